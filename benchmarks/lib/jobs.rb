@@ -1,0 +1,56 @@
+# Runs commands, several at once, and says exactly how each ended. Nothing is tried twice.
+
+module Bench
+  # out, err: what it wrote. error: nil, or why it failed.
+  Outcome = Struct.new(:out, :err, :error)
+
+  module Jobs
+    module_function
+
+    # One command in an environment of its own; killed after `timeout` seconds.
+    def run(env, command, timeout: 600, chdir: "/", input: File::NULL)
+      out_r, out_w = IO.pipe
+      err_r, err_w = IO.pipe
+      pid = Process.spawn(env, *command, in: input, out: out_w, err: err_w, chdir: chdir,
+                          unsetenv_others: true, pgroup: true)
+      [out_w, err_w].each(&:close)
+      readers = [out_r, err_r].map { |io| Thread.new { io.read.tap { io.close } } }
+      late = false
+      timer = Thread.new { sleep timeout; late = true; Process.kill(:KILL, -pid) }
+      _, status = Process.wait2(pid)
+      timer.kill
+      out, err = readers.map(&:value)
+      error = if late then "no end within #{timeout} s"
+              elsif !status.success? then "#{status.to_s.sub(/\Apid \d+ /, "")}: #{err.lines.last(3).join.strip}"
+              end
+      Outcome.new(out, err, error)
+    rescue SystemCallError => e
+      Outcome.new("", "", e.message)
+    end
+
+    # Yields each item in one of `workers` threads; the results come back in order.
+    def map(items, workers:, progress: nil)
+      queue = Queue.new
+      items.each_with_index { |item, i| queue << [item, i] }
+      queue.close
+      results = Array.new(items.size)
+      done = 0
+      lock = Mutex.new
+      threads = Array.new([workers, items.size].min) do
+        Thread.new do
+          while (item, i = queue.pop)
+            results[i] = yield item
+            lock.synchronize { done += 1; show(progress, done, items.size) }
+          end
+        end
+      end
+      threads.each(&:value)
+      results
+    end
+
+    def show(what, done, all)
+      return unless what && $stderr.tty?
+      $stderr.print "\r#{what}: #{done}/#{all}#{"\n" if done == all}"
+    end
+  end
+end

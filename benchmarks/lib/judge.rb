@@ -1,0 +1,224 @@
+# Results against bounds.json. Every row that was asked for gets a verdict; one that is
+# missing or failed to run is a failure.
+
+require "json"
+require_relative "stats"
+
+module Bench
+  # verdict: pass, fail, inconclusive, info. Only `gates` rows decide the exit status.
+  Row = Struct.new(:witness, :what, :mode, :stock, :patched, :value, :bound, :verdict, :note, :gates, keyword_init: true)
+
+  class Judge
+    FILE = File.expand_path("../bounds.json", __dir__)
+
+    attr_reader :rows, :bounds
+
+    def initialize(bounds = JSON.parse(File.read(FILE)), sides: %w[stock patch])
+      @bounds, @stock, @other = bounds, *sides
+      @rows = []
+    end
+
+    def add(**row) = @rows << Row.new(gates: true, **row)
+
+    # frames: "i1 c2" as workloads/kinds.rb has it. What they may cost in a mode.
+    def allowance(frames, mode)
+      frames.scan(/([icj])(\d+)/).sum { |who, n| @bounds["slopes"][mode].fetch(who) * n.to_i }
+    end
+
+    # kinds: { name => Kind }
+    def slopes(table, kinds, modes)
+      b = @bounds["slopes"]
+      kinds.each_value.to_a.product(modes) do |kind, mode|
+        a, p = table.dig(kind.name, mode)&.values_at(@stock, @other)
+        next missing("slopes", kind.name, mode, a, p) unless numbers?(a, p)
+        bound = allowance(mode == "yjit" ? kind.yjit : kind.frames, mode)
+        limit = bound + b["tolerance"] + b["relative_tolerance"] * a
+        add(witness: "slopes", what: kind.name, mode: mode, stock: a, patched: p, value: p - a, bound: bound,
+            verdict: p - a <= limit ? "pass" : "fail")
+      end
+    end
+
+    # programs: those asked for.
+    def counts(table, programs, modes)
+      b = @bounds["counts"]
+      ratios = Hash.new { |h, k| h[k] = [] }
+      programs.product(modes) do |program, mode|
+        a, p = table.dig(program.name, mode)&.values_at(@stock, @other)
+        next missing("counts", program.name, mode, a, p) unless numbers?(a, p)
+        bound = program.group == "start" ? b["start"] : b["program"][mode]
+        ratios[mode] << p / a.to_f unless program.group == "start"
+        ratio("counts", program.name, mode, a, p, bound)
+      end
+      ratios.each do |mode, rs|
+        g = Stats.geomean(rs)
+        add(witness: "counts", what: "geomean of #{rs.size}", mode: mode, value: g, bound: b["geomean"],
+            verdict: g <= b["geomean"] ? "pass" : "fail")
+      end
+    end
+
+    # spread: { program => { mode => largest relative difference of repeats } }
+    def repeats(spread)
+      spread.each do |name, modes|
+        modes.each do |mode, value|
+          next missing("repeat", name, mode, value, nil) unless value.is_a?(Numeric)
+          add(witness: "repeat", what: name, mode: mode, value: value, bound: @bounds["counts"]["repeat"],
+              verdict: value <= @bounds["counts"]["repeat"] ? "pass" : "fail")
+        end
+      end
+    end
+
+    # table: TimeTable#to_h. level: full or gate.
+    def time(table, programs, modes, failures, level)
+      b = @bounds["time"].fetch(level)
+      failures.each { |f| add(witness: "time", what: f, mode: "", verdict: "fail", note: "did not run") }
+      modes.each do |mode|
+        m = table[mode]
+        next missing("time", "suite", mode, nil, nil) unless m
+        off = aa(m["aa"], mode, b)
+        add(witness: "time", what: "suite", mode: mode, value: m["suite"]["ratio"], bound: b["pass_below"],
+            verdict: Judge.interval(m["suite"], b, off), note: range(m["suite"]))
+        programs.each do |p|
+          e = m["programs"][p.name] or next missing("time", p.name, mode, nil, nil)
+          verdict = Judge.interval(e, { "fail_above" => b["program"], "pass_below" => b["program"] }, off)
+          # One program alone can rarely be told from its layout: only a failure decides.
+          @rows << Row.new(witness: "time", what: p.name, mode: mode, value: e["ratio"], bound: b["program"],
+                           verdict: verdict, note: range(e), gates: verdict == "fail")
+        end
+      end
+    end
+
+    # pass, fail or inconclusive. Nothing passes when stock differs from stock.
+    def self.interval(estimate, bound, aa_off)
+      return "inconclusive" if aa_off
+      return "fail" if estimate["low"] > bound["fail_above"]
+      estimate["high"] <= bound["pass_below"] ? "pass" : "inconclusive"
+    end
+
+    # Whether stock against stock is off: its interval excludes 1, or it is too far from it.
+    def self.aa_off?(estimate, limit)
+      estimate.nil? || estimate["low"] > 1 || estimate["high"] < 1 || Math.log(estimate["ratio"]).abs > limit
+    end
+
+    def limits(table, programs, modes)
+      b = @bounds["limits"]
+      sums = Hash.new { |h, k| h[k] = [] }
+      table.each do |what, per_mode|
+        per_mode.each do |mode, v|
+          a, p = v.values_at(@stock, @other)
+          next missing("limits", what, mode, a, p) unless numbers?(a, p)
+          limit(what, mode, a, p, v, b, sums)
+        end
+      end
+      sums.each do |(what, mode, bound), ratios|
+        g = Stats.geomean(ratios)
+        add(witness: "limits", what: "#{what}, geomean of #{ratios.size}", mode: mode, value: g, bound: bound,
+            verdict: g <= bound ? "pass" : "fail")
+      end
+      expected = modes.product(["depth main_plain", "methods defined rss", "methods called rss", "rate allocate"] +
+                               programs.map { |p| "program #{p.name} hwm" })
+      expected.each { |mode, what| missing("limits", what, mode, nil, nil) unless table.dig(what, mode) }
+    end
+
+    # Said in the table, so that its absence is seen.
+    def left_out(witness, what, why)
+      @rows << Row.new(witness: witness, what: what, mode: "", verdict: "info", note: "left out: #{why}", gates: false)
+    end
+
+    # table: { mode => { "rates" =>, "cost" => } }
+    def sampled(table)
+      b = @bounds["sampled"]
+      table.each do |mode, t|
+        t["rates"].each { |rate, r| sampled_rate(rate.to_s, r, mode, b.fetch(rate.to_s)) }
+        t["cost"].each do |depth, c|
+          bound = b["sample_ns_at_30"] if depth.to_s == "30"
+          @rows << Row.new(witness: "sampled", what: "ns in the kernel per sample, depth #{depth}", mode: mode,
+                           value: c["ns"], bound: bound, gates: !bound.nil?,
+                           verdict: bound ? (c["ns"] <= bound ? "pass" : "fail") : "info", note: "of #{c["samples"]} samples")
+        end
+      end
+    end
+
+    def failed? = @rows.any? { |r| r.gates && r.verdict == "fail" }
+    def inconclusive? = @rows.any? { |r| r.gates && r.verdict == "inconclusive" }
+    # 0 pass, 1 fail, 3 inconclusive
+    def status = failed? ? 1 : inconclusive? ? 3 : 0
+
+    private
+
+    def limit(what, mode, a, p, v, b, sums)
+      case what
+      when /\Adepth /
+        add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
+            verdict: p >= a ? "pass" : "fail")
+      when /\A(methods|many) / then ratio("limits", what, mode, a, p, b["memory"])
+      when /\Aprogram .* hwm/
+        sums[["peak memory", mode, b["program_memory_geomean"]]] << p / a.to_f
+        ratio("limits", what, mode, a, p, b["program_memory"])
+      when /_code_size|code_region_size/
+        sums[["#{what[/\S+\z/]}", mode, b["code_size"]]] << p / a.to_f
+        info(what, mode, a, p)
+      when / gc_total/
+        add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["gc"],
+            verdict: p <= [a * b["gc"], a + 1].max ? "pass" : "fail", note: "or one more")
+      when / allocated/ then ratio("limits", what, mode, a, p, b["allocated"])
+      when /\Arate / then rate(what, mode, a, p, v, b["rate"])
+      else info(what, mode, a, p)
+      end
+    end
+
+    def sampled_rate(rate, r, mode, b)
+      if b["ratio"]
+        e = r["ratio"]
+        verdict = Judge.interval(e, { "fail_above" => b["ratio"], "pass_below" => b["ratio"] }, false)
+        add(witness: "sampled", what: "time at #{rate} Hz", mode: mode, value: e["ratio"], bound: b["ratio"],
+            verdict: verdict, note: range(e))
+      end
+      @rows << Row.new(witness: "sampled", what: "time with a bare timer of #{rate} Hz", mode: mode, value: r["timer"]["ratio"],
+                       verdict: "info", note: range(r["timer"]), gates: false)
+      unless b["ratio"]
+        @rows << Row.new(witness: "sampled", what: "time at #{rate} Hz", mode: mode, value: r["ratio"]["ratio"],
+                         verdict: "info", note: range(r["ratio"]), gates: false)
+      end
+      { "extprof_cpu" => "extprof's share of a core", "extprof_rss_mib" => "extprof's peak memory, MiB",
+        "lost_share" => "lost samples" }.each do |key, text|
+        bound = b[key == "lost_share" ? "lost" : key]
+        @rows << Row.new(witness: "sampled", what: "#{text} at #{rate} Hz", mode: mode, value: r[key], bound: bound,
+                         gates: !bound.nil?, verdict: bound ? (r[key] <= bound ? "pass" : "fail") : "info",
+                         note: key == "lost_share" ? "#{r["lost"]} of #{r["taken"]}" : nil)
+      end
+    end
+
+    # More is better; measured by the wall clock, so only a clear loss decides.
+    def rate(what, mode, a, p, v, bound)
+      verdict = v["high"] < bound ? "fail" : v["low"] >= bound ? "pass" : "inconclusive"
+      @rows << Row.new(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: v["ratio"], bound: bound,
+                       verdict: verdict, note: range(v), gates: verdict == "fail")
+    end
+
+    def aa(estimate, mode, bound)
+      off = Judge.aa_off?(estimate, bound["aa"])
+      @rows << Row.new(witness: "time", what: "stock against stock", mode: mode, value: estimate && estimate["ratio"],
+                       bound: Math.exp(bound["aa"]), verdict: off ? "inconclusive" : "pass",
+                       note: estimate && range(estimate), gates: true)
+      off
+    end
+
+    def ratio(witness, what, mode, a, p, bound)
+      add(witness: witness, what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: bound,
+          verdict: p / a.to_f <= bound ? "pass" : "fail")
+    end
+
+    def info(what, mode, a, p)
+      @rows << Row.new(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f,
+                       verdict: "info", gates: false)
+    end
+
+    def missing(witness, what, mode, a, p)
+      why = [a, p].compact.filter_map { |v| v["error"] if v.is_a?(Hash) }.first || "missing"
+      add(witness: witness, what: what, mode: mode, verdict: "fail", note: why)
+    end
+
+    def numbers?(a, p) = a.is_a?(Numeric) && p.is_a?(Numeric)
+    def range(e) = "[%.4f %.4f]" % [e["low"], e["high"]]
+  end
+end

@@ -1,0 +1,81 @@
+# Witness 4: memory, code size, recursion depth, rates, GC.
+
+require "json"
+require_relative "jobs"
+require_relative "programs"
+require_relative "stats"
+
+module Bench
+  class Limits
+    DIR = File.expand_path("../workloads/limits", __dir__)
+
+    # A size is the median of `repeats`. Rates are compared in `pairs` of processes.
+    def initialize(workers:, repeats: 5, pairs: 12, methods: 100_000, scale: 1, random: Random.new(1))
+      @workers, @repeats, @pairs, @methods, @scale, @random = workers, repeats, pairs, methods, scale, random
+    end
+
+    # { what => { mode => { side => value } } }; what is "depth main_plain", "rss so_lists", ...
+    def run(sides, modes, programs)
+      table = Hash.new { |h, k| h[k] = Hash.new { |g, m| g[m] = {} } }
+      cells = sides.product(modes, jobs(programs)).flat_map { |c| Array.new(@repeats) { |i| [*c, i] } }
+      cells.reject! { |_, _, job, i| job[:once] && i > 0 }
+      found = Jobs.map(cells, workers: @workers, progress: "limits") { |side, mode, job, _| measure(side, mode, job) }
+      cells.zip(found).group_by { |(side, mode, job, _), _| [side, mode, job] }.each do |(side, mode, job), rows|
+        merge(table, job, mode, side, rows.map(&:last))
+      end
+      rates(table, sides, modes)
+      table.transform_values { |modes_of| modes_of.reject { |_, v| v.empty? } }
+    end
+
+    private
+
+    def jobs(programs)
+      [{ name: "depth", args: [file("depth")], once: true },
+       { name: "methods defined", args: [file("methods"), @methods.to_s, "defined"] },
+       { name: "methods called", args: [file("methods"), @methods.to_s, "called"] },
+       { name: "many", args: [file("many")] },
+       *programs.map { |p| { name: "program #{p.name}", args: p.args_for("probe"), program: p } }]
+    end
+
+    def file(name) = File.join(DIR, "#{name}.rb")
+
+    def measure(side, mode, job)
+      program = job[:program]
+      env = program ? program.env_for("probe") : {}
+      args = program ? job[:args] : ["-r", Programs::HARNESS, *job[:args]]
+      options = program ? program.options : ["--disable-gems"]
+      outcome = Jobs.run(side.env.merge(env), side.command(mode, args, options: options), chdir: program&.chdir || "/")
+      return outcome.error if outcome.error
+      JSON.parse(outcome.out.lines.last)
+    rescue JSON::ParserError
+      "no figures on the last line"
+    end
+
+    def merge(table, job, mode, side, rows)
+      failed = rows.grep(String).first
+      return table["#{job[:name]} failed"][mode][side.name] = { "error" => failed } if failed
+      rows.first.each_key do |key|
+        next if %w[cpu wall sum yjit gc].include?(key)
+        table["#{job[:name]} #{key}"][mode][side.name] = Stats.median(rows.map { |r| r[key] })
+      end
+    end
+
+    # Both sides in turn, order by coin; one at a time, as they are timed.
+    def rates(table, sides, modes)
+      job = { args: [file("rates"), @scale.to_s] }
+      modes.each do |mode|
+        rounds = Array.new(@pairs) do
+          sides.shuffle(random: @random).to_h { |side| [side, measure(side, mode, job)] }
+        end
+        failed = rounds.flat_map(&:values).grep(String).first
+        next table["rate failed"][mode][sides.last.name] = { "error" => failed } if failed
+        rounds.first.values.first.each_key do |key|
+          sides.each { |s| table["rate #{key}"][mode][s.name] = Stats.median(rounds.map { |r| r[s][key] }).round }
+          next unless sides.size == 2
+          logs = rounds.map { |r| Math.log(r[sides[1]][key] / r[sides[0]][key].to_f) }
+          table["rate #{key}"][mode].merge!(Stats.estimate([logs], random: @random, draws: 2000).to_h)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,233 @@
+# The command line: which witnesses, with how much effort, and the exit status.
+
+require "optparse"
+require_relative "side"
+require_relative "icount"
+require_relative "slopes"
+require_relative "programs"
+require_relative "counts"
+require_relative "links"
+require_relative "timing"
+require_relative "limits"
+require_relative "sampled"
+require_relative "selftest"
+require_relative "explain"
+require_relative "disasm"
+require_relative "gems"
+require_relative "judge"
+require_relative "store"
+require_relative "report"
+require_relative "plot"
+
+module Bench
+  # Effort. There is no option to run something again.
+  Effort = Struct.new(:level, :seeds, :groups, :limit_programs, :repeats, :rate_pairs, :links, :aa_share,
+                      :timed, :time_budget, :windows, keyword_init: true)
+  EFFORTS = {
+    "full" => Effort.new(level: "full", seeds: [0, 1, 2], groups: %w[start ours cruby yjit-bench], repeats: 5,
+                         rate_pairs: 16, links: 16, aa_share: 0.5, windows: 40,
+                         limit_programs: %w[load_lib require_tree rexml_parse object_churn psych_load define_methods]),
+    "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 3,
+                         rate_pairs: 6, links: 16, aa_share: 0.34, windows: 6, time_budget: 360,
+                         timed: %w[poly_calls block_chain kwargs_splat deep_recursion erb_render rexml_parse app_fib object_churn],
+                         limit_programs: %w[load_lib require_tree rexml_parse])
+  }.freeze
+
+  class Main
+    WITNESSES = %w[slopes counts repeat time limits sampled selftest].freeze
+    USAGE = <<~TEXT
+      usage: benchmarks/run [OPTION...] [COMMAND]
+        bench      all witnesses at full effort [default]
+        gate       what CI runs: about ten minutes, and the gate's own test
+        slopes counts repeat time limits sampled selftest   one witness
+        gems       install the gems of yjit-bench's headline programs, for --headline
+        explain WHAT [MODE]   where the instructions of a kind or a program are (callgrind)
+        disasm     the machine code of one call, interpreted and by YJIT
+        show       the table of the last results again
+    TEXT
+
+    def initialize(argv, env)
+      @build = env.fetch("BUILD")
+      @options = { patched: env["PATCHED"] || "#{@build}/ruby", stock: env["STOCK"] || "#{@build}/bench/stock",
+                   yjit_bench: env["YJIT_BENCH"], workers: Etc.nprocessors, core: Etc.nprocessors - 1,
+                   effort: nil, only: nil, modes: %w[interp yjit], extprof: env["EXTPROF"] || "#{@build}/extprof/extprof" }
+      parser.parse!(@arguments = argv.dup)
+      @command = @arguments.shift || "bench"
+      @bench = File.join(@build, "bench")
+      @store = Store.new(File.join(@bench, "results"))
+    end
+
+    def parser
+      OptionParser.new do |o|
+        o.banner = USAGE
+        o.on("--patched=DIR", "build directory of the patched ruby") { |v| @options[:patched] = v }
+        o.on("--stock=DIR", "build directory of stock ruby") { |v| @options[:stock] = v }
+        o.on("--yjit-bench=DIR", "a checkout of yjit-bench (or YJIT_BENCH)") { |v| @options[:yjit_bench] = v }
+        o.on("--headline", "also yjit-bench's headline programs (run `gems` first), counted and timed") { @options[:headline] = true }
+        o.on("--only=NAME,...", Array, "these kinds or programs") { |v| @options[:only] = v }
+        o.on("--mode=MODE", %w[interp yjit], "interp or yjit") { |v| @options[:modes] = [v] }
+        o.on("--gate", "one witness with the gate's effort") { @options[:effort] = "gate" }
+        o.on("--links=N", Integer, "relinks, and so pairs, per program") { |v| @options[:links] = v }
+        o.on("--workers=N", Integer, "processes at once, where nothing is timed") { |v| @options[:workers] = v }
+        o.on("--core=N", Integer, "the core for what is timed") { |v| @options[:core] = v }
+      end
+    end
+
+    def run
+      case @command
+      when "bench" then judge(WITNESSES, "full")
+      when "gate" then judge(WITNESSES - ["sampled"], "gate")
+      when "explain" then explain
+      when "disasm" then prepare && Disasm.print(@sides) && 0
+      when "gems" then gems
+      when "show" then show
+      when *WITNESSES then judge([@command], @options[:effort] || "full")
+      else abort "benchmarks: unknown command #{@command}\n#{USAGE}"
+      end
+    rescue Refused => e
+      warn "benchmarks: #{e.message}"
+      2
+    end
+
+    private
+
+    def judge(witnesses, effort)
+      @effort = EFFORTS.fetch(effort).dup
+      @effort.links = @options[:links] if @options[:links]
+      prepare
+      Side.check_equal(*@sides)
+      @judge = Judge.new
+      witnesses.each do |w|
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        send("witness_#{w}")
+        warn "%s took %.0f s" % [w, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started]
+      end
+      finish
+    end
+
+    def prepare
+      root = File.join(@bench, "sides")
+      @sides = [Side.new("stock", @options[:stock], root), Side.new("patch", @options[:patched], root)].each(&:prepare)
+      @modes = @options[:modes] - (@sides.all?(&:yjit?) ? [] : ["yjit"])
+      @icount = Icount.new(File.join(@bench, "tools"))
+      @programs = Programs.new(cruby: File.join(@sides[0].source, "benchmark"), work: File.join(@bench, "programs"),
+                               yjit_bench: @options[:yjit_bench], gem_home: File.join(@bench, "gems"))
+    end
+
+    def finish
+      @store.write("rows", @judge.rows.map(&:to_h), @sides)
+      Report.print(@judge.rows)
+      svg = File.join(@bench, "bench.svg")
+      File.write(svg, Plot.of(@judge.rows, "Patched CRuby against stock, #{Time.now.utc.strftime("%F")}, #{Store.machine}"))
+      puts "plot: #{svg}", "figures: #{File.dirname(@store.path("x"))}"
+      @judge.status
+    end
+
+    def show
+      stored = @store.read("rows") or abort "benchmarks: no results yet"
+      Report.print(stored["data"].map { |h| Row.new(**h.transform_keys(&:to_sym)) })
+      0
+    end
+
+    def headline = @options[:headline] ? ["headline"] : []
+    def workers = @options[:workers]
+    def only(names) = @options[:only] ? names & @options[:only] : names
+    def chosen(groups) = @programs.all(groups).select { |p| !@options[:only] || @options[:only].include?(p.name) }
+
+    def witness_slopes
+      kinds = KINDS.slice(*only(KINDS.keys))
+      table = Slopes.new(@icount, workers: workers, seeds: @effort.seeds).run(@sides, @modes, kinds.keys)
+      @store.write("slopes", table, @sides)
+      @judge.slopes(table, kinds, @modes)
+    end
+
+    def witness_counts
+      programs = chosen(@effort.groups + headline)
+      table = Counts.new(@icount, workers: workers).run(programs, @sides, @modes)
+      @store.write("counts", table, @sides)
+      @judge.counts(table, programs, @modes)
+      Gems::LEFT_OUT.each { |name, why| @judge.left_out("counts", name, why) } if @options[:headline]
+    end
+
+    # Five counts of a few programs: what the counts are worth.
+    def witness_repeat
+      programs = chosen(@effort.groups).select { |p| %w[start poly_calls object_churn erb_render].include?(p.name) }
+      spread = Counts.new(@icount, workers: workers).repeats(programs, @sides.last, @modes, 5)
+      @store.write("repeat", spread, @sides)
+      @judge.repeats(spread)
+    end
+
+    # Twice as many pairs, once, if the first do not decide it.
+    def witness_time
+      programs = chosen(%w[ours cruby] + headline).reject(&:untimed)
+      programs.select! { |p| @effort.timed.include?(p.name) } if @effort.timed && !@options[:only]
+      random = Random.new
+      timing = Timing.new(core: @options[:core], aa_share: @effort.aa_share, random: random)
+      links = @sides.map { |s| Links.new(s, File.join(@bench, "links")) }
+      pairs, n = [], @effort.links
+      [0...n, n...2 * n].each do |range|
+        stock, patched = links.map { |l| l.take(range.to_a, workers: workers) }
+        pairs += timing.run(programs, @modes, stock, patched.shuffle(random: random), budget: @effort.time_budget)
+        break if decided?(pairs) || @effort.time_budget || timing.failures.any?
+      end
+      table = TimeTable.new(pairs).to_h
+      @store.write("time", { "seed" => random.seed, "table" => table, "pairs" => pairs.map(&:to_h) }, @sides)
+      @judge.time(table, programs, @modes, timing.failures, @effort.level)
+    end
+
+    def decided?(pairs)
+      bound = @judge.bounds["time"][@effort.level]
+      TimeTable.new(pairs, draws: 2000).to_h.all? do |_, t|
+        Judge.interval(t["suite"], bound, Judge.aa_off?(t["aa"], bound["aa"])) != "inconclusive"
+      end
+    end
+
+    def witness_limits
+      programs = @programs.all(%w[ours]).select { |p| only(@effort.limit_programs).include?(p.name) }
+      limits = Limits.new(workers: workers, repeats: @effort.repeats, pairs: @effort.rate_pairs)
+      table = limits.run(@sides, @modes, programs)
+      @store.write("limits", table, @sides)
+      @judge.limits(table, programs, @modes)
+    end
+
+    def witness_sampled
+      raise Refused, "no extprof at #{@options[:extprof]}" unless File.executable?(@options[:extprof])
+      ticker = Icount.compile(File.join(@bench, "tools"), "ticker", "ticker")
+      sampled = Sampled.new(@options[:extprof], ticker, core: @options[:core])
+      table = @modes.to_h { |m| [m, { "rates" => sampled.rates(@sides.last, m, [99, 999, 9999], windows: @effort.windows),
+                                      "cost" => sampled.cost(@sides.last, m, [3, 30, 300]) }] }
+      @store.write("sampled", table, @sides)
+      @judge.sampled(table)
+    end
+
+    def witness_selftest
+      SelfTest.new(@icount, @sides.first, @bench, @programs, workers: workers, core: @options[:core]).run(@judge)
+    end
+
+    def gems
+      raise Refused, "where is yjit-bench? (YJIT_BENCH, --yjit-bench)" unless @options[:yjit_bench]
+      prepare
+      programs = chosen(["headline"])
+      done = Gems.new(@sides.first, File.join(@bench, "gems"), File.join(@bench, "stage")).install(programs)
+      done.each { |name, error| puts "%-20s %s" % [name, error || "installed"] }
+      done.values.any? ? 1 : 0
+    end
+
+    # A kind, or a program, or start.
+    def explain
+      what, mode = @arguments[0], @arguments[1] || @options[:modes].first
+      prepare
+      explain = Explain.new(@icount)
+      program = @programs.all(%w[start ours cruby yjit-bench]).find { |p| p.name == what }
+      raise Refused, "no kind or program #{what}" unless program || KINDS.key?(what)
+      costs = Jobs.map(@sides, workers: workers) { |s| program ? explain.program(s, mode, program) : explain.kind(s, mode, what) }
+      totals = costs.map { |c| c.values.sum }
+      puts "%-62s %14s %14s %12s" % ["#{what}, #{mode}: instructions", "stock", "patched", "difference"]
+      Explain.diff(*costs, [(totals[1] - totals[0]).abs * 0.01, 0.4].max).first(40).each { |row| puts Explain.line(*row) }
+      puts Explain.line("all", *totals)
+      0
+    end
+  end
+end
+
+exit Bench::Main.new(ARGV, ENV).run if $PROGRAM_NAME == __FILE__

@@ -1,0 +1,154 @@
+# The patched ruby while extprof samples it, and what extprof itself costs. One process
+# runs equal slices of work, with the profiler attached or not, in random order: so layout
+# is the same on both sides and the interval is short.
+
+require "json"
+require_relative "programs"
+require_relative "stats"
+
+module Bench
+  class Sampled
+    PROGRAM = File.expand_path("../workloads/sampled.rb", __dir__)
+    STATS = "/proc/sys/kernel/bpf_stats_enabled"
+
+    # ticker: the bare timer, tools/ticker.c.
+    def initialize(extprof, ticker, core: 0, random: Random.new(1))
+      @extprof, @ticker, @core, @random = extprof, ticker, core, random
+    end
+
+    # { rate => { "ratio" => estimate, "timer" => estimate of the timer alone, "extprof_cpu" =>,
+    #   "extprof_rss_mib" =>, "taken" =>, "lost" => } }
+    def rates(side, mode, rates, windows:, slices: 25)
+      rates.to_h do |rate|
+        target(side, mode, "mix") { |t| [rate, compare(t, rate, windows, slices)] }
+      end
+    end
+
+    # { depth => { "ns" => per sample of the target } }, by the kernel's own account.
+    def cost(side, mode, depths, rate: 999, slices: 250)
+      before = File.read(STATS).strip
+      File.write(STATS, "1")
+      depths.to_h { |d| [d, target(side, mode, d.to_s) { |t| in_kernel(t, rate, slices) }] }
+    ensure
+      File.write(STATS, before) if before
+    end
+
+    private
+
+    def compare(target, rate, windows, slices)
+      runs = { plain: [], sampled: [], timer: [] }
+      accounts = []
+      windows.times do
+        runs.keys.shuffle(random: @random).each do |how|
+          case how
+          when :plain then runs[how] << target.run(slices)
+          when :timer then ticking(rate) { runs[how] << target.run(slices) }
+          when :sampled then accounts << attached(target, rate) { target.run(slices).tap { |cpu| runs[how] << cpu } }
+          end
+        end
+      end
+      sampled, timer = %i[sampled timer].map do |how|
+        Stats.estimate([runs[:plain].zip(runs[how]).map { |a, b| Math.log(middle(b) / middle(a)) }], random: @random).to_h
+      end
+      summary(accounts, rate).merge("ratio" => sampled, "timer" => timer)
+    end
+
+    # Of slices, each some 20 ms: what else ran meanwhile makes some of them slow.
+    def middle(slices) = Stats.trimmed_mean(slices)
+
+    def ticking(rate)
+      pid = Process.spawn(@ticker, rate.to_s)
+      sleep 0.2
+      yield
+      Process.kill(:TERM, pid) # it waits for nothing else
+      _, ended = Process.wait2(pid)
+      raise Refused, "the bare timer could not be set: #{ended}" unless ended.signaled?
+    end
+
+    def summary(accounts, rate)
+      taken, lost, seconds = %i[taken lost seconds].map { |k| accounts.sum { |a| a[k] } }
+      expected = rate * accounts.sum { |a| a[:work] }
+      raise Refused, "extprof took #{taken} samples where #{expected.round} were due" unless taken > 0.9 * expected
+      { "extprof_cpu" => accounts.sum { |a| a[:cpu] } / seconds,
+        "extprof_rss_mib" => accounts.map { |a| a[:rss] }.max / 1024.0,
+        "taken" => taken, "lost" => lost, "lost_share" => lost / taken.to_f }
+    end
+
+    def in_kernel(target, rate, slices)
+      idle = nil
+      account = attached(target, rate) do |programs|
+        a = programs.call
+        sleep 1
+        b = programs.call
+        idle = [b[0] - a[0], b[1] - a[1]]
+        target.run(slices).tap { c = programs.call; @busy = [c[0] - b[0], c[1] - b[1]] }
+      end
+      samples = rate * account[:work]
+      quick = idle[1] > 0 ? idle[0] / idle[1].to_f : 0.0
+      { "ns" => ((@busy[0] - [@busy[1] - samples, 0].max * quick) / samples).round(1),
+        "ns_of_any_run" => (@busy[0] / @busy[1].to_f).round(1), "runs" => @busy[1], "samples" => samples.round,
+        "ns_elsewhere" => quick.round(1) }
+    end
+
+    # A process that waits for work on its stdin, pinned; extprof runs wherever it likes.
+    Target = Struct.new(:pid, :in, :out) do
+      def run(slices)
+        self.in.puts slices
+        out.gets.to_s.split.map(&:to_f)
+      end
+    end
+
+    def target(side, mode, kind)
+      r_in, w_in = IO.pipe
+      r_out, w_out = IO.pipe
+      command = ["taskset", "-c", @core.to_s, *side.command(mode, ["-r", Programs::HARNESS, PROGRAM, kind])]
+      pid = Process.spawn(side.env, *command, in: r_in, out: w_out, unsetenv_others: true, pgroup: true)
+      [r_in, w_out].each(&:close)
+      raise Refused, "the sampled program did not start" unless r_out.gets == "ready\n"
+      yield Target.new(pid, w_in, r_out)
+    ensure
+      [w_in, r_out].compact.each(&:close)
+      Process.wait(pid) if pid
+    end
+
+    # Attaches, yields, detaches. What extprof used is counted from when it had settled.
+    def attached(target, rate)
+      known = programs
+      r, w = IO.pipe
+      pid = Process.spawn(@extprof, "-p", target.pid.to_s, "-r", rate.to_s, "-o", "/dev/null",
+                          in: File::NULL, out: w, err: w, pgroup: true)
+      w.close
+      reader = Thread.new { r.read }
+      sleep 0.7
+      cpu, wall = cpu_of(pid), clock
+      work = (yield -> { bpf_stats(known) }).sum
+      result = { work: work, cpu: cpu_of(pid) - cpu, seconds: clock - wall, rss: status(pid, "VmHWM") }
+      Process.kill(:INT, pid)
+      _, ended = Process.wait2(pid)
+      text = reader.value
+      raise Refused, "extprof: #{ended}: #{text.lines.last}" unless ended.success?
+      result.merge(account(text))
+    end
+
+    def account(text)
+      taken = text[/samples taken ([\d,]+)/, 1] or raise Refused, "extprof wrote no account of its samples"
+      { taken: taken.delete(",").to_i, lost: text[/\blost ([\d,]+)/, 1].to_s.delete(",").to_i }
+    end
+
+    # The main thread's and the others' time on a CPU, to the nanosecond.
+    def cpu_of(pid)
+      Dir["/proc/#{pid}/task/*/schedstat"].sum { |f| File.read(f).to_i / 1e9 }
+    end
+
+    def status(pid, key) = File.read("/proc/#{pid}/status")[/^#{key}:\s+(\d+)/, 1].to_i
+    def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+    def programs = JSON.parse(IO.popen(["bpftool", "-j", "prog", "show"], &:read)).to_h { |p| [p["id"], p] }
+
+    # [ns, runs] of the programs that extprof loaded and that the timer runs.
+    def bpf_stats(known)
+      ours = programs.reject { |id, _| known.key?(id) }.values.select { |p| p["type"] == "perf_event" }
+      [ours.sum { |p| p["run_time_ns"].to_i }, ours.sum { |p| p["run_cnt"].to_i }]
+    end
+  end
+end

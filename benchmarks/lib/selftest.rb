@@ -1,0 +1,82 @@
+# Proves, each time, that the gate works: stock with a planted slowdown must be red by
+# every witness that is fast enough, stock in another order of objects by none.
+
+require_relative "plant"
+require_relative "timing"
+require_relative "slopes"
+require_relative "counts"
+require_relative "judge"
+
+module Bench
+  class SelfTest
+    KINDS_USED = %w[loop method yield cfunc block].freeze
+    COUNTED = %w[app_fib poly_calls block_chain].freeze
+    TIMED = %w[app_fib app_tak so_ackermann deep_recursion block_chain].freeze
+
+    def initialize(icount, stock, dir, programs, workers:, core:, links: 12)
+      @icount, @stock, @dir, @workers, @core, @links = icount, stock, dir, workers, core, links
+      @programs = programs.all(%w[ours cruby])
+    end
+
+    def run(judge)
+      again = Links.new(renamed("again"), links_dir)
+      plant = Links.new(renamed("plant"), links_dir, replace: Plant.make(@stock, File.join(@dir, "plant")))
+      { "plant" => [plant, "fail"], "again" => [again, "pass"] }.each do |name, (links, expected)|
+        link = links.take([0], workers: 1).first
+        counted(judge, name, link, expected)
+      end
+      timed(judge, plant)
+    end
+
+    private
+
+    def links_dir = File.join(@dir, "links")
+
+    # The same build under another name: its relinks go to a directory of their own, its
+    # libraries are stock's.
+    def renamed(name) = @stock.dup.tap { |s| s.instance_variable_set(:@name, name) }
+
+    # Counting: stock's own executable against the link. Only the interpreter: the planted
+    # code is in C.
+    def counted(judge, name, link, expected)
+      sides = [@stock, link]
+      test = Judge.new(sides: ["stock", name])
+      kinds = KINDS.slice(*KINDS_USED)
+      test.slopes(Slopes.new(@icount, workers: @workers, seeds: [0, 1]).run(sides, ["interp"], kinds.keys), kinds, ["interp"])
+      expect(judge, "slopes: #{name}", test, expected)
+      test = Judge.new(sides: ["stock", name])
+      programs = @programs.select { |p| COUNTED.include?(p.name) }
+      test.counts(Counts.new(@icount, workers: @workers).run(programs, sides, ["interp"]), programs, ["interp"])
+      expect(judge, "counts: #{name}", test, expected)
+    end
+
+    # Timing, with another link of stock as the third process of every pair: the plant must
+    # not pass (where the machine is too loud to tell, it is inconclusive), and stock must
+    # not fail against stock.
+    def timed(judge, plant)
+      programs = @programs.select { |p| TIMED.include?(p.name) }
+      numbers = (0...@links).to_a
+      links = [Links.new(@stock, links_dir), plant].map { |l| l.take(numbers, workers: @workers) }
+      timing = Timing.new(core: @core, aa_share: 1.0)
+      table = TimeTable.new(timing.run(programs, ["interp"], *links), draws: 2000).to_h
+      { "plant" => [table, "not pass"], "again" => [swapped(table), "not fail"] }.each do |name, (t, expected)|
+        test = Judge.new(sides: ["stock", name])
+        test.time(t, name == "plant" ? programs : [], ["interp"], timing.failures, "gate")
+        expect(judge, "time: #{name}", test, expected)
+      end
+    end
+
+    # Stock against stock, judged as if it were the other side.
+    def swapped(table) = table.transform_values { |t| t.merge("suite" => t["aa"], "aa" => { "ratio" => 1.0, "low" => 1.0, "high" => 1.0 }) }
+
+    def expect(judge, what, test, expected)
+      got = { 0 => "pass", 1 => "fail", 3 => "inconclusive" }.fetch(test.status)
+      good = expected.start_with?("not ") ? got != expected.delete_prefix("not ") : got == expected
+      red = test.rows.select { |r| r.gates && r.verdict != "pass" }.first(3)
+      suite = test.rows.find { |r| r.what == "suite" }
+      judge.add(witness: "selftest", what: what, mode: "interp", value: suite&.value, bound: expected,
+                verdict: good ? "pass" : "fail",
+                note: ["is #{got}", suite&.note, *red.map { |r| "#{r.what} #{r.value.is_a?(Float) ? r.value.round(4) : r.note}" }].compact.join(", "))
+    end
+  end
+end

@@ -1,0 +1,106 @@
+# Witness 3: CPU time of fresh processes, in pairs of one link of each side, in random
+# order, interleaved over all programs and modes, with stock against stock in the same run.
+
+require "json"
+require_relative "jobs"
+require_relative "stats"
+
+module Bench
+  class Timing
+    # One pair. a: stock, b: the other, in seconds of CPU time; aa: another stock link, or nil.
+    Pair = Struct.new(:program, :mode, :number, :a, :b, :aa, :steal, keyword_init: true)
+
+    # core: every process runs on it. aa_share: of the pairs that get a third process.
+    def initialize(core:, aa_share: 0.34, random: Random.new, timeout: 120)
+      @core, @aa_share, @random, @timeout = core, aa_share, random, timeout
+      @failures = []
+    end
+
+    attr_reader :failures
+
+    # stock and other: arrays of links, as many as there are pairs per program and mode.
+    def run(programs, modes, stock, other, budget: nil)
+      warm_up(stock + other)
+      cells = programs.product(modes, (0...stock.size).to_a)
+      started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      pairs = []
+      cells.shuffle(random: @random).each_with_index do |(program, mode, i), done|
+        Jobs.show("timing", done + 1, cells.size)
+        pair = measure(program, mode, i, stock, other)
+        pairs << pair if pair
+        next unless budget && Process.clock_gettime(Process::CLOCK_MONOTONIC) - started > budget
+        @failures << "the time budget of #{budget} s ended after #{done + 1} of #{cells.size} pairs"
+        break
+      end
+      pairs
+    end
+
+    private
+
+    # A link's first run reads it from disk; and a core that idled may be slower, or faster.
+    def warm_up(links)
+      links.each { |l| Jobs.run(l.env, l.command("interp", ["-e", "1"], options: ["--disable-gems"])) }
+      stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 2
+      Jobs.run({ "PATH" => "/usr/bin:/bin" }, ["taskset", "-c", @core.to_s, "timeout", "2", "sh", "-c", "while :; do :; done"])
+      sleep 0.05 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+    end
+
+    def measure(program, mode, i, stock, other)
+      runs = { a: stock[i], b: other[i] }
+      runs[:aa] = stock[(i + 1 + @random.rand(stock.size - 1)) % stock.size] if stock.size > 1 && @random.rand < @aa_share
+      steal = steal_ticks
+      found = runs.to_a.shuffle(random: @random).to_h { |k, link| [k, once(program, mode, link)] }
+      sums = found.values.map { |f| f["sum"] }.uniq
+      raise "different results: #{sums.inspect}" unless sums.size == 1
+      Pair.new(program: program.name, mode: mode, number: i, steal: steal_ticks - steal,
+               a: found[:a]["cpu"], b: found[:b]["cpu"], aa: found[:aa]&.fetch("cpu"))
+    rescue RuntimeError => e
+      @failures << "#{program.name} (#{mode}): #{e.message}"
+      nil
+    end
+
+    def once(program, mode, link)
+      env = link.env.merge(program.env_for("time"), "PADDING" => "x" * @random.rand(4096))
+      command = ["taskset", "-c", @core.to_s, *link.command(mode, program.args_for("time"), options: program.options)]
+      outcome = Jobs.run(env, command, timeout: @timeout, chdir: program.chdir || "/")
+      raise "#{link.name}: #{outcome.error}" if outcome.error
+      figures = JSON.parse(outcome.out.lines.last.to_s)
+      raise "#{link.name}: YJIT is #{figures["yjit"] ? "on" : "off"}" unless figures["yjit"] == (mode == "yjit")
+      figures
+    rescue JSON::ParserError
+      raise "#{link.name}: no figures on the last line"
+    end
+
+    def steal_ticks = File.read("/proc/stat")[/\Acpu .*/].split[8].to_i
+  end
+
+  # What the pairs say.
+  class TimeTable
+    def initialize(pairs, random: Random.new(1), draws: 10_000)
+      @pairs, @random, @draws = pairs, random, draws
+    end
+
+    # { mode => { "suite" => .., "aa" => .., "programs" => { name => .. } } }
+    def to_h
+      @pairs.group_by(&:mode).to_h do |mode, pairs|
+        groups = pairs.group_by(&:program).transform_values { |ps| ps.map { |p| Math.log(p.b / p.a) } }
+        aa = pairs.select(&:aa).group_by(&:program).values.map { |ps| ps.map { |p| Math.log(p.aa / p.a) } }
+        [mode, { "suite" => estimate(groups.values), "aa" => aa.empty? ? nil : estimate(aa),
+                 "programs" => groups.transform_values { |g| program(g, groups.size) },
+                 "median_cpu" => pairs.group_by(&:program).transform_values { |ps| Stats.median(ps.map(&:a)).round(4) },
+                 "beyond_10_percent" => groups.values.flatten.count { |r| r.abs > 0.1 },
+                 "steal_ticks" => pairs.sum(&:steal) }]
+      end
+    end
+
+    private
+
+    def estimate(groups) = Stats.estimate(groups, random: @random, draws: @draws).to_h
+
+    # low, high: 95 % for all programs together.
+    def program(group, programs)
+      e = Stats.estimate([group], random: @random, draws: [@draws, 2000].min)
+      Stats.widened(e, group, programs).to_h
+    end
+  end
+end

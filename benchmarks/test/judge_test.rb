@@ -1,0 +1,140 @@
+require "json"
+require_relative "../lib/judge"
+require_relative "../lib/plot"
+require_relative "../lib/report"
+require_relative "../workloads/kinds"
+
+class JudgeTest < Test
+  Program = Struct.new(:name, :group)
+  P = [Program.new("a", "ours"), Program.new("b", "ours")].freeze
+  MODES = %w[interp].freeze
+
+  def judge = Bench::Judge.new
+  def estimate(ratio, half = 0.001) = { "ratio" => ratio, "low" => ratio - half, "high" => ratio + half }
+  def verdict(rows, what) = rows.find { |r| r.what == what }&.verdict
+
+  def test_bounds_are_the_issues_targets
+    b = judge.bounds
+    is b["slopes"]["interp"], { "i" => 2.0, "c" => 3.0 }
+    is b["slopes"]["yjit"]["j"], 1.0
+    is b["counts"].values_at("geomean", "start", "repeat"), [1.005, 1.003, 0.0001]
+    is b["time"]["full"].values_at("pass_below", "fail_above", "program"), [1.005, 1.005, 1.02]
+    is b["limits"].values_at("depth", "memory", "code_size"), [1.0, 1.01, 1.02]
+    is b["sampled"]["99"], { "ratio" => 1.002, "extprof_cpu" => 0.005, "extprof_rss_mib" => 30 }
+    is b["sampled"].values_at("999", "9999", "sample_ns_at_30"), [{ "ratio" => 1.01 }, { "lost" => 0.001 }, 2000]
+  end
+
+  def test_what_frames_may_cost
+    j = judge
+    is j.allowance("", "interp"), 0
+    is j.allowance("i2 c1", "interp"), 7.0
+    is j.allowance("j1 c1 i1", "yjit"), 6.0
+  end
+
+  def test_every_kind_says_who_pushes
+    KINDS.each_value { |k| ok "#{k.frames} #{k.yjit}".match?(/\A[icj0-9 ]*\z/), k.name }
+    ok KINDS.size >= 16
+    is KINDS["method"].yjit, "j1"
+  end
+
+  def slopes(delta, kind = "method") = judge.tap { |j|
+    j.slopes({ kind => { "interp" => { "stock" => 310.0, "patch" => 310.0 + delta } } }, KINDS.slice(kind), MODES)
+  }
+
+  def test_slopes
+    is slopes(2.0).status, 0
+    is slopes(3.0).status, 1
+    is slopes(-4.0).status, 0
+    is slopes(1.0, "loop").status, 1
+  end
+
+  def counts(a, b, programs = P) = judge.tap { |j|
+    j.counts({ "a" => { "interp" => a }, "b" => { "interp" => b } }, programs, MODES)
+  }
+
+  def test_counts
+    is counts({ "stock" => 1000, "patch" => 1004 }, { "stock" => 1000, "patch" => 1001 }).status, 0
+    j = counts({ "stock" => 1000, "patch" => 1012 }, { "stock" => 1000, "patch" => 1012 })
+    is [j.status, j.rows.last.what, j.rows.last.verdict], [1, "geomean of 2", "fail"]
+  end
+
+  def test_what_is_missing_or_failed_is_a_failure
+    good = { "stock" => 1000, "patch" => 1000 }
+    is counts(good, nil).status, 1
+    j = counts(good, { "stock" => 1000, "patch" => { "error" => "exit 1: boom" } })
+    is [j.status, j.rows[1].note], [1, "exit 1: boom"]
+    j = judge
+    j.limits({}, [], MODES)
+    is j.status, 1
+    j = judge
+    j.slopes({}, KINDS.slice("method"), MODES)
+    is j.status, 1
+  end
+
+  def timed(suite, aa, programs: { "a" => estimate(1.0), "b" => estimate(1.0) }, failures: [])
+    judge.tap { |j| j.time({ "interp" => { "suite" => suite, "aa" => aa, "programs" => programs } }, P, MODES, failures, "full") }
+  end
+
+  def test_time_passes_fails_or_is_inconclusive
+    is timed(estimate(1.001), estimate(1.0)).status, 0
+    is timed(estimate(1.01), estimate(1.0)).status, 1
+    is timed(estimate(1.004, 0.003), estimate(1.0)).status, 3
+  end
+
+  def test_time_never_passes_when_stock_differs_from_stock
+    [estimate(1.004), estimate(0.996), estimate(1.002, 0.0001), nil].each do |aa|
+      j = timed(estimate(0.99), aa)
+      is [j.status, verdict(j.rows, "suite"), verdict(j.rows, "a")], [3, "inconclusive", "inconclusive"]
+    end
+  end
+
+  def test_a_single_program_decides_only_when_it_fails
+    is timed(estimate(1.001), estimate(1.0), programs: { "a" => estimate(1.02, 0.02), "b" => estimate(1.0) }).status, 0
+    is timed(estimate(1.001), estimate(1.0), programs: { "a" => estimate(1.05, 0.02), "b" => estimate(1.0) }).status, 1
+    is timed(estimate(1.001), estimate(1.0), programs: { "a" => estimate(1.0) }).status, 1
+    is timed(estimate(1.001), estimate(1.0), failures: ["b: exit 1"]).status, 1
+  end
+
+  def limits(what, a, b)
+    j = judge
+    j.limits({ what => { "interp" => { "stock" => a, "patch" => b } } }, [], MODES)
+    j.rows.find { |r| r.what == what && r.note != "missing" }.verdict
+  end
+
+  def test_limits
+    is limits("depth main_plain", 100, 99), "fail"
+    is limits("depth main_plain", 100, 100), "pass"
+    is limits("methods called rss", 1000, 1011), "fail"
+    is limits("methods called rss", 1000, 1009), "pass"
+    is limits("program a gc_total", 10, 11), "pass"
+    is limits("program a gc_total", 10, 12), "fail"
+    is limits("program a heap_pages", 10, 12), "info"
+  end
+
+  def test_rates_fail_only_when_clearly_lower
+    v = ->(low, high) { { "interp" => { "stock" => 1, "patch" => 1, "ratio" => 0.9, "low" => low, "high" => high } } }
+    [[0.8, 0.9, "fail"], [0.8, 1.1, "inconclusive"], [0.96, 1.1, "pass"]].each do |low, high, expected|
+      j = judge
+      j.limits({ "rate allocate" => v.(low, high) }, [], MODES)
+      is verdict(j.rows, "rate allocate"), expected
+    end
+  end
+
+  def test_repeats
+    j = judge
+    j.repeats("a" => { "interp" => 0.00009, "yjit" => 0.00011 })
+    is j.rows.map(&:verdict), %w[pass fail]
+  end
+
+  def test_report_and_plot_show_every_row
+    j = timed(estimate(1.01), estimate(1.0), failures: ["b <x> & y: exit 1"])
+    j.slopes({}, KINDS.slice("method"), MODES)
+    out = StringIO.new
+    Bench::Report.print(j.rows, out: out)
+    j.rows.each { |r| ok out.string.include?(r.what), r.what }
+    ok out.string.lines.last =~ /\A\d+ passed, \d+ failed/
+    svg = Bench::Plot.of(j.rows, "a <b>")
+    ok svg.include?("a &lt;b&gt;") && svg.scan("<circle").size >= 3
+    is svg.scan(/<text\b/).size, svg.scan("</text>").size
+  end
+end

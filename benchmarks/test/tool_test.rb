@@ -1,0 +1,138 @@
+require "tmpdir"
+require "stringio"
+require_relative "../lib/jobs"
+require_relative "../lib/yml"
+require_relative "../lib/timing"
+require_relative "../lib/plant"
+require_relative "../lib/programs"
+require_relative "../lib/explain"
+require_relative "../lib/sampled"
+
+class ToolTest < Test
+  include Bench
+  SH = { "PATH" => "/usr/bin:/bin" }.freeze
+
+  def test_a_command_that_fails_says_how
+    is Jobs.run(SH, ["sh", "-c", "echo out"]).out, "out\n"
+    ok Jobs.run(SH, ["sh", "-c", "echo why >&2; exit 3"]).error.include?("why")
+    ok Jobs.run(SH, ["sh", "-c", "kill -SEGV $$"]).error.include?("SEGV")
+    ok Jobs.run(SH, ["sleep", "9"], timeout: 0.2).error.include?("no end")
+    ok Jobs.run(SH, ["/nonexistent"]).error
+  end
+
+  def test_a_command_sees_only_its_environment
+    ENV["BENCH_TEST_SECRET"] = "1"
+    is Jobs.run(SH, ["env"]).out[/SECRET/], nil
+  end
+
+  def test_jobs_keep_their_order
+    is Jobs.map([3, 1, 2], workers: 2) { |x| sleep x * 0.01; x * 2 }, [6, 2, 4]
+  end
+
+  def test_there_is_no_retry
+    files = Dir[File.expand_path("../lib/*.rb", __dir__)] + [File.expand_path("../run", __dir__)]
+    files.each { |f| ok !File.read(f).match?(/^\s*retry\b|--retr/), f }
+  end
+
+  def convert(yml)
+    Dir.mktmpdir do |dir|
+      File.write("#{dir}/x.yml", yml)
+      Yml.convert("#{dir}/x.yml", turns: 7, rounds: 2)
+    end
+  end
+
+  # Runs a converted program; `$calls` counts what its bodies did.
+  def turns(yml)
+    code = convert(yml)
+    $calls = Hash.new(0)
+    workload = Module.new { def self.run(n) = n.times { yield } }
+    Object.const_set(:Workload, workload)
+    eval code, TOPLEVEL_BINDING.dup
+    $calls
+  ensure
+    Object.send(:remove_const, :Workload) if Object.const_defined?(:Workload)
+  end
+
+  def test_converted_loops_run_as_often_as_asked
+    warm = 40 * 20
+    is turns("prelude: |\n  a = 5\nbenchmark: $calls[a] += 1\n"), { 5 => warm + 14 }
+    is turns("benchmark:\n  one: $calls[:one] += 1\n  two: |\n    $calls[:two] += 1 # c\n"),
+       { one: warm + 14, two: warm + 14 }
+    is turns("benchmark:\n  - name: x\n    script: $calls[:x] += 1\n"), { x: warm + 14 }
+  end
+
+  # What a timed process would be: a shell that prints the figures.
+  Fake = Struct.new(:name, :text, :env) do
+    def command(_mode, args, options:) = args == ["-e", "1"] ? ["true"] : ["echo", text]
+  end
+  Prog = Struct.new(:name, :options, :chdir) do
+    def env_for(_) = {}
+    def args_for(_) = []
+  end
+
+  def figures(cpu, sum: "1", yjit: false) = JSON.generate(cpu: cpu, sum: sum, yjit: yjit)
+  def links(name, *texts) = texts.map { |t| Fake.new(name, t, SH) }
+
+  def timing(stock, other, aa: 1.0)
+    t = Timing.new(core: 0, aa_share: aa, random: Random.new(1))
+    def t.warm_up(_) = nil
+    [t.run([Prog.new("p", [])], ["interp"], links("stock", *stock), links("patch", *other)), t.failures]
+  end
+
+  def test_pairs_of_processes
+    pairs, failures = timing([figures(1.0), figures(2.0)], [figures(1.5), figures(2.5)])
+    is failures, []
+    is pairs.sort_by(&:number).map { |p| [p.a, p.b, p.aa] }, [[1.0, 1.5, 2.0], [2.0, 2.5, 1.0]]
+    t = TimeTable.new(pairs, draws: 50).to_h["interp"]
+    is [t["suite"]["n"], t["aa"]["n"], t["programs"].keys], [2, 2, ["p"]]
+  end
+
+  def test_pairs_that_cannot_be_used_are_failures
+    [[figures(1.0), figures(1.0, sum: "2"), "different results"], [figures(1.0), figures(1.0, yjit: true), "YJIT is on"],
+     [figures(1.0), "no json", "no figures"]].each do |a, b, message|
+      pairs, failures = timing([a], [b], aa: 0)
+      is pairs, []
+      ok failures.first.include?(message), failures.inspect
+    end
+  end
+
+  def test_an_ended_budget_is_a_failure
+    t = Timing.new(core: 0, random: Random.new(1))
+    def t.warm_up(_) = nil
+    t.run([Prog.new("p", [])], ["interp"], links("stock", *[figures(1.0)] * 3), links("patch", *[figures(1.0)] * 3), budget: 0)
+    ok t.failures.first.include?("budget")
+  end
+
+  def test_plant_changes_vm_push_frame_or_refuses
+    Dir.mktmpdir do |dir|
+      File.write("#{dir}/vm_insnhelper.c", "static void\nvm_push_frame(int x)\n{\n    #{Plant::LINE}\n}\n")
+      ok Plant.helper(dir).include?("rol $1")
+      File.write("#{dir}/vm_insnhelper.c", "static void\nvm_push_frame(int x)\n{\n}\n")
+      raises(Refused) { Plant.helper(dir) }
+    end
+  end
+
+  def test_callgrinds_output
+    Dir.mktmpdir do |dir|
+      File.write("#{dir}/c", "events: Ir\nfn=a\n10 5\n+2 7\ncfn=b\ncalls=3 4\n* 100\nfn=b'2\n1 9\nfn=0x00ab\n0 2\n")
+      got = Explain.allocate.parse("#{dir}/c")
+      is [got["a"], got["b"], got.values.sum], [12, 9, 23]
+    end
+  end
+
+  def test_extprofs_account
+    s = Sampled.allocate
+    is s.send(:account, "x\nsamples taken 1,990 = whole 1985 + truncated 3 (too-deep: 3) + lost 2 (ring-full: 2)\n"),
+       { taken: 1990, lost: 2 }
+    raises(Refused) { s.send(:account, "") }
+  end
+
+  def test_the_tree_of_files_is_made_once
+    Dir.mktmpdir do |dir|
+      p = Programs.new(cruby: "/nonexistent", work: dir)
+      is Dir.children(p.tree).size, 2000
+      at = File.mtime("#{p.tree}/part0000.rb")
+      is File.mtime("#{Programs.new(cruby: "", work: dir).tree}/part0000.rb"), at
+    end
+  end
+end

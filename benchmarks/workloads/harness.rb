@@ -1,0 +1,66 @@
+# Loaded before every program (-r). A program calls Workload.run with a block that does one
+# round and returns something to compare; BENCH_ROLE says what is wanted of it:
+#   count  rounds only: somebody outside counts
+#   time   CPU time of the rounds after a warm-up, as JSON on the last line
+#   probe  rounds, then memory, GC and YJIT figures, as JSON on the last line
+# A script that knows nothing of this is run whole by Workload.script.
+
+module Workload
+  ROLE = ENV.fetch("BENCH_ROLE", "time")
+  ROUNDS = ENV["BENCH_ROUNDS"]&.to_i
+
+  module_function
+
+  def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+  def wall = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def compiled = yjit? ? RubyVM::YJIT.runtime_stats[:compiled_iseq_count] : 0
+  def yjit? = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+
+  # The last line that a program writes.
+  def report(values) = $stdout.print("\n", json(values), "\n")
+
+  # cold: for what can be done only once in a process.
+  def run(rounds, cold: false)
+    rounds = ROUNDS if ROUNDS
+    sum = nil
+    return rounds.times { yield } if ROLE == "count"
+    warm_up { yield } if ROLE == "time" && !cold
+    GC.start
+    c, w, g = cpu, wall, GC.count
+    rounds.times { sum = yield }
+    c, w = cpu - c, wall - w
+    report({ cpu: c, wall: w, sum: sum.to_s, gc: GC.count - g, yjit: yjit? }.merge(ROLE == "probe" ? probe : {}))
+  end
+
+  # Until YJIT has stopped compiling: two rounds in a row without a new iseq.
+  def warm_up
+    quiet = 0
+    20.times do
+      before = compiled
+      yield
+      quiet = compiled == before ? quiet + 1 : 0
+      break if quiet == (yjit? ? 2 : 1)
+    end
+  end
+
+  # A whole script, its warm-up included.
+  def script(path)
+    c, w, g = cpu, wall, GC.count
+    load path
+    return if ROLE == "count"
+    report({ cpu: cpu - c, wall: wall - w, sum: "", gc: GC.count - g, yjit: yjit? }.merge(ROLE == "probe" ? probe : {}))
+  end
+
+  def probe
+    status = File.read("/proc/self/status")
+    h = { hwm: status[/VmHWM:\s+(\d+)/, 1].to_i, gc_total: GC.count,
+          allocated: GC.stat(:total_allocated_objects), heap_pages: GC.stat(:heap_allocated_pages) }
+    return h unless yjit?
+    h.merge(RubyVM::YJIT.runtime_stats.slice(:inline_code_size, :outlined_code_size, :code_region_size, :yjit_alloc_size))
+  end
+
+  # No library: loading one would be part of what is measured.
+  def json(h)
+    "{" + h.map { |k, v| "#{k.to_s.dump}:#{v.is_a?(String) ? v.dump : v}" }.join(",") + "}"
+  end
+end

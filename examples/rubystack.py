@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Print the Ruby stacks of a process, from include/ruby/debug_external.h alone.
+
+    rubystack.py PID
+
+Every thread and fiber is shown, innermost frame first.  The process is not
+stopped: a thread that runs while it is read can give a torn stack, so its
+frames are read twice and such a stack is marked.  (extprof takes its samples
+from inside the interrupted thread and has no such problem.)
+
+Needs no package beyond Python 3.7, and the right to read /proc/PID/mem.
+"""
+import os
+import re
+import struct
+import sys
+
+# struct rb_debug_ext_section, field by field in the order of the header
+SECTION = [
+    ("magic", "8s"), ("abi_major", "H"), ("abi_minor", "H"), ("section_size", "I"),
+    ("state", "I"), ("pid", "I"),
+    ("record_size", "H"), ("ec_slot_size", "H"), ("thread_slot_size", "H"), ("jit_entry_size", "H"),
+    ("tls_current_ec", "q"),
+    ("ec_vm_stack", "H"), ("ec_vm_stack_size", "H"), ("ec_cfp", "H"), ("ec_slot", "H"),
+    ("ec_label", "H"), ("ec_jit_entry_sp", "H"),
+    ("frame_size", "H"), ("frame_pc", "H"), ("frame_ext_debug", "H"), ("frame_jit_return", "H"),
+    ("frame_self", "H"), ("frame_ep", "H"), ("thread_ec", "H"), ("reserved16", "6s"),
+    ("records_dir", "Q"), ("records_end", "I"), ("names_generation", "I"),
+    ("ec_dir", "Q"), ("thread_dir", "Q"), ("ec_slots_end", "I"), ("thread_slots_end", "I"),
+    ("gc_phase", "I"), ("gc_tid", "I"), ("gc_count", "Q"),
+    ("gvl_thread_slot", "I"), ("gvl_reserved", "I"),
+    ("jit_start", "Q"), ("jit_end", "Q"), ("jit_log", "Q"), ("jit_log_len", "I"),
+    ("jit_log_generation", "I"),
+    ("records_live", "Q"), ("records_retired", "Q"), ("records_expired", "Q"),
+    ("records_failed", "Q"), ("bytes", "Q"), ("grace_seconds", "I"), ("grace_records", "I"),
+    ("ruby_version", "32s"), ("ruby_description", "128s"),
+]
+RECORDS_PER_CHUNK = 1024
+SLOTS_PER_CHUNK = 64
+NAME_DEPTH_MAX = 64
+STRING_MAX = 65535
+LINES_MAX = 16 << 20
+STACK_MAX = 256 << 20
+
+METHOD, CMETHOD, BMETHOD, BLOCK, RESCUE, ENSURE, EVAL, BODY, INTERNAL = range(1, 10)
+SHARED = 2  # flag
+NAMED, ANON_CLASS, ANON_MODULE, SINGLETON, INSTANCE_SINGLETON, REFINEMENT, NESTED = range(16, 23)
+STATES = ["", "created", "running", "waiting for GVL", "blocked", "sleeping", "dead"]
+
+
+class Gone(Exception):
+    """What was to be read is not there (any more)."""
+
+
+class Process:
+    def __init__(self, pid):
+        self.pid = pid
+        self.mem = open("/proc/%d/mem" % pid, "rb", buffering=0)
+        self.section = self.find_section()
+
+    def read(self, address, size):
+        try:
+            data = os.pread(self.mem.fileno(), size, address)
+        except (OSError, OverflowError):
+            raise Gone(hex(address))
+        if len(data) != size:
+            raise Gone(hex(address))
+        return data
+
+    def u64(self, address):
+        return struct.unpack("<Q", self.read(address, 8))[0]
+
+    def find_section(self):
+        """Look for the ELF note in each file that is mapped from its start."""
+        for line in open("/proc/%d/maps" % self.pid):
+            m = re.match(r"([0-9a-f]+)-[0-9a-f]+ r\S+ 00000000 \S+ (\d+) *(/.*)?", line)
+            if not m or m.group(2) == "0":
+                continue
+            try:
+                address = self.section_by_note(int(m.group(1), 16))
+            except Gone:
+                continue
+            if address:
+                return address
+        sys.exit("%d: not a ruby with the external debugging interface" % self.pid)
+
+    def section_by_note(self, base):
+        ehdr = self.read(base, 64)
+        if ehdr[:6] != b"\x7fELF\x02\x01":
+            return None
+        phoff, = struct.unpack_from("<Q", ehdr, 32)
+        phentsize, phnum = struct.unpack_from("<HH", ehdr, 54)
+        phdrs = [struct.unpack("<IIQQQQQQ", self.read(base + phoff + i * phentsize, 56))
+                 for i in range(min(phnum, 64))]
+        bias = base - min([p[3] for p in phdrs if p[0] == 1], default=0)
+        for kind, _, _, vaddr, _, _, size, _ in phdrs:
+            if kind != 4 or size > 1 << 16:
+                continue
+            data = self.read(bias + vaddr, size)
+            at = 0
+            while at + 12 <= size:
+                namesz, descsz, note = struct.unpack_from("<III", data, at)
+                name = data[at + 12:at + 12 + namesz].rstrip(b"\0")
+                desc = at + 12 + (namesz + 3 & ~3)
+                if name == b"ruby-debug-ext" and note == 0x52444558 and descsz == 8 and desc + 8 <= size:
+                    return bias + vaddr + desc + struct.unpack_from("<q", data, desc)[0]
+                at = desc + (descsz + 3 & ~3)
+        return None
+
+
+class Ruby:
+    def __init__(self, process):
+        self.p = process
+        fmt = "<" + "".join(f for _, f in SECTION)
+        values = struct.unpack(fmt, process.read(process.section, struct.calcsize(fmt)))
+        for (name, _), value in zip(SECTION, values):
+            setattr(self, name, value)
+        if self.magic != b"RBDBGEXT" or self.abi_major != 1:
+            sys.exit("interface version %d is not supported" % self.abi_major)
+        if self.state != 1:
+            sys.exit("the process is starting or ending")
+        self.cache = {}
+
+    def element(self, directory, per_chunk, size, i):
+        chunk = self.p.u64(directory + 8 * (i // per_chunk))
+        if not chunk:
+            raise Gone("element %d" % i)
+        return chunk + i % per_chunk * size
+
+    def string(self, address):
+        if not address:
+            return ""
+        length, = struct.unpack("<I", self.p.read(address, 4))
+        if length > STRING_MAX:
+            raise Gone("string")
+        text = self.p.read(address + 4, length).decode("utf-8", "backslashreplace")
+        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+    def record(self, rid):
+        """(kind, level, ref1, ref2, name, path, lines, code, code_size, first_line, flags)"""
+        if rid not in self.cache:
+            self.cache[rid] = self.read_record(rid)
+        return self.cache[rid]
+
+    def read_record(self, rid):
+        for _ in range(4):
+            try:
+                at = self.element(self.records_dir, RECORDS_PER_CHUNK, self.record_size, rid)
+                (generation, kind, flags, level, ref1, ref2, name, path, lines, code, code_size,
+                 first_line) = struct.unpack("<IBBHIIQQQQII", self.p.read(at, 56))
+                name, path = self.string(name), self.string(path)
+                if lines:
+                    size, = struct.unpack("<I", self.p.read(lines, 4))
+                    lines = self.p.read(lines + 4, size) if size <= LINES_MAX else b""
+                again, = struct.unpack("<I", self.p.read(at, 4))
+                same = self.element(self.records_dir, RECORDS_PER_CHUNK, self.record_size, rid) == at
+                if generation == again and generation % 2 == 0 and same:
+                    return (kind, level, ref1, ref2, name, path, lines or b"", code, code_size,
+                            first_line, flags)
+            except Gone:
+                pass
+        return 0, 0, 0, 0, "", "", b"", 0, 0, 0, 0
+
+    def name(self, rid, depth=0):
+        if depth > NAME_DEPTH_MAX:
+            return "?"
+        kind, level, ref1, ref2, name = self.record(rid)[:5]
+
+        def text(ref):
+            return self.name(ref, depth + 1)
+
+        if kind in (METHOD, CMETHOD, BMETHOD):
+            if not ref1:
+                return name
+            owner = self.record(ref1)
+            if owner[0] == SINGLETON:
+                return text(owner[2]) + "." + name
+            if owner[0] == INSTANCE_SINGLETON:
+                return "#<instance of " + text(owner[2]) + ">." + name
+            return text(ref1) + "#" + name
+        def place(ref):
+            record = self.record(ref)
+            return record[4] if record[0] == METHOD and record[10] & SHARED else text(ref)
+
+        if kind == BLOCK:
+            return ("block in " if level <= 1 else "block (%d levels) in " % level) + place(ref1)
+        if kind in (RESCUE, ENSURE, EVAL):
+            return {RESCUE: "rescue", ENSURE: "ensure", EVAL: "eval"}[kind] + " in " + place(ref1)
+        if kind in (BODY, INTERNAL, NAMED):
+            return name
+        if kind == ANON_CLASS:
+            return "#<anonymous subclass of " + text(ref1) + ">" if ref1 else "#<anonymous class>"
+        if kind == ANON_MODULE:
+            return "#<anonymous module>"
+        if kind == SINGLETON:
+            return "#<singleton of " + text(ref1) + ">"
+        if kind == INSTANCE_SINGLETON:
+            return "#<singleton of #<instance of " + text(ref1) + ">>"
+        if kind == REFINEMENT:
+            return "#<refinement " + text(ref1) + " of " + text(ref2) + ">"
+        if kind == NESTED:
+            return text(ref1) + "::" + name
+        return "?"
+
+    def line(self, rid, pc):
+        lines, code, code_size, first_line = self.record(rid)[6:10]
+        if not lines or not code <= pc <= code + 8 * code_size:
+            return 0
+        index = max((pc - code) // 8 - 1, 0)
+        at, position, line, found = 0, 0, first_line, 0
+        while at < len(lines):
+            numbers = []
+            for signed in (False, True):
+                value = shift = 0
+                while at < len(lines):
+                    byte = lines[at]
+                    at += 1
+                    value |= (byte & 0x7f) << shift
+                    shift += 7
+                    if not byte & 0x80:
+                        break
+                if signed and byte & 0x40:
+                    value -= 1 << shift
+                numbers.append(value)
+            position += numbers[0]
+            line += numbers[1]
+            if position > index:
+                break
+            found = line
+        return found
+
+    def frames(self, ec):
+        """[(id, pc, jit_return)], innermost first."""
+        base = self.p.u64(ec + self.ec_vm_stack)
+        end = base + 8 * self.p.u64(ec + self.ec_vm_stack_size)
+        cfp = self.p.u64(ec + self.ec_cfp)
+        if not base or not cfp:
+            return []
+        size = end - cfp
+        if not base <= cfp <= end or size % self.frame_size or size > STACK_MAX:
+            raise Gone("frames")
+        data = self.p.read(cfp, size)
+
+        def field(at, offset):
+            return struct.unpack_from("<Q", data, at + offset)[0]
+        return [(field(at, self.frame_ext_debug) & 0xffffffff, field(at, self.frame_pc),
+                 field(at, self.frame_jit_return)) for at in range(0, size, self.frame_size)]
+
+    def stack(self, ec):
+        torn = ""
+        frames = self.frames(ec)
+        for _ in range(10):
+            again = self.frames(ec)
+            if [f[0] for f in again] == [f[0] for f in frames]:
+                break
+            frames = again
+        else:
+            torn = "  (torn: it ran while it was read)"
+        shown = []
+        for depth, (rid, pc, jit_return) in enumerate(frames):
+            if rid in (0, 1):
+                continue
+            path = self.record(rid)[5]
+            if path:
+                line = self.line(rid, pc)
+                mark = "~" if depth == 0 and jit_return else ""
+                shown.append("%s %s:%s%d" % (self.name(rid), path, mark, line))
+            else:
+                shown.append(self.name(rid))
+        return shown, torn
+
+    def threads(self):
+        for i in range(1, self.thread_slots_end):
+            at = self.element(self.thread_dir, SLOTS_PER_CHUNK, self.thread_slot_size, i)
+            (_, state, since, tid, ractor, serial, thread, _tp, flags, _) = \
+                struct.unpack("<IIQIIQQQII", self.p.read(at, 56))
+            name = self.p.read(at + 128, 64).split(b"\0")[0].decode("utf-8", "backslashreplace")
+            if thread:
+                yield i, state, tid, ractor, serial, thread, name
+
+    def ecs(self):
+        for i in range(1, self.ec_slots_end):
+            at = self.element(self.ec_dir, SLOTS_PER_CHUNK, self.ec_slot_size, i)
+            _, thread_slot, ec, serial, flags, _ = struct.unpack("<IIQQII", self.p.read(at, 32))
+            if ec:
+                yield ec, thread_slot, serial, flags
+
+
+def main():
+    if len(sys.argv) != 2 or not sys.argv[1].isdigit():
+        sys.exit(__doc__)
+    ruby = Ruby(Process(int(sys.argv[1])))
+    print(ruby.ruby_description.split(b"\0")[0].decode())
+    ecs = list(ruby.ecs())
+    for slot, state, tid, ractor, serial, thread, name in ruby.threads():
+        print("\nthread %d%s tid %d ractor %d: %s" %
+              (serial, " " + repr(name) if name else "", tid, ractor,
+               STATES[state] if state < len(STATES) else state))
+        current = ruby.p.u64(thread + ruby.thread_ec)
+        for ec, thread_slot, ec_serial, flags in ecs:
+            if thread_slot != slot:
+                continue
+            try:
+                stack, torn = ruby.stack(ec)
+            except Gone as e:
+                stack, torn = [], "  (not readable: %s)" % e
+            print("  %s %d%s%s" % ("root fiber" if flags & 1 else "fiber", ec_serial,
+                                   "" if ec == current else " parked", torn))
+            for frame in stack:
+                print("    " + frame)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The sums: every sample is accounted for, and there are as many as CPU time was used."""
+import re
+import time
+
+import harness
+from harness import case, check
+
+TRUNCATED = re.compile(r"^\[truncated: (\d+) frames more\]$")
+
+
+def recorded(ctx, ruby, seconds, rate, *options):
+    """Let steady.rb work while extprof looks: (its answer, the profile)."""
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-l", *options, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    start = time.monotonic()
+    ruby.tell(str(seconds))
+    answer = [int(x) for x in ruby.line(20 * seconds + 30).split()] + [time.monotonic() - start]
+    reader.signal(2)
+    out, err = reader.communicate()
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    check(profile.sums.balanced, profile.sums.text)
+    return answer, profile
+
+
+# For how long the kernel lets one of several busy threads run.
+SLICE = 0.004
+
+
+@case(timeout=60)
+def cpu_time(ctx):
+    """N samples at R Hz are N / R seconds of CPU time: 0.5 %, and the ticks that were missed. When
+    others want the CPU, which ticks fall into our slices of it is chance: 5 sigma."""
+    ruby = ctx.program("steady.rb")
+    ruby.expect("ready")
+    said = []
+    for rate in (99, 1000, harness.rate(10000)):
+        seconds = 4 if rate < 1000 else 2
+        (cpu, _, wall), profile = recorded(ctx, ruby, seconds, rate)
+        sums, expected = profile.sums, rate * cpu / 1e9
+        written = sum(s.count for s in profile.stacks)
+        check(written == sums.whole + sums.truncated, "%d samples in the file, %s", written, sums.text)
+        away = max(0, 1 - cpu / 1e9 / wall)
+        sigma = (expected * away * max(1, rate * SLICE)) ** 0.5
+        # One tick more or less at each end, on each CPU that it ran on.
+        slack = 0.005 * expected + 4 + 5 * sigma
+        # Ticks are mostly missed where nothing runs.
+        missed = min(sums.missed, 0.02 * expected)
+        check(expected - missed - slack <= sums.taken <= expected + slack,
+              "%d Hz: %d samples for %.3f s of CPU time in %.3f s, %.1f expected +- %.1f, %d ticks missed",
+              rate, sums.taken, cpu / 1e9, wall, expected, slack, sums.missed)
+        said.append("%d Hz: %d of %.1f (%+.2f %%), missed %d, had %.0f %% of a CPU" % (
+            rate, sums.taken, expected, 100 * (sums.taken - expected) / expected, sums.missed,
+            100 * (1 - away)))
+    return "; ".join(said)
+
+
+def deep(ctx, depth, flags=()):
+    ruby = ctx.program("deep.rb", depth, flags=flags, env={"RUBY_THREAD_VM_STACK_SIZE": "16777216"})
+    frames = int(ruby.line())
+    check(frames == depth + 2, "the program has %d frames", frames)
+    profile = ctx.profile(ruby.pid, seconds=1, rate=1000)
+    sums, samples = profile.sums, 0
+    for s in profile.stacks:
+        if s.native:
+            continue
+        samples += s.count
+        shown = len(s.frames)
+        missing = int(TRUNCATED.match(s.truncated).group(1)) if s.truncated else 0
+        # The bottom of each stack is one more frame, which is no code.
+        total = shown + missing - (1 if s.truncated else 0)
+        check(total == frames, "%d frames shown, %d said to be more, of %d: %s", shown, missing, frames,
+              s.text[:120])
+        labels = s.labels()
+        check(labels[-1] == "Object#bottom" and set(labels[1:-1]) == {"Object#down"} and
+              labels[0] == ("Object#down" if s.truncated else "<main>"), "wrong stack: %s", s.text[:300])
+    check(samples > 100, "only %d samples", samples)
+    truncated = sum(s.count for s in profile.stacks if s.truncated)
+    check(sums.balanced and sums.truncated == truncated and not sums.lost, "%d are truncated; %s", truncated,
+          sums.text)
+    return "%d frames, %d samples: %d whole, %d truncated" % (frames, samples, sums.whole, sums.truncated)
+
+
+@case(timeout=30)
+def depth_1000(ctx):
+    text = deep(ctx, 1000)
+    check(text.endswith(" 0 truncated"), "1000 frames must be whole: %s", text)
+    return text
+
+
+@case(timeout=30)
+def depth_10000(ctx):
+    return deep(ctx, 10000)
+
+
+@case(timeout=30)
+def depth_10000_yjit(ctx):
+    return deep(ctx, 10000, ("--yjit", "--yjit-call-threshold=1"))
+
+
+@case(timeout=60)
+def gc(ctx):
+    """The share of samples in GC is the share of CPU time that GC itself counts."""
+    ruby = ctx.program("steady.rb", "gc")
+    ruby.expect("ready")
+    rate = harness.rate(5000)
+    (cpu, gc_time, _), profile = recorded(ctx, ruby, 3, rate)
+    total = sum(s.count for s in profile.stacks)
+    phases = {}
+    for s in profile.stacks:
+        if s.gc:
+            phases[s.gc] = phases.get(s.gc, 0) + s.count
+            check("Object#work_gc" in s.labels(), "GC without its caller: %s", s.text)
+    shown, truth = sum(phases.values()) / total, gc_time / cpu
+    check(truth > 0.1, "the program spent only %.1f %% in GC", 100 * truth)
+    # GC.total_time does not count entering and leaving.
+    check(abs(shown - truth) < 0.03, "%.1f %% of samples, %.1f %% of the time: %s", 100 * shown, 100 * truth,
+          phases)
+    check(phases.get("[GC mark]") and phases.get("[GC sweep]"), "phases: %s", phases)
+    check("in GC: %d samples" % sum(phases.values()) in profile.out, "another number in the summary")
+    return "%.1f %% of %d samples, truth %.1f %%; %s" % (
+        100 * shown, total, 100 * truth, ", ".join("%s %d" % x for x in sorted(phases.items())))

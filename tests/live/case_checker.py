@@ -1,0 +1,95 @@
+"""The checker itself: it takes what its model can produce, and notices damage."""
+import random
+
+import case_graph  # noqa: F401  (fills the lists of edges and shapes)
+import graphgen
+from harness import case, check
+from model import PASS, Block, C, Call, Closure, Env, Frame, Param, Yield
+
+STACKS = 3000
+
+
+def possible_stack(model, rnd):
+    """A random way through the model, outermost frame first."""
+    frames, steps, env = [], model.roots, None
+    while steps:
+        step = rnd.choice(steps)
+        if isinstance(step, (Yield, Param)):
+            given = env.home.block if isinstance(step, Yield) else env.home.params.get(step.name)
+            if given is None:
+                break
+            step, env = (given.code, given.env) if isinstance(given.code, C) else (given, env)
+        if isinstance(step, C):
+            frames.append(Frame(step.label))
+            if not step.then:
+                break
+            steps = step.then
+            continue
+        if isinstance(step, Call):
+            def give(value):
+                return env.home.block if value is PASS else value and Closure(value, env)
+            env = Env(step.code, give(step.block), {k: give(v) for k, v in step.params.items()})
+        else:
+            env = Env(step.code, outer=env if isinstance(step, Block) else step.env)
+        lines = sorted(env.code.sites)
+        leaf = not lines or len(frames) > 60 or rnd.random() < 0.1
+        line = rnd.choice(sorted(env.code.lines) if leaf else lines)
+        frames.append(Frame(env.code.label, env.code.path, line))
+        if leaf:
+            break
+        steps = env.code.sites[line]
+    return frames
+
+
+def drop(frames, rnd, _):
+    at = rnd.randrange(len(frames))
+    return frames[:at] + frames[at + 1:]
+
+
+def shift_line(frames, rnd, _):
+    at = rnd.choice([i for i, f in enumerate(frames[:-1]) if f.path] or [None])
+    if at is None:
+        return None
+    f = frames[at]
+    return frames[:at] + [Frame(f.label, f.path, f.line + rnd.choice([-1, 1]))] + frames[at + 1:]
+
+
+def torn(frames, rnd, other):
+    """The outer frames of one stack, the inner ones of another: what a torn read gives."""
+    return frames[:rnd.randrange(1, len(frames))] + other[rnd.randrange(1, len(other)):]
+
+
+def wrong_name(frames, rnd, other):
+    at, f = rnd.randrange(len(frames)), rnd.choice(other)
+    g = frames[at]
+    return frames[:at] + [Frame(f.label, g.path, g.line)] + frames[at + 1:]
+
+
+def stale_leaf(frames, _, other):
+    """The innermost frame of another stack instead of its own."""
+    return frames[:-1] + [other[-1]]
+
+
+@case(timeout=60, bpf=False)
+def notices(ctx):
+    model = graphgen.Gen(11, ctx.path("graph.rb")).model()
+    rnd = random.Random(2)
+    stacks = [s for s in (possible_stack(model, rnd) for _ in range(STACKS)) if len(s) > 3]
+    for s in stacks:
+        mismatch = model.check(s)
+        check(not mismatch, "a possible stack is called impossible: %s", ";".join(map(str, s)))
+    said = []
+    for damage in (drop, shift_line, torn, wrong_name, stale_leaf):
+        done = noticed = 0
+        for s in stacks:
+            damaged = damage(s, rnd, rnd.choice(stacks))
+            # Without its innermost frame a stack is still possible, and so is one that did not change.
+            whole = damaged and list(map(str, damaged)) != list(map(str, s))[:len(damaged)]
+            if whole:
+                done += 1
+                noticed += model.check(damaged) is not None
+        share = noticed / done
+        said.append("%s %.1f %%" % (damage.__name__.replace("_", " "), 100 * share))
+        # The rest are stacks that are possible, too: recursion, two calls of the same method.
+        check(share > 0.9, "%s: only %d of %d are noticed", damage.__name__, noticed, done)
+    return "%d possible stacks; noticed: %s" % (len(stacks), ", ".join(said))

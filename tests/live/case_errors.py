@@ -1,0 +1,186 @@
+"""What cannot work says so on stderr, says what to do, and has an exit status of its own."""
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+import harness
+from binaries import Binary
+from case_lifecycle import BUSY
+from elf import NOTE_OWNER, SECTION_NAME, SYMBOL_NAME
+from harness import case, check
+
+NOBODY = 65534
+
+
+def fails(ctx, status, *args, says=(), **options):
+    """extprof must end with that status and say that, without any output."""
+    profile = ctx.extprof(*args, timeout=30, **options)
+    check(profile.status == status, "extprof %s: status %d, not %d: %s%s", " ".join(map(str, args)),
+          profile.status, status, profile.out[-300:], profile.err[-500:])
+    for word in says:
+        check(word.lower() in profile.err.lower(), "extprof %s: no word of %r in: %s", " ".join(map(str, args)),
+              word, profile.err)
+    check(profile.err.strip() and profile.out == "", "output: %r %r", profile.out[-300:], profile.err)
+    return profile
+
+
+@case(timeout=30, bpf=False)
+def usage(ctx):
+    cases = [(), ("--no-such-option", "-p", "1"), ("-p",), ("-p", "x"), ("-p", "-1"), ("-p", "0"),
+             ("-p", "1", "-F", "0"), ("-p", "1", "-F", "-5"), ("-p", "1", "-F", "x"),
+             ("-p", "1", "-F", "1000000000"), ("-p", "1", "-F", "1.5"), ("-p", "1", "-r", "0x10"),
+             ("-p", "1", "-d", "0"), ("-p", "1", "-d", "x"), ("-p", "1", "-d", "-1"),
+             ("-p", "1", "-o", "x", "-f", "nothing"), ("-p", "1", "--", "ruby"), ("record",),
+             ("-p", "1", "-f", "folded")]
+    for args in cases:
+        fails(ctx, harness.USAGE, *args)
+    return "%d ways" % len(cases)
+
+
+@case(timeout=30, bpf=False)
+def no_such_process(ctx):
+    with open("/proc/sys/kernel/pid_max") as f:
+        pid_max = int(f.read())
+    fails(ctx, harness.NO_PROCESS, "-p", min(pid_max, 4194304), says=["no such process"])
+    zombie = ctx.start(["true"])
+    time.sleep(0.3)
+    fails(ctx, harness.NO_PROCESS, "-p", zombie.pid, says=["ended"])
+    ruby = ctx.ruby("-e", "Thread.new { puts Thread.current.native_thread_id; $stdout.flush; sleep }.join")
+    tid = int(ruby.line())
+    fails(ctx, harness.NO_PROCESS, "-p", tid, says=["thread", str(ruby.pid)])
+    return "no process, a zombie, a thread"
+
+
+@case(timeout=30, bpf=False)
+def not_a_ruby(ctx):
+    sleep = ctx.start(["sleep", "60"])
+    time.sleep(0.1)
+    fails(ctx, harness.NOT_RUBY, "-p", sleep.pid, says=["not a ruby", "sleep"])
+    # In a container there may be none to be seen.
+    kernel = kernel_thread()
+    if kernel:
+        fails(ctx, harness.NOT_RUBY, "-p", kernel, says=["not a ruby", "kernel"])
+    return "sleep" + (", a kernel thread" if kernel else "")
+
+
+def kernel_thread():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid) as f:
+                if int(f.read().rpartition(")")[2].split()[6]) & 0x200000:  # PF_KTHREAD
+                    return pid
+        except OSError:
+            continue
+    return None
+
+
+@case(timeout=60, bpf=False)
+def ruby_without_the_interface(ctx):
+    """Made from the tested one; and the machine's own if there is one."""
+    binary = Binary(ctx)
+    binary.elf().without(NOTE_OWNER, SYMBOL_NAME, SECTION_NAME).save()
+    rubies = [binary.ruby] + [p for p in ("/usr/bin/ruby",) if os.path.exists(p)]
+    for path in rubies:
+        ruby = ctx.start([path, "--disable=gems", "-e", "puts 'ready'; $stdout.flush; sleep"],
+                         env=binary.env if path == binary.ruby else None)
+        ruby.expect("ready")
+        fails(ctx, harness.NO_INTERFACE, "-p", ruby.pid, says=["interface", "build"])
+    return ", ".join(map(os.path.basename, rubies))
+
+
+@case(timeout=60, bpf=False)
+def other_versions(ctx):
+    binary = Binary(ctx)
+    original = binary.changed + ".original"
+    shutil.copy(binary.changed, original)
+    for change, says in ((lambda e: e.with_version(2, 0), ["version 2"]),
+                         (lambda e: e.with_magic(b"NOTMAGIC"), [])):
+        shutil.copy(original, binary.changed)
+        change(binary.elf()).save()
+        ruby = ctx.start([binary.ruby, "--disable=gems", "-e", BUSY + "sleep"], env=binary.env)
+        ruby.expect("ready")
+        status = harness.VERSION if says else harness.NO_INTERFACE
+        fails(ctx, status, "-p", ruby.pid, says=says)
+        ruby.kill()
+    return "major version 2, another magic"
+
+
+@case(timeout=60, bpf=False)
+def output(ctx):
+    ruby = ctx.ruby("-e", BUSY + "sleep")
+    ruby.expect("ready")
+    kept = ctx.write("kept.folded", "as it was\n")
+    for path in (ctx.path("nothing/out.folded"), "/proc/self/out.folded", ctx.directory):
+        fails(ctx, harness.OUTPUT, "-p", ruby.pid, "-d", "1", "-o", path, says=["cannot write", path])
+    # A profile that comes to nothing leaves what was there.
+    fails(ctx, harness.NO_PROCESS, "-p", 4194304, "-o", kept)
+    with open(kept) as f:
+        check(f.read() == "as it was\n", "the output was changed by a failure")
+    left = sorted(os.listdir(ctx.directory))
+    check(set(left) <= {"kept.folded", "stderr"}, "files left: %s", left)
+    return "no directory, a directory, /proc; an old file stays"
+
+
+@case(timeout=60)
+def output_full(ctx):
+    ruby = ctx.ruby("-e", BUSY + "busy_method while true")
+    ruby.expect("ready")
+    profile = ctx.extprof("-p", ruby.pid, "-d", 1, "-o", "/dev/full", "-f", "folded")
+    check(profile.status == harness.OUTPUT and "space" in profile.err, "status %d: %s", profile.status,
+          profile.err)
+
+
+def unprivileged(ctx, directory, *args, status, says):
+    reader = os.path.join(directory, "extprof")
+    shutil.copy(harness.EXTPROF, reader)
+    os.chmod(reader, 0o755)
+    p = ctx.start([reader, *args], user=NOBODY, group=NOBODY, extra_groups=[], cwd=directory,
+                  stderr=subprocess.PIPE)
+    out, err = p.communicate(30)
+    check(p.p.returncode == status, "as nobody: status %d, not %d: %s%s", p.p.returncode, status, out, err)
+    for word in says:
+        check(word in err, "as nobody: no word of %r in: %s", word, err)
+
+
+@case(timeout=60)
+def unprivileged_user(ctx):
+    check(os.geteuid() == 0, "this needs root, to become somebody else")
+    binary_directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
+    os.chmod(binary_directory, 0o755)
+    try:
+        binary = Binary(ctx, binary_directory)
+        # Somebody else's process: it may not even be looked at.
+        others = ctx.ruby("-e", BUSY + "sleep")
+        others.expect("ready")
+        unprivileged(ctx, binary_directory, "-p", str(others.pid), "-d", "1", status=harness.PERMISSION,
+                     says=["permission", "CAP_SYS_PTRACE"])
+        # Its own process: BPF is what it may not use.
+        own = ctx.start([binary.ruby, "--disable=gems", "-e", BUSY + "sleep"], env=binary.env, user=NOBODY,
+                        group=NOBODY, extra_groups=[], cwd=binary_directory)
+        own.expect("ready")
+        unprivileged(ctx, binary_directory, "-p", str(own.pid), "-d", "1", status=harness.PERMISSION,
+                     says=["permission", "CAP_BPF", "CAP_PERFMON"])
+    finally:
+        shutil.rmtree(binary_directory, ignore_errors=True)
+    return "another user's process, its own process"
+
+
+@case(timeout=30)
+def an_idle_process(ctx):
+    """No samples is an answer, not an error; and it is said why."""
+    ruby = ctx.ruby("-e", BUSY + "sleep")
+    ruby.expect("ready")
+    profile = ctx.extprof("-p", ruby.pid, "-d", 1, "-o", ctx.path("out.folded"))
+    check(profile.status == 0, "status %d: %s", profile.status, profile.err)
+    check("no CPU time" in profile.err or profile.sums.taken > 0, "it does not say why: %s", profile.err)
+    return profile.sums.text
+
+
+@case(timeout=30, bpf=False)
+def help_and_version(ctx):
+    for option, word in (("--help", "-p"), ("--usage", "--pid"), ("--version", "1.0")):
+        profile = ctx.extprof(option)
+        check(profile.status == 0 and word in profile.out, "%s: status %d: %s", option, profile.status,
+              profile.out)

@@ -1,0 +1,150 @@
+"""Random programs of which every possible stack is known: no sample may be impossible."""
+from collections import Counter
+
+import burns  # noqa: F401
+import edges_blocks  # noqa: F401
+import edges_calls  # noqa: F401
+import edges_control  # noqa: F401
+import edges_vm  # noqa: F401
+import graphgen
+import harness
+import shapes  # noqa: F401
+import yielders  # noqa: F401
+from harness import case, check
+
+YJIT = ("--yjit", "--yjit-call-threshold=1")
+WANTED = 36000  # samples of each of three programs: over 100,000 for each way to run them
+ROUNDS = 8
+TOTALS = {}
+
+
+class Tally:
+    def __init__(self):
+        self.samples = self.checked = self.impossible = self.stacks = 0
+        self.approximate = self.unknown_line = self.gc = 0
+        self.native = Counter()
+        self.examples = []
+
+    def add(self, model, stacks):
+        for s in stacks:
+            self.samples += s.count
+            self.stacks += 1
+            self.gc += s.count if s.gc else 0
+            if s.native:
+                self.native[s.frames[0].label.split(" ")[0].strip("[]")] += s.count
+                continue
+            self.checked += s.count
+            if s.frames and s.frames[-1].path:
+                self.approximate += s.count if s.frames[-1].approximate else 0
+                self.unknown_line += s.count if not s.frames[-1].line else 0
+            mismatch = model.check(s.frames) if not s.truncated else None
+            if s.truncated or mismatch:
+                self.impossible += s.count
+                if len(self.examples) < 5:
+                    self.examples.append(explain(s, mismatch))
+
+    def text(self):
+        text = "%d samples, %d impossible, %d different stacks" % (
+            self.samples, self.impossible, self.stacks)
+        if self.approximate or self.unknown_line:
+            text += ", leaf lines %.0f %% exact" % (
+                100 - 100 * (self.approximate + self.unknown_line) / max(self.checked, 1))
+        return text
+
+
+def explain(stack, mismatch):
+    if not mismatch:
+        return "truncated: " + stack.text[:300]
+    shown = [str(f) for f in stack.frames]
+    at = mismatch.depth
+    expected = " or ".join(mismatch.expected[:4])
+    return "%d times: %s\n    frame %d: expected %s" % (
+        stack.count, ";".join(shown[:at] + [">>> " + shown[at]] + shown[at + 1:])[-700:], at, expected[:500])
+
+
+def graph(ctx, seed, flags, wanted=WANTED):
+    program = graphgen.Gen(seed, ctx.path("graph%d.rb" % seed))
+    program.save()
+    jit = "--yjit" in flags
+    model = program.model(jit)
+    ruby = ctx.ruby(*flags, program.path)
+    ruby.expect("ready")
+    rate = harness.rate(20000)
+    tally, lost = Tally(), []
+    for _ in range(ROUNDS):
+        # The compiler is busy first; the rounds after see its code.
+        profile = ctx.profile(ruby.pid, seconds=2, rate=rate)
+        check(ruby.p.poll() is None, "the program ended with status %s", ruby.p.poll())
+        sums = profile.sums
+        check(sums.balanced, "sums: " + sums.text)
+        tally.add(model, profile.stacks)
+        if sums.lost or sums.truncated:
+            lost.append(sums.text)
+        if tally.samples >= wanted:
+            break
+    total = TOTALS.setdefault("YJIT" if jit else "interpreter", [0, 0])
+    total[0] += tally.samples
+    total[1] += tally.impossible
+    check(not tally.impossible, "seed %d: %s\n%s", seed, tally.text(), "\n".join(tally.examples))
+    check(tally.samples >= wanted, "seed %d: too few samples at %d Hz: %s", seed, rate, tally.text())
+    check(not lost, "seed %d: %s: %s", seed, tally.text(), "; ".join(lost))
+    outside = sum(tally.native.values())
+    check(outside < 0.25 * tally.samples, "%d of %d samples show no Ruby: %s", outside, tally.samples,
+          dict(tally.native))
+    return "%s; %d of %d edges seen" % ((tally.text(),) + model.coverage())
+
+
+@case(timeout=60)
+def interpreter_1(ctx):
+    return graph(ctx, 1, ())
+
+
+@case(timeout=60)
+def interpreter_2(ctx):
+    return graph(ctx, 2, ())
+
+
+@case(timeout=60)
+def interpreter_9(ctx):
+    return graph(ctx, 9, ())
+
+
+@case(timeout=60)
+def yjit_1(ctx):
+    return graph(ctx, 1, YJIT)
+
+
+@case(timeout=60)
+def yjit_5(ctx):
+    return graph(ctx, 5, YJIT)
+
+
+@case(timeout=60)
+def yjit_9(ctx):
+    return graph(ctx, 9, YJIT)
+
+
+@case(timeout=60)
+def compacting(ctx):
+    """Every major collection moves objects."""
+    compact = ctx.write("compact.rb", "GC.auto_compact = true\n")
+    return graph(ctx, 12, ("-r" + compact,), 15000)
+
+
+@case(timeout=60)
+def yjit_code_gc(ctx):
+    """All compiled code is thrown away now and then."""
+    return graph(ctx, 12, YJIT + ("--yjit-exec-mem-size=2", "--yjit-code-gc"), 15000)
+
+
+@case(timeout=60)
+def yjit_default_threshold(ctx):
+    """Part of the program is compiled, part is not."""
+    return graph(ctx, 13, ("--yjit",), 15000)
+
+
+def summary():
+    return "\n".join("graph, %s: %d samples, %d impossible" % (k, *v) for k, v in TOTALS.items())
+
+
+harness.SUMMARY.append(summary)

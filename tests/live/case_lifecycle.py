@@ -1,0 +1,266 @@
+"""Beginnings and ends: of the recording, of the process, of both at once."""
+import os
+import re
+import signal
+import time
+
+import harness
+from case_graph import YJIT
+from harness import case, check
+
+BUSY = "def busy_method = (i = 0; i += 1 while i < 1000)\n$stdout.sync = true\nputs 'ready'\n"
+
+
+def busy(ctx, then="busy_method while true", *flags):
+    ruby = ctx.ruby(*flags, "-e", BUSY + then)
+    ruby.expect("ready")
+    return ruby
+
+
+def sound(profile, least, label="Object#busy_method"):
+    """The profile is whole and shows what ran."""
+    profile.ok()
+    check(profile.sums.balanced and not profile.sums.lost, profile.sums.text)
+    n = sum(s.count for s in profile.stacks if label in s.labels())
+    check(n >= least, "%d samples in %s:\n%s", n, label, profile.out)
+    return n
+
+
+@case(timeout=30)
+def duration(ctx):
+    ruby = busy(ctx)
+    start = time.monotonic()
+    profile = ctx.extprof("-p", ruby.pid, "-d", "1.5", "-F", 1000, "-o", ctx.path("out.folded"))
+    took = time.monotonic() - start
+    n = sound(profile, 100)
+    check(1.5 <= took < 4, "-d 1.5 took %.2f s", took)
+    check(n <= 1.6 * 1000, "%d samples in 1.5 s", n)
+    check(ruby.p.poll() is None, "the program ended")
+    return "1.5 s took %.2f s, %d samples" % (took, n)
+
+
+def interrupted(ctx, number):
+    ruby = busy(ctx)
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    time.sleep(0.5)
+    sent = time.monotonic()
+    reader.signal(number)
+    out, err = reader.communicate()
+    took = time.monotonic() - sent
+    n = sound(harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")), 50)
+    check(took < 2, "it ended only %.1f s after the signal", took)
+    check(ruby.p.poll() is None, "the program ended")
+    return "%d samples, ended after %.2f s" % (n, took)
+
+
+@case(timeout=30)
+def ctrl_c(ctx):
+    return interrupted(ctx, signal.SIGINT)
+
+
+@case(timeout=30)
+def sigterm(ctx):
+    return interrupted(ctx, signal.SIGTERM)
+
+
+def ending(ctx, then, end=lambda ruby: None):
+    ruby = busy(ctx, then)
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", 2000, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    time.sleep(0.5)
+    end(ruby)
+    out, err = reader.communicate(20)
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded"))
+    n = sound(profile, 100)
+    unnamed = sum(s.count for s in profile.stacks if "[exited before resolved]" in s.text)
+    check(unnamed <= 0.01 * n, "%d of %d samples have names that were not read in time", unnamed, n)
+    return "%d samples, %d without a name" % (n, unnamed)
+
+
+@case(timeout=30)
+def target_exits(ctx):
+    return ending(ctx, "t = Time.now + 1.5\nbusy_method while Time.now < t")
+
+
+@case(timeout=30)
+def target_raises(ctx):
+    return ending(ctx, "t = Time.now + 1.5\nbusy_method while Time.now < t\nraise 'end'")
+
+
+@case(timeout=30)
+def target_killed(ctx):
+    return ending(ctx, "busy_method while true", lambda ruby: ruby.signal(signal.SIGKILL))
+
+
+@case(timeout=60)
+def target_vanishes(ctx):
+    """Processes that end while extprof looks for them: any answer but a wrong one."""
+    statuses = {}
+    for i in range(20):
+        ruby = busy(ctx, "t = Time.now + %f\nbusy_method while Time.now < t" % (0.01 * i))
+        profile = ctx.extprof("-p", ruby.pid, "-d", 5, "-F", 1000, "-o", ctx.path("out.folded"), timeout=20)
+        statuses[profile.status] = statuses.get(profile.status, 0) + 1
+        if profile.status == 0:
+            if profile.sums.taken:
+                check(profile.sums.balanced, profile.sums.text)
+        else:
+            check(profile.status in (harness.NO_PROCESS, harness.NOT_READY), "status %d: %s", profile.status,
+                  profile.err)
+            check(profile.err.startswith("extprof: "), "it says %r", profile.err)
+        ruby.kill()
+    return ", ".join("status %d: %d times" % x for x in sorted(statuses.items()))
+
+
+@case(timeout=30)
+def execs(ctx):
+    """The process becomes another program: both are shown, each by its own names."""
+    second = ctx.write("second.rb", "def second_method = (i = 0; i += 1 while i < 1000)\n"
+                       "t = Time.now + 1\nsecond_method while Time.now < t\n")
+    ruby = busy(ctx, "t = Time.now + 1\nbusy_method while Time.now < t\nexec(%r, '--disable=gems', %r)"
+                % (harness.RUBY, second))
+    profile = ctx.extprof("-p", ruby.pid, "-F", 1000, "-o", ctx.path("out.folded"), timeout=20).ok()
+    counts = {}
+    for s in profile.stacks:
+        for name in ("busy_method", "second_method"):
+            if "Object#" + name in s.labels():
+                counts[name] = counts.get(name, 0) + s.count
+                check(s.labels()[0] == "<main>" and len(s.frames) < 4, "wrong stack: %s", s.text)
+        check("unknown" not in s.text and "retired" not in s.text, "wrong frame: %s", s.text)
+    check(profile.sums.balanced, profile.sums.text)
+    check(len(counts) == 2 and min(counts.values()) > 50, "%s; %s", counts, profile.sums.text)
+    return "%s; %s" % (counts, profile.sums.text)
+
+
+@case(timeout=30)
+def forks(ctx):
+    """Children are other processes: not in the profile, and not harmed by it."""
+    ruby = busy(ctx, """
+def child_method = (i = 0; i += 1 while i < 1000)
+t = Time.now + 2
+while Time.now < t
+  20.times { busy_method }
+  pid = fork { 5.times { child_method }; exit!(7) }
+  Process.wait(pid)
+  abort "child: #{$?}" if $?.exitstatus != 7
+end""")
+    profile = ctx.extprof("-p", ruby.pid, "-F", 5000, "-l", "-o", ctx.path("out.folded"), timeout=20)
+    # After a fork each page is copied when it is written to, and is in nobody's reach meanwhile.
+    # This program does little else (0 to 1.3 % of its samples fell into that): what is lost
+    # must be for that reason, and little.
+    sums = profile.ok().sums
+    check(sums.balanced and sums.lost <= 0.05 * sums.taken, sums.text)
+    reasons = set(re.findall(r"([a-z-]+): \d+", sums.text))
+    check(all(r.endswith("-unreadable") for r in reasons), sums.text)
+    n = sum(s.count for s in profile.stacks if "Object#busy_method" in s.labels())
+    check(n > 100, "%d samples", n)
+    wrong = [s.text for s in profile.stacks if "child_method" in s.text]
+    check(not wrong, "a child's stack: %s", wrong[:3])
+    check(ruby.wait() == 0, "the program failed: %s", ctx.complaints())
+    return "%d samples; %s" % (n, profile.sums.text)
+
+
+@case(timeout=30)
+def child_of_fork(ctx):
+    """A child that only forked is a target like any other: its own threads, its own pid."""
+    ruby = busy(ctx, """
+def child_method = (i = 0; i += 1 while i < 1000)
+Thread.new { busy_method while true }
+pid = fork { Thread.new { child_method while true }.join }
+puts pid
+busy_method while true""")
+    child = int(ruby.line())
+    time.sleep(0.2)
+    profile = ctx.extprof("-p", child, "-d", 1, "-F", 2000, "-t", "-o", ctx.path("out.folded"))
+    n = sound(profile, 100, "Object#child_method")
+    wrong = [s.text for s in profile.stacks if "busy_method" in s.text]
+    check(not wrong, "the parent's stack: %s", wrong[:3])
+    tids = {int(t) for t in os.listdir("/proc/%d/task" % child)}
+    for s in profile.stacks:
+        check(s.thread and s.thread[1] in tids, "thread %s is not one of %s", s.thread, tids)
+    return "%d samples" % n
+
+
+@case(timeout=40)
+def two_readers(ctx):
+    """Two recordings at once, of two programs: neither gets the other's samples."""
+    a = busy(ctx)
+    b = ctx.ruby("-e", "def other_method = (i = 0; i += 1 while i < 1000)\nother_method while true")
+    time.sleep(0.3)
+    paths = [ctx.path("a.folded"), ctx.path("b.folded"), ctx.path("c.folded")]
+    readers = [ctx.extprof_start("-p", p.pid, "-F", 2000, "-d", 2, "-o", path)
+               for p, path in zip((a, b, a), paths)]
+    said = []
+    for reader, path, mine, other in zip(readers, paths, ("busy", "other", "busy"), ("other", "busy", "other")):
+        out, err = reader.communicate()
+        profile = harness.Profile(reader.p.returncode, out, err, path)
+        said.append("%d" % sound(profile, 100, "Object#%s_method" % mine))
+        wrong = [s.text for s in profile.stacks if "%s_method" % other in s.text]
+        check(not wrong, "a stack of the other program: %s", wrong[:3])
+    return "samples " + ", ".join(said)
+
+
+@case(timeout=60)
+def record_command(ctx):
+    app = os.path.join(harness.PROGRAMS, "app.rb")
+
+    def record(*args, **options):
+        return ctx.extprof("record", "-F", 1000, "-o", ctx.path("out.folded"), "--", harness.RUBY,
+                           "--disable=gems", app, *args, **options)
+    for status in (0, 3):
+        profile = record(str(status), "--an-option", "a b;c")
+        check(profile.status == status, "the status is %d, not %d: %s", profile.status, status, profile.err)
+        check('["%d", "--an-option", "a b;c"]' % status in profile.out, "arguments: %s", profile.out)
+        n = sum(s.count for s in profile.stacks if "Object#busy" in s.labels())
+        check(profile.sums.balanced and n > 100, "%d samples: %s", n, profile.out)
+    profile = record("die", "KILL")
+    check(profile.status == 128 + 9, "killed by SIGKILL, but the status is %d", profile.status)
+    profile = ctx.extprof("record", "--", ctx.path("nothing"))
+    check(profile.status == harness.COMMAND and "nothing" in profile.err, "status %d: %s", profile.status,
+          profile.err)
+    profile = ctx.extprof("record", "--", "sh", "-c", "exit 5")
+    check(profile.status not in (0, harness.NO_BPF_STATUS, harness.PERMISSION), "no ruby, but status %d: %s",
+          profile.status, profile.err)
+    return "%d samples" % n
+
+
+@case(timeout=60)
+def record_interrupted(ctx):
+    """Ctrl-C reaches the program too; its own end is what counts."""
+    program = ctx.write("trap.rb", BUSY + "trap(:INT) { puts 'interrupted'; exit 9 }\nbusy_method while true\n")
+    reader = ctx.extprof_start("record", "-F", 1000, "-o", ctx.path("out.folded"), "--", harness.RUBY,
+                               "--disable=gems", program)
+    reader.expect("ready")
+    time.sleep(0.5)
+    reader.signal(signal.SIGINT)
+    out, err = reader.communicate(20)
+    check(reader.p.returncode == 9, "status %d: %s %s", reader.p.returncode, out, err)
+    check("interrupted" in out, "the program was not told: %s", out)
+    n = sum(s.count for s in harness.Profile(0, out, err, ctx.path("out.folded")).stacks)
+    check(n > 50, "%d samples", n)
+    return "%d samples" % n
+
+
+def attach_often(ctx, times, flags=()):
+    ruby = ctx.program("undisturbed.rb", flags=flags)
+    ruby.expect("ready")
+    for i in range(times):
+        profile = ctx.extprof("-p", ruby.pid, "-d", "10ms", "-F", 1000, "-q")
+        check(profile.status == 0, "time %d: status %d: %s", i, profile.status, profile.err)
+    ruby.tell("stop")
+    text = ruby.line()
+    words = text.split()
+    counts = dict(zip(words[::2], map(int, words[1::2])))
+    check(counts["wrong"] == counts["interrupted"] == counts["early"] == 0, text)
+    check(counts["rounds"] > times, text)
+    return "%d times: %s" % (times, text)
+
+
+@case(timeout=120)
+def attach_100_times(ctx):
+    return attach_often(ctx, 100)
+
+
+@case(timeout=60)
+def attach_30_times_yjit(ctx):
+    return attach_often(ctx, 30, YJIT)

@@ -1,0 +1,71 @@
+"""Shares of CPU time that match what the program measures of itself."""
+import harness
+from case_graph import YJIT
+from harness import case, check
+
+# A share of N samples differs from the true one by less than this many standard deviations of a
+# binomial: 5 are exceeded once in 1.7 million. (Periodic samples of random pieces scatter less.)
+SIGMAS = 5
+
+
+def within(samples, total, share, what):
+    """Check a count against its true share; returns how many deviations it is off."""
+    sigma = (total * share * (1 - share)) ** 0.5
+    off = (samples - total * share) / max(sigma, 1e-9)
+    check(abs(off) <= SIGMAS, "%s: %d of %d samples are %.2f %%, truth is %.2f %%: %.1f sigma", what, samples,
+          total, 100 * samples / total, 100 * share, off)
+    return off
+
+
+def proportions(ctx, flags, rate, seconds, c_share=4):
+    """c_share: of 80 turns, how many are the 8 ms call in C."""
+    ruby = ctx.program("proportions.rb", c_share, flags=flags)
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell(str(seconds))
+    truth = {}
+    while True:
+        line = ruby.line(timeout=20 * seconds + 30)
+        if line == "done":
+            break
+        name, ns = line.split()
+        truth["Object#" + name] = int(ns)
+    reader.signal(2)
+    out, err = reader.communicate()
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    counted = dict.fromkeys(truth, 0)
+    for s in profile.stacks:
+        for label in s.labels():
+            if label in counted:
+                counted[label] += s.count
+                break
+    total, cpu = sum(counted.values()), sum(truth.values())
+    check(total > 0.7 * rate * cpu / 1e9, "%d samples at %d Hz of %.2f s of CPU time", total, rate, cpu / 1e9)
+    worst = 0
+    for name, ns in truth.items():
+        off = within(counted[name], total, ns / cpu, name)
+        worst = max(worst, abs(off))
+    shares = ", ".join("%.1f/%.1f" % (100 * counted[n] / total, 100 * truth[n] / cpu) for n in truth)
+    return "%d samples, shown/true %%: %s; worst %.1f sigma of %d allowed" % (total, shares, worst, SIGMAS)
+
+
+@case(timeout=60)
+def interpreter(ctx):
+    return proportions(ctx, (), harness.rate(5000), 3)
+
+
+@case(timeout=60)
+def yjit(ctx):
+    return proportions(ctx, YJIT, harness.rate(5000), 3)
+
+
+@case(timeout=60)
+def slow_rate(ctx):
+    """As people use it: at 99 Hz, with a C call that lasts longer than a tick for a third of it."""
+    return proportions(ctx, (), 99, 5, c_share=30)
+
+
+@case(timeout=60)
+def fast_rate(ctx):
+    return proportions(ctx, (), harness.rate(10000), 2, c_share=30)

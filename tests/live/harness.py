@@ -1,0 +1,339 @@
+"""Cases, their processes and their results."""
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import folded
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("BUILD") or os.path.join(TOP, "build")
+RUBY = os.environ.get("RUBY") or os.path.join(BUILD, "bin", "ruby")
+EXTPROF = os.environ.get("EXTPROF") or os.path.join(BUILD, "bin", "extprof")
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+NO_BPF = os.environ.get("EXTPROF_TESTS_NO_BPF") == "1"
+
+# Exit statuses of extprof(1).
+USAGE, NOT_RUBY, NO_PROCESS, NO_INTERFACE = 64, 65, 66, 69
+NO_BPF_STATUS, OUTPUT, NOT_READY, VERSION, PERMISSION, COMMAND = 71, 73, 75, 76, 77, 127
+
+CASES = []
+
+
+class Failed(Exception):
+    pass
+
+
+class Timeout(BaseException):
+    """Not an Exception: no case may swallow it."""
+
+
+def case(timeout, bpf=True):
+    """A test: a function of a Context that returns a line about what it measured.
+    Its name is group-function; it fails when it raises."""
+    def register(f):
+        group = f.__module__.replace("case_", "")
+        name = group + "-" + f.__name__.replace("_", "-")
+        CASES.append((name, group, f, timeout, bpf))
+        return f
+    return register
+
+
+def check(condition, text, *values):
+    if not condition:
+        raise Failed(text % values if values else text)
+
+
+def environment(extra=None):
+    keep = {k: v for k, v in os.environ.items() if not k.startswith(("RUBY", "GEM_", "BUNDLE_"))}
+    keep.update({"LC_ALL": "C.UTF-8", MARK: MARK_VALUE, **(extra or {})})
+    return keep
+
+
+# What this run started, and what that started, has this in its environment.
+MARK, MARK_VALUE = "EXTPROF_LIVE_TEST", "%d-%d" % (os.getpid(), time.time_ns())
+
+
+def kill_marked():
+    """Kill by pid what outlived the process that we started."""
+    wanted = ("%s=%s" % (MARK, MARK_VALUE)).encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                if wanted in f.read().split(b"\0"):
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            continue
+
+
+class Process:
+    """A process in a session of its own, which ends with its case at the latest."""
+
+    def __init__(self, argv, env=None, **options):
+        self.argv = argv
+        options.setdefault("stdin", subprocess.PIPE)
+        options.setdefault("stdout", subprocess.PIPE)
+        self.p = subprocess.Popen(argv, env=environment(env), start_new_session=True, **options)
+        self.pid = self.p.pid
+        self.rest = b""
+
+    def line(self, timeout=30):
+        """The next line of stdout, without its newline."""
+        end = time.monotonic() + timeout
+        while b"\n" not in self.rest:
+            ready = select.select([self.p.stdout], [], [], max(end - time.monotonic(), 0))[0]
+            data = os.read(self.p.stdout.fileno(), 65536) if ready else b""
+            if not data:
+                why = "ended" if ready else "said nothing for %d s" % timeout
+                raise Failed("%s %s before it printed a line" % (self.argv[0], why))
+            self.rest += data
+        line, self.rest = self.rest.split(b"\n", 1)
+        return line.decode("utf-8", "backslashreplace")
+
+    def expect(self, text, timeout=30):
+        got = self.line(timeout)
+        check(got == text, "the program said %r, not %r", got, text)
+
+    def tell(self, text):
+        self.p.stdin.write(text.encode() + b"\n")
+        self.p.stdin.flush()
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def wait(self, timeout=30):
+        """The exit status, negative for a signal."""
+        try:
+            return self.p.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Failed("%s did not end within %d s" % (self.argv[0], timeout))
+
+    def communicate(self, timeout=60):
+        """(stdout, stderr) as text, at its end."""
+        try:
+            out, err = self.p.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise Failed("%s did not end within %d s" % (self.argv[0], timeout))
+        return ((self.rest + (out or b"")).decode("utf-8", "backslashreplace"),
+                (err or b"").decode("utf-8", "backslashreplace"))
+
+    def kill(self):
+        # Until we have waited for it, its pid and its session are nobody else's.
+        if self.p.returncode is None:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+            self.p.wait()
+        for stream in (self.p.stdin, self.p.stdout, self.p.stderr):
+            if stream:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    pass
+
+
+class Profile:
+    """What a run of extprof gave."""
+
+    def __init__(self, status, out, err, path):
+        self.status, self.out, self.err, self.path = status, out, err, path
+
+    def ok(self):
+        check(self.status == 0, "extprof ended with status %d: %s", self.status, self.err.strip()[-500:])
+        return self
+
+    @property
+    def sums(self):
+        return folded.Sums(self.out)
+
+    @property
+    def stacks(self):
+        with open(self.path, encoding="utf-8") as f:
+            return folded.parse(f.read())
+
+
+class Context:
+    def __init__(self, directory):
+        self.directory = directory
+        self.processes = []
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write(self, name, text, mode=0o644):
+        path = self.path(name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def start(self, argv, env=None, **options):
+        """Unless told otherwise, what it says on stderr goes to a file: see complaints."""
+        with open(self.path("stderr"), "ab") as stderr:
+            p = Process([str(a) for a in argv], env, **{"stderr": stderr, **options})
+        self.processes.append(p)
+        return p
+
+    def ruby(self, *args, ruby=None, **options):
+        """A ruby without gems: quicker to start, and its stacks are ours."""
+        return self.start([ruby or RUBY, "--disable=gems", "-W0", *args], **options)
+
+    def program(self, name, *args, flags=(), **options):
+        return self.ruby(*flags, os.path.join(PROGRAMS, name), *args, **options)
+
+    def extprof_start(self, *args, **options):
+        options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        return self.start([EXTPROF, *args], **options)
+
+    def extprof(self, *args, timeout=60, **options):
+        """Run it to its end; any status."""
+        p = self.extprof_start(*args, **options)
+        out, err = p.communicate(timeout)
+        path = next((args[i + 1] for i, a in enumerate(args) if a == "-o"), None)
+        return Profile(p.p.returncode, out, err, path)
+
+    def profile(self, pid, *args, seconds=1, rate=5000, timeout=None):
+        """Profile a process for some seconds: lines told apart, folded."""
+        return self.extprof("-p", pid, "-d", seconds, "-F", rate, "-l", *args,
+                            "-o", self.path("out.folded"), timeout=timeout or seconds + 30).ok()
+
+    def attached(self, p, timeout=15):
+        """Wait until an extprof has its timers running."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if p.p.poll() is not None:
+                raise Failed("extprof ended with status %d: %s" % (p.p.returncode, p.communicate()[1][-500:]))
+            # It starts the timers before it waits for the first time.
+            if timers(p.pid) and waits(p.pid):
+                return
+            time.sleep(0.02)
+        raise Failed("extprof has not started its timers after %d s" % timeout)
+
+    def complaints(self):
+        """The end of what the case's programs said on stderr."""
+        try:
+            with open(self.path("stderr"), encoding="utf-8", errors="backslashreplace") as f:
+                return f.read()[-600:].rstrip()
+        except OSError:
+            return ""
+
+    def close(self):
+        for p in reversed(self.processes):
+            p.kill()
+        kill_marked()
+
+
+def timers(pid):
+    """How many perf events the process has open."""
+    n = 0
+    try:
+        for fd in os.listdir("/proc/%d/fd" % pid):
+            try:
+                n += "perf_event" in os.readlink("/proc/%d/fd/%s" % (pid, fd))
+            except OSError:
+                pass
+    except OSError:
+        pass
+    return n
+
+
+def waits(pid):
+    """Is the process in epoll_wait, epoll_pwait or poll?"""
+    try:
+        with open("/proc/%d/syscall" % pid) as f:
+            number = f.read().split()[0]
+    except OSError:
+        return False
+    return number in (("232", "281", "441", "7", "271") if os.uname().machine == "x86_64" else
+                      ("22", "441", "73"))
+
+
+def rate(wanted):
+    """The wanted rate, or what the kernel takes."""
+    try:
+        with open("/proc/sys/kernel/perf_event_max_sample_rate") as f:
+            return min(wanted, int(f.read()))
+    except OSError:
+        return wanted
+
+
+def on_alarm(*_):
+    raise Timeout()
+
+
+def run_case(name, f, timeout):
+    """(passed, text)"""
+    directory = os.path.join(BUILD, "live", name)
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    context = Context(directory)
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(timeout)
+    try:
+        text, passed = f(context) or "", True
+    except Failed as e:
+        text, passed = str(e), False
+    except Timeout:
+        text, passed = "not done after %d s, at %s" % (timeout, innermost()), False
+    except Exception:
+        text, passed = traceback.format_exc().rstrip(), False
+    finally:
+        signal.alarm(0)
+        context.close()
+    if passed:
+        shutil.rmtree(directory, ignore_errors=True)
+    elif context.complaints():
+        text += "\nstderr: " + context.complaints()
+    return passed, text
+
+
+def innermost():
+    for frame in reversed(traceback.extract_tb(sys.exc_info()[2])):
+        if "case_" in frame.filename:
+            return "%s:%d" % (os.path.basename(frame.filename), frame.lineno)
+    return "?"
+
+
+def main(args):
+    if args[:1] == ["-l"]:
+        print("\n".join(name for name, *_ in CASES))
+        return 0
+    known = {name for name, *_ in CASES} | {group for _, group, *_ in CASES}
+    for a in args:
+        if a not in known:
+            print("no such case: %s (tests/live/run -l lists them)" % a, file=sys.stderr)
+            return 2
+    for variable, path in (("RUBY", RUBY), ("EXTPROF", EXTPROF)):
+        if not shutil.which(path):
+            print("FAIL  there is no %s (%s)\n0 passed, 1 failed" % (path, variable))
+            return 1
+    passed = failed = skipped = 0
+    for name, group, f, timeout, bpf in CASES:
+        if args and name not in args and group not in args:
+            continue
+        if bpf and NO_BPF:
+            print("SKIP  %-28s needs BPF (EXTPROF_TESTS_NO_BPF=1)" % name, flush=True)
+            skipped += 1
+            continue
+        start = time.monotonic()
+        ok, text = run_case(name, f, timeout)
+        passed, failed = passed + ok, failed + (not ok)
+        text = re.sub(r"\n(?=.)", "\n        ", text)
+        print("%s  %-28s %5.1f s  %s" % ("ok  " if ok else "FAIL", name, time.monotonic() - start, text),
+              flush=True)
+    for text in SUMMARY:
+        if text():
+            print(text())
+    print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
+    return 1 if failed else 0
+
+
+# Functions that give lines for the end.
+SUMMARY = []

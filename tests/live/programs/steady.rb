@@ -1,0 +1,33 @@
+# Uses CPU time on request: a line "SECONDS" makes it work that long; it answers with what it
+# used, by the clock of the process. Its answer to "sum" is a value that never changes.
+$stdout.sync = true
+HOW = ARGV[0] || "loop"
+
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
+
+def work_loop
+  i = 0
+  i += 1 while i < 20_000
+end
+
+Node = Struct.new(:left, :right)
+
+def tree(depth) = depth == 0 ? nil : Node.new(tree(depth - 1), tree(depth - 1))
+
+KEPT = HOW == "gc" ? tree(15) : nil
+
+def work_gc
+  20.times { tree(10) }
+  GC.start
+end
+
+GC.measure_total_time = true
+work = method(:"work_#{HOW}")
+work.call
+puts "ready"
+while (line = $stdin.gets)
+  finish = cpu + (line.to_f * 1_000_000_000).to_i
+  gc, before = GC.total_time, cpu
+  work.call while cpu < finish
+  puts "#{cpu - before} #{GC.total_time - gc}"
+end

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fake_target MODE SECONDS: a process that publishes the interface and burns
+ * CPU in stacks that are known.  live.sh samples it with extprof.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+#ifndef SECTION
+#define SECTION RB_DEBUG_EXT_SECTION_NAME
+#endif
+
+#ifdef NO_SYMBOL
+#define rb_debug_ext_root fake_section	/* not to be found by name */
+#endif
+
+/* On a page of its own, so that a mode can take it away. */
+union {
+	struct rb_debug_ext_section section;
+	char page[4096];
+} rb_debug_ext_root __attribute__((section(SECTION), used, aligned(4096))) = { .section = {
+	.magic = { 'R', 'B', 'D', 'B', 'G', 'E', 'X', 'T' },
+	.abi_major = RB_DEBUG_EXT_ABI_MAJOR,
+	.section_size = sizeof(struct rb_debug_ext_section),
+} };
+#define root rb_debug_ext_root.section
+
+#ifdef NOTE
+__asm__(".pushsection .note.ruby-debug-ext, \"a\", @note\n"
+	".balign 4\n"
+	".long 15, 8, 0x52444558\n"
+	".asciz \"ruby-debug-ext\"\n"
+	".balign 4\n"
+	"1: .quad fake_section - 1b\n"
+	".popsection\n");
+#endif
+
+static __thread struct fake_ec *current_ec __attribute__((tls_model("initial-exec")));
+
+static struct fake vm;
+static uint32_t main_id, hot_a, leaf_a, hot_b, leaf_b, deep_id, gc_id, child_id;
+static time_t end_at;
+static volatile uint64_t sink;
+
+__attribute__((noinline)) static void spin(unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		sink += i;
+}
+
+static int running(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return t.tv_sec < end_at;
+}
+
+static uint32_t method(const char *name, uint32_t owner, uint32_t line)
+{
+	uint32_t id = fake__record(&vm, RB_DEBUG_EXT_METHOD, name, owner, 0);
+
+	fake__set_path(fake__get(&vm, id), "/app/fake.rb");
+	fake__set_code(fake__get(&vm, id), 20, line);
+	return id;
+}
+
+static uint64_t pc(uint32_t id, uint32_t word)
+{
+	return fake__pc(fake__get(&vm, id), word);
+}
+
+static struct fake_ec *new_ec(uint32_t frames)
+{
+	struct fake_ec *ec = fake__ec(frames);
+
+	fake__push(ec, RB_DEBUG_EXT_ID_NONE, 0);
+	fake__push(ec, main_id, pc(main_id, 0));
+	return ec;
+}
+
+static uint64_t cycles(void)
+{
+#ifdef __x86_64__
+	return __builtin_ia32_rdtsc();
+#else
+	uint64_t t;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
+#endif
+}
+
+/* Two branches, as fast as they can: a reader that mixes two moments sees
+ * hot_a with leaf_b. */
+static void branch(struct fake_ec *ec, uint32_t hot, uint32_t leaf, unsigned int work)
+{
+	fake__push(ec, hot, pc(hot, 4));
+	fake__push(ec, leaf, pc(leaf, 8));
+	spin(work);
+	fake__pop(ec);
+	fake__pop(ec);
+}
+
+static void branches(void)
+{
+	struct fake_ec *ec = current_ec = new_ec(16);
+
+	while (running()) {
+		for (int i = 0; i < 10000; i++) {
+			branch(ec, hot_a, leaf_a, 20);
+			branch(ec, hot_b, leaf_b, 10);
+		}
+	}
+}
+
+/* The same, slower; prints at the end which share of the time A had. */
+static void shares(void)
+{
+	struct fake_ec *ec = current_ec = new_ec(16);
+	uint64_t in_a = 0, in_b = 0;
+
+	while (running()) {
+		uint64_t start = cycles(), middle, end;
+
+		branch(ec, hot_a, leaf_a, 30000);
+		middle = cycles();
+		branch(ec, hot_b, leaf_b, 10000);
+		end = cycles();
+		/* A round in which it was off the CPU says nothing. */
+		if (end - start < 1000000) {
+			in_a += middle - start;
+			in_b += end - middle;
+		}
+	}
+	printf("share of A: %.4f\n", (double)in_a / (double)(in_a + in_b));
+}
+
+static void deep(void)
+{
+	struct fake_ec *ec = new_ec(5001);
+
+	for (int i = 2; i < 5000; i++)
+		fake__push(ec, deep_id, pc(deep_id, 0));
+	fake__push(ec, leaf_a, pc(leaf_a, 0));
+	current_ec = ec;
+	while (running())
+		spin(100000);
+}
+
+/* One stack for all the modes that break something about it. */
+static struct fake_ec *steady(uint32_t leaf)
+{
+	struct fake_ec *ec = new_ec(300);
+
+	for (int i = 0; i < 200; i++)
+		fake__push(ec, hot_a, pc(hot_a, 0));
+	fake__push(ec, leaf, pc(leaf, 0));
+	current_ec = ec;
+	return ec;
+}
+
+static void burn(void)
+{
+	while (running())
+		spin(100000);
+}
+
+static void *in_thread(void *name)
+{
+	prctl(PR_SET_NAME, name);
+	burn();
+	return NULL;
+}
+
+static void native(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, in_thread, (void *)(uintptr_t)"fake timer");
+	pthread_join(t, NULL);
+}
+
+static void gc(void)
+{
+	steady(gc_id);
+	root.gc_tid = (uint32_t)gettid();
+	__atomic_store_n(&root.gc_phase, RB_DEBUG_EXT_GC_SWEEP, __ATOMIC_RELEASE);
+	burn();
+}
+
+static void renamed(void)
+{
+	uint32_t anon = fake__record(&vm, RB_DEBUG_EXT_ANON_CLASS, NULL, 0, 0);
+	uint32_t m = fake__record(&vm, RB_DEBUG_EXT_METHOD, "run", anon, 0);
+	struct rb_debug_ext_record *r = fake__get(&vm, anon);
+	struct fake_ec *ec = new_ec(8);
+	time_t end = end_at;
+
+	fake__push(ec, m, 0);
+	current_ec = ec;
+	end_at -= 1;
+	burn();
+	r->generation++;
+	r->kind = RB_DEBUG_EXT_NAMED;
+	fake__set_name(r, "LateName", 8);
+	r->generation++;
+	root.names_generation++;
+	end_at = end;
+	burn();
+}
+
+/* The first second is good, then the record expires. */
+static void expired(void)
+{
+	uint32_t m = method("gone", 0, 1);
+	struct fake_ec *ec = new_ec(8);
+
+	fake__get(&vm, m)->kind = RB_DEBUG_EXT_NONE;
+	fake__push(ec, m, 0);
+	current_ec = ec;
+	burn();
+}
+
+static void bad_geometry(void)
+{
+	steady(leaf_a)->cfp += 8;
+	burn();
+}
+
+static void bad_ec(void)
+{
+	current_ec = (struct fake_ec *)0x1000;
+	burn();
+}
+
+static void bad_frames(void)
+{
+	struct fake_ec *ec = steady(leaf_a);
+
+	munmap((void *)(uintptr_t)ec->vm_stack, 8 * ec->vm_stack_size);
+	burn();
+}
+
+/* The outer half of the stack cannot be read. */
+static void half_frames(void)
+{
+	struct fake_ec *ec = steady(leaf_a);
+	uint64_t middle = (ec->cfp + 100 * sizeof(struct fake_frame)) & ~4095ull;
+
+	mprotect((void *)(uintptr_t)middle, ec->vm_stack + 8 * ec->vm_stack_size - middle, PROT_NONE);
+	burn();
+}
+
+static void forked_tables(void)
+{
+	steady(leaf_a);
+	usleep(700000);		/* let the reader attach */
+	root.pid++;
+	burn();
+}
+
+static void section_gone(void)
+{
+	steady(leaf_a);
+	usleep(700000);
+	mprotect(&rb_debug_ext_root, 4096, PROT_NONE);
+	burn();
+}
+
+static void ended(void)
+{
+	steady(leaf_a);
+	usleep(700000);
+	root.state = RB_DEBUG_EXT_ENDED;
+	burn();
+}
+
+static void bad_tls(void)
+{
+	steady(leaf_a);
+	root.tls_current_ec = 1 << 29;
+	burn();
+}
+
+/* The child burns elsewhere, with the tables of its parent: not ours. */
+static void forks(void)
+{
+	pid_t child;
+
+	steady(leaf_a);
+	child = fork();
+	if (!child) {
+		steady(child_id);
+		burn();
+		_exit(0);
+	}
+	burn();
+	waitpid(child, NULL, 0);
+}
+
+static char **self;
+
+static void executes(void)
+{
+	char *argv[] = { self[0], (char *)(uintptr_t)"shares", (char *)(uintptr_t)"3", NULL };
+
+	steady(deep_id);
+	burn();
+	execv("/proc/self/exe", argv);
+}
+
+static void hostile(void)
+{
+	struct fake_ec *ec = steady(leaf_a);
+	uint32_t seed = 1;
+
+	/* Everything that can be rewritten, at full speed; now and then all
+	 * of it is right again, so that the reader goes on. */
+	while (running()) {
+		struct fake_frame *frame = (struct fake_frame *)ec->cfp;
+		struct rb_debug_ext_record *r = fake__get(&vm, 3 + seed % 20);
+		struct rb_debug_ext_record good = *r;
+		uint64_t cfp = ec->cfp;
+
+		seed = seed * 1664525 + 1013904223;
+		frame->ext_debug = seed;
+		frame->pc = seed * 4096ull;
+		if (seed % 3 == 0)
+			ec->cfp = cfp + (seed >> 8) % 4096 * 8;
+		if (seed % 5 == 0)
+			ec->vm_stack_size ^= 1ull << (seed >> 8) % 64;
+		if (seed % 7 == 0)
+			r->name = seed * 0x10001ull;
+		if (seed % 11 == 0)
+			r->ref1 = seed >> 7;
+		if (seed % 13 == 0)
+			r->lines = (uintptr_t)&rb_debug_ext_root + seed % 512;
+		if (seed % 17 == 0)
+			root.names_generation = seed;
+		spin(seed >> 20);
+		ec->cfp = cfp;
+		ec->vm_stack_size = 300 * sizeof(struct fake_frame) / 8 + 64;
+		*r = good;
+	}
+}
+
+static void idle(void)
+{
+	steady(leaf_a);
+	sleep(1000);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} modes[] = {
+	{ "branches", branches }, { "shares", shares }, { "deep", deep }, { "native", native }, { "gc", gc },
+	{ "renamed", renamed }, { "expired", expired }, { "bad-geometry", bad_geometry },
+	{ "bad-ec", bad_ec }, { "bad-frames", bad_frames }, { "half-frames", half_frames },
+	{ "forked-tables", forked_tables }, { "section-gone", section_gone }, { "ended", ended },
+	{ "bad-tls", bad_tls }, { "forks", forks }, { "executes", executes },
+	{ "hostile", hostile }, { "idle", idle },
+};
+
+#ifdef SHARED
+int fake_main(int argc, char **argv);
+int fake_main(int argc, char **argv)
+#else
+int main(int argc, char **argv)
+#endif
+{
+	uint32_t a, b;
+	struct timespec t;
+
+	if (argc != 3)
+		return 2;
+	self = argv;
+	/* STARTING until everything is there. */
+	fake__init(&vm, &root);
+	__atomic_store_n(&root.state, RB_DEBUG_EXT_STARTING, __ATOMIC_RELEASE);
+	root.tls_current_ec = (char *)&current_ec - (char *)__builtin_thread_pointer();
+	a = fake__record(&vm, RB_DEBUG_EXT_NAMED, "A", 0, 0);
+	b = fake__record(&vm, RB_DEBUG_EXT_SINGLETON, NULL,
+			 fake__record(&vm, RB_DEBUG_EXT_NAMED, "B", 0, 0), 0);
+	main_id = fake__record(&vm, RB_DEBUG_EXT_BODY, "<main>", 0, 0);
+	hot_a = method("hot_a", a, 100);
+	leaf_a = method("leaf_a", a, 200);
+	hot_b = method("hot_b", b, 300);
+	leaf_b = method("leaf_b", b, 400);
+	deep_id = method("deep", a, 500);
+	gc_id = method("allocates", a, 600);
+	child_id = method("in_child", a, 700);
+#ifdef OTHER_VERSION
+	root.abi_major = 2;
+#endif
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	end_at = t.tv_sec + atoi(argv[2]);
+	__atomic_store_n(&root.state, RB_DEBUG_EXT_READY, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (!strcmp(argv[1], modes[i].name)) {
+			modes[i].run();
+			return 3;	/* seen as the command's exit status */
+		}
+	}
+	return 2;
+}

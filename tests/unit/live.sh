@@ -1,0 +1,269 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# live.sh EXTPROF DIRECTORY: sample fake targets with the real BPF program and
+# compare with what they are known to do.  Ends with "N passed, N failed".
+# No retries: what fails once fails.
+set -u
+extprof=$1
+dir=$2
+passed=0 failed=0 skipped=0
+out=$dir/live.out sum=$dir/live.sum err=$dir/live.err
+
+ok() { passed=$((passed + 1)); echo "ok   $1"; }
+fail() { failed=$((failed + 1)); echo "FAIL $1: $2"; sed 's/^/     /' "$sum" "$err"; }
+# skip NAME REASON
+skip() { skipped=$((skipped + 1)); echo "SKIP $1: $2"; }
+
+# expect NAME COMMAND...: the command says no reason and returns 0.
+expect() {
+	what=$1; shift
+	if why=$("$@" 2>&1); then ok "$what"; else fail "$what" "${why:-$*}"; fi
+}
+
+# record MODE SECONDS OPTIONS...: run a target from its start to its end.
+record() {
+	mode=$1 seconds=$2; shift 2
+	rm -f "$out"
+	"$extprof" record -o "$out" "$@" -- "$dir/fake_target" "$mode" "$seconds" >"$sum" 2>"$err"
+	status=$?
+}
+
+# The numbers of the line "samples taken N = whole A + truncated B + lost C".
+number() {
+	awk -v key="$1" '/^samples taken/ { for (i = 1; i < NF; i++) if ($i == key) print $(i + 1) }' "$sum"
+}
+reason() {
+	sed -n "/^samples taken/s/.*[( ]$1: \([0-9]*\).*/\1/p" "$sum"
+}
+
+# Taken is the sum of its parts, and of what is in the file.
+adds_up() {
+	awk '/^samples taken/ { n = 1; split("", v); k = 0
+		for (i = 1; i <= NF; i++) if ($i == "taken" || $i == "whole" || $i == "truncated" || $i == "lost") v[$i] = $(i + 1)
+		if (v["taken"] != v["whole"] + v["truncated"] + v["lost"]) { print "sums: " $0; exit 1 }
+		print v["whole"] + v["truncated"] }
+		END { if (!n) { print "no account"; exit 1 } }' "$sum" >"$dir/live.n" || { cat "$dir/live.n"; return 1; }
+	awk -v want="$(cat "$dir/live.n")" '{ n += $NF } END { if (n != want) { print "file has " n ", not " want; exit 1 } }' "$out"
+}
+
+# all_lines REGEX: every stack in the file matches.
+all_lines() {
+	grep -Evq "$1" "$out" && { echo "unexpected: $(grep -Ev "$1" "$out" | head -3)"; return 1; }
+	return 0
+}
+# none_of REGEX: no stack in the file matches.
+none_of() {
+	grep -E "$1" "$out" | head -3 | grep . && return 1
+	return 0
+}
+at_least() {
+	[ "${2:-0}" -ge "$1" ] || { echo "${2:-0} is less than $1"; return 1; }
+}
+is() {
+	[ "$1" = "$2" ] || { echo "\"$1\" is not \"$2\""; return 1; }
+}
+says() {
+	grep -Eq "$1" "$sum" "$err" || { echo "does not say: $1"; return 1; }
+}
+share() {
+	# share REGEX LOW HIGH: of the samples in the file
+	awk -v low="$2" -v high="$3" -v re="$1" '{ n = $NF; all += n; if ($0 ~ re) part += n }
+		END { s = all ? part / all : 0; if (s < low || s > high) { print "share " s " of " all; exit 1 } }' "$out"
+}
+
+# Where no BPF program may be loaded there is nothing to test: say so.
+"$extprof" record -q -- true >"$sum" 2>"$err"
+status=$?
+if [ $status = 77 ] || [ $status = 71 ]; then
+	skip "all live tests" "$(head -1 "$err")"
+	echo "0 passed, 0 failed, $skipped skipped"
+	exit 0
+fi
+
+# -- stacks ---------------------------------------------------------------------
+record branches 5 -r 20k
+n=$(number taken)
+expect "branches: adds up" adds_up
+expect "branches: enough samples ($n)" at_least 10000 "$n"
+expect "branches: no impossible stack" all_lines '^(<main>(;A#hot_a(;A#leaf_a)?|;B\.hot_b(;B\.leaf_b)?)?|\[no ruby code\]|\[native thread fake_target\]|\[thread ending\]|\[ruby starting\]) [0-9]+$'
+expect "branches: exit status of the command" is "$status" 3
+
+record shares 5 -r 5k
+truth=$(sed -n 's/^share of A: //p' "$sum")
+n=$(number taken)
+# Five standard deviations, and as much for what interrupts the target.
+expect "shares: adds up" adds_up
+expect "shares: A has $truth of $n" awk -v truth="$truth" -v n="$n" '
+	/A#hot_a/ { a += $NF } /B\.hot_b/ { b += $NF }
+	END { d = a / (a + b) - truth; e = 5 * sqrt(truth * (1 - truth) / n) + 0.01
+		if (d > e || d < -e) { print a / (a + b) " is not within " e; exit 1 } }' "$out"
+
+record shares 2 -r 1k -l
+expect "lines: of leaves and callers" share '^<main> /app/fake.rb:[0-9]*;A#hot_a /app/fake.rb:103;A#leaf_a /app/fake.rb:205 |^<main>;A#hot_a /app/fake.rb:103;A#leaf_a /app/fake.rb:205 ' 0.5 1
+
+record deep 2 -r 200
+expect "deep: adds up" adds_up
+expect "deep: truncated, with reason" at_least 100 "$(reason too-deep)"
+expect "deep: visible at the root" share '^\[truncated: 2953 frames more\];A#deep;.*;A#leaf_a ' 0.9 1
+
+record native 2 -r 500
+expect "native: thread by its name" share '^\[native thread fake timer\] ' 0.9 1
+record gc 2 -r 500
+expect "gc: phase under the caller" share ';A#allocates;\[GC sweep\] ' 0.9 1
+record gc 2 -r 500 -t
+expect "threads: at the root" share '^\[thread .*\([0-9]+\)\];' 0.99 1
+record renamed 3 -r 500
+expect "renamed: one name, the new one" share '^<main>;LateName#run ' 0.95 1
+record expired 2 -r 500
+expect "expired: shown" share '^<main>;\[retired\] ' 0.9 1
+expect "expired: counted" says '^names expired: [1-9]'
+record forks 2 -r 500
+expect "forks: the child is not mixed in" none_of in_child
+expect "forks: the parent is seen" share ';A#leaf_a ' 0.9 1
+
+# -- losses, each with its reason --------------------------------------------------
+loses() {
+	record "$1" 3 -r 500
+	expect "$1: adds up" adds_up
+	expect "$1: lost as $2 ($(reason "$2"))" at_least 50 "$(reason "$2")"
+	expect "$1: clean end" is "$status" 3
+}
+loses bad-geometry bad-geometry
+loses bad-ec ec-unreadable
+loses bad-frames frames-unreadable
+loses bad-tls tls-unreadable
+loses forked-tables fork-in-progress
+loses section-gone section-unreadable
+record half-frames 2 -r 500
+expect "half-frames: adds up" adds_up
+expect "half-frames: truncated ($(reason frames-unreadable))" at_least 50 "$(reason frames-unreadable)"
+expect "half-frames: visible" share '^\[truncated: [0-9]+ frames more\];A#hot_a;.*;A#leaf_a ' 0.9 1
+record ended 3 -r 500
+expect "ended: is no loss" share '^\[ruby ending\] |;A#leaf_a |^\[' 1 1
+expect "ended: adds up" adds_up
+record executes 2 -r 500
+expect "executes: adds up" adds_up
+expect "executes: both programs" share '^<main>(;A#hot_a)*;A#deep |;[AB][#.](leaf|hot)_[ab] |^\[|^<main> ' 1 1
+expect "executes: the second one too" share ';[AB][#.]leaf_[ab] ' 0.2 0.9
+
+rm -f "$out"
+# The ring is full when extprof does not run.
+"$dir/fake_target" deep 6 & target=$!
+sleep 0.3
+"$extprof" -p $target -r 20k -d 4 -o "$out" >"$sum" 2>"$err" & prof=$!
+sleep 1.5; kill -STOP $prof; sleep 1.5; kill -CONT $prof
+wait $prof
+expect "ring full: adds up" adds_up
+expect "ring full: named ($(reason ring-full))" at_least 1 "$(reason ring-full)"
+kill $target 2>/dev/null; wait $target 2>/dev/null
+
+# -- a hostile target ----------------------------------------------------------------
+record hostile "${HOSTILE_SECONDS:-5}" -r 20k
+expect "hostile: survived" is "$status" 3
+expect "hostile: adds up" adds_up
+expect "hostile: nothing unprintable" sh -c '! LC_ALL=C grep -q "[^[:print:]]" "$1"' sh "$out"
+
+# -- ways to the section -----------------------------------------------------------
+for variant in note_only symbol_only symbol_stripped shared deleted; do
+	case $variant in
+	deleted) cp "$dir/fake_target" "$dir/fake_deleted" ;;
+	esac
+	rm -f "$out"
+	"$dir/fake_$variant" shares 3 & target=$!
+	sleep 0.3
+	[ $variant = deleted ] && rm "$dir/fake_deleted"
+	"$extprof" -p $target -r 500 -d 1 -o "$out" >"$sum" 2>"$err"
+	status=$?
+	expect "$variant: attaches" is $status 0
+	expect "$variant: stacks" share '^<main>;[AB][#.]' 0.9 1
+	kill $target; wait $target 2>/dev/null
+done
+
+# In another pid namespace, where its pid is another.
+if unshare -pf true 2>/dev/null; then
+	rm -f "$out"
+	unshare -pf "$dir/fake_target" gc 3 & wrapper=$!
+	sleep 0.3
+	target=$(pgrep -P $wrapper)
+	"$extprof" -p "$target" -r 500 -d 1 -o "$out" >"$sum" 2>"$err"
+	expect "pid namespace: seen from outside" share ';A#allocates;\[GC sweep\] ' 0.9 1
+	kill "$target"; wait $wrapper 2>/dev/null
+	# Both in it, with its own /proc.
+	rm -f "$out"
+	unshare -pmf --mount-proc sh -c '
+		"$1/fake_target" gc 3 & sleep 0.3
+		"$0" -p $! -r 500 -d 1 -o "$2" >"$3" 2>"$4"' "$extprof" "$dir" "$out" "$sum" "$err"
+	expect "pid namespace: seen from inside" share ';A#allocates;\[GC sweep\] ' 0.9 1
+else
+	skip "pid namespace" "unshare -p is not permitted here"
+fi
+
+rm -f "$out"
+# -- ends ------------------------------------------------------------------------------
+"$dir/fake_target" branches 20 & target=$!
+sleep 0.3
+"$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
+sleep 1; kill -INT $prof; wait $prof
+expect "Ctrl-C: exit 0" is $? 0
+expect "Ctrl-C: says so" says 'Ctrl-C'
+expect "Ctrl-C: adds up" adds_up
+"$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
+sleep 1; kill -KILL $target; wait $prof
+expect "target killed: exit 0" is $? 0
+expect "target killed: says so" says 'the process ended'
+expect "target killed: adds up" adds_up
+wait $target 2>/dev/null
+
+"$dir/fake_target" idle 1 & target=$!
+sleep 0.3
+"$extprof" -p $target -d 1 >"$sum" 2>"$err"
+expect "idle: exit 0" is $? 0
+expect "idle: says why there is nothing" says 'used no CPU'
+kill $target; wait $target 2>/dev/null
+
+# -- errors ----------------------------------------------------------------------------
+# refuses NAME STATUS TEXT ARGUMENTS...
+refuses() {
+	case=$1 want=$2 text=$3; shift 3
+	"$extprof" "$@" >"$sum" 2>"$err"
+	expect "$case: exit $want" is $? "$want"
+	expect "$case: says so" says "$text"
+}
+sleep 30 & sleeper=$!
+refuses "not a ruby" 65 'is not a ruby' -p $sleeper
+refuses "kernel thread" 65 'is not a ruby' -p 2
+kill $sleeper
+refuses "no such process" 66 'no such process' -p 4194303
+refuses "no command" 127 'cannot run' record -- /dev/null/ruby
+refuses "command ends" 66 'ended before' record -- true
+refuses "no output directory" 73 'cannot write' -p $$ -o /dev/null/x
+refuses "wrong option" 64 'unrecognized|unknown' --nonsense
+refuses "nothing to do" 64 'what is to be profiled'
+refuses "wrong rate" 64 'no rate' -p $$ -r 0
+"$dir/fake_version" idle 1 & target=$!
+sleep 0.3
+refuses "other version" 76 'version 2.0 .*not supported' -p $target
+kill $target
+"$dir/fake_stock" & target=$!
+sleep 0.3
+refuses "stock ruby" 69 'ruby 2.1.0 .*no external debugging interface' -p $target
+kill $target
+"$dir/fake_target" idle 1 & target=$!
+sleep 0.3
+echo before >"$out"
+if command -v setpriv >/dev/null; then
+	setpriv --reuid=65534 --clear-groups "$extprof" -p $target >"$sum" 2>"$err"
+	expect "another user: exit 77" is $? 77
+	expect "another user: names the capability" says 'CAP_SYS_PTRACE'
+	setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin "$extprof" -p $target -o "$out" >"$sum" 2>"$err"
+	expect "no CAP_BPF: exit 77" is $? 77
+	expect "no CAP_BPF: names it" says 'CAP_BPF'
+	expect "no CAP_BPF: output untouched" is "$(cat "$out")" before
+else
+	skip "permissions" "no setpriv"
+fi
+kill $target; wait 2>/dev/null
+
+rm -f "$dir/live.n"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test.h"
+
+#include "accounting.h"
+
+TEST(accounting_adds_up)
+{
+	struct cpu_counters kernel = { .taken = 100, .whole = 80 };
+	struct received got = { .whole = 79 };
+	struct accounting a;
+	struct text t = { 0 };
+
+	kernel.truncated[TRUNC_DEPTH] = 10;
+	kernel.lost[LOSS_RING_FULL] = 7;
+	kernel.lost[LOSS_EC_READ] = 3;
+	got.truncated[TRUNC_DEPTH] = 10;
+	got.lost[LOSS_NO_MEMORY] = 1;
+	accounting__settle(&a, &kernel, &got);
+	CHECK(accounting__balanced(&a));
+	CHECK_INT(a.lost[LOSS_UNACCOUNTED], 0);
+	accounting__add_line(&a, &t);
+	CHECK_STRING(t.data, "samples taken 100 = whole 79 + truncated 10 (too-deep: 10) + "
+		     "lost 11 (ring-full: 7, ec-unreadable: 3, no-memory: 1)");
+	text__free(&t);
+}
+
+TEST(accounting_names_what_did_not_arrive)
+{
+	struct cpu_counters kernel = { .taken = 10, .whole = 10 };
+	struct received got = { .whole = 8 };
+	struct accounting a;
+
+	accounting__settle(&a, &kernel, &got);
+	CHECK_INT(a.lost[LOSS_UNACCOUNTED], 2);
+	CHECK(accounting__balanced(&a));
+	loss_hit[LOSS_UNACCOUNTED] += a.lost[LOSS_UNACCOUNTED];
+}
+
+TEST(accounting_says_when_it_does_not_add_up)
+{
+	struct cpu_counters kernel = { .taken = 10, .whole = 9 };
+	struct received got = { .whole = 9 };
+	struct accounting a;
+	struct text t = { 0 };
+
+	accounting__settle(&a, &kernel, &got);
+	CHECK(!accounting__balanced(&a));
+	accounting__add_line(&a, &t);
+	CHECK(strstr(t.data, "bug") != NULL);
+	text__free(&t);
+}
+
+TEST(accounting_ids_and_keys_are_stable)
+{
+	/* Part of every output: a change here breaks readers of old files. */
+	static const char *const losses[] = {
+		"?", "ring-full", "no-scratch", "section-unreadable", "section-changed",
+		"fork-in-progress", "tls-unreadable", "ec-unreadable", "bad-geometry",
+		"frames-unreadable", "malformed", "no-memory", "unaccounted",
+	};
+	static const char *const truncs[] = { "?", "too-deep", "frames-unreadable" };
+
+	for (unsigned int i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		CHECK_STRING(loss__key(i), losses[i]);
+	for (unsigned int i = 0; i < sizeof(truncs) / sizeof(truncs[0]); i++)
+		CHECK_STRING(trunc__key(i), truncs[i]);
+	CHECK_STRING(loss__key(1000), "?");
+	CHECK_STRING(trunc__text(1000), "?");
+}

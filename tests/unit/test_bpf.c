@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The BPF program itself, compiled for the host, in a kernel of ours. */
+#include "test.h"
+
+#include <errno.h>
+
+#include "fake.h"
+#include "layout.h"
+
+#define EXTPROF_KERNEL "kernel_fake.h"
+#include "extprof.bpf.c"
+
+#define TID 4712
+#define PIDNS 77
+
+struct kernel_fake kernel;
+
+static struct walk_scratch cpu_scratch;
+static struct cpu_counters cpu_counters;
+static struct target_config target;
+static struct target_key target_key;
+
+static struct rb_debug_ext_section section;
+static struct fake vm;
+static struct fake_ec *ec;
+static uint64_t thread_area[32];
+static struct pid tgid, tid;
+static struct signal_struct signals;
+static int in_mm;
+static struct bpf_perf_event_data context;
+
+void *fake_lookup(void *map, const void *key)
+{
+	if (map == &counters)
+		return kernel.no_counters ? NULL : &cpu_counters;
+	if (map == &scratch)
+		return kernel.no_scratch ? NULL : &cpu_scratch;
+	if (map == &targets)
+		return memcmp(key, &target_key, sizeof(target_key)) ? NULL : &target;
+	return NULL;
+}
+
+long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags)
+{
+	(void)map, (void)data;
+	if (kernel.ring_full)
+		return -EAGAIN;
+	kernel.sent++;
+	kernel.sent_size = size;
+	kernel.sent_flags = flags;
+	return 0;
+}
+
+static int read_user(void *to, uint32_t size, uint64_t address)
+{
+	if (address < 4096)
+		return -EFAULT;
+	memcpy(to, (const void *)(uintptr_t)address, size);
+	return 0;
+}
+
+static void set_up(uint32_t frames)
+{
+	struct layout l = { .address = (uintptr_t)&section };
+
+	fake__init(&vm, &section);
+	ec = fake__ec(frames + 1);
+	for (uint32_t i = 0; i < frames; i++)
+		fake__push(ec, i, 0);
+	thread_area[32 + FAKE_TLS / 8] = (uintptr_t)ec;
+	l.section = section;
+	layout__config(&l, &target);
+	target.target = 1;
+	target_key = (struct target_key){ .pidns = PIDNS, .pid = section.pid };
+
+	memset(&cpu_counters, 0, sizeof(cpu_counters));
+	memset(&kernel, 0, sizeof(kernel));
+	tgid = (struct pid){ PIDNS, section.pid };
+	tid = (struct pid){ PIDNS, TID };
+	signals.pids[PIDTYPE_TGID] = &tgid;
+	kernel.now = 1000000;
+	kernel.pid_tgid = 1ull << 32 | 1;
+	kernel.read_user = read_user;
+	kernel.task.signal = &signals;
+	kernel.task.thread_pid = &tid;
+	kernel.task.mm = &in_mm;
+	kernel.task.self_exec_id = 5;
+	kernel.task.thread_pointer = (uintptr_t)(thread_area + 32);
+	context.regs.ip = 0x1234;
+	context.regs.user = 1;
+}
+
+/* Whatever happens, the sums agree. */
+static bool balanced(void)
+{
+	uint64_t sum = cpu_counters.whole;
+
+	for (int i = 0; i < TRUNC_MAX; i++)
+		sum += cpu_counters.truncated[i];
+	if (sum != kernel.sent)
+		return false;
+	for (int i = 0; i < LOSS_MAX; i++)
+		sum += cpu_counters.lost[i];
+	return sum == cpu_counters.taken;
+}
+
+TEST(bpf_sends_a_whole_sample)
+{
+	set_up(10);
+	sample(&context);
+	CHECK_INT(cpu_counters.taken, 1);
+	CHECK_INT(cpu_counters.whole, 1);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 10 * sizeof(struct sample_frame));
+	CHECK_INT(cpu_scratch.event.tid, TID);
+	CHECK_INT(cpu_scratch.event.ip, 0x1234);
+	CHECK_INT(cpu_scratch.event.flags, 0);
+	CHECK_INT(cpu_scratch.event.target, 1);
+	CHECK_STRING(cpu_scratch.event.comm, "fake");
+	CHECK(balanced());
+	context.regs.user = 0;
+	kernel.user_ip = 0x5678;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.ip, 0x5678);
+	CHECK_INT(cpu_scratch.event.flags, SAMPLE_IN_KERNEL);
+	CHECK(balanced());
+}
+
+TEST(bpf_ignores_all_but_the_target)
+{
+	set_up(10);
+	kernel.pid_tgid = 0;	/* idle */
+	sample(&context);
+	kernel.pid_tgid = 1;
+	tgid.nr++;
+	sample(&context);
+	tgid.nr--;
+	tgid.pidns++;		/* the same pid in another namespace */
+	sample(&context);
+	signals.pids[PIDTYPE_TGID] = NULL;
+	sample(&context);
+	CHECK_INT(cpu_counters.ticks, 4);
+	CHECK_INT(cpu_counters.taken, 0);
+	CHECK_INT(kernel.sent, 0);
+	kernel.no_counters = 1;
+	sample(&context);
+	CHECK_INT(cpu_counters.ticks, 4);
+}
+
+TEST(bpf_counts_each_loss)
+{
+	set_up(10);
+	kernel.ring_full = 1;
+	sample(&context);
+	CHECK_INT(cpu_counters.lost[LOSS_RING_FULL], 1);
+	loss_hit[LOSS_RING_FULL]++;
+	kernel.ring_full = 0;
+	kernel.no_scratch = 1;
+	sample(&context);
+	CHECK_INT(cpu_counters.lost[LOSS_NO_SCRATCH], 1);
+	loss_hit[LOSS_NO_SCRATCH]++;
+	kernel.no_scratch = 0;
+	kernel.task.thread_pointer = 64;
+	sample(&context);
+	CHECK_INT(cpu_counters.lost[LOSS_TLS_READ], 1);
+	kernel.task.thread_pointer = (uintptr_t)(thread_area + 32);
+	sample(&context);
+	kernel.task.self_exec_id++;
+	sample(&context);
+	CHECK_INT(cpu_counters.lost[LOSS_SECTION_CHANGED], 1);
+	/* User space sets the target anew after an exec. */
+	target.exec_id = 0;
+	sample(&context);
+	CHECK_INT(cpu_counters.whole, 2);
+	CHECK_INT(cpu_counters.taken, 6);
+	CHECK(balanced());
+}
+
+TEST(bpf_counts_truncation)
+{
+	set_up(3000);
+	sample(&context);
+	CHECK_INT(cpu_counters.truncated[TRUNC_DEPTH], 1);
+	CHECK_INT(cpu_scratch.event.left_out, 3000 - 2048);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 2048 * sizeof(struct sample_frame));
+	kernel.ring_full = 1;
+	sample(&context);
+	CHECK_INT(cpu_counters.truncated[TRUNC_DEPTH], 1);
+	CHECK(balanced());
+}
+
+TEST(bpf_tells_a_thread_that_ends)
+{
+	set_up(10);
+	kernel.task.flags = PF_EXITING;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.kind, SAMPLE_EXITING);
+	kernel.task.flags = 0;
+	kernel.task.mm = NULL;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.kind, SAMPLE_EXITING);
+	CHECK_INT(cpu_counters.whole, 2);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event));
+	CHECK(balanced());
+}
+
+TEST(bpf_counts_ticks_that_were_missed)
+{
+	set_up(1);
+	*(volatile uint64_t *)(uintptr_t)&period = 100;
+	for (kernel.now = 1000; kernel.now <= 2000; kernel.now += 100)
+		sample(&context);
+	CHECK_INT(cpu_counters.missed, 0);
+	kernel.now = 2149;	/* late, not missed */
+	sample(&context);
+	CHECK_INT(cpu_counters.missed, 0);
+	kernel.now = 2349;	/* one missed */
+	sample(&context);
+	CHECK_INT(cpu_counters.missed, 1);
+	kernel.now = 3349;	/* nine */
+	sample(&context);
+	CHECK_INT(cpu_counters.missed, 10);
+	*(volatile uint64_t *)(uintptr_t)&period = 0;
+}
+
+TEST(bpf_wakes_the_reader_when_much_waits)
+{
+	set_up(1);
+	*(volatile uint64_t *)(uintptr_t)&wakeup_bytes = 1000;
+	kernel.ring_waiting = 999;
+	sample(&context);
+	CHECK_INT(kernel.sent_flags, BPF_RB_NO_WAKEUP);
+	kernel.ring_waiting = 1000;
+	sample(&context);
+	CHECK_INT(kernel.sent_flags, BPF_RB_FORCE_WAKEUP);
+}

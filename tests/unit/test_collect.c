@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From events to stacks, reports and outputs. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect.h"
+#include "fake.h"
+#include "memory_fake.h"
+#include "output/output.h"
+#include "report.h"
+
+static struct rb_debug_ext_section section;
+static struct fake vm;
+static struct memory_fake memory;
+static struct profile profile;
+static struct symbol_table table;
+static struct subject subject, *subjects[1] = { &subject };
+static struct collect collect;
+static struct diag diag;
+static uint32_t main_id, foo_id, bar_id, size_id, block_id;
+
+static struct {
+	struct sample_event event;
+	struct sample_frame frames[SAMPLE_FRAMES_MAX];
+} sample;
+
+static void set_up(void)
+{
+	uint32_t foo, array;
+
+	fake__init(&vm, &section);
+	memory_fake__init(&memory);
+	main_id = fake__record(&vm, RB_DEBUG_EXT_BODY, "<main>", 0, 0);
+	foo = fake__record(&vm, RB_DEBUG_EXT_NAMED, "Foo", 0, 0);
+	array = fake__record(&vm, RB_DEBUG_EXT_NAMED, "Array", 0, 0);
+	foo_id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "foo", foo, 0);
+	bar_id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "bar", foo, 0);
+	size_id = fake__record(&vm, RB_DEBUG_EXT_CMETHOD, "size", array, 0);
+	block_id = fake__record(&vm, RB_DEBUG_EXT_BLOCK, NULL, foo_id, 0);
+	for (uint32_t id = main_id; id <= block_id; id++) {
+		if (id == foo || id == array || id == size_id)
+			continue;
+		fake__set_path(fake__get(&vm, id), "app.rb");
+		fake__set_code(fake__get(&vm, id), 10, id * 100);
+	}
+	profile__init(&profile);
+	memset(&collect, 0, sizeof(collect));
+	collect.profile = &profile;
+	collect.subjects = subjects;
+	collect.subject_count = 1;
+	layout__read(&subject.layout, &memory.memory, (uintptr_t)&section, &diag);
+	symbols__init(&subject.symbols, &table, &subject.layout, &memory.memory);
+	threads__init(&subject.threads, &subject.layout, &memory.memory);
+}
+
+static void tear_down(void)
+{
+	symbols__free(&subject.symbols);
+	threads__free(&subject.threads);
+	symbol_table__free(&table);
+	profile__free(&profile);
+}
+
+static void start(void)
+{
+	memset(&sample, 0, sizeof(sample));
+	sample.event.kind = SAMPLE_RUBY;
+	sample.event.target = 1;
+	sample.event.tid = 42;
+	strcpy(sample.event.comm, "ruby");
+}
+
+/* Innermost first, as in the ring buffer; the pc runs at word `word`. */
+static void frame(uint32_t id, uint32_t word)
+{
+	struct sample_frame *f = &sample.frames[sample.event.nr_frames++];
+
+	f->id = id;
+	f->pc = id >= RB_DEBUG_EXT_ID_FIRST && id < vm.next_id ? fake__pc(fake__get(&vm, id), word) : 0;
+}
+
+static void send(int times)
+{
+	for (int i = 0; i < times; i++)
+		collect__event(&collect, &sample, sizeof(sample.event) +
+			       sample.event.nr_frames * sizeof(struct sample_frame));
+}
+
+/* The report in folded form. */
+static char written[1 << 16];
+
+static const char *render(const struct output_format *format, bool by_line, bool html)
+{
+	struct output_options o = { .html = html };
+	struct report r;
+	FILE *f = fmemopen(written, sizeof(written) - 1, "w");
+
+	memset(written, 0, sizeof(written));
+	report__build(&r, &profile, &table, by_line ? REPORT_BY_LINE : format->detail);
+	strcpy(r.meta.command, "ruby <app>.rb & \"co\"");
+	strcpy(r.meta.ruby_version, "3.4.5");
+	format->write(&r, &o, f);
+	fclose(f);
+	report__free(&r);
+	return written;
+}
+
+static const char *folded(void)
+{
+	return render(&output_folded, false, false);
+}
+
+TEST(collect_names_a_stack)
+{
+	set_up();
+	start();
+	frame(size_id, 0);
+	frame(block_id, 2);
+	frame(foo_id, 4);
+	frame(main_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	send(3);
+	CHECK_STRING(folded(), "<main>;Foo#foo;block in Foo#foo;Array#size 3\n");
+	CHECK_INT(collect.received.whole, 3);
+	CHECK_INT(collect.unknown_frames, 0);
+	tear_down();
+}
+
+TEST(collect_skips_internal_frames_and_shows_unknown_ones)
+{
+	set_up();
+	start();
+	frame(bar_id, 0);
+	frame(RB_DEBUG_EXT_ID_INTERNAL, 0);
+	frame(RB_DEBUG_EXT_ID_IFUNC, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);		/* not the outermost */
+	frame(main_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	send(1);
+	CHECK_STRING(folded(), "<main>;[unknown frame];[block in C];Foo#bar 1\n");
+	CHECK_INT(collect.unknown_frames, 1);
+	CHECK_INT(collect.received.whole, 1);
+	tear_down();
+}
+
+TEST(collect_shows_threads_without_ruby)
+{
+	static const struct {
+		int kind;
+		const char *line;
+	} cases[] = {
+		{ SAMPLE_NATIVE, "[native thread ruby\\x1B] 1\n" },
+		{ SAMPLE_STARTING, "[ruby starting] 1\n" },
+		{ SAMPLE_ENDED, "[ruby ending] 1\n" },
+		{ SAMPLE_EXITING, "[thread ending] 1\n" },
+		{ SAMPLE_RUBY, "[no ruby code] 1\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_up();
+		start();
+		sample.event.kind = (uint8_t)cases[i].kind;
+		strcpy(sample.event.comm, "ruby\033");
+		send(1);
+		CHECK_STRING(folded(), cases[i].line);
+		CHECK_INT(collect.received.whole, 1);
+		tear_down();
+	}
+}
+
+TEST(collect_puts_gc_under_its_caller)
+{
+	set_up();
+	start();
+	frame(foo_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	for (sample.event.gc_phase = 0; sample.event.gc_phase < 6; sample.event.gc_phase++)
+		send(1);
+	CHECK_STRING(folded(), "Foo#foo 1\nFoo#foo;[GC compact] 1\nFoo#foo;[GC mark] 1\n"
+		     "Foo#foo;[GC sweep] 1\nFoo#foo;[GC] 2\n");
+	CHECK_INT(collect.gc_samples, 5);
+	tear_down();
+}
+
+TEST(collect_shows_truncation_at_the_root)
+{
+	set_up();
+	start();
+	frame(bar_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);		/* not the outermost: more follow */
+	sample.event.truncated = TRUNC_DEPTH;
+	sample.event.left_out = 37;
+	send(2);
+	CHECK_STRING(folded(), "[truncated: 37 frames more];[unknown frame];Foo#bar 2\n");
+	CHECK_INT(collect.received.truncated[TRUNC_DEPTH], 2);
+	CHECK_INT(collect.received.whole, 0);
+	tear_down();
+}
+
+TEST(collect_tells_threads_apart)
+{
+	struct rb_debug_ext_thread *threads;
+	struct rb_debug_ext_ec *ecs;
+
+	set_up();
+	collect.by_thread = true;
+	threads = (void *)(uintptr_t)vm.thread_dir[0];
+	ecs = (void *)(uintptr_t)vm.ec_dir[0];
+	ecs[5] = (struct rb_debug_ext_ec){ .generation = 2, .thread_slot = 3, .ec = 1 };
+	strcpy(threads[3].name, "puma;1");
+	ecs[6] = (struct rb_debug_ext_ec){ .generation = 2, .thread_slot = 4, .ec = 1 };
+	threads[4].flags = RB_DEBUG_EXT_THREAD_MAIN;
+	ecs[7] = (struct rb_debug_ext_ec){ .generation = 3, .thread_slot = 3, .ec = 1 };
+	subject.layout.section.ec_slots_end = 8;
+	subject.layout.section.thread_slots_end = 5;
+	start();
+	frame(foo_id, 0);
+	for (uint32_t slot = 0; slot < 9; slot += slot ? 1 : 5) {
+		sample.event.ec_slot = slot;
+		sample.event.tid = 40 + slot;
+		send(1);
+	}
+	/* Being written (7), beyond the table (8), none (0): the native name. */
+	CHECK_STRING(folded(), "[thread main (46)];Foo#foo 1\n[thread puma:1 (45)];Foo#foo 1\n"
+		     "[thread ruby (40)];Foo#foo 1\n[thread ruby (47)];Foo#foo 1\n"
+		     "[thread ruby (48)];Foo#foo 1\n");
+	tear_down();
+}
+
+TEST(collect_marks_jit_leaves_as_approximate)
+{
+	set_up();
+	start();
+	frame(bar_id, 0);
+	frame(foo_id, 0);
+	sample.frames[0].flags = sample.frames[1].flags = FRAME_JIT_RETURN;
+	send(1);
+	/* Callers are exact whatever their jit_return. */
+	CHECK_STRING(render(&output_folded, true, false), "Foo#foo app.rb:601;Foo#bar app.rb:~701 1\n");
+	CHECK_INT(collect.jit_leaves, 1);
+	CHECK_INT(collect.jit_exact, 0);
+	tear_down();
+}
+
+TEST(collect_counts_events_that_make_no_sense)
+{
+	set_up();
+	start();
+	frame(bar_id, 0);
+	collect__event(&collect, &sample, sizeof(sample.event) - 1);
+	collect__event(&collect, &sample, sizeof(sample.event));	/* frames are missing */
+	sample.event.kind = 99;
+	send(1);
+	sample.event.kind = 0;
+	send(1);
+	start();
+	sample.event.target = 2;
+	send(1);
+	sample.event.target = 0;
+	send(1);
+	start();
+	sample.event.truncated = TRUNC_MAX;
+	send(1);
+	start();
+	sample.event.nr_frames = SAMPLE_FRAMES_MAX + 1;
+	send(1);
+	CHECK_INT(collect.received.lost[LOSS_MALFORMED], 8);
+	CHECK_INT(collect.received.whole, 0);
+	CHECK_STRING(folded(), "");
+	loss_hit[LOSS_MALFORMED] += collect.received.lost[LOSS_MALFORMED];
+	tear_down();
+}
+
+TEST(collect_counts_what_it_cannot_keep)
+{
+	uint32_t nodes;
+
+	set_up();
+	/* A full tree: as if PROFILE_NODES_MAX had been reached. */
+	start();
+	frame(bar_id, 0);
+	send(1);
+	nodes = profile.node_count;
+	profile.node_count = profile.node_room = PROFILE_NODES_MAX;
+	frame(foo_id, 0);
+	send(2);
+	profile.node_count = nodes;
+	profile.node_room = 64;
+	CHECK_INT(collect.received.lost[LOSS_NO_MEMORY], 2);
+	CHECK_INT(collect.received.whole, 1);
+	loss_hit[LOSS_NO_MEMORY] += 2;
+	/* What is known is still counted. */
+	start();
+	frame(bar_id, 0);
+	send(1);
+	CHECK_STRING(folded(), "Foo#bar 2\n");
+	tear_down();
+}
+
+TEST(collect_survives_random_events)
+{
+	uint64_t sent = 0;
+
+	set_up();
+	for (int i = 0; i < 20000; i++) {
+		uint8_t *raw = (uint8_t *)&sample;
+
+		start();
+		for (uint32_t f = test__random() % 12; f; f--)
+			frame(test__random() % (vm.next_id + 2), test__random() % 12);
+		if (test__random() % 2)
+			raw[test__random() % (sizeof(sample.event) + 64)] = (uint8_t)test__random();
+		collect.by_thread = test__random() % 2;
+		collect__event(&collect, &sample, sizeof(sample.event) + test__random() % 300);
+		sent++;
+	}
+	CHECK_INT(received__sum(&collect.received), sent);
+	folded();
+	tear_down();
+}
+
+TEST(report_counts_recursion_once)
+{
+	struct report r;
+
+	set_up();
+	start();
+	frame(foo_id, 0);
+	frame(bar_id, 0);
+	frame(foo_id, 2);
+	frame(main_id, 0);
+	send(5);
+	start();
+	frame(bar_id, 0);
+	frame(main_id, 0);
+	send(2);
+	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_CODE), 0);
+	CHECK_INT(r.samples, 7);
+	CHECK_INT(r.nodes[0].total, 7);
+	for (uint32_t i = 0; i < r.label_count; i++) {
+		if (!strcmp(r.labels[i].name, "Foo#foo")) {
+			CHECK_INT(r.labels[i].self, 5);
+			CHECK_INT(r.labels[i].total, 5);
+		} else if (!strcmp(r.labels[i].name, "Foo#bar")) {
+			CHECK_INT(r.labels[i].self, 2);
+			CHECK_INT(r.labels[i].total, 7);
+		} else {
+			CHECK_STRING(r.labels[i].name, "<main>");
+			CHECK_INT(r.labels[i].self, 0);
+			CHECK_INT(r.labels[i].total, 7);
+		}
+	}
+	CHECK_INT(r.label_count, 3);
+	CHECK_INT(r.line_count, 2);
+	CHECK_INT(r.lines[0].self, 5);
+	report__free(&r);
+	tear_down();
+}
+
+TEST(report_merges_what_has_one_name)
+{
+	set_up();
+	start();
+	frame(foo_id, 0);
+	frame(main_id, 0);
+	send(1);
+	start();
+	frame(foo_id, 4);	/* another line of the same */
+	frame(main_id, 2);
+	send(1);
+	CHECK_STRING(folded(), "<main>;Foo#foo 2\n");
+	CHECK_STRING(render(&output_folded, true, false),
+		     "<main> app.rb:301;Foo#foo app.rb:601 1\n"
+		     "<main> app.rb:302;Foo#foo app.rb:603 1\n");
+	tear_down();
+}
+
+TEST(report_keeps_two_blocks_of_one_method_apart)
+{
+	uint32_t other;
+	struct report r;
+
+	set_up();
+	other = fake__record(&vm, RB_DEBUG_EXT_BLOCK, NULL, foo_id, 0);
+	fake__set_path(fake__get(&vm, other), "app.rb");
+	fake__set_code(fake__get(&vm, other), 10, 7777);
+	start();
+	frame(block_id, 0);
+	send(2);
+	start();
+	frame(other, 0);
+	send(3);
+	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_CODE), 0);
+	CHECK_INT(r.label_count, 2);
+	CHECK_STRING(r.labels[0].name, r.labels[1].name);
+	CHECK_INT(r.labels[0].self, 2);
+	CHECK_INT(r.labels[1].first_line, 7777);
+	report__free(&r);
+	CHECK_STRING(folded(), "block in Foo#foo 5\n");
+	tear_down();
+}
+
+TEST(report_of_nothing)
+{
+	set_up();
+	CHECK_STRING(folded(), "");
+	CHECK(strstr(render(&output_summary, false, false), "samples taken 0 ") != NULL);
+	CHECK(strstr(render(&output_flamegraph, false, false), "</svg>") != NULL);
+	tear_down();
+}
+
+TEST(output_escapes_names_everywhere)
+{
+	const char *evil = "</script>]]><img src=x onerror=alert(1)>;\"'&\\\033[2J";
+	const char *s;
+
+	set_up();
+	fake__set_name(fake__get(&vm, bar_id), evil, strlen(evil));
+	fake__set_path(fake__get(&vm, bar_id), "<p>;\"\n");
+	start();
+	frame(bar_id, 0);
+	frame(main_id, 0);
+	send(1);
+	s = folded();
+	CHECK(!strchr(s, '\033') && strstr(s, "<main>;Foo#</script>]]><img src=x onerror=alert(1)>:\"'&\\\\x1B[2J 1\n"));
+	for (int html = 0; html < 2; html++) {
+		const char *first, *last;
+
+		s = render(&output_flamegraph, false, html);
+		CHECK(!strchr(s, '\033'));
+		CHECK(!strstr(s, "<img") && !strstr(s, "<p>") && !strstr(s, "<app>"));
+		/* One script, which ends where we end it. */
+		first = strstr(s, "</script>");
+		CHECK(first != NULL);
+		last = strstr(first + 1, "</script>");
+		CHECK(last == NULL);
+		if (!html) {
+			first = strstr(s, "<script><![CDATA[");
+			CHECK(first != NULL);
+			CHECK(strstr(first, "]]>") == strstr(first, "]]></script>"));
+		}
+		CHECK(strstr(s, "\\u003c/script\\u003e]]\\u003e") != NULL);
+	}
+	s = render(&output_summary, false, false);
+	CHECK(!strchr(s, '\033'));
+	tear_down();
+}
+
+TEST(output_file_appears_whole_or_not_at_all)
+{
+	char directory[] = "/tmp/extprof-test-XXXXXX", path[64], link[64], content[64] = "";
+	struct output_file file;
+	struct stat st;
+	FILE *f;
+
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof(path), "%s/out", directory);
+	snprintf(link, sizeof(link), "%s/link", directory);
+	f = fopen(path, "w");
+	fputs("before", f);
+	fclose(f);
+	chmod(path, 0640);
+	CHECK_INT(symlink("out", link), 0);
+
+	/* Discarded: as it was. */
+	CHECK_INT(output__open(&file, link, &diag), 0);
+	fputs("after", file.stream);
+	output__discard(&file);
+	f = fopen(path, "r");
+	CHECK(fgets(content, sizeof(content), f) != NULL);
+	fclose(f);
+	CHECK_STRING(content, "before");
+
+	/* Committed, through the link, which stays one. */
+	CHECK_INT(output__open(&file, link, &diag), 0);
+	fputs("after", file.stream);
+	CHECK_INT(output__commit(&file, &diag), 0);
+	f = fopen(path, "r");
+	CHECK(fgets(content, sizeof(content), f) != NULL);
+	fclose(f);
+	CHECK_STRING(content, "after");
+	CHECK_INT(stat(path, &st), 0);
+	CHECK_INT(st.st_mode & 0777, 0640);
+	CHECK_INT(lstat(link, &st), 0);
+	CHECK(S_ISLNK(st.st_mode));
+
+	/* No trace of temporary files. */
+	unlink(link);
+	unlink(path);
+	CHECK_INT(rmdir(directory), 0);
+
+	/* Refused before anything is recorded. */
+	CHECK(output__open(&file, "/dev/null/x", &diag) < 0);
+	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK(output__open(&file, "/tmp", &diag) < 0);
+	CHECK_INT(diag.status, STATUS_OUTPUT);
+
+	/* A device is written to, and a full one is an error. */
+	CHECK_INT(output__open(&file, "/dev/full", &diag), 0);
+	fputs("x", file.stream);
+	CHECK(output__commit(&file, &diag) < 0);
+	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_INT(stat("/dev/full", &st), 0);
+	CHECK(S_ISCHR(st.st_mode));
+}
+
+TEST(output_is_chosen_by_name_and_suffix)
+{
+	CHECK(output__by_name("folded") == &output_folded);
+	CHECK(output__by_name("nonsense") == NULL);
+	CHECK(output__by_path("a.b.SVG") == &output_flamegraph);
+	CHECK(output__by_path("x.html") == &output_flamegraph);
+	CHECK(output__by_path("x.txt") == &output_folded);
+	CHECK(output__by_path("-") == &output_folded);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The section is untrusted: each field is corrupted in turn. */
+#include "test.h"
+
+#include "fake.h"
+#include "layout.h"
+#include "memory_fake.h"
+
+static struct rb_debug_ext_section section;
+static struct fake vm;
+static struct layout layout;
+static struct diag diag;
+
+static int check(void)
+{
+	memset(&layout, 0, sizeof(layout));
+	memset(&diag, 0, sizeof(diag));
+	return layout__check(&layout, &section, sizeof(section), &diag);
+}
+
+TEST(layout_takes_a_good_section)
+{
+	fake__init(&vm, &section);
+	CHECK_INT(check(), 0);
+	/* A later minor version has more fields and larger structures. */
+	section.abi_minor = 7;
+	section.section_size = 600;
+	section.record_size = 96;
+	section.ec_slot_size = 80;
+	section.thread_slot_size = 256;
+	section.jit_entry_size = 32;
+	CHECK_INT(check(), 0);
+}
+
+#define FIELD(name) { #name, offsetof(struct rb_debug_ext_section, name), \
+	sizeof(((struct rb_debug_ext_section *)0)->name) }
+
+static const struct {
+	struct {
+		const char *name;
+		size_t offset, size;
+	} field;
+	uint64_t value;
+	int status;
+} bad[] = {
+	{ FIELD(abi_major), 0, STATUS_VERSION },
+	{ FIELD(abi_major), 2, STATUS_VERSION },
+	{ FIELD(abi_major), 0xffff, STATUS_VERSION },
+	{ FIELD(section_size), 0, STATUS_VERSION },
+	{ FIELD(section_size), 471, STATUS_VERSION },
+	{ FIELD(section_size), 0xffffffff, STATUS_VERSION },
+	{ FIELD(state), 3, STATUS_VERSION },
+	{ FIELD(state), 0xffffffff, STATUS_VERSION },
+	{ FIELD(record_size), 0, STATUS_VERSION },
+	{ FIELD(record_size), 63, STATUS_VERSION },
+	{ FIELD(record_size), 68, STATUS_VERSION },
+	{ FIELD(record_size), 0xfff8, STATUS_VERSION },
+	{ FIELD(ec_slot_size), 56, STATUS_VERSION },
+	{ FIELD(thread_slot_size), 184, STATUS_VERSION },
+	{ FIELD(jit_entry_size), 8, STATUS_VERSION },
+	{ FIELD(jit_entry_size), 25, STATUS_VERSION },
+	{ FIELD(tls_current_ec), 1, STATUS_VERSION },
+	{ FIELD(tls_current_ec), 1ull << 31, STATUS_VERSION },
+	{ FIELD(tls_current_ec), 1ull << 63, STATUS_VERSION },
+	{ FIELD(ec_vm_stack), 1, STATUS_VERSION },
+	{ FIELD(ec_vm_stack_size), 4, STATUS_VERSION },
+	{ FIELD(ec_vm_stack_size), offsetof(struct fake_ec, vm_stack), STATUS_VERSION },
+	{ FIELD(ec_cfp), 3, STATUS_VERSION },
+	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack), STATUS_VERSION },
+	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack_size), STATUS_VERSION },
+	{ FIELD(ec_slot), 2, STATUS_VERSION },
+	{ FIELD(thread_ec), 1, STATUS_VERSION },
+	{ FIELD(frame_size), 0, STATUS_VERSION },
+	{ FIELD(frame_size), 24, STATUS_VERSION },
+	{ FIELD(frame_size), 60, STATUS_VERSION },
+	{ FIELD(frame_size), 264, STATUS_VERSION },
+	{ FIELD(frame_size), 0xfff8, STATUS_VERSION },
+	{ FIELD(frame_pc), 4, STATUS_VERSION },
+	{ FIELD(frame_pc), 64, STATUS_VERSION },
+	{ FIELD(frame_pc), 0xfff8, STATUS_VERSION },
+	{ FIELD(frame_ext_debug), 1, STATUS_VERSION },
+	{ FIELD(frame_ext_debug), 64, STATUS_VERSION },
+	{ FIELD(frame_ext_debug), offsetof(struct fake_frame, pc), STATUS_VERSION },
+	{ FIELD(frame_jit_return), 2, STATUS_VERSION },
+	{ FIELD(frame_jit_return), 72, STATUS_VERSION },
+	{ FIELD(frame_jit_return), offsetof(struct fake_frame, pc), STATUS_VERSION },
+	{ FIELD(frame_jit_return), offsetof(struct fake_frame, ext_debug), STATUS_VERSION },
+	{ FIELD(records_dir), 0, STATUS_VERSION },
+	{ FIELD(records_dir), 0x1001, STATUS_VERSION },
+	{ FIELD(ec_dir), 0x1004, STATUS_VERSION },
+	{ FIELD(thread_dir), 0x1004, STATUS_VERSION },
+};
+
+TEST(layout_refuses_each_corrupt_field)
+{
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int err;
+
+		fake__init(&vm, &section);
+		memcpy((char *)&section + bad[i].field.offset, &bad[i].value, bad[i].field.size);
+		err = check();
+		if (err != -EPROTO || (int)diag.status != bad[i].status || !diag.text[0] ||
+		    !diag.hint[0])
+			test__fail(__FILE__, __LINE__, "%s = %#llx: %d, status %d, \"%s\"",
+				   bad[i].field.name, (unsigned long long)bad[i].value, err,
+				   diag.status, diag.text);
+	}
+}
+
+TEST(layout_refuses_each_corrupt_byte_of_the_magic)
+{
+	for (int i = 0; i < 8; i++) {
+		fake__init(&vm, &section);
+		section.magic[i] ^= 0x20;
+		CHECK_INT(check(), -EPROTO);
+		CHECK_INT(diag.status, STATUS_NO_INTERFACE);
+	}
+}
+
+TEST(layout_refuses_a_short_read)
+{
+	fake__init(&vm, &section);
+	for (uint32_t size = 0; size < sizeof(section); size++)
+		CHECK(layout__check(&layout, &section, size, &diag) < 0);
+}
+
+TEST(layout_says_when_the_vm_starts_or_ends)
+{
+	fake__init(&vm, &section);
+	/* Nothing but the head is valid then. */
+	memset((char *)&section + offsetof(struct rb_debug_ext_section, pid), 0xff,
+	       sizeof(section) - offsetof(struct rb_debug_ext_section, pid));
+	section.state = RB_DEBUG_EXT_STARTING;
+	CHECK_INT(check(), -EAGAIN);
+	CHECK_INT(diag.status, STATUS_NOT_READY);
+	section.state = RB_DEBUG_EXT_ENDED;
+	CHECK_INT(check(), -ESRCH);
+}
+
+TEST(layout_cuts_what_may_grow)
+{
+	fake__init(&vm, &section);
+	section.records_end = 0xffffffff;
+	section.ec_slots_end = section.thread_slots_end = 0xffffffff;
+	section.jit_log_len = 0xffffffff;
+	section.jit_log = 0x1001;
+	memset(section.ruby_version, 'x', sizeof(section.ruby_version));
+	memset(section.ruby_description, 'x', sizeof(section.ruby_description));
+	CHECK_INT(check(), 0);
+	CHECK_INT(layout.section.records_end, 1u << 31);
+	CHECK_INT(layout.section.ec_slots_end, 1u << 22);
+	CHECK_INT(layout.section.jit_log_len, RB_DEBUG_EXT_JIT_LOG_MAX);
+	CHECK_INT(layout.section.jit_log, 0);
+	CHECK_INT(strlen(layout.section.ruby_version), 31);
+	CHECK_INT(strlen(layout.section.ruby_description), 127);
+}
+
+TEST(layout_survives_random_sections)
+{
+	struct rb_debug_ext_section good;
+
+	fake__init(&vm, &good);
+	for (int i = 0; i < 200000; i++) {
+		struct target_config config;
+		int bytes = 1 + (int)(test__random() % 8);
+
+		section = good;
+		for (int j = 0; j < bytes; j++) {
+			/* After the head, which is refused at once. */
+			size_t at = 16 + test__random() % (sizeof(section) - 16);
+
+			((uint8_t *)&section)[at] = (uint8_t)test__random();
+		}
+		if (check())
+			continue;
+		layout__config(&layout, &config);
+		/* What the walker relies on. */
+		CHECK(config.frame_size >= 32 && config.frame_size <= 256);
+		CHECK(config.frames_per_chunk >= 1 && config.frames_per_chunk <= 64);
+		CHECK(config.frames_per_chunk * config.frame_size <= WALK_CHUNK_BYTES);
+		CHECK(config.frame_pc + 8u <= config.frame_size);
+		CHECK(config.frame_ext_debug + 8u <= config.frame_size);
+		CHECK(config.frame_jit_return + 8u <= config.frame_size);
+	}
+}
+
+TEST(layout_reads_and_refreshes)
+{
+	struct memory_fake m;
+
+	memory_fake__init(&m);
+	fake__init(&vm, &section);
+	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), 0);
+	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section + 4, &diag), -EPROTO);
+	CHECK_INT(layout__read(&layout, &m.memory, 8, &diag), -EFAULT);
+	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), 0);
+	section.names_generation = 5;
+	section.frame_size = 8;		/* does not change what was validated */
+	CHECK_INT(layout__refresh(&layout, &m.memory), 0);
+	CHECK_INT(layout.section.names_generation, 5);
+	CHECK_INT(layout.section.frame_size, sizeof(struct fake_frame));
+	section.magic[0] = 'x';
+	CHECK_INT(layout__refresh(&layout, &m.memory), -ENODATA);
+	m.fail_at = m.reads + 1;
+	CHECK_INT(layout__refresh(&layout, &m.memory), -EFAULT);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every rule of "Names" in the header, and records that go in circles. */
+#include "test.h"
+
+#include "names.h"
+#include "ruby/debug_external.h"
+
+#define PARTS 300
+
+static struct name_part parts[PARTS];
+static struct text out;
+
+static const struct name_part *part(void *context, uint32_t id)
+{
+	(void)context;
+	return id < PARTS && parts[id].kind != 0xff ? &parts[id] : NULL;
+}
+
+static const struct names names = { .part = part };
+
+static void set(uint32_t id, uint8_t kind, const char *name, uint32_t ref1, uint32_t ref2)
+{
+	parts[id] = (struct name_part){ .kind = kind, .level = 1, .ref1 = ref1, .ref2 = ref2,
+		.name = name, .name_length = name ? (uint32_t)strlen(name) : 0 };
+}
+
+static const char *text_of(uint32_t id)
+{
+	text__clear(&out);
+	names__compose(&names, id, &out);
+	return text__string(&out);
+}
+
+static void set_up(void)
+{
+	memset(parts, 0xff, sizeof(parts));
+	set(3, RB_DEBUG_EXT_NAMED, "Foo", 0, 0);
+	set(4, RB_DEBUG_EXT_NAMED, "A::B", 0, 0);
+	set(5, RB_DEBUG_EXT_SINGLETON, NULL, 3, 0);
+	set(6, RB_DEBUG_EXT_INSTANCE_SINGLETON, NULL, 3, 0);
+	set(7, RB_DEBUG_EXT_ANON_CLASS, NULL, 3, 0);
+	set(8, RB_DEBUG_EXT_ANON_CLASS, NULL, 0, 0);
+	set(9, RB_DEBUG_EXT_ANON_MODULE, NULL, 0, 0);
+	set(10, RB_DEBUG_EXT_REFINEMENT, NULL, 4, 3);
+	set(11, RB_DEBUG_EXT_NESTED, "Inner", 7, 0);
+	set(12, RB_DEBUG_EXT_METHOD, "bar", 3, 0);
+	set(13, RB_DEBUG_EXT_METHOD, "bar", 0, 0);
+}
+
+TEST(names_follow_the_header)
+{
+	static const struct {
+		uint8_t kind;
+		const char *name;
+		uint32_t ref1, ref2;
+		const char *text;
+	} cases[] = {
+		{ RB_DEBUG_EXT_METHOD, "bar", 3, 0, "Foo#bar" },
+		{ RB_DEBUG_EXT_CMETHOD, "bar", 4, 0, "A::B#bar" },
+		{ RB_DEBUG_EXT_BMETHOD, "bar", 3, 0, "Foo#bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 5, 0, "Foo.bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 6, 0, "#<instance of Foo>.bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 7, 0, "#<anonymous subclass of Foo>#bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 8, 0, "#<anonymous class>#bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 9, 0, "#<anonymous module>#bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 10, 0, "#<refinement A::B of Foo>#bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 11, 0, "#<anonymous subclass of Foo>::Inner#bar" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 0, 0, "bar" },
+		{ RB_DEBUG_EXT_METHOD, "", 3, 0, "Foo#" },
+		{ RB_DEBUG_EXT_METHOD, NULL, 3, 0, "Foo#?" },
+		{ RB_DEBUG_EXT_METHOD, "bar", 99, 0, "?#bar" },
+		{ RB_DEBUG_EXT_BLOCK, NULL, 12, 0, "block in Foo#bar" },
+		{ RB_DEBUG_EXT_RESCUE, NULL, 12, 0, "rescue in Foo#bar" },
+		{ RB_DEBUG_EXT_ENSURE, NULL, 12, 0, "ensure in Foo#bar" },
+		{ RB_DEBUG_EXT_EVAL, NULL, 12, 0, "eval in Foo#bar" },
+		{ RB_DEBUG_EXT_BLOCK, NULL, 13, 0, "block in bar" },
+		{ RB_DEBUG_EXT_BLOCK, NULL, 0, 0, "block in ?" },
+		{ RB_DEBUG_EXT_BODY, "<main>", 0, 0, "<main>" },
+		{ RB_DEBUG_EXT_INTERNAL, "finalizer", 0, 0, "finalizer" },
+		{ RB_DEBUG_EXT_NAMED, "X", 0, 0, "X" },
+		{ RB_DEBUG_EXT_SINGLETON, NULL, 5, 0, "#<singleton of #<singleton of Foo>>" },
+		{ RB_DEBUG_EXT_SINGLETON, NULL, 6, 0,
+		  "#<singleton of #<singleton of #<instance of Foo>>>" },
+		{ RB_DEBUG_EXT_INSTANCE_SINGLETON, NULL, 3, 0, "#<singleton of #<instance of Foo>>" },
+		{ RB_DEBUG_EXT_REFINEMENT, NULL, 4, 5, "#<refinement A::B of #<singleton of Foo>>" },
+		{ RB_DEBUG_EXT_NONE, "x", 0, 0, "?" },
+		{ 10, "x", 0, 0, "?" },
+		{ 23, "x", 0, 0, "?" },
+		{ 200, "x", 0, 0, "?" },
+	};
+
+	set_up();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set(20, cases[i].kind, cases[i].name, cases[i].ref1, cases[i].ref2);
+		CHECK_STRING(text_of(20), cases[i].text);
+	}
+	set(20, RB_DEBUG_EXT_BLOCK, NULL, 12, 0);
+	parts[20].level = 3;
+	CHECK_STRING(text_of(20), "block (3 levels) in Foo#bar");
+	parts[20].level = 0;
+	CHECK_STRING(text_of(20), "block in Foo#bar");
+	/* Code of several methods: its blocks cannot tell in which they run. */
+	parts[12].flags = RB_DEBUG_EXT_SHARED;
+	CHECK_STRING(text_of(12), "Foo#bar");
+	CHECK_STRING(text_of(20), "block in bar");
+	set(22, RB_DEBUG_EXT_RESCUE, NULL, 20, 0);
+	CHECK_STRING(text_of(22), "rescue in block in bar");
+	set(22, RB_DEBUG_EXT_EVAL, NULL, 12, 0);
+	CHECK_STRING(text_of(22), "eval in bar");
+	/* A method of the singleton class of a singleton class. */
+	set(21, RB_DEBUG_EXT_SINGLETON, NULL, 5, 0);
+	set(20, RB_DEBUG_EXT_METHOD, "bar", 21, 0);
+	CHECK_STRING(text_of(20), "#<singleton of Foo>.bar");
+	CHECK_STRING(text_of(99), "?");
+	CHECK_STRING(text_of(0), "?");
+	text__free(&out);
+}
+
+TEST(names_in_a_circle_end)
+{
+	set_up();
+	set(20, RB_DEBUG_EXT_BLOCK, NULL, 20, 0);
+	text_of(20);
+	CHECK(out.length < 64 * 16 && out.length > 60 * 9);
+	CHECK(!strcmp(out.data + out.length - 10, " in ?") || out.data[out.length - 1] == '?');
+	set(20, RB_DEBUG_EXT_METHOD, "m", 21, 0);
+	set(21, RB_DEBUG_EXT_SINGLETON, NULL, 20, 0);
+	text_of(20);
+	CHECK(out.length < 1000);
+	text__free(&out);
+}
+
+TEST(names_are_64_records_deep_and_no_more)
+{
+	set_up();
+	for (uint32_t i = 0; i < 64; i++)
+		set(100 + i, RB_DEBUG_EXT_SINGLETON, NULL, 101 + i, 0);
+	set(163, RB_DEBUG_EXT_NAMED, "Deep", 0, 0);	/* the 64th */
+	CHECK(strstr(text_of(100), "Deep") != NULL);
+	set(163, RB_DEBUG_EXT_SINGLETON, NULL, 164, 0);
+	set(164, RB_DEBUG_EXT_NAMED, "Deep", 0, 0);	/* the 65th */
+	CHECK(strstr(text_of(100), "Deep") == NULL);
+	CHECK(strchr(text_of(100), '?') != NULL);
+	text__free(&out);
+}
+
+TEST(names_do_not_explode)
+{
+	/* Two references each: 2^64 texts if only the depth bounded them. */
+	set_up();
+	for (uint32_t i = 100; i < 164; i++)
+		set(i, RB_DEBUG_EXT_REFINEMENT, NULL, i + 1, i + 1);
+	text_of(100);
+	CHECK(out.length < NAMES_PARTS_MAX * 32);
+	/* Long names in a circle. */
+	static char big[65535];
+
+	memset(big, 'x', sizeof(big));
+	set(20, RB_DEBUG_EXT_NESTED, NULL, 20, 0);
+	parts[20].name = big;
+	parts[20].name_length = sizeof(big);
+	out.limit = NAMES_LENGTH_MAX;
+	text_of(20);
+	CHECK(out.length <= NAMES_LENGTH_MAX);
+	out.limit = 0;
+	text__free(&out);
+}
+
+TEST(names_survive_random_records)
+{
+	set_up();
+	for (int round = 0; round < 3000; round++) {
+		for (uint32_t i = 3; i < 60; i++) {
+			set(i, (uint8_t)(test__random() % 25), "n", test__random() % 64,
+			    test__random() % 64);
+			parts[i].level = (uint16_t)test__random();
+		}
+		text_of(3 + test__random() % 57);
+		CHECK(out.length < NAMES_PARTS_MAX * 40);
+	}
+	text__free(&out);
+}

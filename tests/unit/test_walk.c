@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The walker on the host, with a fault in each of its reads. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "fake.h"
+#include "layout.h"
+
+static int reads, fail_at;	/* count from 1; 0: none fails */
+
+static long read_target(void *to, uint32_t size, uint64_t address)
+{
+	if (++reads == fail_at)
+		return -14;
+	if (address < 4096)
+		return -14;
+	memcpy(to, (const void *)(uintptr_t)address, size);
+	return 0;
+}
+
+#include "walk.h"
+
+static struct rb_debug_ext_section section;
+static struct fake vm;
+static struct fake_ec *ec;
+static struct target_config config;
+static struct walk_scratch scratch;
+static uint64_t thread_area[32];	/* its end is the thread pointer */
+
+#define TID 4711
+
+static void set_up(uint32_t frames)
+{
+	struct layout l = { .address = (uintptr_t)&section };
+
+	fake__init(&vm, &section);
+	ec = fake__ec(frames + 1);
+	ec->slot = 9;
+	fake__push(ec, RB_DEBUG_EXT_ID_NONE, 0);
+	for (uint32_t i = 1; i < frames; i++)
+		fake__push(ec, 100 + i, 0x1000 + 8 * i);
+	thread_area[32 + FAKE_TLS / 8] = (uintptr_t)ec;
+	l.section = section;
+	layout__config(&l, &config);
+	config.target = 1;
+	reads = fail_at = 0;
+}
+
+static int walk(void)
+{
+	int reason;
+
+	memset(&scratch, 0x5a, sizeof(scratch));
+	memset(&scratch.event, 0, sizeof(scratch.event));
+	scratch.event.tid = TID;
+	reads = 0;
+	reason = walk__thread(&scratch, &config, (uintptr_t)(thread_area + 32));
+	if (reason)
+		loss_hit[reason]++;
+	else if (scratch.event.truncated)
+		trunc_hit[scratch.event.truncated]++;
+	return reason;
+}
+
+TEST(walk_gives_all_frames_innermost_first)
+{
+	set_up(5);
+	((struct fake_frame *)ec->cfp)->jit_return = 1;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.kind, SAMPLE_RUBY);
+	CHECK_INT(scratch.event.nr_frames, 5);
+	CHECK_INT(scratch.event.truncated, 0);
+	CHECK_INT(scratch.event.left_out, 0);
+	CHECK_INT(scratch.event.ec_slot, 9);
+	for (int i = 0; i < 4; i++) {
+		CHECK_INT(scratch.frames[i].id, 104 - i);
+		CHECK_INT(scratch.frames[i].pc, 0x1000 + 8 * (4 - i));
+		CHECK_INT(scratch.frames[i].flags, i == 0 ? FRAME_JIT_RETURN : 0);
+	}
+	CHECK_INT(scratch.frames[4].id, 0);
+}
+
+TEST(walk_is_right_at_every_depth_around_the_chunks)
+{
+	static const uint32_t depths[] = {
+		1, 2, 63, 64, 65, 127, 128, 129, 1000, 2047, 2048, 2049, 2112, 5000, 10000
+	};
+
+	for (size_t d = 0; d < sizeof(depths) / sizeof(depths[0]); d++) {
+		uint32_t depth = depths[d], shown = depth > 2048 ? 2048 : depth;
+
+		set_up(depth);
+		CHECK_INT(walk(), 0);
+		CHECK_INT(scratch.event.nr_frames, shown);
+		CHECK_INT(scratch.event.left_out, depth - shown);
+		CHECK_INT(scratch.event.truncated, depth > 2048 ? TRUNC_DEPTH : 0);
+		for (uint32_t i = 0; i < shown; i++)
+			CHECK_INT(scratch.frames[i].id, i == depth - 1 ? 0 : 100 + depth - 1 - i);
+	}
+}
+
+TEST(walk_takes_any_frame_size)
+{
+	/* Frames of another size: the same bytes read with another stride. */
+	for (uint32_t size = WALK_FRAME_SIZE_MIN; size <= WALK_FRAME_SIZE_MAX; size += 8) {
+		uint32_t frames = 300;
+		uint64_t words = size / 8 * frames;
+		uint64_t *stack = calloc(words, 8);
+		struct layout l = { .address = (uintptr_t)&section };
+
+		set_up(1);
+		l.section = section;
+		l.section.frame_size = (uint16_t)size;
+		l.section.frame_pc = 8;
+		l.section.frame_ext_debug = (uint16_t)(size - 8);
+		l.section.frame_jit_return = 16;
+		layout__config(&l, &config);
+		for (uint32_t i = 0; i < frames; i++) {
+			stack[i * size / 8 + 1] = 7000 + i;
+			stack[i * size / 8 + size / 8 - 1] = i + 3;
+		}
+		ec->vm_stack = ec->cfp = (uintptr_t)stack;
+		ec->vm_stack_size = words;
+		CHECK_INT(walk(), 0);
+		CHECK_INT(scratch.event.nr_frames, frames);
+		for (uint32_t i = 0; i < frames; i++) {
+			CHECK_INT(scratch.frames[i].id, i + 3);
+			CHECK_INT(scratch.frames[i].pc, 7000 + i);
+		}
+		free(stack);
+	}
+}
+
+TEST(walk_names_each_failed_read)
+{
+	static const int expected[] = {
+		LOSS_SECTION_READ, LOSS_TLS_READ, LOSS_EC_READ, LOSS_EC_READ, LOSS_EC_READ,
+		LOSS_EC_READ, LOSS_FRAMES_READ,
+	};
+	int all;
+
+	set_up(200);
+	CHECK_INT(walk(), 0);
+	all = reads;
+	CHECK_INT(all, 7 + 3);	/* 200 frames are four chunks */
+	for (int i = 1; i <= all; i++) {
+		fail_at = i;
+		if (i <= 7) {
+			CHECK_INT(walk(), expected[i - 1]);
+			CHECK_INT(reads, i);	/* nothing is read after a failure */
+		} else {
+			CHECK_INT(walk(), 0);
+			CHECK_INT(scratch.event.truncated, TRUNC_FRAMES_READ);
+			CHECK_INT(scratch.event.nr_frames, 64 * (i - 7));
+			CHECK_INT(scratch.event.left_out, 200 - 64 * (i - 7));
+			CHECK_INT(scratch.frames[0].id, 299);
+		}
+	}
+}
+
+TEST(walk_refuses_impossible_geometry)
+{
+	struct {
+		const char *what;
+		uint64_t stack, words, cfp;
+	} cases[] = {
+		{ "cfp below the stack", 0x10000, 64, 0x10000 - 64 },
+		{ "cfp above the stack", 0x10000, 64, 0x10000 + 64 * 8 + 64 },
+		{ "cfp far away", 0x10000, 64, 0x7f0000000000 },
+		{ "not a whole number of frames", 0x10000, 64, 0x10000 + 8 },
+		{ "misaligned stack", 0x10001, 64, 0x10001 },
+		{ "empty stack", 0x10000, 0, 0x10000 },
+		{ "huge stack", 0x10000, 1ull << 60, 0x10000 },
+		{ "stack larger than the bound", 0x10000, WALK_STACK_WORDS_MAX + 1, 0x10000 },
+		{ "end wraps", ~0ull - 4095 - 7, 1 << 20, ~0ull - 4095 },
+		{ "all bits", ~0ull, ~0ull, ~0ull },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int before;
+
+		set_up(1);
+		ec->vm_stack = cases[i].stack;
+		ec->vm_stack_size = cases[i].words;
+		ec->cfp = cases[i].cfp;
+		before = walk();
+		if (before != LOSS_GEOMETRY)
+			test__fail(__FILE__, __LINE__, "%s: reason %d", cases[i].what, before);
+		CHECK_INT(reads, 6);	/* no frame was touched */
+	}
+}
+
+TEST(walk_knows_when_nothing_runs)
+{
+	set_up(3);
+	thread_area[32 + FAKE_TLS / 8] = 0;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.kind, SAMPLE_NATIVE);
+
+	set_up(3);
+	ec->cfp = 0;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.kind, SAMPLE_RUBY);
+	CHECK_INT(scratch.event.nr_frames, 0);
+
+	set_up(3);
+	ec->vm_stack = 0;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.nr_frames, 0);
+
+	set_up(3);
+	ec->cfp = ec->vm_stack + 8 * ec->vm_stack_size;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.nr_frames, 0);
+}
+
+TEST(walk_checks_the_section_each_time)
+{
+	set_up(3);
+	section.magic[7] ^= 1;
+	CHECK_INT(walk(), LOSS_SECTION_CHANGED);
+	set_up(3);
+	section.pid++;
+	CHECK_INT(walk(), LOSS_FORKED);
+	set_up(3);
+	section.state = RB_DEBUG_EXT_STARTING;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.kind, SAMPLE_STARTING);
+	section.state = RB_DEBUG_EXT_ENDED;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.kind, SAMPLE_ENDED);
+	section.state = 77;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.kind, SAMPLE_ENDED);
+	CHECK_INT(reads, 1);
+}
+
+TEST(walk_marks_gc_in_its_own_thread_only)
+{
+	set_up(3);
+	section.gc_phase = RB_DEBUG_EXT_GC_MARK;
+	section.gc_tid = TID;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.gc_phase, RB_DEBUG_EXT_GC_MARK);
+	CHECK_INT(scratch.event.nr_frames, 3);
+	section.gc_tid = TID + 1;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.gc_phase, 0);
+}
+
+TEST(walk_survives_a_corrupt_configuration)
+{
+	/* layout.c would refuse it; the walker must not rely on that. */
+	set_up(100);
+	config.frame_size = 0;
+	CHECK_INT(walk(), LOSS_GEOMETRY);
+	set_up(100);
+	config.frames_per_chunk = 0;
+	CHECK_INT(walk(), LOSS_GEOMETRY);
+	set_up(100);
+	config.frames_per_chunk = 1000;
+	CHECK_INT(walk(), LOSS_GEOMETRY);
+	set_up(100);
+	config.frame_pc = 0xfff8;
+	config.frame_ext_debug = 0xfff8;
+	CHECK_INT(walk(), 0);
+}

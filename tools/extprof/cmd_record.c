@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof record */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "options.h"
+#include "recorder.h"
+
+static void show_progress(void *context, const struct progress *p)
+{
+	(void)context;
+	if (p->waiting)
+		fprintf(stderr, "\rextprof: waiting for the ruby to start\033[K");
+	else
+		fprintf(stderr, "\rextprof: %.1f s, %" PRIu64 " samples, %" PRIu64 " lost\033[K",
+			p->elapsed, p->samples, p->lost);
+	fflush(stderr);
+}
+
+static unsigned int terminal_width(int fd)
+{
+	struct winsize w;
+
+	return ioctl(fd, TIOCGWINSZ, &w) ? 0 : w.ws_col;
+}
+
+/* No sample: is that possible? */
+static int explain_nothing(const struct report *r, struct diag *d)
+{
+	const struct report_meta *m = &r->meta;
+	uint64_t allowed = 100000000 + 20 * m->period;
+
+	if (m->cpu_time > allowed) {
+		diag__set(d, STATUS_INTERNAL, 0,
+			  "no sample was taken although process %d used %.2f s of CPU time",
+			  m->pid, (double)m->cpu_time / 1e9);
+		diag__hint(d, "the timers of this machine do not reach it: a virtual machine "
+			   "without cpu-clock events, or a pid namespace that is not its own");
+		return command__fail(d);
+	}
+	fprintf(stderr, "extprof: no samples: process %d used no CPU time in these %.1f s "
+		"(an on-CPU profile shows nothing of a process that waits)\n",
+		m->pid, m->duration);
+	return STATUS_OK;
+}
+
+static int write_output(const struct options *o, struct recorder *r, struct output_file *file,
+			struct diag *d)
+{
+	struct output_options settings = { .html = o->html, .top = o->top };
+	struct report report;
+	int err;
+
+	err = recorder__report(r, o->format->detail, &report, d);
+	if (err)
+		return err;
+	err = o->format->write(&report, &settings, file->stream);
+	report__free(&report);
+	if (err) {
+		diag__set(d, STATUS_OUTPUT, -err, "cannot write %s: %s", o->file, strerror(-err));
+		output__discard(file);
+		return err;
+	}
+	return output__commit(file, d);
+}
+
+static int write_summary(const struct options *o, const struct report *r)
+{
+	/* Not into the profile. */
+	FILE *to = o->file && !strcmp(o->file, "-") ? stderr : stdout;
+	struct output_options settings = { .top = o->top };
+	int fd = fileno(to), err;
+
+	if (isatty(fd)) {
+		settings.color = !getenv("NO_COLOR");
+		settings.width = terminal_width(fd);
+	}
+	err = output_summary.write(r, &settings, to);
+	if (!err && o->file && strcmp(o->file, "-"))
+		fprintf(to, "%s written to %s\n", o->format->name, o->file);
+	if (fflush(to))
+		err = -1;
+	return err;
+}
+
+static int run(int argc, char **argv)
+{
+	struct output_file file = { 0 };
+	struct report report = { 0 };
+	static struct recorder r;	/* large */
+	struct diag d = { 0 };
+	int status = STATUS_OK;
+	struct options o;
+	bool live;
+
+	if (options__parse(&o, argc, argv, false))
+		return STATUS_USAGE;
+	/* Before anything is recorded. */
+	if (o.file && output__open(&file, o.file, &d))
+		return command__fail(&d);
+	if (recorder__open(&r, &o, &d)) {
+		output__discard(&file);
+		return command__fail(&d);
+	}
+	live = !o.quiet && isatty(STDERR_FILENO);
+	if (live)
+		r.on_progress = show_progress;
+	if (recorder__run(&r, &d)) {
+		if (live)
+			fprintf(stderr, "\r\033[K");
+		status = command__fail(&d);
+		goto cleanup;
+	}
+	if (live)
+		fprintf(stderr, "\r\033[K");
+	if (recorder__report(&r, output_summary.detail, &report, &d)) {
+		status = command__fail(&d);
+		goto cleanup;
+	}
+	if (!report.meta.accounting.taken)
+		status = explain_nothing(&report, &d);
+	if (o.file && write_output(&o, &r, &file, &d)) {
+		status = command__fail(&d);
+		goto cleanup;
+	}
+	if (!o.quiet && write_summary(&o, &report)) {
+		fprintf(stderr, "extprof: cannot write the summary\n");
+		status = STATUS_OUTPUT;
+	}
+	if (!accounting__balanced(&report.meta.accounting) && status == STATUS_OK) {
+		fprintf(stderr, "extprof: the sums of samples do not agree; please report this\n");
+		status = STATUS_INTERNAL;
+	}
+	if (o.command) {
+		/* What was started by us is ours to wait for. */
+		spawn__ended(&r.spawn, true);
+		if (status == STATUS_OK)
+			status = spawn__exit_status(&r.spawn);
+	}
+cleanup:
+	output__discard(&file);
+	report__free(&report);
+	recorder__close(&r);
+	return status;
+}
+
+const struct command command_record = { .name = "record", .run = run };

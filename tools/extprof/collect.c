@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "text.h"
+
+static const char *gc_text(unsigned int phase)
+{
+	switch (phase) {
+	case RB_DEBUG_EXT_GC_MARK: return "[GC mark]";
+	case RB_DEBUG_EXT_GC_SWEEP: return "[GC sweep]";
+	case RB_DEBUG_EXT_GC_COMPACT: return "[GC compact]";
+	default: return "[GC]";
+	}
+}
+
+/* A frame of the given kind; also "whole stack" samples without Ruby. */
+static uint64_t synthetic(struct collect *c, enum synthetic_kind kind, const char *text)
+{
+	return profile__synthetic(c->profile, kind, text);
+}
+
+static uint64_t native_frame(struct collect *c, const struct sample_event *e)
+{
+	struct text t = { 0 };
+	uint64_t frame;
+
+	text__adds(&t, "[native thread ");
+	text__add_clean(&t, e->comm, strnlen(e->comm, sizeof(e->comm)), sizeof(e->comm));
+	text__adds(&t, "]");
+	frame = t.failed ? 0 : synthetic(c, SYNTHETIC_NATIVE, t.data);
+	text__free(&t);
+	return frame;
+}
+
+/* 1: a frame, 0: none to be shown, -1: out of memory. */
+static int ruby_frame(struct collect *c, struct subject *subject, const struct sample_event *e,
+		      const struct sample_frame *f, bool leaf, bool outermost, uint64_t *frame)
+{
+	const struct symbol *symbol;
+	bool approximate = false;
+	int32_t line;
+
+	switch (f->id) {
+	case RB_DEBUG_EXT_ID_NONE:
+		if (outermost)
+			return 0;
+		c->unknown_frames++;
+		*frame = synthetic(c, SYNTHETIC_UNKNOWN, "[unknown frame]");
+		return *frame ? 1 : -1;
+	case RB_DEBUG_EXT_ID_INTERNAL:
+		return 0;
+	case RB_DEBUG_EXT_ID_IFUNC:
+		*frame = synthetic(c, SYNTHETIC_C, "[block in C]");
+		return *frame ? 1 : -1;
+	}
+	c->frames++;
+	symbol = f->id >> 31 ? NULL : symbols__get(&subject->symbols, f->id);
+	if (!symbol) {
+		c->unreadable_names++;
+		*frame = synthetic(c, SYNTHETIC_UNKNOWN, "[unreadable record]");
+		return *frame ? 1 : -1;
+	}
+	if (symbol->state != SYMBOL_OK) {
+		if (symbol->state == SYMBOL_EXPIRED)
+			c->expired_names++;
+		else if (symbol->state == SYMBOL_EXITED)
+			c->exited_names++;
+		else
+			c->unreadable_names++;
+		*frame = frame__make(symbol->number, 0, false);
+		return 1;
+	}
+	line = symbols__line(symbol, f->pc);
+	/* The pc that JIT code left behind may be of no line at all, or NULL. */
+	if (leaf && f->flags & FRAME_JIT_RETURN && symbol->lines.count) {
+		c->jit_leaves++;
+		if (symbols__jit_line(&subject->symbols, symbol, e->ip, e->time, &line))
+			c->jit_exact++;
+		else
+			approximate = line != 0;
+	}
+	*frame = frame__make(symbol->number, line, approximate);
+	return 1;
+}
+
+static int build(struct collect *c, const struct sample_event *e, const struct sample_frame *frames,
+		 uint32_t *count)
+{
+	struct subject *subject = c->subjects[e->target - 1];
+	uint64_t *stack = c->stack, frame;
+	uint32_t n = 0, ruby = 0;
+
+	if (c->by_thread) {
+		stack[n] = synthetic(c, SYNTHETIC_THREAD,
+				     threads__label(&subject->threads, e->tid, e->ec_slot, e->comm));
+		if (!stack[n++])
+			return -1;
+	}
+	switch (e->kind) {
+	case SAMPLE_RUBY:
+		break;
+	case SAMPLE_NATIVE:
+		frame = native_frame(c, e);
+		goto single;
+	case SAMPLE_STARTING:
+		frame = synthetic(c, SYNTHETIC_NATIVE, "[ruby starting]");
+		goto single;
+	case SAMPLE_ENDED:
+		frame = synthetic(c, SYNTHETIC_NATIVE, "[ruby ending]");
+		goto single;
+	default:
+		frame = synthetic(c, SYNTHETIC_NATIVE, "[thread ending]");
+		goto single;
+	}
+	if (e->truncated) {
+		char text[64];
+
+		if (e->left_out == UINT32_MAX)
+			snprintf(text, sizeof(text), "[truncated: unknown number of frames more]");
+		else
+			snprintf(text, sizeof(text), "[truncated: %u frames more]", e->left_out);
+		stack[n] = synthetic(c, SYNTHETIC_TRUNCATED, text);
+		if (!stack[n++])
+			return -1;
+	}
+	for (uint32_t i = e->nr_frames; i-- > 0;) {
+		bool outermost = i == e->nr_frames - 1u && !e->truncated;
+		int is = ruby_frame(c, subject, e, &frames[i], i == 0, outermost, &frame);
+
+		if (is < 0)
+			return -1;
+		if (is) {
+			stack[n++] = frame;
+			ruby++;
+		}
+	}
+	if (e->gc_phase) {
+		stack[n] = synthetic(c, SYNTHETIC_GC, gc_text(e->gc_phase));
+		if (!stack[n++])
+			return -1;
+	} else if (!ruby) {
+		frame = synthetic(c, SYNTHETIC_NATIVE, "[no ruby code]");
+		goto single;
+	}
+	*count = n;
+	return 0;
+single:
+	stack[n++] = frame;
+	*count = n;
+	return frame ? 0 : -1;
+}
+
+void collect__event(struct collect *c, const void *data, size_t size)
+{
+	const struct sample_event *e = data;
+	const struct sample_frame *frames;
+	uint32_t count;
+
+	if (size < sizeof(*e) ||
+	    size - sizeof(*e) < e->nr_frames * sizeof(struct sample_frame) ||
+	    e->nr_frames > SAMPLE_FRAMES_MAX || e->truncated >= TRUNC_MAX || !e->kind ||
+	    e->kind > SAMPLE_EXITING || !e->target || e->target > c->subject_count) {
+		c->received.lost[LOSS_MALFORMED]++;
+		return;
+	}
+	frames = (const struct sample_frame *)(e + 1);
+	if (build(c, e, frames, &count) || profile__add(c->profile, c->stack, count)) {
+		c->received.lost[LOSS_NO_MEMORY]++;
+		return;
+	}
+	if (e->gc_phase)
+		c->gc_samples++;
+	if (e->truncated)
+		c->received.truncated[e->truncated]++;
+	else
+		c->received.whole++;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From samples as the kernel sends them to stacks of named frames. */
+#ifndef EXTPROF_COLLECT_H
+#define EXTPROF_COLLECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "accounting.h"
+#include "profile.h"
+#include "record.h"
+#include "symbols.h"
+#include "threads.h"
+
+/* One program that one process runs: what its ids and slots mean. */
+struct subject {
+	struct layout layout;
+	struct symbols symbols;
+	struct threads threads;
+};
+
+struct collect {
+	struct profile *profile;
+	struct subject **subjects;	/* by sample_event::target - 1 */
+	uint32_t subject_count;
+	bool by_thread;			/* the thread is the outermost frame */
+
+	struct received received;	/* every sample that arrived */
+
+	/* Frames of samples that are whole nevertheless. */
+	uint64_t frames;
+	uint64_t unknown_frames;	/* id 0 where code should be */
+	uint64_t expired_names;
+	uint64_t exited_names;
+	uint64_t unreadable_names;
+	uint64_t jit_leaves, jit_exact;	/* leaves that may be JIT code, exact lines of them */
+	uint64_t gc_samples;
+
+	uint64_t stack[SAMPLE_FRAMES_MAX + 8];
+};
+
+/* Take one event from the ring buffer. */
+void collect__event(struct collect *c, const void *data, size_t size);
+
+#endif /* EXTPROF_COLLECT_H */

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * A timer on each CPU runs sample() in the context of whatever it interrupts.
+ * In a thread of a target, the stack is that thread's and cannot change while
+ * we read it.
+ */
+/* The unit tests put a kernel of their own here. */
+#ifndef EXTPROF_KERNEL
+#define EXTPROF_KERNEL "kernel.h"
+#endif
+#include EXTPROF_KERNEL
+
+static __always_inline long read_target(void *to, uint32_t size, uint64_t address)
+{
+	return bpf_probe_read_user(to, size, (const void *)address);
+}
+
+struct walk_scratch;
+int copy_chunk(uint32_t cpu);
+#define walk_chunk(s) copy_chunk(bpf_get_smp_processor_id())
+
+#include "walk.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Nanoseconds between two ticks. */
+const volatile uint64_t period = 0;
+/* Wake the reader when this much is waiting; it also looks by itself. */
+const volatile uint64_t wakeup_bytes = 1 << 20;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TARGETS_MAX);
+	__type(key, struct target_key);
+	__type(value, struct target_config);
+} targets SEC(".maps");
+
+/* Indexed by CPU.  A per-CPU array cannot hold values of this size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct walk_scratch);
+} scratch SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct cpu_counters);
+} counters SEC(".maps");
+
+__noinline int copy_chunk(uint32_t cpu)
+{
+	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &cpu);
+
+	return s ? walk__chunk(s) : 0;
+}
+
+static __always_inline void count_tick(struct cpu_counters *c, uint64_t now)
+{
+	uint64_t last = c->last;
+
+	c->ticks++;
+	c->last = now;
+	/* A tick is skipped when the CPU was away (hypervisor, interrupts
+	 * off): say how often, nothing else does. */
+	if (period && last && now - last > period + period / 2)
+		c->missed += (now - last - period / 2) / period;
+}
+
+/* Returns 0 or a loss_reason. */
+static __always_inline int take(struct walk_scratch *s, struct target_config *cfg,
+				struct task_struct *task, struct bpf_perf_event_data *ctx)
+{
+	uint64_t exec_id = 0;
+
+	if (BPF_CORE_READ(task, flags) & PF_EXITING || !BPF_CORE_READ(task, mm)) {
+		s->event.kind = SAMPLE_EXITING;
+		return 0;
+	}
+	if (bpf_core_field_exists(task->self_exec_id))
+		exec_id = BPF_CORE_READ(task, self_exec_id) + 1;
+	if (!cfg->exec_id)
+		cfg->exec_id = exec_id;
+	else if (cfg->exec_id != exec_id)
+		return LOSS_SECTION_CHANGED;
+
+	if (regs__in_user(&ctx->regs)) {
+		s->event.ip = regs__ip(&ctx->regs);
+	} else {
+		s->event.flags = SAMPLE_IN_KERNEL;
+		s->event.ip = task__user_ip();
+	}
+	return walk__thread(s, cfg, task__thread_pointer(task));
+}
+
+static __always_inline int emit(struct walk_scratch *s)
+{
+	uint64_t nr = s->event.nr_frames;
+	uint64_t flags = BPF_RB_NO_WAKEUP;
+
+	if (nr > SAMPLE_FRAMES_MAX)
+		return LOSS_MALFORMED;
+	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&samples, &s->event,
+			       sizeof(s->event) + nr * sizeof(struct sample_frame), flags))
+		return LOSS_RING_FULL;
+	return 0;
+}
+
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	uint32_t zero = 0, cpu = bpf_get_smp_processor_id();
+	struct task_struct *task;
+	struct target_config *cfg;
+	struct cpu_counters *c;
+	struct walk_scratch *s;
+	struct target_key key = {};
+	uint32_t tid, ns;
+	uint64_t now = bpf_ktime_get_ns();
+	int reason;
+
+	c = bpf_map_lookup_elem(&counters, &zero);
+	if (!c)
+		return 0;
+	count_tick(c, now);
+
+	if (!bpf_get_current_pid_tgid())
+		return 0;	/* idle */
+	task = (void *)bpf_get_current_task();
+	if (pid__innermost(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]), &key.pidns, &key.pid))
+		return 0;
+	cfg = bpf_map_lookup_elem(&targets, &key);
+	if (!cfg)
+		return 0;
+
+	c->taken++;
+	s = bpf_map_lookup_elem(&scratch, &cpu);
+	if (!s) {
+		c->lost[LOSS_NO_SCRATCH]++;
+		return 0;
+	}
+	if (pid__innermost(BPF_CORE_READ(task, thread_pid), &ns, &tid))
+		tid = 0;
+	__builtin_memset(&s->event, 0, sizeof(s->event));
+	s->event.time = now;
+	s->event.target = cfg->target;
+	s->event.tid = tid;
+	s->event.cpu = cpu;
+	bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
+
+	reason = take(s, cfg, task, ctx);
+	if (!reason)
+		reason = emit(s);
+	if (reason)
+		c->lost[reason & (LOSS_MAX - 1)]++;
+	else if (s->event.truncated)
+		c->truncated[s->event.truncated & (TRUNC_MAX - 1)]++;
+	else
+		c->whole++;
+	return 0;
+}

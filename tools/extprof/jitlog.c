@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "jitlog.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BATCH 1024u
+
+void jitlog__free(struct jitlog *j)
+{
+	if (!j)
+		return;
+	free(j->entries);
+	memset(j, 0, sizeof(*j));
+}
+
+static uint64_t monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+void jitlog__init(struct jitlog *j, const struct layout *layout)
+{
+	memset(j, 0, sizeof(*j));
+	j->generation = layout->section.jit_log_generation;
+	/* Samples are younger than this: nothing has been missed. */
+	j->checked = 1;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct rb_debug_ext_jit_entry *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static bool reserve(struct jitlog *j, uint32_t n)
+{
+	struct rb_debug_ext_jit_entry *bigger;
+	uint32_t room = j->room ? j->room : BATCH;
+
+	if (j->count + n > JITLOG_ENTRIES_MAX)
+		return false;
+	while (room < j->count + n)
+		room *= 2;
+	if (room == j->room)
+		return true;
+	bigger = realloc(j->entries, room * sizeof(*bigger));
+	if (!bigger)
+		return false;
+	j->entries = bigger;
+	j->room = room;
+	return true;
+}
+
+/* Read what has been appended. */
+static void read_new(struct jitlog *j, const struct layout *l, const struct memory *m)
+{
+	uint32_t stride = l->section.jit_entry_size;
+	uint8_t *raw = malloc((size_t)BATCH * stride);
+
+	if (!raw)
+		return;
+	while (j->read < l->section.jit_log_len) {
+		uint32_t n = l->section.jit_log_len - j->read;
+
+		if (n > BATCH)
+			n = BATCH;
+		if (!reserve(j, n) ||
+		    memory__read(m, l->section.jit_log + (uint64_t)j->read * stride, raw,
+				 (size_t)n * stride))
+			break;
+		for (uint32_t i = 0; i < n; i++)
+			memcpy(&j->entries[j->count++], raw + (size_t)i * stride,
+			       sizeof(*j->entries));
+		j->read += n;
+	}
+	free(raw);
+	if (j->sorted < j->count) {
+		qsort(j->entries, j->count, sizeof(*j->entries), by_offset);
+		j->sorted = j->count;
+	}
+}
+
+static bool search(const struct jitlog *j, uint32_t offset, struct rb_debug_ext_jit_entry *entry)
+{
+	uint32_t low = 0, high = j->sorted;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (j->entries[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || offset - j->entries[low - 1].offset >= j->entries[low - 1].size)
+		return false;
+	*entry = j->entries[low - 1];
+	return true;
+}
+
+/* Look at the generation; what is of another one is forgotten. */
+static bool look(struct jitlog *j, struct layout *l, const struct memory *m)
+{
+	uint64_t before = monotonic();
+
+	if (layout__refresh(l, m))
+		return false;
+	if (l->section.jit_log_generation != j->generation) {
+		/* After the read: it may have changed during it. */
+		j->valid_since = monotonic();
+		j->generation = l->section.jit_log_generation;
+		j->count = j->sorted = j->read = 0;
+	}
+	j->checked = before;
+	return true;
+}
+
+bool jitlog__find(struct jitlog *j, struct layout *l, const struct memory *m,
+		  uint64_t ip, uint64_t time, struct rb_debug_ext_jit_entry *entry)
+{
+	const struct rb_debug_ext_section *s = &l->section;
+	uint32_t offset;
+
+	/* Not published (yet): then look again. */
+	if (s->jit_start && (ip < s->jit_start || ip >= s->jit_end))
+		return false;
+	/* Nothing has been thrown away between `time` and our last look: then
+	 * what we have is of the generation that was in force at `time`. */
+	if ((time > j->checked || !s->jit_log) && !look(j, l, m))
+		return false;
+	if (time < j->valid_since || !s->jit_log || ip < s->jit_start || ip >= s->jit_end ||
+	    ip - s->jit_start > UINT32_MAX)
+		return false;
+	offset = (uint32_t)(ip - s->jit_start);
+	if (search(j, offset, entry))
+		return true;
+	if (j->read >= s->jit_log_len)
+		return false;
+	read_new(j, l, m);
+	/* The log may have begun anew while we read it. */
+	return look(j, l, m) && time >= j->valid_since && search(j, offset, entry);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a native instruction pointer in JIT code to an instruction of Ruby's. */
+#ifndef EXTPROF_JITLOG_H
+#define EXTPROF_JITLOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout.h"
+#include "memory.h"
+
+/* Entries kept; with more, leaves are approximate (64 MiB here). */
+#define JITLOG_ENTRIES_MAX (4u << 20)
+
+struct jitlog {
+	struct rb_debug_ext_jit_entry *entries;	/* the first `sorted` by offset */
+	uint32_t count, sorted, room;
+	uint32_t read;		/* entries of the target's log that we have */
+	uint32_t generation;
+	uint64_t valid_since;	/* samples before are of an older generation */
+	uint64_t checked;	/* when the generation was last seen unchanged */
+};
+
+/* `layout` has just been read. */
+void jitlog__init(struct jitlog *j, const struct layout *layout);
+void jitlog__free(struct jitlog *j);
+
+/*
+ * The log entry for an ip at a time in the past (CLOCK_MONOTONIC ns).  False
+ * when nothing certain is known: not published, not found, or the code may
+ * have been thrown away since.  `layout` is refreshed as needed.
+ */
+bool jitlog__find(struct jitlog *j, struct layout *layout, const struct memory *m,
+		  uint64_t ip, uint64_t time, struct rb_debug_ext_jit_entry *entry);
+
+#endif /* EXTPROF_JITLOG_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The section of a target, checked once before anything relies on it. */
+#ifndef EXTPROF_LAYOUT_H
+#define EXTPROF_LAYOUT_H
+
+#include <stdint.h>
+
+#include "diag.h"
+#include "memory.h"
+#include "record.h"
+
+struct layout {
+	uint64_t address;
+	struct rb_debug_ext_section section;	/* a copy; absent fields are 0 */
+};
+
+/* Check a copy of the first `got` bytes.  0; -EAGAIN while the VM starts
+ * (nothing but the version is known); or an error with the diagnosis. */
+int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *d);
+
+/* Read it at the address and check it. */
+int layout__read(struct layout *l, const struct memory *m, uint64_t address, struct diag *d);
+
+/* Read again the fields that change.  0 or -errno; -ENODATA: it is no longer
+ * that section. */
+int layout__refresh(struct layout *l, const struct memory *m);
+
+/* What the walker needs. */
+void layout__config(const struct layout *l, struct target_config *config);
+
+#endif /* EXTPROF_LAYOUT_H */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Both return how many bytes were taken, 0 if it is no number of 32 bits. */
+static size_t uleb(const uint8_t *data, size_t size, uint32_t *value)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < size && i < 5; i++) {
+		v |= (uint64_t)(data[i] & 0x7f) << (7 * i);
+		if (!(data[i] & 0x80)) {
+			*value = (uint32_t)v;
+			return v > UINT32_MAX ? 0 : i + 1;
+		}
+	}
+	return 0;
+}
+
+static size_t sleb(const uint8_t *data, size_t size, int64_t *value)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < size && i < 5; i++) {
+		v |= (uint64_t)(data[i] & 0x7f) << (7 * i);
+		if (!(data[i] & 0x80)) {
+			if (data[i] & 0x40)
+				v |= ~0ull << (7 * (i + 1));
+			*value = (int64_t)v;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+int lines__decode(struct lines *l, const uint8_t *data, size_t size, uint32_t first_line)
+{
+	uint64_t position = 0;
+	int64_t line = (int32_t)first_line;
+	size_t at = 0, count = 0;
+
+	memset(l, 0, sizeof(*l));
+	if (!size)
+		return 0;
+	/* A pair takes two bytes at least. */
+	l->pairs = malloc((size / 2 + 1) * sizeof(*l->pairs));
+	if (!l->pairs)
+		return -ENOMEM;
+	while (at < size) {
+		uint32_t skip;
+		int64_t delta;
+		size_t n;
+
+		n = uleb(data + at, size - at, &skip);
+		if (!n)
+			goto malformed;
+		at += n;
+		n = sleb(data + at, size - at, &delta);
+		if (!n)
+			goto malformed;
+		at += n;
+		position += skip;
+		line += delta;
+		if (position > UINT32_MAX || line > INT32_MAX || line < INT32_MIN)
+			goto malformed;
+		l->pairs[count].position = (uint32_t)position;
+		l->pairs[count].line = (int32_t)line;
+		count++;
+	}
+	l->count = count;
+	return 0;
+malformed:
+	lines__free(l);
+	return -EINVAL;
+}
+
+void lines__free(struct lines *l)
+{
+	if (!l)
+		return;
+	free(l->pairs);
+	memset(l, 0, sizeof(*l));
+}
+
+int32_t lines__at(const struct lines *l, uint32_t position)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (l->pairs[middle].position <= position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? l->pairs[low - 1].line : 0;
+}
+
+int64_t lines__position(uint64_t pc, uint64_t code, uint32_t code_size)
+{
+	uint64_t i;
+
+	if (!code || pc < code || pc - code > 8ull * code_size)
+		return -1;
+	i = (pc - code) / 8;
+	return (int64_t)(i > 0 ? i - 1 : 0);
+}

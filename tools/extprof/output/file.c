@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const struct output_format *const output_formats[] = {
+	&output_folded, &output_flamegraph, &output_summary, NULL
+};
+
+const struct output_format *output__by_name(const char *name)
+{
+	for (int i = 0; output_formats[i]; i++)
+		if (!strcmp(output_formats[i]->name, name))
+			return output_formats[i];
+	return NULL;
+}
+
+const struct output_format *output__by_path(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (int i = 0; output_formats[i]; i++) {
+		for (int j = 0; j < 3 && output_formats[i]->suffixes[j]; j++) {
+			const char *suffix = output_formats[i]->suffixes[j];
+			size_t n = strlen(suffix);
+
+			if (length > n && !strcasecmp(path + length - n, suffix))
+				return output_formats[i];
+		}
+	}
+	return &output_folded;
+}
+
+static int cannot_write(const char *path, int errnum, struct diag *d)
+{
+	diag__set(d, STATUS_OUTPUT, errnum, "cannot write %s: %s", path, strerror(errnum));
+	diag__hint(d, "choose another file with -o; nothing was recorded or changed");
+	return -errnum;
+}
+
+int output__open(struct output_file *f, const char *path, struct diag *d)
+{
+	mode_t mode = 0666, mask;
+	struct stat st;
+	int fd = -1, err;
+
+	memset(f, 0, sizeof(*f));
+	if (!strcmp(path, "-")) {
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		f->stream = fd < 0 ? NULL : fdopen(fd, "w");
+		if (!f->stream) {
+			err = errno;
+			goto failed;
+		}
+		return 0;
+	}
+	if (!stat(path, &st)) {
+		if (S_ISDIR(st.st_mode)) {
+			err = EISDIR;
+			goto failed;
+		}
+		/* Renaming would replace a file that forbids writing. */
+		if (access(path, W_OK)) {
+			err = errno;
+			goto failed;
+		}
+		if (!S_ISREG(st.st_mode)) {
+			fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+			f->stream = fd < 0 ? NULL : fdopen(fd, "w");
+			if (!f->stream) {
+				err = errno;
+				goto failed;
+			}
+			return 0;
+		}
+		mode = st.st_mode & 0777;
+		f->path = realpath(path, NULL);
+	} else if (errno == ENOENT) {
+		f->path = strdup(path);
+	}
+	if (!f->path || asprintf(&f->temporary, "%s.XXXXXX", f->path) < 0) {
+		err = errno;
+		f->temporary = NULL;
+		goto failed;
+	}
+	fd = mkostemp(f->temporary, O_CLOEXEC);
+	if (fd < 0) {
+		err = errno;
+		free(f->temporary);
+		f->temporary = NULL;
+		goto failed;
+	}
+	if (mode == 0666) {
+		mask = umask(0);
+		umask(mask);
+		mode &= ~mask;
+	}
+	if (fchmod(fd, mode) || !(f->stream = fdopen(fd, "w"))) {
+		err = errno;
+		goto failed;
+	}
+	return 0;
+failed:
+	if (fd >= 0)
+		close(fd);
+	output__discard(f);
+	return cannot_write(path, err, d);
+}
+
+int output__commit(struct output_file *f, struct diag *d)
+{
+	const char *name = f->path ? f->path : "the output";
+	int err = 0;
+
+	/* A full disk may show at the last moment only. */
+	if (fflush(f->stream) || ferror(f->stream))
+		err = errno ? errno : EIO;
+	if (fclose(f->stream) && !err)
+		err = errno;
+	f->stream = NULL;
+	if (!err && f->temporary) {
+		if (rename(f->temporary, f->path)) {
+			err = errno;
+		} else {
+			free(f->temporary);
+			f->temporary = NULL;
+		}
+	}
+	if (err)
+		diag__set(d, STATUS_OUTPUT, err, "cannot write %s: %s", name, strerror(err));
+	output__discard(f);
+	return -err;
+}
+
+void output__discard(struct output_file *f)
+{
+	if (f->stream)
+		fclose(f->stream);
+	if (f->temporary)
+		unlink(f->temporary);
+	free(f->temporary);
+	free(f->path);
+	memset(f, 0, sizeof(*f));
+}

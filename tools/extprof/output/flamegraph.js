@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Draws the graph and answers clicks.  `D` is the profile: see flamegraph.c.
+// No markup is ever made from text: names only go into text nodes.
+"use strict";
+(function () {
+  var NS = "http://www.w3.org/2000/svg";
+  var ROW = 17, PAD = 10, TOP = 92, FOOT = 30, CHAR = 7.25, MIN = 0.25;
+  var svg = document.getElementById("graph");
+  var frames = document.getElementById("frames");
+  var details = document.getElementById("details");
+  var matched = document.getElementById("matched");
+  var input = document.getElementById("search");
+  var n = D.parent.length, total = new Array(n).fill(0), depth = new Array(n).fill(0);
+  var x0 = new Array(n).fill(0), children = [], deepest = 0, i;
+  var state = { zoom: 0, search: "", flip: false };
+  var pattern = null, hits = new Array(D.labels.length).fill(false);
+
+  // Nodes are in preorder: children after parents, in the order of drawing.
+  for (i = 0; i < n; i++) { total[i] += D.self[i]; children.push([]); }
+  for (i = n - 1; i > 0; i--) { total[D.parent[i]] += total[i]; }
+  for (i = 1; i < n; i++) {
+    depth[i] = depth[D.parent[i]] + 1;
+    if (depth[i] > deepest) { deepest = depth[i]; }
+    children[D.parent[i]].push(i);
+  }
+  for (i = 0; i < n; i++) {
+    var at = x0[i];
+    children[i].forEach(function (c) { x0[c] = at; at += total[c]; });
+  }
+
+  function name(node) { return node ? D.labels[D.label[node]][0] : "all"; }
+  function percent(part, whole) { return whole ? (100 * part / whole).toFixed(2) + " %" : "-"; }
+  function describe(node) {
+    if (!node) { return "all: " + total[0] + " samples"; }
+    var l = D.labels[D.label[node]];
+    var text = l[0] + (l[1] ? " (" + l[1] + ")" : "");
+    return text + " \u2014 " + total[node] + " samples, " + percent(total[node], total[0]) +
+      " of all; itself " + D.self[node] + ", " + percent(D.self[node], total[0]) +
+      " \u2014 " + D.kinds[l[2]];
+  }
+  function element(tag, attributes, parent) {
+    var e = document.createElementNS(NS, tag);
+    Object.keys(attributes).forEach(function (k) { e.setAttribute(k, attributes[k]); });
+    parent.appendChild(e);
+    return e;
+  }
+  // A hue for each kind, a shade of it for each name.
+  function color(node) {
+    if (!node) { return "#d8d8d8"; }
+    var l = D.labels[D.label[node]], hash = 0, k;
+    for (k = 0; k < l[0].length; k++) { hash = (hash * 31 + l[0].charCodeAt(k)) >>> 0; }
+    var base = D.colors[l[2]];
+    return "hsl(" + (base[0] + hash % base[1]) + "," + (base[2] + (hash >>> 5) % 10) + "%," +
+      (base[3] + (hash >>> 9) % 12) + "%)";
+  }
+
+  function draw() {
+    var width = Math.max(480, svg.parentNode.clientWidth || window.innerWidth || 1200);
+    var inner = width - 2 * PAD, root = state.zoom, span = total[root] || 1;
+    var rows = 1, shown = 0, covered = 0, fragment = document.createDocumentFragment();
+    var path = [], node, height, count = 0;
+    for (node = root; node; node = D.parent[node]) { path.unshift(node); }
+    path.unshift(0);
+    if (root === 0) { path = [0]; }
+    // Rows in use: those of the zoomed subtree and of the path to it.
+    var list = [];
+    path.forEach(function (p) { if (p !== root) { list.push([p, 0, inner, depth[p], true]); } });
+    (function visit(first) {
+      var stack = [first];
+      while (stack.length) {
+        var v = stack.pop();
+        var w = total[v] / span * inner;
+        if (w < MIN) { continue; }
+        list.push([v, (x0[v] - x0[root]) / span * inner, w, depth[v], false]);
+        if (depth[v] + 1 > rows) { rows = depth[v] + 1; }
+        for (var c = children[v].length - 1; c >= 0; c--) { stack.push(children[v][c]); }
+      }
+    })(root);
+    height = TOP + rows * ROW + FOOT;
+    svg.setAttribute("width", width);
+    svg.setAttribute("height", height);
+    svg.setAttribute("viewBox", "0 0 " + width + " " + height);
+    list.forEach(function (item) {
+      var v = item[0], x = PAD + item[1], w = item[2];
+      var y = state.flip ? TOP + item[3] * ROW : TOP + (rows - 1 - item[3]) * ROW;
+      var hit = v && pattern && hits[D.label[v]];
+      var g = element("g", { "class": "f" + (item[4] ? " parent" : ""), "data-n": v }, fragment);
+      element("title", {}, g).textContent = describe(v);
+      element("rect", { x: x.toFixed(2), y: y, width: Math.max(w - 0.4, MIN).toFixed(2),
+        height: ROW - 1, rx: w > 4 ? 2 : 0, fill: hit ? "#e43fd8" : color(v) }, g);
+      if (w > 3 * CHAR) {
+        var text = name(v), fit = Math.floor((w - 6) / CHAR);
+        if (text.length > fit) { text = fit > 2 ? text.slice(0, fit - 1) + "\u2026" : ""; }
+        if (text) {
+          element("text", { x: (x + 3).toFixed(2), y: y + ROW - 5 }, g).textContent = text;
+        }
+      }
+      count++;
+    });
+    frames.replaceChildren(fragment);
+    svg.setAttribute("data-shown", count);
+    details.setAttribute("y", height - 12);
+    details.textContent = describe(root);
+    // Samples under a match, each once: not below another match.
+    if (pattern) {
+      var stack = [root];
+      while (stack.length) {
+        var v = stack.pop();
+        if (v && hits[D.label[v]]) { covered += total[v]; shown++; continue; }
+        children[v].forEach(function (c) { stack.push(c); });
+      }
+      matched.textContent = "matched " + percent(covered, total[root]) +
+        " (" + covered + " samples)";
+    } else {
+      matched.textContent = "";
+    }
+    document.getElementById("reset").style.display = root || pattern ? "" : "none";
+  }
+
+  function remember() {
+    var parts = [];
+    if (state.search) { parts.push("search=" + encodeURIComponent(state.search)); }
+    if (state.zoom) { parts.push("zoom=" + state.zoom); }
+    if (state.flip) { parts.push("flip=1"); }
+    try {
+      history.replaceState(null, "", parts.length ? "#" + parts.join("&") : location.pathname);
+    } catch (e) { /* some browsers forbid it for files */ }
+  }
+  function recall() {
+    state = { zoom: 0, search: "", flip: false };
+    location.hash.slice(1).split("&").forEach(function (part) {
+      var eq = part.indexOf("="), key = part.slice(0, eq), value = part.slice(eq + 1);
+      try { value = decodeURIComponent(value); } catch (e) { return; }
+      if (key === "search") { state.search = value; }
+      // A number, or a name: its widest frame.
+      if (key === "zoom") { state.zoom = /^[0-9]+$/.test(value) ? +value : widest(value); }
+      if (key === "flip") { state.flip = value === "1"; }
+    });
+    if (!(state.zoom > 0 && state.zoom < n)) { state.zoom = 0; }
+    if (input) { input.value = state.search; }
+    compile();
+    draw();
+  }
+  function widest(text) {
+    var best = 0;
+    for (var k = 1; k < n; k++) {
+      if (name(k) === text && (!best || total[k] > total[best])) { best = k; }
+    }
+    return best;
+  }
+  // A regular expression for names, or after "file:" for files; what is none
+  // is taken literally.
+  function compile() {
+    var file = /^file:/.test(state.search), text = file ? state.search.slice(5) : state.search;
+    pattern = null;
+    if (text) {
+      try { pattern = new RegExp(text, "i"); }
+      catch (e) { pattern = new RegExp(text.replace(/[^\w ]/g, "\\$&"), "i"); }
+    }
+    hits = D.labels.map(function (l) { return !!pattern && pattern.test(l[file ? 1 : 0]); });
+  }
+  function search(text) { state.search = text; compile(); remember(); draw(); }
+  function zoom(node) { state.zoom = node; remember(); draw(); }
+  function of(event) {
+    var g = event.target.closest ? event.target.closest("g.f") : null;
+    return g ? +g.getAttribute("data-n") : -1;
+  }
+
+  frames.addEventListener("click", function (e) { var v = of(e); if (v >= 0) { zoom(v); } });
+  frames.addEventListener("mouseover", function (e) {
+    var v = of(e);
+    if (v >= 0) { details.textContent = describe(v); }
+  });
+  frames.addEventListener("mouseout", function () { details.textContent = describe(state.zoom); });
+  document.getElementById("reset").addEventListener("click", function () {
+    state.zoom = 0;
+    if (input) { input.value = ""; }
+    search("");
+  });
+  document.getElementById("flip").addEventListener("click", function () {
+    state.flip = !state.flip;
+    remember();
+    draw();
+  });
+  if (input) { input.addEventListener("input", function () { search(input.value); }); }
+  window.addEventListener("keydown", function (e) {
+    if (e.target === input) {
+      if (e.key === "Escape") { input.blur(); }
+      return;
+    }
+    if (e.key === "/" && input) { e.preventDefault(); input.focus(); }
+    if (e.key === "Escape") { zoom(0); }
+  });
+  window.addEventListener("resize", draw);
+  window.addEventListener("hashchange", recall);
+  recall();
+})();

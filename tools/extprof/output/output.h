@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writers of finished reports, and the file that they write to. */
+#ifndef EXTPROF_OUTPUT_H
+#define EXTPROF_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "../diag.h"
+#include "../report.h"
+
+/* Room for a report's settings that are not part of what was measured. */
+struct output_options {
+	bool html;		/* flame graph: HTML around the SVG */
+	bool color;		/* summary: on a terminal */
+	unsigned int top;	/* summary: rows of each table */
+	unsigned int width;	/* summary: columns, 0 as many as needed */
+};
+
+struct output_format {
+	const char *name;
+	const char *suffixes[3];	/* of files that take it by default */
+	const char *help;
+	enum report_detail detail;	/* of the reports it wants */
+	/* 0 or -errno (of the stream, or -ENOMEM). */
+	int (*write)(const struct report *r, const struct output_options *o, FILE *to);
+};
+
+/* NULL if there is none of that name. */
+const struct output_format *output__by_name(const char *name);
+/* By the suffix of the path, else folded. */
+const struct output_format *output__by_path(const char *path);
+/* All, ends with NULL. */
+extern const struct output_format *const output_formats[];
+
+extern const struct output_format output_folded, output_flamegraph, output_summary;
+
+/*
+ * A file that appears whole or not at all: it is written beside its
+ * destination and renamed at the end.  Pipes and devices are written to
+ * directly; "-" is stdout.
+ */
+struct output_file {
+	FILE *stream;
+	char *path;		/* destination, symbolic links resolved; NULL: stream only */
+	char *temporary;
+};
+
+/* Fails now if the file could not be written later. */
+int output__open(struct output_file *f, const char *path, struct diag *d);
+/* Flush, rename.  On failure the destination is as it was. */
+int output__commit(struct output_file *f, struct diag *d);
+/* Forget what has been written, if it has not been committed. */
+void output__discard(struct output_file *f);
+
+#endif /* EXTPROF_OUTPUT_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables for the terminal. */
+#include "output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOP_DEFAULT 20u
+
+struct table {
+	const struct report *r;
+	const struct output_options *o;
+	struct text *out;
+	unsigned int top;
+};
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* Columns that a string takes, about: one for each character. */
+static size_t columns(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* The string in `width` columns, cut in the middle if it must be. */
+static void add_fitted(struct text *out, const char *s, size_t width, bool pad)
+{
+	size_t n = columns(s), head, tail, at = 0;
+
+	if (n <= width) {
+		text__adds(out, s);
+		for (; pad && n < width; n++)
+			text__adds(out, " ");
+		return;
+	}
+	head = (width - 2) / 2;
+	tail = width - 2 - head;
+	for (size_t seen = 0; s[at] && (seen < head || (s[at] & 0xc0) == 0x80); at++)
+		seen += (s[at] & 0xc0) != 0x80;
+	text__add(out, s, at);
+	text__adds(out, "..");
+	for (size_t skip = n - tail; *s && (skip || (*s & 0xc0) == 0x80); s++)
+		skip -= (*s & 0xc0) != 0x80 ? 1 : 0;
+	text__adds(out, s);
+}
+
+static const char *ansi(const struct table *t, const char *code)
+{
+	return t->o->color ? code : "";
+}
+
+static const struct report *sorting;
+
+static int by_self(const void *a, const void *b)
+{
+	const struct report_label *x = &sorting->labels[*(const uint32_t *)a];
+	const struct report_label *y = &sorting->labels[*(const uint32_t *)b];
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct report_label *x = &sorting->labels[*(const uint32_t *)a];
+	const struct report_label *y = &sorting->labels[*(const uint32_t *)b];
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return by_self(a, b);
+}
+
+static void add_methods(struct table *t, const char *title, uint32_t *order, bool self)
+{
+	const struct report *r = t->r;
+	size_t width = 20, limit;
+	uint32_t rows = 0;
+
+	sorting = r;
+	qsort(order, r->label_count, sizeof(*order), self ? by_self : by_total);
+	while (rows < r->label_count && rows < t->top) {
+		const struct report_label *l = &r->labels[order[rows]];
+
+		if (!(self ? l->self : l->total))
+			break;
+		if (columns(l->name) > width)
+			width = columns(l->name);
+		rows++;
+	}
+	limit = t->o->width > 80 ? (t->o->width - 28) * 3 / 5 : 44;
+	if (width > limit)
+		width = limit;
+	text__addf(t->out, "\n%s%s%s\n%s%16s  %16s  ", ansi(t, "\033[1m"), title,
+		   ansi(t, "\033[0m"), ansi(t, "\033[2m"), "self", "total");
+	add_fitted(t->out, "method", width, true);
+	text__addf(t->out, "  file%s\n", ansi(t, "\033[0m"));
+	for (uint32_t i = 0; i < rows; i++) {
+		const struct report_label *l = &r->labels[order[i]];
+		struct text place = { 0 };
+
+		text__addf(t->out, "%8" PRIu64 " %5.1f %%  %8" PRIu64 " %5.1f %%  ",
+			   l->self, percent(l->self, r->samples),
+			   l->total, percent(l->total, r->samples));
+		report__add_place(l->path, r->detail == REPORT_BY_LINE && l->line ? l->line : l->first_line,
+				  l->approximate, &place);
+		add_fitted(t->out, l->name, width, place.length > 0);
+		if (place.length)
+			text__addf(t->out, "  %s", place.data);
+		text__adds(t->out, "\n");
+		text__free(&place);
+	}
+	if (rows == t->top && rows < r->label_count)
+		text__addf(t->out, "%18s(%" PRIu32 " more)\n", "", r->label_count - rows);
+}
+
+static void add_lines(struct table *t)
+{
+	const struct report *r = t->r;
+	unsigned int rows = t->top / 2;
+	bool approximate = false;
+
+	if (!r->line_count || !rows)
+		return;
+	text__addf(t->out, "\n%sLines that ran most%s\n%s%16s  line%s\n", ansi(t, "\033[1m"),
+		   ansi(t, "\033[0m"), ansi(t, "\033[2m"), "self", ansi(t, "\033[0m"));
+	for (uint32_t i = 0; i < r->line_count && i < rows; i++) {
+		const struct report_line *l = &r->lines[i];
+
+		text__addf(t->out, "%8" PRIu64 " %5.1f %%  ", l->self, percent(l->self, r->samples));
+		report__add_place(r->labels[l->label].path, l->line, l->approximate, t->out);
+		text__addf(t->out, "  %s\n", r->labels[l->label].name);
+		approximate |= l->approximate;
+	}
+	if (approximate)
+		text__adds(t->out, "  (~ approximate: JIT code does not note each line)\n");
+}
+
+static void add_notes(struct table *t)
+{
+	const struct report_meta *m = &t->r->meta;
+	struct text *out = t->out;
+
+	text__adds(out, "\n");
+	accounting__add_line(&m->accounting, out);
+	text__adds(out, "\n");
+	for (unsigned int i = 0; i < LOSS_MAX; i++)
+		if (m->accounting.lost[i])
+			text__addf(out, "  lost, %s: %s\n", loss__key(i), loss__text(i));
+	for (unsigned int i = 0; i < TRUNC_MAX; i++)
+		if (m->accounting.truncated[i])
+			text__addf(out, "  truncated, %s: %s\n", trunc__key(i), trunc__text(i));
+	if (m->missed)
+		text__addf(out, "timer ticks %" PRIu64 ", missed %" PRIu64
+			   " (the machine was away; a sample may be missing for each)\n",
+			   m->ticks, m->missed);
+	if (m->unknown_frames)
+		text__addf(out, "frames without a record: %" PRIu64 " of %" PRIu64
+			   " ([unknown frame])\n", m->unknown_frames, m->frames);
+	if (m->expired_names)
+		text__addf(out, "names expired: %" PRIu64 " of %" PRIu64
+			   " frames ([retired]: the code was gone before its name was read)\n",
+			   m->expired_names, m->frames);
+	if (m->exited_names)
+		text__addf(out, "names not read before the exit: %" PRIu64 " of %" PRIu64 " frames\n",
+			   m->exited_names, m->frames);
+	if (m->unreadable_names)
+		text__addf(out, "names not readable: %" PRIu64 " of %" PRIu64 " frames\n",
+			   m->unreadable_names, m->frames);
+	if (m->gc_samples)
+		text__addf(out, "in GC: %" PRIu64 " samples, %.1f %%\n", m->gc_samples,
+			   percent(m->gc_samples, t->r->samples));
+}
+
+static int write_summary(const struct report *r, const struct output_options *o, FILE *to)
+{
+	const struct report_meta *m = &r->meta;
+	struct text out = { 0 };
+	struct table t = { .r = r, .o = o, .out = &out, .top = o->top ? o->top : TOP_DEFAULT };
+	double cpu = (double)m->accounting.taken * (double)m->period / 1e9;
+	uint32_t *order;
+	int err = 0;
+
+	order = calloc(r->label_count + 1u, sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->label_count; i++)
+		order[i] = i;
+	text__addf(&out, "%sprocess %d%s  %s\n", ansi(&t, "\033[1m"), m->pid, ansi(&t, "\033[0m"),
+		   m->command);
+	text__addf(&out, "ruby %s, on-CPU at %u Hz for %.1f s (%s)\n", m->ruby_version, m->rate,
+		   m->duration, m->ended);
+	if (m->duration > 0)
+		text__addf(&out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, "
+			   "%.0f %% of one CPU\n", cpu, (double)m->cpu_time / 1e9,
+			   100.0 * cpu / m->duration);
+	if (r->samples) {
+		add_methods(&t, "By time in the method itself", order, true);
+		add_methods(&t, "By time in the method and what it calls", order, false);
+		add_lines(&t);
+	}
+	add_notes(&t);
+	if (out.failed)
+		err = -ENOMEM;
+	else if (fwrite(out.data, 1, out.length, to) != out.length)
+		err = -errno;
+	text__free(&out);
+	free(order);
+	return err;
+}
+
+const struct output_format output_summary = {
+	.name = "summary",
+	.suffixes = { ".summary" },
+	.help = "tables of methods and lines, as on the terminal",
+	.detail = REPORT_BY_CODE,
+	.write = write_summary,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more element, doubling. */
+static int reserve(void **array, uint32_t count, uint32_t *room, uint32_t max, size_t size)
+{
+	uint32_t bigger = *room ? *room * 2 : 64;
+	void *p;
+
+	if (count < *room)
+		return 0;
+	if (count >= max)
+		return -ENOMEM;
+	p = realloc(*array, bigger * size);
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*room = bigger;
+	return 0;
+}
+
+int profile__init(struct profile *p)
+{
+	memset(p, 0, sizeof(*p));
+	if (reserve((void **)&p->nodes, 0, &p->node_room, 1, sizeof(*p->nodes)))
+		return -ENOMEM;
+	memset(&p->nodes[0], 0, sizeof(p->nodes[0]));
+	p->node_count = 1;
+	return 0;
+}
+
+void profile__free(struct profile *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->text_count; i++)
+		free(p->texts[i].text);
+	free(p->texts);
+	free(p->frames);
+	free(p->nodes);
+	map64__free(&p->node_map);
+	map64__free(&p->frame_map);
+	map64__free(&p->text_map);
+	memset(p, 0, sizeof(*p));
+}
+
+uint64_t profile__synthetic(struct profile *p, enum synthetic_kind kind, const char *text)
+{
+	uint64_t hash = hash__bytes(text, strlen(text), kind);
+	uint32_t number;
+
+	/* Two texts with one hash: go on to the next. */
+	while ((number = map64__get(&p->text_map, hash)) != MAP64_NONE) {
+		if (p->texts[number].kind == kind && !strcmp(p->texts[number].text, text))
+			return FRAME_SYNTHETIC | (uint64_t)number << 32;
+		hash++;
+	}
+	if (reserve((void **)&p->texts, p->text_count, &p->text_room, PROFILE_TEXTS_MAX,
+		    sizeof(*p->texts)))
+		return 0;
+	number = p->text_count;
+	p->texts[number].kind = (uint8_t)kind;
+	p->texts[number].text = strdup(text);
+	if (!p->texts[number].text)
+		return 0;
+	if (map64__add(&p->text_map, hash, number)) {
+		free(p->texts[number].text);
+		return 0;
+	}
+	p->text_count++;
+	return FRAME_SYNTHETIC | (uint64_t)number << 32;
+}
+
+static uint32_t frame_number(struct profile *p, uint64_t frame)
+{
+	uint32_t number = map64__get(&p->frame_map, frame);
+
+	if (number != MAP64_NONE)
+		return number;
+	if (reserve((void **)&p->frames, p->frame_count, &p->frame_room, PROFILE_NODES_MAX,
+		    sizeof(*p->frames)) ||
+	    map64__add(&p->frame_map, frame, p->frame_count))
+		return MAP64_NONE;
+	p->frames[p->frame_count] = frame;
+	return p->frame_count++;
+}
+
+int profile__add(struct profile *p, const uint64_t *frames, uint32_t count)
+{
+	uint32_t node = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t frame = frame_number(p, frames[i]);
+		uint64_t key = (uint64_t)node << 32 | frame;
+		uint32_t child;
+
+		if (frame == MAP64_NONE)
+			return -ENOMEM;
+		child = map64__get(&p->node_map, key);
+		if (child == MAP64_NONE) {
+			if (reserve((void **)&p->nodes, p->node_count, &p->node_room,
+				    PROFILE_NODES_MAX, sizeof(*p->nodes)) ||
+			    map64__add(&p->node_map, key, p->node_count))
+				return -ENOMEM;
+			child = p->node_count++;
+			p->nodes[child].parent = node;
+			p->nodes[child].frame = frame;
+			p->nodes[child].self = 0;
+		}
+		node = child;
+	}
+	p->nodes[node].self++;
+	p->samples++;
+	return 0;
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+
+/* How often samples are drained.  Names have to be read while the target
+ * lives, and what was started by us may not live long. */
+#define TICK_PID (50 * MS)
+#define TICK_COMMAND (10 * MS)
+#define TICK_SEARCH (2 * MS)
+
+/* Records to read ahead at each tick. */
+#define PREFETCH 2000u
+
+/* How long a ruby may be starting, or between fork and its adaptation. */
+#define READY_TIMEOUT (10 * SECOND)
+/* A ruby without the interface may be about to execute another one. */
+#define WRONG_RUBY_TIMEOUT (3 * SECOND)
+
+static uint64_t monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* utime + stime of the process, ns; 0 if unknown. */
+static uint64_t cpu_time(pid_t pid)
+{
+	unsigned long long user = 0, system = 0;
+	char path[64], line[1024], *paren;
+	uint64_t ns = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* The name may contain anything, also parentheses and spaces. */
+	if (fgets(line, sizeof(line), f) && (paren = strrchr(line, ')')) &&
+	    sscanf(paren + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+		   &user, &system) == 2)
+		ns = (user + system) * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+	fclose(f);
+	return ns;
+}
+
+static struct subject *current(struct recorder *r)
+{
+	return r->attached ? r->subjects[r->subject_count - 1] : NULL;
+}
+
+static int wait_for(struct recorder *r, int fd, struct diag *d)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+
+	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e))
+		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+	return 0;
+}
+
+/* Find the section of what the process runs now and sample it.  -EAGAIN: not
+ * yet; other errors as in target.h and layout.h. */
+static int attach(struct recorder *r, struct diag *d)
+{
+	struct target_config config;
+	struct subject *s = NULL;
+	int err;
+
+	if (r->subject_count == SUBJECTS_MAX)
+		return diag__set(d, STATUS_INTERNAL, ENOSPC, "the process executes too often");
+	err = target__find_section(&r->target, d);
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+	err = layout__read(&s->layout, &r->target.memory, r->target.section, d);
+	if (err)
+		goto cleanup;
+	if (s->layout.section.pid != r->target.key.pid) {
+		err = diag__set(d, STATUS_NOT_READY, EAGAIN,
+				"process %d is between fork and its first own step",
+				r->target.pid);
+		diag__hint(d, "try again in a moment");
+		goto cleanup;
+	}
+	symbols__init(&s->symbols, &r->table, &s->layout, &r->target.memory);
+	threads__init(&s->threads, &s->layout, &r->target.memory);
+	layout__config(&s->layout, &config);
+	config.target = r->subject_count + 1;
+	err = session__add_target(r->session, &r->target.key, &config, d);
+	if (err)
+		goto cleanup;
+	r->subjects[r->subject_count++] = s;
+	r->collect.subject_count = r->subject_count;
+	s = NULL;
+	target__refresh(&r->target);
+	r->attached = true;
+	r->attached_at = monotonic();
+	if (!r->started) {
+		r->cpu_start = r->cpu_last = cpu_time(r->target.pid);
+		err = session__start(r->session, d);
+		if (err)
+			goto cleanup;
+		r->started = true;
+		r->started_at = monotonic();
+		r->started_wall = time(NULL);
+	}
+cleanup:
+	free(s);
+	return err;
+}
+
+int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
+{
+	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate };
+	sigset_t mask;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	r->options = o;
+	r->target.pidfd = r->epoll_fd = r->signal_fd = -1;
+	r->spawn.go = r->spawn.result = -1;
+	r->collect.profile = &r->profile;
+	r->collect.subjects = r->subjects;
+	r->collect.by_thread = o->threads;
+	if (profile__init(&r->profile)) {
+		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+		goto cleanup;
+	}
+	if (o->command) {
+		err = spawn__prepare(&r->spawn, o->command, o->keep_root, d);
+		if (err)
+			goto cleanup;
+		r->forward = true;
+	}
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
+	r->masked = true;
+	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->signal_fd < 0 || r->epoll_fd < 0) {
+		err = diag__set(d, STATUS_INTERNAL, errno, "cannot wait for signals: %s",
+				strerror(errno));
+		goto cleanup;
+	}
+	err = target__open(&r->target, o->command ? r->spawn.pid : o->pid, d);
+	if (err)
+		goto cleanup;
+	/* A wrong pid is told before missing permissions for BPF are. */
+	if (!o->command) {
+		err = target__find_section(&r->target, d);
+		if (err)
+			goto cleanup;
+	}
+	err = session__open(&r->session, &session_options, d);
+	if (err)
+		goto cleanup;
+	if ((err = wait_for(r, r->signal_fd, d)) || (err = wait_for(r, r->target.pidfd, d)) ||
+	    (err = wait_for(r, session__fd(r->session), d)))
+		goto cleanup;
+	if (o->command) {
+		err = spawn__go(&r->spawn, o->command, d);
+		if (!err)
+			target__refresh(&r->target);
+		goto cleanup;
+	}
+	err = attach(r, d);
+	if (err == -EAGAIN) {
+		r->search_until = monotonic() + READY_TIMEOUT;
+		err = 0;
+	}
+cleanup:
+	if (err)
+		recorder__close(r);
+	return err;
+}
+
+static void on_sample(void *context, const void *data, size_t size)
+{
+	struct recorder *r = context;
+
+	collect__event(&r->collect, data, size);
+}
+
+/* Look for the section; sets *end if that has become pointless. */
+static int search(struct recorder *r, bool *end, struct diag *d)
+{
+	int err = attach(r, &r->search);
+	uint64_t now = monotonic();
+
+	if (!err) {
+		r->search_until = 0;
+		return 0;
+	}
+	if (r->subject_count)
+		return 0;	/* exec of something else: until it ends */
+	if (r->search.status == STATUS_NO_INTERFACE) {
+		if (!r->search_until)
+			r->search_until = now + WRONG_RUBY_TIMEOUT;
+	} else if (r->search.status == STATUS_VERSION || r->search.status == STATUS_PERMISSION ||
+		   r->search.status == STATUS_INTERNAL) {
+		*end = true;
+	} else if (r->options->command) {
+		r->search_until = 0;
+	}
+	if (r->search_until && now > r->search_until)
+		*end = true;
+	if (*end) {
+		*d = r->search;
+		return err;
+	}
+	return 0;
+}
+
+/* Has the process executed another program? */
+static void check_subject(struct recorder *r)
+{
+	struct subject *s = current(r);
+	struct cpu_counters c;
+	int err;
+
+	err = symbols__update(&s->symbols, false);
+	if (!err && r->options->command)
+		symbols__prefetch(&s->symbols, PREFETCH);
+	session__counters(r->session, &c);
+	if (err == -ENODATA || err == -EFAULT || c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
+		r->changed_seen = c.lost[LOSS_SECTION_CHANGED];
+		symbols__set_exited(&s->symbols);
+		r->attached = false;
+	}
+}
+
+static void on_signal(struct recorder *r, bool *end)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		r->ended = info.ssi_signo == SIGINT ? "Ctrl-C" : "terminated";
+		/* The terminal sends Ctrl-C to the command as well, which may
+		 * want to end in an orderly way: record that too.  The second
+		 * one ends the recording at once. */
+		if (r->options->command && !r->signals_seen) {
+			if (info.ssi_code != SI_KERNEL)
+				kill(r->spawn.pid, (int)info.ssi_signo);
+			if (info.ssi_signo != SIGINT)
+				*end = true;
+		} else {
+			*end = true;
+		}
+		r->signals_seen++;
+	}
+}
+
+static void progress(struct recorder *r, uint64_t now)
+{
+	struct cpu_counters c;
+	struct progress p = { .waiting = !r->started };
+
+	if (!r->on_progress)
+		return;
+	session__counters(r->session, &c);
+	p.samples = c.taken;
+	for (int i = 0; i < LOSS_MAX; i++)
+		p.lost += c.lost[i] + r->collect.received.lost[i];
+	p.elapsed = r->started ? (double)(now - r->started_at) / 1e9 : 0;
+	r->on_progress(r->context, &p);
+}
+
+static void finish(struct recorder *r)
+{
+	if (r->started)
+		session__stop(r->session);
+	r->ended_at = monotonic();
+	if (r->exited)
+		for (uint32_t i = 0; i < r->subject_count; i++)
+			symbols__set_exited(&r->subjects[i]->symbols);
+	session__drain(r->session, on_sample, r);
+	if (current(r))
+		symbols__update(&current(r)->symbols, true);
+}
+
+int recorder__run(struct recorder *r, struct diag *d)
+{
+	uint64_t tick = r->options->command ? TICK_COMMAND : TICK_PID;
+	uint64_t next_progress = 0;
+	bool end = false;
+	int err = 0;
+
+	while (!end) {
+		uint64_t now = monotonic(), wait = r->attached ? tick : TICK_SEARCH;
+		struct epoll_event events[4];
+		uint64_t cpu;
+		int n;
+
+		if (r->started && r->options->duration) {
+			uint64_t until = r->started_at + r->options->duration;
+
+			if (now >= until) {
+				r->ended = "duration";
+				break;
+			}
+			if (until - now < wait)
+				wait = until - now;
+		}
+		n = epoll_wait(r->epoll_fd, events, 4, (int)((wait + MS - 1) / MS));
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.fd == r->signal_fd)
+				on_signal(r, &end);
+			if (events[i].data.fd == r->target.pidfd)
+				r->exited = end = true;
+		}
+		cpu = cpu_time(r->target.pid);
+		if (cpu > r->cpu_last)
+			r->cpu_last = cpu;
+		if (r->exited)
+			break;
+		session__drain(r->session, on_sample, r);
+		if (r->attached)
+			check_subject(r);
+		else
+			err = search(r, &end, d);
+		now = monotonic();
+		if (now >= next_progress) {
+			progress(r, now);
+			next_progress = now + SECOND / 2;
+			if (current(r))
+				threads__forget(&current(r)->threads);
+		}
+	}
+	if (r->exited && !r->ended)
+		r->ended = "the process ended";
+	finish(r);
+	if (!err && !r->subject_count) {
+		/* Nothing was ever sampled. */
+		err = -ESRCH;
+		if (r->exited) {
+			if (r->search.status == STATUS_NO_INTERFACE ||
+			    r->search.status == STATUS_NOT_RUBY)
+				*d = r->search;
+			else
+				diag__set(d, STATUS_NO_PROCESS, ESRCH,
+					  "process %d ended before its ruby was ready", r->target.pid);
+		} else {
+			*d = r->search;
+		}
+	}
+	if (err && r->options->command && !r->exited)
+		kill(r->spawn.pid, SIGTERM);
+	return err;
+}
+
+int recorder__report(struct recorder *r, enum report_detail detail, struct report *report,
+		     struct diag *d)
+{
+	const struct subject *s = r->subjects[r->subject_count - 1];
+	struct report_meta *m = &report->meta;
+	struct cpu_counters counters;
+
+	if (report__build(report, &r->profile, &r->table,
+			  r->options->lines ? REPORT_BY_LINE : detail))
+		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the report");
+	text__clean(m->command, sizeof(m->command), r->target.command);
+	text__clean(m->ruby_version, sizeof(m->ruby_version), s->layout.section.ruby_version);
+	text__clean(m->ruby_description, sizeof(m->ruby_description),
+		    s->layout.section.ruby_description);
+	snprintf(m->ended, sizeof(m->ended), "%s", r->ended ? r->ended : "");
+	m->pid = r->target.pid;
+	m->rate = r->options->rate;
+	m->period = session__period(r->session);
+	m->cpus = session__cpus(r->session);
+	m->started = r->started_wall;
+	m->duration = (double)(r->ended_at - r->started_at) / 1e9;
+	m->cpu_time = r->cpu_last - r->cpu_start;
+	m->frames = r->collect.frames;
+	m->unknown_frames = r->collect.unknown_frames;
+	m->expired_names = r->collect.expired_names;
+	m->exited_names = r->collect.exited_names;
+	m->unreadable_names = r->collect.unreadable_names;
+	m->jit_leaves = r->collect.jit_leaves;
+	m->jit_exact = r->collect.jit_exact;
+	m->gc_samples = r->collect.gc_samples;
+	session__counters(r->session, &counters);
+	m->ticks = counters.ticks;
+	m->missed = counters.missed;
+	accounting__settle(&m->accounting, &counters, &r->collect.received);
+	return 0;
+}
+
+void recorder__close(struct recorder *r)
+{
+	session__close(r->session);
+	for (uint32_t i = 0; i < r->subject_count; i++) {
+		symbols__free(&r->subjects[i]->symbols);
+		threads__free(&r->subjects[i]->threads);
+		free(r->subjects[i]);
+	}
+	symbol_table__free(&r->table);
+	profile__free(&r->profile);
+	target__close(&r->target);
+	spawn__close(&r->spawn);
+	if (r->epoll_fd >= 0)
+		close(r->epoll_fd);
+	if (r->signal_fd >= 0)
+		close(r->signal_fd);
+	if (r->masked)
+		sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	memset(r, 0, sizeof(*r));
+	r->target.pidfd = r->epoll_fd = r->signal_fd = -1;
+	r->spawn.go = r->spawn.result = -1;
+}

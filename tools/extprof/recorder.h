@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One recording from start to end: target, session, samples, symbols. */
+#ifndef EXTPROF_RECORDER_H
+#define EXTPROF_RECORDER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "collect.h"
+#include "options.h"
+#include "report.h"
+#include "session.h"
+#include "spawn.h"
+#include "target.h"
+
+/* Programs that one process may execute one after another. */
+#define SUBJECTS_MAX 256
+
+struct progress {
+	bool waiting;		/* no ruby yet */
+	double elapsed;		/* s */
+	uint64_t samples, lost;
+};
+
+struct recorder {
+	const struct options *options;
+	struct target target;
+	struct spawn spawn;
+	struct session *session;
+	struct profile profile;
+	struct symbol_table table;
+	struct collect collect;
+	struct subject *subjects[SUBJECTS_MAX];
+	uint32_t subject_count;
+
+	bool started;		/* the timers run */
+	bool attached;		/* the last subject is what runs now */
+	bool exited;
+	bool forward;		/* signals go on to the command */
+	int signals_seen;
+	uint64_t started_at, attached_at, ended_at;	/* CLOCK_MONOTONIC, ns */
+	uint64_t search_until;	/* 0: as long as the process lives */
+	uint64_t changed_seen;	/* lost samples with reason section-changed */
+	uint64_t cpu_start, cpu_last;	/* CPU time of the process, ns */
+	time_t started_wall;
+	const char *ended;	/* why */
+	struct diag search;	/* why there is no subject */
+
+	int epoll_fd, signal_fd;
+	sigset_t old_mask;
+	bool masked;
+
+	void (*on_progress)(void *context, const struct progress *p);
+	void *context;
+};
+
+/* Everything that can fail before something is recorded. */
+int recorder__open(struct recorder *r, const struct options *o, struct diag *d);
+/* Record until the duration, a signal or the exit of the target. */
+int recorder__run(struct recorder *r, struct diag *d);
+/* The result; can be made more than once. */
+int recorder__report(struct recorder *r, enum report_detail detail, struct report *report,
+		     struct diag *d);
+void recorder__close(struct recorder *r);
+
+#endif /* EXTPROF_RECORDER_H */

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "extprof.skel.h"
+
+#define RING_MIN (1u << 20)
+#define RING_MAX (64u << 20)
+
+struct session {
+	struct extprof_bpf *skel;
+	struct ring_buffer *ring;
+	int *perf_fds;
+	struct bpf_link **links;
+	int cpus;		/* possible ones: length of the arrays */
+	int online;
+	uint64_t period;
+	session_callback callback;
+	void *context;
+	char log[256];		/* libbpf's last complaint */
+};
+
+/* libbpf reports by a callback without context. */
+static struct session *logging;
+
+static int keep_log(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[256];
+
+	if (level != LIBBPF_WARN || !logging)
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	/* The first one is the cause; the others follow from it. */
+	if (!logging->log[0])
+		snprintf(logging->log, sizeof(logging->log), "%s", line);
+	return 0;
+}
+
+static int no_permission(struct diag *d, int err, const char *what)
+{
+	diag__set(d, STATUS_PERMISSION, -err, "no permission to %s", what);
+	diag__hint(d, "run extprof as root or give it the capabilities CAP_BPF and CAP_PERFMON "
+		   "(before Linux 5.8: CAP_SYS_ADMIN), and CAP_SYS_PTRACE for processes of other "
+		   "users: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep extprof");
+	return err;
+}
+
+static int load_failed(struct session *s, int err, struct diag *d)
+{
+	if (err == -EPERM || err == -EACCES)
+		return no_permission(d, err, "load a BPF program");
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		diag__set(d, STATUS_NO_BPF, -err,
+			  "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)");
+		diag__hint(d, "extprof needs a kernel built with CONFIG_DEBUG_INFO_BTF=y, "
+			   "as those of all common distributions are since 2021");
+		return err;
+	}
+	diag__set(d, STATUS_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
+		  strerror(-err), s->log[0] ? "; " : "", s->log);
+	diag__hint(d, "extprof needs Linux 5.8 or later with CONFIG_BPF_SYSCALL, "
+		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS");
+	return err;
+}
+
+static uint32_t ring_size(uint32_t rate, int cpus)
+{
+	/* Half a second of stacks of 100 frames on all CPUs. */
+	uint64_t wanted = (uint64_t)rate * (uint32_t)cpus * 1700 / 2;
+	uint32_t size = RING_MIN;
+
+	while (size < wanted && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+static unsigned long max_sample_rate(void)
+{
+	unsigned long rate = 0;
+	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lu", &rate) != 1)
+		rate = 0;
+	fclose(f);
+	return rate;
+}
+
+static int open_timers(struct session *s, struct diag *d)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = s->period,
+		.disabled = 1,
+	};
+
+	for (int cpu = 0; cpu < s->cpus; cpu++) {
+		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (fd < 0 && errno == ENODEV)
+			continue;	/* offline */
+		if (fd < 0) {
+			int err = -errno;
+
+			if (err == -EPERM || err == -EACCES) {
+				no_permission(d, err, "open perf events of all processes "
+					      "(kernel.perf_event_paranoid forbids it)");
+			} else {
+				diag__set(d, STATUS_NO_BPF, -err,
+					  "cannot open a cpu-clock perf event on CPU %d: %s",
+					  cpu, strerror(-err));
+				if (err == -EMFILE)
+					diag__hint(d, "one file per CPU is needed: raise ulimit -n");
+			}
+			return err;
+		}
+		s->perf_fds[cpu] = fd;
+		s->links[cpu] = bpf_program__attach_perf_event(s->skel->progs.sample, fd);
+		if (!s->links[cpu]) {
+			int err = -errno;
+
+			if (err == -EPERM || err == -EACCES)
+				return no_permission(d, err, "attach a BPF program to a perf event");
+			return diag__set(d, STATUS_NO_BPF, -err,
+					 "cannot attach to the timer of CPU %d: %s",
+					 cpu, strerror(-err));
+		}
+		/* Attaching enables it. */
+		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		s->online++;
+	}
+	if (!s->online)
+		return diag__set(d, STATUS_NO_BPF, ENODEV, "no CPU has a cpu-clock perf event");
+	return 0;
+}
+
+static int on_sample(void *context, void *data, size_t size)
+{
+	struct session *s = context;
+
+	s->callback(s->context, data, size);
+	return 0;
+}
+
+int session__open(struct session **session, const struct session_options *options, struct diag *d)
+{
+	unsigned long max_rate = max_sample_rate();
+	struct session *s;
+	int err;
+
+	*session = NULL;
+	if (options->size != sizeof(*options))
+		return diag__set(d, STATUS_INTERNAL, EINVAL, "wrong size of session_options");
+	if (options->rate < 1 || options->rate > SESSION_RATE_MAX)
+		return diag__set(d, STATUS_USAGE, EINVAL, "the rate must be 1 to %u per second",
+				 SESSION_RATE_MAX);
+	if (max_rate && options->rate > max_rate) {
+		/* The kernel would throttle, and not tell how much. */
+		diag__set(d, STATUS_USAGE, EINVAL,
+			  "a rate of %u is above kernel.perf_event_max_sample_rate (%lu)",
+			  options->rate, max_rate);
+		diag__hint(d, "sample slower, or: sysctl kernel.perf_event_max_sample_rate=%u",
+			   options->rate);
+		return -EINVAL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+	s->period = 1000000000ull / options->rate;
+	s->cpus = libbpf_num_possible_cpus();
+	if (s->cpus < 1) {
+		err = diag__set(d, STATUS_INTERNAL, ENODEV, "cannot count the CPUs");
+		goto cleanup;
+	}
+	s->perf_fds = malloc((size_t)s->cpus * sizeof(*s->perf_fds));
+	for (int i = 0; s->perf_fds && i < s->cpus; i++)
+		s->perf_fds[i] = -1;
+	s->links = calloc((size_t)s->cpus, sizeof(*s->links));
+	if (!s->perf_fds || !s->links) {
+		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+		goto cleanup;
+	}
+
+	logging = s;
+	libbpf_set_print(keep_log);
+	/* libbpf raises RLIMIT_MEMLOCK only for kernels before 5.11, which
+	 * charge maps to it, and goes on if it may not. */
+	s->skel = extprof_bpf__open();
+	if (!s->skel) {
+		err = load_failed(s, -errno, d);
+		goto cleanup;
+	}
+	s->skel->rodata->period = s->period;
+	s->skel->rodata->wakeup_bytes = ring_size(options->rate, s->cpus) / 4;
+	if ((err = bpf_map__set_max_entries(s->skel->maps.samples,
+					    ring_size(options->rate, s->cpus))) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.scratch, (uint32_t)s->cpus)) ||
+	    (err = extprof_bpf__load(s->skel))) {
+		err = load_failed(s, err, d);
+		goto cleanup;
+	}
+	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.samples), on_sample, s, NULL);
+	if (!s->ring) {
+		err = diag__set(d, STATUS_NO_BPF, errno, "cannot map the ring buffer: %s",
+				strerror(errno));
+		goto cleanup;
+	}
+	err = open_timers(s, d);
+	if (err)
+		goto cleanup;
+	*session = s;
+	s = NULL;
+cleanup:
+	session__close(s);
+	return err;
+}
+
+void session__close(struct session *s)
+{
+	if (!s)
+		return;
+	session__stop(s);
+	for (int i = 0; s->links && i < s->cpus; i++)
+		bpf_link__destroy(s->links[i]);
+	for (int i = 0; s->links && s->perf_fds && i < s->cpus; i++)
+		if (s->perf_fds[i] >= 0)
+			close(s->perf_fds[i]);
+	ring_buffer__free(s->ring);
+	extprof_bpf__destroy(s->skel);
+	free(s->links);
+	free(s->perf_fds);
+	if (logging == s)
+		logging = NULL;
+	free(s);
+}
+
+int session__add_target(struct session *s, const struct target_key *key,
+			const struct target_config *config, struct diag *d)
+{
+	int err = bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_ANY);
+
+	if (err)
+		return diag__set(d, STATUS_INTERNAL, -err, "cannot set the target: %s",
+				 strerror(-err));
+	return 0;
+}
+
+int session__start(struct session *s, struct diag *d)
+{
+	struct cpu_counters *zeros = calloc((size_t)s->cpus, sizeof(*zeros));
+	uint32_t zero = 0;
+
+	/* The timers ran for a moment when the program was attached. */
+	if (!zeros || bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &zero, zeros, BPF_ANY)) {
+		free(zeros);
+		return diag__set(d, STATUS_INTERNAL, ENOMEM, "cannot reset the counters");
+	}
+	free(zeros);
+	for (int i = 0; i < s->cpus; i++) {
+		if (s->perf_fds[i] >= 0 && ioctl(s->perf_fds[i], PERF_EVENT_IOC_ENABLE, 0))
+			return diag__set(d, STATUS_INTERNAL, errno,
+					 "cannot start the timer of CPU %d: %s", i, strerror(errno));
+	}
+	return 0;
+}
+
+void session__stop(struct session *s)
+{
+	/* Disabling is a call on the event's CPU: no program runs after it. */
+	for (int i = 0; s->perf_fds && i < s->cpus; i++)
+		if (s->perf_fds[i] >= 0)
+			ioctl(s->perf_fds[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+int session__fd(const struct session *s)
+{
+	return ring_buffer__epoll_fd(s->ring);
+}
+
+int session__drain(struct session *s, session_callback callback, void *context)
+{
+	s->callback = callback;
+	s->context = context;
+	return ring_buffer__consume(s->ring);
+}
+
+void session__counters(const struct session *s, struct cpu_counters *total)
+{
+	struct cpu_counters *values = calloc((size_t)s->cpus, sizeof(*values));
+	uint32_t zero = 0;
+
+	memset(total, 0, sizeof(*total));
+	if (!values)
+		return;
+	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &zero, values))
+		goto cleanup;
+	for (int cpu = 0; cpu < s->cpus; cpu++) {
+		const struct cpu_counters *c = &values[cpu];
+
+		total->ticks += c->ticks;
+		total->missed += c->missed;
+		total->taken += c->taken;
+		total->whole += c->whole;
+		for (int i = 0; i < TRUNC_MAX; i++)
+			total->truncated[i] += c->truncated[i];
+		for (int i = 0; i < LOSS_MAX; i++)
+			total->lost[i] += c->lost[i];
+	}
+cleanup:
+	free(values);
+}
+
+uint32_t session__cpus(const struct session *s)
+{
+	return (uint32_t)s->online;
+}
+
+uint64_t session__period(const struct session *s)
+{
+	return s->period;
+}

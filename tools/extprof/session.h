@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The BPF program, its timers and its ring buffer. */
+#ifndef EXTPROF_SESSION_H
+#define EXTPROF_SESSION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "diag.h"
+#include "record.h"
+
+/* The kernel's cpu-clock does not go below 10 us. */
+#define SESSION_RATE_MAX 100000u
+
+struct session;
+
+struct session_options {
+	size_t size;		/* of this structure */
+	uint32_t rate;		/* samples per second and CPU */
+};
+
+/* Load the program, open the timers; nothing runs yet. */
+int session__open(struct session **session, const struct session_options *options, struct diag *d);
+void session__close(struct session *session);
+
+int session__add_target(struct session *session, const struct target_key *key,
+			const struct target_config *config, struct diag *d);
+int session__start(struct session *session, struct diag *d);
+/* After this no more samples are taken; those that wait can be drained. */
+void session__stop(struct session *session);
+
+/* Readable when many samples wait. */
+int session__fd(const struct session *session);
+
+typedef void (*session_callback)(void *context, const void *data, size_t size);
+
+/* Hand all waiting samples to the callback.  How many, or -errno. */
+int session__drain(struct session *session, session_callback callback, void *context);
+
+/* The sums over all CPUs; `last` means nothing there. */
+void session__counters(const struct session *session, struct cpu_counters *total);
+
+uint32_t session__cpus(const struct session *session);
+uint64_t session__period(const struct session *session);	/* ns */
+
+#endif /* EXTPROF_SESSION_H */

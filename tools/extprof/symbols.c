@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbols.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A writer holds the sequence lock for some stores: a few tries are enough. */
+#define TRIES 8
+
+/* All ids are below. */
+#define RECORDS_END_MAX (1u << 31)
+
+void symbols__init(struct symbols *s, struct symbol_table *table, struct layout *layout,
+		   const struct memory *memory)
+{
+	memset(s, 0, sizeof(*s));
+	s->table = table;
+	s->layout = layout;
+	s->memory = memory;
+	s->generation = layout->section.names_generation;
+	jitlog__init(&s->jit, layout);
+}
+
+static void symbol__clear(struct symbol_table *t, struct symbol *symbol)
+{
+	if (symbol->part.name)
+		t->bytes -= symbol->part.name_length + 1u;
+	if (symbol->path)
+		t->bytes -= symbol->path_length + 1u;
+	t->bytes -= symbol->lines.count * sizeof(*symbol->lines.pairs);
+	free((char *)symbol->part.name);
+	free(symbol->path);
+	free(symbol->frozen);
+	lines__free(&symbol->lines);
+	symbol->part.name = NULL;
+	symbol->path = symbol->frozen = NULL;
+}
+
+void symbol_table__free(struct symbol_table *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->count; i++) {
+		symbol__clear(t, t->list[i]);
+		free(t->list[i]);
+	}
+	free(t->list);
+	memset(t, 0, sizeof(*t));
+}
+
+void symbols__free(struct symbols *s)
+{
+	if (!s)
+		return;
+	map64__free(&s->map);
+	jitlog__free(&s->jit);
+	memset(s, 0, sizeof(*s));
+}
+
+void symbols__set_exited(struct symbols *s)
+{
+	s->exited = true;
+}
+
+static int read_string(struct symbols *s, uint64_t address, char **string, uint32_t *length)
+{
+	uint32_t n;
+	char *data;
+	int err;
+
+	*string = NULL;
+	*length = 0;
+	if (!address)
+		return 0;
+	err = memory__read(s->memory, address, &n, sizeof(n));
+	if (err)
+		return err;
+	if (n > RB_DEBUG_EXT_STRING_MAX)
+		return -EINVAL;
+	if (s->table->bytes + n + 1 > SYMBOLS_BYTES_MAX)
+		return -ENOMEM;
+	data = malloc(n + 1u);
+	if (!data)
+		return -ENOMEM;
+	err = memory__read(s->memory, address + sizeof(n), data, n);
+	if (err) {
+		free(data);
+		return err;
+	}
+	data[n] = '\0';
+	*string = data;
+	*length = n;
+	s->table->bytes += n + 1u;
+	return 0;
+}
+
+/* A table that cannot be used costs the lines, not the name. */
+static int read_lines(struct symbols *s, uint64_t address, struct symbol *symbol)
+{
+	uint8_t *data;
+	uint32_t n;
+	int err;
+
+	if (!address)
+		return 0;
+	err = memory__read(s->memory, address, &n, sizeof(n));
+	if (err)
+		return err;
+	if (n > RB_DEBUG_EXT_LINES_MAX ||
+	    s->table->bytes + n / 2 * sizeof(struct line_pair) > SYMBOLS_BYTES_MAX) {
+		symbol->lines_bad = true;
+		return 0;
+	}
+	data = malloc(n ? n : 1);
+	if (!data)
+		return -ENOMEM;
+	err = memory__read(s->memory, address + sizeof(n), data, n);
+	if (!err) {
+		if (lines__decode(&symbol->lines, data, n, symbol->first_line))
+			symbol->lines_bad = true;
+		s->table->bytes += symbol->lines.count * sizeof(*symbol->lines.pairs);
+	}
+	free(data);
+	return err;
+}
+
+static int record_address(struct symbols *s, uint32_t id, uint64_t *address)
+{
+	const struct rb_debug_ext_section *section = &s->layout->section;
+	uint32_t chunk = id / RB_DEBUG_EXT_RECORDS_PER_CHUNK;
+	uint64_t base;
+	int err;
+
+	/* What has not been given out means nothing, whatever is there. */
+	if (id >= section->records_end) {
+		err = layout__refresh(s->layout, s->memory);
+		if (err)
+			return err;
+	}
+	if (id >= section->records_end || chunk >= RB_DEBUG_EXT_RECORD_CHUNKS_MAX)
+		return -EINVAL;
+	err = memory__read(s->memory, section->records_dir + 8ull * chunk, &base, sizeof(base));
+	if (err)
+		return err;
+	/* No chunk: given back after all its records had expired. */
+	*address = base ? base + (uint64_t)(id % RB_DEBUG_EXT_RECORDS_PER_CHUNK) *
+		   section->record_size : 0;
+	return 0;
+}
+
+static uint8_t changes_of(const struct name_part *p)
+{
+	switch (p->kind) {
+	case RB_DEBUG_EXT_METHOD:
+		return p->ref1 ? CHANGES_SELDOM : CHANGES_OFTEN;
+	case RB_DEBUG_EXT_NAMED:
+		/* A temporary name never looks like a constant. */
+		return p->name && p->name[0] >= 'A' && p->name[0] <= 'Z' ? CHANGES_NEVER :
+		       CHANGES_OFTEN;
+	case RB_DEBUG_EXT_ANON_CLASS:
+	case RB_DEBUG_EXT_ANON_MODULE:
+	case RB_DEBUG_EXT_REFINEMENT:
+	case RB_DEBUG_EXT_NESTED:
+		return CHANGES_OFTEN;
+	default:
+		return CHANGES_NEVER;
+	}
+}
+
+/* One try.  0, or -EAGAIN when the record was being written, or an error,
+ * which may come from a pointer that was stale. */
+static int try_record(struct symbols *s, uint64_t address, struct symbol *out, uint32_t *generation)
+{
+	struct rb_debug_ext_record r;
+	char *name = NULL;
+	int err;
+
+	err = memory__read(s->memory, address, &r, sizeof(r));
+	if (err)
+		return err;
+	*generation = r.generation;
+	if (r.generation & 1)
+		return -EAGAIN;
+	out->generation = r.generation;
+	out->part.kind = r.kind;
+	out->part.flags = r.flags;
+	out->part.level = r.level;
+	out->part.ref1 = r.ref1;
+	out->part.ref2 = r.ref2;
+	out->code = r.code;
+	out->code_size = r.code_size;
+	out->first_line = r.first_line;
+	if (r.kind == RB_DEBUG_EXT_NONE) {
+		out->state = SYMBOL_EXPIRED;
+		return 0;
+	}
+	err = read_string(s, r.name, &name, &out->part.name_length);
+	out->part.name = name;
+	if (!err)
+		err = read_string(s, r.path, &out->path, &out->path_length);
+	if (!err)
+		err = read_lines(s, r.lines, out);
+	return err;
+}
+
+/* Read the record under its sequence lock.  0 with the state set, -EAGAIN if
+ * it was torn each time, or another error. */
+static int read_record(struct symbols *s, uint32_t id, struct symbol *out)
+{
+	uint64_t address, address_after;
+	uint32_t before, after;
+	int err = -EAGAIN;
+
+	for (int i = 0; i < TRIES; i++) {
+		bool same;
+
+		memset(out, 0, sizeof(*out));
+		out->id = id;
+		err = record_address(s, id, &address);
+		if (err)
+			return err;
+		if (!address) {
+			out->state = SYMBOL_EXPIRED;
+			return 0;
+		}
+		before = 1;
+		err = try_record(s, address, out, &before);
+		if (err == -ENOMEM || err == -EPERM || err == -ESRCH)
+			break;
+		/* The record as it was, where it was? */
+		same = !(before & 1) &&
+		       !memory__read(s->memory, address, &after, sizeof(after)) &&
+		       after == before &&
+		       !record_address(s, id, &address_after) && address_after == address;
+		if (same && !err) {
+			out->changes = changes_of(&out->part);
+			return 0;
+		}
+		symbol__clear(s->table, out);
+		if (same)
+			return err;
+		if (!err)
+			err = -EAGAIN;
+		sched_yield();
+	}
+	symbol__clear(s->table, out);
+	memset(out, 0, sizeof(*out));
+	return err;
+}
+
+static struct symbol *add_symbol(struct symbols *s, const struct symbol *value)
+{
+	struct symbol_table *t = s->table;
+	struct symbol *symbol;
+
+	if (t->count >= SYMBOLS_MAX)
+		return NULL;
+	if (t->count == t->room) {
+		uint32_t room = t->room ? t->room * 2 : 256;
+		struct symbol **bigger = realloc(t->list, room * sizeof(*bigger));
+
+		if (!bigger)
+			return NULL;
+		t->list = bigger;
+		t->room = room;
+	}
+	symbol = malloc(sizeof(*symbol));
+	if (!symbol)
+		return NULL;
+	*symbol = *value;
+	symbol->owner = s;
+	symbol->number = t->count;
+	if (map64__add(&s->map, value->id, t->count)) {
+		free(symbol);
+		return NULL;
+	}
+	t->list[t->count++] = symbol;
+	return symbol;
+}
+
+static struct symbol *cached(const struct symbols *s, uint32_t id)
+{
+	uint32_t number = map64__get(&s->map, id);
+
+	return number == MAP64_NONE ? NULL : s->table->list[number];
+}
+
+static struct symbol *load(struct symbols *s, uint32_t id)
+{
+	struct symbol value = { .id = id };
+	struct symbol *symbol = cached(s, id);
+	int err;
+
+	if (symbol)
+		return symbol;
+	if (s->exited) {
+		value.state = SYMBOL_EXITED;
+	} else if ((err = read_record(s, id, &value))) {
+		memset(&value, 0, sizeof(value));
+		value.id = id;
+		value.state = err == -ESRCH ? SYMBOL_EXITED : SYMBOL_UNREADABLE;
+	}
+	symbol = add_symbol(s, &value);
+	if (!symbol)
+		symbol__clear(s->table, &value);
+	return symbol;
+}
+
+/* Load all that the name of the symbol is composed of, now: later the target
+ * may have gone. */
+static void load_parts(struct symbols *s, uint32_t id, int depth, int *parts)
+{
+	const struct symbol *symbol;
+
+	if (!id || depth > RB_DEBUG_EXT_NAME_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+		return;
+	symbol = load(s, id);
+	if (!symbol || symbol->state != SYMBOL_OK)
+		return;
+	load_parts(s, symbol->part.ref1, depth + 1, parts);
+	load_parts(s, symbol->part.ref2, depth + 1, parts);
+}
+
+const struct symbol *symbols__get(struct symbols *s, uint32_t id)
+{
+	const struct symbol *symbol = cached(s, id);
+	int parts = 0;
+
+	if (symbol)
+		return symbol;
+	load_parts(s, id, 1, &parts);
+	return cached(s, id);
+}
+
+void symbols__prefetch(struct symbols *s, uint32_t budget)
+{
+	struct symbol value;
+
+	if (s->next_prefetch < RB_DEBUG_EXT_ID_FIRST)
+		s->next_prefetch = RB_DEBUG_EXT_ID_FIRST;
+	for (; budget && !s->exited && s->next_prefetch < s->layout->section.records_end; budget--) {
+		uint32_t id = s->next_prefetch++;
+
+		if (cached(s, id))
+			continue;
+		/* What is not there yet is no answer to be kept. */
+		if (!read_record(s, id, &value) &&
+		    (value.state != SYMBOL_OK || !add_symbol(s, &value)))
+			symbol__clear(s->table, &value);
+	}
+}
+
+static void reload(struct symbols *s, struct symbol *symbol)
+{
+	struct symbol value;
+	uint64_t address;
+	uint32_t generation;
+	int parts = 0;
+
+	/* Most are as they were. */
+	if (symbol->state == SYMBOL_OK &&
+	    (record_address(s, symbol->id, &address) || !address ||
+	     memory__read(s->memory, address, &generation, sizeof(generation)) ||
+	     generation == symbol->generation))
+		return;
+	if (read_record(s, symbol->id, &value))
+		return;
+	/* Expired meanwhile: what we know is still right. */
+	if (value.state != SYMBOL_OK) {
+		symbol__clear(s->table, &value);
+		return;
+	}
+	value.owner = s;
+	value.number = symbol->number;
+	symbol__clear(s->table, symbol);
+	*symbol = value;
+	load_parts(s, value.part.ref1, 1, &parts);
+	load_parts(s, value.part.ref2, 1, &parts);
+}
+
+/*
+ * All 2^31 ids have been used and are given out anew: what an id means is
+ * certain only until the generation grows.  Symbols stay what they were, under
+ * the names that they have now; the ids are looked up again.
+ */
+static void forget(struct symbols *s)
+{
+	for (uint32_t i = 0; i < s->table->count; i++) {
+		struct symbol *symbol = s->table->list[i];
+		struct text name = { 0 };
+
+		if (symbol->owner != s || symbol->frozen || symbol->state != SYMBOL_OK)
+			continue;
+		symbols__add_name(symbol, &name);
+		symbol->frozen = name.data;
+	}
+	map64__free(&s->map);
+	s->next_prefetch = 0;
+}
+
+int symbols__update(struct symbols *s, bool last)
+{
+	uint32_t budget = last ? SYMBOLS_MAX : SYMBOLS_RELOADS_MAX;
+	uint32_t count = s->table->count;
+	int err;
+
+	if (s->exited)
+		return -ESRCH;
+	err = layout__refresh(s->layout, s->memory);
+	if (err)
+		return err;
+	if (s->layout->section.names_generation == s->generation && !last)
+		return 0;
+	if (s->layout->section.records_end >= RECORDS_END_MAX &&
+	    s->layout->section.names_generation != s->generation)
+		forget(s);
+	s->generation = s->layout->section.names_generation;
+	for (uint32_t i = 0; i < count && budget; i++) {
+		struct symbol *symbol;
+
+		if (s->next_reload >= count)
+			s->next_reload = 0;
+		symbol = s->table->list[s->next_reload++];
+		if (symbol->owner != s || symbol->frozen)
+			continue;
+		if (symbol->state == SYMBOL_UNREADABLE ||
+		    (symbol->state == SYMBOL_OK &&
+		     symbol->changes >= (last ? CHANGES_SELDOM : CHANGES_OFTEN))) {
+			reload(s, symbol);
+			budget--;
+		}
+	}
+	return 0;
+}
+
+int32_t symbols__line(const struct symbol *symbol, uint64_t pc)
+{
+	int64_t position = lines__position(pc, symbol->code, symbol->code_size);
+
+	return position < 0 ? 0 : lines__at(&symbol->lines, (uint32_t)position);
+}
+
+bool symbols__jit_line(struct symbols *s, const struct symbol *symbol, uint64_t ip,
+		       uint64_t time, int32_t *line)
+{
+	struct rb_debug_ext_jit_entry entry;
+
+	if (s->exited || !ip || !jitlog__find(&s->jit, s->layout, s->memory, ip, time, &entry))
+		return false;
+	/* Methods can share code.  Other code: inlined, or not what it seems. */
+	if (entry.id != symbol->id) {
+		const struct symbol *logged = symbols__get(s, entry.id);
+
+		if (!logged || !symbol->code || logged->code != symbol->code)
+			return false;
+	}
+	if (entry.index >= symbol->code_size)
+		return false;
+	*line = lines__at(&symbol->lines, entry.index);
+	return *line != 0;
+}
+
+static const struct name_part *name_part(void *context, uint32_t id)
+{
+	const struct symbols *s = context;
+	const struct symbol *symbol = cached(s, id);
+
+	return symbol && symbol->state == SYMBOL_OK ? &symbol->part : NULL;
+}
+
+void symbols__add_name(const struct symbol *symbol, struct text *out)
+{
+	const struct names names = { .part = name_part, .context = symbol->owner };
+	struct text raw = { .limit = NAMES_LENGTH_MAX };
+
+	if (symbol->frozen) {
+		text__adds(out, symbol->frozen);
+		return;
+	}
+	switch (symbol->state) {
+	case SYMBOL_OK:
+		names__compose(&names, symbol->id, &raw);
+		if (raw.length)
+			text__add_clean(out, raw.data, raw.length, TEXT_NAME_MAX);
+		else
+			text__adds(out, "[nameless]");
+		out->failed |= raw.failed;
+		text__free(&raw);
+		break;
+	case SYMBOL_EXPIRED:
+		text__adds(out, "[retired]");
+		break;
+	case SYMBOL_EXITED:
+		text__adds(out, "[exited before resolved]");
+		break;
+	default:
+		text__adds(out, "[unreadable record]");
+	}
+}
+
+void symbols__add_path(const struct symbol *symbol, struct text *out)
+{
+	if (symbol->path)
+		text__add_clean(out, symbol->path, symbol->path_length, TEXT_NAME_MAX);
+}
