@@ -24,7 +24,9 @@ SECTION = [
     ("ec_vm_stack", "H"), ("ec_vm_stack_size", "H"), ("ec_cfp", "H"), ("ec_slot", "H"),
     ("ec_label", "H"), ("ec_jit_entry_sp", "H"),
     ("frame_size", "H"), ("frame_pc", "H"), ("frame_ext_debug", "H"), ("frame_jit_return", "H"),
-    ("frame_self", "H"), ("frame_ep", "H"), ("thread_ec", "H"), ("reserved16", "6s"),
+    ("frame_self", "H"), ("frame_ep", "H"), ("thread_ec", "H"),
+    ("lines_entries", "H"), ("lines_count", "H"), ("lines_index", "H"),
+    ("lines_entry_size", "H"), ("lines_entry_line", "H"), ("reserved16", "4s"),
     ("records_dir", "Q"), ("records_end", "I"), ("names_generation", "I"),
     ("ec_dir", "Q"), ("thread_dir", "Q"), ("ec_slots_end", "I"), ("thread_slots_end", "I"),
     ("gc_phase", "I"), ("gc_tid", "I"), ("gc_count", "Q"),
@@ -43,7 +45,7 @@ LINES_MAX = 16 << 20
 STACK_MAX = 256 << 20
 
 METHOD, CMETHOD, BMETHOD, BLOCK, RESCUE, ENSURE, EVAL, BODY, INTERNAL = range(1, 10)
-SHARED = 2  # flag
+SHARED, LINES_INSNS = 2, 8  # flags
 NAMED, ANON_CLASS, ANON_MODULE, SINGLETON, INSTANCE_SINGLETON, REFINEMENT, NESTED = range(16, 23)
 STATES = ["", "created", "running", "waiting for GVL", "blocked", "sleeping", "dead"]
 
@@ -136,6 +138,59 @@ class Ruby:
         text = self.p.read(address + 4, length).decode("utf-8", "backslashreplace")
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
+    def pairs(self, data, first_line):
+        """Line table of code that is gone: [(position, line)]."""
+        at, position, line, found = 0, 0, first_line, []
+        while at < len(data):
+            numbers = []
+            for signed in (False, True):
+                value = shift = 0
+                while at < len(data):
+                    byte = data[at]
+                    at += 1
+                    value |= (byte & 0x7f) << shift
+                    shift += 7
+                    if not byte & 0x80:
+                        break
+                if signed and byte & 0x40:
+                    value -= 1 << shift
+                numbers.append(value)
+            position += numbers[0]
+            line += numbers[1]
+            found.append((position, line))
+        return found
+
+    def vm_pairs(self, lines, code_size):
+        """Line table of code that lives: [(position, line)]."""
+        entries, index = self.p.u64(lines + self.lines_entries), self.p.u64(lines + self.lines_index)
+        count, = struct.unpack("<I", self.p.read(lines + self.lines_count, 4))
+        if not count:
+            return []
+        if count * self.lines_entry_size > LINES_MAX or code_size > LINES_MAX:
+            raise Gone("lines")
+        data = self.p.read(entries, count * self.lines_entry_size)
+        line = [struct.unpack_from("<i", data, i * self.lines_entry_size + self.lines_entry_line)[0]
+                for i in range(count)]
+        if count == 1:
+            return [(0, line[0])]
+        words = (code_size + 8) // 9 if code_size < 54 else 6
+        blocks = (code_size - 54 + 511) // 512 if code_size > 54 else 0
+        data = self.p.read(index, words * 8 + blocks * 80)
+        found, last = [], 0
+        for i in range(code_size):
+            k = i - 54
+            if k < 0:
+                rank = struct.unpack_from("<Q", data, i // 9 * 8)[0] >> i % 9 * 7 & 127
+            else:
+                block = struct.unpack_from("<IIQ8Q", data, 48 + k // 512 * 80)
+                word = k // 64 % 8
+                rank = block[0] + (block[2] >> (word - 1) * 9 & 511 if word else 0) + \
+                    bin(block[3 + word] & (2 << k % 64) - 1).count("1")
+            if rank != last and 0 < rank <= count:
+                found.append((i, line[rank - 1]))
+            last = rank
+        return found
+
     def record(self, rid):
         """(kind, level, ref1, ref2, name, path, lines, code, code_size, first_line, flags)"""
         if rid not in self.cache:
@@ -149,17 +204,24 @@ class Ruby:
                 (generation, kind, flags, level, ref1, ref2, name, path, lines, code, code_size,
                  first_line) = struct.unpack("<IBBHIIQQQQII", self.p.read(at, 56))
                 name, path = self.string(name), self.string(path)
-                if lines:
+                if lines and flags & LINES_INSNS:
+                    lines = self.vm_pairs(lines, code_size)
+                elif lines:
                     size, = struct.unpack("<I", self.p.read(lines, 4))
-                    lines = self.p.read(lines + 4, size) if size <= LINES_MAX else b""
+                    lines = self.pairs(self.p.read(lines + 4, min(size, LINES_MAX)), first_line)
                 again, = struct.unpack("<I", self.p.read(at, 4))
                 same = self.element(self.records_dir, RECORDS_PER_CHUNK, self.record_size, rid) == at
                 if generation == again and generation % 2 == 0 and same:
-                    return (kind, level, ref1, ref2, name, path, lines or b"", code, code_size,
+                    return (kind, level, ref1, ref2, name, path, lines or [], code, code_size,
                             first_line, flags)
             except Gone:
                 pass
-        return 0, 0, 0, 0, "", "", b"", 0, 0, 0, 0
+        return 0, 0, 0, 0, "", "", [], 0, 0, 0, 0
+
+    def code(self, rid):
+        """The record that has the path, the lines and the code of a record."""
+        record = self.record(rid)
+        return self.record(record[3]) if record[0] in (METHOD, BMETHOD) and record[3] else record
 
     def name(self, rid, depth=0):
         if depth > NAME_DEPTH_MAX:
@@ -203,31 +265,11 @@ class Ruby:
         return "?"
 
     def line(self, rid, pc):
-        lines, code, code_size, first_line = self.record(rid)[6:10]
-        if not lines or not code <= pc <= code + 8 * code_size:
+        lines, code, code_size = self.code(rid)[6:9]
+        if not code <= pc <= code + 8 * code_size:
             return 0
         index = max((pc - code) // 8 - 1, 0)
-        at, position, line, found = 0, 0, first_line, 0
-        while at < len(lines):
-            numbers = []
-            for signed in (False, True):
-                value = shift = 0
-                while at < len(lines):
-                    byte = lines[at]
-                    at += 1
-                    value |= (byte & 0x7f) << shift
-                    shift += 7
-                    if not byte & 0x80:
-                        break
-                if signed and byte & 0x40:
-                    value -= 1 << shift
-                numbers.append(value)
-            position += numbers[0]
-            line += numbers[1]
-            if position > index:
-                break
-            found = line
-        return found
+        return max([pair for pair in lines if pair[0] <= index], default=(0, 0))[1]
 
     def frames(self, ec):
         """[(id, pc, jit_return)], innermost first."""
@@ -260,7 +302,7 @@ class Ruby:
         for depth, (rid, pc, jit_return) in enumerate(frames):
             if rid in (0, 1):
                 continue
-            path = self.record(rid)[5]
+            path = self.code(rid)[5]
             if path:
                 line = self.line(rid, pc)
                 mark = "~" if depth == 0 and jit_return else ""

@@ -25,16 +25,25 @@ module Bench
       frames.scan(/([icj])(\d+)/).sum { |who, n| @bounds["slopes"][mode].fetch(who) * n.to_i }
     end
 
-    # kinds: { name => Kind }
+    # kinds: { name => Kind }. Each kind by itself, where a register more or less in the function
+    # that a push is inlined into counts too (tolerance), and the mean over all pushes (net).
     def slopes(table, kinds, modes)
       b = @bounds["slopes"]
+      sums = Hash.new { |h, k| h[k] = [0.0, 0] }
       kinds.each_value.to_a.product(modes) do |kind, mode|
         a, p = table.dig(kind.name, mode)&.values_at(@stock, @other)
         next missing("slopes", kind.name, mode, a, p) unless numbers?(a, p)
-        bound = allowance(mode == "yjit" ? kind.yjit : kind.frames, mode)
-        limit = bound + b["tolerance"] + b["relative_tolerance"] * a
+        frames = mode == "yjit" ? kind.yjit : kind.frames
+        bound = allowance(frames, mode)
+        pushes = frames.scan(/\d+/).sum(&:to_i)
+        limit = bound + b["tolerance"][pushes > 0 ? "push" : "no_push"] + b["relative_tolerance"] * a
+        sums[mode] = [sums[mode][0] + p - a, sums[mode][1] + pushes] if pushes > 0
         add(witness: "slopes", what: kind.name, mode: mode, stock: a, patched: p, value: p - a, bound: bound,
             verdict: p - a <= limit ? "pass" : "fail")
+      end
+      sums.each do |mode, (difference, pushes)|
+        add(witness: "slopes", what: "net, per push of #{pushes}", mode: mode, value: difference / pushes,
+            bound: b["net"][mode], verdict: difference / pushes <= b["net"][mode] ? "pass" : "fail")
       end
     end
 
@@ -150,6 +159,8 @@ module Bench
       when /\Adepth /
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
             verdict: p >= a ? "pass" : "fail")
+      when /\Amethods called rss/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
+      when /\Amethods called / then info(what, mode, a, p)
       when /\A(methods|many) / then ratio("limits", what, mode, a, p, b["memory"])
       when /\Aprogram .* hwm/
         sums[["peak memory", mode, b["program_memory_geomean"]]] << p / a.to_f
@@ -164,6 +175,13 @@ module Bench
       when /\Arate / then rate(what, mode, a, p, v, b["rate"])
       else info(what, mode, a, p)
       end
+    end
+
+    # Each method that is called has a record: what one costs, of 100,000. In bytes; a and p are KiB.
+    def per_method(what, mode, a, p, bound)
+      bytes = (p - a) * 1024.0 / 100_000
+      add(witness: "limits", what: "#{what}, bytes per method", mode: mode, stock: a, patched: p, value: bytes,
+          bound: bound, verdict: bytes <= bound ? "pass" : "fail")
     end
 
     def sampled_rate(rate, r, mode, b)

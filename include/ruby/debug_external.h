@@ -160,7 +160,14 @@ struct rb_debug_ext_section {
 
     /* Offset in a thread (rb_debug_ext_thread::thread), an 8 byte field. */
     uint16_t thread_ec;           /**< address of the EC the thread runs, or ran last */
-    uint16_t reserved16[3];
+
+    /* Offsets in a table of lines that the VM has for itself, see "Lines". */
+    uint16_t lines_entries;       /**< address of an array of entries */
+    uint16_t lines_count;         /**< uint32_t: how many entries */
+    uint16_t lines_index;         /**< address of the index */
+    uint16_t lines_entry_size;    /**< bytes from one entry to the next */
+    uint16_t lines_entry_line;    /**< int32_t in an entry: the line */
+    uint16_t reserved16[2];
 
     /* Records: records_dir is the address of an array of addresses of chunks,
      * each of RB_DEBUG_EXT_RECORDS_PER_CHUNK records.  The record of an id is
@@ -218,7 +225,7 @@ struct rb_debug_ext_section {
      * addresses. */
     uint64_t alloc_semaphore;     /**< address; 0: no such probe in this build */
     uint64_t alloc_reserved[3];
-    uint64_t reserved[8];
+    uint64_t reserved[7];
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */
@@ -236,9 +243,9 @@ struct rb_debug_ext_section {
 enum rb_debug_ext_kind {
     RB_DEBUG_EXT_NONE = 0,     /**< not described (yet) */
     /* Code.  `name` is what the code calls itself. */
-    RB_DEBUG_EXT_METHOD = 1,   /**< method in Ruby; ref1: owner's class record, or 0 */
+    RB_DEBUG_EXT_METHOD = 1,   /**< method in Ruby; ref1: owner's class record; ref2: see below */
     RB_DEBUG_EXT_CMETHOD = 2,  /**< method in C; ref1: owner's class record; no path, no lines */
-    RB_DEBUG_EXT_BMETHOD = 3,  /**< method from a block (define_method); ref1: owner's class record */
+    RB_DEBUG_EXT_BMETHOD = 3,  /**< method from a block (define_method); ref1, ref2: as METHOD */
     RB_DEBUG_EXT_BLOCK = 4,    /**< ref1: record of the method (or body) it is in; level: depth, from 1 */
     RB_DEBUG_EXT_RESCUE = 5,   /**< ref1: record of the code it belongs to */
     RB_DEBUG_EXT_ENSURE = 6,   /**< ref1: record of the code it belongs to */
@@ -263,13 +270,17 @@ enum rb_debug_ext_flags {
     /** The code is shared by several methods, of which the record names one. */
     RB_DEBUG_EXT_SHARED = 2,
     /** Part of Ruby itself, written in Ruby. */
-    RB_DEBUG_EXT_BUILTIN = 4
+    RB_DEBUG_EXT_BUILTIN = 4,
+    /** `lines` is a table that the VM has for itself. */
+    RB_DEBUG_EXT_LINES_INSNS = 8
 };
 
 /**
  * 64 bytes.  A record is complete before its id can be in any frame.  After
- * that only ref1 (of a METHOD, from 0 to its owner), flags and, for classes,
- * kind, name and refs change.
+ * that only flags, lines and, for classes, kind, name and refs change.
+ *
+ * A METHOD or BMETHOD with ref2 has its code from there: path, lines, code,
+ * code_size and first_line are those of the record ref2, its own are 0.
  *
  * `generation` is a sequence lock: odd while the record is being written, and
  * larger after it was.  To read a record and its strings: read the record,
@@ -286,7 +297,7 @@ struct rb_debug_ext_record {
     uint32_t ref2;
     uint64_t name;         /**< address of a struct rb_debug_ext_string, 0 none */
     uint64_t path;         /**< the file as Ruby shows it; address of a string, 0 none */
-    uint64_t lines;        /**< address of a struct rb_debug_ext_lines, 0 none */
+    uint64_t lines;        /**< address of a table, see "Lines"; 0 none */
     uint64_t code;         /**< address of the first instruction, 0 none */
     uint32_t code_size;    /**< in instruction words of 8 bytes */
     uint32_t first_line;   /**< line of `def` or of the opening, 0 none */
@@ -332,12 +343,29 @@ struct rb_debug_ext_string {
  *
  *     i = (pc - record.code) / 8;  if (i > 0) i = i - 1;
  *
- * the line is the one of the last pair at or before i.  If pc is outside
- * [code, code + 8 * code_size] there is no line.
+ * i is the position of an instruction word, and the record's table leads from
+ * it to a line.  If pc is outside [code, code + 8 * code_size] there is none.
  *
- * `data` is a list of pairs: how many instruction words after the position of
- * the pair before (unsigned LEB128), and how many lines after its line (signed
- * LEB128).  The first pair counts from position 0 and from first_line.
+ * While the code lives, the record has the flag LINES_INSNS, and `lines` is
+ * the address of a structure in which the section's lines_* are offsets.  The
+ * line of position i is that of entry number (rank(i) - 1), or of entry 0 when
+ * there is but one.  rank(i) is looked up in the index:
+ *
+ *     uint64_t first[6];       i < 54:  (first[i / 9] >> (i % 9 * 7)) & 127
+ *     struct {                 i >= 54: with k = i - 54, b = &block[k / 512]:
+ *         uint32_t rank, pad;  b->rank
+ *         uint64_t ranks;       + (k / 64 % 8 ? (b->ranks >> ((k / 64 % 8 - 1) * 9)) & 511 : 0)
+ *         uint64_t bits[8];     + the number of bits set in b->bits[k / 64 % 8], up to bit k % 64
+ *     } block[];
+ *
+ * The index has room for positions up to code_size - 1, and no more: its first
+ * part is cut at (code_size + 8) / 9 words.
+ *
+ * Without that flag, `lines` is the address of a struct rb_debug_ext_lines.
+ * Its `data` is a list of pairs: how many instruction words after the position
+ * of the pair before (unsigned LEB128), and how many lines after its line
+ * (signed LEB128).  The first pair counts from position 0 and from first_line.
+ * The line is the one of the last pair at or before i.
  *
  * The pc of the innermost frame is exact unless its jit_return is not 0: then
  * it may run in JIT code, which does not store the pc at each instruction.
@@ -376,7 +404,9 @@ enum rb_debug_ext_thread_state {
 
 /**
  * 192 bytes, one per Ruby thread.  `generation` is a sequence lock for all
- * fields but state, since and tid, which are stored on their own.
+ * fields but state, since and tid, which are stored on their own.  `thread`
+ * and `serial` do not change while the slot is in use; `serial` of a slot that
+ * is free means nothing.
  */
 struct rb_debug_ext_thread {
     uint32_t generation;

@@ -1,4 +1,5 @@
 """The sums: every sample is accounted for, and there are as many as CPU time was used."""
+import os
 import re
 import time
 
@@ -43,15 +44,33 @@ def cpu_time(ctx):
         sigma = (expected * away * max(1, rate * SLICE)) ** 0.5
         # One tick more or less at each end, on each CPU that it ran on.
         slack = 0.005 * expected + 4 + 5 * sigma
-        # Ticks are mostly missed where nothing runs.
-        missed = min(sums.missed, 0.02 * expected)
-        check(expected - missed - slack <= sums.taken <= expected + slack,
+        check(expected - sums.missed - slack <= sums.taken <= expected + slack,
               "%d Hz: %d samples for %.3f s of CPU time in %.3f s, %.1f expected +- %.1f, %d ticks missed",
               rate, sums.taken, cpu / 1e9, wall, expected, slack, sums.missed)
         said.append("%d Hz: %d of %.1f (%+.2f %%), missed %d, had %.0f %% of a CPU" % (
             rate, sums.taken, expected, 100 * (sums.taken - expected) / expected, sums.missed,
             100 * (1 - away)))
     return "; ".join(said)
+
+
+@case(timeout=60)
+def missed_ticks(ctx):
+    """Ticks that are missed are the program's: faster than the machine can, all of them make up the
+    CPU time; and where it sleeps there are none, whatever other CPUs do."""
+    ruby = ctx.program("steady.rb")
+    ruby.expect("ready")
+    rate = harness.rate(100000)
+    idle = ctx.profile(ruby.pid, seconds=1, rate=rate).sums
+    check(idle.missed <= idle.taken, "asleep: missed %d; %s", idle.missed, idle.text)
+    (cpu, _, _), profile = recorded(ctx, ruby, 1, rate)
+    sums, expected = profile.sums, rate * cpu / 1e9
+    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 2):
+        check(not sums.missed, "missed %d, which this kernel does not tell", sums.missed)
+        return "%d Hz: asleep %d; this kernel does not tell what is missed" % (rate, idle.taken)
+    check(sums.taken + sums.missed > 0.97 * expected and sums.taken < 1.03 * expected,
+          "%d samples and %d missed, %d expected", sums.taken, sums.missed, expected)
+    return "%d Hz: asleep %d and missed %d; busy %d and missed %d, %.0f expected" % (
+        rate, idle.taken, idle.missed, sums.taken, sums.missed, expected)
 
 
 def deep(ctx, depth, flags=()):

@@ -125,11 +125,25 @@ def output(ctx):
 
 @case(timeout=60)
 def output_full(ctx):
+    """Each write that fails names what it could not write, and why."""
     ruby = ctx.ruby("-e", BUSY + "busy_method while true")
     ruby.expect("ready")
-    profile = ctx.extprof("-p", ruby.pid, "-d", 1, "-o", "/dev/full", "-f", "folded")
-    check(profile.status == harness.OUTPUT and "space" in profile.err, "status %d: %s", profile.status,
-          profile.err)
+    full = open("/dev/full", "wb")
+    said = []
+    # A small profile fails when it is flushed, a large one before.
+    for name, says, options in (
+            ("/dev/full", "/dev/full", ["-f", "folded"]),
+            ("/dev/full", "/dev/full", ["-f", "flamegraph"]),
+            ("-", "standard output", ["-f", "folded", "-q"]),
+            ("-", "standard output", ["-f", "flamegraph", "-q"]),
+            (ctx.path("out.folded"), "standard output", [])):
+        p = ctx.extprof_start("-p", ruby.pid, "-d", "0.2", "-o", name, *options, stdout=full)
+        err = p.communicate(30)[1]
+        check(p.p.returncode == harness.OUTPUT, "%s: status %d: %s", name, p.p.returncode, err)
+        check("cannot write" in err and says + ": No space left on device" in err, "%s: %s", name, err)
+        said.append(err.strip().removeprefix("extprof: "))
+    full.close()
+    return "; ".join(sorted(set(said)))
 
 
 def unprivileged(ctx, directory, *args, status, says):

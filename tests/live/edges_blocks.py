@@ -4,7 +4,7 @@ from model import Block, C, c_chain
 
 IFUNC = "[block in C]"
 # `lambda` and `proc` as the VM calls them, on an object of its own.
-NEW_LAMBDA, NEW_IFUNC = "#<instance of Class>.lambda", "#<instance of Class>.proc"
+NEW_LAMBDA, NEW_IFUNC = "RubyVM::FrozenCore.lambda", "RubyVM::FrozenCore.proc"
 
 # (opener, C frames above the block, how often the block runs, what they call besides it)
 ITERATORS = [

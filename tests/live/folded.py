@@ -6,7 +6,8 @@ from model import Frame
 # A place is the last word of a frame: no path here has blanks in it.
 PLACE = re.compile(r"^(.*) (\S+):(~?)(\d+)$")
 BARE_PATH = re.compile(r"^(.*) (/\S+|<internal:\S+)$")
-THREAD = re.compile(r"^\[thread (.*) \((\d+)\)\]$")
+# Of a thread that moves between native threads, no tid is shown.
+THREAD = re.compile(r"^\[(?:(native|unknown) )?thread (.*?)(?: \((\d+)\))?\]$")
 SUMS = re.compile(r"samples taken (\d+) = whole (\d+) \+ truncated (\d+)(?: \([^)]*\))? \+ lost (\d+)(.*)")
 
 
@@ -21,16 +22,18 @@ def frame(text):
 
 
 class Stack:
-    """Outermost frame first. `thread`: (name, tid) if it was asked for; `gc`: the
-    text of the frame that says so."""
+    """Outermost frame first. `thread`: (name, tid) if it was asked for, and `no_thread`:
+    "native" or "unknown" if the name is not that of a Ruby thread; `gc`: the text of the frame
+    that says so."""
 
     def __init__(self, text, count):
         self.text, self.count = text, count
         self.frames = [frame(f) for f in text.split(";")]
-        self.thread = self.gc = self.truncated = None
+        self.thread = self.no_thread = self.gc = self.truncated = None
         m = THREAD.match(self.frames[0].label)
-        if m:
-            self.thread = m.group(1), int(m.group(2))
+        # By itself it stands for the stack of such a thread.
+        if m and len(self.frames) > 1:
+            self.no_thread, self.thread = m.group(1), (m.group(2), int(m.group(3) or 0))
             del self.frames[0]
         if self.frames and self.frames[0].label.startswith("[truncated: "):
             self.truncated = self.frames.pop(0).label
@@ -66,5 +69,5 @@ class Sums:
         self.text = m.group(0)
         self.balanced = (self.taken == self.whole + self.truncated + self.lost
                          and "do not agree" not in m.group(5))
-        m = re.search(r"timer ticks (\d+), missed (\d+)", output)
-        self.missed = int(m.group(2)) if m else 0
+        m = re.search(r"^missed besides: (\d+)", output, re.MULTILINE)
+        self.missed = int(m.group(1)) if m else 0

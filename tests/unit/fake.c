@@ -58,6 +58,7 @@ void fake__init(struct fake *f, struct rb_debug_ext_section *s)
 	s->frame_jit_return = offsetof(struct fake_frame, jit_return);
 	s->frame_self = offsetof(struct fake_frame, self);
 	s->frame_ep = offsetof(struct fake_frame, ep);
+	s->thread_ec = offsetof(struct fake_thread, ec);
 	s->records_dir = (uintptr_t)f->records_dir;
 	s->records_end = RB_DEBUG_EXT_ID_FIRST;
 	s->ec_dir = (uintptr_t)f->ec_dir;
@@ -151,4 +152,44 @@ struct fake_ec *fake__ec(uint32_t frames)
 	ec->vm_stack_size = words;
 	ec->cfp = ec->vm_stack + words * 8;
 	return ec;
+}
+
+struct rb_debug_ext_thread *fake__thread(struct fake *f, uint32_t slot, uint64_t serial,
+					 const char *name, const struct fake_ec *ec)
+{
+	struct rb_debug_ext_thread *t = (struct rb_debug_ext_thread *)(uintptr_t)f->thread_dir[0] + slot;
+	struct fake_thread *thread = zeroed(sizeof(*thread));
+
+	if (slot >= RB_DEBUG_EXT_SLOTS_PER_CHUNK)
+		abort();
+	thread->ec = (uintptr_t)ec;
+	t->generation++;
+	t->state = RB_DEBUG_EXT_THREAD_RUNNING;
+	t->tid = t->flags = 0;
+	t->ractor = 1;
+	t->serial = serial;
+	t->thread = (uintptr_t)thread;
+	memset(t->name, 0, sizeof(t->name));
+	memcpy(t->name, name, strlen(name));
+	t->generation++;
+	if (f->section->thread_slots_end <= slot)
+		f->section->thread_slots_end = slot + 1;
+	return t;
+}
+
+struct rb_debug_ext_ec *fake__ec_slot(struct fake *f, struct fake_ec *ec, uint32_t slot,
+				      uint32_t thread_slot)
+{
+	struct rb_debug_ext_ec *e = (struct rb_debug_ext_ec *)(uintptr_t)f->ec_dir[0] + slot;
+
+	if (slot >= RB_DEBUG_EXT_SLOTS_PER_CHUNK)
+		abort();
+	e->generation++;
+	e->ec = (uintptr_t)ec;
+	e->thread_slot = thread_slot;
+	e->generation++;
+	ec->slot = slot;
+	if (f->section->ec_slots_end <= slot)
+		f->section->ec_slots_end = slot + 1;
+	return e;
 }

@@ -36,6 +36,12 @@ struct fake_ec {
 	uint64_t jit_sp[2];
 };
 
+/* What a thread's slot points to. */
+struct fake_thread {
+	uint64_t junk;
+	uint64_t ec;
+};
+
 struct fake {
 	struct rb_debug_ext_section *section;
 	uint64_t records_dir[FAKE_CHUNKS];
@@ -59,6 +65,13 @@ uint64_t fake__pc(const struct rb_debug_ext_record *r, uint32_t word);
 
 /* An EC with room for so many frames and nothing on it. */
 struct fake_ec *fake__ec(uint32_t frames);
+/* Fill slot number `slot` of a thread that runs `ec`, or that of an EC; the
+ * tables grow to it. */
+struct rb_debug_ext_thread *fake__thread(struct fake *f, uint32_t slot, uint64_t serial,
+					 const char *name, const struct fake_ec *ec);
+struct rb_debug_ext_ec *fake__ec_slot(struct fake *f, struct fake_ec *ec, uint32_t slot,
+				      uint32_t thread_slot);
+
 /* In the order that the contract demands: the frame first, then cfp. */
 static inline struct fake_frame *fake__push(struct fake_ec *ec, uint32_t id, uint64_t pc)
 {

@@ -83,6 +83,8 @@ static struct fake_ec *new_ec(uint32_t frames)
 {
 	struct fake_ec *ec = fake__ec(frames);
 
+	fake__thread(&vm, 1, 1, "fake thread", ec)->tid = (uint32_t)gettid();
+	fake__ec_slot(&vm, ec, 1, 1);
 	fake__push(ec, RB_DEBUG_EXT_ID_NONE, 0);
 	fake__push(ec, main_id, pc(main_id, 0));
 	return ec;
@@ -231,6 +233,14 @@ static void expired(void)
 	burn();
 }
 
+/* The table of threads says nothing of the one that runs. */
+static void nameless(void)
+{
+	steady(leaf_a);
+	fake__ec_slot(&vm, fake__ec(8), 1, 1);
+	burn();
+}
+
 static void bad_geometry(void)
 {
 	steady(leaf_a)->cfp += 8;
@@ -322,6 +332,10 @@ static void executes(void)
 static void hostile(void)
 {
 	struct fake_ec *ec = steady(leaf_a);
+	struct rb_debug_ext_thread *thread = fake__thread(&vm, 1, 1, "fake thread", ec);
+	struct rb_debug_ext_ec *slot = fake__ec_slot(&vm, ec, 1, 1);
+	const struct rb_debug_ext_thread good_thread = *thread;
+	const struct rb_debug_ext_ec good_slot = *slot;
 	uint32_t seed = 1;
 
 	/* Everything that can be rewritten, at full speed; now and then all
@@ -347,10 +361,25 @@ static void hostile(void)
 			r->lines = (uintptr_t)&rb_debug_ext_root + seed % 512;
 		if (seed % 17 == 0)
 			root.names_generation = seed;
+		if (seed % 19 == 0)
+			slot->thread_slot = seed >> 8;
+		if (seed % 23 == 0)
+			thread->serial = seed * 0x10001ull;
+		if (seed % 29 == 0)
+			thread->thread = seed * 0x10001ull;
+		if (seed % 31 == 0)
+			memset(thread->name, (int)(seed >> 8), sizeof(thread->name));
+		if (seed % 37 == 0)
+			thread->generation = seed >> 8;
+		if (seed % 41 == 0)
+			ec->slot = seed >> 8;
 		spin(seed >> 20);
 		ec->cfp = cfp;
 		ec->vm_stack_size = 300 * sizeof(struct fake_frame) / 8 + 64;
 		*r = good;
+		*thread = good_thread;
+		*slot = good_slot;
+		ec->slot = 1;
 	}
 }
 
@@ -365,7 +394,8 @@ static const struct {
 	void (*run)(void);
 } modes[] = {
 	{ "branches", branches }, { "shares", shares }, { "deep", deep }, { "native", native }, { "gc", gc },
-	{ "renamed", renamed }, { "expired", expired }, { "bad-geometry", bad_geometry },
+	{ "renamed", renamed }, { "expired", expired }, { "nameless", nameless },
+	{ "bad-geometry", bad_geometry },
 	{ "bad-ec", bad_ec }, { "bad-frames", bad_frames }, { "half-frames", half_frames },
 	{ "forked-tables", forked_tables }, { "section-gone", section_gone }, { "ended", ended },
 	{ "bad-tls", bad_tls }, { "forks", forks }, { "executes", executes },

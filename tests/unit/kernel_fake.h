@@ -44,7 +44,8 @@ struct bpf_perf_event_data {
 
 /* What the tests set and look at. */
 struct kernel_fake {
-	uint64_t now, pid_tgid, user_ip;
+	uint64_t now, due, pid_tgid, user_ip;
+	uint64_t takes;		/* ns that each look at the clock takes */
 	uint32_t cpu;
 	struct task_struct task;
 	int (*read_user)(void *to, uint32_t size, uint64_t address);
@@ -64,7 +65,7 @@ long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 #define bpf_ringbuf_output(map, data, size, flags) fake_ringbuf_output(map, data, size, flags)
 #define bpf_ringbuf_query(map, flags) (kernel.ring_waiting)
 #define bpf_get_smp_processor_id() (kernel.cpu)
-#define bpf_ktime_get_ns() (kernel.now)
+#define bpf_ktime_get_ns() (kernel.now += kernel.takes)
 #define bpf_get_current_pid_tgid() (kernel.pid_tgid)
 #define bpf_get_current_task() ((uintptr_t)&kernel.task)
 #define bpf_get_current_comm(buffer, size) ((void)strncpy(buffer, "fake", size))
@@ -92,5 +93,6 @@ static inline int pid__innermost(struct pid *pid, uint32_t *inum, uint32_t *nr)
 #define regs__in_user(regs) ((regs)->user)
 #define regs__ip(regs) ((regs)->ip)
 #define task__user_ip() (kernel.user_ip)
+#define timer__due(ctx) ((void)(ctx), kernel.due)
 
 #endif /* KERNEL_FAKE_H */

@@ -111,7 +111,12 @@ expect "native: thread by its name" share '^\[native thread fake timer\] ' 0.9 1
 record gc 2 -r 500
 expect "gc: phase under the caller" share ';A#allocates;\[GC sweep\] ' 0.9 1
 record gc 2 -r 500 -t
-expect "threads: at the root" share '^\[thread .*\([0-9]+\)\];' 0.99 1
+expect "threads: at the root" share '^\[thread fake thread \([0-9]+\)\];<main>' 0.99 1
+record native 2 -r 500 -t
+expect "threads: a native one" share '^\[native thread fake timer \([0-9]+\)\];\[native' 0.9 1
+record nameless 2 -r 500 -t
+expect "threads: unknown, marked" share '^\[unknown thread fake_target \([0-9]+\)\];<main>' 0.99 1
+expect "threads: unknown, counted" says '^samples of unknown threads: [1-9]'
 record renamed 3 -r 500
 expect "renamed: one name, the new one" share '^<main>;LateName#run ' 0.95 1
 record expired 2 -r 500
@@ -158,7 +163,7 @@ expect "ring full: named ($(reason ring-full))" at_least 1 "$(reason ring-full)"
 kill $target 2>/dev/null; wait $target 2>/dev/null
 
 # -- a hostile target ----------------------------------------------------------------
-record hostile "${HOSTILE_SECONDS:-5}" -r 20k
+record hostile "${HOSTILE_SECONDS:-5}" -r 20k -t
 expect "hostile: survived" is "$status" 3
 expect "hostile: adds up" adds_up
 expect "hostile: nothing unprintable" sh -c '! LC_ALL=C grep -q "[^[:print:]]" "$1"' sh "$out"

@@ -67,6 +67,8 @@ static void set_up(uint32_t frames)
 	ec = fake__ec(frames + 1);
 	for (uint32_t i = 0; i < frames; i++)
 		fake__push(ec, i, 0);
+	fake__thread(&vm, 1, 77, "worker", ec)->tid = TID;
+	fake__ec_slot(&vm, ec, 1, 1);
 	thread_area[32 + FAKE_TLS / 8] = (uintptr_t)ec;
 	l.section = section;
 	layout__config(&l, &target);
@@ -115,6 +117,8 @@ TEST(bpf_sends_a_whole_sample)
 	CHECK_INT(cpu_scratch.event.ip, 0x1234);
 	CHECK_INT(cpu_scratch.event.flags, 0);
 	CHECK_INT(cpu_scratch.event.target, 1);
+	CHECK_INT(cpu_scratch.event.thread, 77);
+	CHECK_INT(cpu_scratch.event.thread_slot, 1);
 	CHECK_STRING(cpu_scratch.event.comm, "fake");
 	CHECK(balanced());
 	context.regs.user = 0;
@@ -138,12 +142,17 @@ TEST(bpf_ignores_all_but_the_target)
 	sample(&context);
 	signals.pids[PIDTYPE_TGID] = NULL;
 	sample(&context);
-	CHECK_INT(cpu_counters.ticks, 4);
 	CHECK_INT(cpu_counters.taken, 0);
 	CHECK_INT(kernel.sent, 0);
+	signals.pids[PIDTYPE_TGID] = &tgid;
+	tgid.pidns--;
 	kernel.no_counters = 1;
 	sample(&context);
-	CHECK_INT(cpu_counters.ticks, 4);
+	CHECK_INT(cpu_counters.taken, 0);
+	CHECK_INT(kernel.sent, 0);
+	kernel.no_counters = 0;
+	sample(&context);
+	CHECK_INT(cpu_counters.taken, 1);
 }
 
 TEST(bpf_counts_each_loss)
@@ -203,22 +212,46 @@ TEST(bpf_tells_a_thread_that_ends)
 	CHECK(balanced());
 }
 
-TEST(bpf_counts_ticks_that_were_missed)
+TEST(bpf_counts_ticks_that_the_target_missed)
 {
 	set_up(1);
 	*(volatile uint64_t *)(uintptr_t)&period = 100;
-	for (kernel.now = 1000; kernel.now <= 2000; kernel.now += 100)
-		sample(&context);
+	kernel.now = kernel.due = 1000;
+	sample_timed(&context);
+	kernel.now = 1099;	/* late, not missed */
+	sample_timed(&context);
 	CHECK_INT(cpu_counters.missed, 0);
-	kernel.now = 2149;	/* late, not missed */
-	sample(&context);
-	CHECK_INT(cpu_counters.missed, 0);
-	kernel.now = 2349;	/* one missed */
-	sample(&context);
+	kernel.now = 1100;	/* one missed */
+	sample_timed(&context);
 	CHECK_INT(cpu_counters.missed, 1);
-	kernel.now = 3349;	/* nine */
-	sample(&context);
+	kernel.now = 1999;	/* nine */
+	sample_timed(&context);
 	CHECK_INT(cpu_counters.missed, 10);
+	/* The tick was for another process, or for an idle CPU. */
+	tgid.nr++;
+	sample_timed(&context);
+	tgid.nr--;
+	kernel.pid_tgid = 0;
+	sample_timed(&context);
+	kernel.pid_tgid = 1;
+	CHECK_INT(cpu_counters.missed, 10);
+	/* What the program itself takes makes ticks late as well. */
+	kernel.now = 1000;
+	kernel.takes = 150;
+	sample_timed(&context);
+	CHECK_INT(cpu_counters.missed, 13);
+	kernel.takes = 0;
+	/* A clock that is behind; a kernel that does not tell; the other program. */
+	kernel.now = 500;
+	sample_timed(&context);
+	kernel.now = 5000;
+	sample(&context);
+	kernel.due = 0;
+	sample_timed(&context);
+	CHECK_INT(cpu_counters.missed, 13);
+	/* They are beside the sums. */
+	CHECK_INT(cpu_counters.taken, 8);
+	CHECK(balanced());
 	*(volatile uint64_t *)(uintptr_t)&period = 0;
 }
 

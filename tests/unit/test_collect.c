@@ -200,33 +200,159 @@ TEST(collect_shows_truncation_at_the_root)
 	tear_down();
 }
 
-TEST(collect_tells_threads_apart)
+/* So many samples of a thread; -t. */
+static void send_in(uint64_t serial, uint32_t slot, uint32_t tid, int times)
 {
-	struct rb_debug_ext_thread *threads;
-	struct rb_debug_ext_ec *ecs;
-
-	set_up();
-	collect.by_thread = true;
-	threads = (void *)(uintptr_t)vm.thread_dir[0];
-	ecs = (void *)(uintptr_t)vm.ec_dir[0];
-	ecs[5] = (struct rb_debug_ext_ec){ .generation = 2, .thread_slot = 3, .ec = 1 };
-	strcpy(threads[3].name, "puma;1");
-	ecs[6] = (struct rb_debug_ext_ec){ .generation = 2, .thread_slot = 4, .ec = 1 };
-	threads[4].flags = RB_DEBUG_EXT_THREAD_MAIN;
-	ecs[7] = (struct rb_debug_ext_ec){ .generation = 3, .thread_slot = 3, .ec = 1 };
-	subject.layout.section.ec_slots_end = 8;
-	subject.layout.section.thread_slots_end = 5;
 	start();
 	frame(foo_id, 0);
-	for (uint32_t slot = 0; slot < 9; slot += slot ? 1 : 5) {
-		sample.event.ec_slot = slot;
-		sample.event.tid = 40 + slot;
-		send(1);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	sample.event.thread = serial;
+	sample.event.thread_slot = slot;
+	sample.event.tid = tid;
+	send(times);
+}
+
+static void set_up_threads(void)
+{
+	set_up();
+	collect.by_thread = true;
+	fake__thread(&vm, 3, 30, "puma;1", NULL);
+	fake__thread(&vm, 4, 40, "", NULL)->flags = RB_DEBUG_EXT_THREAD_MAIN;
+	fake__thread(&vm, 5, 50, "", NULL);
+	fake__thread(&vm, 6, 60, "", NULL)->flags = RB_DEBUG_EXT_THREAD_MAIN;
+	((struct rb_debug_ext_thread *)(uintptr_t)vm.thread_dir[0])[6].ractor = 2;
+}
+
+TEST(collect_tells_threads_apart)
+{
+	set_up_threads();
+	send_in(30, 3, 103, 1);
+	send_in(40, 4, 104, 2);
+	send_in(50, 5, 105, 3);
+	send_in(60, 6, 106, 4);
+	send_in(30, 3, 103, 5);
+	CHECK_INT(collect__name_threads(&collect), 0);
+	CHECK_STRING(folded(), "[thread #50 (105)];Foo#foo 3\n[thread main (104)];Foo#foo 2\n"
+		     "[thread puma:1 (103)];Foo#foo 6\n[thread ractor 2 main (106)];Foo#foo 4\n");
+	CHECK_INT(collect.unknown_threads, 0);
+	tear_down();
+}
+
+TEST(collect_marks_what_has_no_thread)
+{
+	set_up_threads();
+	send_in(0, 0, 100, 1);			/* frames, but whose? */
+	start();
+	sample.event.flags = SAMPLE_THREAD_UNREAD;
+	send(1);
+	start();
+	sample.event.nr_frames = 1;		/* the one that is no code: it ends */
+	send(1);
+	start();
+	sample.event.kind = SAMPLE_NATIVE;
+	send(1);
+	sample.event.kind = SAMPLE_EXITING;
+	sample.event.tid = 0;
+	send(1);
+	CHECK_STRING(folded(), "[native thread ruby (42)];[native thread ruby] 1\n"
+		     "[native thread ruby (42)];[no ruby code] 1\n"
+		     "[native thread ruby];[thread ending] 1\n"
+		     "[unknown thread ruby (100)];Foo#foo 1\n"
+		     "[unknown thread ruby (42)];[no ruby code] 1\n");
+	CHECK_INT(collect.unknown_threads, 2);
+	CHECK(strstr(render(&output_summary, false, false), "unknown threads") == NULL);
+	tear_down();
+}
+
+TEST(collect_gives_threads_their_last_name)
+{
+	struct rb_debug_ext_thread *dead;
+
+	set_up_threads();
+	fake__thread(&vm, 7, 70, "old name", NULL);
+	dead = fake__thread(&vm, 8, 80, "", NULL);
+	dead->flags = RB_DEBUG_EXT_THREAD_MAIN;
+	send_in(30, 3, 103, 1);
+	send_in(70, 7, 107, 1);
+	send_in(80, 8, 108, 1);
+	send_in(50, 5, 105, 1);
+	send_in(50, 5, 106, 1);		/* moves between native threads: one row */
+	/* Renamed; its slot another's; dead, when flags are no longer right. */
+	fake__thread(&vm, 7, 70, "new name", NULL);
+	fake__thread(&vm, 3, 31, "another", NULL);
+	dead->state = RB_DEBUG_EXT_THREAD_DEAD;
+	dead->flags = 0;
+	threads__refresh(&subject.threads, false);
+	send_in(70, 7, 107, 1);
+	send_in(30, 3, 103, 1);
+	send_in(31, 3, 103, 1);		/* the tid is reused as well */
+	/* Of these nothing is known any more. */
+	send_in(32, 3, 109, 1);
+	fake__thread(&vm, 9, 90, "free", NULL)->thread = 0;
+	send_in(90, 9, 109, 1);
+	threads__refresh(&subject.threads, true);
+	CHECK_INT(collect__name_threads(&collect), 0);
+	CHECK_STRING(folded(), "[thread #32 (gone) (109)];Foo#foo 1\n[thread #50];Foo#foo 2\n"
+		     "[thread #90 (gone) (109)];Foo#foo 1\n[thread another (103)];Foo#foo 1\n"
+		     "[thread main (108)];Foo#foo 1\n[thread new name (107)];Foo#foo 2\n"
+		     "[thread puma:1 (103)];Foo#foo 2\n");
+	tear_down();
+}
+
+TEST(collect_reads_no_names_of_a_process_that_is_gone)
+{
+	int reads;
+
+	set_up_threads();
+	send_in(30, 3, 103, 1);
+	threads__set_exited(&subject.threads);
+	reads = memory.reads;
+	fake__thread(&vm, 3, 30, "of another program", NULL);
+	send_in(50, 5, 105, 1);
+	threads__refresh(&subject.threads, true);
+	CHECK_INT(memory.reads, reads);
+	CHECK_INT(collect__name_threads(&collect), 0);
+	CHECK_STRING(folded(), "[thread #50 (gone) (105)];Foo#foo 1\n[thread puma:1 (103)];Foo#foo 1\n");
+	tear_down();
+}
+
+/* A name that is torn each time it is read, until the refresh. */
+static struct rb_debug_ext_thread *torn;
+static void tear(int read) { (void)read; torn->generation += 2; }
+
+TEST(collect_reads_names_again_that_could_not_be_read)
+{
+	set_up_threads();
+	torn = fake__thread(&vm, 7, 70, "torn", NULL);
+	memory.before = tear;
+	send_in(70, 7, 107, 1);
+	memory.before = NULL;
+	for (int fail = 1; fail <= 3; fail++) {
+		memory.fail_at = memory.reads + fail;
+		send_in(30 + 10 * (fail - 1), 2 + (uint32_t)fail, 100, 1);
 	}
-	/* Being written (7), beyond the table (8), none (0): the native name. */
-	CHECK_STRING(folded(), "[thread main (46)];Foo#foo 1\n[thread puma:1 (45)];Foo#foo 1\n"
-		     "[thread ruby (40)];Foo#foo 1\n[thread ruby (47)];Foo#foo 1\n"
-		     "[thread ruby (48)];Foo#foo 1\n");
+	memory.fail_at = 0;
+	for (uint32_t i = 0; i < subject.threads.count; i++)
+		CHECK(!subject.threads.list[i].known);
+	threads__refresh(&subject.threads, false);
+	CHECK_INT(collect__name_threads(&collect), 0);
+	CHECK_STRING(folded(), "[thread #50 (100)];Foo#foo 1\n[thread main (100)];Foo#foo 1\n"
+		     "[thread puma:1 (100)];Foo#foo 1\n[thread torn (107)];Foo#foo 1\n");
+	tear_down();
+}
+
+TEST(collect_goes_on_with_too_many_threads)
+{
+	set_up_threads();
+	memory.fail_at = -1;
+	for (uint64_t serial = 1000; serial < 1000 + THREADS_MAX; serial++)
+		send_in(serial, 3, 100, 1);
+	send_in(1, 3, 100, 5);
+	send_in(2, 3, 100, 5);
+	CHECK_INT(collect__name_threads(&collect), 0);
+	CHECK_INT(collect.received.lost[LOSS_NO_MEMORY], 0);
+	CHECK_INT(collect.received.whole, THREADS_MAX + 10);
+	CHECK_INT(subject.threads.count, THREADS_MAX);
 	tear_down();
 }
 
@@ -503,6 +629,7 @@ TEST(output_file_appears_whole_or_not_at_all)
 	fputs("x", file.stream);
 	CHECK(output__commit(&file, &diag) < 0);
 	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_STRING(diag.text, "cannot write /dev/full: No space left on device");
 	CHECK_INT(stat("/dev/full", &st), 0);
 	CHECK(S_ISCHR(st.st_mode));
 }

@@ -2,7 +2,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lines.h"
 
@@ -86,6 +88,94 @@ TEST(lines_survive_random_tables)
 			lines__free(&l);
 		}
 		free(data);
+	}
+}
+
+/* An index as the header describes it: the ranks and the bits, from positions. */
+static uint8_t *make_index(const uint32_t *positions, uint32_t count, uint32_t code_size)
+{
+	uint8_t *index = calloc(1, lines__index_size(code_size) + 1);
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < code_size; i++) {
+		bool begins = rank < count && positions[rank] == i;
+		uint32_t k = i - 54;
+		uint64_t word;
+		uint8_t *at;
+
+		if (i >= 54 && k % 512 == 0)
+			memcpy(index + 48 + k / 512 * 80, &rank, sizeof(rank));
+		rank += begins;
+		at = i < 54 ? index + i / 9 * 8 : index + 48 + k / 512 * 80 + 16 + k % 512 / 64 * 8;
+		memcpy(&word, at, sizeof(word));
+		word |= i < 54 ? (uint64_t)rank << (i % 9 * 7) : (uint64_t)begins << (k % 64);
+		memcpy(at, &word, sizeof(word));
+	}
+	return index;
+}
+
+TEST(lines_of_the_vm_are_those_of_its_entries)
+{
+	static const uint32_t sizes[] = { 1, 2, 8, 9, 10, 53, 54, 55, 63, 118, 119, 565, 566, 567, 3000 };
+
+	for (int round = 0; round < 3000; round++) {
+		uint32_t size = sizes[test__random() % (sizeof(sizes) / sizeof(*sizes))];
+		uint32_t density = test__random() % 8 + 1, count = 0;
+		uint32_t *positions = calloc(size, sizeof(*positions));
+		int32_t *entries = calloc(size, 3 * sizeof(*entries));
+		struct lines_insns insns = { .entry_size = 12, .entry_line = 4, .code_size = size };
+		uint8_t *index;
+		struct lines l;
+
+		for (uint32_t i = 0; i < size; i++) {
+			/* the ranks of the first part have 7 bits */
+			if (i && test__random() % density)
+				continue;
+			positions[count] = i;
+			entries[3 * count++ + 1] = (int32_t)(test__random() % 5);
+		}
+		index = make_index(positions, count, size);
+		insns.entries = (uint8_t *)entries;
+		insns.index = index;
+		insns.count = count;
+		CHECK_INT(lines__decode_insns(&l, &insns), 0);
+		for (uint32_t i = 0, n = 0; i < size; i++) {
+			if (n + 1 < count && positions[n + 1] == i)
+				n++;
+			CHECK_INT(lines__at(&l, i), entries[3 * n + 1]);
+		}
+		lines__free(&l);
+		/* More entries than begin, or fewer. */
+		if (count > 2) {
+			insns.count = count - 1;
+			CHECK(lines__decode_insns(&l, &insns));
+		}
+		insns.count = 1;
+		insns.entry_line = 9;
+		CHECK(lines__decode_insns(&l, &insns));
+		free(index);
+		free(entries);
+		free(positions);
+	}
+}
+
+TEST(lines_of_the_vm_survive_random_memory)
+{
+	for (int i = 0; i < 20000; i++) {
+		uint32_t size = test__random() % 700, count = test__random() % 60;
+		size_t index_size = lines__index_size(size);
+		uint8_t *entries = malloc(12 * count + 1), *index = malloc(index_size + 1);
+		struct lines_insns insns = { entries, count, 12, 0, index, size };
+		struct lines l;
+
+		for (size_t j = 0; j < 12 * count; j++)
+			entries[j] = (uint8_t)test__random();
+		for (size_t j = 0; j < index_size; j++)
+			index[j] = test__random() % 3 ? 0 : (uint8_t)test__random();
+		if (!lines__decode_insns(&l, &insns))
+			lines__free(&l);
+		free(entries);
+		free(index);
 	}
 }
 

@@ -70,6 +70,98 @@ TEST(symbols_resolve_name_path_and_line)
 	tear_down();
 }
 
+TEST(symbols_share_the_code_of_another)
+{
+	const struct symbol *s;
+	uint32_t baz, gone, d;
+
+	set_up();
+	baz = fake__record(&vm, RB_DEBUG_EXT_METHOD, "baz", foo, bar);
+	d = fake__record(&vm, RB_DEBUG_EXT_BMETHOD, "d", foo, bar);
+	gone = fake__record(&vm, RB_DEBUG_EXT_METHOD, "gone", foo, fake__record(&vm, RB_DEBUG_EXT_NONE, NULL, 0, 0));
+	CHECK_STRING(name_of(baz), "Foo#baz");
+	CHECK_STRING(name_of(d), "Foo#d");
+	s = symbols__get(&symbols, baz);
+	text__clear(&out);
+	symbols__add_path(s, &out);
+	CHECK_STRING(out.data, "/app/foo.rb");
+	CHECK(symbols__code(s) == symbols__get(&symbols, bar));
+	CHECK(symbols__has_lines(s));
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 2)), 32);
+	CHECK_INT(symbols__line(symbols__get(&symbols, d), fake__pc(fake__get(&vm, bar), 2)), 32);
+	/* The other one is unknown: a name without a place. */
+	CHECK_STRING(name_of(gone), "Foo#gone");
+	s = symbols__get(&symbols, gone);
+	CHECK(!symbols__code(s) && !symbols__has_lines(s));
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 2)), 0);
+	text__clear(&out);
+	symbols__add_path(s, &out);
+	CHECK_STRING(text__string(&out), "");
+	tear_down();
+}
+
+TEST(symbols_read_the_lines_of_the_vm)
+{
+	struct {
+		uint64_t entries, positions;
+		uint32_t count, pad;
+		uint64_t index;
+	} *insns = calloc(1, sizeof(*insns));
+	int32_t entries[3][3] = { { 50, 1, 1 }, { 51, 2, 2 }, { 53, 3, 3 } };
+	/* ranks of positions 0 to 19: 1 at 0, 2 at 4, 3 at 10 */
+	uint64_t index[3] = { 0 };
+	const struct symbol *s;
+	uint32_t id;
+
+	set_up();
+	for (uint32_t i = 0; i < 20; i++)
+		index[i / 9] |= (uint64_t)(i < 4 ? 1 : i < 10 ? 2 : 3) << (i % 9 * 7);
+	section.lines_entries = 0;
+	section.lines_count = 16;
+	section.lines_index = 24;
+	section.lines_entry_size = sizeof(entries[0]);
+	section.lines_entry_line = 0;
+	layout__read(&layout, &memory.memory, (uintptr_t)&section, &diag);
+	insns->entries = (uintptr_t)entries;
+	insns->index = (uintptr_t)index;
+	insns->count = 3;
+	fake__get(&vm, bar)->lines = (uintptr_t)insns;
+	fake__get(&vm, bar)->flags = RB_DEBUG_EXT_LINES_INSNS;
+	s = symbols__get(&symbols, bar);
+	CHECK(!s->lines_bad);
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 50);
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 3)), 50);
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 4)), 51);
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 19)), 53);
+	/* Counts and addresses that lie cost the lines or the record, no more. */
+	for (int i = 0; i < 4; i++) {
+		id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "lies", 0, 0);
+		fake__set_code(fake__get(&vm, id), 20, 1);
+		fake__get(&vm, id)->lines = (uintptr_t)insns;
+		fake__get(&vm, id)->flags = RB_DEBUG_EXT_LINES_INSNS;
+		insns->count = i == 0 ? 0xffffffff : i == 1 ? 2 : 3;
+		if (i == 2)
+			fake__get(&vm, id)->code_size = 0xffffffff;
+		if (i == 3)
+			insns->entries = 0xdead000000000000ull;
+		if (i < 3) {
+			CHECK_STRING(name_of(id), "lies");
+			CHECK(symbols__get(&symbols, id)->lines_bad);
+		} else {
+			CHECK_STRING(name_of(id), "[unreadable record]");
+		}
+	}
+	/* No entries: no lines, nothing wrong. */
+	insns->count = 0;
+	id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "none", 0, 0);
+	fake__get(&vm, id)->lines = (uintptr_t)insns;
+	fake__get(&vm, id)->flags = RB_DEBUG_EXT_LINES_INSNS;
+	CHECK_STRING(name_of(id), "none");
+	CHECK(!symbols__get(&symbols, id)->lines_bad);
+	tear_down();
+	free(insns);
+}
+
 TEST(symbols_read_an_id_once)
 {
 	int reads;

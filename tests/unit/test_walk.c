@@ -8,11 +8,14 @@
 #include "layout.h"
 
 static int reads, fail_at;	/* count from 1; 0: none fails */
+static void (*before)(int read);
 
 static long read_target(void *to, uint32_t size, uint64_t address)
 {
 	if (++reads == fail_at)
 		return -14;
+	if (before)
+		before(reads);
 	if (address < 4096)
 		return -14;
 	memcpy(to, (const void *)(uintptr_t)address, size);
@@ -27,8 +30,15 @@ static struct fake_ec *ec;
 static struct target_config config;
 static struct walk_scratch scratch;
 static uint64_t thread_area[32];	/* its end is the thread pointer */
+static struct rb_debug_ext_thread *thread;
+static struct rb_debug_ext_ec *ec_slot;
 
 #define TID 4711
+#define SERIAL 70000000000ull
+
+/* Reads before the thread is looked for, and for that. */
+#define READS_EC 6
+#define READS_THREAD 6
 
 static void set_up(uint32_t frames)
 {
@@ -36,7 +46,9 @@ static void set_up(uint32_t frames)
 
 	fake__init(&vm, &section);
 	ec = fake__ec(frames + 1);
-	ec->slot = 9;
+	thread = fake__thread(&vm, 5, SERIAL, "worker", ec);
+	thread->tid = TID;
+	ec_slot = fake__ec_slot(&vm, ec, 9, 5);
 	fake__push(ec, RB_DEBUG_EXT_ID_NONE, 0);
 	for (uint32_t i = 1; i < frames; i++)
 		fake__push(ec, 100 + i, 0x1000 + 8 * i);
@@ -45,6 +57,7 @@ static void set_up(uint32_t frames)
 	layout__config(&l, &config);
 	config.target = 1;
 	reads = fail_at = 0;
+	before = NULL;
 }
 
 static int walk(void)
@@ -73,6 +86,9 @@ TEST(walk_gives_all_frames_innermost_first)
 	CHECK_INT(scratch.event.truncated, 0);
 	CHECK_INT(scratch.event.left_out, 0);
 	CHECK_INT(scratch.event.ec_slot, 9);
+	CHECK_INT(scratch.event.thread, SERIAL);
+	CHECK_INT(scratch.event.thread_slot, 5);
+	CHECK_INT(scratch.event.flags, 0);
 	for (int i = 0; i < 4; i++) {
 		CHECK_INT(scratch.frames[i].id, 104 - i);
 		CHECK_INT(scratch.frames[i].pc, 0x1000 + 8 * (4 - i));
@@ -136,24 +152,37 @@ TEST(walk_names_each_failed_read)
 {
 	static const int expected[] = {
 		LOSS_SECTION_READ, LOSS_TLS_READ, LOSS_EC_READ, LOSS_EC_READ, LOSS_EC_READ,
-		LOSS_EC_READ, LOSS_FRAMES_READ,
+		LOSS_EC_READ,
 	};
+	const int first = READS_EC + READS_THREAD + 1;	/* of the frames */
 	int all;
 
 	set_up(200);
 	CHECK_INT(walk(), 0);
 	all = reads;
-	CHECK_INT(all, 7 + 3);	/* 200 frames are four chunks */
+	CHECK_INT(all, first + 3);	/* 200 frames are four chunks */
 	for (int i = 1; i <= all; i++) {
 		fail_at = i;
-		if (i <= 7) {
+		if (i <= READS_EC) {
 			CHECK_INT(walk(), expected[i - 1]);
 			CHECK_INT(reads, i);	/* nothing is read after a failure */
+		} else if (i < first) {
+			/* The thread is unknown; the stack is whole. */
+			bool known = i == first - 2;	/* it was found another way */
+
+			CHECK_INT(walk(), 0);
+			CHECK_INT(scratch.event.thread, known ? SERIAL : 0);
+			CHECK_INT(scratch.event.flags, known ? 0 : SAMPLE_THREAD_UNREAD);
+			CHECK_INT(scratch.event.truncated, 0);
+			CHECK_INT(scratch.event.nr_frames, 200);
+		} else if (i == first) {
+			CHECK_INT(walk(), LOSS_FRAMES_READ);
+			CHECK_INT(reads, i);
 		} else {
 			CHECK_INT(walk(), 0);
 			CHECK_INT(scratch.event.truncated, TRUNC_FRAMES_READ);
-			CHECK_INT(scratch.event.nr_frames, 64 * (i - 7));
-			CHECK_INT(scratch.event.left_out, 200 - 64 * (i - 7));
+			CHECK_INT(scratch.event.nr_frames, 64 * (i - first));
+			CHECK_INT(scratch.event.left_out, 200 - 64 * (i - first));
 			CHECK_INT(scratch.frames[0].id, 299);
 		}
 	}
@@ -187,7 +216,7 @@ TEST(walk_refuses_impossible_geometry)
 		before = walk();
 		if (before != LOSS_GEOMETRY)
 			test__fail(__FILE__, __LINE__, "%s: reason %d", cases[i].what, before);
-		CHECK_INT(reads, 6);	/* no frame was touched */
+		CHECK_INT(reads, READS_EC + READS_THREAD);	/* no frame was touched */
 	}
 }
 
@@ -247,6 +276,115 @@ TEST(walk_marks_gc_in_its_own_thread_only)
 	section.gc_tid = TID + 1;
 	CHECK_INT(walk(), 0);
 	CHECK_INT(scratch.event.gc_phase, 0);
+}
+
+TEST(walk_knows_an_ec_without_a_slot)
+{
+	/* A thread that starts or ends: nothing went wrong. */
+	set_up(3);
+	ec->slot = 0;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.thread, 0);
+	CHECK_INT(scratch.event.flags, 0);
+	CHECK_INT(scratch.event.nr_frames, 3);
+}
+
+/* Tables that do not say which thread it is. */
+static void slot_of_another_ec(void) { ec_slot->ec += 64; }
+static void slot_free(void) { memset(ec_slot, 0, sizeof(*ec_slot)); }
+static void slot_written(void) { ec_slot->generation++; }
+static void slot_beyond(void) { section.ec_slots_end = 9; }
+static void slot_of_no_chunk(void) { vm.ec_dir[0] = 0; }
+static void slot_unmapped(void) { vm.ec_dir[0] = 64; }
+static void no_ec_table(void) { section.ec_dir = 0; }
+static void no_thread(void) { ec_slot->thread_slot = 0; }
+static void thread_free(void) { thread->thread = 0; thread->serial = 4; /* next free slot */ }
+static void thread_without_serial(void) { thread->serial = 0; }
+static void thread_beyond(void) { section.thread_slots_end = 5; }
+static void thread_far_beyond(void) { section.thread_slots_end = ~0u; ec_slot->thread_slot = ~0u; }
+static void thread_of_no_chunk(void) { vm.thread_dir[0] = 0; }
+static void no_thread_table(void) { section.thread_dir = 0; }
+static void thread_written_for_another(void)
+{
+	thread->generation++;
+	((struct fake_thread *)(uintptr_t)thread->thread)->ec = 0;
+}
+static void thread_written_anywhere(void) { thread->generation++; thread->thread = 64; }
+static void thread_elsewhere(void)
+{
+	thread->tid++;
+	((struct fake_thread *)(uintptr_t)thread->thread)->ec = 0;
+}
+
+TEST(walk_names_no_thread_when_it_is_not_sure)
+{
+	static void (*const cases[])(void) = {
+		slot_of_another_ec, slot_free, slot_written, slot_beyond, slot_of_no_chunk,
+		slot_unmapped, no_ec_table, no_thread, thread_free, thread_without_serial,
+		thread_beyond, thread_far_beyond, thread_of_no_chunk, no_thread_table,
+		thread_written_for_another, thread_written_anywhere, thread_elsewhere,
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int reason;
+
+		set_up(3);
+		cases[i]();
+		reason = walk();
+		if (reason || scratch.event.thread || scratch.event.thread_slot ||
+		    scratch.event.flags != SAMPLE_THREAD_UNREAD || scratch.event.nr_frames != 3)
+			test__fail(__FILE__, __LINE__, "case %zu: reason %d, thread %llu, flags %d", i,
+				   reason, (unsigned long long)scratch.event.thread,
+				   scratch.event.flags);
+	}
+}
+
+TEST(walk_names_the_thread_that_it_interrupted_in_a_write)
+{
+	set_up(3);
+	/* Its native thread, or its name: not its serial. */
+	thread->generation++;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.thread, SERIAL);
+	CHECK_INT(scratch.event.flags, 0);
+	/* On its way to another native thread. */
+	set_up(3);
+	thread->tid = 0;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.thread, SERIAL);
+}
+
+/* Another thread gets the slots while they are read. */
+static int reuse_at;
+static bool reuse_ec;
+
+static void reuse(int read)
+{
+	static struct fake_ec other;
+
+	if (read != reuse_at)
+		return;
+	if (reuse_ec)
+		ec_slot = fake__ec_slot(&vm, &other, 9, 6);
+	else
+		thread = fake__thread(&vm, 5, SERIAL + 1, "another", &other);
+}
+
+TEST(walk_never_names_another_thread_when_slots_are_reused)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		for (reuse_at = 1; reuse_at <= READS_EC + READS_THREAD + 2; reuse_at++) {
+			set_up(3);
+			fake__thread(&vm, 6, SERIAL + 2, "third", NULL);
+			reuse_ec = kind;
+			before = reuse;
+			CHECK_INT(walk(), 0);
+			CHECK_INT(scratch.event.nr_frames, 3);
+			if (scratch.event.thread && scratch.event.thread != SERIAL)
+				test__fail(__FILE__, __LINE__, "read %d: thread %llu", reuse_at,
+					   (unsigned long long)scratch.event.thread);
+		}
+	}
 }
 
 TEST(walk_survives_a_corrupt_configuration)

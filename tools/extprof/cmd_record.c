@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* extprof record */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,17 +64,18 @@ static int write_output(const struct options *o, struct recorder *r, struct outp
 	err = o->format->write(&report, &settings, file->stream);
 	report__free(&report);
 	if (err) {
-		diag__set(d, STATUS_OUTPUT, -err, "cannot write %s: %s", o->file, strerror(-err));
+		output__failed(file, -err, d);
 		output__discard(file);
 		return err;
 	}
 	return output__commit(file, d);
 }
 
-static int write_summary(const struct options *o, const struct report *r)
+static int write_summary(const struct options *o, const struct report *r, struct diag *d)
 {
 	/* Not into the profile. */
-	FILE *to = o->file && !strcmp(o->file, "-") ? stderr : stdout;
+	bool apart = o->file && !strcmp(o->file, "-");
+	FILE *to = apart ? stderr : stdout;
 	struct output_options settings = { .top = o->top };
 	int fd = fileno(to), err;
 
@@ -81,10 +84,13 @@ static int write_summary(const struct options *o, const struct report *r)
 		settings.width = terminal_width(fd);
 	}
 	err = output_summary.write(r, &settings, to);
-	if (!err && o->file && strcmp(o->file, "-"))
+	if (!err && o->file && !apart)
 		fprintf(to, "%s written to %s\n", o->format->name, o->file);
-	if (fflush(to))
-		err = -1;
+	if (fflush(to) && !err)
+		err = -errno;
+	if (err)
+		diag__set(d, STATUS_OUTPUT, -err, "cannot write the tables to %s: %s",
+			  apart ? "standard error" : "standard output", strerror(-err));
 	return err;
 }
 
@@ -128,10 +134,8 @@ static int run(int argc, char **argv)
 		status = command__fail(&d);
 		goto cleanup;
 	}
-	if (!o.quiet && write_summary(&o, &report)) {
-		fprintf(stderr, "extprof: cannot write the summary\n");
-		status = STATUS_OUTPUT;
-	}
+	if (!o.quiet && write_summary(&o, &report, &d))
+		status = command__fail(&d);
 	if (!accounting__balanced(&report.meta.accounting) && status == STATUS_OK) {
 		fprintf(stderr, "extprof: the sums of samples do not agree; please report this\n");
 		status = STATUS_INTERNAL;

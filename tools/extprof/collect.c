@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,63 @@ static uint64_t native_frame(struct collect *c, const struct sample_event *e)
 	frame = t.failed ? 0 : synthetic(c, SYNTHETIC_NATIVE, t.data);
 	text__free(&t);
 	return frame;
+}
+
+/* Of a sample without a Ruby thread: there is none, or we could not tell which. */
+static uint64_t no_thread_frame(struct collect *c, const struct sample_event *e)
+{
+	/* The outermost frame of a stack is no code. */
+	bool unknown = e->flags & SAMPLE_THREAD_UNREAD || e->nr_frames > 1;
+	struct text t = { 0 };
+	uint64_t frame;
+
+	text__adds(&t, unknown ? "[unknown thread " : "[native thread ");
+	text__add_clean(&t, e->comm, strnlen(e->comm, sizeof(e->comm)), sizeof(e->comm));
+	if (e->tid)
+		text__addf(&t, " (%u)", e->tid);
+	text__adds(&t, "]");
+	frame = t.failed ? 0 : synthetic(c, SYNTHETIC_THREAD, t.data);
+	text__free(&t);
+	c->unknown_threads += unknown;
+	return frame;
+}
+
+/* With -t, the outermost frame. */
+static uint64_t thread_frame(struct collect *c, struct subject *subject, const struct sample_event *e)
+{
+	struct thread *thread;
+
+	if (!e->thread)
+		return no_thread_frame(c, e);
+	thread = threads__note(&subject->threads, e->thread, e->thread_slot, e->tid);
+	if (!thread)
+		return synthetic(c, SYNTHETIC_THREAD, "[one of too many threads]");
+	if (!thread->frame)
+		thread->frame = profile__synthetic_later(c->profile, SYNTHETIC_THREAD);
+	return thread->frame;
+}
+
+int collect__name_threads(struct collect *c)
+{
+	struct text label = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->subject_count; i++) {
+		const struct threads *threads = &c->subjects[i]->threads;
+
+		for (uint32_t j = 0; j < threads->count && !err; j++) {
+			const struct thread *thread = &threads->list[j];
+
+			if (!thread->frame)
+				continue;
+			text__clear(&label);
+			thread__add_label(thread, &label);
+			err = label.failed ? -ENOMEM :
+			      profile__set_text(c->profile, thread->frame, label.data);
+		}
+	}
+	text__free(&label);
+	return err;
 }
 
 /* 1: a frame, 0: none to be shown, -1: out of memory. */
@@ -75,7 +133,7 @@ static int ruby_frame(struct collect *c, struct subject *subject, const struct s
 	}
 	line = symbols__line(symbol, f->pc);
 	/* The pc that JIT code left behind may be of no line at all, or NULL. */
-	if (leaf && f->flags & FRAME_JIT_RETURN && symbol->lines.count) {
+	if (leaf && f->flags & FRAME_JIT_RETURN && symbols__has_lines(symbol)) {
 		c->jit_leaves++;
 		if (symbols__jit_line(&subject->symbols, symbol, e->ip, e->time, &line))
 			c->jit_exact++;
@@ -94,8 +152,7 @@ static int build(struct collect *c, const struct sample_event *e, const struct s
 	uint32_t n = 0, ruby = 0;
 
 	if (c->by_thread) {
-		stack[n] = synthetic(c, SYNTHETIC_THREAD,
-				     threads__label(&subject->threads, e->tid, e->ec_slot, e->comm));
+		stack[n] = thread_frame(c, subject, e);
 		if (!stack[n++])
 			return -1;
 	}

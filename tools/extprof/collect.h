@@ -35,11 +35,16 @@ struct collect {
 	uint64_t unreadable_names;
 	uint64_t jit_leaves, jit_exact;	/* leaves that may be JIT code, exact lines of them */
 	uint64_t gc_samples;
+	uint64_t unknown_threads;	/* samples with Ruby frames and no thread, if by_thread */
 
 	uint64_t stack[SAMPLE_FRAMES_MAX + 8];
 };
 
 /* Take one event from the ring buffer. */
 void collect__event(struct collect *c, const void *data, size_t size);
+
+/* Give the frames of threads their last names: once, before the report.  0 or
+ * -ENOMEM. */
+int collect__name_threads(struct collect *c);
 
 #endif /* EXTPROF_COLLECT_H */

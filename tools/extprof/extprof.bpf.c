@@ -62,18 +62,6 @@ __noinline int copy_chunk(uint32_t cpu)
 	return s ? walk__chunk(s) : 0;
 }
 
-static __always_inline void count_tick(struct cpu_counters *c, uint64_t now)
-{
-	uint64_t last = c->last;
-
-	c->ticks++;
-	c->last = now;
-	/* A tick is skipped when the CPU was away (hypervisor, interrupts
-	 * off): say how often, nothing else does. */
-	if (period && last && now - last > period + period / 2)
-		c->missed += (now - last - period / 2) / period;
-}
-
 /* Returns 0 or a loss_reason. */
 static __always_inline int take(struct walk_scratch *s, struct target_config *cfg,
 				struct task_struct *task, struct bpf_perf_event_data *ctx)
@@ -115,43 +103,24 @@ static __always_inline int emit(struct walk_scratch *s)
 	return 0;
 }
 
-SEC("perf_event")
-int sample(struct bpf_perf_event_data *ctx)
+/* A tick in a thread of a target. */
+static __always_inline void sample_task(struct cpu_counters *c, struct target_config *cfg,
+					struct task_struct *task, struct bpf_perf_event_data *ctx)
 {
-	uint32_t zero = 0, cpu = bpf_get_smp_processor_id();
-	struct task_struct *task;
-	struct target_config *cfg;
-	struct cpu_counters *c;
+	uint32_t cpu = bpf_get_smp_processor_id(), tid, ns;
 	struct walk_scratch *s;
-	struct target_key key = {};
-	uint32_t tid, ns;
-	uint64_t now = bpf_ktime_get_ns();
 	int reason;
-
-	c = bpf_map_lookup_elem(&counters, &zero);
-	if (!c)
-		return 0;
-	count_tick(c, now);
-
-	if (!bpf_get_current_pid_tgid())
-		return 0;	/* idle */
-	task = (void *)bpf_get_current_task();
-	if (pid__innermost(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]), &key.pidns, &key.pid))
-		return 0;
-	cfg = bpf_map_lookup_elem(&targets, &key);
-	if (!cfg)
-		return 0;
 
 	c->taken++;
 	s = bpf_map_lookup_elem(&scratch, &cpu);
 	if (!s) {
 		c->lost[LOSS_NO_SCRATCH]++;
-		return 0;
+		return;
 	}
 	if (pid__innermost(BPF_CORE_READ(task, thread_pid), &ns, &tid))
 		tid = 0;
 	__builtin_memset(&s->event, 0, sizeof(s->event));
-	s->event.time = now;
+	s->event.time = bpf_ktime_get_ns();
 	s->event.target = cfg->target;
 	s->event.tid = tid;
 	s->event.cpu = cpu;
@@ -166,5 +135,52 @@ int sample(struct bpf_perf_event_data *ctx)
 		c->truncated[s->event.truncated & (TRUNC_MAX - 1)]++;
 	else
 		c->whole++;
+}
+
+/*
+ * Ticks that have become due since the one that we run for, none of which will
+ * come: the CPU was away (hypervisor), had interrupts disabled, or was here.
+ * It was in this thread all the time, which only an interrupt could end.
+ */
+static __always_inline uint64_t missed_ticks(struct bpf_perf_event_data *ctx)
+{
+	uint64_t due = timer__due(ctx), now = bpf_ktime_get_ns();
+
+	return period && due && now > due ? (now - due) / period : 0;
+}
+
+static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
+{
+	struct task_struct *task;
+	struct target_config *cfg;
+	struct cpu_counters *c;
+	struct target_key key = {};
+	uint32_t zero = 0;
+
+	if (!bpf_get_current_pid_tgid())
+		return 0;	/* an interrupt of an idle CPU */
+	task = (void *)bpf_get_current_task();
+	if (pid__innermost(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]), &key.pidns, &key.pid))
+		return 0;
+	cfg = bpf_map_lookup_elem(&targets, &key);
+	c = bpf_map_lookup_elem(&counters, &zero);
+	if (!cfg || !c)
+		return 0;
+	sample_task(c, cfg, task, ctx);
+	if (timed)
+		c->missed += missed_ticks(ctx);
 	return 0;
+}
+
+/* One of them is loaded, see timer__due(). */
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	return tick(ctx, 0);
+}
+
+SEC("perf_event")
+int sample_timed(struct bpf_perf_event_data *ctx)
+{
+	return tick(ctx, 1);
 }

@@ -63,7 +63,31 @@ struct task_struct {
 	struct thread_struct thread;
 };
 
+struct timerqueue_node {
+	long long expires;
+};
+
+struct hrtimer {
+	struct timerqueue_node node;
+};
+
+struct hw_perf_event {
+	struct hrtimer hrtimer;
+};
+
+struct perf_event {
+	struct hw_perf_event hw;
+};
+
+struct bpf_perf_event_data_kern {
+	struct perf_event *event;
+};
+
 #pragma clang attribute pop
+
+/* Since 6.2.  A program with a call to it is refused before (5.13 to 5.15 even
+ * if that is never reached): session.c chooses among two. */
+extern void *bpf_cast_to_kern_ctx(void *context) __ksym __weak;
 
 /* Only its presence is asked for, see task__user_ip(). */
 enum bpf_func_id___probe { BPF_FUNC_task_pt_regs___probe = 175 };
@@ -115,6 +139,17 @@ static __always_inline uint64_t regs__ip(const bpf_user_pt_regs_t *regs)
 #else
 	return regs->pc;
 #endif
+}
+
+/* When the timer that runs the program was due, CLOCK_MONOTONIC; 0 unknown. */
+static __always_inline uint64_t timer__due(struct bpf_perf_event_data *ctx)
+{
+	struct bpf_perf_event_data_kern *data = bpf_cast_to_kern_ctx(ctx);
+
+	/* A cpu-clock event is an hrtimer. */
+	if (!bpf_core_field_exists(data->event->hw.hrtimer.node.expires))
+		return 0;
+	return (uint64_t)BPF_CORE_READ(data, event, hw.hrtimer.node.expires);
 }
 
 /* The user space ip of the current task, which is in the kernel. */

@@ -221,4 +221,7 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->frame_pc = s->frame_pc;
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;
+	config->thread_ec = s->thread_ec;
+	config->ec_slot_size = s->ec_slot_size;
+	config->thread_slot_size = s->thread_slot_size;
 }

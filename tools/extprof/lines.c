@@ -77,6 +77,85 @@ malformed:
 	return -EINVAL;
 }
 
+/* See "Lines" in the header: words of 9 ranks, then blocks of 64 + 512 bits,
+ * of which the bits say all. */
+#define IMMEDIATE 54u
+#define BLOCK_POSITIONS 512u
+#define BLOCK_SIZE 80u
+#define BLOCK_BITS 16u
+
+size_t lines__index_size(uint32_t code_size)
+{
+	if (code_size < IMMEDIATE)
+		return (code_size + 8u) / 9 * 8;
+	return IMMEDIATE / 9 * 8 + (code_size - IMMEDIATE + BLOCK_POSITIONS - 1ull) /
+	       BLOCK_POSITIONS * BLOCK_SIZE;
+}
+
+static uint64_t word_at(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return word;
+}
+
+/* The next entry begins at the position. */
+static int add_entry(struct lines *l, const struct lines_insns *insns, uint32_t *n, uint32_t position)
+{
+	int32_t line;
+
+	if (*n >= insns->count)
+		return -EINVAL;
+	memcpy(&line, insns->entries + (size_t)*n * insns->entry_size + insns->entry_line, sizeof(line));
+	++*n;
+	if (l->count && l->pairs[l->count - 1].line == line)
+		return 0;
+	l->pairs[l->count].position = position;
+	l->pairs[l->count].line = line;
+	l->count++;
+	return 0;
+}
+
+int lines__decode_insns(struct lines *l, const struct lines_insns *insns)
+{
+	uint32_t n = 0, rank, before = 0;
+	int err = 0;
+
+	memset(l, 0, sizeof(*l));
+	if (!insns->count)
+		return 0;
+	if (insns->entry_size < sizeof(int32_t) || insns->entry_line > insns->entry_size - sizeof(int32_t))
+		return -EINVAL;
+	l->pairs = malloc(insns->count * sizeof(*l->pairs));
+	if (!l->pairs)
+		return -ENOMEM;
+	if (insns->count == 1) {
+		err = add_entry(l, insns, &n, 0);
+		goto out;
+	}
+	for (uint32_t i = 0; i < insns->code_size && i < IMMEDIATE && !err; i++) {
+		rank = word_at(insns->index + i / 9 * 8) >> (i % 9 * 7) & 127;
+		if (rank != before)
+			err = rank == before + 1 ? add_entry(l, insns, &n, i) : -EINVAL;
+		before = rank;
+	}
+	for (uint64_t i = IMMEDIATE; i < insns->code_size && !err; i += 64) {
+		uint64_t k = i - IMMEDIATE;
+		uint64_t bits = word_at(insns->index + IMMEDIATE / 9 * 8 + k / BLOCK_POSITIONS * BLOCK_SIZE +
+					BLOCK_BITS + k % BLOCK_POSITIONS / 64 * 8);
+
+		for (; bits && !err; bits &= bits - 1)
+			err = add_entry(l, insns, &n, (uint32_t)(i + (uint32_t)__builtin_ctzll(bits)));
+	}
+	if (!err && n != insns->count)
+		err = -EINVAL;
+out:
+	if (err)
+		lines__free(l);
+	return err;
+}
+
 void lines__free(struct lines *l)
 {
 	if (!l)

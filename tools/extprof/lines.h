@@ -18,6 +18,19 @@ struct lines {
 
 /* 0, -EINVAL for a table that is malformed, or -ENOMEM. */
 int lines__decode(struct lines *l, const uint8_t *data, size_t size, uint32_t first_line);
+
+/* The table that the VM has for itself: entries, as they lie in its memory,
+ * and the index. */
+struct lines_insns {
+	const uint8_t *entries;
+	uint32_t count;
+	uint32_t entry_size;
+	uint32_t entry_line;		/* at most entry_size - 4 */
+	const uint8_t *index;		/* of lines__index_size(code_size) bytes */
+	uint32_t code_size;
+};
+size_t lines__index_size(uint32_t code_size);
+int lines__decode_insns(struct lines *l, const struct lines_insns *insns);
 void lines__free(struct lines *l);
 
 /* The line of the pair at or before the position, 0 if there is none. */

@@ -48,6 +48,25 @@ void profile__free(struct profile *p)
 	memset(p, 0, sizeof(*p));
 }
 
+/* The number of a new text, or MAP64_NONE. */
+static uint32_t add_text(struct profile *p, enum synthetic_kind kind, const char *text)
+{
+	struct profile_text *t;
+
+	if (reserve((void **)&p->texts, p->text_count, &p->text_room, PROFILE_TEXTS_MAX,
+		    sizeof(*p->texts)))
+		return MAP64_NONE;
+	t = &p->texts[p->text_count];
+	t->kind = (uint8_t)kind;
+	t->text = strdup(text);
+	return t->text ? p->text_count++ : MAP64_NONE;
+}
+
+static uint64_t synthetic_frame(uint32_t number)
+{
+	return FRAME_SYNTHETIC | (uint64_t)number << 32;
+}
+
 uint64_t profile__synthetic(struct profile *p, enum synthetic_kind kind, const char *text)
 {
 	uint64_t hash = hash__bytes(text, strlen(text), kind);
@@ -56,23 +75,32 @@ uint64_t profile__synthetic(struct profile *p, enum synthetic_kind kind, const c
 	/* Two texts with one hash: go on to the next. */
 	while ((number = map64__get(&p->text_map, hash)) != MAP64_NONE) {
 		if (p->texts[number].kind == kind && !strcmp(p->texts[number].text, text))
-			return FRAME_SYNTHETIC | (uint64_t)number << 32;
+			return synthetic_frame(number);
 		hash++;
 	}
-	if (reserve((void **)&p->texts, p->text_count, &p->text_room, PROFILE_TEXTS_MAX,
-		    sizeof(*p->texts)))
+	number = add_text(p, kind, text);
+	/* One that is not in the map is not found again, that is all. */
+	if (number == MAP64_NONE || map64__add(&p->text_map, hash, number))
 		return 0;
-	number = p->text_count;
-	p->texts[number].kind = (uint8_t)kind;
-	p->texts[number].text = strdup(text);
-	if (!p->texts[number].text)
-		return 0;
-	if (map64__add(&p->text_map, hash, number)) {
-		free(p->texts[number].text);
-		return 0;
-	}
-	p->text_count++;
-	return FRAME_SYNTHETIC | (uint64_t)number << 32;
+	return synthetic_frame(number);
+}
+
+uint64_t profile__synthetic_later(struct profile *p, enum synthetic_kind kind)
+{
+	uint32_t number = add_text(p, kind, "");
+
+	return number == MAP64_NONE ? 0 : synthetic_frame(number);
+}
+
+int profile__set_text(struct profile *p, uint64_t frame, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy)
+		return -ENOMEM;
+	free(p->texts[frame__number(frame)].text);
+	p->texts[frame__number(frame)].text = copy;
+	return 0;
 }
 
 static uint32_t frame_number(struct profile *p, uint64_t frame)

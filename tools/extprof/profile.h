@@ -81,6 +81,11 @@ void profile__free(struct profile *p);
 /* The frame of a (clean) text; 0 when out of memory. */
 uint64_t profile__synthetic(struct profile *p, enum synthetic_kind kind, const char *text);
 
+/* A frame whose text is told later, with profile__set_text; 0 when out of memory. */
+uint64_t profile__synthetic_later(struct profile *p, enum synthetic_kind kind);
+/* 0 or -ENOMEM. */
+int profile__set_text(struct profile *p, uint64_t frame, const char *text);
+
 /* Add a stack, outermost frame first.  0 or -ENOMEM; then nothing was added. */
 int profile__add(struct profile *p, const uint64_t *frames, uint32_t count);
 

@@ -40,6 +40,7 @@ enum sample_kind {
 
 /* sample_event::flags */
 #define SAMPLE_IN_KERNEL 1u	/* the timer interrupted the kernel */
+#define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it or its thread's was not readable */
 
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
@@ -66,6 +67,9 @@ struct sample_event {
 	uint16_t reserved16;
 	uint64_t label;		/* reserved: label set of the EC */
 	char comm[TASK_COMM_SIZE];
+	uint64_t thread;	/* serial of the Ruby thread, 0 none or unknown */
+	uint32_t thread_slot;	/* where it was at that time */
+	uint32_t reserved32;
 	/* struct sample_frame frames[nr_frames], innermost first */
 };
 
@@ -85,8 +89,11 @@ struct target_config {
 	uint16_t frame_pc;
 	uint16_t frame_ext_debug;
 	uint16_t frame_jit_return;
-	uint16_t reserved16;
+	uint16_t thread_ec;
 	uint64_t exec_id;	/* set by the BPF program at the first sample, + 1 */
+	uint16_t ec_slot_size;
+	uint16_t thread_slot_size;
+	uint32_t reserved32;
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
@@ -98,10 +105,8 @@ struct target_key {
 
 /* One per CPU, written by that CPU only. */
 struct cpu_counters {
-	uint64_t ticks;		/* timer interrupts, whatever was running */
-	uint64_t missed;	/* periods that passed without an interrupt */
-	uint64_t last;		/* time of the last tick */
 	uint64_t taken;		/* ticks in a thread of a target */
+	uint64_t missed;	/* ticks that should have been, and are in none of these */
 	uint64_t whole;
 	uint64_t truncated[TRUNC_MAX];
 	uint64_t lost[LOSS_MAX];
@@ -109,10 +114,10 @@ struct cpu_counters {
 
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
-RECORD_ASSERT(event, sizeof(struct sample_event) == 72);
-RECORD_ASSERT(config, sizeof(struct target_config) == 56);
+RECORD_ASSERT(event, sizeof(struct sample_event) == 88);
+RECORD_ASSERT(config, sizeof(struct target_config) == 64);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
-RECORD_ASSERT(counters, sizeof(struct cpu_counters) == 8 * (5 + TRUNC_MAX + LOSS_MAX));
+RECORD_ASSERT(counters, sizeof(struct cpu_counters) == 8 * (3 + TRUNC_MAX + LOSS_MAX));
 #undef RECORD_ASSERT
 
 #endif /* EXTPROF_RECORD_H */

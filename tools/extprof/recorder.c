@@ -242,6 +242,7 @@ static void check_subject(struct recorder *r)
 	if (err == -ENODATA || err == -EFAULT || c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
 		r->changed_seen = c.lost[LOSS_SECTION_CHANGED];
 		symbols__set_exited(&s->symbols);
+		threads__set_exited(&s->threads);
 		r->attached = false;
 	}
 }
@@ -287,12 +288,15 @@ static void finish(struct recorder *r)
 	if (r->started)
 		session__stop(r->session);
 	r->ended_at = monotonic();
-	if (r->exited)
-		for (uint32_t i = 0; i < r->subject_count; i++)
-			symbols__set_exited(&r->subjects[i]->symbols);
+	for (uint32_t i = 0; r->exited && i < r->subject_count; i++) {
+		symbols__set_exited(&r->subjects[i]->symbols);
+		threads__set_exited(&r->subjects[i]->threads);
+	}
 	session__drain(r->session, on_sample, r);
-	if (current(r))
+	if (current(r)) {
 		symbols__update(&current(r)->symbols, true);
+		threads__refresh(&current(r)->threads, true);
+	}
 }
 
 int recorder__run(struct recorder *r, struct diag *d)
@@ -340,12 +344,14 @@ int recorder__run(struct recorder *r, struct diag *d)
 			progress(r, now);
 			next_progress = now + SECOND / 2;
 			if (current(r))
-				threads__forget(&current(r)->threads);
+				threads__refresh(&current(r)->threads, false);
 		}
 	}
 	if (r->exited && !r->ended)
 		r->ended = "the process ended";
 	finish(r);
+	if (!err && collect__name_threads(&r->collect))
+		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the names of threads");
 	if (!err && !r->subject_count) {
 		/* Nothing was ever sampled. */
 		err = -ESRCH;
@@ -395,8 +401,8 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 	m->jit_leaves = r->collect.jit_leaves;
 	m->jit_exact = r->collect.jit_exact;
 	m->gc_samples = r->collect.gc_samples;
+	m->unknown_threads = r->collect.unknown_threads;
 	session__counters(r->session, &counters);
-	m->ticks = counters.ticks;
 	m->missed = counters.missed;
 	accounting__settle(&m->accounting, &counters, &r->collect.received);
 	return 0;

@@ -152,7 +152,8 @@ static int make_labels(struct builder *b)
 			symbols__add_name(symbol, &name);
 			symbols__add_path(symbol, &path);
 			value.kind = symbol_kind(symbol);
-			value.first_line = (int32_t)symbol->first_line > 0 ?
+			symbol = symbols__code(symbol);
+			value.first_line = symbol && (int32_t)symbol->first_line > 0 ?
 					   (int32_t)symbol->first_line : 0;
 			if (b->r->detail == REPORT_BY_LINE) {
 				value.line = frame__line(frame);

@@ -70,9 +70,9 @@ struct report_meta {
 	time_t started;
 	double duration;	/* s */
 	uint64_t cpu_time;	/* ns, as the kernel accounts it; 0 unknown */
-	uint64_t ticks, missed;	/* of the timers */
+	uint64_t missed;	/* ticks that came too late to be samples */
 	uint64_t frames, unknown_frames, expired_names, exited_names, unreadable_names;
-	uint64_t jit_leaves, jit_exact, gc_samples;
+	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
 	struct accounting accounting;
 };
 

@@ -20,6 +20,7 @@
 
 struct session {
 	struct extprof_bpf *skel;
+	struct bpf_program *program;	/* of the skeleton's the one for this kernel */
 	struct ring_buffer *ring;
 	int *perf_fds;
 	struct bpf_link **links;
@@ -107,6 +108,10 @@ static int open_timers(struct session *s, struct diag *d)
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = s->period,
 		.disabled = 1,
+		/* The kernel throttles what has fired too often since the last
+		 * scheduler tick, which an idle CPU has not: the target would
+		 * be missed when it wakes up there. */
+		.exclude_idle = 1,
 	};
 
 	for (int cpu = 0; cpu < s->cpus; cpu++) {
@@ -130,7 +135,7 @@ static int open_timers(struct session *s, struct diag *d)
 			return err;
 		}
 		s->perf_fds[cpu] = fd;
-		s->links[cpu] = bpf_program__attach_perf_event(s->skel->progs.sample, fd);
+		s->links[cpu] = bpf_program__attach_perf_event(s->program, fd);
 		if (!s->links[cpu]) {
 			int err = -errno;
 
@@ -161,6 +166,7 @@ int session__open(struct session **session, const struct session_options *option
 {
 	unsigned long max_rate = max_sample_rate();
 	struct session *s;
+	bool timed;
 	int err;
 
 	*session = NULL;
@@ -205,6 +211,9 @@ int session__open(struct session **session, const struct session_options *option
 		err = load_failed(s, -errno, d);
 		goto cleanup;
 	}
+	timed = libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) > 0;
+	s->program = timed ? s->skel->progs.sample_timed : s->skel->progs.sample;
+	bpf_program__set_autoload(timed ? s->skel->progs.sample : s->skel->progs.sample_timed, false);
 	s->skel->rodata->period = s->period;
 	s->skel->rodata->wakeup_bytes = ring_size(options->rate, s->cpus) / 4;
 	if ((err = bpf_map__set_max_entries(s->skel->maps.samples,
@@ -312,7 +321,6 @@ void session__counters(const struct session *s, struct cpu_counters *total)
 	for (int cpu = 0; cpu < s->cpus; cpu++) {
 		const struct cpu_counters *c = &values[cpu];
 
-		total->ticks += c->ticks;
 		total->missed += c->missed;
 		total->taken += c->taken;
 		total->whole += c->whole;

@@ -37,7 +37,7 @@ typedef void (*session_callback)(void *context, const void *data, size_t size);
 /* Hand all waiting samples to the callback.  How many, or -errno. */
 int session__drain(struct session *session, session_callback callback, void *context);
 
-/* The sums over all CPUs; `last` means nothing there. */
+/* The sums over all CPUs. */
 void session__counters(const struct session *session, struct cpu_counters *total);
 
 uint32_t session__cpus(const struct session *session);

@@ -36,6 +36,7 @@ static void symbol__clear(struct symbol_table *t, struct symbol *symbol)
 	lines__free(&symbol->lines);
 	symbol->part.name = NULL;
 	symbol->path = symbol->frozen = NULL;
+	symbol->elsewhere = NULL;
 }
 
 void symbol_table__free(struct symbol_table *t)
@@ -126,6 +127,57 @@ static int read_lines(struct symbols *s, uint64_t address, struct symbol *symbol
 	return err;
 }
 
+static bool room_for(const struct symbols *s, uint64_t bytes)
+{
+	return bytes <= RB_DEBUG_EXT_LINES_MAX && s->table->bytes + bytes <= SYMBOLS_BYTES_MAX;
+}
+
+/* The same, of the table that the VM has for itself. */
+static int read_lines_insns(struct symbols *s, uint64_t address, struct symbol *symbol)
+{
+	const struct rb_debug_ext_section *section = &s->layout->section;
+	struct lines_insns insns = {
+		.entry_size = section->lines_entry_size,
+		.entry_line = section->lines_entry_line,
+		.code_size = symbol->code_size,
+	};
+	uint8_t *entries = NULL, *index = NULL;
+	uint64_t entries_at, index_at;
+	size_t entries_size, index_size;
+	int err;
+
+	if ((err = memory__read(s->memory, address + section->lines_entries, &entries_at, 8)) ||
+	    (err = memory__read(s->memory, address + section->lines_index, &index_at, 8)) ||
+	    (err = memory__read(s->memory, address + section->lines_count, &insns.count, 4)))
+		return err;
+	if (!insns.count)
+		return 0;
+	index_size = insns.count > 1 ? lines__index_size(insns.code_size) : 0;
+	if (insns.count > RB_DEBUG_EXT_LINES_MAX / sizeof(struct line_pair) ||
+	    !room_for(s, (uint64_t)insns.count * insns.entry_size) || !room_for(s, index_size)) {
+		symbol->lines_bad = true;
+		return 0;
+	}
+	entries_size = (size_t)insns.count * insns.entry_size;
+	insns.entries = entries = malloc(entries_size ? entries_size : 1);
+	insns.index = index = malloc(index_size ? index_size : 1);
+	err = -ENOMEM;
+	if (!entries || !index)
+		goto cleanup;
+	err = memory__read(s->memory, entries_at, entries, entries_size);
+	if (!err && index_size)
+		err = memory__read(s->memory, index_at, index, index_size);
+	if (!err) {
+		if (lines__decode_insns(&symbol->lines, &insns))
+			symbol->lines_bad = true;
+		s->table->bytes += symbol->lines.count * sizeof(*symbol->lines.pairs);
+	}
+cleanup:
+	free(entries);
+	free(index);
+	return err;
+}
+
 static int record_address(struct symbols *s, uint32_t id, uint64_t *address)
 {
 	const struct rb_debug_ext_section *section = &s->layout->section;
@@ -154,7 +206,7 @@ static uint8_t changes_of(const struct name_part *p)
 {
 	switch (p->kind) {
 	case RB_DEBUG_EXT_METHOD:
-		return p->ref1 ? CHANGES_SELDOM : CHANGES_OFTEN;
+		return CHANGES_SELDOM;
 	case RB_DEBUG_EXT_NAMED:
 		/* A temporary name never looks like a constant. */
 		return p->name && p->name[0] >= 'A' && p->name[0] <= 'Z' ? CHANGES_NEVER :
@@ -201,7 +253,8 @@ static int try_record(struct symbols *s, uint64_t address, struct symbol *out, u
 	if (!err)
 		err = read_string(s, r.path, &out->path, &out->path_length);
 	if (!err)
-		err = read_lines(s, r.lines, out);
+		err = r.flags & RB_DEBUG_EXT_LINES_INSNS ? read_lines_insns(s, r.lines, out) :
+		      read_lines(s, r.lines, out);
 	return err;
 }
 
@@ -394,6 +447,7 @@ static void forget(struct symbols *s)
 		if (symbol->owner != s || symbol->frozen || symbol->state != SYMBOL_OK)
 			continue;
 		symbols__add_name(symbol, &name);
+		symbol->elsewhere = symbols__code(symbol);
 		symbol->frozen = name.data;
 	}
 	map64__free(&s->map);
@@ -435,11 +489,32 @@ int symbols__update(struct symbols *s, bool last)
 	return 0;
 }
 
+const struct symbol *symbols__code(const struct symbol *symbol)
+{
+	const struct symbol *code;
+
+	if (symbol->elsewhere)
+		return symbol->elsewhere;
+	if (symbol->state != SYMBOL_OK || !symbol->part.ref2 || symbol->frozen ||
+	    (symbol->part.kind != RB_DEBUG_EXT_METHOD && symbol->part.kind != RB_DEBUG_EXT_BMETHOD))
+		return symbol;
+	code = cached(symbol->owner, symbol->part.ref2);
+	return code && code->state == SYMBOL_OK ? code : NULL;
+}
+
+bool symbols__has_lines(const struct symbol *symbol)
+{
+	const struct symbol *code = symbols__code(symbol);
+
+	return code && code->lines.count;
+}
+
 int32_t symbols__line(const struct symbol *symbol, uint64_t pc)
 {
-	int64_t position = lines__position(pc, symbol->code, symbol->code_size);
+	const struct symbol *code = symbols__code(symbol);
+	int64_t position = code ? lines__position(pc, code->code, code->code_size) : -1;
 
-	return position < 0 ? 0 : lines__at(&symbol->lines, (uint32_t)position);
+	return position < 0 ? 0 : lines__at(&code->lines, (uint32_t)position);
 }
 
 bool symbols__jit_line(struct symbols *s, const struct symbol *symbol, uint64_t ip,
@@ -447,7 +522,8 @@ bool symbols__jit_line(struct symbols *s, const struct symbol *symbol, uint64_t 
 {
 	struct rb_debug_ext_jit_entry entry;
 
-	if (s->exited || !ip || !jitlog__find(&s->jit, s->layout, s->memory, ip, time, &entry))
+	symbol = symbols__code(symbol);
+	if (!symbol || s->exited || !ip || !jitlog__find(&s->jit, s->layout, s->memory, ip, time, &entry))
 		return false;
 	/* Methods can share code.  Other code: inlined, or not what it seems. */
 	if (entry.id != symbol->id) {
@@ -502,6 +578,7 @@ void symbols__add_name(const struct symbol *symbol, struct text *out)
 
 void symbols__add_path(const struct symbol *symbol, struct text *out)
 {
-	if (symbol->path)
+	symbol = symbols__code(symbol);
+	if (symbol && symbol->path)
 		text__add_clean(out, symbol->path, symbol->path_length, TEXT_NAME_MAX);
 }

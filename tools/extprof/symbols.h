@@ -38,7 +38,7 @@ enum symbol_state {
 enum symbol_changes {
 	CHANGES_NEVER = 0,
 	CHANGES_SELDOM,		/* a method becomes SHARED */
-	CHANGES_OFTEN,		/* a class gets a name, a method an owner */
+	CHANGES_OFTEN,		/* a class gets a name */
 };
 
 struct symbols;
@@ -59,6 +59,7 @@ struct symbol {
 	char *path;		/* bytes as they are, NULL none */
 	uint32_t path_length;
 	struct lines lines;
+	const struct symbol *elsewhere;	/* what has the code, see symbols__code */
 };
 
 struct symbol_table {
@@ -101,6 +102,12 @@ void symbols__set_exited(struct symbols *s);
 /* The symbol of an id with all that its name needs, read if it is new.  NULL
  * when out of memory or over the bounds. */
 const struct symbol *symbols__get(struct symbols *s, uint32_t id);
+
+/* What has the path, the lines and the code of the symbol: itself, or that of
+ * which it is another method.  NULL: not known. */
+const struct symbol *symbols__code(const struct symbol *symbol);
+
+bool symbols__has_lines(const struct symbol *symbol);
 
 /* The line for the pc, 0 unknown. */
 int32_t symbols__line(const struct symbol *symbol, uint64_t pc);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "threads.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A writer holds the sequence lock for some stores: a few tries are enough. */
 #define TRIES 4
-#define LABELS_MAX (64u << 10)
 
 void threads__init(struct threads *t, const struct layout *layout, const struct memory *memory)
 {
@@ -19,92 +20,129 @@ void threads__free(struct threads *t)
 {
 	if (!t)
 		return;
-	free(t->labels);
+	free(t->list);
 	map64__free(&t->map);
 	memset(t, 0, sizeof(*t));
 }
 
-void threads__forget(struct threads *t)
+void threads__set_exited(struct threads *t)
 {
-	map64__free(&t->map);
-	t->count = 0;
+	t->exited = true;
 }
 
-/* Read slot number `slot` of a two-level table under its sequence lock. */
-static int read_slot(const struct threads *t, uint64_t dir, uint32_t end, uint32_t stride,
-		     uint32_t slot, void *to, size_t size)
-{
-	uint64_t base, address;
-	uint32_t before, after;
-	int err;
-
-	if (!dir || !slot || slot >= end)
-		return -1;
-	err = memory__read(t->memory, dir + 8ull * (slot / RB_DEBUG_EXT_SLOTS_PER_CHUNK),
-			   &base, sizeof(base));
-	if (err || !base)
-		return -1;
-	address = base + (uint64_t)(slot % RB_DEBUG_EXT_SLOTS_PER_CHUNK) * stride;
-	for (int i = 0; i < TRIES; i++) {
-		if (memory__read(t->memory, address, to, size))
-			return -1;
-		memcpy(&before, to, sizeof(before));
-		if (!(before & 1) &&
-		    !memory__read(t->memory, address, &after, sizeof(after)) && after == before)
-			return 0;
-	}
-	return -1;
-}
-
-static void ruby_name(const struct threads *t, uint32_t ec_slot, struct text *out)
+/* Read a slot under its sequence lock. */
+static int read_slot(const struct threads *t, uint32_t slot, struct rb_debug_ext_thread *to)
 {
 	const struct rb_debug_ext_section *s = &t->layout->section;
-	struct rb_debug_ext_thread thread;
-	struct rb_debug_ext_ec ec;
-	size_t length;
+	uint64_t base, address;
+	uint32_t after;
+	int err;
 
-	if (read_slot(t, s->ec_dir, s->ec_slots_end, s->ec_slot_size, ec_slot, &ec, sizeof(ec)) ||
-	    read_slot(t, s->thread_dir, s->thread_slots_end, s->thread_slot_size, ec.thread_slot,
-		      &thread, sizeof(thread)))
-		return;
-	if (thread.ractor > 1)
-		text__addf(out, "ractor %u ", thread.ractor);
-	length = strnlen(thread.name, sizeof(thread.name));
-	if (length)
-		text__add_clean(out, thread.name, length, sizeof(thread.name));
-	else if (thread.flags & RB_DEBUG_EXT_THREAD_MAIN)
-		text__adds(out, "main");
+	if (!s->thread_dir || slot >= RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK)
+		return -EINVAL;
+	err = memory__read(t->memory, s->thread_dir + 8ull * (slot / RB_DEBUG_EXT_SLOTS_PER_CHUNK),
+			   &base, sizeof(base));
+	if (err)
+		return err;
+	if (!base)
+		return -EINVAL;
+	address = base + (uint64_t)(slot % RB_DEBUG_EXT_SLOTS_PER_CHUNK) * s->thread_slot_size;
+	for (int i = 0; i < TRIES; i++) {
+		err = memory__read(t->memory, address, to, sizeof(*to));
+		if (err)
+			return err;
+		err = memory__read(t->memory, address, &after, sizeof(after));
+		if (err)
+			return err;
+		if (!(to->generation & 1) && after == to->generation)
+			return 0;
+	}
+	return -EAGAIN;
 }
 
-const char *threads__label(struct threads *t, uint32_t tid, uint32_t ec_slot, const char *comm)
+static void read_name(const struct threads *t, struct thread *thread)
 {
-	uint64_t key = (uint64_t)tid << 32 | ec_slot;
-	uint32_t number = map64__get(&t->map, key);
-	struct text name = { 0 };
+	struct rb_debug_ext_thread slot;
 
-	if (number != MAP64_NONE)
-		return t->labels[number].text;
-	if (t->count >= LABELS_MAX)
-		threads__forget(t);
+	if (t->exited || thread->gone || read_slot(t, thread->slot, &slot))
+		return;
+	/* The serial of a free slot may be anything. */
+	if (!slot.thread || slot.serial != thread->serial) {
+		thread->gone = true;
+		return;
+	}
+	thread->sampled = false;
+	/* When it dies, its ruby forgets that it was the main one of its ractor. */
+	if (thread->known && slot.state == RB_DEBUG_EXT_THREAD_DEAD)
+		return;
+	thread->known = true;
+	thread->ractor = slot.ractor;
+	thread->flags = slot.flags;
+	memcpy(thread->name, slot.name, sizeof(thread->name));
+}
+
+static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid)
+{
+	struct thread *thread;
+
+	if (t->count >= THREADS_MAX)
+		return NULL;
 	if (t->count == t->room) {
 		uint32_t room = t->room ? t->room * 2 : 16;
-		void *bigger = realloc(t->labels, room * sizeof(*t->labels));
+		void *bigger = realloc(t->list, room * sizeof(*t->list));
 
 		if (!bigger)
-			return "[thread]";
-		t->labels = bigger;
+			return NULL;
+		t->list = bigger;
 		t->room = room;
 	}
-	ruby_name(t, ec_slot, &name);
-	if (!name.length)
-		text__add_clean(&name, comm, strnlen(comm, TASK_COMM_SIZE), TASK_COMM_SIZE);
-	number = t->count;
-	t->labels[number].tid = tid;
-	t->labels[number].ec_slot = ec_slot;
-	snprintf(t->labels[number].text, sizeof(t->labels[number].text), "[thread %.90s (%u)]",
-		 text__string(&name), tid);
-	text__free(&name);
-	if (!map64__add(&t->map, key, number))
-		t->count++;
-	return t->labels[number].text;
+	if (map64__add(&t->map, serial, t->count))
+		return NULL;
+	thread = &t->list[t->count++];
+	memset(thread, 0, sizeof(*thread));
+	thread->serial = serial;
+	thread->slot = slot;
+	thread->tid = tid;
+	/* Now: it may be gone before the next refresh. */
+	read_name(t, thread);
+	return thread;
+}
+
+struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid)
+{
+	uint32_t number = map64__get(&t->map, serial);
+	struct thread *thread;
+
+	thread = number == MAP64_NONE ? add_thread(t, serial, slot, tid) : &t->list[number];
+	if (!thread)
+		return NULL;
+	thread->sampled = true;
+	if (thread->tid != tid)
+		thread->tid = 0;
+	return thread;
+}
+
+void threads__refresh(struct threads *t, bool all)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (all || t->list[i].sampled)
+			read_name(t, &t->list[i]);
+}
+
+void thread__add_label(const struct thread *thread, struct text *out)
+{
+	size_t length = strnlen(thread->name, sizeof(thread->name));
+
+	text__adds(out, "[thread ");
+	if (thread->ractor > 1)
+		text__addf(out, "ractor %u ", thread->ractor);
+	if (length)
+		text__add_clean(out, thread->name, length, sizeof(thread->name));
+	else if (thread->flags & RB_DEBUG_EXT_THREAD_MAIN)
+		text__adds(out, "main");
+	else
+		text__addf(out, "#%" PRIu64 "%s", thread->serial, thread->known ? "" : " (gone)");
+	if (thread->tid)
+		text__addf(out, " (%u)", thread->tid);
+	text__adds(out, "]");
 }

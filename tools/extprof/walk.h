@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The walker: from a thread pointer to the (id, pc) pairs of its frames.
+ * The walker: from a thread pointer to the Ruby thread and the (id, pc) pairs of
+ * its frames.
  *
  * One copy for the BPF program and for user space.  The includer defines
  *
@@ -29,9 +30,15 @@
 #define walk_opaque(var) ((void)0)
 #endif
 
-/* The head of the section, through gc_tid: one read serves the state, the pid
- * and the garbage collector. */
+/* The head of the section, through gc_tid: one read serves the state, the pid,
+ * the tables of threads and the garbage collector. */
 #define WALK_SECTION_HEAD __builtin_offsetof(struct rb_debug_ext_section, gc_count)
+
+/* What tells whose a slot is. */
+#define WALK_EC_HEAD __builtin_offsetof(struct rb_debug_ext_ec, serial)
+#define WALK_THREAD_HEAD __builtin_offsetof(struct rb_debug_ext_thread, thread_pointer)
+
+#define WALK_SLOTS_MAX (RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK)
 
 /* Chunks that SAMPLE_FRAMES_MAX frames of the largest size need. */
 #define WALK_CHUNKS_MAX (SAMPLE_FRAMES_MAX / (WALK_CHUNK_BYTES / WALK_FRAME_SIZE_MAX))
@@ -51,6 +58,8 @@ struct walk_scratch {
 		uint32_t frame_size;
 		uint32_t id, pc, jit;		/* offsets */
 	} now;
+	struct rb_debug_ext_ec ec;		/* their heads */
+	struct rb_debug_ext_thread thread;
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
 };
@@ -89,6 +98,66 @@ static __always_inline int walk__section(struct walk_scratch *s, const struct ta
 	if (s->section.gc_phase && s->section.gc_tid == tid)
 		s->event.gc_phase = s->section.gc_phase;
 	return 0;
+}
+
+/* The address of a slot in a table of two levels; 0 there is none, or it could
+ * not be read. */
+static __always_inline uint64_t walk__slot(uint64_t dir, uint32_t end, uint32_t size, uint32_t slot)
+{
+	uint64_t chunk;
+
+	if (!dir || !slot || slot >= end || slot >= WALK_SLOTS_MAX ||
+	    read_target(&chunk, sizeof(chunk), dir + 8ull * (slot / RB_DEBUG_EXT_SLOTS_PER_CHUNK)) ||
+	    !chunk)
+		return 0;
+	return chunk + (uint64_t)(slot % RB_DEBUG_EXT_SLOTS_PER_CHUNK) * size;
+}
+
+/* Was the slot not written since its generation was `before`? */
+static __always_inline int walk__same(uint64_t slot, uint32_t before)
+{
+	uint32_t after;
+
+	return !(before & 1) && !read_target(&after, sizeof(after), slot) && after == before;
+}
+
+/*
+ * Which Ruby thread is it?  Sets event.thread, or leaves it 0: to know no
+ * thread costs its name, not the sample.  Only now is it certain: slots are
+ * reused, that of a fiber as soon as it ends.  s->section has just been read.
+ */
+static __always_inline void walk__identify(struct walk_scratch *s, const struct target_config *cfg,
+					   uint64_t ec)
+{
+	uint32_t slot = s->event.ec_slot;
+	uint64_t at_ec, at_thread, running;
+
+	if (!slot)
+		return;		/* an EC without a stack: a thread that starts or ends */
+	s->event.flags |= SAMPLE_THREAD_UNREAD;
+	at_ec = walk__slot(s->section.ec_dir, s->section.ec_slots_end, cfg->ec_slot_size, slot);
+	if (!at_ec || read_target(&s->ec, WALK_EC_HEAD, at_ec) || s->ec.ec != ec)
+		return;
+	slot = s->ec.thread_slot;
+	at_thread = walk__slot(s->section.thread_dir, s->section.thread_slots_end,
+			       cfg->thread_slot_size, slot);
+	if (!at_thread || read_target(&s->thread, WALK_THREAD_HEAD, at_thread) ||
+	    !s->thread.thread || !s->thread.serial)
+		return;
+	/* The slot must be of the thread that we are in.  If not by its tid (an
+	 * M:N thread that moves has none) or because it is being written (maybe
+	 * by this thread, which waits for us, so that trying again is of no
+	 * use), it is known by the EC that it runs: such a thread keeps its
+	 * slot and its serial, and what is written is its name or its tid. */
+	if ((s->thread.tid != s->event.tid || !walk__same(at_thread, s->thread.generation)) &&
+	    (read_target(&running, sizeof(running), s->thread.thread + cfg->thread_ec) ||
+	     running != ec))
+		return;
+	if (!walk__same(at_ec, s->ec.generation))
+		return;
+	s->event.thread = s->thread.serial;
+	s->event.thread_slot = slot;
+	s->event.flags &= (uint8_t)~SAMPLE_THREAD_UNREAD;
 }
 
 /* Compress the chunk that has been read to (id, flags, pc). */
@@ -188,6 +257,7 @@ static __always_inline int walk__thread(struct walk_scratch *s, const struct tar
 	    read_target(&slot, sizeof(slot), ec + cfg->ec_slot))
 		return LOSS_EC_READ;
 	s->event.ec_slot = slot;
+	walk__identify(s, cfg, ec);
 	if (!stack || !cfp)
 		return 0;	/* nothing runs there (yet) */
 

@@ -50,6 +50,11 @@ int output__open(struct output_file *f, const char *path, struct diag *d)
 	int fd = -1, err;
 
 	memset(f, 0, sizeof(*f));
+	f->name = strdup(strcmp(path, "-") ? path : "standard output");
+	if (!f->name) {
+		err = ENOMEM;
+		goto failed;
+	}
 	if (!strcmp(path, "-")) {
 		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		f->stream = fd < 0 ? NULL : fdopen(fd, "w");
@@ -112,9 +117,13 @@ failed:
 	return cannot_write(path, err, d);
 }
 
+int output__failed(const struct output_file *f, int errnum, struct diag *d)
+{
+	return diag__set(d, STATUS_OUTPUT, errnum, "cannot write %s: %s", f->name, strerror(errnum));
+}
+
 int output__commit(struct output_file *f, struct diag *d)
 {
-	const char *name = f->path ? f->path : "the output";
 	int err = 0;
 
 	/* A full disk may show at the last moment only. */
@@ -132,7 +141,7 @@ int output__commit(struct output_file *f, struct diag *d)
 		}
 	}
 	if (err)
-		diag__set(d, STATUS_OUTPUT, err, "cannot write %s: %s", name, strerror(err));
+		output__failed(f, err, d);
 	output__discard(f);
 	return -err;
 }
@@ -145,5 +154,6 @@ void output__discard(struct output_file *f)
 		unlink(f->temporary);
 	free(f->temporary);
 	free(f->path);
+	free(f->name);
 	memset(f, 0, sizeof(*f));
 }

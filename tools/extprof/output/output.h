@@ -42,12 +42,15 @@ extern const struct output_format output_folded, output_flamegraph, output_summa
  */
 struct output_file {
 	FILE *stream;
+	char *name;		/* for messages: as it was given */
 	char *path;		/* destination, symbolic links resolved; NULL: stream only */
 	char *temporary;
 };
 
 /* Fails now if the file could not be written later. */
 int output__open(struct output_file *f, const char *path, struct diag *d);
+/* A write has failed: name the file and the error.  Returns -errnum. */
+int output__failed(const struct output_file *f, int errnum, struct diag *d);
 /* Flush, rename.  On failure the destination is as it was. */
 int output__commit(struct output_file *f, struct diag *d);
 /* Forget what has been written, if it has not been committed. */

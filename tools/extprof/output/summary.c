@@ -162,9 +162,8 @@ static void add_notes(struct table *t)
 		if (m->accounting.truncated[i])
 			text__addf(out, "  truncated, %s: %s\n", trunc__key(i), trunc__text(i));
 	if (m->missed)
-		text__addf(out, "timer ticks %" PRIu64 ", missed %" PRIu64
-			   " (the machine was away; a sample may be missing for each)\n",
-			   m->ticks, m->missed);
+		text__addf(out, "missed besides: %" PRIu64 " (the CPU was away, or had interrupts "
+			   "disabled, when it was in the process and a sample was due)\n", m->missed);
 	if (m->unknown_frames)
 		text__addf(out, "frames without a record: %" PRIu64 " of %" PRIu64
 			   " ([unknown frame])\n", m->unknown_frames, m->frames);
@@ -178,6 +177,9 @@ static void add_notes(struct table *t)
 	if (m->unreadable_names)
 		text__addf(out, "names not readable: %" PRIu64 " of %" PRIu64 " frames\n",
 			   m->unreadable_names, m->frames);
+	if (m->unknown_threads)
+		text__addf(out, "samples of unknown threads: %" PRIu64 " ([unknown thread]: what the "
+			   "process says about them could not be read)\n", m->unknown_threads);
 	if (m->gc_samples)
 		text__addf(out, "in GC: %" PRIu64 " samples, %.1f %%\n", m->gc_samples,
 			   percent(m->gc_samples, t->r->samples));
