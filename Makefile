@@ -34,7 +34,7 @@ PARTS := ruby $(if $(filter no,$(WITH_EXTPROF)),,extprof)
 SUITES := $(if $(filter no,$(WITH_EXTPROF)),series ruby,unit series ruby live)
 
 .PHONY: all ruby extprof install uninstall check demo bench clean distclean help \
-	check-unit check-series check-ruby check-live
+	check-unit check-series check-ruby check-live check-cost
 
 all: $(PARTS)
 
@@ -79,6 +79,10 @@ check-ruby: ruby
 	+@$(FOR_TESTS) scripts/run-suite ruby scripts/check-ruby '$(SUBMAKE)'
 check-live: all
 	@$(FOR_TESTS) scripts/run-suite live tests/live/run
+
+# Against stock ruby, built for it. 3: not decided, which is shown, and no failure.
+check-cost: all
+	+@$(FOR_TESTS) scripts/run-suite cost sh -c 'benchmarks/test/run && { benchmarks/run gate || [ $$? -eq 3 ]; }'
 
 demo: all
 	@$(FOR_TESTS) demo/run

@@ -115,6 +115,8 @@ module Bench
         per_mode.each do |mode, v|
           a, p = v.values_at(@stock, @other)
           next missing("limits", what, mode, a, p) unless numbers?(a, p)
+          file = table.dig(what[/.*(?=private)/].to_s + "file", mode, @stock)
+          a, p = a + file, p + file if file
           limit(what, mode, a, p, v, b, sums)
         end
       end
@@ -123,8 +125,8 @@ module Bench
         add(witness: "limits", what: "#{what}, geomean of #{ratios.size}", mode: mode, value: g, bound: bound,
             verdict: g <= bound ? "pass" : "fail")
       end
-      expected = modes.product(["depth main_plain", "methods defined rss", "methods called rss", "rate allocate"] +
-                               programs.map { |p| "program #{p.name} hwm" })
+      expected = modes.product(["depth main_plain", "methods defined private", "methods called private", "rate allocate"] +
+                               programs.map { |p| "program #{p.name} private" })
       expected.each { |mode, what| missing("limits", what, mode, nil, nil) unless table.dig(what, mode) }
     end
 
@@ -159,12 +161,12 @@ module Bench
       when /\Adepth /
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
             verdict: p >= a ? "pass" : "fail")
-      when /\Amethods called rss/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
-      when /\Amethods called / then info(what, mode, a, p)
+      when / (hwm|file)\z/ then info(what, mode, a, p)
+      when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
       when /\A(methods|many) / then ratio("limits", what, mode, a, p, b["memory"])
-      when /\Aprogram .* hwm/
-        sums[["peak memory", mode, b["program_memory_geomean"]]] << p / a.to_f
-        ratio("limits", what, mode, a, p, b["program_memory"])
+      when /\Aprogram .* private/
+        sums[["memory", mode, b["program_memory_geomean"]]] << p / a.to_f
+        ratio("limits", what, mode, a, p, b["program_memory_known"].fetch(what[/ (\S+) /, 1], b["program_memory"]))
       when /_code_size|code_region_size/
         sums[["#{what[/\S+\z/]}", mode, b["code_size"]]] << p / a.to_f
         info(what, mode, a, p)

@@ -52,7 +52,8 @@ module Bench
       red = rows.select { |r| r.gates && %w[fail inconclusive].include?(r.verdict) }
       text = red.map { |r| "  #{MARK[r.verdict]} #{r.witness} #{r.what} #{r.mode} #{value(r)} #{r.note}".rstrip }
       ["outside their bounds, or not decided: #{red.size}", *text,
-       "#{n["pass"].to_i} passed, #{red.size} failed" + (unsure > 0 ? ", #{unsure} single programs not decided" : "")]
+       "#{n["pass"].to_i} passed, #{red.count { |r| r.verdict == "fail" }} failed, " \
+       "#{red.count { |r| r.verdict == "inconclusive" }} skipped" + (unsure > 0 ? ", #{unsure} single programs not decided" : "")]
     end
   end
 end

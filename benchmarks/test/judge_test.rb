@@ -113,10 +113,14 @@ class JudgeTest < Test
   def test_limits
     is limits("depth main_plain", 100, 99), "fail"
     is limits("depth main_plain", 100, 100), "pass"
-    is limits("methods defined rss", 1000, 1011), "fail"
-    is limits("methods defined rss", 1000, 1009), "pass"
-    is limits("methods called rss", 100_000, 112_600), "fail" # 129 bytes for each of 100,000
-    is limits("methods called rss", 100_000, 112_400), "pass"
+    is limits("methods defined private", 1000, 1011), "fail"
+    is limits("methods defined private", 1000, 1009), "pass"
+    j = judge # pages of files are stock's on both sides
+    j.limits({ "many private_x" => { "interp" => { "stock" => 1000, "patch" => 1012 } },
+               "many file" => { "interp" => { "stock" => 1000, "patch" => 3000 } } }, [], MODES)
+    is j.rows.first.then { |r| [r.stock, r.patched, r.verdict] }, [2000, 2012, "pass"]
+    is limits("methods called private", 100_000, 112_600), "fail" # 129 bytes for each of 100,000
+    is limits("methods called private", 100_000, 112_400), "pass"
     is limits("program a gc_total", 10, 11), "pass"
     is limits("program a gc_total", 10, 12), "fail"
     is limits("program a heap_pages", 10, 12), "info"

@@ -53,7 +53,7 @@ module Workload
 
   def probe
     status = File.read("/proc/self/status")
-    h = { hwm: status[/VmHWM:\s+(\d+)/, 1].to_i, gc_total: GC.count,
+    h = { private: status[/RssAnon:\s+(\d+)/, 1].to_i, file: status[/RssFile:\s+(\d+)/, 1].to_i, hwm: status[/VmHWM:\s+(\d+)/, 1].to_i, gc_total: GC.count,
           allocated: GC.stat(:total_allocated_objects), heap_pages: GC.stat(:heap_allocated_pages) }
     return h unless yjit?
     h.merge(RubyVM::YJIT.runtime_stats.slice(:inline_code_size, :outlined_code_size, :code_region_size, :yjit_alloc_size))

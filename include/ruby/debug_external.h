@@ -219,13 +219,17 @@ struct rb_debug_ext_section {
     char ruby_version[32];        /**< "3.4.5", NUL terminated */
     char ruby_description[128];   /**< as `ruby -v`, NUL terminated, cut when longer */
 
-    /* Probes: uint16_t semaphores, raised by a tracer (the kernel does it for
-     * uprobes with a reference counter) that wants the probe to fire.  The
-     * notes of the probes (".note.stapsdt", provider "ruby_ext") carry the same
-     * addresses. */
-    uint64_t alloc_semaphore;     /**< address; 0: no such probe in this build */
-    uint64_t alloc_reserved[3];
-    uint64_t reserved[7];
+    /* Probes, see there: addresses of their semaphores; 0: no such probe in
+     * this build. */
+    uint64_t alloc_semaphore;     /**< of `alloc` */
+    uint64_t ec_semaphore;        /**< of `ec_new` and `ec_free` */
+    uint64_t thread_semaphore;    /**< of `thread_state` */
+    uint64_t gc_semaphore;        /**< of `gc_phase` */
+    /** Mean distance of two samples of `alloc` in bytes.  A tracer may store
+     *  another one (0: RB_DEBUG_EXT_ALLOC_INTERVAL); it is used each time that
+     *  a distance is drawn, that is after a sample or a collection. */
+    uint64_t alloc_interval;
+    uint64_t reserved[6];
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */
@@ -435,12 +439,67 @@ struct rb_debug_ext_ec {
     uint64_t serial;       /**< number of the EC, from 1, never reused */
     uint32_t flags;        /**< bit 0: root fiber of its thread */
     uint32_t reserved32;
-    uint64_t reserved[4];
+    uint64_t thread_serial; /**< of the thread in thread_slot */
+    uint64_t reserved[3];
 };
 
 #define RB_DEBUG_EXT_THREAD_MAIN 1u
 #define RB_DEBUG_EXT_THREAD_MN 2u
 #define RB_DEBUG_EXT_EC_ROOT 1u
+
+/* -- Probes ------------------------------------------------------------------
+ *
+ * Places where the process tells a tracer that something happens: a nop, for
+ * a breakpoint or an eBPF program (uprobe).  The notes of these probes are in
+ * the ELF section ".note.stapsdt" of the file that holds the VM, in the format
+ * of SystemTap's <sys/sdt.h>, with RB_DEBUG_EXT_PROBE_PROVIDER as provider.
+ * Every argument is an unsigned integer of 64 bits in a register.
+ *
+ *   probe         arguments                                   semaphore
+ *   ec_new        ec, serial, thread serial                   ec_semaphore
+ *   ec_free       ec, serial, thread serial                   ec_semaphore
+ *   thread_state  thread serial, old state, new state, tid    thread_semaphore
+ *   gc_phase      phase, tid, count                           gc_semaphore
+ *   alloc         id, size, weight                            alloc_semaphore
+ *
+ * A probe fires only while its semaphore, a uint16_t, is not 0.  The kernel
+ * adds 1 while there are uprobes on the probe that name the semaphore as their
+ * reference counter, and subtracts it after the last one, also when the tracer
+ * was killed.  A child that fork() makes inherits the semaphores as they are:
+ * that of a probe which nobody traces in the child falls when the probe is
+ * reached there for the first time.
+ *
+ * ec_new, ec_free: an EC got its stack, and is in the table of ECs; or is not
+ * in the table any more, and gives its stack up.  The serials are those in the
+ * table.  They fire in the thread that does it, which can be another one than
+ * that of the EC.  What a child after fork() does not have is not reported.
+ *
+ * thread_state: the state of a thread changed (enum rb_debug_ext_thread_state).
+ * tid is the native thread that it runs on, for DEAD the one it ran on, 0 if
+ * none.  It fires in the thread itself, but for CREATED in its creator, and for
+ * READY in the one that woke it up.  A slot that becomes free is not reported.
+ *
+ * gc_phase: rb_debug_ext_section::gc_phase changed.  tid is gc_tid, count is
+ * gc_count.
+ *
+ * alloc: an object is about to be allocated, by the code in the current frame.
+ * id is the record of its class: RB_DEBUG_EXT_ID_INTERNAL for what is the VM's
+ * own, 0 if there is no memory for a record.  size is that of the slot, in
+ * bytes; memory that the object gets elsewhere does not count.  The probe fires
+ * for samples: their distance is random, distributed exponentially with a mean
+ * of alloc_interval bytes, for each size of slots and each ractor on its own.
+ * weight is the number of bytes that the sample stands for.  The expected sum
+ * of weights is the number of bytes allocated, and the expected sum of weight
+ * divided by size the number of objects, for any class.
+ *
+ * Sampling begins, in each ractor and for each size of slots, when the slots
+ * that it has at hand are used up: after one page of 64 KiB at most.  It ends
+ * where the slots that are at hand then are used up.  While nobody listens
+ * nothing is tested when an object is allocated.  Only Ruby's default collector
+ * has this probe.
+ */
+#define RB_DEBUG_EXT_PROBE_PROVIDER "ruby_ext"
+#define RB_DEBUG_EXT_ALLOC_INTERVAL (512u << 10) /**< alloc_interval at first */
 
 /* -- The same layout for every compiler ------------------------------------- */
 

@@ -10,4 +10,5 @@ if kind == "called"
 end
 GC.start
 status = File.read("/proc/self/status")
-Workload.report(rss: status[/VmRSS:\s+(\d+)/, 1].to_i, hwm: status[/VmHWM:\s+(\d+)/, 1].to_i)
+Workload.report(private: status[/RssAnon:\s+(\d+)/, 1].to_i, file: status[/RssFile:\s+(\d+)/, 1].to_i,
+                hwm: status[/VmHWM:\s+(\d+)/, 1].to_i)
