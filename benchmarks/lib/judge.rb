@@ -25,8 +25,7 @@ module Bench
       frames.scan(/([icj])(\d+)/).sum { |who, n| @bounds["slopes"][mode].fetch(who) * n.to_i }
     end
 
-    # kinds: { name => Kind }. Each kind by itself, where a register more or less in the function
-    # that a push is inlined into counts too (tolerance), and the mean over all pushes (net).
+    # kinds: { name => Kind }. Each kind by itself, and the mean over all pushes (net).
     def slopes(table, kinds, modes)
       b = @bounds["slopes"]
       sums = Hash.new { |h, k| h[k] = [0.0, 0] }
@@ -36,7 +35,7 @@ module Bench
         frames = mode == "yjit" ? kind.yjit : kind.frames
         bound = allowance(frames, mode)
         pushes = frames.scan(/\d+/).sum(&:to_i)
-        limit = bound + b["tolerance"][pushes > 0 ? "push" : "no_push"] + b["relative_tolerance"] * a
+        limit = bound + b["tolerance"] + b["relative_tolerance"] * a
         sums[mode] = [sums[mode][0] + p - a, sums[mode][1] + pushes] if pushes > 0
         add(witness: "slopes", what: kind.name, mode: mode, stock: a, patched: p, value: p - a, bound: bound,
             verdict: p - a <= limit ? "pass" : "fail")
@@ -161,12 +160,12 @@ module Bench
       when /\Adepth /
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
             verdict: p >= a ? "pass" : "fail")
-      when / (hwm|file)\z/ then info(what, mode, a, p)
+      when / file\z/, /\A(methods|many) hwm/ then info(what, mode, a, p)
       when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
       when /\A(methods|many) / then ratio("limits", what, mode, a, p, b["memory"])
-      when /\Aprogram .* private/
-        sums[["memory", mode, b["program_memory_geomean"]]] << p / a.to_f
-        ratio("limits", what, mode, a, p, b["program_memory_known"].fetch(what[/ (\S+) /, 1], b["program_memory"]))
+      when /\Aprogram .* (private|hwm)/
+        sums[["memory, #{$1}", mode, b["program_memory_geomean"]]] << p / a.to_f
+        ratio("limits", what, mode, a, p, b["program_memory"])
       when /_code_size|code_region_size/
         sums[["#{what[/\S+\z/]}", mode, b["code_size"]]] << p / a.to_f
         info(what, mode, a, p)

@@ -43,18 +43,17 @@ class JudgeTest < Test
 
   def test_slopes
     is slopes(2.0).status, 0
-    is slopes(3.5).status, 1
+    is slopes(3.0).status, 1
     is slopes(-4.0).status, 0
     is slopes(1.0, "loop").status, 1
   end
 
-  # One more by chance may be in a kind, not in all of them.
   def test_slopes_net
-    is slopes(3.0).rows.map(&:verdict), %w[pass fail]
-    table = { "method" => { "interp" => { "stock" => 310.0, "patch" => 313.0 } },
+    is slopes(2.2).rows.map(&:verdict), %w[pass fail] # each in its tolerance, not all
+    table = { "method" => { "interp" => { "stock" => 310.0, "patch" => 312.0 } },
               "super" => { "interp" => { "stock" => 700.0, "patch" => 690.0 } } }
     j = judge.tap { |x| x.slopes(table, KINDS.slice("method", "super"), MODES) }
-    is [j.status, j.rows.last.what, j.rows.last.value], [0, "net, per push of 3", -7.0 / 3]
+    is [j.status, j.rows.last.what, j.rows.last.value], [0, "net, per push of 3", -8.0 / 3]
   end
 
   def counts(a, b, programs = P) = judge.tap { |j|

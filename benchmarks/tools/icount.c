@@ -16,11 +16,15 @@
 
 typedef uint64_t plugin_id;
 struct tb;
+struct insn;
 enum inline_op { INLINE_ADD_U64 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, void (*)(plugin_id, struct tb *));
 void qemu_plugin_register_vcpu_tb_exec_inline(struct tb *, enum inline_op, void *, uint64_t);
 size_t qemu_plugin_tb_n_insns(const struct tb *);
+struct insn *qemu_plugin_tb_get_insn(const struct tb *, size_t);
+uint64_t qemu_plugin_insn_vaddr(const struct insn *);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct insn *, enum inline_op, void *, uint64_t);
 void qemu_plugin_register_vcpu_syscall_cb(plugin_id,
     void (*)(plugin_id, unsigned, int64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
              uint64_t, uint64_t, uint64_t));
@@ -29,17 +33,26 @@ void qemu_plugin_register_atexit_cb(plugin_id, void (*)(plugin_id, void *), void
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int qemu_plugin_version = 1;
 
-enum { GETSID = 124 }; /* x86-64 */
+enum { GETSID = 124, PAGE = 4096, INSN_MAX = 15 }; /* x86-64 */
 
 static uint64_t count;
 static FILE *out;
 static pid_t owner;
 
+/* An instruction that crosses a page ends a block before it and begins the next, but is in the
+ * number of both. So blocks that end near a page's end count each instruction as it runs. */
 static void
 block_translated(plugin_id id, struct tb *tb)
 {
+    const size_t n = qemu_plugin_tb_n_insns(tb);
+
     (void)id;
-    qemu_plugin_register_vcpu_tb_exec_inline(tb, INLINE_ADD_U64, &count, qemu_plugin_tb_n_insns(tb));
+    if (n > 1 && qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, n - 1)) % PAGE > PAGE - INSN_MAX) {
+        for (size_t i = 0; i < n; i++)
+            qemu_plugin_register_vcpu_insn_exec_inline(qemu_plugin_tb_get_insn(tb, i), INLINE_ADD_U64, &count, 1);
+        return;
+    }
+    qemu_plugin_register_vcpu_tb_exec_inline(tb, INLINE_ADD_U64, &count, n);
 }
 
 static void

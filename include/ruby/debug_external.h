@@ -214,10 +214,19 @@ struct rb_debug_ext_section {
     uint64_t records_failed;      /**< not made: out of memory or of ids */
     uint64_t bytes;               /**< memory held for records, strings and line tables */
     uint32_t grace_seconds;       /**< a retired record is readable for at least this long ... */
-    uint32_t grace_records;       /**< ... or until this many more have retired, if that is sooner */
+    uint32_t grace_records;       /**< ... or until this many more have retired, if that is sooner; see grace_until */
 
     char ruby_version[32];        /**< "3.4.5", NUL terminated */
     char ruby_description[128];   /**< as `ruby -v`, NUL terminated, cut when longer */
+
+    /** To keep names for readers costs memory, so it is done for those who ask:
+     *  a reader that looks ids up some time after it has seen them stores here
+     *  until when it will, in seconds of CLOCK_MONOTONIC, at most grace_seconds
+     *  from now, and another time before that is over.  Otherwise, and after
+     *  that, grace_records_unasked are kept in place of grace_records. */
+    uint64_t grace_until;
+    uint32_t grace_records_unasked;
+    uint32_t reserved32;
 
     /* Probes, see there: addresses of their semaphores; 0: no such probe in
      * this build. */
@@ -229,7 +238,7 @@ struct rb_debug_ext_section {
      *  another one (0: RB_DEBUG_EXT_ALLOC_INTERVAL); it is used each time that
      *  a distance is drawn, that is after a sample or a collection. */
     uint64_t alloc_interval;
-    uint64_t reserved[6];
+    uint64_t reserved[4];
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */

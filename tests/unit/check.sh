@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check.sh SOURCE DIRECTORY EXTPROF: all parts, and one total as the last line.
+# check.sh SOURCE DIRECTORY EXTPROF CC CLANG: all parts, and one total as the last line.
 set -u
-src=$1 dir=$2 extprof=$3
+src=$1 dir=$2 extprof=$3 cc=$4 clang=$5
 passed=0 failed=0 skipped=0
 
 # part NAME COMMAND...
@@ -23,6 +23,7 @@ part() {
 }
 
 part unit "$dir/unit"
+part header sh "$src/header.sh" "$src/../../include" "$cc" "$clang"
 part live sh "$src/live.sh" "$extprof" "$dir"
 part browser sh "$src/browser.sh" "$extprof" "$dir"
 echo "$passed passed, $failed failed, $skipped skipped"

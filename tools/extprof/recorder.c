@@ -10,6 +10,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "grace.h"
+
 #define MS 1000000ull
 #define SECOND 1000000000ull
 
@@ -70,6 +72,13 @@ static int wait_for(struct recorder *r, int fd, struct diag *d)
 	return 0;
 }
 
+/* Without permission to write names may expire, and are counted then. */
+static void keep_names(struct recorder *r, const struct layout *l)
+{
+	grace__ask(r->target.pid, l);
+	r->ask_at = monotonic() + GRACE_INTERVAL;
+}
+
 /* Find the section of what the process runs now and sample it.  -EAGAIN: not
  * yet; other errors as in target.h and layout.h. */
 static int attach(struct recorder *r, struct diag *d)
@@ -100,6 +109,7 @@ static int attach(struct recorder *r, struct diag *d)
 	threads__init(&s->threads, &s->layout, &r->target.memory);
 	layout__config(&s->layout, &config);
 	config.target = r->subject_count + 1;
+	keep_names(r, &s->layout);
 	err = session__add_target(r->session, &r->target.key, &config, d);
 	if (err)
 		goto cleanup;
@@ -335,6 +345,9 @@ int recorder__run(struct recorder *r, struct diag *d)
 		if (r->exited)
 			break;
 		session__drain(r->session, on_sample, r);
+		now = monotonic();
+		if (r->attached && now >= r->ask_at)
+			keep_names(r, &current(r)->layout);
 		if (r->attached)
 			check_subject(r);
 		else
