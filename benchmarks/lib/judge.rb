@@ -124,7 +124,7 @@ module Bench
         add(witness: "limits", what: "#{what}, geomean of #{ratios.size}", mode: mode, value: g, bound: bound,
             verdict: g <= bound ? "pass" : "fail")
       end
-      expected = modes.product(["depth main_plain", "methods defined private", "methods called private", "rate allocate"] +
+      expected = modes.product(["binary text+data", "depth main_plain", "methods defined private", "methods called private", "rate allocate"] +
                                programs.map { |p| "program #{p.name} private" })
       expected.each { |mode, what| missing("limits", what, mode, nil, nil) unless table.dig(what, mode) }
     end
@@ -160,11 +160,11 @@ module Bench
       when /\Adepth /
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
             verdict: p >= a ? "pass" : "fail")
-      when / file\z/, /\A(methods|many) hwm/ then info(what, mode, a, p)
+      when / (hwm|file)\z/ then info(what, mode, a, p)
       when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
-      when /\A(methods|many) / then ratio("limits", what, mode, a, p, b["memory"])
-      when /\Aprogram .* (private|hwm)/
-        sums[["memory, #{$1}", mode, b["program_memory_geomean"]]] << p / a.to_f
+      when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])
+      when /\Aprogram .* private/
+        sums[["memory", mode, b["program_memory_geomean"]]] << p / a.to_f
         ratio("limits", what, mode, a, p, b["program_memory"])
       when /_code_size|code_region_size/
         sums[["#{what[/\S+\z/]}", mode, b["code_size"]]] << p / a.to_f

@@ -23,6 +23,7 @@ module Bench
       cells.zip(found).group_by { |(side, mode, job, _), _| [side, mode, job] }.each do |(side, mode, job), rows|
         merge(table, job, mode, side, rows.map(&:last))
       end
+      sides.product(modes) { |side, mode| table["binary text+data"][mode][side.name] = binary(side) }
       rates(table, sides, modes)
       table.transform_values { |modes_of| modes_of.reject { |_, v| v.empty? } }
     end
@@ -35,6 +36,13 @@ module Bench
        { name: "methods called", args: [file("methods"), @methods.to_s, "called"] },
        { name: "many", args: [file("many")] },
        *programs.map { |p| { name: "program #{p.name}", args: p.args_for("probe"), program: p } }]
+    end
+
+    # Bytes of the VM's code and data as they are mapped, without debug information.
+    def binary(side)
+      vm = Dir[File.join(side.root, "libruby*.so.*")].max || side.exe
+      outcome = Jobs.run({ "PATH" => ENV.fetch("PATH"), "LC_ALL" => "C" }, ["size", vm])
+      outcome.error ? { "error" => outcome.error } : outcome.out.lines.last.split.first(2).sum(&:to_i)
     end
 
     def file(name) = File.join(DIR, "#{name}.rb")

@@ -120,6 +120,8 @@ class JudgeTest < Test
     is j.rows.first.then { |r| [r.stock, r.patched, r.verdict] }, [2000, 2012, "pass"]
     is limits("methods called private", 100_000, 112_600), "fail" # 129 bytes for each of 100,000
     is limits("methods called private", 100_000, 112_400), "pass"
+    is limits("binary text+data", 1000, 1011), "fail"
+    is limits("methods called hwm", 1000, 2000), "info"
     is limits("program a gc_total", 10, 11), "pass"
     is limits("program a gc_total", 10, 12), "fail"
     is limits("program a heap_pages", 10, 12), "info"

@@ -51,10 +51,15 @@ module Workload
     report({ cpu: cpu - c, wall: wall - w, sum: "", gc: GC.count - g, yjit: yjit? }.merge(ROLE == "probe" ? probe : {}))
   end
 
-  def probe
+  # In KiB.
+  def memory
     status = File.read("/proc/self/status")
-    h = { private: status[/RssAnon:\s+(\d+)/, 1].to_i, file: status[/RssFile:\s+(\d+)/, 1].to_i, hwm: status[/VmHWM:\s+(\d+)/, 1].to_i, gc_total: GC.count,
-          allocated: GC.stat(:total_allocated_objects), heap_pages: GC.stat(:heap_allocated_pages) }
+    { private: "RssAnon", file: "RssFile", hwm: "VmHWM" }.transform_values { |name| status[/#{name}:\s+(\d+)/, 1].to_i }
+  end
+
+  def probe
+    h = memory.merge(gc_total: GC.count, allocated: GC.stat(:total_allocated_objects),
+                     heap_pages: GC.stat(:heap_allocated_pages))
     return h unless yjit?
     h.merge(RubyVM::YJIT.runtime_stats.slice(:inline_code_size, :outlined_code_size, :code_region_size, :yjit_alloc_size))
   end

@@ -1,5 +1,6 @@
 """Code comes and goes faster than anybody can read it: names may be missing, never wrong."""
 import re
+import time
 
 import harness
 from case_graph import YJIT
@@ -61,3 +62,27 @@ def classes_compacted(ctx):
 @case(timeout=40)
 def defined_methods_yjit(ctx):
     return churn(ctx, "define_method", YJIT, "compact")
+
+
+def retired(ruby):
+    ruby.tell("?")
+    return int(ruby.line().split()[1])
+
+
+@case(timeout=60)
+def names_are_kept_for_a_reader_only(ctx):
+    ruby = ctx.program("retired.rb")
+    ruby.expect("ready")
+    time.sleep(1)
+    alone = retired(ruby)
+    ctx.profile(ruby.pid, seconds=7, rate=99)
+    watched = retired(ruby)
+    # What extprof asked for has ended after half a minute, and the rest is given up as more comes.
+    deadline = time.monotonic() + 50
+    while retired(ruby) > 1100 and time.monotonic() < deadline:
+        time.sleep(0.5)
+    after = retired(ruby)
+    check(alone <= 1100, "%d are kept, though nobody looks", alone)
+    check(watched > 3000, "only %d are kept, though extprof looks", watched)
+    check(after <= 1100, "%d are kept long after extprof ended", after)
+    return "%d alone, %d watched, %d after" % (alone, watched, after)

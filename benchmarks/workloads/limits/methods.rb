@@ -9,6 +9,4 @@ if kind == "called"
   classes.each { |c| o = c.new; names.each { |n| o.__send__(n, 1) } }
 end
 GC.start
-status = File.read("/proc/self/status")
-Workload.report(private: status[/RssAnon:\s+(\d+)/, 1].to_i, file: status[/RssFile:\s+(\d+)/, 1].to_i,
-                hwm: status[/VmHWM:\s+(\d+)/, 1].to_i)
+Workload.report(Workload.memory)
