@@ -23,7 +23,7 @@ module Bench
       cells.zip(found).group_by { |(side, mode, job, _), _| [side, mode, job] }.each do |(side, mode, job), rows|
         merge(table, job, mode, side, rows.map(&:last))
       end
-      sides.product(modes) { |side, mode| table["binary text+data"][mode][side.name] = binary(side) }
+      sides.each { |side| binary(side).then { |size| modes.each { |m| table["binary text+data"][m][side.name] = size } } }
       rates(table, sides, modes)
       table.transform_values { |modes_of| modes_of.reject { |_, v| v.empty? } }
     end

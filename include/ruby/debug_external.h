@@ -225,7 +225,7 @@ struct rb_debug_ext_section {
      *  from now, and another time before that is over.  Otherwise, and after
      *  that, grace_records_unasked are kept in place of grace_records. */
     uint64_t grace_until;
-    uint32_t grace_records_unasked;
+    uint32_t grace_records_unasked; /**< retired records kept when nobody asks */
     uint32_t reserved32;
 
     /* Probes, see there: addresses of their semaphores; 0: no such probe in

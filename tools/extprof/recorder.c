@@ -238,13 +238,15 @@ static int search(struct recorder *r, bool *end, struct diag *d)
 	return 0;
 }
 
-/* Has the process executed another program? */
+/* Keep up with it.  Has the process executed another program? */
 static void check_subject(struct recorder *r)
 {
 	struct subject *s = current(r);
 	struct cpu_counters c;
 	int err;
 
+	if (monotonic() >= r->ask_at)
+		keep_names(r, &s->layout);
 	err = symbols__update(&s->symbols, false);
 	if (!err && r->options->command)
 		symbols__prefetch(&s->symbols, PREFETCH);
@@ -345,9 +347,6 @@ int recorder__run(struct recorder *r, struct diag *d)
 		if (r->exited)
 			break;
 		session__drain(r->session, on_sample, r);
-		now = monotonic();
-		if (r->attached && now >= r->ask_at)
-			keep_names(r, &current(r)->layout);
 		if (r->attached)
 			check_subject(r);
 		else
