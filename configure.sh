@@ -39,6 +39,9 @@ Source: CRuby 3.4.5, first that applies; its checksum or commit must be the righ
 
 What is built
   --without-extprof     only ruby: no clang, bpftool or libbpf needed
+  --enable-frame-pointers
+                        compile ruby with frame pointers, for perf and others that walk
+                        native stacks by them; off: benchmarks/README.md has their cost
   -- CRUBY-OPTION...    passed on to CRuby's configure, after our own arguments, e.g.
                         --enable-shared, --disable-yjit (then no rustc), cppflags=-DX=1
 
@@ -59,7 +62,7 @@ EOF
 }
 
 PREFIX=/usr/local BUILD=$TOP/build JOBS=$(nproc)
-install_deps=auto with_extprof=yes ruby_tarball='' ruby_from=auto user_args=()
+install_deps=auto with_extprof=yes frame_pointers=no ruby_tarball='' ruby_from=auto user_args=()
 configure_args=$([ $# -eq 0 ] || printf '%q ' "$@")
 
 while [ $# -gt 0 ]; do
@@ -73,6 +76,7 @@ while [ $# -gt 0 ]; do
     --ruby-from=submodule|--ruby-from=debian) ruby_from=${1#*=} ;;
     --without-extprof) with_extprof=no ;;
     --with-extprof) with_extprof=yes ;;
+    --enable-frame-pointers) frame_pointers=yes ;;
     -h|--help) usage; exit 0 ;;
     --) shift; user_args=("$@"); break ;;
     *) die "unknown option $1" "./configure.sh --help lists them;" \

@@ -31,7 +31,12 @@ cruby_arguments() {
   [ -z "${AR-}" ] || cruby_args+=("AR=$AR")
   [ -z "${NM-}" ] || cruby_args+=("NM=$NM")
   [ -z "${RANLIB-}" ] || cruby_args+=("RANLIB=$RANLIB")
-  [ -z "${CFLAGS-}" ] || cruby_args+=("CFLAGS=$CFLAGS")
+  local cflags=${CFLAGS-} pointers='-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer'
+  if [ "$frame_pointers" = yes ]; then
+    # Given CFLAGS replace CRuby's own, debugflags among them.
+    if [ -n "$cflags" ]; then cflags+=" $pointers"; else cruby_args+=("debugflags=-ggdb3 $pointers"); fi
+  fi
+  [ -z "$cflags" ] || cruby_args+=("CFLAGS=$cflags")
   [ -z "${CPPFLAGS-}" ] || cruby_args+=("CPPFLAGS=$CPPFLAGS")
   [ -z "${LDFLAGS-}" ] || cruby_args+=("LDFLAGS=$LDFLAGS")
   cruby_args+=("${user_args[@]}")

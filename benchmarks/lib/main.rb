@@ -63,6 +63,7 @@ module Bench
         o.on("--patched=DIR", "build directory of the patched ruby") { |v| @options[:patched] = v }
         o.on("--stock=DIR", "build directory of stock ruby") { |v| @options[:stock] = v }
         o.on("--yjit-bench=DIR", "a checkout of yjit-bench (or YJIT_BENCH)") { |v| @options[:yjit_bench] = v }
+        o.on("--other-flags", "compare although compiler or flags differ, to see what they cost") { @options[:other_flags] = true }
         o.on("--headline", "also yjit-bench's headline programs (run `gems` first), counted and timed") { @options[:headline] = true }
         o.on("--only=NAME,...", Array, "these kinds or programs") { |v| @options[:only] = v }
         o.on("--mode=MODE", %w[interp yjit], "interp or yjit") { |v| @options[:modes] = [v] }
@@ -95,7 +96,7 @@ module Bench
       @effort = EFFORTS.fetch(effort).dup
       @effort.links = @options[:links] if @options[:links]
       prepare
-      Side.check_equal(*@sides)
+      check_alike
       @judge = Judge.new
       witnesses.each do |w|
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -112,6 +113,12 @@ module Bench
       @icount = Icount.new(File.join(@bench, "tools"))
       @programs = Programs.new(cruby: File.join(@sides[0].source, "benchmark"), work: File.join(@bench, "programs"),
                                yjit_bench: @options[:yjit_bench], gem_home: File.join(@bench, "gems"))
+    end
+
+    def check_alike
+      difference = Side.difference(*@sides) or return
+      raise Refused, difference unless @options[:other_flags]
+      warn "benchmarks: #{difference}"
     end
 
     def finish

@@ -76,11 +76,11 @@ module Bench
         "size" => File.size(exe), "flags" => flags, "prefix" => makefile["prefix"] }
     end
 
-    # Refuses to compare rubies that were compiled differently.
-    def self.check_equal(a, b)
+    # How two rubies were compiled differently, as text; nil if alike.
+    def self.difference(a, b)
       differ = a.flags.keys.reject { |k| a.flags[k] == b.flags[k] }
       return if differ.empty?
-      raise Refused, "#{a.name} and #{b.name} were not built alike:\n" + differ.map { |k|
+      "#{a.name} and #{b.name} were not built alike:\n" + differ.map { |k|
         "  #{k}\n    #{a.name}: #{a.flags[k]}\n    #{b.name}: #{b.flags[k]}"
       }.join("\n")
     end

@@ -103,6 +103,18 @@ class ToolTest < Test
     ok t.failures.first.include?("budget")
   end
 
+  def test_rubies_that_are_not_built_alike
+    a, b, c = [["-O3", "x"], ["-O3", "y"], ["-O1", "y"]].map do |optflags, comment|
+      Side.allocate.tap do |s|
+        s.define_singleton_method(:flags) { { "optflags" => optflags, "compiler" => comment } }
+        s.define_singleton_method(:name) { "stock" }
+      end
+    end
+    is Side.difference(a, a), nil
+    ok Side.difference(a, b).match?(/not built alike.*compiler.*x.*y/m)
+    ok !Side.difference(b, c).include?("compiler")
+  end
+
   def test_plant_changes_vm_push_frame_or_refuses
     Dir.mktmpdir do |dir|
       File.write("#{dir}/vm_insnhelper.c", "static void\nvm_push_frame(int x)\n{\n    #{Plant::LINE}\n}\n")

@@ -30,6 +30,10 @@ test_configure() {
   expect "again, without naming the tarball" 0 'configure +unchanged' configure --prefix=/opt/r -- --enable-shared 'cppflags=-DA -DB'
   is "nothing is rebuilt" "$(stat -c %y "$P/build/ruby/Makefile" | cut -c1-10)" 2025-03-03
   expect "other arguments run it again" 0 'configure +running' configure
+  expect "frame pointers are other flags" 0 'configure +running' configure --enable-frame-pointers
+  is "beside CRuby's own" "$(grep -c '^debugflags=-ggdb3 -fno-omit-frame-pointer' "$P/build/ruby/arguments")" 1
+  CFLAGS=-O1 expect "or at the end of the user's" 0 'configure +running' configure --enable-frame-pointers
+  is "which replace CRuby's" "$(grep -c '^CFLAGS=-O1 -fno-omit-frame-pointer' "$P/build/ruby/arguments")" 1
   commit configure.ac 'AC_INIT(x)\n' 'build: change configure.ac'
   export_series
   expect "a patch of configure.ac" 0 'running autogen.sh' configure
