@@ -13,19 +13,21 @@ SECONDS = 3
 
 def named(profile, most=0.03):
     """The stacks with a Ruby thread. The others must have no Ruby frames, and be rare: of the VM's
-    timer thread, and of native threads that begin, wait for their next Ruby thread, or end."""
-    samples = rest = 0
+    timer thread, and of native threads that begin, wait for their next Ruby thread, or end. One that
+    was interrupted where its slot is filled or emptied may be unknown: one sample in thousands."""
+    samples = rest = unknown = 0
     stacks = []
     for s in profile.stacks:
         check(s.thread, "no thread in: %s", s.text)
-        check(s.no_thread != "unknown", "unknown thread: %d times: %s", s.count, s.text)
         check(not s.no_thread or s.native, "Ruby code without a Ruby thread: %d times: %s", s.count, s.text)
         samples += s.count
         if s.no_thread:
             rest += s.count
+            unknown += s.count if s.no_thread == "unknown" else 0
         else:
             stacks.append(s)
     check(rest <= most * samples, "%d of %d samples without a Ruby thread", rest, samples)
+    check(unknown <= 1 + samples // 2000, "%d of %d samples in unknown threads", unknown, samples)
     return stacks
 
 

@@ -50,6 +50,7 @@ while (line = $stdin.gets)
     end
   when "fork"
     from, to = IO.pipe
+    parent = $$
     fork do
       to.close
       puts "child #{$$}"
@@ -59,7 +60,7 @@ while (line = $stdin.gets)
       GC.start
       allocate(Slot40, n / 40)
       puts "worked"
-      $stdin.gets
+      sleep 0.1 while Process.ppid == parent # stdin is our parent's to read
     end
     from.close
     $child = to
