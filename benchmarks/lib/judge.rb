@@ -119,10 +119,11 @@ module Bench
           limit(what, mode, a, p, v, b, sums)
         end
       end
-      sums.each do |(what, mode, bound), ratios|
-        g = Stats.geomean(ratios)
-        add(witness: "limits", what: "#{what}, geomean of #{ratios.size}", mode: mode, value: g, bound: bound,
-            verdict: g <= bound ? "pass" : "fail")
+      sums.each do |(what, mode, bound), pairs|
+        code = what.end_with?("code_size")
+        value = code ? pairs.sum { |_, p| p } / pairs.sum { |a, _| a }.to_f : Stats.geomean(pairs.map { |a, p| p / a.to_f })
+        add(witness: "limits", what: "#{what}, #{code ? "sum" : "geomean"} of #{pairs.size}", mode: mode, value: value,
+            bound: bound, verdict: value <= bound ? "pass" : "fail")
       end
       expected = modes.product(["binary text+data", "depth main_plain", "methods defined private", "methods called private", "rate allocate"] +
                                programs.map { |p| "program #{p.name} private" })
@@ -164,10 +165,12 @@ module Bench
       when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
       when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])
       when /\Aprogram .* private/
-        sums[["memory", mode, b["program_memory_geomean"]]] << p / a.to_f
+        sums[["memory", mode, b["program_memory_geomean"]]] << [a, p]
         ratio("limits", what, mode, a, p, b["program_memory"])
-      when /_code_size|code_region_size/
-        sums[["#{what[/\S+\z/]}", mode, b["code_size"]]] << p / a.to_f
+      # Not outlined_code_size: YJIT counts no byte of a page of outlined code that is full to its
+      # end, 8192 too few each, and which are is luck.
+      when /inline_code_size|code_region_size/
+        sums[[what[/\S+\z/], mode, b["code_size"]]] << [a, p]
         info(what, mode, a, p)
       when / gc_total/
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["gc"],

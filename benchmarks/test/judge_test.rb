@@ -109,6 +109,17 @@ class JudgeTest < Test
     j.rows.find { |r| r.what.start_with?(what) && r.note != "missing" }.verdict
   end
 
+  def test_code_is_judged_in_sum
+    j = judge
+    code = ->(a, p) { { "yjit" => { "stock" => a, "patch" => p } } }
+    table = { "program a inline_code_size" => code[400, 450], "program b inline_code_size" => code[100_000, 101_000],
+              "program b outlined_code_size" => code[100_000, 116_384] }
+    j.limits(table, [], [])
+    got = j.rows.find { |r| r.what == "inline_code_size, sum of 2" }
+    is [got.value.round(4), got.verdict], [1.0105, "pass"]
+    is j.rows.find { |r| r.what =~ /outlined/ }.verdict, "info"
+  end
+
   def test_limits
     is limits("depth main_plain", 100, 99), "fail"
     is limits("depth main_plain", 100, 100), "pass"
