@@ -98,6 +98,9 @@ for a in "${user_args[@]}"; do
     --disable-yjit|--enable-yjit=no) yjit=no ;;
     --enable-yjit*) yjit=yes ;;
     --prefix=*) die "give --prefix before --, as it is extprof's too" ;;
+    CFLAGS=*|debugflags=*)
+      [ "$frame_pointers" = no ] || die "--enable-frame-pointers would be lost by $a" \
+        "add -fno-omit-frame-pointer to that, or set CFLAGS in the environment" ;;
   esac
 done
 case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac

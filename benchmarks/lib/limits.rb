@@ -23,7 +23,10 @@ module Bench
       cells.zip(found).group_by { |(side, mode, job, _), _| [side, mode, job] }.each do |(side, mode, job), rows|
         merge(table, job, mode, side, rows.map(&:last))
       end
-      sides.each { |side| binary(side).then { |size| modes.each { |m| table["binary text+data"][m][side.name] = size } } }
+      sides.each do |side|
+        size = binary(side)
+        modes.each { |mode| table["binary text+data"][mode][side.name] = size }
+      end
       rates(table, sides, modes)
       table.transform_values { |modes_of| modes_of.reject { |_, v| v.empty? } }
     end

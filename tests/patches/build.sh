@@ -34,6 +34,7 @@ test_configure() {
   is "beside CRuby's own" "$(grep -c '^debugflags=-ggdb3 -fno-omit-frame-pointer' "$P/build/ruby/arguments")" 1
   CFLAGS=-O1 expect "or at the end of the user's" 0 'configure +running' configure --enable-frame-pointers
   is "which replace CRuby's" "$(grep -c '^CFLAGS=-O1 -fno-omit-frame-pointer' "$P/build/ruby/arguments")" 1
+  expect "but not with flags that replace them" 1 'lost by debugflags=-g' configure --enable-frame-pointers -- debugflags=-g
   commit configure.ac 'AC_INIT(x)\n' 'build: change configure.ac'
   export_series
   expect "a patch of configure.ac" 0 'running autogen.sh' configure

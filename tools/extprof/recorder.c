@@ -238,7 +238,7 @@ static int search(struct recorder *r, bool *end, struct diag *d)
 	return 0;
 }
 
-/* Keep up with it.  Has the process executed another program? */
+/* Ask for its names in time.  Has the process executed another program? */
 static void check_subject(struct recorder *r)
 {
 	struct subject *s = current(r);
