@@ -27,7 +27,7 @@ module Bench
     "full" => Effort.new(level: "full", seeds: [0, 1, 2], groups: %w[start ours cruby yjit-bench], repeats: 5,
                          rate_pairs: 16, links: 16, aa_share: 0.5, windows: 40,
                          limit_programs: %w[load_lib require_tree rexml_parse object_churn psych_load define_methods]),
-    "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 3,
+    "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 9,
                          rate_pairs: 12, links: 16, aa_share: 0.34, windows: 6, time_budget: 600,
                          timed: %w[poly_calls block_chain kwargs_splat deep_recursion erb_render rexml_parse app_fib object_churn],
                          limit_programs: %w[load_lib require_tree rexml_parse])

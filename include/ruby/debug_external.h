@@ -440,6 +440,11 @@ struct rb_debug_ext_thread {
  * 64 bytes, one per EC: the root fiber of each thread and every fiber that has
  * a stack.  A slot with ec == 0 is free.  An EC is running when its thread's
  * thread_ec is it, else it is parked.
+ *
+ * Nothing in a slot changes while it is in use.  That of the EC at which a
+ * native thread's tls_current_ec points is written by this thread only: a
+ * reader that has interrupted the thread, and finds the generation even and
+ * `ec` equal, knows by thread_serial which thread it is, without reading again.
  */
 struct rb_debug_ext_ec {
     uint32_t generation;   /**< sequence lock */

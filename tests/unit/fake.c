@@ -181,12 +181,16 @@ struct rb_debug_ext_ec *fake__ec_slot(struct fake *f, struct fake_ec *ec, uint32
 				      uint32_t thread_slot)
 {
 	struct rb_debug_ext_ec *e = (struct rb_debug_ext_ec *)(uintptr_t)f->ec_dir[0] + slot;
+	const struct rb_debug_ext_thread *thread = (const void *)(uintptr_t)f->thread_dir[0];
 
+	if (thread_slot >= RB_DEBUG_EXT_SLOTS_PER_CHUNK)
+		abort();
 	if (slot >= RB_DEBUG_EXT_SLOTS_PER_CHUNK)
 		abort();
 	e->generation++;
 	e->ec = (uintptr_t)ec;
 	e->thread_slot = thread_slot;
+	e->thread_serial = thread[thread_slot].serial;
 	e->generation++;
 	ec->slot = slot;
 	if (f->section->ec_slots_end <= slot)

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "record.h"
+
 #define SEC(name)
 #define __uint(name, value) int (*name)[value]
 #define __type(name, value) __typeof__(value) *name
@@ -16,20 +18,14 @@
 #define __noinline __attribute__((noinline))
 
 #define PF_EXITING 4
-#define PIDTYPE_TGID 1
 
 struct pid {
 	uint32_t pidns, nr;
 };
 
-struct signal_struct {
-	struct pid *pids[4];
-};
-
 struct task_struct {
 	unsigned int flags;
-	struct pid *thread_pid;
-	struct signal_struct *signal;
+	struct pid *thread_pid, *thread_group;
 	void *mm;
 	unsigned long long self_exec_id;
 	uint64_t thread_pointer;
@@ -67,26 +63,30 @@ long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 #define bpf_get_smp_processor_id() (kernel.cpu)
 #define bpf_ktime_get_ns() (kernel.now += kernel.takes)
 #define bpf_get_current_pid_tgid() (kernel.pid_tgid)
-#define bpf_get_current_task() ((uintptr_t)&kernel.task)
 #define bpf_get_current_comm(buffer, size) ((void)strncpy(buffer, "fake", size))
 #define bpf_probe_read_user(to, size, from) kernel.read_user(to, size, (uintptr_t)(from))
 #define bpf_core_field_exists(field) ((void)(field), 1)
-#define BPF_CORE_READ(s, ...) FIELD_PICK(s, __VA_ARGS__, FIELD_2, FIELD_1)
-#define FIELD_PICK(s, a, b, name, ...) FIELD_CALL_##name(s, a, b)
-#define FIELD_CALL_FIELD_2(s, a, b) ((s)->a->b)
-#define FIELD_CALL_FIELD_1(s, a, b) ((s)->a)
+#define KERNEL_READ(from, field) ((from)->field)
+#define task__current() (&kernel.task)
 
 static inline uint64_t task__thread_pointer(struct task_struct *task)
 {
 	return task->thread_pointer;
 }
 
-static inline int pid__innermost(struct pid *pid, uint32_t *inum, uint32_t *nr)
+static inline uint32_t task__tid(struct task_struct *task, uint32_t global)
 {
-	if (!pid)
+	(void)global;
+	return task->thread_pid ? task->thread_pid->nr : 0;
+}
+
+static inline int task__key(struct task_struct *task, uint32_t global, struct target_key *key)
+{
+	(void)global;
+	if (!task->thread_group)
 		return -1;
-	*inum = pid->pidns;
-	*nr = pid->nr;
+	key->pidns = task->thread_group->pidns;
+	key->pid = task->thread_group->nr;
 	return 0;
 }
 

@@ -184,24 +184,30 @@ for variant in note_only symbol_only symbol_stripped shared deleted; do
 	kill $target; wait $target 2>/dev/null
 done
 
-# In another pid namespace, where its pid is another.
-if unshare -pf true 2>/dev/null; then
+# In another pid namespace, where its pid is another.  With plain loads of the
+# kernel's memory, and with calls as on old kernels.
+for program in "$extprof" "$dir/calls/extprof"; do
+	how=loads; [ "$program" = "$extprof" ] || how=calls
+	"$program" -r 500 -o "$out" -- "$dir/fake_target" gc 1 >"$sum" 2>"$err"
+	expect "$how: our own pid namespace" share ';A#allocates;\[GC sweep\] ' 0.9 1
+	if ! unshare -pf true 2>/dev/null; then
+		skip "$how: pid namespace" "unshare -p is not permitted here"
+		continue
+	fi
 	rm -f "$out"
 	unshare -pf "$dir/fake_target" gc 3 & wrapper=$!
 	sleep 0.3
 	target=$(pgrep -P $wrapper)
-	"$extprof" -p "$target" -r 500 -d 1 -o "$out" >"$sum" 2>"$err"
-	expect "pid namespace: seen from outside" share ';A#allocates;\[GC sweep\] ' 0.9 1
+	"$program" -p "$target" -r 500 -d 1 -o "$out" >"$sum" 2>"$err"
+	expect "$how: pid namespace seen from outside" share ';A#allocates;\[GC sweep\] ' 0.9 1
 	kill "$target"; wait $wrapper 2>/dev/null
 	# Both in it, with its own /proc.
 	rm -f "$out"
 	unshare -pmf --mount-proc sh -c '
 		"$1/fake_target" gc 3 & sleep 0.3
-		"$0" -p $! -r 500 -d 1 -o "$2" >"$3" 2>"$4"' "$extprof" "$dir" "$out" "$sum" "$err"
-	expect "pid namespace: seen from inside" share ';A#allocates;\[GC sweep\] ' 0.9 1
-else
-	skip "pid namespace" "unshare -p is not permitted here"
-fi
+		"$0" -p $! -r 500 -d 1 -o "$2" >"$3" 2>"$4"' "$program" "$dir" "$out" "$sum" "$err"
+	expect "$how: pid namespace seen from inside" share ';A#allocates;\[GC sweep\] ' 0.9 1
+done
 
 rm -f "$out"
 # -- ends ------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ static struct fake vm;
 static struct fake_ec *ec;
 static uint64_t thread_area[32];
 static struct pid tgid, tid;
-static struct signal_struct signals;
 static int in_mm;
 static struct bpf_perf_event_data context;
 
@@ -79,11 +78,10 @@ static void set_up(uint32_t frames)
 	memset(&kernel, 0, sizeof(kernel));
 	tgid = (struct pid){ PIDNS, section.pid };
 	tid = (struct pid){ PIDNS, TID };
-	signals.pids[PIDTYPE_TGID] = &tgid;
 	kernel.now = 1000000;
 	kernel.pid_tgid = 1ull << 32 | 1;
 	kernel.read_user = read_user;
-	kernel.task.signal = &signals;
+	kernel.task.thread_group = &tgid;
 	kernel.task.thread_pid = &tid;
 	kernel.task.mm = &in_mm;
 	kernel.task.self_exec_id = 5;
@@ -119,7 +117,7 @@ TEST(bpf_sends_a_whole_sample)
 	CHECK_INT(cpu_scratch.event.target, 1);
 	CHECK_INT(cpu_scratch.event.thread, 77);
 	CHECK_INT(cpu_scratch.event.thread_slot, 1);
-	CHECK_STRING(cpu_scratch.event.comm, "fake");
+	CHECK_STRING(cpu_scratch.event.comm, "");
 	CHECK(balanced());
 	context.regs.user = 0;
 	kernel.user_ip = 0x5678;
@@ -127,6 +125,20 @@ TEST(bpf_sends_a_whole_sample)
 	CHECK_INT(cpu_scratch.event.ip, 0x5678);
 	CHECK_INT(cpu_scratch.event.flags, SAMPLE_IN_KERNEL);
 	CHECK(balanced());
+}
+
+TEST(bpf_tells_the_name_of_other_threads)
+{
+	set_up(10);
+	thread_area[32 + FAKE_TLS / 8] = 0;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.kind, SAMPLE_NATIVE);
+	CHECK_STRING(cpu_scratch.event.comm, "fake");
+	set_up(10);
+	ec->slot = 0;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.kind, SAMPLE_RUBY);
+	CHECK_STRING(cpu_scratch.event.comm, "fake");
 }
 
 TEST(bpf_ignores_all_but_the_target)
@@ -140,11 +152,11 @@ TEST(bpf_ignores_all_but_the_target)
 	tgid.nr--;
 	tgid.pidns++;		/* the same pid in another namespace */
 	sample(&context);
-	signals.pids[PIDTYPE_TGID] = NULL;
+	kernel.task.thread_group = NULL;
 	sample(&context);
 	CHECK_INT(cpu_counters.taken, 0);
 	CHECK_INT(kernel.sent, 0);
-	signals.pids[PIDTYPE_TGID] = &tgid;
+	kernel.task.thread_group = &tgid;
 	tgid.pidns--;
 	kernel.no_counters = 1;
 	sample(&context);

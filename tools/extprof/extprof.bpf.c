@@ -68,12 +68,12 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 {
 	uint64_t exec_id = 0;
 
-	if (BPF_CORE_READ(task, flags) & PF_EXITING || !BPF_CORE_READ(task, mm)) {
+	if (KERNEL_READ(task, flags) & PF_EXITING || !KERNEL_READ(task, mm)) {
 		s->event.kind = SAMPLE_EXITING;
 		return 0;
 	}
 	if (bpf_core_field_exists(task->self_exec_id))
-		exec_id = BPF_CORE_READ(task, self_exec_id) + 1;
+		exec_id = KERNEL_READ(task, self_exec_id) + 1;
 	if (!cfg->exec_id)
 		cfg->exec_id = exec_id;
 	else if (cfg->exec_id != exec_id)
@@ -105,9 +105,10 @@ static __always_inline int emit(struct walk_scratch *s)
 
 /* A tick in a thread of a target. */
 static __always_inline void sample_task(struct cpu_counters *c, struct target_config *cfg,
-					struct task_struct *task, struct bpf_perf_event_data *ctx)
+					struct task_struct *task, uint32_t tid,
+					struct bpf_perf_event_data *ctx)
 {
-	uint32_t cpu = bpf_get_smp_processor_id(), tid, ns;
+	uint32_t cpu = bpf_get_smp_processor_id();
 	struct walk_scratch *s;
 	int reason;
 
@@ -117,18 +118,17 @@ static __always_inline void sample_task(struct cpu_counters *c, struct target_co
 		c->lost[LOSS_NO_SCRATCH]++;
 		return;
 	}
-	if (pid__innermost(BPF_CORE_READ(task, thread_pid), &ns, &tid))
-		tid = 0;
 	__builtin_memset(&s->event, 0, sizeof(s->event));
 	s->event.time = bpf_ktime_get_ns();
 	s->event.target = cfg->target;
-	s->event.tid = tid;
+	s->event.tid = task__tid(task, tid);
 	s->event.cpu = cpu;
-	bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
-
 	reason = take(s, cfg, task, ctx);
-	if (!reason)
+	if (!reason) {
+		if (!s->event.thread)
+			bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
 		reason = emit(s);
+	}
 	if (reason)
 		c->lost[reason & (LOSS_MAX - 1)]++;
 	else if (s->event.truncated)
@@ -155,18 +155,21 @@ static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
 	struct target_config *cfg;
 	struct cpu_counters *c;
 	struct target_key key = {};
+	uint64_t ids = bpf_get_current_pid_tgid();
 	uint32_t zero = 0;
 
-	if (!bpf_get_current_pid_tgid())
+	if (!ids)
 		return 0;	/* an interrupt of an idle CPU */
-	task = (void *)bpf_get_current_task();
-	if (pid__innermost(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]), &key.pidns, &key.pid))
+	task = task__current();
+	if (task__key(task, ids >> 32, &key))
 		return 0;
 	cfg = bpf_map_lookup_elem(&targets, &key);
-	c = bpf_map_lookup_elem(&counters, &zero);
-	if (!cfg || !c)
+	if (!cfg)
 		return 0;
-	sample_task(c, cfg, task, ctx);
+	c = bpf_map_lookup_elem(&counters, &zero);
+	if (!c)
+		return 0;
+	sample_task(c, cfg, task, (uint32_t)ids, ctx);
 	if (timed)
 		c->missed += missed_ticks(ctx);
 	return 0;

@@ -203,10 +203,21 @@ int layout__refresh(struct layout *l, const struct memory *m)
 	return 0;
 }
 
+static uint16_t min16(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint16_t max16(uint16_t a, uint16_t b)
+{
+	return a > b ? a : b;
+}
+
 void layout__config(const struct layout *l, struct target_config *config)
 {
 	const struct rb_debug_ext_section *s = &l->section;
-	uint32_t per_chunk = WALK_CHUNK_BYTES / s->frame_size;
+	uint32_t per_chunk = WALK_CHUNK_BYTES / s->frame_size, end;
+	uint16_t first;
 
 	memset(config, 0, sizeof(*config));
 	config->section = l->address;
@@ -221,7 +232,11 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->frame_pc = s->frame_pc;
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;
-	config->thread_ec = s->thread_ec;
 	config->ec_slot_size = s->ec_slot_size;
-	config->thread_slot_size = s->thread_slot_size;
+	first = min16(s->ec_vm_stack, min16(s->ec_vm_stack_size, s->ec_cfp));
+	end = max16(s->ec_vm_stack, max16(s->ec_vm_stack_size, s->ec_cfp)) + 8;
+	if (end - first <= WALK_EC_SPAN_MAX) {
+		config->ec_first = first;
+		config->ec_span = (uint16_t)(end - first);
+	}
 }

@@ -21,6 +21,9 @@
 #define WALK_FRAME_SIZE_MIN 32u
 #define WALK_FRAME_SIZE_MAX 256u
 
+/* Fields of an EC that are within so many bytes are read at once. */
+#define WALK_EC_SPAN_MAX 64u
+
 /* Largest VM stack believed, in words of 8 bytes (8 GiB): a bound, not a
  * limit of Ruby's, whose default is 1 MiB. */
 #define WALK_STACK_WORDS_MAX (1ull << 30)
@@ -40,7 +43,7 @@ enum sample_kind {
 
 /* sample_event::flags */
 #define SAMPLE_IN_KERNEL 1u	/* the timer interrupted the kernel */
-#define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it or its thread's was not readable */
+#define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it could not be read */
 
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
@@ -66,7 +69,7 @@ struct sample_event {
 	uint8_t flags;
 	uint16_t reserved16;
 	uint64_t label;		/* reserved: label set of the EC */
-	char comm[TASK_COMM_SIZE];
+	char comm[TASK_COMM_SIZE];	/* of a thread that is no Ruby thread, or not known */
 	uint64_t thread;	/* serial of the Ruby thread, 0 none or unknown */
 	uint32_t thread_slot;	/* where it was at that time */
 	uint32_t reserved32;
@@ -89,10 +92,12 @@ struct target_config {
 	uint16_t frame_pc;
 	uint16_t frame_ext_debug;
 	uint16_t frame_jit_return;
-	uint16_t thread_ec;
-	uint64_t exec_id;	/* set by the BPF program at the first sample, + 1 */
 	uint16_t ec_slot_size;
-	uint16_t thread_slot_size;
+	uint64_t exec_id;	/* set by the BPF program at the first sample, + 1 */
+	/* One read of `ec_span` bytes from `ec_first` has ec_vm_stack,
+	 * ec_vm_stack_size and ec_cfp; 0: they are too far apart for that. */
+	uint16_t ec_first;
+	uint16_t ec_span;
 	uint32_t reserved32;
 };
 

@@ -35,8 +35,7 @@
 #define WALK_SECTION_HEAD __builtin_offsetof(struct rb_debug_ext_section, gc_count)
 
 /* What tells whose a slot is. */
-#define WALK_EC_HEAD __builtin_offsetof(struct rb_debug_ext_ec, serial)
-#define WALK_THREAD_HEAD __builtin_offsetof(struct rb_debug_ext_thread, thread_pointer)
+#define WALK_EC_HEAD __builtin_offsetof(struct rb_debug_ext_ec, reserved)
 
 #define WALK_SLOTS_MAX (RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK)
 
@@ -58,8 +57,8 @@ struct walk_scratch {
 		uint32_t frame_size;
 		uint32_t id, pc, jit;		/* offsets */
 	} now;
-	struct rb_debug_ext_ec ec;		/* their heads */
-	struct rb_debug_ext_thread thread;
+	struct rb_debug_ext_ec ec;		/* its head */
+	uint8_t stack[WALK_EC_SPAN_MAX + 8];	/* fields of an EC, see target_config::ec_span */
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
 };
@@ -70,18 +69,20 @@ static __always_inline uint64_t walk__field(const struct walk_scratch *s, uint32
 	return *(const walk_u64 *)&s->chunk[offset & (WALK_CHUNK_BYTES - 1)];
 }
 
+static __always_inline uint64_t walk__stack_field(const struct walk_scratch *s, uint32_t offset)
+{
+	return *(const walk_u64 *)&s->stack[offset & (WALK_EC_SPAN_MAX - 1)];
+}
+
 /* Is the memory at `section` still this process's section, and in use?
  * Sets event.kind and event.gc_phase.  Returns 0 or a loss_reason. */
 static __always_inline int walk__section(struct walk_scratch *s, const struct target_config *cfg,
 					 uint32_t tid)
 {
-	static const char magic[8] = RB_DEBUG_EXT_MAGIC;
-
 	if (read_target(&s->section, WALK_SECTION_HEAD, cfg->section))
 		return LOSS_SECTION_READ;
-	for (int i = 0; i < 8; i++)
-		if (s->section.magic[i] != (uint8_t)magic[i])
-			return LOSS_SECTION_CHANGED;
+	if (__builtin_memcmp(s->section.magic, RB_DEBUG_EXT_MAGIC, 8))
+		return LOSS_SECTION_CHANGED;
 	switch (s->section.state) {
 	case RB_DEBUG_EXT_STARTING:
 		s->event.kind = SAMPLE_STARTING;
@@ -113,51 +114,49 @@ static __always_inline uint64_t walk__slot(uint64_t dir, uint32_t end, uint32_t 
 	return chunk + (uint64_t)(slot % RB_DEBUG_EXT_SLOTS_PER_CHUNK) * size;
 }
 
-/* Was the slot not written since its generation was `before`? */
-static __always_inline int walk__same(uint64_t slot, uint32_t before)
-{
-	uint32_t after;
-
-	return !(before & 1) && !read_target(&after, sizeof(after), slot) && after == before;
-}
-
 /*
  * Which Ruby thread is it?  Sets event.thread, or leaves it 0: to know no
  * thread costs its name, not the sample.  Only now is it certain: slots are
- * reused, that of a fiber as soon as it ends.  s->section has just been read.
+ * reused, that of a fiber as soon as it ends.  But that of an EC which runs is
+ * written by nobody except its thread, which waits for us: what one read shows
+ * belongs together, and if that thread was just writing, the generation is odd.
+ * s->section has just been read.
  */
 static __always_inline void walk__identify(struct walk_scratch *s, const struct target_config *cfg,
 					   uint64_t ec)
 {
-	uint32_t slot = s->event.ec_slot;
-	uint64_t at_ec, at_thread, running;
+	uint64_t at;
 
-	if (!slot)
+	if (!s->event.ec_slot)
 		return;		/* an EC without a stack: a thread that starts or ends */
 	s->event.flags |= SAMPLE_THREAD_UNREAD;
-	at_ec = walk__slot(s->section.ec_dir, s->section.ec_slots_end, cfg->ec_slot_size, slot);
-	if (!at_ec || read_target(&s->ec, WALK_EC_HEAD, at_ec) || s->ec.ec != ec)
+	at = walk__slot(s->section.ec_dir, s->section.ec_slots_end, cfg->ec_slot_size,
+			s->event.ec_slot);
+	if (!at || read_target(&s->ec, WALK_EC_HEAD, at) || s->ec.generation & 1 ||
+	    s->ec.ec != ec || !s->ec.thread_slot || !s->ec.thread_serial)
 		return;
-	slot = s->ec.thread_slot;
-	at_thread = walk__slot(s->section.thread_dir, s->section.thread_slots_end,
-			       cfg->thread_slot_size, slot);
-	if (!at_thread || read_target(&s->thread, WALK_THREAD_HEAD, at_thread) ||
-	    !s->thread.thread || !s->thread.serial)
-		return;
-	/* The slot must be of the thread that we are in.  If not by its tid (an
-	 * M:N thread that moves has none) or because it is being written (maybe
-	 * by this thread, which waits for us, so that trying again is of no
-	 * use), it is known by the EC that it runs: such a thread keeps its
-	 * slot and its serial, and what is written is its name or its tid. */
-	if ((s->thread.tid != s->event.tid || !walk__same(at_thread, s->thread.generation)) &&
-	    (read_target(&running, sizeof(running), s->thread.thread + cfg->thread_ec) ||
-	     running != ec))
-		return;
-	if (!walk__same(at_ec, s->ec.generation))
-		return;
-	s->event.thread = s->thread.serial;
-	s->event.thread_slot = slot;
+	s->event.thread = s->ec.thread_serial;
+	s->event.thread_slot = s->ec.thread_slot;
 	s->event.flags &= (uint8_t)~SAMPLE_THREAD_UNREAD;
+}
+
+/* Where the EC's frames are.  0, or an error. */
+static __always_inline int walk__stack(struct walk_scratch *s, const struct target_config *cfg,
+				       uint64_t ec, uint64_t *stack, uint64_t *words, uint64_t *cfp)
+{
+	uint64_t span = cfg->ec_span;
+
+	if (!span)
+		return read_target(stack, sizeof(*stack), ec + cfg->ec_vm_stack) ||
+		       read_target(words, sizeof(*words), ec + cfg->ec_vm_stack_size) ||
+		       read_target(cfp, sizeof(*cfp), ec + cfg->ec_cfp);
+	walk_opaque(span);
+	if (span > WALK_EC_SPAN_MAX || read_target(s->stack, span, ec + cfg->ec_first))
+		return -1;
+	*stack = walk__stack_field(s, cfg->ec_vm_stack - cfg->ec_first);
+	*words = walk__stack_field(s, cfg->ec_vm_stack_size - cfg->ec_first);
+	*cfp = walk__stack_field(s, cfg->ec_cfp - cfg->ec_first);
+	return 0;
 }
 
 /* Compress the chunk that has been read to (id, flags, pc). */
@@ -251,9 +250,7 @@ static __always_inline int walk__thread(struct walk_scratch *s, const struct tar
 		s->event.kind = SAMPLE_NATIVE;
 		return 0;
 	}
-	if (read_target(&stack, sizeof(stack), ec + cfg->ec_vm_stack) ||
-	    read_target(&words, sizeof(words), ec + cfg->ec_vm_stack_size) ||
-	    read_target(&cfp, sizeof(cfp), ec + cfg->ec_cfp) ||
+	if (walk__stack(s, cfg, ec, &stack, &words, &cfp) ||
 	    read_target(&slot, sizeof(slot), ec + cfg->ec_slot))
 		return LOSS_EC_READ;
 	s->event.ec_slot = slot;
