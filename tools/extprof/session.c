@@ -71,7 +71,7 @@ static int load_failed(struct session *s, int err, struct diag *d)
 	}
 	diag__set(d, STATUS_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
 		  strerror(-err), s->log[0] ? "; " : "", s->log);
-	diag__hint(d, "extprof needs Linux 5.8 or later with CONFIG_BPF_SYSCALL, "
+	diag__hint(d, "extprof needs Linux 5.11 or later with CONFIG_BPF_SYSCALL, "
 		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS");
 	return err;
 }
