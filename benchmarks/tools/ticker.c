@@ -12,12 +12,18 @@ main(int argc, char **argv)
 {
     struct perf_event_attr attr;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned long rate = argc > 1 ? strtoul(argv[1], NULL, 10) : 0;
+
+    if (!rate) {
+        fprintf(stderr, "usage: ticker RATE\n");
+        return 2;
+    }
     memset(&attr, 0, sizeof attr);
     attr.size = sizeof attr;
     attr.type = PERF_TYPE_SOFTWARE;
     attr.config = PERF_COUNT_SW_CPU_CLOCK;
-    attr.freq = 1;
-    attr.sample_freq = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+    attr.sample_period = 1000000000 / rate;
+    attr.exclude_idle = 1;
     for (int cpu = 0; cpu < cpus; cpu++) {
         if (syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC) < 0) {
             perror("ticker: perf_event_open");
