@@ -188,7 +188,8 @@ done
 # kernel's memory, and with calls as on old kernels.
 for program in "$extprof" "$dir/calls/extprof"; do
 	how=loads; [ "$program" = "$extprof" ] || how=calls
-	"$program" -r 500 -o "$out" -- "$dir/fake_target" gc 1 >"$sum" 2>"$err"
+	rm -f "$out"
+	"$program" -r 500 -o "$out" -- "$dir/fake_target" gc 2 >"$sum" 2>"$err"
 	expect "$how: our own pid namespace" share ';A#allocates;\[GC sweep\] ' 0.9 1
 	if ! unshare -pf true 2>/dev/null; then
 		skip "$how: pid namespace" "unshare -p is not permitted here"

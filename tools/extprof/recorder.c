@@ -359,11 +359,14 @@ int recorder__run(struct recorder *r, struct diag *d)
 		err = -ESRCH;
 		if (r->exited) {
 			if (r->search.status == STATUS_NO_INTERFACE ||
-			    r->search.status == STATUS_NOT_RUBY)
+			    r->search.status == STATUS_NOT_RUBY) {
 				*d = r->search;
-			else
+			} else {
 				diag__set(d, STATUS_NO_PROCESS, ESRCH,
 					  "process %d ended before its ruby was ready", r->target.pid);
+				if (r->search.text[0])
+					diag__hint(d, "when last looked at: %s", r->search.text);
+			}
 		} else {
 			*d = r->search;
 		}
