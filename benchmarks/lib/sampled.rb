@@ -16,24 +16,27 @@ module Bench
       @extprof, @ticker, @core, @random = extprof, ticker, core, random
     end
 
-    # { rate => { "ratio" => estimate, "timer" => estimate of the timer alone, "extprof_cpu" =>,
-    #   "extprof_rss_mib" =>, "taken" =>, "lost" => } }
-    def rates(side, mode, rates, windows:, slices: 25)
+    # { rate => { "ratio" => estimate, "timer" => estimate of the timer alone, "above_timer" =>
+    #   estimate of all against the timer, "extprof_cpu" =>, "extprof_rss_mib" =>, "taken" =>, "lost" => } }
+    def rates(side, mode, rates, windows:, seconds: 0.5)
       rates.to_h do |rate|
-        target(side, mode, "mix") { |t| [rate, compare(t, rate, windows, slices)] }
+        target(side, mode, "mix") { |t| [rate, compare(t, rate, windows, slices(t, seconds))] }
       end
     end
 
     # { depth => { "ns" => per sample of the target } }, by the kernel's own account.
-    def cost(side, mode, depths, rate: 999, slices: 250)
+    def cost(side, mode, depths, rate: 999, seconds: 2.5)
       before = File.read(STATS).strip
       File.write(STATS, "1")
-      depths.to_h { |d| [d, target(side, mode, d.to_s) { |t| in_kernel(t, rate, slices) }] }
+      depths.to_h { |d| [d, target(side, mode, d.to_s) { |t| in_kernel(t, rate, slices(t, seconds)) }] }
     ensure
       File.write(STATS, before) if before
     end
 
     private
+
+    # How many take so long: YJIT's are much shorter.
+    def slices(target, seconds) = (seconds / middle(target.run(20))).ceil
 
     def compare(target, rate, windows, slices)
       runs = { plain: [], sampled: [], timer: [] }
@@ -47,10 +50,11 @@ module Bench
           end
         end
       end
-      sampled, timer = %i[sampled timer].map do |how|
-        Stats.estimate([runs[:plain].zip(runs[how]).map { |a, b| Math.log(middle(b) / middle(a)) }], random: @random).to_h
+      between = lambda do |a, b|
+        Stats.estimate([runs[a].zip(runs[b]).map { |x, y| Math.log(middle(y) / middle(x)) }], random: @random).to_h
       end
-      summary(accounts, rate).merge("ratio" => sampled, "timer" => timer)
+      summary(accounts, rate).merge("ratio" => between[:plain, :sampled], "timer" => between[:plain, :timer],
+                                    "above_timer" => between[:timer, :sampled])
     end
 
     # Of slices, each some 20 ms: what else ran meanwhile makes some of them slow.
