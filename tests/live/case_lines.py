@@ -5,13 +5,13 @@ from case_proportions import within
 from harness import case, check
 
 
-def lines(ctx, flags):
+def lines(ctx, flags, *options, rate=5000, seconds=2):
     ruby = ctx.program("lines.rb", flags=flags)
     ruby.expect("ready")
-    rate = harness.rate(5000)
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-l", "-o", ctx.path("out.folded"))
+    rate = harness.rate(rate)
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-l", *options, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
-    ruby.tell("2")
+    ruby.tell(str(seconds))
     truth = {}
     while True:
         said = ruby.line(60)

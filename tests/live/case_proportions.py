@@ -17,11 +17,11 @@ def within(samples, total, share, what):
     return off
 
 
-def proportions(ctx, flags, rate, seconds, c_share=4):
+def proportions(ctx, flags, rate, seconds, *options, c_share=4):
     """c_share: of 80 turns, how many are the 8 ms call in C."""
     ruby = ctx.program("proportions.rb", c_share, flags=flags)
     ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     ruby.tell(str(seconds))
     truth = {}

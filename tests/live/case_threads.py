@@ -35,7 +35,7 @@ def without(profile):
     return "%d in no Ruby thread" % sum(s.count for s in profile.stacks if s.no_thread)
 
 
-def threads(ctx, flags, **options):
+def threads(ctx, flags, *arguments, rate=8000, **options):
     """With M:N threads a thread has no native thread of its own: only the name tells. What has
     Ruby frames has the name of its thread, without exception."""
     own = not options
@@ -48,8 +48,8 @@ def threads(ctx, flags, **options):
         tid, name = line.split(" ", 1)
         tids[int(tid)] = name
         names.append(name)
-    rate = harness.rate(8000)
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-t", "-o", ctx.path("out.folded"))
+    rate = harness.rate(rate)
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-t", *arguments, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     ruby.tell(str(SECONDS))
     truth = {"worker %d" % i: int(ruby.line(SECONDS + 20)) for i in range(len(names))}

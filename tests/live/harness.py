@@ -231,12 +231,12 @@ class Context:
 
 
 def timers(pid):
-    """How many perf events the process has open."""
+    """How many perf events the process has open, and BPF programs attached."""
     n = 0
     try:
         for fd in os.listdir("/proc/%d/fd" % pid):
             try:
-                n += "perf_event" in os.readlink("/proc/%d/fd/%s" % (pid, fd))
+                n += os.readlink("/proc/%d/fd/%s" % (pid, fd)).endswith(("[perf_event]", "bpf_link"))
             except OSError:
                 pass
     except OSError:

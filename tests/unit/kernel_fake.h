@@ -38,6 +38,10 @@ struct bpf_perf_event_data {
 	} regs;
 };
 
+struct hrtimer {
+	uint64_t function, due;
+};
+
 /* What the tests set and look at. */
 struct kernel_fake {
 	uint64_t now, due, pid_tgid, user_ip;
@@ -93,6 +97,8 @@ static inline int task__key(struct task_struct *task, uint32_t global, struct ta
 #define regs__in_user(regs) ((regs)->user)
 #define regs__ip(regs) ((regs)->ip)
 #define task__user_ip() (kernel.user_ip)
+#define hrtimer__function(timer) ((timer)->function)
+#define hrtimer__due(timer) ((timer)->due)
 #define timer__due(ctx) ((void)(ctx), kernel.due)
 
 #endif /* KERNEL_FAKE_H */

@@ -191,6 +191,10 @@ for program in "$extprof" "$dir/calls/extprof"; do
 	rm -f "$out"
 	"$program" -r 500 -o "$out" -- "$dir/fake_target" gc 2 >"$sum" 2>"$err"
 	expect "$how: our own pid namespace" share ';A#allocates;\[GC sweep\] ' 0.9 1
+	rm -f "$out"
+	"$program" -r 99 --timer=tick -o "$out" -- "$dir/fake_target" gc 2 >"$sum" 2>"$err"
+	expect "$how: by the tick" share ';A#allocates;\[GC sweep\] ' 0.9 1
+	expect "$how: by the tick, adds up" adds_up
 	if ! unshare -pf true 2>/dev/null; then
 		skip "$how: pid namespace" "unshare -p is not permitted here"
 		continue

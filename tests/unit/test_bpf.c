@@ -267,6 +267,75 @@ TEST(bpf_counts_ticks_that_the_target_missed)
 	*(volatile uint64_t *)(uintptr_t)&period = 0;
 }
 
+static void set_tick(uint32_t rate, uint32_t hz)
+{
+	*(volatile uint32_t *)(uintptr_t)&tick_rate = rate;
+	*(volatile uint32_t *)(uintptr_t)&tick_hz = hz;
+	*(volatile uint64_t *)(uintptr_t)&tick_ns = 1000000000 / hz;
+	*(volatile uint64_t *)(uintptr_t)&tick_function = 0xffff1234;
+	thinning__init(&cpu_counters.thinning, hz, 1);
+}
+
+TEST(bpf_samples_by_the_tick)
+{
+	struct hrtimer tick_timer = { .function = 0xffff1234, .due = 1000000 };
+	struct hrtimer other = { .function = 0xffff1230 };
+	uint64_t timer_args[2] = { (uintptr_t)&tick_timer }, other_args[2] = { (uintptr_t)&other };
+
+	set_up(10);
+	set_tick(250, 250);
+	kernel.user_ip = 0x5678;
+	sample_tick(timer_args);
+	CHECK_INT(cpu_counters.taken, 1);
+	CHECK_INT(cpu_counters.whole, 1);
+	CHECK_INT(cpu_scratch.event.ip, 0x5678);
+	CHECK_INT(cpu_scratch.event.tid, TID);
+	/* Another timer; an idle CPU; another process. */
+	sample_tick(other_args);
+	kernel.pid_tgid = 0;
+	sample_tick(timer_args);
+	kernel.pid_tgid = 1;
+	tgid.nr++;
+	sample_tick(timer_args);
+	tgid.nr--;
+	kernel.no_counters = 1;
+	sample_tick(timer_args);
+	kernel.no_counters = 0;
+	CHECK_INT(cpu_counters.taken, 1);
+	set_tick(99, 250);
+	for (int i = 0; i < 2500; i++)
+		sample_tick(timer_args);
+	CHECK(cpu_counters.taken >= 990 && cpu_counters.taken <= 992);
+	CHECK_INT(cpu_counters.missed, 0);
+	CHECK(balanced());
+}
+
+TEST(bpf_counts_ticks_of_the_kernel_that_were_missed)
+{
+	struct hrtimer tick_timer = { .function = 0xffff1234, .due = 1000000 };
+	uint64_t args[2] = { (uintptr_t)&tick_timer };
+
+	set_up(1);
+	set_tick(250, 250);
+	kernel.now = 4999999;	/* late */
+	sample_tick(args);
+	CHECK_INT(cpu_counters.missed, 0);
+	kernel.now = 13000000;
+	sample_tick(args);
+	CHECK_INT(cpu_counters.missed, 3);
+	tgid.nr++;
+	sample_tick(args);
+	CHECK_INT(cpu_counters.missed, 3);
+	tgid.nr--;
+	/* Of those missed, the share that would have been samples. */
+	cpu_counters.missed = 0;
+	set_tick(100, 250);
+	for (int i = 0; i < 2500; i++)
+		sample_tick(args);
+	CHECK(cpu_counters.missed >= 3 * 999 && cpu_counters.missed <= 3 * 1001);
+	CHECK(balanced());
+}
+
 TEST(bpf_wakes_the_reader_when_much_waits)
 {
 	set_up(1);

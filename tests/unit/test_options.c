@@ -85,6 +85,7 @@ TEST(options_defaults)
 	CHECK_INT(PARSE(&o, "-p", "77"), 0);
 	CHECK_INT(o.pid, 77);
 	CHECK_INT(o.rate, 99);
+	CHECK_INT(o.timer, TIMER_CLOCK);
 	CHECK_INT(o.duration, 0);
 	CHECK(!o.file && !o.format && !o.threads && !o.quiet && !o.command && !o.html);
 }
@@ -103,6 +104,10 @@ TEST(options_all_of_them)
 	CHECK_INT(PARSE(&o, "-p77", "-F", "49", "-d3", "-f", "folded", "--file", "x.svg", "-tlq"), 0);
 	CHECK_INT(o.rate, 49);
 	CHECK(o.format == &output_folded && !o.html);
+	CHECK_INT(PARSE(&o, "-p77", "--timer=tick"), 0);
+	CHECK_INT(o.timer, TIMER_TICK);
+	CHECK_INT(PARSE(&o, "-p77", "--timer", "clock", "-F", "20k"), 0);
+	CHECK_INT(o.timer, TIMER_CLOCK);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "out.svg"), 0);
 	CHECK(o.format == &output_flamegraph && !o.html);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "OUT.HTML"), 0);
@@ -143,4 +148,7 @@ TEST(options_refuse)
 	CHECK(PARSE(&o, "-p", "1", "-f", "folded"));	/* where to? */
 	CHECK(PARSE(&o, "-p", "1", "--top", "0"));
 	CHECK(PARSE(&o, "-p", "1", "--nonsense"));
+	CHECK(PARSE(&o, "-p", "1", "--timer=tock"));
+	CHECK(PARSE(&o, "-p", "1", "--timer="));
+	CHECK(PARSE(&o, "-p", "1", "--timer"));
 }

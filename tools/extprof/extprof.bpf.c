@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A timer on each CPU runs sample() in the context of whatever it interrupts.
- * In a thread of a target, the stack is that thread's and cannot change while
- * we read it.
+ * A timer on each CPU runs sample() in the context of whatever it interrupts;
+ * so does the scheduler's tick with sample_tick().  In a thread of a target,
+ * the stack is that thread's and cannot change while we read it.
  */
 /* The unit tests put a kernel of their own here. */
 #ifndef EXTPROF_KERNEL
@@ -23,8 +23,14 @@ int copy_chunk(uint32_t cpu);
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Nanoseconds between two ticks. */
+/* Nanoseconds between two samples. */
 const volatile uint64_t period = 0;
+/* Of the scheduler's ticks so many of so many are samples. */
+const volatile uint32_t tick_rate = 1;
+const volatile uint32_t tick_hz = 1;
+const volatile uint64_t tick_ns = 0;
+/* What its timer calls. */
+const volatile uint64_t tick_function = 0;
 /* Wake the reader when this much is waiting; it also looks by itself. */
 const volatile uint64_t wakeup_bytes = 1 << 20;
 
@@ -64,7 +70,7 @@ __noinline int copy_chunk(uint32_t cpu)
 
 /* Returns 0 or a loss_reason. */
 static __always_inline int take(struct walk_scratch *s, struct target_config *cfg,
-				struct task_struct *task, struct bpf_perf_event_data *ctx)
+				struct task_struct *task, uint8_t flags, uint64_t ip)
 {
 	uint64_t exec_id = 0;
 
@@ -79,12 +85,8 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 	else if (cfg->exec_id != exec_id)
 		return LOSS_SECTION_CHANGED;
 
-	if (regs__in_user(&ctx->regs)) {
-		s->event.ip = regs__ip(&ctx->regs);
-	} else {
-		s->event.flags = SAMPLE_IN_KERNEL;
-		s->event.ip = task__user_ip();
-	}
+	s->event.flags = flags;
+	s->event.ip = ip;
 	return walk__thread(s, cfg, task__thread_pointer(task));
 }
 
@@ -103,11 +105,43 @@ static __always_inline int emit(struct walk_scratch *s)
 	return 0;
 }
 
-/* A tick in a thread of a target. */
-static __always_inline void sample_task(struct cpu_counters *c, struct target_config *cfg,
-					struct task_struct *task, uint32_t tid,
-					struct bpf_perf_event_data *ctx)
+/* A thread of a target, which was interrupted. */
+struct hit {
+	struct task_struct *task;
+	uint32_t tid;
+	struct target_config *cfg;
+	struct cpu_counters *c;
+};
+
+static __always_inline struct cpu_counters *own_counters(void)
 {
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(&counters, &zero);
+}
+
+static __always_inline int find(struct hit *h)
+{
+	struct target_key key = {};
+	uint64_t ids = bpf_get_current_pid_tgid();
+
+	if (!ids)
+		return -1;	/* an interrupt of an idle CPU */
+	h->tid = (uint32_t)ids;
+	h->task = task__current();
+	if (task__key(h->task, ids >> 32, &key))
+		return -1;
+	h->cfg = bpf_map_lookup_elem(&targets, &key);
+	if (!h->cfg)
+		return -1;
+	h->c = own_counters();
+	return h->c ? 0 : -1;
+}
+
+/* `ip`: in user space, whatever was interrupted. */
+static __always_inline void sample_task(struct hit *h, uint8_t flags, uint64_t ip)
+{
+	struct cpu_counters *c = h->c;
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct walk_scratch *s;
 	int reason;
@@ -120,10 +154,10 @@ static __always_inline void sample_task(struct cpu_counters *c, struct target_co
 	}
 	__builtin_memset(&s->event, 0, sizeof(s->event));
 	s->event.time = bpf_ktime_get_ns();
-	s->event.target = cfg->target;
-	s->event.tid = task__tid(task, tid);
+	s->event.target = h->cfg->target;
+	s->event.tid = task__tid(h->task, h->tid);
 	s->event.cpu = cpu;
-	reason = take(s, cfg, task, ctx);
+	reason = take(s, h->cfg, h->task, flags, ip);
 	if (!reason) {
 		if (!s->event.thread)
 			bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
@@ -138,44 +172,33 @@ static __always_inline void sample_task(struct cpu_counters *c, struct target_co
 }
 
 /*
- * Ticks that have become due since the one that we run for, none of which will
- * come: the CPU was away (hypervisor), had interrupts disabled, or was here.
- * It was in this thread all the time, which only an interrupt could end.
+ * Interrupts that have become due since the one that we run for, none of which
+ * will come: the CPU was away (hypervisor), had interrupts disabled, or was
+ * here.  It was in this thread all the time, which only an interrupt could end.
  */
-static __always_inline uint64_t missed_ticks(struct bpf_perf_event_data *ctx)
+static __always_inline uint64_t missed(uint64_t due, uint64_t interval)
 {
-	uint64_t due = timer__due(ctx), now = bpf_ktime_get_ns();
+	uint64_t now = bpf_ktime_get_ns();
 
-	return period && due && now > due ? (now - due) / period : 0;
+	return interval && due && now > due ? (now - due) / interval : 0;
 }
 
 static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
 {
-	struct task_struct *task;
-	struct target_config *cfg;
-	struct cpu_counters *c;
-	struct target_key key = {};
-	uint64_t ids = bpf_get_current_pid_tgid();
-	uint32_t zero = 0;
+	struct hit h;
+	int in_user;
 
-	if (!ids)
-		return 0;	/* an interrupt of an idle CPU */
-	task = task__current();
-	if (task__key(task, ids >> 32, &key))
+	if (find(&h))
 		return 0;
-	cfg = bpf_map_lookup_elem(&targets, &key);
-	if (!cfg)
-		return 0;
-	c = bpf_map_lookup_elem(&counters, &zero);
-	if (!c)
-		return 0;
-	sample_task(c, cfg, task, (uint32_t)ids, ctx);
+	in_user = regs__in_user(&ctx->regs);
+	sample_task(&h, in_user ? 0 : SAMPLE_IN_KERNEL,
+		    in_user ? regs__ip(&ctx->regs) : task__user_ip());
 	if (timed)
-		c->missed += missed_ticks(ctx);
+		h.c->missed += missed(timer__due(ctx), period);
 	return 0;
 }
 
-/* One of them is loaded, see timer__due(). */
+/* One of the programs is loaded; which of these two, see timer__due(). */
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
@@ -186,4 +209,29 @@ SEC("perf_event")
 int sample_timed(struct bpf_perf_event_data *ctx)
 {
 	return tick(ctx, 1);
+}
+
+/*
+ * The scheduler's tick interrupts anyway; a sample then costs no interrupt.  All
+ * hrtimers come by here.
+ */
+SEC("tp_btf/hrtimer_expire_entry")
+int sample_tick(uint64_t *args)
+{
+	struct hrtimer *timer = (void *)args[0];
+	struct cpu_counters *c;
+	struct hit h;
+
+	if (hrtimer__function(timer) != tick_function)
+		return 0;
+	/* First, whatever the tick came upon: find() touches much more memory,
+	 * which is not in the cache by now. */
+	c = own_counters();
+	if (!c || !thinning__take(&c->thinning, tick_rate, tick_hz) || find(&h))
+		return 0;
+	sample_task(&h, 0, task__user_ip());
+	/* Both CLOCK_MONOTONIC.  Only at samples: so of all ticks missed we see
+	 * the share that would have been samples. */
+	c->missed += missed(hrtimer__due(timer), tick_ns);
+	return 0;
 }

@@ -70,6 +70,7 @@ struct timerqueue_node {
 
 struct hrtimer {
 	struct timerqueue_node node;
+	void *function;
 };
 
 struct hw_perf_event {
@@ -207,7 +208,8 @@ static __always_inline uint64_t timer__due(struct bpf_perf_event_data *ctx)
 	return due;
 }
 
-/* The user space ip of the current task, which is in the kernel. */
+/* The user space ip of the current task, which is in the kernel: in an interrupt,
+ * if not for another reason. */
 static __always_inline uint64_t task__user_ip(void)
 {
 	bpf_user_pt_regs_t *regs;
@@ -223,6 +225,17 @@ static __always_inline uint64_t task__user_ip(void)
 	bpf_probe_read_kernel(&ip, sizeof(ip), &regs->pc);
 #endif
 	return ip;
+}
+
+static __always_inline uint64_t hrtimer__function(struct hrtimer *timer)
+{
+	return (uint64_t)KERNEL_READ(timer, function);
+}
+
+/* When it was due, by its clock. */
+static __always_inline uint64_t hrtimer__due(struct hrtimer *timer)
+{
+	return KERNEL_READ(timer, node.expires);
 }
 
 #endif /* EXTPROF_KERNEL_H */

@@ -14,6 +14,7 @@ enum {
 	OPTION_FILE = 0x100,
 	OPTION_TOP,
 	OPTION_KEEP_ROOT,
+	OPTION_TIMER,
 };
 
 static const char doc[] =
@@ -41,6 +42,8 @@ static const struct argp_option option_table[] = {
 	{ "pid", 'p', "PID", 0, "the process with this pid", 0 },
 	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 (default: 99)", 0 },
 	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
+	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples: clock, timers of our own, or "
+	  "tick, the scheduler's tick, which costs no interrupts (default: clock)", 0 },
 	{ "duration", 'd', "TIME", 0, "stop after so long: 10, 10s, 500ms, 2m, 1h "
 	  "(default: at Ctrl-C, or when the process ends)", 0 },
 	{ "keep-root", OPTION_KEEP_ROOT, NULL, 0, "under sudo, run COMMAND as root too; "
@@ -159,6 +162,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (options__rate(arg, &o->rate))
 			FAIL("%s is no rate: 1 to %u per second, or with k", arg,
 				   SESSION_RATE_MAX);
+		break;
+	case OPTION_TIMER:
+		if (timer__by_name(arg, &o->timer))
+			FAIL("%s is no timer: clock or tick", arg);
 		break;
 	case 'd':
 		if (options__duration(arg, &o->duration))

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "output/output.h"
+#include "timer.h"
 
 #define RATE_DEFAULT 99u
 
@@ -15,6 +16,7 @@ struct options {
 	pid_t pid;			/* 0: run `command` */
 	char **command;			/* ends with NULL */
 	uint32_t rate;
+	enum timer_kind timer;
 	uint64_t duration;		/* ns, 0: until the target ends or Ctrl-C */
 	const char *file;		/* NULL: only the summary */
 	const struct output_format *format;

@@ -9,6 +9,7 @@
 
 #include "ruby/debug_external.h"
 #include "errors.h"
+#include "thinning.h"
 
 /* Frames of one sample; of a deeper stack the innermost ones are kept. */
 #define SAMPLE_FRAMES_MAX 2048u
@@ -42,7 +43,7 @@ enum sample_kind {
 };
 
 /* sample_event::flags */
-#define SAMPLE_IN_KERNEL 1u	/* the timer interrupted the kernel */
+#define SAMPLE_IN_KERNEL 1u	/* the timer interrupted the kernel; not told by --timer=tick */
 #define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it could not be read */
 
 /* sample_frame::flags */
@@ -110,11 +111,12 @@ struct target_key {
 
 /* One per CPU, written by that CPU only. */
 struct cpu_counters {
-	uint64_t taken;		/* ticks in a thread of a target */
+	uint64_t taken;		/* ticks in a thread of a target, of the timer for samples */
 	uint64_t missed;	/* ticks that should have been, and are in none of these */
 	uint64_t whole;
 	uint64_t truncated[TRUNC_MAX];
 	uint64_t lost[LOSS_MAX];
+	struct thinning thinning;	/* with --timer=tick */
 };
 
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
@@ -122,7 +124,9 @@ RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
 RECORD_ASSERT(event, sizeof(struct sample_event) == 88);
 RECORD_ASSERT(config, sizeof(struct target_config) == 64);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
-RECORD_ASSERT(counters, sizeof(struct cpu_counters) == 8 * (3 + TRUNC_MAX + LOSS_MAX));
+RECORD_ASSERT(counters, sizeof(struct cpu_counters) ==
+	      8 * (3 + TRUNC_MAX + LOSS_MAX) + sizeof(struct thinning));
+RECORD_ASSERT(thinning, sizeof(struct thinning) == 16);
 #undef RECORD_ASSERT
 
 #endif /* EXTPROF_RECORD_H */

@@ -103,12 +103,7 @@ static int attach(struct recorder *r, struct diag *d)
 	err = session__add_target(r->session, &r->target.key, &config, d);
 	if (err)
 		goto cleanup;
-	r->subjects[r->subject_count++] = s;
-	r->collect.subject_count = r->subject_count;
-	s = NULL;
-	target__refresh(&r->target);
-	r->attached = true;
-	r->attached_at = monotonic();
+	/* What fails here leaves nothing behind that search() would go on with. */
 	if (!r->started) {
 		r->cpu_start = r->cpu_last = cpu_time(r->target.pid);
 		err = session__start(r->session, d);
@@ -118,6 +113,12 @@ static int attach(struct recorder *r, struct diag *d)
 		r->started_at = monotonic();
 		r->started_wall = time(NULL);
 	}
+	r->subjects[r->subject_count++] = s;
+	r->collect.subject_count = r->subject_count;
+	s = NULL;
+	target__refresh(&r->target);
+	r->attached = true;
+	r->attached_at = monotonic();
 cleanup:
 	free(s);
 	return err;
@@ -125,7 +126,8 @@ cleanup:
 
 int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
 {
-	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate };
+	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate,
+						   .timer = o->timer };
 	sigset_t mask;
 	int err;
 
@@ -214,7 +216,7 @@ static int search(struct recorder *r, bool *end, struct diag *d)
 		if (!r->search_until)
 			r->search_until = now + WRONG_RUBY_TIMEOUT;
 	} else if (r->search.status == STATUS_VERSION || r->search.status == STATUS_PERMISSION ||
-		   r->search.status == STATUS_INTERNAL) {
+		   r->search.status == STATUS_NO_BPF || r->search.status == STATUS_INTERNAL) {
 		*end = true;
 	} else if (r->options->command) {
 		r->search_until = 0;
@@ -393,6 +395,7 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 	snprintf(m->ended, sizeof(m->ended), "%s", r->ended ? r->ended : "");
 	m->pid = r->target.pid;
 	m->rate = r->options->rate;
+	m->timer = r->options->timer;
 	m->period = session__period(r->session);
 	m->cpus = session__cpus(r->session);
 	m->started = r->started_wall;

@@ -13,6 +13,7 @@
 #include "accounting.h"
 #include "profile.h"
 #include "symbols.h"
+#include "timer.h"
 
 /* Ids are part of the outputs: append only. */
 enum label_kind {
@@ -66,6 +67,7 @@ struct report_meta {
 	char ended[64];		/* why the recording ended */
 	int pid;
 	uint32_t rate, cpus;
+	enum timer_kind timer;
 	uint64_t period;	/* ns */
 	time_t started;
 	double duration;	/* s */

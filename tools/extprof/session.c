@@ -4,13 +4,16 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "extprof.skel.h"
@@ -18,12 +21,17 @@
 #define RING_MIN (1u << 20)
 #define RING_MAX (64u << 20)
 
+#define TICKLESS_FILE "/sys/devices/system/cpu/nohz_full"
+
 struct session {
 	struct extprof_bpf *skel;
-	struct bpf_program *program;	/* of the skeleton's the one for this kernel */
+	struct bpf_program *program;	/* of the skeleton's the one for timer and kernel */
 	struct ring_buffer *ring;
 	int *perf_fds;
 	struct bpf_link **links;
+	struct bpf_link *tick_link;	/* while the tick runs the program */
+	uint32_t tick_hz;	/* 0: our own timers */
+	struct tick tick;
 	int cpus;		/* possible ones: length of the arrays */
 	int online;
 	uint64_t period;
@@ -72,7 +80,8 @@ static int load_failed(struct session *s, int err, struct diag *d)
 	diag__set(d, STATUS_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
 		  strerror(-err), s->log[0] ? "; " : "", s->log);
 	diag__hint(d, "extprof needs Linux 5.11 or later with CONFIG_BPF_SYSCALL, "
-		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS");
+		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS%s",
+		   s->tick_hz ? "; --timer=clock needs less" : "");
 	return err;
 }
 
@@ -154,6 +163,72 @@ static int open_timers(struct session *s, struct diag *d)
 	return 0;
 }
 
+static uint64_t resolution(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_getres(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* What sample_tick() knows the tick by. */
+static int find_tick(struct tick *tick, struct diag *d)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	int err = f ? timer__find_function(f, &tick->function) : -errno;
+
+	if (f)
+		fclose(f);
+	if (err == -EPERM || err == -EACCES) {
+		diag__set(d, STATUS_PERMISSION, -err, "no permission to see addresses in /proc/kallsyms");
+		diag__hint(d, "run extprof as root or give it the capability CAP_SYSLOG too, or sample "
+			   "with --timer=clock");
+	} else if (err) {
+		diag__set(d, STATUS_NO_BPF, -err,
+			  "the scheduler's tick is not to be found in this kernel's /proc/kallsyms");
+		diag__hint(d, "sample with --timer=clock");
+	}
+	return err;
+}
+
+static int open_tick(struct session *s, uint32_t rate, struct diag *d)
+{
+	struct tick tick = {
+		.ns = resolution(CLOCK_MONOTONIC_COARSE),
+		.timer_ns = resolution(CLOCK_MONOTONIC),
+	};
+	FILE *f = fopen(TICKLESS_FILE, "re");
+	int err;
+
+	if (f && !fgets(tick.tickless, sizeof(tick.tickless), f))
+		tick.tickless[0] = '\0';
+	if (f)
+		fclose(f);
+	err = timer__check_tick(rate, &tick, d);
+	if (!err)
+		err = find_tick(&tick, d);
+	if (err)
+		return err;
+	s->tick = tick;
+	s->tick_hz = timer__tick_hz(tick.ns);
+	s->online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	return 0;
+}
+
+static int attach_tick(struct session *s, struct diag *d)
+{
+	int err;
+
+	s->tick_link = bpf_program__attach(s->program);
+	if (s->tick_link)
+		return 0;
+	err = -errno;
+	if (err == -EPERM || err == -EACCES)
+		return no_permission(d, err, "attach a BPF program to a tracepoint");
+	diag__set(d, STATUS_NO_BPF, -err, "cannot attach to the scheduler's tick: %s", strerror(-err));
+	diag__hint(d, "sample with --timer=clock");
+	return err;
+}
+
 static int on_sample(void *context, void *data, size_t size)
 {
 	struct session *s = context;
@@ -165,8 +240,9 @@ static int on_sample(void *context, void *data, size_t size)
 int session__open(struct session **session, const struct session_options *options, struct diag *d)
 {
 	unsigned long max_rate = max_sample_rate();
+	struct bpf_program *program;
 	struct session *s;
-	bool timed;
+	bool by_tick, timed;
 	int err;
 
 	*session = NULL;
@@ -175,7 +251,7 @@ int session__open(struct session **session, const struct session_options *option
 	if (options->rate < 1 || options->rate > SESSION_RATE_MAX)
 		return diag__set(d, STATUS_USAGE, EINVAL, "the rate must be 1 to %u per second",
 				 SESSION_RATE_MAX);
-	if (max_rate && options->rate > max_rate) {
+	if (options->timer == TIMER_CLOCK && max_rate && options->rate > max_rate) {
 		/* The kernel would throttle, and not tell how much. */
 		diag__set(d, STATUS_USAGE, EINVAL,
 			  "a rate of %u is above kernel.perf_event_max_sample_rate (%lu)",
@@ -204,6 +280,8 @@ int session__open(struct session **session, const struct session_options *option
 
 	logging = s;
 	libbpf_set_print(keep_log);
+	if (options->timer == TIMER_TICK && (err = open_tick(s, options->rate, d)))
+		goto cleanup;
 	/* libbpf raises RLIMIT_MEMLOCK only for kernels before 5.11, which
 	 * charge maps to it, and goes on if it may not. */
 	s->skel = extprof_bpf__open();
@@ -212,9 +290,16 @@ int session__open(struct session **session, const struct session_options *option
 		goto cleanup;
 	}
 	timed = libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) > 0;
-	s->program = timed ? s->skel->progs.sample_timed : s->skel->progs.sample;
-	bpf_program__set_autoload(timed ? s->skel->progs.sample : s->skel->progs.sample_timed, false);
+	by_tick = options->timer == TIMER_TICK;
+	s->program = by_tick ? s->skel->progs.sample_tick :
+		     timed ? s->skel->progs.sample_timed : s->skel->progs.sample;
+	bpf_object__for_each_program(program, s->skel->obj)
+		bpf_program__set_autoload(program, program == s->program);
 	s->skel->rodata->period = s->period;
+	s->skel->rodata->tick_rate = options->rate;
+	s->skel->rodata->tick_hz = s->tick_hz;
+	s->skel->rodata->tick_ns = s->tick.ns;
+	s->skel->rodata->tick_function = s->tick.function;
 	s->skel->rodata->wakeup_bytes = ring_size(options->rate, s->cpus) / 4;
 	if ((err = bpf_map__set_max_entries(s->skel->maps.samples,
 					    ring_size(options->rate, s->cpus))) ||
@@ -229,7 +314,7 @@ int session__open(struct session **session, const struct session_options *option
 				strerror(errno));
 		goto cleanup;
 	}
-	err = open_timers(s, d);
+	err = by_tick ? 0 : open_timers(s, d);
 	if (err)
 		goto cleanup;
 	*session = s;
@@ -272,14 +357,22 @@ int session__add_target(struct session *s, const struct target_key *key,
 int session__start(struct session *s, struct diag *d)
 {
 	struct cpu_counters *zeros = calloc((size_t)s->cpus, sizeof(*zeros));
+	uint64_t seed = 0;
 	uint32_t zero = 0;
 
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = (uint64_t)time(NULL) << 32 | (uint32_t)getpid();
+	for (int i = 0; zeros && s->tick_hz && i < s->cpus; i++)
+		thinning__init(&zeros[i].thinning, s->tick_hz,
+			       seed + (uint64_t)i * 0x9e3779b97f4a7c15ull);
 	/* The timers ran for a moment when the program was attached. */
 	if (!zeros || bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &zero, zeros, BPF_ANY)) {
 		free(zeros);
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "cannot reset the counters");
 	}
 	free(zeros);
+	if (s->tick_hz)
+		return attach_tick(s, d);
 	for (int i = 0; i < s->cpus; i++) {
 		if (s->perf_fds[i] >= 0 && ioctl(s->perf_fds[i], PERF_EVENT_IOC_ENABLE, 0))
 			return diag__set(d, STATUS_INTERNAL, errno,
@@ -294,6 +387,12 @@ void session__stop(struct session *s)
 	for (int i = 0; s->perf_fds && i < s->cpus; i++)
 		if (s->perf_fds[i] >= 0)
 			ioctl(s->perf_fds[i], PERF_EVENT_IOC_DISABLE, 0);
+	if (s->tick_link) {
+		bpf_link__destroy(s->tick_link);
+		s->tick_link = NULL;
+		/* A tick that is in the program is a reader for RCU. */
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	}
 }
 
 int session__fd(const struct session *s)

@@ -8,6 +8,7 @@
 
 #include "diag.h"
 #include "record.h"
+#include "timer.h"
 
 /* The kernel's cpu-clock does not go below 10 us. */
 #define SESSION_RATE_MAX 100000u
@@ -17,9 +18,10 @@ struct session;
 struct session_options {
 	size_t size;		/* of this structure */
 	uint32_t rate;		/* samples per second and CPU */
+	enum timer_kind timer;
 };
 
-/* Load the program, open the timers; nothing runs yet. */
+/* Load the program, open our timers; nothing runs yet. */
 int session__open(struct session **session, const struct session_options *options, struct diag *d);
 void session__close(struct session *session);
 

@@ -12,7 +12,7 @@ _extprof()
 		case ${COMP_WORDS[i]} in
 		record) ((i == 1)) || break ;;
 		--) ((i++)); break ;;
-		-[prFdof] | --pid | --rate | --duration | --output | --file | --format | --top)
+		-[prFdof] | --pid | --rate | --duration | --output | --file | --format | --top | --timer)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -37,6 +37,8 @@ _extprof()
 		COMPREPLY=($(compgen -W 'folded flamegraph summary' -- "$cur")) ;;
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
+	--timer)
+		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
 	-d | --duration)
 		COMPREPLY=($(compgen -W '5s 10s 30s 1m' -- "$cur")) ;;
 	-o | --output | --file)
@@ -44,7 +46,7 @@ _extprof()
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
 	--top) ;;
 	*)
-		words='-p -r -F -d -o -f -t -l -q -V --pid --rate --duration --output --file
+		words='-p -r -F -d -o -f -t -l -q -V --pid --rate --timer --duration --output --file
 			--format --threads --lines --top --quiet --keep-root --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -1,0 +1,147 @@
+"""--timer=tick: samples by the kernel's own tick are as right, and as many."""
+import os
+import re
+import time
+from collections import Counter
+
+import harness
+from case_accounting import SLICE, recorded
+from case_errors import fails
+from case_graph import YJIT
+from case_lines import lines
+from case_proportions import proportions
+from case_threads import threads
+from harness import case, check
+
+TICK = "--timer=tick"
+HZ = round(1 / time.clock_getres(6))  # CLOCK_MONOTONIC_COARSE; below, by CONFIG_HZ
+WRITE = 7  # the line in faults.rb
+
+
+@case(timeout=60)
+def cpu_time(ctx):
+    """N samples at R Hz are N / R seconds of CPU time, within 3 % and the ticks that were missed.
+    Where others want the CPU, the scheduler takes it away at ticks, so that the ticks are no fair
+    share: as much as others had is allowed. There are never more samples than ticks."""
+    ruby = ctx.program("steady.rb")
+    ruby.expect("ready")
+    said = []
+    for rate, seconds in ((99, 3), (HZ // 2, 2), (HZ, 2)):
+        (cpu, _, wall), profile = recorded(ctx, ruby, seconds, rate, TICK)
+        sums, expected = profile.sums, rate * cpu / 1e9
+        written = sum(s.count for s in profile.stacks)
+        check(sums.whole == sums.taken == written, "%d samples in the file, %s", written, sums.text)
+        check("at %d Hz by the tick for" % rate in profile.out, "the summary does not say so: %s", profile.out)
+        away = max(0, 1 - cpu / 1e9 / wall)
+        sigma = (expected * away * max(1, rate * SLICE)) ** 0.5
+        slack = (0.03 + away) * expected + 4 + 5 * sigma
+        check(expected - sums.missed - slack <= sums.taken <= min(expected + slack, rate * wall + 4),
+              "%d Hz: %d samples for %.3f s of CPU time in %.3f s, %.1f expected +- %.1f, %d missed",
+              rate, sums.taken, cpu / 1e9, wall, expected, slack, sums.missed)
+        said.append("%d Hz: %d of %.1f (%+.2f %%), missed %d, had %.0f %% of a CPU" % (
+            rate, sums.taken, expected, 100 * (sums.taken - expected) / expected, sums.missed,
+            100 * (1 - away)))
+    return "; ".join(said)
+
+
+@case(timeout=60)
+def shares(ctx):
+    return proportions(ctx, (), HZ, 6, TICK)
+
+
+@case(timeout=60)
+def shares_at_99(ctx):
+    return proportions(ctx, (), 99, 6, TICK, c_share=30)
+
+
+@case(timeout=60)
+def lines_yjit(ctx):
+    return lines(ctx, YJIT, TICK, rate=HZ, seconds=5)
+
+
+@case(timeout=60)
+def lines_yjit_in_the_kernel(ctx):
+    """Also where the tick comes upon the kernel, the line is that of the instruction which it is in
+    the kernel for: a write that faults."""
+    ruby = ctx.program("faults.rb", flags=YJIT)
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", HZ, "-l", TICK, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("5")
+    faults, plain = map(int, ruby.line(60).split())
+    reader.signal(2)
+    out, err = reader.communicate()
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    counted, wrong = Counter(), []
+    for s in profile.stacks:
+        f = s.frames[-1]
+        if f.label != "Thing#write":
+            continue
+        if f.line in (WRITE, WRITE + 1) and not f.approximate and f.path.endswith("faults.rb"):
+            counted[f.line - WRITE] += s.count
+        else:
+            wrong.append("%d times %s" % (s.count, s.text))
+    kernel, total = 1 - plain / faults, sum(counted.values())
+    check(kernel > 0.8, "of the writes' time only %.0f %% are faults", 100 * kernel)
+    check(total > 100 and not wrong, "%s exact lines, not exact:\n%s", counted, "\n".join(wrong))
+    # The first instruction of the next line is where an interrupt comes that had to wait for the end
+    # of the fault.
+    check(counted[0] > 0.8 * total, "%d of %d in the line of the write", counted[0], total)
+    return "%d samples of writes that are in the kernel for %.0f %%: %d in their line, %d in the next" % (
+        total, 100 * kernel, counted[0], counted[1])
+
+
+@case(timeout=60)
+def thread_names(ctx):
+    return threads(ctx, YJIT, TICK, rate=HZ)
+
+
+@case(timeout=60)
+def command(ctx):
+    """A program from its start to its end, and its exit status."""
+    profile = ctx.extprof("-F", HZ, TICK, "-o", ctx.path("out.folded"), "--", harness.RUBY, "--disable=gems",
+                          "-e", "def work = 10_000_000.times { |i| i }\nwork\nexit 5")
+    check(profile.status == 5, "status %d: %s", profile.status, profile.err)
+    sums = profile.sums
+    check(sums.balanced and sums.lost == 0, sums.text)
+    n = sum(s.count for s in profile.stacks if "Object#work" in s.labels())
+    check(n > 20 and n > 0.8 * sums.taken, "%d samples in the method of %s", n, sums.text)
+    return "%d of %d samples in its method" % (n, sums.taken)
+
+
+@case(timeout=30)
+def asleep(ctx):
+    ruby = ctx.ruby("-e", "$stdout.sync = true\nputs 'ready'\nsleep")
+    ruby.expect("ready")
+    profile = ctx.extprof("-p", ruby.pid, "-d", 1, "-F", HZ, TICK)
+    check(profile.status == 0, "status %d: %s", profile.status, profile.err)
+    check("used no CPU time" in profile.err, "it does not say why: %s", profile.err)
+    check(profile.sums.taken == 0 and profile.sums.missed == 0, profile.sums.text)
+    return profile.err.strip()
+
+
+@case(timeout=30)
+def refused(ctx):
+    """More than there are ticks, with what to do about it; and another timer than these two."""
+    ruby = ctx.ruby("-e", "$stdout.sync = true\nputs 'ready'\nsleep")
+    ruby.expect("ready")
+    for rate in (HZ + 1, 10000):
+        profile = fails(ctx, harness.USAGE, "-p", ruby.pid, "-F", rate, TICK,
+                        says=["tick, %d per second" % HZ, "--timer=clock", "at %d or slower" % HZ])
+    fails(ctx, harness.USAGE, "-p", ruby.pid, "--timer=tock", says=["tock", "clock or tick"])
+    return profile.err.splitlines()[0]
+
+
+@case(timeout=60)
+def unprivileged(ctx):
+    """The tick is found by the addresses of the kernel, which not everybody may see."""
+    if re.match("0*[1-9a-f]", os.popen("setpriv --bounding-set=-syslog,-sys_admin --inh-caps=-syslog,"
+                                       "-sys_admin head -c 16 /proc/kallsyms").read() or "0"):
+        return "this kernel shows addresses to all"
+    ruby = ctx.ruby("-e", "$stdout.sync = true\nputs 'ready'\nsleep")
+    ruby.expect("ready")
+    p = ctx.start(["setpriv", "--bounding-set=-syslog,-sys_admin", "--inh-caps=-syslog,-sys_admin",
+                   harness.EXTPROF, "-p", ruby.pid, "-d", "1", TICK], stderr=-1)
+    out, err = p.communicate(30)
+    check(p.p.returncode == harness.PERMISSION and "CAP_SYSLOG" in err, "status %d: %s", p.p.returncode, err)
+    return err.splitlines()[0]
