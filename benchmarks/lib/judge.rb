@@ -135,10 +135,11 @@ module Bench
       @rows << Row.new(witness: witness, what: what, mode: "", verdict: "info", note: "left out: #{why}", gates: false)
     end
 
-    # table: { mode => { "rates" =>, "cost" => } }
+    # table: { mode => { "rates" =>, "ticks" =>, "cost" => } }
     def sampled(table)
       b = @bounds["sampled"]
       table.each do |mode, t|
+        t["ticks"].each { |rate, r| sampled_ticks(rate.to_s, r, mode, b.fetch(rate.to_s)) }
         t["rates"].each { |rate, r| sampled_rate(rate.to_s, r, mode, b.fetch(rate.to_s)) }
         t["cost"].each do |depth, c|
           bound = b["sample_ns_at_30"] if depth.to_s == "30"
@@ -188,20 +189,24 @@ module Bench
           bound: bound, verdict: bytes <= bound ? "pass" : "fail")
     end
 
-    def sampled_rate(rate, r, mode, b)
-      if b["ratio"]
-        e = r["ratio"]
-        verdict = Judge.interval(e, { "fail_above" => b["ratio"], "pass_below" => b["ratio"] }, false)
-        add(witness: "sampled", what: "time at #{rate} Hz", mode: mode, value: e["ratio"], bound: b["ratio"],
-            verdict: verdict, note: range(e))
+    # What ticks cost, and the time that is at this rate.
+    def sampled_ticks(rate, r, mode, b)
+      { "sampled" => "time at #{rate} Hz", "by_tick" => "time at #{rate} Hz with --timer=tick",
+        "timer" => "time with a bare timer of #{rate} Hz" }.each do |key, text|
+        e = r[key] or next
+        gates = key != "timer"
+        bound = b["ratio"] if gates
+        verdict = gates ? Judge.interval(e, { "fail_above" => bound, "pass_below" => bound }, false) : "info"
+        @rows << Row.new(witness: "sampled", what: text, mode: mode, value: e["ratio"], bound: bound, gates: gates,
+                         verdict: verdict, note: "#{range(e)}, #{e["us"]} us each")
       end
-      { "timer" => "time with a bare timer of #{rate} Hz", "above_timer" => "time at #{rate} Hz over that" }.each do |key, text|
+    end
+
+    def sampled_rate(rate, r, mode, b)
+      { "ratio" => "half seconds with extprof at #{rate} Hz / without", "timer" => "half seconds with a bare timer of #{rate} Hz",
+        "above_timer" => "the one over the other" }.each do |key, text|
         @rows << Row.new(witness: "sampled", what: text, mode: mode, value: r[key]["ratio"],
                          verdict: "info", note: range(r[key]), gates: false)
-      end
-      unless b["ratio"]
-        @rows << Row.new(witness: "sampled", what: "time at #{rate} Hz", mode: mode, value: r["ratio"]["ratio"],
-                         verdict: "info", note: range(r["ratio"]), gates: false)
       end
       { "extprof_cpu" => "extprof's share of a core", "extprof_rss_mib" => "extprof's peak memory, MiB",
         "lost_share" => "lost samples" }.each do |key, text|

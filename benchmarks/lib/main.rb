@@ -25,7 +25,7 @@ module Bench
                       :timed, :time_budget, :windows, keyword_init: true)
   EFFORTS = {
     "full" => Effort.new(level: "full", seeds: [0, 1, 2], groups: %w[start ours cruby yjit-bench], repeats: 5,
-                         rate_pairs: 16, links: 16, aa_share: 0.5, windows: 40,
+                         rate_pairs: 16, links: 16, aa_share: 0.5, windows: 16,
                          limit_programs: %w[load_lib require_tree rexml_parse object_churn psych_load define_methods]),
     "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 9,
                          rate_pairs: 12, links: 16, aa_share: 0.34, windows: 6, time_budget: 600,
@@ -201,8 +201,12 @@ module Bench
       raise Refused, "no extprof at #{@options[:extprof]}" unless File.executable?(@options[:extprof])
       ticker = Icount.compile(File.join(@bench, "tools"), "ticker", "ticker")
       sampled = Sampled.new(@options[:extprof], ticker, core: @options[:core])
-      table = @modes.to_h { |m| [m, { "rates" => sampled.rates(@sides.last, m, [99, 999, 9999], windows: @effort.windows),
-                                      "cost" => sampled.cost(@sides.last, m, [3, 30, 300]) }] }
+      side = @sides.last
+      table = @modes.to_h do |m|
+        [m, { "rates" => sampled.rates(side, m, [99, 999, 9999], windows: @effort.windows),
+              "ticks" => sampled.ticks(side, m, [99, 999], windows: @effort.windows),
+              "cost" => sampled.cost(side, m, [3, 30, 300]) }]
+      end
       @store.write("sampled", table, @sides)
       @judge.sampled(table)
     end

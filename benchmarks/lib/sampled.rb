@@ -1,10 +1,12 @@
 # The patched ruby while extprof samples it, and what extprof itself costs. One process
 # runs equal slices of work, with the profiler attached or not, in random order: so layout
-# is the same on both sides and the interval is short.
+# is the same on both sides. What a tick costs is seen in slices of some microseconds; see
+# ticks.rb.
 
 require "json"
 require_relative "programs"
 require_relative "stats"
+require_relative "ticks"
 
 module Bench
   class Sampled
@@ -21,6 +23,15 @@ module Bench
     def rates(side, mode, rates, windows:, seconds: 0.5)
       rates.to_h do |rate|
         target(side, mode, "mix") { |t| [rate, compare(t, rate, windows, slices(t, seconds))] }
+      end
+    end
+
+    # What sampling takes from the program: { rate => { "timer" => estimate for the timer alone,
+    #   "sampled" =>, "by_tick" => with --timer=tick, where the scheduler's tick is fast enough } }
+    # An estimate has "us", for each sample taken, and the "ratio" that comes of it, with "low", "high".
+    def ticks(side, mode, rates, windows:, seconds: 2.0)
+      rates.to_h do |rate|
+        target(side, mode, "ticks") { |t| [rate, tick_costs(t, rate, windows, (seconds / 7e-6).ceil)] }
       end
     end
 
@@ -57,16 +68,55 @@ module Bench
                                     "above_timer" => between[:timer, :sampled])
     end
 
-    # Of slices, each some 20 ms: what else ran meanwhile makes some of them slow.
+    # ns between two of the scheduler's ticks: what the coarse clock counts in.
+    SCHEDULER = (Process.clock_getres(Process::CLOCK_MONOTONIC_COARSE) * 1e9).round
+
+    def tick_costs(target, rate, windows, slices)
+      period = 1_000_000_000 / rate
+      runs = { timer: [], sampled: [], none: [], by_tick: [] }
+      runs = runs.slice(:timer, :sampled) if period < SCHEDULER
+      windows.times do
+        runs.keys.shuffle(random: @random).each do |how|
+          runs[how] << case how
+                       when :timer then ticking(rate) { Ticks.cost(target.starts(slices), period) }
+                       when :sampled then by(target, rate) { Ticks.cost(target.starts(slices), period) }
+                       when :none then Ticks.cost(target.starts(slices), SCHEDULER)
+                       when :by_tick then by(target, rate, "--timer=tick") { Ticks.cost(target.starts(slices), SCHEDULER) }
+                       end
+        end
+      end
+      result = { "timer" => per_tick(runs[:timer], rate), "sampled" => per_tick(runs[:sampled], rate) }
+      # Not each of the scheduler's ticks takes a sample, but each runs the program.
+      more = runs[:by_tick]&.zip(runs[:none])&.map { |with, without| (with - without) * 1e9 / SCHEDULER / rate }
+      more ? result.merge("by_tick" => per_tick(more, rate)) : result
+    end
+
+    # costs: ns for each sample, one of each window.
+    def per_tick(costs, rate)
+      e = Stats.estimate([costs], random: @random)
+      ratio = ->(ns) { (1 + ns * rate / 1e9).round(6) }
+      { "us" => (e.value / 1000).round(2), "ratio" => ratio[e.value], "low" => ratio[e.low], "high" => ratio[e.high],
+        "n" => costs.size }
+    end
+
+    # Attached, without an account of it.
+    def by(target, rate, *options)
+      result = nil
+      attached(target, rate, *options) { result = yield; [1] }
+      result
+    end
+
+    # Of slices, each some ms: what else ran meanwhile makes some of them slow.
     def middle(slices) = Stats.trimmed_mean(slices)
 
     def ticking(rate)
       pid = Process.spawn(@ticker, rate.to_s)
       sleep 0.2
-      yield
+      result = yield
       Process.kill(:TERM, pid) # it waits for nothing else
       _, ended = Process.wait2(pid)
       raise Refused, "the bare timer could not be set: #{ended}" unless ended.signaled?
+      result
     end
 
     def summary(accounts, rate)
@@ -100,6 +150,11 @@ module Bench
         self.in.puts slices
         out.gets.to_s.split.map(&:to_f)
       end
+
+      def starts(slices)
+        self.in.puts slices
+        out.gets.to_s.split.map(&:to_i)
+      end
     end
 
     def target(side, mode, kind)
@@ -116,10 +171,10 @@ module Bench
     end
 
     # Attaches, yields, detaches. What extprof used is counted from when it had settled.
-    def attached(target, rate)
+    def attached(target, rate, *options)
       known = programs
       r, w = IO.pipe
-      pid = Process.spawn(@extprof, "-p", target.pid.to_s, "-r", rate.to_s, "-o", "/dev/null",
+      pid = Process.spawn(@extprof, "-p", target.pid.to_s, "-r", rate.to_s, *options, "-o", "/dev/null",
                           in: File::NULL, out: w, err: w, pgroup: true)
       w.close
       reader = Thread.new { r.read }

@@ -24,6 +24,19 @@ class JudgeTest < Test
     is b["sampled"].values_at("999", "9999", "sample_ns_at_30"), [{ "ratio" => 1.01 }, { "lost" => 0.001 }, 2000]
   end
 
+  def test_time_while_sampled
+    tick = ->(low, high) { { "us" => 9.0, "ratio" => (low + high) / 2, "low" => low, "high" => high } }
+    table = { "interp" => { "rates" => {}, "cost" => {}, "ticks" => {
+      99 => { "timer" => tick[1.02, 1.03], "sampled" => tick[1.003, 1.004], "by_tick" => tick[1.0, 1.001] },
+      999 => { "timer" => tick[1.0, 1.001], "sampled" => tick[1.009, 1.011] } } } }
+    rows = judge.tap { |j| j.sampled(table) }.rows
+    is verdict(rows, "time at 99 Hz"), "fail"
+    is verdict(rows, "time at 99 Hz with --timer=tick"), "pass"
+    is verdict(rows, "time with a bare timer of 99 Hz"), "info"
+    is verdict(rows, "time at 999 Hz"), "inconclusive"
+    is rows.map(&:gates), [true, true, false, true, false]
+  end
+
   def test_what_frames_may_cost
     j = judge
     is j.allowance("", "interp"), 0
