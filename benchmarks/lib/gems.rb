@@ -22,6 +22,7 @@ module Bench
     # { program => nil or why it failed }
     def install(programs)
       stage
+      copy_bundler
       programs.to_h do |p|
         dir = File.dirname(p.args.last)
         next [p.name, "no Gemfile"] unless File.exist?(File.join(dir, "Gemfile"))
@@ -40,6 +41,15 @@ module Bench
     end
 
     private
+
+    # The counted ruby is not installed, so it has no default gems; Bundler looks for its own.
+    def copy_bundler
+      from = File.join(@stage, @stock.makefile.fetch("prefix"), "lib/ruby/gems/3.4.0")
+      spec = Dir[File.join(from, "specifications/default/bundler-*.gemspec")].first or raise Refused, "no bundler in #{from}"
+      %w[specifications gems].each { |d| FileUtils.mkdir_p(File.join(@home, d)) }
+      FileUtils.cp(spec, File.join(@home, "specifications"))
+      FileUtils.cp_r(File.join(from, "gems", File.basename(spec, ".gemspec")), File.join(@home, "gems"))
+    end
 
     # An installed ruby finds its own prefix from where its rbconfig.rb is.
     def stage
