@@ -11,9 +11,8 @@ module Bench
   class SelfTest
     KINDS_USED = %w[loop method yield cfunc block].freeze
     COUNTED = %w[app_fib poly_calls block_chain].freeze
-    # A push is some 100 instructions and as many cycles. Eight instructions more are counted
-    # to the last one; eight cycles are hidden among the others: where gcc happens to put the
-    # code is worth 12 % of app_fib. 24 cycles more are 8 % of these programs.
+    # Turns planted: eight instructions are seen by counting, to the last one. By time eight
+    # cycles are less than what the placement of code is worth; see README.md.
     COUNTED_TURNS = 4
     TIMED_TURNS = 12
     TIMED = %w[app_fib app_tak so_ackermann deep_recursion block_chain].freeze
