@@ -189,24 +189,28 @@ module Bench
           bound: bound, verdict: bytes <= bound ? "pass" : "fail")
     end
 
-    # What ticks cost, and the time that is at this rate.
+    # What samples cost, and the time that is at this rate.
     def sampled_ticks(rate, r, mode, b)
-      { "sampled" => "time at #{rate} Hz", "by_tick" => "time at #{rate} Hz with --timer=tick",
-        "timer" => "time with a bare timer of #{rate} Hz" }.each do |key, text|
+      left_out("sampled", "samples at #{rate} Hz with --timer=tick", r["refused"]) if r["refused"]
+      { "sampled" => "samples at #{rate} Hz", "by_tick" => "samples at #{rate} Hz with --timer=tick",
+        "timer" => "a bare timer of #{rate} Hz" }.each do |key, text|
         e = r[key] or next
         gates = key != "timer"
         bound = b["ratio"] if gates
         verdict = gates ? Judge.interval(e, { "fail_above" => bound, "pass_below" => bound }, false) : "info"
         @rows << Row.new(witness: "sampled", what: text, mode: mode, value: e["ratio"], bound: bound, gates: gates,
-                         verdict: verdict, note: "#{range(e)}, #{e["us"]} us each")
+                         verdict: verdict, note: "#{range(e)}, #{e["us"]} us each, seen in #{e["seen"]} of #{e["n"]}")
       end
     end
 
+    # Too wide to pass: only a clear loss decides.
     def sampled_rate(rate, r, mode, b)
-      { "ratio" => "half seconds with extprof at #{rate} Hz / without", "timer" => "half seconds with a bare timer of #{rate} Hz",
+      { "ratio" => "time at #{rate} Hz, half seconds", "timer" => "with a bare timer of #{rate} Hz",
         "above_timer" => "the one over the other" }.each do |key, text|
-        @rows << Row.new(witness: "sampled", what: text, mode: mode, value: r[key]["ratio"],
-                         verdict: "info", note: range(r[key]), gates: false)
+        bound = b["ratio"] if key == "ratio"
+        lost = bound && r[key]["low"] > bound
+        @rows << Row.new(witness: "sampled", what: text, mode: mode, value: r[key]["ratio"], bound: bound,
+                         verdict: lost ? "fail" : "info", note: range(r[key]), gates: !!lost)
       end
       { "extprof_cpu" => "extprof's share of a core", "extprof_rss_mib" => "extprof's peak memory, MiB",
         "lost_share" => "lost samples" }.each do |key, text|

@@ -73,37 +73,54 @@ module Bench
 
     def tick_costs(target, rate, windows, slices)
       period = 1_000_000_000 / rate
-      runs = { timer: [], sampled: [], none: [], by_tick: [] }
-      runs = runs.slice(:timer, :sampled) if period < SCHEDULER
+      ways = { timer: -> { ticking(rate) { target.starts(slices) } }, sampled: -> { by(target, rate, slices) } }
+      if period >= SCHEDULER && !(refused = tick_refused(target))
+        ways.merge!(none: -> { target.starts(slices) }, by_tick: -> { by(target, rate, slices, "--timer=tick") })
+      end
+      runs = ways.transform_values { [] }
       windows.times do
-        runs.keys.shuffle(random: @random).each do |how|
-          runs[how] << case how
-                       when :timer then ticking(rate) { Ticks.cost(target.starts(slices), period) }
-                       when :sampled then by(target, rate) { Ticks.cost(target.starts(slices), period) }
-                       when :none then Ticks.cost(target.starts(slices), SCHEDULER)
-                       when :by_tick then by(target, rate, "--timer=tick") { Ticks.cost(target.starts(slices), SCHEDULER) }
-                       end
+        ways.keys.shuffle(random: @random).each do |how|
+          runs[how] << Ticks.cost(ways[how].call, %i[none by_tick].include?(how) ? SCHEDULER : period)
         end
       end
       result = { "timer" => per_tick(runs[:timer], rate), "sampled" => per_tick(runs[:sampled], rate) }
+      result["refused"] = refused if refused
+      return result unless runs[:by_tick]
       # Not each of the scheduler's ticks takes a sample, but each runs the program.
-      more = runs[:by_tick]&.zip(runs[:none])&.map { |with, without| (with - without) * 1e9 / SCHEDULER / rate }
-      more ? result.merge("by_tick" => per_tick(more, rate)) : result
+      more = runs[:by_tick].zip(runs[:none]).map { |with, without| [(with[0] - without[0]) * 1e9 / SCHEDULER / rate, with[1]] }
+      result.merge("by_tick" => per_tick(more, rate))
     end
 
-    # costs: ns for each sample, one of each window.
+    # costs: ns for each sample and whether ticks were seen, of each window. That share of the time
+    # is not the program's.
     def per_tick(costs, rate)
-      e = Stats.estimate([costs], random: @random)
-      ratio = ->(ns) { (1 + ns * rate / 1e9).round(6) }
+      e = Stats.estimate([costs.map(&:first)], random: @random)
+      ratio = ->(ns) { (1 / (1 - ns * rate / 1e9)).round(6) }
       { "us" => (e.value / 1000).round(2), "ratio" => ratio[e.value], "low" => ratio[e.low], "high" => ratio[e.high],
-        "n" => costs.size }
+        "n" => costs.size, "seen" => costs.count(&:last) }
     end
 
-    # Attached, without an account of it.
-    def by(target, rate, *options)
-      result = nil
-      attached(target, rate, *options) { result = yield; [1] }
-      result
+    # When slices began while extprof sampled.
+    def by(target, rate, slices, *options)
+      starts = nil
+      a = attached(target, rate, *options) do
+        starts = target.starts(slices)
+        [(starts.last - starts.first) / 1e9]
+      end
+      due = rate * a[:work]
+      # With others on the core the program did not have all of that time.
+      unless a[:taken] > 0.8 * due && a[:lost] < 0.01 * due
+        raise Refused, "extprof took #{a[:taken]} samples and lost #{a[:lost]} where #{due.round} were due"
+      end
+      starts
+    end
+
+    # Why --timer=tick does not work here, or nil.
+    def tick_refused(target)
+      attached(target, 99, "--timer=tick") { target.starts(50_000) && [0] }
+      nil
+    rescue Refused => e
+      e.message
     end
 
     # Of slices, each some ms: what else ran meanwhile makes some of them slow.
@@ -112,11 +129,18 @@ module Bench
     def ticking(rate)
       pid = Process.spawn(@ticker, rate.to_s)
       sleep 0.2
-      result = yield
-      Process.kill(:TERM, pid) # it waits for nothing else
-      _, ended = Process.wait2(pid)
-      raise Refused, "the bare timer could not be set: #{ended}" unless ended.signaled?
-      result
+      raise Refused, "the bare timer could not be set" if Process.wait(pid, Process::WNOHANG)
+      yield
+    ensure
+      stop(pid, :TERM) if pid # it waits for nothing else
+    end
+
+    # Returns its status, or nil when it had ended before.
+    def stop(pid, signal)
+      Process.kill(signal, pid)
+      Process.wait2(pid).last
+    rescue Errno::ESRCH, Errno::ECHILD
+      nil
     end
 
     def summary(accounts, rate)
@@ -153,7 +177,9 @@ module Bench
 
       def starts(slices)
         self.in.puts slices
-        out.gets.to_s.split.map(&:to_i)
+        starts = out.gets.to_s.split.map(&:to_i)
+        raise Refused, "the sampled program ended" unless starts.size == slices + 1
+        starts
       end
     end
 
@@ -182,11 +208,13 @@ module Bench
       cpu, wall = cpu_of(pid), clock
       work = (yield -> { bpf_stats(known) }).sum
       result = { work: work, cpu: cpu_of(pid) - cpu, seconds: clock - wall, rss: status(pid, "VmHWM") }
-      Process.kill(:INT, pid)
-      _, ended = Process.wait2(pid)
+      ended = stop(pid, :INT)
+      pid = nil
       text = reader.value
-      raise Refused, "extprof: #{ended}: #{text.lines.last}" unless ended.success?
+      raise Refused, "extprof: #{ended}: #{text.lines.first}" unless ended&.success?
       result.merge(account(text))
+    ensure
+      stop(pid, :KILL) if pid
     end
 
     def account(text)

@@ -25,16 +25,21 @@ class JudgeTest < Test
   end
 
   def test_time_while_sampled
-    tick = ->(low, high) { { "us" => 9.0, "ratio" => (low + high) / 2, "low" => low, "high" => high } }
-    table = { "interp" => { "rates" => {}, "cost" => {}, "ticks" => {
+    tick = ->(low, high) { { "us" => 9.0, "ratio" => (low + high) / 2, "low" => low, "high" => high, "n" => 4, "seen" => 4 } }
+    half = { "ratio" => estimate(1.02, 0.015), "timer" => estimate(1.02), "above_timer" => estimate(1.0), "lost" => 0, "taken" => 9,
+             "extprof_cpu" => 0.001, "extprof_rss_mib" => 9, "lost_share" => 0.0 }
+    table = { "interp" => { "rates" => { 99 => half }, "cost" => {}, "ticks" => {
       99 => { "timer" => tick[1.02, 1.03], "sampled" => tick[1.003, 1.004], "by_tick" => tick[1.0, 1.001] },
       999 => { "timer" => tick[1.0, 1.001], "sampled" => tick[1.009, 1.011] } } } }
     rows = judge.tap { |j| j.sampled(table) }.rows
-    is verdict(rows, "time at 99 Hz"), "fail"
-    is verdict(rows, "time at 99 Hz with --timer=tick"), "pass"
-    is verdict(rows, "time with a bare timer of 99 Hz"), "info"
-    is verdict(rows, "time at 999 Hz"), "inconclusive"
-    is rows.map(&:gates), [true, true, false, true, false]
+    is verdict(rows, "samples at 99 Hz"), "fail"
+    is verdict(rows, "samples at 99 Hz with --timer=tick"), "pass"
+    is verdict(rows, "a bare timer of 99 Hz"), "info"
+    is verdict(rows, "samples at 999 Hz"), "inconclusive"
+    is verdict(rows, "time at 99 Hz, half seconds"), "fail"
+    is rows.first(6).map(&:gates), [true, true, false, true, false, true]
+    half["ratio"] = estimate(1.01, 0.02)
+    is verdict(judge.tap { |j| j.sampled(table) }.rows, "time at 99 Hz, half seconds"), "info"
   end
 
   def test_what_frames_may_cost

@@ -106,6 +106,11 @@ TEST(timer_finds_the_function_of_the_tick)
 	CHECK_INT(find("ffffffff81433000 t tick_nohz_lowres_handler\n"
 		       "ffffffff81433300 t tick_nohz_highres_handler\n", &at), 0);
 	CHECK(at == 0xffffffff81433300);
+	/* A module's is another one. */
+	CHECK_INT(find("ffffffffc0001000 t tick_sched_timer\t[other]\n"
+		       "ffffffff81433000 t tick_nohz_handler\n", &at), 0);
+	CHECK(at == 0xffffffff81433000);
+	CHECK_INT(find("ffffffffc0001000 t tick_sched_timer\t[other]\n", &at), -ENOENT);
 	CHECK_INT(find("0000000000000000 t tick_nohz_handler\n", &at), -EPERM);
 	CHECK_INT(find("ffffffff81433000 t tick_nohz_handler_2\nnonsense\n\n", &at), -ENOENT);
 }

@@ -42,7 +42,8 @@ static int explain_nothing(const struct report *r, struct diag *d)
 			  "no sample was taken although process %d used %.2f s of CPU time",
 			  m->pid, (double)m->cpu_time / 1e9);
 		diag__hint(d, m->timer == TIMER_TICK ?
-			   "it never ran when the scheduler's tick came: sample with --timer=clock" :
+			   "it never ran when the scheduler's tick came, or the kernel's tick is not what "
+			   "extprof takes it for: sample with --timer=clock" :
 			   "the timers of this machine do not reach it: a virtual machine "
 			   "without cpu-clock events, or a pid namespace that is not its own");
 		return command__fail(d);

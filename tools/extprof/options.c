@@ -43,7 +43,7 @@ static const struct argp_option option_table[] = {
 	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 (default: 99)", 0 },
 	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
 	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples: clock, timers of our own, or "
-	  "tick, the scheduler's tick, which costs no interrupts (default: clock)", 0 },
+	  "tick, the scheduler's tick, which needs no interrupts of ours (default: clock)", 0 },
 	{ "duration", 'd', "TIME", 0, "stop after so long: 10, 10s, 500ms, 2m, 1h "
 	  "(default: at Ctrl-C, or when the process ends)", 0 },
 	{ "keep-root", OPTION_KEEP_ROOT, NULL, 0, "under sudo, run COMMAND as root too; "

@@ -170,6 +170,20 @@ static uint64_t resolution(clockid_t clock)
 	return clock_getres(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
+/* kernel.kptr_restrict=2 hides addresses from root too. */
+static bool hidden_from_all(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/kptr_restrict", "re");
+	int level = 0;
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%d", &level) != 1)
+		level = 0;
+	fclose(f);
+	return level >= 2;
+}
+
 /* What sample_tick() knows the tick by. */
 static int find_tick(struct tick *tick, struct diag *d)
 {
@@ -180,7 +194,9 @@ static int find_tick(struct tick *tick, struct diag *d)
 		fclose(f);
 	if (err == -EPERM || err == -EACCES) {
 		diag__set(d, STATUS_PERMISSION, -err, "no permission to see addresses in /proc/kallsyms");
-		diag__hint(d, "run extprof as root or give it the capability CAP_SYSLOG too, or sample "
+		diag__hint(d, hidden_from_all() ?
+			   "sysctl kernel.kptr_restrict=1 shows them to root, or sample with --timer=clock" :
+			   "run extprof as root or give it the capability CAP_SYSLOG too, or sample "
 			   "with --timer=clock");
 	} else if (err) {
 		diag__set(d, STATUS_NO_BPF, -err,
@@ -211,6 +227,8 @@ static int open_tick(struct session *s, uint32_t rate, struct diag *d)
 	s->tick = tick;
 	s->tick_hz = timer__tick_hz(tick.ns);
 	s->online = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	if (s->online < 1)
+		return diag__set(d, STATUS_INTERNAL, ENODEV, "cannot count the CPUs");
 	return 0;
 }
 

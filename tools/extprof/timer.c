@@ -39,11 +39,11 @@ int timer__find_function(FILE *symbols, uint64_t *function)
 	};
 	size_t best = sizeof(names) / sizeof(names[0]);
 	unsigned long long address;
-	char line[512], name[128];
+	char line[512], name[128], module[2];
 
 	while (best && fgets(line, sizeof(line), symbols)) {
-		if (sscanf(line, "%llx %*c %127s", &address, name) != 2)
-			continue;
+		if (sscanf(line, "%llx %*c %127s %1s", &address, name, module) != 2)
+			continue;	/* a module's, or no symbol */
 		for (size_t i = 0; i < best; i++) {
 			if (!strcmp(name, names[i])) {
 				best = i;
