@@ -100,7 +100,7 @@ enum bpf_func_id___probe {
 /*
  * Kernel memory is read by plain loads from a pointer whose type the verifier
  * knows.  Before 5.11 there is none for the current task, and each load is a
- * call of a helper: some 50 ns where the kernel mitigates returns.
+ * call of a helper, which costs some 40 ns.
  */
 #ifndef KERNEL_LOADS		/* the unit tests build with 0, too */
 #define KERNEL_LOADS \
