@@ -5,7 +5,7 @@ import time
 from collections import Counter
 
 import harness
-from case_accounting import SLICE, recorded
+from case_accounting import as_many, away, recorded
 from case_errors import fails
 from case_graph import YJIT
 from case_lines import lines
@@ -32,18 +32,11 @@ def cpu_time(ctx):
         written = sum(s.count for s in profile.stacks)
         check(sums.whole == sums.taken == written, "%d samples in the file, %s", written, sums.text)
         check("at %d Hz by the tick for" % rate in profile.out, "the summary does not say so: %s", profile.out)
-        away = max(0, 1 - cpu / 1e9 / wall)
-        check(away < 0.4, "others had %.0f %% of the CPU: this proves nothing", 100 * away)
+        others = away(cpu, wall)
+        check(others < 0.4, "others had %.0f %% of the CPU: this proves nothing", 100 * others)
         check(sums.missed <= rate * (wall - cpu / 1e9) + 0.05 * expected + 5, "%d missed of %.0f in %.3f s, of "
               "which it ran %.3f", sums.missed, expected, wall, cpu / 1e9)
-        sigma = (expected * away * max(1, rate * SLICE)) ** 0.5
-        slack = (0.03 + away) * expected + 4 + 5 * sigma
-        check(expected - sums.missed - slack <= sums.taken <= min(expected + slack, rate * wall + 4),
-              "%d Hz: %d samples for %.3f s of CPU time in %.3f s, %.1f expected +- %.1f, %d missed",
-              rate, sums.taken, cpu / 1e9, wall, expected, slack, sums.missed)
-        said.append("%d Hz: %d of %.1f (%+.2f %%), missed %d, had %.0f %% of a CPU" % (
-            rate, sums.taken, expected, 100 * (sums.taken - expected) / expected, sums.missed,
-            100 * (1 - away)))
+        said.append(as_many(sums, rate, cpu, wall, 0.03 + others, most=rate * wall + 4))
     return "; ".join(said)
 
 
@@ -68,13 +61,7 @@ def lines_yjit_in_the_kernel(ctx):
     the kernel for: a write that faults."""
     ruby = ctx.program("faults.rb", flags=YJIT)
     ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", HZ, "-l", TICK, "-o", ctx.path("out.folded"))
-    ctx.attached(reader)
-    ruby.tell("5")
-    faults, plain = map(int, ruby.line(60).split())
-    reader.signal(2)
-    out, err = reader.communicate()
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    (faults, plain, _), profile = recorded(ctx, ruby, 5, HZ, TICK)
     counted, wrong = Counter(), []
     for s in profile.stacks:
         f = s.frames[-1]

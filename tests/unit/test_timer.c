@@ -78,39 +78,34 @@ TEST(timer_refuses_what_has_no_tick)
 	CHECK(strstr(d.hint, "--timer=clock"));
 }
 
-static int find(const char *text, uint64_t *function)
+/* The address, or what went wrong. */
+static int64_t find(const char *text)
 {
 	FILE *f = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-	int err;
+	uint64_t function = 0;
+	int err = f ? timer__find_function(f, &function) : -ENOMEM;
 
-	*function = 0;
-	err = f ? timer__find_function(f, function) : -ENOMEM;
 	if (f)
 		fclose(f);
-	return err;
+	return err ? err : (int64_t)function;
 }
+
+#define HANDLER "ffffffff81433000 t tick_nohz_handler\n"
 
 TEST(timer_finds_the_function_of_the_tick)
 {
-	uint64_t at;
+	int64_t handler = (int64_t)0xffffffff81433000, other = (int64_t)0xffffffff81433200;
 
-	CHECK_INT(find("ffffffff814330e0 t tick_nohz_handler\n", &at), 0);
-	CHECK(at == 0xffffffff814330e0);
+	CHECK_INT(find(HANDLER), handler);
 	/* Each kernel's own: also where the newest name means something else. */
-	CHECK_INT(find("ffffffff81433000 t tick_nohz_handler\nffffffff81433100 T other\n"
-		       "ffffffff81433200 t tick_sched_timer\n", &at), 0);
-	CHECK(at == 0xffffffff81433200);
-	CHECK_INT(find("ffffffff81433200 t tick_sched_timer\n"
-		       "ffffffff81433000 t tick_nohz_handler\n", &at), 0);
-	CHECK(at == 0xffffffff81433200);
+	CHECK_INT(find(HANDLER "ffffffff81433100 T other\n"
+		       "ffffffff81433200 t tick_sched_timer\n"), other);
+	CHECK_INT(find("ffffffff81433200 t tick_sched_timer\n" HANDLER), other);
 	CHECK_INT(find("ffffffff81433000 t tick_nohz_lowres_handler\n"
-		       "ffffffff81433300 t tick_nohz_highres_handler\n", &at), 0);
-	CHECK(at == 0xffffffff81433300);
+		       "ffffffff81433200 t tick_nohz_highres_handler\n"), other);
 	/* A module's is another one. */
-	CHECK_INT(find("ffffffffc0001000 t tick_sched_timer\t[other]\n"
-		       "ffffffff81433000 t tick_nohz_handler\n", &at), 0);
-	CHECK(at == 0xffffffff81433000);
-	CHECK_INT(find("ffffffffc0001000 t tick_sched_timer\t[other]\n", &at), -ENOENT);
-	CHECK_INT(find("0000000000000000 t tick_nohz_handler\n", &at), -EPERM);
-	CHECK_INT(find("ffffffff81433000 t tick_nohz_handler_2\nnonsense\n\n", &at), -ENOENT);
+	CHECK_INT(find("ffffffffc0001000 t tick_sched_timer\t[other]\n" HANDLER), handler);
+	CHECK_INT(find("ffffffffc0001000 t tick_sched_timer\t[other]\n"), -ENOENT);
+	CHECK_INT(find("0000000000000000 t tick_nohz_handler\n"), -EPERM);
+	CHECK_INT(find("ffffffff81433000 t tick_nohz_handler_2\nnonsense\n\n"), -ENOENT);
 }

@@ -120,6 +120,7 @@ static __always_inline struct cpu_counters *own_counters(void)
 	return bpf_map_lookup_elem(&counters, &zero);
 }
 
+/* All of it but the counters. */
 static __always_inline int find(struct hit *h)
 {
 	struct target_key key = {};
@@ -132,10 +133,7 @@ static __always_inline int find(struct hit *h)
 	if (task__key(h->task, ids >> 32, &key))
 		return -1;
 	h->cfg = bpf_map_lookup_elem(&targets, &key);
-	if (!h->cfg)
-		return -1;
-	h->c = own_counters();
-	return h->c ? 0 : -1;
+	return h->cfg ? 0 : -1;
 }
 
 /* `ip`: in user space, whatever was interrupted. */
@@ -190,6 +188,9 @@ static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
 
 	if (find(&h))
 		return 0;
+	h.c = own_counters();
+	if (!h.c)
+		return 0;
 	in_user = regs__in_user(&ctx->regs);
 	sample_task(&h, in_user ? 0 : SAMPLE_IN_KERNEL,
 		    in_user ? regs__ip(&ctx->regs) : task__user_ip());
@@ -219,19 +220,18 @@ SEC("tp_btf/hrtimer_expire_entry")
 int sample_tick(uint64_t *args)
 {
 	struct hrtimer *timer = (void *)args[0];
-	struct cpu_counters *c;
 	struct hit h;
 
 	if (hrtimer__function(timer) != tick_function)
 		return 0;
 	/* First, whatever the tick came upon: find() touches much more memory,
 	 * which is not in the cache by now. */
-	c = own_counters();
-	if (!c || !thinning__take(&c->thinning, tick_rate, tick_hz) || find(&h))
+	h.c = own_counters();
+	if (!h.c || !thinning__take(&h.c->thinning, tick_rate, tick_hz) || find(&h))
 		return 0;
 	sample_task(&h, 0, task__user_ip());
 	/* Both CLOCK_MONOTONIC.  Only at samples: so of all ticks missed we see
 	 * the share that would have been samples. */
-	c->missed += missed(hrtimer__due(timer), tick_ns);
+	h.c->missed += missed(hrtimer__due(timer), tick_ns);
 	return 0;
 }

@@ -96,17 +96,18 @@ static uint32_t ring_size(uint32_t rate, int cpus)
 	return size;
 }
 
-static unsigned long max_sample_rate(void)
+/* 0 also if there is no such file. */
+static unsigned long read_number(const char *path)
 {
-	unsigned long rate = 0;
-	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
+	unsigned long number = 0;
+	FILE *f = fopen(path, "re");
 
 	if (!f)
 		return 0;
-	if (fscanf(f, "%lu", &rate) != 1)
-		rate = 0;
+	if (fscanf(f, "%lu", &number) != 1)
+		number = 0;
 	fclose(f);
-	return rate;
+	return number;
 }
 
 static int open_timers(struct session *s, struct diag *d)
@@ -170,20 +171,6 @@ static uint64_t resolution(clockid_t clock)
 	return clock_getres(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* kernel.kptr_restrict=2 hides addresses from root too. */
-static bool hidden_from_all(void)
-{
-	FILE *f = fopen("/proc/sys/kernel/kptr_restrict", "re");
-	int level = 0;
-
-	if (!f)
-		return false;
-	if (fscanf(f, "%d", &level) != 1)
-		level = 0;
-	fclose(f);
-	return level >= 2;
-}
-
 /* What sample_tick() knows the tick by. */
 static int find_tick(struct tick *tick, struct diag *d)
 {
@@ -194,7 +181,8 @@ static int find_tick(struct tick *tick, struct diag *d)
 		fclose(f);
 	if (err == -EPERM || err == -EACCES) {
 		diag__set(d, STATUS_PERMISSION, -err, "no permission to see addresses in /proc/kallsyms");
-		diag__hint(d, hidden_from_all() ?
+		/* 2 hides them from root too. */
+		diag__hint(d, read_number("/proc/sys/kernel/kptr_restrict") >= 2 ?
 			   "sysctl kernel.kptr_restrict=1 shows them to root, or sample with --timer=clock" :
 			   "run extprof as root or give it the capability CAP_SYSLOG too, or sample "
 			   "with --timer=clock");
@@ -257,7 +245,7 @@ static int on_sample(void *context, void *data, size_t size)
 
 int session__open(struct session **session, const struct session_options *options, struct diag *d)
 {
-	unsigned long max_rate = max_sample_rate();
+	unsigned long max_rate = read_number("/proc/sys/kernel/perf_event_max_sample_rate");
 	struct bpf_program *program;
 	struct session *s;
 	bool by_tick, timed;
@@ -372,17 +360,24 @@ int session__add_target(struct session *s, const struct target_key *key,
 	return 0;
 }
 
-int session__start(struct session *s, struct diag *d)
+static void init_thinning(const struct session *s, struct cpu_counters *counters)
 {
-	struct cpu_counters *zeros = calloc((size_t)s->cpus, sizeof(*zeros));
 	uint64_t seed = 0;
-	uint32_t zero = 0;
 
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
 		seed = (uint64_t)time(NULL) << 32 | (uint32_t)getpid();
-	for (int i = 0; zeros && s->tick_hz && i < s->cpus; i++)
-		thinning__init(&zeros[i].thinning, s->tick_hz,
+	for (int i = 0; i < s->cpus; i++)
+		thinning__init(&counters[i].thinning, s->tick_hz,
 			       seed + (uint64_t)i * 0x9e3779b97f4a7c15ull);
+}
+
+int session__start(struct session *s, struct diag *d)
+{
+	struct cpu_counters *zeros = calloc((size_t)s->cpus, sizeof(*zeros));
+	uint32_t zero = 0;
+
+	if (zeros && s->tick_hz)
+		init_thinning(s, zeros);
 	/* The timers ran for a moment when the program was attached. */
 	if (!zeros || bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &zero, zeros, BPF_ANY)) {
 		free(zeros);
