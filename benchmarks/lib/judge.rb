@@ -95,16 +95,19 @@ module Bench
       end
     end
 
-    # pass, fail or inconclusive. Nothing passes when stock differs from stock.
-    def self.interval(estimate, bound, aa_off)
-      return "inconclusive" if aa_off
-      return "fail" if estimate["low"] > bound["fail_above"]
-      estimate["high"] <= bound["pass_below"] ? "pass" : "inconclusive"
+    # pass, fail or inconclusive. off: what Judge.off gives. When stock differs from stock nothing
+    # passes, and what is beyond the bound by more than that difference fails.
+    def self.interval(estimate, bound, off)
+      return "fail" if Math.log(estimate["low"]) - (off || 0) > Math.log(bound["fail_above"])
+      !off && estimate["high"] <= bound["pass_below"] ? "pass" : "inconclusive"
     end
 
-    # Whether stock against stock is off: its interval excludes 1, or it is too far from it.
-    def self.aa_off?(estimate, limit)
-      estimate.nil? || estimate["low"] > 1 || estimate["high"] < 1 || Math.log(estimate["ratio"]).abs > limit
+    # nil, or how far stock is from stock where that is off: its interval excludes 1, or it is too
+    # far from it. Without any such pairs it may be anywhere.
+    def self.off(estimate, limit)
+      return Float::INFINITY unless estimate
+      far = Math.log(estimate["ratio"]).abs
+      estimate["low"] > 1 || estimate["high"] < 1 || far > limit ? far : nil
     end
 
     def limits(table, programs, modes)
@@ -197,7 +200,7 @@ module Bench
         e = r[key] or next
         gates = key != "timer"
         bound = b["ratio"] if gates
-        verdict = gates ? Judge.interval(e, { "fail_above" => bound, "pass_below" => bound }, false) : "info"
+        verdict = gates ? Judge.interval(e, { "fail_above" => bound, "pass_below" => bound }, nil) : "info"
         @rows << Row.new(witness: "sampled", what: text, mode: mode, value: e["ratio"], bound: bound, gates: gates,
                          verdict: verdict, note: "#{range(e)}, #{e["us"]} us each, seen in #{e["seen"]} of #{e["n"]}")
       end
@@ -229,7 +232,7 @@ module Bench
     end
 
     def aa(estimate, mode, bound)
-      off = Judge.aa_off?(estimate, bound["aa"])
+      off = Judge.off(estimate, bound["aa"])
       @rows << Row.new(witness: "time", what: "stock against stock", mode: mode, value: estimate && estimate["ratio"],
                        bound: Math.exp(bound["aa"]), verdict: off ? "inconclusive" : "pass",
                        note: estimate && range(estimate), gates: true)

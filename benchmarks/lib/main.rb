@@ -25,7 +25,7 @@ module Bench
                       :timed, :time_budget, :windows, keyword_init: true)
   EFFORTS = {
     "full" => Effort.new(level: "full", seeds: [0, 1, 2], groups: %w[start ours cruby yjit-bench], repeats: 5,
-                         rate_pairs: 16, links: 16, aa_share: 0.5, windows: 16,
+                         rate_pairs: 16, links: 16, aa_share: 1.0, windows: 16,
                          limit_programs: %w[load_lib require_tree rexml_parse object_churn psych_load define_methods]),
     "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 9,
                          rate_pairs: 12, links: 16, aa_share: 0.34, windows: 6, time_budget: 600,
@@ -185,7 +185,7 @@ module Bench
     def decided?(pairs)
       bound = @judge.bounds["time"][@effort.level]
       TimeTable.new(pairs, draws: 2000).to_h.all? do |_, t|
-        Judge.interval(t["suite"], bound, Judge.aa_off?(t["aa"], bound["aa"])) != "inconclusive"
+        Judge.interval(t["suite"], bound, Judge.off(t["aa"], bound["aa"])) != "inconclusive"
       end
     end
 

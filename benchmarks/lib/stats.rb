@@ -55,6 +55,24 @@ module Bench
                    groups.sum(&:size), stddev(means))
     end
 
+    # The same for pairs of relinks that all programs share. groups: for each program
+    # { link => log ratio }. What one placement of the code is worth to one program it is worth to
+    # others too, so links are resampled, each for all programs at once.
+    def estimate_by_link(groups, random:, draws: 10_000, confidence: 0.95, trim: TRIM)
+      links = groups.flat_map(&:keys).uniq
+      value = mean(groups.map { |g| trimmed_mean(g.values, trim) })
+      means = Array.new(draws) do
+        drawn = Array.new(links.size) { links[random.rand(links.size)] }
+        mean(groups.map do |g|
+          values = g.values_at(*drawn).compact
+          trimmed_mean(values.empty? ? g.values : values, trim)
+        end)
+      end.sort
+      tail = tail_for([links], confidence, trim)
+      Estimate.new(value, sorted_quantile(means, tail), sorted_quantile(means, 1 - tail),
+                   groups.sum(&:size), stddev(means))
+    end
+
     # A bootstrap interval from few values is too short, by sqrt(n/(n-1)) and by what
     # Student's t is wider than the normal; take quantiles further out (the "expanded
     # percentile" interval of Hesterberg, 2015).

@@ -7,7 +7,8 @@ require_relative "stats"
 
 module Bench
   class Timing
-    # One pair. a: stock, b: the other, in seconds of CPU time; aa: another stock link, or nil.
+    # One pair. number: of stock's link; in a run it is always with the same one of the other side.
+    # a: stock, b: the other, in seconds of CPU time; aa: another stock link, or nil.
     Pair = Struct.new(:program, :mode, :number, :a, :b, :aa, :steal, keyword_init: true)
 
     # core: every process runs on it. aa_share: of the pairs that get a third process.
@@ -52,7 +53,7 @@ module Bench
       found = runs.to_a.shuffle(random: @random).to_h { |k, link| [k, once(program, mode, link)] }
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
-      Pair.new(program: program.name, mode: mode, number: i, steal: steal_ticks - steal,
+      Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks - steal,
                a: found[:a]["cpu"], b: found[:b]["cpu"], aa: found[:aa]&.fetch("cpu"))
     rescue RuntimeError => e
       @failures << "#{program.name} (#{mode}): #{e.message}"
@@ -83,19 +84,24 @@ module Bench
     # { mode => { "suite" => .., "aa" => .., "programs" => { name => .. } } }
     def to_h
       @pairs.group_by(&:mode).to_h do |mode, pairs|
-        groups = pairs.group_by(&:program).transform_values { |ps| ps.map { |p| Math.log(p.b / p.a) } }
-        aa = pairs.select(&:aa).group_by(&:program).values.map { |ps| ps.map { |p| Math.log(p.aa / p.a) } }
-        [mode, { "suite" => estimate(groups.values), "aa" => aa.empty? ? nil : estimate(aa),
-                 "programs" => groups.transform_values { |g| program(g, groups.size) },
+        groups = by_link(pairs) { |p| p.b / p.a }
+        aa = by_link(pairs.select(&:aa)) { |p| p.aa / p.a }
+        [mode, { "suite" => estimate(groups), "aa" => aa.empty? ? nil : estimate(aa),
+                 "programs" => groups.transform_values { |g| program(g.values, groups.size) },
                  "median_cpu" => pairs.group_by(&:program).transform_values { |ps| Stats.median(ps.map(&:a)).round(4) },
-                 "beyond_10_percent" => groups.values.flatten.count { |r| r.abs > 0.1 },
+                 "beyond_10_percent" => groups.values.flat_map(&:values).count { |r| r.abs > 0.1 },
                  "steal_ticks" => pairs.sum(&:steal) }]
       end
     end
 
     private
 
-    def estimate(groups) = Stats.estimate(groups, random: @random, draws: @draws).to_h
+    # { program => { link => log ratio } }
+    def by_link(pairs)
+      pairs.group_by(&:program).transform_values { |ps| ps.to_h { |p| [p.number, Math.log(yield(p))] } }
+    end
+
+    def estimate(groups) = Stats.estimate_by_link(groups.values, random: @random, draws: @draws).to_h
 
     # low, high: 95 % for all programs together.
     def program(group, programs)

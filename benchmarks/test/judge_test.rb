@@ -114,6 +114,34 @@ class JudgeTest < Test
     end
   end
 
+  def test_time_fails_beyond_the_bound_by_more_than_stock_differs_from_stock
+    is timed(estimate(1.02), estimate(1.004)).status, 1
+    is timed(estimate(1.02), estimate(0.996)).status, 1
+    is timed(estimate(1.008), estimate(1.004)).status, 3 # alone it would fail
+    is timed(estimate(1.008), estimate(1.0)).status, 1
+    is timed(estimate(2.0), nil).status, 3
+    single = { "a" => estimate(1.03), "b" => estimate(1.022) }
+    j = timed(estimate(0.99), estimate(1.004), programs: single)
+    is [j.status, verdict(j.rows, "a"), verdict(j.rows, "b")], [1, "fail", "inconclusive"]
+  end
+
+  def test_how_far_stock_is_from_stock
+    off = ->(e) { Bench::Judge.off(e, 0.003) }
+    is [off[estimate(1.0)], off[estimate(1.0025, 0.003)], off[nil]], [nil, nil, Float::INFINITY]
+    near off[estimate(1.004, 0.01)], Math.log(1.004), 1e-12 # too far
+    near off[estimate(0.996, 0.01)], -Math.log(0.996), 1e-12
+    near off[estimate(1.002)], Math.log(1.002), 1e-12 # its interval excludes 1
+    near off[estimate(0.998)], -Math.log(0.998), 1e-12
+  end
+
+  def test_interval
+    bound = { "pass_below" => 1.015, "fail_above" => 1.005 }
+    v = ->(low, high, off) { Bench::Judge.interval({ "low" => low, "high" => high }, bound, off) }
+    is [v[1.0, 1.015, nil], v[1.0, 1.016, nil], v[1.006, 1.01, nil]], %w[pass inconclusive fail]
+    is [v[0.9, 0.95, 0.004], v[1.006, 1.01, 0.004], v[1.01, 1.011, 0.004]], %w[inconclusive inconclusive fail]
+    is v[2.0, 3.0, Float::INFINITY], "inconclusive"
+  end
+
   def test_a_single_program_decides_only_when_it_fails
     is timed(estimate(1.001), estimate(1.0), programs: { "a" => estimate(1.02, 0.02), "b" => estimate(1.0) }).status, 0
     is timed(estimate(1.001), estimate(1.0), programs: { "a" => estimate(1.05, 0.02), "b" => estimate(1.0) }).status, 1

@@ -8,8 +8,10 @@ class StatsTest < Test
 
   def noise(random)
     spike = random.rand < 0.02 ? [-0.15, 0.15].sample(random: random) : 0
-    spike + 0.02 * Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
+    spike + 0.02 * normal(random)
   end
+
+  def normal(random) = Math.sqrt(-2 * Math.log(1 - random.rand)) * Math.cos(2 * Math::PI * random.rand)
 
   def groups(random, programs, pairs, truth)
     Array.new(programs) { Array.new(pairs) { truth + noise(random) } }
@@ -35,11 +37,61 @@ class StatsTest < Test
     ok share >= 0.92, "covered in #{share}"
   end
 
-  def verdicts(truth, bound)
+  # For each program { link => log ratio }. effect: the SD of what a pair of links is worth to all
+  # programs alike. share: of the pairs that were taken; at least two for each program.
+  def linked(random, programs, links, truth, effect, share: 1)
+    common = Array.new(links) { effect * normal(random) }
+    Array.new(programs) do
+      of = (0...links).to_a.select { random.rand < share }
+      of = [0, links - 1] if of.size < 2
+      of.to_h { |i| [i, truth + common[i] + noise(random)] }
+    end
+  end
+
+  # How often each of two estimates covers the truth: links resampled, pairs resampled.
+  def coverages(draws, effect, share: 1, programs: 10, links: 16)
+    random = Random.new(12)
+    hits = Array.new(draws) do
+      groups = linked(random, programs, links, 0.01, effect, share: share)
+      [S.estimate_by_link(groups, random: random, draws: 150), S.estimate(groups.map(&:values), random: random, draws: 150)]
+        .map { |e| e.low <= 0.01 && 0.01 <= e.high }
+    end
+    hits.transpose.map { |h| h.count(true) / draws.to_f }
+  end
+
+  def test_the_interval_covers_what_links_do_to_all_programs
+    by_link, by_pair = coverages(300, 0.01)
+    ok by_link >= 0.93, "covered in #{by_link}"
+    ok by_link <= 0.99, "too wide: covered in #{by_link}"
+    ok by_pair < 0.85, "pairs alone would do: covered in #{by_pair}"
+  end
+
+  def test_the_interval_covers_with_ragged_groups
+    by_link, by_pair = coverages(200, 0.01, share: 0.6, programs: 20)
+    ok by_link >= 0.93, "covered in #{by_link}"
+    ok by_pair < 0.9, "pairs alone would do: covered in #{by_pair}"
+  end
+
+  def test_the_interval_covers_where_links_do_nothing
+    by_link, = coverages(300, 0)
+    ok by_link >= 0.93, "covered in #{by_link}"
+  end
+
+  def test_estimate_by_link_of_known_values
+    groups = [{ 0 => 0.01, 1 => 0.03 }, { 1 => 0.05 }]
+    e = S.estimate_by_link(groups, random: Random.new(1), draws: 400)
+    near e.value, 0.035, 1e-12
+    is e.n, 3
+    ok e.low.between?(0.03, 0.0301) && e.high.between?(0.0399, 0.04), e.to_a.inspect
+    one = S.estimate_by_link([{ 7 => 0.02 }, { 7 => 0.04 }], random: Random.new(1), draws: 50)
+    is [one.value, one.low, one.high], [0.03] * 3 # of one link nothing is known
+  end
+
+  def verdicts(truth, bound, effect: 0)
     random = Random.new(5)
     Array.new(60) do
-      e = S.estimate(groups(random, 20, 16, Math.log(truth)), random: random, draws: 200).to_h
-      Bench::Judge.interval(e, bound, false)
+      e = S.estimate_by_link(linked(random, 20, 16, Math.log(truth), effect), random: random, draws: 150).to_h
+      Bench::Judge.interval(e, bound, nil)
     end.tally
   end
 
@@ -55,6 +107,13 @@ class StatsTest < Test
     found = verdicts(1.0, FULL)
     ok !found.key?("fail"), found.inspect
     ok found["pass"].to_i >= 40, found.inspect
+  end
+
+  # As links were on 2026-11-21: 0.3 to 0.4 %.
+  def test_links_alone_neither_pass_nor_fail_wrongly
+    is verdicts(1.0, FULL, effect: 0.004)["fail"], nil
+    found = verdicts(1.01, FULL, effect: 0.004)
+    ok !found.key?("pass") && found["fail"].to_i >= 40, found.inspect
   end
 
   def test_a_mean_would_follow_the_outlier_and_the_estimate_does_not

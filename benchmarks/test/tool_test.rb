@@ -62,7 +62,7 @@ class ToolTest < Test
   end
 
   # What a timed process would be: a shell that prints the figures.
-  Fake = Struct.new(:name, :text, :env) do
+  Fake = Struct.new(:name, :number, :text, :env) do
     def command(_mode, args, options:) = args == ["-e", "1"] ? ["true"] : ["echo", text]
   end
   Prog = Struct.new(:name, :options, :chdir) do
@@ -71,7 +71,7 @@ class ToolTest < Test
   end
 
   def figures(cpu, sum: "1", yjit: false) = JSON.generate(cpu: cpu, sum: sum, yjit: yjit)
-  def links(name, *texts) = texts.map { |t| Fake.new(name, t, SH) }
+  def links(name, *texts) = texts.each_with_index.map { |t, i| Fake.new(name, 16 + i, t, SH) }
 
   def timing(stock, other, aa: 1.0)
     t = Timing.new(core: 0, aa_share: aa, random: Random.new(1))
@@ -83,6 +83,7 @@ class ToolTest < Test
     pairs, failures = timing([figures(1.0), figures(2.0)], [figures(1.5), figures(2.5)])
     is failures, []
     is pairs.sort_by(&:number).map { |p| [p.a, p.b, p.aa] }, [[1.0, 1.5, 2.0], [2.0, 2.5, 1.0]]
+    is pairs.map(&:number).sort, [16, 17] # of the link, which a second look does not use again
     t = TimeTable.new(pairs, draws: 50).to_h["interp"]
     is [t["suite"]["n"], t["aa"]["n"], t["programs"].keys], [2, 2, ["p"]]
   end
