@@ -216,11 +216,11 @@ module Bench
                          verdict: lost ? "fail" : "info", note: range(r[key]), gates: !!lost)
       end
       { "extprof_cpu" => "extprof's share of a core", "extprof_rss_mib" => "extprof's peak memory, MiB",
-        "lost_share" => "lost samples" }.each do |key, text|
+        "lost_share" => "lost or missed samples" }.each do |key, text|
         bound = b[key == "lost_share" ? "lost" : key]
         @rows << Row.new(witness: "sampled", what: "#{text} at #{rate} Hz", mode: mode, value: r[key], bound: bound,
                          gates: !bound.nil?, verdict: bound ? (r[key] <= bound ? "pass" : "fail") : "info",
-                         note: key == "lost_share" ? "#{r["lost"]} of #{r["taken"]}" : nil)
+                         note: key == "lost_share" ? "#{r["lost"]} lost, #{r["missed"]} missed of #{r["taken"]}" : nil)
       end
     end
 

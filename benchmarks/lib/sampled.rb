@@ -144,12 +144,12 @@ module Bench
     end
 
     def summary(accounts, rate)
-      taken, lost, seconds = %i[taken lost seconds].map { |k| accounts.sum { |a| a[k] } }
+      taken, lost, missed, seconds = %i[taken lost missed seconds].map { |k| accounts.sum { |a| a[k] } }
       expected = rate * accounts.sum { |a| a[:work] }
       raise Refused, "extprof took #{taken} samples where #{expected.round} were due" unless taken > 0.9 * expected
       { "extprof_cpu" => accounts.sum { |a| a[:cpu] } / seconds,
         "extprof_rss_mib" => accounts.map { |a| a[:rss] }.max / 1024.0,
-        "taken" => taken, "lost" => lost, "lost_share" => lost / taken.to_f }
+        "taken" => taken, "lost" => lost, "missed" => missed, "lost_share" => (lost + missed) / (taken + missed).to_f }
     end
 
     def in_kernel(target, rate, slices)
@@ -161,7 +161,9 @@ module Bench
         idle = [b[0] - a[0], b[1] - a[1]]
         target.run(slices).tap { c = programs.call; @busy = [c[0] - b[0], c[1] - b[1]] }
       end
-      samples = rate * account[:work]
+      samples = account[:taken]
+      due = rate * account[:work]
+      raise Refused, "extprof took #{samples} samples where #{due.round} were due" unless samples > 0.9 * due
       quick = idle[1] > 0 ? idle[0] / idle[1].to_f : 0.0
       { "ns" => ((@busy[0] - [@busy[1] - samples, 0].max * quick) / samples).round(1),
         "ns_of_any_run" => (@busy[0] / @busy[1].to_f).round(1), "runs" => @busy[1], "samples" => samples.round,
@@ -219,7 +221,8 @@ module Bench
 
     def account(text)
       taken = text[/samples taken ([\d,]+)/, 1] or raise Refused, "extprof wrote no account of its samples"
-      { taken: taken.delete(",").to_i, lost: text[/\blost ([\d,]+)/, 1].to_s.delete(",").to_i }
+      lost, missed = [/\blost ([\d,]+)/, /^missed besides: ([\d,]+)/].map { |r| text[r, 1].to_s.delete(",").to_i }
+      { taken: taken.delete(",").to_i, lost: lost, missed: missed }
     end
 
     # The main thread's and the others' time on a CPU, to the nanosecond.

@@ -199,6 +199,15 @@ class JudgeTest < Test
     is j.rows.map(&:verdict), %w[pass fail]
   end
 
+  def test_missed_samples_fail_where_lost_ones_would
+    rate = { "ratio" => estimate(1.0), "timer" => estimate(1.0), "above_timer" => estimate(1.0), "taken" => 990, "lost" => 0,
+             "missed" => 10, "extprof_cpu" => 0.001, "extprof_rss_mib" => 9, "lost_share" => 0.01 }
+    j = judge
+    j.sampled({ "interp" => { "rates" => { 9999 => rate }, "ticks" => {}, "cost" => {} } })
+    row = j.rows.find { |r| r.what == "lost or missed samples at 9999 Hz" }
+    is [row.verdict, row.note, j.status], ["fail", "0 lost, 10 missed of 990", 1]
+  end
+
   def test_report_and_plot_show_every_row
     j = timed(estimate(1.01), estimate(1.0), failures: ["b <x> & y: exit 1"])
     j.slopes({}, KINDS.slice("method"), MODES)

@@ -136,8 +136,33 @@ class ToolTest < Test
   def test_extprofs_account
     s = Sampled.allocate
     is s.send(:account, "x\nsamples taken 1,990 = whole 1985 + truncated 3 (too-deep: 3) + lost 2 (ring-full: 2)\n"),
-       { taken: 1990, lost: 2 }
+       { taken: 1990, lost: 2, missed: 0 }
+    is s.send(:account, "samples taken 9 = whole 9 + truncated 0 + lost 0\nmissed besides: 12 (the CPU was away)\n"),
+       { taken: 9, lost: 0, missed: 12 }
     raises(Refused) { s.send(:account, "") }
+  end
+
+  # Attached for a second, with that account of the samples; in it the program ran 5 times besides.
+  def in_kernel(account)
+    s = Sampled.allocate
+    s.define_singleton_method(:attached) do |_, rate, &work|
+      bpf = [[0, 0], [0, 0], [1_000 * account[:taken], account[:taken]]].each
+      work.call(-> { bpf.next })
+      { work: 1.0 }.merge(account)
+    end
+    s.define_singleton_method(:sleep) { |_| nil }
+    s.send(:in_kernel, Struct.new(:run).new([1.0]).tap { |t| def t.run(_) = [1.0] }, 999, 1)
+  end
+
+  def test_what_a_sample_costs_is_of_those_taken
+    is in_kernel({ taken: 950, lost: 0, missed: 49 }).values_at("ns", "samples"), [1000.0, 950]
+    raises(Refused) { in_kernel({ taken: 800, lost: 0, missed: 0 }) }
+  end
+
+  def test_missed_samples_are_lost_ones
+    account = { taken: 990, lost: 3, missed: 10, seconds: 1.0, work: 1.0, cpu: 0.01, rss: 2048 }
+    is Sampled.allocate.send(:summary, [account], 1000).values_at("taken", "lost", "missed", "lost_share"),
+       [990, 3, 10, 0.013]
   end
 
   def test_the_tree_of_files_is_made_once
