@@ -10,6 +10,7 @@ module Bench
   class Gems
     # Why these cannot be run from a snapshot of yjit-bench; they are listed, not forgotten.
     LEFT_OUT = { "lobsters" => "its database is not in the snapshot",
+                 "rubocop" => "does not load with the prism that bundler resolves, nor on stock",
                  "liquid-c" => "its gems come from GitHub", "liquid-compile" => "its gems come from GitHub",
                  "liquid-render" => "its gems come from GitHub" }.freeze
 

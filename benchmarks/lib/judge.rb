@@ -130,6 +130,7 @@ module Bench
       end
       expected = modes.product(["binary text+data", "depth main_plain", "methods defined private", "methods called private", "rate allocate"] +
                                programs.map { |p| "program #{p.name} private" })
+      expected += (modes & ["yjit"]).product(programs.map { |p| "program #{p.name} inline_code_size" })
       expected.each { |mode, what| missing("limits", what, mode, nil, nil) unless table.dig(what, mode) }
     end
 

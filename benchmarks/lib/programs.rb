@@ -63,8 +63,8 @@ module Bench
                     keyword_args loops-times object-new respond_to ruby-xor setivar setivar_object
                     setivar_young str_concat throw].freeze
     # Without those that Gems::LEFT_OUT names.
-    HEADLINE = %w[activerecord chunky-png erubi-rails hexapdf mail psych-load railsbench rubocop ruby-lsp
-                  sequel shipit].freeze
+    HEADLINE = %w[activerecord chunky-png erubi-rails hexapdf mail psych-load railsbench ruby-lsp sequel
+                  shipit].freeze
 
     # cruby: where CRuby's benchmark/ is. work: for generated files. yjit_bench: a checkout.
     def initialize(cruby:, work:, yjit_bench: nil, gem_home: nil)

@@ -166,6 +166,13 @@ class JudgeTest < Test
     is j.rows.find { |r| r.what =~ /outlined/ }.verdict, "info"
   end
 
+  def test_code_sizes_are_expected_of_each_program_with_yjit
+    j = judge
+    j.limits({ "program a inline_code_size" => { "yjit" => { "stock" => 400, "patch" => 400 } } }, P, %w[interp yjit])
+    code = j.rows.select { |r| r.what =~ /program . inline_code_size/ }
+    is code.map { |r| [r.what[8], r.mode, r.verdict] }, [%w[a yjit info], %w[b yjit fail]]
+  end
+
   def test_limits
     is limits("depth main_plain", 100, 99), "fail"
     is limits("depth main_plain", 100, 100), "pass"
