@@ -72,10 +72,21 @@ module Bench
       plot.panel("instructions per turn, patched - stock", slopes.map { |r| [r.what, r.mode, r.value, nil, nil, r.bound] }, percent: false)
       { "counts" => "instructions of whole programs", "time" => "CPU time", "limits" => "memory and limits",
         "sampled" => "while sampled" }.each do |witness, name|
-        of = rows.select { |r| r.witness == witness && r.value && r.verdict != "info" && r.value.between?(0.5, 2) }
-        plot.panel("#{name}, patched / stock", of.map { |r| [r.what, r.mode, r.value, *interval(r.note), r.bound] })
+        of = rows.select { |r| r.witness == witness && r.value && r.verdict != "info" && ratio?(r) }
+        plot.panel("#{name}, patched / stock", of.map { |r| point(r) })
       end
       plot.to_s
+    end
+
+    # What is no ratio of patched to stock: bytes, ns, MiB, shares.
+    OTHER = /, bytes per method\z|\Ans in the kernel |\Aextprof's |\Alost or missed /
+
+    def self.ratio?(row) = !row.what.match?(OTHER)
+
+    # One that is far off is at the edge, with its value as text: the others stay readable, and it is seen.
+    def self.point(row)
+      shown, low, high = [row.value, *interval(row.note)].map { |v| v&.clamp(0.5, 2) }
+      [shown == row.value ? row.what : "#{row.what} (is %.4g)" % row.value, row.mode, shown, low, high, row.bound]
     end
 
     def self.interval(note)

@@ -215,6 +215,28 @@ class JudgeTest < Test
     is [row.verdict, row.note, j.status], ["fail", "0 lost, 10 missed of 990", 1]
   end
 
+  # The labels of a plot, without its own texts.
+  def labels(rows) = Bench::Plot.of(rows, "t").scan(/text-anchor="end" font-weight="normal">([^<]*)/).flatten
+
+  def test_the_plot_shows_what_is_far_off_at_its_edge
+    j = timed(estimate(1.01), estimate(1.0), programs: { "a" => estimate(7.5, 0.5), "b" => estimate(0.3, 0.1) })
+    ok (labels(j.rows) & ["suite", "a (is 7.5)", "b (is 0.3)"]).size == 3, labels(j.rows).inspect
+    svg = Bench::Plot.of(j.rows, "t")
+    ok svg.include?("+100.00 %") && svg.include?("-50.00 %"), "the scale ends at 2 and 0.5"
+    ok svg.scan(/(?:cx|x1|x2)="([-\d.]+)"/).flatten.all? { |x| x.to_f.between?(Bench::Plot::LEFT, Bench::Plot::WIDTH) }
+  end
+
+  # Whatever their values are.
+  def test_the_plot_leaves_out_what_is_no_ratio
+    j = judge
+    j.limits({ "methods called private" => { "interp" => { "stock" => 100_000, "patch" => 100_100 } } }, [], MODES)
+    rate = { "ratio" => estimate(1.0), "timer" => estimate(1.0), "above_timer" => estimate(1.0), "taken" => 9, "lost" => 0,
+             "missed" => 0, "extprof_cpu" => 0.7, "extprof_rss_mib" => 1.1, "lost_share" => 0.6 }
+    j.sampled({ "interp" => { "rates" => { 99 => rate, 9999 => rate }, "ticks" => {}, "cost" => { 30 => { "ns" => 1.2 } } } })
+    is j.rows.count { |r| r.gates && r.value }, 5
+    is labels(j.rows), []
+  end
+
   def test_report_and_plot_show_every_row
     j = timed(estimate(1.01), estimate(1.0), failures: ["b <x> & y: exit 1"])
     j.slopes({}, KINDS.slice("method"), MODES)
