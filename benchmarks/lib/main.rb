@@ -34,6 +34,7 @@ module Bench
   }.freeze
 
   class Main
+    MODES = %w[interp yjit].freeze
     WITNESSES = %w[slopes counts repeat time limits sampled selftest].freeze
     USAGE = <<~TEXT
       usage: benchmarks/run [OPTION...] [COMMAND]
@@ -50,9 +51,8 @@ module Bench
       @build = env.fetch("BUILD")
       @options = { patched: env["PATCHED"] || "#{@build}/ruby", stock: env["STOCK"] || "#{@build}/bench/stock",
                    yjit_bench: env["YJIT_BENCH"], workers: Etc.nprocessors, core: Etc.nprocessors - 1,
-                   effort: nil, only: nil, modes: %w[interp yjit], extprof: env["EXTPROF"] || "#{@build}/extprof/extprof" }
-      parser.parse!(@arguments = argv.dup)
-      @command = @arguments.shift || "bench"
+                   effort: nil, only: nil, modes: MODES, extprof: env["EXTPROF"] || "#{@build}/extprof/extprof" }
+      @arguments = [*("--mode=#{env["MODE"]}" unless env["MODE"].to_s.empty?), *argv]
       @bench = File.join(@build, "bench")
       @store = Store.new(File.join(@bench, "results"))
     end
@@ -66,7 +66,7 @@ module Bench
         o.on("--other-flags", "compare although compiler or flags differ, to see what they cost") { @options[:other_flags] = true }
         o.on("--headline", "also yjit-bench's headline programs (run `gems` first), counted and timed") { @options[:headline] = true }
         o.on("--only=NAME,...", Array, "these kinds or programs") { |v| @options[:only] = v }
-        o.on("--mode=MODE", %w[interp yjit], "interp or yjit") { |v| @options[:modes] = [v] }
+        o.on("--mode=MODE", MODES, "interp or yjit (or MODE)") { |v| @options[:modes] = [v] }
         o.on("--gate", "one witness with the gate's effort") { @options[:effort] = "gate" }
         o.on("--links=N", Integer, "relinks, and so pairs, per program") { |v| @options[:links] = v }
         o.on("--workers=N", Integer, "processes at once, where nothing is timed") { |v| @options[:workers] = v }
@@ -75,6 +75,8 @@ module Bench
     end
 
     def run
+      parser.parse!(@arguments)
+      @command = @arguments.shift || "bench"
       case @command
       when "bench" then judge(WITNESSES, "full")
       when "gate" then judge(WITNESSES - ["sampled"], "gate")
@@ -83,9 +85,10 @@ module Bench
       when "gems" then gems
       when "show" then show
       when *WITNESSES then judge([@command], @options[:effort] || "full")
-      else abort "benchmarks: unknown command #{@command}\n#{USAGE}"
+      else raise Refused, "unknown command #{@command}\n#{USAGE}"
       end
-    rescue Refused => e
+    # Ruby's own status for what nobody rescues is 1, and that says that a bound did not hold.
+    rescue Refused, ArgumentError, SystemCallError, OptionParser::ParseError => e
       warn "benchmarks: #{e.message}"
       2
     end
@@ -93,6 +96,7 @@ module Bench
     private
 
     def judge(witnesses, effort)
+      raise Refused, "--only goes with one witness" if @options[:only] && witnesses.size > 1
       @effort = EFFORTS.fetch(effort).dup
       @effort.links = @options[:links] if @options[:links]
       prepare
@@ -109,10 +113,17 @@ module Bench
     def prepare
       root = File.join(@bench, "sides")
       @sides = [Side.new("stock", @options[:stock], root), Side.new("patch", @options[:patched], root)].each(&:prepare)
-      @modes = @options[:modes] - (@sides.all?(&:yjit?) ? [] : ["yjit"])
+      @modes = modes(@sides)
       @icount = Icount.new(File.join(@bench, "tools"))
       @programs = Programs.new(cruby: File.join(@sides[0].source, "benchmark"), work: File.join(@bench, "programs"),
                                yjit_bench: @options[:yjit_bench], gem_home: File.join(@bench, "gems"))
+    end
+
+    # As asked. A mode that a side does not have is no smaller table.
+    def modes(sides)
+      lacking = sides.reject(&:yjit?).map(&:name)
+      return @options[:modes] if lacking.empty? || !@options[:modes].include?("yjit")
+      raise Refused, "no YJIT in #{lacking.join(" and ")}: --mode=interp (make: MODE=interp) compares the interpreters"
     end
 
     def check_alike
@@ -122,6 +133,7 @@ module Bench
     end
 
     def finish
+      raise Refused, "nothing was measured" if @judge.rows.none?(&:gates)
       @store.write("rows", @judge.rows.map(&:to_h), @sides)
       Report.print(@judge.rows)
       svg = File.join(@bench, "bench.svg")
@@ -131,15 +143,26 @@ module Bench
     end
 
     def show
-      stored = @store.read("rows") or abort "benchmarks: no results yet"
+      stored = @store.read("rows") or raise Refused, "no results yet"
       Report.print(stored["data"].map { |h| Row.new(**h.transform_keys(&:to_sym)) })
       0
     end
 
-    def headline = @options[:headline] ? ["headline"] : []
+    def headline
+      return [] unless @options[:headline]
+      raise Refused, "where is yjit-bench? (YJIT_BENCH, --yjit-bench)" unless @options[:yjit_bench]
+      ["headline"]
+    end
+
     def workers = @options[:workers]
-    def only(names) = @options[:only] ? names & @options[:only] : names
-    def chosen(groups) = @programs.all(groups).select { |p| !@options[:only] || @options[:only].include?(p.name) }
+    def chosen(programs) = Programs.pick(programs, only(programs.map(&:name)))
+
+    # Those that --only names, or all.
+    def only(names)
+      unknown = @options[:only].to_a - names
+      raise Refused, "no #{unknown.join(", ")} here; there are #{names.sort.join(", ")}" unless unknown.empty?
+      @options[:only] ? names & @options[:only] : names
+    end
 
     def witness_slopes
       kinds = KINDS.slice(*only(KINDS.keys))
@@ -149,7 +172,7 @@ module Bench
     end
 
     def witness_counts
-      programs = chosen(@effort.groups + headline)
+      programs = chosen(@programs.all(@effort.groups + headline))
       table = Counts.new(@icount, workers: workers).run(programs, @sides, @modes)
       @store.write("counts", table, @sides)
       @judge.counts(table, programs, @modes)
@@ -158,7 +181,7 @@ module Bench
 
     # Five counts of a few programs: what the counts are worth.
     def witness_repeat
-      programs = chosen(@effort.groups).select { |p| %w[start poly_calls object_churn erb_render].include?(p.name) }
+      programs = Programs.pick(@programs.all(@effort.groups), %w[start poly_calls object_churn erb_render])
       spread = Counts.new(@icount, workers: workers).repeats(programs, @sides.last, @modes, 5)
       @store.write("repeat", spread, @sides)
       @judge.repeats(spread)
@@ -166,8 +189,8 @@ module Bench
 
     # Twice as many pairs, once, if the first do not decide it.
     def witness_time
-      programs = chosen(%w[ours cruby] + headline).reject(&:untimed)
-      programs.select! { |p| @effort.timed.include?(p.name) } if @effort.timed && !@options[:only]
+      programs = chosen(@programs.all(%w[ours cruby] + headline).reject(&:untimed))
+      programs = Programs.pick(programs, @effort.timed) if @effort.timed && !@options[:only]
       random = Random.new
       timing = Timing.new(core: @options[:core], aa_share: @effort.aa_share, random: random)
       links = @sides.map { |s| Links.new(s, File.join(@bench, "links")) }
@@ -190,7 +213,7 @@ module Bench
     end
 
     def witness_limits
-      programs = @programs.all(%w[ours]).select { |p| only(@effort.limit_programs).include?(p.name) }
+      programs = Programs.pick(@programs.all(%w[ours]), only(@effort.limit_programs))
       limits = Limits.new(workers: workers, repeats: @effort.repeats, pairs: @effort.rate_pairs)
       table = limits.run(@sides, @modes, programs)
       @store.write("limits", table, @sides)
@@ -218,7 +241,7 @@ module Bench
     def gems
       raise Refused, "where is yjit-bench? (YJIT_BENCH, --yjit-bench)" unless @options[:yjit_bench]
       prepare
-      programs = chosen(["headline"])
+      programs = chosen(@programs.all(["headline"]))
       done = Gems.new(@sides.first, File.join(@bench, "gems"), File.join(@bench, "stage")).install(programs)
       done.each { |name, error| puts "%-20s %s" % [name, error || "installed"] }
       done.values.any? ? 1 : 0

@@ -85,6 +85,11 @@ module Bench
       end
     end
 
+    # Those of that name. One that there is not is no smaller table.
+    def self.pick(programs, names)
+      names.map { |n| programs.find { |p| p.name == n } or raise ArgumentError, "no program #{n}" }
+    end
+
     def self.empty(gems) = Program.new(name: gems ? "start_gems" : "start", group: "start", args: ["-e", "1"], gems: gems)
 
     def start = [false, true].map { |gems| Programs.empty(gems).tap { |p| p.untimed = true } }

@@ -1,12 +1,7 @@
 require "tmpdir"
 require "stringio"
-require_relative "../lib/jobs"
-require_relative "../lib/yml"
-require_relative "../lib/timing"
-require_relative "../lib/plant"
-require_relative "../lib/programs"
-require_relative "../lib/explain"
-require_relative "../lib/sampled"
+require "open3"
+require_relative "../lib/main"
 
 class ToolTest < Test
   include Bench
@@ -163,6 +158,91 @@ class ToolTest < Test
     account = { taken: 990, lost: 3, missed: 10, seconds: 1.0, work: 1.0, cpu: 0.01, rss: 2048 }
     is Sampled.allocate.send(:summary, [account], 1000).values_at("taken", "lost", "missed", "lost_share"),
        [990, 3, 10, 0.013]
+  end
+
+  def programs(*names) = names.map { |n| Program.new(name: n, args: []) }
+
+  def test_programs_by_name
+    of = programs("a", "b", "c")
+    is Programs.pick(of, %w[c a]).map(&:name), %w[c a]
+    ok raises(ArgumentError) { Programs.pick(of, %w[a renamed]) }.message.include?("renamed")
+  end
+
+  # The lists of names that are in the code name what there is.
+  def test_names_in_lists
+    ours = Programs::OURS.keys
+    counted = ours + Programs::SCRIPTS.keys + Programs::LOOPS.keys
+    ok (SelfTest::COUNTED + SelfTest::TIMED - counted).empty?
+    ok (SelfTest::KINDS_USED - KINDS.keys).empty?
+    EFFORTS.each_value { |e| ok (e.limit_programs - ours).empty? && (e.timed.to_a - counted).empty? }
+    ok (Gems::LEFT_OUT.keys & Programs::HEADLINE).empty?
+  end
+
+  # In place of what it measures, a program's rows; so only the choice of it is at work.
+  class Dry < Main
+    def prepare
+      @sides, @modes = [], %w[interp]
+      @programs = Object.new
+      def @programs.all(groups)
+        groups.flat_map { |g| [["one", nil], ["two", true]].map { |n, untimed| Bench::Program.new(name: "#{g}_#{n}", group: g, untimed: untimed) } }
+      end
+    end
+
+    def check_alike = nil
+  end
+
+  # Its status and what it wrote to stderr.
+  def dry(*arguments, env: {})
+    Dir.mktmpdir do |dir|
+      was, $stderr = $stderr, StringIO.new
+      status = Dry.new(arguments, { "BUILD" => dir }.merge(env)).run
+      [status, $stderr.string]
+    ensure
+      $stderr = was
+    end
+  end
+
+  def test_a_name_that_there_is_not_is_refused
+    { "slopes" => "method", "counts" => "start_one", "time" => "cruby_one", "limits" => "load_lib" }.each do |witness, there|
+      status, said = dry(witness, "--only=TYPO,#{there}")
+      is [witness, status], [witness, 2]
+      ok said.start_with?("benchmarks: no TYPO here; there are ") && said.include?(there), said
+    end
+    ok dry("time", "--only=ours_two")[1].include?("no ours_two here"), "it is not timed"
+  end
+
+  def test_what_would_measure_nothing_is_refused
+    [[%w[slopes --only=], "nothing was measured"], [%w[counts --headline], "where is yjit-bench"],
+     [%w[time --headline], "where is yjit-bench"], [%w[gate --only=method], "--only goes with one witness"],
+     [%w[repeat], "no program start"], [%w[time --gate], "no program poly_calls"], [%w[show], "no results"],
+     [%w[tpyo], "unknown command"], [%w[slopes --tpyo], "invalid option"]].each do |arguments, why|
+      status, said = dry(*arguments)
+      is [arguments, status], [arguments, 2]
+      ok said.include?(why) && !said.include?("_test.rb:"), said
+    end
+    is dry("slopes", env: { "MODE" => "jit" })[0], 2
+  end
+
+  def test_a_mode_that_a_side_does_not_have_is_refused
+    side = Struct.new(:name, :yjit?)
+    modes = ->(*arguments, env: {}) do
+      main = Main.new(arguments, { "BUILD" => Dir.tmpdir }.merge(env))
+      main.parser.parse!(main.instance_variable_get(:@arguments))
+      main.send(:modes, [side.new("stock", true), side.new("patch", false)])
+    end
+    ok raises(Refused) { modes[] }.message.include?("no YJIT in patch")
+    raises(Refused) { modes["--mode=yjit"] }
+    is [modes["--mode=interp"], modes[env: { "MODE" => "interp" }]], [%w[interp], %w[interp]]
+  end
+
+  def test_the_command_says_what_is_wrong_and_ends_with_2
+    Dir.mktmpdir do |dir|
+      env = { "BENCH_RUBY" => RbConfig.ruby, "BUILD" => dir, "STOCK" => dir, "PATCHED" => nil, "MODE" => nil }
+      [[%w[slopes], "no CRuby build in #{dir}/ruby"], [%w[slopes --links=x], "invalid argument: --links=x"]].each do |arguments, why|
+        out, err, status = Open3.capture3(env, File.expand_path("../run", __dir__), *arguments)
+        is [status.exitstatus, out, err], [2, "", "benchmarks: #{why}\n"]
+      end
+    end
   end
 
   def test_the_tree_of_files_is_made_once
