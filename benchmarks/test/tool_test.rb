@@ -245,6 +245,40 @@ class ToolTest < Test
     end
   end
 
+  # The self test's own verdict: red by what was measured.
+  def selftest(expected, **row)
+    judge, test = Judge.new, Judge.new
+    test.add(witness: "counts", what: "a", mode: "interp", value: 1.0, bound: 1.0, verdict: "pass")
+    test.add(witness: "counts", what: "b", mode: "interp", bound: 1.0, **row)
+    SelfTest.allocate.send(:expect, judge, "counts: plant", test, expected)
+    judge.status
+  end
+
+  def test_a_self_test_that_measured_nothing_is_red
+    is selftest("fail", verdict: "fail", value: 1.2), 0
+    is selftest("fail", verdict: "fail", note: "exit 1"), 1
+    is selftest("not pass", verdict: "fail", note: "missing"), 1
+    is selftest("fail", verdict: "pass", value: 1.0), 1
+    is selftest("fail", verdict: "inconclusive", value: 1.2), 1
+    is selftest("not pass", verdict: "inconclusive", value: 1.2), 0
+    is selftest("pass", verdict: "fail", value: 1.2), 1
+  end
+
+  def planted(suite, aa)
+    t = SelfTest.allocate
+    e = ->(ratio) { { "ratio" => ratio, "low" => ratio - 0.004, "high" => ratio + 0.004 } }
+    { plant: t.send(:planted_expectation, { "interp" => { "aa" => aa && e[aa] } }, Judge.new),
+      verdict: Judge.interval(e[suite], Judge.new.bounds["time"]["gate"], Judge.off(aa && e[aa], Judge.new.bounds["time"]["gate"]["aa"])) }
+  end
+
+  def test_the_planted_time_must_fail_where_stock_is_like_stock
+    is planted(1.08, 1.001), { plant: "fail", verdict: "fail" }
+    is planted(1.003, 1.001)[:plant], "fail"
+    is planted(1.08, 1.02), { plant: "not pass", verdict: "fail" }
+    is planted(1.02, 1.02), { plant: "not pass", verdict: "inconclusive" }
+    is planted(1.08, nil)[:plant], "not pass"
+  end
+
   def test_the_tree_of_files_is_made_once
     Dir.mktmpdir do |dir|
       p = Programs.new(cruby: "/nonexistent", work: dir)
