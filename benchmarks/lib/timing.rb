@@ -98,7 +98,10 @@ module Bench
 
     # { program => { link => log ratio } }
     def by_link(pairs)
-      pairs.group_by(&:program).transform_values { |ps| ps.to_h { |p| [p.number, Math.log(yield(p))] } }
+      pairs.group_by(&:program).to_h do |name, ps|
+        raise ArgumentError, "#{name}: two pairs of one link" if ps.uniq(&:number).size < ps.size
+        [name, ps.to_h { |p| [p.number, Math.log(yield(p))] }]
+      end
     end
 
     def estimate(groups) = Stats.estimate_by_link(groups.values, random: @random, draws: @draws).to_h

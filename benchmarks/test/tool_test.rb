@@ -83,6 +83,20 @@ class ToolTest < Test
     is [t["suite"]["n"], t["aa"]["n"], t["programs"].keys], [2, 2, ["p"]]
   end
 
+  # Pairs of links that are worth the same to each program.
+  def table(programs, numbers = (0...8).to_a)
+    pairs = numbers.each_with_index.to_a.product((0...programs).to_a).map do |(n, i), p|
+      Timing::Pair.new(program: "p#{p}", mode: "interp", number: n, a: 1.0, b: 1.0 + 0.01 * i, aa: 1.0 - 0.01 * i, steal: 0)
+    end
+    TimeTable.new(pairs, draws: 400).to_h["interp"]
+  end
+
+  def test_more_programs_do_not_hide_what_links_do
+    %w[suite aa].each { |k| near table(8)[k]["standard_error"], table(1)[k]["standard_error"], 1e-6 }
+    is table(8)["suite"]["n"], 64
+    raises(ArgumentError) { table(1, [0, 1, 0]) } # one of them would be forgotten
+  end
+
   def test_pairs_that_cannot_be_used_are_failures
     [[figures(1.0), figures(1.0, sum: "2"), "different results"], [figures(1.0), figures(1.0, yjit: true), "YJIT is on"],
      [figures(1.0), "no json", "no figures"]].each do |a, b, message|
