@@ -6,6 +6,7 @@ import tempfile
 import time
 
 import harness
+import seccomp
 from binaries import Binary
 from case_lifecycle import BUSY
 from elf import NOTE_OWNER, SECTION_NAME, SYMBOL_NAME
@@ -179,6 +180,21 @@ def unprivileged_user(ctx):
     finally:
         shutil.rmtree(binary_directory, ignore_errors=True)
     return "another user's process, its own process"
+
+
+@case(timeout=60)
+def forbidden_to_root(ctx):
+    """Who has all capabilities is not told to become root."""
+    ruby = ctx.ruby("-e", BUSY + "sleep")
+    ruby.expect("ready")
+    said = []
+    for call, says in ((seccomp.BPF, "load a BPF program"), (seccomp.PERF_EVENT_OPEN, "open perf events")):
+        p = ctx.extprof_start("-p", ruby.pid, "-d", "1", preexec_fn=lambda: seccomp.forbid(call))
+        err = p.communicate(30)[1]
+        check(p.p.returncode == harness.PERMISSION, "status %d: %s", p.p.returncode, err)
+        check("no permission to " + says in err and "seccomp" in err and "as root" not in err, err)
+        said.append(err.splitlines()[0])
+    return "; ".join(said)
 
 
 @case(timeout=30)

@@ -138,3 +138,23 @@ def unprivileged(ctx):
     out, err = p.communicate(30)
     check(p.p.returncode == harness.PERMISSION and "CAP_SYSLOG" in err, "status %d: %s", p.p.returncode, err)
     return err.splitlines()[0]
+
+
+@case(timeout=60)
+def hidden_addresses(ctx):
+    """Where the kernel hides them from root too: another /proc/kallsyms, for extprof alone."""
+    ruby = ctx.ruby("-e", "$stdout.sync = true\nputs 'ready'\nsleep")
+    ruby.expect("ready")
+    said = []
+    for restrict, hint in ((2, "kernel.kptr_restrict=1"), (1, "CAP_SYSLOG")):
+        names = ctx.write("kallsyms", "0000000000000000 t tick_nohz_handler\n")
+        number = ctx.write("kptr_restrict", "%d\n" % restrict)
+        p = ctx.start(["unshare", "--mount", "--propagation=private", "sh", "-c",
+                       "mount --bind $1 /proc/kallsyms && mount --bind $2 /proc/sys/kernel/kptr_restrict && "
+                       "shift 2 && exec \"$@\"", "sh", names, number,
+                       harness.EXTPROF, "-p", ruby.pid, "-d", "1", TICK], stderr=-1)
+        err = p.communicate(30)[1]
+        check(p.p.returncode == harness.PERMISSION and hint in err and "--timer=clock" in err,
+              "status %d: %s", p.p.returncode, err)
+        said.append(err.splitlines()[-1].strip())
+    return "; ".join(said)

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
@@ -57,19 +58,39 @@ static int keep_log(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-static int no_permission(struct diag *d, int err, const char *what)
+/* All that loading and attaching need? */
+static bool has_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+#define HAS(cap) (data[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap))
+	return HAS(CAP_SYS_ADMIN) || (HAS(CAP_BPF) && HAS(CAP_PERFMON));
+#undef HAS
+}
+
+static int no_permission(struct diag *d, int err, const char *what, const char *or_else)
 {
 	diag__set(d, STATUS_PERMISSION, -err, "no permission to %s", what);
-	diag__hint(d, "run extprof as root or give it the capabilities CAP_BPF and CAP_PERFMON "
-		   "(before Linux 5.8: CAP_SYS_ADMIN), and CAP_SYS_PTRACE for processes of other "
-		   "users: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep extprof");
+	if (has_capabilities())
+		diag__hint(d, "extprof has the capabilities, so something else forbids it: a container's "
+			   "seccomp profile or user namespace, a security module, or the kernel's "
+			   "lockdown (/sys/kernel/security/lockdown)%s", or_else);
+	else
+		diag__hint(d, "run extprof as root or give it the capabilities CAP_BPF and CAP_PERFMON "
+			   "(before Linux 5.8: CAP_SYS_ADMIN), and CAP_SYS_PTRACE for processes of other "
+			   "users: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep extprof");
 	return err;
 }
 
 static int load_failed(struct session *s, int err, struct diag *d)
 {
-	if (err == -EPERM || err == -EACCES)
-		return no_permission(d, err, "load a BPF program");
+	/* The verifier refuses with EACCES too. */
+	if (err == -EPERM || (err == -EACCES && !has_capabilities()))
+		return no_permission(d, err, "load a BPF program",
+				     s->tick_hz ? "; --timer=clock may be allowed" : "");
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
 		diag__set(d, STATUS_NO_BPF, -err,
 			  "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)");
@@ -133,8 +154,7 @@ static int open_timers(struct session *s, struct diag *d)
 			int err = -errno;
 
 			if (err == -EPERM || err == -EACCES) {
-				no_permission(d, err, "open perf events of all processes "
-					      "(kernel.perf_event_paranoid forbids it)");
+				no_permission(d, err, "open perf events of all processes", "");
 			} else {
 				diag__set(d, STATUS_NO_BPF, -err,
 					  "cannot open a cpu-clock perf event on CPU %d: %s",
@@ -150,7 +170,7 @@ static int open_timers(struct session *s, struct diag *d)
 			int err = -errno;
 
 			if (err == -EPERM || err == -EACCES)
-				return no_permission(d, err, "attach a BPF program to a perf event");
+				return no_permission(d, err, "attach a BPF program to a perf event", "");
 			return diag__set(d, STATUS_NO_BPF, -err,
 					 "cannot attach to the timer of CPU %d: %s",
 					 cpu, strerror(-err));
@@ -229,7 +249,8 @@ static int attach_tick(struct session *s, struct diag *d)
 		return 0;
 	err = -errno;
 	if (err == -EPERM || err == -EACCES)
-		return no_permission(d, err, "attach a BPF program to a tracepoint");
+		return no_permission(d, err, "attach a BPF program to a tracepoint",
+				     "; --timer=clock may be allowed");
 	diag__set(d, STATUS_NO_BPF, -err, "cannot attach to the scheduler's tick: %s", strerror(-err));
 	diag__hint(d, "sample with --timer=clock");
 	return err;
