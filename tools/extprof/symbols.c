@@ -462,6 +462,7 @@ int symbols__update(struct symbols *s, bool last)
 
 	if (s->exited)
 		return -ESRCH;
+	jitlog__renew(&s->jit);
 	err = layout__refresh(s->layout, s->memory);
 	if (err)
 		return err;
