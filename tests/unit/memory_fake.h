@@ -13,6 +13,7 @@
 struct memory_fake {
 	struct memory memory;
 	int reads;
+	uint64_t bytes;
 	int fail_at;		/* this read fails, counted from 1; 0: none */
 	int error;		/* with this, default -EFAULT */
 	uint64_t from, to;	/* reads in here fail; 0: none */
@@ -27,6 +28,7 @@ static int memory_fake__read(const struct memory *m, uint64_t address, void *to,
 	ssize_t n;
 
 	f->reads++;
+	f->bytes += length;
 	if (f->before)
 		f->before(f->reads);
 	if (f->reads == f->fail_at)

@@ -341,6 +341,40 @@ TEST(collect_reads_names_again_that_could_not_be_read)
 	tear_down();
 }
 
+TEST(collect_counts_names_that_were_put_off)
+{
+	struct report r;
+	uint32_t count;
+
+	set_up();
+	start();
+	frame(foo_id, 2);
+	frame(main_id, 4);
+	subject.symbols.work = 0;
+	send(2);
+	CHECK_STRING(folded(), "[too much to read];[too much to read] 2\n");
+	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(r.meta.late_names, 4);
+	CHECK_INT(r.meta.crowded_names, 0);
+	report__free(&r);
+	CHECK_INT(collect.unreadable_names, 0);
+	/* No room: said so, and not a name of the past. */
+	count = table.count;
+	table.count = SYMBOLS_MAX;
+	start();
+	frame(size_id, 0);
+	send(3);
+	table.count = count;
+	/* In time, for the frames that were there before too. */
+	CHECK_INT(symbols__update(&subject.symbols, false), 0);
+	CHECK_STRING(folded(), "<main>;Foo#foo 2\n[one of too many names] 3\n");
+	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(r.meta.late_names, 0);
+	CHECK_INT(r.meta.crowded_names, 3);
+	report__free(&r);
+	tear_down();
+}
+
 TEST(collect_goes_on_with_too_many_threads)
 {
 	set_up_threads();

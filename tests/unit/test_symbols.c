@@ -2,6 +2,7 @@
 /* Records read while they change, vanish and lie. */
 #include "test.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -498,5 +499,319 @@ TEST(symbols_jit_lines_come_from_the_log)
 	CHECK(symbols__jit_line(&symbols, s, 0x500010, now(), &line));
 	CHECK_INT(line, 36);
 	CHECK(!symbols__jit_line(&symbols, s, 0x500010, before, &line));
+	tear_down();
+}
+
+/* -- more than can be read ---------------------------------------------------- */
+
+#define MANY 100
+#define TABLE (16u << 20)
+/* What one tick may read: its work, and the record and the try it ends in. */
+#define TICK_BYTES ((uint64_t)SYMBOLS_TICK_WORK + 2 * TABLE + (1 << 20))
+
+static uint32_t many[MANY];
+static uint8_t *table_data;
+
+/* Methods m0, m1, ..., with one line table as large as it may be. */
+static void set_up_many(uint8_t fill)
+{
+	uint32_t n = TABLE;
+	char name[16];
+
+	set_up();
+	table_data = malloc(sizeof(n) + n);
+	memset(table_data, fill, sizeof(n) + n);
+	memcpy(table_data, &n, sizeof(n));
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "m%d", i);
+		many[i] = fake__record(&vm, RB_DEBUG_EXT_METHOD, name, foo, 0);
+		fake__set_code(fake__get(&vm, many[i]), 20, 1);
+		fake__get(&vm, many[i])->lines = (uintptr_t)table_data;
+	}
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	memory.bytes = 0;
+	memory.reads = 0;
+}
+
+static void tear_down_many(void)
+{
+	tear_down();
+	free(table_data);
+}
+
+TEST(symbols_line_tables_of_no_use_are_paid_for)
+{
+	char name[32];
+	int late = 0, before = MANY;
+
+	set_up_many(0x80);	/* a number that does not end */
+	for (int sample = 0; sample < 10; sample++)
+		for (int i = 0; i < MANY; i++)
+			symbols__get(&symbols, many[i]);
+	CHECK(memory.bytes <= TICK_BYTES);
+	/* Some have been read, the others say why not; none is another's. */
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "Foo#m%d", i);
+		if (!strcmp(name_of(many[i]), "[too much to read]"))
+			late++;
+		else
+			CHECK_STRING(text__string(&out), name);
+	}
+	CHECK(late > MANY / 2 && late < MANY);
+	/* All of them come with time, and no tick takes more than its part. */
+	for (int tick = 0; tick < 2 * MANY && late; tick++) {
+		memory.bytes = 0;
+		CHECK_INT(symbols__update(&symbols, false), 0);
+		symbols__prefetch(&symbols, 2000);
+		CHECK(memory.bytes <= TICK_BYTES);
+		late = 0;
+		for (int i = 0; i < MANY; i++)
+			late += symbols.table->list[map64__get(&symbols.map, many[i])]->state == SYMBOL_LATE;
+		CHECK(late <= before);
+		before = late;
+	}
+	CHECK_INT(late, 0);
+	CHECK_STRING(name_of(many[0]), "Foo#m0");
+	CHECK_STRING(name_of(many[MANY - 1]), "Foo#m99");
+	CHECK(symbols__get(&symbols, many[MANY - 1])->lines_bad);
+	CHECK_INT(table.frames_no_room, 0);
+	tear_down_many();
+}
+
+TEST(symbols_reading_ahead_is_paid_for)
+{
+	set_up_many(0x80);
+	symbols__prefetch(&symbols, 2000);
+	CHECK(memory.bytes <= TICK_BYTES);
+	/* What a sample asks for was left its part, or comes with the next tick. */
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	CHECK_STRING(name_of(bar), "Foo#bar");
+	tear_down_many();
+}
+
+TEST(symbols_a_record_that_is_always_torn_is_paid_for)
+{
+	set_up_many(0);
+	victim = fake__get(&vm, many[0]);
+	writes = 1000000;
+	memory.before = write_between;
+	CHECK(symbols__get(&symbols, many[0]) != NULL);
+	CHECK(memory.bytes <= TICK_BYTES);
+	CHECK(strcmp(name_of(many[0]), "Foo#m0"));
+	tear_down_many();
+}
+
+TEST(symbols_lines_that_collapse_keep_no_room)
+{
+	struct {
+		uint64_t entries, positions;
+		uint32_t count, pad;
+		uint64_t index;
+	} *insns = calloc(1, sizeof(*insns));
+	uint32_t count = 54 + 512 * 100;
+	size_t index_size = lines__index_size(count);
+	int32_t *entries = calloc(count, 4);
+	uint8_t *index = malloc(index_size);
+	const struct symbol *s;
+	uint64_t *word = (uint64_t *)index;
+
+	/* An entry for each position, all of one line. */
+	set_up();
+	memset(index, 0xff, index_size);
+	for (int i = 0; i < 54; i++)
+		word[i / 9] = (i % 9 ? word[i / 9] : 0) | (uint64_t)(i + 1) << (i % 9 * 7);
+	for (uint32_t i = 0; i < count; i++)
+		entries[i] = 5;
+	section.lines_count = 16;
+	section.lines_index = 24;
+	section.lines_entry_size = 4;
+	layout__read(&layout, &memory.memory, (uintptr_t)&section, &diag);
+	*insns = (typeof(*insns)){ .entries = (uintptr_t)entries, .index = (uintptr_t)index, .count = count };
+	fake__get(&vm, bar)->lines = (uintptr_t)insns;
+	fake__get(&vm, bar)->code_size = count;
+	fake__get(&vm, bar)->flags = RB_DEBUG_EXT_LINES_INSNS;
+	s = symbols__get(&symbols, bar);
+	CHECK(!s->lines_bad);
+	CHECK_INT(s->lines.count, 1);
+	CHECK(malloc_usable_size(s->lines.pairs) < 1024);
+	CHECK(SYMBOLS_TICK_WORK - symbols.work > (int64_t)(count * 4 + index_size));
+	tear_down();
+	free(insns);
+	free(entries);
+	free(index);
+}
+
+TEST(symbols_are_not_read_when_they_cannot_be_kept)
+{
+	struct symbols gone;
+	const struct symbol *s;
+
+	set_up();
+	symbols__init(&gone, &table, &layout, &memory.memory);
+	symbols__set_exited(&gone);
+	CHECK_STRING(name_of(bar), "Foo#bar");
+	for (uint32_t id = 3; table.count < SYMBOLS_MAX; id++)
+		symbols__get(&gone, id);
+	s = symbols__get(&symbols, bar);
+	CHECK(s != NULL);
+	many[0] = fake__record(&vm, RB_DEBUG_EXT_METHOD, "late", foo, 0);
+	memory.reads = 0;
+	for (int i = 0; i < 100; i++) {
+		CHECK(!symbols__get(&symbols, many[0]));
+		CHECK(!symbols__get(&symbols, 0x7fffffff));
+	}
+	CHECK_INT(memory.reads, 0);
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	CHECK_INT(memory.reads, 1);
+	symbols__prefetch(&symbols, 2000);
+	CHECK_INT(memory.reads, 1);
+	/* What is there has its name. */
+	CHECK_STRING(name_of(bar), "Foo#bar");
+	symbols__free(&gone);
+	tear_down();
+}
+
+TEST(symbols_put_off_keep_their_number_and_get_their_name)
+{
+	const struct symbol *s;
+	uint32_t number, owner;
+
+	set_up();
+	owner = fake__record(&vm, RB_DEBUG_EXT_SINGLETON, NULL, foo, 0);
+	fake__get(&vm, bar)->ref1 = owner;
+	symbols.work = 0;
+	memory.reads = 0;
+	s = symbols__get(&symbols, bar);
+	CHECK_INT(s->state, SYMBOL_LATE);
+	CHECK_STRING(name_of(bar), "[too much to read]");
+	CHECK(!symbols__has_lines(s));
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 0);
+	CHECK_INT(memory.reads, 0);
+	symbols__count_nameless(&symbols, s);
+	symbols__count_nameless(&symbols, s);
+	CHECK_INT(symbol_table__frames_late(&table), 2);
+	number = s->number;
+	/* Its parts too, and what they consist of. */
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	CHECK_STRING(name_of(bar), "Foo.bar");
+	CHECK_INT(symbols__get(&symbols, bar)->number, number);
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 31);
+	CHECK_INT(symbol_table__frames_late(&table), 0);
+	/* Retired meanwhile, or gone with its process. */
+	for (int i = 0; i < 2; i++) {
+		uint32_t id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "brief", foo, 0);
+
+		symbols.work = 0;
+		CHECK_STRING(name_of(id), "[too much to read]");
+		fake__get(&vm, id)->kind = RB_DEBUG_EXT_NONE;
+		if (i)
+			symbols__set_exited(&symbols);
+		symbols__update(&symbols, false);
+		CHECK_STRING(name_of(id), i ? "[too much to read]" : "[retired]");
+	}
+	tear_down();
+}
+
+/* What an id meant cannot be told any more when it may mean something else. */
+TEST(symbols_put_off_do_not_get_the_name_of_another)
+{
+	const struct symbol *late, *torn;
+	uint32_t id;
+
+	set_up();
+	id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "torn", foo, 0);
+	fake__get(&vm, id)->generation = 3;
+	torn = symbols__get(&symbols, id);
+	CHECK_INT(torn->state, SYMBOL_UNREADABLE);
+	symbols.work = 0;
+	late = symbols__get(&symbols, bar);
+	CHECK_INT(late->state, SYMBOL_LATE);
+	/* Both ids are given out again. */
+	fake__set_name(fake__get(&vm, bar), "second", 6);
+	fake__set_name(fake__get(&vm, id), "third", 5);
+	fake__get(&vm, id)->generation = 4;
+	section.records_end = 1u << 31;
+	section.names_generation++;
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	CHECK_INT(symbols__update(&symbols, true), 0);
+	text__clear(&out);
+	symbols__add_name(late, &out);
+	CHECK_STRING(text__string(&out), "[too much to read]");
+	text__clear(&out);
+	symbols__add_name(torn, &out);
+	CHECK_STRING(text__string(&out), "[unreadable record]");
+	CHECK_STRING(name_of(bar), "Foo#second");
+	CHECK_STRING(name_of(id), "Foo#third");
+	tear_down();
+	/* Between the last update and the read: before the generation is seen. */
+	set_up();
+	symbols.work = 0;
+	late = symbols__get(&symbols, bar);
+	fake__set_name(fake__get(&vm, bar), "second", 6);
+	section.records_end = 1u << 31;
+	section.names_generation++;
+	symbols.work = SYMBOLS_TICK_WORK;
+	CHECK(symbols__get(&symbols, bar) == late);
+	CHECK_INT(late->state, SYMBOL_LATE);
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	CHECK_INT(late->state, SYMBOL_LATE);
+	CHECK_STRING(name_of(bar), "Foo#second");
+	tear_down();
+}
+
+TEST(symbols_new_names_are_read_in_portions)
+{
+	const int count = 3000;
+	uint32_t first = 0;
+	char name[32];
+	int ticks = 0;
+
+	set_up();
+	for (int i = 0; i < count; i++) {
+		uint32_t id = fake__record(&vm, RB_DEBUG_EXT_ANON_CLASS, NULL, foo, 0);
+
+		if (!i)
+			first = id;
+	}
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	for (int i = 0; i < count; i++)
+		symbols__get(&symbols, first + (uint32_t)i);
+	for (int i = 0; i < count; i++) {
+		struct rb_debug_ext_record *r = fake__get(&vm, first + (uint32_t)i);
+
+		snprintf(name, sizeof(name), "N%d", i);
+		r->generation += 2;
+		r->kind = RB_DEBUG_EXT_NAMED;
+		fake__set_name(r, name, strlen(name));
+	}
+	section.names_generation++;
+	do {
+		memory.reads = 0;
+		symbols.work = -SYMBOLS_TICK_WORK / 2;	/* little is left of this tick */
+		CHECK_INT(symbols__update(&symbols, false), 0);
+		CHECK(memory.reads <= SYMBOLS_TICK_WORK / 4 / SYMBOLS_READ_WORK + 16);
+	} while (symbols.to_reload && ++ticks < 100);
+	CHECK(ticks > 0 && ticks < 10);
+	CHECK_STRING(name_of(first), "N0");
+	CHECK_STRING(name_of(first + (uint32_t)count - 1), "N2999");
+	/* One generation is read once. */
+	memory.reads = 0;
+	CHECK_INT(symbols__update(&symbols, false), 0);
+	CHECK_INT(memory.reads, 1);
+	/* Whatever the work ends in: what is there stays. */
+	for (int left = 1; left < 20000; left += 100) {
+		uint32_t id = first + (uint32_t)(left / 100);
+
+		fake__get(&vm, id)->kind = RB_DEBUG_EXT_NESTED;
+		fake__get(&vm, id)->generation += 2;
+		section.names_generation++;
+		symbols.next_reload = map64__get(&symbols.map, id);
+		symbols.work = left - SYMBOLS_LAST_WORK;
+		CHECK_INT(symbols__update(&symbols, true), 0);
+		snprintf(name, sizeof(name), "N%d", left / 100);
+		CHECK(!strcmp(name_of(id), name) ||
+		      (!strncmp(name_of(id), "Foo::", 5) && !strcmp(text__string(&out) + 5, name)));
+	}
 	tear_down();
 }

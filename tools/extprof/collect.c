@@ -115,10 +115,15 @@ static int ruby_frame(struct collect *c, struct subject *subject, const struct s
 		return *frame ? 1 : -1;
 	}
 	c->frames++;
-	symbol = f->id >> 31 ? NULL : symbols__get(&subject->symbols, f->id);
-	if (!symbol) {
+	if (f->id >> 31) {
 		c->unreadable_names++;
 		*frame = synthetic(c, SYNTHETIC_UNKNOWN, "[unreadable record]");
+		return *frame ? 1 : -1;
+	}
+	symbol = symbols__get(&subject->symbols, f->id);
+	if (!symbol) {
+		symbols__count_nameless(&subject->symbols, NULL);
+		*frame = synthetic(c, SYNTHETIC_UNKNOWN, "[one of too many names]");
 		return *frame ? 1 : -1;
 	}
 	if (symbol->state != SYMBOL_OK) {
@@ -126,8 +131,10 @@ static int ruby_frame(struct collect *c, struct subject *subject, const struct s
 			c->expired_names++;
 		else if (symbol->state == SYMBOL_EXITED)
 			c->exited_names++;
-		else
+		else if (symbol->state == SYMBOL_UNREADABLE)
 			c->unreadable_names++;
+		else
+			symbols__count_nameless(&subject->symbols, symbol);
 		*frame = frame__make(symbol->number, 0, false);
 		return 1;
 	}

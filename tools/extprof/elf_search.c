@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The files and images are untrusted.  Files are read with libelf in
- * ELF_C_READ mode: mapping them would let whoever truncates one kill us.
+ * The files and images are untrusted.  Files are read with pread(): mapping
+ * them would let whoever truncates one kill us, and libelf allocates what the
+ * headers of a sparse file tell it to, before it can be asked anything.
  */
 #include "elf_search.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "ruby/debug_external.h"
 
@@ -18,7 +19,12 @@
 #define PHDRS_MAX 64		/* of an image in memory */
 #define NOTES_MAX (64 << 10)	/* bytes of one PT_NOTE */
 #define DYNAMIC_MAX 512		/* entries of PT_DYNAMIC */
-#define CHAIN_MAX (1 << 20)	/* symbols looked at in one hash chain */
+#define CHAIN_MAX 4096		/* symbols looked at in one hash chain; linkers make them short */
+#define PHDRS_FILE_MAX 1024
+#define SYMBOLS_FILE_MAX (1u << 20)	/* dynamic symbols of a file; libruby.so has 2,000, libLLVM.so 50,000 */
+#define STRINGS_MAX (64u << 20)	/* bytes of their names */
+#define NAME_MAX_LENGTH 64u	/* longer than those we look for */
+#define BATCH 1024u		/* symbols */
 
 static uint64_t align_up(uint64_t n, uint64_t to)
 {
@@ -79,97 +85,194 @@ static void symbol_seen(struct elf_finding *f, const char *name, uint64_t value)
 	}
 }
 
-static void search_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, struct elf_finding *f)
+/* -- the file ---------------------------------------------------------------- */
+
+struct file {
+	int fd;
+	uint64_t size;
+	struct elf_budget *budget;
+};
+
+/* True: there may be one more read of so many bytes. */
+static bool take(struct elf_budget *b, uint64_t bytes)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t count;
-
-	if (!data || !shdr->sh_entsize || shdr->sh_entsize != sizeof(Elf64_Sym))
-		return;
-	count = data->d_size / sizeof(Elf64_Sym);
-	for (size_t i = 0; i < count && i < CHAIN_MAX; i++) {
-		GElf_Sym sym;
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, &sym) || sym.st_shndx == SHN_UNDEF || !sym.st_value)
-			continue;
-		name = elf_strptr(elf, shdr->sh_link, sym.st_name);
-		if (name)
-			symbol_seen(f, name, sym.st_value);
+	if (b->reads < 1 || bytes > INT64_MAX || b->bytes < (int64_t)bytes) {
+		b->exceeded = true;
+		return false;
 	}
+	b->reads--;
+	b->bytes -= (int64_t)bytes;
+	return true;
 }
 
-static void search_sections(Elf *elf, struct elf_finding *f)
+static bool in_file(const struct file *f, uint64_t at, uint64_t size)
 {
-	size_t names;
-	Elf_Scn *scn = NULL;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return;
-	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name;
-		GElf_Shdr shdr;
-
-		if (!gelf_getshdr(scn, &shdr))
-			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if (name && !strcmp(name, RB_DEBUG_EXT_SECTION_NAME) &&
-		    (shdr.sh_flags & SHF_ALLOC))
-			found(f, ELF_BY_SECTION, shdr.sh_addr);
-		else if (shdr.sh_type == SHT_DYNSYM)
-			search_symbols(elf, scn, &shdr, f);
-	}
+	return at <= f->size && size <= f->size - at;
 }
 
-static void search_segments(Elf *elf, uint64_t offset, struct elf_finding *f)
+/* All of it or nothing: the file may have become shorter. */
+static bool read_file(const struct file *f, uint64_t at, void *to, size_t size)
 {
-	size_t count;
+	return in_file(f, at, size) && take(f->budget, size) &&
+	       pread(f->fd, to, size, (off_t)at) == (ssize_t)size;
+}
 
-	if (elf_getphdrnum(elf, &count))
+/* malloc'd; NULL if it is not there, or larger than that. */
+static char *read_part(const struct file *f, uint64_t at, uint64_t size, uint64_t limit)
+{
+	char *data;
+
+	if (!size || !in_file(f, at, size))
+		return NULL;
+	if (size > limit) {
+		f->budget->exceeded = true;
+		return NULL;
+	}
+	data = malloc(size);
+	if (data && !read_file(f, at, data, size)) {
+		free(data);
+		data = NULL;
+	}
+	return data;
+}
+
+static void search_symbols(const struct file *file, const Elf64_Shdr *symbols,
+			   const Elf64_Shdr *strings, struct elf_finding *f)
+{
+	uint64_t count = symbols->sh_size / sizeof(Elf64_Sym), left;
+	Elf64_Sym *batch = NULL;
+	char *names = NULL;
+
+	if (symbols->sh_entsize != sizeof(Elf64_Sym) || !in_file(file, symbols->sh_offset, symbols->sh_size))
 		return;
-	for (size_t i = 0; i < count && i < 1024; i++) {
-		GElf_Phdr phdr;
-		uint64_t section;
-		Elf_Data *data;
+	if (count > SYMBOLS_FILE_MAX) {
+		file->budget->exceeded = true;
+		return;
+	}
+	names = read_part(file, strings->sh_offset, strings->sh_size, STRINGS_MAX);
+	batch = malloc(BATCH * sizeof(*batch));
+	if (!names || !batch)
+		goto cleanup;
+	for (uint64_t i = 0; i < count; i += BATCH) {
+		uint64_t n = count - i < BATCH ? count - i : BATCH;
 
-		if (!gelf_getphdr(elf, (int)i, &phdr))
-			continue;
-		if (phdr.p_type == PT_LOAD && !f->has_load &&
-		    (phdr.p_offset & ~(PAGE - 1)) == offset) {
-			f->has_load = true;
-			f->load_vaddr = phdr.p_vaddr - (phdr.p_offset - offset);
+		if (!read_file(file, symbols->sh_offset + i * sizeof(*batch), batch, n * sizeof(*batch)))
+			break;
+		for (uint64_t k = 0; k < n; k++) {
+			const Elf64_Sym *sym = &batch[k];
+
+			if (sym->st_shndx == SHN_UNDEF || !sym->st_value ||
+			    sym->st_name >= strings->sh_size)
+				continue;
+			left = strings->sh_size - sym->st_name;
+			if (memchr(names + sym->st_name, '\0', left < NAME_MAX_LENGTH ? left : NAME_MAX_LENGTH))
+				symbol_seen(f, names + sym->st_name, sym->st_value);
 		}
-		if (phdr.p_type != PT_NOTE || phdr.p_filesz > NOTES_MAX)
-			continue;
-		data = elf_getdata_rawchunk(elf, (int64_t)phdr.p_offset, phdr.p_filesz, ELF_T_BYTE);
-		if (data && data->d_buf &&
-		    elf__search_notes(data->d_buf, data->d_size, phdr.p_vaddr, phdr.p_align, &section))
-			found(f, ELF_BY_NOTE, section);
 	}
+cleanup:
+	free(names);
+	free(batch);
 }
 
-int elf__search_file(int fd, uint64_t offset, struct elf_finding *f)
+/* Is that the name of the section? */
+static bool named(const struct file *file, const Elf64_Shdr *names, const Elf64_Shdr *section,
+		  const char *wanted)
 {
-	GElf_Ehdr ehdr;
-	Elf *elf;
-	int err = 0;
+	char name[32];
+	size_t length = strlen(wanted) + 1;
+
+	if (section->sh_name > names->sh_size || length > names->sh_size - section->sh_name ||
+	    length > sizeof(name) || names->sh_offset > file->size)
+		return false;
+	return read_file(file, names->sh_offset + section->sh_name, name, length) &&
+	       !memcmp(name, wanted, length);
+}
+
+static void search_sections(const struct file *file, const Elf64_Ehdr *ehdr, struct elf_finding *f)
+{
+	/* 16 bits: 4 MiB of headers.  Files with more sections have been linked
+	 * by nobody. */
+	size_t size = ehdr->e_shnum * sizeof(Elf64_Shdr);
+	const Elf64_Shdr *headers, *symbols = NULL;
+	char *data;
+
+	if (ehdr->e_shentsize != sizeof(Elf64_Shdr))
+		return;
+	data = read_part(file, ehdr->e_shoff, size, size);
+	if (!data)
+		return;
+	headers = (const Elf64_Shdr *)data;
+	for (unsigned int i = 0; i < ehdr->e_shnum; i++) {
+		const Elf64_Shdr *h = &headers[i];
+
+		if (h->sh_flags & SHF_ALLOC && ehdr->e_shstrndx < ehdr->e_shnum &&
+		    named(file, &headers[ehdr->e_shstrndx], h, RB_DEBUG_EXT_SECTION_NAME))
+			found(f, ELF_BY_SECTION, h->sh_addr);
+		/* ld.so knows one. */
+		else if (h->sh_type == SHT_DYNSYM && !symbols)
+			symbols = h;
+	}
+	if (symbols && symbols->sh_link < ehdr->e_shnum)
+		search_symbols(file, symbols, &headers[symbols->sh_link], f);
+	free(data);
+}
+
+static void search_segments(const struct file *file, const Elf64_Ehdr *ehdr, uint64_t offset,
+			    struct elf_finding *f)
+{
+	unsigned int count = ehdr->e_phnum < PHDRS_FILE_MAX ? ehdr->e_phnum : PHDRS_FILE_MAX;
+	size_t size = count * sizeof(Elf64_Phdr);
+	const Elf64_Phdr *headers;
+	char *data, *notes;
+
+	if (ehdr->e_phentsize != sizeof(Elf64_Phdr))
+		return;
+	data = read_part(file, ehdr->e_phoff, size, size);
+	if (!data)
+		return;
+	headers = (const Elf64_Phdr *)data;
+	for (unsigned int i = 0; i < count; i++) {
+		const Elf64_Phdr *p = &headers[i];
+		uint64_t section;
+
+		if (p->p_type == PT_LOAD && !f->has_load && (p->p_offset & ~(PAGE - 1)) == offset) {
+			f->has_load = true;
+			f->load_vaddr = p->p_vaddr - (p->p_offset - offset);
+		}
+		if (p->p_type != PT_NOTE || p->p_filesz > NOTES_MAX)
+			continue;
+		notes = read_part(file, p->p_offset, p->p_filesz, NOTES_MAX);
+		if (notes && elf__search_notes((const uint8_t *)notes, p->p_filesz, p->p_vaddr,
+					       p->p_align, &section))
+			found(f, ELF_BY_NOTE, section);
+		free(notes);
+	}
+	free(data);
+}
+
+static bool is_elf(const Elf64_Ehdr *ehdr)
+{
+	return !memcmp(ehdr->e_ident, ELFMAG, SELFMAG) && ehdr->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       ehdr->e_ident[EI_DATA] == (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB);
+}
+
+int elf__search_file(int fd, uint64_t offset, struct elf_budget *budget, struct elf_finding *f)
+{
+	struct file file = { .fd = fd, .budget = budget };
+	Elf64_Ehdr ehdr;
+	struct stat st;
 
 	memset(f, 0, sizeof(*f));
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return -ENOTSUP;
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!elf)
+	if (fstat(fd, &st))
+		return -errno;
+	file.size = st.st_size > 0 ? (uint64_t)st.st_size : 0;
+	if (!read_file(&file, 0, &ehdr, sizeof(ehdr)))
+		return budget->reads < 1 || budget->bytes < (int64_t)sizeof(ehdr) ? -E2BIG : -ENOEXEC;
+	if (!is_elf(&ehdr))
 		return -ENOEXEC;
-	if (elf_kind(elf) != ELF_K_ELF || gelf_getclass(elf) != ELFCLASS64 ||
-	    !gelf_getehdr(elf, &ehdr)) {
-		err = -ENOEXEC;
-		goto cleanup;
-	}
-	search_sections(elf, f);
-	search_segments(elf, offset, f);
-cleanup:
-	elf_end(elf);
-	return err;
+	search_sections(&file, &ehdr, f);
+	search_segments(&file, &ehdr, offset, f);
+	return 0;
 }
 
 /* -- the image in memory ---------------------------------------------------- */
@@ -187,8 +290,18 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
+struct image {
+	const struct memory *memory;
+	struct elf_budget *budget;
+};
+
+static int read_image(const struct image *m, uint64_t address, void *to, size_t size)
+{
+	return take(m->budget, size) ? memory__read(m->memory, address, to, size) : -E2BIG;
+}
+
 /* The value of a dynamic symbol of the image, 0 if it has none. */
-static uint64_t memory_symbol(const struct memory *m, const struct dynamic *d, const char *name)
+static uint64_t memory_symbol(const struct image *m, const struct dynamic *d, const char *name)
 {
 	uint32_t head[4], bucket, hash = gnu_hash(name), other;
 	uint64_t buckets, chains;
@@ -197,23 +310,27 @@ static uint64_t memory_symbol(const struct memory *m, const struct dynamic *d, c
 
 	/* nbuckets, symoffset, bloom_size, bloom_shift */
 	if (!d->gnu_hash || !d->symtab || !d->strtab || length > sizeof(found) ||
-	    memory__read(m, d->gnu_hash, head, sizeof(head)) || !head[0])
+	    read_image(m, d->gnu_hash, head, sizeof(head)) || !head[0])
 		return 0;
 	buckets = d->gnu_hash + sizeof(head) + 8ull * head[2];
 	chains = buckets + 4ull * head[0];
-	if (memory__read(m, buckets + 4ull * (hash % head[0]), &bucket, sizeof(bucket)))
+	if (read_image(m, buckets + 4ull * (hash % head[0]), &bucket, sizeof(bucket)))
 		return 0;
 	if (bucket < head[1])
 		return 0;
-	for (uint32_t i = bucket; i - bucket < CHAIN_MAX; i++) {
+	for (uint32_t i = bucket;; i++) {
 		Elf64_Sym sym;
 
-		if (memory__read(m, chains + 4ull * (i - head[1]), &other, sizeof(other)))
+		if (i - bucket == CHAIN_MAX) {
+			m->budget->exceeded = true;
+			break;
+		}
+		if (read_image(m, chains + 4ull * (i - head[1]), &other, sizeof(other)))
 			return 0;
 		if ((other | 1) == (hash | 1) &&
-		    !memory__read(m, d->symtab + sizeof(sym) * i, &sym, sizeof(sym)) &&
+		    !read_image(m, d->symtab + sizeof(sym) * i, &sym, sizeof(sym)) &&
 		    sym.st_shndx != SHN_UNDEF &&
-		    !memory__read(m, d->strtab + sym.st_name, found, length) &&
+		    !read_image(m, d->strtab + sym.st_name, found, length) &&
 		    !memcmp(found, name, length))
 			return sym.st_value;
 		if (other & 1)
@@ -222,7 +339,7 @@ static uint64_t memory_symbol(const struct memory *m, const struct dynamic *d, c
 	return 0;
 }
 
-static void memory_dynamic(const struct memory *m, uint64_t bias, const Elf64_Phdr *phdr,
+static void memory_dynamic(const struct image *m, uint64_t bias, const Elf64_Phdr *phdr,
 			   struct elf_finding *f)
 {
 	static const char *const names[] = {
@@ -233,7 +350,7 @@ static void memory_dynamic(const struct memory *m, uint64_t bias, const Elf64_Ph
 	for (unsigned int i = 0; i < DYNAMIC_MAX && i < phdr->p_memsz / sizeof(Elf64_Dyn); i++) {
 		Elf64_Dyn dyn;
 
-		if (memory__read(m, bias + phdr->p_vaddr + i * sizeof(dyn), &dyn, sizeof(dyn)) ||
+		if (read_image(m, bias + phdr->p_vaddr + i * sizeof(dyn), &dyn, sizeof(dyn)) ||
 		    dyn.d_tag == DT_NULL)
 			break;
 		/* ld.so has relocated these in place (glibc); others leave them. */
@@ -253,8 +370,11 @@ static void memory_dynamic(const struct memory *m, uint64_t bias, const Elf64_Ph
 	}
 }
 
-int elf__search_memory(const struct memory *m, uint64_t base, struct elf_finding *f)
+int elf__search_memory(const struct memory *memory, uint64_t base, struct elf_budget *budget,
+		       struct elf_finding *f)
 {
+	const struct image image = { .memory = memory, .budget = budget }, *m = &image;
+	bool dynamic = false;
 	Elf64_Phdr phdrs[PHDRS_MAX];
 	uint64_t bias, section;
 	Elf64_Ehdr ehdr;
@@ -262,13 +382,13 @@ int elf__search_memory(const struct memory *m, uint64_t base, struct elf_finding
 	int err;
 
 	memset(f, 0, sizeof(*f));
-	err = memory__read(m, base, &ehdr, sizeof(ehdr));
+	err = read_image(m, base, &ehdr, sizeof(ehdr));
 	if (err)
 		return err;
 	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    ehdr.e_phentsize != sizeof(Elf64_Phdr) || !ehdr.e_phnum || ehdr.e_phnum > PHDRS_MAX)
 		return -ENOEXEC;
-	err = memory__read(m, base + ehdr.e_phoff, phdrs, ehdr.e_phnum * sizeof(Elf64_Phdr));
+	err = read_image(m, base + ehdr.e_phoff, phdrs, ehdr.e_phnum * sizeof(Elf64_Phdr));
 	if (err)
 		return err;
 	for (int i = 0; i < ehdr.e_phnum && !f->has_load; i++) {
@@ -283,14 +403,16 @@ int elf__search_memory(const struct memory *m, uint64_t base, struct elf_finding
 	for (int i = 0; i < ehdr.e_phnum; i++) {
 		const Elf64_Phdr *p = &phdrs[i];
 
-		if (p->p_type == PT_DYNAMIC)
+		if (p->p_type == PT_DYNAMIC && !dynamic) {
 			memory_dynamic(m, bias, p, f);
+			dynamic = true;
+		}
 		if (p->p_type != PT_NOTE || !p->p_memsz || p->p_memsz > NOTES_MAX)
 			continue;
 		notes = malloc(p->p_memsz);
 		if (!notes)
 			return -ENOMEM;
-		if (!memory__read(m, bias + p->p_vaddr, notes, p->p_memsz) &&
+		if (!read_image(m, bias + p->p_vaddr, notes, p->p_memsz) &&
 		    elf__search_notes(notes, p->p_memsz, p->p_vaddr, p->p_align, &section))
 			found(f, ELF_BY_NOTE, section);
 		free(notes);

@@ -29,13 +29,65 @@ void jitlog__init(struct jitlog *j, const struct layout *layout)
 	j->generation = layout->section.jit_log_generation;
 	/* Samples are younger than this: nothing has been missed. */
 	j->checked = 1;
+	j->left = JITLOG_TICK_BYTES;
 }
 
-static int by_offset(const void *a, const void *b)
+void jitlog__renew(struct jitlog *j)
 {
-	const struct rb_debug_ext_jit_entry *x = a, *y = b;
+	/* What was overdrawn is paid back. */
+	j->left += JITLOG_TICK_BYTES;
+	if (j->left > JITLOG_TICK_BYTES)
+		j->left = JITLOG_TICK_BYTES;
+}
 
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+/* One pass of a merge sort: runs of `width` become runs of twice that.  Of two
+ * with the same offset the one that was appended later stays the later one. */
+static void merge_runs(const struct rb_debug_ext_jit_entry *from, struct rb_debug_ext_jit_entry *to,
+		       size_t n, size_t width)
+{
+	for (size_t low = 0; low < n; low += 2 * width) {
+		size_t middle = low + width < n ? low + width : n;
+		size_t high = middle + width < n ? middle + width : n;
+		size_t a = low, b = middle;
+
+		for (size_t i = low; i < high; i++)
+			to[i] = a < middle && (b == high || from[a].offset <= from[b].offset) ?
+				from[a++] : from[b++];
+	}
+}
+
+/*
+ * Sort what is new into what is sorted already.  Most code is made at rising
+ * addresses: then little is moved, whatever the length of the log.
+ */
+static void sort_new(struct jitlog *j)
+{
+	struct rb_debug_ext_jit_entry *entries = j->entries, *from, *to, *buffer;
+	size_t n = j->count - j->sorted, a = j->sorted, b = n, at = j->count;
+
+	if (!n)
+		return;
+	buffer = malloc(2 * n * sizeof(*buffer));
+	if (!buffer)
+		return;
+	from = buffer;
+	to = buffer + n;
+	memcpy(from, entries + j->sorted, n * sizeof(*from));
+	for (size_t width = 1; width < n; width *= 2) {
+		struct rb_debug_ext_jit_entry *other = from;
+
+		merge_runs(from, to, n, width);
+		from = to;
+		to = other;
+	}
+	/* From the end, so that what is moved is not overwritten. */
+	while (b)
+		entries[--at] = a && entries[a - 1].offset > from[b - 1].offset ?
+				entries[--a] : from[--b];
+	j->sorted = j->count;
+	/* To move is cheaper than to read. */
+	j->left -= (int64_t)((j->count - at) * sizeof(*entries) / 4);
+	free(buffer);
 }
 
 static bool reserve(struct jitlog *j, uint32_t n)
@@ -57,19 +109,20 @@ static bool reserve(struct jitlog *j, uint32_t n)
 	return true;
 }
 
-/* Read what has been appended. */
+/* Read what has been appended, as much as may be read now. */
 static void read_new(struct jitlog *j, const struct layout *l, const struct memory *m)
 {
 	uint32_t stride = l->section.jit_entry_size;
-	uint8_t *raw = malloc((size_t)BATCH * stride);
+	uint8_t *raw = j->left > 0 ? malloc((size_t)BATCH * stride) : NULL;
 
 	if (!raw)
 		return;
-	while (j->read < l->section.jit_log_len) {
+	while (j->read < l->section.jit_log_len && j->left > 0) {
 		uint32_t n = l->section.jit_log_len - j->read;
 
 		if (n > BATCH)
 			n = BATCH;
+		j->left -= (int64_t)n * stride + JITLOG_READ_BYTES;
 		if (!reserve(j, n) ||
 		    memory__read(m, l->section.jit_log + (uint64_t)j->read * stride, raw,
 				 (size_t)n * stride))
@@ -80,10 +133,7 @@ static void read_new(struct jitlog *j, const struct layout *l, const struct memo
 		j->read += n;
 	}
 	free(raw);
-	if (j->sorted < j->count) {
-		qsort(j->entries, j->count, sizeof(*j->entries), by_offset);
-		j->sorted = j->count;
-	}
+	sort_new(j);
 }
 
 static bool search(const struct jitlog *j, uint32_t offset, struct rb_debug_ext_jit_entry *entry)
@@ -140,7 +190,7 @@ bool jitlog__find(struct jitlog *j, struct layout *l, const struct memory *m,
 	offset = (uint32_t)(ip - s->jit_start);
 	if (search(j, offset, entry))
 		return true;
-	if (j->read >= s->jit_log_len)
+	if (j->read >= s->jit_log_len && j->sorted == j->count)
 		return false;
 	read_new(j, l, m);
 	/* The log may have begun anew while we read it. */

@@ -36,6 +36,20 @@ static size_t sleb(const uint8_t *data, size_t size, int64_t *value)
 	return 0;
 }
 
+/* Room was made for as many as there could have been. */
+static void shrink(struct lines *l)
+{
+	struct line_pair *smaller;
+
+	if (!l->count) {
+		lines__free(l);
+		return;
+	}
+	smaller = realloc(l->pairs, l->count * sizeof(*l->pairs));
+	if (smaller)
+		l->pairs = smaller;
+}
+
 int lines__decode(struct lines *l, const uint8_t *data, size_t size, uint32_t first_line)
 {
 	uint64_t position = 0;
@@ -71,6 +85,7 @@ int lines__decode(struct lines *l, const uint8_t *data, size_t size, uint32_t fi
 		count++;
 	}
 	l->count = count;
+	shrink(l);
 	return 0;
 malformed:
 	lines__free(l);
@@ -153,6 +168,8 @@ int lines__decode_insns(struct lines *l, const struct lines_insns *insns)
 out:
 	if (err)
 		lines__free(l);
+	else
+		shrink(l);
 	return err;
 }
 

@@ -20,6 +20,7 @@ void symbols__init(struct symbols *s, struct symbol_table *table, struct layout 
 	s->layout = layout;
 	s->memory = memory;
 	s->generation = layout->section.names_generation;
+	s->work = SYMBOLS_TICK_WORK;
 	jitlog__init(&s->jit, layout);
 }
 
@@ -30,6 +31,8 @@ static void symbol__clear(struct symbol_table *t, struct symbol *symbol)
 	if (symbol->path)
 		t->bytes -= symbol->path_length + 1u;
 	t->bytes -= symbol->lines.count * sizeof(*symbol->lines.pairs);
+	if (symbol->frozen)
+		t->bytes -= strlen(symbol->frozen) + 1;
 	free((char *)symbol->part.name);
 	free(symbol->path);
 	free(symbol->frozen);
@@ -65,6 +68,19 @@ void symbols__set_exited(struct symbols *s)
 	s->exited = true;
 }
 
+/* All that is read is paid for, what turns out to be of no use too. */
+static int pay_read(struct symbols *s, uint64_t address, void *to, size_t length)
+{
+	s->work -= (int64_t)length + SYMBOLS_READ_WORK;
+	return memory__read(s->memory, address, to, length);
+}
+
+static int pay_refresh(struct symbols *s)
+{
+	s->work -= (int64_t)sizeof(s->layout->section) + SYMBOLS_READ_WORK;
+	return layout__refresh(s->layout, s->memory);
+}
+
 static int read_string(struct symbols *s, uint64_t address, char **string, uint32_t *length)
 {
 	uint32_t n;
@@ -75,17 +91,17 @@ static int read_string(struct symbols *s, uint64_t address, char **string, uint3
 	*length = 0;
 	if (!address)
 		return 0;
-	err = memory__read(s->memory, address, &n, sizeof(n));
+	err = pay_read(s, address, &n, sizeof(n));
 	if (err)
 		return err;
 	if (n > RB_DEBUG_EXT_STRING_MAX)
 		return -EINVAL;
 	if (s->table->bytes + n + 1 > SYMBOLS_BYTES_MAX)
-		return -ENOMEM;
+		return -ENOSPC;
 	data = malloc(n + 1u);
 	if (!data)
 		return -ENOMEM;
-	err = memory__read(s->memory, address + sizeof(n), data, n);
+	err = pay_read(s, address + sizeof(n), data, n);
 	if (err) {
 		free(data);
 		return err;
@@ -106,7 +122,7 @@ static int read_lines(struct symbols *s, uint64_t address, struct symbol *symbol
 
 	if (!address)
 		return 0;
-	err = memory__read(s->memory, address, &n, sizeof(n));
+	err = pay_read(s, address, &n, sizeof(n));
 	if (err)
 		return err;
 	if (n > RB_DEBUG_EXT_LINES_MAX ||
@@ -117,7 +133,7 @@ static int read_lines(struct symbols *s, uint64_t address, struct symbol *symbol
 	data = malloc(n ? n : 1);
 	if (!data)
 		return -ENOMEM;
-	err = memory__read(s->memory, address + sizeof(n), data, n);
+	err = pay_read(s, address + sizeof(n), data, n);
 	if (!err) {
 		if (lines__decode(&symbol->lines, data, n, symbol->first_line))
 			symbol->lines_bad = true;
@@ -146,9 +162,9 @@ static int read_lines_insns(struct symbols *s, uint64_t address, struct symbol *
 	size_t entries_size, index_size;
 	int err;
 
-	if ((err = memory__read(s->memory, address + section->lines_entries, &entries_at, 8)) ||
-	    (err = memory__read(s->memory, address + section->lines_index, &index_at, 8)) ||
-	    (err = memory__read(s->memory, address + section->lines_count, &insns.count, 4)))
+	if ((err = pay_read(s, address + section->lines_entries, &entries_at, 8)) ||
+	    (err = pay_read(s, address + section->lines_index, &index_at, 8)) ||
+	    (err = pay_read(s, address + section->lines_count, &insns.count, 4)))
 		return err;
 	if (!insns.count)
 		return 0;
@@ -164,9 +180,9 @@ static int read_lines_insns(struct symbols *s, uint64_t address, struct symbol *
 	err = -ENOMEM;
 	if (!entries || !index)
 		goto cleanup;
-	err = memory__read(s->memory, entries_at, entries, entries_size);
+	err = pay_read(s, entries_at, entries, entries_size);
 	if (!err && index_size)
-		err = memory__read(s->memory, index_at, index, index_size);
+		err = pay_read(s, index_at, index, index_size);
 	if (!err) {
 		if (lines__decode_insns(&symbol->lines, &insns))
 			symbol->lines_bad = true;
@@ -187,13 +203,13 @@ static int record_address(struct symbols *s, uint32_t id, uint64_t *address)
 
 	/* What has not been given out means nothing, whatever is there. */
 	if (id >= section->records_end) {
-		err = layout__refresh(s->layout, s->memory);
+		err = pay_refresh(s);
 		if (err)
 			return err;
 	}
 	if (id >= section->records_end || chunk >= RB_DEBUG_EXT_RECORD_CHUNKS_MAX)
 		return -EINVAL;
-	err = memory__read(s->memory, section->records_dir + 8ull * chunk, &base, sizeof(base));
+	err = pay_read(s, section->records_dir + 8ull * chunk, &base, sizeof(base));
 	if (err)
 		return err;
 	/* No chunk: given back after all its records had expired. */
@@ -229,7 +245,7 @@ static int try_record(struct symbols *s, uint64_t address, struct symbol *out, u
 	char *name = NULL;
 	int err;
 
-	err = memory__read(s->memory, address, &r, sizeof(r));
+	err = pay_read(s, address, &r, sizeof(r));
 	if (err)
 		return err;
 	*generation = r.generation;
@@ -271,6 +287,11 @@ static int read_record(struct symbols *s, uint32_t id, struct symbol *out)
 
 		memset(out, 0, sizeof(*out));
 		out->id = id;
+		/* So that what is over the budget is one try of one record. */
+		if (s->work <= 0) {
+			err = -EBUSY;
+			break;
+		}
 		err = record_address(s, id, &address);
 		if (err)
 			return err;
@@ -280,11 +301,11 @@ static int read_record(struct symbols *s, uint32_t id, struct symbol *out)
 		}
 		before = 1;
 		err = try_record(s, address, out, &before);
-		if (err == -ENOMEM || err == -EPERM || err == -ESRCH)
+		if (err == -ENOMEM || err == -ENOSPC || err == -EPERM || err == -ESRCH)
 			break;
 		/* The record as it was, where it was? */
 		same = !(before & 1) &&
-		       !memory__read(s->memory, address, &after, sizeof(after)) &&
+		       !pay_read(s, address, &after, sizeof(after)) &&
 		       after == before &&
 		       !record_address(s, id, &address_after) && address_after == address;
 		if (same && !err) {
@@ -340,20 +361,66 @@ static struct symbol *cached(const struct symbols *s, uint32_t id)
 	return number == MAP64_NONE ? NULL : s->table->list[number];
 }
 
+/* What is known of an id whose record was not read, for want of what? */
+static enum symbol_state state_of(int err)
+{
+	switch (err) {
+	case -ESRCH: return SYMBOL_EXITED;
+	case -EBUSY: return SYMBOL_LATE;
+	case -ENOSPC: return SYMBOL_NO_ROOM;
+	default: return SYMBOL_UNREADABLE;
+	}
+}
+
+/* Read what there was no time for: under the same number, so that the frames
+ * that were shown with it get the name. */
+static void read_late(struct symbols *s, struct symbol *symbol)
+{
+	struct symbol value;
+	int err;
+
+	if (s->layout->section.records_end >= RECORDS_END_MAX)
+		return;
+	err = read_record(s, symbol->id, &value);
+	if (err == -EBUSY)
+		return;
+	/* Once all ids have been given out, this one may have been given out
+	 * again between the frame and now. */
+	if (pay_refresh(s) || s->layout->section.records_end >= RECORDS_END_MAX) {
+		if (!err)
+			symbol__clear(s->table, &value);
+		return;
+	}
+	if (err) {
+		symbol->state = state_of(err);
+		return;
+	}
+	value.owner = s;
+	value.number = symbol->number;
+	value.frames_late = symbol->frames_late;
+	*symbol = value;
+}
+
 static struct symbol *load(struct symbols *s, uint32_t id)
 {
 	struct symbol value = { .id = id };
 	struct symbol *symbol = cached(s, id);
 	int err;
 
-	if (symbol)
+	s->work -= SYMBOLS_STEP_WORK;
+	if (symbol) {
+		if (symbol->state == SYMBOL_LATE && s->work > 0 && !s->exited)
+			read_late(s, symbol);
 		return symbol;
-	if (s->exited) {
-		value.state = SYMBOL_EXITED;
-	} else if ((err = read_record(s, id, &value))) {
+	}
+	/* It could not be kept, and would be read again for each sample. */
+	if (s->table->count >= SYMBOLS_MAX)
+		return NULL;
+	err = s->exited ? -ESRCH : read_record(s, id, &value);
+	if (err) {
 		memset(&value, 0, sizeof(value));
 		value.id = id;
-		value.state = err == -ESRCH ? SYMBOL_EXITED : SYMBOL_UNREADABLE;
+		value.state = state_of(err);
 	}
 	symbol = add_symbol(s, &value);
 	if (!symbol)
@@ -381,7 +448,7 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 	const struct symbol *symbol = cached(s, id);
 	int parts = 0;
 
-	if (symbol)
+	if (symbol && (symbol->state != SYMBOL_LATE || s->work <= 0 || s->exited))
 		return symbol;
 	load_parts(s, id, 1, &parts);
 	return cached(s, id);
@@ -390,17 +457,23 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 void symbols__prefetch(struct symbols *s, uint32_t budget)
 {
 	struct symbol value;
+	int err;
 
 	if (s->next_prefetch < RB_DEBUG_EXT_ID_FIRST)
 		s->next_prefetch = RB_DEBUG_EXT_ID_FIRST;
-	for (; budget && !s->exited && s->next_prefetch < s->layout->section.records_end; budget--) {
+	for (; budget && !s->exited && s->next_prefetch < s->layout->section.records_end &&
+	       s->work > SYMBOLS_SAMPLES_WORK && s->table->count < SYMBOLS_MAX; budget--) {
 		uint32_t id = s->next_prefetch++;
 
 		if (cached(s, id))
 			continue;
+		err = read_record(s, id, &value);
+		if (err == -EBUSY) {
+			s->next_prefetch = id;
+			break;
+		}
 		/* What is not there yet is no answer to be kept. */
-		if (!read_record(s, id, &value) &&
-		    (value.state != SYMBOL_OK || !add_symbol(s, &value)))
+		if (!err && (value.state != SYMBOL_OK || !add_symbol(s, &value)))
 			symbol__clear(s->table, &value);
 	}
 }
@@ -415,7 +488,7 @@ static void reload(struct symbols *s, struct symbol *symbol)
 	/* Most are as they were. */
 	if (symbol->state == SYMBOL_OK &&
 	    (record_address(s, symbol->id, &address) || !address ||
-	     memory__read(s->memory, address, &generation, sizeof(generation)) ||
+	     pay_read(s, address, &generation, sizeof(generation)) ||
 	     generation == symbol->generation))
 		return;
 	if (read_record(s, symbol->id, &value))
@@ -444,49 +517,106 @@ static void forget(struct symbols *s)
 		struct symbol *symbol = s->table->list[i];
 		struct text name = { 0 };
 
-		if (symbol->owner != s || symbol->frozen || symbol->state != SYMBOL_OK)
+		if (symbol->owner != s || symbol->frozen)
 			continue;
+		/* Not to be read any more: its id is another's. */
+		if (symbol->state != SYMBOL_OK) {
+			symbol->owner = NULL;
+			continue;
+		}
 		symbols__add_name(symbol, &name);
 		symbol->elsewhere = symbols__code(symbol);
+		if (name.failed || !name.data || s->table->bytes + name.length + 1 > SYMBOLS_BYTES_MAX) {
+			text__free(&name);
+			symbol->owner = NULL;
+			symbol->state = SYMBOL_NO_ROOM;
+			continue;
+		}
+		s->table->bytes += strlen(name.data) + 1;
 		symbol->frozen = name.data;
 	}
 	map64__free(&s->map);
 	s->next_prefetch = 0;
 }
 
-int symbols__update(struct symbols *s, bool last)
+/* Oldest first: their records expire first. */
+static void read_all_late(struct symbols *s, int64_t keep)
 {
-	uint32_t budget = last ? SYMBOLS_MAX : SYMBOLS_RELOADS_MAX;
-	uint32_t count = s->table->count;
-	int err;
+	for (; s->next_late < s->table->count && s->work > keep; s->next_late++) {
+		struct symbol *symbol = s->table->list[s->next_late];
+		int parts = 0;
 
-	if (s->exited)
-		return -ESRCH;
-	err = layout__refresh(s->layout, s->memory);
-	if (err)
-		return err;
-	if (s->layout->section.names_generation == s->generation && !last)
-		return 0;
-	if (s->layout->section.records_end >= RECORDS_END_MAX &&
-	    s->layout->section.names_generation != s->generation)
-		forget(s);
-	s->generation = s->layout->section.names_generation;
-	for (uint32_t i = 0; i < count && budget; i++) {
+		s->work -= SYMBOLS_STEP_WORK;
+		if (symbol->owner != s || symbol->state != SYMBOL_LATE)
+			continue;
+		load_parts(s, symbol->id, 1, &parts);
+		if (symbol->state == SYMBOL_LATE && s->work <= 0)
+			break;
+	}
+}
+
+static void reload_all(struct symbols *s, int64_t keep, bool last)
+{
+	for (; s->to_reload && s->work > keep; s->to_reload--) {
 		struct symbol *symbol;
 
-		if (s->next_reload >= count)
+		if (s->next_reload >= s->table->count)
 			s->next_reload = 0;
 		symbol = s->table->list[s->next_reload++];
+		s->work -= SYMBOLS_STEP_WORK;
 		if (symbol->owner != s || symbol->frozen)
 			continue;
 		if (symbol->state == SYMBOL_UNREADABLE ||
 		    (symbol->state == SYMBOL_OK &&
-		     symbol->changes >= (last ? CHANGES_SELDOM : CHANGES_OFTEN))) {
+		     symbol->changes >= (last ? CHANGES_SELDOM : CHANGES_OFTEN)))
 			reload(s, symbol);
-			budget--;
-		}
 	}
+}
+
+int symbols__update(struct symbols *s, bool last)
+{
+	int64_t keep = last ? 0 : SYMBOLS_SAMPLES_WORK;
+	uint32_t generation;
+	int err;
+
+	if (s->exited)
+		return -ESRCH;
+	jitlog__renew(&s->jit);
+	/* What was overdrawn is paid back. */
+	s->work += last ? SYMBOLS_LAST_WORK : SYMBOLS_TICK_WORK;
+	if (!last && s->work > SYMBOLS_TICK_WORK)
+		s->work = SYMBOLS_TICK_WORK;
+	err = pay_refresh(s);
+	if (err)
+		return err;
+	/* That of now: reading may find a newer one, which is for the next time. */
+	generation = s->layout->section.names_generation;
+	if (generation != s->generation && s->layout->section.records_end >= RECORDS_END_MAX)
+		forget(s);
+	if (generation != s->generation || last)
+		s->to_reload = s->table->count;
+	s->generation = generation;
+	read_all_late(s, keep);
+	reload_all(s, keep, last);
 	return 0;
+}
+
+void symbols__count_nameless(struct symbols *s, const struct symbol *symbol)
+{
+	if (symbol && symbol->state == SYMBOL_LATE)
+		s->table->list[symbol->number]->frames_late++;
+	else
+		s->table->frames_no_room++;
+}
+
+uint64_t symbol_table__frames_late(const struct symbol_table *t)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->list[i]->state == SYMBOL_LATE)
+			n += t->list[i]->frames_late;
+	return n;
 }
 
 const struct symbol *symbols__code(const struct symbol *symbol)
@@ -570,6 +700,12 @@ void symbols__add_name(const struct symbol *symbol, struct text *out)
 		break;
 	case SYMBOL_EXITED:
 		text__adds(out, "[exited before resolved]");
+		break;
+	case SYMBOL_LATE:
+		text__adds(out, "[too much to read]");
+		break;
+	case SYMBOL_NO_ROOM:
+		text__adds(out, "[one of too many names]");
 		break;
 	default:
 		text__adds(out, "[unreadable record]");

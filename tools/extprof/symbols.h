@@ -24,14 +24,24 @@
 /* Bounds of what a hostile target can make us keep. */
 #define SYMBOLS_MAX (1u << 20)
 #define SYMBOLS_BYTES_MAX (256ull << 20)
-/* ... and of what it can make us do for one new generation of names. */
-#define SYMBOLS_RELOADS_MAX 20000u
+/*
+ * ... and of what it can make us do in one tick: bytes read, with what one
+ * read and one step through the parts of a name cost, as if it were bytes.
+ * 65,000 reads, or two of the largest line tables.
+ */
+#define SYMBOLS_TICK_WORK (32ll << 20)
+#define SYMBOLS_LAST_WORK (16 * SYMBOLS_TICK_WORK)	/* at the end */
+#define SYMBOLS_SAMPLES_WORK (SYMBOLS_TICK_WORK / 4)	/* left for new samples by all else */
+#define SYMBOLS_READ_WORK 512
+#define SYMBOLS_STEP_WORK 16
 
 enum symbol_state {
 	SYMBOL_OK = 0,
 	SYMBOL_EXPIRED,		/* the record's grace period was over */
 	SYMBOL_EXITED,		/* the process ended before we read it */
 	SYMBOL_UNREADABLE,	/* torn, malformed or not mapped */
+	SYMBOL_LATE,		/* there was too much to read; it may still be */
+	SYMBOL_NO_ROOM,		/* over SYMBOLS_BYTES_MAX */
 };
 
 /* May the text of a record become another one? */
@@ -51,6 +61,7 @@ struct symbol {
 	uint8_t state;		/* enum symbol_state */
 	uint8_t changes;	/* enum symbol_changes */
 	bool lines_bad;
+	uint32_t frames_late;	/* frames that were seen while it was SYMBOL_LATE */
 	uint32_t code_size;
 	uint32_t first_line;
 	uint64_t code;
@@ -66,6 +77,7 @@ struct symbol_table {
 	struct symbol **list;	/* by number */
 	uint32_t count, room;
 	uint64_t bytes;		/* of strings and line tables */
+	uint64_t frames_no_room;	/* frames without a name for a bound of the table */
 };
 
 struct symbols {
@@ -77,6 +89,9 @@ struct symbols {
 	uint32_t generation;	/* names_generation that the cache is of */
 	uint32_t next_prefetch;	/* id */
 	uint32_t next_reload;	/* where the last update left off */
+	uint32_t to_reload;	/* how many it has not looked at yet */
+	uint32_t next_late;	/* no number below is SYMBOL_LATE */
+	int64_t work;		/* left until the next update */
 	bool exited;		/* nothing can be read any more */
 };
 
@@ -88,8 +103,11 @@ void symbols__init(struct symbols *s, struct symbol_table *table, struct layout 
 /* The symbols stay in the table. */
 void symbols__free(struct symbols *s);
 
-/* Look for new names of what is cached; to be called now and then, and last
- * before the names are used.  0, or -errno of reading the section. */
+/*
+ * To be called once a tick, and last before the names are used: as much work
+ * as a tick may take can be done from now on.  Reads what was put off, and
+ * looks for new names of what is cached.  0, or -errno of reading the section.
+ */
 int symbols__update(struct symbols *s, bool last);
 
 /* Read records that nothing has asked for, some at a time: those of a process
@@ -99,9 +117,15 @@ void symbols__prefetch(struct symbols *s, uint32_t budget);
 /* From now on the memory of the target is gone. */
 void symbols__set_exited(struct symbols *s);
 
-/* The symbol of an id with all that its name needs, read if it is new.  NULL
- * when out of memory or over the bounds. */
+/* The symbol of an id with all that its name needs, read if it is new and
+ * there is work left.  NULL when out of memory or over SYMBOLS_MAX. */
 const struct symbol *symbols__get(struct symbols *s, uint32_t id);
+
+/* A frame has been shown that has no name, for want of time or room.  It gets
+ * one if its symbol, which may be NULL, is read later. */
+void symbols__count_nameless(struct symbols *s, const struct symbol *symbol);
+/* How many of them still have none for want of time. */
+uint64_t symbol_table__frames_late(const struct symbol_table *t);
 
 /* What has the path, the lines and the code of the symbol: itself, or that of
  * which it is another method.  NULL: not known. */

@@ -303,7 +303,8 @@ static bool has_magic(const struct target *t, uint64_t address)
 	       !memcmp(magic, RB_DEBUG_EXT_MAGIC, sizeof(magic));
 }
 
-static bool search_image(struct target *t, const struct image *image, struct elf_finding *f)
+static bool search_image(struct target *t, const struct image *image, struct elf_budget *budget,
+			 struct elf_finding *f)
 {
 	bool ok = false;
 	int fd = -1;
@@ -312,13 +313,13 @@ static bool search_image(struct target *t, const struct image *image, struct elf
 	if (image->is_exe || image->ruby_name)
 		fd = open_image(t, image);
 	if (fd >= 0) {
-		ok = !elf__search_file(fd, image->offset, f);
+		ok = !elf__search_file(fd, image->offset, budget, f);
 		close(fd);
 	}
 	if (!ok || f->how == ELF_NOT_FOUND) {
 		struct elf_finding m;
 
-		if (!elf__search_memory(&t->memory, image->start, &m)) {
+		if (!elf__search_memory(&t->memory, image->start, budget, &m)) {
 			m.is_ruby |= ok && f->is_ruby;
 			*f = m;
 			ok = true;
@@ -372,10 +373,12 @@ static int find_section(struct target *t, struct diag *d)
 {
 	struct elf_finding f, ruby_finding = { 0 };
 	const struct image *ruby = NULL, *exe;
+	struct elf_budget budget;
 	struct image *images;
 	int count, err;
 	uint8_t probe;
 
+	elf_budget__init(&budget);
 	t->section = 0;
 	err = read_maps(t, &images, &count, d);
 	if (err)
@@ -406,7 +409,7 @@ static int find_section(struct target *t, struct diag *d)
 
 			if (rank != pass)
 				continue;
-			if (search_image(t, image, &f)) {
+			if (search_image(t, image, &budget, &f)) {
 				text__clean(t->image, sizeof(t->image), image->path);
 				err = 0;
 				goto cleanup;
@@ -422,7 +425,8 @@ static int find_section(struct target *t, struct diag *d)
 		err = no_interface(t, ruby, &ruby_finding, d);
 		goto cleanup;
 	}
-	err = diag__set(d, STATUS_NOT_RUBY, ENOENT, "process %d is not a ruby: it runs %s", t->pid,
+	err = diag__set(d, STATUS_NOT_RUBY, ENOENT, "process %d is not a ruby%s: it runs %s", t->pid,
+			budget.exceeded ? " as far as it was searched, which has a limit" : "",
 			exe->path);
 	diag__hint(d, "give the pid of the ruby itself, not that of a shell or of a wrapper "
 		   "that started it; `pgrep -a ruby` lists them");

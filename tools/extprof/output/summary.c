@@ -177,6 +177,14 @@ static void add_notes(struct table *t)
 	if (m->unreadable_names)
 		text__addf(out, "names not readable: %" PRIu64 " of %" PRIu64 " frames\n",
 			   m->unreadable_names, m->frames);
+	if (m->late_names)
+		text__addf(out, "names not read in time: %" PRIu64 " of %" PRIu64
+			   " frames ([too much to read]: there was more to read than extprof reads "
+			   "in one go)\n", m->late_names, m->frames);
+	if (m->crowded_names)
+		text__addf(out, "names beyond the bound: %" PRIu64 " of %" PRIu64
+			   " frames ([one of too many names]: the process has more than extprof keeps)\n",
+			   m->crowded_names, m->frames);
 	if (m->unknown_threads)
 		text__addf(out, "samples of unknown threads: %" PRIu64 " ([unknown thread]: what the "
 			   "process says about them could not be read)\n", m->unknown_threads);

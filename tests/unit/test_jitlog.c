@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The log of JIT code, read while it grows. */
+#include "test.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "jitlog.h"
+#include "memory_fake.h"
+
+#define ENTRIES 5000u
+#define CODE 0x500000ull
+
+static struct rb_debug_ext_section section;
+static struct memory_fake memory;
+static struct layout layout;
+static struct jitlog jit;
+static struct rb_debug_ext_jit_entry *entries, found;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static void set_up(uint32_t count)
+{
+	memory_fake__init(&memory);
+	memset(&section, 0, sizeof(section));
+	entries = calloc(count, sizeof(*entries));
+	section.jit_entry_size = sizeof(*entries);
+	section.jit_start = CODE;
+	section.jit_end = CODE + (1ull << 32);
+	section.jit_log = (uintptr_t)entries;
+	layout.address = (uintptr_t)&section;
+	layout.section = section;
+	jitlog__init(&jit, &layout);
+}
+
+static void tear_down(void)
+{
+	jitlog__free(&jit);
+	free(entries);
+}
+
+static bool find(uint32_t offset)
+{
+	return jitlog__find(&jit, &layout, &memory.memory, CODE + offset, now(), &found);
+}
+
+/* By offset, and in the order of the log where that is equal. */
+static int by_offset(const void *a, const void *b)
+{
+	const struct rb_debug_ext_jit_entry *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+TEST(jitlog_appended_in_parts_equals_one_sort)
+{
+	static struct rb_debug_ext_jit_entry sorted[ENTRIES];
+
+	/* Rising, falling, two areas, and all over with many that are equal. */
+	for (int shape = 0; shape < 4; shape++) {
+		set_up(ENTRIES);
+		for (uint32_t i = 0; i < ENTRIES; i++) {
+			entries[i].offset = shape == 0 ? i * 16 : shape == 1 ? (ENTRIES - i) * 16 :
+					    shape == 2 ? i / 2 * 16 + i % 2 * 1000000 :
+					    test__random() % 2000 * 16;
+			entries[i].size = 8;
+			entries[i].id = 7;
+			entries[i].index = i;
+		}
+		while (section.jit_log_len < ENTRIES) {
+			uint32_t n = section.jit_log_len;
+
+			n += test__random() % 3 ? 1 + test__random() % 4 : 1 + test__random() % 700;
+			section.jit_log_len = n > ENTRIES ? ENTRIES : n;
+			/* Nothing is there: whatever is new is read. */
+			CHECK(!find(0xf0000000u));
+			CHECK_INT(jit.sorted, section.jit_log_len);
+			memcpy(sorted, entries, jit.sorted * sizeof(*sorted));
+			qsort(sorted, jit.sorted, sizeof(*sorted), by_offset);
+			CHECK(!memcmp(jit.entries, sorted, jit.sorted * sizeof(*sorted)));
+		}
+		/* Of several at one place, the one that was logged last. */
+		for (uint32_t i = 0; i < ENTRIES; i++) {
+			uint32_t last = i;
+
+			for (uint32_t k = i; k < ENTRIES; k++)
+				if (entries[k].offset == entries[i].offset)
+					last = k;
+			CHECK(find(entries[i].offset + 7) && found.index == last);
+			CHECK(!find(entries[i].offset + 8));
+		}
+		tear_down();
+	}
+}
+
+TEST(jitlog_is_read_in_portions)
+{
+	uint32_t count = 3u << 20, last = count - 1, before;
+
+	set_up(count);
+	for (uint32_t i = 0; i < count; i++)
+		entries[i] = (struct rb_debug_ext_jit_entry){ .offset = i * 16, .size = 8, .id = 7, .index = i };
+	section.jit_log_len = count;
+	/* What is not read yet is unknown, however often one asks. */
+	for (int i = 0; i < 100; i++)
+		CHECK(!find(last * 16));
+	CHECK(find(0) && found.index == 0);
+	CHECK(jit.read > 100000 && jit.read * sizeof(*entries) <= JITLOG_TICK_BYTES + (64 << 10));
+	/* Nor does a log that begins anew each time get more. */
+	before = jit.read;
+	memory.reads = 0;
+	for (int i = 0; i < 100; i++) {
+		section.jit_log_generation++;
+		CHECK(!find(last * 16));
+	}
+	CHECK(memory.reads <= 300);
+	/* The rest comes with the ticks. */
+	for (int i = 0; i < 20; i++) {
+		jitlog__renew(&jit);
+		find(last * 16);
+	}
+	CHECK(jit.read > before);
+	CHECK(find(last * 16) && found.index == last);
+	CHECK(find(0) && found.index == 0);
+	tear_down();
+}
