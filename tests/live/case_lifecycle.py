@@ -133,6 +133,44 @@ def execs(ctx):
 
 
 @case(timeout=30)
+def execs_once(ctx):
+    """After one exec the new program is one program: it goes on calling methods that were not seen
+    before, and none of them remains without a name while it lives."""
+    second = ctx.write("second.rb", """
+def work = (i = 0; i += 1 while i < 1000)
+def second_method
+  t = Time.now + 1.5
+  i = 0
+  while Time.now < t
+    eval("def new_method_#{i += 1} = work; new_method_#{i}")
+  end
+end
+second_method
+$stdout.sync = true
+puts 'done'
+sleep
+""")
+    ruby = busy(ctx, "t = Time.now + 0.5\nbusy_method while Time.now < t\n$stdout.flush\n"
+                "exec(%r, '--disable=gems', %r)" % (harness.RUBY, second))
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(5000), "-o", ctx.path("out.folded"))
+    ruby.expect("done")
+    time.sleep(0.5)
+    reader.signal(signal.SIGINT)
+    out, err = reader.communicate(20)
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    check(profile.sums.balanced, profile.sums.text)
+    seen, unnamed, late = set(), 0, 0
+    for s in profile.stacks:
+        if "Object#second_method" in s.labels():
+            seen.update(label for label in s.labels() if "new_method" in label)
+            unnamed += s.count if "[exited before resolved]" in s.text else 0
+            late += s.count
+    check(len(seen) > 100, "only %d new methods: %s", len(seen), profile.sums.text)
+    check(not unnamed, "%d of %d samples of the living program have no name", unnamed, late)
+    return "%d samples of %d new methods" % (late, len(seen))
+
+
+@case(timeout=30)
 def forks(ctx):
     """Children are other processes: not in the profile, and not harmed by it."""
     ruby = busy(ctx, """

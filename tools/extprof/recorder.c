@@ -118,6 +118,7 @@ static int attach(struct recorder *r, struct diag *d)
 	s = NULL;
 	target__refresh(&r->target);
 	r->attached = true;
+	r->changed_known = false;
 	r->attached_at = monotonic();
 cleanup:
 	free(s);
@@ -243,8 +244,12 @@ static void check_subject(struct recorder *r)
 	if (!err && r->options->command)
 		symbols__prefetch(&s->symbols, PREFETCH);
 	session__counters(r->session, &c);
-	if (err == -ENODATA || err == -EFAULT || c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
+	/* What was lost until it was attached is no sign of yet another one;
+	 * nor what a CPU was about to count then: it has by now. */
+	if (!r->changed_known)
 		r->changed_seen = c.lost[LOSS_SECTION_CHANGED];
+	r->changed_known = true;
+	if (err == -ENODATA || err == -EFAULT || c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
 		symbols__set_exited(&s->symbols);
 		threads__set_exited(&s->threads);
 		r->attached = false;

@@ -43,7 +43,8 @@ struct recorder {
 	uint64_t started_at, attached_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
 	uint64_t search_until;	/* 0: as long as the process lives */
-	uint64_t changed_seen;	/* lost samples with reason section-changed */
+	uint64_t changed_seen;	/* lost samples with reason section-changed ... */
+	bool changed_known;	/* ... since the last subject was attached */
 	uint64_t cpu_start, cpu_last;	/* CPU time of the process, ns */
 	time_t started_wall;
 	const char *ended;	/* why */
