@@ -2,6 +2,7 @@
 import os
 import re
 import signal
+import sys
 import time
 
 import harness
@@ -62,6 +63,27 @@ def ctrl_c(ctx):
 @case(timeout=30)
 def sigterm(ctx):
     return interrupted(ctx, signal.SIGTERM)
+
+
+@case(timeout=30)
+def interrupted_search(ctx):
+    """A process can make the search for its ruby last: Ctrl-C ends it, and leaves nothing behind."""
+    stuck = ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck.py")])
+    stuck.expect("ready")
+    before = sorted(os.listdir(ctx.directory))
+    took = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        reader = ctx.extprof_start("-p", stuck.pid, "-o", ctx.path("out.folded"))
+        time.sleep(0.5)
+        check(reader.p.poll() is None, "the search has ended: %s", reader.p.returncode)
+        sent = time.monotonic()
+        reader.signal(number)
+        status = reader.wait(5)
+        took.append(time.monotonic() - sent)
+        check(status == -number, "status %d after signal %d", status, number)
+    left = sorted(os.listdir(ctx.directory))
+    check(left == before, "files left: %s", left)
+    return "ended after %.2f s and %.2f s" % tuple(took)
 
 
 def ending(ctx, then, end=lambda ruby: None):

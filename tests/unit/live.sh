@@ -162,6 +162,30 @@ expect "ring full: adds up" adds_up
 expect "ring full: named ($(reason ring-full))" at_least 1 "$(reason ring-full)"
 kill $target 2>/dev/null; wait $target 2>/dev/null
 
+# -- a target that gives more work than can be done ---------------------------------------
+# ends WHAT LEAST MOST: extprof has ended within so many seconds after $from, by itself
+ends() {
+	what=$1 least=$2 most=$3
+	wait $prof; status=$?
+	took=$(($(date +%s) - from))
+	expect "flood: $what ends it" is $status 0
+	expect "flood: $what, after $took s" awk -v t=$took -v l="$least" -v m="$most" 'BEGIN { exit t < l || t > m }'
+	expect "flood: $what, adds up" adds_up
+	expect "flood: $what, the rest is counted ($(reason not-read))" at_least 1 "$(reason not-read)"
+}
+"$dir/fake_target" flood 60 & target=$!
+sleep 0.3
+rm -f "$out"; from=$(date +%s)
+timeout -s KILL 30 "$extprof" -p $target -r 1k -d 1 -o "$out" >"$sum" 2>"$err" & prof=$!
+ends "the duration" 1 13
+rm -f "$out"
+"$extprof" -p $target -r 1k -o "$out" >"$sum" 2>"$err" & prof=$!
+sleep 1.5; kill -INT $prof; sleep 0.5; from=$(date +%s); kill -INT $prof
+# Later than this it is not by that signal.
+(sleep 20; kill -KILL $prof 2>/dev/null) & killer=$!
+ends "the second Ctrl-C" 0 2
+kill $killer $target 2>/dev/null; wait $target $killer 2>/dev/null
+
 # -- a hostile target ----------------------------------------------------------------
 record hostile "${HOSTILE_SECONDS:-5}" -r 20k -t
 expect "hostile: survived" is "$status" 3
@@ -253,6 +277,7 @@ refuses "no such process" 66 'no such process' -p 4194303
 refuses "no command" 127 'cannot run' record -- /dev/null/ruby
 refuses "command ends" 66 'ended before' record -- true
 refuses "no output directory" 73 'cannot write' -p $$ -o /dev/null/x
+refuses "no output name" 73 'without a name' -p $$ -o ''
 refuses "wrong option" 64 'unrecognized|unknown' --nonsense
 refuses "nothing to do" 64 'what is to be profiled'
 refuses "wrong rate" 64 'no rate' -p $$ -r 0

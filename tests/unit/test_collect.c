@@ -426,6 +426,19 @@ TEST(collect_counts_what_it_cannot_keep)
 	tear_down();
 }
 
+TEST(collect_counts_what_it_has_no_time_for)
+{
+	set_up();
+	start();
+	frame(foo_id, 0);
+	send(2);
+	collect__skip(&collect);
+	CHECK_INT(collect.received.whole, 2);
+	CHECK_INT(received__sum(&collect.received), 3);
+	loss_hit[LOSS_NOT_READ] += collect.received.lost[LOSS_NOT_READ];
+	tear_down();
+}
+
 TEST(collect_survives_random_events)
 {
 	uint64_t sent = 0;
@@ -620,6 +633,12 @@ TEST(output_file_appears_whole_or_not_at_all)
 
 	/* Refused before anything is recorded. */
 	CHECK(output__open(&file, "/dev/null/x", &diag) < 0);
+	CHECK_INT(output__check("/dev/null/x", &diag), -ENOTDIR);
+	/* It would be written to a hidden file, and could not be renamed. */
+	CHECK_INT(output__check("", &diag), -ENOENT);
+	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_INT(output__open(&file, "", &diag), -ENOENT);
+	CHECK_STRING(diag.text, "cannot write a file without a name: No such file or directory");
 	CHECK_INT(diag.status, STATUS_OUTPUT);
 	CHECK(output__open(&file, "/tmp", &diag) < 0);
 	CHECK_INT(diag.status, STATUS_OUTPUT);

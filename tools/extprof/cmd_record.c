@@ -110,9 +110,16 @@ static int run(int argc, char **argv)
 	if (options__parse(&o, argc, argv, false))
 		return STATUS_USAGE;
 	/* Before anything is recorded. */
-	if (o.file && output__open(&file, o.file, &d))
+	if (o.file && output__check(o.file, &d))
 		return command__fail(&d);
-	if (recorder__open(&r, &o, &d)) {
+	if (recorder__find(&r, &o, &d))
+		return command__fail(&d);
+	/* Not sooner: a signal during the search would leave half a file. */
+	if (o.file && output__open(&file, o.file, &d)) {
+		recorder__close(&r);
+		return command__fail(&d);
+	}
+	if (recorder__open(&r, &d)) {
 		output__discard(&file);
 		return command__fail(&d);
 	}

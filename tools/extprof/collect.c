@@ -210,6 +210,11 @@ single:
 	return frame ? 0 : -1;
 }
 
+void collect__skip(struct collect *c)
+{
+	c->received.lost[LOSS_NOT_READ]++;
+}
+
 void collect__event(struct collect *c, const void *data, size_t size)
 {
 	const struct sample_event *e = data;

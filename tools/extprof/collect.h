@@ -43,6 +43,9 @@ struct collect {
 /* Take one event from the ring buffer. */
 void collect__event(struct collect *c, const void *data, size_t size);
 
+/* Count an event that there was no time to look at. */
+void collect__skip(struct collect *c);
+
 /* Give the frames of threads their last names: once, before the report.  0 or
  * -ENOMEM. */
 int collect__name_threads(struct collect *c);

@@ -29,13 +29,10 @@
 /* A ruby without the interface may be about to execute another one. */
 #define WRONG_RUBY_TIMEOUT (3 * SECOND)
 
-static uint64_t monotonic(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
+/* For samples at a stretch: there is more to look after. */
+#define DRAIN_TIMEOUT (200 * MS)
+/* For the samples that wait at the end, and for the last names. */
+#define FINISH_TIMEOUT (5 * SECOND)
 
 /* CPU time of all threads of the process, ns; 0 if unknown. */
 static uint64_t cpu_time(pid_t pid)
@@ -62,11 +59,18 @@ static int wait_for(struct recorder *r, int fd, struct diag *d)
 	return 0;
 }
 
+/* From here on, the target can keep us busy until then at most. */
+static void be_patient(struct recorder *r, uint64_t until)
+{
+	patience__start(&r->patience, r->signal_fd, until);
+	r->target.patience = &r->patience;
+}
+
 /* Without permission to write names may expire, and are counted then. */
 static void keep_names(struct recorder *r, const struct layout *l)
 {
 	grace__ask(r->target.pid, l);
-	r->ask_at = monotonic() + GRACE_INTERVAL;
+	r->ask_at = patience__now() + GRACE_INTERVAL;
 }
 
 /* Find the section of what the process runs now and sample it.  -EAGAIN: not
@@ -110,7 +114,7 @@ static int attach(struct recorder *r, struct diag *d)
 		if (err)
 			goto cleanup;
 		r->started = true;
-		r->started_at = monotonic();
+		r->started_at = patience__now();
 		r->started_wall = time(NULL);
 	}
 	r->subjects[r->subject_count++] = s;
@@ -119,16 +123,14 @@ static int attach(struct recorder *r, struct diag *d)
 	target__refresh(&r->target);
 	r->attached = true;
 	r->changed_known = false;
-	r->attached_at = monotonic();
+	r->attached_at = patience__now();
 cleanup:
 	free(s);
 	return err;
 }
 
-int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
+int recorder__find(struct recorder *r, const struct options *o, struct diag *d)
 {
-	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate,
-						   .timer = o->timer };
 	sigset_t mask;
 	int err;
 
@@ -149,19 +151,6 @@ int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
 			goto cleanup;
 		r->forward = true;
 	}
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
-	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
-	r->masked = true;
-	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->signal_fd < 0 || r->epoll_fd < 0) {
-		err = diag__set(d, STATUS_INTERNAL, errno, "cannot wait for signals: %s",
-				strerror(errno));
-		goto cleanup;
-	}
 	err = target__open(&r->target, o->command ? r->spawn.pid : o->pid, d);
 	if (err)
 		goto cleanup;
@@ -171,6 +160,30 @@ int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
 		if (err)
 			goto cleanup;
 	}
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
+	r->masked = true;
+	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->signal_fd < 0 || r->epoll_fd < 0)
+		err = diag__set(d, STATUS_INTERNAL, errno, "cannot wait for signals: %s",
+				strerror(errno));
+cleanup:
+	if (err)
+		recorder__close(r);
+	return err;
+}
+
+int recorder__open(struct recorder *r, struct diag *d)
+{
+	const struct options *o = r->options;
+	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate,
+						   .timer = o->timer };
+	int err;
+
 	err = session__open(&r->session, &session_options, d);
 	if (err)
 		goto cleanup;
@@ -183,9 +196,11 @@ int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
 			target__refresh(&r->target);
 		goto cleanup;
 	}
+	be_patient(r, UINT64_MAX);
 	err = attach(r, d);
-	if (err == -EAGAIN) {
-		r->search_until = monotonic() + READY_TIMEOUT;
+	/* A signal that ended the search is for recorder__run(). */
+	if (err == -EAGAIN || err == -EINTR) {
+		r->search_until = patience__now() + READY_TIMEOUT;
 		err = 0;
 	}
 cleanup:
@@ -194,18 +209,28 @@ cleanup:
 	return err;
 }
 
-static void on_sample(void *context, const void *data, size_t size)
+static bool on_sample(void *context, const void *data, size_t size)
 {
 	struct recorder *r = context;
 
 	collect__event(&r->collect, data, size);
+	return !patience__over(&r->patience) && patience__now() < r->drain_until;
+}
+
+static bool on_late_sample(void *context, const void *data, size_t size)
+{
+	struct recorder *r = context;
+
+	(void)data, (void)size;
+	collect__skip(&r->collect);
+	return true;
 }
 
 /* Look for the section; sets *end if that has become pointless. */
 static int search(struct recorder *r, bool *end, struct diag *d)
 {
 	int err = attach(r, &r->search);
-	uint64_t now = monotonic();
+	uint64_t now = patience__now();
 
 	if (!err) {
 		r->search_until = 0;
@@ -238,7 +263,7 @@ static void check_subject(struct recorder *r)
 	struct cpu_counters c;
 	int err;
 
-	if (monotonic() >= r->ask_at)
+	if (patience__now() >= r->ask_at)
 		keep_names(r, &s->layout);
 	err = symbols__update(&s->symbols, false);
 	if (!err && r->options->command)
@@ -296,12 +321,17 @@ static void finish(struct recorder *r)
 {
 	if (r->started)
 		session__stop(r->session);
-	r->ended_at = monotonic();
+	r->ended_at = patience__now();
 	for (uint32_t i = 0; r->exited && i < r->subject_count; i++) {
 		symbols__set_exited(&r->subjects[i]->symbols);
 		threads__set_exited(&r->subjects[i]->threads);
 	}
-	session__drain(r->session, on_sample, r);
+	be_patient(r, patience__now() + FINISH_TIMEOUT);
+	r->drain_until = r->patience.until;
+	/* No more come: the rest is no more than the ring holds. */
+	if (session__drain(r->session, on_sample, r) == -ECANCELED)
+		session__drain(r->session, on_late_sample, r);
+	be_patient(r, patience__now() + FINISH_TIMEOUT);
 	if (current(r)) {
 		symbols__update(&current(r)->symbols, true);
 		threads__refresh(&current(r)->threads, true);
@@ -312,18 +342,18 @@ int recorder__run(struct recorder *r, struct diag *d)
 {
 	uint64_t tick = r->options->command ? TICK_COMMAND : TICK_PID;
 	uint64_t next_progress = 0;
-	bool end = false;
+	bool end = false, behind = false;
 	int err = 0;
 
 	while (!end) {
-		uint64_t now = monotonic(), wait = r->attached ? tick : TICK_SEARCH;
+		uint64_t now = patience__now(), wait = r->attached ? tick : TICK_SEARCH;
+		uint64_t until = UINT64_MAX;
 		struct epoll_event events[4];
 		uint64_t cpu;
 		int n;
 
 		if (r->started && r->options->duration) {
-			uint64_t until = r->started_at + r->options->duration;
-
+			until = r->started_at + r->options->duration;
 			if (now >= until) {
 				r->ended = "duration";
 				break;
@@ -331,6 +361,8 @@ int recorder__run(struct recorder *r, struct diag *d)
 			if (until - now < wait)
 				wait = until - now;
 		}
+		if (behind)
+			wait = 0;
 		n = epoll_wait(r->epoll_fd, events, 4, (int)((wait + MS - 1) / MS));
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.fd == r->signal_fd)
@@ -343,12 +375,14 @@ int recorder__run(struct recorder *r, struct diag *d)
 			r->cpu_last = cpu;
 		if (r->exited)
 			break;
-		session__drain(r->session, on_sample, r);
+		be_patient(r, until);
+		r->drain_until = patience__now() + DRAIN_TIMEOUT;
+		behind = session__drain(r->session, on_sample, r) == -ECANCELED;
 		if (r->attached)
 			check_subject(r);
 		else
 			err = search(r, &end, d);
-		now = monotonic();
+		now = patience__now();
 		if (now >= next_progress) {
 			progress(r, now);
 			next_progress = now + SECOND / 2;
@@ -423,6 +457,8 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 
 void recorder__close(struct recorder *r)
 {
+	struct signalfd_siginfo info;
+
 	session__close(r->session);
 	for (uint32_t i = 0; i < r->subject_count; i++) {
 		symbols__free(&r->subjects[i]->symbols);
@@ -435,6 +471,9 @@ void recorder__close(struct recorder *r)
 	spawn__close(&r->spawn);
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
+	/* What came when all was over must not end us now. */
+	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+		;
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	if (r->masked)

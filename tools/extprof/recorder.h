@@ -10,6 +10,7 @@
 
 #include "collect.h"
 #include "options.h"
+#include "patience.h"
 #include "report.h"
 #include "session.h"
 #include "spawn.h"
@@ -47,6 +48,8 @@ struct recorder {
 	bool changed_known;	/* ... since the last subject was attached */
 	uint64_t cpu_start, cpu_last;	/* CPU time of the process, ns */
 	time_t started_wall;
+	struct patience patience;	/* with what the loop is at */
+	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
 	const char *ended;	/* why */
 	struct diag search;	/* why there is no subject */
 
@@ -58,8 +61,13 @@ struct recorder {
 	void *context;
 };
 
-/* Everything that can fail before something is recorded. */
-int recorder__open(struct recorder *r, const struct options *o, struct diag *d);
+/*
+ * Find the process, which may take long if it wants so: a signal ends extprof,
+ * as it ends any program.  From its return on signals wait to be handled.
+ */
+int recorder__find(struct recorder *r, const struct options *o, struct diag *d);
+/* Everything else that can fail before something is recorded. */
+int recorder__open(struct recorder *r, struct diag *d);
 /* Record until the duration, a signal or the exit of the target. */
 int recorder__run(struct recorder *r, struct diag *d);
 /* The result; can be made more than once. */

@@ -239,8 +239,7 @@ static int on_sample(void *context, void *data, size_t size)
 {
 	struct session *s = context;
 
-	s->callback(s->context, data, size);
-	return 0;
+	return s->callback(s->context, data, size) ? 0 : -ECANCELED;
 }
 
 int session__open(struct session **session, const struct session_options *options, struct diag *d)

@@ -3,6 +3,7 @@
 #ifndef EXTPROF_SESSION_H
 #define EXTPROF_SESSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,9 +35,11 @@ void session__stop(struct session *session);
 /* Readable when many samples wait. */
 int session__fd(const struct session *session);
 
-typedef void (*session_callback)(void *context, const void *data, size_t size);
+/* Returns whether to go on with the next one. */
+typedef bool (*session_callback)(void *context, const void *data, size_t size);
 
-/* Hand all waiting samples to the callback.  How many, or -errno. */
+/* Hand the waiting samples to the callback, also those that come meanwhile.  How
+ * many, or -errno; -ECANCELED: the callback wanted no more. */
 int session__drain(struct session *session, session_callback callback, void *context);
 
 /* The sums over all CPUs. */

@@ -35,6 +35,9 @@ static int process_read(const struct memory *m, uint64_t address, void *to, size
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = length };
 	ssize_t n;
 
+	/* How many reads something takes is for the target to decide. */
+	if (t->patience && patience__over(t->patience))
+		return -EINTR;
 	if (!length)
 		return 0;
 	n = process_vm_readv(t->pid, &local, 1, &remote, 1, 0);
@@ -406,6 +409,11 @@ static int find_section(struct target *t, struct diag *d)
 
 			if (rank != pass)
 				continue;
+			if (t->patience && patience__over(t->patience)) {
+				err = diag__set(d, STATUS_NOT_READY, EINTR,
+						"there was no time to search process %d", t->pid);
+				goto cleanup;
+			}
 			if (search_image(t, image, &f)) {
 				text__clean(t->image, sizeof(t->image), image->path);
 				err = 0;

@@ -10,6 +10,7 @@
 
 #include "diag.h"
 #include "memory.h"
+#include "patience.h"
 #include "record.h"
 
 struct target {
@@ -20,6 +21,7 @@ struct target {
 	char image[256];	/* file that holds the VM; clean, for display */
 	uint64_t section;	/* address, 0 not found yet */
 	struct memory memory;	/* of the process; valid while *this does not move */
+	struct patience *patience;	/* reads fail when it is over; NULL: never */
 };
 
 /* Take hold of the process (by pidfd: the pid cannot be reused under us). */
