@@ -129,9 +129,13 @@ expect "forks: the parent is seen" share ';A#leaf_a ' 0.9 1
 # -- losses, each with its reason --------------------------------------------------
 loses() {
 	record "$1" 3 -r 500
+	# All of them: then there is no profile, and that is no success.
+	want=3; [ "$(number whole)" != 0 ] || want=70
+	[ $want = 3 ] || expect "$1: no file" [ ! -e "$out" ]
+	: >>"$out"
 	expect "$1: adds up" adds_up
 	expect "$1: lost as $2 ($(reason "$2"))" at_least 50 "$(reason "$2")"
-	expect "$1: clean end" is "$status" 3
+	expect "$1: clean end" is "$status" $want
 }
 loses bad-geometry bad-geometry
 loses bad-ec ec-unreadable
@@ -139,6 +143,17 @@ loses bad-frames frames-unreadable
 loses bad-tls tls-unreadable
 loses forked-tables fork-in-progress
 loses section-gone section-unreadable
+"$dir/fake_target" bad-ec 30 & target=$!
+sleep 0.3
+for quiet in "" -q; do
+	echo before >"$out"
+	"$extprof" -p $target -r 500 -d 0.5 $quiet -o "$out" >"$sum" 2>"$err"
+	expect "all lost $quiet: exit 70" is $? 70
+	expect "all lost $quiet: says why" grep -q 'all [0-9]* samples .* were lost, .* the execution context could not be read (ec-unreadable)' "$err"
+	expect "all lost $quiet: output untouched" is "$(cat "$out")" before
+done
+expect "all lost -q: no summary" is "$(cat "$sum")" ""
+kill $target; wait $target 2>/dev/null
 record half-frames 2 -r 500
 expect "half-frames: adds up" adds_up
 expect "half-frames: truncated ($(reason frames-unreadable))" at_least 50 "$(reason frames-unreadable)"
