@@ -90,6 +90,8 @@ static int attach(struct recorder *r, struct diag *d)
 	if (!s)
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
 	err = layout__read(&s->layout, &r->target.memory, r->target.section, d);
+	if (err && target__exited(&r->target))
+		err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", r->target.pid);
 	if (err)
 		goto cleanup;
 	if (s->layout.section.pid != r->target.key.pid) {
@@ -199,7 +201,7 @@ int recorder__open(struct recorder *r, struct diag *d)
 	be_patient(r, UINT64_MAX);
 	err = attach(r, d);
 	/* A signal that ended the search is for recorder__run(). */
-	if (err == -EAGAIN || err == -EINTR) {
+	if (err && d->status == STATUS_NOT_READY) {
 		r->search_until = patience__now() + READY_TIMEOUT;
 		err = 0;
 	}
