@@ -193,6 +193,50 @@ sleep
 
 
 @case(timeout=30)
+def execs_at_the_same_addresses(ctx):
+    """Without randomization the next program has its records where the one before had its own, and
+    the same ids mean other methods. Samples of the first one that are looked at only when the second
+    one runs do not get names of that."""
+    script = ctx.write("both.rb", """
+name = ARGV[0]
+300.times { |i| eval("def #{name}_#{i} = (j = 0; j += 1 while j < 2000)") }
+eval("def #{name}_all = 300.times { |i| send('#{name}_' + i.to_s) }")
+$stdout.sync = true
+Thread.new { nil while true }
+puts 'ready'
+$stdin.gets
+send(name + '_all')
+exec(%r, '--disable=gems', __FILE__, 'second') if name == 'first'
+puts 'done'
+sleep
+""" % harness.RUBY)
+    ruby = ctx.start(["setarch", os.uname().machine, "-R", harness.RUBY, "--disable=gems", script, "first"])
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(5000), "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    time.sleep(0.3)
+    reader.signal(signal.SIGSTOP)
+    ruby.tell("go")
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("done")
+    reader.signal(signal.SIGCONT)
+    time.sleep(0.5)
+    reader.signal(signal.SIGINT)
+    out, err = reader.communicate(20)
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    check(profile.sums.balanced, profile.sums.text)
+    wrong = [s.text for s in profile.stacks if "second" in s.text]
+    check(not wrong, "%d stacks have names of the second program, which only waits by now: %s",
+          len(wrong), wrong[:3])
+    unnamed = sum(s.count for s in profile.stacks if "[exited before resolved]" in s.text)
+    named = sum(s.count for s in profile.stacks if "block in <main>" in s.text)
+    check(unnamed > 20, "only %d samples waited: %s", unnamed, profile.sums.text)
+    check(named > 100, "only %d samples had names: %s", named, profile.sums.text)
+    return "%d samples with their names, %d marked; %s" % (named, unnamed, profile.sums.text)
+
+
+@case(timeout=30)
 def forks(ctx):
     """Children are other processes: not in the profile, and not harmed by it."""
     ruby = busy(ctx, """

@@ -9,6 +9,7 @@
 #include "accounting.h"
 #include "profile.h"
 #include "record.h"
+#include "space.h"
 #include "symbols.h"
 #include "threads.h"
 
@@ -17,6 +18,8 @@ struct subject {
 	struct layout layout;
 	struct symbols symbols;
 	struct threads threads;
+	struct space *space;	/* what they read */
+	bool confirmed;		/* samples that name it are of it */
 };
 
 struct collect {

@@ -35,12 +35,13 @@
 #define FINISH_TIMEOUT (5 * SECOND)
 
 /* CPU time of all threads of the process, ns; 0 if unknown. */
-static uint64_t cpu_time(pid_t pid)
+static uint64_t cpu_time(const struct target *target)
 {
 	struct timespec t;
 	clockid_t clock;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+	if (clock_getcpuclockid(target->pid, &clock) || clock_gettime(clock, &t) ||
+	    !target__has_pid(target))
 		return 0;
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
@@ -64,12 +65,14 @@ static void be_patient(struct recorder *r, uint64_t until)
 {
 	patience__start(&r->patience, r->signal_fd, until);
 	r->target.patience = &r->patience;
+	if (current(r))
+		current(r)->space->patience = &r->patience;
 }
 
 /* Without permission to write names may expire, and are counted then. */
-static void keep_names(struct recorder *r, const struct layout *l)
+static void keep_names(struct recorder *r, const struct subject *s)
 {
-	grace__ask(r->target.pid, l);
+	grace__ask(s->space->mem, &s->layout);
 	r->ask_at = patience__now() + GRACE_INTERVAL;
 }
 
@@ -89,7 +92,10 @@ static int attach(struct recorder *r, struct diag *d)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
-	err = layout__read(&s->layout, &r->target.memory, r->target.section, d);
+	/* The section, records and names are of the same memory, or none. */
+	s->space = r->target.space;
+	r->target.space = NULL;
+	err = layout__read(&s->layout, &s->space->memory, r->target.section, d);
 	if (err && target__exited(&r->target))
 		err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", r->target.pid);
 	if (err)
@@ -101,17 +107,17 @@ static int attach(struct recorder *r, struct diag *d)
 		diag__hint(d, "try again in a moment");
 		goto cleanup;
 	}
-	symbols__init(&s->symbols, &r->table, &s->layout, &r->target.memory);
-	threads__init(&s->threads, &s->layout, &r->target.memory);
+	symbols__init(&s->symbols, &r->table, &s->layout, &s->space->memory);
+	threads__init(&s->threads, &s->layout, &s->space->memory);
 	layout__config(&s->layout, &config);
 	config.target = r->subject_count + 1;
-	keep_names(r, &s->layout);
+	keep_names(r, s);
 	err = session__add_target(r->session, &r->target.key, &config, d);
 	if (err)
 		goto cleanup;
 	/* What fails here leaves nothing behind that search() would go on with. */
 	if (!r->started) {
-		r->cpu_start = r->cpu_last = cpu_time(r->target.pid);
+		r->cpu_start = r->cpu_last = cpu_time(&r->target);
 		err = session__start(r->session, d);
 		if (err)
 			goto cleanup;
@@ -127,6 +133,8 @@ static int attach(struct recorder *r, struct diag *d)
 	r->changed_known = false;
 	r->attached_at = patience__now();
 cleanup:
+	if (s && s->space)
+		r->target.space = s->space;
 	free(s);
 	return err;
 }
@@ -159,8 +167,9 @@ int recorder__find(struct recorder *r, const struct options *o, struct diag *d)
 	/* A wrong pid is told before missing permissions for BPF are. */
 	if (!o->command) {
 		err = target__find_section(&r->target, d);
-		if (err)
+		if (err && d->status != STATUS_NOT_READY)
 			goto cleanup;
+		err = 0;	/* recorder__open() looks again */
 	}
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT);
@@ -266,7 +275,7 @@ static void check_subject(struct recorder *r)
 	int err;
 
 	if (patience__now() >= r->ask_at)
-		keep_names(r, &s->layout);
+		keep_names(r, s);
 	err = symbols__update(&s->symbols, false);
 	if (!err && r->options->command)
 		symbols__prefetch(&s->symbols, PREFETCH);
@@ -276,9 +285,11 @@ static void check_subject(struct recorder *r)
 	if (!r->changed_known)
 		r->changed_seen = c.lost[LOSS_SECTION_CHANGED];
 	r->changed_known = true;
-	if (err == -ENODATA || err == -EFAULT || c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
+	if (err == -ENODATA || err == -EFAULT || err == -ESRCH ||
+	    c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
 		symbols__set_exited(&s->symbols);
 		threads__set_exited(&s->threads);
+		space__leave(s->space);
 		r->attached = false;
 	}
 }
@@ -372,7 +383,7 @@ int recorder__run(struct recorder *r, struct diag *d)
 			if (events[i].data.fd == r->target.pidfd)
 				r->exited = end = true;
 		}
-		cpu = cpu_time(r->target.pid);
+		cpu = cpu_time(&r->target);
 		if (cpu > r->cpu_last)
 			r->cpu_last = cpu;
 		if (r->exited)
@@ -465,6 +476,7 @@ void recorder__close(struct recorder *r)
 	for (uint32_t i = 0; i < r->subject_count; i++) {
 		symbols__free(&r->subjects[i]->symbols);
 		threads__free(&r->subjects[i]->threads);
+		space__close(r->subjects[i]->space);
 		free(r->subjects[i]);
 	}
 	symbol_table__free(&r->table);
