@@ -329,6 +329,36 @@ def record_command(ctx):
 
 
 @case(timeout=60)
+def record_what_waits(ctx):
+    """What is no ruby yet costs little while it is that, and nothing of the ruby is missed then."""
+    program = ctx.write("methods.rb", """
+def burn = (t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.2
+            nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t)
+def first_method = burn
+def second_method = burn
+first_method
+second_method
+""")
+    reader = ctx.extprof_start("record", "-F", 1000, "-o", ctx.path("out.folded"), "--", "sh", "-c",
+                               "sleep 4; exec %s --disable=gems %s" % (harness.RUBY, program))
+
+    def used():
+        with open("/proc/%d/schedstat" % reader.pid) as f:
+            return int(f.read().split()[0]) / 1e9
+    time.sleep(1.5)
+    before = used()
+    time.sleep(2)
+    share = (used() - before) / 2
+    out, err = reader.communicate(20)
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    first, second = (sum(s.count for s in profile.stacks if "Object#%s_method" % name in s.labels())
+                     for name in ("first", "second"))
+    check(share < 0.05, "it used %.1f %% of a CPU while there was no ruby", 100 * share)
+    check(first > 0.8 * second > 100, "%d samples in the first method, %d in the second", first, second)
+    return "%.2f %% of a CPU; %d samples in the first method, %d in the second" % (100 * share, first, second)
+
+
+@case(timeout=60)
 def record_interrupted(ctx):
     """Ctrl-C reaches the program too; its own end is what counts."""
     program = ctx.write("trap.rb", BUSY + "trap(:INT) { puts 'interrupted'; exit 9 }\nbusy_method while true\n")

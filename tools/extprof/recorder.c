@@ -19,7 +19,9 @@
  * lives, and what was started by us may not live long. */
 #define TICK_PID (50 * MS)
 #define TICK_COMMAND (10 * MS)
-#define TICK_SEARCH (2 * MS)
+/* How often to ask whether the process has executed something, while there is
+ * nothing to sample: seldom enough, and no ruby starts in less. */
+#define TICK_EXEC (10 * MS)
 
 /* Records to read ahead at each tick. */
 #define PREFETCH 2000u
@@ -201,6 +203,7 @@ int recorder__open(struct recorder *r, struct diag *d)
 	if ((err = wait_for(r, r->signal_fd, d)) || (err = wait_for(r, r->target.pidfd, d)) ||
 	    (err = wait_for(r, session__fd(r->session), d)))
 		goto cleanup;
+	backoff__reset(&r->backoff, patience__now());
 	if (o->command) {
 		err = spawn__go(&r->spawn, o->command, d);
 		if (!err)
@@ -237,12 +240,27 @@ static bool on_late_sample(void *context, const void *data, size_t size)
 	return true;
 }
 
+/* Until the next look for the section, or for whether it is worth one. */
+static uint64_t search_wait(const struct recorder *r, uint64_t now)
+{
+	uint64_t wait = r->backoff.next > now ? r->backoff.next - now : BACKOFF_MIN;
+
+	return wait < TICK_EXEC ? wait : TICK_EXEC;
+}
+
 /* Look for the section; sets *end if that has become pointless. */
 static int search(struct recorder *r, bool *end, struct diag *d)
 {
-	int err = attach(r, &r->search);
 	uint64_t now = patience__now();
+	int err;
 
+	if (target__executed(&r->target))
+		backoff__reset(&r->backoff, now);
+	if (now < r->backoff.next)
+		return 0;
+	err = attach(r, &r->search);
+	now = patience__now();
+	backoff__failed(&r->backoff, now, err && r->search.status == STATUS_NOT_READY);
 	if (!err) {
 		r->search_until = 0;
 		return 0;
@@ -291,6 +309,7 @@ static void check_subject(struct recorder *r)
 		threads__set_exited(&s->threads);
 		space__leave(s->space);
 		r->attached = false;
+		backoff__reset(&r->backoff, patience__now());
 	}
 }
 
@@ -359,7 +378,7 @@ int recorder__run(struct recorder *r, struct diag *d)
 	int err = 0;
 
 	while (!end) {
-		uint64_t now = patience__now(), wait = r->attached ? tick : TICK_SEARCH;
+		uint64_t now = patience__now(), wait = r->attached ? tick : search_wait(r, now);
 		uint64_t until = UINT64_MAX;
 		struct epoll_event events[4];
 		uint64_t cpu;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "backoff.h"
 #include "collect.h"
 #include "options.h"
 #include "patience.h"
@@ -43,6 +44,7 @@ struct recorder {
 	int signals_seen;
 	uint64_t started_at, attached_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
+	struct backoff backoff;	/* while it is searched */
 	uint64_t search_until;	/* 0: as long as the process lives */
 	uint64_t changed_seen;	/* lost samples with reason section-changed ... */
 	bool changed_known;	/* ... since the last subject was attached */

@@ -56,6 +56,11 @@ bool target__exited(const struct target *t)
 	return poll(&p, 1, 0) == 1;
 }
 
+bool target__executed(const struct target *t)
+{
+	return t->space && !space__lives(t->space);
+}
+
 bool target__has_pid(const struct target *t)
 {
 	/* Nothing is sent.  Until it has been waited for it is found. */

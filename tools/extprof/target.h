@@ -42,6 +42,9 @@ void target__refresh(struct target *t);
 
 bool target__exited(const struct target *t);
 
+/* Has it executed something since the last search?  Cheap. */
+bool target__executed(const struct target *t);
+
 /* Is the pid still that of this process?  Then all that was read by it until now
  * was this process's, too. */
 bool target__has_pid(const struct target *t);
