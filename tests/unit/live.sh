@@ -276,6 +276,36 @@ expect "idle: exit 0" is $? 0
 expect "idle: says why there is nothing" says 'used no CPU'
 kill $target; wait $target 2>/dev/null
 
+# -- CPUs that come and go ---------------------------------------------------------------
+# As extprof sees it: the CPUs themselves stay as they are.
+cpu=$(($(getconf _NPROCESSORS_ONLN) - 1))
+if [ $cpu -lt 1 ] || ! unshare -m true 2>/dev/null; then
+	skip "CPUs come and go" "one CPU, or unshare -m is not permitted"
+else
+	taskset -c $cpu "$dir/fake_target" branches 30 & target=$!
+	sleep 0.3
+	rm -f "$out"; : >"$dir/offline"; echo 0 >"$dir/online"
+	OFFLINE_CPU=$cpu OFFLINE_WHILE="$dir/offline" unshare -m sh -c '
+		mount --bind "$0" /sys/devices/system/cpu/online
+		export LD_PRELOAD="$1"; shift; exec "$@"' "$dir/online" "$dir/liboffline.so" \
+		"$extprof" -p $target -r 500 -o "$out" >"$sum" 2>"$err" & prof=$!
+	sleep 2.5
+	rm "$dir/offline"; echo 0-$cpu >"$dir/online"	# it comes
+	sleep 2
+	# Not in the list, and yet there: a container that shows another one.
+	echo 0 >"$dir/online"; sleep 1
+	: >"$dir/offline"; echo "0 " >"$dir/online"	# it goes
+	sleep 2.5
+	kill -INT $prof; wait $prof
+	expect "CPUs come and go: exit 0" is $? 0
+	n=$(number taken)
+	expect "CPUs come and go: sampled while it is there ($n of 1500)" \
+		awk -v n="${n:-0}" 'BEGIN { exit n < 700 || n > 2000 }'
+	expect "CPUs come and go: adds up" adds_up
+	kill $target; wait $target 2>/dev/null
+	rm -f "$dir/offline" "$dir/online"
+fi
+
 # -- errors ----------------------------------------------------------------------------
 # refuses NAME STATUS TEXT ARGUMENTS...
 refuses() {

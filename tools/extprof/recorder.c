@@ -418,6 +418,8 @@ int recorder__run(struct recorder *r, struct diag *d)
 		if (now >= next_progress) {
 			progress(r, now);
 			next_progress = now + SECOND / 2;
+			if (r->started)
+				session__follow_cpus(r->session);
 			if (current(r))
 				threads__refresh(&current(r)->threads, false);
 		}
@@ -469,6 +471,7 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 	m->timer = r->options->timer;
 	m->period = session__period(r->session);
 	m->cpus = session__cpus(r->session);
+	m->unsampled_cpus = session__unsampled(r->session);
 	m->started = r->started_wall;
 	m->duration = (double)(r->ended_at - r->started_at) / 1e9;
 	m->cpu_time = r->cpu_last - r->cpu_start;

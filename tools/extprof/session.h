@@ -32,6 +32,9 @@ int session__start(struct session *session, struct diag *d);
 /* After this no more samples are taken; those that wait can be drained. */
 void session__stop(struct session *session);
 
+/* Sample CPUs that have come online too; to be called now and then while it runs. */
+void session__follow_cpus(struct session *session);
+
 /* Readable when many samples wait. */
 int session__fd(const struct session *session);
 
@@ -46,6 +49,8 @@ int session__drain(struct session *session, session_callback callback, void *con
 void session__counters(const struct session *session, struct cpu_counters *total);
 
 uint32_t session__cpus(const struct session *session);
+/* CPUs that came online and could not be sampled. */
+uint32_t session__unsampled(const struct session *session);
 uint64_t session__period(const struct session *session);	/* ns */
 
 #endif /* EXTPROF_SESSION_H */

@@ -1,4 +1,4 @@
-"""A process with a page that nobody fills: who reads it from outside waits for ever.
+"""Somebody's process with a page that nobody fills: who reads it by process_vm_readv waits for ever.
 Says "ready", or why this kernel does not let it."""
 import ctypes
 import fcntl
@@ -7,6 +7,8 @@ import struct
 import time
 
 SIZE = 4096
+NOBODY = 65534
+PR_SET_DUMPABLE = 4
 MISSING = 1
 # linux/userfaultfd.h: _IOWR(0xAA, 0x3F, 24 bytes), _IOWR(0xAA, 0x00, 32 bytes)
 API, REGISTER = 0xC018AA3F, 0xC020AA00
@@ -26,6 +28,9 @@ def main():
         return "no userfaultfd: " + os.strerror(ctypes.get_errno())
     fcntl.ioctl(faults, API, struct.pack("QQQ", 0xAA, 0, 0))
     fcntl.ioctl(faults, REGISTER, struct.pack("QQQQ", address, SIZE, MISSING, 0))
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    libc.prctl(PR_SET_DUMPABLE, 1)  # its files in /proc are its own
     return "ready"
 
 
