@@ -2,6 +2,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import harness
@@ -62,6 +64,29 @@ def ctrl_c(ctx):
 @case(timeout=30)
 def sigterm(ctx):
     return interrupted(ctx, signal.SIGTERM)
+
+
+@case(timeout=30)
+def interrupted_search(ctx):
+    """A process can make the search for its ruby last: Ctrl-C ends it, and leaves nothing behind.
+    Here by a read that does not return, of an extprof that may not open the memory as a file."""
+    stuck = ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck.py")])
+    stuck.expect("ready")
+    before = sorted(os.listdir(ctx.directory))
+    took = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        reader = ctx.start(["setpriv", "--bounding-set=-dac_override,-dac_read_search", harness.EXTPROF,
+                            "-p", stuck.pid, "-o", ctx.path("out.folded")], stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        check(reader.p.poll() is None, "the search has ended: %s", reader.p.returncode)
+        sent = time.monotonic()
+        reader.signal(number)
+        status = reader.wait(5)
+        took.append(time.monotonic() - sent)
+        check(status == -number, "status %d after signal %d", status, number)
+    left = sorted(os.listdir(ctx.directory))
+    check(left == before, "files left: %s", left)
+    return "ended after %.2f s and %.2f s" % tuple(took)
 
 
 def ending(ctx, then, end=lambda ruby: None):
@@ -130,6 +155,88 @@ def execs(ctx):
     check(profile.sums.balanced, profile.sums.text)
     check(len(counts) == 2 and min(counts.values()) > 50, "%s; %s", counts, profile.sums.text)
     return "%s; %s" % (counts, profile.sums.text)
+
+
+@case(timeout=30)
+def execs_once(ctx):
+    """After one exec the new program is one program: it goes on calling methods that were not seen
+    before, and none of them remains without a name while it lives."""
+    second = ctx.write("second.rb", """
+def work = (i = 0; i += 1 while i < 1000)
+def second_method
+  t = Time.now + 1.5
+  i = 0
+  while Time.now < t
+    eval("def new_method_#{i += 1} = work; new_method_#{i}")
+  end
+end
+second_method
+$stdout.sync = true
+puts 'done'
+sleep
+""")
+    ruby = busy(ctx, "t = Time.now + 0.5\nbusy_method while Time.now < t\n$stdout.flush\n"
+                "exec(%r, '--disable=gems', %r)" % (harness.RUBY, second))
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(5000), "-o", ctx.path("out.folded"))
+    ruby.expect("done")
+    time.sleep(0.5)
+    reader.signal(signal.SIGINT)
+    out, err = reader.communicate(20)
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    check(profile.sums.balanced, profile.sums.text)
+    seen, unnamed, late = set(), 0, 0
+    for s in profile.stacks:
+        if "Object#second_method" in s.labels():
+            seen.update(label for label in s.labels() if "new_method" in label)
+            unnamed += s.count if "[exited before resolved]" in s.text else 0
+            late += s.count
+    check(len(seen) > 100, "only %d new methods: %s", len(seen), profile.sums.text)
+    check(not unnamed, "%d of %d samples of the living program have no name", unnamed, late)
+    return "%d samples of %d new methods" % (late, len(seen))
+
+
+@case(timeout=30)
+def execs_at_the_same_addresses(ctx):
+    """Without randomization the next program has its records where the one before had its own, and
+    the same ids mean other methods. Samples of the first one that are looked at only when the second
+    one runs do not get names of that."""
+    script = ctx.write("both.rb", """
+name = ARGV[0]
+300.times { |i| eval("def #{name}_#{i} = (j = 0; j += 1 while j < 2000)") }
+eval("def #{name}_all = 300.times { |i| send('#{name}_' + i.to_s) }")
+$stdout.sync = true
+Thread.new { nil while true }
+puts 'ready'
+$stdin.gets
+send(name + '_all')
+exec(%r, '--disable=gems', __FILE__, 'second') if name == 'first'
+puts 'done'
+sleep
+""" % harness.RUBY)
+    ruby = ctx.start(["setarch", os.uname().machine, "-R", harness.RUBY, "--disable=gems", script, "first"])
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(5000), "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    time.sleep(0.3)
+    reader.signal(signal.SIGSTOP)
+    ruby.tell("go")
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("done")
+    reader.signal(signal.SIGCONT)
+    time.sleep(0.5)
+    reader.signal(signal.SIGINT)
+    out, err = reader.communicate(20)
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    check(profile.sums.balanced, profile.sums.text)
+    wrong = [s.text for s in profile.stacks if "second" in s.text]
+    check(not wrong, "%d stacks have names of the second program, which only waits by now: %s",
+          len(wrong), wrong[:3])
+    unnamed = sum(s.count for s in profile.stacks if "[exited before resolved]" in s.text)
+    named = sum(s.count for s in profile.stacks if "block in <main>" in s.text)
+    check(unnamed > 20, "only %d samples waited: %s", unnamed, profile.sums.text)
+    check(named > 100, "only %d samples had names: %s", named, profile.sums.text)
+    return "%d samples with their names, %d marked; %s" % (named, unnamed, profile.sums.text)
 
 
 @case(timeout=30)
@@ -222,6 +329,36 @@ def record_command(ctx):
     check(profile.status not in (0, harness.NO_BPF_STATUS, harness.PERMISSION), "no ruby, but status %d: %s",
           profile.status, profile.err)
     return "%d samples" % n
+
+
+@case(timeout=60)
+def record_what_waits(ctx):
+    """What is no ruby yet costs little while it is that, and nothing of the ruby is missed then."""
+    program = ctx.write("methods.rb", """
+def burn = (t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.2
+            nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t)
+def first_method = burn
+def second_method = burn
+first_method
+second_method
+""")
+    reader = ctx.extprof_start("record", "-F", 1000, "-o", ctx.path("out.folded"), "--", "sh", "-c",
+                               "sleep 4; exec %s --disable=gems %s" % (harness.RUBY, program))
+
+    def used():
+        with open("/proc/%d/schedstat" % reader.pid) as f:
+            return int(f.read().split()[0]) / 1e9
+    time.sleep(1.5)
+    before = used()
+    time.sleep(2)
+    share = (used() - before) / 2
+    out, err = reader.communicate(20)
+    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    first, second = (sum(s.count for s in profile.stacks if "Object#%s_method" % name in s.labels())
+                     for name in ("first", "second"))
+    check(share < 0.05, "it used %.1f %% of a CPU while there was no ruby", 100 * share)
+    check(first > 0.8 * second > 100, "%d samples in the first method, %d in the second", first, second)
+    return "%.2f %% of a CPU; %d samples in the first method, %d in the second" % (100 * share, first, second)
 
 
 @case(timeout=60)

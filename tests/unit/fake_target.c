@@ -383,6 +383,30 @@ static void hostile(void)
 	}
 }
 
+/* Each frame of each sample has an id that was never seen, and its record is
+ * always being written: a reader that wants to know them all never ends. */
+static void flood(void)
+{
+	static uint64_t dir[RB_DEBUG_EXT_RECORD_CHUNKS_MAX];
+	struct rb_debug_ext_record *chunk = calloc(RB_DEBUG_EXT_RECORDS_PER_CHUNK, sizeof(*chunk));
+	struct fake_ec *ec = new_ec(2001);
+	struct fake_frame *frame = NULL;
+	uint32_t id = 1000;
+
+	for (uint32_t i = 0; i < RB_DEBUG_EXT_RECORDS_PER_CHUNK; i++)
+		chunk[i].generation = 1;
+	for (uint32_t i = 0; i < RB_DEBUG_EXT_RECORD_CHUNKS_MAX; i++)
+		dir[i] = (uintptr_t)chunk;
+	root.records_dir = (uintptr_t)dir;
+	root.records_end = 1u << 31;
+	for (int i = 0; i < 1990; i++)
+		frame = fake__push(ec, id++, 0);
+	current_ec = ec;
+	while (running())
+		for (int i = 0; i < 1990; i++)
+			frame[i].ext_debug = id++ & 0x7fffffff;
+}
+
 static void idle(void)
 {
 	steady(leaf_a);
@@ -399,7 +423,7 @@ static const struct {
 	{ "bad-ec", bad_ec }, { "bad-frames", bad_frames }, { "half-frames", half_frames },
 	{ "forked-tables", forked_tables }, { "section-gone", section_gone }, { "ended", ended },
 	{ "bad-tls", bad_tls }, { "forks", forks }, { "executes", executes },
-	{ "hostile", hostile }, { "idle", idle },
+	{ "flood", flood }, { "hostile", hostile }, { "idle", idle },
 };
 
 #ifdef SHARED

@@ -129,9 +129,13 @@ expect "forks: the parent is seen" share ';A#leaf_a ' 0.9 1
 # -- losses, each with its reason --------------------------------------------------
 loses() {
 	record "$1" 3 -r 500
+	# All of them: then there is no profile, and that is no success.
+	want=3; [ "$(number whole)" != 0 ] || want=70
+	[ $want = 3 ] || expect "$1: no file" [ ! -e "$out" ]
+	: >>"$out"
 	expect "$1: adds up" adds_up
 	expect "$1: lost as $2 ($(reason "$2"))" at_least 50 "$(reason "$2")"
-	expect "$1: clean end" is "$status" 3
+	expect "$1: clean end" is "$status" $want
 }
 loses bad-geometry bad-geometry
 loses bad-ec ec-unreadable
@@ -139,6 +143,17 @@ loses bad-frames frames-unreadable
 loses bad-tls tls-unreadable
 loses forked-tables fork-in-progress
 loses section-gone section-unreadable
+"$dir/fake_target" bad-ec 30 & target=$!
+sleep 0.3
+for quiet in "" -q; do
+	echo before >"$out"
+	"$extprof" -p $target -r 500 -d 0.5 $quiet -o "$out" >"$sum" 2>"$err"
+	expect "all lost $quiet: exit 70" is $? 70
+	expect "all lost $quiet: says why" grep -q 'all [0-9]* samples .* were lost, .* the execution context could not be read (ec-unreadable)' "$err"
+	expect "all lost $quiet: output untouched" is "$(cat "$out")" before
+done
+expect "all lost -q: no summary" is "$(cat "$sum")" ""
+kill $target; wait $target 2>/dev/null
 record half-frames 2 -r 500
 expect "half-frames: adds up" adds_up
 expect "half-frames: truncated ($(reason frames-unreadable))" at_least 50 "$(reason frames-unreadable)"
@@ -161,6 +176,31 @@ wait $prof
 expect "ring full: adds up" adds_up
 expect "ring full: named ($(reason ring-full))" at_least 1 "$(reason ring-full)"
 kill $target 2>/dev/null; wait $target 2>/dev/null
+
+# -- a target that gives more work than can be done ---------------------------------------
+# ends BY LEAST MOST: extprof has ended within so many seconds after $from, by itself
+ends() {
+	by=$1 least=$2 most=$3
+	wait $prof; status=$?
+	took=$(($(date +%s) - from))
+	expect "flood: $by ends it" is $status 0
+	expect "flood: $by, after $took s" awk -v t=$took -v l="$least" -v m="$most" 'BEGIN { exit t < l || t > m }'
+	expect "flood: $by, adds up" adds_up
+	expect "flood: $by, the rest is counted ($(reason not-read))" at_least 1 "$(reason not-read)"
+}
+# At this rate the ring holds much more than can be looked at in time.
+"$dir/fake_target" flood 60 & target=$!
+sleep 0.3
+rm -f "$out"; from=$(date +%s)
+timeout -s KILL 30 "$extprof" -p $target -r 10k -d 1 -o "$out" >"$sum" 2>"$err" & prof=$!
+ends "the duration" 1 13
+rm -f "$out"
+"$extprof" -p $target -r 10k -o "$out" >"$sum" 2>"$err" & prof=$!
+sleep 1.5; kill -INT $prof; sleep 0.5; from=$(date +%s); kill -INT $prof
+# Later than this it is not by that signal.
+(sleep 20; kill -KILL $prof 2>/dev/null) & killer=$!
+ends "the second Ctrl-C" 0 2
+kill $killer $target 2>/dev/null; wait $target $killer 2>/dev/null
 
 # -- a hostile target ----------------------------------------------------------------
 record hostile "${HOSTILE_SECONDS:-5}" -r 20k -t
@@ -237,6 +277,36 @@ expect "idle: exit 0" is $? 0
 expect "idle: says why there is nothing" says 'used no CPU'
 kill $target; wait $target 2>/dev/null
 
+# -- CPUs that come and go ---------------------------------------------------------------
+# As extprof sees it: the CPUs themselves stay as they are.
+cpu=$(($(getconf _NPROCESSORS_ONLN) - 1))
+if [ $cpu -lt 1 ] || ! unshare -m true 2>/dev/null; then
+	skip "CPUs come and go" "one CPU, or unshare -m is not permitted"
+else
+	taskset -c $cpu "$dir/fake_target" branches 30 & target=$!
+	sleep 0.3
+	rm -f "$out"; : >"$dir/offline"; echo 0 >"$dir/online"
+	OFFLINE_CPU=$cpu OFFLINE_WHILE="$dir/offline" unshare -m sh -c '
+		mount --bind "$0" /sys/devices/system/cpu/online
+		export LD_PRELOAD="$1"; shift; exec "$@"' "$dir/online" "$dir/liboffline.so" \
+		"$extprof" -p $target -r 500 -o "$out" >"$sum" 2>"$err" & prof=$!
+	sleep 2.5
+	rm "$dir/offline"; echo 0-$cpu >"$dir/online"	# it comes
+	sleep 2
+	# Not in the list, and yet there: a container that shows another one.
+	echo 0 >"$dir/online"; sleep 1
+	: >"$dir/offline"; echo "0 " >"$dir/online"	# it goes
+	sleep 2.5
+	kill -INT $prof; wait $prof
+	expect "CPUs come and go: exit 0" is $? 0
+	n=$(number taken)
+	expect "CPUs come and go: sampled while it is there ($n of 1500)" \
+		awk -v n="${n:-0}" 'BEGIN { exit n < 700 || n > 2000 }'
+	expect "CPUs come and go: adds up" adds_up
+	kill $target; wait $target 2>/dev/null
+	rm -f "$dir/offline" "$dir/online"
+fi
+
 # -- errors ----------------------------------------------------------------------------
 # refuses NAME STATUS TEXT ARGUMENTS...
 refuses() {
@@ -253,6 +323,7 @@ refuses "no such process" 66 'no such process' -p 4194303
 refuses "no command" 127 'cannot run' record -- /dev/null/ruby
 refuses "command ends" 66 'ended before' record -- true
 refuses "no output directory" 73 'cannot write' -p $$ -o /dev/null/x
+refuses "no output name" 73 'without a name' -p $$ -o ''
 refuses "wrong option" 64 'unrecognized|unknown' --nonsense
 refuses "nothing to do" 64 'what is to be profiled'
 refuses "wrong rate" 64 'no rate' -p $$ -r 0

@@ -56,7 +56,7 @@ TEST(accounting_ids_and_keys_are_stable)
 	static const char *const losses[] = {
 		"?", "ring-full", "no-scratch", "section-unreadable", "section-changed",
 		"fork-in-progress", "tls-unreadable", "ec-unreadable", "bad-geometry",
-		"frames-unreadable", "malformed", "no-memory", "unaccounted",
+		"frames-unreadable", "malformed", "no-memory", "unaccounted", "not-read",
 	};
 	static const char *const truncs[] = { "?", "too-deep", "frames-unreadable" };
 

@@ -33,6 +33,7 @@ static void set_up(void)
 
 	fake__init(&vm, &section);
 	memory_fake__init(&memory);
+	subject.confirmed = false;
 	main_id = fake__record(&vm, RB_DEBUG_EXT_BODY, "<main>", 0, 0);
 	foo = fake__record(&vm, RB_DEBUG_EXT_NAMED, "Foo", 0, 0);
 	array = fake__record(&vm, RB_DEBUG_EXT_NAMED, "Array", 0, 0);
@@ -460,6 +461,54 @@ TEST(collect_counts_what_it_cannot_keep)
 	tear_down();
 }
 
+TEST(collect_takes_no_names_of_a_program_that_may_have_been_another)
+{
+	/* Known before the first sample; when that arrives, the memory is gone. */
+	set_up();
+	symbols__prefetch(&subject.symbols, 1000);
+	memory.fail_at = memory.reads + 1;
+	memory.error = -ESRCH;
+	start();
+	frame(foo_id, 4);
+	frame(main_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	send(2);
+	CHECK_STRING(folded(), "[exited before resolved];[exited before resolved] 2\n");
+	CHECK_INT(collect.exited_names, 4);
+	tear_down();
+
+	/* A sample that came while it was there: so are all before the next program. */
+	set_up();
+	symbols__prefetch(&subject.symbols, 1000);
+	start();
+	frame(main_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	send(1);
+	memory.from = 0;
+	memory.to = UINT64_MAX;
+	memory.error = -ESRCH;
+	start();
+	frame(foo_id, 4);
+	frame(main_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	send(1);
+	CHECK_STRING(folded(), "<main> 1\n<main>;Foo#foo 1\n");
+	tear_down();
+}
+
+TEST(collect_counts_what_it_has_no_time_for)
+{
+	set_up();
+	start();
+	frame(foo_id, 0);
+	send(2);
+	collect__skip(&collect);
+	CHECK_INT(collect.received.whole, 2);
+	CHECK_INT(received__sum(&collect.received), 3);
+	loss_hit[LOSS_NOT_READ] += collect.received.lost[LOSS_NOT_READ];
+	tear_down();
+}
+
 TEST(collect_survives_random_events)
 {
 	uint64_t sent = 0;
@@ -654,6 +703,12 @@ TEST(output_file_appears_whole_or_not_at_all)
 
 	/* Refused before anything is recorded. */
 	CHECK(output__open(&file, "/dev/null/x", &diag) < 0);
+	CHECK_INT(output__check("/dev/null/x", &diag), -ENOTDIR);
+	/* It would be written to a hidden file, and could not be renamed. */
+	CHECK_INT(output__check("", &diag), -ENOENT);
+	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_INT(output__open(&file, "", &diag), -ENOENT);
+	CHECK_STRING(diag.text, "cannot write a file without a name: No such file or directory");
 	CHECK_INT(diag.status, STATUS_OUTPUT);
 	CHECK(output__open(&file, "/tmp", &diag) < 0);
 	CHECK_INT(diag.status, STATUS_OUTPUT);

@@ -186,6 +186,12 @@ TEST(layout_survives_random_sections)
 
 TEST(layout_reads_and_refreshes)
 {
+	static const struct {
+		int error, status;
+	} failures[] = {
+		{ -EFAULT, STATUS_NOT_READY }, { -ESRCH, STATUS_NOT_READY }, { -EINTR, STATUS_NOT_READY },
+		{ -EPERM, STATUS_PERMISSION }, { -EACCES, STATUS_PERMISSION },
+	};
 	struct memory_fake m;
 
 	memory_fake__init(&m);
@@ -193,6 +199,17 @@ TEST(layout_reads_and_refreshes)
 	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), 0);
 	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section + 4, &diag), -EPROTO);
 	CHECK_INT(layout__read(&layout, &m.memory, 8, &diag), -EFAULT);
+	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), 0);
+	/* It goes, or may not be looked at: its content is not what is wrong. */
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		memset(&diag, 0, sizeof(diag));
+		m.fail_at = m.reads + 1;
+		m.error = failures[i].error;
+		CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), failures[i].error);
+		CHECK_INT(diag.status, failures[i].status);
+		CHECK(diag.hint[0]);
+	}
+	m.error = 0;
 	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), 0);
 	section.names_generation = 5;
 	section.frame_size = 8;		/* does not change what was validated */

@@ -54,6 +54,22 @@ static int explain_nothing(const struct report *r, struct diag *d)
 	return STATUS_OK;
 }
 
+/* Samples, and none that shows anything. */
+static int explain_losses(const struct report *r, struct diag *d)
+{
+	const struct accounting *a = &r->meta.accounting;
+	unsigned int most = 0;
+
+	for (unsigned int i = 0; i < LOSS_MAX; i++)
+		if (a->lost[i] > a->lost[most])
+			most = i;
+	diag__set(d, STATUS_INTERNAL, 0,
+		  "all %" PRIu64 " samples of process %d were lost, %" PRIu64 " of them because: %s (%s)",
+		  a->taken, r->meta.pid, a->lost[most], loss__text(most), loss__key(most));
+	diag__hint(d, "there is no profile; extprof(1) explains the reasons of loss");
+	return command__fail(d);
+}
+
 static int write_output(const struct options *o, struct recorder *r, struct output_file *file,
 			struct diag *d)
 {
@@ -74,7 +90,8 @@ static int write_output(const struct options *o, struct recorder *r, struct outp
 	return output__commit(file, d);
 }
 
-static int write_summary(const struct options *o, const struct report *r, struct diag *d)
+static int write_summary(const struct options *o, const struct report *r, bool written,
+			 struct diag *d)
 {
 	/* Not into the profile. */
 	bool apart = o->file && !strcmp(o->file, "-");
@@ -87,7 +104,7 @@ static int write_summary(const struct options *o, const struct report *r, struct
 		settings.width = terminal_width(fd);
 	}
 	err = output_summary.write(r, &settings, to);
-	if (!err && o->file && !apart)
+	if (!err && written && !apart)
 		fprintf(to, "%s written to %s\n", o->format->name, o->file);
 	if (fflush(to) && !err)
 		err = -errno;
@@ -105,14 +122,21 @@ static int run(int argc, char **argv)
 	struct diag d = { 0 };
 	int status = STATUS_OK;
 	struct options o;
-	bool live;
+	bool live, empty;
 
 	if (options__parse(&o, argc, argv, false))
 		return STATUS_USAGE;
 	/* Before anything is recorded. */
-	if (o.file && output__open(&file, o.file, &d))
+	if (o.file && output__check(o.file, &d))
 		return command__fail(&d);
-	if (recorder__open(&r, &o, &d)) {
+	if (recorder__find(&r, &o, &d))
+		return command__fail(&d);
+	/* Not sooner: a signal during the search would leave half a file. */
+	if (o.file && output__open(&file, o.file, &d)) {
+		recorder__close(&r);
+		return command__fail(&d);
+	}
+	if (recorder__open(&r, &d)) {
 		output__discard(&file);
 		return command__fail(&d);
 	}
@@ -133,11 +157,14 @@ static int run(int argc, char **argv)
 	}
 	if (!report.meta.accounting.taken)
 		status = explain_nothing(&report, &d);
-	if (o.file && write_output(&o, &r, &file, &d)) {
+	empty = report.meta.accounting.taken && !report.samples;
+	if (empty)
+		status = explain_losses(&report, &d);
+	else if (o.file && write_output(&o, &r, &file, &d)) {
 		status = command__fail(&d);
 		goto cleanup;
 	}
-	if (!o.quiet && write_summary(&o, &report, &d))
+	if (!o.quiet && write_summary(&o, &report, o.file && !empty, &d))
 		status = command__fail(&d);
 	if (!accounting__balanced(&report.meta.accounting) && status == STATUS_OK) {
 		fprintf(stderr, "extprof: the sums of samples do not agree; please report this\n");

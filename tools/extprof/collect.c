@@ -217,6 +217,33 @@ single:
 	return frame ? 0 : -1;
 }
 
+void collect__skip(struct collect *c)
+{
+	c->received.lost[LOSS_NOT_READ]++;
+}
+
+/*
+ * The kernel knows a program by its first sample.  Had the process executed
+ * another one before that, unnoticed, the samples are of that one: ids that mean
+ * something else.  If now, after the sample, the memory is still in use, then it
+ * was not so.
+ */
+static void confirm(struct subject *s)
+{
+	const struct memory *memory = s->symbols.memory;
+	struct symbol_table *table = s->symbols.table;
+	uint8_t byte;
+
+	s->confirmed = true;
+	if (!memory__read(memory, s->layout.address, &byte, 1))
+		return;
+	/* Also names that are known already must not be taken. */
+	symbols__free(&s->symbols);
+	symbols__init(&s->symbols, table, &s->layout, memory);
+	symbols__set_exited(&s->symbols);
+	threads__set_exited(&s->threads);
+}
+
 void collect__event(struct collect *c, const void *data, size_t size)
 {
 	const struct sample_event *e = data;
@@ -231,6 +258,8 @@ void collect__event(struct collect *c, const void *data, size_t size)
 		return;
 	}
 	frames = (const struct sample_frame *)(e + 1);
+	if (!c->subjects[e->target - 1]->confirmed)
+		confirm(c->subjects[e->target - 1]);
 	if (build(c, e, frames, &count) || profile__add(c->profile, c->stack, count)) {
 		c->received.lost[LOSS_NO_MEMORY]++;
 		return;

@@ -9,6 +9,7 @@
 #include "accounting.h"
 #include "profile.h"
 #include "record.h"
+#include "space.h"
 #include "symbols.h"
 #include "threads.h"
 
@@ -17,6 +18,8 @@ struct subject {
 	struct layout layout;
 	struct symbols symbols;
 	struct threads threads;
+	struct space *space;	/* what they read */
+	bool confirmed;		/* samples that name it are of it */
 };
 
 struct collect {
@@ -42,6 +45,9 @@ struct collect {
 
 /* Take one event from the ring buffer. */
 void collect__event(struct collect *c, const void *data, size_t size);
+
+/* Count an event that there was no time to look at. */
+void collect__skip(struct collect *c);
 
 /* Give the frames of threads their last names: once, before the report.  0 or
  * -ENOMEM. */

@@ -2,9 +2,7 @@
 #include "grace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,32 +13,24 @@ static int all(ssize_t n, size_t length)
 }
 
 /* The file stays that of the program it was opened for: if the process
- * executes another one after the check, the write goes nowhere. */
-int grace__ask(pid_t pid, const struct layout *l)
+ * executes another one, the write goes nowhere. */
+int grace__ask(int mem, const struct layout *l)
 {
 	const struct rb_debug_ext_section *s = &l->section;
 	uint8_t head[offsetof(struct rb_debug_ext_section, state)];
 	struct timespec now;
 	uint64_t until;
-	char path[64];
-	int fd, err;
+	int err;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = all(pread(fd, head, sizeof(head), (off_t)l->address), sizeof(head));
+	err = all(pread(mem, head, sizeof(head), (off_t)l->address), sizeof(head));
 	if (!err && memcmp(head, s, sizeof(head)))
 		err = -ESTALE;
 	if (err)
-		goto cleanup;
+		return err;
 	/* No longer than is honoured, less for a clock that ticks late. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	until = (uint64_t)now.tv_sec + (s->grace_seconds > 1 ? s->grace_seconds / 2 : 1);
-	err = all(pwrite(fd, &until, sizeof(until),
-			 (off_t)(l->address + offsetof(struct rb_debug_ext_section, grace_until))),
-		  sizeof(until));
-cleanup:
-	close(fd);
-	return err;
+	return all(pwrite(mem, &until, sizeof(until),
+			  (off_t)(l->address + offsetof(struct rb_debug_ext_section, grace_until))),
+		   sizeof(until));
 }

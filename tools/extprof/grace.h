@@ -6,15 +6,14 @@
 #define EXTPROF_GRACE_H
 
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "layout.h"
 
 /* Ask again after this long, ns. */
 #define GRACE_INTERVAL 5000000000ull
 
-/* 0 or -errno; -ESTALE: that section is not in the process any more.  Without
- * it names can expire, which collect.h counts. */
-int grace__ask(pid_t pid, const struct layout *l);
+/* `mem`: /proc/PID/mem, open for writing.  0 or -errno; -ESTALE: that section is
+ * not there any more.  Without it names can expire, which collect.h counts. */
+int grace__ask(int mem, const struct layout *l);
 
 #endif /* EXTPROF_GRACE_H */

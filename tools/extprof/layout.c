@@ -161,6 +161,20 @@ int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *
 	return 0;
 }
 
+/* A moment ago it was there: that says nothing about what is in it. */
+static int unreadable(struct diag *d, int err)
+{
+	if (err == -EPERM || err == -EACCES) {
+		diag__set(d, STATUS_PERMISSION, -err, "no permission to read the section rb_debug_ext");
+		diag__hint(d, "run extprof as the user of the process, as root, or with CAP_SYS_PTRACE");
+		return err;
+	}
+	diag__set(d, STATUS_NOT_READY, -err, "the section rb_debug_ext cannot be read: %s",
+		  err == -ESRCH ? "the process ends, or executes another program" : strerror(-err));
+	diag__hint(d, "try again in a moment");
+	return err;
+}
+
 int layout__read(struct layout *l, const struct memory *m, uint64_t address, struct diag *d)
 {
 	uint8_t raw[sizeof(struct rb_debug_ext_section)];
@@ -171,8 +185,7 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
 		return wrong(d, "the address of the section", address);
 	err = memory__read(m, address, raw, sizeof(raw));
 	if (err)
-		return diag__set(d, STATUS_VERSION, -err, "the section rb_debug_ext cannot be read: %s",
-				 strerror(-err));
+		return unreadable(d, err);
 	return layout__check(l, raw, sizeof(raw), d);
 }
 

@@ -8,7 +8,7 @@
 
 struct memory {
 	/* All of it, or a negative errno: -EFAULT not mapped, -ESRCH process
-	 * gone, -EPERM. */
+	 * gone, -EPERM, -EINTR no time for it. */
 	int (*read)(const struct memory *m, uint64_t address, void *to, size_t length);
 	const void *context;
 };

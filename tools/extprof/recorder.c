@@ -19,7 +19,9 @@
  * lives, and what was started by us may not live long. */
 #define TICK_PID (50 * MS)
 #define TICK_COMMAND (10 * MS)
-#define TICK_SEARCH (2 * MS)
+/* How often to ask whether the process has executed something, while there is
+ * nothing to sample: seldom enough, and no ruby starts in less. */
+#define TICK_EXEC (10 * MS)
 
 /* Records to read ahead at each tick. */
 #define PREFETCH 2000u
@@ -29,21 +31,19 @@
 /* A ruby without the interface may be about to execute another one. */
 #define WRONG_RUBY_TIMEOUT (3 * SECOND)
 
-static uint64_t monotonic(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
-}
+/* For samples at a stretch: there is more to look after. */
+#define DRAIN_TIMEOUT (200 * MS)
+/* For the samples that wait at the end, and for the last names. */
+#define FINISH_TIMEOUT (5 * SECOND)
 
 /* CPU time of all threads of the process, ns; 0 if unknown. */
-static uint64_t cpu_time(pid_t pid)
+static uint64_t cpu_time(const struct target *target)
 {
 	struct timespec t;
 	clockid_t clock;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+	if (clock_getcpuclockid(target->pid, &clock) || clock_gettime(clock, &t) ||
+	    !target__has_pid(target))
 		return 0;
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
@@ -62,11 +62,20 @@ static int wait_for(struct recorder *r, int fd, struct diag *d)
 	return 0;
 }
 
-/* Without permission to write names may expire, and are counted then. */
-static void keep_names(struct recorder *r, const struct layout *l)
+/* From here on, the target can keep us busy until then at most. */
+static void be_patient(struct recorder *r, uint64_t until)
 {
-	grace__ask(r->target.pid, l);
-	r->ask_at = monotonic() + GRACE_INTERVAL;
+	patience__start(&r->patience, r->signal_fd, until);
+	r->target.patience = &r->patience;
+	if (current(r))
+		current(r)->space->patience = &r->patience;
+}
+
+/* Without permission to write names may expire, and are counted then. */
+static void keep_names(struct recorder *r, const struct subject *s)
+{
+	grace__ask(s->space->mem, &s->layout);
+	r->ask_at = patience__now() + GRACE_INTERVAL;
 }
 
 /* Find the section of what the process runs now and sample it.  -EAGAIN: not
@@ -85,7 +94,12 @@ static int attach(struct recorder *r, struct diag *d)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
-	err = layout__read(&s->layout, &r->target.memory, r->target.section, d);
+	/* The section, records and names are of the same memory, or none. */
+	s->space = r->target.space;
+	r->target.space = NULL;
+	err = layout__read(&s->layout, &s->space->memory, r->target.section, d);
+	if (err && target__exited(&r->target))
+		err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", r->target.pid);
 	if (err)
 		goto cleanup;
 	if (s->layout.section.pid != r->target.key.pid) {
@@ -95,22 +109,22 @@ static int attach(struct recorder *r, struct diag *d)
 		diag__hint(d, "try again in a moment");
 		goto cleanup;
 	}
-	symbols__init(&s->symbols, &r->table, &s->layout, &r->target.memory);
-	threads__init(&s->threads, &s->layout, &r->target.memory);
+	symbols__init(&s->symbols, &r->table, &s->layout, &s->space->memory);
+	threads__init(&s->threads, &s->layout, &s->space->memory);
 	layout__config(&s->layout, &config);
 	config.target = r->subject_count + 1;
-	keep_names(r, &s->layout);
+	keep_names(r, s);
 	err = session__add_target(r->session, &r->target.key, &config, d);
 	if (err)
 		goto cleanup;
 	/* What fails here leaves nothing behind that search() would go on with. */
 	if (!r->started) {
-		r->cpu_start = r->cpu_last = cpu_time(r->target.pid);
+		r->cpu_start = r->cpu_last = cpu_time(&r->target);
 		err = session__start(r->session, d);
 		if (err)
 			goto cleanup;
 		r->started = true;
-		r->started_at = monotonic();
+		r->started_at = patience__now();
 		r->started_wall = time(NULL);
 	}
 	r->subjects[r->subject_count++] = s;
@@ -118,16 +132,17 @@ static int attach(struct recorder *r, struct diag *d)
 	s = NULL;
 	target__refresh(&r->target);
 	r->attached = true;
-	r->attached_at = monotonic();
+	r->changed_known = false;
+	r->attached_at = patience__now();
 cleanup:
+	if (s && s->space)
+		r->target.space = s->space;
 	free(s);
 	return err;
 }
 
-int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
+int recorder__find(struct recorder *r, const struct options *o, struct diag *d)
 {
-	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate,
-						   .timer = o->timer };
 	sigset_t mask;
 	int err;
 
@@ -148,6 +163,16 @@ int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
 			goto cleanup;
 		r->forward = true;
 	}
+	err = target__open(&r->target, o->command ? r->spawn.pid : o->pid, d);
+	if (err)
+		goto cleanup;
+	/* A wrong pid is told before missing permissions for BPF are. */
+	if (!o->command) {
+		err = target__find_section(&r->target, d);
+		if (err && d->status != STATUS_NOT_READY)
+			goto cleanup;
+		err = 0;	/* recorder__open() looks again */
+	}
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
@@ -156,35 +181,40 @@ int recorder__open(struct recorder *r, const struct options *o, struct diag *d)
 	r->masked = true;
 	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->signal_fd < 0 || r->epoll_fd < 0) {
+	if (r->signal_fd < 0 || r->epoll_fd < 0)
 		err = diag__set(d, STATUS_INTERNAL, errno, "cannot wait for signals: %s",
 				strerror(errno));
-		goto cleanup;
-	}
-	err = target__open(&r->target, o->command ? r->spawn.pid : o->pid, d);
+cleanup:
 	if (err)
-		goto cleanup;
-	/* A wrong pid is told before missing permissions for BPF are. */
-	if (!o->command) {
-		err = target__find_section(&r->target, d);
-		if (err)
-			goto cleanup;
-	}
+		recorder__close(r);
+	return err;
+}
+
+int recorder__open(struct recorder *r, struct diag *d)
+{
+	const struct options *o = r->options;
+	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate,
+						   .timer = o->timer };
+	int err;
+
 	err = session__open(&r->session, &session_options, d);
 	if (err)
 		goto cleanup;
 	if ((err = wait_for(r, r->signal_fd, d)) || (err = wait_for(r, r->target.pidfd, d)) ||
 	    (err = wait_for(r, session__fd(r->session), d)))
 		goto cleanup;
+	backoff__reset(&r->backoff, patience__now());
 	if (o->command) {
 		err = spawn__go(&r->spawn, o->command, d);
 		if (!err)
 			target__refresh(&r->target);
 		goto cleanup;
 	}
+	be_patient(r, UINT64_MAX);
 	err = attach(r, d);
-	if (err == -EAGAIN) {
-		r->search_until = monotonic() + READY_TIMEOUT;
+	/* A signal that ended the search is for recorder__run(). */
+	if (err && d->status == STATUS_NOT_READY) {
+		r->search_until = patience__now() + READY_TIMEOUT;
 		err = 0;
 	}
 cleanup:
@@ -193,19 +223,44 @@ cleanup:
 	return err;
 }
 
-static void on_sample(void *context, const void *data, size_t size)
+static bool on_sample(void *context, const void *data, size_t size)
 {
 	struct recorder *r = context;
 
 	collect__event(&r->collect, data, size);
+	return !patience__over(&r->patience) && patience__now() < r->drain_until;
+}
+
+static bool on_late_sample(void *context, const void *data, size_t size)
+{
+	struct recorder *r = context;
+
+	(void)data, (void)size;
+	collect__skip(&r->collect);
+	return true;
+}
+
+/* Until the next look for the section, or for whether it is worth one. */
+static uint64_t search_wait(const struct recorder *r, uint64_t now)
+{
+	uint64_t wait = r->backoff.next > now ? r->backoff.next - now : BACKOFF_MIN;
+
+	return wait < TICK_EXEC ? wait : TICK_EXEC;
 }
 
 /* Look for the section; sets *end if that has become pointless. */
 static int search(struct recorder *r, bool *end, struct diag *d)
 {
-	int err = attach(r, &r->search);
-	uint64_t now = monotonic();
+	uint64_t now = patience__now();
+	int err;
 
+	if (target__executed(&r->target))
+		backoff__reset(&r->backoff, now);
+	if (now < r->backoff.next)
+		return 0;
+	err = attach(r, &r->search);
+	now = patience__now();
+	backoff__failed(&r->backoff, now, err && r->search.status == STATUS_NOT_READY);
 	if (!err) {
 		r->search_until = 0;
 		return 0;
@@ -237,17 +292,24 @@ static void check_subject(struct recorder *r)
 	struct cpu_counters c;
 	int err;
 
-	if (monotonic() >= r->ask_at)
-		keep_names(r, &s->layout);
+	if (patience__now() >= r->ask_at)
+		keep_names(r, s);
 	err = symbols__update(&s->symbols, false);
 	if (!err && r->options->command)
 		symbols__prefetch(&s->symbols, PREFETCH);
 	session__counters(r->session, &c);
-	if (err == -ENODATA || err == -EFAULT || c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
+	/* What was lost until it was attached is no sign of yet another one;
+	 * nor what a CPU was about to count then: it has by now. */
+	if (!r->changed_known)
 		r->changed_seen = c.lost[LOSS_SECTION_CHANGED];
+	r->changed_known = true;
+	if (err == -ENODATA || err == -EFAULT || err == -ESRCH ||
+	    c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
 		symbols__set_exited(&s->symbols);
 		threads__set_exited(&s->threads);
+		space__leave(s->space);
 		r->attached = false;
+		backoff__reset(&r->backoff, patience__now());
 	}
 }
 
@@ -291,12 +353,17 @@ static void finish(struct recorder *r)
 {
 	if (r->started)
 		session__stop(r->session);
-	r->ended_at = monotonic();
+	r->ended_at = patience__now();
 	for (uint32_t i = 0; r->exited && i < r->subject_count; i++) {
 		symbols__set_exited(&r->subjects[i]->symbols);
 		threads__set_exited(&r->subjects[i]->threads);
 	}
-	session__drain(r->session, on_sample, r);
+	be_patient(r, patience__now() + FINISH_TIMEOUT);
+	r->drain_until = r->patience.until;
+	/* No more come: the rest is no more than the ring holds. */
+	if (session__drain(r->session, on_sample, r) == -ECANCELED)
+		session__drain(r->session, on_late_sample, r);
+	be_patient(r, patience__now() + FINISH_TIMEOUT);
 	if (current(r)) {
 		symbols__update(&current(r)->symbols, true);
 		threads__refresh(&current(r)->threads, true);
@@ -307,18 +374,18 @@ int recorder__run(struct recorder *r, struct diag *d)
 {
 	uint64_t tick = r->options->command ? TICK_COMMAND : TICK_PID;
 	uint64_t next_progress = 0;
-	bool end = false;
+	bool end = false, behind = false;
 	int err = 0;
 
 	while (!end) {
-		uint64_t now = monotonic(), wait = r->attached ? tick : TICK_SEARCH;
+		uint64_t now = patience__now(), wait = r->attached ? tick : search_wait(r, now);
+		uint64_t until = UINT64_MAX;
 		struct epoll_event events[4];
 		uint64_t cpu;
 		int n;
 
 		if (r->started && r->options->duration) {
-			uint64_t until = r->started_at + r->options->duration;
-
+			until = r->started_at + r->options->duration;
 			if (now >= until) {
 				r->ended = "duration";
 				break;
@@ -326,6 +393,8 @@ int recorder__run(struct recorder *r, struct diag *d)
 			if (until - now < wait)
 				wait = until - now;
 		}
+		if (behind)
+			wait = 0;
 		n = epoll_wait(r->epoll_fd, events, 4, (int)((wait + MS - 1) / MS));
 		for (int i = 0; i < n; i++) {
 			if (events[i].data.fd == r->signal_fd)
@@ -333,20 +402,24 @@ int recorder__run(struct recorder *r, struct diag *d)
 			if (events[i].data.fd == r->target.pidfd)
 				r->exited = end = true;
 		}
-		cpu = cpu_time(r->target.pid);
+		cpu = cpu_time(&r->target);
 		if (cpu > r->cpu_last)
 			r->cpu_last = cpu;
 		if (r->exited)
 			break;
-		session__drain(r->session, on_sample, r);
+		be_patient(r, until);
+		r->drain_until = patience__now() + DRAIN_TIMEOUT;
+		behind = session__drain(r->session, on_sample, r) == -ECANCELED;
 		if (r->attached)
 			check_subject(r);
 		else
 			err = search(r, &end, d);
-		now = monotonic();
+		now = patience__now();
 		if (now >= next_progress) {
 			progress(r, now);
 			next_progress = now + SECOND / 2;
+			if (r->started)
+				session__follow_cpus(r->session);
 			if (current(r))
 				threads__refresh(&current(r)->threads, false);
 		}
@@ -398,6 +471,7 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 	m->timer = r->options->timer;
 	m->period = session__period(r->session);
 	m->cpus = session__cpus(r->session);
+	m->unsampled_cpus = session__unsampled(r->session);
 	m->started = r->started_wall;
 	m->duration = (double)(r->ended_at - r->started_at) / 1e9;
 	m->cpu_time = r->cpu_last - r->cpu_start;
@@ -418,10 +492,13 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 
 void recorder__close(struct recorder *r)
 {
+	struct signalfd_siginfo info;
+
 	session__close(r->session);
 	for (uint32_t i = 0; i < r->subject_count; i++) {
 		symbols__free(&r->subjects[i]->symbols);
 		threads__free(&r->subjects[i]->threads);
+		space__close(r->subjects[i]->space);
 		free(r->subjects[i]);
 	}
 	symbol_table__free(&r->table);
@@ -430,6 +507,9 @@ void recorder__close(struct recorder *r)
 	spawn__close(&r->spawn);
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
+	/* What came when all was over must not end us now. */
+	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+		;
 	if (r->signal_fd >= 0)
 		close(r->signal_fd);
 	if (r->masked)

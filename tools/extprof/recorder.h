@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "backoff.h"
 #include "collect.h"
 #include "options.h"
+#include "patience.h"
 #include "report.h"
 #include "session.h"
 #include "spawn.h"
@@ -42,10 +44,14 @@ struct recorder {
 	int signals_seen;
 	uint64_t started_at, attached_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
+	struct backoff backoff;	/* while it is searched */
 	uint64_t search_until;	/* 0: as long as the process lives */
-	uint64_t changed_seen;	/* lost samples with reason section-changed */
+	uint64_t changed_seen;	/* lost samples with reason section-changed ... */
+	bool changed_known;	/* ... since the last subject was attached */
 	uint64_t cpu_start, cpu_last;	/* CPU time of the process, ns */
 	time_t started_wall;
+	struct patience patience;	/* with what the loop is at */
+	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
 	const char *ended;	/* why */
 	struct diag search;	/* why there is no subject */
 
@@ -57,8 +63,13 @@ struct recorder {
 	void *context;
 };
 
-/* Everything that can fail before something is recorded. */
-int recorder__open(struct recorder *r, const struct options *o, struct diag *d);
+/*
+ * Find the process, which may take long if it wants so: a signal ends extprof,
+ * as it ends any program.  From its return on signals wait to be handled.
+ */
+int recorder__find(struct recorder *r, const struct options *o, struct diag *d);
+/* Everything else that can fail before something is recorded. */
+int recorder__open(struct recorder *r, struct diag *d);
 /* Record until the duration, a signal or the exit of the target. */
 int recorder__run(struct recorder *r, struct diag *d);
 /* The result; can be made more than once. */

@@ -67,6 +67,7 @@ struct report_meta {
 	char ended[64];		/* why the recording ended */
 	int pid;
 	uint32_t rate, cpus;
+	uint32_t unsampled_cpus;	/* came during the recording, without a timer */
 	enum timer_kind timer;
 	uint64_t period;	/* ns */
 	time_t started;

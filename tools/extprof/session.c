@@ -22,6 +22,7 @@
 #define RING_MIN (1u << 20)
 #define RING_MAX (64u << 20)
 
+#define ONLINE_FILE "/sys/devices/system/cpu/online"
 #define TICKLESS_FILE "/sys/devices/system/cpu/nohz_full"
 
 struct session {
@@ -35,6 +36,8 @@ struct session {
 	struct tick tick;
 	int cpus;		/* possible ones: length of the arrays */
 	int online;
+	char online_text[4096];	/* when last looked at */
+	uint32_t unsampled;	/* CPUs that came and could not be sampled */
 	uint64_t period;
 	session_callback callback;
 	void *context;
@@ -131,7 +134,8 @@ static unsigned long read_number(const char *path)
 	return number;
 }
 
-static int open_timers(struct session *s, struct diag *d)
+/* The file, or -1 and errno; ENODEV: the CPU is offline. */
+static int open_event(const struct session *s, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -145,39 +149,65 @@ static int open_timers(struct session *s, struct diag *d)
 		.exclude_idle = 1,
 	};
 
+	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* 0 also if the CPU is offline. */
+static int open_timer(struct session *s, int cpu, struct diag *d)
+{
+	int fd = open_event(s, cpu);
+
+	if (fd < 0 && errno == ENODEV)
+		return 0;
+	if (fd < 0) {
+		int err = -errno;
+
+		if (err == -EPERM || err == -EACCES) {
+			no_permission(d, err, "open perf events of all processes", "");
+		} else {
+			diag__set(d, STATUS_NO_BPF, -err,
+				  "cannot open a cpu-clock perf event on CPU %d: %s",
+				  cpu, strerror(-err));
+			if (err == -EMFILE)
+				diag__hint(d, "one file per CPU is needed: raise ulimit -n");
+		}
+		return err;
+	}
+	s->perf_fds[cpu] = fd;
+	s->links[cpu] = bpf_program__attach_perf_event(s->program, fd);
+	if (!s->links[cpu]) {
+		int err = -errno;
+
+		if (err == -EPERM || err == -EACCES)
+			return no_permission(d, err, "attach a BPF program to a perf event", "");
+		return diag__set(d, STATUS_NO_BPF, -err,
+				 "cannot attach to the timer of CPU %d: %s",
+				 cpu, strerror(-err));
+	}
+	/* Attaching enables it. */
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	s->online++;
+	return 0;
+}
+
+static void close_timer(struct session *s, int cpu)
+{
+	if (s->links[cpu])
+		s->online--;
+	bpf_link__destroy(s->links[cpu]);
+	s->links[cpu] = NULL;
+	if (s->perf_fds[cpu] >= 0)
+		close(s->perf_fds[cpu]);
+	s->perf_fds[cpu] = -1;
+}
+
+static int open_timers(struct session *s, struct diag *d)
+{
 	for (int cpu = 0; cpu < s->cpus; cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		int err = open_timer(s, cpu, d);
 
-		if (fd < 0 && errno == ENODEV)
-			continue;	/* offline */
-		if (fd < 0) {
-			int err = -errno;
-
-			if (err == -EPERM || err == -EACCES) {
-				no_permission(d, err, "open perf events of all processes", "");
-			} else {
-				diag__set(d, STATUS_NO_BPF, -err,
-					  "cannot open a cpu-clock perf event on CPU %d: %s",
-					  cpu, strerror(-err));
-				if (err == -EMFILE)
-					diag__hint(d, "one file per CPU is needed: raise ulimit -n");
-			}
+		if (err)
 			return err;
-		}
-		s->perf_fds[cpu] = fd;
-		s->links[cpu] = bpf_program__attach_perf_event(s->program, fd);
-		if (!s->links[cpu]) {
-			int err = -errno;
-
-			if (err == -EPERM || err == -EACCES)
-				return no_permission(d, err, "attach a BPF program to a perf event", "");
-			return diag__set(d, STATUS_NO_BPF, -err,
-					 "cannot attach to the timer of CPU %d: %s",
-					 cpu, strerror(-err));
-		}
-		/* Attaching enables it. */
-		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-		s->online++;
 	}
 	if (!s->online)
 		return diag__set(d, STATUS_NO_BPF, ENODEV, "no CPU has a cpu-clock perf event");
@@ -260,8 +290,7 @@ static int on_sample(void *context, void *data, size_t size)
 {
 	struct session *s = context;
 
-	s->callback(s->context, data, size);
-	return 0;
+	return s->callback(s->context, data, size) ? 0 : -ECANCELED;
 }
 
 int session__open(struct session **session, const struct session_options *options, struct diag *d)
@@ -356,11 +385,8 @@ void session__close(struct session *s)
 	if (!s)
 		return;
 	session__stop(s);
-	for (int i = 0; s->links && i < s->cpus; i++)
-		bpf_link__destroy(s->links[i]);
 	for (int i = 0; s->links && s->perf_fds && i < s->cpus; i++)
-		if (s->perf_fds[i] >= 0)
-			close(s->perf_fds[i]);
+		close_timer(s, i);
 	ring_buffer__free(s->ring);
 	extprof_bpf__destroy(s->skel);
 	free(s->links);
@@ -429,6 +455,48 @@ void session__stop(struct session *s)
 	}
 }
 
+static void follow_cpu(struct session *s, int cpu, struct diag *d)
+{
+	int fd;
+
+	if (s->perf_fds[cpu] >= 0) {
+		/* The event of a CPU that went is not started again when that
+		 * comes back: then there has to be another one. */
+		fd = open_event(s, cpu);
+		if (fd >= 0)
+			close(fd);
+		else if (errno == ENODEV)
+			close_timer(s, cpu);
+		return;
+	}
+	if (open_timer(s, cpu, d) ||
+	    (s->perf_fds[cpu] >= 0 && ioctl(s->perf_fds[cpu], PERF_EVENT_IOC_ENABLE, 0))) {
+		close_timer(s, cpu);
+		s->unsampled++;
+	}
+}
+
+void session__follow_cpus(struct session *s)
+{
+	char text[sizeof(s->online_text)] = "";
+	struct diag d = { 0 };
+	FILE *f;
+
+	/* The tick is there on every CPU. */
+	if (s->tick_hz)
+		return;
+	f = fopen(ONLINE_FILE, "re");
+	if (!f)
+		return;
+	if (fgets(text, sizeof(text), f) && strcmp(text, s->online_text)) {
+		strcpy(s->online_text, text);
+		/* In a container the list may be another one: it only says when to look. */
+		for (int cpu = 0; cpu < s->cpus; cpu++)
+			follow_cpu(s, cpu, &d);
+	}
+	fclose(f);
+}
+
 int session__fd(const struct session *s)
 {
 	return ring_buffer__epoll_fd(s->ring);
@@ -469,6 +537,11 @@ cleanup:
 uint32_t session__cpus(const struct session *s)
 {
 	return (uint32_t)s->online;
+}
+
+uint32_t session__unsampled(const struct session *s)
+{
+	return s->unsampled;
 }
 
 uint64_t session__period(const struct session *s)

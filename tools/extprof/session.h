@@ -3,6 +3,7 @@
 #ifndef EXTPROF_SESSION_H
 #define EXTPROF_SESSION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,18 +32,25 @@ int session__start(struct session *session, struct diag *d);
 /* After this no more samples are taken; those that wait can be drained. */
 void session__stop(struct session *session);
 
+/* Sample CPUs that have come online too; to be called now and then while it runs. */
+void session__follow_cpus(struct session *session);
+
 /* Readable when many samples wait. */
 int session__fd(const struct session *session);
 
-typedef void (*session_callback)(void *context, const void *data, size_t size);
+/* Returns whether to go on with the next one. */
+typedef bool (*session_callback)(void *context, const void *data, size_t size);
 
-/* Hand all waiting samples to the callback.  How many, or -errno. */
+/* Hand the waiting samples to the callback, also those that come meanwhile.  How
+ * many, or -errno; -ECANCELED: the callback wanted no more. */
 int session__drain(struct session *session, session_callback callback, void *context);
 
 /* The sums over all CPUs. */
 void session__counters(const struct session *session, struct cpu_counters *total);
 
 uint32_t session__cpus(const struct session *session);
+/* CPUs that came online and could not be sampled. */
+uint32_t session__unsampled(const struct session *session);
 uint64_t session__period(const struct session *session);	/* ns */
 
 #endif /* EXTPROF_SESSION_H */

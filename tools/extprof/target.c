@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "elf_search.h"
@@ -27,21 +27,6 @@ struct image {
 	bool is_exe, ruby_name;
 	char path[PATH_MAX];
 };
-
-static int process_read(const struct memory *m, uint64_t address, void *to, size_t length)
-{
-	const struct target *t = m->context;
-	struct iovec local = { .iov_base = to, .iov_len = length };
-	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = length };
-	ssize_t n;
-
-	if (!length)
-		return 0;
-	n = process_vm_readv(t->pid, &local, 1, &remote, 1, 0);
-	if (n < 0)
-		return -errno;
-	return (size_t)n == length ? 0 : -EFAULT;
-}
 
 int target__read_error(const struct target *t, int err, const char *what, struct diag *d)
 {
@@ -71,6 +56,17 @@ bool target__exited(const struct target *t)
 	return poll(&p, 1, 0) == 1;
 }
 
+bool target__executed(const struct target *t)
+{
+	return t->space && !space__lives(t->space);
+}
+
+bool target__has_pid(const struct target *t)
+{
+	/* Nothing is sent.  Until it has been waited for it is found. */
+	return !syscall(SYS_pidfd_send_signal, t->pidfd, 0, NULL, 0) || errno != ESRCH;
+}
+
 void target__refresh(struct target *t)
 {
 	char path[64], raw[sizeof(t->command)];
@@ -83,7 +79,7 @@ void target__refresh(struct target *t)
 		n = read(fd, raw, sizeof(raw) - 1);
 		close(fd);
 	}
-	if (n <= 0)
+	if (n <= 0 || !target__has_pid(t))
 		return;
 	while (n > 0 && !raw[n - 1])
 		n--;
@@ -137,8 +133,6 @@ int target__open(struct target *t, pid_t pid, struct diag *d)
 
 	memset(t, 0, sizeof(*t));
 	t->pid = pid;
-	t->memory.read = process_read;
-	t->memory.context = t;
 	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (t->pidfd < 0 && errno == ENOSYS)
 		return diag__set(d, STATUS_NO_BPF, ENOSYS,
@@ -157,7 +151,9 @@ int target__open(struct target *t, pid_t pid, struct diag *d)
 	}
 	t->key.pidns = (uint32_t)st.st_ino;
 	target__refresh(t);
-	return 0;
+	if (target__has_pid(t))
+		return 0;
+	err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", pid);
 cleanup:
 	target__close(t);
 	return err;
@@ -165,10 +161,13 @@ cleanup:
 
 void target__close(struct target *t)
 {
-	if (t && t->pidfd >= 0) {
+	if (!t)
+		return;
+	space__close(t->space);
+	t->space = NULL;
+	if (t->pidfd >= 0)
 		close(t->pidfd);
-		t->pidfd = -1;
-	}
+	t->pidfd = -1;
 }
 
 static const char *base_name(const char *path)
@@ -299,7 +298,7 @@ static bool has_magic(const struct target *t, uint64_t address)
 {
 	char magic[8];
 
-	return !memory__read(&t->memory, address, magic, sizeof(magic)) &&
+	return !memory__read(&t->space->memory, address, magic, sizeof(magic)) &&
 	       !memcmp(magic, RB_DEBUG_EXT_MAGIC, sizeof(magic));
 }
 
@@ -319,7 +318,7 @@ static bool search_image(struct target *t, const struct image *image, struct elf
 	if (!ok || f->how == ELF_NOT_FOUND) {
 		struct elf_finding m;
 
-		if (!elf__search_memory(&t->memory, image->start, budget, &m)) {
+		if (!elf__search_memory(&t->space->memory, image->start, budget, &m)) {
 			m.is_ruby |= ok && f->is_ruby;
 			*f = m;
 			ok = true;
@@ -339,7 +338,7 @@ static int no_interface(const struct target *t, const struct image *image,
 	char version[24] = "";
 
 	if (f->version && f->has_load &&
-	    memory__read(&t->memory, f->version + (image->start - f->load_vaddr), version,
+	    memory__read(&t->space->memory, f->version + (image->start - f->load_vaddr), version,
 			 sizeof(version) - 1))
 		version[0] = '\0';
 	diag__set(d, STATUS_NO_INTERFACE, ENOENT,
@@ -380,6 +379,8 @@ static int find_section(struct target *t, struct diag *d)
 
 	elf_budget__init(&budget);
 	t->section = 0;
+	space__close(t->space);
+	t->space = NULL;
 	err = read_maps(t, &images, &count, d);
 	if (err)
 		return err;
@@ -389,7 +390,13 @@ static int find_section(struct target *t, struct diag *d)
 				"(a kernel thread)", t->pid);
 		goto cleanup;
 	}
-	err = memory__read(&t->memory, images[0].start, &probe, 1);
+	t->space = space__open(t->pid, &err);
+	if (!t->space) {
+		target__read_error(t, err, "the memory", d);
+		goto cleanup;
+	}
+	t->space->patience = t->patience;
+	err = memory__read(&t->space->memory, images[0].start, &probe, 1);
 	if (err && err != -EFAULT) {
 		target__read_error(t, err, "the memory", d);
 		goto cleanup;
@@ -409,6 +416,11 @@ static int find_section(struct target *t, struct diag *d)
 
 			if (rank != pass)
 				continue;
+			if (t->patience && patience__over(t->patience)) {
+				err = diag__set(d, STATUS_NOT_READY, EINTR,
+						"there was no time to search process %d", t->pid);
+				goto cleanup;
+			}
 			if (search_image(t, image, &budget, &f)) {
 				text__clean(t->image, sizeof(t->image), image->path);
 				err = 0;
@@ -439,8 +451,14 @@ int target__find_section(struct target *t, struct diag *d)
 {
 	int err = find_section(t, d);
 
-	/* What half of a process looks like says nothing about it. */
-	if (err && is_exiting(t))
-		err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", t->pid);
+	/* What half of a process looks like says nothing about it, and what looks
+	 * like two halves of two programs, or another process's, neither. */
+	if (err ? is_exiting(t) : !target__has_pid(t))
+		return diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", t->pid);
+	if (t->space && !space__lives(t->space)) {
+		diag__set(d, STATUS_NOT_READY, EAGAIN, "process %d executes another program", t->pid);
+		diag__hint(d, "try again in a moment");
+		return -EAGAIN;
+	}
 	return err;
 }

@@ -38,9 +38,48 @@ const struct output_format *output__by_path(const char *path)
 
 static int cannot_write(const char *path, int errnum, struct diag *d)
 {
-	diag__set(d, STATUS_OUTPUT, errnum, "cannot write %s: %s", path, strerror(errnum));
+	diag__set(d, STATUS_OUTPUT, errnum, "cannot write %s: %s",
+		  *path ? path : "a file without a name", strerror(errnum));
 	diag__hint(d, "choose another file with -o; nothing was recorded or changed");
 	return -errnum;
+}
+
+/* An errno, or 0. */
+static int check(const char *path)
+{
+	char *copy, *slash;
+	struct stat st;
+	int err;
+
+	if (!strcmp(path, "-"))
+		return 0;
+	if (!stat(path, &st)) {
+		if (S_ISDIR(st.st_mode))
+			return EISDIR;
+		/* Renaming would replace a file that forbids writing. */
+		return access(path, W_OK) ? errno : 0;
+	}
+	if (errno != ENOENT)
+		return errno;
+	/* The file will be made; without a name it would be another one. */
+	if (!*path)
+		return ENOENT;
+	copy = strdup(path);
+	if (!copy)
+		return ENOMEM;
+	slash = strrchr(copy, '/');
+	if (slash)
+		slash[slash == copy ? 1 : 0] = '\0';
+	err = access(slash ? copy : ".", W_OK | X_OK) ? errno : 0;
+	free(copy);
+	return err;
+}
+
+int output__check(const char *path, struct diag *d)
+{
+	int err = check(path);
+
+	return err ? cannot_write(path, err, d) : 0;
 }
 
 int output__open(struct output_file *f, const char *path, struct diag *d)
@@ -50,6 +89,9 @@ int output__open(struct output_file *f, const char *path, struct diag *d)
 	int fd = -1, err;
 
 	memset(f, 0, sizeof(*f));
+	err = check(path);
+	if (err)
+		goto failed;
 	f->name = strdup(strcmp(path, "-") ? path : "standard output");
 	if (!f->name) {
 		err = ENOMEM;
@@ -65,15 +107,6 @@ int output__open(struct output_file *f, const char *path, struct diag *d)
 		return 0;
 	}
 	if (!stat(path, &st)) {
-		if (S_ISDIR(st.st_mode)) {
-			err = EISDIR;
-			goto failed;
-		}
-		/* Renaming would replace a file that forbids writing. */
-		if (access(path, W_OK)) {
-			err = errno;
-			goto failed;
-		}
 		if (!S_ISREG(st.st_mode)) {
 			fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 			f->stream = fd < 0 ? NULL : fdopen(fd, "w");

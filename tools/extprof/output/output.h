@@ -47,6 +47,8 @@ struct output_file {
 	char *temporary;
 };
 
+/* Would output__open() refuse it?  Nothing is made, opened or changed. */
+int output__check(const char *path, struct diag *d);
 /* Fails now if the file could not be written later. */
 int output__open(struct output_file *f, const char *path, struct diag *d);
 /* A write has failed: name the file and the error.  Returns -errnum. */

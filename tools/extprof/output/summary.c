@@ -164,6 +164,9 @@ static void add_notes(struct table *t)
 	if (m->missed)
 		text__addf(out, "missed besides: %" PRIu64 " (the CPU was away, or had interrupts "
 			   "disabled, when it was in the process and a sample was due)\n", m->missed);
+	if (m->unsampled_cpus)
+		text__addf(out, "CPUs not sampled: %" PRIu32 " (they came online during the recording, and "
+			   "no timer could be opened there)\n", m->unsampled_cpus);
 	if (m->unknown_frames)
 		text__addf(out, "frames without a record: %" PRIu64 " of %" PRIu64
 			   " ([unknown frame])\n", m->unknown_frames, m->frames);
