@@ -200,7 +200,9 @@ struct rb_debug_ext_section {
     /* JIT: code is in [jit_start, jit_end).  jit_log is the address of an
      * append-only array of struct rb_debug_ext_jit_entry, of which jit_log_len
      * are complete; jit_log_generation grows when code was thrown away and the
-     * log began anew.  0: not published. */
+     * log began anew.  Read the generation, then the length, the entries, and
+     * the generation again: what was read belongs to it only if it has not
+     * changed.  0: not published. */
     uint64_t jit_start;
     uint64_t jit_end;
     uint64_t jit_log;

@@ -132,3 +132,32 @@ TEST(jitlog_is_read_in_portions)
 	CHECK(find(0) && found.index == 0);
 	tear_down();
 }
+
+/* The section is not copied at once: the old length comes with the new generation. */
+static void begin_anew_during_the_copy(int read)
+{
+	if (read == 1)
+		section.jit_log_generation++;
+	else
+		section.jit_log_len = 0;
+}
+
+TEST(jitlog_of_another_generation_is_not_taken_for_new)
+{
+	set_up(10);
+	for (uint32_t i = 0; i < 10; i++)
+		entries[i] = (struct rb_debug_ext_jit_entry){ .offset = i * 16, .size = 8, .id = 7, .index = i };
+	section.jit_log_len = 10;
+	CHECK(find(16) && found.index == 1);
+	memory.reads = 0;
+	memory.before = begin_anew_during_the_copy;
+	CHECK(!find(16));
+	CHECK(!find(16));
+	/* What comes then is found. */
+	memory.before = NULL;
+	entries[0].offset = 16;
+	section.jit_log_len = 1;
+	CHECK(find(16) && found.index == 0);
+	CHECK(!find(32));
+	tear_down();
+}

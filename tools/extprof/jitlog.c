@@ -166,6 +166,11 @@ static bool look(struct jitlog *j, struct layout *l, const struct memory *m)
 		j->valid_since = monotonic();
 		j->generation = l->section.jit_log_generation;
 		j->count = j->sorted = j->read = 0;
+		/* The length that was read may be that of the old one. */
+		if (layout__refresh(l, m) || l->section.jit_log_generation != j->generation) {
+			l->section.jit_log_len = 0;
+			return false;
+		}
 	}
 	j->checked = before;
 	return true;
