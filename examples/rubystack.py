@@ -224,7 +224,7 @@ class Ruby:
         return self.record(record[3]) if record[0] in (METHOD, BMETHOD) and record[3] else record
 
     def name(self, rid, depth=0):
-        if depth > NAME_DEPTH_MAX:
+        if depth >= NAME_DEPTH_MAX:
             return "?"
         kind, level, ref1, ref2, name = self.record(rid)[:5]
 
@@ -311,19 +311,27 @@ class Ruby:
                 shown.append(self.name(rid))
         return shown, torn
 
+    def slots(self, directory, size, end):
+        """(index, bytes) of each slot, all of one moment; not of those that do not hold still."""
+        for i in range(1, end):
+            at = self.element(directory, SLOTS_PER_CHUNK, size, i)
+            for _ in range(10):
+                data = self.p.read(at, size)
+                if data[0] % 2 == 0 and self.p.read(at, 4) == data[:4]:
+                    yield i, data
+                    break
+
     def threads(self):
-        for i in range(1, self.thread_slots_end):
-            at = self.element(self.thread_dir, SLOTS_PER_CHUNK, self.thread_slot_size, i)
+        for i, data in self.slots(self.thread_dir, self.thread_slot_size, self.thread_slots_end):
             (_, state, since, tid, ractor, serial, thread, _tp, flags, _) = \
-                struct.unpack("<IIQIIQQQII", self.p.read(at, 56))
-            name = self.p.read(at + 128, 64).split(b"\0")[0].decode("utf-8", "backslashreplace")
+                struct.unpack_from("<IIQIIQQQII", data)
+            name = data[128:192].split(b"\0")[0].decode("utf-8", "backslashreplace")
             if thread:
                 yield i, state, tid, ractor, serial, thread, name
 
     def ecs(self):
-        for i in range(1, self.ec_slots_end):
-            at = self.element(self.ec_dir, SLOTS_PER_CHUNK, self.ec_slot_size, i)
-            _, thread_slot, ec, serial, flags, _ = struct.unpack("<IIQQII", self.p.read(at, 32))
+        for _, data in self.slots(self.ec_dir, self.ec_slot_size, self.ec_slots_end):
+            _, thread_slot, ec, serial, flags, _ = struct.unpack_from("<IIQQII", data)
             if ec:
                 yield ec, thread_slot, serial, flags
 
