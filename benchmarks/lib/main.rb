@@ -28,7 +28,7 @@ module Bench
                          rate_pairs: 16, links: 16, aa_share: 1.0, windows: 16,
                          limit_programs: %w[load_lib require_tree rexml_parse object_churn psych_load define_methods]),
     "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 9,
-                         rate_pairs: 12, links: 16, aa_share: 0.34, windows: 6, time_budget: 600,
+                         rate_pairs: 12, links: 16, aa_share: 1.0, windows: 6, time_budget: 600,
                          timed: %w[poly_calls block_chain kwargs_splat deep_recursion erb_render rexml_parse app_fib object_churn],
                          limit_programs: %w[load_lib require_tree rexml_parse])
   }.freeze
