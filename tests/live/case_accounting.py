@@ -17,8 +17,7 @@ def recorded(ctx, ruby, seconds, rate, *options):
     ruby.tell(str(seconds))
     answer = [int(x) for x in ruby.line(20 * seconds + 30).split()] + [time.monotonic() - start]
     reader.signal(2)
-    out, err = reader.communicate()
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    profile = ctx.profile_of(reader).ok()
     check(profile.sums.balanced, profile.sums.text)
     return answer, profile
 

@@ -48,9 +48,9 @@ def interrupted(ctx, number):
     time.sleep(0.5)
     sent = time.monotonic()
     reader.signal(number)
-    out, err = reader.communicate()
+    profile = ctx.profile_of(reader)
     took = time.monotonic() - sent
-    n = sound(harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")), 50)
+    n = sound(profile, 50)
     check(took < 2, "it ended only %.1f s after the signal", took)
     check(ruby.p.poll() is None, "the program ended")
     return "%d samples, ended after %.2f s" % (n, took)
@@ -64,6 +64,33 @@ def ctrl_c(ctx):
 @case(timeout=30)
 def sigterm(ctx):
     return interrupted(ctx, signal.SIGTERM)
+
+
+@case(timeout=60)
+def ends_amid_new_code(ctx):
+    """There is always something to be read when the end comes, and it is read to its end: each frame
+    has its name and its line."""
+    ruby = busy(ctx, """
+(0..).each { |i| eval "module M#{i % 50}; class << self; busy_method; end; end
+[1].each { busy_method }", nil, "/new/code.rb", 5 }""")
+    path, samples = ctx.path("out.folded"), 0
+    wrong = []
+    for i in range(24):
+        args = "-p", ruby.pid, "-F", 9999, "-l", "-o", path
+        if i % 2:
+            profile = ctx.extprof(*args, "-d", "%dms" % (20 + 5 * i))
+        else:
+            reader = ctx.extprof_start(*args)
+            ctx.attached(reader)
+            time.sleep(0.02 + 0.007 * i)
+            reader.signal(signal.SIGINT)
+            profile = ctx.profile_of(reader)
+        samples += sound(profile, 5)
+        wrong += [f for s in profile.stacks for f in s.frames if f.path and not f.line or
+                  f.label.startswith("[") and f.label not in ("[block in C]", "[no ruby code]")]
+        wrong += re.findall("^(?:names|lines) .*", profile.out, re.M)
+    check(not wrong, "%d frames that were read by half: %s", len(wrong), wrong[:5])
+    return "%d samples" % samples
 
 
 @case(timeout=30)
@@ -95,8 +122,7 @@ def ending(ctx, then, end=lambda ruby: None):
     ctx.attached(reader)
     time.sleep(0.5)
     end(ruby)
-    out, err = reader.communicate(20)
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded"))
+    profile = ctx.profile_of(reader, 20)
     n = sound(profile, 100)
     unnamed = sum(s.count for s in profile.stacks if "[exited before resolved]" in s.text)
     check(unnamed <= 0.01 * n, "%d of %d samples have names that were not read in time", unnamed, n)
@@ -181,8 +207,7 @@ sleep
     ruby.expect("done")
     time.sleep(0.5)
     reader.signal(signal.SIGINT)
-    out, err = reader.communicate(20)
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    profile = ctx.profile_of(reader, 20).ok()
     check(profile.sums.balanced, profile.sums.text)
     seen, unnamed, late = set(), 0, 0
     for s in profile.stacks:
@@ -226,8 +251,7 @@ sleep
     reader.signal(signal.SIGCONT)
     time.sleep(0.5)
     reader.signal(signal.SIGINT)
-    out, err = reader.communicate(20)
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    profile = ctx.profile_of(reader, 20).ok()
     check(profile.sums.balanced, profile.sums.text)
     wrong = [s.text for s in profile.stacks if "second" in s.text]
     check(not wrong, "%d stacks have names of the second program, which only waits by now: %s",
@@ -299,8 +323,7 @@ def two_readers(ctx):
                for p, path in zip((a, b, a), paths)]
     said = []
     for reader, path, mine, other in zip(readers, paths, ("busy", "other", "busy"), ("other", "busy", "other")):
-        out, err = reader.communicate()
-        profile = harness.Profile(reader.p.returncode, out, err, path)
+        profile = ctx.profile_of(reader, path=path)
         said.append("%d" % sound(profile, 100, "Object#%s_method" % mine))
         wrong = [s.text for s in profile.stacks if "%s_method" % other in s.text]
         check(not wrong, "a stack of the other program: %s", wrong[:3])
@@ -352,8 +375,7 @@ second_method
     before = used()
     time.sleep(2)
     share = (used() - before) / 2
-    out, err = reader.communicate(20)
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    profile = ctx.profile_of(reader, 20).ok()
     first, second = (sum(s.count for s in profile.stacks if "Object#%s_method" % name in s.labels())
                      for name in ("first", "second"))
     check(share < 0.05, "it used %.1f %% of a CPU while there was no ruby", 100 * share)

@@ -20,8 +20,7 @@ def lines(ctx, flags, *options, rate=5000, seconds=2):
         line, ns = map(int, said.split())
         truth[line] = ns
     reader.signal(2)
-    out, err = reader.communicate()
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    profile = ctx.profile_of(reader).ok()
     counted, marked, other = dict.fromkeys(truth, 0), 0, 0
     for s in profile.stacks:
         f = s.frames[-1]

@@ -32,8 +32,7 @@ def proportions(ctx, flags, rate, seconds, *options, c_share=4):
         name, ns = line.split()
         truth["Object#" + name] = int(ns)
     reader.signal(2)
-    out, err = reader.communicate()
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    profile = ctx.profile_of(reader).ok()
     counted = dict.fromkeys(truth, 0)
     for s in profile.stacks:
         for label in s.labels():

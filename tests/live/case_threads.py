@@ -55,8 +55,7 @@ def threads(ctx, flags, *arguments, rate=8000, **options):
     truth = {"worker %d" % i: int(ruby.line(SECONDS + 20)) for i in range(len(names))}
     ruby.expect("done")
     reader.signal(2)
-    out, err = reader.communicate()
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
+    profile = ctx.profile_of(reader).ok()
     counted, foreign, samples = Counter(), [], 0
     for s in named(profile):
         samples += s.count
@@ -133,9 +132,8 @@ def names(ctx, *args):
     ruby.tell("go")
     ruby.expect("done")
     reader.signal(2)
-    out, err = reader.communicate()
+    profile = ctx.profile_of(reader).ok()
     seen = {}
-    profile = harness.Profile(reader.p.returncode, out, err, ctx.path("out.folded")).ok()
     # Two thousand native threads begin and end here.
     for s in named(profile, 0.2 if args else 0.03):
         for m in filter(None, (re.match(r"^Object#(in_\w+)$", x) for x in s.labels())):

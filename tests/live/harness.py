@@ -194,10 +194,13 @@ class Context:
 
     def extprof(self, *args, timeout=60, **options):
         """Run it to its end; any status."""
-        p = self.extprof_start(*args, **options)
-        out, err = p.communicate(timeout)
         path = next((args[i + 1] for i, a in enumerate(args) if a == "-o"), None)
-        return Profile(p.p.returncode, out, err, path)
+        return self.profile_of(self.extprof_start(*args, **options), timeout, path)
+
+    def profile_of(self, reader, timeout=60, path=None):
+        """What an extprof that was started gives at its end; any status."""
+        out, err = reader.communicate(timeout)
+        return Profile(reader.p.returncode, out, err, path or self.path("out.folded"))
 
     def profile(self, pid, *args, seconds=1, rate=5000, timeout=None):
         """Profile a process for some seconds: lines told apart, folded."""

@@ -356,6 +356,7 @@ TEST(collect_counts_names_that_were_put_off)
 	CHECK_STRING(folded(), "[too much to read];[too much to read] 2\n");
 	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.late_names, 4);
+	CHECK_INT(r.meta.late_lines, 0);
 	CHECK_INT(r.meta.crowded_names, 0);
 	report__free(&r);
 	CHECK_INT(collect.unreadable_names, 0);
@@ -371,6 +372,7 @@ TEST(collect_counts_names_that_were_put_off)
 	CHECK_STRING(folded(), "<main>;Foo#foo 2\n[one of too many names] 3\n");
 	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.late_names, 0);
+	CHECK_INT(r.meta.late_lines, 4);
 	CHECK_INT(r.meta.crowded_names, 3);
 	report__free(&r);
 	tear_down();
@@ -475,6 +477,22 @@ TEST(collect_takes_no_names_of_a_program_that_may_have_been_another)
 	send(2);
 	CHECK_STRING(folded(), "[exited before resolved];[exited before resolved] 2\n");
 	CHECK_INT(collect.exited_names, 4);
+	tear_down();
+
+	/* No time to ask whether it was there. */
+	set_up();
+	memory.fail_at = memory.reads + 1;
+	memory.error = -EINTR;
+	for (int i = 0; i < 2; i++) {
+		start();
+		frame(main_id, 0);
+		frame(RB_DEBUG_EXT_ID_NONE, 0);
+		send(1);
+	}
+	CHECK_STRING(folded(), "<main> 1\n");
+	CHECK_INT(collect.received.lost[LOSS_NOT_READ], 1);
+	CHECK_INT(collect.received.whole, 1);
+	loss_hit[LOSS_NOT_READ]++;
 	tear_down();
 
 	/* A sample that came while it was there: so are all before the next program. */

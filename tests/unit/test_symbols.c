@@ -676,6 +676,7 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
 {
 	const struct symbol *s;
 	uint32_t number, owner;
+	uint64_t nameless, lineless;
 
 	set_up();
 	owner = fake__record(&vm, RB_DEBUG_EXT_SINGLETON, NULL, foo, 0);
@@ -690,14 +691,19 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
 	CHECK_INT(memory.reads, 0);
 	symbols__count_nameless(&symbols, s);
 	symbols__count_nameless(&symbols, s);
-	CHECK_INT(symbol_table__frames_late(&table), 2);
+	symbol_table__frames_late(&table, &nameless, &lineless);
+	CHECK_INT(nameless, 2);
+	CHECK_INT(lineless, 0);
 	number = s->number;
 	/* Its parts too, and what they consist of. */
 	CHECK_INT(symbols__update(&symbols, false), 0);
 	CHECK_STRING(name_of(bar), "Foo.bar");
 	CHECK_INT(symbols__get(&symbols, bar)->number, number);
 	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 31);
-	CHECK_INT(symbol_table__frames_late(&table), 0);
+	/* The two frames were shown before. */
+	symbol_table__frames_late(&table, &nameless, &lineless);
+	CHECK_INT(nameless, 0);
+	CHECK_INT(lineless, 2);
 	/* Retired meanwhile, or gone with its process. */
 	for (int i = 0; i < 2; i++) {
 		uint32_t id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "brief", foo, 0);
@@ -711,6 +717,42 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
 		CHECK_STRING(name_of(id), i ? "[too much to read]" : "[retired]");
 	}
 	tear_down();
+}
+
+/* At each read in turn: what could not be read for want of time says so, and is
+ * read when there is some. */
+TEST(symbols_interrupted_are_put_off)
+{
+	int all;
+
+	set_up();
+	name_of(bar);
+	all = memory.reads;
+	tear_down();
+	CHECK(all > 8);
+	for (int i = 1; i <= all; i++) {
+		const struct symbol *s;
+
+		set_up();
+		memory.fail_at = i;
+		memory.error = -EINTR;
+		s = symbols__get(&symbols, bar);
+		CHECK(s != NULL);
+		CHECK(s->state == SYMBOL_LATE || (i > 1 && s->state == SYMBOL_OK));
+		CHECK_INT(symbols__update(&symbols, false), 0);
+		CHECK_STRING(name_of(bar), "Foo#bar");
+		CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 31);
+		tear_down();
+
+		/* Nor is it forgotten when it is read ahead. */
+		set_up();
+		memory.fail_at = i;
+		memory.error = -EINTR;
+		symbols__prefetch(&symbols, 1000);
+		symbols__prefetch(&symbols, 1000);
+		CHECK_STRING(name_of(bar), "Foo#bar");
+		tear_down();
+	}
 }
 
 /* What an id meant cannot be told any more when it may mean something else. */

@@ -226,22 +226,26 @@ void collect__skip(struct collect *c)
  * The kernel knows a program by its first sample.  Had the process executed
  * another one before that, unnoticed, the samples are of that one: ids that mean
  * something else.  If now, after the sample, the memory is still in use, then it
- * was not so.
+ * was not so.  -EINTR: there was no time to ask.
  */
-static void confirm(struct subject *s)
+static int confirm(struct subject *s)
 {
 	const struct memory *memory = s->symbols.memory;
 	struct symbol_table *table = s->symbols.table;
 	uint8_t byte;
+	int err = memory__read(memory, s->layout.address, &byte, 1);
 
+	if (err == -EINTR)
+		return err;
 	s->confirmed = true;
-	if (!memory__read(memory, s->layout.address, &byte, 1))
-		return;
+	if (!err)
+		return 0;
 	/* Also names that are known already must not be taken. */
 	symbols__free(&s->symbols);
 	symbols__init(&s->symbols, table, &s->layout, memory);
 	symbols__set_exited(&s->symbols);
 	threads__set_exited(&s->threads);
+	return 0;
 }
 
 void collect__event(struct collect *c, const void *data, size_t size)
@@ -258,8 +262,10 @@ void collect__event(struct collect *c, const void *data, size_t size)
 		return;
 	}
 	frames = (const struct sample_frame *)(e + 1);
-	if (!c->subjects[e->target - 1]->confirmed)
-		confirm(c->subjects[e->target - 1]);
+	if (!c->subjects[e->target - 1]->confirmed && confirm(c->subjects[e->target - 1])) {
+		collect__skip(c);
+		return;
+	}
 	if (build(c, e, frames, &count) || profile__add(c->profile, c->stack, count)) {
 		c->received.lost[LOSS_NO_MEMORY]++;
 		return;

@@ -35,6 +35,9 @@
 #define DRAIN_TIMEOUT (200 * MS)
 /* For the samples that wait at the end, and for the last names. */
 #define FINISH_TIMEOUT (5 * SECOND)
+/* For what was being read when the time for more was over: a sample has to be
+ * whole.  What a tick may read takes a tenth of it. */
+#define READS_TIMEOUT (2 * SECOND)
 
 /* CPU time of all threads of the process, ns; 0 if unknown. */
 static uint64_t cpu_time(const struct target *target)
@@ -62,13 +65,15 @@ static int wait_for(struct recorder *r, int fd, struct diag *d)
 	return 0;
 }
 
-/* From here on, the target can keep us busy until then at most. */
-static void be_patient(struct recorder *r, uint64_t until)
+/* From here on, something new is begun until then at most, or until a signal.
+ * The end of the recording is no reason to break a sample off. */
+static void be_patient(struct recorder *r, uint64_t until, uint64_t reads_until)
 {
 	patience__start(&r->patience, r->signal_fd, until);
+	patience__start(&r->reads, -1, reads_until);
 	r->target.patience = &r->patience;
 	if (current(r))
-		current(r)->space->patience = &r->patience;
+		current(r)->space->patience = &r->reads;
 }
 
 /* Without permission to write names may expire, and are counted then. */
@@ -210,7 +215,7 @@ int recorder__open(struct recorder *r, struct diag *d)
 			target__refresh(&r->target);
 		goto cleanup;
 	}
-	be_patient(r, UINT64_MAX);
+	be_patient(r, UINT64_MAX, UINT64_MAX);
 	err = attach(r, d);
 	/* A signal that ended the search is for recorder__run(). */
 	if (err && d->status == STATUS_NOT_READY) {
@@ -351,6 +356,8 @@ static void progress(struct recorder *r, uint64_t now)
 
 static void finish(struct recorder *r)
 {
+	uint64_t now;
+
 	if (r->started)
 		session__stop(r->session);
 	r->ended_at = patience__now();
@@ -358,12 +365,14 @@ static void finish(struct recorder *r)
 		symbols__set_exited(&r->subjects[i]->symbols);
 		threads__set_exited(&r->subjects[i]->threads);
 	}
-	be_patient(r, patience__now() + FINISH_TIMEOUT);
+	now = patience__now();
+	be_patient(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT + READS_TIMEOUT);
 	r->drain_until = r->patience.until;
 	/* No more come: the rest is no more than the ring holds. */
 	if (session__drain(r->session, on_sample, r) == -ECANCELED)
 		session__drain(r->session, on_late_sample, r);
-	be_patient(r, patience__now() + FINISH_TIMEOUT);
+	now = patience__now();
+	be_patient(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT);
 	if (current(r)) {
 		symbols__update(&current(r)->symbols, true);
 		threads__refresh(&current(r)->threads, true);
@@ -407,8 +416,9 @@ int recorder__run(struct recorder *r, struct diag *d)
 			r->cpu_last = cpu;
 		if (r->exited)
 			break;
-		be_patient(r, until);
-		r->drain_until = patience__now() + DRAIN_TIMEOUT;
+		now = patience__now();
+		be_patient(r, until, now + READS_TIMEOUT);
+		r->drain_until = now + DRAIN_TIMEOUT;
 		behind = session__drain(r->session, on_sample, r) == -ECANCELED;
 		if (r->attached)
 			check_subject(r);

@@ -51,6 +51,7 @@ struct recorder {
 	uint64_t cpu_start, cpu_last;	/* CPU time of the process, ns */
 	time_t started_wall;
 	struct patience patience;	/* with what the loop is at */
+	struct patience reads;		/* with one that it has begun */
 	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
 	const char *ended;	/* why */
 	struct diag search;	/* why there is no subject */

@@ -384,7 +384,7 @@ int report__build(struct report *r, const struct profile *p, const struct symbol
 	memset(r, 0, sizeof(*r));
 	r->detail = detail;
 	r->samples = p->samples;
-	r->meta.late_names = symbol_table__frames_late(t);
+	symbol_table__frames_late(t, &r->meta.late_names, &r->meta.late_lines);
 	r->meta.crowded_names = t->frames_no_room;
 	if ((err = make_labels(&b)) || (err = merge_tree(&b)) || (err = order_tree(&b)) ||
 	    (err = count_labels(&b)) || (err = count_lines(&b)))

@@ -76,6 +76,7 @@ struct report_meta {
 	uint64_t missed;	/* ticks that came too late to be samples */
 	uint64_t frames, unknown_frames, expired_names, exited_names, unreadable_names;
 	uint64_t late_names, crowded_names;	/* for want of time and of room */
+	uint64_t late_lines;	/* frames whose name was read, but after their line was shown */
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
 	struct accounting accounting;
 };
@@ -92,8 +93,8 @@ struct report {
 	enum report_detail detail;
 };
 
-/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for late_names and
- * crowded_names. */
+/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for late_names,
+ * late_lines and crowded_names. */
 int report__build(struct report *r, const struct profile *p, const struct symbol_table *t,
 		  enum report_detail detail);
 void report__free(struct report *r);

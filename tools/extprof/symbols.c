@@ -283,6 +283,7 @@ static int read_record(struct symbols *s, uint32_t id, struct symbol *out)
 	int err = -EAGAIN;
 
 	for (int i = 0; i < TRIES; i++) {
+		int check;
 		bool same;
 
 		memset(out, 0, sizeof(*out));
@@ -301,13 +302,16 @@ static int read_record(struct symbols *s, uint32_t id, struct symbol *out)
 		}
 		before = 1;
 		err = try_record(s, address, out, &before);
-		if (err == -ENOMEM || err == -ENOSPC || err == -EPERM || err == -ESRCH)
-			break;
 		/* The record as it was, where it was? */
-		same = !(before & 1) &&
-		       !pay_read(s, address, &after, sizeof(after)) &&
-		       after == before &&
-		       !record_address(s, id, &address_after) && address_after == address;
+		check = pay_read(s, address, &after, sizeof(after));
+		if (!check)
+			check = record_address(s, id, &address_after);
+		if (check == -EINTR)
+			err = check;
+		if (err == -ENOMEM || err == -ENOSPC || err == -EPERM || err == -ESRCH ||
+		    err == -EINTR)
+			break;
+		same = !check && !(before & 1) && after == before && address_after == address;
 		if (same && !err) {
 			out->changes = changes_of(&out->part);
 			return 0;
@@ -366,7 +370,8 @@ static enum symbol_state state_of(int err)
 {
 	switch (err) {
 	case -ESRCH: return SYMBOL_EXITED;
-	case -EBUSY: return SYMBOL_LATE;
+	case -EBUSY:
+	case -EINTR: return SYMBOL_LATE;
 	case -ENOSPC: return SYMBOL_NO_ROOM;
 	default: return SYMBOL_UNREADABLE;
 	}
@@ -382,7 +387,7 @@ static void read_late(struct symbols *s, struct symbol *symbol)
 	if (s->layout->section.records_end >= RECORDS_END_MAX)
 		return;
 	err = read_record(s, symbol->id, &value);
-	if (err == -EBUSY)
+	if (state_of(err) == SYMBOL_LATE)
 		return;
 	/* Once all ids have been given out, this one may have been given out
 	 * again between the frame and now. */
@@ -468,7 +473,7 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 		if (cached(s, id))
 			continue;
 		err = read_record(s, id, &value);
-		if (err == -EBUSY) {
+		if (err == -EBUSY || err == -EINTR) {
 			s->next_prefetch = id;
 			break;
 		}
@@ -609,14 +614,17 @@ void symbols__count_nameless(struct symbols *s, const struct symbol *symbol)
 		s->table->frames_no_room++;
 }
 
-uint64_t symbol_table__frames_late(const struct symbol_table *t)
+void symbol_table__frames_late(const struct symbol_table *t, uint64_t *nameless, uint64_t *lineless)
 {
-	uint64_t n = 0;
+	*nameless = *lineless = 0;
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct symbol *symbol = t->list[i];
 
-	for (uint32_t i = 0; i < t->count; i++)
-		if (t->list[i]->state == SYMBOL_LATE)
-			n += t->list[i]->frames_late;
-	return n;
+		if (symbol->state == SYMBOL_LATE)
+			*nameless += symbol->frames_late;
+		else if (symbols__has_lines(symbol))
+			*lineless += symbol->frames_late;
+	}
 }
 
 const struct symbol *symbols__code(const struct symbol *symbol)

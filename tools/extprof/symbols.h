@@ -124,8 +124,10 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id);
 /* A frame has been shown that has no name, for want of time or room.  It gets
  * one if its symbol, which may be NULL, is read later. */
 void symbols__count_nameless(struct symbols *s, const struct symbol *symbol);
-/* How many of them still have none for want of time. */
-uint64_t symbol_table__frames_late(const struct symbol_table *t);
+/* How many of them still have none for want of time; and how many have got one
+ * too late for their line. */
+void symbol_table__frames_late(const struct symbol_table *t, uint64_t *nameless,
+			       uint64_t *lineless);
 
 /* What has the path, the lines and the code of the symbol: itself, or that of
  * which it is another method.  NULL: not known. */
