@@ -21,14 +21,14 @@ require_relative "plot"
 
 module Bench
   # Effort. There is no option to run something again.
-  Effort = Struct.new(:level, :seeds, :groups, :limit_programs, :repeats, :rate_pairs, :links, :aa_share,
+  Effort = Struct.new(:level, :seeds, :groups, :limit_programs, :repeats, :rate_pairs, :links,
                       :timed, :time_budget, :windows, keyword_init: true)
   EFFORTS = {
     "full" => Effort.new(level: "full", seeds: [0, 1, 2], groups: %w[start ours cruby yjit-bench], repeats: 5,
-                         rate_pairs: 16, links: 16, aa_share: 1.0, windows: 16,
+                         rate_pairs: 16, links: 16, windows: 16,
                          limit_programs: %w[load_lib require_tree rexml_parse object_churn psych_load define_methods]),
     "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 9,
-                         rate_pairs: 12, links: 16, aa_share: 1.0, windows: 6, time_budget: 600,
+                         rate_pairs: 12, links: 16, windows: 6, time_budget: 600,
                          timed: %w[poly_calls block_chain kwargs_splat deep_recursion erb_render rexml_parse app_fib object_churn],
                          limit_programs: %w[load_lib require_tree rexml_parse])
   }.freeze
@@ -150,8 +150,12 @@ module Bench
 
     def headline
       return [] unless @options[:headline]
-      raise Refused, "where is yjit-bench? (YJIT_BENCH, --yjit-bench)" unless @options[:yjit_bench]
+      require_yjit_bench
       ["headline"]
+    end
+
+    def require_yjit_bench
+      raise Refused, "where is yjit-bench? (YJIT_BENCH, --yjit-bench)" unless @options[:yjit_bench]
     end
 
     def workers = @options[:workers]
@@ -192,7 +196,7 @@ module Bench
       programs = chosen(@programs.all(%w[ours cruby] + headline).reject(&:untimed))
       programs = Programs.pick(programs, @effort.timed) if @effort.timed && !@options[:only]
       random = Random.new
-      timing = Timing.new(core: @options[:core], aa_share: @effort.aa_share, random: random)
+      timing = Timing.new(core: @options[:core], random: random)
       links = @sides.map { |s| Links.new(s, File.join(@bench, "links")) }
       pairs, n = [], @effort.links
       [0...n, n...2 * n].each do |range|
@@ -239,7 +243,7 @@ module Bench
     end
 
     def gems
-      raise Refused, "where is yjit-bench? (YJIT_BENCH, --yjit-bench)" unless @options[:yjit_bench]
+      require_yjit_bench
       prepare
       programs = chosen(@programs.all(["headline"]))
       done = Gems.new(@sides.first, File.join(@bench, "gems"), File.join(@bench, "stage")).install(programs)

@@ -145,11 +145,14 @@ module Bench
 
     def summary(accounts, rate)
       taken, lost, missed, seconds = %i[taken lost missed seconds].map { |k| accounts.sum { |a| a[k] } }
-      expected = rate * accounts.sum { |a| a[:work] }
-      raise Refused, "extprof took #{taken} samples where #{expected.round} were due" unless taken > 0.9 * expected
+      require_samples(taken, rate * accounts.sum { |a| a[:work] })
       { "extprof_cpu" => accounts.sum { |a| a[:cpu] } / seconds,
         "extprof_rss_mib" => accounts.map { |a| a[:rss] }.max / 1024.0,
         "taken" => taken, "lost" => lost, "missed" => missed, "lost_share" => (lost + missed) / (taken + missed).to_f }
+    end
+
+    def require_samples(taken, due)
+      raise Refused, "extprof took #{taken} samples where #{due.round} were due" unless taken > 0.9 * due
     end
 
     def in_kernel(target, rate, slices)
@@ -162,8 +165,7 @@ module Bench
         target.run(slices).tap { c = programs.call; @busy = [c[0] - b[0], c[1] - b[1]] }
       end
       samples = account[:taken]
-      due = rate * account[:work]
-      raise Refused, "extprof took #{samples} samples where #{due.round} were due" unless samples > 0.9 * due
+      require_samples(samples, rate * account[:work])
       quick = idle[1] > 0 ? idle[0] / idle[1].to_f : 0.0
       { "ns" => ((@busy[0] - [@busy[1] - samples, 0].max * quick) / samples).round(1),
         "ns_of_any_run" => (@busy[0] / @busy[1].to_f).round(1), "runs" => @busy[1], "samples" => samples.round,

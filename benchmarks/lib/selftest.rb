@@ -65,7 +65,7 @@ module Bench
       programs = Programs.pick(@programs, TIMED)
       numbers = (0...@links).to_a
       links = [Links.new(@stock, links_dir), plant].map { |l| l.take(numbers, workers: @workers) }
-      timing = Timing.new(core: @core, aa_share: 1.0)
+      timing = Timing.new(core: @core)
       table = TimeTable.new(timing.run(programs, ["interp"], *links), draws: 2000).to_h
       { "plant" => [table, planted_expectation(table, judge)], "again" => [swapped(table), "not fail"] }.each do |name, (t, expected)|
         test = Judge.new(sides: ["stock", name])

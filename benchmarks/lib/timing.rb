@@ -11,9 +11,9 @@ module Bench
     # a: stock, b: the other, in seconds of CPU time; aa: another stock link, or nil.
     Pair = Struct.new(:program, :mode, :number, :a, :b, :aa, :steal, keyword_init: true)
 
-    # core: every process runs on it. aa_share: of the pairs that get a third process.
-    def initialize(core:, aa_share: 0.34, random: Random.new, timeout: 120)
-      @core, @aa_share, @random, @timeout = core, aa_share, random, timeout
+    # core: every process runs on it.
+    def initialize(core:, random: Random.new, timeout: 120)
+      @core, @random, @timeout = core, random, timeout
       @failures = []
     end
 
@@ -48,7 +48,7 @@ module Bench
 
     def measure(program, mode, i, stock, other)
       runs = { a: stock[i], b: other[i] }
-      runs[:aa] = stock[(i + 1 + @random.rand(stock.size - 1)) % stock.size] if stock.size > 1 && @random.rand < @aa_share
+      runs[:aa] = stock[(i + 1 + @random.rand(stock.size - 1)) % stock.size] if stock.size > 1
       steal = steal_ticks
       found = runs.to_a.shuffle(random: @random).to_h { |k, link| [k, once(program, mode, link)] }
       sums = found.values.map { |f| f["sum"] }.uniq

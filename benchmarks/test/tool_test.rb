@@ -68,8 +68,8 @@ class ToolTest < Test
   def figures(cpu, sum: "1", yjit: false) = JSON.generate(cpu: cpu, sum: sum, yjit: yjit)
   def links(name, *texts) = texts.each_with_index.map { |t, i| Fake.new(name, 16 + i, t, SH) }
 
-  def timing(stock, other, aa: 1.0)
-    t = Timing.new(core: 0, aa_share: aa, random: Random.new(1))
+  def timing(stock, other)
+    t = Timing.new(core: 0, random: Random.new(1))
     def t.warm_up(_) = nil
     [t.run([Prog.new("p", [])], ["interp"], links("stock", *stock), links("patch", *other)), t.failures]
   end
@@ -100,7 +100,7 @@ class ToolTest < Test
   def test_pairs_that_cannot_be_used_are_failures
     [[figures(1.0), figures(1.0, sum: "2"), "different results"], [figures(1.0), figures(1.0, yjit: true), "YJIT is on"],
      [figures(1.0), "no json", "no figures"]].each do |a, b, message|
-      pairs, failures = timing([a], [b], aa: 0)
+      pairs, failures = timing([a], [b])
       is pairs, []
       ok failures.first.include?(message), failures.inspect
     end

@@ -3,10 +3,10 @@
 #include "test.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "jitlog.h"
 #include "memory_fake.h"
+#include "patience.h"
 
 #define ENTRIES 5000u
 #define CODE 0x500000ull
@@ -16,14 +16,6 @@ static struct memory_fake memory;
 static struct layout layout;
 static struct jitlog jit;
 static struct rb_debug_ext_jit_entry *entries, found;
-
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 static void set_up(uint32_t count)
 {
@@ -47,7 +39,7 @@ static void tear_down(void)
 
 static bool find(uint32_t offset)
 {
-	return jitlog__find(&jit, &layout, &memory.memory, CODE + offset, now(), &found);
+	return jitlog__find(&jit, &layout, &memory.memory, CODE + offset, patience__now(), &found);
 }
 
 /* By offset, and in the order of the log where that is equal. */

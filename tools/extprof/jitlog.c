@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "patience.h"
 
 #define BATCH 1024u
 
@@ -13,14 +14,6 @@ void jitlog__free(struct jitlog *j)
 		return;
 	free(j->entries);
 	memset(j, 0, sizeof(*j));
-}
-
-static uint64_t monotonic(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
 void jitlog__init(struct jitlog *j, const struct layout *layout)
@@ -157,13 +150,13 @@ static bool search(const struct jitlog *j, uint32_t offset, struct rb_debug_ext_
 /* Look at the generation; what is of another one is forgotten. */
 static bool look(struct jitlog *j, struct layout *l, const struct memory *m)
 {
-	uint64_t before = monotonic();
+	uint64_t before = patience__now();
 
 	if (layout__refresh(l, m))
 		return false;
 	if (l->section.jit_log_generation != j->generation) {
 		/* After the read: it may have changed during it. */
-		j->valid_since = monotonic();
+		j->valid_since = patience__now();
 		j->generation = l->section.jit_log_generation;
 		j->count = j->sorted = j->read = 0;
 		/* The length that was read may be that of the old one. */

@@ -455,7 +455,8 @@ void session__stop(struct session *s)
 	}
 }
 
-static void follow_cpu(struct session *s, int cpu, struct diag *d)
+/* Whether it is sampled, or offline. */
+static bool follow_cpu(struct session *s, int cpu, struct diag *d)
 {
 	int fd;
 
@@ -467,19 +468,21 @@ static void follow_cpu(struct session *s, int cpu, struct diag *d)
 			close(fd);
 		else if (errno == ENODEV)
 			close_timer(s, cpu);
-		return;
+		return true;
 	}
 	if (open_timer(s, cpu, d) ||
 	    (s->perf_fds[cpu] >= 0 && ioctl(s->perf_fds[cpu], PERF_EVENT_IOC_ENABLE, 0))) {
 		close_timer(s, cpu);
-		s->unsampled++;
+		return false;
 	}
+	return true;
 }
 
 void session__follow_cpus(struct session *s)
 {
 	char text[sizeof(s->online_text)] = "";
 	struct diag d = { 0 };
+	uint32_t unsampled = 0;
 	FILE *f;
 
 	/* The tick is there on every CPU. */
@@ -492,7 +495,10 @@ void session__follow_cpus(struct session *s)
 		strcpy(s->online_text, text);
 		/* In a container the list may be another one: it only says when to look. */
 		for (int cpu = 0; cpu < s->cpus; cpu++)
-			follow_cpu(s, cpu, &d);
+			unsampled += !follow_cpu(s, cpu, &d);
+		/* The same ones are met at each look. */
+		if (unsampled > s->unsampled)
+			s->unsampled = unsampled;
 	}
 	fclose(f);
 }
