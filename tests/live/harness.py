@@ -317,6 +317,8 @@ def main(args):
         if not shutil.which(path):
             print("FAIL  there is no %s (%s)\n0 passed, 1 failed" % (path, variable))
             return 1
+    # A script's background job has it ignored, and so would all that is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     passed = failed = skipped = 0
     for name, group, f, timeout, bpf in CASES:
         if args and name not in args and group not in args:
