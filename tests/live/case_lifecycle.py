@@ -93,6 +93,61 @@ def ends_amid_new_code(ctx):
     return "%d samples" % samples
 
 
+@case(timeout=60)
+def interrupted_at_once(ctx):
+    """Ctrl-C while extprof begins: it ends as if it had recorded nothing, and leaves no file."""
+    ruby = busy(ctx)
+    folded = ctx.path("out.folded")
+    said = []
+    for i in range(10):
+        reader = ctx.extprof_start("-p", ruby.pid, "-o", folded)
+        time.sleep(0.015 * i)
+        reader.signal(signal.SIGINT)
+        err = reader.communicate(10)[1]
+        status = reader.p.returncode
+        # Until it has found the ruby it ends as any program does.
+        check(status in (0, -signal.SIGINT) and (not err or "no samples" in err), "status %d: %s", status, err)
+        said.append(status)
+    for i in range(10):
+        reader = ctx.extprof_start("record", "-o", folded, "--", "sleep", "60")
+        time.sleep(0.015 * i)
+        os.killpg(reader.pid, signal.SIGINT)
+        err = reader.communicate(10)[1]
+        status = reader.p.returncode
+        said_so = {-signal.SIGINT: "", harness.COMMAND: "ended before", harness.NO_PROCESS: "ended before",
+                   harness.NOT_RUBY: "not a ruby"}
+        check(status in said_so and said_so[status] in err, "status %d: %s", status, err)
+        said.append(status)
+    left = [f for f in os.listdir(ctx.directory) if f.startswith("out.folded.")]
+    check(not left, "files left: %s", left)
+    return "status " + " ".join(map(str, said))
+
+
+@case(timeout=60)
+def stopped_for_a_second(ctx):
+    """What waits then is more than is read in one go: it is read in several, none of it by half."""
+    ruby = busy(ctx, """
+1600.times { |i| eval "def m#{i}(i)\n" + "i += 1\n" * 1200 + "end" }
+eval "def all\n" + Array.new(1600) { |i| "m#{i} 1" }.join("\n") + "\nend"
+puts "go"
+all while true""")
+    ruby.expect("go")
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", 9999, "-l", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    reader.signal(signal.SIGSTOP)
+    time.sleep(1)
+    reader.signal(signal.SIGINT)
+    reader.signal(signal.SIGCONT)
+    profile = ctx.profile_of(reader).ok()
+    check(profile.sums.balanced and not profile.sums.lost, profile.sums.text)
+    names = {f.label for s in profile.stacks for f in s.frames}
+    # Each has a table of lines of 20 KiB.
+    check(len(names) > 1350, "only %d methods", len(names))
+    wrong = re.findall("^(?:names|lines) .*", profile.out, re.M)
+    check(not wrong, "%s", wrong)
+    return "%d samples of %d methods" % (profile.sums.taken, len(names))
+
+
 @case(timeout=30)
 def interrupted_search(ctx):
     """A process can make the search for its ruby last: Ctrl-C ends it, and leaves nothing behind.
@@ -381,6 +436,27 @@ second_method
     check(share < 0.05, "it used %.1f %% of a CPU while there was no ruby", 100 * share)
     check(first > 0.8 * second > 100, "%d samples in the first method, %d in the second", first, second)
     return "%.2f %% of a CPU; %d samples in the first method, %d in the second" % (100 * share, first, second)
+
+
+@case(timeout=30)
+def record_ended(ctx):
+    """When it only waits for the command, what is to end it is to end that."""
+    reader = ctx.extprof_start("record", "-d", "0.3", "-o", ctx.path("out.folded"), "--", harness.RUBY,
+                               "--disable=gems", "-e", BUSY + "busy_method while true")
+    reader.expect("ready")
+    until = time.monotonic() + 10
+    while not os.path.exists(ctx.path("out.folded")) and time.monotonic() < until:
+        time.sleep(0.05)
+    check(reader.p.poll() is None, "it did not wait for the command")
+    sent = time.monotonic()
+    reader.signal(signal.SIGTERM)
+    profile = ctx.profile_of(reader)
+    took = time.monotonic() - sent
+    check(profile.status == 128 + signal.SIGTERM and took < 2, "status %d after %.1f s: %s", profile.status, took,
+          profile.err)
+    n = sum(s.count for s in profile.stacks if "Object#busy_method" in s.labels())
+    check(n > 10, "%d samples", n)
+    return "%d samples, ended after %.2f s" % (n, took)
 
 
 @case(timeout=60)

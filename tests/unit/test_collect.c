@@ -196,7 +196,16 @@ TEST(collect_shows_truncation_at_the_root)
 	sample.event.left_out = 37;
 	send(2);
 	CHECK_STRING(folded(), "[truncated: 37 frames more];[unknown frame];Foo#bar 2\n");
-	CHECK_INT(collect.received.truncated[TRUNC_DEPTH], 2);
+	/* A recursion of many depths is no reason to run out of room. */
+	for (uint32_t i = 0; i < 10000; i++) {
+		sample.event.left_out = 1000 + i;
+		send(1);
+	}
+	CHECK(profile.node_count < 3 * (COLLECT_LEFT_OUT_MAX + 10));
+	CHECK(strstr(folded(), "[truncated: 1062 frames more];[unknown frame];Foo#bar 1\n"));
+	CHECK(strstr(folded(), "[truncated: at least 8192 frames more];[unknown frame];Foo#bar 2808\n"));
+	CHECK(strstr(folded(), "[truncated: 37 frames more];[unknown frame];Foo#bar 2\n"));
+	CHECK_INT(collect.received.truncated[TRUNC_DEPTH], 10002);
 	CHECK_INT(collect.received.whole, 0);
 	tear_down();
 }
@@ -357,8 +366,8 @@ TEST(collect_counts_names_that_were_put_off)
 	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.late_names, 4);
 	CHECK_INT(r.meta.late_lines, 0);
-	CHECK_INT(r.meta.crowded_names, 0);
 	report__free(&r);
+	CHECK_INT(collect.crowded_names, 0);
 	CHECK_INT(collect.unreadable_names, 0);
 	/* No room: said so, and not a name of the past. */
 	count = table.count;
@@ -373,7 +382,54 @@ TEST(collect_counts_names_that_were_put_off)
 	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.late_names, 0);
 	CHECK_INT(r.meta.late_lines, 4);
-	CHECK_INT(r.meta.crowded_names, 3);
+	report__free(&r);
+	CHECK_INT(collect.crowded_names, 3);
+	tear_down();
+}
+
+/* By what has become of them, and the sum of all frames that have it. */
+TEST(collect_counts_what_is_shown_without_its_name)
+{
+	uint32_t block, later;
+	struct report r;
+
+	set_up();
+	block = fake__record(&vm, RB_DEBUG_EXT_BLOCK, NULL, foo_id, 0);
+	later = fake__record(&vm, RB_DEBUG_EXT_METHOD, "later", 0, 0);
+	symbols__get(&subject.symbols, block);
+	for (int i = 0; i < 2; i++) {
+		/* What was put off has retired by the time it is read. */
+		start();
+		frame(block, 0);
+		frame(later, 0);
+		frame(later, 0);
+		frame(main_id, 4);
+		subject.symbols.work = 0;
+		send(2);
+		fake__get(&vm, later)->kind = RB_DEBUG_EXT_NONE;
+		symbols__update(&subject.symbols, false);
+	}
+	CHECK_STRING(folded(), "<main>;[retired];[retired];block in Foo#foo 4\n");
+	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(r.meta.expired_names, 8);
+	CHECK_INT(r.meta.late_names, 0);
+	CHECK_INT(r.meta.late_lines, 2);
+	CHECK_INT(r.meta.partial_names, 0);
+	report__free(&r);
+	tear_down();
+
+	/* The method that a block is in is gone. */
+	set_up();
+	block = fake__record(&vm, RB_DEBUG_EXT_BLOCK, NULL, foo_id, 0);
+	fake__get(&vm, foo_id)->kind = RB_DEBUG_EXT_NONE;
+	start();
+	frame(block, 0);
+	frame(main_id, 4);
+	send(3);
+	CHECK_STRING(folded(), "<main>;block in ? 3\n");
+	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(r.meta.partial_names, 3);
+	CHECK_INT(r.meta.expired_names, 0);
 	report__free(&r);
 	tear_down();
 }
@@ -465,6 +521,8 @@ TEST(collect_counts_what_it_cannot_keep)
 
 TEST(collect_takes_no_names_of_a_program_that_may_have_been_another)
 {
+	struct report r;
+
 	/* Known before the first sample; when that arrives, the memory is gone. */
 	set_up();
 	symbols__prefetch(&subject.symbols, 1000);
@@ -476,7 +534,9 @@ TEST(collect_takes_no_names_of_a_program_that_may_have_been_another)
 	frame(RB_DEBUG_EXT_ID_NONE, 0);
 	send(2);
 	CHECK_STRING(folded(), "[exited before resolved];[exited before resolved] 2\n");
-	CHECK_INT(collect.exited_names, 4);
+	CHECK_INT(report__build(&r, &profile, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(r.meta.exited_names, 4);
+	report__free(&r);
 	tear_down();
 
 	/* No time to ask whether it was there. */

@@ -566,7 +566,6 @@ TEST(symbols_line_tables_of_no_use_are_paid_for)
 	CHECK_STRING(name_of(many[0]), "Foo#m0");
 	CHECK_STRING(name_of(many[MANY - 1]), "Foo#m99");
 	CHECK(symbols__get(&symbols, many[MANY - 1])->lines_bad);
-	CHECK_INT(table.frames_no_room, 0);
 	tear_down_many();
 }
 
@@ -668,7 +667,6 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
 {
 	const struct symbol *s;
 	uint32_t number, owner;
-	uint64_t nameless, lineless;
 
 	set_up();
 	owner = fake__record(&vm, RB_DEBUG_EXT_SINGLETON, NULL, foo, 0);
@@ -681,21 +679,12 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
 	CHECK(!symbols__has_lines(s));
 	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 0);
 	CHECK_INT(memory.reads, 0);
-	symbols__count_nameless(&symbols, s);
-	symbols__count_nameless(&symbols, s);
-	symbol_table__frames_late(&table, &nameless, &lineless);
-	CHECK_INT(nameless, 2);
-	CHECK_INT(lineless, 0);
 	number = s->number;
 	/* Its parts too, and what they consist of. */
 	CHECK_INT(symbols__update(&symbols, false), 0);
 	CHECK_STRING(name_of(bar), "Foo.bar");
 	CHECK_INT(symbols__get(&symbols, bar)->number, number);
 	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 31);
-	/* The two frames were shown before. */
-	symbol_table__frames_late(&table, &nameless, &lineless);
-	CHECK_INT(nameless, 0);
-	CHECK_INT(lineless, 2);
 	/* Retired meanwhile, or gone with its process. */
 	for (int i = 0; i < 2; i++) {
 		uint32_t id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "brief", foo, 0);
@@ -745,6 +734,71 @@ TEST(symbols_interrupted_are_put_off)
 		CHECK_STRING(name_of(bar), "Foo#bar");
 		tear_down();
 	}
+}
+
+/* ... also when the interruption comes while that is made up for. */
+TEST(symbols_put_off_are_not_passed_over)
+{
+	uint32_t second;
+
+	set_up();
+	second = fake__record(&vm, RB_DEBUG_EXT_METHOD, "second", foo, 0);
+	symbols.work = 0;
+	symbols__get(&symbols, bar);
+	symbols__get(&symbols, second);
+	memory.from = 0;
+	memory.to = UINT64_MAX;
+	memory.error = -EINTR;
+	symbols.work = SYMBOLS_TICK_WORK;
+	symbols__update(&symbols, false);
+	memory.to = 0;
+	CHECK_INT(symbols__update(&symbols, true), 0);
+	/* As a report does, which reads nothing any more. */
+	symbols__set_exited(&symbols);
+	CHECK_STRING(name_of(bar), "Foo#bar");
+	CHECK_STRING(name_of(second), "Foo#second");
+	tear_down();
+}
+
+/* A block has its id, and can be read ahead, while that of the file it is in is
+ * not described yet. */
+TEST(symbols_read_ahead_get_their_parts_when_asked_for)
+{
+	struct rb_debug_ext_record later;
+	uint32_t block, file;
+
+	set_up();
+	block = fake__record(&vm, RB_DEBUG_EXT_BLOCK, NULL, 0, 0);
+	file = fake__record(&vm, RB_DEBUG_EXT_BODY, "<top (required)>", 0, 0);
+	fake__get(&vm, block)->ref1 = file;
+	fake__get(&vm, block)->level = 1;
+	later = *fake__get(&vm, file);
+	memset(fake__get(&vm, file), 0, sizeof(later));
+	symbols__prefetch(&symbols, 1000);
+	*fake__get(&vm, file) = later;
+	symbols__prefetch(&symbols, 1000);
+	CHECK(symbols__get(&symbols, block) != NULL);
+	symbols__set_exited(&symbols);
+	CHECK_STRING(name_of(block), "block in <top (required)>");
+	tear_down();
+}
+
+/* What is read ahead leaves room for what is asked for. */
+TEST(symbols_read_ahead_do_not_fill_the_table)
+{
+	uint32_t count;
+
+	set_up();
+	count = table.count = SYMBOLS_MAX / 2;
+	symbols__prefetch(&symbols, 1000);
+	CHECK_INT(table.count, count);
+	table.count = 0;
+	table.bytes = SYMBOLS_BYTES_MAX / 2;
+	symbols__prefetch(&symbols, 1000);
+	CHECK_INT(table.count, 0);
+	table.bytes = 0;
+	CHECK_STRING(name_of(bar), "Foo#bar");
+	tear_down();
 }
 
 /* What an id meant cannot be told any more when it may mean something else. */

@@ -172,7 +172,7 @@ static int run(int argc, char **argv)
 	}
 	if (o.command) {
 		/* What was started by us is ours to wait for. */
-		spawn__ended(&r.spawn, true);
+		recorder__wait(&r);
 		if (status == STATUS_OK)
 			status = spawn__exit_status(&r.spawn);
 	}

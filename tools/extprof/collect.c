@@ -122,20 +122,12 @@ static int ruby_frame(struct collect *c, struct subject *subject, const struct s
 	}
 	symbol = symbols__get(&subject->symbols, f->id);
 	if (!symbol) {
-		symbols__count_nameless(&subject->symbols, NULL);
+		c->crowded_names++;
 		*frame = synthetic(c, SYNTHETIC_UNKNOWN, "[one of too many names]");
 		return *frame ? 1 : -1;
 	}
 	if (symbol->state != SYMBOL_OK) {
-		if (symbol->state == SYMBOL_EXPIRED)
-			c->expired_names++;
-		else if (symbol->state == SYMBOL_EXITED)
-			c->exited_names++;
-		else if (symbol->state == SYMBOL_UNREADABLE)
-			c->unreadable_names++;
-		else
-			symbols__count_nameless(&subject->symbols, symbol);
-		*frame = frame__make(symbol->number, 0, false);
+		*frame = frame__make_lineless(symbol->number);
 		return 1;
 	}
 	line = symbols__line(symbol, f->pc);
@@ -149,6 +141,30 @@ static int ruby_frame(struct collect *c, struct subject *subject, const struct s
 	}
 	*frame = frame__make(symbol->number, line, approximate);
 	return 1;
+}
+
+/*
+ * The outermost frame of a stack of which more is not known.  Each text is the
+ * root of stacks of its own, each of all the frames that a sample has: so many
+ * as a recursion has depths there is no room for.
+ */
+static uint64_t truncated_frame(struct collect *c, uint32_t left_out)
+{
+	char text[64];
+	uint32_t i = 0;
+
+	if (left_out == UINT32_MAX)
+		return synthetic(c, SYNTHETIC_TRUNCATED, "[truncated: unknown number of frames more]");
+	while (i < c->left_out_count && c->left_out[i] != left_out)
+		i++;
+	if (i == c->left_out_count && i < COLLECT_LEFT_OUT_MAX)
+		c->left_out[c->left_out_count++] = left_out;
+	if (i < COLLECT_LEFT_OUT_MAX)
+		snprintf(text, sizeof(text), "[truncated: %u frames more]", left_out);
+	else
+		snprintf(text, sizeof(text), "[truncated: at least %u frames more]",
+			 left_out ? 1u << (31 - __builtin_clz(left_out)) : 0);
+	return synthetic(c, SYNTHETIC_TRUNCATED, text);
 }
 
 static int build(struct collect *c, const struct sample_event *e, const struct sample_frame *frames,
@@ -180,13 +196,7 @@ static int build(struct collect *c, const struct sample_event *e, const struct s
 		goto single;
 	}
 	if (e->truncated) {
-		char text[64];
-
-		if (e->left_out == UINT32_MAX)
-			snprintf(text, sizeof(text), "[truncated: unknown number of frames more]");
-		else
-			snprintf(text, sizeof(text), "[truncated: %u frames more]", e->left_out);
-		stack[n] = synthetic(c, SYNTHETIC_TRUNCATED, text);
+		stack[n] = truncated_frame(c, e->left_out);
 		if (!stack[n++])
 			return -1;
 	}

@@ -22,6 +22,9 @@ struct subject {
 	bool confirmed;		/* samples that name it are of it */
 };
 
+/* Different numbers of frames left out that are told apart. */
+#define COLLECT_LEFT_OUT_MAX 64
+
 struct collect {
 	struct profile *profile;
 	struct subject **subjects;	/* by sample_event::target - 1 */
@@ -33,12 +36,16 @@ struct collect {
 	/* Frames of samples that are whole nevertheless. */
 	uint64_t frames;
 	uint64_t unknown_frames;	/* id 0 where code should be */
-	uint64_t expired_names;
-	uint64_t exited_names;
-	uint64_t unreadable_names;
+	/* The report counts the frames whose symbol has no name; these have none. */
+	uint64_t unreadable_names;	/* ids that none can have */
+	uint64_t crowded_names;		/* more than SYMBOLS_MAX */
 	uint64_t jit_leaves, jit_exact;	/* leaves that may be JIT code, exact lines of them */
 	uint64_t gc_samples;
 	uint64_t unknown_threads;	/* samples with Ruby frames and no thread, if by_thread */
+
+	/* How many frames were left out, each number once: see truncated_frame(). */
+	uint32_t left_out[COLLECT_LEFT_OUT_MAX];
+	uint32_t left_out_count;
 
 	uint64_t stack[SAMPLE_FRAMES_MAX + 8];
 };

@@ -35,6 +35,12 @@ static inline uint64_t frame__make(uint32_t number, int32_t line, bool approxima
 	       (line > 0 ? (uint32_t)line : 0);
 }
 
+/* Its symbol has not been read: it may get its name later, but not its line. */
+static inline uint64_t frame__make_lineless(uint32_t number)
+{
+	return frame__make(number, 0, true);
+}
+
 static inline bool frame__is_synthetic(uint64_t frame)
 {
 	return frame & FRAME_SYNTHETIC;

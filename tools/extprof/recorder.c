@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +167,6 @@ int recorder__find(struct recorder *r, const struct options *o, struct diag *d)
 		err = spawn__prepare(&r->spawn, o->command, o->keep_root, d);
 		if (err)
 			goto cleanup;
-		r->forward = true;
 	}
 	err = target__open(&r->target, o->command ? r->spawn.pid : o->pid, d);
 	if (err)
@@ -233,6 +233,9 @@ static bool on_sample(void *context, const void *data, size_t size)
 	struct recorder *r = context;
 
 	collect__event(&r->collect, data, size);
+	/* What is new in the next one can be read after the next update. */
+	if (current(r) && current(r)->symbols.work <= 0)
+		return false;
 	return !patience__over(&r->patience) && patience__now() < r->drain_until;
 }
 
@@ -318,6 +321,13 @@ static void check_subject(struct recorder *r)
 	}
 }
 
+/* What the terminal sends, it sends to the command as well. */
+static void forward(const struct recorder *r, const struct signalfd_siginfo *info)
+{
+	if (info->ssi_code != SI_KERNEL)
+		kill(r->spawn.pid, (int)info->ssi_signo);
+}
+
 static void on_signal(struct recorder *r, bool *end)
 {
 	struct signalfd_siginfo info;
@@ -328,8 +338,7 @@ static void on_signal(struct recorder *r, bool *end)
 		 * want to end in an orderly way: record that too.  The second
 		 * one ends the recording at once. */
 		if (r->options->command && !r->signals_seen) {
-			if (info.ssi_code != SI_KERNEL)
-				kill(r->spawn.pid, (int)info.ssi_signo);
+			forward(r, &info);
 			if (info.ssi_signo != SIGINT)
 				*end = true;
 		} else {
@@ -369,8 +378,14 @@ static void finish(struct recorder *r)
 	be_patient(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT + READS_TIMEOUT);
 	r->drain_until = r->patience.until;
 	/* No more come: the rest is no more than the ring holds. */
-	if (session__drain(r->session, on_sample, r) == -ECANCELED)
-		session__drain(r->session, on_late_sample, r);
+	while (session__drain(r->session, on_sample, r) == -ECANCELED) {
+		if (patience__over(&r->patience)) {
+			session__drain(r->session, on_late_sample, r);
+			break;
+		}
+		if (current(r))
+			symbols__update(&current(r)->symbols, false);
+	}
 	now = patience__now();
 	be_patient(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT);
 	if (current(r)) {
@@ -487,9 +502,8 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 	m->cpu_time = r->cpu_last - r->cpu_start;
 	m->frames = r->collect.frames;
 	m->unknown_frames = r->collect.unknown_frames;
-	m->expired_names = r->collect.expired_names;
-	m->exited_names = r->collect.exited_names;
-	m->unreadable_names = r->collect.unreadable_names;
+	m->unreadable_names += r->collect.unreadable_names;
+	m->crowded_names += r->collect.crowded_names;
 	m->jit_leaves = r->collect.jit_leaves;
 	m->jit_exact = r->collect.jit_exact;
 	m->gc_samples = r->collect.gc_samples;
@@ -498,6 +512,21 @@ int recorder__report(struct recorder *r, enum report_detail detail, struct repor
 	m->missed = counters.missed;
 	accounting__settle(&m->accounting, &counters, &r->collect.received);
 	return 0;
+}
+
+void recorder__wait(struct recorder *r)
+{
+	struct pollfd fds[] = {
+		{ .fd = r->signal_fd, .events = POLLIN },
+		{ .fd = r->target.pidfd, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+
+	while (!spawn__ended(&r->spawn, r->target.pidfd < 0)) {
+		poll(fds, 2, -1);
+		while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+			forward(r, &info);
+	}
 }
 
 void recorder__close(struct recorder *r)

@@ -40,7 +40,6 @@ struct recorder {
 	bool started;		/* the timers run */
 	bool attached;		/* the last subject is what runs now */
 	bool exited;
-	bool forward;		/* signals go on to the command */
 	int signals_seen;
 	uint64_t started_at, attached_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
@@ -76,6 +75,8 @@ int recorder__run(struct recorder *r, struct diag *d);
 /* The result; can be made more than once. */
 int recorder__report(struct recorder *r, enum report_detail detail, struct report *report,
 		     struct diag *d);
+/* Wait for the command that was started; signals are for it now. */
+void recorder__wait(struct recorder *r);
 void recorder__close(struct recorder *r);
 
 #endif /* EXTPROF_RECORDER_H */

@@ -21,6 +21,7 @@ struct builder {
 	const struct profile *p;
 	const struct symbol_table *t;
 	uint32_t *label_of;	/* by frame number */
+	bool *is_partial;	/* by frame number: a name of which a part is missing */
 	uint32_t label_room;
 	struct map64 label_map;	/* by hash */
 	struct map64 line_map;	/* label << 32 | line, approximate */
@@ -134,7 +135,8 @@ static int make_labels(struct builder *b)
 	const struct profile *p = b->p;
 
 	b->label_of = calloc(p->frame_count + 1u, sizeof(*b->label_of));
-	if (!b->label_of)
+	b->is_partial = calloc(p->frame_count + 1u, sizeof(*b->is_partial));
+	if (!b->label_of || !b->is_partial)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->frame_count; i++) {
 		uint64_t frame = p->frames[i];
@@ -151,13 +153,14 @@ static int make_labels(struct builder *b)
 
 			symbols__add_name(symbol, &name);
 			symbols__add_path(symbol, &path);
+			b->is_partial[i] = symbol->state == SYMBOL_OK && !symbols__is_complete(symbol);
 			value.kind = symbol_kind(symbol);
 			symbol = symbols__code(symbol);
 			value.first_line = symbol && (int32_t)symbol->first_line > 0 ?
 					   (int32_t)symbol->first_line : 0;
 			if (b->r->detail == REPORT_BY_LINE) {
 				value.line = frame__line(frame);
-				value.approximate = frame & FRAME_APPROXIMATE;
+				value.approximate = value.line && frame & FRAME_APPROXIMATE;
 			}
 		}
 		value.name = take(&name);
@@ -295,6 +298,50 @@ static int order_tree(struct builder *b)
 	return 0;
 }
 
+static uint64_t *missing(struct builder *b, uint32_t number)
+{
+	struct report_meta *m = &b->r->meta;
+	uint64_t frame = b->p->frames[number];
+	const struct symbol *symbol;
+
+	if (frame__is_synthetic(frame))
+		return NULL;
+	symbol = b->t->list[frame__number(frame)];
+	switch (symbol->state) {
+	case SYMBOL_OK:
+		if (b->is_partial[number])
+			return &m->partial_names;
+		return frame == frame__make_lineless(symbol->number) && symbols__has_lines(symbol) ?
+		       &m->late_lines : NULL;
+	case SYMBOL_EXPIRED: return &m->expired_names;
+	case SYMBOL_EXITED: return &m->exited_names;
+	case SYMBOL_LATE: return &m->late_names;
+	case SYMBOL_NO_ROOM: return &m->crowded_names;
+	default: return &m->unreadable_names;
+	}
+}
+
+/* Frames of samples that have no name, or less than it. */
+static int count_missing(struct builder *b)
+{
+	const struct profile *p = b->p;
+	uint64_t *totals = calloc(p->node_count + 1u, sizeof(*totals));
+
+	if (!totals)
+		return -ENOMEM;
+	/* Parents come before children. */
+	for (uint32_t i = p->node_count; i-- > 1;) {
+		uint64_t *count = missing(b, p->nodes[i].frame);
+
+		totals[i] += p->nodes[i].self;
+		totals[p->nodes[i].parent] += totals[i];
+		if (count)
+			*count += totals[i];
+	}
+	free(totals);
+	return 0;
+}
+
 /* Self and total of each label; recursion counts once. */
 static int count_labels(struct builder *b)
 {
@@ -384,12 +431,11 @@ int report__build(struct report *r, const struct profile *p, const struct symbol
 	memset(r, 0, sizeof(*r));
 	r->detail = detail;
 	r->samples = p->samples;
-	symbol_table__frames_late(t, &r->meta.late_names, &r->meta.late_lines);
-	r->meta.crowded_names = t->frames_no_room;
 	if ((err = make_labels(&b)) || (err = merge_tree(&b)) || (err = order_tree(&b)) ||
-	    (err = count_labels(&b)) || (err = count_lines(&b)))
+	    (err = count_labels(&b)) || (err = count_lines(&b)) || (err = count_missing(&b)))
 		report__free(r);
 	free(b.label_of);
+	free(b.is_partial);
 	free(b.loose);
 	map64__free(&b.label_map);
 	map64__free(&b.line_map);

@@ -74,9 +74,12 @@ struct report_meta {
 	double duration;	/* s */
 	uint64_t cpu_time;	/* ns, as the kernel accounts it; 0 unknown */
 	uint64_t missed;	/* ticks that came too late to be samples */
-	uint64_t frames, unknown_frames, expired_names, exited_names, unreadable_names;
+	uint64_t frames, unknown_frames;
+	/* Frames that are shown without their name, by the reason ... */
+	uint64_t expired_names, exited_names, unreadable_names;
 	uint64_t late_names, crowded_names;	/* for want of time and of room */
-	uint64_t late_lines;	/* frames whose name was read, but after their line was shown */
+	uint64_t partial_names;			/* ... with a part of it */
+	uint64_t late_lines;			/* ... without the line, as the name was read later */
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
 	struct accounting accounting;
 };
@@ -93,8 +96,8 @@ struct report {
 	enum report_detail detail;
 };
 
-/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for late_names,
- * late_lines and crowded_names. */
+/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for its
+ * names and lines, to which it adds. */
 int report__build(struct report *r, const struct profile *p, const struct symbol_table *t,
 		  enum report_detail detail);
 void report__free(struct report *r);

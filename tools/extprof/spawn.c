@@ -108,10 +108,19 @@ cleanup:
 int spawn__go(struct spawn *s, char **command, struct diag *d)
 {
 	int child_errno = 0;
+	void (*old)(int);
 	ssize_t n;
 
-	if (write(s->go, "", 1) != 1)
+	/* A signal from the terminal is for it too, and ends it where it waits. */
+	old = signal(SIGPIPE, SIG_IGN);
+	n = write(s->go, "", 1);
+	signal(SIGPIPE, old);
+	if (n != 1) {
+		if (errno == EPIPE && spawn__ended(s, true))
+			return diag__set(d, STATUS_COMMAND, EINTR, "%s was ended before it began",
+					 command[0]);
 		return diag__set(d, STATUS_INTERNAL, errno, "cannot start the command");
+	}
 	close(s->go);
 	s->go = -1;
 	do {

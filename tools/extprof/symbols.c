@@ -9,6 +9,10 @@
 /* A writer holds the sequence lock for some stores: a few tries are enough. */
 #define TRIES 8
 
+/* The rest of the table is for what samples need. */
+#define PREFETCH_MAX (SYMBOLS_MAX / 2)
+#define PREFETCH_BYTES_MAX (SYMBOLS_BYTES_MAX / 2)
+
 /* All ids are below. */
 #define RECORDS_END_MAX (1u << 31)
 
@@ -402,7 +406,7 @@ static void read_late(struct symbols *s, struct symbol *symbol)
 	}
 	value.owner = s;
 	value.number = symbol->number;
-	value.frames_late = symbol->frames_late;
+	value.used = symbol->used;
 	*symbol = value;
 }
 
@@ -450,13 +454,17 @@ static void load_parts(struct symbols *s, uint32_t id, int depth, int *parts)
 
 const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 {
-	const struct symbol *symbol = cached(s, id);
+	struct symbol *symbol = cached(s, id);
 	int parts = 0;
 
-	if (symbol && (symbol->state != SYMBOL_LATE || s->work <= 0 || s->exited))
+	if (symbol && ((symbol->used && symbol->state != SYMBOL_LATE) || s->work <= 0 || s->exited))
 		return symbol;
 	load_parts(s, id, 1, &parts);
-	return cached(s, id);
+	/* What has been read ahead has been read without its parts. */
+	symbol = cached(s, id);
+	if (symbol)
+		symbol->used = true;
+	return symbol;
 }
 
 void symbols__prefetch(struct symbols *s, uint32_t budget)
@@ -467,7 +475,8 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 	if (s->next_prefetch < RB_DEBUG_EXT_ID_FIRST)
 		s->next_prefetch = RB_DEBUG_EXT_ID_FIRST;
 	for (; budget && !s->exited && s->next_prefetch < s->layout->section.records_end &&
-	       s->work > SYMBOLS_SAMPLES_WORK && s->table->count < SYMBOLS_MAX; budget--) {
+	       s->work > SYMBOLS_SAMPLES_WORK && s->table->count < PREFETCH_MAX &&
+	       s->table->bytes < PREFETCH_BYTES_MAX; budget--) {
 		uint32_t id = s->next_prefetch++;
 
 		if (cached(s, id))
@@ -505,6 +514,7 @@ static void reload(struct symbols *s, struct symbol *symbol)
 	}
 	value.owner = s;
 	value.number = symbol->number;
+	value.used = symbol->used;
 	symbol__clear(s->table, symbol);
 	*symbol = value;
 	load_parts(s, value.part.ref1, 1, &parts);
@@ -555,7 +565,7 @@ static void read_all_late(struct symbols *s, int64_t keep)
 		if (symbol->owner != s || symbol->state != SYMBOL_LATE)
 			continue;
 		load_parts(s, symbol->id, 1, &parts);
-		if (symbol->state == SYMBOL_LATE && s->work <= 0)
+		if (symbol->state == SYMBOL_LATE)
 			break;
 	}
 }
@@ -606,25 +616,24 @@ int symbols__update(struct symbols *s, bool last)
 	return 0;
 }
 
-void symbols__count_nameless(struct symbols *s, const struct symbol *symbol)
+static bool is_complete(const struct symbols *s, uint32_t id, int depth, int *parts)
 {
-	if (symbol && symbol->state == SYMBOL_LATE)
-		s->table->list[symbol->number]->frames_late++;
-	else
-		s->table->frames_no_room++;
+	const struct symbol *symbol;
+
+	/* What is beyond is cut for everybody. */
+	if (!id || depth > RB_DEBUG_EXT_NAME_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+		return true;
+	symbol = cached(s, id);
+	return symbol && symbol->state == SYMBOL_OK &&
+	       is_complete(s, symbol->part.ref1, depth + 1, parts) &&
+	       is_complete(s, symbol->part.ref2, depth + 1, parts);
 }
 
-void symbol_table__frames_late(const struct symbol_table *t, uint64_t *nameless, uint64_t *lineless)
+bool symbols__is_complete(const struct symbol *symbol)
 {
-	*nameless = *lineless = 0;
-	for (uint32_t i = 0; i < t->count; i++) {
-		const struct symbol *symbol = t->list[i];
+	int parts = 0;
 
-		if (symbol->state == SYMBOL_LATE)
-			*nameless += symbol->frames_late;
-		else if (symbols__has_lines(symbol))
-			*lineless += symbol->frames_late;
-	}
+	return symbol->frozen || is_complete(symbol->owner, symbol->id, 1, &parts);
 }
 
 const struct symbol *symbols__code(const struct symbol *symbol)

@@ -61,7 +61,7 @@ struct symbol {
 	uint8_t state;		/* enum symbol_state */
 	uint8_t changes;	/* enum symbol_changes */
 	bool lines_bad;
-	uint32_t frames_late;	/* frames that were seen while it was SYMBOL_LATE */
+	bool used;		/* asked for, so that its parts have been read */
 	uint32_t code_size;
 	uint32_t first_line;
 	uint64_t code;
@@ -77,7 +77,6 @@ struct symbol_table {
 	struct symbol **list;	/* by number */
 	uint32_t count, room;
 	uint64_t bytes;		/* of strings and line tables */
-	uint64_t frames_no_room;	/* frames without a name for a bound of the table */
 };
 
 struct symbols {
@@ -121,13 +120,8 @@ void symbols__set_exited(struct symbols *s);
  * there is work left.  NULL when out of memory or over SYMBOLS_MAX. */
 const struct symbol *symbols__get(struct symbols *s, uint32_t id);
 
-/* A frame has been shown that has no name, for want of time or room.  It gets
- * one if its symbol, which may be NULL, is read later. */
-void symbols__count_nameless(struct symbols *s, const struct symbol *symbol);
-/* How many of them still have none for want of time; and how many have got one
- * too late for their line. */
-void symbol_table__frames_late(const struct symbol_table *t, uint64_t *nameless,
-			       uint64_t *lineless);
+/* Whether all that its name needs has been read, of a symbol that has been. */
+bool symbols__is_complete(const struct symbol *symbol);
 
 /* What has the path, the lines and the code of the symbol: itself, or that of
  * which it is another method.  NULL: not known. */

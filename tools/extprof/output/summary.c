@@ -184,6 +184,9 @@ static void add_notes(struct table *t)
 		text__addf(out, "names not read in time: %" PRIu64 " of %" PRIu64
 			   " frames ([too much to read]: there was more to read than extprof reads "
 			   "in one go)\n", m->late_names, m->frames);
+	if (m->partial_names)
+		text__addf(out, "names in part only: %" PRIu64 " of %" PRIu64
+			   " frames (? is what could not be read)\n", m->partial_names, m->frames);
 	if (m->late_lines)
 		text__addf(out, "lines not read in time: %" PRIu64 " of %" PRIu64
 			   " frames (they are shown without a line)\n", m->late_lines, m->frames);
