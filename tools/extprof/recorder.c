@@ -388,6 +388,8 @@ static void finish(struct recorder *r)
 	}
 	now = patience__now();
 	be_patient(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT);
+	/* No sample is broken off any more: a signal, now the second, ends the reads too. */
+	patience__start(&r->reads, r->signal_fd, now + FINISH_TIMEOUT);
 	if (current(r)) {
 		symbols__update(&current(r)->symbols, true);
 		threads__refresh(&current(r)->threads, true);
