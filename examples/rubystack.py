@@ -72,6 +72,12 @@ class Process:
     def u64(self, address):
         return struct.unpack("<Q", self.read(address, 8))[0]
 
+    def own_pid(self):
+        """Its pid as itself sees it: the one in the innermost pid namespace."""
+        with open("/proc/%d/status" % self.pid) as f:
+            innermost = re.search(r"^NStgid:.*?(\d+)$", f.read(), re.M)
+        return int(innermost.group(1)) if innermost else self.pid
+
     def find_section(self):
         """Look for the ELF note in each file that is mapped from its start."""
         for line in open("/proc/%d/maps" % self.pid):
@@ -121,6 +127,8 @@ class Ruby:
             sys.exit("interface version %d is not supported" % self.abi_major)
         if self.state != 1:
             sys.exit("the process is starting or ending")
+        if self.pid != process.own_pid():
+            sys.exit("the process is between fork and its first own step")
         self.cache = {}
 
     def element(self, directory, per_chunk, size, i):

@@ -62,9 +62,11 @@ module Bench
                     ruby-json sudoku 30k_ifelse 30k_methods attr_accessor cfunc_itself fib getivar
                     keyword_args loops-times object-new respond_to ruby-xor setivar setivar_object
                     setivar_young str_concat throw].freeze
-    # Without those that Gems::LEFT_OUT names.
-    HEADLINE = %w[activerecord chunky-png erubi-rails hexapdf mail psych-load railsbench ruby-lsp sequel
-                  shipit].freeze
+    # Iterations that are timed, some seconds of the interpreter. Without those that Gems::LEFT_OUT names.
+    HEADLINE = {
+      "activerecord" => 8, "chunky-png" => 4, "erubi-rails" => 2, "hexapdf" => 1, "mail" => 20,
+      "psych-load" => 1, "railsbench" => 1, "ruby-lsp" => 15, "sequel" => 50, "shipit" => 1
+    }.freeze
 
     # cruby: where CRuby's benchmark/ is. work: for generated files. yjit_bench: a checkout.
     def initialize(cruby:, work:, yjit_bench: nil, gem_home: nil)
@@ -78,7 +80,7 @@ module Bench
         when "start" then start
         when "ours" then ours
         when "cruby" then scripts + loops
-        when "yjit-bench" then @yjit_bench ? yjit_bench(YJIT_BENCH, "yjit-bench", false) : []
+        when "yjit-bench" then @yjit_bench ? yjit_bench(YJIT_BENCH.to_h { |n| [n, 1] }, "yjit-bench", false) : []
         when "headline" then @yjit_bench ? yjit_bench(HEADLINE, "headline", true) : []
         else raise ArgumentError, "no group #{g}"
         end
@@ -121,12 +123,12 @@ module Bench
       end
     end
 
-    def yjit_bench(names, group, gems)
-      names.map do |name|
+    def yjit_bench(rounds, group, gems)
+      rounds.map do |name, time|
         file = ["#{name}/benchmark.rb", "#{name}.rb"].map { |f| File.join(@yjit_bench, "benchmarks", f) }
                                                      .find { |f| File.exist?(f) }
         env = gems ? { "GEM_HOME" => @gem_home, "GEM_PATH" => @gem_home } : {}
-        Program.new(name: name, group: group, env: env, count: 1, time: 1, gems: gems,
+        Program.new(name: name, group: group, env: env, count: 1, time: time, gems: gems,
                     chdir: @yjit_bench, args: ["-r", HARNESS, "-I", File.join(DIR, "yjit-bench"), file || "#{name} is missing"])
       end
     end

@@ -1,25 +1,14 @@
 """A second reader, in another language and from the header alone, sees the same stacks."""
-import importlib.util
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import folded
 import graphgen
 import harness
+import second_reader
 from case_graph import YJIT, Tally
 from harness import case, check
-
-READER = os.path.join(harness.TOP, "examples", "rubystack.py")
-
-
-def second_reader():
-    spec = importlib.util.spec_from_file_location("rubystack", READER)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def same_text(frame):
@@ -28,7 +17,7 @@ def same_text(frame):
 
 def printed_stacks(pid):
     """What examples/rubystack.py prints: {tid: frames of the current fiber, outermost first}."""
-    p = subprocess.run([sys.executable, READER, str(pid)], capture_output=True, text=True, timeout=20)
+    p = second_reader.run(pid)
     check(p.returncode == 0, "rubystack.py: %s%s", p.stdout, p.stderr)
     stacks, tid, current = {}, None, False
     for line in p.stdout.splitlines():
@@ -79,7 +68,7 @@ def stopped(ctx, seed, flags, times):
     ruby = ctx.ruby(*flags, program.path)
     ruby.expect("ready")
     time.sleep(0.5)
-    reader = second_reader()
+    reader = second_reader.load()
     target = reader.Ruby(reader.Process(ruby.pid))
     tally, gone = Tally(), 0
     for _ in range(times):

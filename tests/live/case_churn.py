@@ -3,9 +3,11 @@ import re
 import time
 
 import harness
+import second_reader
 from case_graph import YJIT
 from harness import case, check
 
+RETIRED = 1  # rb_debug_ext_record::flags
 NUMBERED = re.compile(r"[uU](\d+)")
 
 
@@ -86,3 +88,50 @@ def names_are_kept_for_a_reader_only(ctx):
     check(watched > 3000, "only %d are kept, though extprof looks", watched)
     check(after <= 1100, "%d are kept long after extprof ended", after)
     return "%d alone, %d watched, %d after" % (alone, watched, after)
+
+
+@case(timeout=110, bpf=False)
+def names_expire_after_a_minute(ctx):
+    """What is gone is readable for as long as the header says, and after that never has another name."""
+    ruby = ctx.program("expiring.rb")
+    ruby.expect("ready")
+    reader = second_reader.load()
+    target = reader.Ruby(reader.Process(ruby.pid))
+
+    def read():
+        """{id: name and place} of those that are asked for."""
+        target.cache = {}
+        return {i: (target.name(i), target.code(i)[5], target.code(i)[9]) for i in was}
+
+    was = {frame[0]: None for ec, *_ in target.ecs() for frame in target.frames(ec) if frame[0] > 1}
+    was = {i: what for i, what in read().items() if what[1].startswith("/expiring/")}
+    right = sorted(("#<anonymous subclass of Object>#m%d" % i, "/expiring/%d.rb" % i, i + 1) for i in range(100))
+    check(sorted(was.values()) == right, "of 100 methods %d: %s", len(was), sorted(was.values())[:3])
+
+    start = time.monotonic()
+    ruby.tell("drop")
+    ruby.expect("dropped")
+    latest = time.monotonic() + target.grace_seconds
+    target.cache = {}
+    kept = [target.name(i) for i in was if not target.record(i)[10] & RETIRED]
+    check(not kept, "%d are still there: %s", len(kept), kept[:3])
+    rounds = 0
+    while True:
+        now, at = read(), time.monotonic() - start
+        if at >= target.grace_seconds:
+            break
+        check(now == was, "after %.1f s: %s", at, [now[i] for i in now if now[i] != was[i]][:3])
+        if at >= target.grace_seconds - 12:
+            # Nothing expires but when more retires; the number that may be kept is not reached.
+            if not rounds:
+                ruby.tell("drop others")
+            rounds += 1
+        time.sleep(0.5)
+    check(rounds >= 3, "looked only %d times while others were dropped", rounds)
+    time.sleep(max(latest + 1 - time.monotonic(), 0))
+    for word, done in ("drop more", "churned"), ("make", "made"):
+        ruby.tell(word)
+        ruby.expect(done)
+        now = {what[:2] for what in read().values()}
+        check(now == {("?", "")}, "%s: expired ids have names: %s", done, sorted(now)[:3])
+    return "100 names right for %d s, and gone after it" % target.grace_seconds

@@ -7,6 +7,8 @@ import sys
 import time
 
 import harness
+import ptrace
+import second_reader
 from case_graph import YJIT
 from harness import case, check
 
@@ -99,6 +101,8 @@ def interrupted_at_once(ctx):
     ruby = busy(ctx)
     folded = ctx.path("out.folded")
     said = []
+    causes = {-signal.SIGINT: "", harness.COMMAND: "ended before", harness.NO_PROCESS: "ended before",
+              harness.NOT_RUBY: "not a ruby"}
     for i in range(10):
         reader = ctx.extprof_start("-p", ruby.pid, "-o", folded)
         time.sleep(0.015 * i)
@@ -114,9 +118,7 @@ def interrupted_at_once(ctx):
         os.killpg(reader.pid, signal.SIGINT)
         err = reader.communicate(10)[1]
         status = reader.p.returncode
-        said_so = {-signal.SIGINT: "", harness.COMMAND: "ended before", harness.NO_PROCESS: "ended before",
-                   harness.NOT_RUBY: "not a ruby"}
-        check(status in said_so and said_so[status] in err, "status %d: %s", status, err)
+        check(status in causes and causes[status] in err, "status %d: %s", status, err)
         said.append(status)
     left = [f for f in os.listdir(ctx.directory) if f.startswith("out.folded.")]
     check(not left, "files left: %s", left)
@@ -367,6 +369,48 @@ busy_method while true""")
     return "%d samples" % n
 
 
+def held_child(ctx, event, prepare):
+    """Before its first own step it is not what its memory says, and is refused; the parent is what it
+    was, and a ractor of it goes on."""
+    ruby = busy(ctx, """
+%s
+# From then on it makes no objects: a collection would wait for the thread that forks.
+ractor = Ractor.new { o = Object.new; o.send(:busy_method); Ractor.yield 1; o.send(:busy_method) while true }
+ractor.take
+puts "in its loop"
+$stdin.gets
+puts spawn("sleep", "60")
+busy_method while true""" % prepare)
+    ruby.expect("in its loop")
+    path = ctx.path("out.folded")
+    with ptrace.HeldChild(ruby.pid, event, lambda: ruby.tell("go")) as held:
+        exe = [os.readlink("/proc/%d/exe" % pid) for pid in (ruby.pid, held.child)]
+        check(exe[0] == exe[1], "the child executes %s by now", exe[1])
+        profile = ctx.extprof("-p", held.child, "-d", 1, "-o", path)
+        check(profile.status == harness.NOT_READY and "between fork" in profile.err, "status %d: %s",
+              profile.status, profile.err)
+        check(not os.path.exists(path), "it wrote a profile")
+        second = second_reader.run(held.child)
+        check(second.returncode == 1 and not second.stdout and "fork" in second.stderr, "rubystack.py: %s%s",
+              second.stdout, second.stderr)
+        n = sound(ctx.extprof("-p", ruby.pid, "-d", 1, "-F", 1000, "-o", path), 100)
+    child = int(ruby.line())
+    check(child == held.child, "its child is %d, we held %d", child, held.child)
+    after = sound(ctx.extprof("-p", ruby.pid, "-d", 1, "-F", 1000, "-o", path), 100)
+    return "%d samples of the parent meanwhile, %d after it" % (n, after)
+
+
+@case(timeout=60)
+def held_child_of_fork(ctx):
+    return held_child(ctx, ptrace.FORK, "def spawn(*command) = fork { exec(*command) }")
+
+
+@case(timeout=60)
+def held_child_of_vfork(ctx):
+    # Ruby uses vfork for spawn if it is not root.
+    return held_child(ctx, ptrace.VFORK, "Process::UID.change_privilege(65534) if Process.uid == 0")
+
+
 @case(timeout=40)
 def two_readers(ctx):
     """Two recordings at once, of two programs: neither gets the other's samples."""
@@ -468,10 +512,10 @@ def record_interrupted(ctx):
     reader.expect("ready")
     time.sleep(0.5)
     reader.signal(signal.SIGINT)
-    out, err = reader.communicate(20)
-    check(reader.p.returncode == 9, "status %d: %s %s", reader.p.returncode, out, err)
-    check("interrupted" in out, "the program was not told: %s", out)
-    n = sum(s.count for s in harness.Profile(0, out, err, ctx.path("out.folded")).stacks)
+    profile = ctx.profile_of(reader, 20)
+    check(profile.status == 9, "status %d: %s %s", profile.status, profile.out, profile.err)
+    check("interrupted" in profile.out, "the program was not told: %s", profile.out)
+    n = sum(s.count for s in profile.stacks)
     check(n > 50, "%d samples", n)
     return "%d samples" % n
 

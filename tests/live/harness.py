@@ -285,7 +285,7 @@ def run_case(name, f, timeout):
         text, passed = str(e), False
     except Timeout:
         text, passed = "not done after %d s, at %s" % (timeout, innermost()), False
-    except Exception:
+    except (Exception, SystemExit):  # the second reader ends so
         text, passed = traceback.format_exc().rstrip(), False
     finally:
         signal.alarm(0)

@@ -209,14 +209,18 @@ TEST(symbols_expired_is_not_a_name)
 	tear_down();
 }
 
-TEST(symbols_survive_each_failed_read)
+static int reads_of_a_name(void)
 {
-	int all;
-
 	set_up();
 	name_of(bar);
-	all = memory.reads;
 	tear_down();
+	return memory.reads;
+}
+
+TEST(symbols_survive_each_failed_read)
+{
+	int all = reads_of_a_name();
+
 	CHECK(all > 8);
 	for (int i = 1; i <= all; i++) {
 		const struct symbol *s;
@@ -704,12 +708,8 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
  * read when there is some. */
 TEST(symbols_interrupted_are_put_off)
 {
-	int all;
+	int all = reads_of_a_name();
 
-	set_up();
-	name_of(bar);
-	all = memory.reads;
-	tear_down();
 	CHECK(all > 8);
 	for (int i = 1; i <= all; i++) {
 		const struct symbol *s;

@@ -388,9 +388,10 @@ static void finish(struct recorder *r)
 	}
 	now = patience__now();
 	be_patient(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT);
-	/* No sample is broken off any more: a signal, now the second, ends the reads too. */
-	patience__start(&r->reads, r->signal_fd, now + FINISH_TIMEOUT);
 	if (current(r)) {
+		/* No sample is broken off any more. A signal from now on, or one that has
+		 * ended the drain, ends these reads too. */
+		current(r)->space->patience = &r->patience;
 		symbols__update(&current(r)->symbols, true);
 		threads__refresh(&current(r)->threads, true);
 	}

@@ -298,6 +298,7 @@ static int order_tree(struct builder *b)
 	return 0;
 }
 
+/* Where the frame of that number counts; NULL: it is shown with all it has. */
 static uint64_t *missing(struct builder *b, uint32_t number)
 {
 	struct report_meta *m = &b->r->meta;

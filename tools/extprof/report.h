@@ -96,8 +96,8 @@ struct report {
 	enum report_detail detail;
 };
 
-/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for its
- * names and lines, to which it adds. */
+/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for how many names
+ * and lines are missing, as far as the profile has their symbols. */
 int report__build(struct report *r, const struct profile *p, const struct symbol_table *t,
 		  enum report_detail detail);
 void report__free(struct report *r);

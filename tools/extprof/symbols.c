@@ -306,15 +306,17 @@ static int read_record(struct symbols *s, uint32_t id, struct symbol *out)
 		}
 		before = 1;
 		err = try_record(s, address, out, &before);
+		if (err == -ENOMEM || err == -ENOSPC || err == -EPERM || err == -ESRCH ||
+		    err == -EINTR)
+			break;
 		/* The record as it was, where it was? */
 		check = pay_read(s, address, &after, sizeof(after));
 		if (!check)
 			check = record_address(s, id, &address_after);
-		if (check == -EINTR)
+		if (check == -EINTR) {
 			err = check;
-		if (err == -ENOMEM || err == -ENOSPC || err == -EPERM || err == -ESRCH ||
-		    err == -EINTR)
 			break;
+		}
 		same = !check && !(before & 1) && after == before && address_after == address;
 		if (same && !err) {
 			out->changes = changes_of(&out->part);
@@ -482,7 +484,7 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 		if (cached(s, id))
 			continue;
 		err = read_record(s, id, &value);
-		if (err == -EBUSY || err == -EINTR) {
+		if (state_of(err) == SYMBOL_LATE) {
 			s->next_prefetch = id;
 			break;
 		}

@@ -368,11 +368,6 @@ static bool is_exiting(const struct target *t)
 	return rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & 4;
 }
 
-static int no_time(const struct target *t, struct diag *d)
-{
-	return diag__set(d, STATUS_NOT_READY, EINTR, "there was no time to search process %d", t->pid);
-}
-
 static int find_section(struct target *t, struct diag *d)
 {
 	struct elf_finding f, ruby_finding = { 0 };
@@ -402,10 +397,6 @@ static int find_section(struct target *t, struct diag *d)
 	}
 	t->space->patience = t->patience;
 	err = memory__read(&t->space->memory, images[0].start, &probe, 1);
-	if (err == -EINTR) {
-		err = no_time(t, d);
-		goto cleanup;
-	}
 	if (err && err != -EFAULT) {
 		target__read_error(t, err, "the memory", d);
 		goto cleanup;
@@ -426,7 +417,7 @@ static int find_section(struct target *t, struct diag *d)
 			if (rank != pass)
 				continue;
 			if (t->patience && patience__over(t->patience)) {
-				err = no_time(t, d);
+				err = -EINTR;
 				goto cleanup;
 			}
 			if (search_image(t, image, &budget, &f)) {
@@ -441,11 +432,6 @@ static int find_section(struct target *t, struct diag *d)
 		}
 	}
 	t->section = 0;
-	/* That of the last one may have been cut short. */
-	if (t->patience && patience__over(t->patience)) {
-		err = no_time(t, d);
-		goto cleanup;
-	}
 	if (ruby) {
 		err = no_interface(t, ruby, &ruby_finding, d);
 		goto cleanup;
@@ -464,6 +450,10 @@ int target__find_section(struct target *t, struct diag *d)
 {
 	int err = find_section(t, d);
 
+	/* A search that was cut short found nothing out. */
+	if ((err == -EINTR || err == -ENOENT) && t->patience && patience__over(t->patience))
+		err = diag__set(d, STATUS_NOT_READY, EINTR, "there was no time to search process %d",
+				t->pid);
 	/* What half of a process looks like says nothing about it, and what looks
 	 * like two halves of two programs, or another process's, neither. */
 	if (err ? is_exiting(t) : !target__has_pid(t))
