@@ -48,6 +48,14 @@ module Bench
       results
     end
 
+    # Yields all items at once, each in a thread of its own. What a block raises is raised when all
+    # have ended.
+    def together(items)
+      threads = items.map { |item| Thread.new { yield item }.tap { |t| t.report_on_exception = false } }
+      threads.each { |t| t.join rescue nil }
+      threads.map(&:value)
+    end
+
     def show(what, done, all)
       return unless what && $stderr.tty?
       $stderr.print "\r#{what}: #{done}/#{all}#{"\n" if done == all}"

@@ -4,18 +4,20 @@ require "json"
 require_relative "jobs"
 require_relative "programs"
 require_relative "stats"
+require_relative "timing"
 
 module Bench
   class Limits
     DIR = File.expand_path("../workloads/limits", __dir__)
 
-    # A size is the median of `repeats`. Rates are compared in `pairs` of processes.
-    def initialize(workers:, repeats: 5, pairs: 12, methods: 100_000, scale: 1, random: Random.new(1))
-      @workers, @repeats, @pairs, @methods, @scale, @random = workers, repeats, pairs, methods, scale, random
+    # A size is the median of `repeats`. Rates are measured on `core`.
+    def initialize(workers:, core: 0, repeats: 5, methods: 100_000, scale: 1, random: Random.new(1))
+      @workers, @core, @repeats, @methods, @scale, @random = workers, core, repeats, methods, scale, random
     end
 
+    # links: those of each side, as many, at least two.
     # { what => { mode => { side => value } } }; what is "depth main_plain", "rss so_lists", ...
-    def run(sides, modes, programs)
+    def run(sides, modes, programs, links)
       table = Hash.new { |h, k| h[k] = Hash.new { |g, m| g[m] = {} } }
       cells = sides.product(modes, jobs(programs)).flat_map { |c| Array.new(@repeats) { |i| [*c, i] } }
       cells.reject! { |_, _, job, i| job[:once] && i > 0 }
@@ -27,7 +29,7 @@ module Bench
         size = binary(side)
         modes.each { |mode| table["binary text+data"][mode][side.name] = size }
       end
-      rates(table, sides, modes)
+      rates(table, sides, modes, links)
       table.transform_values { |modes_of| modes_of.reject { |_, v| v.empty? } }
     end
 
@@ -50,12 +52,13 @@ module Bench
 
     def file(name) = File.join(DIR, "#{name}.rb")
 
-    def measure(side, mode, job)
+    def measure(side, mode, job, prefix: [], env: {})
       program = job[:program]
-      env = program ? program.env_for("probe") : {}
+      env = program.env_for("probe") if program
       args = program ? job[:args] : ["-r", Programs::HARNESS, *job[:args]]
       options = program ? program.options : ["--disable-gems"]
-      outcome = Jobs.run(side.env.merge(env), side.command(mode, args, options: options), chdir: program&.chdir || "/")
+      command = [*prefix, *side.command(mode, args, options: options)]
+      outcome = Jobs.run(side.env.merge(env), command, chdir: program&.chdir || "/")
       return outcome.error if outcome.error
       JSON.parse(outcome.out.lines.last)
     rescue JSON::ParserError
@@ -71,22 +74,28 @@ module Bench
       end
     end
 
-    # Both sides in turn, order by coin; one at a time, as they are timed.
-    def rates(table, sides, modes)
+    # Pairs of links and stock against stock, as programs are timed: at once, on one core.
+    def rates(table, sides, modes, links)
       job = { args: [file("rates"), @scale.to_s] }
       modes.each do |mode|
-        rounds = Array.new(@pairs) do
-          sides.shuffle(random: @random).to_h { |side| [side, measure(side, mode, job)] }
+        rounds = links.first.each_index.map do |i|
+          Jobs.together(Timing.arms(i, *links, @random)) do |arm, link, env|
+            [arm, measure(link, mode, job, prefix: ["taskset", "-c", @core.to_s], env: env)]
+          end.to_h
         end
         failed = rounds.flat_map(&:values).grep(String).first
         next table["rate failed"][mode][sides.last.name] = { "error" => failed } if failed
-        rounds.first.values.first.each_key do |key|
-          sides.each { |s| table["rate #{key}"][mode][s.name] = Stats.median(rounds.map { |r| r[s][key] }).round }
-          next unless sides.size == 2
-          logs = rounds.map { |r| Math.log(r[sides[1]][key] / r[sides[0]][key].to_f) }
-          table["rate #{key}"][mode].merge!(Stats.estimate([logs], random: @random, draws: 2000).to_h)
+        rounds.first[:a].each_key do |key|
+          of_key = rounds.map { |r| r.transform_values { |v| v[key] } }
+          sides.zip(%i[a b]) { |s, arm| table["rate #{key}"][mode][s.name] = Stats.median(of_key.map { |r| r[arm] }).round }
+          table["rate #{key}"][mode].merge!(ratio(of_key, :b), "aa" => ratio(of_key, :aa))
         end
       end
+    end
+
+    def ratio(rounds, arm)
+      logs = rounds.map { |r| Math.log(r[arm] / r[:a].to_f) }
+      Stats.estimate([logs], random: @random, draws: 2000).to_h
     end
   end
 end

@@ -197,16 +197,21 @@ module Bench
       programs = Programs.pick(programs, @effort.timed) if @effort.timed && !@options[:only]
       random = Random.new
       timing = Timing.new(core: @options[:core], random: random)
-      links = @sides.map { |s| Links.new(s, File.join(@bench, "links")) }
       pairs, n = [], @effort.links
       [0...n, n...2 * n].each do |range|
-        stock, patched = links.map { |l| l.take(range.to_a, workers: workers) }
+        stock, patched = links(range)
         pairs += timing.run(programs, @modes, stock, patched.shuffle(random: random), budget: @effort.time_budget)
         break if decided?(pairs) || @effort.time_budget || timing.failures.any?
       end
       table = TimeTable.new(pairs).to_h
       @store.write("time", { "seed" => random.seed, "table" => table, "pairs" => pairs.map(&:to_h) }, @sides)
       @judge.time(table, programs, @modes, timing.failures, @effort.level)
+    end
+
+    # Of each side.
+    def links(range)
+      @links ||= @sides.map { |s| Links.new(s, File.join(@bench, "links")) }
+      @links.map { |l| l.take(range.to_a, workers: workers) }
     end
 
     def decided?(pairs)
@@ -218,8 +223,8 @@ module Bench
 
     def witness_limits
       programs = Programs.pick(@programs.all(%w[ours]), only(@effort.limit_programs))
-      limits = Limits.new(workers: workers, repeats: @effort.repeats, pairs: @effort.rate_pairs)
-      table = limits.run(@sides, @modes, programs)
+      limits = Limits.new(workers: workers, core: @options[:core], repeats: @effort.repeats)
+      table = limits.run(@sides, @modes, programs, links(0...@effort.rate_pairs))
       @store.write("limits", table, @sides)
       @judge.limits(table, programs, @modes)
     end

@@ -1,5 +1,7 @@
 # Witness 3: CPU time of fresh processes, in pairs of one link of each side, in random
 # order, interleaved over all programs and modes, with stock against stock in the same run.
+# The processes of a pair run at the same time and take turns on one core: how fast the host lets
+# it be changes from second to second, and so it changes for all of them.
 
 require "json"
 require_relative "jobs"
@@ -11,13 +13,23 @@ module Bench
     # a: stock, b: the other, in seconds of CPU time; aa: another stock link, or nil.
     Pair = Struct.new(:program, :mode, :number, :a, :b, :aa, :steal, keyword_init: true)
 
-    # core: every process runs on it.
-    def initialize(core:, random: Random.new, timeout: 120)
+    # core: every process runs on it. timeout: seconds for the processes of a pair.
+    def initialize(core:, random: Random.new, timeout: 360)
       @core, @random, @timeout = core, random, timeout
       @failures = []
     end
 
     attr_reader :failures
+
+    # The links of pair i, in random order: a of stock, b of the other side, aa another one of stock.
+    # With each the environment that moves its stack and the code that YJIT makes.
+    def self.arms(i, stock, other, random)
+      arms = { a: stock[i], b: other[i] }
+      arms[:aa] = stock[(i + 1 + random.rand(stock.size - 1)) % stock.size] if stock.size > 1
+      arms.to_a.shuffle(random: random).map do |arm, link|
+        [arm, link, { "PADDING" => "x" * random.rand(4096), "BENCH_MOVE" => random.rand(32).to_s }]
+      end
+    end
 
     # stock and other: arrays of links, as many as there are pairs per program and mode.
     def run(programs, modes, stock, other, budget: nil)
@@ -47,10 +59,10 @@ module Bench
     end
 
     def measure(program, mode, i, stock, other)
-      runs = { a: stock[i], b: other[i] }
-      runs[:aa] = stock[(i + 1 + @random.rand(stock.size - 1)) % stock.size] if stock.size > 1
       steal = steal_ticks
-      found = runs.to_a.shuffle(random: @random).to_h { |k, link| [k, once(program, mode, link)] }
+      found = Jobs.together(Timing.arms(i, stock, other, @random)) do |arm, link, env|
+        [arm, once(program, mode, link, env)]
+      end.to_h
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
       Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks - steal,
@@ -60,8 +72,8 @@ module Bench
       nil
     end
 
-    def once(program, mode, link)
-      env = link.env.merge(program.env_for("time"), "PADDING" => "x" * @random.rand(4096))
+    def once(program, mode, link, env)
+      env = link.env.merge(program.env_for("time"), env)
       command = ["taskset", "-c", @core.to_s, *link.command(mode, program.args_for("time"), options: program.options)]
       outcome = Jobs.run(env, command, timeout: @timeout, chdir: program.chdir || "/")
       raise "#{link.name}: #{outcome.error}" if outcome.error

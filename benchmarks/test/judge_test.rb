@@ -191,12 +191,23 @@ class JudgeTest < Test
     is limits("program a heap_pages", 10, 12), "info"
   end
 
+  # stock, patched, and stock against stock: what a rate's row says.
+  def rate(low, high, aa = [0.99, 1.01])
+    j = judge
+    j.limits({ "rate allocate" => { "interp" => {
+      "stock" => 1, "patch" => 1, "ratio" => Math.sqrt(low * high), "low" => low, "high" => high,
+      "aa" => { "ratio" => Math.sqrt(aa[0] * aa[1]), "low" => aa[0], "high" => aa[1] } } } }, [], MODES)
+    verdict(j.rows, "rate allocate")
+  end
+
   def test_rates_fail_only_when_clearly_lower
-    v = ->(low, high) { { "interp" => { "stock" => 1, "patch" => 1, "ratio" => 0.9, "low" => low, "high" => high } } }
-    [[0.8, 0.9, "fail"], [0.8, 1.1, "inconclusive"], [0.96, 1.1, "pass"]].each do |low, high, expected|
-      j = judge
-      j.limits({ "rate allocate" => v.(low, high) }, [], MODES)
-      is verdict(j.rows, "rate allocate"), expected
+    is [rate(0.8, 0.9), rate(0.8, 1.1), rate(0.96, 1.1)], %w[fail inconclusive pass]
+  end
+
+  # Stock 7 % from stock: 0.93 was no loss of the other side's, 0.87 is.
+  def test_rates_lost_only_beyond_stock_against_stock
+    [[0.91, 0.96], [1.04, 1.1]].each do |aa|
+      is [rate(0.83, 0.93, aa), rate(0.8, 0.87, aa), rate(0.96, 1.1, aa)], %w[inconclusive fail inconclusive]
     end
   end
 

@@ -113,6 +113,30 @@ class ToolTest < Test
     ok t.failures.first.include?("budget")
   end
 
+  # Three processes a round, all on the core that is given; the third is another link of stock's.
+  def test_rates_have_stock_against_stock
+    limits = Limits.new(workers: 1, core: 3)
+    started = Queue.new
+    limits.define_singleton_method(:measure) do |link, _mode, _job, prefix:, env:|
+      started << [link, prefix, env]
+      { "x" => { "stock" => 100, "patch" => 80 }[link[0..4]] + link[-1].to_i % 2 }
+    end
+    sides = %w[stock patch].map { |n| Struct.new(:name).new(n) }
+    links = sides.map { |s| (0..3).map { |i| "#{s.name} #{i}" } }
+    table = Hash.new { |h, k| h[k] = { "interp" => {} } }
+    limits.send(:rates, table, sides, %w[interp], links)
+    row = table["rate x"]["interp"]
+    got = Array.new(started.size) { started.pop }
+    is got.map { |g| g[1] }.uniq, [%w[taskset -c 3]]
+    ok got.map(&:last).uniq.size == 12 # each elsewhere
+    is got.map(&:first).grep(/patch/).sort, links[1]
+    is [got.size, (links[0] - got.map(&:first)).size], [12, 0]
+    ok (100..101).cover?(row["stock"]) && (80..81).cover?(row["patch"]), row.inspect
+    near row["ratio"], 0.8, 0.01
+    near row["aa"]["ratio"], 1.0, 0.011
+    ok row["aa"]["n"] == 4 && row["low"] <= row["ratio"] && row["ratio"] <= row["high"]
+  end
+
   def test_rubies_that_are_not_built_alike
     a, b, c = [["-O3", "x"], ["-O3", "y"], ["-O1", "y"]].map do |optflags, comment|
       Side.allocate.tap do |s|
