@@ -27,7 +27,7 @@ module Bench
       arms = { a: stock[i], b: other[i] }
       arms[:aa] = stock[(i + 1 + random.rand(stock.size - 1)) % stock.size] if stock.size > 1
       arms.to_a.shuffle(random: random).map do |arm, link|
-        [arm, link, { "PADDING" => "x" * random.rand(4096), "BENCH_MOVE" => random.rand(32).to_s }]
+        [arm, link, { "PADDING" => "x" * random.rand(4096), "BENCH_MOVE" => random.rand(1 << 30).to_s }]
       end
     end
 

@@ -16,13 +16,13 @@ module Workload
   def compiled = yjit? ? RubyVM::YJIT.runtime_stats[:compiled_iseq_count] : 0
   def yjit? = defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
 
-  # YJIT's code begins elsewhere: what shares a cache line with what is worth 4 % to a program that
-  # only calls, and would be the same in each process.
-  def move_code(methods)
-    methods.times do |i|
-      name = :"moved_#{i}"
-      eval "def self.#{name}(a) = a"
-      60.times { __send__(name, i) }
+  # YJIT's code begins elsewhere: what lies in a cache line with what is worth 4 % to a program that
+  # only calls, and would be the same in each process. seed: how many methods, and how long.
+  def move_code(seed)
+    random = Random.new(seed)
+    random.rand(48).times do |i|
+      eval "def self.moved_#{i}(a) = #{["a", "a + 1", "!a", "[a]", "a.nil?", "a * 2 + 1"].sample(random: random)}"
+      60.times { __send__(:"moved_#{i}", i) }
     end
   end
 
@@ -80,4 +80,4 @@ module Workload
   end
 end
 
-Workload.move_code(ENV["BENCH_MOVE"].to_i) if Workload.yjit?
+Workload.move_code(ENV["BENCH_MOVE"].to_i) if ENV["BENCH_MOVE"] && Workload.yjit?
