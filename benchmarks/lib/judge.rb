@@ -225,8 +225,7 @@ module Bench
       end
     end
 
-    # More is better; measured by the wall clock, so only a clear loss decides, and only what is
-    # beyond how far stock was from stock.
+    # More is better. Only a clear loss decides, and only what is beyond how far stock was from stock.
     def rate(what, mode, a, p, v, b)
       bound = b["rate"]
       off = Judge.off(v["aa"], b["rate_aa"])

@@ -68,7 +68,7 @@ module Bench
         o.on("--only=NAME,...", Array, "these kinds or programs") { |v| @options[:only] = v }
         o.on("--mode=MODE", MODES, "interp or yjit (or MODE)") { |v| @options[:modes] = [v] }
         o.on("--gate", "one witness with the gate's effort") { @options[:effort] = "gate" }
-        o.on("--links=N", Integer, "relinks, and so pairs, per program") { |v| @options[:links] = v }
+        o.on("--links=N", Integer, "relinks, and so pairs, per program; no second look") { |v| @options[:links] = v }
         o.on("--workers=N", Integer, "processes at once, where nothing is timed") { |v| @options[:workers] = v }
         o.on("--core=N", Integer, "the core for what is timed") { |v| @options[:core] = v }
       end
@@ -191,7 +191,7 @@ module Bench
       @judge.repeats(spread)
     end
 
-    # Twice as many pairs, once, if the first do not decide it.
+    # Twice as many pairs, once, if the first do not decide it and nobody said how many.
     def witness_time
       programs = chosen(@programs.all(%w[ours cruby] + headline).reject(&:untimed))
       programs = Programs.pick(programs, @effort.timed) if @effort.timed && !@options[:only]
@@ -201,7 +201,7 @@ module Bench
       [0...n, n...2 * n].each do |range|
         stock, patched = links(range)
         pairs += timing.run(programs, @modes, stock, patched.shuffle(random: random), budget: @effort.time_budget)
-        break if decided?(pairs) || @effort.time_budget || timing.failures.any?
+        break if @options[:links] || decided?(pairs) || @effort.time_budget || timing.failures.any?
       end
       table = TimeTable.new(pairs).to_h
       @store.write("time", { "seed" => random.seed, "table" => table, "pairs" => pairs.map(&:to_h) }, @sides)

@@ -81,7 +81,7 @@ static __always_inline int walk__section(struct walk_scratch *s, const struct ta
 {
 	if (read_target(&s->section, WALK_SECTION_HEAD, cfg->section))
 		return LOSS_SECTION_READ;
-	/* Not memcmp: clang before 15 makes a call of it, which BPF has not. */
+	/* Not memcmp: clang 14 makes a call of it, and BPF has no such function. */
 	if (*(const walk_u64 *)s->section.magic != *(const walk_u64 *)RB_DEBUG_EXT_MAGIC)
 		return LOSS_SECTION_CHANGED;
 	switch (s->section.state) {
