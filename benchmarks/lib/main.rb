@@ -97,6 +97,7 @@ module Bench
 
     def judge(witnesses, effort)
       raise Refused, "--only goes with one witness" if @options[:only] && witnesses.size > 1
+      raise Refused, "--links must be 2 or more: stock is compared with stock too" if @options[:links]&.< 2
       @effort = EFFORTS.fetch(effort).dup
       @effort.links = @options[:links] if @options[:links]
       prepare

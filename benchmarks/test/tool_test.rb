@@ -276,7 +276,8 @@ class ToolTest < Test
   def test_the_command_says_what_is_wrong_and_ends_with_2
     Dir.mktmpdir do |dir|
       env = { "BENCH_RUBY" => RbConfig.ruby, "BUILD" => dir, "STOCK" => dir, "PATCHED" => nil, "MODE" => nil }
-      [[%w[slopes], "no CRuby build in #{dir}/ruby"], [%w[slopes --links=x], "invalid argument: --links=x"]].each do |arguments, why|
+      [[%w[slopes], "no CRuby build in #{dir}/ruby"], [%w[slopes --links=x], "invalid argument: --links=x"],
+       [%w[time --links=1], "--links must be 2 or more: stock is compared with stock too"]].each do |arguments, why|
         out, err, status = Open3.capture3(env, File.expand_path("../run", __dir__), *arguments)
         is [status.exitstatus, out, err], [2, "", "benchmarks: #{why}\n"]
       end
