@@ -6,8 +6,10 @@ require_relative "yml"
 
 module Bench
   # args: after the mode's options; timed: the same when it is timed. gems: whether rubygems
-  # and bundler are loaded. count, time: rounds. untimed: it is only counted.
-  Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, keyword_init: true) do
+  # and bundler are loaded. count, time: rounds. untimed: it is only counted. in_turn: it writes files
+  # that another of it writes too.
+  Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, :in_turn,
+                       keyword_init: true) do
     def args_for(role) = role == "time" && timed || args
 
     def options = gems ? [] : ["--disable-gems"]
@@ -67,6 +69,9 @@ module Bench
       "activerecord" => 8, "chunky-png" => 4, "erubi-rails" => 2, "hexapdf" => 1, "mail" => 20,
       "psych-load" => 1, "railsbench" => 1, "ruby-lsp" => 15, "sequel" => 50, "shipit" => 1
     }.freeze
+
+    # /tmp/hexapdf-result-*.pdf, and databases of SQLite.
+    IN_TURN = %w[hexapdf railsbench shipit].freeze
 
     # cruby: where CRuby's benchmark/ is. work: for generated files. yjit_bench: a checkout.
     def initialize(cruby:, work:, yjit_bench: nil, gem_home: nil)
@@ -128,7 +133,7 @@ module Bench
         file = ["#{name}/benchmark.rb", "#{name}.rb"].map { |f| File.join(@yjit_bench, "benchmarks", f) }
                                                      .find { |f| File.exist?(f) }
         env = gems ? { "GEM_HOME" => @gem_home, "GEM_PATH" => @gem_home } : {}
-        Program.new(name: name, group: group, env: env, count: 1, time: time, gems: gems,
+        Program.new(name: name, group: group, env: env, count: 1, time: time, gems: gems, in_turn: IN_TURN.include?(name),
                     chdir: @yjit_bench, args: ["-r", HARNESS, "-I", File.join(DIR, "yjit-bench"), file || "#{name} is missing"])
       end
     end

@@ -60,9 +60,9 @@ module Bench
 
     def measure(program, mode, i, stock, other)
       steal = steal_ticks
-      found = Jobs.together(Timing.arms(i, stock, other, @random)) do |arm, link, env|
-        [arm, once(program, mode, link, env)]
-      end.to_h
+      arms = Timing.arms(i, stock, other, @random)
+      timed = ->((arm, link, env)) { [arm, once(program, mode, link, env)] }
+      found = (program.in_turn ? arms.map(&timed) : Jobs.together(arms, &timed)).to_h
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
       Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks - steal,

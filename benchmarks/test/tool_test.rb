@@ -58,9 +58,9 @@ class ToolTest < Test
 
   # What a timed process would be: a shell that prints the figures.
   Fake = Struct.new(:name, :number, :text, :env) do
-    def command(_mode, args, options:) = args == ["-e", "1"] ? ["true"] : ["echo", text]
+    def command(_mode, args, options:) = text.is_a?(Array) ? text : ["echo", text]
   end
-  Prog = Struct.new(:name, :options, :chdir) do
+  Prog = Struct.new(:name, :options, :chdir, :in_turn) do
     def env_for(_) = {}
     def args_for(_) = []
   end
@@ -81,6 +81,19 @@ class ToolTest < Test
     is pairs.map(&:number).sort, [16, 17] # of the link, which a second look does not use again
     t = TimeTable.new(pairs, draws: 50).to_h["interp"]
     is [t["suite"]["n"], t["aa"]["n"], t["programs"].keys], [2, 2, ["p"]]
+  end
+
+  # A process that fails when another one has the directory.
+  def test_at_the_same_time_unless_they_share_files
+    { nil => true, true => false }.each do |in_turn, fail|
+      Dir.mktmpdir do |dir|
+        text = ["sh", "-c", "mkdir #{dir}/mine || exit 9; sleep 0.3; rmdir #{dir}/mine; echo '#{figures(1.0)}'"]
+        t = Timing.new(core: 0, random: Random.new(1))
+        def t.warm_up(_) = nil
+        pairs = t.run([Prog.new("p", [], nil, in_turn)], ["interp"], links("stock", text, text), links("patch", text, text))
+        is [t.failures.any? { |f| f.include?("exit 9") }, pairs.size], fail ? [true, 0] : [false, 2]
+      end
+    end
   end
 
   # Pairs of links that are worth the same to each program.
@@ -214,6 +227,7 @@ class ToolTest < Test
     ok (SelfTest::KINDS_USED - KINDS.keys).empty?
     EFFORTS.each_value { |e| ok (e.limit_programs - ours).empty? && (e.timed.to_a - counted).empty? }
     ok (Gems::LEFT_OUT.keys & Programs::HEADLINE.keys).empty?
+    ok (Programs::IN_TURN - Programs::HEADLINE.keys).empty?
   end
 
   # In place of what it measures, a program's rows; so only the choice of it is at work.
