@@ -28,7 +28,8 @@ module Bench
       Outcome.new("", "", e.message)
     end
 
-    # Yields each item in one of `workers` threads; the results come back in order.
+    # Yields each item in one of `workers` threads; the results come back in order. What a block raises
+    # is raised when all threads have ended, so that nothing runs beside what comes next.
     def map(items, workers:, progress: nil)
       queue = Queue.new
       items.each_with_index { |item, i| queue << [item, i] }
@@ -42,18 +43,11 @@ module Bench
             results[i] = yield item
             lock.synchronize { done += 1; show(progress, done, items.size) }
           end
-        end
+        end.tap { |t| t.report_on_exception = false }
       end
+      threads.each { |t| t.join rescue nil }
       threads.each(&:value)
       results
-    end
-
-    # Yields all items at once, each in a thread of its own. What a block raises is raised when all
-    # have ended.
-    def together(items)
-      threads = items.map { |item| Thread.new { yield item }.tap { |t| t.report_on_exception = false } }
-      threads.each { |t| t.join rescue nil }
-      threads.map(&:value)
     end
 
     def show(what, done, all)

@@ -225,14 +225,13 @@ module Bench
       end
     end
 
-    # More is better. Only a clear loss decides, and only what is beyond how far stock was from stock.
+    # More is better, so it is the time for one that is judged. Only a failure decides.
     def rate(what, mode, a, p, v, b)
-      bound = b["rate"]
-      off = Judge.off(v["aa"], b["rate_aa"])
-      lost = Math.log(v["high"]) + (off || 0) < Math.log(bound)
-      verdict = lost ? "fail" : !off && v["low"] >= bound ? "pass" : "inconclusive"
-      @rows << Row.new(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: v["ratio"], bound: bound,
-                       verdict: verdict, gates: verdict == "fail",
+      time = { "low" => 1 / v["high"], "high" => 1 / v["low"] }
+      longest = 1 / b["rate"]
+      verdict = Judge.interval(time, { "fail_above" => longest, "pass_below" => longest }, Judge.off(v["aa"], b["rate_aa"]))
+      @rows << Row.new(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: v["ratio"],
+                       bound: b["rate"], verdict: verdict, gates: verdict == "fail",
                        note: "#{range(v)}, stock against stock #{"%.4f" % v["aa"]["ratio"]}")
     end
 

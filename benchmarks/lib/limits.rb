@@ -54,7 +54,7 @@ module Bench
 
     def measure(side, mode, job, prefix: [], env: {})
       program = job[:program]
-      env = program.env_for("probe") if program
+      env = program.env_for("probe").merge(env) if program
       args = program ? job[:args] : ["-r", Programs::HARNESS, *job[:args]]
       options = program ? program.options : ["--disable-gems"]
       command = [*prefix, *side.command(mode, args, options: options)]
@@ -79,9 +79,9 @@ module Bench
       job = { args: [file("rates"), @scale.to_s] }
       modes.each do |mode|
         rounds = links.first.each_index.map do |i|
-          Jobs.together(Timing.arms(i, *links, @random)) do |arm, link, env|
-            [arm, measure(link, mode, job, prefix: ["taskset", "-c", @core.to_s], env: env)]
-          end.to_h
+          Timing.pair(i, *links, @random) do |link, env|
+            measure(link, mode, job, prefix: ["taskset", "-c", @core.to_s], env: env)
+          end
         end
         failed = rounds.flat_map(&:values).grep(String).first
         next table["rate failed"][mode][sides.last.name] = { "error" => failed } if failed

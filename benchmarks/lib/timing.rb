@@ -21,14 +21,15 @@ module Bench
 
     attr_reader :failures
 
-    # The links of pair i, in random order: a of stock, b of the other side, aa another one of stock.
-    # With each the environment that moves its stack and the code that YJIT makes.
-    def self.arms(i, stock, other, random)
-      arms = { a: stock[i], b: other[i] }
-      arms[:aa] = stock[(i + 1 + random.rand(stock.size - 1)) % stock.size] if stock.size > 1
-      arms.to_a.shuffle(random: random).map do |arm, link|
+    # Yields the links of pair i: a of stock, b of the other side, aa another one of stock, and with each
+    # the environment that moves its stack and the code that YJIT makes. { a:, b:, aa: } of what comes back.
+    def self.pair(i, stock, other, random, in_turn: false)
+      links = { a: stock[i], b: other[i] }
+      links[:aa] = stock[(i + 1 + random.rand(stock.size - 1)) % stock.size] if stock.size > 1
+      arms = links.to_a.shuffle(random: random).map do |arm, link|
         [arm, link, { "PADDING" => "x" * random.rand(4096), "BENCH_MOVE" => random.rand(1 << 30).to_s }]
       end
+      Jobs.map(arms, workers: in_turn ? 1 : arms.size) { |arm, link, env| [arm, yield(link, env)] }.to_h
     end
 
     # stock and other: arrays of links, as many as there are pairs per program and mode.
@@ -60,9 +61,9 @@ module Bench
 
     def measure(program, mode, i, stock, other)
       steal = steal_ticks
-      arms = Timing.arms(i, stock, other, @random)
-      timed = ->((arm, link, env)) { [arm, once(program, mode, link, env)] }
-      found = (program.in_turn ? arms.map(&timed) : Jobs.together(arms, &timed)).to_h
+      found = Timing.pair(i, stock, other, @random, in_turn: program.in_turn) do |link, env|
+        once(program, mode, link, env)
+      end
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
       Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks - steal,

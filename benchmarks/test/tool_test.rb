@@ -83,6 +83,12 @@ class ToolTest < Test
     is [t["suite"]["n"], t["aa"]["n"], t["programs"].keys], [2, 2, ["p"]]
   end
 
+  def test_nothing_runs_on_when_a_job_has_failed
+    ended = false
+    raises(RuntimeError) { Jobs.map([0, 0.2], workers: 2) { |s| s > 0 ? (sleep s; ended = true) : raise("no") } }
+    ok ended
+  end
+
   # A process that fails when another one has the directory.
   def test_at_the_same_time_unless_they_share_files
     { nil => true, true => false }.each do |in_turn, fail|
