@@ -74,13 +74,10 @@ detect_bpftool() {
 }
 
 detect_extprof_libs() {
-  has_header bpf/libbpf.h "-lbpf -lelf -lz" '#include <bpf/libbpf_version.h>
+  has_header bpf/libbpf.h -lbpf '#include <bpf/libbpf_version.h>
 #if LIBBPF_MAJOR_VERSION < 1
 #error libbpf 1.0 or newer
 #endif' || need libbpf-dev "loads BPF programs, 1.0 or newer"
-  has_header libelf.h -lelf || need libelf-dev "reads ELF files"
-  has_header elfutils/libdw.h -ldw || need libdw-dev "reads unwind tables and DWARF"
-  has_header zlib.h -lz || need zlib1g-dev "compression"
 }
 
 detect_rustc() {

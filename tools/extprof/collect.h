@@ -9,18 +9,7 @@
 #include "accounting.h"
 #include "profile.h"
 #include "record.h"
-#include "space.h"
-#include "symbols.h"
-#include "threads.h"
-
-/* One program that one process runs: what its ids and slots mean. */
-struct subject {
-	struct layout layout;
-	struct symbols symbols;
-	struct threads threads;
-	struct space *space;	/* what they read */
-	bool confirmed;		/* samples that name it are of it */
-};
+#include "subject.h"
 
 /* Different numbers of frames left out that are told apart. */
 #define COLLECT_LEFT_OUT_MAX 64

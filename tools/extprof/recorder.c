@@ -97,26 +97,9 @@ static int attach(struct recorder *r, struct diag *d)
 	err = target__find_section(&r->target, d);
 	if (err)
 		return err;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
-	/* The section, records and names are of the same memory, or none. */
-	s->space = r->target.space;
-	r->target.space = NULL;
-	err = layout__read(&s->layout, &s->space->memory, r->target.section, d);
-	if (err && target__exited(&r->target))
-		err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", r->target.pid);
+	err = subject__open(&s, &r->target, &r->table, d);
 	if (err)
-		goto cleanup;
-	if (s->layout.section.pid != r->target.key.pid) {
-		err = diag__set(d, STATUS_NOT_READY, EAGAIN,
-				"process %d is between fork and its first own step",
-				r->target.pid);
-		diag__hint(d, "try again in a moment");
-		goto cleanup;
-	}
-	symbols__init(&s->symbols, &r->table, &s->layout, &s->space->memory);
-	threads__init(&s->threads, &s->layout, &s->space->memory);
+		return err;
 	layout__config(&s->layout, &config);
 	config.target = r->subject_count + 1;
 	keep_names(r, s);
@@ -141,9 +124,7 @@ static int attach(struct recorder *r, struct diag *d)
 	r->changed_known = false;
 	r->attached_at = patience__now();
 cleanup:
-	if (s && s->space)
-		r->target.space = s->space;
-	free(s);
+	subject__drop(s, &r->target);
 	return err;
 }
 
@@ -313,8 +294,7 @@ static void check_subject(struct recorder *r)
 	r->changed_known = true;
 	if (err == -ENODATA || err == -EFAULT || err == -ESRCH ||
 	    c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
-		symbols__set_exited(&s->symbols);
-		threads__set_exited(&s->threads);
+		subject__set_exited(s);
 		space__leave(s->space);
 		r->attached = false;
 		backoff__reset(&r->backoff, patience__now());
@@ -370,10 +350,8 @@ static void finish(struct recorder *r)
 	if (r->started)
 		session__stop(r->session);
 	r->ended_at = patience__now();
-	for (uint32_t i = 0; r->exited && i < r->subject_count; i++) {
-		symbols__set_exited(&r->subjects[i]->symbols);
-		threads__set_exited(&r->subjects[i]->threads);
-	}
+	for (uint32_t i = 0; r->exited && i < r->subject_count; i++)
+		subject__set_exited(r->subjects[i]);
 	now = patience__now();
 	be_patient(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT + READS_TIMEOUT);
 	r->drain_until = r->patience.until;
@@ -395,6 +373,18 @@ static void finish(struct recorder *r)
 		symbols__update(&current(r)->symbols, true);
 		threads__refresh(&current(r)->threads, true);
 	}
+}
+
+static int never_sampled(const struct recorder *r, struct diag *d)
+{
+	*d = r->search;
+	if (r->exited && d->status != STATUS_NO_INTERFACE && d->status != STATUS_NOT_RUBY) {
+		diag__set(d, STATUS_NO_PROCESS, ESRCH,
+			  "process %d ended before its ruby was ready", r->target.pid);
+		if (r->search.text[0])
+			diag__hint(d, "when last looked at: %s", r->search.text);
+	}
+	return -ESRCH;
 }
 
 int recorder__run(struct recorder *r, struct diag *d)
@@ -457,23 +447,8 @@ int recorder__run(struct recorder *r, struct diag *d)
 	finish(r);
 	if (!err && collect__name_threads(&r->collect))
 		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the names of threads");
-	if (!err && !r->subject_count) {
-		/* Nothing was ever sampled. */
-		err = -ESRCH;
-		if (r->exited) {
-			if (r->search.status == STATUS_NO_INTERFACE ||
-			    r->search.status == STATUS_NOT_RUBY) {
-				*d = r->search;
-			} else {
-				diag__set(d, STATUS_NO_PROCESS, ESRCH,
-					  "process %d ended before its ruby was ready", r->target.pid);
-				if (r->search.text[0])
-					diag__hint(d, "when last looked at: %s", r->search.text);
-			}
-		} else {
-			*d = r->search;
-		}
-	}
+	if (!err && !r->subject_count)
+		err = never_sampled(r, d);
 	if (err && r->options->command && !r->exited)
 		kill(r->spawn.pid, SIGTERM);
 	return err;
@@ -537,12 +512,8 @@ void recorder__close(struct recorder *r)
 	struct signalfd_siginfo info;
 
 	session__close(r->session);
-	for (uint32_t i = 0; i < r->subject_count; i++) {
-		symbols__free(&r->subjects[i]->symbols);
-		threads__free(&r->subjects[i]->threads);
-		space__close(r->subjects[i]->space);
-		free(r->subjects[i]);
-	}
+	for (uint32_t i = 0; i < r->subject_count; i++)
+		subject__close(r->subjects[i]);
 	symbol_table__free(&r->table);
 	profile__free(&r->profile);
 	target__close(&r->target);

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #define SECOND 1000000000ull
+
+#define TICKLESS_FILE "/sys/devices/system/cpu/nohz_full"
 
 const char *const timer_names[TIMER_KINDS] = {
 	[TIMER_CLOCK] = "clock",
@@ -86,4 +89,69 @@ int timer__check_tick(uint32_t rate, const struct tick *tick, struct diag *d)
 		return -ENODEV;
 	}
 	return 0;
+}
+
+/* 0 also if there is no such file. */
+static unsigned long read_number(const char *path)
+{
+	unsigned long number = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lu", &number) != 1)
+		number = 0;
+	fclose(f);
+	return number;
+}
+
+unsigned long timer__max_rate(void)
+{
+	return read_number("/proc/sys/kernel/perf_event_max_sample_rate");
+}
+
+static uint64_t resolution(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_getres(clock, &t) ? 0 : (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* What sample_tick() knows the tick by. */
+static int find_tick(struct tick *tick, struct diag *d)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	int err = f ? timer__find_function(f, &tick->function) : -errno;
+
+	if (f)
+		fclose(f);
+	if (err == -EPERM || err == -EACCES) {
+		diag__set(d, STATUS_PERMISSION, -err, "no permission to see addresses in /proc/kallsyms");
+		/* 2 hides them from root too. */
+		diag__hint(d, read_number("/proc/sys/kernel/kptr_restrict") >= 2 ?
+			   "sysctl kernel.kptr_restrict=1 shows them to root, or sample with --timer=clock" :
+			   "run extprof as root or give it the capability CAP_SYSLOG too, or sample "
+			   "with --timer=clock");
+	} else if (err) {
+		diag__set(d, STATUS_NO_BPF, -err,
+			  "the scheduler's tick is not to be found in this kernel's /proc/kallsyms");
+		diag__hint(d, "sample with --timer=clock");
+	}
+	return err;
+}
+
+int timer__read_tick(uint32_t rate, struct tick *tick, struct diag *d)
+{
+	FILE *f = fopen(TICKLESS_FILE, "re");
+	int err;
+
+	memset(tick, 0, sizeof(*tick));
+	tick->ns = resolution(CLOCK_MONOTONIC_COARSE);
+	tick->timer_ns = resolution(CLOCK_MONOTONIC);
+	if (f && !fgets(tick->tickless, sizeof(tick->tickless), f))
+		tick->tickless[0] = '\0';
+	if (f)
+		fclose(f);
+	err = timer__check_tick(rate, tick, d);
+	return err ? err : find_tick(tick, d);
 }

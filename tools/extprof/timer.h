@@ -37,4 +37,10 @@ int timer__find_function(FILE *symbols, uint64_t *function);
 /* Can it take so many samples? */
 int timer__check_tick(uint32_t rate, const struct tick *tick, struct diag *d);
 
+/* The tick of this kernel, found and checked. */
+int timer__read_tick(uint32_t rate, struct tick *tick, struct diag *d);
+
+/* Samples per second and CPU that the kernel does not throttle; 0 not known. */
+unsigned long timer__max_rate(void);
+
 #endif /* EXTPROF_TIMER_H */
