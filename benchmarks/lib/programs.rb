@@ -6,9 +6,9 @@ require_relative "yml"
 
 module Bench
   # args: after the mode's options; timed: the same when it is timed. gems: whether rubygems
-  # and bundler are loaded. count, time: rounds. untimed: it is only counted. in_turn: it writes files
-  # that another of it writes too.
-  Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, :in_turn,
+  # and bundler are loaded. count, time: rounds. untimed: it is only counted. private: what
+  # runs a command whose files others of it write too.
+  Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, :private,
                        keyword_init: true) do
     def args_for(role) = role == "time" && timed || args
 
@@ -70,8 +70,8 @@ module Bench
       "psych-load" => 1, "railsbench" => 1, "ruby-lsp" => 15, "sequel" => 50, "shipit" => 1
     }.freeze
 
-    # /tmp/hexapdf-result-*.pdf, and databases of SQLite.
-    IN_TURN = %w[hexapdf railsbench shipit].freeze
+    # They write /tmp/hexapdf-result-*.pdf, and databases of SQLite.
+    PRIVATE = %w[hexapdf railsbench shipit].freeze
 
     # cruby: where CRuby's benchmark/ is. work: for generated files. yjit_bench: a checkout.
     def initialize(cruby:, work:, yjit_bench: nil, gem_home: nil)
@@ -133,9 +133,16 @@ module Bench
         file = ["#{name}/benchmark.rb", "#{name}.rb"].map { |f| File.join(@yjit_bench, "benchmarks", f) }
                                                      .find { |f| File.exist?(f) }
         env = gems ? { "GEM_HOME" => @gem_home, "GEM_PATH" => @gem_home } : {}
-        Program.new(name: name, group: group, env: env, count: 1, time: time, gems: gems, in_turn: IN_TURN.include?(name),
+        Program.new(name: name, group: group, env: env, count: 1, time: time, gems: gems,
+                    private: (private_files("/tmp", File.dirname(file)) if file && PRIVATE.include?(name)),
                     chdir: @yjit_bench, args: ["-r", HARNESS, "-I", File.join(DIR, "yjit-bench"), file || "#{name} is missing"])
       end
+    end
+
+    # Before a command: what it writes there, it writes for itself.
+    def private_files(*dirs)
+      dir = File.join(@work, "private").tap { |d| FileUtils.mkdir_p(d) }
+      ["sh", File.expand_path("../tools/private.sh", __dir__), dir, *dirs, "--"]
     end
 
     # Two thousand files, made once.

@@ -23,13 +23,13 @@ module Bench
 
     # Yields the links of pair i: a of stock, b of the other side, aa another one of stock, and with each
     # the environment that moves its stack and the code that YJIT makes. { a:, b:, aa: } of what comes back.
-    def self.pair(i, stock, other, random, in_turn: false)
+    def self.pair(i, stock, other, random)
       links = { a: stock[i], b: other[i] }
       links[:aa] = stock[(i + 1 + random.rand(stock.size - 1)) % stock.size] if stock.size > 1
       arms = links.to_a.shuffle(random: random).map do |arm, link|
         [arm, link, { "PADDING" => "x" * random.rand(4096), "BENCH_MOVE" => random.rand(1 << 30).to_s }]
       end
-      Jobs.map(arms, workers: in_turn ? 1 : arms.size) { |arm, link, env| [arm, yield(link, env)] }.to_h
+      Jobs.map(arms, workers: arms.size) { |arm, link, env| [arm, yield(link, env)] }.to_h
     end
 
     # stock and other: arrays of links, as many as there are pairs per program and mode.
@@ -61,9 +61,7 @@ module Bench
 
     def measure(program, mode, i, stock, other)
       steal = steal_ticks
-      found = Timing.pair(i, stock, other, @random, in_turn: program.in_turn) do |link, env|
-        once(program, mode, link, env)
-      end
+      found = Timing.pair(i, stock, other, @random) { |link, env| once(program, mode, link, env) }
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
       Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks - steal,
@@ -75,7 +73,7 @@ module Bench
 
     def once(program, mode, link, env)
       env = link.env.merge(program.env_for("time"), env)
-      command = ["taskset", "-c", @core.to_s, *link.command(mode, program.args_for("time"), options: program.options)]
+      command = ["taskset", "-c", @core.to_s, *program.private, *link.command(mode, program.args_for("time"), options: program.options)]
       outcome = Jobs.run(env, command, timeout: @timeout, chdir: program.chdir || "/")
       raise "#{link.name}: #{outcome.error}" if outcome.error
       figures = JSON.parse(outcome.out.lines.last.to_s)

@@ -60,7 +60,7 @@ class ToolTest < Test
   Fake = Struct.new(:name, :number, :text, :env) do
     def command(_mode, args, options:) = text.is_a?(Array) ? text : ["echo", text]
   end
-  Prog = Struct.new(:name, :options, :chdir, :in_turn) do
+  Prog = Struct.new(:name, :options, :chdir, :private) do
     def env_for(_) = {}
     def args_for(_) = []
   end
@@ -89,15 +89,17 @@ class ToolTest < Test
     ok ended
   end
 
-  # A process that fails when another one has the directory.
-  def test_at_the_same_time_unless_they_share_files
-    { nil => true, true => false }.each do |in_turn, fail|
-      Dir.mktmpdir do |dir|
-        text = ["sh", "-c", "mkdir #{dir}/mine || exit 9; sleep 0.3; rmdir #{dir}/mine; echo '#{figures(1.0)}'"]
+  # A process that fails when another one has the directory; its output is in it too.
+  def test_at_the_same_time_with_files_of_their_own
+    Dir.mktmpdir do |dir|
+      File.write("#{dir}/figures", figures(1.0))
+      text = ["sh", "-c", "cd #{dir}; mkdir mine || exit 9; sleep 0.3; cp figures mine; cat mine/figures; rm -r mine figures"]
+      private = Programs.new(cruby: nil, work: "#{dir}/work").private_files("/tmp", dir)
+      { private => [false, 2], nil => [true, 0] }.each do |files, expected|
         t = Timing.new(core: 0, random: Random.new(1))
         def t.warm_up(_) = nil
-        pairs = t.run([Prog.new("p", [], nil, in_turn)], ["interp"], links("stock", text, text), links("patch", text, text))
-        is [t.failures.any? { |f| f.include?("exit 9") }, pairs.size], fail ? [true, 0] : [false, 2]
+        pairs = t.run([Prog.new("p", [], nil, files)], ["interp"], links("stock", text, text), links("patch", text, text))
+        is [t.failures.any? { |f| f.include?("exit 9") }, pairs.size], expected
       end
     end
   end
@@ -233,7 +235,7 @@ class ToolTest < Test
     ok (SelfTest::KINDS_USED - KINDS.keys).empty?
     EFFORTS.each_value { |e| ok (e.limit_programs - ours).empty? && (e.timed.to_a - counted).empty? }
     ok (Gems::LEFT_OUT.keys & Programs::HEADLINE.keys).empty?
-    ok (Programs::IN_TURN - Programs::HEADLINE.keys).empty?
+    ok (Programs::PRIVATE - Programs::HEADLINE.keys).empty?
   end
 
   # In place of what it measures, a program's rows; so only the choice of it is at work.

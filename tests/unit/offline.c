@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* As session.c calls it: five arguments at most. */
+/* As cpu_timers.c calls it: five arguments at most. */
 long syscall(long number, ...)
 {
 	static long (*real)(long, long, long, long, long, long, long);
