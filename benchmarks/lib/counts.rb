@@ -45,7 +45,8 @@ module Bench
 
     def count(program, mode, side)
       c = @icount.count(side, mode, program.args_for("count"), seed: @seed, env: program.env_for("count"),
-                        timeout: @timeout, chdir: program.chdir || "/", options: program.options)
+                        timeout: @timeout, chdir: program.chdir || "/", options: program.options,
+                        before: program.private.to_a)
       c.error ? { "error" => c.error } : c.total
     end
   end

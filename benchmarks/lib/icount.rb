@@ -31,11 +31,11 @@ module Bench
       made
     end
 
-    # seed: which constant the guest's random bytes are; nil leaves them random.
-    def count(side, mode, args, seed: 0, env: {}, timeout: 600, chdir: "/", options: ["--disable-gems"])
+    # seed: which constant the guest's random bytes are; nil leaves them random. before: what runs it.
+    def count(side, mode, args, seed: 0, env: {}, timeout: 600, chdir: "/", options: ["--disable-gems"], before: [])
       Tempfile.create("icount", @dir) do |file|
         preload = seed ? ["-E", "LD_PRELOAD=#{@seed}", "-E", "FIXSEED=#{seed}"] : []
-        command = [@qemu, *preload, "-plugin", "#{@plugin},out=#{file.path}",
+        command = [*before, @qemu, *preload, "-plugin", "#{@plugin},out=#{file.path}",
                    *side.command(mode, args, options: options)]
         outcome = Jobs.run(side.env.merge(env), command, timeout: timeout, chdir: chdir)
         lines = File.readlines(file.path, chomp: true)

@@ -85,6 +85,10 @@ module Bench
         off = aa(m["aa"], mode, b)
         add(witness: "time", what: "suite", mode: mode, value: m["suite"]["ratio"], bound: b["pass_below"],
             verdict: Judge.interval(m["suite"], b, off), note: range(m["suite"]))
+        if (rest = m["rest"])
+          add(witness: "time", what: "suite without #{(@bounds["time"]["without"] & programs.map(&:name)).join(", ")}", mode: mode,
+              value: rest["ratio"], bound: b["pass_below"], verdict: Judge.interval(rest, b, off), note: range(rest))
+        end
         programs.each do |p|
           e = m["programs"][p.name] or next missing("time", p.name, mode, nil, nil)
           verdict = Judge.interval(e, { "fail_above" => b["program"], "pass_below" => b["program"] }, off)

@@ -9,13 +9,14 @@ module Bench
   class Refused < StandardError; end
 
   class Side
-    # Lines of CRuby's Makefile that must be equal on both sides.
-    FLAGS = %w[CC ARCH_FLAG cflags optflags debugflags warnflags hardenflags CPPFLAGS cppflags
-               XCFLAGS LDFLAGS XLDFLAGS ARFLAGS MAINLIBS ENABLE_SHARED YJIT_SUPPORT
-               YJIT_RUSTC_ARGS RJIT_SUPPORT].freeze
+    # Lines of CRuby's Makefile that must be equal on both sides. CFLAGS that configure is given are
+    # in CFLAGS_NO_ARCH; cflags has its own.
+    FLAGS = %w[CC ARCH_FLAG CFLAGS CFLAGS_NO_ARCH cflags optflags debugflags warnflags hardenflags
+               CPPFLAGS cppflags XCFLAGS LDFLAGS DLDFLAGS XLDFLAGS ARFLAGS MAINLIBS ENABLE_SHARED
+               YJIT_SUPPORT YJIT_RUSTC_ARGS CARGO_BUILD_ARGS RJIT_SUPPORT].freeze
     NO_PREFIX = "/nonexistent"
     # Gems of the release tarball that our programs use.
-    GEMS = %w[csv racc rexml prime matrix bigdecimal].freeze
+    GEMS = %w[csv racc rexml bigdecimal].freeze
 
     attr_reader :name, :build, :root, :exe
 

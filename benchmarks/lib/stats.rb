@@ -11,6 +11,8 @@ module Bench
     end
 
     TRIM = 0.2
+    # Fewer draws than that do not reach as far as the interval should: Student's t does.
+    FEW = 6
 
     module_function
 
@@ -68,6 +70,10 @@ module Bench
           trimmed_mean(values.empty? ? g.values : values, trim)
         end)
       end.sort
+      if links.size < FEW
+        e = Estimate.new(value, 0, 0, groups.sum(&:size), stddev(means))
+        return widened(e, links, 1, confidence: confidence, trim: trim)
+      end
       tail = tail_for([links], confidence, trim)
       Estimate.new(value, sorted_quantile(means, tail), sorted_quantile(means, 1 - tail),
                    groups.sum(&:size), stddev(means))

@@ -42,7 +42,8 @@ module Bench
         Jobs.show("timing", done + 1, cells.size)
         pair = measure(program, mode, i, stock, other)
         pairs << pair if pair
-        next unless budget && Process.clock_gettime(Process::CLOCK_MONOTONIC) - started > budget
+        next unless budget && done + 1 < cells.size
+        next unless Process.clock_gettime(Process::CLOCK_MONOTONIC) - started > budget
         @failures << "the time budget of #{budget} s ended after #{done + 1} of #{cells.size} pairs"
         break
       end
@@ -88,16 +89,18 @@ module Bench
 
   # What the pairs say.
   class TimeTable
-    def initialize(pairs, random: Random.new(1), draws: 10_000)
-      @pairs, @random, @draws = pairs, random, draws
+    # without: programs that "rest" leaves out.
+    def initialize(pairs, random: Random.new(1), draws: 10_000, confidence: 0.95, without: [])
+      @pairs, @random, @draws, @confidence, @without = pairs, random, draws, confidence, without
     end
 
-    # { mode => { "suite" => .., "aa" => .., "programs" => { name => .. } } }
+    # { mode => { "suite" => .., "rest" => .., "aa" => .., "programs" => { name => .. } } }
     def to_h
       @pairs.group_by(&:mode).to_h do |mode, pairs|
         groups = by_link(pairs) { |p| p.b / p.a }
         aa = by_link(pairs.select(&:aa)) { |p| p.aa / p.a }
-        [mode, { "suite" => estimate(groups), "aa" => aa.empty? ? nil : estimate(aa),
+        rest = groups.except(*@without)
+        [mode, { "suite" => estimate(groups), "rest" => (estimate(rest) unless [0, groups.size].include?(rest.size)), "aa" => aa.empty? ? nil : estimate(aa),
                  "programs" => groups.transform_values { |g| program(g.values, groups.size) },
                  "median_cpu" => pairs.group_by(&:program).transform_values { |ps| Stats.median(ps.map(&:a)).round(4) },
                  "beyond_10_percent" => groups.values.flat_map(&:values).count { |r| r.abs > 0.1 },
@@ -115,12 +118,12 @@ module Bench
       end
     end
 
-    def estimate(groups) = Stats.estimate_by_link(groups.values, random: @random, draws: @draws).to_h
+    def estimate(groups) = Stats.estimate_by_link(groups.values, random: @random, draws: @draws, confidence: @confidence).to_h
 
-    # low, high: 95 % for all programs together.
+    # low, high: for all programs together.
     def program(group, programs)
       e = Stats.estimate([group], random: @random, draws: [@draws, 2000].min)
-      Stats.widened(e, group, programs).to_h
+      Stats.widened(e, group, programs, confidence: @confidence).to_h
     end
   end
 end

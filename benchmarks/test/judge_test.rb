@@ -18,8 +18,15 @@ class JudgeTest < Test
     is b["slopes"]["interp"], { "i" => 2.0, "c" => 3.0 }
     is b["slopes"]["yjit"]["j"], 1.0
     is b["counts"].values_at("geomean", "start", "repeat"), [1.005, 1.003, 0.0001]
-    is b["time"]["full"].values_at("pass_below", "fail_above", "program"), [1.005, 1.005, 1.02]
-    is b["limits"].values_at("depth", "memory", "code_size"), [1.0, 1.01, 1.02]
+    is b["counts"]["program"], { "interp" => 1.015, "yjit" => 1.02 }
+    is b["slopes"]["net"], { "interp" => 2.0, "yjit" => 1.0 }
+    is b["slopes"].values_at("tolerance", "relative_tolerance"), [0.1, 0.0005]
+    is b["time"], { "without" => ["deep_recursion"],
+                    "full" => { "pass_below" => 1.005, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.003 },
+                    "gate" => { "pass_below" => 1.015, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.01 } }
+    is b["limits"], { "depth" => 1.0, "memory" => 1.01, "bytes_per_called_method" => 128, "program_memory" => 1.02,
+                      "program_memory_geomean" => 1.01, "code_size" => 1.02, "allocated" => 1.005, "gc" => 1.01,
+                      "rate" => 0.95, "rate_aa" => 0.02 }
     is b["sampled"]["99"], { "ratio" => 1.002, "extprof_cpu" => 0.005, "extprof_rss_mib" => 30 }
     is b["sampled"].values_at("999", "9999", "sample_ns_at_30"), [{ "ratio" => 1.01 }, { "lost" => 0.001 }, 2000]
   end
@@ -105,6 +112,17 @@ class JudgeTest < Test
     is timed(estimate(1.001), estimate(1.0)).status, 0
     is timed(estimate(1.01), estimate(1.0)).status, 1
     is timed(estimate(1.004, 0.003), estimate(1.0)).status, 3
+  end
+
+  # What one program gains does not hide what the others lose.
+  def test_the_suite_without_what_gains_most
+    { 1.001 => [0, "pass"], 1.01 => [1, "fail"] }.each do |rest, (status, expected)|
+      j = judge
+      j.bounds["time"]["without"] = ["b"]
+      j.time({ "interp" => { "suite" => estimate(0.99), "rest" => estimate(rest), "aa" => estimate(1.0),
+                             "programs" => { "a" => estimate(1.0), "b" => estimate(0.7) } } }, P, MODES, [], "full")
+      is [j.status, verdict(j.rows, "suite"), verdict(j.rows, "suite without b")], [status, "pass", expected]
+    end
   end
 
   def test_time_never_passes_when_stock_differs_from_stock

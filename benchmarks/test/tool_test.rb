@@ -91,6 +91,8 @@ class ToolTest < Test
 
   # A process that fails when another one has the directory; its output is in it too.
   def test_at_the_same_time_with_files_of_their_own
+    user = Process.uid.zero? ? [] : ["--map-root-user"]
+    skip "no mount namespaces here" unless system("unshare", "--mount", *user, "true", err: File::NULL)
     Dir.mktmpdir do |dir|
       File.write("#{dir}/figures", figures(1.0))
       text = ["sh", "-c", "cd #{dir}; mkdir mine || exit 9; sleep 0.3; cp figures mine; cat mine/figures; rm -r mine figures"]
@@ -168,6 +170,40 @@ class ToolTest < Test
     is Side.difference(a, a), nil
     ok Side.difference(a, b).match?(/not built alike.*compiler.*x.*y/m)
     ok !Side.difference(b, c).include?("compiler")
+  end
+
+  # As configure writes them, given CFLAGS or optflags.
+  def test_flags_that_count
+    Dir.mktmpdir do |dir|
+      flags = ->(line, value) do
+        File.write("#{dir}/Makefile", "prefix = /x\nsrcdir = .\nCC = gcc\nCFLAGS_NO_ARCH = \noptflags = -O3\nCFLAGS = $(CFLAGS_NO_ARCH)\n"
+                                       .sub(/^#{line} =.*/, "#{line} = #{value}"))
+        Side.new("stock", dir, dir).tap { |s| def s.comment = "gcc" }.flags
+      end
+      same = flags["prefix", "/y"]
+      is same, flags["prefix", "/z"]
+      { "CFLAGS_NO_ARCH" => "-O1", "optflags" => "-O1", "CC" => "clang" }.each { |k, v| ok flags[k, v] != same, k }
+    end
+  end
+
+  # Nothing is measured between rubies of different flags unless that is what is asked for.
+  def test_different_flags_are_refused
+    { [] => "refused", ["--other-flags"] => nil }.each do |arguments, expected|
+      main = Main.new(["slopes", *arguments], { "BUILD" => Dir.tmpdir })
+      main.parser.parse!(main.instance_variable_get(:@arguments))
+      sides = %w[-O3 -O1].map { |f| Struct.new(:name, :flags).new(f, { "optflags" => f }) }
+      main.instance_variable_set(:@sides, sides)
+      was, $stderr = $stderr, StringIO.new
+      begin
+        main.send(:check_alike)
+        got = nil
+      rescue Refused
+        got = "refused"
+      ensure
+        $stderr = was
+      end
+      is got, expected
+    end
   end
 
   def test_plant_changes_vm_push_frame_or_refuses
@@ -271,10 +307,53 @@ class ToolTest < Test
     ok dry("time", "--only=ours_two")[1].include?("no ours_two here"), "it is not timed"
   end
 
+  # What gate and bench consist of, and that the rows' verdicts become the exit status.
+  class Canned < Dry
+    attr_reader :ran
+    def rows = { "slopes" => "pass" }
+    WITNESSES.each { |w| define_method(:"witness_#{w}") { answer(w) } }
+
+    def answer(name)
+      (@ran ||= []) << name
+      @judge.add(witness: name, what: name, mode: "interp", value: 1.0, bound: 1.0, verdict: rows.fetch(name, "pass"))
+    end
+  end
+
+  def canned(*arguments, rows: {}, &answer)
+    Dir.mktmpdir do |dir|
+      main = Canned.new(arguments, { "BUILD" => dir })
+      main.define_singleton_method(:rows) { rows }
+      main.define_singleton_method(:answer, &answer) if answer
+      was = [$stdout, $stderr]
+      $stdout, $stderr = StringIO.new, StringIO.new
+      begin
+        [main.run, main.ran, $stdout.string]
+      ensure
+        $stdout, $stderr = was
+      end
+    end
+  end
+
+  def test_what_gate_and_bench_measure
+    is canned("gate").first(2), [0, %w[slopes counts repeat time limits selftest]]
+    is canned.first(2), [0, %w[slopes counts repeat time limits sampled selftest]]
+    { "fail" => 1, "inconclusive" => 3, "pass" => 0 }.each { |v, status| is canned("gate", rows: { "repeat" => v })[0], status }
+  end
+
+  def test_what_cannot_be_run_leaves_the_others_their_table
+    status, _, out = canned("bench") { |w| w == "sampled" ? raise(Refused, "no extprof at x") : super(w) }
+    is status, 1
+    ok out.include?("no extprof at x") && out.include?("selftest"), out
+    is canned("sampled") { |_| raise Refused, "no extprof at x" }[0], 2
+    is canned("slopes") { |_| raise KeyError, "a mistake of ours" }[0], 2
+  end
+
   def test_what_would_measure_nothing_is_refused
     [[%w[slopes --only=], "nothing was measured"], [%w[counts --headline], "where is yjit-bench"],
      [%w[time --headline], "where is yjit-bench"], [%w[gate --only=method], "--only goes with one witness"],
      [%w[repeat], "no program start"], [%w[time --gate], "no program poly_calls"], [%w[show], "no results"],
+     [%w[repeat --only=start], "--only does not go with repeat"], [%w[bench --gate], "--gate goes with one witness"],
+     [%w[slopes method], "what is method?"], [%w[slopes --workers=0], "--workers must be"],
      [%w[tpyo], "unknown command"], [%w[slopes --tpyo], "invalid option"]].each do |arguments, why|
       status, said = dry(*arguments)
       is [arguments, status], [arguments, 2]
