@@ -40,7 +40,7 @@ module Bench
     USAGE = <<~TEXT
       usage: benchmarks/run [OPTION...] [COMMAND]
         bench      all witnesses at full effort [default]
-        gate       what CI runs: about ten minutes, and the gate's own test
+        gate       what CI runs: about fifteen minutes, with the gate's own test
         slopes counts repeat time limits sampled selftest   one witness
         gems       install the gems of yjit-bench's headline programs
         explain WHAT [MODE]   where the instructions of a kind or a program are (callgrind)
@@ -171,7 +171,7 @@ module Bench
       0
     end
 
-    # The gate's ten minutes are not enough for them, unless they are asked for.
+    # The gate's minutes are not enough for them, unless they are asked for.
     def headline?
       require_yjit_bench if @options[:headline]
       @options.fetch(:headline) { @options[:yjit_bench] && @effort.level == "full" }
