@@ -121,8 +121,7 @@ module Bench
         per_mode.each do |mode, v|
           a, p = v.values_at(@stock, @other)
           next missing("limits", what, mode, a, p) unless numbers?(a, p)
-          file = table.dig(what[/.*(?=private)/].to_s + "file", mode, @stock)
-          a, p = a + file, p + file if file
+          a, p = with_stocks_files(table, what, mode, a, p)
           limit(what, mode, a, p, v, b, sums)
         end
       end
@@ -165,11 +164,22 @@ module Bench
 
     private
 
+    # How many pages of files are mapped is luck: both sides have stock's, now and at the peak.
+    def with_stocks_files(table, what, mode, a, p)
+      name, kind = what.match(/\A(.*)(private|hwm)/)&.captures
+      own, stock = table.dig("#{name}file", mode)&.values_at(@other, @stock)
+      return [a, p] unless kind && stock
+      kind == "private" ? [a + stock, p + stock] : [a, p - own + stock]
+    end
+
     def limit(what, mode, a, p, v, b, sums)
       case what
       when /\Adepth /
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
             verdict: p >= a ? "pass" : "fail")
+      when /\Aprogram .* hwm\z/
+        sums[["peak memory", mode, b["program_memory_geomean"]]] << [a, p]
+        ratio("limits", what, mode, a, p, b["program_memory"])
       when / (hwm|file)\z/ then info(what, mode, a, p)
       when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
       when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])

@@ -200,6 +200,15 @@ class JudgeTest < Test
     j.limits({ "many private_x" => { "interp" => { "stock" => 1000, "patch" => 1012 } },
                "many file" => { "interp" => { "stock" => 1000, "patch" => 3000 } } }, [], MODES)
     is j.rows.first.then { |r| [r.stock, r.patched, r.verdict] }, [2000, 2012, "pass"]
+    peak = ->(patch, file) do
+      j = judge
+      j.limits({ "program a hwm" => { "interp" => { "stock" => 1000, "patch" => patch } },
+                 "program a file" => { "interp" => { "stock" => 100, "patch" => file } } }, [P.first], MODES)
+      [verdict(j.rows, "program a hwm"), verdict(j.rows, "peak memory, geomean of 1")]
+    end
+    is peak[1030, 130], %w[pass pass]
+    is peak[1030, 115], %w[pass fail]
+    is peak[1130, 130], %w[fail fail]
     is limits("methods called private", 100_000, 112_600), "fail" # 129 bytes for each of 100,000
     is limits("methods called private", 100_000, 112_400), "pass"
     is limits("binary text+data", 1000, 1011), "fail"
