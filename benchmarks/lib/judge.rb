@@ -177,9 +177,7 @@ module Bench
       when /\Adepth /
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
             verdict: p >= a ? "pass" : "fail")
-      when /\Aprogram .* hwm\z/
-        sums[["peak memory", mode, b["program_memory_geomean"]]] << [a, p]
-        ratio("limits", what, mode, a, p, b["program_memory"])
+      when /\Aprogram .* hwm\z/ then ratio("limits", what, mode, a, p, b["program_memory"])
       when / (hwm|file)\z/ then info(what, mode, a, p)
       when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
       when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])
