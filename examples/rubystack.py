@@ -40,6 +40,7 @@ SECTION = [
 RECORDS_PER_CHUNK = 1024
 SLOTS_PER_CHUNK = 64
 NAME_DEPTH_MAX = 64
+NAME_MAX = 128 << 10
 STRING_MAX = 65535
 LINES_MAX = 16 << 20
 STACK_MAX = 256 << 20
@@ -130,6 +131,7 @@ class Ruby:
         if self.pid != process.own_pid():
             sys.exit("the process is between fork and its first own step")
         self.cache = {}
+        self.names = {}
 
     def element(self, directory, per_chunk, size, i):
         chunk = self.p.u64(directory + 8 * (i // per_chunk))
@@ -232,8 +234,15 @@ class Ruby:
         return self.record(record[3]) if record[0] in (METHOD, BMETHOD) and record[3] else record
 
     def name(self, rid, depth=0):
+        """Each once: that of a refinement can hold the one before twice, and that again."""
         if depth >= NAME_DEPTH_MAX:
             return "?"
+        if (rid, depth) not in self.names:
+            text = self.compose(rid, depth).encode()
+            self.names[rid, depth] = text[:NAME_MAX].decode("utf-8", "ignore")
+        return self.names[rid, depth]
+
+    def compose(self, rid, depth):
         kind, level, ref1, ref2, name = self.record(rid)[:5]
 
         def text(ref):

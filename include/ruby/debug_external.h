@@ -84,7 +84,8 @@ typedef __INT64_TYPE__ int64_t;
 
 #define RB_DEBUG_EXT_STRING_MAX 65535u         /**< longest string, in bytes */
 #define RB_DEBUG_EXT_LINES_MAX (16u << 20)     /**< longest line table, in bytes */
-#define RB_DEBUG_EXT_NAME_DEPTH_MAX 64         /**< most records one name is composed of */
+#define RB_DEBUG_EXT_NAME_DEPTH_MAX 64         /**< how deep the composition of a name goes */
+#define RB_DEBUG_EXT_NAME_MAX (128u << 10)     /**< longest composed name, in bytes */
 #define RB_DEBUG_EXT_RECORDS_PER_CHUNK 1024u
 #define RB_DEBUG_EXT_RECORD_CHUNKS_MAX (1u << 21)
 #define RB_DEBUG_EXT_SLOTS_PER_CHUNK 64u
@@ -173,7 +174,8 @@ struct rb_debug_ext_section {
      * each of RB_DEBUG_EXT_RECORDS_PER_CHUNK records.  The record of an id is
      * at dir[id / RECORDS_PER_CHUNK] + id % RECORDS_PER_CHUNK * record_size.
      * A chunk of which all records have expired is given back: its address
-     * becomes 0. */
+     * becomes 0.  So is, in another chunk, a page of such records: they read
+     * as zero, their generations too. */
     uint64_t records_dir;
     uint32_t records_end;         /**< ids below this have been given out at least once */
     /** Grows when the name of an existing record may compose to another text
@@ -216,7 +218,8 @@ struct rb_debug_ext_section {
     uint64_t records_failed;      /**< not made: out of memory or of ids */
     uint64_t bytes;               /**< memory held for records, strings and line tables */
     uint32_t grace_seconds;       /**< a retired record is readable for at least this long ... */
-    uint32_t grace_records;       /**< ... or until this many more have retired, if that is sooner; see grace_until */
+    uint32_t grace_records;       /**< ... or until this many more have retired, if that is sooner; see grace_until
+                                   *   and grace_bytes */
 
     char ruby_version[32];        /**< "3.4.5", NUL terminated */
     char ruby_description[128];   /**< as `ruby -v`, NUL terminated, cut when longer */
@@ -228,7 +231,7 @@ struct rb_debug_ext_section {
      *  that, grace_records_unasked are kept in place of grace_records. */
     uint64_t grace_until;
     uint32_t grace_records_unasked; /**< retired records kept when nobody asks */
-    uint32_t reserved32;
+    uint32_t grace_bytes;         /**< of their texts and tables of lines in all; beyond it the oldest expire */
 
     /* Probes, see there: addresses of their semaphores; 0: no such probe in
      * this build. */
@@ -298,7 +301,9 @@ enum rb_debug_ext_flags {
  * code_size and first_line are those of the record ref2, its own are 0.
  *
  * `generation` is a sequence lock: odd while the record is being written, and
- * larger after it was.  To read a record and its strings: read the record,
+ * larger after it was, or 0 again when its memory was given back.  As an id is
+ * not used again before 2**31 others, one generation before and after a read
+ * means one record.  To read a record and its strings: read the record,
  * read what it points to, read the generation and the entry of records_dir
  * again; if it was odd or either differs, begin anew, a few times at most.  A
  * record that has expired has kind RB_DEBUG_EXT_NONE, or is in no chunk.
@@ -347,7 +352,10 @@ struct rb_debug_ext_string {
  *   NESTED                    text(ref1) "::" name
  *   anything else             "?"
  *
- * At most RB_DEBUG_EXT_NAME_DEPTH_MAX records deep; "?" beyond.  The methods
+ * At most RB_DEBUG_EXT_NAME_DEPTH_MAX records deep; "?" beyond.  A refinement
+ * refers to two records, so that depth alone bounds nothing: the text of what
+ * is named is cut after RB_DEBUG_EXT_NAME_MAX bytes, be it within a character,
+ * and no reference needs to be followed after that.  The methods
  * Module#debug_name, Method#debug_name, UnboundMethod#debug_name and
  * Thread::Backtrace::Location#debug_label return the same texts.
  */

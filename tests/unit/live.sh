@@ -195,17 +195,16 @@ ends() {
 sleep 0.3
 rm -f "$out"; from=$(date +%s)
 timeout -s KILL 30 "$extprof" -p $target -r 10k -d 1 -o "$out" >"$sum" 2>"$err" & prof=$!
-# 13 s where nothing else runs. As names are put off, all of it may be read.
-ends "the duration" 1 20 0
+ends "the duration" 1 13 0 # as names are put off, all of it may be read
 rm -f "$out"
 "$extprof" -p $target -r 10k -o "$out" >"$sum" 2>"$err" & prof=$!
+# Later than this it is not by those signals.
+(sleep 22; kill -KILL $prof 2>/dev/null) & killer=$!
 sleep 1.5; kill -INT $prof
 # Two that wait are one.
 while grep -q '^ShdPnd:.*2$' /proc/$prof/status; do sleep 0.1; done
 sleep 0.5; from=$(date +%s); kill -INT $prof
-# Later than this it is not by that signal.
-(sleep 20; kill -KILL $prof 2>/dev/null) & killer=$!
-ends "the second Ctrl-C" 0 4 1
+ends "the second Ctrl-C" 0 2 1
 kill $killer $target 2>/dev/null; wait $target $killer 2>/dev/null
 
 # -- a hostile target ----------------------------------------------------------------

@@ -151,6 +151,15 @@ TEST(names_do_not_explode)
 	for (uint32_t i = 100; i < 164; i++)
 		set(i, RB_DEBUG_EXT_REFINEMENT, NULL, i + 1, i + 1);
 	text_of(100);
+	/* What had begun is ended: closing brackets. */
+	CHECK(out.length >= RB_DEBUG_EXT_NAME_MAX && out.length < RB_DEBUG_EXT_NAME_MAX + 64 * 32);
+	/* The same without any text. */
+	for (uint32_t i = 100; i < 164; i++) {
+		set(i, RB_DEBUG_EXT_METHOD, "", i + 1, i + 1);
+		parts[i].name = "";
+		parts[i].name_length = 0;
+	}
+	text_of(100);
 	CHECK(out.length < NAMES_PARTS_MAX * 32);
 	/* Long names in a circle. */
 	static char big[65535];
@@ -159,9 +168,35 @@ TEST(names_do_not_explode)
 	set(20, RB_DEBUG_EXT_NESTED, NULL, 20, 0);
 	parts[20].name = big;
 	parts[20].name_length = sizeof(big);
-	out.limit = NAMES_LENGTH_MAX;
+	out.limit = RB_DEBUG_EXT_NAME_MAX;
 	text_of(20);
-	CHECK(out.length <= NAMES_LENGTH_MAX);
+	CHECK(out.length == RB_DEBUG_EXT_NAME_MAX);
+	out.limit = 0;
+	text__free(&out);
+}
+
+/* As Ruby cuts it: a module and what it refines, each named by the refinement before. */
+TEST(names_are_cut_where_ruby_cuts_them)
+{
+	set_up();
+	set(100, RB_DEBUG_EXT_NAMED, "String", 0, 0);
+	set(101, RB_DEBUG_EXT_ANON_MODULE, NULL, 0, 0);
+	for (uint32_t i = 0; i < 40; i += 2) {
+		set(102 + i, RB_DEBUG_EXT_REFINEMENT, NULL, 101 + i, 100 + i);
+		set(103 + i, RB_DEBUG_EXT_NESTED, "M", 102 + i, 0);
+	}
+	CHECK_STRING(text_of(102), "#<refinement #<anonymous module> of String>");
+	CHECK_STRING(text_of(104), "#<refinement #<refinement #<anonymous module> of String>::M of "
+		     "#<refinement #<anonymous module> of String>>");
+	out.limit = RB_DEBUG_EXT_NAME_MAX;
+	text_of(124);	/* 43 bytes, then twice as many and 21, 11 times */
+	CHECK_INT(out.length, 131051);
+	text_of(126);
+	CHECK_INT(out.length, RB_DEBUG_EXT_NAME_MAX);
+	text_of(140);
+	CHECK(out.length == RB_DEBUG_EXT_NAME_MAX);
+	CHECK(strncmp(out.data, "#<refinement #<refinement #<refinement ", 39) == 0);
+	CHECK(strchr(out.data, '?') == NULL);
 	out.limit = 0;
 	text__free(&out);
 }

@@ -19,7 +19,7 @@ static void add_name(struct composition *c, const struct name_part *p)
 static const struct name_part *part_at(struct composition *c, uint32_t id, int depth)
 {
 	if (!id || depth > RB_DEBUG_EXT_NAME_DEPTH_MAX || ++c->parts > NAMES_PARTS_MAX ||
-	    c->out->length >= NAMES_LENGTH_MAX)
+	    c->out->length >= RB_DEBUG_EXT_NAME_MAX)
 		return NULL;
 	return c->names->part(c->names->context, id);
 }

@@ -17,11 +17,10 @@ struct name_part {
 	uint32_t name_length;
 };
 
-/* Records that one name may touch in all.  The depth alone does not bound it:
- * refinements have two references each. */
-#define NAMES_PARTS_MAX 1024
-/* Longest composed name; what is beyond is left out. */
-#define NAMES_LENGTH_MAX (256u << 10)
+/* Records that one name may touch in all: neither the depth bounds it, as refinements
+ * have two references each, nor the length, as a hostile process has names without any.
+ * Names of Ruby's reach RB_DEBUG_EXT_NAME_MAX before. */
+#define NAMES_PARTS_MAX 16384
 
 struct names {
 	/* The part of an id, NULL if it is not known. */

@@ -34,6 +34,22 @@ static int pay_read(struct symbols *s, uint64_t address, void *to, size_t length
 	return memory__read(s->memory, address, to, length);
 }
 
+/* `size` bytes and a NUL, to be freed; nothing on an error. */
+static int read_bytes(struct symbols *s, uint64_t address, size_t size, uint8_t **bytes)
+{
+	uint8_t *data = malloc(size + 1);
+	int err = data ? pay_read(s, address, data, size) : -ENOMEM;
+
+	*bytes = NULL;
+	if (err) {
+		free(data);
+		return err;
+	}
+	data[size] = '\0';
+	*bytes = data;
+	return 0;
+}
+
 int symbol_read__refresh(struct symbols *s)
 {
 	s->work -= (int64_t)sizeof(s->layout->section) + SYMBOLS_READ_WORK;
@@ -42,8 +58,8 @@ int symbol_read__refresh(struct symbols *s)
 
 static int read_string(struct symbols *s, uint64_t address, char **string, uint32_t *length)
 {
+	uint8_t *data;
 	uint32_t n;
-	char *data;
 	int err;
 
 	*string = NULL;
@@ -57,16 +73,10 @@ static int read_string(struct symbols *s, uint64_t address, char **string, uint3
 		return -EINVAL;
 	if (s->table->bytes + n + 1 > SYMBOLS_BYTES_MAX)
 		return -ENOSPC;
-	data = malloc(n + 1u);
-	if (!data)
-		return -ENOMEM;
-	err = pay_read(s, address + sizeof(n), data, n);
-	if (err) {
-		free(data);
+	err = read_bytes(s, address + sizeof(n), n, &data);
+	if (err)
 		return err;
-	}
-	data[n] = '\0';
-	*string = data;
+	*string = (char *)data;
 	*length = n;
 	s->table->bytes += n + 1u;
 	return 0;
@@ -89,17 +99,14 @@ static int read_lines(struct symbols *s, uint64_t address, struct symbol *symbol
 		symbol->lines_bad = true;
 		return 0;
 	}
-	data = malloc(n ? n : 1);
-	if (!data)
-		return -ENOMEM;
-	err = pay_read(s, address + sizeof(n), data, n);
-	if (!err) {
-		if (lines__decode(&symbol->lines, data, n, symbol->first_line))
-			symbol->lines_bad = true;
-		s->table->bytes += symbol->lines.count * sizeof(*symbol->lines.pairs);
-	}
+	err = read_bytes(s, address + sizeof(n), n, &data);
+	if (err)
+		return err;
+	if (lines__decode(&symbol->lines, data, n, symbol->first_line))
+		symbol->lines_bad = true;
+	s->table->bytes += symbol->lines.count * sizeof(*symbol->lines.pairs);
 	free(data);
-	return err;
+	return 0;
 }
 
 static bool room_for(const struct symbols *s, uint64_t bytes)
@@ -118,7 +125,7 @@ static int read_lines_insns(struct symbols *s, uint64_t address, struct symbol *
 	};
 	uint8_t *entries = NULL, *index = NULL;
 	uint64_t entries_at, index_at;
-	size_t entries_size, index_size;
+	size_t index_size;
 	int err;
 
 	if ((err = pay_read(s, address + section->lines_entries, &entries_at, 8)) ||
@@ -133,20 +140,16 @@ static int read_lines_insns(struct symbols *s, uint64_t address, struct symbol *
 		symbol->lines_bad = true;
 		return 0;
 	}
-	entries_size = (size_t)insns.count * insns.entry_size;
-	insns.entries = entries = malloc(entries_size ? entries_size : 1);
-	insns.index = index = malloc(index_size ? index_size : 1);
-	err = -ENOMEM;
-	if (!entries || !index)
-		goto cleanup;
-	err = pay_read(s, entries_at, entries, entries_size);
+	err = read_bytes(s, entries_at, (size_t)insns.count * insns.entry_size, &entries);
 	if (!err && index_size)
-		err = pay_read(s, index_at, index, index_size);
-	if (!err) {
-		if (lines__decode_insns(&symbol->lines, &insns))
-			symbol->lines_bad = true;
-		s->table->bytes += symbol->lines.count * sizeof(*symbol->lines.pairs);
-	}
+		err = read_bytes(s, index_at, index_size, &index);
+	if (err)
+		goto cleanup;
+	insns.entries = entries;
+	insns.index = index;
+	if (lines__decode_insns(&symbol->lines, &insns))
+		symbol->lines_bad = true;
+	s->table->bytes += symbol->lines.count * sizeof(*symbol->lines.pairs);
 cleanup:
 	free(entries);
 	free(index);

@@ -414,7 +414,7 @@ static const struct name_part *name_part(void *context, uint32_t id)
 void symbols__add_name(const struct symbol *symbol, struct text *out)
 {
 	const struct names names = { .part = name_part, .context = symbol->owner };
-	struct text raw = { .limit = NAMES_LENGTH_MAX };
+	struct text raw = { .limit = RB_DEBUG_EXT_NAME_MAX };
 
 	if (symbol->frozen) {
 		text__adds(out, symbol->frozen);

@@ -188,6 +188,15 @@ module Refines
   refine(Included) { def refined_in_module = spot }
 end
 REFINES_ANONYMOUSLY = Module.new { refine(String) { def refined_anonymously = spot } }
+# The name of each holds the one before twice: 4 of them are shown in part, 13 are more than a name may have.
+def refine_refinements(n)
+  n.times.inject([Module.new, String]) do |(mod, target), _|
+    refined = nil
+    mod.module_eval { refine(target) { refined = self } }
+    [refined.const_set(:M, Module.new), refined]
+  end.last
+end
+REFINED_REFINEMENTS = [4, 13].map { |n| refine_refinements(n).tap { |r| r.define_singleton_method(:m) { spot } } }
 using Refines
 using REFINES_ANONYMOUSLY
 
@@ -300,6 +309,7 @@ rounds do
   1.refined
   Mixed.new.refined_in_module
   "x".refined_anonymously
+  REFINED_REFINEMENTS.each(&:m)
   toplevel
   toplevel_defined
   LAMBDA.(1)
