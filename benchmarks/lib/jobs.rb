@@ -50,6 +50,24 @@ module Bench
       results
     end
 
+    # The numbers of those that this process may use.
+    def cores
+      list = File.read("/proc/self/status")[/^Cpus_allowed_list:\s*(\S+)/, 1]
+      list.split(",").flat_map { |part| Range.new(*part.split("-").map(&:to_i).values_at(0, -1)).to_a }
+    end
+
+    # The same, one item at a time on each of the cores: yields the item and its core.
+    def on_cores(items, cores, progress: nil)
+      idle = Queue.new
+      cores.each { |c| idle << c }
+      map(items, workers: cores.size, progress: progress) do |item|
+        core = idle.pop
+        yield item, core
+      ensure
+        idle << core
+      end
+    end
+
     def show(what, done, all)
       return unless what && $stderr.tty?
       $stderr.print "\r#{what}: #{done}/#{all}#{"\n" if done == all}"

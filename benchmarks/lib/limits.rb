@@ -10,9 +10,9 @@ module Bench
   class Limits
     DIR = File.expand_path("../workloads/limits", __dir__)
 
-    # A size is the median of `repeats`. Rates are measured on `core`.
-    def initialize(workers:, core: 0, repeats: 5, methods: 100_000, scale: 1, random: Random.new(1))
-      @workers, @core, @repeats, @methods, @scale, @random = workers, core, repeats, methods, scale, random
+    # A size is the median of `repeats`. Rates are measured on `cores`.
+    def initialize(workers:, cores: [0], repeats: 5, methods: 100_000, scale: 1, random: Random.new(1))
+      @workers, @cores, @repeats, @methods, @scale, @random = workers, cores, repeats, methods, scale, random
     end
 
     # links: those of each side, as many, at least two.
@@ -78,9 +78,9 @@ module Bench
     def rates(table, sides, modes, links)
       job = { args: [file("rates"), @scale.to_s] }
       modes.each do |mode|
-        rounds = links.first.each_index.map do |i|
+        rounds = Jobs.on_cores(links.first.each_index.to_a, @cores) do |i, core|
           Timing.pair(i, *links, @random) do |link, env|
-            measure(link, mode, job, prefix: ["taskset", "-c", @core.to_s], env: env)
+            measure(link, mode, job, prefix: ["taskset", "-c", core.to_s], env: env)
           end
         end
         failed = rounds.flat_map(&:values).grep(String).first

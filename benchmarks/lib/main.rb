@@ -51,7 +51,7 @@ module Bench
     def initialize(argv, env)
       @build = env.fetch("BUILD")
       @options = { patched: env["PATCHED"] || "#{@build}/ruby", stock: env["STOCK"] || "#{@build}/bench/stock",
-                   yjit_bench: env["YJIT_BENCH"], workers: Etc.nprocessors, core: Etc.nprocessors - 1,
+                   yjit_bench: env["YJIT_BENCH"], workers: Etc.nprocessors, cores: Jobs.cores.last(2),
                    effort: nil, only: nil, modes: MODES, extprof: env["EXTPROF"] || "#{@build}/extprof/extprof" }
       @arguments = [*("--mode=#{env["MODE"]}" unless env["MODE"].to_s.empty?), *argv]
       @bench = File.join(@build, "bench")
@@ -71,7 +71,9 @@ module Bench
         o.on("--gate", "one witness with the gate's effort") { @options[:effort] = "gate" }
         o.on("--links=N", Integer, "relinks, and so pairs, per program; no second look") { |v| @options[:links] = v }
         o.on("--workers=N", Integer, "processes at once, where nothing is timed") { |v| @options[:workers] = v }
-        o.on("--core=N", Integer, "the core for what is timed") { |v| @options[:core] = v }
+        o.on("--cores=N,...", "--core=N", Array, "cores for what is timed, each for itself [the last two]") do |v|
+          @options[:cores] = v.map { |c| Integer(c, 10) rescue raise OptionParser::InvalidArgument, c }
+        end
       end
     end
 
@@ -127,10 +129,17 @@ module Bench
       raise Refused, "what is #{@arguments.first}?" unless @arguments.empty?
       raise Refused, "--workers must be 1 or more" if @options[:workers] < 1
       raise Refused, "--gate goes with one witness" if @options[:effort] && witnesses.size > 1
+      check_cores
       raise Refused, "--links must be 2 or more: stock is compared with stock too" if @options[:links]&.< 2
       return unless @options[:only]
       raise Refused, "--only goes with one witness" if witnesses.size > 1
       raise Refused, "--only does not go with #{witnesses.first}" unless ONLY.include?(witnesses.first)
+    end
+
+    def check_cores
+      cores, all = @options[:cores], Jobs.cores
+      return if cores.any? && cores.uniq == cores && (cores - all).empty?
+      raise Refused, "--cores must be some of #{all.join(", ")}, each once"
     end
 
     def prepare
@@ -179,10 +188,16 @@ module Bench
 
     def headline = headline? ? ["headline"] : []
 
-    # Those of the programs that have some.
+    # Those of the programs that have some, once. { program => nil or why it failed }
     def install_gems(programs)
-      @gems ||= Gems.new(@sides.first, File.join(@bench, "gems"), File.join(@bench, "stage"))
-      @gems.install(programs.select(&:gems).reject { |p| p.group == "start" })
+      programs = programs.select(&:gems).reject { |p| p.group == "start" }
+      @installed ||= {}
+      missing = programs.reject { |p| @installed.key?(p.name) }
+      unless missing.empty?
+        gems = Gems.new(@sides.first, File.join(@bench, "gems"), File.join(@bench, "stage"))
+        @installed.merge!(gems.install(missing))
+      end
+      @installed.slice(*programs.map(&:name))
     end
 
     def require_yjit_bench
@@ -231,7 +246,7 @@ module Bench
       programs = Programs.pick(programs, @effort.timed) if @effort.timed && !@options[:only]
       install_gems(programs)
       random = Random.new
-      timing = Timing.new(core: @options[:core], random: random)
+      timing = Timing.new(cores: @options[:cores], random: random)
       pairs, n = [], @effort.links
       looks = @options[:links] || @effort.time_budget ? 1 : 2
       confidence = 1 - 0.05 / looks
@@ -264,7 +279,7 @@ module Bench
 
     def witness_limits
       programs = Programs.pick(@programs.all(%w[ours]), only(@effort.limit_programs))
-      limits = Limits.new(workers: workers, core: @options[:core], repeats: @effort.repeats)
+      limits = Limits.new(workers: workers, cores: @options[:cores], repeats: @effort.repeats)
       table = limits.run(@sides, @modes, programs, links(0...@effort.rate_pairs))
       @store.write("limits", table, @sides)
       @judge.limits(table, programs, @modes)
@@ -273,7 +288,7 @@ module Bench
     def witness_sampled
       raise Refused, "no extprof at #{@options[:extprof]}" unless File.executable?(@options[:extprof])
       ticker = Icount.compile(File.join(@bench, "tools"), "ticker", "ticker")
-      sampled = Sampled.new(@options[:extprof], ticker, core: @options[:core])
+      sampled = Sampled.new(@options[:extprof], ticker, core: @options[:cores].last)
       side = @sides.last
       table = @modes.to_h do |m|
         [m, { "rates" => sampled.rates(side, m, [99, 999, 9999], windows: @effort.windows),
@@ -285,7 +300,7 @@ module Bench
     end
 
     def witness_selftest
-      SelfTest.new(@icount, @sides.first, @bench, @programs, workers: workers, core: @options[:core]).run(@judge)
+      SelfTest.new(@icount, @sides.first, @bench, @programs, workers: workers, cores: @options[:cores]).run(@judge)
     end
 
     def gems

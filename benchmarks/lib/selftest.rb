@@ -17,8 +17,8 @@ module Bench
     TIMED_TURNS = 12
     TIMED = %w[app_fib app_tak so_ackermann deep_recursion block_chain].freeze
 
-    def initialize(icount, stock, dir, programs, workers:, core:, links: 12)
-      @icount, @stock, @dir, @workers, @core, @links = icount, stock, dir, workers, core, links
+    def initialize(icount, stock, dir, programs, workers:, cores:, links: 12)
+      @icount, @stock, @dir, @workers, @cores, @links = icount, stock, dir, workers, cores, links
       @programs = programs.all(%w[ours cruby])
     end
 
@@ -65,7 +65,7 @@ module Bench
       programs = Programs.pick(@programs, TIMED)
       numbers = (0...@links).to_a
       links = [Links.new(@stock, links_dir), plant].map { |l| l.take(numbers, workers: @workers) }
-      timing = Timing.new(core: @core)
+      timing = Timing.new(cores: @cores)
       table = TimeTable.new(timing.run(programs, ["interp"], *links), draws: 2000).to_h
       { "plant" => [table, planted_expectation(table, judge)], "again" => [swapped(table), "not fail"] }.each do |name, (t, expected)|
         test = Judge.new(sides: ["stock", name])

@@ -11,7 +11,8 @@ module Bench
     end
 
     TRIM = 0.2
-    # Fewer draws than that do not reach as far as the interval should: Student's t does.
+    # Fewer draws than that do not reach as far as the interval should: Student's t does. Of one
+    # nothing is known.
     FEW = 6
 
     module_function
@@ -70,7 +71,7 @@ module Bench
           trimmed_mean(values.empty? ? g.values : values, trim)
         end)
       end.sort
-      if links.size < FEW
+      if links.size.between?(2, FEW - 1)
         e = Estimate.new(value, 0, 0, groups.sum(&:size), stddev(means))
         return widened(e, links, 1, confidence: confidence, trim: trim)
       end
@@ -92,6 +93,7 @@ module Bench
     # Simultaneous intervals for many programs: the bootstrap's standard error times t, as
     # ten thousand draws do not reach far enough into the tails.
     def widened(estimate, group, programs, confidence: 0.95, trim: TRIM)
+      return estimate if group.size < 2
       dof = [group.size - 2 * (group.size * trim).floor - 1, 1].max
       t = t_quantile(1 - (1 - confidence) / (2.0 * programs), dof)
       half = t * estimate.error * Math.sqrt(group.size / (group.size - 1.0))

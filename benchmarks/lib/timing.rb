@@ -13,9 +13,9 @@ module Bench
     # a: stock, b: the other, in seconds of CPU time; aa: another stock link, or nil.
     Pair = Struct.new(:program, :mode, :number, :a, :b, :aa, :steal, keyword_init: true)
 
-    # core: every process runs on it. timeout: seconds for the processes of a pair.
-    def initialize(core:, random: Random.new, timeout: 360)
-      @core, @random, @timeout = core, random, timeout
+    # cores: the processes of a pair run on one of them. timeout: seconds for those of a pair.
+    def initialize(cores:, random: Random.new, timeout: 360)
+      @cores, @random, @timeout = cores, random, timeout
       @failures = []
     end
 
@@ -35,19 +35,16 @@ module Bench
     # stock and other: arrays of links, as many as there are pairs per program and mode.
     def run(programs, modes, stock, other, budget: nil)
       warm_up(stock + other)
-      cells = programs.product(modes, (0...stock.size).to_a)
+      cells = programs.product(modes, (0...stock.size).to_a).shuffle(random: @random)
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      pairs = []
-      cells.shuffle(random: @random).each_with_index do |(program, mode, i), done|
-        Jobs.show("timing", done + 1, cells.size)
-        pair = measure(program, mode, i, stock, other)
-        pairs << pair if pair
-        next unless budget && done + 1 < cells.size
-        next unless Process.clock_gettime(Process::CLOCK_MONOTONIC) - started > budget
-        @failures << "the time budget of #{budget} s ended after #{done + 1} of #{cells.size} pairs"
-        break
+      begun = 0
+      pairs = Jobs.on_cores(cells, @cores, progress: "timing") do |(program, mode, i), core|
+        next if budget && Process.clock_gettime(Process::CLOCK_MONOTONIC) - started > budget
+        begun += 1
+        measure(program, mode, i, stock, other, core)
       end
-      pairs
+      @failures << "the time budget of #{budget} s ended after #{begun} of #{cells.size} pairs" if begun < cells.size
+      pairs.compact
     end
 
     private
@@ -56,25 +53,27 @@ module Bench
     def warm_up(links)
       links.each { |l| Jobs.run(l.env, l.command("interp", ["-e", "1"], options: ["--disable-gems"])) }
       stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 2
-      Jobs.run({ "PATH" => "/usr/bin:/bin" }, ["taskset", "-c", @core.to_s, "timeout", "2", "sh", "-c", "while :; do :; done"])
+      Jobs.on_cores(@cores, @cores) do |_, core|
+        Jobs.run({ "PATH" => "/usr/bin:/bin" }, ["taskset", "-c", core.to_s, "timeout", "2", "sh", "-c", "while :; do :; done"])
+      end
       sleep 0.05 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
     end
 
-    def measure(program, mode, i, stock, other)
-      steal = steal_ticks
-      found = Timing.pair(i, stock, other, @random) { |link, env| once(program, mode, link, env) }
+    def measure(program, mode, i, stock, other, core)
+      steal = steal_ticks(core)
+      found = Timing.pair(i, stock, other, @random) { |link, env| once(program, mode, link, env, core) }
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
-      Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks - steal,
+      Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks(core) - steal,
                a: found[:a]["cpu"], b: found[:b]["cpu"], aa: found[:aa]&.fetch("cpu"))
     rescue RuntimeError => e
       @failures << "#{program.name} (#{mode}): #{e.message}"
       nil
     end
 
-    def once(program, mode, link, env)
+    def once(program, mode, link, env, core)
       env = link.env.merge(program.env_for("time"), env)
-      command = ["taskset", "-c", @core.to_s, *program.private, *link.command(mode, program.args_for("time"), options: program.options)]
+      command = ["taskset", "-c", core.to_s, *program.private, *link.command(mode, program.args_for("time"), options: program.options)]
       outcome = Jobs.run(env, command, timeout: @timeout, chdir: program.chdir || "/")
       raise "#{link.name}: #{outcome.error}" if outcome.error
       figures = JSON.parse(outcome.out.lines.last.to_s)
@@ -84,7 +83,7 @@ module Bench
       raise "#{link.name}: no figures on the last line"
     end
 
-    def steal_ticks = File.read("/proc/stat")[/\Acpu .*/].split[8].to_i
+    def steal_ticks(core) = File.read("/proc/stat")[/^cpu#{core} .*/].to_s.split[8].to_i
   end
 
   # What the pairs say.
@@ -100,7 +99,8 @@ module Bench
         groups = by_link(pairs) { |p| p.b / p.a }
         aa = by_link(pairs.select(&:aa)) { |p| p.aa / p.a }
         rest = groups.except(*@without)
-        [mode, { "suite" => estimate(groups), "rest" => (estimate(rest) unless [0, groups.size].include?(rest.size)), "aa" => aa.empty? ? nil : estimate(aa),
+        rest = nil if [0, groups.size].include?(rest.size)
+        [mode, { "suite" => estimate(groups), "rest" => rest && estimate(rest), "aa" => aa.empty? ? nil : estimate(aa),
                  "programs" => groups.transform_values { |g| program(g.values, groups.size) },
                  "median_cpu" => pairs.group_by(&:program).transform_values { |ps| Stats.median(ps.map(&:a)).round(4) },
                  "beyond_10_percent" => groups.values.flat_map(&:values).count { |r| r.abs > 0.1 },

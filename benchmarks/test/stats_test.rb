@@ -91,6 +91,10 @@ class StatsTest < Test
     is e.n, 3
     ok e.low < 0 && e.high > 0.07, e.to_a.inspect # two links say little
     near e.value - e.low, e.high - e.value, 1e-12
+    one = S.estimate_by_link([{ 7 => 0.02 }, { 7 => 0.04 }], random: Random.new(1), draws: 50)
+    is [one.value, one.low, one.high], [0.03] * 3
+    one = S.widened(S.estimate([[0.02]], random: Random.new(1), draws: 50), [0.02], 10)
+    is [one.value, one.low, one.high], [0.02] * 3
   end
 
   def verdicts(truth, bound, effect: 0)

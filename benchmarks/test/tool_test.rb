@@ -69,7 +69,7 @@ class ToolTest < Test
   def links(name, *texts) = texts.each_with_index.map { |t, i| Fake.new(name, 16 + i, t, SH) }
 
   def timing(stock, other)
-    t = Timing.new(core: 0, random: Random.new(1))
+    t = Timing.new(cores: [0], random: Random.new(1))
     def t.warm_up(_) = nil
     [t.run([Prog.new("p", [])], ["interp"], links("stock", *stock), links("patch", *other)), t.failures]
   end
@@ -81,6 +81,46 @@ class ToolTest < Test
     is pairs.map(&:number).sort, [16, 17] # of the link, which a second look does not use again
     t = TimeTable.new(pairs, draws: 50).to_h["interp"]
     is [t["suite"]["n"], t["aa"]["n"], t["programs"].keys], [2, 2, ["p"]]
+  end
+
+  # Two pairs at once, each on a core of its own; never two on one.
+  def test_pairs_on_several_cores
+    busy, most, seen = Hash.new(0), 0, Queue.new
+    got = Jobs.on_cores((0...12).to_a, [4, 7]) do |i, core|
+      seen << core
+      busy[core] += 1
+      raise "two on core #{core}" if busy[core] > 1
+      most = [most, busy.values.sum].max
+      sleep 0.01
+      busy[core] -= 1
+      i * 2
+    end
+    is got, (0...12).map { |i| i * 2 }
+    is [most, Array.new(seen.size) { seen.pop }.uniq.sort], [2, [4, 7]]
+    raises(RuntimeError) { Jobs.on_cores([1, 2, 3], [0]) { |i, _| raise "no" if i == 2 } }
+
+    texts = Array.new(4) { ["sh", "-c", %q(read -r _ x < /proc/self/stat; c=$(taskset -p $$); echo "{\"cpu\":1.0,\"sum\":\"${c##*: }\",\"yjit\":false}")] }
+    skip "one core" if Jobs.cores.size < 2
+    t = Timing.new(cores: Jobs.cores.last(2), random: Random.new(1))
+    def t.warm_up(_) = nil
+    pairs = t.run([Prog.new("p", [])], ["interp"], links("stock", *texts), links("patch", *texts))
+    is [t.failures, pairs.size], [[], 4] # the three of a pair say the same mask
+  end
+
+  def test_cores_that_there_are_not
+    one = Jobs.cores.first
+    ["", "x", "#{one},#{one}", "-1", (Jobs.cores.max + 1).to_s].each do |cores|
+      status, said = dry("time", "--cores=#{cores}")
+      is [cores, status], [cores, 2]
+      ok said.include?("--cores"), said
+    end
+    %W[--core=#{one} --cores=#{one}].each do |option|
+      main = Dry.new(["time", option], { "BUILD" => Dir.tmpdir })
+      main.parser.parse!(arguments = main.instance_variable_get(:@arguments))
+      arguments.shift
+      main.send(:check_options, ["time"])
+      is main.instance_variable_get(:@options)[:cores], [one]
+    end
   end
 
   def test_nothing_runs_on_when_a_job_has_failed
@@ -98,7 +138,7 @@ class ToolTest < Test
       text = ["sh", "-c", "cd #{dir}; mkdir mine || exit 9; sleep 0.3; cp figures mine; cat mine/figures; rm -r mine figures"]
       private = Programs.new(cruby: nil, work: "#{dir}/work").private_files("/tmp", dir)
       { private => [false, 2], nil => [true, 0] }.each do |files, expected|
-        t = Timing.new(core: 0, random: Random.new(1))
+        t = Timing.new(cores: [0], random: Random.new(1))
         def t.warm_up(_) = nil
         pairs = t.run([Prog.new("p", [], nil, files)], ["interp"], links("stock", text, text), links("patch", text, text))
         is [t.failures.any? { |f| f.include?("exit 9") }, pairs.size], expected
@@ -130,7 +170,7 @@ class ToolTest < Test
   end
 
   def test_an_ended_budget_is_a_failure
-    t = Timing.new(core: 0, random: Random.new(1))
+    t = Timing.new(cores: [0], random: Random.new(1))
     def t.warm_up(_) = nil
     t.run([Prog.new("p", [])], ["interp"], links("stock", *[figures(1.0)] * 3), links("patch", *[figures(1.0)] * 3), budget: 0)
     ok t.failures.first.include?("budget")
@@ -138,7 +178,7 @@ class ToolTest < Test
 
   # Three processes a round, all on the core that is given; the third is another link of stock's.
   def test_rates_have_stock_against_stock
-    limits = Limits.new(workers: 1, core: 3)
+    limits = Limits.new(workers: 1, cores: [3])
     started = Queue.new
     limits.define_singleton_method(:measure) do |link, _mode, _job, prefix:, env:|
       started << [link, prefix, env]
@@ -193,14 +233,11 @@ class ToolTest < Test
       main.parser.parse!(main.instance_variable_get(:@arguments))
       sides = %w[-O3 -O1].map { |f| Struct.new(:name, :flags).new(f, { "optflags" => f }) }
       main.instance_variable_set(:@sides, sides)
-      was, $stderr = $stderr, StringIO.new
-      begin
+      got, = captured do
         main.send(:check_alike)
-        got = nil
+        nil
       rescue Refused
-        got = "refused"
-      ensure
-        $stderr = was
+        "refused"
       end
       is got, expected
     end
@@ -287,15 +324,18 @@ class ToolTest < Test
     def check_alike = nil
   end
 
+  # What the block returns, and what it wrote to stdout and stderr.
+  def captured
+    was = [$stdout, $stderr]
+    $stdout, $stderr = StringIO.new, StringIO.new
+    [yield, $stdout.string, $stderr.string]
+  ensure
+    $stdout, $stderr = was
+  end
+
   # Its status and what it wrote to stderr.
   def dry(*arguments, env: {})
-    Dir.mktmpdir do |dir|
-      was, $stderr = $stderr, StringIO.new
-      status = Dry.new(arguments, { "BUILD" => dir }.merge(env)).run
-      [status, $stderr.string]
-    ensure
-      $stderr = was
-    end
+    Dir.mktmpdir { |dir| captured { Dry.new(arguments, { "BUILD" => dir }.merge(env)).run }.values_at(0, 2) }
   end
 
   def test_a_name_that_there_is_not_is_refused
@@ -307,10 +347,20 @@ class ToolTest < Test
     ok dry("time", "--only=ours_two")[1].include?("no ours_two here"), "it is not timed"
   end
 
+  # Without any nothing is installed, so stock ruby neither; and nothing twice.
+  def test_gems_are_installed_once
+    a, b = %w[a b].map { |n| Program.new(name: n, group: "headline", gems: true) }
+    main = Dry.new([], { "BUILD" => "/nonexistent" })
+    is main.send(:install_gems, [Program.new(name: "c", group: "ours"), Programs.empty(true)]), {}
+    main.instance_variable_set(:@installed, { "a" => nil, "b" => "why" })
+    is main.send(:install_gems, [b]), { "b" => "why" }
+    is main.send(:install_gems, [a, b]), { "a" => nil, "b" => "why" }
+  end
+
   # What gate and bench consist of, and that the rows' verdicts become the exit status.
   class Canned < Dry
     attr_reader :ran
-    def rows = { "slopes" => "pass" }
+    attr_accessor :rows
     WITNESSES.each { |w| define_method(:"witness_#{w}") { answer(w) } }
 
     def answer(name)
@@ -322,15 +372,10 @@ class ToolTest < Test
   def canned(*arguments, rows: {}, &answer)
     Dir.mktmpdir do |dir|
       main = Canned.new(arguments, { "BUILD" => dir })
-      main.define_singleton_method(:rows) { rows }
+      main.rows = rows
       main.define_singleton_method(:answer, &answer) if answer
-      was = [$stdout, $stderr]
-      $stdout, $stderr = StringIO.new, StringIO.new
-      begin
-        [main.run, main.ran, $stdout.string]
-      ensure
-        $stdout, $stderr = was
-      end
+      status, out = captured { main.run }
+      [status, main.ran, out]
     end
   end
 
