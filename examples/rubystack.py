@@ -40,7 +40,7 @@ SECTION = [
 RECORDS_PER_CHUNK = 1024
 SLOTS_PER_CHUNK = 64
 NAME_DEPTH_MAX = 64
-NAME_MAX = 128 << 10
+NAME_MAX = 16 << 10
 STRING_MAX = 65535
 LINES_MAX = 16 << 20
 STACK_MAX = 256 << 20
@@ -259,7 +259,8 @@ class Ruby:
             return text(ref1) + "#" + name
         def place(ref):
             record = self.record(ref)
-            return record[4] if record[0] == METHOD and record[10] & SHARED else text(ref)
+            shared = record[0] == METHOD and record[10] & SHARED and depth + 1 < NAME_DEPTH_MAX
+            return record[4] if shared else text(ref)
 
         if kind == BLOCK:
             return ("block in " if level <= 1 else "block (%d levels) in " % level) + place(ref1)

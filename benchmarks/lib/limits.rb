@@ -78,8 +78,9 @@ module Bench
     def rates(table, sides, modes, links)
       job = { args: [file("rates"), @scale.to_s] }
       modes.each do |mode|
-        rounds = Jobs.on_cores(links.first.each_index.to_a, @cores) do |i, core|
-          Timing.pair(i, *links, @random) do |link, env|
+        pairs = links.first.each_index.map { |i| [i, Random.new(@random.rand(1 << 32))] }
+        rounds = Jobs.on_cores(pairs, @cores) do |(i, random), core|
+          Timing.pair(i, *links, random) do |link, env|
             measure(link, mode, job, prefix: ["taskset", "-c", core.to_s], env: env)
           end
         end

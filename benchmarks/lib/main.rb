@@ -193,12 +193,11 @@ module Bench
       programs = programs.select(&:gems).reject { |p| p.group == "start" }
       @installed ||= {}
       missing = programs.reject { |p| @installed.key?(p.name) }
-      unless missing.empty?
-        gems = Gems.new(@sides.first, File.join(@bench, "gems"), File.join(@bench, "stage"))
-        @installed.merge!(gems.install(missing))
-      end
+      @installed.merge!(installer.install(missing)) unless missing.empty?
       @installed.slice(*programs.map(&:name))
     end
+
+    def installer = Gems.new(@sides.first, File.join(@bench, "gems"), File.join(@bench, "stage"))
 
     def require_yjit_bench
       raise Refused, "where is yjit-bench? (YJIT_BENCH, --yjit-bench)" unless @options[:yjit_bench]

@@ -11,8 +11,7 @@ module Bench
     end
 
     TRIM = 0.2
-    # Fewer draws than that do not reach as far as the interval should: Student's t does. Of one
-    # nothing is known.
+    # Fewer draws than that do not reach as far as the interval should: Student's t does.
     FEW = 6
 
     module_function
@@ -71,8 +70,8 @@ module Bench
           trimmed_mean(values.empty? ? g.values : values, trim)
         end)
       end.sort
-      if links.size.between?(2, FEW - 1)
-        e = Estimate.new(value, 0, 0, groups.sum(&:size), stddev(means))
+      if links.size < FEW
+        e = Estimate.new(value, value, value, groups.sum(&:size), stddev(means))
         return widened(e, links, 1, confidence: confidence, trim: trim)
       end
       tail = tail_for([links], confidence, trim)
@@ -93,11 +92,16 @@ module Bench
     # Simultaneous intervals for many programs: the bootstrap's standard error times t, as
     # ten thousand draws do not reach far enough into the tails.
     def widened(estimate, group, programs, confidence: 0.95, trim: TRIM)
-      return estimate if group.size < 2
+      return unknown(estimate) if group.size < 2
       dof = [group.size - 2 * (group.size * trim).floor - 1, 1].max
       t = t_quantile(1 - (1 - confidence) / (2.0 * programs), dof)
       half = t * estimate.error * Math.sqrt(group.size / (group.size - 1.0))
       Estimate.new(estimate.value, estimate.value - half, estimate.value + half, estimate.n, estimate.error)
+    end
+
+    # Of one pair nothing is known: it may be a third of it or three times as much.
+    def unknown(estimate)
+      Estimate.new(estimate.value, estimate.value - Math.log(3), estimate.value + Math.log(3), estimate.n, estimate.error)
     end
 
     def normal_cdf(x) = 0.5 * Math.erfc(-x / Math.sqrt(2))

@@ -36,12 +36,13 @@ module Bench
     def run(programs, modes, stock, other, budget: nil)
       warm_up(stock + other)
       cells = programs.product(modes, (0...stock.size).to_a).shuffle(random: @random)
+      cells.each { |cell| cell << Random.new(@random.rand(1 << 32)) } # which core is idle first is no part of it
       started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       begun = 0
-      pairs = Jobs.on_cores(cells, @cores, progress: "timing") do |(program, mode, i), core|
+      pairs = Jobs.on_cores(cells, @cores, progress: "timing") do |(program, mode, i, random), core|
         next if budget && Process.clock_gettime(Process::CLOCK_MONOTONIC) - started > budget
         begun += 1
-        measure(program, mode, i, stock, other, core)
+        measure(program, mode, i, stock, other, random, core)
       end
       @failures << "the time budget of #{budget} s ended after #{begun} of #{cells.size} pairs" if begun < cells.size
       pairs.compact
@@ -59,9 +60,9 @@ module Bench
       sleep 0.05 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
     end
 
-    def measure(program, mode, i, stock, other, core)
+    def measure(program, mode, i, stock, other, random, core)
       steal = steal_ticks(core)
-      found = Timing.pair(i, stock, other, @random) { |link, env| once(program, mode, link, env, core) }
+      found = Timing.pair(i, stock, other, random) { |link, env| once(program, mode, link, env, core) }
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
       Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks(core) - steal,

@@ -92,9 +92,10 @@ class StatsTest < Test
     ok e.low < 0 && e.high > 0.07, e.to_a.inspect # two links say little
     near e.value - e.low, e.high - e.value, 1e-12
     one = S.estimate_by_link([{ 7 => 0.02 }, { 7 => 0.04 }], random: Random.new(1), draws: 50)
-    is [one.value, one.low, one.high], [0.03] * 3
-    one = S.widened(S.estimate([[0.02]], random: Random.new(1), draws: 50), [0.02], 10)
-    is [one.value, one.low, one.high], [0.02] * 3
+    [one, S.widened(S.estimate([[0.03]], random: Random.new(1), draws: 50), [0.03], 10)].each do |e|
+      near e.value, 0.03, 1e-12
+      is Bench::Judge.interval(e.to_h, FULL, nil), "inconclusive"
+    end
   end
 
   def verdicts(truth, bound, effect: 0)

@@ -350,11 +350,16 @@ class ToolTest < Test
   # Without any nothing is installed, so stock ruby neither; and nothing twice.
   def test_gems_are_installed_once
     a, b = %w[a b].map { |n| Program.new(name: n, group: "headline", gems: true) }
-    main = Dry.new([], { "BUILD" => "/nonexistent" })
+    main, asked = Dry.new([], { "BUILD" => "/nonexistent" }), []
+    main.define_singleton_method(:installer) do
+      Object.new.tap { |i| i.define_singleton_method(:install) { |ps| asked << ps.map(&:name); ps.to_h { |p| [p.name, "why #{p.name}"] } } }
+    end
     is main.send(:install_gems, [Program.new(name: "c", group: "ours"), Programs.empty(true)]), {}
-    main.instance_variable_set(:@installed, { "a" => nil, "b" => "why" })
-    is main.send(:install_gems, [b]), { "b" => "why" }
-    is main.send(:install_gems, [a, b]), { "a" => nil, "b" => "why" }
+    is asked, []
+    is main.send(:install_gems, [b]), { "b" => "why b" }
+    is main.send(:install_gems, [a, b]), { "a" => "why a", "b" => "why b" }
+    is main.send(:install_gems, [a]), { "a" => "why a" }
+    is asked, [%w[b], %w[a]]
   end
 
   # What gate and bench consist of, and that the rows' verdicts become the exit status.

@@ -85,7 +85,7 @@ typedef __INT64_TYPE__ int64_t;
 #define RB_DEBUG_EXT_STRING_MAX 65535u         /**< longest string, in bytes */
 #define RB_DEBUG_EXT_LINES_MAX (16u << 20)     /**< longest line table, in bytes */
 #define RB_DEBUG_EXT_NAME_DEPTH_MAX 64         /**< how deep the composition of a name goes */
-#define RB_DEBUG_EXT_NAME_MAX (128u << 10)     /**< longest composed name, in bytes */
+#define RB_DEBUG_EXT_NAME_MAX (16u << 10)      /**< longest composed name, in bytes */
 #define RB_DEBUG_EXT_RECORDS_PER_CHUNK 1024u
 #define RB_DEBUG_EXT_RECORD_CHUNKS_MAX (1u << 21)
 #define RB_DEBUG_EXT_SLOTS_PER_CHUNK 64u
@@ -231,7 +231,10 @@ struct rb_debug_ext_section {
      *  that, grace_records_unasked are kept in place of grace_records. */
     uint64_t grace_until;
     uint32_t grace_records_unasked; /**< retired records kept when nobody asks */
-    uint32_t grace_bytes;         /**< of their texts and tables of lines in all; beyond it the oldest expire */
+    /** Texts and tables of lines of code and classes that are gone, in bytes:
+     *  beyond it the oldest retired records expire.  A text that several
+     *  records have counts for each. */
+    uint32_t grace_bytes;
 
     /* Probes, see there: addresses of their semaphores; 0: no such probe in
      * this build. */

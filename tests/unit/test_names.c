@@ -153,14 +153,6 @@ TEST(names_do_not_explode)
 	text_of(100);
 	/* What had begun is ended: closing brackets. */
 	CHECK(out.length >= RB_DEBUG_EXT_NAME_MAX && out.length < RB_DEBUG_EXT_NAME_MAX + 64 * 32);
-	/* The same without any text. */
-	for (uint32_t i = 100; i < 164; i++) {
-		set(i, RB_DEBUG_EXT_METHOD, "", i + 1, i + 1);
-		parts[i].name = "";
-		parts[i].name_length = 0;
-	}
-	text_of(100);
-	CHECK(out.length < NAMES_PARTS_MAX * 32);
 	/* Long names in a circle. */
 	static char big[65535];
 
@@ -189,15 +181,60 @@ TEST(names_are_cut_where_ruby_cuts_them)
 	CHECK_STRING(text_of(104), "#<refinement #<refinement #<anonymous module> of String>::M of "
 		     "#<refinement #<anonymous module> of String>>");
 	out.limit = RB_DEBUG_EXT_NAME_MAX;
-	text_of(124);	/* 43 bytes, then twice as many and 21, 11 times */
-	CHECK_INT(out.length, 131051);
-	text_of(126);
+	text_of(118);	/* 43 bytes, then twice as many and 21, 8 times */
+	CHECK_INT(out.length, 16363);
+	text_of(120);
 	CHECK_INT(out.length, RB_DEBUG_EXT_NAME_MAX);
 	text_of(140);
-	CHECK(out.length == RB_DEBUG_EXT_NAME_MAX);
+	CHECK_INT(out.length, RB_DEBUG_EXT_NAME_MAX);
 	CHECK(strncmp(out.data, "#<refinement #<refinement #<refinement ", 39) == 0);
 	CHECK(strchr(out.data, '?') == NULL);
+	/* With as little text as a record can have: four modules, one in the other, in each. */
+	for (uint32_t i = 0; i < 12; i++) {
+		uint32_t refinement = 102 + 5 * i, outer = refinement - 1;
+
+		set(refinement, RB_DEBUG_EXT_REFINEMENT, NULL, outer, i ? refinement - 5 : 100);
+		for (uint32_t j = 0; j < 4; j++)
+			set(refinement + 1 + j, RB_DEBUG_EXT_NESTED, "M", refinement + j, 0);
+	}
+	text_of(102 + 5 * 11);
+	CHECK_INT(out.length, RB_DEBUG_EXT_NAME_MAX);
+	CHECK(strchr(out.data, '?') == NULL);
 	out.limit = 0;
+	text__free(&out);
+}
+
+/* `evals` evaluated strings, one in the other, in a method of something. */
+static const char *evals_in(int evals, uint32_t owner, uint8_t flags)
+{
+	const char *text;
+	int n = 0;
+
+	for (int i = 0; i < evals; i++)
+		set(100 + i, RB_DEBUG_EXT_EVAL, NULL, 101 + i, 0);
+	set(100 + evals, RB_DEBUG_EXT_METHOD, "m", owner, 0);
+	parts[100 + evals].flags = flags;
+	text = text_of(100);
+	while (!strncmp(text, "eval in ", 8)) {
+		text += 8;
+		n++;
+	}
+	return n == evals ? text : out.data;
+}
+
+/* As in Ruby, where the singleton class of what a method is named by is no step of its own. */
+TEST(names_end_at_the_same_depth_as_ruby_s)
+{
+	set_up();
+	CHECK_STRING(evals_in(62, 3, 0), "Foo#m");
+	CHECK_STRING(evals_in(62, 5, 0), "Foo.m");
+	CHECK_STRING(evals_in(62, 6, 0), "#<instance of Foo>.m");
+	CHECK_STRING(evals_in(63, 3, 0), "?#m");
+	CHECK_STRING(evals_in(63, 5, 0), "?.m");
+	CHECK_STRING(evals_in(63, 6, 0), "#<instance of ?>.m");
+	CHECK_STRING(evals_in(63, 5, RB_DEBUG_EXT_SHARED), "m");
+	CHECK_STRING(evals_in(64, 5, 0), "?");
+	CHECK_STRING(evals_in(64, 5, RB_DEBUG_EXT_SHARED), "?");
 	text__free(&out);
 }
 

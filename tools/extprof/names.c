@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "names.h"
 
-#include "ruby/debug_external.h"
-
 struct composition {
 	const struct names *names;
 	struct text *out;
@@ -24,27 +22,23 @@ static const struct name_part *part_at(struct composition *c, uint32_t id, int d
 	return c->names->part(c->names->context, id);
 }
 
-/* "Foo#", "Foo.", "#<instance of Foo>." before a method's name. */
+/* "Foo#", "Foo.", "#<instance of Foo>." before a method's name.  A singleton class is not named
+ * itself, so it adds nothing to the depth. */
 static void compose_owner(struct composition *c, uint32_t id, int depth)
 {
-	const struct name_part *owner = part_at(c, id, depth);
+	const struct name_part *owner = part_at(c, id, depth - 1);
 
-	if (!owner) {
-		text__adds(c->out, "?#");
-		return;
-	}
-	switch (owner->kind) {
+	switch (owner ? owner->kind : RB_DEBUG_EXT_NONE) {
 	case RB_DEBUG_EXT_SINGLETON:
-		compose(c, owner->ref1, depth + 1);
+		compose(c, owner->ref1, depth);
 		text__adds(c->out, ".");
 		break;
 	case RB_DEBUG_EXT_INSTANCE_SINGLETON:
 		text__adds(c->out, "#<instance of ");
-		compose(c, owner->ref1, depth + 1);
+		compose(c, owner->ref1, depth);
 		text__adds(c->out, ">.");
 		break;
 	default:
-		c->parts--;	/* compose() counts it again */
 		compose(c, id, depth);
 		text__adds(c->out, "#");
 	}
@@ -67,8 +61,6 @@ static void compose_place(struct composition *c, const struct name_part *p, int 
 		add_name(c, place);
 		return;
 	}
-	if (place)
-		c->parts--;	/* compose() counts it again */
 	compose(c, p->ref1, depth + 1);
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "ruby/debug_external.h"
 #include "text.h"
 
 /* What a name is composed of; no reference into the target any more. */
@@ -17,10 +18,10 @@ struct name_part {
 	uint32_t name_length;
 };
 
-/* Records that one name may touch in all: neither the depth bounds it, as refinements
- * have two references each, nor the length, as a hostile process has names without any.
- * Names of Ruby's reach RB_DEBUG_EXT_NAME_MAX before. */
-#define NAMES_PARTS_MAX 16384
+/* Records that one name may touch in all.  The depth alone does not bound it: refinements
+ * have two references each.  A name of Ruby's is RB_DEBUG_EXT_NAME_MAX long before, as what
+ * branches has text, and so has each record on the way, "::" and a character at least. */
+#define NAMES_PARTS_MAX ((int)(RB_DEBUG_EXT_NAME_MAX / 2))
 
 struct names {
 	/* The part of an id, NULL if it is not known. */

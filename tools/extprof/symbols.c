@@ -13,6 +13,8 @@
 
 /* All ids are below. */
 #define RECORDS_END_MAX (1u << 31)
+/* References from one to the next: the singleton class that a method is in is no part of a name. */
+#define PARTS_DEPTH_MAX (RB_DEBUG_EXT_NAME_DEPTH_MAX + 1)
 
 void symbols__init(struct symbols *s, struct symbol_table *table, struct layout *layout,
 		   const struct memory *memory)
@@ -163,7 +165,7 @@ static void load_parts(struct symbols *s, uint32_t id, int depth, int *parts)
 {
 	const struct symbol *symbol;
 
-	if (!id || depth > RB_DEBUG_EXT_NAME_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+	if (!id || depth > PARTS_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
 		return;
 	symbol = load(s, id);
 	if (!symbol || symbol->state != SYMBOL_OK)
@@ -339,7 +341,7 @@ static bool is_complete(const struct symbols *s, uint32_t id, int depth, int *pa
 	const struct symbol *symbol;
 
 	/* What is beyond is cut for everybody. */
-	if (!id || depth > RB_DEBUG_EXT_NAME_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+	if (!id || depth > PARTS_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
 		return true;
 	symbol = cached(s, id);
 	return symbol && symbol->state == SYMBOL_OK &&

@@ -9,6 +9,9 @@ class Plain
     private def private_one = spot
     def calls_private = private_one
   end
+  # More of them than a name is deep.
+  def self.deep_evals(left) = eval(DEEP, binding, "/names/deep.rb")
+  DEEP = "(left -= 1) > 0 ? eval(Plain::DEEP, binding, %(/names/deep.rb)) : spot"
   def self.block_in_singleton = [1].each { spot }
   def blocks
     [1].each do
@@ -128,11 +131,13 @@ end
 module Functions
   module_function
   def function = spot
+  def deep_evals(left) = eval(Plain::DEEP, binding, "/names/deep.rb")
   def self.own = spot
 end
 class UsesFunctions
   include Functions
   def call_it = function
+  def call_deep = deep_evals(70)
 end
 
 class Reopened
@@ -160,6 +165,7 @@ SINGLETON = Plain.new
 def SINGLETON.m = spot
 class << SINGLETON
   def other = spot
+  def deep_evals(left) = eval(Plain::DEEP, binding, "/names/deep.rb")
   attr_accessor :a
   define_method(:defined) { spot }
 end
@@ -188,7 +194,7 @@ module Refines
   refine(Included) { def refined_in_module = spot }
 end
 REFINES_ANONYMOUSLY = Module.new { refine(String) { def refined_anonymously = spot } }
-# The name of each holds the one before twice: 4 of them are shown in part, 13 are more than a name may have.
+# The name of each holds the one before twice: 4 of them are shown in part, 10 are more than a name may have.
 def refine_refinements(n)
   n.times.inject([Module.new, String]) do |(mod, target), _|
     refined = nil
@@ -196,7 +202,7 @@ def refine_refinements(n)
     [refined.const_set(:M, Module.new), refined]
   end.last
 end
-REFINED_REFINEMENTS = [4, 13].map { |n| refine_refinements(n).tap { |r| r.define_singleton_method(:m) { spot } } }
+REFINED_REFINEMENTS = [4, 10].map { |n| refine_refinements(n).tap { |r| r.define_singleton_method(:m) { spot } } }
 using Refines
 using REFINES_ANONYMOUSLY
 
@@ -216,6 +222,9 @@ Plain.class_eval "def from_string = spot", "/names/class_eval.rb", 9
 Plain.class_eval { def from_class_eval = spot }
 Plain.class_exec { spot }
 SINGLETON.instance_eval "def self.from_instance_eval = spot", "/names/instance_eval.rb", 11
+# From the second on it is code of several methods, and named so.
+Functions.deep_evals(1)
+UsesFunctions.new.call_deep
 
 rounds do
   spot
@@ -279,6 +288,10 @@ rounds do
   Functions.function
   Functions.own
   UsesFunctions.new.call_it
+  UsesFunctions.new.call_deep
+  Functions.deep_evals(70)
+  Plain.deep_evals(70)
+  SINGLETON.deep_evals(70)
   Reopened.new.before
   Copy.new.before
   Copy.new.only_in_copy
