@@ -196,16 +196,26 @@ sleep 0.3
 rm -f "$out"; from=$(date +%s)
 timeout -s KILL 30 "$extprof" -p $target -r 10k -d 1 -o "$out" >"$sum" 2>"$err" & prof=$!
 ends "the duration" 1 13 0 # as names are put off, all of it may be read
-rm -f "$out"
-"$extprof" -p $target -r 10k -o "$out" >"$sum" 2>"$err" & prof=$!
-# Later than this it is not by those signals.
-(sleep 22; kill -KILL $prof 2>/dev/null) & killer=$!
-sleep 1.5; kill -INT $prof
-# Two that wait are one.
-while grep -q '^ShdPnd:.*2$' /proc/$prof/status; do sleep 0.1; done
-sleep 0.5; from=$(date +%s); kill -INT $prof
-ends "the second Ctrl-C" 0 2 1
-kill $killer $target 2>/dev/null; wait $target $killer 2>/dev/null
+# interrupted_twice BY [COMMAND...]: the recording, run by COMMAND
+interrupted_twice() {
+	by=$1; shift
+	rm -f "$out"
+	"$@" "$extprof" -p $target -r 10k -o "$out" >"$sum" 2>"$err" & prof=$!
+	# Later than this it is not by those signals.
+	(sleep 22; kill -KILL $prof 2>/dev/null) & killer=$!
+	sleep 1.5; kill -INT $prof
+	# Two that wait are one.
+	while grep -q '^ShdPnd:.*2$' /proc/$prof/status; do sleep 0.1; done
+	sleep 0.5; from=$(date +%s); kill -INT $prof
+	ends "$by" 0 2 1
+	kill $killer 2>/dev/null; wait $killer 2>/dev/null
+}
+interrupted_twice "the second Ctrl-C"
+# Where it has to wait for the target, on one CPU with it.
+cpu=$(sed -n 's/^Cpus_allowed_list:.*[^0-9]\([0-9]*\)$/\1/p' /proc/self/status)
+taskset -p -c "$cpu" $target >/dev/null
+interrupted_twice "the second Ctrl-C, one CPU" taskset -c "$cpu"
+kill $target 2>/dev/null; wait $target 2>/dev/null
 
 # -- a hostile target ----------------------------------------------------------------
 record hostile "${HOSTILE_SECONDS:-5}" -r 20k -t

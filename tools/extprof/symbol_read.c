@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "patience.h"
+
 /* A writer holds the sequence lock for some stores: a few tries are enough. */
 #define TRIES 8
 
@@ -32,6 +34,16 @@ static int pay_read(struct symbols *s, uint64_t address, void *to, size_t length
 {
 	s->work -= (int64_t)length + SYMBOLS_READ_WORK;
 	return memory__read(s->memory, address, to, length);
+}
+
+/* Let a writer that does not run end its stores.  Where it is the target that runs then, on
+ * our CPU, that takes milliseconds, which are paid too: 1 for each nanosecond. */
+static void pay_yield(struct symbols *s)
+{
+	uint64_t before = patience__now();
+
+	sched_yield();
+	s->work -= (int64_t)(patience__now() - before);
 }
 
 /* `size` bytes and a NUL, to be freed; nothing on an error. */
@@ -293,7 +305,7 @@ int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out)
 			return err;
 		if (!err)
 			err = -EAGAIN;
-		sched_yield();
+		pay_yield(s);
 	}
 	symbol__clear(s->table, out);
 	memset(out, 0, sizeof(*out));

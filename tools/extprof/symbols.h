@@ -26,8 +26,9 @@
 #define SYMBOLS_BYTES_MAX (256ull << 20)
 /*
  * ... and of what it can make us do in one tick: bytes read, with what one
- * read and one step through the parts of a name cost, as if it were bytes.
- * 65,000 reads, or two of the largest line tables.
+ * read and one step through the parts of a name cost, as if it were bytes, and
+ * nanoseconds of waiting for a record that is being written.  65,000 reads, or
+ * two of the largest line tables, or 33 ms.
  */
 #define SYMBOLS_TICK_WORK (32ll << 20)
 #define SYMBOLS_LAST_WORK (16 * SYMBOLS_TICK_WORK)	/* at the end */
