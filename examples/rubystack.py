@@ -130,8 +130,7 @@ class Ruby:
             sys.exit("the process is starting or ending")
         if self.pid != process.own_pid():
             sys.exit("the process is between fork and its first own step")
-        self.cache = {}
-        self.names = {}
+        self.cache = {}  # records by id, names by (id, depth)
 
     def element(self, directory, per_chunk, size, i):
         chunk = self.p.u64(directory + 8 * (i // per_chunk))
@@ -237,10 +236,10 @@ class Ruby:
         """Each once: that of a refinement can hold the one before twice, and that again."""
         if depth >= NAME_DEPTH_MAX:
             return "?"
-        if (rid, depth) not in self.names:
+        if (rid, depth) not in self.cache:
             text = self.compose(rid, depth).encode()
-            self.names[rid, depth] = text[:NAME_MAX].decode("utf-8", "ignore")
-        return self.names[rid, depth]
+            self.cache[rid, depth] = text[:NAME_MAX].decode("utf-8", "ignore")
+        return self.cache[rid, depth]
 
     def compose(self, rid, depth):
         kind, level, ref1, ref2, name = self.record(rid)[:5]
