@@ -3,7 +3,8 @@ import random
 
 import case_graph  # noqa: F401  (fills the lists of edges and shapes)
 import graphgen
-from harness import case, check
+from case_proportions import within
+from harness import Failed, case, check
 from model import PASS, Block, C, Call, Closure, Env, Frame, Param, Yield
 
 STACKS = 3000
@@ -93,3 +94,22 @@ def notices(ctx):
         # The rest are stacks that are possible, too: recursion, two calls of the same method.
         check(share > 0.9, "%s: only %d of %d are noticed", damage.__name__, noticed, done)
     return "%d possible stacks; noticed: %s" % (len(stacks), ", ".join(said))
+
+
+@case(timeout=10, bpf=False)
+def shares(ctx):
+    """A fifth of 32,000 ticks: right counts pass, also where the CPU was away; others do not."""
+    def passes(samples, total, missed):
+        try:
+            within(samples, total, 0.2, "share", missed)
+            return True
+        except Failed:
+            return False
+
+    for samples, total, missed in ((6400, 32000, 0), (6700, 32000, 0), (6100, 32000, 0),
+                                   (5900, 31500, 500), (6400, 31500, 500), (6150, 31500, 500)):
+        check(passes(samples, total, missed), "%d of %d, %d missed", samples, total, missed)
+    for samples, total, missed in ((6800, 32000, 0), (6000, 32000, 0), (5900, 31500, 0),
+                                   (5500, 31500, 500), (6800, 31500, 500)):
+        check(not passes(samples, total, missed), "%d of %d, %d missed passes", samples, total, missed)
+    return "5 of 5 wrong shares noticed"

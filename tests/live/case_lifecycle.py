@@ -485,8 +485,8 @@ second_method
 @case(timeout=30)
 def record_ended(ctx):
     """When it only waits for the command, what is to end it is to end that."""
-    reader = ctx.extprof_start("record", "-d", "0.3", "-o", ctx.path("out.folded"), "--", harness.RUBY,
-                               "--disable=gems", "-e", BUSY + "busy_method while true")
+    reader = ctx.extprof_start("record", "-F", 1000, "-d", "0.3", "-o", ctx.path("out.folded"), "--",
+                               harness.RUBY, "--disable=gems", "-e", BUSY + "busy_method while true")
     reader.expect("ready")
     until = time.monotonic() + 10
     while not os.path.exists(ctx.path("out.folded")) and time.monotonic() < until:

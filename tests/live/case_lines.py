@@ -40,7 +40,8 @@ def lines(ctx, flags, *options, rate=5000, seconds=2):
     share = exact / (exact + marked)
     # These are loops in compiled code, which the log of it covers.
     check(share > 0.9, "only %.1f %% of %d lines are exact", 100 * share, exact + marked)
-    worst = max(abs(within(counted[n], exact, ns / cpu, "line %d" % n)) for n, ns in truth.items())
+    worst = max(abs(within(counted[n], exact, ns / cpu, "line %d" % n, profile.sums.missed))
+                for n, ns in truth.items())
     shares = ", ".join("%.1f/%.1f" % (100 * counted[n] / exact, 100 * truth[n] / cpu) for n in truth)
     return "%d samples, %.1f %% exact, shown/true %%: %s; worst %.1f sigma" % (
         exact + marked, 100 * share, shares, worst)

@@ -75,7 +75,8 @@ def threads(ctx, flags, *arguments, rate=8000, **options):
                                                                        sorted(counted.values()))
     total, cpu = sum(counted.values()), sum(truth.values())
     check(total > 0.7 * rate * cpu / 1e9, "%d samples at %d Hz of %.2f s of CPU time", total, rate, cpu / 1e9)
-    worst = max(abs(within(counted[name], total, ns / cpu, name)) for name, ns in truth.items())
+    worst = max(abs(within(counted[name], total, ns / cpu, name, profile.sums.missed))
+                for name, ns in truth.items())
     shares = ", ".join("%.1f/%.1f" % (100 * counted[n] / total, 100 * truth[n] / cpu) for n in sorted(truth))
     return "%d samples, 0 in a wrong thread; shown/true %%: %s; worst %.1f sigma" % (samples, shares, worst)
 
