@@ -22,24 +22,24 @@ static const struct name_part *part_at(struct composition *c, uint32_t id, int d
 	return c->names->part(c->names->context, id);
 }
 
-/* "Foo#", "Foo.", "#<instance of Foo>." before a method's name.  A singleton class is not named
- * itself, so it adds nothing to the depth. */
+/* "Foo#", "Foo.", "#<instance of Foo>." before the name of a method at that depth.  A singleton
+ * class is not named itself, so it adds nothing. */
 static void compose_owner(struct composition *c, uint32_t id, int depth)
 {
-	const struct name_part *owner = part_at(c, id, depth - 1);
+	const struct name_part *owner = part_at(c, id, depth);
 
 	switch (owner ? owner->kind : RB_DEBUG_EXT_NONE) {
 	case RB_DEBUG_EXT_SINGLETON:
-		compose(c, owner->ref1, depth);
+		compose(c, owner->ref1, depth + 1);
 		text__adds(c->out, ".");
 		break;
 	case RB_DEBUG_EXT_INSTANCE_SINGLETON:
 		text__adds(c->out, "#<instance of ");
-		compose(c, owner->ref1, depth);
+		compose(c, owner->ref1, depth + 1);
 		text__adds(c->out, ">.");
 		break;
 	default:
-		compose(c, id, depth);
+		compose(c, id, depth + 1);
 		text__adds(c->out, "#");
 	}
 }
@@ -77,7 +77,7 @@ static void compose(struct composition *c, uint32_t id, int depth)
 	case RB_DEBUG_EXT_CMETHOD:
 	case RB_DEBUG_EXT_BMETHOD:
 		if (p->ref1)
-			compose_owner(c, p->ref1, depth + 1);
+			compose_owner(c, p->ref1, depth);
 		add_name(c, p);
 		break;
 	case RB_DEBUG_EXT_BLOCK:
