@@ -7,12 +7,13 @@ module Bench
   module Jobs
     module_function
 
-    # One command in an environment of its own; killed after `timeout` seconds.
-    def run(env, command, timeout: 600, chdir: "/", input: File::NULL)
+    # One command in an environment of its own; killed after `timeout` seconds. inherit: files that it
+    # has open, by their numbers here.
+    def run(env, command, timeout: 600, chdir: "/", input: File::NULL, inherit: [])
       out_r, out_w = IO.pipe
       err_r, err_w = IO.pipe
       pid = Process.spawn(env, *command, in: input, out: out_w, err: err_w, chdir: chdir,
-                          unsetenv_others: true, pgroup: true)
+                          unsetenv_others: true, pgroup: true, **inherit.to_h { |io| [io, io] })
       [out_w, err_w].each(&:close)
       readers = [out_r, err_r].map { |io| Thread.new { io.read.tap { io.close } } }
       late = false

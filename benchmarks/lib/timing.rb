@@ -1,9 +1,11 @@
 # Witness 3: CPU time of fresh processes, in pairs of one link of each side, in random
 # order, interleaved over all programs and modes, with stock against stock in the same run.
 # The processes of a pair run at the same time and take turns on one core: how fast the host lets
-# it be changes from second to second, and so it changes for all of them.
+# it be changes from second to second, and so it changes for all of them. They begin together what
+# is timed.
 
 require "json"
+require_relative "barrier"
 require_relative "jobs"
 require_relative "stats"
 
@@ -62,7 +64,10 @@ module Bench
 
     def measure(program, mode, i, stock, other, random, core)
       steal = steal_ticks(core)
-      found = Timing.pair(i, stock, other, random) { |link, env| once(program, mode, link, env, core) }
+      barrier = Barrier.new(stock.size > 1 ? 3 : 2)
+      found = Timing.pair(i, stock, other, random) do |link, env|
+        barrier.member { |more, files| once(program, mode, link, env.merge(more), core, files) }
+      end
       sums = found.values.map { |f| f["sum"] }.uniq
       raise "different results: #{sums.inspect}" unless sums.size == 1
       Pair.new(program: program.name, mode: mode, number: stock[i].number, steal: steal_ticks(core) - steal,
@@ -70,12 +75,14 @@ module Bench
     rescue RuntimeError => e
       @failures << "#{program.name} (#{mode}): #{e.message}"
       nil
+    ensure
+      barrier&.close
     end
 
-    def once(program, mode, link, env, core)
+    def once(program, mode, link, env, core, inherit)
       env = link.env.merge(program.env_for("time"), env)
       command = ["taskset", "-c", core.to_s, *program.private, *link.command(mode, program.args_for("time"), options: program.options)]
-      outcome = Jobs.run(env, command, timeout: @timeout, chdir: program.chdir || "/")
+      outcome = Jobs.run(env, command, timeout: @timeout, chdir: program.chdir || "/", inherit: inherit)
       raise "#{link.name}: #{outcome.error}" if outcome.error
       figures = JSON.parse(outcome.out.lines.last.to_s)
       raise "#{link.name}: YJIT is #{figures["yjit"] ? "on" : "off"}" unless figures["yjit"] == (mode == "yjit")

@@ -146,6 +146,28 @@ class ToolTest < Test
     end
   end
 
+  # However long their warm-ups; and one that ends before it gets there keeps nobody waiting.
+  def test_what_is_timed_begins_together
+    harness = File.expand_path("../workloads/harness.rb", __dir__)
+    Dir.mktmpdir do |dir|
+      come = ->(s, rest) do
+        [RbConfig.ruby, "--disable-gems", "-r", harness, "-e", <<~RUBY]
+          sleep #{s}
+          say = ->(what) { File.write("#{dir}/log", what, mode: "a") }
+          say.("come ")
+          #{rest}
+          Workload.run(1, cold: true) { say.("go "); 1 }
+        RUBY
+      end
+      slow = come.(0.5, "exit 7 if system('test -e /proc/self/fd/' + Workload::BARRIER[0].fileno.to_s)")
+      pairs, failures = timing([come.(0, ""), come.(0.2, "")], [slow, slow])
+      is [failures, pairs.size], [[], 2]
+      is File.read("#{dir}/log").split.each_slice(3).to_a, [%w[come] * 3, %w[go] * 3] * 2
+      pairs, failures = timing([come.(0, ""), come.(0, "")], [come.(0.2, "exit 8")] * 2)
+      is [pairs.size, failures.grep(/exit 8/).size], [0, 2]
+    end
+  end
+
   # Pairs of links that are worth the same to each program.
   def table(programs, numbers = (0...8).to_a)
     pairs = numbers.each_with_index.to_a.product((0...programs).to_a).map do |(n, i), p|

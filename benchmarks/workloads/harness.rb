@@ -8,6 +8,10 @@
 module Workload
   ROLE = ENV.fetch("BENCH_ROLE", "time")
   ROUNDS = ENV["BENCH_ROUNDS"]&.to_i
+  # What it starts itself has them not.
+  BARRIER = ENV.delete("BENCH_BARRIER")&.split(",")&.zip(%w[w r])&.map do |fd, mode|
+    IO.for_fd(fd.to_i, mode).tap { |io| io.sync = io.close_on_exec = true }
+  end
 
   module_function
 
@@ -41,6 +45,7 @@ module Workload
     return rounds.times { yield } if ROLE == "count"
     warm_up { yield } if ROLE == "time" && !cold
     GC.start
+    at_barrier
     c, w, g = cpu, wall, GC.count
     rounds.times { sum = yield }
     c, w = cpu - c, wall - w
@@ -58,8 +63,17 @@ module Workload
     end
   end
 
+  # Wait for the other processes of a pair: see lib/barrier.rb.
+  def at_barrier
+    return unless BARRIER
+    BARRIER[0].write(".")
+    BARRIER[0].close
+    BARRIER[1].read
+  end
+
   # A whole script, its warm-up included.
   def script(path)
+    at_barrier
     c, w, g = cpu, wall, GC.count
     load path
     return if ROLE == "count"
