@@ -23,15 +23,18 @@ module Bench
 
     attr_reader :failures
 
+    # How many processes a pair has: the third, stock against stock, needs another link of stock.
+    def self.arms(stock) = stock.size > 1 ? 3 : 2
+
     # Yields the links of pair i: a of stock, b of the other side, aa another one of stock, and with each
     # the environment that moves its stack and the code that YJIT makes. { a:, b:, aa: } of what comes back.
     def self.pair(i, stock, other, random)
       links = { a: stock[i], b: other[i] }
-      links[:aa] = stock[(i + 1 + random.rand(stock.size - 1)) % stock.size] if stock.size > 1
-      arms = links.to_a.shuffle(random: random).map do |arm, link|
+      links[:aa] = stock[(i + 1 + random.rand(stock.size - 1)) % stock.size] if arms(stock) == 3
+      started = links.to_a.shuffle(random: random).map do |arm, link|
         [arm, link, { "PADDING" => "x" * random.rand(4096), "BENCH_MOVE" => random.rand(1 << 30).to_s }]
       end
-      Jobs.map(arms, workers: arms.size) { |arm, link, env| [arm, yield(link, env)] }.to_h
+      Jobs.map(started, workers: started.size) { |arm, link, env| [arm, yield(link, env)] }.to_h
     end
 
     # stock and other: arrays of links, as many as there are pairs per program and mode.
@@ -64,7 +67,7 @@ module Bench
 
     def measure(program, mode, i, stock, other, random, core)
       steal = steal_ticks(core)
-      barrier = Barrier.new(stock.size > 1 ? 3 : 2)
+      barrier = Barrier.new(Timing.arms(stock))
       found = Timing.pair(i, stock, other, random) do |link, env|
         barrier.member { |more, files| once(program, mode, link, env.merge(more), core, files) }
       end

@@ -8,7 +8,7 @@ from harness import case, check
 SIGMAS = 5
 
 
-def within(samples, total, share, what, missed=0):
+def within(samples, total, share, what, missed):
     """Check a count against its true share; returns how many deviations it is off. Of the ticks that
     were missed, because the CPU was away, all or none may be those of this one: 50 ms of a stopped
     virtual CPU are CPU time of the thread that it had, without a sample."""
