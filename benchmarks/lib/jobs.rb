@@ -7,26 +7,40 @@ module Bench
   module Jobs
     module_function
 
-    # One command in an environment of its own; killed after `timeout` seconds. inherit: files that it
-    # has open, by their numbers here.
+    # One command in an environment of its own; killed after `timeout` seconds. What it leaves running
+    # is killed when it ends, and so is it when we do. inherit: files that it has open, by their numbers here.
     def run(env, command, timeout: 600, chdir: "/", input: File::NULL, inherit: [])
       out_r, out_w = IO.pipe
       err_r, err_w = IO.pipe
-      pid = Process.spawn(env, *command, in: input, out: out_w, err: err_w, chdir: chdir,
-                          unsetenv_others: true, pgroup: true, **inherit.to_h { |io| [io, io] })
+      pid = nil
+      Thread.handle_interrupt(Object => :never) do # we do not end between the two either
+        pid = Process.spawn(env, *command, in: input, out: out_w, err: err_w, chdir: chdir,
+                            unsetenv_others: true, pgroup: true, **inherit.to_h { |io| [io, io] })
+      end
       [out_w, err_w].each(&:close)
       readers = [out_r, err_r].map { |io| Thread.new { io.read.tap { io.close } } }
       late = false
-      timer = Thread.new { sleep timeout; late = true; Process.kill(:KILL, -pid) }
+      timer = Thread.new { sleep timeout; late = true; killed(pid) }
       _, status = Process.wait2(pid)
+      killed(pid)
+      out, err = readers.map { |r| r.join(10) ? r.value : r.kill && nil }
       timer.kill
-      out, err = readers.map(&:value)
       error = if late then "no end within #{timeout} s"
+              elsif !(out && err) then "something that it started still runs and holds its output"
               elsif !status.success? then "#{status.to_s.sub(/\Apid \d+ /, "")}: #{err.lines.last(3).join.strip}"
               end
-      Outcome.new(out, err, error)
+      Outcome.new(out.to_s, err.to_s, error)
     rescue SystemCallError => e
       Outcome.new("", "", e.message)
+    ensure
+      killed(pid) if pid && !status
+    end
+
+    # Its whole process group.
+    def killed(pid)
+      Process.kill(:KILL, -pid)
+    rescue Errno::ESRCH
+      nil
     end
 
     # Yields each item in one of `workers` threads; the results come back in order. What a block raises

@@ -60,7 +60,7 @@ module Bench
       command = [*prefix, *side.command(mode, args, options: options)]
       outcome = Jobs.run(side.env.merge(env), command, chdir: program&.chdir || "/")
       return outcome.error if outcome.error
-      JSON.parse(outcome.out.lines.last)
+      JSON.parse(outcome.out.lines.last.to_s)
     rescue JSON::ParserError
       "no figures on the last line"
     end

@@ -116,11 +116,12 @@ module Bench
       finish
     end
 
-    # What one lacks, extprof or root, is a failure among the results of the others.
+    # What one lacks, extprof, root or bpftool, is a failure among the results of the others.
     def witness(name, alone:)
       send("witness_#{name}")
-    rescue Refused => e
+    rescue StandardError => e
       raise if alone
+      warn "benchmarks: #{e.full_message(highlight: false)}" unless e.is_a?(Refused)
       @judge.add(witness: name, what: e.message, mode: "", verdict: "fail", note: "did not run")
     end
 
@@ -129,6 +130,10 @@ module Bench
       raise Refused, "what is #{@arguments.first}?" unless @arguments.empty?
       raise Refused, "--workers must be 1 or more" if @options[:workers] < 1
       raise Refused, "--gate goes with one witness" if @options[:effort] && witnesses.size > 1
+      { headline: %w[counts time], links: %w[time] }.each do |option, of|
+        next if (witnesses & of).any? || !@options[option]
+        raise Refused, "--#{option} does not go with #{witnesses.join(", ")}"
+      end
       check_cores
       raise Refused, "--links must be 2 or more: stock is compared with stock too" if @options[:links]&.< 2
       return unless @options[:only]
@@ -187,6 +192,7 @@ module Bench
     end
 
     def headline = headline? ? ["headline"] : []
+    def headline_names = headline? ? Programs::HEADLINE.keys : []
 
     # Those of the programs that have some, once. { program => nil or why it failed }
     def install_gems(programs)
@@ -222,12 +228,25 @@ module Bench
 
     def witness_counts
       programs = chosen(@programs.all(@effort.groups + headline))
+      if File.realpath(@bench).start_with?("/tmp/") && (hidden = programs.select(&:private)).any?
+        raise Refused, "#{hidden.map(&:name).join(", ")}: have a /tmp of their own, so that BUILD must be elsewhere"
+      end
       install_gems(programs)
       table = Counts.new(@icount, workers: workers).run(programs, @sides, @modes)
       @store.write("counts", table, @sides)
       @judge.counts(table, programs, @modes)
-      @judge.left_out("counts", "yjit-bench", "where is it? (YJIT_BENCH, --yjit-bench)") unless @options[:yjit_bench]
-      Gems::LEFT_OUT.each { |name, why| @judge.left_out("counts", name, why) } if headline?
+      left_out("counts")
+    end
+
+    # What a table of programs might have and has not.
+    def left_out(witness)
+      return if @options[:only]
+      return @judge.left_out(witness, "yjit-bench", "where is it? (YJIT_BENCH, --yjit-bench)") unless @options[:yjit_bench]
+      if headline? then Gems::LEFT_OUT.each { |name, why| @judge.left_out(witness, name, why) }
+      else @judge.left_out(witness, "yjit-bench's headline", "not asked for (--headline)")
+      end
+      return if witness == "time" || @effort.groups.include?("yjit-bench")
+      @judge.left_out(witness, "yjit-bench's programs without gems", "the gate has no time for them")
     end
 
     # Five counts of a few programs: what the counts are worth.
@@ -242,7 +261,7 @@ module Bench
     # what is not there more often than one: each has its share of the 5 %.
     def witness_time
       programs = chosen(@programs.all(%w[ours cruby] + headline).reject(&:untimed))
-      programs = Programs.pick(programs, @effort.timed) if @effort.timed && !@options[:only]
+      programs = Programs.pick(programs, @effort.timed + headline_names) if @effort.timed && !@options[:only]
       install_gems(programs)
       random = Random.new
       timing = Timing.new(cores: @options[:cores], random: random)
@@ -257,6 +276,7 @@ module Bench
       table = TimeTable.new(pairs, confidence: confidence, without: without).to_h
       @store.write("time", { "seed" => random.seed, "table" => table, "pairs" => pairs.map(&:to_h) }, @sides)
       @judge.time(table, programs, @modes, timing.failures, @effort.level)
+      left_out("time")
     end
 
     # Of each side.

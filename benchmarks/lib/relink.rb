@@ -29,17 +29,20 @@ module Bench
     def make(path, seed)
       random = Random.new(seed)
       FileUtils.mkdir_p(File.dirname(path))
-      pad = "#{path}.pad.s"
+      made = "#{path}.#{$$}" # nobody takes a half one, nor one that others make
+      pad = "#{made}.pad.s"
       File.write(pad, ".text\n.skip #{16 * random.rand(1..255)}, 0x90\n.section .note.GNU-stack,\"\",@progbits\n")
       at = @link.index("-o")
       command = [*@link[0...at], pad, *@objects.shuffle(random: random), *@link[(at + 2)..],
-                 "-Wl,--strip-debug", "-o", path]
+                 "-Wl,--strip-debug", "-o", made]
       # Libraries come after what needs them.
       libraries, rest = command.partition { |w| w.start_with?("-l") }
       outcome = Jobs.run(ENVIRONMENT, [*rest, *libraries], chdir: @build)
-      File.unlink(pad)
       raise Refused, "relinking failed: #{outcome.error}" if outcome.error
+      File.rename(made, path)
       path
+    ensure
+      FileUtils.rm_f([pad, made].compact)
     end
 
     # Compiles vm.c with another vm_insnhelper.c; dir gets the sources and vm.o.

@@ -18,11 +18,12 @@ module Bench
       @extprof, @ticker, @core, @random = extprof, ticker, core, random
     end
 
+    # What could not be measured is { "error" => why }, in all three.
     # { rate => { "ratio" => estimate, "timer" => estimate of the timer alone, "above_timer" =>
     #   estimate of all against the timer, "extprof_cpu" =>, "extprof_rss_mib" =>, "taken" =>, "lost" => } }
     def rates(side, mode, rates, windows:, seconds: 0.5)
       rates.to_h do |rate|
-        target(side, mode, "mix") { |t| [rate, compare(t, rate, windows, slices(t, seconds))] }
+        [rate, measured { target(side, mode, "mix") { |t| compare(t, rate, windows, slices(t, seconds)) } }]
       end
     end
 
@@ -31,20 +32,27 @@ module Bench
     # An estimate has "us", for each sample taken, and the "ratio" that comes of it, with "low", "high".
     def ticks(side, mode, rates, windows:, seconds: 2.0)
       rates.to_h do |rate|
-        target(side, mode, "ticks") { |t| [rate, tick_costs(t, rate, windows, (seconds / 7e-6).ceil)] }
+        [rate, measured { target(side, mode, "ticks") { |t| tick_costs(t, rate, windows, (seconds / 7e-6).ceil) } }]
       end
     end
 
     # { depth => { "ns" => per sample of the target } }, by the kernel's own account.
-    def cost(side, mode, depths, rate: 999, seconds: 2.5)
-      before = File.read(STATS).strip
-      File.write(STATS, "1")
-      depths.to_h { |d| [d, target(side, mode, d.to_s) { |t| in_kernel(t, rate, slices(t, seconds)) }] }
+    def cost(side, mode, depths, rate: 999, seconds: 2.5, stats: STATS)
+      before = File.read(stats).strip
+      File.write(stats, "1")
+      depths.to_h { |d| [d, measured { target(side, mode, d.to_s) { |t| in_kernel(t, rate, slices(t, seconds)) } }] }
     ensure
-      File.write(STATS, before) if before
+      File.write(stats, before) if before
     end
 
     private
+
+    # One that cannot be leaves the others their rows.
+    def measured
+      yield
+    rescue Refused, SystemCallError, ArgumentError, JSON::ParserError => e
+      { "error" => e.message }
+    end
 
     # How many take so long: YJIT's are much shorter.
     def slices(target, seconds) = (seconds / middle(target.run(20))).ceil
@@ -151,8 +159,8 @@ module Bench
         "taken" => taken, "lost" => lost, "missed" => missed, "lost_share" => (lost + missed) / (taken + missed).to_f }
     end
 
-    def require_samples(taken, due)
-      raise Refused, "extprof took #{taken} samples where #{due.round} were due" unless taken > 0.9 * due
+    def require_samples(taken, due, text = "extprof took %d samples where %d were due")
+      raise Refused, format(text, taken, due) unless taken > 0.9 * due
     end
 
     def in_kernel(target, rate, slices)
@@ -166,6 +174,7 @@ module Bench
       end
       samples = account[:taken]
       require_samples(samples, rate * account[:work])
+      require_samples(@busy[0] > 0 ? @busy[1] : 0, samples, "the kernel counted %d runs for %d samples")
       quick = idle[1] > 0 ? idle[0] / idle[1].to_f : 0.0
       { "ns" => ((@busy[0] - [@busy[1] - samples, 0].max * quick) / samples).round(1),
         "ns_of_any_run" => (@busy[0] / @busy[1].to_f).round(1), "runs" => @busy[1], "samples" => samples.round,
@@ -174,14 +183,20 @@ module Bench
 
     # A process that waits for work on its stdin, pinned; extprof runs wherever it likes.
     Target = Struct.new(:pid, :in, :out) do
+      # nil where it ended.
+      def line
+        raise Refused, "the sampled program does not answer" unless IO.select([out], nil, nil, 300)
+        out.gets
+      end
+
       def run(slices)
         self.in.puts slices
-        out.gets.to_s.split.map(&:to_f)
+        line.to_s.split.map(&:to_f)
       end
 
       def starts(slices)
         self.in.puts slices
-        starts = out.gets.to_s.split.map(&:to_i)
+        starts = line.to_s.split.map(&:to_i)
         raise Refused, "the sampled program ended" unless starts.size == slices + 1
         starts
       end
@@ -193,9 +208,11 @@ module Bench
       command = ["taskset", "-c", @core.to_s, *side.command(mode, ["-r", Programs::HARNESS, PROGRAM, kind])]
       pid = Process.spawn(side.env, *command, in: r_in, out: w_out, unsetenv_others: true, pgroup: true)
       [r_in, w_out].each(&:close)
-      raise Refused, "the sampled program did not start" unless r_out.gets == "ready\n"
-      yield Target.new(pid, w_in, r_out)
+      target = Target.new(pid, w_in, r_out)
+      raise Refused, "the sampled program did not start" unless target.line == "ready\n"
+      yield target
     ensure
+      Process.kill(:KILL, pid) if pid && $! # it may not read what it is told
       [w_in, r_out].compact.each(&:close)
       Process.wait(pid) if pid
     end

@@ -35,7 +35,7 @@ module Bench
     def prepare
       built = File.join(build, "ruby")
       raise Refused, "#{build} holds no built ruby" unless File.executable?(built)
-      key = "#{built} #{File.stat(built).mtime.to_r} #{File.size(built)}\n"
+      key = "#{built} #{File.size(built)} #{newest.to_r}\n"
       stamp = File.join(root, "from")
       return self if File.exist?(stamp) && File.read(stamp) == key
       FileUtils.rm_rf(root)
@@ -93,6 +93,13 @@ module Bench
     end
 
     private
+
+    # When what is copied changed last: an extension alone does not link ruby again.
+    def newest
+      files = [File.join(build, "ruby"), File.join(build, "rbconfig.rb"), *Dir[File.join(build, ".ext/**/*.{so,rb}")],
+               *Dir[File.join(source, "lib/**/*.rb")]]
+      files.map { |f| File.stat(f).mtime }.max
+    end
 
     def copy_extensions
       ext = File.join(root, "ext")

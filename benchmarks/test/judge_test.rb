@@ -17,7 +17,7 @@ class JudgeTest < Test
     b = judge.bounds
     is b["slopes"]["interp"], { "i" => 2.0, "c" => 3.0 }
     is b["slopes"]["yjit"]["j"], 1.0
-    is b["counts"].values_at("geomean", "start", "repeat"), [1.005, 1.003, 0.0001]
+    is b["counts"].values_at("geomean", "start", "repeat", "without"), [1.005, 1.003, 0.0001, ["deep_recursion"]]
     is b["counts"]["program"], { "interp" => 1.015, "yjit" => 1.02 }
     is b["slopes"]["net"], { "interp" => 2.0, "yjit" => 1.0 }
     is b["slopes"].values_at("tolerance", "relative_tolerance"), [0.1, 0.0005]
@@ -47,6 +47,23 @@ class JudgeTest < Test
     is rows.first(6).map(&:gates), [true, true, false, true, false, true]
     half["ratio"] = estimate(1.01, 0.02)
     is verdict(judge.tap { |j| j.sampled(table) }.rows, "time at 99 Hz, half seconds"), "info"
+  end
+
+  def test_a_timer_that_was_not_found_does_not_pass
+    { 16 => ["pass", 0], 8 => ["pass", 0], 7 => ["inconclusive", 3], 0 => ["inconclusive", 3] }.each do |seen, (expected, status)|
+      e = { "us" => 0.1, "ratio" => 1.0, "low" => 1.0, "high" => 1.0001, "n" => 16, "seen" => seen }
+      j = judge.tap { |j| j.sampled("interp" => { "ticks" => { 99 => { "sampled" => e } }, "rates" => {}, "cost" => {} }) }
+      is [verdict(j.rows, "samples at 99 Hz"), j.status], [expected, status]
+    end
+  end
+
+  def test_what_could_not_be_sampled_is_a_failure_of_its_own
+    j = judge
+    j.sampled("interp" => { "ticks" => { 99 => { "error" => "no bpftool" } }, "rates" => {},
+                            "cost" => { 30 => { "ns" => 1900, "samples" => 9 }, 3 => { "error" => "x" } } })
+    is j.rows.map { |r| [r.what, r.verdict, r.note] },
+       [["ticks 99", "fail", "no bpftool"], ["cost 3", "fail", "x"],
+        ["ns in the kernel per sample, depth 30", "pass", "of 9 samples"]]
   end
 
   def test_what_frames_may_cost
@@ -89,6 +106,16 @@ class JudgeTest < Test
     is counts({ "stock" => 1000, "patch" => 1004 }, { "stock" => 1000, "patch" => 1001 }).status, 0
     j = counts({ "stock" => 1000, "patch" => 1012 }, { "stock" => 1000, "patch" => 1012 })
     is [j.status, j.rows.last.what, j.rows.last.verdict], [1, "geomean of 2", "fail"]
+  end
+
+  def test_the_mean_count_without_what_gains_most
+    { 1004 => [0, "pass"], 1012 => [1, "fail"] }.each do |b, (status, expected)|
+      j = judge
+      j.bounds["counts"]["without"] = ["a"]
+      j.counts({ "a" => { "interp" => { "stock" => 1000, "patch" => 700 } },
+                 "b" => { "interp" => { "stock" => 1000, "patch" => b } } }, P, MODES)
+      is [j.status, verdict(j.rows, "geomean of 2"), verdict(j.rows, "geomean without a")], [status, "pass", expected]
+    end
   end
 
   def test_what_is_missing_or_failed_is_a_failure

@@ -15,6 +15,37 @@ class ToolTest < Test
     ok Jobs.run(SH, ["/nonexistent"]).error
   end
 
+  # Dead, or a zombie that nobody has waited for.
+  def gone?(pid)
+    File.read("/proc/#{pid}/stat")[/\) (.)/, 1] == "Z"
+  rescue SystemCallError
+    true
+  end
+
+  def within_2_seconds = 200.times.any? { yield || (sleep(0.01) && false) }
+
+  def test_what_a_command_leaves_running_is_killed
+    started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    o = Jobs.run(SH, ["sh", "-c", "sleep 60 & echo $!"])
+    ok Process.clock_gettime(Process::CLOCK_MONOTONIC) - started < 5
+    is o.error, nil
+    ok within_2_seconds { gone?(o.out.to_i) }
+  end
+
+  def test_commands_end_with_the_driver
+    r, w = IO.pipe
+    pid = fork do
+      $stderr.reopen(File::NULL)
+      Jobs.map([1, 2], workers: 2) { Jobs.run(SH, ["sh", "-c", "echo $$ > /dev/fd/#{w.fileno}; exec sleep 60"], inherit: [w]) }
+      exit!(0)
+    end
+    w.close
+    children = Array.new(2) { r.gets.to_i }
+    Process.kill(:TERM, pid)
+    Process.wait(pid)
+    ok children.all? { |c| c > 1 && within_2_seconds { gone?(c) } }, children.inspect
+  end
+
   def test_a_command_sees_only_its_environment
     ENV["BENCH_TEST_SECRET"] = "1"
     is Jobs.run(SH, ["env"]).out[/SECRET/], nil
@@ -292,10 +323,10 @@ class ToolTest < Test
   end
 
   # Attached for a second, with that account of the samples; in it the program ran 5 times besides.
-  def in_kernel(account)
+  def in_kernel(account, ns: 1_000, runs: 1)
     s = Sampled.allocate
     s.define_singleton_method(:attached) do |_, rate, &work|
-      bpf = [[0, 0], [0, 0], [1_000 * account[:taken], account[:taken]]].each
+      bpf = [[0, 0], [0, 0], [ns * account[:taken], runs * account[:taken]]].each
       work.call(-> { bpf.next })
       { work: 1.0 }.merge(account)
     end
@@ -306,6 +337,19 @@ class ToolTest < Test
   def test_what_a_sample_costs_is_of_those_taken
     is in_kernel({ taken: 950, lost: 0, missed: 49 }).values_at("ns", "samples"), [1000.0, 950]
     raises(Refused) { in_kernel({ taken: 800, lost: 0, missed: 0 }) }
+    ok raises(Refused) { in_kernel({ taken: 950, lost: 0, missed: 0 }, ns: 0) }.message.include?("the kernel counted 0 runs")
+    raises(Refused) { in_kernel({ taken: 950, lost: 0, missed: 0 }, runs: 0.5) }
+  end
+
+  def test_one_that_cannot_be_sampled_leaves_the_others
+    s = Sampled.new("extprof", "ticker")
+    s.define_singleton_method(:target) { |_, _, kind, &_| kind == "30" ? raise(Errno::ENOENT, "bpftool") : { "ns" => 1 } }
+    Dir.mktmpdir do |dir|
+      File.write("#{dir}/stats", "0")
+      is s.cost(nil, "interp", [3, 30], stats: "#{dir}/stats"),
+         { 3 => { "ns" => 1 }, 30 => { "error" => "No such file or directory - bpftool" } }
+      is File.read("#{dir}/stats"), "0"
+    end
   end
 
   def test_missed_samples_are_lost_ones
@@ -417,6 +461,10 @@ class ToolTest < Test
     is status, 1
     ok out.include?("no extprof at x") && out.include?("selftest"), out
     is canned("sampled") { |_| raise Refused, "no extprof at x" }[0], 2
+    [Errno::ENOENT.new("bpftool"), KeyError.new("a mistake of ours")].each do |mistake|
+      status, _, out = canned("bench") { |w| w == "limits" ? raise(mistake) : super(w) }
+      is [status, out.include?(mistake.message), out.include?("selftest")], [1, true, true]
+    end
     is canned("slopes") { |_| raise KeyError, "a mistake of ours" }[0], 2
   end
 
@@ -426,6 +474,7 @@ class ToolTest < Test
      [%w[repeat], "no program start"], [%w[time --gate], "no program poly_calls"], [%w[show], "no results"],
      [%w[repeat --only=start], "--only does not go with repeat"], [%w[bench --gate], "--gate goes with one witness"],
      [%w[slopes method], "what is method?"], [%w[slopes --workers=0], "--workers must be"],
+     [%w[limits --links=4], "--links does not go with limits"], [%w[slopes --headline], "--headline does not go with slopes"],
      [%w[tpyo], "unknown command"], [%w[slopes --tpyo], "invalid option"]].each do |arguments, why|
       status, said = dry(*arguments)
       is [arguments, status], [arguments, 2]

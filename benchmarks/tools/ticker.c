@@ -1,9 +1,11 @@
 /* The timer that extprof uses, on each CPU, with no program behind it: what of the cost of
  * sampling is the interrupt itself.   ticker RATE, until killed. */
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@ main(int argc, char **argv)
         fprintf(stderr, "usage: ticker RATE\n");
         return 2;
     }
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* not after the one that measures */
     memset(&attr, 0, sizeof attr);
     attr.size = sizeof attr;
     attr.type = PERF_TYPE_SOFTWARE;
