@@ -193,7 +193,7 @@ struct rb_debug_ext_section {
     /* Garbage collection.  gc_tid is stored before the phase. */
     uint32_t gc_phase;            /**< enum rb_debug_ext_gc_phase */
     uint32_t gc_tid;              /**< native thread that collects, valid while gc_phase is not 0 */
-    uint64_t gc_count;            /**< collections entered */
+    uint64_t gc_count;            /**< entries into the collector: each step of a collection */
 
     /* The holder of the GVL of the main ractor. */
     uint32_t gvl_thread_slot;     /**< index in the table of threads, 0 nobody */
@@ -407,7 +407,9 @@ struct rb_debug_ext_lines {
  *  runs for instruction word `index` of the code of record `id`, or for those
  *  after it on the same line; see rb_debug_ext_section::jit_log.  Methods can
  *  share code: the record of the frame may be another one with the same
- *  `code`.  Addresses that no entry covers are known to belong to no line. */
+ *  `code`.  Where entries overlap (code that got shorter is followed by other
+ *  code), the one with the greatest start holds, of several the last in the
+ *  log.  The line of an address that no entry covers is not known. */
 struct rb_debug_ext_jit_entry {
     uint32_t offset;
     uint32_t size;
