@@ -29,11 +29,11 @@ module Bench
     end
 
     # The last push in the code: where ec->cfp is stored right after the frame's address was
-    # lowered, and what leads to it from the store of the flags, the last word of ep.
+    # lowered, and what leads to it from the stores of the last two words of ep: two constants, or one pair.
     def frame(lines)
       ends = (1...lines.size).select { |i| lines[i] =~ /\Amov\s+%r13,0x10\(%r12\)/ && lines[i - 1] =~ /\Asub\s+\$0x\h+,%r13/ }
       return ["(no push found)"] if ends.empty?
-      from = (0..ends.last).select { |i| lines[i] =~ /\Amovq\s+\$0x1111\h{4},/ }.last || [ends.last - 24, 0].max
+      from = (0..ends.last).select { |i| lines[i + 1] =~ /\Amovq\s+\$0x1111\h{4},|\Amovups\s+%xmm/ }.last || [ends.last - 24, 0].max
       lines[from..ends.last]
     end
 

@@ -182,13 +182,13 @@ module Bench
       when /\Adepth /
         add(witness: "limits", what: what, mode: mode, stock: a, patched: p, value: p / a.to_f, bound: b["depth"],
             verdict: p >= a ? "pass" : "fail")
-      when /\Aprogram .* hwm\z/ then ratio("limits", what, mode, a, p, b["program_memory"])
-      when / (hwm|file)\z/ then info(what, mode, a, p)
-      when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"])
-      when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])
-      when /\Aprogram .* private/
-        sums[["memory", mode, b["program_memory_geomean"]]] << [a, p]
+      when /\Aprogram (.*) (private|hwm)\z/
+        calls = b["methods_called"][$1] and return per_method(what, mode, a, p, b["bytes_per_called_method"], calls)
+        sums[["memory", mode, b["program_memory_geomean"]]] << [a, p] if $2 == "private"
         ratio("limits", what, mode, a, p, b["program_memory"])
+      when / (hwm|file)\z/ then info(what, mode, a, p)
+      when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"], 100_000)
+      when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])
       # Not outlined_code_size: YJIT counts no byte of a page of outlined code that is full to its
       # end, 8192 too few each, and which are is luck.
       when /inline_code_size|code_region_size/
@@ -203,9 +203,9 @@ module Bench
       end
     end
 
-    # Each method that is called has a record: what one costs, of 100,000. In bytes; a and p are KiB.
-    def per_method(what, mode, a, p, bound)
-      bytes = (p - a) * 1024.0 / 100_000
+    # Each method that is called has a record: what one costs, of that many. In bytes; a and p are KiB.
+    def per_method(what, mode, a, p, bound, methods)
+      bytes = (p - a) * 1024.0 / methods
       add(witness: "limits", what: "#{what}, bytes per method", mode: mode, stock: a, patched: p, value: bytes,
           bound: bound, verdict: bytes <= bound ? "pass" : "fail")
     end

@@ -10,7 +10,8 @@ module Bench
   class Limits
     DIR = File.expand_path("../workloads/limits", __dir__)
 
-    # A size is the median of `repeats`. Rates are measured on `cores`.
+    # A size is the median of `repeats`; that of a program is the pair of sizes whose ratio is the median,
+    # each pair with a heap of its own (BENCH_MOVE), as a heap grows in steps. Rates are measured on `cores`.
     def initialize(workers:, cores: [0], repeats: 5, methods: 100_000, scale: 1, random: Random.new(1))
       @workers, @cores, @repeats, @methods, @scale, @random = workers, cores, repeats, methods, scale, random
     end
@@ -21,9 +22,11 @@ module Bench
       table = Hash.new { |h, k| h[k] = Hash.new { |g, m| g[m] = {} } }
       cells = sides.product(modes, jobs(programs)).flat_map { |c| Array.new(@repeats) { |i| [*c, i] } }
       cells.reject! { |_, _, job, i| job[:once] && i > 0 }
-      found = Jobs.map(cells, workers: @workers, progress: "limits") { |side, mode, job, _| measure(side, mode, job) }
-      cells.zip(found).group_by { |(side, mode, job, _), _| [side, mode, job] }.each do |(side, mode, job), rows|
-        merge(table, job, mode, side, rows.map(&:last))
+      found = Jobs.map(cells, workers: @workers, progress: "limits") do |side, mode, job, i|
+        measure(side, mode, job, env: job[:program] ? { "BENCH_MOVE" => (i + 1).to_s } : {})
+      end
+      cells.zip(found).group_by { |(_, mode, job, _), _| [mode, job] }.each do |(mode, job), rows|
+        merge(table, job, mode, sides, sides.map { |s| rows.select { |(side, *), _| side == s }.map(&:last) })
       end
       sides.each do |side|
         size = binary(side)
@@ -65,13 +68,22 @@ module Bench
       "no figures on the last line"
     end
 
-    def merge(table, job, mode, side, rows)
-      failed = rows.grep(String).first
-      return table["#{job[:name]} failed"][mode][side.name] = { "error" => failed } if failed
-      rows.first.each_key do |key|
-        next if %w[cpu wall sum yjit gc].include?(key)
-        table["#{job[:name]} #{key}"][mode][side.name] = Stats.median(rows.map { |r| r[key] })
+    # rows: what each side wrote, in the order of its repeats.
+    def merge(table, job, mode, sides, rows)
+      names = sides.map(&:name)
+      failed = names.zip(rows.map { |r| r.grep(String).first }).select(&:last)
+      failed.each { |name, why| table["#{job[:name]} failed"][mode][name] = { "error" => why } }
+      return unless failed.empty?
+      (rows.first.first.keys - %w[cpu wall sum yjit gc]).each do |key|
+        values = rows.map { |r| r.map { |figures| figures[key] } }
+        values = job[:program] ? Limits.middle(values) : values.map { |v| Stats.median(v) }
+        table["#{job[:name]} #{key}"][mode] = names.zip(values).to_h
       end
+    end
+
+    # Of [a1, a2, ..] and [b1, b2, ..] the pair whose ratio is the median.
+    def self.middle(values)
+      values.transpose.sort_by { |a, b| b.to_f / [a, 1].max }[(values.first.size - 1) / 2]
     end
 
     # Pairs of links and stock against stock, as programs are timed: at once, on one core.

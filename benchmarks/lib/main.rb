@@ -232,7 +232,8 @@ module Bench
         raise Refused, "#{hidden.map(&:name).join(", ")}: have a /tmp of their own, so that BUILD must be elsewhere"
       end
       install_gems(programs)
-      table = Counts.new(@icount, workers: workers).run(programs, @sides, @modes)
+      more = programs.any?(&:relinked) ? @sides.map(&:name).zip(links(0...2)).to_h : {}
+      table = Counts.new(@icount, workers: workers, links: more).run(programs, @sides, @modes)
       @store.write("counts", table, @sides)
       @judge.counts(table, programs, @modes)
       left_out("counts")

@@ -7,8 +7,8 @@ require_relative "yml"
 module Bench
   # args: after the mode's options; timed: the same when it is timed. gems: whether rubygems
   # and bundler are loaded. count, time: rounds. untimed: it is only counted. private: what
-  # runs a command whose files others of it write too.
-  Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, :private,
+  # runs a command whose files others of it write too. relinked: it is counted with other links, too.
+  Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, :private, :relinked,
                        keyword_init: true) do
     def args_for(role) = role == "time" && timed || args
 
@@ -32,6 +32,10 @@ module Bench
       "erb_render" => [5, 300], "json_pure" => [5, 180], "prism_visit" => [1, 15],
       "ripper_sexp" => [1, 8], "psych_load" => [2, 80], "object_churn" => [5, 200]
     }.freeze
+
+    # They load much code. The compiler decodes it by a table with addresses of the interpreter's code as keys,
+    # and how many collide is luck of a link, 0.25 % of require_tree.
+    RELINKED = %w[require_tree load_lib].freeze
 
     # Scripts of CRuby's benchmark/ that are run whole: a text, and what replaces it when
     # counted and when timed, so that they take about 0.03 and 0.3 s.
@@ -105,7 +109,7 @@ module Bench
       OURS.map do |name, (count, time)|
         env = name == "require_tree" ? { "BENCH_TREE" => tree } : {}
         Program.new(name: name, group: "ours", args: ["-r", HARNESS, File.join(DIR, "ours", "#{name}.rb")],
-                    env: env, count: count, time: time)
+                    env: env, count: count, time: time, relinked: RELINKED.include?(name))
       end
     end
 

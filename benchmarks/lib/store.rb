@@ -23,6 +23,11 @@ module Bench
         "sides" => sides.to_h { |s| [s.name, s.describe] } }
     end
 
-    def self.machine = File.read("/proc/cpuinfo")[/^model name\s*:\s*(.*)/, 1].to_s
+    # A guest's model name can be all of a maker's.
+    def self.machine
+      cpu = File.read("/proc/cpuinfo")
+      family, model = ["cpu family", "model"].map { |key| cpu[/^#{key}\s*:\s*(\d+)/, 1] }
+      [cpu[/^model name\s*:\s*(.*)/, 1], family && "family #{family} model #{model}"].compact.join(", ")
+    end
   end
 end

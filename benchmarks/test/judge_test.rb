@@ -24,7 +24,8 @@ class JudgeTest < Test
     is b["time"], { "without" => ["deep_recursion"],
                     "full" => { "pass_below" => 1.005, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.003 },
                     "gate" => { "pass_below" => 1.015, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.01 } }
-    is b["limits"], { "depth" => 1.0, "memory" => 1.01, "bytes_per_called_method" => 128, "program_memory" => 1.02,
+    is b["limits"], { "depth" => 1.0, "memory" => 1.01, "bytes_per_called_method" => 128,
+                      "methods_called" => { "define_methods" => 6000 }, "program_memory" => 1.02,
                       "program_memory_geomean" => 1.01, "code_size" => 1.02, "allocated" => 1.005, "gc" => 1.01,
                       "rate" => 0.95, "rate_aa" => 0.02 }
     is b["sampled"]["99"], { "ratio" => 1.002, "extprof_cpu" => 0.005, "extprof_rss_mib" => 30 }
@@ -200,6 +201,14 @@ class JudgeTest < Test
     j.rows.find { |r| r.what.start_with?(what) && r.note != "missing" }.verdict
   end
 
+  def test_what_calls_new_methods_only_is_not_in_the_mean_of_memory
+    j = judge
+    memory = ->(p) { { "interp" => { "stock" => 10_000, "patch" => p } } }
+    j.limits({ "program a private" => memory[10_050], "program define_methods private" => memory[10_700] }, [], [])
+    got = j.rows.find { |r| r.what == "memory, geomean of 1" }
+    is [got.value.round(4), got.verdict], [1.005, "pass"]
+  end
+
   def test_code_is_judged_in_sum
     j = judge
     code = ->(a, p) { { "yjit" => { "stock" => a, "patch" => p } } }
@@ -237,6 +246,10 @@ class JudgeTest < Test
     is peak[1040, 110], "fail"
     is limits("methods called private", 100_000, 112_600), "fail" # 129 bytes for each of 100,000
     is limits("methods called private", 100_000, 112_400), "pass"
+    is limits("program define_methods private", 10_000, 10_745), "pass" # 127 bytes for each of 6,000
+    is limits("program define_methods private", 10_000, 10_755), "fail"
+    is limits("program define_methods hwm", 10_000, 10_755), "fail"
+    is limits("program a private", 10_000, 10_255), "fail"
     is limits("binary text+data", 1000, 1011), "fail"
     is limits("methods called hwm", 1000, 2000), "info"
     is limits("program a gc_total", 10, 11), "pass"

@@ -229,6 +229,49 @@ class ToolTest < Test
     ok t.failures.first.include?("budget")
   end
 
+  def test_a_push_begins_with_the_last_words_of_its_environment
+    ends = ["sub    $0x40,%r13", "mov    %r13,0x10(%r12)"]
+    two = ["movq   $0x0,-0x10(%rax)", "movq   $0x11110003,-0x8(%rax)", *ends]
+    pair = ["movups -0x30f(%rip),%xmm0        # 0x20", "movups %xmm0,-0x10(%rax)", *ends]
+    is Disasm.frame(["nop", *two, "ret"]), two
+    is Disasm.frame([*two, "nop", *pair, "ret"]), pair
+    is Disasm.frame(["ret"]), ["(no push found)"]
+  end
+
+  def test_the_least_of_links_counts
+    side = Struct.new(:name)
+    stock, patch = %w[stock patch].map { |n| side.new(n) }
+    links = { "stock" => [side.new("stock 0")], "patch" => [side.new("patch 0"), side.new("patch 1")] }
+    counts = Counts.new(nil, workers: 1, links: links)
+    found = { "stock" => 100, "stock 0" => 101, "patch" => 105, "patch 0" => 102, "patch 1" => 103 }
+    counts.define_singleton_method(:count) { |_program, _mode, exe| found[exe.name] }
+    programs = [true, false].map { |r| Program.new(name: "p#{r}", group: "start", relinked: r) }
+    is counts.run(programs, [stock, patch], ["interp"]).transform_values { |t| t["interp"] },
+       { "ptrue" => { "stock" => 100, "patch" => 102 }, "pfalse" => { "stock" => 100, "patch" => 105 } }
+    found["patch 1"] = { "error" => "exit 1" }
+    is counts.run(programs, [stock, patch], ["interp"])["ptrue"]["interp"]["patch"], { "error" => "exit 1" }
+  end
+
+  # One heap in five is at a step: neither the mean nor a pair of medians of other heaps.
+  def test_memory_of_a_program_is_of_one_heap
+    is Limits.middle([[31, 35, 35, 47, 32], [36, 35, 36, 47, 33]]), [35, 36]
+    limits = Limits.new(workers: 1, repeats: 5)
+    heaps = Queue.new
+    sides = %w[stock patch].map { |n| Struct.new(:name, :exe, :root).new(n, "/bin/true", "/") }
+    limits.define_singleton_method(:rates) { |*| nil }
+    limits.define_singleton_method(:binary) { |_| 1 }
+    limits.define_singleton_method(:jobs) { |_| [{ name: "many", args: [] }, { name: "program p", args: [], program: 1 }] }
+    limits.define_singleton_method(:measure) do |side, _mode, job, env:|
+      heap = env["BENCH_MOVE"].to_i
+      heaps << [side.name, heap] if job[:program]
+      { "private" => (heap == 3 ? 900 : 100 * heap) + (side.name == "patch" ? heap * heap : 0) }
+    end
+    table = limits.run(sides, ["interp"], [], nil)
+    is Array.new(heaps.size) { heaps.pop }.sort, %w[patch stock].product((1..5).to_a)
+    is table["program p private"]["interp"], { "stock" => 200, "patch" => 204 }
+    is table["many private"]["interp"], { "stock" => 0, "patch" => 0 }
+  end
+
   # Three processes a round, all on the core that is given; the third is another link of stock's.
   def test_rates_have_stock_against_stock
     limits = Limits.new(workers: 1, cores: [3])

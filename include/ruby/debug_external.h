@@ -98,7 +98,7 @@ typedef __INT64_TYPE__ int64_t;
 /** rb_debug_ext_section::state */
 enum rb_debug_ext_state {
     RB_DEBUG_EXT_STARTING = 0, /**< the VM is not initialised yet: only magic, versions and sizes are valid */
-    RB_DEBUG_EXT_READY = 1,    /**< everything is valid */
+    RB_DEBUG_EXT_READY = 1,    /**< everything is valid, but ruby_description can be empty for a moment */
     RB_DEBUG_EXT_ENDED = 2     /**< the VM is being destroyed: do not read further */
 };
 
@@ -148,7 +148,8 @@ struct rb_debug_ext_section {
     uint16_t ec_label;            /**< uint32_t: label set in force, 0 none */
     /** Two addresses: the native stack pointer at the innermost entry to JIT
      *  code of this EC (0: not in JIT code); what it was before that entry is
-     *  saved by the JIT.  0 in both when the JIT does not publish it. */
+     *  saved by the JIT.  An offset of 0: not published, there is nothing to
+     *  read. */
     uint16_t ec_jit_entry_sp;
 
     /* Offsets in a control frame, all 8 byte fields. */
@@ -174,8 +175,9 @@ struct rb_debug_ext_section {
      * each of RB_DEBUG_EXT_RECORDS_PER_CHUNK records.  The record of an id is
      * at dir[id / RECORDS_PER_CHUNK] + id % RECORDS_PER_CHUNK * record_size.
      * A chunk of which all records have expired is given back: its address
-     * becomes 0.  So is, in another chunk, a page of such records: they read
-     * as zero, their generations too. */
+     * becomes 0, and its memory can become that of another one.  In a chunk
+     * that stays, a page of such records is given back: they read as zero,
+     * their generations too. */
     uint64_t records_dir;
     uint32_t records_end;         /**< ids below this have been given out at least once */
     /** Grows when the name of an existing record may compose to another text
@@ -204,7 +206,9 @@ struct rb_debug_ext_section {
      * are complete; jit_log_generation grows when code was thrown away and the
      * log began anew.  Read the generation, then the length, the entries, and
      * the generation again: what was read belongs to it only if it has not
-     * changed.  0: not published. */
+     * changed.  Code that was thrown away leaves its place to other code: an
+     * address that was seen in one generation has no line in another.  Filled
+     * in when the JIT starts, which can be after READY.  0: not published. */
     uint64_t jit_start;
     uint64_t jit_end;
     uint64_t jit_log;
@@ -306,10 +310,11 @@ enum rb_debug_ext_flags {
  * `generation` is a sequence lock: odd while the record is being written, and
  * larger after it was, or 0 again when its memory was given back.  As an id is
  * not used again before 2**31 others, one generation before and after a read
- * means one record.  To read a record and its strings: read the record,
- * read what it points to, read the generation and the entry of records_dir
- * again; if it was odd or either differs, begin anew, a few times at most.  A
- * record that has expired has kind RB_DEBUG_EXT_NONE, or is in no chunk.
+ * means one record, if the entry of records_dir is the same after that.  To
+ * read a record and its strings: read the record, read what it points to, read
+ * the generation again, then the entry of records_dir again; if the generation
+ * was odd or either differs, begin anew, a few times at most.  A record that
+ * has expired has kind RB_DEBUG_EXT_NONE, or is in no chunk.
  */
 struct rb_debug_ext_record {
     uint32_t generation;
@@ -456,7 +461,8 @@ struct rb_debug_ext_thread {
  * a stack.  A slot with ec == 0 is free.  An EC is running when its thread's
  * thread_ec is it, else it is parked.
  *
- * Nothing in a slot changes while it is in use.  That of the EC at which a
+ * Nothing in a slot changes while it is in use, but for the root in a child of
+ * fork(): the EC that forked is it then.  That of the EC at which a
  * native thread's tls_current_ec points is written by this thread only: a
  * reader that has interrupted the thread, and finds the generation even and
  * `ec` equal, knows by thread_serial which thread it is, without reading again.
@@ -505,8 +511,9 @@ struct rb_debug_ext_ec {
  *
  * thread_state: the state of a thread changed (enum rb_debug_ext_thread_state).
  * tid is the native thread that it runs on, for DEAD the one it ran on, 0 if
- * none.  It fires in the thread itself, but for CREATED in its creator, and for
- * READY in the one that woke it up.  A slot that becomes free is not reported.
+ * none.  It fires in the thread itself, but for CREATED in its creator, for
+ * READY in the one that woke it up, if one did, and for DEAD in its creator if
+ * it could not be started.  A slot that becomes free is not reported.
  *
  * gc_phase: rb_debug_ext_section::gc_phase changed.  tid is gc_tid, count is
  * gc_count.

@@ -33,6 +33,7 @@
 #include "tracer.skel.h"
 
 #define PROBES_MAX 8
+#define TEXT_MAX 256
 
 static pid_t pid;
 static struct rb_debug_ext_section section;
@@ -53,26 +54,42 @@ peek(uint64_t address, void *buffer, size_t size)
     return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size ? 0 : -1;
 }
 
+/* Reads a record and its text as the header says; one try. */
+static int
+peek_record(uint32_t id, struct rb_debug_ext_record *r, char *text, uint32_t *length)
+{
+    const uint64_t entry = section.records_dir + id / RB_DEBUG_EXT_RECORDS_PER_CHUNK * 8;
+    uint64_t chunk, again, at;
+    uint32_t generation;
+
+    *length = 0;
+    if (peek(entry, &chunk, sizeof(chunk)) || !chunk)
+        return -1;
+    at = chunk + (uint64_t)(id % RB_DEBUG_EXT_RECORDS_PER_CHUNK) * section.record_size;
+    if (peek(at, r, sizeof(*r)))
+        return -1;
+    if (r->name && !peek(r->name, length, sizeof(*length))) {
+        if (*length > TEXT_MAX)
+            *length = TEXT_MAX;
+        if (peek(r->name + sizeof(*length), text, *length))
+            *length = 0;
+    }
+    if (peek(at, &generation, sizeof(generation)) || peek(entry, &again, sizeof(again)))
+        return -1;
+    return (generation & 1) || generation != r->generation || again != chunk ? -1 : 0;
+}
+
 /* The names of classes that the tests use, by the header's rules. */
 static void
 print_name(uint32_t id, int depth)
 {
     struct rb_debug_ext_record r;
-    uint64_t chunk;
-    uint32_t length = 0;
-    char text[256];
+    uint32_t length;
+    char text[TEXT_MAX];
 
-    if (depth > 8 || !id || !section.records_dir ||
-        peek(section.records_dir + id / RB_DEBUG_EXT_RECORDS_PER_CHUNK * 8, &chunk, 8) || !chunk ||
-        peek(chunk + (uint64_t)(id % RB_DEBUG_EXT_RECORDS_PER_CHUNK) * section.record_size, &r, sizeof(r))) {
+    if (depth > 8 || !id || !section.records_dir || peek_record(id, &r, text, &length)) {
         putchar('?');
         return;
-    }
-    if (r.name && !peek(r.name, &length, sizeof(length))) {
-        if (length > sizeof(text))
-            length = sizeof(text);
-        if (peek(r.name + sizeof(length), text, length))
-            length = 0;
     }
     switch (r.kind) {
     case RB_DEBUG_EXT_NAMED:
