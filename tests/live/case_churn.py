@@ -81,12 +81,12 @@ def names_are_kept_for_a_reader_only(ctx):
     watched = retired(ruby)
     # What extprof asked for has ended after half a minute, and the rest is given up as more comes.
     deadline = time.monotonic() + 50
-    while retired(ruby) > 1100 and time.monotonic() < deadline:
+    while retired(ruby) > 600 and time.monotonic() < deadline:
         time.sleep(0.5)
     after = retired(ruby)
-    check(alone <= 1100, "%d are kept, though nobody looks", alone)
+    check(alone <= 600, "%d are kept, though nobody looks", alone)
     check(watched > 3000, "only %d are kept, though extprof looks", watched)
-    check(after <= 1100, "%d are kept long after extprof ended", after)
+    check(after <= 600, "%d are kept long after extprof ended", after)
     return "%d alone, %d watched, %d after" % (alone, watched, after)
 
 
@@ -121,7 +121,7 @@ def names_expire_after_a_minute(ctx):
         if at >= target.grace_seconds:
             break
         check(now == was, "after %.1f s: %s", at, [now[i] for i in now if now[i] != was[i]][:3])
-        if at >= target.grace_seconds - 12:
+        if at >= target.grace_seconds - 8:
             # Nothing expires but when more retires; the number that may be kept is not reached.
             if not rounds:
                 ruby.tell("drop others")

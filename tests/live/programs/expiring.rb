@@ -1,5 +1,5 @@
 # Parks a fiber in the method of each of 100 classes without a name. At the first line that it reads
-# it drops them, at the second one it begins to drop other code, 40 pieces a second. At the third it
+# it drops them, at the second one it begins to drop other code, 20 pieces a second. At the third it
 # drops 500 more, as each makes way for but a few, and at the last it makes 5,000 methods that stay.
 $stdout.sync = true
 fibers = 100.times.map do |i|
@@ -15,7 +15,7 @@ GC.start
 puts "dropped"
 $stdin.gets
 until IO.select([$stdin], nil, nil, 0.5)
-  20.times { eval("1") }
+  10.times { eval("1") }
   GC.start
 end
 $stdin.gets
