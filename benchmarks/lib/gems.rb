@@ -8,12 +8,6 @@ require_relative "programs"
 
 module Bench
   class Gems
-    # Why these cannot be run from a snapshot of yjit-bench; they are listed, not forgotten.
-    LEFT_OUT = { "lobsters" => "its database is not in the snapshot",
-                 "rubocop" => "does not load with the prism that bundler resolves, nor on stock",
-                 "liquid-c" => "its gems come from GitHub", "liquid-compile" => "its gems come from GitHub",
-                 "liquid-render" => "its gems come from GitHub" }.freeze
-
     # home: GEM_HOME of both. stage: where stock ruby is installed for its headers.
     def initialize(stock, home, stage)
       @stock, @home, @stage = stock, home, stage
@@ -38,7 +32,7 @@ module Bench
       top = File.join(@stage, @stock.makefile.fetch("prefix"))
       lib = File.join(top, "lib/ruby/3.4.0")
       { "RUBYLIB" => "#{lib}:#{lib}/#{@stock.makefile.fetch("arch")}", "PATH" => "#{top}/bin:#{@home}/bin:#{ENV.fetch("PATH")}", "GEM_HOME" => @home, "GEM_PATH" => @home,
-        "HOME" => @home, "LANG" => "C.UTF-8", "MAKE" => "make -j2" }.merge(ENV.slice("http_proxy", "https_proxy", "SSL_CERT_FILE", "BUNDLE_MIRROR__ALL"))
+        "HOME" => @home, "LANG" => "C.UTF-8", "MAKE" => "make -j2" }.merge(ENV.slice("http_proxy", "https_proxy", "SSL_CERT_FILE", "BUNDLE_MIRROR__ALL", "GIT_CONFIG_GLOBAL"))
     end
 
     private

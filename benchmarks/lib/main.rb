@@ -192,7 +192,7 @@ module Bench
     end
 
     def headline = headline? ? ["headline"] : []
-    def headline_names = headline? ? Programs::HEADLINE.keys : []
+    def headline_names = headline? ? Programs::HEADLINE.keys - @programs.left_out.keys : []
 
     # Those of the programs that have some, once. { program => nil or why it failed }
     def install_gems(programs)
@@ -243,7 +243,7 @@ module Bench
     def left_out(witness)
       return if @options[:only]
       return @judge.left_out(witness, "yjit-bench", "where is it? (YJIT_BENCH, --yjit-bench)") unless @options[:yjit_bench]
-      if headline? then Gems::LEFT_OUT.each { |name, why| @judge.left_out(witness, name, why) }
+      if headline? then @programs.left_out.each { |name, why| @judge.left_out(witness, name, why) }
       else @judge.left_out(witness, "yjit-bench's headline", "not asked for (--headline)")
       end
       return if witness == "time" || @effort.groups.include?("yjit-bench")

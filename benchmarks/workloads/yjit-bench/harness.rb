@@ -14,4 +14,8 @@ end
 def use_gemfile(extra_setup_cmd: nil)
   setup_cmds([extra_setup_cmd].compact) if Workload::ROLE == "setup"
   require "bundler/setup"
+  # An installed ruby has its own libraries behind the gems; here they are in RUBYLIB, before them, and a
+  # default gem would hide the one that was resolved (prism for rubocop).
+  own = ENV.fetch("RUBYLIB", "").split(":")
+  $LOAD_PATH.replace($LOAD_PATH.partition { |dir| !own.include?(dir) }.flatten)
 end
