@@ -43,10 +43,13 @@ module Bench
       outcome.out
     end
 
+    # Without what follows its return: padding and a full stack.
+    def length(lines) = (lines.index("ret") || lines.size - 1) + 1
+
     def print(sides)
       { "interpreted call, #{FUNCTION}" => :interpreted, "YJIT's push of a method's frame" => :yjit }.each do |title, how|
         columns = sides.map { |s| send(how, s) }
-        puts "", title, "%-66s %s" % sides.map { |s| "#{s.name}, #{send(how, s).size} instructions" }
+        puts "", title, "%-66s %s" % sides.map { |s| "#{s.name}, #{length(send(how, s))} instructions" }
         columns.map(&:size).max.times { |i| puts ("%-66s %s" % columns.map { |c| c[i].to_s[0, 65] }).rstrip }
       end
     end

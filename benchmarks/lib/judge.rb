@@ -10,6 +10,12 @@ module Bench
 
   class Judge
     FILE = File.expand_path("../bounds.json", __dir__)
+    # Rows of limits that there must be.
+    EXPECTED = ["binary text+data", "methods defined private", "methods called private", "many private_100_threads",
+                "many private_1000_fibers", "starts rss", "starts peak", "starts files",
+                *%w[main thread fiber].product(%w[plain locals blocks]).map { |w, of| "depth #{w}_#{of}" },
+                *%w[thread_pass thread_queue thread_create fiber_switch fiber_create allocate].map { |r| "rate #{r}" }].freeze
+    EXPECTED_OF_PROGRAM = %w[private hwm gc_total allocated].freeze
 
     attr_reader :rows, :bounds
 
@@ -107,13 +113,17 @@ module Bench
       !off && estimate["high"] <= bound["pass_below"] ? "pass" : "inconclusive"
     end
 
-    # nil, or how far stock is from stock where that is off: its interval excludes 1, or it is too
-    # far from it. Without any such pairs it may be anywhere.
-    def self.off(estimate, limit)
+    # nil, or how far stock is from stock where that is off: its interval excludes 1, it is too far from it,
+    # or its interval is so wide that it says nothing. Without any such pairs it may be anywhere.
+    def self.off(estimate, limit, width = Float::INFINITY)
       return Float::INFINITY unless estimate
-      far = Math.log(estimate["ratio"]).abs
+      far, half = Math.log(estimate["ratio"]).abs, Math.log(estimate["high"] / estimate["low"]) / 2
+      return [far, half].max if half > width
       estimate["low"] > 1 || estimate["high"] < 1 || far > limit ? far : nil
     end
+
+    # bound: of a level of "time".
+    def self.time_off(estimate, bound) = off(estimate, bound["aa"], bound["aa_width"])
 
     def limits(table, programs, modes)
       b = @bounds["limits"]
@@ -132,8 +142,7 @@ module Bench
         add(witness: "limits", what: "#{what}, #{code ? "sum" : "geomean"} of #{pairs.size}", mode: mode, value: value,
             bound: bound, verdict: value <= bound ? "pass" : "fail")
       end
-      expected = modes.product(["binary text+data", "depth main_plain", "methods defined private", "methods called private", "rate allocate"] +
-                               programs.map { |p| "program #{p.name} private" })
+      expected = modes.product(EXPECTED + programs.flat_map { |p| EXPECTED_OF_PROGRAM.map { |w| "program #{p.name} #{w}" } })
       expected += (modes & ["yjit"]).product(programs.map { |p| "program #{p.name} inline_code_size" })
       expected.each { |mode, what| missing("limits", what, mode, nil, nil) unless table.dig(what, mode) }
     end
@@ -188,7 +197,7 @@ module Bench
         ratio("limits", what, mode, a, p, b["program_memory"])
       when / (hwm|file)\z/ then info(what, mode, a, p)
       when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"], 100_000)
-      when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])
+      when /\A(methods|many|binary|starts) / then ratio("limits", what, mode, a, p, b["memory"])
       # Not outlined_code_size: YJIT counts no byte of a page of outlined code that is full to its
       # end, 8192 too few each, and which are is luck.
       when /inline_code_size|code_region_size/
@@ -255,7 +264,7 @@ module Bench
     end
 
     def aa(estimate, mode, bound)
-      off = Judge.off(estimate, bound["aa"])
+      off = Judge.time_off(estimate, bound)
       @rows << Row.new(witness: "time", what: "stock against stock", mode: mode, value: estimate && estimate["ratio"],
                        bound: Math.exp(bound["aa"]), verdict: off ? "inconclusive" : "pass",
                        note: estimate && range(estimate), gates: true)

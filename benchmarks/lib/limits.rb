@@ -9,6 +9,7 @@ require_relative "timing"
 module Bench
   class Limits
     DIR = File.expand_path("../workloads/limits", __dir__)
+    STARTS = 5 # of each link
 
     # A size is the median of `repeats`; that of a program is the pair of sizes whose ratio is the median,
     # each pair with a heap of its own (BENCH_MOVE), as a heap grows in steps. Rates are measured on `cores`.
@@ -32,6 +33,7 @@ module Bench
         size = binary(side)
         modes.each { |mode| table["binary text+data"][mode][side.name] = size }
       end
+      starts(table, sides, modes, links)
       rates(table, sides, modes, links)
       table.transform_values { |modes_of| modes_of.reject { |_, v| v.empty? } }
     end
@@ -84,6 +86,22 @@ module Bench
     # Of [a1, a2, ..] and [b1, b2, ..] the pair whose ratio is the median.
     def self.middle(values)
       values.transpose.sort_by { |a, b| b.to_f / [a, 1].max }[(values.first.size - 1) / 2]
+    end
+
+    # All of the memory of a start, pages of files too, of each link some times and their mean: how many of
+    # them the kernel maps depends on where code lies, and on luck.
+    def starts(table, sides, modes, links)
+      cells = modes.product(sides.zip(links).flat_map { |s, of| of.map { |l| [s, l] } }, [*1..STARTS]).shuffle(random: @random)
+      found = Jobs.map(cells, workers: @workers, progress: "starts") { |mode, (_, link), _| measure(link, mode, { args: [file("start")] }) }
+      cells.zip(found).group_by { |(mode, (side, _), _), _| [mode, side.name] }.each do |(mode, name), rows|
+        figures = rows.map(&:last)
+        failed = figures.grep(String).first
+        next table["starts failed"][mode][name] = { "error" => failed } if failed
+        figures.each { |f| f["rss"] = f["private"] + f["file"] }
+        { "rss" => "rss", "hwm" => "peak", "file" => "files" }.each do |key, text|
+          table["starts #{text}"][mode][name] = figures.sum { |f| f[key] } / figures.size.to_f
+        end
+      end
     end
 
     # Pairs of links and stock against stock, as programs are timed: at once, on one core.

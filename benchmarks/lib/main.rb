@@ -30,7 +30,7 @@ module Bench
     "gate" => Effort.new(level: "gate", seeds: [0, 1, 2], groups: %w[start ours cruby], repeats: 9,
                          rate_pairs: 12, links: 16, windows: 6, time_budget: 600,
                          timed: %w[poly_calls block_chain kwargs_splat deep_recursion erb_render rexml_parse app_fib object_churn],
-                         limit_programs: %w[load_lib require_tree rexml_parse])
+                         limit_programs: %w[load_lib require_tree rexml_parse object_churn psych_load define_methods])
   }.freeze
 
   class Main
@@ -108,6 +108,7 @@ module Bench
       prepare
       check_alike
       @judge = Judge.new
+      (MODES - @modes).each { |m| @judge.left_out(witnesses.first, "all of #{m}", "not asked for (--mode, MODE)") }
       witnesses.each do |w|
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
         witness(w, alone: witnesses.size == 1)
@@ -164,6 +165,7 @@ module Bench
     end
 
     def check_alike
+      raise Refused, "stock and patched are the same ruby: #{@sides[0].build}, #{@sides[1].build}" if FileUtils.identical?(*@sides.map(&:exe))
       difference = Side.difference(*@sides) or return
       raise Refused, difference unless @options[:other_flags]
       warn "benchmarks: #{difference}"
@@ -253,7 +255,10 @@ module Bench
     # Five counts of a few programs: what the counts are worth.
     def witness_repeat
       programs = Programs.pick(@programs.all(@effort.groups), %w[start poly_calls object_churn erb_render])
-      spread = Counts.new(@icount, workers: workers).repeats(programs, @sides.last, @modes, 5)
+      counts = Counts.new(@icount, workers: workers)
+      spread = @sides.flat_map do |s|
+        counts.repeats(programs, s, @modes, 5).transform_keys { |name| "#{name}, #{s.name}" }.to_a
+      end.to_h
       @store.write("repeat", spread, @sides)
       @judge.repeats(spread)
     end
@@ -290,7 +295,7 @@ module Bench
       bound = @judge.bounds["time"][@effort.level]
       TimeTable.new(pairs, draws: 2000, confidence: confidence, without: without).to_h.all? do |_, t|
         t.values_at("suite", "rest").compact.all? do |e|
-          Judge.interval(e, bound, Judge.off(t["aa"], bound["aa"])) != "inconclusive"
+          Judge.interval(e, bound, Judge.time_off(t["aa"], bound)) != "inconclusive"
         end
       end
     end

@@ -75,7 +75,7 @@ module Bench
     end
 
     def planted_expectation(table, judge)
-      Judge.off(table.dig("interp", "aa"), judge.bounds["time"]["gate"]["aa"]) ? "not pass" : "fail"
+      Judge.time_off(table.dig("interp", "aa"), judge.bounds["time"]["gate"]) ? "not pass" : "fail"
     end
 
     # Stock against stock, judged as if it were the other side.

@@ -22,8 +22,8 @@ class JudgeTest < Test
     is b["slopes"]["net"], { "interp" => 2.0, "yjit" => 1.0 }
     is b["slopes"].values_at("tolerance", "relative_tolerance"), [0.1, 0.0005]
     is b["time"], { "without" => ["deep_recursion"],
-                    "full" => { "pass_below" => 1.005, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.003 },
-                    "gate" => { "pass_below" => 1.015, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.01 } }
+                    "full" => { "pass_below" => 1.005, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.003, "aa_width" => 0.01 },
+                    "gate" => { "pass_below" => 1.015, "fail_above" => 1.005, "program" => 1.02, "aa" => 0.01, "aa_width" => 0.03 } }
     is b["limits"], { "depth" => 1.0, "memory" => 1.01, "bytes_per_called_method" => 128,
                       "methods_called" => { "define_methods" => 6000 }, "program_memory" => 1.02,
                       "program_memory_geomean" => 1.01, "code_size" => 1.02, "allocated" => 1.005, "gc" => 1.01,
@@ -178,6 +178,17 @@ class JudgeTest < Test
     near off[estimate(0.996, 0.01)], -Math.log(0.996), 1e-12
     near off[estimate(1.002)], Math.log(1.002), 1e-12 # its interval excludes 1
     near off[estimate(0.998)], -Math.log(0.998), 1e-12
+    wide = ->(half) { Bench::Judge.off({ "ratio" => 1.001, "low" => Math.exp(-half), "high" => Math.exp(half) }, 0.003, 0.01) }
+    is wide[0.009], nil
+    near wide[0.02], 0.02, 1e-12 # says nothing
+  end
+
+  # Noise must not make stock like stock.
+  def test_time_never_passes_when_stock_against_stock_says_nothing
+    is timed(estimate(0.99), estimate(1.0, 0.009)).status, 0
+    is timed(estimate(0.99), estimate(1.0, 0.012)).status, 3
+    is timed(estimate(1.015), estimate(1.0, 0.012)).status, 3
+    is timed(estimate(1.03), estimate(1.0, 0.012)).status, 1
   end
 
   def test_interval
@@ -252,9 +263,20 @@ class JudgeTest < Test
     is limits("program a private", 10_000, 10_255), "fail"
     is limits("binary text+data", 1000, 1011), "fail"
     is limits("methods called hwm", 1000, 2000), "info"
+    is [limits("starts rss", 1000, 1011), limits("starts peak", 1000, 1011), limits("starts files", 1000, 1009)], %w[fail fail pass]
     is limits("program a gc_total", 10, 11), "pass"
     is limits("program a gc_total", 10, 12), "fail"
     is limits("program a heap_pages", 10, 12), "info"
+  end
+
+  def test_each_row_of_limits_that_is_not_there_is_a_failure
+    full = (Bench::Judge::EXPECTED + Bench::Judge::EXPECTED_OF_PROGRAM.map { |w| "program a #{w}" }).to_h do |what|
+      one = { "ratio" => 1.0, "low" => 0.999, "high" => 1.001 }
+      [what, { "interp" => { "stock" => 1000, "patch" => 1000, **one, "aa" => one } }]
+    end
+    status = ->(table) { judge.tap { |j| j.limits(table, [P.first], MODES) }.status }
+    is status[full], 0
+    full.each_key { |what| is [what, status[full.except(what)]], [what, 1] }
   end
 
   # stock, patched, and stock against stock: what a rate's row says.

@@ -236,6 +236,7 @@ class ToolTest < Test
     is Disasm.frame(["nop", *two, "ret"]), two
     is Disasm.frame([*two, "nop", *pair, "ret"]), pair
     is Disasm.frame(["ret"]), ["(no push found)"]
+    is [Disasm.length(%w[mov ret nop call]), Disasm.length(%w[mov sub])], [2, 2]
   end
 
   def test_the_least_of_links_counts
@@ -258,7 +259,7 @@ class ToolTest < Test
     limits = Limits.new(workers: 1, repeats: 5)
     heaps = Queue.new
     sides = %w[stock patch].map { |n| Struct.new(:name, :exe, :root).new(n, "/bin/true", "/") }
-    limits.define_singleton_method(:rates) { |*| nil }
+    %i[starts rates].each { |m| limits.define_singleton_method(m) { |*| nil } }
     limits.define_singleton_method(:binary) { |_| 1 }
     limits.define_singleton_method(:jobs) { |_| [{ name: "many", args: [] }, { name: "program p", args: [], program: 1 }] }
     limits.define_singleton_method(:measure) do |side, _mode, job, env:|
@@ -270,6 +271,24 @@ class ToolTest < Test
     is Array.new(heaps.size) { heaps.pop }.sort, %w[patch stock].product((1..5).to_a)
     is table["program p private"]["interp"], { "stock" => 200, "patch" => 204 }
     is table["many private"]["interp"], { "stock" => 0, "patch" => 0 }
+  end
+
+  # All of it, files too, and the mean of each side's links.
+  def test_memory_of_a_start_is_of_all_links
+    limits, ran = Limits.new(workers: 1), Queue.new
+    limits.define_singleton_method(:measure) do |link, mode, _job|
+      ran << [link, mode]
+      link == @fails ? "exit 1" : { "private" => 100, "file" => link[-1].to_i * 10, "hwm" => 300 }
+    end
+    sides = %w[stock patch].map { |n| Struct.new(:name).new(n) }
+    links = [["stock 1", "stock 2"], ["patch 3", "patch 4"]]
+    starts = -> { Hash.new { |h, k| h[k] = Hash.new { |g, m| g[m] = {} } }.tap { |t| limits.send(:starts, t, sides, %w[interp yjit], links) } }
+    table = starts.call
+    is Array.new(ran.size) { ran.pop }.tally, links.flatten.product(%w[interp yjit]).to_h { |l| [l, Limits::STARTS] }
+    is table["starts rss"]["yjit"], { "stock" => 115.0, "patch" => 135.0 }
+    is table.transform_values { |v| v["interp"]["patch"] }, { "starts rss" => 135.0, "starts peak" => 300.0, "starts files" => 35.0 }
+    limits.instance_variable_set(:@fails, "patch 4")
+    is starts.call["starts failed"], { "interp" => { "patch" => { "error" => "exit 1" } }, "yjit" => { "patch" => { "error" => "exit 1" } } }
   end
 
   # Three processes a round, all on the core that is given; the third is another link of stock's.
@@ -327,7 +346,7 @@ class ToolTest < Test
     { [] => "refused", ["--other-flags"] => nil }.each do |arguments, expected|
       main = Main.new(["slopes", *arguments], { "BUILD" => Dir.tmpdir })
       main.parser.parse!(main.instance_variable_get(:@arguments))
-      sides = %w[-O3 -O1].map { |f| Struct.new(:name, :flags).new(f, { "optflags" => f }) }
+      sides = %w[-O3 -O1].zip([__FILE__, Judge::FILE]).map { |f, exe| Struct.new(:name, :flags, :exe).new(f, { "optflags" => f }, exe) }
       main.instance_variable_set(:@sides, sides)
       got, = captured do
         main.send(:check_alike)
@@ -336,6 +355,16 @@ class ToolTest < Test
         "refused"
       end
       is got, expected
+    end
+  end
+
+  # Else all is equal, and green.
+  def test_a_ruby_against_itself_is_refused
+    Dir.mktmpdir do |dir|
+      copy = "#{dir}/ruby".tap { |f| File.write(f, File.read(Judge::FILE)) }
+      main = Main.new(%w[slopes --other-flags], { "BUILD" => dir })
+      main.instance_variable_set(:@sides, [Judge::FILE, copy].map { |exe| Struct.new(:exe, :build).new(exe, exe) })
+      ok raises(Refused) { main.send(:check_alike) }.message.include?("are the same ruby")
     end
   end
 
@@ -512,6 +541,7 @@ class ToolTest < Test
   def test_what_gate_and_bench_measure
     is canned("gate").first(2), [0, %w[slopes counts repeat time limits selftest]]
     is canned.first(2), [0, %w[slopes counts repeat time limits sampled selftest]]
+    ok canned("slopes")[2].include?("left out: not asked for (--mode, MODE)"), "one mode is all of the table"
     { "fail" => 1, "inconclusive" => 3, "pass" => 0 }.each { |v, status| is canned("gate", rows: { "repeat" => v })[0], status }
   end
 
@@ -588,7 +618,7 @@ class ToolTest < Test
     t = SelfTest.allocate
     e = ->(ratio) { { "ratio" => ratio, "low" => ratio - 0.004, "high" => ratio + 0.004 } }
     { plant: t.send(:planted_expectation, { "interp" => { "aa" => aa && e[aa] } }, Judge.new),
-      verdict: Judge.interval(e[suite], Judge.new.bounds["time"]["gate"], Judge.off(aa && e[aa], Judge.new.bounds["time"]["gate"]["aa"])) }
+      verdict: Judge.interval(e[suite], Judge.new.bounds["time"]["gate"], Judge.time_off(aa && e[aa], Judge.new.bounds["time"]["gate"])) }
   end
 
   def test_the_planted_time_must_fail_where_stock_is_like_stock

@@ -1,0 +1,2 @@
+# Memory of a process that has started.
+Workload.report(Workload.memory)
