@@ -197,7 +197,8 @@ module Bench
         ratio("limits", what, mode, a, p, b["program_memory"])
       when / (hwm|file)\z/ then info(what, mode, a, p)
       when /\Amethods called private/ then per_method(what, mode, a, p, b["bytes_per_called_method"], 100_000)
-      when /\A(methods|many|binary|starts) / then ratio("limits", what, mode, a, p, b["memory"])
+      when /\Astarts / then start(what, mode, a, p, v, b)
+      when /\A(methods|many|binary) / then ratio("limits", what, mode, a, p, b["memory"])
       # Not outlined_code_size: YJIT counts no byte of a page of outlined code that is full to its
       # end, 8192 too few each, and which are is luck.
       when /inline_code_size|code_region_size/
@@ -251,6 +252,12 @@ module Bench
                          gates: !bound.nil?, verdict: bound ? (r[key] <= bound ? "pass" : "fail") : "info",
                          note: key == "lost_share" ? "#{r["lost"]} lost, #{r["missed"]} missed of #{r["taken"]}" : nil)
       end
+    end
+
+    # As time: passes when all of the interval is within the bound, fails when none is.
+    def start(what, mode, a, p, v, b)
+      add(witness: "limits", what: what, mode: mode, stock: a.round, patched: p.round, value: v["ratio"], bound: b["memory"],
+          verdict: Judge.interval(v, { "fail_above" => b["memory"], "pass_below" => b["memory"] }, nil), note: range(v))
     end
 
     # More is better, so it is the time for one that is judged. Only a failure decides.

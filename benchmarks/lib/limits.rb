@@ -88,18 +88,21 @@ module Bench
       values.transpose.sort_by { |a, b| b.to_f / [a, 1].max }[(values.first.size - 1) / 2]
     end
 
-    # All of the memory of a start, pages of files too, of each link some times and their mean: how many of
-    # them the kernel maps depends on where code lies, and on luck.
+    # All of the memory of a start, pages of files too. How many of them the kernel maps depends on where the
+    # link has put code, and on luck: the mean of each link, and an interval over the links.
     def starts(table, sides, modes, links)
       cells = modes.product(sides.zip(links).flat_map { |s, of| of.map { |l| [s, l] } }, [*1..STARTS]).shuffle(random: @random)
       found = Jobs.map(cells, workers: @workers, progress: "starts") { |mode, (_, link), _| measure(link, mode, { args: [file("start")] }) }
-      cells.zip(found).group_by { |(mode, (side, _), _), _| [mode, side.name] }.each do |(mode, name), rows|
-        figures = rows.map(&:last)
-        failed = figures.grep(String).first
-        next table["starts failed"][mode][name] = { "error" => failed } if failed
-        figures.each { |f| f["rss"] = f["private"] + f["file"] }
-        { "rss" => "rss", "hwm" => "peak", "file" => "files" }.each do |key, text|
-          table["starts #{text}"][mode][name] = figures.sum { |f| f[key] } / figures.size.to_f
+      modes.each do |mode|
+        of = cells.zip(found).select { |(m, *), _| m == mode }.group_by { |(_, (_, link), _), _| link }.transform_values { |r| r.map(&:last) }
+        if (failed = of.values.flatten.grep(String).first)
+          next table["starts failed"][mode][sides.last.name] = { "error" => failed }
+        end
+        { "rss" => %w[private file], "peak" => %w[hwm], "files" => %w[file] }.each do |text, keys|
+          means = links.map { |l| l.map { |link| Stats.mean(of[link].map { |f| f.values_at(*keys).sum }) } }
+          logs = means.transpose.map { |a, b| Math.log(b / a) }
+          table["starts #{text}"][mode] = { **sides.map(&:name).zip(means.map { |m| Stats.mean(m) }).to_h,
+                                            **Stats.estimate([logs], random: @random, draws: 2000).to_h }
         end
       end
     end

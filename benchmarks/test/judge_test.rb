@@ -263,10 +263,21 @@ class JudgeTest < Test
     is limits("program a private", 10_000, 10_255), "fail"
     is limits("binary text+data", 1000, 1011), "fail"
     is limits("methods called hwm", 1000, 2000), "info"
-    is [limits("starts rss", 1000, 1011), limits("starts peak", 1000, 1011), limits("starts files", 1000, 1009)], %w[fail fail pass]
     is limits("program a gc_total", 10, 11), "pass"
     is limits("program a gc_total", 10, 12), "fail"
     is limits("program a heap_pages", 10, 12), "info"
+  end
+
+  # What is not decided is no pass of the whole.
+  def test_memory_of_a_start_has_an_interval
+    status = lambda do |low, high|
+      j = judge
+      j.limits({ "starts rss" => { "yjit" => { "stock" => 1, "patch" => 1, "ratio" => low, "low" => low, "high" => high } } }, [], [])
+      [verdict(j.rows, "starts rss"), j.status]
+    end
+    is status[1.002, 1.0099], ["pass", 0]
+    is status[1.002, 1.0101], ["inconclusive", 3]
+    is status[1.0101, 1.012], ["fail", 1]
   end
 
   def test_each_row_of_limits_that_is_not_there_is_a_failure

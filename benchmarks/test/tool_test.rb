@@ -285,8 +285,13 @@ class ToolTest < Test
     starts = -> { Hash.new { |h, k| h[k] = Hash.new { |g, m| g[m] = {} } }.tap { |t| limits.send(:starts, t, sides, %w[interp yjit], links) } }
     table = starts.call
     is Array.new(ran.size) { ran.pop }.tally, links.flatten.product(%w[interp yjit]).to_h { |l| [l, Limits::STARTS] }
-    is table["starts rss"]["yjit"], { "stock" => 115.0, "patch" => 135.0 }
+    row = table["starts rss"]["yjit"]
+    is row.values_at("stock", "patch", "n"), [115.0, 135.0, 2]
+    near row["ratio"], Math.sqrt(130 / 110.0 * 140 / 120), 1e-4
+    near row["low"], 140 / 120.0, 1e-4
+    near row["high"], 130 / 110.0, 1e-4
     is table.transform_values { |v| v["interp"]["patch"] }, { "starts rss" => 135.0, "starts peak" => 300.0, "starts files" => 35.0 }
+    is table["starts peak"]["interp"].values_at("ratio", "low", "high"), [1.0, 1.0, 1.0]
     limits.instance_variable_set(:@fails, "patch 4")
     is starts.call["starts failed"], { "interp" => { "patch" => { "error" => "exit 1" } }, "yjit" => { "patch" => { "error" => "exit 1" } } }
   end
