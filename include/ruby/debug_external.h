@@ -236,8 +236,8 @@ struct rb_debug_ext_section {
     uint64_t grace_until;
     uint32_t grace_records_unasked; /**< retired records kept when nobody asks */
     /** Texts and tables of lines of code and classes that are gone, in bytes:
-     *  beyond it the oldest retired records expire.  A text that several
-     *  records have counts for each. */
+     *  beyond it the oldest retired records expire, down to what records of
+     *  living code refer to.  A text that several records have counts for each. */
     uint32_t grace_bytes;
 
     /* Probes, see there: addresses of their semaphores; 0: no such probe in
