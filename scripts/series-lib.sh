@@ -73,6 +73,16 @@ extract_base() {
   printf '%s\n' "$tree"
 }
 
+# fresh_repository WORK: WORK/tree, a repository with the base as its HEAD, to apply patches in.
+# Goes there; sets the caller's base_tree.
+fresh_repository() {
+  base_tree=$(extract_base "$1/tree")
+  export GIT_DIR=$1/tree.git GIT_WORK_TREE=$1/tree
+  cd "$1/tree"
+  git config core.bare false
+  git update-ref HEAD "$(git -c user.name=s -c user.email=s commit-tree -m base "$base_tree")"
+}
+
 # write_revision DEST: what CRuby's build writes when the source is its own clone,
 # and what the tarball holds.
 write_revision() {

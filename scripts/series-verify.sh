@@ -43,11 +43,7 @@ series_verify() {
   git_isolate
   work=$(mktemp -d)
   trap "rm -rf '$work'" EXIT
-  base_tree=$(extract_base "$work/tree")
-  export GIT_DIR=$work/tree.git GIT_WORK_TREE=$work/tree
-  cd "$work/tree"
-  git config core.bare false
-  git update-ref HEAD "$(git -c user.name=s -c user.email=s commit-tree -m base "$base_tree")"
+  fresh_repository "$work"
   git tag -f base HEAD >/dev/null
   result "base is CRuby $(base_get version) from $source_kind" 0
 

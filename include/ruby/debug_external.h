@@ -169,7 +169,11 @@ struct rb_debug_ext_section {
     uint16_t lines_index;         /**< address of the index */
     uint16_t lines_entry_size;    /**< bytes from one entry to the next */
     uint16_t lines_entry_line;    /**< int32_t in an entry: the line */
-    uint16_t reserved16[2];
+
+    /** Offset in an EC of an 8 byte field: a pc at which its innermost frame goes
+     *  on although what is before it has not run, see "Lines". */
+    uint16_t ec_resume_pc;
+    uint16_t reserved16;
 
     /* Records: records_dir is the address of an array of addresses of chunks,
      * each of RB_DEBUG_EXT_RECORDS_PER_CHUNK records.  The record of an id is
@@ -192,7 +196,8 @@ struct rb_debug_ext_section {
     uint32_t ec_slots_end;        /**< slots below this have been used at least once */
     uint32_t thread_slots_end;
 
-    /* Garbage collection.  gc_tid is stored before the phase. */
+    /* Garbage collection, by Ruby's default collector: others do not tell.
+     * gc_tid is stored before the phase. */
     uint32_t gc_phase;            /**< enum rb_debug_ext_gc_phase */
     uint32_t gc_tid;              /**< native thread that collects, valid while gc_phase is not 0 */
     uint64_t gc_count;            /**< entries into the collector: each step of a collection */
@@ -232,7 +237,8 @@ struct rb_debug_ext_section {
      *  a reader that looks ids up some time after it has seen them stores here
      *  until when it will, in seconds of CLOCK_MONOTONIC, at most grace_seconds
      *  from now, and another time before that is over.  Otherwise, and after
-     *  that, grace_records_unasked are kept in place of grace_records. */
+     *  that, grace_records_unasked are kept in place of grace_records, and code
+     *  that goes leaves no lines. */
     uint64_t grace_until;
     uint32_t grace_records_unasked; /**< retired records kept when nobody asks */
     /** Texts and tables of lines of code and classes that are gone, in bytes:
@@ -250,7 +256,13 @@ struct rb_debug_ext_section {
      *  another one (0: RB_DEBUG_EXT_ALLOC_INTERVAL); it is used each time that
      *  a distance is drawn, that is after a sample or a collection. */
     uint64_t alloc_interval;
-    uint64_t reserved[4];
+
+    /** Functions in C that JIT code calls without storing the pc are in
+     *  [jit_leaf_start, jit_leaf_end), two addresses, see "Lines".  Filled in
+     *  with jit_start; 0 where that is not known, as without optimization. */
+    uint64_t jit_leaf_start;
+    uint64_t jit_leaf_end;
+    uint64_t reserved[2];
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */
@@ -398,10 +410,19 @@ struct rb_debug_ext_string {
  * (signed LEB128).  The first pair counts from position 0 and from first_line.
  * The line is the one of the last pair at or before i.
  *
- * The pc of the innermost frame is exact unless its jit_return is not 0: then
- * it may run in JIT code, which does not store the pc at each instruction.
- * Take the line from the native instruction pointer and the JIT code log, or
- * mark it as approximate.  The pc of all other frames is exact.
+ * The pc of a frame that is not the innermost one is exact.  Of the innermost one
+ *  - it says nothing if it is that in the EC's ec_resume_pc: it can be that of
+ *    the instruction to come;
+ *  - else it is exact if the frame's jit_return is 0;
+ *  - else, if jit_leaf_end is not 0, it is exact while the native thread runs
+ *    neither JIT code, in [jit_start, jit_end), nor what is in
+ *    [jit_leaf_start, jit_leaf_end).  In JIT code, which does not store the pc
+ *    at each instruction, take the line from the native instruction pointer and
+ *    the JIT code log.
+ * The native instruction pointer is that of user space, also for a thread that
+ * is in the kernel.  Without it, or where there is no line so, take that of the
+ * pc and mark it as approximate.  A handler of a signal that interrupts JIT code
+ * passes for code that this has called.
  */
 struct rb_debug_ext_lines {
     uint32_t size;         /**< bytes of data; at most RB_DEBUG_EXT_LINES_MAX */
@@ -474,7 +495,7 @@ struct rb_debug_ext_ec {
     uint64_t serial;       /**< number of the EC, from 1, never reused */
     uint32_t flags;        /**< bit 0: root fiber of its thread */
     uint32_t reserved32;
-    uint64_t thread_serial; /**< of the thread in thread_slot */
+    uint64_t thread_serial; /**< of its thread; if that has ended, thread_slot may be of another */
     uint64_t reserved[3];
 };
 
