@@ -93,6 +93,21 @@ int collect__name_threads(struct collect *c)
 	return err;
 }
 
+/* Is the line of an innermost frame that of what runs?  See "Lines" in the header. */
+static bool leaf_line(struct collect *c, struct subject *subject, const struct symbol *symbol,
+		      const struct sample_event *e, uint32_t flags, int32_t *line)
+{
+	bool exact = !(flags & FRAME_RESUMES);
+
+	if (flags & FRAME_JIT_RETURN) {
+		exact = symbols__jit_line(&subject->symbols, symbol, e->ip, e->time, line) ||
+			(exact && layout__stores_pc(&subject->layout, e->ip));
+		c->jit_leaves++;
+		c->jit_exact += exact;
+	}
+	return exact;
+}
+
 /* 1: a frame, 0: none to be shown, -1: out of memory. */
 static int ruby_frame(struct collect *c, struct subject *subject, const struct sample_event *e,
 		      const struct sample_frame *f, bool leaf, bool outermost, uint64_t *frame)
@@ -132,13 +147,8 @@ static int ruby_frame(struct collect *c, struct subject *subject, const struct s
 	}
 	line = symbols__line(symbol, f->pc);
 	/* The pc that JIT code left behind may be of no line at all, or NULL. */
-	if (leaf && f->flags & FRAME_JIT_RETURN && symbols__has_lines(symbol)) {
-		c->jit_leaves++;
-		if (symbols__jit_line(&subject->symbols, symbol, e->ip, e->time, &line))
-			c->jit_exact++;
-		else
-			approximate = line != 0;
-	}
+	if (leaf && f->flags && symbols__has_lines(symbol))
+		approximate = !leaf_line(c, subject, symbol, e, f->flags, &line) && line;
 	*frame = frame__make(symbol->number, line, approximate);
 	return 1;
 }

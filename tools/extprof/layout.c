@@ -83,6 +83,11 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 		return wrong(d, "ec_cfp", s->ec_cfp);
 	if (s->ec_slot % 4)
 		return wrong(d, "ec_slot", s->ec_slot);
+	/* An earlier 1.0 has none, and 0 there. */
+	if (s->ec_resume_pc % 8 ||
+	    (s->ec_resume_pc && (s->ec_resume_pc == s->ec_vm_stack || s->ec_resume_pc == s->ec_cfp ||
+				 s->ec_resume_pc == s->ec_vm_stack_size)))
+		return wrong(d, "ec_resume_pc", s->ec_resume_pc);
 	if (s->thread_ec % 8)
 		return wrong(d, "thread_ec", s->thread_ec);
 
@@ -122,6 +127,11 @@ static void clamp(struct rb_debug_ext_section *s)
 		s->jit_log_len = RB_DEBUG_EXT_JIT_LOG_MAX;
 	if (s->jit_log % 8)
 		s->jit_log = 0;
+	/* Written one after the other: none of them, before all are there.  Without
+	 * ec_resume_pc they say nothing. */
+	if (s->jit_start >= s->jit_end || s->jit_leaf_start >= s->jit_leaf_end || !s->jit_leaf_start ||
+	    !s->ec_resume_pc)
+		s->jit_leaf_start = s->jit_leaf_end = 0;
 	s->ruby_version[sizeof(s->ruby_version) - 1] = '\0';
 	s->ruby_description[sizeof(s->ruby_description) - 1] = '\0';
 }
@@ -209,11 +219,21 @@ int layout__refresh(struct layout *l, const struct memory *m)
 	l->section.gc_count = s.gc_count;
 	l->section.jit_start = s.jit_start;
 	l->section.jit_end = s.jit_end;
+	l->section.jit_leaf_start = s.jit_leaf_start;
+	l->section.jit_leaf_end = s.jit_leaf_end;
 	l->section.jit_log = s.jit_log;
 	l->section.jit_log_len = s.jit_log_len;
 	l->section.jit_log_generation = s.jit_log_generation;
 	l->section.records_failed = s.records_failed;
 	return 0;
+}
+
+bool layout__stores_pc(const struct layout *l, uint64_t ip)
+{
+	const struct rb_debug_ext_section *s = &l->section;
+
+	return ip && s->jit_leaf_end && (ip < s->jit_start || ip >= s->jit_end) &&
+	       (ip < s->jit_leaf_start || ip >= s->jit_leaf_end);
 }
 
 static uint16_t min16(uint16_t a, uint16_t b)
@@ -242,6 +262,7 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->ec_vm_stack_size = s->ec_vm_stack_size;
 	config->ec_cfp = s->ec_cfp;
 	config->ec_slot = s->ec_slot;
+	config->ec_resume_pc = s->ec_resume_pc;
 	config->frame_pc = s->frame_pc;
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;

@@ -3,6 +3,7 @@
 #ifndef EXTPROF_LAYOUT_H
 #define EXTPROF_LAYOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "diag.h"
@@ -25,6 +26,10 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
 /* Read again the fields that change.  0 or -errno; -ENODATA: it is no longer
  * that section. */
 int layout__refresh(struct layout *l, const struct memory *m);
+
+/* Whether the pc of an innermost frame with jit_return is that of what runs while
+ * the thread is at `ip`, 0 unknown: it is in C, and JIT code stored it before. */
+bool layout__stores_pc(const struct layout *l, uint64_t ip);
 
 /* What the walker needs. */
 void layout__config(const struct layout *l, struct target_config *config);

@@ -48,6 +48,7 @@ enum sample_kind {
 
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
+#define FRAME_RESUMES 2u	/* the innermost frame's pc is that in the EC's ec_resume_pc */
 
 struct sample_frame {
 	uint32_t id;
@@ -99,7 +100,8 @@ struct target_config {
 	 * ec_vm_stack_size and ec_cfp; 0: they are too far apart for that. */
 	uint16_t ec_first;
 	uint16_t ec_span;
-	uint32_t reserved32;
+	uint16_t ec_resume_pc;	/* 0: there is none */
+	uint16_t reserved16;
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace

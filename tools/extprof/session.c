@@ -17,6 +17,7 @@
 #include "cpu_timers.h"
 #include "extprof.skel.h"
 #include "permission.h"
+#include "timer_cost.h"
 
 #define RING_MIN (1u << 20)
 #define RING_MAX (64u << 20)
@@ -145,6 +146,8 @@ int session__open(struct session **session, const struct session_options *option
 			   options->rate);
 		return -EINVAL;
 	}
+	if (options->timer == TIMER_CLOCK && (err = timer_cost__check(options->rate, d)))
+		return err;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");

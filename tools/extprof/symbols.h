@@ -134,8 +134,8 @@ bool symbols__has_lines(const struct symbol *symbol);
 int32_t symbols__line(const struct symbol *symbol, uint64_t pc);
 
 /*
- * The line of an innermost frame whose jit_return is set.  True: exact, from
- * the JIT code log.  False: no better than the pc.
+ * The line of an innermost frame whose jit_return is set, from the JIT code log.
+ * False: the log has none, and that of the pc is all there is.
  */
 bool symbols__jit_line(struct symbols *s, const struct symbol *symbol, uint64_t ip,
 		       uint64_t time, int32_t *line);

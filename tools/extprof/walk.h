@@ -160,6 +160,29 @@ static __always_inline int walk__stack(struct walk_scratch *s, const struct targ
 	return 0;
 }
 
+/* The EC's slot, and the pc that says nothing, 0 if there is none.  0, or an error. */
+static __always_inline int walk__slot_and_pc(const struct target_config *cfg, uint64_t ec,
+					     uint32_t *slot, uint64_t *resume_pc)
+{
+	struct {
+		uint32_t slot, label;
+		uint64_t resume_pc;
+	} tail = { 0 };
+
+	/* In Ruby they are neighbours: one read has both. */
+	if (cfg->ec_resume_pc == cfg->ec_slot + 8) {
+		if (read_target(&tail, sizeof(tail), ec + cfg->ec_slot))
+			return -1;
+	} else if (read_target(&tail.slot, sizeof(tail.slot), ec + cfg->ec_slot) ||
+		   (cfg->ec_resume_pc &&
+		    read_target(&tail.resume_pc, sizeof(tail.resume_pc), ec + cfg->ec_resume_pc))) {
+		return -1;
+	}
+	*slot = tail.slot;
+	*resume_pc = tail.resume_pc;
+	return 0;
+}
+
 /* Compress the chunk that has been read to (id, flags, pc). */
 static __always_inline int walk__chunk(struct walk_scratch *s)
 {
@@ -237,7 +260,7 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 static __always_inline int walk__thread(struct walk_scratch *s, const struct target_config *cfg,
 					uint64_t tp)
 {
-	uint64_t ec, stack, words, cfp, end, total;
+	uint64_t ec, stack, words, cfp, resume_pc, end, total;
 	uint32_t slot;
 	int reason;
 
@@ -252,7 +275,7 @@ static __always_inline int walk__thread(struct walk_scratch *s, const struct tar
 		return 0;
 	}
 	if (walk__stack(s, cfg, ec, &stack, &words, &cfp) ||
-	    read_target(&slot, sizeof(slot), ec + cfg->ec_slot))
+	    walk__slot_and_pc(cfg, ec, &slot, &resume_pc))
 		return LOSS_EC_READ;
 	s->event.ec_slot = slot;
 	walk__identify(s, cfg, ec);
@@ -269,7 +292,10 @@ static __always_inline int walk__thread(struct walk_scratch *s, const struct tar
 	total = (end - cfp) / cfg->frame_size;
 	if (!total)
 		return 0;
-	return walk__frames(s, cfg, cfp, total);
+	reason = walk__frames(s, cfg, cfp, total);
+	if (!reason && resume_pc && s->frames[0].pc == resume_pc)
+		s->frames[0].flags |= FRAME_RESUMES;
+	return reason;
 }
 
 #endif /* EXTPROF_WALK_H */
