@@ -26,7 +26,7 @@ SECTION = [
     ("frame_size", "H"), ("frame_pc", "H"), ("frame_ext_debug", "H"), ("frame_jit_return", "H"),
     ("frame_self", "H"), ("frame_ep", "H"), ("thread_ec", "H"),
     ("lines_entries", "H"), ("lines_count", "H"), ("lines_index", "H"),
-    ("lines_entry_size", "H"), ("lines_entry_line", "H"), ("reserved16", "4s"),
+    ("lines_entry_size", "H"), ("lines_entry_line", "H"), ("ec_resume_pc", "H"), ("reserved16", "H"),
     ("records_dir", "Q"), ("records_end", "I"), ("names_generation", "I"),
     ("ec_dir", "Q"), ("thread_dir", "Q"), ("ec_slots_end", "I"), ("thread_slots_end", "I"),
     ("gc_phase", "I"), ("gc_tid", "I"), ("gc_count", "Q"),
@@ -36,6 +36,9 @@ SECTION = [
     ("records_live", "Q"), ("records_retired", "Q"), ("records_expired", "Q"),
     ("records_failed", "Q"), ("bytes", "Q"), ("grace_seconds", "I"), ("grace_records", "I"),
     ("ruby_version", "32s"), ("ruby_description", "128s"),
+    ("grace_until", "Q"), ("grace_records_unasked", "I"), ("grace_bytes", "I"),
+    ("alloc_semaphore", "Q"), ("ec_semaphore", "Q"), ("thread_semaphore", "Q"), ("gc_semaphore", "Q"),
+    ("alloc_interval", "Q"), ("jit_leaf_start", "Q"), ("jit_leaf_end", "Q"),
 ]
 RECORDS_PER_CHUNK = 1024
 SLOTS_PER_CHUNK = 64
@@ -79,6 +82,14 @@ class Process:
             innermost = re.search(r"^NStgid:.*?(\d+)$", f.read(), re.M)
         return int(innermost.group(1)) if innermost else self.pid
 
+    def ip(self, tid):
+        """Native instruction pointer of a thread that is stopped or waits; None unknown."""
+        try:
+            with open("/proc/%d/task/%d/syscall" % (self.pid, tid)) as f:
+                return int(f.read().split()[-1], 16)
+        except (OSError, ValueError, IndexError):  # gone, or "running"
+            return None
+
     def find_section(self):
         """Look for the ELF note in each file that is mapped from its start."""
         for line in open("/proc/%d/maps" % self.pid):
@@ -121,7 +132,10 @@ class Ruby:
     def __init__(self, process):
         self.p = process
         fmt = "<" + "".join(f for _, f in SECTION)
-        values = struct.unpack(fmt, process.read(process.section, struct.calcsize(fmt)))
+        (size,) = struct.unpack("<I", process.read(process.section + 12, 4))
+        data = process.read(process.section, min(size, struct.calcsize(fmt)))
+        # What an earlier ruby has not is 0.
+        values = struct.unpack(fmt, data.ljust(struct.calcsize(fmt), b"\0"))
         for (name, _), value in zip(SECTION, values):
             setattr(self, name, value)
         if self.magic != b"RBDBGEXT" or self.abi_major != 1:
@@ -289,12 +303,13 @@ class Ruby:
         return max([pair for pair in lines if pair[0] <= index], default=(0, 0))[1]
 
     def frames(self, ec):
-        """[(id, pc, jit_return)], innermost first."""
+        """[(id, pc, jit_return)], innermost first, and the pc that says nothing."""
         base = self.p.u64(ec + self.ec_vm_stack)
         end = base + 8 * self.p.u64(ec + self.ec_vm_stack_size)
         cfp = self.p.u64(ec + self.ec_cfp)
+        resume_pc = self.p.u64(ec + self.ec_resume_pc) if self.ec_resume_pc else 0
         if not base or not cfp:
-            return []
+            return [], resume_pc
         size = end - cfp
         if not base <= cfp <= end or size % self.frame_size or size > STACK_MAX:
             raise Gone("frames")
@@ -303,16 +318,29 @@ class Ruby:
         def field(at, offset):
             return struct.unpack_from("<Q", data, at + offset)[0]
         return [(field(at, self.frame_ext_debug) & 0xffffffff, field(at, self.frame_pc),
-                 field(at, self.frame_jit_return)) for at in range(0, size, self.frame_size)]
+                 field(at, self.frame_jit_return)) for at in range(0, size, self.frame_size)], resume_pc
 
-    def stack(self, ec):
+    def approximate(self, pc, jit_return, resume_pc, ip):
+        """Is the pc of the innermost frame perhaps not that of what runs?"""
+        if resume_pc and pc == resume_pc:
+            return True
+        if not jit_return:
+            return False
+        # The JIT code log, which has the lines of JIT code, is not read here.
+        return (not ip or not self.jit_leaf_end or self.jit_start <= ip < self.jit_end or
+                self.jit_leaf_start <= ip < self.jit_leaf_end)
+
+    def stack(self, ec, tid=0):
+        """`tid`: the thread that runs the EC, 0 unknown or none."""
         torn = ""
-        frames = self.frames(ec)
+        (frames, resume_pc), ip, still = self.frames(ec), self.p.ip(tid), False
         for _ in range(10):
-            again = self.frames(ec)
+            (again, resume_again), ip_again = self.frames(ec), self.p.ip(tid)
+            # It runs, perhaps in one frame: its line is that of a moment, and the ip that of another one.
+            still = again[:1] == frames[:1] and resume_again == resume_pc and ip_again == ip
             if [f[0] for f in again] == [f[0] for f in frames]:
                 break
-            frames = again
+            frames, resume_pc, ip = again, resume_again, ip_again
         else:
             torn = "  (torn: it ran while it was read)"
         shown = []
@@ -322,7 +350,8 @@ class Ruby:
             path = self.code(rid)[5]
             if path:
                 line = self.line(rid, pc)
-                mark = "~" if depth == 0 and jit_return else ""
+                exact = depth or still and not self.approximate(pc, jit_return, resume_pc, ip)
+                mark = "" if exact else "~"
                 shown.append("%s %s:%s%d" % (self.name(rid), path, mark, line))
             else:
                 shown.append(self.name(rid))
@@ -368,7 +397,9 @@ def main():
             if thread_slot != slot:
                 continue
             try:
-                stack, torn = ruby.stack(ec)
+                # A tid is the thread's number in the innermost pid namespace.
+                known = ec == current and ruby.pid == ruby.p.pid
+                stack, torn = ruby.stack(ec, tid if known else 0)
             except Gone as e:
                 stack, torn = [], "  (not readable: %s)" % e
             print("  %s %d%s%s" % ("root fiber" if flags & 1 else "fiber", ec_serial,
