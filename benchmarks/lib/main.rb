@@ -40,7 +40,7 @@ module Bench
     USAGE = <<~TEXT
       usage: benchmarks/run [OPTION...] [COMMAND]
         bench      all witnesses at full effort [default]
-        gate       what CI runs: about fifteen minutes, with the gate's own test
+        gate       what CI runs: about twelve minutes, with the gate's own test
         slopes counts repeat time limits sampled selftest   one witness
         gems       install the gems of yjit-bench's headline programs
         explain WHAT [MODE]   where the instructions of a kind or a program are (callgrind)

@@ -7,14 +7,15 @@ require_relative "yml"
 module Bench
   # args: after the mode's options; timed: the same when it is timed. gems: whether rubygems
   # and bundler are loaded. count, time: rounds. untimed: it is only counted. private: what
-  # runs a command whose files others of it write too. relinked: it is counted with other links, too.
+  # runs a command whose files others of it write too. relinked: it is counted with other links, too. probe: rounds when
+  # its memory is measured, if not those of counting.
   Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, :private, :relinked,
-                       keyword_init: true) do
+                       :probe, keyword_init: true) do
     def args_for(role) = role == "time" && timed || args
 
     def options = gems ? [] : ["--disable-gems"]
     def env_for(role)
-      rounds = { "count" => count, "time" => time, "probe" => count }.fetch(role)
+      rounds = { "count" => count, "time" => time, "probe" => probe || count }.fetch(role)
       (env || {}).merge({ "BENCH_ROLE" => role }, rounds ? { "BENCH_ROUNDS" => rounds.to_s } : {})
     end
   end
@@ -23,19 +24,20 @@ module Bench
     DIR = File.expand_path("../workloads", __dir__)
     HARNESS = File.join(DIR, "harness.rb")
 
-    # Name => rounds when counted, when timed. A round is a few milliseconds.
+    # Name => rounds when counted, when timed, when memory is measured if not as when counted. A round is a few
+    # milliseconds. What expires of define_methods does so from the third on.
     OURS = {
       "poly_calls" => [10, 250], "block_chain" => [10, 250], "kwargs_splat" => [10, 250],
       "raise_ensure" => [10, 500], "fiber_deep" => [10, 300], "deep_recursion" => [5, 60],
-      "define_methods" => [3, 20], "require_tree" => [1, 1], "load_lib" => [1, 1],
+      "define_methods" => [20, 20, 3], "require_tree" => [1, 1], "load_lib" => [1, 1],
       "racc_calc" => [10, 200], "rexml_parse" => [5, 40], "csv_parse" => [5, 150],
       "erb_render" => [5, 300], "json_pure" => [5, 180], "prism_visit" => [1, 15],
       "ripper_sexp" => [1, 8], "psych_load" => [2, 80], "object_churn" => [5, 200]
     }.freeze
 
-    # They load much code. The compiler decodes it by a table with addresses of the interpreter's code as keys,
+    # They compile much code. The compiler decodes it by a table with addresses of the interpreter's code as keys,
     # and how many collide is luck of a link, 0.25 % of require_tree.
-    RELINKED = %w[require_tree load_lib].freeze
+    RELINKED = %w[require_tree load_lib define_methods].freeze
 
     # Scripts of CRuby's benchmark/ that are run whole: a text, and what replaces it when
     # counted and when timed, so that they take about 0.03 and 0.3 s.
@@ -116,10 +118,10 @@ module Bench
     def start = [false, true].map { |gems| Programs.empty(gems).tap { |p| p.untimed = true } }
 
     def ours
-      OURS.map do |name, (count, time)|
+      OURS.map do |name, (count, time, probe)|
         env = name == "require_tree" ? { "BENCH_TREE" => tree } : {}
         Program.new(name: name, group: "ours", args: ["-r", HARNESS, File.join(DIR, "ours", "#{name}.rb")],
-                    env: env, count: count, time: time, relinked: RELINKED.include?(name))
+                    env: env, count: count, time: time, probe: probe, relinked: RELINKED.include?(name))
       end
     end
 
