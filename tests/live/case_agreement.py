@@ -8,6 +8,7 @@ import graphgen
 import harness
 import second_reader
 from case_graph import YJIT, Tally
+from case_lifecycle import worked
 from harness import case, check
 
 
@@ -34,7 +35,7 @@ def printed_stacks(pid):
 def one_stack(ctx, flags):
     ruby = ctx.program("constant.rb", 60, flags=flags)
     ruby.expect("ready")
-    time.sleep(0.3)
+    worked(ruby.pid, 0.1)
     stacks = printed_stacks(ruby.pid)
     check(ruby.pid in stacks, "rubystack.py shows the threads %s", list(stacks))
     profile = ctx.profile(ruby.pid, rate=2000)

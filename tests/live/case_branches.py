@@ -99,7 +99,7 @@ def branches(ctx, write, flags):
     ctx.write("branches.rb", b.w.text())
     ruby = ctx.ruby(*flags, path)
     ruby.expect("ready")
-    profile = ctx.profile(ruby.pid, seconds=SECONDS, rate=harness.rate(20000))
+    profile = ctx.profile(ruby.pid, seconds=SECONDS, rate=harness.rate(10000))
     tally, seen, crossed = Tally(), Counter(), 0
     stacks = profile.stacks
     tally.add(Model(b.roots, bool(flags)), stacks)

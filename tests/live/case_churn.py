@@ -5,6 +5,7 @@ import time
 import harness
 import second_reader
 from case_graph import YJIT
+from case_lifecycle import worked
 from harness import case, check
 
 RETIRED = 1  # rb_debug_ext_record::flags
@@ -14,7 +15,12 @@ NUMBERED = re.compile(r"[uU](\d+)")
 def churn(ctx, what, flags=(), *args):
     ruby = ctx.program("churn.rb", what, *args, flags=flags)
     ruby.expect("ready")
-    profile = ctx.profile(ruby.pid, seconds=3, rate=harness.rate(10000))
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(10000), "-l", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    # Of its own time, however much others leave it.
+    worked(ruby.pid, 3, timeout=30)
+    reader.signal(2)
+    profile = ctx.profile_of(reader).ok()
     check(ruby.p.poll() is None, "the program ended")
     wrong, named, missing, newest = [], 0, 0, 0
     for s in profile.stacks:
@@ -103,7 +109,7 @@ def names_expire_after_a_minute(ctx):
         target.cache = {}
         return {i: (target.name(i), target.code(i)[5], target.code(i)[9]) for i in was}
 
-    was = {frame[0]: None for ec, *_ in target.ecs() for frame in target.frames(ec) if frame[0] > 1}
+    was = {frame[0]: None for ec, *_ in target.ecs() for frame in target.frames(ec)[0] if frame[0] > 1}
     was = {i: what for i, what in read().items() if what[1].startswith("/expiring/")}
     right = sorted(("#<anonymous subclass of Object>#m%d" % i, "/expiring/%d.rb" % i, i + 1) for i in range(100))
     check(sorted(was.values()) == right, "of 100 methods %d: %s", len(was), sorted(was.values())[:3])

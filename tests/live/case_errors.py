@@ -3,7 +3,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 
 import harness
 import seccomp
@@ -46,7 +45,7 @@ def no_such_process(ctx):
         pid_max = int(f.read())
     fails(ctx, harness.NO_PROCESS, "-p", min(pid_max, 4194304), says=["no such process"])
     zombie = ctx.start(["true"])
-    time.sleep(0.3)
+    harness.until(lambda: harness.state(zombie.pid) == "Z", "true has not ended")
     fails(ctx, harness.NO_PROCESS, "-p", zombie.pid, says=["ended"])
     ruby = ctx.ruby("-e", "Thread.new { puts Thread.current.native_thread_id; $stdout.flush; sleep }.join")
     tid = int(ruby.line())
@@ -57,7 +56,7 @@ def no_such_process(ctx):
 @case(timeout=30, bpf=False)
 def not_a_ruby(ctx):
     sleep = ctx.start(["sleep", "60"])
-    time.sleep(0.1)
+    harness.until(lambda: os.readlink("/proc/%d/exe" % sleep.pid).endswith("sleep"), "it is not sleep yet")
     fails(ctx, harness.NOT_RUBY, "-p", sleep.pid, says=["not a ruby", "sleep"])
     # In a container there may be none to be seen.
     kernel = kernel_thread()

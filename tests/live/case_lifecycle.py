@@ -1,14 +1,18 @@
 """Beginnings and ends: of the recording, of the process, of both at once."""
 import os
 import re
+import resource
 import signal
+import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import harness
 import ptrace
 import second_reader
+from case_accounting import Work
 from case_graph import YJIT
 from harness import case, check
 
@@ -19,6 +23,21 @@ def busy(ctx, then="busy_method while true", *flags):
     ruby = ctx.ruby(*flags, "-e", BUSY + then)
     ruby.expect("ready")
     return ruby
+
+
+# Of the program's CPU time, from when it is told: others may have the CPU, and extprof may begin late.
+WORK = """
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+$stdin.gets
+till = cpu + 1
+busy_method while cpu < till
+"""
+
+
+def worked(pid, seconds, timeout=20):
+    """Wait until the process has used so much more CPU time."""
+    till = cpu_of(pid) + seconds
+    harness.until(lambda: cpu_of(pid) >= till, "it has not worked for %.2f s" % seconds, timeout)
 
 
 def sound(profile, least, label="Object#busy_method"):
@@ -38,16 +57,18 @@ def duration(ctx):
     took = time.monotonic() - start
     n = sound(profile, 100)
     check(1.5 <= took < 4, "-d 1.5 took %.2f s", took)
-    check(n <= 1.6 * 1000, "%d samples in 1.5 s", n)
+    # However late the end was noticed; it is told in tenths.
+    lasted = float(re.search(r" at 1000 Hz by the clock for ([\d.]+) s ", profile.out).group(1)) + 0.05
+    check(n <= 1.02 * 1000 * lasted + 10, "%d samples in %.2f s at most", n, lasted)
     check(ruby.p.poll() is None, "the program ended")
-    return "1.5 s took %.2f s, %d samples" % (took, n)
+    return "1.5 s took %.2f s, of which %.1f recorded, %d samples" % (took, lasted - 0.05, n)
 
 
 def interrupted(ctx, number):
     ruby = busy(ctx)
     reader = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
-    time.sleep(0.5)
+    worked(ruby.pid, 0.2)
     sent = time.monotonic()
     reader.signal(number)
     profile = ctx.profile_of(reader)
@@ -75,24 +96,28 @@ def ends_amid_new_code(ctx):
     ruby = busy(ctx, """
 (0..).each { |i| eval "module M#{i % 50}; class << self; busy_method; end; end
 [1].each { busy_method }", nil, "/new/code.rb", 5 }""")
-    path, samples = ctx.path("out.folded"), 0
+    # Neither runs ahead of the other: when extprof has no CPU for as long as new code is kept, names are lost.
+    harness.prefer(ruby.pid)
+    path, samples = ctx.path("out.folded"), []
     wrong = []
     for i in range(24):
         args = "-p", ruby.pid, "-F", 9999, "-l", "-o", path
-        if i % 2:
-            profile = ctx.extprof(*args, "-d", "%dms" % (20 + 5 * i))
-        else:
-            reader = ctx.extprof_start(*args)
+        reader = ctx.extprof_start(*args, *(["-d", "%dms" % (20 + 5 * i)] if i % 2 else []))
+        harness.prefer(reader.pid)
+        if i % 2 == 0:
             ctx.attached(reader)
             time.sleep(0.02 + 0.007 * i)
             reader.signal(signal.SIGINT)
-            profile = ctx.profile_of(reader)
-        samples += sound(profile, 5)
+        profile = ctx.profile_of(reader)
+        samples.append(sound(profile, 0))
         wrong += [f for s in profile.stacks for f in s.frames if f.path and not f.line or
                   f.label.startswith("[") and f.label not in ("[block in C]", "[no ruby code]")]
         wrong += re.findall("^(?:names|lines) .*", profile.out, re.M)
-    check(not wrong, "%d frames that were read by half: %s", len(wrong), wrong[:5])
-    return "%d samples" % samples
+    check(not wrong, "%d frames that were read by half: %s", len(wrong), Counter(map(str, wrong)).most_common(5))
+    # The shortest last 20 ms: one or the other may find the CPU away all the time.
+    seen = sum(n >= 5 for n in samples)
+    check(seen >= 20 and sum(samples) > 2000, "%d of %d have 5 samples: %s", seen, len(samples), samples)
+    return "%d samples, 5 and more in %d of %d, least %d" % (sum(samples), seen, len(samples), min(samples))
 
 
 @case(timeout=60)
@@ -137,7 +162,7 @@ all while true""")
     reader = ctx.extprof_start("-p", ruby.pid, "-F", 9999, "-l", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     reader.signal(signal.SIGSTOP)
-    time.sleep(1)
+    worked(ruby.pid, 1)
     reader.signal(signal.SIGINT)
     reader.signal(signal.SIGCONT)
     profile = ctx.profile_of(reader).ok()
@@ -173,11 +198,10 @@ def interrupted_search(ctx):
     return "ended after %.2f s and %.2f s" % tuple(took)
 
 
-def ending(ctx, then, end=lambda ruby: None):
+def ending(ctx, then, end=lambda ruby: ruby.tell("go")):
     ruby = busy(ctx, then)
     reader = ctx.extprof_start("-p", ruby.pid, "-F", 2000, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
-    time.sleep(0.5)
     end(ruby)
     profile = ctx.profile_of(reader, 20)
     n = sound(profile, 100)
@@ -188,17 +212,20 @@ def ending(ctx, then, end=lambda ruby: None):
 
 @case(timeout=30)
 def target_exits(ctx):
-    return ending(ctx, "t = Time.now + 1.5\nbusy_method while Time.now < t")
+    return ending(ctx, WORK)
 
 
 @case(timeout=30)
 def target_raises(ctx):
-    return ending(ctx, "t = Time.now + 1.5\nbusy_method while Time.now < t\nraise 'end'")
+    return ending(ctx, WORK + "raise 'end'")
 
 
 @case(timeout=30)
 def target_killed(ctx):
-    return ending(ctx, "busy_method while true", lambda ruby: ruby.signal(signal.SIGKILL))
+    def kill(ruby):
+        worked(ruby.pid, 0.2)
+        ruby.signal(signal.SIGKILL)
+    return ending(ctx, "busy_method while true", kill)
 
 
 @case(timeout=60)
@@ -206,7 +233,7 @@ def target_vanishes(ctx):
     """Processes that end while extprof looks for them: any answer but a wrong one."""
     statuses = {}
     for i in range(20):
-        ruby = busy(ctx, "t = Time.now + %f\nbusy_method while Time.now < t" % (0.01 * i))
+        ruby = busy(ctx, "t = Time.now + %f\nbusy_method while Time.now < t" % (0.04 * i))
         profile = ctx.extprof("-p", ruby.pid, "-d", 5, "-F", 1000, "-o", ctx.path("out.folded"), timeout=20)
         statuses[profile.status] = statuses.get(profile.status, 0) + 1
         if profile.status == 0:
@@ -225,9 +252,11 @@ def execs(ctx):
     """The process becomes another program: both are shown, each by its own names."""
     second = ctx.write("second.rb", "def second_method = (i = 0; i += 1 while i < 1000)\n"
                        "t = Time.now + 1\nsecond_method while Time.now < t\n")
-    ruby = busy(ctx, "t = Time.now + 1\nbusy_method while Time.now < t\nexec(%r, '--disable=gems', %r)"
-                % (harness.RUBY, second))
-    profile = ctx.extprof("-p", ruby.pid, "-F", 1000, "-o", ctx.path("out.folded"), timeout=20).ok()
+    ruby = busy(ctx, WORK + "exec(%r, '--disable=gems', %r)" % (harness.RUBY, second))
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    profile = ctx.profile_of(reader, 20).ok()
     counts = {}
     for s in profile.stacks:
         for name in ("busy_method", "second_method"):
@@ -258,9 +287,10 @@ $stdout.sync = true
 puts 'done'
 sleep
 """)
-    ruby = busy(ctx, "t = Time.now + 0.5\nbusy_method while Time.now < t\n$stdout.flush\n"
-                "exec(%r, '--disable=gems', %r)" % (harness.RUBY, second))
+    ruby = busy(ctx, WORK + "exec(%r, '--disable=gems', %r)" % (harness.RUBY, second))
     reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(5000), "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
     ruby.expect("done")
     time.sleep(0.5)
     reader.signal(signal.SIGINT)
@@ -285,7 +315,11 @@ def execs_at_the_same_addresses(ctx):
     script = ctx.write("both.rb", """
 name = ARGV[0]
 300.times { |i| eval("def #{name}_#{i} = (j = 0; j += 1 while j < 2000)") }
-eval("def #{name}_all = 300.times { |i| send('#{name}_' + i.to_s) }")
+# For 0.1 s of CPU, however fast it is: as many samples as the check below wants, and more.
+eval("def #{name}_all
+  till = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.1
+  300.times { |i| send('#{name}_' + i.to_s) } while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < till
+end")
 $stdout.sync = true
 Thread.new { nil while true }
 puts 'ready'
@@ -315,27 +349,37 @@ sleep
           len(wrong), wrong[:3])
     unnamed = sum(s.count for s in profile.stacks if "[exited before resolved]" in s.text)
     named = sum(s.count for s in profile.stacks if "block in <main>" in s.text)
-    check(unnamed > 20, "only %d samples waited: %s", unnamed, profile.sums.text)
+    check(unnamed > 100, "only %d samples waited: %s", unnamed, profile.sums.text)
     check(named > 100, "only %d samples had names: %s", named, profile.sums.text)
     return "%d samples with their names, %d marked; %s" % (named, unnamed, profile.sums.text)
 
 
-@case(timeout=30)
+@case(timeout=60)
 def forks(ctx):
     """Children are other processes: not in the profile, and not harmed by it."""
+    # So much work for each fork, however fast the machine is: what is lost goes by forks.
     ruby = busy(ctx, """
 def child_method = (i = 0; i += 1 while i < 1000)
-t = Time.now + 2
-while Time.now < t
-  20.times { busy_method }
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+$stdin.gets
+forks = 0
+100.times do
+  till = cpu + 0.01
+  busy_method while cpu < till
   pid = fork { 5.times { child_method }; exit!(7) }
   Process.wait(pid)
   abort "child: #{$?}" if $?.exitstatus != 7
-end""")
-    profile = ctx.extprof("-p", ruby.pid, "-F", 5000, "-l", "-o", ctx.path("out.folded"), timeout=20)
+  forks += 1
+end
+puts forks""")
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", 5000, "-l", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    forks = int(ruby.line())
+    check(forks >= 50, "%d forks", forks)
+    profile = ctx.profile_of(reader)
     # After a fork each page is copied when it is written to, and is in nobody's reach meanwhile.
-    # This program does little else (0 to 1.3 % of its samples fell into that): what is lost
-    # must be for that reason, and little.
+    # What is lost must be for that reason, and little.
     sums = profile.ok().sums
     check(sums.balanced and sums.lost <= 0.05 * sums.taken, sums.text)
     reasons = set(re.findall(r"([a-z-]+): \d+", sums.text))
@@ -345,7 +389,7 @@ end""")
     wrong = [s.text for s in profile.stacks if "child_method" in s.text]
     check(not wrong, "a child's stack: %s", wrong[:3])
     check(ruby.wait() == 0, "the program failed: %s", ctx.complaints())
-    return "%d samples; %s" % (n, profile.sums.text)
+    return "%d forks, %d samples, %.2f %% lost; %s" % (forks, n, 100 * sums.lost / sums.taken, sums.text)
 
 
 @case(timeout=30)
@@ -353,12 +397,21 @@ def child_of_fork(ctx):
     """A child that only forked is a target like any other: its own threads, its own pid."""
     ruby = busy(ctx, """
 def child_method = (i = 0; i += 1 while i < 1000)
+def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
 Thread.new { busy_method while true }
-pid = fork { Thread.new { child_method while true }.join }
+pid = fork do
+  Thread.new do
+    child_method while cpu < 0.1
+    puts "in its loop"
+    child_method while true
+  end.join
+end
 puts pid
 busy_method while true""")
-    child = int(ruby.line())
-    time.sleep(0.2)
+    # By then it has its own copy of each page that it needs for that.
+    said = sorted([ruby.line(), ruby.line()])
+    check(said[1] == "in its loop", "the two said %s", said)
+    child = int(said[0])
     profile = ctx.extprof("-p", child, "-d", 1, "-F", 2000, "-t", "-o", ctx.path("out.folded"))
     n = sound(profile, 100, "Object#child_method")
     wrong = [s.text for s in profile.stacks if "busy_method" in s.text]
@@ -415,8 +468,9 @@ def held_child_of_vfork(ctx):
 def two_readers(ctx):
     """Two recordings at once, of two programs: neither gets the other's samples."""
     a = busy(ctx)
-    b = ctx.ruby("-e", "def other_method = (i = 0; i += 1 while i < 1000)\nother_method while true")
-    time.sleep(0.3)
+    b = ctx.ruby("-e", "def other_method = (i = 0; i += 1 while i < 1000)\n$stdout.sync = true\nputs 'ready'\n"
+                 "other_method while true")
+    b.expect("ready")
     paths = [ctx.path("a.folded"), ctx.path("b.folded"), ctx.path("c.folded")]
     readers = [ctx.extprof_start("-p", p.pid, "-F", 2000, "-d", 2, "-o", path)
                for p, path in zip((a, b, a), paths)]
@@ -457,40 +511,79 @@ def record_command(ctx):
 def record_what_waits(ctx):
     """What is no ruby yet costs little while it is that, and nothing of the ruby is missed then."""
     program = ctx.write("methods.rb", """
-def burn = (t = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) + 0.2
-            nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < t)
+$stdout.sync = true
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
+def burn
+  wall, from = Process.clock_gettime(Process::CLOCK_MONOTONIC), cpu
+  nil while cpu < from + 1_000_000_000
+  puts "burned #{cpu - from} #{Process.clock_gettime(Process::CLOCK_MONOTONIC) - wall}"
+end
 def first_method = burn
 def second_method = burn
 first_method
 second_method
 """)
-    reader = ctx.extprof_start("record", "-F", 1000, "-o", ctx.path("out.folded"), "--", "sh", "-c",
-                               "sleep 4; exec %s --disable=gems %s" % (harness.RUBY, program))
-
-    def used():
-        with open("/proc/%d/schedstat" % reader.pid) as f:
-            return int(f.read().split()[0]) / 1e9
+    rate = 1000
+    reader = ctx.extprof_start("record", "-F", rate, "-o", ctx.path("out.folded"), "--", "sh", "-c",
+                               "echo $$; read go; exec %s --disable=gems %s" % (harness.RUBY, program),
+                               stdin=subprocess.PIPE)
+    shell = int(reader.line())
+    # One look, with the start of a process that takes it: reads, and CPU time.
+    before = reads("self"), cpu_of_children()
+    profile = ctx.extprof("-p", shell)
+    check(profile.status == harness.NOT_RUBY, "status %d: %s", profile.status, profile.err)
+    look = reads("self") - before[0], cpu_of_children() - before[1]
     time.sleep(1.5)
-    before = used()
-    time.sleep(2)
-    share = (used() - before) / 2
-    profile = ctx.profile_of(reader, 20).ok()
-    first, second = (sum(s.count for s in profile.stacks if "Object#%s_method" % name in s.labels())
-                     for name in ("first", "second"))
-    check(share < 0.05, "it used %.1f %% of a CPU while there was no ruby", 100 * share)
-    check(first > 0.8 * second > 100, "%d samples in the first method, %d in the second", first, second)
-    return "%.2f %% of a CPU; %d samples in the first method, %d in the second" % (100 * share, first, second)
+    seen = [(time.monotonic(), reads(reader.pid), cpu_of(reader.pid))]
+    for _ in range(4):
+        time.sleep(0.5)
+        seen.append((time.monotonic(), reads(reader.pid), cpu_of(reader.pid)))
+    reader.tell("go")
+    profile = ctx.profile_of(reader, 30).ok()
+    # By now it looks 10 times a second, and asks 100 times for another program, by a read.
+    read = (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0])
+    check(look[0] < read < 12 * look[0] + 120, "%.0f reads a second while there was no ruby; a look has %d",
+          read, look[0])
+    # The median: of a CPU that is away, the time is that of what it was in.
+    share = statistics.median((b[2] - a[2]) / (b[0] - a[0]) for a, b in zip(seen, seen[1:]))
+    check(share < 12 * look[1], "it used %.1f %% of a CPU while there was no ruby; a look takes %.1f ms",
+          100 * share, 1000 * look[1])
+    works = [Work([int(cpu)], float(wall), 0)
+             for cpu, wall in re.findall(r"^burned (\d+) (\S+)$", profile.out, re.M)]
+    check(len(works) == 2, "it said: %s", profile.out)
+    counts = [sum(s.count for s in profile.stacks if "Object#%s_method" % name in s.labels())
+              for name in ("first", "second")]
+    for work, n in zip(works, counts):
+        check(n + profile.sums.missed > work.expected(rate) - 40 - work.chance(rate),
+              "%s samples in the first and the second method, %d missed, %.0f expected +- %.0f", counts,
+              profile.sums.missed, work.expected(rate), work.chance(rate))
+    return "%.0f reads a second, %d for a look; %.2f %% of a CPU, %.1f ms for a look; %d samples in the first " \
+        "method, %d in the second" % (read, look[0], 100 * share, 1000 * look[1], *counts)
+
+
+def reads(pid):
+    """By system calls, those of children that have been waited for included."""
+    with open("/proc/%s/io" % pid) as f:
+        return int(re.search(r"^syscr: (\d+)", f.read(), re.M).group(1))
+
+
+def cpu_of(pid):
+    with open("/proc/%d/schedstat" % pid) as f:
+        return int(f.read().split()[0]) / 1e9
+
+
+def cpu_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @case(timeout=30)
 def record_ended(ctx):
     """When it only waits for the command, what is to end it is to end that."""
-    reader = ctx.extprof_start("record", "-F", 1000, "-d", "0.3", "-o", ctx.path("out.folded"), "--",
+    reader = ctx.extprof_start("record", "-F", 1000, "-d", "2", "-o", ctx.path("out.folded"), "--",
                                harness.RUBY, "--disable=gems", "-e", BUSY + "busy_method while true")
     reader.expect("ready")
-    until = time.monotonic() + 10
-    while not os.path.exists(ctx.path("out.folded")) and time.monotonic() < until:
-        time.sleep(0.05)
+    harness.until(lambda: os.path.exists(ctx.path("out.folded")), "there is no output")
     check(reader.p.poll() is None, "it did not wait for the command")
     sent = time.monotonic()
     reader.signal(signal.SIGTERM)
@@ -506,11 +599,17 @@ def record_ended(ctx):
 @case(timeout=60)
 def record_interrupted(ctx):
     """Ctrl-C reaches the program too; its own end is what counts."""
-    program = ctx.write("trap.rb", BUSY + "trap(:INT) { puts 'interrupted'; exit 9 }\nbusy_method while true\n")
+    program = ctx.write("trap.rb", BUSY + """
+trap(:INT) { $told = true }
+300.times { busy_method } while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 0.5
+puts "worked"
+busy_method until $told
+puts "interrupted"
+exit 9""")
     reader = ctx.extprof_start("record", "-F", 1000, "-o", ctx.path("out.folded"), "--", harness.RUBY,
                                "--disable=gems", program)
     reader.expect("ready")
-    time.sleep(0.5)
+    reader.expect("worked")
     reader.signal(signal.SIGINT)
     profile = ctx.profile_of(reader, 20)
     check(profile.status == 9, "status %d: %s %s", profile.status, profile.out, profile.err)

@@ -8,8 +8,10 @@ import subprocess
 import time
 from collections import Counter, defaultdict
 
+import native
 from binaries import Binary
-from harness import BUILD, TOP, Failed, case, check
+from harness import Failed, case, check
+from native import run
 
 SEMAPHORES = ("alloc", "ec", "thread", "gc")
 SEMAPHORE_OF = {"alloc": "alloc", "ec_new": "ec", "ec_free": "ec", "thread_state": "thread", "gc_phase": "gc"}
@@ -20,20 +22,6 @@ INTERVAL = 512 << 10
 YJIT = ("--yjit", "--yjit-call-threshold=2")
 
 
-def configured(name, otherwise):
-    try:
-        with open(os.path.join(TOP, "config.mk")) as f:
-            found = re.search(r"^%s *= *(\S+)" % name, f.read(), re.M)
-    except OSError:
-        found = None
-    return found.group(1) if found else otherwise
-
-
-def run(*argv, **options):
-    p = subprocess.run(argv, stderr=subprocess.PIPE, universal_newlines=True, **options)
-    check(p.returncode == 0, "%s: %s", " ".join(argv), p.stderr[-800:])
-
-
 class Tracer:
     """The program in tracer/, and what it says."""
     path = None
@@ -42,22 +30,7 @@ class Tracer:
     def build(cls):
         if cls.path:
             return
-        source = os.path.join(TOP, "tests", "live", "tracer")
-        out = os.path.join(BUILD, "live-tracer")
-        os.makedirs(out, exist_ok=True)
-        cc = configured("CC", "cc")
-        multiarch = subprocess.run([cc, "-print-multiarch"], stdout=subprocess.PIPE,
-                                   universal_newlines=True).stdout.strip()
-        arch = {"x86_64": "x86", "aarch64": "arm64"}[os.uname().machine]
-        include = os.environ.get("EXTPROF_TESTS_INCLUDE") or os.path.join(TOP, "include")
-        obj = os.path.join(out, "tracer.bpf.o")
-        run(configured("CLANG", "clang"), "-target", "bpf", "-D__TARGET_ARCH_" + arch, "-O2", "-g", "-Wall",
-            "-I/usr/include/" + multiarch, "-c", "-o", obj, os.path.join(source, "tracer.bpf.c"))
-        with open(os.path.join(out, "tracer.skel.h"), "w") as f:
-            run(configured("BPFTOOL", "bpftool"), "gen", "skeleton", obj, "name", "tracer_bpf", stdout=f)
-        path = os.path.join(out, "tracer")
-        run(cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-I" + out, "-I" + source, "-I" + include,
-            "-o", path, os.path.join(source, "tracer.c"), "-lbpf", "-lelf")
+        path = native.build("tracer")
         layout = subprocess.run([path, "layout"], stdout=subprocess.PIPE, universal_newlines=True).stdout
         cls.offsets = {name: int(n) for name, n in (line.split() for line in layout.splitlines())}
         cls.path = path

@@ -1,8 +1,10 @@
 """Each sample belongs to the thread that it was taken in, whoever has the GVL."""
+import os
 import re
 from collections import Counter
 
 import harness
+from case_accounting import stolen
 from case_graph import YJIT
 from case_proportions import within
 from harness import case, check
@@ -11,28 +13,78 @@ MINE = re.compile(r"^(?:block in )?Object#t(\d)_")
 SECONDS = 3
 
 
-def named(profile, most=0.03):
-    """The stacks with a Ruby thread. The others must have no Ruby frames, and be rare: of the VM's
-    timer thread, and of native threads that begin, wait for their next Ruby thread, or end. One that
-    was interrupted where its slot is filled or emptied may be unknown: one sample in thousands."""
-    samples = rest = unknown = 0
+COST = []
+
+
+def thread_cost(ctx):
+    """What a thread takes that does nothing, in seconds of CPU time."""
+    if not COST:
+        ruby = ctx.ruby("-e", """
+def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+puts 5.times.map { before = cpu; 100.times { Thread.new {}.join }; (cpu - before) / 100 }.min
+$stdout.flush""")
+        COST.append(float(ruby.line()))
+    return COST[0]
+
+
+class Tasks:
+    """What the native threads of a process use from now on."""
+
+    def __init__(self, pid):
+        self.directory = "/proc/%d/task/" % pid
+        self.before = self.read()
+        # The VM's timer thread is there before any other.
+        self.timer = min((started, tid) for tid, (_, _, started) in self.before.items() if tid != pid)[1]
+
+    def read(self):
+        """{tid: (CPU time in ns, how often it got a CPU, when it began)}"""
+        tasks = {}
+        for tid in os.listdir(self.directory):
+            try:
+                with open(self.directory + tid + "/schedstat") as f, open(self.directory + tid + "/stat") as g:
+                    ns, _, turns = map(int, f.read().split())
+                    tasks[int(tid)] = ns, turns, int(g.read().rpartition(")")[2].split()[19])
+            except OSError:
+                pass
+        return tasks
+
+    def most_of_timer(self, rate):
+        """Samples: one more than fit in, each time. It wakes up a hundred times a second, in step with
+        many rates."""
+        now, before = self.read()[self.timer], self.before[self.timer]
+        return rate * (now[0] - before[0]) / 1e9 + now[1] - before[1]
+
+
+def named(ctx, profile, tasks, rate, ended=0, fibers=False, waiting=0):
+    """The stacks with a Ruby thread, and words about the others, which must have no Ruby frames. They
+    are of the VM's timer thread, as the kernel's account of that; of native threads that begin or end,
+    of which `ended` did, a part of what a thread takes that does nothing; and of those that wait for
+    their next Ruby thread, at most this share. One that was interrupted where its slot is filled or
+    emptied may be unknown, and fibers have slots too."""
+    samples = timer = rest = unknown = 0
     stacks = []
     for s in profile.stacks:
         check(s.thread, "no thread in: %s", s.text)
         check(not s.no_thread or s.native, "Ruby code without a Ruby thread: %d times: %s", s.count, s.text)
         samples += s.count
-        if s.no_thread:
-            rest += s.count
-            unknown += s.count if s.no_thread == "unknown" else 0
-        else:
+        if not s.no_thread:
             stacks.append(s)
-    check(rest <= most * samples, "%d of %d samples without a Ruby thread", rest, samples)
-    check(unknown <= 1 + samples // 2000, "%d of %d samples in unknown threads", unknown, samples)
-    return stacks
-
-
-def without(profile):
-    return "%d in no Ruby thread" % sum(s.count for s in profile.stacks if s.no_thread)
+        elif s.thread[1] == tasks.timer:
+            timer += s.count
+        else:
+            rest += s.count
+        unknown += s.count if s.no_thread == "unknown" else 0
+    most = tasks.most_of_timer(rate)
+    check(timer <= most, "%d of %d samples in the timer thread, %.0f at most", timer, samples, most)
+    expected = ended * rate * thread_cost(ctx)
+    most_rest = expected + 5 * expected ** 0.5 + 10 + waiting * samples
+    check(rest <= most_rest, "%d of %d samples in native threads, %.0f at most for %d of %.0f us that ended", rest,
+          samples, most_rest, ended, 1e6 * thread_cost(ctx))
+    most_unknown = 1 + (samples // 2000 if fibers else ended // 200)
+    check(unknown <= most_unknown, "%d of %d samples in unknown threads, %d at most", unknown, samples,
+          most_unknown)
+    return stacks, "%d of %.0f in the timer thread, %d of %.0f in others, %d unknown" % (
+        timer, most, rest, most_rest, unknown)
 
 
 def threads(ctx, flags, *arguments, rate=8000, **options):
@@ -50,14 +102,19 @@ def threads(ctx, flags, *arguments, rate=8000, **options):
         names.append(name)
     rate = harness.rate(rate)
     reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-t", *arguments, "-o", ctx.path("out.folded"))
+    harness.prefer(ruby.pid)
+    harness.prefer(reader.pid)
     ctx.attached(reader)
+    tasks, steal = Tasks(ruby.pid), stolen()
     ruby.tell(str(SECONDS))
     truth = {"worker %d" % i: int(ruby.line(SECONDS + 20)) for i in range(len(names))}
     ruby.expect("done")
+    steal = stolen() - steal
     reader.signal(2)
     profile = ctx.profile_of(reader).ok()
     counted, foreign, samples = Counter(), [], 0
-    for s in named(profile):
+    stacks, others = named(ctx, profile, tasks, rate, ended=7, fibers=True, waiting=0 if own else 0.03)
+    for s in stacks:
         samples += s.count
         whose = {m.group(1) for m in map(MINE.match, s.labels()) if m}
         name = s.thread[0] if s.thread[0] in names else None
@@ -71,14 +128,15 @@ def threads(ctx, flags, *arguments, rate=8000, **options):
     if not own:
         # Nor does the clock of a native thread tell what one of its threads used.
         check(len(counted) == 7, "threads seen: %s", counted)
-        return "%d samples, 0 in a wrong thread, 0 unnamed, %s: %s" % (samples, without(profile),
+        return "%d samples, 0 in a wrong thread, 0 unnamed, %s: %s" % (samples, others,
                                                                        sorted(counted.values()))
-    total, cpu = sum(counted.values()), sum(truth.values())
-    check(total > 0.7 * rate * cpu / 1e9, "%d samples at %d Hz of %.2f s of CPU time", total, rate, cpu / 1e9)
-    worst = max(abs(within(counted[name], total, ns / cpu, name, profile.sums.missed))
-                for name, ns in truth.items())
+    total, cpu, missed = sum(counted.values()), sum(truth.values()), profile.sums.missed
+    check(total + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU time",
+          total, missed, rate, cpu / 1e9)
+    worst = max(abs(within(counted[name], total, ns / cpu, name, missed)) for name, ns in truth.items())
     shares = ", ".join("%.1f/%.1f" % (100 * counted[n] / total, 100 * truth[n] / cpu) for n in sorted(truth))
-    return "%d samples, 0 in a wrong thread; shown/true %%: %s; worst %.1f sigma" % (samples, shares, worst)
+    return "%d samples, %d missed, %.2f s stolen, 0 in a wrong thread; shown/true %%: %s; worst %.1f sigma; " \
+        "%s" % (samples, missed, steal, shares, worst, others)
 
 
 @case(timeout=60)
@@ -100,9 +158,11 @@ def fibers(ctx, **options):
     """Fibers that are gone, and their slots another thread's, before anybody can look them up."""
     ruby = ctx.program("fibers.rb", **options)
     ruby.expect("ready")
-    profile = ctx.profile(ruby.pid, "-t", seconds=3, rate=harness.rate(8000))
+    rate, tasks = harness.rate(8000), Tasks(ruby.pid)
+    profile = ctx.profile(ruby.pid, "-t", seconds=3, rate=rate)
     counted, wrong = Counter(), []
-    for s in named(profile):
+    stacks, others = named(ctx, profile, tasks, rate, fibers=True, waiting=0.03 if options else 0)
+    for s in stacks:
         whose = {m.group(1) for m in map(MINE.match, s.labels()) if m}
         counted[s.thread[0]] += s.count if whose else 0
         if whose and whose != {s.thread[0].replace("worker ", "")}:
@@ -110,8 +170,7 @@ def fibers(ctx, **options):
     check(not wrong, "%d stacks in the wrong thread:\n%s", len(wrong), "\n".join(wrong[:5]))
     check(len(counted) >= 4 and sum(counted.values()) > 1000, "threads seen: %s", counted)
     check(profile.sums.lost == 0, profile.sums.text)
-    return "%d samples in fibers, 0 in a wrong thread, 0 unnamed, %s" % (sum(counted.values()),
-                                                                         without(profile))
+    return "%d samples in fibers, 0 in a wrong thread, 0 unnamed, %s" % (sum(counted.values()), others)
 
 
 @case(timeout=60)
@@ -125,42 +184,46 @@ def short_fibers_many_to_many(ctx):
 
 
 def names(ctx, *args):
-    """{method: {names of the threads that it is seen in}}"""
+    """({method: {names of the threads that it is seen in}}, words about other threads)"""
     ruby = ctx.program("thread_names.rb", *args)
     ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(5000), "-t", "-o", ctx.path("out.folded"))
+    rate = harness.rate(5000)
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-t", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
+    tasks = Tasks(ruby.pid)
     ruby.tell("go")
     ruby.expect("done")
     reader.signal(2)
     profile = ctx.profile_of(reader).ok()
     seen = {}
-    # Two thousand native threads begin and end here.
-    for s in named(profile, 0.2 if args else 0.03):
+    # With the ractor's, and ten for each that is to be gone.
+    stacks, others = named(ctx, profile, tasks, rate, ended=16 + (11 * 200 if args else 0))
+    for s in stacks:
         for m in filter(None, (re.match(r"^Object#(in_\w+)$", x) for x in s.labels())):
             seen.setdefault(m.group(1), set()).add(s.thread[0])
-    return seen
+    return seen, others
 
 
 @case(timeout=60)
 def name(ctx):
     """The last one that the thread had, also when it is dead and its slot has been given away."""
-    seen = names(ctx)
+    seen, others = names(ctx)
     for method, name in (("in_main", "main"), ("in_unnamed", r"#\d+"), ("in_child", r"#\d+"),
                          ("in_renamed", "new name"), ("in_ractor", "ractor 2 main")):
         check(len(seen[method]) == 1 and re.fullmatch(name, *seen[method]), "%s in threads %s", method, seen)
     check(seen["in_named"] == {"named", "died"}, "%s", seen)
-    return ", ".join(sorted(n for s in seen.values() for n in s))
+    return "%s; %s" % (", ".join(sorted(n for s in seen.values() for n in s)), others)
 
 
 @case(timeout=60)
 def name_of_short_ones(ctx):
     """Threads that are gone before their names are read have a number, not another one's name."""
-    short = {m: n for m, n in names(ctx, "short").items() if m.startswith("in_short_")}
+    seen, others = names(ctx, "short")
+    short = {m: n for m, n in seen.items() if m.startswith("in_short_")}
     right = [m for m, n in short.items() if n == {m[3:].replace("_", " ")}]
     gone = [m for m, n in short.items() if len(n) == 1 and re.fullmatch(r"#\d+ \(gone\)", *n)]
     check(len(gone) + len(right) == len(short) > 150, "names: %s", short)
-    return "%d threads: %d named, %d gone" % (len(short), len(right), len(gone))
+    return "%d threads: %d named, %d gone; %s" % (len(short), len(right), len(gone), others)
 
 
 @case(timeout=60)
@@ -168,9 +231,11 @@ def ractors(ctx):
     """They run at the same time; each has samples of its own only."""
     ruby = ctx.program("ractors.rb")
     ruby.expect("ready")
-    profile = ctx.profile(ruby.pid, "-t", seconds=2, rate=harness.rate(5000))
+    rate, tasks = harness.rate(5000), Tasks(ruby.pid)
+    profile = ctx.profile(ruby.pid, "-t", seconds=2, rate=rate)
     by_name = {}
-    for s in named(profile):
+    stacks, others = named(ctx, profile, tasks, rate)
+    for s in stacks:
         whose = {m.group(1) for m in (re.match(r"^(?:block in )?Object#r(\d)_", x) for x in s.labels()) if m}
         check(len(whose) <= 1, "frames of two ractors: %s", s.text)
         for w in whose:
@@ -180,4 +245,4 @@ def ractors(ctx):
           "ractors seen: %s", by_name)
     seen = {w: n for c in by_name.values() for w, n in c.items()}
     check(profile.sums.lost == 0, profile.sums.text)
-    return "samples of three ractors: %s" % seen
+    return "samples of three ractors: %s; %s" % (seen, others)

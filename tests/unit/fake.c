@@ -23,7 +23,7 @@ static void *zeroed(size_t size)
 	return keep(calloc(1, size));
 }
 
-void fake__init(struct fake *f, struct rb_debug_ext_section *s)
+void fake__fill(struct fake *f, struct rb_debug_ext_section *s)
 {
 	memset(f, 0, sizeof(*f));
 	memset(s, 0, sizeof(*s));
@@ -52,6 +52,7 @@ void fake__init(struct fake *f, struct rb_debug_ext_section *s)
 	s->ec_slot = offsetof(struct fake_ec, slot);
 	s->ec_label = offsetof(struct fake_ec, label);
 	s->ec_jit_entry_sp = offsetof(struct fake_ec, jit_sp);
+	s->ec_resume_pc = offsetof(struct fake_ec, resume_pc);
 	s->frame_size = sizeof(struct fake_frame);
 	s->frame_pc = offsetof(struct fake_frame, pc);
 	s->frame_ext_debug = offsetof(struct fake_frame, ext_debug);
@@ -66,6 +67,11 @@ void fake__init(struct fake *f, struct rb_debug_ext_section *s)
 	s->ec_slots_end = s->thread_slots_end = 1;
 	strcpy(s->ruby_version, "3.4.5");
 	strcpy(s->ruby_description, "ruby 3.4.5 (fake)");
+}
+
+void fake__init(struct fake *f, struct rb_debug_ext_section *s)
+{
+	fake__fill(f, s);
 	__atomic_store_n(&s->state, RB_DEBUG_EXT_READY, __ATOMIC_RELEASE);
 }
 

@@ -31,6 +31,7 @@ struct fake_ec {
 	uint64_t junk;
 	uint64_t cfp;
 	uint32_t slot, label;
+	uint64_t resume_pc;
 	uint64_t vm_stack;
 	uint64_t vm_stack_size;
 	uint64_t jit_sp[2];
@@ -49,7 +50,9 @@ struct fake {
 	uint32_t next_id;
 };
 
-/* Fill the section, READY, for this process; no record yet. */
+/* Fill the section for this process, not READY yet; no record. */
+void fake__fill(struct fake *f, struct rb_debug_ext_section *section);
+/* The same, READY. */
 void fake__init(struct fake *f, struct rb_debug_ext_section *section);
 
 /* New record; name and path may be NULL.  Returns its id. */

@@ -298,7 +298,6 @@ static void ended(void)
 static void bad_tls(void)
 {
 	steady(leaf_a);
-	root.tls_current_ec = 1 << 29;
 	burn();
 }
 
@@ -440,7 +439,7 @@ int main(int argc, char **argv)
 		return 2;
 	self = argv;
 	/* STARTING until everything is there. */
-	fake__init(&vm, &root);
+	fake__fill(&vm, &root);
 	__atomic_store_n(&root.state, RB_DEBUG_EXT_STARTING, __ATOMIC_RELEASE);
 	root.tls_current_ec = (char *)&current_ec - (char *)__builtin_thread_pointer();
 	a = fake__record(&vm, RB_DEBUG_EXT_NAMED, "A", 0, 0);
@@ -459,6 +458,13 @@ int main(int argc, char **argv)
 #endif
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
 	end_at = t.tv_sec + atoi(argv[2]);
+	if (!strcmp(argv[1], "starting")) {
+		sleep((unsigned int)atoi(argv[2]));
+		return 0;	/* never READY */
+	}
+	/* A reader takes it when it attaches, which may be as soon as this is READY. */
+	if (!strcmp(argv[1], "bad-tls"))
+		root.tls_current_ec = 1 << 29;
 	__atomic_store_n(&root.state, RB_DEBUG_EXT_READY, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (!strcmp(argv[1], modes[i].name)) {

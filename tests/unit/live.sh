@@ -71,6 +71,19 @@ share() {
 		END { s = all ? part / all : 0; if (s < low || s > high) { print "share " s " of " all; exit 1 } }' "$out"
 }
 
+# wait_until COMMAND...
+wait_until() {
+	for _ in $(seq 3000); do
+		"$@" 2>/dev/null && return
+		sleep 0.01
+	done
+	echo "not after 30 s: $*" >&2
+}
+# runs PID FILE: it has executed the file, or loaded it.  The file is there before all of it is
+# mapped; what is loaded after it, the C library, is not.
+runs() { grep -q " $2\$" "/proc/$1/maps" && grep -q '/libc[.-]' "/proc/$1/maps"; }
+sleeps() { runs "$1" "$2" && grep -q '^State:.S' "/proc/$1/status"; }
+
 # Where no BPF program may be loaded there is nothing to test: say so.
 "$extprof" record -q -- true >"$sum" 2>"$err"
 status=$?
@@ -81,7 +94,7 @@ if [ $status = 77 ] || [ $status = 71 ]; then
 fi
 
 # -- stacks ---------------------------------------------------------------------
-record branches 5 -r 20k
+record branches 5 -r 10k
 n=$(number taken)
 expect "branches: adds up" adds_up
 expect "branches: enough samples ($n)" at_least 10000 "$n"
@@ -145,7 +158,7 @@ loses bad-tls tls-unreadable
 loses forked-tables fork-in-progress
 loses section-gone section-unreadable
 "$dir/fake_target" bad-ec 30 & target=$!
-sleep 0.3
+wait_until runs $target "$dir/fake_target"
 for quiet in "" -q; do
 	echo before >"$out"
 	"$extprof" -p $target -r 500 -d 0.5 $quiet -o "$out" >"$sum" 2>"$err"
@@ -170,8 +183,8 @@ expect "executes: the second one too" share ';[AB][#.]leaf_[ab] ' 0.2 0.9
 rm -f "$out"
 # The ring is full when extprof does not run.
 "$dir/fake_target" deep 6 & target=$!
-sleep 0.3
-"$extprof" -p $target -r 20k -d 4 -o "$out" >"$sum" 2>"$err" & prof=$!
+wait_until runs $target "$dir/fake_target"
+"$extprof" -p $target -r 10k -d 4 -o "$out" >"$sum" 2>"$err" & prof=$!
 sleep 1.5; kill -STOP $prof; sleep 1.5; kill -CONT $prof
 wait $prof
 expect "ring full: adds up" adds_up
@@ -193,10 +206,12 @@ ends() {
 }
 # At this rate the ring holds much more than can be looked at in time.
 "$dir/fake_target" flood 60 & target=$!
-sleep 0.3
+wait_until runs $target "$dir/fake_target"
 rm -f "$out"; from=$(date +%s)
 timeout -s KILL 30 "$extprof" -p $target -r 10k -d 1 -o "$out" >"$sum" 2>"$err" & prof=$!
-ends "the duration" 1 13 0 # as names are put off, all of it may be read
+# 1 s, what extprof allows itself at the end (5 s for samples, 2 for what is being read, 5 for names),
+# and a second at each end of what is counted.  As names are put off, all of it may be read.
+ends "the duration" 1 15 0
 # interrupted_twice BY [COMMAND...]: the recording, run by COMMAND
 interrupted_twice() {
 	by=$1; shift
@@ -219,20 +234,22 @@ interrupted_twice "the second Ctrl-C, one CPU" taskset -c "$cpu"
 kill $target 2>/dev/null; wait $target 2>/dev/null
 
 # -- a hostile target ----------------------------------------------------------------
-record hostile "${HOSTILE_SECONDS:-5}" -r 20k -t
+record hostile "${HOSTILE_SECONDS:-10}" -r 10k -t
 expect "hostile: survived" is "$status" 3
 expect "hostile: adds up" adds_up
 expect "hostile: nothing unprintable" sh -c '! LC_ALL=C grep -q "[^[:print:]]" "$1"' sh "$out"
 
 # -- ways to the section -----------------------------------------------------------
 for variant in note_only symbol_only symbol_stripped shared deleted; do
+	image=$dir/fake_$variant
 	case $variant in
-	deleted) cp "$dir/fake_target" "$dir/fake_deleted" ;;
+	deleted) cp "$dir/fake_target" "$image" ;;
+	shared) image=$dir/libruby-fake.so ;;
 	esac
 	rm -f "$out"
 	"$dir/fake_$variant" shares 3 & target=$!
-	sleep 0.3
-	[ $variant = deleted ] && rm "$dir/fake_deleted"
+	wait_until runs $target "$image"
+	[ $variant = deleted ] && rm "$image"
 	"$extprof" -p $target -r 500 -d 1 -o "$out" >"$sum" 2>"$err"
 	status=$?
 	expect "$variant: attaches" is $status 0
@@ -257,15 +274,18 @@ for program in "$extprof" "$dir/calls/extprof"; do
 	fi
 	rm -f "$out"
 	unshare -pf "$dir/fake_target" gc 3 & wrapper=$!
-	sleep 0.3
+	wait_until pgrep -P $wrapper >/dev/null
 	target=$(pgrep -P $wrapper)
+	wait_until runs "$target" "$dir/fake_target"
 	"$program" -p "$target" -r 500 -d 1 -o "$out" >"$sum" 2>"$err"
 	expect "$how: pid namespace seen from outside" share ';A#allocates;\[GC sweep\] ' 0.9 1
 	kill "$target"; wait $wrapper 2>/dev/null
 	# Both in it, with its own /proc.
 	rm -f "$out"
 	unshare -pmf --mount-proc sh -c '
-		"$1/fake_target" gc 3 & sleep 0.3
+		"$1/fake_target" gc 3 & n=0
+		until grep -q " $1/fake_target\$" /proc/$!/maps && grep -q "/libc[.-]" /proc/$!/maps ||
+			[ $((n += 1)) -gt 3000 ]; do sleep 0.01; done
 		"$0" -p $! -r 500 -d 1 -o "$2" >"$3" 2>"$4"' "$program" "$dir" "$out" "$sum" "$err"
 	expect "$how: pid namespace seen from inside" share ';A#allocates;\[GC sweep\] ' 0.9 1
 done
@@ -273,7 +293,7 @@ done
 rm -f "$out"
 # -- ends ------------------------------------------------------------------------------
 "$dir/fake_target" branches 20 & target=$!
-sleep 0.3
+wait_until runs $target "$dir/fake_target"
 "$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
 sleep 1; kill -INT $prof; wait $prof
 expect "Ctrl-C: exit 0" is $? 0
@@ -287,7 +307,7 @@ expect "target killed: adds up" adds_up
 wait $target 2>/dev/null
 
 "$dir/fake_target" idle 1 & target=$!
-sleep 0.3
+wait_until sleeps $target "$dir/fake_target"
 "$extprof" -p $target -d 1 >"$sum" 2>"$err"
 expect "idle: exit 0" is $? 0
 expect "idle: says why there is nothing" says 'used no CPU'
@@ -300,7 +320,7 @@ if [ $cpu -lt 1 ] || ! unshare -m true 2>/dev/null; then
 	skip "CPUs come and go" "one CPU, or unshare -m is not permitted"
 else
 	taskset -c $cpu "$dir/fake_target" branches 30 & target=$!
-	sleep 0.3
+	wait_until runs $target "$dir/fake_target"
 	rm -f "$out"; : >"$dir/offline"; echo 0 >"$dir/online"
 	OFFLINE_CPU=$cpu OFFLINE_WHILE="$dir/offline" unshare -m sh -c '
 		mount --bind "$0" /sys/devices/system/cpu/online
@@ -332,27 +352,30 @@ refuses() {
 	expect "$case: says so" says "$text"
 }
 sleep 30 & sleeper=$!
+wait_until sleeps $sleeper "$(readlink -f "$(command -v sleep)")"
 refuses "not a ruby" 65 'is not a ruby' -p $sleeper
 refuses "kernel thread" 65 'is not a ruby' -p 2
 kill $sleeper
 refuses "no such process" 66 'no such process' -p 4194303
 refuses "no command" 127 'cannot run' record -- /dev/null/ruby
-refuses "command ends" 66 'ended before' record -- true
+# Of one that is no ruby, and ends, either may be said: it depends on whether it was looked at.
+refuses "command is no ruby" 65 'is not a ruby: it runs .*sleep' record -- sleep 1
+refuses "command ends" 66 'ended before' record -- "$dir/fake_target" starting 1
 refuses "no output directory" 73 'cannot write' -p $$ -o /dev/null/x
 refuses "no output name" 73 'without a name' -p $$ -o ''
 refuses "wrong option" 64 'unrecognized|unknown' --nonsense
 refuses "nothing to do" 64 'what is to be profiled'
 refuses "wrong rate" 64 'no rate' -p $$ -r 0
 "$dir/fake_version" idle 1 & target=$!
-sleep 0.3
+wait_until sleeps $target "$dir/fake_version"
 refuses "other version" 76 'version 2.0 .*not supported' -p $target
 kill $target
 "$dir/fake_stock" & target=$!
-sleep 0.3
+wait_until runs $target "$dir/fake_stock"
 refuses "stock ruby" 69 'ruby 2.1.0 .*no external debugging interface' -p $target
 kill $target
 "$dir/fake_target" idle 1 & target=$!
-sleep 0.3
+wait_until sleeps $target "$dir/fake_target"
 echo before >"$out"
 if command -v setpriv >/dev/null; then
 	setpriv --reuid=65534 --clear-groups "$extprof" -p $target >"$sum" 2>"$err"

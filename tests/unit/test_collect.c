@@ -10,6 +10,7 @@
 #include "fake.h"
 #include "memory_fake.h"
 #include "output/output.h"
+#include "patience.h"
 #include "report.h"
 
 static struct rb_debug_ext_section section;
@@ -461,6 +462,87 @@ TEST(collect_marks_jit_leaves_as_approximate)
 	CHECK_STRING(render(&output_folded, true, false), "Foo#foo app.rb:601;Foo#bar app.rb:~701 1\n");
 	CHECK_INT(collect.jit_leaves, 1);
 	CHECK_INT(collect.jit_exact, 0);
+	tear_down();
+}
+
+/* See "Lines" in the header. */
+TEST(collect_knows_which_leaf_lines_are_exact)
+{
+	enum { JIT = 0x500000, LEAF = 0x700000, C = 0x800000 };
+	static struct rb_debug_ext_jit_entry entries[2];
+	static const struct {
+		uint32_t flags;
+		uint64_t ip;
+		bool old;	/* an interpreter that does not say what stores the pc */
+		const char *leaf;
+	} cases[] = {
+		{ 0, C, false, "701" },
+		{ 0, 0, false, "701" },
+		{ FRAME_RESUMES, C, false, "~701" },
+		{ FRAME_RESUMES, 0, false, "~701" },
+		{ FRAME_JIT_RETURN, C, false, "701" },
+		{ FRAME_JIT_RETURN, LEAF - 1, false, "701" },
+		{ FRAME_JIT_RETURN, LEAF, false, "~701" },
+		{ FRAME_JIT_RETURN, LEAF + 0xff, false, "~701" },
+		{ FRAME_JIT_RETURN, LEAF + 0x100, false, "701" },
+		{ FRAME_JIT_RETURN, 0, false, "~701" },
+		{ FRAME_JIT_RETURN, JIT - 1, false, "701" },
+		{ FRAME_JIT_RETURN, JIT + 0x10, false, "703" },
+		{ FRAME_JIT_RETURN, JIT + 0x110, false, "~701" },	/* of other code */
+		{ FRAME_JIT_RETURN, JIT + 0x210, false, "~701" },	/* not logged */
+		{ FRAME_JIT_RETURN, JIT + 0x1000, false, "701" },
+		{ FRAME_JIT_RETURN | FRAME_RESUMES, C, false, "~701" },
+		{ FRAME_JIT_RETURN | FRAME_RESUMES, LEAF, false, "~701" },
+		{ FRAME_JIT_RETURN | FRAME_RESUMES, JIT + 0x10, false, "703" },
+		{ FRAME_JIT_RETURN | FRAME_RESUMES, JIT + 0x110, false, "~701" },
+		{ 0, C, true, "701" },
+		{ FRAME_JIT_RETURN, C, true, "~701" },
+		{ FRAME_JIT_RETURN, JIT + 0x10, true, "703" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char expected[100];
+
+		set_up();
+		section.jit_start = JIT;
+		section.jit_end = JIT + 0x1000;
+		section.jit_leaf_start = cases[i].old ? 0 : LEAF;
+		section.jit_leaf_end = cases[i].old ? 0 : LEAF + 0x100;
+		entries[0] = (struct rb_debug_ext_jit_entry){ 0, 0x40, bar_id, 4 };
+		entries[1] = (struct rb_debug_ext_jit_entry){ 0x100, 0x40, foo_id, 4 };
+		section.jit_log = (uintptr_t)entries;
+		section.jit_log_len = 2;
+		start();
+		frame(bar_id, 0);
+		frame(foo_id, 0);
+		sample.frames[0].flags = sample.frames[1].flags = cases[i].flags;
+		sample.event.ip = cases[i].ip;
+		sample.event.time = patience__now();
+		send(1);
+		snprintf(expected, sizeof(expected), "Foo#foo app.rb:601;Foo#bar app.rb:%s 1\n", cases[i].leaf);
+		if (strcmp(render(&output_folded, true, false), expected))
+			test__fail(__FILE__, __LINE__, "case %zu: %s", i, written);
+		CHECK_INT(collect.jit_leaves, cases[i].flags & FRAME_JIT_RETURN ? 1 : 0);
+		CHECK_INT(collect.jit_exact, cases[i].flags & FRAME_JIT_RETURN && cases[i].leaf[0] != '~' ? 1 : 0);
+		tear_down();
+	}
+	/* It ended, and all that is known of it is known. */
+	set_up();
+	section.jit_start = JIT;
+	section.jit_end = JIT + 0x1000;
+	section.jit_leaf_start = LEAF;
+	section.jit_leaf_end = LEAF + 0x100;
+	CHECK_INT(layout__refresh(&subject.layout, &memory.memory), 0);
+	symbols__get(&subject.symbols, bar_id);
+	symbols__set_exited(&subject.symbols);
+	start();
+	frame(bar_id, 0);
+	sample.frames[0].flags = FRAME_JIT_RETURN;
+	sample.event.ip = C;
+	send(1);
+	sample.event.ip = JIT;
+	send(1);
+	CHECK_STRING(render(&output_folded, true, false), "Foo#bar app.rb:701 1\nFoo#bar app.rb:~701 1\n");
 	tear_down();
 }
 

@@ -69,6 +69,10 @@ static const struct {
 	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack), STATUS_VERSION },
 	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack_size), STATUS_VERSION },
 	{ FIELD(ec_slot), 2, STATUS_VERSION },
+	{ FIELD(ec_resume_pc), 4, STATUS_VERSION },
+	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack), STATUS_VERSION },
+	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack_size), STATUS_VERSION },
+	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, cfp), STATUS_VERSION },
 	{ FIELD(thread_ec), 1, STATUS_VERSION },
 	{ FIELD(frame_size), 0, STATUS_VERSION },
 	{ FIELD(frame_size), 24, STATUS_VERSION },
@@ -155,6 +159,53 @@ TEST(layout_cuts_what_may_grow)
 	CHECK_INT(strlen(layout.section.ruby_description), 127);
 }
 
+/* Where JIT code stores the pc before what it calls: what is neither its own code nor a leaf. */
+TEST(layout_says_where_the_pc_is_stored)
+{
+	static const struct {
+		uint64_t ip;
+		bool stored;
+	} at[] = {
+		{ 0, false }, { 1, true }, { 0x4fffff, true }, { 0x500000, false }, { 0x5fffff, false },
+		{ 0x600000, true }, { 0x6fffff, true }, { 0x700000, false }, { 0x7000ff, false },
+		{ 0x700100, true }, { UINT64_MAX, true },
+	};
+	/* Not all of it is there. */
+	static const struct {
+		uint64_t start, end, leaf_start, leaf_end;
+		uint16_t resume_pc;
+	} missing[] = {
+		{ 0, 0, 0, 0, 24 }, { 0x500000, 0x600000, 0, 0, 24 },
+		{ 0x500000, 0, 0x700000, 0x700100, 24 }, { 0, 0, 0x700000, 0x700100, 24 },
+		{ 0x500000, 0x600000, 0x700000, 0, 24 }, { 0x500000, 0x600000, 0, 0x700100, 24 },
+		{ 0x500000, 0x600000, 0x700100, 0x700000, 24 },
+		{ 0x500000, 0x600000, 0x700000, 0x700100, 0 },
+	};
+
+	fake__init(&vm, &section);
+	section.jit_start = 0x500000;
+	section.jit_end = 0x600000;
+	section.jit_leaf_start = 0x700000;
+	section.jit_leaf_end = 0x700100;
+	CHECK_INT(check(), 0);
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		if (layout__stores_pc(&layout, at[i].ip) != at[i].stored)
+			test__fail(__FILE__, __LINE__, "%#llx", (unsigned long long)at[i].ip);
+	}
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		section.jit_start = missing[i].start;
+		section.jit_end = missing[i].end;
+		section.jit_leaf_start = missing[i].leaf_start;
+		section.jit_leaf_end = missing[i].leaf_end;
+		section.ec_resume_pc = missing[i].resume_pc;
+		CHECK_INT(check(), 0);
+		for (size_t j = 0; j < sizeof(at) / sizeof(at[0]); j++) {
+			if (layout__stores_pc(&layout, at[j].ip))
+				test__fail(__FILE__, __LINE__, "case %zu: %#llx", i, (unsigned long long)at[j].ip);
+		}
+	}
+}
+
 TEST(layout_survives_random_sections)
 {
 	struct rb_debug_ext_section good;
@@ -213,9 +264,15 @@ TEST(layout_reads_and_refreshes)
 	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), 0);
 	section.names_generation = 5;
 	section.frame_size = 8;		/* does not change what was validated */
+	section.jit_start = 1;
+	section.jit_end = 2;
+	section.jit_leaf_start = 3;
+	section.jit_leaf_end = 4;
 	CHECK_INT(layout__refresh(&layout, &m.memory), 0);
 	CHECK_INT(layout.section.names_generation, 5);
 	CHECK_INT(layout.section.frame_size, sizeof(struct fake_frame));
+	CHECK_INT(layout.section.jit_leaf_start, 3);
+	CHECK_INT(layout.section.jit_leaf_end, 4);
 	section.magic[0] = 'x';
 	CHECK_INT(layout__refresh(&layout, &m.memory), -ENODATA);
 	m.fail_at = m.reads + 1;

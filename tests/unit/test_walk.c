@@ -148,6 +148,45 @@ TEST(walk_takes_any_frame_size)
 	}
 }
 
+/* The innermost frame's pc is that at which it goes on. */
+TEST(walk_marks_the_pc_that_says_nothing)
+{
+	struct {
+		uint32_t frames;
+		uint64_t resume_pc;
+		bool marked;
+	} cases[] = {
+		{ 5, 0x1000 + 8 * 4, true }, { 5, 0x1000 + 8 * 3, false }, { 5, 1, false }, { 5, 0, false },
+		{ 1, 0, false },	/* its pc is 0, too */
+		{ 200, 0x1000 + 8 * 199, true }, { 200, 0x1000 + 8 * (199 - 64), false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (int without = 0; without < 2; without++) {
+			struct layout l = { .address = (uintptr_t)&section };
+
+			set_up(cases[i].frames);
+			ec->resume_pc = cases[i].resume_pc;
+			if (without) {		/* an older interpreter */
+				l.section = section;
+				l.section.ec_resume_pc = 0;
+				layout__config(&l, &config);
+			}
+			CHECK_INT(walk(), 0);
+			CHECK_INT(scratch.event.nr_frames, cases[i].frames);
+			CHECK_INT(scratch.event.ec_slot, 9);
+			CHECK_INT(scratch.frames[0].flags, cases[i].marked && !without ? FRAME_RESUMES : 0);
+			for (uint32_t j = 1; j < cases[i].frames; j++)
+				CHECK_INT(scratch.frames[j].flags, 0);
+		}
+	}
+	set_up(3);
+	ec->resume_pc = 0x1000 + 8 * 2;
+	((struct fake_frame *)ec->cfp)->jit_return = 1;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.frames[0].flags, FRAME_RESUMES | FRAME_JIT_RETURN);
+}
+
 TEST(walk_names_each_failed_read)
 {
 	static const int expected[] = {
@@ -365,6 +404,7 @@ TEST(walk_reads_an_ec_of_any_layout)
 		{ 0, 8, 16 }, { 16, 8, 0 }, { 56, 0, 24 }, { 64, 0, 24 }, { 8, 1000, 500 },
 		{ 4000, 8, 4040 }, { 4000, 4056, 4008 }, { 65528, 65520, 65472 },
 	};
+	static const uint16_t resume_pc[] = { 65008, 65008, 64992, 65016, 65008, 64, 8, 65528 - 16 };
 
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		struct layout l = { .address = (uintptr_t)&section };
@@ -379,22 +419,23 @@ TEST(walk_reads_an_ec_of_any_layout)
 		l.section.ec_vm_stack_size = offsets[i][1];
 		l.section.ec_cfp = offsets[i][2];
 		l.section.ec_slot = 65000;
+		l.section.ec_resume_pc = resume_pc[i];
 		memcpy(moved + offsets[i][0], &from->vm_stack, 8);
 		memcpy(moved + offsets[i][1], &from->vm_stack_size, 8);
 		memcpy(moved + offsets[i][2], &from->cfp, 8);
 		memcpy(moved + 65000, &from->slot, 4);
+		memcpy(moved + resume_pc[i], &(uint64_t){ 0x1000 + 8 * 199 }, 8);
 		layout__config(&l, &config);
 		thread_area[32 + FAKE_TLS / 8] = (uintptr_t)moved;
 		ec_slot->ec = (uintptr_t)moved;
 		CHECK_INT(walk(), 0);
 		CHECK_INT(scratch.event.nr_frames, 200);
 		CHECK_INT(scratch.frames[0].id, 299);
+		CHECK_INT(scratch.frames[0].flags, FRAME_RESUMES);
 		CHECK_INT(scratch.event.thread, SERIAL);
 		/* Each read of its fields can fail. */
-		fail_at = 3;
-		CHECK_INT(walk(), LOSS_EC_READ);
-		fail_at = 4;
-		CHECK_INT(walk(), LOSS_EC_READ);
+		for (fail_at = 3; fail_at <= (resume_pc[i] == 65008 ? 4 : 5); fail_at++)
+			CHECK_INT(walk(), LOSS_EC_READ);
 		free(moved);
 	}
 }

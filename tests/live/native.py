@@ -1,0 +1,41 @@
+"""Programs in C with a part in BPF, for tests: libbpf's own, without code of extprof."""
+import os
+import re
+import subprocess
+
+from harness import BUILD, TOP, check
+
+
+def configured(name, otherwise):
+    try:
+        with open(os.path.join(TOP, "config.mk")) as f:
+            found = re.search(r"^%s *= *(\S+)" % name, f.read(), re.M)
+    except OSError:
+        found = None
+    return found.group(1) if found else otherwise
+
+
+def run(*argv, **options):
+    p = subprocess.run(argv, stderr=subprocess.PIPE, universal_newlines=True, **options)
+    check(p.returncode == 0, "%s: %s", " ".join(argv), p.stderr[-800:])
+
+
+def build(name):
+    """Build what is in the directory NAME: NAME.c and NAME.bpf.c. Its path."""
+    source = os.path.join(TOP, "tests", "live", name)
+    out = os.path.join(BUILD, "live-" + name)
+    os.makedirs(out, exist_ok=True)
+    cc = configured("CC", "cc")
+    multiarch = subprocess.run([cc, "-print-multiarch"], stdout=subprocess.PIPE,
+                               universal_newlines=True).stdout.strip()
+    arch = {"x86_64": "x86", "aarch64": "arm64"}[os.uname().machine]
+    include = os.environ.get("EXTPROF_TESTS_INCLUDE") or os.path.join(TOP, "include")
+    obj = os.path.join(out, name + ".bpf.o")
+    run(configured("CLANG", "clang"), "-target", "bpf", "-D__TARGET_ARCH_" + arch, "-O2", "-g", "-Wall",
+        "-I/usr/include/" + multiarch, "-c", "-o", obj, os.path.join(source, name + ".bpf.c"))
+    with open(os.path.join(out, name + ".skel.h"), "w") as f:
+        run(configured("BPFTOOL", "bpftool"), "gen", "skeleton", obj, "name", name + "_bpf", stdout=f)
+    path = os.path.join(out, name)
+    run(cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-I" + out, "-I" + source, "-I" + include,
+        "-o", path, os.path.join(source, name + ".c"), "-lbpf", "-lelf")
+    return path
