@@ -50,7 +50,7 @@ struct fake {
 	uint32_t next_id;
 };
 
-/* Fill the section for this process, not READY yet; no record. */
+/* Fill the section for this process, still STARTING; no record yet. */
 void fake__fill(struct fake *f, struct rb_debug_ext_section *section);
 /* The same, READY. */
 void fake__init(struct fake *f, struct rb_debug_ext_section *section);

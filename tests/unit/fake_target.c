@@ -440,7 +440,6 @@ int main(int argc, char **argv)
 	self = argv;
 	/* STARTING until everything is there. */
 	fake__fill(&vm, &root);
-	__atomic_store_n(&root.state, RB_DEBUG_EXT_STARTING, __ATOMIC_RELEASE);
 	root.tls_current_ec = (char *)&current_ec - (char *)__builtin_thread_pointer();
 	a = fake__record(&vm, RB_DEBUG_EXT_NAMED, "A", 0, 0);
 	b = fake__record(&vm, RB_DEBUG_EXT_SINGLETON, NULL,
