@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "record.h"
+#include "wire/sample.h"
 
 #define SEC(name)
 #define __uint(name, value) int (*name)[value]

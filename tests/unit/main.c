@@ -47,7 +47,7 @@ static void every_reason(void)
 #define TRUNC(id, name, key, text) \
 	if (!trunc_hit[id]) \
 		test__fail(__FILE__, __LINE__, "no test truncates for %s", key);
-#include "errors.def"
+#include "wire/errors.def"
 #undef LOSS
 #undef TRUNC
 }

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "process/memory.h"
 
 struct memory_fake {
 	struct memory memory;

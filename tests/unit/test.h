@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "errors.h"
+#include "wire/errors.h"
 
 struct test {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test.h"
 
-#include "accounting.h"
+#include "profile/accounting.h"
 
 TEST(accounting_adds_up)
 {

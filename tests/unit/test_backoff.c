@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test.h"
 
-#include "backoff.h"
+#include "base/backoff.h"
 
 #define MS 1000000ull
 

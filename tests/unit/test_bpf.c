@@ -5,10 +5,10 @@
 #include <errno.h>
 
 #include "fake.h"
-#include "layout.h"
+#include "ruby/layout.h"
 
 #define EXTPROF_KERNEL "kernel_fake.h"
-#include "extprof.bpf.c"
+#include "bpf/cpu.bpf.c"
 
 #define TID 4712
 #define PIDNS 77

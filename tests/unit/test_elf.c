@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "elf_search.h"
+#include "process/elf_search.h"
 #include "memory_fake.h"
 #include "ruby/debug_external.h"
 

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "jitlog.h"
+#include "ruby/jitlog.h"
 #include "memory_fake.h"
-#include "patience.h"
+#include "base/deadline.h"
 
 #define ENTRIES 5000u
 #define CODE 0x500000ull
@@ -39,7 +39,7 @@ static void tear_down(void)
 
 static bool find(uint32_t offset)
 {
-	return jitlog__find(&jit, &layout, &memory.memory, CODE + offset, patience__now(), &found);
+	return jitlog__find(&jit, &layout, &memory.memory, CODE + offset, deadline__now(), &found);
 }
 
 /* By offset, and in the order of the log where that is equal. */

@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "fake.h"
-#include "layout.h"
+#include "ruby/layout.h"
 #include "memory_fake.h"
 
 static struct rb_debug_ext_section section;

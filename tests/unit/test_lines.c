@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lines.h"
+#include "ruby/lines.h"
 
 TEST(lines_decode_as_the_header_says)
 {

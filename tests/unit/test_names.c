@@ -2,7 +2,7 @@
 /* Every rule of "Names" in the header, and records that go in circles. */
 #include "test.h"
 
-#include "names.h"
+#include "ruby/names.h"
 #include "ruby/debug_external.h"
 
 #define PARTS 300

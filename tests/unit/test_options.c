@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "options.h"
+#include "cli/options.h"
 
 TEST(options_rate)
 {

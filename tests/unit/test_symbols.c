@@ -7,8 +7,8 @@
 
 #include "fake.h"
 #include "memory_fake.h"
-#include "patience.h"
-#include "symbols.h"
+#include "base/deadline.h"
+#include "ruby/symbols.h"
 
 static struct rb_debug_ext_section section;
 static struct fake vm;
@@ -462,7 +462,7 @@ TEST(symbols_jit_lines_come_from_the_log)
 	set_up();
 	s = symbols__get(&symbols, bar);
 	/* Not published. */
-	CHECK(!symbols__jit_line(&symbols, s, 0x500010, patience__now(), &line));
+	CHECK(!symbols__jit_line(&symbols, s, 0x500010, deadline__now(), &line));
 	section.jit_start = 0x500000;
 	section.jit_end = 0x600000;
 	entries[0] = (struct rb_debug_ext_jit_entry){ 0x100, 0x40, bar, 6 };
@@ -470,29 +470,29 @@ TEST(symbols_jit_lines_come_from_the_log)
 	entries[2] = (struct rb_debug_ext_jit_entry){ 0x200, 0x40, foo, 2 };
 	section.jit_log = (uintptr_t)entries;
 	section.jit_log_len = 2;
-	CHECK(symbols__jit_line(&symbols, s, 0x500010, patience__now(), &line));
+	CHECK(symbols__jit_line(&symbols, s, 0x500010, deadline__now(), &line));
 	CHECK_INT(line, 32);
-	CHECK(symbols__jit_line(&symbols, s, 0x50013f, patience__now(), &line));
+	CHECK(symbols__jit_line(&symbols, s, 0x50013f, deadline__now(), &line));
 	CHECK_INT(line, 34);
-	CHECK(!symbols__jit_line(&symbols, s, 0x500140, patience__now(), &line));
-	CHECK(!symbols__jit_line(&symbols, s, 0x4fffff, patience__now(), &line));
-	CHECK(!symbols__jit_line(&symbols, s, 0x600000, patience__now(), &line));
-	CHECK(!symbols__jit_line(&symbols, s, 0, patience__now(), &line));
+	CHECK(!symbols__jit_line(&symbols, s, 0x500140, deadline__now(), &line));
+	CHECK(!symbols__jit_line(&symbols, s, 0x4fffff, deadline__now(), &line));
+	CHECK(!symbols__jit_line(&symbols, s, 0x600000, deadline__now(), &line));
+	CHECK(!symbols__jit_line(&symbols, s, 0, deadline__now(), &line));
 	/* Code that is logged later is found, another record's is not taken. */
 	section.jit_log_len = 3;
-	CHECK(!symbols__jit_line(&symbols, s, 0x500210, patience__now(), &line));
+	CHECK(!symbols__jit_line(&symbols, s, 0x500210, deadline__now(), &line));
 	CHECK_INT(symbols.jit.count, 3);
 	/* ... unless they share the code. */
 	((struct symbol *)(uintptr_t)symbols__get(&symbols, foo))->code = s->code;
-	CHECK(symbols__jit_line(&symbols, s, 0x500210, patience__now(), &line));
+	CHECK(symbols__jit_line(&symbols, s, 0x500210, deadline__now(), &line));
 	CHECK_INT(line, 32);
 	/* Code was thrown away: what was sampled before is uncertain. */
-	before = patience__now();
+	before = deadline__now();
 	section.jit_log_generation++;
 	entries[0] = (struct rb_debug_ext_jit_entry){ 0, 0x40, bar, 10 };
 	section.jit_log_len = 1;
 	CHECK(!symbols__jit_line(&symbols, s, 0x500010, before, &line));
-	CHECK(symbols__jit_line(&symbols, s, 0x500010, patience__now(), &line));
+	CHECK(symbols__jit_line(&symbols, s, 0x500010, deadline__now(), &line));
 	CHECK_INT(line, 36);
 	CHECK(!symbols__jit_line(&symbols, s, 0x500010, before, &line));
 	tear_down();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test.h"
 
-#include "text.h"
+#include "base/text.h"
 
 static const char *clean(const char *data, size_t length)
 {

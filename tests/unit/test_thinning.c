@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "thinning.h"
+#include "wire/thinning.h"
 
 #define TICKS 1000000
 

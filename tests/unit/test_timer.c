@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "timer.h"
+#include "source/timer.h"
 
 TEST(timer_names)
 {

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "timer_cost.h"
+#include "source/timer_cost.h"
 
 #define US 1000ull
 #define MS 1000000ull

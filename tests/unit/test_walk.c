@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "fake.h"
-#include "layout.h"
+#include "ruby/layout.h"
 
 static int reads, fail_at;	/* count from 1; 0: none fails */
 static void (*before)(int read);
@@ -22,7 +22,7 @@ static long read_target(void *to, uint32_t size, uint64_t address)
 	return 0;
 }
 
-#include "walk.h"
+#include "wire/walk.h"
 
 static struct rb_debug_ext_section section;
 static struct fake vm;

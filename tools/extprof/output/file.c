@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "output.h"
+#include "output/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

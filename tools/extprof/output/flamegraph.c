@@ -7,7 +7,7 @@
  *
  * Layout constants here and in the script agree.
  */
-#include "output.h"
+#include "output/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

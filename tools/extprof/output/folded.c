@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* "outermost;...;innermost count", one line per stack, for flamegraph.pl and
  * everything else that reads that. */
-#include "output.h"
+#include "output/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "../diag.h"
-#include "../report.h"
+#include "base/diag.h"
+#include "profile/report.h"
 
 /* Room for a report's settings that are not part of what was measured. */
 struct output_options {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables for the terminal. */
-#include "output.h"
+#include "output/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/diag.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+int diag__set(struct diag *d, enum exit_status status, int errnum, const char *format, ...)
+{
+	char raw[sizeof(d->text)];
+	va_list args;
+
+	d->status = status;
+	d->hint[0] = '\0';
+	va_start(args, format);
+	vsnprintf(raw, sizeof(raw), format, args);
+	va_end(args);
+	/* Paths and names of the target are in it. */
+	text__clean(d->text, sizeof(d->text), raw);
+	return -errnum;
+}
+
+void diag__hint(struct diag *d, const char *format, ...)
+{
+	char raw[sizeof(d->hint)];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(raw, sizeof(raw), format, args);
+	va_end(args);
+	text__clean(d->hint, sizeof(d->hint), raw);
+}

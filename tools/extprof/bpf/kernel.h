@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * All that the BPF program knows about the kernel.  The structures name the
+ * few fields that are used; CO-RE finds their offsets in the running kernel's
+ * BTF when the program is loaded, so that no vmlinux.h is needed to build.
+ */
+#ifndef EXTPROF_KERNEL_H
+#define EXTPROF_KERNEL_H
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "wire/sample.h"
+
+#define PF_EXITING 0x00000004	/* include/linux/sched.h, unchanged since 2.6 */
+#define PIDTYPE_TGID 1		/* include/linux/pid_types.h, since 4.19 */
+#define PROC_PID_INIT_INO 0xeffffffcu	/* include/linux/proc_ns.h, since 3.8 */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct signal_struct {
+	struct pid *pids[4];
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct thread_struct {
+	unsigned long fsbase;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct thread_struct {
+	struct {
+		unsigned long tp_value;
+	} uw;
+};
+#else
+#error "this architecture's thread pointer is not known here"
+#endif
+
+struct task_struct {
+	unsigned int flags;
+	struct pid *thread_pid;
+	struct signal_struct *signal;
+	void *mm;
+	unsigned long long self_exec_id;
+	struct thread_struct thread;
+};
+
+struct timerqueue_node {
+	long long expires;
+};
+
+struct hrtimer {
+	struct timerqueue_node node;
+	void *function;
+};
+
+struct hw_perf_event {
+	struct hrtimer hrtimer;
+};
+
+struct perf_event {
+	struct hw_perf_event hw;
+};
+
+struct bpf_perf_event_data_kern {
+	struct perf_event *event;
+};
+
+#pragma clang attribute pop
+
+/* Since 6.2.  A program with a call to it is refused before (5.13 to 5.15 even
+ * if that is never reached): session.c chooses among two. */
+extern void *bpf_cast_to_kern_ctx(void *context) __ksym __weak;
+
+/* Only their presence is asked for. */
+enum bpf_func_id___probe {
+	BPF_FUNC_get_current_task_btf___probe = 158,	/* since 5.11 */
+	BPF_FUNC_task_pt_regs___probe = 175		/* since 5.15 */
+};
+
+/*
+ * Kernel memory is read by plain loads from a pointer whose type the verifier
+ * knows.  Before 5.11 there is none for the current task, and each load is a
+ * call of a helper, which costs some 40 ns.
+ */
+#ifndef KERNEL_LOADS		/* the unit tests build with 0, too */
+#define KERNEL_LOADS \
+	bpf_core_enum_value_exists(enum bpf_func_id___probe, BPF_FUNC_get_current_task_btf___probe)
+#endif
+#define KERNEL_READ(from, field) (KERNEL_LOADS ? (from)->field : BPF_CORE_READ(from, field))
+
+static __always_inline struct task_struct *task__current(void)
+{
+	return KERNEL_LOADS ? (void *)bpf_get_current_task_btf() : (void *)bpf_get_current_task();
+}
+
+static __always_inline uint64_t task__thread_pointer(struct task_struct *task)
+{
+	/* Exact for the current task: the C library sets it by arch_prctl and
+	 * clone, which store it here, not by wrfsbase. */
+#if defined(__TARGET_ARCH_x86)
+	return KERNEL_READ(task, thread.fsbase);
+#else
+	return KERNEL_READ(task, thread.uw.tp_value);
+#endif
+}
+
+/* What the innermost pid namespace has of a struct pid.  NULL: that is the
+ * outermost one, or `pid` is none. */
+static __always_inline struct upid *pid__innermost(struct pid *pid)
+{
+	uint32_t level = KERNEL_READ(pid, level);
+
+	if (!level || level > 32)	/* MAX_PID_NS_LEVEL */
+		return NULL;
+	return (void *)pid + bpf_core_field_offset(pid->numbers) +
+	       level * bpf_core_type_size(struct upid);
+}
+
+/* The thread's number there; 0 none. */
+static __always_inline uint32_t task__tid(struct task_struct *task, uint32_t global)
+{
+	struct pid *pid = KERNEL_READ(task, thread_pid);
+	struct upid *upid = pid ? pid__innermost(pid) : NULL;
+	uint32_t nr = 0;
+
+	if (pid && !upid)
+		return global;
+	if (upid)
+		bpf_core_read(&nr, sizeof(nr), &upid->nr);
+	return nr;
+}
+
+/* The process's namespace and its number there.  `global` are the numbers of
+ * process and thread in the outermost one. */
+static __always_inline int task__key(struct task_struct *task, uint32_t global,
+				     struct target_key *key)
+{
+	struct signal_struct *signal = KERNEL_READ(task, signal);
+	struct pid *pid = signal ? KERNEL_READ(signal, pids[PIDTYPE_TGID]) : NULL;
+	struct pid_namespace *ns;
+	struct upid *upid;
+
+	if (!pid)
+		return -1;
+	upid = pid__innermost(pid);
+	if (!upid) {
+		key->pidns = PROC_PID_INIT_INO;
+		key->pid = global;
+		return 0;
+	}
+	if (bpf_core_read(&key->pid, sizeof(key->pid), &upid->nr) ||
+	    bpf_core_read(&ns, sizeof(ns), &upid->ns) ||
+	    bpf_core_read(&key->pidns, sizeof(key->pidns), &ns->ns.inum))
+		return -1;
+	return 0;
+}
+
+static __always_inline int regs__in_user(const bpf_user_pt_regs_t *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (regs->cs & 3) == 3;
+#else
+	return (regs->pstate & 0xf) == 0;
+#endif
+}
+
+static __always_inline uint64_t regs__ip(const bpf_user_pt_regs_t *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return regs->rip;
+#else
+	return regs->pc;
+#endif
+}
+
+/* When the timer that runs the program was due, CLOCK_MONOTONIC; 0 unknown. */
+static __always_inline uint64_t timer__due(struct bpf_perf_event_data *ctx)
+{
+	struct bpf_perf_event_data_kern *data = bpf_cast_to_kern_ctx(ctx);
+	struct perf_event *event = data->event;
+	uint64_t due;
+
+	/* A cpu-clock event is an hrtimer, in a union of a union: the verifier
+	 * would take a plain load for one of another kind of event. */
+	if (!bpf_core_field_exists(event->hw.hrtimer.node.expires) ||
+	    bpf_core_read(&due, sizeof(due), &event->hw.hrtimer.node.expires))
+		return 0;
+	return due;
+}
+
+/* The user space ip of the current task, which is in the kernel: in an interrupt,
+ * if not for another reason. */
+static __always_inline uint64_t task__user_ip(void)
+{
+	bpf_user_pt_regs_t *regs;
+	uint64_t ip = 0;
+
+	/* Since 5.15; without it the ip is unknown (0). */
+	if (!bpf_core_enum_value_exists(enum bpf_func_id___probe, BPF_FUNC_task_pt_regs___probe))
+		return 0;
+	regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_kernel(&ip, sizeof(ip), &regs->rip);
+#else
+	bpf_probe_read_kernel(&ip, sizeof(ip), &regs->pc);
+#endif
+	return ip;
+}
+
+static __always_inline uint64_t hrtimer__function(struct hrtimer *timer)
+{
+	return (uint64_t)KERNEL_READ(timer, function);
+}
+
+/* When it was due, by its clock. */
+static __always_inline uint64_t hrtimer__due(struct hrtimer *timer)
+{
+	return KERNEL_READ(timer, node.expires);
+}
+
+#endif /* EXTPROF_KERNEL_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The subcommands.  They and main print; nothing below them does. */
+#ifndef EXTPROF_COMMAND_H
+#define EXTPROF_COMMAND_H
+
+#include "base/diag.h"
+
+struct command {
+	const char *name;
+	/* argv[0] is how to call it in messages.  Returns the exit status. */
+	int (*run)(int argc, char **argv);
+};
+
+extern const struct command command_record;
+
+/* Print a diagnosis on stderr; returns its exit status. */
+int command__fail(const struct diag *d);
+
+#endif /* EXTPROF_COMMAND_H */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Become the user who called sudo, in the child. 0 or an errno. */
+static int drop_root(void)
+{
+	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
+	const struct passwd *user;
+	char *end;
+	uid_t uid;
+	gid_t gid;
+
+	/* Installed with file capabilities or set-uid: nothing to pass on. */
+	if (geteuid() != getuid() && setresuid(getuid(), getuid(), getuid()))
+		return errno;
+	if (geteuid() != 0 || !uid_text || !gid_text)
+		return 0;
+	errno = 0;
+	uid = (uid_t)strtoul(uid_text, &end, 10);
+	if (errno || *end || end == uid_text)
+		return EINVAL;
+	gid = (gid_t)strtoul(gid_text, &end, 10);
+	if (errno || *end || end == gid_text)
+		return EINVAL;
+	if (uid == 0)
+		return 0;
+	user = getpwuid(uid);
+	if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
+		return errno;
+	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
+		return errno;
+	if (user) {
+		setenv("HOME", user->pw_dir, 1);
+		setenv("USER", user->pw_name, 1);
+		setenv("LOGNAME", user->pw_name, 1);
+	}
+	return 0;
+}
+
+static void run_child(int go, int result, char **command, bool keep_root)
+{
+	sigset_t none;
+	char byte;
+	int err;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (read(go, &byte, 1) != 1)
+		_exit(STATUS_COMMAND);	/* extprof has given up */
+	err = keep_root ? 0 : drop_root();
+	if (!err) {
+		execvp(command[0], command);
+		err = errno;
+	}
+	/* Both ends are closed by a successful exec. */
+	if (write(result, &err, sizeof(err)) < 0)
+		_exit(STATUS_COMMAND);
+	_exit(STATUS_COMMAND);
+}
+
+int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag *d)
+{
+	int go[2] = { -1, -1 }, result[2] = { -1, -1 };
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	s->go = s->result = -1;
+	if (pipe2(go, O_CLOEXEC) || pipe2(result, O_CLOEXEC)) {
+		err = diag__set(d, STATUS_INTERNAL, errno, "cannot make a pipe: %s",
+				strerror(errno));
+		goto cleanup;
+	}
+	s->pid = fork();
+	if (s->pid < 0) {
+		s->pid = 0;
+		err = diag__set(d, STATUS_INTERNAL, errno, "cannot fork: %s", strerror(errno));
+		goto cleanup;
+	}
+	if (s->pid == 0) {
+		close(go[1]);
+		close(result[0]);
+		run_child(go[0], result[1], command, keep_root);
+	}
+	s->go = go[1];
+	s->result = result[0];
+	go[1] = result[0] = -1;
+	err = 0;
+cleanup:
+	for (int i = 0; i < 2; i++) {
+		if (go[i] >= 0)
+			close(go[i]);
+		if (result[i] >= 0)
+			close(result[i]);
+	}
+	return err;
+}
+
+int spawn__go(struct spawn *s, char **command, struct diag *d)
+{
+	int child_errno = 0;
+	void (*old)(int);
+	ssize_t n;
+
+	/* A signal from the terminal is for it too, and ends it where it waits. */
+	old = signal(SIGPIPE, SIG_IGN);
+	n = write(s->go, "", 1);
+	signal(SIGPIPE, old);
+	if (n != 1) {
+		if (errno == EPIPE && spawn__ended(s, true))
+			return diag__set(d, STATUS_COMMAND, EINTR, "%s was ended before it began",
+					 command[0]);
+		return diag__set(d, STATUS_INTERNAL, errno, "cannot start the command");
+	}
+	close(s->go);
+	s->go = -1;
+	do {
+		n = read(s->result, &child_errno, sizeof(child_errno));
+	} while (n < 0 && errno == EINTR);
+	close(s->result);
+	s->result = -1;
+	if (n != sizeof(child_errno))
+		return 0;
+	spawn__ended(s, true);
+	diag__set(d, STATUS_COMMAND, child_errno, "cannot run %s: %s", command[0],
+		  strerror(child_errno));
+	return -child_errno;
+}
+
+bool spawn__ended(struct spawn *s, bool block)
+{
+	pid_t pid;
+
+	if (!s->pid || s->reaped)
+		return true;
+	do {
+		pid = waitpid(s->pid, &s->wait_status, block ? 0 : WNOHANG);
+	} while (pid < 0 && errno == EINTR);
+	s->reaped = pid != 0;
+	return s->reaped;
+}
+
+int spawn__exit_status(const struct spawn *s)
+{
+	if (WIFSIGNALED(s->wait_status))
+		return 128 + WTERMSIG(s->wait_status);
+	return WEXITSTATUS(s->wait_status);
+}
+
+void spawn__close(struct spawn *s)
+{
+	if (s->go >= 0) {
+		/* It reads the end of the pipe and exits. */
+		close(s->go);
+		s->go = -1;
+		spawn__ended(s, true);
+	}
+	if (s->result >= 0) {
+		close(s->result);
+		s->result = -1;
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Running the command that is to be profiled. */
+#ifndef EXTPROF_SPAWN_H
+#define EXTPROF_SPAWN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+
+struct spawn {
+	pid_t pid;		/* 0: none */
+	int go;			/* pipe: one byte starts it */
+	int result;		/* pipe: errno of a failed exec, or its end */
+	bool reaped;
+	int wait_status;	/* as of waitpid, once reaped */
+};
+
+/*
+ * Fork a process that waits.  Under sudo it will run as the user who called
+ * sudo, unless `keep_root`: a profiler needs root, the profiled does not.
+ */
+int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag *d);
+/* Let it execute the command. */
+int spawn__go(struct spawn *s, char **command, struct diag *d);
+
+/* True once it has ended; waits for that if `block`. */
+bool spawn__ended(struct spawn *s, bool block);
+
+/* Its exit status as a shell shows it: 128 + number for a signal. */
+int spawn__exit_status(const struct spawn *s);
+
+/* End a command that has not been started; one that runs is left alone. */
+void spawn__close(struct spawn *s);
+
+#endif /* EXTPROF_SPAWN_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sums: every sample that was taken is whole, truncated or lost. */
+#ifndef EXTPROF_ACCOUNTING_H
+#define EXTPROF_ACCOUNTING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/sample.h"
+#include "base/text.h"
+
+struct accounting {
+	uint64_t taken;
+	uint64_t whole;
+	uint64_t truncated[TRUNC_MAX];
+	uint64_t lost[LOSS_MAX];
+};
+
+/*
+ * Put together what the kernel counted and what arrived: `got` has the
+ * samples as user space sorted them, with losses that arose there.  What was
+ * sent and did not arrive is a loss too.
+ */
+struct received {
+	uint64_t whole;
+	uint64_t truncated[TRUNC_MAX];
+	uint64_t lost[LOSS_MAX];
+};
+
+uint64_t received__sum(const struct received *got);
+void accounting__settle(struct accounting *a, const struct cpu_counters *kernel,
+			const struct received *got);
+
+uint64_t accounting__truncated(const struct accounting *a);
+uint64_t accounting__lost(const struct accounting *a);
+bool accounting__balanced(const struct accounting *a);
+
+/* "samples taken 9 = whole 7 + truncated 1 (too-deep: 1) + lost 1 (ring-full: 1)" */
+void accounting__add_line(const struct accounting *a, struct text *out);
+
+#endif /* EXTPROF_ACCOUNTING_H */

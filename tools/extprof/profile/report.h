@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A finished profile, as every output wants it: names composed and cleaned,
+ * stacks merged by what is shown, totals added up.
+ */
+#ifndef EXTPROF_REPORT_H
+#define EXTPROF_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "profile/accounting.h"
+#include "profile/tree.h"
+#include "ruby/symbols.h"
+#include "source/timer.h"
+
+/* Ids are part of the outputs: append only. */
+enum label_kind {
+	LABEL_RUBY = 0,
+	LABEL_C = 1,		/* method in C */
+	LABEL_BUILTIN = 2,	/* part of Ruby itself, in Ruby */
+	LABEL_GC = 3,
+	LABEL_NATIVE = 4,
+	LABEL_THREAD = 5,
+	LABEL_OTHER = 6,	/* truncated, unknown, expired */
+	LABEL_KINDS
+};
+
+extern const char *const label_kind_names[LABEL_KINDS];
+
+/* What makes two frames different. */
+enum report_detail {
+	REPORT_BY_NAME,		/* the name that is shown */
+	REPORT_BY_CODE,		/* also the file and the first line: two blocks of one method */
+	REPORT_BY_LINE,		/* also the line that runs */
+};
+
+struct report_label {
+	char *name;
+	char *path;		/* "" none */
+	int32_t first_line;	/* 0 unknown */
+	int32_t line;		/* the line that ran, when told apart by it */
+	bool approximate;	/* that line */
+	uint8_t kind;		/* enum label_kind */
+	uint64_t self, total;	/* samples; recursion counts once */
+};
+
+/* Nodes are in preorder: parents first, subtrees together. */
+struct report_node {
+	uint32_t parent, label;
+	uint32_t depth;
+	uint64_t self, total;
+};
+
+/* How often a line was the one that ran. */
+struct report_line {
+	uint32_t label;
+	int32_t line;
+	bool approximate;
+	uint64_t self;
+};
+
+struct report_meta {
+	char command[256];
+	char ruby_version[32], ruby_description[160];
+	char ended[64];		/* why the recording ended */
+	int pid;
+	uint32_t rate, cpus;
+	uint32_t unsampled_cpus;	/* came during the recording, without a timer */
+	enum timer_kind timer;
+	uint64_t period;	/* ns */
+	time_t started;
+	double duration;	/* s */
+	uint64_t cpu_time;	/* ns, as the kernel accounts it; 0 unknown */
+	uint64_t missed;	/* ticks that came too late to be samples */
+	uint64_t frames, unknown_frames;
+	/* Frames that are shown without their name, by the reason ... */
+	uint64_t expired_names, exited_names, unreadable_names;
+	uint64_t late_names, crowded_names;	/* for want of time and of room */
+	uint64_t partial_names;			/* ... with a part of it */
+	uint64_t late_lines;			/* ... without the line, as the name was read later */
+	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
+	struct accounting accounting;
+};
+
+struct report {
+	struct report_meta meta;
+	struct report_label *labels;
+	uint32_t label_count;
+	struct report_node *nodes;	/* nodes[0]: root, its label is invalid */
+	uint32_t node_count;
+	struct report_line *lines;	/* most samples first */
+	uint32_t line_count;
+	uint64_t samples;
+	enum report_detail detail;
+};
+
+/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for how many names
+ * and lines are missing, as far as the profile has their symbols. */
+int report__build(struct report *r, const struct tree *p, const struct symbol_table *t,
+		  enum report_detail detail);
+void report__free(struct report *r);
+
+/* Append "path:line", with ~ for an approximate line; nothing without path. */
+void report__add_place(const char *path, int32_t line, bool approximate, struct text *out);
+
+/* Append the text of a label as one-line outputs show it. */
+void report__add_label(const struct report *r, const struct report_label *label, struct text *out);
+
+#endif /* EXTPROF_REPORT_H */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Aggregated stacks: a tree of frames, each with its count of samples. */
+#ifndef EXTPROF_TREE_H
+#define EXTPROF_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map64.h"
+
+/* Bound of the tree: about 200 MB. */
+#define TREE_NODES_MAX (4u << 20)
+#define TREE_TEXTS_MAX (64u << 10)
+
+/* What a synthetic frame (one that no record describes) stands for. */
+enum synthetic_kind {
+	SYNTHETIC_NATIVE = 1,	/* a thread without Ruby code, VM start and end */
+	SYNTHETIC_GC,
+	SYNTHETIC_TRUNCATED,
+	SYNTHETIC_UNKNOWN,
+	SYNTHETIC_THREAD,
+	SYNTHETIC_C,		/* a block in C */
+};
+
+/*
+ * A frame is 64 bits: number of a symbol, or of a synthetic text with
+ * FRAME_SYNTHETIC set; line; and whether the line is approximate.
+ */
+#define FRAME_SYNTHETIC (1ull << 63)
+#define FRAME_APPROXIMATE (1ull << 31)
+
+static inline uint64_t frame__make(uint32_t number, int32_t line, bool approximate)
+{
+	return (uint64_t)(number & 0x7fffffffu) << 32 | (approximate ? FRAME_APPROXIMATE : 0) |
+	       (line > 0 ? (uint32_t)line : 0);
+}
+
+/* Its symbol has not been read: it may get its name later, but not its line. */
+static inline uint64_t frame__make_lineless(uint32_t number)
+{
+	return frame__make(number, 0, true);
+}
+
+static inline bool frame__is_synthetic(uint64_t frame)
+{
+	return frame & FRAME_SYNTHETIC;
+}
+
+/* The number of the symbol or of the text. */
+static inline uint32_t frame__number(uint64_t frame)
+{
+	return frame >> 32 & 0x7fffffffu;
+}
+
+static inline int32_t frame__line(uint64_t frame)
+{
+	return (int32_t)(frame & 0x7fffffffu);
+}
+
+struct tree_node {
+	uint32_t parent;	/* number of a node before this one */
+	uint32_t frame;		/* number in frames */
+	uint64_t self;		/* samples that end here */
+};
+
+struct tree_text {
+	char *text;		/* clean */
+	uint8_t kind;		/* enum synthetic_kind */
+};
+
+struct tree {
+	struct tree_node *nodes;	/* nodes[0] is the root, of no frame */
+	uint32_t node_count, node_room;
+	uint64_t *frames;
+	uint32_t frame_count, frame_room;
+	struct tree_text *texts;
+	uint32_t text_count, text_room;
+	struct map64 node_map;		/* parent << 32 | frame number */
+	struct map64 frame_map;
+	struct map64 text_map;		/* by hash */
+	uint64_t samples;
+};
+
+int tree__init(struct tree *p);
+void tree__free(struct tree *p);
+
+/* The frame of a (clean) text; 0 when out of memory. */
+uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *text);
+
+/* A frame whose text is told later, with tree__set_text; 0 when out of memory. */
+uint64_t tree__synthetic_later(struct tree *p, enum synthetic_kind kind);
+/* 0 or -ENOMEM. */
+int tree__set_text(struct tree *p, uint64_t frame, const char *text);
+
+/* Add a stack, outermost frame first.  0 or -ENOMEM; then nothing was added. */
+int tree__add(struct tree *p, const uint64_t *frames, uint32_t count);
+
+#endif /* EXTPROF_TREE_H */

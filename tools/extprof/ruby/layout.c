@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ruby/layout.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/* What version 1.0 has; every 1.x has at least that. */
+#define SECTION_SIZE_1_0 472u
+#define SECTION_SIZE_MAX (1u << 20)
+#define STRIDE_MAX 4096u
+
+/* Between thread pointer and TLS variable: static TLS is small. */
+#define TLS_DISTANCE_MAX (1ll << 30)
+
+#define HEAD_SIZE offsetof(struct rb_debug_ext_section, state)
+
+static int wrong(struct diag *d, const char *what, unsigned long long value)
+{
+	diag__set(d, STATUS_VERSION, EPROTO,
+		  "the debugging interface of this ruby is not usable: %s is %llu", what, value);
+	diag__hint(d, "the section rb_debug_ext is damaged, or was written by another program; "
+		   "this extprof reads version %d.x", RB_DEBUG_EXT_ABI_MAJOR);
+	return -EPROTO;
+}
+
+static int check_head(const struct rb_debug_ext_section *s, struct diag *d)
+{
+	if (memcmp(s->magic, RB_DEBUG_EXT_MAGIC, sizeof(s->magic)))
+		return diag__set(d, STATUS_NO_INTERFACE, EPROTO,
+				 "there is no section rb_debug_ext where one should be");
+	if (s->abi_major != RB_DEBUG_EXT_ABI_MAJOR) {
+		diag__set(d, STATUS_VERSION, EPROTO,
+			  "version %u.%u of the debugging interface is not supported",
+			  s->abi_major, s->abi_minor);
+		diag__hint(d, "this extprof reads version %d.x: take the extprof that was built "
+			   "with that ruby", RB_DEBUG_EXT_ABI_MAJOR);
+		return -EPROTO;
+	}
+	if (s->section_size < SECTION_SIZE_1_0 || s->section_size > SECTION_SIZE_MAX)
+		return wrong(d, "section_size", s->section_size);
+	return 0;
+}
+
+static int check_stride(unsigned int size, unsigned int least, const char *what, struct diag *d)
+{
+	if (size < least || size > STRIDE_MAX || size % 8)
+		return wrong(d, what, size);
+	return 0;
+}
+
+static int check_frame_field(const struct rb_debug_ext_section *s, unsigned int offset,
+			     const char *what, struct diag *d)
+{
+	if (offset % 8 || offset + 8 > s->frame_size)
+		return wrong(d, what, offset);
+	return 0;
+}
+
+static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
+{
+	int err;
+
+	if ((err = check_stride(s->record_size, sizeof(struct rb_debug_ext_record),
+				"record_size", d)) ||
+	    (err = check_stride(s->ec_slot_size, sizeof(struct rb_debug_ext_ec),
+				"ec_slot_size", d)) ||
+	    (err = check_stride(s->thread_slot_size, sizeof(struct rb_debug_ext_thread),
+				"thread_slot_size", d)) ||
+	    (err = check_stride(s->jit_entry_size, sizeof(struct rb_debug_ext_jit_entry),
+				"jit_entry_size", d)))
+		return err;
+
+	if (s->tls_current_ec % 8 || s->tls_current_ec > TLS_DISTANCE_MAX ||
+	    s->tls_current_ec < -TLS_DISTANCE_MAX)
+		return wrong(d, "tls_current_ec", (unsigned long long)s->tls_current_ec);
+
+	if (s->ec_vm_stack % 8)
+		return wrong(d, "ec_vm_stack", s->ec_vm_stack);
+	if (s->ec_vm_stack_size % 8 || s->ec_vm_stack_size == s->ec_vm_stack)
+		return wrong(d, "ec_vm_stack_size", s->ec_vm_stack_size);
+	if (s->ec_cfp % 8 || s->ec_cfp == s->ec_vm_stack || s->ec_cfp == s->ec_vm_stack_size)
+		return wrong(d, "ec_cfp", s->ec_cfp);
+	if (s->ec_slot % 4)
+		return wrong(d, "ec_slot", s->ec_slot);
+	/* An earlier 1.0 has none, and 0 there. */
+	if (s->ec_resume_pc % 8 ||
+	    (s->ec_resume_pc && (s->ec_resume_pc == s->ec_vm_stack || s->ec_resume_pc == s->ec_cfp ||
+				 s->ec_resume_pc == s->ec_vm_stack_size)))
+		return wrong(d, "ec_resume_pc", s->ec_resume_pc);
+	if (s->thread_ec % 8)
+		return wrong(d, "thread_ec", s->thread_ec);
+
+	if (s->frame_size < WALK_FRAME_SIZE_MIN || s->frame_size > WALK_FRAME_SIZE_MAX ||
+	    s->frame_size % 8)
+		return wrong(d, "frame_size", s->frame_size);
+	if ((err = check_frame_field(s, s->frame_pc, "frame_pc", d)) ||
+	    (err = check_frame_field(s, s->frame_ext_debug, "frame_ext_debug", d)) ||
+	    (err = check_frame_field(s, s->frame_jit_return, "frame_jit_return", d)))
+		return err;
+	if (s->frame_ext_debug == s->frame_pc)
+		return wrong(d, "frame_ext_debug", s->frame_ext_debug);
+	if (s->frame_jit_return == s->frame_pc || s->frame_jit_return == s->frame_ext_debug)
+		return wrong(d, "frame_jit_return", s->frame_jit_return);
+
+	if (!s->records_dir || s->records_dir % 8)
+		return wrong(d, "records_dir", s->records_dir);
+	if (s->ec_dir % 8)
+		return wrong(d, "ec_dir", s->ec_dir);
+	if (s->thread_dir % 8)
+		return wrong(d, "thread_dir", s->thread_dir);
+	return 0;
+}
+
+/* These grow while we run; beyond the bounds they are cut, not refused. */
+static void clamp(struct rb_debug_ext_section *s)
+{
+	const uint32_t slots = RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK;
+
+	if (s->records_end > 1u << 31)
+		s->records_end = 1u << 31;
+	if (s->ec_slots_end > slots)
+		s->ec_slots_end = slots;
+	if (s->thread_slots_end > slots)
+		s->thread_slots_end = slots;
+	if (s->jit_log_len > RB_DEBUG_EXT_JIT_LOG_MAX)
+		s->jit_log_len = RB_DEBUG_EXT_JIT_LOG_MAX;
+	if (s->jit_log % 8)
+		s->jit_log = 0;
+	/* Written one after the other: none of them, before all are there.  Without
+	 * ec_resume_pc they say nothing. */
+	if (s->jit_start >= s->jit_end || s->jit_leaf_start >= s->jit_leaf_end || !s->jit_leaf_start ||
+	    !s->ec_resume_pc)
+		s->jit_leaf_start = s->jit_leaf_end = 0;
+	s->ruby_version[sizeof(s->ruby_version) - 1] = '\0';
+	s->ruby_description[sizeof(s->ruby_description) - 1] = '\0';
+}
+
+int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *d)
+{
+	struct rb_debug_ext_section *s = &l->section;
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	if (got > sizeof(*s))
+		got = sizeof(*s);
+	memcpy(s, raw, got);
+	if (got < HEAD_SIZE)
+		return wrong(d, "the readable size", got);
+	err = check_head(s, d);
+	if (err)
+		return err;
+	if (got < SECTION_SIZE_1_0)
+		return wrong(d, "the readable size", got);
+	switch (s->state) {
+	case RB_DEBUG_EXT_STARTING:
+		diag__set(d, STATUS_NOT_READY, EAGAIN, "this ruby is still starting");
+		diag__hint(d, "try again in a moment");
+		return -EAGAIN;
+	case RB_DEBUG_EXT_READY:
+		break;
+	case RB_DEBUG_EXT_ENDED:
+		return diag__set(d, STATUS_NO_PROCESS, ESRCH, "this ruby is ending");
+	default:
+		return wrong(d, "state", s->state);
+	}
+	err = check_fields(s, d);
+	if (err)
+		return err;
+	clamp(s);
+	return 0;
+}
+
+/* A moment ago it was there: that says nothing about what is in it. */
+static int unreadable(struct diag *d, int err)
+{
+	if (err == -EPERM || err == -EACCES) {
+		diag__set(d, STATUS_PERMISSION, -err, "no permission to read the section rb_debug_ext");
+		diag__hint(d, "run extprof as the user of the process, as root, or with CAP_SYS_PTRACE");
+		return err;
+	}
+	diag__set(d, STATUS_NOT_READY, -err, "the section rb_debug_ext cannot be read: %s",
+		  err == -ESRCH ? "the process ends, or executes another program" : strerror(-err));
+	diag__hint(d, "try again in a moment");
+	return err;
+}
+
+int layout__read(struct layout *l, const struct memory *m, uint64_t address, struct diag *d)
+{
+	uint8_t raw[sizeof(struct rb_debug_ext_section)];
+	int err;
+
+	l->address = address;
+	if (address % 8)
+		return wrong(d, "the address of the section", address);
+	err = memory__read(m, address, raw, sizeof(raw));
+	if (err)
+		return unreadable(d, err);
+	return layout__check(l, raw, sizeof(raw), d);
+}
+
+int layout__refresh(struct layout *l, const struct memory *m)
+{
+	struct rb_debug_ext_section s;
+	int err = memory__read(m, l->address, &s, sizeof(s));
+
+	if (err)
+		return err;
+	/* What has been validated stays as it was. */
+	if (memcmp(&s, &l->section, HEAD_SIZE))
+		return -ENODATA;
+	clamp(&s);
+	l->section.state = s.state;
+	l->section.pid = s.pid;
+	l->section.records_end = s.records_end;
+	l->section.names_generation = s.names_generation;
+	l->section.ec_slots_end = s.ec_slots_end;
+	l->section.thread_slots_end = s.thread_slots_end;
+	l->section.gc_count = s.gc_count;
+	l->section.jit_start = s.jit_start;
+	l->section.jit_end = s.jit_end;
+	l->section.jit_leaf_start = s.jit_leaf_start;
+	l->section.jit_leaf_end = s.jit_leaf_end;
+	l->section.jit_log = s.jit_log;
+	l->section.jit_log_len = s.jit_log_len;
+	l->section.jit_log_generation = s.jit_log_generation;
+	l->section.records_failed = s.records_failed;
+	return 0;
+}
+
+bool layout__stores_pc(const struct layout *l, uint64_t ip)
+{
+	const struct rb_debug_ext_section *s = &l->section;
+
+	return ip && s->jit_leaf_end && (ip < s->jit_start || ip >= s->jit_end) &&
+	       (ip < s->jit_leaf_start || ip >= s->jit_leaf_end);
+}
+
+static uint16_t min16(uint16_t a, uint16_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint16_t max16(uint16_t a, uint16_t b)
+{
+	return a > b ? a : b;
+}
+
+void layout__config(const struct layout *l, struct target_config *config)
+{
+	const struct rb_debug_ext_section *s = &l->section;
+	uint32_t per_chunk = WALK_CHUNK_BYTES / s->frame_size, end;
+	uint16_t first;
+
+	memset(config, 0, sizeof(*config));
+	config->section = l->address;
+	config->tls_current_ec = s->tls_current_ec;
+	config->pid = s->pid;
+	config->frame_size = s->frame_size;
+	config->frames_per_chunk = per_chunk > WALK_CHUNK_FRAMES ? WALK_CHUNK_FRAMES : per_chunk;
+	config->ec_vm_stack = s->ec_vm_stack;
+	config->ec_vm_stack_size = s->ec_vm_stack_size;
+	config->ec_cfp = s->ec_cfp;
+	config->ec_slot = s->ec_slot;
+	config->ec_resume_pc = s->ec_resume_pc;
+	config->frame_pc = s->frame_pc;
+	config->frame_ext_debug = s->frame_ext_debug;
+	config->frame_jit_return = s->frame_jit_return;
+	config->ec_slot_size = s->ec_slot_size;
+	first = min16(s->ec_vm_stack, min16(s->ec_vm_stack_size, s->ec_cfp));
+	end = max16(s->ec_vm_stack, max16(s->ec_vm_stack_size, s->ec_cfp)) + 8;
+	if (end - first <= WALK_EC_SPAN_MAX) {
+		config->ec_first = first;
+		config->ec_span = (uint16_t)(end - first);
+	}
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks the VM to keep the names of code that is gone, for those who look them
+ * up after the sample (rb_debug_ext_section::grace_until).  It is the only
+ * thing that extprof writes into a process. */
+#ifndef EXTPROF_NAME_RETENTION_H
+#define EXTPROF_NAME_RETENTION_H
+
+#include <stdint.h>
+
+#include "ruby/layout.h"
+
+/* Ask again after this long, ns. */
+#define NAME_RETENTION_INTERVAL 5000000000ull
+
+/* `mem`: /proc/PID/mem, open for writing.  0 or -errno; -ESTALE: that section is
+ * not there any more.  Without it names can expire, which resolve.h counts. */
+int name_retention__ask(int mem, const struct layout *l);
+
+#endif /* EXTPROF_NAME_RETENTION_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One record of a target into one symbol.  All that is read is taken from the
+ * work that the symbols have left until their next update.
+ */
+#ifndef EXTPROF_SYMBOL_READ_H
+#define EXTPROF_SYMBOL_READ_H
+
+#include "ruby/symbols.h"
+
+/*
+ * Read the record under its sequence lock.  0 with the state set; -EAGAIN if it
+ * was torn each time, -EBUSY if there is no work left, or another error: *out
+ * has nothing to be freed then.
+ */
+int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out);
+
+/* That of the record as it is now; -ENOENT if it was given back. */
+int symbol_read__generation(struct symbols *s, uint32_t id, uint32_t *generation);
+
+/* The section anew. */
+int symbol_read__refresh(struct symbols *s);
+
+/* Free what *symbol has, and take it off the bytes of the table. */
+void symbol__clear(struct symbol_table *t, struct symbol *symbol);
+
+#endif /* EXTPROF_SYMBOL_READ_H */

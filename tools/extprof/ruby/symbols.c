@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ruby/symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ruby/symbol_read.h"
+
+/* The rest of the table is for what samples need. */
+#define PREFETCH_MAX (SYMBOLS_MAX / 2)
+#define PREFETCH_BYTES_MAX (SYMBOLS_BYTES_MAX / 2)
+
+/* All ids are below. */
+#define RECORDS_END_MAX (1u << 31)
+/* References from one to the next: the singleton class that a method is in is no part of a name. */
+#define PARTS_DEPTH_MAX (RB_DEBUG_EXT_NAME_DEPTH_MAX + 1)
+
+void symbols__init(struct symbols *s, struct symbol_table *table, struct layout *layout,
+		   const struct memory *memory)
+{
+	memset(s, 0, sizeof(*s));
+	s->table = table;
+	s->layout = layout;
+	s->memory = memory;
+	s->generation = layout->section.names_generation;
+	s->work = SYMBOLS_TICK_WORK;
+	jitlog__init(&s->jit, layout);
+}
+
+void symbol_table__free(struct symbol_table *t)
+{
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->count; i++) {
+		symbol__clear(t, t->list[i]);
+		free(t->list[i]);
+	}
+	free(t->list);
+	memset(t, 0, sizeof(*t));
+}
+
+void symbols__free(struct symbols *s)
+{
+	if (!s)
+		return;
+	map64__free(&s->map);
+	jitlog__free(&s->jit);
+	memset(s, 0, sizeof(*s));
+}
+
+void symbols__set_exited(struct symbols *s)
+{
+	s->exited = true;
+}
+
+static struct symbol *add_symbol(struct symbols *s, const struct symbol *value)
+{
+	struct symbol_table *t = s->table;
+	struct symbol *symbol;
+
+	if (t->count >= SYMBOLS_MAX)
+		return NULL;
+	if (t->count == t->room) {
+		uint32_t room = t->room ? t->room * 2 : 256;
+		struct symbol **bigger = realloc(t->list, room * sizeof(*bigger));
+
+		if (!bigger)
+			return NULL;
+		t->list = bigger;
+		t->room = room;
+	}
+	symbol = malloc(sizeof(*symbol));
+	if (!symbol)
+		return NULL;
+	*symbol = *value;
+	symbol->owner = s;
+	symbol->number = t->count;
+	if (map64__add(&s->map, value->id, t->count)) {
+		free(symbol);
+		return NULL;
+	}
+	t->list[t->count++] = symbol;
+	return symbol;
+}
+
+static struct symbol *cached(const struct symbols *s, uint32_t id)
+{
+	uint32_t number = map64__get(&s->map, id);
+
+	return number == MAP64_NONE ? NULL : s->table->list[number];
+}
+
+/* What is known of an id whose record was not read, for want of what? */
+static enum symbol_state state_of(int err)
+{
+	switch (err) {
+	case -ESRCH: return SYMBOL_EXITED;
+	case -EBUSY:
+	case -EINTR: return SYMBOL_LATE;
+	case -ENOSPC: return SYMBOL_NO_ROOM;
+	default: return SYMBOL_UNREADABLE;
+	}
+}
+
+/* Read what there was no time for: under the same number, so that the frames
+ * that were shown with it get the name. */
+static void read_late(struct symbols *s, struct symbol *symbol)
+{
+	struct symbol value;
+	int err;
+
+	if (s->layout->section.records_end >= RECORDS_END_MAX)
+		return;
+	err = symbol_read__record(s, symbol->id, &value);
+	if (state_of(err) == SYMBOL_LATE)
+		return;
+	/* Once all ids have been given out, this one may have been given out
+	 * again between the frame and now. */
+	if (symbol_read__refresh(s) || s->layout->section.records_end >= RECORDS_END_MAX) {
+		if (!err)
+			symbol__clear(s->table, &value);
+		return;
+	}
+	if (err) {
+		symbol->state = state_of(err);
+		return;
+	}
+	value.owner = s;
+	value.number = symbol->number;
+	value.used = symbol->used;
+	*symbol = value;
+}
+
+static struct symbol *load(struct symbols *s, uint32_t id)
+{
+	struct symbol value = { .id = id };
+	struct symbol *symbol = cached(s, id);
+	int err;
+
+	s->work -= SYMBOLS_STEP_WORK;
+	if (symbol) {
+		if (symbol->state == SYMBOL_LATE && s->work > 0 && !s->exited)
+			read_late(s, symbol);
+		return symbol;
+	}
+	/* It could not be kept, and would be read again for each sample. */
+	if (s->table->count >= SYMBOLS_MAX)
+		return NULL;
+	err = s->exited ? -ESRCH : symbol_read__record(s, id, &value);
+	if (err) {
+		memset(&value, 0, sizeof(value));
+		value.id = id;
+		value.state = state_of(err);
+	}
+	symbol = add_symbol(s, &value);
+	if (!symbol)
+		symbol__clear(s->table, &value);
+	return symbol;
+}
+
+/* Load all that the name of the symbol is composed of, now: later the target
+ * may have gone. */
+static void load_parts(struct symbols *s, uint32_t id, int depth, int *parts)
+{
+	const struct symbol *symbol;
+
+	if (!id || depth > PARTS_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+		return;
+	symbol = load(s, id);
+	if (!symbol || symbol->state != SYMBOL_OK)
+		return;
+	load_parts(s, symbol->part.ref1, depth + 1, parts);
+	load_parts(s, symbol->part.ref2, depth + 1, parts);
+}
+
+const struct symbol *symbols__get(struct symbols *s, uint32_t id)
+{
+	struct symbol *symbol = cached(s, id);
+	int parts = 0;
+
+	if (symbol && ((symbol->used && symbol->state != SYMBOL_LATE) || s->work <= 0 || s->exited))
+		return symbol;
+	load_parts(s, id, 1, &parts);
+	/* What has been read ahead has been read without its parts. */
+	symbol = cached(s, id);
+	if (symbol)
+		symbol->used = true;
+	return symbol;
+}
+
+void symbols__prefetch(struct symbols *s, uint32_t budget)
+{
+	struct symbol value;
+	int err;
+
+	if (s->next_prefetch < RB_DEBUG_EXT_ID_FIRST)
+		s->next_prefetch = RB_DEBUG_EXT_ID_FIRST;
+	for (; budget && !s->exited && s->next_prefetch < s->layout->section.records_end &&
+	       s->work > SYMBOLS_SAMPLES_WORK && s->table->count < PREFETCH_MAX &&
+	       s->table->bytes < PREFETCH_BYTES_MAX; budget--) {
+		uint32_t id = s->next_prefetch++;
+
+		if (cached(s, id))
+			continue;
+		err = symbol_read__record(s, id, &value);
+		if (state_of(err) == SYMBOL_LATE) {
+			s->next_prefetch = id;
+			break;
+		}
+		/* What is not there yet is no answer to be kept. */
+		if (!err && (value.state != SYMBOL_OK || !add_symbol(s, &value)))
+			symbol__clear(s->table, &value);
+	}
+}
+
+static void reload(struct symbols *s, struct symbol *symbol)
+{
+	struct symbol value;
+	uint32_t generation;
+	int parts = 0;
+
+	/* Most are as they were. */
+	if (symbol->state == SYMBOL_OK &&
+	    (symbol_read__generation(s, symbol->id, &generation) ||
+	     generation == symbol->generation))
+		return;
+	if (symbol_read__record(s, symbol->id, &value))
+		return;
+	/* Expired meanwhile: what we know is still right. */
+	if (value.state != SYMBOL_OK) {
+		symbol__clear(s->table, &value);
+		return;
+	}
+	value.owner = s;
+	value.number = symbol->number;
+	value.used = symbol->used;
+	symbol__clear(s->table, symbol);
+	*symbol = value;
+	load_parts(s, value.part.ref1, 1, &parts);
+	load_parts(s, value.part.ref2, 1, &parts);
+}
+
+/*
+ * All 2^31 ids have been used and are given out anew: what an id means is
+ * certain only until the generation grows.  Symbols stay what they were, under
+ * the names that they have now; the ids are looked up again.
+ */
+static void forget(struct symbols *s)
+{
+	for (uint32_t i = 0; i < s->table->count; i++) {
+		struct symbol *symbol = s->table->list[i];
+		struct text name = { 0 };
+
+		if (symbol->owner != s || symbol->frozen)
+			continue;
+		/* Not to be read any more: its id is another's. */
+		if (symbol->state != SYMBOL_OK) {
+			symbol->owner = NULL;
+			continue;
+		}
+		symbols__add_name(symbol, &name);
+		symbol->elsewhere = symbols__code(symbol);
+		if (name.failed || !name.data || s->table->bytes + name.length + 1 > SYMBOLS_BYTES_MAX) {
+			text__free(&name);
+			symbol->owner = NULL;
+			symbol->state = SYMBOL_NO_ROOM;
+			continue;
+		}
+		s->table->bytes += strlen(name.data) + 1;
+		symbol->frozen = name.data;
+	}
+	map64__free(&s->map);
+	s->next_prefetch = 0;
+}
+
+/* Oldest first: their records expire first. */
+static void read_all_late(struct symbols *s, int64_t keep)
+{
+	for (; s->next_late < s->table->count && s->work > keep; s->next_late++) {
+		struct symbol *symbol = s->table->list[s->next_late];
+		int parts = 0;
+
+		s->work -= SYMBOLS_STEP_WORK;
+		if (symbol->owner != s || symbol->state != SYMBOL_LATE)
+			continue;
+		load_parts(s, symbol->id, 1, &parts);
+		if (symbol->state == SYMBOL_LATE)
+			break;
+	}
+}
+
+static void reload_all(struct symbols *s, int64_t keep, bool last)
+{
+	for (; s->to_reload && s->work > keep; s->to_reload--) {
+		struct symbol *symbol;
+
+		if (s->next_reload >= s->table->count)
+			s->next_reload = 0;
+		symbol = s->table->list[s->next_reload++];
+		s->work -= SYMBOLS_STEP_WORK;
+		if (symbol->owner != s || symbol->frozen)
+			continue;
+		if (symbol->state == SYMBOL_UNREADABLE ||
+		    (symbol->state == SYMBOL_OK &&
+		     symbol->changes >= (last ? CHANGES_SELDOM : CHANGES_OFTEN)))
+			reload(s, symbol);
+	}
+}
+
+int symbols__update(struct symbols *s, bool last)
+{
+	int64_t keep = last ? 0 : SYMBOLS_SAMPLES_WORK;
+	uint32_t generation;
+	int err;
+
+	if (s->exited)
+		return -ESRCH;
+	jitlog__renew(&s->jit);
+	/* What was overdrawn is paid back. */
+	s->work += last ? SYMBOLS_LAST_WORK : SYMBOLS_TICK_WORK;
+	if (!last && s->work > SYMBOLS_TICK_WORK)
+		s->work = SYMBOLS_TICK_WORK;
+	err = symbol_read__refresh(s);
+	if (err)
+		return err;
+	/* That of now: reading may find a newer one, which is for the next time. */
+	generation = s->layout->section.names_generation;
+	if (generation != s->generation && s->layout->section.records_end >= RECORDS_END_MAX)
+		forget(s);
+	if (generation != s->generation || last)
+		s->to_reload = s->table->count;
+	s->generation = generation;
+	read_all_late(s, keep);
+	reload_all(s, keep, last);
+	return 0;
+}
+
+static bool is_complete(const struct symbols *s, uint32_t id, int depth, int *parts)
+{
+	const struct symbol *symbol;
+
+	/* What is beyond is cut for everybody. */
+	if (!id || depth > PARTS_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+		return true;
+	symbol = cached(s, id);
+	return symbol && symbol->state == SYMBOL_OK &&
+	       is_complete(s, symbol->part.ref1, depth + 1, parts) &&
+	       is_complete(s, symbol->part.ref2, depth + 1, parts);
+}
+
+bool symbols__is_complete(const struct symbol *symbol)
+{
+	int parts = 0;
+
+	return symbol->frozen || is_complete(symbol->owner, symbol->id, 1, &parts);
+}
+
+const struct symbol *symbols__code(const struct symbol *symbol)
+{
+	const struct symbol *code;
+
+	if (symbol->elsewhere)
+		return symbol->elsewhere;
+	if (symbol->state != SYMBOL_OK || !symbol->part.ref2 || symbol->frozen ||
+	    (symbol->part.kind != RB_DEBUG_EXT_METHOD && symbol->part.kind != RB_DEBUG_EXT_BMETHOD))
+		return symbol;
+	code = cached(symbol->owner, symbol->part.ref2);
+	return code && code->state == SYMBOL_OK ? code : NULL;
+}
+
+bool symbols__has_lines(const struct symbol *symbol)
+{
+	const struct symbol *code = symbols__code(symbol);
+
+	return code && code->lines.count;
+}
+
+int32_t symbols__line(const struct symbol *symbol, uint64_t pc)
+{
+	const struct symbol *code = symbols__code(symbol);
+	int64_t position = code ? lines__position(pc, code->code, code->code_size) : -1;
+
+	return position < 0 ? 0 : lines__at(&code->lines, (uint32_t)position);
+}
+
+bool symbols__jit_line(struct symbols *s, const struct symbol *symbol, uint64_t ip,
+		       uint64_t time, int32_t *line)
+{
+	struct rb_debug_ext_jit_entry entry;
+
+	symbol = symbols__code(symbol);
+	if (!symbol || s->exited || !ip || !jitlog__find(&s->jit, s->layout, s->memory, ip, time, &entry))
+		return false;
+	/* Methods can share code.  Other code: inlined, or not what it seems. */
+	if (entry.id != symbol->id) {
+		const struct symbol *logged = symbols__get(s, entry.id);
+
+		if (!logged || !symbol->code || logged->code != symbol->code)
+			return false;
+	}
+	if (entry.index >= symbol->code_size)
+		return false;
+	*line = lines__at(&symbol->lines, entry.index);
+	return *line != 0;
+}
+
+static const struct name_part *name_part(void *context, uint32_t id)
+{
+	const struct symbols *s = context;
+	const struct symbol *symbol = cached(s, id);
+
+	return symbol && symbol->state == SYMBOL_OK ? &symbol->part : NULL;
+}
+
+void symbols__add_name(const struct symbol *symbol, struct text *out)
+{
+	const struct names names = { .part = name_part, .context = symbol->owner };
+	struct text raw = { .limit = RB_DEBUG_EXT_NAME_MAX };
+
+	if (symbol->frozen) {
+		text__adds(out, symbol->frozen);
+		return;
+	}
+	switch (symbol->state) {
+	case SYMBOL_OK:
+		names__compose(&names, symbol->id, &raw);
+		if (raw.length)
+			text__add_clean(out, raw.data, raw.length, TEXT_NAME_MAX);
+		else
+			text__adds(out, "[nameless]");
+		out->failed |= raw.failed;
+		text__free(&raw);
+		break;
+	case SYMBOL_EXPIRED:
+		text__adds(out, "[retired]");
+		break;
+	case SYMBOL_EXITED:
+		text__adds(out, "[exited before resolved]");
+		break;
+	case SYMBOL_LATE:
+		text__adds(out, "[too much to read]");
+		break;
+	case SYMBOL_NO_ROOM:
+		text__adds(out, "[one of too many names]");
+		break;
+	default:
+		text__adds(out, "[unreadable record]");
+	}
+}
+
+void symbols__add_path(const struct symbol *symbol, struct text *out)
+{
+	symbol = symbols__code(symbol);
+	if (symbol && symbol->path)
+		text__add_clean(out, symbol->path, symbol->path_length, TEXT_NAME_MAX);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The records of targets: read once per id, kept for good.  An id does not
+ * come to mean something else (but see forget() in symbols.c), so what is here
+ * stays right after the target retired the record, and after its exit.
+ *
+ * One table holds all symbols, of all processes and of all programs that one
+ * process executed after another; each of those has its own `symbols`, a map
+ * from its ids to numbers in the table.
+ */
+#ifndef EXTPROF_SYMBOLS_H
+#define EXTPROF_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ruby/jitlog.h"
+#include "ruby/layout.h"
+#include "ruby/lines.h"
+#include "base/map64.h"
+#include "process/memory.h"
+#include "ruby/names.h"
+
+/* Bounds of what a hostile target can make us keep. */
+#define SYMBOLS_MAX (1u << 20)
+#define SYMBOLS_BYTES_MAX (256ull << 20)
+/*
+ * ... and of what it can make us do in one tick: bytes read, with what one
+ * read and one step through the parts of a name cost, as if it were bytes, and
+ * nanoseconds of waiting for a record that is being written.  65,000 reads, or
+ * two of the largest line tables, or 33 ms.
+ */
+#define SYMBOLS_TICK_WORK (32ll << 20)
+#define SYMBOLS_LAST_WORK (16 * SYMBOLS_TICK_WORK)	/* at the end */
+#define SYMBOLS_SAMPLES_WORK (SYMBOLS_TICK_WORK / 4)	/* left for new samples by all else */
+#define SYMBOLS_READ_WORK 512
+#define SYMBOLS_STEP_WORK 16
+
+enum symbol_state {
+	SYMBOL_OK = 0,
+	SYMBOL_EXPIRED,		/* the record's grace period was over */
+	SYMBOL_EXITED,		/* the process ended before we read it */
+	SYMBOL_UNREADABLE,	/* torn, malformed or not mapped */
+	SYMBOL_LATE,		/* there was too much to read; it may still be */
+	SYMBOL_NO_ROOM,		/* over SYMBOLS_BYTES_MAX */
+};
+
+/* May the text of a record become another one? */
+enum symbol_changes {
+	CHANGES_NEVER = 0,
+	CHANGES_SELDOM,		/* a method becomes SHARED */
+	CHANGES_OFTEN,		/* a class gets a name */
+};
+
+struct symbols;
+
+struct symbol {
+	struct symbols *owner;
+	uint32_t number;	/* in the table */
+	uint32_t id;
+	uint32_t generation;	/* of the record when it was read */
+	uint8_t state;		/* enum symbol_state */
+	uint8_t changes;	/* enum symbol_changes */
+	bool lines_bad;
+	bool used;		/* asked for, so that its parts have been read */
+	uint32_t code_size;
+	uint32_t first_line;
+	uint64_t code;
+	struct name_part part;
+	char *frozen;		/* composed name, once the id may mean something else */
+	char *path;		/* bytes as they are, NULL none */
+	uint32_t path_length;
+	struct lines lines;
+	const struct symbol *elsewhere;	/* what has the code, see symbols__code */
+};
+
+struct symbol_table {
+	struct symbol **list;	/* by number */
+	uint32_t count, room;
+	uint64_t bytes;		/* of strings and line tables */
+};
+
+struct symbols {
+	struct symbol_table *table;
+	const struct memory *memory;
+	struct layout *layout;
+	struct map64 map;	/* id -> number */
+	struct jitlog jit;
+	uint32_t generation;	/* names_generation that the cache is of */
+	uint32_t next_prefetch;	/* id */
+	uint32_t next_reload;	/* where the last update left off */
+	uint32_t to_reload;	/* how many it has not looked at yet */
+	uint32_t next_late;	/* no number below is SYMBOL_LATE */
+	int64_t work;		/* left until the next update */
+	bool exited;		/* nothing can be read any more */
+};
+
+void symbol_table__free(struct symbol_table *t);
+
+/* All of them must live as long, and *s as long as its symbols are used. */
+void symbols__init(struct symbols *s, struct symbol_table *table, struct layout *layout,
+		   const struct memory *memory);
+/* The symbols stay in the table. */
+void symbols__free(struct symbols *s);
+
+/*
+ * To be called once a tick, and last before the names are used: as much work
+ * as a tick may take can be done from now on.  Reads what was put off, and
+ * looks for new names of what is cached.  0, or -errno of reading the section.
+ */
+int symbols__update(struct symbols *s, bool last);
+
+/* Read records that nothing has asked for, some at a time: those of a process
+ * that may end before it is asked. */
+void symbols__prefetch(struct symbols *s, uint32_t budget);
+
+/* From now on the memory of the target is gone. */
+void symbols__set_exited(struct symbols *s);
+
+/* The symbol of an id with all that its name needs, read if it is new and
+ * there is work left.  NULL when out of memory or over SYMBOLS_MAX. */
+const struct symbol *symbols__get(struct symbols *s, uint32_t id);
+
+/* Whether all that its name needs has been read, of a symbol that has been. */
+bool symbols__is_complete(const struct symbol *symbol);
+
+/* What has the path, the lines and the code of the symbol: itself, or that of
+ * which it is another method.  NULL: not known. */
+const struct symbol *symbols__code(const struct symbol *symbol);
+
+bool symbols__has_lines(const struct symbol *symbol);
+
+/* The line for the pc, 0 unknown. */
+int32_t symbols__line(const struct symbol *symbol, uint64_t pc);
+
+/*
+ * The line of an innermost frame whose jit_return is set, from the JIT code log.
+ * False: the log has none, and that of the pc is all there is.
+ */
+bool symbols__jit_line(struct symbols *s, const struct symbol *symbol, uint64_t ip,
+		       uint64_t time, int32_t *line);
+
+/* Append the name and the path, clean. */
+void symbols__add_name(const struct symbol *symbol, struct text *out);
+void symbols__add_path(const struct symbol *symbol, struct text *out);
+
+#endif /* EXTPROF_SYMBOLS_H */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ruby/threads.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A writer holds the sequence lock for some stores: a few tries are enough. */
+#define TRIES 4
+
+void threads__init(struct threads *t, const struct layout *layout, const struct memory *memory)
+{
+	memset(t, 0, sizeof(*t));
+	t->layout = layout;
+	t->memory = memory;
+}
+
+void threads__free(struct threads *t)
+{
+	if (!t)
+		return;
+	free(t->list);
+	map64__free(&t->map);
+	memset(t, 0, sizeof(*t));
+}
+
+void threads__set_exited(struct threads *t)
+{
+	t->exited = true;
+}
+
+/* Read a slot under its sequence lock. */
+static int read_slot(const struct threads *t, uint32_t slot, struct rb_debug_ext_thread *to)
+{
+	const struct rb_debug_ext_section *s = &t->layout->section;
+	uint64_t base, address;
+	uint32_t after;
+	int err;
+
+	if (!s->thread_dir || slot >= RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK)
+		return -EINVAL;
+	err = memory__read(t->memory, s->thread_dir + 8ull * (slot / RB_DEBUG_EXT_SLOTS_PER_CHUNK),
+			   &base, sizeof(base));
+	if (err)
+		return err;
+	if (!base)
+		return -EINVAL;
+	address = base + (uint64_t)(slot % RB_DEBUG_EXT_SLOTS_PER_CHUNK) * s->thread_slot_size;
+	for (int i = 0; i < TRIES; i++) {
+		err = memory__read(t->memory, address, to, sizeof(*to));
+		if (err)
+			return err;
+		err = memory__read(t->memory, address, &after, sizeof(after));
+		if (err)
+			return err;
+		if (!(to->generation & 1) && after == to->generation)
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+static void read_name(const struct threads *t, struct thread *thread)
+{
+	struct rb_debug_ext_thread slot;
+
+	if (t->exited || thread->gone || read_slot(t, thread->slot, &slot))
+		return;
+	/* The serial of a free slot may be anything. */
+	if (!slot.thread || slot.serial != thread->serial) {
+		thread->gone = true;
+		return;
+	}
+	thread->sampled = false;
+	/* When it dies, its ruby forgets that it was the main one of its ractor. */
+	if (thread->known && slot.state == RB_DEBUG_EXT_THREAD_DEAD)
+		return;
+	thread->known = true;
+	thread->ractor = slot.ractor;
+	thread->flags = slot.flags;
+	memcpy(thread->name, slot.name, sizeof(thread->name));
+}
+
+static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid)
+{
+	struct thread *thread;
+
+	if (t->count >= THREADS_MAX)
+		return NULL;
+	if (t->count == t->room) {
+		uint32_t room = t->room ? t->room * 2 : 16;
+		void *bigger = realloc(t->list, room * sizeof(*t->list));
+
+		if (!bigger)
+			return NULL;
+		t->list = bigger;
+		t->room = room;
+	}
+	if (map64__add(&t->map, serial, t->count))
+		return NULL;
+	thread = &t->list[t->count++];
+	memset(thread, 0, sizeof(*thread));
+	thread->serial = serial;
+	thread->slot = slot;
+	thread->tid = tid;
+	/* Now: it may be gone before the next refresh. */
+	read_name(t, thread);
+	return thread;
+}
+
+struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid)
+{
+	uint32_t number = map64__get(&t->map, serial);
+	struct thread *thread;
+
+	thread = number == MAP64_NONE ? add_thread(t, serial, slot, tid) : &t->list[number];
+	if (!thread)
+		return NULL;
+	thread->sampled = true;
+	if (thread->tid != tid)
+		thread->tid = 0;
+	return thread;
+}
+
+void threads__refresh(struct threads *t, bool all)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (all || t->list[i].sampled)
+			read_name(t, &t->list[i]);
+}
+
+void thread__add_label(const struct thread *thread, struct text *out)
+{
+	size_t length = strnlen(thread->name, sizeof(thread->name));
+
+	text__adds(out, "[thread ");
+	if (thread->ractor > 1)
+		text__addf(out, "ractor %u ", thread->ractor);
+	if (length)
+		text__add_clean(out, thread->name, length, sizeof(thread->name));
+	else if (thread->flags & RB_DEBUG_EXT_THREAD_MAIN)
+		text__adds(out, "main");
+	else
+		text__addf(out, "#%" PRIu64 "%s", thread->serial, thread->known ? "" : " (gone)");
+	if (thread->tid)
+		text__addf(out, " (%u)", thread->tid);
+	text__adds(out, "]");
+}

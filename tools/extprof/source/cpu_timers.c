@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/cpu_timers.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "source/permission.h"
+
+#define ONLINE_FILE "/sys/devices/system/cpu/online"
+
+/* The file, or -1 and errno; ENODEV: the CPU is offline. */
+static int open_event(const struct cpu_timers *t, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = t->period,
+		.disabled = 1,
+		/* The kernel throttles what has fired too often since the last
+		 * scheduler tick, which an idle CPU has not: the target would
+		 * be missed when it wakes up there. */
+		.exclude_idle = 1,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* 0 also if the CPU is offline. */
+static int open_timer(struct cpu_timers *t, int cpu, struct diag *d)
+{
+	int fd = open_event(t, cpu);
+
+	if (fd < 0 && errno == ENODEV)
+		return 0;
+	if (fd < 0) {
+		int err = -errno;
+
+		if (err == -EPERM || err == -EACCES) {
+			permission__missing(d, err, "open perf events of all processes", "");
+		} else {
+			diag__set(d, STATUS_NO_BPF, -err,
+				  "cannot open a cpu-clock perf event on CPU %d: %s",
+				  cpu, strerror(-err));
+			if (err == -EMFILE)
+				diag__hint(d, "one file per CPU is needed: raise ulimit -n");
+		}
+		return err;
+	}
+	t->fds[cpu] = fd;
+	t->links[cpu] = bpf_program__attach_perf_event(t->program, fd);
+	if (!t->links[cpu]) {
+		int err = -errno;
+
+		if (err == -EPERM || err == -EACCES)
+			return permission__missing(d, err, "attach a BPF program to a perf event", "");
+		return diag__set(d, STATUS_NO_BPF, -err,
+				 "cannot attach to the timer of CPU %d: %s",
+				 cpu, strerror(-err));
+	}
+	/* Attaching enables it. */
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	t->online++;
+	return 0;
+}
+
+static void close_timer(struct cpu_timers *t, int cpu)
+{
+	if (t->links[cpu])
+		t->online--;
+	bpf_link__destroy(t->links[cpu]);
+	t->links[cpu] = NULL;
+	if (t->fds[cpu] >= 0)
+		close(t->fds[cpu]);
+	t->fds[cpu] = -1;
+}
+
+int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus, uint64_t period,
+		     struct diag *d)
+{
+	t->program = program;
+	t->period = period;
+	t->fds = malloc((size_t)cpus * sizeof(*t->fds));
+	t->links = calloc((size_t)cpus, sizeof(*t->links));
+	if (!t->fds || !t->links)
+		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+	t->cpus = cpus;
+	for (int cpu = 0; cpu < cpus; cpu++)
+		t->fds[cpu] = -1;
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		int err = open_timer(t, cpu, d);
+
+		if (err)
+			return err;
+	}
+	if (!t->online)
+		return diag__set(d, STATUS_NO_BPF, ENODEV, "no CPU has a cpu-clock perf event");
+	return 0;
+}
+
+int cpu_timers__start(struct cpu_timers *t, struct diag *d)
+{
+	for (int cpu = 0; cpu < t->cpus; cpu++) {
+		if (t->fds[cpu] >= 0 && ioctl(t->fds[cpu], PERF_EVENT_IOC_ENABLE, 0))
+			return diag__set(d, STATUS_INTERNAL, errno,
+					 "cannot start the timer of CPU %d: %s", cpu, strerror(errno));
+	}
+	return 0;
+}
+
+void cpu_timers__stop(struct cpu_timers *t)
+{
+	/* Disabling is a call on the event's CPU: no program runs after it. */
+	for (int cpu = 0; cpu < t->cpus; cpu++)
+		if (t->fds[cpu] >= 0)
+			ioctl(t->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* Whether it is sampled, or offline. */
+static bool follow_cpu(struct cpu_timers *t, int cpu, struct diag *d)
+{
+	int fd;
+
+	if (t->fds[cpu] >= 0) {
+		/* The event of a CPU that went is not started again when that
+		 * comes back: then there has to be another one. */
+		fd = open_event(t, cpu);
+		if (fd >= 0)
+			close(fd);
+		else if (errno == ENODEV)
+			close_timer(t, cpu);
+		return true;
+	}
+	if (open_timer(t, cpu, d) ||
+	    (t->fds[cpu] >= 0 && ioctl(t->fds[cpu], PERF_EVENT_IOC_ENABLE, 0))) {
+		close_timer(t, cpu);
+		return false;
+	}
+	return true;
+}
+
+void cpu_timers__follow(struct cpu_timers *t)
+{
+	char text[sizeof(t->online_text)] = "";
+	struct diag d = { 0 };
+	uint32_t unsampled = 0;
+	FILE *f = fopen(ONLINE_FILE, "re");
+
+	if (!f)
+		return;
+	if (fgets(text, sizeof(text), f) && strcmp(text, t->online_text)) {
+		strcpy(t->online_text, text);
+		/* In a container the list may be another one: it only says when to look. */
+		for (int cpu = 0; cpu < t->cpus; cpu++)
+			unsampled += !follow_cpu(t, cpu, &d);
+		/* The same ones are met at each look. */
+		if (unsampled > t->unsampled)
+			t->unsampled = unsampled;
+	}
+	fclose(f);
+}
+
+void cpu_timers__close(struct cpu_timers *t)
+{
+	for (int cpu = 0; cpu < t->cpus; cpu++)
+		close_timer(t, cpu);
+	free(t->links);
+	free(t->fds);
+	memset(t, 0, sizeof(*t));
+}

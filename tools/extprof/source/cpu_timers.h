@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A high-resolution timer of our own on each CPU, which runs a BPF program. */
+#ifndef EXTPROF_CPU_TIMERS_H
+#define EXTPROF_CPU_TIMERS_H
+
+#include <stdint.h>
+
+#include "base/diag.h"
+
+struct bpf_link;
+struct bpf_program;
+
+/* All zero: none are open. */
+struct cpu_timers {
+	struct bpf_program *program;
+	uint64_t period;	/* ns */
+	int *fds;		/* perf events by CPU, -1 none */
+	struct bpf_link **links;
+	int cpus;		/* possible ones: length of the arrays */
+	int online;
+	char online_text[4096];	/* when last looked at */
+	uint32_t unsampled;	/* CPUs that came and could not be sampled */
+};
+
+/* One on every CPU that is online; they do not run yet.  Also after an error to be closed. */
+int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus, uint64_t period,
+		     struct diag *d);
+int cpu_timers__start(struct cpu_timers *t, struct diag *d);
+/* After this the program does not run any more. */
+void cpu_timers__stop(struct cpu_timers *t);
+/* While they run: those of CPUs that have come or gone. */
+void cpu_timers__follow(struct cpu_timers *t);
+void cpu_timers__close(struct cpu_timers *t);
+
+#endif /* EXTPROF_CPU_TIMERS_H */

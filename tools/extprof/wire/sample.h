@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the BPF program and user space exchange: the configuration of a target,
+ * the samples in the ring buffer, the counters.  The same layout on both sides
+ * (asserted below); fields are added at a tail.
+ */
+#ifndef EXTPROF_SAMPLE_H
+#define EXTPROF_SAMPLE_H
+
+#include "ruby/debug_external.h"
+#include "wire/errors.h"
+#include "wire/thinning.h"
+
+/* Frames of one sample; of a deeper stack the innermost ones are kept. */
+#define SAMPLE_FRAMES_MAX 2048u
+
+/* Frames are copied in chunks of at most this many bytes and frames. */
+#define WALK_CHUNK_BYTES 4096u
+#define WALK_CHUNK_FRAMES 64u
+
+/* Bounds of the stride of frames that the walker accepts. */
+#define WALK_FRAME_SIZE_MIN 32u
+#define WALK_FRAME_SIZE_MAX 256u
+
+/* Fields of an EC that are within so many bytes are read at once. */
+#define WALK_EC_SPAN_MAX 64u
+
+/* Largest VM stack believed, in words of 8 bytes (8 GiB): a bound, not a
+ * limit of Ruby's, whose default is 1 MiB. */
+#define WALK_STACK_WORDS_MAX (1ull << 30)
+
+/* Target processes at the same time. */
+#define TARGETS_MAX 1024u
+
+#define TASK_COMM_SIZE 16u
+
+enum sample_kind {
+	SAMPLE_RUBY = 1,	/* frames follow, maybe none */
+	SAMPLE_NATIVE = 2,	/* a thread without an EC: timer, native library */
+	SAMPLE_STARTING = 3,	/* the VM is not initialised yet */
+	SAMPLE_ENDED = 4,	/* the VM is being destroyed */
+	SAMPLE_EXITING = 5,	/* the thread is past its user space life */
+};
+
+/* sample_event::flags */
+#define SAMPLE_IN_KERNEL 1u	/* the timer interrupted the kernel; not told by --timer=tick */
+#define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it could not be read */
+
+/* sample_frame::flags */
+#define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
+#define FRAME_RESUMES 2u	/* the innermost frame's pc is that in the EC's ec_resume_pc */
+
+struct sample_frame {
+	uint32_t id;
+	uint32_t flags;
+	uint64_t pc;
+};
+
+struct sample_event {
+	uint64_t time;		/* CLOCK_MONOTONIC, ns */
+	uint64_t ip;		/* user space instruction pointer, 0 unknown */
+	uint32_t target;	/* target_config::target */
+	uint32_t tid;		/* in the target's pid namespace */
+	uint32_t cpu;
+	uint32_t ec_slot;	/* 0 none */
+	uint32_t left_out;	/* outer frames that are not in frames */
+	uint16_t nr_frames;
+	uint8_t kind;		/* enum sample_kind */
+	uint8_t truncated;	/* enum trunc_reason */
+	uint8_t gc_phase;	/* of a collection in this thread, else 0 */
+	uint8_t flags;
+	uint16_t reserved16;
+	uint64_t label;		/* reserved: label set of the EC */
+	char comm[TASK_COMM_SIZE];	/* of a thread that is no Ruby thread, or not known */
+	uint64_t thread;	/* serial of the Ruby thread, 0 none or unknown */
+	uint32_t thread_slot;	/* where it was at that time */
+	uint32_t reserved32;
+	/* struct sample_frame frames[nr_frames], innermost first */
+};
+
+/* Where to find things in one target: what the walker needs of the section,
+ * after validation. */
+struct target_config {
+	uint64_t section;	/* address of the section */
+	int64_t tls_current_ec;
+	uint32_t target;	/* number of the target, from 1 */
+	uint32_t pid;		/* in its own pid namespace */
+	uint32_t frame_size;
+	uint32_t frames_per_chunk;
+	uint16_t ec_vm_stack;
+	uint16_t ec_vm_stack_size;
+	uint16_t ec_cfp;
+	uint16_t ec_slot;
+	uint16_t frame_pc;
+	uint16_t frame_ext_debug;
+	uint16_t frame_jit_return;
+	uint16_t ec_slot_size;
+	uint64_t exec_id;	/* set by the BPF program at the first sample, + 1 */
+	/* One read of `ec_span` bytes from `ec_first` has ec_vm_stack,
+	 * ec_vm_stack_size and ec_cfp; 0: they are too far apart for that. */
+	uint16_t ec_first;
+	uint16_t ec_span;
+	uint16_t ec_resume_pc;	/* 0: there is none */
+	uint16_t reserved16;
+};
+
+/* A process wherever it is seen from: the inode number of its pid namespace
+ * and its pid there. */
+struct target_key {
+	uint32_t pidns;
+	uint32_t pid;
+};
+
+/* One per CPU, written by that CPU only. */
+struct cpu_counters {
+	uint64_t taken;		/* ticks in a thread of a target, of the timer for samples */
+	uint64_t missed;	/* ticks that should have been, and are in none of these */
+	uint64_t whole;
+	uint64_t truncated[TRUNC_MAX];
+	uint64_t lost[LOSS_MAX];
+	struct thinning thinning;	/* with --timer=tick */
+};
+
+#define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
+RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
+RECORD_ASSERT(event, sizeof(struct sample_event) == 88);
+RECORD_ASSERT(config, sizeof(struct target_config) == 64);
+RECORD_ASSERT(key, sizeof(struct target_key) == 8);
+RECORD_ASSERT(counters, sizeof(struct cpu_counters) ==
+	      8 * (3 + TRUNC_MAX + LOSS_MAX) + sizeof(struct thinning));
+RECORD_ASSERT(thinning, sizeof(struct thinning) == 16);
+#undef RECORD_ASSERT
+
+#endif /* EXTPROF_SAMPLE_H */

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The walker: from a thread pointer to the Ruby thread and the (id, pc) pairs of
+ * its frames.
+ *
+ * One copy for the BPF program and for user space.  The includer defines
+ *
+ *	long read_target(void *to, uint32_t size, uint64_t address);
+ *
+ * (0, or an error) before it includes this.  Nothing here trusts what it
+ * reads; the offsets in target_config have been validated by layout.c.
+ *
+ * Every loop has a constant bound: the BPF verifier needs it, and a target
+ * that lies about its geometry must not cost more than an honest one.
+ */
+#ifndef EXTPROF_WALK_H
+#define EXTPROF_WALK_H
+
+#include "wire/sample.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* Makes the compiler test and use one and the same register, so that the
+ * verifier sees the bound. */
+#ifdef __bpf__
+#define walk_opaque(var) asm volatile("" : "+r"(var))
+#else
+#define walk_opaque(var) ((void)0)
+#endif
+
+/* The head of the section, through gc_tid: one read serves the state, the pid,
+ * the tables of threads and the garbage collector. */
+#define WALK_SECTION_HEAD __builtin_offsetof(struct rb_debug_ext_section, gc_count)
+
+/* What tells whose a slot is. */
+#define WALK_EC_HEAD __builtin_offsetof(struct rb_debug_ext_ec, reserved)
+
+#define WALK_SLOTS_MAX (RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK)
+
+/* Chunks that SAMPLE_FRAMES_MAX frames of the largest size need. */
+#define WALK_CHUNKS_MAX (SAMPLE_FRAMES_MAX / (WALK_CHUNK_BYTES / WALK_FRAME_SIZE_MAX))
+
+typedef uint64_t __attribute__((may_alias)) walk_u64;
+
+/* Working memory of one walk: far beyond a BPF stack. */
+struct walk_scratch {
+	union {
+		struct rb_debug_ext_section section;
+		/* 8 more bytes: a field at the masked end stays inside. */
+		uint8_t chunk[WALK_CHUNK_BYTES + 8];
+	};
+	struct walk_chunk {
+		volatile uint32_t done;		/* frames before this chunk */
+		volatile uint32_t n;		/* frames in this chunk */
+		uint32_t frame_size;
+		uint32_t id, pc, jit;		/* offsets */
+	} now;
+	struct rb_debug_ext_ec ec;		/* its head */
+	uint8_t stack[WALK_EC_SPAN_MAX + 8];	/* fields of an EC, see target_config::ec_span */
+	struct sample_event event;
+	struct sample_frame frames[SAMPLE_FRAMES_MAX];
+};
+
+static __always_inline uint64_t walk__field(const struct walk_scratch *s, uint32_t offset)
+{
+	/* Validated geometry never needs the mask; the verifier does. */
+	return *(const walk_u64 *)&s->chunk[offset & (WALK_CHUNK_BYTES - 1)];
+}
+
+static __always_inline uint64_t walk__stack_field(const struct walk_scratch *s, uint32_t offset)
+{
+	return *(const walk_u64 *)&s->stack[offset & (WALK_EC_SPAN_MAX - 1)];
+}
+
+/* Is the memory at `section` still this process's section, and in use?
+ * Sets event.kind and event.gc_phase.  Returns 0 or a loss_reason. */
+static __always_inline int walk__section(struct walk_scratch *s, const struct target_config *cfg,
+					 uint32_t tid)
+{
+	if (read_target(&s->section, WALK_SECTION_HEAD, cfg->section))
+		return LOSS_SECTION_READ;
+	/* Not memcmp: clang 14 makes a call of it, and BPF has no such function. */
+	if (*(const walk_u64 *)s->section.magic != *(const walk_u64 *)RB_DEBUG_EXT_MAGIC)
+		return LOSS_SECTION_CHANGED;
+	switch (s->section.state) {
+	case RB_DEBUG_EXT_STARTING:
+		s->event.kind = SAMPLE_STARTING;
+		return 0;
+	case RB_DEBUG_EXT_READY:
+		break;
+	default:
+		s->event.kind = SAMPLE_ENDED;
+		return 0;
+	}
+	if (s->section.pid != cfg->pid)
+		return LOSS_FORKED;
+	s->event.kind = SAMPLE_RUBY;
+	if (s->section.gc_phase && s->section.gc_tid == tid)
+		s->event.gc_phase = s->section.gc_phase;
+	return 0;
+}
+
+/* The address of a slot in a table of two levels; 0 there is none, or it could
+ * not be read. */
+static __always_inline uint64_t walk__slot(uint64_t dir, uint32_t end, uint32_t size, uint32_t slot)
+{
+	uint64_t chunk;
+
+	if (!dir || !slot || slot >= end || slot >= WALK_SLOTS_MAX ||
+	    read_target(&chunk, sizeof(chunk), dir + 8ull * (slot / RB_DEBUG_EXT_SLOTS_PER_CHUNK)) ||
+	    !chunk)
+		return 0;
+	return chunk + (uint64_t)(slot % RB_DEBUG_EXT_SLOTS_PER_CHUNK) * size;
+}
+
+/*
+ * Which Ruby thread is it?  Sets event.thread, or leaves it 0: to know no
+ * thread costs its name, not the sample.  Only now is it certain: slots are
+ * reused, that of a fiber as soon as it ends.  But that of an EC which runs is
+ * written by nobody except its thread, which waits for us: what one read shows
+ * belongs together, and if that thread was just writing, the generation is odd.
+ * s->section has just been read.
+ */
+static __always_inline void walk__identify(struct walk_scratch *s, const struct target_config *cfg,
+					   uint64_t ec)
+{
+	uint64_t at;
+
+	if (!s->event.ec_slot)
+		return;		/* an EC without a stack: a thread that starts or ends */
+	s->event.flags |= SAMPLE_THREAD_UNREAD;
+	at = walk__slot(s->section.ec_dir, s->section.ec_slots_end, cfg->ec_slot_size,
+			s->event.ec_slot);
+	if (!at || read_target(&s->ec, WALK_EC_HEAD, at) || s->ec.generation & 1 ||
+	    s->ec.ec != ec || !s->ec.thread_slot || !s->ec.thread_serial)
+		return;
+	s->event.thread = s->ec.thread_serial;
+	s->event.thread_slot = s->ec.thread_slot;
+	s->event.flags &= (uint8_t)~SAMPLE_THREAD_UNREAD;
+}
+
+/* Where the EC's frames are.  0, or an error. */
+static __always_inline int walk__stack(struct walk_scratch *s, const struct target_config *cfg,
+				       uint64_t ec, uint64_t *stack, uint64_t *words, uint64_t *cfp)
+{
+	uint64_t span = cfg->ec_span;
+
+	if (!span)
+		return read_target(stack, sizeof(*stack), ec + cfg->ec_vm_stack) ||
+		       read_target(words, sizeof(*words), ec + cfg->ec_vm_stack_size) ||
+		       read_target(cfp, sizeof(*cfp), ec + cfg->ec_cfp);
+	walk_opaque(span);
+	if (span > WALK_EC_SPAN_MAX || read_target(s->stack, span, ec + cfg->ec_first))
+		return -1;
+	*stack = walk__stack_field(s, cfg->ec_vm_stack - cfg->ec_first);
+	*words = walk__stack_field(s, cfg->ec_vm_stack_size - cfg->ec_first);
+	*cfp = walk__stack_field(s, cfg->ec_cfp - cfg->ec_first);
+	return 0;
+}
+
+/* The EC's slot, and the pc that says nothing, 0 if there is none.  0, or an error. */
+static __always_inline int walk__slot_and_pc(const struct target_config *cfg, uint64_t ec,
+					     uint32_t *slot, uint64_t *resume_pc)
+{
+	struct {
+		uint32_t slot, label;
+		uint64_t resume_pc;
+	} tail = { 0 };
+
+	/* In Ruby they are neighbours: one read has both. */
+	if (cfg->ec_resume_pc == cfg->ec_slot + 8) {
+		if (read_target(&tail, sizeof(tail), ec + cfg->ec_slot))
+			return -1;
+	} else if (read_target(&tail.slot, sizeof(tail.slot), ec + cfg->ec_slot) ||
+		   (cfg->ec_resume_pc &&
+		    read_target(&tail.resume_pc, sizeof(tail.resume_pc), ec + cfg->ec_resume_pc))) {
+		return -1;
+	}
+	*slot = tail.slot;
+	*resume_pc = tail.resume_pc;
+	return 0;
+}
+
+/* Compress the chunk that has been read to (id, flags, pc). */
+static __always_inline int walk__chunk(struct walk_scratch *s)
+{
+	uint32_t offset = 0, done = s->now.done;
+
+	for (uint32_t i = 0; i < WALK_CHUNK_FRAMES; i++) {
+		struct sample_frame *f = &s->frames[(done + i) & (SAMPLE_FRAMES_MAX - 1)];
+
+		if (i >= s->now.n)
+			break;
+		f->id = (uint32_t)walk__field(s, offset + s->now.id);
+		f->pc = walk__field(s, offset + s->now.pc);
+		f->flags = walk__field(s, offset + s->now.jit) ? FRAME_JIT_RETURN : 0;
+		offset += s->now.frame_size;
+	}
+	return 0;
+}
+
+/*
+ * In the BPF program this loop is a global function of its own: the verifier
+ * follows it once, not once for each of the chunks.  (What is in the scratch
+ * memory is unknown to it, which keeps the number of states small as well.)
+ */
+#ifndef walk_chunk
+#define walk_chunk(s) walk__chunk(s)
+#endif
+
+/* Copy the frames in [cfp, cfp + total * frame_size).  Sets event.nr_frames,
+ * left_out and truncated.  Returns 0 or a loss_reason. */
+static __always_inline int walk__frames(struct walk_scratch *s, const struct target_config *cfg,
+					uint64_t cfp, uint64_t total)
+{
+	uint32_t frame_size = cfg->frame_size;
+	uint32_t per_chunk = cfg->frames_per_chunk;
+	uint32_t wanted = total > SAMPLE_FRAMES_MAX ? SAMPLE_FRAMES_MAX : (uint32_t)total;
+
+	s->now.done = 0;
+	s->now.frame_size = frame_size;
+	s->now.id = cfg->frame_ext_debug;
+	s->now.pc = cfg->frame_pc;
+	s->now.jit = cfg->frame_jit_return;
+	for (uint32_t c = 0; c < WALK_CHUNKS_MAX; c++) {
+		uint32_t done = s->now.done;
+		uint64_t bytes;
+
+		if (done >= wanted)
+			break;
+		s->now.n = wanted - done > per_chunk ? per_chunk : wanted - done;
+		bytes = (uint64_t)s->now.n * frame_size;
+		walk_opaque(bytes);
+		if (bytes == 0 || bytes > WALK_CHUNK_BYTES)
+			return LOSS_GEOMETRY;
+		if (read_target(s->chunk, bytes, cfp + (uint64_t)done * frame_size)) {
+			if (done == 0)
+				return LOSS_FRAMES_READ;
+			s->event.truncated = TRUNC_FRAMES_READ;
+			break;
+		}
+		walk_chunk(s);
+		s->now.done = done + s->now.n;
+	}
+	if (s->now.done < total && !s->event.truncated)
+		s->event.truncated = TRUNC_DEPTH;
+	s->event.nr_frames = s->now.done;
+	total -= s->now.done;
+	s->event.left_out = total > 0xffffffffull ? 0xffffffffu : (uint32_t)total;
+	return 0;
+}
+
+/*
+ * Walk the thread with thread pointer `tp`.  The caller has zeroed s->event
+ * and set its time, ip, tid, ...  Returns 0 (then s->event and s->frames are
+ * the sample) or a loss_reason.
+ */
+static __always_inline int walk__thread(struct walk_scratch *s, const struct target_config *cfg,
+					uint64_t tp)
+{
+	uint64_t ec, stack, words, cfp, resume_pc, end, total;
+	uint32_t slot;
+	int reason;
+
+	reason = walk__section(s, cfg, s->event.tid);
+	if (reason || s->event.kind != SAMPLE_RUBY)
+		return reason;
+
+	if (read_target(&ec, sizeof(ec), tp + (uint64_t)cfg->tls_current_ec))
+		return LOSS_TLS_READ;
+	if (!ec) {
+		s->event.kind = SAMPLE_NATIVE;
+		return 0;
+	}
+	if (walk__stack(s, cfg, ec, &stack, &words, &cfp) ||
+	    walk__slot_and_pc(cfg, ec, &slot, &resume_pc))
+		return LOSS_EC_READ;
+	s->event.ec_slot = slot;
+	walk__identify(s, cfg, ec);
+	if (!stack || !cfp)
+		return 0;	/* nothing runs there (yet) */
+
+	if (words == 0 || words > WALK_STACK_WORDS_MAX || stack % 8)
+		return LOSS_GEOMETRY;
+	end = stack + 8 * words;
+	if (end < stack || cfp < stack || cfp > end || !cfg->frame_size)
+		return LOSS_GEOMETRY;
+	if ((end - cfp) % cfg->frame_size)
+		return LOSS_GEOMETRY;
+	total = (end - cfp) / cfg->frame_size;
+	if (!total)
+		return 0;
+	reason = walk__frames(s, cfg, cfp, total);
+	if (!reason && resume_pc && s->frames[0].pc == resume_pc)
+		s->frames[0].flags |= FRAME_RESUMES;
+	return reason;
+}
+
+#endif /* EXTPROF_WALK_H */
