@@ -5,7 +5,7 @@
 
 TEST(accounting_adds_up)
 {
-	struct cpu_counters kernel = { .taken = 100, .whole = 80 };
+	struct source_counters kernel = { .taken = 100, .whole = 80 };
 	struct received got = { .whole = 79 };
 	struct accounting a;
 	struct text t = { 0 };
@@ -26,7 +26,7 @@ TEST(accounting_adds_up)
 
 TEST(accounting_names_what_did_not_arrive)
 {
-	struct cpu_counters kernel = { .taken = 10, .whole = 10 };
+	struct source_counters kernel = { .taken = 10, .whole = 10 };
 	struct received got = { .whole = 8 };
 	struct accounting a;
 
@@ -38,7 +38,7 @@ TEST(accounting_names_what_did_not_arrive)
 
 TEST(accounting_says_when_it_does_not_add_up)
 {
-	struct cpu_counters kernel = { .taken = 10, .whole = 9 };
+	struct source_counters kernel = { .taken = 10, .whole = 9 };
 	struct received got = { .whole = 9 };
 	struct accounting a;
 	struct text t = { 0 };

@@ -16,7 +16,7 @@
 struct kernel_fake kernel;
 
 static struct walk_scratch cpu_scratch;
-static struct cpu_counters cpu_counters;
+static struct source_counters source_counters;
 static struct target_config target;
 static struct target_key target_key;
 
@@ -31,7 +31,7 @@ static struct bpf_perf_event_data context;
 void *fake_lookup(void *map, const void *key)
 {
 	if (map == &counters)
-		return kernel.no_counters ? NULL : &cpu_counters;
+		return kernel.no_counters ? NULL : &source_counters;
 	if (map == &scratch)
 		return kernel.no_scratch ? NULL : &cpu_scratch;
 	if (map == &targets)
@@ -71,10 +71,10 @@ static void set_up(uint32_t frames)
 	thread_area[32 + FAKE_TLS / 8] = (uintptr_t)ec;
 	l.section = section;
 	layout__config(&l, &target);
-	target.target = 1;
+	target.vm = 1;
 	target_key = (struct target_key){ .pidns = PIDNS, .pid = section.pid };
 
-	memset(&cpu_counters, 0, sizeof(cpu_counters));
+	memset(&source_counters, 0, sizeof(source_counters));
 	memset(&kernel, 0, sizeof(kernel));
 	tgid = (struct pid){ PIDNS, section.pid };
 	tid = (struct pid){ PIDNS, TID };
@@ -93,28 +93,28 @@ static void set_up(uint32_t frames)
 /* Whatever happens, the sums agree. */
 static bool balanced(void)
 {
-	uint64_t sum = cpu_counters.whole;
+	uint64_t sum = source_counters.whole;
 
 	for (int i = 0; i < TRUNC_MAX; i++)
-		sum += cpu_counters.truncated[i];
+		sum += source_counters.truncated[i];
 	if (sum != kernel.sent)
 		return false;
 	for (int i = 0; i < LOSS_MAX; i++)
-		sum += cpu_counters.lost[i];
-	return sum == cpu_counters.taken;
+		sum += source_counters.lost[i];
+	return sum == source_counters.taken;
 }
 
 TEST(bpf_sends_a_whole_sample)
 {
 	set_up(10);
 	sample(&context);
-	CHECK_INT(cpu_counters.taken, 1);
-	CHECK_INT(cpu_counters.whole, 1);
+	CHECK_INT(source_counters.taken, 1);
+	CHECK_INT(source_counters.whole, 1);
 	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 10 * sizeof(struct sample_frame));
 	CHECK_INT(cpu_scratch.event.tid, TID);
 	CHECK_INT(cpu_scratch.event.ip, 0x1234);
 	CHECK_INT(cpu_scratch.event.flags, 0);
-	CHECK_INT(cpu_scratch.event.target, 1);
+	CHECK_INT(cpu_scratch.event.vm, 1);
 	CHECK_INT(cpu_scratch.event.thread, 77);
 	CHECK_INT(cpu_scratch.event.thread_slot, 1);
 	CHECK_STRING(cpu_scratch.event.comm, "");
@@ -154,17 +154,17 @@ TEST(bpf_ignores_all_but_the_target)
 	sample(&context);
 	kernel.task.thread_group = NULL;
 	sample(&context);
-	CHECK_INT(cpu_counters.taken, 0);
+	CHECK_INT(source_counters.taken, 0);
 	CHECK_INT(kernel.sent, 0);
 	kernel.task.thread_group = &tgid;
 	tgid.pidns--;
 	kernel.no_counters = 1;
 	sample(&context);
-	CHECK_INT(cpu_counters.taken, 0);
+	CHECK_INT(source_counters.taken, 0);
 	CHECK_INT(kernel.sent, 0);
 	kernel.no_counters = 0;
 	sample(&context);
-	CHECK_INT(cpu_counters.taken, 1);
+	CHECK_INT(source_counters.taken, 1);
 }
 
 TEST(bpf_counts_each_loss)
@@ -172,27 +172,27 @@ TEST(bpf_counts_each_loss)
 	set_up(10);
 	kernel.ring_full = 1;
 	sample(&context);
-	CHECK_INT(cpu_counters.lost[LOSS_RING_FULL], 1);
+	CHECK_INT(source_counters.lost[LOSS_RING_FULL], 1);
 	loss_hit[LOSS_RING_FULL]++;
 	kernel.ring_full = 0;
 	kernel.no_scratch = 1;
 	sample(&context);
-	CHECK_INT(cpu_counters.lost[LOSS_NO_SCRATCH], 1);
+	CHECK_INT(source_counters.lost[LOSS_NO_SCRATCH], 1);
 	loss_hit[LOSS_NO_SCRATCH]++;
 	kernel.no_scratch = 0;
 	kernel.task.thread_pointer = 64;
 	sample(&context);
-	CHECK_INT(cpu_counters.lost[LOSS_TLS_READ], 1);
+	CHECK_INT(source_counters.lost[LOSS_TLS_READ], 1);
 	kernel.task.thread_pointer = (uintptr_t)(thread_area + 32);
 	sample(&context);
 	kernel.task.self_exec_id++;
 	sample(&context);
-	CHECK_INT(cpu_counters.lost[LOSS_SECTION_CHANGED], 1);
+	CHECK_INT(source_counters.lost[LOSS_SECTION_CHANGED], 1);
 	/* User space sets the target anew after an exec. */
 	target.exec_id = 0;
 	sample(&context);
-	CHECK_INT(cpu_counters.whole, 2);
-	CHECK_INT(cpu_counters.taken, 6);
+	CHECK_INT(source_counters.whole, 2);
+	CHECK_INT(source_counters.taken, 6);
 	CHECK(balanced());
 }
 
@@ -200,12 +200,12 @@ TEST(bpf_counts_truncation)
 {
 	set_up(3000);
 	sample(&context);
-	CHECK_INT(cpu_counters.truncated[TRUNC_DEPTH], 1);
+	CHECK_INT(source_counters.truncated[TRUNC_DEPTH], 1);
 	CHECK_INT(cpu_scratch.event.left_out, 3000 - 2048);
 	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 2048 * sizeof(struct sample_frame));
 	kernel.ring_full = 1;
 	sample(&context);
-	CHECK_INT(cpu_counters.truncated[TRUNC_DEPTH], 1);
+	CHECK_INT(source_counters.truncated[TRUNC_DEPTH], 1);
 	CHECK(balanced());
 }
 
@@ -219,7 +219,7 @@ TEST(bpf_tells_a_thread_that_ends)
 	kernel.task.mm = NULL;
 	sample(&context);
 	CHECK_INT(cpu_scratch.event.kind, SAMPLE_EXITING);
-	CHECK_INT(cpu_counters.whole, 2);
+	CHECK_INT(source_counters.whole, 2);
 	CHECK_INT(kernel.sent_size, sizeof(struct sample_event));
 	CHECK(balanced());
 }
@@ -232,13 +232,13 @@ TEST(bpf_counts_ticks_that_the_target_missed)
 	sample_timed(&context);
 	kernel.now = 1099;	/* late, not missed */
 	sample_timed(&context);
-	CHECK_INT(cpu_counters.missed, 0);
+	CHECK_INT(source_counters.missed, 0);
 	kernel.now = 1100;	/* one missed */
 	sample_timed(&context);
-	CHECK_INT(cpu_counters.missed, 1);
+	CHECK_INT(source_counters.missed, 1);
 	kernel.now = 1999;	/* nine */
 	sample_timed(&context);
-	CHECK_INT(cpu_counters.missed, 10);
+	CHECK_INT(source_counters.missed, 10);
 	/* The tick was for another process, or for an idle CPU. */
 	tgid.nr++;
 	sample_timed(&context);
@@ -246,12 +246,12 @@ TEST(bpf_counts_ticks_that_the_target_missed)
 	kernel.pid_tgid = 0;
 	sample_timed(&context);
 	kernel.pid_tgid = 1;
-	CHECK_INT(cpu_counters.missed, 10);
+	CHECK_INT(source_counters.missed, 10);
 	/* What the program itself takes makes ticks late as well. */
 	kernel.now = 1000;
 	kernel.takes = 150;
 	sample_timed(&context);
-	CHECK_INT(cpu_counters.missed, 13);
+	CHECK_INT(source_counters.missed, 13);
 	kernel.takes = 0;
 	/* A clock that is behind; a kernel that does not tell; the other program. */
 	kernel.now = 500;
@@ -260,9 +260,9 @@ TEST(bpf_counts_ticks_that_the_target_missed)
 	sample(&context);
 	kernel.due = 0;
 	sample_timed(&context);
-	CHECK_INT(cpu_counters.missed, 13);
+	CHECK_INT(source_counters.missed, 13);
 	/* They are beside the sums. */
-	CHECK_INT(cpu_counters.taken, 8);
+	CHECK_INT(source_counters.taken, 8);
 	CHECK(balanced());
 	*(volatile uint64_t *)(uintptr_t)&period = 0;
 }
@@ -273,7 +273,7 @@ static void set_tick(uint32_t rate, uint32_t hz)
 	*(volatile uint32_t *)(uintptr_t)&tick_hz = hz;
 	*(volatile uint64_t *)(uintptr_t)&tick_ns = 1000000000 / hz;
 	*(volatile uint64_t *)(uintptr_t)&tick_function = 0xffff1234;
-	thinning__init(&cpu_counters.thinning, hz, 1);
+	thinning__init(&source_counters.thinning, hz, 1);
 }
 
 TEST(bpf_samples_by_the_tick)
@@ -286,8 +286,8 @@ TEST(bpf_samples_by_the_tick)
 	set_tick(250, 250);
 	kernel.user_ip = 0x5678;
 	sample_tick(timer_args);
-	CHECK_INT(cpu_counters.taken, 1);
-	CHECK_INT(cpu_counters.whole, 1);
+	CHECK_INT(source_counters.taken, 1);
+	CHECK_INT(source_counters.whole, 1);
 	CHECK_INT(cpu_scratch.event.ip, 0x5678);
 	CHECK_INT(cpu_scratch.event.tid, TID);
 	/* Another timer; an idle CPU; another process. */
@@ -301,12 +301,12 @@ TEST(bpf_samples_by_the_tick)
 	kernel.no_counters = 1;
 	sample_tick(timer_args);
 	kernel.no_counters = 0;
-	CHECK_INT(cpu_counters.taken, 1);
+	CHECK_INT(source_counters.taken, 1);
 	set_tick(99, 250);
 	for (int i = 0; i < 2500; i++)
 		sample_tick(timer_args);
-	CHECK(cpu_counters.taken >= 990 && cpu_counters.taken <= 992);
-	CHECK_INT(cpu_counters.missed, 0);
+	CHECK(source_counters.taken >= 990 && source_counters.taken <= 992);
+	CHECK_INT(source_counters.missed, 0);
 	CHECK(balanced());
 }
 
@@ -319,20 +319,20 @@ TEST(bpf_counts_ticks_of_the_kernel_that_were_missed)
 	set_tick(250, 250);
 	kernel.now = 4999999;	/* late */
 	sample_tick(args);
-	CHECK_INT(cpu_counters.missed, 0);
+	CHECK_INT(source_counters.missed, 0);
 	kernel.now = 13000000;
 	sample_tick(args);
-	CHECK_INT(cpu_counters.missed, 3);
+	CHECK_INT(source_counters.missed, 3);
 	tgid.nr++;
 	sample_tick(args);
-	CHECK_INT(cpu_counters.missed, 3);
+	CHECK_INT(source_counters.missed, 3);
 	tgid.nr--;
 	/* Of those missed, the share that would have been samples. */
-	cpu_counters.missed = 0;
+	source_counters.missed = 0;
 	set_tick(100, 250);
 	for (int i = 0; i < 2500; i++)
 		sample_tick(args);
-	CHECK(cpu_counters.missed >= 3 * 999 && cpu_counters.missed <= 3 * 1001);
+	CHECK(source_counters.missed >= 3 * 999 && source_counters.missed <= 3 * 1001);
 	CHECK(balanced());
 }
 

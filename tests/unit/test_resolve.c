@@ -70,7 +70,7 @@ static void start(void)
 {
 	memset(&sample, 0, sizeof(sample));
 	sample.event.kind = SAMPLE_RUBY;
-	sample.event.target = 1;
+	sample.event.vm = 1;
 	sample.event.tid = 42;
 	strcpy(sample.event.comm, "ruby");
 }
@@ -558,9 +558,9 @@ TEST(collect_counts_events_that_make_no_sense)
 	sample.event.kind = 0;
 	send(1);
 	start();
-	sample.event.target = 2;
+	sample.event.vm = 2;
 	send(1);
-	sample.event.target = 0;
+	sample.event.vm = 0;
 	send(1);
 	start();
 	sample.event.truncated = TRUNC_MAX;

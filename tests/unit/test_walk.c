@@ -55,7 +55,7 @@ static void set_up(uint32_t frames)
 	thread_area[32 + FAKE_TLS / 8] = (uintptr_t)ec;
 	l.section = section;
 	layout__config(&l, &config);
-	config.target = 1;
+	config.vm = 1;
 	reads = fail_at = 0;
 	before = NULL;
 }

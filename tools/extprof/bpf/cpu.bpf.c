@@ -58,7 +58,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
-	__type(value, struct cpu_counters);
+	__type(value, struct source_counters);
 } counters SEC(".maps");
 
 __noinline int copy_chunk(uint32_t cpu)
@@ -110,10 +110,10 @@ struct hit {
 	struct task_struct *task;
 	uint32_t tid;
 	struct target_config *cfg;
-	struct cpu_counters *c;
+	struct source_counters *c;
 };
 
-static __always_inline struct cpu_counters *own_counters(void)
+static __always_inline struct source_counters *own_counters(void)
 {
 	uint32_t zero = 0;
 
@@ -139,7 +139,7 @@ static __always_inline int find(struct hit *h)
 /* `ip`: in user space, whatever was interrupted. */
 static __always_inline void sample_task(struct hit *h, uint8_t flags, uint64_t ip)
 {
-	struct cpu_counters *c = h->c;
+	struct source_counters *c = h->c;
 	uint32_t cpu = bpf_get_smp_processor_id();
 	struct walk_scratch *s;
 	int reason;
@@ -152,7 +152,9 @@ static __always_inline void sample_task(struct hit *h, uint8_t flags, uint64_t i
 	}
 	__builtin_memset(&s->event, 0, sizeof(s->event));
 	s->event.time = bpf_ktime_get_ns();
-	s->event.target = h->cfg->target;
+	s->event.source = SOURCE_CPU;
+	s->event.value = 1;
+	s->event.vm = h->cfg->vm;
 	s->event.tid = task__tid(h->task, h->tid);
 	s->event.cpu = cpu;
 	reason = take(s, h->cfg, h->task, flags, ip);

@@ -101,7 +101,7 @@ static int attach(struct engine *r, struct diag *d)
 	if (err)
 		return err;
 	layout__config(&s->layout, &config);
-	config.target = r->vm_count + 1;
+	config.vm = r->vm_count + 1;
 	keep_names(r, s);
 	err = session__add_target(r->session, &r->target.key, &config, d);
 	if (err)
@@ -278,7 +278,7 @@ static int search(struct engine *r, bool *end, struct diag *d)
 static void check_vm(struct engine *r)
 {
 	struct vm *s = current(r);
-	struct cpu_counters c;
+	struct source_counters c;
 	int err;
 
 	if (deadline__now() >= r->ask_at)
@@ -330,7 +330,7 @@ static void on_signal(struct engine *r, bool *end)
 
 static void progress(struct engine *r, uint64_t now)
 {
-	struct cpu_counters c;
+	struct source_counters c;
 	struct progress p = { .waiting = !r->started };
 
 	if (!r->on_progress)
@@ -459,7 +459,7 @@ int engine__report(struct engine *r, enum report_detail detail, struct report *r
 {
 	const struct vm *s = r->vms[r->vm_count - 1];
 	struct report_meta *m = &report->meta;
-	struct cpu_counters counters;
+	struct source_counters counters;
 
 	if (report__build(report, &r->tree, &r->table,
 			  r->options->lines ? REPORT_BY_LINE : detail))

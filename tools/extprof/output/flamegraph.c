@@ -34,6 +34,8 @@ static const int colors[LABEL_KINDS][4] = {
 	[LABEL_NATIVE] = { 200, 20, 45, 68 },
 	[LABEL_THREAD] = { 140, 30, 30, 72 },
 	[LABEL_OTHER] = { 0, 1, 0, 74 },
+	[LABEL_PROCESS] = { 100, 24, 30, 72 },
+	[LABEL_CGROUP] = { 70, 16, 30, 72 },
 };
 
 struct page {

@@ -14,7 +14,7 @@ uint64_t received__sum(const struct received *got)
 	return n;
 }
 
-void accounting__settle(struct accounting *a, const struct cpu_counters *kernel,
+void accounting__settle(struct accounting *a, const struct source_counters *kernel,
 			const struct received *got)
 {
 	uint64_t sent = kernel->whole;

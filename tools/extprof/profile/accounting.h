@@ -28,7 +28,7 @@ struct received {
 };
 
 uint64_t received__sum(const struct received *got);
-void accounting__settle(struct accounting *a, const struct cpu_counters *kernel,
+void accounting__settle(struct accounting *a, const struct source_counters *kernel,
 			const struct received *got);
 
 uint64_t accounting__truncated(const struct accounting *a);

@@ -14,6 +14,8 @@ const char *const label_kind_names[LABEL_KINDS] = {
 	[LABEL_NATIVE] = "native",
 	[LABEL_THREAD] = "thread",
 	[LABEL_OTHER] = "other",
+	[LABEL_PROCESS] = "process",
+	[LABEL_CGROUP] = "cgroup",
 };
 
 struct builder {

@@ -24,6 +24,8 @@ enum label_kind {
 	LABEL_NATIVE = 4,
 	LABEL_THREAD = 5,
 	LABEL_OTHER = 6,	/* truncated, unknown, expired */
+	LABEL_PROCESS = 7,
+	LABEL_CGROUP = 8,
 	LABEL_KINDS
 };
 

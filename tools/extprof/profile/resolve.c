@@ -180,7 +180,7 @@ static uint64_t truncated_frame(struct resolver *c, uint32_t left_out)
 static int build(struct resolver *c, const struct sample_event *e, const struct sample_frame *frames,
 		 uint32_t *count)
 {
-	struct vm *vm = c->vms[e->target - 1];
+	struct vm *vm = c->vms[e->vm - 1];
 	uint64_t *stack = c->stack, frame;
 	uint32_t n = 0, ruby = 0;
 
@@ -277,12 +277,12 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 	if (size < sizeof(*e) ||
 	    size - sizeof(*e) < e->nr_frames * sizeof(struct sample_frame) ||
 	    e->nr_frames > SAMPLE_FRAMES_MAX || e->truncated >= TRUNC_MAX || !e->kind ||
-	    e->kind > SAMPLE_EXITING || !e->target || e->target > c->vm_count) {
+	    e->kind > SAMPLE_EXITING || !e->vm || e->vm > c->vm_count) {
 		c->received.lost[LOSS_MALFORMED]++;
 		return;
 	}
 	frames = (const struct sample_frame *)(e + 1);
-	if (!c->vms[e->target - 1]->confirmed && confirm(c->vms[e->target - 1])) {
+	if (!c->vms[e->vm - 1]->confirmed && confirm(c->vms[e->vm - 1])) {
 		resolve__skip(c);
 		return;
 	}

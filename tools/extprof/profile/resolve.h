@@ -16,7 +16,7 @@
 
 struct resolver {
 	struct tree *tree;
-	struct vm **vms;	/* by sample_event::target - 1 */
+	struct vm **vms;	/* by sample_event::vm - 1 */
 	uint32_t vm_count;
 	bool by_thread;			/* the thread is the outermost frame */
 

@@ -227,7 +227,7 @@ int session__add_target(struct session *s, const struct target_key *key,
 	return 0;
 }
 
-static void init_thinning(const struct session *s, struct cpu_counters *counters)
+static void init_thinning(const struct session *s, struct source_counters *counters)
 {
 	uint64_t seed = 0;
 
@@ -240,7 +240,7 @@ static void init_thinning(const struct session *s, struct cpu_counters *counters
 
 int session__start(struct session *s, struct diag *d)
 {
-	struct cpu_counters *zeros = calloc((size_t)s->cpus, sizeof(*zeros));
+	struct source_counters *zeros = calloc((size_t)s->cpus, sizeof(*zeros));
 	uint32_t zero = 0;
 
 	if (zeros && s->tick_hz)
@@ -284,9 +284,9 @@ int session__drain(struct session *s, session_callback callback, void *context)
 	return ring_buffer__consume(s->ring);
 }
 
-void session__counters(const struct session *s, struct cpu_counters *total)
+void session__counters(const struct session *s, struct source_counters *total)
 {
-	struct cpu_counters *values = calloc((size_t)s->cpus, sizeof(*values));
+	struct source_counters *values = calloc((size_t)s->cpus, sizeof(*values));
 	uint32_t zero = 0;
 
 	memset(total, 0, sizeof(*total));
@@ -295,7 +295,7 @@ void session__counters(const struct session *s, struct cpu_counters *total)
 	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &zero, values))
 		goto cleanup;
 	for (int cpu = 0; cpu < s->cpus; cpu++) {
-		const struct cpu_counters *c = &values[cpu];
+		const struct source_counters *c = &values[cpu];
 
 		total->missed += c->missed;
 		total->taken += c->taken;

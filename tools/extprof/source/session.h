@@ -46,7 +46,7 @@ typedef bool (*session_callback)(void *context, const void *data, size_t size);
 int session__drain(struct session *session, session_callback callback, void *context);
 
 /* The sums over all CPUs. */
-void session__counters(const struct session *session, struct cpu_counters *total);
+void session__counters(const struct session *session, struct source_counters *total);
 
 uint32_t session__cpus(const struct session *session);
 /* CPUs that came online and could not be sampled. */

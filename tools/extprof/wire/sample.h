@@ -34,6 +34,12 @@
 
 #define TASK_COMM_SIZE 16u
 
+/* What made the sample.  Ids are part of recordings: append only. */
+enum sample_source {
+	SOURCE_CPU = 0,		/* a timer, in the thread that it interrupted */
+	SOURCE_MAX
+};
+
 enum sample_kind {
 	SAMPLE_RUBY = 1,	/* frames follow, maybe none */
 	SAMPLE_NATIVE = 2,	/* a thread without an EC: timer, native library */
@@ -59,7 +65,7 @@ struct sample_frame {
 struct sample_event {
 	uint64_t time;		/* CLOCK_MONOTONIC, ns */
 	uint64_t ip;		/* user space instruction pointer, 0 unknown */
-	uint32_t target;	/* target_config::target */
+	uint32_t vm;		/* target_config::vm */
 	uint32_t tid;		/* in the target's pid namespace */
 	uint32_t cpu;
 	uint32_t ec_slot;	/* 0 none */
@@ -69,7 +75,8 @@ struct sample_event {
 	uint8_t truncated;	/* enum trunc_reason */
 	uint8_t gc_phase;	/* of a collection in this thread, else 0 */
 	uint8_t flags;
-	uint16_t reserved16;
+	uint16_t source;	/* enum sample_source */
+	uint64_t value;		/* in the unit of the source: one sample */
 	uint64_t label;		/* reserved: label set of the EC */
 	char comm[TASK_COMM_SIZE];	/* of a thread that is no Ruby thread, or not known */
 	uint64_t thread;	/* serial of the Ruby thread, 0 none or unknown */
@@ -83,7 +90,7 @@ struct sample_event {
 struct target_config {
 	uint64_t section;	/* address of the section */
 	int64_t tls_current_ec;
-	uint32_t target;	/* number of the target, from 1 */
+	uint32_t vm;		/* number of the VM, from 1; each program of each process has its own */
 	uint32_t pid;		/* in its own pid namespace */
 	uint32_t frame_size;
 	uint32_t frames_per_chunk;
@@ -112,7 +119,7 @@ struct target_key {
 };
 
 /* One per CPU, written by that CPU only. */
-struct cpu_counters {
+struct source_counters {
 	uint64_t taken;		/* ticks in a thread of a target, of the timer for samples */
 	uint64_t missed;	/* ticks that should have been, and are in none of these */
 	uint64_t whole;
@@ -123,10 +130,10 @@ struct cpu_counters {
 
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
-RECORD_ASSERT(event, sizeof(struct sample_event) == 88);
+RECORD_ASSERT(event, sizeof(struct sample_event) == 96);
 RECORD_ASSERT(config, sizeof(struct target_config) == 64);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
-RECORD_ASSERT(counters, sizeof(struct cpu_counters) ==
+RECORD_ASSERT(counters, sizeof(struct source_counters) ==
 	      8 * (3 + TRUNC_MAX + LOSS_MAX) + sizeof(struct thinning));
 RECORD_ASSERT(thinning, sizeof(struct thinning) == 16);
 #undef RECORD_ASSERT

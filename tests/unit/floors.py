@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""floors.py TOOLS/EXTPROF: a room includes only rooms on lower floors. docs/architecture.md
+shows the floors. Ends with "N passed, N failed"."""
+import pathlib
+import re
+import sys
+
+# From the ground up. Rooms on one floor do not include each other.
+FLOORS = [{"base", "wire"}, {"process", "source", "bpf"}, {"ruby"}, {"profile"}, {"output"}, {"engine"}, {"cli"}]
+# The contract is not a file of the room ruby/.
+CONTRACT = "ruby/debug_external.h"
+
+
+def floor(room):
+    return next((i for i, rooms in enumerate(FLOORS) if room in rooms), None)
+
+
+def main(top):
+    passed = failed = 0
+    rooms = {p.name for p in top.iterdir() if p.is_dir()}
+    for room in sorted(rooms):
+        wrong = []
+        if floor(room) is None:
+            wrong.append("it has no floor: give it one in tests/unit/floors.py")
+        for path in sorted((top / room).glob("*.[ch]")):
+            for used in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M):
+                other = used.split("/")[0] if "/" in used and used != CONTRACT else room
+                if other != room and other in rooms and None not in (floor(other), floor(room)) and floor(other) >= floor(room):
+                    wrong.append("%s includes %s" % (path.relative_to(top), used))
+        print("FAIL %s: %s" % (room, "; ".join(wrong)) if wrong else "ok   " + room)
+        passed, failed = passed + (not wrong), failed + bool(wrong)
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a recording is to do, as its caller wants it. */
+#ifndef EXTPROF_SETTINGS_H
+#define EXTPROF_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "profile/groups.h"
+#include "source/timer.h"
+
+/* Which processes are profiled. */
+struct selection {
+	pid_t *pids;		/* of the caller */
+	uint32_t pid_count;
+	bool all;		/* every ruby of the machine, those that start later too */
+	bool subprocesses;	/* all that these fork and start */
+	/* Choose among them; unset: no condition. */
+	bool by_user;
+	uid_t user;
+	const char *name;	/* fnmatch(3) pattern of the command's name or of the script's */
+	const char *cgroup;	/* path below /sys/fs/cgroup: that and what is below it */
+};
+
+struct settings {
+	size_t size;		/* of this structure */
+	struct selection selection;
+	bool command;		/* the first pid is a command that waits to be started */
+	uint32_t rate;		/* samples per second and CPU */
+	enum timer_kind timer;
+	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
+	bool group_by_default;	/* groups was not chosen: by process if there is more than one */
+	struct groups groups;
+	bool lines;		/* frames are told apart by line */
+	int interrupt_fd;	/* readable: the caller wants control back; -1 none */
+};
+
+#endif /* EXTPROF_SETTINGS_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/groups.h"
+
+#include <errno.h>
+#include <string.h>
+
+const char *const group_names[GROUP_KEYS] = {
+	[GROUP_PROCESS] = "process",
+	[GROUP_THREAD] = "thread",
+	[GROUP_THREAD_PATTERN] = "thread-pattern",
+	[GROUP_CGROUP] = "cgroup",
+};
+
+bool groups__has(const struct groups *g, enum group_key key)
+{
+	for (int i = 0; i < g->count; i++)
+		if (g->keys[i] == key)
+			return true;
+	return false;
+}
+
+void groups__add(struct groups *g, enum group_key key)
+{
+	if (!groups__has(g, key) && g->count < GROUPS_MAX)
+		g->keys[g->count++] = (uint8_t)key;
+}
+
+static int by_name(const char *name, size_t length)
+{
+	for (int key = 1; key < GROUP_KEYS; key++)
+		if (strlen(group_names[key]) == length && !strncmp(group_names[key], name, length))
+			return key;
+	return 0;
+}
+
+int groups__parse(const char *text, struct groups *g)
+{
+	memset(g, 0, sizeof(*g));
+	if (!strcmp(text, "none"))
+		return 0;
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		int key = by_name(text, length);
+
+		if (!key || groups__has(g, (enum group_key)key))
+			return -EINVAL;
+		groups__add(g, (enum group_key)key);
+		if (!text[length])
+			return 0;
+		text += length + 1;
+	}
+}

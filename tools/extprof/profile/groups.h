@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --group-by: what the outermost frames of the stacks are. */
+#ifndef EXTPROF_GROUPS_H
+#define EXTPROF_GROUPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum group_key {
+	GROUP_PROCESS = 1,
+	GROUP_THREAD,
+	GROUP_THREAD_PATTERN,	/* digits of the thread's name replaced: job-* */
+	GROUP_CGROUP,
+	GROUP_KEYS
+};
+
+#define GROUPS_MAX 4
+
+/* Outermost first. */
+struct groups {
+	uint8_t count;
+	uint8_t keys[GROUPS_MAX];	/* enum group_key, each at most once */
+};
+
+extern const char *const group_names[GROUP_KEYS];
+
+/* "process,thread", "none": 0 or -EINVAL. */
+int groups__parse(const char *text, struct groups *g);
+bool groups__has(const struct groups *g, enum group_key key);
+/* Add a key as the innermost one, unless it is there. */
+void groups__add(struct groups *g, enum group_key key);
+
+#endif /* EXTPROF_GROUPS_H */

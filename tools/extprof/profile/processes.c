@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/processes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t processes__add(struct processes *p)
+{
+	struct process_row *row;
+
+	if (p->count == p->room) {
+		uint32_t room = p->room ? p->room * 2 : 16;
+		void *bigger = realloc(p->rows, room * sizeof(*p->rows));
+
+		if (!bigger)
+			return PROCESS_NONE;
+		p->rows = bigger;
+		p->room = room;
+	}
+	row = &p->rows[p->count];
+	memset(row, 0, sizeof(*row));
+	row->parent = PROCESS_NONE;
+	return p->count++;
+}
+
+void processes__free(struct processes *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->count; i++)
+		free(p->rows[i].cgroup);
+	free(p->rows);
+	memset(p, 0, sizeof(*p));
+}
+
+void process_row__account(const struct process_row *row, struct accounting *a)
+{
+	accounting__settle(a, &row->kernel, &row->received);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processes of a profile.  A row stays after its process has ended, so that a report needs no
+ * live process.
+ */
+#ifndef EXTPROF_PROCESSES_H
+#define EXTPROF_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "profile/accounting.h"
+#include "wire/sample.h"
+
+#define PROCESS_NONE UINT32_MAX
+
+struct process_row {
+	int pid;			/* as extprof's pid namespace has it; 0 unknown */
+	uint32_t parent;		/* number of a row; PROCESS_NONE: its parent is not in the profile */
+	uint32_t uid;
+	char command[256];		/* clean; the last one that was read */
+	char ruby_version[32];		/* clean; "": no ruby was found in it */
+	char ended[48];			/* how, for display: "exit 0", "SIGKILL"; "": it still runs */
+	char *cgroup;			/* clean path; NULL unknown */
+	uint64_t started, ended_at;	/* CLOCK_MONOTONIC, ns: from when to when it was followed; 0 not yet */
+	uint64_t cpu_time;		/* ns while it was followed, by the kernel's account */
+	uint64_t cpu_time_unfollowed;	/* ns in it without a layout: before attaching, after exec, no ruby */
+	struct source_counters kernel;	/* what the kernel counted for it */
+	struct received received;	/* what arrived of it */
+	uint64_t frame;			/* of the tree: its group frame; 0 none yet */
+};
+
+/* Zero-initialise. */
+struct processes {
+	struct process_row *rows;	/* by number */
+	uint32_t count, room;
+};
+
+/* The number of a new row, or PROCESS_NONE when out of memory.  Rows move then. */
+uint32_t processes__add(struct processes *p);
+void processes__free(struct processes *p);
+
+/* The account of one process: what the kernel counted, and what arrived. */
+void process_row__account(const struct process_row *row, struct accounting *a);
+
+#endif /* EXTPROF_PROCESSES_H */
