@@ -70,11 +70,11 @@ check: all
 	+@for s in $(SUITES); do $(MAKE) --no-print-directory check-$$s || :; done; \
 	scripts/check-total '$(BUILD)/check' $(SUITES)
 
-check-unit: extprof
+check-unit:
 	+@$(FOR_TESTS) scripts/run-suite unit $(SUBMAKE) -C tests/unit check \
-	BUILD='$(BUILD)/unit' CC='$(CC)' CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)'
+	BUILD='$(BUILD)/unit' CC='$(CC)' CLANG='$(CLANG)'
 check-series:
-	@$(FOR_TESTS) scripts/run-suite series tests/patches/run
+	@$(FOR_TESTS) scripts/run-suite series tests/series/run
 check-ruby: ruby
 	+@$(FOR_TESTS) scripts/run-suite ruby scripts/check-ruby '$(SUBMAKE)'
 check-live: all
@@ -90,12 +90,12 @@ bench: all
 	@$(FOR_TESTS) benchmarks/run
 
 clean:
-	rm -rf '$(BUILD)/bin' '$(BUILD)/check' '$(BUILD)/extprof' '$(BUILD)/unit' '$(BUILD)/stage'
+	rm -rf '$(BUILD)/bin' '$(BUILD)/check' '$(BUILD)/extprof' '$(BUILD)/unit' '$(BUILD)/fakes' '$(BUILD)/live' '$(BUILD)/stage'
 	+[ ! -e '$(BUILD)/ruby/Makefile' ] || $(MAKE) -C '$(BUILD)/ruby' clean >/dev/null
 
 # Only what configure.sh and make put there: BUILD may be a directory with other things in it.
 distclean:
-	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check extprof ruby src src.git stage unit \
+	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check extprof fakes live ruby src src.git stage unit \
 	source stage.stamp *.log ruby.configured || :
 	rmdir '$(BUILD)' 2>/dev/null || :
 	rm -f config.mk

@@ -29,13 +29,20 @@ class Failed(Exception):
     pass
 
 
+class Counted:
+    """What a case gives that is a script of its own, with many assertions: each of them counts."""
+
+    def __init__(self, passed, failed, skipped, text):
+        self.passed, self.failed, self.skipped, self.text = passed, failed, skipped, text
+
+
 class Timeout(BaseException):
     """Not an Exception: no case may swallow it."""
 
 
 def case(timeout, bpf=True):
     """A test: a function of a Context that returns a line about what it measured.
-    Its name is group-function; it fails when it raises."""
+    Its name is group-function; it fails when it raises. It may return Counted instead."""
     def register(f):
         group = f.__module__.replace("case_", "")
         name = group + "-" + f.__name__.replace("_", "-")
@@ -295,7 +302,7 @@ def on_alarm(*_):
 
 
 def run_case(name, f, timeout):
-    """(passed, text)"""
+    """Counted"""
     directory = os.path.join(BUILD, "live", name)
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
@@ -303,21 +310,23 @@ def run_case(name, f, timeout):
     signal.signal(signal.SIGALRM, on_alarm)
     signal.alarm(timeout)
     try:
-        text, passed = f(context) or "", True
+        result = f(context) or ""
+        if not isinstance(result, Counted):
+            result = Counted(1, 0, 0, result)
     except Failed as e:
-        text, passed = str(e), False
+        result = Counted(0, 1, 0, str(e))
     except Timeout:
-        text, passed = "not done after %d s, at %s" % (timeout, innermost()), False
+        result = Counted(0, 1, 0, "not done after %d s, at %s" % (timeout, innermost()))
     except (Exception, SystemExit):  # the second reader ends so
-        text, passed = traceback.format_exc().rstrip(), False
+        result = Counted(0, 1, 0, traceback.format_exc().rstrip())
     finally:
         signal.alarm(0)
         context.close()
-    if passed:
+    if not result.failed:
         shutil.rmtree(directory, ignore_errors=True)
     elif context.complaints():
-        text += "\nstderr: " + context.complaints()
-    return passed, text
+        result.text += "\nstderr: " + context.complaints()
+    return result
 
 
 def innermost():
@@ -351,11 +360,11 @@ def main(args):
             skipped += 1
             continue
         start = time.monotonic()
-        ok, text = run_case(name, f, timeout)
-        passed, failed = passed + ok, failed + (not ok)
-        text = re.sub(r"\n(?=.)", "\n        ", text)
-        print("%s  %-28s %5.1f s  %s" % ("ok  " if ok else "FAIL", name, time.monotonic() - start, text),
-              flush=True)
+        result = run_case(name, f, timeout)
+        passed, failed, skipped = passed + result.passed, failed + result.failed, skipped + result.skipped
+        text = re.sub(r"\n(?=.)", "\n        ", result.text)
+        mark = "FAIL" if result.failed else "ok  " if result.passed else "SKIP"
+        print("%s  %-28s %5.1f s  %s" % (mark, name, time.monotonic() - start, text), flush=True)
     for text in SUMMARY:
         if text():
             print(text())

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# live.sh EXTPROF DIRECTORY: sample fake targets with the real BPF program and
-# compare with what they are known to do.  Ends with "N passed, N failed".
-# No retries: what fails once fails.
+# fakes.sh EXTPROF FAKES DIRECTORY SECTION: sample fake targets with the real BPF program and
+# compare the profiles with what the targets are known to do.  FAKES has what the Makefile here
+# builds; DIRECTORY is for files of the run; SECTION is one of the functions section_* below.
+# Ends with "N passed, N failed, N skipped".  What fails once fails: nothing is tried again.
 set -u
 extprof=$1
 dir=$2
+work=$3
 passed=0 failed=0 skipped=0
-out=$dir/live.out sum=$dir/live.sum err=$dir/live.err
+out=$work/out sum=$work/sum err=$work/err
 
 ok() { passed=$((passed + 1)); echo "ok   $1"; }
 fail() { failed=$((failed + 1)); echo "FAIL $1: $2"; sed 's/^/     /' "$sum" "$err"; }
@@ -42,8 +44,8 @@ adds_up() {
 		for (i = 1; i <= NF; i++) if ($i == "taken" || $i == "whole" || $i == "truncated" || $i == "lost") v[$i] = $(i + 1)
 		if (v["taken"] != v["whole"] + v["truncated"] + v["lost"]) { print "sums: " $0; exit 1 }
 		print v["whole"] + v["truncated"] }
-		END { if (!n) { print "no account"; exit 1 } }' "$sum" >"$dir/live.n" || { cat "$dir/live.n"; return 1; }
-	awk -v want="$(cat "$dir/live.n")" '{ n += $NF } END { if (n != want) { print "file has " n ", not " want; exit 1 } }' "$out"
+		END { if (!n) { print "no account"; exit 1 } }' "$sum" >"$work/n" || { cat "$work/n"; return 1; }
+	awk -v want="$(cat "$work/n")" '{ n += $NF } END { if (n != want) { print "file has " n ", not " want; exit 1 } }' "$out"
 }
 
 # all_lines REGEX: every stack in the file matches.
@@ -84,16 +86,8 @@ wait_until() {
 runs() { grep -q " $2\$" "/proc/$1/maps" && grep -q '/libc[.-]' "/proc/$1/maps"; }
 sleeps() { runs "$1" "$2" && grep -q '^State:.S' "/proc/$1/status"; }
 
-# Where no BPF program may be loaded there is nothing to test: say so.
-"$extprof" record -q -- true >"$sum" 2>"$err"
-status=$?
-if [ $status = 77 ] || [ $status = 71 ]; then
-	skip "all live tests" "$(head -1 "$err")"
-	echo "0 passed, 0 failed, $skipped skipped"
-	exit 0
-fi
-
 # -- stacks ---------------------------------------------------------------------
+section_stacks() {
 record branches 5 -r 10k
 n=$(number taken)
 expect "branches: adds up" adds_up
@@ -139,8 +133,10 @@ expect "expired: counted" says '^names expired: [1-9]'
 record forks 2 -r 500
 expect "forks: the child is not mixed in" none_of in_child
 expect "forks: the parent is seen" share ';A#leaf_a ' 0.9 1
+}
 
 # -- losses, each with its reason --------------------------------------------------
+section_losses() {
 loses() {
 	record "$1" 3 -r 500
 	# All of them: then there is no profile, and that is no success.
@@ -190,8 +186,10 @@ wait $prof
 expect "ring full: adds up" adds_up
 expect "ring full: named ($(reason ring-full))" at_least 1 "$(reason ring-full)"
 kill $target 2>/dev/null; wait $target 2>/dev/null
+}
 
 # -- a target that gives more work than can be done ---------------------------------------
+section_flood() {
 # ends BY LEAST MOST REST: extprof has ended within so many seconds after $from, by itself, and
 # has left at least so many samples
 ends() {
@@ -232,14 +230,18 @@ cpu=$(sed -n 's/^Cpus_allowed_list:.*[^0-9]\([0-9]*\)$/\1/p' /proc/self/status)
 taskset -p -c "$cpu" $target >/dev/null
 interrupted_twice "the second Ctrl-C, one CPU" taskset -c "$cpu"
 kill $target 2>/dev/null; wait $target 2>/dev/null
+}
 
 # -- a hostile target ----------------------------------------------------------------
+section_hostile() {
 record hostile "${HOSTILE_SECONDS:-10}" -r 10k -t
 expect "hostile: survived" is "$status" 3
 expect "hostile: adds up" adds_up
 expect "hostile: nothing unprintable" sh -c '! LC_ALL=C grep -q "[^[:print:]]" "$1"' sh "$out"
+}
 
 # -- ways to the section -----------------------------------------------------------
+section_images() {
 for variant in note_only symbol_only symbol_stripped shared deleted; do
 	image=$dir/fake_$variant
 	case $variant in
@@ -256,7 +258,10 @@ for variant in note_only symbol_only symbol_stripped shared deleted; do
 	expect "$variant: stacks" share '^<main>;[AB][#.]' 0.9 1
 	kill $target; wait $target 2>/dev/null
 done
+}
 
+# -- pid namespaces ----------------------------------------------------------------
+section_namespaces() {
 # In another pid namespace, where its pid is another.  With plain loads of the
 # kernel's memory, and with calls as on old kernels.
 for program in "$extprof" "$dir/calls/extprof"; do
@@ -289,9 +294,10 @@ for program in "$extprof" "$dir/calls/extprof"; do
 		"$0" -p $! -r 500 -d 1 -o "$2" >"$3" 2>"$4"' "$program" "$dir" "$out" "$sum" "$err"
 	expect "$how: pid namespace seen from inside" share ';A#allocates;\[GC sweep\] ' 0.9 1
 done
+}
 
-rm -f "$out"
 # -- ends ------------------------------------------------------------------------------
+section_ends() {
 "$dir/fake_target" branches 20 & target=$!
 wait_until runs $target "$dir/fake_target"
 "$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
@@ -312,8 +318,10 @@ wait_until sleeps $target "$dir/fake_target"
 expect "idle: exit 0" is $? 0
 expect "idle: says why there is nothing" says 'used no CPU'
 kill $target; wait $target 2>/dev/null
+}
 
 # -- CPUs that come and go ---------------------------------------------------------------
+section_cpus() {
 # As extprof sees it: the CPUs themselves stay as they are.
 cpu=$(($(getconf _NPROCESSORS_ONLN) - 1))
 if [ $cpu -lt 1 ] || ! unshare -m true 2>/dev/null; then
@@ -321,17 +329,17 @@ if [ $cpu -lt 1 ] || ! unshare -m true 2>/dev/null; then
 else
 	taskset -c $cpu "$dir/fake_target" branches 30 & target=$!
 	wait_until runs $target "$dir/fake_target"
-	rm -f "$out"; : >"$dir/offline"; echo 0 >"$dir/online"
-	OFFLINE_CPU=$cpu OFFLINE_WHILE="$dir/offline" unshare -m sh -c '
+	rm -f "$out"; : >"$work/offline"; echo 0 >"$work/online"
+	OFFLINE_CPU=$cpu OFFLINE_WHILE="$work/offline" unshare -m sh -c '
 		mount --bind "$0" /sys/devices/system/cpu/online
-		export LD_PRELOAD="$1"; shift; exec "$@"' "$dir/online" "$dir/liboffline.so" \
+		export LD_PRELOAD="$1"; shift; exec "$@"' "$work/online" "$dir/liboffline.so" \
 		"$extprof" -p $target -r 500 -o "$out" >"$sum" 2>"$err" & prof=$!
 	sleep 2.5
-	rm "$dir/offline"; echo 0-$cpu >"$dir/online"	# it comes
+	rm "$work/offline"; echo 0-$cpu >"$work/online"	# it comes
 	sleep 2
 	# Not in the list, and yet there: a container that shows another one.
-	echo 0 >"$dir/online"; sleep 1
-	: >"$dir/offline"; echo "0 " >"$dir/online"	# it goes
+	echo 0 >"$work/online"; sleep 1
+	: >"$work/offline"; echo "0 " >"$work/online"	# it goes
 	sleep 2.5
 	kill -INT $prof; wait $prof
 	expect "CPUs come and go: exit 0" is $? 0
@@ -340,10 +348,12 @@ else
 		awk -v n="${n:-0}" 'BEGIN { exit n < 700 || n > 2000 }'
 	expect "CPUs come and go: adds up" adds_up
 	kill $target; wait $target 2>/dev/null
-	rm -f "$dir/offline" "$dir/online"
+	rm -f "$work/offline" "$work/online"
 fi
+}
 
 # -- errors ----------------------------------------------------------------------------
+section_errors() {
 # refuses NAME STATUS TEXT ARGUMENTS...
 refuses() {
 	case=$1 want=$2 text=$3; shift 3
@@ -389,7 +399,9 @@ else
 	skip "permissions" "no setpriv"
 fi
 kill $target; wait 2>/dev/null
+}
 
-rm -f "$dir/live.n"
+section_$4
+rm -f "$work/n"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * fake_target MODE SECONDS: a process that publishes the interface and burns
- * CPU in stacks that are known.  live.sh samples it with extprof.
+ * CPU in stacks that are known.  fakes.sh samples it with extprof.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -169,4 +169,8 @@ test_suites() {
   suite 0 '3 passed, 0 failed\n' > /dev/null
   expect "the total" 0 '^3 passed, 0 failed$' "$P/scripts/check-total" "$P/build/check" s
   expect "a suite that never ran is a failure" 1 '^3 passed, 1 failed$' "$P/scripts/check-total" "$P/build/check" s t
+  suite 0 'quick took 2 s\nok    live-case  30.5 s  fine\nslow took 70 s\n3 passed, 0 failed\n' > /dev/null
+  is "what took longest" "$("$P/scripts/slowest" "$P/build/check" s | tr -s ' ' | tr '\n' ,)" \
+    ' 70.0 s: slow, 30.5 s: live-case, 2.0 s: quick,'
+  expect "the total lists it" 0 '70\.0  s: slow' "$P/scripts/check-total" "$P/build/check" s
 }

@@ -1,0 +1,84 @@
+"""Fake targets: programs that publish the interface, whose stacks are known and whose tables can be
+broken in ways that no real ruby shows. Each case is a section of fakes/fakes.sh; the last one opens
+a flame graph in a browser (fakes/browser.sh)."""
+import os
+import re
+
+import harness
+from harness import case, check
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fakes")
+FAKES = os.path.join(harness.BUILD, "fakes")
+TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+
+
+def build(ctx):
+    """Nothing is done when they are there and new."""
+    p = ctx.start(["make", "-s", "-C", HERE, "BUILD=" + FAKES])
+    check(p.wait(300) == 0, "make -C tests/live/fakes failed: is there a clang for BPF (CLANG) and a bpftool (BPFTOOL)?")
+
+
+def script(ctx, name, *args):
+    """Run one; what it counts is counted here, and what it complains about is shown."""
+    build(ctx)
+    p = ctx.start(["sh", os.path.join(HERE, name), harness.EXTPROF, FAKES, ctx.path(""), *args])
+    out, _ = p.communicate(timeout=300)
+    lines = out.splitlines()
+    total = TOTAL.match(lines[-1]) if lines else None
+    check(total, "%s printed no result:\n%s", name, out[-2000:])
+    passed, failed, skipped = (int(n or 0) for n in total.groups())
+    status = p.wait()
+    check(passed + failed + skipped > 0, "%s tested nothing", name)
+    check((status == 0) == (failed == 0), "%s ended with status %d: %s", name, status, lines[-1])
+    said = [line for line in lines[:-1] if not line.startswith("ok ")]
+    return harness.Counted(passed, failed, skipped, "\n".join(["%d assertions" % (passed + failed), *said]))
+
+
+@case(timeout=120)
+def stacks(ctx):
+    return script(ctx, "fakes.sh", "stacks")
+
+
+@case(timeout=120)
+def losses(ctx):
+    return script(ctx, "fakes.sh", "losses")
+
+
+@case(timeout=120)
+def flood(ctx):
+    return script(ctx, "fakes.sh", "flood")
+
+
+@case(timeout=60)
+def hostile(ctx):
+    return script(ctx, "fakes.sh", "hostile")
+
+
+@case(timeout=90)
+def images(ctx):
+    return script(ctx, "fakes.sh", "images")
+
+
+@case(timeout=120)
+def namespaces(ctx):
+    return script(ctx, "fakes.sh", "namespaces")
+
+
+@case(timeout=60)
+def ends(ctx):
+    return script(ctx, "fakes.sh", "ends")
+
+
+@case(timeout=60)
+def cpus(ctx):
+    return script(ctx, "fakes.sh", "cpus")
+
+
+@case(timeout=90)
+def errors(ctx):
+    return script(ctx, "fakes.sh", "errors")
+
+
+@case(timeout=300)
+def browser(ctx):
+    return script(ctx, "browser.sh")
