@@ -2,6 +2,7 @@
 /* From events to stacks, reports and outputs. */
 #include "test.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ static struct fake ruby;
 static struct memory_fake memory;
 static struct tree tree;
 static struct symbol_table table;
+static struct frames frames;
 static struct vm vm, *vms[1] = { &vm };
 static struct resolver resolver;
 static struct diag diag;
@@ -64,6 +66,7 @@ static void tear_down(void)
 	threads__free(&vm.threads);
 	symbol_table__free(&table);
 	tree__free(&tree);
+	frames__free(&frames);
 }
 
 static void start(void)
@@ -91,6 +94,13 @@ static void send(int times)
 			       sample.event.nr_frames * sizeof(struct sample_frame));
 }
 
+static int build_report(struct report *r, enum report_detail detail)
+{
+	int err = frames__take(&frames, &tree, &table);
+
+	return err ? err : report__build(r, &tree, &frames, detail);
+}
+
 /* The report in folded form. */
 static char written[1 << 16];
 
@@ -101,7 +111,7 @@ static const char *render(const struct output_format *format, bool by_line, bool
 	FILE *f = fmemopen(written, sizeof(written) - 1, "w");
 
 	memset(written, 0, sizeof(written));
-	report__build(&r, &tree, &table, by_line ? REPORT_BY_LINE : format->detail);
+	build_report(&r, by_line ? REPORT_BY_LINE : format->detail);
 	strcpy(r.meta.command, "ruby <app>.rb & \"co\"");
 	strcpy(r.meta.ruby_version, "3.4.5");
 	format->write(&r, &o, f);
@@ -364,7 +374,7 @@ TEST(collect_counts_names_that_were_put_off)
 	vm.symbols.work = 0;
 	send(2);
 	CHECK_STRING(folded(), "[too much to read];[too much to read] 2\n");
-	CHECK_INT(report__build(&r, &tree, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.late_names, 4);
 	CHECK_INT(r.meta.late_lines, 0);
 	report__free(&r);
@@ -380,7 +390,7 @@ TEST(collect_counts_names_that_were_put_off)
 	/* In time, for the frames that were there before too. */
 	CHECK_INT(symbols__update(&vm.symbols, false), 0);
 	CHECK_STRING(folded(), "<main>;Foo#foo 2\n[one of too many names] 3\n");
-	CHECK_INT(report__build(&r, &tree, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.late_names, 0);
 	CHECK_INT(r.meta.late_lines, 4);
 	report__free(&r);
@@ -411,7 +421,7 @@ TEST(collect_counts_what_is_shown_without_its_name)
 		symbols__update(&vm.symbols, false);
 	}
 	CHECK_STRING(folded(), "<main>;[retired];[retired];block in Foo#foo 4\n");
-	CHECK_INT(report__build(&r, &tree, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.expired_names, 8);
 	CHECK_INT(r.meta.late_names, 0);
 	CHECK_INT(r.meta.late_lines, 2);
@@ -428,7 +438,7 @@ TEST(collect_counts_what_is_shown_without_its_name)
 	frame(main_id, 4);
 	send(3);
 	CHECK_STRING(folded(), "<main>;block in ? 3\n");
-	CHECK_INT(report__build(&r, &tree, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.partial_names, 3);
 	CHECK_INT(r.meta.expired_names, 0);
 	report__free(&r);
@@ -616,7 +626,7 @@ TEST(collect_takes_no_names_of_a_program_that_may_have_been_another)
 	frame(RB_DEBUG_EXT_ID_NONE, 0);
 	send(2);
 	CHECK_STRING(folded(), "[exited before resolved];[exited before resolved] 2\n");
-	CHECK_INT(report__build(&r, &tree, &table, REPORT_BY_NAME), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
 	CHECK_INT(r.meta.exited_names, 4);
 	report__free(&r);
 	tear_down();
@@ -706,7 +716,7 @@ TEST(report_counts_recursion_once)
 	frame(bar_id, 0);
 	frame(main_id, 0);
 	send(2);
-	CHECK_INT(report__build(&r, &tree, &table, REPORT_BY_CODE), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
 	CHECK_INT(r.samples, 7);
 	CHECK_INT(r.nodes[0].total, 7);
 	for (uint32_t i = 0; i < r.label_count; i++) {
@@ -762,13 +772,85 @@ TEST(report_keeps_two_blocks_of_one_method_apart)
 	start();
 	frame(other, 0);
 	send(3);
-	CHECK_INT(report__build(&r, &tree, &table, REPORT_BY_CODE), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
 	CHECK_INT(r.label_count, 2);
 	CHECK_STRING(r.labels[0].name, r.labels[1].name);
 	CHECK_INT(r.labels[0].self, 2);
 	CHECK_INT(r.labels[1].first_line, 7777);
 	report__free(&r);
 	CHECK_STRING(folded(), "block in Foo#foo 5\n");
+	tear_down();
+}
+
+/* The row of the frame with that name; NULL: there is none. */
+static const struct frame_row *row_of(const char *name)
+{
+	for (uint32_t i = 0; i < frames.count; i++)
+		if (!strcmp(frames.rows[i].name, name))
+			return &frames.rows[i];
+	return NULL;
+}
+
+TEST(frames_are_copies)
+{
+	const struct frame_row *foo, *bar, *size;
+	static char before[sizeof(written)];
+	struct report r;
+
+	set_up();
+	start();
+	frame(size_id, 0);
+	frame(bar_id, 2);
+	frame(foo_id, 4);
+	frame(RB_DEBUG_EXT_ID_IFUNC, 0);
+	frame(main_id, 0);
+	send(3);
+	CHECK_INT(report__build(&r, &tree, &frames, REPORT_BY_NAME), -EINVAL);
+	strcpy(before, render(&output_folded, true, false));
+	foo = row_of("Foo#foo");
+	bar = row_of("Foo#bar");
+	size = row_of("Array#size");
+	CHECK(foo && bar && size && row_of("[block in C]"));
+	CHECK(foo->path == bar->path && foo->path != size->path && row_of("[block in C]")->path == size->path);
+	CHECK_STRING(foo->path, "app.rb");
+	CHECK_STRING(size->path, "");
+	CHECK_INT(foo->first_line, 600);
+	CHECK_INT(foo->line, 603);
+	CHECK_INT(size->line, 0);
+	CHECK_INT(foo->kind, LABEL_RUBY);
+	CHECK_INT(size->kind, LABEL_C);
+	CHECK_INT(frames.string_count, 7);	/* five names, a path and "" */
+	CHECK_INT(frames__take(&frames, &tree, &table), 0);
+	CHECK_INT(frames.string_count, 7);
+
+	/* The VM is closed and its memory is used for something else. */
+	CHECK_INT(frames__keep(&frames, &tree, &table, &vm.symbols, 0), 0);
+	symbols__free(&vm.symbols);
+	for (uint32_t i = 0; i < table.count; i++)
+		if (table.list[i]->path)
+			memset(table.list[i]->path, 'x', table.list[i]->path_length);
+	CHECK_STRING(render(&output_folded, true, false), before);
+	CHECK_STRING(before, "<main> app.rb:301;[block in C];Foo#foo app.rb:603;Foo#bar app.rb:702;Array#size 3\n");
+	tear_down();
+}
+
+TEST(frames_of_other_vms_are_not_kept)
+{
+	struct symbols other = { 0 };
+
+	set_up();
+	start();
+	frame(foo_id, 0);
+	vm.symbols.work = 0;
+	send(1);
+	CHECK_INT(frames__keep(&frames, &tree, &table, &other, 0), 0);
+	CHECK_STRING(folded(), "[too much to read] 1\n");
+	CHECK_INT(symbols__update(&vm.symbols, false), 0);
+	CHECK_STRING(folded(), "Foo#foo 1\n");
+	CHECK_INT(frames__keep(&frames, &tree, &table, &vm.symbols, 1), 0);	/* later ones */
+	CHECK(!frames.rows[0].kept);
+	CHECK_INT(frames__keep(&frames, &tree, &table, &vm.symbols, 0), 0);
+	CHECK(frames.rows[0].kept);
 	tear_down();
 }
 

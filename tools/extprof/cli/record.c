@@ -32,7 +32,7 @@ static unsigned int terminal_width(int fd)
 }
 
 /* No sample: is that possible? */
-static int explain_nothing(const struct report *r, struct diag *d)
+static int explain_nothing(const struct options *o, const struct report *r, struct diag *d)
 {
 	const struct report_meta *m = &r->meta;
 	uint64_t allowed = 100000000 + 20 * m->period;
@@ -41,7 +41,7 @@ static int explain_nothing(const struct report *r, struct diag *d)
 		diag__set(d, STATUS_INTERNAL, 0,
 			  "no sample was taken although process %d used %.2f s of CPU time",
 			  m->pid, (double)m->cpu_time / 1e9);
-		diag__hint(d, m->timer == TIMER_TICK ?
+		diag__hint(d, o->timer == TIMER_TICK ?
 			   "it never ran when the scheduler's tick came, or the kernel's tick is not what "
 			   "extprof takes it for: sample with --timer=clock" :
 			   "the timers of this machine do not reach it: a virtual machine "
@@ -156,7 +156,7 @@ static int run(int argc, char **argv)
 		goto cleanup;
 	}
 	if (!report.meta.accounting.taken)
-		status = explain_nothing(&report, &d);
+		status = explain_nothing(&o, &report, &d);
 	empty = report.meta.accounting.taken && !report.samples;
 	if (empty)
 		status = explain_losses(&report, &d);

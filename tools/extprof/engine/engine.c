@@ -461,7 +461,8 @@ int engine__report(struct engine *r, enum report_detail detail, struct report *r
 	struct report_meta *m = &report->meta;
 	struct source_counters counters;
 
-	if (report__build(report, &r->tree, &r->table,
+	if (frames__take(&r->frames, &r->tree, &r->table) ||
+	    report__build(report, &r->tree, &r->frames,
 			  r->options->lines ? REPORT_BY_LINE : detail))
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the report");
 	text__clean(m->command, sizeof(m->command), r->target.command);
@@ -471,7 +472,8 @@ int engine__report(struct engine *r, enum report_detail detail, struct report *r
 	snprintf(m->ended, sizeof(m->ended), "%s", r->ended ? r->ended : "");
 	m->pid = r->target.pid;
 	m->rate = r->options->rate;
-	m->timer = r->options->timer;
+	snprintf(m->source, sizeof(m->source), "on-CPU at %u Hz by the %s", r->options->rate,
+		 timer_names[r->options->timer]);
 	m->period = session__period(r->session);
 	m->cpus = session__cpus(r->session);
 	m->unsampled_cpus = session__unsampled(r->session);
@@ -515,6 +517,7 @@ void engine__close(struct engine *r)
 	for (uint32_t i = 0; i < r->vm_count; i++)
 		vm__close(r->vms[i]);
 	symbol_table__free(&r->table);
+	frames__free(&r->frames);
 	tree__free(&r->tree);
 	target__close(&r->target);
 	spawn__close(&r->spawn);

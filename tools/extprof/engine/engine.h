@@ -33,6 +33,7 @@ struct engine {
 	struct session *session;
 	struct tree tree;
 	struct symbol_table table;
+	struct frames frames;
 	struct resolver resolver;
 	struct vm *vms[VMS_MAX];
 	uint32_t vm_count;

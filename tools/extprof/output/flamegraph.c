@@ -149,8 +149,9 @@ static void add_head(struct page *p)
 	text__addf(&p->out, "</text>\n<text class=\"meta\" x=\"%g\" y=\"42\">pid %d, ruby ", PAD,
 		   m->pid);
 	text__add_xml(&p->out, m->ruby_version);
-	text__addf(&p->out, ", on-CPU at %u Hz by the %s for %.1f s</text>\n", m->rate,
-		   timer_names[m->timer], m->duration);
+	text__adds(&p->out, ", ");
+	text__add_xml(&p->out, m->source);
+	text__addf(&p->out, " for %.1f s</text>\n", m->duration);
 	accounting__add_line(&m->accounting, &line);
 	text__addf(&p->out, "<text class=\"meta\" x=\"%g\" y=\"58\">", PAD);
 	text__add_xml(&p->out, text__string(&line));

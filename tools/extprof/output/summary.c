@@ -218,8 +218,8 @@ static int write_summary(const struct report *r, const struct output_options *o,
 		order[i] = i;
 	text__addf(&out, "%sprocess %d%s  %s\n", ansi(&t, "\033[1m"), m->pid, ansi(&t, "\033[0m"),
 		   m->command);
-	text__addf(&out, "ruby %s, on-CPU at %u Hz by the %s for %.1f s (%s)\n", m->ruby_version,
-		   m->rate, timer_names[m->timer], m->duration, m->ended);
+	text__addf(&out, "ruby %s, %s for %.1f s (%s)\n", m->ruby_version, m->source,
+		   m->duration, m->ended);
 	if (m->duration > 0)
 		text__addf(&out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, "
 			   "%.0f %% of one CPU\n", cpu, (double)m->cpu_time / 1e9,

@@ -21,10 +21,9 @@ const char *const label_kind_names[LABEL_KINDS] = {
 struct builder {
 	struct report *r;
 	const struct tree *p;
-	const struct symbol_table *t;
+	const struct frames *f;
 	uint32_t *label_of;	/* by frame number */
-	bool *is_partial;	/* by frame number: a name of which a part is missing */
-	uint32_t label_room;
+	const struct frame_row **content;	/* by label: a frame that has it */
 	struct map64 label_map;	/* by hash */
 	struct map64 line_map;	/* label << 32 | line, approximate */
 	uint32_t line_room;
@@ -54,125 +53,55 @@ void report__add_label(const struct report *r, const struct report_label *label,
 	}
 }
 
-static uint8_t symbol_kind(const struct symbol *symbol)
-{
-	if (symbol->state != SYMBOL_OK)
-		return LABEL_OTHER;
-	if (symbol->part.flags & RB_DEBUG_EXT_BUILTIN)
-		return LABEL_BUILTIN;
-	switch (symbol->part.kind) {
-	case RB_DEBUG_EXT_CMETHOD: return LABEL_C;
-	case RB_DEBUG_EXT_INTERNAL: return LABEL_NATIVE;
-	default: return LABEL_RUBY;
-	}
-}
-
-static uint8_t synthetic_label_kind(uint8_t kind)
-{
-	switch (kind) {
-	case SYNTHETIC_NATIVE: return LABEL_NATIVE;
-	case SYNTHETIC_C: return LABEL_C;
-	case SYNTHETIC_GC: return LABEL_GC;
-	case SYNTHETIC_THREAD: return LABEL_THREAD;
-	default: return LABEL_OTHER;
-	}
-}
-
-/* The label with this content; takes over name and path. */
-static uint32_t intern_label(struct builder *b, struct report_label *value)
+/* The label for the content of a frame.  Its texts are in the table of frames, where equal ones
+ * have equal addresses. */
+static uint32_t intern_label(struct builder *b, const struct frame_row *f)
 {
 	struct report *r = b->r;
-	uint64_t hash = hash__bytes(value->name, strlen(value->name), value->kind);
+	struct report_label *l;
+	uint64_t hash = hash__mix((uintptr_t)f->name ^ (uint64_t)f->kind << 56);
+	bool by_code = r->detail != REPORT_BY_NAME, by_line = r->detail == REPORT_BY_LINE;
 	uint32_t number;
 
-	if (r->detail != REPORT_BY_NAME) {
-		hash = hash__bytes(value->path, strlen(value->path), hash);
-		hash = hash__mix(hash ^ (uint32_t)value->line ^ (uint64_t)value->first_line << 32 ^
-				 (uint64_t)value->approximate << 63);
-	}
+	if (by_code)
+		hash = hash__mix(hash ^ (uintptr_t)f->path ^ (uint64_t)(uint32_t)f->first_line << 32);
+	if (by_line)
+		hash = hash__mix(hash ^ (uint32_t)f->line ^ (uint64_t)f->approximate << 63);
 	while ((number = map64__get(&b->label_map, hash)) != MAP64_NONE) {
-		struct report_label *l = &r->labels[number];
+		const struct frame_row *of = b->content[number];
 
-		if (l->kind == value->kind && !strcmp(l->name, value->name) &&
-		    (r->detail == REPORT_BY_NAME ||
-		     (l->line == value->line && l->first_line == value->first_line &&
-		      l->approximate == value->approximate && !strcmp(l->path, value->path)))) {
-			free(value->name);
-			free(value->path);
+		if (of->kind == f->kind && of->name == f->name &&
+		    (!by_code || (of->path == f->path && of->first_line == f->first_line)) &&
+		    (!by_line || (of->line == f->line && of->approximate == f->approximate)))
 			return number;
-		}
 		hash++;
 	}
-	if (r->label_count == b->label_room) {
-		uint32_t room = b->label_room ? b->label_room * 2 : 256;
-		void *bigger = realloc(r->labels, room * sizeof(*r->labels));
-
-		if (!bigger)
-			goto failed;
-		r->labels = bigger;
-		b->label_room = room;
-	}
 	if (map64__add(&b->label_map, hash, r->label_count))
-		goto failed;
-	r->labels[r->label_count] = *value;
-	return r->label_count++;
-failed:
-	free(value->name);
-	free(value->path);
-	return MAP64_NONE;
-}
-
-static char *take(struct text *t)
-{
-	char *string = t->failed ? NULL : t->data ? t->data : strdup("");
-
-	if (t->failed)
-		free(t->data);
-	memset(t, 0, sizeof(*t));
-	return string;
+		return MAP64_NONE;
+	b->content[r->label_count] = f;
+	l = &r->labels[r->label_count++];
+	l->name = strdup(f->name);
+	l->path = strdup(f->path);
+	l->kind = f->kind;
+	l->first_line = f->first_line;
+	if (by_line) {
+		l->line = f->line;
+		l->approximate = f->approximate;
+	}
+	return l->name && l->path ? r->label_count - 1 : MAP64_NONE;
 }
 
 static int make_labels(struct builder *b)
 {
-	const struct tree *p = b->p;
+	uint32_t count = b->p->frame_count;
 
-	b->label_of = calloc(p->frame_count + 1u, sizeof(*b->label_of));
-	b->is_partial = calloc(p->frame_count + 1u, sizeof(*b->is_partial));
-	if (!b->label_of || !b->is_partial)
+	b->label_of = calloc(count + 1u, sizeof(*b->label_of));
+	b->content = calloc(count + 1u, sizeof(*b->content));
+	b->r->labels = calloc(count + 1u, sizeof(*b->r->labels));
+	if (!b->label_of || !b->content || !b->r->labels)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->frame_count; i++) {
-		uint64_t frame = p->frames[i];
-		struct report_label value = { 0 };
-		struct text name = { 0 }, path = { 0 };
-
-		if (frame__is_synthetic(frame)) {
-			const struct tree_text *t = &p->texts[frame__number(frame)];
-
-			text__adds(&name, t->text);
-			value.kind = synthetic_label_kind(t->kind);
-		} else {
-			const struct symbol *symbol = b->t->list[frame__number(frame)];
-
-			symbols__add_name(symbol, &name);
-			symbols__add_path(symbol, &path);
-			b->is_partial[i] = symbol->state == SYMBOL_OK && !symbols__is_complete(symbol);
-			value.kind = symbol_kind(symbol);
-			symbol = symbols__code(symbol);
-			value.first_line = symbol && (int32_t)symbol->first_line > 0 ?
-					   (int32_t)symbol->first_line : 0;
-			if (b->r->detail == REPORT_BY_LINE) {
-				value.line = frame__line(frame);
-				value.approximate = value.line && frame & FRAME_APPROXIMATE;
-			}
-		}
-		value.name = take(&name);
-		value.path = take(&path);
-		if (!value.name || !value.path) {
-			free(value.name);
-			free(value.path);
-			return -ENOMEM;
-		}
-		b->label_of[i] = intern_label(b, &value);
+	for (uint32_t i = 0; i < count; i++) {
+		b->label_of[i] = intern_label(b, &b->f->rows[i]);
 		if (b->label_of[i] == MAP64_NONE)
 			return -ENOMEM;
 	}
@@ -300,27 +229,18 @@ static int order_tree(struct builder *b)
 	return 0;
 }
 
-/* Where the frame of that number counts; NULL: it is shown with all it has. */
-static uint64_t *missing(struct builder *b, uint32_t number)
+/* Where a frame counts; NULL: it is shown with all it has. */
+static uint64_t *missing(struct report_meta *m, const struct frame_row *f)
 {
-	struct report_meta *m = &b->r->meta;
-	uint64_t frame = b->p->frames[number];
-	const struct symbol *symbol;
-
-	if (frame__is_synthetic(frame))
-		return NULL;
-	symbol = b->t->list[frame__number(frame)];
-	switch (symbol->state) {
-	case SYMBOL_OK:
-		if (b->is_partial[number])
-			return &m->partial_names;
-		return frame == frame__make_lineless(symbol->number) && symbols__has_lines(symbol) ?
-		       &m->late_lines : NULL;
-	case SYMBOL_EXPIRED: return &m->expired_names;
-	case SYMBOL_EXITED: return &m->exited_names;
-	case SYMBOL_LATE: return &m->late_names;
-	case SYMBOL_NO_ROOM: return &m->crowded_names;
-	default: return &m->unreadable_names;
+	switch (f->missing) {
+	case MISSING_EXPIRED: return &m->expired_names;
+	case MISSING_EXITED: return &m->exited_names;
+	case MISSING_UNREADABLE: return &m->unreadable_names;
+	case MISSING_LATE: return &m->late_names;
+	case MISSING_CROWDED: return &m->crowded_names;
+	case MISSING_PART: return &m->partial_names;
+	case MISSING_LINE: return &m->late_lines;
+	default: return NULL;
 	}
 }
 
@@ -334,7 +254,7 @@ static int count_missing(struct builder *b)
 		return -ENOMEM;
 	/* Parents come before children. */
 	for (uint32_t i = p->node_count; i-- > 1;) {
-		uint64_t *count = missing(b, p->nodes[i].frame);
+		uint64_t *count = missing(&b->r->meta, &b->f->rows[p->nodes[i].frame]);
 
 		totals[i] += p->nodes[i].self;
 		totals[p->nodes[i].parent] += totals[i];
@@ -425,20 +345,22 @@ static int count_lines(struct builder *b)
 	return 0;
 }
 
-int report__build(struct report *r, const struct tree *p, const struct symbol_table *t,
+int report__build(struct report *r, const struct tree *p, const struct frames *f,
 		  enum report_detail detail)
 {
-	struct builder b = { .r = r, .p = p, .t = t };
+	struct builder b = { .r = r, .p = p, .f = f };
 	int err;
 
 	memset(r, 0, sizeof(*r));
+	if (f->count < p->frame_count)
+		return -EINVAL;
 	r->detail = detail;
 	r->samples = p->samples;
 	if ((err = make_labels(&b)) || (err = merge_tree(&b)) || (err = order_tree(&b)) ||
 	    (err = count_labels(&b)) || (err = count_lines(&b)) || (err = count_missing(&b)))
 		report__free(r);
 	free(b.label_of);
-	free(b.is_partial);
+	free(b.content);
 	free(b.loose);
 	map64__free(&b.label_map);
 	map64__free(&b.line_map);

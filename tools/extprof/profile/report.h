@@ -11,23 +11,8 @@
 #include <time.h>
 
 #include "profile/accounting.h"
+#include "profile/frames.h"
 #include "profile/tree.h"
-#include "ruby/symbols.h"
-#include "source/timer.h"
-
-/* Ids are part of the outputs: append only. */
-enum label_kind {
-	LABEL_RUBY = 0,
-	LABEL_C = 1,		/* method in C */
-	LABEL_BUILTIN = 2,	/* part of Ruby itself, in Ruby */
-	LABEL_GC = 3,
-	LABEL_NATIVE = 4,
-	LABEL_THREAD = 5,
-	LABEL_OTHER = 6,	/* truncated, unknown, expired */
-	LABEL_PROCESS = 7,
-	LABEL_CGROUP = 8,
-	LABEL_KINDS
-};
 
 extern const char *const label_kind_names[LABEL_KINDS];
 
@@ -70,7 +55,7 @@ struct report_meta {
 	int pid;
 	uint32_t rate, cpus;
 	uint32_t unsampled_cpus;	/* came during the recording, without a timer */
-	enum timer_kind timer;
+	char source[96];	/* what made the samples: "on-CPU at 999 Hz by the clock" */
 	uint64_t period;	/* ns */
 	time_t started;
 	double duration;	/* s */
@@ -98,9 +83,12 @@ struct report {
 	enum report_detail detail;
 };
 
-/* 0 or -ENOMEM; r->meta is left for the caller to fill, but for how many names
- * and lines are missing, as far as the profile has their symbols. */
-int report__build(struct report *r, const struct tree *p, const struct symbol_table *t,
+/*
+ * The report of a tree, with the texts of its frames.  It is independent of both afterwards.
+ * r->meta is left for the caller to fill, but for how many names and lines are missing, as far
+ * as frames tell.  0, -ENOMEM, or -EINVAL: frames__take() has not seen the whole tree.
+ */
+int report__build(struct report *r, const struct tree *p, const struct frames *f,
 		  enum report_detail detail);
 void report__free(struct report *r);
 
