@@ -20,7 +20,8 @@ static struct memory_fake memory;
 static struct tree tree;
 static struct symbol_table table;
 static struct frames frames;
-static struct vm vm, *vms[1] = { &vm };
+static struct vm vm;
+static struct processes processes;
 static struct resolver resolver;
 static struct diag diag;
 static uint32_t main_id, foo_id, bar_id, size_id, block_id;
@@ -29,6 +30,12 @@ static struct {
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
 } sample;
+
+static struct vm *vm_of(void *context, uint32_t number)
+{
+	(void)context;
+	return number == 1 ? &vm : NULL;
+}
 
 static void set_up(void)
 {
@@ -53,8 +60,9 @@ static void set_up(void)
 	tree__init(&tree);
 	memset(&resolver, 0, sizeof(resolver));
 	resolver.tree = &tree;
-	resolver.vms = vms;
-	resolver.vm_count = 1;
+	resolver.vm_of = vm_of;
+	resolver.processes = &processes;
+	processes__add(&processes);
 	layout__read(&vm.layout, &memory.memory, (uintptr_t)&section, &diag);
 	symbols__init(&vm.symbols, &table, &vm.layout, &memory.memory);
 	threads__init(&vm.threads, &vm.layout, &memory.memory);
@@ -67,6 +75,7 @@ static void tear_down(void)
 	symbol_table__free(&table);
 	tree__free(&tree);
 	frames__free(&frames);
+	processes__free(&processes);
 }
 
 static void start(void)
@@ -236,7 +245,7 @@ static void send_in(uint64_t serial, uint32_t slot, uint32_t tid, int times)
 static void set_up_threads(void)
 {
 	set_up();
-	resolver.by_thread = true;
+	groups__add(&resolver.groups, GROUP_THREAD);
 	fake__thread(&ruby, 3, 30, "puma;1", NULL);
 	fake__thread(&ruby, 4, 40, "", NULL)->flags = RB_DEBUG_EXT_THREAD_MAIN;
 	fake__thread(&ruby, 5, 50, "", NULL);
@@ -252,7 +261,7 @@ TEST(collect_tells_threads_apart)
 	send_in(50, 5, 105, 3);
 	send_in(60, 6, 106, 4);
 	send_in(30, 3, 103, 5);
-	CHECK_INT(resolve__name_threads(&resolver), 0);
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_STRING(folded(), "[thread #50 (105)];Foo#foo 3\n[thread main (104)];Foo#foo 2\n"
 		     "[thread puma:1 (103)];Foo#foo 6\n[thread ractor 2 main (106)];Foo#foo 4\n");
 	CHECK_INT(resolver.unknown_threads, 0);
@@ -312,7 +321,7 @@ TEST(collect_gives_threads_their_last_name)
 	fake__thread(&ruby, 9, 90, "free", NULL)->thread = 0;
 	send_in(90, 9, 109, 1);
 	threads__refresh(&vm.threads, true);
-	CHECK_INT(resolve__name_threads(&resolver), 0);
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_STRING(folded(), "[thread #32 (gone) (109)];Foo#foo 1\n[thread #50];Foo#foo 2\n"
 		     "[thread #90 (gone) (109)];Foo#foo 1\n[thread another (103)];Foo#foo 1\n"
 		     "[thread main (108)];Foo#foo 1\n[thread new name (107)];Foo#foo 2\n"
@@ -332,7 +341,7 @@ TEST(collect_reads_no_names_of_a_process_that_is_gone)
 	send_in(50, 5, 105, 1);
 	threads__refresh(&vm.threads, true);
 	CHECK_INT(memory.reads, reads);
-	CHECK_INT(resolve__name_threads(&resolver), 0);
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_STRING(folded(), "[thread #50 (gone) (105)];Foo#foo 1\n[thread puma:1 (103)];Foo#foo 1\n");
 	tear_down();
 }
@@ -356,7 +365,7 @@ TEST(collect_reads_names_again_that_could_not_be_read)
 	for (uint32_t i = 0; i < vm.threads.count; i++)
 		CHECK(!vm.threads.list[i].known);
 	threads__refresh(&vm.threads, false);
-	CHECK_INT(resolve__name_threads(&resolver), 0);
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_STRING(folded(), "[thread #50 (100)];Foo#foo 1\n[thread main (100)];Foo#foo 1\n"
 		     "[thread puma:1 (100)];Foo#foo 1\n[thread torn (107)];Foo#foo 1\n");
 	tear_down();
@@ -453,7 +462,7 @@ TEST(collect_goes_on_with_too_many_threads)
 		send_in(serial, 3, 100, 1);
 	send_in(1, 3, 100, 5);
 	send_in(2, 3, 100, 5);
-	CHECK_INT(resolve__name_threads(&resolver), 0);
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_INT(resolver.received.lost[LOSS_NO_MEMORY], 0);
 	CHECK_INT(resolver.received.whole, THREADS_MAX + 10);
 	CHECK_INT(vm.threads.count, THREADS_MAX);
@@ -672,10 +681,99 @@ TEST(collect_counts_what_it_has_no_time_for)
 	start();
 	frame(foo_id, 0);
 	send(2);
-	resolve__skip(&resolver);
+	resolve__skip(&resolver, &sample, sizeof(sample));
 	CHECK_INT(resolver.received.whole, 2);
 	CHECK_INT(received__sum(&resolver.received), 3);
 	loss_hit[LOSS_NOT_READ] += resolver.received.lost[LOSS_NOT_READ];
+	tear_down();
+}
+
+/* Two VMs of two processes: samples of each are counted in its row, and all in the sum. */
+TEST(collect_counts_by_process)
+{
+	const struct process_row *row;
+
+	set_up();
+	CHECK_INT(processes__add(&processes), 1);
+	start();
+	frame(foo_id, 0);
+	send(3);
+	vm.process = 1;
+	send(2);
+	sample.event.truncated = TRUNC_DEPTH;
+	send(1);
+	resolve__skip(&resolver, &sample, sizeof(sample));
+	resolve__skip(&resolver, &sample, sizeof(sample.event) - 1);
+	sample.event.vm = 2;
+	send(1);
+	resolve__skip(&resolver, &sample, sizeof(sample));
+	/* No row: in the sum only. */
+	sample.event.vm = 1;
+	vm.process = 2;
+	send(1);
+	vm.process = 0;
+	row = &processes.rows[0];
+	CHECK_INT(row->received.whole, 3);
+	CHECK_INT(received__sum(&row->received), 3);
+	row = &processes.rows[1];
+	CHECK_INT(row->received.whole, 2);
+	CHECK_INT(row->received.truncated[TRUNC_DEPTH], 1);
+	CHECK_INT(row->received.lost[LOSS_NOT_READ], 1);
+	CHECK_INT(received__sum(&row->received), 4);
+	CHECK_INT(resolver.received.whole, 5);
+	CHECK_INT(resolver.received.truncated[TRUNC_DEPTH], 2);
+	CHECK_INT(resolver.received.lost[LOSS_NOT_READ], 1);
+	CHECK_INT(resolver.received.lost[LOSS_MALFORMED], 3);
+	loss_hit[LOSS_NOT_READ] += 1;
+	loss_hit[LOSS_MALFORMED] += 3;
+	tear_down();
+}
+
+TEST(collect_puts_processes_above_threads)
+{
+	set_up_threads();
+	groups__add(&resolver.groups, GROUP_PROCESS);
+	processes__add(&processes);
+	processes.rows[0].pid = 7;
+	processes.rows[1].pid = 8;
+	strcpy(processes.rows[1].command, "ruby before.rb");
+	send_in(30, 3, 103, 1);
+	vm.process = 1;
+	send_in(30, 3, 103, 2);
+	vm.process = 2;
+	send_in(30, 3, 103, 3);
+	vm.process = 0;
+	strcpy(processes.rows[1].command, "ruby bin/after.rb 1");
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
+	CHECK_INT(resolve__name_processes(&resolver), 0);
+	CHECK_STRING(folded(), "[one of too many processes];[thread puma:1 (103)];Foo#foo 3\n"
+		     "[process 7];[thread puma:1 (103)];Foo#foo 1\n"
+		     "[process 8 after.rb];[thread puma:1 (103)];Foo#foo 2\n");
+	tear_down();
+}
+
+/* The texts of threads are too many: the samples stay. */
+TEST(collect_keeps_samples_without_room_for_their_group)
+{
+	uint32_t count;
+
+	set_up_threads();
+	groups__add(&resolver.groups, GROUP_PROCESS);
+	send_in(30, 3, 103, 1);
+	processes__add(&processes);
+	vm.process = 1;
+	count = tree.text_count;
+	tree.text_count = tree.text_room = TREE_TEXTS_MAX;
+	send_in(40, 4, 104, 2);
+	send_in(0, 0, 100, 4);
+	tree.text_count = count;
+	tree.text_room = 64;
+	vm.process = 0;
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
+	CHECK_INT(resolve__name_processes(&resolver), 0);
+	CHECK_STRING(folded(), "[one of too many processes];[one of too many threads];Foo#foo 6\n"
+		     "[process];[thread puma:1 (103)];Foo#foo 1\n");
+	CHECK_INT(resolver.received.whole, 7);
 	tear_down();
 }
 
@@ -692,7 +790,8 @@ TEST(collect_survives_random_events)
 			frame(test__random() % (ruby.next_id + 2), test__random() % 12);
 		if (test__random() % 2)
 			raw[test__random() % (sizeof(sample.event) + 64)] = (uint8_t)test__random();
-		resolver.by_thread = test__random() % 2;
+		resolver.groups.count = test__random() % 2;
+		resolver.groups.keys[0] = GROUP_THREAD;
 		resolve__event(&resolver, &sample, sizeof(sample.event) + test__random() % 300);
 		sent++;
 	}

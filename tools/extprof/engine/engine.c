@@ -117,7 +117,6 @@ static int attach(struct engine *r, struct diag *d)
 		r->started_wall = time(NULL);
 	}
 	r->vms[r->vm_count++] = s;
-	r->resolver.vm_count = r->vm_count;
 	s = NULL;
 	target__refresh(&r->target);
 	r->attached = true;
@@ -126,6 +125,13 @@ static int attach(struct engine *r, struct diag *d)
 cleanup:
 	vm__drop(s, &r->target);
 	return err;
+}
+
+static struct vm *vm_of(void *context, uint32_t number)
+{
+	const struct engine *r = context;
+
+	return number && number <= r->vm_count ? r->vms[number - 1] : NULL;
 }
 
 int engine__find(struct engine *r, const struct options *o, struct diag *d)
@@ -138,9 +144,13 @@ int engine__find(struct engine *r, const struct options *o, struct diag *d)
 	r->target.pidfd = r->epoll_fd = r->signal_fd = -1;
 	r->spawn.go = r->spawn.result = -1;
 	r->resolver.tree = &r->tree;
-	r->resolver.vms = r->vms;
-	r->resolver.by_thread = o->threads;
-	if (tree__init(&r->tree)) {
+	r->resolver.vm_of = vm_of;
+	r->resolver.context = r;
+	r->resolver.processes = &r->processes;
+	if (o->threads)
+		groups__add(&r->resolver.groups, GROUP_THREAD);
+	r->resolver.groups.patterns_allowed = true;
+	if (tree__init(&r->tree) || processes__add(&r->processes) == PROCESS_NONE) {
 		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
 	}
@@ -224,8 +234,7 @@ static bool on_late_sample(void *context, const void *data, size_t size)
 {
 	struct engine *r = context;
 
-	(void)data, (void)size;
-	resolve__skip(&r->resolver);
+	resolve__skip(&r->resolver, data, size);
 	return true;
 }
 
@@ -392,7 +401,7 @@ int engine__run(struct engine *r, struct diag *d)
 	uint64_t tick = r->options->command ? TICK_COMMAND : TICK_PID;
 	uint64_t next_progress = 0;
 	bool end = false, behind = false;
-	int err = 0;
+	int err = 0, unnamed = 0;
 
 	while (!end) {
 		uint64_t now = deadline__now(), wait = r->attached ? tick : search_wait(r, now);
@@ -445,13 +454,32 @@ int engine__run(struct engine *r, struct diag *d)
 	if (r->exited && !r->ended)
 		r->ended = "the process ended";
 	finish(r);
-	if (!err && resolve__name_threads(&r->resolver))
+	for (uint32_t i = 0; i < r->vm_count && !unnamed; i++)
+		unnamed = resolve__name_threads(&r->resolver, r->vms[i]);
+	if (!err && unnamed)
 		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the names of threads");
 	if (!err && !r->vm_count)
 		err = never_sampled(r, d);
 	if (err && r->options->command && !r->exited)
 		kill(r->spawn.pid, SIGTERM);
 	return err;
+}
+
+static int fill_row(struct engine *r)
+{
+	struct process_row *row = &r->processes.rows[0];
+	const struct vm *s = r->vms[r->vm_count - 1];
+
+	row->pid = r->target.pid;
+	text__clean(row->command, sizeof(row->command), r->target.command);
+	text__clean(row->ruby_version, sizeof(row->ruby_version), s->layout.section.ruby_version);
+	if (r->exited)
+		snprintf(row->ended, sizeof(row->ended), "ended");
+	row->started = r->started_at;
+	row->ended_at = r->ended_at;
+	row->cpu_time = r->cpu_last - r->cpu_start;
+	session__counters(r->session, &row->kernel);
+	return resolve__name_processes(&r->resolver);
 }
 
 int engine__report(struct engine *r, enum report_detail detail, struct report *report,
@@ -461,7 +489,7 @@ int engine__report(struct engine *r, enum report_detail detail, struct report *r
 	struct report_meta *m = &report->meta;
 	struct source_counters counters;
 
-	if (frames__take(&r->frames, &r->tree, &r->table) ||
+	if (fill_row(r) || frames__take(&r->frames, &r->tree, &r->table) ||
 	    report__build(report, &r->tree, &r->frames,
 			  r->options->lines ? REPORT_BY_LINE : detail))
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the report");
@@ -518,6 +546,7 @@ void engine__close(struct engine *r)
 		vm__close(r->vms[i]);
 	symbol_table__free(&r->table);
 	frames__free(&r->frames);
+	processes__free(&r->processes);
 	tree__free(&r->tree);
 	target__close(&r->target);
 	spawn__close(&r->spawn);

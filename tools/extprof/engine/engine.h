@@ -34,6 +34,7 @@ struct engine {
 	struct tree tree;
 	struct symbol_table table;
 	struct frames frames;
+	struct processes processes;	/* one row */
 	struct resolver resolver;
 	struct vm *vms[VMS_MAX];
 	uint32_t vm_count;

@@ -58,6 +58,7 @@ static uint8_t synthetic_label(uint8_t kind)
 	case SYNTHETIC_C: return LABEL_C;
 	case SYNTHETIC_GC: return LABEL_GC;
 	case SYNTHETIC_THREAD: return LABEL_THREAD;
+	case SYNTHETIC_PROCESS: return LABEL_PROCESS;
 	default: return LABEL_OTHER;
 	}
 }
@@ -93,10 +94,19 @@ static uint8_t missing_of(const struct symbol *symbol, uint64_t frame)
 
 static int take_synthetic(struct frames *f, struct frame_row *row, const struct tree_text *t)
 {
+	size_t length = strcspn(t->text, "\n");
+
 	row->kind = synthetic_label(t->kind);
-	row->name = intern(f, t->text, strlen(t->text));
+	row->name = intern(f, t->text, length);
 	row->path = intern(f, "", 0);
-	return row->name && row->path ? 0 : -ENOMEM;
+	if (!row->name || !row->path)
+		return -ENOMEM;
+	/* See group_names.h. */
+	if (t->text[length]) {
+		row->wider = intern(f, t->text + length + 1, strlen(t->text + length + 1));
+		return row->wider ? 0 : -ENOMEM;
+	}
+	return 0;
 }
 
 static int take_symbol(struct frames *f, struct frame_row *row, uint64_t frame,

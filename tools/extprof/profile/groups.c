@@ -25,6 +25,13 @@ void groups__add(struct groups *g, enum group_key key)
 		g->keys[g->count++] = (uint8_t)key;
 }
 
+void groups__add_mask(struct groups *g, uint32_t mask)
+{
+	for (int key = 1; key < GROUP_KEYS; key++)
+		if (mask & 1u << key)
+			groups__add(g, (enum group_key)key);
+}
+
 static int by_name(const char *name, size_t length)
 {
 	for (int key = 1; key < GROUP_KEYS; key++)

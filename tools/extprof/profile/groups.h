@@ -20,6 +20,7 @@ enum group_key {
 struct groups {
 	uint8_t count;
 	uint8_t keys[GROUPS_MAX];	/* enum group_key, each at most once */
+	bool patterns_allowed;		/* GROUP_THREAD may become GROUP_THREAD_PATTERN if threads are many */
 };
 
 extern const char *const group_names[GROUP_KEYS];
@@ -29,5 +30,8 @@ int groups__parse(const char *text, struct groups *g);
 bool groups__has(const struct groups *g, enum group_key key);
 /* Add a key as the innermost one, unless it is there. */
 void groups__add(struct groups *g, enum group_key key);
+
+/* Add the keys of a mask (1u << enum group_key) as innermost ones, unless they are there. */
+void groups__add_mask(struct groups *g, uint32_t mask);
 
 #endif /* EXTPROF_GROUPS_H */

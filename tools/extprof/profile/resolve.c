@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/group_names.h"
 
 static const char *gc_text(unsigned int phase)
 {
@@ -44,18 +45,13 @@ static uint64_t no_thread_frame(struct resolver *c, const struct sample_event *e
 	struct text t = { 0 };
 	uint64_t frame;
 
-	text__adds(&t, unknown ? "[unknown thread " : "[native thread ");
-	text__add_clean(&t, e->comm, strnlen(e->comm, sizeof(e->comm)), sizeof(e->comm));
-	if (e->tid)
-		text__addf(&t, " (%u)", e->tid);
-	text__adds(&t, "]");
+	group_names__add_no_thread(e->comm, sizeof(e->comm), e->tid, unknown, &t);
 	frame = t.failed ? 0 : synthetic(c, SYNTHETIC_THREAD, t.data);
 	text__free(&t);
 	c->unknown_threads += unknown;
 	return frame;
 }
 
-/* With -t, the outermost frame. */
 static uint64_t thread_frame(struct resolver *c, struct vm *vm, const struct sample_event *e)
 {
 	struct thread *thread;
@@ -64,32 +60,83 @@ static uint64_t thread_frame(struct resolver *c, struct vm *vm, const struct sam
 		return no_thread_frame(c, e);
 	thread = threads__note(&vm->threads, e->thread, e->thread_slot, e->tid);
 	if (!thread)
-		return synthetic(c, SYNTHETIC_THREAD, "[one of too many threads]");
+		return 0;
 	if (!thread->frame)
 		thread->frame = tree__synthetic_later(c->tree, SYNTHETIC_THREAD);
 	return thread->frame;
 }
 
-int resolve__name_threads(struct resolver *c)
+static uint64_t process_frame(struct resolver *c, struct process_row *row)
 {
-	struct text label = { 0 };
+	if (row && !row->frame)
+		row->frame = tree__synthetic_later(c->tree, SYNTHETIC_PROCESS);
+	return row ? row->frame : 0;
+}
+
+/* The frames of --group-by.  0 or -ENOMEM. */
+static int add_groups(struct resolver *c, struct vm *vm, struct process_row *row,
+		      const struct sample_event *e, uint32_t *n)
+{
+	if (!c->groups.count)
+		return 0;
+	/* Before the tree is full. */
+	if (!c->crowded_thread)
+		c->crowded_thread = synthetic(c, SYNTHETIC_THREAD, "[one of too many threads]\n"
+					      "[one of too many threads]");
+	if (!c->crowded_process)
+		c->crowded_process = synthetic(c, SYNTHETIC_PROCESS, "[one of too many processes]\n"
+					       "[one of too many processes]");
+	if (groups__has(&c->groups, GROUP_PROCESS) || groups__has(&c->groups, GROUP_CGROUP)) {
+		uint64_t frame = process_frame(c, row);
+
+		c->stack[(*n)++] = frame ? frame : c->crowded_process;
+	}
+	if (groups__has(&c->groups, GROUP_THREAD) || groups__has(&c->groups, GROUP_THREAD_PATTERN)) {
+		uint64_t frame = thread_frame(c, vm, e);
+
+		c->stack[(*n)++] = frame ? frame : c->crowded_thread;
+	}
+	return c->crowded_thread && c->crowded_process ? 0 : -ENOMEM;
+}
+
+static int set_name(struct resolver *c, uint64_t frame, const struct text *name)
+{
+	return name->failed ? -ENOMEM : tree__set_text(c->tree, frame, text__string(name));
+}
+
+int resolve__name_threads(struct resolver *c, const struct vm *vm)
+{
+	struct text name = { 0 };
 	int err = 0;
 
-	for (uint32_t i = 0; i < c->vm_count; i++) {
-		const struct threads *threads = &c->vms[i]->threads;
+	for (uint32_t i = 0; i < vm->threads.count && !err; i++) {
+		const struct thread *thread = &vm->threads.list[i];
 
-		for (uint32_t j = 0; j < threads->count && !err; j++) {
-			const struct thread *thread = &threads->list[j];
-
-			if (!thread->frame)
-				continue;
-			text__clear(&label);
-			thread__add_label(thread, &label);
-			err = label.failed ? -ENOMEM :
-			      tree__set_text(c->tree, thread->frame, label.data);
-		}
+		if (!thread->frame)
+			continue;
+		text__clear(&name);
+		group_names__add_thread(thread, &name);
+		err = set_name(c, thread->frame, &name);
 	}
-	text__free(&label);
+	text__free(&name);
+	return err;
+}
+
+int resolve__name_processes(struct resolver *c)
+{
+	struct text name = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; c->processes && i < c->processes->count && !err; i++) {
+		const struct process_row *row = &c->processes->rows[i];
+
+		if (!row->frame)
+			continue;
+		text__clear(&name);
+		group_names__add_process(row, &name);
+		err = set_name(c, row->frame, &name);
+	}
+	text__free(&name);
 	return err;
 }
 
@@ -177,18 +224,14 @@ static uint64_t truncated_frame(struct resolver *c, uint32_t left_out)
 	return synthetic(c, SYNTHETIC_TRUNCATED, text);
 }
 
-static int build(struct resolver *c, const struct sample_event *e, const struct sample_frame *frames,
-		 uint32_t *count)
+static int build(struct resolver *c, struct vm *vm, struct process_row *row,
+		 const struct sample_event *e, const struct sample_frame *frames, uint32_t *count)
 {
-	struct vm *vm = c->vms[e->vm - 1];
 	uint64_t *stack = c->stack, frame;
 	uint32_t n = 0, ruby = 0;
 
-	if (c->by_thread) {
-		stack[n] = thread_frame(c, vm, e);
-		if (!stack[n++])
-			return -1;
-	}
+	if (add_groups(c, vm, row, e, &n))
+		return -1;
 	switch (e->kind) {
 	case SAMPLE_RUBY:
 		break;
@@ -237,11 +280,6 @@ single:
 	return frame ? 0 : -1;
 }
 
-void resolve__skip(struct resolver *c)
-{
-	c->received.lost[LOSS_NOT_READ]++;
-}
-
 /*
  * The kernel knows a program by its first sample.  Had the process executed
  * another one before that, unnoticed, the samples are of that one: ids that mean
@@ -268,26 +306,63 @@ static int confirm(struct vm *s)
 	return 0;
 }
 
-void resolve__event(struct resolver *c, const void *data, size_t size)
+/* The event in the data, and its VM.  NULL: it makes no sense. */
+static const struct sample_event *check_event(struct resolver *c, const void *data, size_t size,
+					      struct vm **vm)
 {
 	const struct sample_event *e = data;
-	const struct sample_frame *frames;
-	uint32_t count;
 
 	if (size < sizeof(*e) ||
 	    size - sizeof(*e) < e->nr_frames * sizeof(struct sample_frame) ||
 	    e->nr_frames > SAMPLE_FRAMES_MAX || e->truncated >= TRUNC_MAX || !e->kind ||
-	    e->kind > SAMPLE_EXITING || !e->vm || e->vm > c->vm_count) {
-		c->received.lost[LOSS_MALFORMED]++;
+	    e->kind > SAMPLE_EXITING)
+		return NULL;
+	*vm = c->vm_of(c->context, e->vm);
+	return *vm ? e : NULL;
+}
+
+static struct process_row *row_of(struct resolver *c, const struct vm *vm)
+{
+	return c->processes && vm->process < c->processes->count ?
+	       &c->processes->rows[vm->process] : NULL;
+}
+
+static void count_lost(struct resolver *c, struct process_row *row, enum loss_reason reason)
+{
+	c->received.lost[reason]++;
+	if (row)
+		row->received.lost[reason]++;
+}
+
+void resolve__skip(struct resolver *c, const void *data, size_t size)
+{
+	struct vm *vm;
+
+	if (!check_event(c, data, size, &vm))
+		count_lost(c, NULL, LOSS_MALFORMED);
+	else
+		count_lost(c, row_of(c, vm), LOSS_NOT_READ);
+}
+
+void resolve__event(struct resolver *c, const void *data, size_t size)
+{
+	struct process_row *row;
+	struct vm *vm;
+	const struct sample_event *e = check_event(c, data, size, &vm);
+	uint32_t count;
+
+	if (!e) {
+		count_lost(c, NULL, LOSS_MALFORMED);
 		return;
 	}
-	frames = (const struct sample_frame *)(e + 1);
-	if (!c->vms[e->vm - 1]->confirmed && confirm(c->vms[e->vm - 1])) {
-		resolve__skip(c);
+	row = row_of(c, vm);
+	if (!vm->confirmed && confirm(vm)) {
+		count_lost(c, row, LOSS_NOT_READ);
 		return;
 	}
-	if (build(c, e, frames, &count) || tree__add(c->tree, c->stack, count)) {
-		c->received.lost[LOSS_NO_MEMORY]++;
+	if (build(c, vm, row, e, (const struct sample_frame *)(e + 1), &count) ||
+	    tree__add(c->tree, c->stack, count)) {
+		count_lost(c, row, LOSS_NO_MEMORY);
 		return;
 	}
 	if (e->gc_phase)
@@ -296,4 +371,8 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 		c->received.truncated[e->truncated]++;
 	else
 		c->received.whole++;
+	if (row && e->truncated)
+		row->received.truncated[e->truncated]++;
+	else if (row)
+		row->received.whole++;
 }

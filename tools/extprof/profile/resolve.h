@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "profile/accounting.h"
+#include "profile/groups.h"
+#include "profile/processes.h"
 #include "profile/tree.h"
 #include "wire/sample.h"
 #include "ruby/vm.h"
@@ -16,11 +18,19 @@
 
 struct resolver {
 	struct tree *tree;
-	struct vm **vms;	/* by sample_event::vm - 1 */
-	uint32_t vm_count;
-	bool by_thread;			/* the thread is the outermost frame */
+	/* The VM with the number sample_event::vm; NULL: there is none, the sample is malformed. */
+	struct vm *(*vm_of)(void *context, uint32_t number);
+	void *context;
+	/* Row vm::process of it is the process of a sample. */
+	struct processes *processes;
+	/*
+	 * Each stack begins with the frame of its process if a key needs that, then with that of
+	 * its thread.  Which of them are shown, how and in what order, is for the report.
+	 */
+	struct groups groups;
 
-	struct received received;	/* every sample that arrived */
+	/* Every sample that arrived.  Those with a VM are counted in the row of its process too. */
+	struct received received;
 
 	/* Frames of samples that are whole nevertheless. */
 	uint64_t frames;
@@ -30,11 +40,14 @@ struct resolver {
 	uint64_t crowded_names;		/* more than SYMBOLS_MAX */
 	uint64_t jit_leaves, jit_exact;	/* leaves that may be JIT code, exact lines of them */
 	uint64_t gc_samples;
-	uint64_t unknown_threads;	/* samples with Ruby frames and no thread, if by_thread */
+	uint64_t unknown_threads;	/* samples with Ruby frames and no thread, if grouped by thread */
 
 	/* How many frames were left out, each number once: see truncated_frame(). */
 	uint32_t left_out[RESOLVE_LEFT_OUT_MAX];
 	uint32_t left_out_count;
+
+	/* For what has no room for a frame of its own; 0 until they are made. */
+	uint64_t crowded_thread, crowded_process;
 
 	uint64_t stack[SAMPLE_FRAMES_MAX + 8];
 };
@@ -43,10 +56,13 @@ struct resolver {
 void resolve__event(struct resolver *c, const void *data, size_t size);
 
 /* Count an event that there was no time to look at. */
-void resolve__skip(struct resolver *c);
+void resolve__skip(struct resolver *c, const void *data, size_t size);
 
-/* Give the frames of threads their last names: once, before the report.  0 or
- * -ENOMEM. */
-int resolve__name_threads(struct resolver *c);
+/*
+ * Give the frames of the threads of a VM, and those of all processes, the names that are known now:
+ * before a report, and of a VM before it is closed.  0 or -ENOMEM.
+ */
+int resolve__name_threads(struct resolver *c, const struct vm *vm);
+int resolve__name_processes(struct resolver *c);
 
 #endif /* EXTPROF_RESOLVE_H */

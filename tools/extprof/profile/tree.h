@@ -20,6 +20,7 @@ enum synthetic_kind {
 	SYNTHETIC_UNKNOWN,
 	SYNTHETIC_THREAD,
 	SYNTHETIC_C,		/* a block in C */
+	SYNTHETIC_PROCESS,
 };
 
 /*
@@ -64,7 +65,7 @@ struct tree_node {
 };
 
 struct tree_text {
-	char *text;		/* clean */
+	char *text;		/* clean; of a thread or process as in group_names.h */
 	uint8_t kind;		/* enum synthetic_kind */
 };
 

@@ -17,6 +17,7 @@ struct vm {
 	struct threads threads;
 	struct address_space *space;	/* what they read */
 	bool confirmed;		/* samples that name it are of it */
+	uint32_t process;	/* number of a row of the profile's processes */
 };
 
 /*

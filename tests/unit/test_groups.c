@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --group-by: its keys, and what its frames are called. */
+#include "test.h"
+
+#include <errno.h>
+
+#include "profile/group_names.h"
+#include "profile/groups.h"
+
+TEST(groups_are_parsed_in_their_order)
+{
+	struct groups g;
+
+	CHECK_INT(groups__parse("none", &g), 0);
+	CHECK_INT(g.count, 0);
+	CHECK_INT(groups__parse("cgroup,process,thread-pattern,thread", &g), 0);
+	CHECK_INT(g.count, 4);
+	CHECK_INT(g.keys[0], GROUP_CGROUP);
+	CHECK_INT(g.keys[1], GROUP_PROCESS);
+	CHECK_INT(g.keys[2], GROUP_THREAD_PATTERN);
+	CHECK_INT(g.keys[3], GROUP_THREAD);
+	CHECK(groups__has(&g, GROUP_PROCESS));
+	CHECK_INT(groups__parse("thread", &g), 0);
+	CHECK(!groups__has(&g, GROUP_PROCESS));
+	CHECK_INT(groups__parse("", &g), -EINVAL);
+	CHECK_INT(groups__parse("process,", &g), -EINVAL);
+	CHECK_INT(groups__parse("process,none", &g), -EINVAL);
+	CHECK_INT(groups__parse("thread,thread", &g), -EINVAL);
+	CHECK_INT(groups__parse("thread-", &g), -EINVAL);
+}
+
+TEST(groups_of_a_mask_are_the_innermost_ones)
+{
+	struct groups g;
+
+	CHECK_INT(groups__parse("thread", &g), 0);
+	groups__add_mask(&g, 1u << GROUP_PROCESS | 1u << GROUP_THREAD);
+	CHECK_INT(g.count, 2);
+	CHECK_INT(g.keys[0], GROUP_THREAD);
+	CHECK_INT(g.keys[1], GROUP_PROCESS);
+	groups__add_mask(&g, ~0u);
+	CHECK_INT(g.count, GROUPS_MAX);
+}
+
+TEST(groups_call_a_process_by_its_script)
+{
+	static const struct {
+		const char *line, *name;
+	} cases[] = {
+		{ "ruby", "ruby" },
+		{ "ruby -", "ruby" },
+		{ "ruby -e loop{} x.rb", "ruby" },
+		{ "ruby -ne print file", "ruby" },
+		{ "ruby -rdate app.rb", "app.rb" },
+		{ "ruby -r date app.rb", "app.rb" },
+		{ "ruby -Ilib -I test -w -W:no-deprecated test/run.rb -e x", "run.rb" },
+		{ "ruby --yjit --enable frozen-string-literal --disable=gems app.rb", "app.rb" },
+		{ "ruby -x/tmp app", "app" },
+		{ "ruby -- -odd.rb", "-odd.rb" },
+		{ "ruby -S rake -m", "rake" },
+		{ "/usr/bin/ruby3.4 /usr/local/bin/puma -C config/puma.rb", "puma" },
+		{ "/opt/ruby-3.4.5/bin/ruby bin/rails server", "rails" },
+		{ "ruby bin/bundle exec sidekiq -c 5", "sidekiq" },
+		{ "/usr/bin/bundle exec bin/puma", "puma" },
+		{ "bundle install", "bundle" },
+		{ "bundle exec", "bundle" },
+		{ "puma: cluster worker 0: 42 [app]", "puma" },
+		{ "puma 6.4.2 (tcp://0.0.0.0:9292) [app]", "puma" },
+		{ "unicorn worker[0] -c unicorn.rb", "unicorn" },
+		{ "rubyist", "rubyist" },
+		{ "sh -c ruby x.rb", "sh" },
+		{ "  /bin/sleep  5", "sleep" },
+		{ "odd/", "odd/" },
+		{ ":", ":" },
+		{ "", "" },
+		{ "ruby a23456789b123456789c123456789d123456789e123456789f.rb",
+		  "a23456789b123456789c1234..." "3456789e123456789f.rb" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text t = { 0 };
+
+		group_names__add_command(cases[i].line, &t);
+		if (strcmp(text__string(&t), cases[i].name))
+			test__fail(__FILE__, __LINE__, "%s: %s", cases[i].line, text__string(&t));
+		text__free(&t);
+	}
+}
+
+TEST(groups_name_processes)
+{
+	struct process_row row = { .pid = 42, .command = "ruby bin/puma -w 4" };
+	char cgroup[] = "/system.slice/web.service";
+	struct text t = { 0 };
+
+	group_names__add_process(&row, &t);
+	CHECK_STRING(t.data, "[process 42 puma]\n[unknown cgroup]");
+	text__clear(&t);
+	row.cgroup = cgroup;
+	row.command[0] = '\0';
+	group_names__add_process(&row, &t);
+	CHECK_STRING(t.data, "[process 42]\n[cgroup /system.slice/web.service]");
+	text__free(&t);
+}
+
+TEST(groups_name_threads_and_their_patterns)
+{
+	static const struct {
+		struct thread thread;
+		const char *text;
+	} cases[] = {
+		{ { .name = "job-12", .tid = 7, .known = true }, "[thread job-12 (7)]\n[thread job-*]" },
+		{ { .name = "3 of 40: a1b", .known = true }, "[thread 3 of 40: a1b]\n[thread * of *: a*b]" },
+		/* What cleaning adds is no number of the name's. */
+		{ { .name = "a\0331\nb", .known = true }, "[thread a\\x1B1\\x0Ab]\n[thread a\\x1B*\\x0Ab]" },
+		{ { .name = "worker", .ractor = 12, .tid = 7, .known = true },
+		  "[thread ractor 12 worker (7)]\n[thread ractor * worker]" },
+		{ { .flags = RB_DEBUG_EXT_THREAD_MAIN, .tid = 7, .known = true }, "[thread main (7)]\n[thread main]" },
+		{ { .serial = 30, .tid = 7 }, "[thread #30 (gone) (7)]\n[thread #*]" },
+	};
+	struct text t = { 0 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		text__clear(&t);
+		group_names__add_thread(&cases[i].thread, &t);
+		CHECK_STRING(t.data, cases[i].text);
+	}
+	text__clear(&t);
+	group_names__add_no_thread("puma 12\033", 16, 42, false, &t);
+	CHECK_STRING(t.data, "[native thread puma 12\\x1B (42)]\n[native thread puma *\\x1B]");
+	text__clear(&t);
+	group_names__add_no_thread("0123456789abcdef", 16, 0, true, &t);
+	CHECK_STRING(t.data, "[unknown thread 0123456789abcdef]\n[unknown thread *abcdef]");
+	text__free(&t);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the frames of --group-by are called.  Each text has two lines: the name of the frame, and
+ * the name of a wider group that it belongs to.  A thread belongs to the threads of its pattern, a
+ * process to its cgroup.  All texts are clean, so a newline cannot be a part of a name.
+ */
+#ifndef EXTPROF_GROUP_NAMES_H
+#define EXTPROF_GROUP_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "profile/processes.h"
+#include "ruby/threads.h"
+
+/* "[thread job-1 (42)]", "[thread job-*]" */
+void group_names__add_thread(const struct thread *thread, struct text *out);
+
+/*
+ * A native thread that has no Ruby thread, or of which that is unknown.  comm: at most `size`
+ * bytes of the process's.  "[native thread ruby-1 (42)]", "[native thread ruby-*]"; tid 0: unknown.
+ */
+void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, bool unknown,
+				struct text *out);
+
+/* "[process 42 puma]", "[cgroup /system.slice/web.service]" */
+void group_names__add_process(const struct process_row *row, struct text *out);
+
+/*
+ * What a user calls a process, from its whole (clean) command line: the file name of the script,
+ * or of the program if there is no script.  `bundle exec X` is X.
+ */
+void group_names__add_command(const char *line, struct text *out);
+
+#endif /* EXTPROF_GROUP_NAMES_H */
