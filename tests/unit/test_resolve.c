@@ -23,6 +23,8 @@ static struct frames frames;
 static struct vm vm;
 static struct processes processes;
 static struct resolver resolver;
+/* What the report shows; as in the profile unless a test says something else. */
+static const struct groups *show;
 static struct diag diag;
 static uint32_t main_id, foo_id, bar_id, size_id, block_id;
 
@@ -57,6 +59,10 @@ static void set_up(void)
 		fake__set_path(fake__get(&ruby, id), "app.rb");
 		fake__set_code(fake__get(&ruby, id), 10, id * 100);
 	}
+	show = NULL;
+	processes__free(&processes);
+	frames__free(&frames);
+	vm.process = 0;
 	tree__init(&tree);
 	memset(&resolver, 0, sizeof(resolver));
 	resolver.tree = &tree;
@@ -106,8 +112,7 @@ static void send(int times)
 static int build_report(struct report *r, enum report_detail detail)
 {
 	int err = frames__take(&frames, &tree, &table);
-
-	return err ? err : report__build(r, &tree, &frames, detail);
+	return err ? err : report__build(r, &tree, &frames, show ? show : &resolver.groups, detail);
 }
 
 /* The report in folded form. */
@@ -732,7 +737,7 @@ TEST(collect_counts_by_process)
 TEST(collect_puts_processes_above_threads)
 {
 	set_up_threads();
-	groups__add(&resolver.groups, GROUP_PROCESS);
+	CHECK_INT(groups__parse("process,thread", &resolver.groups), 0);
 	processes__add(&processes);
 	processes.rows[0].pid = 7;
 	processes.rows[1].pid = 8;
@@ -758,7 +763,7 @@ TEST(collect_keeps_samples_without_room_for_their_group)
 	uint32_t count;
 
 	set_up_threads();
-	groups__add(&resolver.groups, GROUP_PROCESS);
+	CHECK_INT(groups__parse("process,thread", &resolver.groups), 0);
 	send_in(30, 3, 103, 1);
 	processes__add(&processes);
 	vm.process = 1;
@@ -904,7 +909,7 @@ TEST(frames_are_copies)
 	frame(RB_DEBUG_EXT_ID_IFUNC, 0);
 	frame(main_id, 0);
 	send(3);
-	CHECK_INT(report__build(&r, &tree, &frames, REPORT_BY_NAME), -EINVAL);
+	CHECK_INT(report__build(&r, &tree, &frames, NULL, REPORT_BY_NAME), -EINVAL);
 	strcpy(before, render(&output_folded, true, false));
 	foo = row_of("Foo#foo");
 	bar = row_of("Foo#bar");
@@ -950,6 +955,216 @@ TEST(frames_of_other_vms_are_not_kept)
 	CHECK(!frames.rows[0].kept);
 	CHECK_INT(frames__keep(&frames, &tree, &table, &vm.symbols, 0), 0);
 	CHECK(frames.rows[0].kept);
+	tear_down();
+}
+
+/* What is shown of samples of two processes in one cgroup, one of them with two threads. */
+TEST(report_shows_the_groups_that_it_is_asked_for)
+{
+	static const struct {
+		const char *keys, *text;
+		uint32_t nodes;		/* without spare ones */
+	} cases[] = {
+		{ "none", "Foo#foo 7\n", 2 },
+		{ "process", "[process 7 a.rb];Foo#foo 3\n[process 8 b.rb];Foo#foo 4\n", 5 },
+		{ "thread", "[thread job-1 (1)];Foo#foo 5\n[thread job-2 (2)];Foo#foo 2\n", 5 },
+		{ "thread-pattern", "[thread job-*];Foo#foo 7\n", 3 },
+		{ "cgroup", "[cgroup /x];Foo#foo 7\n", 3 },
+		{ "cgroup,thread-pattern,process",
+		  "[cgroup /x];[thread job-*];[process 7 a.rb];Foo#foo 3\n"
+		  "[cgroup /x];[thread job-*];[process 8 b.rb];Foo#foo 4\n", 7 },
+		{ "thread,process", "[thread job-1 (1)];[process 7 a.rb];Foo#foo 1\n"
+		  "[thread job-1 (1)];[process 8 b.rb];Foo#foo 4\n"
+		  "[thread job-2 (2)];[process 7 a.rb];Foo#foo 2\n", 9 },
+	};
+	char cgroup[] = "/x";
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct groups keys;
+		struct report r;
+
+		set_up();
+		CHECK_INT(groups__parse("process,thread", &resolver.groups), 0);
+		CHECK_INT(groups__parse(cases[i].keys, &keys), 0);
+		fake__thread(&ruby, 3, 30, "job-1", NULL);
+		fake__thread(&ruby, 4, 40, "job-2", NULL);
+		processes__add(&processes);
+		processes.rows[0] = (struct process_row){ .pid = 7, .command = "ruby a.rb" };
+		processes.rows[1] = (struct process_row){ .pid = 8, .command = "ruby b.rb" };
+		send_in(30, 3, 1, 1);
+		send_in(40, 4, 2, 2);
+		vm.process = 1;
+		send_in(30, 3, 1, 4);
+		processes.rows[0].cgroup = processes.rows[1].cgroup = cgroup;
+		resolve__name_threads(&resolver, &vm);
+		resolve__name_processes(&resolver);
+		processes.rows[0].cgroup = processes.rows[1].cgroup = NULL;
+		show = &keys;
+		if (strcmp(folded(), cases[i].text))
+			test__fail(__FILE__, __LINE__, "%s: %s", cases[i].keys, written);
+		CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+		CHECK_INT(r.node_count, cases[i].nodes);
+		CHECK_INT(r.group_count, keys.count);
+		CHECK_INT(r.threads_by_pattern, 0);
+		CHECK_INT(r.nodes[0].total, 7);
+		for (uint32_t n = 1; n < r.node_count; n++) {
+			uint8_t kind = r.labels[r.nodes[n].label].kind;
+			bool group = kind == LABEL_PROCESS || kind == LABEL_THREAD || kind == LABEL_CGROUP;
+
+			CHECK_INT(group, r.nodes[n].depth <= r.group_count);
+			CHECK(r.nodes[n].total > 0);
+		}
+		report__free(&r);
+		tear_down();
+	}
+}
+
+/* Every stack has all the levels, also one of which the profile did not keep them. */
+TEST(report_shows_groups_that_the_profile_does_not_know)
+{
+	struct groups keys;
+
+	set_up();
+	start();
+	frame(foo_id, 0);
+	send(2);
+	CHECK_INT(groups__parse("thread,process,cgroup", &keys), 0);
+	show = &keys;
+	CHECK_STRING(folded(), "[unknown thread];[unknown process];[unknown cgroup];Foo#foo 2\n");
+	CHECK_INT(groups__parse("thread-pattern", &keys), 0);
+	CHECK_STRING(folded(), "[unknown thread];Foo#foo 2\n");
+	tear_down();
+}
+
+TEST(report_shows_patterns_of_many_threads)
+{
+	struct groups all;
+	struct report r;
+
+	set_up_threads();
+	CHECK_INT(groups__parse("process,thread", &all), 0);
+	for (uint32_t i = 0; i < 48; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "job-%u", i);
+		fake__thread(&ruby, 10 + i, 100 + i, name, NULL);
+		send_in(100 + i, 10 + i, 1000 + i, 1);
+	}
+	send_in(30, 3, 103, 5);
+	resolver.groups.patterns_allowed = true;
+	resolve__name_threads(&resolver, &vm);
+	/* 48 of one pattern, and another thread: each is shown. */
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	CHECK_INT(r.threads_by_pattern, 0);
+	CHECK_INT(r.node_count, 1 + 2 * 49);
+	report__free(&r);
+	fake__thread(&ruby, 60, 160, "job-48", NULL);
+	send_in(160, 60, 1060, 1);
+	resolve__name_threads(&resolver, &vm);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	CHECK_INT(r.threads_by_pattern, 49);
+	CHECK_INT(r.group_count, 1);
+	CHECK_INT(r.groups.keys[0], GROUP_THREAD_PATTERN);
+	report__free(&r);
+	CHECK_STRING(folded(), "[thread job-*];Foo#foo 49\n[thread puma:*];Foo#foo 5\n");
+	/* Asked for by name: each of them. */
+	resolver.groups.patterns_allowed = false;
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	CHECK_INT(r.threads_by_pattern, 0);
+	CHECK_INT(r.node_count, 1 + 2 * 50);
+	report__free(&r);
+	tear_down();
+}
+
+/* A method of that name in a file; "" for one without a file. */
+static uint32_t method_in(const char *name, const char *path, uint32_t line)
+{
+	uint32_t id = fake__record(&ruby, *path ? RB_DEBUG_EXT_BODY : RB_DEBUG_EXT_CMETHOD, name, 0, 0);
+
+	if (*path) {
+		fake__set_path(fake__get(&ruby, id), path);
+		fake__set_code(fake__get(&ruby, id), 10, line);
+	}
+	return id;
+}
+
+/* One stack for the method of each path, once for the first, twice for the second ... */
+static void send_methods(const char *name, const char *const *paths)
+{
+	for (int i = 0; paths[i]; i++) {
+		start();
+		frame(method_in(name, paths[i], 100), 0);
+		send(i + 1);
+	}
+}
+
+TEST(report_tells_files_of_one_name_apart)
+{
+	static const struct {
+		const char *paths[6], *text;
+	} cases[] = {
+		{ { "/app/lib/a/init.rb" }, "x 1\n" },
+		{ { "/app/lib/a/init.rb", "/app/lib/a/init.rb" }, "x 3\n" },
+		{ { "/app/one.rb", "/app/two.rb" }, "x one.rb 1\nx two.rb 2\n" },
+		/* Equal base names. */
+		{ { "/app/lib/a/init.rb", "/app/lib/b/init.rb", "/app/lib/c.rb" },
+		  "x a/init.rb 1\nx b/init.rb 2\nx c.rb 3\n" },
+		{ { "/v1/lib/a/init.rb", "/v2/lib/a/init.rb", "/v2/lib/b/init.rb", "/v2/lib/b/init.rb" },
+		  "x b/init.rb 7\nx v1/lib/a/init.rb 1\nx v2/lib/a/init.rb 2\n" },
+		/* Equal to the root. */
+		{ { "/lib/a.rb", "lib/a.rb", "/x/lib/a.rb", "a.rb" },
+		  "x /lib/a.rb 1\nx a.rb 4\nx lib/a.rb 2\nx x/lib/a.rb 3\n" },
+		/* Parts of a path are equal or not. */
+		{ { "/init.rb", "/xinit.rb", "/a/xinit.rb" }, "x /xinit.rb 2\nx a/xinit.rb 3\nx init.rb 1\n" },
+		{ { "/a//b.rb", "/b.rb", "a/b.rb/", "b.rb/" }, "x /b.rb 2\nx a//b.rb 1\nx a/b.rb/ 3\nx b.rb/ 4\n" },
+		/* In C: no path, and one method whatever class it is in. */
+		{ { "", "" }, "x 3\n" },
+		{ { "", "/app/one.rb" }, "x 1\nx one.rb 2\n" },
+		{ { "/app/one.rb", "", "/lib/one.rb", "" }, "x 6\nx app/one.rb 1\nx lib/one.rb 3\n" },
+		/* Evaluated strings. */
+		{ { "(eval at /app/a.rb:1)", "(eval at /app/a.rb:2)", "/app/a.rb" },
+		  "x (eval at a.rb:1) 1\nx (eval at a.rb:2) 2\nx a.rb 3\n" },
+		{ { "(eval at (eval at /app/a.rb:1):7)", "(eval at (eval at /lib/a.rb:1):7)", "(irb)" },
+		  "x (eval at (eval at app/a.rb:1):7) 1\nx (eval at (eval at lib/a.rb:1):7) 2\nx (irb) 3\n" },
+		/* Nothing in a path ends a frame or a count. */
+		{ { "/a;b/my file 2", "/a/my file 2" }, "x a/my file_2 2\nx a:b/my file_2 1\n" },
+		{ { "/a/1 2", "/a/3 4.5", "/a/6 7x" }, "x 1_2 1\nx 3_4.5 2\nx 6 7x 3\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_up();
+		send_methods("x", cases[i].paths);
+		if (strcmp(folded(), cases[i].text))
+			test__fail(__FILE__, __LINE__, "case %zu: %s", i, written);
+		tear_down();
+	}
+}
+
+TEST(report_tells_files_apart_in_all_outputs)
+{
+	static const char *const paths[] = { "/app/lib/a/init.rb", "/app/lib/b/init.rb", NULL };
+	struct report r;
+	const char *s;
+
+	set_up();
+	send_methods("<top (required)>", paths);
+	send_methods("y", (const char *const[]){ "/app/lib/y.rb", NULL });
+	CHECK_STRING(folded(), "<top (required)> a/init.rb 1\n<top (required)> b/init.rb 2\ny 1\n");
+	/* The place is there anyway. */
+	CHECK_STRING(render(&output_folded, true, false), "<top (required)> /app/lib/a/init.rb:101 1\n"
+		     "<top (required)> /app/lib/b/init.rb:101 2\ny /app/lib/y.rb:101 1\n");
+	s = render(&output_summary, false, false);
+	CHECK(strstr(s, "  <top (required)> b/init.rb  /app/lib/b/init.rb:100\n"));
+	CHECK(strstr(s, "  y                           /app/lib/y.rb:100\n"));
+	s = render(&output_flamegraph, false, false);
+	CHECK(strstr(s, "[\"\\u003ctop (required)\\u003e a/init.rb\",\"/app/lib/a/init.rb:100\",0]"));
+	CHECK(strstr(s, ">&lt;top (required)&gt; b/init.rb</text>"));
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
+	CHECK_INT(r.label_count, 3);
+	CHECK_INT(r.labels[0].bare, strlen("<top (required)>"));
+	CHECK_STRING(r.labels[0].name + r.labels[0].bare, " a/init.rb");
+	CHECK_INT(r.labels[2].bare, 1);
+	report__free(&r);
 	tear_down();
 }
 

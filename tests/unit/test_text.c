@@ -105,6 +105,11 @@ TEST(text_escapes)
 	text__add_folded(&t, "a;b c");
 	CHECK_STRING(t.data, "a:b c");
 	text__clear(&t);
+	text__add_folded(&t, "step 2");
+	text__add_folded(&t, ";step 2 3.5");
+	text__add_folded(&t, ";2;12.;x 2x; ;a 1 b");
+	CHECK_STRING(t.data, "step_2:step 2_3.5:2:12.:x 2x: :a 1 b");
+	text__clear(&t);
 	text__add_xml(&t, "<a href=\"x\">&'");
 	CHECK_STRING(t.data, "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
 	text__clear(&t);

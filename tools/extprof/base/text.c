@@ -209,12 +209,29 @@ void text__clean(char *to, size_t size, const char *from)
 	to[used] = '\0';
 }
 
+/* Where a number begins that is all of the string from its last space on; NULL: nowhere. */
+static const char *number_at_end(const char *string)
+{
+	const char *at = strrchr(string, ' ');
+	size_t digits = at ? strspn(at + 1, "0123456789") : 0;
+
+	if (!digits)
+		return NULL;
+	string = at + 1 + digits;
+	if (*string == '.')
+		string += 1 + strspn(string + 1, "0123456789");
+	return *string ? NULL : at + 1;
+}
+
 void text__add_folded(struct text *t, const char *string)
 {
-	/* The line is split at ";" and at the last space: neither is quoted
-	 * in any dialect, so take another character. */
+	const char *number = number_at_end(string);
+
+	/* The line is split at ";", and at the last space before a count: none of them is quoted in
+	 * any dialect, so take other characters.  A number that ends the last frame would be taken
+	 * for one of two counts. */
 	for (; *string; string++)
-		text__add(t, *string == ';' ? ":" : string, 1);
+		text__add(t, *string == ';' ? ":" : string + 1 == number ? "_" : string, 1);
 }
 
 void text__add_xml(struct text *t, const char *string)

@@ -40,7 +40,7 @@ void text__clean(char *to, size_t size, const char *from);
 
 /* Append (clean) text with the characters that mean something in a format
  * replaced. */
-void text__add_folded(struct text *t, const char *string);	/* ; and newline */
+void text__add_folded(struct text *t, const char *string);	/* ; and the space before a number at the end */
 void text__add_xml(struct text *t, const char *string);		/* & < > " ' */
 void text__add_json(struct text *t, const char *string);	/* also safe in <script> */
 

@@ -490,9 +490,10 @@ int engine__report(struct engine *r, enum report_detail detail, struct report *r
 	struct source_counters counters;
 
 	if (fill_row(r) || frames__take(&r->frames, &r->tree, &r->table) ||
-	    report__build(report, &r->tree, &r->frames,
+	    report__build(report, &r->tree, &r->frames, &r->resolver.groups,
 			  r->options->lines ? REPORT_BY_LINE : detail))
 		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the report");
+	report->processes = &r->processes;
 	text__clean(m->command, sizeof(m->command), r->target.command);
 	text__clean(m->ruby_version, sizeof(m->ruby_version), s->layout.section.ruby_version);
 	text__clean(m->ruby_description, sizeof(m->ruby_description),

@@ -22,6 +22,7 @@ struct output_format {
 	const char *suffixes[3];	/* of files that take it by default */
 	const char *help;
 	enum report_detail detail;	/* of the reports it wants */
+	uint32_t labels;	/* groups it wants besides those chosen: mask of 1u << enum group_key */
 	/* 0 or -errno (of the stream, or -ENOMEM). */
 	int (*write)(const struct report *r, const struct output_options *o, FILE *to);
 };

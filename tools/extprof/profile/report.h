@@ -12,19 +12,24 @@
 
 #include "profile/accounting.h"
 #include "profile/frames.h"
+#include "profile/groups.h"
+#include "profile/processes.h"
 #include "profile/tree.h"
 
 extern const char *const label_kind_names[LABEL_KINDS];
 
 /* What makes two frames different. */
 enum report_detail {
-	REPORT_BY_NAME,		/* the name that is shown */
-	REPORT_BY_CODE,		/* also the file and the first line: two blocks of one method */
+	REPORT_BY_NAME,		/* the name and the file */
+	REPORT_BY_CODE,		/* also the first line: two blocks of one method */
 	REPORT_BY_LINE,		/* also the line that runs */
 };
 
 struct report_label {
+	/* As it is shown.  Where other files have the name too, the shortest end of the path that
+	 * tells them apart follows: "<top (required)> a/init.rb". */
 	char *name;
+	size_t bare;		/* length of the name without that */
 	char *path;		/* "" none */
 	int32_t first_line;	/* 0 unknown */
 	int32_t line;		/* the line that ran, when told apart by it */
@@ -81,15 +86,23 @@ struct report {
 	uint32_t line_count;
 	uint64_t samples;
 	enum report_detail detail;
+	/* The outermost labels of each stack, one for each key: nodes of a depth from 1 to group_count. */
+	struct groups groups;
+	uint32_t group_count;
+	/* So many threads are shown by pattern, because they are many; 0: as it was asked for. */
+	uint32_t threads_by_pattern;
+	const struct processes *processes;	/* of the profile, not of the report; NULL unknown */
 };
 
 /*
  * The report of a tree, with the texts of its frames.  It is independent of both afterwards.
- * r->meta is left for the caller to fill, but for how many names and lines are missing, as far
- * as frames tell.  0, -ENOMEM, or -EINVAL: frames__take() has not seen the whole tree.
+ * show: the keys of the groups that are shown, outermost first; NULL: none.  The levels of others are
+ * merged away.  What the profile does not know of a stack is shown as unknown.
+ * r->meta and r->processes are left for the caller to fill, but for how many names and lines are
+ * missing, as far as frames tell.  0, -ENOMEM, or -EINVAL: frames__take() has not seen the whole tree.
  */
-int report__build(struct report *r, const struct tree *p, const struct frames *f,
-		  enum report_detail detail);
+int report__build(struct report *r, const struct tree *tree, const struct frames *frames,
+		  const struct groups *show, enum report_detail detail);
 void report__free(struct report *r);
 
 /* Append "path:line", with ~ for an approximate line; nothing without path. */

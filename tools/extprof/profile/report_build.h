@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The steps of report__build(), which are in several files.  For them only. */
+#ifndef EXTPROF_REPORT_BUILD_H
+#define EXTPROF_REPORT_BUILD_H
+
+#include "profile/report.h"
+
+struct report_builder {
+	struct report *r;
+	const struct tree *tree;
+	const struct frames *frames;
+	uint32_t *label_of;	/* by number of the frame; MAP64_NONE: of a group */
+	struct frame_row *content;	/* by label: what is in it */
+	uint32_t label_room;
+	struct map64 label_map;	/* by hash */
+	/* The report's tree before it is put in order. */
+	struct loose_node {
+		uint32_t parent, label, first_child, next;
+		uint64_t self, total;
+	} *loose;
+	uint32_t loose_count;
+};
+
+/* The label for a content.  Equal texts in it have equal addresses.  MAP64_NONE: out of memory. */
+uint32_t report__label(struct report_builder *b, const struct frame_row *content);
+
+/* In this order.  0 or -ENOMEM. */
+int report__merge_tree(struct report_builder *b);
+int report__distinguish(struct report_builder *b);
+int report__order_tree(struct report_builder *b);
+int report__count(struct report_builder *b);
+
+#endif /* EXTPROF_REPORT_BUILD_H */

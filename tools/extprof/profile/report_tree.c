@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tree of a report: merged by label, with the groups that are shown, in order. */
+#include "profile/report_build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct merge {
+	struct report_builder *b;
+	struct map64 children;	/* parent << 32 | label -> number of a loose node */
+	uint32_t *merged;	/* by node of the profile's tree; MAP64_NONE: none yet */
+	bool *is_group;		/* by node of the profile's tree */
+};
+
+static const struct frame_row *row_of(const struct merge *m, uint32_t node)
+{
+	return &m->b->frames->rows[m->b->tree->nodes[node].frame];
+}
+
+/* The child of a loose node with that label, made if it is new.  MAP64_NONE: out of memory. */
+static uint32_t child_of(struct merge *m, uint32_t parent, uint32_t label)
+{
+	uint64_t key = (uint64_t)parent << 32 | label;
+	uint32_t node = map64__get(&m->children, key);
+	struct loose_node *l;
+
+	if (node != MAP64_NONE)
+		return node;
+	if (map64__add(&m->children, key, m->b->loose_count))
+		return MAP64_NONE;
+	l = &m->b->loose[m->b->loose_count];
+	l->parent = parent;
+	l->label = label;
+	return m->b->loose_count++;
+}
+
+/* The label of one level of groups, for stacks of that process and thread; NULL: not known. */
+static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row *process,
+			    const struct frame_row *thread)
+{
+	static const char none[] = "", no_process[] = "[unknown process]", no_cgroup[] = "[unknown cgroup]",
+			  no_thread[] = "[unknown thread]";
+	struct frame_row content = { .path = none };
+
+	switch (key) {
+	case GROUP_PROCESS:
+		content.kind = LABEL_PROCESS;
+		content.name = process ? process->name : no_process;
+		break;
+	case GROUP_CGROUP:
+		content.kind = LABEL_CGROUP;
+		content.name = process && process->wider ? process->wider : no_cgroup;
+		break;
+	case GROUP_THREAD_PATTERN:
+		content.kind = LABEL_THREAD;
+		content.name = thread && thread->wider ? thread->wider : thread ? thread->name : no_thread;
+		break;
+	default:
+		content.kind = LABEL_THREAD;
+		content.name = thread ? thread->name : no_thread;
+	}
+	return report__label(m->b, &content);
+}
+
+/*
+ * The loose node below which the stacks of a group are: `node` is the root of the profile's tree or one
+ * of its groups.  Each stack gets all levels that are shown, whatever the profile knows of it.
+ */
+static uint32_t base_of(struct merge *m, uint32_t node)
+{
+	const struct groups *g = &m->b->r->groups;
+	const struct frame_row *process = NULL, *thread = NULL;
+	uint32_t base = 0;
+
+	if (m->merged[node] != MAP64_NONE)
+		return m->merged[node];
+	for (uint32_t i = node; i; i = m->b->tree->nodes[i].parent) {
+		if (row_of(m, i)->kind == LABEL_PROCESS)
+			process = row_of(m, i);
+		else
+			thread = row_of(m, i);
+	}
+	for (int i = 0; i < g->count && base != MAP64_NONE; i++) {
+		uint32_t label = group_label(m, g->keys[i], process, thread);
+
+		base = label == MAP64_NONE ? MAP64_NONE : child_of(m, base, label);
+	}
+	m->merged[node] = base;
+	return base;
+}
+
+/* Which nodes are groups?  Returns how many. */
+static uint32_t find_groups(struct merge *m)
+{
+	const struct tree *tree = m->b->tree;
+	uint32_t count = 0;
+
+	m->is_group[0] = true;
+	for (uint32_t i = 1; i < tree->node_count; i++) {
+		m->is_group[i] = m->is_group[tree->nodes[i].parent] &&
+				 m->b->label_of[tree->nodes[i].frame] == MAP64_NONE;
+		count += m->is_group[i];
+	}
+	return count;
+}
+
+static int merge_nodes(struct merge *m)
+{
+	const struct tree *tree = m->b->tree;
+
+	for (uint32_t i = 0; i < tree->node_count; i++) {
+		uint32_t parent = tree->nodes[i].parent, above, label;
+		uint64_t self = tree->nodes[i].self;
+
+		if (m->is_group[i]) {
+			if (!self)
+				continue;
+			m->merged[i] = base_of(m, i);
+		} else {
+			label = m->b->label_of[tree->nodes[i].frame];
+			above = m->is_group[parent] ? base_of(m, parent) : m->merged[parent];
+			if (above == MAP64_NONE)
+				return -ENOMEM;
+			/* A group within code is not shown. */
+			m->merged[i] = label == MAP64_NONE ? above : child_of(m, above, label);
+		}
+		if (m->merged[i] == MAP64_NONE)
+			return -ENOMEM;
+		m->b->loose[m->merged[i]].self += self;
+		m->b->loose[m->merged[i]].total += self;
+	}
+	return 0;
+}
+
+int report__merge_tree(struct report_builder *b)
+{
+	struct merge m = { .b = b };
+	uint32_t count = b->tree->node_count;
+	uint64_t room;
+	int err = -ENOMEM;
+
+	m.merged = malloc(count * sizeof(*m.merged));
+	m.is_group = calloc(count, sizeof(*m.is_group));
+	if (!m.merged || !m.is_group)
+		goto cleanup;
+	memset(m.merged, 0xff, count * sizeof(*m.merged));
+	room = count + (find_groups(&m) + 1ull) * b->r->groups.count;
+	b->loose = room < MAP64_NONE ? calloc(room, sizeof(*b->loose)) : NULL;
+	if (!b->loose)
+		goto cleanup;
+	b->loose[0].label = MAP64_NONE;
+	b->loose_count = 1;
+	err = merge_nodes(&m);
+	/* Parents come before children in both trees. */
+	for (uint32_t i = b->loose_count - 1; i > 0 && !err; i--)
+		b->loose[b->loose[i].parent].total += b->loose[i].total;
+cleanup:
+	map64__free(&m.children);
+	free(m.merged);
+	free(m.is_group);
+	return err;
+}
+
+struct order {
+	const struct report *r;
+	const struct loose_node *loose;
+};
+
+static int by_name(const void *a, const void *b, void *context)
+{
+	const struct order *o = context;
+	const struct loose_node *x = &o->loose[*(const uint32_t *)a];
+	const struct loose_node *y = &o->loose[*(const uint32_t *)b];
+	const struct report_label *l = &o->r->labels[x->label], *m = &o->r->labels[y->label];
+	int c;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	c = strcmp(l->name, m->name);
+	if (!c)
+		c = strcmp(l->path, m->path);
+	if (!c)
+		c = l->first_line < m->first_line ? -1 : l->first_line > m->first_line;
+	if (!c)
+		c = l->line < m->line ? -1 : l->line > m->line;
+	return c ? c : (x->label < y->label ? -1 : x->label > y->label);
+}
+
+/* Children in alphabetical order, then the whole in preorder. */
+int report__order_tree(struct report_builder *b)
+{
+	struct report *r = b->r;
+	struct order order = { .r = r, .loose = b->loose };
+	uint32_t *sorted, node = 0, depth = 0;
+
+	r->nodes = calloc(b->loose_count, sizeof(*r->nodes));
+	sorted = malloc(b->loose_count * sizeof(*sorted));
+	if (!r->nodes || !sorted) {
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < b->loose_count; i++)
+		sorted[i] = i;
+	if (b->loose_count > 2)
+		qsort_r(sorted + 1, b->loose_count - 1, sizeof(*sorted), by_name, &order);
+	for (uint32_t i = b->loose_count - 1; i > 0; i--) {
+		struct loose_node *l = &b->loose[sorted[i]];
+
+		l->next = b->loose[l->parent].first_child;
+		b->loose[l->parent].first_child = sorted[i];
+	}
+	free(sorted);
+	for (uint32_t parent = 0;;) {
+		const struct loose_node *l = &b->loose[node];
+		struct report_node *n = &r->nodes[r->node_count];
+
+		n->parent = parent;
+		n->label = l->label;
+		n->depth = depth;
+		n->self = l->self;
+		n->total = l->total;
+		if (l->first_child) {
+			parent = r->node_count++;
+			node = l->first_child;
+			depth++;
+			continue;
+		}
+		r->node_count++;
+		while (node && !b->loose[node].next) {
+			node = b->loose[node].parent;
+			depth--;
+			parent = r->nodes[parent].parent;
+		}
+		if (!node)
+			break;
+		node = b->loose[node].next;
+	}
+	return 0;
+}
