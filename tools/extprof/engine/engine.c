@@ -507,6 +507,7 @@ int engine__report(struct engine *r, enum report_detail detail, struct report *r
 	m->cpus = session__cpus(r->session);
 	m->unsampled_cpus = session__unsampled(r->session);
 	m->started = r->started_wall;
+	m->started_at = r->started_at;
 	m->duration = (double)(r->ended_at - r->started_at) / 1e9;
 	m->cpu_time = r->cpu_last - r->cpu_start;
 	m->frames = r->resolver.frames;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/process_table.h"
+
 #define TOP_DEFAULT 20u
 
 struct table {
@@ -164,6 +166,13 @@ static void add_notes(struct table *t)
 	if (m->missed)
 		text__addf(out, "missed besides: %" PRIu64 " (the CPU was away, or had interrupts "
 			   "disabled, when it was in the process and a sample was due)\n", m->missed);
+	if (m->cpu_time > process_table__sampled(t->r, m->accounting.taken) + m->cpu_time / 50 + 20 * m->period)
+		text__adds(out, "unsampled: CPU time by the kernel's account that no sample stands for: what was missed, "
+			   "and the start and end of threads and processes\n");
+	if (t->r->threads_by_pattern)
+		text__addf(out, "threads by pattern: %" PRIu32 " threads whose names differ in numbers are shown "
+			   "together, with * for a number (--group-by thread shows each)\n",
+			   t->r->threads_by_pattern);
 	if (m->unsampled_cpus)
 		text__addf(out, "CPUs not sampled: %" PRIu32 " (they came online during the recording, and "
 			   "no timer could be opened there)\n", m->unsampled_cpus);
@@ -202,12 +211,34 @@ static void add_notes(struct table *t)
 			   percent(m->gc_samples, t->r->samples));
 }
 
+/* What the profile is of, and how much CPU time that used. */
+static void add_head(struct table *t)
+{
+	const struct report_meta *m = &t->r->meta;
+	double sampled = (double)process_table__sampled(t->r, m->accounting.taken) / 1e9;
+	double cpu = (double)m->cpu_time / 1e9;
+	uint32_t count = process_table__count(t->r);
+	struct text *out = t->out;
+
+	text__adds(out, ansi(t, "\033[1m"));
+	if (!m->pid)
+		text__addf(out, "%" PRIu32 " processes", count);
+	else if (count > 1)
+		text__addf(out, "process %d and %" PRIu32 " more", m->pid, count - 1);
+	else
+		text__addf(out, "process %d", m->pid);
+	text__addf(out, "%s  %s\n", ansi(t, "\033[0m"), m->command);
+	text__addf(out, "ruby %s, %s for %.1f s (%s)\n", m->ruby_version, m->source, m->duration, m->ended);
+	if (m->duration <= 0)
+		return;
+	text__addf(out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
+		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / m->duration);
+}
+
 static int write_summary(const struct report *r, const struct output_options *o, FILE *to)
 {
-	const struct report_meta *m = &r->meta;
 	struct text out = { 0 };
 	struct table t = { .r = r, .o = o, .out = &out, .top = o->top ? o->top : TOP_DEFAULT };
-	double cpu = (double)m->accounting.taken * (double)m->period / 1e9;
 	uint32_t *order;
 	int err = 0;
 
@@ -216,14 +247,12 @@ static int write_summary(const struct report *r, const struct output_options *o,
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->label_count; i++)
 		order[i] = i;
-	text__addf(&out, "%sprocess %d%s  %s\n", ansi(&t, "\033[1m"), m->pid, ansi(&t, "\033[0m"),
-		   m->command);
-	text__addf(&out, "ruby %s, %s for %.1f s (%s)\n", m->ruby_version, m->source,
-		   m->duration, m->ended);
-	if (m->duration > 0)
-		text__addf(&out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, "
-			   "%.0f %% of one CPU\n", cpu, (double)m->cpu_time / 1e9,
-			   100.0 * cpu / m->duration);
+	add_head(&t);
+	err = process_table__add(r, o, t.top, &out);
+	if (!err)
+		err = process_table__add_unfollowed(r, o, t.top, &out);
+	if (err)
+		goto cleanup;
 	if (r->samples) {
 		add_methods(&t, "By time in the method itself", order, true);
 		add_methods(&t, "By time in the method and what it calls", order, false);
@@ -234,6 +263,7 @@ static int write_summary(const struct report *r, const struct output_options *o,
 		err = -ENOMEM;
 	else if (fwrite(out.data, 1, out.length, to) != out.length)
 		err = -errno;
+cleanup:
 	text__free(&out);
 	free(order);
 	return err;

@@ -31,6 +31,16 @@ void accounting__settle(struct accounting *a, const struct source_counters *kern
 		a->lost[LOSS_UNACCOUNTED] += sent - received__sum(got);
 }
 
+void accounting__add(struct accounting *a, const struct accounting *other)
+{
+	a->taken += other->taken;
+	a->whole += other->whole;
+	for (int i = 0; i < TRUNC_MAX; i++)
+		a->truncated[i] += other->truncated[i];
+	for (int i = 0; i < LOSS_MAX; i++)
+		a->lost[i] += other->lost[i];
+}
+
 uint64_t accounting__truncated(const struct accounting *a)
 {
 	uint64_t n = 0;

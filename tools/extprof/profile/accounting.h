@@ -31,6 +31,9 @@ uint64_t received__sum(const struct received *got);
 void accounting__settle(struct accounting *a, const struct source_counters *kernel,
 			const struct received *got);
 
+/* Add the sums of another one. */
+void accounting__add(struct accounting *a, const struct accounting *other);
+
 uint64_t accounting__truncated(const struct accounting *a);
 uint64_t accounting__lost(const struct accounting *a);
 bool accounting__balanced(const struct accounting *a);

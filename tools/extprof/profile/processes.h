@@ -24,8 +24,9 @@ struct process_row {
 	char ended[48];			/* how, for display: "exit 0", "SIGKILL"; "": it still runs */
 	char *cgroup;			/* clean path; NULL unknown */
 	uint64_t started, ended_at;	/* CLOCK_MONOTONIC, ns: from when to when it was followed; 0 not yet */
-	uint64_t cpu_time;		/* ns while it was followed, by the kernel's account */
-	uint64_t cpu_time_unfollowed;	/* ns in it without a layout: before attaching, after exec, no ruby */
+	/* CPU time by the kernel's account, ns: while its layout was known, and besides that, before
+	 * it was attached, after it executed another program, and of a process that is no ruby. */
+	uint64_t cpu_time, cpu_time_unfollowed;
 	struct source_counters kernel;	/* what the kernel counted for it */
 	struct received received;	/* what arrived of it */
 	uint64_t frame;			/* of the tree: its group frame; 0 none yet */

@@ -63,6 +63,7 @@ struct report_meta {
 	char source[96];	/* what made the samples: "on-CPU at 999 Hz by the clock" */
 	uint64_t period;	/* ns */
 	time_t started;
+	uint64_t started_at;	/* the same, CLOCK_MONOTONIC, ns */
 	double duration;	/* s */
 	uint64_t cpu_time;	/* ns, as the kernel accounts it; 0 unknown */
 	uint64_t missed;	/* ticks that came too late to be samples */

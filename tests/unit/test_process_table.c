@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The processes of a profile in the summary. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "output/process_table.h"
+
+#define MS 1000000ull
+#define SECOND (1000 * MS)
+
+static struct processes processes;
+static struct report report;
+static struct text out;
+
+static struct process_row *add(int pid, const char *command)
+{
+	uint32_t number = processes__add(&processes);
+	struct process_row *row = &processes.rows[number];
+
+	row->pid = pid;
+	snprintf(row->command, sizeof(row->command), "%s", command);
+	strcpy(row->ruby_version, "3.4.5");
+	row->started = 100 * SECOND;
+	return row;
+}
+
+/* So many whole samples, of 10 ms each. */
+static void set_samples(struct process_row *row, uint64_t samples, uint64_t cpu_ms)
+{
+	row->kernel.taken = row->kernel.whole = row->received.whole = samples;
+	row->cpu_time = cpu_ms * MS;
+}
+
+static void set_up(void)
+{
+	memset(&report, 0, sizeof(report));
+	report.processes = &processes;
+	report.meta.period = 10 * MS;
+	report.meta.started_at = 100 * SECOND;
+}
+
+static void tear_down(void)
+{
+	processes__free(&processes);
+	text__free(&out);
+}
+
+static const char *table(unsigned int rows)
+{
+	struct output_options o = { 0 };
+
+	text__clear(&out);
+	process_table__add(&report, &o, rows, &out);
+	return text__string(&out);
+}
+
+static const char *unfollowed(unsigned int rows)
+{
+	struct output_options o = { 0 };
+
+	text__clear(&out);
+	process_table__add_unfollowed(&report, &o, rows, &out);
+	return text__string(&out);
+}
+
+#define HEAD "\nProcesses\n       pid   samples   sampled     CPU s  unsampled     whole  truncated    lost     " \
+	"start       end  "
+
+TEST(processes_are_shown_if_there_are_several)
+{
+	struct process_row *row;
+
+	set_up();
+	CHECK_STRING(table(20), "");
+	report.processes = NULL;
+	CHECK_STRING(table(20), "");
+	CHECK_STRING(unfollowed(20), "");
+	report.processes = &processes;
+	set_samples(add(7, "ruby one.rb"), 100, 1010);
+	/* No ruby and no samples: not among them. */
+	row = add(8, "sh -c x");
+	row->ruby_version[0] = '\0';
+	CHECK_STRING(table(20), "");
+	CHECK_INT(process_table__count(&report), 1);
+	tear_down();
+}
+
+TEST(processes_have_their_sums)
+{
+	struct process_row *row;
+
+	set_up();
+	row = add(7, "ruby bin/puma -w 2");
+	set_samples(row, 100, 1010);
+	row->started = 99 * SECOND;
+	row = add(123456, "puma: cluster worker 0: 7 [app]");
+	set_samples(row, 250, 2750);
+	row->started = 101 * SECOND + SECOND / 2;
+	row->ended_at = 160 * SECOND;
+	strcpy(row->ended, "SIGKILL");
+	row->kernel.taken += 12;
+	row->kernel.lost[LOSS_RING_FULL] = 5;
+	row->kernel.whole += 3;				/* sent, but not received */
+	row->kernel.truncated[TRUNC_DEPTH] = row->received.truncated[TRUNC_DEPTH] = 4;
+	row = add(9, "ruby idle.rb");
+	row->started = 0;
+	CHECK_STRING(table(20), HEAD "ended    command\n"
+		     "    123456       262      2.62      2.75       0.13       250          4       8       1.5      60.0"
+		     "  SIGKILL  puma: cluster worker 0: 7 [app]\n"
+		     "         7       100      1.00      1.01       0.01       100          0       0      -1.0         -"
+		     "  runs     ruby bin/puma -w 2\n"
+		     "         9         0      0.00      0.00       0.00         0          0       0         -         -"
+		     "  runs     ruby idle.rb\n"
+		     "       all       362      3.62      3.76       0.14       350          4       8\n"
+		     "  lost of process 123456: ring-full: 5, unaccounted: 3\n");
+	CHECK_INT(process_table__count(&report), 3);
+	loss_hit[LOSS_UNACCOUNTED] += 3;
+	tear_down();
+}
+
+TEST(processes_beyond_the_rows_are_summed_up)
+{
+	set_up();
+	for (int i = 0; i < 1000; i++)
+		set_samples(add(1000 + i, "ruby child.rb"), i < 2 ? 10 + (unsigned int)i : 1, 12);
+	CHECK_STRING(table(2), HEAD "ended  command\n"
+		     "      1001        11      0.11      0.01      -0.10        11          0       0       0.0         -"
+		     "  runs   ruby child.rb\n"
+		     "      1000        10      0.10      0.01      -0.09        10          0       0       0.0         -"
+		     "  runs   ruby child.rb\n"
+		     "  998 more       998      9.98     11.98       2.00       998          0       0\n"
+		     "       all      1019     10.19     12.00       1.81      1019          0       0\n");
+	tear_down();
+}
+
+TEST(processes_that_were_not_followed_are_named)
+{
+	struct process_row *row;
+
+	set_up();
+	set_samples(add(7, "ruby one.rb"), 100, 1000);
+	CHECK_STRING(unfollowed(20), "");
+	row = add(8, "sh -c make");
+	row->ruby_version[0] = '\0';
+	CHECK_STRING(unfollowed(20), "");		/* used no CPU time */
+	row->cpu_time_unfollowed = 2500 * MS;
+	CHECK_STRING(unfollowed(20), "\nCPU time that was not profiled\n"
+		     "       pid     CPU s  why                     command\n"
+		     "         8      2.50  no ruby to profile      sh -c make\n");
+	/* Of a ruby, what was used before it was attached; its other time is not this. */
+	processes.rows[0].cpu_time_unfollowed = 40 * MS;
+	row = add(9, "cc1");
+	row->ruby_version[0] = '\0';
+	row->cpu_time = 1000 * MS;
+	CHECK_STRING(unfollowed(2), "\nCPU time that was not profiled\n"
+		     "       pid     CPU s  why                     command\n"
+		     "         8      2.50  no ruby to profile      sh -c make\n"
+		     "         9      1.00  no ruby to profile      cc1\n"
+		     "    1 more      0.04\n"
+		     "       all      3.54\n");
+	CHECK(strstr(unfollowed(20), "         7      0.04  ruby not yet attached   ruby one.rb\n"));
+	tear_down();
+}
+
+TEST(summary_compares_cpu_times)
+{
+	static char written[4096];
+	struct output_options o = { 0 };
+	FILE *f = fmemopen(written, sizeof(written) - 1, "w");
+
+	set_up();
+	set_samples(add(7, "ruby one.rb"), 100, 1000);
+	set_samples(add(8, "ruby two.rb"), 100, 1500);
+	report.meta.pid = 7;
+	strcpy(report.meta.command, "ruby one.rb");
+	strcpy(report.meta.ruby_version, "3.4.5");
+	strcpy(report.meta.source, "on-CPU at 100 Hz by the clock");
+	strcpy(report.meta.ended, "duration");
+	report.meta.duration = 4;
+	report.meta.accounting.taken = report.meta.accounting.whole = 200;
+	report.meta.cpu_time = 2500 * MS;
+	report.threads_by_pattern = 60;
+	CHECK_INT(output_summary.write(&report, &o, f), 0);
+	fclose(f);
+	CHECK(strstr(written, "process 7 and 1 more  ruby one.rb\n"
+		     "ruby 3.4.5, on-CPU at 100 Hz by the clock for 4.0 s (duration)\n"
+		     "CPU used: 2.00 s by samples, 2.50 s by the kernel's account, 0.50 s unsampled, 50 % of one CPU\n"
+		     HEAD) == written);
+	CHECK(strstr(written, "\nunsampled: CPU time by the kernel's account"));
+	CHECK(strstr(written, "\nthreads by pattern: 60 threads"));
+	tear_down();
+}
