@@ -2,23 +2,30 @@
 #include "base/map64.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
-/* Keys come from the target, which must not be able to make them collide. */
+/*
+ * Keys come from the target, which must not be able to make them collide.  The
+ * kernel gives each process 16 random bytes.  They are the same for each thread
+ * that asks, so that it does not matter which one stores the value.
+ */
 static uint64_t secret(void)
 {
-	static uint64_t value;
+	static _Atomic uint64_t value;
+	uint64_t v = atomic_load_explicit(&value, memory_order_relaxed);
+	const void *random;
 
-	if (!value) {
-		const void *random = (const void *)getauxval(AT_RANDOM);
-
-		if (random)
-			memcpy(&value, random, sizeof(value));
-		value |= 1;
-	}
-	return value;
+	if (v)
+		return v;
+	random = (const void *)getauxval(AT_RANDOM);
+	if (random)
+		memcpy(&v, random, sizeof(v));
+	v |= 1;
+	atomic_store_explicit(&value, v, memory_order_relaxed);
+	return v;
 }
 
 uint64_t hash__mix(uint64_t h)
@@ -52,6 +59,13 @@ void map64__free(struct map64 *m)
 		return;
 	free(m->slots);
 	memset(m, 0, sizeof(*m));
+}
+
+void map64__clear(struct map64 *m)
+{
+	for (uint32_t i = 0; m->slots && i <= m->mask; i++)
+		m->slots[i].value = MAP64_NONE;
+	m->count = 0;
 }
 
 static struct map64_slot *find(const struct map64 *m, uint64_t key)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hash map from 64 bit keys to 32 bit values, which only grows. */
+/* Hash map from 64 bit keys to 32 bit values.  It grows; keys leave it all at once. */
 #ifndef EXTPROF_MAP64_H
 #define EXTPROF_MAP64_H
 
@@ -17,6 +17,9 @@ struct map64 {
 };
 
 void map64__free(struct map64 *m);
+
+/* Forget all keys and keep the memory: as many keys can be added without more. */
+void map64__clear(struct map64 *m);
 
 /* The value of the key, or MAP64_NONE. */
 uint32_t map64__get(const struct map64 *m, uint64_t key);
