@@ -1,4 +1,6 @@
 """Random programs of which every possible stack is known: no sample may be impossible."""
+import os
+import re
 from collections import Counter
 
 import burns  # noqa: F401
@@ -145,6 +147,51 @@ def yjit_code_gc(ctx):
 def yjit_default_threshold(ctx):
     """Part of the program is compiled, part is not."""
     return graph(ctx, 13, ("--yjit",), 15000)
+
+
+MEMORY = 200 << 20  # bytes that extprof may have in use, whatever it samples
+
+
+def peak(reader):
+    """Wait for its end: the most memory that it had in use, in bytes."""
+    _, status, usage = os.wait4(reader.pid, 0)
+    reader.p.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss << 10
+
+
+@case(timeout=60)
+def parting(ctx):
+    """Nearly no two stacks of 1,200 frames are equal: the rarest are cut, and no sample is lost."""
+    depth = 1200
+    ruby = ctx.program("parting.rb", depth)
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-d", 6, "-F", harness.rate(2000), "-o", ctx.path("out.folded"))
+    memory = peak(reader)
+    profile = ctx.profile_of(reader).ok()
+    sums, merged, whole, turns = profile.sums, 0, 0, Counter()
+    check(sums.balanced and "no-memory" not in sums.text, "sums: " + sums.text)
+    for s in profile.stacks:
+        if s.native:
+            continue
+        labels = s.labels() + ([s.gc] if s.gc else [])
+        ways = sum(label in ("Object#left", "Object#right") for label in labels)
+        rest = labels[1 + ways:]
+        check(labels[0] == "<main>" and set(labels[1:1 + ways]) <= {"Object#left", "Object#right"} and
+              ways <= depth + 1 and len(rest) <= 2, "no stack of the program: %d ways, then %s", ways, rest)
+        check("Object#work" not in rest or ways == depth + 1, "%s is below %d ways", rest, ways)
+        merged += s.count if rest == ["[merged]"] else 0
+        whole += s.count if "Object#work" in rest else 0
+        turns[labels[2] if ways > 1 else None] += s.count
+    total = sum(s.count for s in profile.stacks)
+    check(total == sums.whole + sums.truncated, "%d samples are in the file: %s", total, sums.text)
+    note = re.search(r"^stacks cut: (\d+) samples", profile.out, re.MULTILINE)
+    check(note and int(note.group(1)) == merged > 0, "%d samples are [merged]: %s", merged, note)
+    # Each way is as likely: what is merged is still where it was.
+    left = turns["Object#left"] / (turns["Object#left"] + turns["Object#right"])
+    check(abs(left - 0.5) < 0.1, "%.3f of the samples go left: %s", left, turns)
+    check(memory < MEMORY, "extprof had %.0f MB in use", memory / (1 << 20))
+    return "%d samples, %d of them merged, %d whole, none lost as no-memory; %.0f MB" % (
+        total, merged, whole, memory / (1 << 20))
 
 
 def summary():

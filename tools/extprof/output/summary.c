@@ -203,6 +203,10 @@ static void add_notes(struct table *t)
 		text__addf(out, "names beyond the bound: %" PRIu64 " of %" PRIu64
 			   " frames ([one of too many names]: the process has more than extprof keeps)\n",
 			   m->crowded_names, m->frames);
+	if (m->merged)
+		text__addf(out, "stacks cut: %" PRIu64 " samples, %.1f %% ([merged] stands for their innermost "
+			   "frames: there are more different stacks than extprof keeps, and the rarest "
+			   "were merged)\n", m->merged, percent(m->merged, t->r->samples));
 	if (m->unknown_threads)
 		text__addf(out, "samples of unknown threads: %" PRIu64 " ([unknown thread]: what the "
 			   "process says about them could not be read)\n", m->unknown_threads);

@@ -267,6 +267,7 @@ int report__build(struct report *r, const struct tree *tree, const struct frames
 		return -EINVAL;
 	r->detail = detail;
 	r->samples = tree->samples;
+	r->meta.merged = tree->merged;
 	if ((err = choose_groups(r, frames, show)) || (err = make_labels(&b)) ||
 	    (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
 	    (err = report__order_tree(&b)) || (err = report__count(&b)))

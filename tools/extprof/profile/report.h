@@ -74,6 +74,7 @@ struct report_meta {
 	uint64_t partial_names;			/* ... with a part of it */
 	uint64_t late_lines;			/* ... without the line, as the name was read later */
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
+	uint64_t merged;	/* samples of which the innermost frames are [merged]: see tree.h */
 	struct accounting accounting;
 };
 
@@ -99,8 +100,9 @@ struct report {
  * The report of a tree, with the texts of its frames.  It is independent of both afterwards.
  * show: the keys of the groups that are shown, outermost first; NULL: none.  The levels of others are
  * merged away.  What the profile does not know of a stack is shown as unknown.
- * r->meta and r->processes are left for the caller to fill, but for how many names and lines are
- * missing, as far as frames tell.  0, -ENOMEM, or -EINVAL: frames__take() has not seen the whole tree.
+ * r->meta and r->processes are left for the caller to fill, but for how many samples are merged, and
+ * how many names and lines are missing, as far as frames tell.
+ * 0, -ENOMEM, or -EINVAL: frames__take() has not seen the whole tree.
  */
 int report__build(struct report *r, const struct tree *tree, const struct frames *frames,
 		  const struct groups *show, enum report_detail detail);

@@ -5,28 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more element, doubling. */
-static int reserve(void **array, uint32_t count, uint32_t *room, uint32_t max, size_t size)
-{
-	uint32_t bigger = *room ? *room * 2 : 64;
-	void *p;
-
-	if (count < *room)
-		return 0;
-	if (count >= max)
-		return -ENOMEM;
-	p = realloc(*array, bigger * size);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*room = bigger;
-	return 0;
-}
+#include "base/array.h"
 
 int tree__init(struct tree *p)
 {
 	memset(p, 0, sizeof(*p));
-	if (reserve((void **)&p->nodes, 0, &p->node_room, 1, sizeof(*p->nodes)))
+	p->node_max = TREE_NODES_MAX;
+	p->frame_max = TREE_FRAMES_MAX;
+	p->merged_frame = MAP64_NONE;
+	if (array__reserve(&p->nodes, 0, 1, &p->node_room, p->node_max, sizeof(*p->nodes)))
 		return -ENOMEM;
 	memset(&p->nodes[0], 0, sizeof(p->nodes[0]));
 	p->node_count = 1;
@@ -53,8 +40,9 @@ static uint32_t add_text(struct tree *p, enum synthetic_kind kind, const char *t
 {
 	struct tree_text *t;
 
-	if (reserve((void **)&p->texts, p->text_count, &p->text_room, TREE_TEXTS_MAX,
-		    sizeof(*p->texts)))
+	/* Two more than the others may be: see has_room_of_its_own(). */
+	if (array__reserve(&p->texts, p->text_count, 1, &p->text_room, TREE_TEXTS_MAX + 2,
+			   sizeof(*p->texts)))
 		return MAP64_NONE;
 	t = &p->texts[p->text_count];
 	t->kind = (uint8_t)kind;
@@ -65,6 +53,13 @@ static uint32_t add_text(struct tree *p, enum synthetic_kind kind, const char *t
 static uint64_t synthetic_frame(uint32_t number)
 {
 	return FRAME_SYNTHETIC | (uint64_t)number << 32;
+}
+
+static const char crowded_native[] = "[one of too many native threads]";
+
+static bool has_room_of_its_own(enum synthetic_kind kind, const char *text)
+{
+	return kind == SYNTHETIC_MERGED || (kind == SYNTHETIC_NATIVE && !strcmp(text, crowded_native));
 }
 
 uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *text)
@@ -78,6 +73,8 @@ uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *t
 			return synthetic_frame(number);
 		hash++;
 	}
+	if (p->text_count >= TREE_TEXTS_MAX && !has_room_of_its_own(kind, text))
+		return kind == SYNTHETIC_NATIVE ? tree__synthetic(p, kind, crowded_native) : 0;
 	number = add_text(p, kind, text);
 	/* One that is not in the map is not found again, that is all. */
 	if (number == MAP64_NONE || map64__add(&p->text_map, hash, number))
@@ -87,7 +84,7 @@ uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *t
 
 uint64_t tree__synthetic_later(struct tree *p, enum synthetic_kind kind)
 {
-	uint32_t number = add_text(p, kind, "");
+	uint32_t number = p->text_count < TREE_TEXTS_MAX ? add_text(p, kind, "") : MAP64_NONE;
 
 	return number == MAP64_NONE ? 0 : synthetic_frame(number);
 }
@@ -103,45 +100,94 @@ int tree__set_text(struct tree *p, uint64_t frame, const char *text)
 	return 0;
 }
 
-static uint32_t frame_number(struct tree *p, uint64_t frame)
+/* Its number, which it gets if it has none; -ENOSPC: there are too many, -ENOMEM. */
+static int number_frame(struct tree *p, uint64_t frame, uint32_t max, uint32_t *number)
 {
-	uint32_t number = map64__get(&p->frame_map, frame);
-
-	if (number != MAP64_NONE)
-		return number;
-	if (reserve((void **)&p->frames, p->frame_count, &p->frame_room, TREE_NODES_MAX,
-		    sizeof(*p->frames)) ||
+	*number = map64__get(&p->frame_map, frame);
+	if (*number != MAP64_NONE)
+		return 0;
+	if (p->frame_count >= max)
+		return -ENOSPC;
+	if (array__reserve(&p->frames, p->frame_count, 1, &p->frame_room, max,
+			   sizeof(*p->frames)) ||
 	    map64__add(&p->frame_map, frame, p->frame_count))
-		return MAP64_NONE;
-	p->frames[p->frame_count] = frame;
-	return p->frame_count++;
+		return -ENOMEM;
+	*number = p->frame_count++;
+	p->frames[*number] = frame;
+	return 0;
+}
+
+uint32_t tree__merged_frame(struct tree *p)
+{
+	uint64_t frame;
+
+	if (p->merged_frame != MAP64_NONE)
+		return p->merged_frame;
+	frame = tree__synthetic(p, SYNTHETIC_MERGED, "[merged]");
+	/* It has room of its own. */
+	if (frame)
+		number_frame(p, frame, p->frame_max + 1, &p->merged_frame);
+	return p->merged_frame;
+}
+
+/* The child of that frame, new if need be; -ENOMEM: also when `max` is reached. */
+static int child_of(struct tree *p, uint32_t node, uint32_t frame, uint32_t max, uint32_t *child)
+{
+	uint64_t key = (uint64_t)node << 32 | frame;
+
+	*child = map64__get(&p->node_map, key);
+	if (*child != MAP64_NONE)
+		return 0;
+	if (array__reserve(&p->nodes, p->node_count, 1, &p->node_room, max, sizeof(*p->nodes)) ||
+	    map64__add(&p->node_map, key, p->node_count))
+		return -ENOMEM;
+	*child = p->node_count++;
+	p->nodes[*child] = (struct tree_node){ .parent = node, .frame = frame };
+	return 0;
+}
+
+/* From the root to `*node`, as far as there is room among `max` nodes.  0; -ENOSPC: the
+ * next frame is one too many; -ENOMEM. */
+static int descend(struct tree *p, const uint64_t *frames, uint32_t count, uint32_t max,
+		   uint32_t *node)
+{
+	*node = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t frame, child;
+		int err = number_frame(p, frames[i], p->frame_max, &frame);
+
+		/* The last node is for [merged]. */
+		if (!err)
+			err = child_of(p, *node, frame, max - 1, &child);
+		if (err)
+			return err;
+		*node = child;
+	}
+	return 0;
 }
 
 int tree__add(struct tree *p, const uint64_t *frames, uint32_t count)
 {
-	uint32_t node = 0;
+	for (bool again = false;; again = true) {
+		/* Memory that could not be had is not asked for again. */
+		uint32_t max = again ? (uint32_t)p->node_room : p->node_max, node, frame;
+		int err = descend(p, frames, count, max, &node);
 
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t frame = frame_number(p, frames[i]);
-		uint64_t key = (uint64_t)node << 32 | frame;
-		uint32_t child;
-
-		if (frame == MAP64_NONE)
-			return -ENOMEM;
-		child = map64__get(&p->node_map, key);
-		if (child == MAP64_NONE) {
-			if (reserve((void **)&p->nodes, p->node_count, &p->node_room,
-				    TREE_NODES_MAX, sizeof(*p->nodes)) ||
-			    map64__add(&p->node_map, key, p->node_count))
-				return -ENOMEM;
-			child = p->node_count++;
-			p->nodes[child].parent = node;
-			p->nodes[child].frame = frame;
-			p->nodes[child].self = 0;
+		/* More nodes do not help against too many frames, or if they were not enough. */
+		if (err == -ENOSPC || (err && again)) {
+			frame = tree__merged_frame(p);
+			if (frame != MAP64_NONE && !child_of(p, node, frame, p->node_max, &node)) {
+				p->merged++;
+				err = 0;
+			}
 		}
-		node = child;
+		if (!err) {
+			p->nodes[node].self++;
+			p->samples++;
+			return 0;
+		}
+		/* Nodes of this stack that were added have no samples: they go first. */
+		if (again || tree__merge_rare(p))
+			return -ENOMEM;
 	}
-	p->nodes[node].self++;
-	p->samples++;
-	return 0;
 }

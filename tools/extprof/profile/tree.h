@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Aggregated stacks: a tree of frames, each with its count of samples. */
+/*
+ * Aggregated stacks: a tree of frames, each with its count of samples.
+ *
+ * Its memory is bounded, and no sample is lost for that.  A tree that has no room for
+ * another stack first merges what is rare in it: see tree_merge.c.  A sample of which
+ * innermost frames were merged stays under the frames that are kept, in a frame
+ * [merged] of its own, and is counted in tree::merged.
+ */
 #ifndef EXTPROF_TREE_H
 #define EXTPROF_TREE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/map64.h"
 
-/* Bound of the tree: about 200 MB. */
-#define TREE_NODES_MAX (4u << 20)
+/* Bounds.  With all its maps a tree of so many nodes takes 45 MB, and the reports of
+ * it three times as much; a report of 30 seconds of a large application has 100,000. */
+#define TREE_NODES_MAX (768u << 10)
+#define TREE_FRAMES_MAX (512u << 10)
 #define TREE_TEXTS_MAX (64u << 10)
 
 /* What a synthetic frame (one that no record describes) stands for. */
@@ -21,6 +31,7 @@ enum synthetic_kind {
 	SYNTHETIC_THREAD,
 	SYNTHETIC_C,		/* a block in C */
 	SYNTHETIC_PROCESS,
+	SYNTHETIC_MERGED,	/* what was rare, of any kind */
 };
 
 /*
@@ -71,29 +82,50 @@ struct tree_text {
 
 struct tree {
 	struct tree_node *nodes;	/* nodes[0] is the root, of no frame */
-	uint32_t node_count, node_room;
-	uint64_t *frames;
-	uint32_t frame_count, frame_room;
+	uint32_t node_count;
+	uint32_t node_max;		/* TREE_NODES_MAX; smaller for tests */
+	size_t node_room;
+	uint64_t *frames;		/* keep their numbers, whatever is merged */
+	uint32_t frame_count;
+	uint32_t frame_max;		/* TREE_FRAMES_MAX; smaller for tests */
+	size_t frame_room;
+	uint32_t merged_frame;		/* number of [merged]; MAP64_NONE: nothing is merged yet */
 	struct tree_text *texts;
-	uint32_t text_count, text_room;
+	uint32_t text_count;
+	size_t text_room;
 	struct map64 node_map;		/* parent << 32 | frame number */
 	struct map64 frame_map;
 	struct map64 text_map;		/* by hash */
 	uint64_t samples;
+	uint64_t merged;		/* those that end in a frame [merged] */
+	uint64_t merges;		/* how often room was made */
 };
 
 int tree__init(struct tree *p);
 void tree__free(struct tree *p);
 
-/* The frame of a (clean) text; 0 when out of memory. */
+/* The frame of a (clean) text; 0 when out of memory or beyond TREE_TEXTS_MAX.  Native
+ * threads share one frame beyond it, which says so. */
 uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *text);
 
-/* A frame whose text is told later, with tree__set_text; 0 when out of memory. */
+/* A frame whose text is told later, with tree__set_text; 0 as above. */
 uint64_t tree__synthetic_later(struct tree *p, enum synthetic_kind kind);
 /* 0 or -ENOMEM. */
 int tree__set_text(struct tree *p, uint64_t frame, const char *text);
 
-/* Add a stack, outermost frame first.  0 or -ENOMEM; then nothing was added. */
+/*
+ * Add a stack, outermost frame first.  0, or -ENOMEM: the kernel gave no memory, and
+ * no sample was added.  Where the bounds are reached, the innermost frames are merged.
+ */
 int tree__add(struct tree *p, const uint64_t *frames, uint32_t count);
+
+/*
+ * Merge what is rare, until half of the nodes are free.  0, or -ENOMEM: nothing has
+ * changed.  Nodes get other numbers; frames and texts keep theirs.
+ */
+int tree__merge_rare(struct tree *p);
+
+/* The number of the frame [merged], or MAP64_NONE when out of memory. */
+uint32_t tree__merged_frame(struct tree *p);
 
 #endif /* EXTPROF_TREE_H */
