@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check.sh SOURCE DIRECTORY CC CLANG: all parts, and one total as the last line.
+# check.sh SOURCE DIRECTORY CC CLANG TOOLS: all parts, and one total as the last line.
 set -u
-src=$1 dir=$2 cc=$3 clang=$4
+src=$1 dir=$2 cc=$3 clang=$4 tools=$5
 passed=0 failed=0 skipped=0
 
 # part NAME COMMAND...
@@ -24,6 +24,7 @@ part() {
 }
 
 part unit "$dir/unit"
+part floors python3 "$src/floors.py" "$tools"
 part header sh "$src/header.sh" "$src/../../include" "$cc" "$clang"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

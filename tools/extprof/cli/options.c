@@ -243,3 +243,20 @@ int options__parse(struct options *o, int argc, char **argv, bool quietly)
 				 !strcasecmp(o->file + length - 4, ".htm"));
 	return 0;
 }
+
+void options__settings(const struct options *o, const pid_t *pid, struct settings *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->selection.pids = pid;
+	s->selection.pid_count = 1;
+	s->command = o->command != NULL;
+	s->rate = o->rate;
+	s->timer = o->timer;
+	s->duration = o->duration;
+	s->lines = o->lines;
+	s->interrupt_fd = -1;
+	s->groups.patterns_allowed = true;
+	if (o->threads)
+		groups__add(&s->groups, GROUP_THREAD);
+}

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/settings.h"
 #include "output/output.h"
-#include "source/timer.h"
 
 #define RATE_DEFAULT 99u
 
@@ -27,6 +27,9 @@ struct options {
 
 /* For argp: `quietly` returns EINVAL where it would print and exit. */
 int options__parse(struct options *o, int argc, char **argv, bool quietly);
+
+/* What the engine is to do; *pid is the process, and must live as long as the engine. */
+void options__settings(const struct options *o, const pid_t *pid, struct settings *s);
 
 /* "99", "10k", "10khz", "250 Hz": 0 or -EINVAL. */
 int options__rate(const char *text, uint32_t *rate);

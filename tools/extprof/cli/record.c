@@ -2,25 +2,36 @@
 /* extprof record */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/signals.h"
+#include "cli/spawn.h"
 #include "engine/engine.h"
 
-static void show_progress(void *context, const struct progress *p)
+#define MS 1000000ull
+/* How often the live line changes. */
+#define PROGRESS_INTERVAL (500 * MS)
+
+static void show_progress(const struct engine *e)
 {
-	(void)context;
-	if (p->waiting)
+	struct progress p;
+
+	engine__progress(e, &p);
+	if (p.waiting)
 		fprintf(stderr, "\rextprof: waiting for the ruby to start\033[K");
 	else
 		fprintf(stderr, "\rextprof: %.1f s, %" PRIu64 " samples, %" PRIu64 " lost\033[K",
-			p->elapsed, p->samples, p->lost);
+			p.elapsed, p.samples, p.lost);
 	fflush(stderr);
 }
 
@@ -70,14 +81,14 @@ static int explain_losses(const struct report *r, struct diag *d)
 	return command__fail(d);
 }
 
-static int write_output(const struct options *o, struct engine *r, struct output_file *file,
+static int write_output(const struct options *o, struct engine *e, struct output_file *file,
 			struct diag *d)
 {
 	struct output_options settings = { .html = o->html, .top = o->top };
 	struct report report;
 	int err;
 
-	err = engine__report(r, o->format->detail, &report, d);
+	err = engine__report(e, o->format->detail, &report, d);
 	if (err)
 		return err;
 	err = o->format->write(&report, &settings, file->stream);
@@ -114,72 +125,172 @@ static int write_summary(const struct options *o, const struct report *r, bool w
 	return err;
 }
 
-static int run(int argc, char **argv)
-{
-	struct output_file file = { 0 };
-	struct report report = { 0 };
-	static struct engine r;	/* large */
-	struct diag d = { 0 };
-	int status = STATUS_OK;
-	struct options o;
-	bool live, empty;
+/* The parts of a recording, to be cleaned up together. */
+struct recording {
+	struct options options;
+	struct settings settings;
+	struct spawn spawn;
+	struct signals signals;
+	struct output_file file;
+	struct engine *engine;
+	int epoll_fd;		/* signals, engine */
+	bool live;		/* show the live line */
+	int interrupts;		/* that were seen */
+};
 
-	if (options__parse(&o, argc, argv, false))
-		return STATUS_USAGE;
-	/* Before anything is recorded. */
-	if (o.file && output__check(o.file, &d))
-		return command__fail(&d);
-	if (engine__find(&r, &o, &d))
-		return command__fail(&d);
-	/* Not sooner: a signal during the search would leave half a file. */
-	if (o.file && output__open(&file, o.file, &d)) {
-		engine__close(&r);
-		return command__fail(&d);
+/* Whether they end the recording. */
+static bool on_interrupt(struct recording *r)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (signals__next(r->signals.interrupt_fd, &info)) {
+		engine__set_ended(r->engine, info.ssi_signo == SIGINT ? "Ctrl-C" : "terminated");
+		/* The terminal sends Ctrl-C to the command as well, which may
+		 * want to end in an orderly way: record that too.  The second
+		 * one ends the recording at once. */
+		if (r->options.command && !r->interrupts) {
+			spawn__forward(&r->spawn, &info);
+			if (info.ssi_signo != SIGINT)
+				end = true;
+		} else {
+			end = true;
+		}
+		r->interrupts++;
 	}
-	if (engine__open(&r, &d)) {
-		output__discard(&file);
-		return command__fail(&d);
+	return end;
+}
+
+static int wait_for(int epoll_fd, int fd, struct diag *d)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event))
+		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+	return 0;
+}
+
+/* Record until the duration, a signal or the end of the processes. */
+static int record(struct recording *r, struct diag *d)
+{
+	uint64_t next_progress = 0;
+	bool end = false;
+	int done = 0;
+
+	while (!end && !done) {
+		struct epoll_event events[4];
+		uint64_t now;
+
+		/* Rounded up: what is too early would be called again at once. */
+		epoll_wait(r->epoll_fd, events, 4, (int)((engine__wait(r->engine) + MS - 1) / MS));
+		end = on_interrupt(r);
+		done = engine__step(r->engine, d);
+		now = deadline__now();
+		if (r->live && now >= next_progress) {
+			show_progress(r->engine);
+			next_progress = now + PROGRESS_INTERVAL;
+		}
 	}
-	live = !o.quiet && isatty(STDERR_FILENO);
-	if (live)
-		r.on_progress = show_progress;
-	if (engine__run(&r, &d)) {
-		if (live)
-			fprintf(stderr, "\r\033[K");
-		status = command__fail(&d);
-		goto cleanup;
-	}
-	if (live)
+	if (done >= 0)
+		done = engine__finish(r->engine, d);
+	if (r->live)
 		fprintf(stderr, "\r\033[K");
-	if (engine__report(&r, output_summary.detail, &report, &d)) {
-		status = command__fail(&d);
-		goto cleanup;
-	}
+	/* A command that cannot be profiled is of no use to who wants a profile. */
+	if (done < 0 && r->options.command && !spawn__ended(&r->spawn, false))
+		kill(r->spawn.pid, SIGTERM);
+	return done;
+}
+
+/* All that can fail before the recording. */
+static int prepare(struct recording *r, struct diag *d)
+{
+	const struct options *o = &r->options;
+	int err;
+
+	if (o->file && (err = output__check(o->file, d)))
+		return err;
+	if ((err = signals__open(&r->signals, d)))
+		return err;
+	if (o->command && (err = spawn__prepare(&r->spawn, o->command, o->keep_root, d)))
+		return err;
+	options__settings(o, o->command ? &r->spawn.pid : &o->pid, &r->settings);
+	r->settings.interrupt_fd = r->signals.interrupt_fd;
+	/* The search may take long: a signal ends extprof meanwhile, as it ends any program. */
+	if ((err = engine__create(&r->engine, &r->settings, d)))
+		return err;
+	signals__block(&r->signals);
+	/* Not sooner: a signal during the search would leave half a file. */
+	if (o->file && (err = output__open(&r->file, o->file, d)))
+		return err;
+	if ((err = engine__open(r->engine, d)))
+		return err;
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->epoll_fd < 0)
+		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+	if ((err = wait_for(r->epoll_fd, r->signals.interrupt_fd, d)) ||
+	    (err = wait_for(r->epoll_fd, engine__fd(r->engine), d)))
+		return err;
+	if (o->command && (err = spawn__go(&r->spawn, o->command, d)))
+		return err;
+	return engine__begin(r->engine, d);
+}
+
+/* Write what was recorded.  Returns the exit status. */
+static int show(struct recording *r, struct diag *d)
+{
+	const struct options *o = &r->options;
+	struct report report = { 0 };
+	int status = STATUS_OK;
+	bool empty;
+
+	if (engine__report(r->engine, output_summary.detail, &report, d))
+		return command__fail(d);
 	if (!report.meta.accounting.taken)
-		status = explain_nothing(&o, &report, &d);
+		status = explain_nothing(o, &report, d);
 	empty = report.meta.accounting.taken && !report.samples;
-	if (empty)
-		status = explain_losses(&report, &d);
-	else if (o.file && write_output(&o, &r, &file, &d)) {
-		status = command__fail(&d);
+	if (empty) {
+		status = explain_losses(&report, d);
+	} else if (o->file && write_output(o, r->engine, &r->file, d)) {
+		status = command__fail(d);
 		goto cleanup;
 	}
-	if (!o.quiet && write_summary(&o, &report, o.file && !empty, &d))
-		status = command__fail(&d);
+	if (!o->quiet && write_summary(o, &report, o->file && !empty, d))
+		status = command__fail(d);
 	if (!accounting__balanced(&report.meta.accounting) && status == STATUS_OK) {
 		fprintf(stderr, "extprof: the sums of samples do not agree; please report this\n");
 		status = STATUS_INTERNAL;
 	}
-	if (o.command) {
+	if (o->command) {
 		/* What was started by us is ours to wait for. */
-		engine__wait(&r);
+		spawn__wait(&r->spawn, r->signals.interrupt_fd);
 		if (status == STATUS_OK)
-			status = spawn__exit_status(&r.spawn);
+			status = spawn__exit_status(&r->spawn);
 	}
 cleanup:
-	output__discard(&file);
 	report__free(&report);
-	engine__close(&r);
+	return status;
+}
+
+static int run(int argc, char **argv)
+{
+	struct recording r = { .signals.interrupt_fd = -1, .epoll_fd = -1 };
+	struct diag d = { 0 };
+	int status;
+
+	spawn__init(&r.spawn);
+	if (options__parse(&r.options, argc, argv, false))
+		return STATUS_USAGE;
+	r.live = !r.options.quiet && isatty(STDERR_FILENO);
+	if (prepare(&r, &d) || record(&r, &d))
+		status = command__fail(&d);
+	else
+		status = show(&r, &d);
+	output__discard(&r.file);
+	engine__destroy(r.engine);
+	spawn__close(&r.spawn);
+	signals__close(&r.signals);
+	if (r.epoll_fd >= 0)
+		close(r.epoll_fd);
 	return status;
 }
 

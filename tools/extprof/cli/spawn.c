@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "cli/signals.h"
 
 /* Become the user who called sudo, in the child. 0 or an errno. */
 static int drop_root(void)
@@ -68,13 +72,18 @@ static void run_child(int go, int result, char **command, bool keep_root)
 	_exit(STATUS_COMMAND);
 }
 
+void spawn__init(struct spawn *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->go = s->result = s->pidfd = -1;
+}
+
 int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag *d)
 {
 	int go[2] = { -1, -1 }, result[2] = { -1, -1 };
 	int err;
 
-	memset(s, 0, sizeof(*s));
-	s->go = s->result = -1;
+	spawn__init(s);
 	if (pipe2(go, O_CLOEXEC) || pipe2(result, O_CLOEXEC)) {
 		err = diag__set(d, STATUS_INTERNAL, errno, "cannot make a pipe: %s",
 				strerror(errno));
@@ -91,6 +100,8 @@ int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag 
 		close(result[0]);
 		run_child(go[0], result[1], command, keep_root);
 	}
+	/* Not waited for yet: the pid is its own. */
+	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 	s->go = go[1];
 	s->result = result[0];
 	go[1] = result[0] = -1;
@@ -149,6 +160,27 @@ bool spawn__ended(struct spawn *s, bool block)
 	return s->reaped;
 }
 
+void spawn__forward(const struct spawn *s, const struct signalfd_siginfo *info)
+{
+	if (info->ssi_code != SI_KERNEL && !s->reaped)
+		kill(s->pid, (int)info->ssi_signo);
+}
+
+void spawn__wait(struct spawn *s, int signal_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = s->pidfd, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
+
+	while (!spawn__ended(s, s->pidfd < 0)) {
+		poll(fds, 2, -1);
+		while (signals__next(signal_fd, &info))
+			spawn__forward(s, &info);
+	}
+}
+
 int spawn__exit_status(const struct spawn *s)
 {
 	if (WIFSIGNALED(s->wait_status))
@@ -168,4 +200,7 @@ void spawn__close(struct spawn *s)
 		close(s->result);
 		s->result = -1;
 	}
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	s->pidfd = -1;
 }

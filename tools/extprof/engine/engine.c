@@ -3,15 +3,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/backoff.h"
+#include "base/deadline.h"
+#include "base/text.h"
+#include "process/target.h"
+#include "profile/resolve.h"
 #include "ruby/name_retention.h"
+#include "source/session.h"
 
 #define MS 1000000ull
 #define SECOND 1000000000ull
@@ -40,6 +45,46 @@
  * whole.  What a tick may read takes a tenth of it. */
 #define READS_TIMEOUT (2 * SECOND)
 
+/* How often to look for CPUs that have come and for names of threads. */
+#define LOOK_INTERVAL (500 * MS)
+
+/* Programs that one process may execute one after another. */
+#define VMS_MAX 256
+
+struct engine {
+	struct settings settings;
+	struct target target;
+	struct session *session;
+	struct tree tree;
+	struct symbol_table table;
+	struct frames frames;
+	struct processes processes;	/* one row */
+	struct resolver resolver;
+	struct vm *vms[VMS_MAX];
+	uint32_t vm_count;
+
+	bool started;		/* the timers run */
+	bool attached;		/* the last vm is what runs now */
+	bool exited;
+	bool behind;		/* samples wait that there was no time for */
+	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
+	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
+	uint64_t look_at;	/* for CPUs and threads; CLOCK_MONOTONIC, ns */
+	struct backoff backoff;	/* while it is searched */
+	uint64_t search_until;	/* 0: as long as the process lives */
+	uint64_t changed_seen;	/* lost samples with reason section-changed ... */
+	bool changed_known;	/* ... since the last vm was attached */
+	uint64_t cpu_start, cpu_last;	/* CPU time of the process, ns */
+	time_t started_wall;
+	struct deadline deadline;	/* with what the loop is at */
+	struct deadline reads;		/* with one that it has begun */
+	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
+	const char *ended;	/* why; NULL: not yet */
+	struct diag search;	/* why there is no vm */
+
+	int epoll_fd;
+};
+
 /* CPU time of all threads of the process, ns; 0 if unknown. */
 static uint64_t cpu_time(const struct target *target)
 {
@@ -52,516 +97,481 @@ static uint64_t cpu_time(const struct target *target)
 	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-static struct vm *current(struct engine *r)
+static struct vm *current(struct engine *e)
 {
-	return r->attached ? r->vms[r->vm_count - 1] : NULL;
+	return e->attached ? e->vms[e->vm_count - 1] : NULL;
 }
 
-static int wait_for(struct engine *r, int fd, struct diag *d)
+static int wait_for(struct engine *e, int fd, struct diag *d)
 {
-	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
-	if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e))
+	if (epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &event))
 		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 	return 0;
 }
 
 /* From here on, something new is begun until then at most, or until a signal.
  * The end of the recording is no reason to break a sample off. */
-static void set_deadlines(struct engine *r, uint64_t until, uint64_t reads_until)
+static void set_deadlines(struct engine *e, uint64_t until, uint64_t reads_until)
 {
-	deadline__start(&r->deadline, r->signal_fd, until);
-	deadline__start(&r->reads, -1, reads_until);
-	r->target.deadline = &r->deadline;
-	if (current(r))
-		current(r)->space->deadline = &r->reads;
+	deadline__start(&e->deadline, e->settings.interrupt_fd, until);
+	deadline__start(&e->reads, -1, reads_until);
+	e->target.deadline = &e->deadline;
+	if (current(e))
+		current(e)->space->deadline = &e->reads;
 }
 
 /* Without permission to write names may expire, and are counted then. */
-static void keep_names(struct engine *r, const struct vm *s)
+static void keep_names(struct engine *e, const struct vm *s)
 {
 	name_retention__ask(s->space->mem, &s->layout);
-	r->ask_at = deadline__now() + NAME_RETENTION_INTERVAL;
+	e->ask_at = deadline__now() + NAME_RETENTION_INTERVAL;
 }
 
 /* Find the section of what the process runs now and sample it.  -EAGAIN: not
  * yet; other errors as in target.h and layout.h. */
-static int attach(struct engine *r, struct diag *d)
+static int attach(struct engine *e, struct diag *d)
 {
 	struct target_config config;
 	struct vm *s = NULL;
 	int err;
 
-	if (r->vm_count == VMS_MAX)
+	if (e->vm_count == VMS_MAX)
 		return diag__set(d, STATUS_INTERNAL, ENOSPC, "the process executes too often");
-	err = target__find_section(&r->target, d);
+	err = target__find_section(&e->target, d);
 	if (err)
 		return err;
-	err = vm__open(&s, &r->target, &r->table, d);
+	err = vm__open(&s, &e->target, &e->table, d);
 	if (err)
 		return err;
 	layout__config(&s->layout, &config);
-	config.vm = r->vm_count + 1;
-	keep_names(r, s);
-	err = session__add_target(r->session, &r->target.key, &config, d);
+	config.vm = e->vm_count + 1;
+	keep_names(e, s);
+	err = session__add_target(e->session, &e->target.key, &config, d);
 	if (err)
 		goto cleanup;
 	/* What fails here leaves nothing behind that search() would go on with. */
-	if (!r->started) {
-		r->cpu_start = r->cpu_last = cpu_time(&r->target);
-		err = session__start(r->session, d);
+	if (!e->started) {
+		e->cpu_start = e->cpu_last = cpu_time(&e->target);
+		err = session__start(e->session, d);
 		if (err)
 			goto cleanup;
-		r->started = true;
-		r->started_at = deadline__now();
-		r->started_wall = time(NULL);
+		e->started = true;
+		e->started_at = deadline__now();
+		e->started_wall = time(NULL);
 	}
-	r->vms[r->vm_count++] = s;
+	e->vms[e->vm_count++] = s;
 	s = NULL;
-	target__refresh(&r->target);
-	r->attached = true;
-	r->changed_known = false;
-	r->attached_at = deadline__now();
+	target__refresh(&e->target);
+	e->attached = true;
+	e->changed_known = false;
 cleanup:
-	vm__drop(s, &r->target);
+	vm__drop(s, &e->target);
 	return err;
 }
 
 static struct vm *vm_of(void *context, uint32_t number)
 {
-	const struct engine *r = context;
+	const struct engine *e = context;
 
-	return number && number <= r->vm_count ? r->vms[number - 1] : NULL;
+	return number && number <= e->vm_count ? e->vms[number - 1] : NULL;
 }
 
-int engine__find(struct engine *r, const struct options *o, struct diag *d)
+int engine__create(struct engine **engine, const struct settings *settings, struct diag *d)
 {
-	sigset_t mask;
+	const struct selection *sel = &settings->selection;
+	struct engine *e;
 	int err;
 
-	memset(r, 0, sizeof(*r));
-	r->options = o;
-	r->target.pidfd = r->epoll_fd = r->signal_fd = -1;
-	r->spawn.go = r->spawn.result = -1;
-	r->resolver.tree = &r->tree;
-	r->resolver.vm_of = vm_of;
-	r->resolver.context = r;
-	r->resolver.processes = &r->processes;
-	if (o->threads)
-		groups__add(&r->resolver.groups, GROUP_THREAD);
-	r->resolver.groups.patterns_allowed = true;
-	if (tree__init(&r->tree) || processes__add(&r->processes) == PROCESS_NONE) {
+	*engine = NULL;
+	if (settings->size != sizeof(*settings))
+		return diag__set(d, STATUS_INTERNAL, EINVAL, "wrong size of settings");
+	if (sel->pid_count != 1)
+		return diag__set(d, STATUS_INTERNAL, EINVAL, "exactly one process can be profiled");
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+	e->settings = *settings;
+	e->target.pidfd = e->epoll_fd = -1;
+	e->resolver.tree = &e->tree;
+	e->resolver.vm_of = vm_of;
+	e->resolver.context = e;
+	e->resolver.processes = &e->processes;
+	e->resolver.groups = settings->groups;
+	if (tree__init(&e->tree) || processes__add(&e->processes) == PROCESS_NONE) {
 		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
 	}
-	if (o->command) {
-		err = spawn__prepare(&r->spawn, o->command, o->keep_root, d);
-		if (err)
-			goto cleanup;
-	}
-	err = target__open(&r->target, o->command ? r->spawn.pid : o->pid, d);
+	err = target__open(&e->target, sel->pids[0], d);
 	if (err)
 		goto cleanup;
 	/* A wrong pid is told before missing permissions for BPF are. */
-	if (!o->command) {
-		err = target__find_section(&r->target, d);
+	if (!settings->command) {
+		err = target__find_section(&e->target, d);
 		if (err && d->status != STATUS_NOT_READY)
 			goto cleanup;
-		err = 0;	/* engine__open() looks again */
+		err = 0;	/* engine__begin() looks again */
 	}
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
-	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
-	r->masked = true;
-	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->signal_fd < 0 || r->epoll_fd < 0)
-		err = diag__set(d, STATUS_INTERNAL, errno, "cannot wait for signals: %s",
-				strerror(errno));
+	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (e->epoll_fd < 0)
+		err = diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 cleanup:
 	if (err)
-		engine__close(r);
+		engine__destroy(e);
+	else
+		*engine = e;
 	return err;
 }
 
-int engine__open(struct engine *r, struct diag *d)
+int engine__open(struct engine *e, struct diag *d)
 {
-	const struct options *o = r->options;
-	struct session_options session_options = { .size = sizeof(session_options), .rate = o->rate,
-						   .timer = o->timer };
+	struct session_options options = { .size = sizeof(options), .rate = e->settings.rate,
+					   .timer = e->settings.timer };
 	int err;
 
-	err = session__open(&r->session, &session_options, d);
+	err = session__open(&e->session, &options, d);
 	if (err)
-		goto cleanup;
-	if ((err = wait_for(r, r->signal_fd, d)) || (err = wait_for(r, r->target.pidfd, d)) ||
-	    (err = wait_for(r, session__fd(r->session), d)))
-		goto cleanup;
-	backoff__reset(&r->backoff, deadline__now());
-	if (o->command) {
-		err = spawn__go(&r->spawn, o->command, d);
-		if (!err)
-			target__refresh(&r->target);
-		goto cleanup;
+		return err;
+	err = wait_for(e, e->target.pidfd, d);
+	return err ? err : wait_for(e, session__fd(e->session), d);
+}
+
+int engine__begin(struct engine *e, struct diag *d)
+{
+	int err;
+
+	backoff__reset(&e->backoff, deadline__now());
+	if (e->settings.command) {
+		target__refresh(&e->target);
+		return 0;
 	}
-	set_deadlines(r, UINT64_MAX, UINT64_MAX);
-	err = attach(r, d);
-	/* A signal that ended the search is for engine__run(). */
+	set_deadlines(e, UINT64_MAX, UINT64_MAX);
+	err = attach(e, d);
+	/* The caller knows about a signal that ended the search. */
 	if (err && d->status == STATUS_NOT_READY) {
-		r->search_until = deadline__now() + READY_TIMEOUT;
+		e->search_until = deadline__now() + READY_TIMEOUT;
+		e->search = *d;
 		err = 0;
 	}
-cleanup:
-	if (err)
-		engine__close(r);
 	return err;
+}
+
+int engine__fd(const struct engine *e)
+{
+	return e->epoll_fd;
 }
 
 static bool on_sample(void *context, const void *data, size_t size)
 {
-	struct engine *r = context;
+	struct engine *e = context;
 
-	resolve__event(&r->resolver, data, size);
+	resolve__event(&e->resolver, data, size);
 	/* What is new in the next one can be read after the next update. */
-	if (current(r) && current(r)->symbols.work <= 0)
+	if (current(e) && current(e)->symbols.work <= 0)
 		return false;
-	return !deadline__over(&r->deadline) && deadline__now() < r->drain_until;
+	return !deadline__over(&e->deadline) && deadline__now() < e->drain_until;
 }
 
 static bool on_late_sample(void *context, const void *data, size_t size)
 {
-	struct engine *r = context;
+	struct engine *e = context;
 
-	resolve__skip(&r->resolver, data, size);
+	resolve__skip(&e->resolver, data, size);
 	return true;
 }
 
 /* Until the next look for the section, or for whether it is worth one. */
-static uint64_t search_wait(const struct engine *r, uint64_t now)
+static uint64_t search_wait(const struct engine *e, uint64_t now)
 {
-	uint64_t wait = r->backoff.next > now ? r->backoff.next - now : BACKOFF_MIN;
+	uint64_t wait = e->backoff.next > now ? e->backoff.next - now : BACKOFF_MIN;
 
 	return wait < TICK_EXEC ? wait : TICK_EXEC;
 }
 
 /* Look for the section; sets *end if that has become pointless. */
-static int search(struct engine *r, bool *end, struct diag *d)
+static int search(struct engine *e, bool *end, struct diag *d)
 {
 	uint64_t now = deadline__now();
 	int err;
 
-	if (target__executed(&r->target))
-		backoff__reset(&r->backoff, now);
-	if (now < r->backoff.next)
+	if (target__executed(&e->target))
+		backoff__reset(&e->backoff, now);
+	if (now < e->backoff.next)
 		return 0;
-	err = attach(r, &r->search);
+	err = attach(e, &e->search);
 	now = deadline__now();
-	backoff__failed(&r->backoff, now, err && r->search.status == STATUS_NOT_READY);
+	backoff__failed(&e->backoff, now, err && e->search.status == STATUS_NOT_READY);
 	if (!err) {
-		r->search_until = 0;
+		e->search_until = 0;
 		return 0;
 	}
-	if (r->vm_count)
+	if (e->vm_count)
 		return 0;	/* exec of something else: until it ends */
-	if (r->search.status == STATUS_NO_INTERFACE) {
-		if (!r->search_until)
-			r->search_until = now + WRONG_RUBY_TIMEOUT;
-	} else if (r->search.status == STATUS_VERSION || r->search.status == STATUS_PERMISSION ||
-		   r->search.status == STATUS_NO_BPF || r->search.status == STATUS_INTERNAL) {
+	if (e->search.status == STATUS_NO_INTERFACE) {
+		if (!e->search_until)
+			e->search_until = now + WRONG_RUBY_TIMEOUT;
+	} else if (e->search.status == STATUS_VERSION || e->search.status == STATUS_PERMISSION ||
+		   e->search.status == STATUS_NO_BPF || e->search.status == STATUS_INTERNAL) {
 		*end = true;
-	} else if (r->options->command) {
-		r->search_until = 0;
+	} else if (e->settings.command) {
+		e->search_until = 0;
 	}
-	if (r->search_until && now > r->search_until)
+	if (e->search_until && now > e->search_until)
 		*end = true;
 	if (*end) {
-		*d = r->search;
+		*d = e->search;
 		return err;
 	}
 	return 0;
 }
 
 /* Ask for its names in time.  Has the process executed another program? */
-static void check_vm(struct engine *r)
+static void check_vm(struct engine *e)
 {
-	struct vm *s = current(r);
+	struct vm *s = current(e);
 	struct source_counters c;
 	int err;
 
-	if (deadline__now() >= r->ask_at)
-		keep_names(r, s);
+	if (deadline__now() >= e->ask_at)
+		keep_names(e, s);
 	err = symbols__update(&s->symbols, false);
-	if (!err && r->options->command)
+	if (!err && e->settings.command)
 		symbols__prefetch(&s->symbols, PREFETCH);
-	session__counters(r->session, &c);
+	session__counters(e->session, &c);
 	/* What was lost until it was attached is no sign of yet another one;
 	 * nor what a CPU was about to count then: it has by now. */
-	if (!r->changed_known)
-		r->changed_seen = c.lost[LOSS_SECTION_CHANGED];
-	r->changed_known = true;
+	if (!e->changed_known)
+		e->changed_seen = c.lost[LOSS_SECTION_CHANGED];
+	e->changed_known = true;
 	if (err == -ENODATA || err == -EFAULT || err == -ESRCH ||
-	    c.lost[LOSS_SECTION_CHANGED] > r->changed_seen) {
+	    c.lost[LOSS_SECTION_CHANGED] > e->changed_seen) {
 		vm__set_exited(s);
 		address_space__leave(s->space);
-		r->attached = false;
-		backoff__reset(&r->backoff, deadline__now());
+		e->attached = false;
+		backoff__reset(&e->backoff, deadline__now());
 	}
 }
 
-/* What the terminal sends, it sends to the command as well. */
-static void forward(const struct engine *r, const struct signalfd_siginfo *info)
-{
-	if (info->ssi_code != SI_KERNEL)
-		kill(r->spawn.pid, (int)info->ssi_signo);
-}
-
-static void on_signal(struct engine *r, bool *end)
-{
-	struct signalfd_siginfo info;
-
-	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		r->ended = info.ssi_signo == SIGINT ? "Ctrl-C" : "terminated";
-		/* The terminal sends Ctrl-C to the command as well, which may
-		 * want to end in an orderly way: record that too.  The second
-		 * one ends the recording at once. */
-		if (r->options->command && !r->signals_seen) {
-			forward(r, &info);
-			if (info.ssi_signo != SIGINT)
-				*end = true;
-		} else {
-			*end = true;
-		}
-		r->signals_seen++;
-	}
-}
-
-static void progress(struct engine *r, uint64_t now)
-{
-	struct source_counters c;
-	struct progress p = { .waiting = !r->started };
-
-	if (!r->on_progress)
-		return;
-	session__counters(r->session, &c);
-	p.samples = c.taken;
-	for (int i = 0; i < LOSS_MAX; i++)
-		p.lost += c.lost[i] + r->resolver.received.lost[i];
-	p.elapsed = r->started ? (double)(now - r->started_at) / 1e9 : 0;
-	r->on_progress(r->context, &p);
-}
-
-static void finish(struct engine *r)
+static void finish(struct engine *e)
 {
 	uint64_t now;
 
-	if (r->started)
-		session__stop(r->session);
-	r->ended_at = deadline__now();
-	for (uint32_t i = 0; r->exited && i < r->vm_count; i++)
-		vm__set_exited(r->vms[i]);
+	if (e->started)
+		session__stop(e->session);
+	e->ended_at = deadline__now();
+	for (uint32_t i = 0; e->exited && i < e->vm_count; i++)
+		vm__set_exited(e->vms[i]);
 	now = deadline__now();
-	set_deadlines(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT + READS_TIMEOUT);
-	r->drain_until = r->deadline.until;
+	set_deadlines(e, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT + READS_TIMEOUT);
+	e->drain_until = e->deadline.until;
 	/* No more come: the rest is no more than the ring holds. */
-	while (session__drain(r->session, on_sample, r) == -ECANCELED) {
-		if (deadline__over(&r->deadline)) {
-			session__drain(r->session, on_late_sample, r);
+	while (session__drain(e->session, on_sample, e) == -ECANCELED) {
+		if (deadline__over(&e->deadline)) {
+			session__drain(e->session, on_late_sample, e);
 			break;
 		}
-		if (current(r))
-			symbols__update(&current(r)->symbols, false);
+		if (current(e))
+			symbols__update(&current(e)->symbols, false);
 	}
 	now = deadline__now();
-	set_deadlines(r, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT);
-	if (current(r)) {
+	set_deadlines(e, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT);
+	if (current(e)) {
 		/* No sample is broken off any more. A signal from now on, or one that has
 		 * ended the drain, ends these reads too. */
-		current(r)->space->deadline = &r->deadline;
-		symbols__update(&current(r)->symbols, true);
-		threads__refresh(&current(r)->threads, true);
+		current(e)->space->deadline = &e->deadline;
+		symbols__update(&current(e)->symbols, true);
+		threads__refresh(&current(e)->threads, true);
 	}
 }
 
-static int never_sampled(const struct engine *r, struct diag *d)
+static int never_sampled(const struct engine *e, struct diag *d)
 {
-	*d = r->search;
-	if (r->exited && d->status != STATUS_NO_INTERFACE && d->status != STATUS_NOT_RUBY) {
+	*d = e->search;
+	if (!d->text[0])
+		diag__set(d, STATUS_NOT_READY, EINTR, "there was no time to search process %d",
+			  e->target.pid);
+	if (e->exited && d->status != STATUS_NO_INTERFACE && d->status != STATUS_NOT_RUBY) {
 		diag__set(d, STATUS_NO_PROCESS, ESRCH,
-			  "process %d ended before its ruby was ready", r->target.pid);
-		if (r->search.text[0])
-			diag__hint(d, "when last looked at: %s", r->search.text);
+			  "process %d ended before its ruby was ready", e->target.pid);
+		if (e->search.text[0])
+			diag__hint(d, "when last looked at: %s", e->search.text);
 	}
 	return -ESRCH;
 }
 
-int engine__run(struct engine *r, struct diag *d)
+uint64_t engine__wait(const struct engine *e)
 {
-	uint64_t tick = r->options->command ? TICK_COMMAND : TICK_PID;
-	uint64_t next_progress = 0;
-	bool end = false, behind = false;
-	int err = 0, unnamed = 0;
+	uint64_t now = deadline__now(), wait, until;
 
-	while (!end) {
-		uint64_t now = deadline__now(), wait = r->attached ? tick : search_wait(r, now);
-		uint64_t until = UINT64_MAX;
-		struct epoll_event events[4];
-		uint64_t cpu;
-		int n;
+	if (e->behind)
+		return 0;
+	if (!e->attached)
+		wait = search_wait(e, now);
+	else
+		wait = e->settings.command ? TICK_COMMAND : TICK_PID;
+	if (!e->started || !e->settings.duration)
+		return wait;
+	until = e->started_at + e->settings.duration;
+	if (until <= now)
+		return 0;
+	return until - now < wait ? until - now : wait;
+}
 
-		if (r->started && r->options->duration) {
-			until = r->started_at + r->options->duration;
-			if (now >= until) {
-				r->ended = "duration";
-				break;
-			}
-			if (until - now < wait)
-				wait = until - now;
-		}
-		if (behind)
-			wait = 0;
-		n = epoll_wait(r->epoll_fd, events, 4, (int)((wait + MS - 1) / MS));
-		for (int i = 0; i < n; i++) {
-			if (events[i].data.fd == r->signal_fd)
-				on_signal(r, &end);
-			if (events[i].data.fd == r->target.pidfd)
-				r->exited = end = true;
-		}
-		cpu = cpu_time(&r->target);
-		if (cpu > r->cpu_last)
-			r->cpu_last = cpu;
-		if (r->exited)
-			break;
-		now = deadline__now();
-		set_deadlines(r, until, now + READS_TIMEOUT);
-		r->drain_until = now + DRAIN_TIMEOUT;
-		behind = session__drain(r->session, on_sample, r) == -ECANCELED;
-		if (r->attached)
-			check_vm(r);
-		else
-			err = search(r, &end, d);
-		now = deadline__now();
-		if (now >= next_progress) {
-			progress(r, now);
-			next_progress = now + SECOND / 2;
-			if (r->started)
-				session__follow_cpus(r->session);
-			if (current(r))
-				threads__refresh(&current(r)->threads, false);
+/* CPU time so far; has the process ended? */
+static void look_at_process(struct engine *e)
+{
+	uint64_t cpu = cpu_time(&e->target);
+
+	if (cpu > e->cpu_last)
+		e->cpu_last = cpu;
+	e->exited = e->exited || target__exited(&e->target);
+}
+
+int engine__step(struct engine *e, struct diag *d)
+{
+	uint64_t until = UINT64_MAX, now;
+	bool end = false;
+	int err = 0;
+
+	look_at_process(e);
+	if (e->exited) {
+		if (!e->ended)
+			engine__set_ended(e, "the process ended");
+		return 1;
+	}
+	now = deadline__now();
+	if (e->started && e->settings.duration) {
+		until = e->started_at + e->settings.duration;
+		if (now >= until) {
+			engine__set_ended(e, "duration");
+			return 1;
 		}
 	}
-	if (r->exited && !r->ended)
-		r->ended = "the process ended";
-	finish(r);
-	for (uint32_t i = 0; i < r->vm_count && !unnamed; i++)
-		unnamed = resolve__name_threads(&r->resolver, r->vms[i]);
-	if (!err && unnamed)
-		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the names of threads");
-	if (!err && !r->vm_count)
-		err = never_sampled(r, d);
-	if (err && r->options->command && !r->exited)
-		kill(r->spawn.pid, SIGTERM);
-	return err;
-}
-
-static int fill_row(struct engine *r)
-{
-	struct process_row *row = &r->processes.rows[0];
-	const struct vm *s = r->vms[r->vm_count - 1];
-
-	row->pid = r->target.pid;
-	text__clean(row->command, sizeof(row->command), r->target.command);
-	text__clean(row->ruby_version, sizeof(row->ruby_version), s->layout.section.ruby_version);
-	if (r->exited)
-		snprintf(row->ended, sizeof(row->ended), "ended");
-	row->started = r->started_at;
-	row->ended_at = r->ended_at;
-	row->cpu_time = r->cpu_last - r->cpu_start;
-	session__counters(r->session, &row->kernel);
-	return resolve__name_processes(&r->resolver);
-}
-
-int engine__report(struct engine *r, enum report_detail detail, struct report *report,
-		     struct diag *d)
-{
-	const struct vm *s = r->vms[r->vm_count - 1];
-	struct report_meta *m = &report->meta;
-	struct source_counters counters;
-
-	if (fill_row(r) || frames__take(&r->frames, &r->tree, &r->table) ||
-	    report__build(report, &r->tree, &r->frames, &r->resolver.groups,
-			  r->options->lines ? REPORT_BY_LINE : detail))
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the report");
-	report->processes = &r->processes;
-	text__clean(m->command, sizeof(m->command), r->target.command);
-	text__clean(m->ruby_version, sizeof(m->ruby_version), s->layout.section.ruby_version);
-	text__clean(m->ruby_description, sizeof(m->ruby_description),
-		    s->layout.section.ruby_description);
-	snprintf(m->ended, sizeof(m->ended), "%s", r->ended ? r->ended : "");
-	m->pid = r->target.pid;
-	m->rate = r->options->rate;
-	snprintf(m->source, sizeof(m->source), "on-CPU at %u Hz by the %s", r->options->rate,
-		 timer_names[r->options->timer]);
-	m->period = session__period(r->session);
-	m->cpus = session__cpus(r->session);
-	m->unsampled_cpus = session__unsampled(r->session);
-	m->started = r->started_wall;
-	m->started_at = r->started_at;
-	m->duration = (double)(r->ended_at - r->started_at) / 1e9;
-	m->cpu_time = r->cpu_last - r->cpu_start;
-	m->frames = r->resolver.frames;
-	m->unknown_frames = r->resolver.unknown_frames;
-	m->unreadable_names += r->resolver.unreadable_names;
-	m->crowded_names += r->resolver.crowded_names;
-	m->jit_leaves = r->resolver.jit_leaves;
-	m->jit_exact = r->resolver.jit_exact;
-	m->gc_samples = r->resolver.gc_samples;
-	m->unknown_threads = r->resolver.unknown_threads;
-	session__counters(r->session, &counters);
-	m->missed = counters.missed;
-	accounting__settle(&m->accounting, &counters, &r->resolver.received);
+	set_deadlines(e, until, now + READS_TIMEOUT);
+	e->drain_until = now + DRAIN_TIMEOUT;
+	e->behind = session__drain(e->session, on_sample, e) == -ECANCELED;
+	if (e->attached)
+		check_vm(e);
+	else
+		err = search(e, &end, d);
+	if (end)
+		return err;
+	now = deadline__now();
+	if (now >= e->look_at) {
+		e->look_at = now + LOOK_INTERVAL;
+		if (e->started)
+			session__follow_cpus(e->session);
+		if (current(e))
+			threads__refresh(&current(e)->threads, false);
+	}
 	return 0;
 }
 
-void engine__wait(struct engine *r)
+void engine__set_ended(struct engine *e, const char *why)
 {
-	struct pollfd fds[] = {
-		{ .fd = r->signal_fd, .events = POLLIN },
-		{ .fd = r->target.pidfd, .events = POLLIN },
-	};
-	struct signalfd_siginfo info;
-
-	while (!spawn__ended(&r->spawn, r->target.pidfd < 0)) {
-		poll(fds, 2, -1);
-		while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
-			forward(r, &info);
-	}
+	e->ended = why;
 }
 
-void engine__close(struct engine *r)
+int engine__finish(struct engine *e, struct diag *d)
 {
-	struct signalfd_siginfo info;
+	look_at_process(e);
+	if (e->exited && !e->ended)
+		engine__set_ended(e, "the process ended");
+	finish(e);
+	for (uint32_t i = 0; i < e->vm_count; i++)
+		if (resolve__name_threads(&e->resolver, e->vms[i]))
+			return diag__set(d, STATUS_INTERNAL, ENOMEM,
+					 "out of memory for the names of threads");
+	return e->vm_count ? 0 : never_sampled(e, d);
+}
 
-	session__close(r->session);
-	for (uint32_t i = 0; i < r->vm_count; i++)
-		vm__close(r->vms[i]);
-	symbol_table__free(&r->table);
-	frames__free(&r->frames);
-	processes__free(&r->processes);
-	tree__free(&r->tree);
-	target__close(&r->target);
-	spawn__close(&r->spawn);
-	if (r->epoll_fd >= 0)
-		close(r->epoll_fd);
-	/* What came when all was over must not end us now. */
-	while (r->signal_fd >= 0 && read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
-		;
-	if (r->signal_fd >= 0)
-		close(r->signal_fd);
-	if (r->masked)
-		sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
-	memset(r, 0, sizeof(*r));
-	r->target.pidfd = r->epoll_fd = r->signal_fd = -1;
-	r->spawn.go = r->spawn.result = -1;
+void engine__progress(const struct engine *e, struct progress *p)
+{
+	struct source_counters c;
+
+	memset(p, 0, sizeof(*p));
+	p->waiting = !e->started;
+	session__counters(e->session, &c);
+	p->samples = c.taken;
+	for (int i = 0; i < LOSS_MAX; i++)
+		p->lost += c.lost[i] + e->resolver.received.lost[i];
+	if (e->started)
+		p->elapsed = (double)(deadline__now() - e->started_at) / 1e9;
+}
+
+static int fill_row(struct engine *e)
+{
+	struct process_row *row = &e->processes.rows[0];
+	const struct vm *s = e->vms[e->vm_count - 1];
+
+	row->pid = e->target.pid;
+	text__clean(row->command, sizeof(row->command), e->target.command);
+	text__clean(row->ruby_version, sizeof(row->ruby_version), s->layout.section.ruby_version);
+	if (e->exited)
+		snprintf(row->ended, sizeof(row->ended), "ended");
+	row->started = e->started_at;
+	row->ended_at = e->ended_at;
+	row->cpu_time = e->cpu_last - e->cpu_start;
+	session__counters(e->session, &row->kernel);
+	return resolve__name_processes(&e->resolver);
+}
+
+int engine__report(struct engine *e, enum report_detail detail, struct report *report,
+		     struct diag *d)
+{
+	const struct vm *s = e->vms[e->vm_count - 1];
+	struct report_meta *m = &report->meta;
+	struct source_counters counters;
+
+	if (fill_row(e) || frames__take(&e->frames, &e->tree, &e->table) ||
+	    report__build(report, &e->tree, &e->frames, &e->resolver.groups,
+			  e->settings.lines ? REPORT_BY_LINE : detail))
+		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the report");
+	report->processes = &e->processes;
+	text__clean(m->command, sizeof(m->command), e->target.command);
+	text__clean(m->ruby_version, sizeof(m->ruby_version), s->layout.section.ruby_version);
+	text__clean(m->ruby_description, sizeof(m->ruby_description),
+		    s->layout.section.ruby_description);
+	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "");
+	m->pid = e->target.pid;
+	m->rate = e->settings.rate;
+	snprintf(m->source, sizeof(m->source), "on-CPU at %u Hz by the %s", e->settings.rate,
+		 timer_names[e->settings.timer]);
+	m->period = session__period(e->session);
+	m->cpus = session__cpus(e->session);
+	m->unsampled_cpus = session__unsampled(e->session);
+	m->started = e->started_wall;
+	m->started_at = e->started_at;
+	m->duration = (double)(e->ended_at - e->started_at) / 1e9;
+	m->cpu_time = e->cpu_last - e->cpu_start;
+	m->frames = e->resolver.frames;
+	m->unknown_frames = e->resolver.unknown_frames;
+	m->unreadable_names += e->resolver.unreadable_names;
+	m->crowded_names += e->resolver.crowded_names;
+	m->jit_leaves = e->resolver.jit_leaves;
+	m->jit_exact = e->resolver.jit_exact;
+	m->gc_samples = e->resolver.gc_samples;
+	m->unknown_threads = e->resolver.unknown_threads;
+	session__counters(e->session, &counters);
+	m->missed = counters.missed;
+	accounting__settle(&m->accounting, &counters, &e->resolver.received);
+	return 0;
+}
+
+void engine__destroy(struct engine *e)
+{
+	if (!e)
+		return;
+	session__close(e->session);
+	for (uint32_t i = 0; i < e->vm_count; i++)
+		vm__close(e->vms[i]);
+	symbol_table__free(&e->table);
+	frames__free(&e->frames);
+	processes__free(&e->processes);
+	tree__free(&e->tree);
+	target__close(&e->target);
+	if (e->epoll_fd >= 0)
+		close(e->epoll_fd);
+	free(e);
 }

@@ -13,7 +13,7 @@
 
 /* Which processes are profiled. */
 struct selection {
-	pid_t *pids;		/* of the caller */
+	const pid_t *pids;	/* of the caller */
 	uint32_t pid_count;
 	bool all;		/* every ruby of the machine, those that start later too */
 	bool subprocesses;	/* all that these fork and start */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The signals that extprof handles while it records. */
+#ifndef EXTPROF_SIGNALS_H
+#define EXTPROF_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/signalfd.h>
+
+#include "base/diag.h"
+
+struct signals {
+	int interrupt_fd;	/* SIGINT, SIGTERM, SIGHUP: they end a recording */
+	sigset_t interrupts;
+	sigset_t old_mask;	/* as extprof was started with */
+	bool blocked;
+};
+
+/* A signal still ends extprof, as it ends any program, until signals__block(). */
+int signals__open(struct signals *s, struct diag *d);
+/* From now on interrupts wait in interrupt_fd. */
+void signals__block(struct signals *s);
+/* The next signal that waits in the fd; false: there is none. */
+bool signals__next(int fd, struct signalfd_siginfo *info);
+/* Undo it all.  Signals that still wait are dropped. */
+void signals__close(struct signals *s);
+
+#endif /* EXTPROF_SIGNALS_H */
