@@ -1,6 +1,7 @@
 # The command line: which witnesses, with how much effort, and the exit status.
 
 require "optparse"
+require "stringio"
 require_relative "side"
 require_relative "icount"
 require_relative "slopes"
@@ -45,7 +46,7 @@ module Bench
         gems       install the gems of yjit-bench's headline programs
         explain WHAT [MODE]   where the instructions of a kind or a program are (callgrind)
         disasm     the machine code of one call, interpreted and by YJIT
-        show       the table of the last results again
+        show [FILE]   the table of the last run, or of a file of results, again
     TEXT
 
     def initialize(argv, env)
@@ -55,7 +56,7 @@ module Bench
                    effort: nil, only: nil, modes: MODES, extprof: env["EXTPROF"] || "#{@build}/extprof/extprof" }
       @arguments = [*("--mode=#{env["MODE"]}" unless env["MODE"].to_s.empty?), *argv]
       @bench = File.join(@build, "bench")
-      @store = Store.new(File.join(@bench, "results"))
+      @store = Store.new(File.join(@bench, "results"), command: ["benchmarks/run", *@arguments].join(" "))
     end
 
     def parser
@@ -173,18 +174,23 @@ module Bench
 
     def finish
       raise Refused, "nothing was measured" if @judge.rows.none?(&:gates)
-      @store.write("rows", @judge.rows.map(&:to_h), @sides)
-      Report.print(@judge.rows)
+      Report.print(@judge.rows, out: table = StringIO.new)
+      print table.string
+      run = @store.write_run(table.string, @sides)
       svg = File.join(@bench, "bench.svg")
       File.write(svg, Plot.of(@judge.rows, "Patched CRuby against stock, #{Time.now.utc.strftime("%F")}, #{Store.machine}"))
-      puts "plot: #{svg}", "figures: #{File.dirname(@store.path("x"))}"
+      puts "plot: #{svg}", "figures: #{run}"
       @judge.status
     end
 
     def show
-      stored = @store.read("rows") or raise Refused, "no results yet"
-      Report.print(stored["data"].map { |h| Row.new(**h.transform_keys(&:to_sym)) })
+      file = @arguments.shift
+      stored = file ? JSON.parse(File.read(file)) : @store.read(Store::RUN)
+      report = stored && stored["report"] or raise Refused, file ? "no table in #{file}" : "no results yet"
+      puts report
       0
+    rescue JSON::ParserError
+      raise Refused, "#{file || @store.path(Store::RUN)} is no file of results"
     end
 
     # The gate's minutes are not enough for them, unless they are asked for.
@@ -280,7 +286,7 @@ module Bench
         break if looks == 1 || decided?(pairs, confidence) || timing.failures.any?
       end
       table = TimeTable.new(pairs, confidence: confidence, without: without).to_h
-      @store.write("time", { "seed" => random.seed, "table" => table, "pairs" => pairs.map(&:to_h) }, @sides)
+      @store.write("time", { "seed" => random.seed, "table" => table, **Timing.packed(pairs) }, @sides)
       @judge.time(table, programs, @modes, timing.failures, @effort.level)
       left_out("time")
     end

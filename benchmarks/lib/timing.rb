@@ -15,6 +15,18 @@ module Bench
     # a: stock, b: the other, in seconds of CPU time; aa: another stock link, or nil.
     Pair = Struct.new(:program, :mode, :number, :a, :b, :aa, :steal, keyword_init: true)
 
+    # All pairs for a file: { mode => { program => [[number, a, b, aa, steal], ...] } } in their order, times to
+    # the nanosecond, which is what the clock gives.
+    def self.packed(pairs)
+      fields = %i[number a b aa steal]
+      by = pairs.group_by(&:mode).transform_values do |of|
+        of.group_by(&:program).transform_values do |ps|
+          ps.map { |p| fields.map { |f| p[f].is_a?(Float) ? p[f].round(9) : p[f] } }
+        end
+      end
+      { "pair" => fields.map(&:to_s), "pairs" => by }
+    end
+
     # cores: the processes of a pair run on one of them. timeout: seconds for those of a pair.
     def initialize(cores:, random: Random.new, timeout: 360)
       @cores, @random, @timeout = cores, random, timeout

@@ -562,6 +562,35 @@ class ToolTest < Test
     is canned("slopes") { |_| raise KeyError, "a mistake of ours" }[0], 2
   end
 
+  # One file: what was measured, the table as it was printed, a line for each program.
+  def test_results_are_one_compact_file
+    pairs = [%w[b interp], %w[a interp], %w[a yjit], %w[b interp]].each_with_index.map do |(program, mode), i|
+      Timing::Pair.new(program: program, mode: mode, number: i, a: 0.1 + i, b: 0.30000000000000004, aa: nil, steal: 0)
+    end
+    data = { "table" => { interp: { "a" => 1.5 } }, **Timing.packed(pairs), "long" => %w[x y].to_h { |k| [k, { k => "z" * 200 }] } }
+    is data["pairs"], { "interp" => { "b" => [[0, 0.1, 0.3, nil, 0], [3, 3.1, 0.3, nil, 0]], "a" => [[1, 1.1, 0.3, nil, 0]] },
+                        "yjit" => { "a" => [[2, 2.1, 0.3, nil, 0]] } }
+    text = Store.json({ "data" => data, "report" => ["", "one", "\"two\" " + "." * 240], "none" => {}, 1 => nil })
+    back = JSON.parse(text)
+    is [back["data"]["pairs"], back["report"].size, back["none"], back["1"]], [data["pairs"], 3, {}, nil]
+    is text.lines.grep(/"pairs": .*"yjit"/).size, 1
+    is text.lines.count { |l| l.include?("zzz") }, 2
+    Dir.mktmpdir do |dir|
+      main = Canned.new(["slopes"], { "BUILD" => dir })
+      main.rows = {}
+      status, out = captured { main.run }
+      is status, 0
+      ok out.include?("figures: #{dir}/bench/results/run.json"), out
+      file = out[/^figures: (.*)/, 1]
+      is JSON.parse(File.read(file))["about"]["command"], "benchmarks/run slopes"
+      table = JSON.parse(File.read(file))["report"]
+      ok table.any? { |line| line.start_with?("slopes ") } && table == out.lines(chomp: true).first(table.size), out
+      is captured { Dry.new(["show", file], { "BUILD" => dir }).run }, [0, table.join("\n") + "\n", ""]
+      File.write(file, "[")
+      is dry("show", file), [2, "benchmarks: #{file} is no file of results\n"]
+    end
+  end
+
   def test_what_would_measure_nothing_is_refused
     [[%w[slopes --only=], "nothing was measured"], [%w[counts --headline], "where is yjit-bench"],
      [%w[time --headline], "where is yjit-bench"], [%w[gate --only=method], "--only goes with one witness"],
