@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 bool no_memory, no_bigger;
+unsigned int no_memory_at;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -13,6 +14,12 @@ void *__real_realloc(void *p, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *p, size_t size);
+
+/* Does this allocation fail? */
+static bool fails(void)
+{
+	return no_memory || (no_memory_at && !--no_memory_at);
+}
 
 static void *none(void)
 {
@@ -22,15 +29,15 @@ static void *none(void)
 
 void *__wrap_malloc(size_t size)
 {
-	return no_memory ? none() : __real_malloc(size);
+	return fails() ? none() : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-	return no_memory ? none() : __real_calloc(count, size);
+	return fails() ? none() : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *p, size_t size)
 {
-	return no_memory || no_bigger ? none() : __real_realloc(p, size);
+	return fails() || no_bigger ? none() : __real_realloc(p, size);
 }

@@ -7,5 +7,6 @@
 
 extern bool no_memory;		/* malloc, calloc and realloc of the code under test fail */
 extern bool no_bigger;		/* realloc fails */
+extern unsigned int no_memory_at;	/* the one of that number from now on fails, 1 is the next; 0 none */
 
 #endif /* NO_MEMORY_H */

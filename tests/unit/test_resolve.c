@@ -1166,6 +1166,49 @@ TEST(report_tells_files_apart_in_all_outputs)
 	tear_down();
 }
 
+/* Each of its allocations fails once: that is said, and nothing leaks. */
+TEST(report_says_when_memory_is_short)
+{
+	static const char *const paths[] = { "/app/lib/a/init.rb", "/app/lib/b/init.rb", "", NULL };
+	struct groups all;
+	struct report r;
+	unsigned int at, err = 1;
+
+	set_up_threads();
+	CHECK_INT(groups__parse("cgroup,process,thread-pattern,thread", &all), 0);
+	resolver.groups = all;
+	send_methods("x", paths);
+	send_in(30, 3, 103, 1);
+	for (at = 1; err && at < 1000; at++) {
+		no_memory_at = at;
+		err = (unsigned int)-build_report(&r, REPORT_BY_CODE);
+		CHECK(!err || err == ENOMEM);
+		frames__free(&frames);
+	}
+	no_memory_at = 0;
+	CHECK(at > 30 && at < 1000);
+	CHECK_INT(r.samples, 7);
+	report__free(&r);
+	tear_down();
+}
+
+TEST(report_leaves_out_what_was_merged_away)
+{
+	static const char *const paths[] = { "/app/lib/a/init.rb", "/app/lib/b/init.rb", NULL };
+	struct report r;
+
+	set_up();
+	send_methods("x", paths);
+	CHECK_STRING(folded(), "x a/init.rb 1\nx b/init.rb 2\n");
+	/* As if [merged] had taken the first one. */
+	tree.nodes[1].frame = tree.nodes[2].frame;
+	CHECK_STRING(folded(), "x 3\n");
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
+	CHECK_INT(r.label_count, 1);
+	report__free(&r);
+	tear_down();
+}
+
 TEST(report_of_nothing)
 {
 	set_up();

@@ -5,24 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
-
-static int reserve(void **array, uint32_t count, uint32_t *room, size_t size)
-{
-	uint32_t bigger = *room ? *room : 256;
-	void *p;
-
-	while (bigger < count)
-		bigger *= 2;
-	if (bigger == *room)
-		return 0;
-	p = realloc(*array, bigger * size);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*room = bigger;
-	return 0;
-}
 
 /* The copy of a text that the table has.  NULL: out of memory. */
 static const char *intern(struct frames *f, const char *text, size_t length)
@@ -38,7 +22,7 @@ static const char *intern(struct frames *f, const char *text, size_t length)
 			return copy;
 		hash++;
 	}
-	if (reserve((void **)&f->strings, f->string_count + 1, &f->string_room, sizeof(*f->strings)))
+	if (array__reserve(&f->strings, f->string_count, 1, &f->string_room, MAP64_NONE, sizeof(*f->strings)))
 		return NULL;
 	copy = strndup(text, length);
 	if (!copy)
@@ -154,12 +138,14 @@ static int take_frame(struct frames *f, uint32_t number, const struct tree *tree
 /* Rows for all frames of the tree; new ones are empty. */
 static int make_rows(struct frames *f, const struct tree *tree)
 {
-	if (reserve((void **)&f->rows, tree->frame_count, &f->room, sizeof(*f->rows)))
+	uint32_t more = tree->frame_count > f->count ? tree->frame_count - f->count : 0;
+
+	if (!more)
+		return 0;
+	if (array__reserve(&f->rows, f->count, more, &f->room, UINT32_MAX, sizeof(*f->rows)))
 		return -ENOMEM;
-	if (tree->frame_count > f->count) {
-		memset(f->rows + f->count, 0, (tree->frame_count - f->count) * sizeof(*f->rows));
-		f->count = tree->frame_count;
-	}
+	memset(f->rows + f->count, 0, more * sizeof(*f->rows));
+	f->count = tree->frame_count;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #define EXTPROF_FRAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/map64.h"
@@ -58,9 +59,11 @@ struct frame_row {
 /* Zero-initialise. */
 struct frames {
 	struct frame_row *rows;	/* by number of the frame in the tree */
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 	char **strings;
-	uint32_t string_count, string_room;
+	uint32_t string_count;
+	size_t string_room;
 	struct map64 string_map;	/* by hash */
 };
 

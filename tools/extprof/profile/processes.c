@@ -4,19 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 uint32_t processes__add(struct processes *p)
 {
 	struct process_row *row;
 
-	if (p->count == p->room) {
-		uint32_t room = p->room ? p->room * 2 : 16;
-		void *bigger = realloc(p->rows, room * sizeof(*p->rows));
-
-		if (!bigger)
-			return PROCESS_NONE;
-		p->rows = bigger;
-		p->room = room;
-	}
+	if (array__reserve(&p->rows, p->count, 1, &p->room, PROCESS_NONE, sizeof(*p->rows)))
+		return PROCESS_NONE;
 	row = &p->rows[p->count];
 	memset(row, 0, sizeof(*row));
 	row->parent = PROCESS_NONE;

@@ -6,7 +6,7 @@
 #ifndef EXTPROF_PROCESSES_H
 #define EXTPROF_PROCESSES_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -35,7 +35,8 @@ struct process_row {
 /* Zero-initialise. */
 struct processes {
 	struct process_row *rows;	/* by number */
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 };
 
 /* The number of a new row, or PROCESS_NONE when out of memory.  Rows move then. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "profile/path_ends.h"
 #include "profile/report_build.h"
 
@@ -47,22 +48,12 @@ void report__add_label(const struct report *r, const struct report_label *label,
 /* Room for one more label. */
 static int reserve_label(struct report_builder *b)
 {
-	uint32_t room = b->label_room ? b->label_room * 2 : 256;
 	struct report *r = b->r;
-	void *labels, *content;
 
-	if (r->label_count < b->label_room)
-		return 0;
-	labels = realloc(r->labels, room * sizeof(*r->labels));
-	if (!labels)
+	if (array__reserve(&r->labels, r->label_count, 1, &b->label_room, MAP64_NONE, sizeof(*r->labels)))
 		return -ENOMEM;
-	r->labels = labels;
-	content = realloc(b->content, room * sizeof(*b->content));
-	if (!content)
-		return -ENOMEM;
-	b->content = content;
-	b->label_room = room;
-	return 0;
+	return array__reserve(&b->content, r->label_count, 1, &b->content_room, MAP64_NONE,
+			      sizeof(*b->content));
 }
 
 uint32_t report__label(struct report_builder *b, const struct frame_row *f)
@@ -108,6 +99,16 @@ static bool is_group(const struct frame_row *f)
 	return f->kind == LABEL_PROCESS || f->kind == LABEL_THREAD;
 }
 
+static int find_used(struct report_builder *b)
+{
+	b->used = calloc(b->tree->frame_count + 1u, sizeof(*b->used));
+	if (!b->used)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < b->tree->node_count; i++)
+		b->used[b->tree->nodes[i].frame] = true;
+	return 0;
+}
+
 static int make_labels(struct report_builder *b)
 {
 	uint32_t count = b->tree->frame_count;
@@ -117,8 +118,8 @@ static int make_labels(struct report_builder *b)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		b->label_of[i] = MAP64_NONE;
-		/* Those have labels by what is shown of them. */
-		if (is_group(&b->frames->rows[i]))
+		/* Groups have labels by what is shown of them. */
+		if (!b->used[i] || is_group(&b->frames->rows[i]))
 			continue;
 		b->label_of[i] = report__label(b, &b->frames->rows[i]);
 		if (b->label_of[i] == MAP64_NONE)
@@ -206,22 +207,24 @@ int report__distinguish(struct report_builder *b)
 }
 
 /* How many threads have a pattern that another one has too?  0 or -ENOMEM. */
-static int count_alike(const struct frames *f, uint32_t *alike)
+static int count_alike(const struct report_builder *b, uint32_t *alike)
 {
-	uint32_t *counts = calloc(f->count + 1u, sizeof(*counts)), number = 0;
+	uint32_t count = b->tree->frame_count, number = 0;
+	uint32_t *counts = calloc(count + 1u, sizeof(*counts));
 	struct map64 map = { 0 };	/* pattern -> number in counts */
 	int err = counts ? 0 : -ENOMEM;
 
 	*alike = 0;
-	for (uint32_t i = 0; i < f->count && !err; i++) {
+	for (uint32_t i = 0; i < count && !err; i++) {
+		const struct frame_row *f = &b->frames->rows[i];
 		uint32_t n;
 
-		if (f->rows[i].kind != LABEL_THREAD || !f->rows[i].wider)
+		if (!b->used[i] || f->kind != LABEL_THREAD || !f->wider)
 			continue;
-		n = map64__get(&map, (uintptr_t)f->rows[i].wider);
+		n = map64__get(&map, (uintptr_t)f->wider);
 		if (n == MAP64_NONE) {
 			n = number++;
-			err = map64__add(&map, (uintptr_t)f->rows[i].wider, n);
+			err = map64__add(&map, (uintptr_t)f->wider, n);
 		}
 		counts[n]++;
 	}
@@ -234,8 +237,9 @@ static int count_alike(const struct frames *f, uint32_t *alike)
 }
 
 /* Threads were chosen in general: show patterns if there are too many. */
-static int choose_groups(struct report *r, const struct frames *f, const struct groups *show)
+static int choose_groups(struct report_builder *b, const struct groups *show)
 {
+	struct report *r = b->r;
 	uint32_t alike;
 	int err;
 
@@ -246,7 +250,7 @@ static int choose_groups(struct report *r, const struct frames *f, const struct 
 	if (!show || !show->patterns_allowed || !groups__has(show, GROUP_THREAD) ||
 	    groups__has(show, GROUP_THREAD_PATTERN))
 		return 0;
-	err = count_alike(f, &alike);
+	err = count_alike(b, &alike);
 	if (err || alike <= THREADS_SHOWN_MAX)
 		return err;
 	for (int i = 0; i < r->groups.count; i++)
@@ -268,10 +272,11 @@ int report__build(struct report *r, const struct tree *tree, const struct frames
 	r->detail = detail;
 	r->samples = tree->samples;
 	r->meta.merged = tree->merged;
-	if ((err = choose_groups(r, frames, show)) || (err = make_labels(&b)) ||
-	    (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
+	if ((err = find_used(&b)) || (err = choose_groups(&b, show)) ||
+	    (err = make_labels(&b)) || (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
 	    (err = report__order_tree(&b)) || (err = report__count(&b)))
 		report__free(r);
+	free(b.used);
 	free(b.label_of);
 	free(b.content);
 	free(b.loose);

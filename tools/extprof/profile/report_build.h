@@ -9,9 +9,10 @@ struct report_builder {
 	struct report *r;
 	const struct tree *tree;
 	const struct frames *frames;
-	uint32_t *label_of;	/* by number of the frame; MAP64_NONE: of a group */
+	bool *used;		/* by number of the frame: a node has it; others were merged away */
+	uint32_t *label_of;	/* by number of the frame; MAP64_NONE: not used, or of a group */
 	struct frame_row *content;	/* by label: what is in it */
-	uint32_t label_room;
+	size_t label_room, content_room;
 	struct map64 label_map;	/* by hash */
 	/* The report's tree before it is put in order. */
 	struct loose_node {

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* Where a frame counts; NULL: it is shown with all it has. */
 static uint64_t *missing(struct report_meta *m, const struct frame_row *f)
 {
@@ -85,7 +87,7 @@ static int count_lines(struct report_builder *b)
 	struct report *r = b->r;
 	const struct tree *p = b->tree;
 	struct map64 map = { 0 };	/* label << 32 | line, approximate */
-	uint32_t room = 0;
+	size_t room = 0;
 	int err = -ENOMEM;
 
 	for (uint32_t i = 1; i < p->node_count; i++) {
@@ -98,15 +100,8 @@ static int count_lines(struct report_builder *b)
 			continue;
 		number = map64__get(&map, key);
 		if (number == MAP64_NONE) {
-			if (r->line_count == room) {
-				uint32_t more = room ? room * 2 : 256;
-				void *bigger = realloc(r->lines, more * sizeof(*r->lines));
-
-				if (!bigger)
-					goto cleanup;
-				r->lines = bigger;
-				room = more;
-			}
+			if (array__reserve(&r->lines, r->line_count, 1, &room, MAP64_NONE, sizeof(*r->lines)))
+				goto cleanup;
 			number = r->line_count;
 			if (map64__add(&map, key, number))
 				goto cleanup;
