@@ -191,3 +191,43 @@ TEST(summary_compares_cpu_times)
 	CHECK(strstr(written, "\nthreads by pattern: 60 threads"));
 	tear_down();
 }
+
+/* Groups are no methods: they have tables of their own. */
+TEST(summary_shows_groups_apart)
+{
+	static struct report_label labels[] = {
+		{ .name = (char *)"Foo#foo", .path = (char *)"", .kind = LABEL_RUBY, .self = 9, .total = 10 },
+		{ .name = (char *)"[thread main (7)]", .path = (char *)"", .kind = LABEL_THREAD, .total = 4 },
+		{ .name = (char *)"[thread job-*]", .path = (char *)"", .kind = LABEL_THREAD, .self = 1, .total = 6 },
+		{ .name = (char *)"[cgroup /x]", .path = (char *)"", .kind = LABEL_CGROUP, .total = 10 },
+		{ .name = (char *)"[process 7 one.rb]", .path = (char *)"", .kind = LABEL_PROCESS, .total = 10 },
+	};
+	static char written[4096];
+	struct output_options o = { 0 };
+
+	for (int several = 0; several < 2; several++) {
+		FILE *f = fmemopen(written, sizeof(written) - 1, "w");
+
+		memset(written, 0, sizeof(written));
+		set_up();
+		add(7, "ruby one.rb");
+		if (several)
+			add(8, "ruby two.rb");
+		report.labels = labels;
+		report.label_count = sizeof(labels) / sizeof(labels[0]);
+		report.samples = 10;
+		CHECK_INT(output_summary.write(&report, &o, f), 0);
+		fclose(f);
+		CHECK_INT(strstr(written, "\nBy process\n         samples  process\n"
+				 "      10 100.0 %  [process 7 one.rb]\n") != NULL, !several);
+		CHECK_INT(strstr(written, "[process 7") != NULL, !several);
+		CHECK(strstr(written, "\nBy cgroup\n         samples  cgroup\n      10 100.0 %  [cgroup /x]\n"));
+		CHECK(strstr(written, "\nBy thread\n         samples  thread\n       6  60.0 %  [thread job-*]\n"
+			     "       4  40.0 %  [thread main (7)]\n\n"));
+		CHECK(strstr(written, "      10 100.0 %  Foo#foo"));
+		/* Once each. */
+		CHECK(!strstr(strstr(written, "[thread main") + 1, "[thread main"));
+		CHECK(!strstr(strstr(written, "[cgroup") + 1, "[cgroup"));
+		tear_down();
+	}
+}

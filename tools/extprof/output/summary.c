@@ -60,39 +60,79 @@ static const char *ansi(const struct table *t, const char *code)
 	return t->o->color ? code : "";
 }
 
-static const struct report *sorting;
-
-static int by_self(const void *a, const void *b)
+static int by_total(const void *a, const void *b, void *context)
 {
-	const struct report_label *x = &sorting->labels[*(const uint32_t *)a];
-	const struct report_label *y = &sorting->labels[*(const uint32_t *)b];
+	const struct report *r = context;
+	const struct report_label *x = &r->labels[*(const uint32_t *)a];
+	const struct report_label *y = &r->labels[*(const uint32_t *)b];
 
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
 	if (x->total != y->total)
 		return x->total > y->total ? -1 : 1;
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
 	return strcmp(x->name, y->name);
 }
 
-static int by_total(const void *a, const void *b)
+static int by_self(const void *a, const void *b, void *context)
 {
-	const struct report_label *x = &sorting->labels[*(const uint32_t *)a];
-	const struct report_label *y = &sorting->labels[*(const uint32_t *)b];
+	const struct report *r = context;
+	const struct report_label *x = &r->labels[*(const uint32_t *)a];
+	const struct report_label *y = &r->labels[*(const uint32_t *)b];
 
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return by_self(a, b);
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	return by_total(a, b, context);
+}
+
+/* The labels of methods and other code, or those of a kind of groups.  Returns how many. */
+static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind, uint32_t *order)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < r->label_count; i++) {
+		uint8_t of = r->labels[i].kind;
+		bool is_group = of == LABEL_PROCESS || of == LABEL_THREAD || of == LABEL_CGROUP;
+
+		if (groups ? of == kind : !is_group)
+			order[count++] = i;
+	}
+	return count;
+}
+
+static void add_table_head(struct table *t, const char *title)
+{
+	text__addf(t->out, "\n%s%s%s\n%s", ansi(t, "\033[1m"), title, ansi(t, "\033[0m"), ansi(t, "\033[2m"));
+}
+
+/* What one kind of outermost frames has; nothing if the report has no such frames. */
+static void add_groups(struct table *t, const char *title, const char *column, uint8_t kind, uint32_t *order)
+{
+	const struct report *r = t->r;
+	uint32_t count = choose_labels(r, true, kind, order);
+
+	if (!count)
+		return;
+	qsort_r(order, count, sizeof(*order), by_total, (void *)r);
+	add_table_head(t, title);
+	text__addf(t->out, "%16s  %s%s\n", "samples", column, ansi(t, "\033[0m"));
+	for (uint32_t i = 0; i < count && i < t->top; i++) {
+		const struct report_label *l = &r->labels[order[i]];
+
+		text__addf(t->out, "%8" PRIu64 " %5.1f %%  %s\n", l->total, percent(l->total, r->samples), l->name);
+	}
+	if (count > t->top)
+		text__addf(t->out, "%18s(%" PRIu32 " more)\n", "", count - t->top);
 }
 
 static void add_methods(struct table *t, const char *title, uint32_t *order, bool self)
 {
 	const struct report *r = t->r;
+	uint32_t count = choose_labels(r, false, 0, order), rows = 0;
 	size_t width = 20, limit;
-	uint32_t rows = 0;
 
-	sorting = r;
-	qsort(order, r->label_count, sizeof(*order), self ? by_self : by_total);
-	while (rows < r->label_count && rows < t->top) {
+	if (count)
+		qsort_r(order, count, sizeof(*order), self ? by_self : by_total, (void *)r);
+	while (rows < count && rows < t->top) {
 		const struct report_label *l = &r->labels[order[rows]];
 
 		if (!(self ? l->self : l->total))
@@ -104,8 +144,8 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 	limit = t->o->width > 80 ? (t->o->width - 28) * 3 / 5 : 44;
 	if (width > limit)
 		width = limit;
-	text__addf(t->out, "\n%s%s%s\n%s%16s  %16s  ", ansi(t, "\033[1m"), title,
-		   ansi(t, "\033[0m"), ansi(t, "\033[2m"), "self", "total");
+	add_table_head(t, title);
+	text__addf(t->out, "%16s  %16s  ", "self", "total");
 	add_fitted(t->out, "method", width, true);
 	text__addf(t->out, "  file%s\n", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < rows; i++) {
@@ -123,8 +163,8 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 		text__adds(t->out, "\n");
 		text__free(&place);
 	}
-	if (rows == t->top && rows < r->label_count)
-		text__addf(t->out, "%18s(%" PRIu32 " more)\n", "", r->label_count - rows);
+	if (rows == t->top && rows < count)
+		text__addf(t->out, "%18s(%" PRIu32 " more)\n", "", count - rows);
 }
 
 static void add_lines(struct table *t)
@@ -249,8 +289,6 @@ static int write_summary(const struct report *r, const struct output_options *o,
 	order = calloc(r->label_count + 1u, sizeof(*order));
 	if (!order)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < r->label_count; i++)
-		order[i] = i;
 	add_head(&t);
 	err = process_table__add(r, o, t.top, &out);
 	if (!err)
@@ -258,6 +296,11 @@ static int write_summary(const struct report *r, const struct output_options *o,
 	if (err)
 		goto cleanup;
 	if (r->samples) {
+		/* The table of processes has more to say about them than this one. */
+		if (process_table__count(r) < 2)
+			add_groups(&t, "By process", "process", LABEL_PROCESS, order);
+		add_groups(&t, "By cgroup", "cgroup", LABEL_CGROUP, order);
+		add_groups(&t, "By thread", "thread", LABEL_THREAD, order);
 		add_methods(&t, "By time in the method itself", order, true);
 		add_methods(&t, "By time in the method and what it calls", order, false);
 		add_lines(&t);
