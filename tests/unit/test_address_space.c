@@ -157,7 +157,7 @@ TEST(target_is_not_another_process_with_its_pid)
 		CHECK_INT(kill(first, 0), 0);
 		CHECK(!target__has_pid(&t));
 		CHECK_INT(target__find_section(&t, &d), -ESRCH);
-		CHECK_INT(d.status, STATUS_NO_PROCESS);
+		CHECK_INT(d.code, DIAG_NO_PROCESS);
 		target__refresh(&t);
 		CHECK_STRING(t.command, "the first");
 		CHECK_INT(read_secret(s, got), -ESRCH);

@@ -41,58 +41,58 @@ static const struct {
 		size_t offset, size;
 	} field;
 	uint64_t value;
-	int status;
+	int code;
 } bad[] = {
-	{ FIELD(abi_major), 0, STATUS_VERSION },
-	{ FIELD(abi_major), 2, STATUS_VERSION },
-	{ FIELD(abi_major), 0xffff, STATUS_VERSION },
-	{ FIELD(section_size), 0, STATUS_VERSION },
-	{ FIELD(section_size), 471, STATUS_VERSION },
-	{ FIELD(section_size), 0xffffffff, STATUS_VERSION },
-	{ FIELD(state), 3, STATUS_VERSION },
-	{ FIELD(state), 0xffffffff, STATUS_VERSION },
-	{ FIELD(record_size), 0, STATUS_VERSION },
-	{ FIELD(record_size), 63, STATUS_VERSION },
-	{ FIELD(record_size), 68, STATUS_VERSION },
-	{ FIELD(record_size), 0xfff8, STATUS_VERSION },
-	{ FIELD(ec_slot_size), 56, STATUS_VERSION },
-	{ FIELD(thread_slot_size), 184, STATUS_VERSION },
-	{ FIELD(jit_entry_size), 8, STATUS_VERSION },
-	{ FIELD(jit_entry_size), 25, STATUS_VERSION },
-	{ FIELD(tls_current_ec), 1, STATUS_VERSION },
-	{ FIELD(tls_current_ec), 1ull << 31, STATUS_VERSION },
-	{ FIELD(tls_current_ec), 1ull << 63, STATUS_VERSION },
-	{ FIELD(ec_vm_stack), 1, STATUS_VERSION },
-	{ FIELD(ec_vm_stack_size), 4, STATUS_VERSION },
-	{ FIELD(ec_vm_stack_size), offsetof(struct fake_ec, vm_stack), STATUS_VERSION },
-	{ FIELD(ec_cfp), 3, STATUS_VERSION },
-	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack), STATUS_VERSION },
-	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack_size), STATUS_VERSION },
-	{ FIELD(ec_slot), 2, STATUS_VERSION },
-	{ FIELD(ec_resume_pc), 4, STATUS_VERSION },
-	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack), STATUS_VERSION },
-	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack_size), STATUS_VERSION },
-	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, cfp), STATUS_VERSION },
-	{ FIELD(thread_ec), 1, STATUS_VERSION },
-	{ FIELD(frame_size), 0, STATUS_VERSION },
-	{ FIELD(frame_size), 24, STATUS_VERSION },
-	{ FIELD(frame_size), 60, STATUS_VERSION },
-	{ FIELD(frame_size), 264, STATUS_VERSION },
-	{ FIELD(frame_size), 0xfff8, STATUS_VERSION },
-	{ FIELD(frame_pc), 4, STATUS_VERSION },
-	{ FIELD(frame_pc), 64, STATUS_VERSION },
-	{ FIELD(frame_pc), 0xfff8, STATUS_VERSION },
-	{ FIELD(frame_ext_debug), 1, STATUS_VERSION },
-	{ FIELD(frame_ext_debug), 64, STATUS_VERSION },
-	{ FIELD(frame_ext_debug), offsetof(struct fake_frame, pc), STATUS_VERSION },
-	{ FIELD(frame_jit_return), 2, STATUS_VERSION },
-	{ FIELD(frame_jit_return), 72, STATUS_VERSION },
-	{ FIELD(frame_jit_return), offsetof(struct fake_frame, pc), STATUS_VERSION },
-	{ FIELD(frame_jit_return), offsetof(struct fake_frame, ext_debug), STATUS_VERSION },
-	{ FIELD(records_dir), 0, STATUS_VERSION },
-	{ FIELD(records_dir), 0x1001, STATUS_VERSION },
-	{ FIELD(ec_dir), 0x1004, STATUS_VERSION },
-	{ FIELD(thread_dir), 0x1004, STATUS_VERSION },
+	{ FIELD(abi_major), 0, DIAG_VERSION },
+	{ FIELD(abi_major), 2, DIAG_VERSION },
+	{ FIELD(abi_major), 0xffff, DIAG_VERSION },
+	{ FIELD(section_size), 0, DIAG_VERSION },
+	{ FIELD(section_size), 471, DIAG_VERSION },
+	{ FIELD(section_size), 0xffffffff, DIAG_VERSION },
+	{ FIELD(state), 3, DIAG_VERSION },
+	{ FIELD(state), 0xffffffff, DIAG_VERSION },
+	{ FIELD(record_size), 0, DIAG_VERSION },
+	{ FIELD(record_size), 63, DIAG_VERSION },
+	{ FIELD(record_size), 68, DIAG_VERSION },
+	{ FIELD(record_size), 0xfff8, DIAG_VERSION },
+	{ FIELD(ec_slot_size), 56, DIAG_VERSION },
+	{ FIELD(thread_slot_size), 184, DIAG_VERSION },
+	{ FIELD(jit_entry_size), 8, DIAG_VERSION },
+	{ FIELD(jit_entry_size), 25, DIAG_VERSION },
+	{ FIELD(tls_current_ec), 1, DIAG_VERSION },
+	{ FIELD(tls_current_ec), 1ull << 31, DIAG_VERSION },
+	{ FIELD(tls_current_ec), 1ull << 63, DIAG_VERSION },
+	{ FIELD(ec_vm_stack), 1, DIAG_VERSION },
+	{ FIELD(ec_vm_stack_size), 4, DIAG_VERSION },
+	{ FIELD(ec_vm_stack_size), offsetof(struct fake_ec, vm_stack), DIAG_VERSION },
+	{ FIELD(ec_cfp), 3, DIAG_VERSION },
+	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack), DIAG_VERSION },
+	{ FIELD(ec_cfp), offsetof(struct fake_ec, vm_stack_size), DIAG_VERSION },
+	{ FIELD(ec_slot), 2, DIAG_VERSION },
+	{ FIELD(ec_resume_pc), 4, DIAG_VERSION },
+	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack), DIAG_VERSION },
+	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack_size), DIAG_VERSION },
+	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, cfp), DIAG_VERSION },
+	{ FIELD(thread_ec), 1, DIAG_VERSION },
+	{ FIELD(frame_size), 0, DIAG_VERSION },
+	{ FIELD(frame_size), 24, DIAG_VERSION },
+	{ FIELD(frame_size), 60, DIAG_VERSION },
+	{ FIELD(frame_size), 264, DIAG_VERSION },
+	{ FIELD(frame_size), 0xfff8, DIAG_VERSION },
+	{ FIELD(frame_pc), 4, DIAG_VERSION },
+	{ FIELD(frame_pc), 64, DIAG_VERSION },
+	{ FIELD(frame_pc), 0xfff8, DIAG_VERSION },
+	{ FIELD(frame_ext_debug), 1, DIAG_VERSION },
+	{ FIELD(frame_ext_debug), 64, DIAG_VERSION },
+	{ FIELD(frame_ext_debug), offsetof(struct fake_frame, pc), DIAG_VERSION },
+	{ FIELD(frame_jit_return), 2, DIAG_VERSION },
+	{ FIELD(frame_jit_return), 72, DIAG_VERSION },
+	{ FIELD(frame_jit_return), offsetof(struct fake_frame, pc), DIAG_VERSION },
+	{ FIELD(frame_jit_return), offsetof(struct fake_frame, ext_debug), DIAG_VERSION },
+	{ FIELD(records_dir), 0, DIAG_VERSION },
+	{ FIELD(records_dir), 0x1001, DIAG_VERSION },
+	{ FIELD(ec_dir), 0x1004, DIAG_VERSION },
+	{ FIELD(thread_dir), 0x1004, DIAG_VERSION },
 };
 
 TEST(layout_refuses_each_corrupt_field)
@@ -103,11 +103,11 @@ TEST(layout_refuses_each_corrupt_field)
 		fake__init(&vm, &section);
 		memcpy((char *)&section + bad[i].field.offset, &bad[i].value, bad[i].field.size);
 		err = check();
-		if (err != -EPROTO || (int)diag.status != bad[i].status || !diag.text[0] ||
+		if (err != -EPROTO || (int)diag.code != bad[i].code || !diag.text[0] ||
 		    !diag.hint[0])
 			test__fail(__FILE__, __LINE__, "%s = %#llx: %d, status %d, \"%s\"",
 				   bad[i].field.name, (unsigned long long)bad[i].value, err,
-				   diag.status, diag.text);
+				   diag.code, diag.text);
 	}
 }
 
@@ -117,7 +117,7 @@ TEST(layout_refuses_each_corrupt_byte_of_the_magic)
 		fake__init(&vm, &section);
 		section.magic[i] ^= 0x20;
 		CHECK_INT(check(), -EPROTO);
-		CHECK_INT(diag.status, STATUS_NO_INTERFACE);
+		CHECK_INT(diag.code, DIAG_NO_INTERFACE);
 	}
 }
 
@@ -136,7 +136,7 @@ TEST(layout_says_when_the_vm_starts_or_ends)
 	       sizeof(section) - offsetof(struct rb_debug_ext_section, pid));
 	section.state = RB_DEBUG_EXT_STARTING;
 	CHECK_INT(check(), -EAGAIN);
-	CHECK_INT(diag.status, STATUS_NOT_READY);
+	CHECK_INT(diag.code, DIAG_NOT_READY);
 	section.state = RB_DEBUG_EXT_ENDED;
 	CHECK_INT(check(), -ESRCH);
 }
@@ -238,10 +238,10 @@ TEST(layout_survives_random_sections)
 TEST(layout_reads_and_refreshes)
 {
 	static const struct {
-		int error, status;
+		int error, code;
 	} failures[] = {
-		{ -EFAULT, STATUS_NOT_READY }, { -ESRCH, STATUS_NOT_READY }, { -EINTR, STATUS_NOT_READY },
-		{ -EPERM, STATUS_PERMISSION }, { -EACCES, STATUS_PERMISSION },
+		{ -EFAULT, DIAG_NOT_READY }, { -ESRCH, DIAG_NOT_READY }, { -EINTR, DIAG_NOT_READY },
+		{ -EPERM, DIAG_PERMISSION }, { -EACCES, DIAG_PERMISSION },
 	};
 	struct memory_fake m;
 
@@ -257,7 +257,7 @@ TEST(layout_reads_and_refreshes)
 		m.fail_at = m.reads + 1;
 		m.error = failures[i].error;
 		CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&section, &diag), failures[i].error);
-		CHECK_INT(diag.status, failures[i].status);
+		CHECK_INT(diag.code, failures[i].code);
 		CHECK(diag.hint[0]);
 	}
 	m.error = 0;

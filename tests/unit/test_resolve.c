@@ -1303,18 +1303,18 @@ TEST(output_file_appears_whole_or_not_at_all)
 	CHECK_INT(output__check("/dev/null/x", &diag), -ENOTDIR);
 	/* It would be written to a hidden file, and could not be renamed. */
 	CHECK_INT(output__check("", &diag), -ENOENT);
-	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_INT(diag.code, DIAG_OUTPUT);
 	CHECK_INT(output__open(&file, "", &diag), -ENOENT);
 	CHECK_STRING(diag.text, "cannot write a file without a name: No such file or directory");
-	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_INT(diag.code, DIAG_OUTPUT);
 	CHECK(output__open(&file, "/tmp", &diag) < 0);
-	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_INT(diag.code, DIAG_OUTPUT);
 
 	/* A device is written to, and a full one is an error. */
 	CHECK_INT(output__open(&file, "/dev/full", &diag), 0);
 	fputs("x", file.stream);
 	CHECK(output__commit(&file, &diag) < 0);
-	CHECK_INT(diag.status, STATUS_OUTPUT);
+	CHECK_INT(diag.code, DIAG_OUTPUT);
 	CHECK_STRING(diag.text, "cannot write /dev/full: No space left on device");
 	CHECK_INT(stat("/dev/full", &st), 0);
 	CHECK(S_ISCHR(st.st_mode));

@@ -85,7 +85,7 @@ TEST(timer_cost_of_too_little)
 	/* Not known: no more than is safe. */
 	CHECK_INT(timer_cost__judge(10000, 0, &d), 0);
 	CHECK_INT(timer_cost__judge(10001, 0, &d), -EAGAIN);
-	CHECK_INT(d.status, STATUS_USAGE);
+	CHECK_INT(d.code, DIAG_USAGE);
 }
 
 TEST(timer_cost_keeps_the_longest)
@@ -113,7 +113,7 @@ TEST(timer_cost_and_the_rate)
 	CHECK_INT(judge(20000, 15 * US, &d), 0);
 	CHECK_INT(judge(27777, 15 * US, &d), 0);
 	CHECK_INT(judge(27778, 15 * US, &d), -EINVAL);
-	CHECK_INT(d.status, STATUS_USAGE);
+	CHECK_INT(d.code, DIAG_USAGE);
 	CHECK_STRING(d.text, "a rate of 27778 would take more than half of each CPU: here one interrupt of a "
 		     "timer takes 15.0 us, and a sample up to 3 us");
 	CHECK_STRING(d.hint, "sample at 20000 or slower");

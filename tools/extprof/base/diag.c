@@ -6,12 +6,13 @@
 
 #include "base/text.h"
 
-int diag__set(struct diag *d, enum exit_status status, int errnum, const char *format, ...)
+int diag__set(struct diag *d, enum diag_code code, int errnum, const char *format, ...)
 {
 	char raw[sizeof(d->text)];
 	va_list args;
 
-	d->status = status;
+	d->code = code;
+	d->advice = ADVICE_NONE;
 	d->hint[0] = '\0';
 	va_start(args, format);
 	vsnprintf(raw, sizeof(raw), format, args);
@@ -30,4 +31,10 @@ void diag__hint(struct diag *d, const char *format, ...)
 	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
 	text__clean(d->hint, sizeof(d->hint), raw);
+}
+
+void diag__advise(struct diag *d, enum diag_advice advice, long value)
+{
+	d->advice = advice;
+	d->advice_value = value;
 }

@@ -3,8 +3,6 @@
 #ifndef EXTPROF_COMMAND_H
 #define EXTPROF_COMMAND_H
 
-#include "base/diag.h"
-
 struct command {
 	const char *name;
 	/* argv[0] is how to call it in messages.  Returns the exit status. */
@@ -12,8 +10,5 @@ struct command {
 };
 
 extern const struct command command_record;
-
-/* Print a diagnosis on stderr; returns its exit status. */
-int command__fail(const struct diag *d);
 
 #endif /* EXTPROF_COMMAND_H */

@@ -19,14 +19,6 @@ const char *argp_program_version = "extprof " EXTPROF_VERSION
 /* The first one is meant when none is named. */
 static const struct command *const commands[] = { &command_record };
 
-int command__fail(const struct diag *d)
-{
-	fprintf(stderr, "extprof: %s\n", d->text);
-	if (d->hint[0])
-		fprintf(stderr, "extprof: %s\n", d->hint);
-	return d->status;
-}
-
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "cli/messages.h"
 #include "source/session.h"
 
 enum {

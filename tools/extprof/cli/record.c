@@ -13,6 +13,7 @@
 
 #include "base/deadline.h"
 #include "cli/command.h"
+#include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/signals.h"
 #include "cli/spawn.h"
@@ -49,15 +50,18 @@ static int explain_nothing(const struct options *o, const struct report *r, stru
 	uint64_t allowed = 100000000 + 20 * m->period;
 
 	if (m->cpu_time > allowed) {
-		diag__set(d, STATUS_INTERNAL, 0,
+		diag__set(d, DIAG_INTERNAL, 0,
 			  "no sample was taken although process %d used %.2f s of CPU time",
 			  m->pid, (double)m->cpu_time / 1e9);
-		diag__hint(d, o->timer == TIMER_TICK ?
-			   "it never ran when the scheduler's tick came, or the kernel's tick is not what "
-			   "extprof takes it for: sample with --timer=clock" :
-			   "the timers of this machine do not reach it: a virtual machine "
-			   "without cpu-clock events, or a pid namespace that is not its own");
-		return command__fail(d);
+		if (o->timer == TIMER_TICK) {
+			diag__hint(d, "the process never ran when the scheduler's tick came, or the "
+				   "kernel's tick is not what extprof takes it for; try again");
+			diag__advise(d, ADVICE_CLOCK, 0);
+		} else {
+			diag__hint(d, "the timers of this machine do not reach the process: a virtual "
+				   "machine without cpu-clock events, or a pid namespace that is not its own");
+		}
+		return message__fail(d);
 	}
 	fprintf(stderr, "extprof: no samples: process %d used no CPU time in these %.1f s "
 		"(an on-CPU profile shows nothing of a process that waits)\n",
@@ -74,11 +78,11 @@ static int explain_losses(const struct report *r, struct diag *d)
 	for (unsigned int i = 0; i < LOSS_MAX; i++)
 		if (a->lost[i] > a->lost[most])
 			most = i;
-	diag__set(d, STATUS_INTERNAL, 0,
+	diag__set(d, DIAG_INTERNAL, 0,
 		  "all %" PRIu64 " samples of process %d were lost, %" PRIu64 " of them because: %s (%s)",
 		  a->taken, r->meta.pid, a->lost[most], loss__text(most), loss__key(most));
 	diag__hint(d, "there is no profile; extprof(1) explains the reasons of loss");
-	return command__fail(d);
+	return message__fail(d);
 }
 
 static int write_output(const struct options *o, struct engine *e, struct output_file *file,
@@ -120,7 +124,7 @@ static int write_summary(const struct options *o, const struct report *r, bool w
 	if (fflush(to) && !err)
 		err = -errno;
 	if (err)
-		diag__set(d, STATUS_OUTPUT, -err, "cannot write the tables to %s: %s",
+		diag__set(d, DIAG_OUTPUT, -err, "cannot write the tables to %s: %s",
 			  apart ? "standard error" : "standard output", strerror(-err));
 	return err;
 }
@@ -166,7 +170,7 @@ static int wait_for(int epoll_fd, int fd, struct diag *d)
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event))
-		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 	return 0;
 }
 
@@ -226,7 +230,7 @@ static int prepare(struct recording *r, struct diag *d)
 		return err;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0)
-		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 	if ((err = wait_for(r->epoll_fd, r->signals.interrupt_fd, d)) ||
 	    (err = wait_for(r->epoll_fd, engine__fd(r->engine), d)))
 		return err;
@@ -244,18 +248,18 @@ static int show(struct recording *r, struct diag *d)
 	bool empty;
 
 	if (engine__report(r->engine, output_summary.detail, &report, d))
-		return command__fail(d);
+		return message__fail(d);
 	if (!report.meta.accounting.taken)
 		status = explain_nothing(o, &report, d);
 	empty = report.meta.accounting.taken && !report.samples;
 	if (empty) {
 		status = explain_losses(&report, d);
 	} else if (o->file && write_output(o, r->engine, &r->file, d)) {
-		status = command__fail(d);
+		status = message__fail(d);
 		goto cleanup;
 	}
 	if (!o->quiet && write_summary(o, &report, o->file && !empty, d))
-		status = command__fail(d);
+		status = message__fail(d);
 	if (!accounting__balanced(&report.meta.accounting) && status == STATUS_OK) {
 		fprintf(stderr, "extprof: the sums of samples do not agree; please report this\n");
 		status = STATUS_INTERNAL;
@@ -282,7 +286,7 @@ static int run(int argc, char **argv)
 		return STATUS_USAGE;
 	r.live = !r.options.quiet && isatty(STDERR_FILENO);
 	if (prepare(&r, &d) || record(&r, &d))
-		status = command__fail(&d);
+		status = message__fail(&d);
 	else
 		status = show(&r, &d);
 	output__discard(&r.file);

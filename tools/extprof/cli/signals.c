@@ -15,7 +15,7 @@ int signals__open(struct signals *s, struct diag *d)
 	sigaddset(&s->interrupts, SIGHUP);
 	s->interrupt_fd = signalfd(-1, &s->interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->interrupt_fd < 0)
-		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait for signals: %s",
+		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait for signals: %s",
 				 strerror(errno));
 	return 0;
 }

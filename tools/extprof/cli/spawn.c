@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/messages.h"
 #include "cli/signals.h"
 
 /* Become the user who called sudo, in the child. 0 or an errno. */
@@ -85,14 +86,14 @@ int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag 
 
 	spawn__init(s);
 	if (pipe2(go, O_CLOEXEC) || pipe2(result, O_CLOEXEC)) {
-		err = diag__set(d, STATUS_INTERNAL, errno, "cannot make a pipe: %s",
+		err = diag__set(d, DIAG_INTERNAL, errno, "cannot make a pipe: %s",
 				strerror(errno));
 		goto cleanup;
 	}
 	s->pid = fork();
 	if (s->pid < 0) {
 		s->pid = 0;
-		err = diag__set(d, STATUS_INTERNAL, errno, "cannot fork: %s", strerror(errno));
+		err = diag__set(d, DIAG_INTERNAL, errno, "cannot fork: %s", strerror(errno));
 		goto cleanup;
 	}
 	if (s->pid == 0) {
@@ -128,9 +129,9 @@ int spawn__go(struct spawn *s, char **command, struct diag *d)
 	signal(SIGPIPE, old);
 	if (n != 1) {
 		if (errno == EPIPE && spawn__ended(s, true))
-			return diag__set(d, STATUS_COMMAND, EINTR, "%s was ended before it began",
+			return diag__set(d, DIAG_COMMAND, EINTR, "%s was ended before it began",
 					 command[0]);
-		return diag__set(d, STATUS_INTERNAL, errno, "cannot start the command");
+		return diag__set(d, DIAG_INTERNAL, errno, "cannot start the command");
 	}
 	close(s->go);
 	s->go = -1;
@@ -142,7 +143,7 @@ int spawn__go(struct spawn *s, char **command, struct diag *d)
 	if (n != sizeof(child_errno))
 		return 0;
 	spawn__ended(s, true);
-	diag__set(d, STATUS_COMMAND, child_errno, "cannot run %s: %s", command[0],
+	diag__set(d, DIAG_COMMAND, child_errno, "cannot run %s: %s", command[0],
 		  strerror(child_errno));
 	return -child_errno;
 }

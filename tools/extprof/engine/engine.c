@@ -107,7 +107,7 @@ static int wait_for(struct engine *e, int fd, struct diag *d)
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	if (epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &event))
-		return diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 	return 0;
 }
 
@@ -138,7 +138,7 @@ static int attach(struct engine *e, struct diag *d)
 	int err;
 
 	if (e->vm_count == VMS_MAX)
-		return diag__set(d, STATUS_INTERNAL, ENOSPC, "the process executes too often");
+		return diag__set(d, DIAG_INTERNAL, ENOSPC, "the process executes too often");
 	err = target__find_section(&e->target, d);
 	if (err)
 		return err;
@@ -186,12 +186,12 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 
 	*engine = NULL;
 	if (settings->size != sizeof(*settings))
-		return diag__set(d, STATUS_INTERNAL, EINVAL, "wrong size of settings");
+		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of settings");
 	if (sel->pid_count != 1)
-		return diag__set(d, STATUS_INTERNAL, EINVAL, "exactly one process can be profiled");
+		return diag__set(d, DIAG_INTERNAL, EINVAL, "exactly one process can be profiled");
 	e = calloc(1, sizeof(*e));
 	if (!e)
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	e->settings = *settings;
 	e->target.pidfd = e->epoll_fd = -1;
 	e->resolver.tree = &e->tree;
@@ -200,7 +200,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.processes = &e->processes;
 	e->resolver.groups = settings->groups;
 	if (tree__init(&e->tree) || processes__add(&e->processes) == PROCESS_NONE) {
-		err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
 	}
 	err = target__open(&e->target, sel->pids[0], d);
@@ -209,13 +209,13 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	/* A wrong pid is told before missing permissions for BPF are. */
 	if (!settings->command) {
 		err = target__find_section(&e->target, d);
-		if (err && d->status != STATUS_NOT_READY)
+		if (err && d->code != DIAG_NOT_READY)
 			goto cleanup;
 		err = 0;	/* engine__begin() looks again */
 	}
 	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (e->epoll_fd < 0)
-		err = diag__set(d, STATUS_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+		err = diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 cleanup:
 	if (err)
 		engine__destroy(e);
@@ -249,7 +249,7 @@ int engine__begin(struct engine *e, struct diag *d)
 	set_deadlines(e, UINT64_MAX, UINT64_MAX);
 	err = attach(e, d);
 	/* The caller knows about a signal that ended the search. */
-	if (err && d->status == STATUS_NOT_READY) {
+	if (err && d->code == DIAG_NOT_READY) {
 		e->search_until = deadline__now() + READY_TIMEOUT;
 		e->search = *d;
 		err = 0;
@@ -301,18 +301,18 @@ static int search(struct engine *e, bool *end, struct diag *d)
 		return 0;
 	err = attach(e, &e->search);
 	now = deadline__now();
-	backoff__failed(&e->backoff, now, err && e->search.status == STATUS_NOT_READY);
+	backoff__failed(&e->backoff, now, err && e->search.code == DIAG_NOT_READY);
 	if (!err) {
 		e->search_until = 0;
 		return 0;
 	}
 	if (e->vm_count)
 		return 0;	/* exec of something else: until it ends */
-	if (e->search.status == STATUS_NO_INTERFACE) {
+	if (e->search.code == DIAG_NO_INTERFACE) {
 		if (!e->search_until)
 			e->search_until = now + WRONG_RUBY_TIMEOUT;
-	} else if (e->search.status == STATUS_VERSION || e->search.status == STATUS_PERMISSION ||
-		   e->search.status == STATUS_NO_BPF || e->search.status == STATUS_INTERNAL) {
+	} else if (e->search.code == DIAG_VERSION || e->search.code == DIAG_PERMISSION ||
+		   e->search.code == DIAG_NO_BPF || e->search.code == DIAG_INTERNAL) {
 		*end = true;
 	} else if (e->settings.command) {
 		e->search_until = 0;
@@ -389,10 +389,10 @@ static int never_sampled(const struct engine *e, struct diag *d)
 {
 	*d = e->search;
 	if (!d->text[0])
-		diag__set(d, STATUS_NOT_READY, EINTR, "there was no time to search process %d",
+		diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to search process %d",
 			  e->target.pid);
-	if (e->exited && d->status != STATUS_NO_INTERFACE && d->status != STATUS_NOT_RUBY) {
-		diag__set(d, STATUS_NO_PROCESS, ESRCH,
+	if (e->exited && d->code != DIAG_NO_INTERFACE && d->code != DIAG_NOT_RUBY) {
+		diag__set(d, DIAG_NO_PROCESS, ESRCH,
 			  "process %d ended before its ruby was ready", e->target.pid);
 		if (e->search.text[0])
 			diag__hint(d, "when last looked at: %s", e->search.text);
@@ -481,7 +481,7 @@ int engine__finish(struct engine *e, struct diag *d)
 	finish(e);
 	for (uint32_t i = 0; i < e->vm_count; i++)
 		if (resolve__name_threads(&e->resolver, e->vms[i]))
-			return diag__set(d, STATUS_INTERNAL, ENOMEM,
+			return diag__set(d, DIAG_INTERNAL, ENOMEM,
 					 "out of memory for the names of threads");
 	return e->vm_count ? 0 : never_sampled(e, d);
 }
@@ -527,7 +527,7 @@ int engine__report(struct engine *e, enum report_detail detail, struct report *r
 	if (fill_row(e) || frames__take(&e->frames, &e->tree, &e->table) ||
 	    report__build(report, &e->tree, &e->frames, &e->resolver.groups,
 			  e->settings.lines ? REPORT_BY_LINE : detail))
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory for the report");
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the report");
 	report->processes = &e->processes;
 	text__clean(m->command, sizeof(m->command), e->target.command);
 	text__clean(m->ruby_version, sizeof(m->ruby_version), s->layout.section.ruby_version);

@@ -38,9 +38,9 @@ const struct output_format *output__by_path(const char *path)
 
 static int cannot_write(const char *path, int errnum, struct diag *d)
 {
-	diag__set(d, STATUS_OUTPUT, errnum, "cannot write %s: %s",
+	diag__set(d, DIAG_OUTPUT, errnum, "cannot write %s: %s",
 		  *path ? path : "a file without a name", strerror(errnum));
-	diag__hint(d, "choose another file with -o; nothing was recorded or changed");
+	diag__advise(d, ADVICE_OUTPUT, 0);
 	return -errnum;
 }
 
@@ -152,7 +152,7 @@ failed:
 
 int output__failed(const struct output_file *f, int errnum, struct diag *d)
 {
-	return diag__set(d, STATUS_OUTPUT, errnum, "cannot write %s: %s", f->name, strerror(errnum));
+	return diag__set(d, DIAG_OUTPUT, errnum, "cannot write %s: %s", f->name, strerror(errnum));
 }
 
 int output__commit(struct output_file *f, struct diag *d)

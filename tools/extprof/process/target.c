@@ -33,17 +33,17 @@ int target__read_error(const struct target *t, int err, const char *what, struct
 	switch (err) {
 	case -EPERM:
 	case -EACCES:
-		diag__set(d, STATUS_PERMISSION, -err, "no permission to read %s of process %d",
+		diag__set(d, DIAG_PERMISSION, -err, "no permission to read %s of process %d",
 			  what, t->pid);
 		diag__hint(d, "run extprof as the user of the process (and see "
 			   "/proc/sys/kernel/yama/ptrace_scope), as root, or with CAP_SYS_PTRACE");
 		break;
 	case -ESRCH:
 	case -ENOENT:
-		diag__set(d, STATUS_NO_PROCESS, -err, "process %d has ended", t->pid);
+		diag__set(d, DIAG_NO_PROCESS, -err, "process %d has ended", t->pid);
 		break;
 	default:
-		diag__set(d, STATUS_INTERNAL, -err, "cannot read %s of process %d: %s",
+		diag__set(d, DIAG_INTERNAL, -err, "cannot read %s of process %d: %s",
 			  what, t->pid, strerror(-err));
 	}
 	return err;
@@ -100,13 +100,13 @@ static int read_status(struct target *t, struct diag *d)
 	snprintf(path, sizeof(path), "/proc/%d/status", t->pid);
 	f = fopen(path, "re");
 	if (!f)
-		return diag__set(d, STATUS_NO_PROCESS, ESRCH, "no such process: %d", t->pid);
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "no such process: %d", t->pid);
 	while (fgets(line, sizeof(line), f)) {
 		char state, *last;
 
 		if (sscanf(line, "State: %c", &state) == 1 && (state == 'Z' || state == 'X')) {
 			fclose(f);
-			return diag__set(d, STATUS_NO_PROCESS, ESRCH,
+			return diag__set(d, DIAG_NO_PROCESS, ESRCH,
 					 "process %d has ended (it is a zombie)", t->pid);
 		}
 		if (sscanf(line, "Tgid: %d", &tgid) == 1)
@@ -116,8 +116,8 @@ static int read_status(struct target *t, struct diag *d)
 	}
 	fclose(f);
 	if (tgid && tgid != t->pid) {
-		diag__set(d, STATUS_NO_PROCESS, ESRCH, "%d is a thread, not a process", t->pid);
-		diag__hint(d, "its process is %d: extprof -p %d", tgid, tgid);
+		diag__set(d, DIAG_NO_PROCESS, ESRCH, "%d is a thread, not a process", t->pid);
+		diag__advise(d, ADVICE_PID, tgid);
 		return -ESRCH;
 	}
 	if (!t->key.pid)	/* kernels without NSpid: no namespaces either */
@@ -135,13 +135,13 @@ int target__open(struct target *t, pid_t pid, struct diag *d)
 	t->pid = pid;
 	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (t->pidfd < 0 && errno == ENOSYS)
-		return diag__set(d, STATUS_NO_BPF, ENOSYS,
+		return diag__set(d, DIAG_NO_BPF, ENOSYS,
 				 "this kernel is too old: it has no pidfd_open (Linux 5.3)");
 	if (t->pidfd < 0 && errno != EINVAL && errno != ENOENT)
-		return diag__set(d, STATUS_NO_PROCESS, errno, "no such process: %d", pid);
+		return diag__set(d, DIAG_NO_PROCESS, errno, "no such process: %d", pid);
 	err = read_status(t, d);
 	if (!err && t->pidfd < 0)
-		err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "no such process: %d", pid);
+		err = diag__set(d, DIAG_NO_PROCESS, ESRCH, "no such process: %d", pid);
 	if (err)
 		goto cleanup;
 	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
@@ -153,7 +153,7 @@ int target__open(struct target *t, pid_t pid, struct diag *d)
 	target__refresh(t);
 	if (target__has_pid(t))
 		return 0;
-	err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", pid);
+	err = diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", pid);
 cleanup:
 	target__close(t);
 	return err;
@@ -212,7 +212,7 @@ static int read_maps(const struct target *t, struct image **images, int *count, 
 			struct image *p = realloc(*images, bigger * sizeof(*p));
 
 			if (!p) {
-				err = diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+				err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 				break;
 			}
 			*images = p;
@@ -341,7 +341,7 @@ static int no_interface(const struct target *t, const struct image *image,
 	    memory__read(&t->space->memory, f->version + (image->start - f->load_vaddr), version,
 			 sizeof(version) - 1))
 		version[0] = '\0';
-	diag__set(d, STATUS_NO_INTERFACE, ENOENT,
+	diag__set(d, DIAG_NO_INTERFACE, ENOENT,
 		  "process %d runs ruby%s%s (%s), which has no external debugging interface",
 		  t->pid, version[0] ? " " : "", version, image->path);
 	diag__hint(d, "build a ruby with the patches of this project "
@@ -385,7 +385,7 @@ static int find_section(struct target *t, struct diag *d)
 	if (err)
 		return err;
 	if (!count) {
-		err = diag__set(d, STATUS_NOT_RUBY, ENOENT,
+		err = diag__set(d, DIAG_NOT_RUBY, ENOENT,
 				"process %d is not a ruby: it has no program of its own "
 				"(a kernel thread)", t->pid);
 		goto cleanup;
@@ -436,7 +436,7 @@ static int find_section(struct target *t, struct diag *d)
 		err = no_interface(t, ruby, &ruby_finding, d);
 		goto cleanup;
 	}
-	err = diag__set(d, STATUS_NOT_RUBY, ENOENT, "process %d is not a ruby%s: it runs %s", t->pid,
+	err = diag__set(d, DIAG_NOT_RUBY, ENOENT, "process %d is not a ruby%s: it runs %s", t->pid,
 			budget.exceeded ? " as far as it was searched, which has a limit" : "",
 			exe->path);
 	diag__hint(d, "give the pid of the ruby itself, not that of a shell or of a wrapper "
@@ -452,14 +452,14 @@ int target__find_section(struct target *t, struct diag *d)
 
 	/* A search that was cut short found nothing out. */
 	if ((err == -EINTR || err == -ENOENT) && t->deadline && deadline__over(t->deadline))
-		err = diag__set(d, STATUS_NOT_READY, EINTR, "there was no time to search process %d",
+		err = diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to search process %d",
 				t->pid);
 	/* What half of a process looks like says nothing about it, and what looks
 	 * like two halves of two programs, or another process's, neither. */
 	if (err ? is_exiting(t) : !target__has_pid(t))
-		return diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", t->pid);
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", t->pid);
 	if (t->space && !address_space__lives(t->space)) {
-		diag__set(d, STATUS_NOT_READY, EAGAIN, "process %d executes another program", t->pid);
+		diag__set(d, DIAG_NOT_READY, EAGAIN, "process %d executes another program", t->pid);
 		diag__hint(d, "try again in a moment");
 		return -EAGAIN;
 	}

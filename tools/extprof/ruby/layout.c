@@ -17,7 +17,7 @@
 
 static int wrong(struct diag *d, const char *what, unsigned long long value)
 {
-	diag__set(d, STATUS_VERSION, EPROTO,
+	diag__set(d, DIAG_VERSION, EPROTO,
 		  "the debugging interface of this ruby is not usable: %s is %llu", what, value);
 	diag__hint(d, "the section rb_debug_ext is damaged, or was written by another program; "
 		   "this extprof reads version %d.x", RB_DEBUG_EXT_ABI_MAJOR);
@@ -27,10 +27,10 @@ static int wrong(struct diag *d, const char *what, unsigned long long value)
 static int check_head(const struct rb_debug_ext_section *s, struct diag *d)
 {
 	if (memcmp(s->magic, RB_DEBUG_EXT_MAGIC, sizeof(s->magic)))
-		return diag__set(d, STATUS_NO_INTERFACE, EPROTO,
+		return diag__set(d, DIAG_NO_INTERFACE, EPROTO,
 				 "there is no section rb_debug_ext where one should be");
 	if (s->abi_major != RB_DEBUG_EXT_ABI_MAJOR) {
-		diag__set(d, STATUS_VERSION, EPROTO,
+		diag__set(d, DIAG_VERSION, EPROTO,
 			  "version %u.%u of the debugging interface is not supported",
 			  s->abi_major, s->abi_minor);
 		diag__hint(d, "this extprof reads version %d.x: take the extprof that was built "
@@ -154,13 +154,13 @@ int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *
 		return wrong(d, "the readable size", got);
 	switch (s->state) {
 	case RB_DEBUG_EXT_STARTING:
-		diag__set(d, STATUS_NOT_READY, EAGAIN, "this ruby is still starting");
+		diag__set(d, DIAG_NOT_READY, EAGAIN, "this ruby is still starting");
 		diag__hint(d, "try again in a moment");
 		return -EAGAIN;
 	case RB_DEBUG_EXT_READY:
 		break;
 	case RB_DEBUG_EXT_ENDED:
-		return diag__set(d, STATUS_NO_PROCESS, ESRCH, "this ruby is ending");
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "this ruby is ending");
 	default:
 		return wrong(d, "state", s->state);
 	}
@@ -175,11 +175,11 @@ int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *
 static int unreadable(struct diag *d, int err)
 {
 	if (err == -EPERM || err == -EACCES) {
-		diag__set(d, STATUS_PERMISSION, -err, "no permission to read the section rb_debug_ext");
+		diag__set(d, DIAG_PERMISSION, -err, "no permission to read the section rb_debug_ext");
 		diag__hint(d, "run extprof as the user of the process, as root, or with CAP_SYS_PTRACE");
 		return err;
 	}
-	diag__set(d, STATUS_NOT_READY, -err, "the section rb_debug_ext cannot be read: %s",
+	diag__set(d, DIAG_NOT_READY, -err, "the section rb_debug_ext cannot be read: %s",
 		  err == -ESRCH ? "the process ends, or executes another program" : strerror(-err));
 	diag__hint(d, "try again in a moment");
 	return err;

@@ -19,7 +19,7 @@ struct layout {
  * (nothing but the version is known); or an error with the diagnosis. */
 int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *d);
 
-/* Read it at the address and check it.  A failed read is STATUS_NOT_READY: the
+/* Read it at the address and check it.  A failed read is DIAG_NOT_READY: the
  * process may be about to end, or to become another program. */
 int layout__read(struct layout *l, const struct memory *m, uint64_t address, struct diag *d);
 

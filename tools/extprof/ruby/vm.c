@@ -12,16 +12,16 @@ int vm__open(struct vm **vm, struct target *target, struct symbol_table *table,
 
 	*vm = NULL;
 	if (!s)
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->space = target->space;
 	target->space = NULL;
 	err = layout__read(&s->layout, &s->space->memory, target->section, d);
 	if (err && target__exited(target))
-		err = diag__set(d, STATUS_NO_PROCESS, ESRCH, "process %d has ended", target->pid);
+		err = diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", target->pid);
 	if (err)
 		goto cleanup;
 	if (s->layout.section.pid != target->key.pid) {
-		err = diag__set(d, STATUS_NOT_READY, EAGAIN,
+		err = diag__set(d, DIAG_NOT_READY, EAGAIN,
 				"process %d is between fork and its first own step", target->pid);
 		diag__hint(d, "try again in a moment");
 		goto cleanup;

@@ -44,9 +44,9 @@ static int open_timer(struct cpu_timers *t, int cpu, struct diag *d)
 		int err = -errno;
 
 		if (err == -EPERM || err == -EACCES) {
-			permission__missing(d, err, "open perf events of all processes", "");
+			permission__missing(d, err, "open perf events of all processes");
 		} else {
-			diag__set(d, STATUS_NO_BPF, -err,
+			diag__set(d, DIAG_NO_BPF, -err,
 				  "cannot open a cpu-clock perf event on CPU %d: %s",
 				  cpu, strerror(-err));
 			if (err == -EMFILE)
@@ -60,8 +60,8 @@ static int open_timer(struct cpu_timers *t, int cpu, struct diag *d)
 		int err = -errno;
 
 		if (err == -EPERM || err == -EACCES)
-			return permission__missing(d, err, "attach a BPF program to a perf event", "");
-		return diag__set(d, STATUS_NO_BPF, -err,
+			return permission__missing(d, err, "attach a BPF program to a perf event");
+		return diag__set(d, DIAG_NO_BPF, -err,
 				 "cannot attach to the timer of CPU %d: %s",
 				 cpu, strerror(-err));
 	}
@@ -90,7 +90,7 @@ int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus
 	t->fds = malloc((size_t)cpus * sizeof(*t->fds));
 	t->links = calloc((size_t)cpus, sizeof(*t->links));
 	if (!t->fds || !t->links)
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	t->cpus = cpus;
 	for (int cpu = 0; cpu < cpus; cpu++)
 		t->fds[cpu] = -1;
@@ -101,7 +101,7 @@ int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus
 			return err;
 	}
 	if (!t->online)
-		return diag__set(d, STATUS_NO_BPF, ENODEV, "no CPU has a cpu-clock perf event");
+		return diag__set(d, DIAG_NO_BPF, ENODEV, "no CPU has a cpu-clock perf event");
 	return 0;
 }
 
@@ -109,7 +109,7 @@ int cpu_timers__start(struct cpu_timers *t, struct diag *d)
 {
 	for (int cpu = 0; cpu < t->cpus; cpu++) {
 		if (t->fds[cpu] >= 0 && ioctl(t->fds[cpu], PERF_EVENT_IOC_ENABLE, 0))
-			return diag__set(d, STATUS_INTERNAL, errno,
+			return diag__set(d, DIAG_INTERNAL, errno,
 					 "cannot start the timer of CPU %d: %s", cpu, strerror(errno));
 	}
 	return 0;

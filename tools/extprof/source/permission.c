@@ -17,13 +17,13 @@ bool permission__granted(void)
 #undef HAS
 }
 
-int permission__missing(struct diag *d, int err, const char *what, const char *or_else)
+int permission__missing(struct diag *d, int err, const char *what)
 {
-	diag__set(d, STATUS_PERMISSION, -err, "no permission to %s", what);
+	diag__set(d, DIAG_PERMISSION, -err, "no permission to %s", what);
 	if (permission__granted())
 		diag__hint(d, "extprof has the capabilities, so something else forbids it: a container's "
 			   "seccomp profile or user namespace, a security module, or the kernel's "
-			   "lockdown (/sys/kernel/security/lockdown)%s", or_else);
+			   "lockdown (/sys/kernel/security/lockdown)");
 	else
 		diag__hint(d, "run extprof as root or give it the capabilities CAP_BPF and CAP_PERFMON "
 			   "(before Linux 5.8: CAP_SYS_ADMIN), and CAP_SYS_PTRACE for processes of other "

@@ -12,9 +12,8 @@ bool permission__granted(void);
 
 /*
  * Say that there is "no permission to WHAT" and what to do: get the
- * capabilities, or find what else forbids it, then followed by or_else.
- * Returns err.
+ * capabilities, or find what else forbids it.  Returns err.
  */
-int permission__missing(struct diag *d, int err, const char *what, const char *or_else);
+int permission__missing(struct diag *d, int err, const char *what);
 
 #endif /* EXTPROF_PERMISSION_H */

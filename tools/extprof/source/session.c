@@ -58,21 +58,25 @@ static int keep_log(enum libbpf_print_level level, const char *format, va_list a
 static int load_failed(struct session *s, int err, struct diag *d)
 {
 	/* The verifier refuses with EACCES too. */
-	if (err == -EPERM || (err == -EACCES && !permission__granted()))
-		return permission__missing(d, err, "load a BPF program",
-					   s->tick_hz ? "; --timer=clock may be allowed" : "");
+	if (err == -EPERM || (err == -EACCES && !permission__granted())) {
+		permission__missing(d, err, "load a BPF program");
+		goto advise;
+	}
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		diag__set(d, STATUS_NO_BPF, -err,
+		diag__set(d, DIAG_NO_BPF, -err,
 			  "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)");
 		diag__hint(d, "extprof needs a kernel built with CONFIG_DEBUG_INFO_BTF=y, "
 			   "as those of all common distributions are since 2021");
 		return err;
 	}
-	diag__set(d, STATUS_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
+	diag__set(d, DIAG_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
 		  strerror(-err), s->log[0] ? "; " : "", s->log);
 	diag__hint(d, "extprof needs Linux 5.11 or later with CONFIG_BPF_SYSCALL, "
-		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS%s",
-		   s->tick_hz ? "; --timer=clock needs less" : "");
+		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS");
+advise:
+	/* The clock needs less, but the same capabilities. */
+	if (s->tick_hz && permission__granted())
+		diag__advise(d, ADVICE_CLOCK, 0);
 	return err;
 }
 
@@ -96,7 +100,7 @@ static int open_tick(struct session *s, uint32_t rate, struct diag *d)
 	s->tick_hz = timer__tick_hz(s->tick.ns);
 	s->online = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	if (s->online < 1)
-		return diag__set(d, STATUS_INTERNAL, ENODEV, "cannot count the CPUs");
+		return diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs");
 	return 0;
 }
 
@@ -109,10 +113,13 @@ static int attach_tick(struct session *s, struct diag *d)
 		return 0;
 	err = -errno;
 	if (err == -EPERM || err == -EACCES)
-		return permission__missing(d, err, "attach a BPF program to a tracepoint",
-					   "; --timer=clock may be allowed");
-	diag__set(d, STATUS_NO_BPF, -err, "cannot attach to the scheduler's tick: %s", strerror(-err));
-	diag__hint(d, "sample with --timer=clock");
+		permission__missing(d, err, "attach a BPF program to a tracepoint");
+	else
+		diag__set(d, DIAG_NO_BPF, -err, "cannot attach to the scheduler's tick: %s",
+			  strerror(-err));
+	/* Without the capabilities the clock is forbidden too. */
+	if (d->code != DIAG_PERMISSION || permission__granted())
+		diag__advise(d, ADVICE_CLOCK, 0);
 	return err;
 }
 
@@ -133,13 +140,13 @@ int session__open(struct session **session, const struct session_options *option
 
 	*session = NULL;
 	if (options->size != sizeof(*options))
-		return diag__set(d, STATUS_INTERNAL, EINVAL, "wrong size of session_options");
+		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of session_options");
 	if (options->rate < 1 || options->rate > SESSION_RATE_MAX)
-		return diag__set(d, STATUS_USAGE, EINVAL, "the rate must be 1 to %u per second",
+		return diag__set(d, DIAG_USAGE, EINVAL, "the rate must be 1 to %u per second",
 				 SESSION_RATE_MAX);
 	if (options->timer == TIMER_CLOCK && max_rate && options->rate > max_rate) {
 		/* The kernel would throttle, and not tell how much. */
-		diag__set(d, STATUS_USAGE, EINVAL,
+		diag__set(d, DIAG_USAGE, EINVAL,
 			  "a rate of %u is above kernel.perf_event_max_sample_rate (%lu)",
 			  options->rate, max_rate);
 		diag__hint(d, "sample slower, or: sysctl kernel.perf_event_max_sample_rate=%u",
@@ -150,11 +157,11 @@ int session__open(struct session **session, const struct session_options *option
 		return err;
 	s = calloc(1, sizeof(*s));
 	if (!s)
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "out of memory");
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->period = 1000000000ull / options->rate;
 	s->cpus = libbpf_num_possible_cpus();
 	if (s->cpus < 1) {
-		err = diag__set(d, STATUS_INTERNAL, ENODEV, "cannot count the CPUs");
+		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs");
 		goto cleanup;
 	}
 	logging = s;
@@ -189,7 +196,7 @@ int session__open(struct session **session, const struct session_options *option
 	}
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.samples), on_sample, s, NULL);
 	if (!s->ring) {
-		err = diag__set(d, STATUS_NO_BPF, errno, "cannot map the ring buffer: %s",
+		err = diag__set(d, DIAG_NO_BPF, errno, "cannot map the ring buffer: %s",
 				strerror(errno));
 		goto cleanup;
 	}
@@ -222,7 +229,7 @@ int session__add_target(struct session *s, const struct target_key *key,
 	int err = bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_ANY);
 
 	if (err)
-		return diag__set(d, STATUS_INTERNAL, -err, "cannot set the target: %s",
+		return diag__set(d, DIAG_INTERNAL, -err, "cannot set the target: %s",
 				 strerror(-err));
 	return 0;
 }
@@ -248,7 +255,7 @@ int session__start(struct session *s, struct diag *d)
 	/* The timers ran for a moment when the program was attached. */
 	if (!zeros || bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &zero, zeros, BPF_ANY)) {
 		free(zeros);
-		return diag__set(d, STATUS_INTERNAL, ENOMEM, "cannot reset the counters");
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "cannot reset the counters");
 	}
 	free(zeros);
 	return s->tick_hz ? attach_tick(s, d) : cpu_timers__start(&s->timers, d);

@@ -65,27 +65,28 @@ int timer__check_tick(uint32_t rate, const struct tick *tick, struct diag *d)
 	uint32_t hz = timer__tick_hz(tick->ns);
 
 	if (!hz) {
-		diag__set(d, STATUS_NO_BPF, ENODEV, "cannot tell how often this kernel's tick comes");
-		diag__hint(d, "sample with --timer=clock");
+		diag__set(d, DIAG_NO_BPF, ENODEV, "cannot tell how often this kernel's tick comes");
+		diag__advise(d, ADVICE_CLOCK, 0);
 		return -ENODEV;
 	}
 	if (rate > hz) {
-		diag__set(d, STATUS_USAGE, EINVAL,
+		diag__set(d, DIAG_USAGE, EINVAL,
 			  "a rate of %u is above that of this kernel's tick, %u per second", rate, hz);
-		diag__hint(d, "sample at %u or slower, or with --timer=clock", hz);
+		diag__hint(d, "sample at %u or slower", hz);
+		diag__advise(d, ADVICE_CLOCK, 0);
 		return -EINVAL;
 	}
 	/* It is a hrtimer only if those are better than itself. */
 	if (tick->timer_ns >= tick->ns) {
-		diag__set(d, STATUS_NO_BPF, ENODEV, "this kernel's timers have no high resolution");
-		diag__hint(d, "sample with --timer=clock");
+		diag__set(d, DIAG_NO_BPF, ENODEV, "this kernel's timers have no high resolution");
+		diag__advise(d, ADVICE_CLOCK, 0);
 		return -ENODEV;
 	}
 	/* A kernel that could have such CPUs and has none says "(null)". */
 	if (length && strncmp(tick->tickless, "(null)", length)) {
-		diag__set(d, STATUS_NO_BPF, ENODEV, "the tick stops on busy CPUs here: %.*s (nohz_full)",
+		diag__set(d, DIAG_NO_BPF, ENODEV, "the tick stops on busy CPUs here: %.*s (nohz_full)",
 			  (int)length, tick->tickless);
-		diag__hint(d, "sample with --timer=clock");
+		diag__advise(d, ADVICE_CLOCK, 0);
 		return -ENODEV;
 	}
 	return 0;
@@ -126,16 +127,16 @@ static int find_tick(struct tick *tick, struct diag *d)
 	if (f)
 		fclose(f);
 	if (err == -EPERM || err == -EACCES) {
-		diag__set(d, STATUS_PERMISSION, -err, "no permission to see addresses in /proc/kallsyms");
+		diag__set(d, DIAG_PERMISSION, -err, "no permission to see addresses in /proc/kallsyms");
 		/* 2 hides them from root too. */
 		diag__hint(d, read_number("/proc/sys/kernel/kptr_restrict") >= 2 ?
-			   "sysctl kernel.kptr_restrict=1 shows them to root, or sample with --timer=clock" :
-			   "run extprof as root or give it the capability CAP_SYSLOG too, or sample "
-			   "with --timer=clock");
+			   "sysctl kernel.kptr_restrict=1 shows them to root" :
+			   "run extprof as root or give it the capability CAP_SYSLOG too");
+		diag__advise(d, ADVICE_CLOCK, 0);
 	} else if (err) {
-		diag__set(d, STATUS_NO_BPF, -err,
+		diag__set(d, DIAG_NO_BPF, -err,
 			  "the scheduler's tick is not to be found in this kernel's /proc/kallsyms");
-		diag__hint(d, "sample with --timer=clock");
+		diag__advise(d, ADVICE_CLOCK, 0);
 	}
 	return err;
 }

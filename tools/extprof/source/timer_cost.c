@@ -64,7 +64,7 @@ int timer_cost__judge(uint32_t rate, uint64_t interrupt, struct diag *d)
 	if (rate <= TIMER_COST_RATE_SAFE)
 		return 0;
 	if (!interrupt) {
-		diag__set(d, STATUS_USAGE, EAGAIN,
+		diag__set(d, DIAG_USAGE, EAGAIN,
 			  "a rate of %u may take more than half of each CPU: what an interrupt takes here cannot "
 			  "be measured, as extprof gets too little CPU time", rate);
 		diag__hint(d, "sample at %u or slower, or try again", TIMER_COST_RATE_SAFE);
@@ -76,7 +76,7 @@ int timer_cost__judge(uint32_t rate, uint64_t interrupt, struct diag *d)
 	advised = most * 3 / 4 / 1000 * 1000;
 	if (advised < TIMER_COST_RATE_SAFE)
 		advised = TIMER_COST_RATE_SAFE;
-	diag__set(d, STATUS_USAGE, EINVAL,
+	diag__set(d, DIAG_USAGE, EINVAL,
 		  "a rate of %u would take more than half of each CPU: here one interrupt of a timer takes "
 		  "%.1f us, and a sample up to %u us", rate, (double)interrupt / 1e3, SAMPLE_NS / 1000);
 	diag__hint(d, "sample at %u or slower", (unsigned int)advised);
