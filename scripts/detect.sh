@@ -78,6 +78,8 @@ detect_extprof_libs() {
 #if LIBBPF_MAJOR_VERSION < 1
 #error libbpf 1.0 or newer
 #endif' || need libbpf-dev "loads BPF programs, 1.0 or newer"
+  has_header uniwidth.h -lunistring ||
+    need libunistring-dev "tells how wide letters are, so that extprof's tables are aligned"
 }
 
 detect_rustc() {

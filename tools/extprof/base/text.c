@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistr.h>
+
+#include "base/array.h"
 
 void text__free(struct text *t)
 {
@@ -29,24 +32,11 @@ void text__add(struct text *t, const char *data, size_t length)
 		length = t->limit - t->length;
 	if (t->failed || !length)
 		return;
-	if (length >= t->room - t->length) {
-		size_t room = t->room ? t->room : 64;
-		char *bigger;
-
-		while (room <= t->length + length) {
-			if (room > SIZE_MAX / 2) {
-				t->failed = true;
-				return;
-			}
-			room *= 2;
-		}
-		bigger = realloc(t->data, room);
-		if (!bigger) {
-			t->failed = true;
-			return;
-		}
-		t->data = bigger;
-		t->room = room;
+	/* The NUL behind it too. */
+	if (length == SIZE_MAX ||
+	    array__reserve(&t->data, t->length, length + 1, &t->room, SIZE_MAX, 1)) {
+		t->failed = true;
+		return;
 	}
 	memcpy(t->data + t->length, data, length);
 	t->length += length;
@@ -95,34 +85,9 @@ const char *text__string(const struct text *t)
 /* Length of the valid UTF-8 character at s, 0 if there is none. */
 static size_t utf8__length(const unsigned char *s, size_t left, uint32_t *code)
 {
-	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n, i;
-	uint32_t c;
+	int n = u8_mbtoucr(code, s, left);
 
-	if (s[0] < 0x80) {
-		*code = s[0];
-		return 1;
-	}
-	if ((s[0] & 0xe0) == 0xc0)
-		n = 2, c = s[0] & 0x1f;
-	else if ((s[0] & 0xf0) == 0xe0)
-		n = 3, c = s[0] & 0x0f;
-	else if ((s[0] & 0xf8) == 0xf0)
-		n = 4, c = s[0] & 0x07;
-	else
-		return 0;
-	if (n > left)
-		return 0;
-	for (i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3f);
-	}
-	/* Overlong forms, surrogates, beyond Unicode. */
-	if (c < least[n] || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff)
-		return 0;
-	*code = c;
-	return n;
+	return n > 0 ? (size_t)n : 0;
 }
 
 /* Characters that a terminal or a browser does not show as themselves. */
@@ -260,17 +225,5 @@ void text__add_json(struct text *t, const char *string)
 			text__addf(t, "\\u%04x", c);
 		else
 			text__add(t, string, 1);
-	}
-}
-
-void text__add_count(struct text *t, unsigned long long n)
-{
-	char digits[32];
-	int length = snprintf(digits, sizeof(digits), "%llu", n);
-
-	for (int i = 0; i < length; i++) {
-		if (i && (length - i) % 3 == 0)
-			text__adds(t, ",");
-		text__add(t, digits + i, 1);
 	}
 }

@@ -44,7 +44,4 @@ void text__add_folded(struct text *t, const char *string);	/* ; and the space be
 void text__add_xml(struct text *t, const char *string);		/* & < > " ' */
 void text__add_json(struct text *t, const char *string);	/* also safe in <script> */
 
-/* "12,345" */
-void text__add_count(struct text *t, unsigned long long n);
-
 #endif /* EXTPROF_TEXT_H */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/columns.h"
 #include "output/process_table.h"
 
 #define TOP_DEFAULT 20u
@@ -21,38 +22,6 @@ struct table {
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
-/* Columns that a string takes, about: one for each character. */
-static size_t columns(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += (*s & 0xc0) != 0x80;
-	return n;
-}
-
-/* The string in `width` columns, cut in the middle if it must be. */
-static void add_fitted(struct text *out, const char *s, size_t width, bool pad)
-{
-	size_t n = columns(s), head, tail, at = 0;
-
-	if (n <= width) {
-		text__adds(out, s);
-		for (; pad && n < width; n++)
-			text__adds(out, " ");
-		return;
-	}
-	head = (width - 2) / 2;
-	tail = width - 2 - head;
-	for (size_t seen = 0; s[at] && (seen < head || (s[at] & 0xc0) == 0x80); at++)
-		seen += (s[at] & 0xc0) != 0x80;
-	text__add(out, s, at);
-	text__adds(out, "..");
-	for (size_t skip = n - tail; *s && (skip || (*s & 0xc0) == 0x80); s++)
-		skip -= (*s & 0xc0) != 0x80 ? 1 : 0;
-	text__adds(out, s);
 }
 
 static const char *ansi(const struct table *t, const char *code)
@@ -137,8 +106,8 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 
 		if (!(self ? l->self : l->total))
 			break;
-		if (columns(l->name) > width)
-			width = columns(l->name);
+		if (columns__of(l->name) > width)
+			width = columns__of(l->name);
 		rows++;
 	}
 	limit = t->o->width > 80 ? (t->o->width - 28) * 3 / 5 : 44;
@@ -146,7 +115,7 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 		width = limit;
 	add_table_head(t, title);
 	text__addf(t->out, "%16s  %16s  ", "self", "total");
-	add_fitted(t->out, "method", width, true);
+	columns__add_ends(t->out, "method", width, true);
 	text__addf(t->out, "  file%s\n", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct report_label *l = &r->labels[order[i]];
@@ -157,7 +126,7 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 			   l->total, percent(l->total, r->samples));
 		report__add_place(l->path, r->detail == REPORT_BY_LINE && l->line ? l->line : l->first_line,
 				  l->approximate, &place);
-		add_fitted(t->out, l->name, width, place.length > 0);
+		columns__add_ends(t->out, l->name, width, place.length > 0);
 		if (place.length)
 			text__addf(t->out, "  %s", place.data);
 		text__adds(t->out, "\n");

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of the summary. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "base/columns.h"
+#include "output/output.h"
+
+static char *render(struct report *r, unsigned int width)
+{
+	struct output_options o = { .width = width };
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	output_summary.write(r, &o, f);
+	fclose(f);
+	return text;
+}
+
+/* The column where `word` begins in the line; -1: it is not there. */
+static long column_of(char *line, const char *word)
+{
+	char *at = strstr(line, word);
+	long column;
+
+	if (!at)
+		return -1;
+	*at = '\0';
+	column = (long)columns__of(line);
+	*at = *word;
+	return column;
+}
+
+static void aligned(unsigned int width)
+{
+	struct report_label labels[] = {
+		{ .name = (char *)"Foo#bar", .path = (char *)"file", .self = 7, .total = 7 },
+		{ .name = (char *)"\xe6\x97\xa5\xe6\x9c\xac#\xe8\xaa\x9e", .path = (char *)"file", .self = 6, .total = 6 },
+		{ .name = (char *)"\xf0\x9f\x92\x8e#gem", .path = (char *)"file", .self = 5, .total = 5 },
+		{ .name = (char *)"e\xcc\x81te\xcc\x81#me\xcc\x81thode", .path = (char *)"file", .self = 4, .total = 4 },
+		{ .name = (char *)"A::Very::Long::Name::\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x97\xa5\xe6\x9c\xac::That::Is"
+				  "::Cut::In::\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e::The::Middle#method",
+		  .path = (char *)"file", .self = 3, .total = 3 },
+		{ .name = (char *)"\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4", .path = (char *)"file", .self = 2, .total = 2 },
+	};
+	struct report r = { .labels = labels, .label_count = 6, .samples = 27, .detail = REPORT_BY_CODE };
+	char *text = render(&r, width), *rest = text, *line;
+	long column = -1, rows = 0;
+
+	while ((line = strsep(&rest, "\n"))) {
+		long at = column_of(line, "  file");
+
+		if (at < 0)
+			continue;
+		if (!strcmp(line + strlen(line) - 6, "  file") && strstr(line, "method  "))
+			column = column < 0 ? at : column;
+		rows++;
+		if (at != column)
+			test__fail(__FILE__, __LINE__, "the file is in column %ld, not %ld: %s", at, column, line);
+	}
+	/* Two tables, each with a head and six rows. */
+	CHECK_INT(rows, 14);
+	free(text);
+}
+
+TEST(summary_is_aligned_after_wide_letters)
+{
+	aligned(0);
+	aligned(100);
+	aligned(163);
+}
+
+TEST(summary_says_how_many_stacks_were_cut)
+{
+	struct report_label label = { .name = (char *)"[merged]", .path = (char *)"", .self = 20, .total = 20 };
+	struct report r = { .labels = &label, .label_count = 1, .samples = 80, .meta = { .merged = 20 } };
+	char *text = render(&r, 0);
+
+	CHECK(strstr(text, "\nstacks cut: 20 samples, 25.0 % ([merged] stands for ") != NULL);
+	free(text);
+	r.meta.merged = 0;
+	text = render(&r, 0);
+	CHECK(strstr(text, "stacks cut") == NULL);
+	free(text);
+}
