@@ -766,11 +766,10 @@ TEST(collect_keeps_samples_without_room_for_their_group)
 	processes__add(&processes);
 	vm.process = 1;
 	count = tree.text_count;
-	tree.text_count = tree.text_room = TREE_TEXTS_MAX;
+	tree.text_count = TREE_TEXTS_MAX;
 	send_in(40, 4, 104, 2);
 	send_in(0, 0, 100, 4);
 	tree.text_count = count;
-	tree.text_room = 64;
 	vm.process = 0;
 	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_INT(resolve__name_processes(&resolver), 0);

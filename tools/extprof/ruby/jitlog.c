@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/deadline.h"
 
 #define BATCH 1024u
@@ -83,25 +84,6 @@ static void sort_new(struct jitlog *j)
 	free(buffer);
 }
 
-static bool reserve(struct jitlog *j, uint32_t n)
-{
-	struct rb_debug_ext_jit_entry *bigger;
-	uint32_t room = j->room ? j->room : BATCH;
-
-	if (j->count + n > JITLOG_ENTRIES_MAX)
-		return false;
-	while (room < j->count + n)
-		room *= 2;
-	if (room == j->room)
-		return true;
-	bigger = realloc(j->entries, room * sizeof(*bigger));
-	if (!bigger)
-		return false;
-	j->entries = bigger;
-	j->room = room;
-	return true;
-}
-
 /* Read what has been appended, as much as may be read now. */
 static void read_new(struct jitlog *j, const struct layout *l, const struct memory *m)
 {
@@ -116,7 +98,8 @@ static void read_new(struct jitlog *j, const struct layout *l, const struct memo
 		if (n > BATCH)
 			n = BATCH;
 		j->left -= (int64_t)n * stride + JITLOG_READ_BYTES;
-		if (!reserve(j, n) ||
+		if (array__reserve(&j->entries, j->count, n, &j->room, JITLOG_ENTRIES_MAX,
+				   sizeof(*j->entries)) ||
 		    memory__read(m, l->section.jit_log + (uint64_t)j->read * stride, raw,
 				 (size_t)n * stride))
 			break;

@@ -18,7 +18,8 @@
 
 struct jitlog {
 	struct rb_debug_ext_jit_entry *entries;	/* the first `sorted` by offset */
-	uint32_t count, sorted, room;
+	uint32_t count, sorted;
+	size_t room;
 	uint32_t read;		/* entries of the target's log that we have */
 	uint32_t generation;
 	uint64_t valid_since;	/* samples before are of an older generation */

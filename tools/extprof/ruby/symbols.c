@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "ruby/symbol_read.h"
 
 /* The rest of the table is for what samples need. */
@@ -59,17 +60,8 @@ static struct symbol *add_symbol(struct symbols *s, const struct symbol *value)
 	struct symbol_table *t = s->table;
 	struct symbol *symbol;
 
-	if (t->count >= SYMBOLS_MAX)
+	if (array__reserve(&t->list, t->count, 1, &t->room, SYMBOLS_MAX, sizeof(*t->list)))
 		return NULL;
-	if (t->count == t->room) {
-		uint32_t room = t->room ? t->room * 2 : 256;
-		struct symbol **bigger = realloc(t->list, room * sizeof(*bigger));
-
-		if (!bigger)
-			return NULL;
-		t->list = bigger;
-		t->room = room;
-	}
 	symbol = malloc(sizeof(*symbol));
 	if (!symbol)
 		return NULL;

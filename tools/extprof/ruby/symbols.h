@@ -76,7 +76,8 @@ struct symbol {
 
 struct symbol_table {
 	struct symbol **list;	/* by number */
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 	uint64_t bytes;		/* of strings and line tables */
 };
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* A writer holds the sequence lock for some stores: a few tries are enough. */
 #define TRIES 4
 
@@ -85,17 +87,8 @@ static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t sl
 {
 	struct thread *thread;
 
-	if (t->count >= THREADS_MAX)
+	if (array__reserve(&t->list, t->count, 1, &t->room, THREADS_MAX, sizeof(*t->list)))
 		return NULL;
-	if (t->count == t->room) {
-		uint32_t room = t->room ? t->room * 2 : 16;
-		void *bigger = realloc(t->list, room * sizeof(*t->list));
-
-		if (!bigger)
-			return NULL;
-		t->list = bigger;
-		t->room = room;
-	}
 	if (map64__add(&t->map, serial, t->count))
 		return NULL;
 	thread = &t->list[t->count++];

@@ -34,7 +34,8 @@ struct threads {
 	const struct layout *layout;
 	const struct memory *memory;
 	struct thread *list;
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 	struct map64 map;	/* serial -> number in list */
 	bool exited;
 };
