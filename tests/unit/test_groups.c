@@ -42,6 +42,21 @@ TEST(groups_of_a_mask_are_the_innermost_ones)
 	CHECK_INT(g.count, GROUPS_MAX);
 }
 
+TEST(groups_can_be_added_outside)
+{
+	struct groups g;
+
+	CHECK_INT(groups__parse("thread,cgroup", &g), 0);
+	groups__add_outermost(&g, GROUP_PROCESS);
+	CHECK_INT(g.count, 3);
+	CHECK_INT(g.keys[0], GROUP_PROCESS);
+	CHECK_INT(g.keys[1], GROUP_THREAD);
+	CHECK_INT(g.keys[2], GROUP_CGROUP);
+	groups__add_outermost(&g, GROUP_CGROUP);
+	CHECK_INT(g.count, 3);
+	CHECK_INT(g.keys[0], GROUP_PROCESS);
+}
+
 TEST(groups_call_a_process_by_its_script)
 {
 	static const struct {

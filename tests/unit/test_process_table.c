@@ -82,7 +82,7 @@ TEST(processes_are_shown_if_there_are_several)
 	row = add(8, "sh -c x");
 	row->ruby_version[0] = '\0';
 	CHECK_STRING(table(20), "");
-	CHECK_INT(process_table__count(&report), 1);
+	CHECK_INT(processes__followed(&processes), 1);
 	tear_down();
 }
 
@@ -114,7 +114,7 @@ TEST(processes_have_their_sums)
 		     "  runs     ruby idle.rb\n"
 		     "       all       362      3.62      3.76       0.14       350          4       8\n"
 		     "  lost of process 123456: ring-full: 5, unaccounted: 3\n");
-	CHECK_INT(process_table__count(&report), 3);
+	CHECK_INT(processes__followed(&processes), 3);
 	loss_hit[LOSS_UNACCOUNTED] += 3;
 	tear_down();
 }

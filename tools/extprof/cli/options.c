@@ -257,6 +257,8 @@ void options__settings(const struct options *o, const pid_t *pid, struct setting
 	s->duration = o->duration;
 	s->lines = o->lines;
 	s->interrupt_fd = -1;
+	s->labels = o->format ? o->format->labels : 0;
+	s->group_by_default = true;
 	s->groups.patterns_allowed = true;
 	if (o->threads)
 		groups__add(&s->groups, GROUP_THREAD);

@@ -92,7 +92,7 @@ static int write_output(const struct options *o, struct engine *e, struct output
 	struct report report;
 	int err;
 
-	err = engine__report(e, o->format->detail, &report, d);
+	err = engine__report(e, o->format->detail, o->format->labels, &report, d);
 	if (err)
 		return err;
 	err = o->format->write(&report, &settings, file->stream);
@@ -247,7 +247,7 @@ static int show(struct recording *r, struct diag *d)
 	int status = STATUS_OK;
 	bool empty;
 
-	if (engine__report(r->engine, output_summary.detail, &report, d))
+	if (engine__report(r->engine, output_summary.detail, 0, &report, d))
 		return message__fail(d);
 	if (!report.meta.accounting.taken)
 		status = explain_nothing(o, &report, d);

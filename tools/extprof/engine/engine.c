@@ -199,6 +199,9 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.context = e;
 	e->resolver.processes = &e->processes;
 	e->resolver.groups = settings->groups;
+	groups__add_mask(&e->resolver.groups, settings->labels);
+	if (settings->group_by_default)
+		groups__add(&e->resolver.groups, GROUP_PROCESS);
 	if (tree__init(&e->tree) || processes__add(&e->processes) == PROCESS_NONE) {
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
@@ -517,15 +520,19 @@ static int fill_row(struct engine *e)
 	return resolve__name_processes(&e->resolver);
 }
 
-int engine__report(struct engine *e, enum report_detail detail, struct report *report,
-		     struct diag *d)
+int engine__report(struct engine *e, enum report_detail detail, uint32_t labels,
+		   struct report *report, struct diag *d)
 {
+	struct groups show = e->settings.groups;
 	const struct vm *s = e->vms[e->vm_count - 1];
 	struct report_meta *m = &report->meta;
 	struct source_counters counters;
 
+	if (e->settings.group_by_default && processes__followed(&e->processes) > 1)
+		groups__add_outermost(&show, GROUP_PROCESS);
+	groups__add_mask(&show, labels);
 	if (fill_row(e) || frames__take(&e->frames, &e->tree, &e->table) ||
-	    report__build(report, &e->tree, &e->frames, &e->resolver.groups,
+	    report__build(report, &e->tree, &e->frames, &show,
 			  e->settings.lines ? REPORT_BY_LINE : detail))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the report");
 	report->processes = &e->processes;

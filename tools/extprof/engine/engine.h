@@ -49,9 +49,10 @@ void engine__set_ended(struct engine *e, const char *why);
 int engine__finish(struct engine *e, struct diag *d);
 
 void engine__progress(const struct engine *e, struct progress *p);
-/* The result so far; can be made more than once.  The caller frees the report. */
-int engine__report(struct engine *e, enum report_detail detail, struct report *report,
-		   struct diag *d);
+/* The result so far; can be made more than once.  The caller frees the report.  labels: groups to show
+ * besides those of the settings; they must be among settings::labels. */
+int engine__report(struct engine *e, enum report_detail detail, uint32_t labels,
+		   struct report *report, struct diag *d);
 /* NULL is accepted. */
 void engine__destroy(struct engine *e);
 

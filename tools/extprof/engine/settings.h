@@ -33,6 +33,7 @@ struct settings {
 	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
 	bool group_by_default;	/* groups was not chosen: by process if there is more than one */
 	struct groups groups;
+	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */
 };

@@ -11,24 +11,10 @@ uint64_t process_table__sampled(const struct report *r, uint64_t taken)
 	return taken * r->meta.period;
 }
 
-static bool is_followed(const struct process_row *row)
-{
-	return row->ruby_version[0] || row->kernel.taken;
-}
-
-uint32_t process_table__count(const struct report *r)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; r->processes && i < r->processes->count; i++)
-		count += is_followed(&r->processes->rows[i]);
-	return count;
-}
-
 /* CPU time that no sample could stand for, ns. */
 static uint64_t unfollowed_time(const struct process_row *row)
 {
-	return row->cpu_time_unfollowed + (is_followed(row) ? 0 : row->cpu_time);
+	return row->cpu_time_unfollowed + (process_row__is_followed(row) ? 0 : row->cpu_time);
 }
 
 static int most_samples(const void *a, const void *b, void *context)
@@ -147,7 +133,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 		       struct text *out)
 {
 	const struct processes *p = r->processes;
-	uint32_t count = 0, *order = p ? choose(p, is_followed, most_samples, &count) : NULL;
+	uint32_t count = 0, *order = p ? choose(p, process_row__is_followed, most_samples, &count) : NULL;
 	struct accounting sum;
 	size_t width = strlen("ended");
 	uint64_t cpu_time;
@@ -226,7 +212,7 @@ int process_table__add_unfollowed(const struct report *r, const struct output_op
 
 		shown += unfollowed_time(row);
 		text__addf(out, "%10d  %8.2f  %-22s  %s\n", row->pid, seconds(unfollowed_time(row)),
-			   is_followed(row) ? "ruby not yet attached" : "no ruby to profile",
+			   process_row__is_followed(row) ? "ruby not yet attached" : "no ruby to profile",
 			   row->command);
 	}
 	if (count > rows) {

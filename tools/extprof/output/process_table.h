@@ -19,9 +19,6 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 int process_table__add_unfollowed(const struct report *r, const struct output_options *o,
 				  unsigned int rows, struct text *out);
 
-/* How many processes were profiled. */
-uint32_t process_table__count(const struct report *r);
-
 /* CPU time by samples, ns. */
 uint64_t process_table__sampled(const struct report *r, uint64_t taken);
 

@@ -230,7 +230,7 @@ static void add_head(struct table *t)
 	const struct report_meta *m = &t->r->meta;
 	double sampled = (double)process_table__sampled(t->r, m->accounting.taken) / 1e9;
 	double cpu = (double)m->cpu_time / 1e9;
-	uint32_t count = process_table__count(t->r);
+	uint32_t count = t->r->processes ? processes__followed(t->r->processes) : 0;
 	struct text *out = t->out;
 
 	text__adds(out, ansi(t, "\033[1m"));
@@ -266,7 +266,7 @@ static int write_summary(const struct report *r, const struct output_options *o,
 		goto cleanup;
 	if (r->samples) {
 		/* The table of processes has more to say about them than this one. */
-		if (process_table__count(r) < 2)
+		if (!r->processes || processes__followed(r->processes) < 2)
 			add_groups(&t, "By process", "process", LABEL_PROCESS, order);
 		add_groups(&t, "By cgroup", "cgroup", LABEL_CGROUP, order);
 		add_groups(&t, "By thread", "thread", LABEL_THREAD, order);

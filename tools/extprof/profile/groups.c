@@ -25,6 +25,14 @@ void groups__add(struct groups *g, enum group_key key)
 		g->keys[g->count++] = (uint8_t)key;
 }
 
+void groups__add_outermost(struct groups *g, enum group_key key)
+{
+	if (groups__has(g, key) || g->count == GROUPS_MAX)
+		return;
+	memmove(g->keys + 1, g->keys, g->count++);
+	g->keys[0] = (uint8_t)key;
+}
+
 void groups__add_mask(struct groups *g, uint32_t mask)
 {
 	for (int key = 1; key < GROUP_KEYS; key++)

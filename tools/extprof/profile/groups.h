@@ -34,4 +34,7 @@ void groups__add(struct groups *g, enum group_key key);
 /* Add the keys of a mask (1u << enum group_key) as innermost ones, unless they are there. */
 void groups__add_mask(struct groups *g, uint32_t mask);
 
+/* Add a key as the outermost one, unless it is there. */
+void groups__add_outermost(struct groups *g, enum group_key key);
+
 #endif /* EXTPROF_GROUPS_H */

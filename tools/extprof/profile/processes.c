@@ -28,6 +28,20 @@ void processes__free(struct processes *p)
 	memset(p, 0, sizeof(*p));
 }
 
+bool process_row__is_followed(const struct process_row *row)
+{
+	return row->ruby_version[0] || row->kernel.taken;
+}
+
+uint32_t processes__followed(const struct processes *p)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < p->count; i++)
+		count += process_row__is_followed(&p->rows[i]);
+	return count;
+}
+
 void process_row__account(const struct process_row *row, struct accounting *a)
 {
 	accounting__settle(a, &row->kernel, &row->received);

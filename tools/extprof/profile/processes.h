@@ -6,6 +6,7 @@
 #ifndef EXTPROF_PROCESSES_H
 #define EXTPROF_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -42,6 +43,11 @@ struct processes {
 /* The number of a new row, or PROCESS_NONE when out of memory.  Rows move then. */
 uint32_t processes__add(struct processes *p);
 void processes__free(struct processes *p);
+
+/* Was it profiled, or is it only in the table for the CPU time that it used? */
+bool process_row__is_followed(const struct process_row *row);
+/* How many were profiled. */
+uint32_t processes__followed(const struct processes *p);
 
 /* The account of one process: what the kernel counted, and what arrived. */
 void process_row__account(const struct process_row *row, struct accounting *a);
