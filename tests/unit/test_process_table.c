@@ -119,6 +119,30 @@ TEST(processes_have_their_sums)
 	tear_down();
 }
 
+/* On a terminal the command is cut to its width, but never to less than 24 columns. */
+TEST(processes_fit_the_terminal)
+{
+	static const char *const ends[] = { "  runs   /usr/bin/ru.. 0123456789\n",
+					    "  runs   /usr/bin/ru.. 0123456789\n",
+					    "  runs   /usr/bin/rub..s 0123456789\n" };
+	static const unsigned int widths[] = { 80, 133, 135 };
+
+	set_up();
+	set_samples(add(7, "/usr/bin/ruby app.rb --with-many-parts 0123456789"), 1, 10);
+	add(8, "ruby b.rb");
+	for (int i = 0; i < 3; i++) {
+		struct output_options o = { .width = widths[i] };
+		const char *row;
+
+		text__clear(&out);
+		CHECK_INT(process_table__add(&report, &o, 20, &out), 0);
+		row = strstr(out.data, "         7  ");
+		CHECK(row && strstr(row, ends[i]));
+		CHECK_INT(strcspn(row, "\n"), widths[i] < 133 ? 133 : widths[i]);
+	}
+	tear_down();
+}
+
 TEST(processes_beyond_the_rows_are_summed_up)
 {
 	set_up();

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/columns.h"
+
+#define COMMAND_LEAST 24u
+#define ROW_COLUMNS 104u	/* without the command and how it ended */
+
 uint64_t process_table__sampled(const struct report *r, uint64_t taken)
 {
 	return taken * r->meta.period;
@@ -91,6 +96,18 @@ static void add_head_end(const struct output_options *o, struct text *out)
 	text__addf(out, "%s\n", o->color ? "\033[0m" : "");
 }
 
+/* The command at the end of a line of which `used` columns are taken.  On a narrow terminal the line is
+ * longer than that. */
+static void add_command(const char *command, const struct output_options *o, size_t used, struct text *out)
+{
+	size_t width = columns__of(command);
+
+	if (o->width)
+		width = o->width > used + COMMAND_LEAST ? o->width - used : COMMAND_LEAST;
+	columns__add_ends(out, command, width, false);
+	text__adds(out, "\n");
+}
+
 static const char *ending(const struct process_row *row)
 {
 	return row->ended[0] ? row->ended : "runs";
@@ -147,8 +164,8 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	if (rows > count)
 		rows = count;
 	for (uint32_t i = 0; i < rows; i++)
-		if (strlen(ending(&p->rows[order[i]])) > width)
-			width = strlen(ending(&p->rows[order[i]]));
+		if (columns__of(ending(&p->rows[order[i]])) > width)
+			width = columns__of(ending(&p->rows[order[i]]));
 	add_title("Processes", o, out);
 	text__addf(out, "%10s  %8s  %8s  %8s  %9s  %8s  %9s  %6s  %8s  %8s  %-*s  %s", "pid", "samples",
 		   "sampled", "CPU s", "unsampled", "whole", "truncated", "lost", "start", "end", (int)width,
@@ -163,7 +180,10 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 		add_account(r, &a, row->cpu_time, out);
 		add_moment(r, row->started, out);
 		add_moment(r, row->ended_at, out);
-		text__addf(out, "  %-*s  %s\n", (int)width, ending(row), row->command);
+		text__adds(out, "  ");
+		columns__add_ends(out, ending(row), width, true);
+		text__adds(out, "  ");
+		add_command(row->command, o, ROW_COLUMNS + width, out);
 	}
 	if (rows < count) {
 		char more[32];
@@ -211,9 +231,9 @@ int process_table__add_unfollowed(const struct report *r, const struct output_op
 		const struct process_row *row = &p->rows[order[i]];
 
 		shown += unfollowed_time(row);
-		text__addf(out, "%10d  %8.2f  %-22s  %s\n", row->pid, seconds(unfollowed_time(row)),
-			   process_row__is_followed(row) ? "ruby not yet attached" : "no ruby to profile",
-			   row->command);
+		text__addf(out, "%10d  %8.2f  %-22s  ", row->pid, seconds(unfollowed_time(row)),
+			   process_row__is_followed(row) ? "ruby not yet attached" : "no ruby to profile");
+		add_command(row->command, o, 46, out);
 	}
 	if (count > rows) {
 		char more[32];
