@@ -109,12 +109,12 @@ TEST(groups_name_processes)
 	struct text t = { 0 };
 
 	group_names__add_process(&row, &t);
-	CHECK_STRING(t.data, "[process 42 puma]\n[unknown cgroup]");
+	CHECK_STRING(t.data, "[process 42 puma]\n[unknown cgroup]\n42");
 	text__clear(&t);
 	row.cgroup = cgroup;
 	row.command[0] = '\0';
 	group_names__add_process(&row, &t);
-	CHECK_STRING(t.data, "[process 42]\n[cgroup /system.slice/web.service]");
+	CHECK_STRING(t.data, "[process 42]\n[cgroup /system.slice/web.service]\n42");
 	text__free(&t);
 }
 
@@ -124,14 +124,14 @@ TEST(groups_name_threads_and_their_patterns)
 		struct thread thread;
 		const char *text;
 	} cases[] = {
-		{ { .name = "job-12", .tid = 7, .known = true }, "[thread job-12 (7)]\n[thread job-*]" },
-		{ { .name = "3 of 40: a1b", .known = true }, "[thread 3 of 40: a1b]\n[thread * of *: a*b]" },
+		{ { .name = "job-12", .tid = 7, .known = true }, "[thread job-12 (7)]\n[thread job-*]\n7" },
+		{ { .name = "3 of 40: a1b", .known = true }, "[thread 3 of 40: a1b]\n[thread * of *: a*b]\n0" },
 		/* What cleaning adds is no number of the name's. */
-		{ { .name = "a\0331\nb", .known = true }, "[thread a\\x1B1\\x0Ab]\n[thread a\\x1B*\\x0Ab]" },
+		{ { .name = "a\0331\nb", .known = true }, "[thread a\\x1B1\\x0Ab]\n[thread a\\x1B*\\x0Ab]\n0" },
 		{ { .name = "worker", .ractor = 12, .tid = 7, .known = true },
-		  "[thread ractor 12 worker (7)]\n[thread ractor * worker]" },
-		{ { .flags = RB_DEBUG_EXT_THREAD_MAIN, .tid = 7, .known = true }, "[thread main (7)]\n[thread main]" },
-		{ { .serial = 30, .tid = 7 }, "[thread #30 (gone) (7)]\n[thread #*]" },
+		  "[thread ractor 12 worker (7)]\n[thread ractor * worker]\n7" },
+		{ { .flags = RB_DEBUG_EXT_THREAD_MAIN, .tid = 7, .known = true }, "[thread main (7)]\n[thread main]\n7" },
+		{ { .serial = 30, .tid = 7 }, "[thread #30 (gone) (7)]\n[thread #*]\n7" },
 	};
 	struct text t = { 0 };
 
@@ -142,9 +142,9 @@ TEST(groups_name_threads_and_their_patterns)
 	}
 	text__clear(&t);
 	group_names__add_no_thread("puma 12\033", 16, 42, false, &t);
-	CHECK_STRING(t.data, "[native thread puma 12\\x1B (42)]\n[native thread puma *\\x1B]");
+	CHECK_STRING(t.data, "[native thread puma 12\\x1B (42)]\n[native thread puma *\\x1B]\n42");
 	text__clear(&t);
 	group_names__add_no_thread("0123456789abcdef", 16, 0, true, &t);
-	CHECK_STRING(t.data, "[unknown thread 0123456789abcdef]\n[unknown thread *abcdef]");
+	CHECK_STRING(t.data, "[unknown thread 0123456789abcdef]\n[unknown thread *abcdef]\n0");
 	text__free(&t);
 }

@@ -12,6 +12,7 @@
 static struct processes processes;
 static struct report report;
 static struct text out;
+static struct accounting sum;
 
 static struct process_row *add(int pid, const char *command)
 {
@@ -35,6 +36,7 @@ static void set_samples(struct process_row *row, uint64_t samples, uint64_t cpu_
 static void set_up(void)
 {
 	memset(&report, 0, sizeof(report));
+	memset(&sum, 0, sizeof(sum));
 	report.processes = &processes;
 	report.meta.period = 10 * MS;
 	report.meta.started_at = 100 * SECOND;
@@ -50,6 +52,15 @@ static const char *table(unsigned int rows)
 {
 	struct output_options o = { 0 };
 
+	/* The sums of all, unless a test has others. */
+	for (uint32_t i = 0; !report.meta.accounting.taken && i < processes.count; i++) {
+		struct accounting a;
+
+		process_row__account(&processes.rows[i], &a);
+		accounting__add(&sum, &a);
+	}
+	if (!report.meta.accounting.taken)
+		report.meta.accounting = sum;
 	text__clear(&out);
 	process_table__add(&report, &o, rows, &out);
 	return text__string(&out);
@@ -155,6 +166,28 @@ TEST(processes_beyond_the_rows_are_summed_up)
 		     "  runs   ruby child.rb\n"
 		     "  998 more       998      9.98     11.98       2.00       998          0       0\n"
 		     "       all      1019     10.19     12.00       1.81      1019          0       0\n");
+	tear_down();
+}
+
+TEST(processes_are_bounded)
+{
+	set_up();
+	for (uint32_t i = 0; i < PROCESSES_MAX; i++)
+		CHECK_INT(processes__add(&processes), i);
+	CHECK_INT(processes__add(&processes), PROCESS_NONE);
+	CHECK(sizeof(struct process_row) * PROCESSES_MAX < 48 << 20);
+	set_samples(&processes.rows[0], 10, 100);
+	set_samples(&processes.rows[1], 20, 200);
+	processes.rows[0].started = processes.rows[1].started = 100 * SECOND;
+	report.meta.accounting.taken = 45;
+	report.meta.accounting.whole = 43;
+	report.meta.accounting.lost[LOSS_RING_FULL] = 2;
+	CHECK_STRING(table(1), HEAD "ended  command\n"
+		     "         0        20      0.20      0.20       0.00        20          0       0       0.0         -"
+		     "  runs   \n"
+		     "    1 more        10      0.10      0.10       0.00        10          0       0\n"
+		     "    others        15      0.15\n"
+		     "       all        45      0.45      0.30      -0.15        43          0       2\n");
 	tear_down();
 }
 

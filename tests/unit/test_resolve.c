@@ -1033,6 +1033,50 @@ TEST(report_shows_groups_that_the_profile_does_not_know)
 	tear_down();
 }
 
+/* The pid or tid is told apart from a name that looks as if it had one. */
+TEST(report_has_the_numbers_of_groups)
+{
+	struct groups keys;
+	struct report r;
+
+	set_up();
+	CHECK_INT(groups__parse("process,thread", &resolver.groups), 0);
+	processes.rows[0] = (struct process_row){ .pid = 7, .command = "ruby a.rb" };
+	fake__thread(&ruby, 3, 30, "odd (5)", NULL);
+	send_in(30, 3, 101, 1);
+	send_in(30, 3, 102, 1);			/* on several native threads */
+	fake__thread(&ruby, 4, 40, "odd", NULL);
+	send_in(40, 4, 5, 4);
+	start();
+	sample.event.kind = SAMPLE_NATIVE;
+	send(1);
+	resolve__name_threads(&resolver, &vm);
+	resolve__name_processes(&resolver);
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
+	CHECK_INT(r.node_count, 1 + 1 + 3 * 2);
+	for (uint32_t i = 1; i < r.node_count; i++) {
+		const struct report_label *l = &r.labels[r.nodes[i].label];
+
+		if (l->kind == LABEL_PROCESS)
+			CHECK_INT(l->number, 7);
+		else if (!strcmp(l->name, "[native thread ruby (42)]"))
+			CHECK_INT(l->number, 42);
+		else if (l->kind == LABEL_THREAD)
+			CHECK_INT(l->number, l->total == 4 ? 5 : 0);
+		else
+			CHECK_INT(l->number, 0);
+	}
+	report__free(&r);
+	/* Of several. */
+	CHECK_INT(groups__parse("thread-pattern,cgroup", &keys), 0);
+	show = &keys;
+	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
+	for (uint32_t i = 0; i < r.label_count; i++)
+		CHECK_INT(r.labels[i].number, 0);
+	report__free(&r);
+	tear_down();
+}
+
 TEST(report_shows_patterns_of_many_threads)
 {
 	struct groups all;

@@ -195,8 +195,12 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 		text__adds(out, "\n");
 	}
 	sum_up(p, order, count, &sum, &cpu_time);
+	/* Those beyond PROCESSES_MAX, of which no CPU time is known. */
+	if (r->meta.accounting.taken > sum.taken)
+		text__addf(out, "%10s  %8" PRIu64 "  %8.2f\n", "others", r->meta.accounting.taken - sum.taken,
+			   seconds(process_table__sampled(r, r->meta.accounting.taken - sum.taken)));
 	text__addf(out, "%10s", "all");
-	add_account(r, &sum, cpu_time, out);
+	add_account(r, &r->meta.accounting, cpu_time, out);
 	text__adds(out, "\n");
 	for (uint32_t i = 0; i < rows; i++)
 		add_losses(&p->rows[order[i]], out);

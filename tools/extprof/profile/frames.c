@@ -79,18 +79,22 @@ static uint8_t missing_of(const struct symbol *symbol, uint64_t frame)
 static int take_synthetic(struct frames *f, struct frame_row *row, const struct tree_text *t)
 {
 	size_t length = strcspn(t->text, "\n");
+	const char *wider;
 
 	row->kind = synthetic_label(t->kind);
 	row->name = intern(f, t->text, length);
 	row->path = intern(f, "", 0);
 	if (!row->name || !row->path)
 		return -ENOMEM;
+	if (!t->text[length])
+		return 0;
 	/* See group_names.h. */
-	if (t->text[length]) {
-		row->wider = intern(f, t->text + length + 1, strlen(t->text + length + 1));
-		return row->wider ? 0 : -ENOMEM;
-	}
-	return 0;
+	wider = t->text + length + 1;
+	length = strcspn(wider, "\n");
+	row->wider = intern(f, wider, length);
+	if (wider[length])
+		row->number = (uint32_t)strtoul(wider + length + 1, NULL, 10);
+	return row->wider ? 0 : -ENOMEM;
 }
 
 static int take_symbol(struct frames *f, struct frame_row *row, uint64_t frame,

@@ -49,6 +49,7 @@ struct frame_row {
 	const char *name;
 	const char *path;	/* "": none is known */
 	const char *wider;	/* of a thread, its pattern; of a process, its cgroup; NULL: of no such frame */
+	uint32_t number;	/* tid of a thread, pid of a process; 0: not known, or of no such frame */
 	int32_t first_line, line;	/* from 1; 0 unknown */
 	bool approximate;	/* the line */
 	bool kept;		/* frames__keep() has filled the row: it does not change any more */

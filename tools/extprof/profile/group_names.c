@@ -39,7 +39,7 @@ void group_names__add_thread(const struct thread *thread, struct text *out)
 		add_pattern(thread->name, length, out);
 	else
 		text__adds(out, thread->flags & RB_DEBUG_EXT_THREAD_MAIN ? "main" : "#*");
-	text__adds(out, "]");
+	text__addf(out, "]\n%u", thread->tid);
 }
 
 void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, bool unknown,
@@ -54,7 +54,7 @@ void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, boo
 		text__addf(out, " (%u)", tid);
 	text__addf(out, "]\n%s", kind);
 	add_pattern(comm, length, out);
-	text__adds(out, "]");
+	text__addf(out, "]\n%u", tid);
 }
 
 /* The next word of a line: its length, 0 at the end. */
@@ -196,5 +196,6 @@ void group_names__add_process(const struct process_row *row, struct text *out)
 		text__addf(out, "[cgroup %s]", row->cgroup);
 	else
 		text__adds(out, "[unknown cgroup]");
+	text__addf(out, "\n%d", row->pid);
 	text__free(&command);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the frames of --group-by are called.  Each text has two lines: the name of the frame, and
- * the name of a wider group that it belongs to.  A thread belongs to the threads of its pattern, a
- * process to its cgroup.  All texts are clean, so a newline cannot be a part of a name.
+ * What the frames of --group-by are called.  Each text has three lines: the name of the frame, the
+ * name of a wider group that it belongs to, and a number.  A thread belongs to the threads of its
+ * pattern and has its tid, a process to its cgroup and has its pid; 0: not known.  All names are clean,
+ * so a newline cannot be a part of one.
  */
 #ifndef EXTPROF_GROUP_NAMES_H
 #define EXTPROF_GROUP_NAMES_H
@@ -14,17 +15,17 @@
 #include "profile/processes.h"
 #include "ruby/threads.h"
 
-/* "[thread job-1 (42)]", "[thread job-*]" */
+/* "[thread job-1 (42)]", "[thread job-*]", "42" */
 void group_names__add_thread(const struct thread *thread, struct text *out);
 
 /*
  * A native thread that has no Ruby thread, or of which that is unknown.  comm: at most `size`
- * bytes of the process's.  "[native thread ruby-1 (42)]", "[native thread ruby-*]"; tid 0: unknown.
+ * bytes of the process's.  "[native thread ruby-1 (42)]", "[native thread ruby-*]", "42"; tid 0: unknown.
  */
 void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, bool unknown,
 				struct text *out);
 
-/* "[process 42 puma]", "[cgroup /system.slice/web.service]" */
+/* "[process 42 puma]", "[cgroup /system.slice/web.service]", "42" */
 void group_names__add_process(const struct process_row *row, struct text *out);
 
 /*

@@ -10,7 +10,7 @@ uint32_t processes__add(struct processes *p)
 {
 	struct process_row *row;
 
-	if (array__reserve(&p->rows, p->count, 1, &p->room, PROCESS_NONE, sizeof(*p->rows)))
+	if (array__reserve(&p->rows, p->count, 1, &p->room, PROCESSES_MAX, sizeof(*p->rows)))
 		return PROCESS_NONE;
 	row = &p->rows[p->count];
 	memset(row, 0, sizeof(*row));

@@ -15,6 +15,8 @@
 #include "wire/sample.h"
 
 #define PROCESS_NONE UINT32_MAX
+/* Bound of the table, about 40 MB.  The samples of others are in the sums of the whole profile only. */
+#define PROCESSES_MAX (32u << 10)
 
 struct process_row {
 	int pid;			/* as extprof's pid namespace has it; 0 unknown */
@@ -40,7 +42,7 @@ struct processes {
 	size_t room;
 };
 
-/* The number of a new row, or PROCESS_NONE when out of memory.  Rows move then. */
+/* The number of a new row, or PROCESS_NONE when out of memory or over PROCESSES_MAX.  Rows move then. */
 uint32_t processes__add(struct processes *p);
 void processes__free(struct processes *p);
 

@@ -64,7 +64,7 @@ uint32_t report__label(struct report_builder *b, const struct frame_row *f)
 	bool by_code = r->detail != REPORT_BY_NAME, by_line = r->detail == REPORT_BY_LINE;
 	uint32_t number;
 
-	hash = hash__mix(hash ^ (uintptr_t)f->path);
+	hash = hash__mix(hash ^ (uintptr_t)f->path ^ f->number);
 	if (by_code)
 		hash = hash__mix(hash ^ (uint32_t)f->first_line);
 	if (by_line)
@@ -73,7 +73,7 @@ uint32_t report__label(struct report_builder *b, const struct frame_row *f)
 		const struct frame_row *of = &b->content[number];
 
 		if (of->kind == f->kind && of->name == f->name && of->path == f->path &&
-		    (!by_code || of->first_line == f->first_line) &&
+		    of->number == f->number && (!by_code || of->first_line == f->first_line) &&
 		    (!by_line || (of->line == f->line && of->approximate == f->approximate)))
 			return number;
 		hash++;
@@ -87,6 +87,7 @@ uint32_t report__label(struct report_builder *b, const struct frame_row *f)
 		.path = strdup(f->path),
 		.bare = strlen(f->name),
 		.kind = f->kind,
+		.number = f->number,
 		.first_line = f->first_line,
 		.line = by_line ? f->line : 0,
 		.approximate = by_line && f->approximate,

@@ -31,6 +31,7 @@ struct report_label {
 	char *name;
 	size_t bare;		/* length of the name without that */
 	char *path;		/* "" none */
+	uint32_t number;	/* pid of a process, tid of a thread; 0: not known, or of several */
 	int32_t first_line;	/* 0 unknown */
 	int32_t line;		/* the line that ran, when told apart by it */
 	bool approximate;	/* that line */

@@ -35,7 +35,7 @@ static uint32_t child_of(struct merge *m, uint32_t parent, uint32_t label)
 	return m->b->loose_count++;
 }
 
-/* The label of one level of groups, for stacks of that process and thread; NULL: not known. */
+/* The label of one level of groups, for stacks of that process and thread.  Those can be NULL: not known. */
 static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row *process,
 			    const struct frame_row *thread)
 {
@@ -47,6 +47,7 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row
 	case GROUP_PROCESS:
 		content.kind = LABEL_PROCESS;
 		content.name = process ? process->name : no_process;
+		content.number = process ? process->number : 0;
 		break;
 	case GROUP_CGROUP:
 		content.kind = LABEL_CGROUP;
@@ -59,6 +60,7 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row
 	default:
 		content.kind = LABEL_THREAD;
 		content.name = thread ? thread->name : no_thread;
+		content.number = thread ? thread->number : 0;
 	}
 	return report__label(m->b, &content);
 }
