@@ -3,7 +3,7 @@
 # Makes build/src the patched tree and runs CRuby's own configure in build/ruby, each only
 # when its inputs changed. Sourced by configure.sh.
 
-# prepare_tree: build/src = base + series. The series script does nothing when it is.
+# prepare_tree: build/src = base + series. The series script does nothing when it is that already.
 prepare_tree() {
   "$TOP/scripts/series" "--$source_kind=$source_path" apply "$BUILD/src"
   found "patched tree" "$(cat "$BUILD/src.git/built") ($(series_patches | wc -l) patches)"

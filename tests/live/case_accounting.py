@@ -14,30 +14,30 @@ SLICE = 0.004
 
 
 def stolen():
-    """For how many seconds the hypervisor had CPUs for others, where it tells that."""
+    """The seconds in which the hypervisor gave our CPUs to others, if it tells that."""
     with open("/proc/stat") as f:
         return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 class Work:
-    """What a program says of its work, the first number being its CPU time; in how many seconds."""
+    """What a program says of its work; the first number is its CPU time. wall: the seconds that it took."""
 
     def __init__(self, said, wall, steal):
         self.cpu, *self.rest = said
         self.wall = wall
-        # It is told in whole ticks of a clock.
+        # The kernel tells it in whole ticks of a clock.
         self.stolen = steal + 1 / os.sysconf("SC_CLK_TCK") if steal else 0
 
     @property
     def away(self):
-        """Which share of the time the program did not have a CPU."""
+        """The share of the time in which the program did not have a CPU."""
         return max(0, 1 - self.cpu / 1e9 / self.wall)
 
     def expected(self, rate):
         return rate * self.cpu / 1e9
 
     def chance(self, rate):
-        """Which ticks fall into our slices when others want the CPU: 5 sigma."""
+        """When others want the CPU, chance decides which ticks fall into our slices: 5 sigma."""
         return 5 * (self.expected(rate) * self.away * max(1, rate * SLICE)) ** 0.5
 
 
@@ -60,7 +60,7 @@ def as_many(sums, rate, work, share, most=float("inf"), absent=0):
     and what chance does; and not more than `most`. Of the ticks that were missed `absent` are known
     by other ways. Ticks in stolen time, which is not CPU time, may be samples."""
     expected = work.expected(rate)
-    # One tick more or less at each end, on each CPU that it ran on.
+    # One tick more or less at each end, on each CPU that the program ran on.
     slack = share * expected + 4 + work.chance(rate)
     check(expected - max(sums.missed, absent) - slack <= sums.taken <=
           min(expected + slack + rate * work.stolen, most),
@@ -74,12 +74,12 @@ def as_many(sums, rate, work, share, most=float("inf"), absent=0):
 @case(timeout=60)
 def cpu_time(ctx):
     """N samples at R Hz are N / R seconds of CPU time: 0.5 %, and the ticks that were missed. When
-    others want the CPU, which ticks fall into our slices of it is chance: 5 sigma."""
+    others want the CPU, chance decides which ticks fall into our slices of it: 5 sigma."""
     ruby = ctx.program("steady.rb")
     ruby.expect("ready")
     said = []
-    # In step with nothing that others do 100, 250, 300 or 1000 times a second: a neighbour that wakes up
-    # each ms has the CPU at all ticks of 1000 Hz or at none, and the count is off by half.
+    # These rates are not in step with what others do 100, 250, 300 or 1000 times a second. A neighbour that
+    # wakes up each ms would have the CPU at all ticks of 1000 Hz or at none; the count would be off by half.
     for rate in (99, 1117, harness.rate(9887)):
         seconds = 4 if rate < 1000 else 2
         work, profile = recorded(ctx, ruby, seconds, rate)
@@ -92,9 +92,9 @@ def cpu_time(ctx):
 
 @case(timeout=60)
 def missed_ticks(ctx):
-    """Ticks that are missed are the program's: all of them make up the CPU time; and where it sleeps
-    there are none, whatever its CPU does. Here that has its interrupts disabled for 2 ms, 50 times a
-    second: a rate beyond the machine's would miss some too, and hang it where interrupts are slow."""
+    """Missed ticks are counted for the program that has the CPU: taken and missed together make up its CPU
+    time. While it sleeps none are counted, whatever its CPU does. Here that CPU has its interrupts disabled
+    for 2 ms, 50 times a second. A very high rate would miss ticks too, but could hang a slow machine."""
     ruby = ctx.program("steady.rb")
     ruby.expect("ready")
     cpu = max(os.sched_getaffinity(0))
@@ -112,7 +112,7 @@ def missed_ticks(ctx):
         check(not sums.missed, "missed %d, which this kernel does not tell", sums.missed)
         return "%d Hz: asleep %d; this kernel does not tell what is missed" % (rate, idle.taken)
     spins, spun = map(int, spinner.communicate()[0].split())
-    # Of those that come due meanwhile one is taken at the end, and one may be due a moment later.
+    # Of the ticks that come due meanwhile one is taken at the end, and one may be due a moment later.
     least = spun / 1e9 * rate - 2 * spins
     check(spins > 20 and sums.missed >= least > 0, "%d missed, %.0f at least in %d times %.2f ms", sums.missed,
           least, spins, spun / 1e6 / max(spins, 1))
@@ -135,7 +135,7 @@ def deep(ctx, depth, flags=()):
         samples += s.count
         shown = len(s.frames)
         missing = int(TRUNCATED.match(s.truncated).group(1)) if s.truncated else 0
-        # The bottom of each stack is one more frame, which is no code.
+        # Each stack has one more frame at its bottom, which is no code.
         total = shown + missing - (1 if s.truncated else 0)
         check(total == frames, "%d frames shown, %d said to be more, of %d: %s", shown, missing, frames,
               s.text[:120])
@@ -181,7 +181,7 @@ def gc(ctx):
             check("Object#work_gc" in s.labels(), "GC without its caller: %s", s.text)
     shown, truth = sum(phases.values()) / total, work.rest[0] / work.cpu
     check(truth > 0.1, "the program spent only %.1f %% in GC", 100 * truth)
-    # GC.total_time does not count entering and leaving. All that was missed may have been GC, or none.
+    # GC.total_time does not count entering and leaving GC. All missed ticks may have been in GC, or none.
     check(abs(shown - truth) < 0.03 + profile.sums.missed / total, "%.1f %% of samples, %.1f %% of the time, "
           "%d missed: %s", 100 * shown, 100 * truth, profile.sums.missed, phases)
     check(phases.get("[GC mark]") and phases.get("[GC sweep]"), "phases: %s", phases)

@@ -1,4 +1,4 @@
-"""The section is found in whatever became of the binary."""
+"""The section is found whatever happened to the binary: stripped, packed, deleted, replaced, in a container."""
 import os
 import shutil
 import subprocess
@@ -104,7 +104,7 @@ def other_pid_namespace(ctx):
 
 @case(timeout=60)
 def other_mount_namespace(ctx):
-    """Its files are where nobody else sees them, as in a container."""
+    """The files of the process are in a mount namespace of its own, as in a container."""
     binary = Binary(ctx)
     inside = "/mnt/ruby-copy"
     script = ("mount -t tmpfs tmpfs /mnt && cp %s %s /mnt/ && exec \"$@\"" % (binary.ruby, binary.changed)

@@ -17,7 +17,7 @@ def churn(ctx, what, flags=(), *args):
     ruby.expect("ready")
     reader = ctx.extprof_start("-p", ruby.pid, "-F", harness.rate(10000), "-l", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
-    # Of its own time, however much others leave it.
+    # CPU seconds of the program, so that other load on the machine does not matter.
     worked(ruby.pid, 3, timeout=30)
     reader.signal(2)
     profile = ctx.profile_of(reader).ok()
@@ -128,7 +128,7 @@ def names_expire_after_a_minute(ctx):
             break
         check(now == was, "after %.1f s: %s", at, [now[i] for i in now if now[i] != was[i]][:3])
         if at >= target.grace_seconds - 8:
-            # Nothing expires but when more retires; the number that may be kept is not reached.
+            # Records expire only when more code retires. The number that may be kept is not reached.
             if not rounds:
                 ruby.tell("drop others")
             rounds += 1

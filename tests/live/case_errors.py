@@ -58,7 +58,7 @@ def not_a_ruby(ctx):
     sleep = ctx.start(["sleep", "60"])
     harness.until(lambda: os.readlink("/proc/%d/exe" % sleep.pid).endswith("sleep"), "it is not sleep yet")
     fails(ctx, harness.NOT_RUBY, "-p", sleep.pid, says=["not a ruby", "sleep"])
-    # In a container there may be none to be seen.
+    # In a container there may be no kernel thread to be seen.
     kernel = kernel_thread()
     if kernel:
         fails(ctx, harness.NOT_RUBY, "-p", kernel, says=["not a ruby", "kernel"])
@@ -78,7 +78,7 @@ def kernel_thread():
 
 @case(timeout=60, bpf=False)
 def ruby_without_the_interface(ctx):
-    """Made from the tested one; and the machine's own if there is one."""
+    """A stock ruby: made from the tested one, and the machine's own if there is one."""
     binary = Binary(ctx)
     binary.elf().without(NOTE_OWNER, SYMBOL_NAME, SECTION_NAME).save()
     rubies = [binary.ruby] + [p for p in ("/usr/bin/ruby",) if os.path.exists(p)]
@@ -114,7 +114,7 @@ def output(ctx):
     kept = ctx.write("kept.folded", "as it was\n")
     for path in (ctx.path("nothing/out.folded"), "/proc/self/out.folded", ctx.directory):
         fails(ctx, harness.OUTPUT, "-p", ruby.pid, "-d", "1", "-o", path, says=["cannot write", path])
-    # A profile that comes to nothing leaves what was there.
+    # When there is no profile, the old file stays.
     fails(ctx, harness.NO_PROCESS, "-p", 4194304, "-o", kept)
     with open(kept) as f:
         check(f.read() == "as it was\n", "the output was changed by a failure")
@@ -165,12 +165,12 @@ def unprivileged_user(ctx):
     os.chmod(binary_directory, 0o755)
     try:
         binary = Binary(ctx, binary_directory)
-        # Somebody else's process: it may not even be looked at.
+        # A process of another user: extprof may not even look at it.
         others = ctx.ruby("-e", BUSY + "sleep")
         others.expect("ready")
         unprivileged(ctx, binary_directory, "-p", str(others.pid), "-d", "1", status=harness.PERMISSION,
                      says=["permission", "CAP_SYS_PTRACE"])
-        # Its own process: BPF is what it may not use.
+        # A process of the same user: extprof may look at it, but may not use BPF.
         own = ctx.start([binary.ruby, "--disable=gems", "-e", BUSY + "sleep"], env=binary.env, user=NOBODY,
                         group=NOBODY, extra_groups=[], cwd=binary_directory)
         own.expect("ready")
@@ -183,7 +183,7 @@ def unprivileged_user(ctx):
 
 @case(timeout=60)
 def forbidden_to_root(ctx):
-    """Who has all capabilities is not told to become root."""
+    """A user who has all capabilities is not told to become root."""
     ruby = ctx.ruby("-e", BUSY + "sleep")
     ruby.expect("ready")
     said = []
@@ -198,7 +198,7 @@ def forbidden_to_root(ctx):
 
 @case(timeout=30)
 def an_idle_process(ctx):
-    """No samples is an answer, not an error; and it is said why."""
+    """No samples at all is an answer and no error. extprof says why there are none."""
     ruby = ctx.ruby("-e", BUSY + "sleep")
     ruby.expect("ready")
     profile = ctx.extprof("-p", ruby.pid, "-d", 1, "-o", ctx.path("out.folded"))

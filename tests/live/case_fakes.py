@@ -13,13 +13,13 @@ TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 
 def build(ctx):
-    """Nothing is done when they are there and new."""
+    """Build the fake targets. make does nothing when they are up to date."""
     p = ctx.start(["make", "-s", "-C", HERE, "BUILD=" + FAKES])
-    check(p.wait(300) == 0, "make -C tests/live/fakes failed: is there a clang for BPF (CLANG) and a bpftool (BPFTOOL)?")
+    check(p.wait(300) == 0, "make -C tests/live/fakes failed: it needs a clang for BPF (CLANG) and bpftool (BPFTOOL)")
 
 
 def script(ctx, name, *args):
-    """Run one; what it counts is counted here, and what it complains about is shown."""
+    """Run one script. Each of its assertions counts here, and what it complains about is shown."""
     build(ctx)
     p = ctx.start(["sh", os.path.join(HERE, name), harness.EXTPROF, FAKES, ctx.path(""), *args])
     out, _ = p.communicate(timeout=300)

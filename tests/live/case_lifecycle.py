@@ -25,7 +25,8 @@ def busy(ctx, then="busy_method while true", *flags):
     return ruby
 
 
-# Of the program's CPU time, from when it is told: others may have the CPU, and extprof may begin late.
+# Seconds of the program's CPU time, from when it is told to go on: others may have the CPU, and extprof may
+# begin late.
 WORK = """
 def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
 $stdin.gets
@@ -57,7 +58,7 @@ def duration(ctx):
     took = time.monotonic() - start
     n = sound(profile, 100)
     check(1.5 <= took < 4, "-d 1.5 took %.2f s", took)
-    # However late the end was noticed; it is told in tenths.
+    # This holds however late the end was noticed. The figure is given in tenths.
     lasted = float(re.search(r" at 1000 Hz by the clock for ([\d.]+) s ", profile.out).group(1)) + 0.05
     check(n <= 1.02 * 1000 * lasted + 10, "%d samples in %.2f s at most", n, lasted)
     check(ruby.p.poll() is None, "the program ended")
@@ -91,12 +92,12 @@ def sigterm(ctx):
 
 @case(timeout=60)
 def ends_amid_new_code(ctx):
-    """There is always something to be read when the end comes, and it is read to its end: each frame
+    """When the end comes, there is always something that has to be read. It is read completely: each frame
     has its name and its line."""
     ruby = busy(ctx, """
 (0..).each { |i| eval "module M#{i % 50}; class << self; busy_method; end; end
 [1].each { busy_method }", nil, "/new/code.rb", 5 }""")
-    # Neither runs ahead of the other: when extprof has no CPU for as long as new code is kept, names are lost.
+    # The two take turns. If extprof had no CPU for as long as new code is kept, names would be lost.
     harness.prefer(ruby.pid)
     path, samples = ctx.path("out.folded"), []
     wrong = []
@@ -114,7 +115,7 @@ def ends_amid_new_code(ctx):
                   f.label.startswith("[") and f.label not in ("[block in C]", "[no ruby code]")]
         wrong += re.findall("^(?:names|lines) .*", profile.out, re.M)
     check(not wrong, "%d frames that were read by half: %s", len(wrong), Counter(map(str, wrong)).most_common(5))
-    # The shortest last 20 ms: one or the other may find the CPU away all the time.
+    # The shortest runs last 20 ms; in some of them the program may never get the CPU.
     seen = sum(n >= 5 for n in samples)
     check(seen >= 20 and sum(samples) > 2000, "%d of %d have 5 samples: %s", seen, len(samples), samples)
     return "%d samples, 5 and more in %d of %d, least %d" % (sum(samples), seen, len(samples), min(samples))
@@ -122,7 +123,7 @@ def ends_amid_new_code(ctx):
 
 @case(timeout=60)
 def interrupted_at_once(ctx):
-    """Ctrl-C while extprof begins: it ends as if it had recorded nothing, and leaves no file."""
+    """Ctrl-C while extprof starts: it ends as if it had recorded nothing, and leaves no file."""
     ruby = busy(ctx)
     folded = ctx.path("out.folded")
     said = []
@@ -152,7 +153,7 @@ def interrupted_at_once(ctx):
 
 @case(timeout=60)
 def stopped_for_a_second(ctx):
-    """What waits then is more than is read in one go: it is read in several, none of it by half."""
+    """More waits at the end than is read in one go. It is read in several, and no record is half read."""
     ruby = busy(ctx, """
 1600.times { |i| eval "def m#{i}(i)\n" + "i += 1\n" * 1200 + "end" }
 eval "def all\n" + Array.new(1600) { |i| "m#{i} 1" }.join("\n") + "\nend"
@@ -177,8 +178,8 @@ all while true""")
 
 @case(timeout=30)
 def interrupted_search(ctx):
-    """A process can make the search for its ruby last: Ctrl-C ends it, and leaves nothing behind.
-    Here by a read that does not return, of an extprof that may not open the memory as a file."""
+    """A process can make the search for its ruby last long. Ctrl-C ends the search and leaves nothing behind.
+    Here a read does not return, of an extprof that may not open the memory as a file."""
     stuck = ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck.py")])
     stuck.expect("ready")
     before = sorted(os.listdir(ctx.directory))
@@ -230,7 +231,7 @@ def target_killed(ctx):
 
 @case(timeout=60)
 def target_vanishes(ctx):
-    """Processes that end while extprof looks for them: any answer but a wrong one."""
+    """Processes that end while extprof looks for them. extprof may give any answer except a wrong one."""
     statuses = {}
     for i in range(20):
         ruby = busy(ctx, "t = Time.now + %f\nbusy_method while Time.now < t" % (0.04 * i))
@@ -271,8 +272,8 @@ def execs(ctx):
 
 @case(timeout=30)
 def execs_once(ctx):
-    """After one exec the new program is one program: it goes on calling methods that were not seen
-    before, and none of them remains without a name while it lives."""
+    """extprof attaches once to the program after exec. That program goes on calling methods that were not seen
+    before, and each of them gets its name while the program lives."""
     second = ctx.write("second.rb", """
 def work = (i = 0; i += 1 while i < 1000)
 def second_method
@@ -309,13 +310,13 @@ sleep
 
 @case(timeout=30)
 def execs_at_the_same_addresses(ctx):
-    """Without randomization the next program has its records where the one before had its own, and
-    the same ids mean other methods. Samples of the first one that are looked at only when the second
-    one runs do not get names of that."""
+    """Without address randomization two programs of one process have their records at the same addresses, and
+    the same ids mean other methods. Samples of the first program that are read while the second one
+    runs do not get names of the second."""
     script = ctx.write("both.rb", """
 name = ARGV[0]
 300.times { |i| eval("def #{name}_#{i} = (j = 0; j += 1 while j < 2000)") }
-# For 0.1 s of CPU, however fast it is: as many samples as the check below wants, and more.
+# 0.1 s of CPU time on any machine: more samples than the check below wants.
 eval("def #{name}_all
   till = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) + 0.1
   300.times { |i| send('#{name}_' + i.to_s) } while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < till
@@ -357,7 +358,7 @@ sleep
 @case(timeout=60)
 def forks(ctx):
     """Children are other processes: not in the profile, and not harmed by it."""
-    # So much work for each fork, however fast the machine is: what is lost goes by forks.
+    # The same work for each fork on any machine, as losses grow with the number of forks.
     ruby = busy(ctx, """
 def child_method = (i = 0; i += 1 while i < 1000)
 def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
@@ -378,8 +379,8 @@ puts forks""")
     forks = int(ruby.line())
     check(forks >= 50, "%d forks", forks)
     profile = ctx.profile_of(reader)
-    # After a fork each page is copied when it is written to, and is in nobody's reach meanwhile.
-    # What is lost must be for that reason, and little.
+    # After a fork each page is copied when it is written to, and cannot be read meanwhile.
+    # Samples may be lost for that reason only, and only a few.
     sums = profile.ok().sums
     check(sums.balanced and sums.lost <= 0.05 * sums.taken, sums.text)
     reasons = set(re.findall(r"([a-z-]+): \d+", sums.text))
@@ -394,7 +395,7 @@ puts forks""")
 
 @case(timeout=30)
 def child_of_fork(ctx):
-    """A child that only forked is a target like any other: its own threads, its own pid."""
+    """A child that forked and did not exec is a target like any other: its own threads, its own pid."""
     ruby = busy(ctx, """
 def child_method = (i = 0; i += 1 while i < 1000)
 def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
@@ -408,7 +409,7 @@ pid = fork do
 end
 puts pid
 busy_method while true""")
-    # By then it has its own copy of each page that it needs for that.
+    # By then the child has its own copy of each page that the loop needs.
     said = sorted([ruby.line(), ruby.line()])
     check(said[1] == "in its loop", "the two said %s", said)
     child = int(said[0])
@@ -423,8 +424,8 @@ busy_method while true""")
 
 
 def held_child(ctx, event, prepare):
-    """Before its first own step it is not what its memory says, and is refused; the parent is what it
-    was, and a ractor of it goes on."""
+    """Before the child's first own step its memory still describes the parent, so extprof refuses it. The
+    parent is unchanged, and a ractor of the parent goes on."""
     ruby = busy(ctx, """
 %s
 # From then on it makes no objects: a collection would wait for the thread that forks.
@@ -509,7 +510,7 @@ def record_command(ctx):
 
 @case(timeout=60)
 def record_what_waits(ctx):
-    """What is no ruby yet costs little while it is that, and nothing of the ruby is missed then."""
+    """Waiting for a process that is no ruby yet costs little, and nothing of the later ruby is missed."""
     program = ctx.write("methods.rb", """
 $stdout.sync = true
 def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
@@ -528,7 +529,7 @@ second_method
                                "echo $$; read go; exec %s --disable=gems %s" % (harness.RUBY, program),
                                stdin=subprocess.PIPE)
     shell = int(reader.line())
-    # One look, with the start of a process that takes it: reads, and CPU time.
+    # One search, in a process started for it: its reads and its CPU time.
     before = reads("self"), cpu_of_children()
     profile = ctx.extprof("-p", shell)
     check(profile.status == harness.NOT_RUBY, "status %d: %s", profile.status, profile.err)
@@ -540,11 +541,11 @@ second_method
         seen.append((time.monotonic(), reads(reader.pid), cpu_of(reader.pid)))
     reader.tell("go")
     profile = ctx.profile_of(reader, 30).ok()
-    # By now it looks 10 times a second, and asks 100 times for another program, by a read.
+    # By now it searches 10 times a second, and asks 100 times a second for another program, by one read.
     read = (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0])
     check(look[0] < read < 12 * look[0] + 120, "%.0f reads a second while there was no ruby; a look has %d",
           read, look[0])
-    # The median: of a CPU that is away, the time is that of what it was in.
+    # The median is taken, as a CPU that is away adds its time to what it was in.
     share = statistics.median((b[2] - a[2]) / (b[0] - a[0]) for a, b in zip(seen, seen[1:]))
     check(share < 12 * look[1], "it used %.1f %% of a CPU while there was no ruby; a look takes %.1f ms",
           100 * share, 1000 * look[1])
@@ -579,7 +580,7 @@ def cpu_of_children():
 
 @case(timeout=30)
 def record_ended(ctx):
-    """When it only waits for the command, what is to end it is to end that."""
+    """When extprof only waits for the command, a signal that ends extprof ends the command."""
     reader = ctx.extprof_start("record", "-F", 1000, "-d", "2", "-o", ctx.path("out.folded"), "--",
                                harness.RUBY, "--disable=gems", "-e", BUSY + "busy_method while true")
     reader.expect("ready")
@@ -598,7 +599,7 @@ def record_ended(ctx):
 
 @case(timeout=60)
 def record_interrupted(ctx):
-    """Ctrl-C reaches the program too; its own end is what counts."""
+    """Ctrl-C reaches the program too, and the recording ends when the program does."""
     program = ctx.write("trap.rb", BUSY + """
 trap(:INT) { $told = true }
 300.times { busy_method } while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 0.5

@@ -27,7 +27,7 @@ def lines(ctx, flags, *options, rate=5000, seconds=2, program="lines.rb", least=
     counted, marked, other = dict.fromkeys(truth, 0), 0, 0
     for s in profile.stacks:
         f = next((f for f in reversed(s.frames) if f.path.endswith(program)), None)
-        # Of what is called, only that by these lines counts.
+        # Of the called functions only the calls by these lines count.
         if not f or f is not s.frames[-1] and f.line not in counted:
             continue
         if f.approximate or not f.line:

@@ -133,8 +133,8 @@ NOBODY = dict.fromkeys(SEMAPHORES, 0)
 
 @case(timeout=60)
 def semaphores(ctx):
-    """Up while somebody traces, whatever the end of it. The kernel adds 1 for a probe, however
-    many trace that."""
+    """A semaphore is up while somebody traces, however the tracer ends. The kernel adds 1 for a probe, however
+    many tracers it has."""
     target = Target(ctx)
     all_probes = {"alloc": 1, "ec": 2, "thread": 1, "gc": 1}
     check(target.semaphores() == NOBODY, "before: %s", target.semaphores())
@@ -274,7 +274,7 @@ def alloc_interval(ctx):
 
 @case(timeout=60)
 def children(ctx):
-    """Who traces a process does not trace its children, and the semaphores get to know."""
+    """A tracer of a process does not trace its children, and their semaphores say so."""
     target = Target(ctx)
     tracer = target.trace(ctx, "alloc", "ec_new", "gc_phase")
     target.wait_for({"alloc": 1, "ec": 1, "thread": 0, "gc": 1})
@@ -321,7 +321,7 @@ def stripped(ctx):
 
 @case(timeout=60)
 def before_it_starts(ctx):
-    """A tracer of the file waits for whoever runs it."""
+    """A tracer of the file gets the processes that run it later."""
     target = Target(ctx)
     binary, options = copy(ctx)
     tracer = Tracer(ctx, -1, binary.changed, 0, "ec_new", "gc_phase")

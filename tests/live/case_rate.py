@@ -27,7 +27,7 @@ def cpu_clock(hz):
 
 
 def turns(seconds):
-    """How many of a loop fit into a second."""
+    """Turns of a loop per second."""
     n, clock = 0, time.perf_counter
     start = now = clock()
     while now < start + seconds:
@@ -41,8 +41,8 @@ def upper_quartile(numbers):
 
 
 def interrupt():
-    """What one takes in us, in another way than extprof's: by how much slower a program is with them.
-    In turns of 1 ms, of which the best quarter is left out and what others disturb is below."""
+    """What one interrupt takes, in us. extprof measures it in another way; here it is by how much a program is
+    slower with interrupts. In turns of 1 ms: the best quarter is left out, and disturbed turns are below it."""
     hz, without, with_them = 5000, [], []
     fd = cpu_clock(hz)
     try:
@@ -58,7 +58,7 @@ def interrupt():
 
 @case(timeout=60)
 def too_fast(ctx):
-    """It says what an interrupt takes here, which is so, and a rate which it takes then."""
+    """extprof says what an interrupt takes here, which is true, and names a rate that it then accepts."""
     ruby = busy(ctx)
     fastest = harness.rate(100000)
     before = interrupt()

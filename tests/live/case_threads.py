@@ -17,7 +17,7 @@ COST = []
 
 
 def thread_cost(ctx):
-    """What a thread takes that does nothing, in seconds of CPU time."""
+    """CPU seconds of a thread that does nothing."""
     if not COST:
         ruby = ctx.ruby("-e", """
 def cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
@@ -126,7 +126,7 @@ def threads(ctx, flags, *arguments, rate=8000, **options):
             foreign.append("%d times: %s" % (s.count, s.text))
     check(not foreign, "%d stacks in the wrong thread:\n%s", len(foreign), "\n".join(foreign[:5]))
     if not own:
-        # Nor does the clock of a native thread tell what one of its threads used.
+        # The clock of a native thread does not tell what one of its Ruby threads used.
         check(len(counted) == 7, "threads seen: %s", counted)
         return "%d samples, 0 in a wrong thread, 0 unnamed, %s: %s" % (samples, others,
                                                                        sorted(counted.values()))
@@ -155,7 +155,7 @@ def many_to_many(ctx):
 
 
 def fibers(ctx, **options):
-    """Fibers that are gone, and their slots another thread's, before anybody can look them up."""
+    """Fibers end, and other threads get their slots, before extprof can look the fibers up."""
     ruby = ctx.program("fibers.rb", **options)
     ruby.expect("ready")
     rate, tasks = harness.rate(8000), Tasks(ruby.pid)
@@ -196,7 +196,7 @@ def names(ctx, *args):
     reader.signal(2)
     profile = ctx.profile_of(reader).ok()
     seen = {}
-    # With the ractor's, and ten for each that is to be gone.
+    # The ractor's thread too, and ten threads for each one that must be gone.
     stacks, others = named(ctx, profile, tasks, rate, ended=16 + (11 * 200 if args else 0))
     for s in stacks:
         for m in filter(None, (re.match(r"^Object#(in_\w+)$", x) for x in s.labels())):
@@ -206,7 +206,7 @@ def names(ctx, *args):
 
 @case(timeout=60)
 def name(ctx):
-    """The last one that the thread had, also when it is dead and its slot has been given away."""
+    """The last name that the thread had, also when the thread is dead and its slot has been given away."""
     seen, others = names(ctx)
     for method, name in (("in_main", "main"), ("in_unnamed", r"#\d+"), ("in_child", r"#\d+"),
                          ("in_renamed", "new name"), ("in_ractor", "ractor 2 main")):
@@ -228,7 +228,7 @@ def name_of_short_ones(ctx):
 
 @case(timeout=60)
 def ractors(ctx):
-    """They run at the same time; each has samples of its own only."""
+    """Ractors run at the same time. Each has only its own samples."""
     ruby = ctx.program("ractors.rb")
     ruby.expect("ready")
     rate, tasks = harness.rate(5000), Tasks(ruby.pid)

@@ -1,4 +1,4 @@
-"""--timer=tick: samples by the kernel's own tick are as right, and as many."""
+"""--timer=tick: samples by the kernel's own tick are as right and as many as those by the clock."""
 import os
 import re
 import time
@@ -34,7 +34,7 @@ def cpu_time(ctx):
         check(sums.whole == sums.taken == written, "%d samples in the file, %s", written, sums.text)
         check("at %d Hz by the tick for" % rate in profile.out, "the summary does not say so: %s", profile.out)
         check(work.away < 0.4, "others had %.0f %% of the CPU: this proves nothing", 100 * work.away)
-        # Of all ticks that it has missed, if the one that is a sample comes late.
+        # Missed ticks are noticed only if the tick that becomes a sample comes late.
         gaps = work.rest[1] / 1e9
         check(sums.missed <= rate * (work.wall - work.cpu / 1e9) + HZ * gaps + 0.05 * expected + 5,
               "%d missed of %.0f in %.3f s, of which it ran %.3f, %.3f of them with gaps", sums.missed, expected,
@@ -61,8 +61,8 @@ def lines_yjit(ctx):
 
 @case(timeout=60)
 def lines_yjit_in_the_kernel(ctx):
-    """Also where the tick comes upon the kernel, the line is that of the instruction which it is in
-    the kernel for: a write that faults."""
+    """When the tick interrupts the kernel, the line is that of the instruction for which the thread is in the
+    kernel: here a write that faults."""
     ruby = ctx.program("faults.rb", flags=YJIT)
     ruby.expect("ready")
     work, profile = recorded(ctx, ruby, 5, HZ, TICK)
@@ -121,7 +121,7 @@ def asleep(ctx):
 
 @case(timeout=30)
 def refused(ctx):
-    """More than there are ticks, with what to do about it; and another timer than these two."""
+    """Refused: a rate above that of the ticks, with advice, and an unknown timer."""
     ruby = ctx.ruby("-e", "$stdout.sync = true\nputs 'ready'\nsleep")
     ruby.expect("ready")
     for rate in (HZ + 1, 10000):
@@ -133,7 +133,7 @@ def refused(ctx):
 
 @case(timeout=60)
 def unprivileged(ctx):
-    """The tick is found by the addresses of the kernel, which not everybody may see."""
+    """The tick is found by kernel addresses, which not every user may see."""
     if re.match("0*[1-9a-f]", os.popen("setpriv --bounding-set=-syslog,-sys_admin --inh-caps=-syslog,"
                                        "-sys_admin head -c 16 /proc/kallsyms").read() or "0"):
         check(open("/proc/sys/kernel/kptr_restrict").read() == "0\n" and
@@ -151,7 +151,7 @@ def unprivileged(ctx):
 
 @case(timeout=60)
 def hidden_addresses(ctx):
-    """Where the kernel hides them from root too: another /proc/kallsyms, for extprof alone."""
+    """The kernel may hide these addresses from root too. Here extprof sees another /proc/kallsyms."""
     ruby = ctx.ruby("-e", "$stdout.sync = true\nputs 'ready'\nsleep")
     ruby.expect("ready")
     said = []

@@ -1,4 +1,4 @@
-"""Changes copies of a ruby: what strip, packers and other builds do to one."""
+"""Changes copies of a ruby in the ways of strip, packers and other builds."""
 import os
 import struct
 

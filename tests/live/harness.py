@@ -30,7 +30,7 @@ class Failed(Exception):
 
 
 class Counted:
-    """What a case gives that is a script of its own, with many assertions: each of them counts."""
+    """The result of a case that runs a script with many assertions. Each of them counts."""
 
     def __init__(self, passed, failed, skipped, text):
         self.passed, self.failed, self.skipped, self.text = passed, failed, skipped, text
@@ -130,7 +130,7 @@ class Process:
                 (err or b"").decode("utf-8", "backslashreplace"))
 
     def kill(self):
-        # Until we have waited for it, its pid and its session are nobody else's.
+        # Until we have waited for the process, nobody else can get its pid or its session.
         if self.p.returncode is None:
             try:
                 os.killpg(self.pid, signal.SIGKILL)
@@ -278,8 +278,8 @@ def waits(pid):
 
 
 def prefer(pid):
-    """Have it get a CPU whatever others want, where that is permitted: among those of its session, and
-    as a session, which it leads."""
+    """Give the process a CPU before others, where that is permitted: within its session by its priority, and
+    against other sessions by the priority of its session's group."""
     try:
         os.setpriority(os.PRIO_PROCESS, pid, -20)
         with open("/proc/%d/autogroup" % pid, "w") as f:
@@ -289,7 +289,7 @@ def prefer(pid):
 
 
 def rate(wanted):
-    """The wanted rate, or what the kernel takes."""
+    """The wanted rate, or the highest that the kernel accepts."""
     try:
         with open("/proc/sys/kernel/perf_event_max_sample_rate") as f:
             return min(wanted, int(f.read()))
@@ -349,7 +349,7 @@ def main(args):
         if not shutil.which(path):
             print("FAIL  there is no %s (%s)\n0 passed, 1 failed" % (path, variable))
             return 1
-    # A script's background job has it ignored, and so would all that is started here.
+    # A background job of a script ignores SIGINT. Its children would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     passed = failed = skipped = 0
     for name, group, f, timeout, bpf in CASES:

@@ -29,7 +29,7 @@ class HeldChild:
         try:
             self.hold()
         except BaseException:
-            # The case ends the process; but the child is also ours to wait for.
+            # The case ends the process, but we have to wait for the child too.
             if self.child:
                 os.kill(self.child, signal.SIGKILL)
                 os.waitpid(self.child, WALL)
