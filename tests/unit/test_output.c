@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From reports to files. */
+#include "test.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profile_fixture.h"
+
+TEST(output_escapes_names_everywhere)
+{
+	const char *evil = "</script>]]><img src=x onerror=alert(1)>;\"'&\\\033[2J";
+	const char *s;
+
+	set_up();
+	fake__set_name(fake__get(&ruby, bar_id), evil, strlen(evil));
+	fake__set_path(fake__get(&ruby, bar_id), "<p>;\"\n");
+	start();
+	frame(bar_id, 0);
+	frame(main_id, 0);
+	send(1);
+	s = folded();
+	CHECK(!strchr(s, '\033') && strstr(s, "<main>;Foo#</script>]]><img src=x onerror=alert(1)>:\"'&\\\\x1B[2J 1\n"));
+	for (int html = 0; html < 2; html++) {
+		const char *first, *last;
+
+		s = render(&output_flamegraph, false, html);
+		CHECK(!strchr(s, '\033'));
+		CHECK(!strstr(s, "<img") && !strstr(s, "<p>") && !strstr(s, "<app>"));
+		/* One script, which ends where we end it. */
+		first = strstr(s, "</script>");
+		CHECK(first != NULL);
+		last = strstr(first + 1, "</script>");
+		CHECK(last == NULL);
+		if (!html) {
+			first = strstr(s, "<script><![CDATA[");
+			CHECK(first != NULL);
+			CHECK(strstr(first, "]]>") == strstr(first, "]]></script>"));
+		}
+		CHECK(strstr(s, "\\u003c/script\\u003e]]\\u003e") != NULL);
+	}
+	s = render(&output_summary, false, false);
+	CHECK(!strchr(s, '\033'));
+	tear_down();
+}
+
+TEST(output_file_appears_whole_or_not_at_all)
+{
+	char directory[] = "/tmp/extprof-test-XXXXXX", path[64], link[64], content[64] = "";
+	struct output_file file;
+	struct stat st;
+	FILE *f;
+
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof(path), "%s/out", directory);
+	snprintf(link, sizeof(link), "%s/link", directory);
+	f = fopen(path, "w");
+	fputs("before", f);
+	fclose(f);
+	chmod(path, 0640);
+	CHECK_INT(symlink("out", link), 0);
+
+	/* Discarded: as it was. */
+	CHECK_INT(output__open(&file, link, &diag), 0);
+	fputs("after", file.stream);
+	output__discard(&file);
+	f = fopen(path, "r");
+	CHECK(fgets(content, sizeof(content), f) != NULL);
+	fclose(f);
+	CHECK_STRING(content, "before");
+
+	/* Committed, through the link, which stays one. */
+	CHECK_INT(output__open(&file, link, &diag), 0);
+	fputs("after", file.stream);
+	CHECK_INT(output__commit(&file, &diag), 0);
+	f = fopen(path, "r");
+	CHECK(fgets(content, sizeof(content), f) != NULL);
+	fclose(f);
+	CHECK_STRING(content, "after");
+	CHECK_INT(stat(path, &st), 0);
+	CHECK_INT(st.st_mode & 0777, 0640);
+	CHECK_INT(lstat(link, &st), 0);
+	CHECK(S_ISLNK(st.st_mode));
+
+	/* No trace of temporary files. */
+	unlink(link);
+	unlink(path);
+	CHECK_INT(rmdir(directory), 0);
+
+	/* Refused before anything is recorded. */
+	CHECK(output__open(&file, "/dev/null/x", &diag) < 0);
+	CHECK_INT(output__check("/dev/null/x", &diag), -ENOTDIR);
+	/* It would be written to a hidden file, and could not be renamed. */
+	CHECK_INT(output__check("", &diag), -ENOENT);
+	CHECK_INT(diag.code, DIAG_OUTPUT);
+	CHECK_INT(output__open(&file, "", &diag), -ENOENT);
+	CHECK_STRING(diag.text, "cannot write a file without a name: No such file or directory");
+	CHECK_INT(diag.code, DIAG_OUTPUT);
+	CHECK(output__open(&file, "/tmp", &diag) < 0);
+	CHECK_INT(diag.code, DIAG_OUTPUT);
+
+	/* A device is written to, and a full one is an error. */
+	CHECK_INT(output__open(&file, "/dev/full", &diag), 0);
+	fputs("x", file.stream);
+	CHECK(output__commit(&file, &diag) < 0);
+	CHECK_INT(diag.code, DIAG_OUTPUT);
+	CHECK_STRING(diag.text, "cannot write /dev/full: No space left on device");
+	CHECK_INT(stat("/dev/full", &st), 0);
+	CHECK(S_ISCHR(st.st_mode));
+}
+
+TEST(output_is_chosen_by_name_and_suffix)
+{
+	CHECK(output__by_name("folded") == &output_folded);
+	CHECK(output__by_name("nonsense") == NULL);
+	CHECK(output__by_path("a.b.SVG") == &output_flamegraph);
+	CHECK(output__by_path("x.html") == &output_flamegraph);
+	CHECK(output__by_path("x.txt") == &output_folded);
+	CHECK(output__by_path("-") == &output_folded);
+}
