@@ -2,6 +2,8 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/options.h"
 
@@ -22,7 +24,7 @@ TEST(options_rate)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint32_t rate = 0;
-		int err = options__rate(cases[i].text, &rate);
+		int err = value__rate(cases[i].text, &rate);
 
 		if (err != (cases[i].rate ? 0 : -EINVAL) || rate != cases[i].rate)
 			test__fail(__FILE__, __LINE__, "\"%s\": %d, %u", cases[i].text, err, rate);
@@ -43,7 +45,7 @@ TEST(options_duration)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t ns = 0;
-		int err = options__duration(cases[i].text, &ns);
+		int err = value__duration(cases[i].text, &ns);
 
 		if (err != (cases[i].ms ? 0 : -EINVAL) || ns != cases[i].ms * 1000000)
 			test__fail(__FILE__, __LINE__, "\"%s\": %d, %llu ns", cases[i].text, err,
@@ -55,59 +57,87 @@ TEST(options_pid)
 {
 	pid_t pid = 0;
 
-	CHECK_INT(options__pid("1234", &pid), 0);
+	CHECK_INT(value__pid("1234", &pid), 0);
 	CHECK_INT(pid, 1234);
-	CHECK_INT(options__pid("0", &pid), -EINVAL);
-	CHECK_INT(options__pid("-1", &pid), -EINVAL);
-	CHECK_INT(options__pid("12x", &pid), -EINVAL);
-	CHECK_INT(options__pid("", &pid), -EINVAL);
-	CHECK_INT(options__pid("99999999999", &pid), -EINVAL);
-	CHECK_INT(options__pid("5000000", &pid), -EINVAL);
+	CHECK_INT(value__pid("0", &pid), -EINVAL);
+	CHECK_INT(value__pid("-1", &pid), -EINVAL);
+	CHECK_INT(value__pid("12x", &pid), -EINVAL);
+	CHECK_INT(value__pid("", &pid), -EINVAL);
+	CHECK_INT(value__pid("99999999999", &pid), -EINVAL);
+	CHECK_INT(value__pid("5000000", &pid), -EINVAL);
 }
 
-#define PARSE(o, ...) parse(o, (const char *[]){ "extprof", __VA_ARGS__, NULL })
+/* Parses as `extprof record ARGUMENTS`.  What it says goes nowhere. */
+#define PARSE(o, ...) parse(o, 0, (const char *[]){ "extprof record", __VA_ARGS__, NULL })
+/* As `extprof ARGUMENTS`. */
+#define PARSE_IMPLIED(o, ...) \
+	parse(o, OPTIONS_IMPLIED, (const char *[]){ "extprof record", __VA_ARGS__, NULL })
 
-static int parse(struct options *o, const char *const *argv)
+/* The last result is freed with the next one, and at the end. */
+static struct options *parsed;
+
+static int parse(struct options *o, unsigned int flags, const char *const *argv)
 {
 	static char *copy[32];	/* o->command points into it */
 	int argc = 0;
 
+	if (parsed)
+		options__free(parsed);
+	parsed = o;
 	for (; argv[argc]; argc++)
 		copy[argc] = (char *)(uintptr_t)argv[argc];
 	copy[argc] = NULL;
-	return options__parse(o, argc, copy, true);
+	return options__parse(o, argc, copy, flags | OPTIONS_QUIETLY);
+}
+
+static void done(void)
+{
+	if (parsed)
+		options__free(parsed);
+	parsed = NULL;
 }
 
 TEST(options_defaults)
 {
 	struct options o;
+	const struct selection *s = &o.settings.selection;
 
 	CHECK_INT(PARSE(&o, "-p", "77"), 0);
-	CHECK_INT(o.pid, 77);
-	CHECK_INT(o.rate, 99);
-	CHECK_INT(o.timer, TIMER_CLOCK);
-	CHECK_INT(o.duration, 0);
-	CHECK(!o.file && !o.format && !o.threads && !o.quiet && !o.command && !o.html);
+	CHECK_INT(s->pid_count, 1);
+	CHECK_INT(s->pids[0], 77);
+	CHECK(!s->all && !s->subprocesses && !s->by_user && !s->name && !s->cgroup);
+	CHECK_INT(o.settings.size, sizeof(struct settings));
+	CHECK_INT(o.settings.rate, 99);
+	CHECK_INT(o.settings.timer, TIMER_CLOCK);
+	CHECK_INT(o.settings.duration, 0);
+	CHECK_INT(o.settings.groups.count, 0);
+	CHECK(o.settings.group_by_default && !o.settings.lines && !o.settings.command);
+	CHECK_INT(o.settings.interrupt_fd, -1);
+	CHECK(!o.file && !o.format && !o.quiet && !o.command && !o.html && !o.keep_root);
+	CHECK_INT(o.top, 20);
+	done();
 }
 
 TEST(options_all_of_them)
 {
 	struct options o;
+	const struct settings *s = &o.settings;
 
 	CHECK_INT(PARSE(&o, "--pid=77", "--rate", "1k", "--duration=2m", "--output", "x.html",
-			"--threads", "--lines", "--quiet", "--top=5"), 0);
-	CHECK_INT(o.rate, 1000);
-	CHECK_INT(o.duration, 120000000000ll);
+			"--threads", "--lines", "--quiet", "--top=5", "--keep-root"), 0);
+	CHECK_INT(s->rate, 1000);
+	CHECK_INT(s->duration, 120000000000ll);
 	CHECK_STRING(o.file, "x.html");
-	CHECK(o.format == &output_flamegraph && o.html && o.threads && o.lines && o.quiet);
+	CHECK(o.format == &output_flamegraph && o.html && s->lines && o.quiet && o.keep_root);
+	CHECK(groups__has(&s->groups, GROUP_THREAD));
 	CHECK_INT(o.top, 5);
 	CHECK_INT(PARSE(&o, "-p77", "-F", "49", "-d3", "-f", "folded", "--file", "x.svg", "-tlq"), 0);
-	CHECK_INT(o.rate, 49);
-	CHECK(o.format == &output_folded && !o.html);
+	CHECK_INT(s->rate, 49);
+	CHECK(o.format == &output_folded && !o.html && o.quiet && s->lines);
 	CHECK_INT(PARSE(&o, "-p77", "--timer=tick"), 0);
-	CHECK_INT(o.timer, TIMER_TICK);
+	CHECK_INT(s->timer, TIMER_TICK);
 	CHECK_INT(PARSE(&o, "-p77", "--timer", "clock", "-F", "20k"), 0);
-	CHECK_INT(o.timer, TIMER_CLOCK);
+	CHECK_INT(s->timer, TIMER_CLOCK);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "out.svg"), 0);
 	CHECK(o.format == &output_flamegraph && !o.html);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "OUT.HTML"), 0);
@@ -116,6 +146,134 @@ TEST(options_all_of_them)
 	CHECK(o.format == &output_folded);
 	CHECK_INT(PARSE(&o, "-p77", "-o", ".svg"), 0);
 	CHECK(o.format == &output_folded);
+	/* Each format by its name. */
+	for (int i = 0; output_formats[i]; i++) {
+		CHECK_INT(PARSE(&o, "-p77", "-o", "x", "-f", output_formats[i]->name), 0);
+		CHECK(o.format == output_formats[i]);
+	}
+	done();
+}
+
+TEST(options_processes)
+{
+	struct options o;
+	const struct selection *s = &o.settings.selection;
+
+	CHECK_INT(PARSE(&o, "-p", "77,78", "-p79", "--pid=80,77"), 0);
+	CHECK_INT(s->pid_count, 4);
+	for (uint32_t i = 0; i < 4 && i < s->pid_count; i++)
+		CHECK_INT(s->pids[i], 77 + (int)i);
+	CHECK_INT(PARSE(&o, "-a"), 0);
+	CHECK(s->all && !s->pid_count);
+	CHECK_INT(PARSE(&o, "--all", "-p", "1"), 0);
+	CHECK(s->all && s->pid_count == 1);
+	CHECK_INT(PARSE(&o, "-p", "77", "-s"), 0);
+	CHECK(s->subprocesses && !s->all);
+	CHECK_INT(PARSE(&o, "-p", "77", "--subprocesses"), 0);
+	CHECK(s->subprocesses);
+	CHECK_INT(PARSE(&o, "--", "ruby"), 0);
+	CHECK(s->subprocesses && !s->pid_count);
+	CHECK_INT(PARSE(&o, "--no-subprocesses", "--", "ruby"), 0);
+	CHECK(!s->subprocesses);
+	/* The last one counts. */
+	CHECK_INT(PARSE(&o, "--no-subprocesses", "-s", "--", "ruby"), 0);
+	CHECK(s->subprocesses);
+	CHECK_INT(PARSE(&o, "-s", "--no-subprocesses", "-p1"), 0);
+	CHECK(!s->subprocesses);
+	/* The whole machine while a command runs, as in perf. */
+	CHECK_INT(PARSE(&o, "-a", "--", "ruby"), 0);
+	CHECK(s->all && o.command);
+	done();
+}
+
+TEST(options_conditions)
+{
+	struct options o;
+	const struct selection *s = &o.settings.selection;
+
+	CHECK_INT(PARSE(&o, "-a", "--user=0", "--name", "puma*", "--cgroup=/system.slice/x.service"), 0);
+	CHECK(s->by_user && s->user == 0);
+	CHECK_STRING(s->name, "puma*");
+	CHECK_STRING(s->cgroup, "/system.slice/x.service");
+	CHECK_INT(PARSE(&o, "-a", "--user", "root"), 0);
+	CHECK(s->by_user && s->user == 0);
+	CHECK_INT(PARSE(&o, "-a", "--user", "65535"), 0);
+	CHECK_INT(s->user, 65535);
+	/* Alone they choose among all; with pids among those. */
+	CHECK_INT(PARSE(&o, "--name", "puma"), 0);
+	CHECK(s->all);
+	CHECK_INT(PARSE(&o, "--cgroup", "x"), 0);
+	CHECK(s->all);
+	CHECK_INT(PARSE(&o, "--user", "0"), 0);
+	CHECK(s->all);
+	CHECK_INT(PARSE(&o, "--user", "0", "-p", "77"), 0);
+	CHECK(!s->all);
+	CHECK_INT(PARSE(&o, "--name", "x", "--", "ruby"), 0);
+	CHECK(!s->all);
+	CHECK_INT(PARSE(&o, "--cgroup", "x", "--cgroup", "y"), 0);
+	CHECK_STRING(s->cgroup, "/y");
+	CHECK(PARSE(&o, "-a", "--user", "no such user"));
+	CHECK(PARSE(&o, "-a", "--user", ""));
+	CHECK(PARSE(&o, "-a", "--user", "4294967295"));
+	CHECK(PARSE(&o, "-a", "--user", "-1"));
+	CHECK(PARSE(&o, "-a", "--name", ""));
+	CHECK(PARSE(&o, "-a", "--cgroup", ""));
+	CHECK(PARSE(&o, "-a", "--cgroup", "a/../b"));
+	done();
+}
+
+TEST(options_cgroup)
+{
+	static const struct {
+		const char *text, *cgroup;	/* NULL: refused */
+	} cases[] = {
+		{ "/", "/" }, { "/a", "/a" }, { "a", "/a" }, { "a/b/", "/a/b" }, { "//a", "/a" },
+		{ "/sys/fs/cgroup", "/" }, { "/sys/fs/cgroup/", "/" }, { "/sys/fs/cgroup/a/b", "/a/b" },
+		{ "/sys/fs/cgroups/a", "/sys/fs/cgroups/a" }, { "a b/.c/..d", "/a b/.c/..d" },
+		{ "", NULL }, { ".", NULL }, { "..", NULL }, { "a//b", NULL }, { "a/./b", NULL },
+		{ "a/..", NULL }, { "/sys/fs/cgroup/../x", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *cgroup = NULL;
+		int err = value__cgroup(cases[i].text, &cgroup);
+
+		CHECK_INT(err, cases[i].cgroup ? 0 : -EINVAL);
+		if (!cgroup != !cases[i].cgroup || (cgroup && strcmp(cgroup, cases[i].cgroup)))
+			test__fail(__FILE__, __LINE__, "\"%s\": %s", cases[i].text, cgroup ? cgroup : "NULL");
+		free(cgroup);
+	}
+}
+
+TEST(options_groups)
+{
+	struct options o;
+	const struct settings *s = &o.settings;
+
+	CHECK_INT(PARSE(&o, "-p1", "-t"), 0);
+	CHECK(s->group_by_default && s->groups.count == 1 && s->groups.keys[0] == GROUP_THREAD);
+	CHECK(s->groups.patterns_allowed);
+	CHECK_INT(PARSE(&o, "-p1", "--group-by", "cgroup,process"), 0);
+	CHECK(!s->group_by_default && s->groups.count == 2);
+	CHECK(s->groups.keys[0] == GROUP_CGROUP && s->groups.keys[1] == GROUP_PROCESS);
+	CHECK_INT(PARSE(&o, "-p1", "--group-by=none"), 0);
+	CHECK(!s->group_by_default && !s->groups.count);
+	/* Who names the key wants each thread. */
+	CHECK_INT(PARSE(&o, "-p1", "--group-by=thread"), 0);
+	CHECK(s->groups.count == 1 && !s->groups.patterns_allowed);
+	/* -t adds it, before or after. */
+	CHECK_INT(PARSE(&o, "-p1", "-t", "--group-by=process"), 0);
+	CHECK(s->groups.count == 2 && s->groups.keys[1] == GROUP_THREAD && s->groups.patterns_allowed);
+	CHECK_INT(PARSE(&o, "-p1", "--group-by=thread-pattern", "-t"), 0);
+	CHECK(s->groups.count == 1 && s->groups.keys[0] == GROUP_THREAD_PATTERN);
+	CHECK_INT(PARSE(&o, "-p1", "--group-by=thread,process", "-t"), 0);
+	CHECK(s->groups.count == 2 && s->groups.keys[0] == GROUP_THREAD && !s->groups.patterns_allowed);
+	CHECK(PARSE(&o, "-p1", "--group-by="));
+	CHECK(PARSE(&o, "-p1", "--group-by=pid"));
+	CHECK(PARSE(&o, "-p1", "--group-by=process,"));
+	CHECK(PARSE(&o, "-p1", "--group-by=process,process"));
+	CHECK(PARSE(&o, "-p1", "--group-by=none,process"));
+	done();
 }
 
 TEST(options_command_keeps_its_own_options)
@@ -123,7 +281,7 @@ TEST(options_command_keeps_its_own_options)
 	struct options o;
 
 	CHECK_INT(PARSE(&o, "-d", "5", "--", "ruby", "-p", "x.rb", "--rate"), 0);
-	CHECK_INT(o.pid, 0);
+	CHECK_INT(o.pids.count, 0);
 	CHECK_STRING(o.command[0], "ruby");
 	CHECK_STRING(o.command[1], "-p");
 	CHECK_STRING(o.command[3], "--rate");
@@ -132,6 +290,13 @@ TEST(options_command_keeps_its_own_options)
 	CHECK_STRING(o.command[0], "ruby");
 	CHECK_STRING(o.command[1], "-q");
 	CHECK(!o.quiet);
+	/* Without `record` a word that is no option may be a mistake. */
+	CHECK(PARSE_IMPLIED(&o, "-t", "ruby", "-q"));
+	CHECK(PARSE_IMPLIED(&o, "-p", "1", "dump"));
+	CHECK_INT(PARSE_IMPLIED(&o, "-t", "--", "ruby", "-q"), 0);
+	CHECK_STRING(o.command[0], "ruby");
+	CHECK_INT(PARSE_IMPLIED(&o, "-p", "1", "-q"), 0);
+	done();
 }
 
 TEST(options_refuse)
@@ -139,9 +304,16 @@ TEST(options_refuse)
 	struct options o;
 
 	CHECK(PARSE(&o, "-t"));			/* nothing to profile */
+	CHECK(PARSE(&o, "-s"));
 	CHECK(PARSE(&o, "-p", "1", "ruby"));	/* two things to profile */
 	CHECK(PARSE(&o, "-p", "x"));
 	CHECK(PARSE(&o, "-p"));
+	CHECK(PARSE(&o, "-p", "1,"));
+	CHECK(PARSE(&o, "-p", ",1"));
+	CHECK(PARSE(&o, "-p", "1,,2"));
+	CHECK(PARSE(&o, "-p", "1,x"));
+	CHECK(PARSE(&o, "-p", "1 2"));
+	CHECK(PARSE(&o, "-p", "11111111111111111111,2"));
 	CHECK(PARSE(&o, "-p", "1", "-F", "0"));
 	CHECK(PARSE(&o, "-p", "1", "-d", "never"));
 	CHECK(PARSE(&o, "-p", "1", "-f", "gif", "-o", "x"));
@@ -151,4 +323,27 @@ TEST(options_refuse)
 	CHECK(PARSE(&o, "-p", "1", "--timer=tock"));
 	CHECK(PARSE(&o, "-p", "1", "--timer="));
 	CHECK(PARSE(&o, "-p", "1", "--timer"));
+	done();
+}
+
+/* Help names what there is: nobody has to keep it in step. */
+TEST(options_help_lists_values)
+{
+	for (const struct argp_option *o = options_table; o->name || o->key || o->doc; o++) {
+		char *text = options__text(o->key, o->doc, NULL);
+
+		if (text)
+			CHECK(!strchr(text, '%'));
+		if (o->key == 'f')
+			for (int i = 0; output_formats[i]; i++)
+				CHECK(strstr(text, output_formats[i]->name));
+		if (o->name && !strcmp(o->name, "group-by"))
+			for (int i = 1; i < GROUP_KEYS; i++)
+				CHECK(strstr(text, group_names[i]));
+		if (o->name && !strcmp(o->name, "timer"))
+			for (int i = 0; i < TIMER_KINDS; i++)
+				CHECK(strstr(text, timer_names[i]));
+		if (text != o->doc)
+			free(text);
+	}
 }

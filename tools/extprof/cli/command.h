@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The subcommands.  They and main print; nothing below them does. */
+/* The commands of extprof, each a file in cli/ and a row in command.c.  Only cli/ prints. */
 #ifndef EXTPROF_COMMAND_H
 #define EXTPROF_COMMAND_H
 
+#include <stdbool.h>
+
 struct command {
 	const char *name;
-	/* argv[0] is how to call it in messages.  Returns the exit status. */
-	int (*run)(int argc, char **argv);
+	const char *summary;	/* for the list of commands */
+	/* argv[0] is how messages call the command.  `implied`: its name was left out. Returns the
+	 * exit status. */
+	int (*run)(int argc, char **argv, bool implied);
 };
 
 extern const struct command command_record;
+/* All, ends with NULL.  The first one is meant when options come first. */
+extern const struct command *const commands[];
+
+/* NULL if there is none of that name. */
+const struct command *command__by_name(const char *name);
+/* The command whose name is nearest to a mistyped one; NULL if none is near. */
+const struct command *command__nearest(const char *name);
 
 #endif /* EXTPROF_COMMAND_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/options.h"
 
-#include <argp.h>
 #include <errno.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/messages.h"
 #include "source/session.h"
 
@@ -16,19 +16,31 @@ enum {
 	OPTION_TOP,
 	OPTION_KEEP_ROOT,
 	OPTION_TIMER,
+	OPTION_NO_SUBPROCESSES,
+	OPTION_USER,
+	OPTION_NAME,
+	OPTION_CGROUP,
+	OPTION_GROUP_BY,
 };
 
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+
 static const char doc[] =
-	"Profile a running Ruby program from outside: which methods use the CPU.\n"
+	"Profile running Ruby programs from outside: which methods use the CPU.\n"
 	"\v"
 	"Examples:\n"
-	"  extprof -p 1234                    until Ctrl-C, then tables on the terminal\n"
-	"  extprof -p 1234 -d 10 -o app.svg   ten seconds, as a flame graph\n"
-	"  extprof record -- ruby app.rb      run a program and profile all of it\n"
-	"  extprof -p 1234 -d 5s -o - | less  stacks in folded form on stdout\n"
+	"  extprof record -p 1234                   until Ctrl-C, then tables\n"
+	"  extprof record -p 1234 -d 10 -o app.svg  ten seconds, as a flame graph\n"
+	"  extprof record -p 1234 -s -t             its subprocesses too, by thread\n"
+	"  extprof record -a --user www-data        all rubies of a user\n"
+	"  extprof record -- ruby app.rb            run a program, profile all of it\n"
+	"  extprof record -p 1234 -o - | less       stacks in folded form on stdout\n"
 	"\n"
-	"The program must be run by a ruby with the external debugging interface.  "
-	"Nothing runs inside of it, and it need not be prepared or restarted.\n"
+	"The programs must be run by a ruby with the external debugging interface.  "
+	"Nothing runs inside of them, and they need not be prepared or restarted.\n"
+	"\n"
+	"SIGUSR1 has the profile so far written to FILE while the recording goes on.\n"
 	"\n"
 	"Needs root, or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for "
 	"processes of other users.\n"
@@ -38,138 +50,227 @@ static const char doc[] =
 	"73 output not writable, 75 not ready, 76 interface version not supported, "
 	"77 no permission, 127 COMMAND cannot be run.  See extprof(1).";
 
-static const struct argp_option option_table[] = {
+/* %s: see options__text(). */
+const struct argp_option options_table[] = {
 	{ NULL, 0, NULL, 0, "What to profile:", 1 },
-	{ "pid", 'p', "PID", 0, "the process with this pid", 0 },
-	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 (default: 99)", 0 },
-	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
-	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples: clock, timers of our own, or "
-	  "tick, the scheduler's tick, which needs no interrupts of ours (default: clock)", 0 },
-	{ "duration", 'd', "TIME", 0, "stop after so long: 10, 10s, 500ms, 2m, 1h "
-	  "(default: at Ctrl-C, or when the process ends)", 0 },
+	{ "pid", 'p', "PID", 0, "the process with this pid; 77,78 or -p 77 -p 78 are several", 0 },
+	{ "all", 'a', NULL, 0, "every ruby of this machine, also those that start later", 0 },
+	{ "subprocesses", 's', NULL, 0, "what these processes fork and start, too "
+	  "(default with COMMAND)", 0 },
+	{ "no-subprocesses", OPTION_NO_SUBPROCESSES, NULL, 0, "only COMMAND itself", 0 },
+	{ "user", OPTION_USER, "USER", 0, "of these processes only those of USER: a name or a number", 0 },
+	{ "name", OPTION_NAME, "PATTERN", 0, "of these processes only those whose program or script has "
+	  "a name like PATTERN: puma*", 0 },
+	{ "cgroup", OPTION_CGROUP, "PATH", 0, "of these processes only those in the cgroup PATH below "
+	  "/sys/fs/cgroup: a container, pod or unit", 0 },
 	{ "keep-root", OPTION_KEEP_ROOT, NULL, 0, "under sudo, run COMMAND as root too; "
 	  "without this it runs as the user who called sudo", 0 },
-	{ NULL, 0, NULL, 0, "What to show:", 2 },
+	{ NULL, 0, NULL, 0, "How to sample:", 2 },
+	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 "
+	  "(default: " STRING(RATE_DEFAULT) ")", 0 },
+	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
+	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples, %s: timers of our own, or the "
+	  "scheduler's tick, which needs no interrupts of ours (default: clock)", 0 },
+	{ "duration", 'd', "TIME", 0, "stop after this time: 10, 10s, 500ms, 2m, 1h "
+	  "(default: at Ctrl-C, or when the processes have ended)", 0 },
+	{ NULL, 0, NULL, 0, "What to show:", 3 },
 	{ "output", 'o', "FILE", 0, "write the profile to FILE; - is stdout", 0 },
 	{ "file", OPTION_FILE, "FILE", 0, "the same as --output", 0 },
-	{ "format", 'f', "FORMAT", 0, "folded, flamegraph or summary (default: by the suffix of "
-	  "FILE: .svg and .html flamegraph, else folded)", 0 },
-	{ "threads", 't', NULL, 0, "show the thread as the outermost frame", 0 },
+	{ "format", 'f', "FORMAT", 0, "%s (default: by the suffix of FILE)", 0 },
+	{ "group-by", OPTION_GROUP_BY, "KEYS", 0, "what the outermost frames are: %s, "
+	  "or several with commas between (default: process if there are several)", 0 },
+	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
 	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
-	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary (default: 20)", 0 },
+	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "
+	  "(default: " STRING(TOP_DEFAULT) ")", 0 },
 	{ "quiet", 'q', NULL, 0, "no live line, no summary", 0 },
 	{ NULL, 0, NULL, 0, "Other:", -1 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
 	{ 0 }
 };
 
-/* A number and what follows it; NULL if there is no number. */
-static const char *number(const char *text, double *value)
+static const char *format_name(int i)
 {
-	char *end;
-
-	/* strtod takes nan, inf and hexadecimal as well: not here. */
-	if (!(*text >= '0' && *text <= '9') && *text != '.')
-		return NULL;
-	errno = 0;
-	*value = strtod(text, &end);
-	if (end == text || errno || !isfinite(*value) ||
-	    strspn(text, "0123456789.") < (size_t)(end - text))
-		return NULL;
-	while (*end == ' ')
-		end++;
-	return end;
+	return output_formats[i] ? output_formats[i]->name : NULL;
 }
 
-int options__rate(const char *text, uint32_t *rate)
+static const char *timer_name(int i)
 {
-	double value;
-	const char *unit = number(text, &value);
+	return i < TIMER_KINDS ? timer_names[i] : NULL;
+}
 
-	if (!unit)
-		return -EINVAL;
-	if (*unit == 'k' || *unit == 'K') {
-		value *= 1000;
-		unit++;
+static const char *group_name(int i)
+{
+	return i + 1 < GROUP_KEYS ? group_names[i + 1] : i + 1 == GROUP_KEYS ? "none" : NULL;
+}
+
+/* The values that an option takes; NULL: any. */
+static const char *(*values(int key))(int)
+{
+	switch (key) {
+	case 'f':
+		return format_name;
+	case OPTION_TIMER:
+		return timer_name;
+	case OPTION_GROUP_BY:
+		return group_name;
 	}
-	if (*unit && strcasecmp(unit, "hz"))
-		return -EINVAL;
-	if (value < 1 || value > SESSION_RATE_MAX || value != floor(value))
-		return -EINVAL;
-	*rate = (uint32_t)value;
-	return 0;
+	return NULL;
 }
 
-int options__duration(const char *text, uint64_t *duration)
+/* "a, b or c" */
+static void add_list(struct text *out, const char *(*name)(int))
 {
-	static const struct {
-		const char *unit;
-		double seconds;
-	} units[] = {
-		{ "", 1 }, { "s", 1 }, { "sec", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "min", 60 },
-		{ "h", 3600 },
-	};
-	double value;
-	const char *unit = number(text, &value);
-
-	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(unit, units[i].unit))
-			continue;
-		value *= units[i].seconds;
-		/* At least 1 ms, at most a year. */
-		if (value < 1e-3 || value > 366 * 86400.0)
-			return -EINVAL;
-		*duration = (uint64_t)(value * 1e9);
-		return 0;
-	}
-	return -EINVAL;
+	for (int i = 0; name(i); i++)
+		text__addf(out, "%s%s", !i ? "" : name(i + 1) ? ", " : " or ", name(i));
 }
 
-int options__pid(const char *text, pid_t *pid)
+char *options__text(int key, const char *text, void *input)
 {
-	unsigned long value;
-	char *end;
+	const char *at = text ? strstr(text, "%s") : NULL;
+	struct text out = { 0 };
+	char *result;
 
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	/* PID_MAX_LIMIT of the kernel */
-	if (errno || *end || value < 1 || value > 4 << 20)
-		return -EINVAL;
-	*pid = (pid_t)value;
-	return 0;
+	(void)input;
+	if (!at || !values(key))
+		return (char *)(uintptr_t)text;
+	text__addf(&out, "%.*s", (int)(at - text), text);
+	add_list(&out, values(key));
+	text__adds(&out, at + 2);
+	result = out.failed ? NULL : strdup(out.data);
+	text__free(&out);
+	return result ? result : (char *)(uintptr_t)text;
 }
+
+/* What the parser knows besides the options. */
+struct parse {
+	struct options *options;
+	bool implied;		/* `record` was left out */
+	bool grouped;		/* --group-by was given */
+	bool threads;
+	int subprocesses;	/* -1: not said */
+};
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
+static error_t not_one_of(int key, const char *what, const char *arg, struct argp_state *state)
+{
+	struct text list = { 0 };
+
+	add_list(&list, values(key));
+	argp_error(state, "%s is no %s: %s", arg, what, list.failed ? "" : list.data);
+	text__free(&list);
+	return EINVAL;
+}
+
+static error_t out_of_memory(struct argp_state *state)
+{
+	argp_failure(state, STATUS_INTERNAL, ENOMEM, "cannot keep the options");
+	return ENOMEM;
+}
+
+/* What is to be profiled. */
+static error_t parse_selection(int key, char *arg, struct argp_state *state)
+{
+	struct parse *parse = state->input;
+	struct selection *s = &parse->options->settings.selection;
+	const char *wrong = arg;
+	char *cgroup = NULL;
+	int err;
+
+	switch (key) {
+	case 'p':
+		err = value__pids(arg, &parse->options->pids, &wrong);
+		if (err == -ENOMEM)
+			return out_of_memory(state);
+		if (err)
+			FAIL("\"%.*s\" is no pid", (int)strcspn(wrong, ","), wrong);
+		break;
+	case 'a':
+		s->all = true;
+		break;
+	case 's':
+		parse->subprocesses = 1;
+		break;
+	case OPTION_NO_SUBPROCESSES:
+		parse->subprocesses = 0;
+		break;
+	case OPTION_USER:
+		if (value__user(arg, &s->user))
+			FAIL("there is no user \"%s\" here", arg);
+		s->by_user = true;
+		break;
+	case OPTION_NAME:
+		if (!*arg)
+			FAIL("the pattern of --name is empty: nothing has such a name");
+		s->name = arg;
+		break;
+	case OPTION_CGROUP:
+		err = value__cgroup(arg, &cgroup);
+		if (err == -ENOMEM)
+			return out_of_memory(state);
+		if (err)
+			FAIL("\"%s\" is no path of a cgroup: a directory below /sys/fs/cgroup, "
+			     "without . and ..", arg);
+		free(parse->options->cgroup);
+		s->cgroup = parse->options->cgroup = cgroup;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* All is known.  Do the parts fit together? */
+static error_t finish(struct parse *parse, struct argp_state *state)
+{
+	struct options *o = parse->options;
+	struct settings *settings = &o->settings;
+	struct selection *s = &settings->selection;
+
+	/* Conditions alone choose among all. */
+	if (!o->pids.count && !o->command && (s->by_user || s->name || s->cgroup))
+		s->all = true;
+	if (!o->pids.count && !o->command && !s->all)
+		FAIL("what is to be profiled? -p PID, -a, or -- COMMAND");
+	if (o->pids.count && o->command)
+		FAIL("-p says what to profile, and so does the command %s: leave one of them out",
+		     o->command[0]);
+	if (!o->file && o->format && o->format != &output_summary)
+		FAIL("where to? --format %s needs -o FILE", o->format->name);
+	s->pids = o->pids.pids;
+	s->pid_count = o->pids.count;
+	s->subprocesses = parse->subprocesses < 0 ? o->command != NULL : parse->subprocesses;
+	settings->group_by_default = !parse->grouped;
+	/* Who names the key wants each thread. */
+	settings->groups.patterns_allowed = !groups__has(&settings->groups, GROUP_THREAD);
+	if (parse->threads && !groups__has(&settings->groups, GROUP_THREAD_PATTERN))
+		groups__add(&settings->groups, GROUP_THREAD);
+	return 0;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct options *o = state->input;
+	struct parse *parse = state->input;
+	struct options *o = parse->options;
 	unsigned long top;
-	char *end;
 
 	switch (key) {
 	case 'h':
 		argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
 		break;
-	case 'p':
-		if (options__pid(arg, &o->pid))
-			FAIL("%s is no pid", arg);
-		break;
 	case 'r':
 	case 'F':
-		if (options__rate(arg, &o->rate))
-			FAIL("%s is no rate: 1 to %u per second, or with k", arg,
-				   SESSION_RATE_MAX);
+		if (value__rate(arg, &o->settings.rate))
+			FAIL("%s is no rate: 1 to %u per second, or with k", arg, SESSION_RATE_MAX);
 		break;
 	case OPTION_TIMER:
-		if (timer__by_name(arg, &o->timer))
-			FAIL("%s is no timer: clock or tick", arg);
+		if (timer__by_name(arg, &o->settings.timer))
+			return not_one_of(key, "timer", arg, state);
 		break;
 	case 'd':
-		if (options__duration(arg, &o->duration))
+		if (value__duration(arg, &o->settings.duration))
 			FAIL("%s is no duration: seconds, or with s, ms, m or h", arg);
 		break;
 	case 'o':
@@ -179,13 +280,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'f':
 		o->format = output__by_name(arg);
 		if (!o->format)
-			FAIL("%s is no format: folded, flamegraph or summary", arg);
+			return not_one_of(key, "format", arg, state);
+		break;
+	case OPTION_GROUP_BY:
+		if (groups__parse(arg, &o->settings.groups))
+			return not_one_of(key, "list of different keys", arg, state);
+		parse->grouped = true;
 		break;
 	case 't':
-		o->threads = true;
+		parse->threads = true;
 		break;
 	case 'l':
-		o->lines = true;
+		o->settings.lines = true;
 		break;
 	case 'q':
 		o->quiet = true;
@@ -194,72 +300,61 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->keep_root = true;
 		break;
 	case OPTION_TOP:
-		top = strtoul(arg, &end, 10);
-		if (*arg < '0' || *arg > '9' || *end || top < 1 || top > 100000)
-			FAIL("%s is no number of rows", arg);
+		if (value__number(arg, 100000, &top))
+			FAIL("%s is no number of rows: 1 to 100000", arg);
 		o->top = (unsigned int)top;
 		break;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
+		if (parse->implied && !state->quoted)
+			FAIL("\"%s\" is no option; to run and profile it: extprof record -- %s",
+			     o->command[0], o->command[0]);
 		break;
 	case ARGP_KEY_END:
-		if (!o->pid && !o->command)
-			FAIL("what is to be profiled? -p PID, or -- COMMAND");
-		if (o->pid && o->command)
-			FAIL("-p PID and a command exclude each other: %s",
-				   o->command[0]);
-		if (!o->file && o->format && o->format != &output_summary)
-			FAIL("where to? --format %s needs -o FILE", o->format->name);
-		break;
+		return finish(parse, state);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_selection(key, arg, state);
 	}
 	return 0;
 }
 
-int options__parse(struct options *o, int argc, char **argv, bool quietly)
+int options__parse(struct options *o, int argc, char **argv, unsigned int flags)
 {
 	static const struct argp argp = {
-		.options = option_table,
+		.options = options_table,
 		.parser = parse_option,
-		.args_doc = "-p PID\n[record] [--] COMMAND [ARGUMENT...]",
+		.args_doc = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]",
 		.doc = doc,
+		.help_filter = options__text,
 	};
-	unsigned int flags = ARGP_IN_ORDER;
+	struct parse parse = { .options = o, .implied = flags & OPTIONS_IMPLIED, .subprocesses = -1 };
+	unsigned int argp_flags = ARGP_IN_ORDER;
 	size_t length;
 	int err;
 
 	memset(o, 0, sizeof(*o));
-	o->rate = RATE_DEFAULT;
-	if (quietly)
-		flags |= ARGP_NO_EXIT | ARGP_NO_ERRS;
+	o->settings.size = sizeof(o->settings);
+	o->settings.rate = RATE_DEFAULT;
+	o->settings.interrupt_fd = -1;
+	o->top = TOP_DEFAULT;
+	if (flags & OPTIONS_QUIETLY)
+		argp_flags |= ARGP_NO_EXIT | ARGP_NO_ERRS;
 	argp_err_exit_status = STATUS_USAGE;
-	err = argp_parse(&argp, argc, argv, flags, NULL, o);
+	err = argp_parse(&argp, argc, argv, argp_flags, NULL, &parse);
 	if (err)
 		return -err;
 	if (o->file && !o->format)
 		o->format = output__by_path(o->file);
+	o->settings.labels = o->format ? o->format->labels : 0;
 	length = o->file ? strlen(o->file) : 0;
 	o->html = length > 4 && (!strcasecmp(o->file + length - 4, "html") ||
 				 !strcasecmp(o->file + length - 4, ".htm"));
 	return 0;
 }
 
-void options__settings(const struct options *o, const pid_t *pid, struct settings *s)
+void options__free(struct options *o)
 {
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	s->selection.pids = pid;
-	s->selection.pid_count = 1;
-	s->command = o->command != NULL;
-	s->rate = o->rate;
-	s->timer = o->timer;
-	s->duration = o->duration;
-	s->lines = o->lines;
-	s->interrupt_fd = -1;
-	s->labels = o->format ? o->format->labels : 0;
-	s->group_by_default = true;
-	s->groups.patterns_allowed = true;
-	if (o->threads)
-		groups__add(&s->groups, GROUP_THREAD);
+	pid_list__free(&o->pids);
+	free(o->cgroup);
+	o->cgroup = NULL;
 }

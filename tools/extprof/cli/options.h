@@ -1,40 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line. */
+/* The command line of extprof record. */
 #ifndef EXTPROF_OPTIONS_H
 #define EXTPROF_OPTIONS_H
 
+#include <argp.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
+#include "cli/values.h"
 #include "engine/settings.h"
 #include "output/output.h"
 
-#define RATE_DEFAULT 99u
+#define RATE_DEFAULT 99
+#define TOP_DEFAULT 20
 
 struct options {
-	pid_t pid;			/* 0: run `command` */
-	char **command;			/* ends with NULL */
-	uint32_t rate;
-	enum timer_kind timer;
-	uint64_t duration;		/* ns, 0: until the target ends or Ctrl-C */
+	struct settings settings;	/* all but `command` and `interrupt_fd`; points into this structure */
+	char **command;			/* ends with NULL; NULL: none */
 	const char *file;		/* NULL: only the summary */
 	const struct output_format *format;
 	bool html;
-	bool threads, lines, quiet, keep_root;
+	bool quiet, keep_root;
 	unsigned int top;
+
+	struct pid_list pids;
+	char *cgroup;
 };
 
-/* For argp: `quietly` returns EINVAL where it would print and exit. */
-int options__parse(struct options *o, int argc, char **argv, bool quietly);
+#define OPTIONS_QUIETLY 1u	/* return where argp would print and exit */
+#define OPTIONS_IMPLIED 2u	/* `record` was left out: a command needs -- before it */
 
-/* What the engine is to do; *pid is the process, and must live as long as the engine. */
-void options__settings(const struct options *o, const pid_t *pid, struct settings *s);
+/*
+ * argv[0] is how messages call the command.  0 or -EINVAL, -ENOMEM; in both cases the caller frees
+ * with options__free().
+ */
+int options__parse(struct options *o, int argc, char **argv, unsigned int flags);
+void options__free(struct options *o);
 
-/* "99", "10k", "10khz", "250 Hz": 0 or -EINVAL. */
-int options__rate(const char *text, uint32_t *rate);
-/* "5", "0.5", "5s", "300ms", "2m", "1h" in ns: 0 or -EINVAL. */
-int options__duration(const char *text, uint64_t *duration);
-int options__pid(const char *text, pid_t *pid);
+/* For the tests: ends with zeros.  %s in a text stands for the values that the option takes. */
+extern const struct argp_option options_table[];
+/* The filter of argp: the text with these values.  The caller frees it if it is another text. */
+char *options__text(int key, const char *text, void *input);
 
 #endif /* EXTPROF_OPTIONS_H */

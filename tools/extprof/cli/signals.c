@@ -5,18 +5,38 @@
 #include <string.h>
 #include <unistd.h>
 
-int signals__open(struct signals *s, struct diag *d)
+/* A signal that is blocked and read would not be ignored any more. */
+static void add(sigset_t *set, int number)
+{
+	struct sigaction action;
+
+	if (!sigaction(number, NULL, &action) && action.sa_handler != SIG_IGN)
+		sigaddset(set, number);
+}
+
+void signals__init(struct signals *s)
 {
 	memset(s, 0, sizeof(*s));
+	s->interrupt_fd = s->request_fd = -1;
+}
+
+int signals__open(struct signals *s, struct diag *d)
+{
+	signals__init(s);
 	sigprocmask(SIG_SETMASK, NULL, &s->old_mask);
 	sigemptyset(&s->interrupts);
-	sigaddset(&s->interrupts, SIGINT);
-	sigaddset(&s->interrupts, SIGTERM);
-	sigaddset(&s->interrupts, SIGHUP);
+	add(&s->interrupts, SIGINT);
+	add(&s->interrupts, SIGTERM);
+	add(&s->interrupts, SIGHUP);
+	sigemptyset(&s->requests);
+	add(&s->requests, SIGUSR1);
 	s->interrupt_fd = signalfd(-1, &s->interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (s->interrupt_fd < 0)
+	if (s->interrupt_fd >= 0)
+		s->request_fd = signalfd(-1, &s->requests, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->request_fd < 0)
 		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait for signals: %s",
 				 strerror(errno));
+	sigprocmask(SIG_BLOCK, &s->requests, NULL);
 	return 0;
 }
 
@@ -40,7 +60,11 @@ void signals__close(struct signals *s)
 	/* What came when all was over must not end us now. */
 	while (s->blocked && signals__next(s->interrupt_fd, &info))
 		;
+	while (s->request_fd >= 0 && signals__next(s->request_fd, &info))
+		;
 	close(s->interrupt_fd);
-	s->interrupt_fd = -1;
+	if (s->request_fd >= 0)
+		close(s->request_fd);
 	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	signals__init(s);
 }

@@ -11,12 +11,18 @@
 
 struct signals {
 	int interrupt_fd;	/* SIGINT, SIGTERM, SIGHUP: they end a recording */
-	sigset_t interrupts;
+	int request_fd;		/* SIGUSR1: write the profile so far */
+	sigset_t interrupts, requests;
 	sigset_t old_mask;	/* as extprof was started with */
 	bool blocked;
 };
 
-/* A signal still ends extprof, as it ends any program, until signals__block(). */
+void signals__init(struct signals *s);
+/*
+ * Those that extprof was started to ignore stay ignored: nohup, and what a shell without job control
+ * starts in the background.  An interrupt still ends extprof, as it ends any program, until
+ * signals__block(); a request waits from now on.
+ */
 int signals__open(struct signals *s, struct diag *d);
 /* From now on interrupts wait in interrupt_fd. */
 void signals__block(struct signals *s);

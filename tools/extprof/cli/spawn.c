@@ -52,14 +52,13 @@ static int drop_root(void)
 	return 0;
 }
 
-static void run_child(int go, int result, char **command, bool keep_root)
+static void run_child(int go, int result, char **command, bool keep_root,
+		      const sigset_t *mask)
 {
-	sigset_t none;
 	char byte;
 	int err;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (read(go, &byte, 1) != 1)
 		_exit(STATUS_COMMAND);	/* extprof has given up */
 	err = keep_root ? 0 : drop_root();
@@ -79,7 +78,8 @@ void spawn__init(struct spawn *s)
 	s->go = s->result = s->pidfd = -1;
 }
 
-int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag *d)
+int spawn__prepare(struct spawn *s, char **command, bool keep_root, const sigset_t *mask,
+		   struct diag *d)
 {
 	int go[2] = { -1, -1 }, result[2] = { -1, -1 };
 	int err;
@@ -99,7 +99,7 @@ int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag 
 	if (s->pid == 0) {
 		close(go[1]);
 		close(result[0]);
-		run_child(go[0], result[1], command, keep_root);
+		run_child(go[0], result[1], command, keep_root, mask);
 	}
 	/* Not waited for yet: the pid is its own. */
 	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
@@ -146,6 +146,14 @@ int spawn__go(struct spawn *s, char **command, struct diag *d)
 	diag__set(d, DIAG_COMMAND, child_errno, "cannot run %s: %s", command[0],
 		  strerror(child_errno));
 	return -child_errno;
+}
+
+bool spawn__is_over(const struct spawn *s)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return s->reaped ||
+	       (!waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid);
 }
 
 bool spawn__ended(struct spawn *s, bool block)

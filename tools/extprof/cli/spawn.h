@@ -3,6 +3,7 @@
 #ifndef EXTPROF_SPAWN_H
 #define EXTPROF_SPAWN_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/signalfd.h>
 #include <sys/types.h>
@@ -23,12 +24,16 @@ void spawn__init(struct spawn *s);
 /*
  * Fork a process that waits.  Under sudo it will run as the user who called
  * sudo, unless `keep_root`: a profiler needs root, the profiled does not.
+ * Its mask of blocked signals will be *mask.
  */
-int spawn__prepare(struct spawn *s, char **command, bool keep_root, struct diag *d);
+int spawn__prepare(struct spawn *s, char **command, bool keep_root, const sigset_t *mask,
+		   struct diag *d);
 /* Let it execute the command. */
 int spawn__go(struct spawn *s, char **command, struct diag *d);
 
-/* True once it has ended; waits for that if `block`. */
+/* It has ended.  It is not waited for, so that its pid stays its own. */
+bool spawn__is_over(const struct spawn *s);
+/* True once it has ended and has been waited for; waits for that if `block`. */
 bool spawn__ended(struct spawn *s, bool block);
 
 /* Wait for its end, and hand on to it what comes as signals in the signalfd. */

@@ -187,8 +187,9 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	*engine = NULL;
 	if (settings->size != sizeof(*settings))
 		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of settings");
-	if (sel->pid_count != 1)
-		return diag__set(d, DIAG_INTERNAL, EINVAL, "exactly one process can be profiled");
+	if (sel->pid_count != 1 || sel->all || sel->by_user || sel->name || sel->cgroup ||
+	    (sel->subprocesses && !settings->command))
+		return diag__set(d, DIAG_USAGE, ENOSYS, "not yet: only one process can be profiled");
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
@@ -503,6 +504,20 @@ void engine__progress(const struct engine *e, struct progress *p)
 		p->elapsed = (double)(deadline__now() - e->started_at) / 1e9;
 }
 
+/* Sampling goes on: what waits is drained as far as a step would do it. */
+static int report_so_far(struct engine *e)
+{
+	uint64_t now = deadline__now();
+	int err = 0;
+
+	set_deadlines(e, UINT64_MAX, now + READS_TIMEOUT);
+	e->drain_until = now + DRAIN_TIMEOUT;
+	e->behind = session__drain(e->session, on_sample, e) == -ECANCELED;
+	for (uint32_t i = 0; i < e->vm_count && !err; i++)
+		err = resolve__name_threads(&e->resolver, e->vms[i]);
+	return err;
+}
+
 static int fill_row(struct engine *e)
 {
 	struct process_row *row = &e->processes.rows[0];
@@ -517,6 +532,8 @@ static int fill_row(struct engine *e)
 	row->ended_at = e->ended_at;
 	row->cpu_time = e->cpu_last - e->cpu_start;
 	session__counters(e->session, &row->kernel);
+	if (!e->ended_at)
+		accounting__so_far(&row->kernel, &row->received);
 	return resolve__name_processes(&e->resolver);
 }
 
@@ -524,10 +541,16 @@ int engine__report(struct engine *e, enum report_detail detail, uint32_t labels,
 		   struct report *report, struct diag *d)
 {
 	struct groups show = e->settings.groups;
-	const struct vm *s = e->vms[e->vm_count - 1];
 	struct report_meta *m = &report->meta;
 	struct source_counters counters;
+	const struct vm *s;
 
+	memset(report, 0, sizeof(*report));
+	if (!e->vm_count)
+		return diag__set(d, DIAG_NOT_READY, EAGAIN, "there is no profile yet: no ruby was found so far");
+	s = e->vms[e->vm_count - 1];
+	if (!e->ended_at && report_so_far(e))
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the report");
 	if (e->settings.group_by_default && processes__followed(&e->processes) > 1)
 		groups__add_outermost(&show, GROUP_PROCESS);
 	groups__add_mask(&show, labels);
@@ -550,7 +573,7 @@ int engine__report(struct engine *e, enum report_detail detail, uint32_t labels,
 	m->unsampled_cpus = session__unsampled(e->session);
 	m->started = e->started_wall;
 	m->started_at = e->started_at;
-	m->duration = (double)(e->ended_at - e->started_at) / 1e9;
+	m->duration = (double)((e->ended_at ? e->ended_at : deadline__now()) - e->started_at) / 1e9;
 	m->cpu_time = e->cpu_last - e->cpu_start;
 	m->frames = e->resolver.frames;
 	m->unknown_frames = e->resolver.unknown_frames;
@@ -562,6 +585,8 @@ int engine__report(struct engine *e, enum report_detail detail, uint32_t labels,
 	m->unknown_threads = e->resolver.unknown_threads;
 	session__counters(e->session, &counters);
 	m->missed = counters.missed;
+	if (!e->ended_at)
+		accounting__so_far(&counters, &e->resolver.received);
 	accounting__settle(&m->accounting, &counters, &e->resolver.received);
 	return 0;
 }

@@ -21,7 +21,7 @@ struct selection {
 	bool by_user;
 	uid_t user;
 	const char *name;	/* fnmatch(3) pattern of the command's name or of the script's */
-	const char *cgroup;	/* path below /sys/fs/cgroup: that and what is below it */
+	const char *cgroup;	/* that and what is below it; path as in /proc/PID/cgroup, "/" is all */
 };
 
 struct settings {
@@ -31,7 +31,8 @@ struct settings {
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
 	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
-	bool group_by_default;	/* groups was not chosen: by process if there is more than one */
+	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
+	bool group_by_default;
 	struct groups groups;
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */

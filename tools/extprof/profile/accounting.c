@@ -31,6 +31,16 @@ void accounting__settle(struct accounting *a, const struct source_counters *kern
 		a->lost[LOSS_UNACCOUNTED] += sent - received__sum(got);
 }
 
+void accounting__so_far(struct source_counters *kernel, const struct received *got)
+{
+	kernel->taken = received__sum(got);
+	kernel->whole = received__sum(got);
+	for (int i = 0; i < TRUNC_MAX; i++)
+		kernel->truncated[i] = 0;
+	for (int i = 0; i < LOSS_MAX; i++)
+		kernel->taken += kernel->lost[i];
+}
+
 void accounting__add(struct accounting *a, const struct accounting *other)
 {
 	a->taken += other->taken;

@@ -30,6 +30,11 @@ struct received {
 uint64_t received__sum(const struct received *got);
 void accounting__settle(struct accounting *a, const struct source_counters *kernel,
 			const struct received *got);
+/*
+ * While sampling goes on: what has been sent and not yet received, and what the kernel is about to
+ * count, is not part of the profile so far.  To be called before accounting__settle().
+ */
+void accounting__so_far(struct source_counters *kernel, const struct received *got);
 
 /* Add the sums of another one. */
 void accounting__add(struct accounting *a, const struct accounting *other);

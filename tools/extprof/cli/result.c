@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/result.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/messages.h"
+
+static unsigned int terminal_width(int fd)
+{
+	struct winsize w;
+
+	return ioctl(fd, TIOCGWINSZ, &w) ? 0 : w.ws_col;
+}
+
+static void name_processes(const struct report *r, char *to, size_t size)
+{
+	if (r->processes && r->processes->count > 1)
+		snprintf(to, size, "%u processes", r->processes->count);
+	else
+		snprintf(to, size, "process %d", r->meta.pid);
+}
+
+/* No sample: is that possible? */
+static int explain_nothing(const struct options *o, const struct report *r, struct diag *d)
+{
+	const struct report_meta *m = &r->meta;
+	uint64_t allowed = 100000000 + 20 * m->period;
+	char who[48];
+
+	name_processes(r, who, sizeof(who));
+	if (m->cpu_time > allowed) {
+		diag__set(d, DIAG_INTERNAL, 0,
+			  "no sample was taken although %s used %.2f s of CPU time",
+			  who, (double)m->cpu_time / 1e9);
+		if (o->settings.timer == TIMER_TICK) {
+			diag__hint(d, "the process never ran when the scheduler's tick came, or the "
+				   "kernel's tick is not what extprof takes it for; try again");
+			diag__advise(d, ADVICE_CLOCK, 0);
+		} else {
+			diag__hint(d, "the timers of this machine do not reach the process: a virtual "
+				   "machine without cpu-clock events, or a pid namespace that is not its own");
+		}
+		return message__fail(d);
+	}
+	fprintf(stderr, "extprof: no samples: %s used no CPU time in these %.1f s "
+		"(an on-CPU profile shows nothing of a process that waits)\n",
+		who, m->duration);
+	return STATUS_OK;
+}
+
+/* Samples, and none that shows anything. */
+static int explain_losses(const struct report *r, struct diag *d)
+{
+	const struct accounting *a = &r->meta.accounting;
+	unsigned int most = 0;
+	char who[48];
+
+	name_processes(r, who, sizeof(who));
+	for (unsigned int i = 0; i < LOSS_MAX; i++)
+		if (a->lost[i] > a->lost[most])
+			most = i;
+	diag__set(d, DIAG_INTERNAL, 0,
+		  "all %" PRIu64 " samples of %s were lost, %" PRIu64 " of them because: %s (%s)",
+		  a->taken, who, a->lost[most], loss__text(most), loss__key(most));
+	diag__hint(d, "there is no profile; extprof(1) explains the reasons of loss");
+	return message__fail(d);
+}
+
+static int write_output(const struct options *o, struct engine *e, struct output_file *file,
+			struct diag *d)
+{
+	struct output_options settings = { .html = o->html, .top = o->top };
+	struct report report;
+	int err;
+
+	err = engine__report(e, o->format->detail, o->format->labels, &report, d);
+	if (err)
+		return err;
+	err = o->format->write(&report, &settings, file->stream);
+	report__free(&report);
+	if (err) {
+		output__failed(file, -err, d);
+		output__discard(file);
+		return err;
+	}
+	return output__commit(file, d);
+}
+
+static int write_summary(const struct options *o, const struct report *r, bool written,
+			 struct diag *d)
+{
+	/* Not into the profile. */
+	bool apart = o->file && !strcmp(o->file, "-");
+	FILE *to = apart ? stderr : stdout;
+	struct output_options settings = { .top = o->top };
+	int fd = fileno(to), err;
+
+	if (isatty(fd)) {
+		settings.color = !getenv("NO_COLOR");
+		settings.width = terminal_width(fd);
+	}
+	err = output_summary.write(r, &settings, to);
+	if (!err && written && !apart)
+		fprintf(to, "%s written to %s\n", o->format->name, o->file);
+	if (fflush(to) && !err)
+		err = -errno;
+	if (err)
+		diag__set(d, DIAG_OUTPUT, -err, "cannot write the tables to %s: %s",
+			  apart ? "standard error" : "standard output", strerror(-err));
+	return err;
+}
+
+int result__show(const struct options *o, struct engine *e, struct output_file *file,
+		 struct diag *d)
+{
+	struct report report = { 0 };
+	int status = STATUS_OK;
+	bool empty;
+
+	if (engine__report(e, output_summary.detail, 0, &report, d))
+		return message__fail(d);
+	if (!report.meta.accounting.taken)
+		status = explain_nothing(o, &report, d);
+	empty = report.meta.accounting.taken && !report.samples;
+	if (empty) {
+		status = explain_losses(&report, d);
+	} else if (o->file && write_output(o, e, file, d)) {
+		status = message__fail(d);
+		goto cleanup;
+	}
+	if (!o->quiet && write_summary(o, &report, o->file && !empty, d))
+		status = message__fail(d);
+	if (!accounting__balanced(&report.meta.accounting) && status == STATUS_OK) {
+		fprintf(stderr, "extprof: the sums of samples do not agree; please report this\n");
+		status = STATUS_INTERNAL;
+	}
+cleanup:
+	report__free(&report);
+	return status;
+}
+
+int result__write_so_far(const struct options *o, struct engine *e, struct diag *d)
+{
+	struct output_file file = { 0 };
+	struct report report = { 0 };
+	int err;
+
+	if (!o->file) {
+		err = engine__report(e, output_summary.detail, 0, &report, d);
+		if (!err)
+			err = write_summary(o, &report, false, d);
+		report__free(&report);
+		return err;
+	}
+	err = output__open(&file, o->file, d);
+	if (err)
+		return err;
+	/* What reads a pipe would take both profiles for one. */
+	if (file.temporary)
+		err = write_output(o, e, &file, d);
+	else
+		err = diag__set(d, DIAG_OUTPUT, ESPIPE, "the profile so far is not written: %s is "
+				"no file that can be replaced", file.name);
+	output__discard(&file);
+	return err;
+}

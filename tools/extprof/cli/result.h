@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a recording gives: the output, the tables, and why there is nothing. */
+#ifndef EXTPROF_RESULT_H
+#define EXTPROF_RESULT_H
+
+#include "cli/options.h"
+#include "engine/engine.h"
+#include "output/output.h"
+
+/* Write what was recorded to the output, if there is one, and the tables.  Prints what fails.
+ * Returns the exit status. */
+int result__show(const struct options *o, struct engine *e, struct output_file *file,
+		 struct diag *d);
+/* Write the profile so far to the output file, which is replaced by it; without one the tables.
+ * 0 or -errno; the recording can go on in both cases. */
+int result__write_so_far(const struct options *o, struct engine *e, struct diag *d);
+
+#endif /* EXTPROF_RESULT_H */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/values.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "source/session.h"
+
+#define CGROUPS "/sys/fs/cgroup"
+
+/* PID_MAX_LIMIT of the kernel. */
+#define PID_MOST (4ul << 20)
+
+/* A number and what follows it; NULL if there is no number. */
+static const char *number(const char *text, double *value)
+{
+	char *end;
+
+	/* strtod takes nan, inf and hexadecimal as well: not here. */
+	if (!(*text >= '0' && *text <= '9') && *text != '.')
+		return NULL;
+	errno = 0;
+	*value = strtod(text, &end);
+	if (end == text || errno || !isfinite(*value) ||
+	    strspn(text, "0123456789.") < (size_t)(end - text))
+		return NULL;
+	while (*end == ' ')
+		end++;
+	return end;
+}
+
+int value__rate(const char *text, uint32_t *rate)
+{
+	double value;
+	const char *unit = number(text, &value);
+
+	if (!unit)
+		return -EINVAL;
+	if (*unit == 'k' || *unit == 'K') {
+		value *= 1000;
+		unit++;
+	}
+	if (*unit && strcasecmp(unit, "hz"))
+		return -EINVAL;
+	if (value < 1 || value > SESSION_RATE_MAX || value != floor(value))
+		return -EINVAL;
+	*rate = (uint32_t)value;
+	return 0;
+}
+
+int value__duration(const char *text, uint64_t *duration)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = {
+		{ "", 1 }, { "s", 1 }, { "sec", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "min", 60 },
+		{ "h", 3600 },
+	};
+	double value;
+	const char *unit = number(text, &value);
+
+	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(unit, units[i].unit))
+			continue;
+		value *= units[i].seconds;
+		/* At least 1 ms, at most a year. */
+		if (value < 1e-3 || value > 366 * 86400.0)
+			return -EINVAL;
+		*duration = (uint64_t)(value * 1e9);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+int value__number(const char *text, unsigned long most, unsigned long *result)
+{
+	unsigned long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value < 1 || value > most)
+		return -EINVAL;
+	*result = value;
+	return 0;
+}
+
+int value__pid(const char *text, pid_t *pid)
+{
+	unsigned long value;
+
+	if (value__number(text, PID_MOST, &value))
+		return -EINVAL;
+	*pid = (pid_t)value;
+	return 0;
+}
+
+static int add_pid(struct pid_list *list, pid_t pid)
+{
+	pid_t *bigger;
+
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->pids[i] == pid)
+			return 0;
+	bigger = realloc(list->pids, (list->count + 1) * sizeof(pid));
+	if (!bigger)
+		return -ENOMEM;
+	list->pids = bigger;
+	list->pids[list->count++] = pid;
+	return 0;
+}
+
+int value__pids(const char *text, struct pid_list *list, const char **wrong)
+{
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		char one[16];
+		pid_t pid;
+
+		*wrong = text;
+		if (length >= sizeof(one))
+			return -EINVAL;
+		memcpy(one, text, length);
+		one[length] = '\0';
+		if (value__pid(one, &pid))
+			return -EINVAL;
+		if (add_pid(list, pid))
+			return -ENOMEM;
+		if (!text[length])
+			return 0;
+		text += length + 1;
+	}
+}
+
+void pid_list__free(struct pid_list *list)
+{
+	free(list->pids);
+	memset(list, 0, sizeof(*list));
+}
+
+int value__user(const char *text, uid_t *user)
+{
+	const struct passwd *entry;
+	unsigned long id;
+
+	/* A user may be called 1000: the name comes first, as in chown(1). */
+	entry = *text ? getpwnam(text) : NULL;
+	if (entry) {
+		*user = entry->pw_uid;
+		return 0;
+	}
+	if (!strcmp(text, "0")) {
+		*user = 0;
+		return 0;
+	}
+	/* (uid_t)-1 is nobody's. */
+	if (value__number(text, UINT_MAX - 1ul, &id))
+		return -ENOENT;
+	*user = (uid_t)id;
+	return 0;
+}
+
+int value__cgroup(const char *text, char **cgroup)
+{
+	size_t length;
+	char *path;
+
+	if (!*text)
+		return -EINVAL;
+	if (!strncmp(text, CGROUPS, strlen(CGROUPS)) &&
+	    (text[strlen(CGROUPS)] == '/' || !text[strlen(CGROUPS)]))
+		text += strlen(CGROUPS);
+	while (*text == '/')
+		text++;
+	length = strlen(text);
+	while (length && text[length - 1] == '/')
+		length--;
+	/* What /proc/PID/cgroup shows has no such parts. */
+	for (const char *part = text; part < text + length; part++) {
+		size_t n = strcspn(part, "/");
+
+		if (n == 0 || (n == 1 && part[0] == '.') || (n == 2 && !strncmp(part, "..", 2)))
+			return -EINVAL;
+		part += n;
+	}
+	path = malloc(length + 2);
+	if (!path)
+		return -ENOMEM;
+	path[0] = '/';
+	memcpy(path + 1, text, length);
+	path[length + 1] = '\0';
+	*cgroup = path;
+	return 0;
+}
