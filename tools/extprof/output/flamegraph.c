@@ -3,9 +3,15 @@
  * A flame graph in one file: SVG, or the same SVG in an HTML page.  The frames
  * are drawn here once, for viewers without scripts; in a browser the script
  * (flamegraph.js) draws them from the data at the end, and again for every
- * zoom and search.
+ * zoom and search.  flame_choice.h tells which frames are in the file.
  *
  * Layout constants here and in the script agree.
+ *
+ * The data, `D`: the tree in preorder, as runs.  A run goes `up` so many frames from the
+ * end of the one before, then from child to child: [up,self,hidden,label,label,...].
+ * Only its last frame has samples of its own, `self`, or of children that are left out,
+ * `hidden`; `root` has both for the root.  -N instead of a label: the last label N times
+ * more.  So a frame of a deep stack takes as many bytes as the number of its label.
  */
 #include "output/output.h"
 
@@ -14,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/columns.h"
+#include "output/flame_choice.h"
+
 #include "flamegraph_css.h"
 #include "flamegraph_js.h"
 
@@ -21,9 +30,11 @@
 #define ROW 17
 #define PAD 10.0
 #define TOP 92
+#define NOTE 16
 #define FOOT 30
 #define CHAR 7.25
 #define MIN_WIDTH 0.25
+#define INNER (WIDTH - 2 * PAD)
 
 /* Hue, range of hues, saturation and lightness at least. */
 static const int colors[LABEL_KINDS][4] = {
@@ -40,8 +51,9 @@ static const int colors[LABEL_KINDS][4] = {
 
 struct page {
 	const struct report *r;
+	struct flame_choice choice;
 	struct text out;
-	uint32_t rows;
+	unsigned int top;	/* where the frames begin */
 };
 
 /* The script computes the same from the UTF-16 units; for other than ASCII
@@ -74,25 +86,14 @@ static void add_title(struct page *p, const struct report_node *n, const struct 
 	text__free(&place);
 }
 
-/* As many characters of the name as fit. */
+/* As much of the name as fits. */
 static void add_label(struct page *p, const char *name, double width)
 {
-	long fit = (long)((width - 6) / CHAR), seen = 0;
+	size_t fit = (size_t)((width - 6) / CHAR);
 	struct text cut = { 0 };
-	const char *s = name;
 
-	while (*s) {
-		seen += (*s & 0xc0) != 0x80;
-		s++;
-	}
-	if (seen <= fit) {
-		text__adds(&cut, name);
-	} else if (fit > 2) {
-		for (s = name, seen = 0; *s && (seen < fit - 1 || (*s & 0xc0) == 0x80); s++)
-			seen += (*s & 0xc0) != 0x80;
-		text__add(&cut, name, (size_t)(s - name));
-		text__adds(&cut, "\xe2\x80\xa6");
-	}
+	if (fit > 2 || columns__of(name) <= fit)
+		columns__add_start(&cut, name, fit);
 	text__add_xml(&p->out, text__string(&cut));
 	text__free(&cut);
 }
@@ -100,7 +101,7 @@ static void add_label(struct page *p, const char *name, double width)
 static void add_frames(struct page *p)
 {
 	const struct report *r = p->r;
-	double scale = r->samples ? (WIDTH - 2 * PAD) / (double)r->samples : 0;
+	double scale = r->samples ? INNER / (double)r->samples : 0;
 	/* Where the next child of the node at each depth begins. */
 	double *next = calloc(r->node_count + 1u, sizeof(*next));
 
@@ -111,13 +112,13 @@ static void add_frames(struct page *p)
 	for (uint32_t i = 0; i < r->node_count; i++) {
 		const struct report_node *n = &r->nodes[i];
 		double x = next[n->depth], width = (double)n->total * scale;
-		unsigned int y = TOP + (p->rows - 1 - n->depth) * ROW;
+		unsigned int y = p->top + (p->choice.rows - 1 - n->depth) * ROW;
 
 		next[n->depth] += (double)n->total;
 		next[n->depth + 1] = x;
-		if (width < MIN_WIDTH)
+		if (!p->choice.drawn[i])
 			continue;
-		text__addf(&p->out, "<g class=\"f\" data-n=\"%u\">", i);
+		text__addf(&p->out, "<g class=\"f\" data-n=\"%u\">", p->choice.number[i]);
 		if (i)
 			add_title(p, n, &r->labels[n->label]);
 		text__addf(&p->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"",
@@ -155,32 +156,94 @@ static void add_head(struct page *p)
 	accounting__add_line(&m->accounting, &line);
 	text__addf(&p->out, "<text class=\"meta\" x=\"%g\" y=\"58\">", PAD);
 	text__add_xml(&p->out, text__string(&line));
-	text__adds(&p->out, "</text>\n<g class=\"legend\">");
+	text__adds(&p->out, "</text>\n");
 	text__free(&line);
+	if (p->choice.hidden_nodes)
+		text__addf(&p->out, "<text class=\"meta\" id=\"hidden\" x=\"%g\" y=\"74\">not in this file: %"
+			   PRIu32 " frames of %" PRIu32 ", with the ends of %" PRIu64 " samples (%.2f %%); "
+			   "the frames below them are as wide as with them</text>\n", PAD,
+			   p->choice.hidden_nodes, p->r->node_count - 1, p->choice.hidden_samples,
+			   100.0 * (double)p->choice.hidden_samples / (double)p->r->samples);
+	text__adds(&p->out, "<g class=\"legend\">");
 	for (int i = 0; i < LABEL_KINDS; i++) {
-		text__addf(&p->out, "<rect x=\"%g\" y=\"68\" width=\"12\" height=\"12\" rx=\"2\" "
-			   "fill=\"hsl(%d,%d%%,%d%%)\"/><text x=\"%g\" y=\"78\">", x,
-			   colors[i][0] + colors[i][1] / 2, colors[i][2], colors[i][3] + 6, x + 16);
+		text__addf(&p->out, "<rect x=\"%g\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\" "
+			   "fill=\"hsl(%d,%d%%,%d%%)\"/><text x=\"%g\" y=\"%u\">", x, p->top - 24,
+			   colors[i][0] + colors[i][1] / 2, colors[i][2], colors[i][3] + 6, x + 16,
+			   p->top - 14);
 		text__add_xml(&p->out, label_kind_names[i]);
 		text__adds(&p->out, "</text>");
 		x += 30 + 7.2 * (double)strlen(label_kind_names[i]);
 	}
 	text__adds(&p->out, "</g>\n");
 	x += 16;
-	text__addf(&p->out, "<foreignObject x=\"%g\" y=\"62\" width=\"204\" height=\"26\">"
+	text__addf(&p->out, "<foreignObject x=\"%g\" y=\"%u\" width=\"204\" height=\"26\">"
 		   "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" "
 		   "placeholder=\"search: regular expression\" title=\"key: /  file:NAME searches for files\"/></foreignObject>\n",
-		   x);
-	text__addf(&p->out, "<text id=\"flip\" class=\"button\" x=\"%g\" y=\"78\">flip</text>\n"
-		   "<text id=\"reset\" class=\"button\" x=\"%g\" y=\"78\" style=\"display:none\">"
-		   "reset</text>\n<text id=\"matched\" x=\"%g\" y=\"78\"></text>\n",
-		   x + 214, x + 248, x + 292);
+		   x, p->top - 30);
+	text__addf(&p->out, "<text id=\"flip\" class=\"button\" x=\"%g\" y=\"%u\">flip</text>\n"
+		   "<text id=\"reset\" class=\"button\" x=\"%g\" y=\"%u\" style=\"display:none\">"
+		   "reset</text>\n<text id=\"matched\" x=\"%g\" y=\"%u\"></text>\n",
+		   x + 214, p->top - 14, x + 248, p->top - 14, x + 292, p->top - 14);
+}
+
+/* A run that is being collected: see the top of the file. */
+struct run {
+	struct text labels;
+	uint32_t up, last, again;	/* the last label, how often it has come again */
+	uint32_t node;			/* of the report: its last one */
+	bool first;			/* none has been written */
+};
+
+static void add_again(struct run *run)
+{
+	if (run->again)
+		text__addf(&run->labels, ",-%" PRIu32, run->again);
+	run->again = 0;
+}
+
+static void end_run(struct page *p, struct run *run)
+{
+	if (!run->labels.length)
+		return;
+	add_again(run);
+	text__addf(&p->out, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 "%s]", run->first ? "" : ",\n", run->up,
+		   p->r->nodes[run->node].self, p->choice.hidden[run->node], text__string(&run->labels));
+	run->first = false;
+	p->out.failed |= run->labels.failed;
+	text__clear(&run->labels);
+}
+
+static void add_runs(struct page *p)
+{
+	const struct report *r = p->r;
+	struct run run = { .first = true };
+
+	for (uint32_t i = 1; i < r->node_count; i++) {
+		const struct report_node *n = &r->nodes[i], *last = &r->nodes[run.node];
+		uint32_t label = p->choice.label[n->label];
+
+		if (p->choice.number[i] == FLAME_NONE)
+			continue;
+		if (n->parent != run.node || last->self || p->choice.hidden[run.node] || !run.labels.length) {
+			end_run(p, &run);
+			run.up = last->depth - r->nodes[n->parent].depth;
+			run.last = FLAME_NONE;
+		}
+		if (label == run.last) {
+			run.again++;
+		} else {
+			add_again(&run);
+			text__addf(&run.labels, ",%" PRIu32, label);
+			run.last = label;
+		}
+		run.node = i;
+	}
+	end_run(p, &run);
+	text__free(&run.labels);
 }
 
 static void add_data(struct page *p)
 {
-	const struct report *r = p->r;
-	struct text place = { 0 };
 	struct text *out = &p->out;
 
 	text__adds(out, "var D={\"kinds\":[");
@@ -190,30 +253,12 @@ static void add_data(struct page *p)
 	for (int i = 0; i < LABEL_KINDS; i++)
 		text__addf(out, "%s[%d,%d,%d,%d]", i ? "," : "", colors[i][0], colors[i][1],
 			   colors[i][2], colors[i][3]);
-	text__adds(out, "],\n\"labels\":[");
-	for (uint32_t i = 0; i < r->label_count; i++) {
-		const struct report_label *l = &r->labels[i];
-
-		text__adds(out, i ? ",\n[\"" : "\n[\"");
-		text__add_json(out, l->name);
-		text__adds(out, "\",\"");
-		text__clear(&place);
-		report__add_place(l->path, r->detail == REPORT_BY_LINE ? l->line : l->first_line, l->approximate,
-				  &place);
-		text__add_json(out, text__string(&place));
-		text__addf(out, "\",%d]", l->kind);
-	}
-	text__adds(out, "],\n\"parent\":[");
-	for (uint32_t i = 0; i < r->node_count; i++)
-		text__addf(out, "%s%u", i ? "," : "", r->nodes[i].parent);
-	text__adds(out, "],\n\"label\":[");
-	for (uint32_t i = 0; i < r->node_count; i++)
-		text__addf(out, "%s%u", i ? "," : "", i ? r->nodes[i].label : 0);
-	text__adds(out, "],\n\"self\":[");
-	for (uint32_t i = 0; i < r->node_count; i++)
-		text__addf(out, "%s%" PRIu64, i ? "," : "", r->nodes[i].self);
+	text__addf(out, "],\"top\":%u,\n\"labels\":[", p->top);
+	text__adds(out, text__string(&p->choice.labels));
+	text__addf(out, "],\n\"root\":[%" PRIu64 ",%" PRIu64 "],\n\"runs\":[\n", p->r->nodes[0].self,
+		   p->choice.hidden[0]);
+	add_runs(p);
 	text__adds(out, "]};\n");
-	text__free(&place);
 }
 
 static int write_flamegraph(const struct report *r, const struct output_options *o, FILE *to)
@@ -221,13 +266,13 @@ static int write_flamegraph(const struct report *r, const struct output_options 
 	struct page p = { .r = r };
 	struct text *out = &p.out;
 	unsigned int height;
-	int err = 0;
+	int err;
 
-	p.rows = 1;
-	for (uint32_t i = 0; i < r->node_count; i++)
-		if (r->nodes[i].depth + 1 > p.rows)
-			p.rows = r->nodes[i].depth + 1;
-	height = TOP + p.rows * ROW + FOOT;
+	err = flame_choice__make(&p.choice, r, MIN_WIDTH / INNER * (double)r->samples);
+	if (err)
+		return err;
+	p.top = TOP + (p.choice.hidden_nodes ? NOTE : 0);
+	height = p.top + p.choice.rows * ROW + FOOT;
 	if (o->html) {
 		text__adds(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 			   "<meta name=\"generator\" content=\"extprof\"><title>");
@@ -261,6 +306,7 @@ static int write_flamegraph(const struct report *r, const struct output_options 
 	else if (fwrite(out->data, 1, out->length, to) != out->length)
 		err = -errno;
 	text__free(out);
+	flame_choice__free(&p.choice);
 	return err;
 }
 

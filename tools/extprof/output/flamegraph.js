@@ -4,39 +4,66 @@
 "use strict";
 (function () {
   var NS = "http://www.w3.org/2000/svg";
-  var ROW = 17, PAD = 10, TOP = 92, FOOT = 30, CHAR = 7.25, MIN = 0.25;
+  var ROW = 17, PAD = 10, TOP = D.top, FOOT = 30, CHAR = 7.25, MIN = 0.25;
+  var DRAWN_MAX = 30000;  // frames: more take a browser seconds
+  var FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
   var svg = document.getElementById("graph");
   var frames = document.getElementById("frames");
   var details = document.getElementById("details");
   var matched = document.getElementById("matched");
   var input = document.getElementById("search");
-  var n = D.parent.length, total = new Array(n).fill(0), depth = new Array(n).fill(0);
-  var x0 = new Array(n).fill(0), children = [], deepest = 0, i;
+  // By node. `hidden`: samples of those of its children that the file leaves out; `missing`: the
+  // sum of it over the node and all above it.
+  var parent = [0], label = [0], self = [D.root[0]], hidden = [D.root[1]];
+  var n, total, missing, depth, x0, children = [], i, last = 0, notDrawn = 0;
   var state = { zoom: 0, search: "", flip: false };
   var pattern = null, hits = new Array(D.labels.length).fill(false);
 
+  function add(number) {
+    parent.push(last);
+    label.push(number);
+    self.push(0);
+    hidden.push(0);
+    last = parent.length - 1;
+  }
+  D.runs.forEach(function (run) {
+    var k, again;
+    for (k = run[0]; k > 0; k--) { last = parent[last]; }
+    for (k = 3; k < run.length; k++) {
+      if (run[k] >= 0) { add(run[k]); }
+      for (again = run[k]; again < 0; again++) { add(label[last]); }
+    }
+    self[last] = run[1];
+    hidden[last] = run[2];
+  });
+  n = parent.length;
+  total = new Array(n).fill(0);
+  missing = hidden.slice();
+  depth = new Array(n).fill(0);
+  x0 = new Array(n).fill(0);
+
   // Nodes are in preorder: children after parents, in the order of drawing.
-  for (i = 0; i < n; i++) { total[i] += D.self[i]; children.push([]); }
-  for (i = n - 1; i > 0; i--) { total[D.parent[i]] += total[i]; }
+  for (i = 0; i < n; i++) { total[i] += self[i] + hidden[i]; children.push([]); }
+  for (i = n - 1; i > 0; i--) { total[parent[i]] += total[i]; missing[parent[i]] += missing[i]; }
   for (i = 1; i < n; i++) {
-    depth[i] = depth[D.parent[i]] + 1;
-    if (depth[i] > deepest) { deepest = depth[i]; }
-    children[D.parent[i]].push(i);
+    depth[i] = depth[parent[i]] + 1;
+    children[parent[i]].push(i);
   }
   for (i = 0; i < n; i++) {
     var at = x0[i];
     children[i].forEach(function (c) { x0[c] = at; at += total[c]; });
   }
 
-  function name(node) { return node ? D.labels[D.label[node]][0] : "all"; }
+  function name(node) { return node ? D.labels[label[node]][0] : "all"; }
   function percent(part, whole) { return whole ? (100 * part / whole).toFixed(2) + " %" : "-"; }
   function describe(node) {
-    if (!node) { return "all: " + total[0] + " samples"; }
-    var l = D.labels[D.label[node]];
+    var leftOut = missing[node] ? "; " + missing[node] + " end in frames that are not in this file" : "";
+    if (!node) { return "all: " + total[0] + " samples" + leftOut; }
+    var l = D.labels[label[node]];
     var text = l[0] + (l[1] ? " (" + l[1] + ")" : "");
     return text + " \u2014 " + total[node] + " samples, " + percent(total[node], total[0]) +
-      " of all; itself " + D.self[node] + ", " + percent(D.self[node], total[0]) +
-      " \u2014 " + D.kinds[l[2]];
+      " of all; itself " + self[node] + ", " + percent(self[node], total[0]) +
+      " \u2014 " + D.kinds[l[2]] + leftOut;
   }
   function element(tag, attributes, parent) {
     var e = document.createElementNS(NS, tag);
@@ -47,19 +74,54 @@
   // A hue for each kind, a shade of it for each name.
   function color(node) {
     if (!node) { return "#d8d8d8"; }
-    var l = D.labels[D.label[node]], hash = 0, k;
+    var l = D.labels[label[node]], hash = 0, k;
     for (k = 0; k < l[0].length; k++) { hash = (hash * 31 + l[0].charCodeAt(k)) >>> 0; }
     var base = D.colors[l[2]];
     return "hsl(" + (base[0] + hash % base[1]) + "," + (base[2] + (hash >>> 5) % 10) + "%," +
       (base[3] + (hash >>> 9) % 12) + "%)";
   }
 
+  // As much of a text as fits.  Only the browser knows how wide other letters than ASCII are.
+  var pen = null, widths = {};
+  function measure(letter) {
+    if (!pen) {
+      pen = document.createElementNS("http://www.w3.org/1999/xhtml", "canvas").getContext("2d");
+      pen.font = FONT;
+    }
+    if (!(letter in widths)) { widths[letter] = pen.measureText(letter).width; }
+    return widths[letter];
+  }
+  function letters(text) {
+    if (!window.Intl || !Intl.Segmenter) { return Array.from(text); }
+    return Array.from(new Intl.Segmenter().segment(text), function (s) { return s.segment; });
+  }
+  function cut(text, room) {
+    var fit = Math.floor(room / CHAR), width = 0, kept = "", all, k;
+    if (/^[\x20-\x7e]*$/.test(text)) {
+      if (text.length <= fit) { return text; }
+      return fit > 2 ? text.slice(0, fit - 1) + "\u2026" : "";
+    }
+    all = letters(text);
+    for (k = 0; k < all.length; k++) {
+      width += measure(all[k]);
+      if (width > room) { return kept ? kept + "\u2026" : ""; }
+      if (width <= room - CHAR) { kept += all[k]; }
+    }
+    return text;
+  }
+
+  // At rest: of what is zoomed to.
+  function summarize() {
+    return describe(state.zoom) +
+      (notDrawn ? " \u2014 " + notDrawn + " narrower frames are not drawn: zoom in" : "");
+  }
+
   function draw() {
     var width = Math.max(480, svg.parentNode.clientWidth || window.innerWidth || 1200);
     var inner = width - 2 * PAD, root = state.zoom, span = total[root] || 1;
-    var rows = 1, shown = 0, covered = 0, fragment = document.createDocumentFragment();
+    var rows = 1, covered = 0, unknown = 0, fragment = document.createDocumentFragment();
     var path = [], node, height, count = 0;
-    for (node = root; node; node = D.parent[node]) { path.unshift(node); }
+    for (node = root; node; node = parent[node]) { path.unshift(node); }
     path.unshift(0);
     if (root === 0) { path = [0]; }
     // Rows in use: those of the zoomed subtree and of the path to it.
@@ -72,10 +134,15 @@
         var w = total[v] / span * inner;
         if (w < MIN) { continue; }
         list.push([v, (x0[v] - x0[root]) / span * inner, w, depth[v], false]);
-        if (depth[v] + 1 > rows) { rows = depth[v] + 1; }
         for (var c = children[v].length - 1; c >= 0; c--) { stack.push(children[v][c]); }
       }
     })(root);
+    notDrawn = Math.max(0, list.length - DRAWN_MAX);
+    if (notDrawn) {
+      list.sort(function (a, b) { return b[2] - a[2] || a[3] - b[3] || a[0] - b[0]; });
+      list.length = DRAWN_MAX;
+    }
+    list.forEach(function (item) { rows = Math.max(rows, item[3] + 1); });
     height = TOP + rows * ROW + FOOT;
     svg.setAttribute("width", width);
     svg.setAttribute("height", height);
@@ -83,14 +150,13 @@
     list.forEach(function (item) {
       var v = item[0], x = PAD + item[1], w = item[2];
       var y = state.flip ? TOP + item[3] * ROW : TOP + (rows - 1 - item[3]) * ROW;
-      var hit = v && pattern && hits[D.label[v]];
+      var hit = v && pattern && hits[label[v]];
       var g = element("g", { "class": "f" + (item[4] ? " parent" : ""), "data-n": v }, fragment);
       element("title", {}, g).textContent = describe(v);
       element("rect", { x: x.toFixed(2), y: y, width: Math.max(w - 0.4, MIN).toFixed(2),
         height: ROW - 1, rx: w > 4 ? 2 : 0, fill: hit ? "#e43fd8" : color(v) }, g);
       if (w > 3 * CHAR) {
-        var text = name(v), fit = Math.floor((w - 6) / CHAR);
-        if (text.length > fit) { text = fit > 2 ? text.slice(0, fit - 1) + "\u2026" : ""; }
+        var text = cut(name(v), w - 6);
         if (text) {
           element("text", { x: (x + 3).toFixed(2), y: y + ROW - 5 }, g).textContent = text;
         }
@@ -100,17 +166,18 @@
     frames.replaceChildren(fragment);
     svg.setAttribute("data-shown", count);
     details.setAttribute("y", height - 12);
-    details.textContent = describe(root);
+    details.textContent = summarize();
     // Samples under a match, each once: not below another match.
     if (pattern) {
       var stack = [root];
       while (stack.length) {
         var v = stack.pop();
-        if (v && hits[D.label[v]]) { covered += total[v]; shown++; continue; }
+        if (v && hits[label[v]]) { covered += total[v]; continue; }
+        unknown += hidden[v];
         children[v].forEach(function (c) { stack.push(c); });
       }
       matched.textContent = "matched " + percent(covered, total[root]) +
-        " (" + covered + " samples)";
+        " (" + covered + " samples" + (unknown ? "; unknown for " + unknown + " more" : "") + ")";
     } else {
       matched.textContent = "";
     }
@@ -171,7 +238,7 @@
     var v = of(e);
     if (v >= 0) { details.textContent = describe(v); }
   });
-  frames.addEventListener("mouseout", function () { details.textContent = describe(state.zoom); });
+  frames.addEventListener("mouseout", function () { details.textContent = summarize(); });
   document.getElementById("reset").addEventListener("click", function () {
     state.zoom = 0;
     if (input) { input.value = ""; }
