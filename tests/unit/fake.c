@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a VM made is its for good, and no leak to the leak checker. */
+/* A VM keeps what it made for good: tell the leak checker that it is no leak. */
 static void *keep(void *p)
 {
 	static void **kept;
@@ -146,7 +146,7 @@ uint64_t fake__pc(const struct rb_debug_ext_record *r, uint32_t word)
 struct fake_ec *fake__ec(uint32_t frames)
 {
 	struct fake_ec *ec = zeroed(sizeof(*ec));
-	/* Values and locals grow from the other end: some room for them. */
+	/* Values and locals grow from the other end of the stack: leave some room for them. */
 	size_t words = frames * sizeof(struct fake_frame) / 8 + 64;
 	void *stack;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A VM that is none: a section, records, ECs and frames built by hand as
+ * A VM by hand: a section, records, ECs and frames, built as
  * ruby/debug_external.h says.  The unit tests read it in their own process,
  * fake_target lets extprof read it from outside.
  */
@@ -16,7 +16,7 @@
 #define FAKE_CHUNKS 4
 #define FAKE_TLS (-64)
 
-/* Frame fields in an order that is not Ruby's: readers go by the offsets. */
+/* Frame fields in another order than Ruby's, as readers must use the offsets. */
 struct fake_frame {
 	uint64_t self;
 	uint64_t ext_debug;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of tools/extprof/kernel.h: a kernel that does what a test says. */
+/* Replaces tools/extprof/bpf/kernel.h: a kernel that does what a test says. */
 #ifndef KERNEL_FAKE_H
 #define KERNEL_FAKE_H
 

@@ -38,7 +38,7 @@ uint32_t test__random(void)
 	return (uint32_t)(state >> 16);
 }
 
-/* Last: every reason in errors.def has come up. */
+/* The last test: every reason in errors.def has come up. */
 static void every_reason(void)
 {
 #define LOSS(id, name, key, text) \

@@ -37,7 +37,7 @@ static int memory_fake__read(const struct memory *m, uint64_t address, void *to,
 		return f->error ? f->error : -EFAULT;
 	if (!length)
 		return 0;
-	/* Survives any address, as the real one. */
+	/* It survives any address, as the real one does. */
 	n = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 	return n == (ssize_t)length ? 0 : -EFAULT;
 }

@@ -53,7 +53,7 @@ void test__fail(const char *file, int line, const char *format, ...)
 	}									\
 } while (0)
 
-/* Reasons that some test has brought about; one that none has is a failure. */
+/* Reasons that some test has brought about.  A reason that no test brings about is a failure. */
 extern uint64_t loss_hit[LOSS_MAX];
 extern uint64_t trunc_hit[TRUNC_MAX];
 

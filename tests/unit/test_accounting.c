@@ -52,7 +52,7 @@ TEST(accounting_says_when_it_does_not_add_up)
 
 TEST(accounting_ids_and_keys_are_stable)
 {
-	/* Part of every output: a change here breaks readers of old files. */
+	/* These texts are part of every output, and a change breaks readers of old files. */
 	static const char *const losses[] = {
 		"?", "ring-full", "no-scratch", "section-unreadable", "section-changed",
 		"fork-in-progress", "tls-unreadable", "ec-unreadable", "bad-geometry",

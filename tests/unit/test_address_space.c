@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process that executes, ends and leaves its pid to another one. */
+/* A process that executes another program, ends, and leaves its pid to another process. */
 #include "test.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static void end(pid_t pid, int go)
 	close(go);
 }
 
-/* Without /proc/PID/mem, as for those who only have CAP_SYS_PTRACE. */
+/* Without /proc/PID/mem, as for a user who only has CAP_SYS_PTRACE. */
 static void by_pid(struct address_space *s)
 {
 	char path[64];
@@ -149,7 +149,7 @@ TEST(target_is_not_another_process_with_its_pid)
 	end(first, go);
 	CHECK(!target__has_pid(&t) && target__exited(&t));
 	second = child(first, "of the second", &go);
-	/* Who may not choose pids cannot have this. */
+	/* This needs a user who may choose pids. */
 	if (second < 0) {
 		CHECK_INT(geteuid() == 0 ? errno : EPERM, EPERM);
 	} else {

@@ -5,7 +5,7 @@
 
 #define MS 1000000ull
 
-/* How often one looks from then until then. */
+/* How often it looks between two times. */
 static int looks(struct backoff *b, uint64_t now, uint64_t end, bool starting)
 {
 	int n = 0;
@@ -46,7 +46,7 @@ TEST(backoff_does_not_miss_a_ruby_that_starts)
 	backoff__reset(&b, 0);
 	backoff__failed(&b, 999 * MS, true);
 	CHECK_INT(b.next, 1001 * MS);
-	/* One that starts for ever is no reason to look for ever. */
+	/* A process that starts for ever must not make it look for ever. */
 	backoff__failed(&b, 2000 * MS, true);
 	CHECK_INT(b.next, 2100 * MS);
 	CHECK(looks(&b, 0, 10000 * MS, true) < 700);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The BPF program itself, compiled for the host, in a kernel of ours. */
+/* The BPF program, compiled for the host, with kernel_fake.h as its kernel. */
 #include "test.h"
 
 #include <errno.h>
@@ -188,7 +188,7 @@ TEST(bpf_counts_each_loss)
 	kernel.task.self_exec_id++;
 	sample(&context);
 	CHECK_INT(source_counters.lost[LOSS_SECTION_CHANGED], 1);
-	/* User space sets the target anew after an exec. */
+	/* User space sets the target again after an exec. */
 	target.exec_id = 0;
 	sample(&context);
 	CHECK_INT(source_counters.whole, 2);
@@ -247,7 +247,7 @@ TEST(bpf_counts_ticks_that_the_target_missed)
 	sample_timed(&context);
 	kernel.pid_tgid = 1;
 	CHECK_INT(source_counters.missed, 10);
-	/* What the program itself takes makes ticks late as well. */
+	/* The time of the program itself makes ticks late, too. */
 	kernel.now = 1000;
 	kernel.takes = 150;
 	sample_timed(&context);
@@ -327,7 +327,7 @@ TEST(bpf_counts_ticks_of_the_kernel_that_were_missed)
 	sample_tick(args);
 	CHECK_INT(source_counters.missed, 3);
 	tgid.nr--;
-	/* Of those missed, the share that would have been samples. */
+	/* Of the missed ticks, the share that would have been samples. */
 	source_counters.missed = 0;
 	set_tick(100, 250);
 	for (int i = 0; i < 2500; i++)

@@ -36,12 +36,12 @@ TEST(patience_ends_when_somebody_asks_for_it)
 	CHECK_INT(write(fds[1], "", 1), 1);
 	while (!deadline__over(&p))
 		CHECK(deadline__now() < start + 10000000000ull);
-	/* It has been answered: it stays over, until it begins anew. */
+	/* Once it has said that the time is over, it says so until it begins again. */
 	CHECK_INT(read(fds[0], &byte, 1), 1);
 	CHECK(deadline__over(&p));
 	deadline__start(&p, fds[0], UINT64_MAX);
 	CHECK(!deadline__over(&p));
-	/* Not answered: over at the first look. */
+	/* Nobody has asked yet: it is over at the first look. */
 	CHECK_INT(write(fds[1], "", 1), 1);
 	deadline__start(&p, fds[0], UINT64_MAX);
 	CHECK(deadline__over(&p));

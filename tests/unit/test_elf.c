@@ -69,7 +69,7 @@ TEST(elf_notes_of_random_bytes)
 		uint8_t *data = malloc(n ? n : 1);
 		uint64_t section;
 
-		/* Small numbers, so that many sizes are nearly right. */
+		/* Small random numbers, so that many sizes are nearly right. */
 		for (size_t j = 0; j < n; j++)
 			data[j] = test__random() % 4 ? 0 : (uint8_t)test__random();
 		elf__search_notes(data, n, 0, test__random() % 2 ? 4 : 8, &section);
@@ -211,7 +211,7 @@ TEST(elf_file_with_many_symbols_is_found)
 	CHECK_INT(f.section, 0x1000 + COUNT - 2);
 	CHECK(f.is_ruby && f.version == 0x1005 && f.has_load);
 	CHECK(!budget.exceeded);
-	/* A name that is not terminated is none. */
+	/* A name without its end is no name. */
 	m.headers[2].sh_size = symbols[COUNT - 2].st_name + 5;
 	finish(&m);
 	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
@@ -228,7 +228,7 @@ TEST(elf_file_that_is_sparse_and_huge)
 	struct made m;
 	long before;
 
-	/* Thousands of headers, each of all that there is; some of more. */
+	/* Thousands of headers, each of the whole file; some of more. */
 	make(&m, 5000);
 	put(&m, 1, SHT_STRTAB, "\0rb_debug_ext", 14);
 	for (unsigned int i = 2; i < m.sections; i++)
@@ -243,7 +243,7 @@ TEST(elf_file_that_is_sparse_and_huge)
 	CHECK_INT(f.how, ELF_NOT_FOUND);
 	CHECK(resident() - before < 200 << 10);
 	CHECK(budget.exceeded);
-	/* Just what is allowed, of each: the first counts, and once. */
+	/* Exactly as many of each as are allowed: the first one counts, and once. */
 	for (unsigned int i = 2; i < m.sections; i++)
 		m.headers[i].sh_size = 24 << 20;
 	finish(&m);
@@ -260,7 +260,7 @@ TEST(elf_file_that_is_sparse_and_huge)
 	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK_INT(f.how, ELF_BY_SECTION);
 	CHECK_INT(f.section, 0x7000);
-	/* One search does not take it again and again. */
+	/* One search does not look at the same one again and again. */
 	fresh();
 	for (int i = 0; i < 200; i++)
 		elf__search_file(m.fd, 0, &budget, &f);
@@ -289,7 +289,7 @@ TEST(elf_file_with_sections_beyond_number)
 
 /* -- images in memory ------------------------------------------------------- */
 
-/* One page of zeros at any address in which the image does not lie. */
+/* A page of zeros at each address outside of the image. */
 struct maze {
 	struct memory memory;
 	const uint8_t *image;
@@ -340,7 +340,7 @@ TEST(elf_image_whose_hash_chains_do_not_end)
 	CHECK_INT(elf__search_memory(&maze.memory, MAZE_BASE, fresh(), &f), 0);
 	CHECK(maze.reads < 20000);
 	CHECK(budget.exceeded);
-	/* And as many images as there may be. */
+	/* As many images as are allowed. */
 	fresh();
 	for (int i = 0; i < 4096; i++)
 		elf__search_memory(&maze.memory, MAZE_BASE, &budget, &f);

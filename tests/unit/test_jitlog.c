@@ -42,7 +42,7 @@ static bool find(uint32_t offset)
 	return jitlog__find(&jit, &layout, &memory.memory, CODE + offset, deadline__now(), &found);
 }
 
-/* By offset, and in the order of the log where that is equal. */
+/* By offset; equal offsets in the order of the log. */
 static int by_offset(const void *a, const void *b)
 {
 	const struct rb_debug_ext_jit_entry *x = a, *y = b;
@@ -72,14 +72,14 @@ TEST(jitlog_appended_in_parts_equals_one_sort)
 
 			n += test__random() % 3 ? 1 + test__random() % 4 : 1 + test__random() % 700;
 			section.jit_log_len = n > ENTRIES ? ENTRIES : n;
-			/* Nothing is there: whatever is new is read. */
+			/* The log is empty, so all that is new is read. */
 			CHECK(!find(0xf0000000u));
 			CHECK_INT(jit.sorted, section.jit_log_len);
 			memcpy(sorted, entries, jit.sorted * sizeof(*sorted));
 			qsort(sorted, jit.sorted, sizeof(*sorted), by_offset);
 			CHECK(!memcmp(jit.entries, sorted, jit.sorted * sizeof(*sorted)));
 		}
-		/* Of several at one place, the one that was logged last. */
+		/* Of several entries at one place, the last one holds. */
 		for (uint32_t i = 0; i < ENTRIES; i++) {
 			uint32_t last = i;
 
@@ -101,12 +101,12 @@ TEST(jitlog_is_read_in_portions)
 	for (uint32_t i = 0; i < count; i++)
 		entries[i] = (struct rb_debug_ext_jit_entry){ .offset = i * 16, .size = 8, .id = 7, .index = i };
 	section.jit_log_len = count;
-	/* What is not read yet is unknown, however often one asks. */
+	/* An entry that is not read yet stays unknown, however often it is asked for. */
 	for (int i = 0; i < 100; i++)
 		CHECK(!find(last * 16));
 	CHECK(find(0) && found.index == 0);
 	CHECK(jit.read > 100000 && jit.read * sizeof(*entries) <= JITLOG_TICK_BYTES + (64 << 10));
-	/* Nor does a log that begins anew each time get more. */
+	/* A log that begins again each time gets no more reads either. */
 	before = jit.read;
 	memory.reads = 0;
 	for (int i = 0; i < 100; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asking for names: the process is this one. */
+/* Asking a process to keep names; the process is this one. */
 #include "test.h"
 
 #include <errno.h>

@@ -99,7 +99,7 @@ TEST(names_follow_the_header)
 	CHECK_STRING(text_of(20), "block (3 levels) in Foo#bar");
 	parts[20].level = 0;
 	CHECK_STRING(text_of(20), "block in Foo#bar");
-	/* Code of several methods: its blocks cannot tell in which they run. */
+	/* Code of several methods: a block of it does not tell in which method it runs. */
 	parts[12].flags = RB_DEBUG_EXT_SHARED;
 	CHECK_STRING(text_of(12), "Foo#bar");
 	CHECK_STRING(text_of(20), "block in bar");
@@ -146,12 +146,12 @@ TEST(names_are_64_records_deep_and_no_more)
 
 TEST(names_do_not_explode)
 {
-	/* Two references each: 2^64 texts if only the depth bounded them. */
+	/* Two references each: there would be 2^64 texts if only the depth were bounded. */
 	set_up();
 	for (uint32_t i = 100; i < 164; i++)
 		set(i, RB_DEBUG_EXT_REFINEMENT, NULL, i + 1, i + 1);
 	text_of(100);
-	/* What had begun is ended: closing brackets. */
+	/* Brackets that were opened are closed. */
 	CHECK(out.length >= RB_DEBUG_EXT_NAME_MAX && out.length < RB_DEBUG_EXT_NAME_MAX + 64 * 32);
 	/* Long names in a circle. */
 	static char big[65535];
@@ -189,7 +189,7 @@ TEST(names_are_cut_where_ruby_cuts_them)
 	CHECK_INT(out.length, RB_DEBUG_EXT_NAME_MAX);
 	CHECK(strncmp(out.data, "#<refinement #<refinement #<refinement ", 39) == 0);
 	CHECK(strchr(out.data, '?') == NULL);
-	/* With as little text as a record can have: four modules, one in the other, in each. */
+	/* Records with as little text as possible: in each, four modules within each other. */
 	for (uint32_t i = 0; i < 12; i++) {
 		uint32_t refinement = 102 + 5 * i, outer = refinement - 1;
 
@@ -222,7 +222,7 @@ static const char *evals_in(int evals, uint32_t owner, uint8_t flags)
 	return n == evals ? text : out.data;
 }
 
-/* As in Ruby, where the singleton class of what a method is named by is no step of its own. */
+/* As in Ruby: the singleton class of the class that a method is named by is no step of its own. */
 TEST(names_end_at_the_same_depth_as_ruby_s)
 {
 	set_up();

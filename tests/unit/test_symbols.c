@@ -90,7 +90,7 @@ TEST(symbols_share_the_code_of_another)
 	CHECK(symbols__has_lines(s));
 	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 2)), 32);
 	CHECK_INT(symbols__line(symbols__get(&symbols, d), fake__pc(fake__get(&vm, bar), 2)), 32);
-	/* The other one is unknown: a name without a place. */
+	/* The method that has the code is unknown: there is a name, and no place. */
 	CHECK_STRING(name_of(gone), "Foo#gone");
 	s = symbols__get(&symbols, gone);
 	CHECK(!symbols__code(s) && !symbols__has_lines(s));
@@ -134,7 +134,7 @@ TEST(symbols_read_the_lines_of_the_vm)
 	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 3)), 50);
 	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 4)), 51);
 	CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 19)), 53);
-	/* Counts and addresses that lie cost the lines or the record, no more. */
+	/* Wrong counts and addresses cost the lines or the record, and nothing else. */
 	for (int i = 0; i < 4; i++) {
 		id = fake__record(&vm, RB_DEBUG_EXT_METHOD, "lies", 0, 0);
 		fake__set_code(fake__get(&vm, id), 20, 1);
@@ -180,7 +180,7 @@ TEST(symbols_stay_after_they_retired_and_after_the_exit)
 {
 	set_up();
 	symbols__get(&symbols, bar);
-	/* The grace period is over, the record is another's now. */
+	/* The grace period is over, and the record describes something else now. */
 	memset(fake__get(&vm, bar), 0, sizeof(struct rb_debug_ext_record));
 	memset(fake__get(&vm, foo), 0, sizeof(struct rb_debug_ext_record));
 	CHECK_STRING(name_of(bar), "Foo#bar");
@@ -269,14 +269,14 @@ TEST(symbols_retry_a_torn_record)
 	memory.before = write_between;
 	CHECK_STRING(name_of(bar), "Foo#even");
 	tear_down();
-	/* Torn each time: no name is better than a wrong one. */
+	/* The read is torn each time: no name is better than a wrong one. */
 	set_up();
 	victim = fake__get(&vm, bar);
 	writes = 1000000;
 	memory.before = write_between;
 	CHECK_STRING(name_of(bar), "[unreadable record]");
 	memory.before = NULL;
-	/* It is read again when there is an occasion. */
+	/* It is read again at the next occasion. */
 	fake__set_name(victim, "bar", 3);
 	CHECK_INT(symbols__update(&symbols, true), 0);
 	CHECK_STRING(name_of(bar), "Foo#bar");
@@ -327,7 +327,7 @@ TEST(symbols_take_an_owner_that_comes_later)
 	r->ref1 = foo;
 	CHECK_INT(symbols__update(&symbols, true), 0);
 	CHECK_STRING(name_of(method), "Foo#m");
-	/* A name that is gone when we look again stays as it was. */
+	/* A name that was read stays, although it is gone at the next look. */
 	method = fake__record(&vm, RB_DEBUG_EXT_METHOD, "n", 0, 0);
 	CHECK_STRING(name_of(method), "n");
 	fake__get(&vm, method)->kind = RB_DEBUG_EXT_NONE;
@@ -545,7 +545,7 @@ TEST(symbols_line_tables_of_no_use_are_paid_for)
 		for (int i = 0; i < MANY; i++)
 			symbols__get(&symbols, many[i]);
 	CHECK(memory.bytes <= TICK_BYTES);
-	/* Some have been read, the others say why not; none is another's. */
+	/* Some names have been read, the others say why not, and none is that of another. */
 	for (int i = 0; i < MANY; i++) {
 		snprintf(name, sizeof(name), "Foo#m%d", i);
 		if (!strcmp(name_of(many[i]), "[too much to read]"))
@@ -554,7 +554,7 @@ TEST(symbols_line_tables_of_no_use_are_paid_for)
 			CHECK_STRING(text__string(&out), name);
 	}
 	CHECK(late > MANY / 2 && late < MANY);
-	/* All of them come with time, and no tick takes more than its part. */
+	/* All names are read in time, and no tick takes more than its share. */
 	for (int tick = 0; tick < 2 * MANY && late; tick++) {
 		memory.bytes = 0;
 		CHECK_INT(symbols__update(&symbols, false), 0);
@@ -725,7 +725,7 @@ TEST(symbols_interrupted_are_put_off)
 		CHECK_INT(symbols__line(s, fake__pc(fake__get(&vm, bar), 0)), 31);
 		tear_down();
 
-		/* Nor is it forgotten when it is read ahead. */
+		/* It is not forgotten when it is read ahead. */
 		set_up();
 		memory.fail_at = i;
 		memory.error = -EINTR;
@@ -753,7 +753,7 @@ TEST(symbols_put_off_are_not_passed_over)
 	symbols__update(&symbols, false);
 	memory.to = 0;
 	CHECK_INT(symbols__update(&symbols, true), 0);
-	/* As a report does, which reads nothing any more. */
+	/* A report asks in this way, and reads nothing any more. */
 	symbols__set_exited(&symbols);
 	CHECK_STRING(name_of(bar), "Foo#bar");
 	CHECK_STRING(name_of(second), "Foo#second");
@@ -783,7 +783,7 @@ TEST(symbols_read_ahead_get_their_parts_when_asked_for)
 	tear_down();
 }
 
-/* What is read ahead leaves room for what is asked for. */
+/* Reading ahead leaves room for what is asked for. */
 TEST(symbols_read_ahead_do_not_fill_the_table)
 {
 	uint32_t count;
@@ -887,7 +887,7 @@ TEST(symbols_new_names_are_read_in_portions)
 	memory.reads = 0;
 	CHECK_INT(symbols__update(&symbols, false), 0);
 	CHECK_INT(memory.reads, 1);
-	/* Whatever the work ends in: what is there stays. */
+	/* Wherever the work runs out: what has been read stays. */
 	for (int left = 1; left < 20000; left += 100) {
 		uint32_t id = first + (uint32_t)(left / 100);
 

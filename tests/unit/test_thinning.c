@@ -90,7 +90,7 @@ TEST(thinning_is_not_in_step_with_a_task)
 	}
 }
 
-/* A short task's few ticks on many CPUs: no CPU begins with a sample, or late. */
+/* A short task has few ticks on many CPUs: no CPU begins with a sample, and none begins late. */
 TEST(thinning_begins_anywhere)
 {
 	int taken = 0, cpus = 100000, ticks = 3;

@@ -97,7 +97,7 @@ TEST(timer_finds_the_function_of_the_tick)
 	int64_t handler = (int64_t)0xffffffff81433000, other = (int64_t)0xffffffff81433200;
 
 	CHECK_INT(find(HANDLER), handler);
-	/* Each kernel's own: also where the newest name means something else. */
+	/* The name of each kernel, also where the newest name means something else. */
 	CHECK_INT(find(HANDLER "ffffffff81433100 T other\n"
 		       "ffffffff81433200 t tick_sched_timer\n"), other);
 	CHECK_INT(find("ffffffff81433200 t tick_sched_timer\n" HANDLER), other);

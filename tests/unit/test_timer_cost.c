@@ -10,7 +10,7 @@
 
 static struct timer_gaps gaps;
 
-/* Readings of a clock that take so long each, for some time. */
+/* Readings of a clock that each take so long, for some time. */
 static void run(uint64_t time, uint64_t reading)
 {
 	for (uint64_t t = 0; t < time; t += reading)
@@ -121,7 +121,7 @@ TEST(timer_cost_and_the_rate)
 	CHECK_INT(judge(100000, 11381, &d), -EINVAL);
 	CHECK_STRING(d.hint, "sample at 26000 or slower");
 	CHECK_INT(judge(100000, 2 * US, &d), 0);
-	/* Safe rates are those that are not looked at. */
+	/* A safe rate is not measured. */
 	CHECK_INT(judge(10000, 5 * MS, &d), 0);
 	CHECK_INT(judge(10001, 5 * MS, &d), -EINVAL);
 	CHECK_STRING(d.hint, "sample at 10000 or slower");
@@ -137,7 +137,7 @@ TEST(timer_cost_advice_is_accepted)
 		if (!judge(100000, interrupt, &d))
 			continue;
 		CHECK_INT(sscanf(d.hint, "sample at %u or slower", &rate), 1);
-		/* Also if the next interrupts take a quarter longer. */
+		/* It holds if the next interrupts take a quarter longer, too. */
 		CHECK_INT(judge(rate, interrupt * 5 / 4, &d), 0);
 	}
 }

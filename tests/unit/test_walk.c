@@ -36,7 +36,7 @@ static struct rb_debug_ext_ec *ec_slot;
 #define TID 4711
 #define SERIAL 70000000000ull
 
-/* Reads before the thread is looked for, and for that. */
+/* The number of reads before the thread is looked for, and of reads to find it. */
 #define READS_EC 4
 #define READS_THREAD 2
 
@@ -148,7 +148,7 @@ TEST(walk_takes_any_frame_size)
 	}
 }
 
-/* The innermost frame's pc is that at which it goes on. */
+/* The innermost frame's pc is the one at which the frame goes on. */
 TEST(walk_marks_the_pc_that_says_nothing)
 {
 	struct {
@@ -325,7 +325,7 @@ TEST(walk_knows_an_ec_without_a_slot)
 	CHECK_INT(scratch.event.nr_frames, 3);
 }
 
-/* Tables that do not say which thread it is. */
+/* The tables do not say which thread it is. */
 static void slot_of_another_ec(void) { ec_slot->ec += 64; }
 static void slot_free(void) { memset(ec_slot, 0, sizeof(*ec_slot)); }
 static void slot_written(void) { ec_slot->generation++; }
@@ -357,7 +357,7 @@ TEST(walk_names_no_thread_when_it_is_not_sure)
 	}
 }
 
-/* What is said of the thread elsewhere changes under way: who it is does not. */
+/* The description of the thread changes meanwhile; its identity does not. */
 TEST(walk_names_the_thread_whatever_its_own_slot_says)
 {
 	set_up(3);
@@ -397,7 +397,7 @@ TEST(walk_never_names_another_thread_when_the_slot_is_reused)
 	}
 }
 
-/* Fields of the EC that one read has, or that are too far apart for that. */
+/* Fields of the EC that fit in one read, and fields that are too far apart for it. */
 TEST(walk_reads_an_ec_of_any_layout)
 {
 	static const uint16_t offsets[][3] = {	/* vm_stack, vm_stack_size, cfp */

@@ -81,8 +81,8 @@ wait_until() {
 	done
 	echo "not after 30 s: $*" >&2
 }
-# runs PID FILE: it has executed the file, or loaded it.  The file is there before all of it is
-# mapped; what is loaded after it, the C library, is not.
+# runs PID FILE: it has executed the file, or loaded it.  The file is in the maps before all of it is
+# mapped, so wait for the C library, which is loaded after it.
 runs() { grep -q " $2\$" "/proc/$1/maps" && grep -q '/libc[.-]' "/proc/$1/maps"; }
 sleeps() { runs "$1" "$2" && grep -q '^State:.S' "/proc/$1/status"; }
 
@@ -99,7 +99,7 @@ record shares 5 -r 5k
 truth=$(sed -n 's/^share of A: //p' "$sum")
 n=$(number taken)
 missed=$(sed -n 's/^missed besides: \([0-9]*\).*/\1/p' "$sum")
-# Five standard deviations, as much for what interrupts the target, and ticks without a sample.
+# Five standard deviations, 0.01 for what interrupts the target, and the ticks without a sample.
 expect "shares: adds up" adds_up
 expect "shares: A has $truth of $n" awk -v truth="$truth" -v n="$n" -v missed="${missed:-0}" '
 	/A#hot_a/ { a += $NF } /B\.hot_b/ { b += $NF }
@@ -139,7 +139,7 @@ expect "forks: the parent is seen" share ';A#leaf_a ' 0.9 1
 section_losses() {
 loses() {
 	record "$1" 3 -r 500
-	# All of them: then there is no profile, and that is no success.
+	# When all samples are lost there is no profile, and that is an error.
 	want=3; [ "$(number whole)" != 0 ] || want=70
 	[ $want = 3 ] || expect "$1: no file" [ ! -e "$out" ]
 	: >>"$out"
@@ -177,7 +177,7 @@ expect "executes: both programs" share '^<main>(;A#hot_a)*;A#deep |;[AB][#.](lea
 expect "executes: the second one too" share ';[AB][#.]leaf_[ab] ' 0.2 0.9
 
 rm -f "$out"
-# The ring is full when extprof does not run.
+# extprof is stopped, so the ring becomes full.
 "$dir/fake_target" deep 6 & target=$!
 wait_until runs $target "$dir/fake_target"
 "$extprof" -p $target -r 10k -d 4 -o "$out" >"$sum" 2>"$err" & prof=$!
@@ -190,8 +190,8 @@ kill $target 2>/dev/null; wait $target 2>/dev/null
 
 # -- a target that gives more work than can be done ---------------------------------------
 section_flood() {
-# ends BY LEAST MOST REST: extprof has ended within so many seconds after $from, by itself, and
-# has left at least so many samples
+# ends BY LEAST MOST REST: extprof has ended by itself, LEAST to MOST seconds after $from, and has
+# left at least REST samples unread
 ends() {
 	by=$1 least=$2 most=$3 rest=$4
 	wait $prof; status=$?
@@ -208,24 +208,24 @@ wait_until runs $target "$dir/fake_target"
 rm -f "$out"; from=$(date +%s)
 timeout -s KILL 30 "$extprof" -p $target -r 10k -d 1 -o "$out" >"$sum" 2>"$err" & prof=$!
 # 1 s, what extprof allows itself at the end (5 s for samples, 2 for what is being read, 5 for names),
-# and a second at each end of what is counted.  As names are put off, all of it may be read.
+# and a second at each end, as whole seconds are counted.  Names are put off, so all samples may be read.
 ends "the duration" 1 15 0
 # interrupted_twice BY [COMMAND...]: the recording, run by COMMAND
 interrupted_twice() {
 	by=$1; shift
 	rm -f "$out"
 	"$@" "$extprof" -p $target -r 10k -o "$out" >"$sum" 2>"$err" & prof=$!
-	# Later than this it is not by those signals.
+	# If it ends later than this, the signals did not end it.
 	(sleep 22; kill -KILL $prof 2>/dev/null) & killer=$!
 	sleep 1.5; kill -INT $prof
-	# Two that wait are one.
+	# Two pending signals would become one, so wait until the first is taken.
 	while grep -q '^ShdPnd:.*2$' /proc/$prof/status; do sleep 0.1; done
 	sleep 0.5; from=$(date +%s); kill -INT $prof
 	ends "$by" 0 2 1
 	kill $killer 2>/dev/null; wait $killer 2>/dev/null
 }
 interrupted_twice "the second Ctrl-C"
-# Where it has to wait for the target, on one CPU with it.
+# On one CPU with the target, for which it has to wait.
 cpu=$(sed -n 's/^Cpus_allowed_list:.*[^0-9]\([0-9]*\)$/\1/p' /proc/self/status)
 taskset -p -c "$cpu" $target >/dev/null
 interrupted_twice "the second Ctrl-C, one CPU" taskset -c "$cpu"
@@ -262,8 +262,8 @@ done
 
 # -- pid namespaces ----------------------------------------------------------------
 section_namespaces() {
-# In another pid namespace, where its pid is another.  With plain loads of the
-# kernel's memory, and with calls as on old kernels.
+# In another pid namespace the target has another pid.  Once with plain loads of the
+# kernel's memory, once with calls as on old kernels.
 for program in "$extprof" "$dir/calls/extprof"; do
 	how=loads; [ "$program" = "$extprof" ] || how=calls
 	rm -f "$out"
@@ -285,7 +285,7 @@ for program in "$extprof" "$dir/calls/extprof"; do
 	"$program" -p "$target" -r 500 -d 1 -o "$out" >"$sum" 2>"$err"
 	expect "$how: pid namespace seen from outside" share ';A#allocates;\[GC sweep\] ' 0.9 1
 	kill "$target"; wait $wrapper 2>/dev/null
-	# Both in it, with its own /proc.
+	# Both are in the namespace, which has its own /proc.
 	rm -f "$out"
 	unshare -pmf --mount-proc sh -c '
 		"$1/fake_target" gc 3 & n=0
@@ -322,7 +322,7 @@ kill $target; wait $target 2>/dev/null
 
 # -- CPUs that come and go ---------------------------------------------------------------
 section_cpus() {
-# As extprof sees it: the CPUs themselves stay as they are.
+# Only extprof sees CPUs come and go; the CPUs themselves stay.
 cpu=$(($(getconf _NPROCESSORS_ONLN) - 1))
 if [ $cpu -lt 1 ] || ! unshare -m true 2>/dev/null; then
 	skip "CPUs come and go" "one CPU, or unshare -m is not permitted"
@@ -337,7 +337,7 @@ else
 	sleep 2.5
 	rm "$work/offline"; echo 0-$cpu >"$work/online"	# it comes
 	sleep 2
-	# Not in the list, and yet there: a container that shows another one.
+	# A container may show a list without the CPU, which is there nevertheless.
 	echo 0 >"$work/online"; sleep 1
 	: >"$work/offline"; echo "0 " >"$work/online"	# it goes
 	sleep 2.5
@@ -368,7 +368,7 @@ refuses "kernel thread" 65 'is not a ruby' -p 2
 kill $sleeper
 refuses "no such process" 66 'no such process' -p 4194303
 refuses "no command" 127 'cannot run' record -- /dev/null/ruby
-# Of one that is no ruby, and ends, either may be said: it depends on whether it was looked at.
+# A command that is no ruby and ends may give either message: it depends on whether extprof looked at it in time.
 refuses "command is no ruby" 65 'is not a ruby: it runs .*sleep' record -- sleep 1
 refuses "command ends" 66 'ended before' record -- "$dir/fake_target" starting 1
 refuses "no output directory" 73 'cannot write' -p $$ -o /dev/null/x
