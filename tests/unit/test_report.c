@@ -239,6 +239,79 @@ TEST(report_shows_groups_that_the_profile_does_not_know)
 	tear_down();
 }
 
+/* Rare stacks are merged, those of whole groups too. */
+TEST(report_shows_merged_groups)
+{
+	uint64_t stack[3], merged;
+	struct groups keys;
+
+	set_up();
+	CHECK_INT(groups__parse("process,thread", &resolver.groups), 0);
+	fake__thread(&ruby, 3, 30, "job-1", NULL);
+	processes.rows[0].pid = 7;
+	send_in(30, 3, 1, 1);
+	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
+	CHECK_INT(resolve__name_processes(&resolver), 0);
+	merged = tree.frames[tree__merged_frame(&tree)];
+	stack[0] = processes.rows[0].frame;
+	stack[1] = vm.threads.list[0].frame;
+	stack[2] = merged;
+	tree__add(&tree, stack, 3);
+	stack[1] = merged;
+	for (int i = 0; i < 2; i++)
+		tree__add(&tree, stack, 2);
+	for (int i = 0; i < 3; i++)
+		tree__add(&tree, &merged, 1);
+	CHECK_STRING(folded(), "[merged processes];[merged threads];[merged] 3\n"
+		     "[process 7];[merged threads];[merged] 2\n"
+		     "[process 7];[thread job-1 (1)];Foo#foo 1\n"
+		     "[process 7];[thread job-1 (1)];[merged] 1\n");
+	CHECK_INT(groups__parse("thread-pattern,cgroup", &keys), 0);
+	show = &keys;
+	CHECK_STRING(folded(), "[merged threads];[merged cgroups];[merged] 3\n"
+		     "[merged threads];[unknown cgroup];[merged] 2\n"
+		     "[thread job-*];[unknown cgroup];Foo#foo 1\n"
+		     "[thread job-*];[unknown cgroup];[merged] 1\n");
+	CHECK_INT(groups__parse("none", &keys), 0);
+	CHECK_STRING(folded(), "Foo#foo 1\n[merged] 6\n");
+	tear_down();
+}
+
+TEST(report_of_ten_thousand_processes)
+{
+	enum { COUNT = 10000 };
+	struct groups keys;
+	struct report r;
+	uint64_t sum = 0;
+
+	set_up();
+	CHECK_INT(groups__parse("process", &resolver.groups), 0);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		if (i)
+			processes__add(&processes);
+		vm.process = i;
+		processes.rows[i].pid = (int)(i + 1);
+		send_in(0, 0, 0, 1 + (int)(i % 3));
+		sum += 1 + i % 3;
+	}
+	vm.process = 0;
+	CHECK_INT(resolve__name_processes(&resolver), 0);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	CHECK_INT(r.node_count, 1 + 2 * COUNT);
+	CHECK_INT(r.nodes[0].total, sum);
+	for (uint32_t i = 0; i < r.label_count; i++)
+		if (r.labels[i].kind == LABEL_PROCESS)
+			CHECK_INT(r.labels[i].total, 1 + (r.labels[i].number - 1) % 3);
+	report__free(&r);
+	CHECK_INT(groups__parse("none", &keys), 0);
+	show = &keys;
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	CHECK_INT(r.node_count, 2);
+	CHECK_INT(r.nodes[1].total, sum);
+	report__free(&r);
+	tear_down();
+}
+
 /* The pid or tid is told apart from a name that looks as if it had one. */
 TEST(report_has_the_numbers_of_groups)
 {

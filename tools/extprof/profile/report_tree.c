@@ -35,47 +35,46 @@ static uint32_t child_of(struct merge *m, uint32_t parent, uint32_t label)
 	return m->b->loose_count++;
 }
 
-/* The label of one level of groups, for stacks of that process and thread.  Those can be NULL: not known. */
+/* The label of one level of groups, for stacks of that process and thread.  Those can be NULL: then the
+ * level was merged with others, or the profile does not have it. */
 static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row *process,
-			    const struct frame_row *thread)
+			    const struct frame_row *thread, bool merged)
 {
-	static const char none[] = "", no_process[] = "[unknown process]", no_cgroup[] = "[unknown cgroup]",
-			  no_thread[] = "[unknown thread]";
-	struct frame_row content = { .path = none };
+	static const char none[] = "";
+	static const char *const unknown[GROUP_KEYS][2] = {
+		[GROUP_PROCESS] = { "[unknown process]", "[merged processes]" },
+		[GROUP_THREAD] = { "[unknown thread]", "[merged threads]" },
+		[GROUP_THREAD_PATTERN] = { "[unknown thread]", "[merged threads]" },
+		[GROUP_CGROUP] = { "[unknown cgroup]", "[merged cgroups]" },
+	};
+	const struct frame_row *of = key == GROUP_PROCESS || key == GROUP_CGROUP ? process : thread;
+	struct frame_row content = { .path = none, .name = unknown[key][merged], .kind = LABEL_THREAD };
 
-	switch (key) {
-	case GROUP_PROCESS:
+	if (key == GROUP_PROCESS)
 		content.kind = LABEL_PROCESS;
-		content.name = process ? process->name : no_process;
-		content.number = process ? process->number : 0;
-		break;
-	case GROUP_CGROUP:
+	else if (key == GROUP_CGROUP)
 		content.kind = LABEL_CGROUP;
-		content.name = process && process->wider ? process->wider : no_cgroup;
-		break;
-	case GROUP_THREAD_PATTERN:
-		content.kind = LABEL_THREAD;
-		content.name = thread && thread->wider ? thread->wider : thread ? thread->name : no_thread;
-		break;
-	default:
-		content.kind = LABEL_THREAD;
-		content.name = thread ? thread->name : no_thread;
-		content.number = thread ? thread->number : 0;
+	if (of && (key == GROUP_PROCESS || key == GROUP_THREAD)) {
+		content.name = of->name;
+		content.number = of->number;
+	} else if (of && of->wider) {
+		content.name = of->wider;
 	}
 	return report__label(m->b, &content);
 }
 
 /*
  * The loose node below which the stacks of a group are: `node` is the root of the profile's tree or one
- * of its groups.  Each stack gets all levels that are shown, whatever the profile knows of it.
+ * of its groups.  Each stack gets all levels that are shown, whatever the profile knows of it.  merged:
+ * it is that of rare stacks, which may be of several groups below `node`.
  */
-static uint32_t base_of(struct merge *m, uint32_t node)
+static uint32_t base_of(struct merge *m, uint32_t node, bool merged)
 {
 	const struct groups *g = &m->b->r->groups;
 	const struct frame_row *process = NULL, *thread = NULL;
 	uint32_t base = 0;
 
-	if (m->merged[node] != MAP64_NONE)
+	if (!merged && m->merged[node] != MAP64_NONE)
 		return m->merged[node];
 	for (uint32_t i = node; i; i = m->b->tree->nodes[i].parent) {
 		if (row_of(m, i)->kind == LABEL_PROCESS)
@@ -84,11 +83,12 @@ static uint32_t base_of(struct merge *m, uint32_t node)
 			thread = row_of(m, i);
 	}
 	for (int i = 0; i < g->count && base != MAP64_NONE; i++) {
-		uint32_t label = group_label(m, g->keys[i], process, thread);
+		uint32_t label = group_label(m, g->keys[i], process, thread, merged);
 
 		base = label == MAP64_NONE ? MAP64_NONE : child_of(m, base, label);
 	}
-	m->merged[node] = base;
+	if (!merged)
+		m->merged[node] = base;
 	return base;
 }
 
@@ -118,10 +118,12 @@ static int merge_nodes(struct merge *m)
 		if (m->is_group[i]) {
 			if (!self)
 				continue;
-			m->merged[i] = base_of(m, i);
+			m->merged[i] = base_of(m, i, false);
 		} else {
+			bool merged = tree->nodes[i].frame == tree->merged_frame;
+
 			label = m->b->label_of[tree->nodes[i].frame];
-			above = m->is_group[parent] ? base_of(m, parent) : m->merged[parent];
+			above = m->is_group[parent] ? base_of(m, parent, merged) : m->merged[parent];
 			if (above == MAP64_NONE)
 				return -ENOMEM;
 			/* A group within code is not shown. */
@@ -147,7 +149,8 @@ int report__merge_tree(struct report_builder *b)
 	if (!m.merged || !m.is_group)
 		goto cleanup;
 	memset(m.merged, 0xff, count * sizeof(*m.merged));
-	room = count + (find_groups(&m) + 1ull) * b->r->groups.count;
+	/* A group has a base for its stacks, and one for those that were merged. */
+	room = count + 2 * (find_groups(&m) + 1ull) * b->r->groups.count;
 	b->loose = room < MAP64_NONE ? calloc(room, sizeof(*b->loose)) : NULL;
 	if (!b->loose)
 		goto cleanup;
