@@ -86,6 +86,10 @@ wait_until() {
 runs() { grep -q " $2\$" "/proc/$1/maps" && grep -q '/libc[.-]' "/proc/$1/maps"; }
 sleeps() { runs "$1" "$2" && grep -q '^State:.S' "/proc/$1/status"; }
 
+# A shell without job control starts what is in the background with SIGINT ignored, and extprof leaves
+# it so.
+interruptible='env --default-signal=INT'
+
 # -- stacks ---------------------------------------------------------------------
 section_stacks() {
 record branches 5 -r 10k
@@ -214,7 +218,7 @@ ends "the duration" 1 15 0
 interrupted_twice() {
 	by=$1; shift
 	rm -f "$out"
-	"$@" "$extprof" -p $target -r 10k -o "$out" >"$sum" 2>"$err" & prof=$!
+	$interruptible "$@" "$extprof" -p $target -r 10k -o "$out" >"$sum" 2>"$err" & prof=$!
 	# If it ends later than this, the signals did not end it.
 	(sleep 22; kill -KILL $prof 2>/dev/null) & killer=$!
 	sleep 1.5; kill -INT $prof
@@ -300,7 +304,10 @@ done
 section_ends() {
 "$dir/fake_target" branches 20 & target=$!
 wait_until runs $target "$dir/fake_target"
-"$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
+"$extprof" -p $target -d 2 -o "$out" >"$sum" 2>"$err" & prof=$!
+sleep 1; kill -INT $prof; wait $prof
+expect "Ctrl-C that was ignored: stays so" says ' for (1\.9|2\.[0-9]) s '
+$interruptible "$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
 sleep 1; kill -INT $prof; wait $prof
 expect "Ctrl-C: exit 0" is $? 0
 expect "Ctrl-C: says so" says 'Ctrl-C'
@@ -330,7 +337,7 @@ else
 	taskset -c $cpu "$dir/fake_target" branches 30 & target=$!
 	wait_until runs $target "$dir/fake_target"
 	rm -f "$out"; : >"$work/offline"; echo 0 >"$work/online"
-	OFFLINE_CPU=$cpu OFFLINE_WHILE="$work/offline" unshare -m sh -c '
+	OFFLINE_CPU=$cpu OFFLINE_WHILE="$work/offline" $interruptible unshare -m sh -c '
 		mount --bind "$0" /sys/devices/system/cpu/online
 		export LD_PRELOAD="$1"; shift; exec "$@"' "$work/online" "$dir/liboffline.so" \
 		"$extprof" -p $target -r 500 -o "$out" >"$sum" 2>"$err" & prof=$!
