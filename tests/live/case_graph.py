@@ -1,6 +1,8 @@
 """Random programs of which every possible stack is known: no sample may be impossible."""
 import os
 import re
+import shutil
+import unicodedata
 from collections import Counter
 
 import burns  # noqa: F401
@@ -192,6 +194,106 @@ def parting(ctx):
     check(memory < MEMORY, "extprof had %.0f MB in use", memory / (1 << 20))
     return "%d samples, %d of them merged, %d whole, none lost as no-memory; %.0f MB" % (
         total, merged, whole, memory / (1 << 20))
+
+
+GRAPH_MAX = 7 << 20  # bytes of a flame graph: FLAME_DATA_MAX, FLAME_DRAWN_MAX and the page around them
+
+
+def browse(ctx, path, fragment="", width=1200):
+    """The page as a browser has it after its scripts have run; None: there is no browser."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if not browser:
+        return None
+    p = ctx.start([browser, "--headless", "--no-sandbox", "--disable-gpu",
+                   "--user-data-dir=" + ctx.path("chromium"),
+                   "--virtual-time-budget=4000", "--window-size=%d,900" % width, "--dump-dom", "file://" + path + fragment])
+    return p.communicate(timeout=60)[0]
+
+
+@case(timeout=120)
+def parting_flamegraph(ctx):
+    """It has some MB, opens, and says how much of the stacks is not in it."""
+    ruby = ctx.program("parting.rb", 1200)
+    ruby.expect("ready")
+    path = ctx.path("out.svg")
+    reader = ctx.extprof_start("-p", ruby.pid, "-d", 6, "-F", harness.rate(2000), "-o", path)
+    memory = peak(reader)
+    profile = ctx.profile_of(reader).ok()
+    ruby.kill()
+    samples = profile.sums.whole + profile.sums.truncated
+    size = os.path.getsize(path)
+    check("no-memory" not in profile.sums.text, "sums: " + profile.sums.text)
+    check(size < GRAPH_MAX, "the flame graph has %.1f MB", size / (1 << 20))
+    check(memory < MEMORY, "extprof had %.0f MB in use", memory / (1 << 20))
+    with open(path, encoding="utf-8") as f:
+        hidden = re.search(r">not in this file: (\d+) frames of (\d+), with the ends of (\d+) samples", f.read())
+    text = "%.1f MB, %.0f MB in use, " % (size / (1 << 20), memory / (1 << 20)) + (
+        "%s of %s frames left out" % hidden.group(1, 2) if hidden else "nothing left out")
+    page = browse(ctx, path)
+    if page is None:
+        return text + "; NOT opened: there is no browser here"
+    shown = re.search(r'id="graph"[^>]* data-shown="(\d+)"', page)
+    total = re.search(r'id="details"[^>]*>all: (\d+) samples(?:; (\d+) end in frames that are not in this file)?'
+                      r"(?: \u2014 (\d+) narrower frames are not drawn: zoom in)?<", page)
+    check(shown and total, "the script has not drawn: %s", page[:200])
+    # Widths add up: the script has summed up what is in the file.
+    check(int(total.group(1)) == samples, "the file has %s samples, not %d", total.group(1), samples)
+    check(total.group(2) == (hidden.group(3) if hidden else None), "left out: %s, not %s", total.group(2), hidden)
+    zoomed = browse(ctx, path, "#zoom=40")
+    check('class="f parent"' in zoomed and int(re.search(r'data-shown="(\d+)"', zoomed).group(1)) > 40,
+          "a zoom shows no frames")
+    return "%s; opened, %s frames drawn, %s left for a zoom" % (text, shown.group(1), total.group(3) or "none")
+
+
+# Writes where a text ends behind its frame, by what the browser measures, into the page.
+MEASURE = """<script>
+(function () {
+  var texts = 0, cut = 0, wide = 0, over = [];
+  document.querySelectorAll("g.f").forEach(function (g) {
+    var text = g.querySelector("text"), rect = g.querySelector("rect");
+    if (!text) { return; }
+    texts++;
+    if (/\u2026$/.test(text.textContent)) { cut++; }
+    if (/[^\x20-\x7e\u2026]/.test(text.textContent)) { wide++; }
+    if (text.getComputedTextLength() + 3 > +rect.getAttribute("width") + 1) { over.push(text.textContent); }
+  });
+  document.body.setAttribute("data-measured", [texts, cut, wide, over.length].join(" "));
+  document.body.setAttribute("data-over", over.join("|"));
+})();
+</script>"""
+
+
+@case(timeout=90)
+def wide_letters(ctx):
+    """Tables are aligned, and texts end within their frames, whatever the letters are."""
+    ruby = ctx.program("wide.rb")
+    ruby.expect("ready")
+    path = ctx.path("out.html")
+    profile = ctx.extprof("-p", ruby.pid, "-d", 3, "-F", harness.rate(2000), "--top=40", "-o", path).ok()
+    ruby.kill()
+    table = profile.out.split("By time in the method and what it calls\n")[1].split("\n\n")[0].splitlines()
+    table = [line for line in table if re.search(r" /\S*wide\.rb:\d+$", line)]
+    check(len(table) >= 18, "the table has %d rows", len(table))
+    starts = Counter(columns(line[:line.rindex(" /")]) for line in table)
+    check(len(starts) == 1, "files begin in columns %s", dict(starts))
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    page = browse(ctx, ctx.write("measured.html", text.replace("</body>", MEASURE + "</body>")), width=3000)
+    if page is None:
+        return "%d rows aligned; NOT opened: there is no browser here" % len(table)
+    measured = re.search(r'data-measured="(\d+) (\d+) (\d+) (\d+)"', page)
+    check(measured, "the page was not measured")
+    texts, cut, wide, over = map(int, measured.groups())
+    check(cut > 5 and wide >= 8, "%d texts, %d cut, %d wide: too few to tell", texts, cut, wide)
+    check(not over, "%d of %d texts go beyond their frames: %s", over, texts,
+          re.search(r'data-over="([^"]*)"', page).group(1)[:300])
+    return "%d rows aligned; %d texts within their frames, %d cut, %d of other letters" % (
+        len(table), texts, cut, wide)
+
+
+def columns(text):
+    """What a terminal takes for it."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def summary():
