@@ -56,9 +56,9 @@ def recorded(ctx, ruby, seconds, rate, *options):
 
 
 def as_many(sums, rate, work, share, most=float("inf"), absent=0):
-    """There are as many samples as CPU time was used, within this share of them, what was missed
-    and what chance does; and not more than `most`. Of the ticks that were missed `absent` are known
-    by other ways. Ticks in stolen time, which is not CPU time, may be samples."""
+    """The samples stand for the CPU time that was used. They may be off by `share`, by the ticks that were
+    missed and by chance, and there are not more than `most`. `absent` missed ticks are known in another way.
+    A tick in stolen time, which is not CPU time, may be a sample."""
     expected = work.expected(rate)
     # One tick more or less at each end, on each CPU that the program ran on.
     slack = share * expected + 4 + work.chance(rate)

@@ -33,14 +33,14 @@ def from_extprof(stack):
     kept = []
     for i, f in enumerate(frames):
         inner = frames[i + 1].label if i + 1 < len(frames) else ""
-        # Thread::Backtrace has neither blocks in C nor the frame that a clause belongs to.
+        # Thread::Backtrace shows no blocks in C, and not the frame that a clause belongs to.
         if f.label != "[block in C]" and not inner.startswith(("rescue in ", "ensure in ")):
             kept.append((f.label, f.path, f.line))
     return kept
 
 
 def inside(frames):
-    """What is below the loop that calls everything."""
+    """The frames inside of the loop that calls everything."""
     loops = [i for i, f in enumerate(frames) if f[1].endswith("spot.rb")]
     return frames[loops[-1] + 1:] if loops else frames
 
@@ -49,7 +49,7 @@ def same(ruby, extprof):
     if len(ruby) != len(extprof):
         return False
     for r, e in zip(ruby, extprof):
-        # Ruby gives methods in C the place of their caller.
+        # Ruby shows a method in C at the place of its caller.
         in_c = not e[1] or e[1].startswith("<internal:")
         if r[0] != e[0] or not in_c and r[1:] != e[1:]:
             return False

@@ -9,9 +9,9 @@ SIGMAS = 5
 
 
 def within(samples, total, share, what, missed):
-    """Check a count against its true share; returns how many deviations it is off. Of the ticks that
-    were missed, because the CPU was away, all or none may be those of this one: 50 ms of a stopped
-    virtual CPU are CPU time of the thread that it had, without a sample."""
+    """Check a count against its true share. Returns by how many deviations it is off. Ticks are missed when
+    the CPU was away, and all or none of them may belong to this count: 50 ms of a stopped virtual CPU
+    are CPU time of the thread that ran on it, without a sample."""
     ticks = total + missed
     sigma = (ticks * share * (1 - share)) ** 0.5
     expected = ticks * share
@@ -23,7 +23,7 @@ def within(samples, total, share, what, missed):
 
 
 def proportions(ctx, flags, rate, seconds, *options, c_share=4):
-    """c_share: of 80 turns, how many are the 8 ms call in C."""
+    """c_share: how many of 80 turns are the call in C of 8 ms."""
     ruby = ctx.program("proportions.rb", c_share, flags=flags)
     ruby.expect("ready")
     reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options, "-o", ctx.path("out.folded"))

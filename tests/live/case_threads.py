@@ -49,18 +49,19 @@ class Tasks:
         return tasks
 
     def most_of_timer(self, rate):
-        """Samples: one more than fit in, each time. It wakes up a hundred times a second, in step with
-        many rates."""
+        """At most so many samples of the timer thread: those of its CPU time, and one more for each time that it
+        got the CPU. It wakes up a hundred times a second, which is in step with many rates."""
         now, before = self.read()[self.timer], self.before[self.timer]
         return rate * (now[0] - before[0]) / 1e9 + now[1] - before[1]
 
 
 def named(ctx, profile, tasks, rate, ended=0, fibers=False, waiting=0):
-    """The stacks with a Ruby thread, and words about the others, which must have no Ruby frames. They
-    are of the VM's timer thread, as the kernel's account of that; of native threads that begin or end,
-    of which `ended` did, a part of what a thread takes that does nothing; and of those that wait for
-    their next Ruby thread, at most this share. One that was interrupted where its slot is filled or
-    emptied may be unknown, and fibers have slots too."""
+    """The stacks with a Ruby thread, and words about the others, which must have no Ruby frames.
+
+    The others are of three kinds. The VM's timer thread has as many samples as the kernel's account of it
+    allows. Native threads that begin or end have a part of the time of a thread that does nothing; `ended` of
+    them did. Native threads that wait for their next Ruby thread have at most the share `waiting`.
+    A thread that is interrupted while its slot is filled or emptied may be unknown. Fibers have slots too."""
     samples = timer = rest = unknown = 0
     stacks = []
     for s in profile.stacks:
@@ -88,8 +89,8 @@ def named(ctx, profile, tasks, rate, ended=0, fibers=False, waiting=0):
 
 
 def threads(ctx, flags, *arguments, rate=8000, **options):
-    """With M:N threads a thread has no native thread of its own: only the name tells. What has
-    Ruby frames has the name of its thread, without exception."""
+    """With M:N threads a Ruby thread has no native thread of its own, so only the name tells them apart. Each
+    stack with Ruby frames has the name of its thread, without exception."""
     own = not options
     ruby = ctx.program("threads.rb", flags=flags, **options)
     tids, names = {}, []

@@ -21,8 +21,8 @@ WRITE = 7  # the line in faults.rb
 @case(timeout=60)
 def cpu_time(ctx):
     """N samples at R Hz are N / R seconds of CPU time, within 3 % and the ticks that were missed.
-    Where others want the CPU, the scheduler takes it away at ticks, so that the ticks are no fair
-    share: as much as others had is allowed. There are never more samples than ticks."""
+    When others want the CPU, the scheduler takes it away at ticks, so the ticks are no fair sample. The count
+    may be off by the share that others had. There are never more samples than ticks."""
     ruby = ctx.program("steady.rb")
     ruby.expect("ready")
     harness.prefer(ruby.pid)
@@ -79,8 +79,7 @@ def lines_yjit_in_the_kernel(ctx):
     kernel, total = 1 - plain / faults, sum(counted.values())
     check(kernel > 0.8, "of the writes' time only %.0f %% are faults", 100 * kernel)
     check(total > 100 and not wrong, "%s exact lines, not exact:\n%s", counted, "\n".join(wrong))
-    # The first instruction of the next line is where an interrupt comes that had to wait for the end
-    # of the fault.
+    # An interrupt that had to wait for the end of the fault comes at the first instruction of the next line.
     check(counted[0] > 0.8 * total, "%d of %d in the line of the write", counted[0], total)
     return "%d samples of writes that are in the kernel for %.0f %%: %d in their line, %d in the next" % (
         total, 100 * kernel, counted[0], counted[1])

@@ -71,8 +71,8 @@ def ensured(g, w, code, room):
 
 @edge(3)
 def ensured_by_raise(g, w, code, room):
-    """An exception on its way runs the clause as code of its own. Its method is in the clause, too,
-    in the copy of it that runs without an exception."""
+    """When an exception passes, the clause runs as code of its own. Its method contains the clause a second
+    time, for when there is no exception."""
     clause, handler = code.handler("ensure"), code.handler("rescue")
     outer = w.open("begin", code)
     w.open("begin", code)

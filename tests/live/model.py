@@ -27,7 +27,7 @@ class Frame:
 
 
 class Code:
-    """`base` and `level`: what blocks in it are called after."""
+    """`base` and `level` give the names of blocks in it."""
 
     def __init__(self, label, path, base=None, level=0, inner=None):
         self.label, self.path = label, path

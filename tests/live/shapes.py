@@ -168,7 +168,7 @@ def defined_singleton(g, name):
 
 @shape
 def refinement(g, name):
-    """`using` is lexical: code below this sees the method, also through send."""
+    """`using` is lexical: code after it sees the method, also through send."""
     k = holder(g, name)
     g.w.line("class %s; end" % k)
     g.w.open("module R%s" % k)

@@ -1,5 +1,5 @@
-# Code that is made, runs once and is gone: a frame's number is in its name, its path and its line,
-# so that a wrong one is noticed. ARGV[0]: what is made; ARGV[1]: "compact" moves objects, too.
+# Code that is made, runs once and is gone. The number of each piece is in its name, its path and its
+# line, so that a wrong name is noticed. ARGV[0]: what is made; ARGV[1]: "compact" moves objects, too.
 def burn
   i = 0
   i += 1 while i < 300

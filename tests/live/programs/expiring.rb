@@ -1,6 +1,7 @@
-# Parks a fiber in the method of each of 100 classes without a name. At the first line that it reads
-# it drops them, at the second one it begins to drop other code, 20 pieces a second. At the third it
-# drops 500 more, as each makes way for but a few, and at the last it makes 5,000 methods that stay.
+# Parks a fiber in the method of each of 100 classes without a name. It reads four lines. At the first
+# it drops the fibers. At the second it begins to drop other code, 20 pieces a second. At the third it
+# drops 500 pieces more, as each of them makes room for a few only. At the fourth it makes 5,000 methods
+# that stay.
 $stdout.sync = true
 fibers = 100.times.map do |i|
   c = Class.new { class_eval("def m#{i} = Fiber.yield", "/expiring/#{i}.rb", i + 1) }
@@ -9,7 +10,7 @@ end
 puts "ready"
 $stdin.gets
 fibers.clear
-# What is left on the stack of the machine shall not keep them.
+# Overwrite the native stack, so that what is left on it does not keep them alive.
 1.upto(20) { |n| n.times.map { Object.new }.reverse }
 GC.start
 puts "dropped"

@@ -1,6 +1,6 @@
-# A line of compiled code that is in the kernel for nearly all of its time: each of its writes is
-# the first one to a page since fork. It tells the time of such writes and of those to the same
-# objects without faults.
+# A line of compiled code that spends nearly all of its time in the kernel: each of its writes is
+# the first one to a page since fork. The program tells the time of such writes, and the time of writes
+# to the same objects without faults.
 class Thing
   def initialize = @value = 0
   def write(value)

@@ -1,6 +1,6 @@
-# Uses CPU time on request: a line "SECONDS" makes it work that long; it answers with what it
-# used, by the clock of the process, what of it was GC, and what was in gaps of this clock: a piece
-# of work that took longer than a slice of the scheduler was not run all the time, and the clock went on.
+# Uses CPU time on request: a line "SECONDS" makes it work that long. It answers with three figures:
+# the CPU time by the clock of the process, the part of it in GC, and the part in gaps of this clock. A
+# piece of work that took longer than a slice of the scheduler did not run all the time, but the clock went on.
 $stdout.sync = true
 HOW = ARGV[0] || "loop"
 

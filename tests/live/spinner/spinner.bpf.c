@@ -8,7 +8,7 @@ const volatile __u64 length = 0;	// ns
 const volatile __u64 ns_dev = 0, ns_ino = 0;
 const volatile __u32 pid = 0;
 
-// Those that were in the process, and their time.
+// How often the process was held, and for how long in sum, in ns.
 __u64 spins, spun;
 
 static long is_over(__u32 i, __u64 *until)
