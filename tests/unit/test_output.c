@@ -63,7 +63,7 @@ TEST(output_file_appears_whole_or_not_at_all)
 	CHECK_INT(symlink("out", link), 0);
 
 	/* Discarded: as it was. */
-	CHECK_INT(output__open(&file, link, &diag), 0);
+	CHECK_INT(output__open(&file, link, NULL, &diag), 0);
 	fputs("after", file.stream);
 	output__discard(&file);
 	f = fopen(path, "r");
@@ -72,7 +72,7 @@ TEST(output_file_appears_whole_or_not_at_all)
 	CHECK_STRING(content, "before");
 
 	/* Committed, through the link, which stays one. */
-	CHECK_INT(output__open(&file, link, &diag), 0);
+	CHECK_INT(output__open(&file, link, NULL, &diag), 0);
 	fputs("after", file.stream);
 	CHECK_INT(output__commit(&file, &diag), 0);
 	f = fopen(path, "r");
@@ -90,19 +90,19 @@ TEST(output_file_appears_whole_or_not_at_all)
 	CHECK_INT(rmdir(directory), 0);
 
 	/* Refused before anything is recorded. */
-	CHECK(output__open(&file, "/dev/null/x", &diag) < 0);
+	CHECK(output__open(&file, "/dev/null/x", NULL, &diag) < 0);
 	CHECK_INT(output__check("/dev/null/x", &diag), -ENOTDIR);
 	/* It would be written to a hidden file, and could not be renamed. */
 	CHECK_INT(output__check("", &diag), -ENOENT);
 	CHECK_INT(diag.code, DIAG_OUTPUT);
-	CHECK_INT(output__open(&file, "", &diag), -ENOENT);
+	CHECK_INT(output__open(&file, "", NULL, &diag), -ENOENT);
 	CHECK_STRING(diag.text, "cannot write a file without a name: No such file or directory");
 	CHECK_INT(diag.code, DIAG_OUTPUT);
-	CHECK(output__open(&file, "/tmp", &diag) < 0);
+	CHECK(output__open(&file, "/tmp", NULL, &diag) < 0);
 	CHECK_INT(diag.code, DIAG_OUTPUT);
 
 	/* A device is written to, and a full one is an error. */
-	CHECK_INT(output__open(&file, "/dev/full", &diag), 0);
+	CHECK_INT(output__open(&file, "/dev/full", NULL, &diag), 0);
 	fputs("x", file.stream);
 	CHECK(output__commit(&file, &diag) < 0);
 	CHECK_INT(diag.code, DIAG_OUTPUT);
@@ -119,4 +119,61 @@ TEST(output_is_chosen_by_name_and_suffix)
 	CHECK(output__by_path("x.html") == &output_flamegraph);
 	CHECK(output__by_path("x.txt") == &output_folded);
 	CHECK(output__by_path("-") == &output_folded);
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) ? 0 : st.st_mode & 07777;
+}
+
+TEST(output_file_has_the_mode_of_umask_or_of_the_old_one)
+{
+	char directory[] = "/tmp/extprof-test-XXXXXX", path[64];
+	struct output_file file;
+	mode_t old = umask(027);
+
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof(path), "%s/out", directory);
+	CHECK_INT(output__open(&file, path, NULL, &diag), 0);
+	CHECK_INT(access(path, F_OK), -1);
+	CHECK_INT(output__commit(&file, &diag), 0);
+	CHECK_INT(mode_of(path), 0640);
+	/* What exists keeps its mode, whatever umask is. */
+	for (mode_t mode = 0600; mode <= 0666; mode += 066) {
+		CHECK_INT(chmod(path, mode), 0);
+		CHECK_INT(output__open(&file, path, NULL, &diag), 0);
+		CHECK_INT(output__commit(&file, &diag), 0);
+		CHECK_INT(mode_of(path), mode);
+	}
+	umask(old);
+	unlink(path);
+	CHECK_INT(rmdir(directory), 0);
+}
+
+/* What needs root is in tests/live/case_cli.py. */
+TEST(output_file_of_another_owner_is_refused_or_given)
+{
+	char directory[] = "/tmp/extprof-test-XXXXXX", path[64];
+	struct output_owner owner = { .uid = geteuid(), .gid = getegid() };
+	struct output_file file;
+	struct stat st;
+
+	CHECK(mkdtemp(directory) != NULL);
+	snprintf(path, sizeof(path), "%s/out", directory);
+	CHECK_INT(output__open(&file, path, &owner, &diag), 0);
+	CHECK_INT(output__commit(&file, &diag), 0);
+	CHECK_INT(stat(path, &st), 0);
+	CHECK_INT(st.st_uid, geteuid());
+	unlink(path);
+	/* A user who may not write there gets nothing: mkdtemp() made it 0700. */
+	owner.uid += 1;
+	owner.gid += 1;
+	CHECK_INT(output__open(&file, path, &owner, &diag), 0);
+	CHECK_INT(output__commit(&file, &diag), 0);
+	CHECK_INT(stat(path, &st), 0);
+	CHECK_INT(st.st_uid, geteuid());
+	unlink(path);
+	CHECK_INT(rmdir(directory), 0);
 }

@@ -4,6 +4,6 @@
 ROOMS := base wire process ruby profile output engine source cli
 # The unit tests leave out what opens BPF programs and what begins the program.
 NEEDS_BPF := source/session source/cpu_timers source/permission engine/engine
-PROGRAM_ONLY := cli/main cli/record cli/result cli/spawn cli/signals
+PROGRAM_ONLY := cli/main cli/record cli/result cli/spawn cli/signals cli/sudo
 ALL_SOURCES := $(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))

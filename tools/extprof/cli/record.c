@@ -16,6 +16,7 @@
 #include "cli/result.h"
 #include "cli/signals.h"
 #include "cli/spawn.h"
+#include "cli/sudo.h"
 #include "engine/engine.h"
 
 #define MS 1000000ull
@@ -41,6 +42,8 @@ struct recording {
 	struct spawn spawn;
 	struct signals signals;
 	struct output_file file;
+	struct sudo sudo;
+	const struct output_owner *owner;	/* of new files; NULL: extprof's user */
 	struct engine *engine;
 	int epoll_fd;		/* signals, engine */
 	bool live;		/* show the live line */
@@ -60,7 +63,7 @@ static void on_request(struct recording *r)
 		return;
 	if (r->live)
 		fprintf(stderr, "\r\033[K");
-	if (result__write_so_far(&r->options, r->engine, &d))
+	if (result__write_so_far(&r->options, r->engine, r->owner, &d))
 		message__fail(&d);
 	else if (!r->options.quiet && r->options.file)
 		fprintf(stderr, "extprof: the profile so far is in %s\n", r->options.file);
@@ -143,6 +146,13 @@ static int prepare(struct recording *r, struct diag *d)
 	struct options *o = &r->options;
 	int err;
 
+	err = sudo__user(&r->sudo);
+	if (err < 0)
+		return diag__set(d, err == -EINVAL ? DIAG_USAGE : DIAG_INTERNAL, -err,
+				 "cannot tell who called sudo: %s", err == -EINVAL ?
+				 "SUDO_UID or SUDO_GID is no number" : strerror(-err));
+	if (err)
+		r->owner = &r->sudo.user;
 	if (o->file && (err = output__check(o->file, d)))
 		return err;
 	if ((err = signals__open(&r->signals, d)))
@@ -161,7 +171,7 @@ static int prepare(struct recording *r, struct diag *d)
 		return err;
 	signals__block(&r->signals);
 	/* Not sooner: a signal during the search would leave half a file. */
-	if (o->file && (err = output__open(&r->file, o->file, d)))
+	if (o->file && (err = output__open(&r->file, o->file, r->owner, d)))
 		return err;
 	if ((err = engine__open(r->engine, d)))
 		return err;
@@ -207,6 +217,7 @@ static int run(int argc, char **argv, bool implied)
 	if (r.epoll_fd >= 0)
 		close(r.epoll_fd);
 	options__free(&r.options);
+	sudo__free(&r.sudo);
 	return status;
 }
 

@@ -145,7 +145,8 @@ cleanup:
 	return status;
 }
 
-int result__write_so_far(const struct options *o, struct engine *e, struct diag *d)
+int result__write_so_far(const struct options *o, struct engine *e, const struct output_owner *owner,
+			 struct diag *d)
 {
 	struct output_file file = { 0 };
 	struct report report = { 0 };
@@ -158,7 +159,7 @@ int result__write_so_far(const struct options *o, struct engine *e, struct diag 
 		report__free(&report);
 		return err;
 	}
-	err = output__open(&file, o->file, d);
+	err = output__open(&file, o->file, owner, d);
 	if (err)
 		return err;
 	/* What reads a pipe would take both profiles for one. */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,40 +14,30 @@
 
 #include "cli/messages.h"
 #include "cli/signals.h"
+#include "cli/sudo.h"
 
 /* Become the user who called sudo, in the child. 0 or an errno. */
 static int drop_root(void)
 {
-	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
-	const struct passwd *user;
-	char *end;
-	uid_t uid;
-	gid_t gid;
+	struct sudo sudo;
+	int found;
 
 	/* Installed with file capabilities or set-uid: nothing to pass on. */
 	if (geteuid() != getuid() && setresuid(getuid(), getuid(), getuid()))
 		return errno;
-	if (geteuid() != 0 || !uid_text || !gid_text)
-		return 0;
-	errno = 0;
-	uid = (uid_t)strtoul(uid_text, &end, 10);
-	if (errno || *end || end == uid_text)
-		return EINVAL;
-	gid = (gid_t)strtoul(gid_text, &end, 10);
-	if (errno || *end || end == gid_text)
-		return EINVAL;
-	if (uid == 0)
-		return 0;
-	user = getpwuid(uid);
-	if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
+	found = sudo__user(&sudo);
+	if (found <= 0)
+		return -found;
+	if (setgroups((size_t)sudo.user.group_count, sudo.groups) ||
+	    setresgid(sudo.user.gid, sudo.user.gid, sudo.user.gid) ||
+	    setresuid(sudo.user.uid, sudo.user.uid, sudo.user.uid))
 		return errno;
-	if (setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
-		return errno;
-	if (user) {
-		setenv("HOME", user->pw_dir, 1);
-		setenv("USER", user->pw_name, 1);
-		setenv("LOGNAME", user->pw_name, 1);
+	if (sudo.name) {
+		setenv("HOME", sudo.home, 1);
+		setenv("USER", sudo.name, 1);
+		setenv("LOGNAME", sudo.name, 1);
 	}
+	/* It is freed by exec. */
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,70 +83,159 @@ int output__check(const char *path, struct diag *d)
 	return err ? cannot_write(path, err, d) : 0;
 }
 
-int output__open(struct output_file *f, const char *path, struct diag *d)
+/* Names that are taken already are passed over, so many of them. */
+#define TRIES 100
+
+/* Could that user make a file in it?  By its mode: what an access control list grants besides is not seen. */
+static bool may_write(const struct stat *directory, const struct output_owner *owner)
 {
-	mode_t mode = 0666, mask;
-	struct stat st;
+	mode_t wanted = S_IWOTH | S_IXOTH;
+	bool member = owner->gid == directory->st_gid;
+
+	for (int i = 0; i < owner->group_count && !member; i++)
+		member = owner->groups[i] == directory->st_gid;
+	if (owner->uid == directory->st_uid)
+		wanted = S_IWUSR | S_IXUSR;
+	else if (member)
+		wanted = S_IWGRP | S_IXGRP;
+	return (directory->st_mode & wanted) == wanted;
+}
+
+/* Owner and mode of a file in our directory.  It is empty: nobody has read or written it. */
+static int set_owner(const struct output_file *f, int fd, const struct stat *old,
+		     const struct output_owner *owner)
+{
+	struct stat directory;
+
+	if (old) {
+		/* Only root may give a file away, and only to a user of its namespace. */
+		if (fchown(fd, old->st_uid, old->st_gid) && errno != EPERM && errno != EINVAL)
+			return errno;
+		return fchmod(fd, old->st_mode & 0777) ? errno : 0;
+	}
+	if (!owner)
+		return 0;
+	if (fstat(f->directory, &directory))
+		return errno;
+	if (!may_write(&directory, owner))
+		return 0;
+	/* A directory with this bit passes its group on. */
+	return fchown(fd, owner->uid, directory.st_mode & S_ISGID ? (gid_t)-1 : owner->gid) ? errno : 0;
+}
+
+/* Make a file with a name of its own beside the destination.  An errno, or 0. */
+static int make_temporary(struct output_file *f, mode_t mode, int *fd)
+{
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+	unsigned char random[6];
+
+	for (int i = 0; i < TRIES; i++) {
+		char suffix[sizeof(random) + 1] = "";
+
+		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+			return errno ? errno : EIO;
+		for (size_t j = 0; j < sizeof(random); j++)
+			suffix[j] = characters[random[j] % (sizeof(characters) - 1)];
+		if (asprintf(&f->temporary, "%s.%s", f->base, suffix) < 0) {
+			f->temporary = NULL;
+			return ENOMEM;
+		}
+		*fd = openat(f->directory, f->temporary,
+			     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+		if (*fd >= 0)
+			return 0;
+		free(f->temporary);
+		f->temporary = NULL;
+		if (errno != EEXIST)
+			return errno;
+	}
+	return EEXIST;
+}
+
+/* Directory and name of the destination, which may be a link to a file.  An errno, or 0. */
+static int find_directory(struct output_file *f, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+
+	f->base = strdup(slash ? slash + 1 : path);
+	f->directory = directory && f->base ?
+		open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (f->directory < 0) {
+		int err = directory && f->base ? errno : ENOMEM;
+
+		free(directory);
+		return err;
+	}
+	free(directory);
+	return 0;
+}
+
+static int open_beside(struct output_file *f, const char *path, const struct stat *old,
+		       const struct output_owner *owner)
+{
 	int fd = -1, err;
+
+	err = find_directory(f, path);
+	if (err)
+		return err;
+	/* A file that replaces another one may not be open to more users for a moment. */
+	err = make_temporary(f, old ? 0600 : 0666, &fd);
+	if (err) {
+		close(f->directory);
+		return err;
+	}
+	err = set_owner(f, fd, old, owner);
+	if (!err && !(f->stream = fdopen(fd, "w")))
+		err = errno;
+	if (err)
+		close(fd);
+	return err;
+}
+
+/* A pipe, a device, stdout. */
+static int open_stream(struct output_file *f, int fd)
+{
+	int err;
+
+	f->stream = fd < 0 ? NULL : fdopen(fd, "w");
+	if (f->stream)
+		return 0;
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int output__open(struct output_file *f, const char *path, const struct output_owner *owner,
+		 struct diag *d)
+{
+	bool is_stdout = !strcmp(path, "-");
+	char *resolved = NULL;
+	struct stat st;
+	int err;
 
 	memset(f, 0, sizeof(*f));
 	err = check(path);
 	if (err)
-		goto failed;
-	f->name = strdup(strcmp(path, "-") ? path : "standard output");
+		goto cleanup;
+	f->name = strdup(is_stdout ? "standard output" : path);
 	if (!f->name) {
 		err = ENOMEM;
-		goto failed;
+	} else if (is_stdout) {
+		err = open_stream(f, fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+	} else if (stat(path, &st)) {
+		err = errno == ENOENT ? open_beside(f, path, NULL, owner) : errno;
+	} else if (!S_ISREG(st.st_mode)) {
+		err = open_stream(f, open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY));
+	} else {
+		resolved = realpath(path, NULL);
+		err = resolved ? open_beside(f, resolved, &st, owner) : errno;
 	}
-	if (!strcmp(path, "-")) {
-		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-		f->stream = fd < 0 ? NULL : fdopen(fd, "w");
-		if (!f->stream) {
-			err = errno;
-			goto failed;
-		}
+cleanup:
+	free(resolved);
+	if (!err)
 		return 0;
-	}
-	if (!stat(path, &st)) {
-		if (!S_ISREG(st.st_mode)) {
-			fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-			f->stream = fd < 0 ? NULL : fdopen(fd, "w");
-			if (!f->stream) {
-				err = errno;
-				goto failed;
-			}
-			return 0;
-		}
-		mode = st.st_mode & 0777;
-		f->path = realpath(path, NULL);
-	} else if (errno == ENOENT) {
-		f->path = strdup(path);
-	}
-	if (!f->path || asprintf(&f->temporary, "%s.XXXXXX", f->path) < 0) {
-		err = errno;
-		f->temporary = NULL;
-		goto failed;
-	}
-	fd = mkostemp(f->temporary, O_CLOEXEC);
-	if (fd < 0) {
-		err = errno;
-		free(f->temporary);
-		f->temporary = NULL;
-		goto failed;
-	}
-	if (mode == 0666) {
-		mask = umask(0);
-		umask(mask);
-		mode &= ~mask;
-	}
-	if (fchmod(fd, mode) || !(f->stream = fdopen(fd, "w"))) {
-		err = errno;
-		goto failed;
-	}
-	return 0;
-failed:
-	if (fd >= 0)
-		close(fd);
 	output__discard(f);
 	return cannot_write(path, err, d);
 }
@@ -166,9 +256,10 @@ int output__commit(struct output_file *f, struct diag *d)
 		err = errno;
 	f->stream = NULL;
 	if (!err && f->temporary) {
-		if (rename(f->temporary, f->path)) {
+		if (renameat(f->directory, f->temporary, f->directory, f->base)) {
 			err = errno;
 		} else {
+			close(f->directory);
 			free(f->temporary);
 			f->temporary = NULL;
 		}
@@ -183,10 +274,12 @@ void output__discard(struct output_file *f)
 {
 	if (f->stream)
 		fclose(f->stream);
-	if (f->temporary)
-		unlink(f->temporary);
+	if (f->temporary) {
+		unlinkat(f->directory, f->temporary, 0);
+		close(f->directory);
+	}
 	free(f->temporary);
-	free(f->path);
+	free(f->base);
 	free(f->name);
 	memset(f, 0, sizeof(*f));
 }

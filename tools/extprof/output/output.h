@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/diag.h"
 #include "profile/report.h"
@@ -44,14 +45,29 @@ extern const struct output_format output_folded, output_flamegraph, output_summa
 struct output_file {
 	FILE *stream;
 	char *name;		/* for messages: as it was given */
-	char *path;		/* destination, symbolic links resolved; NULL: stream only */
-	char *temporary;
+	char *base;		/* of the destination, in `directory`; NULL: stream only */
+	char *temporary;	/* what is written, in `directory`; NULL: stream only */
+	int directory;		/* only if there is a `temporary` */
+};
+
+/* Whose a new file is. */
+struct output_owner {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups;	/* all of the user's */
+	int group_count;
 };
 
 /* Would output__open() refuse it?  Nothing is made, opened or changed. */
 int output__check(const char *path, struct diag *d);
-/* Fails now if the file could not be written later. */
-int output__open(struct output_file *f, const char *path, struct diag *d);
+/*
+ * Fails now if the file could not be written later.  A file that exists keeps mode and owner, as far
+ * as that is permitted.  A new one has the mode that umask leaves, and belongs to `owner` if that
+ * user could have made it: whether the directory's mode lets the user write there is looked up.
+ * owner NULL, or a directory of others: the file is the caller's.
+ */
+int output__open(struct output_file *f, const char *path, const struct output_owner *owner,
+		 struct diag *d);
 /* A write has failed: name the file and the error.  Returns -errnum. */
 int output__failed(const struct output_file *f, int errnum, struct diag *d);
 /* Flush, rename.  On failure the destination is as it was. */

@@ -1,0 +1,256 @@
+"""The command line as a process: commands, signals, whose the output is."""
+import os
+import signal
+import stat
+
+import folded
+import harness
+from case_errors import fails
+from case_lifecycle import BUSY, busy, worked
+from harness import case, check
+
+USER, GROUP, OTHER = 65533, 65532, 65531
+
+
+@case(timeout=30, bpf=False)
+def commands(ctx):
+    """A word that is no command runs no program."""
+    for word in ("top", "dump", "cat"):
+        fails(ctx, harness.USAGE, word, "-p", "1", says=['"%s" is no command' % word, "extprof record -- " + word])
+    fails(ctx, harness.USAGE, "recrod", "-p", "1", says=["did you mean", "extprof record"])
+    fails(ctx, harness.USAGE, "help", "recrod", says=["did you mean", "extprof record"])
+    # Options without a command are those of record; a program needs -- then.
+    fails(ctx, harness.USAGE, "-t", "touch", ctx.path("touched"), says=["extprof record -- touch"])
+    fails(ctx, harness.USAGE, "-p", "1", "dump", says=["extprof record -- dump"])
+    check(not os.path.exists(ctx.path("touched")), "the program was run")
+    # It is told what to call.
+    for args in (("-p", "x"), ("record", "-p", "x"), ("record", "--nonsense"), ("record", "-p")):
+        p = fails(ctx, harness.USAGE, *args, says=["Try `extprof record --help'"])
+        check(p.err.startswith("extprof record: "), "%s: %s", args, p.err)
+    return "no command, nearly a command, usage of record"
+
+
+@case(timeout=30, bpf=False)
+def help_of_commands(ctx):
+    listed = ctx.extprof("--help")
+    check(listed.status == 0 and "\n  record " in listed.out and "\n  help " in listed.out, listed.out)
+    for args in (("-h",), ("-?",), ("help",), ("help", "help")):
+        check(ctx.extprof(*args).out == listed.out, "%s", args)
+    options = ctx.extprof("record", "--help")
+    check(options.status == 0 and "--group-by" in options.out and "\n  record " not in options.out, options.out)
+    check(options.out.startswith("Usage: extprof record "), options.out)
+    check(ctx.extprof("help", "record").out == options.out, "help record is not record --help")
+    wide = [line for line in (listed.out + options.out).splitlines() if len(line) > 80]
+    check(not wide, "wide lines: %s", wide)
+    return "%d lines, %d lines" % (listed.out.count("\n"), options.out.count("\n"))
+
+
+def ignore(*signals):
+    def before_exec():
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+    return before_exec
+
+
+def mask(pid, field):
+    with open("/proc/%d/status" % pid) as f:
+        return int(next(line for line in f if line.startswith(field + ":")).split()[1], 16)
+
+
+@case(timeout=60)
+def ignored_signals(ctx):
+    """As under nohup, and in the background of a shell without job control."""
+    ruby = busy(ctx)
+    out = ctx.path("out.folded")
+    numbers = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1)
+    p = ctx.extprof_start("-p", ruby.pid, "-d", "2", "-F", 1000, "-o", out, preexec_fn=ignore(*numbers))
+    ctx.attached(p)
+    for number in numbers:
+        p.signal(number)
+        check(mask(p.pid, "SigIgn") >> number - 1 & 1, "signal %d is not ignored", number)
+        check(not mask(p.pid, "SigBlk") >> number - 1 & 1, "signal %d is blocked", number)
+    profile = ctx.profile_of(p, path=out).ok()
+    check("(duration)" in profile.out and "so far" not in profile.err, "%s%s", profile.out, profile.err)
+    # What is not ignored ends it.
+    p = ctx.extprof_start("-p", ruby.pid, "-d", "30", "-o", out, preexec_fn=ignore(signal.SIGINT))
+    ctx.attached(p)
+    p.signal(signal.SIGINT)
+    p.signal(signal.SIGHUP)
+    check("(terminated)" in ctx.profile_of(p, path=out).ok().out, "SIGHUP did not end it")
+    return "SIGHUP, SIGINT, SIGQUIT, SIGUSR1"
+
+
+@case(timeout=60)
+def ignored_by_the_command(ctx):
+    """A command gets the signals as extprof got them: ignored ones stay so, none is blocked."""
+    p = ctx.extprof_start("record", "-q", "--", harness.RUBY, "--disable=gems", "-e", BUSY + "sleep",
+                          preexec_fn=ignore(signal.SIGHUP))
+    p.expect("ready")
+    with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
+        command = int(f.read().split()[0])
+    check(mask(command, "SigIgn") & 1, "the command does not ignore SIGHUP")
+    check(not mask(command, "SigBlk"), "signals are blocked in the command: %x", mask(command, "SigBlk"))
+    p.signal(signal.SIGTERM)
+    status = p.wait()
+    check(status == 128 + signal.SIGTERM, "status %d", status)
+    return "status %d" % status
+
+
+def so_far(path, before, timeout=20):
+    """The next version of the file: it is another file."""
+    def number():
+        return os.stat(path).st_ino if os.path.exists(path) else None
+    harness.until(lambda: number() not in (None, before), "no profile so far", timeout)
+    with open(path, encoding="utf-8") as f:
+        return number(), f.read()
+
+
+@case(timeout=60)
+def profile_so_far(ctx):
+    ruby = busy(ctx)
+    summary = ctx.path("out.summary")
+    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-t", "-o", summary)
+    ctx.attached(p)
+    seen, inode = [], None
+    for _ in range(3):
+        worked(ruby.pid, 0.3)
+        p.signal(signal.SIGUSR1)
+        inode, text = so_far(summary, inode)
+        sums = folded.Sums(text)
+        check(sums.balanced and sums.taken > 100 and not sums.lost, sums.text)
+        check("Object#busy_method" in text and "unknown thread" not in text, text)
+        seen.append(sums.taken)
+    p.signal(signal.SIGINT)
+    out, err = p.communicate()
+    check(p.p.returncode == 0 and err.count("the profile so far is in " + summary) == 3, err)
+    last = folded.Sums(out)
+    check(last.balanced and seen == sorted(seen) and seen[-1] <= last.taken, "%s, then %s", seen, last.text)
+    # The sum of a folded file is what it shows.
+    path = ctx.path("out.folded")
+    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", path, "-q")
+    ctx.attached(p)
+    worked(ruby.pid, 0.3)
+    p.signal(signal.SIGUSR1)
+    inode, text = so_far(path, None)
+    n = sum(s.count for s in folded.parse(text) if "Object#busy_method" in s.labels())
+    check(n > 100, "%d samples so far:\n%s", n, text)
+    p.signal(signal.SIGTERM)
+    profile = ctx.profile_of(p, path=path).ok()
+    check(sum(s.count for s in profile.stacks) >= n and not profile.err, profile.err)
+    left = [f for f in os.listdir(ctx.directory) if f.startswith("out.") and f not in ("out.folded", "out.summary")]
+    check(not left, "files left: %s", left)
+    return "%s of %d samples" % (seen, last.taken)
+
+
+@case(timeout=60)
+def profile_so_far_to_streams(ctx):
+    """Without a file the tables are shown; into a pipe only one profile goes."""
+    ruby = busy(ctx)
+    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000)
+    ctx.attached(p)
+    worked(ruby.pid, 0.3)
+    p.signal(signal.SIGUSR1)
+    first = ""
+    while "samples taken" not in first:
+        first = p.line()
+    check(folded.Sums(first).balanced, first)
+    p.signal(signal.SIGINT)
+    profile = ctx.profile_of(p).ok()
+    check(profile.sums.balanced and profile.sums.taken >= folded.Sums(first).taken, profile.out)
+    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", "-", "-q")
+    ctx.attached(p)
+    worked(ruby.pid, 0.3)
+    p.signal(signal.SIGUSR1)
+    worked(ruby.pid, 0.3)
+    p.signal(signal.SIGINT)
+    out, err = p.communicate()
+    check(p.p.returncode == 0 and "so far is not written" in err, err)
+    stacks = [str(line).rpartition(" ")[0] for line in out.splitlines()]
+    check(stacks and len(stacks) == len(set(stacks)), "two profiles in one stream:\n%s", out)
+    # Nothing to show is no reason to end.
+    p = ctx.extprof_start("record", "-q", "-o", ctx.path("none"), "--", "sh", "-c", "echo begun; sleep 2; exit 3")
+    p.expect("begun")
+    p.signal(signal.SIGUSR1)
+    out, err = p.communicate()
+    check("no ruby was found so far" in err and p.p.returncode != -signal.SIGUSR1, "status %d: %s", p.p.returncode, err)
+    return "%s, then %s" % (first, profile.sums.text)
+
+
+def owner(path):
+    st = os.lstat(path)
+    return st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)
+
+
+@case(timeout=90)
+def owner_under_sudo(ctx):
+    """A new file is the user's where the user could have made it; an old one keeps its owner."""
+    check(os.geteuid() == 0, "this needs root, as sudo gives it")
+    ruby = busy(ctx)
+    env = {"SUDO_UID": str(USER), "SUDO_GID": str(GROUP)}
+
+    def directory(name, uid, gid, mode):
+        path = ctx.path(name)
+        os.mkdir(path)
+        os.chown(path, uid, gid)
+        os.chmod(path, mode)
+        return path
+
+    def record(path, umask=0o022, **options):
+        ctx.extprof("-p", ruby.pid, "-d", "0.1", "-F", 1000, "-q", "-o", path, "-f", "folded",
+                    env=options.get("env", env), preexec_fn=lambda: os.umask(umask)).ok()
+        return owner(path)
+
+    own = directory("own", USER, GROUP, 0o755)
+    roots = directory("roots", 0, 0, 0o755)
+    shared = directory("shared", 0, 0, 0o1777)
+    group = directory("group", 0, GROUP, 0o2770)
+    others = directory("others", OTHER, GROUP, 0o757)
+    said = [
+        (record(own + "/new"), (USER, GROUP, 0o644)),
+        (record(own + "/private", 0o077), (USER, GROUP, 0o600)),
+        (record(shared + "/new"), (USER, GROUP, 0o644)),
+        (record(group + "/new"), (USER, GROUP, 0o644)),
+        # Root may write there, the user may not: /etc/profile.d, say.
+        (record(roots + "/new"), (0, 0, 0o644)),
+        # The group is excluded although all others may.
+        (record(others + "/new"), (0, 0, 0o644)),
+        # Without sudo, and when root calls sudo.
+        (record(own + "/by-root", env={}), (0, 0, 0o644)),
+        (record(own + "/root-by-sudo", env={"SUDO_UID": "0", "SUDO_GID": "0"}), (0, 0, 0o644)),
+    ]
+    # Old files keep owner, group and mode: through links too, in a directory of the user.
+    for name, uid, mode in (("theirs", OTHER, 0o640), ("of-root", 0, 0o600)):
+        path = ctx.write("roots/" + name, "before\n", mode)
+        os.chown(path, uid, OTHER)
+        os.symlink(path, own + "/to-" + name)
+        record(own + "/to-" + name)
+        check(os.path.islink(own + "/to-" + name), "the link was replaced")
+        said.append((owner(path), (uid, OTHER, mode)))
+    # A link to nothing is replaced, not followed.
+    os.symlink(roots + "/not-there", own + "/dangling")
+    said.append((record(own + "/dangling"), (USER, GROUP, 0o644)))
+    check(not os.path.exists(roots + "/not-there"), "a link was followed to make a file")
+    # A link to a directory of root's leads there.
+    os.symlink(roots, own + "/elsewhere")
+    said.append((record(own + "/elsewhere/second"), (0, 0, 0o644)))
+    for i, (got, wanted) in enumerate(said):
+        check(got == wanted, "file %d: %s, not %s", i, got, wanted)
+    for env_ in ({"SUDO_UID": "x", "SUDO_GID": "1"}, {"SUDO_UID": "-1", "SUDO_GID": "1"},
+                 {"SUDO_UID": "4294967295", "SUDO_GID": "1"}):
+        fails(ctx, harness.USAGE, "-p", ruby.pid, "-d", "0.1", "-o", own + "/none", says=["SUDO_UID"], env=env_)
+    return "%d files" % len(said)
+
+
+@case(timeout=60)
+def command_under_sudo(ctx):
+    """It is the user's, with the user's groups; --keep-root keeps root."""
+    check(os.geteuid() == 0, "this needs root, as sudo gives it")
+    env = {"SUDO_UID": str(USER), "SUDO_GID": str(GROUP)}
+    said = []
+    for options, wanted in (([], "%d %d" % (USER, GROUP)), (["--keep-root"], "0 0")):
+        p = ctx.extprof_start("record", "-q", *options, "--", "sh", "-c", "echo $(id -u) $(id -g); id -G; exec true", env=env)
+        said.append((p.line(), p.line()))
+        p.communicate()
+        check(said[-1][0] == wanted, "%s, not %s", said[-1], wanted)
+    check(said[0][1] == str(GROUP), "groups %s", said[0][1])
+    return str(said)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sudo.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* (uid_t)-1 and (gid_t)-1 mean "as it is". */
+static int number(const char *text, unsigned int *id)
+{
+	unsigned long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value >= UINT_MAX)
+		return -EINVAL;
+	*id = (unsigned int)value;
+	return 0;
+}
+
+static int read_groups(struct sudo *s, const char *name)
+{
+	int n = 0;
+
+	getgrouplist(name, s->user.gid, NULL, &n);
+	s->groups = n > 0 ? calloc((size_t)n, sizeof(*s->groups)) : NULL;
+	/* It may have grown meanwhile. */
+	if (!s->groups || getgrouplist(name, s->user.gid, s->groups, &n) < 0)
+		return -ENOMEM;
+	s->user.groups = s->groups;
+	s->user.group_count = n;
+	return 0;
+}
+
+int sudo__user(struct sudo *s)
+{
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+	const struct passwd *entry;
+
+	memset(s, 0, sizeof(*s));
+	if (geteuid() != 0 || getuid() != 0 || !uid || !gid)
+		return 0;
+	if (number(uid, &s->user.uid) || number(gid, &s->user.gid))
+		return -EINVAL;
+	if (s->user.uid == 0)
+		return 0;
+	entry = getpwuid(s->user.uid);
+	if (!entry)
+		return 1;
+	s->name = strdup(entry->pw_name);
+	s->home = strdup(entry->pw_dir);
+	if (!s->name || !s->home || read_groups(s, s->name))
+		return -ENOMEM;
+	return 1;
+}
+
+void sudo__free(struct sudo *s)
+{
+	free(s->name);
+	free(s->home);
+	free(s->groups);
+	memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The user who called sudo: outputs and commands are that user's. */
+#ifndef EXTPROF_SUDO_H
+#define EXTPROF_SUDO_H
+
+#include <sys/types.h>
+
+#include "output/output.h"
+
+struct sudo {
+	struct output_owner user;
+	char *name, *home;	/* NULL: the user is not in the list of users */
+	gid_t *groups;		/* of `user`; ours */
+};
+
+/* 1: found, 0: extprof is not root by sudo, -EINVAL: what sudo says makes no sense, -ENOMEM.
+ * sudo__free() after any result. */
+int sudo__user(struct sudo *s);
+void sudo__free(struct sudo *s);
+
+#endif /* EXTPROF_SUDO_H */
