@@ -5,6 +5,7 @@ import os
 import re
 
 import harness
+import native
 from harness import case, check
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fakes")
@@ -14,7 +15,8 @@ TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 def build(ctx):
     """Build the fake targets. make does nothing when they are up to date."""
-    p = ctx.start(["make", "-s", "-C", HERE, "BUILD=" + FAKES])
+    tools = ["%s=%s" % (name, native.tool(name)) for name in ("CC", "CLANG", "BPFTOOL")]
+    p = ctx.start(["make", "-s", "-C", HERE, "BUILD=" + FAKES, *tools])
     check(p.wait(300) == 0, "make -C tests/live/fakes failed: it needs a clang for BPF (CLANG) and bpftool (BPFTOOL)")
 
 

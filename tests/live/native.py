@@ -1,18 +1,26 @@
 """Programs in C with a part in BPF, for tests: libbpf's own, without code of extprof."""
 import os
 import re
+import shutil
 import subprocess
 
 from harness import BUILD, TOP, check
 
 
-def configured(name, otherwise):
+# Where the environment and config.mk name none: root's PATH may lack /usr/sbin, Debian's clang has a number.
+NAMES = {"CC": ["cc"], "CLANG": ["clang", "clang-19", "clang-16", "clang-14"], "BPFTOOL": ["bpftool", "/usr/sbin/bpftool"]}
+
+
+def tool(name):
+    """The path of CC, CLANG or BPFTOOL: by the environment, by config.mk, or the first of the usual names."""
+    if os.environ.get(name):
+        return os.environ[name]
     try:
         with open(os.path.join(TOP, "config.mk")) as f:
             found = re.search(r"^%s *= *(\S+)" % name, f.read(), re.M)
     except OSError:
         found = None
-    return found.group(1) if found else otherwise
+    return found.group(1) if found else next(filter(shutil.which, NAMES[name]), NAMES[name][0])
 
 
 def run(*argv, **options):
@@ -25,16 +33,16 @@ def build(name):
     source = os.path.join(TOP, "tests", "live", name)
     out = os.path.join(BUILD, "live-" + name)
     os.makedirs(out, exist_ok=True)
-    cc = configured("CC", "cc")
+    cc = tool("CC")
     multiarch = subprocess.run([cc, "-print-multiarch"], stdout=subprocess.PIPE,
                                universal_newlines=True).stdout.strip()
     arch = {"x86_64": "x86", "aarch64": "arm64"}[os.uname().machine]
     include = os.environ.get("EXTPROF_TESTS_INCLUDE") or os.path.join(TOP, "include")
     obj = os.path.join(out, name + ".bpf.o")
-    run(configured("CLANG", "clang"), "-target", "bpf", "-D__TARGET_ARCH_" + arch, "-O2", "-g", "-Wall",
+    run(tool("CLANG"), "-target", "bpf", "-D__TARGET_ARCH_" + arch, "-O2", "-g", "-Wall",
         "-I/usr/include/" + multiarch, "-c", "-o", obj, os.path.join(source, name + ".bpf.c"))
     with open(os.path.join(out, name + ".skel.h"), "w") as f:
-        run(configured("BPFTOOL", "bpftool"), "gen", "skeleton", obj, "name", name + "_bpf", stdout=f)
+        run(tool("BPFTOOL"), "gen", "skeleton", obj, "name", name + "_bpf", stdout=f)
     path = os.path.join(out, name)
     run(cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-I" + out, "-I" + source, "-I" + include,
         "-o", path, os.path.join(source, name + ".c"), "-lbpf", "-lelf")
