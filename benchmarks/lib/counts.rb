@@ -39,7 +39,7 @@ module Bench
       end
     end
 
-    # A program's count without that of an empty one, which has a row of its own: else
+    # A program's count without that of an empty one, which has a row of its own. Otherwise
     # start-up would be counted once more in each short program.
     def net(value, program, mode, side)
       return value if program.group == "start" || value.is_a?(Hash)

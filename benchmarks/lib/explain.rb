@@ -12,7 +12,7 @@ module Bench
 
     def initialize(icount) = @icount = icount
 
-    # Per turn of a kind: the difference of a long and a short run.
+    # Per turn of a kind, as the difference of a long and a short run.
     def kind(side, mode, name, short: 500, long: 2500)
       a, b = [short, long].map { |n| functions(side, mode, [PROGRAM, name, n.to_s]) }
       turns = 3.0 * (long - short)

@@ -26,7 +26,7 @@ module Bench
 
     def add(**row) = @rows << Row.new(gates: true, **row)
 
-    # frames: "i1 c2" as workloads/kinds.rb has it. What they may cost in a mode.
+    # What frames may cost in a mode. frames: "i1 c2" as in workloads/kinds.rb.
     def allowance(frames, mode)
       frames.scan(/([icj])(\d+)/).sum { |who, n| @bounds["slopes"][mode].fetch(who) * n.to_i }
     end
@@ -65,7 +65,7 @@ module Bench
       end
       ratios.each do |mode, rs|
         mean("geomean of #{rs.size}", mode, rs.values, b["geomean"])
-        # What gains most must not hide what the others lose.
+        # The program that gains most must not hide what the others lose.
         rest = rs.except(*b["without"])
         mean("geomean without #{(b["without"] & rs.keys).join(", ")}", mode, rest.values, b["geomean"]) if rest.any? && rest.size < rs.size
       end
@@ -99,7 +99,7 @@ module Bench
         programs.each do |p|
           e = m["programs"][p.name] or next missing("time", p.name, mode, nil, nil)
           verdict = Judge.interval(e, { "fail_above" => b["program"], "pass_below" => b["program"] }, off)
-          # One program alone can rarely be told from its layout: only a failure decides.
+          # The layout of code moves one program too much for a verdict, so only a failure decides.
           @rows << Row.new(witness: "time", what: p.name, mode: mode, value: e["ratio"], bound: b["program"],
                            verdict: verdict, note: range(e), gates: verdict == "fail")
         end
@@ -178,7 +178,7 @@ module Bench
 
     private
 
-    # How many pages of files are mapped is luck: both sides have stock's, now and at the peak.
+    # The number of mapped pages of files is luck, so both sides get stock's, now and at the peak.
     def with_stocks_files(table, what, mode, a, p)
       name, kind = what.match(/\A(.*)(private|hwm)/)&.captures
       own, stock = table.dig("#{name}file", mode)&.values_at(@other, @stock)
@@ -213,14 +213,14 @@ module Bench
       end
     end
 
-    # Each method that is called has a record: what one costs, of that many. In bytes; a and p are KiB.
+    # Each called method has a record. This is the cost of one in bytes; a and p are KiB for all of them.
     def per_method(what, mode, a, p, bound, methods)
       bytes = (p - a) * 1024.0 / methods
       add(witness: "limits", what: "#{what}, bytes per method", mode: mode, stock: a, patched: p, value: bytes,
           bound: bound, verdict: bytes <= bound ? "pass" : "fail")
     end
 
-    # What samples cost, and the time that is at this rate.
+    # The cost of a sample, and the share of time that it is at this rate.
     def sampled_ticks(rate, r, mode, b)
       left_out("sampled", "samples at #{rate} Hz with --timer=tick", r["refused"]) if r["refused"]
       { "sampled" => "samples at #{rate} Hz", "by_tick" => "samples at #{rate} Hz with --timer=tick",
@@ -229,7 +229,7 @@ module Bench
         gates = key != "timer"
         bound = b["ratio"] if gates
         verdict = gates ? Judge.interval(e, { "fail_above" => bound, "pass_below" => bound }, nil) : "info"
-        # A timer that is not found costs nothing, it seems.
+        # A timer that was not found would seem to cost nothing.
         verdict = "inconclusive" if verdict == "pass" && e["seen"] * 2 < e["n"]
         @rows << Row.new(witness: "sampled", what: text, mode: mode, value: e["ratio"], bound: bound, gates: gates,
                          verdict: verdict, note: "#{range(e)}, #{e["us"]} us each, seen in #{e["seen"]} of #{e["n"]}")
@@ -262,7 +262,7 @@ module Bench
                        bound: b["memory"], verdict: verdict, gates: verdict == "fail", note: range(v))
     end
 
-    # More is better, so it is the time for one that is judged. Only a failure decides.
+    # For a rate more is better, so the time for one is judged. Only a failure decides.
     def rate(what, mode, a, p, v, b)
       time = { "low" => 1 / v["high"], "high" => 1 / v["low"] }
       longest = 1 / b["rate"]

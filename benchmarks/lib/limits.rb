@@ -17,7 +17,7 @@ module Bench
       @workers, @cores, @repeats, @methods, @scale, @random = workers, cores, repeats, methods, scale, random
     end
 
-    # links: those of each side, as many, at least two.
+    # links: the links of each side, the same number, at least two.
     # { what => { mode => { side => value } } }; what is "depth main_plain", "rss so_lists", ...
     def run(sides, modes, programs, links)
       table = Hash.new { |h, k| h[k] = Hash.new { |g, m| g[m] = {} } }

@@ -91,7 +91,7 @@ module Bench
       when *WITNESSES then judge([@command], @options[:effort] || "full")
       else raise Refused, "unknown command #{@command}\n#{USAGE}"
       end
-    # Ruby's own status for what nobody rescues is 1, and that says that a bound did not hold.
+    # An exception that nobody rescues would end with 1, which means that a bound did not hold.
     rescue Refused, ArgumentError, SystemCallError, OptionParser::ParseError => e
       warn "benchmarks: #{e.message}"
       2
@@ -118,7 +118,7 @@ module Bench
       finish
     end
 
-    # What one lacks, extprof, root or bpftool, is a failure among the results of the others.
+    # If a witness lacks extprof, root or bpftool, that is a failure in the table; the others still run.
     def witness(name, alone:)
       send("witness_#{name}")
     rescue StandardError => e
@@ -127,7 +127,7 @@ module Bench
       @judge.add(witness: name, what: e.message, mode: "", verdict: "fail", note: "did not run")
     end
 
-    # An option that would do nothing is not what was asked for.
+    # An option that would do nothing is refused.
     def check_options(witnesses)
       raise Refused, "what is #{@arguments.first}?" unless @arguments.empty?
       raise Refused, "--workers must be 1 or more" if @options[:workers] < 1
@@ -158,7 +158,7 @@ module Bench
                                yjit_bench: @options[:yjit_bench], gem_home: File.join(@bench, "gems"))
     end
 
-    # As asked. A mode that a side does not have is no smaller table.
+    # The modes that were asked for. If a side lacks one, that is refused and not left out in silence.
     def modes(sides)
       lacking = sides.reject(&:yjit?).map(&:name)
       return @options[:modes] if lacking.empty? || !@options[:modes].include?("yjit")
@@ -193,7 +193,7 @@ module Bench
       raise Refused, "#{file || @store.path(Store::RUN)} is no file of results"
     end
 
-    # The gate's minutes are not enough for them, unless they are asked for.
+    # The gate has no time for them, unless they are asked for.
     def headline?
       require_yjit_bench if @options[:headline]
       @options.fetch(:headline) { @options[:yjit_bench] && @effort.level == "full" }
@@ -202,7 +202,7 @@ module Bench
     def headline = headline? ? ["headline"] : []
     def headline_names = headline? ? Programs::HEADLINE.keys - @programs.left_out.keys : []
 
-    # Those of the programs that have some, once. { program => nil or why it failed }
+    # Installs the gems of the programs that have some, once. { program => nil or why it failed }
     def install_gems(programs)
       programs = programs.select(&:gems).reject { |p| p.group == "start" }
       @installed ||= {}

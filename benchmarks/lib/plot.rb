@@ -78,12 +78,12 @@ module Bench
       plot.to_s
     end
 
-    # What is no ratio of patched to stock: bytes, ns, MiB, shares.
+    # Values that are no ratio of patched to stock: bytes, ns, MiB, shares.
     OTHER = /, bytes per method\z|\Ans in the kernel |\Aextprof's |\Alost or missed /
 
     def self.ratio?(row) = !row.what.match?(OTHER)
 
-    # One that is far off is at the edge, with its value as text: the others stay readable, and it is seen.
+    # A value that is far off is drawn at the edge with its number, so that the others stay readable.
     def self.point(row)
       shown, low, high = [row.value, *interval(row.note)].map { |v| v&.clamp(0.5, 2) }
       [shown == row.value ? row.what : "#{row.what} (is %.4g)" % row.value, row.mode, shown, low, high, row.bound]

@@ -108,7 +108,7 @@ module Bench
       NEEDS.reject { |_, file| File.size?(File.join(@yjit_bench, file)) }.transform_values { |file| "the checkout has no #{file}" }
     end
 
-    # Those of that name. One that there is not is no smaller table.
+    # The programs of these names. An unknown name is an error.
     def self.pick(programs, names)
       names.map { |n| programs.find { |p| p.name == n } or raise ArgumentError, "no program #{n}" }
     end
@@ -155,7 +155,7 @@ module Bench
       end
     end
 
-    # Before a command: what it writes there, it writes for itself.
+    # Put before a command: it gets a copy of these directories of its own.
     def private_files(*dirs)
       dir = File.join(@work, "private").tap { |d| FileUtils.mkdir_p(d) }
       ["sh", File.expand_path("../tools/private.sh", __dir__), dir, *dirs, "--"]

@@ -94,7 +94,7 @@ module Bench
       result = { "timer" => per_tick(runs[:timer], rate), "sampled" => per_tick(runs[:sampled], rate) }
       result["refused"] = refused if refused
       return result unless runs[:by_tick]
-      # Not each of the scheduler's ticks takes a sample, but each runs the program.
+      # Each tick of the scheduler runs the BPF program, but not each takes a sample.
       more = runs[:by_tick].zip(runs[:none]).map { |with, without| [(with[0] - without[0]) * 1e9 / SCHEDULER / rate, with[1]] }
       result.merge("by_tick" => per_tick(more, rate))
     end
@@ -116,7 +116,7 @@ module Bench
         [(starts.last - starts.first) / 1e9]
       end
       due = rate * a[:work]
-      # With others on the core the program did not have all of that time.
+      # If others ran on the core, the program did not have all of that time.
       unless a[:taken] > 0.8 * due && a[:lost] < 0.01 * due
         raise Refused, "extprof took #{a[:taken]} samples and lost #{a[:lost]} where #{due.round} were due"
       end
@@ -181,7 +181,7 @@ module Bench
         "ns_elsewhere" => quick.round(1) }
     end
 
-    # A process that waits for work on its stdin, pinned; extprof runs wherever it likes.
+    # A process that waits for work on its stdin, pinned to a core. extprof is not pinned.
     Target = Struct.new(:pid, :in, :out) do
       # nil where it ended.
       def line

@@ -84,7 +84,7 @@ module Bench
     def expect(judge, what, test, expected)
       got = { 0 => "pass", 1 => "fail", 3 => "inconclusive" }.fetch(test.status)
       good = expected.start_with?("not ") ? got != expected.delete_prefix("not ") : got == expected
-      # Red by what was measured: what did not run is red, and proves nothing.
+      # Red by a measured value: a witness that did not run is red too, but proves nothing.
       good &&= test.rows.none? { |r| r.gates && !r.value.is_a?(Numeric) }
       red = test.rows.select { |r| r.gates && r.verdict != "pass" }.first(3)
       suite = test.rows.find { |r| r.what == "suite" }

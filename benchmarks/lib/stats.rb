@@ -11,7 +11,7 @@ module Bench
     end
 
     TRIM = 0.2
-    # Fewer draws than that do not reach as far as the interval should: Student's t does.
+    # Fewer links than that do not reach as far as the interval should. Student's t does.
     FEW = 6
 
     module_function
@@ -99,7 +99,7 @@ module Bench
       Estimate.new(estimate.value, estimate.value - half, estimate.value + half, estimate.n, estimate.error)
     end
 
-    # Of one pair nothing is known: it may be a third of it or three times as much.
+    # One pair says nothing: the truth may be a third of it or three times as much.
     def unknown(estimate)
       Estimate.new(estimate.value, estimate.value - Math.log(3), estimate.value + Math.log(3), estimate.n, estimate.error)
     end

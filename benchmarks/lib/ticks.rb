@@ -10,7 +10,7 @@ module Bench
     BIN = 10_000      # ns
     BEFORE = 40_000   # a slice that began so long before the tick may contain it
     AFTER = 80_000    # what the tick drove from the caches may make slices slow for so long
-    # What a slice takes beyond that, something else took: the hypervisor, a page fault.
+    # A slice that takes longer than that was held up by something else: the hypervisor, a page fault.
     MOST = 400_000
 
     module_function

@@ -67,7 +67,7 @@ module Bench
 
     private
 
-    # A link's first run reads it from disk; and a core that idled may be slower, or faster.
+    # The first run of a link reads it from disk. A core that idled may be slower, or faster.
     def warm_up(links)
       links.each { |l| Jobs.run(l.env, l.command("interp", ["-e", "1"], options: ["--disable-gems"])) }
       stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 2
