@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# bash completion for extprof(1)
+# bash completion for extprof(1).  tests/unit/options.py compares it with the options.
+
+# The last part of a list with commas.
+_extprof_list()
+{
+	local done=
+	[[ $cur != *,* ]] || done=${cur%,*},
+	COMPREPLY=($(compgen -P "$done" -W "$1" -- "${cur##*,}"))
+}
 
 _extprof()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i words
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command= words
 	COMPREPLY=()
 
-	# Where the command begins: after --, or at the first word that is
-	# neither an option nor its argument.
+	# Where the program begins: after --, or after record at the first word
+	# that is neither an option nor its argument.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		record) ((i == 1)) || break ;;
-		--) ((i++)); break ;;
-		-[prFdof] | --pid | --rate | --duration | --output | --file | --format | --top | --timer)
+		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
+		--) ((i++)); command=record; break ;;
+		-[prFdof] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
+		--user | --name | --cgroup | --group-by)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -20,7 +29,12 @@ _extprof()
 		*) break ;;
 		esac
 	done
+	if [[ $command == help ]]; then
+		COMPREPLY=($(compgen -W 'record help' -- "$cur"))
+		return
+	fi
 	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
+		[[ $command == record ]] || return
 		if declare -F _command_offset >/dev/null; then
 			_command_offset "$i"
 		else
@@ -32,25 +46,33 @@ _extprof()
 	[[ $cur != = ]] || cur=
 	case $prev in
 	-p | --pid)
-		COMPREPLY=($(compgen -W "$(pgrep ruby 2>/dev/null)" -- "$cur")) ;;
+		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
 	-f | --format)
 		COMPREPLY=($(compgen -W 'folded flamegraph summary' -- "$cur")) ;;
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	--timer)
 		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
+	--group-by)
+		_extprof_list 'process thread thread-pattern cgroup none' ;;
 	-d | --duration)
 		COMPREPLY=($(compgen -W '5s 10s 30s 1m' -- "$cur")) ;;
 	-o | --output | --file)
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
-	--top) ;;
+	--user)
+		COMPREPLY=($(compgen -u -- "$cur")) ;;
+	--cgroup)
+		compopt -o nospace 2>/dev/null
+		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
+	--top | --name) ;;
 	*)
-		words='-p -r -F -d -o -f -t -l -q -V --pid --rate --timer --duration --output --file
-			--format --threads --lines --top --quiet --keep-root --help --usage --version --'
-		((COMP_CWORD > 1)) || words="record $words"
+		words='-p -a -s -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
+			--user --name --cgroup --keep-root --rate --timer --duration --output --file
+			--format --group-by --threads --lines --top --quiet --help --usage --version --'
+		((COMP_CWORD > 1)) || words="record help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
-		[[ $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
+		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
 	esac
 }
 complete -F _extprof extprof

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""options.py TOOLS/EXTPROF PRINT_OPTIONS: man page and completions have the options, arguments,
+values, defaults and commands of the program, no more and no less. Ends with "N passed, N failed"."""
+import pathlib
+import re
+import subprocess
+import sys
+
+# What argp adds to each command.
+COMMON = {("-?", ""), ("--help", ""), ("--usage", ""), ("-V", ""), ("--version", "")}
+LONG = r"(?<![\w-])--[a-z][a-z-]*"
+
+
+class Truth:
+    def __init__(self, printed, main):
+        rows = [line.split("\t") for line in printed.splitlines()]
+        self.options = set(COMMON)
+        for _, short, name, argument in (r for r in rows if r[0] == "option"):
+            self.options |= {("-" + short, argument)} if short else set()
+            self.options |= {("--" + name, argument)} if name else set()
+        self.formats = {r[1] for r in rows if r[0] == "format"}
+        self.suffixes = {s for r in rows if r[0] == "format" for s in r[2:]}
+        self.timers = {r[1] for r in rows if r[0] == "timer"}
+        self.groups = {r[1] for r in rows if r[0] == "group"} | {"none"}
+        self.defaults = {r[1]: r[2] for r in rows if r[0] == "default"}
+        table = re.search(r"commands\[\] = \{([^}]*)\}", main).group(1)
+        self.commands = set(re.findall(r"&command_(\w+)", table)) | {"help"}
+        self.longs = {o for o, _ in self.options if o.startswith("--")}
+        self.shorts = {o for o, _ in self.options} - self.longs
+        self.with_argument = {o for o, argument in self.options if argument}
+
+
+class Checks:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def same(self, what, got, wanted):
+        got, wanted = set(got), set(wanted)
+        if got == wanted and wanted:
+            self.passed += 1
+            print("ok   " + what)
+            return
+        self.failed += 1
+        show = lambda items: ", ".join(sorted(map(str, items))) or "nothing"
+        print("FAIL %s: missing: %s; too much: %s" % (what, show(wanted - got), show(got - wanted)))
+
+
+def plain(roff):
+    """A line of roff as text."""
+    macro = re.match(r"\.[A-Z]+ ?", roff)
+    if macro:
+        roff = roff[macro.end():]
+        parts = re.findall(r'"([^"]*)"|(\S+)', roff)
+        joined = re.match(r"\.(BR|RB|BI|IB|IR|RI)\b", macro.group())
+        roff = ("" if joined else " ").join(a or b for a, b in parts)
+    return re.sub(r"\\f.|\\&", "", roff).replace("\\-", "-")
+
+
+def sections(man, macro):
+    """{title: lines} of what a macro begins."""
+    found, lines = {}, None
+    for line in man.splitlines():
+        if line.startswith("." + macro + " "):
+            lines = found.setdefault(plain(line).strip(), [])
+        elif lines is not None:
+            lines.append(line)
+    return found
+
+
+def entries(lines):
+    """[(options, text lines)] of the tagged paragraphs that begin with an option."""
+    found, tags, text, depth = [], [], [], 0
+    for i, line in enumerate(lines):
+        depth += (line == ".RS") - (line == ".RE")
+        tag = not depth and i and lines[i - 1] in (".TP", ".TQ") and "\\-" in line and line.startswith(".B")
+        if tag and lines[i - 1] == ".TP":
+            tags, text = [], []
+            found.append((tags, text))
+        if tag:
+            tags += [tuple((part.split("=") + [""])[:2]) for part in plain(line).split(", ")]
+        elif found:
+            text.append(line)
+    return found
+
+
+def values(text):
+    """The tagged words of an entry."""
+    return {plain(line) for before, line in zip(text, text[1:]) if before == ".TP" and line.startswith(".B ")}
+
+
+def check_man(c, truth, man):
+    found = entries(sections(man, "SH")["OPTIONS"])
+    options = {o for tags, _ in found for o in tags}
+    # An argument stands behind the last of the names.
+    for tags, _ in found:
+        argument = next((a for _, a in reversed(tags) if a), "")
+        options = (options - set(tags)) | {(o, argument) for o, _ in tags}
+    c.same("man page: options and arguments", options, truth.options)
+    entry = {o: text for tags, text in found for o, _ in tags}
+    c.same("man page: formats", values(entry.get("--format", [])), truth.formats)
+    c.same("man page: timers", values(entry.get("--timer", [])), truth.timers)
+    c.same("man page: keys of groups", values(entry.get("--group-by", [])), truth.groups)
+    said = " ".join(map(plain, entry.get("--format", [])))
+    c.same("man page: suffixes", re.findall(r"(?<!\w)\.[a-z][a-z.]*[a-z]", said.rpartition("suffix")[2]), truth.suffixes)
+    for name, value in truth.defaults.items():
+        text = " ".join(map(plain, entry.get("--" + name, [])))
+        c.same("man page: default of --" + name, re.findall(r"[Dd]efault is (\d+)", text), {value})
+    commands = [plain(line) for before, line in zip(sections(man, "SH")["COMMANDS"],
+                                                    sections(man, "SH")["COMMANDS"][1:]) if before == ".TP"]
+    c.same("man page: commands", (line.split()[0] for line in commands), truth.commands)
+
+
+def words_of(text, pattern):
+    """The words of compgen -W or _extprof_list behind a pattern of a case."""
+    found = re.search(re.escape(pattern) + r"\)\s*(?:COMPREPLY=\(\$\(compgen -W|_extprof_list) '([^']*)'", text)
+    return found.group(1).split() if found else []
+
+
+def check_bash(c, truth, text):
+    text = re.sub(r"^\s*#.*", "", text, flags=re.M)
+    words = re.search(r"words='([^']*)'", text).group(1).split()
+    c.same("bash: options", words, (truth.longs | truth.shorts | {"--"}) - {"-?"})
+    takes = re.search(r"-\[(\w+)\]((?:[^)]*))\)\n\s*\(\(i\+\+\)\)", text)
+    c.same("bash: options with an argument", ["-" + letter for letter in takes.group(1)] + re.findall(LONG, takes.group(2)),
+           truth.with_argument)
+    case = text[text.index("case $prev in"):]
+    c.same("bash: completed arguments", re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*(?=[ |]*[)|])", re.sub(r"'[^']*'", "", case[:case.index("*)")])),
+           truth.with_argument)
+    c.same("bash: formats", words_of(text, "-f | --format"), truth.formats)
+    c.same("bash: timers", words_of(text, "--timer"), truth.timers)
+    c.same("bash: keys of groups", words_of(text, "--group-by"), truth.groups)
+    c.same("bash: commands", re.search(r'words="([^$"]*) \$words"', text).group(1).split(), truth.commands)
+
+
+def check_zsh(c, truth, text):
+    text = re.sub(r"^\s*#.*", "", text, flags=re.M)
+    options = {}
+    for line in re.search(r"options=\(\n(.*?)\n  \)", text, re.S).group(1).splitlines():
+        exclusive, rest = re.match(r"\s*'(\([^)]*\)|\*)?'?(.*)", line).groups()
+        names = re.match(r"\{([^}]*)\}", rest)
+        takes = "]:" in rest
+        for name in names.group(1).split(",") if names else [re.match(r"[^[]*", rest).group()]:
+            options[name.rstrip("+=").replace("\\", "")] = (takes, name)
+    c.same("zsh: options", options, truth.longs | truth.shorts)
+    c.same("zsh: options with an argument", (o for o, (takes, _) in options.items() if takes), truth.with_argument)
+    c.same("zsh: options that are marked so", (o for o, (_, name) in options.items() if name[-1] in "+="), truth.with_argument)
+    c.same("zsh: formats", re.search(r":format:\(([^)]*)\)", text).group(1).split(), truth.formats)
+    c.same("zsh: timers", re.search(r":timer:\(([^)]*)\)", text).group(1).split(), truth.timers)
+    c.same("zsh: keys of groups", re.search(r"-s , key ([^']*)'", text).group(1).split(), truth.groups)
+    commands = re.search(r"commands=\(\n(.*?)\n  \)", text, re.S).group(1)
+    c.same("zsh: commands", re.findall(r"'(\w+):", commands), truth.commands)
+
+
+def main(top, printer):
+    printed = subprocess.run([printer], stdout=subprocess.PIPE, check=True, text=True).stdout
+    cli = pathlib.Path(top) / "cli"
+    truth = Truth(printed, (cli / "main.c").read_text())
+    checks = Checks()
+    check_man(checks, truth, (cli / "extprof.1").read_text())
+    check_bash(checks, truth, (cli / "completions/extprof.bash").read_text())
+    check_zsh(checks, truth, (cli / "completions/_extprof").read_text())
+    print("%d passed, %d failed" % (checks.passed, checks.failed))
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Print what extprof record takes, for options.py.  Each line is a kind and its fields, with tabs
+ * between: option SHORT LONG ARGUMENT, format NAME SUFFIX..., timer NAME, group NAME, default LONG VALUE.
+ */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/options.h"
+
+/* In the place of extprof's, which are not linked here. */
+const struct command *const commands[] = { NULL };
+
+int main(void)
+{
+	for (const struct argp_option *o = options_table; o->name || o->key || o->doc; o++) {
+		char letter[] = { o->key < 128 && isprint(o->key) ? (char)o->key : '\0', '\0' };
+
+		if ((o->name || letter[0]) && !(o->flags & OPTION_HIDDEN))
+			printf("option\t%s\t%s\t%s\n", letter, o->name ? o->name : "", o->arg ? o->arg : "");
+	}
+	for (int i = 0; output_formats[i]; i++) {
+		printf("format\t%s", output_formats[i]->name);
+		for (int j = 0; j < 3 && output_formats[i]->suffixes[j]; j++)
+			printf("\t%s", output_formats[i]->suffixes[j]);
+		printf("\n");
+	}
+	for (int i = 0; i < TIMER_KINDS; i++)
+		printf("timer\t%s\n", timer_names[i]);
+	for (int i = 1; i < GROUP_KEYS; i++)
+		printf("group\t%s\n", group_names[i]);
+	printf("default\trate\t%d\ndefault\ttop\t%d\n", RATE_DEFAULT, TOP_DEFAULT);
+	return 0;
+}
