@@ -195,7 +195,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 		text__adds(out, "\n");
 	}
 	sum_up(p, order, count, &sum, &cpu_time);
-	/* Those beyond PROCESSES_MAX, of which no CPU time is known. */
+	/* Processes beyond PROCESSES_MAX.  Their CPU time is not known. */
 	if (r->meta.accounting.taken > sum.taken)
 		text__addf(out, "%10s  %8" PRIu64 "  %8.2f\n", "others", r->meta.accounting.taken - sum.taken,
 			   seconds(process_table__sampled(r, r->meta.accounting.taken - sum.taken)));

@@ -14,7 +14,8 @@
 #include "profile/tree.h"
 #include "ruby/symbols.h"
 
-/* Ids are part of the outputs: append only. */
+/* Ids are part of the outputs: append only.  Frames of native code and of the kernel will get kinds of
+ * their own; LABEL_NATIVE is a thread or a part of the VM without Ruby code. */
 enum label_kind {
 	LABEL_RUBY = 0,
 	LABEL_C = 1,		/* method in C */

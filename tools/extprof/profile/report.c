@@ -154,7 +154,7 @@ static int distinguish(struct report *r, const uint32_t *labels, uint32_t count)
 		if (*path && (!files || strcmp(paths[files - 1], path)))
 			paths[files++] = path;
 	}
-	/* What has no path is no method of these files. */
+	/* One file with a path and code without a path are two as well. */
 	err = 0;
 	if (files < 2 && (!files || *r->labels[labels[0]].path))
 		goto cleanup;
