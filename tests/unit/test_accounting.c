@@ -36,6 +36,28 @@ TEST(accounting_names_what_did_not_arrive)
 	loss_hit[LOSS_UNACCOUNTED] += a.lost[LOSS_UNACCOUNTED];
 }
 
+/* What waits in the ring, and what a CPU is about to count, comes later. */
+TEST(accounting_so_far_has_what_was_received)
+{
+	struct source_counters kernel = { .taken = 100, .whole = 70 };
+	struct received got = { .whole = 60 };
+	struct accounting a;
+
+	kernel.truncated[TRUNC_DEPTH] = 12;
+	kernel.lost[LOSS_RING_FULL] = 5;
+	got.truncated[TRUNC_DEPTH] = 10;
+	got.lost[LOSS_NO_MEMORY] = 1;
+	accounting__so_far(&kernel, &got);
+	accounting__settle(&a, &kernel, &got);
+	CHECK(accounting__balanced(&a));
+	CHECK_INT(a.taken, 76);
+	CHECK_INT(a.whole, 60);
+	CHECK_INT(a.truncated[TRUNC_DEPTH], 10);
+	CHECK_INT(a.lost[LOSS_RING_FULL], 5);
+	CHECK_INT(a.lost[LOSS_NO_MEMORY], 1);
+	CHECK_INT(a.lost[LOSS_UNACCOUNTED], 0);
+}
+
 TEST(accounting_says_when_it_does_not_add_up)
 {
 	struct source_counters kernel = { .taken = 10, .whole = 9 };

@@ -63,7 +63,7 @@ static void on_request(struct recording *r)
 		return;
 	if (r->live)
 		fprintf(stderr, "\r\033[K");
-	if (result__write_so_far(&r->options, r->engine, r->owner, &d))
+	if (result__write_so_far(&r->options, r->engine, &r->file, r->owner, &d))
 		message__fail(&d);
 	else if (!r->options.quiet && r->options.file)
 		fprintf(stderr, "extprof: the profile so far is in %s\n", r->options.file);

@@ -145,8 +145,8 @@ cleanup:
 	return status;
 }
 
-int result__write_so_far(const struct options *o, struct engine *e, const struct output_owner *owner,
-			 struct diag *d)
+int result__write_so_far(const struct options *o, struct engine *e, const struct output_file *last,
+			 const struct output_owner *owner, struct diag *d)
 {
 	struct output_file file = { 0 };
 	struct report report = { 0 };
@@ -159,15 +159,14 @@ int result__write_so_far(const struct options *o, struct engine *e, const struct
 		report__free(&report);
 		return err;
 	}
+	/* What reads a pipe would take both profiles for one. */
+	if (!last->temporary)
+		return diag__set(d, DIAG_OUTPUT, ESPIPE, "the profile so far is not written: %s is "
+				 "no file that can be replaced", last->name);
 	err = output__open(&file, o->file, owner, d);
 	if (err)
 		return err;
-	/* What reads a pipe would take both profiles for one. */
-	if (file.temporary)
-		err = write_output(o, e, &file, d);
-	else
-		err = diag__set(d, DIAG_OUTPUT, ESPIPE, "the profile so far is not written: %s is "
-				"no file that can be replaced", file.name);
+	err = write_output(o, e, &file, d);
 	output__discard(&file);
 	return err;
 }

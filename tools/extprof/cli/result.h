@@ -12,8 +12,8 @@
 int result__show(const struct options *o, struct engine *e, struct output_file *file,
 		 struct diag *d);
 /* Write the profile so far to the output file, which is replaced by it; without one the tables.
- * 0 or -errno; the recording can go on in both cases. */
-int result__write_so_far(const struct options *o, struct engine *e, const struct output_owner *owner,
-			 struct diag *d);
+ * `last` is the open file for the end.  0 or -errno; the recording can go on in both cases. */
+int result__write_so_far(const struct options *o, struct engine *e, const struct output_file *last,
+			 const struct output_owner *owner, struct diag *d);
 
 #endif /* EXTPROF_RESULT_H */
