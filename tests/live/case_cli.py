@@ -167,6 +167,18 @@ def profile_so_far_to_streams(ctx):
     check(p.p.returncode == 0 and "so far is not written" in err, err)
     stacks = [str(line).rpartition(" ")[0] for line in out.splitlines()]
     check(stacks and len(stacks) == len(set(stacks)), "two profiles in one stream:\n%s", out)
+    # A named pipe whose reader has gone: to open it again would wait for another reader.
+    pipe = ctx.path("pipe")
+    os.mkfifo(pipe)
+    reader = ctx.start(["cat", pipe])
+    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", pipe, "-q")
+    ctx.attached(p)
+    reader.kill()
+    p.signal(signal.SIGUSR1)
+    said = p.p.stderr.readline().decode()
+    check("so far is not written: " + pipe in said, "no word of the pipe: %s", said)
+    check(p.p.poll() is None, "it has ended: %s", p.p.returncode)
+    p.kill()
     # Nothing to show is no reason to end.
     p = ctx.extprof_start("record", "-q", "-o", ctx.path("none"), "--", "sh", "-c", "echo begun; sleep 2; exit 3")
     p.expect("begun")
