@@ -189,7 +189,9 @@ def names(ctx, *args):
     ruby = ctx.program("thread_names.rb", *args)
     ruby.expect("ready")
     rate = harness.rate(5000)
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-t", "-o", ctx.path("out.folded"))
+    # Not -t, which shows the pattern of so many names.
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "--group-by", "thread", "-o",
+                               ctx.path("out.folded"))
     ctx.attached(reader)
     tasks = Tasks(ruby.pid)
     ruby.tell("go")

@@ -16,6 +16,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 #define __noinline __attribute__((noinline))
+#define __weak
 
 #define PF_EXITING 4
 
@@ -59,9 +60,11 @@ struct kernel_fake {
 extern struct kernel_fake kernel;
 
 void *fake_lookup(void *map, const void *key);
+long fake_update(void *map, const void *key, const void *value);
 long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 
 #define bpf_map_lookup_elem(map, key) fake_lookup(map, key)
+#define bpf_map_update_elem(map, key, value, flags) fake_update(map, key, value)
 #define bpf_ringbuf_output(map, data, size, flags) fake_ringbuf_output(map, data, size, flags)
 #define bpf_ringbuf_query(map, flags) (kernel.ring_waiting)
 #define bpf_get_smp_processor_id() (kernel.cpu)

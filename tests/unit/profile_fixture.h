@@ -34,10 +34,14 @@ static struct {
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
 } sample;
 
-static inline struct vm *vm_of(void *context, uint32_t number)
+/* The row of the process whose samples are sent. */
+static uint32_t vm_row;
+
+static inline struct vm *vm_of(void *context, const struct sample_event *e, uint32_t *row)
 {
 	(void)context;
-	return number == 1 ? &vm : NULL;
+	*row = vm_row;
+	return e->vm == 1 ? &vm : NULL;
 }
 
 static inline void set_up(void)
@@ -63,7 +67,7 @@ static inline void set_up(void)
 	show = NULL;
 	processes__free(&processes);
 	frames__free(&frames);
-	vm.process = 0;
+	vm_row = 0;
 	tree__init(&tree);
 	memset(&resolver, 0, sizeof(resolver));
 	resolver.tree = &tree;

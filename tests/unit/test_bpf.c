@@ -15,7 +15,13 @@
 
 struct kernel_fake kernel;
 
-static struct walk_scratch cpu_scratch;
+#define CPUS 2
+#define PROCESS 31
+
+static struct walk_scratch cpu_scratches[CPUS * 2];
+#define cpu_scratch (cpu_scratches[kernel.cpu])
+static struct thinning tick_thinning;
+static bool counters_made;
 static struct source_counters source_counters;
 static struct target_config target;
 static struct target_key target_key;
@@ -30,13 +36,31 @@ static struct bpf_perf_event_data context;
 
 void *fake_lookup(void *map, const void *key)
 {
-	if (map == &counters)
-		return kernel.no_counters ? NULL : &source_counters;
-	if (map == &scratch)
-		return kernel.no_scratch ? NULL : &cpu_scratch;
+	const struct counter_key *whose = key;
+
+	if (map == &counters) {
+		return kernel.no_counters || !counters_made || whose->process != PROCESS ? NULL : &source_counters;
+	}
+	if (map == &scratch) {
+		uint32_t index = *(const uint32_t *)key;
+
+		return kernel.no_scratch || index >= CPUS * 2 ? NULL : &cpu_scratches[index];
+	}
+	if (map == &thinnings)
+		return &tick_thinning;
 	if (map == &targets)
 		return memcmp(key, &target_key, sizeof(target_key)) ? NULL : &target;
 	return NULL;
+}
+
+long fake_update(void *map, const void *key, const void *value)
+{
+	(void)key;
+	if (map != &counters || kernel.no_counters)
+		return -E2BIG;
+	source_counters = *(const struct source_counters *)value;
+	counters_made = true;
+	return 0;
 }
 
 long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags)
@@ -72,9 +96,12 @@ static void set_up(uint32_t frames)
 	l.section = section;
 	layout__config(&l, &target);
 	target.vm = 1;
+	target.process = PROCESS;
+	*(volatile uint32_t *)(uintptr_t)&cpus = CPUS;
 	target_key = (struct target_key){ .pidns = PIDNS, .pid = section.pid };
 
 	memset(&source_counters, 0, sizeof(source_counters));
+	counters_made = true;
 	memset(&kernel, 0, sizeof(kernel));
 	tgid = (struct pid){ PIDNS, section.pid };
 	tid = (struct pid){ PIDNS, TID };
@@ -115,6 +142,9 @@ TEST(bpf_sends_a_whole_sample)
 	CHECK_INT(cpu_scratch.event.ip, 0x1234);
 	CHECK_INT(cpu_scratch.event.flags, 0);
 	CHECK_INT(cpu_scratch.event.vm, 1);
+	CHECK_INT(cpu_scratch.event.process, PROCESS);
+	CHECK_INT(cpu_scratch.event.source, SOURCE_CPU);
+	CHECK_INT(cpu_scratch.event.value, 1);
 	CHECK_INT(cpu_scratch.event.thread, 77);
 	CHECK_INT(cpu_scratch.event.thread_slot, 1);
 	CHECK_STRING(cpu_scratch.event.comm, "");
@@ -198,15 +228,124 @@ TEST(bpf_counts_each_loss)
 
 TEST(bpf_counts_truncation)
 {
-	set_up(3000);
+	set_up(20000);
 	sample(&context);
 	CHECK_INT(source_counters.truncated[TRUNC_DEPTH], 1);
-	CHECK_INT(cpu_scratch.event.left_out, 3000 - 2048);
-	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 2048 * sizeof(struct sample_frame));
+	CHECK_INT(cpu_scratch.event.left_out, 20000 - SAMPLE_FRAMES_MAX);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) +
+		  SAMPLE_FRAMES_MAX * sizeof(struct sample_frame));
 	kernel.ring_full = 1;
 	sample(&context);
 	CHECK_INT(source_counters.truncated[TRUNC_DEPTH], 1);
 	CHECK(balanced());
+}
+
+/* Ruby's stack ends with a SystemStackError after 11,000 frames or so: all of those are there. */
+TEST(bpf_sends_deep_stacks_whole)
+{
+	set_up(12000);
+	sample(&context);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(cpu_scratch.event.nr_frames, 12000);
+	CHECK_INT(cpu_scratch.event.left_out, 0);
+	CHECK_INT(cpu_scratch.frames[11999].id, cpu_scratch.frames[0].id - 11999);
+}
+
+TEST(bpf_makes_the_counters_of_a_process_at_its_first_sample)
+{
+	set_up(3);
+	counters_made = false;
+	sample(&context);
+	sample(&context);
+	CHECK_INT(source_counters.taken, 2);
+	CHECK_INT(source_counters.whole, 2);
+	CHECK(balanced());
+}
+
+TEST(bpf_counts_what_it_does_not_follow)
+{
+	set_up(3);
+	target.section = 0;	/* no ruby, or not yet */
+	sample(&context);
+	CHECK_INT(source_counters.unfollowed, 1);
+	set_up(3);
+	target.flags = TARGET_WATCHED;
+	sample(&context);
+	CHECK_INT(source_counters.unfollowed, 1);
+	CHECK_INT(source_counters.taken, 0);
+	CHECK_INT(kernel.sent, 0);
+	/* The process has ended: while its last thread does, the samples are its own; then
+	 * another process can have the pid. */
+	set_up(3);
+	target.flags = TARGET_EXITED;
+	kernel.task.flags = PF_EXITING;
+	sample(&context);
+	CHECK_INT(source_counters.taken, 1);
+	kernel.task.flags = 0;
+	sample(&context);
+	CHECK_INT(source_counters.taken, 1);
+	CHECK(balanced());
+}
+
+TEST(bpf_walks_a_child_before_its_first_step)
+{
+	set_up(5);
+	section.pid++;		/* its parent's */
+	sample(&context);
+	CHECK_INT(source_counters.lost[LOSS_FORKED], 1);
+	loss_hit[LOSS_FORKED]++;
+	target.flags = TARGET_FORKED;
+	sample(&context);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(cpu_scratch.event.nr_frames, 5);
+	CHECK(balanced());
+}
+
+/* A program that walks, of a source other than that of the timer. */
+#define SOURCE_OTHER 1
+static struct { uint64_t at; bool done; } interrupt;
+
+static int read_user_interrupted(void *to, uint32_t size, uint64_t address)
+{
+	/* In the middle of its frames, the timer's program runs on the same CPU. */
+	if (address >= interrupt.at && !interrupt.done) {
+		struct pid *own = kernel.task.thread_pid;
+		static struct pid other = { PIDNS, TID + 1 };
+
+		interrupt.done = true;
+		kernel.task.thread_pid = &other;
+		sample(&context);
+		kernel.task.thread_pid = own;
+	}
+	return read_user(to, size, address);
+}
+
+TEST(bpf_survives_a_program_that_interrupts_the_walk_of_another)
+{
+	struct walk_scratch *mine = &cpu_scratches[SOURCE_OTHER * CPUS];
+	struct hit h = { .source = SOURCE_OTHER };
+
+	set_up(600);
+	interrupt.at = ec->cfp + 300 * target.frame_size;
+	interrupt.done = false;
+	kernel.read_user = read_user_interrupted;
+	CHECK(!hit__find(&h) && !hit__count(&h));
+	hit__sample(&h, 77, 0, 0);
+	CHECK(interrupt.done);
+	CHECK_INT(source_counters.taken, 2);
+	CHECK_INT(source_counters.whole, 2);
+	CHECK(balanced());
+	/* Each has its own sample. */
+	CHECK_INT(mine->event.source, SOURCE_OTHER);
+	CHECK_INT(mine->event.value, 77);
+	CHECK_INT(mine->event.tid, TID);
+	CHECK_INT(cpu_scratches[0].event.tid, TID + 1);
+	CHECK_INT(cpu_scratches[0].event.source, SOURCE_CPU);
+	for (int i = 0; i < 600; i++)
+		if (mine->frames[i].id != cpu_scratches[0].frames[i].id || mine->frames[i].id == 0)
+			CHECK_INT(mine->frames[i].id, cpu_scratches[0].frames[i].id);
+	CHECK_INT(mine->event.nr_frames, 600);
+	CHECK_INT(cpu_scratches[0].event.nr_frames, 600);
 }
 
 TEST(bpf_tells_a_thread_that_ends)
@@ -273,7 +412,7 @@ static void set_tick(uint32_t rate, uint32_t hz)
 	*(volatile uint32_t *)(uintptr_t)&tick_hz = hz;
 	*(volatile uint64_t *)(uintptr_t)&tick_ns = 1000000000 / hz;
 	*(volatile uint64_t *)(uintptr_t)&tick_function = 0xffff1234;
-	thinning__init(&source_counters.thinning, hz, 1);
+	thinning__init(&tick_thinning, hz, 1);
 }
 
 TEST(bpf_samples_by_the_tick)

@@ -196,7 +196,7 @@ TEST(report_shows_the_groups_that_it_is_asked_for)
 		processes.rows[1] = (struct process_row){ .pid = 8, .command = "ruby b.rb" };
 		send_in(30, 3, 1, 1);
 		send_in(40, 4, 2, 2);
-		vm.process = 1;
+		vm_row = 1;
 		send_in(30, 3, 1, 4);
 		processes.rows[0].cgroup = processes.rows[1].cgroup = cgroup;
 		resolve__name_threads(&resolver, &vm);
@@ -289,12 +289,12 @@ TEST(report_of_ten_thousand_processes)
 	for (uint32_t i = 0; i < COUNT; i++) {
 		if (i)
 			processes__add(&processes);
-		vm.process = i;
+		vm_row = i;
 		processes.rows[i].pid = (int)(i + 1);
 		send_in(0, 0, 0, 1 + (int)(i % 3));
 		sum += 1 + i % 3;
 	}
-	vm.process = 0;
+	vm_row = 0;
 	CHECK_INT(resolve__name_processes(&resolver), 0);
 	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
 	CHECK_INT(r.node_count, 1 + 2 * COUNT);

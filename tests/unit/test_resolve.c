@@ -546,7 +546,7 @@ TEST(collect_counts_by_process)
 	start();
 	frame(foo_id, 0);
 	send(3);
-	vm.process = 1;
+	vm_row = 1;
 	send(2);
 	sample.event.truncated = TRUNC_DEPTH;
 	send(1);
@@ -557,9 +557,9 @@ TEST(collect_counts_by_process)
 	resolve__skip(&resolver, &sample, sizeof(sample));
 	/* No row: in the sum only. */
 	sample.event.vm = 1;
-	vm.process = 2;
+	vm_row = 2;
 	send(1);
-	vm.process = 0;
+	vm_row = 0;
 	row = &processes.rows[0];
 	CHECK_INT(row->received.whole, 3);
 	CHECK_INT(received__sum(&row->received), 3);
@@ -586,11 +586,11 @@ TEST(collect_puts_processes_above_threads)
 	processes.rows[1].pid = 8;
 	strcpy(processes.rows[1].command, "ruby before.rb");
 	send_in(30, 3, 103, 1);
-	vm.process = 1;
+	vm_row = 1;
 	send_in(30, 3, 103, 2);
-	vm.process = 2;
+	vm_row = 2;
 	send_in(30, 3, 103, 3);
-	vm.process = 0;
+	vm_row = 0;
 	strcpy(processes.rows[1].command, "ruby bin/after.rb 1");
 	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_INT(resolve__name_processes(&resolver), 0);
@@ -609,13 +609,13 @@ TEST(collect_keeps_samples_without_room_for_their_group)
 	CHECK_INT(groups__parse("process,thread", &resolver.groups), 0);
 	send_in(30, 3, 103, 1);
 	processes__add(&processes);
-	vm.process = 1;
+	vm_row = 1;
 	count = tree.text_count;
 	tree.text_count = TREE_TEXTS_MAX;
 	send_in(40, 4, 104, 2);
 	send_in(0, 0, 100, 4);
 	tree.text_count = count;
-	vm.process = 0;
+	vm_row = 0;
 	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_INT(resolve__name_processes(&resolver), 0);
 	CHECK_STRING(folded(), "[one of too many processes];[one of too many threads];Foo#foo 6\n"

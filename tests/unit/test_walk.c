@@ -100,17 +100,18 @@ TEST(walk_gives_all_frames_innermost_first)
 TEST(walk_is_right_at_every_depth_around_the_chunks)
 {
 	static const uint32_t depths[] = {
-		1, 2, 63, 64, 65, 127, 128, 129, 1000, 2047, 2048, 2049, 2112, 5000, 10000
+		1, 2, 63, 64, 65, 127, 128, 129, 1000, 2047, 2048, 2049, 2112, 5000, 10000,
+		12000, 16383, 16384, 16385, 20000
 	};
 
 	for (size_t d = 0; d < sizeof(depths) / sizeof(depths[0]); d++) {
-		uint32_t depth = depths[d], shown = depth > 2048 ? 2048 : depth;
+		uint32_t depth = depths[d], shown = depth > SAMPLE_FRAMES_MAX ? SAMPLE_FRAMES_MAX : depth;
 
 		set_up(depth);
 		CHECK_INT(walk(), 0);
 		CHECK_INT(scratch.event.nr_frames, shown);
 		CHECK_INT(scratch.event.left_out, depth - shown);
-		CHECK_INT(scratch.event.truncated, depth > 2048 ? TRUNC_DEPTH : 0);
+		CHECK_INT(scratch.event.truncated, depth > SAMPLE_FRAMES_MAX ? TRUNC_DEPTH : 0);
 		for (uint32_t i = 0; i < shown; i++)
 			CHECK_INT(scratch.frames[i].id, i == depth - 1 ? 0 : 100 + depth - 1 - i);
 	}

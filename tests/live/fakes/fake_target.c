@@ -149,9 +149,9 @@ static void shares(void)
 
 static void deep(void)
 {
-	struct fake_ec *ec = new_ec(5001);
+	struct fake_ec *ec = new_ec(20001);
 
-	for (int i = 2; i < 5000; i++)
+	for (int i = 2; i < 20000; i++)
 		fake__push(ec, deep_id, pc(deep_id, 0));
 	fake__push(ec, leaf_a, pc(leaf_a, 0));
 	current_ec = ec;

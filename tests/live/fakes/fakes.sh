@@ -116,7 +116,7 @@ expect "lines: of leaves and callers" share '^<main> /app/fake.rb:[0-9]*;A#hot_a
 record deep 2 -r 200
 expect "deep: adds up" adds_up
 expect "deep: truncated, with reason" at_least 100 "$(reason too-deep)"
-expect "deep: visible at the root" share '^\[truncated: 2953 frames more\];A#deep;.*;A#leaf_a ' 0.9 1
+expect "deep: visible at the root" share '^\[truncated: 3617 frames more\];A#deep;.*;A#leaf_a ' 0.9 1
 
 record native 2 -r 500
 expect "native: thread by its name" share '^\[native thread fake timer\] ' 0.9 1

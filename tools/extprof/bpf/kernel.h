@@ -37,8 +37,18 @@ struct pid {
 	struct upid numbers[1];
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
 struct signal_struct {
+	atomic_t live;
 	struct pid *pids[4];
+	unsigned long long sum_sched_runtime;
+};
+
+struct sched_entity {
+	uint64_t sum_exec_runtime;
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -57,6 +67,11 @@ struct thread_struct {
 
 struct task_struct {
 	unsigned int flags;
+	int pid, tgid;
+	int exit_code;
+	uint64_t start_boottime;	/* since 5.5 */
+	struct sched_entity se;
+	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	void *mm;
@@ -173,6 +188,94 @@ static __always_inline int task__key(struct task_struct *task, uint32_t global,
 	    bpf_core_read(&key->pidns, sizeof(key->pidns), &ns->ns.inum))
 		return -1;
 	return 0;
+}
+
+/* A process's number in the pid namespace with that inode; 0: it is not in there.  `global` is
+ * its number in the outermost one. */
+static __always_inline uint32_t task__pid_in(struct task_struct *task, uint32_t global, uint32_t pidns)
+{
+	struct signal_struct *signal = KERNEL_READ(task, signal);
+	struct pid *pid = signal ? KERNEL_READ(signal, pids[PIDTYPE_TGID]) : NULL;
+	uint32_t level = pid ? KERNEL_READ(pid, level) : 0;
+
+	if (pidns == PROC_PID_INIT_INO)
+		return global;
+	for (uint32_t i = 1; pid && i <= 32; i++) {	/* MAX_PID_NS_LEVEL */
+		struct upid *upid = (void *)pid + bpf_core_field_offset(pid->numbers) +
+				    i * bpf_core_type_size(struct upid);
+		struct pid_namespace *ns;
+		uint32_t inum, nr;
+
+		if (i > level)
+			break;
+		if (!bpf_core_read(&ns, sizeof(ns), &upid->ns) &&
+		    !bpf_core_read(&inum, sizeof(inum), &ns->ns.inum) && inum == pidns &&
+		    !bpf_core_read(&nr, sizeof(nr), &upid->nr))
+			return nr;
+	}
+	return 0;
+}
+
+/* Is it another thread than the first one of its process? */
+static __always_inline int task__is_thread(struct task_struct *task)
+{
+	return KERNEL_READ(task, pid) != KERNEL_READ(task, tgid);
+}
+
+static __always_inline uint32_t task__global_pid(struct task_struct *task)
+{
+	return (uint32_t)KERNEL_READ(task, tgid);
+}
+
+/* When its process was made, CLOCK_BOOTTIME, ns: with the pid it is its name for ever. */
+static __always_inline uint64_t task__started(struct task_struct *task)
+{
+	struct task_struct *leader = KERNEL_READ(task, group_leader);
+
+	return leader ? KERNEL_READ(leader, start_boottime) : 0;
+}
+
+static __always_inline uint64_t task__memory(struct task_struct *task)
+{
+	return (uint64_t)KERNEL_READ(task, mm);
+}
+
+static __always_inline int task__shares_memory(struct task_struct *task, struct task_struct *other)
+{
+	return KERNEL_READ(task, mm) == KERNEL_READ(other, mm);
+}
+
+/* Does a thread of its process go on? */
+static __always_inline int task__group_lives(struct task_struct *task)
+{
+	struct signal_struct *signal = KERNEL_READ(task, signal);
+
+	return signal && KERNEL_READ(signal, live.counter) > 0;
+}
+
+static __always_inline uint32_t task__exit_code(struct task_struct *task)
+{
+	return (uint32_t)KERNEL_READ(task, exit_code);
+}
+
+/* CPU time of all threads that have been released, ns. */
+static __always_inline uint64_t task__released_cpu_time(struct task_struct *task)
+{
+	struct signal_struct *signal = KERNEL_READ(task, signal);
+
+	return signal ? KERNEL_READ(signal, sum_sched_runtime) : 0;
+}
+
+/* CPU time of a process whose last thread is `task`, ns.  The first thread waits to be released
+ * until the process is. */
+static __always_inline uint64_t task__cpu_time(struct task_struct *task)
+{
+	struct task_struct *leader = KERNEL_READ(task, group_leader);
+	uint64_t sum = task__released_cpu_time(task) + KERNEL_READ(task, se.sum_exec_runtime);
+
+	if (leader && leader != task)
+		sum += KERNEL_READ(leader, se.sum_exec_runtime);
+	return sum;
 }
 
 static __always_inline int regs__in_user(const bpf_user_pt_regs_t *regs)

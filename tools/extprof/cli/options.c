@@ -9,7 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/messages.h"
-#include "source/session.h"
+#include "source/source.h"
 
 enum {
 	OPTION_FILE = 0x100,
@@ -263,7 +263,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'r':
 	case 'F':
 		if (value__rate(arg, &o->settings.rate))
-			FAIL("%s is no rate: 1 to %u per second, or with k", arg, SESSION_RATE_MAX);
+			FAIL("%s is no rate: 1 to %u per second, or with k", arg, SOURCE_RATE_MAX);
 		break;
 	case OPTION_TIMER:
 		if (timer__by_name(arg, &o->settings.timer))

@@ -23,7 +23,7 @@
 /* How often the live line changes. */
 #define PROGRESS_INTERVAL (500 * MS)
 
-static void show_progress(const struct engine *e)
+static void show_progress(struct engine *e)
 {
 	struct progress p;
 

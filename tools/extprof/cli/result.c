@@ -152,6 +152,9 @@ int result__write_so_far(const struct options *o, struct engine *e, const struct
 	struct report report = { 0 };
 	int err;
 
+	err = engine__snapshot(e, d);
+	if (err)
+		return err;
 	if (!o->file) {
 		err = engine__report(e, output_summary.detail, 0, &report, d);
 		if (!err)

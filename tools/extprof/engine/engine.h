@@ -22,6 +22,7 @@ struct progress {
 	bool waiting;		/* there is no ruby yet */
 	double elapsed;		/* s since the first ruby was attached */
 	uint64_t samples, lost;
+	uint32_t processes;	/* that are sampled now */
 };
 
 /*
@@ -48,11 +49,16 @@ void engine__set_ended(struct engine *e, const char *why);
 /* Stop sampling, drain what waits, read the last names.  An error if nothing was ever sampled. */
 int engine__finish(struct engine *e, struct diag *d);
 
-void engine__progress(const struct engine *e, struct progress *p);
-/* The result so far; can be made more than once.  The caller frees the report.  labels: groups to show
- * besides those of the settings; they must be among settings::labels. */
-int engine__report(struct engine *e, enum report_detail detail, uint32_t labels,
-		   struct report *report, struct diag *d);
+/* During the recording: make what was sampled so far ready to be reported.  Sampling pauses for
+ * the moment. */
+int engine__snapshot(struct engine *e, struct diag *d);
+
+void engine__progress(struct engine *e, struct progress *p);
+/* The result as of engine__finish() or engine__snapshot(); can be made more than once.  `labels`: groups
+ * to be shown besides those of the settings, a mask of 1u << enum group_key, all of which the
+ * settings had among theirs.  The caller frees the report, and then only the engine. */
+int engine__report(struct engine *e, enum report_detail detail, uint32_t labels, struct report *report,
+		   struct diag *d);
 /* NULL is accepted. */
 void engine__destroy(struct engine *e);
 

@@ -27,15 +27,13 @@ struct received {
 	uint64_t lost[LOSS_MAX];
 };
 
+void source_counters__add(struct source_counters *sum, const struct source_counters *c);
+/* c has been added before. */
+void source_counters__subtract(struct source_counters *sum, const struct source_counters *c);
+
 uint64_t received__sum(const struct received *got);
 void accounting__settle(struct accounting *a, const struct source_counters *kernel,
 			const struct received *got);
-/*
- * While sampling goes on: what has been sent and not yet received, and what the kernel is about to
- * count, is not part of the profile so far.  To be called before accounting__settle().
- */
-void accounting__so_far(struct source_counters *kernel, const struct received *got);
-
 /* Add the sums of another one. */
 void accounting__add(struct accounting *a, const struct accounting *other);
 

@@ -75,6 +75,7 @@ struct report_meta {
 	uint64_t partial_names;			/* ... with a part of it */
 	uint64_t late_lines;			/* ... without the line, as the name was read later */
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
+	uint64_t lost_events;	/* of processes, and children, that found no room in the kernel */
 	uint64_t merged;	/* samples of which the innermost frames are [merged]: see tree.h */
 	struct accounting accounting;
 };

@@ -306,25 +306,21 @@ static int confirm(struct vm *s)
 	return 0;
 }
 
-/* The event in the data, and its VM.  NULL: it makes no sense. */
+/* The event in the data, its VM and the row of its process, NULL none.  NULL: it makes no sense. */
 static const struct sample_event *check_event(struct resolver *c, const void *data, size_t size,
-					      struct vm **vm)
+					      struct vm **vm, struct process_row **row)
 {
 	const struct sample_event *e = data;
+	uint32_t number = PROCESS_NONE;
 
 	if (size < sizeof(*e) ||
 	    size - sizeof(*e) < e->nr_frames * sizeof(struct sample_frame) ||
 	    e->nr_frames > SAMPLE_FRAMES_MAX || e->truncated >= TRUNC_MAX || !e->kind ||
 	    e->kind > SAMPLE_EXITING)
 		return NULL;
-	*vm = c->vm_of(c->context, e->vm);
+	*vm = c->vm_of(c->context, e, &number);
+	*row = c->processes && number < c->processes->count ? &c->processes->rows[number] : NULL;
 	return *vm ? e : NULL;
-}
-
-static struct process_row *row_of(struct resolver *c, const struct vm *vm)
-{
-	return c->processes && vm->process < c->processes->count ?
-	       &c->processes->rows[vm->process] : NULL;
 }
 
 static void count_lost(struct resolver *c, struct process_row *row, enum loss_reason reason)
@@ -336,26 +332,26 @@ static void count_lost(struct resolver *c, struct process_row *row, enum loss_re
 
 void resolve__skip(struct resolver *c, const void *data, size_t size)
 {
+	struct process_row *row;
 	struct vm *vm;
 
-	if (!check_event(c, data, size, &vm))
+	if (!check_event(c, data, size, &vm, &row))
 		count_lost(c, NULL, LOSS_MALFORMED);
 	else
-		count_lost(c, row_of(c, vm), LOSS_NOT_READ);
+		count_lost(c, row, LOSS_NOT_READ);
 }
 
 void resolve__event(struct resolver *c, const void *data, size_t size)
 {
 	struct process_row *row;
 	struct vm *vm;
-	const struct sample_event *e = check_event(c, data, size, &vm);
+	const struct sample_event *e = check_event(c, data, size, &vm, &row);
 	uint32_t count;
 
 	if (!e) {
 		count_lost(c, NULL, LOSS_MALFORMED);
 		return;
 	}
-	row = row_of(c, vm);
 	if (!vm->confirmed && confirm(vm)) {
 		count_lost(c, row, LOSS_NOT_READ);
 		return;

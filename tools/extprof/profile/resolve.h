@@ -18,10 +18,10 @@
 
 struct resolver {
 	struct tree *tree;
-	/* The VM with the number sample_event::vm; NULL: there is none, the sample is malformed. */
-	struct vm *(*vm_of)(void *context, uint32_t number);
+	/* The VM of a sample, and which row of the processes is that of its process, or PROCESS_NONE.
+	 * NULL: there is none, the sample is malformed. */
+	struct vm *(*vm_of)(void *context, const struct sample_event *e, uint32_t *row);
 	void *context;
-	/* Row vm::process of it is the process of a sample. */
 	struct processes *processes;
 	/*
 	 * Each stack begins with the frame of its process if a key needs that, then with that of

@@ -55,6 +55,12 @@ void symbols__set_exited(struct symbols *s)
 	s->exited = true;
 }
 
+void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end)
+{
+	s->parent = parent;
+	s->inherited_end = end;
+}
+
 static struct symbol *add_symbol(struct symbols *s, const struct symbol *value)
 {
 	struct symbol_table *t = s->table;
@@ -166,10 +172,44 @@ static void load_parts(struct symbols *s, uint32_t id, int depth, int *parts)
 	load_parts(s, symbol->part.ref2, depth + 1, parts);
 }
 
+/* May its name become another one, as that of a class without a name? */
+static bool may_change(const struct symbols *s, uint32_t id, int depth, int *parts)
+{
+	const struct symbol *symbol;
+
+	if (!id || depth > PARTS_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+		return false;
+	symbol = cached(s, id);
+	return symbol && (symbol->changes == CHANGES_OFTEN ||
+			  may_change(s, symbol->part.ref1, depth + 1, parts) ||
+			  may_change(s, symbol->part.ref2, depth + 1, parts));
+}
+
+/* The parent's symbol, if it is this one's too; NULL: look for oneself. */
+static const struct symbol *inherited(struct symbols *s, uint32_t id)
+{
+	const struct symbol *symbol;
+	int parts = 0;
+
+	if (!s->parent || id >= s->inherited_end)
+		return NULL;
+	symbol = symbols__get(s->parent, id);
+	if (!symbol || symbol->state != SYMBOL_OK)
+		return NULL;
+	/* A class may have got its name since, here or there. */
+	if (!s->exited && !symbol->frozen && may_change(symbol->owner, id, 1, &parts))
+		return NULL;
+	return symbol;
+}
+
 const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 {
 	struct symbol *symbol = cached(s, id);
+	const struct symbol *parents;
 	int parts = 0;
+
+	if ((!symbol || symbol->state != SYMBOL_OK) && (parents = inherited(s, id)))
+		return parents;
 
 	if (symbol && ((symbol->used && symbol->state != SYMBOL_LATE) || s->work <= 0 || s->exited))
 		return symbol;
@@ -240,30 +280,41 @@ static void reload(struct symbols *s, struct symbol *symbol)
  */
 static void forget(struct symbols *s)
 {
-	for (uint32_t i = 0; i < s->table->count; i++) {
-		struct symbol *symbol = s->table->list[i];
-		struct text name = { 0 };
-
-		if (symbol->owner != s || symbol->frozen)
-			continue;
-		/* Not to be read any more: its id is another's. */
-		if (symbol->state != SYMBOL_OK) {
-			symbol->owner = NULL;
-			continue;
-		}
-		symbols__add_name(symbol, &name);
-		symbol->elsewhere = symbols__code(symbol);
-		if (name.failed || !name.data || s->table->bytes + name.length + 1 > SYMBOLS_BYTES_MAX) {
-			text__free(&name);
-			symbol->owner = NULL;
-			symbol->state = SYMBOL_NO_ROOM;
-			continue;
-		}
-		s->table->bytes += strlen(name.data) + 1;
-		symbol->frozen = name.data;
-	}
+	symbols__settle(s);
 	map64__free(&s->map);
 	s->next_prefetch = 0;
+}
+
+static void settle(struct symbols *s, struct symbol *symbol)
+{
+	struct text name = { 0 };
+
+	if (symbol->frozen || symbol->owner != s)
+		return;
+	/* Not to be read any more: its id is another's. */
+	if (symbol->state != SYMBOL_OK) {
+		symbol->owner = NULL;
+		return;
+	}
+	symbol->incomplete = !symbols__is_complete(symbol);
+	symbols__add_name(symbol, &name);
+	symbol->elsewhere = symbols__code(symbol);
+	if (name.failed || !name.data || s->table->bytes + name.length + 1 > SYMBOLS_BYTES_MAX) {
+		text__free(&name);
+		symbol->owner = NULL;
+		symbol->state = SYMBOL_NO_ROOM;
+		return;
+	}
+	s->table->bytes += strlen(name.data) + 1;
+	symbol->frozen = name.data;
+}
+
+void symbols__settle(struct symbols *s)
+{
+	/* All names first: each is composed of other symbols. */
+	for (uint32_t i = 0; s->map.slots && i <= s->map.mask; i++)
+		if (s->map.slots[i].value != MAP64_NONE)
+			settle(s, s->table->list[s->map.slots[i].value]);
 }
 
 /* Oldest first: their records expire first. */
@@ -345,7 +396,7 @@ bool symbols__is_complete(const struct symbol *symbol)
 {
 	int parts = 0;
 
-	return symbol->frozen || is_complete(symbol->owner, symbol->id, 1, &parts);
+	return symbol->frozen ? !symbol->incomplete : is_complete(symbol->owner, symbol->id, 1, &parts);
 }
 
 const struct symbol *symbols__code(const struct symbol *symbol)

@@ -62,6 +62,7 @@ struct symbol {
 	uint8_t state;		/* enum symbol_state */
 	uint8_t changes;	/* enum symbol_changes */
 	bool lines_bad;
+	bool incomplete;	/* a part of the frozen name was not read */
 	bool used;		/* asked for, so that its parts have been read */
 	uint32_t code_size;
 	uint32_t first_line;
@@ -94,6 +95,9 @@ struct symbols {
 	uint32_t next_late;	/* no number below is SYMBOL_LATE */
 	int64_t work;		/* left until the next update */
 	bool exited;		/* nothing can be read any more */
+	/* A copy made by fork: ids below that mean the same as in the parent's. */
+	struct symbols *parent;
+	uint32_t inherited_end;
 };
 
 void symbol_table__free(struct symbol_table *t);
@@ -103,6 +107,13 @@ void symbols__init(struct symbols *s, struct symbol_table *table, struct layout 
 		   const struct memory *memory);
 /* The symbols stay in the table. */
 void symbols__free(struct symbols *s);
+
+/* It is the copy of *parent that a fork made, when all ids below `end` had been given out.  Their
+ * symbols are the parent's, while they cannot have changed.  *parent must live as long. */
+void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end);
+
+/* Compose the names of its symbols now, so that *s is not needed for them any more. */
+void symbols__settle(struct symbols *s);
 
 /*
  * To be called once a tick, and last before the names are used: as much work

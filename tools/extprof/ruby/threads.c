@@ -32,6 +32,28 @@ void threads__set_exited(struct threads *t)
 	t->exited = true;
 }
 
+void threads__inherit(struct threads *t, const struct threads *parent)
+{
+	t->parent = parent;
+}
+
+/* The name that it had when the copy was made, until its own can be read. */
+static void inherit_name(const struct threads *t, struct thread *thread)
+{
+	const struct thread *old;
+	uint32_t number;
+
+	for (t = t->parent; t && !thread->name[0]; t = t->parent) {
+		number = map64__get(&t->map, thread->serial);
+		if (number == MAP64_NONE)
+			continue;
+		old = &t->list[number];
+		memcpy(thread->name, old->name, sizeof(thread->name));
+		thread->ractor = old->ractor;
+		thread->flags = old->flags;
+	}
+}
+
 /* Read a slot under its sequence lock. */
 static int read_slot(const struct threads *t, uint32_t slot, struct rb_debug_ext_thread *to)
 {
@@ -98,6 +120,8 @@ static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t sl
 	thread->tid = tid;
 	/* Now: it may be gone before the next refresh. */
 	read_name(t, thread);
+	if (!thread->known)
+		inherit_name(t, thread);
 	return thread;
 }
 

@@ -38,10 +38,14 @@ struct threads {
 	size_t room;
 	struct map64 map;	/* serial -> number in list */
 	bool exited;
+	const struct threads *parent;	/* of which it is a copy, made by fork; NULL none */
 };
 
 void threads__init(struct threads *t, const struct layout *layout, const struct memory *memory);
 void threads__free(struct threads *t);
+
+/* It is the copy of *parent that a fork made: its threads had these names.  *parent must live as long. */
+void threads__inherit(struct threads *t, const struct threads *parent);
 
 /* From now on the memory of the target is gone. */
 void threads__set_exited(struct threads *t);

@@ -3,56 +3,148 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-int vm__open(struct vm **vm, struct target *target, struct symbol_table *table,
-		  struct diag *d)
+static int vm__read(const struct memory *m, uint64_t address, void *to, size_t length)
 {
-	struct vm *s = calloc(1, sizeof(*s));
+	const struct vm *vm = m->context;
+
+	if (vm->exited)
+		return -ESRCH;
+	/* There is still time to open it: what is read now is late, not lost. */
+	if (!vm->space)
+		return -EINTR;
+	return memory__read(&vm->space->memory, address, to, length);
+}
+
+static struct vm *new_vm(void)
+{
+	struct vm *vm = calloc(1, sizeof(*vm));
+
+	if (!vm)
+		return NULL;
+	vm->references = 1;
+	vm->memory.read = vm__read;
+	vm->memory.context = vm;
+	return vm;
+}
+
+int vm__open(struct vm **result, struct target *target, struct symbol_table *table, struct diag *d)
+{
+	struct vm *vm = new_vm();
 	int err;
 
-	*vm = NULL;
-	if (!s)
+	*result = NULL;
+	if (!vm)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	s->space = target->space;
+	vm->space = target->space;
 	target->space = NULL;
-	err = layout__read(&s->layout, &s->space->memory, target->section, d);
+	err = layout__read(&vm->layout, &vm->space->memory, target->section, d);
 	if (err && target__exited(target))
 		err = diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", target->pid);
 	if (err)
 		goto cleanup;
-	if (s->layout.section.pid != target->key.pid) {
+	if (vm->layout.section.pid != target->key.pid) {
 		err = diag__set(d, DIAG_NOT_READY, EAGAIN,
 				"process %d is between fork and its first own step", target->pid);
 		diag__hint(d, "try again in a moment");
 		goto cleanup;
 	}
-	symbols__init(&s->symbols, table, &s->layout, &s->space->memory);
-	threads__init(&s->threads, &s->layout, &s->space->memory);
-	*vm = s;
-	s = NULL;
+	symbols__init(&vm->symbols, table, &vm->layout, &vm->memory);
+	threads__init(&vm->threads, &vm->layout, &vm->memory);
+	*result = vm;
+	vm = NULL;
 cleanup:
-	vm__drop(s, target);
+	vm__drop(vm, target);
 	return err;
 }
 
-void vm__drop(struct vm *s, struct target *target)
+struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end)
 {
-	if (!s)
+	struct vm *vm = new_vm();
+
+	if (!vm)
+		return NULL;
+	vm->layout = parent->layout;
+	vm->layout.section.pid = pid;
+	symbols__init(&vm->symbols, parent->symbols.table, &vm->layout, &vm->memory);
+	threads__init(&vm->threads, &vm->layout, &vm->memory);
+	vm->depth = parent->depth + 1;
+	/* The kernel knew the program when it made the copy. */
+	vm->confirmed = parent->confirmed;
+	if (vm->depth > VM_DEPTH_MAX) {
+		vm->depth = 0;
+		return vm;
+	}
+	vm->parent = parent;
+	parent->references++;
+	symbols__inherit(&vm->symbols, &parent->symbols, records_end);
+	threads__inherit(&vm->threads, &parent->threads);
+	return vm;
+}
+
+int vm__bind(struct vm *vm, struct address_space *space)
+{
+	struct rb_debug_ext_section s;
+	int err = memory__read(&space->memory, vm->layout.address, &s, sizeof(s));
+
+	if (err)
+		return err;
+	if (memcmp(s.magic, vm->layout.section.magic, sizeof(s.magic)))
+		return -ESTALE;
+	/* Not yet its own, or another process that has the pid now. */
+	if (s.pid != vm->layout.section.pid)
+		return -EAGAIN;
+	vm->space = space;
+	space->deadline = vm->deadline;
+	/* After a fork another generation of JIT code may be in force. */
+	if (!layout__refresh(&vm->layout, &vm->memory))
+		jitlog__init(&vm->symbols.jit, &vm->layout);
+	return 0;
+}
+
+void vm__drop(struct vm *vm, struct target *target)
+{
+	if (!vm)
 		return;
-	target->space = s->space;
-	free(s);
+	target->space = vm->space;
+	free(vm);
 }
 
-void vm__set_exited(struct vm *s)
+void vm__set_exited(struct vm *vm)
 {
-	symbols__set_exited(&s->symbols);
-	threads__set_exited(&s->threads);
+	vm->exited = true;
+	symbols__set_exited(&vm->symbols);
+	threads__set_exited(&vm->threads);
+	if (vm->space)
+		address_space__leave(vm->space);
 }
 
-void vm__close(struct vm *s)
+void vm__set_deadline(struct vm *vm, struct deadline *deadline)
 {
-	symbols__free(&s->symbols);
-	threads__free(&s->threads);
-	address_space__close(s->space);
-	free(s);
+	vm->deadline = deadline;
+	if (vm->space)
+		vm->space->deadline = deadline;
+}
+
+static void release(struct vm *vm)
+{
+	/* Each one has one parent at most, and those are few: see VM_DEPTH_MAX. */
+	while (vm && !--vm->references) {
+		struct vm *parent = vm->parent;
+
+		symbols__free(&vm->symbols);
+		threads__free(&vm->threads);
+		address_space__close(vm->space);
+		free(vm);
+		vm = parent;
+	}
+}
+
+void vm__close(struct vm *vm)
+{
+	if (!vm)
+		return;
+	symbols__settle(&vm->symbols);
+	release(vm);
 }

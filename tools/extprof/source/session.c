@@ -4,59 +4,56 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
-#include <time.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "source/cpu_timers.h"
 #include "extprof.skel.h"
 #include "source/permission.h"
-#include "source/timer_cost.h"
 
-#define RING_MIN (1u << 20)
+/* A sample of 10,000 frames is 160 KiB. */
+#define RING_MIN (4u << 20)
 #define RING_MAX (64u << 20)
 
 struct session {
 	struct extprof_bpf *skel;
-	struct bpf_program *program;	/* of the skeleton's the one for timer and kernel */
-	struct ring_buffer *ring;
-	struct cpu_timers timers;
-	struct bpf_link *tick_link;	/* while the tick runs the program */
-	uint32_t tick_hz;	/* 0: our own timers */
-	struct tick tick;
+	const struct source_ops *ops;
+	struct source *source;
+	struct ring_buffer *samples, *lifecycle;
+	int epoll_fd;
 	int cpus;		/* possible ones */
-	int online;		/* that have a tick */
-	uint64_t period;
+	uint32_t numbers;	/* given out */
+	bool started;
 	session_callback callback;
 	void *context;
-	char log[256];		/* libbpf's last complaint */
 };
 
-/* libbpf reports by a callback without context. */
-static struct session *logging;
+/* libbpf reports by a callback without context, which is the process's. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static char first_log[256];
 
 static int keep_log(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char line[256];
+	char line[sizeof(first_log)];
 
-	if (level != LIBBPF_WARN || !logging)
+	if (level != LIBBPF_WARN || first_log[0])
 		return 0;
+	/* The first one is the cause; the others follow from it. */
 	vsnprintf(line, sizeof(line), format, args);
 	line[strcspn(line, "\n")] = '\0';
-	/* The first one is the cause; the others follow from it. */
-	if (!logging->log[0])
-		snprintf(logging->log, sizeof(logging->log), "%s", line);
+	snprintf(first_log, sizeof(first_log), "%s", line);
 	return 0;
 }
 
-static int load_failed(struct session *s, int err, struct diag *d)
+static int load_failed(const struct session_options *o, int err, const char *log, struct diag *d)
 {
+	bool tick = o->source_options.timer == TIMER_TICK;
+
 	/* The verifier refuses with EACCES too. */
 	if (err == -EPERM || (err == -EACCES && !permission__granted())) {
 		permission__missing(d, err, "load a BPF program");
@@ -70,12 +67,11 @@ static int load_failed(struct session *s, int err, struct diag *d)
 		return err;
 	}
 	diag__set(d, DIAG_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
-		  strerror(-err), s->log[0] ? "; " : "", s->log);
+		  strerror(-err), log[0] ? "; " : "", log);
 	diag__hint(d, "extprof needs Linux 5.11 or later with CONFIG_BPF_SYSCALL, "
 		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS");
 advise:
-	/* The clock needs less, but the same capabilities. */
-	if (s->tick_hz && permission__granted())
+	if (tick && permission__granted())
 		diag__advise(d, ADVICE_CLOCK, 0);
 	return err;
 }
@@ -91,117 +87,107 @@ static uint32_t ring_size(uint32_t rate, int cpus)
 	return size;
 }
 
-static int open_tick(struct session *s, uint32_t rate, struct diag *d)
+static uint32_t own_pid_namespace(void)
 {
-	int err = timer__read_tick(rate, &s->tick, d);
+	struct stat st;
 
-	if (err)
-		return err;
-	s->tick_hz = timer__tick_hz(s->tick.ns);
-	s->online = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	if (s->online < 1)
-		return diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs");
-	return 0;
+	return stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
 }
 
-static int attach_tick(struct session *s, struct diag *d)
+static int load(struct session *s, const struct session_options *o, struct diag *d)
 {
-	int err;
+	uint32_t ring = ring_size(o->source_options.rate, s->cpus);
+	libbpf_print_fn_t old;
+	int err = 0;
 
-	s->tick_link = bpf_program__attach(s->program);
-	if (s->tick_link)
-		return 0;
-	err = -errno;
-	if (err == -EPERM || err == -EACCES)
-		permission__missing(d, err, "attach a BPF program to a tracepoint");
-	else
-		diag__set(d, DIAG_NO_BPF, -err, "cannot attach to the scheduler's tick: %s",
-			  strerror(-err));
-	/* Without the capabilities the clock is forbidden too. */
-	if (d->code != DIAG_PERMISSION || permission__granted())
-		diag__advise(d, ADVICE_CLOCK, 0);
+	pthread_mutex_lock(&log_lock);
+	first_log[0] = '\0';
+	old = libbpf_set_print(keep_log);
+	/* libbpf raises RLIMIT_MEMLOCK only for kernels before 5.11, which
+	 * charge maps to it, and goes on if it may not. */
+	s->skel = extprof_bpf__open();
+	if (!s->skel) {
+		err = load_failed(o, -errno, first_log, d);
+		goto cleanup;
+	}
+	err = s->ops->configure(s->source, s->skel, d);
+	if (err)
+		goto cleanup;
+	s->skel->rodata->cpus = (uint32_t)s->cpus;
+	s->skel->rodata->wakeup_bytes = ring / 4;
+	s->skel->rodata->tell_all = o->tell_all;
+	s->skel->rodata->watch_children = !o->follow_children;
+	s->skel->rodata->reader_pidns = own_pid_namespace();
+	if ((err = bpf_map__set_max_entries(s->skel->maps.samples, ring)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.scratch, (uint32_t)s->cpus * SOURCE_MAX)) ||
+	    (err = extprof_bpf__load(s->skel)))
+		err = load_failed(o, err, first_log, d);
+cleanup:
+	libbpf_set_print(old);
+	pthread_mutex_unlock(&log_lock);
 	return err;
 }
 
-static int on_sample(void *context, void *data, size_t size)
+static int on_record(void *context, void *data, size_t size)
 {
 	struct session *s = context;
 
 	return s->callback(s->context, data, size) ? 0 : -ECANCELED;
 }
 
-int session__open(struct session **session, const struct session_options *options, struct diag *d)
+static int open_ring(struct session *s, struct bpf_map *map, struct ring_buffer **ring, struct diag *d)
 {
-	unsigned long max_rate = timer__max_rate();
-	struct bpf_program *program;
+	struct epoll_event e = { .events = EPOLLIN };
+
+	*ring = ring_buffer__new(bpf_map__fd(map), on_record, s, NULL);
+	if (!*ring || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(*ring), &e))
+		return diag__set(d, DIAG_NO_BPF, errno, "cannot map the ring buffer: %s", strerror(errno));
+	return 0;
+}
+
+static int follow_processes(struct session *s, struct diag *d)
+{
+	struct bpf_program *programs[] = { s->skel->progs.process_fork, s->skel->progs.process_exec,
+					   s->skel->progs.process_exit, s->skel->progs.process_free };
+	struct bpf_link **links[] = { &s->skel->links.process_fork, &s->skel->links.process_exec,
+				      &s->skel->links.process_exit, &s->skel->links.process_free };
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		*links[i] = bpf_program__attach(programs[i]);
+		if (!*links[i]) {
+			int err = -errno;
+
+			if (err == -EPERM || err == -EACCES)
+				return permission__missing(d, err, "attach a BPF program to a tracepoint");
+			return diag__set(d, DIAG_NO_BPF, -err,
+					 "cannot follow the processes of this kernel: %s", strerror(-err));
+		}
+	}
+	return 0;
+}
+
+int session__open(struct session **session, const struct session_options *o, struct diag *d)
+{
 	struct session *s;
-	bool by_tick, timed;
 	int err;
 
 	*session = NULL;
-	if (options->size != sizeof(*options))
+	if (o->size != sizeof(*o))
 		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of session_options");
-	if (options->rate < 1 || options->rate > SESSION_RATE_MAX)
-		return diag__set(d, DIAG_USAGE, EINVAL, "the rate must be 1 to %u per second",
-				 SESSION_RATE_MAX);
-	if (options->timer == TIMER_CLOCK && max_rate && options->rate > max_rate) {
-		/* The kernel would throttle, and not tell how much. */
-		diag__set(d, DIAG_USAGE, EINVAL,
-			  "a rate of %u is above kernel.perf_event_max_sample_rate (%lu)",
-			  options->rate, max_rate);
-		diag__hint(d, "sample slower, or: sysctl kernel.perf_event_max_sample_rate=%u",
-			   options->rate);
-		return -EINVAL;
-	}
-	if (options->timer == TIMER_CLOCK && (err = timer_cost__check(options->rate, d)))
-		return err;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	s->period = 1000000000ull / options->rate;
+	s->ops = o->source;
 	s->cpus = libbpf_num_possible_cpus();
-	if (s->cpus < 1) {
-		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs");
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->cpus < 1 || s->epoll_fd < 0) {
+		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs, or wait for events");
 		goto cleanup;
 	}
-	logging = s;
-	libbpf_set_print(keep_log);
-	if (options->timer == TIMER_TICK && (err = open_tick(s, options->rate, d)))
-		goto cleanup;
-	/* libbpf raises RLIMIT_MEMLOCK only for kernels before 5.11, which
-	 * charge maps to it, and goes on if it may not. */
-	s->skel = extprof_bpf__open();
-	if (!s->skel) {
-		err = load_failed(s, -errno, d);
-		goto cleanup;
-	}
-	timed = libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) > 0;
-	by_tick = options->timer == TIMER_TICK;
-	s->program = by_tick ? s->skel->progs.sample_tick :
-		     timed ? s->skel->progs.sample_timed : s->skel->progs.sample;
-	bpf_object__for_each_program(program, s->skel->obj)
-		bpf_program__set_autoload(program, program == s->program);
-	s->skel->rodata->period = s->period;
-	s->skel->rodata->tick_rate = options->rate;
-	s->skel->rodata->tick_hz = s->tick_hz;
-	s->skel->rodata->tick_ns = s->tick.ns;
-	s->skel->rodata->tick_function = s->tick.function;
-	s->skel->rodata->wakeup_bytes = ring_size(options->rate, s->cpus) / 4;
-	if ((err = bpf_map__set_max_entries(s->skel->maps.samples,
-					    ring_size(options->rate, s->cpus))) ||
-	    (err = bpf_map__set_max_entries(s->skel->maps.scratch, (uint32_t)s->cpus)) ||
-	    (err = extprof_bpf__load(s->skel))) {
-		err = load_failed(s, err, d);
-		goto cleanup;
-	}
-	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.samples), on_sample, s, NULL);
-	if (!s->ring) {
-		err = diag__set(d, DIAG_NO_BPF, errno, "cannot map the ring buffer: %s",
-				strerror(errno));
-		goto cleanup;
-	}
-	err = by_tick ? 0 : cpu_timers__open(&s->timers, s->program, s->cpus, s->period, d);
-	if (err)
+	if ((err = s->ops->create(&s->source, &o->source_options, d)) || (err = load(s, o, d)) ||
+	    (err = open_ring(s, s->skel->maps.samples, &s->samples, d)) ||
+	    (err = open_ring(s, s->skel->maps.lifecycle, &s->lifecycle, d)) ||
+	    (err = s->ops->open(s->source, s->skel, d)) || (err = follow_processes(s, d)))
 		goto cleanup;
 	*session = s;
 	s = NULL;
@@ -215,118 +201,127 @@ void session__close(struct session *s)
 	if (!s)
 		return;
 	session__stop(s);
-	cpu_timers__close(&s->timers);
-	ring_buffer__free(s->ring);
+	if (s->source)
+		s->ops->destroy(s->source);
+	ring_buffer__free(s->samples);
+	ring_buffer__free(s->lifecycle);
 	extprof_bpf__destroy(s->skel);
-	if (logging == s)
-		logging = NULL;
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
 	free(s);
-}
-
-int session__add_target(struct session *s, const struct target_key *key,
-			const struct target_config *config, struct diag *d)
-{
-	int err = bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_ANY);
-
-	if (err)
-		return diag__set(d, DIAG_INTERNAL, -err, "cannot set the target: %s",
-				 strerror(-err));
-	return 0;
-}
-
-static void init_thinning(const struct session *s, struct source_counters *counters)
-{
-	uint64_t seed = 0;
-
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
-		seed = (uint64_t)time(NULL) << 32 | (uint32_t)getpid();
-	for (int i = 0; i < s->cpus; i++)
-		thinning__init(&counters[i].thinning, s->tick_hz,
-			       seed + (uint64_t)i * 0x9e3779b97f4a7c15ull);
 }
 
 int session__start(struct session *s, struct diag *d)
 {
-	struct source_counters *zeros = calloc((size_t)s->cpus, sizeof(*zeros));
-	uint32_t zero = 0;
+	int err = s->ops->start(s->source, s->skel, d);
 
-	if (zeros && s->tick_hz)
-		init_thinning(s, zeros);
-	/* The timers ran for a moment when the program was attached. */
-	if (!zeros || bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &zero, zeros, BPF_ANY)) {
-		free(zeros);
-		return diag__set(d, DIAG_INTERNAL, ENOMEM, "cannot reset the counters");
-	}
-	free(zeros);
-	return s->tick_hz ? attach_tick(s, d) : cpu_timers__start(&s->timers, d);
+	s->started = !err;
+	return err;
 }
 
 void session__stop(struct session *s)
 {
-	cpu_timers__stop(&s->timers);
-	if (s->tick_link) {
-		bpf_link__destroy(s->tick_link);
-		s->tick_link = NULL;
-		/* A tick that is in the program is a reader for RCU. */
-		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	}
+	if (s->started)
+		s->ops->stop(s->source);
+	s->started = false;
 }
 
-void session__follow_cpus(struct session *s)
+void session__follow(struct session *s)
 {
-	/* The tick is there on every CPU. */
-	if (!s->tick_hz)
-		cpu_timers__follow(&s->timers);
+	if (s->ops->follow)
+		s->ops->follow(s->source);
+}
+
+uint32_t session__new_number(struct session *s)
+{
+	return NUMBER_MAKE(++s->numbers, (uint32_t)s->cpus, (uint32_t)s->cpus);
+}
+
+int session__set_target(struct session *s, const struct target_key *key, const struct target_config *config)
+{
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_ANY);
+}
+
+int session__add_target(struct session *s, const struct target_key *key, const struct target_config *config)
+{
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_NOEXIST);
+}
+
+int session__get_target(const struct session *s, const struct target_key *key, struct target_config *config)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.targets), key, config);
+}
+
+void session__remove_target(struct session *s, const struct target_key *key)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->skel->maps.targets), key);
 }
 
 int session__fd(const struct session *s)
 {
-	return ring_buffer__epoll_fd(s->ring);
+	return s->epoll_fd;
+}
+
+static int drain(struct session *s, struct ring_buffer *ring, session_callback callback, void *context)
+{
+	session_callback old_callback = s->callback;
+	void *old_context = s->context;
+	int n;
+
+	s->callback = callback;
+	s->context = context;
+	n = ring_buffer__consume(ring);
+	/* Events of processes are also drained while a sample is looked at. */
+	s->callback = old_callback;
+	s->context = old_context;
+	return n;
 }
 
 int session__drain(struct session *s, session_callback callback, void *context)
 {
-	s->callback = callback;
-	s->context = context;
-	return ring_buffer__consume(s->ring);
+	return drain(s, s->samples, callback, context);
 }
 
-void session__counters(const struct session *s, struct source_counters *total)
+int session__drain_lifecycle(struct session *s, session_callback callback, void *context)
 {
-	struct source_counters *values = calloc((size_t)s->cpus, sizeof(*values));
-	uint32_t zero = 0;
+	return drain(s, s->lifecycle, callback, context);
+}
+
+void session__counters(const struct session *s, uint32_t process, struct source_counters *total)
+{
+	struct counter_key key = { .process = process };
 
 	memset(total, 0, sizeof(*total));
-	if (!values)
-		return;
-	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &zero, values))
-		goto cleanup;
-	for (int cpu = 0; cpu < s->cpus; cpu++) {
-		const struct source_counters *c = &values[cpu];
+	for (key.source = 0; key.source < SOURCE_MAX; key.source++) {
+		struct source_counters c;
 
-		total->missed += c->missed;
-		total->taken += c->taken;
-		total->whole += c->whole;
+		if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &key, &c))
+			continue;
+		total->taken += c.taken;
+		total->missed += c.missed;
+		total->unfollowed += c.unfollowed;
+		total->whole += c.whole;
 		for (int i = 0; i < TRUNC_MAX; i++)
-			total->truncated[i] += c->truncated[i];
+			total->truncated[i] += c.truncated[i];
 		for (int i = 0; i < LOSS_MAX; i++)
-			total->lost[i] += c->lost[i];
+			total->lost[i] += c.lost[i];
 	}
-cleanup:
-	free(values);
 }
 
-uint32_t session__cpus(const struct session *s)
+void session__forget_counters(struct session *s, uint32_t process)
 {
-	return (uint32_t)(s->tick_hz ? s->online : s->timers.online);
+	struct counter_key key = { .process = process };
+
+	for (key.source = 0; key.source < SOURCE_MAX; key.source++)
+		bpf_map_delete_elem(bpf_map__fd(s->skel->maps.counters), &key);
 }
 
-uint32_t session__unsampled(const struct session *s)
+uint64_t session__lost_events(const struct session *s)
 {
-	return s->timers.unsampled;
+	return s->skel->bss->events_lost + s->skel->bss->targets_full;
 }
 
-uint64_t session__period(const struct session *s)
+void session__facts(const struct session *s, struct source_facts *facts)
 {
-	return s->period;
+	s->ops->facts(s->source, facts);
 }

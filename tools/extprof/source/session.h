@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The BPF program, its timers and its ring buffer. */
+/* The BPF programs of a recording: loaded as one object, with the rings that they send by and the
+ * processes that they follow.  One thread uses a session. */
 #ifndef EXTPROF_SESSION_H
 #define EXTPROF_SESSION_H
 
@@ -8,34 +9,48 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "source/source.h"
+#include "wire/lifecycle.h"
 #include "wire/sample.h"
-#include "source/timer.h"
-
-/* The kernel's cpu-clock does not go below 10 us. */
-#define SESSION_RATE_MAX 100000u
 
 struct session;
 
 struct session_options {
 	size_t size;		/* of this structure */
-	uint32_t rate;		/* samples per second and CPU */
-	enum timer_kind timer;
+	const struct source_ops *source;
+	struct source_options source_options;
+	bool follow_children;	/* children are sampled as their parents are; else only watched */
+	bool tell_all;		/* session__drain_lifecycle() tells of each exec on the machine */
 };
 
-/* Load the program, open our timers; nothing runs yet. */
+/* Load the programs and follow processes from now on; nothing is sampled yet.  -errno with a
+ * diagnosis.  It may set libbpf's log callback for the moment. */
 int session__open(struct session **session, const struct session_options *options, struct diag *d);
+/* NULL is fine. */
 void session__close(struct session *session);
 
-int session__add_target(struct session *session, const struct target_key *key,
-			const struct target_config *config, struct diag *d);
 int session__start(struct session *session, struct diag *d);
 /* After this no more samples are taken; those that wait can be drained. */
 void session__stop(struct session *session);
+/* To be called now and then while it runs. */
+void session__follow(struct session *session);
 
-/* Sample CPUs that have come online too; to be called now and then while it runs. */
-void session__follow_cpus(struct session *session);
+/* A number for a process or a VM that nobody has. */
+uint32_t session__new_number(struct session *session);
 
-/* Readable when many samples wait. */
+/* Follow the process, or change what is known of it.  0 or -errno. */
+int session__set_target(struct session *session, const struct target_key *key,
+			const struct target_config *config);
+/* The same, unless the kernel follows it already: -EEXIST. */
+int session__add_target(struct session *session, const struct target_key *key,
+			const struct target_config *config);
+/* What the kernel has of it: -ENOENT if it does not follow it. */
+int session__get_target(const struct session *session, const struct target_key *key,
+			struct target_config *config);
+/* Do not follow it any more. */
+void session__remove_target(struct session *session, const struct target_key *key);
+
+/* Readable when many samples wait, or events of processes. */
 int session__fd(const struct session *session);
 
 /* Returns whether to go on with the next one. */
@@ -44,13 +59,17 @@ typedef bool (*session_callback)(void *context, const void *data, size_t size);
 /* Hand the waiting samples to the callback, also those that come meanwhile.  How
  * many, or -errno; -ECANCELED: the callback wanted no more. */
 int session__drain(struct session *session, session_callback callback, void *context);
+/* The same for struct process_event. */
+int session__drain_lifecycle(struct session *session, session_callback callback, void *context);
 
-/* The sums over all CPUs. */
-void session__counters(const struct session *session, struct source_counters *total);
+/* What the kernel counted for that process (target_config::process), all sources. */
+void session__counters(const struct session *session, uint32_t process, struct source_counters *total);
+/* Its counters are not needed any more. */
+void session__forget_counters(struct session *session, uint32_t process);
 
-uint32_t session__cpus(const struct session *session);
-/* CPUs that came online and could not be sampled. */
-uint32_t session__unsampled(const struct session *session);
-uint64_t session__period(const struct session *session);	/* ns */
+/* Events of processes, and processes, that found no room in the kernel. */
+uint64_t session__lost_events(const struct session *session);
+
+void session__facts(const struct session *session, struct source_facts *facts);
 
 #endif /* EXTPROF_SESSION_H */

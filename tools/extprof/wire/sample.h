@@ -12,7 +12,7 @@
 #include "wire/thinning.h"
 
 /* Frames of one sample; of a deeper stack the innermost ones are kept. */
-#define SAMPLE_FRAMES_MAX 2048u
+#define SAMPLE_FRAMES_MAX 16384u
 
 /* Frames are copied in chunks of at most this many bytes and frames. */
 #define WALK_CHUNK_BYTES 4096u
@@ -29,8 +29,8 @@
  * limit of Ruby's, whose default is 1 MiB. */
 #define WALK_STACK_WORDS_MAX (1ull << 30)
 
-/* Target processes at the same time. */
-#define TARGETS_MAX 1024u
+/* Processes that are followed at the same time. */
+#define TARGETS_MAX 8192u
 
 #define TASK_COMM_SIZE 16u
 
@@ -81,14 +81,20 @@ struct sample_event {
 	char comm[TASK_COMM_SIZE];	/* of a thread that is no Ruby thread, or not known */
 	uint64_t thread;	/* serial of the Ruby thread, 0 none or unknown */
 	uint32_t thread_slot;	/* where it was at that time */
-	uint32_t reserved32;
+	uint32_t process;	/* target_config::process */
 	/* struct sample_frame frames[nr_frames], innermost first */
 };
 
-/* Where to find things in one target: what the walker needs of the section,
- * after validation. */
+/* target_config::flags */
+#define TARGET_FORKED 1u	/* made by fork: until its own first step its section names its parent */
+#define TARGET_SHARED 2u	/* its memory is its parent's: vfork, posix_spawn */
+#define TARGET_WATCHED 4u	/* not to be sampled, only its CPU time is of interest */
+#define TARGET_EXITED 8u
+
+/* A process that is followed, and where to find things in it: what the walker
+ * needs of the section, after validation. */
 struct target_config {
-	uint64_t section;	/* address of the section */
+	uint64_t section;	/* address of the section; 0: it is not known (yet) */
 	int64_t tls_current_ec;
 	uint32_t vm;		/* number of the VM, from 1; each program of each process has its own */
 	uint32_t pid;		/* in its own pid namespace */
@@ -109,6 +115,10 @@ struct target_config {
 	uint16_t ec_span;
 	uint16_t ec_resume_pc;	/* 0: there is none */
 	uint16_t reserved16;
+	uint32_t process;	/* number of the process, from 1, the same for all that it executes */
+	uint32_t flags;		/* TARGET_ */
+	uint64_t started;	/* CLOCK_BOOTTIME, ns; 0 unknown */
+	uint64_t mm;		/* its memory, for the kernel; set with exec_id */
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
@@ -118,23 +128,29 @@ struct target_key {
 	uint32_t pid;
 };
 
-/* One per CPU, written by that CPU only. */
+/* Whose counters. */
+struct counter_key {
+	uint32_t process;	/* target_config::process */
+	uint32_t source;	/* enum sample_source */
+};
+
+/* Of one process and one source, on all CPUs. */
 struct source_counters {
-	uint64_t taken;		/* ticks in a thread of a target, of the timer for samples */
-	uint64_t missed;	/* ticks that should have been, and are in none of these */
+	uint64_t taken;		/* times that a thread of it was to be sampled */
+	uint64_t missed;	/* times that should have been, and are in none of these */
+	uint64_t unfollowed;	/* times while where to find its stacks was not known: no ruby (yet) */
 	uint64_t whole;
 	uint64_t truncated[TRUNC_MAX];
 	uint64_t lost[LOSS_MAX];
-	struct thinning thinning;	/* with --timer=tick */
 };
 
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
 RECORD_ASSERT(event, sizeof(struct sample_event) == 96);
-RECORD_ASSERT(config, sizeof(struct target_config) == 64);
+RECORD_ASSERT(config, sizeof(struct target_config) == 88);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
-RECORD_ASSERT(counters, sizeof(struct source_counters) ==
-	      8 * (3 + TRUNC_MAX + LOSS_MAX) + sizeof(struct thinning));
+RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);
+RECORD_ASSERT(counters, sizeof(struct source_counters) == 8 * (4 + TRUNC_MAX + LOSS_MAX));
 RECORD_ASSERT(thinning, sizeof(struct thinning) == 16);
 #undef RECORD_ASSERT
 

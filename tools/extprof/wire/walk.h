@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The walker: from a thread pointer to the Ruby thread and the (id, pc) pairs of
- * its frames.
+ * The walker: from a thread pointer, or from an EC, to the Ruby thread and the
+ * (id, pc) pairs of its frames.
  *
  * One copy for the BPF program and for user space.  The includer defines
  *
@@ -44,7 +44,8 @@
 
 typedef uint64_t __attribute__((may_alias)) walk_u64;
 
-/* Working memory of one walk: far beyond a BPF stack. */
+/* Working memory of one walk: far beyond a BPF stack.  Each source has its own on
+ * each CPU, as a timer may interrupt the walk of another source. */
 struct walk_scratch {
 	union {
 		struct rb_debug_ext_section section;
@@ -58,6 +59,8 @@ struct walk_scratch {
 		uint32_t id, pc, jit;		/* offsets */
 	} now;
 	struct rb_debug_ext_ec ec;		/* its head */
+	volatile uint32_t index;		/* of this memory among all; for the includer */
+	uint32_t reserved32;
 	uint8_t stack[WALK_EC_SPAN_MAX + 8];	/* fields of an EC, see target_config::ec_span */
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
@@ -94,7 +97,8 @@ static __always_inline int walk__section(struct walk_scratch *s, const struct ta
 		s->event.kind = SAMPLE_ENDED;
 		return 0;
 	}
-	if (s->section.pid != cfg->pid)
+	/* A child of fork has its parent's tables until its first step, and its stack is whole. */
+	if (s->section.pid != cfg->pid && !(cfg->flags & TARGET_FORKED))
 		return LOSS_FORKED;
 	s->event.kind = SAMPLE_RUBY;
 	if (s->section.gc_phase && s->section.gc_tid == tid)
@@ -253,27 +257,15 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 }
 
 /*
- * Walk the thread with thread pointer `tp`.  The caller has zeroed s->event
- * and set its time, ip, tid, ...  Returns 0 (then s->event and s->frames are
- * the sample) or a loss_reason.
+ * Walk the stack of the execution context at `ec`.  walk__section() has been called.
+ * Returns 0 (then s->event and s->frames are the sample) or a loss_reason.
  */
-static __always_inline int walk__thread(struct walk_scratch *s, const struct target_config *cfg,
-					uint64_t tp)
+static __always_inline int walk__ec(struct walk_scratch *s, const struct target_config *cfg, uint64_t ec)
 {
-	uint64_t ec, stack, words, cfp, resume_pc, end, total;
+	uint64_t stack, words, cfp, resume_pc, end, total;
 	uint32_t slot;
 	int reason;
 
-	reason = walk__section(s, cfg, s->event.tid);
-	if (reason || s->event.kind != SAMPLE_RUBY)
-		return reason;
-
-	if (read_target(&ec, sizeof(ec), tp + (uint64_t)cfg->tls_current_ec))
-		return LOSS_TLS_READ;
-	if (!ec) {
-		s->event.kind = SAMPLE_NATIVE;
-		return 0;
-	}
 	if (walk__stack(s, cfg, ec, &stack, &words, &cfp) ||
 	    walk__slot_and_pc(cfg, ec, &slot, &resume_pc))
 		return LOSS_EC_READ;
@@ -296,6 +288,29 @@ static __always_inline int walk__thread(struct walk_scratch *s, const struct tar
 	if (!reason && resume_pc && s->frames[0].pc == resume_pc)
 		s->frames[0].flags |= FRAME_RESUMES;
 	return reason;
+}
+
+/*
+ * Walk the thread with thread pointer `tp`.  The caller has zeroed s->event
+ * and set its time, ip, tid, ...  Returns 0 (then s->event and s->frames are
+ * the sample) or a loss_reason.
+ */
+static __always_inline int walk__thread(struct walk_scratch *s, const struct target_config *cfg,
+					uint64_t tp)
+{
+	uint64_t ec;
+	int reason;
+
+	reason = walk__section(s, cfg, s->event.tid);
+	if (reason || s->event.kind != SAMPLE_RUBY)
+		return reason;
+	if (read_target(&ec, sizeof(ec), tp + (uint64_t)cfg->tls_current_ec))
+		return LOSS_TLS_READ;
+	if (!ec) {
+		s->event.kind = SAMPLE_NATIVE;
+		return 0;
+	}
+	return walk__ec(s, cfg, ec);
 }
 
 #endif /* EXTPROF_WALK_H */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What all BPF programs share: the maps, whose thread runs, how a sample is begun and sent.
+ * bpftool links the programs into one object: what is defined here is weak, so that it is in
+ * there once.
+ */
+#ifndef EXTPROF_COMMON_BPF_H
+#define EXTPROF_COMMON_BPF_H
+
+/* The unit tests put a kernel of their own here. */
+#ifndef EXTPROF_KERNEL
+#define EXTPROF_KERNEL "bpf/kernel.h"
+#endif
+#include EXTPROF_KERNEL
+
+static __always_inline long read_target(void *to, uint32_t size, uint64_t address)
+{
+	return bpf_probe_read_user(to, size, (const void *)address);
+}
+
+struct walk_scratch;
+int copy_chunk(uint32_t index);
+#define walk_chunk(s) copy_chunk((s)->index)
+
+#include "wire/walk.h"
+
+/* CPUs that are possible. */
+const volatile uint32_t cpus __weak = 1;
+/* Wake the reader when this much is waiting; it also looks by itself. */
+const volatile uint64_t wakeup_bytes __weak = 1 << 20;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} samples SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TARGETS_MAX);
+	__type(key, struct target_key);
+	__type(value, struct target_config);
+} targets SEC(".maps") __weak;
+
+/* Indexed by source and CPU.  A per-CPU array cannot hold values of this size. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct walk_scratch);
+} scratch SEC(".maps") __weak;
+
+/* Programs interrupt each other: they count by atomic additions. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TARGETS_MAX * SOURCE_MAX);
+	__type(key, struct counter_key);
+	__type(value, struct source_counters);
+} counters SEC(".maps") __weak;
+
+__weak __noinline int copy_chunk(uint32_t index)
+{
+	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &index);
+
+	return s ? walk__chunk(s) : 0;
+}
+
+/* A thread of a target, which was interrupted, or does something itself. */
+struct hit {
+	struct task_struct *task;
+	uint32_t tid;
+	uint32_t source;	/* enum sample_source */
+	struct target_config *cfg;
+	struct source_counters *c;
+};
+
+#define COUNT(counter, n) __sync_fetch_and_add(&(counter), n)
+
+static __always_inline struct source_counters *process_counters(uint32_t process, uint32_t source)
+{
+	static const struct source_counters none = { 0 };
+	struct counter_key key = { .process = process, .source = source };
+	struct source_counters *c = bpf_map_lookup_elem(&counters, &key);
+
+	if (c)
+		return c;
+	/* Another CPU may do the same. */
+	bpf_map_update_elem(&counters, &key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&counters, &key);
+}
+
+/* Is the current thread one of a process that is followed?  All of `h` but the counters. */
+static __always_inline int hit__find(struct hit *h)
+{
+	struct target_key key = {};
+	uint64_t ids = bpf_get_current_pid_tgid();
+
+	if (!ids)
+		return -1;	/* an interrupt of an idle CPU */
+	h->tid = (uint32_t)ids;
+	h->task = task__current();
+	if (task__key(h->task, ids >> 32, &key))
+		return -1;
+	h->cfg = bpf_map_lookup_elem(&targets, &key);
+	return h->cfg ? 0 : -1;
+}
+
+/* The counters of its process. */
+static __always_inline int hit__count(struct hit *h)
+{
+	h->c = process_counters(h->cfg->process, h->source);
+	return h->c ? 0 : -1;
+}
+
+/* Walk the stack of the current thread.  Returns 0 or a loss_reason. */
+static __always_inline int take(struct walk_scratch *s, struct target_config *cfg,
+				struct task_struct *task, uint8_t flags, uint64_t ip)
+{
+	uint64_t mm = (uint64_t)KERNEL_READ(task, mm), exec_id = 0;
+
+	if (KERNEL_READ(task, flags) & PF_EXITING || !mm) {
+		s->event.kind = SAMPLE_EXITING;
+		return 0;
+	}
+	if (bpf_core_field_exists(task->self_exec_id))
+		exec_id = KERNEL_READ(task, self_exec_id) + 1;
+	/* In the middle of an exec the memory is another one before it is told. */
+	if (!cfg->exec_id) {
+		cfg->exec_id = exec_id;
+		cfg->mm = mm;
+	} else if (cfg->exec_id != exec_id || cfg->mm != mm) {
+		return LOSS_SECTION_CHANGED;
+	}
+
+	s->event.flags = flags;
+	s->event.ip = ip;
+	return walk__thread(s, cfg, task__thread_pointer(task));
+}
+
+static __always_inline int emit(struct walk_scratch *s)
+{
+	uint64_t nr = s->event.nr_frames;
+	uint64_t flags = BPF_RB_NO_WAKEUP;
+
+	if (nr > SAMPLE_FRAMES_MAX)
+		return LOSS_MALFORMED;
+	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+		flags = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&samples, &s->event,
+			       sizeof(s->event) + nr * sizeof(struct sample_frame), flags))
+		return LOSS_RING_FULL;
+	return 0;
+}
+
+/*
+ * Sample the current thread, and count what becomes of it.  `ip`: in user space, whatever
+ * was interrupted.  `value`: in the unit of the source.
+ */
+static __always_inline void hit__sample(struct hit *h, uint64_t value, uint8_t flags, uint64_t ip)
+{
+	struct source_counters *c = h->c;
+	struct task_struct *task = h->task;
+	uint32_t cpu = bpf_get_smp_processor_id();
+	uint32_t index = h->source * cpus + cpu;
+	struct walk_scratch *s;
+	int reason;
+
+	/* It has given its pid back, and this is another process. */
+	if (h->cfg->flags & TARGET_EXITED && !(KERNEL_READ(task, flags) & PF_EXITING))
+		return;
+	if (!h->cfg->section || h->cfg->flags & TARGET_WATCHED) {
+		COUNT(c->unfollowed, 1);
+		return;
+	}
+	COUNT(c->taken, 1);
+	s = bpf_map_lookup_elem(&scratch, &index);
+	if (!s) {
+		COUNT(c->lost[LOSS_NO_SCRATCH], 1);
+		return;
+	}
+	s->index = index;
+	__builtin_memset(&s->event, 0, sizeof(s->event));
+	s->event.time = bpf_ktime_get_ns();
+	s->event.source = (uint16_t)h->source;
+	s->event.value = value;
+	s->event.vm = h->cfg->vm;
+	s->event.process = h->cfg->process;
+	s->event.tid = task__tid(task, h->tid);
+	s->event.cpu = cpu;
+	reason = take(s, h->cfg, task, flags, ip);
+	if (!reason) {
+		if (!s->event.thread)
+			bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
+		reason = emit(s);
+	}
+	if (reason)
+		COUNT(c->lost[reason & (LOSS_MAX - 1)], 1);
+	else if (s->event.truncated)
+		COUNT(c->truncated[s->event.truncated & (TRUNC_MAX - 1)], 1);
+	else
+		COUNT(c->whole, 1);
+}
+
+#endif /* EXTPROF_COMMON_BPF_H */

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a process to its VM: searches, and what is done with what they found. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "engine/state.h"
+#include "ruby/name_retention.h"
+
+/* How long a ruby may be starting, or between fork and its adaptation. */
+#define READY_TIMEOUT (10 * SECOND)
+/* A ruby without the interface may be about to execute another one. */
+#define WRONG_RUBY_TIMEOUT (3 * SECOND)
+/* A program that is no ruby may load one later: it is looked at again, ever more seldom. */
+#define OTHER_WAIT_MAX (5 * SECOND)
+/* With all processes of the machine, one that is no ruby after so long is left alone. */
+#define STRANGER_TIMEOUT (2 * SECOND)
+
+int waiting__add(struct waiting *w, void *item)
+{
+	if (w->count == w->room) {
+		uint32_t room = w->room ? w->room * 2 : 16;
+		void *bigger = realloc(w->list, room * sizeof(*w->list));
+
+		if (!bigger)
+			return -ENOMEM;
+		w->list = bigger;
+		w->room = room;
+	}
+	w->list[w->count++] = item;
+	return 0;
+}
+
+int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process **process, struct diag *d)
+{
+	struct target_config config = { .process = session__new_number(e->session) };
+	bool watched = !wanted && !e->settings.selection.subprocesses && !e->settings.selection.all;
+	struct target target;
+	struct process *p;
+	int err;
+
+	*process = NULL;
+	err = target__open(&target, pid, d);
+	if (err)
+		return err;
+	if (watched)
+		config.flags = TARGET_WATCHED;
+	err = session__add_target(e->session, &target.key, &config);
+	if (err) {
+		target__close(&target);
+		return err == -EEXIST ? err : diag__set(d, DIAG_INTERNAL, -err,
+							"cannot follow process %d: %s", pid, strerror(-err));
+	}
+	p = process_set__add(&e->set, config.process, pid);
+	if (!p) {
+		session__remove_target(e->session, &target.key);
+		target__close(&target);
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	}
+	p->target = target;
+	p->key = target.key;
+	p->wanted = wanted;
+	p->from = deadline__now();
+	if (watched)
+		p->state = PROCESS_WATCHED;
+	backoff__reset(&p->backoff, p->from);
+	engine__read_cpu_time(e, p);
+	e->set.wanted_live += wanted;
+	*process = p;
+	return 0;
+}
+
+/* -- a VM that was found ----------------------------------------------------------- */
+
+static void keep_names(const struct vm *vm)
+{
+	/* Without permission to write names may expire, and are counted then. */
+	if (vm->space && vm->space->mem >= 0)
+		name_retention__ask(vm->space->mem, &vm->layout);
+}
+
+/* The sources run from the first VM on. */
+static int start(struct engine *e, struct diag *d)
+{
+	int err;
+
+	if (e->started)
+		return 0;
+	err = session__start(e->session, d);
+	if (err)
+		return err;
+	e->started = true;
+	e->started_at = deadline__now();
+	e->started_wall = time(NULL);
+	return 0;
+}
+
+static int describe(struct engine *e, struct process *p, const struct vm *vm)
+{
+	struct process_row *row = process__row(&e->set, p);
+
+	if (!row)
+		return -ENOMEM;
+	text__clean(row->ruby_version, sizeof(row->ruby_version), vm->layout.section.ruby_version);
+	if (row->started < e->started_at)
+		row->started = e->started_at;
+	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
+	if (!row->cgroup)
+		row->cgroup = process__cgroup(p->pid);
+	if (e->first_row == PROCESS_NONE) {
+		e->first_row = p->row;
+		text__clean(e->ruby_version, sizeof(e->ruby_version), vm->layout.section.ruby_version);
+		text__clean(e->ruby_description, sizeof(e->ruby_description),
+			    vm->layout.section.ruby_description);
+	}
+	return 0;
+}
+
+static int attach(struct engine *e, struct process *p, struct vm *vm, struct diag *d)
+{
+	struct target_config config;
+	int err;
+
+	layout__config(&vm->layout, &config);
+	config.process = p->number;
+	config.vm = session__new_number(e->session);
+	config.started = p->started;
+	/* What it used until now was not sampled. */
+	engine__read_cpu_time(e, p);
+	err = start(e, d);
+	if (err)
+		return err;
+	if (describe(e, p, vm) || process_set__add_vm(&e->set, config.vm, vm))
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	vm__set_deadline(vm, &e->reads);
+	keep_names(vm);
+	err = session__set_target(e->session, &p->key, &config);
+	p->vm = vm;
+	p->state = PROCESS_SAMPLED;
+	p->search_until = 0;
+	e->set.sampled++;
+	if (err)
+		return diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
+	return 0;
+}
+
+/* -- searches ------------------------------------------------------------------------ */
+
+static bool is_due(const struct process *p, uint64_t now)
+{
+	return p->state == PROCESS_LOOKED_FOR && !p->search && now >= p->backoff.next && !p->given_up;
+}
+
+uint64_t engine__search_wait(const struct engine *e, uint64_t now)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		const struct process *p = e->set.list[i];
+
+		if (!p || p->state != PROCESS_LOOKED_FOR || p->search || p->given_up)
+			continue;
+		if (p->backoff.next <= now)
+			return 0;
+		if (p->backoff.next - now < least)
+			least = p->backoff.next - now;
+	}
+	return least;
+}
+
+static void begin_search(struct engine *e, struct process *p)
+{
+	struct search *search = search__new(p->number, p->pid, &e->table);
+
+	if (search) {
+		search->target = p->target;
+		memset(&p->target, 0, sizeof(p->target));
+		p->target.pidfd = -1;
+		p->search = search;
+		p->search_is_old = false;
+		if (!search__submit(e->searcher, search))
+			return;
+		p->target = search->target;
+		search->target.pidfd = -1;
+		search->target.space = NULL;
+		search__free(search);
+		p->search = NULL;
+	}
+	backoff__failed(&p->backoff, deadline__now(), false);
+}
+
+static bool is_stranger(const struct process *p)
+{
+	return !p->wanted && !p->followed;
+}
+
+static void give_up(struct engine *e, struct process *p)
+{
+	if (is_stranger(p)) {
+		session__remove_target(e->session, &p->key);
+		process_set__remove(&e->set, p);
+		return;
+	}
+	p->given_up = true;
+	if (!p->wanted)
+		return;
+	if (!e->given_up++)
+		e->why = p->why;
+}
+
+/* It is no ruby, as far as one can see now.  When is it to be looked at again? */
+static void not_found(struct engine *e, struct process *p)
+{
+	uint64_t now = deadline__now();
+	bool starting = p->why.code == DIAG_NOT_READY;
+
+	backoff__failed(&p->backoff, now, starting);
+	if (!starting && (!p->wanted || p->executed) && now - p->backoff.since > BACKOFF_STARTING)
+		p->backoff.next = now + ((now - p->backoff.since) / 8 < OTHER_WAIT_MAX ?
+					 (now - p->backoff.since) / 8 : OTHER_WAIT_MAX);
+	if (p->why.code == DIAG_VERSION || p->why.code == DIAG_PERMISSION) {
+		give_up(e, p);
+		return;
+	}
+	if (p->why.code == DIAG_NO_PROCESS && target__exited(&p->target)) {
+		engine__process_ended(e, p, "ended");
+		return;
+	}
+	if (!p->wanted) {
+		if (is_stranger(p) && now - p->backoff.since > STRANGER_TIMEOUT && !starting)
+			give_up(e, p);
+		return;
+	}
+	if (p->executed && p->row != PROCESS_NONE)
+		return;	/* it was a ruby, and is something else now */
+	if (p->why.code == DIAG_NO_INTERFACE) {
+		if (!p->search_until)
+			p->search_until = now + WRONG_RUBY_TIMEOUT;
+	} else if (e->settings.selection.subprocesses || e->settings.command) {
+		p->search_until = 0;	/* it may make rubies */
+	} else if (!p->search_until) {
+		p->search_until = now + READY_TIMEOUT;
+	}
+	if (p->search_until && now > p->search_until)
+		give_up(e, p);
+}
+
+static int on_found(struct engine *e, struct search *search, struct diag *d)
+{
+	struct process *p = process_set__find(&e->set, search->process);
+	struct vm *vm;
+	int err;
+
+	/* It is gone, or this is the search of another life. */
+	if (!p || p->search != search) {
+		search__free(search);
+		return 0;
+	}
+	p->search = NULL;
+	p->target = search->target;
+	search->target.pidfd = -1;
+	search->target.space = NULL;
+	vm = search->vm;
+	search->vm = NULL;
+	p->why = search->diag;
+	err = search->err;
+	search__free(search);
+	if (p->state != PROCESS_LOOKED_FOR) {
+		vm__close(vm);
+		return 0;
+	}
+	if (!p->key.pid)
+		p->key = p->target.key;
+	if (p->search_is_old || (vm && !address_space__lives(vm->space))) {
+		vm__close(vm);
+		backoff__reset(&p->backoff, deadline__now());
+		return 0;
+	}
+	if (err) {
+		if (p->row != PROCESS_NONE && p->target.command[0])
+			snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s",
+				 p->target.command);
+		not_found(e, p);
+		return 0;
+	}
+	if (!p->wanted && !engine__accepts(e, p->pid)) {
+		vm__close(vm);
+		give_up(e, p);
+		return 0;
+	}
+	err = attach(e, p, vm, d);
+	if (err && p->vm != vm)
+		vm__close(vm);
+	return err;
+}
+
+int engine__search(struct engine *e, struct diag *d)
+{
+	uint64_t now = deadline__now();
+	struct search *search;
+
+	while ((search = search__next(e->searcher))) {
+		int err = on_found(e, search, d);
+
+		if (err)
+			return err;
+	}
+	for (uint32_t i = 0; i < e->set.count; i++)
+		if (e->set.list[i] && is_due(e->set.list[i], now))
+			begin_search(e, e->set.list[i]);
+	return 0;
+}
+
+/* -- a VM that is left, and one that a fork made ---------------------------------------- */
+
+void engine__leave_vm(struct engine *e, struct process *p)
+{
+	if (!p->vm)
+		return;
+	if (!p->shares_vm) {
+		vm__set_exited(p->vm);
+		/* Samples of it wait. */
+		waiting__add(&e->old_vms, (void *)(uintptr_t)p->vm->number);
+	}
+	p->vm = NULL;
+	p->shares_vm = false;
+}
+
+void engine__look_again(struct engine *e, struct process *p)
+{
+	engine__leave_vm(e, p);
+	if (p->state == PROCESS_SAMPLED)
+		p->state = PROCESS_LOOKED_FOR;
+	p->executed = true;
+	p->given_up = false;
+	p->search_is_old = p->search != NULL;
+	p->search_until = 0;
+	backoff__reset(&p->backoff, deadline__now());
+}
+
+/* 1: done with it, 0: later. */
+static int bind_child(struct engine *e, struct process *p)
+{
+	struct address_space *space;
+	struct diag d;
+	int err;
+
+	if (p->state != PROCESS_SAMPLED || !p->vm || p->shares_vm || p->vm->space)
+		return 1;
+	if (p->target.pidfd < 0 && target__open(&p->target, p->pid, &d)) {
+		p->target.pidfd = -1;
+		return 0;	/* its end will be told */
+	}
+	space = address_space__open(p->pid, &err);
+	if (!space)
+		return err == -EMFILE || err == -EACCES;
+	/* Had it ended before it was opened, this would have been told by now. */
+	engine__drain_lifecycle(e);
+	if (p->state != PROCESS_SAMPLED || !p->vm || p->shares_vm) {
+		address_space__close(space);
+		return 1;
+	}
+	err = vm__bind(p->vm, space);
+	if (err) {
+		address_space__close(space);
+		return err != -EAGAIN;
+	}
+	keep_names(p->vm);
+	describe(e, p, p->vm);
+	return 1;
+}
+
+void engine__bind_children(struct engine *e)
+{
+	uint32_t kept = 0, count = e->new_vms.count;
+	uintptr_t *numbers = (uintptr_t *)e->new_vms.list;
+
+	/* Events can add more at the end. */
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t number = (uint32_t)((uintptr_t *)e->new_vms.list)[i];
+		struct process *p = process_set__find(&e->set, number);
+
+		if (p && !bind_child(e, p))
+			((uintptr_t *)e->new_vms.list)[kept++] = number;
+	}
+	numbers = (uintptr_t *)e->new_vms.list;
+	for (uint32_t i = count; i < e->new_vms.count; i++)
+		numbers[kept++] = numbers[i];
+	e->new_vms.count = kept;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a recording, and the report of it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "engine/state.h"
+
+/* For the samples that wait at the end, and for the last names. */
+#define FINISH_TIMEOUT (5 * SECOND)
+/* For what was being read when the time for more was over: a sample has to be
+ * whole.  What a tick may read takes a tenth of it. */
+#define READS_TIMEOUT (2 * SECOND)
+
+static void set_deadlines(struct engine *e, uint64_t until, uint64_t reads_until)
+{
+	deadline__start(&e->deadline, e->settings.interrupt_fd, until);
+	deadline__start(&e->reads, -1, reads_until);
+	e->drain_until = until;
+}
+
+/* No more samples come: the rest is no more than the ring holds. */
+static void drain_rest(struct engine *e)
+{
+	uint64_t now = deadline__now();
+
+	set_deadlines(e, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT + READS_TIMEOUT);
+	while (engine__drain(e) == -ECANCELED) {
+		if (deadline__over(&e->deadline)) {
+			engine__skip_rest(e);
+			break;
+		}
+		engine__update_vms(e, false);
+	}
+}
+
+static void read_last_names(struct engine *e)
+{
+	uint64_t now = deadline__now();
+
+	/* No sample is broken off any more.  A signal from now on, or one that has
+	 * ended the drain, ends these reads too. */
+	deadline__start(&e->reads, e->settings.interrupt_fd, now + FINISH_TIMEOUT);
+	engine__update_vms(e, true);
+}
+
+static int never_sampled(const struct engine *e, struct diag *d)
+{
+	const struct process *p = NULL;
+
+	for (uint32_t i = 0; i < e->set.count && !p; i++)
+		if (e->set.list[i] && e->set.list[i]->wanted)
+			p = e->set.list[i];
+	if (!p) {
+		if (e->settings.selection.all)
+			diag__set(d, DIAG_NO_PROCESS, ESRCH, "no process of this machine runs a ruby with the "
+				  "debugging interface that was to be profiled");
+		else
+			diag__set(d, DIAG_NO_PROCESS, ESRCH, "the processes have ended");
+		return -ESRCH;
+	}
+	*d = e->given_up ? e->why : p->why;
+	if (!d->text[0])
+		diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to search process %d", p->pid);
+	if (p->state == PROCESS_ENDED && d->code != DIAG_NO_INTERFACE && d->code != DIAG_NOT_RUBY) {
+		diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d ended before its ruby was ready", p->pid);
+		if (p->why.text[0])
+			diag__hint(d, "when last looked at: %s", p->why.text);
+	}
+	return -ESRCH;
+}
+
+static void take_all_counters(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->set.count; i++)
+		if (e->set.list[i])
+			engine__take_counters(e, e->set.list[i]);
+}
+
+int engine__snapshot(struct engine *e, struct diag *d)
+{
+	if (!e->started)
+		return diag__set(d, DIAG_NOT_READY, EAGAIN, "no ruby was found so far");
+	/* What the kernel counts and what arrives agree only while nothing is sampled. */
+	session__stop(e->session);
+	drain_rest(e);
+	take_all_counters(e);
+	return session__start(e->session, d);
+}
+
+int engine__finish(struct engine *e, struct diag *d)
+{
+	uint32_t sampled = e->set.sampled;
+
+	if (e->started)
+		session__stop(e->session);
+	e->ended_at = deadline__now();
+	engine__drain_lifecycle(e);
+	engine__bind_children(e);
+	for (uint32_t i = 0; i < e->set.count; i++)
+		if (e->set.list[i] && e->set.list[i]->state != PROCESS_ENDED)
+			engine__read_cpu_time(e, e->set.list[i]);
+	drain_rest(e);
+	engine__drain_lifecycle(e);
+	take_all_counters(e);
+	read_last_names(e);
+	if (e->set.wanted_live == 0 && !e->ended)
+		engine__set_ended(e, "the process ended");
+	return sampled ? 0 : never_sampled(e, d);
+}
+
+/* -- the report ------------------------------------------------------------------------------ */
+
+void engine__total(const struct engine *e, struct source_counters *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	for (uint32_t i = 0; i < e->rows.count; i++)
+		source_counters__add(sum, &e->rows.rows[i].kernel);
+}
+
+static void describe(const struct engine *e, struct report_meta *m)
+{
+	const struct process_row *row = e->first_row < e->rows.count ? &e->rows.rows[e->first_row] : NULL;
+	struct source_facts facts;
+	uint64_t until = e->ended_at ? e->ended_at : deadline__now();
+
+	if (row) {
+		snprintf(m->command, sizeof(m->command), "%s", row->command);
+		m->pid = row->pid;
+	}
+	snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", e->ruby_version);
+	snprintf(m->ruby_description, sizeof(m->ruby_description), "%s", e->ruby_description);
+	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
+	session__facts(e->session, &facts);
+	snprintf(m->source, sizeof(m->source), "%s", facts.text);
+	m->rate = e->settings.rate;
+	m->period = facts.period;
+	m->cpus = facts.cpus;
+	m->unsampled_cpus = facts.unsampled_cpus;
+	m->started = e->started_wall;
+	m->started_at = e->started_at;
+	m->duration = e->started ? (double)(until - e->started_at) / 1e9 : 0;
+	for (uint32_t i = 0; i < e->rows.count; i++)
+		m->cpu_time += e->rows.rows[i].cpu_time;
+	m->frames = e->resolver.frames;
+	m->unknown_frames = e->resolver.unknown_frames;
+	m->unreadable_names += e->resolver.unreadable_names;
+	m->crowded_names += e->resolver.crowded_names;
+	m->jit_leaves = e->resolver.jit_leaves;
+	m->jit_exact = e->resolver.jit_exact;
+	m->gc_samples = e->resolver.gc_samples;
+	m->unknown_threads = e->resolver.unknown_threads;
+	m->lost_events = session__lost_events(e->session);
+}
+
+int engine__report(struct engine *e, enum report_detail detail, uint32_t labels, struct report *report,
+		   struct diag *d)
+{
+	struct groups show = e->settings.groups;
+	struct source_counters total;
+	int err = -ENOMEM;
+
+	if (e->settings.group_by_default && processes__followed(&e->rows) > 1)
+		groups__add_outermost(&show, GROUP_PROCESS);
+	groups__add_mask(&show, labels);
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i] && resolve__name_threads(&e->resolver, e->set.vms[i]))
+			goto cleanup;
+	if (resolve__name_processes(&e->resolver) || frames__take(&e->frames, &e->tree, &e->table))
+		goto cleanup;
+	err = report__build(report, &e->tree, &e->frames, &show, e->settings.lines ? REPORT_BY_LINE : detail);
+	if (err)
+		goto cleanup;
+	engine__total(e, &total);
+	report->processes = &e->rows;
+	report->meta.missed = total.missed;
+	accounting__settle(&report->meta.accounting, &total, &e->resolver.received);
+	describe(e, &report->meta);
+cleanup:
+	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the report") : 0;
+}

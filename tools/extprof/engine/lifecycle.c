@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel tells of processes: fork, exec, exit. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "engine/state.h"
+
+static void account(struct engine *e, struct process *p, uint64_t cpu_time)
+{
+	/* What was used before the recording is nobody's. */
+	if (!e->started)
+		p->cpu_seen = cpu_time;
+	else
+		process__account_cpu(&e->set, p, cpu_time);
+}
+
+void engine__read_cpu_time(struct engine *e, struct process *p)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (p->state == PROCESS_ENDED || clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
+		return;
+	/* Until here the pid was its own. */
+	if (p->target.pidfd >= 0 && !target__has_pid(&p->target))
+		return;
+	account(e, p, (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec);
+}
+
+void engine__take_counters(struct engine *e, struct process *p)
+{
+	struct source_counters c, *k;
+
+	if (p->freed)
+		return;
+	session__counters(e->session, p->number, &c);
+	/* A stranger has a row if it is a ruby. */
+	if (p->row == PROCESS_NONE && !c.taken && (!c.unfollowed || (!p->wanted && !p->followed)))
+		return;
+	if (!process__row(&e->set, p))
+		return;
+	/* Several processes may share the row. */
+	k = &e->rows.rows[p->row].kernel;
+	source_counters__add(k, &c);
+	source_counters__subtract(k, &p->taken);
+	p->taken = c;
+}
+
+void engine__process_ended(struct engine *e, struct process *p, const char *how)
+{
+	if (p->state == PROCESS_ENDED)
+		return;
+	p->ended_sampled = p->vm != NULL;
+	/* Its last thread can be sampled until it is freed: the VM is closed then. */
+	if (p->vm && !p->shares_vm) {
+		vm__set_exited(p->vm);
+		p->last_vm = p->vm->number;
+	}
+	p->vm = NULL;
+	p->shares_vm = false;
+	p->state = PROCESS_ENDED;
+	p->search_is_old = true;
+	e->set.wanted_live -= p->wanted;
+	if (p->row != PROCESS_NONE) {
+		struct process_row *row = &e->rows.rows[p->row];
+
+		row->ended_at = deadline__now();
+		snprintf(row->ended, sizeof(row->ended), "%s", how);
+	}
+}
+
+static void describe_end(uint32_t code, char *text, size_t size)
+{
+	const char *name = WIFSIGNALED(code) ? sigabbrev_np(WTERMSIG(code)) : NULL;
+
+	if (name)
+		snprintf(text, size, "SIG%s", name);
+	else if (WIFSIGNALED(code))
+		snprintf(text, size, "signal %d", WTERMSIG(code));
+	else
+		snprintf(text, size, "exit %d", WEXITSTATUS(code));
+}
+
+/* The child is a copy of its parent, which has a VM. */
+static void on_copy(struct engine *e, struct process *p, const struct process_event *ev)
+{
+	struct vm *parent = process_set__vm(&e->set, ev->parent_vm), *vm;
+
+	if (!parent)
+		return;	/* it is looked for */
+	if (ev->flags & TARGET_SHARED) {
+		p->vm = parent;
+		p->shares_vm = true;
+		p->state = PROCESS_SAMPLED;
+		return;
+	}
+	vm = vm__fork(parent, ev->key.pid, ev->records_end);
+	if (!vm || process_set__add_vm(&e->set, ev->vm, vm)) {
+		vm__close(vm);
+		return;
+	}
+	vm__set_deadline(vm, &e->reads);
+	p->vm = vm;
+	p->state = PROCESS_SAMPLED;
+	waiting__add(&e->new_vms, (void *)(uintptr_t)p->number);
+}
+
+static void on_fork(struct engine *e, const struct process_event *ev)
+{
+	struct process *p, *parent = process_set__find(&e->set, ev->parent);
+	struct process_row *row;
+
+	if (process_set__find(&e->set, ev->process))
+		return;
+	p = process_set__add(&e->set, ev->process, (pid_t)ev->pid);
+	if (!p)
+		return;
+	p->parent = ev->parent;
+	p->key = ev->key;
+	p->started = ev->started;
+	p->uid = ev->uid;
+	p->from = ev->time;
+	p->followed = true;
+	memcpy(p->comm, ev->comm, sizeof(p->comm));
+	backoff__reset(&p->backoff, deadline__now());
+	if (ev->flags & TARGET_WATCHED) {
+		p->state = PROCESS_WATCHED;
+		return;
+	}
+	if (parent && parent->given_up)
+		p->given_up = true;
+	if (!ev->vm)
+		return;
+	on_copy(e, p, ev);
+	if (p->shares_vm)
+		return;		/* it is about to execute something */
+	row = process__row(&e->set, p);
+	if (row && parent && parent->row != PROCESS_NONE)
+		snprintf(row->ruby_version, sizeof(row->ruby_version), "%s",
+			 e->rows.rows[parent->row].ruby_version);
+}
+
+static void on_exec(struct engine *e, const struct process_event *ev)
+{
+	struct process *p = ev->process ? process_set__find(&e->set, ev->process) : NULL;
+	struct diag d;
+
+	if (!ev->process) {
+		/* One of all processes of the machine. */
+		if (ev->pid && !process_set__by_pid(&e->set, (pid_t)ev->pid))
+			engine__follow_pid(e, (pid_t)ev->pid, false, &p, &d);
+		return;
+	}
+	if (!p || p->state == PROCESS_ENDED)
+		return;
+	account(e, p, ev->cpu_time);
+	memcpy(p->comm, ev->comm, sizeof(p->comm));
+	p->uid = ev->uid;
+	/* It was told late: what has been found since is what runs now. */
+	if (p->vm && !p->shares_vm && p->vm->space && address_space__lives(p->vm->space))
+		return;
+	if (!p->search && p->target.pidfd >= 0)
+		target__refresh(&p->target);
+	else
+		p->target.command[0] = '\0';
+	if (p->row != PROCESS_NONE && p->target.command[0])
+		snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s", p->target.command);
+	else if (p->row != PROCESS_NONE)
+		text__clean(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), p->comm);
+	engine__look_again(e, p);
+}
+
+static void on_exited(struct engine *e, const struct process_event *ev)
+{
+	struct process *p = process_set__find(&e->set, ev->process);
+	char how[sizeof(e->rows.rows->ended)];
+
+	if (!p)
+		return;
+	account(e, p, ev->cpu_time);
+	describe_end(ev->exit_code, how, sizeof(how));
+	engine__process_ended(e, p, how);
+}
+
+/* Its samples may still wait in the ring. */
+static void on_freed(struct engine *e, const struct process_event *ev)
+{
+	struct process *p = process_set__find(&e->set, ev->process);
+
+	if (!p)
+		return;
+	engine__process_ended(e, p, "ended");
+	/* What it used while it ended belongs to what it was. */
+	account(e, p, ev->cpu_time);
+	engine__take_counters(e, p);
+	p->freed = true;
+	session__forget_counters(e->session, p->number);
+	if (p->last_vm)
+		waiting__add(&e->old_vms, (void *)(uintptr_t)p->last_vm);
+	waiting__add(&e->old_processes, (void *)(uintptr_t)p->number);
+}
+
+static bool on_event(void *context, const void *data, size_t size)
+{
+	const struct process_event *ev = data;
+	struct engine *e = context;
+
+	if (size < sizeof(*ev))
+		return true;
+	switch (ev->kind) {
+	case PROCESS_FORKED: on_fork(e, ev); break;
+	case PROCESS_EXECUTED: on_exec(e, ev); break;
+	case PROCESS_EXITED: on_exited(e, ev); break;
+	case PROCESS_FREED: on_freed(e, ev); break;
+	}
+	return true;
+}
+
+void engine__drain_lifecycle(struct engine *e)
+{
+	session__drain_lifecycle(e->session, on_event, e);
+}
+
+void engine__clean_up(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->old_vms.count; i++) {
+		struct vm *vm = process_set__vm(&e->set, (uint32_t)(uintptr_t)e->old_vms.list[i]);
+
+		if (!vm)
+			continue;
+		resolve__name_threads(&e->resolver, vm);
+		process_set__close_vm(&e->set, vm);
+	}
+	e->old_vms.count = 0;
+	for (uint32_t i = 0; i < e->old_processes.count; i++) {
+		struct process *p = process_set__find(&e->set, (uint32_t)(uintptr_t)e->old_processes.list[i]);
+
+		if (p && !p->search)
+			process_set__remove(&e->set, p);
+	}
+	e->old_processes.count = 0;
+}

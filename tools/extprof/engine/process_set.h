@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processes that a recording follows, each with the state that it is in.  The kernel has the
+ * same set (source/session.h); events tell what it changes in there.
+ */
+#ifndef EXTPROF_PROCESS_SET_H
+#define EXTPROF_PROCESS_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/backoff.h"
+#include "base/map64.h"
+#include "engine/search.h"
+#include "engine/settings.h"
+#include "profile/processes.h"
+#include "ruby/vm.h"
+#include "source/session.h"
+
+/* Rows of the profile; processes beyond share the last one. */
+#define PROCESS_ROWS_MAX 16384u
+
+enum process_state {
+	PROCESS_LOOKED_FOR = 1,	/* is there a ruby in it?  It is searched now and then. */
+	PROCESS_SAMPLED,	/* it has a VM that the kernel samples */
+	PROCESS_WATCHED,	/* not to be sampled: only its CPU time is of interest */
+	PROCESS_ENDED,		/* its last thread has ended; its CPU time may not be final */
+};
+
+struct process {
+	uint32_t number;	/* target_config::process */
+	uint32_t row;		/* in the profile; PROCESS_NONE none yet */
+	uint32_t parent;	/* number; 0 not followed */
+	pid_t pid;
+	struct target_key key;
+	uint64_t started;	/* CLOCK_BOOTTIME, ns; 0 unknown */
+	enum process_state state;
+	bool wanted;		/* the caller named it: the recording is about it */
+	bool followed;		/* found because a process that is followed made it */
+	bool given_up;		/* there is no ruby in it, until it executes something */
+	bool freed;		/* what the kernel counted for it is final, and in its row */
+	struct source_counters taken;	/* of that, what is in its row by now */
+	struct vm *vm;		/* SAMPLED: of what it runs now */
+	bool ended_sampled;	/* ENDED: it had a VM */
+	uint32_t last_vm;	/* ENDED: number of that, 0 none of its own */
+	bool shares_vm;		/* that is its parent's, as it has that one's memory */
+	struct target target;	/* pidfd -1: not opened */
+	struct search *search;	/* that runs; NULL none */
+	bool search_is_old;	/* it has executed something since that search began */
+	bool executed;		/* at least once, since it is followed */
+	struct backoff backoff;
+	uint64_t search_until;	/* CLOCK_MONOTONIC, ns; 0: as long as it lives */
+	struct diag why;	/* there is no VM */
+	uint64_t cpu_seen;	/* CPU time that is accounted for in the row, ns */
+	uint64_t from;		/* followed since; CLOCK_MONOTONIC, ns */
+	uint32_t uid;
+	char comm[TASK_COMM_SIZE];
+};
+
+struct process_set {
+	struct process **list;	/* in the order of their coming; NULL: freed */
+	uint32_t count, room, live;
+	struct map64 by_number;	/* place in list */
+	struct vm **vms;	/* by place; NULL: closed */
+	uint32_t vm_count, vm_room;
+	struct map64 vm_by_number;
+	struct processes *rows;
+	uint32_t wanted_live;	/* that the caller named */
+	uint32_t sampled;	/* that have been, so far */
+};
+
+/* All zero but for the rows. */
+void process_set__init(struct process_set *set, struct processes *rows);
+void process_set__free(struct process_set *set);
+
+/* A process with that number; NULL: out of memory.  It is looked for. */
+struct process *process_set__add(struct process_set *set, uint32_t number, pid_t pid);
+/* NULL: there is none. */
+struct process *process_set__find(const struct process_set *set, uint32_t number);
+/* By pid, of those that have not ended; slow. */
+struct process *process_set__by_pid(const struct process_set *set, pid_t pid);
+/* It is not needed any more; its row stays. */
+void process_set__remove(struct process_set *set, struct process *p);
+
+/* From now on that number is that of this VM, which the set closes.  0 or -ENOMEM. */
+int process_set__add_vm(struct process_set *set, uint32_t number, struct vm *vm);
+struct vm *process_set__vm(const struct process_set *set, uint32_t number);
+/* Samples of it are all resolved: close it. */
+void process_set__close_vm(struct process_set *set, struct vm *vm);
+
+/* Its row in the profile, made if it has none; NULL: out of memory. */
+struct process_row *process__row(struct process_set *set, struct process *p);
+
+/* Its CPU time was `cpu_time` in all, ns: what is new of it was used in the state that it has. */
+void process__account_cpu(struct process_set *set, struct process *p, uint64_t cpu_time);
+
+#endif /* EXTPROF_PROCESS_SET_H */

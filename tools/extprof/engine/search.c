@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/search.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/deadline.h"
+
+/* How long searcher__destroy() waits for searches that run. */
+#define END_TIMEOUT 1000000000ull
+
+struct searcher {
+	pthread_mutex_t lock;
+	pthread_cond_t work, ended;
+	struct search *waiting, **waiting_end;
+	struct search *done, **done_end;
+	uint32_t threads, idle, queued;
+	bool closing;
+	int done_fd;		/* counts what is done */
+	int close_fd;		/* readable: searches are to end */
+};
+
+struct search *search__new(uint32_t process, pid_t pid, struct symbol_table *table)
+{
+	struct search *search = calloc(1, sizeof(*search));
+
+	if (!search)
+		return NULL;
+	search->process = process;
+	search->pid = pid;
+	search->table = table;
+	search->target.pidfd = -1;
+	return search;
+}
+
+void search__free(struct search *search)
+{
+	if (!search)
+		return;
+	vm__close(search->vm);
+	target__close(&search->target);
+	free(search);
+}
+
+void search__run(struct search *search, struct deadline *deadline)
+{
+	uint64_t before = deadline__now();
+	struct target *t = &search->target;
+
+	search->err = t->pidfd < 0 ? target__open(t, search->pid, &search->diag) : 0;
+	t->deadline = deadline;
+	if (!search->err)
+		search->err = target__find_section(t, &search->diag);
+	if (!search->err)
+		search->err = vm__open(&search->vm, t, search->table, &search->diag);
+	if (!search->err)
+		target__refresh(t);
+	t->deadline = NULL;
+	/* The deadline is over when the search is. */
+	if (t->space)
+		t->space->deadline = NULL;
+	if (search->vm)
+		vm__set_deadline(search->vm, NULL);
+	search->took = deadline__now() - before;
+}
+
+static void free_searcher(struct searcher *s)
+{
+	struct search *lists[] = { s->waiting, s->done };
+
+	for (int i = 0; i < 2; i++) {
+		for (struct search *search = lists[i], *next; search; search = next) {
+			next = search->next;
+			search__free(search);
+		}
+	}
+	if (s->done_fd >= 0)
+		close(s->done_fd);
+	if (s->close_fd >= 0)
+		close(s->close_fd);
+	pthread_cond_destroy(&s->work);
+	pthread_cond_destroy(&s->ended);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static void *run(void *argument)
+{
+	struct searcher *s = argument;
+	struct search *search;
+	bool last;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (!s->waiting && !s->closing) {
+			s->idle++;
+			pthread_cond_wait(&s->work, &s->lock);
+			s->idle--;
+		}
+		if (s->closing)
+			break;
+		search = s->waiting;
+		s->queued--;
+		s->waiting = search->next;
+		if (!s->waiting)
+			s->waiting_end = &s->waiting;
+		search->next = NULL;
+		pthread_mutex_unlock(&s->lock);
+
+		deadline__start(&search->deadline, s->close_fd, UINT64_MAX);
+		search__run(search, &search->deadline);
+
+		pthread_mutex_lock(&s->lock);
+		*s->done_end = search;
+		s->done_end = &search->next;
+		eventfd_write(s->done_fd, 1);
+	}
+	last = !--s->threads;
+	pthread_cond_signal(&s->ended);
+	/* searcher__destroy() has not waited for it. */
+	if (last && s->done_fd < 0) {
+		pthread_mutex_unlock(&s->lock);
+		free_searcher(s);
+		return NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+int searcher__create(struct searcher **result)
+{
+	struct searcher *s = calloc(1, sizeof(*s));
+	pthread_condattr_t attr;
+
+	*result = NULL;
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->work, &attr);
+	pthread_cond_init(&s->ended, &attr);
+	pthread_condattr_destroy(&attr);
+	s->waiting_end = &s->waiting;
+	s->done_end = &s->done;
+	s->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->close_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->done_fd < 0 || s->close_fd < 0) {
+		int err = -errno;
+
+		free_searcher(s);
+		return err;
+	}
+	*result = s;
+	return 0;
+}
+
+void searcher__destroy(struct searcher *s)
+{
+	uint64_t until = deadline__now() + END_TIMEOUT;
+	struct timespec t = { .tv_sec = (time_t)(until / 1000000000), .tv_nsec = (long)(until % 1000000000) };
+	bool all;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->closing = true;
+	eventfd_write(s->close_fd, 1);
+	pthread_cond_broadcast(&s->work);
+	while (s->threads && pthread_cond_timedwait(&s->ended, &s->lock, &t) != ETIMEDOUT)
+		;
+	all = !s->threads;
+	if (!all) {
+		/* The last of its threads frees it. */
+		close(s->done_fd);
+		s->done_fd = -1;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (all)
+		free_searcher(s);
+}
+
+int searcher__fd(const struct searcher *s)
+{
+	return s->done_fd;
+}
+
+static int add_thread(struct searcher *s)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	/* Signals are for the threads of the caller. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, run, s);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		s->threads++;
+	return -err;
+}
+
+int search__submit(struct searcher *s, struct search *search)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&s->lock);
+	/* One that hangs must not hold up the others. */
+	if (s->queued >= s->idle && s->threads < SEARCH_THREADS_MAX)
+		err = add_thread(s);
+	if (err && s->threads)
+		err = 0;
+	if (!err) {
+		search->next = NULL;
+		s->queued++;
+		*s->waiting_end = search;
+		s->waiting_end = &search->next;
+		pthread_cond_signal(&s->work);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
+struct search *search__next(struct searcher *s)
+{
+	struct search *search;
+	eventfd_t count;
+
+	pthread_mutex_lock(&s->lock);
+	search = s->done;
+	if (search) {
+		s->done = search->next;
+		if (!s->done) {
+			s->done_end = &s->done;
+			eventfd_read(s->done_fd, &count);
+		}
+		search->next = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return search;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Looks for the ruby in processes, in threads of its own: a process can make that last as long as
+ * it wants, and samples must not wait for it.
+ */
+#ifndef EXTPROF_SEARCH_H
+#define EXTPROF_SEARCH_H
+
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "process/target.h"
+#include "ruby/vm.h"
+
+/* Processes that are searched at the same time.  One that does not answer holds one up. */
+#define SEARCH_THREADS_MAX 8u
+
+struct searcher;
+
+/* One process to look at.  From search__submit() until search__next() gives it back, it is the
+ * searcher's, with all that is in it. */
+struct search {
+	struct search *next;
+	uint32_t process;		/* for the caller: which one */
+	pid_t pid;
+	struct target target;		/* opened by the search, if its pidfd is -1 */
+	struct symbol_table *table;	/* for the VM; not looked at by the search */
+	/* What came of it: */
+	int err;			/* as of target__find_section() and vm__open() */
+	struct diag diag;		/* why */
+	struct vm *vm;			/* NULL: there is none */
+	uint64_t took;			/* ns */
+	struct deadline deadline;	/* of the searcher */
+};
+
+/* -errno.  A thread is started when it is needed. */
+int searcher__create(struct searcher **s);
+/* Searches that run are told to end.  One that hangs in the kernel is left to itself, with its
+ * thread, until it ends.  NULL is fine. */
+void searcher__destroy(struct searcher *s);
+
+/* Readable: search__next() has something. */
+int searcher__fd(const struct searcher *s);
+
+/* A search of that process, zeroed; NULL: out of memory. */
+struct search *search__new(uint32_t process, pid_t pid, struct symbol_table *table);
+/* With all that it found.  NULL is fine. */
+void search__free(struct search *search);
+
+/* 0, or -errno: it is still the caller's. */
+int search__submit(struct searcher *s, struct search *search);
+/* One that is done, for the caller to free; NULL: none. */
+struct search *search__next(struct searcher *s);
+
+/* Do it now, in this thread.  `deadline` may be NULL. */
+void search__run(struct search *search, struct deadline *deadline);
+
+#endif /* EXTPROF_SEARCH_H */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of an engine, for the files of this room. */
+#ifndef EXTPROF_ENGINE_STATE_H
+#define EXTPROF_ENGINE_STATE_H
+
+#include <time.h>
+
+#include "base/deadline.h"
+#include "engine/engine.h"
+#include "engine/process_set.h"
+#include "engine/search.h"
+#include "profile/frames.h"
+#include "profile/processes.h"
+#include "profile/resolve.h"
+#include "profile/tree.h"
+#include "source/session.h"
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+
+/* A list of numbers of VMs, or of processes, that wait for something. */
+struct waiting {
+	void **list;
+	uint32_t count, room;
+};
+
+struct engine {
+	struct settings settings;
+	struct session *session;
+	struct searcher *searcher;
+	struct process_set set;
+	struct tree tree;
+	struct symbol_table table;
+	struct frames frames;
+	struct processes rows;
+	struct resolver resolver;
+
+	bool started;		/* the sources run */
+	bool behind;		/* samples wait that there was no time for */
+	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
+	time_t started_wall;
+	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
+	uint64_t names_at;	/* of threads; CLOCK_MONOTONIC, ns */
+	uint64_t look_at;	/* for CPUs and memory; CLOCK_MONOTONIC, ns */
+	struct deadline deadline;	/* with what the loop is at */
+	struct deadline reads;		/* with one sample that it has begun */
+	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
+	const char *ended;	/* why; NULL: not yet */
+
+	/* Closed and removed when all samples of them have been resolved. */
+	struct waiting old_vms, old_processes;
+	/* Children whose memory is still to be opened. */
+	struct waiting new_vms;
+
+	uint32_t given_up;	/* wanted processes in which there is no ruby */
+	struct diag why;	/* of the first of them */
+	/* Of what was sampled first; for the head of a report. */
+	uint32_t first_row;
+	char ruby_version[32], ruby_description[160];
+
+	int epoll_fd;
+};
+
+/* Append; 0 or -ENOMEM. */
+int waiting__add(struct waiting *w, void *item);
+
+/* attach.c: from a process to its VM. */
+
+/* Take hold of a process that exists, and have the kernel follow it.  0; -EEXIST: it is followed
+ * already; or an error as of target__open(). */
+int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process **process, struct diag *d);
+/* Begin the searches that are due, and take what others have found.  -errno: sampling cannot begin. */
+int engine__search(struct engine *e, struct diag *d);
+/* ns until the next search is due; UINT64_MAX: none. */
+uint64_t engine__search_wait(const struct engine *e, uint64_t now);
+/* Open the memory of children that live. */
+void engine__bind_children(struct engine *e);
+/* Its program is not what it was: the VM is left, and what it runs now is looked for. */
+void engine__look_again(struct engine *e, struct process *p);
+void engine__leave_vm(struct engine *e, struct process *p);
+
+/* lifecycle.c: what the kernel tells. */
+void engine__drain_lifecycle(struct engine *e);
+/* Its last thread has ended. */
+void engine__process_ended(struct engine *e, struct process *p, const char *how);
+/* Bring its row up to what the kernel has counted for it. */
+void engine__take_counters(struct engine *e, struct process *p);
+/* Read its CPU time, while it lives. */
+void engine__read_cpu_time(struct engine *e, struct process *p);
+/* Close what no sample needs any more. */
+void engine__clean_up(struct engine *e);
+
+/* engine.c: what waits, and what was put off. */
+
+/* Resolve the samples that wait, as far as there is time.  -ECANCELED: more of them wait. */
+int engine__drain(struct engine *e);
+/* Count those that wait as not read. */
+void engine__skip_rest(struct engine *e);
+/* Read what symbols were put off for; the last time also new names of what is known. */
+void engine__update_vms(struct engine *e, bool last);
+
+/* finish.c */
+
+/* The sum of all rows. */
+void engine__total(const struct engine *e, struct source_counters *sum);
+
+/* discover.c: processes that exist already. */
+
+/* Follow all processes that were made by the wanted ones, and are there now. */
+void engine__discover_children(struct engine *e);
+/* Follow all processes of the machine. */
+void engine__discover_all(struct engine *e);
+/* Do the conditions of the selection hold for it?  Reads /proc. */
+bool engine__accepts(const struct engine *e, pid_t pid);
+/* The cgroup of the process, clean; NULL unknown.  The caller frees it. */
+char *process__cgroup(pid_t pid);
+
+#endif /* EXTPROF_ENGINE_STATE_H */

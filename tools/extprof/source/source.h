@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What makes samples: one `struct source_ops` for each mode, in a file of its own, and a line in
+ * the table of source.c.  The session (session.h) loads the BPF programs of all of them as one
+ * object, and receives what they send.
+ */
+#ifndef EXTPROF_SOURCE_H
+#define EXTPROF_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "source/timer.h"
+#include "wire/sample.h"
+
+/* The kernel's cpu-clock does not go below 10 us. */
+#define SOURCE_RATE_MAX 100000u
+
+struct extprof_bpf;
+struct source;
+
+struct source_options {
+	size_t size;		/* of this structure */
+	uint32_t rate;		/* samples per second and CPU */
+	enum timer_kind timer;
+};
+
+/* What was, or is being, done; for the report. */
+struct source_facts {
+	char text[96];		/* "on-CPU at 99 Hz by the clock" */
+	uint64_t period;	/* ns between two samples of one CPU */
+	uint32_t cpus;		/* that are sampled */
+	uint32_t unsampled_cpus; /* that came online and could not be */
+};
+
+struct source_ops {
+	const char *name;	/* of --mode */
+	const char *unit;	/* of sample_event::value */
+	enum sample_source id;
+	/* Check the options, before anything is loaded.  0 or -errno. */
+	int (*create)(struct source **s, const struct source_options *o, struct diag *d);
+	/* Choose the programs and set their constants: the object is open and not loaded. */
+	int (*configure)(struct source *s, struct extprof_bpf *skel, struct diag *d);
+	/* It is loaded: open what samples, which does not run yet. */
+	int (*open)(struct source *s, struct extprof_bpf *skel, struct diag *d);
+	int (*start)(struct source *s, struct extprof_bpf *skel, struct diag *d);
+	/* After this no program of it runs any more. */
+	void (*stop)(struct source *s);
+	/* To be called now and then while it runs: CPUs come and go.  NULL: nothing to do. */
+	void (*follow)(struct source *s);
+	void (*facts)(const struct source *s, struct source_facts *facts);
+	void (*destroy)(struct source *s);
+};
+
+/* By the name of its mode; NULL: there is none. */
+const struct source_ops *source__by_name(const char *name);
+
+extern const struct source_ops source_cpu;
+
+#endif /* EXTPROF_SOURCE_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the kernel tells about processes: fork, exec and exit of those that are followed.  They
+ * come by a ring of their own, so that a flood of samples loses none of them.  A sample of a
+ * process is taken after the event that tells of it has been sent.
+ */
+#ifndef EXTPROF_LIFECYCLE_H
+#define EXTPROF_LIFECYCLE_H
+
+#include "wire/sample.h"
+
+/* The nth number that a CPU gives out, n from 1.  User space is the CPU `cpus`. */
+#define NUMBER_MAKE(n, cpu, cpus) ((n) * ((cpus) + 1) + (cpu))
+
+/* Ids are between programs of one build only. */
+enum process_event_kind {
+	PROCESS_FORKED = 1,	/* a child of a process that is followed */
+	PROCESS_EXECUTED = 2,	/* it runs another program now */
+	PROCESS_EXITED = 3,	/* its last thread ends; cpu_time can be too small by one tick of the scheduler */
+	PROCESS_FREED = 4,	/* cpu_time is final */
+};
+
+struct process_event {
+	uint64_t time;		/* CLOCK_MONOTONIC, ns */
+	uint32_t kind;		/* enum process_event_kind */
+	uint32_t process;	/* target_config::process; 0: of a process that is not followed */
+	uint32_t pid;		/* in the reader's pid namespace; 0: it is not in there */
+	uint32_t parent;	/* FORKED: target_config::process of the parent */
+	uint32_t vm;		/* FORKED: target_config::vm of the child, 0 none */
+	uint32_t parent_vm;	/* FORKED: that of the parent */
+	uint32_t records_end;	/* FORKED: all ids below had been given out by then; 0 unknown */
+	uint32_t exit_code;	/* EXITED: as of wait(2) */
+	uint32_t flags;		/* target_config::flags of the process */
+	uint32_t uid;
+	uint64_t started;	/* CLOCK_BOOTTIME, ns: with the pid it names the process for ever */
+	uint64_t cpu_time;	/* EXECUTED, EXITED, FREED: of all its threads until then, ns */
+	struct target_key key;
+	char comm[TASK_COMM_SIZE];
+};
+
+#define LIFECYCLE_ASSERT(name, expr) typedef char lifecycle_assert_##name[(expr) ? 1 : -1]
+LIFECYCLE_ASSERT(event, sizeof(struct process_event) == 88);
+#undef LIFECYCLE_ASSERT
+
+#endif /* EXTPROF_LIFECYCLE_H */
