@@ -103,6 +103,8 @@ static int describe(struct engine *e, struct process *p, const struct vm *vm)
 
 	if (!row)
 		return -ENOMEM;
+	if (p->row == PROCESS_ROWS_MAX)
+		return 0;	/* that of many */
 	text__clean(row->ruby_version, sizeof(row->ruby_version), vm->layout.section.ruby_version);
 	if (row->started < e->started_at)
 		row->started = e->started_at;
@@ -279,7 +281,7 @@ static int on_found(struct engine *e, struct search *search, struct diag *d)
 		return 0;
 	}
 	if (err) {
-		if (p->row != PROCESS_NONE && p->target.command[0])
+		if (p->row < PROCESS_ROWS_MAX && p->target.command[0])
 			snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s",
 				 p->target.command);
 		not_found(e, p);

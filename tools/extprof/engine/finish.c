@@ -99,7 +99,7 @@ int engine__finish(struct engine *e, struct diag *d)
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	for (uint32_t i = 0; i < e->set.count; i++)
-		if (e->set.list[i] && e->set.list[i]->state != PROCESS_ENDED)
+		if (e->set.list[i])
 			engine__read_cpu_time(e, e->set.list[i]);
 	drain_rest(e);
 	engine__drain_lifecycle(e);

@@ -25,7 +25,7 @@ void engine__read_cpu_time(struct engine *e, struct process *p)
 	struct timespec t;
 	clockid_t clock;
 
-	if (p->state == PROCESS_ENDED || clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
+	if (p->freed || clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
 		return;
 	/* Until here the pid was its own. */
 	if (p->target.pidfd >= 0 && !target__has_pid(&p->target))
@@ -67,7 +67,7 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 	p->state = PROCESS_ENDED;
 	p->search_is_old = true;
 	e->set.wanted_live -= p->wanted;
-	if (p->row != PROCESS_NONE) {
+	if (p->row < PROCESS_ROWS_MAX) {
 		struct process_row *row = &e->rows.rows[p->row];
 
 		row->ended_at = deadline__now();
@@ -141,7 +141,7 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	if (p->shares_vm)
 		return;		/* it is about to execute something */
 	row = process__row(&e->set, p);
-	if (row && parent && parent->row != PROCESS_NONE)
+	if (row && parent && p->row < PROCESS_ROWS_MAX && parent->row != PROCESS_NONE)
 		snprintf(row->ruby_version, sizeof(row->ruby_version), "%s",
 			 e->rows.rows[parent->row].ruby_version);
 }
@@ -169,9 +169,9 @@ static void on_exec(struct engine *e, const struct process_event *ev)
 		target__refresh(&p->target);
 	else
 		p->target.command[0] = '\0';
-	if (p->row != PROCESS_NONE && p->target.command[0])
+	if (p->row < PROCESS_ROWS_MAX && p->target.command[0])
 		snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s", p->target.command);
-	else if (p->row != PROCESS_NONE)
+	else if (p->row < PROCESS_ROWS_MAX)
 		text__clean(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), p->comm);
 	engine__look_again(e, p);
 }

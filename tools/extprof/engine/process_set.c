@@ -176,18 +176,6 @@ void process_set__close_vm(struct process_set *set, struct vm *vm)
 	vm__close(vm);
 }
 
-/* The row of all that are too many. */
-static uint32_t crowded_row(struct process_set *set)
-{
-	struct process_row *row = &set->rows->rows[PROCESS_ROWS_MAX - 1];
-
-	if (row->pid) {
-		row->pid = 0;
-		snprintf(row->command, sizeof(row->command), "[one of too many processes]");
-	}
-	return PROCESS_ROWS_MAX - 1;
-}
-
 struct process_row *process__row(struct process_set *set, struct process *p)
 {
 	struct process *parent;
@@ -195,14 +183,18 @@ struct process_row *process__row(struct process_set *set, struct process *p)
 
 	if (p->row != PROCESS_NONE)
 		return &set->rows->rows[p->row];
-	if (set->rows->count >= PROCESS_ROWS_MAX) {
-		p->row = crowded_row(set);
+	if (set->rows->count > PROCESS_ROWS_MAX) {
+		p->row = PROCESS_ROWS_MAX;
 		return &set->rows->rows[p->row];
 	}
 	p->row = processes__add(set->rows);
 	if (p->row == PROCESS_NONE)
 		return NULL;
 	row = &set->rows->rows[p->row];
+	if (p->row == PROCESS_ROWS_MAX) {
+		snprintf(row->command, sizeof(row->command), "[one of too many processes]");
+		return row;
+	}
 	parent = p->parent ? process_set__find(set, p->parent) : NULL;
 	row->pid = p->pid;
 	row->parent = parent ? parent->row : PROCESS_NONE;

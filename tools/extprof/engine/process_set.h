@@ -17,7 +17,7 @@
 #include "ruby/vm.h"
 #include "source/session.h"
 
-/* Rows of the profile; processes beyond share the last one. */
+/* Rows of the profile; processes beyond share one more. */
 #define PROCESS_ROWS_MAX 16384u
 
 enum process_state {

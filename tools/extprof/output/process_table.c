@@ -8,6 +8,7 @@
 
 #include "base/columns.h"
 
+#define UNFOLLOWED_LEAST 5000000ull	/* ns */
 #define COMMAND_LEAST 24u
 #define ROW_COLUMNS 104u	/* without the command and how it ended */
 
@@ -208,9 +209,10 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	return 0;
 }
 
+/* Each ruby that is attached has used some CPU time before: less than can be shown says nothing. */
 static bool is_unfollowed(const struct process_row *row)
 {
-	return unfollowed_time(row) > 0;
+	return unfollowed_time(row) >= UNFOLLOWED_LEAST;
 }
 
 int process_table__add_unfollowed(const struct report *r, const struct output_options *o,
