@@ -20,8 +20,10 @@ static unsigned int terminal_width(int fd)
 
 static void name_processes(const struct report *r, char *to, size_t size)
 {
-	if (r->processes && r->processes->count > 1)
-		snprintf(to, size, "%u processes", r->processes->count);
+	uint32_t count = r->processes ? processes__followed(r->processes) : 0;
+
+	if (count > 1)
+		snprintf(to, size, "%u processes", count);
 	else
 		snprintf(to, size, "process %d", r->meta.pid);
 }
@@ -30,7 +32,7 @@ static void name_processes(const struct report *r, char *to, size_t size)
 static int explain_nothing(const struct options *o, const struct report *r, struct diag *d)
 {
 	const struct report_meta *m = &r->meta;
-	uint64_t allowed = 100000000 + 20 * m->period;
+	uint64_t allowed = 100000000 + 20 * m->period, children = 0;
 	char who[48];
 
 	name_processes(r, who, sizeof(who));
@@ -51,6 +53,12 @@ static int explain_nothing(const struct options *o, const struct report *r, stru
 	fprintf(stderr, "extprof: no samples: %s used no CPU time in these %.1f s "
 		"(an on-CPU profile shows nothing of a process that waits)\n",
 		who, m->duration);
+	for (uint32_t i = 0; r->processes && i < r->processes->count; i++)
+		if (r->processes->rows[i].watched)
+			children += r->processes->rows[i].cpu_time_unfollowed;
+	if (children)
+		fprintf(stderr, "extprof: its children used %.2f s of CPU time: --subprocesses profiles them too\n",
+			(double)children / 1e9);
 	return STATUS_OK;
 }
 

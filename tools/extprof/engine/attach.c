@@ -111,8 +111,10 @@ static int describe(struct engine *e, struct process *p, const struct vm *vm)
 	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
 	if (!row->cgroup)
 		row->cgroup = process__cgroup(p->pid);
-	if (e->first_row == PROCESS_NONE) {
+	/* One that the caller named, if there is one. */
+	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {
 		e->first_row = p->row;
+		e->first_is_wanted = p->wanted;
 		text__clean(e->ruby_version, sizeof(e->ruby_version), vm->layout.section.ruby_version);
 		text__clean(e->ruby_description, sizeof(e->ruby_description),
 			    vm->layout.section.ruby_description);

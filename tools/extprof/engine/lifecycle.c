@@ -126,7 +126,8 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	p->started = ev->started;
 	p->uid = ev->uid;
 	p->from = ev->time;
-	p->followed = true;
+	/* What a stranger makes is one. */
+	p->followed = parent && (parent->wanted || parent->followed || parent->vm);
 	memcpy(p->comm, ev->comm, sizeof(p->comm));
 	backoff__reset(&p->backoff, deadline__now());
 	if (ev->flags & TARGET_WATCHED) {

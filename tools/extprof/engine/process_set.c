@@ -200,6 +200,7 @@ struct process_row *process__row(struct process_set *set, struct process *p)
 	row->parent = parent ? parent->row : PROCESS_NONE;
 	row->uid = p->uid;
 	row->started = p->from;
+	row->watched = p->state == PROCESS_WATCHED;
 	if (p->target.command[0])
 		snprintf(row->command, sizeof(row->command), "%s", p->target.command);
 	else if (parent && parent->row != PROCESS_NONE && !p->executed)

@@ -54,8 +54,10 @@ struct engine {
 
 	uint32_t given_up;	/* wanted processes in which there is no ruby */
 	struct diag why;	/* of the first of them */
-	/* Of what was sampled first; for the head of a report. */
+	/* Of the process in the head of a report: the first one that was sampled, of the wanted ones
+	 * if there is one. */
 	uint32_t first_row;
+	bool first_is_wanted;
 	char ruby_version[32], ruby_description[160];
 
 	int epoll_fd;

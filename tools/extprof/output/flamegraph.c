@@ -147,8 +147,10 @@ static void add_head(struct page *p)
 
 	text__addf(&p->out, "<text class=\"title\" x=\"%g\" y=\"24\">", PAD);
 	text__add_xml(&p->out, m->command);
-	text__addf(&p->out, "</text>\n<text class=\"meta\" x=\"%g\" y=\"42\">pid %d, ruby ", PAD,
-		   m->pid);
+	text__addf(&p->out, "</text>\n<text class=\"meta\" x=\"%g\" y=\"42\">pid %d", PAD, m->pid);
+	if (p->r->processes && processes__followed(p->r->processes) > 1)
+		text__addf(&p->out, " and %" PRIu32 " more", processes__followed(p->r->processes) - 1);
+	text__adds(&p->out, ", ruby ");
 	text__add_xml(&p->out, m->ruby_version);
 	text__adds(&p->out, ", ");
 	text__add_xml(&p->out, m->source);

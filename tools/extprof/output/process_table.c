@@ -238,6 +238,7 @@ int process_table__add_unfollowed(const struct report *r, const struct output_op
 
 		shown += unfollowed_time(row);
 		text__addf(out, "%10d  %8.2f  %-22s  ", row->pid, seconds(unfollowed_time(row)),
+			   row->watched ? "child, not followed" :
 			   process_row__is_followed(row) ? "ruby not yet attached" : "no ruby to profile");
 		add_command(row->command, o, 46, out);
 	}

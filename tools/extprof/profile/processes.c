@@ -30,7 +30,7 @@ void processes__free(struct processes *p)
 
 bool process_row__is_followed(const struct process_row *row)
 {
-	return row->ruby_version[0] || row->kernel.taken;
+	return !row->watched && (row->ruby_version[0] || row->kernel.taken);
 }
 
 uint32_t processes__followed(const struct processes *p)
