@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "engine/state.h"
-#include "ruby/name_retention.h"
 
 /* How long a ruby may be starting, or between fork and its adaptation. */
 #define READY_TIMEOUT (10 * SECOND)
@@ -18,68 +17,7 @@
 /* With all processes of the machine, one that is no ruby after so long is left alone. */
 #define STRANGER_TIMEOUT (2 * SECOND)
 
-int waiting__add(struct waiting *w, void *item)
-{
-	if (w->count == w->room) {
-		uint32_t room = w->room ? w->room * 2 : 16;
-		void *bigger = realloc(w->list, room * sizeof(*w->list));
-
-		if (!bigger)
-			return -ENOMEM;
-		w->list = bigger;
-		w->room = room;
-	}
-	w->list[w->count++] = item;
-	return 0;
-}
-
-int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process **process, struct diag *d)
-{
-	struct target_config config = { .process = session__new_number(e->session) };
-	bool watched = !wanted && !e->settings.selection.subprocesses && !e->settings.selection.all;
-	struct target target;
-	struct process *p;
-	int err;
-
-	*process = NULL;
-	err = target__open(&target, pid, d);
-	if (err)
-		return err;
-	if (watched)
-		config.flags = TARGET_WATCHED;
-	err = session__add_target(e->session, &target.key, &config);
-	if (err) {
-		target__close(&target);
-		return err == -EEXIST ? err : diag__set(d, DIAG_INTERNAL, -err,
-							"cannot follow process %d: %s", pid, strerror(-err));
-	}
-	p = process_set__add(&e->set, config.process, pid);
-	if (!p) {
-		session__remove_target(e->session, &target.key);
-		target__close(&target);
-		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	}
-	p->target = target;
-	p->key = target.key;
-	p->wanted = wanted;
-	p->from = deadline__now();
-	if (watched)
-		p->state = PROCESS_WATCHED;
-	backoff__reset(&p->backoff, p->from);
-	engine__read_cpu_time(e, p);
-	e->set.wanted_live += wanted;
-	*process = p;
-	return 0;
-}
-
 /* -- a VM that was found ----------------------------------------------------------- */
-
-static void keep_names(const struct vm *vm)
-{
-	/* Without permission to write names may expire, and are counted then. */
-	if (vm->space && vm->space->mem >= 0)
-		name_retention__ask(vm->space->mem, &vm->layout);
-}
 
 /* The sources run from the first VM on. */
 static int start(struct engine *e, struct diag *d)
@@ -97,31 +35,6 @@ static int start(struct engine *e, struct diag *d)
 	return 0;
 }
 
-static int describe(struct engine *e, struct process *p, const struct vm *vm)
-{
-	struct process_row *row = process__row(&e->set, p);
-
-	if (!row)
-		return -ENOMEM;
-	if (p->row == PROCESS_ROWS_MAX)
-		return 0;	/* that of many */
-	text__clean(row->ruby_version, sizeof(row->ruby_version), vm->layout.section.ruby_version);
-	if (row->started < e->started_at)
-		row->started = e->started_at;
-	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
-	if (!row->cgroup)
-		row->cgroup = process__cgroup(p->pid);
-	/* One that the caller named, if there is one. */
-	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {
-		e->first_row = p->row;
-		e->first_is_wanted = p->wanted;
-		text__clean(e->ruby_version, sizeof(e->ruby_version), vm->layout.section.ruby_version);
-		text__clean(e->ruby_description, sizeof(e->ruby_description),
-			    vm->layout.section.ruby_description);
-	}
-	return 0;
-}
-
 static int attach(struct engine *e, struct process *p, struct vm *vm, struct diag *d)
 {
 	struct target_config config;
@@ -136,10 +49,10 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, struct dia
 	err = start(e, d);
 	if (err)
 		return err;
-	if (describe(e, p, vm) || process_set__add_vm(&e->set, config.vm, vm))
+	if (engine__describe(e, p, vm) || process_set__add_vm(&e->set, config.vm, vm))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	vm__set_deadline(vm, &e->reads);
-	keep_names(vm);
+	engine__keep_names(vm);
 	err = session__set_target(e->session, &p->key, &config);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
@@ -315,82 +228,4 @@ int engine__search(struct engine *e, struct diag *d)
 		if (e->set.list[i] && is_due(e->set.list[i], now))
 			begin_search(e, e->set.list[i]);
 	return 0;
-}
-
-/* -- a VM that is left, and one that a fork made ---------------------------------------- */
-
-void engine__leave_vm(struct engine *e, struct process *p)
-{
-	if (!p->vm)
-		return;
-	if (!p->shares_vm) {
-		vm__set_exited(p->vm);
-		/* Samples of it wait. */
-		waiting__add(&e->old_vms, (void *)(uintptr_t)p->vm->number);
-	}
-	p->vm = NULL;
-	p->shares_vm = false;
-}
-
-void engine__look_again(struct engine *e, struct process *p)
-{
-	engine__leave_vm(e, p);
-	if (p->state == PROCESS_SAMPLED)
-		p->state = PROCESS_LOOKED_FOR;
-	p->executed = true;
-	p->given_up = false;
-	p->search_is_old = p->search != NULL;
-	p->search_until = 0;
-	backoff__reset(&p->backoff, deadline__now());
-}
-
-/* 1: done with it, 0: later. */
-static int bind_child(struct engine *e, struct process *p)
-{
-	struct address_space *space;
-	struct diag d;
-	int err;
-
-	if (p->state != PROCESS_SAMPLED || !p->vm || p->shares_vm || p->vm->space)
-		return 1;
-	if (p->target.pidfd < 0 && target__open(&p->target, p->pid, &d)) {
-		p->target.pidfd = -1;
-		return 0;	/* its end will be told */
-	}
-	space = address_space__open(p->pid, &err);
-	if (!space)
-		return err == -EMFILE || err == -EACCES;
-	/* Had it ended before it was opened, this would have been told by now. */
-	engine__drain_lifecycle(e);
-	if (p->state != PROCESS_SAMPLED || !p->vm || p->shares_vm) {
-		address_space__close(space);
-		return 1;
-	}
-	err = vm__bind(p->vm, space);
-	if (err) {
-		address_space__close(space);
-		return err != -EAGAIN;
-	}
-	keep_names(p->vm);
-	describe(e, p, p->vm);
-	return 1;
-}
-
-void engine__bind_children(struct engine *e)
-{
-	uint32_t kept = 0, count = e->new_vms.count;
-	uintptr_t *numbers = (uintptr_t *)e->new_vms.list;
-
-	/* Events can add more at the end. */
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t number = (uint32_t)((uintptr_t *)e->new_vms.list)[i];
-		struct process *p = process_set__find(&e->set, number);
-
-		if (p && !bind_child(e, p))
-			((uintptr_t *)e->new_vms.list)[kept++] = number;
-	}
-	numbers = (uintptr_t *)e->new_vms.list;
-	for (uint32_t i = count; i < e->new_vms.count; i++)
-		numbers[kept++] = numbers[i];
-	e->new_vms.count = kept;
 }

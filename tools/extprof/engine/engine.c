@@ -17,9 +17,6 @@
 #define TICK_PID (50 * MS)
 #define TICK_COMMAND (10 * MS)
 
-/* Records to read ahead at each tick. */
-#define PREFETCH 2000u
-
 /* For samples at a stretch: there is more to look after. */
 #define DRAIN_TIMEOUT (200 * MS)
 /* For what was being read when the time for more was over: a sample has to be whole. */
@@ -41,26 +38,6 @@ static int wait_for(struct engine *e, int fd, struct diag *d)
 	if (epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, fd, &event))
 		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 	return 0;
-}
-
-/* For the resolver. */
-static struct vm *vm_of(void *context, const struct sample_event *s, uint32_t *row)
-{
-	struct engine *e = context;
-	struct vm *vm = process_set__vm(&e->set, s->vm);
-	struct process *p = process_set__find(&e->set, s->process);
-
-	if (!vm || !p) {
-		/* The event that tells of it was sent before the sample. */
-		engine__drain_lifecycle(e);
-		vm = process_set__vm(&e->set, s->vm);
-		p = process_set__find(&e->set, s->process);
-	}
-	if (p && process__row(&e->set, p))
-		*row = p->row;
-	for (struct vm *v = vm; v; v = v->parent)
-		v->touched = true;
-	return vm;
 }
 
 /* Can the caller's process have more than one row? */
@@ -112,7 +89,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->first_row = PROCESS_NONE;
 	process_set__init(&e->set, &e->rows);
 	e->resolver.tree = &e->tree;
-	e->resolver.vm_of = vm_of;
+	e->resolver.vm_of = engine__vm_of;
 	e->resolver.context = e;
 	e->resolver.processes = &e->rows;
 	e->resolver.groups = settings->groups;
@@ -210,57 +187,6 @@ int engine__fd(const struct engine *e)
 	return e->epoll_fd;
 }
 
-static bool on_sample(void *context, const void *data, size_t size)
-{
-	const struct sample_event *s = data;
-	struct engine *e = context;
-	struct vm *vm;
-
-	resolve__event(&e->resolver, data, size);
-	/* What is new in the next one can be read after the next update. */
-	vm = size >= sizeof(*s) ? process_set__vm(&e->set, s->vm) : NULL;
-	if (vm && vm->symbols.work <= 0)
-		return false;
-	return !deadline__over(&e->deadline) && deadline__now() < e->drain_until;
-}
-
-static bool on_late_sample(void *context, const void *data, size_t size)
-{
-	struct engine *e = context;
-
-	resolve__skip(&e->resolver, data, size);
-	return true;
-}
-
-int engine__drain(struct engine *e)
-{
-	return session__drain(e->session, on_sample, e);
-}
-
-void engine__skip_rest(struct engine *e)
-{
-	session__drain(e->session, on_late_sample, e);
-}
-
-void engine__update_vms(struct engine *e, bool last)
-{
-	for (uint32_t i = 0; i < e->set.vm_count; i++) {
-		struct vm *vm = e->set.vms[i];
-		int err;
-
-		if (!vm || vm->exited || (!vm->touched && !last))
-			continue;
-		vm->touched = false;
-		if (!vm->space)
-			continue;
-		err = symbols__update(&vm->symbols, last);
-		if (!err && e->settings.command && !last)
-			symbols__prefetch(&vm->symbols, PREFETCH);
-		if (last)
-			threads__refresh(&vm->threads, true);
-	}
-}
-
 /* Programs whose memory has gone, and of which nothing was told: events can be lost. */
 static void check_memory(struct engine *e)
 {
@@ -277,8 +203,8 @@ static void keep_names(struct engine *e)
 	for (uint32_t i = 0; i < e->set.vm_count; i++) {
 		const struct vm *vm = e->set.vms[i];
 
-		if (vm && !vm->exited && vm->space && vm->space->mem >= 0)
-			name_retention__ask(vm->space->mem, &vm->layout);
+		if (vm && !vm->exited)
+			engine__keep_names(vm);
 	}
 }
 

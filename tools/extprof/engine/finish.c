@@ -106,18 +106,11 @@ int engine__finish(struct engine *e, struct diag *d)
 	take_all_counters(e);
 	read_last_names(e);
 	if (e->set.wanted_live == 0 && !e->ended)
-		engine__set_ended(e, "the process ended");
+		e->ended = "the process ended";
 	return sampled ? 0 : never_sampled(e, d);
 }
 
 /* -- the report ------------------------------------------------------------------------------ */
-
-void engine__total(const struct engine *e, struct source_counters *sum)
-{
-	memset(sum, 0, sizeof(*sum));
-	for (uint32_t i = 0; i < e->rows.count; i++)
-		source_counters__add(sum, &e->rows.rows[i].kernel);
-}
 
 static void describe(const struct engine *e, struct report_meta *m)
 {

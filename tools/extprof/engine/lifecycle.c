@@ -1,79 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the kernel tells of processes: fork, exec, exit. */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/text.h"
 #include "engine/state.h"
-
-static void account(struct engine *e, struct process *p, uint64_t cpu_time)
-{
-	/* What was used before the recording is nobody's. */
-	if (!e->started)
-		p->cpu_seen = cpu_time;
-	else
-		process__account_cpu(&e->set, p, cpu_time);
-}
-
-void engine__read_cpu_time(struct engine *e, struct process *p)
-{
-	struct timespec t;
-	clockid_t clock;
-
-	if (p->freed || clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
-		return;
-	/* Until here the pid was its own. */
-	if (p->target.pidfd >= 0 && !target__has_pid(&p->target))
-		return;
-	account(e, p, (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec);
-}
-
-void engine__take_counters(struct engine *e, struct process *p)
-{
-	struct source_counters c, *k;
-
-	if (p->freed)
-		return;
-	session__counters(e->session, p->number, &c);
-	/* A stranger has a row if it is a ruby. */
-	if (p->row == PROCESS_NONE && !c.taken && (!c.unfollowed || (!p->wanted && !p->followed)))
-		return;
-	if (!process__row(&e->set, p))
-		return;
-	/* Several processes may share the row. */
-	k = &e->rows.rows[p->row].kernel;
-	source_counters__add(k, &c);
-	source_counters__subtract(k, &p->taken);
-	p->taken = c;
-}
-
-void engine__process_ended(struct engine *e, struct process *p, const char *how)
-{
-	if (p->state == PROCESS_ENDED)
-		return;
-	p->ended_sampled = p->vm != NULL;
-	/* Its last thread can be sampled until it is freed: the VM is closed then. */
-	if (p->vm && !p->shares_vm) {
-		vm__set_exited(p->vm);
-		p->last_vm = p->vm->number;
-	}
-	p->vm = NULL;
-	p->shares_vm = false;
-	p->state = PROCESS_ENDED;
-	p->search_is_old = true;
-	e->set.wanted_live -= p->wanted;
-	if (p->row < PROCESS_ROWS_MAX) {
-		struct process_row *row = &e->rows.rows[p->row];
-
-		row->ended_at = deadline__now();
-		snprintf(row->ended, sizeof(row->ended), "%s", how);
-	}
-}
 
 static void describe_end(uint32_t code, char *text, size_t size)
 {
@@ -108,7 +41,7 @@ static void on_copy(struct engine *e, struct process *p, const struct process_ev
 	vm__set_deadline(vm, &e->reads);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
-	waiting__add(&e->new_vms, (void *)(uintptr_t)p->number);
+	waiting__add(&e->new_vms, p->number);
 }
 
 static void on_fork(struct engine *e, const struct process_event *ev)
@@ -147,6 +80,21 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 			 e->rows.rows[parent->row].ruby_version);
 }
 
+/* Its row is that of what it runs now. */
+static void describe_program(struct engine *e, struct process *p)
+{
+	struct process_row *row = &e->rows.rows[p->row];
+
+	if (p->target.command[0])
+		snprintf(row->command, sizeof(row->command), "%s", p->target.command);
+	else
+		text__clean(row->command, sizeof(row->command), p->comm);
+	/* A copy of a ruby that has executed something at once was none. */
+	engine__take_counters(e, p);
+	if (!row->kernel.taken)
+		row->ruby_version[0] = '\0';
+}
+
 static void on_exec(struct engine *e, const struct process_event *ev)
 {
 	struct process *p = ev->process ? process_set__find(&e->set, ev->process) : NULL;
@@ -160,7 +108,7 @@ static void on_exec(struct engine *e, const struct process_event *ev)
 	}
 	if (!p || p->state == PROCESS_ENDED)
 		return;
-	account(e, p, ev->cpu_time);
+	engine__account_cpu(e, p, ev->cpu_time);
 	memcpy(p->comm, ev->comm, sizeof(p->comm));
 	p->uid = ev->uid;
 	/* It was told late: what has been found since is what runs now. */
@@ -170,10 +118,8 @@ static void on_exec(struct engine *e, const struct process_event *ev)
 		target__refresh(&p->target);
 	else
 		p->target.command[0] = '\0';
-	if (p->row < PROCESS_ROWS_MAX && p->target.command[0])
-		snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s", p->target.command);
-	else if (p->row < PROCESS_ROWS_MAX)
-		text__clean(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), p->comm);
+	if (p->row < PROCESS_ROWS_MAX)
+		describe_program(e, p);
 	engine__look_again(e, p);
 }
 
@@ -184,7 +130,7 @@ static void on_exited(struct engine *e, const struct process_event *ev)
 
 	if (!p)
 		return;
-	account(e, p, ev->cpu_time);
+	engine__account_cpu(e, p, ev->cpu_time);
 	describe_end(ev->exit_code, how, sizeof(how));
 	engine__process_ended(e, p, how);
 }
@@ -198,13 +144,13 @@ static void on_freed(struct engine *e, const struct process_event *ev)
 		return;
 	engine__process_ended(e, p, "ended");
 	/* What it used while it ended belongs to what it was. */
-	account(e, p, ev->cpu_time);
+	engine__account_cpu(e, p, ev->cpu_time);
 	engine__take_counters(e, p);
 	p->freed = true;
 	session__forget_counters(e->session, p->number);
 	if (p->last_vm)
-		waiting__add(&e->old_vms, (void *)(uintptr_t)p->last_vm);
-	waiting__add(&e->old_processes, (void *)(uintptr_t)p->number);
+		waiting__add(&e->old_vms, p->last_vm);
+	waiting__add(&e->old_processes, p->number);
 }
 
 static bool on_event(void *context, const void *data, size_t size)
@@ -231,7 +177,7 @@ void engine__drain_lifecycle(struct engine *e)
 void engine__clean_up(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->old_vms.count; i++) {
-		struct vm *vm = process_set__vm(&e->set, (uint32_t)(uintptr_t)e->old_vms.list[i]);
+		struct vm *vm = process_set__vm(&e->set, e->old_vms.list[i]);
 
 		if (!vm)
 			continue;
@@ -240,7 +186,7 @@ void engine__clean_up(struct engine *e)
 	}
 	e->old_vms.count = 0;
 	for (uint32_t i = 0; i < e->old_processes.count; i++) {
-		struct process *p = process_set__find(&e->set, (uint32_t)(uintptr_t)e->old_processes.list[i]);
+		struct process *p = process_set__find(&e->set, e->old_processes.list[i]);
 
 		if (p && !p->search)
 			process_set__remove(&e->set, p);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 
 void process_set__init(struct process_set *set, struct processes *rows)
@@ -37,26 +38,11 @@ void process_set__free(struct process_set *set)
 	memset(set, 0, sizeof(*set));
 }
 
-static int grow(void ***list, uint32_t count, uint32_t *room)
-{
-	uint32_t bigger = *room ? *room * 2 : 16;
-	void *p;
-
-	if (count < *room)
-		return 0;
-	p = realloc(*list, bigger * sizeof(**list));
-	if (!p)
-		return -ENOMEM;
-	*list = p;
-	*room = bigger;
-	return 0;
-}
-
 struct process *process_set__add(struct process_set *set, uint32_t number, pid_t pid)
 {
 	struct process *p;
 
-	if (grow((void ***)&set->list, set->count, &set->room))
+	if (array__reserve(&set->list, set->count, 1, &set->room, UINT32_MAX, sizeof(*set->list)))
 		return NULL;
 	p = calloc(1, sizeof(*p));
 	if (!p || map64__add(&set->by_number, number, set->count)) {
@@ -151,7 +137,7 @@ int process_set__add_vm(struct process_set *set, uint32_t number, struct vm *vm)
 {
 	if (set->vm_count && set->vm_count % 1024 == 0)
 		compact_vms(set);
-	if (grow((void ***)&set->vms, set->vm_count, &set->vm_room) ||
+	if (array__reserve(&set->vms, set->vm_count, 1, &set->vm_room, UINT32_MAX, sizeof(*set->vms)) ||
 	    map64__add(&set->vm_by_number, number, set->vm_count))
 		return -ENOMEM;
 	vm->number = number;

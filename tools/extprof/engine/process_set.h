@@ -59,10 +59,12 @@ struct process {
 
 struct process_set {
 	struct process **list;	/* in the order of their coming; NULL: freed */
-	uint32_t count, room, live;
+	uint32_t count, live;
+	size_t room;
 	struct map64 by_number;	/* place in list */
 	struct vm **vms;	/* by place; NULL: closed */
-	uint32_t vm_count, vm_room;
+	uint32_t vm_count;
+	size_t vm_room;
 	struct map64 vm_by_number;
 	struct processes *rows;
 	uint32_t wanted_live;	/* that the caller named */

@@ -20,8 +20,9 @@
 
 /* A list of numbers of VMs, or of processes, that wait for something. */
 struct waiting {
-	void **list;
-	uint32_t count, room;
+	uint32_t *list;
+	uint32_t count;
+	size_t room;
 };
 
 struct engine {
@@ -64,57 +65,81 @@ struct engine {
 };
 
 /* Append; 0 or -ENOMEM. */
-int waiting__add(struct waiting *w, void *item);
+int waiting__add(struct waiting *w, uint32_t number);
 
-/* attach.c: from a process to its VM. */
+/*
+ * The files of this room, each using only those before it.
+ *
+ * account.c: CPU time and counters
+ */
 
+/* Its CPU time is `cpu_time` in all, ns. */
+void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time);
+/* Read its CPU time, until it is freed. */
+void engine__read_cpu_time(struct engine *e, struct process *p);
+/* Bring its row up to what the kernel has counted for it. */
+void engine__take_counters(struct engine *e, struct process *p);
+/* The sum of all rows. */
+void engine__total(const struct engine *e, struct source_counters *sum);
+
+/* conditions.c: of the selection */
+
+/* Do they hold for the process?  Reads /proc. */
+bool engine__accepts(const struct engine *e, pid_t pid);
+/* The cgroup of the process, clean; NULL unknown.  The caller frees it. */
+char *process__cgroup(pid_t pid);
+
+/* follow.c: states */
+
+/* Append; 0 or -ENOMEM. */
+int waiting__add(struct waiting *w, uint32_t number);
 /* Take hold of a process that exists, and have the kernel follow it.  0; -EEXIST: it is followed
  * already; or an error as of target__open(). */
 int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process **process, struct diag *d);
+/* What it runs now is to be looked for; the VM that it had is left. */
+void engine__leave_vm(struct engine *e, struct process *p);
+void engine__look_again(struct engine *e, struct process *p);
+/* Its last thread has ended. */
+void engine__process_ended(struct engine *e, struct process *p, const char *how);
+
+/* lifecycle.c: what the kernel tells */
+
+void engine__drain_lifecycle(struct engine *e);
+/* Close what no sample needs any more. */
+void engine__clean_up(struct engine *e);
+
+/* children.c: VMs that a fork made */
+
+/* Ask a VM to keep the names of code that is gone. */
+void engine__keep_names(const struct vm *vm);
+/* The row of the process is that of this VM.  0 or -ENOMEM. */
+int engine__describe(struct engine *e, struct process *p, const struct vm *vm);
+/* Open the memory of those that live. */
+void engine__bind_children(struct engine *e);
+
+/* attach.c: from a process to its VM */
+
 /* Begin the searches that are due, and take what others have found.  -errno: sampling cannot begin. */
 int engine__search(struct engine *e, struct diag *d);
 /* ns until the next search is due; UINT64_MAX: none. */
 uint64_t engine__search_wait(const struct engine *e, uint64_t now);
-/* Open the memory of children that live. */
-void engine__bind_children(struct engine *e);
-/* Its program is not what it was: the VM is left, and what it runs now is looked for. */
-void engine__look_again(struct engine *e, struct process *p);
-void engine__leave_vm(struct engine *e, struct process *p);
 
-/* lifecycle.c: what the kernel tells. */
-void engine__drain_lifecycle(struct engine *e);
-/* Its last thread has ended. */
-void engine__process_ended(struct engine *e, struct process *p, const char *how);
-/* Bring its row up to what the kernel has counted for it. */
-void engine__take_counters(struct engine *e, struct process *p);
-/* Read its CPU time, while it lives. */
-void engine__read_cpu_time(struct engine *e, struct process *p);
-/* Close what no sample needs any more. */
-void engine__clean_up(struct engine *e);
+/* discover.c: processes that exist already */
 
-/* engine.c: what waits, and what was put off. */
+/* Follow all processes that were made by the wanted ones, and are there now. */
+void engine__discover_children(struct engine *e);
+/* Follow all processes of the machine. */
+void engine__discover_all(struct engine *e);
 
+/* drain.c: samples that wait */
+
+/* For the resolver. */
+struct vm *engine__vm_of(void *context, const struct sample_event *s, uint32_t *row);
 /* Resolve the samples that wait, as far as there is time.  -ECANCELED: more of them wait. */
 int engine__drain(struct engine *e);
 /* Count those that wait as not read. */
 void engine__skip_rest(struct engine *e);
 /* Read what symbols were put off for; the last time also new names of what is known. */
 void engine__update_vms(struct engine *e, bool last);
-
-/* finish.c */
-
-/* The sum of all rows. */
-void engine__total(const struct engine *e, struct source_counters *sum);
-
-/* discover.c: processes that exist already. */
-
-/* Follow all processes that were made by the wanted ones, and are there now. */
-void engine__discover_children(struct engine *e);
-/* Follow all processes of the machine. */
-void engine__discover_all(struct engine *e);
-/* Do the conditions of the selection hold for it?  Reads /proc. */
-bool engine__accepts(const struct engine *e, pid_t pid);
-/* The cgroup of the process, clean; NULL unknown.  The caller frees it. */
-char *process__cgroup(pid_t pid);
 
 #endif /* EXTPROF_ENGINE_STATE_H */

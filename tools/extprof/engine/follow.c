@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The states of a process: it is followed, its program changes, it ends. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "engine/state.h"
+
+int waiting__add(struct waiting *w, uint32_t number)
+{
+	int err = array__reserve(&w->list, w->count, 1, &w->room, UINT32_MAX, sizeof(*w->list));
+
+	if (!err)
+		w->list[w->count++] = number;
+	return err;
+}
+
+int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process **process, struct diag *d)
+{
+	struct target_config config = { .process = session__new_number(e->session) };
+	bool watched = !wanted && !e->settings.selection.subprocesses && !e->settings.selection.all;
+	struct target target;
+	struct process *p;
+	int err;
+
+	*process = NULL;
+	err = target__open(&target, pid, d);
+	if (err)
+		return err;
+	if (watched)
+		config.flags = TARGET_WATCHED;
+	err = session__add_target(e->session, &target.key, &config);
+	if (err) {
+		target__close(&target);
+		return err == -EEXIST ? err : diag__set(d, DIAG_INTERNAL, -err,
+							"cannot follow process %d: %s", pid, strerror(-err));
+	}
+	p = process_set__add(&e->set, config.process, pid);
+	if (!p) {
+		session__remove_target(e->session, &target.key);
+		target__close(&target);
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	}
+	p->target = target;
+	p->key = target.key;
+	p->wanted = wanted;
+	p->from = deadline__now();
+	if (watched)
+		p->state = PROCESS_WATCHED;
+	backoff__reset(&p->backoff, p->from);
+	engine__read_cpu_time(e, p);
+	e->set.wanted_live += wanted;
+	*process = p;
+	return 0;
+}
+
+void engine__leave_vm(struct engine *e, struct process *p)
+{
+	if (!p->vm)
+		return;
+	if (!p->shares_vm) {
+		vm__set_exited(p->vm);
+		/* Samples of it wait. */
+		waiting__add(&e->old_vms, p->vm->number);
+	}
+	p->vm = NULL;
+	p->shares_vm = false;
+}
+
+void engine__look_again(struct engine *e, struct process *p)
+{
+	engine__leave_vm(e, p);
+	if (p->state == PROCESS_SAMPLED)
+		p->state = PROCESS_LOOKED_FOR;
+	p->executed = true;
+	p->given_up = false;
+	p->search_is_old = p->search != NULL;
+	p->search_until = 0;
+	backoff__reset(&p->backoff, deadline__now());
+}
+
+void engine__process_ended(struct engine *e, struct process *p, const char *how)
+{
+	if (p->state == PROCESS_ENDED)
+		return;
+	p->ended_sampled = p->vm != NULL;
+	/* Its last thread can be sampled until it is freed: the VM is closed then. */
+	if (p->vm && !p->shares_vm) {
+		vm__set_exited(p->vm);
+		p->last_vm = p->vm->number;
+	}
+	p->vm = NULL;
+	p->shares_vm = false;
+	p->state = PROCESS_ENDED;
+	p->search_is_old = true;
+	e->set.wanted_live -= p->wanted;
+	if (p->row < PROCESS_ROWS_MAX) {
+		struct process_row *row = &e->rows.rows[p->row];
+
+		row->ended_at = deadline__now();
+		snprintf(row->ended, sizeof(row->ended), "%s", how);
+	}
+}
