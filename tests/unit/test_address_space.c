@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process/target.h"
+#include "process/section_search.h"
 
 static char secret[16] = "of the parent";
 

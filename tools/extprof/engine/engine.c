@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/state.h"
+#include "process/section_search.h"
 #include "ruby/name_retention.h"
 
 /* How often samples are drained.  Names have to be read while the target

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/deadline.h"
+#include "process/section_search.h"
 
 /* How long searcher__destroy() waits for searches that run. */
 #define END_TIMEOUT 1000000000ull

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/section_search.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "process/elf_search.h"
+
+/* Images looked at in one process; rubies with gems have some hundreds. */
+#define IMAGES_MAX 4096
+
+/* A file that is mapped with its beginning, where the ELF header is. */
+struct image {
+	uint64_t start, end, offset;	/* first mapping */
+	uint64_t inode;
+	bool is_exe, ruby_name;
+	char *path;			/* as the target chose it: not clean */
+};
+
+struct images {
+	struct image *list;
+	size_t count, room;
+};
+
+static void images__free(struct images *images)
+{
+	for (size_t i = 0; i < images->count; i++)
+		free(images->list[i].path);
+	free(images->list);
+	memset(images, 0, sizeof(*images));
+}
+
+static int images__add(struct images *images, const struct image *image, const char *path)
+{
+	struct image *added;
+
+	if (array__reserve(&images->list, images->count, 1, &images->room, IMAGES_MAX, sizeof(*images->list)))
+		return -ENOMEM;
+	added = &images->list[images->count];
+	*added = *image;
+	added->path = strdup(path);
+	if (!added->path)
+		return -ENOMEM;
+	images->count++;
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* All images, in the order of their addresses, IMAGES_MAX at most. */
+static int read_maps(const struct target *t, struct images *images, struct diag *d)
+{
+	char path[64], line[PATH_MAX + 128];
+	uint64_t exe_inode = 0;
+	struct stat st;
+	int err = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
+	if (!stat(path, &st))
+		exe_inode = st.st_ino;
+	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return target__read_error(t, -errno, "the memory map", d);
+	while (!err && images->count < IMAGES_MAX && fgets(line, sizeof(line), f)) {
+		struct image image = { 0 };
+		int at = 0;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
+			   &image.start, &image.end, &image.offset, &image.inode, &at) < 4 || !at)
+			continue;
+		if (!image.inode || image.offset || line[at] != '/')
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		image.is_exe = image.inode == exe_inode;
+		image.ruby_name = strstr(base_name(line + at), "ruby") != NULL;
+		if (images__add(images, &image, line + at))
+			err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	}
+	/* A read can be refused after the file was opened. */
+	if (!err && ferror(f))
+		err = target__read_error(t, -errno, "the memory map", d);
+	fclose(f);
+	return err;
+}
+
+static int open_checked(const char *path, uint64_t inode)
+{
+	/* The target chooses the path: it may be a FIFO or a device. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (inode && st.st_ino != inode)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* The file that the process has mapped, even if it has been deleted or replaced since,
+ * or is in another mount namespace. */
+static int open_image(const struct target *t, const struct image *image)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	char path[128];
+	struct stat st;
+	int root, fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->pid,
+		 image->start, image->end);
+	fd = open_checked(path, 0);
+	if (fd >= 0)
+		return fd;
+	/* map_files needs CAP_CHECKPOINT_RESTORE.  The files below do not. */
+	if (image->is_exe) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
+		fd = open_checked(path, 0);
+		if (fd >= 0)
+			return fd;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/root", t->pid);
+	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, root, image->path, &how, sizeof(how));
+	close(root);
+	/* Another inode: the file was replaced after it had been mapped. */
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != image->inode)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* True if what is at the address begins as a section does. */
+static bool has_magic(const struct target *t, uint64_t address)
+{
+	char magic[8];
+
+	return !memory__read(&t->space->memory, address, magic, sizeof(magic)) &&
+	       !memcmp(magic, RB_DEBUG_EXT_MAGIC, sizeof(magic));
+}
+
+static bool search_image(struct target *t, const struct image *image, struct elf_budget *budget,
+			 struct elf_finding *f)
+{
+	bool ok = false;
+	int fd = -1;
+
+	memset(f, 0, sizeof(*f));
+	if (image->is_exe || image->ruby_name)
+		fd = open_image(t, image);
+	if (fd >= 0) {
+		ok = !elf__search_file(fd, image->offset, budget, f);
+		close(fd);
+	}
+	if (!ok || f->how == ELF_NOT_FOUND) {
+		struct elf_finding m;
+
+		if (!elf__search_memory(&t->space->memory, image->start, budget, &m)) {
+			m.is_ruby |= ok && f->is_ruby;
+			*f = m;
+			ok = true;
+		}
+	}
+	if (!ok || !f->has_load)
+		return false;
+	if (f->how == ELF_NOT_FOUND)
+		return false;
+	t->section = f->section + (image->start - f->load_vaddr);
+	return has_magic(t, t->section);
+}
+
+static int no_interface(const struct target *t, const struct image *image,
+			const struct elf_finding *f, struct diag *d)
+{
+	char version[24] = "";
+
+	if (f->version && f->has_load &&
+	    memory__read(&t->space->memory, f->version + (image->start - f->load_vaddr), version,
+			 sizeof(version) - 1))
+		version[0] = '\0';
+	diag__set(d, DIAG_NO_INTERFACE, ENOENT,
+		  "process %d runs ruby%s%s (%s), which has no external debugging interface",
+		  t->pid, version[0] ? " " : "", version, image->path);
+	diag__hint(d, "build a ruby with the patches of this project "
+		   "(./configure.sh && make install) and run the program with it");
+	return -ENOENT;
+}
+
+/* A process loses its memory before it becomes a zombie.  The pidfd tells only of the zombie. */
+static bool is_exiting(const struct target *t)
+{
+	unsigned int flags = 0;
+	char path[64], line[512], *rest;
+	FILE *f;
+
+	if (target__exited(t))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	/* state ppid pgrp session tty tpgid flags; PF_EXITING is 4 */
+	return rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & 4;
+}
+
+/* Search all images, the likely ones first.  0 with t->section set, or -errno. */
+static int search_images(struct target *t, const struct images *images, struct diag *d)
+{
+	struct elf_finding f, ruby_finding = { 0 };
+	const struct image *ruby = NULL, *exe = &images->list[0];
+	struct elf_budget budget;
+
+	elf_budget__init(&budget);
+	for (size_t i = 0; i < images->count; i++) {
+		if (images->list[i].is_exe) {
+			exe = &images->list[i];
+			break;
+		}
+	}
+	for (int pass = 0; pass < 3; pass++) {
+		for (size_t i = 0; i < images->count; i++) {
+			const struct image *image = &images->list[i];
+			int rank = image->is_exe ? 0 : image->ruby_name ? 1 : 2;
+
+			if (rank != pass)
+				continue;
+			if (t->deadline && deadline__over(t->deadline))
+				return -EINTR;
+			if (search_image(t, image, &budget, &f))
+				return 0;
+			if (f.is_ruby && !ruby) {
+				ruby = image;
+				ruby_finding = f;
+			}
+		}
+	}
+	t->section = 0;
+	if (ruby)
+		return no_interface(t, ruby, &ruby_finding, d);
+	diag__set(d, DIAG_NOT_RUBY, ENOENT, "process %d is not a ruby%s: it runs %s", t->pid,
+		  budget.exceeded ? " as far as it was searched, which has a limit" : "", exe->path);
+	diag__hint(d, "give the pid of the ruby itself, not that of a shell or of a wrapper "
+		   "that started it; `pgrep -a ruby` lists them");
+	return -ENOENT;
+}
+
+static int find_section(struct target *t, struct diag *d)
+{
+	struct images images = { 0 };
+	uint8_t probe;
+	int err;
+
+	t->section = 0;
+	address_space__close(t->space);
+	t->space = NULL;
+	err = read_maps(t, &images, d);
+	if (err)
+		goto cleanup;
+	if (!images.count) {
+		err = diag__set(d, DIAG_NOT_RUBY, ENOENT,
+				"process %d is not a ruby: it has no program of its own "
+				"(a kernel thread)", t->pid);
+		goto cleanup;
+	}
+	t->space = address_space__open(t->pid, &err);
+	if (!t->space) {
+		target__read_error(t, err, "the memory", d);
+		goto cleanup;
+	}
+	t->space->deadline = t->deadline;
+	err = memory__read(&t->space->memory, images.list[0].start, &probe, 1);
+	if (err && err != -EFAULT) {
+		target__read_error(t, err, "the memory", d);
+		goto cleanup;
+	}
+	err = search_images(t, &images, d);
+cleanup:
+	images__free(&images);
+	return err;
+}
+
+int target__find_section(struct target *t, struct diag *d)
+{
+	int err = find_section(t, d);
+
+	/* A search that was cut short says nothing about the process. */
+	if ((err == -EINTR || err == -ENOENT) && t->deadline && deadline__over(t->deadline))
+		err = diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to search process %d",
+				t->pid);
+	/* The result is worth nothing if the process ended during the search, if its pid was
+	 * given to another process, or if it executed another program. */
+	if (err ? is_exiting(t) : !target__has_pid(t))
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", t->pid);
+	if (t->space && !address_space__lives(t->space)) {
+		diag__set(d, DIAG_NOT_READY, EAGAIN, "process %d executes another program", t->pid);
+		diag__hint(d, "try again in a moment");
+		return -EAGAIN;
+	}
+	return err;
+}
