@@ -55,6 +55,19 @@ void symbols__set_exited(struct symbols *s)
 	s->exited = true;
 }
 
+void symbols__lose_late(struct symbols *s)
+{
+	for (uint32_t i = 0; s->map.slots && i <= s->map.mask; i++) {
+		struct symbol *symbol;
+
+		if (s->map.slots[i].value == MAP64_NONE)
+			continue;
+		symbol = s->table->list[s->map.slots[i].value];
+		if (symbol->owner == s && symbol->state == SYMBOL_LATE)
+			symbol->state = SYMBOL_EXITED;
+	}
+}
+
 void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end)
 {
 	s->parent = parent;

@@ -129,6 +129,9 @@ void symbols__prefetch(struct symbols *s, uint32_t budget);
 /* From now on the memory of the target is gone. */
 void symbols__set_exited(struct symbols *s);
 
+/* Its memory was never open: what was to be read later is lost with the process. */
+void symbols__lose_late(struct symbols *s);
+
 /* The symbol of an id with all that its name needs, read if it is new and
  * there is work left.  NULL when out of memory or over SYMBOLS_MAX. */
 const struct symbol *symbols__get(struct symbols *s, uint32_t id);

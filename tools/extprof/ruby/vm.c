@@ -118,6 +118,8 @@ void vm__set_exited(struct vm *vm)
 	threads__set_exited(&vm->threads);
 	if (vm->space)
 		address_space__leave(vm->space);
+	else
+		symbols__lose_late(&vm->symbols);
 }
 
 void vm__set_deadline(struct vm *vm, struct deadline *deadline)

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* VMs that fork makes: whose names their symbols have. */
+#include "test.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "fake.h"
+#include "process/target.h"
+#include "ruby/vm.h"
+
+static struct rb_debug_ext_section section;
+static struct fake ruby;
+static struct symbol_table table;
+static struct text out;
+static struct diag diag;
+static uint32_t foo, bar;
+static struct vm *parent;
+
+/* The target is this process, with a section that a test has filled. */
+static struct vm *open_own(void)
+{
+	struct target target = { .pid = getpid(), .pidfd = -1, .key = { .pid = (uint32_t)getpid() } };
+	struct vm *vm;
+	int err;
+
+	target.section = (uintptr_t)&section;
+	target.space = address_space__open(getpid(), &err);
+	if (!target.space || vm__open(&vm, &target, &table, &diag))
+		abort();
+	vm->confirmed = true;
+	return vm;
+}
+
+static void set_up(void)
+{
+	fake__init(&ruby, &section);
+	section.pid = (uint32_t)getpid();
+	foo = fake__record(&ruby, RB_DEBUG_EXT_NAMED, "Foo", 0, 0);
+	bar = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "bar", foo, 0);
+	fake__set_path(fake__get(&ruby, bar), "/app/foo.rb");
+	fake__set_code(fake__get(&ruby, bar), 20, 30);
+	parent = open_own();
+}
+
+static void tear_down(void)
+{
+	symbol_table__free(&table);
+	text__free(&out);
+}
+
+static struct vm *fork_vm(struct vm *of)
+{
+	return vm__fork(of, (uint32_t)getpid(), section.records_end);
+}
+
+/* Its memory is the one that we have. */
+static void bind(struct vm *vm)
+{
+	struct address_space *space;
+	int err;
+
+	space = address_space__open(getpid(), &err);
+	CHECK_INT(vm__bind(vm, space), 0);
+}
+
+static const char *name_in(struct vm *vm, uint32_t id)
+{
+	const struct symbol *s = symbols__get(&vm->symbols, id);
+
+	text__clear(&out);
+	if (s)
+		symbols__add_name(s, &out);
+	return text__string(&out);
+}
+
+TEST(vm_child_has_what_its_parent_had_described)
+{
+	const struct symbol *s;
+	struct vm *child;
+
+	set_up();
+	child = fork_vm(parent);
+	/* Nobody had asked for it before: it is read in the parent. */
+	s = symbols__get(&child->symbols, bar);
+	CHECK_STRING(name_in(child, bar), "Foo#bar");
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&ruby, bar), 2)), 32);
+	/* One symbol for both. */
+	CHECK_INT(s->number, symbols__get(&parent->symbols, bar)->number);
+	/* Also when the child has ended, and the parent after it. */
+	vm__set_exited(child);
+	CHECK_STRING(name_in(child, bar), "Foo#bar");
+	vm__set_exited(parent);
+	CHECK_STRING(name_in(child, bar), "Foo#bar");
+	vm__close(child);
+	vm__close(parent);
+	tear_down();
+}
+
+TEST(vm_child_does_not_take_later_code_of_its_parent)
+{
+	uint32_t later, end;
+	struct vm *child;
+
+	set_up();
+	child = fork_vm(parent);
+	end = section.records_end;
+	later = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "of_parent", foo, 0);
+	CHECK(later >= end);
+	CHECK_STRING(name_in(parent, later), "Foo#of_parent");
+	/* In the child the same id is something else, and cannot be read yet. */
+	CHECK_STRING(name_in(child, later), "[too much to read]");
+	/* Its memory was not opened before it ended. */
+	vm__set_exited(child);
+	CHECK_STRING(name_in(child, later), "[exited before resolved]");
+	vm__close(child);
+	vm__close(parent);
+	tear_down();
+}
+
+TEST(vm_child_reads_its_own_memory_when_it_is_open)
+{
+	uint32_t own;
+	struct vm *child;
+
+	set_up();
+	child = fork_vm(parent);
+	own = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "of_child", foo, 0);
+	/* Seen before it can be read: the frame gets its name later. */
+	CHECK_STRING(name_in(child, own), "[too much to read]");
+	bind(child);
+	CHECK_INT(symbols__update(&child->symbols, false), 0);
+	CHECK_STRING(name_in(child, own), "Foo#of_child");
+	vm__close(parent);
+	vm__close(child);
+	tear_down();
+}
+
+TEST(vm_child_names_its_class_after_the_fork)
+{
+	uint32_t anonymous, method;
+	struct vm *dead, *child;
+
+	set_up();
+	anonymous = fake__record(&ruby, RB_DEBUG_EXT_ANON_CLASS, NULL, foo, 0);
+	method = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "run", anonymous, 0);
+	CHECK_STRING(name_in(parent, method), "#<anonymous subclass of Foo>#run");
+	child = fork_vm(parent);
+	dead = fork_vm(parent);
+	vm__set_exited(dead);
+	bind(child);
+	/* What the child does is not seen by the parent: its symbols are in the cache. */
+	fake__get(&ruby, anonymous)->kind = RB_DEBUG_EXT_NAMED;
+	fake__set_name(fake__get(&ruby, anonymous), "Late", 4);
+	CHECK_STRING(name_in(child, method), "Late#run");
+	CHECK_STRING(name_in(parent, method), "#<anonymous subclass of Foo>#run");
+	CHECK_STRING(name_in(dead, method), "#<anonymous subclass of Foo>#run");
+	/* What cannot change is shared nevertheless. */
+	CHECK_INT(symbols__get(&child->symbols, bar)->number, symbols__get(&parent->symbols, bar)->number);
+	vm__close(dead);
+	vm__close(child);
+	vm__close(parent);
+	tear_down();
+}
+
+TEST(vm_names_stay_when_all_are_closed)
+{
+	const struct symbol *of_parent, *of_child;
+	struct vm *child;
+	uint32_t own;
+
+	set_up();
+	child = fork_vm(parent);
+	of_parent = symbols__get(&child->symbols, bar);
+	own = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "own", foo, 0);
+	bind(child);
+	of_child = symbols__get(&child->symbols, own);
+	/* The parent ends first, as one that makes a daemon. */
+	vm__set_exited(parent);
+	vm__close(parent);
+	CHECK_STRING(name_in(child, bar), "Foo#bar");
+	vm__set_exited(child);
+	vm__close(child);
+	text__clear(&out);
+	symbols__add_name(of_parent, &out);
+	text__adds(&out, " ");
+	symbols__add_path(of_parent, &out);
+	text__adds(&out, " ");
+	symbols__add_name(of_child, &out);
+	CHECK_STRING(text__string(&out), "Foo#bar /app/foo.rb Foo#own");
+	CHECK(symbols__is_complete(of_parent));
+	tear_down();
+}
+
+/* Each generation makes the next one and ends. */
+TEST(vm_generations_without_end)
+{
+	struct vm *vm, *child;
+
+	set_up();
+	vm = parent;
+	for (int i = 0; i < 1000; i++) {
+		child = fork_vm(vm);
+		vm__set_exited(vm);
+		vm__close(vm);
+		vm = child;
+		CHECK(vm->depth <= VM_DEPTH_MAX);
+	}
+	/* Nobody had asked while it could be read: then it is the last one's to read. */
+	bind(vm);
+	CHECK_STRING(name_in(vm, bar), "Foo#bar");
+	vm__close(vm);
+	tear_down();
+}
+
+TEST(vm_refuses_the_memory_of_another)
+{
+	struct address_space *space;
+	struct vm *child;
+	int err;
+
+	set_up();
+	child = vm__fork(parent, (uint32_t)getpid() + 1, section.records_end);
+	space = address_space__open(getpid(), &err);
+	/* It has not made its first step, or is another process with that pid. */
+	CHECK_INT(vm__bind(child, space), -EAGAIN);
+	section.magic[0] ^= 1;
+	CHECK_INT(vm__bind(child, space), -ESTALE);
+	section.magic[0] ^= 1;
+	address_space__close(space);
+	vm__close(child);
+	vm__close(parent);
+	tear_down();
+}
+
+TEST(vm_child_has_the_names_of_threads)
+{
+	const struct thread *thread;
+	struct text label = { 0 };
+	struct vm *child;
+
+	set_up();
+	fake__thread(&ruby, 3, 30, "worker", NULL);
+	threads__note(&parent->threads, 30, 3, 77);
+	child = fork_vm(parent);
+	thread = threads__note(&child->threads, 30, 3, 78);
+	CHECK_STRING(thread->name, "worker");
+	/* Its own name, as soon as that can be read. */
+	fake__thread(&ruby, 3, 30, "renamed", NULL);
+	bind(child);
+	threads__refresh(&child->threads, true);
+	CHECK_STRING(thread->name, "renamed");
+	text__free(&label);
+	vm__close(child);
+	vm__close(parent);
+	tear_down();
+}
