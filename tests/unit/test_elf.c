@@ -221,6 +221,26 @@ TEST(elf_file_with_many_symbols_is_found)
 	free(names);
 }
 
+/* A segment that begins in the middle of a page is mapped from the beginning of the page. */
+TEST(elf_file_is_mapped_by_pages_of_this_kernel)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	Elf64_Phdr load = { .p_type = PT_LOAD, .p_vaddr = 0x100000 + page / 2, .p_offset = page / 2 };
+	struct elf_finding f;
+	struct made m;
+
+	make(&m, 2);
+	put(&m, 1, SHT_STRTAB, "\0", 1);
+	finish(&m);
+	CHECK(pwrite(m.fd, &load, sizeof(load), sizeof(Elf64_Ehdr)) == sizeof(load));
+	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK(f.has_load);
+	CHECK_INT(f.load_vaddr, 0x100000);
+	CHECK_INT(elf__search_file(m.fd, page, fresh(), &f), 0);
+	CHECK(!f.has_load);
+	unmake(&m);
+}
+
 TEST(elf_file_that_is_sparse_and_huge)
 {
 	const uint64_t huge = 1ull << 30;

@@ -15,7 +15,6 @@
 
 #include "ruby/debug_external.h"
 
-#define PAGE 4096ull
 #define PHDRS_MAX 64		/* of an image in memory */
 #define NOTES_MAX (64 << 10)	/* bytes of one PT_NOTE */
 #define DYNAMIC_MAX 512		/* entries of PT_DYNAMIC */
@@ -29,6 +28,12 @@
 static uint64_t align_up(uint64_t n, uint64_t to)
 {
 	return (n + to - 1) & ~(to - 1);
+}
+
+/* The kernel maps whole pages: 4 KiB on x86-64; 4, 16 or 64 KiB on aarch64. */
+static uint64_t page_size(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 bool elf__search_notes(const uint8_t *data, uint64_t size, uint64_t vaddr, uint64_t align,
@@ -235,7 +240,7 @@ static void search_segments(const struct file *file, const Elf64_Ehdr *ehdr, uin
 		const Elf64_Phdr *p = &headers[i];
 		uint64_t section;
 
-		if (p->p_type == PT_LOAD && !f->has_load && (p->p_offset & ~(PAGE - 1)) == offset) {
+		if (p->p_type == PT_LOAD && !f->has_load && (p->p_offset & ~(page_size() - 1)) == offset) {
 			f->has_load = true;
 			f->load_vaddr = p->p_vaddr - (p->p_offset - offset);
 		}
@@ -392,7 +397,7 @@ int elf__search_memory(const struct memory *memory, uint64_t base, struct elf_bu
 	if (err)
 		return err;
 	for (int i = 0; i < ehdr.e_phnum && !f->has_load; i++) {
-		if (phdrs[i].p_type == PT_LOAD && phdrs[i].p_offset < PAGE) {
+		if (phdrs[i].p_type == PT_LOAD && phdrs[i].p_offset < page_size()) {
 			f->has_load = true;
 			f->load_vaddr = phdrs[i].p_vaddr - phdrs[i].p_offset;
 		}
