@@ -217,6 +217,34 @@ TEST(processes_that_were_not_followed_are_named)
 		     "    1 more      0.04\n"
 		     "       all      3.54\n");
 	CHECK(strstr(unfollowed(20), "         7      0.04  ruby not yet attached   ruby one.rb\n"));
+	processes.rows[0].replaced = true;
+	CHECK(strstr(unfollowed(20), "         7      0.04  another program         ruby one.rb\n"));
+	tear_down();
+}
+
+TEST(many_short_processes_that_were_not_profiled_are_summed_up)
+{
+	set_up();
+	set_samples(add(7, "ruby one.rb"), 100, 1000);
+	for (int pid = 10; pid < 310; pid++) {
+		struct process_row *row = add(pid, "true");
+
+		row->ruby_version[0] = '\0';
+		row->cpu_time_unfollowed = 1 * MS;
+		/* Less than can be shown says nothing. */
+		if (pid == 13)
+			CHECK_STRING(unfollowed(20), "");
+	}
+	CHECK_STRING(unfollowed(20), "\nCPU time that was not profiled\n"
+		     "       pid     CPU s  why                     command\n"
+		     "  300 more      0.30\n"
+		     "       all      0.30\n");
+	processes.rows[1].cpu_time_unfollowed = 100 * MS;
+	CHECK_STRING(unfollowed(20), "\nCPU time that was not profiled\n"
+		     "       pid     CPU s  why                     command\n"
+		     "        10      0.10  no ruby to profile      true\n"
+		     "  299 more      0.30\n"
+		     "       all      0.40\n");
 	tear_down();
 }
 

@@ -23,6 +23,7 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 	if (p->row == PROCESS_ROWS_MAX)
 		return 0;	/* that of many */
 	text__clean(row->ruby_version, sizeof(row->ruby_version), vm->layout.section.ruby_version);
+	row->replaced = false;
 	if (row->started < e->started_at)
 		row->started = e->started_at;
 	snprintf(row->command, sizeof(row->command), "%s", p->target.command);

@@ -89,6 +89,7 @@ static void describe_program(struct engine *e, struct process *p)
 		snprintf(row->command, sizeof(row->command), "%s", p->target.command);
 	else
 		text__clean(row->command, sizeof(row->command), p->comm);
+	row->replaced = true;
 	/* A copy of a ruby that has executed something at once was none. */
 	engine__take_counters(e, p);
 	if (!row->kernel.taken)

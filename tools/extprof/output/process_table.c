@@ -209,44 +209,54 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	return 0;
 }
 
-/* Each ruby that is attached has used some CPU time before: less than can be shown says nothing. */
 static bool is_unfollowed(const struct process_row *row)
 {
-	return unfollowed_time(row) >= UNFOLLOWED_LEAST;
+	return unfollowed_time(row) > 0;
 }
 
 int process_table__add_unfollowed(const struct report *r, const struct output_options *o,
 				  unsigned int rows, struct text *out)
 {
 	const struct processes *p = r->processes;
-	uint32_t count = 0, *order = p ? choose(p, is_unfollowed, most_unfollowed, &count) : NULL;
-	uint64_t all = 0, shown = 0;
+	uint32_t count = 0, shown = 0, *order = p ? choose(p, is_unfollowed, most_unfollowed, &count) : NULL;
+	uint64_t all = 0, rest = 0;
 
 	if (p && !order)
 		return -ENOMEM;
+	/* Each ruby that is attached has used some CPU time before: less than can be shown says nothing.
+	 * Many that are short say something in sum. */
+	while (shown < count && shown < rows && unfollowed_time(&p->rows[order[shown]]) >= UNFOLLOWED_LEAST)
+		shown++;
+	for (uint32_t i = 0; i < count; i++) {
+		all += unfollowed_time(&p->rows[order[i]]);
+		if (i >= shown)
+			rest += unfollowed_time(&p->rows[order[i]]);
+	}
+	if (rest < UNFOLLOWED_LEAST) {
+		count = shown;
+		all -= rest;
+	}
 	if (!count) {
 		free(order);
 		return 0;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		all += unfollowed_time(&p->rows[order[i]]);
 	add_title("CPU time that was not profiled", o, out);
 	text__addf(out, "%10s  %8s  %-22s  %s", "pid", "CPU s", "why", "command");
 	add_head_end(o, out);
-	for (uint32_t i = 0; i < count && i < rows; i++) {
+	for (uint32_t i = 0; i < shown; i++) {
 		const struct process_row *row = &p->rows[order[i]];
 
-		shown += unfollowed_time(row);
 		text__addf(out, "%10d  %8.2f  %-22s  ", row->pid, seconds(unfollowed_time(row)),
 			   row->watched ? "child, not followed" :
-			   process_row__is_followed(row) ? "ruby not yet attached" : "no ruby to profile");
+			   !process_row__is_followed(row) ? "no ruby to profile" :
+			   row->replaced ? "another program" : "ruby not yet attached");
 		add_command(row->command, o, 46, out);
 	}
-	if (count > rows) {
+	if (count > shown) {
 		char more[32];
 
-		snprintf(more, sizeof(more), "%" PRIu32 " more", count - rows);
-		text__addf(out, "%10s  %8.2f\n", more, seconds(all - shown));
+		snprintf(more, sizeof(more), "%" PRIu32 " more", count - shown);
+		text__addf(out, "%10s  %8.2f\n", more, seconds(rest));
 	}
 	if (count > 1)
 		text__addf(out, "%10s  %8.2f\n", "all", seconds(all));

@@ -25,6 +25,7 @@ struct process_row {
 	char command[256];		/* clean; the last one that was read */
 	char ruby_version[32];		/* clean; "": no ruby was found in it */
 	char ended[48];			/* how, for display: "exit 0", "SIGKILL"; "": it still runs */
+	bool replaced;			/* it executed another program, in which no ruby was found (yet) */
 	bool watched;			/* a child that was not to be sampled: only its CPU time is known */
 	char *cgroup;			/* clean path; NULL unknown */
 	uint64_t started, ended_at;	/* CLOCK_MONOTONIC, ns: from when to when it was followed; 0 not yet */
