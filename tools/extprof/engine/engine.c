@@ -249,7 +249,7 @@ uint64_t engine__wait(const struct engine *e)
 }
 
 /* Has all ended that the recording is about? */
-static bool all_ended(const struct engine *e)
+static bool all_ended(const struct engine *e, uint64_t now)
 {
 	if (e->settings.selection.all || e->set.wanted_live)
 		return false;
@@ -258,9 +258,12 @@ static bool all_ended(const struct engine *e)
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
 
-		/* Other programs that they left behind are not waited for. */
+		/* Other programs that they left behind are not waited for.  What has been made, or has
+		 * executed something, only now may be a ruby that starts: a daemon's first parent ends
+		 * before its ruby was found. */
 		if (p && (p->state == PROCESS_SAMPLED ||
-			  (p->state == PROCESS_LOOKED_FOR && p->why.code == DIAG_NOT_READY)))
+			  (p->state == PROCESS_LOOKED_FOR && !p->given_up &&
+			   (p->why.code == DIAG_NOT_READY || now < p->backoff.since + BACKOFF_STARTING))))
 			return false;
 	}
 	return true;
@@ -294,7 +297,7 @@ int engine__step(struct engine *e, struct diag *d)
 		*d = e->why;
 		return -ENOENT;
 	}
-	if (all_ended(e)) {
+	if (all_ended(e, now)) {
 		if (!e->ended)
 			engine__set_ended(e, "the process ended");
 		return 1;
