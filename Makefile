@@ -26,10 +26,12 @@ WITH_CCACHE = $(if $(CCACHE_PATH),PATH="$(CCACHE_PATH):$$PATH")
 
 RUBY := $(BUILD)/bin/ruby
 EXTPROF := $(BUILD)/bin/extprof
+# A config.mk that is older than the formats has none.
+WITH_PROTOC_C = $(if $(PROTOC_C),PROTOC_C='$(PROTOC_C)')
 FOR_TESTS = env TOP='$(TOP)' BUILD='$(BUILD)' RUBY='$(RUBY)' EXTPROF='$(EXTPROF)'
 EXTPROF_MAKE = $(SUBMAKE) -C tools/extprof BUILD='$(BUILD)/extprof' PREFIX='$(PREFIX)' \
 	DESTDIR='$(DESTDIR)' CC='$(CC)' $(if $(CFLAGS),CFLAGS='$(CFLAGS)') \
-	CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)'
+	CLANG='$(CLANG)' BPFTOOL='$(BPFTOOL)' $(WITH_PROTOC_C)
 PARTS := ruby $(if $(filter no,$(WITH_EXTPROF)),,extprof)
 SUITES := $(if $(filter no,$(WITH_EXTPROF)),series ruby,unit series ruby live)
 
@@ -72,7 +74,7 @@ check: all
 
 check-unit:
 	+@$(FOR_TESTS) scripts/run-suite unit $(SUBMAKE) -C tests/unit check \
-	BUILD='$(BUILD)/unit' CC='$(CC)' CLANG='$(CLANG)'
+	BUILD='$(BUILD)/unit' CC='$(CC)' CLANG='$(CLANG)' $(WITH_PROTOC_C)
 check-series:
 	@$(FOR_TESTS) scripts/run-suite series tests/series/run
 check-ruby: ruby

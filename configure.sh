@@ -38,7 +38,7 @@ Source: CRuby 3.4.5, first that applies; its checksum or commit must be the righ
                         (the system's sources, lists and keys stay as they are)
 
 What is built
-  --without-extprof     only ruby: no clang, bpftool or libbpf needed
+  --without-extprof     only ruby: no clang, bpftool or libraries of extprof's needed
   --enable-frame-pointers
                         compile ruby with frame pointers, for perf and others that walk
                         native stacks by them; off: benchmarks/README.md has their cost

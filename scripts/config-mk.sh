@@ -23,6 +23,7 @@ write_config_mk() {
     mk "From the environment; empty means each part's own default." CFLAGS "${CFLAGS-}"
     mk "clang that compiles for BPF." CLANG "${CLANG-}"
     mk "Generates the BPF skeleton." BPFTOOL "${BPFTOOL-}"
+    mk "Generates C from .proto files." PROTOC_C "${PROTOC_C-}"
     mk "Compiles YJIT." RUSTC "${RUSTC-}"
     mk "Set where plain ar would load LLVM's plugin." AR_FOR_RUBY "${AR-}"
     mk "Runs CRuby's generators, when those have to run." BASERUBY "${BASERUBY-}"

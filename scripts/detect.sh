@@ -80,6 +80,24 @@ detect_extprof_libs() {
 #endif' || need libbpf-dev "loads BPF programs, 1.0 or newer"
   has_header uniwidth.h -lunistring ||
     need libunistring-dev "tells how wide letters are, so that extprof's tables are aligned"
+  has_header zlib.h -lz || need zlib1g-dev "compresses extprof's pprof output"
+  has_header jansson.h -ljansson '#if JANSSON_VERSION_HEX < 0x020800
+#error jansson 2.8 or newer
+#endif' || need libjansson-dev "writes extprof's JSON outputs, 2.8 or newer"
+  has_header protobuf-c/protobuf-c.h -lprotobuf-c '#if PROTOBUF_C_VERSION_NUMBER < 1003000
+#error protobuf-c 1.3 or newer
+#endif' || need libprotobuf-c-dev "writes extprof's pprof output, 1.3 or newer"
+}
+
+detect_protoc_c() {
+  local p
+  if p=$(first_tool "${PROTOC_C:-protoc-c}") && "$p" --version >/dev/null 2>&1; then
+    PROTOC_C=$p
+    found protoc-c "$PROTOC_C ($("$p" --version | head -n 1))"
+  else
+    [ -z "${PROTOC_C-}" ] || die "PROTOC_C=$PROTOC_C does not run"
+    need protobuf-c-compiler "generates C from extprof's .proto files"
+  fi
 }
 
 detect_rustc() {
@@ -170,6 +188,7 @@ detect_tools() {
     detect_clang
     detect_bpftool
     detect_extprof_libs
+    detect_protoc_c
     first_tool python3 >/dev/null || want python3 "only for the tests of make check"
     first_tool pgrep >/dev/null || want procps "only for the tests of make check"
   fi

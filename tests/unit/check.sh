@@ -27,5 +27,6 @@ part unit "$dir/unit"
 part floors python3 "$src/floors.py" "$tools"
 part options python3 "$src/options.py" "$tools" "$dir/print_options"
 part header sh "$src/header.sh" "$src/../../include" "$cc" "$clang"
+part formats sh "$src/formats.sh" "$dir"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

@@ -8,3 +8,6 @@ NEEDS_BPF := source/session source/source source/cpu source/cpu_timers source/pe
 PROGRAM_ONLY := cli/main cli/record cli/result cli/spawn cli/signals cli/sudo
 ALL_SOURCES := $(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
+# Messages of protocol buffers, from which C is generated, and the libraries of all this.
+PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.proto)))
+LIBRARY_LIBS := -lprotobuf-c -ljansson -lz -lunistring -lm

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 const struct output_format *const output_formats[] = {
-	&output_folded, &output_flamegraph, &output_summary, NULL
+	&output_folded, &output_flamegraph, &output_summary, &output_pprof, &output_speedscope, NULL
 };
 
 const struct output_format *output__by_name(const char *name)

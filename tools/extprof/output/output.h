@@ -35,7 +35,8 @@ const struct output_format *output__by_path(const char *path);
 /* All, ends with NULL. */
 extern const struct output_format *const output_formats[];
 
-extern const struct output_format output_folded, output_flamegraph, output_summary;
+extern const struct output_format output_folded, output_flamegraph, output_summary, output_pprof,
+	output_speedscope;
 
 /*
  * A file that appears whole or not at all: it is written beside its

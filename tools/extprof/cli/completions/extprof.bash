@@ -48,7 +48,7 @@ _extprof()
 	-p | --pid)
 		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
 	-f | --format)
-		COMPREPLY=($(compgen -W 'folded flamegraph summary' -- "$cur")) ;;
+		COMPREPLY=($(compgen -W 'folded flamegraph summary pprof speedscope' -- "$cur")) ;;
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	--timer)

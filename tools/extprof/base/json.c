@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/json.h"
+
+#include <errno.h>
+
+static void put(struct json *j, const char *text)
+{
+	errno = 0;
+	if (!j->err && fputs(text, j->to) < 0)
+		j->err = errno ? -errno : -EIO;
+}
+
+/* What comes before a value: a comma, and a line of its own. */
+static void begin(struct json *j, const char *key)
+{
+	if (j->follows)
+		put(j, ",\n");
+	if (key) {
+		put(j, "\"");
+		put(j, key);
+		put(j, "\":");
+	}
+	j->follows = true;
+}
+
+void json__open(struct json *j, const char *key, char opening)
+{
+	begin(j, key);
+	put(j, opening == '{' ? "{\n" : "[\n");
+	j->follows = false;
+}
+
+void json__close(struct json *j, char closing)
+{
+	put(j, closing == '}' ? "\n}" : "\n]");
+	j->follows = true;
+}
+
+void json__add(struct json *j, const char *key, json_t *value)
+{
+	if (!value && !j->err)
+		j->err = -ENOMEM;
+	begin(j, key);
+	errno = 0;
+	if (!j->err && json_dumpf(value, j->to, JSON_COMPACT | JSON_ENCODE_ANY))
+		j->err = errno ? -errno : -EIO;
+	json_decref(value);
+}

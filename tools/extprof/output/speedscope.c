@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * speedscope's file format: one profile for each process or thread that the samples are grouped by.
+ *
+ * A profile is written as events, at which a frame opens or closes, because there are two for each node
+ * of the tree; a list of whole stacks grows with their depth.  The times of the events are sums of
+ * weights: stacks are in the order of the alphabet, not in that of time.
+ */
+#include "output/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "output/group.h"
+
+#ifndef EXTPROF_VERSION
+#define EXTPROF_VERSION "unknown"
+#endif
+
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+struct writer {
+	struct json json;
+	const struct report *r;
+	uint64_t weight;	/* of one sample */
+	const char *unit;	/* of weights, as the format calls it */
+	/* By depth, of the nodes that are open in the profile that is being written. */
+	struct open_node {
+		uint32_t label;
+		uint64_t end;	/* in samples */
+	} *open;
+	uint32_t depth;		/* how many are open */
+	uint64_t at;		/* in samples, from the start of the profile */
+};
+
+static void add_event(struct writer *w, const char *type, uint32_t label)
+{
+	json__add(&w->json, NULL, json_pack("{s:s, s:I, s:I}", "type", type, "frame", (json_int_t)label,
+					    "at", (json_int_t)(w->at * w->weight)));
+}
+
+static void open_frame(struct writer *w, uint32_t label, uint64_t samples)
+{
+	w->open[w->depth++] = (struct open_node){ .label = label, .end = w->at + samples };
+	add_event(w, "O", label);
+}
+
+/* Close frames until so many are open. */
+static void close_frames(struct writer *w, uint32_t depth)
+{
+	while (w->depth > depth) {
+		w->depth--;
+		w->at = w->open[w->depth].end;
+		add_event(w, "C", w->open[w->depth].label);
+	}
+}
+
+/* "puma (42) / worker 1 (43)" for the groups of a node; the command if there are none. */
+static void add_profile_name(const struct report *r, uint32_t node, struct text *out)
+{
+	const struct report_label *l;
+
+	if (!node) {
+		text__adds(out, r->meta.command);
+		return;
+	}
+	l = &r->labels[r->nodes[node].label];
+	if (r->nodes[node].parent) {
+		add_profile_name(r, r->nodes[node].parent, out);
+		text__adds(out, " / ");
+	}
+	group__add_name(l, out);
+	if (l->number)
+		text__addf(out, " (%u)", l->number);
+}
+
+/* The stacks below a node, which is a group or the root. */
+static void add_profile(struct writer *w, uint32_t node)
+{
+	const struct report_node *nodes = w->r->nodes, *group = &nodes[node];
+	struct text name = { 0 };
+
+	add_profile_name(w->r, node, &name);
+	json__open(&w->json, NULL, '{');
+	json__add(&w->json, "type", json_string("evented"));
+	json__add(&w->json, "name", name.failed ? NULL : json_string(text__string(&name)));
+	json__add(&w->json, "unit", json_string(w->unit));
+	json__add(&w->json, "startValue", json_integer(0));
+	json__add(&w->json, "endValue", json_integer((json_int_t)(group->total * w->weight)));
+	json__open(&w->json, "events", '[');
+	w->at = 0;
+	w->depth = 0;
+	for (uint32_t i = node + 1; i < w->r->node_count && nodes[i].depth > group->depth; i++) {
+		close_frames(w, nodes[i].depth - group->depth - 1);
+		open_frame(w, nodes[i].label, nodes[i].total);
+	}
+	close_frames(w, 0);
+	/* Samples that have no frame but the group. */
+	if (node && group->self) {
+		open_frame(w, group->label, group->self);
+		close_frames(w, 0);
+	}
+	json__close(&w->json, ']');
+	json__close(&w->json, '}');
+	text__free(&name);
+}
+
+struct group_order {
+	uint32_t node;
+	uint64_t total;
+};
+
+static int most_first(const void *a, const void *b)
+{
+	const struct group_order *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* The profile with the most samples is the first one, which is shown first. */
+static int add_profiles(struct writer *w)
+{
+	const struct report *r = w->r;
+	uint32_t count = 0;
+	struct group_order *groups = malloc(r->node_count * sizeof(*groups));
+
+	if (!groups)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->node_count; i++)
+		if (r->nodes[i].depth == r->group_count)
+			groups[count++] = (struct group_order){ .node = i, .total = r->nodes[i].total };
+	/* A file without a profile cannot be opened. */
+	if (!count)
+		groups[count++] = (struct group_order){ 0 };
+	qsort(groups, count, sizeof(*groups), most_first);
+	json__open(&w->json, "profiles", '[');
+	for (uint32_t i = 0; i < count; i++)
+		add_profile(w, groups[i].node);
+	json__close(&w->json, ']');
+	free(groups);
+	return 0;
+}
+
+/* Frames by number of label.  A line that is approximate is shown with its mark, as part of the file:
+ * the format has no other place for the mark. */
+static void add_frames(struct writer *w)
+{
+	const struct report *r = w->r;
+
+	json__open(&w->json, "shared", '{');
+	json__open(&w->json, "frames", '[');
+	for (uint32_t i = 0; i < r->label_count; i++) {
+		const struct report_label *l = &r->labels[i];
+		int32_t line = r->detail == REPORT_BY_LINE ? l->line : l->first_line;
+		bool approximate = line > 0 && l->approximate;
+		struct text file = { 0 };
+		json_t *path;
+
+		report__add_place(l->path, approximate ? line : 0, approximate, &file);
+		/* An optional value that is NULL is left out, so it is checked here. */
+		path = *l->path && !file.failed ? json_string(text__string(&file)) : NULL;
+		text__free(&file);
+		if (*l->path && !path)
+			w->json.err = w->json.err ? w->json.err : -ENOMEM;
+		json__add(&w->json, NULL,
+			  json_pack("{s:s, s:o*, s:o*}", "name", l->name, "file", path, "line",
+				    *l->path && line > 0 && !approximate ? json_integer(line) : NULL));
+	}
+	json__close(&w->json, ']');
+	json__close(&w->json, '}');
+}
+
+/* What the format has no place for: speedscope does not look at this, a reader of the file may. */
+static void add_account(struct writer *w)
+{
+	const struct report_meta *m = &w->r->meta;
+	struct text account = { 0 };
+
+	accounting__add_line(&m->accounting, &account);
+	json__open(&w->json, "extprof", '{');
+	json__add(&w->json, "account", account.failed ? NULL : json_string(text__string(&account)));
+	json__add(&w->json, "source", json_string(m->source));
+	json__add(&w->json, "samples", json_integer((json_int_t)w->r->samples));
+	json__add(&w->json, "missed", json_integer((json_int_t)m->missed));
+	json__add(&w->json, "merged", json_integer((json_int_t)m->merged));
+	json__add(&w->json, "period", json_integer((json_int_t)m->period));
+	json__add(&w->json, "rate", json_integer((json_int_t)m->rate));
+	json__add(&w->json, "started", json_integer((json_int_t)m->started));
+	json__add(&w->json, "duration", json_real(m->duration));
+	json__add(&w->json, "command", json_string(m->command));
+	json__add(&w->json, "pid", json_integer(m->pid));
+	json__add(&w->json, "ruby", json_string(m->ruby_version));
+	json__close(&w->json, '}');
+	text__free(&account);
+}
+
+/* The title of the page: what was profiled, and what became of the samples. */
+static void add_name(struct writer *w)
+{
+	struct text name = { 0 };
+
+	text__addf(&name, "%s: ", w->r->meta.command);
+	accounting__add_line(&w->r->meta.accounting, &name);
+	json__add(&w->json, "name", name.failed ? NULL : json_string(text__string(&name)));
+	text__free(&name);
+}
+
+static int write_speedscope(const struct report *r, const struct output_options *o, FILE *to)
+{
+	struct writer w = { .json = { .to = to }, .r = r, .weight = 1, .unit = "none" };
+	uint32_t depth = 0;
+	int err;
+
+	(void)o;
+	/* Without a period, weights are samples. */
+	if (r->meta.period) {
+		w.weight = r->meta.period;
+		w.unit = "nanoseconds";
+	}
+	for (uint32_t i = 0; i < r->node_count; i++)
+		if (r->nodes[i].depth > depth)
+			depth = r->nodes[i].depth;
+	w.open = malloc((depth + 1u) * sizeof(*w.open));
+	if (!w.open)
+		return -ENOMEM;
+	json__open(&w.json, NULL, '{');
+	json__add(&w.json, "$schema", json_string(SCHEMA));
+	json__add(&w.json, "exporter", json_string("extprof@" EXTPROF_VERSION));
+	add_name(&w);
+	json__add(&w.json, "activeProfileIndex", json_integer(0));
+	add_account(&w);
+	add_frames(&w);
+	err = add_profiles(&w);
+	json__close(&w.json, '}');
+	free(w.open);
+	return w.json.err ? w.json.err : err;
+}
+
+const struct output_format output_speedscope = {
+	.name = "speedscope",
+	.suffixes = { ".speedscope.json" },
+	.help = "JSON for the viewer speedscope, one profile for each process or thread",
+	.detail = REPORT_BY_CODE,
+	.write = write_speedscope,
+};
