@@ -61,8 +61,7 @@ endif
 uninstall:
 	+$(SUBMAKE) -C '$(BUILD)/ruby' uninstall DESTDIR='$(DESTDIR)'
 ifneq ($(WITH_EXTPROF),no)
-	+t=$$(mktemp -d) && $(EXTPROF_MAKE) install DESTDIR="$$t" >/dev/null && \
-	(cd "$$t" && find . -type f -o -type l) | (cd '$(DESTDIR)/' && xargs rm -fv); rm -rf "$$t"
+	+$(EXTPROF_MAKE) uninstall
 endif
 
 # Every suite runs, whatever the others did. The last line is the total.

@@ -124,16 +124,21 @@ cleanup:
 	return err;
 }
 
+int frames__describe(struct frames *f, uint64_t frame, const struct tree *tree,
+		     const struct symbol_table *table, struct frame_row *row)
+{
+	memset(row, 0, sizeof(*row));
+	return frame__is_synthetic(frame) ?
+	       take_synthetic(f, row, &tree->texts[frame__number(frame)]) :
+	       take_symbol(f, row, frame, table->list[frame__number(frame)]);
+}
+
 static int take_frame(struct frames *f, uint32_t number, const struct tree *tree,
 		      const struct symbol_table *table)
 {
-	uint64_t frame = tree->frames[number];
-	struct frame_row row = { 0 };
-	int err;
+	struct frame_row row;
+	int err = frames__describe(f, tree->frames[number], tree, table, &row);
 
-	err = frame__is_synthetic(frame) ?
-	      take_synthetic(f, &row, &tree->texts[frame__number(frame)]) :
-	      take_symbol(f, &row, frame, table->list[frame__number(frame)]);
 	if (!err)
 		f->rows[number] = row;
 	return err;

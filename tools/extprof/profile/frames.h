@@ -82,6 +82,10 @@ int frames__take(struct frames *f, const struct tree *tree, const struct symbol_
 int frames__keep(struct frames *f, const struct tree *tree, const struct symbol_table *table,
 		 const struct symbols *of, uint32_t first);
 
+/* The row of one frame, whether the tree has it or not; no row of the table changes.  0 or -ENOMEM. */
+int frames__describe(struct frames *f, uint64_t frame, const struct tree *tree,
+		     const struct symbol_table *table, struct frame_row *row);
+
 void frames__free(struct frames *f);
 
 #endif /* EXTPROF_FRAMES_H */

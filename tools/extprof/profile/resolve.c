@@ -341,6 +341,19 @@ void resolve__skip(struct resolver *c, const void *data, size_t size)
 		count_lost(c, row, LOSS_NOT_READ);
 }
 
+int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *count)
+{
+	struct process_row *row;
+	struct vm *vm;
+	const struct sample_event *e = check_event(c, data, size, &vm, &row);
+
+	if (!e)
+		return -EINVAL;
+	if (!vm->confirmed && confirm(vm))
+		return -EINTR;
+	return build(c, vm, row, e, (const struct sample_frame *)(e + 1), count) ? -ENOMEM : 0;
+}
+
 void resolve__event(struct resolver *c, const void *data, size_t size)
 {
 	struct process_row *row;

@@ -55,6 +55,12 @@ struct resolver {
 /* Take one event from the ring buffer. */
 void resolve__event(struct resolver *c, const void *data, size_t size);
 
+/*
+ * Only the stack of an event: `count` frames in c->stack, outermost first.  Neither counted nor added
+ * to the tree.  0, -EINVAL: the event makes no sense, -EINTR: the memory could not be read in time, -ENOMEM.
+ */
+int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *count);
+
 /* Count an event that there was no time to look at. */
 void resolve__skip(struct resolver *c, const void *data, size_t size);
 

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libextprof: profiles running Ruby programs from outside.
+ *
+ * Two objects make samples.  A recording (struct extprof_recording) finds processes, samples them with
+ * the library's own BPF programs and gives a report (struct extprof_report).  A target (struct
+ * extprof_target) is for a BPF program of the caller's: it tells that program where the stacks of one
+ * process are, and gives the names of what the program sends.
+ *
+ * Errors: a function that can fail returns 0 or more, or a negative errno.  If its last argument is not
+ * NULL, it fills it with a code and a text then.  The library prints nothing, handles no signals,
+ * changes no umask and never exits.  Its own threads block all signals.
+ *
+ * Threads: one object is used by one thread at a time.  Different objects can be used by different
+ * threads at the same time.  While a recording is opened, libbpf's print callback is replaced for a moment,
+ * under a lock of the library.
+ *
+ * Ownership: what a function returns belongs to the object that it was asked of, and lives as long as
+ * that object if nothing else is said.  Arguments are copied if nothing else is said.
+ *
+ * Texts are UTF-8 without control characters, whatever a profiled process has in its memory.
+ *
+ * A structure that the caller fills begins with its size.  Zero the rest: zero is each default.
+ */
+#ifndef EXTPROF_H
+#define EXTPROF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EXTPROF_API __attribute__((visibility("default")))
+
+/* "0.1.0": of the library that runs. */
+EXTPROF_API const char *extprof_version(void);
+
+/* -- errors ---------------------------------------------------------------------------------- */
+
+/* Codes are only appended. */
+enum extprof_code {
+	EXTPROF_OK = 0,
+	EXTPROF_USAGE,		/* an argument that is wrong, or too much for this machine */
+	EXTPROF_NOT_RUBY,	/* the process is not a ruby */
+	EXTPROF_NO_PROCESS,	/* there is no such process, or it ended too early */
+	EXTPROF_NO_INTERFACE,	/* a ruby without the debugging interface */
+	EXTPROF_INTERNAL,	/* out of memory, or a bug */
+	EXTPROF_NO_BPF,		/* the kernel lacks BPF or BTF */
+	EXTPROF_OUTPUT,		/* the output cannot be written */
+	EXTPROF_NOT_READY,	/* the ruby is starting, forking or ending: try again */
+	EXTPROF_VERSION_MISMATCH, /* the version or layout of the interface is not supported */
+	EXTPROF_PERMISSION,
+	EXTPROF_COMMAND		/* the command could not be run */
+};
+
+struct extprof_error {
+	size_t size;		/* by the caller: sizeof(struct extprof_error) */
+	int code;		/* enum extprof_code */
+	char text[640];		/* what happened, one line */
+	char hint[640];		/* what to do next, one line; "" if there is nothing to say */
+};
+
+/* -- stacks ---------------------------------------------------------------------------------- */
+
+/* Kinds are only appended. */
+enum extprof_frame_kind {
+	EXTPROF_FRAME_RUBY = 0,
+	EXTPROF_FRAME_C = 1,		/* method in C */
+	EXTPROF_FRAME_BUILTIN = 2,	/* a part of Ruby itself, in Ruby */
+	EXTPROF_FRAME_GC = 3,		/* garbage collection */
+	EXTPROF_FRAME_NATIVE = 4,	/* a thread, or a part of the VM, without Ruby code */
+	EXTPROF_FRAME_THREAD = 5,	/* a group: see extprof_recording_options::groups */
+	EXTPROF_FRAME_OTHER = 6,	/* truncated, unknown, expired: its name tells */
+	EXTPROF_FRAME_PROCESS = 7,	/* a group */
+	EXTPROF_FRAME_CGROUP = 8	/* a group */
+};
+
+/* Made by the library only: fields are added at the end. */
+struct extprof_frame {
+	const char *name;	/* "Foo#bar", "block in Foo.baz", "[GC mark]" */
+	const char *path;	/* of the code; "": unknown */
+	int32_t line;		/* the line that ran, from 1; 0: unknown, or not asked for */
+	int32_t first_line;	/* of the method or block, from 1; 0: unknown */
+	bool approximate;	/* `line` may be another one of the same code */
+	int kind;		/* enum extprof_frame_kind */
+	uint32_t number;	/* pid of a process, tid of a thread; 0: unknown, or of several */
+};
+
+/* Made by the library only: fields are added at the end. */
+struct extprof_stack {
+	const struct extprof_frame *const *frames;	/* outermost first */
+	size_t count;
+	size_t groups;		/* so many of the outermost ones are groups */
+	uint64_t value;		/* samples */
+};
+
+/* -- recordings ------------------------------------------------------------------------------ */
+
+struct extprof_recording;
+struct extprof_report;
+
+/*
+ * A line about what the recording does, without a newline.  It is called by the thread that calls a
+ * function of the recording, during that call.  It must not call a function of the same recording.
+ */
+typedef void (*extprof_log)(void *context, const char *line);
+
+struct extprof_recording_options {
+	size_t size;		/* sizeof(struct extprof_recording_options) */
+
+	/* Which processes: at least one of `pids` or `all`. */
+	const pid_t *pids;	/* in the pid namespace of the caller */
+	size_t pid_count;
+	bool all;		/* every ruby of the machine, those that start later too */
+	bool subprocesses;	/* also all that the processes fork and start */
+	bool command;		/* pids[0] has not executed its program yet: a child that waits for the caller */
+	bool by_user;		/* choose among them: processes of `user` only */
+	uid_t user;
+	const char *name;	/* choose: fnmatch(3) pattern of the name of command or script; NULL: any */
+	const char *cgroup;	/* choose: path as in /proc/PID/cgroup, and what is below it; NULL: any */
+
+	/* What is sampled. */
+	uint32_t rate;		/* samples per second and CPU; 0: 99 */
+	const char *timer;	/* "clock" or "tick"; NULL: "clock" */
+	uint64_t duration;	/* ns; 0: until the processes end, or the caller ends it */
+
+	/* What is shown. */
+	const char *groups;	/* outermost frames: "process", "thread", "thread-pattern", "cgroup", several
+				 * with commas, or "none"; NULL: "process" if there are several, else "none" */
+	const char *formats;	/* that extprof_recording_write() is to write: names with commas; NULL: those
+				 * that need no groups besides the ones above */
+	bool lines;		/* frames are told apart by the line that runs */
+
+	int interrupt_fd;	/* the caller's, open until the recording is destroyed.  While it is readable
+				 * slow work is cut short, and samples that wait are given up and counted as
+				 * lost: read it before extprof_recording_finish().  0: none */
+	extprof_log log;	/* NULL: none */
+	void *log_context;
+};
+
+/*
+ * Check the options and find the processes.  This can take as long as a process wants it to, if that
+ * process is hostile; extprof_recording_options::interrupt_fd ends it.  On failure *recording is NULL.
+ */
+EXTPROF_API int extprof_recording_create(struct extprof_recording **recording,
+					 const struct extprof_recording_options *options,
+					 struct extprof_error *error);
+/* Load the BPF programs.  From now on the kernel follows the processes; nothing is sampled yet. */
+EXTPROF_API int extprof_recording_open(struct extprof_recording *recording, struct extprof_error *error);
+/* Begin to sample.  A process of which the ruby is not ready is sampled as soon as it is. */
+EXTPROF_API int extprof_recording_begin(struct extprof_recording *recording, struct extprof_error *error);
+
+/* To be polled: readable if extprof_recording_step() has something to do.  -1 before it is open. */
+EXTPROF_API int extprof_recording_fd(const struct extprof_recording *recording);
+/* ns until extprof_recording_step() must be called, whether the descriptor is readable or not. */
+EXTPROF_API uint64_t extprof_recording_wait(const struct extprof_recording *recording);
+/*
+ * Do what is due, without waiting: 0.2 s at most, if the machine is not overloaded.  Processes are
+ * searched by threads of the library meanwhile.  1: the recording has ended by itself, as its duration
+ * is over or the processes have ended.  0: go on.
+ */
+EXTPROF_API int extprof_recording_step(struct extprof_recording *recording, struct extprof_error *error);
+/* A loop of the three, for a program that does nothing else: until the recording ends by itself, or
+ * interrupt_fd is readable. */
+EXTPROF_API int extprof_recording_run(struct extprof_recording *recording, struct extprof_error *error);
+
+/* Why the caller ends the recording, for the report: "Ctrl-C". */
+EXTPROF_API int extprof_recording_set_ended(struct extprof_recording *recording, const char *why);
+/* Stop sampling, read what waits.  EXTPROF_NO_PROCESS and others: nothing was ever sampled, and why. */
+EXTPROF_API int extprof_recording_finish(struct extprof_recording *recording, struct extprof_error *error);
+/* Make what was sampled so far ready for a report, and go on.  Sampling pauses for a moment. */
+EXTPROF_API int extprof_recording_snapshot(struct extprof_recording *recording, struct extprof_error *error);
+
+struct extprof_progress {
+	size_t size;		/* sizeof(struct extprof_progress) */
+	bool waiting;		/* no ruby has been found yet */
+	uint32_t processes;	/* that are sampled now */
+	uint64_t elapsed;	/* ns since sampling began */
+	uint64_t samples, lost;
+};
+EXTPROF_API int extprof_recording_progress(struct extprof_recording *recording,
+					   struct extprof_progress *progress);
+
+struct extprof_write_options {
+	size_t size;		/* sizeof(struct extprof_write_options) */
+	bool html;		/* flamegraph: HTML around the SVG */
+	bool color;		/* summary: for a terminal */
+	unsigned int top;	/* summary: rows of each table; 0: 20 */
+	unsigned int width;	/* summary: columns; 0: as many as needed */
+};
+/* Names of the formats, from 0; NULL behind the last one. */
+EXTPROF_API const char *extprof_format(size_t i);
+/*
+ * Write the profile as of extprof_recording_finish() or extprof_recording_snapshot() to the stream.
+ * `options` can be NULL.  The stream is not closed, and its buffer not flushed.
+ */
+EXTPROF_API int extprof_recording_write(struct extprof_recording *recording, const char *format,
+					const struct extprof_write_options *options, FILE *to,
+					struct extprof_error *error);
+/* The profile as of finish or snapshot.  Destroy the report before the recording. */
+EXTPROF_API int extprof_recording_report(struct extprof_recording *recording, struct extprof_report **report,
+					 struct extprof_error *error);
+/* NULL is accepted. */
+EXTPROF_API void extprof_recording_destroy(struct extprof_recording *recording);
+
+/* -- reports --------------------------------------------------------------------------------- */
+
+/* The next stack; NULL behind the last one.  Each stack is there once.  It is valid until the next call. */
+EXTPROF_API const struct extprof_stack *extprof_report_next(struct extprof_report *report);
+/* Begin with the first stack again. */
+EXTPROF_API void extprof_report_rewind(struct extprof_report *report);
+
+/* taken = whole + truncated + lost.  Fields are added at the end. */
+struct extprof_accounting {
+	uint64_t taken;
+	uint64_t whole;
+	uint64_t truncated;	/* a part of the stack is missing; a frame shows where and why */
+	uint64_t lost;
+};
+EXTPROF_API const struct extprof_accounting *extprof_report_accounting(const struct extprof_report *report);
+
+struct extprof_reason {
+	const char *key;	/* "ring-full"; does not change */
+	const char *text;	/* "the ring buffer was full" */
+	uint64_t count;		/* samples; can be 0 */
+};
+/* Why samples were lost or truncated, from 0; NULL behind the last reason. */
+EXTPROF_API const struct extprof_reason *extprof_report_lost(const struct extprof_report *report, size_t i);
+EXTPROF_API const struct extprof_reason *extprof_report_truncated(const struct extprof_report *report, size_t i);
+
+/* Fields are added at the end. */
+struct extprof_facts {
+	const char *command;		/* of the first process that was sampled */
+	const char *ruby_version;
+	const char *source;		/* "on-CPU at 99 Hz by the clock" */
+	const char *ended;		/* why: "duration", "the process ended" */
+	pid_t pid;
+	uint32_t cpus;			/* that were sampled */
+	uint64_t period;		/* ns between two samples of one CPU */
+	uint64_t duration;		/* ns */
+	uint64_t cpu_time;		/* of the processes by the kernel's account, ns; 0: unknown */
+	int64_t started;		/* seconds since 1970 */
+};
+EXTPROF_API const struct extprof_facts *extprof_report_facts(const struct extprof_report *report);
+/* NULL is accepted. */
+EXTPROF_API void extprof_report_destroy(struct extprof_report *report);
+
+/* -- targets --------------------------------------------------------------------------------- */
+
+/*
+ * One process, for a BPF program of the caller's that includes the walker: see docs/library.md and
+ * examples/open_stacks.  The headers are in the directory that
+ * `pkg-config --variable=bpfincludedir extprof` prints.
+ */
+struct extprof_target;
+
+/* Find the ruby in the process, within 10 s.  On failure *target is NULL. */
+EXTPROF_API int extprof_target_open(struct extprof_target **target, pid_t pid, struct extprof_error *error);
+/*
+ * Put the process into the map `targets` of a loaded program.  Its samples have `number` in
+ * sample_event::process: from 1, each process another one.  After exec the walker counts a loss:
+ * close the target, open it and add it again.
+ */
+EXTPROF_API int extprof_target_add(struct extprof_target *target, int map_fd, uint32_t number,
+				   struct extprof_error *error);
+/*
+ * The stack of a sample of this process as it came from the ring buffer: `size` bytes at `data`, a struct
+ * sample_event with its frames.  *stack is valid until the next call.  Names are read from the
+ * process the first time they are met, so resolve soon after the sample: of a process that has ended
+ * no new name can be read, and the frame says so.  It takes 2 s at most.
+ */
+EXTPROF_API int extprof_target_resolve(struct extprof_target *target, const void *data, size_t size,
+				       const struct extprof_stack **stack, struct extprof_error *error);
+/* NULL is accepted. */
+EXTPROF_API void extprof_target_close(struct extprof_target *target);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EXTPROF_H */

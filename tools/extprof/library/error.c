@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "library/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SAME(public, inside) _Static_assert((int)(public) == (int)(inside), #public)
+SAME(EXTPROF_OK, DIAG_OK);
+SAME(EXTPROF_USAGE, DIAG_USAGE);
+SAME(EXTPROF_NOT_RUBY, DIAG_NOT_RUBY);
+SAME(EXTPROF_NO_PROCESS, DIAG_NO_PROCESS);
+SAME(EXTPROF_NO_INTERFACE, DIAG_NO_INTERFACE);
+SAME(EXTPROF_INTERNAL, DIAG_INTERNAL);
+SAME(EXTPROF_NO_BPF, DIAG_NO_BPF);
+SAME(EXTPROF_OUTPUT, DIAG_OUTPUT);
+SAME(EXTPROF_NOT_READY, DIAG_NOT_READY);
+SAME(EXTPROF_VERSION_MISMATCH, DIAG_VERSION);
+SAME(EXTPROF_PERMISSION, DIAG_PERMISSION);
+SAME(EXTPROF_COMMAND, DIAG_COMMAND);
+SAME(DIAG_CODES, EXTPROF_COMMAND + 1);
+
+#ifndef EXTPROF_VERSION
+#define EXTPROF_VERSION "unknown"
+#endif
+
+const char *extprof_version(void)
+{
+	return EXTPROF_VERSION;
+}
+
+int error__from(struct extprof_error *error, int err, const struct diag *d)
+{
+	struct extprof_error full = { 0 };
+	size_t size;
+
+	if (err >= 0 || !error || error->size < offsetof(struct extprof_error, text))
+		return err;
+	size = error->size;
+	full.size = size;
+	full.code = (int)d->code;
+	snprintf(full.text, sizeof(full.text), "%s", d->text);
+	snprintf(full.hint, sizeof(full.hint), "%s", d->hint);
+	memcpy(error, &full, size < sizeof(full) ? size : sizeof(full));
+	return err;
+}
+
+int error__set(struct extprof_error *error, enum diag_code code, int errnum, const char *format, ...)
+{
+	char text[sizeof(error->text)];
+	struct diag d = { 0 };
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return error__from(error, diag__set(&d, code, errnum, "%s", text), &d);
+}
+
+int options__copy(void *to, size_t size, const void *from, struct extprof_error *error)
+{
+	const unsigned char *bytes = from;
+	size_t given;
+
+	memset(to, 0, size);
+	if (!from)
+		return 0;
+	memcpy(&given, from, sizeof(given));
+	if (given < sizeof(given) || given > 65536)
+		return error__set(error, DIAG_USAGE, EINVAL, "the structure of options has no size: set its "
+				  "first field to its sizeof");
+	for (size_t i = size; i < given; i++)
+		if (bytes[i])
+			return error__set(error, DIAG_USAGE, E2BIG, "an option is set that libextprof %s "
+					  "does not have", extprof_version());
+	memcpy(to, from, given < size ? given : size);
+	return 0;
+}
