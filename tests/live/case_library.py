@@ -1,0 +1,241 @@
+"""libextprof as others use it: installed to a directory of its own, found by pkg-config."""
+import os
+import re
+import subprocess
+
+import harness
+import native
+from harness import case, check
+from native import tool
+
+EXAMPLES = os.path.join(harness.TOP, "examples")
+SOURCE = os.path.join(harness.TOP, "tools", "extprof")
+TOTAL = re.compile(r"^(\d+) passed, (\d+) failed$")
+
+BURNER = """\
+class Worker
+  def burn(n)
+    n -= 1 while n > 0
+  end
+
+  def run
+    burn(200_000) while true
+  end
+end
+$stdout.puts "ready"
+$stdout.flush
+Worker.new.run
+"""
+
+OPENER = """\
+class Opener
+  def inner = File.open("/etc/hostname", &:close)
+
+  def outer
+    inner
+  end
+end
+opener = Opener.new
+$stdout.puts "ready"
+$stdout.flush
+while (line = $stdin.gets)
+  case line
+  when "outer\\n" then opener.outer
+  when "each\\n" then [1, 2].each { opener.inner }
+  end
+  $stdout.puts "done"
+  $stdout.flush
+end
+"""
+
+
+def make_install(ctx, target, prefix, destdir=""):
+    """Install what the run tests: it is built, and not built again."""
+    build = os.path.dirname(os.path.realpath(harness.EXTPROF))
+    p = ctx.start(["make", "-s", "-C", SOURCE, target, "BUILD=" + build, "PREFIX=" + prefix, "DESTDIR=" + destdir])
+    out, _ = p.communicate(60)
+    check(p.p.returncode == 0, "make %s: %s", target, ctx.complaints())
+    return out
+
+
+class Installed:
+    def __init__(self, ctx):
+        self.prefix = ctx.path("prefix")
+        make_install(ctx, "install-built", self.prefix)
+        self.library = os.path.join(self.prefix, "lib")
+        self.env = {"LD_LIBRARY_PATH": self.library, "PKG_CONFIG_PATH": os.path.join(self.library, "pkgconfig")}
+
+    def pkg_config(self, *args):
+        return subprocess.run(["pkg-config", *args, "extprof"], env={**os.environ, **self.env}, check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True).stdout.split()
+
+    def compile(self, ctx, source, *options, static=False):
+        """Compile one C file against the installed library. Its path."""
+        path = ctx.path(os.path.basename(source)[:-2] + ("-static" if static else ""))
+        libs = self.pkg_config("--libs", *(["--static"] if static else []))
+        if static:
+            libs[libs.index("-lextprof")] = os.path.join(self.library, "libextprof.a")
+        native.run(tool("CC"), "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *options,
+                   *self.pkg_config("--cflags"), "-o", path, source, *libs)
+        return path
+
+
+def files(directory):
+    return sorted(os.path.relpath(os.path.join(d, f), directory) for d, _, names in os.walk(directory) for f in names)
+
+
+def exported(path, *options):
+    """Global names that an object file or a library defines."""
+    out = subprocess.run(["nm", "--defined-only", "-g", "-P", *options, path], check=True, stdout=subprocess.PIPE,
+                         universal_newlines=True).stdout
+    fields = [line.split() for line in out.splitlines() if len(line.split()) > 2]
+    return sorted(f[0].split("@")[0] for f in fields if f[1] != "A")
+
+
+@case(timeout=60, bpf=False)
+def installed(ctx):
+    """What make install puts where, that make uninstall takes it away, and what is exported."""
+    at = Installed(ctx)
+    staged = ctx.path("stage")
+    make_install(ctx, "install-built", "/usr", staged)
+    names = files(at.prefix)
+    check(names == files(os.path.join(staged, "usr")), "DESTDIR gives other files")
+    for name in ("include/extprof.h", "lib/libextprof.a", "lib/libextprof.so", "lib/pkgconfig/extprof.pc",
+                 "include/extprof/wire/walk.h", "include/extprof/ruby/debug_external.h"):
+        check(name in names, "%s is not installed", name)
+    with open(os.path.join(staged, "usr/lib/pkgconfig/extprof.pc")) as f:
+        check("prefix=/usr\n" in f.read(), "extprof.pc does not have the prefix")
+    make_install(ctx, "uninstall", "/usr", staged)
+    check(not files(staged), "left by uninstall: %s", files(staged))
+    check(not os.path.exists(os.path.join(staged, "usr/include/extprof")), "uninstall left include/extprof")
+
+    header = os.path.join(at.prefix, "include", "extprof.h")
+    with open(header) as f:
+        declared = sorted(re.findall(r"^EXTPROF_API[^;(]*?\b(extprof_\w+)\(", f.read(), re.M))
+    check(len(declared) > 20, "%s", declared)
+    shared = os.path.join(at.library, "libextprof.so")
+    for path, options in ((shared, ["-D"]), (os.path.join(at.library, "libextprof.a"), [])):
+        check(exported(path, *options) == declared, "%s exports %s, and extprof.h declares %s", path,
+              exported(path, *options), declared)
+    dynamic = subprocess.run(["readelf", "-d", shared], check=True, stdout=subprocess.PIPE,
+                             universal_newlines=True).stdout
+    check("[libextprof.so.0]" in dynamic, "soname: %s", dynamic)
+    return "%d files, %d functions" % (len(names), len(declared))
+
+
+@case(timeout=60, bpf=False)
+def header(ctx):
+    """extprof.h alone, as C and as C++."""
+    at = Installed(ctx)
+    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", *at.pkg_config("--cflags")]
+    for language, standard, suffix in (("c", "c99", "c"), ("c", "c11", "c"), ("c++", "c++11", "cc"),
+                                       ("c++", "c++17", "cc")):
+        source = ctx.write("use." + suffix, "#include <extprof.h>\nint main(void) { return !extprof_version(); }\n")
+        native.run(tool("CLANG"), "-x", language, "-std=" + standard, *flags, source)
+    return "c99, c11, c++11, c++17"
+
+
+def burner(ctx):
+    p = ctx.ruby(ctx.write("burner.rb", BURNER))
+    p.expect("ready")
+    return p
+
+
+def check_stacks(ctx, out, path):
+    """What examples/stacks.c printed about BURNER. How many samples."""
+    lines = out.splitlines()
+    sums = re.match(r"samples taken (\d+) = whole (\d+) \+ truncated 0 \+ lost 0$", lines[-1])
+    check(sums and sums.group(1) == sums.group(2) and int(sums.group(1)) >= 50, "%s", lines[-1])
+    total, stack, stacks = 0, None, []
+    for line in lines[:-1]:
+        if line.startswith("\t"):
+            stack.append(line[1:])
+        else:
+            total += int(line)
+            stack = []
+            stacks.append(stack)
+    check(total == int(sums.group(1)), "the stacks have %d samples, the account has %s", total, sums.group(1))
+    # The while of run is all that is not in burn.
+    outer = ["Worker#run %s:7" % path, "<main> %s:12" % path]
+    allowed = [["Worker#burn %s:3" % path, *outer], ["Worker#burn %s:2" % path, *outer], outer]
+    check(allowed[0] in stacks, "no sample of the loop: %s", stacks)
+    check(all(s in allowed for s in stacks), "stacks that cannot be: %s", [s for s in stacks if s not in allowed])
+    return total
+
+
+@case(timeout=120)
+def stacks(ctx):
+    """examples/stacks.c, with the shared and with the static library."""
+    at = Installed(ctx)
+    source = os.path.join(EXAMPLES, "stacks.c")
+    with open(source) as f:
+        check(len(f.readlines()) < 80, "stacks.c has 80 lines or more")
+    ruby = burner(ctx)
+    counts = []
+    for static in (False, True):
+        program = at.compile(ctx, source, static=static)
+        p = ctx.start([program, ruby.pid], env={} if static else at.env)
+        out, _ = p.communicate(60)
+        check(p.p.returncode == 0, "stacks ended with status %d: %s", p.p.returncode, ctx.complaints())
+        counts.append(check_stacks(ctx, out, ctx.path("burner.rb")))
+    # It fails as it says.
+    p = ctx.start([program, os.getpid()], stderr=subprocess.PIPE)
+    _, err = p.communicate(30)
+    check(p.p.returncode == 1 and "stacks: " in err, "status %d: %s", p.p.returncode, err)
+    return "%d samples shared, %d static" % tuple(counts)
+
+
+@case(timeout=120)
+def open_stacks(ctx):
+    """examples/open_stacks: its own BPF program. Each open() that the program says it did, and no other."""
+    at = Installed(ctx)
+    out = ctx.path("open_stacks")
+    os.mkdir(out)
+    tools = ["%s=%s" % (name, tool(name)) for name in ("CC", "CLANG", "BPFTOOL")]
+    p = ctx.start(["make", "-s", "-C", os.path.join(EXAMPLES, "open_stacks"), "OUT=" + out, "CFLAGS=-Werror", *tools],
+                  env=at.env)
+    check(p.wait(60) == 0, "make: %s", ctx.complaints())
+    ruby = ctx.ruby(ctx.write("opener.rb", OPENER))
+    ruby.expect("ready")
+    example = ctx.start([os.path.join(out, "open_stacks"), ruby.pid, 60], env=at.env)
+    example.expect("attached")
+    path = ctx.path("opener.rb")
+    opened = ["File#initialize :0", "IO.open :0", "Opener#inner %s:2" % path]
+    outer = [*opened, "Opener#outer %s:5" % path, "<main> %s:13" % path]
+    each = [*opened, "block in <main> %s:14" % path, "Array#each :0", "<main> %s:14" % path]
+    calls = {"outer": [outer], "each": [each, each], "nothing": []}
+    count = 0
+    for word in ("outer", "each", "nothing", "outer", "outer"):
+        ruby.tell(word)
+        ruby.expect("done")
+        # Names are read while the process lives.
+        for stack in calls[word]:
+            example.expect("openat in thread %d" % ruby.pid)
+            for frame in stack:
+                example.expect("\t" + frame)
+        count += len(calls[word])
+    ruby.p.stdin.close()
+    check(ruby.wait() == 0, "the ruby failed")
+    text, _ = example.communicate(30)
+    check(example.p.returncode == 0, "open_stacks: %s", ctx.complaints())
+    # Nothing else was printed, and nothing was lost.
+    check(text == "calls %d = whole %d + truncated 0 + lost 0\n" % (count, count), "%s", text)
+    return "%d calls, 2 of them in a block" % count
+
+
+@case(timeout=120)
+def face(ctx):
+    """library/face.c: errors, order of calls, the log, formats, two recordings at once, nothing left behind."""
+    at = Installed(ctx)
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "library", "face.c")
+    program = at.compile(ctx, source, "-pthread")
+    ruby, other = burner(ctx), ctx.start(["sleep", "100"])
+    p = ctx.start([program, ruby.pid, other.pid], env=at.env)
+    out, _ = p.communicate(100)
+    lines = out.splitlines()
+    total = TOTAL.match(lines[-1]) if lines else None
+    check(total, "face printed no result: %s%s", out[-1500:], ctx.complaints())
+    passed, failed = map(int, total.groups())
+    check(p.p.returncode == (failed > 0) and passed > 50, "status %d: %s", p.p.returncode, lines[-1])
+    said = [line for line in lines[:-1] if not line.startswith("ok ")]
+    return harness.Counted(passed, failed, 0, "\n".join(["%d assertions" % (passed + failed), *said]))

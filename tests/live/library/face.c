@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * face PID NO_RUBY: the public face of libextprof, from an installed library alone.
+ *
+ * PID is a busy ruby, NO_RUBY a process without one.  Prints "ok" or "FAIL" for each claim, and
+ * "N passed, N failed".
+ */
+#include <errno.h>
+#include <extprof.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int passed, failed;
+
+static void claim(bool holds, const char *what)
+{
+	printf("%s %s\n", holds ? "ok  " : "FAIL", what);
+	passed += holds;
+	failed += !holds;
+}
+
+/* -- errors ---------------------------------------------------------------------------------- */
+
+static struct extprof_error error = { .size = sizeof(error) };
+
+static int create(const struct extprof_recording_options *o, struct extprof_recording **r)
+{
+	memset((char *)&error + sizeof(error.size), 0, sizeof(error) - sizeof(error.size));
+	*r = (void *)1;
+	return extprof_recording_create(r, o, &error);
+}
+
+static bool is_refused(const struct extprof_recording_options *o, int err, int code, const char *text)
+{
+	struct extprof_recording *r;
+	int got = create(o, &r);
+
+	if (got == err && !r && error.code == code && strstr(error.text, text))
+		return true;
+	printf("     got %d, code %d: %s\n", got, error.code, error.text);
+	if (!got)
+		extprof_recording_destroy(r);
+	return false;
+}
+
+static void test_errors(pid_t pid, pid_t no_ruby)
+{
+	struct extprof_recording_options o = { .size = sizeof(o) };
+	struct {
+		struct extprof_recording_options o;
+		char unknown[8];
+	} longer = { .o = { .size = sizeof(longer), .pids = &pid, .pid_count = 1 } };
+	struct extprof_error shorter = { .size = sizeof(size_t) + sizeof(int), .code = 77, .text = "left alone" };
+	struct extprof_recording *r;
+	struct extprof_target *t;
+	pid_t none = 0x3fffff;
+
+	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "no processes"), "no process is chosen");
+	o.pids = &pid;
+	o.pid_count = 1;
+	o.size = 0;
+	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "size"), "options without a size");
+	o.size = sizeof(o);
+	o.timer = "sundial";
+	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "sundial"), "a timer that is none");
+	o.timer = NULL;
+	o.groups = "process,family";
+	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "family"), "a group that is none");
+	o.groups = NULL;
+	o.formats = "folded,papyrus";
+	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "papyrus"), "a format that is none");
+	o.formats = NULL;
+	longer.unknown[7] = 1;
+	claim(is_refused(&longer.o, -E2BIG, EXTPROF_USAGE, "does not have"), "an option of a later version");
+	longer.unknown[7] = 0;
+	claim(!create(&longer.o, &r) && r, "options of a later version, all zero");
+	claim(extprof_recording_begin(r, &error) == -EINVAL && error.code == EXTPROF_USAGE, "begun before it is open");
+	claim(extprof_recording_step(r, &error) == -EINVAL, "a step before it has begun");
+	claim(extprof_recording_fd(r) == -1, "no descriptor before it is open");
+	claim(extprof_recording_write(r, "folded", NULL, stdout, &error) == -EINVAL, "written before it is finished");
+	extprof_recording_destroy(r);
+	o.pids = &none;
+	claim(is_refused(&o, -ESRCH, EXTPROF_NO_PROCESS, "4194303"), "no such process");
+	o.pids = &no_ruby;
+	claim(is_refused(&o, -ENOENT, EXTPROF_NOT_RUBY, "ruby"), "no ruby");
+	claim(extprof_recording_create(&r, &o, NULL) == -ENOENT, "without an extprof_error");
+	claim(extprof_recording_create(&r, &o, &shorter) == -ENOENT && shorter.code == EXTPROF_NOT_RUBY &&
+	      !strcmp(shorter.text, "left alone"), "no more than the caller's extprof_error has is filled");
+	claim(extprof_target_open(&t, no_ruby, &error) == -ENOENT && !t, "a target that is no ruby");
+	claim(extprof_target_open(&t, none, &error) == -ESRCH && !t, "a target that does not exist");
+	claim(!extprof_target_open(&t, pid, &error), "a target");
+	if (t) {
+		const struct extprof_stack *stack = (void *)1;
+
+		claim(extprof_target_add(t, -1, 1, &error) < 0 && error.text[0], "a map that is none");
+		claim(extprof_target_add(t, -1, 0, &error) == -EINVAL, "a target without a number");
+		claim(extprof_target_resolve(t, "12345678", 8, &stack, &error) == -EINVAL && !stack,
+		      "a sample that is none");
+	}
+	extprof_target_close(t);
+	extprof_recording_destroy(NULL);
+	extprof_report_destroy(NULL);
+	extprof_target_close(NULL);
+	claim(!strncmp(extprof_version(), "0.", 2), "version");
+}
+
+/* -- a recording, driven by the caller ---------------------------------------------------------- */
+
+static char log_text[4096];
+
+static void on_log(void *context, const char *line)
+{
+	claim(context == log_text && !strchr(line, '\n'), "a line for the log");
+	strncat(log_text, line, sizeof(log_text) - strlen(log_text) - 2);
+	strcat(log_text, "\n");
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static uint64_t lines_sum(FILE *f)
+{
+	char line[65536];
+	uint64_t sum = 0;
+
+	rewind(f);
+	while (fgets(line, sizeof(line), f))
+		sum += strtoull(strrchr(line, ' ') + 1, NULL, 10);
+	return sum;
+}
+
+static void check_report(struct extprof_recording *r, uint64_t *taken)
+{
+	struct extprof_report *report = NULL;
+	const struct extprof_accounting *a;
+	const struct extprof_reason *reason;
+	const struct extprof_stack *s;
+	uint64_t first = 0, second = 0, lost = 0, truncated = 0;
+	size_t stacks = 0, again = 0;
+	bool known = true;
+	FILE *f = tmpfile();
+
+	claim(!extprof_recording_report(r, &report, &error), "a report");
+	if (!report)
+		exit(1);
+	a = extprof_report_accounting(report);
+	claim(a->taken == a->whole + a->truncated + a->lost && a->taken > 0, "the sums agree");
+	for (size_t i = 0; (reason = extprof_report_lost(report, i)); i++)
+		lost += reason->key[0] && reason->text[0] ? reason->count : UINT32_MAX;
+	for (size_t i = 0; (reason = extprof_report_truncated(report, i)); i++)
+		truncated += reason->count;
+	claim(lost == a->lost && truncated == a->truncated, "reasons add up");
+	for (; (s = extprof_report_next(report)); stacks++) {
+		first += s->value;
+		known = known && s->count && s->groups == 1 && s->frames[0]->kind == EXTPROF_FRAME_THREAD;
+	}
+	claim(known, "each stack begins with the thread, as was asked for");
+	extprof_report_rewind(report);
+	for (; (s = extprof_report_next(report)); again++)
+		second += s->value;
+	claim(first == a->whole + a->truncated, "stacks have all samples that are not lost");
+	claim(stacks == again && first == second, "the same once more");
+	claim(!extprof_recording_write(r, "folded", NULL, f, &error) && lines_sum(f) == first,
+	      "the folded file has the same sum");
+	claim(extprof_recording_write(r, "papyrus", NULL, f, &error) == -EINVAL, "a format that is none");
+	*taken = a->taken;
+	extprof_report_destroy(report);
+	fclose(f);
+}
+
+static void check_formats(struct extprof_recording *r)
+{
+	size_t count = 0;
+
+	for (const char *name; (name = extprof_format(count)); count++) {
+		char *data = NULL, what[64];
+		size_t size = 0;
+		FILE *f = open_memstream(&data, &size);
+		int err = extprof_recording_write(r, name, NULL, f, &error);
+
+		fclose(f);
+		snprintf(what, sizeof(what), "format %s", name);
+		claim(!err && size > 0, what);
+		free(data);
+	}
+	claim(count >= 3, "there are formats");
+}
+
+static void test_recording(pid_t pid)
+{
+	struct extprof_recording_options o = {
+		.size = sizeof(o), .pids = &pid, .pid_count = 1, .rate = 999, .duration = 600000000,
+		.groups = "thread", .log = on_log, .log_context = log_text,
+	};
+	struct extprof_progress p = { .size = sizeof(p) };
+	struct extprof_recording *r;
+	uint64_t so_far = 0, all = 0;
+	bool readable = true;
+	double begin;
+	int err;
+
+	claim(!create(&o, &r) && !extprof_recording_open(r, &error), "open");
+	claim(!extprof_recording_progress(r, &p) && p.waiting && !p.samples, "progress before it has begun");
+	claim(!extprof_recording_begin(r, &error), "begun");
+	begin = now();
+	do {
+		struct pollfd fd = { .fd = extprof_recording_fd(r), .events = POLLIN };
+
+		readable = readable && fd.fd >= 0;
+		poll(&fd, 1, (int)(extprof_recording_wait(r) / 1000000) + 1);
+		err = extprof_recording_step(r, &error);
+		if (!so_far && now() - begin > 0.3) {
+			claim(!extprof_recording_snapshot(r, &error), "a snapshot");
+			check_report(r, &so_far);
+		}
+	} while (!err && now() - begin < 30);
+	claim(err == 1 && now() - begin >= 0.6 && readable, "it ends by itself, when its duration is over");
+	claim(!extprof_recording_progress(r, &p) && !p.waiting && p.samples && p.processes == 1, "progress");
+	claim(!extprof_recording_finish(r, &error), "finished");
+	claim(extprof_recording_finish(r, &error) == -EINVAL, "it is finished once");
+	check_report(r, &all);
+	claim(all > so_far, "samples have come after the snapshot");
+	check_formats(r);
+	claim(strstr(log_text, "processes are sampled"), "the log tells that a process is sampled");
+	extprof_recording_destroy(r);
+}
+
+/* -- two at the same time ------------------------------------------------------------------------ */
+
+struct job {
+	pid_t pid;
+	int interrupt;		/* eventfd */
+	sem_t begun;
+	uint64_t taken, lost;
+	char ended[32], reason[80];	/* of the last loss that has one */
+	int err;
+};
+
+static void on_begun(void *context, const char *line)
+{
+	(void)line;
+	sem_post(context);
+}
+
+static void *run(void *argument)
+{
+	struct job *j = argument;
+	struct extprof_recording_options o = {
+		.size = sizeof(o), .pids = &j->pid, .pid_count = 1, .rate = 499, .interrupt_fd = j->interrupt,
+		.log = on_begun, .log_context = &j->begun,
+	};
+	struct extprof_recording *r = NULL;
+	struct extprof_report *report = NULL;
+	const struct extprof_reason *reason;
+	eventfd_t value;
+
+	if ((j->err = extprof_recording_create(&r, &o, NULL)) || (j->err = extprof_recording_open(r, NULL)) ||
+	    (j->err = extprof_recording_begin(r, NULL)) || (j->err = extprof_recording_run(r, NULL)) ||
+	    (j->err = eventfd_read(j->interrupt, &value)) ||
+	    (j->err = extprof_recording_set_ended(r, "the test wants it")) ||
+	    (j->err = extprof_recording_finish(r, NULL)) ||
+	    (j->err = extprof_recording_report(r, &report, NULL)))
+		goto cleanup;
+	j->taken = extprof_report_accounting(report)->taken;
+	j->lost = extprof_report_accounting(report)->lost;
+	for (size_t i = 0; (reason = extprof_report_lost(report, i)); i++)
+		if (reason->count)
+			snprintf(j->reason, sizeof(j->reason), ": %s", reason->text);
+	snprintf(j->ended, sizeof(j->ended), "%s", extprof_report_facts(report)->ended);
+cleanup:
+	sem_post(&j->begun);
+	extprof_report_destroy(report);
+	extprof_recording_destroy(r);
+	return NULL;
+}
+
+static void test_threads(pid_t pid)
+{
+	struct job jobs[2];
+	pthread_t threads[2];
+
+	for (int i = 0; i < 2; i++) {
+		jobs[i] = (struct job){ .pid = pid, .interrupt = eventfd(0, EFD_CLOEXEC) };
+		sem_init(&jobs[i].begun, 0, 0);
+		pthread_create(&threads[i], NULL, run, &jobs[i]);
+	}
+	/* Both sample at the same time from here. */
+	for (int i = 0; i < 2; i++)
+		sem_wait(&jobs[i].begun);
+	sleep(1);
+	for (int i = 0; i < 2; i++)
+		eventfd_write(jobs[i].interrupt, 1);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		close(jobs[i].interrupt);
+		printf("     recording %d: result %d, %" PRIu64 " samples, %" PRIu64 " lost%s\n", i, jobs[i].err,
+		       jobs[i].taken, jobs[i].lost, jobs[i].reason);
+		claim(!jobs[i].err && jobs[i].taken && !jobs[i].lost, "one of two recordings at the same time");
+		claim(!strcmp(jobs[i].ended, "the test wants it"), "why it ended");
+	}
+}
+
+/* -- what belongs to the process ------------------------------------------------------------------ */
+
+struct belongings {
+	struct sigaction actions[65];
+	sigset_t mask;
+	mode_t umask;
+	int fds;
+};
+
+static void look(struct belongings *b)
+{
+	memset(b, 0, sizeof(*b));
+	for (int i = 1; i < 65; i++)
+		sigaction(i, NULL, &b->actions[i]);
+	sigprocmask(SIG_SETMASK, NULL, &b->mask);
+	b->umask = umask(0);
+	umask(b->umask);
+	for (int fd = 0; fd < 1024; fd++)
+		b->fds += lseek(fd, 0, SEEK_CUR) >= 0 || errno != EBADF;
+}
+
+/* By field: the structure has bytes that nobody sets. */
+static bool is_same(const struct sigaction *a, const struct sigaction *b)
+{
+	bool same = a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags;
+
+	for (int i = 1; i < 65; i++)
+		same = same && sigismember(&a->sa_mask, i) == sigismember(&b->sa_mask, i);
+	return same;
+}
+
+int main(int argc, char **argv)
+{
+	struct belongings before, after;
+	bool same = true;
+
+	if (argc != 3)
+		return 2;
+	look(&before);
+	test_errors(atoi(argv[1]), atoi(argv[2]));
+	test_recording(atoi(argv[1]));
+	test_threads(atoi(argv[1]));
+	look(&after);
+	for (int i = 1; i < 65; i++)
+		same = same && is_same(&before.actions[i], &after.actions[i]);
+	claim(same, "actions of signals are as they were");
+	claim(!memcmp(&before.mask, &after.mask, sizeof(before.mask)), "the mask of signals is as it was");
+	claim(before.umask == after.umask, "umask is as it was");
+	claim(before.fds == after.fds, "all descriptors are closed");
+	printf("%d passed, %d failed\n", passed, failed);
+	return failed != 0;
+}
