@@ -103,8 +103,9 @@ static void fill_row(struct frame_row *row, uint64_t frame)
 static uint64_t random_frame(void)
 {
 	unsigned int number = random_below(COUNT(names) * COUNT(paths) * 3 * 2);
+	unsigned int line = random_below(4), approximate = !random_below(3);
 
-	return frame__make(FIRST_CODE + number, (int32_t)random_below(4), !random_below(3));
+	return frame__make(FIRST_CODE + number, (int32_t)line, approximate);
 }
 
 /* All stacks of a grouped profile are of a process and a thread. */

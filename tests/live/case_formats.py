@@ -1,0 +1,125 @@
+"""Formats for other people's readers, of two threads with known work. That the formats agree with each other
+is a unit test."""
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+
+import harness
+from case_groups import compare, truth_of
+from harness import Counted, case, check
+
+SECONDS = 3
+METHODS = {"Left#work": "left", "Right#work": "right"}
+
+
+def record(ctx, path, *options):
+    """(the profile, {thread: tid}, {thread: ns}, pid, rate)"""
+    ruby = ctx.program("two_threads.rb")
+    tids = {}
+    while True:
+        line = ruby.line()
+        if line == "ready":
+            break
+        name, tid = line.split()
+        tids[name] = int(tid)
+    rate = harness.rate(2000)
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options, "-o", path)
+    harness.prefer(ruby.pid)
+    harness.prefer(reader.pid)
+    ctx.attached(reader)
+    ruby.tell(str(SECONDS))
+    truth = truth_of(ruby, SECONDS)
+    reader.signal(2)
+    profile = ctx.profile_of(reader, path=path).ok()
+    check(profile.sums.lost == 0, profile.sums.text)
+    return profile, tids, truth, ruby.pid, rate
+
+
+def lines_of(thread):
+    with open(os.path.join(harness.PROGRAMS, "two_threads.rb"), encoding="utf-8") as f:
+        return {n for n, line in enumerate(f, 1) if line.rstrip().endswith("# " + thread)}
+
+
+def pprof(ctx, *args):
+    run = subprocess.run(["go", "tool", "pprof", *args, ctx.path("out.pprof")], capture_output=True, timeout=60,
+                         env={**harness.environment(), "HOME": ctx.directory, "PPROF_TMPDIR": ctx.directory})
+    check(run.returncode == 0 and not run.stderr, "pprof %s: status %d: %s", args[0], run.returncode, run.stderr[-300:])
+    return run.stdout.decode("utf-8")
+
+
+@case(timeout=60)
+def pprof_of_two_threads(ctx):
+    """go tool pprof shows the totals, the lines, and the labels of process and thread."""
+    if not shutil.which("go"):
+        return Counted(0, 0, 1, "there is no go, which has `go tool pprof`")
+    profile, tids, truth, pid, rate = record(ctx, ctx.path("out.pprof"))
+    kept = profile.sums.whole + profile.sums.truncated
+    check(profile.sums.text in pprof(ctx, "-comments"), "the account is not in the comments")
+    raw = pprof(ctx, "-raw")
+    locations = dict(re.findall(r"^ +(\d+): 0x0 M=1 (.*) s=\d+\(.*\)$", raw.partition("\nLocations\n")[2], re.M))
+    counted, lines, total, labels = Counter(), Counter(), 0, Counter()
+    period = 10**9 // rate
+    for m in re.finditer(r"^ +(\d+) +(\d+): ((?:\d+ )+)\n((?: {16}.*\n)*)", raw, re.M):
+        samples, frames = int(m.group(1)), [locations[i] for i in m.group(3).split()]
+        label = dict(re.findall(r"(\w+):\[(.*?)\](?=[ \n])", m.group(4)))
+        total += samples
+        for item in label.items():
+            labels[item] += samples
+        check(int(m.group(2)) == samples * period, "%s ns of %d samples", m.group(2), samples)
+        check(label["pid"] == str(pid) and label["process"] == "two_threads.rb", "labels: %s", label)
+        mine = {METHODS[f.split()[0]] for f in frames if f.split()[0] in METHODS}
+        if mine:
+            thread = mine.pop()
+            check(not mine and label["thread"] == thread and label["tid"] == str(tids[thread]),
+                  "%d times %s with the labels %s", samples, frames, label)
+        if label["thread"] in tids and "native" not in label["thread"]:
+            counted[label["thread"]] += samples
+        leaf = re.match(r"(\S+#work) \S+two_threads\.rb:(\d+)$", frames[0])
+        if leaf:
+            lines[METHODS[leaf.group(1)], int(leaf.group(2))] += samples
+    check(total == kept, "%d samples in the file, %d in the account", total, kept)
+    for (thread, line), n in lines.items():
+        check(line in lines_of(thread), "%d samples in line %d of %s: %s", n, line, thread, lines_of(thread))
+    check({t for t, _ in lines} == set(tids), "lines of %s", set(lines))
+    # pprof's own sums of the same.
+    head = pprof(ctx, "-top", "-sample_index=samples", "-unit=count")
+    check(int(re.search(r"of (\d+) total", head).group(1)) == kept, "-top: %s", head[:300])
+    tags, key = {}, None
+    for line in pprof(ctx, "-tags", "-sample_index=samples", "-unit=count").split("\n"):
+        m = re.match(r"^ (\w+): Total|^ +(\d+)(?:\.0)? \(.*?%\): (.*)$", line)
+        if m:
+            key = m.group(1) or key
+            if m.group(2):
+                tags[key, m.group(3)] = int(m.group(2))
+    check(tags == dict(labels), "-tags: %s, not %s", tags, labels)
+    return "%d samples; %s; lines %s" % (total, compare(counted, truth, profile, rate), dict(lines))
+
+
+@case(timeout=60)
+def speedscope_of_two_threads(ctx):
+    """One profile for each thread; its weights add up to the account, and its lines are those of the methods."""
+    path = ctx.path("out.speedscope.json")
+    profile, tids, truth, _, rate = record(ctx, path, "-t", "-l")
+    kept = profile.sums.whole + profile.sums.truncated
+    period = 10**9 // rate
+    with open(path, encoding="utf-8") as f:
+        document = json.load(f)
+    check(document["extprof"]["account"] == profile.sums.text, "account: %s", document["extprof"])
+    check(sum(p["endValue"] for p in document["profiles"]) == kept * period, "weights of %s, %d samples of %d ns",
+          [p["endValue"] for p in document["profiles"]], kept, period)
+    frames = document["shared"]["frames"]
+    counted = Counter()
+    names = {"%s (%d)" % item: item[0] for item in tids.items()}
+    for p in document["profiles"]:
+        counted[names.get(p["name"])] += p["endValue"] // period
+        seen = [frames[e["frame"]] for e in p["events"] if e["type"] == "O"]
+        for f in (f for f in seen if f["name"] in METHODS):
+            thread = METHODS[f["name"]]
+            check(names.get(p["name"]) == thread, "%s in the profile of %s", f, p["name"])
+            check(f["file"].endswith("/two_threads.rb") and f["line"] in lines_of(thread), "%s", f)
+    del counted[None]
+    check(set(counted) == set(tids), "profiles: %s", [p["name"] for p in document["profiles"]])
+    return "%d profiles; %s" % (len(document["profiles"]), compare(counted, truth, profile, rate))
