@@ -1,5 +1,6 @@
 # Two threads with known work: `left` works twice as long as `right`, each in a method of its own. Their work
-# is between two readings of the thread's own CPU clock. Lines that can run in them say so.
+# is between two readings of the thread's own CPU clock. Lines that can run in them say so; a method
+# returns in the line of its end.
 $stdout.sync = true
 
 def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
@@ -8,14 +9,14 @@ class Left
   def work
     i = 0                       # left
     i += 1 while i < 20_000     # left
-  end
+  end                           # left
 end
 
 class Right
   def work
     i = 0                       # right
     i += 1 while i < 20_000     # right
-  end
+  end                           # right
 end
 
 go, stop = Queue.new, false
