@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -165,4 +167,83 @@ TEST(target_is_not_another_process_with_its_pid)
 	}
 	address_space__close(s);
 	target__close(&t);
+}
+
+static void *wait_for_end(void *argument)
+{
+	for (;;)
+		pause();
+	return argument;
+}
+
+/* A child whose first thread ends while another one goes on. */
+static pid_t child_without_first_thread(void)
+{
+	pid_t pid;
+
+	strcpy(secret, "of the child");
+	pid = fork();
+	if (!pid) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, wait_for_end, NULL))
+			_exit(1);
+		syscall(SYS_exit, 0);
+	}
+	strcpy(secret, "of the parent");
+	return pid;
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], line[256] = "", *end;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	return end ? end[2] : 0;
+}
+
+TEST(target_goes_on_without_its_first_thread)
+{
+	char got[sizeof(secret)], exe[PATH_MAX] = "", runs[PATH_MAX + 16];
+	pid_t pid = child_without_first_thread();
+	uint64_t start = deadline__now();
+	struct address_space *s;
+	struct target t;
+	struct diag d;
+	int err;
+
+	CHECK(pid > 0);
+	while (state_of(pid) != 'Z')
+		CHECK(deadline__now() < start + 10000000000ull);
+	CHECK_INT(target__open(&t, pid, &d), 0);
+	CHECK(t.thread && t.thread != pid);
+	CHECK_INT(t.key.pid, pid);
+	CHECK(!target__exited(&t));
+	CHECK(t.command[0]);
+	/* The program of these tests is no ruby, and it was searched. */
+	CHECK_INT(target__find_section(&t, &d), -ENOENT);
+	CHECK_INT(d.code, DIAG_NOT_RUBY);
+	CHECK(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+	snprintf(runs, sizeof(runs), "it runs %s", exe);
+	CHECK(strstr(d.text, runs));
+	s = address_space__open(pid, &err);
+	CHECK(s);
+	CHECK_INT(read_secret(s, got), 0);
+	CHECK_STRING(got, "of the child");
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT);
+	CHECK_INT(read_secret(s, got), -ESRCH);
+	CHECK_INT(target__find_section(&t, &d), -ESRCH);
+	CHECK_INT(d.code, DIAG_NO_PROCESS);
+	target__close(&t);
+	CHECK_INT(target__open(&t, pid, &d), -ESRCH);
+	CHECK(strstr(d.text, "zombie"));
+	address_space__close(s);
+	waitpid(pid, NULL, 0);
 }

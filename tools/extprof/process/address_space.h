@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory of a process as it is when it is opened.  What the process
- * executes later has another one, and so has another process with its pid:
- * reading never gives anything of theirs.
+ * The memory that a process had when it was opened.  After exec the process has other
+ * memory, and another process can get its pid: reads never return anything of those.
  */
 #ifndef EXTPROF_ADDRESS_SPACE_H
 #define EXTPROF_ADDRESS_SPACE_H
@@ -16,9 +15,9 @@
 struct address_space {
 	struct memory memory;
 	pid_t pid;
-	int mem;		/* /proc/PID/mem, stays that of this memory; -1 none */
-	int maps;		/* without it: /proc/PID/maps, which does as well */
-	struct deadline *deadline;	/* reads fail when it is over; NULL: never */
+	int mem;		/* open /proc/PID/mem; -1 none */
+	int maps;		/* open /proc/PID/maps if there is no mem: it tells that the memory lives */
+	struct deadline *deadline;	/* reads fail when it is over; NULL none */
 };
 
 /* The memory that the process has now.  NULL and *err: -ENOENT or -ESRCH no such
@@ -29,8 +28,8 @@ void address_space__close(struct address_space *s);
 /* Close the files: all reads fail from now on, with -ESRCH. */
 void address_space__leave(struct address_space *s);
 
-/* Does anybody still use it?  That is the process, unless it shares its memory
- * with another one (clone with CLONE_VM and without CLONE_THREAD). */
+/* Does any process still use this memory?  Usually that is this process.  Another one can
+ * share the memory with it (clone with CLONE_VM and without CLONE_THREAD). */
 bool address_space__lives(const struct address_space *s);
 
 #endif /* EXTPROF_ADDRESS_SPACE_H */

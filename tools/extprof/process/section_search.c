@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "process/elf_search.h"
+#include "process/proc.h"
 
 /* Images looked at in one process; rubies with gems have some hundreds. */
 #define IMAGES_MAX 4096
@@ -66,16 +67,16 @@ static const char *base_name(const char *path)
 /* All images, in the order of their addresses, IMAGES_MAX at most. */
 static int read_maps(const struct target *t, struct images *images, struct diag *d)
 {
-	char path[64], line[PATH_MAX + 128];
+	char path[PROC_PATH_MAX], line[PATH_MAX + 128];
 	uint64_t exe_inode = 0;
 	struct stat st;
 	int err = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
+	proc__path(path, t->pid, t->thread, "exe");
 	if (!stat(path, &st))
 		exe_inode = st.st_ino;
-	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
+	proc__path(path, t->pid, t->thread, "maps");
 	f = fopen(path, "re");
 	if (!f)
 		return target__read_error(t, -errno, "the memory map", d);
@@ -124,7 +125,7 @@ static int open_image(const struct target *t, const struct image *image)
 		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	char path[128];
+	char path[PROC_PATH_MAX];
 	struct stat st;
 	int root, fd;
 
@@ -133,14 +134,14 @@ static int open_image(const struct target *t, const struct image *image)
 	fd = open_checked(path, 0);
 	if (fd >= 0)
 		return fd;
-	/* map_files needs CAP_CHECKPOINT_RESTORE.  The files below do not. */
+	/* map_files needs CAP_CHECKPOINT_RESTORE, and the first thread.  The files below do not. */
 	if (image->is_exe) {
-		snprintf(path, sizeof(path), "/proc/%d/exe", t->pid);
+		proc__path(path, t->pid, t->thread, "exe");
 		fd = open_checked(path, 0);
 		if (fd >= 0)
 			return fd;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/root", t->pid);
+	proc__path(path, t->pid, t->thread, "root");
 	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;
@@ -213,20 +214,30 @@ static int no_interface(const struct target *t, const struct image *image,
 /* A process loses its memory before it becomes a zombie.  The pidfd tells only of the zombie. */
 static bool is_exiting(const struct target *t)
 {
-	unsigned int flags = 0;
-	char path[64], line[512], *rest;
-	FILE *f;
+	return target__exited(t) || (proc__is_exiting(t->pid, 0) && !proc__other_thread(t->pid));
+}
 
-	if (target__exited(t))
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/stat", t->pid);
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	/* state ppid pgrp session tty tpgid flags; PF_EXITING is 4 */
-	return rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & 4;
+/* Read the maps of the first thread, or of another one if the first one has ended. */
+static int find_images(struct target *t, struct images *images, struct diag *d)
+{
+	int err;
+
+	t->thread = 0;
+	err = read_maps(t, images, d);
+	if ((err && err != -ESRCH) || images->count || !proc__is_exiting(t->pid, 0))
+		return err;
+	t->thread = proc__other_thread(t->pid);
+	if (!t->thread)
+		return err;
+	err = read_maps(t, images, d);
+	if (!err && !images->count)
+		err = -ESRCH;
+	if (err != -ESRCH)
+		return err;
+	/* The other thread has ended too.  A third one may go on. */
+	diag__set(d, DIAG_NOT_READY, EAGAIN, "threads of process %d are ending", t->pid);
+	diag__hint(d, "try again in a moment");
+	return -EAGAIN;
 }
 
 /* Search all images, the likely ones first.  0 with t->section set, or -errno. */
@@ -279,7 +290,7 @@ static int find_section(struct target *t, struct diag *d)
 	t->section = 0;
 	address_space__close(t->space);
 	t->space = NULL;
-	err = read_maps(t, &images, d);
+	err = find_images(t, &images, d);
 	if (err)
 		goto cleanup;
 	if (!images.count) {

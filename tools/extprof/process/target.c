@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "process/proc.h"
 
 int target__read_error(const struct target *t, int err, const char *what, struct diag *d)
 {
@@ -50,11 +51,11 @@ bool target__has_pid(const struct target *t)
 
 void target__refresh(struct target *t)
 {
-	char path[64], raw[sizeof(t->command)];
+	char path[PROC_PATH_MAX], raw[sizeof(t->command)];
 	ssize_t n = -1;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", t->pid);
+	proc__path(path, t->pid, t->thread, "cmdline");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, raw, sizeof(raw) - 1);
@@ -71,14 +72,14 @@ void target__refresh(struct target *t)
 	text__clean(t->command, sizeof(t->command), raw);
 }
 
-/* Sets the pid in the process's own namespace.  An error says what is wrong with the pid. */
+/* Sets t->key.pid and t->thread.  An error says what is wrong with the pid. */
 static int read_status(struct target *t, struct diag *d)
 {
-	char path[64], line[256];
+	char path[PROC_PATH_MAX], line[256];
 	int tgid = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", t->pid);
+	proc__path(path, t->pid, 0, "status");
 	f = fopen(path, "re");
 	if (!f)
 		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "no such process: %d", t->pid);
@@ -86,6 +87,9 @@ static int read_status(struct target *t, struct diag *d)
 		char state, *last;
 
 		if (sscanf(line, "State: %c", &state) == 1 && (state == 'Z' || state == 'X')) {
+			t->thread = proc__other_thread(t->pid);
+			if (t->thread)
+				continue;
 			fclose(f);
 			return diag__set(d, DIAG_NO_PROCESS, ESRCH,
 					 "process %d has ended (it is a zombie)", t->pid);
@@ -108,7 +112,7 @@ static int read_status(struct target *t, struct diag *d)
 
 int target__open(struct target *t, pid_t pid, struct diag *d)
 {
-	char path[64];
+	char path[PROC_PATH_MAX];
 	struct stat st;
 	int err;
 
@@ -125,7 +129,7 @@ int target__open(struct target *t, pid_t pid, struct diag *d)
 		err = diag__set(d, DIAG_NO_PROCESS, ESRCH, "no such process: %d", pid);
 	if (err)
 		goto cleanup;
-	snprintf(path, sizeof(path), "/proc/%d/ns/pid", pid);
+	proc__path(path, pid, t->thread, "ns/pid");
 	if (stat(path, &st)) {
 		err = target__read_error(t, -errno, "the namespace", d);
 		goto cleanup;

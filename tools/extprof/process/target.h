@@ -13,6 +13,7 @@
 
 struct target {
 	pid_t pid;		/* as seen from here */
+	pid_t thread;		/* whose files in /proc are read; 0 the first one: see proc.h */
 	int pidfd;
 	struct target_key key;	/* as seen from anywhere */
 	char command[256];	/* clean, for display */

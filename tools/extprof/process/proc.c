@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/proc.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The target chooses how many threads it has.  Those of /proc that end are gone at once, so
+ * that the first ones seen are alive. */
+#define THREADS_SEEN_MAX 1024
+
+#define PF_EXITING 4	/* include/linux/sched.h, unchanged since 2.6 */
+
+void proc__path(char path[PROC_PATH_MAX], pid_t pid, pid_t thread, const char *name)
+{
+	if (thread)
+		snprintf(path, PROC_PATH_MAX, "/proc/%d/task/%d/%s", pid, thread, name);
+	else
+		snprintf(path, PROC_PATH_MAX, "/proc/%d/%s", pid, name);
+}
+
+bool proc__is_exiting(pid_t pid, pid_t thread)
+{
+	char path[PROC_PATH_MAX], line[512], *rest;
+	unsigned int flags = 0;
+	FILE *f;
+
+	proc__path(path, pid, thread, "stat");
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	/* The name of the program can contain anything, but it ends at the last ')'. */
+	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	/* state ppid pgrp session tty tpgid flags */
+	return !rest || (sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & PF_EXITING);
+}
+
+pid_t proc__other_thread(pid_t pid)
+{
+	char path[PROC_PATH_MAX];
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *dir;
+
+	proc__path(path, pid, 0, "task");
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	for (int i = 0; !found && i < THREADS_SEEN_MAX && (entry = readdir(dir)); i++) {
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (thread > 0 && thread != pid && !proc__is_exiting(pid, thread))
+			found = thread;
+	}
+	closedir(dir);
+	return found;
+}
