@@ -6,16 +6,16 @@ $stdout.sync = true
 def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
 
 class Left
-  def work
+  def work(n)
     i = 0                       # left
-    i += 1 while i < 20_000     # left
+    i += 1 while i < n          # left
   end                           # left
 end
 
 class Right
-  def work
+  def work(n)
     i = 0                       # right
-    i += 1 while i < 20_000     # right
+    i += 1 while i < n          # right
   end                           # right
 end
 
@@ -27,7 +27,9 @@ threads = { "left" => [Left.new, 2], "right" => [Right.new, 1] }.map do |name, (
     go.pop
     before = now
     until stop
-      n.times { worker.work }
+      # Turns of one length would be in step with the samples, and short ones would be a test of how the
+      # kernel charges a switch of threads.
+      n.times { worker.work(rand(2_000_000)) }
       # Without it, both would have the GVL for the same time.
       Thread.pass
     end
