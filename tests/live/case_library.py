@@ -105,7 +105,7 @@ def installed(ctx):
         check(name in names, "%s is not installed", name)
     with open(os.path.join(staged, "usr/lib/pkgconfig/extprof.pc")) as f:
         check("prefix=/usr\n" in f.read(), "extprof.pc does not have the prefix")
-    make_install(ctx, "uninstall", "/usr", staged)
+    make_install(ctx, "uninstall-built", "/usr", staged)
     check(not files(staged), "left by uninstall: %s", files(staged))
     check(not os.path.exists(os.path.join(staged, "usr/include/extprof")), "uninstall left include/extprof")
 

@@ -181,7 +181,7 @@ static void log_changes(struct extprof_recording *r, bool now)
 	r->log_at = deadline__now() + LOG_INTERVAL;
 	engine__progress(r->engine, &p);
 	if (p.processes != last->processes)
-		log_line(r, "%u processes are sampled", p.processes);
+		log_line(r, "processes that are sampled: %u", p.processes);
 	if (p.lost != last->lost)
 		log_line(r, "%" PRIu64 " of %" PRIu64 " samples are lost", p.lost, p.samples);
 	*last = p;
