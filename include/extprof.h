@@ -270,7 +270,7 @@ EXTPROF_API int extprof_target_add(struct extprof_target *target, int map_fd, ui
 				   struct extprof_error *error);
 /*
  * The stack of a sample of this process as it came from the ring buffer: `size` bytes at `data`, a struct
- * sample_event with its frames.  *stack is valid until the next call.  Names are read from the
+ * sample_event with its frames.  One of another number is refused.  *stack is valid until the next call.  Names are read from the
  * process the first time they are met, so resolve soon after the sample: of a process that has ended
  * no new name can be read, and the frame says so.  It takes 2 s at most.
  */

@@ -228,7 +228,7 @@ def face(ctx):
     """library/face.c: errors, order of calls, the log, formats, two recordings at once, nothing left behind."""
     at = Installed(ctx)
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "library", "face.c")
-    program = at.compile(ctx, source, "-pthread")
+    program = at.compile(ctx, source, "-pthread", "-I" + at.pkg_config("--variable=bpfincludedir")[0])
     ruby, other = burner(ctx), ctx.start(["sleep", "100"])
     p = ctx.start([program, ruby.pid, other.pid], env=at.env)
     out, _ = p.communicate(100)

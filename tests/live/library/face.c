@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <extprof.h>
 #include <inttypes.h>
+#include <linux/bpf.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,8 +17,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "wire/sample.h"
 
 static int passed, failed;
 
@@ -52,6 +56,26 @@ static bool is_refused(const struct extprof_recording_options *o, int err, int c
 	return false;
 }
 
+static int make_targets(void)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_HASH, .key_size = sizeof(struct target_key),
+		.value_size = sizeof(struct target_config), .max_entries = 1,
+	};
+
+	return (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+}
+
+/* A sample without a frame: a thread of the process that runs no Ruby code. */
+static bool is_resolved(struct extprof_target *t, uint32_t process)
+{
+	struct sample_event e = { .kind = SAMPLE_NATIVE, .process = process, .vm = process, .comm = "timer" };
+	const struct extprof_stack *stack;
+
+	return !extprof_target_resolve(t, &e, sizeof(e), &stack, &error) && stack->count == 1 &&
+	       !strcmp(stack->frames[0]->name, "[native thread timer]");
+}
+
 static void test_errors(pid_t pid, pid_t no_ruby)
 {
 	struct extprof_recording_options o = { .size = sizeof(o) };
@@ -62,6 +86,7 @@ static void test_errors(pid_t pid, pid_t no_ruby)
 	struct extprof_error shorter = { .size = sizeof(size_t) + sizeof(int), .code = 77, .text = "left alone" };
 	struct extprof_recording *r;
 	struct extprof_target *t;
+	int map = make_targets();
 	pid_t none = 0x3fffff;
 
 	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "no processes"), "no process is chosen");
@@ -103,10 +128,15 @@ static void test_errors(pid_t pid, pid_t no_ruby)
 
 		claim(extprof_target_add(t, -1, 1, &error) < 0 && error.text[0], "a map that is none");
 		claim(extprof_target_add(t, -1, 0, &error) == -EINVAL, "a target without a number");
+		claim(!is_resolved(t, 1), "a sample before the target is added");
+		claim(!extprof_target_add(t, map, 3, &error), "a target is added");
+		claim(is_resolved(t, 3), "a sample of it");
+		claim(!is_resolved(t, 1) && error.code == EXTPROF_USAGE, "a sample of another process");
 		claim(extprof_target_resolve(t, "12345678", 8, &stack, &error) == -EINVAL && !stack,
 		      "a sample that is none");
 	}
 	extprof_target_close(t);
+	close(map);
 	extprof_recording_destroy(NULL);
 	extprof_report_destroy(NULL);
 	extprof_target_close(NULL);

@@ -26,6 +26,7 @@
 struct extprof_target {
 	struct target target;
 	struct vm *vm;
+	uint32_t number;		/* of its samples; 0: they are not sent yet */
 	struct symbol_table table;
 	struct tree tree;		/* has the texts of frames that are no code; no stacks */
 	struct frames texts;
@@ -108,6 +109,7 @@ int extprof_target_add(struct extprof_target *t, int map_fd, uint32_t number, st
 	if (err)
 		return error__set(error, DIAG_INTERNAL, -err, "cannot add process %d to the map of targets: %s",
 				  t->target.pid, strerror(-err));
+	t->number = number;
 	return 0;
 }
 
@@ -137,6 +139,10 @@ int extprof_target_resolve(struct extprof_target *t, const void *data, size_t si
 	int err;
 
 	*stack = NULL;
+	/* Ids mean something else in another process. */
+	if (size >= sizeof(*e) && (!t->number || e->process != t->number))
+		return error__set(error, DIAG_USAGE, EINVAL, "this is a sample of process number %u, and the target "
+				  "has number %u", e->process, t->number);
 	deadline__start(&t->deadline, -1, deadline__now() + READS_TIMEOUT);
 	keep_names(t);
 	/* Names that have changed since, and work for one more stack. */
