@@ -188,13 +188,20 @@ int engine__fd(const struct engine *e)
 	return e->epoll_fd;
 }
 
-/* Programs whose memory has gone, and of which nothing was told: events can be lost. */
+/* Programs whose memory has gone, and of which nothing was told: events can be lost.  A process that ends
+ * gives its memory back before its end is told: it is looked at twice. */
 static void check_memory(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		struct process *p = e->set.list[i];
 
-		if (p && p->vm && !p->shares_vm && p->vm->space && !address_space__lives(p->vm->space))
+		if (!p || !p->vm || p->shares_vm || !p->vm->space)
+			continue;
+		if (address_space__lives(p->vm->space))
+			p->memory_gone = false;
+		else if (!p->memory_gone)
+			p->memory_gone = true;
+		else
 			engine__look_again(e, p);
 	}
 }

@@ -74,6 +74,7 @@ void engine__look_again(struct engine *e, struct process *p)
 	if (p->state == PROCESS_SAMPLED)
 		p->state = PROCESS_LOOKED_FOR;
 	p->executed = true;
+	p->memory_gone = false;
 	p->given_up = false;
 	p->search_is_old = p->search != NULL;
 	p->search_until = 0;

@@ -47,6 +47,7 @@ struct process {
 	struct target target;	/* pidfd -1: not opened */
 	struct search *search;	/* that runs; NULL none */
 	bool search_is_old;	/* it has executed something since that search began */
+	bool memory_gone;	/* when last looked at */
 	bool executed;		/* at least once, since it is followed */
 	struct backoff backoff;
 	uint64_t search_until;	/* CLOCK_MONOTONIC, ns; 0: as long as it lives */
