@@ -118,8 +118,9 @@ tell_cpu
 
 
 def daemon(found):
-    # Its parent ends with the first call of Process.daemon; if extprof was attached, with all that was sampled.
-    text = found.compare(2, FORK_LOSS, unnamed=r"(<main>|\[exited before resolved\])(;\[exited before resolved\])?")
+    # Its parents end with their first call of Process.daemon: whatever is sampled in there but the work may be too
+    # late for a name.
+    text = found.compare(2, FORK_LOSS, unnamed=r"(?!.*#(burn|parents_own|daemons_own)).*")
     pid = next(pid for kind, pid in found.told if kind == "cpu")
     check(("parent", pid) not in found.told, "it is no daemon")
     row = found.row(pid)
