@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/backoff.h"
 
-/* Late by no more than this part of the time that it has taken so far. */
+/* The wait is at most this part of the time since the program started. */
 #define PART 8
 
 void backoff__reset(struct backoff *b, uint64_t now)

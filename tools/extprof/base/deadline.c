@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <time.h>
 
-/* Looking at the fd is a system call; nobody notices this delay. */
+/* ns between two looks at the fd: each look is a system call. */
 #define LOOK_INTERVAL 5000000ull
 
 uint64_t deadline__now(void)

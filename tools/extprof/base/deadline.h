@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long work on a target may take, which decides how much there is of it:
- * until some moment, or until somebody wants us to end. */
+/* Bounds the time of work on a target, because the target decides how much work there is.
+ * The deadline is over at a given moment, or when the caller wants the work to end. */
 #ifndef EXTPROF_DEADLINE_H
 #define EXTPROF_DEADLINE_H
 
@@ -8,16 +8,16 @@
 #include <stdint.h>
 
 struct deadline {
-	int fd;			/* readable: somebody wants that; -1 none */
+	int fd;			/* readable when the work is to end; -1 none */
 	uint64_t until;		/* CLOCK_MONOTONIC, ns */
-	uint64_t looked;	/* when at the fd */
+	uint64_t looked;	/* when the fd was last looked at, ns */
 	bool over;
 };
 
-/* The clock of all this. */
+/* CLOCK_MONOTONIC, ns. */
 uint64_t deadline__now(void);
 
-/* From now until that moment; what is over begins anew. */
+/* Start, or start again: it is over at the moment `until`. */
 void deadline__start(struct deadline *p, int fd, uint64_t until);
 
 /* Cheap enough to be asked at each step.  Once true it stays so. */

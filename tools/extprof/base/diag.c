@@ -17,7 +17,7 @@ int diag__set(struct diag *d, enum diag_code code, int errnum, const char *forma
 	va_start(args, format);
 	vsnprintf(raw, sizeof(raw), format, args);
 	va_end(args);
-	/* Paths and names of the target are in it. */
+	/* The text contains paths and names that the target chose. */
 	text__clean(d->text, sizeof(d->text), raw);
 	return -errnum;
 }

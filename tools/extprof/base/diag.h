@@ -22,7 +22,7 @@ enum diag_code {
 	DIAG_CODES
 };
 
-/* What would help, where that is a setting.  The caller knows what its user calls it. */
+/* A setting that would help.  The caller knows the name that its user gives to it. */
 enum diag_advice {
 	ADVICE_NONE,
 	ADVICE_CLOCK,		/* the timer clock instead of tick */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hash map from 64 bit keys to 32 bit values.  It grows; keys leave it all at once. */
+/* Hash map from 64 bit keys to 32 bit values.  It grows.  Single keys cannot be removed. */
 #ifndef EXTPROF_MAP64_H
 #define EXTPROF_MAP64_H
 
@@ -18,7 +18,7 @@ struct map64 {
 
 void map64__free(struct map64 *m);
 
-/* Forget all keys and keep the memory: as many keys can be added without more. */
+/* Forget all keys and keep the memory: as many keys can be added again without -ENOMEM. */
 void map64__clear(struct map64 *m);
 
 /* The value of the key, or MAP64_NONE. */

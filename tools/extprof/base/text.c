@@ -149,7 +149,7 @@ void text__add_clean(struct text *t, const char *data, size_t length, size_t max
 	text__adds(t, "...");
 	tail = max > head + 3 ? max - head - 3 : 0;
 	start = length - tail > i ? length - tail : i;
-	/* Not in the middle of a character. */
+	/* The rest does not begin in the middle of a character. */
 	while (start < length && (s[start] & 0xc0) == 0x80)
 		start++;
 	while (start < length) {
@@ -174,7 +174,7 @@ void text__clean(char *to, size_t size, const char *from)
 	to[used] = '\0';
 }
 
-/* Where a number begins that is all of the string from its last space on; NULL: nowhere. */
+/* The number after the last space, if nothing follows it; else NULL. */
 static const char *number_at_end(const char *string)
 {
 	const char *at = strrchr(string, ' ');
@@ -192,9 +192,9 @@ void text__add_folded(struct text *t, const char *string)
 {
 	const char *number = number_at_end(string);
 
-	/* The line is split at ";", and at the last space before a count: none of them is quoted in
-	 * any dialect, so take other characters.  A number that ends the last frame would be taken
-	 * for one of two counts. */
+	/* Readers split the line at ";" and at the last space before a count, and no dialect quotes
+	 * them.  So other characters replace them.  A number at the end of the last frame could be
+	 * read as a count. */
 	for (; *string; string++)
 		text__add(t, *string == ';' ? ":" : string + 1 == number ? "_" : string, 1);
 }

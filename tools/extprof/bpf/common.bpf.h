@@ -7,7 +7,7 @@
 #ifndef EXTPROF_COMMON_BPF_H
 #define EXTPROF_COMMON_BPF_H
 
-/* The unit tests put a kernel of their own here. */
+/* The unit tests define EXTPROF_KERNEL as a fake kernel. */
 #ifndef EXTPROF_KERNEL
 #define EXTPROF_KERNEL "bpf/kernel.h"
 #endif
@@ -26,7 +26,7 @@ int copy_chunk(uint32_t index);
 
 /* CPUs that are possible. */
 const volatile uint32_t cpus __weak = 1;
-/* Wake the reader when this much is waiting; it also looks by itself. */
+/* Wake the reader when so many bytes wait.  It also looks now and then by itself. */
 const volatile uint64_t wakeup_bytes __weak = 1 << 20;
 
 struct {
@@ -64,7 +64,7 @@ __weak __noinline int copy_chunk(uint32_t index)
 	return s ? walk__chunk(s) : 0;
 }
 
-/* A thread of a target, which was interrupted, or does something itself. */
+/* A thread of a target that is to be sampled: the current thread. */
 struct hit {
 	struct task_struct *task;
 	uint32_t tid;
@@ -88,7 +88,7 @@ static __always_inline struct source_counters *process_counters(uint32_t process
 	return bpf_map_lookup_elem(&counters, &key);
 }
 
-/* Is the current thread one of a process that is followed?  All of `h` but the counters. */
+/* 0 if the current thread is one of a process that is followed.  Sets all of `h` but the counters. */
 static __always_inline int hit__find(struct hit *h)
 {
 	struct target_key key = {};
@@ -123,7 +123,7 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 	}
 	if (bpf_core_field_exists(task->self_exec_id))
 		exec_id = KERNEL_READ(task, self_exec_id) + 1;
-	/* In the middle of an exec the memory is another one before it is told. */
+	/* During an exec the memory changes before the exec is reported. */
 	if (!cfg->exec_id) {
 		cfg->exec_id = exec_id;
 		cfg->mm = mm;
@@ -152,8 +152,8 @@ static __always_inline int emit(struct walk_scratch *s)
 }
 
 /*
- * Sample the current thread, and count what becomes of it.  `ip`: in user space, whatever
- * was interrupted.  `value`: in the unit of the source.
+ * Sample the current thread and count the outcome.  `ip`: the instruction in user space, also
+ * when the kernel was interrupted.  `value`: in the unit of the source.
  */
 static __always_inline void hit__sample(struct hit *h, uint64_t value, uint8_t flags, uint64_t ip)
 {
@@ -164,7 +164,7 @@ static __always_inline void hit__sample(struct hit *h, uint64_t value, uint8_t f
 	struct walk_scratch *s;
 	int reason;
 
-	/* It has given its pid back, and this is another process. */
+	/* The process that was followed has given its pid back, and another one has it. */
 	if (h->cfg->flags & TARGET_EXITED && !(KERNEL_READ(task, flags) & PF_EXITING))
 		return;
 	if (!h->cfg->section || h->cfg->flags & TARGET_WATCHED) {

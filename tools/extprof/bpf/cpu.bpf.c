@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * A timer on each CPU runs sample() in the context of whatever it interrupts;
- * so does the scheduler's tick with sample_tick().  In a thread of a target,
- * the stack is that thread's and cannot change while we read it.
+ * A timer on each CPU runs sample() in the context of the thread that it interrupts.
+ * The scheduler's tick does the same with sample_tick().  The interrupted thread does
+ * not run meanwhile, so its stack cannot change during the read.
  */
 #include "bpf/common.bpf.h"
 
@@ -10,11 +10,11 @@ char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
 
 /* Nanoseconds between two samples. */
 const volatile uint64_t period = 0;
-/* Of the scheduler's ticks so many of so many are samples. */
+/* tick_rate of tick_hz ticks of the scheduler are samples. */
 const volatile uint32_t tick_rate = 1;
 const volatile uint32_t tick_hz = 1;
 const volatile uint64_t tick_ns = 0;
-/* What its timer calls. */
+/* Address of the kernel function that the tick's timer calls. */
 const volatile uint64_t tick_function = 0;
 
 struct {
@@ -25,9 +25,9 @@ struct {
 } thinnings SEC(".maps");
 
 /*
- * Interrupts that have become due since the one that we run for, none of which
- * will come: the CPU was away (hypervisor), had interrupts disabled, or was
- * here.  It was in this thread all the time, which only an interrupt could end.
+ * How many interrupts became due after the one that runs this.  None of them will
+ * come: a hypervisor had taken the CPU, interrupts were disabled, or this program ran.
+ * All of them belong to this thread, as only an interrupt could have ended its turn.
  */
 static __always_inline uint64_t missed(uint64_t due, uint64_t interval)
 {
@@ -51,7 +51,7 @@ static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
 	return 0;
 }
 
-/* One of the programs is loaded; which of these two, see timer__due(). */
+/* One of the programs is loaded.  Why there are two with a timer: see timer__due(). */
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
@@ -65,8 +65,8 @@ int sample_timed(struct bpf_perf_event_data *ctx)
 }
 
 /*
- * The scheduler's tick interrupts anyway; a sample then costs no interrupt.  All
- * hrtimers come by here.
+ * The scheduler's tick comes anyway, so a sample costs no interrupt of its own.  This
+ * runs for every hrtimer of the machine.
  */
 SEC("tp_btf/hrtimer_expire_entry")
 int sample_tick(uint64_t *args)
@@ -78,14 +78,14 @@ int sample_tick(uint64_t *args)
 
 	if (hrtimer__function(timer) != tick_function)
 		return 0;
-	/* First, whatever the tick came upon: hit__find() touches much more memory,
-	 * which is not in the cache by now. */
+	/* thinning__take() comes first and counts every tick: hit__find() is slower, as it
+	 * touches memory that is not in the cache. */
 	thinning = bpf_map_lookup_elem(&thinnings, &zero);
 	if (!thinning || !thinning__take(thinning, tick_rate, tick_hz) || hit__find(&h) || hit__count(&h))
 		return 0;
 	hit__sample(&h, 1, 0, task__user_ip());
-	/* Both CLOCK_MONOTONIC.  Only at samples: so of all ticks missed we see
-	 * the share that would have been samples. */
+	/* Both times are CLOCK_MONOTONIC.  Missed ticks are counted at samples only: that
+	 * gives the share of them that would have been samples. */
 	COUNT(h.c->missed, missed(hrtimer__due(timer), tick_ns));
 	return 0;
 }

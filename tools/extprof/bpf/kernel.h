@@ -106,7 +106,7 @@ struct bpf_perf_event_data_kern {
  * if that is never reached): session.c chooses among two. */
 extern void *bpf_cast_to_kern_ctx(void *context) __ksym __weak;
 
-/* Only their presence is asked for. */
+/* These ids are only used to ask whether the kernel has the helper. */
 enum bpf_func_id___probe {
 	BPF_FUNC_get_current_task_btf___probe = 158,	/* since 5.11 */
 	BPF_FUNC_task_pt_regs___probe = 175		/* since 5.15 */
@@ -139,8 +139,8 @@ static __always_inline uint64_t task__thread_pointer(struct task_struct *task)
 #endif
 }
 
-/* What the innermost pid namespace has of a struct pid.  NULL: that is the
- * outermost one, or `pid` is none. */
+/* The entry of a struct pid for its innermost pid namespace.  NULL: the innermost
+ * namespace is the outermost one, or `pid` is damaged. */
 static __always_inline struct upid *pid__innermost(struct pid *pid)
 {
 	uint32_t level = KERNEL_READ(pid, level);
@@ -151,7 +151,7 @@ static __always_inline struct upid *pid__innermost(struct pid *pid)
 	       level * bpf_core_type_size(struct upid);
 }
 
-/* The thread's number there; 0 none. */
+/* The thread's number in its innermost pid namespace; 0 none. */
 static __always_inline uint32_t task__tid(struct task_struct *task, uint32_t global)
 {
 	struct pid *pid = KERNEL_READ(task, thread_pid);
@@ -165,8 +165,8 @@ static __always_inline uint32_t task__tid(struct task_struct *task, uint32_t glo
 	return nr;
 }
 
-/* The process's namespace and its number there.  `global` are the numbers of
- * process and thread in the outermost one. */
+/* The innermost pid namespace of the process and its pid there.  `global` is its pid in
+ * the outermost one. */
 static __always_inline int task__key(struct task_struct *task, uint32_t global,
 				     struct target_key *key)
 {
@@ -227,7 +227,7 @@ static __always_inline uint32_t task__global_pid(struct task_struct *task)
 	return (uint32_t)KERNEL_READ(task, tgid);
 }
 
-/* When its process was made, CLOCK_BOOTTIME, ns: with the pid it is its name for ever. */
+/* When its process was made, CLOCK_BOOTTIME, ns.  This and the pid name the process for good. */
 static __always_inline uint64_t task__started(struct task_struct *task)
 {
 	struct task_struct *leader = KERNEL_READ(task, group_leader);
@@ -303,16 +303,16 @@ static __always_inline uint64_t timer__due(struct bpf_perf_event_data *ctx)
 	struct perf_event *event = data->event;
 	uint64_t due;
 
-	/* A cpu-clock event is an hrtimer, in a union of a union: the verifier
-	 * would take a plain load for one of another kind of event. */
+	/* The hrtimer of a cpu-clock event is in a union within a union.  The verifier would
+	 * take a plain load for a field of another kind of event. */
 	if (!bpf_core_field_exists(event->hw.hrtimer.node.expires) ||
 	    bpf_core_read(&due, sizeof(due), &event->hw.hrtimer.node.expires))
 		return 0;
 	return due;
 }
 
-/* The user space ip of the current task, which is in the kernel: in an interrupt,
- * if not for another reason. */
+/* The user space ip of the current task, which is in the kernel now, at least in the
+ * interrupt that runs this. */
 static __always_inline uint64_t task__user_ip(void)
 {
 	bpf_user_pt_regs_t *regs;

@@ -77,7 +77,7 @@ static __always_inline struct process_event *event__new(uint32_t kind, const str
 	return e;
 }
 
-/* How many ids had been given out: the parent, whose memory it is, runs this. */
+/* How many ids had been given out.  The parent runs this, so its memory is the one that is read. */
 static __always_inline uint32_t records_end(const struct target_config *cfg)
 {
 	uint32_t end = 0;
@@ -111,7 +111,7 @@ int process_fork(uint64_t *args)
 	if (watch_children)
 		cfg.flags |= TARGET_WATCHED;
 	if (task__shares_memory(parent, child)) {
-		/* The tables are those of the parent, and name it. */
+		/* The section is the parent's and has the parent's pid. */
 		cfg.flags |= TARGET_SHARED;
 	} else {
 		cfg.flags = (cfg.flags & ~TARGET_SHARED) | TARGET_FORKED;
@@ -152,7 +152,7 @@ int process_exec(uint64_t *args)
 	if (!cfg && !tell_all)
 		return 0;
 	if (cfg) {
-		/* What runs now is not what the layout describes. */
+		/* The layout describes the old program. */
 		cfg->section = 0;
 		cfg->vm = 0;
 		cfg->exec_id = 0;
@@ -172,7 +172,7 @@ int process_exec(uint64_t *args)
 	return 0;
 }
 
-/* Each thread comes by here; the last one is the end of the process. */
+/* This runs for each thread.  The process ends with its last thread. */
 SEC("tp_btf/sched_process_exit")
 int process_exit(uint64_t *args)
 {
@@ -188,7 +188,7 @@ int process_exit(uint64_t *args)
 	if (!cfg || cfg->flags & TARGET_EXITED)
 		return 0;
 	cfg->flags |= TARGET_EXITED;
-	/* The time of a target that was not found by its fork. */
+	/* A target that was not found by its fork has no start time yet. */
 	cfg->started = end_key.started;
 	bpf_map_update_elem(&ended, &end_key, &key, BPF_ANY);
 	e = event__new(PROCESS_EXITED, cfg);
@@ -203,8 +203,8 @@ int process_exit(uint64_t *args)
 }
 
 /*
- * Some time after its parent has waited for it: now nothing runs in its name any more, and its
- * CPU time is complete.  The pid may be another process's by now.
+ * This runs some time after the parent has waited for the process.  Nothing runs in its name any
+ * more, so its CPU time is complete.  Another process may have its pid by now.
  */
 SEC("tp_btf/sched_process_free")
 int process_free(uint64_t *args)

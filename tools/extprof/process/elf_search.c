@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The files and images are untrusted.  Files are read with pread(): mapping
- * them would let whoever truncates one kill us, and libelf allocates what the
- * headers of a sparse file tell it to, before it can be asked anything.
+ * The files and images are untrusted.  Files are read with pread(): if a mapped
+ * file is truncated, the reader gets SIGBUS.  libelf is not used: it allocates as
+ * much as the headers of a sparse file say, before it can be asked anything.
  */
 #include "process/elf_search.h"
 
@@ -22,7 +22,7 @@
 #define PHDRS_FILE_MAX 1024
 #define SYMBOLS_FILE_MAX (1u << 20)	/* dynamic symbols of a file; libruby.so has 2,000, libLLVM.so 50,000 */
 #define STRINGS_MAX (64u << 20)	/* bytes of their names */
-#define NAME_MAX_LENGTH 64u	/* longer than those we look for */
+#define NAME_MAX_LENGTH 64u	/* longer than the names that are looked for */
 #define BATCH 1024u		/* symbols */
 
 static uint64_t align_up(uint64_t n, uint64_t to)
@@ -98,7 +98,7 @@ struct file {
 	struct elf_budget *budget;
 };
 
-/* True: there may be one more read of so many bytes. */
+/* Pay for one read of so many bytes.  False: the budget does not suffice. */
 static bool take(struct elf_budget *b, uint64_t bytes)
 {
 	if (b->reads < 1 || bytes > INT64_MAX || b->bytes < (int64_t)bytes) {
@@ -115,14 +115,14 @@ static bool in_file(const struct file *f, uint64_t at, uint64_t size)
 	return at <= f->size && size <= f->size - at;
 }
 
-/* All of it or nothing: the file may have become shorter. */
+/* True if all bytes were read: the file may have become shorter. */
 static bool read_file(const struct file *f, uint64_t at, void *to, size_t size)
 {
 	return in_file(f, at, size) && take(f->budget, size) &&
 	       pread(f->fd, to, size, (off_t)at) == (ssize_t)size;
 }
 
-/* malloc'd; NULL if it is not there, or larger than that. */
+/* malloc'd; NULL if the part is not in the file, is larger than `limit`, or memory is short. */
 static char *read_part(const struct file *f, uint64_t at, uint64_t size, uint64_t limit)
 {
 	char *data;
@@ -179,7 +179,7 @@ cleanup:
 	free(batch);
 }
 
-/* Is that the name of the section? */
+/* Does the section have the wanted name? */
 static bool named(const struct file *file, const Elf64_Shdr *names, const Elf64_Shdr *section,
 		  const char *wanted)
 {
@@ -195,8 +195,8 @@ static bool named(const struct file *file, const Elf64_Shdr *names, const Elf64_
 
 static void search_sections(const struct file *file, const Elf64_Ehdr *ehdr, struct elf_finding *f)
 {
-	/* 16 bits: 4 MiB of headers.  Files with more sections have been linked
-	 * by nobody. */
+	/* e_shnum has 16 bits: that is 4 MiB of headers at most.  No linked file has more
+	 * sections. */
 	size_t size = ehdr->e_shnum * sizeof(Elf64_Shdr);
 	const Elf64_Shdr *headers, *symbols = NULL;
 	char *data;
@@ -213,7 +213,7 @@ static void search_sections(const struct file *file, const Elf64_Ehdr *ehdr, str
 		if (h->sh_flags & SHF_ALLOC && ehdr->e_shstrndx < ehdr->e_shnum &&
 		    named(file, &headers[ehdr->e_shstrndx], h, RB_DEBUG_EXT_SECTION_NAME))
 			found(f, ELF_BY_SECTION, h->sh_addr);
-		/* ld.so knows one. */
+		/* ld.so uses one dynamic symbol table per file. */
 		else if (h->sh_type == SHT_DYNSYM && !symbols)
 			symbols = h;
 	}
@@ -358,7 +358,7 @@ static void memory_dynamic(const struct image *m, uint64_t bias, const Elf64_Phd
 		if (read_image(m, bias + phdr->p_vaddr + i * sizeof(dyn), &dyn, sizeof(dyn)) ||
 		    dyn.d_tag == DT_NULL)
 			break;
-		/* ld.so has relocated these in place (glibc); others leave them. */
+		/* glibc's ld.so relocates these values in place.  Other C libraries leave them. */
 		if (dyn.d_un.d_ptr < bias && dyn.d_tag != DT_STRSZ)
 			dyn.d_un.d_ptr += bias;
 		switch (dyn.d_tag) {

@@ -25,17 +25,16 @@ struct elf_finding {
 };
 
 /*
- * What one search of a process may cost, over all its images: each is the
- * target's choice, in number, size and content.  An honest image takes some
- * hundred reads, and there are some hundred of them; the files read are one
- * or two.
+ * What one search of a process may cost, over all its images.  The target chooses
+ * their number, size and content.  An honest process has some hundred images, an
+ * image takes some hundred reads, and one or two files are read.
  */
 #define ELF_SEARCH_BYTES (256ll << 20)
 #define ELF_SEARCH_READS 1000000ll
 
 struct elf_budget {
 	int64_t bytes, reads;	/* left */
-	bool exceeded;		/* something was not looked at for its size or number */
+	bool exceeded;		/* something was too large, or one too many, and was not searched */
 };
 
 static inline void elf_budget__init(struct elf_budget *b)
@@ -49,8 +48,8 @@ static inline void elf_budget__init(struct elf_budget *b)
  * (-E2BIG). */
 int elf__search_file(int fd, uint64_t offset, struct elf_budget *budget, struct elf_finding *f);
 
-/* The same from the image in memory at `base`, of which only what is loaded
- * can be seen: notes and dynamic symbols.  For files that cannot be opened. */
+/* The same for the image in memory at `base`, when its file cannot be opened.  Only what
+ * is loaded can be seen: notes and dynamic symbols. */
 int elf__search_memory(const struct memory *m, uint64_t base, struct elf_budget *budget,
 		       struct elf_finding *f);
 

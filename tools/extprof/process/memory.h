@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading another address space; tests put their own behind it. */
+/* Reads of another address space.  Tests supply a read function of their own. */
 #ifndef EXTPROF_MEMORY_H
 #define EXTPROF_MEMORY_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct memory {
-	/* All of it, or a negative errno: -EFAULT not mapped, -ESRCH process
-	 * gone, -EPERM, -EINTR no time for it. */
+	/* 0: all `length` bytes were read.  Or a negative errno: -EFAULT not mapped, -ESRCH the
+	 * process is gone, -EPERM, -EINTR the deadline is over. */
 	int (*read)(const struct memory *m, uint64_t address, void *to, size_t length);
 	const void *context;
 };

@@ -40,7 +40,7 @@ static uint32_t add_text(struct tree *p, enum synthetic_kind kind, const char *t
 {
 	struct tree_text *t;
 
-	/* Two more than the others may be: see has_room_of_its_own(). */
+	/* Two more than TREE_TEXTS_MAX: see has_room_of_its_own(). */
 	if (array__reserve(&p->texts, p->text_count, 1, &p->text_room, TREE_TEXTS_MAX + 2,
 			   sizeof(*p->texts)))
 		return MAP64_NONE;
@@ -76,7 +76,7 @@ uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *t
 	if (p->text_count >= TREE_TEXTS_MAX && !has_room_of_its_own(kind, text))
 		return kind == SYNTHETIC_NATIVE ? tree__synthetic(p, kind, crowded_native) : 0;
 	number = add_text(p, kind, text);
-	/* One that is not in the map is not found again, that is all. */
+	/* A text that is not in the map stays in the list and is not found again. */
 	if (number == MAP64_NONE || map64__add(&p->text_map, hash, number))
 		return 0;
 	return synthetic_frame(number);
@@ -100,7 +100,7 @@ int tree__set_text(struct tree *p, uint64_t frame, const char *text)
 	return 0;
 }
 
-/* Its number, which it gets if it has none; -ENOSPC: there are too many, -ENOMEM. */
+/* The number of the frame, new if need be.  0; -ENOSPC: there are too many; -ENOMEM. */
 static int number_frame(struct tree *p, uint64_t frame, uint32_t max, uint32_t *number)
 {
 	*number = map64__get(&p->frame_map, frame);
@@ -124,7 +124,7 @@ uint32_t tree__merged_frame(struct tree *p)
 	if (p->merged_frame != MAP64_NONE)
 		return p->merged_frame;
 	frame = tree__synthetic(p, SYNTHETIC_MERGED, "[merged]");
-	/* It has room of its own. */
+	/* `max` is one larger than for other frames. */
 	if (frame)
 		number_frame(p, frame, p->frame_max + 1, &p->merged_frame);
 	return p->merged_frame;

@@ -31,7 +31,7 @@ enum synthetic_kind {
 	SYNTHETIC_THREAD,
 	SYNTHETIC_C,		/* a block in C */
 	SYNTHETIC_PROCESS,
-	SYNTHETIC_MERGED,	/* what was rare, of any kind */
+	SYNTHETIC_MERGED,	/* rare frames of any kind, merged */
 };
 
 /*

@@ -21,21 +21,21 @@ void jitlog__init(struct jitlog *j, const struct layout *layout)
 {
 	memset(j, 0, sizeof(*j));
 	j->generation = layout->section.jit_log_generation;
-	/* Samples are younger than this: nothing has been missed. */
+	/* All samples are younger than the layout, so no generation was missed. */
 	j->checked = 1;
 	j->left = JITLOG_TICK_BYTES;
 }
 
 void jitlog__renew(struct jitlog *j)
 {
-	/* What was overdrawn is paid back. */
+	/* Work beyond the budget of the last tick is taken from this one. */
 	j->left += JITLOG_TICK_BYTES;
 	if (j->left > JITLOG_TICK_BYTES)
 		j->left = JITLOG_TICK_BYTES;
 }
 
-/* One pass of a merge sort: runs of `width` become runs of twice that.  Of two
- * with the same offset the one that was appended later stays the later one. */
+/* One pass of a merge sort: runs of `width` become runs of twice that.  It is stable:
+ * entries with the same offset keep their order. */
 static void merge_runs(const struct rb_debug_ext_jit_entry *from, struct rb_debug_ext_jit_entry *to,
 		       size_t n, size_t width)
 {
@@ -51,8 +51,8 @@ static void merge_runs(const struct rb_debug_ext_jit_entry *from, struct rb_debu
 }
 
 /*
- * Sort what is new into what is sorted already.  Most code is made at rising
- * addresses: then little is moved, whatever the length of the log.
+ * Sort the new entries into the sorted ones.  Most code is made at rising addresses:
+ * then few entries are moved, however long the log is.
  */
 static void sort_new(struct jitlog *j)
 {
@@ -74,17 +74,17 @@ static void sort_new(struct jitlog *j)
 		from = to;
 		to = other;
 	}
-	/* From the end, so that what is moved is not overwritten. */
+	/* From the end, so that no entry is overwritten before it is moved. */
 	while (b)
 		entries[--at] = a && entries[a - 1].offset > from[b - 1].offset ?
 				entries[--a] : from[--b];
 	j->sorted = j->count;
-	/* To move is cheaper than to read. */
+	/* A moved byte costs a quarter of a byte that is read. */
 	j->left -= (int64_t)((j->count - at) * sizeof(*entries) / 4);
 	free(buffer);
 }
 
-/* Read what has been appended, as much as may be read now. */
+/* Read the entries that were appended, as far as the budget goes. */
 static void read_new(struct jitlog *j, const struct layout *l, const struct memory *m)
 {
 	uint32_t stride = l->section.jit_entry_size;
@@ -130,7 +130,7 @@ static bool search(const struct jitlog *j, uint32_t offset, struct rb_debug_ext_
 	return true;
 }
 
-/* Look at the generation; what is of another one is forgotten. */
+/* Read the generation.  Entries of another generation are dropped. */
 static bool look(struct jitlog *j, struct layout *l, const struct memory *m)
 {
 	uint64_t before = deadline__now();
@@ -138,11 +138,11 @@ static bool look(struct jitlog *j, struct layout *l, const struct memory *m)
 	if (layout__refresh(l, m))
 		return false;
 	if (l->section.jit_log_generation != j->generation) {
-		/* After the read: it may have changed during it. */
+		/* The time after the read: the generation may have changed during it. */
 		j->valid_since = deadline__now();
 		j->generation = l->section.jit_log_generation;
 		j->count = j->sorted = j->read = 0;
-		/* The length that was read may be that of the old one. */
+		/* The length that was read may be that of the old log. */
 		if (layout__refresh(l, m) || l->section.jit_log_generation != j->generation) {
 			l->section.jit_log_len = 0;
 			return false;
@@ -158,11 +158,11 @@ bool jitlog__find(struct jitlog *j, struct layout *l, const struct memory *m,
 	const struct rb_debug_ext_section *s = &l->section;
 	uint32_t offset;
 
-	/* Not published (yet): then look again. */
+	/* While jit_start is 0 the log is not published: look again below. */
 	if (s->jit_start && (ip < s->jit_start || ip >= s->jit_end))
 		return false;
-	/* Nothing has been thrown away between `time` and our last look: then
-	 * what we have is of the generation that was in force at `time`. */
+	/* A look after `time` that finds the generation unchanged shows that the entries
+	 * were valid at `time`. */
 	if ((time > j->checked || !s->jit_log) && !look(j, l, m))
 		return false;
 	if (time < j->valid_since || !s->jit_log || ip < s->jit_start || ip >= s->jit_end ||

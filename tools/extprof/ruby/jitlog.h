@@ -11,8 +11,8 @@
 
 /* Entries kept; with more, leaves are approximate (64 MiB here). */
 #define JITLOG_ENTRIES_MAX (4u << 20)
-/* ... and bytes read of a log in one tick: half a million entries.  The rest is
- * read later, and what is in it approximate until then. */
+/* Bytes of a log that are read in one tick: half a million entries.  The rest is read
+ * later; until then leaves in that code have approximate lines. */
 #define JITLOG_TICK_BYTES (8ll << 20)
 #define JITLOG_READ_BYTES 512	/* what one read costs besides */
 
@@ -31,13 +31,13 @@ struct jitlog {
 void jitlog__init(struct jitlog *j, const struct layout *layout);
 void jitlog__free(struct jitlog *j);
 
-/* To be called at each tick: as much may be read again. */
+/* To be called at each tick: renews the budget. */
 void jitlog__renew(struct jitlog *j);
 
 /*
  * The log entry for an ip at a time in the past (CLOCK_MONOTONIC ns).  False
- * when nothing certain is known: not published, not found, or the code may
- * have been thrown away since.  `layout` is refreshed as needed.
+ * when nothing certain is known: the log is not published, has no such entry, or
+ * the code may have been thrown away since.  `layout` is refreshed as needed.
  */
 bool jitlog__find(struct jitlog *j, struct layout *layout, const struct memory *m,
 		  uint64_t ip, uint64_t time, struct rb_debug_ext_jit_entry *entry);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What version 1.0 has; every 1.x has at least that. */
+/* The size of version 1.0.  Every 1.x has at least these fields. */
 #define SECTION_SIZE_1_0 472u
 #define SECTION_SIZE_MAX (1u << 20)
 #define STRIDE_MAX 4096u
@@ -83,7 +83,7 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 		return wrong(d, "ec_cfp", s->ec_cfp);
 	if (s->ec_slot % 4)
 		return wrong(d, "ec_slot", s->ec_slot);
-	/* An earlier 1.0 has none, and 0 there. */
+	/* An earlier 1.0 has no such field and 0 in its place. */
 	if (s->ec_resume_pc % 8 ||
 	    (s->ec_resume_pc && (s->ec_resume_pc == s->ec_vm_stack || s->ec_resume_pc == s->ec_cfp ||
 				 s->ec_resume_pc == s->ec_vm_stack_size)))
@@ -112,7 +112,7 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 	return 0;
 }
 
-/* These grow while we run; beyond the bounds they are cut, not refused. */
+/* These fields grow while the target runs.  Values beyond the bounds are cut, not refused. */
 static void clamp(struct rb_debug_ext_section *s)
 {
 	const uint32_t slots = RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK;
@@ -127,8 +127,8 @@ static void clamp(struct rb_debug_ext_section *s)
 		s->jit_log_len = RB_DEBUG_EXT_JIT_LOG_MAX;
 	if (s->jit_log % 8)
 		s->jit_log = 0;
-	/* Written one after the other: none of them, before all are there.  Without
-	 * ec_resume_pc they say nothing. */
+	/* The target writes these one after the other: none is used before all are there.
+	 * Without ec_resume_pc they are of no use. */
 	if (s->jit_start >= s->jit_end || s->jit_leaf_start >= s->jit_leaf_end || !s->jit_leaf_start ||
 	    !s->ec_resume_pc)
 		s->jit_leaf_start = s->jit_leaf_end = 0;
@@ -171,7 +171,7 @@ int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *
 	return 0;
 }
 
-/* A moment ago it was there: that says nothing about what is in it. */
+/* The section was found a moment ago.  A failed read now does not mean that it is damaged. */
 static int unreadable(struct diag *d, int err)
 {
 	if (err == -EPERM || err == -EACCES) {
@@ -206,7 +206,7 @@ int layout__refresh(struct layout *l, const struct memory *m)
 
 	if (err)
 		return err;
-	/* What has been validated stays as it was. */
+	/* The head was validated and must not have changed. */
 	if (memcmp(&s, &l->section, HEAD_SIZE))
 		return -ENODATA;
 	clamp(&s);

@@ -27,8 +27,8 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
  * that section. */
 int layout__refresh(struct layout *l, const struct memory *m);
 
-/* Whether the pc of an innermost frame with jit_return is that of what runs while
- * the thread is at `ip`, 0 unknown: it is in C, and JIT code stored it before. */
+/* True if the pc of an innermost frame with jit_return is exact while the thread is at `ip`
+ * (0 unknown): the thread is in C, and JIT code stored the pc before it called C. */
 bool layout__stores_pc(const struct layout *l, uint64_t ip);
 
 /* What the walker needs. */

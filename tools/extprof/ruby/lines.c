@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Both return how many bytes were taken, 0 if it is no number of 32 bits. */
+/* Both return how many bytes they took; 0: the bytes are no number of 32 bits. */
 static size_t uleb(const uint8_t *data, size_t size, uint32_t *value)
 {
 	uint64_t v = 0;
@@ -36,7 +36,7 @@ static size_t sleb(const uint8_t *data, size_t size, int64_t *value)
 	return 0;
 }
 
-/* Room was made for as many as there could have been. */
+/* Give back the memory that the pairs did not need. */
 static void shrink(struct lines *l)
 {
 	struct line_pair *smaller;

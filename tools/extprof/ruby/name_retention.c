@@ -12,8 +12,8 @@ static int all(ssize_t n, size_t length)
 	return n < 0 ? -errno : (size_t)n == length ? 0 : -ESTALE;
 }
 
-/* The file stays that of the program it was opened for: if the process
- * executes another one, the write goes nowhere. */
+/* The open file belongs to the memory of one program: after an exec the write fails and
+ * changes nothing. */
 int name_retention__ask(int mem, const struct layout *l)
 {
 	const struct rb_debug_ext_section *s = &l->section;
@@ -27,7 +27,7 @@ int name_retention__ask(int mem, const struct layout *l)
 		err = -ESTALE;
 	if (err)
 		return err;
-	/* No longer than is honoured, less for a clock that ticks late. */
+	/* Half of what the VM honours: its clock may be behind. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	until = (uint64_t)now.tv_sec + (s->grace_seconds > 1 ? s->grace_seconds / 2 : 1);
 	return all(pwrite(mem, &until, sizeof(until),

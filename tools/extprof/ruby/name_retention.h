@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks the VM to keep the names of code that is gone, for those who look them
- * up after the sample (rb_debug_ext_section::grace_until).  It is the only
- * thing that extprof writes into a process. */
+/* Asks the VM to keep the names of code that is gone for a while, because names are read
+ * after the sample (rb_debug_ext_section::grace_until).  extprof writes nothing else
+ * into a process. */
 #ifndef EXTPROF_NAME_RETENTION_H
 #define EXTPROF_NAME_RETENTION_H
 

@@ -8,7 +8,7 @@
 #include "ruby/debug_external.h"
 #include "base/text.h"
 
-/* What a name is composed of; no reference into the target any more. */
+/* A part of a name.  All of it has been copied from the target. */
 struct name_part {
 	uint8_t kind;		/* enum rb_debug_ext_kind */
 	uint8_t flags;		/* enum rb_debug_ext_flags */
@@ -18,9 +18,9 @@ struct name_part {
 	uint32_t name_length;
 };
 
-/* Records that one name may touch in all.  The depth alone does not bound it: refinements
- * have two references each.  A name of Ruby's is RB_DEBUG_EXT_NAME_MAX long before, as what
- * branches has text, and so has each record on the way, "::" and a character at least. */
+/* Records that one name may touch.  The depth alone does not bound them: a refinement has
+ * two references.  An honest name reaches RB_DEBUG_EXT_NAME_MAX bytes before this bound, as
+ * each record adds text: "::" and a character at least. */
 #define NAMES_PARTS_MAX ((int)(RB_DEBUG_EXT_NAME_MAX / 2))
 
 struct names {

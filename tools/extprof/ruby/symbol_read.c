@@ -29,15 +29,15 @@ void symbol__clear(struct symbol_table *t, struct symbol *symbol)
 	symbol->elsewhere = NULL;
 }
 
-/* All that is read is paid for, what turns out to be of no use too. */
+/* Every read costs work, also a read whose result is not used. */
 static int pay_read(struct symbols *s, uint64_t address, void *to, size_t length)
 {
 	s->work -= (int64_t)length + SYMBOLS_READ_WORK;
 	return memory__read(s->memory, address, to, length);
 }
 
-/* Let a writer that does not run end its stores.  Where it is the target that runs then, on
- * our CPU, that takes milliseconds, which are paid too: 1 for each nanosecond. */
+/* Let a writer that does not run finish its stores.  If the target then runs on this CPU,
+ * this takes milliseconds.  They cost work too: 1 for each nanosecond. */
 static void pay_yield(struct symbols *s)
 {
 	uint64_t before = deadline__now();
@@ -46,7 +46,7 @@ static void pay_yield(struct symbols *s)
 	s->work -= (int64_t)(deadline__now() - before);
 }
 
-/* `size` bytes and a NUL, to be freed; nothing on an error. */
+/* `size` bytes and a NUL, which the caller frees; NULL on an error. */
 static int read_bytes(struct symbols *s, uint64_t address, size_t size, uint8_t **bytes)
 {
 	uint8_t *data = malloc(size + 1);
@@ -94,7 +94,7 @@ static int read_string(struct symbols *s, uint64_t address, char **string, uint3
 	return 0;
 }
 
-/* A table that cannot be used costs the lines, not the name. */
+/* A bad table sets lines_bad and returns 0: the symbol keeps its name. */
 static int read_lines(struct symbols *s, uint64_t address, struct symbol *symbol)
 {
 	uint8_t *data;
@@ -126,7 +126,7 @@ static bool room_for(const struct symbols *s, uint64_t bytes)
 	return bytes <= RB_DEBUG_EXT_LINES_MAX && s->table->bytes + bytes <= SYMBOLS_BYTES_MAX;
 }
 
-/* The same, of the table that the VM has for itself. */
+/* The same from the table that the VM uses itself. */
 static int read_lines_insns(struct symbols *s, uint64_t address, struct symbol *symbol)
 {
 	const struct rb_debug_ext_section *section = &s->layout->section;
@@ -175,7 +175,7 @@ static int record_address(struct symbols *s, uint32_t id, uint64_t *address)
 	uint64_t base;
 	int err;
 
-	/* What has not been given out means nothing, whatever is there. */
+	/* An id that has not been given out means nothing, whatever its record contains. */
 	if (id >= section->records_end) {
 		err = symbol_read__refresh(s);
 		if (err)
@@ -186,7 +186,7 @@ static int record_address(struct symbols *s, uint32_t id, uint64_t *address)
 	err = pay_read(s, section->records_dir + 8ull * chunk, &base, sizeof(base));
 	if (err)
 		return err;
-	/* No chunk: given back after all its records had expired. */
+	/* No chunk: the VM gave it back after all its records had expired. */
 	*address = base ? base + (uint64_t)(id % RB_DEBUG_EXT_RECORDS_PER_CHUNK) *
 		   section->record_size : 0;
 	return 0;
@@ -270,7 +270,7 @@ int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out)
 
 		memset(out, 0, sizeof(*out));
 		out->id = id;
-		/* So that what is over the budget is one try of one record. */
+		/* The budget is exceeded by one try of one record at most. */
 		if (s->work <= 0) {
 			err = -EBUSY;
 			break;
@@ -287,7 +287,7 @@ int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out)
 		if (err == -ENOMEM || err == -ENOSPC || err == -EPERM || err == -ESRCH ||
 		    err == -EINTR)
 			break;
-		/* The record as it was, where it was? */
+		/* Is the same version of the record still at the same address? */
 		check = pay_read(s, address, &after, sizeof(after));
 		if (!check)
 			check = record_address(s, id, &address_after);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One record of a target into one symbol.  All that is read is taken from the
- * work that the symbols have left until their next update.
+ * Reads one record of a target into one symbol.  Each read takes from symbols::work,
+ * which symbols__update() renews.
  */
 #ifndef EXTPROF_SYMBOL_READ_H
 #define EXTPROF_SYMBOL_READ_H
@@ -15,10 +15,10 @@
  */
 int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out);
 
-/* That of the record as it is now; -ENOENT if it was given back. */
+/* Read the generation that the record has now; -ENOENT: the VM gave the record back. */
 int symbol_read__generation(struct symbols *s, uint32_t id, uint32_t *generation);
 
-/* The section anew. */
+/* Read again the fields of the section that change. */
 int symbol_read__refresh(struct symbols *s);
 
 /* Free what *symbol has, and take it off the bytes of the table. */

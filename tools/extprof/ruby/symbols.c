@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "ruby/symbol_read.h"
 
-/* The rest of the table is for what samples need. */
+/* The rest of the table is for symbols that samples need. */
 #define PREFETCH_MAX (SYMBOLS_MAX / 2)
 #define PREFETCH_BYTES_MAX (SYMBOLS_BYTES_MAX / 2)
 
@@ -102,7 +102,7 @@ static struct symbol *cached(const struct symbols *s, uint32_t id)
 	return number == MAP64_NONE ? NULL : s->table->list[number];
 }
 
-/* What is known of an id whose record was not read, for want of what? */
+/* The state of a symbol whose record could not be read. */
 static enum symbol_state state_of(int err)
 {
 	switch (err) {
@@ -114,8 +114,8 @@ static enum symbol_state state_of(int err)
 	}
 }
 
-/* Read what there was no time for: under the same number, so that the frames
- * that were shown with it get the name. */
+/* Read a record that there was no time for.  The symbol keeps its number, so that frames
+ * that use it get the name. */
 static void read_late(struct symbols *s, struct symbol *symbol)
 {
 	struct symbol value;
@@ -155,7 +155,7 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 			read_late(s, symbol);
 		return symbol;
 	}
-	/* It could not be kept, and would be read again for each sample. */
+	/* The table is full.  A symbol that cannot be kept would be read again for each sample. */
 	if (s->table->count >= SYMBOLS_MAX)
 		return NULL;
 	err = s->exited ? -ESRCH : symbol_read__record(s, id, &value);
@@ -198,7 +198,7 @@ static bool may_change(const struct symbols *s, uint32_t id, int depth, int *par
 			  may_change(s, symbol->part.ref2, depth + 1, parts));
 }
 
-/* The parent's symbol, if it is this one's too; NULL: look for oneself. */
+/* The parent's symbol, if the id means the same here; NULL: read it from this process. */
 static const struct symbol *inherited(struct symbols *s, uint32_t id)
 {
 	const struct symbol *symbol;
@@ -227,7 +227,7 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 	if (symbol && ((symbol->used && symbol->state != SYMBOL_LATE) || s->work <= 0 || s->exited))
 		return symbol;
 	load_parts(s, id, 1, &parts);
-	/* What has been read ahead has been read without its parts. */
+	/* A symbol that symbols__prefetch() read has no parts until now. */
 	symbol = cached(s, id);
 	if (symbol)
 		symbol->used = true;
@@ -253,7 +253,7 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 			s->next_prefetch = id;
 			break;
 		}
-		/* What is not there yet is no answer to be kept. */
+		/* A failed read is not kept: the record may not be complete yet. */
 		if (!err && (value.state != SYMBOL_OK || !add_symbol(s, &value)))
 			symbol__clear(s->table, &value);
 	}
@@ -265,14 +265,14 @@ static void reload(struct symbols *s, struct symbol *symbol)
 	uint32_t generation;
 	int parts = 0;
 
-	/* Most are as they were. */
+	/* Most records have not changed. */
 	if (symbol->state == SYMBOL_OK &&
 	    (symbol_read__generation(s, symbol->id, &generation) ||
 	     generation == symbol->generation))
 		return;
 	if (symbol_read__record(s, symbol->id, &value))
 		return;
-	/* Expired meanwhile: what we know is still right. */
+	/* The record has expired since: the symbol that was read is still right. */
 	if (value.state != SYMBOL_OK) {
 		symbol__clear(s->table, &value);
 		return;
@@ -304,7 +304,7 @@ static void settle(struct symbols *s, struct symbol *symbol)
 
 	if (symbol->frozen || symbol->owner != s)
 		return;
-	/* Not to be read any more: its id is another's. */
+	/* It must not be read any more: its id may mean something else. */
 	if (symbol->state != SYMBOL_OK) {
 		symbol->owner = NULL;
 		return;
@@ -373,14 +373,14 @@ int symbols__update(struct symbols *s, bool last)
 	if (s->exited)
 		return -ESRCH;
 	jitlog__renew(&s->jit);
-	/* What was overdrawn is paid back. */
+	/* Work beyond the budget of the last tick is taken from this one. */
 	s->work += last ? SYMBOLS_LAST_WORK : SYMBOLS_TICK_WORK;
 	if (!last && s->work > SYMBOLS_TICK_WORK)
 		s->work = SYMBOLS_TICK_WORK;
 	err = symbol_read__refresh(s);
 	if (err)
 		return err;
-	/* That of now: reading may find a newer one, which is for the next time. */
+	/* Reads below may find a newer generation: the next update handles it. */
 	generation = s->layout->section.names_generation;
 	if (generation != s->generation && s->layout->section.records_end >= RECORDS_END_MAX)
 		forget(s);
@@ -396,7 +396,7 @@ static bool is_complete(const struct symbols *s, uint32_t id, int depth, int *pa
 {
 	const struct symbol *symbol;
 
-	/* What is beyond is cut for everybody. */
+	/* names__compose() cuts the name at the same bounds. */
 	if (!id || depth > PARTS_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
 		return true;
 	symbol = cached(s, id);

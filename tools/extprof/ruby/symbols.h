@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The records of targets: read once per id, kept for good.  An id does not
- * come to mean something else (but see forget() in symbols.c), so what is here
- * stays right after the target retired the record, and after its exit.
+ * The records of targets.  Each id is read once and kept for good.  An id keeps its
+ * meaning (the exception is forget() in symbols.c), so a symbol stays right after the
+ * target has retired the record, and after the target has ended.
  *
  * One table holds all symbols, of all processes and of all programs that one
  * process executed after another; each of those has its own `symbols`, a map
@@ -25,10 +25,10 @@
 #define SYMBOLS_MAX (1u << 20)
 #define SYMBOLS_BYTES_MAX (256ull << 20)
 /*
- * ... and of what it can make us do in one tick: bytes read, with what one
- * read and one step through the parts of a name cost, as if it were bytes, and
- * nanoseconds of waiting for a record that is being written.  65,000 reads, or
- * two of the largest line tables, or 33 ms.
+ * Bound of the work in one tick.  A byte that is read costs 1, a read costs
+ * SYMBOLS_READ_WORK more, a step through the parts of a name SYMBOLS_STEP_WORK, and a
+ * nanosecond of waiting for a writer 1.  It suffices for 65,000 reads, or two of the
+ * largest line tables, or 33 ms.
  */
 #define SYMBOLS_TICK_WORK (32ll << 20)
 #define SYMBOLS_LAST_WORK (16 * SYMBOLS_TICK_WORK)	/* at the end */
@@ -41,7 +41,7 @@ enum symbol_state {
 	SYMBOL_EXPIRED,		/* the record's grace period was over */
 	SYMBOL_EXITED,		/* the process ended before we read it */
 	SYMBOL_UNREADABLE,	/* torn, malformed or not mapped */
-	SYMBOL_LATE,		/* there was too much to read; it may still be */
+	SYMBOL_LATE,		/* there was no time; it may be read later */
 	SYMBOL_NO_ROOM,		/* over SYMBOLS_BYTES_MAX */
 };
 
@@ -102,28 +102,28 @@ struct symbols {
 
 void symbol_table__free(struct symbol_table *t);
 
-/* All of them must live as long, and *s as long as its symbols are used. */
+/* Table, layout and memory must live as long as *s, and *s as long as its symbols are used. */
 void symbols__init(struct symbols *s, struct symbol_table *table, struct layout *layout,
 		   const struct memory *memory);
 /* The symbols stay in the table. */
 void symbols__free(struct symbols *s);
 
-/* It is the copy of *parent that a fork made, when all ids below `end` had been given out.  Their
- * symbols are the parent's, while they cannot have changed.  *parent must live as long. */
+/* *s is the copy of *parent that a fork made, when all ids below `end` had been given out.  For
+ * these ids it uses the parent's symbols, unless they can have changed.  *parent must live as long. */
 void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end);
 
 /* Compose the names of its symbols now, so that *s is not needed for them any more. */
 void symbols__settle(struct symbols *s);
 
 /*
- * To be called once a tick, and last before the names are used: as much work
- * as a tick may take can be done from now on.  Reads what was put off, and
- * looks for new names of what is cached.  0, or -errno of reading the section.
+ * To be called once a tick, and with `last` before the names are used.  Renews the
+ * budget of work, reads records that were put off, and reads again those whose name can
+ * have changed.  0, or -errno of reading the section.
  */
 int symbols__update(struct symbols *s, bool last);
 
-/* Read records that nothing has asked for, some at a time: those of a process
- * that may end before it is asked. */
+/* Read at most `budget` records that no sample has asked for yet: the process may end
+ * before a sample does. */
 void symbols__prefetch(struct symbols *s, uint32_t budget);
 
 /* From now on the memory of the target is gone. */
@@ -139,8 +139,8 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id);
 /* Whether all that its name needs has been read, of a symbol that has been. */
 bool symbols__is_complete(const struct symbol *symbol);
 
-/* What has the path, the lines and the code of the symbol: itself, or that of
- * which it is another method.  NULL: not known. */
+/* The symbol that has the path, the lines and the code: the symbol itself, or the code that
+ * a method runs (part.ref2).  NULL: not known. */
 const struct symbol *symbols__code(const struct symbol *symbol);
 
 bool symbols__has_lines(const struct symbol *symbol);
@@ -150,7 +150,7 @@ int32_t symbols__line(const struct symbol *symbol, uint64_t pc);
 
 /*
  * The line of an innermost frame whose jit_return is set, from the JIT code log.
- * False: the log has none, and that of the pc is all there is.
+ * False: the log does not tell it, and only the line of the pc is known.
  */
 bool symbols__jit_line(struct symbols *s, const struct symbol *symbol, uint64_t ip,
 		       uint64_t time, int32_t *line);

@@ -37,7 +37,7 @@ void threads__inherit(struct threads *t, const struct threads *parent)
 	t->parent = parent;
 }
 
-/* The name that it had when the copy was made, until its own can be read. */
+/* Take the name that the thread had in the parent, until its own can be read. */
 static void inherit_name(const struct threads *t, struct thread *thread)
 {
 	const struct thread *old;
@@ -96,7 +96,7 @@ static void read_name(const struct threads *t, struct thread *thread)
 		return;
 	}
 	thread->sampled = false;
-	/* When it dies, its ruby forgets that it was the main one of its ractor. */
+	/* When a thread dies, its ruby clears the flag of the ractor's main thread: keep what is known. */
 	if (thread->known && slot.state == RB_DEBUG_EXT_THREAD_DEAD)
 		return;
 	thread->known = true;
@@ -118,7 +118,7 @@ static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t sl
 	thread->serial = serial;
 	thread->slot = slot;
 	thread->tid = tid;
-	/* Now: it may be gone before the next refresh. */
+	/* Read the name now: the thread may be gone before the next refresh. */
 	read_name(t, thread);
 	if (!thread->known)
 		inherit_name(t, thread);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The Ruby threads of a target that have been sampled, by serial.  The walker
- * finds out whose a sample is; here are only the names.  A thread keeps the
- * last name that was read of it, whatever becomes of its slot.
+ * The names of Ruby threads that have been sampled, by serial.  The walker has found
+ * the serial of each sample.  A thread keeps the last name that was read, also after
+ * its slot has been reused.
  */
 #ifndef EXTPROF_THREADS_H
 #define EXTPROF_THREADS_H
@@ -15,7 +15,7 @@
 #include "process/memory.h"
 #include "base/text.h"
 
-/* Bound of what a program that makes threads without end can make us keep. */
+/* Bound of the memory for a program that makes threads without end. */
 #define THREADS_MAX (32u << 10)
 
 struct thread {
@@ -44,7 +44,7 @@ struct threads {
 void threads__init(struct threads *t, const struct layout *layout, const struct memory *memory);
 void threads__free(struct threads *t);
 
-/* It is the copy of *parent that a fork made: its threads had these names.  *parent must live as long. */
+/* *t is the copy of *parent that a fork made: its threads had the same names.  *parent must live as long. */
 void threads__inherit(struct threads *t, const struct threads *parent);
 
 /* From now on the memory of the target is gone. */
@@ -54,7 +54,7 @@ void threads__set_exited(struct threads *t);
  * the next call; NULL: out of memory, or there are too many. */
 struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid);
 
-/* Read the names again, of those sampled since, or of all. */
+/* Read again the names of all threads, or of those sampled since their name was read. */
 void threads__refresh(struct threads *t, bool all);
 
 /* Append "[thread NAME (TID)]", clean. */

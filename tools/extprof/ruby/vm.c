@@ -11,7 +11,7 @@ static int vm__read(const struct memory *m, uint64_t address, void *to, size_t l
 
 	if (vm->exited)
 		return -ESRCH;
-	/* There is still time to open it: what is read now is late, not lost. */
+	/* The memory may be opened later: -EINTR makes the symbols late, not lost. */
 	if (!vm->space)
 		return -EINTR;
 	return memory__read(&vm->space->memory, address, to, length);
@@ -92,7 +92,7 @@ int vm__bind(struct vm *vm, struct address_space *space)
 		return err;
 	if (memcmp(s.magic, vm->layout.section.magic, sizeof(s.magic)))
 		return -ESTALE;
-	/* Not yet its own, or another process that has the pid now. */
+	/* The child has not taken its first step, or another process has the pid now. */
 	if (s.pid != vm->layout.section.pid)
 		return -EAGAIN;
 	vm->space = space;

@@ -12,7 +12,7 @@
 #include "ruby/symbols.h"
 #include "ruby/threads.h"
 
-/* Forks of forks that look into the memory of their parents; a deeper one reads all by itself. */
+/* Depth of forks of forks that use symbols of their parents.  A deeper one reads all by itself. */
 #define VM_DEPTH_MAX 16u
 
 struct vm {
@@ -32,30 +32,30 @@ struct vm {
 };
 
 /*
- * What has the section that was found in the target.  It takes the target's
- * space: section, records and names are of the same memory, or none.  The table
- * must live as long.  -EAGAIN: not yet; other errors as in layout.h, and the
- * target has its space still.
+ * The VM whose section was found in the target.  It takes the target's space, so that
+ * section, records and names come from the same memory.  The table must live as long.
+ * 0, -EAGAIN: the VM is not ready yet, or another error as in layout.h.  After an
+ * error the target still has its space.
  */
 int vm__open(struct vm **vm, struct target *target, struct symbol_table *table, struct diag *d);
 
 /*
  * The copy that fork makes in the process which has `pid` in its own pid namespace.  `records_end`:
- * ids below mean the same in both.  Its memory is not open yet: until vm__bind() names are those
- * of the parent, and others come late.  NULL: out of memory.
+ * ids below mean the same in both.  Its memory is not open yet: until vm__bind() only names that the
+ * parent has are known, and others are late.  NULL: out of memory.
  */
 struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end);
-/* This is its memory.  0, or -errno: the space is not that of this VM, and is the caller's. */
+/* Give the VM its memory.  0, or -errno: the space is not that of this VM, and the caller keeps it. */
 int vm__bind(struct vm *vm, struct address_space *space);
 
-/* As if it had not been opened; nothing has been read since.  NULL is fine. */
+/* Undo vm__open() before anything was read: the target gets its space back.  NULL is fine. */
 void vm__drop(struct vm *vm, struct target *target);
-/* From now on its memory is gone, or another's.  Its files are closed. */
+/* The process has ended or executed another program.  Closes the files of the memory. */
 void vm__set_exited(struct vm *vm);
 /* Reads fail when the deadline is over; NULL: never. */
 void vm__set_deadline(struct vm *vm, struct deadline *deadline);
-/* Its owner does not need it any more: the names of its symbols are settled, and they stay in the
- * table.  NULL is fine. */
+/* The owner does not need the VM any more.  The names of its symbols are settled, and the symbols
+ * stay in the table.  NULL is fine. */
 void vm__close(struct vm *vm);
 
 #endif /* EXTPROF_VM_H */

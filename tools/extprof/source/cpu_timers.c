@@ -24,9 +24,9 @@ static int open_event(const struct cpu_timers *t, int cpu)
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = t->period,
 		.disabled = 1,
-		/* The kernel throttles what has fired too often since the last
-		 * scheduler tick, which an idle CPU has not: the target would
-		 * be missed when it wakes up there. */
+		/* The kernel throttles an event that fired too often since the last
+		 * scheduler tick.  An idle CPU has no tick, so the event would be
+		 * throttled when the target wakes up there. */
 		.exclude_idle = 1,
 	};
 
@@ -65,7 +65,7 @@ static int open_timer(struct cpu_timers *t, int cpu, struct diag *d)
 				 "cannot attach to the timer of CPU %d: %s",
 				 cpu, strerror(-err));
 	}
-	/* Attaching enables it. */
+	/* Attaching enables the event. */
 	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 	t->online++;
 	return 0;
@@ -123,14 +123,14 @@ void cpu_timers__stop(struct cpu_timers *t)
 			ioctl(t->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* Whether it is sampled, or offline. */
+/* True if the CPU is sampled or offline. */
 static bool follow_cpu(struct cpu_timers *t, int cpu, struct diag *d)
 {
 	int fd;
 
 	if (t->fds[cpu] >= 0) {
-		/* The event of a CPU that went is not started again when that
-		 * comes back: then there has to be another one. */
+		/* When a CPU goes offline and comes back, its event does not start again
+		 * and must be replaced. */
 		fd = open_event(t, cpu);
 		if (fd >= 0)
 			close(fd);
@@ -157,10 +157,10 @@ void cpu_timers__follow(struct cpu_timers *t)
 		return;
 	if (fgets(text, sizeof(text), f) && strcmp(text, t->online_text)) {
 		strcpy(t->online_text, text);
-		/* In a container the list may be another one: it only says when to look. */
+		/* A container may show another list: the list only tells when to look. */
 		for (int cpu = 0; cpu < t->cpus; cpu++)
 			unsampled += !follow_cpu(t, cpu, &d);
-		/* The same ones are met at each look. */
+		/* Each look finds the same CPUs again: the numbers are not added. */
 		if (unsampled > t->unsampled)
 			t->unsampled = unsampled;
 	}

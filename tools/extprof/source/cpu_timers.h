@@ -22,13 +22,13 @@ struct cpu_timers {
 	uint32_t unsampled;	/* CPUs that came and could not be sampled */
 };
 
-/* One on every CPU that is online; they do not run yet.  Also after an error to be closed. */
+/* Open one on every CPU that is online; they do not run yet.  Close them after an error, too. */
 int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus, uint64_t period,
 		     struct diag *d);
 int cpu_timers__start(struct cpu_timers *t, struct diag *d);
 /* After this the program does not run any more. */
 void cpu_timers__stop(struct cpu_timers *t);
-/* While they run: those of CPUs that have come or gone. */
+/* While they run: open and close those of CPUs that have come or gone. */
 void cpu_timers__follow(struct cpu_timers *t);
 void cpu_timers__close(struct cpu_timers *t);
 

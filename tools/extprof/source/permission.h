@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel wants of those who load and attach BPF programs. */
+/* The permissions that loading and attaching BPF programs takes. */
 #ifndef EXTPROF_PERMISSION_H
 #define EXTPROF_PERMISSION_H
 
@@ -7,7 +7,7 @@
 
 #include "base/diag.h"
 
-/* Do we have all capabilities that it needs? */
+/* Does this process have all capabilities that BPF needs? */
 bool permission__granted(void);
 
 /*

@@ -33,7 +33,7 @@ struct session {
 	void *context;
 };
 
-/* libbpf reports by a callback without context, which is the process's. */
+/* libbpf reports by one callback for the whole process, without a context. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char first_log[256];
 
@@ -103,8 +103,8 @@ static int load(struct session *s, const struct session_options *o, struct diag 
 	pthread_mutex_lock(&log_lock);
 	first_log[0] = '\0';
 	old = libbpf_set_print(keep_log);
-	/* libbpf raises RLIMIT_MEMLOCK only for kernels before 5.11, which
-	 * charge maps to it, and goes on if it may not. */
+	/* libbpf raises RLIMIT_MEMLOCK for kernels before 5.11, which charge maps to it.
+	 * If it may not, it goes on. */
 	s->skel = extprof_bpf__open();
 	if (!s->skel) {
 		err = load_failed(o, -errno, first_log, d);
@@ -271,7 +271,7 @@ static int drain(struct session *s, struct ring_buffer *ring, session_callback c
 	s->callback = callback;
 	s->context = context;
 	n = ring_buffer__consume(ring);
-	/* Events of processes are also drained while a sample is looked at. */
+	/* The callback of a sample may drain the events of processes: restore its own. */
 	s->callback = old_callback;
 	s->context = old_context;
 	return n;

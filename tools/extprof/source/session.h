@@ -30,12 +30,12 @@ int session__open(struct session **session, const struct session_options *option
 void session__close(struct session *session);
 
 int session__start(struct session *session, struct diag *d);
-/* After this no more samples are taken; those that wait can be drained. */
+/* After this no more samples are taken.  Those that wait can still be drained. */
 void session__stop(struct session *session);
 /* To be called now and then while it runs. */
 void session__follow(struct session *session);
 
-/* A number for a process or a VM that nobody has. */
+/* A new number for a process or a VM. */
 uint32_t session__new_number(struct session *session);
 
 /* Follow the process, or change what is known of it.  0 or -errno. */
@@ -44,10 +44,10 @@ int session__set_target(struct session *session, const struct target_key *key,
 /* The same, unless the kernel follows it already: -EEXIST. */
 int session__add_target(struct session *session, const struct target_key *key,
 			const struct target_config *config);
-/* What the kernel has of it: -ENOENT if it does not follow it. */
+/* Read what the kernel has of the process; -ENOENT: the kernel does not follow it. */
 int session__get_target(const struct session *session, const struct target_key *key,
 			struct target_config *config);
-/* Do not follow it any more. */
+/* Stop following the process. */
 void session__remove_target(struct session *session, const struct target_key *key);
 
 /* Readable when many samples wait, or events of processes. */
@@ -64,7 +64,7 @@ int session__drain_lifecycle(struct session *session, session_callback callback,
 
 /* What the kernel counted for that process (target_config::process), all sources. */
 void session__counters(const struct session *session, uint32_t process, struct source_counters *total);
-/* Its counters are not needed any more. */
+/* Free the counters of that process. */
 void session__forget_counters(struct session *session, uint32_t process);
 
 /* Events of processes, and processes, that found no room in the kernel. */

@@ -27,7 +27,7 @@ struct source_options {
 	enum timer_kind timer;
 };
 
-/* What was, or is being, done; for the report. */
+/* How samples are taken; for the report. */
 struct source_facts {
 	char text[96];		/* "on-CPU at 99 Hz by the clock" */
 	uint64_t period;	/* ns between two samples of one CPU */
@@ -43,7 +43,7 @@ struct source_ops {
 	int (*create)(struct source **s, const struct source_options *o, struct diag *d);
 	/* Choose the programs and set their constants: the object is open and not loaded. */
 	int (*configure)(struct source *s, struct extprof_bpf *skel, struct diag *d);
-	/* It is loaded: open what samples, which does not run yet. */
+	/* The object is loaded: open the timers or events, which do not run yet. */
 	int (*open)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	int (*start)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	/* After this no program of it runs any more. */

@@ -35,8 +35,8 @@ uint32_t timer__tick_hz(uint64_t tick_ns)
 
 int timer__find_function(FILE *symbols, uint64_t *function)
 {
-	/* One after the other in the course of time; the newest was the name of
-	 * something else in the time of the oldest. */
+	/* The function's names over time, oldest first.  In kernels of the oldest name the
+	 * newest one was another function, so an older name wins. */
 	static const char *const names[] = {
 		"tick_sched_timer", "tick_nohz_highres_handler", "tick_nohz_handler",
 	};
@@ -76,13 +76,13 @@ int timer__check_tick(uint32_t rate, const struct tick *tick, struct diag *d)
 		diag__advise(d, ADVICE_CLOCK, 0);
 		return -EINVAL;
 	}
-	/* It is a hrtimer only if those are better than itself. */
+	/* The tick is an hrtimer only if hrtimers are finer than the tick. */
 	if (tick->timer_ns >= tick->ns) {
 		diag__set(d, DIAG_NO_BPF, ENODEV, "this kernel's timers have no high resolution");
 		diag__advise(d, ADVICE_CLOCK, 0);
 		return -ENODEV;
 	}
-	/* A kernel that could have such CPUs and has none says "(null)". */
+	/* A kernel without such CPUs that could have them says "(null)". */
 	if (length && strncmp(tick->tickless, "(null)", length)) {
 		diag__set(d, DIAG_NO_BPF, ENODEV, "the tick stops on busy CPUs here: %.*s (nohz_full)",
 			  (int)length, tick->tickless);
@@ -118,7 +118,7 @@ static uint64_t resolution(clockid_t clock)
 	return clock_getres(clock, &t) ? 0 : (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-/* What sample_tick() knows the tick by. */
+/* Find the function by which sample_tick() recognises the tick. */
 static int find_tick(struct tick *tick, struct diag *d)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");

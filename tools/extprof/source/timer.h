@@ -19,7 +19,7 @@ extern const char *const timer_names[TIMER_KINDS];
 /* 0 or -EINVAL. */
 int timer__by_name(const char *name, enum timer_kind *kind);
 
-/* How many ticks per second those are; 0 none that we believe. */
+/* Ticks per second for that time between two ticks; 0: it is not plausible. */
 uint32_t timer__tick_hz(uint64_t tick_ns);
 
 /* What the kernel says about its tick. */
@@ -34,7 +34,7 @@ struct tick {
  * addresses are not shown. */
 int timer__find_function(FILE *symbols, uint64_t *function);
 
-/* Can it take so many samples? */
+/* Can the tick take so many samples per second?  0 or -errno. */
 int timer__check_tick(uint32_t rate, const struct tick *tick, struct diag *d);
 
 /* The tick of this kernel, found and checked. */

@@ -12,13 +12,13 @@
 #define SECOND 1000000000ull
 #define MS 1000000ull
 
-/* Our program in the interrupt: that of 300 frames. */
+/* Time of the BPF program for a stack of 300 frames. */
 #define SAMPLE_NS 3000u
 
-/* Fewer interrupts than these say nothing. */
+/* Fewer interrupts are too few for an estimate. */
 #define COUNT_MIN 5u
 
-/* Of real time: when others have the CPU as well, and when they leave too little of it. */
+/* Bounds of real time: when others use the CPU too, and when they leave almost nothing of it. */
 #define TIME_MAX (40 * MS)
 #define TIME_MAX_STARVED (500 * MS)
 
@@ -26,7 +26,7 @@ void timer_cost__add(struct timer_gaps *g, uint64_t gap)
 {
 	uint32_t i;
 
-	/* Others had the CPU, or the hypervisor did. */
+	/* Another thread or the hypervisor had the CPU. */
 	if (gap >= TIMER_COST_PERIOD)
 		return;
 	g->ran += gap;
@@ -46,8 +46,8 @@ void timer_cost__add(struct timer_gaps *g, uint64_t gap)
 
 uint64_t timer_cost__estimate(const struct timer_gaps *g)
 {
-	/* As many gaps as there were interrupts by our timer are the longest, and those of
-	 * others among them are longer or few: at three quarters there is one of ours. */
+	/* There were `due` interrupts by our timer, so they are among the longest gaps.  Other
+	 * interrupts are longer or few.  So the gap at three quarters of `due` is one of ours. */
 	uint64_t due = g->ran / TIMER_COST_PERIOD;
 
 	if (due > g->count)
@@ -72,7 +72,7 @@ int timer_cost__judge(uint32_t rate, uint64_t interrupt, struct diag *d)
 	}
 	if (rate <= most)
 		return 0;
-	/* Clearly below: the next measurement will be another one. */
+	/* Advise clearly less: the next measurement may differ. */
 	advised = most * 3 / 4 / 1000 * 1000;
 	if (advised < TIMER_COST_RATE_SAFE)
 		advised = TIMER_COST_RATE_SAFE;
@@ -83,10 +83,10 @@ int timer_cost__judge(uint32_t rate, uint64_t interrupt, struct diag *d)
 	return -EINVAL;
 }
 
-/* 0, or where there is no such event an error. */
+/* 0, or -errno: the event cannot be opened. */
 static int measure(struct timer_gaps *g)
 {
-	/* Of ours alone: the other CPUs are left in peace. */
+	/* The event counts on this thread's CPU only: other CPUs are not disturbed. */
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
@@ -117,7 +117,7 @@ int timer_cost__check(uint32_t rate, struct diag *d)
 
 	if (rate <= TIMER_COST_RATE_SAFE)
 		return 0;
-	/* Why there is none is told by who needs such events. */
+	/* If the event cannot be opened, cpu_timers__open() tells why. */
 	if (measure(&gaps))
 		return 0;
 	return timer_cost__judge(rate, timer_cost__estimate(&gaps), d);

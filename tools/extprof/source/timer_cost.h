@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an interrupt by a timer takes on this machine.  Where that is longer than
- * the time between two of them, the machine does nothing else any more.
+ * Measures how long a timer's interrupt takes on this machine.  If it takes longer than
+ * the time between two interrupts, the machine does nothing else.
  */
 #ifndef EXTPROF_TIMER_COST_H
 #define EXTPROF_TIMER_COST_H
@@ -10,10 +10,10 @@
 
 #include "base/diag.h"
 
-/* Up to here no machine is in danger, and nothing is measured. */
+/* Rates up to this are safe on every machine, and nothing is measured. */
 #define TIMER_COST_RATE_SAFE 10000u
 
-/* Interrupts that are waited for, one in so many ns: 2 kHz are harmless, for 20 ms. */
+/* The measurement waits for so many interrupts, one in so many ns: 2 kHz for 20 ms are harmless. */
 #define TIMER_COST_PERIOD 500000ull
 #define TIMER_COST_COUNT 40u
 
@@ -26,9 +26,9 @@ struct timer_gaps {
 };
 
 void timer_cost__add(struct timer_gaps *gaps, uint64_t gap);
-/* What one interrupt takes, ns; 0 not known. */
+/* Time of one interrupt, ns; 0 not known. */
 uint64_t timer_cost__estimate(const struct timer_gaps *gaps);
-/* Does that leave the CPUs half of their time?  0, -EINVAL, or -EAGAIN where it is not known. */
+/* Does this rate leave the CPUs half of their time?  0, -EINVAL: no, or -EAGAIN: not known. */
 int timer_cost__judge(uint32_t rate, uint64_t interrupt, struct diag *d);
 
 /* The same by a measurement, of 20 ms on a quiet machine. */

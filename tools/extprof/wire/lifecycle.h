@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the kernel tells about processes: fork, exec and exit of those that are followed.  They
- * come by a ring of their own, so that a flood of samples loses none of them.  A sample of a
- * process is taken after the event that tells of it has been sent.
+ * Events of processes that are followed: fork, exec and exit.  The kernel sends them in a ring
+ * of their own, so that a flood of samples loses no event.  The event of a fork is sent before
+ * the first sample of the child is taken.
  */
 #ifndef EXTPROF_LIFECYCLE_H
 #define EXTPROF_LIFECYCLE_H
@@ -12,7 +12,7 @@
 /* The nth number that a CPU gives out, n from 1.  User space is the CPU `cpus`. */
 #define NUMBER_MAKE(n, cpu, cpus) ((n) * ((cpus) + 1) + (cpu))
 
-/* Ids are between programs of one build only. */
+/* Only programs of one build exchange these numbers: they may change. */
 enum process_event_kind {
 	PROCESS_FORKED = 1,	/* a child of a process that is followed */
 	PROCESS_EXECUTED = 2,	/* it runs another program now */

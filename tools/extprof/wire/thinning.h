@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Which of the scheduler's ticks are samples, if they come upon a target: `rate`
- * of each `hz`, on each CPU.  Ticks are counted, not timed: how late one is
- * makes no difference, and those that an idle CPU does not have count for none.
+ * Chooses which of the scheduler's ticks are samples: `rate` of each `hz`, on each CPU.
+ * Ticks are counted, not timed: a late tick counts like any other, and an idle CPU has
+ * no ticks to count.
  *
- * `hz` units are a slot, a tick advances by `rate` units, and is a sample if the
- * slot's point is in them.  The point is random: nothing can be in step with it,
- * as with each 5th tick of 250 for a rate of 50.  A tick across two slots may be
- * a sample for one of them only, with the chance that both together give it
- * (Deville's systematic sampling).  So each tick is one with the same chance, and
- * of N ticks N * rate / hz are, 1 more or less.
+ * A slot has `hz` units, and a tick advances by `rate` units.  Each slot has a point, and
+ * the tick whose units contain the point is a sample.  The point is random, so that no
+ * program can run in step with the samples (it could with each 5th tick of 250).  A tick
+ * that spans two slots is at most one sample, with the sum of both chances (Deville's
+ * systematic sampling).  So each tick has the same chance, and of N ticks
+ * N * rate / hz are samples, give or take 1.
  */
 #ifndef EXTPROF_THINNING_H
 #define EXTPROF_THINNING_H
@@ -25,7 +25,7 @@ struct thinning {
 	uint32_t point;		/* of this slot */
 };
 
-/* Below `n`, all alike.  Knuth's generator; its upper bits are the good ones. */
+/* A number below `n`, each as likely as the others.  Knuth's generator: its upper bits are the good ones. */
 THINNING_INLINE uint32_t thinning__random(struct thinning *t, uint32_t n)
 {
 	t->random = t->random * 6364136223846793005ull + 1442695040888963407ull;
@@ -48,8 +48,8 @@ THINNING_INLINE int thinning__take(struct thinning *t, uint32_t rate, uint32_t h
 		t->at = to;
 		return is;
 	}
-	/* `to` units of this tick are in the next slot, whose point is there
-	 * only if that of the last one was not in the units here. */
+	/* `to` units of this tick are in the next slot.  The point of that slot may be in
+	 * them only if the point of the last slot was not in this tick. */
 	to -= hz;
 	t->at = to;
 	if (!is && thinning__random(t, from) < to) {

@@ -22,8 +22,8 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Makes the compiler test and use one and the same register, so that the
- * verifier sees the bound. */
+/* Makes the compiler test and use the same register.  Only then does the verifier
+ * know the bound of the value that is used. */
 #ifdef __bpf__
 #define walk_opaque(var) asm volatile("" : "+r"(var))
 #else
@@ -34,7 +34,7 @@
  * the tables of threads and the garbage collector. */
 #define WALK_SECTION_HEAD __builtin_offsetof(struct rb_debug_ext_section, gc_count)
 
-/* What tells whose a slot is. */
+/* The fields that tell which EC and which thread a slot belongs to. */
 #define WALK_EC_HEAD __builtin_offsetof(struct rb_debug_ext_ec, reserved)
 
 #define WALK_SLOTS_MAX (RB_DEBUG_EXT_SLOT_CHUNKS_MAX * RB_DEBUG_EXT_SLOTS_PER_CHUNK)
@@ -49,7 +49,7 @@ typedef uint64_t __attribute__((may_alias)) walk_u64;
 struct walk_scratch {
 	union {
 		struct rb_debug_ext_section section;
-		/* 8 more bytes: a field at the masked end stays inside. */
+		/* 8 more bytes: a field at the largest masked offset ends inside. */
 		uint8_t chunk[WALK_CHUNK_BYTES + 8];
 	};
 	struct walk_chunk {
@@ -59,7 +59,7 @@ struct walk_scratch {
 		uint32_t id, pc, jit;		/* offsets */
 	} now;
 	struct rb_debug_ext_ec ec;		/* its head */
-	volatile uint32_t index;		/* of this memory among all; for the includer */
+	volatile uint32_t index;		/* of this scratch in the BPF map; for the includer */
 	uint32_t reserved32;
 	uint8_t stack[WALK_EC_SPAN_MAX + 8];	/* fields of an EC, see target_config::ec_span */
 	struct sample_event event;
@@ -68,7 +68,7 @@ struct walk_scratch {
 
 static __always_inline uint64_t walk__field(const struct walk_scratch *s, uint32_t offset)
 {
-	/* Validated geometry never needs the mask; the verifier does. */
+	/* Validated offsets are always below the mask.  The verifier needs the mask. */
 	return *(const walk_u64 *)&s->chunk[offset & (WALK_CHUNK_BYTES - 1)];
 }
 
@@ -77,7 +77,7 @@ static __always_inline uint64_t walk__stack_field(const struct walk_scratch *s, 
 	return *(const walk_u64 *)&s->stack[offset & (WALK_EC_SPAN_MAX - 1)];
 }
 
-/* Is the memory at `section` still this process's section, and in use?
+/* Check that the memory at `section` still is the section of this process.
  * Sets event.kind and event.gc_phase.  Returns 0 or a loss_reason. */
 static __always_inline int walk__section(struct walk_scratch *s, const struct target_config *cfg,
 					 uint32_t tid)
@@ -97,7 +97,8 @@ static __always_inline int walk__section(struct walk_scratch *s, const struct ta
 		s->event.kind = SAMPLE_ENDED;
 		return 0;
 	}
-	/* A child of fork has its parent's tables until its first step, and its stack is whole. */
+	/* Until a child of fork has taken its first step, its section still has the parent's pid.
+	 * Its stack is whole all the same. */
 	if (s->section.pid != cfg->pid && !(cfg->flags & TARGET_FORKED))
 		return LOSS_FORKED;
 	s->event.kind = SAMPLE_RUBY;
@@ -106,8 +107,8 @@ static __always_inline int walk__section(struct walk_scratch *s, const struct ta
 	return 0;
 }
 
-/* The address of a slot in a table of two levels; 0 there is none, or it could
- * not be read. */
+/* The address of a slot in a table of two levels; 0: there is no such slot, or the
+ * table could not be read. */
 static __always_inline uint64_t walk__slot(uint64_t dir, uint32_t end, uint32_t size, uint32_t slot)
 {
 	uint64_t chunk;
@@ -120,11 +121,13 @@ static __always_inline uint64_t walk__slot(uint64_t dir, uint32_t end, uint32_t 
 }
 
 /*
- * Which Ruby thread is it?  Sets event.thread, or leaves it 0: to know no
- * thread costs its name, not the sample.  Only now is it certain: slots are
- * reused, that of a fiber as soon as it ends.  But that of an EC which runs is
- * written by nobody except its thread, which waits for us: what one read shows
- * belongs together, and if that thread was just writing, the generation is odd.
+ * Find the Ruby thread of the EC.  Sets event.thread, or leaves it 0: then the
+ * sample lacks the name of its thread and is not lost.
+ *
+ * This must be done during the sample, because slots are reused: the slot of a
+ * fiber as soon as the fiber ends.  Only the thread that runs an EC writes the
+ * EC's slot, and this thread is interrupted now.  So the fields of one read belong
+ * together, unless the interrupt came during a write: then the generation is odd.
  * s->section has just been read.
  */
 static __always_inline void walk__identify(struct walk_scratch *s, const struct target_config *cfg,
@@ -164,7 +167,7 @@ static __always_inline int walk__stack(struct walk_scratch *s, const struct targ
 	return 0;
 }
 
-/* The EC's slot, and the pc that says nothing, 0 if there is none.  0, or an error. */
+/* Read the EC's slot and its ec_resume_pc (0: this ruby has none).  0, or an error. */
 static __always_inline int walk__slot_and_pc(const struct target_config *cfg, uint64_t ec,
 					     uint32_t *slot, uint64_t *resume_pc)
 {
@@ -173,7 +176,7 @@ static __always_inline int walk__slot_and_pc(const struct target_config *cfg, ui
 		uint64_t resume_pc;
 	} tail = { 0 };
 
-	/* In Ruby they are neighbours: one read has both. */
+	/* The two fields are neighbours in this ruby: one read gets both. */
 	if (cfg->ec_resume_pc == cfg->ec_slot + 8) {
 		if (read_target(&tail, sizeof(tail), ec + cfg->ec_slot))
 			return -1;
@@ -187,7 +190,7 @@ static __always_inline int walk__slot_and_pc(const struct target_config *cfg, ui
 	return 0;
 }
 
-/* Compress the chunk that has been read to (id, flags, pc). */
+/* Copy (id, flags, pc) of each frame in the chunk to s->frames. */
 static __always_inline int walk__chunk(struct walk_scratch *s)
 {
 	uint32_t offset = 0, done = s->now.done;
@@ -206,9 +209,9 @@ static __always_inline int walk__chunk(struct walk_scratch *s)
 }
 
 /*
- * In the BPF program this loop is a global function of its own: the verifier
- * follows it once, not once for each of the chunks.  (What is in the scratch
- * memory is unknown to it, which keeps the number of states small as well.)
+ * In the BPF program this loop is a global function: the verifier follows it
+ * once, not once for each chunk.  (The verifier does not track the contents of
+ * the scratch memory, which keeps the number of states small as well.)
  */
 #ifndef walk_chunk
 #define walk_chunk(s) walk__chunk(s)
@@ -272,7 +275,7 @@ static __always_inline int walk__ec(struct walk_scratch *s, const struct target_
 	s->event.ec_slot = slot;
 	walk__identify(s, cfg, ec);
 	if (!stack || !cfp)
-		return 0;	/* nothing runs there (yet) */
+		return 0;	/* no frame has been pushed on this EC */
 
 	if (words == 0 || words > WALK_STACK_WORDS_MAX || stack % 8)
 		return LOSS_GEOMETRY;
