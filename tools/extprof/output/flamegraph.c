@@ -7,11 +7,11 @@
  *
  * Layout constants here and in the script agree.
  *
- * The data, `D`: the tree in preorder, as runs.  A run goes `up` so many frames from the
- * end of the one before, then from child to child: [up,self,hidden,label,label,...].
- * Only its last frame has samples of its own, `self`, or of children that are left out,
- * `hidden`; `root` has both for the root.  -N instead of a label: the last label N times
- * more.  So a frame of a deep stack takes as many bytes as the number of its label.
+ * The data, `D`, is the tree in preorder, as runs.  A run starts `up` frames above the end
+ * of the run before, and goes from child to child: [up,self,hidden,label,label,...].
+ * Only the last frame of a run has samples of its own (`self`) or samples of children that
+ * are left out (`hidden`).  `root` has both numbers for the root.  -N instead of a label
+ * repeats the last label N times.  So a frame takes as many bytes as the number of its label.
  */
 #include "output/output.h"
 
@@ -56,8 +56,8 @@ struct page {
 	unsigned int top;	/* where the frames begin */
 };
 
-/* The script computes the same from the UTF-16 units; for other than ASCII
- * the shades differ, the kind never does. */
+/* The script computes the same from UTF-16 units.  For text that is not ASCII the
+ * shades differ, but the colour of a kind does not. */
 static void add_color(struct text *out, const struct report_label *l)
 {
 	const int *base = colors[l->kind];
@@ -86,7 +86,7 @@ static void add_title(struct page *p, const struct report_node *n, const struct 
 	text__free(&place);
 }
 
-/* As much of the name as fits. */
+/* Draw as much of the name as fits. */
 static void add_label(struct page *p, const char *name, double width)
 {
 	size_t fit = (size_t)((width - 6) / CHAR);
@@ -193,7 +193,7 @@ struct run {
 	struct text labels;
 	uint32_t up, last, again;	/* the last label, how often it has come again */
 	uint32_t node;			/* of the report: its last one */
-	bool first;			/* none has been written */
+	bool first;			/* no run has been written yet */
 };
 
 static void add_again(struct run *run)
