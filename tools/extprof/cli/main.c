@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/messages.h"
-#include "wire/sample.h"
+#include "ruby/debug_external.h"
 
 #ifndef EXTPROF_VERSION
 #define EXTPROF_VERSION "unknown"
