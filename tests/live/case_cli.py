@@ -1,5 +1,6 @@
 """The command line as a process: commands, signals, whose the output is."""
 import os
+import re
 import signal
 import stat
 
@@ -43,6 +44,15 @@ def help_of_commands(ctx):
     wide = [line for line in (listed.out + options.out).splitlines() if len(line) > 80]
     check(not wide, "wide lines: %s", wide)
     return "%d lines, %d lines" % (listed.out.count("\n"), options.out.count("\n"))
+
+
+@case(timeout=30, bpf=False)
+def version(ctx):
+    for args in (("--version",), ("-V",), ("record", "--version")):
+        p = ctx.extprof(*args)
+        check(p.status == 0 and re.match(r"extprof \d+\.\d+\.\d+ \(debugging interface \d+\.\d+\)$", p.out.strip()),
+              "%s: status %d, %s%s", args, p.status, p.out, p.err)
+    return p.out.strip()
 
 
 def ignore(*signals):
