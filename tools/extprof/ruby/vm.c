@@ -135,6 +135,8 @@ static void release(struct vm *vm)
 	while (vm && !--vm->references) {
 		struct vm *parent = vm->parent;
 
+		/* Its children have looked for more in it since it was closed. */
+		symbols__settle(&vm->symbols);
 		symbols__free(&vm->symbols);
 		threads__free(&vm->threads);
 		address_space__close(vm->space);
