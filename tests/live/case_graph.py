@@ -239,9 +239,17 @@ def parting_flamegraph(ctx):
     # Widths add up: the script has summed up what is in the file.
     check(int(total.group(1)) == samples, "the file has %s samples, not %d", total.group(1), samples)
     check(total.group(2) == (hidden.group(3) if hidden else None), "left out: %s, not %s", total.group(2), hidden)
-    zoomed = browse(ctx, path, "#zoom=40")
-    check('class="f parent"' in zoomed and int(re.search(r'data-shown="(\d+)"', zoomed).group(1)) > 40,
-          "a zoom shows no frames")
+    # Of the frames that are drawn the widest of the uppermost row: a zoom shows all below it as parents, and above it
+    # what was too narrow before.
+    boxes = [(int(n), float(y), float(width)) for n, y, width in re.findall(
+        r'<g class="f" data-n="(\d+)">.*?<rect x="[\d.]+" y="([\d.]+)" width="([\d.]+)"', page, re.S)]
+    root, top = (f(y for _, y, _ in boxes) for f in (max, min))
+    number = max((b for b in boxes if b[1] == top), key=lambda b: b[2])[0]
+    depth = round((root - top) / 17)
+    zoomed = browse(ctx, path, "#zoom=%d" % number)
+    visible, parents = int(re.search(r'data-shown="(\d+)"', zoomed).group(1)), zoomed.count('class="f parent"')
+    check(depth >= 5 and parents == depth and visible > depth + 1, "the zoom to frame %d, %d deep, shows %d frames, "
+          "%d as parents", number, depth, visible, parents)
     return "%s; opened, %s frames drawn, %s left for a zoom" % (text, shown.group(1), total.group(3) or "none")
 
 

@@ -18,6 +18,8 @@ NOBODY = 65534
 FORK_LOSS = 0.02
 
 PARENT = "def parents_own(s) = burn(s, :parents_own)\n"
+# What forks before extprof has found its ruby has children without names of their parent's: not this one.
+FOUND_PARENT = PARENT + "sleep 0.2\n"
 
 
 # Of Kernel#exec, which nothing has called before.
@@ -32,7 +34,7 @@ def all_ended(found, how="exit 0"):
 @case(timeout=30)
 def work_in_children_only(ctx):
     """The children run methods that the parent has defined, and methods that they define themselves."""
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 3.times { |i| fork { parents_own 0.15; burn_anew 0.15, "childs_own_#{i}" } }
 Process.waitall""")
     text = found.compare(6, FORK_LOSS)
@@ -48,7 +50,7 @@ def exec_of_another_ruby(ctx):
     """Until its layout is read, the new program is not sampled: that CPU time is in the summary, with its
     reason. What is sampled and what is not are all CPU time that the process has used."""
     second = ctx.write("second.rb", "def of_the_second(s) = burn(s, :of_the_second)\nof_the_second 0.3\ntell_cpu\n")
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 Process.wait fork { parents_own 0.2; exec(*%r) }""" % ruby(second))
     text = found.compare(2, FORK_LOSS, unnamed=CALL_OF_EXEC)
     (_, pid), cpu = next(iter(found.told.items()))
@@ -65,7 +67,7 @@ def exec_of_no_ruby(ctx):
     """A child that becomes another program: its own work is shown, and the other program is named with its CPU time."""
     python = ctx.write("other.py", "import time\nwhile time.process_time() < 0.5: pass\n"
                        "print('python', time.process_time(), flush=True)\n")
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 Process.wait fork { parents_own 0.2; tell_cpu; exec(*%r) }""" % [sys.executable, python])
     text = found.compare(1, FORK_LOSS, unnamed=CALL_OF_EXEC)
     (_, pid), before = next(iter(found.told.items()))
@@ -82,7 +84,7 @@ Process.wait fork { parents_own 0.2; tell_cpu; exec(*%r) }""" % [sys.executable,
 @case(timeout=30)
 def leader_ends(ctx):
     """The main thread ends and another one goes on: the process lives, and so does its profile."""
-    program = PARENT + """
+    program = FOUND_PARENT + """
 require "fiddle"
 # Without the GVL: the other thread goes on.
 EXIT = Fiddle::Function.new(Fiddle.dlopen(nil)["syscall"], [Fiddle::TYPE_LONG, Fiddle::TYPE_LONG], Fiddle::TYPE_LONG)
@@ -152,7 +154,7 @@ def open_files(pid):
 def pid_reused(ctx):
     """Two children with the same pid, one after the other: two processes. In a pid namespace nobody else takes
     pids, and the kernel gives the one that it is told to give. extprof is in there too."""
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 first = fork { burn_anew 0.15, "first_life" }
 Process.wait first
 second = nil
@@ -179,7 +181,7 @@ def spawn_system_and_backticks(ctx):
     """Each of them makes a process that executes at once; ruby uses vfork if it is not root."""
     script = ctx.write("started.rb", "burn_anew 0.2, ARGV[0]\ntell_cpu\n")
     os.chmod(script, 0o644)
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 started = %r
 parents_own 0.1
 Process::UID.change_privilege(%d) if Process.uid == 0
@@ -205,7 +207,7 @@ def memory_shared_with_the_parent(ctx):
     library = ctx.path("shared_memory.so")
     native.run(native.tool("CC"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", "-o", library,
                os.path.join(harness.PROGRAMS, "shared_memory.c"))
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 require "fiddle"
 CLONE = Fiddle::Function.new(Fiddle.dlopen(%r)["burn_in_shared_memory"],
   [Fiddle::TYPE_LONG_LONG, Fiddle::TYPE_VOIDP], Fiddle::TYPE_LONG_LONG)
@@ -254,7 +256,7 @@ def children(pid):
 
 @case(timeout=30)
 def setuid_in_the_child(ctx):
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 Process.wait fork { Process::Sys.setgid(%d); Process::Sys.setuid(%d); parents_own 0.2; burn_anew 0.2, "nobodys_own" }
 parents_own 0.1""" % (NOBODY, NOBODY))
     return found.compare(3, FORK_LOSS)
@@ -263,7 +265,7 @@ parents_own 0.1""" % (NOBODY, NOBODY))
 @case(timeout=40)
 def forks_of_forks(ctx):
     """A child that forks at once, whose child works; and a chain of 30, each with a method of its own."""
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 Process.wait fork { exit!(0) if fork; parents_own 0.1; burn_anew 0.1, "grandchilds_own" }
 def chain(depth)
   return if depth > 30
@@ -485,7 +487,7 @@ def shell_as_command(ctx):
 @case(timeout=30)
 def killed(ctx):
     """The table says how each process ended."""
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 victim = fork { parents_own 0.15; sleep }
 other = fork { exit 7 }
 last = fork { Process.kill :SEGV, Process.pid; sleep }
@@ -556,7 +558,7 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
 @case(timeout=40)
 def bursts_of_fork_and_spawn(ctx):
     """Short processes: what is profiled and what is not are together all CPU time of the program and its children."""
-    found = record_script(ctx, PARENT + """
+    found = record_script(ctx, FOUND_PARENT + """
 300.times { Process.wait fork { exit! 0 } }
 200.times { Process.wait spawn("/bin/true") }
 t = Process.times

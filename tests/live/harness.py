@@ -350,6 +350,8 @@ def main(args):
             print("FAIL  there is no %s (%s)\n0 passed, 1 failed" % (path, variable))
             return 1
     # A background job of a script ignores SIGINT. Its children would inherit that.
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     passed = failed = skipped = 0
     for name, group, f, timeout, bpf in CASES:

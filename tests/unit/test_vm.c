@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "base/text.h"
 #include "fake.h"
 #include "process/target.h"
@@ -53,7 +54,7 @@ static void tear_down(void)
 
 static struct vm *fork_vm(struct vm *of)
 {
-	return vm__fork(of, (uint32_t)getpid(), section.records_end);
+	return vm__fork(of, (uint32_t)getpid(), section.records_end, deadline__now());
 }
 
 /* Its memory is the one that we have. */
@@ -215,6 +216,53 @@ TEST(vm_generations_without_end)
 	tear_down();
 }
 
+/* What the first of a long line has described, all have, also one that is never read. */
+TEST(vm_long_line_keeps_the_names_of_the_first)
+{
+	struct vm *line[40];
+
+	set_up();
+	CHECK_STRING(name_in(parent, bar), "Foo#bar");
+	for (int i = 0; i < 40; i++)
+		line[i] = fork_vm(i ? line[i - 1] : parent);
+	for (int i = 39; i >= 0; i--) {
+		CHECK_STRING(name_in(line[i], bar), "Foo#bar");
+		vm__set_exited(line[i]);
+		vm__close(line[i]);
+	}
+	vm__close(parent);
+	tear_down();
+}
+
+/* The kernel could not read how many ids there were: what was read before the fork is true, what was
+ * read after it can be of later code. */
+TEST(vm_child_without_a_number_of_ids)
+{
+	struct vm *early, *late, *grandchild;
+	uint32_t later;
+	uint64_t before;
+
+	set_up();
+	before = parent->layout.read_at - 1;
+	early = vm__fork(parent, (uint32_t)getpid(), 0, deadline__now());
+	CHECK_STRING(name_in(early, bar), "Foo#bar");
+	late = vm__fork(parent, (uint32_t)getpid(), 0, before);
+	CHECK_STRING(name_in(late, bar), "[too much to read]");
+	later = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "later", foo, 0);
+	CHECK_INT(symbols__update(&parent->symbols, false), 0);
+	CHECK_STRING(name_in(parent, later), "Foo#later");
+	CHECK_STRING(name_in(early, later), "[too much to read]");
+	/* What a child has of its parent, its own child has too. */
+	grandchild = vm__fork(early, (uint32_t)getpid(), 0, before);
+	CHECK_STRING(name_in(grandchild, bar), "Foo#bar");
+	CHECK_STRING(name_in(grandchild, later), "[too much to read]");
+	vm__close(grandchild);
+	vm__close(late);
+	vm__close(early);
+	vm__close(parent);
+	tear_down();
+}
+
 TEST(vm_refuses_the_memory_of_another)
 {
 	struct address_space *space;
@@ -222,7 +270,7 @@ TEST(vm_refuses_the_memory_of_another)
 	int err;
 
 	set_up();
-	child = vm__fork(parent, (uint32_t)getpid() + 1, section.records_end);
+	child = vm__fork(parent, (uint32_t)getpid() + 1, section.records_end, deadline__now());
 	space = address_space__open(getpid(), &err);
 	/* It has not made its first step, or is another process with that pid. */
 	CHECK_INT(vm__bind(child, space), -EAGAIN);

@@ -52,6 +52,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, struct dia
 	if (engine__describe(e, p, vm) || process_set__add_vm(&e->set, config.vm, vm))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	vm__set_deadline(vm, &e->reads);
+	vm->touched = true;
 	engine__keep_names(vm);
 	err = session__set_target(e->session, &p->key, &config);
 	p->vm = vm;

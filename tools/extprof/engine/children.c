@@ -67,6 +67,7 @@ static int bind_child(struct engine *e, struct process *p)
 		address_space__close(space);
 		return err != -EAGAIN;
 	}
+	p->vm->touched = true;
 	engine__keep_names(p->vm);
 	engine__describe(e, p, p->vm);
 	return 1;

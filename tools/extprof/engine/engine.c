@@ -294,10 +294,11 @@ int engine__step(struct engine *e, struct diag *d)
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	e->behind = engine__drain(e) == -ECANCELED;
+	err = engine__search(e, d);
+	/* Also of what has just been found: it may end soon. */
 	engine__update_vms(e, false);
 	if (!e->behind)
 		engine__clean_up(e);
-	err = engine__search(e, d);
 	if (err)
 		return err;
 	if (e->given_up && e->given_up >= e->set.wanted_live && !e->set.sampled) {

@@ -33,7 +33,7 @@ static void on_copy(struct engine *e, struct process *p, const struct process_ev
 		p->state = PROCESS_SAMPLED;
 		return;
 	}
-	vm = vm__fork(parent, ev->key.pid, ev->records_end);
+	vm = vm__fork(parent, ev->key.pid, ev->records_end, ev->time);
 	if (!vm || process_set__add_vm(&e->set, ev->vm, vm)) {
 		vm__close(vm);
 		return;

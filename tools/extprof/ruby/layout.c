@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/deadline.h"
+
 /* The size of version 1.0.  Every 1.x has at least these fields. */
 #define SECTION_SIZE_1_0 472u
 #define SECTION_SIZE_MAX (1u << 20)
@@ -191,6 +193,7 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
 	int err;
 
 	l->address = address;
+	l->read_at = deadline__now();
 	if (address % 8)
 		return wrong(d, "the address of the section", address);
 	err = memory__read(m, address, raw, sizeof(raw));
@@ -201,6 +204,7 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
 
 int layout__refresh(struct layout *l, const struct memory *m)
 {
+	uint64_t now = deadline__now();
 	struct rb_debug_ext_section s;
 	int err = memory__read(m, l->address, &s, sizeof(s));
 
@@ -210,6 +214,7 @@ int layout__refresh(struct layout *l, const struct memory *m)
 	if (memcmp(&s, &l->section, HEAD_SIZE))
 		return -ENODATA;
 	clamp(&s);
+	l->read_at = now;
 	l->section.state = s.state;
 	l->section.pid = s.pid;
 	l->section.records_end = s.records_end;

@@ -13,6 +13,7 @@
 struct layout {
 	uint64_t address;
 	struct rb_debug_ext_section section;	/* a copy; absent fields are 0 */
+	uint64_t read_at;	/* before the copy was made; CLOCK_MONOTONIC, ns; 0: at the fork */
 };
 
 /* Check a copy of the first `got` bytes.  0; -EAGAIN while the VM starts

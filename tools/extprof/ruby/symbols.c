@@ -72,6 +72,8 @@ void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end)
 {
 	s->parent = parent;
 	s->inherited_end = end;
+	/* What it has of its parent need not be read ahead. */
+	s->next_prefetch = end;
 }
 
 static struct symbol *add_symbol(struct symbols *s, const struct symbol *value)

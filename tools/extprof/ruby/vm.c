@@ -59,23 +59,30 @@ cleanup:
 	return err;
 }
 
-struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end)
+struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint64_t time)
 {
 	struct vm *vm = new_vm();
 
 	if (!vm)
 		return NULL;
+	if (!records_end)
+		records_end = parent->layout.read_at < time ? parent->layout.section.records_end :
+			      parent->symbols.inherited_end;
 	vm->layout = parent->layout;
 	vm->layout.section.pid = pid;
+	vm->layout.section.records_end = records_end;
+	vm->layout.read_at = 0;
 	symbols__init(&vm->symbols, parent->symbols.table, &vm->layout, &vm->memory);
 	threads__init(&vm->threads, &vm->layout, &vm->memory);
-	vm->depth = parent->depth + 1;
 	/* The kernel knew the program when it made the copy. */
 	vm->confirmed = parent->confirmed;
-	if (vm->depth > VM_DEPTH_MAX) {
-		vm->depth = 0;
-		return vm;
+	/* Of a long line the nearest ancestors are left out, with what only they have described. */
+	while (parent->depth >= VM_DEPTH_MAX) {
+		if (records_end > parent->symbols.inherited_end)
+			records_end = parent->symbols.inherited_end;
+		parent = parent->parent;
 	}
+	vm->depth = parent->depth + 1;
 	vm->parent = parent;
 	parent->references++;
 	symbols__inherit(&vm->symbols, &parent->symbols, records_end);

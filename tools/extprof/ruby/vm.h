@@ -41,10 +41,11 @@ int vm__open(struct vm **vm, struct target *target, struct symbol_table *table, 
 
 /*
  * The copy that fork makes in the process which has `pid` in its own pid namespace.  `records_end`:
- * ids below mean the same in both.  Its memory is not open yet: until vm__bind() only names that the
+ * ids below mean the same in both; 0: it could not be read at that `time` (CLOCK_MONOTONIC, ns), and
+ * is what is known of the time before.  Its memory is not open yet: until vm__bind() only names that the
  * parent has are known, and others are late.  NULL: out of memory.
  */
-struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end);
+struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint64_t time);
 /* Give the VM its memory.  0, or -errno: the space is not that of this VM, and the caller keeps it. */
 int vm__bind(struct vm *vm, struct address_space *space);
 
