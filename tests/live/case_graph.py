@@ -156,9 +156,9 @@ MEMORY = 200 << 20  # bytes that extprof may have in use, whatever it samples
 
 def peak(reader):
     """Wait for its end: the most memory that it had in use, in bytes."""
-    _, status, usage = os.wait4(reader.pid, 0)
+    status, most = harness.wait_for_peak(reader.pid)
     reader.p.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_maxrss << 10
+    return most
 
 
 @case(timeout=60)

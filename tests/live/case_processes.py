@@ -522,8 +522,7 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
         steal, began = family.stolen(), time.monotonic()
         reader = subprocess.Popen([harness.EXTPROF, "record", *family.options(ctx), "--", *ruby(script)], stdout=out,
                                   stderr=err, stdin=subprocess.DEVNULL, env=harness.environment({"TRUTH": truth}))
-        # Of extprof and of what it has waited for, which is smaller.
-        _, status, used = os.wait4(reader.pid, 0)
+        status, memory = harness.wait_for_peak(reader.pid)
         reader.returncode = status
         took = time.monotonic() - began
     with open(ctx.path("out"), encoding="utf-8") as out, open(ctx.path("err"), encoding="utf-8") as err:
@@ -546,7 +545,7 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
     nameless = sum(s.count for s in found.stacks if s.text == leaf)
     check(not others, "frames without a name: %s", others[:5])
     check(nameless <= 0.01 * sums.taken, "%d samples have frames without a name", nameless)
-    memory = used.ru_maxrss / 1024
+    memory /= 1 << 20
     # A row, and the stacks of the process in the tree.
     most = 50 + count * 16 / 1024
     check(memory < most, "extprof used %.0f MB, %.0f are permitted", memory, most)
