@@ -547,7 +547,7 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
     check(nameless <= 0.01 * sums.taken, "%d samples have frames without a name", nameless)
     memory /= 1 << 20
     # A row, and the stacks of the process in the tree.
-    most = 50 + count * 16 / 1024
+    most = 30 + count * 4 / 1024
     check(memory < most, "extprof used %.0f MB, %.0f are permitted", memory, most)
     return "%d children, %.2f s of CPU time in %.1f s: %d samples of %.0f (%+.2f %%), lost %d, missed %d, without a name %d; %.0f MB" % (
         count, truth, took, sums.taken, expected, 100 * (sums.taken / expected - 1), sums.lost, sums.missed, nameless,
