@@ -85,3 +85,16 @@ TEST(summary_says_how_many_stacks_were_cut)
 	CHECK(strstr(text, "stacks cut") == NULL);
 	free(text);
 }
+
+TEST(summary_tells_of_processes_that_can_be_missing)
+{
+	struct report r = { .meta.lost_events = 0 };
+	char *text = render(&r, 100);
+
+	CHECK(!strstr(text, "processes not told"));
+	free(text);
+	r.meta.lost_events = 7;
+	text = render(&r, 100);
+	CHECK(strstr(text, "\nprocesses not told: 7 ") != NULL);
+	free(text);
+}

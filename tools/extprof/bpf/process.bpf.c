@@ -77,6 +77,16 @@ static __always_inline struct process_event *event__new(uint32_t kind, const str
 	return e;
 }
 
+/* Which process it is, as the reader sees it, and who runs.  The event is about the current task or its child. */
+static __always_inline void event__name(struct process_event *e, struct task_struct *task, uint32_t global,
+					const struct target_key *key)
+{
+	e->pid = task__pid_in(task, global, reader_pidns);
+	e->uid = (uint32_t)bpf_get_current_uid_gid();
+	e->key = *key;
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+}
+
 /* How many ids had been given out.  The parent runs this, so its memory is the one that is read. */
 static __always_inline uint32_t records_end(const struct target_config *cfg)
 {
@@ -127,13 +137,10 @@ int process_fork(uint64_t *args)
 	e = event__new(PROCESS_FORKED, &cfg);
 	if (!e)
 		return 0;
-	e->pid = task__pid_in(child, task__global_pid(child), reader_pidns);
+	event__name(e, child, task__global_pid(child), &child_key);
 	e->parent = from->process;
 	e->parent_vm = from->vm;
 	e->records_end = records_end(from);
-	e->uid = (uint32_t)bpf_get_current_uid_gid();
-	e->key = child_key;
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -163,11 +170,8 @@ int process_exec(uint64_t *args)
 		return 0;
 	if (!cfg)
 		e->started = task__started(task);
-	e->pid = task__pid_in(task, bpf_get_current_pid_tgid() >> 32, reader_pidns);
-	e->uid = (uint32_t)bpf_get_current_uid_gid();
+	event__name(e, task, bpf_get_current_pid_tgid() >> 32, &key);
 	e->cpu_time = task__cpu_time(task);
-	e->key = key;
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
@@ -196,8 +200,6 @@ int process_exit(uint64_t *args)
 		return 0;
 	e->exit_code = task__exit_code(task);
 	e->cpu_time = task__cpu_time(task);
-	e->key = key;
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	bpf_ringbuf_submit(e, 0);
 	return 0;
 }
@@ -228,7 +230,6 @@ int process_free(uint64_t *args)
 	e = event__new(PROCESS_FREED, cfg);
 	if (e) {
 		e->cpu_time = task__released_cpu_time(task);
-		e->key = key;
 		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	}
 	bpf_map_delete_elem(&targets, &key);

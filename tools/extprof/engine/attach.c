@@ -122,9 +122,7 @@ static void give_up(struct engine *e, struct process *p)
 		return;
 	}
 	p->given_up = true;
-	if (!p->wanted)
-		return;
-	if (!e->given_up++)
+	if (p->wanted && !e->why.text[0])
 		e->why = p->why;
 }
 
@@ -189,8 +187,6 @@ static int on_found(struct engine *e, struct search *search, struct diag *d)
 		vm__close(vm);
 		return 0;
 	}
-	if (!p->key.pid)
-		p->key = p->target.key;
 	if (p->search_is_old || (vm && !address_space__lives(vm->space))) {
 		vm__close(vm);
 		backoff__reset(&p->backoff, deadline__now());

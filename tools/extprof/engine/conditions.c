@@ -52,13 +52,6 @@ static bool in_cgroup(pid_t pid, const char *wanted)
 	return is;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Does the pattern match the name of the process, of its program, or of the script that it runs? */
 static bool has_name(pid_t pid, const char *pattern)
 {
@@ -87,7 +80,7 @@ static bool has_name(pid_t pid, const char *pattern)
 	for (const char *s = text; s < text + n; s += strlen(s) + 1) {
 		if (s != text && *s == '-')
 			continue;
-		if (!fnmatch(pattern, base_name(s), 0) || !fnmatch(pattern, s, 0))
+		if (!fnmatch(pattern, basename(s), 0) || !fnmatch(pattern, s, 0))
 			return true;
 		if (s != text)
 			break;	/* the script; what follows are its arguments */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/map64.h"
 #include "engine/state.h"
 
 /* While they are read, others are made: after so many rounds the kernel has told of those. */
@@ -17,13 +18,13 @@
 
 struct relation {
 	pid_t pid, parent;
-	bool followed;
 };
 
 struct relations {
 	struct relation *list;
 	uint32_t count;
 	size_t room;
+	struct map64 by_pid;	/* place in list */
 };
 
 /* The number after the last ')' of /proc/PID/stat: the command's name may have any in it. */
@@ -48,6 +49,7 @@ static int read_relations(struct relations *r, bool parents)
 	struct dirent *entry;
 
 	r->count = 0;
+	map64__clear(&r->by_pid);
 	if (!dir)
 		return -errno;
 	while ((entry = readdir(dir))) {
@@ -56,7 +58,8 @@ static int read_relations(struct relations *r, bool parents)
 
 		if (*end || pid < 1 || pid == getpid())
 			continue;
-		if (array__reserve(&r->list, r->count, 1, &r->room, RELATIONS_MAX, sizeof(*r->list)))
+		if (array__reserve(&r->list, r->count, 1, &r->room, RELATIONS_MAX, sizeof(*r->list)) ||
+		    map64__add(&r->by_pid, (uint64_t)pid, r->count))
 			break;
 		r->list[r->count++] = (struct relation){ .pid = (pid_t)pid,
 							 .parent = parents ? parent_of((pid_t)pid) : 0 };
@@ -67,10 +70,15 @@ static int read_relations(struct relations *r, bool parents)
 
 static const struct relation *find_relation(const struct relations *r, pid_t pid)
 {
-	for (uint32_t i = 0; i < r->count; i++)
-		if (r->list[i].pid == pid)
-			return &r->list[i];
-	return NULL;
+	uint32_t place = map64__get(&r->by_pid, (uint64_t)pid);
+
+	return place == MAP64_NONE ? NULL : &r->list[place];
+}
+
+static void free_relations(struct relations *r)
+{
+	free(r->list);
+	map64__free(&r->by_pid);
 }
 
 /* Is one of its ancestors followed? */
@@ -114,7 +122,7 @@ void engine__discover_children(struct engine *e)
 		if (!found)
 			break;
 	}
-	free(r.list);
+	free_relations(&r);
 }
 
 void engine__discover_all(struct engine *e)
@@ -127,5 +135,5 @@ void engine__discover_all(struct engine *e)
 		for (uint32_t i = 0; i < r.count; i++)
 			if (!process_set__by_pid(&e->set, r.list[i].pid))
 				engine__follow_pid(e, r.list[i].pid, false, &p, &d);
-	free(r.list);
+	free_relations(&r);
 }

@@ -20,8 +20,6 @@
 
 /* For samples at a stretch: there is more to look after. */
 #define DRAIN_TIMEOUT (200 * MS)
-/* For what was being read when the time for more was over: a sample has to be whole. */
-#define READS_TIMEOUT (2 * SECOND)
 
 /* The first search of a process goes on so long after the caller wants control back. */
 #define INTERRUPTED_WAIT (200 * MS)
@@ -276,6 +274,20 @@ static bool all_ended(const struct engine *e, uint64_t now)
 	return true;
 }
 
+/* Was each wanted process that lives given up? */
+static bool all_given_up(const struct engine *e)
+{
+	if (!e->why.text[0])
+		return false;
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		const struct process *p = e->set.list[i];
+
+		if (p && p->wanted && !p->given_up && p->state != PROCESS_ENDED)
+			return false;
+	}
+	return true;
+}
+
 int engine__step(struct engine *e, struct diag *d)
 {
 	uint64_t until = UINT64_MAX, now = deadline__now();
@@ -301,7 +313,7 @@ int engine__step(struct engine *e, struct diag *d)
 		engine__clean_up(e);
 	if (err)
 		return err;
-	if (e->given_up && e->given_up >= e->set.wanted_live && !e->set.sampled) {
+	if (!e->set.sampled && all_given_up(e)) {
 		*d = e->why;
 		return -ENOENT;
 	}

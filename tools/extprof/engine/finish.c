@@ -9,9 +9,6 @@
 
 /* For the samples that wait at the end, and for the last names. */
 #define FINISH_TIMEOUT (5 * SECOND)
-/* For what was being read when the time for more was over: a sample has to be
- * whole.  What a tick may read takes a tenth of it. */
-#define READS_TIMEOUT (2 * SECOND)
 
 static void set_deadlines(struct engine *e, uint64_t until, uint64_t reads_until)
 {
@@ -60,7 +57,7 @@ static int never_sampled(const struct engine *e, struct diag *d)
 			diag__set(d, DIAG_NO_PROCESS, ESRCH, "the processes have ended");
 		return -ESRCH;
 	}
-	*d = e->given_up ? e->why : p->why;
+	*d = e->why.text[0] ? e->why : p->why;
 	if (!d->text[0])
 		diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to search process %d", p->pid);
 	if (p->state == PROCESS_ENDED && d->code != DIAG_NO_INTERFACE && d->code != DIAG_NOT_RUBY) {

@@ -189,7 +189,8 @@ void engine__clean_up(struct engine *e)
 	for (uint32_t i = 0; i < e->old_processes.count; i++) {
 		struct process *p = process_set__find(&e->set, e->old_processes.list[i]);
 
-		if (p && !p->search)
+		/* A search that still runs finds nobody to give its answer to. */
+		if (p)
 			process_set__remove(&e->set, p);
 	}
 	e->old_processes.count = 0;

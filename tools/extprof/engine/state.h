@@ -18,6 +18,10 @@
 #define MS 1000000ull
 #define SECOND 1000000000ull
 
+/* For what was being read when the time for more was over: a sample has to be whole.
+ * What a tick may read takes a tenth of it. */
+#define READS_TIMEOUT (2 * SECOND)
+
 /* A list of numbers of VMs, or of processes, that wait for something. */
 struct waiting {
 	uint32_t *list;
@@ -53,8 +57,7 @@ struct engine {
 	/* Children whose memory is still to be opened. */
 	struct waiting new_vms;
 
-	uint32_t given_up;	/* wanted processes in which there is no ruby */
-	struct diag why;	/* of the first of them */
+	struct diag why;	/* the first wanted process was given up; no text: none was */
 	/* Of the process in the head of a report: the first one that was sampled, of the wanted ones
 	 * if there is one. */
 	uint32_t first_row;
@@ -63,9 +66,6 @@ struct engine {
 
 	int epoll_fd;
 };
-
-/* Append; 0 or -ENOMEM. */
-int waiting__add(struct waiting *w, uint32_t number);
 
 /*
  * The files of this room, each using only those before it.

@@ -185,6 +185,9 @@ static void add_notes(struct table *t)
 	if (m->unsampled_cpus)
 		text__addf(out, "CPUs not sampled: %" PRIu32 " (they came online during the recording, and "
 			   "no timer could be opened there)\n", m->unsampled_cpus);
+	if (m->lost_events)
+		text__addf(out, "processes not told: %" PRIu64 " (so many forks, execs and exits found no room in "
+			   "the kernel: processes can be missing from this profile)\n", m->lost_events);
 	if (m->unknown_frames)
 		text__addf(out, "frames without a record: %" PRIu64 " of %" PRIu64
 			   " ([unknown frame])\n", m->unknown_frames, m->frames);

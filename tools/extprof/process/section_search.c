@@ -57,13 +57,6 @@ static int images__add(struct images *images, const struct image *image, const c
 	return 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* All images, in the order of their addresses, IMAGES_MAX at most. */
 static int read_maps(const struct target *t, struct images *images, struct diag *d)
 {
@@ -91,7 +84,7 @@ static int read_maps(const struct target *t, struct images *images, struct diag 
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		image.is_exe = image.inode == exe_inode;
-		image.ruby_name = strstr(base_name(line + at), "ruby") != NULL;
+		image.ruby_name = strstr(basename(line + at), "ruby") != NULL;
 		if (images__add(images, &image, line + at))
 			err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	}

@@ -24,18 +24,18 @@ struct process_event {
 	uint64_t time;		/* CLOCK_MONOTONIC, ns */
 	uint32_t kind;		/* enum process_event_kind */
 	uint32_t process;	/* target_config::process; 0: of a process that is not followed */
-	uint32_t pid;		/* in the reader's pid namespace; 0: it is not in there */
+	uint32_t pid;		/* FORKED, EXECUTED: in the reader's pid namespace; 0: it is not in there */
 	uint32_t parent;	/* FORKED: target_config::process of the parent */
 	uint32_t vm;		/* FORKED: target_config::vm of the child, 0 none */
 	uint32_t parent_vm;	/* FORKED: that of the parent */
 	uint32_t records_end;	/* FORKED: all ids below had been given out by then; 0 unknown */
 	uint32_t exit_code;	/* EXITED: as of wait(2) */
 	uint32_t flags;		/* target_config::flags of the process */
-	uint32_t uid;
+	uint32_t uid;		/* FORKED, EXECUTED: real user */
 	uint64_t started;	/* CLOCK_BOOTTIME, ns: with the pid it names the process for ever */
 	uint64_t cpu_time;	/* EXECUTED, EXITED, FREED: of all its threads until then, ns */
-	struct target_key key;
-	char comm[TASK_COMM_SIZE];
+	struct target_key key;	/* FORKED, EXECUTED */
+	char comm[TASK_COMM_SIZE];	/* FORKED, EXECUTED */
 };
 
 #define LIFECYCLE_ASSERT(name, expr) typedef char lifecycle_assert_##name[(expr) ? 1 : -1]
