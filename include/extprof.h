@@ -77,7 +77,8 @@ enum extprof_frame_kind {
 	EXTPROF_FRAME_THREAD = 5,	/* a group: see extprof_recording_options::groups */
 	EXTPROF_FRAME_OTHER = 6,	/* truncated, unknown, expired: its name tells */
 	EXTPROF_FRAME_PROCESS = 7,	/* a group */
-	EXTPROF_FRAME_CGROUP = 8	/* a group */
+	EXTPROF_FRAME_CGROUP = 8,	/* a group */
+	EXTPROF_FRAME_STATE = 9		/* below the code: what a thread waited for, the class of an object */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -96,7 +97,7 @@ struct extprof_stack {
 	const struct extprof_frame *const *frames;	/* outermost first */
 	size_t count;
 	size_t groups;		/* so many of the outermost ones are groups */
-	uint64_t value;		/* samples */
+	uint64_t value;		/* in the unit of the report: samples, ns, bytes */
 };
 
 /* -- recordings ------------------------------------------------------------------------------ */
@@ -141,6 +142,8 @@ struct extprof_recording_options {
 				 * lost: read it before extprof_recording_finish().  0: none */
 	extprof_log log;	/* NULL: none */
 	void *log_context;
+
+	const char *modes;	/* "cpu", "gc", or several with commas; NULL: "cpu" */
 };
 
 /*
@@ -192,7 +195,10 @@ struct extprof_write_options {
 	bool color;		/* summary: for a terminal */
 	unsigned int top;	/* summary: rows of each table; 0: 20 */
 	unsigned int width;	/* summary: columns; 0: as many as needed */
+	const char *unit;	/* "us", "samples", "bytes"; NULL: by the mode */
 };
+/* Names of the modes, from 0; NULL behind the last one. */
+EXTPROF_API const char *extprof_mode(size_t i);
 /* Names of the formats, from 0; NULL behind the last one. */
 EXTPROF_API const char *extprof_format(size_t i);
 /*
@@ -202,9 +208,13 @@ EXTPROF_API const char *extprof_format(size_t i);
 EXTPROF_API int extprof_recording_write(struct extprof_recording *recording, const char *format,
 					const struct extprof_write_options *options, FILE *to,
 					struct extprof_error *error);
-/* The profile as of finish or snapshot.  Destroy the report before the recording. */
+/* The profile of the first mode as of finish or snapshot.  Destroy the report before the recording. */
 EXTPROF_API int extprof_recording_report(struct extprof_recording *recording, struct extprof_report **report,
 					 struct extprof_error *error);
+/* The same of one of the modes, in a unit; NULL: the first mode, and the unit of the mode. */
+EXTPROF_API int extprof_recording_report_mode(struct extprof_recording *recording, const char *mode,
+					      const char *unit, struct extprof_report **report,
+					      struct extprof_error *error);
 /* NULL is accepted. */
 EXTPROF_API void extprof_recording_destroy(struct extprof_recording *recording);
 
@@ -245,6 +255,9 @@ struct extprof_facts {
 	uint64_t duration;		/* ns */
 	uint64_t cpu_time;		/* of the processes by the kernel's account, ns; 0: unknown */
 	int64_t started;		/* seconds since 1970 */
+	const char *mode;		/* "cpu" */
+	const char *metric;		/* what extprof_stack::value counts: "samples", "cpu", "alloc_space" */
+	const char *unit;		/* of extprof_stack::value: "count", "ns" or "bytes" */
 };
 EXTPROF_API const struct extprof_facts *extprof_report_facts(const struct extprof_report *report);
 /* NULL is accepted. */

@@ -15,10 +15,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("tp_btf/sys_enter")
 int on_syscall(uint64_t *args)
 {
-	struct hit h = { .source = SOURCE_CPU };
+	struct hit h = { .source = SOURCE_SYSCALL, .count = 1 };
 
 	if (args[1] != OPENAT || hit__find(&h) || hit__count(&h))
 		return 0;
-	hit__sample(&h, 1, 0, task__user_ip());
+	hit__sample(&h, 0, task__user_ip());
 	return 0;
 }

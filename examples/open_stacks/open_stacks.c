@@ -45,7 +45,7 @@ static struct open_stacks_bpf *load(void)
 		goto failed;
 	skel->rodata->cpus = (unsigned int)cpus;
 	skel->rodata->wakeup_bytes = 0;	/* at each sample */
-	if (bpf_map__set_max_entries(skel->maps.scratch, (unsigned int)cpus * SOURCE_MAX) ||
+	if (bpf_map__set_max_entries(skel->maps.scratch, (unsigned int)cpus) ||
 	    open_stacks_bpf__load(skel))
 		goto failed;
 	return skel;

@@ -107,7 +107,7 @@ def speedscope_of_two_threads(ctx):
     period = 10**9 // rate
     with open(path, encoding="utf-8") as f:
         document = json.load(f)
-    check(document["extprof"]["account"] == profile.sums.text, "account: %s", document["extprof"])
+    check(document["extprof"]["modes"]["cpu"]["account"] == profile.sums.text, "account: %s", document["extprof"])
     check(sum(p["endValue"] for p in document["profiles"]) == kept * period, "weights of %s, %d samples of %d ns",
           [p["endValue"] for p in document["profiles"]], kept, period)
     frames = document["shared"]["frames"]

@@ -13,6 +13,7 @@
 #include "profile/report.h"
 #include "profile/tree.h"
 
+#define PERIOD 10101010	/* ns */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Texts that a format, or a reader of it, could take for something else. */
@@ -128,7 +129,7 @@ static int fill(struct tree *tree, struct frames *frames, int stacks, unsigned i
 		for (base = n; wanted; wanted--, n++)
 			stack[n] = n < base + 2 ? frame__make(FIRST_CODE + random_below(4), 1, false) : random_frame();
 		for (unsigned int times = 1 + random_below(9); times; times--)
-			if (tree__add(tree, stack, n))
+			if (tree__add(tree, stack, n, &(struct weight){ PERIOD, 1 }))
 				return -1;
 	}
 	free(stack);
@@ -156,16 +157,44 @@ static int write_to(const char *directory, const char *profile, const char *deta
 		perror(path);
 		return -1;
 	}
-	err = f->write(r, &o, to);
+	err = f->write(r, 1, &o, to);
 	if (fclose(to) || err)
 		fprintf(stderr, "%s: error %d\n", path, err);
+	return err;
+}
+
+static const struct output_format *const formats[] = { &output_folded, &output_pprof, &output_speedscope };
+
+static int write_report(const char *directory, const char *profile, const struct tree *tree, const struct frames *frames,
+			const struct groups *groups, enum report_detail detail, const struct output_format *format)
+{
+	struct report_view view = { .mode = &mode_cpu, .by_value = format->by_value };
+	struct report r;
+	int err = report__build(&r, tree, frames, groups, detail, &view);
+
+	if (err)
+		return err;
+	strcpy(r.meta.command, "ruby app.rb \"quoted\" <b>");
+	strcpy(r.meta.ruby_version, "3.4.5");
+	strcpy(r.meta.ruby_description, "ruby 3.4.5 (2025-07-16) +YJIT [x86_64-linux]");
+	strcpy(r.meta.source, "on-CPU at 99 Hz by the clock");
+	r.meta.pid = 42;
+	r.meta.period = PERIOD;
+	r.meta.started = 1700000000;
+	r.meta.duration = 12.5;
+	r.meta.missed = 3;
+	r.meta.accounting.taken = r.meta.stacks + 5;
+	r.meta.accounting.whole = r.meta.stacks - (r.meta.stacks ? 1 : 0);
+	r.meta.accounting.truncated[TRUNC_DEPTH] = r.meta.stacks ? 1 : 0;
+	r.meta.accounting.lost[LOSS_RING_FULL] = 5;
+	err = write_to(directory, profile, detail == REPORT_BY_CODE ? "code" : "lines", format, &r);
+	report__free(&r);
 	return err;
 }
 
 /* show: as --group-by has it. */
 static int write_profile(const char *directory, const char *profile, int stacks, unsigned int depth, const char *show)
 {
-	static const struct output_format *const formats[] = { &output_folded, &output_pprof, &output_speedscope };
 	static const enum report_detail details[] = { REPORT_BY_LINE, REPORT_BY_CODE };
 	struct tree tree = { 0 };
 	struct frames frames = { 0 };
@@ -175,29 +204,9 @@ static int write_profile(const char *directory, const char *profile, int stacks,
 	if (!err)
 		err = fill(&tree, &frames, stacks, depth, groups.count > 0);
 
-	for (size_t i = 0; !err && i < COUNT(details); i++) {
-		struct report r;
-
-		err = report__build(&r, &tree, &frames, &groups, details[i]);
-		if (err)
-			break;
-		strcpy(r.meta.command, "ruby app.rb \"quoted\" <b>");
-		strcpy(r.meta.ruby_version, "3.4.5");
-		strcpy(r.meta.ruby_description, "ruby 3.4.5 (2025-07-16) +YJIT [x86_64-linux]");
-		strcpy(r.meta.source, "on-CPU at 99 Hz by the clock");
-		r.meta.pid = 42;
-		r.meta.period = 10101010;
-		r.meta.started = 1700000000;
-		r.meta.duration = 12.5;
-		r.meta.missed = 3;
-		r.meta.accounting.taken = r.samples + 5;
-		r.meta.accounting.whole = r.samples - (r.samples ? 1 : 0);
-		r.meta.accounting.truncated[TRUNC_DEPTH] = r.samples ? 1 : 0;
-		r.meta.accounting.lost[LOSS_RING_FULL] = 5;
-		for (size_t j = 0; j < COUNT(formats); j++)
-			err |= write_to(directory, profile, i ? "code" : "lines", formats[j], &r);
-		report__free(&r);
-	}
+	for (size_t i = 0; !err && i < COUNT(details) * COUNT(formats); i++)
+		err = write_report(directory, profile, &tree, &frames, &groups, details[i % COUNT(details)],
+				   formats[i / COUNT(details)]);
 	tree__free(&tree);
 	frames__free(&frames);
 	return err;

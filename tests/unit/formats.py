@@ -370,8 +370,10 @@ def speedscope_stacks(directory, profile):
         check(totals == sorted(totals, reverse=True), "profiles in the order %s", totals)
         check(document["activeProfileIndex"] == 0 and document["exporter"].startswith("extprof@"), "head")
         m = ACCOUNT.search(document["name"])
-        check(m and m.group(0) == document["extprof"]["account"], "account: %s", document["name"])
-        check(document["extprof"]["samples"] == sum(truth.values()) == int(m.group(2)) + int(m.group(3)), "samples")
+        mode = document["extprof"]["modes"]["cpu"]
+        check(m and m.group(0) == mode["account"], "account: %s", document["name"])
+        check(mode["total"] == sum(truth.values()) * PERIOD and mode["metric"] == "cpu", "total: %s", mode)
+        check(sum(truth.values()) == int(m.group(2)) + int(m.group(3)), "samples")
     return "%d profiles" % len(document["profiles"])
 
 

@@ -23,6 +23,8 @@ class Truth:
         self.suffixes = {s for r in rows if r[0] == "format" for s in r[2:]}
         self.timers = {r[1] for r in rows if r[0] == "timer"}
         self.groups = {r[1] for r in rows if r[0] == "group"} | {"none"}
+        self.modes = {r[1] for r in rows if r[0] == "mode"}
+        self.units = {r[1] for r in rows if r[0] == "unit"}
         self.defaults = {r[1]: r[2] for r in rows if r[0] == "default"}
         table = re.search(r"commands\[\] = \{([^}]*)\}", main).group(1)
         self.commands = set(re.findall(r"&command_(\w+)", table)) | {"help"}
@@ -101,6 +103,8 @@ def check_man(c, truth, man):
     c.same("man page: formats", values(entry.get("--format", [])), truth.formats)
     c.same("man page: timers", values(entry.get("--timer", [])), truth.timers)
     c.same("man page: keys of groups", values(entry.get("--group-by", [])), truth.groups)
+    c.same("man page: modes", values(entry.get("--mode", [])), truth.modes)
+    c.same("man page: units", values(entry.get("--unit", [])), truth.units)
     said = " ".join(map(plain, entry.get("--format", [])))
     c.same("man page: suffixes", re.findall(r"(?<!\w)\.[a-z][a-z.]*[a-z]", said.rpartition("suffix")[2]), truth.suffixes)
     for name, value in truth.defaults.items():
@@ -130,6 +134,8 @@ def check_bash(c, truth, text):
     c.same("bash: formats", words_of(text, "-f | --format"), truth.formats)
     c.same("bash: timers", words_of(text, "--timer"), truth.timers)
     c.same("bash: keys of groups", words_of(text, "--group-by"), truth.groups)
+    c.same("bash: modes", words_of(text, "-m | --mode"), truth.modes)
+    c.same("bash: units", words_of(text, "--unit"), truth.units)
     c.same("bash: commands", re.search(r'words="([^$"]*) \$words"', text).group(1).split(), truth.commands)
 
 
@@ -148,6 +154,8 @@ def check_zsh(c, truth, text):
     c.same("zsh: formats", re.search(r":format:\(([^)]*)\)", text).group(1).split(), truth.formats)
     c.same("zsh: timers", re.search(r":timer:\(([^)]*)\)", text).group(1).split(), truth.timers)
     c.same("zsh: keys of groups", re.search(r"-s , key ([^']*)'", text).group(1).split(), truth.groups)
+    c.same("zsh: modes", re.search(r"-s , mode ([^']*)'", text).group(1).split(), truth.modes)
+    c.same("zsh: units", re.search(r":unit:\(([^)]*)\)", text).group(1).split(), truth.units)
     commands = re.search(r"commands=\(\n(.*?)\n  \)", text, re.S).group(1)
     c.same("zsh: commands", re.findall(r"'(\w+):", commands), truth.commands)
 

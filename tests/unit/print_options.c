@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Print what extprof record takes, for options.py.  Each line is a kind and its fields, with tabs
- * between: option SHORT LONG ARGUMENT, format NAME SUFFIX..., timer NAME, group NAME, default LONG VALUE.
+ * between: option SHORT LONG ARGUMENT, format NAME SUFFIX..., timer NAME, group NAME, mode NAME, unit NAME,
+ * default LONG VALUE.
  */
 #include <ctype.h>
 #include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "source/mode.h"
 
 /* In the place of extprof's, which are not linked here. */
 const struct command *const commands[] = { NULL };
@@ -30,6 +32,10 @@ int main(void)
 		printf("timer\t%s\n", timer_names[i]);
 	for (int i = 1; i < GROUP_KEYS; i++)
 		printf("group\t%s\n", group_names[i]);
+	for (int i = 0; modes[i]; i++)
+		printf("mode\t%s\n", modes[i]->name);
+	for (int i = 0; unit__name(i); i++)
+		printf("unit\t%s\n", unit__name(i));
 	printf("default\trate\t%d\ndefault\ttop\t%d\n", RATE_DEFAULT, TOP_DEFAULT);
 	return 0;
 }

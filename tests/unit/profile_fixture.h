@@ -117,7 +117,7 @@ static inline void send(int times)
 static inline int build_report(struct report *r, enum report_detail detail)
 {
 	int err = frames__take(&frames, &tree, &table);
-	return err ? err : report__build(r, &tree, &frames, show ? show : &resolver.groups, detail);
+	return err ? err : report__build(r, &tree, &frames, show ? show : &resolver.groups, detail, NULL);
 }
 
 /* The report in folded form. */
@@ -133,7 +133,7 @@ static inline const char *render(const struct output_format *format, bool by_lin
 	build_report(&r, by_line ? REPORT_BY_LINE : format->detail);
 	strcpy(r.meta.command, "ruby <app>.rb & \"co\"");
 	strcpy(r.meta.ruby_version, "3.4.5");
-	format->write(&r, &o, f);
+	format->write(&r, 1, &o, f);
 	fclose(f);
 	report__free(&r);
 	return written;

@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/tree.h"
 #include "wire/errors.h"
+
+/* What a sample counts where a test does not care. */
+__attribute__((unused)) static const struct weight one_sample = { 1, 1 };
 
 struct test {
 	const char *name;

@@ -17,6 +17,8 @@ struct kernel_fake kernel;
 
 #define CPUS 2
 #define PROCESS 31
+/* Any but that of the timer. */
+#define SOURCE_OTHER 1
 
 static struct walk_scratch cpu_scratches[CPUS * 2];
 #define cpu_scratch (cpu_scratches[kernel.cpu])
@@ -98,6 +100,7 @@ static void set_up(uint32_t frames)
 	target.vm = 1;
 	target.process = PROCESS;
 	*(volatile uint32_t *)(uintptr_t)&cpus = CPUS;
+	((volatile uint32_t *)(uintptr_t)source_slots)[SOURCE_OTHER] = 1;
 	target_key = (struct target_key){ .pidns = PIDNS, .pid = section.pid };
 
 	memset(&source_counters, 0, sizeof(source_counters));
@@ -144,7 +147,8 @@ TEST(bpf_sends_a_whole_sample)
 	CHECK_INT(cpu_scratch.event.vm, 1);
 	CHECK_INT(cpu_scratch.event.process, PROCESS);
 	CHECK_INT(cpu_scratch.event.source, SOURCE_CPU);
-	CHECK_INT(cpu_scratch.event.value, 1);
+	CHECK_INT(cpu_scratch.event.value, period);
+	CHECK_INT(cpu_scratch.event.count, 1);
 	CHECK_INT(cpu_scratch.event.thread, 77);
 	CHECK_INT(cpu_scratch.event.thread_slot, 1);
 	CHECK_STRING(cpu_scratch.event.comm, "");
@@ -301,8 +305,7 @@ TEST(bpf_walks_a_child_before_its_first_step)
 	CHECK(balanced());
 }
 
-/* A program that walks, of a source other than that of the timer. */
-#define SOURCE_OTHER 1
+
 static struct { uint64_t at; bool done; } interrupt;
 
 static int read_user_interrupted(void *to, uint32_t size, uint64_t address)
@@ -323,14 +326,14 @@ static int read_user_interrupted(void *to, uint32_t size, uint64_t address)
 TEST(bpf_survives_a_program_that_interrupts_the_walk_of_another)
 {
 	struct walk_scratch *mine = &cpu_scratches[SOURCE_OTHER * CPUS];
-	struct hit h = { .source = SOURCE_OTHER };
+	struct hit h = { .source = SOURCE_OTHER, .value = 77, .count = 3, .detail = 5, .state = 2 };
 
 	set_up(600);
 	interrupt.at = ec->cfp + 300 * target.frame_size;
 	interrupt.done = false;
 	kernel.read_user = read_user_interrupted;
 	CHECK(!hit__find(&h) && !hit__count(&h));
-	hit__sample(&h, 77, 0, 0);
+	hit__sample(&h, 0, 0);
 	CHECK(interrupt.done);
 	CHECK_INT(source_counters.taken, 2);
 	CHECK_INT(source_counters.whole, 2);
@@ -338,6 +341,9 @@ TEST(bpf_survives_a_program_that_interrupts_the_walk_of_another)
 	/* Each has its own sample. */
 	CHECK_INT(mine->event.source, SOURCE_OTHER);
 	CHECK_INT(mine->event.value, 77);
+	CHECK_INT(mine->event.count, 3);
+	CHECK_INT(mine->event.detail, 5);
+	CHECK_INT(mine->event.state, 2);
 	CHECK_INT(mine->event.tid, TID);
 	CHECK_INT(cpu_scratches[0].event.tid, TID + 1);
 	CHECK_INT(cpu_scratches[0].event.source, SOURCE_CPU);

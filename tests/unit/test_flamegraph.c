@@ -51,9 +51,9 @@ static void render(bool html)
 	frames__free(&frames);
 	free(text);
 	frames__take(&frames, &tree, &table);
-	report__build(&report, &tree, &frames, NULL, REPORT_BY_CODE);
+	report__build(&report, &tree, &frames, NULL, REPORT_BY_CODE, NULL);
 	out = open_memstream(&text, &size);
-	output_flamegraph.write(&report, &o, out);
+	output_flamegraph.write(&report, 1, &o, out);
 	fclose(out);
 }
 
@@ -144,12 +144,12 @@ TEST(flamegraph_has_the_whole_tree)
 	set_up();
 	a = f("a"), b = f("b"), c = f("c");
 	for (int i = 0; i < 5; i++)
-		tree__add(&tree, (uint64_t[]){ a, b, b, b, b, c }, 6);
-	tree__add(&tree, (uint64_t[]){ a, b, b }, 3);
-	tree__add(&tree, (uint64_t[]){ a, b, b }, 3);
-	tree__add(&tree, (uint64_t[]){ a, c }, 2);
-	tree__add(&tree, (uint64_t[]){ b }, 1);
-	tree__add(&tree, NULL, 0);
+		tree__add(&tree, (uint64_t[]){ a, b, b, b, b, c }, 6, &one_sample);
+	tree__add(&tree, (uint64_t[]){ a, b, b }, 3, &one_sample);
+	tree__add(&tree, (uint64_t[]){ a, b, b }, 3, &one_sample);
+	tree__add(&tree, (uint64_t[]){ a, c }, 2, &one_sample);
+	tree__add(&tree, (uint64_t[]){ b }, 1, &one_sample);
+	tree__add(&tree, NULL, 0, &one_sample);
 	render(false);
 	/* By samples: a is label 0, b 1, c 2. */
 	CHECK(strstr(text, "\"root\":[1,0],\n\"runs\":[\n[0,2,0,0,1,-1],\n[0,5,0,1,-1,2],\n[5,1,0,2],\n[2,1,0,1]]};") != NULL);
@@ -173,7 +173,7 @@ TEST(flamegraph_adds_up_for_random_trees)
 				snprintf(name, sizeof(name), "m%u", test__random() % 3);
 				stack[j] = f(name);
 			}
-			tree__add(&tree, stack, count);
+			tree__add(&tree, stack, count, &one_sample);
 		}
 		render(round & 1);
 		read_back();
@@ -192,10 +192,10 @@ TEST(flamegraph_leaves_out_what_no_zoom_shows)
 	narrow[1] = f("narrow");
 	narrow[2] = f("above");
 	for (int i = 0; i < 100000; i++)
-		tree__add(&tree, wide, 2);
+		tree__add(&tree, wide, 2, &one_sample);
 	/* 4 samples are less than one in 20,000 of those of main, and 5 are not. */
 	for (int i = 0; i < 4; i++)
-		tree__add(&tree, narrow, 3);
+		tree__add(&tree, narrow, 3, &one_sample);
 	render(false);
 	CHECK(strstr(text, ">not in this file: 2 frames of 4, with the ends of 4 samples (0.00 %);") != NULL);
 	CHECK(strstr(text, "\"narrow\"") == NULL);
@@ -204,7 +204,7 @@ TEST(flamegraph_leaves_out_what_no_zoom_shows)
 	CHECK_INT(file.count, 3);
 	CHECK_INT(file.hidden[1], 4);
 	check_widths(true);
-	tree__add(&tree, narrow, 3);
+	tree__add(&tree, narrow, 3, &one_sample);
 	render(false);
 	CHECK(strstr(text, "\"narrow\"") != NULL);
 	CHECK(strstr(text, "id=\"hidden\"") == NULL);
@@ -230,7 +230,7 @@ TEST(flamegraph_of_a_full_tree_is_small)
 	for (int i = 0; i < 1000; i++) {
 		for (int j = 0; j < 1200; j++)
 			stack[j] = test__random() & 4 ? left : right;
-		CHECK_INT(tree__add(&tree, i % 10 ? stack : often, 1200), 0);
+		CHECK_INT(tree__add(&tree, i % 10 ? stack : often, 1200, &one_sample), 0);
 	}
 	CHECK(tree.node_count > TREE_NODES_MAX / 3);
 	render(true);
@@ -272,7 +272,7 @@ TEST(flamegraph_of_many_long_names_is_small)
 		name[sprintf(name, "<%d>", i)] = 'n';
 		stack[0] = f(name);
 		stack[1] = stack[0];
-		tree__add(&tree, stack, 1 + i % 2);
+		tree__add(&tree, stack, 1 + i % 2, &one_sample);
 	}
 	render(false);
 	CHECK(size < FLAME_DATA_MAX + FLAME_DRAWN_MAX + (256u << 10));
@@ -290,16 +290,16 @@ TEST(flamegraph_cuts_names_by_columns)
 	set_up();
 	stack[0] = f("\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x97\xa5\xe6\x9c\xac");
 	for (int i = 0; i < 3; i++)
-		tree__add(&tree, stack, 1);
+		tree__add(&tree, stack, 1, &one_sample);
 	stack[0] = f("\xf0\x9f\x92\x8e\xf0\x9f\x92\x8e\xf0\x9f\x92\x8e");
 	for (int i = 0; i < 3; i++)
-		tree__add(&tree, stack, 1);
+		tree__add(&tree, stack, 1, &one_sample);
 	stack[0] = f("e\xcc\x81te\xcc\x81 e\xcc\x81te\xcc\x81");
 	for (int i = 0; i < 3; i++)
-		tree__add(&tree, stack, 1);
+		tree__add(&tree, stack, 1, &one_sample);
 	stack[0] = f("rest");
 	for (int i = 0; i < 50; i++)
-		tree__add(&tree, stack, 1);
+		tree__add(&tree, stack, 1, &one_sample);
 	render(false);
 	CHECK(strstr(text, ">\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe2\x80\xa6</text>") != NULL);
 	CHECK(strstr(text, ">\xf0\x9f\x92\x8e\xf0\x9f\x92\x8e\xf0\x9f\x92\x8e</text>") != NULL);

@@ -38,7 +38,7 @@ static int write_to(const struct output_format *format, const struct report *r, 
 {
 	struct output_options o = { 0 };
 
-	return format->write(r, &o, to);
+	return format->write(r, 1, &o, to);
 }
 
 TEST(formats_are_chosen_by_suffix)

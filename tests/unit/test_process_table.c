@@ -29,7 +29,7 @@ static struct process_row *add(int pid, const char *command)
 /* So many whole samples, of 10 ms each. */
 static void set_samples(struct process_row *row, uint64_t samples, uint64_t cpu_ms)
 {
-	row->kernel.taken = row->kernel.whole = row->received.whole = samples;
+	row->kernel.taken = row->kernel.whole = row->received.whole = row->cpu_taken = samples;
 	row->cpu_time = cpu_ms * MS;
 }
 
@@ -39,6 +39,8 @@ static void set_up(void)
 	memset(&sum, 0, sizeof(sum));
 	report.processes = &processes;
 	report.meta.period = 10 * MS;
+	report.meta.mode = &mode_cpu;
+	report.metric = mode_cpu.count;
 	report.meta.started_at = 100 * SECOND;
 }
 
@@ -111,6 +113,7 @@ TEST(processes_have_their_sums)
 	row->ended_at = 160 * SECOND;
 	strcpy(row->ended, "SIGKILL");
 	row->kernel.taken += 12;
+	row->cpu_taken += 12;
 	row->kernel.lost[LOSS_RING_FULL] = 5;
 	row->kernel.whole += 3;				/* sent, but not received */
 	row->kernel.truncated[TRUNC_DEPTH] = row->received.truncated[TRUNC_DEPTH] = 4;
@@ -179,7 +182,7 @@ TEST(processes_are_bounded)
 	set_samples(&processes.rows[0], 10, 100);
 	set_samples(&processes.rows[1], 20, 200);
 	processes.rows[0].started = processes.rows[1].started = 100 * SECOND;
-	report.meta.accounting.taken = 45;
+	report.meta.accounting.taken = report.meta.accounting.cpu_taken = 45;
 	report.meta.accounting.whole = 43;
 	report.meta.accounting.lost[LOSS_RING_FULL] = 2;
 	CHECK_STRING(table(1), HEAD "ended  command\n"
@@ -264,9 +267,10 @@ TEST(summary_compares_cpu_times)
 	strcpy(report.meta.ended, "duration");
 	report.meta.duration = 4;
 	report.meta.accounting.taken = report.meta.accounting.whole = 200;
+	report.meta.accounting.cpu_taken = 200;
 	report.meta.cpu_time = 2500 * MS;
 	report.threads_by_pattern = 60;
-	CHECK_INT(output_summary.write(&report, &o, f), 0);
+	CHECK_INT(output_summary.write(&report, 1, &o, f), 0);
 	fclose(f);
 	CHECK(strstr(written, "process 7 and 1 more  ruby one.rb\n"
 		     "ruby 3.4.5, on-CPU at 100 Hz by the clock for 4.0 s (duration)\n"
@@ -301,7 +305,7 @@ TEST(summary_shows_groups_apart)
 		report.labels = labels;
 		report.label_count = sizeof(labels) / sizeof(labels[0]);
 		report.samples = 10;
-		CHECK_INT(output_summary.write(&report, &o, f), 0);
+		CHECK_INT(output_summary.write(&report, 1, &o, f), 0);
 		fclose(f);
 		CHECK_INT(strstr(written, "\nBy process\n         samples  process\n"
 				 "      10 100.0 %  [process 7 one.rb]\n") != NULL, !several);

@@ -112,7 +112,7 @@ TEST(frames_are_copies)
 	frame(RB_DEBUG_EXT_ID_IFUNC, 0);
 	frame(main_id, 0);
 	send(3);
-	CHECK_INT(report__build(&r, &tree, &frames, NULL, REPORT_BY_NAME), -EINVAL);
+	CHECK_INT(report__build(&r, &tree, &frames, NULL, REPORT_BY_NAME, NULL), -EINVAL);
 	strcpy(before, render(&output_folded, true, false));
 	foo = row_of("Foo#foo");
 	bar = row_of("Foo#bar");
@@ -256,12 +256,12 @@ TEST(report_shows_merged_groups)
 	stack[0] = processes.rows[0].frame;
 	stack[1] = vm.threads.list[0].frame;
 	stack[2] = merged;
-	tree__add(&tree, stack, 3);
+	tree__add(&tree, stack, 3, &one_sample);
 	stack[1] = merged;
 	for (int i = 0; i < 2; i++)
-		tree__add(&tree, stack, 2);
+		tree__add(&tree, stack, 2, &one_sample);
 	for (int i = 0; i < 3; i++)
-		tree__add(&tree, &merged, 1);
+		tree__add(&tree, &merged, 1, &one_sample);
 	CHECK_STRING(folded(), "[merged processes];[merged threads];[merged] 3\n"
 		     "[process 7];[merged threads];[merged] 2\n"
 		     "[process 7];[thread job-1 (1)];Foo#foo 1\n"

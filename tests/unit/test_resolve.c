@@ -19,7 +19,7 @@ TEST(collect_names_a_stack)
 	frame(RB_DEBUG_EXT_ID_NONE, 0);
 	send(3);
 	CHECK_STRING(folded(), "<main>;Foo#foo;block in Foo#foo;Array#size 3\n");
-	CHECK_INT(resolver.received.whole, 3);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 3);
 	CHECK_INT(resolver.unknown_frames, 0);
 	tear_down();
 }
@@ -37,7 +37,7 @@ TEST(collect_skips_internal_frames_and_shows_unknown_ones)
 	send(1);
 	CHECK_STRING(folded(), "<main>;[unknown frame];[block in C];Foo#bar 1\n");
 	CHECK_INT(resolver.unknown_frames, 1);
-	CHECK_INT(resolver.received.whole, 1);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 1);
 	tear_down();
 }
 
@@ -61,7 +61,7 @@ TEST(collect_shows_threads_without_ruby)
 		strcpy(sample.event.comm, "ruby\033");
 		send(1);
 		CHECK_STRING(folded(), cases[i].line);
-		CHECK_INT(resolver.received.whole, 1);
+		CHECK_INT(resolver.received[SOURCE_CPU].whole, 1);
 		tear_down();
 	}
 }
@@ -99,8 +99,8 @@ TEST(collect_shows_truncation_at_the_root)
 	CHECK(strstr(folded(), "[truncated: 1062 frames more];[unknown frame];Foo#bar 1\n"));
 	CHECK(strstr(folded(), "[truncated: at least 8192 frames more];[unknown frame];Foo#bar 2808\n"));
 	CHECK(strstr(folded(), "[truncated: 37 frames more];[unknown frame];Foo#bar 2\n"));
-	CHECK_INT(resolver.received.truncated[TRUNC_DEPTH], 10002);
-	CHECK_INT(resolver.received.whole, 0);
+	CHECK_INT(resolver.received[SOURCE_CPU].truncated[TRUNC_DEPTH], 10002);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 0);
 	tear_down();
 }
 
@@ -314,8 +314,8 @@ TEST(collect_goes_on_with_too_many_threads)
 	send_in(1, 3, 100, 5);
 	send_in(2, 3, 100, 5);
 	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
-	CHECK_INT(resolver.received.lost[LOSS_NO_MEMORY], 0);
-	CHECK_INT(resolver.received.whole, THREADS_MAX + 10);
+	CHECK_INT(resolver.received[SOURCE_CPU].lost[LOSS_NO_MEMORY], 0);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, THREADS_MAX + 10);
 	CHECK_INT(vm.threads.count, THREADS_MAX);
 	tear_down();
 }
@@ -438,10 +438,10 @@ TEST(collect_counts_events_that_make_no_sense)
 	start();
 	sample.event.nr_frames = SAMPLE_FRAMES_MAX + 1;
 	send(1);
-	CHECK_INT(resolver.received.lost[LOSS_MALFORMED], 8);
-	CHECK_INT(resolver.received.whole, 0);
+	CHECK_INT(resolver.received[SOURCE_CPU].lost[LOSS_MALFORMED], 8);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 0);
 	CHECK_STRING(folded(), "");
-	loss_hit[LOSS_MALFORMED] += resolver.received.lost[LOSS_MALFORMED];
+	loss_hit[LOSS_MALFORMED] += resolver.received[SOURCE_CPU].lost[LOSS_MALFORMED];
 	tear_down();
 }
 
@@ -457,8 +457,8 @@ TEST(collect_counts_what_it_cannot_keep)
 	no_memory = true;
 	send(2);
 	no_memory = false;
-	CHECK_INT(resolver.received.lost[LOSS_NO_MEMORY], 2);
-	CHECK_INT(resolver.received.whole, 1);
+	CHECK_INT(resolver.received[SOURCE_CPU].lost[LOSS_NO_MEMORY], 2);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 1);
 	loss_hit[LOSS_NO_MEMORY] += 2;
 	/* What is known is still counted. */
 	start();
@@ -499,8 +499,8 @@ TEST(collect_takes_no_names_of_a_program_that_may_have_been_another)
 		send(1);
 	}
 	CHECK_STRING(folded(), "<main> 1\n");
-	CHECK_INT(resolver.received.lost[LOSS_NOT_READ], 1);
-	CHECK_INT(resolver.received.whole, 1);
+	CHECK_INT(resolver.received[SOURCE_CPU].lost[LOSS_NOT_READ], 1);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 1);
 	loss_hit[LOSS_NOT_READ]++;
 	tear_down();
 
@@ -530,9 +530,9 @@ TEST(collect_counts_what_it_has_no_time_for)
 	frame(foo_id, 0);
 	send(2);
 	resolve__skip(&resolver, &sample, sizeof(sample));
-	CHECK_INT(resolver.received.whole, 2);
-	CHECK_INT(received__sum(&resolver.received), 3);
-	loss_hit[LOSS_NOT_READ] += resolver.received.lost[LOSS_NOT_READ];
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 2);
+	CHECK_INT(received__sum(&resolver.received[SOURCE_CPU]), 3);
+	loss_hit[LOSS_NOT_READ] += resolver.received[SOURCE_CPU].lost[LOSS_NOT_READ];
 	tear_down();
 }
 
@@ -568,10 +568,10 @@ TEST(collect_counts_by_process)
 	CHECK_INT(row->received.truncated[TRUNC_DEPTH], 1);
 	CHECK_INT(row->received.lost[LOSS_NOT_READ], 1);
 	CHECK_INT(received__sum(&row->received), 4);
-	CHECK_INT(resolver.received.whole, 5);
-	CHECK_INT(resolver.received.truncated[TRUNC_DEPTH], 2);
-	CHECK_INT(resolver.received.lost[LOSS_NOT_READ], 1);
-	CHECK_INT(resolver.received.lost[LOSS_MALFORMED], 3);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 5);
+	CHECK_INT(resolver.received[SOURCE_CPU].truncated[TRUNC_DEPTH], 2);
+	CHECK_INT(resolver.received[SOURCE_CPU].lost[LOSS_NOT_READ], 1);
+	CHECK_INT(resolver.received[SOURCE_CPU].lost[LOSS_MALFORMED], 3);
 	loss_hit[LOSS_NOT_READ] += 1;
 	loss_hit[LOSS_MALFORMED] += 3;
 	tear_down();
@@ -620,13 +620,13 @@ TEST(collect_keeps_samples_without_room_for_their_group)
 	CHECK_INT(resolve__name_processes(&resolver), 0);
 	CHECK_STRING(folded(), "[one of too many processes];[one of too many threads];Foo#foo 6\n"
 		     "[process];[thread puma:1 (103)];Foo#foo 1\n");
-	CHECK_INT(resolver.received.whole, 7);
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 7);
 	tear_down();
 }
 
 TEST(collect_survives_random_events)
 {
-	uint64_t sent = 0;
+	uint64_t sent = 0, got = 0;
 
 	set_up();
 	for (int i = 0; i < 20000; i++) {
@@ -642,7 +642,9 @@ TEST(collect_survives_random_events)
 		resolve__event(&resolver, &sample, sizeof(sample.event) + test__random() % 300);
 		sent++;
 	}
-	CHECK_INT(received__sum(&resolver.received), sent);
+	for (int i = 0; i < SOURCE_MAX; i++)
+		got += received__sum(&resolver.received[i]);
+	CHECK_INT(got, sent);
 	folded();
 	tear_down();
 }

@@ -14,7 +14,7 @@ static char *render(struct report *r, unsigned int width)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	output_summary.write(r, &o, f);
+	output_summary.write(r, 1, &o, f);
 	fclose(f);
 	return text;
 }
@@ -45,7 +45,8 @@ static void aligned(unsigned int width)
 		  .path = (char *)"file", .self = 3, .total = 3 },
 		{ .name = (char *)"\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4", .path = (char *)"file", .self = 2, .total = 2 },
 	};
-	struct report r = { .labels = labels, .label_count = 6, .samples = 27, .detail = REPORT_BY_CODE };
+	struct report r = { .labels = labels, .label_count = 6, .samples = 27, .detail = REPORT_BY_CODE,
+			    .metric = { "samples", UNIT_COUNT }, .meta = { .mode = &mode_cpu, .period = 1 } };
 	char *text = render(&r, width), *rest = text, *line;
 	long column = -1, rows = 0;
 
@@ -75,7 +76,8 @@ TEST(summary_is_aligned_after_wide_letters)
 TEST(summary_says_how_many_stacks_were_cut)
 {
 	struct report_label label = { .name = (char *)"[merged]", .path = (char *)"", .self = 20, .total = 20 };
-	struct report r = { .labels = &label, .label_count = 1, .samples = 80, .meta = { .merged = 20 } };
+	struct report r = { .labels = &label, .label_count = 1, .samples = 80,
+			    .meta = { .merged = 20, .stacks = 80, .mode = &mode_cpu } };
 	char *text = render(&r, 0);
 
 	CHECK(strstr(text, "\nstacks cut: 20 samples, 25.0 % ([merged] stands for ") != NULL);
@@ -88,7 +90,7 @@ TEST(summary_says_how_many_stacks_were_cut)
 
 TEST(summary_tells_of_processes_that_can_be_missing)
 {
-	struct report r = { .meta.lost_events = 0 };
+	struct report r = { .meta.mode = &mode_cpu };
 	char *text = render(&r, 100);
 
 	CHECK(!strstr(text, "processes not told"));

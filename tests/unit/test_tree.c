@@ -38,12 +38,12 @@ static uint32_t stack_of(uint32_t node, uint64_t *frames, uint32_t max)
 /* Samples of a node and of all below it. */
 static uint64_t total_of(uint32_t node)
 {
-	uint64_t sum = tree.nodes[node].self;
+	uint64_t sum = tree.nodes[node].self.count;
 
 	for (uint32_t i = node + 1; i < tree.node_count; i++)
 		for (uint32_t at = tree.nodes[i].parent; ; at = tree.nodes[at].parent) {
 			if (at == node) {
-				sum += tree.nodes[i].self;
+				sum += tree.nodes[i].self.count;
 				break;
 			}
 			if (!at)
@@ -81,15 +81,15 @@ static void check_shape(void)
 	for (uint32_t i = 0; i < tree.node_count; i++) {
 		const struct tree_node *n = &tree.nodes[i];
 
-		self += n->self;
-		merged += is_merged(i) ? n->self : 0;
+		self += n->samples;
+		merged += is_merged(i) ? n->samples : 0;
 		if (!i)
 			continue;
 		CHECK(n->parent < i);
 		CHECK(n->frame < tree.frame_count);
 		/* Nothing is below [merged], and there is none without a sample. */
 		CHECK(!is_merged(n->parent));
-		CHECK(!is_merged(i) || n->self);
+		CHECK(!is_merged(i) || n->samples);
 		/* The map finds it. */
 		CHECK_INT(map64__get(&tree.node_map, (uint64_t)n->parent << 32 | n->frame), i);
 	}
@@ -109,15 +109,15 @@ TEST(tree_counts_stacks)
 	uint64_t a[] = { f(1), f(2), f(3) }, b[] = { f(1), f(2) };
 
 	set_up(TREE_NODES_MAX);
-	CHECK_INT(tree__add(&tree, a, 3), 0);
-	CHECK_INT(tree__add(&tree, a, 3), 0);
-	CHECK_INT(tree__add(&tree, b, 2), 0);
-	CHECK_INT(tree__add(&tree, a, 0), 0);
+	CHECK_INT(tree__add(&tree, a, 3, &one_sample), 0);
+	CHECK_INT(tree__add(&tree, a, 3, &one_sample), 0);
+	CHECK_INT(tree__add(&tree, b, 2, &one_sample), 0);
+	CHECK_INT(tree__add(&tree, a, 0, &one_sample), 0);
 	CHECK_INT(tree.node_count, 4);
 	CHECK_INT(tree.frame_count, 3);
-	CHECK_INT(tree.nodes[node_of(a, 3)].self, 2);
-	CHECK_INT(tree.nodes[node_of(b, 2)].self, 1);
-	CHECK_INT(tree.nodes[0].self, 1);
+	CHECK_INT(tree.nodes[node_of(a, 3)].self.count, 2);
+	CHECK_INT(tree.nodes[node_of(b, 2)].self.count, 1);
+	CHECK_INT(tree.nodes[0].self.count, 1);
 	CHECK_INT(tree.samples, 4);
 	CHECK_INT(tree.merged, 0);
 	check_shape();
@@ -129,7 +129,7 @@ static long long self_of(const uint64_t *frames, uint32_t count)
 {
 	uint32_t node = node_of(frames, count);
 
-	return node == MAP64_NONE ? -1 : (long long)tree.nodes[node].self;
+	return node == MAP64_NONE ? -1 : (long long)tree.nodes[node].self.count;
 }
 
 TEST(tree_merges_what_is_rare_and_deep)
@@ -140,12 +140,12 @@ TEST(tree_merges_what_is_rare_and_deep)
 	/* 10 samples in 1;2;3, one in 1;40;...;49 and one in 1;2;70;...;79. */
 	set_up(TREE_NODES_MAX);
 	for (uint32_t i = 0; i < 10; i++) {
-		tree__add(&tree, often, 3);
+		tree__add(&tree, often, 3, &one_sample);
 		rare[1 + i] = f(40 + i);
 		part[2 + i] = f(70 + i);
 	}
-	tree__add(&tree, rare, 11);
-	tree__add(&tree, part, 12);
+	tree__add(&tree, rare, 11, &one_sample);
+	tree__add(&tree, part, 12, &one_sample);
 	CHECK_INT(tree.node_count, 24);
 	/* Of 12 nodes 6 go to the root, 1, 2, 3 and [merged] below 1 and 2; 40, 41 and 70
 	 * with [merged] below each take the others. */
@@ -163,8 +163,8 @@ TEST(tree_merges_what_is_rare_and_deep)
 	CHECK_INT(tree.merged, 2);
 	check_shape();
 	/* They are still there when they are hit again. */
-	tree__add(&tree, rare, 3);
-	tree__add(&tree, often, 3);
+	tree__add(&tree, rare, 3, &one_sample);
+	tree__add(&tree, often, 3, &one_sample);
 	CHECK_INT(self_of(rare, 3), 1);
 	CHECK_INT(self_of(rare, 4), 1);
 	CHECK_INT(self_of(often, 3), 11);
@@ -183,11 +183,11 @@ TEST(tree_keeps_the_frequent_stack_whole_and_cuts_tails_at_one_depth)
 	for (uint32_t i = 0; i < 8; i++)
 		often[i] = f(100 + i);
 	for (int i = 0; i < 50; i++)
-		tree__add(&tree, often, 8);
+		tree__add(&tree, often, 8, &one_sample);
 	for (uint32_t s = 0; s < 10; s++) {
 		for (uint32_t i = 0; i < 8; i++)
 			stack[i] = i ? f(1000 + s * 10 + i) : f(100);
-		tree__add(&tree, stack, 8);
+		tree__add(&tree, stack, 8, &one_sample);
 	}
 	CHECK_INT(tree.node_count, 1 + 8 + 70);
 	/* Half of 79 is 39: the root, the 8 and [merged]; of the 29 others 2 for each node of
@@ -205,7 +205,7 @@ TEST(tree_keeps_the_frequent_stack_whole_and_cuts_tails_at_one_depth)
 		stack[kept] = merged;
 		node = node_of(stack, kept + 1);
 		CHECK(node != MAP64_NONE);
-		CHECK_INT(tree.nodes[node].self, 1);
+		CHECK_INT(tree.nodes[node].self.count, 1);
 	}
 	CHECK_INT(tree.node_count, 1 + 8 + 4 * 3 + 6 * 2);
 	CHECK_INT(tree.samples, 60);
@@ -220,7 +220,7 @@ TEST(tree_keeps_the_older_of_what_is_equal)
 	set_up(TREE_NODES_MAX);
 	for (uint32_t i = 0; i < 99; i++) {
 		frame = f(i);
-		tree__add(&tree, &frame, 1);
+		tree__add(&tree, &frame, 1, &one_sample);
 	}
 	/* Of 100 nodes 50: the root, [merged], and 48. */
 	CHECK_INT(tree__merge_rare(&tree), 0);
@@ -230,7 +230,7 @@ TEST(tree_keeps_the_older_of_what_is_equal)
 		CHECK((node_of(&frame, 1) != MAP64_NONE) == (i < 48));
 	}
 	merged = tree.frames[tree.merged_frame];
-	CHECK_INT(tree.nodes[node_of(&merged, 1)].self, 51);
+	CHECK_INT(tree.nodes[node_of(&merged, 1)].self.count, 51);
 	CHECK_INT(tree.merged, 51);
 	check_shape();
 	tree__free(&tree);
@@ -267,7 +267,7 @@ TEST(tree_loses_no_sample_however_often_it_is_full)
 	set_up(4096);
 	for (uint32_t i = 0; i < samples; i++) {
 		random_stack(&all[i]);
-		CHECK_INT(tree__add(&tree, all[i].frames, all[i].count), 0);
+		CHECK_INT(tree__add(&tree, all[i].frames, all[i].count, &one_sample), 0);
 		CHECK(tree.node_count <= 4096);
 		/* Whenever it was full. */
 		if (tree.merges != merges_before && tree.merges % 8 == 1)
@@ -289,7 +289,7 @@ TEST(tree_loses_no_sample_however_often_it_is_full)
 		for (uint32_t i = 0; i < samples; i++)
 			added += begins_with(&all[i], stack, 20);
 		CHECK(node_of(stack, 20) != MAP64_NONE);
-		CHECK_INT(tree.nodes[node_of(stack, 20)].self, added);
+		CHECK_INT(tree.nodes[node_of(stack, 20)].self.count, added);
 		frequent += added;
 	}
 	CHECK(frequent > samples / 4);
@@ -332,7 +332,7 @@ TEST(tree_is_the_same_for_the_same_samples)
 				state = state * 1664525 + 1013904223;
 				a.frames[j] = f(state >> 30);
 			}
-			CHECK_INT(tree__add(&tree, a.frames, a.count), 0);
+			CHECK_INT(tree__add(&tree, a.frames, a.count, &one_sample), 0);
 		}
 		CHECK(tree.merges > 3);
 		if (!round) {
@@ -355,13 +355,13 @@ TEST(tree_merges_a_stack_that_is_longer_than_all_of_it)
 	for (uint32_t i = 0; i < 500; i++)
 		stack[i] = f(1000 + i);
 	for (int round = 0; round < 3; round++) {
-		CHECK_INT(tree__add(&tree, stack, 500), 0);
-		CHECK_INT(tree__add(&tree, &other, 1), 0);
+		CHECK_INT(tree__add(&tree, stack, 500, &one_sample), 0);
+		CHECK_INT(tree__add(&tree, &other, 1, &one_sample), 0);
 		check_shape();
 	}
 	CHECK_INT(tree.samples, 6);
 	CHECK_INT(tree.merged, 3);
-	CHECK_INT(tree.nodes[node_of(&other, 1)].self, 3);
+	CHECK_INT(tree.nodes[node_of(&other, 1)].self.count, 3);
 	tree__free(&tree);
 }
 
@@ -378,7 +378,7 @@ TEST(tree_keeps_numbers_of_frames_and_texts)
 		stack[1] = f(5);
 		stack[2] = f(100 + i);
 		stack[3] = text;
-		CHECK_INT(tree__add(&tree, stack, 4), 0);
+		CHECK_INT(tree__add(&tree, stack, 4, &one_sample), 0);
 		/* A frame that is known has the number that it had. */
 		symbol = map64__get(&tree.frame_map, f(5));
 		CHECK_INT(symbol, 1);
@@ -407,7 +407,7 @@ TEST(tree_merges_frames_beyond_their_bound)
 		stack[0] = f(0);
 		stack[1] = f(i);
 		stack[2] = f(1);
-		CHECK_INT(tree__add(&tree, stack, 3), 0);
+		CHECK_INT(tree__add(&tree, stack, 3, &one_sample), 0);
 	}
 	CHECK_INT(tree.samples, 5000);
 	CHECK_INT(tree.frame_count, 101);
@@ -416,7 +416,7 @@ TEST(tree_merges_frames_beyond_their_bound)
 	CHECK_INT(tree.merged, 4900);
 	CHECK_INT(tree.merges, 0);
 	stack[1] = merged;
-	CHECK_INT(tree.nodes[node_of(stack, 2)].self, 4900);
+	CHECK_INT(tree.nodes[node_of(stack, 2)].self.count, 4900);
 	check_shape();
 	tree__free(&tree);
 }
@@ -431,7 +431,7 @@ TEST(tree_with_neither_frames_nor_nodes_keeps_the_samples)
 		stack[0] = f(test__random() % 30);
 		stack[1] = f(test__random() % 30);
 		stack[2] = f(test__random() % 60);
-		CHECK_INT(tree__add(&tree, stack, 3), 0);
+		CHECK_INT(tree__add(&tree, stack, 3, &one_sample), 0);
 	}
 	CHECK_INT(tree.samples, 5000);
 	check_shape();
@@ -469,7 +469,7 @@ static int add_with(bool *shortage, const uint64_t *frames, uint32_t count)
 	int err;
 
 	*shortage = true;
-	err = tree__add(&tree, frames, count);
+	err = tree__add(&tree, frames, count, &one_sample);
 	*shortage = false;
 	return err;
 }
@@ -484,10 +484,10 @@ TEST(tree_without_memory_adds_nothing_or_makes_room)
 	/* Not even for a merge. */
 	CHECK_INT(add_with(&no_memory, stack, 3000), -ENOMEM);
 	CHECK_INT(tree.samples, 0);
-	CHECK_INT(tree__add(&tree, stack, 3000), 0);
+	CHECK_INT(tree__add(&tree, stack, 3000, &one_sample), 0);
 	CHECK_INT(tree.samples, 1);
 	CHECK_INT(tree.merged, 0);
-	CHECK_INT(tree.nodes[node_of(stack, 3000)].self, 1);
+	CHECK_INT(tree.nodes[node_of(stack, 3000)].self.count, 1);
 	/* No larger arrays from now on: the samples stay, tails go. */
 	CHECK(tree__merged_frame(&tree) != MAP64_NONE);
 	for (uint32_t i = 0; i < 100; i++) {

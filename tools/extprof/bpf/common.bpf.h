@@ -26,6 +26,9 @@ int copy_chunk(uint32_t index);
 
 /* CPUs that are possible. */
 const volatile uint32_t cpus __weak = 1;
+/* Where the scratch of each source begins, in CPUs: those that are not used have none. */
+#define SOURCE_SLOTS 8u
+const volatile uint32_t source_slots[SOURCE_SLOTS] __weak = { 0 };
 /* Wake the reader when so many bytes wait.  It also looks now and then by itself. */
 const volatile uint64_t wakeup_bytes __weak = 1 << 20;
 
@@ -52,7 +55,7 @@ struct {
 /* Programs interrupt each other: they count by atomic additions. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, TARGETS_MAX * SOURCE_MAX);
+	__uint(max_entries, TARGETS_MAX);	/* for each source that is used */
 	__type(key, struct counter_key);
 	__type(value, struct source_counters);
 } counters SEC(".maps") __weak;
@@ -69,6 +72,9 @@ struct hit {
 	struct task_struct *task;
 	uint32_t tid;
 	uint32_t source;	/* enum sample_source */
+	/* As in sample_event. */
+	uint64_t value, count, detail;
+	uint32_t state;
 	struct target_config *cfg;
 	struct source_counters *c;
 };
@@ -153,14 +159,14 @@ static __always_inline int emit(struct walk_scratch *s)
 
 /*
  * Sample the current thread and count the outcome.  `ip`: the instruction in user space, also
- * when the kernel was interrupted.  `value`: in the unit of the source.
+ * when the kernel was interrupted.
  */
-static __always_inline void hit__sample(struct hit *h, uint64_t value, uint8_t flags, uint64_t ip)
+static __always_inline void hit__sample(struct hit *h, uint8_t flags, uint64_t ip)
 {
 	struct source_counters *c = h->c;
 	struct task_struct *task = h->task;
 	uint32_t cpu = bpf_get_smp_processor_id();
-	uint32_t index = h->source * cpus + cpu;
+	uint32_t index = source_slots[h->source & (SOURCE_SLOTS - 1)] * cpus + cpu;
 	struct walk_scratch *s;
 	int reason;
 
@@ -181,7 +187,10 @@ static __always_inline void hit__sample(struct hit *h, uint64_t value, uint8_t f
 	__builtin_memset(&s->event, 0, sizeof(s->event));
 	s->event.time = bpf_ktime_get_ns();
 	s->event.source = (uint16_t)h->source;
-	s->event.value = value;
+	s->event.value = h->value;
+	s->event.count = h->count;
+	s->event.detail = h->detail;
+	s->event.state = h->state;
 	s->event.vm = h->cfg->vm;
 	s->event.process = h->cfg->process;
 	s->event.tid = task__tid(task, h->tid);

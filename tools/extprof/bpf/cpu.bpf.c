@@ -38,13 +38,13 @@ static __always_inline uint64_t missed(uint64_t due, uint64_t interval)
 
 static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
 {
-	struct hit h = { .source = SOURCE_CPU };
+	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1 };
 	int in_user;
 
 	if (hit__find(&h) || hit__count(&h))
 		return 0;
 	in_user = regs__in_user(&ctx->regs);
-	hit__sample(&h, 1, in_user ? 0 : SAMPLE_IN_KERNEL,
+	hit__sample(&h, in_user ? 0 : SAMPLE_IN_KERNEL,
 		    in_user ? regs__ip(&ctx->regs) : task__user_ip());
 	if (timed)
 		COUNT(h.c->missed, missed(timer__due(ctx), period));
@@ -72,7 +72,7 @@ SEC("tp_btf/hrtimer_expire_entry")
 int sample_tick(uint64_t *args)
 {
 	struct hrtimer *timer = (void *)args[0];
-	struct hit h = { .source = SOURCE_CPU };
+	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1 };
 	struct thinning *thinning;
 	uint32_t zero = 0;
 
@@ -83,7 +83,7 @@ int sample_tick(uint64_t *args)
 	thinning = bpf_map_lookup_elem(&thinnings, &zero);
 	if (!thinning || !thinning__take(thinning, tick_rate, tick_hz) || hit__find(&h) || hit__count(&h))
 		return 0;
-	hit__sample(&h, 1, 0, task__user_ip());
+	hit__sample(&h, 0, task__user_ip());
 	/* Both times are CLOCK_MONOTONIC.  Missed ticks are counted at samples only: that
 	 * gives the share of them that would have been samples. */
 	COUNT(h.c->missed, missed(hrtimer__due(timer), tick_ns));

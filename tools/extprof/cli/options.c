@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/messages.h"
+#include "source/mode.h"
 #include "source/source.h"
 
 enum {
@@ -21,6 +22,7 @@ enum {
 	OPTION_NAME,
 	OPTION_CGROUP,
 	OPTION_GROUP_BY,
+	OPTION_UNIT,
 };
 
 #define STRING_(x) #x
@@ -66,6 +68,7 @@ const struct argp_option options_table[] = {
 	{ "keep-root", OPTION_KEEP_ROOT, NULL, 0, "under sudo, run COMMAND as root too; "
 	  "without this it runs as the user who called sudo", 0 },
 	{ NULL, 0, NULL, 0, "How to sample:", 2 },
+	{ "mode", 'm', "MODE", 0, "what is shown: %s, or several with commas between (default: cpu)", 0 },
 	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 "
 	  "(default: " STRING(RATE_DEFAULT) ")", 0 },
 	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
@@ -79,6 +82,8 @@ const struct argp_option options_table[] = {
 	{ "format", 'f', "FORMAT", 0, "%s (default: by the suffix of FILE)", 0 },
 	{ "group-by", OPTION_GROUP_BY, "KEYS", 0, "what the outermost frames are: %s, "
 	  "or several with commas between (default: process if there are several)", 0 },
+	{ "unit", OPTION_UNIT, "UNIT", 0, "what amounts are counted in: %s (default: by the mode; "
+	  "times are in us)", 0 },
 	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
 	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
 	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "
@@ -104,6 +109,11 @@ static const char *group_name(int i)
 	return i + 1 < GROUP_KEYS ? group_names[i + 1] : i + 1 == GROUP_KEYS ? "none" : NULL;
 }
 
+static const char *mode_name(int i)
+{
+	return modes[i] ? modes[i]->name : NULL;
+}
+
 /* The values that an option takes; NULL: any. */
 static const char *(*values(int key))(int)
 {
@@ -114,6 +124,10 @@ static const char *(*values(int key))(int)
 		return timer_name;
 	case OPTION_GROUP_BY:
 		return group_name;
+	case 'm':
+		return mode_name;
+	case OPTION_UNIT:
+		return unit__name;
 	}
 	return NULL;
 }
@@ -237,6 +251,17 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 	if (o->pids.count && o->command)
 		FAIL("-p says what to profile, and so does the command %s: leave one of them out",
 		     o->command[0]);
+	if (!settings->mode_count)
+		settings->modes[settings->mode_count++] = &mode_cpu;
+	for (uint32_t i = 0; o->unit && i < settings->mode_count; i++)
+		if (!unit__fits(o->unit, settings->modes[i]))
+			FAIL("--unit %s: mode %s counts %s", o->unit->name, settings->modes[i]->name,
+			     unit__all_of(settings->modes[i]));
+	if (!o->format && o->file)
+		o->format = output__by_path(o->file);
+	if (o->format && o->format->one_mode && settings->mode_count > 1)
+		FAIL("--format %s has place for one mode: record the modes one after the other, or choose "
+		     "another format, such as folded or speedscope", o->format->name);
 	if (!o->file && o->format && o->format != &output_summary)
 		FAIL("where to? --format %s needs -o FILE", o->format->name);
 	s->pids = o->pids.pids;
@@ -281,6 +306,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->format = output__by_name(arg);
 		if (!o->format)
 			return not_one_of(key, "format", arg, state);
+		break;
+	case 'm':
+		if (modes__parse(arg, o->settings.modes, &o->settings.mode_count))
+			return not_one_of(key, "list of different modes", arg, state);
+		break;
+	case OPTION_UNIT:
+		o->unit = unit__by_name(arg);
+		if (!o->unit)
+			return not_one_of(key, "unit", arg, state);
 		break;
 	case OPTION_GROUP_BY:
 		if (groups__parse(arg, &o->settings.groups))
@@ -343,8 +377,6 @@ int options__parse(struct options *o, int argc, char **argv, unsigned int flags)
 	err = argp_parse(&argp, argc, argv, argp_flags, NULL, &parse);
 	if (err)
 		return -err;
-	if (o->file && !o->format)
-		o->format = output__by_path(o->file);
 	o->settings.labels = o->format ? o->format->labels : 0;
 	length = o->file ? strlen(o->file) : 0;
 	o->html = length > 4 && (!strcasecmp(o->file + length - 4, "html") ||

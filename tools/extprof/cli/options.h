@@ -9,6 +9,7 @@
 #include "cli/values.h"
 #include "engine/settings.h"
 #include "output/output.h"
+#include "profile/unit.h"
 
 #define RATE_DEFAULT 99
 #define TOP_DEFAULT 20
@@ -18,6 +19,7 @@ struct options {
 	char **command;			/* ends with NULL; NULL: none */
 	const char *file;		/* NULL: only the summary */
 	const struct output_format *format;
+	const struct unit_choice *unit;	/* NULL: those of the modes */
 	bool html;
 	bool quiet, keep_root;
 	unsigned int top;

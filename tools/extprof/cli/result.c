@@ -36,6 +36,12 @@ static int explain_nothing(const struct options *o, const struct report *r, stru
 	char who[48];
 
 	name_processes(r, who, sizeof(who));
+	/* Events need not come; time that is used is sampled. */
+	if (!m->period) {
+		fprintf(stderr, "extprof: no samples: nothing of mode %s happened in %s in these %.1f s\n",
+			m->mode->name, who, m->duration);
+		return STATUS_OK;
+	}
 	if (m->cpu_time > allowed) {
 		diag__set(d, DIAG_INTERNAL, 0,
 			  "no sample was taken although %s used %.2f s of CPU time",
@@ -84,14 +90,18 @@ static int write_output(const struct options *o, struct engine *e, struct output
 			struct diag *d)
 {
 	struct output_options settings = { .html = o->html, .top = o->top };
-	struct report report;
+	struct report_request request = {
+		.detail = o->format->detail, .labels = o->format->labels,
+		.by_value = o->format->by_value, .unit = o->unit,
+	};
+	struct reports reports;
 	int err;
 
-	err = engine__report(e, o->format->detail, o->format->labels, &report, d);
+	err = engine__reports(e, &request, &reports, d);
 	if (err)
 		return err;
-	err = o->format->write(&report, &settings, file->stream);
-	report__free(&report);
+	err = o->format->write(reports.list, reports.count, &settings, file->stream);
+	reports__free(&reports);
 	if (err) {
 		output__failed(file, -err, d);
 		output__discard(file);
@@ -100,7 +110,7 @@ static int write_output(const struct options *o, struct engine *e, struct output
 	return output__commit(file, d);
 }
 
-static int write_summary(const struct options *o, const struct report *r, bool written,
+static int write_summary(const struct options *o, const struct reports *r, bool written,
 			 struct diag *d)
 {
 	/* Not into the profile. */
@@ -113,7 +123,7 @@ static int write_summary(const struct options *o, const struct report *r, bool w
 		settings.color = !getenv("NO_COLOR");
 		settings.width = terminal_width(fd);
 	}
-	err = output_summary.write(r, &settings, to);
+	err = output_summary.write(r->list, r->count, &settings, to);
 	if (!err && written && !apart)
 		fprintf(to, "%s written to %s\n", o->format->name, o->file);
 	if (fflush(to) && !err)
@@ -124,32 +134,66 @@ static int write_summary(const struct options *o, const struct report *r, bool w
 	return err;
 }
 
+/* The tables are of these. */
+static int make_reports(const struct options *o, struct engine *e, struct reports *reports, struct diag *d)
+{
+	struct report_request request = { .detail = output_summary.detail, .unit = o->unit };
+
+	return engine__reports(e, &request, reports, d);
+}
+
+/* Is there a sample of any mode?  `taken`: also one that was lost. */
+static bool has_samples(const struct reports *reports, bool taken)
+{
+	for (uint32_t i = 0; i < reports->count; i++)
+		if (taken ? reports->list[i].meta.accounting.taken : reports->list[i].samples)
+			return true;
+	return false;
+}
+
+/* In a mode that takes a part of the samples, there can be none that were lost. */
+static bool has_losses(const struct reports *reports)
+{
+	for (uint32_t i = 0; i < reports->count; i++)
+		if (accounting__lost(&reports->list[i].meta.accounting))
+			return true;
+	return false;
+}
+
+static bool is_balanced(const struct reports *reports)
+{
+	for (uint32_t i = 0; i < reports->count; i++)
+		if (!accounting__balanced(&reports->list[i].meta.accounting))
+			return false;
+	return true;
+}
+
 int result__show(const struct options *o, struct engine *e, struct output_file *file,
 		 struct diag *d)
 {
-	struct report report = { 0 };
+	struct reports reports;
 	int status = STATUS_OK;
-	bool empty;
+	bool all_lost;
 
-	if (engine__report(e, output_summary.detail, 0, &report, d))
+	if (make_reports(o, e, &reports, d))
 		return message__fail(d);
-	if (!report.meta.accounting.taken)
-		status = explain_nothing(o, &report, d);
-	empty = report.meta.accounting.taken && !report.samples;
-	if (empty) {
-		status = explain_losses(&report, d);
+	if (!has_samples(&reports, true))
+		status = explain_nothing(o, &reports.list[0], d);
+	all_lost = has_samples(&reports, true) && !has_samples(&reports, false) && has_losses(&reports);
+	if (all_lost) {
+		status = explain_losses(&reports.list[0], d);
 	} else if (o->file && write_output(o, e, file, d)) {
 		status = message__fail(d);
 		goto cleanup;
 	}
-	if (!o->quiet && write_summary(o, &report, o->file && !empty, d))
+	if (!o->quiet && write_summary(o, &reports, o->file && !all_lost, d))
 		status = message__fail(d);
-	if (!accounting__balanced(&report.meta.accounting) && status == STATUS_OK) {
+	if (!is_balanced(&reports) && status == STATUS_OK) {
 		fprintf(stderr, "extprof: the sums of samples do not agree; please report this\n");
 		status = STATUS_INTERNAL;
 	}
 cleanup:
-	report__free(&report);
+	reports__free(&reports);
 	return status;
 }
 
@@ -157,17 +201,18 @@ int result__write_so_far(const struct options *o, struct engine *e, const struct
 			 const struct output_owner *owner, struct diag *d)
 {
 	struct output_file file = { 0 };
-	struct report report = { 0 };
+	struct reports reports;
 	int err;
 
 	err = engine__snapshot(e, d);
 	if (err)
 		return err;
 	if (!o->file) {
-		err = engine__report(e, output_summary.detail, 0, &report, d);
-		if (!err)
-			err = write_summary(o, &report, false, d);
-		report__free(&report);
+		err = make_reports(o, e, &reports, d);
+		if (err)
+			return err;
+		err = write_summary(o, &reports, false, d);
+		reports__free(&reports);
 		return err;
 	}
 	/* What reads a pipe would take both profiles for one. */

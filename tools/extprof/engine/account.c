@@ -29,26 +29,46 @@ void engine__read_cpu_time(struct engine *e, struct process *p)
 
 void engine__take_counters(struct engine *e, struct process *p)
 {
-	struct source_counters c, *k;
+	struct source_counters c[SOURCE_MAX], sum = { 0 };
+	struct process_row *row;
 
 	if (p->freed)
 		return;
-	session__counters(e->session, p->number, &c);
+	for (uint32_t i = 0; i < SOURCE_MAX; i++) {
+		if (!(e->sources & 1u << i))
+			continue;
+		session__counters(e->session, p->number, i, &c[i]);
+		source_counters__add(&sum, &c[i]);
+	}
 	/* A stranger has a row if it is a ruby. */
-	if (p->row == PROCESS_NONE && !c.taken && (!c.unfollowed || (!p->wanted && !p->followed)))
+	if (p->row == PROCESS_NONE && !sum.taken && (!sum.unfollowed || (!p->wanted && !p->followed)))
 		return;
 	if (!process__row(&e->set, p))
 		return;
 	/* Several processes may share the row. */
-	k = &e->rows.rows[p->row].kernel;
-	source_counters__add(k, &c);
-	source_counters__subtract(k, &p->taken);
-	p->taken = c;
+	row = &e->rows.rows[p->row];
+	for (uint32_t i = 0; i < SOURCE_MAX; i++) {
+		if (!(e->sources & 1u << i))
+			continue;
+		if (i == SOURCE_CPU)
+			row->cpu_taken += c[i].taken - p->taken[i].taken;
+		source_counters__add(&row->kernel, &c[i]);
+		source_counters__subtract(&row->kernel, &p->taken[i]);
+		source_counters__add(&e->kernel[i], &c[i]);
+		source_counters__subtract(&e->kernel[i], &p->taken[i]);
+		p->taken[i] = c[i];
+	}
 }
 
-void engine__total(const struct engine *e, struct source_counters *sum)
+void engine__total(const struct engine *e, uint32_t sources, struct source_counters *kernel,
+		   struct received *received)
 {
-	memset(sum, 0, sizeof(*sum));
-	for (uint32_t i = 0; i < e->rows.count; i++)
-		source_counters__add(sum, &e->rows.rows[i].kernel);
+	memset(kernel, 0, sizeof(*kernel));
+	memset(received, 0, sizeof(*received));
+	for (uint32_t i = 0; i < SOURCE_MAX; i++) {
+		if (!(sources & 1u << i))
+			continue;
+		source_counters__add(kernel, &e->kernel[i]);
+		received__add(received, &e->resolver.received[i]);
+	}
 }

@@ -95,7 +95,13 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	groups__add_mask(&e->resolver.groups, settings->labels);
 	if (has_many(&settings->selection) && settings->group_by_default)
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
-	if (tree__init(&e->tree)) {
+	for (uint32_t i = 0; i < settings->mode_count; i++)
+		e->sources |= settings->modes[i]->sources;
+	for (uint32_t i = 0; modes[i]; i++)
+		for (uint32_t j = 0; j < settings->mode_count; j++)
+			if (modes[i] == settings->modes[j])
+				e->modes |= 1u << i;
+	if (tree__init(&e->tree) || resolve__set_modes(&e->resolver, e->settings.modes, settings->mode_count)) {
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
 	}
@@ -119,9 +125,9 @@ int engine__open(struct engine *e, struct diag *d)
 {
 	struct session_options options = {
 		.size = sizeof(options),
-		.source = source__by_name("cpu"),
+		.sources = e->sources,
 		.source_options = { .size = sizeof(options.source_options), .rate = e->settings.rate,
-				    .timer = e->settings.timer },
+				    .timer = e->settings.timer, .modes = e->modes },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 	};
@@ -334,6 +340,7 @@ void engine__set_ended(struct engine *e, const char *why)
 void engine__progress(struct engine *e, struct progress *p)
 {
 	struct source_counters c;
+	struct received received;
 
 	memset(p, 0, sizeof(*p));
 	p->waiting = !e->started;
@@ -343,10 +350,10 @@ void engine__progress(struct engine *e, struct progress *p)
 		engine__take_counters(e, e->set.list[i]);
 		p->processes += e->set.list[i]->state == PROCESS_SAMPLED;
 	}
-	engine__total(e, &c);
+	engine__total(e, UINT32_MAX, &c, &received);
 	p->samples = c.taken;
 	for (int i = 0; i < LOSS_MAX; i++)
-		p->lost += c.lost[i] + e->resolver.received.lost[i];
+		p->lost += c.lost[i] + received.lost[i];
 	if (e->started)
 		p->elapsed = (double)(deadline__now() - e->started_at) / 1e9;
 }

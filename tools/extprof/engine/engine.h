@@ -54,11 +54,25 @@ int engine__finish(struct engine *e, struct diag *d);
 int engine__snapshot(struct engine *e, struct diag *d);
 
 void engine__progress(struct engine *e, struct progress *p);
-/* The result as of engine__finish() or engine__snapshot(); can be made more than once.  `labels`: groups
- * to be shown besides those of the settings, a mask of 1u << enum group_key, all of which the
- * settings had among theirs.  The caller frees the report, and then only the engine. */
-int engine__report(struct engine *e, enum report_detail detail, uint32_t labels, struct report *report,
+struct report_request {
+	uint32_t mode;		/* number in settings::modes */
+	enum report_detail detail;
+	uint32_t labels;	/* groups to be shown besides those of the settings, a mask of 1u << enum
+				 * group_key, all of which the settings had among theirs */
+	const struct unit_choice *unit;	/* NULL: that of the mode */
+	bool by_value;		/* without `unit`: the mode's value even if the mode is shown by count */
+};
+
+/* The number of the mode in the settings.  -ENOENT: it was not recorded. */
+int engine__find_mode(const struct engine *e, const char *name, uint32_t *number);
+/* The result as of engine__finish() or engine__snapshot(); can be made more than once.  The caller frees
+ * the report, and then only the engine.  DIAG_USAGE: the mode is not counted in that unit. */
+int engine__report(struct engine *e, const struct report_request *request, struct report *report,
 		   struct diag *d);
+/* The reports of all modes, in their order; request->mode is not looked at.  The caller frees them with
+ * reports__free(). */
+int engine__reports(struct engine *e, const struct report_request *request, struct reports *reports,
+		    struct diag *d);
 /* NULL is accepted. */
 void engine__destroy(struct engine *e);
 

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "engine/state.h"
+#include "profile/unit.h"
 
 /* For the samples that wait at the end, and for the last names. */
 #define FINISH_TIMEOUT (5 * SECOND)
@@ -109,10 +110,32 @@ int engine__finish(struct engine *e, struct diag *d)
 
 /* -- the report ------------------------------------------------------------------------------ */
 
+/* "on-CPU at 99 Hz by the clock; off the CPU": of all sources in the mask. */
+static void describe_sources(const struct engine *e, uint32_t sources, struct report_meta *m)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < SOURCE_MAX; i++) {
+		struct source_facts facts;
+
+		if (!(sources & 1u << i))
+			continue;
+		session__facts(e->session, i, &facts);
+		if (used < sizeof(m->source))
+			used += (size_t)snprintf(m->source + used, sizeof(m->source) - used, "%s%s",
+						 used ? "; " : "", facts.text);
+		if (i != SOURCE_CPU)
+			continue;
+		m->rate = e->settings.rate;
+		m->period = facts.period;
+		m->cpus = facts.cpus;
+		m->unsampled_cpus = facts.unsampled_cpus;
+	}
+}
+
 static void describe(const struct engine *e, struct report_meta *m)
 {
 	const struct process_row *row = e->first_row < e->rows.count ? &e->rows.rows[e->first_row] : NULL;
-	struct source_facts facts;
 	uint64_t until = e->ended_at ? e->ended_at : deadline__now();
 
 	if (row) {
@@ -122,12 +145,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", e->ruby_version);
 	snprintf(m->ruby_description, sizeof(m->ruby_description), "%s", e->ruby_description);
 	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
-	session__facts(e->session, &facts);
-	snprintf(m->source, sizeof(m->source), "%s", facts.text);
-	m->rate = e->settings.rate;
-	m->period = facts.period;
-	m->cpus = facts.cpus;
-	m->unsampled_cpus = facts.unsampled_cpus;
+	m->modes = e->settings.mode_count;
 	m->started = e->started_wall;
 	m->started_at = e->started_at;
 	m->duration = e->started ? (double)(until - e->started_at) / 1e9 : 0;
@@ -144,29 +162,72 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->lost_events = session__lost_events(e->session);
 }
 
-int engine__report(struct engine *e, enum report_detail detail, uint32_t labels, struct report *report,
+int engine__find_mode(const struct engine *e, const char *name, uint32_t *number)
+{
+	for (uint32_t i = 0; i < e->settings.mode_count; i++) {
+		if (strcmp(e->settings.modes[i]->name, name))
+			continue;
+		*number = i;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int engine__report(struct engine *e, const struct report_request *request, struct report *report,
 		   struct diag *d)
 {
+	const struct mode *mode = e->settings.modes[request->mode];
+	struct report_view view = {
+		.mode = mode, .mode_frame = e->resolver.mode_frames[request->mode],
+		.by_value = request->unit ? request->unit->unit != UNIT_COUNT :
+			    request->by_value || !mode->by_count,
+		.divisor = request->unit ? request->unit->divisor : 0,
+	};
 	struct groups show = e->settings.groups;
 	struct source_counters total;
+	struct received received;
 	int err = -ENOMEM;
 
+	if (request->unit && !unit__fits(request->unit, mode))
+		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", mode->name,
+				 request->unit->name);
 	if (e->settings.group_by_default && processes__followed(&e->rows) > 1)
 		groups__add_outermost(&show, GROUP_PROCESS);
-	groups__add_mask(&show, labels);
+	groups__add_mask(&show, request->labels);
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		if (e->set.vms[i] && resolve__name_threads(&e->resolver, e->set.vms[i]))
 			goto cleanup;
 	if (resolve__name_processes(&e->resolver) || frames__take(&e->frames, &e->tree, &e->table))
 		goto cleanup;
-	err = report__build(report, &e->tree, &e->frames, &show, e->settings.lines ? REPORT_BY_LINE : detail);
+	err = report__build(report, &e->tree, &e->frames, &show,
+			    e->settings.lines ? REPORT_BY_LINE : request->detail, &view);
 	if (err)
 		goto cleanup;
-	engine__total(e, &total);
+	engine__total(e, mode->sources, &total, &received);
 	report->processes = &e->rows;
 	report->meta.missed = total.missed;
-	accounting__settle(&report->meta.accounting, &total, &e->resolver.received);
+	accounting__settle(&report->meta.accounting, &total, &received);
+	if (mode->sources & 1u << SOURCE_CPU)
+		report->meta.accounting.cpu_taken = e->kernel[SOURCE_CPU].taken;
+	describe_sources(e, mode->sources, &report->meta);
 	describe(e, &report->meta);
 cleanup:
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the report") : 0;
+}
+
+int engine__reports(struct engine *e, const struct report_request *request, struct reports *reports,
+		    struct diag *d)
+{
+	struct report_request one = *request;
+	int err = 0;
+
+	memset(reports, 0, sizeof(*reports));
+	for (one.mode = 0; one.mode < e->settings.mode_count && !err; one.mode++) {
+		err = engine__report(e, &one, &reports->list[one.mode], d);
+		if (!err)
+			reports->count++;
+	}
+	if (err)
+		reports__free(reports);
+	return err;
 }

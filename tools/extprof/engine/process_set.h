@@ -39,7 +39,7 @@ struct process {
 	bool followed;		/* found because a process that is followed made it */
 	bool given_up;		/* there is no ruby in it, until it executes something */
 	bool freed;		/* what the kernel counted for it is final, and in its row */
-	struct source_counters taken;	/* of that, what is in its row by now */
+	struct source_counters taken[SOURCE_MAX];	/* of that, what is in its row by now */
 	struct vm *vm;		/* SAMPLED: of what it runs now */
 	bool ended_sampled;	/* ENDED: it had a VM */
 	uint32_t last_vm;	/* ENDED: number of that, 0 none of its own */

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "profile/groups.h"
+#include "source/mode.h"
 #include "source/timer.h"
 
 /* Which processes are profiled. */
@@ -28,6 +29,8 @@ struct settings {
 	size_t size;		/* of this structure */
 	struct selection selection;
 	bool command;		/* the first pid is a command that waits to be started */
+	const struct mode *modes[MODES_MAX];	/* each once */
+	uint32_t mode_count;	/* at least 1 */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
 	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */

@@ -40,6 +40,9 @@ struct engine {
 	struct processes rows;
 	struct resolver resolver;
 
+	uint32_t modes;		/* of the settings: mask of 1u << index in modes[] of mode.h */
+	uint32_t sources;	/* that the modes need: mask of 1u << enum sample_source */
+	struct source_counters kernel[SOURCE_MAX];	/* sums of all rows, by source */
 	bool started;		/* the sources run */
 	bool behind;		/* samples wait that there was no time for */
 	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
@@ -79,8 +82,9 @@ void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 void engine__read_cpu_time(struct engine *e, struct process *p);
 /* Bring its row up to what the kernel has counted for it. */
 void engine__take_counters(struct engine *e, struct process *p);
-/* The sum of all rows. */
-void engine__total(const struct engine *e, struct source_counters *sum);
+/* The sums of all rows, of the sources in the mask: what the kernel counted, and what arrived. */
+void engine__total(const struct engine *e, uint32_t sources, struct source_counters *kernel,
+		   struct received *received);
 
 /* conditions.c: of the selection */
 

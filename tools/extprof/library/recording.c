@@ -13,6 +13,8 @@
 #include "library/error.h"
 #include "library/report.h"
 #include "output/output.h"
+#include "profile/unit.h"
+#include "source/mode.h"
 
 #define RATE_DEFAULT 99
 #define TOP_DEFAULT 20
@@ -108,6 +110,8 @@ static int make_settings(struct extprof_recording *r, struct settings *s, struct
 	s->lines = o->lines;
 	s->interrupt_fd = o->interrupt_fd > 0 ? o->interrupt_fd : -1;
 	s->group_by_default = !o->groups;
+	if (modes__parse(o->modes ? o->modes : "cpu", s->modes, &s->mode_count))
+		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of modes", o->modes);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no timer", o->timer);
 	if (o->groups && groups__parse(o->groups, &s->groups))
@@ -330,16 +334,30 @@ int extprof_recording_progress(struct extprof_recording *r, struct extprof_progr
 
 /* -- results --------------------------------------------------------------------------------- */
 
-static int make_report(struct extprof_recording *r, enum report_detail detail, uint32_t labels,
-		       struct report *report, struct extprof_error *error)
+static int check_reportable(const struct extprof_recording *r, struct extprof_error *error)
 {
-	struct diag d = { 0 };
+	if (r->reportable)
+		return 0;
+	return error__set(error, DIAG_USAGE, EINVAL, "there is nothing to report before the recording is "
+			  "finished or a snapshot is taken");
+}
 
-	memset(report, 0, sizeof(*report));
-	if (!r->reportable)
-		return error__set(error, DIAG_USAGE, EINVAL, "there is nothing to report before the recording "
-				  "is finished or a snapshot is taken");
-	return error__from(error, engine__report(r->engine, detail, labels, report, &d), &d);
+/* *choice stays NULL without a name. */
+static int find_unit(const char *name, const struct unit_choice **choice, struct extprof_error *error)
+{
+	*choice = name ? unit__by_name(name) : NULL;
+	if (name && !*choice)
+		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no unit", name);
+	return 0;
+}
+
+const char *extprof_mode(size_t i)
+{
+	size_t n = 0;
+
+	while (modes[n] && n < i)
+		n++;
+	return modes[n] ? modes[n]->name : NULL;
 }
 
 const char *extprof_format(size_t i)
@@ -361,39 +379,63 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 {
 	const struct output_format *format = format_by_name(name);
 	struct extprof_write_options o;
+	struct report_request request = { 0 };
 	struct output_options settings;
-	struct report report;
+	struct reports reports;
+	struct diag d = { 0 };
 	int err;
 
 	if (!format)
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format", name);
 	err = options__copy(&o, sizeof(o), options, error);
 	if (!err)
-		err = make_report(r, format->detail, format->labels, &report, error);
+		err = find_unit(o.unit, &request.unit, error);
+	if (!err)
+		err = check_reportable(r, error);
+	if (err)
+		return err;
+	request.detail = format->detail;
+	request.labels = format->labels;
+	request.by_value = format->by_value;
+	err = error__from(error, engine__reports(r->engine, &request, &reports, &d), &d);
 	if (err)
 		return err;
 	settings = (struct output_options){
 		.html = o.html, .color = o.color, .width = o.width, .top = o.top ? o.top : TOP_DEFAULT,
 	};
-	err = format->write(&report, &settings, to);
-	report__free(&report);
+	if (format->one_mode && reports.count > 1)
+		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode", name);
+	else if ((err = format->write(reports.list, reports.count, &settings, to)))
+		error__set(error, DIAG_OUTPUT, -err, "the profile could not be written: %s", strerror(-err));
+	reports__free(&reports);
+	return err;
+}
+
+int extprof_recording_report_mode(struct extprof_recording *r, const char *mode, const char *unit,
+				  struct extprof_report **report, struct extprof_error *error)
+{
+	struct report_request request = { .detail = REPORT_BY_CODE };
+	struct report made;
+	struct diag d = { 0 };
+	int err;
+
+	*report = NULL;
+	err = find_unit(unit, &request.unit, error);
+	if (!err)
+		err = check_reportable(r, error);
+	if (!err && mode && engine__find_mode(r->engine, mode, &request.mode))
+		err = error__set(error, DIAG_USAGE, EINVAL, "mode \"%s\" was not recorded", mode);
+	if (!err)
+		err = error__from(error, engine__report(r->engine, &request, &made, &d), &d);
 	if (err)
-		return error__set(error, DIAG_OUTPUT, -err, "the profile could not be written: %s",
-				  strerror(-err));
+		return err;
+	if (library_report__create(report, &made))
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the report");
 	return 0;
 }
 
 int extprof_recording_report(struct extprof_recording *r, struct extprof_report **report,
 			     struct extprof_error *error)
 {
-	struct report made;
-	int err;
-
-	*report = NULL;
-	err = make_report(r, REPORT_BY_CODE, 0, &made, error);
-	if (err)
-		return err;
-	if (library_report__create(report, &made))
-		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the report");
-	return 0;
+	return extprof_recording_report_mode(r, NULL, NULL, report, error);
 }

@@ -16,7 +16,8 @@ SAME(EXTPROF_FRAME_THREAD, LABEL_THREAD);
 SAME(EXTPROF_FRAME_OTHER, LABEL_OTHER);
 SAME(EXTPROF_FRAME_PROCESS, LABEL_PROCESS);
 SAME(EXTPROF_FRAME_CGROUP, LABEL_CGROUP);
-SAME(LABEL_KINDS, EXTPROF_FRAME_CGROUP + 1);
+SAME(EXTPROF_FRAME_STATE, LABEL_STATE);
+SAME(LABEL_KINDS, EXTPROF_FRAME_STATE + 1);
 
 struct extprof_report {
 	struct report report;
@@ -57,12 +58,17 @@ static void set_accounting(struct extprof_report *r)
 
 static void set_facts(struct extprof_report *r)
 {
+	static const char *const units[] = {
+		[UNIT_COUNT] = "count", [UNIT_NS] = "ns", [UNIT_BYTES] = "bytes",
+	};
 	const struct report_meta *m = &r->report.meta;
 
 	r->facts = (struct extprof_facts){
 		.command = m->command, .ruby_version = m->ruby_version, .source = m->source,
 		.ended = m->ended, .pid = m->pid, .cpus = m->cpus, .period = m->period,
 		.duration = (uint64_t)(m->duration * 1e9), .cpu_time = m->cpu_time, .started = m->started,
+		.mode = m->mode->name, .metric = r->report.metric.name,
+		.unit = units[r->report.metric.unit],
 	};
 }
 

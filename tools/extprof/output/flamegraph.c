@@ -22,6 +22,7 @@
 
 #include "base/columns.h"
 #include "output/flame_choice.h"
+#include "profile/unit.h"
 
 #include "flamegraph_css.h"
 #include "flamegraph_js.h"
@@ -47,6 +48,7 @@ static const int colors[LABEL_KINDS][4] = {
 	[LABEL_OTHER] = { 0, 1, 0, 74 },
 	[LABEL_PROCESS] = { 100, 24, 30, 72 },
 	[LABEL_CGROUP] = { 70, 16, 30, 72 },
+	[LABEL_STATE] = { 172, 20, 40, 70 },
 };
 
 struct page {
@@ -81,8 +83,9 @@ static void add_title(struct page *p, const struct report_node *n, const struct 
 		text__add_xml(&p->out, place.data);
 		text__adds(&p->out, ")");
 	}
-	text__addf(&p->out, " \xe2\x80\x94 %" PRIu64 " samples, %.2f %%</title>", n->total,
-		   100.0 * (double)n->total / (double)p->r->samples);
+	text__adds(&p->out, " \xe2\x80\x94 ");
+	unit__add_with_name(&p->r->metric, n->total, &p->out);
+	text__addf(&p->out, ", %.2f %%</title>", 100.0 * (double)n->total / (double)p->r->samples);
 	text__free(&place);
 }
 
@@ -160,12 +163,14 @@ static void add_head(struct page *p)
 	text__add_xml(&p->out, text__string(&line));
 	text__adds(&p->out, "</text>\n");
 	text__free(&line);
-	if (p->choice.hidden_nodes)
+	if (p->choice.hidden_nodes) {
 		text__addf(&p->out, "<text class=\"meta\" id=\"hidden\" x=\"%g\" y=\"74\">not in this file: %"
-			   PRIu32 " frames of %" PRIu32 ", with the ends of %" PRIu64 " samples (%.2f %%); "
-			   "the frames below them are as wide as with them</text>\n", PAD,
-			   p->choice.hidden_nodes, p->r->node_count - 1, p->choice.hidden_samples,
+			   PRIu32 " frames of %" PRIu32 ", with the ends of ", PAD, p->choice.hidden_nodes,
+			   p->r->node_count - 1);
+		unit__add_with_name(&p->r->metric, p->choice.hidden_samples, &p->out);
+		text__addf(&p->out, " (%.2f %%); the frames below them are as wide as with them</text>\n",
 			   100.0 * (double)p->choice.hidden_samples / (double)p->r->samples);
+	}
 	text__adds(&p->out, "<g class=\"legend\">");
 	for (int i = 0; i < LABEL_KINDS; i++) {
 		text__addf(&p->out, "<rect x=\"%g\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\" "
@@ -255,7 +260,8 @@ static void add_data(struct page *p)
 	for (int i = 0; i < LABEL_KINDS; i++)
 		text__addf(out, "%s[%d,%d,%d,%d]", i ? "," : "", colors[i][0], colors[i][1],
 			   colors[i][2], colors[i][3]);
-	text__addf(out, "],\"top\":%u,\n\"labels\":[", p->top);
+	text__addf(out, "],\"top\":%u,\n\"metric\":[\"%s\",%d],\n\"labels\":[", p->top, p->r->metric.name,
+		   p->r->metric.unit);
 	text__adds(out, text__string(&p->choice.labels));
 	text__addf(out, "],\n\"root\":[%" PRIu64 ",%" PRIu64 "],\n\"runs\":[\n", p->r->nodes[0].self,
 		   p->choice.hidden[0]);
@@ -263,13 +269,16 @@ static void add_data(struct page *p)
 	text__adds(out, "]};\n");
 }
 
-static int write_flamegraph(const struct report *r, const struct output_options *o, FILE *to)
+static int write_flamegraph(const struct report *r, uint32_t count, const struct output_options *o,
+			    FILE *to)
 {
 	struct page p = { .r = r };
 	struct text *out = &p.out;
 	unsigned int height;
 	int err;
 
+	if (count != 1)
+		return -EINVAL;
 	err = flame_choice__make(&p.choice, r, MIN_WIDTH / INNER * (double)r->samples);
 	if (err)
 		return err;
@@ -318,4 +327,5 @@ const struct output_format output_flamegraph = {
 	.help = "a picture to search and zoom, SVG or (by suffix) HTML",
 	.detail = REPORT_BY_CODE,
 	.write = write_flamegraph,
+	.one_mode = true,
 };

@@ -56,13 +56,22 @@
 
   function name(node) { return node ? D.labels[label[node]][0] : "all"; }
   function percent(part, whole) { return whole ? (100 * part / whole).toFixed(2) + " %" : "-"; }
+  // "5 samples", "1.5 ms", "2.0 KiB": the units of unit.h.
+  function amount(n) {
+    var names, size, i = 0;
+    if (!D.metric[1]) { return n + " " + D.metric[0]; }
+    names = D.metric[1] === 1 ? ["ns", "us", "ms", "s"] : ["B", "KiB", "MiB", "GiB", "TiB"];
+    size = D.metric[1] === 1 ? 1000 : 1024;
+    while (n >= size && i < names.length - 1) { n /= size; i++; }
+    return (i ? n.toFixed(2) : n) + " " + names[i];
+  }
   function describe(node) {
-    var leftOut = missing[node] ? "; " + missing[node] + " end in frames that are not in this file" : "";
-    if (!node) { return "all: " + total[0] + " samples" + leftOut; }
+    var leftOut = missing[node] ? "; " + amount(missing[node]) + " end in frames that are not in this file" : "";
+    if (!node) { return "all: " + amount(total[0]) + leftOut; }
     var l = D.labels[label[node]];
     var text = l[0] + (l[1] ? " (" + l[1] + ")" : "");
-    return text + " \u2014 " + total[node] + " samples, " + percent(total[node], total[0]) +
-      " of all; itself " + self[node] + ", " + percent(self[node], total[0]) +
+    return text + " \u2014 " + amount(total[node]) + ", " + percent(total[node], total[0]) +
+      " of all; itself " + amount(self[node]) + ", " + percent(self[node], total[0]) +
       " \u2014 " + D.kinds[l[2]] + leftOut;
   }
   function element(tag, attributes, parent) {
@@ -177,7 +186,7 @@
         children[v].forEach(function (c) { stack.push(c); });
       }
       matched.textContent = "matched " + percent(covered, total[root]) +
-        " (" + covered + " samples" + (unknown ? "; unknown for " + unknown + " more" : "") + ")";
+        " (" + amount(covered) + (unknown ? "; unknown for " + amount(unknown) + " more" : "") + ")";
     } else {
       matched.textContent = "";
     }

@@ -23,9 +23,12 @@ struct output_format {
 	const char *suffixes[3];	/* of files that take it by default */
 	const char *help;
 	enum report_detail detail;	/* of the reports it wants */
+	bool by_value;		/* it wants times and bytes rather than counts, if no unit was chosen */
 	uint32_t labels;	/* groups it wants besides those chosen: mask of 1u << enum group_key */
-	/* 0 or -errno (of the stream, or -ENOMEM). */
-	int (*write)(const struct report *r, const struct output_options *o, FILE *to);
+	/* The reports of `count` modes, at least 1.  0 or -errno (of the stream, or -ENOMEM). */
+	int (*write)(const struct report *reports, uint32_t count, const struct output_options *o,
+		     FILE *to);
+	bool one_mode;		/* it has no place for more than one */
 };
 
 /* NULL if there is none of that name. */

@@ -21,7 +21,9 @@
 
 /* A text and a number for each group. */
 #define SAMPLE_LABELS_MAX (2 * GROUPS_MAX)
-#define COMMENTS_MAX 8
+/* Each mode has two values, of which the others' are 0. */
+#define VALUES_MAX (2 * MODES_MAX)
+#define COMMENTS_MAX (6 + 3 * MODES_MAX)
 
 struct strings {
 	char **list;		/* by index; the first one is "" */
@@ -34,9 +36,14 @@ struct strings {
 struct writer {
 	ProtobufCBuffer buffer;	/* what protobuf-c packs into, see append() */
 	struct gzip gzip;
+	const struct report *reports;
+	uint32_t count;
+	/* The one that is being written: its number, and the id before those of its labels. */
 	const struct report *r;
+	uint32_t number;
+	uint64_t base;
 	struct strings strings;
-	struct map64 functions;	/* hash -> label that has this function */
+	struct map64 functions;	/* hash -> label of `r` that has this function */
 	uint64_t *function_of;	/* by label: id of its function */
 	uint64_t approximate;	/* locations */
 };
@@ -127,7 +134,7 @@ static void put_function(struct writer *w, uint32_t label)
 		w->strings.failed = true;
 		return;
 	}
-	function.id = w->function_of[label] = label + 1ull;
+	function.id = w->function_of[label] = w->base + label + 1;
 	function.name = intern(&w->strings, l->name);
 	function.system_name = system_name(w, l);
 	function.filename = intern(&w->strings, l->path);
@@ -153,7 +160,7 @@ static void put_locations(struct writer *w)
 	location.line = lines;
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		put_function(w, i);
-		location.id = i + 1ull;
+		location.id = w->base + i + 1;
 		line.function_id = w->function_of[i];
 		/* Of no file, it is no place. */
 		line.line = *r->labels[i].path ? r->labels[i].line : 0;
@@ -201,7 +208,7 @@ static void add_stack(struct writer *w, Pprof__Sample *sample, uint32_t node)
 		if (is_group)
 			add_group(w, sample, &r->labels[r->nodes[i].label]);
 		if (!is_group || i == node)
-			sample->location_id[sample->n_location_id++] = r->nodes[i].label + 1ull;
+			sample->location_id[sample->n_location_id++] = w->base + r->nodes[i].label + 1;
 	}
 }
 
@@ -211,7 +218,7 @@ static int put_samples(struct writer *w)
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list[1] = { &sample };
 	Pprof__Label labels[SAMPLE_LABELS_MAX], *label_list[SAMPLE_LABELS_MAX + 1];
-	int64_t values[2];
+	int64_t values[VALUES_MAX] = { 0 };
 	uint32_t depth = 0;
 
 	for (uint32_t i = 0; i < r->node_count; i++)
@@ -226,14 +233,16 @@ static int put_samples(struct writer *w)
 	part.n_sample = 1;
 	part.sample = list;
 	sample.label = label_list;
-	sample.n_value = 2;
+	sample.n_value = 2 * w->count;
 	sample.value = values;
 	for (uint32_t i = 1; i < r->node_count; i++) {
-		if (!r->nodes[i].self)
+		const struct weight *weight = &r->nodes[i].weight;
+
+		if (!weight->count && !weight->value)
 			continue;
 		sample.n_location_id = sample.n_label = 0;
-		values[0] = (int64_t)r->nodes[i].self;
-		values[1] = (int64_t)(r->nodes[i].self * r->meta.period);
+		values[2 * w->number] = (int64_t)weight->count;
+		values[2 * w->number + 1] = (int64_t)weight->value;
 		add_stack(w, &sample, i);
 		put(w, &part);
 	}
@@ -249,17 +258,13 @@ static void add_comment(struct writer *w, Pprof__Profile *part, struct text *tex
 		text__free(text);
 }
 
-/* How this profile came about, and what it lacks. */
-static void add_comments(struct writer *w, Pprof__Profile *part)
+static void add_account(struct writer *w, Pprof__Profile *part, const struct report_meta *m)
 {
-	const struct report_meta *m = &w->r->meta;
 	struct text text = { 0 };
 
+	if (w->count > 1)
+		text__addf(&text, "%s: ", m->mode->name);
 	accounting__add_line(&m->accounting, &text);
-	add_comment(w, part, &text);
-	text__addf(&text, "command: %s (pid %d)", m->command, m->pid);
-	add_comment(w, part, &text);
-	text__addf(&text, "ruby: %s", *m->ruby_description ? m->ruby_description : m->ruby_version);
 	add_comment(w, part, &text);
 	text__addf(&text, "samples: %s", m->source);
 	add_comment(w, part, &text);
@@ -267,6 +272,20 @@ static void add_comments(struct writer *w, Pprof__Profile *part)
 		text__addf(&text, "missed besides: %" PRIu64, m->missed);
 		add_comment(w, part, &text);
 	}
+}
+
+/* How this profile came about, and what it lacks. */
+static void add_comments(struct writer *w, Pprof__Profile *part)
+{
+	const struct report_meta *m = &w->reports[0].meta;
+	struct text text = { 0 };
+
+	text__addf(&text, "command: %s (pid %d)", m->command, m->pid);
+	add_comment(w, part, &text);
+	text__addf(&text, "ruby: %s", *m->ruby_description ? m->ruby_description : m->ruby_version);
+	add_comment(w, part, &text);
+	for (uint32_t i = 0; i < w->count; i++)
+		add_account(w, part, &w->reports[i].meta);
 	if (m->merged) {
 		text__addf(&text, "samples whose innermost frames are [merged]: %" PRIu64, m->merged);
 		add_comment(w, part, &text);
@@ -277,26 +296,51 @@ static void add_comments(struct writer *w, Pprof__Profile *part)
 	}
 }
 
+static const char *unit_name(enum unit unit)
+{
+	return unit == UNIT_NS ? "nanoseconds" : unit == UNIT_BYTES ? "bytes" : "count";
+}
+
+/* With several modes, "samples" and others can be of more than one. */
+static int64_t intern_type(struct writer *w, const struct mode *mode, const struct metric *metric)
+{
+	struct text name = { 0 };
+
+	if (w->count > 1 && !strstr(metric->name, mode->name))
+		text__addf(&name, "%s_", mode->name);
+	text__adds(&name, metric->name);
+	return intern_text(&w->strings, &name);
+}
+
 /* All of the profile but the lists. */
 static void put_head(struct writer *w)
 {
-	const struct report_meta *m = &w->r->meta;
+	const struct report_meta *m = &w->reports[0].meta;
 	struct strings *s = &w->strings;
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__ValueType samples = PPROF__VALUE_TYPE__INIT, cpu = PPROF__VALUE_TYPE__INIT;
-	Pprof__ValueType *types[] = { &samples, &cpu };
+	Pprof__ValueType values[VALUES_MAX], *types[VALUES_MAX], period = PPROF__VALUE_TYPE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
 	int64_t comments[COMMENTS_MAX];
 
-	samples.type = intern(s, "samples");
-	samples.unit = intern(s, "count");
-	cpu.type = intern(s, "cpu");
-	cpu.unit = intern(s, "nanoseconds");
-	part.n_sample_type = 2;
+	for (uint32_t i = 0; i < 2 * w->count; i++) {
+		const struct mode *mode = w->reports[i / 2].meta.mode;
+		const struct metric *metric = i % 2 ? &mode->value : &mode->count;
+
+		pprof__value_type__init(&values[i]);
+		values[i].type = intern_type(w, mode, metric);
+		values[i].unit = intern(s, unit_name(metric->unit));
+		types[i] = &values[i];
+		if (i % 2 && (!part.default_sample_type || w->count == 1))
+			part.default_sample_type = values[i].type;
+	}
+	part.n_sample_type = 2 * w->count;
 	part.sample_type = types;
-	part.period_type = &cpu;
-	part.period = (int64_t)m->period;
-	part.default_sample_type = cpu.type;
+	period.type = intern(s, "cpu");
+	period.unit = intern(s, "nanoseconds");
+	for (uint32_t i = 0; i < w->count && !part.period; i++)
+		part.period = (int64_t)w->reports[i].meta.period;
+	if (part.period)
+		part.period_type = &period;
 	part.time_nanos = (int64_t)m->started * 1000000000;
 	part.duration_nanos = (int64_t)(m->duration * 1e9);
 
@@ -322,9 +366,29 @@ static void put_strings(struct writer *w)
 	put(w, &part);
 }
 
-static int write_pprof(const struct report *r, const struct output_options *o, FILE *to)
+/* Locations and samples of one mode. */
+static int put_report(struct writer *w, uint32_t number)
 {
-	struct writer w = { .buffer = { .append = append }, .r = r };
+	int err;
+
+	w->number = number;
+	w->r = &w->reports[number];
+	w->function_of = calloc(w->r->label_count + 1u, sizeof(*w->function_of));
+	if (!w->function_of)
+		return -ENOMEM;
+	put_locations(w);
+	err = put_samples(w);
+	map64__free(&w->functions);
+	free(w->function_of);
+	w->function_of = NULL;
+	w->base += w->r->label_count;
+	return err;
+}
+
+static int write_pprof(const struct report *reports, uint32_t count, const struct output_options *o,
+		       FILE *to)
+{
+	struct writer w = { .buffer = { .append = append }, .reports = reports, .count = count };
 	int err, finished;
 
 	(void)o;
@@ -332,11 +396,9 @@ static int write_pprof(const struct report *r, const struct output_options *o, F
 	if (err)
 		return err;
 	intern(&w.strings, "");
-	w.function_of = calloc(r->label_count + 1u, sizeof(*w.function_of));
-	err = w.function_of ? 0 : -ENOMEM;
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = put_report(&w, i);
 	if (!err) {
-		put_locations(&w);
-		err = put_samples(&w);
 		put_head(&w);
 		put_strings(&w);
 	}
@@ -347,8 +409,6 @@ static int write_pprof(const struct report *r, const struct output_options *o, F
 		free(w.strings.list[i]);
 	free(w.strings.list);
 	map64__free(&w.strings.map);
-	map64__free(&w.functions);
-	free(w.function_of);
 	return err ? err : finished;
 }
 

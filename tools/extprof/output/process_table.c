@@ -12,9 +12,9 @@
 #define COMMAND_LEAST 24u
 #define ROW_COLUMNS 104u	/* without the command and how it ended */
 
-uint64_t process_table__sampled(const struct report *r, uint64_t taken)
+uint64_t process_table__sampled(const struct report *r, uint64_t cpu_taken)
 {
-	return taken * r->meta.period;
+	return cpu_taken * r->meta.period;
 }
 
 /* CPU time that no sample could stand for, ns. */
@@ -79,7 +79,7 @@ static void add_moment(const struct report *r, uint64_t when, struct text *out)
 static void add_account(const struct report *r, const struct accounting *a, uint64_t cpu_time,
 			struct text *out)
 {
-	uint64_t sampled = process_table__sampled(r, a->taken);
+	uint64_t sampled = process_table__sampled(r, a->cpu_taken);
 
 	text__addf(out, "  %8" PRIu64 "  %8.2f  %8.2f  %9.2f  %8" PRIu64 "  %9" PRIu64 "  %6" PRIu64, a->taken,
 		   seconds(sampled), seconds(cpu_time), seconds(cpu_time) - seconds(sampled), a->whole,
@@ -199,7 +199,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	/* Processes beyond PROCESSES_MAX.  Their CPU time is not known. */
 	if (r->meta.accounting.taken > sum.taken)
 		text__addf(out, "%10s  %8" PRIu64 "  %8.2f\n", "others", r->meta.accounting.taken - sum.taken,
-			   seconds(process_table__sampled(r, r->meta.accounting.taken - sum.taken)));
+			   seconds(process_table__sampled(r, r->meta.accounting.cpu_taken - sum.cpu_taken)));
 	text__addf(out, "%10s", "all");
 	add_account(r, &r->meta.accounting, cpu_time, out);
 	text__adds(out, "\n");

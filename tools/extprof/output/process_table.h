@@ -19,7 +19,7 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 int process_table__add_unfollowed(const struct report *r, const struct output_options *o,
 				  unsigned int rows, struct text *out);
 
-/* CPU time by samples, ns. */
-uint64_t process_table__sampled(const struct report *r, uint64_t taken);
+/* CPU time by samples of the timer, ns. */
+uint64_t process_table__sampled(const struct report *r, uint64_t cpu_taken);
 
 #endif /* EXTPROF_PROCESS_TABLE_H */

@@ -24,27 +24,30 @@
 
 struct writer {
 	struct json json;
+	const struct report *reports;
+	uint32_t count;
+	/* The one that is being written, and the number of its first frame. */
 	const struct report *r;
-	uint64_t weight;	/* of one sample */
-	const char *unit;	/* of weights, as the format calls it */
+	uint32_t base;
+	const char *unit;	/* of its weights, as the format calls it */
 	/* By depth, of the nodes that are open in the profile that is being written. */
 	struct open_node {
 		uint32_t label;
-		uint64_t end;	/* in samples */
+		uint64_t end;
 	} *open;
 	uint32_t depth;		/* how many are open */
-	uint64_t at;		/* in samples, from the start of the profile */
+	uint64_t at;		/* from the start of the profile, as `end` */
 };
 
 static void add_event(struct writer *w, const char *type, uint32_t label)
 {
-	json__add(&w->json, NULL, json_pack("{s:s, s:I, s:I}", "type", type, "frame", (json_int_t)label,
-					    "at", (json_int_t)(w->at * w->weight)));
+	json__add(&w->json, NULL, json_pack("{s:s, s:I, s:I}", "type", type, "frame", (json_int_t)w->base + label,
+					    "at", (json_int_t)w->at));
 }
 
-static void open_frame(struct writer *w, uint32_t label, uint64_t samples)
+static void open_frame(struct writer *w, uint32_t label, uint64_t amount)
 {
-	w->open[w->depth++] = (struct open_node){ .label = label, .end = w->at + samples };
+	w->open[w->depth++] = (struct open_node){ .label = label, .end = w->at + amount };
 	add_event(w, "O", label);
 }
 
@@ -83,13 +86,15 @@ static void add_profile(struct writer *w, uint32_t node)
 	const struct report_node *nodes = w->r->nodes, *group = &nodes[node];
 	struct text name = { 0 };
 
+	if (w->count > 1)
+		text__addf(&name, "%s: ", w->r->meta.mode->name);
 	add_profile_name(w->r, node, &name);
 	json__open(&w->json, NULL, '{');
 	json__add(&w->json, "type", json_string("evented"));
 	json__add(&w->json, "name", name.failed ? NULL : json_string(text__string(&name)));
 	json__add(&w->json, "unit", json_string(w->unit));
 	json__add(&w->json, "startValue", json_integer(0));
-	json__add(&w->json, "endValue", json_integer((json_int_t)(group->total * w->weight)));
+	json__add(&w->json, "endValue", json_integer((json_int_t)group->total));
 	json__open(&w->json, "events", '[');
 	w->at = 0;
 	w->depth = 0;
@@ -138,22 +143,16 @@ static int add_profiles(struct writer *w)
 	if (!count)
 		groups[count++] = (struct group_order){ 0 };
 	qsort(groups, count, sizeof(*groups), most_first);
-	json__open(&w->json, "profiles", '[');
 	for (uint32_t i = 0; i < count; i++)
 		add_profile(w, groups[i].node);
-	json__close(&w->json, ']');
 	free(groups);
 	return 0;
 }
 
 /* Frames by number of label.  A line that is approximate is shown with its mark, as part of the file:
  * the format has no other place for the mark. */
-static void add_frames(struct writer *w)
+static void add_frames(struct writer *w, const struct report *r)
 {
-	const struct report *r = w->r;
-
-	json__open(&w->json, "shared", '{');
-	json__open(&w->json, "frames", '[');
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		const struct report_label *l = &r->labels[i];
 		int32_t line = r->detail == REPORT_BY_LINE ? l->line : l->first_line;
@@ -171,32 +170,43 @@ static void add_frames(struct writer *w)
 			  json_pack("{s:s, s:o*, s:o*}", "name", l->name, "file", path, "line",
 				    *l->path && line > 0 && !approximate ? json_integer(line) : NULL));
 	}
-	json__close(&w->json, ']');
+}
+
+static void add_mode(struct writer *w, const struct report *r)
+{
+	const struct report_meta *m = &r->meta;
+	struct text account = { 0 };
+
+	accounting__add_line(&m->accounting, &account);
+	json__open(&w->json, m->mode->name, '{');
+	json__add(&w->json, "account", account.failed ? NULL : json_string(text__string(&account)));
+	json__add(&w->json, "source", json_string(m->source));
+	json__add(&w->json, "total", json_integer((json_int_t)r->samples));
+	json__add(&w->json, "metric", json_string(r->metric.name));
+	json__add(&w->json, "missed", json_integer((json_int_t)m->missed));
+	json__add(&w->json, "merged", json_integer((json_int_t)m->merged));
+	json__add(&w->json, "period", json_integer((json_int_t)m->period));
+	json__add(&w->json, "rate", json_integer((json_int_t)m->rate));
 	json__close(&w->json, '}');
+	text__free(&account);
 }
 
 /* What the format has no place for: speedscope does not look at this, a reader of the file may. */
 static void add_account(struct writer *w)
 {
-	const struct report_meta *m = &w->r->meta;
-	struct text account = { 0 };
+	const struct report_meta *m = &w->reports[0].meta;
 
-	accounting__add_line(&m->accounting, &account);
 	json__open(&w->json, "extprof", '{');
-	json__add(&w->json, "account", account.failed ? NULL : json_string(text__string(&account)));
-	json__add(&w->json, "source", json_string(m->source));
-	json__add(&w->json, "samples", json_integer((json_int_t)w->r->samples));
-	json__add(&w->json, "missed", json_integer((json_int_t)m->missed));
-	json__add(&w->json, "merged", json_integer((json_int_t)m->merged));
-	json__add(&w->json, "period", json_integer((json_int_t)m->period));
-	json__add(&w->json, "rate", json_integer((json_int_t)m->rate));
+	json__open(&w->json, "modes", '{');
+	for (uint32_t i = 0; i < w->count; i++)
+		add_mode(w, &w->reports[i]);
+	json__close(&w->json, '}');
 	json__add(&w->json, "started", json_integer((json_int_t)m->started));
 	json__add(&w->json, "duration", json_real(m->duration));
 	json__add(&w->json, "command", json_string(m->command));
 	json__add(&w->json, "pid", json_integer(m->pid));
 	json__add(&w->json, "ruby", json_string(m->ruby_version));
 	json__close(&w->json, '}');
-	text__free(&account);
 }
 
 /* The title of the page: what was profiled, and what became of the samples. */
@@ -204,27 +214,29 @@ static void add_name(struct writer *w)
 {
 	struct text name = { 0 };
 
-	text__addf(&name, "%s: ", w->r->meta.command);
-	accounting__add_line(&w->r->meta.accounting, &name);
+	text__addf(&name, "%s: ", w->reports[0].meta.command);
+	accounting__add_line(&w->reports[0].meta.accounting, &name);
 	json__add(&w->json, "name", name.failed ? NULL : json_string(text__string(&name)));
 	text__free(&name);
 }
 
-static int write_speedscope(const struct report *r, const struct output_options *o, FILE *to)
+static const char *unit_name(enum unit unit)
 {
-	struct writer w = { .json = { .to = to }, .r = r, .weight = 1, .unit = "none" };
+	return unit == UNIT_NS ? "nanoseconds" : unit == UNIT_BYTES ? "bytes" : "none";
+}
+
+static int write_speedscope(const struct report *reports, uint32_t count,
+			    const struct output_options *o, FILE *to)
+{
+	struct writer w = { .json = { .to = to }, .reports = reports, .count = count };
 	uint32_t depth = 0;
-	int err;
+	int err = 0;
 
 	(void)o;
-	/* Without a period, weights are samples. */
-	if (r->meta.period) {
-		w.weight = r->meta.period;
-		w.unit = "nanoseconds";
-	}
-	for (uint32_t i = 0; i < r->node_count; i++)
-		if (r->nodes[i].depth > depth)
-			depth = r->nodes[i].depth;
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = 0; j < reports[i].node_count; j++)
+			if (reports[i].nodes[j].depth > depth)
+				depth = reports[i].nodes[j].depth;
 	w.open = malloc((depth + 1u) * sizeof(*w.open));
 	if (!w.open)
 		return -ENOMEM;
@@ -234,8 +246,20 @@ static int write_speedscope(const struct report *r, const struct output_options 
 	add_name(&w);
 	json__add(&w.json, "activeProfileIndex", json_integer(0));
 	add_account(&w);
-	add_frames(&w);
-	err = add_profiles(&w);
+	json__open(&w.json, "shared", '{');
+	json__open(&w.json, "frames", '[');
+	for (uint32_t i = 0; i < count; i++)
+		add_frames(&w, &reports[i]);
+	json__close(&w.json, ']');
+	json__close(&w.json, '}');
+	json__open(&w.json, "profiles", '[');
+	for (uint32_t i = 0; i < count && !err; i++) {
+		w.r = &reports[i];
+		w.unit = unit_name(w.r->metric.unit);
+		err = add_profiles(&w);
+		w.base += w.r->label_count;
+	}
+	json__close(&w.json, ']');
 	json__close(&w.json, '}');
 	free(w.open);
 	return w.json.err ? w.json.err : err;
@@ -246,5 +270,6 @@ const struct output_format output_speedscope = {
 	.suffixes = { ".speedscope.json" },
 	.help = "JSON for the viewer speedscope, one profile for each process or thread",
 	.detail = REPORT_BY_CODE,
+	.by_value = true,
 	.write = write_speedscope,
 };

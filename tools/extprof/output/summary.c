@@ -9,6 +9,7 @@
 
 #include "base/columns.h"
 #include "output/process_table.h"
+#include "profile/unit.h"
 
 #define TOP_DEFAULT 20u
 
@@ -60,12 +61,23 @@ static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind,
 
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		uint8_t of = r->labels[i].kind;
-		bool is_group = of == LABEL_PROCESS || of == LABEL_THREAD || of == LABEL_CGROUP;
+		bool is_group = of == LABEL_PROCESS || of == LABEL_THREAD || of == LABEL_CGROUP ||
+				of == LABEL_STATE;
 
 		if (groups ? of == kind : !is_group)
 			order[count++] = i;
 	}
 	return count;
+}
+
+/* "    1234  12.3 %  ", in the unit of the report. */
+static void add_amount(struct table *t, uint64_t amount)
+{
+	struct text text = { 0 };
+
+	unit__add_amount(t->r->metric.unit, amount, &text);
+	text__addf(t->out, "%8s %5.1f %%  ", text__string(&text), percent(amount, t->r->samples));
+	text__free(&text);
 }
 
 static void add_table_head(struct table *t, const char *title)
@@ -83,11 +95,12 @@ static void add_groups(struct table *t, const char *title, const char *column, u
 		return;
 	qsort_r(order, count, sizeof(*order), by_total, (void *)r);
 	add_table_head(t, title);
-	text__addf(t->out, "%16s  %s%s\n", "samples", column, ansi(t, "\033[0m"));
+	text__addf(t->out, "%16s  %s%s\n", t->r->metric.name, column, ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < count && i < t->top; i++) {
 		const struct report_label *l = &r->labels[order[i]];
 
-		text__addf(t->out, "%8" PRIu64 " %5.1f %%  %s\n", l->total, percent(l->total, r->samples), l->name);
+		add_amount(t, l->total);
+		text__addf(t->out, "%s\n", l->name);
 	}
 	if (count > t->top)
 		text__addf(t->out, "%18s(%" PRIu32 " more)\n", "", count - t->top);
@@ -121,9 +134,8 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 		const struct report_label *l = &r->labels[order[i]];
 		struct text place = { 0 };
 
-		text__addf(t->out, "%8" PRIu64 " %5.1f %%  %8" PRIu64 " %5.1f %%  ",
-			   l->self, percent(l->self, r->samples),
-			   l->total, percent(l->total, r->samples));
+		add_amount(t, l->self);
+		add_amount(t, l->total);
 		report__add_place(l->path, r->detail == REPORT_BY_LINE && l->line ? l->line : l->first_line,
 				  l->approximate, &place);
 		columns__add_ends(t->out, l->name, width, place.length > 0);
@@ -149,7 +161,7 @@ static void add_lines(struct table *t)
 	for (uint32_t i = 0; i < r->line_count && i < rows; i++) {
 		const struct report_line *l = &r->lines[i];
 
-		text__addf(t->out, "%8" PRIu64 " %5.1f %%  ", l->self, percent(l->self, r->samples));
+		add_amount(t, l->self);
 		report__add_place(r->labels[l->label].path, l->line, l->approximate, t->out);
 		text__addf(t->out, "  %s\n", r->labels[l->label].name);
 		approximate |= l->approximate;
@@ -175,7 +187,7 @@ static void add_notes(struct table *t)
 	if (m->missed)
 		text__addf(out, "missed besides: %" PRIu64 " (the CPU was away, or had interrupts "
 			   "disabled, when it was in the process and a sample was due)\n", m->missed);
-	if (m->cpu_time > process_table__sampled(t->r, m->accounting.taken) + m->cpu_time / 50 + 20 * m->period)
+	if (m->period && m->cpu_time > process_table__sampled(t->r, m->accounting.cpu_taken) + m->cpu_time / 50 + 20 * m->period)
 		text__adds(out, "unsampled: CPU time by the kernel's account that no sample stands for: what was missed, "
 			   "and the start and end of threads and processes\n");
 	if (t->r->threads_by_pattern)
@@ -218,20 +230,20 @@ static void add_notes(struct table *t)
 	if (m->merged)
 		text__addf(out, "stacks cut: %" PRIu64 " samples, %.1f %% ([merged] stands for their innermost "
 			   "frames: there are more different stacks than extprof keeps, and the rarest "
-			   "were merged)\n", m->merged, percent(m->merged, t->r->samples));
+			   "were merged)\n", m->merged, percent(m->merged, m->stacks));
 	if (m->unknown_threads)
 		text__addf(out, "samples of unknown threads: %" PRIu64 " ([unknown thread]: what the "
 			   "process says about them could not be read)\n", m->unknown_threads);
 	if (m->gc_samples)
 		text__addf(out, "in GC: %" PRIu64 " samples, %.1f %%\n", m->gc_samples,
-			   percent(m->gc_samples, t->r->samples));
+			   percent(m->gc_samples, m->accounting.cpu_taken));
 }
 
 /* What the profile is of, and how much CPU time that used. */
 static void add_head(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
-	double sampled = (double)process_table__sampled(t->r, m->accounting.taken) / 1e9;
+	double sampled = (double)process_table__sampled(t->r, m->accounting.cpu_taken) / 1e9;
 	double cpu = (double)m->cpu_time / 1e9;
 	uint32_t count = t->r->processes ? processes__followed(t->r->processes) : 0;
 	struct text *out = t->out;
@@ -245,46 +257,101 @@ static void add_head(struct table *t)
 		text__addf(out, "process %d", m->pid);
 	text__addf(out, "%s  %s\n", ansi(t, "\033[0m"), m->command);
 	text__addf(out, "ruby %s, %s for %.1f s (%s)\n", m->ruby_version, m->source, m->duration, m->ended);
-	if (m->duration <= 0)
+	if (m->duration <= 0 || !m->period)
 		return;
 	text__addf(out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
 		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / m->duration);
 }
 
-static int write_summary(const struct report *r, const struct output_options *o, FILE *to)
+static const char *own_title(const struct report *r)
 {
-	struct text out = { 0 };
-	struct table t = { .r = r, .o = o, .out = &out, .top = o->top ? o->top : TOP_DEFAULT };
-	uint32_t *order;
-	int err = 0;
+	switch (r->metric.unit) {
+	case UNIT_BYTES:
+		return "By bytes in the method itself";
+	case UNIT_NS:
+		return "By time in the method itself";
+	default:
+		return r->meta.period ? "By time in the method itself" : "By number in the method itself";
+	}
+}
 
-	order = calloc(r->label_count + 1u, sizeof(*order));
+static const char *all_title(const struct report *r)
+{
+	switch (r->metric.unit) {
+	case UNIT_BYTES:
+		return "By bytes in the method and what it calls";
+	case UNIT_NS:
+		return "By time in the method and what it calls";
+	default:
+		return r->meta.period ? "By time in the method and what it calls" :
+		       "By number in the method and what it calls";
+	}
+}
+
+/* What several modes are told apart by. */
+static void add_mode(struct table *t)
+{
+	const struct mode *mode = t->r->meta.mode;
+	struct text total = { 0 };
+
+	if (t->r->meta.modes < 2)
+		return;
+	unit__add_with_name(&t->r->metric, t->r->samples, &total);
+	text__addf(t->out, "\n%s== %s: %s, %s ==%s\n", ansi(t, "\033[1m"), mode->name, mode->help,
+		   text__string(&total), ansi(t, "\033[0m"));
+	text__free(&total);
+}
+
+static int add_report(struct table *t)
+{
+	const struct report *r = t->r;
+	uint32_t *order = calloc(r->label_count + 1u, sizeof(*order));
+
 	if (!order)
 		return -ENOMEM;
-	add_head(&t);
-	err = process_table__add(r, o, t.top, &out);
-	if (!err)
-		err = process_table__add_unfollowed(r, o, t.top, &out);
-	if (err)
-		goto cleanup;
+	add_mode(t);
 	if (r->samples) {
 		/* The table of processes has more to say about them than this one. */
 		if (!r->processes || processes__followed(r->processes) < 2)
-			add_groups(&t, "By process", "process", LABEL_PROCESS, order);
-		add_groups(&t, "By cgroup", "cgroup", LABEL_CGROUP, order);
-		add_groups(&t, "By thread", "thread", LABEL_THREAD, order);
-		add_methods(&t, "By time in the method itself", order, true);
-		add_methods(&t, "By time in the method and what it calls", order, false);
-		add_lines(&t);
+			add_groups(t, "By process", "process", LABEL_PROCESS, order);
+		add_groups(t, "By cgroup", "cgroup", LABEL_CGROUP, order);
+		add_groups(t, "By thread", "thread", LABEL_THREAD, order);
+		if (r->meta.mode->names_class)
+			add_groups(t, "By class", "class", LABEL_STATE, order);
+		else
+			add_groups(t, "By state", "state", LABEL_STATE, order);
+		add_methods(t, own_title(r), order, true);
+		add_methods(t, all_title(r), order, false);
+		add_lines(t);
 	}
-	add_notes(&t);
+	add_notes(t);
+	free(order);
+	return 0;
+}
+
+static int write_summary(const struct report *reports, uint32_t count, const struct output_options *o,
+			 FILE *to)
+{
+	struct text out = { 0 };
+	struct table t = { .r = reports, .o = o, .out = &out, .top = o->top ? o->top : TOP_DEFAULT };
+	int err;
+
+	add_head(&t);
+	err = process_table__add(reports, o, t.top, &out);
+	if (!err)
+		err = process_table__add_unfollowed(reports, o, t.top, &out);
+	for (uint32_t i = 0; i < count && !err; i++) {
+		t.r = &reports[i];
+		err = add_report(&t);
+	}
+	if (err)
+		goto cleanup;
 	if (out.failed)
 		err = -ENOMEM;
 	else if (fwrite(out.data, 1, out.length, to) != out.length)
 		err = -errno;
 cleanup:
 	text__free(&out);
-	free(order);
 	return err;
 }
 

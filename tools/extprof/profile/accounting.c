@@ -36,6 +36,15 @@ uint64_t received__sum(const struct received *got)
 	return n;
 }
 
+void received__add(struct received *sum, const struct received *r)
+{
+	sum->whole += r->whole;
+	for (int i = 0; i < TRUNC_MAX; i++)
+		sum->truncated[i] += r->truncated[i];
+	for (int i = 0; i < LOSS_MAX; i++)
+		sum->lost[i] += r->lost[i];
+}
+
 void accounting__settle(struct accounting *a, const struct source_counters *kernel,
 			const struct received *got)
 {
@@ -56,6 +65,7 @@ void accounting__settle(struct accounting *a, const struct source_counters *kern
 void accounting__add(struct accounting *a, const struct accounting *other)
 {
 	a->taken += other->taken;
+	a->cpu_taken += other->cpu_taken;
 	a->whole += other->whole;
 	for (int i = 0; i < TRUNC_MAX; i++)
 		a->truncated[i] += other->truncated[i];

@@ -11,6 +11,7 @@
 
 struct accounting {
 	uint64_t taken;
+	uint64_t cpu_taken;	/* of them, by the timer: each stands for a period of CPU time */
 	uint64_t whole;
 	uint64_t truncated[TRUNC_MAX];
 	uint64_t lost[LOSS_MAX];
@@ -27,11 +28,13 @@ struct received {
 	uint64_t lost[LOSS_MAX];
 };
 
+void received__add(struct received *sum, const struct received *r);
 void source_counters__add(struct source_counters *sum, const struct source_counters *c);
 /* c has been added before. */
 void source_counters__subtract(struct source_counters *sum, const struct source_counters *c);
 
 uint64_t received__sum(const struct received *got);
+/* accounting::cpu_taken is left to the caller. */
 void accounting__settle(struct accounting *a, const struct source_counters *kernel,
 			const struct received *got);
 /* Add the sums of another one. */

@@ -43,6 +43,8 @@ static uint8_t synthetic_label(uint8_t kind)
 	case SYNTHETIC_GC: return LABEL_GC;
 	case SYNTHETIC_THREAD: return LABEL_THREAD;
 	case SYNTHETIC_PROCESS: return LABEL_PROCESS;
+	case SYNTHETIC_STATE: return LABEL_STATE;
+	case SYNTHETIC_MODE: return LABEL_MODE;
 	default: return LABEL_OTHER;
 	}
 }
@@ -53,6 +55,8 @@ static uint8_t symbol_label(const struct symbol *symbol)
 		return LABEL_OTHER;
 	if (symbol->part.flags & RB_DEBUG_EXT_BUILTIN)
 		return LABEL_BUILTIN;
+	if (symbol->part.kind >= RB_DEBUG_EXT_NAMED)
+		return LABEL_STATE;
 	switch (symbol->part.kind) {
 	case RB_DEBUG_EXT_CMETHOD: return LABEL_C;
 	case RB_DEBUG_EXT_INTERNAL: return LABEL_NATIVE;

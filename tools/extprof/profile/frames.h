@@ -26,7 +26,9 @@ enum label_kind {
 	LABEL_OTHER = 6,	/* truncated, unknown, expired */
 	LABEL_PROCESS = 7,
 	LABEL_CGROUP = 8,
-	LABEL_KINDS
+	LABEL_STATE = 9,	/* below the code: what a thread waited for, the class of an object */
+	LABEL_KINDS,
+	LABEL_MODE = 255	/* keeps the modes of a tree apart; it is in no report */
 };
 
 /* What a frame is shown without. */

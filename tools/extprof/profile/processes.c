@@ -45,4 +45,5 @@ uint32_t processes__followed(const struct processes *p)
 void process_row__account(const struct process_row *row, struct accounting *a)
 {
 	accounting__settle(a, &row->kernel, &row->received);
+	a->cpu_taken = row->cpu_taken;
 }

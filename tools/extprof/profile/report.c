@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "profile/path_ends.h"
 #include "profile/report_build.h"
+#include "profile/unit.h"
 
 /* With more threads than this of patterns that others have too, the patterns are shown. */
 #define THREADS_SHOWN_MAX 48u
@@ -22,6 +23,7 @@ const char *const label_kind_names[LABEL_KINDS] = {
 	[LABEL_OTHER] = "other",
 	[LABEL_PROCESS] = "process",
 	[LABEL_CGROUP] = "cgroup",
+	[LABEL_STATE] = "state",
 };
 
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out)
@@ -97,7 +99,25 @@ uint32_t report__label(struct report_builder *b, const struct frame_row *f)
 
 static bool is_group(const struct frame_row *f)
 {
-	return f->kind == LABEL_PROCESS || f->kind == LABEL_THREAD;
+	return f->kind == LABEL_PROCESS || f->kind == LABEL_THREAD || f->kind == LABEL_MODE;
+}
+
+/* What is not below the frame of the mode. */
+static int find_left_out(struct report_builder *b)
+{
+	const struct tree *tree = b->tree;
+
+	if (!b->view.mode_frame)
+		return 0;
+	b->left_out = malloc(tree->node_count);
+	if (!b->left_out)
+		return -ENOMEM;
+	b->left_out[0] = true;
+	/* Parents come before children. */
+	for (uint32_t i = 1; i < tree->node_count; i++)
+		b->left_out[i] = tree->nodes[i].parent ? b->left_out[tree->nodes[i].parent] :
+				 tree->frames[tree->nodes[i].frame] != b->view.mode_frame;
+	return 0;
 }
 
 static int find_used(struct report_builder *b)
@@ -106,7 +126,8 @@ static int find_used(struct report_builder *b)
 	if (!b->used)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < b->tree->node_count; i++)
-		b->used[b->tree->nodes[i].frame] = true;
+		if (!report__leaves_out(b, i))
+			b->used[b->tree->nodes[i].frame] = true;
 	return 0;
 }
 
@@ -262,8 +283,9 @@ static int choose_groups(struct report_builder *b, const struct groups *show)
 }
 
 int report__build(struct report *r, const struct tree *tree, const struct frames *frames,
-		  const struct groups *show, enum report_detail detail)
+		  const struct groups *show, enum report_detail detail, const struct report_view *view)
 {
+	static const struct report_view all = { .mode = &mode_cpu };
 	struct report_builder b = { .r = r, .tree = tree, .frames = frames };
 	int err;
 
@@ -271,18 +293,30 @@ int report__build(struct report *r, const struct tree *tree, const struct frames
 	if (frames->count < tree->frame_count)
 		return -EINVAL;
 	r->detail = detail;
-	r->samples = tree->samples;
+	b.view = view ? *view : all;
+	r->metric = b.view.by_value ? b.view.mode->value : b.view.mode->count;
+	r->divisor = b.view.divisor ? b.view.divisor : unit__default_divisor(r->metric.unit);
+	r->meta.mode = b.view.mode;
+	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
-	if ((err = find_used(&b)) || (err = choose_groups(&b, show)) ||
+	if ((err = find_left_out(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
 	    (err = make_labels(&b)) || (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
 	    (err = report__order_tree(&b)) || (err = report__count(&b)))
 		report__free(r);
+	free(b.left_out);
 	free(b.used);
 	free(b.label_of);
 	free(b.content);
 	free(b.loose);
 	map64__free(&b.label_map);
 	return err;
+}
+
+void reports__free(struct reports *reports)
+{
+	for (uint32_t i = 0; i < reports->count; i++)
+		report__free(&reports->list[i]);
+	reports->count = 0;
 }
 
 void report__free(struct report *r)

@@ -36,14 +36,15 @@ struct report_label {
 	int32_t line;		/* the line that ran, when told apart by it */
 	bool approximate;	/* that line */
 	uint8_t kind;		/* enum label_kind */
-	uint64_t self, total;	/* samples; recursion counts once */
+	uint64_t self, total;	/* in the unit of the report; recursion counts once */
 };
 
 /* Nodes are in preorder: parents first, subtrees together. */
 struct report_node {
 	uint32_t parent, label;
 	uint32_t depth;
-	uint64_t self, total;
+	uint64_t self, total;	/* in the unit of the report */
+	struct weight weight;	/* what `self` is of */
 };
 
 /* How often a line was the one that ran. */
@@ -60,9 +61,11 @@ struct report_meta {
 	char ended[64];		/* why the recording ended */
 	int pid;
 	uint32_t rate, cpus;
+	const struct mode *mode;
+	uint32_t modes;		/* how many were recorded */
 	uint32_t unsampled_cpus;	/* came during the recording, without a timer */
 	char source[96];	/* what made the samples: "on-CPU at 999 Hz by the clock" */
-	uint64_t period;	/* ns */
+	uint64_t period;	/* ns between two samples of what runs; 0: that was not sampled */
 	time_t started;
 	uint64_t started_at;	/* the same, CLOCK_MONOTONIC, ns */
 	double duration;	/* s */
@@ -76,7 +79,8 @@ struct report_meta {
 	uint64_t late_lines;			/* ... without the line, as the name was read later */
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
 	uint64_t lost_events;	/* of processes, and children, that found no room in the kernel */
-	uint64_t merged;	/* samples of which the innermost frames are [merged]: see tree.h */
+	uint64_t stacks;	/* samples, of all modes */
+	uint64_t merged;	/* of them, those of which the innermost frames are [merged]: see tree.h */
 	struct accounting accounting;
 };
 
@@ -88,7 +92,9 @@ struct report {
 	uint32_t node_count;
 	struct report_line *lines;	/* most samples first */
 	uint32_t line_count;
-	uint64_t samples;
+	uint64_t samples;	/* the sum of all, in the unit of the report */
+	uint64_t divisor;	/* text formats show amounts divided by it: ns as us */
+	struct metric metric;	/* which of the two of the mode is counted, and its unit */
 	enum report_detail detail;
 	/* The outermost labels of each stack, one for each key: nodes of a depth from 1 to group_count. */
 	struct groups groups;
@@ -98,8 +104,17 @@ struct report {
 	const struct processes *processes;	/* of the profile, not of the report; NULL unknown */
 };
 
+/* Which part of a tree a report is of. */
+struct report_view {
+	const struct mode *mode;
+	uint64_t mode_frame;	/* only what is below it, see resolver::mode_frames; 0: all */
+	bool by_value;		/* what is counted: weight::value, else weight::count */
+	uint64_t divisor;	/* of amounts in text formats; 0: that of the unit */
+};
+
 /*
  * The report of a tree, with the texts of its frames.  It is independent of both afterwards.
+ * view: NULL: all of it, as samples of mode cpu, by count.
  * show: the keys of the groups that are shown, outermost first; NULL: none.  The levels of others are
  * merged away.  What the profile does not know of a stack is shown as unknown.
  * r->meta and r->processes are left for the caller to fill, but for how many samples are merged, and
@@ -107,8 +122,16 @@ struct report {
  * 0, -ENOMEM, or -EINVAL: frames__take() has not seen the whole tree.
  */
 int report__build(struct report *r, const struct tree *tree, const struct frames *frames,
-		  const struct groups *show, enum report_detail detail);
+		  const struct groups *show, enum report_detail detail, const struct report_view *view);
 void report__free(struct report *r);
+
+/* One for each mode of a recording. */
+struct reports {
+	struct report list[MODES_MAX];
+	uint32_t count;
+};
+
+void reports__free(struct reports *reports);
 
 /* Append "path:line", with ~ for an approximate line; nothing without path. */
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out);

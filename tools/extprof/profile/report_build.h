@@ -9,6 +9,8 @@ struct report_builder {
 	struct report *r;
 	const struct tree *tree;
 	const struct frames *frames;
+	struct report_view view;
+	bool *left_out;		/* by node: of another mode; NULL: none is */
 	bool *used;		/* by number of the frame: a node has it; others were merged away */
 	uint32_t *label_of;	/* by number of the frame; MAP64_NONE: not used, or of a group */
 	struct frame_row *content;	/* by label: what is in it */
@@ -18,12 +20,26 @@ struct report_builder {
 	struct loose_node {
 		uint32_t parent, label, first_child, next;
 		uint64_t self, total;
+		struct weight weight;
 	} *loose;
 	uint32_t loose_count;
 };
 
 /* The label for a content.  Equal texts in it have equal addresses.  MAP64_NONE: out of memory. */
 uint32_t report__label(struct report_builder *b, const struct frame_row *content);
+
+/* What is counted of a node of the tree. */
+static inline uint64_t report__self(const struct report_builder *b, uint32_t node)
+{
+	const struct weight *self = &b->tree->nodes[node].self;
+
+	return b->view.by_value ? self->value : self->count;
+}
+
+static inline bool report__leaves_out(const struct report_builder *b, uint32_t node)
+{
+	return b->left_out && b->left_out[node];
+}
 
 /* In this order.  0 or -ENOMEM. */
 int report__merge_tree(struct report_builder *b);

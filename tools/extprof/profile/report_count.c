@@ -34,7 +34,9 @@ static int count_missing(struct report_builder *b)
 	for (uint32_t i = p->node_count; i-- > 1;) {
 		uint64_t *count = missing(&b->r->meta, &b->frames->rows[p->nodes[i].frame]);
 
-		totals[i] += p->nodes[i].self;
+		if (report__leaves_out(b, i))
+			continue;
+		totals[i] += p->nodes[i].samples;
 		totals[p->nodes[i].parent] += totals[i];
 		if (count)
 			*count += totals[i];
@@ -62,6 +64,9 @@ static int count_labels(struct report_builder *b)
 		while (depth >= n->depth)
 			open[path[depth--]]--;
 		r->labels[n->label].self += n->self;
+		/* A state is no code: what is in it is in the code that it is below. */
+		if (r->labels[n->label].kind == LABEL_STATE && n->parent)
+			r->labels[r->nodes[n->parent].label].self += n->self;
 		if (!open[n->label]++)
 			r->labels[n->label].total += n->total;
 		path[++depth] = n->label;
@@ -91,13 +96,18 @@ static int count_lines(struct report_builder *b)
 	int err = -ENOMEM;
 
 	for (uint32_t i = 1; i < p->node_count; i++) {
-		uint64_t frame = p->frames[p->nodes[i].frame];
-		uint32_t label = b->label_of[p->nodes[i].frame];
-		uint64_t key = (uint64_t)label << 32 | (uint32_t)frame;
-		uint32_t number;
+		/* What is in a state is in the code that it is below. */
+		bool is_state = b->frames->rows[p->nodes[i].frame].kind == LABEL_STATE;
+		uint32_t node = is_state ? p->nodes[i].parent : i, label, number;
+		uint64_t frame, key;
 
-		if (!p->nodes[i].self || frame__is_synthetic(frame) || !frame__line(frame))
+		if (report__leaves_out(b, i) || !report__self(b, i) || !node)
 			continue;
+		frame = p->frames[p->nodes[node].frame];
+		if (frame__is_synthetic(frame) || !frame__line(frame))
+			continue;
+		label = b->label_of[p->nodes[node].frame];
+		key = (uint64_t)label << 32 | (uint32_t)frame;
 		number = map64__get(&map, key);
 		if (number == MAP64_NONE) {
 			if (array__reserve(&r->lines, r->line_count, 1, &room, MAP64_NONE, sizeof(*r->lines)))
@@ -112,7 +122,7 @@ static int count_lines(struct report_builder *b)
 			};
 			r->line_count++;
 		}
-		r->lines[number].self += p->nodes[i].self;
+		r->lines[number].self += report__self(b, i);
 	}
 	if (r->line_count)
 		qsort(r->lines, r->line_count, sizeof(*r->lines), by_self);

@@ -79,7 +79,7 @@ static uint32_t base_of(struct merge *m, uint32_t node, bool merged)
 	for (uint32_t i = node; i; i = m->b->tree->nodes[i].parent) {
 		if (row_of(m, i)->kind == LABEL_PROCESS)
 			process = row_of(m, i);
-		else
+		else if (row_of(m, i)->kind == LABEL_THREAD)
 			thread = row_of(m, i);
 	}
 	for (int i = 0; i < g->count && base != MAP64_NONE; i++) {
@@ -113,10 +113,13 @@ static int merge_nodes(struct merge *m)
 
 	for (uint32_t i = 0; i < tree->node_count; i++) {
 		uint32_t parent = tree->nodes[i].parent, above, label;
-		uint64_t self = tree->nodes[i].self;
+		uint64_t self = report__self(m->b, i);
+		struct loose_node *l;
 
+		if (report__leaves_out(m->b, i))
+			continue;
 		if (m->is_group[i]) {
-			if (!self)
+			if (!tree->nodes[i].samples)
 				continue;
 			m->merged[i] = base_of(m, i, false);
 		} else {
@@ -131,8 +134,11 @@ static int merge_nodes(struct merge *m)
 		}
 		if (m->merged[i] == MAP64_NONE)
 			return -ENOMEM;
-		m->b->loose[m->merged[i]].self += self;
-		m->b->loose[m->merged[i]].total += self;
+		l = &m->b->loose[m->merged[i]];
+		l->self += self;
+		l->total += self;
+		l->weight.value += tree->nodes[i].self.value;
+		l->weight.count += tree->nodes[i].self.count;
 	}
 	return 0;
 }
@@ -160,6 +166,7 @@ int report__merge_tree(struct report_builder *b)
 	/* Parents come before children in both trees. */
 	for (uint32_t i = b->loose_count - 1; i > 0 && !err; i--)
 		b->loose[b->loose[i].parent].total += b->loose[i].total;
+	b->r->samples = b->loose[0].total;
 cleanup:
 	map64__free(&m.children);
 	free(m.merged);
@@ -225,6 +232,7 @@ int report__order_tree(struct report_builder *b)
 		n->depth = depth;
 		n->self = l->self;
 		n->total = l->total;
+		n->weight = l->weight;
 		if (l->first_child) {
 			parent = r->node_count++;
 			node = l->first_child;

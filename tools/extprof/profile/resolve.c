@@ -228,7 +228,7 @@ static int build(struct resolver *c, struct vm *vm, struct process_row *row,
 		 const struct sample_event *e, const struct sample_frame *frames, uint32_t *count)
 {
 	uint64_t *stack = c->stack, frame;
-	uint32_t n = 0, ruby = 0;
+	uint32_t n = c->mode_count > 1, ruby = 0;
 
 	if (add_groups(c, vm, row, e, &n))
 		return -1;
@@ -316,29 +316,50 @@ static const struct sample_event *check_event(struct resolver *c, const void *da
 	if (size < sizeof(*e) ||
 	    size - sizeof(*e) < e->nr_frames * sizeof(struct sample_frame) ||
 	    e->nr_frames > SAMPLE_FRAMES_MAX || e->truncated >= TRUNC_MAX || !e->kind ||
-	    e->kind > SAMPLE_EXITING)
+	    e->kind > SAMPLE_EXITING || e->source >= SOURCE_MAX)
 		return NULL;
 	*vm = c->vm_of(c->context, e, &number);
 	*row = c->processes && number < c->processes->count ? &c->processes->rows[number] : NULL;
 	return *vm ? e : NULL;
 }
 
-static void count_lost(struct resolver *c, struct process_row *row, enum loss_reason reason)
+static void count_lost(struct resolver *c, struct process_row *row, uint16_t source, enum loss_reason reason)
 {
-	c->received.lost[reason]++;
+	c->received[source].lost[reason]++;
 	if (row)
 		row->received.lost[reason]++;
+}
+
+/* Of an event that makes no sense, as far as it can be told. */
+static uint16_t malformed_source(const void *data, size_t size)
+{
+	const struct sample_event *e = data;
+
+	return size >= sizeof(*e) && e->source < SOURCE_MAX ? e->source : SOURCE_CPU;
 }
 
 void resolve__skip(struct resolver *c, const void *data, size_t size)
 {
 	struct process_row *row;
 	struct vm *vm;
+	const struct sample_event *e = check_event(c, data, size, &vm, &row);
 
-	if (!check_event(c, data, size, &vm, &row))
-		count_lost(c, NULL, LOSS_MALFORMED);
+	if (!e)
+		count_lost(c, NULL, malformed_source(data, size), LOSS_MALFORMED);
 	else
-		count_lost(c, row, LOSS_NOT_READ);
+		count_lost(c, row, e->source, LOSS_NOT_READ);
+}
+
+int resolve__set_modes(struct resolver *c, const struct mode *const *list, uint32_t count)
+{
+	c->modes = list;
+	c->mode_count = count;
+	for (uint32_t i = 0; count > 1 && i < count; i++) {
+		c->mode_frames[i] = synthetic(c, SYNTHETIC_MODE, list[i]->name);
+		if (!c->mode_frames[i])
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *count)
@@ -354,32 +375,85 @@ int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *
 	return build(c, vm, row, e, (const struct sample_frame *)(e + 1), count) ? -ENOMEM : 0;
 }
 
+/* The frame below the innermost one, 0 none.  -1: out of memory. */
+static int innermost_frame(struct resolver *c, struct vm *vm, const struct mode *mode,
+			   const struct sample_event *e, uint64_t *frame)
+{
+	const struct symbol *class;
+	struct text t = { 0 };
+
+	*frame = 0;
+	if (mode->names_class && e->detail) {
+		class = e->detail >> 31 ? NULL : symbols__get(&vm->symbols, (uint32_t)e->detail);
+		*frame = class ? frame__make(class->number, 0, false) :
+			 synthetic(c, SYNTHETIC_UNKNOWN, "[unreadable record]");
+		return *frame ? 0 : -1;
+	}
+	if (!mode->innermost)
+		return 0;
+	mode->innermost(e, &t);
+	if (t.length)
+		*frame = synthetic(c, SYNTHETIC_STATE, text__string(&t));
+	if (t.failed || (t.length && !*frame)) {
+		text__free(&t);
+		return -1;
+	}
+	text__free(&t);
+	return 0;
+}
+
+/* Add the stack of the sample to the modes that it belongs to. */
+static int add_stack(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t count)
+{
+	static const struct weight one = { 1, 1 };
+
+	if (!c->mode_count)
+		return tree__add(c->tree, c->stack, count, &one);
+	for (uint32_t i = 0; i < c->mode_count; i++) {
+		struct weight weight;
+		uint64_t innermost;
+
+		if (!mode__takes(c->modes[i], e, &weight))
+			continue;
+		if (c->mode_count > 1)
+			c->stack[0] = c->mode_frames[i];
+		if (innermost_frame(c, vm, c->modes[i], e, &innermost))
+			return -ENOMEM;
+		c->stack[count] = innermost;
+		if (tree__add(c->tree, c->stack, count + (innermost != 0), &weight))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 void resolve__event(struct resolver *c, const void *data, size_t size)
 {
 	struct process_row *row;
 	struct vm *vm;
 	const struct sample_event *e = check_event(c, data, size, &vm, &row);
+	struct received *received;
 	uint32_t count;
 
 	if (!e) {
-		count_lost(c, NULL, LOSS_MALFORMED);
+		count_lost(c, NULL, malformed_source(data, size), LOSS_MALFORMED);
 		return;
 	}
+	received = &c->received[e->source];
 	if (!vm->confirmed && confirm(vm)) {
-		count_lost(c, row, LOSS_NOT_READ);
+		count_lost(c, row, e->source, LOSS_NOT_READ);
 		return;
 	}
 	if (build(c, vm, row, e, (const struct sample_frame *)(e + 1), &count) ||
-	    tree__add(c->tree, c->stack, count)) {
-		count_lost(c, row, LOSS_NO_MEMORY);
+	    add_stack(c, vm, e, count)) {
+		count_lost(c, row, e->source, LOSS_NO_MEMORY);
 		return;
 	}
-	if (e->gc_phase)
+	if (e->gc_phase && e->source == SOURCE_CPU)
 		c->gc_samples++;
 	if (e->truncated)
-		c->received.truncated[e->truncated]++;
+		received->truncated[e->truncated]++;
 	else
-		c->received.whole++;
+		received->whole++;
 	if (row && e->truncated)
 		row->received.truncated[e->truncated]++;
 	else if (row)

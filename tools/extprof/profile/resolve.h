@@ -10,6 +10,7 @@
 #include "profile/groups.h"
 #include "profile/processes.h"
 #include "profile/tree.h"
+#include "source/mode.h"
 #include "wire/sample.h"
 #include "ruby/vm.h"
 
@@ -28,9 +29,14 @@ struct resolver {
 	 * its thread.  Which of them are shown, how and in what order, is for the report.
 	 */
 	struct groups groups;
+	/* What samples are counted in.  None: each sample counts 1.  Several: each stack begins with the
+	 * frame of its mode, before those of the groups; they are of resolve__set_modes(). */
+	const struct mode *const *modes;
+	uint32_t mode_count;
+	uint64_t mode_frames[MODES_MAX];
 
-	/* Every sample that arrived.  Those with a VM are counted in the row of its process too. */
-	struct received received;
+	/* Every sample that arrived, by source.  Those with a VM are counted in the row of its process too. */
+	struct received received[SOURCE_MAX];
 
 	/* Frames of samples that are whole nevertheless. */
 	uint64_t frames;
@@ -49,8 +55,11 @@ struct resolver {
 	/* For what has no room for a frame of its own; 0 until they are made. */
 	uint64_t crowded_thread, crowded_process;
 
-	uint64_t stack[SAMPLE_FRAMES_MAX + 8];
+	uint64_t stack[SAMPLE_FRAMES_MAX + 10];
 };
+
+/* The modes belong to the caller, and live as long as the resolver.  0 or -ENOMEM. */
+int resolve__set_modes(struct resolver *c, const struct mode *const *modes, uint32_t count);
 
 /* Take one event from the ring buffer. */
 void resolve__event(struct resolver *c, const void *data, size_t size);

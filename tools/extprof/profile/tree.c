@@ -166,7 +166,14 @@ static int descend(struct tree *p, const uint64_t *frames, uint32_t count, uint3
 	return 0;
 }
 
-int tree__add(struct tree *p, const uint64_t *frames, uint32_t count)
+void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight)
+{
+	node->samples = samples < UINT32_MAX - node->samples ? node->samples + samples : UINT32_MAX;
+	node->self.value += weight->value;
+	node->self.count += weight->count;
+}
+
+int tree__add(struct tree *p, const uint64_t *frames, uint32_t count, const struct weight *weight)
 {
 	for (bool again = false;; again = true) {
 		/* Memory that could not be had is not asked for again. */
@@ -182,7 +189,7 @@ int tree__add(struct tree *p, const uint64_t *frames, uint32_t count)
 			}
 		}
 		if (!err) {
-			p->nodes[node].self++;
+			tree_node__add(&p->nodes[node], 1, weight);
 			p->samples++;
 			return 0;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Aggregated stacks: a tree of frames, each with its count of samples.
+ * Aggregated stacks: a tree of frames, each with what the samples that end there stand for.
  *
  * Its memory is bounded, and no sample is lost for that.  A tree that has no room for
  * another stack first merges what is rare in it: see tree_merge.c.  A sample of which
@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 #include "base/map64.h"
+#include "source/mode.h"
 
-/* Bounds.  A tree of so many nodes takes 45 MB with its maps; extprof was seen to have
+/* Bounds.  A tree of so many nodes takes 57 MB with its maps; extprof was seen to have
  * 75 to 140 MB in use with it, most of it for the reports at the end. */
 #define TREE_NODES_MAX (768u << 10)
 #define TREE_FRAMES_MAX (512u << 10)
@@ -32,6 +33,8 @@ enum synthetic_kind {
 	SYNTHETIC_C,		/* a block in C */
 	SYNTHETIC_PROCESS,
 	SYNTHETIC_MERGED,	/* rare frames of any kind, merged */
+	SYNTHETIC_STATE,	/* what the thread was at, or waited for: see mode::innermost */
+	SYNTHETIC_MODE,		/* all stacks of a mode, if there are several */
 };
 
 /*
@@ -72,7 +75,8 @@ static inline int32_t frame__line(uint64_t frame)
 struct tree_node {
 	uint32_t parent;	/* number of a node before this one */
 	uint32_t frame;		/* number in frames */
-	uint64_t self;		/* samples that end here */
+	uint32_t samples;	/* that end here; no more than UINT32_MAX are counted */
+	struct weight self;	/* what they stand for */
 };
 
 struct tree_text {
@@ -117,7 +121,9 @@ int tree__set_text(struct tree *p, uint64_t frame, const char *text);
  * Add a stack, outermost frame first.  0, or -ENOMEM: the kernel gave no memory, and
  * no sample was added.  Where the bounds are reached, the innermost frames are merged.
  */
-int tree__add(struct tree *p, const uint64_t *frames, uint32_t count);
+int tree__add(struct tree *p, const uint64_t *frames, uint32_t count, const struct weight *weight);
+
+void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight);
 
 /*
  * Merge what is rare, until half of the nodes are free.  0, or -ENOMEM: nothing has

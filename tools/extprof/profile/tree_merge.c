@@ -31,7 +31,7 @@ struct merge {
 	uint32_t *depths;	/* by old number */
 	uint16_t *rarest;	/* by old number: class of its rarest child, or NO_CHILD */
 	uint32_t *moved;	/* by old number: the new one, or GONE | that of the ancestor */
-	uint64_t *tails;	/* by new number: samples for its child [merged] */
+	struct tree_node *tails;	/* by new number: what its child [merged] gets */
 	/* What is kept: classes above the border; of this class the depths above
 	 * `depth`; of this class and depth the first ones, while they cost less than
 	 * `budget`. */
@@ -69,7 +69,7 @@ static void measure(struct merge *m)
 	const struct tree *p = m->p;
 
 	for (uint32_t i = 0; i < p->node_count; i++) {
-		m->totals[i] = p->nodes[i].self;
+		m->totals[i] = p->nodes[i].samples;
 		m->rarest[i] = NO_CHILD;
 	}
 	/* Parents come before children. */
@@ -167,16 +167,17 @@ static void move_nodes(struct merge *m)
 			continue;
 		}
 		m->moved[i] = parent | GONE;
-		m->tails[parent & ~GONE] += n.self;
+		tree_node__add(&m->tails[parent & ~GONE], n.samples, &n.self);
 		if (n.frame != p->merged_frame)
-			p->merged += n.self;
+			p->merged += n.samples;
 	}
 	p->node_count = kept;
 	/* What was chosen has room for them. */
 	for (uint32_t i = 0; i < kept; i++)
-		if (m->tails[i])
+		if (m->tails[i].samples)
 			p->nodes[p->node_count++] = (struct tree_node){
-				.parent = i, .frame = p->merged_frame, .self = m->tails[i] };
+				.parent = i, .frame = p->merged_frame, .samples = m->tails[i].samples,
+				.self = m->tails[i].self };
 }
 
 int tree__merge_rare(struct tree *p)

@@ -101,13 +101,10 @@ static int cpu__create(struct source **source, const struct source_options *o, s
 static int cpu__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
 	bool timed = libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) > 0;
-	struct bpf_program *all[] = { skel->progs.sample, skel->progs.sample_timed, skel->progs.sample_tick };
-
 	(void)d;
 	s->program = s->options.timer == TIMER_TICK ? skel->progs.sample_tick :
 		     timed ? skel->progs.sample_timed : skel->progs.sample;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		bpf_program__set_autoload(all[i], all[i] == s->program);
+	bpf_program__set_autoload(s->program, true);
 	skel->rodata->period = s->period;
 	skel->rodata->tick_rate = s->options.rate;
 	skel->rodata->tick_hz = s->tick_hz;
@@ -196,8 +193,6 @@ static void cpu__facts(const struct source *s, struct source_facts *facts)
 }
 
 const struct source_ops source_cpu = {
-	.name = "cpu",
-	.unit = "samples",
 	.id = SOURCE_CPU,
 	.create = cpu__create,
 	.configure = cpu__configure,

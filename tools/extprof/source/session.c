@@ -22,13 +22,17 @@
 
 struct session {
 	struct extprof_bpf *skel;
-	const struct source_ops *ops;
-	struct source *source;
+	/* Those that are used, in the order of their ids. */
+	struct used_source {
+		const struct source_ops *ops;
+		struct source *source;
+		bool started;
+	} sources[SOURCE_MAX];
+	uint32_t source_count;
 	struct ring_buffer *samples, *lifecycle;
 	int epoll_fd;
 	int cpus;		/* possible ones */
 	uint32_t numbers;	/* given out */
-	bool started;
 	session_callback callback;
 	void *context;
 };
@@ -94,6 +98,25 @@ static uint32_t own_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
 }
 
+/* Those of sources are chosen by the sources; those that follow processes are needed in any case. */
+static int choose_programs(struct session *s, struct diag *d)
+{
+	static const char always[] = "process_";
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, s->skel->obj)
+		bpf_program__set_autoload(program, !strncmp(bpf_program__name(program), always,
+							    sizeof(always) - 1));
+	for (uint32_t i = 0; i < s->source_count; i++) {
+		int err = s->sources[i].ops->configure(s->sources[i].source, s->skel, d);
+
+		if (err)
+			return err;
+		s->skel->rodata->source_slots[s->sources[i].ops->id] = i;
+	}
+	return 0;
+}
+
 static int load(struct session *s, const struct session_options *o, struct diag *d)
 {
 	uint32_t ring = ring_size(o->source_options.rate, s->cpus);
@@ -110,7 +133,7 @@ static int load(struct session *s, const struct session_options *o, struct diag 
 		err = load_failed(o, -errno, first_log, d);
 		goto cleanup;
 	}
-	err = s->ops->configure(s->source, s->skel, d);
+	err = choose_programs(s, d);
 	if (err)
 		goto cleanup;
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
@@ -119,7 +142,8 @@ static int load(struct session *s, const struct session_options *o, struct diag 
 	s->skel->rodata->watch_children = !o->follow_children;
 	s->skel->rodata->reader_pidns = own_pid_namespace();
 	if ((err = bpf_map__set_max_entries(s->skel->maps.samples, ring)) ||
-	    (err = bpf_map__set_max_entries(s->skel->maps.scratch, (uint32_t)s->cpus * SOURCE_MAX)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.scratch, (uint32_t)s->cpus * s->source_count)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.counters, TARGETS_MAX * s->source_count)) ||
 	    (err = extprof_bpf__load(s->skel)))
 		err = load_failed(o, err, first_log, d);
 cleanup:
@@ -166,6 +190,34 @@ static int follow_processes(struct session *s, struct diag *d)
 	return 0;
 }
 
+static int create_sources(struct session *s, const struct session_options *o, struct diag *d)
+{
+	for (uint32_t id = 0; id < SOURCE_MAX; id++) {
+		struct used_source *used = &s->sources[s->source_count];
+		int err;
+
+		if (!(o->sources & 1u << id))
+			continue;
+		used->ops = source__by_id(id);
+		if (!used->ops)
+			return diag__set(d, DIAG_INTERNAL, EINVAL, "there is no source %u", id);
+		err = used->ops->create(&used->source, &o->source_options, d);
+		if (err)
+			return err;
+		s->source_count++;
+	}
+	return 0;
+}
+
+static int open_sources(struct session *s, struct diag *d)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->source_count && !err; i++)
+		err = s->sources[i].ops->open(s->sources[i].source, s->skel, d);
+	return err;
+}
+
 int session__open(struct session **session, const struct session_options *o, struct diag *d)
 {
 	struct session *s;
@@ -177,17 +229,16 @@ int session__open(struct session **session, const struct session_options *o, str
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	s->ops = o->source;
 	s->cpus = libbpf_num_possible_cpus();
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->cpus < 1 || s->epoll_fd < 0) {
 		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs, or wait for events");
 		goto cleanup;
 	}
-	if ((err = s->ops->create(&s->source, &o->source_options, d)) || (err = load(s, o, d)) ||
+	if ((err = create_sources(s, o, d)) || (err = load(s, o, d)) ||
 	    (err = open_ring(s, s->skel->maps.samples, &s->samples, d)) ||
 	    (err = open_ring(s, s->skel->maps.lifecycle, &s->lifecycle, d)) ||
-	    (err = s->ops->open(s->source, s->skel, d)) || (err = follow_processes(s, d)))
+	    (err = open_sources(s, d)) || (err = follow_processes(s, d)))
 		goto cleanup;
 	*session = s;
 	s = NULL;
@@ -201,8 +252,8 @@ void session__close(struct session *s)
 	if (!s)
 		return;
 	session__stop(s);
-	if (s->source)
-		s->ops->destroy(s->source);
+	for (uint32_t i = 0; i < s->source_count; i++)
+		s->sources[i].ops->destroy(s->sources[i].source);
 	ring_buffer__free(s->samples);
 	ring_buffer__free(s->lifecycle);
 	extprof_bpf__destroy(s->skel);
@@ -213,23 +264,39 @@ void session__close(struct session *s)
 
 int session__start(struct session *s, struct diag *d)
 {
-	int err = s->ops->start(s->source, s->skel, d);
+	int err = 0;
 
-	s->started = !err;
+	for (uint32_t i = 0; i < s->source_count && !err; i++) {
+		err = s->sources[i].ops->start(s->sources[i].source, s->skel, d);
+		s->sources[i].started = !err;
+	}
 	return err;
 }
 
 void session__stop(struct session *s)
 {
-	if (s->started)
-		s->ops->stop(s->source);
-	s->started = false;
+	for (uint32_t i = 0; i < s->source_count; i++) {
+		if (s->sources[i].started)
+			s->sources[i].ops->stop(s->sources[i].source);
+		s->sources[i].started = false;
+	}
 }
 
 void session__follow(struct session *s)
 {
-	if (s->ops->follow)
-		s->ops->follow(s->source);
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->follow)
+			s->sources[i].ops->follow(s->sources[i].source);
+}
+
+int session__add_ruby(struct session *s, const struct source_target *target, struct diag *d)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->source_count && !err; i++)
+		if (s->sources[i].ops->add)
+			err = s->sources[i].ops->add(s->sources[i].source, target, d);
+	return err;
 }
 
 uint32_t session__new_number(struct session *s)
@@ -287,25 +354,13 @@ int session__drain_lifecycle(struct session *s, session_callback callback, void 
 	return drain(s, s->lifecycle, callback, context);
 }
 
-void session__counters(const struct session *s, uint32_t process, struct source_counters *total)
+void session__counters(const struct session *s, uint32_t process, enum sample_source source,
+		       struct source_counters *counters)
 {
-	struct counter_key key = { .process = process };
+	struct counter_key key = { .process = process, .source = source };
 
-	memset(total, 0, sizeof(*total));
-	for (key.source = 0; key.source < SOURCE_MAX; key.source++) {
-		struct source_counters c;
-
-		if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &key, &c))
-			continue;
-		total->taken += c.taken;
-		total->missed += c.missed;
-		total->unfollowed += c.unfollowed;
-		total->whole += c.whole;
-		for (int i = 0; i < TRUNC_MAX; i++)
-			total->truncated[i] += c.truncated[i];
-		for (int i = 0; i < LOSS_MAX; i++)
-			total->lost[i] += c.lost[i];
-	}
+	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &key, counters))
+		memset(counters, 0, sizeof(*counters));
 }
 
 void session__forget_counters(struct session *s, uint32_t process)
@@ -321,7 +376,10 @@ uint64_t session__lost_events(const struct session *s)
 	return s->skel->bss->events_lost + s->skel->bss->targets_full;
 }
 
-void session__facts(const struct session *s, struct source_facts *facts)
+void session__facts(const struct session *s, enum sample_source source, struct source_facts *facts)
 {
-	s->ops->facts(s->source, facts);
+	memset(facts, 0, sizeof(*facts));
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->id == source)
+			s->sources[i].ops->facts(s->sources[i].source, facts);
 }

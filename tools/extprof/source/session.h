@@ -17,7 +17,7 @@ struct session;
 
 struct session_options {
 	size_t size;		/* of this structure */
-	const struct source_ops *source;
+	uint32_t sources;	/* mask of 1u << enum sample_source; at least one */
 	struct source_options source_options;
 	bool follow_children;	/* children are sampled as their parents are; else only watched */
 	bool tell_all;		/* session__drain_lifecycle() tells of each exec on the machine */
@@ -34,6 +34,9 @@ int session__start(struct session *session, struct diag *d);
 void session__stop(struct session *session);
 /* To be called now and then while it runs. */
 void session__follow(struct session *session);
+
+/* A ruby was found: sources that attach to it do so.  0 or -errno of the first that failed. */
+int session__add_ruby(struct session *session, const struct source_target *target, struct diag *d);
 
 /* A new number for a process or a VM. */
 uint32_t session__new_number(struct session *session);
@@ -62,14 +65,16 @@ int session__drain(struct session *session, session_callback callback, void *con
 /* The same for struct process_event. */
 int session__drain_lifecycle(struct session *session, session_callback callback, void *context);
 
-/* What the kernel counted for that process (target_config::process), all sources. */
-void session__counters(const struct session *session, uint32_t process, struct source_counters *total);
+/* What the kernel counted for that process (target_config::process) by that source. */
+void session__counters(const struct session *session, uint32_t process, enum sample_source source,
+		       struct source_counters *counters);
 /* Free the counters of that process. */
 void session__forget_counters(struct session *session, uint32_t process);
 
 /* Events of processes, and processes, that found no room in the kernel. */
 uint64_t session__lost_events(const struct session *session);
 
-void session__facts(const struct session *session, struct source_facts *facts);
+/* Of one source.  All 0: it is not used. */
+void session__facts(const struct session *session, enum sample_source source, struct source_facts *facts);
 
 #endif /* EXTPROF_SESSION_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What makes samples: one `struct source_ops` for each mode, in a file of its own, and a line in
- * the table of source.c.  The session (session.h) loads the BPF programs of all of them as one
- * object, and receives what they send.
+ * What makes samples: one `struct source_ops` for each source, in a file of its own, and a line in
+ * the table of source.c.  The session (session.h) loads the BPF programs of those that are used as one
+ * object, and receives what they send.  What a user asks for is a mode: see mode.h.
  */
 #ifndef EXTPROF_SOURCE_H
 #define EXTPROF_SOURCE_H
@@ -25,37 +25,47 @@ struct source_options {
 	size_t size;		/* of this structure */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
+	uint32_t modes;		/* that were asked for: mask of 1u << index in modes[] of mode.h */
+};
+
+/* A ruby that was found, for sources that attach to its binary. */
+struct source_target {
+	uint32_t process;	/* target_config::process */
+	int pid;		/* as seen from here */
+	uint64_t section;	/* address of the contract's section in its memory */
 };
 
 /* How samples are taken; for the report. */
 struct source_facts {
 	char text[96];		/* "on-CPU at 99 Hz by the clock" */
-	uint64_t period;	/* ns between two samples of one CPU */
+	uint64_t period;	/* ns between two samples of one CPU; 0: not at intervals */
 	uint32_t cpus;		/* that are sampled */
 	uint32_t unsampled_cpus; /* that came online and could not be */
 };
 
 struct source_ops {
-	const char *name;	/* of --mode */
-	const char *unit;	/* of sample_event::value */
 	enum sample_source id;
 	/* Check the options, before anything is loaded.  0 or -errno. */
 	int (*create)(struct source **s, const struct source_options *o, struct diag *d);
-	/* Choose the programs and set their constants: the object is open and not loaded. */
+	/* Have its programs loaded (none is by itself) and set their constants and the sizes of its
+	 * maps: the object is open and not loaded. */
 	int (*configure)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	/* The object is loaded: open the timers or events, which do not run yet. */
 	int (*open)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	int (*start)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	/* After this no program of it runs any more. */
 	void (*stop)(struct source *s);
+	/* A ruby was found, before or after the start.  0 or -errno: it is not sampled by this source.
+	 * NULL: nothing to do. */
+	int (*add)(struct source *s, const struct source_target *target, struct diag *d);
 	/* To be called now and then while it runs: CPUs come and go.  NULL: nothing to do. */
 	void (*follow)(struct source *s);
 	void (*facts)(const struct source *s, struct source_facts *facts);
 	void (*destroy)(struct source *s);
 };
 
-/* By the name of its mode; NULL: there is none. */
-const struct source_ops *source__by_name(const char *name);
+/* NULL: there is none. */
+const struct source_ops *source__by_id(enum sample_source id);
 
 extern const struct source_ops source_cpu;
 

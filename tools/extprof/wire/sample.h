@@ -37,6 +37,11 @@
 /* What made the sample.  Ids are part of recordings: append only. */
 enum sample_source {
 	SOURCE_CPU = 0,		/* a timer, in the thread that it interrupted */
+	SOURCE_SCHED = 1,	/* a time that a thread was not running */
+	SOURCE_SYSCALL = 2,	/* a system call */
+	SOURCE_EVENT = 3,	/* a tracepoint, uprobe or perf event of the user's choice */
+	SOURCE_ALLOC = 4,	/* the probe `alloc` */
+	SOURCE_GC = 5,		/* the probe `gc_phase` */
 	SOURCE_MAX
 };
 
@@ -76,12 +81,16 @@ struct sample_event {
 	uint8_t gc_phase;	/* of a collection in this thread, else 0 */
 	uint8_t flags;
 	uint16_t source;	/* enum sample_source */
-	uint64_t value;		/* in the unit of the source: one sample */
+	uint64_t value;		/* what it stands for, in the unit of the source: ns, bytes */
 	uint64_t label;		/* reserved: label set of the EC */
 	char comm[TASK_COMM_SIZE];	/* of a thread that is no Ruby thread, or not known */
 	uint64_t thread;	/* serial of the Ruby thread, 0 none or unknown */
 	uint32_t thread_slot;	/* where it was at that time */
 	uint32_t process;	/* target_config::process */
+	uint64_t count;		/* how many events it stands for: samples, waits, calls, objects */
+	uint64_t detail;	/* by source: a number of a system call, a class */
+	uint32_t state;		/* by source: of the thread */
+	uint32_t reserved32;
 	/* struct sample_frame frames[nr_frames], innermost first */
 };
 
@@ -146,7 +155,7 @@ struct source_counters {
 
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
-RECORD_ASSERT(event, sizeof(struct sample_event) == 96);
+RECORD_ASSERT(event, sizeof(struct sample_event) == 120);
 RECORD_ASSERT(config, sizeof(struct target_config) == 88);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);

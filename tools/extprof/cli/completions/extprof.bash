@@ -20,8 +20,8 @@ _extprof()
 		case ${COMP_WORDS[i]} in
 		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
 		--) ((i++)); command=record; break ;;
-		-[prFdof] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
-		--user | --name | --cgroup | --group-by)
+		-[prFdofm] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
+		--user | --name | --cgroup | --group-by | --mode | --unit)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -51,6 +51,10 @@ _extprof()
 		COMPREPLY=($(compgen -W 'folded flamegraph summary pprof speedscope' -- "$cur")) ;;
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
+	-m | --mode)
+		_extprof_list 'cpu gc' ;;
+	--unit)
+		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
 	--timer)
 		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
 	--group-by)
@@ -67,9 +71,9 @@ _extprof()
 		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
 	--top | --name) ;;
 	*)
-		words='-p -a -s -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --rate --timer --duration --output --file
-			--format --group-by --threads --lines --top --quiet --help --usage --version --'
+		words='-p -a -s -m -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
+			--user --name --cgroup --keep-root --mode --rate --timer --duration --output --file
+			--format --group-by --unit --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;

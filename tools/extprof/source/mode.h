@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a user can ask for with --mode.  A mode is a view of what one or more sources send: which of
+ * their samples belong to it, in which unit they are counted, and what is shown below the innermost
+ * frame of a stack.  The file of a source defines its modes; a line in the table of mode.c lists each.
+ */
+#ifndef EXTPROF_MODE_H
+#define EXTPROF_MODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "wire/sample.h"
+
+/* How many can be recorded together. */
+#define MODES_MAX 8
+
+enum unit {
+	UNIT_COUNT,		/* of samples, waits, calls, objects */
+	UNIT_NS,
+	UNIT_BYTES,
+};
+
+struct metric {
+	const char *name;	/* of a column, and in outputs with several: "samples", "cpu", "alloc_space" */
+	enum unit unit;
+};
+
+/* What one sample counts in a mode. */
+struct weight {
+	uint64_t value;		/* in the unit of mode::value */
+	uint64_t count;		/* in that of mode::count */
+};
+
+struct mode {
+	const char *name;	/* of --mode, and of the frame that separates several modes */
+	const char *help;	/* what it shows, one line */
+	uint32_t sources;	/* mask of 1u << enum sample_source */
+	struct metric value, count;
+	bool by_count;		/* shown by `count`, if the user does not choose a unit */
+	/*
+	 * Does the sample belong to it?  *weight is sample_event::value and ::count; it may be changed.
+	 * NULL: every sample of its sources does.
+	 */
+	bool (*take)(const struct sample_event *e, struct weight *weight);
+	/* Append what is shown below the innermost frame: "[gvl]".  Nothing appended, or NULL: no frame. */
+	void (*innermost)(const struct sample_event *e, struct text *out);
+	bool names_class;	/* sample_event::detail is the id of a class, which is shown there instead */
+};
+
+/* All, ends with NULL. */
+extern const struct mode *const modes[];
+
+/* Add those of "cpu,gc" to a list of at most MODES_MAX.  0; -EINVAL: a name is wrong, or is there twice. */
+int modes__parse(const char *text, const struct mode **list, uint32_t *count);
+
+/* Does the sample belong to the mode?  Sets *weight if so. */
+bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight);
+
+extern const struct mode mode_cpu, mode_gc;
+
+#endif /* EXTPROF_MODE_H */
