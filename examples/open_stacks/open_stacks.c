@@ -56,7 +56,7 @@ failed:
 
 static void print_counters(struct open_stacks_bpf *skel)
 {
-	struct counter_key key = { .process = NUMBER, .source = SOURCE_CPU };
+	struct counter_key key = { .process = NUMBER, .source = SOURCE_SYSCALL };
 	struct source_counters c = { 0 };
 	unsigned long long truncated = 0, lost = 0;
 
