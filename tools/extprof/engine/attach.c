@@ -35,6 +35,20 @@ static int start(struct engine *e, struct diag *d)
 	return 0;
 }
 
+/* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */
+static void add_ruby(struct engine *e, const struct process *p, const struct vm *vm)
+{
+	struct source_target target = {
+		.process = p->number, .pid = p->pid, .section = vm->layout.address,
+	};
+	struct diag d = { 0 };
+
+	if (!session__add_ruby(e->session, &target, &d))
+		return;
+	if (!e->not_added++)
+		e->why_not_added = d;
+}
+
 static int attach(struct engine *e, struct process *p, struct vm *vm, struct diag *d)
 {
 	struct target_config config;
@@ -55,6 +69,8 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, struct dia
 	vm->touched = true;
 	engine__keep_names(vm);
 	err = session__set_target(e->session, &p->key, &config);
+	if (!err)
+		add_ruby(e, p, vm);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	p->search_until = 0;

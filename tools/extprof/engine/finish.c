@@ -146,6 +146,8 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->ruby_description, sizeof(m->ruby_description), "%s", e->ruby_description);
 	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
 	m->modes = e->settings.mode_count;
+	m->not_added = e->not_added;
+	snprintf(m->why_not_added, sizeof(m->why_not_added), "%s", e->why_not_added.text);
 	m->started = e->started_wall;
 	m->started_at = e->started_at;
 	m->duration = e->started ? (double)(until - e->started_at) / 1e9 : 0;

@@ -61,6 +61,8 @@ struct engine {
 	struct waiting new_vms;
 
 	struct diag why;	/* the first wanted process was given up; no text: none was */
+	uint32_t not_added;	/* rubies that a source could not attach to, ... */
+	struct diag why_not_added;	/* ... and why, of the first of them */
 	/* Of the process in the head of a report: the first one that was sampled, of the wanted ones
 	 * if there is one. */
 	uint32_t first_row;

@@ -197,6 +197,9 @@ static void add_notes(struct table *t)
 	if (m->unsampled_cpus)
 		text__addf(out, "CPUs not sampled: %" PRIu32 " (they came online during the recording, and "
 			   "no timer could be opened there)\n", m->unsampled_cpus);
+	if (m->not_added)
+		text__addf(out, "not sampled: %" PRIu32 " of the processes (%s)\n", m->not_added,
+			   m->why_not_added);
 	if (m->lost_events)
 		text__addf(out, "processes not told: %" PRIu64 " (so many forks, execs and exits found no room in "
 			   "the kernel: processes can be missing from this profile)\n", m->lost_events);
