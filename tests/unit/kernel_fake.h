@@ -3,6 +3,7 @@
 #ifndef KERNEL_FAKE_H
 #define KERNEL_FAKE_H
 
+#include <errno.h>
 #include <linux/bpf.h>
 #include <stdint.h>
 #include <string.h>
@@ -32,6 +33,12 @@ struct task_struct {
 	uint64_t thread_pointer;
 };
 
+/* As much of them as probes need. */
+typedef struct {
+	uint64_t ip, a, b, c;
+	int user;
+} bpf_user_pt_regs_t;
+
 struct bpf_perf_event_data {
 	struct {
 		uint64_t ip;
@@ -55,6 +62,8 @@ struct kernel_fake {
 	uint64_t sent_flags;
 	uint32_t sent;
 	uint64_t sent_size;
+	uint32_t random;
+	int no_registers;
 };
 
 extern struct kernel_fake kernel;
@@ -72,6 +81,8 @@ long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 #define bpf_get_current_pid_tgid() (kernel.pid_tgid)
 #define bpf_get_current_comm(buffer, size) ((void)strncpy(buffer, "fake", size))
 #define bpf_probe_read_user(to, size, from) kernel.read_user(to, size, (uintptr_t)(from))
+#define bpf_get_prandom_u32() (kernel.random)
+#define bpf_probe_read_kernel(to, size, from) (kernel.no_registers ? -EFAULT : (memcpy(to, from, size), 0))
 #define bpf_core_field_exists(field) ((void)(field), 1)
 #define KERNEL_READ(from, field) ((from)->field)
 #define task__current() (&kernel.task)

@@ -8,6 +8,7 @@
 #include "ruby/layout.h"
 
 #define EXTPROF_KERNEL "kernel_fake.h"
+#include "bpf/alloc.bpf.c"
 #include "bpf/cpu.bpf.c"
 
 #define TID 4712
@@ -20,6 +21,8 @@ struct kernel_fake kernel;
 /* Any but that of the timer. */
 #define SOURCE_OTHER 1
 
+static struct usdt_arguments place;
+static uint64_t place_distance;
 static struct walk_scratch cpu_scratches[CPUS * 2];
 #define cpu_scratch (cpu_scratches[kernel.cpu])
 static struct thinning tick_thinning;
@@ -50,6 +53,8 @@ void *fake_lookup(void *map, const void *key)
 	}
 	if (map == &thinnings)
 		return &tick_thinning;
+	if (map == &probe_places)
+		return *(const uint64_t *)key == place_distance ? &place : NULL;
 	if (map == &targets)
 		return memcmp(key, &target_key, sizeof(target_key)) ? NULL : &target;
 	return NULL;
@@ -101,11 +106,14 @@ static void set_up(uint32_t frames)
 	target.process = PROCESS;
 	*(volatile uint32_t *)(uintptr_t)&cpus = CPUS;
 	((volatile uint32_t *)(uintptr_t)source_slots)[SOURCE_OTHER] = 1;
+	((volatile uint32_t *)(uintptr_t)source_slots)[SOURCE_ALLOC] = 1;
 	target_key = (struct target_key){ .pidns = PIDNS, .pid = section.pid };
 
 	memset(&source_counters, 0, sizeof(source_counters));
 	counters_made = true;
 	memset(&kernel, 0, sizeof(kernel));
+	memset(cpu_scratches, 0, sizeof(struct walk_scratch));
+	memset(&cpu_scratches[CPUS], 0, sizeof(struct walk_scratch));
 	tgid = (struct pid){ PIDNS, section.pid };
 	tid = (struct pid){ PIDNS, TID };
 	kernel.now = 1000000;
@@ -491,4 +499,140 @@ TEST(bpf_wakes_the_reader_when_much_waits)
 	kernel.ring_waiting = 1000;
 	sample(&context);
 	CHECK_INT(kernel.sent_flags, BPF_RB_FORCE_WAKEUP);
+}
+
+/* -- the probe of allocations ------------------------------------------------------------------ */
+
+#define PLACE 0x5000
+
+static bpf_user_pt_regs_t registers;
+
+/* An object of `size` bytes of class 9, which stands for `weight` bytes. */
+static void allocate(uint64_t size, uint64_t weight)
+{
+	place_distance = target.section - PLACE;
+	memset(&place, 0xff, sizeof(place));
+	place.offset[0] = offsetof(bpf_user_pt_regs_t, c);
+	place.offset[1] = offsetof(bpf_user_pt_regs_t, a);
+	place.offset[2] = offsetof(bpf_user_pt_regs_t, b);
+	registers = (bpf_user_pt_regs_t){ .ip = PLACE, .a = size, .b = weight, .c = 9 };
+	allocated(&registers);
+}
+
+#define alloc_event (cpu_scratches[CPUS].event)
+
+TEST(bpf_allocations_have_class_bytes_and_objects)
+{
+	set_up(10);
+	allocate(40, 524308);
+	CHECK_INT(source_counters.taken, 1);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(alloc_event.source, SOURCE_ALLOC);
+	CHECK_INT(alloc_event.detail, 9);
+	CHECK_INT(alloc_event.value, 524308);
+	CHECK_INT(alloc_event.nr_frames, 10);
+	CHECK_INT(alloc_event.ip, PLACE);
+	/* 13107 and 28 / 40 */
+	CHECK_INT(alloc_event.count, 13108);
+	kernel.random = 40 * 100 + 27;
+	allocate(40, 524308);
+	CHECK_INT(alloc_event.count, 13108);
+	kernel.random = 40 * 100 + 28;
+	allocate(40, 524308);
+	CHECK_INT(alloc_event.count, 13107);
+	CHECK(balanced());
+}
+
+TEST(bpf_allocations_are_rounded_without_bias)
+{
+	uint64_t sum = 0;
+
+	set_up(1);
+	for (kernel.random = 0; kernel.random < 640; kernel.random++) {
+		allocate(640, 1000);
+		sum += alloc_event.count;
+	}
+	CHECK_INT(sum, 1000);
+}
+
+TEST(bpf_allocations_that_cannot_be_read_are_lost)
+{
+	set_up(10);
+	allocate(0, 1);
+	allocate(1ull << 32, 1);
+	allocate(40, 1ull << 49);
+	CHECK_INT(source_counters.lost[LOSS_PROBE], 3);
+	kernel.no_registers = 1;
+	allocate(40, 100);
+	kernel.no_registers = 0;
+	CHECK_INT(source_counters.lost[LOSS_PROBE], 4);
+	/* In another file than that of the place. */
+	target.section += 8;
+	registers.ip = PLACE;
+	allocated(&registers);
+	CHECK_INT(source_counters.lost[LOSS_PROBE], 5);
+	target.section -= 8;
+	/* No argument in a register. */
+	place.offset[1] = USDT_NOWHERE;
+	allocated(&registers);
+	place.offset[1] = sizeof(registers) - 7;
+	allocated(&registers);
+	CHECK_INT(source_counters.lost[LOSS_PROBE], 7);
+	CHECK_INT(source_counters.taken, 7);
+	loss_hit[LOSS_PROBE]++;
+	allocate(40, 100);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK(balanced());
+}
+
+TEST(bpf_allocations_pause)
+{
+	set_up(10);
+	alloc_paused = 1;
+	allocate(40, 100);
+	CHECK_INT(source_counters.taken, 0);
+	alloc_paused = 0;
+	allocate(40, 100);
+	CHECK_INT(source_counters.taken, 1);
+	/* Of children that are not to be sampled, and before the section is known. */
+	target.flags = TARGET_WATCHED;
+	allocate(40, 100);
+	target.flags = 0;
+	target.section = 0;
+	allocate(40, 100);
+	CHECK_INT(source_counters.unfollowed, 2);
+	CHECK_INT(source_counters.taken, 1);
+}
+
+/* While the walk reads memory, another thread takes the CPU and allocates, too. */
+static uint32_t preemptions;
+
+static int read_and_preempt(void *to, uint32_t size, uint64_t address)
+{
+	kernel.read_user = read_user;
+	preemptions++;
+	allocate(80, 200);
+	return read_user(to, size, address);
+}
+
+TEST(bpf_allocations_do_not_share_scratch_memory)
+{
+	set_up(10);
+	kernel.read_user = read_and_preempt;
+	preemptions = 0;
+	allocate(40, 100);
+	CHECK_INT(preemptions, 1);
+	CHECK_INT(source_counters.lost[LOSS_SCRATCH_BUSY], 1);
+	CHECK_INT(source_counters.whole, 1);
+	/* That of the first one. */
+	CHECK_INT(alloc_event.value, 100);
+	loss_hit[LOSS_SCRATCH_BUSY]++;
+	allocate(40, 100);
+	CHECK_INT(source_counters.whole, 2);
+	CHECK_INT(cpu_scratches[CPUS].users, 0);
+	CHECK(balanced());
+	/* A timer has memory of its own. */
+	cpu_scratches[CPUS].users = 1;
+	sample(&context);
+	CHECK_INT(source_counters.whole, 3);
 }

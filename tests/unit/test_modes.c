@@ -152,6 +152,24 @@ TEST(modes_name_classes)
 	tear_down();
 }
 
+/* The VM's own objects, and those of a class for which there was no memory for a record. */
+TEST(modes_alloc_shows_objects_without_a_class)
+{
+	static const struct mode *const alloc[] = { &mode_alloc };
+
+	set_up();
+	CHECK_INT(resolve__set_modes(&resolver, alloc, 1), 0);
+	start_sample(SOURCE_ALLOC, 4000, 100);
+	sample.event.detail = RB_DEBUG_EXT_ID_INTERNAL;
+	send(1);
+	sample.event.detail = 0;
+	send(2);
+	CHECK_STRING(fold(alloc, 1, NULL), "<main>;Foo#foo;[VM internal] 4000\n<main>;Foo#foo;[class without a record] 8000\n");
+	CHECK_STRING(fold(alloc, 1, unit__by_name("count")),
+		     "<main>;Foo#foo;[VM internal] 100\n<main>;Foo#foo;[class without a record] 200\n");
+	tear_down();
+}
+
 TEST(modes_survive_merging)
 {
 	uint64_t stack[3] = { 0 }, time = 0, samples = 0;

@@ -53,6 +53,27 @@ TEST(options_duration)
 	}
 }
 
+TEST(options_size)
+{
+	static const struct {
+		const char *text;
+		uint64_t size;	/* 0: refused */
+	} cases[] = {
+		{ "4096", 4096 }, { "64k", 65536 }, { "64K", 65536 }, { "64KiB", 65536 }, { "64 kb", 65536 }, { "1M", 1 << 20 },
+		{ "1mib", 1 << 20 }, { "1.5k", 1536 }, { "1G", 1 << 30 }, { "1024", 1024 }, { "1g", 1 << 30 },
+		{ "1023", 0 }, { "0", 0 }, { "-4096", 0 }, { "", 0 }, { "k", 0 }, { "4096x", 0 }, { "64kk", 0 }, { "64ki", 0 },
+		{ "2G", 0 }, { "1T", 0 }, { "1e6", 0 }, { "inf", 0 }, { "4096.5", 0 }, { "0x1000", 0 }, { "64kmib", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t size = 0;
+		int err = value__size(cases[i].text, &size);
+
+		if (err != (cases[i].size ? 0 : -EINVAL) || size != cases[i].size)
+			test__fail(__FILE__, __LINE__, "\"%s\": %d, %llu", cases[i].text, err, (unsigned long long)size);
+	}
+}
+
 TEST(options_pid)
 {
 	pid_t pid = 0;
@@ -296,6 +317,21 @@ TEST(options_command_keeps_its_own_options)
 	CHECK_INT(PARSE_IMPLIED(&o, "-t", "--", "ruby", "-q"), 0);
 	CHECK_STRING(o.command[0], "ruby");
 	CHECK_INT(PARSE_IMPLIED(&o, "-p", "1", "-q"), 0);
+	done();
+}
+
+TEST(options_alloc)
+{
+	struct options o;
+
+	CHECK(!PARSE(&o, "-p", "1", "-m", "alloc"));
+	CHECK_INT(o.settings.alloc_interval, 512 << 10);
+	CHECK(!PARSE(&o, "-p", "1", "-m", "cpu,alloc", "--alloc-interval", "64k"));
+	CHECK_INT(o.settings.alloc_interval, 64 << 10);
+	CHECK(PARSE(&o, "-p", "1", "--alloc-interval", "64k"));
+	CHECK(PARSE(&o, "-p", "1", "-m", "alloc", "--alloc-interval", "64"));
+	CHECK(!PARSE(&o, "-p", "1", "-m", "alloc", "--unit", "count"));
+	CHECK(PARSE(&o, "-p", "1", "-m", "alloc", "--unit", "ms"));
 	done();
 }
 

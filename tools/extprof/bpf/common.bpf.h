@@ -75,6 +75,11 @@ struct hit {
 	/* As in sample_event. */
 	uint64_t value, count, detail;
 	uint32_t state;
+	/* Not 0: this enum loss_reason is why there can be no sample. */
+	uint32_t loss;
+	/* Another thread may run on this CPU before the program ends, and run it too: programs on probes,
+	 * since Linux 6.0. */
+	uint32_t preemptible;
 	struct target_config *cfg;
 	struct source_counters *c;
 };
@@ -115,6 +120,25 @@ static __always_inline int hit__count(struct hit *h)
 {
 	h->c = process_counters(h->cfg->process, h->source);
 	return h->c ? 0 : -1;
+}
+
+/*
+ * Programs that can be preempted share the scratch memory of their CPU with those that run meanwhile.  Who
+ * finds nobody else there has it.  Of two that enter at the same moment it can be that neither has.
+ * (An atomic addition that returns a value needs newer processors of BPF.)
+ */
+static __always_inline int scratch__enter(struct walk_scratch *s)
+{
+	__sync_fetch_and_add(&s->users, 1);
+	if (*(volatile uint32_t *)&s->users == 1)
+		return 0;
+	__sync_fetch_and_add(&s->users, -1);
+	return -1;
+}
+
+static __always_inline void scratch__leave(struct walk_scratch *s)
+{
+	__sync_fetch_and_add(&s->users, -1);
 }
 
 /* Walk the stack of the current thread.  Returns 0 or a loss_reason. */
@@ -168,6 +192,7 @@ static __always_inline void hit__sample(struct hit *h, uint8_t flags, uint64_t i
 	uint32_t cpu = bpf_get_smp_processor_id();
 	uint32_t index = source_slots[h->source & (SOURCE_SLOTS - 1)] * cpus + cpu;
 	struct walk_scratch *s;
+	uint8_t truncated;
 	int reason;
 
 	/* The process that was followed has given its pid back, and another one has it. */
@@ -178,9 +203,17 @@ static __always_inline void hit__sample(struct hit *h, uint8_t flags, uint64_t i
 		return;
 	}
 	COUNT(c->taken, 1);
+	if (h->loss) {
+		COUNT(c->lost[h->loss & (LOSS_MAX - 1)], 1);
+		return;
+	}
 	s = bpf_map_lookup_elem(&scratch, &index);
 	if (!s) {
 		COUNT(c->lost[LOSS_NO_SCRATCH], 1);
+		return;
+	}
+	if (h->preemptible && scratch__enter(s)) {
+		COUNT(c->lost[LOSS_SCRATCH_BUSY], 1);
 		return;
 	}
 	s->index = index;
@@ -201,10 +234,13 @@ static __always_inline void hit__sample(struct hit *h, uint8_t flags, uint64_t i
 			bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
 		reason = emit(s);
 	}
+	truncated = s->event.truncated;
+	if (h->preemptible)
+		scratch__leave(s);
 	if (reason)
 		COUNT(c->lost[reason & (LOSS_MAX - 1)], 1);
-	else if (s->event.truncated)
-		COUNT(c->truncated[s->event.truncated & (TRUNC_MAX - 1)], 1);
+	else if (truncated)
+		COUNT(c->truncated[truncated & (TRUNC_MAX - 1)], 1);
 	else
 		COUNT(c->whole, 1);
 }

@@ -23,6 +23,7 @@ enum {
 	OPTION_CGROUP,
 	OPTION_GROUP_BY,
 	OPTION_UNIT,
+	OPTION_ALLOC_INTERVAL,
 };
 
 #define STRING_(x) #x
@@ -74,6 +75,8 @@ const struct argp_option options_table[] = {
 	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
 	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples, %s: timers of our own, or the "
 	  "scheduler's tick, which needs no interrupts of ours (default: clock)", 0 },
+	{ "alloc-interval", OPTION_ALLOC_INTERVAL, "SIZE", 0, "with mode alloc: one sample for each SIZE of memory, "
+	  "on average: 64k, 1M (default: 512k)", 0 },
 	{ "duration", 'd', "TIME", 0, "stop after this time: 10, 10s, 500ms, 2m, 1h "
 	  "(default: at Ctrl-C, or when the processes have ended)", 0 },
 	{ NULL, 0, NULL, 0, "What to show:", 3 },
@@ -236,6 +239,14 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static bool has_mode(const struct settings *s, const struct mode *mode)
+{
+	for (uint32_t i = 0; i < s->mode_count; i++)
+		if (s->modes[i] == mode)
+			return true;
+	return false;
+}
+
 /* All is known.  Do the parts fit together? */
 static error_t finish(struct parse *parse, struct argp_state *state)
 {
@@ -253,6 +264,10 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 		     o->command[0]);
 	if (!settings->mode_count)
 		settings->modes[settings->mode_count++] = &mode_cpu;
+	if (settings->alloc_interval && !has_mode(settings, &mode_alloc))
+		FAIL("--alloc-interval is for allocations: add --mode alloc");
+	if (!settings->alloc_interval)
+		settings->alloc_interval = RB_DEBUG_EXT_ALLOC_INTERVAL;
 	for (uint32_t i = 0; o->unit && i < settings->mode_count; i++)
 		if (!unit__fits(o->unit, settings->modes[i]))
 			FAIL("--unit %s: mode %s counts %s", o->unit->name, settings->modes[i]->name,
@@ -293,6 +308,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_TIMER:
 		if (timer__by_name(arg, &o->settings.timer))
 			return not_one_of(key, "timer", arg, state);
+		break;
+	case OPTION_ALLOC_INTERVAL:
+		if (value__size(arg, &o->settings.alloc_interval))
+			FAIL("%s is no distance of samples: 1k to 1G bytes", arg);
 		break;
 	case 'd':
 		if (value__duration(arg, &o->settings.duration))

@@ -77,6 +77,31 @@ int value__duration(const char *text, uint64_t *duration)
 	return -EINVAL;
 }
 
+int value__size(const char *text, uint64_t *size)
+{
+	static const char letters[] = "kmg";
+	double value;
+	const char *unit = number(text, &value);
+
+	if (!unit)
+		return -EINVAL;
+	for (size_t i = 0; *unit && i < sizeof(letters) - 1; i++) {
+		if ((*unit | 0x20) != letters[i])
+			continue;
+		value *= (double)(1ull << 10 * (i + 1));
+		unit++;
+		if (!strncasecmp(unit, "ib", 2))
+			unit += 2;
+		else if (*unit == 'b' || *unit == 'B')
+			unit++;
+		break;
+	}
+	if (*unit || value != floor(value) || value < 1024 || value > 1024.0 * 1024 * 1024)
+		return -EINVAL;
+	*size = (uint64_t)value;
+	return 0;
+}
+
 int value__number(const char *text, unsigned long most, unsigned long *result)
 {
 	unsigned long value;

@@ -10,6 +10,8 @@
 int value__rate(const char *text, uint32_t *rate);
 /* "5", "0.5", "5s", "300ms", "2m", "1h" in ns, from 1 ms to a year; or -EINVAL. */
 int value__duration(const char *text, uint64_t *duration);
+/* "512k", "64 KiB", "1M", "4096" in bytes, from 1 KiB to 1 GiB; or -EINVAL. */
+int value__size(const char *text, uint64_t *size);
 /* 1 to most, decimal; or -EINVAL. */
 int value__number(const char *text, unsigned long most, unsigned long *number);
 int value__pid(const char *text, pid_t *pid);

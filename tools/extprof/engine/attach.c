@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "engine/state.h"
+#include "process/mapped_file.h"
 
 /* How long a ruby may be starting, or between fork and its adaptation. */
 #define READY_TIMEOUT (10 * SECOND)
@@ -35,17 +37,30 @@ static int start(struct engine *e, struct diag *d)
 	return 0;
 }
 
+static int read_vm(const struct source_target *t, uint64_t address, void *to, size_t size)
+{
+	const struct vm *vm = t->context;
+
+	return memory__read(&vm->memory, address, to, size);
+}
+
 /* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */
 static void add_ruby(struct engine *e, const struct process *p, const struct vm *vm)
 {
 	struct source_target target = {
 		.process = p->number, .pid = p->pid, .section = vm->layout.address,
+		.contract = &vm->layout.section, .read = read_vm, .context = vm,
 	};
 	struct diag d = { 0 };
+	int err;
 
-	if (!session__add_ruby(e->session, &target, &d))
+	if (!session__attaches(e->session))
 		return;
-	if (!e->not_added++)
+	target.file = mapped_file__open_at(p->pid, p->target.thread, vm->layout.address, &target.file_offset);
+	err = session__add_ruby(e->session, &target, &d);
+	if (target.file >= 0)
+		close(target.file);
+	if (err && !e->not_added++)
 		e->why_not_added = d;
 }
 
@@ -68,6 +83,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, struct dia
 	vm__set_deadline(vm, &e->reads);
 	vm->touched = true;
 	engine__keep_names(vm);
+	engine__set_interval(e, vm);
 	err = session__set_target(e->session, &p->key, &config);
 	if (!err)
 		add_ruby(e, p, vm);

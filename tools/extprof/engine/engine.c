@@ -127,7 +127,7 @@ int engine__open(struct engine *e, struct diag *d)
 		.size = sizeof(options),
 		.sources = e->sources,
 		.source_options = { .size = sizeof(options.source_options), .rate = e->settings.rate,
-				    .timer = e->settings.timer, .modes = e->modes },
+				    .timer = e->settings.timer, .alloc_interval = e->settings.alloc_interval, .modes = e->modes },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 	};
@@ -364,6 +364,7 @@ void engine__destroy(struct engine *e)
 		return;
 	searcher__destroy(e->searcher);
 	session__close(e->session);
+	engine__restore_intervals(e);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);
 	frames__free(&e->frames);

@@ -94,8 +94,11 @@ int engine__finish(struct engine *e, struct diag *d)
 	if (e->started)
 		session__stop(e->session);
 	e->ended_at = deadline__now();
+	if (e->started)
+		session__detach(e->session);
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
+	engine__restore_intervals(e);
 	for (uint32_t i = 0; i < e->set.count; i++)
 		if (e->set.list[i])
 			engine__read_cpu_time(e, e->set.list[i]);
@@ -148,6 +151,8 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->modes = e->settings.mode_count;
 	m->not_added = e->not_added;
 	snprintf(m->why_not_added, sizeof(m->why_not_added), "%s", e->why_not_added.text);
+	m->intervals_kept = e->intervals_kept;
+	m->why_interval_kept = e->why_interval_kept;
 	m->started = e->started_wall;
 	m->started_at = e->started_at;
 	m->duration = e->started ? (double)(until - e->started_at) / 1e9 : 0;

@@ -33,6 +33,7 @@ struct settings {
 	uint32_t mode_count;	/* at least 1 */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
+	uint64_t alloc_interval;	/* bytes between two samples of mode alloc, on average; at least 1 */
 	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;

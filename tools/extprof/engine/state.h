@@ -63,6 +63,8 @@ struct engine {
 	struct diag why;	/* the first wanted process was given up; no text: none was */
 	uint32_t not_added;	/* rubies that a source could not attach to, ... */
 	struct diag why_not_added;	/* ... and why, of the first of them */
+	uint32_t intervals_kept;	/* rubies that allocation samples of another distance come from, ... */
+	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
 	/* Of the process in the head of a report: the first one that was sampled, of the wanted ones
 	 * if there is one. */
 	uint32_t first_row;
@@ -113,6 +115,13 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 void engine__drain_lifecycle(struct engine *e);
 /* Close what no sample needs any more. */
 void engine__clean_up(struct engine *e);
+
+/* intervals.c: between allocations that are sampled */
+
+/* Have the VM use the interval of the settings, if allocations are recorded. */
+void engine__set_interval(struct engine *e, struct vm *vm);
+/* Those that live get their own back. */
+void engine__restore_intervals(struct engine *e);
 
 /* children.c: VMs that a fork made */
 

@@ -107,6 +107,7 @@ static int make_settings(struct extprof_recording *r, struct settings *s, struct
 	s->command = o->command;
 	s->rate = o->rate ? o->rate : RATE_DEFAULT;
 	s->duration = o->duration;
+	s->alloc_interval = RB_DEBUG_EXT_ALLOC_INTERVAL;
 	s->lines = o->lines;
 	s->interrupt_fd = o->interrupt_fd > 0 ? o->interrupt_fd : -1;
 	s->group_by_default = !o->groups;

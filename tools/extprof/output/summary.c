@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,13 +71,25 @@ static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind,
 	return count;
 }
 
+/* Columns of an amount: "1023.9 MiB". */
+static int amount_width(const struct table *t)
+{
+	return t->r->metric.unit == UNIT_COUNT ? 8 : 10;
+}
+
+/* Of an amount with its share. */
+static int share_width(const struct table *t)
+{
+	return amount_width(t) + 8;
+}
+
 /* "    1234  12.3 %  ", in the unit of the report. */
 static void add_amount(struct table *t, uint64_t amount)
 {
 	struct text text = { 0 };
 
 	unit__add_amount(t->r->metric.unit, amount, &text);
-	text__addf(t->out, "%8s %5.1f %%  ", text__string(&text), percent(amount, t->r->samples));
+	text__addf(t->out, "%*s %5.1f %%  ", amount_width(t), text__string(&text), percent(amount, t->r->samples));
 	text__free(&text);
 }
 
@@ -95,7 +108,7 @@ static void add_groups(struct table *t, const char *title, const char *column, u
 		return;
 	qsort_r(order, count, sizeof(*order), by_total, (void *)r);
 	add_table_head(t, title);
-	text__addf(t->out, "%16s  %s%s\n", t->r->metric.name, column, ansi(t, "\033[0m"));
+	text__addf(t->out, "%*s  %s%s\n", share_width(t), t->r->metric.name, column, ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < count && i < t->top; i++) {
 		const struct report_label *l = &r->labels[order[i]];
 
@@ -103,7 +116,7 @@ static void add_groups(struct table *t, const char *title, const char *column, u
 		text__addf(t->out, "%s\n", l->name);
 	}
 	if (count > t->top)
-		text__addf(t->out, "%18s(%" PRIu32 " more)\n", "", count - t->top);
+		text__addf(t->out, "%*s(%" PRIu32 " more)\n", share_width(t) + 2, "", count - t->top);
 }
 
 static void add_methods(struct table *t, const char *title, uint32_t *order, bool self)
@@ -127,7 +140,7 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 	if (width > limit)
 		width = limit;
 	add_table_head(t, title);
-	text__addf(t->out, "%16s  %16s  ", "self", "total");
+	text__addf(t->out, "%*s  %*s  ", share_width(t), "self", share_width(t), "total");
 	columns__add_ends(t->out, "method", width, true);
 	text__addf(t->out, "  file%s\n", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < rows; i++) {
@@ -145,7 +158,7 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 		text__free(&place);
 	}
 	if (rows == t->top && rows < count)
-		text__addf(t->out, "%18s(%" PRIu32 " more)\n", "", count - rows);
+		text__addf(t->out, "%*s(%" PRIu32 " more)\n", share_width(t) + 2, "", count - rows);
 }
 
 static void add_lines(struct table *t)
@@ -156,8 +169,8 @@ static void add_lines(struct table *t)
 
 	if (!r->line_count || !rows)
 		return;
-	text__addf(t->out, "\n%sLines that ran most%s\n%s%16s  line%s\n", ansi(t, "\033[1m"),
-		   ansi(t, "\033[0m"), ansi(t, "\033[2m"), "self", ansi(t, "\033[0m"));
+	text__addf(t->out, "\n%sLines that ran most%s\n%s%*s  line%s\n", ansi(t, "\033[1m"),
+		   ansi(t, "\033[0m"), ansi(t, "\033[2m"), share_width(t), "self", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < r->line_count && i < rows; i++) {
 		const struct report_line *l = &r->lines[i];
 
@@ -184,6 +197,11 @@ static void add_notes(struct table *t)
 	for (unsigned int i = 0; i < TRUNC_MAX; i++)
 		if (m->accounting.truncated[i])
 			text__addf(out, "  truncated, %s: %s\n", trunc__key(i), trunc__text(i));
+	/* The samples are a Poisson process along the bytes; large objects make it better than this. */
+	if (t->r->metric.unit == UNIT_BYTES && m->accounting.whole)
+		text__addf(out, "error by sampling: %.1f %% of the total, %.1f %% of what is a tenth of it (one standard "
+			   "deviation)\n", 100 / sqrt((double)m->accounting.whole),
+			   100 / sqrt((double)m->accounting.whole / 10));
 	if (m->missed)
 		text__addf(out, "missed besides: %" PRIu64 " (the CPU was away, or had interrupts "
 			   "disabled, when it was in the process and a sample was due)\n", m->missed);
@@ -200,6 +218,10 @@ static void add_notes(struct table *t)
 	if (m->not_added)
 		text__addf(out, "not sampled: %" PRIu32 " of the processes (%s)\n", m->not_added,
 			   m->why_not_added);
+	if (m->intervals_kept)
+		text__addf(out, "own distance of allocation samples: %" PRIu32 " of the processes (%s: the memory could "
+			   "not be written, so --alloc-interval does not hold there; their amounts are right)\n",
+			   m->intervals_kept, strerror(-m->why_interval_kept));
 	if (m->lost_events)
 		text__addf(out, "processes not told: %" PRIu64 " (so many forks, execs and exits found no room in "
 			   "the kernel: processes can be missing from this profile)\n", m->lost_events);

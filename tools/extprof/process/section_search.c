@@ -2,20 +2,18 @@
 #include "process/section_search.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/text.h"
 #include "process/elf_search.h"
+#include "process/mapped_file.h"
 #include "process/proc.h"
 
 /* Images looked at in one process; rubies with gems have some hundreds. */
@@ -95,57 +93,14 @@ static int read_maps(const struct target *t, struct images *images, struct diag 
 	return err;
 }
 
-static int open_checked(const char *path, uint64_t inode)
-{
-	/* The target chooses the path: it may be a FIFO or a device. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (inode && st.st_ino != inode)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* The file that the process has mapped, even if it has been deleted or replaced since,
- * or is in another mount namespace. */
 static int open_image(const struct target *t, const struct image *image)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	struct mapping mapping = {
+		.start = image->start, .end = image->end, .offset = image->offset,
+		.inode = image->inode, .is_exe = image->is_exe, .path = image->path,
 	};
-	char path[PROC_PATH_MAX];
-	struct stat st;
-	int root, fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, t->pid,
-		 image->start, image->end);
-	fd = open_checked(path, 0);
-	if (fd >= 0)
-		return fd;
-	/* map_files needs CAP_CHECKPOINT_RESTORE, and the first thread.  The files below do not. */
-	if (image->is_exe) {
-		proc__path(path, t->pid, t->thread, "exe");
-		fd = open_checked(path, 0);
-		if (fd >= 0)
-			return fd;
-	}
-	proc__path(path, t->pid, t->thread, "root");
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, root, image->path, &how, sizeof(how));
-	close(root);
-	/* Another inode: the file was replaced after it had been mapped. */
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != image->inode)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	return mapped_file__open(t->pid, t->thread, &mapping);
 }
 
 /* True if what is at the address begins as a section does. */

@@ -80,6 +80,8 @@ struct report_meta {
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
 	uint32_t not_added;	/* rubies that a source could not attach to, ... */
 	char why_not_added[256];	/* ... and why, of the first of them */
+	uint32_t intervals_kept;	/* rubies that kept their own distance of allocation samples, ... */
+	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
 	uint64_t lost_events;	/* of processes, and children, that found no room in the kernel */
 	uint64_t stacks;	/* samples, of all modes */
 	uint64_t merged;	/* of them, those of which the innermost frames are [merged]: see tree.h */

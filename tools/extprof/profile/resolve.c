@@ -383,7 +383,11 @@ static int innermost_frame(struct resolver *c, struct vm *vm, const struct mode 
 	struct text t = { 0 };
 
 	*frame = 0;
-	if (mode->names_class && e->detail) {
+	if (mode->names_class && e->detail <= RB_DEBUG_EXT_ID_INTERNAL) {
+		*frame = synthetic(c, SYNTHETIC_STATE, e->detail ? "[VM internal]" : "[class without a record]");
+		return *frame ? 0 : -1;
+	}
+	if (mode->names_class) {
 		class = e->detail >> 31 ? NULL : symbols__get(&vm->symbols, (uint32_t)e->detail);
 		*frame = class ? frame__make(class->number, 0, false) :
 			 synthetic(c, SYNTHETIC_UNKNOWN, "[unreadable record]");

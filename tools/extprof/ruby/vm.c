@@ -74,6 +74,8 @@ struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint6
 	vm->layout.read_at = 0;
 	symbols__init(&vm->symbols, parent->symbols.table, &vm->layout, &vm->memory);
 	threads__init(&vm->threads, &vm->layout, &vm->memory);
+	vm->interval_set = parent->interval_set;
+	vm->interval_before = parent->interval_before;
 	/* The kernel knew the program when it made the copy. */
 	vm->confirmed = parent->confirmed;
 	/* Of a long line the nearest ancestors are left out, with what only they have described. */

@@ -28,6 +28,8 @@ struct vm {
 	bool confirmed;			/* samples that name it are of it */
 	bool exited;
 	bool touched;			/* for the owner: something was looked up in it */
+	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
+	uint64_t interval_before;	/* ... and was this before; a child has both of its parent */
 	struct deadline *deadline;	/* of reads of its memory; NULL: none */
 };
 

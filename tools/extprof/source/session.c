@@ -289,6 +289,21 @@ void session__follow(struct session *s)
 			s->sources[i].ops->follow(s->sources[i].source);
 }
 
+void session__detach(struct session *s)
+{
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->detach)
+			s->sources[i].ops->detach(s->sources[i].source);
+}
+
+bool session__attaches(const struct session *s)
+{
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->add)
+			return true;
+	return false;
+}
+
 int session__add_ruby(struct session *s, const struct source_target *target, struct diag *d)
 {
 	int err = 0;

@@ -32,9 +32,13 @@ void session__close(struct session *session);
 int session__start(struct session *session, struct diag *d);
 /* After this no more samples are taken.  Those that wait can still be drained. */
 void session__stop(struct session *session);
+/* The recording is over: sources leave the processes as they were.  It cannot be started again. */
+void session__detach(struct session *session);
 /* To be called now and then while it runs. */
 void session__follow(struct session *session);
 
+/* Does a source attach to each ruby? */
+bool session__attaches(const struct session *session);
 /* A ruby was found: sources that attach to it do so.  0 or -errno of the first that failed. */
 int session__add_ruby(struct session *session, const struct source_target *target, struct diag *d);
 

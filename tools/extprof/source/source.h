@@ -25,6 +25,7 @@ struct source_options {
 	size_t size;		/* of this structure */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
+	uint64_t alloc_interval; /* of mode alloc: bytes between two samples, on average */
 	uint32_t modes;		/* that were asked for: mask of 1u << index in modes[] of mode.h */
 };
 
@@ -33,6 +34,12 @@ struct source_target {
 	uint32_t process;	/* target_config::process */
 	int pid;		/* as seen from here */
 	uint64_t section;	/* address of the contract's section in its memory */
+	const struct rb_debug_ext_section *contract;	/* a copy of it */
+	int file;		/* open: where the section is from; -1: it cannot be opened */
+	uint64_t file_offset;	/* of the section */
+	/* Read its memory: 0 or -errno. */
+	int (*read)(const struct source_target *t, uint64_t address, void *to, size_t size);
+	const void *context;	/* of `read` */
 };
 
 /* How samples are taken; for the report. */
@@ -58,6 +65,8 @@ struct source_ops {
 	/* A ruby was found, before or after the start.  0 or -errno: it is not sampled by this source.
 	 * NULL: nothing to do. */
 	int (*add)(struct source *s, const struct source_target *target, struct diag *d);
+	/* The recording is over, after the last stop: leave the processes as they were.  NULL: nothing to do. */
+	void (*detach)(struct source *s);
 	/* To be called now and then while it runs: CPUs come and go.  NULL: nothing to do. */
 	void (*follow)(struct source *s);
 	void (*facts)(const struct source *s, struct source_facts *facts);
@@ -67,6 +76,6 @@ struct source_ops {
 /* NULL: there is none. */
 const struct source_ops *source__by_id(enum sample_source id);
 
-extern const struct source_ops source_cpu;
+extern const struct source_ops source_cpu, source_alloc;
 
 #endif /* EXTPROF_SOURCE_H */

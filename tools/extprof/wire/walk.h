@@ -60,7 +60,7 @@ struct walk_scratch {
 	} now;
 	struct rb_debug_ext_ec ec;		/* its head */
 	volatile uint32_t index;		/* of this scratch in the BPF map; for the includer */
-	uint32_t reserved32;
+	uint32_t users;				/* programs that are at it; for the includer */
 	uint8_t stack[WALK_EC_SPAN_MAX + 8];	/* fields of an EC, see target_config::ec_span */
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];

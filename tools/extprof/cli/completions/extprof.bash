@@ -21,7 +21,7 @@ _extprof()
 		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
 		--) ((i++)); command=record; break ;;
 		-[prFdofm] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
-		--user | --name | --cgroup | --group-by | --mode | --unit)
+		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -52,13 +52,15 @@ _extprof()
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	-m | --mode)
-		_extprof_list 'cpu gc' ;;
+		_extprof_list 'cpu gc alloc' ;;
 	--unit)
 		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
 	--timer)
 		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
 	--group-by)
 		_extprof_list 'process thread thread-pattern cgroup none' ;;
+	--alloc-interval)
+		COMPREPLY=($(compgen -W '64k 512k 1M' -- "$cur")) ;;
 	-d | --duration)
 		COMPREPLY=($(compgen -W '5s 10s 30s 1m' -- "$cur")) ;;
 	-o | --output | --file)
@@ -73,7 +75,7 @@ _extprof()
 	*)
 		words='-p -a -s -m -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
 			--user --name --cgroup --keep-root --mode --rate --timer --duration --output --file
-			--format --group-by --unit --threads --lines --top --quiet --help --usage --version --'
+			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The probe `alloc` of the VM runs allocated() in the thread that is about to allocate.  The VM chooses
+ * which allocations are sampled, and says how many bytes each stands for.
+ */
+#include "bpf/probe.bpf.h"
+
+/* More than an allocation that is sampled can stand for. */
+#define WEIGHT_MAX (1ull << 48)
+#define SLOT_SIZE_MAX 0xffffffffull	/* of its slot */
+
+/* While user space puts the sums together. */
+volatile uint32_t alloc_paused = 0;
+
+/*
+ * How many objects of `size` bytes the weight stands for: not a whole number.  It is rounded up as often as
+ * its fraction says, so that sums are right on average, whatever the sizes are.
+ */
+static __always_inline uint64_t objects(uint64_t weight, uint64_t size)
+{
+	return weight / size + (bpf_get_prandom_u32() % size < weight % size);
+}
+
+SEC("uprobe")
+int allocated(bpf_user_pt_regs_t *regs)
+{
+	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1 };
+	uint64_t arguments[3];	/* class, size, weight */
+
+	if (alloc_paused || hit__find(&h) || hit__count(&h))
+		return 0;
+	if (h.cfg->section) {
+		if (probe__arguments(regs, h.cfg->section, arguments) || !arguments[1] ||
+		    arguments[1] > SLOT_SIZE_MAX || arguments[2] > WEIGHT_MAX) {
+			h.loss = LOSS_PROBE;
+		} else {
+			h.detail = arguments[0];
+			h.value = arguments[2];
+			h.count = objects(arguments[2], arguments[1]);
+		}
+	}
+	hit__sample(&h, 0, regs__ip(regs));
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The arguments of the VM's own probes.  Programs on probes can be preempted: see hit::preemptible. */
+#ifndef EXTPROF_PROBE_BPF_H
+#define EXTPROF_PROBE_BPF_H
+
+#include "bpf/common.bpf.h"
+#include "wire/usdt.h"
+
+/*
+ * By the distance from a place of a probe to the section of the contract, which is the same in all
+ * processes that run the file.  No attach cookies: they need Linux 5.15.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint64_t);
+	__type(value, struct usdt_arguments);
+} probe_places SEC(".maps") __weak;
+
+static __always_inline int probe__argument(bpf_user_pt_regs_t *regs, const struct usdt_arguments *at,
+					   uint32_t i, uint64_t *value)
+{
+	uint64_t offset = at->offset[i];
+
+	if (offset > sizeof(*regs) - sizeof(*value))
+		return -1;
+	return bpf_probe_read_kernel(value, sizeof(*value), (void *)regs + offset) ? -1 : 0;
+}
+
+/* The first three arguments, in a process whose section is at that address.  0 or -1. */
+static __always_inline int probe__arguments(bpf_user_pt_regs_t *regs, uint64_t section, uint64_t arguments[3])
+{
+	uint64_t distance = section - regs__ip(regs);
+	struct usdt_arguments *at = bpf_map_lookup_elem(&probe_places, &distance);
+
+	if (!at || probe__argument(regs, at, 0, &arguments[0]) || probe__argument(regs, at, 1, &arguments[1]) ||
+	    probe__argument(regs, at, 2, &arguments[2]))
+		return -1;
+	return 0;
+}
+
+#endif /* EXTPROF_PROBE_BPF_H */

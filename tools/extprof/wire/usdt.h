@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Where the arguments of a probe are, for the program that is attached there. */
+#ifndef EXTPROF_WIRE_USDT_H
+#define EXTPROF_WIRE_USDT_H
+
+#include "wire/sample.h"
+
+#define USDT_ARGUMENTS_MAX 8u
+#define USDT_NOWHERE 0xffffu
+
+struct usdt_arguments {
+	uint16_t offset[USDT_ARGUMENTS_MAX];	/* in the registers, in bytes; USDT_NOWHERE: not available */
+};
+
+#endif /* EXTPROF_WIRE_USDT_H */
