@@ -292,6 +292,113 @@ EXTPROF_API int extprof_target_resolve(struct extprof_target *target, const void
 /* NULL is accepted. */
 EXTPROF_API void extprof_target_close(struct extprof_target *target);
 
+/* -- dumps ----------------------------------------------------------------------------------- */
+
+/*
+ * What all threads and fibers of a process do at this moment, or did when its core file was written.  No BPF program is
+ * needed: whoever may read the memory of the process may do it (the same user, or CAP_SYS_PTRACE).
+ * The process is not stopped, unless that is asked for.
+ */
+struct extprof_dump;
+
+struct extprof_dump_options {
+	size_t size;		/* sizeof(struct extprof_dump_options) */
+	pid_t pid;		/* the process; 0: `core` says what to read */
+	const char *core;	/* core file; NULL: none */
+	const char *exe;	/* of the core file, the program or the libruby.so that it ran; NULL: not known */
+	bool stop;		/* stop all threads of the process for the read, with ptrace(2) */
+	bool source;		/* read the text of each innermost line, too */
+	int interrupt_fd;	/* the caller's; while it is readable reads are given up.  0: none */
+};
+
+/* Values are those of the debugging interface.  They are only appended. */
+enum extprof_thread_state {
+	EXTPROF_THREAD_CREATED = 1,	/* it has no native thread yet */
+	EXTPROF_THREAD_RUNNING = 2,	/* it has the GVL of its ractor */
+	EXTPROF_THREAD_READY = 3,	/* it waits for the GVL */
+	EXTPROF_THREAD_BLOCKED = 4,	/* it is in a blocking region, without the GVL */
+	EXTPROF_THREAD_SLEEPING = 5	/* in sleep, join, or waiting for a mutex, queue or condition */
+};
+
+/* How it is known that a stack is of one moment.  Values are only appended. */
+enum extprof_proof {
+	EXTPROF_PROOF_NONE = 0,		/* it is not known: see `torn` and `lost` */
+	EXTPROF_PROOF_OFF_CPU = 1,	/* the thread did not run during the read */
+	EXTPROF_PROOF_EQUAL = 2,	/* several copies were equal */
+	EXTPROF_PROOF_STOPPED = 3,	/* the process was stopped */
+	EXTPROF_PROOF_CORE = 4		/* the memory is a core file's */
+};
+
+/* One stack of a thread.  Made by the library only: fields are added at the end. */
+struct extprof_dump_fiber {
+	uint64_t serial;	/* from 1, never used again in the process */
+	bool root;		/* the stack that the thread began with */
+	bool current;		/* the thread runs it; else it is parked */
+	bool created;		/* it has not run yet */
+	int proof;		/* enum extprof_proof */
+	bool torn;		/* it changed during each try.  The frames are those that stayed, then "[changes ...]" */
+	const char *lost;	/* why it could not be read; NULL: it could.  The only frame says so too */
+	uint32_t changing;	/* if torn: innermost frames of the last try that are not in the stack */
+	uint32_t left_out;	/* outer frames that are not in the stack */
+	struct extprof_stack stack;	/* value: 1 */
+	bool moved;		/* its stack is another one than in the dump before.  false in the first one */
+	const char *source;	/* text of the innermost line that has a file; NULL: not known */
+};
+
+/* Made by the library only: fields are added at the end. */
+struct extprof_dump_thread {
+	uint64_t serial;	/* from 1, never used again in the process */
+	uint32_t ractor;	/* from 1 */
+	uint32_t tid;		/* of its native thread, as seen by the caller; 0: it has none now */
+	const char *name;	/* "": none */
+	bool main;		/* main thread of its ractor */
+	bool shared;		/* it shares native threads with others (M:N) */
+	int state;		/* enum extprof_thread_state */
+	uint64_t since;		/* so long it has been in this state, ns, in steps of up to 10 ms; UINT64_MAX: unknown */
+	uint64_t gvl_holder;	/* READY: serial of the thread that has the GVL; 0: unknown, or nobody */
+	char kernel_state;	/* R, S, D, T, t as in proc(5); 0: unknown */
+	bool off_cpu;		/* it had no CPU during the read */
+	int64_t call;		/* number of the system call that it is in; -1: in none, or unknown */
+	const char *call_name;	/* NULL: unknown */
+	int32_t call_fd;	/* file descriptor that the call works on; -1: none, or unknown */
+	const char *call_file;	/* what that is: "/tmp/x", "socket:[4711]"; NULL: unknown */
+	const char *gc;		/* "mark", "sweep", "compact", "enter": it collects garbage; NULL: it does not */
+	bool ran;		/* it has run since the dump before.  false in the first one */
+	const struct extprof_dump_fiber *fibers;	/* the current one first */
+	size_t fiber_count;
+};
+
+/* Made by the library only: fields are added at the end. */
+struct extprof_dump_result {
+	pid_t pid;
+	const char *command;		/* "": unknown */
+	const char *ruby_version;	/* "3.4.5" */
+	const char *ruby_description;	/* as `ruby -v` */
+	uint64_t time;			/* when the read began, ns since 1970; 0: of a core file */
+	uint64_t duration;		/* of the read of all stacks, ns */
+	uint64_t stopped;		/* so long the process was stopped, ns; 0: it was not */
+	const struct extprof_dump_thread *threads;	/* oldest first */
+	size_t thread_count;
+	uint32_t torn;			/* stacks that changed during each try */
+	uint32_t lost;			/* stacks that could not be read */
+	uint32_t left_out;		/* threads and fibers that could not be read, or are too many */
+	uint32_t retried;		/* reads that were done again because the thread had run */
+	const char *const *newer;	/* files of the stacks that were changed after the process had started */
+	size_t newer_count;
+};
+
+/* Find the ruby in the process or in the core file, within 10 s.  On failure *dump is NULL. */
+EXTPROF_API int extprof_dump_open(struct extprof_dump **dump, const struct extprof_dump_options *options,
+				  struct extprof_error *error);
+/*
+ * Read all threads now, within 10 s.  *result is valid until the next call.  A result with torn or lost stacks is a
+ * result: 0.  The CPU affinity of the calling thread is changed for a moment and set back.
+ */
+EXTPROF_API int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_result **result,
+				  struct extprof_error *error);
+/* NULL is accepted. */
+EXTPROF_API void extprof_dump_close(struct extprof_dump *dump);
+
 #ifdef __cplusplus
 }
 #endif

@@ -78,12 +78,13 @@ detect_extprof_libs() {
 #if LIBBPF_MAJOR_VERSION < 1
 #error libbpf 1.0 or newer
 #endif' || need libbpf-dev "loads BPF programs, 1.0 or newer"
+  has_header gelf.h -lelf || need libelf-dev "reads core files for extprof dump"
   has_header uniwidth.h -lunistring ||
     need libunistring-dev "tells how wide letters are, so that extprof's tables are aligned"
   has_header zlib.h -lz || need zlib1g-dev "compresses extprof's pprof output"
-  has_header jansson.h -ljansson '#if JANSSON_VERSION_HEX < 0x020800
-#error jansson 2.8 or newer
-#endif' || need libjansson-dev "writes extprof's JSON outputs, 2.8 or newer"
+  has_header jansson.h -ljansson '#if JANSSON_VERSION_HEX < 0x020b00
+#error jansson 2.11 or newer
+#endif' || need libjansson-dev "writes extprof's JSON outputs, 2.11 or newer"
   has_header protobuf-c/protobuf-c.h -lprotobuf-c '#if PROTOBUF_C_VERSION_NUMBER < 1003000
 #error protobuf-c 1.3 or newer
 #endif' || need libprotobuf-c-dev "writes extprof's pprof output, 1.3 or newer"

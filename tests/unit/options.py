@@ -15,10 +15,8 @@ LONG = r"(?<![\w-])--[a-z][a-z-]*"
 class Truth:
     def __init__(self, printed, main):
         rows = [line.split("\t") for line in printed.splitlines()]
-        self.options = set(COMMON)
-        for _, short, name, argument in (r for r in rows if r[0] == "option"):
-            self.options |= {("-" + short, argument)} if short else set()
-            self.options |= {("--" + name, argument)} if name else set()
+        self.options = self.table(rows, "option")
+        self.dump = self.table(rows, "dump")
         self.formats = {r[1] for r in rows if r[0] == "format"}
         self.suffixes = {s for r in rows if r[0] == "format" for s in r[2:]}
         self.timers = {r[1] for r in rows if r[0] == "timer"}
@@ -31,6 +29,15 @@ class Truth:
         self.longs = {o for o, _ in self.options if o.startswith("--")}
         self.shorts = {o for o, _ in self.options} - self.longs
         self.with_argument = {o for o, argument in self.options if argument}
+
+    @staticmethod
+    def table(rows, kind):
+        """{(option, argument)} of one command."""
+        options = set(COMMON)
+        for _, short, name, argument in (r for r in rows if r[0] == kind):
+            options |= {("-" + short, argument)} if short else set()
+            options |= {("--" + name, argument)} if name else set()
+        return options
 
 
 class Checks:
@@ -91,14 +98,20 @@ def values(text):
     return {plain(line) for before, line in zip(text, text[1:]) if before == ".TP" and line.startswith(".B ")}
 
 
-def check_man(c, truth, man):
-    found = entries(sections(man, "SH")["OPTIONS"])
-    options = {o for tags, _ in found for o in tags}
-    # An argument stands behind the last of the names.
+def options_of(found):
+    """{(option, argument)} of entries. An argument stands behind the last of the names."""
+    options = set()
     for tags, _ in found:
         argument = next((a for _, a in reversed(tags) if a), "")
-        options = (options - set(tags)) | {(o, argument) for o, _ in tags}
-    c.same("man page: options and arguments", options, truth.options)
+        options |= {(o, argument) for o, _ in tags}
+    return options
+
+
+def check_man(c, truth, man):
+    found = entries(sections(man, "SH")["OPTIONS"])
+    c.same("man page: options and arguments", options_of(found), truth.options)
+    dump = entries(sections(man, "SH")["OPTIONS OF DUMP"])
+    c.same("man page: options of dump", options_of(dump), truth.dump)
     entry = {o: text for tags, text in found for o, _ in tags}
     c.same("man page: formats", values(entry.get("--format", [])), truth.formats)
     c.same("man page: timers", values(entry.get("--timer", [])), truth.timers)
@@ -121,8 +134,19 @@ def words_of(text, pattern):
     return found.group(1).split() if found else []
 
 
+def check_dump(c, truth, text):
+    """The function of bash for extprof dump."""
+    words = re.search(r"words='([^']*)'", text).group(1).split()
+    c.same("bash: options of dump", words, {o for o, _ in truth.dump} - {"-?"})
+    cases = text[text.index("case $prev in"):text.index("*)")]
+    c.same("bash: arguments of dump", re.findall(r"(?<![\w-])--?[a-z]+(?=[ |]*[)|])", re.sub(r"'[^']*'", "", cases)),
+           {o for o, argument in truth.dump if argument})
+
+
 def check_bash(c, truth, text):
     text = re.sub(r"^\s*#.*", "", text, flags=re.M)
+    text, dump = text.split("_extprof_dump()")
+    check_dump(c, truth, dump)
     words = re.search(r"words='([^']*)'", text).group(1).split()
     c.same("bash: options", words, (truth.longs | truth.shorts | {"--"}) - {"-?"})
     takes = re.search(r"-\[(\w+)\]((?:[^)]*))\)\n\s*\(\(i\+\+\)\)", text)
@@ -139,15 +163,25 @@ def check_bash(c, truth, text):
     c.same("bash: commands", re.search(r'words="([^$"]*) \$words"', text).group(1).split(), truth.commands)
 
 
-def check_zsh(c, truth, text):
-    text = re.sub(r"^\s*#.*", "", text, flags=re.M)
+def zsh_table(text, name):
+    """{option: (takes an argument, as it is written)} of an array."""
     options = {}
-    for line in re.search(r"options=\(\n(.*?)\n  \)", text, re.S).group(1).splitlines():
+    for line in re.search(r"^  %s=\(\n(.*?)\n  \)" % name, text, re.S | re.M).group(1).splitlines():
         exclusive, rest = re.match(r"\s*'(\([^)]*\)|\*)?'?(.*)", line).groups()
         names = re.match(r"\{([^}]*)\}", rest)
         takes = "]:" in rest
         for name in names.group(1).split(",") if names else [re.match(r"[^[]*", rest).group()]:
             options[name.rstrip("+=").replace("\\", "")] = (takes, name)
+    return options
+
+
+def check_zsh(c, truth, text):
+    text = re.sub(r"^\s*#.*", "", text, flags=re.M)
+    dump = zsh_table(text, "dump_options")
+    c.same("zsh: options of dump", dump, {o for o, _ in truth.dump})
+    c.same("zsh: options of dump with an argument", (o for o, (takes, name) in dump.items() if takes and name[-1] in "+="),
+           {o for o, argument in truth.dump if argument})
+    options = zsh_table(text, "options")
     c.same("zsh: options", options, truth.longs | truth.shorts)
     c.same("zsh: options with an argument", (o for o, (takes, _) in options.items() if takes), truth.with_argument)
     c.same("zsh: options that are marked so", (o for o, (_, name) in options.items() if name[-1] in "+="), truth.with_argument)

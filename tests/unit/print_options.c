@@ -2,26 +2,33 @@
 /*
  * Print what extprof record takes, for options.py.  Each line is a kind and its fields, with tabs
  * between: option SHORT LONG ARGUMENT, format NAME SUFFIX..., timer NAME, group NAME, mode NAME, unit NAME,
- * default LONG VALUE.
+ * default LONG VALUE.  An option of extprof dump is dump SHORT LONG ARGUMENT.
  */
 #include <ctype.h>
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/dump.h"
 #include "cli/options.h"
 #include "source/mode.h"
 
 /* In the place of extprof's, which are not linked here. */
 const struct command *const commands[] = { NULL };
 
-int main(void)
+static void print_table(const char *kind, const struct argp_option *o)
 {
-	for (const struct argp_option *o = options_table; o->name || o->key || o->doc; o++) {
+	for (; o->name || o->key || o->doc; o++) {
 		char letter[] = { o->key < 128 && isprint(o->key) ? (char)o->key : '\0', '\0' };
 
 		if ((o->name || letter[0]) && !(o->flags & OPTION_HIDDEN))
-			printf("option\t%s\t%s\t%s\n", letter, o->name ? o->name : "", o->arg ? o->arg : "");
+			printf("%s\t%s\t%s\t%s\n", kind, letter, o->name ? o->name : "", o->arg ? o->arg : "");
 	}
+}
+
+int main(void)
+{
+	print_table("option", options_table);
+	print_table("dump", dump_options_table);
 	for (int i = 0; output_formats[i]; i++) {
 		printf("format\t%s", output_formats[i]->name);
 		for (int j = 0; j < 3 && output_formats[i]->suffixes[j]; j++)

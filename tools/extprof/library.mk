@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What of extprof is in its unit tests too.  Every file of a room belongs to the program: to add
 # one, put it there.  SRC: this directory.
-ROOMS := base wire process ruby profile output engine source library cli
+ROOMS := base wire process ruby remote profile output engine source library cli
 # The unit tests leave out what opens BPF programs and what begins the program.
 NEEDS_BPF := source/session source/source source/cpu source/cpu_timers source/permission \
 	source/usdt_attach source/ruby_probe source/alloc \
@@ -11,6 +11,6 @@ ALL_SOURCES := $(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.
 PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.proto)))
-LIBRARY_LIBS := -lprotobuf-c -ljansson -lz -lunistring -lm
+LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lz -lunistring -lm
 # libextprof has every room but cli.
 PROGRAM := $(filter cli/%,$(ALL_SOURCES))

@@ -13,6 +13,10 @@ _extprof()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command= words
 	COMPREPLY=()
+	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == dump ]]; then
+		_extprof_dump
+		return
+	fi
 
 	# Where the program begins: after --, or after record at the first word
 	# that is neither an option nor its argument.
@@ -30,7 +34,7 @@ _extprof()
 		esac
 	done
 	if [[ $command == help ]]; then
-		COMPREPLY=($(compgen -W 'record help' -- "$cur"))
+		COMPREPLY=($(compgen -W 'record dump help' -- "$cur"))
 		return
 	fi
 	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
@@ -76,9 +80,31 @@ _extprof()
 		words='-p -a -s -m -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
 			--user --name --cgroup --keep-root --mode --rate --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
-		((COMP_CWORD > 1)) || words="record help $words"
+		((COMP_CWORD > 1)) || words="record dump help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
+	esac
+}
+
+# Of extprof dump.
+_extprof_dump()
+{
+	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
+	[[ $cur != = ]] || cur=
+	case $prev in
+	-p | --pid)
+		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
+	--core | --exe)
+		compopt -o filenames 2>/dev/null
+		COMPREPLY=($(compgen -f -- "$cur")) ;;
+	--reader)
+		COMPREPLY=($(compgen -W 'nonblocking stop' -- "$cur")) ;;
+	--every)
+		COMPREPLY=($(compgen -W '500ms 1s 10s' -- "$cur")) ;;
+	--count) ;;
+	*)
+		words='-p -V --pid --core --exe --reader --every --count --json --source --help --usage --version'
+		COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
 	esac
 }
 complete -F _extprof extprof

@@ -1,0 +1,484 @@
+"""extprof dump: what each thread does, read from outside, proven or marked; without BPF."""
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+
+import harness
+from binaries import Binary
+from case_branches import by_raise, by_return, by_throw
+from case_errors import NOBODY
+from case_graph import YJIT
+from harness import case, check
+from ptrace import PTRACE_SEIZE, ptrace
+
+
+def dump(ctx, *args, status=0, timeout=60, **options):
+    """One run with --json: the objects that it printed."""
+    got = ctx.extprof("dump", "--json", *args, timeout=timeout, **options)
+    check(got.status == status, "extprof dump %s: status %d, not %d: %s", " ".join(map(str, args)), got.status, status,
+          got.err[-600:])
+    return [json.loads(line) for line in got.out.splitlines()]
+
+
+def whole(d):
+    """Nothing is missing, and each stack is proven."""
+    check(d["torn"] == d["lost"] == d["left_out"] == 0, "torn %d, lost %d, left out %d", d["torn"], d["lost"],
+          d["left_out"])
+    for t in d["threads"]:
+        for f in t["fibers"]:
+            check(f["proof"] != "none" and not f["torn"], "%s has no proof", f)
+    return d
+
+
+def threads(d):
+    """{name: thread}; the main thread is "main"."""
+    return {t.get("name", "main" if t["main"] else "#%d" % t["id"]): t for t in d["threads"]}
+
+
+def places(fiber):
+    """[(name, line or None)], innermost first."""
+    return [(f["name"], f.get("line")) for f in fiber["frames"]]
+
+
+def reads(pid):
+    """Does the first thread wait to read?"""
+    try:
+        with open("/proc/%d/syscall" % pid) as f:
+            number = f.read().split()[0]
+    except OSError:
+        return False
+    return number in (("0", "7", "271") if os.uname().machine == "x86_64" else ("63", "73"))
+
+
+def settled(ruby):
+    """programs/dumped.rb, when its first thread has got the GVL after its line and reads."""
+    ruby.expect("ready")
+    harness.until(lambda: reads(ruby.pid), "its first thread does not read")
+    return ruby
+
+
+# States and stacks of programs/dumped.rb.
+WAITS = {
+    "popper": ("sleeping", [("Thread::Queue#pop", None), ("block in <main>", 18)]),
+    "reader": ("blocked", [("IO#read", None), ("block in <main>", 19)]),
+    "napper": ("sleeping", [("Kernel#sleep", None), ("block in <main>", 20)]),
+    "joiner": ("sleeping", [("Thread#join", None), ("block in <main>", 21)]),
+    "locker": ("sleeping", [("Thread::Mutex#lock", None), ("block in <main>", 23)]),
+}
+COMMON = ["block in Object#named", "Object#deep"]
+
+
+def check_waits(d, since=True):
+    found = threads(d)
+    for name, (state, stack) in WAITS.items():
+        t = found.get(name)
+        check(t, "there is no thread %s: %s", name, sorted(found))
+        check(t["state"] == state, "%s is %s, not %s", name, t["state"], state)
+        # Parts of Ruby itself that are written in Ruby have lines of their own.
+        got = [(n, line if k != "builtin" else None) for (n, line), k in
+               zip(places(t["fibers"][0]), (f["kind"] for f in t["fibers"][0]["frames"]))]
+        check(got[:2] == stack, "%s: %s, not %s", name, got, stack)
+        check(got[2][0] == "block in Object#named" and len(got) == 3, "%s: %s", name, got)
+        check(not since or t["for_ns"] > 0.15e9, "%s for %s ns", name, t.get("for_ns"))
+    main = found["main"]
+    check(main["state"] == "blocked" and places(main["fibers"][0])[-1] == ("<main>", 34), "main: %s", main)
+    parked = [f for f in main["fibers"] if f["state"] == "parked"]
+    check(len(parked) == 1 and places(parked[0]) == [("Fiber.yield", None), ("block in <main>", 27)], "fibers: %s",
+          main["fibers"])
+    burner = found["burner"]["fibers"][0]
+    names = [n for n, _ in places(burner)]
+    check(names == ["block (2 levels) in <main>"] + ["Object#deep"] * 4 + ["block in <main>", "block in Object#named"],
+          "burner: %s", names)
+    return found
+
+
+@case(timeout=60, bpf=False)
+def states(ctx):
+    ruby = settled(ctx.program("dumped.rb"))
+    for _ in range(20):
+        (d,) = dump(ctx, "-p", ruby.pid)
+        found = check_waits(whole(d))
+        check(found["burner"]["state"] == "running", "burner: %s", found["burner"]["state"])
+        check({t["fibers"][0]["proof"] for t in found.values()} == {"off-cpu"}, "proofs: %s", d)
+        check(found["reader"]["call"]["name"] in ("poll", "ppoll", "read"), "reader: %s", found["reader"]["call"])
+        check(d["pid"] == ruby.pid and d["ruby_version"].startswith("3."), "%s %s", d["pid"], d["ruby_version"])
+        tids = set(os.listdir("/proc/%d/task" % ruby.pid))
+        check({str(t["tid"]) for t in found.values()} <= tids, "tids: %s", tids)
+    text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+    for words in ('"burner"', "has GVL", '"reader"', "blocked in", "sleeping for", "parked", "dumped.rb:27"):
+        check(words in text, "no %r in:\n%s", words, text)
+    return "%d threads and a parked fiber, 20 times, all proven" % len(found)
+
+
+@case(timeout=60, bpf=False)
+def stopped_process(ctx):
+    """Of a process that SIGSTOP has stopped, with both readers. It stays stopped."""
+    ruby = settled(ctx.program("dumped.rb"))
+    ruby.signal(signal.SIGSTOP)
+    harness.until(lambda: harness.state(ruby.pid) == "T", "it does not stop")
+    for reader in ("nonblocking", "stop"):
+        (d,) = dump(ctx, "-p", ruby.pid, "--reader", reader)
+        found = check_waits(whole(d))
+        check({t["kernel_state"] for t in found.values()} == {"T"}, "%s: %s", reader,
+              {n: t["kernel_state"] for n, t in found.items()})
+        time.sleep(0.05)
+        check(harness.state(ruby.pid) == "T", "%s: it runs again", reader)
+    ruby.signal(signal.SIGCONT)
+    ruby.tell("")
+    check(ruby.wait(10) == 0, "it did not go on")
+    return "both readers"
+
+
+@case(timeout=60, bpf=False)
+def stuck_in_c(ctx):
+    """A C function that keeps the GVL and waits: the dump says in which method, and who waits for the lock."""
+    ruby = ctx.ruby("-rfiddle", "-e", """
+pause = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
+waiter = Thread.new { Thread.current.name = "waiter"; loop { Thread.pass } }
+sleep 0.1
+$stdout.puts "ready"; $stdout.flush
+pause.call(50_000_000) # line 6
+""")
+    ruby.expect("ready")
+    stuck = lambda: threads(dump(ctx, "-p", ruby.pid)[0])
+    harness.until(lambda: "call" in stuck()["main"], "it does not wait")
+    d = dump(ctx, "-p", ruby.pid)[0]
+    found = threads(whole(d))
+    main, waiter = found["main"], found["waiter"]
+    check(main["state"] == "running" and main["call"]["name"] in ("clock_nanosleep", "nanosleep"), "main: %s", main)
+    check(places(main["fibers"][0])[-1] == ("<main>", 6) and
+          any(n == "Fiddle::Function#call" for n, _ in places(main["fibers"][0])), "main: %s", places(main["fibers"][0]))
+    check(waiter["state"] == "ready" and waiter["gvl_holder"] == main["id"], "waiter: %s", waiter)
+    text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+    check("blocked in " + main["call"]["name"] in text and "waiting for GVL" in text and "held by main" in text, text)
+    return "in %s with the GVL" % main["call"]["name"]
+
+
+@case(timeout=60, bpf=False)
+def moves(ctx):
+    """--every marks what moved: one thread that goes on, others that do not."""
+    ruby = ctx.ruby("-e", """
+Thread.new { Thread.current.name = "still"; Queue.new.pop }
+Thread.new { Thread.current.name = "turns"; loop { sleep 0.001; [3, 1].sort_by { |x| sleep 0.001; x } } }
+sleep 0.1
+$stdout.puts "ready"; $stdout.flush
+sleep""")
+    ruby.expect("ready")
+    d = dump(ctx, "-p", ruby.pid, "--every", "20ms", "--count", 20)
+    check(len(d) == 20, "%d dumps", len(d))
+    check(all("moved" not in t["fibers"][0] and "ran" not in t for t in d[0]["threads"]), "first: %s", d[0])
+    moved = Counter()
+    for one in d[1:]:
+        for name, t in threads(whole(one)).items():
+            moved[name] += t["fibers"][0]["moved"]
+            check(name != "still" or not t["ran"], "still ran")
+    check(moved["still"] == 0 and moved["main"] == 0 and moved["turns"] >= 3, "moved: %s", moved)
+    text = ctx.extprof("dump", "-p", ruby.pid, "--every", "50ms", "--count", 2).ok().out
+    check("not moved" in text.split("process ")[2] and "not moved" not in text.split("process ")[1], text)
+    return "of 19: %s" % dict(moved)
+
+
+@case(timeout=120, bpf=False)
+def never_a_cross_pair(ctx):
+    """Two branches that change as fast as they can, in 2,000 dumps."""
+    seen = []
+    for way in (by_return, by_throw, by_raise):
+        for flags in ((), YJIT):
+            path = ctx.path("branches.rb")
+            b = way(path)
+            ctx.write("branches.rb", b.w.text())
+            ruby = ctx.ruby(*flags, path)
+            ruby.expect("ready")
+            letters, torn, dumps = Counter(), 0, 0
+            for d in dump(ctx, "-p", ruby.pid, "--every", "1ms", "--count", 334):
+                dumps += 1
+                torn += d["torn"]
+                f = threads(d)["main"]["fibers"][0]
+                names = [n for n, _ in places(f) if re.match("Object#(hot|leaf)_", n)]
+                check(len({n[-1] for n in names}) < 2, "a cross pair: %s", names)
+                check(f["torn"] or not names or names[-1].startswith("Object#hot_"), "a leaf without its caller: %s",
+                      places(f))
+                letters[names[0][-1] if names else "-"] += 1
+            check(letters["a"] and letters["b"], "branches seen: %s", letters)
+            seen.append((dumps, torn))
+            ruby.kill()
+    return "%d dumps, 0 cross pairs, %d torn" % (sum(n for n, _ in seen), sum(t for _, t in seen))
+
+
+BIG = """
+def deep(n) = n == 0 ? sleep : deep(n - 1)
+100.times { |i| Thread.new { Thread.current.name = "worker #{i}"; deep(47) } }
+sleep 0.1 until Thread.list.all? { |t| t == Thread.main || t.status == "sleep" }
+$stdout.puts "ready"; $stdout.flush
+sleep"""
+
+
+@case(timeout=60, bpf=False)
+def a_hundred_threads(ctx):
+    """100 threads of 50 frames in less than 50 ms, from the start of extprof to its end."""
+    ruby = ctx.ruby("-e", BIG)
+    ruby.expect("ready")
+    took, read = [], []
+    for _ in range(10):
+        reader = ctx.extprof_start("dump", "--json", "-p", ruby.pid, stdout=open(ctx.path("out"), "wb"))
+        harness.prefer(reader.pid)
+        begin = time.monotonic()
+        check(reader.wait() == 0, "it failed")
+        took.append(time.monotonic() - begin)
+        with open(ctx.path("out")) as f:
+            d = whole(json.loads(f.read()))
+        read.append(d["duration_ns"] / 1e9)
+        workers = [t for n, t in threads(d).items() if n.startswith("worker")]
+        check(len(workers) == 100, "%d workers", len(workers))
+        for t in workers:
+            check([n for n, _ in places(t["fibers"][0])] == ["Kernel#sleep"] + ["Object#deep"] * 48 +
+                  ["block (2 levels) in <main>"], "%s: %s", t["name"], places(t["fibers"][0])[:3])
+    check(sorted(read)[5] < 0.05 and sorted(took)[5] < 0.05, "read in %.1f ms, all in %.1f ms", sorted(read)[5] * 1e3,
+          sorted(took)[5] * 1e3)
+    return "read in %.1f ms, all in %.1f ms (medians of 10)" % (sorted(read)[5] * 1e3, sorted(took)[5] * 1e3)
+
+
+# It sends itself one signal after the other, and each has to arrive before the next one is sent.
+SIGNALS = """
+got = 0
+trap(:USR1) { got += 1 }
+trap(:USR2) { $stdout.puts got; $stdout.flush }
+Thread.new { loop { sleep 0.0001 } }
+$stdout.puts "ready"; $stdout.flush
+sent = 0
+loop do
+  Process.kill(:USR1, $$)
+  sent += 1
+  Thread.pass until got == sent
+end"""
+
+
+@case(timeout=90, bpf=False)
+def signals_are_not_lost(ctx):
+    ruby = ctx.ruby("-e", SIGNALS)
+    ruby.expect("ready")
+
+    def arrived():
+        ruby.signal(signal.SIGUSR2)
+        return int(ruby.line(10))
+
+    before, stops = arrived(), []
+    for d in dump(ctx, "-p", ruby.pid, "--reader", "stop", "--every", "1ms", "--count", 500):
+        stops.append(d["stopped_ns"] / 1e6)
+        check({f["proof"] for t in whole(d)["threads"] for f in t["fibers"]} == {"stopped"}, "proofs: %s", d)
+    after = arrived()
+    time.sleep(0.2)
+    check(after > before and arrived() > after, "signals: %d, %d, then none", before, after)
+    stops.sort()
+    return "%d signals during 500 stops of %.2f ms (median), %.2f (99 %%), %.2f (longest)" % (
+        after - before, stops[250], stops[495], stops[-1])
+
+
+def traced(pid):
+    """Threads that are stopped or have a tracer."""
+    found = []
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, tid)) as f:
+            status = dict(line.split(":\t", 1) for line in f if ":\t" in line)
+        if int(status["TracerPid"]) or status["State"][0] in "Tt":
+            found.append((tid, status["State"].strip(), status["TracerPid"].strip()))
+    return found
+
+
+@case(timeout=90, bpf=False)
+def killed_while_it_stops(ctx):
+    """After SIGKILL at any moment nothing stays stopped."""
+    ruby = ctx.ruby("-e", SIGNALS)
+    ruby.expect("ready")
+    caught = 0
+    for _ in range(40):
+        reader = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--reader", "stop", "--every", "1ms",
+                                   stdout=subprocess.DEVNULL)
+        time.sleep(0.02 + random.random() / 50)
+        for _ in range(200):
+            if traced(ruby.pid):
+                caught += 1
+                break
+        reader.signal(signal.SIGKILL)
+        reader.wait()
+        left = traced(ruby.pid)
+        check(not left, "left: %s", left)
+    ruby.signal(signal.SIGUSR2)
+    check(int(ruby.line(10)) > 0, "it does not go on")
+    check(caught, "it was never seen stopped")
+    return "40 kills, %d of them while it was traced" % caught
+
+
+@case(timeout=60, bpf=False)
+def a_debugger_is_there(ctx):
+    ruby = settled(ctx.program("dumped.rb"))
+    ptrace(PTRACE_SEIZE, ruby.pid)
+    got = ctx.extprof("dump", "-p", ruby.pid, "--reader", "stop")
+    check(got.status == harness.PERMISSION and "traced by process %d" % os.getpid() in got.err and not got.out,
+          "status %d: %s", got.status, got.err)
+    check([t for t in traced(ruby.pid) if t[2] != str(os.getpid())] == [], "left: %s", traced(ruby.pid))
+    check_waits(whole(dump(ctx, "-p", ruby.pid)[0]))
+    return got.err.splitlines()[0]
+
+
+def gcore(ctx, pid):
+    """A core file of the process, which goes on."""
+    p = ctx.start(["gcore", "-o", ctx.path("core"), str(pid)], stdout=subprocess.DEVNULL)
+    check(p.wait(60) == 0, "gcore failed: Debian's package gdb has it")
+    return ctx.path("core.%d" % pid)
+
+
+def same_stacks(d):
+    return {n: (t["state"], [places(f) for f in t["fibers"]]) for n, t in threads(d).items() if n != "burner"}
+
+
+def copy_of_ruby(ctx):
+    """A ruby whose program can be deleted."""
+    binary = Binary(ctx)
+    return binary, settled(ctx.start([binary.ruby, "--disable=gems", "-W0",
+                                      os.path.join(harness.PROGRAMS, "dumped.rb")], env=binary.env))
+
+
+@case(timeout=120, bpf=False)
+def core_by_gcore(ctx):
+    """The core file alone, without the process and its program."""
+    if not shutil.which("gcore"):
+        return harness.Counted(0, 0, 1, "there is no gcore")
+    binary, ruby = copy_of_ruby(ctx)
+    live = dump(ctx, "-p", ruby.pid)[0]
+    core = gcore(ctx, ruby.pid)
+    ruby.kill()
+    os.unlink(binary.ruby)
+    if binary.changed != binary.ruby:
+        os.unlink(binary.changed)
+    (d,) = dump(ctx, "--core", core)
+    check_waits(whole(d), since=False)
+    check(same_stacks(d) == same_stacks(live), "it differs:\n%s\n%s", same_stacks(d), same_stacks(live))
+    check({f["proof"] for t in d["threads"] for f in t["fibers"]} == {"core"}, "proofs")
+    check(d["pid"] == ruby.pid and binary.ruby in d["command"], "%s %s", d["pid"], d["command"])
+    size = os.path.getsize(core)
+    # A file that was cut: an answer or an error, never a crash.
+    statuses = Counter()
+    for part in (0, 1, 64, 1000, 4096, size // 10, size // 2, size - 4096):
+        os.truncate(core, size)
+        with open(core, "rb") as f, open(ctx.path("cut"), "wb") as g:
+            g.write(f.read(part))
+        got = ctx.extprof("dump", "--core", ctx.path("cut"))
+        check(got.status in (harness.USAGE, harness.NOT_RUBY, harness.NO_INTERFACE, harness.NO_PROCESS, harness.NOT_READY,
+                             harness.VERSION, 0), "cut at %d: status %d: %s", part, got.status, got.err)
+        check(got.err.strip() or got.status == 0, "cut at %d: it says nothing", part)
+        statuses[got.status] += 1
+        os.unlink(ctx.path("cut"))
+    os.unlink(core)
+    return "%d MB; cut files: statuses %s" % (size >> 20, dict(statuses))
+
+
+@case(timeout=120, bpf=False)
+def core_by_the_kernel(ctx):
+    """A process that crashes, with what the kernel writes by default."""
+    with open("/proc/sys/kernel/core_pattern") as f:
+        pattern = f.read().strip()
+    if pattern.startswith("|") or "/" in pattern:
+        return harness.Counted(0, 0, 1, "core files go to %s here" % pattern)
+    import resource
+    binary = Binary(ctx)
+    unlimited = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    ruby = ctx.start([binary.ruby, "--disable=gems", "-W0", os.path.join(harness.PROGRAMS, "dumped.rb")],
+                     env=binary.env, cwd=ctx.directory, preexec_fn=unlimited)
+    settled(ruby)
+    live = dump(ctx, "-p", ruby.pid)[0]
+    # Ruby handles SIGABRT, SIGSEGV and SIGQUIT itself.
+    ruby.signal(signal.SIGTRAP)
+    status = ruby.wait(60)
+    check(status == -signal.SIGTRAP, "it ended with %d", status)
+    cores = [f for f in os.listdir(ctx.directory) if f.startswith("core")]
+    check(len(cores) == 1, "core files: %s", cores)
+    core = ctx.path(cores[0])
+    os.unlink(binary.ruby)
+    if binary.changed != binary.ruby:
+        os.unlink(binary.changed)
+    (d,) = dump(ctx, "--core", core)
+    check_waits(whole(d), since=False)
+    check(same_stacks(d) == same_stacks(live), "it differs:\n%s\n%s", same_stacks(d), same_stacks(live))
+    size = os.path.getsize(core)
+    os.unlink(core)
+    return "%d MB" % (size >> 20)
+
+
+@case(timeout=60, bpf=False)
+def errors(ctx):
+    """What cannot work says so, says what to do, and has a status of its own."""
+    ruby = settled(ctx.program("dumped.rb"))
+    sleep = ctx.start(["sleep", "60"])
+    harness.until(lambda: os.readlink("/proc/%d/exe" % sleep.pid).endswith("sleep"), "it is not sleep yet")
+    text = ctx.write("text", "no core\n")
+    cases = [
+        ((), harness.USAGE, "-p PID"), (("-p", "x"), harness.USAGE, "no pid"), (("1234",), harness.USAGE, "-p PID"),
+        (("-p", ruby.pid, "--core", "x"), harness.USAGE, "--core"),
+        (("-p", ruby.pid, "--exe", "x"), harness.USAGE, "--exe"),
+        (("--core", "x", "--reader", "stop"), harness.USAGE, "--reader"),
+        (("-p", ruby.pid, "--reader", "magic"), harness.USAGE, "nonblocking or stop"),
+        (("-p", ruby.pid, "--count", "3"), harness.USAGE, "--every"),
+        (("-p", ruby.pid, "--every", "x"), harness.USAGE, "no time"),
+        (("-p", ruby.pid, "--count", "0"), harness.USAGE, "no number"),
+        (("-p", 4194304), harness.NO_PROCESS, "no such process"),
+        (("-p", sleep.pid), harness.NOT_RUBY, "not a ruby"),
+        (("--core", ctx.path("nothing")), harness.NO_PROCESS, "No such file"),
+        (("--core", text), harness.USAGE, "no core file"),
+        (("--core", harness.EXTPROF), harness.USAGE, "no core file"),
+        (("-p", "%d,%d" % (sleep.pid, ruby.pid)), harness.NOT_RUBY, "not a ruby"),
+    ]
+    for args, status, says in cases:
+        got = ctx.extprof("dump", *args)
+        check(got.status == status and says in got.err, "extprof dump %s: status %d, not %d: %s", args, got.status, status,
+              got.err)
+        # Of several processes the others are shown.
+        check(("process %d" % ruby.pid in got.out) == (str(args[-1:]).find(",%d" % ruby.pid) >= 0), "%s: %s", args, got.out)
+    with open("/dev/full", "wb") as full:
+        p = ctx.extprof_start("dump", "-p", ruby.pid, stdout=full)
+        err = p.communicate(30)[1]
+        check(p.p.returncode == harness.OUTPUT and "No space left" in err, "full: %d: %s", p.p.returncode, err)
+    # An end during the dumps.
+    p = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--every", "20ms")
+    json.loads(p.line())
+    ruby.kill()
+    out, err = p.communicate(30)
+    check(p.p.returncode == harness.NO_PROCESS and "has ended" in err, "its end: %d: %s", p.p.returncode, err)
+    return "%d ways, a full disk, an end" % len(cases)
+
+
+@case(timeout=60, bpf=False)
+def own_user_suffices(ctx):
+    """A user without any privilege dumps a process of its own, and is refused another one's."""
+    check(os.geteuid() == 0, "this needs root, to become somebody else")
+    directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
+    try:
+        os.chmod(directory, 0o755)
+        binary = Binary(ctx, directory)
+        reader, program = os.path.join(directory, "extprof"), os.path.join(directory, "dumped.rb")
+        shutil.copy(harness.EXTPROF, reader)
+        shutil.copy(os.path.join(harness.PROGRAMS, "dumped.rb"), program)
+        os.chmod(reader, 0o755)
+        nobody = dict(user=NOBODY, group=NOBODY, extra_groups=[], cwd=directory)
+        own = ctx.start([binary.ruby, "--disable=gems", "-W0", program], env=binary.env, **nobody)
+        settled(own)
+        for kind in ("nonblocking", "stop"):
+            p = ctx.start([reader, "dump", "--json", "-p", str(own.pid), "--reader", kind], stderr=subprocess.PIPE, **nobody)
+            out, err = p.communicate(30)
+            check(p.p.returncode == 0, "%s as nobody: %d: %s", kind, p.p.returncode, err)
+            check_waits(whole(json.loads(out)))
+        others = settled(ctx.program("dumped.rb"))
+        p = ctx.start([reader, "dump", "-p", str(others.pid)], stderr=subprocess.PIPE, **nobody)
+        out, err = p.communicate(30)
+        check(p.p.returncode == harness.PERMISSION and "no permission" in err and "CAP_SYS_PTRACE" in err and not out,
+              "another user's: %d: %s", p.p.returncode, err)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return "both readers; another user's process: %s" % err.splitlines()[0]

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof dump */
+#include "cli/dump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/deadline.h"
+#include "cli/command.h"
+#include "cli/messages.h"
+
+/* What is dumped again and again. */
+struct dumps {
+	struct dump_options options;
+	struct extprof_dump **list;	/* NULL: it has ended, or never was one */
+	uint32_t count;
+	enum exit_status status;	/* of the first failure */
+};
+
+static void note(struct dumps *d, enum exit_status status)
+{
+	if (d->status == STATUS_OK)
+		d->status = status;
+}
+
+/* Print an error of the library.  Its codes are those of diag.h: see library/error.c. */
+static void failed(struct dumps *d, const struct extprof_error *e)
+{
+	fprintf(stderr, "extprof: %s\n", e->text);
+	if (e->hint[0])
+		fprintf(stderr, "extprof: %s\n", e->hint);
+	note(d, message__status((enum diag_code)e->code));
+}
+
+static void open_one(struct dumps *d, uint32_t i)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	struct extprof_dump_options options = {
+		.size = sizeof(options), .pid = d->options.core ? 0 : d->options.pids.pids[i],
+		.core = d->options.core, .exe = d->options.exe, .stop = d->options.stop,
+		.source = d->options.source,
+	};
+
+	if (extprof_dump_open(&d->list[i], &options, &e))
+		failed(d, &e);
+}
+
+static void complain(struct dumps *d, const struct extprof_dump_result *r)
+{
+	uint32_t missing = r->torn + r->lost + r->left_out;
+
+	if (!missing)
+		return;
+	fprintf(stderr, "extprof: process %d: %u %s not whole: %u changed while they were read, %u could not be "
+		"read, %u were left out\n", r->pid, missing, missing == 1 ? "stack is" : "stacks are", r->torn, r->lost,
+		r->left_out);
+	if (r->torn)
+		fprintf(stderr, "extprof: dump it again, or with --reader stop\n");
+	note(d, STATUS_NOT_READY);
+}
+
+/* False: the output cannot be written. */
+static bool show(struct dumps *d, const struct extprof_dump_result *r, bool again)
+{
+	if (d->options.json && dump_json__write(r, again, stdout)) {
+		fprintf(stderr, "extprof: out of memory\n");
+		note(d, STATUS_INTERNAL);
+	}
+	if (!d->options.json)
+		dump_text__write(r, again, stdout);
+	if (!fflush(stdout) && !ferror(stdout))
+		return true;
+	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
+	note(d, STATUS_OUTPUT);
+	return false;
+}
+
+/* Dump each of them once.  False: there is nothing more to do. */
+static bool dump_all(struct dumps *d, bool again)
+{
+	const struct extprof_dump_result *r;
+	struct extprof_error e = { .size = sizeof(e) };
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < d->count; i++) {
+		if (!d->list[i])
+			continue;
+		if (extprof_dump_take(d->list[i], &r, &e)) {
+			failed(d, &e);
+			extprof_dump_close(d->list[i]);
+			d->list[i] = NULL;
+			continue;
+		}
+		if (!show(d, r, again))
+			return false;
+		complain(d, r);
+		left++;
+	}
+	return left;
+}
+
+static void wait_until(uint64_t time)
+{
+	struct timespec t = { .tv_sec = (time_t)(time / 1000000000u), .tv_nsec = (long)(time % 1000000000u) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+static int dump(int argc, char **argv, bool implied)
+{
+	struct dumps d = { .status = STATUS_OK };
+	uint64_t next;
+	int err;
+
+	(void)implied;
+	err = dump_options__parse(&d.options, argc, argv);
+	if (err) {
+		dump_options__free(&d.options);
+		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
+	}
+	d.count = d.options.core ? 1 : d.options.pids.count;
+	d.list = calloc(d.count, sizeof(struct extprof_dump *));
+	if (!d.list) {
+		fprintf(stderr, "extprof: out of memory\n");
+		dump_options__free(&d.options);
+		return STATUS_INTERNAL;
+	}
+	for (uint32_t i = 0; i < d.count; i++)
+		open_one(&d, i);
+	next = deadline__now();
+	for (unsigned long n = 0; !d.options.count || n < d.options.count; n++) {
+		if (n)
+			wait_until(next += d.options.every);
+		if (!dump_all(&d, n))
+			break;
+	}
+	for (uint32_t i = 0; i < d.count; i++)
+		extprof_dump_close(d.list[i]);
+	free(d.list);
+	dump_options__free(&d.options);
+	return d.status;
+}
+
+const struct command command_dump = {
+	.name = "dump",
+	.summary = "show what all threads of a program do at this moment",
+	.run = dump,
+};

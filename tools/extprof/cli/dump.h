@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line and the outputs of extprof dump. */
+#ifndef EXTPROF_CLI_DUMP_H
+#define EXTPROF_CLI_DUMP_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/values.h"
+#include "extprof.h"
+
+struct dump_options {
+	struct pid_list pids;
+	const char *core, *exe;	/* NULL: none */
+	bool stop, json, source;
+	uint64_t every;		/* ns; 0: once */
+	unsigned long count;	/* dumps of each process; 0: until Ctrl-C */
+};
+
+/* argv[0] is how messages call the command.  Exits on errors of usage.  0 or -EINVAL, -ENOMEM; in any case
+ * the caller frees with dump_options__free(). */
+int dump_options__parse(struct dump_options *o, int argc, char **argv);
+void dump_options__free(struct dump_options *o);
+
+/* For the tests: ends with zeros. */
+extern const struct argp_option dump_options_table[];
+
+/* For people.  `again`: this is not the first dump of the process.  Errors are in ferror(to). */
+void dump_text__write(const struct extprof_dump_result *r, bool again, FILE *to);
+/* For programs: one object on one line.  0, or -ENOMEM; errors of the stream are in ferror(to). */
+int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to);
+
+/* What a thread does, in the words that both outputs use: "has GVL", "blocked in read". */
+const char *dump__state(const struct extprof_dump_thread *t);
+/* The thread with that serial; NULL: there is none. */
+const struct extprof_dump_thread *dump__thread(const struct extprof_dump_result *r, uint64_t serial);
+
+#endif /* EXTPROF_CLI_DUMP_H */

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A dump for people. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/dump.h"
+
+const struct extprof_dump_thread *dump__thread(const struct extprof_dump_result *r, uint64_t serial)
+{
+	for (size_t i = 0; i < r->thread_count; i++)
+		if (r->threads[i].serial == serial)
+			return &r->threads[i];
+	return NULL;
+}
+
+static bool on_cpu(const struct extprof_dump_thread *t)
+{
+	return t->kernel_state == 'R';
+}
+
+const char *dump__state(const struct extprof_dump_thread *t)
+{
+	switch (t->state) {
+	case EXTPROF_THREAD_CREATED:
+		return "created, not started yet";
+	case EXTPROF_THREAD_RUNNING:
+		return t->gc ? "GC" : "has GVL";
+	case EXTPROF_THREAD_READY:
+		return "waiting for GVL";
+	case EXTPROF_THREAD_BLOCKED:
+		return on_cpu(t) ? "on CPU without GVL" : "blocked";
+	case EXTPROF_THREAD_SLEEPING:
+		return "sleeping";
+	default:
+		return "in an unknown state";
+	}
+}
+
+static void write_name(const struct extprof_dump_thread *t, FILE *to)
+{
+	if (t->name[0])
+		fprintf(to, "\"%s\"", t->name);
+	else if (t->main)
+		fprintf(to, "main");
+	else
+		fprintf(to, "#%" PRIu64, t->serial);
+}
+
+static void write_since(uint64_t since, FILE *to)
+{
+	double s = (double)since / 1e9;
+
+	if (since == UINT64_MAX)
+		return;
+	if (s < 10)
+		fprintf(to, " for %.2f s", s);
+	else if (s < 600)
+		fprintf(to, " for %.0f s", s);
+	else if (s < 36000)
+		fprintf(to, " for %.0f min", s / 60);
+	else
+		fprintf(to, " for %.1f h", s / 3600);
+}
+
+static void write_call(const struct extprof_dump_thread *t, FILE *to)
+{
+	if (t->call_name)
+		fprintf(to, "in %s", t->call_name);
+	else
+		fprintf(to, "in system call %" PRId64, t->call);
+	if (t->call_fd >= 0)
+		fprintf(to, "(%d%s%s)", t->call_fd, t->call_file ? " " : "", t->call_file ? t->call_file : "");
+}
+
+static void write_state(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, FILE *to)
+{
+	const struct extprof_dump_thread *holder = t->gvl_holder ? dump__thread(r, t->gvl_holder) : NULL;
+
+	fprintf(to, "%s", dump__state(t));
+	if (t->gc)
+		fprintf(to, " (%s)", t->gc);
+	if (t->state == EXTPROF_THREAD_BLOCKED && t->call >= 0) {
+		fprintf(to, " ");
+		write_call(t, to);
+	}
+	write_since(t->since, to);
+	if (holder) {
+		fprintf(to, ", held by ");
+		write_name(holder, to);
+	}
+	if (t->state == EXTPROF_THREAD_RUNNING && on_cpu(t))
+		fprintf(to, ", on CPU");
+	/* How a sleep is done says little; what the holder of the GVL waits for says much. */
+	if (t->state == EXTPROF_THREAD_RUNNING && t->call >= 0) {
+		fprintf(to, ", blocked ");
+		write_call(t, to);
+	}
+	if (t->kernel_state == 'T' || t->kernel_state == 't')
+		fprintf(to, ", %s", t->kernel_state == 'T' ? "stopped by a signal" : "stopped by a debugger");
+	else if (t->kernel_state == 'D')
+		fprintf(to, ", not interruptible");
+}
+
+static void write_frame(const struct extprof_frame *f, FILE *to)
+{
+	fprintf(to, "    %s", f->name);
+	if (f->path[0]) {
+		fprintf(to, "  %s", f->path);
+		if (f->line)
+			fprintf(to, ":%s%d", f->approximate ? "~" : "", f->line);
+	}
+	fprintf(to, "\n");
+}
+
+static void write_fiber(const struct extprof_dump_thread *t, const struct extprof_dump_fiber *f, bool again,
+			FILE *to)
+{
+	if (t->fiber_count > 1 || !f->current) {
+		fprintf(to, "  fiber %" PRIu64 "%s: %s", f->serial, f->root ? " (root)" : "",
+			f->current ? "current" : f->created ? "created, never resumed" : "parked");
+		if (again)
+			fprintf(to, "%s", f->moved ? ", moved" : ", not moved");
+		fprintf(to, "\n");
+	}
+	if (f->created)
+		return;
+	for (size_t i = f->stack.count; i-- > 0;) {
+		write_frame(f->stack.frames[i], to);
+		/* The source is that of the first frame that has a line. */
+		if (f->source && f->stack.frames[i]->kind == EXTPROF_FRAME_RUBY && f->stack.frames[i]->line) {
+			fprintf(to, "      > %s\n", f->source);
+			for (; i-- > 0;)
+				write_frame(f->stack.frames[i], to);
+			break;
+		}
+	}
+	if (!f->stack.count)
+		fprintf(to, "    [no ruby code]\n");
+}
+
+static void write_thread(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, bool again,
+			 FILE *to)
+{
+	fprintf(to, "\nthread ");
+	write_name(t, to);
+	fprintf(to, " (");
+	if (t->ractor > 1)
+		fprintf(to, "ractor %u, ", t->ractor);
+	if (t->tid)
+		fprintf(to, "tid %u): ", t->tid);
+	else
+		fprintf(to, "no native thread now): ");
+	write_state(r, t, to);
+	if (again) {
+		bool moved = t->fiber_count && t->fibers[0].moved;
+
+		fprintf(to, "%s", moved ? ", moved" : t->ran ? ", ran, not moved" : ", not moved");
+	}
+	fprintf(to, "\n");
+	for (size_t i = 0; i < t->fiber_count; i++)
+		write_fiber(t, &t->fibers[i], again, to);
+}
+
+void dump_text__write(const struct extprof_dump_result *r, bool again, FILE *to)
+{
+	char time[64] = "";
+	time_t seconds = (time_t)(r->time / 1000000000u);
+	struct tm tm;
+
+	if (again)
+		fprintf(to, "\n");
+	fprintf(to, "process %d%s%s\n", r->pid, r->command[0] ? ": " : "", r->command);
+	if (r->ruby_description[0])
+		fprintf(to, "%s\n", r->ruby_description);
+	else
+		fprintf(to, "ruby %s\n", r->ruby_version);
+	if (r->time && localtime_r(&seconds, &tm) && strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &tm))
+		fprintf(to, "%s.%03u, ", time, (unsigned int)(r->time / 1000000u % 1000u));
+	fprintf(to, "%zu %s, read in %.1f ms", r->thread_count, r->thread_count == 1 ? "thread" : "threads",
+		(double)r->duration / 1e6);
+	if (r->stopped)
+		fprintf(to, ", stopped for %.2f ms", (double)r->stopped / 1e6);
+	fprintf(to, "\n");
+	for (size_t i = 0; i < r->thread_count; i++)
+		write_thread(r, &r->threads[i], again, to);
+	for (size_t i = 0; i < r->newer_count; i++)
+		fprintf(to, "%snote: %s has changed since the process started: its lines may be others\n", i ? "" : "\n",
+			r->newer[i]);
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "remote/core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/procfs.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "process/elf_search.h"
+#include "remote/stop.h"
+#include "ruby/debug_external.h"
+
+/* A process has 65,530 mappings at most, if nobody raised that limit. */
+#define SEGMENTS_MAX (1u << 20)
+#define NOTES_MAX (256u << 20)		/* bytes; a thread has some KiB */
+#define THREADS_MAX 65536u
+#define IMAGES_MAX 4096u
+#define BUILD_ID_MAX 64u
+#define PHDRS_MAX 64			/* of an image */
+
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define MACHINE EM_AARCH64
+#endif
+
+struct segment {
+	uint64_t address, size, offset;
+};
+
+/* A file that was mapped with its beginning. */
+struct core_image {
+	uint64_t start;
+	char *path;		/* not clean */
+};
+
+struct core {
+	int fd;
+	uint64_t file_size;
+	struct memory memory;
+	struct segment *segments;	/* by address */
+	uint32_t segment_count, thread_count, image_count;
+	size_t segment_room, thread_room, image_room;
+	struct task *threads;
+	struct core_image *images;
+	pid_t pid;
+	struct text command;
+};
+
+struct build_id {
+	uint8_t bytes[BUILD_ID_MAX];
+	uint32_t length;	/* 0: there is none */
+};
+
+static int core__read(const struct memory *m, uint64_t address, void *to, size_t length)
+{
+	const struct core *core = m->context;
+
+	while (length) {
+		uint32_t low = 0, high = core->segment_count;
+		const struct segment *s;
+		uint64_t part;
+
+		/* The last segment that begins at or before the address. */
+		while (low < high) {
+			uint32_t middle = low + (high - low) / 2;
+
+			if (core->segments[middle].address <= address)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (!low)
+			return -EFAULT;
+		s = &core->segments[low - 1];
+		if (address - s->address >= s->size)
+			return -EFAULT;
+		part = s->size - (address - s->address);
+		if (part > length)
+			part = length;
+		if (pread(core->fd, to, part, (off_t)(s->offset + (address - s->address))) != (ssize_t)part)
+			return -EFAULT;
+		to = (char *)to + part;
+		address += part;
+		length -= part;
+	}
+	return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct segment *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int add_segment(struct core *core, const GElf_Phdr *p)
+{
+	uint64_t size = p->p_filesz < p->p_memsz ? p->p_filesz : p->p_memsz;
+
+	/* The file may have been cut. */
+	if (p->p_offset >= core->file_size)
+		return 0;
+	if (size > core->file_size - p->p_offset)
+		size = core->file_size - p->p_offset;
+	if (!size || p->p_vaddr + size < p->p_vaddr)
+		return 0;
+	if (array__reserve(&core->segments, core->segment_count, 1, &core->segment_room, SEGMENTS_MAX,
+			   sizeof(*core->segments)))
+		return -ENOMEM;
+	core->segments[core->segment_count++] = (struct segment){ p->p_vaddr, size, p->p_offset };
+	return 0;
+}
+
+/* -- notes --------------------------------------------------------------------------------------- */
+
+static int add_thread(struct core *core, const uint8_t *data, size_t size)
+{
+	struct elf_prstatus status;
+	struct task *task;
+
+	if (size < sizeof(status))
+		return 0;
+	memcpy(&status, data, sizeof(status));
+	if (array__reserve(&core->threads, core->thread_count, 1, &core->thread_room, THREADS_MAX,
+			   sizeof(*core->threads)))
+		return -ENOMEM;
+	task = &core->threads[core->thread_count++];
+	memset(task, 0, sizeof(*task));
+	task->tid = status.pr_pid;
+	task->cpu = -1;
+	task__set_registers(task, &status.pr_reg);
+	task->off_cpu = true;
+	return 0;
+}
+
+static void set_process(struct core *core, const uint8_t *data, size_t size)
+{
+	struct elf_prpsinfo info;
+	size_t length;
+
+	if (size < sizeof(info))
+		return;
+	memcpy(&info, data, sizeof(info));
+	core->pid = info.pr_pid;
+	text__clear(&core->command);
+	length = strnlen(info.pr_psargs, sizeof(info.pr_psargs));
+	while (length && info.pr_psargs[length - 1] == ' ')
+		length--;
+	text__add_clean(&core->command, info.pr_psargs, length, sizeof(info.pr_psargs));
+}
+
+/* NT_FILE: count, page size; of each mapping start, end, offset in pages; then their paths. */
+static int add_images(struct core *core, const uint8_t *data, size_t size)
+{
+	uint64_t head[2], *row;
+	const char *path;
+
+	if (size < sizeof(head))
+		return 0;
+	memcpy(head, data, sizeof(head));
+	if (head[0] > (size - sizeof(head)) / 24)
+		return 0;
+	row = malloc(24);
+	if (!row)
+		return -ENOMEM;
+	path = (const char *)data + sizeof(head) + 24 * head[0];
+	for (uint64_t i = 0; i < head[0]; i++) {
+		size_t left = (size_t)((const char *)data + size - path), length = strnlen(path, left);
+
+		if (length == left)
+			break;
+		memcpy(row, data + sizeof(head) + 24 * i, 24);
+		if (!row[2] && core->image_count < IMAGES_MAX) {
+			char *copy = strdup(path);
+
+			if (!copy || array__reserve(&core->images, core->image_count, 1, &core->image_room, IMAGES_MAX,
+						    sizeof(*core->images))) {
+				free(copy);
+				free(row);
+				return -ENOMEM;
+			}
+			core->images[core->image_count++] = (struct core_image){ row[0], copy };
+		}
+		path += length + 1;
+	}
+	free(row);
+	return 0;
+}
+
+static int read_notes(struct core *core, Elf *elf, const GElf_Phdr *p)
+{
+	size_t at = 0, name, desc;
+	Elf_Data *data;
+	GElf_Nhdr note;
+	int err = 0;
+
+	if (p->p_filesz > NOTES_MAX)
+		return 0;
+	data = elf_getdata_rawchunk(elf, (int64_t)p->p_offset, p->p_filesz,
+				    p->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	while (data && !err && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0) {
+		const uint8_t *bytes = (const uint8_t *)data->d_buf + desc;
+
+		if (note.n_namesz != 5 || memcmp((const char *)data->d_buf + name, "CORE", 5))
+			continue;
+		if (note.n_type == NT_PRSTATUS)
+			err = add_thread(core, bytes, note.n_descsz);
+		else if (note.n_type == NT_PRPSINFO)
+			set_process(core, bytes, note.n_descsz);
+		else if (note.n_type == NT_FILE)
+			err = add_images(core, bytes, note.n_descsz);
+	}
+	return err;
+}
+
+/* -- the file ------------------------------------------------------------------------------------ */
+
+static int no_core(const char *path, struct diag *d, const char *why)
+{
+	char clean[256];
+
+	text__clean(clean, sizeof(clean), path);
+	diag__set(d, DIAG_USAGE, EINVAL, "%s is no core file that can be read: %s", clean, why);
+	diag__hint(d, "a core file is what the kernel writes when a program crashes, or gcore(1); one that is compressed has "
+		   "to be unpacked first");
+	return -EINVAL;
+}
+
+static int read_headers(struct core *core, Elf *elf, const char *path, struct diag *d)
+{
+	GElf_Ehdr ehdr;
+	size_t count;
+	int err = 0;
+
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr))
+		return no_core(path, d, "it is no ELF file");
+	if (ehdr.e_type != ET_CORE)
+		return no_core(path, d, "it is another ELF file, a program or a library");
+	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_machine != MACHINE)
+		return no_core(path, d, "it is of another machine");
+	if (elf_getphdrnum(elf, &count) || count > SEGMENTS_MAX)
+		return no_core(path, d, "its headers are damaged");
+	for (size_t i = 0; i < count && !err; i++) {
+		GElf_Phdr p;
+
+		if (!gelf_getphdr(elf, (int)i, &p))
+			return no_core(path, d, "its headers are cut off");
+		if (p.p_type == PT_LOAD)
+			err = add_segment(core, &p);
+		else if (p.p_type == PT_NOTE)
+			err = read_notes(core, elf, &p);
+	}
+	if (err)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	if (!core->segment_count)
+		return no_core(path, d, "it has no memory");
+	qsort(core->segments, core->segment_count, sizeof(*core->segments), by_address);
+	return 0;
+}
+
+int core__open(struct core **result, const char *path, struct diag *d)
+{
+	struct core *core = calloc(1, sizeof(*core));
+	char clean[256];
+	Elf *elf = NULL;
+	struct stat st;
+	int err;
+
+	*result = NULL;
+	if (!core)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	core->memory.read = core__read;
+	core->memory.context = core;
+	core->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (core->fd < 0 || fstat(core->fd, &st) || !S_ISREG(st.st_mode)) {
+		err = core->fd < 0 ? errno : EINVAL;
+		text__clean(clean, sizeof(clean), path);
+		err = diag__set(d, err == EACCES ? DIAG_PERMISSION : DIAG_NO_PROCESS, err, "cannot read the core file %s: %s",
+				clean, core->fd < 0 ? strerror(err) : "it is no regular file");
+		goto cleanup;
+	}
+	core->file_size = (uint64_t)st.st_size;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(core->fd, ELF_C_READ, NULL);
+	if (!elf) {
+		err = no_core(path, d, elf_errmsg(-1));
+		goto cleanup;
+	}
+	err = read_headers(core, elf, path, d);
+	if (!err) {
+		*result = core;
+		core = NULL;
+	}
+cleanup:
+	elf_end(elf);
+	core__close(core);
+	return err;
+}
+
+void core__close(struct core *core)
+{
+	if (!core)
+		return;
+	for (uint32_t i = 0; i < core->image_count; i++)
+		free(core->images[i].path);
+	free(core->images);
+	free(core->threads);
+	free(core->segments);
+	text__free(&core->command);
+	if (core->fd >= 0)
+		close(core->fd);
+	free(core);
+}
+
+const struct memory *core__memory(const struct core *core)
+{
+	return &core->memory;
+}
+
+pid_t core__pid(const struct core *core)
+{
+	return core->pid;
+}
+
+const char *core__command(const struct core *core)
+{
+	return text__string(&core->command);
+}
+
+bool core__task(const struct core *core, uint32_t tid, struct task *task)
+{
+	for (uint32_t i = 0; i < core->thread_count; i++) {
+		if ((uint32_t)core->threads[i].tid == tid) {
+			*task = core->threads[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* -- the section --------------------------------------------------------------------------------- */
+
+static void find_build_id(const uint8_t *notes, size_t size, struct build_id *id)
+{
+	size_t at = 0;
+
+	while (size - at >= sizeof(Elf64_Nhdr)) {
+		size_t name, desc;
+		Elf64_Nhdr note;
+
+		memcpy(&note, notes + at, sizeof(note));
+		name = at + sizeof(note);
+		desc = name + ((note.n_namesz + 3ull) & ~3ull);
+		if (desc > size || note.n_descsz > size - desc)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes + name, "GNU", 4) &&
+		    note.n_descsz && note.n_descsz <= BUILD_ID_MAX) {
+			memcpy(id->bytes, notes + desc, note.n_descsz);
+			id->length = note.n_descsz;
+			return;
+		}
+		at = desc + ((note.n_descsz + 3ull) & ~3ull);
+		if (at > size)
+			return;
+	}
+}
+
+/* Of an image in memory, or of a file if `memory` is NULL. */
+static void read_build_id(const struct memory *memory, uint64_t base, int fd, struct build_id *id)
+{
+	Elf64_Phdr phdrs[PHDRS_MAX];
+	uint8_t notes[4096];
+	uint64_t bias = 0;
+	Elf64_Ehdr ehdr;
+
+	id->length = 0;
+	if (memory ? memory__read(memory, base, &ehdr, sizeof(ehdr)) :
+	    pread(fd, &ehdr, sizeof(ehdr), 0) != (ssize_t)sizeof(ehdr))
+		return;
+	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    ehdr.e_phentsize != sizeof(Elf64_Phdr) || !ehdr.e_phnum || ehdr.e_phnum > PHDRS_MAX)
+		return;
+	if (memory ? memory__read(memory, base + ehdr.e_phoff, phdrs, ehdr.e_phnum * sizeof(*phdrs)) :
+	    pread(fd, phdrs, ehdr.e_phnum * sizeof(*phdrs), (off_t)ehdr.e_phoff) !=
+	    (ssize_t)(ehdr.e_phnum * sizeof(*phdrs)))
+		return;
+	for (int i = 0; i < ehdr.e_phnum; i++)
+		if (phdrs[i].p_type == PT_LOAD && !phdrs[i].p_offset)
+			bias = base - phdrs[i].p_vaddr;
+	for (int i = 0; i < ehdr.e_phnum && !id->length; i++) {
+		const Elf64_Phdr *p = &phdrs[i];
+
+		if (p->p_type != PT_NOTE || !p->p_filesz || p->p_filesz > sizeof(notes))
+			continue;
+		if (memory ? !memory__read(memory, bias + p->p_vaddr, notes, p->p_filesz) :
+		    pread(fd, notes, p->p_filesz, (off_t)p->p_offset) == (ssize_t)p->p_filesz)
+			find_build_id(notes, p->p_filesz, id);
+	}
+}
+
+static bool has_magic(const struct core *core, uint64_t address)
+{
+	char magic[8];
+
+	return !memory__read(&core->memory, address, magic, sizeof(magic)) &&
+	       !memcmp(magic, RB_DEBUG_EXT_MAGIC, sizeof(magic));
+}
+
+/* Where the finding leads in the image; 0: nowhere. */
+static uint64_t section_of(const struct core *core, const struct core_image *image, const struct elf_finding *f)
+{
+	uint64_t address = f->section + (image->start - f->load_vaddr);
+
+	return f->how != ELF_NOT_FOUND && f->has_load && has_magic(core, address) ? address : 0;
+}
+
+/* Look into a file for the section of an image of the core.  *other: its build id is another one. */
+static uint64_t search_file(const struct core *core, const struct core_image *image, const char *path,
+			    struct elf_budget *budget, bool *other)
+{
+	struct build_id wanted, got;
+	struct elf_finding f;
+	uint64_t address = 0;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return 0;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		read_build_id(&core->memory, image->start, -1, &wanted);
+		read_build_id(NULL, 0, fd, &got);
+		if (wanted.length && got.length && (wanted.length != got.length ||
+						    memcmp(wanted.bytes, got.bytes, got.length)))
+			*other = true;
+		else if (!elf__search_file(fd, 0, budget, &f))
+			address = section_of(core, image, &f);
+	}
+	close(fd);
+	return address;
+}
+
+int core__find_section(struct core *core, const char *exe, uint64_t *section, struct diag *d)
+{
+	bool is_ruby = false, other = false;
+	struct elf_budget budget;
+	struct elf_finding f;
+	char clean[256];
+
+	*section = 0;
+	elf_budget__init(&budget);
+	for (uint32_t i = 0; i < core->image_count && !*section; i++) {
+		if (!elf__search_memory(&core->memory, core->images[i].start, &budget, &f)) {
+			is_ruby |= f.is_ruby;
+			*section = section_of(core, &core->images[i], &f);
+		}
+	}
+	for (uint32_t i = 0; i < core->image_count && !*section; i++)
+		*section = search_file(core, &core->images[i], exe ? exe : core->images[i].path, &budget, &other);
+	if (*section)
+		return 0;
+	text__clean(clean, sizeof(clean), exe ? exe : core->image_count ? core->images[0].path : "");
+	if (exe && other)
+		diag__set(d, DIAG_USAGE, EINVAL, "%s is not what the process of this core file ran: its build id is "
+			  "another one", clean);
+	else if (is_ruby)
+		diag__set(d, DIAG_NO_INTERFACE, ENOENT, "the core file is of a ruby without the debugging interface");
+	else
+		diag__set(d, DIAG_NOT_RUBY, ENOENT, "there is no ruby with the debugging interface in the core file of %s",
+			  core->command.length ? core->command.data : clean[0] ? clean : "an unknown program");
+	diag__hint(d, "if the process was a ruby that this project has patched, name its program (or its libruby.so) as "
+		   "the program of the core file");
+	return d->code == DIAG_USAGE ? -EINVAL : -ENOENT;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * All threads and fibers of a VM with their stacks, read from outside.  Each stack is of one moment, and the
+ * snapshot says how that is known; or it is torn, and the part that is certain is kept.
+ *
+ * How a read of a running process is proven.  The thread is off its CPU at one moment of the read, and the kernel's
+ * count of how often it got a CPU is the same before and after: so it did not run, and nothing changed.
+ *  - A thread that is blocked is off the CPU.
+ *  - A thread that runs is taken off by the scheduler, as the reader goes to the same CPU for a
+ *    moment: two threads cannot run on one CPU.  The reader needs no privilege for that, and the thread is not
+ *    stopped: it waits for its turn, as beside any other program.
+ *  - Where the kernel does not count, or the CPU is not allowed, several copies have to be equal.
+ */
+#ifndef EXTPROF_SNAPSHOT_H
+#define EXTPROF_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "remote/tables.h"
+#include "remote/task.h"
+#include "remote/walker.h"
+#include "ruby/layout.h"
+
+/* How it is known that a stack is of one moment. */
+enum snapshot_proof {
+	PROOF_NONE = 0,		/* it is not: torn, or not readable */
+	PROOF_OFF_CPU,		/* the thread did not run during the read */
+	PROOF_EQUAL,		/* SNAPSHOT_COPIES copies were equal */
+	PROOF_STOPPED,		/* the reader had stopped the process */
+	PROOF_CORE,		/* the memory is a core file's */
+};
+
+/* Copies that have to be equal where nothing better can be had. */
+#define SNAPSHOT_COPIES 4
+/* Tries for one thread. */
+#define SNAPSHOT_TRIES 8
+/* Bytes of stacks that are kept: a hostile process can claim 2^30 frames. */
+#define SNAPSHOT_BYTES_MAX (512ull << 20)
+
+struct snapshot_ec {
+	struct rb_debug_ext_ec e;
+	uint32_t slot;
+	bool current;			/* its thread runs it, or ran it last; else it is parked */
+	uint8_t proof;			/* enum snapshot_proof */
+	uint8_t lost;			/* enum loss_reason: why there is no stack; 0: there is one */
+	uint8_t tries;
+	bool torn;			/* it changed during each try: the frames are those that all copies had */
+	uint32_t changing;		/* if torn: innermost frames of the last copy that are not kept */
+	struct sample_event *event;	/* with event->nr_frames frames behind it; NULL: lost */
+};
+
+struct snapshot_thread {
+	struct rb_debug_ext_thread t;	/* as it was during the read of the stack */
+	uint32_t slot;
+	struct task task;		/* the same of its native thread; tid 0: it has none now */
+	uint32_t first_ec, ec_count;	/* in snapshot::ecs */
+};
+
+struct snapshot {
+	struct rb_debug_ext_section section;	/* a copy of its beginning */
+	struct snapshot_thread *threads;	/* by serial: oldest first */
+	uint32_t thread_count;
+	struct snapshot_ec *ecs;		/* by thread, the current one first, then by serial */
+	uint32_t ec_count;
+	uint64_t began, ended;			/* CLOCK_MONOTONIC, ns */
+	uint64_t bytes;				/* of stacks */
+	uint32_t torn;				/* ECs */
+	uint32_t lost;				/* ECs without a stack, for another reason */
+	uint32_t left_out;			/* threads and ECs beyond the bounds */
+	uint32_t retried;			/* tries that were given up since the thread had run */
+};
+
+/* What a snapshot is taken of. */
+struct snapshot_source {
+	struct layout *layout;			/* refreshed by snapshot__take() */
+	const struct memory *memory;
+	struct tasks *tasks;			/* NULL: nothing runs (a core file), or is known of threads */
+	enum snapshot_proof frozen;		/* PROOF_STOPPED or PROOF_CORE; else PROOF_NONE: it may run */
+	/* The state of a native thread of what is frozen; NULL: ask `tasks`, or nobody.  `tid` as in the process. */
+	bool (*task_of)(void *context, uint32_t tid, struct task *task);
+	void *context;
+};
+
+/*
+ * Read all threads and fibers.  0, -ENOMEM, or -errno of reading the memory: -ESRCH the process is gone,
+ * -EINTR the deadline was over, -ENODATA the process runs another program now.  The caller frees *s with
+ * snapshot__free() in any case.
+ *
+ * The CPU affinity of the calling thread is changed for a moment and set back.
+ */
+int snapshot__take(struct snapshot *s, const struct snapshot_source *source);
+void snapshot__free(struct snapshot *s);
+
+/*
+ * The same for one thread, for a reader that samples: the stack of what it runs now.  *thread has `slot` set.
+ * The caller frees ec->event.  0 or as above; -ENOENT: the slot is free, or the thread has no EC.
+ */
+int snapshot__thread(const struct snapshot_source *source, struct walker *walker, struct snapshot_thread *thread,
+		     struct snapshot_ec *ec);
+
+#endif /* EXTPROF_SNAPSHOT_H */

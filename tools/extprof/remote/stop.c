@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "remote/stop.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/deadline.h"
+#include "process/proc.h"
+
+#define THREADS_MAX 65536
+/* A thread in an uninterruptible wait stops when it is over. */
+#define TIMEOUT 200000000ull
+#define LOOK_INTERVAL 20000l	/* ns */
+
+struct stopped {
+	pid_t tid;
+	bool waiting;		/* it was told to stop, and has not yet */
+	bool gone;
+	int signal;		/* to be delivered when it goes on; 0 none */
+	struct task task;
+};
+
+void task__set_registers(struct task *task, const void *registers)
+{
+	const struct user_regs_struct *r = registers;
+
+	task->call = -1;
+#if defined(__x86_64__)
+	task->ip = r->rip;
+	/* -1: it did not come by a system call. */
+	if ((int64_t)r->orig_rax >= 0) {
+		const uint64_t args[6] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };
+
+		task->call = (int64_t)r->orig_rax;
+		memcpy(task->args, args, sizeof(args));
+	}
+#elif defined(__aarch64__)
+	/* The number of the call is not among them. */
+	task->ip = r->pc;
+#endif
+}
+
+static void read_registers(struct stopped *t)
+{
+	struct user_regs_struct regs;
+	struct iovec io = { .iov_base = &regs, .iov_len = sizeof(regs) };
+
+	if (!ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &io) && io.iov_len == sizeof(regs))
+		task__set_registers(&t->task, &regs);
+#if defined(__aarch64__)
+	int number;
+
+	io = (struct iovec){ .iov_base = &number, .iov_len = sizeof(number) };
+	if (!ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_ARM_SYSTEM_CALL, &io) && number >= 0) {
+		t->task.call = number;
+		memcpy(t->task.args, &regs, sizeof(t->task.args));
+	}
+#endif
+}
+
+/* The process that traces this one; 0 none. */
+static pid_t tracer(pid_t pid)
+{
+	char path[PROC_PATH_MAX], line[256];
+	int found = 0;
+	FILE *f;
+
+	proc__path(path, pid, 0, "status");
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "TracerPid: %d", &found) != 1)
+		;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int refused(pid_t pid, struct diag *d)
+{
+	pid_t other = tracer(pid);
+
+	if (other) {
+		diag__set(d, DIAG_PERMISSION, EBUSY, "process %d is traced by process %d already, a debugger or "
+			  "strace", pid, other);
+		diag__hint(d, "end that first, or read the process without stopping it");
+		return -EBUSY;
+	}
+	diag__set(d, DIAG_PERMISSION, EPERM, "no permission to stop process %d", pid);
+	diag__hint(d, "run extprof as the user of the process (and see /proc/sys/kernel/yama/ptrace_scope), as root, "
+		   "or with CAP_SYS_PTRACE; or read the process without stopping it");
+	return -EPERM;
+}
+
+static bool has(const struct stop *s, pid_t tid)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->list[i].tid == tid)
+			return true;
+	return false;
+}
+
+static int seize(struct stop *s, pid_t tid)
+{
+	struct stopped *t;
+
+	if (array__reserve(&s->list, s->count, 1, &s->room, THREADS_MAX, sizeof(*s->list)))
+		return -ENOMEM;
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+		return -errno;
+	t = &s->list[s->count++];
+	memset(t, 0, sizeof(*t));
+	t->tid = t->task.tid = tid;
+	t->task.call = t->task.cpu = -1;
+	return 0;
+}
+
+/* Seize the threads that are not in the list.  How many, or -errno. */
+static int seize_new(struct stop *s, const struct tasks *tasks)
+{
+	int fd = openat(tasks->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0, n = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err == -ENOENT ? -ESRCH : err;
+	}
+	while (!err && (entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || has(s, tid))
+			continue;
+		err = seize(s, tid);
+		/* It has ended, or ends. */
+		if (err == -ESRCH || (err == -EPERM && proc__is_exiting(tasks->pid, tid)))
+			err = 0;
+		else if (!err)
+			n++;
+	}
+	closedir(dir);
+	return err ? err : n;
+}
+
+static void on_stop(struct stopped *t, int status)
+{
+	int event = status >> 16;
+
+	t->waiting = false;
+	if (!WIFSTOPPED(status)) {
+		t->gone = true;
+		return;
+	}
+	/* Another event than our own: a signal was about to be delivered. */
+	if (event != PTRACE_EVENT_STOP)
+		t->signal = event ? 0 : WSTOPSIG(status);
+	read_registers(t);
+	if (event == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP)
+		t->task.state = 'T';	/* a signal has stopped the process */
+	else
+		t->task.state = t->task.call >= 0 ? 'S' : 'R';
+	t->task.off_cpu = t->task.state != 'R';
+}
+
+/* Wait until all that were told to have stopped.  0 or -ETIMEDOUT. */
+static int wait_for_all(struct stop *s, uint32_t first)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_INTERVAL };
+	uint64_t until = deadline__now() + TIMEOUT;
+	bool waiting = true;
+
+	while (waiting) {
+		waiting = false;
+		for (uint32_t i = first; i < s->count; i++) {
+			struct stopped *t = &s->list[i];
+			int status;
+			pid_t got;
+
+			if (!t->waiting)
+				continue;
+			got = waitpid(t->tid, &status, __WALL | WNOHANG);
+			if (got == t->tid)
+				on_stop(t, status);
+			else if (got < 0)
+				t->gone = true, t->waiting = false;
+			waiting |= t->waiting;
+		}
+		if (waiting && deadline__now() > until)
+			return -ETIMEDOUT;
+		if (waiting)
+			nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
+static int stop_new(struct stop *s, uint32_t first)
+{
+	for (uint32_t i = first; i < s->count; i++) {
+		if (ptrace(PTRACE_INTERRUPT, s->list[i].tid, NULL, NULL))
+			s->list[i].gone = true;
+		else
+			s->list[i].waiting = true;
+	}
+	return wait_for_all(s, first);
+}
+
+static int map_threads(struct stop *s, struct tasks *tasks)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		uint32_t inner = tasks__inner_tid(tasks, s->list[i].tid);
+
+		if (inner && map64__get(&s->map, inner) == MAP64_NONE && map64__add(&s->map, inner, i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
+{
+	int n;
+
+	memset(s, 0, sizeof(*s));
+	/* Threads that run may make others.  Once all known ones are stopped there is nobody to do that. */
+	do {
+		uint32_t first = s->count;
+
+		n = seize_new(s, tasks);
+		if (n > 0 && !s->began) {
+			if (map_threads(s, tasks))
+				n = -ENOMEM;
+			s->began = deadline__now();
+		}
+		if (n > 0) {
+			int err = stop_new(s, first);
+
+			if (err)
+				n = err;
+			else if (first && map_threads(s, tasks))
+				n = -ENOMEM;
+		}
+	} while (n > 0);
+	switch (n) {
+	case 0:
+		if (s->count)
+			return 0;
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
+	case -EPERM:
+	case -EACCES:
+		return refused(tasks->pid, d);
+	case -ESRCH:
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
+	case -ETIMEDOUT:
+		diag__set(d, DIAG_NOT_READY, ETIMEDOUT, "a thread of process %d did not stop: it is in an "
+			  "uninterruptible wait", tasks->pid);
+		diag__hint(d, "read the process without stopping it");
+		return n;
+	default:
+		return diag__set(d, DIAG_INTERNAL, -n, "cannot stop process %d: %s", tasks->pid, strerror(-n));
+	}
+}
+
+void stop__end(struct stop *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct stopped *t = &s->list[i];
+
+		/* One that has not stopped is let go when this thread ends. */
+		if (!t->gone && !t->waiting)
+			ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal);
+	}
+	if (s->began)
+		s->duration = deadline__now() - s->began;
+	free(s->list);
+	map64__free(&s->map);
+	s->list = NULL;
+	s->count = 0;
+	s->room = 0;
+}
+
+bool stop__task(const struct stop *s, uint32_t tid, struct task *task)
+{
+	uint32_t i = map64__get(&s->map, tid);
+
+	if (i == MAP64_NONE || s->list[i].gone)
+		return false;
+	*task = s->list[i].task;
+	return true;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stops all threads of a process with ptrace(2), and lets them go on.
+ *
+ * The kernel lets go of all of them when the thread that called stop__begin() ends, in whatever way.  A signal that
+ * was about to be delivered is delivered when its thread goes on.
+ */
+#ifndef EXTPROF_STOP_H
+#define EXTPROF_STOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "base/map64.h"
+#include "remote/task.h"
+
+struct stop {
+	struct stopped *list;
+	uint32_t count;
+	size_t room;
+	struct map64 map;	/* tid in the process's namespace -> number in the list */
+	uint64_t began;		/* CLOCK_MONOTONIC, ns; 0: nothing was stopped */
+	uint64_t duration;	/* ns, after stop__end() */
+};
+
+/*
+ * Stop all threads.  0, or -errno with the diagnosis: -EBUSY a debugger has the process, -EPERM, -ESRCH it has
+ * ended, -ETIMEDOUT a thread did not stop, -ENOMEM.  The caller calls stop__end() in any case, in the same thread.
+ */
+int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d);
+/* Let all threads go on. */
+void stop__end(struct stop *s);
+
+/* What a stopped thread was doing; false: it is not one of them.  `tid` as in the process's namespace. */
+bool stop__task(const struct stop *s, uint32_t tid, struct task *task);
+
+/* What registers say of a system call: fills call, args and ip of *task.  `regs` is a struct user_regs_struct of
+ * this machine. */
+void task__set_registers(struct task *task, const void *regs);
+
+#endif /* EXTPROF_STOP_H */

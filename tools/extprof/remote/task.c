@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "remote/task.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Native threads that are looked at to find their numbers in another namespace.  The process chooses how many
+ * it has. */
+#define TASKS_MAX 65536
+
+/* Read a file of the thread into a string.  Its length, or -errno. */
+static ssize_t read_file(const struct tasks *t, pid_t tid, const char *name, char *to, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/%s", tid, name);
+	fd = openat(t->dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	n = read(fd, to, size - 1);
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	to[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+int tasks__open(struct tasks *t, pid_t pid, bool same)
+{
+	char path[32];
+
+	memset(t, 0, sizeof(*t));
+	t->pid = pid;
+	t->mapped = !same;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	t->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return t->dir < 0 ? -errno : 0;
+}
+
+void tasks__close(struct tasks *t)
+{
+	if (t->dir >= 0)
+		close(t->dir);
+	t->dir = -1;
+	map64__free(&t->map);
+}
+
+/* The number of the thread in the innermost namespace that it is in; 0 unknown. */
+static uint32_t inner_tid(const struct tasks *t, pid_t tid)
+{
+	char status[4096], *line, *end, *last;
+
+	if (read_file(t, tid, "status", status, sizeof(status)) <= 0)
+		return 0;
+	line = strstr(status, "\nNSpid:");
+	if (!line)
+		return 0;
+	end = strchr(line + 1, '\n');
+	if (end)
+		*end = '\0';
+	last = strrchr(line, '\t');
+	return last ? (uint32_t)strtoul(last + 1, NULL, 10) : 0;
+}
+
+uint32_t tasks__inner_tid(const struct tasks *t, pid_t tid)
+{
+	return t->mapped ? inner_tid(t, tid) : (uint32_t)tid;
+}
+
+static void map_all(struct tasks *t)
+{
+	struct dirent *entry;
+	DIR *dir;
+	int fd = openat(t->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	for (int i = 0; i < TASKS_MAX && (entry = readdir(dir)); i++) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		uint32_t inner = tid > 0 ? inner_tid(t, tid) : 0;
+
+		if (inner && map64__get(&t->map, inner) == MAP64_NONE && map64__add(&t->map, inner, (uint32_t)tid))
+			break;
+	}
+	closedir(dir);
+}
+
+pid_t tasks__tid(struct tasks *t, uint32_t tid)
+{
+	uint32_t found;
+
+	if (!tid || tid > INT32_MAX)
+		return 0;
+	if (!t->mapped)
+		return (pid_t)tid;
+	found = map64__get(&t->map, tid);
+	if (found == MAP64_NONE || inner_tid(t, (pid_t)found) != tid) {
+		/* It is new, or one that had this number has ended. */
+		map64__free(&t->map);
+		memset(&t->map, 0, sizeof(t->map));
+		map_all(t);
+		found = map64__get(&t->map, tid);
+	}
+	return found == MAP64_NONE ? 0 : (pid_t)found;
+}
+
+int tasks__runs(const struct tasks *t, pid_t tid, uint64_t *runs)
+{
+	char text[128];
+	ssize_t n = read_file(t, tid, "schedstat", text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	/* Time on the CPU, time of waiting for it, how often it got one.  All are 0 where none is counted. */
+	if (sscanf(text, "%*u %*u %" SCNu64, runs) != 1 || !*runs)
+		return -ENOTSUP;
+	return 0;
+}
+
+static void parse_stat(char *text, struct task *task)
+{
+	/* The name of the program can contain anything, but it ends at the last ')'. */
+	char *rest = strrchr(text, ')'), *word, *save = NULL;
+	int field = 3;
+
+	if (!rest)
+		return;
+	for (word = strtok_r(rest + 1, " ", &save); word; word = strtok_r(NULL, " ", &save), field++) {
+		if (field == 3)
+			task->state = *word;
+		else if (field == 39)
+			task->cpu = atoi(word);
+		else if (field == 40)
+			task->realtime = atoi(word) > 0;
+		else if (field == 41)
+			task->realtime |= atoi(word) == 6;	/* SCHED_DEADLINE */
+	}
+}
+
+static void parse_call(const char *text, struct task *task)
+{
+	uint64_t a[6], sp, ip;
+	int64_t call;
+
+	/* The kernel looks twice whether the thread is switched out, and says "running" if it is not. */
+	if (sscanf(text, "%" SCNd64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
+		   " %" SCNx64 " %" SCNx64, &call, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &sp, &ip) == 9) {
+		task->off_cpu = true;
+		task->call = call;
+		memcpy(task->args, a, sizeof(task->args));
+		task->ip = ip;
+	} else if (sscanf(text, "-1 %" SCNx64 " %" SCNx64, &sp, &ip) == 2) {
+		task->off_cpu = true;
+		task->ip = ip;
+	}
+}
+
+int tasks__look(const struct tasks *t, pid_t tid, struct task *task)
+{
+	char text[1024];
+	ssize_t n;
+
+	memset(task, 0, sizeof(*task));
+	task->tid = tid;
+	task->cpu = -1;
+	task->call = -1;
+	n = read_file(t, tid, "syscall", text, sizeof(text));
+	if (n > 0)
+		parse_call(text, task);
+	n = read_file(t, tid, "stat", text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	parse_stat(text, task);
+	return 0;
+}

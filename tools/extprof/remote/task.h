@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel tells of one native thread of another process, in /proc/PID/task/TID. */
+#ifndef EXTPROF_TASK_H
+#define EXTPROF_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/map64.h"
+
+struct task {
+	pid_t tid;		/* as seen from here; 0: the thread is not known */
+	char state;		/* of /proc: R, S, D, T, t, ...; 0 unknown */
+	bool off_cpu;		/* the kernel says so: it was switched out at the time of the look */
+	bool realtime;		/* its scheduling policy can keep others from its CPU for long */
+	int cpu;		/* that it runs on, or ran on last; -1 unknown */
+	int64_t call;		/* number of the system call it is in; -1: in none, or not known */
+	uint64_t args[6];	/* of the call */
+	uint64_t ip;		/* user space instruction pointer; 0: it runs, or is not known */
+	uint64_t runs;		/* how often it has got a CPU; see task__runs() */
+};
+
+/* The native threads of one process. */
+struct tasks {
+	pid_t pid;
+	int dir;		/* /proc/PID/task, open */
+	bool mapped;		/* `map` is needed: the process has another pid namespace */
+	struct map64 map;	/* tid in the process's namespace -> tid as seen from here */
+};
+
+/* `same`: the tids of the process are those seen from here.  0 or -errno. */
+int tasks__open(struct tasks *t, pid_t pid, bool same);
+void tasks__close(struct tasks *t);
+
+/* The tid as seen from here, 0: there is no such thread (any more). */
+pid_t tasks__tid(struct tasks *t, uint32_t tid);
+
+/* The tid in the process's own namespace, of one as seen from here; 0 unknown. */
+uint32_t tasks__inner_tid(const struct tasks *t, pid_t tid);
+
+/*
+ * How often the thread has got a CPU.  Two equal numbers, and a moment between the two reads at which the
+ * thread was off the CPU, prove that it did not run in between: a thread cannot run without
+ * getting a CPU.  0 or -errno; -ENOTSUP: this kernel does not count.
+ */
+int tasks__runs(const struct tasks *t, pid_t tid, uint64_t *runs);
+
+/* Fill all but `runs`.  0 or -errno: -ESRCH the thread has ended.  A part that cannot be read stays unknown. */
+int tasks__look(const struct tasks *t, pid_t tid, struct task *task);
+
+#endif /* EXTPROF_TASK_H */
