@@ -17,7 +17,8 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 #define __noinline __attribute__((noinline))
-#define __weak
+/* Two files of tests include what the programs share. */
+#define __weak __attribute__((weak))
 
 #define PF_EXITING 4
 
@@ -25,8 +26,17 @@ struct pid {
 	uint32_t pidns, nr;
 };
 
+/* The registers of a thread in a system call; number -1: it is in none. */
+struct pt_regs___kernel {
+	int number;
+	uint64_t first, second;
+};
+
 struct task_struct {
-	unsigned int flags;
+	unsigned int flags, state;
+	int pid, tgid;
+	struct pt_regs___kernel *registers;
+	uint32_t file_mode;
 	struct pid *thread_pid, *thread_group;
 	void *mm;
 	unsigned long long self_exec_id;
@@ -64,6 +74,12 @@ struct kernel_fake {
 	uint64_t sent_size;
 	uint32_t random;
 	int no_registers;
+	/* Of maps that test_bpf.c does not have. */
+	void *(*lookup)(void *map, const void *key);
+	long (*update)(void *map, const void *key, const void *value);
+	/* What was reserved last, and submitted. */
+	uint8_t reserved[512];
+	uint32_t submitted;
 };
 
 extern struct kernel_fake kernel;
@@ -106,6 +122,25 @@ static inline int task__key(struct task_struct *task, uint32_t global, struct ta
 	key->pidns = task->thread_group->pidns;
 	key->pid = task->thread_group->nr;
 	return 0;
+}
+
+#define bpf_ringbuf_reserve(map, size, flags) (kernel.ring_full ? NULL : (void *)kernel.reserved)
+#define bpf_ringbuf_submit(data, flags) ((void)(data), kernel.submitted++)
+#define bpf_map_delete_elem(map, key) ((void)kernel.update(map, key, NULL))
+
+#define TASK_STOPPED_OR_TRACED 12u
+#define task__state(task) ((task)->state)
+#define task__regs(task) ((task)->registers)
+#define task__file_mode(task, fd) ((void)(fd), (task)->file_mode)
+#define task__memory(task) ((uint64_t)(uintptr_t)(task)->mm)
+#define task__global_pid(task) ((uint32_t)(task)->tgid)
+#define regs__call(regs) ((regs)->number)
+#define regs__ended_call(regs) ((regs)->number)
+
+static inline void regs__arguments(struct pt_regs___kernel *regs, uint64_t *first, uint64_t *second)
+{
+	*first = regs->first;
+	*second = regs->second;
 }
 
 #define regs__in_user(regs) ((regs)->user)

@@ -15,6 +15,7 @@
 #define PIDNS 77
 
 struct kernel_fake kernel;
+uint64_t bpf_lost(enum loss_reason reason);
 
 #define CPUS 2
 #define PROCESS 31
@@ -57,12 +58,13 @@ void *fake_lookup(void *map, const void *key)
 		return *(const uint64_t *)key == place_distance ? &place : NULL;
 	if (map == &targets)
 		return memcmp(key, &target_key, sizeof(target_key)) ? NULL : &target;
-	return NULL;
+	return kernel.lookup ? kernel.lookup(map, key) : NULL;
 }
 
 long fake_update(void *map, const void *key, const void *value)
 {
-	(void)key;
+	if (map != &counters && kernel.update)
+		return kernel.update(map, key, value);
 	if (map != &counters || kernel.no_counters)
 		return -E2BIG;
 	source_counters = *(const struct source_counters *)value;
@@ -126,6 +128,11 @@ static void set_up(uint32_t frames)
 	kernel.task.thread_pointer = (uintptr_t)(thread_area + 32);
 	context.regs.ip = 0x1234;
 	context.regs.user = 1;
+}
+
+uint64_t bpf_lost(enum loss_reason reason)
+{
+	return source_counters.lost[reason];
 }
 
 /* Whatever happens, the sums agree. */

@@ -182,67 +182,89 @@ static __always_inline int emit(struct walk_scratch *s)
 }
 
 /*
- * Sample the current thread and count the outcome.  `ip`: the instruction in user space, also
- * when the kernel was interrupted.
+ * Walk the stack of the current thread into the scratch memory of its source.  `ip`: the instruction in
+ * user space, also when the kernel was interrupted.  NULL: there is nothing to send, and what is to be
+ * counted is counted.  *reason: 0, or a loss_reason that hit__send() counts.  Of a hit that is preemptible
+ * the caller does scratch__leave() afterwards.
  */
-static __always_inline void hit__sample(struct hit *h, uint8_t flags, uint64_t ip)
+static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t flags, uint64_t ip, int *reason)
 {
 	struct source_counters *c = h->c;
 	struct task_struct *task = h->task;
 	uint32_t cpu = bpf_get_smp_processor_id();
 	uint32_t index = source_slots[h->source & (SOURCE_SLOTS - 1)] * cpus + cpu;
 	struct walk_scratch *s;
-	uint8_t truncated;
-	int reason;
 
 	/* The process that was followed has given its pid back, and another one has it. */
 	if (h->cfg->flags & TARGET_EXITED && !(KERNEL_READ(task, flags) & PF_EXITING))
-		return;
+		return NULL;
 	if (!h->cfg->section || h->cfg->flags & TARGET_WATCHED) {
 		COUNT(c->unfollowed, 1);
-		return;
+		return NULL;
 	}
-	COUNT(c->taken, 1);
 	if (h->loss) {
+		COUNT(c->taken, 1);
 		COUNT(c->lost[h->loss & (LOSS_MAX - 1)], 1);
-		return;
+		return NULL;
 	}
 	s = bpf_map_lookup_elem(&scratch, &index);
 	if (!s) {
+		COUNT(c->taken, 1);
 		COUNT(c->lost[LOSS_NO_SCRATCH], 1);
-		return;
+		return NULL;
 	}
 	if (h->preemptible && scratch__enter(s)) {
+		COUNT(c->taken, 1);
 		COUNT(c->lost[LOSS_SCRATCH_BUSY], 1);
-		return;
+		return NULL;
 	}
 	s->index = index;
 	__builtin_memset(&s->event, 0, sizeof(s->event));
 	s->event.time = bpf_ktime_get_ns();
 	s->event.source = (uint16_t)h->source;
-	s->event.value = h->value;
-	s->event.count = h->count;
-	s->event.detail = h->detail;
-	s->event.state = h->state;
 	s->event.vm = h->cfg->vm;
 	s->event.process = h->cfg->process;
 	s->event.tid = task__tid(task, h->tid);
 	s->event.cpu = cpu;
-	reason = take(s, h->cfg, task, flags, ip);
-	if (!reason) {
-		if (!s->event.thread)
-			bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
+	*reason = take(s, h->cfg, task, flags, ip);
+	if (!*reason && !s->event.thread)
+		bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
+	return s;
+}
+
+/* Send what was walked, with the amounts in the hit, and count the outcome.  `reason`: of hit__walk().
+ * Can be called more than once.  0, or the loss_reason. */
+static __always_inline int hit__send(struct hit *h, struct walk_scratch *s, int reason)
+{
+	struct source_counters *c = h->c;
+
+	COUNT(c->taken, 1);
+	s->event.value = h->value;
+	s->event.count = h->count;
+	s->event.detail = h->detail;
+	s->event.state = h->state;
+	if (!reason)
 		reason = emit(s);
-	}
-	truncated = s->event.truncated;
-	if (h->preemptible)
-		scratch__leave(s);
 	if (reason)
 		COUNT(c->lost[reason & (LOSS_MAX - 1)], 1);
-	else if (truncated)
-		COUNT(c->truncated[truncated & (TRUNC_MAX - 1)], 1);
+	else if (s->event.truncated)
+		COUNT(c->truncated[s->event.truncated & (TRUNC_MAX - 1)], 1);
 	else
 		COUNT(c->whole, 1);
+	return reason;
+}
+
+/* Sample the current thread and count the outcome.  `ip`: as of hit__walk(). */
+static __always_inline void hit__sample(struct hit *h, uint8_t flags, uint64_t ip)
+{
+	int reason = 0;
+	struct walk_scratch *s = hit__walk(h, flags, ip, &reason);
+
+	if (!s)
+		return;
+	hit__send(h, s, reason);
+	if (h->preemptible)
+		scratch__leave(s);
 }
 
 #endif /* EXTPROF_COMMON_BPF_H */

@@ -65,9 +65,42 @@ struct thread_struct {
 #error "this architecture's thread pointer is not known here"
 #endif
 
+struct inode {
+	unsigned short i_mode;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+/* The names that the kernel has: those of bpf_user_pt_regs_t are other ones. */
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs___kernel {
+	unsigned long ax, di, si, orig_ax;
+};
+#else
+struct pt_regs___kernel {
+	unsigned long long regs[31];
+	unsigned long long orig_x0;
+	int syscallno;
+};
+#endif
+
 struct task_struct {
 	unsigned int flags;
+	unsigned int __state;		/* since 5.14 */
 	int pid, tgid;
+	void *stack;
+	struct files_struct *files;
 	int exit_code;
 	uint64_t start_boottime;	/* since 5.5 */
 	struct sched_entity se;
@@ -77,6 +110,10 @@ struct task_struct {
 	void *mm;
 	unsigned long long self_exec_id;
 	struct thread_struct thread;
+};
+
+struct task_struct___old {
+	long state;
 };
 
 struct timerqueue_node {
@@ -328,6 +365,102 @@ static __always_inline uint64_t task__user_ip(void)
 	bpf_probe_read_kernel(&ip, sizeof(ip), &regs->pc);
 #endif
 	return ip;
+}
+
+/* Bits of a task's state, include/linux/sched.h. */
+#define TASK_STOPPED_OR_TRACED 0x0cu
+
+/* Why it does not run; 0: it could.  For a task that is being switched out. */
+static __always_inline uint32_t task__state(struct task_struct *task)
+{
+	struct task_struct___old *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return KERNEL_READ(task, __state);
+	return (uint32_t)KERNEL_READ(old, state);
+}
+
+/* The registers that a thread had when it entered the kernel. */
+static __always_inline struct pt_regs___kernel *task__regs(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id___probe, BPF_FUNC_task_pt_regs___probe))
+		return (void *)bpf_task_pt_regs(task);
+	/* They are at the end of its kernel stack, which had 16 KiB in those kernels. */
+	return (void *)((uint64_t)KERNEL_READ(task, stack) + 16384 -
+			bpf_core_type_size(struct pt_regs___kernel));
+}
+
+/* Number of the system call that a thread is in, which will end with a sys_exit; -1: it is in none. */
+static __always_inline int regs__call(struct pt_regs___kernel *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	uint64_t number = -1, result = 0;
+
+	/* The result is -ENOSYS until there is another one.  A thread that leaves the kernel after sys_exit, or
+	 * that an interrupt or a fault brought there, is in no system call. */
+	if (bpf_core_read(&number, sizeof(number), &regs->orig_ax) ||
+	    bpf_core_read(&result, sizeof(result), &regs->ax) || result != (uint64_t)-38)
+		return -1;
+	return (int)number;
+#else
+	uint64_t first = 0, result = 1;
+	int number = -1;
+
+	/* The first argument and the result are in one register. */
+	if (bpf_core_read(&number, sizeof(number), &regs->syscallno) ||
+	    bpf_core_read(&first, sizeof(first), &regs->orig_x0) ||
+	    bpf_core_read(&result, sizeof(result), &regs->regs[0]) || first != result)
+		return -1;
+	return number;
+#endif
+}
+
+/* The same at sys_exit, when the result is known. */
+static __always_inline int regs__ended_call(struct pt_regs___kernel *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	uint64_t number = -1;
+
+	bpf_core_read(&number, sizeof(number), &regs->orig_ax);
+	return (int)number;
+#else
+	int number = -1;
+
+	bpf_core_read(&number, sizeof(number), &regs->syscallno);
+	return number;
+#endif
+}
+
+/* The first two arguments of the system call. */
+static __always_inline void regs__arguments(struct pt_regs___kernel *regs, uint64_t *first, uint64_t *second)
+{
+#if defined(__TARGET_ARCH_x86)
+	bpf_core_read(first, sizeof(*first), &regs->di);
+	bpf_core_read(second, sizeof(*second), &regs->si);
+#else
+	bpf_core_read(first, sizeof(*first), &regs->orig_x0);
+	bpf_core_read(second, sizeof(*second), &regs->regs[1]);
+#endif
+}
+
+/* The mode of an open file of the task, with its type; 0 unknown. */
+static __always_inline uint32_t task__file_mode(struct task_struct *task, uint32_t fd)
+{
+	struct files_struct *files = KERNEL_READ(task, files);
+	struct file **fds, *file = NULL;
+	struct fdtable *table;
+	struct inode *inode;
+	unsigned int max = 0;
+	unsigned short mode = 0;
+
+	if (!files || bpf_core_read(&table, sizeof(table), &files->fdt) ||
+	    bpf_core_read(&max, sizeof(max), &table->max_fds) || fd >= max ||
+	    bpf_core_read(&fds, sizeof(fds), &table->fd) ||
+	    bpf_probe_read_kernel(&file, sizeof(file), fds + fd) || !file ||
+	    bpf_core_read(&inode, sizeof(inode), &file->f_inode) || !inode)
+		return 0;
+	bpf_core_read(&mode, sizeof(mode), &inode->i_mode);
+	return mode;
 }
 
 static __always_inline uint64_t hrtimer__function(struct hrtimer *timer)

@@ -48,7 +48,7 @@ static int read_vm(const struct source_target *t, uint64_t address, void *to, si
 static void add_ruby(struct engine *e, const struct process *p, const struct vm *vm)
 {
 	struct source_target target = {
-		.process = p->number, .pid = p->pid, .section = vm->layout.address,
+		.process = p->number, .vm = vm->number, .pid = p->pid, .section = vm->layout.address,
 		.contract = &vm->layout.section, .read = read_vm, .context = vm,
 	};
 	struct diag d = { 0 };

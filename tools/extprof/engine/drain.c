@@ -33,7 +33,7 @@ static bool on_sample(void *context, const void *data, size_t size)
 	struct engine *e = context;
 	struct vm *vm;
 
-	resolve__event(&e->resolver, data, size);
+	states__event(&e->states, &e->resolver, data, size);
 	/* What is new in the next one can be read after the next update. */
 	vm = size >= sizeof(*s) ? process_set__vm(&e->set, s->vm) : NULL;
 	if (vm && vm->symbols.work <= 0)
@@ -45,7 +45,7 @@ static bool on_late_sample(void *context, const void *data, size_t size)
 {
 	struct engine *e = context;
 
-	resolve__skip(&e->resolver, data, size);
+	states__skip(&e->states, &e->resolver, data, size);
 	return true;
 }
 

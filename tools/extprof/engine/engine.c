@@ -121,13 +121,23 @@ cleanup:
 	return err;
 }
 
+/* Who wants waits wants each; of all that threads do, short waits are a small part. */
+static bool each_wait(const struct engine *e)
+{
+	for (uint32_t i = 0; i < e->settings.mode_count; i++)
+		if (e->settings.modes[i] == &mode_offcpu || e->settings.modes[i] == &mode_gvl)
+			return true;
+	return false;
+}
+
 int engine__open(struct engine *e, struct diag *d)
 {
 	struct session_options options = {
 		.size = sizeof(options),
 		.sources = e->sources,
 		.source_options = { .size = sizeof(options.source_options), .rate = e->settings.rate,
-				    .timer = e->settings.timer, .alloc_interval = e->settings.alloc_interval, .modes = e->modes },
+				    .timer = e->settings.timer, .alloc_interval = e->settings.alloc_interval, .modes = e->modes,
+				    .each_wait = each_wait(e) },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 	};
@@ -370,6 +380,7 @@ void engine__destroy(struct engine *e)
 	frames__free(&e->frames);
 	processes__free(&e->rows);
 	tree__free(&e->tree);
+	states__free(&e->states);
 	free(e->old_vms.list);
 	free(e->old_processes.list);
 	free(e->new_vms.list);

@@ -12,6 +12,7 @@
 #include "profile/frames.h"
 #include "profile/processes.h"
 #include "profile/resolve.h"
+#include "profile/states.h"
 #include "profile/tree.h"
 #include "source/session.h"
 
@@ -39,6 +40,7 @@ struct engine {
 	struct frames frames;
 	struct processes rows;
 	struct resolver resolver;
+	struct states states;
 
 	uint32_t modes;		/* of the settings: mask of 1u << index in modes[] of mode.h */
 	uint32_t sources;	/* that the modes need: mask of 1u << enum sample_source */

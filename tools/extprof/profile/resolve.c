@@ -340,6 +340,11 @@ static uint16_t malformed_source(const void *data, size_t size)
 
 void resolve__skip(struct resolver *c, const void *data, size_t size)
 {
+	resolve__lose(c, data, size, LOSS_NOT_READ);
+}
+
+void resolve__lose(struct resolver *c, const void *data, size_t size, enum loss_reason reason)
+{
 	struct process_row *row;
 	struct vm *vm;
 	const struct sample_event *e = check_event(c, data, size, &vm, &row);
@@ -347,7 +352,7 @@ void resolve__skip(struct resolver *c, const void *data, size_t size)
 	if (!e)
 		count_lost(c, NULL, malformed_source(data, size), LOSS_MALFORMED);
 	else
-		count_lost(c, row, e->source, LOSS_NOT_READ);
+		count_lost(c, row, e->source, reason);
 }
 
 int resolve__set_modes(struct resolver *c, const struct mode *const *list, uint32_t count)

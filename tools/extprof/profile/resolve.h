@@ -72,6 +72,8 @@ int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *
 
 /* Count an event that there was no time to look at. */
 void resolve__skip(struct resolver *c, const void *data, size_t size);
+/* Count a sample that is lost for that reason. */
+void resolve__lose(struct resolver *c, const void *data, size_t size, enum loss_reason reason);
 
 /*
  * Give the frames of the threads of a VM, and those of all processes, the names that are known now:

@@ -398,3 +398,11 @@ void session__facts(const struct session *s, enum sample_source source, struct s
 		if (s->sources[i].ops->id == source)
 			s->sources[i].ops->facts(s->sources[i].source, facts);
 }
+
+struct source *session__source(const struct session *s, enum sample_source source)
+{
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->id == source)
+			return s->sources[i].source;
+	return NULL;
+}

@@ -78,6 +78,8 @@ void session__forget_counters(struct session *session, uint32_t process);
 /* Events of processes, and processes, that found no room in the kernel. */
 uint64_t session__lost_events(const struct session *session);
 
+/* A source that is used, for functions of its own; NULL: it is not. */
+struct source *session__source(const struct session *session, enum sample_source source);
 /* Of one source.  All 0: it is not used. */
 void session__facts(const struct session *session, enum sample_source source, struct source_facts *facts);
 

@@ -27,11 +27,13 @@ struct source_options {
 	enum timer_kind timer;
 	uint64_t alloc_interval; /* of mode alloc: bytes between two samples, on average */
 	uint32_t modes;		/* that were asked for: mask of 1u << index in modes[] of mode.h */
+	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 };
 
 /* A ruby that was found, for sources that attach to its binary. */
 struct source_target {
 	uint32_t process;	/* target_config::process */
+	uint32_t vm;		/* target_config::vm */
 	int pid;		/* as seen from here */
 	uint64_t section;	/* address of the contract's section in its memory */
 	const struct rb_debug_ext_section *contract;	/* a copy of it */
@@ -76,6 +78,6 @@ struct source_ops {
 /* NULL: there is none. */
 const struct source_ops *source__by_id(enum sample_source id);
 
-extern const struct source_ops source_cpu, source_alloc;
+extern const struct source_ops source_cpu, source_alloc, source_sched;
 
 #endif /* EXTPROF_SOURCE_H */

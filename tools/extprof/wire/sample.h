@@ -51,11 +51,15 @@ enum sample_kind {
 	SAMPLE_STARTING = 3,	/* the VM is not initialised yet */
 	SAMPLE_ENDED = 4,	/* the VM is being destroyed */
 	SAMPLE_EXITING = 5,	/* the thread is past its user space life */
+	/* Of SOURCE_SCHED, and no samples: */
+	SAMPLE_RESUMED = 6,	/* the thread whose stack was sent with SAMPLE_WAITS has a CPU again */
+	SAMPLE_ACCOUNT = 7,	/* a thread has ended: see struct account_event */
 };
 
 /* sample_event::flags */
 #define SAMPLE_IN_KERNEL 1u	/* the timer interrupted the kernel; not told by --timer=tick */
 #define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it could not be read */
+#define SAMPLE_WAITS 4u		/* SOURCE_SCHED: how long is told later, by SAMPLE_RESUMED with the same thread and detail */
 
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */

@@ -56,7 +56,7 @@ _extprof()
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	-m | --mode)
-		_extprof_list 'cpu gc alloc' ;;
+		_extprof_list 'cpu wall offcpu gvl gc alloc' ;;
 	--unit)
 		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
 	--timer)

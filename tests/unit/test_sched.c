@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The BPF programs that measure waits, with kernel_fake.h as their kernel: what is accounted, and as what. */
+#include "test.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#define EXTPROF_KERNEL "kernel_fake.h"
+#include "bpf/sched.bpf.c"
+
+#define TID 4712
+/* As test_bpf.c has it. */
+#define PROCESS 31
+
+uint64_t bpf_lost(enum loss_reason reason);
+
+static struct sched_thread thread;
+static bool followed;
+static struct task_struct task, other;
+static struct pt_regs___kernel registers, no_call = { .number = -1 };
+
+static void *lookup(void *map, const void *key)
+{
+	return map == &threads && followed && *(const uint32_t *)key == TID ? &thread : NULL;
+}
+
+static long update(void *map, const void *key, const void *value)
+{
+	if (map != &threads || *(const uint32_t *)key != TID)
+		return -E2BIG;
+	followed = value != NULL;
+	return 0;
+}
+
+static void begin(uint32_t off)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	memset(&thread, 0, sizeof(thread));
+	kernel.lookup = lookup;
+	kernel.update = update;
+	kernel.now = 1000;
+	kernel.pid_tgid = (uint64_t)TID << 32 | TID;
+	task = (struct task_struct){ .pid = TID, .tgid = TID, .registers = &registers };
+	other = (struct task_struct){ .pid = 1, .tgid = 1, .registers = &no_call };
+	registers = (struct pt_regs___kernel){ .number = -1 };
+	kernel.task = task;
+	thread.account.process = PROCESS;
+	thread.account.first = thread.since = kernel.now;
+	thread.off = off;
+	followed = true;
+	((volatile uint8_t *)(uintptr_t)call_kinds)[0] = CALL_FD;
+	*(volatile uint64_t *)(uintptr_t)&wait_quantum = 0;
+}
+
+/* The thread leaves the CPU after `ran` ns. */
+static void out(uint64_t ran, bool preempted, uint32_t state)
+{
+	uint64_t args[] = { preempted, (uintptr_t)&task, (uintptr_t)&other };
+
+	kernel.now += ran;
+	task.state = state;
+	waits_switch(args);
+	task.state = 0;
+}
+
+static void wake(uint64_t after)
+{
+	uint64_t args[] = { (uintptr_t)&task };
+
+	kernel.now += after;
+	waits_wakeup(args);
+}
+
+static void in(uint64_t after)
+{
+	uint64_t args[] = { 0, (uintptr_t)&other, (uintptr_t)&task };
+
+	kernel.now += after;
+	waits_switch(args);
+}
+
+static void call_ends(void)
+{
+	uint64_t args[] = { 0, 0 };
+
+	waits_call_ends(args);
+}
+
+/* Its life is in its states, and what is not settled yet. */
+static bool whole(void)
+{
+	uint64_t sum = thread.blocked + thread.runnable + thread.stopped;
+
+	for (int i = 0; i < STATE_ROOM; i++)
+		sum += thread.account.time[i];
+	return sum == thread.since - thread.account.first;
+}
+
+TEST(sched_a_wait_in_a_call)
+{
+	begin(OFF_NOT);
+	registers.number = 0;
+	out(50, false, 1);
+	wake(200);
+	in(30);
+	CHECK_INT(thread.account.time[STATE_RUNNING], 50);
+	CHECK_INT(thread.blocked, 200);
+	CHECK_INT(thread.runnable, 30);
+	/* It is not known yet what the call is. */
+	CHECK(whole());
+	call_ends();
+	CHECK(whole());
+	/* The target is not known here: what Ruby says is not either, and the process is not sampled. */
+	CHECK_INT(thread.account.time[STATE_IO] + thread.account.time[STATE_RUNNABLE] + thread.blocked +
+		  thread.runnable, 230);
+}
+
+TEST(sched_preempted_in_user_space)
+{
+	begin(OFF_NOT);
+	out(10, true, 1);	/* the state is that of who is about to sleep */
+	in(70);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 70);
+	CHECK_INT(thread.account.waits[STATE_RUNNABLE], 1);
+	CHECK_INT(thread.account.time[STATE_FAULT], 0);
+	CHECK(whole());
+}
+
+TEST(sched_page_fault_and_stop)
+{
+	begin(OFF_NOT);
+	out(10, false, 2);
+	wake(100);
+	in(5);
+	CHECK_INT(thread.account.time[STATE_FAULT], 100);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 5);
+	out(10, false, 4);
+	wake(1000);
+	in(0);
+	CHECK_INT(thread.account.time[STATE_STOPPED], 1000);
+	CHECK(whole());
+}
+
+TEST(sched_woken_before_it_left)
+{
+	begin(OFF_NOT);
+	wake(10);
+	CHECK_INT(thread.woken, 0);
+	registers.number = 0;
+	out(0, false, 1);
+	in(40);		/* the wakeup was not seen: all of it is the wait */
+	CHECK_INT(thread.blocked, 40);
+	CHECK_INT(thread.runnable, 0);
+	CHECK(whole());
+}
+
+TEST(sched_was_there_before_the_recording)
+{
+	/* Blocked outside of a call: nobody has read the stack. */
+	begin(OFF_UNKNOWN);
+	wake(100);
+	in(1);
+	CHECK_INT(thread.account.time[STATE_FAULT], 100);
+	CHECK_INT(bpf_lost(LOSS_NO_STACK), 1);
+	loss_hit[LOSS_NO_STACK]++;
+	CHECK(whole());
+	/* In a call. */
+	begin(OFF_UNKNOWN);
+	registers.number = 0;
+	wake(100);
+	in(1);
+	CHECK_INT(thread.blocked, 100);
+	CHECK_INT(thread.call_from, 1000);
+	CHECK(whole());
+	/* It ran. */
+	begin(OFF_UNKNOWN);
+	registers.number = 0;
+	out(500, false, 1);
+	CHECK_INT(thread.account.time[STATE_RUNNING], 500);
+	CHECK_INT(thread.off, OFF_YES);
+	CHECK(whole());
+}
+
+TEST(sched_several_waits_in_a_call)
+{
+	begin(OFF_NOT);
+	registers.number = 0;
+	for (int i = 0; i < 3; i++) {
+		out(10, false, 1);
+		wake(100);
+		in(3);
+	}
+	CHECK_INT(thread.blocked, 300);
+	CHECK_INT(thread.runnable, 9);
+	CHECK_INT(thread.call_from, 1010);
+	CHECK_INT(thread.to - thread.from, 100);
+	CHECK(whole());
+}
+
+/* Of the time that it was blocked, since when was it ready? */
+TEST(sched_part_that_waits_for_the_gvl)
+{
+	struct thread_head head = { .state = RB_DEBUG_EXT_THREAD_READY };
+
+	begin(OFF_NOT);
+	thread.blocked = 100;
+	thread.call_from = thread.from = 1000;
+	thread.to = 1100;
+	head.ready_at = 1060;
+	CHECK_INT(gvl_part(&thread, &head), 40);
+	head.ready_at = 900;
+	CHECK_INT(gvl_part(&thread, &head), 100);
+	head.ready_at = 1100;
+	CHECK_INT(gvl_part(&thread, &head), 0);
+	head.ready_at = 2000;
+	CHECK_INT(gvl_part(&thread, &head), 0);
+	/* Woken twice: it was ready in the second part. */
+	thread.blocked = 150;
+	thread.call_from = 800;
+	head.ready_at = 900;
+	CHECK_INT(gvl_part(&thread, &head), 100);
+	/* Interface 1.0 tells it in steps. */
+	head.ready_at = 0;
+	head.since = 1090;
+	CHECK_INT(gvl_part(&thread, &head), 10);
+	thread.was_ready = 1;
+	CHECK_INT(gvl_part(&thread, &head), 150);
+}
+
+/* Short waits: what is chosen stands for all, and the rest is owed. */
+TEST(sched_short_waits_stand_for_others)
+{
+	uint64_t sum = 0, waits = 0, given = 0;
+
+	begin(OFF_NOT);
+	*(volatile uint64_t *)(uintptr_t)&wait_quantum = 1000;
+	for (uint64_t i = 0; i < 500; i++) {
+		uint64_t ns = i % 37 * 40 + 1;
+
+		thread.parts = 0;
+		given += ns;
+		choose(&thread, STATE_SLEEP, ns);
+		if (!thread.parts)
+			continue;
+		sum += thread.part[0].value;
+		waits += thread.part[0].count;
+		CHECK(thread.part[0].value == (ns < 1000 ? 1000 : ns));
+	}
+	CHECK_INT(sum + thread.owed[STATE_SLEEP], given);
+	CHECK_INT(waits + thread.owed_waits[STATE_SLEEP], 500);
+	CHECK(thread.owed[STATE_SLEEP] < 1000);
+	*(volatile uint64_t *)(uintptr_t)&wait_quantum = 0;
+}
+
+TEST(sched_the_end_of_a_thread)
+{
+	struct account_event e;
+	uint64_t args[] = { 0 };
+
+	begin(OFF_NOT);
+	registers.number = 0;
+	out(50, false, 1);
+	wake(200);
+	in(30);
+	kernel.now += 20;
+	waits_exit(args);
+	CHECK(!followed);
+	CHECK_INT(kernel.submitted, 1);
+	memcpy(&e, kernel.reserved, sizeof(e));
+	CHECK_INT(e.e.kind, SAMPLE_ACCOUNT);
+	CHECK_INT(e.account.until - e.account.first, 300);
+	CHECK_INT(e.account.time[STATE_RUNNING], 70);
+	CHECK_INT(e.account.time[STATE_NATIVE], 200);
+	CHECK_INT(e.account.time[STATE_RUNNABLE], 30);
+	/* No room for it: that is counted. */
+	begin(OFF_NOT);
+	kernel.ring_full = 1;
+	accounts_lost = 0;
+	waits_exit(args);
+	CHECK_INT(accounts_lost, 1);
+	CHECK(!followed);
+}

@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Measures how long the threads of targets do not run, and why.
+ *
+ * The scheduler tells when a thread leaves its CPU, when it is woken up, and when it gets a CPU again: what
+ * lies between is known exactly.  The stack of a thread does not change while it is off the CPU.  So the
+ * stack is read in the thread's own context at one of two moments:
+ *  - at the end of the system call in which it waited.  The length is known then, and what Ruby says of the
+ *    wait, so that only those waits are read that a sample is wanted of;
+ *  - when it leaves the CPU and is in no system call: another thread got the CPU, or its memory is not
+ *    there.  Such a stack is sent at once, and its length when it goes on.
+ */
+#include "bpf/common.bpf.h"
+#include "wire/states.h"
+
+char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
+
+/* ns.  A wait of this length or more is a sample of its own.  Shorter ones add up, for each thread and state,
+ * and one of them is the sample of so much.  0: each wait is a sample. */
+const volatile uint64_t wait_quantum = 0;
+/* By number of the system call. */
+const volatile uint8_t call_kinds[CALLS_MAX] = { 0 };
+
+/* Threads that found no room, and accounts that were not sent. */
+uint64_t threads_full = 0;
+uint64_t accounts_lost = 0;
+
+/* By tid in the outermost pid namespace.  Not allocated when it is needed: the scheduler must not wait. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct sched_thread);
+} threads SEC(".maps");
+
+/* The head of struct rb_debug_ext_thread of interface 1.1.  What 1.0 does not have is 0. */
+struct thread_head {
+	uint32_t generation, state;
+	uint64_t since;
+	uint32_t tid, ractor;
+	uint64_t serial, thread, thread_pointer;
+	uint32_t flags, wait_kind;
+	uint64_t state_seq, ready_at, wait_object, wait_func;
+	int wait_fd;
+	uint32_t wait_thread_slot;
+};
+
+/* Values of wait_kind. */
+enum {
+	WAIT_SLEEP = 1, WAIT_JOIN, WAIT_MUTEX, WAIT_MUTEX_SLEEP, WAIT_CONDVAR, WAIT_QUEUE, WAIT_SIZED_QUEUE,
+	WAIT_IO, WAIT_IO_READ, WAIT_IO_WRITE, WAIT_IO_SELECT, WAIT_PROCESS, WAIT_RACTOR, WAIT_NOGVL
+};
+
+static __always_inline struct sched_thread *thread__find(uint32_t tid)
+{
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* What it did since t->since is in the account now. */
+static __always_inline void account(struct sched_thread *t, uint32_t state, uint64_t ns)
+{
+	t->account.time[state & (STATE_ROOM - 1)] += ns;
+	t->account.waits[state & (STATE_ROOM - 1)]++;
+}
+
+/* Is the wait a sample, and of what?  It is in the account. */
+static __always_inline void choose(struct sched_thread *t, uint32_t state, uint64_t ns)
+{
+	uint32_t i = state & (STATE_ROOM - 1);
+	struct sched_part part = { .state = state, .value = ns, .count = 1 };
+
+	if (ns < wait_quantum) {
+		t->owed[i] += ns;
+		t->owed_waits[i]++;
+		if (t->owed[i] < wait_quantum)
+			return;
+		t->owed[i] -= wait_quantum;
+		part.value = wait_quantum;
+		part.count = t->owed_waits[i];
+		t->owed_waits[i] = 0;
+	}
+	t->part[t->parts & (PARTS_MAX - 1)] = part;
+	t->parts++;
+}
+
+/* -- off the CPU ------------------------------------------------------------------------- */
+
+/* It leaves the CPU outside of a system call: this is the moment to read its stack. */
+static __always_inline void send_stack(struct sched_thread *t)
+{
+	struct hit h = { .source = SOURCE_SCHED };
+	struct walk_scratch *s;
+	int reason = 0;
+
+	t->sent = 0;
+	if (hit__find(&h) || hit__count(&h))
+		return;
+	s = hit__walk(&h, SAMPLE_WAITS, task__user_ip(), &reason);
+	if (!s)
+		return;
+	h.detail = ++t->sequence;
+	h.state = t->out == OUT_RUNNABLE ? STATE_RUNNABLE : t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT;
+	if (!hit__send(&h, s, reason))
+		t->sent = t->sequence;
+}
+
+static __always_inline void leaves(struct task_struct *task, int preempted, uint64_t now)
+{
+	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
+	uint32_t state;
+
+	if (!t || t->off == OFF_YES)
+		return;
+	account(t, STATE_RUNNING, now - t->since);
+	t->since = now;
+	t->woken = 0;
+	state = task__state(task);
+	t->out = preempted || !state ? OUT_RUNNABLE :
+		 state & TASK_STOPPED_OR_TRACED ? OUT_STOPPED : OUT_BLOCKED;
+	t->in_call = regs__call(task__regs(task)) >= 0;
+	t->off = OFF_YES;
+	if (!t->in_call) {
+		send_stack(t);
+	} else if (t->coarse && t->slot) {
+		t->was_ready = 0;
+		if (bpf_probe_read_user(&state, sizeof(state), (const void *)
+					(t->slot + __builtin_offsetof(struct thread_head, state))))
+			return;
+		t->was_ready = state == RB_DEBUG_EXT_THREAD_READY;
+	}
+}
+
+/* It has gone on after a wait outside of a system call. */
+static __always_inline void send_length(struct sched_thread *t, uint64_t blocked, uint64_t runnable, uint64_t now)
+{
+	struct sample_event *e;
+	struct source_counters *c;
+
+	if (!t->sent)
+		return;
+	e = bpf_ringbuf_reserve(&samples, sizeof(*e), 0);
+	if (!e)
+		return;		/* the reader counts the stack that it waits with */
+	__builtin_memset(e, 0, sizeof(*e));
+	e->time = now;
+	e->source = SOURCE_SCHED;
+	e->kind = SAMPLE_RESUMED;
+	e->vm = t->account.vm;
+	e->process = t->account.process;
+	e->tid = t->account.tid;
+	e->detail = t->sent;
+	e->value = t->out == OUT_RUNNABLE ? runnable : blocked;
+	e->count = t->out == OUT_RUNNABLE ? 0 : runnable;
+	e->state = t->out == OUT_RUNNABLE ? STATE_RUNNABLE : t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT;
+	/* Two states are two samples. */
+	if (e->count) {
+		c = process_counters(t->account.process, SOURCE_SCHED);
+		if (c) {
+			COUNT(c->taken, 1);
+			COUNT(c->whole, 1);
+		} else {
+			e->count = 0;
+		}
+	}
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void gets_cpu(struct task_struct *task, uint64_t now)
+{
+	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
+	uint64_t until, blocked, runnable;
+	struct source_counters *c;
+
+	if (!t || t->off == OFF_NOT)
+		return;
+	if (t->off == OFF_UNKNOWN) {
+		t->in_call = regs__call(task__regs(task)) >= 0;
+		t->out = t->woken ? OUT_BLOCKED : OUT_RUNNABLE;
+		t->sent = 0;
+		c = t->in_call ? NULL : process_counters(t->account.process, SOURCE_SCHED);
+		if (c) {
+			COUNT(c->taken, 1);
+			COUNT(c->lost[LOSS_NO_STACK], 1);
+		}
+	}
+	until = t->out == OUT_RUNNABLE ? t->since : t->woken > t->since ? t->woken : now;
+	if (until > now)
+		until = now;
+	blocked = until - t->since;
+	runnable = now - until;
+	if (t->in_call) {
+		t->runnable += runnable;
+		if (t->out == OUT_STOPPED) {
+			t->stopped += blocked;
+		} else if (blocked) {
+			if (!t->blocked)
+				t->call_from = t->since;
+			t->blocked += blocked;
+			t->from = t->since;
+			t->to = until;
+		}
+	} else {
+		if (blocked)
+			account(t, t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT, blocked);
+		if (runnable)
+			account(t, STATE_RUNNABLE, runnable);
+		send_length(t, blocked, runnable, now);
+	}
+	t->off = OFF_NOT;
+	t->since = now;
+}
+
+SEC("tp_btf/sched_switch")
+int waits_switch(uint64_t *args)
+{
+	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
+	uint64_t now = bpf_ktime_get_ns();
+
+	leaves(prev, args[0] & 1, now);
+	gets_cpu(next, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int waits_wakeup(uint64_t *args)
+{
+	struct task_struct *task = (void *)args[0];
+	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
+
+	if (t && t->off != OFF_NOT && !t->woken)
+		t->woken = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* -- the end of a system call ------------------------------------------------------------------ */
+
+/* Find the slot of the Ruby thread that runs.  It stays the same for most threads. */
+static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
+{
+	uint32_t index = source_slots[SOURCE_SCHED & (SOURCE_SLOTS - 1)] * cpus + bpf_get_smp_processor_id();
+	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &index);
+	uint64_t ec = 0, pc;
+
+	t->slot = 0;
+	if (!s || !h->cfg->section)
+		return;
+	__builtin_memset(&s->event, 0, sizeof(s->event));
+	if (walk__section(s, h->cfg, t->account.tid) || s->event.kind != SAMPLE_RUBY ||
+	    read_target(&ec, sizeof(ec), task__thread_pointer(h->task) + (uint64_t)h->cfg->tls_current_ec) || !ec ||
+	    walk__slot_and_pc(h->cfg, ec, &s->event.ec_slot, &pc))
+		return;
+	walk__identify(s, h->cfg, ec);
+	if (!s->event.thread)
+		return;
+	t->account.thread = s->event.thread;
+	t->account.thread_slot = s->event.thread_slot;
+	t->slot = walk__slot(s->section.thread_dir, s->section.thread_slots_end, s->section.thread_slot_size,
+			     s->event.thread_slot);
+}
+
+/* What Ruby says of the thread that runs.  0, or an error: it is none of Ruby's. */
+static __always_inline int read_head(struct sched_thread *t, struct hit *h, struct thread_head *head)
+{
+	if (t->slot && !read_target(head, sizeof(*head), t->slot) && head->tid == t->account.tid &&
+	    head->serial == t->account.thread)
+		return 0;
+	find_slot(t, h);
+	return !t->slot || read_target(head, sizeof(*head), t->slot) || head->serial != t->account.thread;
+}
+
+static __always_inline uint32_t state_of_wait(uint32_t kind)
+{
+	switch (kind) {
+	case WAIT_SLEEP:
+		return STATE_SLEEP;
+	case WAIT_JOIN:
+		return STATE_JOIN;
+	case WAIT_MUTEX:
+		return STATE_MUTEX;
+	case WAIT_MUTEX_SLEEP:
+	case WAIT_CONDVAR:
+		return STATE_CONDVAR;
+	case WAIT_QUEUE:
+	case WAIT_SIZED_QUEUE:
+		return STATE_QUEUE;
+	case WAIT_IO:
+	case WAIT_IO_READ:
+	case WAIT_IO_WRITE:
+	case WAIT_IO_SELECT:
+		return STATE_IO;
+	case WAIT_PROCESS:
+		return STATE_PROCESS;
+	case WAIT_RACTOR:
+		return STATE_RACTOR;
+	default:
+		return STATE_MAX;
+	}
+}
+
+static __always_inline uint32_t state_of_call(uint32_t kind)
+{
+	switch (kind) {
+	case CALL_FD:
+	case CALL_POLL:
+	case CALL_IO:
+		return STATE_IO;
+	case CALL_SLEEP:
+		return STATE_SLEEP;
+	case CALL_PROCESS:
+		return STATE_PROCESS;
+	default:
+		return STATE_NATIVE;
+	}
+}
+
+static __always_inline uint32_t file_kind(uint32_t mode)
+{
+	switch (mode & 0170000) {
+	case 0100000:
+		return FILE_REGULAR;
+	case 0040000:
+		return FILE_DIRECTORY;
+	case 0010000:
+		return FILE_PIPE;
+	case 0140000:
+		return FILE_SOCKET;
+	case 0020000:
+	case 0060000:
+		return FILE_DEVICE;
+	case 0:
+		return mode ? FILE_OTHER : FILE_UNKNOWN;
+	default:
+		return FILE_OTHER;
+	}
+}
+
+/* What the call was, and on which file. */
+static __always_inline uint64_t describe_call(struct task_struct *task, struct pt_regs___kernel *regs,
+					      uint32_t number, uint32_t kind, const struct thread_head *head,
+					      uint32_t wait_kind, int has_gvl)
+{
+	uint64_t first = 0, second = 0;
+	uint32_t fd = 0, file = FILE_UNKNOWN;
+	int polled = -1;
+
+	regs__arguments(regs, &first, &second);
+	if (kind == CALL_FD) {
+		fd = (uint32_t)first + 1;
+	} else if (kind == CALL_POLL && second == 1) {
+		if (!read_target(&polled, sizeof(polled), first))
+			fd = (uint32_t)polled + 1;
+	} else if (kind == CALL_FUTEX && state_of_wait(wait_kind) == STATE_IO && head->wait_fd >= 0) {
+		fd = (uint32_t)head->wait_fd + 1;
+	}
+	if (fd)
+		file = file_kind(task__file_mode(task, fd - 1));
+	return DETAIL_MAKE(number + 1, file, wait_kind, has_gvl, fd);
+}
+
+/* Of the time that it was blocked in the call: how long it waited for the GVL at the end. */
+static __always_inline uint64_t gvl_part(const struct sched_thread *t, const struct thread_head *head)
+{
+	uint64_t ready = head->ready_at ? head->ready_at : head->since, part;
+
+	if (!head->ready_at && t->was_ready)
+		return t->blocked;
+	if (ready <= t->call_from)
+		return t->blocked;
+	if (ready >= t->to)
+		return 0;
+	part = t->to - (ready > t->from ? ready : t->from);
+	return part < t->blocked ? part : t->blocked;
+}
+
+static __always_inline void settle_part(struct sched_thread *t, uint32_t state, uint64_t ns)
+{
+	if (!ns)
+		return;
+	account(t, state, ns);
+	choose(t, state, ns);
+}
+
+/*
+ * The call in which the current thread waited is over: put the time into the account,
+ * and choose what is to be sent.  A function of its own, and not static: the verifier follows it once.
+ */
+__weak __noinline int settle_call(uint32_t tid)
+{
+	struct pt_regs___kernel *regs = task__regs(task__current());
+	struct sched_thread *t = thread__find(tid);
+	struct hit h = { .source = SOURCE_SCHED };
+	struct thread_head head = { 0 };
+	uint32_t number = (uint32_t)regs__ended_call(regs), kind = CALL_OTHER, wait_kind = 0, state, said;
+	uint64_t gvl = 0;
+	int has_gvl = 0;
+
+	if (!t)
+		return 0;
+	t->parts = 0;
+	if (number < CALLS_MAX)
+		kind = call_kinds[number & (CALLS_MAX - 1)];
+	state = state_of_call(kind);
+	if (hit__find(&h))
+		return 0;
+	if (!read_head(t, &h, &head)) {
+		t->coarse = !head.ready_at && !head.state_seq;
+		has_gvl = head.state == RB_DEBUG_EXT_THREAD_RUNNING;
+		if (!has_gvl)
+			wait_kind = head.wait_kind;
+		said = state_of_wait(wait_kind);
+		if (said != STATE_MAX)
+			state = said;
+		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||
+						head.state == RB_DEBUG_EXT_THREAD_READY))
+			state = STATE_SLEEP;
+		if (head.state == RB_DEBUG_EXT_THREAD_READY && kind == CALL_FUTEX)
+			gvl = gvl_part(t, &head);
+	}
+	settle_part(t, state, t->blocked - gvl);
+	settle_part(t, STATE_GVL, gvl);
+	settle_part(t, STATE_STOPPED, t->stopped);
+	settle_part(t, STATE_RUNNABLE, t->runnable);
+	t->blocked = t->runnable = t->stopped = 0;
+	if (t->parts)
+		t->detail = describe_call(h.task, regs, number, kind, &head, wait_kind, has_gvl);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int waits_call_ends(uint64_t *args)
+{
+	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
+	struct sched_thread *t = thread__find(tid);
+	struct hit h = { .source = SOURCE_SCHED };
+	struct walk_scratch *s;
+	int reason = 0;
+
+	(void)args;
+	if (!t || !(t->blocked | t->runnable | t->stopped))
+		return 0;
+	settle_call(tid);
+	if (!t->parts || hit__find(&h) || hit__count(&h))
+		return 0;
+	s = hit__walk(&h, SAMPLE_IN_KERNEL, task__user_ip(), &reason);
+	if (!s)
+		return 0;
+	h.detail = t->detail;
+	for (uint32_t i = 0; i < PARTS_MAX; i++) {
+		if (i >= t->parts)
+			break;
+		h.value = t->part[i].value;
+		h.count = t->part[i].count;
+		h.state = (uint32_t)t->part[i].state;
+		hit__send(&h, s, reason);
+	}
+	return 0;
+}
+
+/* -- the beginning and the end of threads ---------------------------------------------------------- */
+
+/* A thread has been made, in its creator. */
+SEC("tp_btf/sched_wakeup_new")
+int waits_new(uint64_t *args)
+{
+	static const struct sched_thread none = { 0 };
+	struct task_struct *task = (void *)args[0];
+	uint32_t tid = (uint32_t)KERNEL_READ(task, pid);
+	struct target_key key = {};
+	struct target_config *cfg;
+	struct sched_thread *t;
+
+	if (!task__memory(task) || task__key(task, task__global_pid(task), &key))
+		return 0;
+	cfg = bpf_map_lookup_elem(&targets, &key);
+	if (!cfg || !cfg->section || cfg->flags & TARGET_WATCHED)
+		return 0;
+	if (bpf_map_update_elem(&threads, &tid, &none, BPF_ANY)) {
+		__sync_fetch_and_add(&threads_full, 1);
+		return 0;
+	}
+	t = thread__find(tid);
+	if (!t)
+		return 0;
+	t->account.process = cfg->process;
+	t->account.vm = cfg->vm;
+	t->account.tid = task__tid(task, tid);
+	t->account.first = t->since = bpf_ktime_get_ns();
+	for (int i = 0; wait_quantum && i < STATE_MAX; i++)
+		t->owed[i] = ((uint64_t)bpf_get_prandom_u32() * wait_quantum) >> 32;
+	t->out = OUT_RUNNABLE;
+	t->off = OFF_YES;
+	return 0;
+}
+
+/* The thread is no longer followed. */
+static __always_inline void thread__end(uint32_t tid)
+{
+	struct sched_thread *t = thread__find(tid);
+	uint64_t now = bpf_ktime_get_ns();
+	struct account_event *e;
+
+	if (!t)
+		return;
+	account(t, STATE_RUNNING, now - t->since);
+	/* It ends within the call. */
+	if (t->blocked)
+		account(t, STATE_NATIVE, t->blocked);
+	if (t->runnable)
+		account(t, STATE_RUNNABLE, t->runnable);
+	if (t->stopped)
+		account(t, STATE_STOPPED, t->stopped);
+	t->account.until = now;
+	bpf_get_current_comm(t->account.comm, sizeof(t->account.comm));
+	e = bpf_ringbuf_reserve(&samples, sizeof(*e), 0);
+	if (e) {
+		__builtin_memset(&e->e, 0, sizeof(e->e));
+		e->e.time = now;
+		e->e.source = SOURCE_SCHED;
+		e->e.kind = SAMPLE_ACCOUNT;
+		e->e.vm = t->account.vm;
+		e->e.process = t->account.process;
+		e->e.tid = t->account.tid;
+		e->e.thread = t->account.thread;
+		e->e.thread_slot = t->account.thread_slot;
+		__builtin_memcpy(&e->account, &t->account, sizeof(e->account));
+		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	} else {
+		__sync_fetch_and_add(&accounts_lost, 1);
+	}
+	bpf_map_delete_elem(&threads, &tid);
+}
+
+SEC("tp_btf/sched_process_exit")
+int waits_exit(uint64_t *args)
+{
+	(void)args;
+	thread__end((uint32_t)bpf_get_current_pid_tgid());
+	return 0;
+}
+
+/* The other threads have ended.  A thread that was not the first one of its process has another tid now. */
+SEC("tp_btf/sched_process_exec")
+int waits_exec(uint64_t *args)
+{
+	thread__end((uint32_t)args[1]);
+	return 0;
+}

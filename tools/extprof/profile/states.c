@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/states.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/text.h"
+#include "source/sched.h"
+
+void states__free(struct states *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->rows[i].name);
+	for (uint32_t i = 0; i < s->stack_count; i++)
+		free(s->stacks[i].event);
+	free(s->rows);
+	free(s->stacks);
+	map64__free(&s->stack_map);
+	memset(s, 0, sizeof(*s));
+}
+
+/* Places of stacks.  Each is of a thread that lives, or lived a short time ago. */
+#define STACKS_TIDY (4 * SCHED_THREADS_MAX)
+
+/* -- stacks that wait ------------------------------------------------------------------------- */
+
+static uint64_t key_of(uint32_t process, uint32_t tid)
+{
+	return hash__mix((uint64_t)process << 32 | tid);
+}
+
+/* Forget the places that are free: threads come and go. */
+static int tidy(struct states *s)
+{
+	uint32_t count = 0;
+
+	map64__clear(&s->stack_map);
+	for (uint32_t i = 0; i < s->stack_count; i++)
+		if (s->stacks[i].event)
+			s->stacks[count++] = s->stacks[i];
+	s->stack_count = count;
+	for (uint32_t i = 0; i < count; i++)
+		if (map64__add(&s->stack_map, key_of(s->stacks[i].event->process, s->stacks[i].event->tid), i))
+			return -ENOMEM;
+	return count > STACKS_TIDY / 2 ? -ENOMEM : 0;
+}
+
+static struct waiting_stack *place_of(struct states *s, uint32_t process, uint32_t tid, bool make)
+{
+	uint64_t key = key_of(process, tid);
+	uint32_t place = map64__get(&s->stack_map, key);
+
+	if (place != MAP64_NONE)
+		return &s->stacks[place];
+	if (make && s->stack_count >= STACKS_TIDY && tidy(s))
+		return NULL;
+	if (!make || array__reserve(&s->stacks, s->stack_count, 1, &s->stack_room, MAP64_NONE, sizeof(*s->stacks)) ||
+	    map64__add(&s->stack_map, key, s->stack_count))
+		return NULL;
+	s->stacks[s->stack_count] = (struct waiting_stack){ 0 };
+	return &s->stacks[s->stack_count++];
+}
+
+static void lose(struct resolver *c, struct waiting_stack *w, enum loss_reason reason)
+{
+	if (w->event)
+		resolve__lose(c, w->event, w->size, reason);
+	free(w->event);
+	w->event = NULL;
+}
+
+static void keep(struct states *s, struct resolver *c, const struct sample_event *e, size_t size)
+{
+	struct waiting_stack *w = place_of(s, e->process, e->tid, true);
+	struct sample_event *copy = w ? malloc(size) : NULL;
+
+	if (!copy) {
+		resolve__lose(c, e, size, LOSS_NO_MEMORY);
+		return;
+	}
+	/* One that waits already has not been told to have gone on. */
+	lose(c, w, LOSS_NOT_RESUMED);
+	memcpy(copy, e, size);
+	w->event = copy;
+	w->size = size;
+}
+
+/* The stack stands for `ns` in that state. */
+static void add(struct resolver *c, struct waiting_stack *w, uint32_t state, uint64_t ns)
+{
+	w->event->state = state;
+	w->event->value = ns;
+	w->event->count = 1;
+	w->event->detail = 0;
+	resolve__event(c, w->event, w->size);
+}
+
+/* The sample of a second state, which has no stack of its own. */
+static void lose_second(struct resolver *c, const struct sample_event *e, enum loss_reason reason)
+{
+	struct sample_event sample = *e;
+
+	sample.kind = SAMPLE_NATIVE;
+	sample.nr_frames = 0;
+	resolve__lose(c, &sample, sizeof(sample), reason);
+}
+
+static void resumed(struct states *s, struct resolver *c, const struct sample_event *e)
+{
+	struct waiting_stack *w = place_of(s, e->process, e->tid, false);
+
+	if (!w || !w->event || w->event->detail != e->detail) {
+		/* The kernel has counted a second sample. */
+		if (e->count)
+			lose_second(c, e, LOSS_NOT_RESUMED);
+		return;
+	}
+	add(c, w, e->state, e->value);
+	if (e->count)
+		add(c, w, STATE_RUNNABLE, e->count);
+	free(w->event);
+	w->event = NULL;
+}
+
+void states__end_wait(struct states *s, struct resolver *c, const struct sched_thread *t, uint64_t now)
+{
+	struct waiting_stack *w = place_of(s, t->account.process, t->account.tid, false);
+
+	if (!w || !w->event || t->off == OFF_NOT || !t->sent || w->event->detail != t->sent)
+		return;
+	add(c, w, t->out == OUT_RUNNABLE ? STATE_RUNNABLE : t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT,
+	    now > t->since ? now - t->since : 0);
+	free(w->event);
+	w->event = NULL;
+}
+
+void states__end(struct states *s, struct resolver *c)
+{
+	for (uint32_t i = 0; i < s->stack_count; i++)
+		lose(c, &s->stacks[i], LOSS_NOT_RESUMED);
+}
+
+/* -- accounts ---------------------------------------------------------------------------------- */
+
+int states__add_account(struct states *s, const struct thread_account *account, bool ended)
+{
+	struct thread_account *sum = &s->others;
+
+	if (s->count < STATES_THREADS_MAX) {
+		if (array__reserve(&s->rows, s->count, 1, &s->room, STATES_THREADS_MAX, sizeof(*s->rows)))
+			return -ENOMEM;
+		s->rows[s->count++] = (struct thread_row){ .account = *account, .ended = ended };
+		return 0;
+	}
+	s->other_count++;
+	sum->until += account->until - account->first;
+	for (int i = 0; i < STATE_ROOM; i++) {
+		sum->time[i] += account->time[i];
+		sum->waits[i] += account->waits[i];
+	}
+	return 0;
+}
+
+void states__event(struct states *s, struct resolver *c, const void *data, size_t size)
+{
+	const struct sample_event *e = data;
+	const struct account_event *account = data;
+
+	if (size < sizeof(*e) || e->source != SOURCE_SCHED) {
+		resolve__event(c, data, size);
+		return;
+	}
+	if (e->kind == SAMPLE_RESUMED)
+		resumed(s, c, e);
+	else if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
+		states__add_account(s, &account->account, true);
+	else if (e->flags & SAMPLE_WAITS)
+		keep(s, c, e, size);
+	else
+		resolve__event(c, data, size);
+}
+
+void states__skip(struct states *s, struct resolver *c, const void *data, size_t size)
+{
+	const struct sample_event *e = data;
+	const struct account_event *account = data;
+	struct waiting_stack *w;
+
+	if (size < sizeof(*e) || e->source != SOURCE_SCHED ||
+	    (e->kind != SAMPLE_RESUMED && e->kind != SAMPLE_ACCOUNT)) {
+		resolve__skip(c, data, size);
+		return;
+	}
+	if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
+		states__add_account(s, &account->account, true);
+	if (e->kind == SAMPLE_ACCOUNT)
+		return;
+	w = place_of(s, e->process, e->tid, false);
+	if (w && w->event && w->event->detail == e->detail)
+		lose(c, w, LOSS_NOT_READ);
+	if (e->count)
+		lose_second(c, e, LOSS_NOT_READ);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What threads did: the account of each, and stacks that wait for their length.  The source `sched` sends the
+ * stack of a thread that loses its CPU outside of a system call at once, and its length when the thread
+ * goes on.
+ */
+#ifndef EXTPROF_PROFILE_STATES_H
+#define EXTPROF_PROFILE_STATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map64.h"
+#include "profile/resolve.h"
+#include "wire/states.h"
+
+/* Bound of the table; the accounts of others are added up in one row. */
+#define STATES_THREADS_MAX (64u << 10)
+
+struct thread_row {
+	struct thread_account account;
+	char *name;		/* clean; NULL not known */
+	bool ended;
+};
+
+/* Zero-initialise. */
+struct states {
+	struct thread_row *rows;
+	uint32_t count;
+	size_t room;
+	struct thread_account others;	/* sums of those that found no room; until - first: their lives */
+	uint32_t other_count;
+	/* Stacks that wait, by process and tid. */
+	struct waiting_stack {
+		struct sample_event *event;	/* with its frames; NULL: a free place */
+		size_t size;
+	} *stacks;
+	uint32_t stack_count;
+	size_t stack_room;
+	struct map64 stack_map;		/* hash of process and tid -> place */
+};
+
+void states__free(struct states *s);
+
+/* Take one event from the ring buffer, of any source. */
+void states__event(struct states *s, struct resolver *c, const void *data, size_t size);
+
+/* The same for an event that there was no time to look at. */
+void states__skip(struct states *s, struct resolver *c, const void *data, size_t size);
+
+/* The account of a thread: of one that has ended, or of one that lives when the recording ends.  0 or -ENOMEM. */
+int states__add_account(struct states *s, const struct thread_account *account, bool ended);
+
+/* The recording ends at `now`, CLOCK_MONOTONIC, ns: that is the end of the wait of a stack that waits, too. */
+void states__end_wait(struct states *s, struct resolver *c, const struct sched_thread *thread, uint64_t now);
+/* After that: stacks of which nothing is known are lost. */
+void states__end(struct states *s, struct resolver *c);
+
+#endif /* EXTPROF_PROFILE_STATES_H */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Times that threads do not run, told by the scheduler: see bpf/sched.bpf.c. */
+#include "source/sched.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/deadline.h"
+#include "extprof.skel.h"
+#include "source/permission.h"
+
+#define PROGRAMS 6
+
+struct source {
+	struct source_options options;
+	struct bpf_program *programs[PROGRAMS];
+	struct bpf_link *links[PROGRAMS];
+	const uint64_t *full, *accounts_lost;	/* counters of the kernel */
+	int threads_fd;
+	uint64_t quantum;	/* ns; 0: each wait is a sample */
+	/* Rubies to be looked at again after a pause. */
+	struct source_target *rubies;
+	uint32_t ruby_count;
+	size_t ruby_room;
+	uint64_t stopped_at;	/* CLOCK_MONOTONIC, ns; 0: it has not been stopped */
+	uint64_t lost;		/* threads that user space found no room for */
+};
+
+static void sched__destroy(struct source *s)
+{
+	if (!s)
+		return;
+	free(s->rubies);
+	free(s);
+}
+
+static int sched__create(struct source **source, const struct source_options *o, struct diag *d)
+{
+	struct source *s;
+
+	*source = NULL;
+	if (o->size != sizeof(*o))
+		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of source_options");
+	if (o->rate < 1 || o->rate > SOURCE_RATE_MAX)
+		return diag__set(d, DIAG_USAGE, EINVAL, "the rate must be 1 to %u per second", SOURCE_RATE_MAX);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	s->options = *o;
+	s->threads_fd = -1;
+	s->quantum = o->each_wait ? 0 : 1000000000ull / o->rate;
+	*source = s;
+	return 0;
+}
+
+static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	struct bpf_program *programs[PROGRAMS] = {
+		skel->progs.waits_switch, skel->progs.waits_wakeup, skel->progs.waits_call_ends,
+		skel->progs.waits_new, skel->progs.waits_exit, skel->progs.waits_exec,
+	};
+	int err;
+
+	memcpy(s->programs, programs, sizeof(programs));
+	for (int i = 0; i < PROGRAMS; i++)
+		bpf_program__set_autoload(programs[i], true);
+	skel->rodata->wait_quantum = s->quantum;
+	sched_calls__kinds((uint8_t *)skel->rodata->call_kinds);
+	err = bpf_map__set_max_entries(skel->maps.threads, SCHED_THREADS_MAX);
+	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot make the table of threads") : 0;
+}
+
+static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	(void)d;
+	s->threads_fd = bpf_map__fd(skel->maps.threads);
+	s->full = &skel->bss->threads_full;
+	s->accounts_lost = &skel->bss->accounts_lost;
+	return 0;
+}
+
+static void detach(struct source *s)
+{
+	for (int i = 0; i < PROGRAMS; i++) {
+		bpf_link__destroy(s->links[i]);
+		s->links[i] = NULL;
+	}
+	/* A tracepoint that is in a program is a reader for RCU. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+/* The thread may be anywhere: what is seen of it first tells where it was. */
+static void add_thread(struct source *s, const struct source_target *target, uint32_t tid)
+{
+	struct sched_thread t = {
+		.account = { .process = target->process, .vm = target->vm },
+		.off = OFF_UNKNOWN,
+	};
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%u/status", target->pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, "NSpid:", 6)) {
+			/* The last one is that in its own pid namespace. */
+			const char *last = strrchr(line, '\t');
+
+			t.account.tid = last ? (uint32_t)strtoul(last, NULL, 10) : tid;
+		}
+	fclose(f);
+	if (s->quantum)
+		for (int i = 0; i < STATE_MAX; i++) {
+			uint64_t random = 0;
+
+			if (getrandom(&random, sizeof(random), GRND_NONBLOCK) == sizeof(random))
+				t.owed[i] = random % s->quantum;
+		}
+	t.account.first = t.since = deadline__now();
+	/* One that was made meanwhile is there already. */
+	if (bpf_map_update_elem(s->threads_fd, &tid, &t, BPF_NOEXIST) && errno == E2BIG)
+		s->lost++;
+}
+
+/* Threads that are made from now on are told by the kernel. */
+static int add_threads(struct source *s, const struct source_target *target)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
+	dir = opendir(path);
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			add_thread(s, target, (uint32_t)strtoul(entry->d_name, NULL, 10));
+	closedir(dir);
+	return 0;
+}
+
+static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	(void)skel;
+	for (int i = 0; i < PROGRAMS; i++) {
+		s->links[i] = bpf_program__attach(s->programs[i]);
+		if (!s->links[i]) {
+			int err = -errno;
+
+			detach(s);
+			if (err == -EPERM || err == -EACCES)
+				return permission__missing(d, err, "attach a BPF program to a tracepoint");
+			return diag__set(d, DIAG_NO_BPF, -err, "cannot attach to the scheduler: %s",
+					 strerror(-err));
+		}
+	}
+	return 0;
+}
+
+static void sched__stop(struct source *s)
+{
+	detach(s);
+	s->stopped_at = deadline__now();
+}
+
+static int sched__add(struct source *s, const struct source_target *target, struct diag *d)
+{
+	int err = add_threads(s, target);
+
+	/* It may have ended meanwhile. */
+	if (err && err != -ENOENT && err != -ESRCH)
+		return diag__set(d, DIAG_PERMISSION, -err, "cannot list the threads of process %d: %s",
+				 target->pid, strerror(-err));
+	return 0;
+}
+
+static void sched__facts(const struct source *s, struct source_facts *facts)
+{
+	memset(facts, 0, sizeof(*facts));
+	if (s->quantum)
+		snprintf(facts->text, sizeof(facts->text), "waits measured, one stack each %.3g ms of them",
+			 (double)s->quantum / 1e6);
+	else
+		snprintf(facts->text, sizeof(facts->text), "waits measured, the stack of each");
+}
+
+int sched__each(const struct source *s, void (*callback)(void *context, const struct sched_thread *thread),
+		void *context)
+{
+	uint32_t *key = NULL, next;
+	struct sched_thread t;
+
+	for (uint32_t n = 0; n < SCHED_THREADS_MAX + 1; n++) {
+		if (bpf_map_get_next_key(s->threads_fd, key, &next))
+			return 0;
+		key = &next;
+		if (!bpf_map_lookup_elem(s->threads_fd, key, &t))
+			callback(context, &t);
+	}
+	return 0;
+}
+
+uint64_t sched__lost(const struct source *s)
+{
+	return s->lost + *s->full + *s->accounts_lost;
+}
+
+const struct source_ops source_sched = {
+	.id = SOURCE_SCHED,
+	.create = sched__create,
+	.configure = sched__configure,
+	.open = sched__open,
+	.start = sched__start,
+	.stop = sched__stop,
+	.add = sched__add,
+	.facts = sched__facts,
+	.destroy = sched__destroy,
+};

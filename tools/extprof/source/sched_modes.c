@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The modes that are views of what threads wait for. */
+#include "source/mode.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "source/sched.h"
+
+const char *const state_names[STATE_MAX] = {
+	[STATE_RUNNING] = "running",
+	[STATE_RUNNABLE] = "runnable",
+	[STATE_GVL] = "gvl",
+	[STATE_IO] = "io",
+	[STATE_SLEEP] = "sleep",
+	[STATE_MUTEX] = "mutex",
+	[STATE_QUEUE] = "queue",
+	[STATE_CONDVAR] = "condvar",
+	[STATE_JOIN] = "join",
+	[STATE_PROCESS] = "process",
+	[STATE_RACTOR] = "ractor",
+	[STATE_NATIVE] = "native",
+	[STATE_FAULT] = "page fault",
+	[STATE_STOPPED] = "stopped",
+};
+
+static const char *file_name(uint32_t kind)
+{
+	switch (kind) {
+	case FILE_REGULAR: return " file";
+	case FILE_DIRECTORY: return " directory";
+	case FILE_PIPE: return " pipe";
+	case FILE_SOCKET: return " socket";
+	case FILE_DEVICE: return " device";
+	default: return "";
+	}
+}
+
+static void add_call(uint32_t call, struct text *out)
+{
+	const char *name = call ? sched_calls__name(call - 1) : NULL;
+
+	if (name)
+		text__addf(out, " %s", name);
+	else if (call)
+		text__addf(out, " system call %u", call - 1);
+}
+
+static void add_state(const struct sample_event *e, struct text *out)
+{
+	uint32_t call = DETAIL_CALL(e->detail);
+
+	if (e->source != SOURCE_SCHED || e->state >= STATE_MAX)
+		return;
+	text__addf(out, "[%s", state_names[e->state]);
+	switch (e->state) {
+	case STATE_IO:
+		add_call(call, out);
+		text__adds(out, file_name(DETAIL_FILE(e->detail)));
+		break;
+	case STATE_NATIVE:
+		add_call(call, out);
+		break;
+	}
+	text__adds(out, "]");
+}
+
+const struct mode mode_wall = {
+	.name = "wall",
+	.help = "what each thread does at each moment, also if it waits",
+	.sources = 1u << SOURCE_CPU | 1u << SOURCE_SCHED,
+	.value = { "wall", UNIT_NS },
+	.count = { "samples", UNIT_COUNT },
+	.innermost = add_state,
+};
+
+const struct mode mode_offcpu = {
+	.name = "offcpu",
+	.help = "what threads wait for, and how long",
+	.sources = 1u << SOURCE_SCHED,
+	.value = { "offcpu", UNIT_NS },
+	.count = { "waits", UNIT_COUNT },
+	.innermost = add_state,
+};
+
+static bool takes_gvl(const struct sample_event *e, struct weight *weight)
+{
+	(void)weight;
+	return e->state == STATE_GVL;
+}
+
+const struct mode mode_gvl = {
+	.name = "gvl",
+	.help = "waits for the GVL",
+	.sources = 1u << SOURCE_SCHED,
+	.value = { "gvl", UNIT_NS },
+	.count = { "waits", UNIT_COUNT },
+	.take = takes_gvl,
+	.innermost = add_state,
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What a thread does: at each moment it is in exactly one of these states.  The source `sched` measures
+ * how long, from one event of the scheduler to the next.
+ */
+#ifndef EXTPROF_STATES_H
+#define EXTPROF_STATES_H
+
+#include "wire/sample.h"
+
+/* sample_event::state of SOURCE_SCHED.  Ids are part of recordings: append only. */
+enum thread_state {
+	STATE_RUNNING = 0,	/* on a CPU */
+	STATE_RUNNABLE = 1,	/* it could run, and has no CPU */
+	STATE_GVL = 2,		/* waits for the GVL of its ractor */
+	STATE_IO = 3,		/* in a system call that reads, writes or waits for a file */
+	STATE_SLEEP = 4,	/* sleeps; of a ruby with interface 1.0 also: waits for another thread */
+	STATE_MUTEX = 5,
+	STATE_QUEUE = 6,
+	STATE_CONDVAR = 7,
+	STATE_JOIN = 8,
+	STATE_PROCESS = 9,	/* waits for another process */
+	STATE_RACTOR = 10,
+	STATE_NATIVE = 11,	/* in a lock of native code, or another system call */
+	STATE_FAULT = 12,	/* waits for its memory */
+	STATE_STOPPED = 13,	/* by a signal or a debugger */
+	STATE_MAX
+};
+
+/* Room to append without another layout. */
+#define STATE_ROOM 16
+
+/*
+ * sample_event::detail of SOURCE_SCHED.
+ * bits 0-15: number of the system call + 1, 0 none; 16-19: enum file_kind; 20-27: why Ruby says that it
+ * waits, 0 unknown; 28: it has the GVL meanwhile; 32-63: file descriptor + 1, 0 none.
+ */
+#define DETAIL_CALL(detail) ((uint32_t)((detail) & 0xffff))
+#define DETAIL_FILE(detail) ((uint32_t)((detail) >> 16 & 15))
+#define DETAIL_KIND(detail) ((uint32_t)((detail) >> 20 & 255))
+#define DETAIL_HAS_GVL(detail) ((uint32_t)((detail) >> 28 & 1))
+#define DETAIL_FD(detail) ((uint32_t)((detail) >> 32))
+#define DETAIL_MAKE(call, file, kind, has_gvl, fd) \
+	((uint64_t)((call) & 0xffff) | (uint64_t)((file) & 15) << 16 | (uint64_t)((kind) & 255) << 20 | \
+	 (uint64_t)(has_gvl) << 28 | (uint64_t)(fd) << 32)
+
+enum file_kind {
+	FILE_UNKNOWN = 0,
+	FILE_REGULAR = 1,
+	FILE_DIRECTORY = 2,
+	FILE_PIPE = 3,
+	FILE_SOCKET = 4,
+	FILE_DEVICE = 5,	/* terminals too */
+	FILE_OTHER = 6,		/* no file of a file system: epoll, eventfd, timerfd */
+};
+
+/* What a system call is, for who waits in it. */
+enum call_kind {
+	CALL_OTHER = 0,
+	CALL_FD = 1,		/* IO, its first argument is a file descriptor */
+	CALL_POLL = 2,		/* IO, its first argument is an array of `struct pollfd`, the second one its length */
+	CALL_IO = 3,		/* IO without a file descriptor */
+	CALL_SLEEP = 4,
+	CALL_PROCESS = 5,
+	CALL_FUTEX = 6,
+};
+
+#define CALLS_MAX 512
+
+/* The account of one thread.  The times make up its life: the sum of time[] is until - first. */
+struct thread_account {
+	uint64_t first, until;		/* CLOCK_MONOTONIC, ns */
+	uint64_t time[STATE_ROOM];	/* ns */
+	uint64_t waits[STATE_ROOM];	/* how often it was in the state; of RUNNING: how often it got a CPU */
+	uint32_t process;		/* target_config::process */
+	uint32_t vm;
+	uint32_t tid;			/* in its own pid namespace */
+	uint32_t thread_slot;		/* of the Ruby thread; 0 unknown */
+	uint64_t thread;		/* its serial; 0: no Ruby thread, or not known */
+	char comm[TASK_COMM_SIZE];
+};
+
+/* sched_thread::off */
+enum thread_off {
+	OFF_NOT = 0,		/* it has a CPU */
+	OFF_YES = 1,
+	OFF_UNKNOWN = 2,	/* it was there before the recording, and nothing was seen of it so far */
+};
+
+/* sched_thread::out */
+enum thread_out {
+	OUT_RUNNABLE = 0,	/* it could go on */
+	OUT_BLOCKED = 1,
+	OUT_STOPPED = 2,
+};
+
+/* Parts of one system call in different states. */
+#define PARTS_MAX 4
+
+/* A thread that is followed.  Its own switches and system calls change this; only `woken` is stored by others. */
+struct sched_thread {
+	struct thread_account account;
+	uint64_t since;		/* it is on or off the CPU; CLOCK_MONOTONIC, ns */
+	uint64_t woken;		/* it was blocked and can run since then; 0: not yet */
+	/* Of the system call that it is in, what is not in the account yet: the state is known at its end. */
+	uint64_t blocked, runnable, stopped;	/* ns */
+	uint64_t call_from;	/* when it was blocked in the call for the first time */
+	uint64_t from, to;	/* when it was last */
+	/* Short waits that no sample stands for yet, see wait_quantum. */
+	uint64_t owed[STATE_ROOM];
+	uint64_t owed_waits[STATE_ROOM];
+	uint64_t slot;		/* address of the Ruby thread's slot in the process; 0 unknown */
+	uint32_t off;		/* enum thread_off */
+	uint32_t out;		/* enum thread_out, while it is off */
+	uint32_t in_call;	/* while it is off: in a system call, that will end */
+	uint32_t was_ready;	/* while it is off: it waits for the GVL since before; only of interface 1.0 */
+	uint32_t coarse;	/* its ruby does not tell ready_at */
+	uint32_t sent;		/* while it is off outside of a system call: its stack was sent under this number; 0 not */
+	uint32_t sequence;	/* last number of such stacks */
+	/* What is to be sent of the system call that ends. */
+	uint32_t parts;
+	uint64_t detail;
+	struct sched_part {
+		uint64_t value, count;
+		uint64_t state;
+	} part[PARTS_MAX];
+};
+
+/* Sent when a thread has ended. */
+struct account_event {
+	struct sample_event e;	/* kind SAMPLE_ACCOUNT */
+	struct thread_account account;
+};
+
+#define STATES_ASSERT(name, expr) typedef char states_assert_##name[(expr) ? 1 : -1]
+STATES_ASSERT(account, sizeof(struct thread_account) == 16 + 16 * STATE_ROOM + 16 + 8 + TASK_COMM_SIZE);
+STATES_ASSERT(room, (int)STATE_MAX <= STATE_ROOM);
+#undef STATES_ASSERT
+
+#endif /* EXTPROF_STATES_H */
