@@ -326,7 +326,27 @@ enum extprof_proof {
 	EXTPROF_PROOF_OFF_CPU = 1,	/* the thread did not run during the read */
 	EXTPROF_PROOF_EQUAL = 2,	/* several copies were equal */
 	EXTPROF_PROOF_STOPPED = 3,	/* the process was stopped */
-	EXTPROF_PROOF_CORE = 4		/* the memory is a core file's */
+	EXTPROF_PROOF_CORE = 4,		/* the memory is a core file's */
+	EXTPROF_PROOF_WAIT = 5		/* the thread waited all the time: its state had not changed */
+};
+
+/* What a thread waits for that is BLOCKED or SLEEPING.  Values are those of the debugging interface, and only appended. */
+enum extprof_wait {
+	EXTPROF_WAIT_UNKNOWN = 0,	/* also always of a ruby with version 1.0 of the interface */
+	EXTPROF_WAIT_SLEEP = 1,		/* Kernel#sleep, Thread.stop */
+	EXTPROF_WAIT_JOIN = 2,		/* Thread#join of wait_thread */
+	EXTPROF_WAIT_MUTEX = 3,		/* a mutex or monitor, which wait_thread had when the wait began */
+	EXTPROF_WAIT_MUTEX_SLEEP = 4,	/* Mutex#sleep */
+	EXTPROF_WAIT_CONDVAR = 5,	/* ConditionVariable#wait */
+	EXTPROF_WAIT_QUEUE = 6,		/* a queue that is empty */
+	EXTPROF_WAIT_SIZED_QUEUE = 7,	/* a SizedQueue that is full */
+	EXTPROF_WAIT_IO = 8,		/* a system call on wait_fd */
+	EXTPROF_WAIT_IO_READ = 9,
+	EXTPROF_WAIT_IO_WRITE = 10,
+	EXTPROF_WAIT_IO_SELECT = 11,	/* IO.select */
+	EXTPROF_WAIT_PROCESS = 12,	/* Process.wait; wait_object: its argument, a pid or a negative number */
+	EXTPROF_WAIT_RACTOR = 13,	/* wait_object: 1 receives, 2 takes, 4 yields, or several */
+	EXTPROF_WAIT_NOGVL = 14		/* a function in C that runs without the GVL */
 };
 
 /* One stack of a thread.  Made by the library only: fields are added at the end. */
@@ -366,6 +386,12 @@ struct extprof_dump_thread {
 	bool ran;		/* it has run since the dump before.  false in the first one */
 	const struct extprof_dump_fiber *fibers;	/* the current one first */
 	size_t fiber_count;
+	int wait;		/* enum extprof_wait */
+	uint64_t wait_thread;	/* serial of the thread that it waits for; 0: none, or unknown */
+	uint64_t wait_object;	/* tells objects that are waited for apart; 0: none */
+	int32_t wait_fd;	/* file descriptor that it waits for; -1: none, or unknown */
+	const char *wait_file;	/* what that is; NULL: unknown */
+	bool deadlocked;	/* it waits for a thread that, directly or not, waits for it */
 };
 
 /* Made by the library only: fields are added at the end. */

@@ -2,10 +2,11 @@
 /* A dump for programs. */
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/dump.h"
 
-/* json_pack() has formats for text that may be NULL and for parts that it takes over. */
 static json_t *frame_of(const struct extprof_frame *f)
 {
 	static const char *const kinds[] = {
@@ -19,22 +20,60 @@ static json_t *frame_of(const struct extprof_frame *f)
 			 f->approximate ? json_true() : NULL, "kind", kind ? kind : "other");
 }
 
-static json_t *fiber_of(const struct extprof_dump_fiber *f, bool again)
+/*
+ * Write an object without its end, and begin an array in it: what follows is never in memory as a whole.  It takes
+ * the object, NULL: out of memory.  0, -ENOMEM, or -EIO: see ferror().
+ */
+static int begin(json_t *object, const char *array, FILE *to)
+{
+	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	size_t length = text ? strlen(text) : 0;
+	int err = -ENOMEM;
+
+	json_decref(object);
+	if (!length)
+		return err;
+	text[length - 1] = '\0';
+	err = fprintf(to, "%s,\"%s\":[", text, array) < 0 ? -EIO : 0;
+	free(text);
+	return err;
+}
+
+static int end(FILE *to)
+{
+	return fputs("]}", to) == EOF ? -EIO : 0;
+}
+
+/* Write one of the objects of an array, and drop it. */
+static int item(json_t *object, bool first, FILE *to)
+{
+	int err = !object ? -ENOMEM : (!first && putc(',', to) == EOF) || json_dumpf(object, to, JSON_COMPACT) ? -EIO : 0;
+
+	json_decref(object);
+	return err;
+}
+
+static int write_fiber(const struct extprof_dump_fiber *f, bool again, bool first, FILE *to)
 {
 	static const char *const proofs[] = {
 		[EXTPROF_PROOF_NONE] = "none", [EXTPROF_PROOF_OFF_CPU] = "off-cpu",
 		[EXTPROF_PROOF_EQUAL] = "equal", [EXTPROF_PROOF_STOPPED] = "stopped",
-		[EXTPROF_PROOF_CORE] = "core",
+		[EXTPROF_PROOF_CORE] = "core", [EXTPROF_PROOF_WAIT] = "wait",
 	};
-	json_t *frames = json_array();
+	json_t *object;
+	int err = 0;
 
+	if (!first)
+		putc(',', to);
+	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
+			   "state", f->current ? "current" : f->created ? "created" : "parked", "proof",
+			   proofs[f->proof], "torn", f->torn, "lost", f->lost, "left_out", (json_int_t)f->left_out,
+			   "moved", again ? json_boolean(f->moved) : NULL, "source", f->source);
+	err = begin(object, "frames", to);
 	/* Innermost first, as in a backtrace of Ruby's. */
-	for (size_t i = f->created ? 0 : f->stack.count; i-- > 0;)
-		json_array_append_new(frames, frame_of(f->stack.frames[i]));
-	return json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:i, s:o*, s:s*, s:o}", "id", (json_int_t)f->serial,
-			 "root", f->root, "state", f->current ? "current" : f->created ? "created" : "parked",
-			 "proof", proofs[f->proof], "torn", f->torn, "lost", f->lost, "left_out", (int)f->left_out,
-			 "moved", again ? json_boolean(f->moved) : NULL, "source", f->source, "frames", frames);
+	for (size_t i = f->created ? 0 : f->stack.count; i-- > 0 && !err;)
+		err = item(frame_of(f->stack.frames[i]), i == f->stack.count - 1, to);
+	return err ? err : end(to);
 }
 
 static json_t *call_of(const struct extprof_dump_thread *t)
@@ -45,7 +84,27 @@ static json_t *call_of(const struct extprof_dump_thread *t)
 			 t->call_fd >= 0 ? json_integer(t->call_fd) : NULL, "file", t->call_file);
 }
 
-static json_t *thread_of(const struct extprof_dump_thread *t, bool again)
+static json_t *wait_of(const struct extprof_dump_thread *t)
+{
+	static const char *const kinds[] = {
+		[EXTPROF_WAIT_SLEEP] = "sleep", [EXTPROF_WAIT_JOIN] = "join", [EXTPROF_WAIT_MUTEX] = "mutex",
+		[EXTPROF_WAIT_MUTEX_SLEEP] = "mutex-sleep", [EXTPROF_WAIT_CONDVAR] = "condvar",
+		[EXTPROF_WAIT_QUEUE] = "queue", [EXTPROF_WAIT_SIZED_QUEUE] = "sized-queue", [EXTPROF_WAIT_IO] = "io",
+		[EXTPROF_WAIT_IO_READ] = "io-read", [EXTPROF_WAIT_IO_WRITE] = "io-write",
+		[EXTPROF_WAIT_IO_SELECT] = "io-select", [EXTPROF_WAIT_PROCESS] = "process",
+		[EXTPROF_WAIT_RACTOR] = "ractor", [EXTPROF_WAIT_NOGVL] = "nogvl",
+	};
+
+	if (t->wait <= 0 || (unsigned int)t->wait >= sizeof(kinds) / sizeof(kinds[0]))
+		return NULL;
+	return json_pack("{s:s, s:o*, s:o*, s:o*, s:s*, s:b}", "kind", kinds[t->wait], "thread",
+			 t->wait_thread ? json_integer((json_int_t)t->wait_thread) : NULL, "object",
+			 t->wait_object ? json_integer((json_int_t)t->wait_object) : NULL, "fd",
+			 t->wait_fd >= 0 ? json_integer(t->wait_fd) : NULL, "file", t->wait_file, "deadlock",
+			 t->deadlocked);
+}
+
+static int write_thread(const struct extprof_dump_thread *t, bool again, bool first, FILE *to)
 {
 	static const char *const states[] = {
 		[EXTPROF_THREAD_CREATED] = "created", [EXTPROF_THREAD_RUNNING] = "running",
@@ -54,11 +113,12 @@ static json_t *thread_of(const struct extprof_dump_thread *t, bool again)
 	};
 	const char *state = (unsigned int)t->state < sizeof(states) / sizeof(states[0]) ? states[t->state] : NULL;
 	char kernel[2] = { t->kernel_state, '\0' };
-	json_t *fibers = json_array();
+	json_t *object;
+	int err;
 
-	for (size_t i = 0; i < t->fiber_count; i++)
-		json_array_append_new(fibers, fiber_of(&t->fibers[i], again));
-	return json_pack("{s:I, s:i, s:o*, s:s*, s:b, s:b, s:s, s:s, s:o*, s:o*, s:s*, s:b, s:o*, s:s*, s:o*, s:o}",
+	if (!first)
+		putc(',', to);
+	object = json_pack("{s:I, s:i, s:o*, s:s*, s:b, s:b, s:s, s:s, s:o*, s:o*, s:s*, s:b, s:o*, s:s*, s:o*, s:o*}",
 			 "id", (json_int_t)t->serial, "ractor", (int)t->ractor,
 			 "tid", t->tid ? json_integer(t->tid) : NULL, "name", t->name[0] ? t->name : NULL,
 			 "main", t->main, "shares_native_threads", t->shared,
@@ -66,34 +126,37 @@ static json_t *thread_of(const struct extprof_dump_thread *t, bool again)
 			 "for_ns", t->since == UINT64_MAX ? NULL : json_integer((json_int_t)t->since),
 			 "gvl_holder", t->gvl_holder ? json_integer((json_int_t)t->gvl_holder) : NULL,
 			 "kernel_state", kernel[0] ? kernel : NULL, "off_cpu", t->off_cpu, "call", call_of(t),
-			 "gc", t->gc, "ran", again ? json_boolean(t->ran) : NULL, "fibers", fibers);
+			 "gc", t->gc, "wait", wait_of(t), "ran", again ? json_boolean(t->ran) : NULL);
+	err = begin(object, "fibers", to);
+	for (size_t i = 0; i < t->fiber_count && !err; i++)
+		err = write_fiber(&t->fibers[i], again, !i, to);
+	return err ? err : end(to);
 }
 
 int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to)
 {
-	json_t *threads = json_array(), *newer = json_array(), *all;
-	bool failed;
+	json_t *newer = json_array(), *object;
+	int err;
 
-	for (size_t i = 0; i < r->thread_count; i++)
-		if (json_array_append_new(threads, thread_of(&r->threads[i], again)))
-			goto no_memory;
-	for (size_t i = 0; i < r->newer_count; i++)
-		if (json_array_append_new(newer, json_string(r->newer[i])))
-			goto no_memory;
-	all = json_pack("{s:i, s:s, s:s, s:s, s:o*, s:I, s:o*, s:i, s:i, s:i, s:i, s:o, s:o}", "pid", (int)r->pid,
-			"command", r->command, "ruby_version", r->ruby_version, "ruby_description",
-			r->ruby_description, "time_ns", r->time ? json_integer((json_int_t)r->time) : NULL,
-			"duration_ns", (json_int_t)r->duration, "stopped_ns",
-			r->stopped ? json_integer((json_int_t)r->stopped) : NULL, "torn", (int)r->torn,
-			"lost", (int)r->lost, "left_out", (int)r->left_out, "retried", (int)r->retried,
-			"threads", threads, "newer_files", newer);
-	if (!all)
-		return -ENOMEM;
-	failed = json_dumpf(all, to, JSON_COMPACT) || putc('\n', to) == EOF;
-	json_decref(all);
-	return failed && !ferror(to) ? -ENOMEM : 0;
-no_memory:
-	json_decref(threads);
-	json_decref(newer);
-	return -ENOMEM;
+	for (size_t i = 0; i < r->newer_count; i++) {
+		if (json_array_append_new(newer, json_string(r->newer[i]))) {
+			json_decref(newer);
+			return -ENOMEM;
+		}
+	}
+	object = json_pack("{s:i, s:s, s:s, s:s, s:o*, s:I, s:o*, s:I, s:I, s:I, s:I, s:o}", "pid", (int)r->pid,
+			   "command", r->command, "ruby_version", r->ruby_version, "ruby_description",
+			   r->ruby_description, "time_ns", r->time ? json_integer((json_int_t)r->time) : NULL,
+			   "duration_ns", (json_int_t)r->duration, "stopped_ns",
+			   r->stopped ? json_integer((json_int_t)r->stopped) : NULL, "torn", (json_int_t)r->torn,
+			   "lost", (json_int_t)r->lost, "left_out", (json_int_t)r->left_out, "retried",
+			   (json_int_t)r->retried, "newer_files", newer);
+	err = begin(object, "threads", to);
+	for (size_t i = 0; i < r->thread_count && !err; i++)
+		err = write_thread(&r->threads[i], again, !i, to);
+	if (!err)
+		err = end(to);
+	if (!err && putc('\n', to) == EOF)
+		err = -EIO;
+	return !err || (err == -EIO && ferror(to)) ? 0 : -ENOMEM;
 }

@@ -8,10 +8,18 @@
 
 const struct extprof_dump_thread *dump__thread(const struct extprof_dump_result *r, uint64_t serial)
 {
-	for (size_t i = 0; i < r->thread_count; i++)
-		if (r->threads[i].serial == serial)
-			return &r->threads[i];
-	return NULL;
+	size_t low = 0, high = r->thread_count;
+
+	/* Oldest first: by serial. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->threads[middle].serial < serial)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->thread_count && r->threads[low].serial == serial ? &r->threads[low] : NULL;
 }
 
 static bool on_cpu(const struct extprof_dump_thread *t)
@@ -73,6 +81,54 @@ static void write_call(const struct extprof_dump_thread *t, FILE *to)
 		fprintf(to, "(%d%s%s)", t->call_fd, t->call_file ? " " : "", t->call_file ? t->call_file : "");
 }
 
+static void write_thread_name(const struct extprof_dump_result *r, uint64_t serial, FILE *to)
+{
+	const struct extprof_dump_thread *t = serial ? dump__thread(r, serial) : NULL;
+
+	if (t)
+		write_name(t, to);
+	else
+		fprintf(to, "an unknown thread");
+}
+
+/* What it waits for, if that is known. */
+static void write_wait(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, FILE *to)
+{
+	static const char *const texts[] = {
+		[EXTPROF_WAIT_MUTEX_SLEEP] = "in Mutex#sleep", [EXTPROF_WAIT_CONDVAR] = "waits for a condition variable",
+		[EXTPROF_WAIT_QUEUE] = "waits for a queue, which is empty",
+		[EXTPROF_WAIT_SIZED_QUEUE] = "waits for a queue, which is full", [EXTPROF_WAIT_IO] = "waits for a file",
+		[EXTPROF_WAIT_IO_READ] = "waits to read", [EXTPROF_WAIT_IO_WRITE] = "waits to write",
+		[EXTPROF_WAIT_IO_SELECT] = "in IO.select", [EXTPROF_WAIT_NOGVL] = "in C code without GVL",
+		[EXTPROF_WAIT_RACTOR] = "waits for another ractor",
+	};
+
+	switch (t->wait) {
+	case EXTPROF_WAIT_JOIN:
+		fprintf(to, ", waits for the end of ");
+		write_thread_name(r, t->wait_thread, to);
+		break;
+	case EXTPROF_WAIT_MUTEX:
+		fprintf(to, ", waits for a mutex that ");
+		write_thread_name(r, t->wait_thread, to);
+		fprintf(to, " has");
+		break;
+	case EXTPROF_WAIT_PROCESS:
+		if ((int64_t)t->wait_object > 0)
+			fprintf(to, ", waits for the end of process %" PRIu64, t->wait_object);
+		else
+			fprintf(to, ", waits for the end of a process");
+		break;
+	default:
+		if ((unsigned int)t->wait < sizeof(texts) / sizeof(texts[0]) && texts[t->wait])
+			fprintf(to, ", %s", texts[t->wait]);
+	}
+	if (t->wait_fd >= 0 && t->wait_fd != t->call_fd)
+		fprintf(to, " (%d%s%s)", t->wait_fd, t->wait_file ? " " : "", t->wait_file ? t->wait_file : "");
+	if (t->deadlocked)
+		fprintf(to, ": deadlock");
+}
+
 static void write_state(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, FILE *to)
 {
 	const struct extprof_dump_thread *holder = t->gvl_holder ? dump__thread(r, t->gvl_holder) : NULL;
@@ -85,6 +141,7 @@ static void write_state(const struct extprof_dump_result *r, const struct extpro
 		write_call(t, to);
 	}
 	write_since(t->since, to);
+	write_wait(r, t, to);
 	if (holder) {
 		fprintf(to, ", held by ");
 		write_name(holder, to);

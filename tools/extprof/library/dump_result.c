@@ -2,6 +2,7 @@
 #include "library/dump_result.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 
 /* Texts of frames that are kept from one result to the next; then they are read again. */
 #define STRINGS_MAX (256u << 10)
+/* Threads that wait for one another, in the search for deadlocks. */
+#define CHAIN_MAX 1024
 /* Files whose time of change is looked at. */
 #define NEWER_MAX 4096
 
@@ -27,11 +30,30 @@ SAME(EXTPROF_PROOF_OFF_CPU, PROOF_OFF_CPU);
 SAME(EXTPROF_PROOF_EQUAL, PROOF_EQUAL);
 SAME(EXTPROF_PROOF_STOPPED, PROOF_STOPPED);
 SAME(EXTPROF_PROOF_CORE, PROOF_CORE);
+SAME(EXTPROF_PROOF_WAIT, PROOF_WAIT);
 SAME(EXTPROF_THREAD_CREATED, RB_DEBUG_EXT_THREAD_CREATED);
 SAME(EXTPROF_THREAD_RUNNING, RB_DEBUG_EXT_THREAD_RUNNING);
 SAME(EXTPROF_THREAD_READY, RB_DEBUG_EXT_THREAD_READY);
 SAME(EXTPROF_THREAD_BLOCKED, RB_DEBUG_EXT_THREAD_BLOCKED);
 SAME(EXTPROF_THREAD_SLEEPING, RB_DEBUG_EXT_THREAD_SLEEPING);
+
+#if RB_DEBUG_EXT_ABI_MINOR >= 1
+SAME(EXTPROF_WAIT_UNKNOWN, RB_DEBUG_EXT_WAIT_NONE);
+SAME(EXTPROF_WAIT_SLEEP, RB_DEBUG_EXT_WAIT_SLEEP);
+SAME(EXTPROF_WAIT_JOIN, RB_DEBUG_EXT_WAIT_JOIN);
+SAME(EXTPROF_WAIT_MUTEX, RB_DEBUG_EXT_WAIT_MUTEX);
+SAME(EXTPROF_WAIT_MUTEX_SLEEP, RB_DEBUG_EXT_WAIT_MUTEX_SLEEP);
+SAME(EXTPROF_WAIT_CONDVAR, RB_DEBUG_EXT_WAIT_CONDVAR);
+SAME(EXTPROF_WAIT_QUEUE, RB_DEBUG_EXT_WAIT_QUEUE);
+SAME(EXTPROF_WAIT_SIZED_QUEUE, RB_DEBUG_EXT_WAIT_SIZED_QUEUE);
+SAME(EXTPROF_WAIT_IO, RB_DEBUG_EXT_WAIT_IO);
+SAME(EXTPROF_WAIT_IO_READ, RB_DEBUG_EXT_WAIT_IO_READ);
+SAME(EXTPROF_WAIT_IO_WRITE, RB_DEBUG_EXT_WAIT_IO_WRITE);
+SAME(EXTPROF_WAIT_IO_SELECT, RB_DEBUG_EXT_WAIT_IO_SELECT);
+SAME(EXTPROF_WAIT_PROCESS, RB_DEBUG_EXT_WAIT_PROCESS);
+SAME(EXTPROF_WAIT_RACTOR, RB_DEBUG_EXT_WAIT_RACTOR);
+SAME(EXTPROF_WAIT_NOGVL, RB_DEBUG_EXT_WAIT_NOGVL);
+#endif
 
 /* What a thread or an EC was before. */
 struct before {
@@ -55,6 +77,7 @@ struct dump_result {
 	size_t part_room;
 	const char **newer;
 	struct map64 looked;		/* paths that have been looked at */
+	struct map64 slots, holders;	/* slot, ractor -> number of the thread, of the one that has its GVL */
 	struct extprof_dump_result result;
 };
 
@@ -105,6 +128,8 @@ void dump_result__free(struct dump_result *r)
 	forget(r);
 	source_files__close(&r->files);
 	map64__free(&r->looked);
+	map64__free(&r->slots);
+	map64__free(&r->holders);
 	tree__free(&r->tree);
 	frames__free(&r->texts);
 	free(r->parts);
@@ -320,41 +345,130 @@ static const char *gc_name(const struct snapshot_ec *ec)
 	}
 }
 
-/* Serial of the thread that has the GVL of the ractor; 0 unknown. */
-static uint64_t gvl_holder(const struct snapshot *s, const struct snapshot_thread *waiting)
+static int note(struct map64 *map, uint64_t key, uint32_t number)
 {
+	return map64__get(map, key) == MAP64_NONE ? map64__add(map, key, number) : 0;
+}
+
+/* Find threads by their slots, and holders of GVLs by their ractors. */
+static int index_threads(struct dump_result *r, const struct snapshot *s)
+{
+	map64__clear(&r->slots);
+	map64__clear(&r->holders);
 	for (uint32_t i = 0; i < s->thread_count; i++) {
 		const struct snapshot_thread *t = &s->threads[i];
 
-		if (t != waiting && t->t.ractor == waiting->t.ractor && t->t.state == RB_DEBUG_EXT_THREAD_RUNNING)
-			return t->t.serial;
+		if (note(&r->slots, t->slot, i) ||
+		    (t->t.state == RB_DEBUG_EXT_THREAD_RUNNING && note(&r->holders, t->t.ractor, i)))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int describe_call(struct dump_result *r, pid_t pid, const struct task *task, struct extprof_dump_thread *to)
+/* Serial of the thread that has the number under the key; 0: there is none. */
+static uint64_t serial_of(const struct map64 *map, uint64_t key, const struct snapshot *s)
+{
+	uint32_t number = map64__get(map, key);
+
+	return number == MAP64_NONE ? 0 : s->threads[number].t.serial;
+}
+
+/* What a descriptor of the process is.  0 with *file, NULL if that is not known; or -ENOMEM. */
+static int describe_fd(struct dump_result *r, pid_t pid, int32_t fd, const char **file)
 {
 	char path[PROC_PATH_MAX], target[4096];
 	struct text text = { 0 };
 	ssize_t n;
+
+	*file = NULL;
+	if (!pid || fd < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	n = readlink(path, target, sizeof(target));
+	if (n <= 0)
+		return 0;
+	text__add_clean(&text, target, (size_t)n, TEXT_NAME_MAX);
+	*file = text_part(r, &text);
+	return *file ? 0 : -ENOMEM;
+}
+
+static int describe_call(struct dump_result *r, pid_t pid, const struct task *task, struct extprof_dump_thread *to)
+{
+	struct pollfd polled;
 
 	to->call = task->call;
 	to->call_fd = -1;
 	if (task->call < 0)
 		return 0;
 	to->call_name = call__name(task->call);
-	if (!call__takes_fd(task->call) || task->args[0] > INT32_MAX)
+	if (call__takes_fd(task->call) && task->args[0] <= INT32_MAX)
+		to->call_fd = (int32_t)task->args[0];
+	/* Ruby waits for one descriptor so. */
+	if (call__polls(task->call) && task->args[1] == 1 &&
+	    !memory__read(&r->vm->memory, task->args[0], &polled, sizeof(polled)))
+		to->call_fd = polled.fd < 0 ? -1 : polled.fd;
+	return describe_fd(r, pid, to->call_fd, &to->call_file);
+}
+
+#if RB_DEBUG_EXT_ABI_MINOR >= 1
+static int describe_wait(struct dump_result *r, const struct snapshot *s, pid_t pid,
+			 const struct rb_debug_ext_thread *t, struct extprof_dump_thread *to)
+{
+	to->wait_fd = -1;
+	if (s->section.abi_minor < 1)
 		return 0;
-	to->call_fd = (int32_t)task->args[0];
-	if (!pid)
+	/* Known to the nanosecond. */
+	if (t->state == RB_DEBUG_EXT_THREAD_READY && pid && t->ready_at && t->ready_at <= s->ended)
+		to->since = s->ended - t->ready_at;
+	if ((t->state != RB_DEBUG_EXT_THREAD_BLOCKED && t->state != RB_DEBUG_EXT_THREAD_SLEEPING) ||
+	    t->wait_kind > RB_DEBUG_EXT_WAIT_NOGVL)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, to->call_fd);
-	n = readlink(path, target, sizeof(target));
-	if (n <= 0)
-		return 0;
-	text__add_clean(&text, target, (size_t)n, TEXT_NAME_MAX);
-	to->call_file = text_part(r, &text);
-	return to->call_file ? 0 : -ENOMEM;
+	to->wait = (int)t->wait_kind;
+	to->wait_thread = t->wait_thread_slot ? serial_of(&r->slots, t->wait_thread_slot, s) : 0;
+	to->wait_object = t->wait_object;
+	if (t->wait_kind >= RB_DEBUG_EXT_WAIT_IO && t->wait_kind <= RB_DEBUG_EXT_WAIT_IO_WRITE &&
+	    t->wait_fd <= INT32_MAX)
+		to->wait_fd = (int32_t)t->wait_fd;
+	return describe_fd(r, pid, to->wait_fd, &to->wait_file);
+}
+#else
+static int describe_wait(struct dump_result *r, const struct snapshot *s, pid_t pid,
+			 const struct rb_debug_ext_thread *t, struct extprof_dump_thread *to)
+{
+	(void)r, (void)s, (void)pid, (void)t;
+	to->wait_fd = -1;
+	return 0;
+}
+#endif
+
+static struct extprof_dump_thread *thread_of(struct extprof_dump_thread *threads, uint32_t count, uint64_t serial)
+{
+	uint32_t low = 0, high = count;
+
+	/* They are sorted. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (threads[middle].serial < serial)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && threads[low].serial == serial ? &threads[low] : NULL;
+}
+
+/* Does the thread wait for itself, by way of others? */
+static bool is_deadlocked(struct extprof_dump_thread *threads, uint32_t count, const struct extprof_dump_thread *first)
+{
+	const struct extprof_dump_thread *t = first;
+
+	for (uint32_t i = 0; i < CHAIN_MAX && t && t->wait_thread &&
+	     (t->wait == EXTPROF_WAIT_JOIN || t->wait == EXTPROF_WAIT_MUTEX); i++) {
+		t = thread_of(threads, count, t->wait_thread);
+		if (t == first)
+			return true;
+	}
+	return false;
 }
 
 static int build_thread(struct dump_result *r, const struct snapshot *s, const struct dump_facts *facts,
@@ -377,9 +491,11 @@ static int build_thread(struct dump_result *r, const struct snapshot *s, const s
 	to->kernel_state = from->task.state;
 	to->off_cpu = from->task.off_cpu;
 	if (t->state == RB_DEBUG_EXT_THREAD_READY)
-		to->gvl_holder = gvl_holder(s, from);
+		to->gvl_holder = serial_of(&r->holders, t->ractor, s);
 	for (uint32_t i = from->first_ec; i < from->first_ec + from->ec_count && !to->gc; i++)
 		to->gc = gc_name(&s->ecs[i]);
+	if (describe_wait(r, s, facts->pid, t, to))
+		return -ENOMEM;
 	return describe_call(r, facts->pid, &from->task, to);
 }
 
@@ -393,6 +509,8 @@ static int build(struct dump_result *r, const struct snapshot *s, const struct d
 		return -ENOMEM;
 	/* Names of classes may have changed since. */
 	symbols__update(&r->vm->symbols, true);
+	if (index_threads(r, s))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < s->thread_count; i++) {
 		const struct snapshot_thread *t = &s->threads[i];
 
@@ -404,6 +522,8 @@ static int build(struct dump_result *r, const struct snapshot *s, const struct d
 		threads[i].fibers = fibers + t->first_ec;
 		threads[i].fiber_count = t->ec_count;
 	}
+	for (uint32_t i = 0; i < s->thread_count; i++)
+		threads[i].deadlocked = is_deadlocked(threads, s->thread_count, &threads[i]);
 	compare(r, s, threads, fibers);
 	r->result.threads = threads;
 	r->result.thread_count = s->thread_count;

@@ -49,3 +49,12 @@ bool call__takes_fd(int64_t call)
 			return calls[i].fd;
 	return false;
 }
+
+bool call__polls(int64_t call)
+{
+#ifdef __x86_64__
+	if (call == SYS_poll)
+		return true;
+#endif
+	return call == SYS_ppoll;
+}

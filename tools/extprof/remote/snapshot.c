@@ -254,6 +254,44 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 	return 0;
 }
 
+#if RB_DEBUG_EXT_ABI_MINOR >= 1
+static bool waits(const struct rb_debug_ext_thread *t)
+{
+	return t->state == RB_DEBUG_EXT_THREAD_BLOCKED || t->state == RB_DEBUG_EXT_THREAD_SLEEPING;
+}
+
+/* Read while the thread waits.  1: it has waited all the time; 0: it has not, or does not tell; or -errno.
+ * The current fiber only: another one of the thread is changed by nobody else either. */
+static int try_wait(struct reading *r, struct part *p)
+{
+	struct snapshot_thread *thread = p->thread;
+	uint64_t seq = thread->t.state_seq;
+	int err;
+
+	if (r->source->layout->section.abi_minor < 1 || !waits(&thread->t))
+		return 0;
+	err = find_current(r, p);
+	if (!fatal(err))
+		err = copy(r, p);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (!fatal(err))
+		err = look_at_slot(r, thread);
+	if (err)
+		return err;
+	if (!waits(&thread->t) || thread->t.state_seq != seq)
+		return 0;
+	set_proof(p, PROOF_WAIT);
+	return 1;
+}
+#else
+static int try_wait(struct reading *r, struct part *p)
+{
+	(void)r;
+	(void)p;
+	return 0;
+}
+#endif
+
 /* Where it cannot be proven that the thread does not run. */
 static int read_running(struct reading *r, struct part *p)
 {
@@ -268,6 +306,13 @@ static int read_running(struct reading *r, struct part *p)
 	if (tid && tasks__look(r->source->tasks, tid, &p->thread->task))
 		p->thread->task.tid = 0;
 	p->thread->task.ip = 0;
+	for (int i = 0; i < SNAPSHOT_TRIES && !p->thread->t.tid; i++) {
+		err = try_wait(r, p);
+		if (err == 1)
+			return 0;
+		if (err)
+			return err;
+	}
 	err = find_current(r, p);
 	for (uint32_t i = 0; i < p->count && !fatal(err); i++)
 		err = read_equal(r, p->thread, &p->ecs[i]);
@@ -432,6 +477,9 @@ static void settle(struct snapshot *s)
 		if (!thread->t.thread)
 			continue;
 		qsort(s->ecs + thread->first_ec, thread->ec_count, sizeof(*s->ecs), by_current);
+		/* It runs one that was not there when the tables were read, or that is not known. */
+		if (thread->ec_count && !s->ecs[thread->first_ec].current)
+			s->left_out++;
 		for (uint32_t k = 0; k < thread->ec_count; k++) {
 			s->torn += s->ecs[thread->first_ec + k].torn;
 			s->lost += s->ecs[thread->first_ec + k].lost != 0;

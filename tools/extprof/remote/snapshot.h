@@ -9,6 +9,7 @@
  *  - A thread that runs is taken off by the scheduler, as the reader goes to the same CPU for a
  *    moment: two threads cannot run on one CPU.  The reader needs no privilege for that, and the thread is not
  *    stopped: it waits for its turn, as beside any other program.
+ *  - A thread that has no native thread (M:N) waits, and counts the changes of its state (version 1.1).
  *  - Where the kernel does not count, or the CPU is not allowed, several copies have to be equal.
  */
 #ifndef EXTPROF_SNAPSHOT_H
@@ -30,6 +31,7 @@ enum snapshot_proof {
 	PROOF_EQUAL,		/* SNAPSHOT_COPIES copies were equal */
 	PROOF_STOPPED,		/* the reader had stopped the process */
 	PROOF_CORE,		/* the memory is a core file's */
+	PROOF_WAIT,		/* the thread waited, and its count of changes of state was the same afterwards */
 };
 
 /* Copies that have to be equal where nothing better can be had. */
@@ -37,7 +39,7 @@ enum snapshot_proof {
 /* Tries for one thread. */
 #define SNAPSHOT_TRIES 8
 /* Bytes of stacks that are kept: a hostile process can claim 2^30 frames. */
-#define SNAPSHOT_BYTES_MAX (512ull << 20)
+#define SNAPSHOT_BYTES_MAX (64ull << 20)
 
 struct snapshot_ec {
 	struct rb_debug_ext_ec e;

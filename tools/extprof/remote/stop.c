@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 #define THREADS_MAX 65536
 /* A thread in an uninterruptible wait stops when it is over. */
 #define TIMEOUT 200000000ull
+/* Most stop at once: for so long their stops are looked for without a pause. */
+#define SPIN 200000ull
 #define LOOK_INTERVAL 20000l	/* ns */
 
 struct stopped {
@@ -179,7 +182,7 @@ static void on_stop(struct stopped *t, int status)
 static int wait_for_all(struct stop *s, uint32_t first)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_INTERVAL };
-	uint64_t until = deadline__now() + TIMEOUT;
+	uint64_t began = deadline__now();
 	bool waiting = true;
 
 	while (waiting) {
@@ -198,10 +201,12 @@ static int wait_for_all(struct stop *s, uint32_t first)
 				t->gone = true, t->waiting = false;
 			waiting |= t->waiting;
 		}
-		if (waiting && deadline__now() > until)
+		if (waiting && deadline__now() - began > TIMEOUT)
 			return -ETIMEDOUT;
-		if (waiting)
+		if (waiting && deadline__now() - began > SPIN)
 			nanosleep(&pause, NULL);
+		else if (waiting)
+			sched_yield();
 	}
 	return 0;
 }

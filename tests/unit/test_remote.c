@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Snapshots of a VM by hand, at rest, with faults in each read, and while it changes. */
+#include "test.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "fake.h"
+#include "memory_fake.h"
+#include "remote/core.h"
+#include "remote/snapshot.h"
+#include "ruby/layout.h"
+
+#define SERIAL 70000000000ull
+
+static struct rb_debug_ext_section section;
+static struct fake vm;
+static struct layout layout;
+static struct memory_fake memory;
+static struct tasks tasks;
+static struct fake_ec *ecs[3];
+static struct snapshot snapshot;
+static struct snapshot_source source;
+
+/* Two threads; the first one has a parked fiber. */
+static bool set_up(enum snapshot_proof frozen)
+{
+	struct diag d = { 0 };
+
+	fake__init(&vm, &section);
+	for (int i = 0; i < 3; i++) {
+		ecs[i] = fake__ec(20);
+		fake__push(ecs[i], RB_DEBUG_EXT_ID_NONE, 0);
+		for (uint32_t k = 1; k <= 4; k++)
+			fake__push(ecs[i], 100 * (uint32_t)i + k, 0x1000 + 8 * k);
+	}
+	fake__thread(&vm, 5, SERIAL, "first", ecs[0])->state = RB_DEBUG_EXT_THREAD_SLEEPING;
+	fake__thread(&vm, 3, SERIAL + 1, "second", ecs[2]);
+	fake__ec_slot(&vm, ecs[1], 1, 5)->serial = 12;
+	fake__ec_slot(&vm, ecs[0], 9, 5)->serial = 11;
+	fake__ec_slot(&vm, ecs[2], 4, 3)->serial = 13;
+	memory_fake__init(&memory);
+	tasks = (struct tasks){ .dir = -1 };
+	source = (struct snapshot_source){
+		.layout = &layout, .memory = &memory.memory, .tasks = &tasks, .frozen = frozen,
+	};
+	return !layout__read(&layout, &memory.memory, (uintptr_t)&section, &d);
+}
+
+static const struct sample_frame *frames_of(const struct snapshot_ec *ec)
+{
+	return (const struct sample_frame *)(ec->event + 1);
+}
+
+TEST(snapshot_has_all_threads_and_fibers)
+{
+	CHECK(set_up(PROOF_CORE));
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.thread_count, 2);
+	CHECK_INT(snapshot.ec_count, 3);
+	CHECK_INT(snapshot.torn + snapshot.lost + snapshot.left_out, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct snapshot_thread *t = &snapshot.threads[i];
+
+		CHECK_INT(t->t.serial, SERIAL + i);
+		CHECK_INT(t->slot, i ? 3 : 5);
+		CHECK_STRING(t->t.name, i ? "second" : "first");
+		CHECK_INT(t->ec_count, i ? 1 : 2);
+		CHECK(snapshot.ecs[t->first_ec].current);
+	}
+	/* The current one first. */
+	CHECK_INT(snapshot.ecs[0].e.serial, 11);
+	CHECK_INT(snapshot.ecs[1].e.serial, 12);
+	CHECK(!snapshot.ecs[1].current);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(snapshot.ecs[i].proof, PROOF_CORE);
+		CHECK_INT(snapshot.ecs[i].event->nr_frames, 5);
+		for (uint32_t k = 0; k < 4; k++) {
+			CHECK_INT(frames_of(&snapshot.ecs[i])[k].id, 100 * i + 4 - (int)k);
+			CHECK_INT(frames_of(&snapshot.ecs[i])[k].pc, 0x1000 + 8 * (4 - k));
+		}
+	}
+	snapshot__free(&snapshot);
+}
+
+TEST(snapshot_survives_a_fault_in_each_read)
+{
+	static const int errors[] = { -EFAULT, -ESRCH, -EINTR, -EPERM };
+
+	for (size_t e = 0; e < sizeof(errors) / sizeof(errors[0]); e++) {
+		for (int at = 1, reads = at; at <= reads; at++) {
+			int err;
+
+			CHECK(set_up(PROOF_STOPPED));
+			memory.reads = 0;
+			memory.fail_at = at;
+			memory.error = errors[e];
+			err = snapshot__take(&snapshot, &source);
+			reads = memory.reads;
+			/* An error, or what is missing is counted. */
+			CHECK(err || snapshot.lost || snapshot.left_out);
+			CHECK(!err || err == errors[e]);
+			for (uint32_t i = 0; !err && i < snapshot.ec_count; i++)
+				CHECK(!snapshot.ecs[i].lost == (snapshot.ecs[i].event != NULL));
+			snapshot__free(&snapshot);
+		}
+	}
+}
+
+/* The innermost frame of the first thread becomes another one before each read. */
+static void change(int read)
+{
+	struct fake_frame *frame = (struct fake_frame *)(uintptr_t)ecs[0]->cfp;
+
+	frame->ext_debug = (uint32_t)read;
+}
+
+TEST(snapshot_of_a_stack_that_changes_keeps_what_stays)
+{
+	CHECK(set_up(PROOF_NONE));
+	memory.before = change;
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.torn, 1);
+	CHECK_INT(snapshot.lost, 0);
+	CHECK(snapshot.ecs[0].torn);
+	CHECK_INT(snapshot.ecs[0].proof, PROOF_NONE);
+	CHECK_INT(snapshot.ecs[0].changing, 1);
+	CHECK_INT(snapshot.ecs[0].event->nr_frames, 4);
+	for (uint32_t k = 0; k < 3; k++)
+		CHECK_INT(frames_of(&snapshot.ecs[0])[k].id, 3 - k);
+	CHECK_INT(frames_of(&snapshot.ecs[0])[3].id, RB_DEBUG_EXT_ID_NONE);
+	/* The others do not change. */
+	CHECK_INT(snapshot.ecs[1].event->nr_frames, 5);
+	CHECK(snapshot.ecs[1].proof && snapshot.ecs[2].proof);
+	snapshot__free(&snapshot);
+}
+
+/* It only changes now and then: several equal copies are found. */
+static void change_at_first(int read)
+{
+	if (read < 40)
+		change(read);
+}
+
+TEST(snapshot_of_a_stack_that_comes_to_rest_is_whole)
+{
+	CHECK(set_up(PROOF_NONE));
+	memory.before = change_at_first;
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.torn, 0);
+	CHECK_INT(snapshot.ecs[0].event->nr_frames, 5);
+	CHECK_INT(frames_of(&snapshot.ecs[0])[0].id, 39);
+	snapshot__free(&snapshot);
+}
+
+#if RB_DEBUG_EXT_ABI_MINOR >= 1
+static void wake(int read)
+{
+	struct rb_debug_ext_thread *t = (struct rb_debug_ext_thread *)(uintptr_t)vm.thread_dir[0] + 5;
+
+	if (read > 12 && read < 60)
+		t->state_seq++;
+}
+
+TEST(snapshot_of_a_thread_that_waits_is_proven_by_its_count)
+{
+	CHECK(set_up(PROOF_NONE));
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.ecs[0].proof, PROOF_WAIT);
+	CHECK_INT(snapshot.ecs[1].proof, PROOF_WAIT);
+	/* The other one is not known to wait. */
+	CHECK_INT(snapshot.ecs[2].proof, PROOF_EQUAL);
+	snapshot__free(&snapshot);
+	CHECK(set_up(PROOF_NONE));
+	memory.before = wake;
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.torn, 0);
+	CHECK(snapshot.ecs[0].proof == PROOF_WAIT || snapshot.ecs[0].proof == PROOF_EQUAL);
+	snapshot__free(&snapshot);
+	/* A process of version 1.0 does not count. */
+	CHECK(set_up(PROOF_NONE));
+	section.abi_minor = 0;
+	layout.section.abi_minor = 0;
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.ecs[0].proof, PROOF_EQUAL);
+	snapshot__free(&snapshot);
+}
+#endif
+
+TEST(snapshot_counts_slots_that_are_being_written)
+{
+	struct rb_debug_ext_thread *t;
+
+	CHECK(set_up(PROOF_CORE));
+	t = (struct rb_debug_ext_thread *)(uintptr_t)vm.thread_dir[0] + 3;
+	t->generation |= 1;
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.thread_count, 1);
+	CHECK_INT(snapshot.left_out, 1);
+	snapshot__free(&snapshot);
+	t->generation++;
+	t->state = RB_DEBUG_EXT_THREAD_DEAD;
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.thread_count, 1);
+	CHECK_INT(snapshot.left_out, 0);
+	snapshot__free(&snapshot);
+}
+
+TEST(snapshot_of_tables_that_claim_too_much_is_bounded)
+{
+	static uint64_t dir[RB_DEBUG_EXT_SLOT_CHUNKS_MAX];
+
+	CHECK(set_up(PROOF_CORE));
+	/* Each chunk is the same one: four million slots, each in use. */
+	for (uint32_t i = 0; i < RB_DEBUG_EXT_SLOTS_PER_CHUNK; i++)
+		fake__ec_slot(&vm, ecs[i % 3], i, 5)->serial = i;
+	for (uint32_t i = 0; i < RB_DEBUG_EXT_SLOT_CHUNKS_MAX; i++)
+		dir[i] = vm.ec_dir[0];
+	section.ec_dir = (uintptr_t)dir;
+	section.ec_slots_end = UINT32_MAX;
+	CHECK(!layout__refresh(&layout, &memory.memory));
+	layout.section.ec_dir = section.ec_dir;
+	/* What is not their own: one thread has all. */
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.ec_count, TABLES_ECS_MAX);
+	CHECK(snapshot.left_out > 3000000);
+	CHECK(snapshot.bytes <= SNAPSHOT_BYTES_MAX);
+	snapshot__free(&snapshot);
+}
+
+TEST(snapshot_of_one_thread)
+{
+	struct snapshot_thread thread = { .slot = 5 };
+	struct walker *walker = walker__new();
+	struct snapshot_ec ec;
+
+	CHECK(walker != NULL);
+	CHECK(set_up(PROOF_STOPPED));
+	CHECK_INT(snapshot__thread(&source, walker, &thread, &ec), 0);
+	CHECK_INT(thread.t.serial, SERIAL);
+	CHECK(ec.current);
+	CHECK_INT(ec.proof, PROOF_STOPPED);
+	CHECK_INT(ec.event->nr_frames, 5);
+	CHECK_INT(frames_of(&ec)[0].id, 4);
+	free(ec.event);
+	thread.slot = 6;
+	CHECK_INT(snapshot__thread(&source, walker, &thread, &ec), -ENOENT);
+	thread.slot = 7777;
+	CHECK_INT(snapshot__thread(&source, walker, &thread, &ec), -ENOENT);
+	walker__free(walker);
+}
