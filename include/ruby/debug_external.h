@@ -59,7 +59,7 @@ typedef __INT64_TYPE__ int64_t;
 #endif
 
 #define RB_DEBUG_EXT_ABI_MAJOR 1 /**< changes when a reader has to be rewritten */
-#define RB_DEBUG_EXT_ABI_MINOR 0 /**< grows when fields are added at a tail */
+#define RB_DEBUG_EXT_ABI_MINOR 1 /**< grows when fields are added at a tail */
 
 /* -- Discovery ------------------------------------------------------------
  *
@@ -109,6 +109,28 @@ enum rb_debug_ext_gc_phase {
     RB_DEBUG_EXT_GC_MARK = 2,
     RB_DEBUG_EXT_GC_SWEEP = 3,
     RB_DEBUG_EXT_GC_COMPACT = 4
+};
+
+/** Why a collection began: one of the first five bits.  Why it marks all
+ *  objects: the others, 0 if it does not. */
+enum rb_debug_ext_gc_cause {
+    RB_DEBUG_EXT_GC_BY_NEWOBJ = 1,      /**< no free slot */
+    RB_DEBUG_EXT_GC_BY_MALLOC = 2,      /**< memory allocated besides slots */
+    RB_DEBUG_EXT_GC_BY_METHOD = 4,      /**< GC.start, GC.compact and others */
+    RB_DEBUG_EXT_GC_BY_CAPI = 8,        /**< rb_gc() */
+    RB_DEBUG_EXT_GC_BY_STRESS = 16,
+    RB_DEBUG_EXT_GC_MAJOR_BY_NOFREE = 256,    /**< sweeping has freed too few slots */
+    RB_DEBUG_EXT_GC_MAJOR_BY_OLDGEN = 512,    /**< too many old objects */
+    RB_DEBUG_EXT_GC_MAJOR_BY_SHADY = 1024,    /**< too many objects without write barriers */
+    RB_DEBUG_EXT_GC_MAJOR_BY_FORCE = 2048,    /**< it was asked for */
+    RB_DEBUG_EXT_GC_MAJOR_BY_OLDMALLOC = 4096 /**< too much memory of old objects */
+};
+
+enum rb_debug_ext_gc_flags {
+    RB_DEBUG_EXT_GC_MAJOR = 1,           /**< it marks all objects, else young ones only */
+    RB_DEBUG_EXT_GC_IMMEDIATE_MARK = 2,  /**< it marks in one step */
+    RB_DEBUG_EXT_GC_IMMEDIATE_SWEEP = 4, /**< it sweeps in one step */
+    RB_DEBUG_EXT_GC_COMPACTING = 8       /**< it moves objects */
 };
 
 /**
@@ -262,7 +284,14 @@ struct rb_debug_ext_section {
      *  with jit_start; 0 where that is not known, as without optimization. */
     uint64_t jit_leaf_start;
     uint64_t jit_leaf_end;
-    uint64_t reserved[2];
+
+    /* Since abi_minor 1: the collection that runs, or ran last; a collection can
+     * take many steps.  Stored when it begins, before the first MARK.  0 in a
+     * process of minor 0. */
+    uint32_t gc_cause;            /**< enum rb_debug_ext_gc_cause, several bits */
+    uint32_t gc_flags;            /**< enum rb_debug_ext_gc_flags */
+    uint64_t gc_cycles;           /**< collections that have begun */
+    uint64_t gc_major_cycles;     /**< of these, those that mark all objects */
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */
@@ -341,7 +370,7 @@ struct rb_debug_ext_record {
     uint64_t code;         /**< address of the first instruction, 0 none */
     uint32_t code_size;    /**< in instruction words of 8 bytes */
     uint32_t first_line;   /**< line of `def` or of the opening, 0 none */
-    uint64_t reserved;
+    uint64_t vm_private;   /**< the VM's own: readers ignore it */
 };
 
 /** Text, in any encoding (mostly UTF-8), not terminated.  Treat it as bytes. */
@@ -456,11 +485,47 @@ enum rb_debug_ext_thread_state {
     RB_DEBUG_EXT_THREAD_DEAD = 6
 };
 
+/** rb_debug_ext_thread::wait_kind.  wait_object is for identity only, if it is
+ *  an object. */
+enum rb_debug_ext_wait_kind {
+    RB_DEBUG_EXT_WAIT_NONE = 0,        /**< unknown */
+    RB_DEBUG_EXT_WAIT_SLEEP = 1,       /**< Kernel#sleep, Thread.stop */
+    RB_DEBUG_EXT_WAIT_JOIN = 2,        /**< Thread#join; wait_thread_slot: that thread */
+    RB_DEBUG_EXT_WAIT_MUTEX = 3,       /**< Mutex#lock, Monitor#enter; wait_object: the Mutex, wait_thread_slot:
+                                        *   whose it was when the wait began */
+    RB_DEBUG_EXT_WAIT_MUTEX_SLEEP = 4, /**< Mutex#sleep; wait_object: the Mutex */
+    RB_DEBUG_EXT_WAIT_CONDVAR = 5,     /**< ConditionVariable#wait; wait_object: that */
+    RB_DEBUG_EXT_WAIT_QUEUE = 6,       /**< Queue#pop, SizedQueue#pop; wait_object: the queue */
+    RB_DEBUG_EXT_WAIT_SIZED_QUEUE = 7, /**< SizedQueue#push, which has no room; wait_object: the queue */
+    RB_DEBUG_EXT_WAIT_IO = 8,          /**< a system call on wait_fd */
+    RB_DEBUG_EXT_WAIT_IO_READ = 9,     /**< reads, or waits until it can */
+    RB_DEBUG_EXT_WAIT_IO_WRITE = 10,
+    RB_DEBUG_EXT_WAIT_IO_SELECT = 11,  /**< IO.select */
+    RB_DEBUG_EXT_WAIT_PROCESS = 12,    /**< Process.wait; wait_object: its first argument, in 64 bits */
+    RB_DEBUG_EXT_WAIT_RACTOR = 13,     /**< wait_object: 1 receives, 2 takes, 4 yields, or several */
+    RB_DEBUG_EXT_WAIT_NOGVL = 14       /**< a function in C, see wait_func */
+};
+
 /**
  * 192 bytes, one per Ruby thread.  `generation` is a sequence lock for all
- * fields but state, since and tid, which are stored on their own.  `thread`
- * and `serial` do not change while the slot is in use; `serial` of a slot that
- * is free means nothing.
+ * fields but state, since, tid, state_seq, ready_at and those of waits, which
+ * are stored on their own.  `thread` and `serial` do not change while the slot
+ * is in use; `serial` of a slot that is free means nothing.
+ *
+ * The wait_* fields are stored before the state becomes BLOCKED or SLEEPING,
+ * and stay until the next wait: they say what the thread waits for then, what
+ * it has waited for if it is READY, and nothing if it is RUNNING.  They belong
+ * together if state_seq was the same before and after they were read.
+ *
+ * state_seq is stored before the state.  A reader on another CPU that finds
+ * state BLOCKED or SLEEPING, reads the stack, and finds state and state_seq as
+ * they were, has read the stack of one wait: the thread ran no Ruby code
+ * meanwhile.  It needs loads with acquire ordering, in this order: state_seq,
+ * state, the stack, a fence (on aarch64 dmb ishld), state, state_seq.
+ *
+ * `since` is for how long a wait has lasted already.  For sums, the time in
+ * READY is from ready_at to when the thread runs again.  ready_at is stored by
+ * whoever makes the thread READY, before the state, and kept while it runs.
  */
 struct rb_debug_ext_thread {
     uint32_t generation;
@@ -472,8 +537,15 @@ struct rb_debug_ext_thread {
     uint64_t thread;       /**< address of the thread, see thread_ec; 0: slot is free */
     uint64_t thread_pointer; /**< of its native thread, 0 unknown */
     uint32_t flags;        /**< bit 0: main thread of its ractor; bit 1: shares native threads (M:N) */
-    uint32_t reserved32;
-    uint64_t reserved[9];
+    /* Since abi_minor 1: why it waits, see below.  0 in a process of minor 0. */
+    uint32_t wait_kind;    /**< enum rb_debug_ext_wait_kind */
+    uint64_t state_seq;    /**< changes of the state: +1 before each */
+    uint64_t ready_at;     /**< when it became READY last: CLOCK_MONOTONIC in ns, exact; 0 never */
+    uint64_t wait_object;  /**< by kind */
+    uint64_t wait_func;    /**< NOGVL: address of the function in C that runs without the GVL */
+    uint32_t wait_fd;      /**< IO, IO_READ, IO_WRITE: file descriptor, else UINT32_MAX */
+    uint32_t wait_thread_slot; /**< by kind: index in the table of threads, 0 none */
+    uint64_t reserved[4];
     char name[RB_DEBUG_EXT_THREAD_NAME_MAX]; /**< NUL terminated, empty: none */
 };
 
@@ -515,7 +587,7 @@ struct rb_debug_ext_ec {
  *   ec_new        ec, serial, thread serial                   ec_semaphore
  *   ec_free       ec, serial, thread serial                   ec_semaphore
  *   thread_state  thread serial, old state, new state, tid    thread_semaphore
- *   gc_phase      phase, tid, count                           gc_semaphore
+ *   gc_phase      phase, tid, count, cause and flags          gc_semaphore
  *   alloc         id, size, weight                            alloc_semaphore
  *
  * A probe fires only while its semaphore, a uint16_t, is not 0.  The kernel
@@ -537,7 +609,8 @@ struct rb_debug_ext_ec {
  * it could not be started.  A slot that becomes free is not reported.
  *
  * gc_phase: rb_debug_ext_section::gc_phase changed.  tid is gc_tid, count is
- * gc_count.
+ * gc_count.  The fourth argument, which abi_minor 0 does not have, is gc_cause
+ * in the lower 32 bits and gc_flags in the upper ones.
  *
  * alloc: an object is about to be allocated, by the code in the current frame.
  * id is the record of its class: RB_DEBUG_EXT_ID_INTERNAL for what is the VM's
@@ -562,7 +635,7 @@ struct rb_debug_ext_ec {
 
 #define RB_DEBUG_EXT_ASSERT(name, expr) \
     typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
-RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 472);
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 480);
 RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
 RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
 RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);

@@ -21,6 +21,7 @@ static void set_up(uint32_t count)
 {
 	memory_fake__init(&memory);
 	memset(&section, 0, sizeof(section));
+	section.section_size = sizeof(section);
 	entries = calloc(count, sizeof(*entries));
 	section.jit_entry_size = sizeof(*entries);
 	section.jit_start = CODE;

@@ -6,6 +6,8 @@
 #include "ruby/layout.h"
 #include "memory_fake.h"
 
+#define SECTION_SIZE_1_0 472u
+
 static struct rb_debug_ext_section section;
 static struct fake vm;
 static struct layout layout;
@@ -126,6 +128,40 @@ TEST(layout_refuses_a_short_read)
 	fake__init(&vm, &section);
 	for (uint32_t size = 0; size < sizeof(section); size++)
 		CHECK(layout__check(&layout, &section, size, &diag) < 0);
+}
+
+/* A process of version 1.0 has other things behind its section. */
+TEST(layout_reads_version_1_0)
+{
+	static struct { struct rb_debug_ext_section section; uint64_t behind; } old;
+	struct memory_fake m;
+
+	fake__init(&vm, &section);
+	memcpy(&old, &section, sizeof(section));
+	old.section.abi_minor = 0;
+	old.section.section_size = SECTION_SIZE_1_0;
+	memset((char *)&old.section + SECTION_SIZE_1_0, 0xff, sizeof(old.section) - SECTION_SIZE_1_0);
+	CHECK_INT(layout__check(&layout, &old.section, sizeof(old.section), &diag), 0);
+	CHECK_INT(layout.section.gc_major_cycles, 0);
+	CHECK_INT(layout__check(&layout, &old.section, SECTION_SIZE_1_0, &diag), 0);
+	CHECK_INT(layout.section.gc_major_cycles, 0);
+	/* Nothing behind it is read: that need not be memory. */
+	memory_fake__init(&m);
+	m.from = (uintptr_t)&old.section + SECTION_SIZE_1_0;
+	m.to = m.from + sizeof(old);
+	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&old.section, &diag), 0);
+	CHECK_INT(layout.section.gc_major_cycles, 0);
+	CHECK_INT(layout__refresh(&layout, &m.memory), 0);
+	/* All of one of this version is needed. */
+	old.section.section_size = sizeof(old.section);
+	CHECK(layout__read(&layout, &m.memory, (uintptr_t)&old.section, &diag) < 0);
+	m.to = 0;
+	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&old.section, &diag), 0);
+	CHECK(layout.section.gc_major_cycles != 0);
+	/* Of a later one, what is known. */
+	old.section.section_size = sizeof(old.section) + 64;
+	old.section.abi_minor = 9;
+	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&old.section, &diag), 0);
 }
 
 TEST(layout_says_when_the_vm_starts_or_ends)

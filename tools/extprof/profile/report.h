@@ -79,7 +79,7 @@ struct report_meta {
 	uint64_t late_lines;			/* ... without the line, as the name was read later */
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
 	uint32_t not_added;	/* rubies that a source could not attach to, ... */
-	char why_not_added[256];	/* ... and why, of the first of them */
+	char why_not_added[640];	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that kept their own distance of allocation samples, ... */
 	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
 	uint64_t lost_events;	/* of processes, and children, that found no room in the kernel */

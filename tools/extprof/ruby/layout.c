@@ -44,6 +44,12 @@ static int check_head(const struct rb_debug_ext_section *s, struct diag *d)
 	return 0;
 }
 
+/* How much of it this extprof knows, in bytes.  The rest of a process's memory is not the section. */
+static uint32_t known_size(const struct rb_debug_ext_section *s)
+{
+	return s->section_size < sizeof(*s) ? s->section_size : (uint32_t)sizeof(*s);
+}
+
 static int check_stride(unsigned int size, unsigned int least, const char *what, struct diag *d)
 {
 	if (size < least || size > STRIDE_MAX || size % 8)
@@ -152,8 +158,9 @@ int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *
 	err = check_head(s, d);
 	if (err)
 		return err;
-	if (got < SECTION_SIZE_1_0)
+	if (got < known_size(s))
 		return wrong(d, "the readable size", got);
+	memset((char *)s + known_size(s), 0, sizeof(*s) - known_size(s));
 	switch (s->state) {
 	case RB_DEBUG_EXT_STARTING:
 		diag__set(d, DIAG_NOT_READY, EAGAIN, "this ruby is still starting");
@@ -189,24 +196,31 @@ static int unreadable(struct diag *d, int err)
 
 int layout__read(struct layout *l, const struct memory *m, uint64_t address, struct diag *d)
 {
-	uint8_t raw[sizeof(struct rb_debug_ext_section)];
+	struct rb_debug_ext_section raw = { 0 };
+	uint32_t size = SECTION_SIZE_1_0;
 	int err;
 
 	l->address = address;
 	l->read_at = deadline__now();
 	if (address % 8)
 		return wrong(d, "the address of the section", address);
-	err = memory__read(m, address, raw, sizeof(raw));
+	err = memory__read(m, address, &raw, size);
+	/* What a later version has behind that. */
+	if (!err && known_size(&raw) > size) {
+		size = known_size(&raw);
+		err = memory__read(m, address + SECTION_SIZE_1_0, (char *)&raw + SECTION_SIZE_1_0,
+				   size - SECTION_SIZE_1_0);
+	}
 	if (err)
 		return unreadable(d, err);
-	return layout__check(l, raw, sizeof(raw), d);
+	return layout__check(l, &raw, size, d);
 }
 
 int layout__refresh(struct layout *l, const struct memory *m)
 {
 	uint64_t now = deadline__now();
-	struct rb_debug_ext_section s;
-	int err = memory__read(m, l->address, &s, sizeof(s));
+	struct rb_debug_ext_section s = { 0 };
+	int err = memory__read(m, l->address, &s, known_size(&l->section));
 
 	if (err)
 		return err;

@@ -1,0 +1,572 @@
+#ifndef RUBY_DEBUG_EXTERNAL_H                       /*-*-C-*-vi:se ft=c:*/
+#define RUBY_DEBUG_EXTERNAL_H
+/**
+ * @file
+ * @brief  How another process reads what this Ruby process is running.
+ *
+ * A Ruby built with this interface publishes, in its own memory, where its
+ * threads and fibers are, what each of their control frames runs, and the
+ * names, files and lines of that code.  A profiler or a debugger in another
+ * process (or an eBPF program in the kernel) reads it; nothing in the Ruby
+ * process runs for it, and nothing has to be switched on.
+ *
+ * This header is the whole contract.  It includes no Ruby header, and a reader
+ * never needs to know the layout of one of Ruby's own structures: where one
+ * has to be read, the offset is published in struct rb_debug_ext_section.  It
+ * can be included from C99, C++11 and eBPF programs.
+ *
+ * Conventions:
+ *  - All integers are in the byte order of the process.  Structures have no
+ *    padding; their sizes are asserted at the end of this file.
+ *  - An *address* is a virtual address in the process, held in 64 bits; 0 is
+ *    "none".  An *offset* is in bytes.
+ *  - Fields named `reserved` are 0 until a later minor version gives them a
+ *    meaning.
+ *  - Memory of another process can change or go away between two reads, and a
+ *    hostile process can put anything there.  A reader must check every read
+ *    and bound every loop and length; the limits below are for that.
+ *
+ * How to read a stack:
+ *  1. Find the section (see "Discovery"), check magic, abi_major and sizes.
+ *  2. Find an execution context ("EC", the state of one thread or fiber):
+ *     the running one of a native thread is the pointer at (thread pointer +
+ *     tls_current_ec), every one is in the table of ECs.
+ *  3. At the EC, read ec_vm_stack, ec_vm_stack_size and ec_cfp.  The control
+ *     frames are an array of frame_size bytes each, from the address in ec_cfp
+ *     (the innermost frame) up to vm_stack + 8 * vm_stack_size (exclusive).
+ *     A NULL cfp or vm_stack means that nothing runs there.
+ *  4. From each frame read ext_debug (the id of a record) and pc.
+ *  5. Look up the record of each id, compose the name ("Names"), map the pc
+ *     to a line ("Lines").
+ *
+ * Steps 2 to 4 are consistent at any machine instruction of the thread that
+ * is interrupted or stopped: ec->cfp is stored after the frame is complete,
+ * with one store, and frames above it in memory (its callers) do not change
+ * identity while it is current.
+ */
+
+#if defined(__bpf__) || defined(__BPF__)
+/* eBPF programs have no libc.  vmlinux.h, if used, comes first and has these. */
+# ifndef __VMLINUX_H__
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+typedef __INT64_TYPE__ int64_t;
+# endif
+#else
+# include <stdint.h>
+#endif
+
+#define RB_DEBUG_EXT_ABI_MAJOR 1 /**< changes when a reader has to be rewritten */
+#define RB_DEBUG_EXT_ABI_MINOR 0 /**< grows when fields are added at a tail */
+
+/* -- Discovery ------------------------------------------------------------
+ *
+ * The section is in the ELF file that holds the VM: the executable, or
+ * libruby.so.  Any of these three leads to its address before relocation (add
+ * the load bias):
+ *  - the ELF section called "rb_debug_ext" (kept by strip);
+ *  - the dynamic symbol "rb_debug_ext_root";
+ *  - an ELF note in a PT_NOTE segment, with owner "ruby-debug-ext" and
+ *    type RB_DEBUG_EXT_NOTE_TYPE.  Its 8 bytes of description are a signed
+ *    distance, from the description itself to the section.
+ */
+#define RB_DEBUG_EXT_SECTION_NAME "rb_debug_ext"
+#define RB_DEBUG_EXT_SYMBOL_NAME "rb_debug_ext_root"
+#define RB_DEBUG_EXT_NOTE_OWNER "ruby-debug-ext"
+#define RB_DEBUG_EXT_NOTE_TYPE 0x52444558u
+
+/** The first 8 bytes of the section, without a terminating NUL. */
+#define RB_DEBUG_EXT_MAGIC "RBDBGEXT"
+
+/* -- Limits that readers may rely on -------------------------------------- */
+
+#define RB_DEBUG_EXT_STRING_MAX 65535u         /**< longest string, in bytes */
+#define RB_DEBUG_EXT_LINES_MAX (16u << 20)     /**< longest line table, in bytes */
+#define RB_DEBUG_EXT_NAME_DEPTH_MAX 64         /**< how deep the composition of a name goes */
+#define RB_DEBUG_EXT_NAME_MAX (16u << 10)      /**< longest composed name, in bytes */
+#define RB_DEBUG_EXT_RECORDS_PER_CHUNK 1024u
+#define RB_DEBUG_EXT_RECORD_CHUNKS_MAX (1u << 21)
+#define RB_DEBUG_EXT_SLOTS_PER_CHUNK 64u
+#define RB_DEBUG_EXT_SLOT_CHUNKS_MAX (1u << 16)
+#define RB_DEBUG_EXT_THREAD_NAME_MAX 64u       /**< with the terminating NUL; longer ones are cut */
+#define RB_DEBUG_EXT_JIT_LOG_MAX (1u << 26)    /**< most entries of the JIT code log */
+
+/* -- The section ----------------------------------------------------------- */
+
+/** rb_debug_ext_section::state */
+enum rb_debug_ext_state {
+    RB_DEBUG_EXT_STARTING = 0, /**< the VM is not initialised yet: only magic, versions and sizes are valid */
+    RB_DEBUG_EXT_READY = 1,    /**< everything is valid, but ruby_description can be empty for a moment */
+    RB_DEBUG_EXT_ENDED = 2     /**< the VM is being destroyed: do not read further */
+};
+
+/** rb_debug_ext_section::gc_phase */
+enum rb_debug_ext_gc_phase {
+    RB_DEBUG_EXT_GC_NONE = 0,
+    RB_DEBUG_EXT_GC_ENTER = 1,   /**< in the collector, in no phase of those below */
+    RB_DEBUG_EXT_GC_MARK = 2,
+    RB_DEBUG_EXT_GC_SWEEP = 3,
+    RB_DEBUG_EXT_GC_COMPACT = 4
+};
+
+/**
+ * The root of everything.  It lives as long as the process and does not move.
+ * `section_size` tells how much of it the process has: fields beyond it are
+ * absent, read them as 0.
+ */
+struct rb_debug_ext_section {
+    uint8_t magic[8];
+    uint16_t abi_major;
+    uint16_t abi_minor;
+    uint32_t section_size;        /**< bytes of this structure in the process */
+    uint32_t state;               /**< enum rb_debug_ext_state; stored last */
+    /** The process that this memory describes.  Another value than the pid of
+     *  the process means a child between fork (or vfork) and the point where
+     *  Ruby has adapted its tables: do not read further yet.  The pid is the
+     *  one in the pid namespace of the process. */
+    uint32_t pid;
+
+    /* Sizes of the other structures of this header in the process: strides of
+     * arrays, in bytes.  At least the size this header gives for 1.0. */
+    uint16_t record_size;
+    uint16_t ec_slot_size;
+    uint16_t thread_slot_size;
+    uint16_t jit_entry_size;
+
+    /* Current EC of a native thread: 8 bytes at (thread pointer +
+     * tls_current_ec).  The thread pointer is fs base on x86-64, tpidr_el0 on
+     * aarch64.  NULL: the thread runs no Ruby code. */
+    int64_t tls_current_ec;
+
+    /* Offsets in an execution context, all 8 byte fields but ec_slot. */
+    uint16_t ec_vm_stack;         /**< address of the VM stack's lowest word */
+    uint16_t ec_vm_stack_size;    /**< its size in words of 8 bytes */
+    uint16_t ec_cfp;              /**< address of the innermost control frame */
+    uint16_t ec_slot;             /**< uint32_t: index in the table of ECs, 0 none */
+    uint16_t ec_label;            /**< uint32_t: label set in force, 0 none */
+    /** Two addresses: the native stack pointer at the innermost entry to JIT
+     *  code of this EC (0: not in JIT code); what it was before that entry is
+     *  saved by the JIT.  An offset of 0: not published, there is nothing to
+     *  read. */
+    uint16_t ec_jit_entry_sp;
+
+    /* Offsets in a control frame, all 8 byte fields. */
+    uint16_t frame_size;          /**< bytes from one frame to its caller's */
+    uint16_t frame_pc;            /**< address: the *next* instruction, see "Lines" */
+    uint16_t frame_ext_debug;     /**< low 32 bits: id of a record */
+    uint16_t frame_jit_return;    /**< not 0: JIT code may own the pc, see "Lines" */
+    uint16_t frame_self;          /**< address of the receiver, for identity only */
+    uint16_t frame_ep;            /**< address of the environment, for identity only */
+
+    /* Offset in a thread (rb_debug_ext_thread::thread), an 8 byte field. */
+    uint16_t thread_ec;           /**< address of the EC the thread runs, or ran last */
+
+    /* Offsets in a table of lines that the VM has for itself, see "Lines". */
+    uint16_t lines_entries;       /**< address of an array of entries */
+    uint16_t lines_count;         /**< uint32_t: how many entries */
+    uint16_t lines_index;         /**< address of the index */
+    uint16_t lines_entry_size;    /**< bytes from one entry to the next */
+    uint16_t lines_entry_line;    /**< int32_t in an entry: the line */
+
+    /** Offset in an EC of an 8 byte field: a pc at which its innermost frame goes
+     *  on although what is before it has not run, see "Lines". */
+    uint16_t ec_resume_pc;
+    uint16_t reserved16;
+
+    /* Records: records_dir is the address of an array of addresses of chunks,
+     * each of RB_DEBUG_EXT_RECORDS_PER_CHUNK records.  The record of an id is
+     * at dir[id / RECORDS_PER_CHUNK] + id % RECORDS_PER_CHUNK * record_size.
+     * A chunk of which all records have expired is given back: its address
+     * becomes 0, and its memory can become that of another one.  In a chunk
+     * that stays, a page of such records is given back: they read as zero,
+     * their generations too. */
+    uint64_t records_dir;
+    uint32_t records_end;         /**< ids below this have been given out at least once */
+    /** Grows when the name of an existing record may compose to another text
+     *  (a class was named), and with each id that is given out anew once 2**31
+     *  have been used: forget what was cached then. */
+    uint32_t names_generation;
+
+    /* The same two levels for ECs and threads, RB_DEBUG_EXT_SLOTS_PER_CHUNK to
+     * a chunk.  Slot 0 is never used.  Slots are reused, chunks never freed. */
+    uint64_t ec_dir;
+    uint64_t thread_dir;
+    uint32_t ec_slots_end;        /**< slots below this have been used at least once */
+    uint32_t thread_slots_end;
+
+    /* Garbage collection, by Ruby's default collector: others do not tell.
+     * gc_tid is stored before the phase. */
+    uint32_t gc_phase;            /**< enum rb_debug_ext_gc_phase */
+    uint32_t gc_tid;              /**< native thread that collects, valid while gc_phase is not 0 */
+    uint64_t gc_count;            /**< entries into the collector: each step of a collection */
+
+    /* The holder of the GVL of the main ractor. */
+    uint32_t gvl_thread_slot;     /**< index in the table of threads, 0 nobody */
+    uint32_t gvl_reserved;
+
+    /* JIT: code is in [jit_start, jit_end).  jit_log is the address of an
+     * append-only array of struct rb_debug_ext_jit_entry, of which jit_log_len
+     * are complete; jit_log_generation grows when code was thrown away and the
+     * log began anew.  Read the generation, then the length, the entries, and
+     * the generation again: what was read belongs to it only if it has not
+     * changed.  Code that was thrown away leaves its place to other code: an
+     * address that was seen in one generation has no line in another.  Filled
+     * in when the JIT starts, which can be after READY.  0: not published. */
+    uint64_t jit_start;
+    uint64_t jit_end;
+    uint64_t jit_log;
+    uint32_t jit_log_len;
+    uint32_t jit_log_generation;
+
+    /* Statistics of the tables. */
+    uint64_t records_live;        /**< records in use */
+    uint64_t records_retired;     /**< retired and still readable */
+    uint64_t records_expired;     /**< retired and gone, ever */
+    uint64_t records_failed;      /**< not made: out of memory or of ids */
+    uint64_t bytes;               /**< memory held for records, strings and line tables */
+    uint32_t grace_seconds;       /**< a retired record is readable for at least this long ... */
+    uint32_t grace_records;       /**< ... or until this many more have retired, if that is sooner; see grace_until
+                                   *   and grace_bytes */
+
+    char ruby_version[32];        /**< "3.4.5", NUL terminated */
+    char ruby_description[128];   /**< as `ruby -v`, NUL terminated, cut when longer */
+
+    /** To keep names for readers costs memory, so it is done for those who ask:
+     *  a reader that looks ids up some time after it has seen them stores here
+     *  until when it will, in seconds of CLOCK_MONOTONIC, at most grace_seconds
+     *  from now, and another time before that is over.  Otherwise, and after
+     *  that, grace_records_unasked are kept in place of grace_records, and code
+     *  that goes leaves no lines. */
+    uint64_t grace_until;
+    uint32_t grace_records_unasked; /**< retired records kept when nobody asks */
+    /** Texts and tables of lines of code and classes that are gone, in bytes:
+     *  beyond it the oldest retired records expire, down to what records of
+     *  living code refer to.  A text that several records have counts for each. */
+    uint32_t grace_bytes;
+
+    /* Probes, see there: addresses of their semaphores; 0: no such probe in
+     * this build. */
+    uint64_t alloc_semaphore;     /**< of `alloc` */
+    uint64_t ec_semaphore;        /**< of `ec_new` and `ec_free` */
+    uint64_t thread_semaphore;    /**< of `thread_state` */
+    uint64_t gc_semaphore;        /**< of `gc_phase` */
+    /** Mean distance of two samples of `alloc` in bytes.  A tracer may store
+     *  another one (0: RB_DEBUG_EXT_ALLOC_INTERVAL); it is used each time that
+     *  a distance is drawn, that is after a sample or a collection. */
+    uint64_t alloc_interval;
+
+    /** Functions in C that JIT code calls without storing the pc are in
+     *  [jit_leaf_start, jit_leaf_end), two addresses, see "Lines".  Filled in
+     *  with jit_start; 0 where that is not known, as without optimization. */
+    uint64_t jit_leaf_start;
+    uint64_t jit_leaf_end;
+    uint64_t reserved[2];
+};
+
+/* -- Records: what an id stands for ---------------------------------------- */
+
+/** No record: the outermost frame of each stack has this id and is no code. */
+#define RB_DEBUG_EXT_ID_NONE 0u
+/** A frame that the VM pushed for its own purposes: do not show it. */
+#define RB_DEBUG_EXT_ID_INTERNAL 1u
+/** A block implemented in C. */
+#define RB_DEBUG_EXT_ID_IFUNC 2u
+/** Ids from here on are given out; all ids are below 2**31. */
+#define RB_DEBUG_EXT_ID_FIRST 3u
+
+/** rb_debug_ext_record::kind */
+enum rb_debug_ext_kind {
+    RB_DEBUG_EXT_NONE = 0,     /**< not described (yet) */
+    /* Code.  `name` is what the code calls itself. */
+    RB_DEBUG_EXT_METHOD = 1,   /**< method in Ruby; ref1: owner's class record; ref2: see below */
+    RB_DEBUG_EXT_CMETHOD = 2,  /**< method in C; ref1: owner's class record; no path, no lines */
+    RB_DEBUG_EXT_BMETHOD = 3,  /**< method from a block (define_method); ref1, ref2: as METHOD */
+    RB_DEBUG_EXT_BLOCK = 4,    /**< ref1: record of the method (or body) it is in; level: depth, from 1 */
+    RB_DEBUG_EXT_RESCUE = 5,   /**< ref1: record of the code it belongs to */
+    RB_DEBUG_EXT_ENSURE = 6,   /**< ref1: record of the code it belongs to */
+    RB_DEBUG_EXT_EVAL = 7,     /**< evaluated string; ref1: record of the code that it runs in */
+    RB_DEBUG_EXT_BODY = 8,     /**< main program, file, class or module body */
+    RB_DEBUG_EXT_INTERNAL = 9, /**< a frame of the VM's own: only `name` */
+    /* Classes and modules: owners of methods, on no stack themselves. */
+    RB_DEBUG_EXT_NAMED = 16,       /**< name: full path ("A::B"), or a temporary name given to it */
+    RB_DEBUG_EXT_ANON_CLASS = 17,  /**< ref1: superclass */
+    RB_DEBUG_EXT_ANON_MODULE = 18,
+    RB_DEBUG_EXT_SINGLETON = 19,   /**< singleton class of a class or module; ref1: that */
+    RB_DEBUG_EXT_INSTANCE_SINGLETON = 20, /**< singleton class of another object; ref1: its class */
+    RB_DEBUG_EXT_REFINEMENT = 21,  /**< ref1: module it is defined in; ref2: refined class */
+    RB_DEBUG_EXT_NESTED = 22       /**< constant `name` in the unnamed ref1 */
+};
+
+/** rb_debug_ext_record::flags */
+enum rb_debug_ext_flags {
+    /** The code or class is gone; the record expires after the grace period.
+     *  One that other records refer to retires when the last of them expires. */
+    RB_DEBUG_EXT_RETIRED = 1,
+    /** The code is shared by several methods, of which the record names one. */
+    RB_DEBUG_EXT_SHARED = 2,
+    /** Part of Ruby itself, written in Ruby. */
+    RB_DEBUG_EXT_BUILTIN = 4,
+    /** `lines` is a table that the VM has for itself. */
+    RB_DEBUG_EXT_LINES_INSNS = 8
+};
+
+/**
+ * 64 bytes.  A record is complete before its id can be in any frame.  After
+ * that only flags, lines and, for classes, kind, name and refs change.
+ *
+ * A METHOD or BMETHOD with ref2 has its code from there: path, lines, code,
+ * code_size and first_line are those of the record ref2, its own are 0.
+ *
+ * `generation` is a sequence lock: odd while the record is being written, and
+ * larger after it was, or 0 again when its memory was given back.  As an id is
+ * not used again before 2**31 others, one generation before and after a read
+ * means one record, if the entry of records_dir is the same after that.  To
+ * read a record and its strings: read the record, read what it points to, read
+ * the generation again, then the entry of records_dir again; if the generation
+ * was odd or either differs, begin anew, a few times at most.  A record that
+ * has expired has kind RB_DEBUG_EXT_NONE, or is in no chunk.
+ */
+struct rb_debug_ext_record {
+    uint32_t generation;
+    uint8_t kind;          /**< enum rb_debug_ext_kind */
+    uint8_t flags;         /**< enum rb_debug_ext_flags */
+    uint16_t level;        /**< BLOCK: how many blocks deep, from 1 */
+    uint32_t ref1;         /**< id of another record, by kind; 0 none */
+    uint32_t ref2;
+    uint64_t name;         /**< address of a struct rb_debug_ext_string, 0 none */
+    uint64_t path;         /**< the file as Ruby shows it; address of a string, 0 none */
+    uint64_t lines;        /**< address of a table, see "Lines"; 0 none */
+    uint64_t code;         /**< address of the first instruction, 0 none */
+    uint32_t code_size;    /**< in instruction words of 8 bytes */
+    uint32_t first_line;   /**< line of `def` or of the opening, 0 none */
+    uint64_t reserved;
+};
+
+/** Text, in any encoding (mostly UTF-8), not terminated.  Treat it as bytes. */
+struct rb_debug_ext_string {
+    uint32_t length;       /**< bytes that follow; at most RB_DEBUG_EXT_STRING_MAX */
+    /* char bytes[length]; */
+};
+
+/*
+ * Names.  The text of a record is composed, so that it holds no address and
+ * is the same in every process:
+ *
+ *   METHOD, CMETHOD, BMETHOD  owner is SINGLETON of X:           text(X) "." name
+ *                             owner is INSTANCE_SINGLETON of C:  "#<instance of " text(C) ">." name
+ *                             owner is another record:           text(owner) "#" name
+ *                             no owner:                          name
+ *                             SHARED, and named by a BLOCK, RESCUE, ENSURE or EVAL
+ *                             (which cannot tell in which method it runs):  name
+ *   BLOCK                     "block in " text(ref1), or, level > 1,
+ *                             "block (" level " levels) in " text(ref1)
+ *   RESCUE, ENSURE, EVAL      "rescue in ", "ensure in ", "eval in " text(ref1)
+ *   BODY, INTERNAL, NAMED     name
+ *   ANON_CLASS                "#<anonymous subclass of " text(ref1) ">", without ref1 "#<anonymous class>"
+ *   ANON_MODULE               "#<anonymous module>"
+ *   SINGLETON                 "#<singleton of " text(ref1) ">"
+ *   INSTANCE_SINGLETON        "#<singleton of #<instance of " text(ref1) ">>"
+ *   REFINEMENT                "#<refinement " text(ref1) " of " text(ref2) ">"
+ *   NESTED                    text(ref1) "::" name
+ *   anything else             "?"
+ *
+ * At most RB_DEBUG_EXT_NAME_DEPTH_MAX records deep; "?" beyond.  A refinement
+ * refers to two records, so that depth alone bounds nothing: the text of what
+ * is named is cut after RB_DEBUG_EXT_NAME_MAX bytes, be it within a character,
+ * and no reference needs to be followed after that.  The methods
+ * Module#debug_name, Method#debug_name, UnboundMethod#debug_name and
+ * Thread::Backtrace::Location#debug_label return the same texts.
+ */
+
+/**
+ * Lines.  The pc of a frame is the address of the instruction after the one
+ * that runs, except before the first.  With
+ *
+ *     i = (pc - record.code) / 8;  if (i > 0) i = i - 1;
+ *
+ * i is the position of an instruction word, and the record's table leads from
+ * it to a line.  If pc is outside [code, code + 8 * code_size] there is none.
+ *
+ * While the code lives, the record has the flag LINES_INSNS, and `lines` is
+ * the address of a structure in which the section's lines_* are offsets.  The
+ * line of position i is that of entry number (rank(i) - 1), or of entry 0 when
+ * there is but one.  rank(i) is looked up in the index:
+ *
+ *     uint64_t first[6];       i < 54:  (first[i / 9] >> (i % 9 * 7)) & 127
+ *     struct {                 i >= 54: with k = i - 54, b = &block[k / 512]:
+ *         uint32_t rank, pad;  b->rank
+ *         uint64_t ranks;       + (k / 64 % 8 ? (b->ranks >> ((k / 64 % 8 - 1) * 9)) & 511 : 0)
+ *         uint64_t bits[8];     + the number of bits set in b->bits[k / 64 % 8], up to bit k % 64
+ *     } block[];
+ *
+ * The index has room for positions up to code_size - 1, and no more: its first
+ * part is cut at (code_size + 8) / 9 words.
+ *
+ * Without that flag, `lines` is the address of a struct rb_debug_ext_lines.
+ * Its `data` is a list of pairs: how many instruction words after the position
+ * of the pair before (unsigned LEB128), and how many lines after its line
+ * (signed LEB128).  The first pair counts from position 0 and from first_line.
+ * The line is the one of the last pair at or before i.
+ *
+ * The pc of a frame that is not the innermost one is exact.  Of the innermost one
+ *  - it says nothing if it is that in the EC's ec_resume_pc: it can be that of
+ *    the instruction to come;
+ *  - else it is exact if the frame's jit_return is 0;
+ *  - else, if jit_leaf_end is not 0, it is exact while the native thread runs
+ *    neither JIT code, in [jit_start, jit_end), nor what is in
+ *    [jit_leaf_start, jit_leaf_end).  In JIT code, which does not store the pc
+ *    at each instruction, take the line from the native instruction pointer and
+ *    the JIT code log.
+ * The native instruction pointer is that of user space, also for a thread that
+ * is in the kernel.  Without it, or where there is no line so, take that of the
+ * pc and mark it as approximate.  A handler of a signal that interrupts JIT code
+ * passes for code that this has called.
+ */
+struct rb_debug_ext_lines {
+    uint32_t size;         /**< bytes of data; at most RB_DEBUG_EXT_LINES_MAX */
+    /* uint8_t data[size]; */
+};
+
+/** 16 bytes: JIT code [start, start + size) with start = jit_start + offset
+ *  runs for instruction word `index` of the code of record `id`, or for those
+ *  after it on the same line; see rb_debug_ext_section::jit_log.  Methods can
+ *  share code: the record of the frame may be another one with the same
+ *  `code`.  Where entries overlap (code that got shorter is followed by other
+ *  code), the one with the greatest start holds, of several the last in the
+ *  log.  The line of an address that no entry covers is not known. */
+struct rb_debug_ext_jit_entry {
+    uint32_t offset;
+    uint32_t size;
+    uint32_t id;
+    uint32_t index;        /**< position of the instruction itself, not of the next */
+};
+
+/* -- Threads and fibers ----------------------------------------------------- */
+
+/** rb_debug_ext_thread::state */
+enum rb_debug_ext_thread_state {
+    RB_DEBUG_EXT_THREAD_NONE = 0,      /**< the slot is free */
+    RB_DEBUG_EXT_THREAD_CREATED = 1,   /**< no native thread yet */
+    RB_DEBUG_EXT_THREAD_RUNNING = 2,   /**< has the GVL of its ractor */
+    RB_DEBUG_EXT_THREAD_READY = 3,     /**< waits for the GVL */
+    RB_DEBUG_EXT_THREAD_BLOCKED = 4,   /**< in a blocking region (I/O, system call), without the GVL */
+    RB_DEBUG_EXT_THREAD_SLEEPING = 5,  /**< in sleep, join, or waiting for a mutex, queue or condition */
+    RB_DEBUG_EXT_THREAD_DEAD = 6
+};
+
+/**
+ * 192 bytes, one per Ruby thread.  `generation` is a sequence lock for all
+ * fields but state, since and tid, which are stored on their own.  `thread`
+ * and `serial` do not change while the slot is in use; `serial` of a slot that
+ * is free means nothing.
+ */
+struct rb_debug_ext_thread {
+    uint32_t generation;
+    uint32_t state;        /**< enum rb_debug_ext_thread_state */
+    uint64_t since;        /**< when it entered the state: CLOCK_MONOTONIC in ns, in steps of up to 10 ms */
+    uint32_t tid;          /**< native thread in the process's pid namespace; 0: on none now */
+    uint32_t ractor;       /**< number of its ractor, from 1 */
+    uint64_t serial;       /**< number of the thread, from 1, never reused */
+    uint64_t thread;       /**< address of the thread, see thread_ec; 0: slot is free */
+    uint64_t thread_pointer; /**< of its native thread, 0 unknown */
+    uint32_t flags;        /**< bit 0: main thread of its ractor; bit 1: shares native threads (M:N) */
+    uint32_t reserved32;
+    uint64_t reserved[9];
+    char name[RB_DEBUG_EXT_THREAD_NAME_MAX]; /**< NUL terminated, empty: none */
+};
+
+/**
+ * 64 bytes, one per EC: the root fiber of each thread and every fiber that has
+ * a stack.  A slot with ec == 0 is free.  An EC is running when its thread's
+ * thread_ec is it, else it is parked.
+ *
+ * Nothing in a slot changes while it is in use, but for the root in a child of
+ * fork(): the EC that forked is it then.  That of the EC at which a
+ * native thread's tls_current_ec points is written by this thread only: a
+ * reader that has interrupted the thread, and finds the generation even and
+ * `ec` equal, knows by thread_serial which thread it is, without reading again.
+ */
+struct rb_debug_ext_ec {
+    uint32_t generation;   /**< sequence lock */
+    uint32_t thread_slot;  /**< index in the table of threads */
+    uint64_t ec;           /**< address of the execution context, 0: slot is free */
+    uint64_t serial;       /**< number of the EC, from 1, never reused */
+    uint32_t flags;        /**< bit 0: root fiber of its thread */
+    uint32_t reserved32;
+    uint64_t thread_serial; /**< of its thread; if that has ended, thread_slot may be of another */
+    uint64_t reserved[3];
+};
+
+#define RB_DEBUG_EXT_THREAD_MAIN 1u
+#define RB_DEBUG_EXT_THREAD_MN 2u
+#define RB_DEBUG_EXT_EC_ROOT 1u
+
+/* -- Probes ------------------------------------------------------------------
+ *
+ * Places where the process tells a tracer that something happens: a nop, for
+ * a breakpoint or an eBPF program (uprobe).  The notes of these probes are in
+ * the ELF section ".note.stapsdt" of the file that holds the VM, in the format
+ * of SystemTap's <sys/sdt.h>, with RB_DEBUG_EXT_PROBE_PROVIDER as provider.
+ * Every argument is an unsigned integer of 64 bits in a register.
+ *
+ *   probe         arguments                                   semaphore
+ *   ec_new        ec, serial, thread serial                   ec_semaphore
+ *   ec_free       ec, serial, thread serial                   ec_semaphore
+ *   thread_state  thread serial, old state, new state, tid    thread_semaphore
+ *   gc_phase      phase, tid, count                           gc_semaphore
+ *   alloc         id, size, weight                            alloc_semaphore
+ *
+ * A probe fires only while its semaphore, a uint16_t, is not 0.  The kernel
+ * adds 1 while there are uprobes on the probe that name the semaphore as their
+ * reference counter, and subtracts it after the last one, also when the tracer
+ * was killed.  A child that fork() makes inherits the semaphores as they are:
+ * that of a probe which nobody traces in the child falls when the probe is
+ * reached there for the first time.
+ *
+ * ec_new, ec_free: an EC got its stack, and is in the table of ECs; or is not
+ * in the table any more, and gives its stack up.  The serials are those in the
+ * table.  They fire in the thread that does it, which can be another one than
+ * that of the EC.  What a child after fork() does not have is not reported.
+ *
+ * thread_state: the state of a thread changed (enum rb_debug_ext_thread_state).
+ * tid is the native thread that it runs on, for DEAD the one it ran on, 0 if
+ * none.  It fires in the thread itself, but for CREATED in its creator, for
+ * READY in the one that woke it up, if one did, and for DEAD in its creator if
+ * it could not be started.  A slot that becomes free is not reported.
+ *
+ * gc_phase: rb_debug_ext_section::gc_phase changed.  tid is gc_tid, count is
+ * gc_count.
+ *
+ * alloc: an object is about to be allocated, by the code in the current frame.
+ * id is the record of its class: RB_DEBUG_EXT_ID_INTERNAL for what is the VM's
+ * own, 0 if there is no memory for a record.  size is that of the slot, in
+ * bytes; memory that the object gets elsewhere does not count.  The probe fires
+ * for samples: their distance is random, distributed exponentially with a mean
+ * of alloc_interval bytes, for each size of slots and each ractor on its own.
+ * weight is the number of bytes that the sample stands for.  The expected sum
+ * of weights is the number of bytes allocated, and the expected sum of weight
+ * divided by size the number of objects, for any class.
+ *
+ * Sampling begins, in each ractor and for each size of slots, when the slots
+ * that it has at hand are used up: after one page of 64 KiB at most.  It ends
+ * where the slots that are at hand then are used up.  While nobody listens
+ * nothing is tested when an object is allocated.  Only Ruby's default collector
+ * has this probe.
+ */
+#define RB_DEBUG_EXT_PROBE_PROVIDER "ruby_ext"
+#define RB_DEBUG_EXT_ALLOC_INTERVAL (512u << 10) /**< alloc_interval at first */
+
+/* -- The same layout for every compiler ------------------------------------- */
+
+#define RB_DEBUG_EXT_ASSERT(name, expr) \
+    typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 472);
+RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
+RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
+RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);
+RB_DEBUG_EXT_ASSERT(ec, sizeof(struct rb_debug_ext_ec) == 64);
+#undef RB_DEBUG_EXT_ASSERT
+
+#endif /* RUBY_DEBUG_EXTERNAL_H */
