@@ -134,7 +134,10 @@ TEST(modes_name_classes)
 	CHECK_INT(resolve__set_modes(&resolver, &all_three[2], 1), 0);
 	start_sample(SOURCE_ALLOC, 40960, 1024);
 	sample.event.detail = fake__record(&ruby, RB_DEBUG_EXT_NAMED, "Thing", 0, 0);
+	/* Its symbol is the first one, so its frame is 0. */
+	CHECK(symbols__get(&vm.symbols, (uint32_t)sample.event.detail)->number == 0);
 	send(2);
+	CHECK_INT(resolver.received[SOURCE_ALLOC].whole, 2);
 	sample.event.detail = 1ull << 40;
 	send(1);
 	CHECK_STRING(fold(&all_three[2], 1, NULL), "<main>;Foo#foo;Thing 81920\n<main>;Foo#foo;[unreadable record] 40960\n");

@@ -380,35 +380,38 @@ int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *
 	return build(c, vm, row, e, (const struct sample_frame *)(e + 1), count) ? -ENOMEM : 0;
 }
 
-/* The frame below the innermost one, 0 none.  -1: out of memory. */
+/* The frame below the innermost one.  1: there is one, 0: none, -1: out of memory. */
 static int innermost_frame(struct resolver *c, struct vm *vm, const struct mode *mode,
 			   const struct sample_event *e, uint64_t *frame)
 {
 	const struct symbol *class;
 	struct text t = { 0 };
+	int is;
 
-	*frame = 0;
 	if (mode->names_class && e->detail <= RB_DEBUG_EXT_ID_INTERNAL) {
 		*frame = synthetic(c, SYNTHETIC_STATE, e->detail ? "[VM internal]" : "[class without a record]");
-		return *frame ? 0 : -1;
+		return *frame ? 1 : -1;
 	}
 	if (mode->names_class) {
 		class = e->detail >> 31 ? NULL : symbols__get(&vm->symbols, (uint32_t)e->detail);
-		*frame = class ? frame__make(class->number, 0, false) :
-			 synthetic(c, SYNTHETIC_UNKNOWN, "[unreadable record]");
-		return *frame ? 0 : -1;
+		/* The frame of a symbol can be 0. */
+		if (class) {
+			*frame = frame__make(class->number, 0, false);
+			return 1;
+		}
+		*frame = synthetic(c, SYNTHETIC_UNKNOWN, "[unreadable record]");
+		return *frame ? 1 : -1;
 	}
 	if (!mode->innermost)
 		return 0;
 	mode->innermost(e, &t);
-	if (t.length)
+	is = t.failed ? -1 : t.length > 0;
+	if (is > 0) {
 		*frame = synthetic(c, SYNTHETIC_STATE, text__string(&t));
-	if (t.failed || (t.length && !*frame)) {
-		text__free(&t);
-		return -1;
+		is = *frame ? 1 : -1;
 	}
 	text__free(&t);
-	return 0;
+	return is;
 }
 
 /* Add the stack of the sample to the modes that it belongs to. */
@@ -420,16 +423,14 @@ static int add_stack(struct resolver *c, struct vm *vm, const struct sample_even
 		return tree__add(c->tree, c->stack, count, &one);
 	for (uint32_t i = 0; i < c->mode_count; i++) {
 		struct weight weight;
-		uint64_t innermost;
+		int more;
 
 		if (!mode__takes(c->modes[i], e, &weight))
 			continue;
 		if (c->mode_count > 1)
 			c->stack[0] = c->mode_frames[i];
-		if (innermost_frame(c, vm, c->modes[i], e, &innermost))
-			return -ENOMEM;
-		c->stack[count] = innermost;
-		if (tree__add(c->tree, c->stack, count + (innermost != 0), &weight))
+		more = innermost_frame(c, vm, c->modes[i], e, &c->stack[count]);
+		if (more < 0 || tree__add(c->tree, c->stack, count + (uint32_t)more, &weight))
 			return -ENOMEM;
 	}
 	return 0;
