@@ -47,3 +47,10 @@ def build(name):
     run(cc, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-I" + out, "-I" + source, "-I" + include,
         "-o", path, os.path.join(source, name + ".c"), "-lbpf", "-lelf")
     return path
+
+
+def library(ctx, source):
+    """A shared library of the case, from C text. Its path."""
+    path = ctx.path("library.so")
+    run(tool("CC"), "-std=gnu11", "-O1", "-g", "-Wall", "-shared", "-fPIC", "-o", path, ctx.write("library.c", source))
+    return path

@@ -29,7 +29,7 @@ struct pid {
 /* The registers of a thread in a system call; number -1: it is in none. */
 struct pt_regs___kernel {
 	int number;
-	uint64_t first, second;
+	uint64_t first, second, ip;
 };
 
 struct task_struct {
@@ -41,6 +41,7 @@ struct task_struct {
 	void *mm;
 	unsigned long long self_exec_id;
 	uint64_t thread_pointer;
+	int in_compat_call;
 };
 
 /* As much of them as probes need. */
@@ -86,12 +87,14 @@ extern struct kernel_fake kernel;
 
 void *fake_lookup(void *map, const void *key);
 long fake_update(void *map, const void *key, const void *value);
+long fake_delete(void *map, const void *key);
 long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 
 #define bpf_map_lookup_elem(map, key) fake_lookup(map, key)
 #define bpf_map_update_elem(map, key, value, flags) fake_update(map, key, value)
 #define bpf_ringbuf_output(map, data, size, flags) fake_ringbuf_output(map, data, size, flags)
 #define bpf_ringbuf_query(map, flags) (kernel.ring_waiting)
+#define bpf_map_delete_elem(map, key) fake_delete(map, key)
 #define bpf_get_smp_processor_id() (kernel.cpu)
 #define bpf_ktime_get_ns() (kernel.now += kernel.takes)
 #define bpf_get_current_pid_tgid() (kernel.pid_tgid)
@@ -126,7 +129,6 @@ static inline int task__key(struct task_struct *task, uint32_t global, struct ta
 
 #define bpf_ringbuf_reserve(map, size, flags) (kernel.ring_full ? NULL : (void *)kernel.reserved)
 #define bpf_ringbuf_submit(data, flags) ((void)(data), kernel.submitted++)
-#define bpf_map_delete_elem(map, key) ((void)kernel.update(map, key, NULL))
 
 #define TASK_STOPPED_OR_TRACED 12u
 #define task__state(task) ((task)->state)
@@ -146,6 +148,8 @@ static inline void regs__arguments(struct pt_regs___kernel *regs, uint64_t *firs
 #define regs__in_user(regs) ((regs)->user)
 #define regs__ip(regs) ((regs)->ip)
 #define task__user_ip() (kernel.user_ip)
+#define task__in_compat_call(task) ((task)->in_compat_call)
+#define regs__user_ip(regs) ((regs)->ip)
 #define hrtimer__function(timer) ((timer)->function)
 #define hrtimer__due(timer) ((timer)->due)
 #define timer__due(ctx) ((void)(ctx), kernel.due)

@@ -72,6 +72,8 @@ TEST(accounting_ids_and_keys_are_stable)
 		"?", "ring-full", "no-scratch", "section-unreadable", "section-changed",
 		"fork-in-progress", "tls-unreadable", "ec-unreadable", "bad-geometry",
 		"frames-unreadable", "malformed", "no-memory", "unaccounted", "not-read",
+		"scratch-busy", "probe-unreadable", "no-stack", "not-resumed", "unfinished",
+		"too-many-calls",
 	};
 	static const char *const truncs[] = { "?", "too-deep", "frames-unreadable" };
 

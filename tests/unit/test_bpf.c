@@ -10,6 +10,7 @@
 #define EXTPROF_KERNEL "kernel_fake.h"
 #include "bpf/alloc.bpf.c"
 #include "bpf/cpu.bpf.c"
+#include "bpf/syscall.bpf.c"
 
 #define TID 4712
 #define PIDNS 77
@@ -27,6 +28,8 @@ static uint64_t place_distance;
 static struct walk_scratch cpu_scratches[CPUS * 2];
 #define cpu_scratch (cpu_scratches[kernel.cpu])
 static struct thinning tick_thinning;
+static struct syscall_begun begun;
+static bool call_has_begun, no_room_for_calls;
 static bool counters_made;
 static struct source_counters source_counters;
 static struct target_config target;
@@ -56,6 +59,8 @@ void *fake_lookup(void *map, const void *key)
 		return &tick_thinning;
 	if (map == &probe_places)
 		return *(const uint64_t *)key == place_distance ? &place : NULL;
+	if (map == &syscalls_begun)
+		return call_has_begun && *(const uint32_t *)key == (uint32_t)kernel.pid_tgid ? &begun : NULL;
 	if (map == &targets)
 		return memcmp(key, &target_key, sizeof(target_key)) ? NULL : &target;
 	return kernel.lookup ? kernel.lookup(map, key) : NULL;
@@ -63,12 +68,27 @@ void *fake_lookup(void *map, const void *key)
 
 long fake_update(void *map, const void *key, const void *value)
 {
+	if (map == &syscalls_begun) {
+		if (no_room_for_calls)
+			return -E2BIG;
+		begun = *(const struct syscall_begun *)value;
+		call_has_begun = true;
+		return 0;
+	}
 	if (map != &counters && kernel.update)
 		return kernel.update(map, key, value);
 	if (map != &counters || kernel.no_counters)
 		return -E2BIG;
 	source_counters = *(const struct source_counters *)value;
 	counters_made = true;
+	return 0;
+}
+
+long fake_delete(void *map, const void *key)
+{
+	if (map != &syscalls_begun)
+		return kernel.update(map, key, NULL);
+	call_has_begun = false;
 	return 0;
 }
 
@@ -642,4 +662,129 @@ TEST(bpf_allocations_do_not_share_scratch_memory)
 	cpu_scratches[CPUS].users = 1;
 	sample(&context);
 	CHECK_INT(source_counters.whole, 3);
+}
+
+/* -- system calls ---------------------------------------------------------------------------- */
+
+static struct pt_regs___kernel call_regs;
+
+static void choose_call(uint32_t number)
+{
+	memset((void *)(uintptr_t)syscall_bits, 0, sizeof(syscall_bits));
+	memset((void *)(uintptr_t)syscall_no_return, 0, sizeof(syscall_no_return));
+	((volatile uint64_t *)(uintptr_t)syscall_bits)[number / 64] |= 1ull << number % 64;
+	*(volatile uint32_t *)(uintptr_t)&syscall_all = 0;
+	call_has_begun = no_room_for_calls = false;
+}
+
+static int call(int (*program)(uint64_t *), uint64_t number)
+{
+	uint64_t args[2] = { (uintptr_t)&call_regs, number };
+
+	call_regs = (struct pt_regs___kernel){ .number = (int)number, .ip = 0x77 };
+	return program(args);
+}
+
+TEST(bpf_calls_that_are_chosen)
+{
+	set_up(10);
+	choose_call(257);
+	call(syscall_enter, 257);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(cpu_scratch.event.source, SOURCE_SYSCALL);
+	CHECK_INT(cpu_scratch.event.detail, 257);
+	CHECK_INT(cpu_scratch.event.count, 1);
+	CHECK_INT(cpu_scratch.event.ip, 0x77);
+	CHECK_INT(cpu_scratch.event.nr_frames, 10);
+	/* 257 has the bit 1 of the word 4; others have that bit, that word, or are no number of the table. */
+	call(syscall_enter, 1);
+	call(syscall_enter, 256);
+	call(syscall_enter, SYSCALL_NUMBERS + 257);
+	call(syscall_enter, UINT64_MAX);
+	CHECK_INT(source_counters.taken, 1);
+	*(volatile uint32_t *)(uintptr_t)&syscall_all = 1;
+	call(syscall_enter, SYSCALL_NUMBERS + 257);
+	CHECK_INT(source_counters.taken, 2);
+	/* Skipped by a debugger. */
+	call(syscall_enter, UINT64_MAX);
+	CHECK_INT(source_counters.taken, 2);
+	CHECK(balanced());
+}
+
+TEST(bpf_calls_of_32_bit_code)
+{
+	set_up(10);
+	choose_call(20);
+	kernel.task.in_compat_call = 1;
+	call(syscall_enter, 20);
+	call(syscall_begin, 20);
+	CHECK(!call_has_begun);
+	CHECK_INT(source_counters.taken, 0);
+	*(volatile uint32_t *)(uintptr_t)&syscall_all = 1;
+	call(syscall_enter, 20);
+	CHECK_INT(source_counters.taken, 1);
+	CHECK(cpu_scratch.event.detail == (20 | SYSCALL_COMPAT));
+}
+
+TEST(bpf_calls_have_durations)
+{
+	set_up(10);
+	choose_call(257);
+	call(syscall_begin, 257);
+	CHECK(call_has_begun);
+	CHECK_INT(source_counters.taken, 0);
+	kernel.now += 12345;
+	call(syscall_end, 257);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(cpu_scratch.event.value, 12345);
+	CHECK_INT(cpu_scratch.event.detail, 257);
+	/* That began before the recording, or was not chosen. */
+	call(syscall_end, 257);
+	CHECK_INT(source_counters.taken, 1);
+	/* Of another process. */
+	target_key.pid++;
+	call(syscall_begin, 257);
+	CHECK(!call_has_begun);
+	target_key.pid--;
+	/* That does not return. */
+	((volatile uint64_t *)(uintptr_t)syscall_no_return)[257 / 64] = 1ull << 257 % 64;
+	call(syscall_begin, 257);
+	CHECK(!call_has_begun);
+	CHECK_INT(source_counters.whole, 2);
+	CHECK_INT(cpu_scratch.event.value, 0);
+	CHECK(balanced());
+}
+
+TEST(bpf_calls_that_do_not_return_as_they_began)
+{
+	set_up(10);
+	choose_call(59);
+	call(syscall_begin, 59);
+	/* The process executes another program. */
+	target.section = 0;
+	call(syscall_end, 59);
+	CHECK_INT(source_counters.lost[LOSS_SECTION_CHANGED], 1);
+	CHECK_INT(source_counters.unfollowed, 0);
+	target.section = (uintptr_t)&section;
+	/* Another thread has the number by now, and comes from another call. */
+	call(syscall_begin, 59);
+	call(syscall_end, 60);
+	CHECK_INT(source_counters.lost[LOSS_SECTION_CHANGED], 2);
+	no_room_for_calls = true;
+	call(syscall_begin, 59);
+	CHECK_INT(source_counters.lost[LOSS_TOO_MANY_CALLS], 1);
+	loss_hit[LOSS_TOO_MANY_CALLS]++;
+	no_room_for_calls = false;
+	call(syscall_begin, 59);
+	syscall_begun__lose(&source_counters);
+	CHECK_INT(source_counters.lost[LOSS_UNFINISHED], 1);
+	loss_hit[LOSS_UNFINISHED]++;
+	CHECK_INT(source_counters.taken, 4);
+	CHECK(balanced());
+	/* Its ruby is not known yet. */
+	call_has_begun = false;
+	target.section = 0;
+	call(syscall_begin, 59);
+	CHECK(!call_has_begun);
+	CHECK_INT(source_counters.unfollowed, 1);
 }

@@ -362,6 +362,27 @@ TEST(options_refuse)
 	done();
 }
 
+TEST(options_imply_modes)
+{
+	struct options o;
+
+	CHECK_INT(PARSE(&o, "-p", "1", "--syscall", "openat"), 0);
+	CHECK(o.settings.mode_count == 1 && o.settings.modes[0] == &mode_syscall);
+	CHECK(syscall_set__has(&o.settings.syscalls, (uint32_t)syscall__number("openat")));
+	CHECK_INT(PARSE(&o, "-p", "1", "--latency"), 0);
+	CHECK(o.settings.mode_count == 1 && o.settings.modes[0] == &mode_syscall_latency);
+	CHECK(syscall_set__is_empty(&o.settings.syscalls));
+	CHECK_INT(PARSE(&o, "-p", "1", "--latency", "--syscall", "write,read", "-m", "cpu,syscall"), 0);
+	CHECK(o.settings.mode_count == 2 && o.settings.modes[0] == &mode_cpu &&
+	      o.settings.modes[1] == &mode_syscall_latency);
+	CHECK(PARSE(&o, "-p", "1", "--syscall", "openat", "-m", "cpu"));
+	CHECK(PARSE(&o, "-p", "1", "--latency", "-m", "gc"));
+	CHECK(PARSE(&o, "-p", "1", "--syscall", "nonsense"));
+	CHECK(PARSE(&o, "-p", "1", "--syscall", "openat", "--unit", "us"));
+	CHECK_INT(PARSE(&o, "-p", "1", "--latency", "--unit", "count"), 0);
+	done();
+}
+
 /* Help names what there is: nobody has to keep it in step. */
 TEST(options_help_lists_values)
 {

@@ -55,11 +55,19 @@ struct sched_entity {
 struct thread_struct {
 	unsigned long fsbase;
 };
+
+struct thread_info {
+	uint32_t status;
+};
 #elif defined(__TARGET_ARCH_arm64)
 struct thread_struct {
 	struct {
 		unsigned long tp_value;
 	} uw;
+};
+
+struct thread_info {
+	unsigned long flags;
 };
 #else
 #error "this architecture's thread pointer is not known here"
@@ -85,17 +93,19 @@ struct files_struct {
 /* The names that the kernel has: those of bpf_user_pt_regs_t are other ones. */
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___kernel {
-	unsigned long ax, di, si, orig_ax;
+	unsigned long ax, di, si, orig_ax, ip;
 };
 #else
 struct pt_regs___kernel {
 	unsigned long long regs[31];
+	unsigned long long pc;
 	unsigned long long orig_x0;
 	int syscallno;
 };
 #endif
 
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
 	unsigned int __state;		/* since 5.14 */
 	int pid, tgid;
@@ -461,6 +471,26 @@ static __always_inline uint32_t task__file_mode(struct task_struct *task, uint32
 		return 0;
 	bpf_core_read(&mode, sizeof(mode), &inode->i_mode);
 	return mode;
+}
+
+/* Does the current task make a call of 32-bit code? */
+static __always_inline int task__in_compat_call(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (KERNEL_READ(task, thread_info.status) & 2) != 0;	/* TS_COMPAT, arch/x86/include/asm/thread_info.h */
+#else
+	return (KERNEL_READ(task, thread_info.flags) >> 22 & 1) != 0;	/* TIF_32BIT, arch/arm64/include/asm/thread_info.h */
+#endif
+}
+
+/* Of those that a thread had when it entered the kernel. */
+static __always_inline uint64_t regs__user_ip(struct pt_regs___kernel *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return KERNEL_READ(regs, ip);
+#else
+	return KERNEL_READ(regs, pc);
+#endif
 }
 
 static __always_inline uint64_t hrtimer__function(struct hrtimer *timer)

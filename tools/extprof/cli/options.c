@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/messages.h"
+#include "cli/mode_options.h"
 #include "source/mode.h"
 #include "source/source.h"
 
@@ -77,6 +78,9 @@ const struct argp_option options_table[] = {
 	  "scheduler's tick, which needs no interrupts of ours (default: clock)", 0 },
 	{ "alloc-interval", OPTION_ALLOC_INTERVAL, "SIZE", 0, "with mode alloc: one sample for each SIZE of memory, "
 	  "on average: 64k, 1M (default: 512k)", 0 },
+	{ "syscall", OPTION_SYSCALL, "CALLS", 0, "the system calls that mode syscall shows, names or numbers "
+	  "with commas between: openat,write (default: all)", 0 },
+	{ "latency", OPTION_LATENCY, NULL, 0, "how long system calls took, not how many there were", 0 },
 	{ "duration", 'd', "TIME", 0, "stop after this time: 10, 10s, 500ms, 2m, 1h "
 	  "(default: at Ctrl-C, or when the processes have ended)", 0 },
 	{ NULL, 0, NULL, 0, "What to show:", 3 },
@@ -253,6 +257,7 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 	struct options *o = parse->options;
 	struct settings *settings = &o->settings;
 	struct selection *s = &settings->selection;
+	error_t err;
 
 	/* Conditions alone choose among all. */
 	if (!o->pids.count && !o->command && (s->by_user || s->name || s->cgroup))
@@ -262,6 +267,9 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 	if (o->pids.count && o->command)
 		FAIL("-p says what to profile, and so does the command %s: leave one of them out",
 		     o->command[0]);
+	err = mode_options__finish(o, state);
+	if (err)
+		return err;
 	if (!settings->mode_count)
 		settings->modes[settings->mode_count++] = &mode_cpu;
 	if (settings->alloc_interval && !has_mode(settings, &mode_alloc))
@@ -295,6 +303,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct parse *parse = state->input;
 	struct options *o = parse->options;
 	unsigned long top;
+	error_t err;
 
 	switch (key) {
 	case 'h':
@@ -366,7 +375,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		return finish(parse, state);
 	default:
-		return parse_selection(key, arg, state);
+		err = mode_options__parse(o, key, arg, state);
+		return err == ARGP_ERR_UNKNOWN ? parse_selection(key, arg, state) : err;
 	}
 	return 0;
 }

@@ -24,6 +24,7 @@ struct options {
 	bool quiet, keep_root;
 	unsigned int top;
 
+	bool syscalls_chosen;		/* --syscall was given */
 	struct pid_list pids;
 	char *cgroup;
 };

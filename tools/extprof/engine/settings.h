@@ -10,6 +10,7 @@
 
 #include "profile/groups.h"
 #include "source/mode.h"
+#include "source/syscall_set.h"
 #include "source/timer.h"
 
 /* Which processes are profiled. */
@@ -34,6 +35,8 @@ struct settings {
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
 	uint64_t alloc_interval;	/* bytes between two samples of mode alloc, on average; at least 1 */
+	struct syscall_set syscalls;	/* of mode syscall; none is all */
+	bool syscall_latency;
 	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;

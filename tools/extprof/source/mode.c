@@ -5,7 +5,8 @@
 #include <string.h>
 
 /* In the order of the help. */
-const struct mode *const modes[] = { &mode_cpu, &mode_wall, &mode_offcpu, &mode_gvl, &mode_gc, &mode_alloc, NULL };
+const struct mode *const modes[] = { &mode_cpu, &mode_wall, &mode_offcpu, &mode_gvl, &mode_gc, &mode_alloc,
+					   &mode_syscall, NULL };
 
 /* -EINVAL: it is no mode, or in the list already. */
 static int add(const char *name, size_t length, const struct mode **list, uint32_t *count)

@@ -20,12 +20,15 @@
 
 struct extprof_bpf;
 struct source;
+struct syscall_set;
 
 struct source_options {
 	size_t size;		/* of this structure */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
 	uint64_t alloc_interval; /* of mode alloc: bytes between two samples, on average */
+	const struct syscall_set *syscalls; /* of mode syscall; NULL or none: all */
+	bool syscall_latency;	/* of mode syscall: with durations */
 	uint32_t modes;		/* that were asked for: mask of 1u << index in modes[] of mode.h */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 };
@@ -78,6 +81,6 @@ struct source_ops {
 /* NULL: there is none. */
 const struct source_ops *source__by_id(enum sample_source id);
 
-extern const struct source_ops source_cpu, source_alloc, source_sched;
+extern const struct source_ops source_cpu, source_alloc, source_sched, source_syscall;
 
 #endif /* EXTPROF_SOURCE_H */

@@ -25,7 +25,7 @@ _extprof()
 		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
 		--) ((i++)); command=record; break ;;
 		-[prFdofm] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
-		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval)
+		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -56,9 +56,11 @@ _extprof()
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	-m | --mode)
-		_extprof_list 'cpu wall offcpu gvl gc alloc' ;;
+		_extprof_list 'cpu wall offcpu gvl gc alloc syscall' ;;
 	--unit)
 		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
+	--syscall)
+		_extprof_list 'all openat read write' ;;
 	--timer)
 		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
 	--group-by)
@@ -78,7 +80,7 @@ _extprof()
 	--top | --name) ;;
 	*)
 		words='-p -a -s -m -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --mode --rate --timer --duration --output --file
+			--user --name --cgroup --keep-root --mode --syscall --latency --rate --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record dump help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * System calls, in the thread that makes them: its stack is that of the call from the entry to the exit.
+ * All system calls of the machine run these, so the choice by number comes first: that is one load.
+ *
+ * With durations the stack is read at the exit, when the duration is known: it is the same one, as the
+ * thread cannot run Ruby code in between, and nothing but a time has to be kept of a call.
+ *
+ * Until Linux 6.18 these are not preempted.  The tracepoints may fault since 6.13, so later ones may be.
+ */
+#include "bpf/common.bpf.h"
+#include "wire/syscall.h"
+
+/* One bit for each number; `syscall_all`: those above as well. */
+const volatile uint64_t syscall_bits[SYSCALL_NUMBERS / 64] = { 0 };
+const volatile uint32_t syscall_all = 0;
+/* Of those, which do not return to their caller. */
+const volatile uint64_t syscall_no_return[SYSCALL_NUMBERS / 64] = { 0 };
+
+/* Calls that have not returned, by the thread's number in the outermost pid namespace. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct syscall_begun);
+} syscalls_begun SEC(".maps");
+
+static __always_inline int is_in(const volatile uint64_t *bits, uint64_t number)
+{
+	return bits[number / 64 & (SYSCALL_NUMBERS / 64 - 1)] >> (number & 63) & 1;
+}
+
+static __always_inline int is_chosen(uint64_t number)
+{
+	return number < SYSCALL_NUMBERS ? is_in(syscall_bits, number) : syscall_all != 0;
+}
+
+/* 0: it is not to be counted.  Sets `detail`. */
+static __always_inline int chosen_call(struct hit *h, uint64_t number)
+{
+	/* A debugger or seccomp had it skipped, or it is not of 64 bits and only such ones are chosen. */
+	if ((int64_t)number < 0 || hit__find(h))
+		return 0;
+	h->detail = number;
+	if (!task__in_compat_call(h->task))
+		return 1;
+	h->detail |= SYSCALL_COMPAT;
+	return syscall_all != 0;
+}
+
+/* The stack of a followed thread at a call that is chosen. */
+static __always_inline void sample_call(struct hit *h, uint64_t ip)
+{
+	if (!hit__count(h))
+		hit__sample(h, 0, ip);
+}
+
+SEC("tp_btf/sys_enter")
+int syscall_enter(uint64_t *args)
+{
+	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .value = 1, .count = 1 };
+
+	if (is_chosen(args[1]) && chosen_call(&h, args[1]))
+		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
+	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int syscall_begin(uint64_t *args)
+{
+	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1 };
+	uint64_t number = args[1];
+	struct syscall_begun begun;
+
+	if (!is_chosen(number) || !chosen_call(&h, number))
+		return 0;
+	if (!h.cfg->section || h.cfg->flags & TARGET_WATCHED || is_in(syscall_no_return, number)) {
+		/* Of the latter there is no duration. */
+		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
+		return 0;
+	}
+	begun.process = h.cfg->process;
+	begun.number = number;
+	begun.reserved = 0;
+	begun.entered = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&syscalls_begun, &h.tid, &begun, BPF_ANY)) {
+		h.loss = LOSS_TOO_MANY_CALLS;
+		sample_call(&h, 0);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int syscall_end(uint64_t *args)
+{
+	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1 };
+	uint64_t now = bpf_ktime_get_ns();
+	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
+	struct syscall_begun *entry, begun;
+
+	entry = bpf_map_lookup_elem(&syscalls_begun, &tid);
+	if (!entry)
+		return 0;
+	begun = *entry;
+	bpf_map_delete_elem(&syscalls_begun, &tid);
+	/* The thread that began it has ended without an exit, and this one has its number. */
+	if (regs__ended_call((struct pt_regs___kernel *)args[0]) != (int)begun.number || hit__find(&h) ||
+	    h.cfg->process != begun.process || !h.cfg->section) {
+		h.c = process_counters(begun.process, SOURCE_SYSCALL);
+		if (h.c) {
+			COUNT(h.c->taken, 1);
+			COUNT(h.c->lost[LOSS_SECTION_CHANGED], 1);
+		}
+		return 0;
+	}
+	h.value = now - begun.entered;
+	h.detail = begun.number;
+	if (task__in_compat_call(h.task))
+		h.detail |= SYSCALL_COMPAT;
+	sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
+	return 0;
+}

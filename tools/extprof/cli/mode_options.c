@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/mode_options.h"
+
+#include <errno.h>
+
+#include "base/text.h"
+#include "source/mode.h"
+#include "source/syscall_set.h"
+
+/* argp_error() returns if argp may not exit. */
+#define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
+
+/* Where the mode is in the list; -1: it was not asked for. */
+static int place_of(const struct options *o, const struct mode *mode)
+{
+	for (uint32_t i = 0; i < o->settings.mode_count; i++)
+		if (o->settings.modes[i] == mode)
+			return (int)i;
+	return -1;
+}
+
+static error_t parse_syscalls(struct options *o, const char *arg, struct argp_state *state)
+{
+	struct text why = { 0 };
+	int err = syscall_set__parse(&o->settings.syscalls, arg, &why);
+
+	if (err)
+		argp_error(state, "%s", text__string(&why));
+	text__free(&why);
+	o->syscalls_chosen = true;
+	return -err;
+}
+
+error_t mode_options__parse(struct options *o, int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case OPTION_SYSCALL:
+		return parse_syscalls(o, arg, state);
+	case OPTION_LATENCY:
+		o->settings.syscall_latency = true;
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* An option of the mode was given: that is the mode, if none was named. */
+static bool implied(struct options *o, const struct mode *mode, bool any_named)
+{
+	if (!any_named && place_of(o, mode) < 0)
+		o->settings.modes[o->settings.mode_count++] = mode;
+	return place_of(o, mode) >= 0;
+}
+
+error_t mode_options__finish(struct options *o, struct argp_state *state)
+{
+	bool named = o->settings.mode_count;
+
+	if (o->syscalls_chosen && !implied(o, &mode_syscall, named))
+		FAIL("--syscall is of mode syscall, which is not among those of --mode");
+	if (o->settings.syscall_latency && !implied(o, &mode_syscall, named))
+		FAIL("--latency is of mode syscall, which is not among those of --mode");
+	if (o->settings.syscall_latency)
+		o->settings.modes[place_of(o, &mode_syscall)] = &mode_syscall_latency;
+	return 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples of system calls, at their entry or, with the duration, at their exit. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "extprof.skel.h"
+#include "source/permission.h"
+#include "source/source.h"
+#include "source/syscall_set.h"
+
+/* Calls that are under way at the same time, which is one for each thread of the followed processes. */
+#define BEGUN_MAX 65536u
+
+struct source {
+	struct syscall_set set;
+	bool latency;
+	struct bpf_program *programs[2];
+	struct bpf_link *links[2];
+	int begun;		/* the maps of these names */
+	int counters;
+};
+
+static void syscall__destroy(struct source *s)
+{
+	free(s);
+}
+
+static int syscall__create(struct source **source, const struct source_options *o, struct diag *d)
+{
+	struct source *s;
+
+	*source = NULL;
+	if (o->size != sizeof(*o))
+		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of source_options");
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	s->latency = o->syscall_latency;
+	if (o->syscalls)
+		s->set = *o->syscalls;
+	if (syscall_set__is_empty(&s->set))
+		s->set.all = true;
+	*source = s;
+	return 0;
+}
+
+static int syscall__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	static const char *const no_return[] = { "exit", "exit_group", "rt_sigreturn" };
+	struct syscall_set not_back = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < SYSCALL_NUMBERS && s->set.all; i++)
+		syscall_set__add(&s->set, i);
+	memcpy((void *)skel->rodata->syscall_bits, s->set.bits, sizeof(s->set.bits));
+	skel->rodata->syscall_all = s->set.all;
+	s->programs[0] = s->latency ? skel->progs.syscall_end : skel->progs.syscall_enter;
+	s->programs[1] = s->latency ? skel->progs.syscall_begin : NULL;
+	for (size_t i = 0; i < 2 && s->programs[i]; i++)
+		bpf_program__set_autoload(s->programs[i], true);
+	if (s->latency) {
+		for (size_t i = 0; i < sizeof(no_return) / sizeof(no_return[0]); i++)
+			syscall_set__add(&not_back, (uint32_t)syscall__number(no_return[i]));
+		memcpy((void *)skel->rodata->syscall_no_return, not_back.bits, sizeof(not_back.bits));
+		err = bpf_map__set_max_entries(skel->maps.syscalls_begun, BEGUN_MAX);
+	}
+	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot set the size of a map") : 0;
+}
+
+static int syscall__open(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	(void)d;
+	s->begun = bpf_map__fd(skel->maps.syscalls_begun);
+	s->counters = bpf_map__fd(skel->maps.counters);
+	return 0;
+}
+
+static int syscall__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	(void)skel;
+	for (size_t i = 0; i < 2 && s->programs[i]; i++) {
+		int err;
+
+		s->links[i] = bpf_program__attach(s->programs[i]);
+		if (s->links[i])
+			continue;
+		err = -errno;
+		if (err == -EPERM || err == -EACCES)
+			return permission__missing(d, err, "attach a BPF program to the system calls");
+		diag__set(d, DIAG_NO_BPF, -err, "cannot attach to the system calls: %s", strerror(-err));
+		diag__hint(d, "mode syscall needs a kernel with CONFIG_HAVE_SYSCALL_TRACEPOINTS and "
+			   "CONFIG_FTRACE_SYSCALLS, as those of all common distributions are");
+		return err;
+	}
+	return 0;
+}
+
+/* Calls that have not returned are lost: their duration is not known. */
+static void lose_unfinished(const struct source *s)
+{
+	struct counter_key key = { .source = SOURCE_SYSCALL };
+	struct source_counters c;
+	struct syscall_begun begun;
+	uint32_t tid;
+
+	while (!bpf_map_get_next_key(s->begun, NULL, &tid)) {
+		int err = bpf_map_lookup_elem(s->begun, &tid, &begun);
+
+		if (bpf_map_delete_elem(s->begun, &tid))
+			break;
+		key.process = begun.process;
+		if (err)
+			continue;
+		if (bpf_map_lookup_elem(s->counters, &key, &c))
+			memset(&c, 0, sizeof(c));
+		syscall_begun__lose(&c);
+		bpf_map_update_elem(s->counters, &key, &c, BPF_ANY);
+	}
+}
+
+static void syscall__stop(struct source *s)
+{
+	for (size_t i = 2; i-- > 0;) {
+		bpf_link__destroy(s->links[i]);
+		s->links[i] = NULL;
+	}
+	/* A call that is in the program is a reader for RCU. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	if (s->latency)
+		lose_unfinished(s);
+}
+
+/* "system calls openat, write, 2 more" */
+static void syscall__facts(const struct source *s, struct source_facts *facts)
+{
+	struct text t = { 0 };
+	uint32_t more = 0, said = 0;
+
+	memset(facts, 0, sizeof(*facts));
+	text__adds(&t, s->set.all ? "all system calls" : "system calls ");
+	for (uint32_t i = 0; i < SYSCALL_NUMBERS && !s->set.all; i++) {
+		const char *name = syscall__name(i);
+
+		if (!syscall_set__has(&s->set, i))
+			continue;
+		if (t.length > 60) {
+			more++;
+			continue;
+		}
+		text__adds(&t, said++ ? ", " : "");
+		if (name)
+			text__adds(&t, name);
+		else
+			text__addf(&t, "%u", i);
+	}
+	if (more)
+		text__addf(&t, ", %u more", more);
+	text__adds(&t, s->latency ? ", with durations" : "");
+	snprintf(facts->text, sizeof(facts->text), "%s", text__string(&t));
+	text__free(&t);
+}
+
+const struct source_ops source_syscall = {
+	.id = SOURCE_SYSCALL,
+	.create = syscall__create,
+	.configure = syscall__configure,
+	.open = syscall__open,
+	.start = syscall__start,
+	.stop = syscall__stop,
+	.facts = syscall__facts,
+	.destroy = syscall__destroy,
+};
