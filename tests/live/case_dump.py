@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections import Counter
 
+import case_fakes
 import harness
 from binaries import Binary
 from case_branches import by_raise, by_return, by_throw
@@ -482,3 +483,121 @@ def own_user_suffices(ctx):
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     return "both readers; another user's process: %s" % err.splitlines()[0]
+
+
+@case(timeout=60, bpf=False)
+def ractors(ctx):
+    """A ractor that waits for another one, and one that computes; those without a native thread too."""
+    ruby = ctx.ruby("-e", """
+waiting = Ractor.new { Ractor.receive } # line 2
+busy = Ractor.new { i = 0; i += 1 while true } # line 3
+Thread.new { Thread.current.name = "taker"; waiting.take } # line 4
+sleep 0.2
+$stdout.puts "ready"; $stdout.flush
+sleep""")
+    ruby.expect("ready")
+    (d,) = dump(ctx, "-p", ruby.pid)
+    whole(d)
+    by_ractor = {t["ractor"]: t for t in d["threads"] if t["main"]}
+    check(sorted(by_ractor) == [1, 2, 3], "ractors: %s", sorted(by_ractor))
+    waiting, busy, taker = by_ractor[2], by_ractor[3], threads(d)["taker"]
+    check(waiting["state"] == "sleeping" and places(waiting["fibers"][0])[0][0] == "Ractor.receive" and
+          places(waiting["fibers"][0])[-1] == ("block in <main>", 2), "waiting: %s", waiting)
+    check(busy["state"] == "running" and places(busy["fibers"][0]) == [("block in <main>", 3)], "busy: %s", busy)
+    check(taker["state"] == "sleeping" and places(taker["fibers"][0])[0][0] == "Ractor#take", "taker: %s", taker)
+    return "3, proofs %s" % sorted({f["proof"] for t in d["threads"] for f in t["fibers"]})
+
+
+@case(timeout=60, bpf=False)
+def forked_child(ctx):
+    """A child has the thread that forked, and none of its parent's others."""
+    ruby = ctx.ruby("-e", """
+lock = Mutex.new
+Thread.new { Thread.current.name = "only in the parent"; sleep }
+lock.lock # held by the child too
+pid = fork do
+  Thread.new { Thread.current.name = "in the child"; lock.lock } # line 6
+  sleep # line 7
+end
+sleep 0.3
+$stdout.puts pid; $stdout.flush
+sleep""")
+    pid = int(ruby.line())
+    parent, child = dump(ctx, "-p", "%d,%d" % (ruby.pid, pid))
+    check(parent["pid"] == ruby.pid and child["pid"] == pid, "%d %d", parent["pid"], child["pid"])
+    check(sorted(threads(whole(parent))) == ["main", "only in the parent"], "parent: %s", sorted(threads(parent)))
+    found = threads(whole(child))
+    check(sorted(found) == ["in the child", "main"], "child: %s", sorted(found))
+    check(places(found["in the child"]["fibers"][0]) == [("Thread::Mutex#lock", None), ("block (2 levels) in <main>", 6)],
+          "child: %s", found["in the child"])
+    check(("block in <main>", 7) in places(found["main"]["fibers"][0]), "child: %s", found["main"])
+    return "2 processes"
+
+
+@case(timeout=60, bpf=False)
+def many_fibers(ctx):
+    """3,000 parked fibers of a thread that runs; each stack as it is."""
+    ruby = ctx.ruby("-e", """
+fibers = 3000.times.map { |i| f = Fiber.new { i.even? ? even : odd }; f }
+def even = Fiber.yield # line 3
+def odd = Fiber.yield # line 4
+fibers.each(&:resume)
+$stdout.puts "ready"; $stdout.flush
+i = 0
+i += 1 while true""")
+    ruby.expect("ready")
+    (d,) = dump(ctx, "-p", ruby.pid)
+    parked = [f for f in whole(d)["threads"][0]["fibers"] if f["state"] == "parked"]
+    check(len(parked) == 3000, "%d fibers", len(parked))
+    for f in parked:
+        got = places(f)
+        check(got in ([("Fiber.yield", None), ("Object#even", 3), ("block (2 levels) in <main>", 2)],
+                      [("Fiber.yield", None), ("Object#odd", 4), ("block (2 levels) in <main>", 2)]), "%s", got)
+    names = Counter(places(f)[1][0] for f in parked)
+    check(names == {"Object#even": 1500, "Object#odd": 1500}, "%s", names)
+    return "read in %.1f ms, proofs %s" % (d["duration_ns"] / 1e6, dict(Counter(f["proof"] for f in parked)))
+
+
+@case(timeout=60, bpf=False)
+def changed_source(ctx):
+    """The innermost line's text, and a note on a file that has changed since the process started."""
+    path = ctx.write("old.rb", "$stdout.sync = true\nputs 'ready'\n  sleep # here\n")
+    os.utime(path, (1, 1))
+    ruby = ctx.ruby(path)
+    ruby.expect("ready")
+    harness.until(lambda: harness.state(ruby.pid) == "S", "it does not sleep")
+    d = dump(ctx, "-p", ruby.pid, "--source")[0]
+    check(threads(d)["main"]["fibers"][0]["source"] == "sleep # here" and d["newer_files"] == [], "%s", d)
+    future = time.time() + 10
+    os.utime(path, (future, future))
+    d = dump(ctx, "-p", ruby.pid)[0]
+    check(d["newer_files"] == [path] and "source" not in threads(d)["main"]["fibers"][0], "%s", d["newer_files"])
+    text = ctx.extprof("dump", "-p", ruby.pid, "--source").ok().out
+    check("      > sleep # here\n" in text and "note: %s has changed" % path in text, text)
+    return "old.rb:3"
+
+
+@case(timeout=120, bpf=False)
+def hostile(ctx):
+    """Targets whose tables and stacks make no sense, or change all the time: an end, bounded memory, clean text."""
+    case_fakes.build(ctx)
+    seen = {}
+    for mode in ("tables", "hostile", "bad-geometry", "bad-ec", "bad-frames", "half-frames", "nameless", "deep", "idle"):
+        fake = ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), mode, "60"])
+        harness.until(lambda: "fake_target" in os.readlink("/proc/%d/exe" % fake.pid), "it is not there")
+        time.sleep(0.2)
+        begin = time.monotonic()
+        with open(ctx.path("out"), "wb") as out:
+            reader = ctx.extprof_start("dump", "-p", fake.pid, stdout=out)
+            status, most = harness.wait_for_peak(reader.pid)
+        reader.p.returncode = os.waitstatus_to_exitcode(status)
+        took = time.monotonic() - begin
+        check(reader.p.returncode in (0, harness.NOT_READY), "%s: status %d: %s", mode, reader.p.returncode,
+              reader.p.stderr.read()[-500:])
+        check(took < 25 and most < 1 << 30, "%s: %.1f s, %d MB", mode, took, most >> 20)
+        with open(ctx.path("out"), encoding="utf-8") as f:
+            for line in f:
+                check(line.rstrip("\n").isprintable(), "%s: %r", mode, line)
+        seen[mode] = "%d, %.1f s, %d MB" % (reader.p.returncode, took, most >> 20)
+        fake.kill()
+    return "; ".join("%s: %s" % m for m in seen.items())

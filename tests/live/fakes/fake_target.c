@@ -406,6 +406,43 @@ static void flood(void)
 			frame[i].ext_debug = id++ & 0x7fffffff;
 }
 
+/* Four million slots of threads and of ECs, all in use, with stacks of any size, which change all the time. */
+static void tables(void)
+{
+	static uint64_t ecs[RB_DEBUG_EXT_SLOT_CHUNKS_MAX], threads[RB_DEBUG_EXT_SLOT_CHUNKS_MAX];
+	struct fake_ec *ec[3];
+	struct rb_debug_ext_thread *t = NULL;
+	struct rb_debug_ext_ec *e = NULL;
+
+	for (int i = 0; i < 3; i++) {
+		ec[i] = new_ec(20000);
+		for (int k = 0; k < 19000; k++)
+			fake__push(ec[i], k & 1 ? hot_a : leaf_b, 0);
+	}
+	for (uint32_t i = 0; i < RB_DEBUG_EXT_SLOTS_PER_CHUNK; i++) {
+		t = fake__thread(&vm, i, i + 1, "\033[2J\xff\xe2\x80\xae", ec[i % 3]);
+		t->tid = i % 2 ? (uint32_t)getpid() : i % 4 ? 4000000000u : 0;
+		e = fake__ec_slot(&vm, ec[i % 3], i, i);
+		e->serial = i;
+	}
+	for (uint32_t i = 0; i < RB_DEBUG_EXT_SLOT_CHUNKS_MAX; i++) {
+		ecs[i] = vm.ec_dir[0];
+		threads[i] = vm.thread_dir[0];
+	}
+	root.ec_dir = (uintptr_t)ecs;
+	root.thread_dir = (uintptr_t)threads;
+	root.ec_slots_end = root.thread_slots_end = UINT32_MAX;
+	while (running()) {
+		for (uint32_t i = 0; i < RB_DEBUG_EXT_SLOTS_PER_CHUNK; i++) {
+			t[-(int)i].state = i * 7 % 9;
+			t[-(int)i].since = UINT64_MAX / (i + 1);
+		}
+		e->generation++;
+		fake__pop(ec[2]);
+		fake__push(ec[2], leaf_a, 0);
+	}
+}
+
 static void idle(void)
 {
 	steady(leaf_a);
@@ -422,7 +459,7 @@ static const struct {
 	{ "bad-ec", bad_ec }, { "bad-frames", bad_frames }, { "half-frames", half_frames },
 	{ "forked-tables", forked_tables }, { "section-gone", section_gone }, { "ended", ended },
 	{ "bad-tls", bad_tls }, { "forks", forks }, { "executes", executes },
-	{ "flood", flood }, { "hostile", hostile }, { "idle", idle },
+	{ "flood", flood }, { "hostile", hostile }, { "tables", tables }, { "idle", idle },
 };
 
 #ifdef SHARED
