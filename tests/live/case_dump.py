@@ -12,6 +12,7 @@ from collections import Counter
 
 import case_fakes
 import harness
+import native
 from binaries import Binary
 from case_branches import by_raise, by_return, by_throw
 from case_errors import NOBODY
@@ -601,3 +602,46 @@ def hostile(ctx):
         seen[mode] = "%d, %.1f s, %d MB" % (reader.p.returncode, took, most >> 20)
         fake.kill()
     return "; ".join("%s: %s" % m for m in seen.items())
+
+
+@case(timeout=60, bpf=False)
+def uninterruptible(ctx):
+    """A process in the state D: its child by vfork waits for a FIFO, and has neither ended nor executed a program."""
+    fifo, library = ctx.path("fifo"), ctx.path("hold.so")
+    os.mkfifo(fifo)
+    source = ctx.write("hold.c", """
+#include <fcntl.h>
+#include <unistd.h>
+int hold(const char *fifo)
+{
+	int pid = vfork();
+	if (!pid) {
+		open(fifo, O_RDONLY);
+		_exit(0);
+	}
+	return pid;
+}""")
+    native.run(native.tool("CC"), "-shared", "-fPIC", "-O1", "-o", library, source)
+    ruby = ctx.ruby("-rfiddle", "-e", """
+hold = Fiddle::Function.new(Fiddle.dlopen(ARGV[1])["hold"], [Fiddle::TYPE_VOIDP], Fiddle::TYPE_INT)
+Thread.new { Thread.current.name = "other"; sleep }
+$stdout.puts "ready"; $stdout.flush
+hold.call(ARGV[0]) # line 5
+$stdout.puts "spawned"; $stdout.flush""", fifo, library)
+    ruby.expect("ready")
+    harness.until(lambda: harness.state(ruby.pid) == "D", "it is not in the state D")
+    (d,) = dump(ctx, "-p", ruby.pid)
+    main, other = threads(whole(d))["main"], threads(d)["other"]
+    check(main["kernel_state"] == "D" and places(main["fibers"][0])[-1] == ("<main>", 5), "main: %s", main)
+    check(places(other["fibers"][0])[0] == ("Kernel#sleep", None), "other: %s", other)
+    check("not interruptible" in ctx.extprof("dump", "-p", ruby.pid).ok().out, "the text does not say so")
+    # It cannot be stopped, which takes no longer than it has to, and leaves nothing behind.
+    begin = time.monotonic()
+    got = ctx.extprof("dump", "-p", ruby.pid, "--reader", "stop")
+    check(got.status == harness.NOT_READY and "did not stop" in got.err and not got.out, "status %d: %s", got.status, got.err)
+    took = time.monotonic() - begin
+    check(not [t for t in traced(ruby.pid) if int(t[2])], "left: %s", traced(ruby.pid))
+    os.close(os.open(fifo, os.O_WRONLY))
+    ruby.expect("spawned")
+    check(ruby.wait(10) == 0, "it did not go on")
+    return "%s; refused to stop it after %.2f s" % (main["call"]["name"] if "call" in main else "no call", took)
