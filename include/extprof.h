@@ -411,6 +411,7 @@ struct extprof_dump_result {
 	uint32_t retried;		/* reads that were done again because the thread had run */
 	const char *const *newer;	/* files of the stacks that were changed after the process had started */
 	size_t newer_count;
+	const char *interface;		/* "1.1": version of the debugging interface that the process has */
 };
 
 /* Find the ruby in the process or in the core file, within 10 s.  On failure *dump is NULL. */

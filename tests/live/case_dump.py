@@ -40,8 +40,10 @@ def whole(d):
 
 
 def threads(d):
-    """{name: thread}; the main thread is "main"."""
-    return {t.get("name", "main" if t["main"] else "#%d" % t["id"]): t for t in d["threads"]}
+    """{name: thread}; the main thread is "main", that of another ractor "ractor N"."""
+    def name(t):
+        return "#%d" % t["id"] if not t["main"] else "main" if t["ractor"] == 1 else "ractor %d" % t["ractor"]
+    return {t.get("name", name(t)): t for t in d["threads"]}
 
 
 def places(fiber):
@@ -161,6 +163,86 @@ pause.call(50_000_000) # line 6
     text = ctx.extprof("dump", "-p", ruby.pid).ok().out
     check("blocked in " + main["call"]["name"] in text and "waiting for GVL" in text and "held by main" in text, text)
     return "in %s with the GVL" % main["call"]["name"]
+
+
+WAITING = """
+require "monitor"
+def named(name, &block) = Thread.new { Thread.current.name = name; block.call }
+Thread.report_on_exception = false
+first, second, monitor = Mutex.new, Mutex.new, Monitor.new
+held = Queue.new
+named("a") { first.lock; held << 1; sleep 0.01 until second.locked?; second.lock }
+held.pop
+named("b") { second.lock; first.lock }
+named("has monitor") { monitor.enter; held << 1; sleep }
+held.pop
+named("monitor") { monitor.enter }
+queue, full = Queue.new, SizedQueue.new(1)
+full << 1
+named("queue") { queue.pop }
+named("queue too") { queue.pop }
+named("full") { full << 2 }
+named("condition") { c = ConditionVariable.new; m = Mutex.new; m.synchronize { c.wait(m) } }
+r, w = IO.pipe
+named("read") { r.read(1) }
+named("select") { IO.select([r]) }
+r2, w2 = IO.pipe
+named("write") { w2.write("x" * 1_000_000) }
+child = spawn("sleep 60")
+named("process") { Process.wait(child) }
+named("any process") { Process.wait }
+last = named("sleep") { sleep }
+named("join") { last.join }
+ractor = Ractor.new { Ractor.receive }
+named("take") { ractor.take }
+sleep 0.3
+puts [child, r.fileno, w2.fileno].join(" ")
+$stdout.flush
+sleep"""
+
+
+@case(timeout=60, bpf=False)
+def waits(ctx):
+    """What each thread waits for, and who has it. A ruby with version 1.0 of the interface does not tell."""
+    ruby = ctx.ruby("-W0", "-e", WAITING)
+    child, read_fd, write_fd = map(int, ruby.line().split())
+    (d,) = dump(ctx, "-p", ruby.pid)
+    found = threads(whole(d))
+    waits = {n: t.get("wait") for n, t in found.items() if t["ractor"] == 1}
+    if d["interface"] == "1.0":
+        check(not any(waits.values()), "waits: %s", waits)
+        return harness.Counted(1, 0, 1, "interface 1.0: no waits, as it should be")
+    kinds = {n: w and w["kind"] for n, w in waits.items()}
+    check(kinds == {"main": "sleep", "a": "mutex", "b": "mutex", "has monitor": "sleep", "monitor": "mutex",
+                    "queue": "queue", "queue too": "queue", "full": "sized-queue", "condition": "condvar",
+                    "read": "io-read", "select": "io-select", "write": "io-write", "process": "process",
+                    "any process": "process", "sleep": "sleep", "join": "join", "take": "ractor"}, "kinds: %s", kinds)
+    name = {t["id"]: n for n, t in found.items()}
+    whose = {n: name[w["thread"]] for n, w in waits.items() if "thread" in w}
+    check(whose == {"a": "b", "b": "a", "monitor": "has monitor", "join": "sleep"}, "whose: %s", whose)
+    check({n for n, w in waits.items() if w["deadlock"]} == {"a", "b"}, "deadlocks: %s", waits)
+    check(waits["queue"]["object"] == waits["queue too"]["object"] and
+          len({waits[n]["object"] for n in ("a", "b", "monitor", "queue", "full", "condition")}) == 6, "objects: %s", waits)
+    check(waits["process"]["object"] == child, "process: %s", waits["process"])
+    for n, fd in (("read", read_fd), ("write", write_fd)):
+        check(waits[n]["fd"] == fd and waits[n]["file"] == os.readlink("/proc/%d/fd/%d" % (ruby.pid, fd)), "%s: %s", n,
+              waits[n])
+    receives = [t for t in d["threads"] if t["ractor"] == 2]
+    check(len(receives) == 1 and receives[0]["wait"]["kind"] == "ractor" and receives[0]["wait"]["object"] == 1,
+          "ractor: %s", receives)
+    # Without a native thread, the count of changes of the state proves it.
+    check(receives[0]["fibers"][0]["proof"] in ("wait", "off-cpu"), "ractor: %s", receives[0])
+    text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+    for words in ('waits for a mutex that "b" has: deadlock', 'waits for the end of "sleep"', "waits for a queue, which is empty",
+                  "waits for the end of process %d" % child, "waits to receive from a ractor", "waits to write"):
+        check(words in text, "no %r in:\n%s", words, text)
+    # A debugger that looks at the core file sees the same.
+    core = gcore(ctx, ruby.pid) if shutil.which("gcore") else None
+    if core:
+        got = threads(dump(ctx, "--core", core)[0])
+        os.unlink(core)
+        check({n: (t.get("wait") or {}).get("kind") for n, t in got.items() if t["ractor"] == 1} == kinds, "core: %s", got)
+    return "%d kinds of waits" % len(set(kinds.values()))
 
 
 @case(timeout=60, bpf=False)

@@ -153,7 +153,6 @@ TEST(snapshot_of_a_stack_that_comes_to_rest_is_whole)
 	snapshot__free(&snapshot);
 }
 
-#if RB_DEBUG_EXT_ABI_MINOR >= 1
 static void wake(int read)
 {
 	struct rb_debug_ext_thread *t = (struct rb_debug_ext_thread *)(uintptr_t)vm.thread_dir[0] + 5;
@@ -185,7 +184,6 @@ TEST(snapshot_of_a_thread_that_waits_is_proven_by_its_count)
 	CHECK_INT(snapshot.ecs[0].proof, PROOF_EQUAL);
 	snapshot__free(&snapshot);
 }
-#endif
 
 TEST(snapshot_counts_slots_that_are_being_written)
 {

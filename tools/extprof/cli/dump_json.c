@@ -144,8 +144,8 @@ int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to)
 			return -ENOMEM;
 		}
 	}
-	object = json_pack("{s:i, s:s, s:s, s:s, s:o*, s:I, s:o*, s:I, s:I, s:I, s:I, s:o}", "pid", (int)r->pid,
-			   "command", r->command, "ruby_version", r->ruby_version, "ruby_description",
+	object = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o*, s:I, s:o*, s:I, s:I, s:I, s:I, s:o}", "pid", (int)r->pid,
+			   "command", r->command, "interface", r->interface, "ruby_version", r->ruby_version, "ruby_description",
 			   r->ruby_description, "time_ns", r->time ? json_integer((json_int_t)r->time) : NULL,
 			   "duration_ns", (json_int_t)r->duration, "stopped_ns",
 			   r->stopped ? json_integer((json_int_t)r->stopped) : NULL, "torn", (json_int_t)r->torn,

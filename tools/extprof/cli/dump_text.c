@@ -100,7 +100,6 @@ static void write_wait(const struct extprof_dump_result *r, const struct extprof
 		[EXTPROF_WAIT_SIZED_QUEUE] = "waits for a queue, which is full", [EXTPROF_WAIT_IO] = "waits for a file",
 		[EXTPROF_WAIT_IO_READ] = "waits to read", [EXTPROF_WAIT_IO_WRITE] = "waits to write",
 		[EXTPROF_WAIT_IO_SELECT] = "in IO.select", [EXTPROF_WAIT_NOGVL] = "in C code without GVL",
-		[EXTPROF_WAIT_RACTOR] = "waits for another ractor",
 	};
 
 	switch (t->wait) {
@@ -118,6 +117,11 @@ static void write_wait(const struct extprof_dump_result *r, const struct extprof
 			fprintf(to, ", waits for the end of process %" PRIu64, t->wait_object);
 		else
 			fprintf(to, ", waits for the end of a process");
+		break;
+	case EXTPROF_WAIT_RACTOR:
+		/* Bits; Ractor.select waits for several. */
+		fprintf(to, ", waits %s ractor", t->wait_object == 1 ? "to receive from a" : t->wait_object == 2 ?
+			"to take from a" : t->wait_object == 4 ? "to yield to a" : "for a");
 		break;
 	default:
 		if ((unsigned int)t->wait < sizeof(texts) / sizeof(texts[0]) && texts[t->wait])

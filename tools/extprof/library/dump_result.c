@@ -37,7 +37,6 @@ SAME(EXTPROF_THREAD_READY, RB_DEBUG_EXT_THREAD_READY);
 SAME(EXTPROF_THREAD_BLOCKED, RB_DEBUG_EXT_THREAD_BLOCKED);
 SAME(EXTPROF_THREAD_SLEEPING, RB_DEBUG_EXT_THREAD_SLEEPING);
 
-#if RB_DEBUG_EXT_ABI_MINOR >= 1
 SAME(EXTPROF_WAIT_UNKNOWN, RB_DEBUG_EXT_WAIT_NONE);
 SAME(EXTPROF_WAIT_SLEEP, RB_DEBUG_EXT_WAIT_SLEEP);
 SAME(EXTPROF_WAIT_JOIN, RB_DEBUG_EXT_WAIT_JOIN);
@@ -53,7 +52,6 @@ SAME(EXTPROF_WAIT_IO_SELECT, RB_DEBUG_EXT_WAIT_IO_SELECT);
 SAME(EXTPROF_WAIT_PROCESS, RB_DEBUG_EXT_WAIT_PROCESS);
 SAME(EXTPROF_WAIT_RACTOR, RB_DEBUG_EXT_WAIT_RACTOR);
 SAME(EXTPROF_WAIT_NOGVL, RB_DEBUG_EXT_WAIT_NOGVL);
-#endif
 
 /* What a thread or an EC was before. */
 struct before {
@@ -410,7 +408,6 @@ static int describe_call(struct dump_result *r, pid_t pid, const struct task *ta
 	return describe_fd(r, pid, to->call_fd, &to->call_file);
 }
 
-#if RB_DEBUG_EXT_ABI_MINOR >= 1
 static int describe_wait(struct dump_result *r, const struct snapshot *s, pid_t pid,
 			 const struct rb_debug_ext_thread *t, struct extprof_dump_thread *to)
 {
@@ -431,15 +428,6 @@ static int describe_wait(struct dump_result *r, const struct snapshot *s, pid_t 
 		to->wait_fd = (int32_t)t->wait_fd;
 	return describe_fd(r, pid, to->wait_fd, &to->wait_file);
 }
-#else
-static int describe_wait(struct dump_result *r, const struct snapshot *s, pid_t pid,
-			 const struct rb_debug_ext_thread *t, struct extprof_dump_thread *to)
-{
-	(void)r, (void)s, (void)pid, (void)t;
-	to->wait_fd = -1;
-	return 0;
-}
-#endif
 
 static struct extprof_dump_thread *thread_of(struct extprof_dump_thread *threads, uint32_t count, uint64_t serial)
 {
@@ -535,7 +523,7 @@ const struct extprof_dump_result *dump_result__build(struct dump_result *r, cons
 						     const struct dump_facts *facts)
 {
 	const struct rb_debug_ext_section *section = &r->vm->layout.section;
-	struct text version = { 0 }, description = { 0 };
+	struct text version = { 0 }, description = { 0 }, interface = { 0 };
 	struct extprof_dump_result *result = &r->result;
 	int err;
 
@@ -554,8 +542,10 @@ const struct extprof_dump_result *dump_result__build(struct dump_result *r, cons
 	text__add_clean(&version, section->ruby_version, strlen(section->ruby_version), 64);
 	text__add_clean(&description, s->section.ruby_description,
 			strnlen(s->section.ruby_description, sizeof(s->section.ruby_description)), 256);
+	text__addf(&interface, "%u.%u", section->abi_major, section->abi_minor);
+	result->interface = text_part(r, &interface);
 	result->ruby_version = text_part(r, &version);
 	result->ruby_description = text_part(r, &description);
-	err = result->ruby_version && result->ruby_description ? build(r, s, facts) : -ENOMEM;
+	err = result->interface && result->ruby_version && result->ruby_description ? build(r, s, facts) : -ENOMEM;
 	return err ? NULL : result;
 }

@@ -254,7 +254,6 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 	return 0;
 }
 
-#if RB_DEBUG_EXT_ABI_MINOR >= 1
 static bool waits(const struct rb_debug_ext_thread *t)
 {
 	return t->state == RB_DEBUG_EXT_THREAD_BLOCKED || t->state == RB_DEBUG_EXT_THREAD_SLEEPING;
@@ -283,14 +282,6 @@ static int try_wait(struct reading *r, struct part *p)
 	set_proof(p, PROOF_WAIT);
 	return 1;
 }
-#else
-static int try_wait(struct reading *r, struct part *p)
-{
-	(void)r;
-	(void)p;
-	return 0;
-}
-#endif
 
 /* Where it cannot be proven that the thread does not run. */
 static int read_running(struct reading *r, struct part *p)
