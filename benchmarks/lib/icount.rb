@@ -3,6 +3,7 @@
 
 require "tempfile"
 require_relative "jobs"
+require_relative "place"
 
 module Bench
   class Icount
@@ -11,9 +12,9 @@ module Bench
     attr_reader :seed
     SOURCES = File.expand_path("../tools", __dir__)
 
-    # dir: where the two small C files are compiled to.
-    def initialize(dir)
-      @dir = dir
+    # dir: where the two small C files are compiled to. place: a Place, or nil.
+    def initialize(dir, place = nil)
+      @dir, @place = dir, place
       FileUtils.mkdir_p(dir)
       @qemu = ENV.fetch("PATH").split(":").map { |d| "#{d}/qemu-x86_64" }.find { |f| File.executable?(f) } or
         raise Refused, "qemu-x86_64 is missing (Debian: qemu-user)"
@@ -37,7 +38,9 @@ module Bench
         preload = seed ? ["-E", "LD_PRELOAD=#{@seed}", "-E", "FIXSEED=#{seed}"] : []
         command = [*before, @qemu, *preload, "-plugin", "#{@plugin},out=#{file.path}",
                    *side.command(mode, args, options: options)]
-        outcome = Jobs.run(side.env.merge(env), command, timeout: timeout, chdir: chdir)
+        environment = side.env.merge(env)
+        environment, command = @place.put(environment, command) if @place
+        outcome = Jobs.run(environment, command, timeout: timeout, chdir: chdir)
         lines = File.readlines(file.path, chomp: true)
         total = lines.pop.to_s[/\Aend (\d+)\z/, 1]
         error = outcome.error || (total ? nil : "no count was written")

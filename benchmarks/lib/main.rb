@@ -109,6 +109,7 @@ module Bench
       prepare
       check_alike
       @judge = Judge.new
+      @judge.left_out(witnesses.first, "paths that are the same everywhere", @place.why) if @place && !@place.usable?
       (MODES - @modes).each { |m| @judge.left_out(witnesses.first, "all of #{m}", "not asked for (--mode, MODE)") }
       witnesses.each do |w|
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -153,7 +154,8 @@ module Bench
       root = File.join(@bench, "sides")
       @sides = [Side.new("stock", @options[:stock], root), Side.new("patch", @options[:patched], root)].each(&:prepare)
       @modes = modes(@sides)
-      @icount = Icount.new(File.join(@bench, "tools"))
+      @place = Place.new(@bench, File.expand_path("..", __dir__))
+      @icount = Icount.new(File.join(@bench, "tools"), @place)
       @programs = Programs.new(cruby: File.join(@sides[0].source, "benchmark"), work: File.join(@bench, "programs"),
                                yjit_bench: @options[:yjit_bench], gem_home: File.join(@bench, "gems"))
     end

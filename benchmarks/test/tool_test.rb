@@ -239,6 +239,46 @@ class ToolTest < Test
     is [Disasm.length(%w[mov ret nop call]), Disasm.length(%w[mov sub])], [2, 2]
   end
 
+  # A path of any length becomes the same one, and what a command finds there is the same directory.
+  def test_a_place_hides_where_the_checkout_is
+    skip Place.new(__dir__, __dir__).why unless Place.new(__dir__, __dir__).usable?
+    seen = %w[a a-longer/path/to/it].map do |name|
+      Dir.mktmpdir do |dir|
+        bench, here = %w[bench here].map { |d| File.join(dir, name, d).tap { |f| FileUtils.mkdir_p(f) } }
+        File.write("#{bench}/made", "in bench")
+        File.write("#{here}/script", "echo $LIB; echo \"$0 $1\"; cat $LIB; echo more >> $LIB")
+        env, command = Place.new(bench, here).put(SH.merge("LIB" => "#{bench}/made"), ["sh", "#{here}/script", "#{bench}:#{here}s"])
+        o = Jobs.run(env, command)
+        is [o.error, File.read("#{bench}/made")], [nil, "in benchmore\n"]
+        o.out.sub("#{here}s", "HEREs") # another directory, so it stays
+      end
+    end
+    is seen, ["/mnt/bench/made\n/mnt/here/script /mnt/bench:HEREs\nin bench"] * 2
+  end
+
+  def test_without_a_place_paths_stay
+    place = Place.allocate.tap { |p| p.instance_variable_set(:@why, "refused") }
+    is place.put({ "A" => "/x" }, ["/y"]), [{ "A" => "/x" }, ["/y"]]
+  end
+
+  # Garbage is collected after each round and at no other time, and only where that is asked for.
+  def test_collections_at_fixed_points
+    harness = File.expand_path("../workloads/harness.rb", __dir__)
+    script = 'Workload.run(1) { 30_000.times { Object.new.to_s }; $stdout.print GC.count, " " }; puts GC.stat(:major_gc_count)'
+    # Collections, and how many of them are major, from the first round on.
+    counts = ->(env) do
+      out = Jobs.run({ "BENCH_ROLE" => "count", "BENCH_ROUNDS" => "6", **env }, [RbConfig.ruby, "--disable-gems", "-r", harness, "-e", script]).out
+      out.split.map(&:to_i)
+    end
+    *rounds, _ = counts["BENCH_COLLECT" => "1"]
+    is rounds.each_cons(2).map { |a, b| b - a }, [1] * 5
+    *rounds, _ = counts[{}]
+    ok rounds.each_cons(2).any? { |a, b| b - a > 1 }, rounds.inspect
+    programs = Programs.allocate.tap { |p| p.define_singleton_method(:tree) { "" } }.ours
+    is programs.select { |p| p.env_for("count").key?("BENCH_COLLECT") }.map(&:name), ["define_methods"]
+    ok programs.none? { |p| p.env_for("time").key?("BENCH_COLLECT") || p.env_for("probe").key?("BENCH_COLLECT") }
+  end
+
   def test_the_least_of_links_counts
     side = Struct.new(:name)
     stock, patch = %w[stock patch].map { |n| side.new(n) }
