@@ -47,6 +47,11 @@ static bool set_up(enum snapshot_proof frozen)
 	return !layout__read(&layout, &memory.memory, (uintptr_t)&section, &d);
 }
 
+static struct rb_debug_ext_thread *first_thread(void)
+{
+	return (struct rb_debug_ext_thread *)(uintptr_t)vm.thread_dir[0] + 5;
+}
+
 static const struct sample_frame *frames_of(const struct snapshot_ec *ec)
 {
 	return (const struct sample_frame *)(ec->event + 1);
@@ -118,6 +123,7 @@ static void change(int read)
 TEST(snapshot_of_a_stack_that_changes_keeps_what_stays)
 {
 	CHECK(set_up(PROOF_NONE));
+	first_thread()->state = RB_DEBUG_EXT_THREAD_RUNNING;
 	memory.before = change;
 	CHECK_INT(snapshot__take(&snapshot, &source), 0);
 	CHECK_INT(snapshot.torn, 1);
@@ -145,6 +151,7 @@ static void change_at_first(int read)
 TEST(snapshot_of_a_stack_that_comes_to_rest_is_whole)
 {
 	CHECK(set_up(PROOF_NONE));
+	first_thread()->state = RB_DEBUG_EXT_THREAD_RUNNING;
 	memory.before = change_at_first;
 	CHECK_INT(snapshot__take(&snapshot, &source), 0);
 	CHECK_INT(snapshot.torn, 0);
@@ -155,10 +162,8 @@ TEST(snapshot_of_a_stack_that_comes_to_rest_is_whole)
 
 static void wake(int read)
 {
-	struct rb_debug_ext_thread *t = (struct rb_debug_ext_thread *)(uintptr_t)vm.thread_dir[0] + 5;
-
 	if (read > 12 && read < 60)
-		t->state_seq++;
+		first_thread()->state_seq++;
 }
 
 TEST(snapshot_of_a_thread_that_waits_is_proven_by_its_count)
