@@ -327,8 +327,16 @@ static void add_mode(struct table *t)
 	text__free(&total);
 }
 
+/* "By state" */
+static const char *below_title(const struct report *r, char *title, size_t size)
+{
+	snprintf(title, size, "By %s", r->meta.mode->below ? r->meta.mode->below : "state");
+	return title;
+}
+
 static int add_report(struct table *t)
 {
+	char title[32];
 	const struct report *r = t->r;
 	uint32_t *order = calloc(r->label_count + 1u, sizeof(*order));
 
@@ -341,10 +349,7 @@ static int add_report(struct table *t)
 			add_groups(t, "By process", "process", LABEL_PROCESS, order);
 		add_groups(t, "By cgroup", "cgroup", LABEL_CGROUP, order);
 		add_groups(t, "By thread", "thread", LABEL_THREAD, order);
-		if (r->meta.mode->names_class)
-			add_groups(t, "By class", "class", LABEL_STATE, order);
-		else
-			add_groups(t, "By state", "state", LABEL_STATE, order);
+		add_groups(t, below_title(r, title, sizeof(title)), title + 3, LABEL_STATE, order);
 		add_methods(t, own_title(r), order, true);
 		add_methods(t, all_title(r), order, false);
 		add_lines(t);

@@ -7,5 +7,6 @@ const struct mode mode_alloc = {
 	.sources = 1u << SOURCE_ALLOC,
 	.value = { "alloc_space", UNIT_BYTES },
 	.count = { "alloc_objects", UNIT_COUNT },
+	.below = "class",
 	.names_class = true,
 };

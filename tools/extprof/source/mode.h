@@ -46,6 +46,7 @@ struct mode {
 	bool (*take)(const struct sample_event *e, struct weight *weight);
 	/* Append what is shown below the innermost frame: "[gvl]".  Nothing appended, or NULL: no frame. */
 	void (*innermost)(const struct sample_event *e, struct text *out);
+	const char *below;	/* what that is, for a column: "system call"; NULL: "state" */
 	bool names_class;	/* sample_event::detail is the id of a class, which is shown there instead */
 };
 

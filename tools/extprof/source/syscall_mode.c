@@ -21,7 +21,8 @@ static void add_call(const struct sample_event *e, struct text *out)
 	.help = "system calls, in the thread that makes them", \
 	.sources = 1u << SOURCE_SYSCALL, \
 	.count = { "calls", UNIT_COUNT }, \
-	.innermost = add_call
+	.innermost = add_call, \
+	.below = "system call"
 
 const struct mode mode_syscall = {
 	MODE_SYSCALL,
