@@ -35,6 +35,7 @@ struct pt_regs___kernel {
 struct task_struct {
 	unsigned int flags, state;
 	int pid, tgid;
+	unsigned long nvcsw, nivcsw;
 	struct pt_regs___kernel *registers;
 	uint32_t file_mode;
 	struct pid *thread_pid, *thread_group;

@@ -151,7 +151,7 @@ TEST(states_accounts_are_added_up)
 	CHECK_INT(states.count, 1);
 	CHECK(states.rows[0].ended);
 	for (uint32_t i = 1; i < STATES_THREADS_MAX; i++)
-		CHECK_INT(states__add_account(&states, &e.account, false), 0);
+		CHECK_INT(states__add_account(&states, &resolver, &e.account, false), 0);
 	states__skip(&states, &resolver, &e, sizeof(e));
 	states__event(&states, &resolver, &e, sizeof(e));
 	CHECK_INT(states.count, STATES_THREADS_MAX);

@@ -110,6 +110,7 @@ struct task_struct {
 	unsigned int __state;		/* since 5.14 */
 	int pid, tgid;
 	void *stack;
+	unsigned long nvcsw, nivcsw;	/* switches to another thread */
 	struct files_struct *files;
 	int exit_code;
 	uint64_t start_boottime;	/* since 5.5 */

@@ -21,6 +21,9 @@ const volatile uint64_t wait_quantum = 0;
 /* By number of the system call. */
 const volatile uint8_t call_kinds[CALLS_MAX] = { 0 };
 
+/* Not 0: the recording pauses, nothing is changed any more. */
+volatile uint32_t waits_paused = 0;
+
 /* Threads that found no room, and accounts that were not sent. */
 uint64_t threads_full = 0;
 uint64_t accounts_lost = 0;
@@ -32,24 +35,6 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct sched_thread);
 } threads SEC(".maps");
-
-/* The head of struct rb_debug_ext_thread of interface 1.1.  What 1.0 does not have is 0. */
-struct thread_head {
-	uint32_t generation, state;
-	uint64_t since;
-	uint32_t tid, ractor;
-	uint64_t serial, thread, thread_pointer;
-	uint32_t flags, wait_kind;
-	uint64_t state_seq, ready_at, wait_object, wait_func;
-	int wait_fd;
-	uint32_t wait_thread_slot;
-};
-
-/* Values of wait_kind. */
-enum {
-	WAIT_SLEEP = 1, WAIT_JOIN, WAIT_MUTEX, WAIT_MUTEX_SLEEP, WAIT_CONDVAR, WAIT_QUEUE, WAIT_SIZED_QUEUE,
-	WAIT_IO, WAIT_IO_READ, WAIT_IO_WRITE, WAIT_IO_SELECT, WAIT_PROCESS, WAIT_RACTOR, WAIT_NOGVL
-};
 
 static __always_inline struct sched_thread *thread__find(uint32_t tid)
 {
@@ -108,16 +93,20 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 {
 	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
 	uint32_t state;
+	int call;
 
 	if (!t || t->off == OFF_YES)
 		return;
 	account(t, STATE_RUNNING, now - t->since);
 	t->since = now;
 	t->woken = 0;
+	t->switches = KERNEL_READ(task, nvcsw) + KERNEL_READ(task, nivcsw);
 	state = task__state(task);
 	t->out = preempted || !state ? OUT_RUNNABLE :
 		 state & TASK_STOPPED_OR_TRACED ? OUT_STOPPED : OUT_BLOCKED;
-	t->in_call = regs__call(task__regs(task)) >= 0;
+	call = regs__call(task__regs(task));
+	t->in_call = call >= 0;
+	t->call = (uint32_t)call;
 	t->off = OFF_YES;
 	if (!t->in_call) {
 		send_stack(t);
@@ -216,6 +205,8 @@ int waits_switch(uint64_t *args)
 	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
 	uint64_t now = bpf_ktime_get_ns();
 
+	if (waits_paused)
+		return 0;
 	leaves(prev, args[0] & 1, now);
 	gets_cpu(next, now);
 	return 0;
@@ -227,7 +218,7 @@ int waits_wakeup(uint64_t *args)
 	struct task_struct *task = (void *)args[0];
 	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
 
-	if (t && t->off != OFF_NOT && !t->woken)
+	if (t && t->off != OFF_NOT && !t->woken && !waits_paused)
 		t->woken = bpf_ktime_get_ns();
 	return 0;
 }
@@ -268,72 +259,6 @@ static __always_inline int read_head(struct sched_thread *t, struct hit *h, stru
 	return !t->slot || read_target(head, sizeof(*head), t->slot) || head->serial != t->account.thread;
 }
 
-static __always_inline uint32_t state_of_wait(uint32_t kind)
-{
-	switch (kind) {
-	case WAIT_SLEEP:
-		return STATE_SLEEP;
-	case WAIT_JOIN:
-		return STATE_JOIN;
-	case WAIT_MUTEX:
-		return STATE_MUTEX;
-	case WAIT_MUTEX_SLEEP:
-	case WAIT_CONDVAR:
-		return STATE_CONDVAR;
-	case WAIT_QUEUE:
-	case WAIT_SIZED_QUEUE:
-		return STATE_QUEUE;
-	case WAIT_IO:
-	case WAIT_IO_READ:
-	case WAIT_IO_WRITE:
-	case WAIT_IO_SELECT:
-		return STATE_IO;
-	case WAIT_PROCESS:
-		return STATE_PROCESS;
-	case WAIT_RACTOR:
-		return STATE_RACTOR;
-	default:
-		return STATE_MAX;
-	}
-}
-
-static __always_inline uint32_t state_of_call(uint32_t kind)
-{
-	switch (kind) {
-	case CALL_FD:
-	case CALL_POLL:
-	case CALL_IO:
-		return STATE_IO;
-	case CALL_SLEEP:
-		return STATE_SLEEP;
-	case CALL_PROCESS:
-		return STATE_PROCESS;
-	default:
-		return STATE_NATIVE;
-	}
-}
-
-static __always_inline uint32_t file_kind(uint32_t mode)
-{
-	switch (mode & 0170000) {
-	case 0100000:
-		return FILE_REGULAR;
-	case 0040000:
-		return FILE_DIRECTORY;
-	case 0010000:
-		return FILE_PIPE;
-	case 0140000:
-		return FILE_SOCKET;
-	case 0020000:
-	case 0060000:
-		return FILE_DEVICE;
-	case 0:
-		return mode ? FILE_OTHER : FILE_UNKNOWN;
-	default:
-		return FILE_OTHER;
-	}
-}
-
 /* What the call was, and on which file. */
 static __always_inline uint64_t describe_call(struct task_struct *task, struct pt_regs___kernel *regs,
 					      uint32_t number, uint32_t kind, const struct thread_head *head,
@@ -355,21 +280,6 @@ static __always_inline uint64_t describe_call(struct task_struct *task, struct p
 	if (fd)
 		file = file_kind(task__file_mode(task, fd - 1));
 	return DETAIL_MAKE(number + 1, file, wait_kind, has_gvl, fd);
-}
-
-/* Of the time that it was blocked in the call: how long it waited for the GVL at the end. */
-static __always_inline uint64_t gvl_part(const struct sched_thread *t, const struct thread_head *head)
-{
-	uint64_t ready = head->ready_at ? head->ready_at : head->since, part;
-
-	if (!head->ready_at && t->was_ready)
-		return t->blocked;
-	if (ready <= t->call_from)
-		return t->blocked;
-	if (ready >= t->to)
-		return 0;
-	part = t->to - (ready > t->from ? ready : t->from);
-	return part < t->blocked ? part : t->blocked;
 }
 
 static __always_inline void settle_part(struct sched_thread *t, uint32_t state, uint64_t ns)
@@ -436,7 +346,7 @@ int waits_call_ends(uint64_t *args)
 	int reason = 0;
 
 	(void)args;
-	if (!t || !(t->blocked | t->runnable | t->stopped))
+	if (!t || !(t->blocked | t->runnable | t->stopped) || waits_paused)
 		return 0;
 	settle_call(tid);
 	if (!t->parts || hit__find(&h) || hit__count(&h))
@@ -469,7 +379,7 @@ int waits_new(uint64_t *args)
 	struct target_config *cfg;
 	struct sched_thread *t;
 
-	if (!task__memory(task) || task__key(task, task__global_pid(task), &key))
+	if (waits_paused || !task__memory(task) || task__key(task, task__global_pid(task), &key))
 		return 0;
 	cfg = bpf_map_lookup_elem(&targets, &key);
 	if (!cfg || !cfg->section || cfg->flags & TARGET_WATCHED)
@@ -499,7 +409,7 @@ static __always_inline void thread__end(uint32_t tid)
 	uint64_t now = bpf_ktime_get_ns();
 	struct account_event *e;
 
-	if (!t)
+	if (!t || waits_paused)
 		return;
 	account(t, STATE_RUNNING, now - t->since);
 	/* It ends within the call. */

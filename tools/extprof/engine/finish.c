@@ -81,8 +81,10 @@ int engine__snapshot(struct engine *e, struct diag *d)
 	if (!e->started)
 		return diag__set(d, DIAG_NOT_READY, EAGAIN, "no ruby was found so far");
 	/* What the kernel counts and what arrives agree only while nothing is sampled. */
+	engine__read_waits(e);
 	session__stop(e->session);
 	drain_rest(e);
+	engine__end_waits(e);
 	take_all_counters(e);
 	return session__start(e->session, d);
 }
@@ -91,8 +93,10 @@ int engine__finish(struct engine *e, struct diag *d)
 {
 	uint32_t sampled = e->set.sampled;
 
-	if (e->started)
+	if (e->started) {
+		engine__read_waits(e);
 		session__stop(e->session);
+	}
 	e->ended_at = deadline__now();
 	if (e->started)
 		session__detach(e->session);
@@ -104,6 +108,7 @@ int engine__finish(struct engine *e, struct diag *d)
 			engine__read_cpu_time(e, e->set.list[i]);
 	drain_rest(e);
 	engine__drain_lifecycle(e);
+	engine__end_waits(e);
 	take_all_counters(e);
 	read_last_names(e);
 	if (e->set.wanted_live == 0 && !e->ended)
@@ -202,7 +207,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 		groups__add_outermost(&show, GROUP_PROCESS);
 	groups__add_mask(&show, request->labels);
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
-		if (e->set.vms[i] && resolve__name_threads(&e->resolver, e->set.vms[i]))
+		if (e->set.vms[i] && (resolve__name_threads(&e->resolver, e->set.vms[i]) ||
+				      states__name_threads(&e->states, e->set.vms[i])))
 			goto cleanup;
 	if (resolve__name_processes(&e->resolver) || frames__take(&e->frames, &e->tree, &e->table))
 		goto cleanup;
@@ -212,6 +218,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 		goto cleanup;
 	engine__total(e, mode->sources, &total, &received);
 	report->processes = &e->rows;
+	if (mode->sources & 1u << SOURCE_SCHED)
+		report->states = &e->states;
 	report->meta.missed = total.missed;
 	accounting__settle(&report->meta.accounting, &total, &received);
 	if (mode->sources & 1u << SOURCE_CPU)

@@ -183,6 +183,7 @@ void engine__clean_up(struct engine *e)
 		if (!vm)
 			continue;
 		resolve__name_threads(&e->resolver, vm);
+		states__name_threads(&e->states, vm);
 		process_set__close_vm(&e->set, vm);
 	}
 	e->old_vms.count = 0;

@@ -10,6 +10,7 @@
 
 #include "base/columns.h"
 #include "output/process_table.h"
+#include "output/state_table.h"
 #include "profile/unit.h"
 
 #define TOP_DEFAULT 20u
@@ -370,6 +371,12 @@ static int write_summary(const struct report *reports, uint32_t count, const str
 	err = process_table__add(reports, o, t.top, &out);
 	if (!err)
 		err = process_table__add_unfollowed(reports, o, t.top, &out);
+	/* It is the same for all modes of waits. */
+	for (uint32_t i = 0; i < count && !err; i++)
+		if (reports[i].states) {
+			err = state_table__add(&reports[i], o, t.top, &out);
+			break;
+		}
 	for (uint32_t i = 0; i < count && !err; i++) {
 		t.r = &reports[i];
 		err = add_report(&t);

@@ -88,6 +88,8 @@ struct report_meta {
 	struct accounting accounting;
 };
 
+struct states;
+
 struct report {
 	struct report_meta meta;
 	struct report_label *labels;
@@ -106,6 +108,7 @@ struct report {
 	/* So many threads are shown by pattern, because they are many; 0: as it was asked for. */
 	uint32_t threads_by_pattern;
 	const struct processes *processes;	/* of the profile, not of the report; NULL unknown */
+	const struct states *states;		/* the same: what threads did; NULL: that was not measured */
 };
 
 /* Which part of a tree a report is of. */

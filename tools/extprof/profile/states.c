@@ -144,10 +144,22 @@ void states__end(struct states *s, struct resolver *c)
 
 /* -- accounts ---------------------------------------------------------------------------------- */
 
-int states__add_account(struct states *s, const struct thread_account *account, bool ended)
+/* What is known of the thread's name. */
+static void note_thread(struct resolver *c, const struct thread_account *account)
+{
+	struct sample_event e = { .vm = account->vm, .process = account->process };
+	uint32_t row = PROCESS_NONE;
+	struct vm *vm = account->thread ? c->vm_of(c->context, &e, &row) : NULL;
+
+	if (vm)
+		threads__note(&vm->threads, account->thread, account->thread_slot, account->tid);
+}
+
+int states__add_account(struct states *s, struct resolver *c, const struct thread_account *account, bool ended)
 {
 	struct thread_account *sum = &s->others;
 
+	note_thread(c, account);
 	if (s->count < STATES_THREADS_MAX) {
 		if (array__reserve(&s->rows, s->count, 1, &s->room, STATES_THREADS_MAX, sizeof(*s->rows)))
 			return -ENOMEM;
@@ -163,6 +175,48 @@ int states__add_account(struct states *s, const struct thread_account *account, 
 	return 0;
 }
 
+void states__forget_living(struct states *s)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (s->rows[i].ended)
+			s->rows[count++] = s->rows[i];
+		else
+			free(s->rows[i].name);
+	}
+	s->count = count;
+}
+
+int states__name_threads(struct states *s, const struct vm *vm)
+{
+	struct text name = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->count && !err; i++) {
+		struct thread_row *row = &s->rows[i];
+		uint32_t number;
+
+		if (row->account.vm != vm->number)
+			continue;
+		text__clear(&name);
+		number = row->account.thread ? map64__get(&vm->threads.map, row->account.thread) : MAP64_NONE;
+		if (number != MAP64_NONE) {
+			thread__add_label(&vm->threads.list[number], &name);
+		} else {
+			text__adds(&name, "[native thread ");
+			text__add_clean(&name, row->account.comm, strnlen(row->account.comm, TASK_COMM_SIZE),
+					TASK_COMM_SIZE);
+			text__addf(&name, " (%u)]", row->account.tid);
+		}
+		free(row->name);
+		row->name = name.failed ? NULL : strdup(name.data);
+		err = row->name ? 0 : -ENOMEM;
+	}
+	text__free(&name);
+	return err;
+}
+
 void states__event(struct states *s, struct resolver *c, const void *data, size_t size)
 {
 	const struct sample_event *e = data;
@@ -175,7 +229,7 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 	if (e->kind == SAMPLE_RESUMED)
 		resumed(s, c, e);
 	else if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
-		states__add_account(s, &account->account, true);
+		states__add_account(s, c, &account->account, true);
 	else if (e->flags & SAMPLE_WAITS)
 		keep(s, c, e, size);
 	else
@@ -194,7 +248,7 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 		return;
 	}
 	if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
-		states__add_account(s, &account->account, true);
+		states__add_account(s, c, &account->account, true);
 	if (e->kind == SAMPLE_ACCOUNT)
 		return;
 	w = place_of(s, e->process, e->tid, false);

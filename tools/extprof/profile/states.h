@@ -30,6 +30,7 @@ struct states {
 	size_t room;
 	struct thread_account others;	/* sums of those that found no room; until - first: their lives */
 	uint32_t other_count;
+	uint64_t lost;		/* accounts that were lost, see sched__lost() */
 	/* Stacks that wait, by process and tid. */
 	struct waiting_stack {
 		struct sample_event *event;	/* with its frames; NULL: a free place */
@@ -49,7 +50,12 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 void states__skip(struct states *s, struct resolver *c, const void *data, size_t size);
 
 /* The account of a thread: of one that has ended, or of one that lives when the recording ends.  0 or -ENOMEM. */
-int states__add_account(struct states *s, const struct thread_account *account, bool ended);
+int states__add_account(struct states *s, struct resolver *c, const struct thread_account *account, bool ended);
+/* Forget the accounts of those that live, before they are added once more. */
+void states__forget_living(struct states *s);
+/* Give the threads of the VM the names that are known now, before a report and before the VM is closed.  0 or
+ * -ENOMEM. */
+int states__name_threads(struct states *s, const struct vm *vm);
 
 /* The recording ends at `now`, CLOCK_MONOTONIC, ns: that is the end of the wait of a stack that waits, too. */
 void states__end_wait(struct states *s, struct resolver *c, const struct sched_thread *thread, uint64_t now);

@@ -59,6 +59,9 @@ int modes__parse(const char *text, const struct mode **list, uint32_t *count);
 /* Does the sample belong to the mode?  Sets *weight if so. */
 bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight);
 
+/* By enum thread_state of wire/states.h. */
+extern const char *const state_names[];
+
 extern const struct mode mode_cpu, mode_gc, mode_alloc, mode_wall, mode_offcpu, mode_gvl, mode_syscall;
 /* mode_syscall with durations. */
 extern const struct mode mode_syscall_latency;

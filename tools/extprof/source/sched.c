@@ -26,13 +26,11 @@ struct source {
 	struct bpf_program *programs[PROGRAMS];
 	struct bpf_link *links[PROGRAMS];
 	const uint64_t *full, *accounts_lost;	/* counters of the kernel */
+	volatile uint32_t *paused;
 	int threads_fd;
 	uint64_t quantum;	/* ns; 0: each wait is a sample */
-	/* Rubies to be looked at again after a pause. */
-	struct source_target *rubies;
-	uint32_t ruby_count;
-	size_t ruby_room;
 	uint64_t stopped_at;	/* CLOCK_MONOTONIC, ns; 0: it has not been stopped */
+	uint64_t pause;		/* the last one, ns */
 	uint64_t lost;		/* threads that user space found no room for */
 };
 
@@ -40,7 +38,6 @@ static void sched__destroy(struct source *s)
 {
 	if (!s)
 		return;
-	free(s->rubies);
 	free(s);
 }
 
@@ -86,6 +83,7 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
 	s->full = &skel->bss->threads_full;
 	s->accounts_lost = &skel->bss->accounts_lost;
+	s->paused = (volatile uint32_t *)&skel->bss->waits_paused;
 	return 0;
 }
 
@@ -113,13 +111,18 @@ static void add_thread(struct source *s, const struct source_target *target, uin
 	f = fopen(path, "re");
 	if (!f)
 		return;
-	while (fgets(line, sizeof(line), f))
+	while (fgets(line, sizeof(line), f)) {
+		const char *switches = strstr(line, "ctxt_switches:");
+
+		if (switches)
+			t.switches += strtoull(switches + 14, NULL, 10);
 		if (!strncmp(line, "NSpid:", 6)) {
 			/* The last one is that in its own pid namespace. */
 			const char *last = strrchr(line, '\t');
 
 			t.account.tid = last ? (uint32_t)strtoul(last, NULL, 10) : tid;
 		}
+	}
 	fclose(f);
 	if (s->quantum)
 		for (int i = 0; i < STATE_MAX; i++) {
@@ -152,9 +155,30 @@ static int add_threads(struct source *s, const struct source_target *target)
 	return 0;
 }
 
+/* After a pause each thread may be anywhere again, and the pause belongs to no life. */
+static bool go_on(void *context, uint32_t tid, struct sched_thread *t)
+{
+	const struct source *s = context;
+	(void)tid;
+
+	t->account.first += s->pause;
+	t->off = OFF_UNKNOWN;
+	t->woken = t->blocked = t->runnable = t->stopped = 0;
+	t->sent = t->settled = 0;
+	return true;
+}
+
 static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
 	(void)skel;
+	*s->paused = 0;
+	if (s->stopped_at) {
+		uint64_t now = deadline__now();
+
+		s->pause = now - s->stopped_at;
+		s->stopped_at = now;
+		sched__each(s, go_on, s);
+	}
 	for (int i = 0; i < PROGRAMS; i++) {
 		s->links[i] = bpf_program__attach(s->programs[i]);
 		if (!s->links[i]) {
@@ -170,10 +194,18 @@ static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag 
 	return 0;
 }
 
+static void sched__pause(struct source *s)
+{
+	if (*s->paused)
+		return;
+	*s->paused = 1;
+	s->stopped_at = deadline__now();
+}
+
 static void sched__stop(struct source *s)
 {
+	sched__pause(s);
 	detach(s);
-	s->stopped_at = deadline__now();
 }
 
 static int sched__add(struct source *s, const struct source_target *target, struct diag *d)
@@ -197,20 +229,31 @@ static void sched__facts(const struct source *s, struct source_facts *facts)
 		snprintf(facts->text, sizeof(facts->text), "waits measured, the stack of each");
 }
 
-int sched__each(const struct source *s, void (*callback)(void *context, const struct sched_thread *thread),
-		void *context)
+uint64_t sched__stopped_at(const struct source *s)
+{
+	return s->stopped_at;
+}
+
+uint64_t sched__quantum(const struct source *s)
+{
+	return s->quantum;
+}
+
+void sched__each(const struct source *s, bool (*callback)(void *context, uint32_t tid, struct sched_thread *thread),
+		 void *context)
 {
 	uint32_t *key = NULL, next;
 	struct sched_thread t;
 
-	for (uint32_t n = 0; n < SCHED_THREADS_MAX + 1; n++) {
+	for (uint32_t n = 0; n <= SCHED_THREADS_MAX; n++) {
 		if (bpf_map_get_next_key(s->threads_fd, key, &next))
-			return 0;
+			return;
 		key = &next;
-		if (!bpf_map_lookup_elem(s->threads_fd, key, &t))
-			callback(context, &t);
+		if (bpf_map_lookup_elem(s->threads_fd, key, &t) || !callback(context, next, &t))
+			continue;
+		t.since = s->stopped_at;
+		bpf_map_update_elem(s->threads_fd, key, &t, BPF_EXIST);
 	}
-	return 0;
 }
 
 uint64_t sched__lost(const struct source *s)
@@ -224,6 +267,7 @@ const struct source_ops source_sched = {
 	.configure = sched__configure,
 	.open = sched__open,
 	.start = sched__start,
+	.pause = sched__pause,
 	.stop = sched__stop,
 	.add = sched__add,
 	.facts = sched__facts,

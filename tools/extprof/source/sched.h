@@ -14,12 +14,18 @@ const char *sched_calls__name(uint32_t number);
 /* Fill the table of the BPF program: enum call_kind by number, CALLS_MAX entries. */
 void sched_calls__kinds(uint8_t *kinds);
 
+/* The time at which the source was stopped last, CLOCK_MONOTONIC, ns; 0 never. */
+uint64_t sched__stopped_at(const struct source *s);
+/* ns: shorter waits are not samples of their own; 0: each wait is a sample. */
+uint64_t sched__quantum(const struct source *s);
+
 /*
- * Call back for each thread that is followed, while the source is stopped.  *thread is a copy.  0 or
- * -errno: not all were told.
+ * Call back for each thread that is followed, while the source is stopped.  `tid` as seen from here; *thread
+ * is a copy.  If the callback returns true, what it has made of the copy is kept, with the time at which the
+ * source was stopped as its `since`.
  */
-int sched__each(const struct source *s, void (*callback)(void *context, const struct sched_thread *thread),
-		void *context);
+void sched__each(const struct source *s, bool (*callback)(void *context, uint32_t tid, struct sched_thread *thread),
+		 void *context);
 /* Threads that found no room, and accounts of ended threads that were not received. */
 uint64_t sched__lost(const struct source *s);
 

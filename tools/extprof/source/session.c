@@ -273,6 +273,13 @@ int session__start(struct session *s, struct diag *d)
 	return err;
 }
 
+void session__pause(struct session *s)
+{
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].started && s->sources[i].ops->pause)
+			s->sources[i].ops->pause(s->sources[i].source);
+}
+
 void session__stop(struct session *s)
 {
 	for (uint32_t i = 0; i < s->source_count; i++) {
@@ -376,6 +383,22 @@ void session__counters(const struct session *s, uint32_t process, enum sample_so
 
 	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &key, counters))
 		memset(counters, 0, sizeof(*counters));
+}
+
+void session__add_counters(struct session *s, uint32_t process, enum sample_source source,
+			   const struct source_counters *counters)
+{
+	struct counter_key key = { .process = process, .source = source };
+	struct source_counters sum;
+
+	session__counters(s, process, source, &sum);
+	sum.taken += counters->taken;
+	sum.whole += counters->whole;
+	for (int i = 0; i < TRUNC_MAX; i++)
+		sum.truncated[i] += counters->truncated[i];
+	for (int i = 0; i < LOSS_MAX; i++)
+		sum.lost[i] += counters->lost[i];
+	bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &key, &sum, BPF_ANY);
 }
 
 void session__forget_counters(struct session *s, uint32_t process)

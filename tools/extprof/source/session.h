@@ -30,6 +30,8 @@ int session__open(struct session **session, const struct session_options *option
 void session__close(struct session *session);
 
 int session__start(struct session *session, struct diag *d);
+/* What is measured in the kernel stays as it is now; session__stop() follows. */
+void session__pause(struct session *session);
 /* After this no more samples are taken.  Those that wait can still be drained. */
 void session__stop(struct session *session);
 /* The recording is over: sources leave the processes as they were.  It cannot be started again. */
@@ -72,6 +74,9 @@ int session__drain_lifecycle(struct session *session, session_callback callback,
 /* What the kernel counted for that process (target_config::process) by that source. */
 void session__counters(const struct session *session, uint32_t process, enum sample_source source,
 		       struct source_counters *counters);
+/* Add what was sampled without the kernel, while the source is stopped. */
+void session__add_counters(struct session *session, uint32_t process, enum sample_source source,
+			   const struct source_counters *counters);
 /* Free the counters of that process. */
 void session__forget_counters(struct session *session, uint32_t process);
 

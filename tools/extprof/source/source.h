@@ -65,6 +65,8 @@ struct source_ops {
 	/* The object is loaded: open the timers or events, which do not run yet. */
 	int (*open)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	int (*start)(struct source *s, struct extprof_bpf *skel, struct diag *d);
+	/* From this moment on nothing is measured: stop() follows soon, and may take long.  NULL: as stop(). */
+	void (*pause)(struct source *s);
 	/* After this no program of it runs any more. */
 	void (*stop)(struct source *s);
 	/* A ruby was found, before or after the start.  0 or -errno: it is not sampled by this source.

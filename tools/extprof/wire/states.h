@@ -109,6 +109,7 @@ struct sched_thread {
 	/* Short waits that no sample stands for yet, see wait_quantum. */
 	uint64_t owed[STATE_ROOM];
 	uint64_t owed_waits[STATE_ROOM];
+	uint64_t switches;	/* while it is off: how often it has been switched out since it was made */
 	uint64_t slot;		/* address of the Ruby thread's slot in the process; 0 unknown */
 	uint32_t off;		/* enum thread_off */
 	uint32_t out;		/* enum thread_out, while it is off */
@@ -117,6 +118,9 @@ struct sched_thread {
 	uint32_t coarse;	/* its ruby does not tell ready_at */
 	uint32_t sent;		/* while it is off outside of a system call: its stack was sent under this number; 0 not */
 	uint32_t sequence;	/* last number of such stacks */
+	uint32_t call;		/* while it is off in a system call: its number */
+	uint32_t settled;	/* for user space, at the end */
+	uint32_t reserved32;
 	/* What is to be sent of the system call that ends. */
 	uint32_t parts;
 	uint64_t detail;
@@ -125,6 +129,103 @@ struct sched_thread {
 		uint64_t state;
 	} part[PARTS_MAX];
 };
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* The head of struct rb_debug_ext_thread, without its name.  What interface 1.0 does not have is 0. */
+struct thread_head {
+	uint32_t generation, state;
+	uint64_t since;
+	uint32_t tid, ractor;
+	uint64_t serial, thread, thread_pointer;
+	uint32_t flags, wait_kind;
+	uint64_t state_seq, ready_at, wait_object, wait_func;
+	int wait_fd;
+	uint32_t wait_thread_slot;
+};
+
+static __always_inline uint32_t state_of_wait(uint32_t kind)
+{
+	switch (kind) {
+	case RB_DEBUG_EXT_WAIT_SLEEP:
+		return STATE_SLEEP;
+	case RB_DEBUG_EXT_WAIT_JOIN:
+		return STATE_JOIN;
+	case RB_DEBUG_EXT_WAIT_MUTEX:
+		return STATE_MUTEX;
+	case RB_DEBUG_EXT_WAIT_MUTEX_SLEEP:
+	case RB_DEBUG_EXT_WAIT_CONDVAR:
+		return STATE_CONDVAR;
+	case RB_DEBUG_EXT_WAIT_QUEUE:
+	case RB_DEBUG_EXT_WAIT_SIZED_QUEUE:
+		return STATE_QUEUE;
+	case RB_DEBUG_EXT_WAIT_IO:
+	case RB_DEBUG_EXT_WAIT_IO_READ:
+	case RB_DEBUG_EXT_WAIT_IO_WRITE:
+	case RB_DEBUG_EXT_WAIT_IO_SELECT:
+		return STATE_IO;
+	case RB_DEBUG_EXT_WAIT_PROCESS:
+		return STATE_PROCESS;
+	case RB_DEBUG_EXT_WAIT_RACTOR:
+		return STATE_RACTOR;
+	default:
+		return STATE_MAX;
+	}
+}
+
+static __always_inline uint32_t state_of_call(uint32_t kind)
+{
+	switch (kind) {
+	case CALL_FD:
+	case CALL_POLL:
+	case CALL_IO:
+		return STATE_IO;
+	case CALL_SLEEP:
+		return STATE_SLEEP;
+	case CALL_PROCESS:
+		return STATE_PROCESS;
+	default:
+		return STATE_NATIVE;
+	}
+}
+
+static __always_inline uint32_t file_kind(uint32_t mode)
+{
+	switch (mode & 0170000) {
+	case 0100000:
+		return FILE_REGULAR;
+	case 0040000:
+		return FILE_DIRECTORY;
+	case 0010000:
+		return FILE_PIPE;
+	case 0140000:
+		return FILE_SOCKET;
+	case 0020000:
+	case 0060000:
+		return FILE_DEVICE;
+	case 0:
+		return mode ? FILE_OTHER : FILE_UNKNOWN;
+	default:
+		return FILE_OTHER;
+	}
+}
+
+/* Of the time that it was blocked in the call: how long it waited for the GVL at the end. */
+static __always_inline uint64_t gvl_part(const struct sched_thread *t, const struct thread_head *head)
+{
+	uint64_t ready = head->ready_at ? head->ready_at : head->since, part;
+
+	if (!head->ready_at && t->was_ready)
+		return t->blocked;
+	if (ready <= t->call_from)
+		return t->blocked;
+	if (ready >= t->to)
+		return 0;
+	part = t->to - (ready > t->from ? ready : t->from);
+	return part < t->blocked ? part : t->blocked;
+}
 
 /* Sent when a thread has ended. */
 struct account_event {
@@ -135,6 +236,12 @@ struct account_event {
 #define STATES_ASSERT(name, expr) typedef char states_assert_##name[(expr) ? 1 : -1]
 STATES_ASSERT(account, sizeof(struct thread_account) == 16 + 16 * STATE_ROOM + 16 + 8 + TASK_COMM_SIZE);
 STATES_ASSERT(room, (int)STATE_MAX <= STATE_ROOM);
+#define SAME_PLACE(field) (__builtin_offsetof(struct thread_head, field) == \
+			   __builtin_offsetof(struct rb_debug_ext_thread, field))
+STATES_ASSERT(head, SAME_PLACE(state) && SAME_PLACE(since) && SAME_PLACE(tid) && SAME_PLACE(serial) &&
+	      SAME_PLACE(wait_kind) && SAME_PLACE(state_seq) && SAME_PLACE(ready_at) && SAME_PLACE(wait_fd) &&
+	      SAME_PLACE(wait_thread_slot));
+#undef SAME_PLACE
 #undef STATES_ASSERT
 
 #endif /* EXTPROF_STATES_H */

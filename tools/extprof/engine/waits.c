@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads that wait when the recording ends.  Their stacks are read from here.  The kernel has counted how often
+ * each was switched out: while that number is the same, the thread has not run, and its stack is that of
+ * its wait.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/state.h"
+#include "process/proc.h"
+#include "remote/tables.h"
+#include "remote/task.h"
+#include "remote/walker.h"
+#include "source/sched.h"
+
+/* What is read of one process once. */
+struct reading {
+	struct engine *e;
+	uint64_t now;		/* the end, CLOCK_MONOTONIC, ns */
+	struct walker *walker;
+	uint8_t kinds[CALLS_MAX];
+	/* Of the process that was looked at last; 0 none. */
+	uint32_t process;
+	struct process *p;
+	struct target_config config;
+	struct tables tables;
+	struct tasks tasks;
+	bool has_tables, has_tasks;
+};
+
+static void forget_process(struct reading *r)
+{
+	if (r->has_tasks)
+		tasks__close(&r->tasks);
+	r->has_tasks = r->has_tables = false;
+	r->p = NULL;
+	r->process = 0;
+}
+
+static void look_at(struct reading *r, uint32_t number)
+{
+	struct vm *vm;
+
+	if (r->process == number)
+		return;
+	forget_process(r);
+	r->process = number;
+	r->p = process_set__find(&r->e->set, number);
+	if (!r->p || r->p->state == PROCESS_ENDED)
+		return;
+	r->has_tasks = !tasks__open(&r->tasks, r->p->pid, true);
+	vm = r->p->vm;
+	if (!vm || !vm->space || layout__refresh(&vm->layout, &vm->memory))
+		return;
+	layout__config(&vm->layout, &r->config);
+	r->config.pid = vm->layout.section.pid;
+	r->has_tables = !tables__read(&r->tables, &vm->layout, &vm->memory);
+}
+
+static const struct rb_debug_ext_thread *ruby_thread(const struct reading *r, uint32_t tid)
+{
+	for (uint32_t i = 0; r->has_tables && i < r->tables.thread_count; i++)
+		if (r->tables.threads[i].t.tid == tid)
+			return &r->tables.threads[i].t;
+	return NULL;
+}
+
+static uint32_t slot_of(const struct reading *r, const struct rb_debug_ext_thread *thread)
+{
+	for (uint32_t i = 0; i < r->tables.thread_count; i++)
+		if (&r->tables.threads[i].t == thread)
+			return r->tables.threads[i].slot;
+	return 0;
+}
+
+/* How often the thread has been switched out; UINT64_MAX: it is gone. */
+static uint64_t switches_of(const struct reading *r, uint32_t tid)
+{
+	char path[64], line[256];
+	uint64_t sum = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%u/status", r->p->pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return UINT64_MAX;
+	while (fgets(line, sizeof(line), f)) {
+		const char *at = strstr(line, "ctxt_switches:");
+
+		if (at)
+			sum += strtoull(at + strlen("ctxt_switches:"), NULL, 10);
+	}
+	fclose(f);
+	return sum;
+}
+
+static uint32_t mode_of(const struct reading *r, uint64_t fd)
+{
+	struct stat st;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", r->p->pid, (int)fd);
+	return stat(path, &st) ? 0 : st.st_mode;
+}
+
+static uint64_t describe_call(const struct reading *r, const struct task *task, uint32_t kind, uint32_t wait_kind,
+			      bool has_gvl)
+{
+	uint32_t fd = 0;
+	int polled;
+
+	if (task->call < 0)
+		return DETAIL_MAKE(0, FILE_UNKNOWN, wait_kind, has_gvl, 0);
+	if (kind == CALL_FD)
+		fd = (uint32_t)task->args[0] + 1;
+	else if (kind == CALL_POLL && task->args[1] == 1 && r->p->vm && r->p->vm->space &&
+		 !memory__read(&r->p->vm->memory, task->args[0], &polled, sizeof(polled)))
+		fd = (uint32_t)polled + 1;
+	return DETAIL_MAKE((uint32_t)task->call + 1, fd ? file_kind(mode_of(r, fd - 1)) : FILE_UNKNOWN, wait_kind,
+			   has_gvl, fd);
+}
+
+/* What is counted of a sample that is made here. */
+static void count(struct reading *r, uint32_t process, int reason, uint8_t truncated)
+{
+	struct source_counters c = { .taken = 1 };
+
+	if (reason)
+		c.lost[reason] = 1;
+	else if (truncated)
+		c.truncated[truncated] = 1;
+	else
+		c.whole = 1;
+	session__add_counters(r->e->session, process, SOURCE_SCHED, &c);
+}
+
+/* The parts of a wait that is not over. */
+struct parts {
+	struct {
+		uint32_t state;
+		uint64_t ns;
+	} list[4];
+	uint64_t detail;
+};
+
+/* By the rule of bpf/sched.bpf.c. */
+static uint64_t chosen(const struct reading *r, const struct sched_thread *t, uint32_t state, uint64_t ns)
+{
+	uint64_t quantum = sched__quantum(session__source(r->e->session, SOURCE_SCHED));
+
+	if (!ns || ns >= quantum)
+		return ns;
+	return t->owed[state] + ns >= quantum ? quantum : 0;
+}
+
+/* Copy the stack.  0 or a loss_reason. */
+static int copy_stack(struct reading *r, uint32_t tid, const struct sched_thread *t,
+		      const struct rb_debug_ext_thread *thread, const struct task *task)
+{
+	struct sample_event *e = walker__event(r->walker);
+	uint64_t ec;
+	int reason = 0;
+
+	if (thread) {
+		const struct vm *vm = r->p->vm;
+
+		if (tables__current_ec(&vm->layout, &vm->memory, thread, &ec))
+			return LOSS_EC_READ;
+		reason = walker__walk(r->walker, &vm->memory, &r->config, ec, t->account.tid);
+	} else {
+		memset(e, 0, sizeof(*e));
+		e->kind = SAMPLE_NATIVE;
+		memcpy(e->comm, t->account.comm, sizeof(e->comm));
+	}
+	if (!reason && switches_of(r, tid) != t->switches)
+		reason = LOSS_NO_STACK;
+	e->source = SOURCE_SCHED;
+	e->time = r->now;
+	e->ip = task->ip;
+	e->vm = t->account.vm;
+	e->process = t->account.process;
+	e->tid = t->account.tid;
+	e->flags |= SAMPLE_IN_KERNEL;
+	return reason;
+}
+
+static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, const struct parts *parts,
+		 const struct rb_debug_ext_thread *thread, const struct task *task)
+{
+	struct sample_event *e = walker__event(r->walker);
+	int reason = -1;
+
+	for (int i = 0; i < 4; i++) {
+		uint64_t value = chosen(r, t, parts->list[i].state, parts->list[i].ns);
+
+		if (!value)
+			continue;
+		if (reason < 0)
+			reason = task ? copy_stack(r, tid, t, thread, task) : LOSS_NO_STACK;
+		count(r, t->account.process, reason, e->truncated);
+		if (reason)
+			continue;
+		e->state = parts->list[i].state;
+		e->value = value;
+		e->count = 1;
+		e->detail = parts->detail;
+		states__event(&r->e->states, &r->e->resolver, e,
+			      sizeof(*e) + e->nr_frames * sizeof(struct sample_frame));
+	}
+}
+
+/* What the thread waits for. */
+static void classify(struct reading *r, const struct sched_thread *t, const struct rb_debug_ext_thread *thread,
+		     const struct task *task, uint64_t blocked, struct parts *parts)
+{
+	uint32_t kind = t->in_call && t->call < CALLS_MAX ? r->kinds[t->call] : CALL_OTHER;
+	uint32_t state = state_of_call(kind), wait_kind = 0;
+	struct thread_head head = { 0 };
+	uint64_t gvl = 0;
+
+	if (thread) {
+		memcpy(&head, thread, sizeof(head));
+		if (head.state != RB_DEBUG_EXT_THREAD_RUNNING)
+			wait_kind = head.wait_kind;
+		if (state_of_wait(wait_kind) != STATE_MAX)
+			state = state_of_wait(wait_kind);
+		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||
+						head.state == RB_DEBUG_EXT_THREAD_READY))
+			state = STATE_SLEEP;
+		if (head.state == RB_DEBUG_EXT_THREAD_READY && kind == CALL_FUTEX)
+			gvl = gvl_part(t, &head);
+	}
+	parts->list[0].state = state;
+	parts->list[0].ns = blocked - gvl;
+	parts->list[1].state = STATE_GVL;
+	parts->list[1].ns = gvl;
+	if (task)
+		parts->detail = describe_call(r, task, kind, wait_kind, thread &&
+					      head.state == RB_DEBUG_EXT_THREAD_RUNNING);
+}
+
+static void account(struct sched_thread *t, uint32_t state, uint64_t ns)
+{
+	if (!ns)
+		return;
+	t->account.time[state] += ns;
+	t->account.waits[state]++;
+}
+
+/* It is off the CPU in a system call, or was in this one. */
+static void end_call(struct reading *r, uint32_t tid, struct sched_thread *t)
+{
+	const struct rb_debug_ext_thread *thread = ruby_thread(r, t->account.tid);
+	struct parts parts = { { { STATE_NATIVE, 0 }, { STATE_GVL, 0 }, { STATE_STOPPED, t->stopped },
+				 { STATE_RUNNABLE, t->runnable } }, 0 };
+	struct task task, *known = NULL;
+
+	if (t->off != OFF_NOT && r->has_tasks && switches_of(r, tid) == t->switches &&
+	    !tasks__look(&r->tasks, (pid_t)tid, &task))
+		known = &task;
+	if (thread && known && !t->account.thread) {
+		t->account.thread = thread->serial;
+		t->account.thread_slot = slot_of(r, thread);
+	}
+	classify(r, t, known ? thread : NULL, known, t->blocked, &parts);
+	send(r, tid, t, &parts, thread, known);
+	for (int i = 0; i < 4; i++)
+		account(t, parts.list[i].state, parts.list[i].ns);
+	t->blocked = t->runnable = t->stopped = 0;
+}
+
+/* A thread of which nothing was seen: where has it been all the time? */
+static void find_unknown(struct reading *r, uint32_t tid, struct sched_thread *t)
+{
+	struct task task;
+
+	t->out = OUT_RUNNABLE;
+	t->in_call = 0;
+	if (!r->has_tasks || tasks__look(&r->tasks, (pid_t)tid, &task) || task.state == 'R') {
+		t->off = OFF_NOT;
+		return;
+	}
+	t->off = OFF_YES;
+	t->in_call = task.call >= 0;
+	t->call = (uint32_t)task.call;
+	t->out = task.state == 'T' || task.state == 't' ? OUT_STOPPED : OUT_BLOCKED;
+}
+
+static void read_comm(const struct reading *r, uint32_t tid, struct thread_account *a)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%u/comm", r->p->pid, tid);
+	f = fopen(path, "re");
+	if (f && fgets(a->comm, sizeof(a->comm), f))
+		a->comm[strcspn(a->comm, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+/* Put what it is doing at the end into its account. */
+static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
+{
+	uint64_t ns = r->now > t->since ? r->now - t->since : 0, blocked = 0;
+
+	if (t->off == OFF_UNKNOWN)
+		find_unknown(r, tid, t);
+	if (t->off == OFF_NOT) {
+		account(t, STATE_RUNNING, ns);
+		if (t->blocked | t->runnable | t->stopped)
+			end_call(r, tid, t);
+		return;
+	}
+	if (t->out != OUT_RUNNABLE)
+		blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
+	if (t->in_call) {
+		t->runnable += ns - blocked;
+		if (t->out == OUT_STOPPED) {
+			t->stopped += blocked;
+		} else if (blocked) {
+			if (!t->blocked)
+				t->call_from = t->since;
+			t->blocked += blocked;
+			t->from = t->since;
+			t->to = t->since + blocked;
+		}
+		end_call(r, tid, t);
+		return;
+	}
+	states__end_wait(&r->e->states, &r->e->resolver, t, r->now);
+	account(t, t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT, blocked);
+	account(t, STATE_RUNNABLE, ns - blocked);
+}
+
+static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
+{
+	if (t->settled)
+		return false;
+	look_at(r, t->account.process);
+	if (r->p)
+		read_comm(r, tid, &t->account);
+	if (r->p)
+		settle(r, tid, t);
+	else	/* the process is gone, and its threads with it */
+		account(t, STATE_RUNNING, r->now > t->since ? r->now - t->since : 0);
+	t->account.until = r->now > t->since ? r->now : t->since;
+	if (states__add_account(&r->e->states, &r->e->resolver, &t->account, false))
+		r->e->states.other_count++;
+	t->settled = 1;
+	return true;
+}
+
+/* Its stack must be read now, or it is known to run. */
+static bool end_at_once(void *context, uint32_t tid, struct sched_thread *t)
+{
+	return (t->off != OFF_YES || t->in_call) && end_thread(context, tid, t);
+}
+
+static bool end_other(void *context, uint32_t tid, struct sched_thread *t)
+{
+	return end_thread(context, tid, t);
+}
+
+static void end_all(struct engine *e, bool at_once)
+{
+	struct source *source = session__source(e->session, SOURCE_SCHED);
+	struct reading r = { .e = e, .now = sched__stopped_at(source), .walker = walker__new() };
+
+	if (!r.walker)
+		return;
+	sched_calls__kinds(r.kinds);
+	sched__each(source, at_once ? end_at_once : end_other, &r);
+	forget_process(&r);
+	tables__free(&r.tables);
+	walker__free(r.walker);
+}
+
+void engine__read_waits(struct engine *e)
+{
+	session__pause(e->session);
+	if (!session__source(e->session, SOURCE_SCHED))
+		return;
+	states__forget_living(&e->states);
+	end_all(e, true);
+}
+
+void engine__end_waits(struct engine *e)
+{
+	if (!e->started || !session__source(e->session, SOURCE_SCHED))
+		return;
+	end_all(e, false);
+	states__end(&e->states, &e->resolver);
+	e->states.lost = sched__lost(session__source(e->session, SOURCE_SCHED));
+}
