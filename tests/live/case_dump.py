@@ -296,6 +296,41 @@ def never_a_cross_pair(ctx):
     return "%d dumps, 0 cross pairs, %d torn" % (sum(n for n, _ in seen), sum(t for _, t in seen))
 
 
+@case(timeout=120, bpf=False)
+def torn_is_marked(ctx):
+    """extprof may not go to the CPU of the program: copies have to be equal then. What is torn is marked, and shows
+    only what stays."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        return harness.Counted(0, 0, 1, "this needs two CPUs")
+    proofs, torn = Counter(), 0
+    for way, flags in ((by_return, YJIT), (by_throw, ()), (by_return, ())):
+        path = ctx.path("branches.rb")
+        b = way(path)
+        ctx.write("branches.rb", b.w.text())
+        ruby = ctx.ruby(*flags, path, preexec_fn=lambda: os.sched_setaffinity(0, cpus[:1]))
+        ruby.expect("ready")
+        p = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--every", "1ms", "--count", 500,
+                              preexec_fn=lambda: os.sched_setaffinity(0, cpus[1:2]))
+        out, err = p.communicate(60)
+        here = 0
+        for line in out.splitlines():
+            f = threads(json.loads(line))["main"]["fibers"][0]
+            names = [n for n, _ in places(f)]
+            branch = [n for n in names if re.match("Object#(hot|leaf)_", n)]
+            check(len({n[-1] for n in branch}) < 2, "a cross pair: %s", names)
+            check((names[0] == "[changes while it is read]") == f["torn"], "the mark: %s", f)
+            check(f["torn"] == (f["proof"] == "none") and (f["torn"] or names[-1] == "<main>"), "%s", f)
+            here += f["torn"]
+            proofs[f["proof"]] += 1
+        check(p.p.returncode == (harness.NOT_READY if here else 0), "status %d: %s", p.p.returncode, err[-300:])
+        check(not here or "--reader stop" in err, err[-300:])
+        torn += here
+        ruby.kill()
+    check(sum(proofs.values()) == 1500 and proofs["equal"] + proofs["off-cpu"] + torn == 1500, "proofs: %s", proofs)
+    return "%d dumps, 0 cross pairs: %s" % (sum(proofs.values()), dict(proofs))
+
+
 BIG = """
 def deep(n) = n == 0 ? sleep : deep(n - 1)
 100.times { |i| Thread.new { Thread.current.name = "worker #{i}"; deep(47) } }

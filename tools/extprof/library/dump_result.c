@@ -16,6 +16,7 @@
 #include "profile/frames.h"
 #include "profile/resolve.h"
 #include "remote/call.h"
+#include "source/syscall_set.h"
 
 /* Texts of frames that are kept from one result to the next; then they are read again. */
 #define STRINGS_MAX (256u << 10)
@@ -398,7 +399,7 @@ static int describe_call(struct dump_result *r, pid_t pid, const struct task *ta
 	to->call_fd = -1;
 	if (task->call < 0)
 		return 0;
-	to->call_name = call__name(task->call);
+	to->call_name = syscall__name((uint64_t)task->call);
 	if (call__takes_fd(task->call) && task->args[0] <= INT32_MAX)
 		to->call_fd = (int32_t)task->args[0];
 	/* Ruby waits for one descriptor so. */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* System calls of this machine, by number. */
+/* What the arguments of a system call say of what it waits for. */
 #ifndef EXTPROF_CALL_H
 #define EXTPROF_CALL_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* NULL: not known. */
-const char *call__name(int64_t call);
 
 /* Is the first argument a file descriptor that the call works on? */
 bool call__takes_fd(int64_t call);

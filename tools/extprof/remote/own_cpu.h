@@ -17,7 +17,8 @@ struct own_cpu {
 /* Zero-initialise with this. */
 #define OWN_CPU_INIT { .cpu = -1 }
 
-/* Go to the CPU.  When this returns 0, the thread runs there.  -EINVAL: it may not; -ENOMEM. */
+/* Go to the CPU.  When this returns 0, the thread runs there.  -EINVAL: it may not, or somebody has chosen other CPUs
+ * for it (taskset, a cpuset); -ENOMEM. */
 int own_cpu__go(struct own_cpu *o, int cpu);
 /* Set back what was allowed before. */
 void own_cpu__leave(struct own_cpu *o);
