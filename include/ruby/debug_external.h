@@ -22,6 +22,17 @@
  *    "none".  An *offset* is in bytes.
  *  - Fields named `reserved` are 0 until a later minor version gives them a
  *    meaning.
+ *  - Order: what is said here to be stored before something else is so for a
+ *    reader on another CPU only if that reads with acquire ordering: with a fence
+ *    (on aarch64 dmb ishld; on x86-64 the compiler's is enough) between the read
+ *    of what was stored last and that of what was stored before.  A read of
+ *    several words at once has no order.  A sequence lock needs one fence after
+ *    the first read of its generation and one before the second; a thread's
+ *    state is read before what is said of that state, and once more after a
+ *    fence.  A reader that has interrupted or stopped the thread that stores
+ *    needs none.
+ *  - Nothing has to be written.  A reader that can only read, as one of a core
+ *    file, loses what grace_until and alloc_interval say.
  *  - Memory of another process can change or go away between two reads, and a
  *    hostile process can put anything there.  A reader must check every read
  *    and bound every loop and length; the limits below are for that.
@@ -91,6 +102,7 @@ typedef __INT64_TYPE__ int64_t;
 #define RB_DEBUG_EXT_SLOTS_PER_CHUNK 64u
 #define RB_DEBUG_EXT_SLOT_CHUNKS_MAX (1u << 16)
 #define RB_DEBUG_EXT_THREAD_NAME_MAX 64u       /**< with the terminating NUL; longer ones are cut */
+#define RB_DEBUG_EXT_RACTOR_NAME_MAX 32u       /**< the same for names of ractors */
 #define RB_DEBUG_EXT_JIT_LOG_MAX (1u << 26)    /**< most entries of the JIT code log */
 
 /* -- The section ----------------------------------------------------------- */
@@ -168,11 +180,7 @@ struct rb_debug_ext_section {
     uint16_t ec_cfp;              /**< address of the innermost control frame */
     uint16_t ec_slot;             /**< uint32_t: index in the table of ECs, 0 none */
     uint16_t ec_label;            /**< uint32_t: label set in force, 0 none */
-    /** Two addresses: the native stack pointer at the innermost entry to JIT
-     *  code of this EC (0: not in JIT code); what it was before that entry is
-     *  saved by the JIT.  An offset of 0: not published, there is nothing to
-     *  read. */
-    uint16_t ec_jit_entry_sp;
+    uint16_t ec_jit_entry_sp;     /**< 0, and will stay so: not published */
 
     /* Offsets in a control frame, all 8 byte fields. */
     uint16_t frame_size;          /**< bytes from one frame to its caller's */
@@ -192,8 +200,9 @@ struct rb_debug_ext_section {
     uint16_t lines_entry_size;    /**< bytes from one entry to the next */
     uint16_t lines_entry_line;    /**< int32_t in an entry: the line */
 
-    /** Offset in an EC of an 8 byte field: a pc at which its innermost frame goes
-     *  on although what is before it has not run, see "Lines". */
+    /** Offset in an EC of an 8 byte field.  The field holds a pc.  If the innermost
+     *  frame has the same pc, the instruction before that pc has not run, see
+     *  "Lines". */
     uint16_t ec_resume_pc;
     uint16_t reserved16;
 
@@ -224,9 +233,11 @@ struct rb_debug_ext_section {
     uint32_t gc_tid;              /**< native thread that collects, valid while gc_phase is not 0 */
     uint64_t gc_count;            /**< entries into the collector: each step of a collection */
 
-    /* The holder of the GVL of the main ractor. */
+    /* The holder of the GVL of the main ractor, also in the table of ractors. */
     uint32_t gvl_thread_slot;     /**< index in the table of threads, 0 nobody */
-    uint32_t gvl_reserved;
+    /** Since abi_minor 1.  The native thread that compiles for the JIT at this
+     *  moment, in the pid namespace of the process; 0: none.  See "Compiling". */
+    uint32_t jit_compile_tid;
 
     /* JIT: code is in [jit_start, jit_end).  jit_log is the address of an
      * append-only array of struct rb_debug_ext_jit_entry, of which jit_log_len
@@ -255,12 +266,14 @@ struct rb_debug_ext_section {
     char ruby_version[32];        /**< "3.4.5", NUL terminated */
     char ruby_description[128];   /**< as `ruby -v`, NUL terminated, cut when longer */
 
-    /** To keep names for readers costs memory, so it is done for those who ask:
-     *  a reader that looks ids up some time after it has seen them stores here
-     *  until when it will, in seconds of CLOCK_MONOTONIC, at most grace_seconds
-     *  from now, and another time before that is over.  Otherwise, and after
-     *  that, grace_records_unasked are kept in place of grace_records, and code
-     *  that goes leaves no lines. */
+    /** Names of code that is gone cost memory, so more of them are kept only while
+     *  a reader asks.  A reader that looks ids up some time after it has seen them
+     *  stores here the time until which it will do so, in seconds of
+     *  CLOCK_MONOTONIC and at most grace_seconds from now.  It stores a later time
+     *  before that time has come.  Otherwise, and after that, grace_records_unasked
+     *  are kept in place of grace_records, and code that goes leaves no lines.
+     *  To store it is optional: a reader that does not finds some ids of code that
+     *  is gone expired, never another name. */
     uint64_t grace_until;
     uint32_t grace_records_unasked; /**< retired records kept when nobody asks */
     /** Texts and tables of lines of code and classes that are gone, in bytes:
@@ -276,7 +289,8 @@ struct rb_debug_ext_section {
     uint64_t gc_semaphore;        /**< of `gc_phase` */
     /** Mean distance of two samples of `alloc` in bytes.  A tracer may store
      *  another one (0: RB_DEBUG_EXT_ALLOC_INTERVAL); it is used each time that
-     *  a distance is drawn, that is after a sample or a collection. */
+     *  a distance is drawn, that is after a sample or a collection.  To store it
+     *  is optional: the weights are right for the interval that is there. */
     uint64_t alloc_interval;
 
     /** Functions in C that JIT code calls without storing the pc are in
@@ -292,6 +306,28 @@ struct rb_debug_ext_section {
     uint32_t gc_flags;            /**< enum rb_debug_ext_gc_flags */
     uint64_t gc_cycles;           /**< collections that have begun */
     uint64_t gc_major_cycles;     /**< of these, those that mark all objects */
+
+    /* Since abi_minor 1.  Ractors: the same two levels as for ECs and threads.
+     * ractor_dir is 0 where there is no table. */
+    uint64_t ractor_dir;
+    uint32_t ractor_slots_end;
+    uint32_t ractor_slot_size;    /**< bytes from one slot to the next */
+
+    /* Since abi_minor 1.  Offsets to which fiber resumed which, see "Threads and
+     * fibers".  0: not published. */
+    uint16_t ec_fiber;            /**< in an EC, 8 bytes: address of the fiber whose EC it is */
+    uint16_t fiber_prev;          /**< in a fiber, 8 bytes: address of another fiber */
+    uint16_t fiber_ec;            /**< in a fiber: its EC itself, not an address of it */
+
+    /* Since abi_minor 1.  What kind a frame is, see "Native stacks". */
+    uint16_t ep_flags;            /**< in an environment, 8 bytes: flags */
+    uint32_t frame_flag_set;      /**< always set in these flags; 0: flags are not published */
+    uint32_t frame_flag_finish;   /**< set: the native function that runs this frame was called for it */
+    uint32_t frame_flag_cframe;   /**< set: the frame is one of C, not of Ruby code */
+
+    /* Since abi_minor 1.  See "Compiling". */
+    uint32_t jit_compile_id;      /**< record of the code that is compiled, or was last, 0 unknown */
+    uint64_t jit_compile_count;   /**< how often compiling has begun */
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */
@@ -367,7 +403,7 @@ struct rb_debug_ext_record {
     uint64_t name;         /**< address of a struct rb_debug_ext_string, 0 none */
     uint64_t path;         /**< the file as Ruby shows it; address of a string, 0 none */
     uint64_t lines;        /**< address of a table, see "Lines"; 0 none */
-    uint64_t code;         /**< address of the first instruction, 0 none */
+    uint64_t code;         /**< address of the first instruction, 0 none; CMETHOD since abi_minor 1: of its C function */
     uint32_t code_size;    /**< in instruction words of 8 bytes */
     uint32_t first_line;   /**< line of `def` or of the opening, 0 none */
     uint64_t vm_private;   /**< the VM's own: readers ignore it */
@@ -439,9 +475,9 @@ struct rb_debug_ext_string {
  * (signed LEB128).  The first pair counts from position 0 and from first_line.
  * The line is the one of the last pair at or before i.
  *
- * The pc of a frame that is not the innermost one is exact.  Of the innermost one
- *  - it says nothing if it is that in the EC's ec_resume_pc: it can be that of
- *    the instruction to come;
+ * The pc of a frame that is not the innermost one is exact.  For the innermost one
+ *  - if the field at ec_resume_pc of the EC has the same value, the pc does not
+ *    tell the line: it can be the pc of the instruction that runs next;
  *  - else it is exact if the frame's jit_return is 0;
  *  - else, if jit_leaf_end is not 0, it is exact while the native thread runs
  *    neither JIT code, in [jit_start, jit_end), nor what is in
@@ -449,9 +485,10 @@ struct rb_debug_ext_string {
  *    at each instruction, take the line from the native instruction pointer and
  *    the JIT code log.
  * The native instruction pointer is that of user space, also for a thread that
- * is in the kernel.  Without it, or where there is no line so, take that of the
- * pc and mark it as approximate.  A handler of a signal that interrupts JIT code
- * passes for code that this has called.
+ * is in the kernel.  A reader without the native instruction pointer takes the
+ * line of the pc and marks it as approximate.  So does a reader that finds no line
+ * in this way.  A signal handler that interrupts JIT code looks like C code that
+ * the JIT code has called.
  */
 struct rb_debug_ext_lines {
     uint32_t size;         /**< bytes of data; at most RB_DEBUG_EXT_LINES_MAX */
@@ -471,6 +508,36 @@ struct rb_debug_ext_jit_entry {
     uint32_t id;
     uint32_t index;        /**< position of the instruction itself, not of the next */
 };
+
+/*
+ * Compiling.  While jit_compile_tid is not 0, this native thread compiles, and
+ * does not run, the code of its innermost frame.  jit_compile_id is the record
+ * of this code, as rb_debug_ext_jit_entry::id has it.  The pc of the frame is
+ * then, other than "Lines" says, the address of the first instruction that is
+ * compiled: i = (pc - record.code) / 8, and exact, also if it is that in
+ * ec_resume_pc.  jit_compile_id and _count are stored before jit_compile_tid,
+ * and only one thread compiles at a time.  The collector can run meanwhile: what
+ * gc_phase says of the thread goes first then.
+ */
+
+/*
+ * Native stacks.  Since abi_minor 1, a reader that has unwound the native stack
+ * of the same thread can put the two together.  The flags of a frame are the 8
+ * bytes at (the address in frame_ep + ep_flags).  If frame_flag_set is not set
+ * in them, that environment is on its way to the heap at this moment, and they
+ * are no flags.
+ *
+ *  - A frame with frame_flag_finish begins a native call of the interpreter (or
+ *    of JIT code): that runs this frame and those it calls, up to the next one
+ *    with frame_flag_cframe or frame_flag_finish.
+ *  - A frame with frame_flag_cframe is of a function in C.  For a CMETHOD it is
+ *    at record.code; its native frame lies between those of the interpreter that
+ *    called it and that it calls.  The address is that in the file plus the load
+ *    bias of this process: not the same in another process.
+ *
+ * Some calls have native frames and no frame here: methods that the interpreter
+ * or JIT code calls as a function, without a frame of their own.
+ */
 
 /* -- Threads and fibers ----------------------------------------------------- */
 
@@ -549,31 +616,67 @@ struct rb_debug_ext_thread {
     char name[RB_DEBUG_EXT_THREAD_NAME_MAX]; /**< NUL terminated, empty: none */
 };
 
+/*
+ * Which fiber resumed which.  With f = the 8 bytes at (EC + ec_fiber), the
+ * address of a fiber, and p = those at (f + fiber_prev), the EC of the fiber
+ * that resumed f, and which goes on when f yields or ends, is at p + fiber_ec.
+ * p is 0 for the root fiber of a thread, for a fiber that is parked (it has
+ * yielded), and for one that was entered by Fiber#transfer.  So from the EC of a
+ * thread this list leads over all fibers that have begun to resume another, at
+ * most to the root fiber.  An EC of a thread that is in neither this list nor
+ * running waits to be resumed.  These words belong to the VM: look each EC up in
+ * the table of ECs, and end after as many as that has.
+ */
+
 /**
  * 64 bytes, one per EC: the root fiber of each thread and every fiber that has
  * a stack.  A slot with ec == 0 is free.  An EC is running when its thread's
  * thread_ec is it, else it is parked.
  *
- * Nothing in a slot changes while it is in use, but for the root in a child of
- * fork(): the EC that forked is it then.  That of the EC at which a
- * native thread's tls_current_ec points is written by this thread only: a
- * reader that has interrupted the thread, and finds the generation even and
- * `ec` equal, knows by thread_serial which thread it is, without reading again.
+ * Nothing in a slot changes while it is in use, with one exception: in a child of
+ * fork(), the EC that forked becomes the root.  If the tls_current_ec of a native
+ * thread points to an EC, only this thread writes the slot of that EC: a reader
+ * that has interrupted the thread, and finds the generation even and `ec` equal,
+ * knows by thread_serial which thread it is, without reading again.
  */
 struct rb_debug_ext_ec {
     uint32_t generation;   /**< sequence lock */
     uint32_t thread_slot;  /**< index in the table of threads */
     uint64_t ec;           /**< address of the execution context, 0: slot is free */
     uint64_t serial;       /**< number of the EC, from 1, never reused */
-    uint32_t flags;        /**< bit 0: root fiber of its thread */
+    uint32_t flags;        /**< bit 0: root fiber of its thread; bit 1, since abi_minor 1: fiber made as
+                            *   non-blocking, a scheduler can run others while it waits */
     uint32_t reserved32;
     uint64_t thread_serial; /**< of its thread; if that has ended, thread_slot may be of another */
     uint64_t reserved[3];
 };
 
+/**
+ * 64 bytes, one per ractor, from when its first thread is made until after the
+ * state of this thread has become DEAD.  Since abi_minor 1.
+ *
+ * `generation` is a sequence lock for all fields but gvl_thread_slot and
+ * ready_count, which are stored on their own and change with the states of
+ * threads: right after that of the thread that stores them.  Between the two a
+ * reader sees one of them as it was.  In a slot that is free only `id` means
+ * anything.
+ */
+struct rb_debug_ext_ractor {
+    uint32_t generation;
+    uint32_t id;               /**< as rb_debug_ext_thread::ractor, never reused; 0: slot is free */
+    uint32_t flags;            /**< bit 0: main ractor */
+    uint32_t main_thread_slot; /**< its first thread, index in the table of threads */
+    uint32_t gvl_thread_slot;  /**< its thread that is RUNNING, index in the table of threads, 0 none */
+    uint32_t ready_count;      /**< how many of its threads are READY: they wait for its GVL */
+    uint64_t reserved;
+    char name[RB_DEBUG_EXT_RACTOR_NAME_MAX]; /**< NUL terminated, empty: none */
+};
+
+#define RB_DEBUG_EXT_RACTOR_MAIN 1u
 #define RB_DEBUG_EXT_THREAD_MAIN 1u
 #define RB_DEBUG_EXT_THREAD_MN 2u
 #define RB_DEBUG_EXT_EC_ROOT 1u
+#define RB_DEBUG_EXT_EC_NONBLOCKING 2u
 
 /* -- Probes ------------------------------------------------------------------
  *
@@ -588,7 +691,7 @@ struct rb_debug_ext_ec {
  *   ec_free       ec, serial, thread serial                   ec_semaphore
  *   thread_state  thread serial, old state, new state, tid    thread_semaphore
  *   gc_phase      phase, tid, count, cause and flags          gc_semaphore
- *   alloc         id, size, weight                            alloc_semaphore
+ *   alloc         id, size, weight, type, address             alloc_semaphore
  *
  * A probe fires only while its semaphore, a uint16_t, is not 0.  The kernel
  * adds 1 while there are uprobes on the probe that name the semaphore as their
@@ -599,8 +702,9 @@ struct rb_debug_ext_ec {
  *
  * ec_new, ec_free: an EC got its stack, and is in the table of ECs; or is not
  * in the table any more, and gives its stack up.  The serials are those in the
- * table.  They fire in the thread that does it, which can be another one than
- * that of the EC.  What a child after fork() does not have is not reported.
+ * table.  Each fires in the thread that makes or frees the EC.  This can be another
+ * thread than the EC's own.  In a child after fork(), the ECs that the child does
+ * not have are not reported as freed.
  *
  * thread_state: the state of a thread changed (enum rb_debug_ext_thread_state).
  * tid is the native thread that it runs on, for DEAD the one it ran on, 0 if
@@ -622,12 +726,39 @@ struct rb_debug_ext_ec {
  * of weights is the number of bytes allocated, and the expected sum of weight
  * divided by size the number of objects, for any class.
  *
+ * type and address are arguments since abi_minor 1.  type is the kind of the
+ * object (enum rb_debug_ext_type).  address is that of the slot; the object is
+ * not in it yet when the probe fires.  The slot is that object's until the
+ * object is collected, or moved by compaction; no probe tells either.
+ *
  * Sampling begins, in each ractor and for each size of slots, when the slots
  * that it has at hand are used up: after one page of 64 KiB at most.  It ends
  * where the slots that are at hand then are used up.  While nobody listens
  * nothing is tested when an object is allocated.  Only Ruby's default collector
  * has this probe.
  */
+/** The argument type of `alloc`: RUBY_T_* of ruby/internal/value_type.h. */
+enum rb_debug_ext_type {
+    RB_DEBUG_EXT_TYPE_OBJECT = 1,
+    RB_DEBUG_EXT_TYPE_CLASS = 2,
+    RB_DEBUG_EXT_TYPE_MODULE = 3,
+    RB_DEBUG_EXT_TYPE_FLOAT = 4,
+    RB_DEBUG_EXT_TYPE_STRING = 5,
+    RB_DEBUG_EXT_TYPE_REGEXP = 6,
+    RB_DEBUG_EXT_TYPE_ARRAY = 7,
+    RB_DEBUG_EXT_TYPE_HASH = 8,
+    RB_DEBUG_EXT_TYPE_STRUCT = 9,
+    RB_DEBUG_EXT_TYPE_BIGNUM = 10,
+    RB_DEBUG_EXT_TYPE_FILE = 11,
+    RB_DEBUG_EXT_TYPE_DATA = 12,
+    RB_DEBUG_EXT_TYPE_MATCH = 13,
+    RB_DEBUG_EXT_TYPE_COMPLEX = 14,
+    RB_DEBUG_EXT_TYPE_RATIONAL = 15,
+    RB_DEBUG_EXT_TYPE_SYMBOL = 20,
+    RB_DEBUG_EXT_TYPE_IMEMO = 26,   /**< the VM's own: environments, method entries, call caches, ... */
+    RB_DEBUG_EXT_TYPE_ICLASS = 28   /**< the VM's own: a module in the ancestors of a class */
+};
+
 #define RB_DEBUG_EXT_PROBE_PROVIDER "ruby_ext"
 #define RB_DEBUG_EXT_ALLOC_INTERVAL (512u << 10) /**< alloc_interval at first */
 
@@ -635,10 +766,11 @@ struct rb_debug_ext_ec {
 
 #define RB_DEBUG_EXT_ASSERT(name, expr) \
     typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
-RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 480);
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 528);
 RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
 RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
 RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);
+RB_DEBUG_EXT_ASSERT(ractor, sizeof(struct rb_debug_ext_ractor) == 64);
 RB_DEBUG_EXT_ASSERT(ec, sizeof(struct rb_debug_ext_ec) == 64);
 #undef RB_DEBUG_EXT_ASSERT
 
