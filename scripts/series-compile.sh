@@ -10,7 +10,7 @@ parts_of() {
   for f in "$@"; do
     case $f in
       vm_insnhelper.c|vm_method.c|vm_eval.c|vm_args.c|vm_exec.c|insns.def) echo vm.c ;;
-      thread_pthread*.c) echo thread.c ;;
+      thread_pthread*.c|thread_sync.c) echo thread.c ;;
       gc/default/default.c) echo "$f" ;;
       */*.c) ;;
       *.c) echo "$f" ;;

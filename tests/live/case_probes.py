@@ -16,6 +16,7 @@ from native import run
 SEMAPHORES = ("alloc", "ec", "thread", "gc")
 SEMAPHORE_OF = {"alloc": "alloc", "ec_new": "ec", "ec_free": "ec", "thread_state": "thread", "gc_phase": "gc"}
 PROBES = tuple(SEMAPHORE_OF)
+T_STRUCT = 9
 CREATED, RUNNING, READY, BLOCKED, SLEEPING, DEAD = range(1, 7)
 NONE, ENTER, MARK, SWEEP, COMPACT = range(5)
 INTERVAL = 512 << 10
@@ -48,9 +49,9 @@ class Tracer:
         check(lines[-2:] == ["lost 0", "end"], "the tracer ended with %r", lines[-2:])
         hits = []
         for line in lines[:-2]:
-            probe, pid, tid, *args = line.split(" ", 6 if line.startswith("alloc") else -1)
-            name = args.pop() if probe == "alloc" and len(args) > 3 else None
-            hits.append((probe, int(pid), int(tid), tuple(map(int, args)), name))
+            numbers, bar, name = line.partition(" | ")
+            probe, pid, tid, *args = numbers.split(" ")
+            hits.append((probe, int(pid), int(tid), tuple(map(int, args)), name if bar else None))
         return hits
 
 
@@ -232,8 +233,11 @@ def allocation(ctx, flags, interval, bytes):
     truth = [tuple(map(int, line.split())) for line in target.do("alloc %d" % bytes)]
     hits = tracer.stop()
     sums, samples, objects = defaultdict(int), Counter(), defaultdict(float)
-    for _, _, tid, (_, size, weight), name in hits:
+    for _, _, tid, (_, size, weight, *since_1_1), name in hits:
         check(tid == target.pid, "in thread %d", tid)
+        if since_1_1 and "Slot" in name:
+            kind, address = since_1_1
+            check(kind == T_STRUCT and address % 8 == 0 and address, "%s: type %d at %x", name, kind, address)
         sums[size, name] += weight
         samples[size, name] += 1
         objects[size, name] += weight / size

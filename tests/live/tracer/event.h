@@ -3,7 +3,7 @@
 #ifndef TRACER_EVENT_H
 #define TRACER_EVENT_H
 
-#define ARGS_MAX 4
+#define ARGS_MAX 5
 
 struct event {
     __u32 probe;

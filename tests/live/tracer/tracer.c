@@ -119,7 +119,7 @@ on_event(void *context, void *data, size_t size)
     for (unsigned i = 0; i < e->argc && i < ARGS_MAX; i++)
         printf(" %llu", (unsigned long long)e->args[i]);
     if (pid > 0 && strcmp(probes[e->probe], "alloc") == 0) {
-        putchar(' ');
+        printf(" | ");
         print_name((uint32_t)e->args[0], 0);
     }
     putchar('\n');
