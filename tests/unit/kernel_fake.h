@@ -43,11 +43,12 @@ struct task_struct {
 	unsigned long long self_exec_id;
 	uint64_t thread_pointer;
 	int in_compat_call;
+	uint64_t run_delay;
 };
 
 /* As much of them as probes need. */
 typedef struct {
-	uint64_t ip, a, b, c;
+	uint64_t ip, a, b, c, d;
 	int user;
 } bpf_user_pt_regs_t;
 
@@ -146,6 +147,7 @@ static inline void regs__arguments(struct pt_regs___kernel *regs, uint64_t *firs
 	*second = regs->second;
 }
 
+#define task__run_delay(task) ((task)->run_delay)
 #define regs__in_user(regs) ((regs)->user)
 #define regs__ip(regs) ((regs)->ip)
 #define task__user_ip() (kernel.user_ip)

@@ -10,6 +10,7 @@
 #define EXTPROF_KERNEL "kernel_fake.h"
 #include "bpf/alloc.bpf.c"
 #include "bpf/cpu.bpf.c"
+#include "bpf/gc.bpf.c"
 #include "bpf/syscall.bpf.c"
 
 #define TID 4712
@@ -25,6 +26,8 @@ uint64_t bpf_lost(enum loss_reason reason);
 
 static struct usdt_arguments place;
 static uint64_t place_distance;
+static struct gc_pause gc_pause;
+static bool gc_known;
 static struct walk_scratch cpu_scratches[CPUS * 2];
 #define cpu_scratch (cpu_scratches[kernel.cpu])
 static struct thinning tick_thinning;
@@ -59,6 +62,8 @@ void *fake_lookup(void *map, const void *key)
 		return &tick_thinning;
 	if (map == &probe_places)
 		return *(const uint64_t *)key == place_distance ? &place : NULL;
+	if (map == &gc_pauses)
+		return gc_known && *(const uint32_t *)key == target.vm ? &gc_pause : NULL;
 	if (map == &syscalls_begun)
 		return call_has_begun && *(const uint32_t *)key == (uint32_t)kernel.pid_tgid ? &begun : NULL;
 	if (map == &targets)
@@ -68,6 +73,11 @@ void *fake_lookup(void *map, const void *key)
 
 long fake_update(void *map, const void *key, const void *value)
 {
+	if (map == &gc_pauses) {
+		gc_pause = *(const struct gc_pause *)value;
+		gc_known = true;
+		return 0;
+	}
 	if (map == &syscalls_begun) {
 		if (no_room_for_calls)
 			return -E2BIG;
@@ -86,6 +96,10 @@ long fake_update(void *map, const void *key, const void *value)
 
 long fake_delete(void *map, const void *key)
 {
+	if (map == &gc_pauses) {
+		gc_known = false;
+		return 0;
+	}
 	if (map != &syscalls_begun)
 		return kernel.update(map, key, NULL);
 	call_has_begun = false;
@@ -129,6 +143,7 @@ static void set_up(uint32_t frames)
 	*(volatile uint32_t *)(uintptr_t)&cpus = CPUS;
 	((volatile uint32_t *)(uintptr_t)source_slots)[SOURCE_OTHER] = 1;
 	((volatile uint32_t *)(uintptr_t)source_slots)[SOURCE_ALLOC] = 1;
+	((volatile uint32_t *)(uintptr_t)source_slots)[SOURCE_GC] = 1;
 	target_key = (struct target_key){ .pidns = PIDNS, .pid = section.pid };
 
 	memset(&source_counters, 0, sizeof(source_counters));
@@ -787,4 +802,141 @@ TEST(bpf_calls_that_do_not_return_as_they_began)
 	call(syscall_begin, 59);
 	CHECK(!call_has_begun);
 	CHECK_INT(source_counters.unfollowed, 1);
+}
+
+/* -- the probe of the collector ---------------------------------------------------------------- */
+
+/* The phase begins `after` ns later. */
+static void phase(uint32_t to, uint64_t after, uint64_t count)
+{
+	place_distance = target.section - PLACE;
+	memset(&place, 0xff, sizeof(place));
+	place.offset[0] = offsetof(bpf_user_pt_regs_t, a);
+	place.offset[1] = offsetof(bpf_user_pt_regs_t, b);
+	place.offset[2] = offsetof(bpf_user_pt_regs_t, c);
+	kernel.now += after;
+	registers = (bpf_user_pt_regs_t){ .ip = PLACE, .a = to, .b = TID, .c = count };
+	gc_phase_changed(&registers);
+}
+
+static void set_up_gc(void)
+{
+	set_up(10);
+	gc_pause = (struct gc_pause){ .known = 5 };
+	gc_known = true;
+	gc_partial = 0;
+	gc_paused = 0;
+}
+
+TEST(bpf_gc_sends_a_pause_at_its_end)
+{
+	set_up_gc();
+	kernel.task.run_delay = 1000;
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 6);
+	phase(RB_DEBUG_EXT_GC_MARK, 6400, 6);
+	kernel.task.run_delay += 500;
+	phase(RB_DEBUG_EXT_GC_ENTER, 64000, 6);
+	phase(RB_DEBUG_EXT_GC_SWEEP, 640, 6);
+	phase(RB_DEBUG_EXT_GC_COMPACT, 1280, 6);
+	phase(RB_DEBUG_EXT_GC_SWEEP, 2560, 6);
+	phase(RB_DEBUG_EXT_GC_ENTER, 64, 6);
+	CHECK_INT(source_counters.taken, 0);
+	phase(RB_DEBUG_EXT_GC_NONE, 64, 6);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(alloc_event.source, SOURCE_GC);
+	CHECK_INT(alloc_event.value, 6400 + 64000 + 640 + 1280 + 2560 + 64 + 64);
+	CHECK_INT(alloc_event.count, 1);
+	CHECK_INT(gc__mark_ns(&alloc_event), 64000);
+	CHECK_INT(gc__sweep_ns(&alloc_event), 1280 + 64);
+	CHECK_INT(gc__compact_ns(&alloc_event), 2560);
+	CHECK_INT(alloc_event.more, 500);
+	CHECK_INT(alloc_event.extra, 0);
+	CHECK_INT(alloc_event.thread, 77);
+	/* The next one has nothing of it. */
+	phase(RB_DEBUG_EXT_GC_ENTER, 1000000, 7);
+	phase(RB_DEBUG_EXT_GC_NONE, 128, 7);
+	CHECK_INT(alloc_event.value, 128);
+	CHECK_INT(gc__mark_ns(&alloc_event), 0);
+	CHECK_INT(source_counters.whole, 2);
+	CHECK_INT(gc_partial, 0);
+	CHECK(balanced());
+}
+
+TEST(bpf_gc_has_the_reason_of_newer_rubies)
+{
+	set_up_gc();
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 6);
+	place.offset[3] = offsetof(bpf_user_pt_regs_t, d);
+	registers.a = RB_DEBUG_EXT_GC_NONE;
+	registers.d = 0x804 | 7ull << 32;
+	gc_phase_changed(&registers);
+	CHECK_INT(alloc_event.extra, 0x804 | 7 << 16);
+}
+
+TEST(bpf_gc_counts_pauses_apart_that_began_before)
+{
+	set_up_gc();
+	/* In the middle of one. */
+	phase(RB_DEBUG_EXT_GC_SWEEP, 0, 6);
+	phase(RB_DEBUG_EXT_GC_NONE, 100, 6);
+	CHECK_INT(gc_partial, 1);
+	/* Between the phases of one, which looks as a beginning does. */
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 5);
+	phase(RB_DEBUG_EXT_GC_NONE, 100, 5);
+	CHECK_INT(gc_partial, 2);
+	/* Only the end is seen. */
+	phase(RB_DEBUG_EXT_GC_NONE, 100, 6);
+	CHECK_INT(gc_partial, 3);
+	CHECK_INT(source_counters.taken, 0);
+	/* Not attached to yet. */
+	gc_known = false;
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 7);
+	phase(RB_DEBUG_EXT_GC_NONE, 100, 7);
+	CHECK_INT(gc_partial, 3);
+	CHECK_INT(source_counters.taken, 0);
+}
+
+TEST(bpf_gc_knows_children_from_the_start)
+{
+	set_up_gc();
+	gc_known = false;
+	target.flags = TARGET_FORKED;
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 1);
+	CHECK(gc_known);
+	phase(RB_DEBUG_EXT_GC_NONE, 100, 1);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(alloc_event.value, 100);
+	CHECK(!gc_known);	/* no room is kept for it */
+	target.flags |= TARGET_WATCHED;
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 2);
+	CHECK(!gc_known);
+}
+
+TEST(bpf_gc_follows_phases_while_it_is_paused)
+{
+	set_up_gc();
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 6);
+	gc_paused = 1;
+	phase(RB_DEBUG_EXT_GC_MARK, 6400, 6);
+	gc_paused = 0;
+	phase(RB_DEBUG_EXT_GC_NONE, 6400, 6);
+	CHECK_INT(alloc_event.value, 12800);
+	CHECK_INT(gc__mark_ns(&alloc_event), 6400);
+	gc_paused = 1;
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 7);
+	phase(RB_DEBUG_EXT_GC_NONE, 10, 7);
+	CHECK_INT(source_counters.taken, 1);
+	CHECK_INT(gc_pause.phase, RB_DEBUG_EXT_GC_NONE);
+}
+
+TEST(bpf_gc_loses_what_makes_no_sense)
+{
+	set_up_gc();
+	phase(RB_DEBUG_EXT_GC_COMPACT + 1, 0, 6);
+	CHECK_INT(source_counters.lost[LOSS_PROBE], 1);
+	kernel.no_registers = 1;
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 6);
+	CHECK_INT(source_counters.lost[LOSS_PROBE], 2);
+	CHECK_INT(gc_pause.phase, RB_DEBUG_EXT_GC_NONE);
+	CHECK(balanced());
 }

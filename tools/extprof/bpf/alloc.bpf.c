@@ -25,7 +25,7 @@ SEC("uprobe")
 int allocated(bpf_user_pt_regs_t *regs)
 {
 	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1 };
-	uint64_t arguments[3];	/* class, size, weight */
+	uint64_t arguments[4];	/* class, size, weight */
 
 	if (alloc_paused || hit__find(&h) || hit__count(&h))
 		return 0;

@@ -73,8 +73,8 @@ struct hit {
 	uint32_t tid;
 	uint32_t source;	/* enum sample_source */
 	/* As in sample_event. */
-	uint64_t value, count, detail;
-	uint32_t state;
+	uint64_t value, count, detail, more;
+	uint32_t state, extra;
 	/* Not 0: this enum loss_reason is why there can be no sample. */
 	uint32_t loss;
 	/* Another thread may run on this CPU before the program ends, and run it too: programs on probes,
@@ -243,6 +243,8 @@ static __always_inline int hit__send(struct hit *h, struct walk_scratch *s, int 
 	s->event.count = h->count;
 	s->event.detail = h->detail;
 	s->event.state = h->state;
+	s->event.extra = h->extra;
+	s->event.more = h->more;
 	if (!reason)
 		reason = emit(s);
 	if (reason)

@@ -104,6 +104,10 @@ struct pt_regs___kernel {
 };
 #endif
 
+struct sched_info {
+	unsigned long long run_delay;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -115,6 +119,7 @@ struct task_struct {
 	int exit_code;
 	uint64_t start_boottime;	/* since 5.5 */
 	struct sched_entity se;
+	struct sched_info sched_info;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
@@ -324,6 +329,13 @@ static __always_inline uint64_t task__cpu_time(struct task_struct *task)
 	if (leader && leader != task)
 		sum += KERNEL_READ(leader, se.sum_exec_runtime);
 	return sum;
+}
+
+/* How long the current thread has waited for a CPU in its life, ns; 0: the kernel does not know
+ * (CONFIG_SCHED_INFO). */
+static __always_inline uint64_t task__run_delay(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.run_delay) ? KERNEL_READ(task, sched_info.run_delay) : 0;
 }
 
 static __always_inline int regs__in_user(const bpf_user_pt_regs_t *regs)

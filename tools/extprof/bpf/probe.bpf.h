@@ -27,8 +27,9 @@ static __always_inline int probe__argument(bpf_user_pt_regs_t *regs, const struc
 	return bpf_probe_read_kernel(value, sizeof(*value), (void *)regs + offset) ? -1 : 0;
 }
 
-/* The first three arguments, in a process whose section is at that address.  0 or -1. */
-static __always_inline int probe__arguments(bpf_user_pt_regs_t *regs, uint64_t section, uint64_t arguments[3])
+/* The first arguments, in a process whose section is at that address.  Three of them there must be, a fourth
+ * one that the probe does not have is 0.  0 or -1. */
+static __always_inline int probe__arguments(bpf_user_pt_regs_t *regs, uint64_t section, uint64_t arguments[4])
 {
 	uint64_t distance = section - regs__ip(regs);
 	struct usdt_arguments *at = bpf_map_lookup_elem(&probe_places, &distance);
@@ -36,6 +37,8 @@ static __always_inline int probe__arguments(bpf_user_pt_regs_t *regs, uint64_t s
 	if (!at || probe__argument(regs, at, 0, &arguments[0]) || probe__argument(regs, at, 1, &arguments[1]) ||
 	    probe__argument(regs, at, 2, &arguments[2]))
 		return -1;
+	if (probe__argument(regs, at, 3, &arguments[3]))
+		arguments[3] = 0;
 	return 0;
 }
 

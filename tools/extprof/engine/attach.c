@@ -40,8 +40,14 @@ static int start(struct engine *e, struct diag *d)
 static int read_vm(const struct source_target *t, uint64_t address, void *to, size_t size)
 {
 	const struct vm *vm = t->context;
+	struct deadline *deadline = vm->space->deadline;
+	int err;
 
-	return memory__read(&vm->memory, address, to, size);
+	/* That is for samples, and may not have begun.  This is one word. */
+	vm->space->deadline = NULL;
+	err = memory__read(&vm->memory, address, to, size);
+	vm->space->deadline = deadline;
+	return err;
 }
 
 /* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */

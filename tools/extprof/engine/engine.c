@@ -91,12 +91,13 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.vm_of = engine__vm_of;
 	e->resolver.context = e;
 	e->resolver.processes = &e->rows;
+	e->resolver.pauses = &e->pauses;
 	e->resolver.groups = settings->groups;
 	groups__add_mask(&e->resolver.groups, settings->labels);
 	if (has_many(&settings->selection) && settings->group_by_default)
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
 	for (uint32_t i = 0; i < settings->mode_count; i++)
-		e->sources |= settings->modes[i]->sources;
+		e->sources |= settings->modes[i]->sources | settings->modes[i]->beside;
 	for (uint32_t i = 0; modes[i]; i++)
 		for (uint32_t j = 0; j < settings->mode_count; j++)
 			if (modes[i] == settings->modes[j])
@@ -383,6 +384,7 @@ void engine__destroy(struct engine *e)
 	processes__free(&e->rows);
 	tree__free(&e->tree);
 	states__free(&e->states);
+	gc_pauses__free(&e->pauses);
 	free(e->old_vms.list);
 	free(e->old_processes.list);
 	free(e->new_vms.list);

@@ -141,6 +141,22 @@ static void describe_sources(const struct engine *e, uint32_t sources, struct re
 	}
 }
 
+static void describe_pauses(const struct engine *e, struct report *report)
+{
+	struct source_counters total;
+	struct received received;
+	struct source_facts facts;
+	struct accounting sums;
+
+	engine__total(e, 1u << SOURCE_GC, &total, &received);
+	accounting__settle(&sums, &total, &received);
+	session__facts(e->session, SOURCE_GC, &facts);
+	report->pauses = &e->pauses;
+	report->meta.pauses_lost = accounting__lost(&sums);
+	report->meta.pauses_begun_before = facts.begun_before;
+	report->meta.pauses_not_ended = facts.not_ended;
+}
+
 static void describe(const struct engine *e, struct report_meta *m)
 {
 	const struct process_row *row = e->first_row < e->rows.count ? &e->rows.rows[e->first_row] : NULL;
@@ -155,7 +171,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
 	m->modes = e->settings.mode_count;
 	m->not_added = e->not_added;
-	snprintf(m->why_not_added, sizeof(m->why_not_added), "%s", e->why_not_added.text);
+	snprintf(m->why_not_added, sizeof(m->why_not_added), "%.255s", e->why_not_added.text);
 	m->intervals_kept = e->intervals_kept;
 	m->why_interval_kept = e->why_interval_kept;
 	m->started = e->started_wall;
@@ -224,6 +240,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	accounting__settle(&report->meta.accounting, &total, &received);
 	if (mode->sources & 1u << SOURCE_CPU)
 		report->meta.accounting.cpu_taken = e->kernel[SOURCE_CPU].taken;
+	if (mode->beside & 1u << SOURCE_GC)
+		describe_pauses(e, report);
 	describe_sources(e, mode->sources, &report->meta);
 	describe(e, &report->meta);
 cleanup:

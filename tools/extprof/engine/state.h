@@ -41,6 +41,7 @@ struct engine {
 	struct processes rows;
 	struct resolver resolver;
 	struct states states;
+	struct gc_pauses pauses;
 
 	uint32_t modes;		/* of the settings: mask of 1u << index in modes[] of mode.h */
 	uint32_t sources;	/* that the modes need: mask of 1u << enum sample_source */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/columns.h"
+#include "output/gc_table.h"
 #include "output/process_table.h"
 #include "output/state_table.h"
 #include "profile/unit.h"
@@ -217,7 +218,7 @@ static void add_notes(struct table *t)
 		text__addf(out, "CPUs not sampled: %" PRIu32 " (they came online during the recording, and "
 			   "no timer could be opened there)\n", m->unsampled_cpus);
 	if (m->not_added)
-		text__addf(out, "not sampled: %" PRIu32 " of the processes (%s)\n", m->not_added,
+		text__addf(out, "not attached to: %" PRIu32 " of the processes (%s)\n", m->not_added,
 			   m->why_not_added);
 	if (m->intervals_kept)
 		text__addf(out, "own distance of allocation samples: %" PRIu32 " of the processes (%s: the memory could "
@@ -355,6 +356,8 @@ static int add_report(struct table *t)
 		add_methods(t, all_title(r), order, false);
 		add_lines(t);
 	}
+	if (r->pauses)
+		gc_table__add(r, t->o, t->top, t->out);
 	add_notes(t);
 	free(order);
 	return 0;

@@ -12,6 +12,7 @@
 
 #include "profile/accounting.h"
 #include "profile/frames.h"
+#include "profile/gc_pauses.h"
 #include "profile/groups.h"
 #include "profile/processes.h"
 #include "profile/tree.h"
@@ -82,6 +83,9 @@ struct report_meta {
 	char why_not_added[640];	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that kept their own distance of allocation samples, ... */
 	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
+	/* Pauses for garbage collection that are not in report::pauses: of which one end was not seen, and lost
+	 * as samples are. */
+	uint64_t pauses_begun_before, pauses_not_ended, pauses_lost;
 	uint64_t lost_events;	/* of processes, and children, that found no room in the kernel */
 	uint64_t stacks;	/* samples, of all modes */
 	uint64_t merged;	/* of them, those of which the innermost frames are [merged]: see tree.h */
@@ -109,6 +113,7 @@ struct report {
 	uint32_t threads_by_pattern;
 	const struct processes *processes;	/* of the profile, not of the report; NULL unknown */
 	const struct states *states;		/* the same: what threads did; NULL: that was not measured */
+	const struct gc_pauses *pauses;		/* the same; NULL: they were not recorded */
 };
 
 /* Which part of a tree a report is of. */

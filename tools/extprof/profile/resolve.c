@@ -104,6 +104,17 @@ static int set_name(struct resolver *c, uint64_t frame, const struct text *name)
 	return name->failed ? -ENOMEM : tree__set_text(c->tree, frame, text__string(name));
 }
 
+/* The first line of a name of group_names.h is the thread's own. */
+static int name_pauses(struct resolver *c, const struct thread *thread, const struct text *name)
+{
+	char own[256];
+
+	if (!c->pauses || name->failed)
+		return name->failed ? -ENOMEM : 0;
+	snprintf(own, sizeof(own), "%.*s", (int)strcspn(text__string(name), "\n"), text__string(name));
+	return gc_pauses__set_name(c->pauses, thread->frame, own);
+}
+
 int resolve__name_threads(struct resolver *c, const struct vm *vm)
 {
 	struct text name = { 0 };
@@ -117,6 +128,8 @@ int resolve__name_threads(struct resolver *c, const struct vm *vm)
 		text__clear(&name);
 		group_names__add_thread(thread, &name);
 		err = set_name(c, thread->frame, &name);
+		if (!err)
+			err = name_pauses(c, thread, &name);
 	}
 	text__free(&name);
 	return err;
@@ -436,6 +449,14 @@ static int add_stack(struct resolver *c, struct vm *vm, const struct sample_even
 	return 0;
 }
 
+/* A pause is no stack of its own: what ran meanwhile was sampled. */
+static int add_pause(struct resolver *c, struct vm *vm, const struct sample_event *e)
+{
+	if (!c->pauses)
+		return 0;
+	return gc_pauses__add(c->pauses, e, e->thread ? thread_frame(c, vm, e) : 0);
+}
+
 void resolve__event(struct resolver *c, const void *data, size_t size)
 {
 	struct process_row *row;
@@ -453,8 +474,8 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 		count_lost(c, row, e->source, LOSS_NOT_READ);
 		return;
 	}
-	if (build(c, vm, row, e, (const struct sample_frame *)(e + 1), &count) ||
-	    add_stack(c, vm, e, count)) {
+	if (e->source == SOURCE_GC ? add_pause(c, vm, e) :
+	    build(c, vm, row, e, (const struct sample_frame *)(e + 1), &count) || add_stack(c, vm, e, count)) {
 		count_lost(c, row, e->source, LOSS_NO_MEMORY);
 		return;
 	}

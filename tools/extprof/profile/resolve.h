@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "profile/accounting.h"
+#include "profile/gc_pauses.h"
 #include "profile/groups.h"
 #include "profile/processes.h"
 #include "profile/tree.h"
@@ -29,6 +30,7 @@ struct resolver {
 	 * its thread.  Which of them are shown, how and in what order, is for the report.
 	 */
 	struct groups groups;
+	struct gc_pauses *pauses;	/* where samples of SOURCE_GC go; NULL: nowhere */
 	/* What samples are counted in.  None: each sample counts 1.  Several: each stack begins with the
 	 * frame of its mode, before those of the groups; they are of resolve__set_modes(). */
 	const struct mode *const *modes;

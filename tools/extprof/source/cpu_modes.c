@@ -22,6 +22,7 @@ const struct mode mode_gc = {
 	.name = "gc",
 	.help = "garbage collection, below the method that ran into it",
 	.sources = 1u << SOURCE_CPU,
+	.beside = 1u << SOURCE_GC,
 	.value = { "gc", UNIT_NS },
 	.count = { "samples", UNIT_COUNT },
 	.by_count = true,

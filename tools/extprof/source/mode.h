@@ -37,6 +37,7 @@ struct mode {
 	const char *name;	/* of --mode, and of the frame that separates several modes */
 	const char *help;	/* what it shows, one line */
 	uint32_t sources;	/* mask of 1u << enum sample_source */
+	uint32_t beside;	/* mask of sources that send no stacks of it, only what its summary has besides */
 	struct metric value, count;
 	bool by_count;		/* shown by `count`, if the user does not choose a unit */
 	/*

@@ -313,12 +313,16 @@ bool session__attaches(const struct session *s)
 
 int session__add_ruby(struct session *s, const struct source_target *target, struct diag *d)
 {
-	int err = 0;
+	struct diag next;
+	int first = 0;
 
-	for (uint32_t i = 0; i < s->source_count && !err; i++)
-		if (s->sources[i].ops->add)
-			err = s->sources[i].ops->add(s->sources[i].source, target, d);
-	return err;
+	for (uint32_t i = 0; i < s->source_count; i++) {
+		int err = s->sources[i].ops->add ? s->sources[i].ops->add(s->sources[i].source, target, first ? &next : d) : 0;
+
+		if (!first)
+			first = err;
+	}
+	return first;
 }
 
 uint32_t session__new_number(struct session *s)

@@ -53,6 +53,8 @@ struct source_facts {
 	uint64_t period;	/* ns between two samples of one CPU; 0: not at intervals */
 	uint32_t cpus;		/* that are sampled */
 	uint32_t unsampled_cpus; /* that came online and could not be */
+	/* Of mode gc: pauses of which one end was not seen. */
+	uint64_t begun_before, not_ended;
 };
 
 struct source_ops {
@@ -83,6 +85,6 @@ struct source_ops {
 /* NULL: there is none. */
 const struct source_ops *source__by_id(enum sample_source id);
 
-extern const struct source_ops source_cpu, source_alloc, source_sched, source_syscall;
+extern const struct source_ops source_cpu, source_alloc, source_gc, source_sched, source_syscall;
 
 #endif /* EXTPROF_SOURCE_H */

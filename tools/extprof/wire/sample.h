@@ -94,7 +94,8 @@ struct sample_event {
 	uint64_t count;		/* how many events it stands for: samples, waits, calls, objects */
 	uint64_t detail;	/* by source: a number of a system call, a class */
 	uint32_t state;		/* by source: of the thread */
-	uint32_t reserved32;
+	uint32_t extra;		/* by source */
+	uint64_t more;		/* by source */
 	/* struct sample_frame frames[nr_frames], innermost first */
 };
 
@@ -159,7 +160,7 @@ struct source_counters {
 
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
-RECORD_ASSERT(event, sizeof(struct sample_event) == 120);
+RECORD_ASSERT(event, sizeof(struct sample_event) == 128);
 RECORD_ASSERT(config, sizeof(struct target_config) == 88);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "output/gc_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "profile/unit.h"
+
+static void add_time(uint64_t ns, struct text *out)
+{
+	struct text text = { 0 };
+
+	unit__add_amount(UNIT_NS, ns, &text);
+	text__addf(out, "  %10s", text__string(&text));
+	text__free(&text);
+}
+
+static void add_sum(const struct gc_pause_sum *s, struct text *out)
+{
+	text__addf(out, "%8" PRIu64, s->count);
+	add_time(s->total, out);
+	add_time(s->longest, out);
+}
+
+/* Without percentiles. */
+static void add_row(const struct gc_pause_sum *s, const char *name, struct text *out)
+{
+	if (!s->count)
+		return;
+	add_sum(s, out);
+	text__addf(out, "%24s  %s\n", "", name);
+}
+
+static void add_reasons(const struct gc_pauses *p, struct text *out)
+{
+	char name[48];
+
+	for (uint32_t major = 0; major < 2 && p->told; major++) {
+		for (uint32_t i = 0; i < GC_REASONS; i++) {
+			snprintf(name, sizeof(name), i ? "%s, %s" : "%.0s%s", major ? "major" : "minor", gc_reason__name(i));
+			add_row(&p->reasons[major][i], name, out);
+		}
+	}
+}
+
+static int by_total(const void *a, const void *b, void *context)
+{
+	const struct gc_pauses *p = context;
+	uint64_t x = p->threads[*(const uint32_t *)a].sum.total, y = p->threads[*(const uint32_t *)b].sum.total;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void add_threads(const struct gc_pauses *p, unsigned int top, struct text *out)
+{
+	uint32_t order[GC_THREADS_MAX];
+
+	for (uint32_t i = 0; i < p->thread_count; i++)
+		order[i] = i;
+	qsort_r(order, p->thread_count, sizeof(*order), by_total, (void *)p);
+	for (uint32_t i = 0; i < p->thread_count && i < top; i++) {
+		const struct gc_pause_thread *t = &p->threads[order[i]];
+
+		add_row(&t->sum, t->name ? t->name : t->frame ? "[unknown thread]" : "[other threads]", out);
+	}
+	if (p->thread_count > top)
+		text__addf(out, "%10s(%" PRIu32 " more threads)\n", "", p->thread_count - top);
+}
+
+static void add_notes(const struct report *r, struct text *out)
+{
+	const struct report_meta *m = &r->meta;
+	struct text waited = { 0 }, ran = { 0 }, samples = { 0 };
+
+	unit__add_amount(UNIT_NS, r->pauses->waited, &waited);
+	unit__add_amount(UNIT_NS, r->pauses->all.total - r->pauses->waited, &ran);
+	unit__add_amount(UNIT_NS, m->gc_samples * m->period, &samples);
+	text__addf(out, "of the total the threads waited %s for a CPU and ran for %s; that is %s by samples\n",
+		   text__string(&waited), text__string(&ran), text__string(&samples));
+	text__free(&waited);
+	text__free(&ran);
+	text__free(&samples);
+	if (m->pauses_begun_before)
+		text__addf(out, "pauses that may have begun before the recording: %" PRIu64 ", not counted\n",
+			   m->pauses_begun_before);
+	if (m->pauses_not_ended)
+		text__addf(out, "pauses that had not ended with the recording: %" PRIu64 ", not counted\n",
+			   m->pauses_not_ended);
+	if (m->pauses_lost)
+		text__addf(out, "pauses lost: %" PRIu64 ", not counted\n", m->pauses_lost);
+}
+
+void gc_table__add(const struct report *r, const struct output_options *o, unsigned int top, struct text *out)
+{
+	const struct gc_pauses *p = r->pauses;
+	const char *bold = o->color ? "\033[1m" : "", *dim = o->color ? "\033[2m" : "", *end = o->color ? "\033[0m" : "";
+
+	text__addf(out, "\n%sPauses for garbage collection%s\n%s%8s  %10s  %10s  %10s  %10s%s\n", bold, end, dim, "number",
+		   "total", "longest", "p50", "p99", end);
+	add_sum(&p->all, out);
+	add_time(gc_pauses__percentile(p, 50), out);
+	add_time(gc_pauses__percentile(p, 99), out);
+	text__adds(out, "  all\n");
+	for (uint32_t i = 0; i < GC_PARTS; i++)
+		add_row(&p->parts[i], gc_part__name(i), out);
+	add_reasons(p, out);
+	add_threads(p, top, out);
+	add_notes(r, out);
+}

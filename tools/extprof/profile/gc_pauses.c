@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/gc_pauses.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "wire/gc.h"
+
+static void sum__add(struct gc_pause_sum *s, uint64_t length)
+{
+	s->count++;
+	s->total += length;
+	if (length > s->longest)
+		s->longest = length;
+}
+
+/* Numbers below 128 have classes of their own, larger ones are told apart by their first 8 bits. */
+static uint32_t class_of(uint64_t length)
+{
+	uint32_t shift;
+
+	if (length < 1u << GC_CLASS_BITS)
+		return (uint32_t)length;
+	shift = 63u - (uint32_t)__builtin_clzll(length) - GC_CLASS_BITS;
+	return ((shift + 1) << GC_CLASS_BITS) + (uint32_t)(length >> shift) - (1u << GC_CLASS_BITS);
+}
+
+/* The largest length of a class. */
+static uint64_t class_end(uint32_t class)
+{
+	uint32_t shift;
+
+	if (class < 1u << GC_CLASS_BITS)
+		return class;
+	shift = (class >> GC_CLASS_BITS) - 1;
+	return ((uint64_t)(class & ((1u << GC_CLASS_BITS) - 1)) + (1u << GC_CLASS_BITS) + 1) * (1ull << shift) - 1;
+}
+
+static enum gc_reason reason_of(uint32_t cause)
+{
+	for (uint32_t i = 0; i + 1 < GC_REASONS; i++)
+		if (cause & 1u << i)
+			return (enum gc_reason)(i + 1);
+	return GC_REASON_UNKNOWN;
+}
+
+static struct gc_pause_thread *find_row(struct gc_pauses *p, uint64_t thread)
+{
+	for (uint32_t i = 0; i < p->thread_count; i++)
+		if (p->threads[i].frame == thread)
+			return &p->threads[i];
+	return NULL;
+}
+
+/* NULL: out of memory. */
+static struct gc_pause_thread *row_of(struct gc_pauses *p, uint64_t thread)
+{
+	struct gc_pause_thread *row = find_row(p, thread);
+
+	if (!row && p->thread_count >= GC_THREADS_MAX - 1) {
+		thread = 0;
+		row = find_row(p, thread);
+	}
+	if (row)
+		return row;
+	if (array__reserve(&p->threads, p->thread_count, 1, &p->thread_room, GC_THREADS_MAX, sizeof(*p->threads)))
+		return NULL;
+	p->threads[p->thread_count] = (struct gc_pause_thread){ .frame = thread };
+	return &p->threads[p->thread_count++];
+}
+
+int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t thread)
+{
+	uint64_t parts[GC_PARTS] = { gc__mark_ns(e), gc__sweep_ns(e), gc__compact_ns(e), 0 }, told = 0;
+	struct gc_pause_thread *row = row_of(p, thread);
+
+	if (!row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < GC_PART_OTHER; i++)
+		told += parts[i];
+	parts[GC_PART_OTHER] = e->value > told ? e->value - told : 0;
+	for (uint32_t i = 0; i < GC_PARTS; i++)
+		if (parts[i])
+			sum__add(&p->parts[i], parts[i]);
+	sum__add(&p->all, e->value);
+	p->waited += e->more < e->value ? e->more : e->value;
+	sum__add(&row->sum, e->value);
+	sum__add(&p->reasons[e->extra >> 16 & 1][reason_of(e->extra & 0xffff)], e->value);
+	p->told += (e->extra & 0xffff) != 0;
+	p->classes[class_of(e->value)]++;
+	return 0;
+}
+
+int gc_pauses__set_name(struct gc_pauses *p, uint64_t thread, const char *name)
+{
+	for (uint32_t i = 0; thread && i < p->thread_count; i++) {
+		struct gc_pause_thread *row = &p->threads[i];
+		char *copy;
+
+		if (row->frame != thread || (row->name && !strcmp(row->name, name)))
+			continue;
+		copy = strdup(name);
+		if (!copy)
+			return -ENOMEM;
+		free(row->name);
+		row->name = copy;
+	}
+	return 0;
+}
+
+uint64_t gc_pauses__percentile(const struct gc_pauses *p, double percent)
+{
+	uint64_t wanted = (uint64_t)ceil(percent / 100 * (double)p->all.count), sum = 0;
+
+	for (uint32_t i = 0; i < GC_CLASSES; i++) {
+		sum += p->classes[i];
+		if (sum && sum >= wanted)
+			return class_end(i) < p->all.longest ? class_end(i) : p->all.longest;
+	}
+	return p->all.longest;
+}
+
+const char *gc_part__name(enum gc_part part)
+{
+	static const char *const names[GC_PARTS] = { "mark", "sweep", "compact", "other" };
+
+	return part < GC_PARTS ? names[part] : "?";
+}
+
+const char *gc_reason__name(enum gc_reason reason)
+{
+	static const char *const names[GC_REASONS] = {
+		"reason not told", "no free slot", "malloc", "GC.start", "rb_gc", "GC.stress",
+	};
+
+	return reason < GC_REASONS ? names[reason] : "?";
+}
+
+void gc_pauses__free(struct gc_pauses *p)
+{
+	for (uint32_t i = 0; i < p->thread_count; i++)
+		free(p->threads[i].name);
+	free(p->threads);
+	memset(p, 0, sizeof(*p));
+}
