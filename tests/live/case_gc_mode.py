@@ -6,7 +6,7 @@ import time
 
 import case_probes
 from case_probes import NOBODY, YJIT, Target
-from harness import case, check, state, until
+from harness import Counted, case, check, state, until
 
 UNITS = {"us": 1e3, "ms": 1e6, "s": 1e9}
 TIME = r"([\d.]+) (us|ms|s)"
@@ -209,6 +209,32 @@ def compaction(ctx):
     pauses = Pauses(stop(ctx, reader).out)
     check(pauses.rows.get("compact", (0,))[0] == 3, "%s", pauses.rows)
     return "3 pauses with a phase of %.1f ms" % (pauses.rows["compact"][1] / 1e6)
+
+
+@case(timeout=60)
+def reasons(ctx):
+    """Why collections began, and whether they marked all: a ruby with the interface 1.1 tells."""
+    program = Program(ctx)
+    # magic, abi_major, abi_minor
+    if not program.word(program.section + 10, 2):
+        return Counted(0, 0, 1, "this ruby has the interface 1.0")
+    reader = record(ctx, program.pid)
+    program.do("collect 20")
+    # The collector marks all nevertheless if it finds that this is due.
+    minor, major = numbers(program.do("minor 30"))
+    check(minor > 3, "%d and %d", minor, major)
+    pauses = Pauses(stop(ctx, reader).out)
+    told = {name: row[0] for name, row in pauses.rows.items() if name.startswith(("major", "minor", "reason"))}
+    check(told == {"major, GC.start": 20 + major, "minor, GC.start": minor}, "%s", told)
+    reader = record(ctx, program.pid)
+    count = int(program.do("malloc 300")[0])
+    program.do("work 0.5")
+    more = Pauses(stop(ctx, reader).out)
+    check("reason not told" not in more.rows, "%s", more.rows)
+    by_malloc = sum(row[0] for name, row in more.rows.items() if name.endswith(", malloc"))
+    by_slots = sum(row[0] for name, row in more.rows.items() if name.endswith(", no free slot"))
+    check(by_malloc >= count > 3 and by_slots > 3, "%d collections for malloc: %s", count, more.rows)
+    return "%s; %d by malloc of %d collections, %d for slots" % (told, by_malloc, count, by_slots)
 
 
 @case(timeout=60)

@@ -45,6 +45,16 @@ while (line = $stdin.gets)
     GC.disable
   when "fork" # TIMES
     Process.wait(fork { collect(words[0].to_i); exit! })
+  when "minor" # TIMES
+    before = GC.stat(:minor_gc_count), GC.stat(:major_gc_count)
+    words[0].to_i.times { GC.start(full_mark: false) }
+    puts "#{GC.stat(:minor_gc_count) - before[0]} #{GC.stat(:major_gc_count) - before[1]}"
+  when "malloc" # MIB: large strings, which need few slots
+    GC.enable
+    count = GC.count
+    words[0].to_i.times { "x" * 1048576 }
+    puts GC.count - count
+    GC.disable
   when "compact"
     puts measured { GC.compact }
   end

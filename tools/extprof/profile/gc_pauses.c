@@ -41,9 +41,18 @@ static uint64_t class_end(uint32_t class)
 
 static enum gc_reason reason_of(uint32_t cause)
 {
-	for (uint32_t i = 0; i + 1 < GC_REASONS; i++)
-		if (cause & 1u << i)
-			return (enum gc_reason)(i + 1);
+	static const struct {
+		uint32_t bit;
+		enum gc_reason reason;
+	} reasons[] = {
+		{ RB_DEBUG_EXT_GC_BY_NEWOBJ, GC_REASON_NEWOBJ }, { RB_DEBUG_EXT_GC_BY_MALLOC, GC_REASON_MALLOC },
+		{ RB_DEBUG_EXT_GC_BY_METHOD, GC_REASON_METHOD }, { RB_DEBUG_EXT_GC_BY_CAPI, GC_REASON_CAPI },
+		{ RB_DEBUG_EXT_GC_BY_STRESS, GC_REASON_STRESS },
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (cause & reasons[i].bit)
+			return reasons[i].reason;
 	return GC_REASON_UNKNOWN;
 }
 
@@ -88,7 +97,7 @@ int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t t
 	sum__add(&p->all, e->value);
 	p->waited += e->more < e->value ? e->more : e->value;
 	sum__add(&row->sum, e->value);
-	sum__add(&p->reasons[e->extra >> 16 & 1][reason_of(e->extra & 0xffff)], e->value);
+	sum__add(&p->reasons[(e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR) != 0][reason_of(e->extra & 0xffff)], e->value);
 	p->told += (e->extra & 0xffff) != 0;
 	p->classes[class_of(e->value)]++;
 	return 0;
