@@ -67,10 +67,10 @@ def record(ctx, pid, *options, rate=999):
     return reader
 
 
-def stop(ctx, reader):
+def stop(ctx, reader, lossless=True):
     reader.signal(signal.SIGINT)
     profile = ctx.profile_of(reader).ok()
-    check(profile.sums.balanced and not profile.sums.lost, "%s", profile.sums.text)
+    check(profile.sums.balanced and not (lossless and profile.sums.lost), "%s", profile.sums.text)
     return profile
 
 
@@ -193,7 +193,8 @@ def children(ctx):
     program.do("fork 12")
     program.do("collect 5")
     program.do("fork 7")
-    pauses = Pauses(stop(ctx, reader).out)
+    # A sample of what runs just after fork can be lost (docs/processes.md). A pause is not.
+    pauses = Pauses(stop(ctx, reader, lossless=False).out)
     # A thread that ended with its process before its name was read has a number.
     by_thread = sorted(row[0] for name, row in pauses.rows.items() if name.startswith("[thread "))
     check(pauses.all[0] == 24 and by_thread == [5, 7, 12], "%s", pauses.rows)

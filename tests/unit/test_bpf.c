@@ -862,6 +862,28 @@ TEST(bpf_gc_sends_a_pause_at_its_end)
 	CHECK(balanced());
 }
 
+/* Nothing can be read but the section and what the thread pointer leads to. */
+static int read_no_frames(void *to, uint32_t size, uint64_t address)
+{
+	return address >= ec->vm_stack && address < ec->vm_stack + 8 * ec->vm_stack_size ? -EFAULT : read_user(to, size, address);
+}
+
+TEST(bpf_gc_needs_no_frames)
+{
+	set_up_gc();
+	kernel.read_user = read_no_frames;
+	phase(RB_DEBUG_EXT_GC_ENTER, 0, 6);
+	phase(RB_DEBUG_EXT_GC_NONE, 100, 6);
+	CHECK_INT(source_counters.whole, 1);
+	CHECK_INT(alloc_event.value, 100);
+	CHECK_INT(alloc_event.nr_frames, 0);
+	/* An allocation does. */
+	allocate(40, 100);
+	CHECK_INT(source_counters.lost[LOSS_FRAMES_READ], 1);
+	CHECK_INT(cpu_scratches[CPUS].users, 0);
+	CHECK(balanced());
+}
+
 TEST(bpf_gc_has_the_reason_of_newer_rubies)
 {
 	set_up_gc();

@@ -33,6 +33,24 @@ static __always_inline struct gc_pause *pause__find(const struct target_config *
 	return bpf_map_lookup_elem(&gc_pauses, &vm);
 }
 
+/* Send the pause with its thread.  That needs no frames: a stack that cannot be read loses no pause. */
+static __always_inline void send_pause(struct hit *h, uint64_t ip)
+{
+	int reason = 0;
+	struct walk_scratch *s = hit__walk(h, 0, ip, &reason);
+
+	if (!s)
+		return;
+	if (reason == LOSS_TLS_READ || reason == LOSS_EC_READ || reason == LOSS_GEOMETRY || reason == LOSS_FRAMES_READ) {
+		reason = 0;
+		s->event.kind = SAMPLE_RUBY;
+	}
+	s->event.nr_frames = 0;
+	s->event.truncated = 0;
+	hit__send(h, s, reason);
+	scratch__leave(s);
+}
+
 SEC("uprobe")
 int gc_phase_changed(bpf_user_pt_regs_t *regs)
 {
@@ -79,6 +97,6 @@ int gc_phase_changed(bpf_user_pt_regs_t *regs)
 		bpf_map_delete_elem(&gc_pauses, &vm);
 sample:
 	if (!hit__count(&h))
-		hit__sample(&h, 0, regs__ip(regs));
+		send_pause(&h, regs__ip(regs));
 	return 0;
 }
