@@ -16,7 +16,7 @@ CONTRACT = "ruby/debug_external.h"
 # (engine), advice and clean texts (base), limits for the values of options (source, engine), the tables of
 # modes and units with their help (source, profile).
 NOT_YET_PUBLIC = {"base/deadline.h", "base/diag.h", "base/text.h", "engine/engine.h", "engine/settings.h",
-                  "output/output.h", "profile/unit.h", "source/mode.h", "source/source.h", "source/syscall_set.h"}
+                  "output/output.h", "profile/unit.h", "source/mode.h", "source/source.h", "source/event_spec.h", "source/syscall_set.h"}
 
 
 def floor(room):

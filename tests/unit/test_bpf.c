@@ -10,6 +10,7 @@
 #define EXTPROF_KERNEL "kernel_fake.h"
 #include "bpf/alloc.bpf.c"
 #include "bpf/cpu.bpf.c"
+#include "bpf/event.bpf.c"
 #include "bpf/gc.bpf.c"
 #include "bpf/syscall.bpf.c"
 
@@ -32,6 +33,7 @@ static struct walk_scratch cpu_scratches[CPUS * 2];
 #define cpu_scratch (cpu_scratches[kernel.cpu])
 static struct thinning tick_thinning;
 static struct syscall_begun begun;
+static uint64_t passed[EVENT_SLOTS];
 static bool call_has_begun, no_room_for_calls;
 static bool counters_made;
 static struct source_counters source_counters;
@@ -64,6 +66,8 @@ void *fake_lookup(void *map, const void *key)
 		return *(const uint64_t *)key == place_distance ? &place : NULL;
 	if (map == &gc_pauses)
 		return gc_known && *(const uint32_t *)key == target.vm ? &gc_pause : NULL;
+	if (map == &events_passed)
+		return &passed[*(const uint32_t *)key];
 	if (map == &syscalls_begun)
 		return call_has_begun && *(const uint32_t *)key == (uint32_t)kernel.pid_tgid ? &begun : NULL;
 	if (map == &targets)
@@ -961,4 +965,53 @@ TEST(bpf_gc_loses_what_makes_no_sense)
 	CHECK_INT(source_counters.lost[LOSS_PROBE], 2);
 	CHECK_INT(gc_pause.phase, RB_DEBUG_EXT_GC_NONE);
 	CHECK(balanced());
+}
+
+/* -- events ---------------------------------------------------------------------------------- */
+
+static void choose_event(uint32_t number, uint64_t period, uint64_t every)
+{
+	((volatile uint64_t *)(uintptr_t)event_period)[number] = period;
+	((volatile uint64_t *)(uintptr_t)event_every)[number] = every;
+	memset(passed, 0, sizeof(passed));
+}
+
+TEST(bpf_events_say_which_they_are)
+{
+	set_up(10);
+	choose_event(0, 1, 1);
+	choose_event(7, 1000, 1);
+	event_perf_7(&context);
+	CHECK_INT(cpu_scratch.event.source, SOURCE_EVENT);
+	CHECK_INT(cpu_scratch.event.detail, 7);
+	CHECK_INT(cpu_scratch.event.count, 1000);
+	CHECK_INT(cpu_scratch.event.value, 1000);
+	CHECK_INT(cpu_scratch.event.ip, 0x1234);
+	kernel.user_ip = 0x99;
+	event_trace_0(NULL);
+	CHECK_INT(cpu_scratch.event.detail, 0);
+	CHECK_INT(cpu_scratch.event.count, 1);
+	CHECK_INT(cpu_scratch.event.ip, 0x99);
+	registers = (bpf_user_pt_regs_t){ .ip = 0x55 };
+	event_probe_0(&registers);
+	CHECK_INT(cpu_scratch.event.ip, 0x55);
+	CHECK_INT(source_counters.whole, 3);
+	CHECK_INT(cpu_scratch.users, 0);
+	CHECK(balanced());
+}
+
+TEST(bpf_every_third_event_is_a_sample)
+{
+	set_up(10);
+	choose_event(1, 3, 3);
+	for (int i = 0; i < 8; i++)
+		event_trace_1(NULL);
+	CHECK_INT(source_counters.whole, 2);
+	/* Those of other processes do not count. */
+	target_key.pid++;
+	event_trace_1(NULL);
+	target_key.pid--;
+	CHECK_INT(source_counters.whole, 2);
+	event_trace_1(NULL);
+	CHECK_INT(source_counters.whole, 3);
 }

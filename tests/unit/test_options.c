@@ -380,6 +380,17 @@ TEST(options_imply_modes)
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "nonsense"));
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "openat", "--unit", "us"));
 	CHECK_INT(PARSE(&o, "-p", "1", "--latency", "--unit", "count"), 0);
+	CHECK_INT(PARSE(&o, "-p", "1", "-e", "page-faults", "-e", "libc.so.6:malloc", "-c", "10"), 0);
+	CHECK(o.settings.mode_count == 1 && o.settings.modes[0] == &mode_event);
+	CHECK(o.settings.event_count == 2 && o.settings.event_period == 10);
+	CHECK_STRING(o.settings.events[1].second, "malloc");
+	CHECK_INT(PARSE(&o, "-p", "1", "-e", "page-faults", "--syscall", "openat"), 0);
+	CHECK(o.settings.mode_count == 2);
+	CHECK(PARSE(&o, "-p", "1", "-m", "event"));
+	CHECK(PARSE(&o, "-p", "1", "-c", "10"));
+	CHECK(PARSE(&o, "-p", "1", "-m", "cpu", "-e", "page-faults"));
+	CHECK(PARSE(&o, "-p", "1", "-e", "page-faults", "-c", "0"));
+	CHECK(PARSE(&o, "-p", "1", "-e", "page-faults", "--unit", "us"));
 	done();
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/text.h"
+#include "source/event_spec.h"
 #include "source/mode.h"
 #include "source/syscall_set.h"
 
@@ -31,11 +32,38 @@ static error_t parse_syscalls(struct options *o, const char *arg, struct argp_st
 	return -err;
 }
 
+static error_t parse_event(struct options *o, const char *arg, struct argp_state *state)
+{
+	uint32_t *count = &o->settings.event_count;
+	struct text why = { 0 };
+	int err;
+
+	if (*count >= EVENTS_MAX)
+		FAIL("at most %u events can be recorded together", EVENTS_MAX);
+	err = event_spec__parse(&o->events[*count], arg, &why);
+	if (err)
+		argp_error(state, "%s", text__string(&why));
+	else
+		++*count;
+	text__free(&why);
+	o->settings.events = o->events;
+	return -err;
+}
+
 error_t mode_options__parse(struct options *o, int key, char *arg, struct argp_state *state)
 {
+	unsigned long period;
+
 	switch (key) {
 	case OPTION_SYSCALL:
 		return parse_syscalls(o, arg, state);
+	case 'e':
+		return parse_event(o, arg, state);
+	case 'c':
+		if (value__number(arg, 1000000000, &period))
+			FAIL("%s is no number of events: 1 to 1000000000", arg);
+		o->settings.event_period = period;
+		break;
 	case OPTION_LATENCY:
 		o->settings.syscall_latency = true;
 		break;
@@ -61,6 +89,12 @@ error_t mode_options__finish(struct options *o, struct argp_state *state)
 		FAIL("--syscall is of mode syscall, which is not among those of --mode");
 	if (o->settings.syscall_latency && !implied(o, &mode_syscall, named))
 		FAIL("--latency is of mode syscall, which is not among those of --mode");
+	if (o->settings.event_count && !implied(o, &mode_event, named))
+		FAIL("-e is of mode event, which is not among those of --mode");
+	if (!o->settings.event_count && place_of(o, &mode_event) >= 0)
+		FAIL("mode event: which one? -e page-faults, -e FILE:SYMBOL, -e CATEGORY:NAME, ...");
+	if (o->settings.event_period && !o->settings.event_count)
+		FAIL("-c says of how many events one is a sample: name the event with -e");
 	if (o->settings.syscall_latency)
 		o->settings.modes[place_of(o, &mode_syscall)] = &mode_syscall_latency;
 	return 0;

@@ -81,6 +81,10 @@ const struct argp_option options_table[] = {
 	{ "syscall", OPTION_SYSCALL, "CALLS", 0, "the system calls that mode syscall shows, names or numbers "
 	  "with commas between: openat,write (default: all)", 0 },
 	{ "latency", OPTION_LATENCY, NULL, 0, "how long system calls took, not how many there were", 0 },
+	{ "event", 'e', "EVENT", 0, "what mode event shows, -e several times for several: page-faults, "
+	  "context-switches, cycles, ...; CATEGORY:NAME, a tracepoint of the kernel; FILE:SYMBOL, a function; "
+	  "FILE:PROVIDER:NAME, a probe (USDT)", 0 },
+	{ "count", 'c', "N", 0, "a sample for every Nth event (default: each; 1000000 cycles)", 0 },
 	{ "duration", 'd', "TIME", 0, "stop after this time: 10, 10s, 500ms, 2m, 1h "
 	  "(default: at Ctrl-C, or when the processes have ended)", 0 },
 	{ NULL, 0, NULL, 0, "What to show:", 3 },

@@ -24,6 +24,7 @@ struct options {
 	bool quiet, keep_root;
 	unsigned int top;
 
+	struct event_spec events[EVENTS_MAX];	/* settings.events */
 	bool syscalls_chosen;		/* --syscall was given */
 	struct pid_list pids;
 	char *cgroup;

@@ -36,6 +36,11 @@ static int explain_nothing(const struct options *o, const struct report *r, stru
 	char who[48];
 
 	name_processes(r, who, sizeof(who));
+	/* They were not looked for. */
+	if (m->not_added) {
+		diag__set(d, DIAG_NO_INTERFACE, 0, "no samples: %.600s", m->why_not_added);
+		return message__fail(d);
+	}
 	/* Events need not come; time that is used is sampled. */
 	if (!m->period) {
 		fprintf(stderr, "extprof: no samples: nothing of mode %s happened in %s in these %.1f s\n",

@@ -93,6 +93,8 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.processes = &e->rows;
 	e->resolver.pauses = &e->pauses;
 	e->resolver.groups = settings->groups;
+	e->resolver.events = e->settings.events;
+	e->resolver.event_count = e->settings.event_count;
 	groups__add_mask(&e->resolver.groups, settings->labels);
 	if (has_many(&settings->selection) && settings->group_by_default)
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
@@ -139,7 +141,9 @@ int engine__open(struct engine *e, struct diag *d)
 		.source_options = { .size = sizeof(options.source_options), .rate = e->settings.rate,
 				    .timer = e->settings.timer, .alloc_interval = e->settings.alloc_interval,
 				    .syscalls = &e->settings.syscalls,
-				    .syscall_latency = e->settings.syscall_latency, .modes = e->modes,
+				    .syscall_latency = e->settings.syscall_latency,
+				    .events = e->settings.events, .event_count = e->settings.event_count,
+				    .event_period = e->settings.event_period, .modes = e->modes,
 				    .each_wait = each_wait(e) },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "profile/groups.h"
+#include "source/event_spec.h"
 #include "source/mode.h"
 #include "source/syscall_set.h"
 #include "source/timer.h"
@@ -37,6 +38,9 @@ struct settings {
 	uint64_t alloc_interval;	/* bytes between two samples of mode alloc, on average; at least 1 */
 	struct syscall_set syscalls;	/* of mode syscall; none is all */
 	bool syscall_latency;
+	const struct event_spec *events;	/* of mode event, of the caller */
+	uint32_t event_count;
+	uint64_t event_period;		/* 0: as each event says */
 	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;

@@ -393,13 +393,27 @@ int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *
 	return build(c, vm, row, e, (const struct sample_frame *)(e + 1), count) ? -ENOMEM : 0;
 }
 
+static const char *event_text(const struct resolver *c, const struct sample_event *e, char *to, size_t size)
+{
+	if (e->detail >= c->event_count)
+		return "[unknown event]";
+	snprintf(to, size, "[%s]", c->events[e->detail].label);
+	return to;
+}
+
 /* The frame below the innermost one.  1: there is one, 0: none, -1: out of memory. */
 static int innermost_frame(struct resolver *c, struct vm *vm, const struct mode *mode,
 			   const struct sample_event *e, uint64_t *frame)
 {
+	char event[sizeof(c->events->label) + 2];
 	const struct symbol *class;
 	struct text t = { 0 };
 	int is;
+
+	if (mode->names_event) {
+		*frame = synthetic(c, SYNTHETIC_STATE, event_text(c, e, event, sizeof(event)));
+		return *frame ? 1 : -1;
+	}
 
 	if (mode->names_class && e->detail <= RB_DEBUG_EXT_ID_INTERNAL) {
 		*frame = synthetic(c, SYNTHETIC_STATE, e->detail ? "[VM internal]" : "[class without a record]");

@@ -11,6 +11,7 @@
 #include "profile/groups.h"
 #include "profile/processes.h"
 #include "profile/tree.h"
+#include "source/event_spec.h"
 #include "source/mode.h"
 #include "wire/sample.h"
 #include "ruby/vm.h"
@@ -36,6 +37,9 @@ struct resolver {
 	const struct mode *const *modes;
 	uint32_t mode_count;
 	uint64_t mode_frames[MODES_MAX];
+	/* Of mode event, by number; they belong to the caller. */
+	const struct event_spec *events;
+	uint32_t event_count;
 
 	/* Every sample that arrived, by source.  Those with a VM are counted in the row of its process too. */
 	struct received received[SOURCE_MAX];

@@ -15,19 +15,24 @@
 
 #define ONLINE_FILE "/sys/devices/system/cpu/online"
 
+static bool is_clock(const struct cpu_timers *t)
+{
+	return t->type == PERF_TYPE_SOFTWARE && t->config == PERF_COUNT_SW_CPU_CLOCK;
+}
+
 /* The file, or -1 and errno; ENODEV: the CPU is offline. */
 static int open_event(const struct cpu_timers *t, int cpu)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
+		.type = t->type,
 		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.config = t->config,
 		.sample_period = t->period,
 		.disabled = 1,
 		/* The kernel throttles an event that fired too often since the last
 		 * scheduler tick.  An idle CPU has no tick, so the event would be
 		 * throttled when the target wakes up there. */
-		.exclude_idle = 1,
+		.exclude_idle = is_clock(t),
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -47,8 +52,11 @@ static int open_timer(struct cpu_timers *t, int cpu, struct diag *d)
 			permission__missing(d, err, "open perf events of all processes");
 		} else {
 			diag__set(d, DIAG_NO_BPF, -err,
-				  "cannot open a cpu-clock perf event on CPU %d: %s",
+				  "cannot open a%s perf event on CPU %d: %s", is_clock(t) ? " cpu-clock" : "",
 				  cpu, strerror(-err));
+			if (t->type == PERF_TYPE_HARDWARE && (err == -ENOENT || err == -EOPNOTSUPP))
+				diag__hint(d, "this machine has no such counter; a virtual machine has none unless its "
+					   "hypervisor gives it some");
 			if (err == -EMFILE)
 				diag__hint(d, "one file per CPU is needed: raise ulimit -n");
 		}
@@ -85,6 +93,14 @@ static void close_timer(struct cpu_timers *t, int cpu)
 int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus, uint64_t period,
 		     struct diag *d)
 {
+	return cpu_timers__open_event(t, program, cpus, period, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, d);
+}
+
+int cpu_timers__open_event(struct cpu_timers *t, struct bpf_program *program, int cpus, uint64_t period,
+			   uint32_t type, uint64_t config, struct diag *d)
+{
+	t->type = type;
+	t->config = config;
 	t->program = program;
 	t->period = period;
 	t->fds = malloc((size_t)cpus * sizeof(*t->fds));
@@ -101,7 +117,7 @@ int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus
 			return err;
 	}
 	if (!t->online)
-		return diag__set(d, DIAG_NO_BPF, ENODEV, "no CPU has a cpu-clock perf event");
+		return diag__set(d, DIAG_NO_BPF, ENODEV, "no CPU has such a perf event");
 	return 0;
 }
 

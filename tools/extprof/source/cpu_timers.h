@@ -13,7 +13,9 @@ struct bpf_program;
 /* All zero: none are open. */
 struct cpu_timers {
 	struct bpf_program *program;
-	uint64_t period;	/* ns */
+	uint32_t type;		/* of the perf event */
+	uint64_t config;
+	uint64_t period;	/* ns; of another event than the clock, how many of it */
 	int *fds;		/* perf events by CPU, -1 none */
 	struct bpf_link **links;
 	int cpus;		/* possible ones: length of the arrays */
@@ -25,6 +27,9 @@ struct cpu_timers {
 /* Open one on every CPU that is online; they do not run yet.  Close them after an error, too. */
 int cpu_timers__open(struct cpu_timers *t, struct bpf_program *program, int cpus, uint64_t period,
 		     struct diag *d);
+/* The same for another event of perf: `type` and `config` as in struct perf_event_attr. */
+int cpu_timers__open_event(struct cpu_timers *t, struct bpf_program *program, int cpus, uint64_t period,
+			   uint32_t type, uint64_t config, struct diag *d);
 int cpu_timers__start(struct cpu_timers *t, struct diag *d);
 /* After this the program does not run any more. */
 void cpu_timers__stop(struct cpu_timers *t);

@@ -6,7 +6,7 @@
 
 /* In the order of the help. */
 const struct mode *const modes[] = { &mode_cpu, &mode_wall, &mode_offcpu, &mode_gvl, &mode_gc, &mode_alloc,
-					   &mode_syscall, NULL };
+					   &mode_syscall, &mode_event, NULL };
 
 /* -EINVAL: it is no mode, or in the list already. */
 static int add(const char *name, size_t length, const struct mode **list, uint32_t *count)

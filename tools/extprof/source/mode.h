@@ -48,6 +48,7 @@ struct mode {
 	/* Append what is shown below the innermost frame: "[gvl]".  Nothing appended, or NULL: no frame. */
 	void (*innermost)(const struct sample_event *e, struct text *out);
 	const char *below;	/* what that is, for a column: "system call"; NULL: "state" */
+	bool names_event;	/* sample_event::detail is the number of an event that the user has named */
 	bool names_class;	/* sample_event::detail is the id of a class, which is shown there instead */
 };
 
@@ -63,7 +64,8 @@ bool mode__takes(const struct mode *mode, const struct sample_event *e, struct w
 /* By enum thread_state of wire/states.h. */
 extern const char *const state_names[];
 
-extern const struct mode mode_cpu, mode_gc, mode_alloc, mode_wall, mode_offcpu, mode_gvl, mode_syscall;
+extern const struct mode mode_cpu, mode_gc, mode_alloc, mode_wall, mode_offcpu, mode_gvl, mode_syscall,
+	mode_event;
 /* mode_syscall with durations. */
 extern const struct mode mode_syscall_latency;
 

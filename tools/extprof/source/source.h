@@ -21,6 +21,7 @@
 struct extprof_bpf;
 struct source;
 struct syscall_set;
+struct event_spec;
 
 struct source_options {
 	size_t size;		/* of this structure */
@@ -29,6 +30,9 @@ struct source_options {
 	uint64_t alloc_interval; /* of mode alloc: bytes between two samples, on average */
 	const struct syscall_set *syscalls; /* of mode syscall; NULL or none: all */
 	bool syscall_latency;	/* of mode syscall: with durations */
+	const struct event_spec *events; /* of mode event; they stay until the source is destroyed */
+	uint32_t event_count;
+	uint64_t event_period;	/* of mode event: a sample stands for so many; 0: as each event says */
 	uint32_t modes;		/* that were asked for: mask of 1u << index in modes[] of mode.h */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 };
@@ -85,6 +89,7 @@ struct source_ops {
 /* NULL: there is none. */
 const struct source_ops *source__by_id(enum sample_source id);
 
-extern const struct source_ops source_cpu, source_alloc, source_gc, source_sched, source_syscall;
+extern const struct source_ops source_cpu, source_alloc, source_gc, source_sched, source_syscall,
+	source_event;
 
 #endif /* EXTPROF_SOURCE_H */

@@ -24,8 +24,8 @@ _extprof()
 		case ${COMP_WORDS[i]} in
 		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
 		--) ((i++)); command=record; break ;;
-		-[prFdofm] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
-		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall)
+		-[prFdofmec] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
+		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall | --event | --count)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -56,9 +56,11 @@ _extprof()
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	-m | --mode)
-		_extprof_list 'cpu wall offcpu gvl gc alloc syscall' ;;
+		_extprof_list 'cpu wall offcpu gvl gc alloc syscall event' ;;
 	--unit)
 		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
+	-e | --event)
+		COMPREPLY=($(compgen -W 'page-faults context-switches cycles instructions cache-misses' -- "$cur")) ;;
 	--syscall)
 		_extprof_list 'all openat read write' ;;
 	--timer)
@@ -77,10 +79,10 @@ _extprof()
 	--cgroup)
 		compopt -o nospace 2>/dev/null
 		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
-	--top | --name) ;;
+	--top | --name | -c | --count) ;;
 	*)
-		words='-p -a -s -m -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --mode --syscall --latency --rate --timer --duration --output --file
+		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
+			--user --name --cgroup --keep-root --mode --syscall --latency --event --count --rate --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record dump help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))

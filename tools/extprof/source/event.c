@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples of events that the user names. */
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/membarrier.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "extprof.skel.h"
+#include "source/cpu_timers.h"
+#include "source/event_spec.h"
+#include "source/function_places.h"
+#include "source/permission.h"
+#include "source/source.h"
+#include "source/tracefs.h"
+
+/* Different rubies that are followed in one recording. */
+#define FILES_MAX 256u
+
+/* A file with places of an event. */
+struct event_file {
+	dev_t device;
+	ino_t inode;
+	int fd;
+	struct usdt places;
+	struct bpf_link *links[USDT_PLACES_MAX];
+	bool attached;
+};
+
+struct event {
+	const struct event_spec *spec;
+	uint64_t period;
+	struct bpf_program *program;
+	struct cpu_timers counters;	/* of EVENT_PERF */
+	uint64_t tracepoint;		/* of EVENT_TRACEPOINT */
+	struct bpf_link *trace_link;
+	struct event_file *files;	/* of EVENT_FUNCTION and EVENT_USDT */
+	uint32_t file_count;
+	size_t file_room;
+};
+
+struct source {
+	struct event events[EVENTS_MAX];
+	uint32_t count;
+	int cpus;		/* possible ones */
+	bool started;
+};
+
+static bool is_in_code(const struct event *e)
+{
+	return e->spec->kind == EVENT_FUNCTION || e->spec->kind == EVENT_USDT;
+}
+
+/* Is the file that of each ruby? */
+static bool is_of_ruby(const struct event *e)
+{
+	return is_in_code(e) && !strcmp(e->spec->first, EVENT_FILE_RUBY);
+}
+
+/* The diagnosis is of an event that was named, or of a file of it: say which. */
+static int name_event(const struct event *e, int err, struct diag *d)
+{
+	char text[sizeof(d->text)];
+
+	snprintf(text, sizeof(text), "event %s: %.440s", e->spec->label, d->text);
+	memcpy(d->text, text, sizeof(text));
+	return err;
+}
+
+/* -- places in code ------------------------------------------------------------------------------ */
+
+static void detach_file(struct event_file *f)
+{
+	for (uint32_t i = 0; i < f->places.count; i++) {
+		bpf_link__destroy(f->links[i]);
+		f->links[i] = NULL;
+	}
+	f->attached = false;
+}
+
+static int attach_file(const struct event *e, struct event_file *f, struct diag *d)
+{
+	for (uint32_t i = 0; i < f->places.count; i++) {
+		f->links[i] = usdt__attach(e->program, f->fd, &f->places.places[i], d);
+		if (!f->links[i]) {
+			detach_file(f);
+			return name_event(e, -EIO, d);
+		}
+	}
+	f->attached = true;
+	return 0;
+}
+
+/* Find the places in the file; it takes the descriptor, also if it fails. */
+static int add_file(struct event *e, int fd, struct diag *d)
+{
+	struct event_file *f;
+	struct stat st;
+	int err;
+
+	if (fstat(fd, &st) || array__reserve(&e->files, e->file_count, 1, &e->file_room, FILES_MAX, sizeof(*e->files))) {
+		close(fd);
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "there is no room for another file of event %s", e->spec->label);
+	}
+	f = &e->files[e->file_count];
+	memset(f, 0, sizeof(*f));
+	f->fd = fd;
+	f->device = st.st_dev;
+	f->inode = st.st_ino;
+	err = e->spec->kind == EVENT_USDT ? usdt__find(fd, e->spec->second, e->spec->third, &f->places, d) :
+	      function_places__find(fd, e->spec->second, &f->places, d);
+	if (err) {
+		close(fd);
+		return name_event(e, err, d);
+	}
+	e->file_count++;
+	return 0;
+}
+
+/* A name without a directory is that of a library. */
+static int open_library(const char *name)
+{
+	static const char *const directories[] = {
+#if defined(__x86_64__)
+		"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+#elif defined(__aarch64__)
+		"/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+#endif
+		"/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib",
+	};
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		char path[640];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", directories[i], name);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0)
+			return fd;
+	}
+	errno = ENOENT;
+	return -1;
+}
+
+static int find_places(struct event *e, struct diag *d)
+{
+	bool has_directory = strchr(e->spec->first, '/');
+	int fd, err;
+
+	if (is_of_ruby(e))
+		return 0;
+	fd = has_directory ? open(e->spec->first, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : open_library(e->spec->first);
+	if (fd < 0) {
+		err = -errno;
+		diag__set(d, DIAG_USAGE, -err, "cannot open %s: %s", e->spec->first, strerror(-err));
+		diag__hint(d, has_directory ? "FILE is a path as extprof sees it, also of a program in a container: "
+			   "/proc/PID/root/..." : "a name without a directory is looked for in the usual directories of "
+			   "libraries, and ruby is the file that holds the VM; else write the path");
+		return name_event(e, err, d);
+	}
+	err = add_file(e, fd, d);
+	/* Of a file that the user has named, it is the user's mistake. */
+	if (err && d->code != DIAG_PERMISSION && err != -ENOMEM)
+		d->code = DIAG_USAGE;
+	return err;
+}
+
+/* -- the source ---------------------------------------------------------------------------------- */
+
+static void event__destroy(struct source *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct event *e = &s->events[i];
+
+		cpu_timers__close(&e->counters);
+		bpf_link__destroy(e->trace_link);
+		for (uint32_t j = 0; j < e->file_count; j++) {
+			detach_file(&e->files[j]);
+			close(e->files[j].fd);
+		}
+		free(e->files);
+	}
+	free(s);
+}
+
+static int create_event(struct event *e, const struct event_spec *spec, uint64_t period, struct diag *d)
+{
+	int err = 0;
+
+	e->spec = spec;
+	e->period = period ? period : spec->period;
+	if (is_in_code(e))
+		err = find_places(e, d);
+	else if (spec->kind == EVENT_TRACEPOINT)
+		err = tracefs__id(spec->first, spec->second, &e->tracepoint, d);
+	return err;
+}
+
+static int event__create(struct source **source, const struct source_options *o, struct diag *d)
+{
+	struct source *s;
+
+	*source = NULL;
+	if (o->size != sizeof(*o))
+		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of source_options");
+	if (!o->event_count || o->event_count > EVENTS_MAX)
+		return diag__set(d, DIAG_USAGE, EINVAL, "mode event needs 1 to %u events", EVENTS_MAX);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	s->cpus = libbpf_num_possible_cpus();
+	if (s->cpus < 1) {
+		event__destroy(s);
+		return diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs");
+	}
+	for (uint32_t i = 0; i < o->event_count; i++) {
+		int err = create_event(&s->events[s->count++], &o->events[i], o->event_period, d);
+
+		if (err) {
+			event__destroy(s);
+			return err;
+		}
+	}
+	*source = s;
+	return 0;
+}
+
+static struct bpf_program *program_of(struct extprof_bpf *skel, const struct event *e, uint32_t number)
+{
+	const char *kind = e->spec->kind == EVENT_PERF ? "perf" : e->spec->kind == EVENT_TRACEPOINT ? "trace" : "probe";
+	char name[32];
+
+	snprintf(name, sizeof(name), "event_%s_%u", kind, number);
+	return bpf_object__find_program_by_name(skel->obj, name);
+}
+
+static int event__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct event *e = &s->events[i];
+
+		e->program = program_of(skel, e, i);
+		if (!e->program)
+			return diag__set(d, DIAG_INTERNAL, ENOENT, "there is no program for event %u", i);
+		bpf_program__set_autoload(e->program, true);
+		skel->rodata->event_period[i] = e->period;
+		/* perf itself counts its own events. */
+		skel->rodata->event_every[i] = e->spec->kind == EVENT_PERF ? 1 : e->period;
+	}
+	return 0;
+}
+
+static int event__open(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	(void)skel;
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct event *e = &s->events[i];
+		int err;
+
+		if (e->spec->kind != EVENT_PERF)
+			continue;
+		err = cpu_timers__open_event(&e->counters, e->program, s->cpus, e->period, e->spec->perf_type,
+					     e->spec->perf_config, d);
+		if (err)
+			return name_event(e, err, d);
+	}
+	return 0;
+}
+
+static int start_tracepoint(struct event *e, struct diag *d)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = e->tracepoint,
+		.sample_period = 1,
+	};
+	/* The program runs on each CPU, whatever the one of the event. */
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC), err = -errno;
+
+	if (fd >= 0) {
+		/* The link has the file from now on. */
+		e->trace_link = bpf_program__attach_perf_event(e->program, fd);
+		if (e->trace_link)
+			return 0;
+		err = -errno;
+		close(fd);
+	}
+	if (err == -EPERM || err == -EACCES)
+		permission__missing(d, err, "attach a BPF program to a tracepoint");
+	else
+		diag__set(d, DIAG_NO_BPF, -err, "cannot attach to the tracepoint: %s", strerror(-err));
+	return name_event(e, err, d);
+}
+
+static int start_event(struct event *e, struct diag *d)
+{
+	int err = 0;
+
+	if (e->spec->kind == EVENT_PERF)
+		return cpu_timers__start(&e->counters, d);
+	if (e->spec->kind == EVENT_TRACEPOINT)
+		return start_tracepoint(e, d);
+	for (uint32_t i = 0; i < e->file_count && !err; i++)
+		err = attach_file(e, &e->files[i], d);
+	return err;
+}
+
+static void event__stop(struct source *s)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct event *e = &s->events[i];
+
+		if (e->spec->kind == EVENT_PERF)
+			cpu_timers__stop(&e->counters);
+		bpf_link__destroy(e->trace_link);
+		e->trace_link = NULL;
+		for (uint32_t j = 0; j < e->file_count; j++)
+			detach_file(&e->files[j]);
+	}
+	s->started = false;
+	/* An event that is in a program is a reader for RCU. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+static int event__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
+{
+	(void)skel;
+	for (uint32_t i = 0; i < s->count; i++) {
+		int err = start_event(&s->events[i], d);
+
+		if (err) {
+			event__stop(s);
+			return err;
+		}
+	}
+	s->started = true;
+	return 0;
+}
+
+/* Have the event in the file of this ruby. */
+static int add_ruby(struct source *s, struct event *e, const struct source_target *t, struct diag *d)
+{
+	struct stat st;
+	int fd, err;
+
+	if (t->file < 0 || fstat(t->file, &st))
+		return diag__set(d, DIAG_PERMISSION, EACCES, "the file of the ruby of process %d cannot be opened", t->pid);
+	for (uint32_t i = 0; i < e->file_count; i++)
+		if (e->files[i].device == st.st_dev && e->files[i].inode == st.st_ino)
+			return 0;
+	fd = fcntl(t->file, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return diag__set(d, DIAG_INTERNAL, errno, "too many files are open");
+	err = add_file(e, fd, d);
+	if (!err && s->started)
+		err = attach_file(e, &e->files[e->file_count - 1], d);
+	return err;
+}
+
+static int event__add(struct source *s, const struct source_target *t, struct diag *d)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct diag of_event = { 0 };
+		int one = is_of_ruby(&s->events[i]) ? add_ruby(s, &s->events[i], t, &of_event) : 0;
+
+		/* The others are sampled all the same. */
+		if (one && !err) {
+			err = one;
+			*d = of_event;
+		}
+	}
+	return err;
+}
+
+static void event__follow(struct source *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->events[i].spec->kind == EVENT_PERF)
+			cpu_timers__follow(&s->events[i].counters);
+}
+
+/* "every 100th page-faults, libc.so.6:malloc" */
+static void event__facts(const struct source *s, struct source_facts *facts)
+{
+	struct text t = { 0 };
+
+	memset(facts, 0, sizeof(*facts));
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct event *e = &s->events[i];
+
+		text__adds(&t, i ? ", " : "events ");
+		text__adds(&t, e->spec->label);
+		if (e->period > 1)
+			text__addf(&t, " (1 of %" PRIu64 ")", e->period);
+		if (e->counters.unsampled > facts->unsampled_cpus)
+			facts->unsampled_cpus = e->counters.unsampled;
+	}
+	snprintf(facts->text, sizeof(facts->text), "%s", text__string(&t));
+	text__free(&t);
+}
+
+const struct source_ops source_event = {
+	.id = SOURCE_EVENT,
+	.create = event__create,
+	.configure = event__configure,
+	.open = event__open,
+	.start = event__start,
+	.stop = event__stop,
+	.add = event__add,
+	.follow = event__follow,
+	.facts = event__facts,
+	.destroy = event__destroy,
+};
