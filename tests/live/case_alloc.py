@@ -1,10 +1,14 @@
 """Mode alloc against what the program and its collector count."""
 import math
 import os
+import shutil
 import signal
+import subprocess
 from collections import defaultdict
 
 import case_probes
+import harness
+from binaries import Binary
 from case_probes import NOBODY, YJIT, Target
 from harness import PROGRAMS, check, case
 
@@ -86,7 +90,7 @@ def pattern_4k(ctx):
 
 @case(timeout=110)
 def pattern_64k(ctx):
-    return pattern(ctx, "Small", 64 * KIB, 30000)
+    return pattern(ctx, "Small", 64 * KIB, 20000)
 
 
 @case(timeout=110)
@@ -101,7 +105,7 @@ def pattern_1m(ctx):
 
 @case(timeout=110)
 def pattern_yjit(ctx):
-    return pattern(ctx, "Small", 64 * KIB, 30000, *YJIT)
+    return pattern(ctx, "Small", 64 * KIB, 20000, *YJIT)
 
 
 @case(timeout=60)
@@ -291,3 +295,134 @@ def with_cpu(ctx):
     z = off(got["[alloc, bytes]"], n * 40, math.sqrt(variance(40, n, interval)), "bytes", 128 * KIB)
     check(got["[cpu, samples]"] > 50, "%s", dict(got))
     return "%d samples of what runs, %d bytes, %.1f sigma" % (got["[cpu, samples]"], got["[alloc, bytes]"], z)
+
+
+def small_in(ctx, pids, n, interval, tell, *options, reader=None):
+    """All of the processes allocate n objects: by how many deviations the worst one is wrong."""
+    reader = reader or ctx.extprof_start("-p", ",".join(map(str, pids)), "-m", "alloc", "--alloc-interval", interval,
+                                         "--group-by", "process", *options, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    tell()
+    profile = stop(ctx, reader)
+    amount = defaultdict(int)
+    for s in profile.stacks:
+        if s.labels()[-1] == "Small":
+            amount[s.labels()[0]] += s.count
+    check(len(amount) == len(pids), "%s", dict(amount))
+    worst = max(off(got, n * 40, math.sqrt(variance(40, n, interval)), where, 128 * KIB) for where, got in amount.items())
+    return profile, worst
+
+
+def talk(p, command):
+    p.tell(command)
+    while p.line(60) != "done":
+        pass
+
+
+def started(ctx, argv, env):
+    p = ctx.start([*argv, "--disable=gems", "-W0", os.path.join(PROGRAMS, "alloc.rb")], env=env)
+    p.expect("ready")
+    return p
+
+
+@case(timeout=60)
+def deleted_file(ctx):
+    binary = Binary(ctx)
+    p, n = started(ctx, [binary.ruby], binary.env), 2000000
+    for path in {binary.ruby, binary.changed}:
+        os.unlink(path)
+    _, worst = small_in(ctx, [p.pid], n, 32 * KIB, lambda: talk(p, "threads Small %d" % n))
+    return "%.1f sigma" % worst
+
+
+@case(timeout=60)
+def one_file_in_two_containers(ctx):
+    """overlayfs shows one file with two device numbers, as to two containers of one image. It counts once for each
+    process. Their files cannot be seen from outside."""
+    image, empty = ctx.path("image"), ctx.path("empty")
+    os.mkdir(image)
+    os.mkdir(empty)
+    binary, n = Binary(ctx, image), 2000000
+    programs = []
+    for _ in range(2):
+        script = 'mount -t tmpfs tmpfs /mnt && mkdir /mnt/merged && mount -t overlay overlay -o lowerdir=%s:%s /mnt/merged && ' \
+                 'exec "$@"' % (image, empty)
+        env = dict(binary.env)
+        if binary.changed != binary.ruby:
+            env["LD_LIBRARY_PATH"] = "/mnt/merged:" + env["LD_LIBRARY_PATH"]
+        programs.append(started(ctx, ["unshare", "--mount", "sh", "-c", script, "sh", "/mnt/merged/ruby-copy"], env))
+    devices = {os.stat("/proc/%d/root/mnt/merged/%s" % (p.pid, os.path.basename(binary.changed))).st_dev for p in programs}
+    check(len(devices) == 2, "both have the device %s", devices)
+    _, worst = small_in(ctx, [p.pid for p in programs], n, 32 * KIB,
+                        lambda: [talk(p, "threads Small %d" % n) for p in programs])
+    return "two devices, worst %.1f sigma" % worst
+
+
+@case(timeout=60)
+def two_rubies(ctx):
+    """Two files, each with a probe of its own."""
+    other = Binary(ctx)
+    programs = [Program(ctx).p, started(ctx, [other.ruby], other.env)]
+    n = 2000000
+    _, worst = small_in(ctx, [p.pid for p in programs], n, 32 * KIB,
+                        lambda: [talk(p, "threads Small %d" % n) for p in programs])
+    return "worst %.1f sigma" % worst
+
+
+@case(timeout=60)
+def own_interval(ctx):
+    """A process whose memory extprof may not write keeps its distance of samples, and is right nevertheless."""
+    user = 65534
+    binary_dir = ctx.path("ruby")
+    os.mkdir(binary_dir)
+    binary = Binary(ctx, binary_dir)
+    for directory in (binary_dir, ctx.directory):
+        os.chmod(directory, 0o755)
+    script = ctx.path("alloc.rb")
+    shutil.copy(os.path.join(PROGRAMS, "alloc.rb"), script)
+    os.chmod(script, 0o644)
+    p = ctx.start(["setpriv", "--reuid=%d" % user, "--regid=%d" % user, "--clear-groups", binary.ruby, "--disable=gems", "-W0",
+                   script], env=binary.env)
+    p.expect("ready")
+    n, interval = 8000000, 512 * KIB
+    reader = ctx.start(["setpriv", "--bounding-set=-dac_override,-dac_read_search", harness.EXTPROF, "-p", p.pid, "-m", "alloc",
+                        "--alloc-interval", "4k", "--group-by", "process", "-o", ctx.path("out.folded")],
+                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    profile, worst = small_in(ctx, [p.pid], n, interval, lambda: talk(p, "threads Small %d" % n), reader=reader)
+    check("own distance of allocation samples: 1 of the processes" in profile.out, "%s", profile.out[-600:])
+    check(profile.sums.taken < 3 * n * 40 / interval, "%d samples", profile.sums.taken)
+    return "%d samples for %d MiB, %.1f sigma" % (profile.sums.taken, n * 40 >> 20, worst)
+
+
+@case(timeout=60)
+def profile_so_far(ctx):
+    """SIGUSR1 while it allocates: the recording goes on, and what happens meanwhile is all that is missing."""
+    program, n, interval = Program(ctx), 3000000, 32 * KIB
+    reader = record(ctx, program.pid, interval)
+    amounts = []
+    for _ in range(2):
+        program.do("threads Small %d" % n)
+        reader.signal(signal.SIGUSR1)
+        harness.until(lambda: os.path.exists(ctx.path("out.folded")), "there is no profile")
+        amounts.append(sum(s.count for s in harness.Profile(0, "", "", ctx.path("out.folded")).stacks if s.labels()[-1] == "Small"))
+        os.unlink(ctx.path("out.folded"))
+    program.do("threads Small %d" % n)
+    amounts.append(sum(s.count for s in stop(ctx, reader).stacks if s.labels()[-1] == "Small"))
+    for i, got in enumerate(amounts, 1):
+        off(got, i * n * 40, math.sqrt(variance(40, i * n, interval)), "part %d" % i, 128 * KIB)
+    return "%s of %d MiB each" % (", ".join("%.1f" % (a / MIB) for a in amounts), n * 40 >> 20)
+
+
+@case(timeout=60)
+def killed_meanwhile(ctx):
+    """What a process allocated until it was killed is shown."""
+    program, n, interval = Program(ctx), 3000000, 32 * KIB
+    reader = record(ctx, program.pid, interval)
+    program.do("threads Small %d" % n)
+    program.p.tell("threads Small 100000000")
+    program.p.signal(signal.SIGKILL)
+    profile = ctx.profile_of(reader).ok()
+    check(profile.sums.balanced, "%s", profile.sums.text)
+    got = sum(s.count for s in profile.stacks if s.labels()[-1] == "Small")
+    check(got > n * 40 - 5 * math.sqrt(variance(40, n, interval)) - 128 * KIB, "%d of %d bytes", got, n * 40)
+    return "%d MiB, at least %d" % (got >> 20, n * 40 >> 20)
