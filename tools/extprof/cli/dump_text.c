@@ -61,7 +61,9 @@ static void write_since(uint64_t since, FILE *to)
 
 	if (since == UINT64_MAX)
 		return;
-	if (s < 10)
+	if (s < 0.1)
+		fprintf(to, " for %.1f ms", s * 1e3);
+	else if (s < 10)
 		fprintf(to, " for %.2f s", s);
 	else if (s < 600)
 		fprintf(to, " for %.0f s", s);

@@ -14,6 +14,7 @@
 #include "process/section_search.h"
 #include "process/target.h"
 #include "remote/core.h"
+#include "remote/page_cache.h"
 #include "remote/snapshot.h"
 #include "remote/stop.h"
 #include "remote/task.h"
@@ -192,16 +193,24 @@ static void *take_stopped(void *context)
 {
 	struct taking *t = context;
 	struct extprof_dump *dump = t->dump;
+	struct page_cache *cache = page_cache__new(&dump->vm->memory);
 	struct stop stop;
 	struct snapshot_source source = {
-		.layout = &dump->vm->layout, .memory = &dump->vm->memory, .tasks = &dump->tasks,
-		.frozen = PROOF_STOPPED, .task_of = stopped_task, .context = &stop,
+		.layout = &dump->vm->layout, .tasks = &dump->tasks, .frozen = PROOF_STOPPED,
+		.task_of = stopped_task, .context = &stop,
 	};
-	int err = stop__begin(&stop, &dump->tasks, &t->d);
 
-	t->err = err ? err : snapshot__take(&t->snapshot, &source);
+	if (!cache) {
+		t->err = -ENOMEM;
+		return NULL;
+	}
+	source.memory = &cache->memory;
+	t->err = stop__begin(&stop, &dump->tasks, &t->d);
+	if (!t->err)
+		t->err = snapshot__take(&t->snapshot, &source);
 	stop__end(&stop);
 	t->stopped = stop.duration;
+	free(cache);
 	return NULL;
 }
 

@@ -106,6 +106,33 @@ static int refused(pid_t pid, struct diag *d)
 	return -EPERM;
 }
 
+/* How many threads the process has; 0 unknown. */
+static uint32_t thread_count(pid_t pid)
+{
+	char path[PROC_PATH_MAX], line[512], *rest;
+	unsigned int count = 0;
+	FILE *f;
+
+	proc__path(path, pid, 0, "stat");
+	f = fopen(path, "re");
+	/* The name of the program can contain anything, but it ends at the last ')'.  Field 20 follows. */
+	rest = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (f)
+		fclose(f);
+	if (rest && sscanf(rest, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u", &count) == 1)
+		return count;
+	return 0;
+}
+
+static uint32_t stopped_count(const struct stop *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		n += !s->list[i].gone;
+	return n;
+}
+
 static bool has(const struct stop *s, pid_t tid)
 {
 	for (uint32_t i = 0; i < s->count; i++)
@@ -256,6 +283,9 @@ int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
 			else if (first && map_threads(s, tasks))
 				n = -ENOMEM;
 		}
+		/* To count is quicker than to look for others. */
+		if (n > 0 && stopped_count(s) == thread_count(tasks->pid))
+			n = 0;
 	} while (n > 0);
 	switch (n) {
 	case 0:
