@@ -353,7 +353,7 @@ enum extprof_wait {
 struct extprof_dump_fiber {
 	uint64_t serial;	/* from 1, never used again in the process */
 	bool root;		/* the stack that the thread began with */
-	bool current;		/* the thread runs it; else it is parked */
+	bool current;		/* the thread runs it; else it is parked, or waits for one that it has resumed */
 	bool created;		/* it has not run yet */
 	int proof;		/* enum extprof_proof */
 	bool torn;		/* it changed during each try.  The frames are those that stayed, then "[changes ...]" */
@@ -363,6 +363,9 @@ struct extprof_dump_fiber {
 	struct extprof_stack stack;	/* value: 1 */
 	bool moved;		/* its stack is another one than in the dump before.  false in the first one */
 	const char *source;	/* text of the innermost line that has a file; NULL: not known */
+	uint64_t resumed_by;	/* serial of the fiber that resumed this one and waits for it; 0: none, or unknown */
+	uint64_t resumes;	/* serial of the fiber that this one has resumed and waits for; 0: none, or unknown */
+	bool nonblocking;	/* a scheduler can run others while it waits; false also of an interface of version 1.0 */
 };
 
 /* Made by the library only: fields are added at the end. */

@@ -246,6 +246,37 @@ def waits(ctx):
 
 
 @case(timeout=60, bpf=False)
+def fibers(ctx):
+    """Which fiber has resumed which, in version 1.1; parked ones; one that was never resumed has no stack."""
+    ruby = ctx.ruby("-e", """
+parked = Fiber.new { Fiber.yield } # line 2
+parked.resume
+never = Fiber.new { 1 }
+inner = Fiber.new { $stdout.puts "ready"; $stdout.flush; sleep } # line 5
+outer = Fiber.new(blocking: true) { inner.resume } # line 6
+outer.resume # line 7""")
+    ruby.expect("ready")
+    harness.until(lambda: harness.state(ruby.pid) == "S", "it does not sleep")
+    (d,) = dump(ctx, "-p", ruby.pid)
+    found = whole(d)["threads"][0]["fibers"]
+    by_line = {places(f)[-1][1]: f for f in found}
+    check(sorted(by_line) == [2, 5, 6, 7] and len(found) == 4, "fibers: %s", found)
+    parked, inner, outer, root = by_line[2], by_line[5], by_line[6], by_line[7]
+    check(inner["state"] == "current" and root["root"] and not outer["root"] and parked["state"] == "parked", "%s", found)
+    if d["interface"] == "1.0":
+        check(not any("resumed_by" in f for f in found) and root["state"] == outer["state"] == "parked", "%s", found)
+        return "interface 1.0: it does not tell who resumed whom"
+    links = {f["id"]: (f.get("resumed_by"), f.get("resumes"), f["state"], f["nonblocking"]) for f in found}
+    check(links == {inner["id"]: (outer["id"], None, "current", True),
+                    outer["id"]: (root["id"], inner["id"], "resuming", False),
+                    root["id"]: (None, outer["id"], "resuming", False),
+                    parked["id"]: (None, None, "parked", True)}, "links: %s", links)
+    text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+    check("current, resumed by fiber %d" % outer["id"] in text and "has resumed fiber %d" % inner["id"] in text, text)
+    return "4 fibers, 2 of them resumed by another one"
+
+
+@case(timeout=60, bpf=False)
 def moves(ctx):
     """--every marks what moved: one thread that goes on, others that do not."""
     ruby = ctx.ruby("-e", """

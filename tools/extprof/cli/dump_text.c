@@ -180,8 +180,14 @@ static void write_fiber(const struct extprof_dump_thread *t, const struct extpro
 			FILE *to)
 {
 	if (t->fiber_count > 1 || !f->current) {
-		fprintf(to, "  fiber %" PRIu64 "%s: %s", f->serial, f->root ? " (root)" : "",
-			f->current ? "current" : f->created ? "created, never resumed" : "parked");
+		fprintf(to, "  fiber %" PRIu64 "%s%s: ", f->serial, f->root ? " (root)" : "",
+			f->nonblocking ? " (non-blocking)" : "");
+		if (f->current && f->resumed_by)
+			fprintf(to, "current, resumed by fiber %" PRIu64, f->resumed_by);
+		else if (f->resumes)
+			fprintf(to, "has resumed fiber %" PRIu64, f->resumes);
+		else
+			fprintf(to, "%s", f->current ? "current" : f->created ? "created, never resumed" : "parked");
 		if (again)
 			fprintf(to, "%s", f->moved ? ", moved" : ", not moved");
 		fprintf(to, "\n");

@@ -76,6 +76,7 @@ struct dump_result {
 	size_t part_room;
 	const char **newer;
 	struct map64 looked;		/* paths that have been looked at */
+	struct map64 ecs;		/* address -> number among those of one thread */
 	struct map64 slots, holders;	/* slot, ractor -> number of the thread, of the one that has its GVL */
 	struct extprof_dump_result result;
 };
@@ -127,6 +128,7 @@ void dump_result__free(struct dump_result *r)
 	forget(r);
 	source_files__close(&r->files);
 	map64__free(&r->looked);
+	map64__free(&r->ecs);
 	map64__free(&r->slots);
 	map64__free(&r->holders);
 	tree__free(&r->tree);
@@ -270,11 +272,48 @@ static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, stru
 	fiber->serial = ec->e.serial;
 	fiber->root = ec->e.flags & RB_DEBUG_EXT_EC_ROOT;
 	fiber->current = ec->current;
+	fiber->nonblocking = ec->e.flags & RB_DEBUG_EXT_EC_NONBLOCKING;
 	fiber->proof = ec->proof;
 	fiber->torn = ec->torn;
 	fiber->changing = ec->changing;
 	err = resolve(r, ec, fiber, &count);
 	return err == -ENOMEM ? err : name_frames(r, fiber, err ? 0 : count);
+}
+
+static int note(struct map64 *map, uint64_t key, uint32_t number)
+{
+	return map64__get(map, key) == MAP64_NONE ? map64__add(map, key, number) : 0;
+}
+
+/* Fibers of one thread that have resumed each other.  The current one is at the end of the chain. */
+static void link_fibers(const struct snapshot_ec *ecs, struct extprof_dump_fiber *fibers, uint32_t count,
+			const struct map64 *by_ec)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t other = ecs[i].resumed_by ? map64__get(by_ec, ecs[i].resumed_by) : MAP64_NONE;
+
+		/* Only of the same thread. */
+		if (other == MAP64_NONE || other >= count || other == i)
+			continue;
+		fibers[i].resumed_by = fibers[other].serial;
+		fibers[other].resumes = fibers[i].serial;
+	}
+}
+
+/* 0 or -ENOMEM. */
+static int find_links(struct dump_result *r, const struct snapshot_thread *t, const struct snapshot *s,
+		      struct extprof_dump_fiber *fibers)
+{
+	const struct snapshot_ec *ecs = s->ecs + t->first_ec;
+
+	if (t->ec_count < 2)
+		return 0;
+	map64__clear(&r->ecs);
+	for (uint32_t i = 0; i < t->ec_count; i++)
+		if (note(&r->ecs, ecs[i].e.ec, i))
+			return -ENOMEM;
+	link_fibers(ecs, fibers + t->first_ec, t->ec_count, &r->ecs);
+	return 0;
 }
 
 /* -- what has changed -------------------------------------------------------------------------- */
@@ -342,11 +381,6 @@ static const char *gc_name(const struct snapshot_ec *ec)
 	case RB_DEBUG_EXT_GC_COMPACT: return "compact";
 	default: return "enter";
 	}
-}
-
-static int note(struct map64 *map, uint64_t key, uint32_t number)
-{
-	return map64__get(map, key) == MAP64_NONE ? map64__add(map, key, number) : 0;
 }
 
 /* Find threads by their slots, and holders of GVLs by their ractors. */
@@ -506,6 +540,8 @@ static int build(struct dump_result *r, const struct snapshot *s, const struct d
 		for (uint32_t k = t->first_ec; k < t->first_ec + t->ec_count; k++)
 			if (build_fiber(r, &s->ecs[k], &fibers[k]))
 				return -ENOMEM;
+		if (find_links(r, t, s, fibers))
+			return -ENOMEM;
 		if (build_thread(r, s, facts, t, &threads[i]))
 			return -ENOMEM;
 		threads[i].fibers = fibers + t->first_ec;

@@ -71,6 +71,20 @@ static int walk(struct reading *r, const struct snapshot_thread *thread, const s
 	return walker__walk(r->walker, r->source->memory, &r->config, ec->e.ec, thread->t.tid);
 }
 
+/* Which fiber has resumed this one?  The words are the VM's: what cannot be read is not known. */
+static void find_resumer(struct reading *r, struct snapshot_ec *ec)
+{
+	const struct rb_debug_ext_section *s = &r->source->layout->section;
+	const struct memory *memory = r->source->memory;
+	uint64_t fiber, other;
+
+	ec->resumed_by = 0;
+	if (!s->ec_fiber || !s->fiber_prev || memory__read(memory, ec->e.ec + s->ec_fiber, &fiber, 8) || !fiber ||
+	    memory__read(memory, fiber + s->fiber_prev, &other, 8) || !other)
+		return;
+	ec->resumed_by = other + s->fiber_ec;
+}
+
 /* Copy the stacks once. */
 static int copy(struct reading *r, struct part *p)
 {
@@ -80,6 +94,7 @@ static int copy(struct reading *r, struct part *p)
 		struct snapshot_ec *ec = &p->ecs[i];
 
 		drop(r, ec);
+		find_resumer(r, ec);
 		ec->lost = (uint8_t)walk(r, p->thread, ec);
 		if (!ec->lost)
 			err = keep(r, p->thread, ec, 0);
@@ -207,6 +222,7 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 	int err;
 
 	drop(r, ec);
+	find_resumer(r, ec);
 	for (int i = 0; i < COPIES_MAX; i++) {
 		int reason = walk(r, thread, ec);
 		uint32_t same;
@@ -485,6 +501,7 @@ int snapshot__take(struct snapshot *s, const struct snapshot_source *source)
 	struct reading r = { .s = s, .source = source, .own = OWN_CPU_INIT };
 	struct tables tables = { 0 };
 	bool again = true;
+	size_t size;
 	int err;
 
 	memset(s, 0, sizeof(*s));
@@ -492,7 +509,10 @@ int snapshot__take(struct snapshot *s, const struct snapshot_source *source)
 	err = layout__refresh(source->layout, source->memory);
 	if (err)
 		return err;
-	err = memory__read(source->memory, source->layout->address, &s->section, sizeof(s->section));
+	/* What the process does not have is 0. */
+	size = source->layout->section.section_size;
+	err = memory__read(source->memory, source->layout->address, &s->section,
+			   size < sizeof(s->section) ? size : sizeof(s->section));
 	if (err)
 		return err;
 	layout__config(source->layout, &r.config);

@@ -44,7 +44,8 @@ enum snapshot_proof {
 struct snapshot_ec {
 	struct rb_debug_ext_ec e;
 	uint32_t slot;
-	bool current;			/* its thread runs it, or ran it last; else it is parked */
+	bool current;			/* its thread runs it, or ran it last */
+	uint64_t resumed_by;		/* address of the EC of the fiber that resumed it; 0: none, or not told */
 	uint8_t proof;			/* enum snapshot_proof */
 	uint8_t lost;			/* enum loss_reason: why there is no stack; 0: there is one */
 	uint8_t tries;
