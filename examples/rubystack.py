@@ -30,7 +30,7 @@ SECTION = [
     ("records_dir", "Q"), ("records_end", "I"), ("names_generation", "I"),
     ("ec_dir", "Q"), ("thread_dir", "Q"), ("ec_slots_end", "I"), ("thread_slots_end", "I"),
     ("gc_phase", "I"), ("gc_tid", "I"), ("gc_count", "Q"),
-    ("gvl_thread_slot", "I"), ("gvl_reserved", "I"),
+    ("gvl_thread_slot", "I"), ("jit_compile_tid", "I"),
     ("jit_start", "Q"), ("jit_end", "Q"), ("jit_log", "Q"), ("jit_log_len", "I"),
     ("jit_log_generation", "I"),
     ("records_live", "Q"), ("records_retired", "Q"), ("records_expired", "Q"),

@@ -80,6 +80,64 @@ TEST(collect_puts_gc_under_its_caller)
 	tear_down();
 }
 
+TEST(collect_puts_compiling_under_its_method)
+{
+	set_up();
+	start();
+	frame(foo_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	sample.event.flags = SAMPLE_COMPILES;
+	send(2);
+	/* The compiler allocates, and the collector runs. */
+	sample.event.gc_phase = RB_DEBUG_EXT_GC_MARK;
+	send(1);
+	sample.event.flags = 0;
+	sample.event.gc_phase = 0;
+	send(1);
+	CHECK_STRING(folded(), "Foo#foo 1\nFoo#foo;[YJIT compile] 2\nFoo#foo;[YJIT compile];[GC mark] 1\n");
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 4);
+	tear_down();
+}
+
+/* The pc is that of the first instruction that is compiled, not of the one after it. */
+TEST(collect_knows_the_line_that_is_compiled)
+{
+	static const struct {
+		uint32_t position;
+		const char *runs, *compiles;
+	} cases[] = {
+		{ 0, "701", "701" },
+		{ 1, "701", "702" },	/* each line has two positions */
+		{ 2, "702", "702" },
+		{ 3, "702", "703" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char expected[200];
+
+		set_up();
+		start();
+		frame(bar_id, cases[i].position);
+		frame(RB_DEBUG_EXT_ID_NONE, 0);
+		sample.frames[0].flags = FRAME_JIT_RETURN | FRAME_RESUMES;
+		sample.event.flags = SAMPLE_COMPILES;
+		send(1);
+		snprintf(expected, sizeof(expected), "Foo#bar app.rb:%s;[YJIT compile] 1\n", cases[i].compiles);
+		CHECK_STRING(render(&output_folded, true, false), expected);
+		/* It says nothing of lines in JIT code. */
+		CHECK_INT(resolver.jit_leaves, 0);
+		tear_down();
+		set_up();
+		start();
+		frame(bar_id, cases[i].position);
+		frame(RB_DEBUG_EXT_ID_NONE, 0);
+		send(1);
+		snprintf(expected, sizeof(expected), "Foo#bar app.rb:%s 1\n", cases[i].runs);
+		CHECK_STRING(render(&output_folded, true, false), expected);
+		tear_down();
+	}
+}
+
 TEST(collect_shows_truncation_at_the_root)
 {
 	set_up();

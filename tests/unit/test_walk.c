@@ -315,6 +315,20 @@ TEST(walk_marks_gc_in_its_own_thread_only)
 	CHECK_INT(scratch.event.gc_phase, 0);
 }
 
+TEST(walk_marks_compiling_in_its_own_thread_only)
+{
+	set_up(3);
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.flags & SAMPLE_COMPILES, 0);
+	section.jit_compile_tid = TID;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.flags & SAMPLE_COMPILES, SAMPLE_COMPILES);
+	CHECK_INT(scratch.event.nr_frames, 3);
+	section.jit_compile_tid = TID + 1;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.flags & SAMPLE_COMPILES, 0);
+}
+
 TEST(walk_knows_an_ec_without_a_slot)
 {
 	/* A thread that starts or ends: nothing went wrong. */

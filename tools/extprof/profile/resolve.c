@@ -205,6 +205,11 @@ static int ruby_frame(struct resolver *c, struct vm *vm, const struct sample_eve
 		*frame = frame__make_lineless(symbol->number);
 		return 1;
 	}
+	if (leaf && e->flags & SAMPLE_COMPILES) {
+		/* The pc is that of the instruction itself: see "Compiling" in the header. */
+		*frame = frame__make(symbol->number, symbols__line(symbol, f->pc + 8), false);
+		return 1;
+	}
 	line = symbols__line(symbol, f->pc);
 	/* The pc that JIT code left behind may be of no line at all, or NULL. */
 	if (leaf && f->flags && symbols__has_lines(symbol))
@@ -276,6 +281,11 @@ static int build(struct resolver *c, struct vm *vm, struct process_row *row,
 			stack[n++] = frame;
 			ruby++;
 		}
+	}
+	if (e->flags & SAMPLE_COMPILES) {
+		stack[n] = synthetic(c, SYNTHETIC_NATIVE, "[YJIT compile]");
+		if (!stack[n++])
+			return -1;
 	}
 	if (e->gc_phase) {
 		stack[n] = synthetic(c, SYNTHETIC_GC, gc_text(e->gc_phase));

@@ -61,6 +61,8 @@ enum sample_kind {
 #define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it could not be read */
 #define SAMPLE_WAITS 4u		/* SOURCE_SCHED: how long is told later, by SAMPLE_RESUMED with the same thread and detail */
 
+#define SAMPLE_COMPILES 8u	/* the JIT compiles in this thread: from the pc of the innermost frame on, see "Compiling" */
+
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
 #define FRAME_RESUMES 2u	/* the innermost frame's pc is that in the EC's ec_resume_pc */

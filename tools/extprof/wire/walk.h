@@ -30,9 +30,10 @@
 #define walk_opaque(var) ((void)0)
 #endif
 
-/* The head of the section, through gc_tid: one read serves the state, the pid,
- * the tables of threads and the garbage collector. */
-#define WALK_SECTION_HEAD __builtin_offsetof(struct rb_debug_ext_section, gc_count)
+/* The head of the section, through jit_compile_tid: one read serves the state, the pid,
+ * the tables of threads, the garbage collector and the compiler.  A ruby of version 1.0 has
+ * a 0 where jit_compile_tid is. */
+#define WALK_SECTION_HEAD __builtin_offsetof(struct rb_debug_ext_section, jit_start)
 
 /* The fields that tell which EC and which thread a slot belongs to. */
 #define WALK_EC_HEAD __builtin_offsetof(struct rb_debug_ext_ec, reserved)
@@ -78,7 +79,7 @@ static __always_inline uint64_t walk__stack_field(const struct walk_scratch *s, 
 }
 
 /* Check that the memory at `section` still is the section of this process.
- * Sets event.kind and event.gc_phase.  Returns 0 or a loss_reason. */
+ * Sets event.kind, event.gc_phase and SAMPLE_COMPILES.  Returns 0 or a loss_reason. */
 static __always_inline int walk__section(struct walk_scratch *s, const struct target_config *cfg,
 					 uint32_t tid)
 {
@@ -104,6 +105,8 @@ static __always_inline int walk__section(struct walk_scratch *s, const struct ta
 	s->event.kind = SAMPLE_RUBY;
 	if (s->section.gc_phase && s->section.gc_tid == tid)
 		s->event.gc_phase = s->section.gc_phase;
+	if (s->section.jit_compile_tid && s->section.jit_compile_tid == tid)
+		s->event.flags |= SAMPLE_COMPILES;
 	return 0;
 }
 
