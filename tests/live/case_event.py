@@ -3,7 +3,7 @@ import os
 import signal
 
 import native
-from harness import NO_BPF_STATUS, NO_INTERFACE, USAGE, case, check
+from harness import NO_BPF_STATUS, NO_INTERFACE, USAGE, Profile, case, check, timers, until, waits
 
 LIBRARY = """
 #define _GNU_SOURCE
@@ -170,6 +170,55 @@ def several(ctx):
     check((calls, maps) == (1, 1), "%d calls, %d of mmap, where each is one", calls, maps)
     check(500 <= faults <= n, "%d faults of %d", faults, n)
     return "1 call, 1 mmap, %d faults" % faults
+
+
+@case(timeout=60)
+def children(ctx):
+    """A child has the breakpoints and the stacks of its parent from its first instruction."""
+    program = Program(ctx)
+    profile, n = program.record("forked", 300, "-s", "-m", "syscall,event", "--syscall", "openat", "-e",
+                                program.library + ":counted")
+    calls, opens = total(profile, "calls", "library.so:counted"), total(profile, "opens", "openat")
+    check((calls, opens) == (n, n) and profile.sums.lost == 0, "%d calls and %d opens of %d, %s", calls, opens, n,
+          profile.sums.text)
+    # Without -s it is not sampled.
+    profile, n = program.record("forked", 300, "-e", program.library + ":counted")
+    check(profile.sums.taken == 0, "a child is sampled that was not to be: %s", profile.sums.text)
+    return "%d calls and %d opens in a child" % (calls, opens)
+
+
+@case(timeout=60)
+def profile_so_far(ctx):
+    """The sources are stopped and started again for it: nothing is counted twice."""
+    program = Program(ctx)
+    out = ctx.path("out.folded")
+    reader = ctx.extprof_start("-p", program.p.pid, "-e", program.library + ":counted", "-e", "page-faults",
+                               "-e", "syscalls:sys_enter_openat", "-e", "ruby:ruby_ext:gc_phase", "-o", out)
+    ctx.attached(reader)
+    counts = []
+    for i in range(3):
+        for what in ("calls 1000", "opens 100", "collect 2", "touch 100"):
+            program.p.tell(what)
+            program.p.line()
+        if i == 2:
+            break
+        os.path.exists(out) and os.unlink(out)
+        reader.signal(signal.SIGUSR1)
+        until(lambda: os.path.exists(out), "there is no profile so far")
+        # Then the sources run again.
+        until(lambda: waits(reader.pid) and timers(reader.pid) > 8, "the events are not open again")
+        counts.append(Profile(0, "", "", out))
+        counts[-1] = {e: sum(s.count for s in counts[-1].stacks if s.frames[-1].label == "[%s]" % e and
+                             any(m in s.labels() for m in ("Object#calls", "Object#opens")))
+                      for e in ("library.so:counted", "syscalls:sys_enter_openat")}
+    reader.signal(signal.SIGINT)
+    profile = ctx.profile_of(reader, path=out).ok()
+    check(profile.sums.balanced, "the sums are wrong: %s", profile.sums.text)
+    check(counts == [{"library.so:counted": 1000 * i, "syscalls:sys_enter_openat": 100 * i} for i in (1, 2)],
+          "the profiles so far have %r", counts)
+    got = total(profile, "calls", "library.so:counted"), total(profile, "opens", "syscalls:sys_enter_openat")
+    check(got == (3000, 300), "at the end there are %r of 3000 and 300", got)
+    return "1000, 2000 and 3000 calls in three profiles of one recording"
 
 
 @case(timeout=60)

@@ -101,9 +101,7 @@ def write_and_strace(ctx):
         check(not has(s, LEFT) or "IO#write" not in s.labels(), "IO#write is shown below z, y, x: %s", s.text)
         check("IO#write" not in s.labels() or in_order(s, RIGHT), "IO#write is not below c, b, a: %s", s.text)
     mine = total(s for s in writes if in_order(s, RIGHT) and s.frames[-2].label == "IO#write")
-    vm = total(writes) - mine
     check(mine + profile.sums.lost >= TURNS // 5, "%d of %d calls of write are shown", mine, TURNS // 5)
-    check(vm < TURNS // 50, "%d writes are not in the method that writes", vm)
     if not strace:
         return "%d calls below c, b, a; there is no strace to compare them with" % mine
     with open(counts) as f:

@@ -12,6 +12,15 @@ def calls(n) = CALL.call(n)
 def touch(n) = TOUCH.call(n)
 def naps(n) = n.times { sleep 0.002 }
 def opens(n) = n.times { File.open("/") { } }
+def forked(n)
+  pid = fork do
+    calls(n)
+    opens(n)
+    sleep 1		# names are read while it lives
+    exit!
+  end
+  Process.wait(pid)
+end
 def collect(n) = n.times { GC.start }
 
 # The counter reads itself in here: what happens in the method below it is between the two readings.
