@@ -2,6 +2,7 @@
 #include "cli/mode_options.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "source/event_spec.h"
@@ -67,10 +68,31 @@ error_t mode_options__parse(struct options *o, int key, char *arg, struct argp_s
 	case OPTION_LATENCY:
 		o->settings.syscall_latency = true;
 		break;
+	case OPTION_STATE:
+		if (states__parse(arg, &o->settings.states))
+			FAIL("%s is no list of states: running, runnable, gvl, io, sleep, mutex, queue, condvar, join, "
+			     "process, ractor, native, fault or stopped, with commas between", arg);
+		break;
+	case OPTION_WAITS:
+		if (!strcmp(arg, "each"))
+			o->settings.waits = WAITS_EACH;
+		else if (!strcmp(arg, "rate"))
+			o->settings.waits = WAITS_RATE;
+		else
+			FAIL("%s is not one of each and rate: which waits are samples", arg);
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
+}
+
+static bool has_states(const struct options *o)
+{
+	for (uint32_t i = 0; i < o->settings.mode_count; i++)
+		if (o->settings.modes[i]->has_states)
+			return true;
+	return false;
 }
 
 /* An option of the mode was given: that is the mode, if none was named. */
@@ -95,6 +117,10 @@ error_t mode_options__finish(struct options *o, struct argp_state *state)
 		FAIL("mode event: which one? -e page-faults, -e FILE:SYMBOL, -e CATEGORY:NAME, ...");
 	if (o->settings.event_period && !o->settings.event_count)
 		FAIL("-c says of how many events one is a sample: name the event with -e");
+	if (o->settings.states && !has_states(o) && !implied(o, &mode_wall, named))
+		FAIL("--state is of the modes wall, offcpu and gvl: none of them is among those of --mode");
+	if (o->settings.waits && !has_states(o) && !implied(o, &mode_wall, named))
+		FAIL("--waits is of the modes wall, offcpu and gvl: none of them is among those of --mode");
 	if (o->settings.syscall_latency)
 		o->settings.modes[place_of(o, &mode_syscall)] = &mode_syscall_latency;
 	return 0;

@@ -10,6 +10,8 @@
 enum {
 	OPTION_SYSCALL = 0x200,
 	OPTION_LATENCY,
+	OPTION_STATE,
+	OPTION_WAITS,
 };
 
 /* As a parser of argp: ARGP_ERR_UNKNOWN if the option is none of these. */

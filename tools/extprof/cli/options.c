@@ -85,6 +85,8 @@ const struct argp_option options_table[] = {
 	  "context-switches, cycles, ...; CATEGORY:NAME, a tracepoint of the kernel; FILE:SYMBOL, a function; "
 	  "FILE:PROVIDER:NAME, a probe (USDT)", 0 },
 	{ "count", 'c', "N", 0, "a sample for every Nth event (default: each; 1000000 cycles)", 0 },
+	{ "waits", OPTION_WAITS, "WHICH", 0, "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the "
+	  "rate says (rate), where a short one stands for others (default: rate for wall alone, else each)", 0 },
 	{ "duration", 'd', "TIME", 0, "stop after this time: 10, 10s, 500ms, 2m, 1h "
 	  "(default: at Ctrl-C, or when the processes have ended)", 0 },
 	{ NULL, 0, NULL, 0, "What to show:", 3 },
@@ -95,6 +97,8 @@ const struct argp_option options_table[] = {
 	  "or several with commas between (default: process if there are several)", 0 },
 	{ "unit", OPTION_UNIT, "UNIT", 0, "what amounts are counted in: %s (default: by the mode; "
 	  "times are in us)", 0 },
+	{ "state", OPTION_STATE, "STATES", 0, "what the modes wall and offcpu show: %s, or several with commas between "
+	  "(default: all)", 0 },
 	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
 	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
 	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "
@@ -139,6 +143,8 @@ static const char *(*values(int key))(int)
 		return mode_name;
 	case OPTION_UNIT:
 		return unit__name;
+	case OPTION_STATE:
+		return state__name;
 	}
 	return NULL;
 }

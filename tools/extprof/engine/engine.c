@@ -95,6 +95,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.groups = settings->groups;
 	e->resolver.events = e->settings.events;
 	e->resolver.event_count = e->settings.event_count;
+	e->resolver.states = settings->states;
 	groups__add_mask(&e->resolver.groups, settings->labels);
 	if (has_many(&settings->selection) && settings->group_by_default)
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
@@ -127,6 +128,8 @@ cleanup:
 /* Who wants waits wants each; of all that threads do, short waits are a small part. */
 static bool each_wait(const struct engine *e)
 {
+	if (e->settings.waits)
+		return e->settings.waits == WAITS_EACH;
 	for (uint32_t i = 0; i < e->settings.mode_count; i++)
 		if (e->settings.modes[i] == &mode_offcpu || e->settings.modes[i] == &mode_gvl)
 			return true;
@@ -250,6 +253,7 @@ static void look_around(struct engine *e, uint64_t now)
 			if (e->set.vms[i] && !e->set.vms[i]->exited)
 				threads__refresh(&e->set.vms[i]->threads, false);
 	}
+	engine__read_ahead(e, now);
 	if (now < e->look_at)
 		return;
 	e->look_at = now + LOOK_INTERVAL;
@@ -389,6 +393,7 @@ void engine__destroy(struct engine *e)
 	tree__free(&e->tree);
 	states__free(&e->states);
 	gc_pauses__free(&e->pauses);
+	map64__free(&e->ahead_seen);
 	free(e->old_vms.list);
 	free(e->old_processes.list);
 	free(e->new_vms.list);

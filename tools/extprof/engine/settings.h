@@ -27,6 +27,12 @@ struct selection {
 	const char *cgroup;	/* that and what is below it; path as in /proc/PID/cgroup, "/" is all */
 };
 
+enum settings_waits {
+	WAITS_BY_MODE,		/* of wall alone WAITS_RATE, else WAITS_EACH */
+	WAITS_EACH,
+	WAITS_RATE,		/* one sample for each period of short waits, see source_options::each_wait */
+};
+
 struct settings {
 	size_t size;		/* of this structure */
 	struct selection selection;
@@ -35,6 +41,8 @@ struct settings {
 	uint32_t mode_count;	/* at least 1 */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
+	uint32_t states;	/* that modes with states show, a mask of 1u << enum thread_state; 0: all */
+	enum settings_waits waits;	/* which waits are samples */
 	uint64_t alloc_interval;	/* bytes between two samples of mode alloc, on average; at least 1 */
 	struct syscall_set syscalls;	/* of mode syscall; none is all */
 	bool syscall_latency;

@@ -52,6 +52,8 @@ struct engine {
 	time_t started_wall;
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
 	uint64_t names_at;	/* of threads; CLOCK_MONOTONIC, ns */
+	uint64_t ahead_at;	/* for names of stacks that wait; CLOCK_MONOTONIC, ns */
+	struct map64 ahead_seen;	/* waits that were looked at for that */
 	uint64_t look_at;	/* for CPUs and memory; CLOCK_MONOTONIC, ns */
 	struct deadline deadline;	/* with what the loop is at */
 	struct deadline reads;		/* with one sample that it has begun */
@@ -148,6 +150,11 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 void engine__discover_children(struct engine *e);
 /* Follow all processes of the machine. */
 void engine__discover_all(struct engine *e);
+
+/* ahead.c: names that will be needed */
+
+/* Read the names of threads that wait, if it is time for that. */
+void engine__read_ahead(struct engine *e, uint64_t now);
 
 /* waits.c: threads that wait at the end */
 

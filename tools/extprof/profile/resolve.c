@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "profile/group_names.h"
+#include "profile/wait_reason.h"
 
 static const char *gc_text(unsigned int phase)
 {
@@ -451,6 +452,14 @@ static int innermost_frame(struct resolver *c, struct vm *vm, const struct mode 
 	return is;
 }
 
+/* --state: is it one of the states that the user wants to see? */
+static bool is_shown(const struct resolver *c, const struct mode *mode, const struct sample_event *e)
+{
+	uint32_t state = e->source == SOURCE_SCHED ? e->state : STATE_RUNNING;
+
+	return !c->states || !mode->has_states || state >= STATE_MAX || c->states & 1u << state;
+}
+
 /* Add the stack of the sample to the modes that it belongs to. */
 static int add_stack(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t count)
 {
@@ -462,7 +471,7 @@ static int add_stack(struct resolver *c, struct vm *vm, const struct sample_even
 		struct weight weight;
 		int more;
 
-		if (!mode__takes(c->modes[i], e, &weight))
+		if (!mode__takes(c->modes[i], e, &weight) || !is_shown(c, c->modes[i], e))
 			continue;
 		if (c->mode_count > 1)
 			c->stack[0] = c->mode_frames[i];
@@ -486,7 +495,9 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 	struct process_row *row;
 	struct vm *vm;
 	const struct sample_event *e = check_event(c, data, size, &vm, &row);
+	const struct sample_frame *frames = (const void *)(e + 1);
 	struct received *received;
+	struct sample_event seen;
 	uint32_t count;
 
 	if (!e) {
@@ -498,8 +509,11 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 		count_lost(c, row, e->source, LOSS_NOT_READ);
 		return;
 	}
+	seen = *e;
+	if (e->source == SOURCE_SCHED)
+		seen.state = wait_reason(vm, e, frames);
 	if (e->source == SOURCE_GC ? add_pause(c, vm, e) :
-	    build(c, vm, row, e, (const struct sample_frame *)(e + 1), &count) || add_stack(c, vm, e, count)) {
+	    build(c, vm, row, e, frames, &count) || add_stack(c, vm, &seen, count)) {
 		count_lost(c, row, e->source, LOSS_NO_MEMORY);
 		return;
 	}

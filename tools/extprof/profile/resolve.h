@@ -40,6 +40,7 @@ struct resolver {
 	/* Of mode event, by number; they belong to the caller. */
 	const struct event_spec *events;
 	uint32_t event_count;
+	uint32_t states;	/* that are shown of modes with states, a mask of 1u << enum thread_state; 0: all */
 
 	/* Every sample that arrived, by source.  Those with a VM are counted in the row of its process too. */
 	struct received received[SOURCE_MAX];

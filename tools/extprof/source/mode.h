@@ -49,6 +49,7 @@ struct mode {
 	void (*innermost)(const struct sample_event *e, struct text *out);
 	const char *below;	/* what that is, for a column: "system call"; NULL: "state" */
 	bool names_event;	/* sample_event::detail is the number of an event that the user has named */
+	bool has_states;	/* its samples are of states of threads, see wire/states.h */
 	bool names_class;	/* sample_event::detail is the id of a class, which is shown there instead */
 };
 
@@ -63,6 +64,10 @@ bool mode__takes(const struct mode *mode, const struct sample_event *e, struct w
 
 /* By enum thread_state of wire/states.h. */
 extern const char *const state_names[];
+/* Add those of "gvl,io" to a mask of 1u << enum thread_state.  0; -EINVAL: a name is wrong. */
+int states__parse(const char *text, uint32_t *mask);
+/* The names that states__parse() takes, from 0; NULL behind the last one. */
+const char *state__name(int i);
 
 extern const struct mode mode_cpu, mode_gc, mode_alloc, mode_wall, mode_offcpu, mode_gvl, mode_syscall,
 	mode_event;

@@ -2,6 +2,7 @@
 /* The modes that are views of what threads wait for. */
 #include "source/mode.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -23,6 +24,28 @@ const char *const state_names[STATE_MAX] = {
 	[STATE_FAULT] = "page fault",
 	[STATE_STOPPED] = "stopped",
 };
+
+const char *state__name(int i)
+{
+	return i < 0 || i >= STATE_MAX ? NULL : i == STATE_FAULT ? "fault" : state_names[i];
+}
+
+int states__parse(const char *text, uint32_t *mask)
+{
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		int i = 0;
+
+		while (state__name(i) && (strlen(state__name(i)) != length || strncmp(state__name(i), text, length)))
+			i++;
+		if (!state__name(i))
+			return -EINVAL;
+		*mask |= 1u << i;
+		if (!text[length])
+			return 0;
+		text += length + 1;
+	}
+}
 
 static const char *file_name(uint32_t kind)
 {
@@ -72,6 +95,7 @@ const struct mode mode_wall = {
 	.value = { "wall", UNIT_NS },
 	.count = { "samples", UNIT_COUNT },
 	.innermost = add_state,
+	.has_states = true,
 };
 
 const struct mode mode_offcpu = {
@@ -81,6 +105,7 @@ const struct mode mode_offcpu = {
 	.value = { "offcpu", UNIT_NS },
 	.count = { "waits", UNIT_COUNT },
 	.innermost = add_state,
+	.has_states = true,
 };
 
 static bool takes_gvl(const struct sample_event *e, struct weight *weight)
@@ -97,4 +122,5 @@ const struct mode mode_gvl = {
 	.count = { "waits", UNIT_COUNT },
 	.take = takes_gvl,
 	.innermost = add_state,
+	.has_states = true,
 };

@@ -25,7 +25,7 @@ _extprof()
 		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
 		--) ((i++)); command=record; break ;;
 		-[prFdofmec] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
-		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall | --event | --count)
+		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall | --waits | --state | --event | --count)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -61,6 +61,10 @@ _extprof()
 		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
 	-e | --event)
 		COMPREPLY=($(compgen -W 'page-faults context-switches cycles instructions cache-misses' -- "$cur")) ;;
+	--waits)
+		COMPREPLY=($(compgen -W 'each rate' -- "$cur")) ;;
+	--state)
+		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped' ;;
 	--syscall)
 		_extprof_list 'all openat read write' ;;
 	--timer)
@@ -82,7 +86,7 @@ _extprof()
 	--top | --name | -c | --count) ;;
 	*)
 		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --mode --syscall --latency --event --count --rate --timer --duration --output --file
+			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --event --count --rate --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record dump help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))

@@ -1,0 +1,356 @@
+"""Waits: how long, why, and with which stack. The programs say what their own clocks say."""
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+
+import harness
+from harness import case, check
+
+STATE = re.compile(r"^\[(runnable|gvl|io|sleep|mutex|queue|condvar|join|process|ractor|native|page fault|stopped)(?: .*)?\]$")
+
+
+class Waits:
+    """Times in ns by thread, state, and what is in the stack."""
+
+    def __init__(self, profile):
+        self.rows = []
+        for s in profile.stacks:
+            labels = s.labels()
+            m = STATE.match(labels[-1]) if labels else None
+            self.rows.append((s.thread[0] if s.thread else None, m.group(1) if m else "running",
+                              labels[-1] if labels else "", labels, s.count * 1000))
+
+    def sum(self, thread=None, state=None, method=None):
+        return sum(ns for t, st, _, labels, ns in self.rows
+                   if thread in (None, t) and (state is None or st in state.split("|"))
+                   and (method is None or method in labels))
+
+    def by_state(self, thread=None):
+        c = Counter()
+        for t, state, _, _, ns in self.rows:
+            if thread in (None, t):
+                c[state] += ns
+        return c
+
+
+def table(out):
+    """The account: {thread: {state: s}}, with "life", and "all" for the sums."""
+    lines = out.split("What each thread did\n", 1)[1].splitlines()
+    names = re.findall(r"page fault|\S+", lines[0])
+    rows = {}
+    for line in lines[1:]:
+        if not re.match(r" +[\d.]+ (?:us|ms|s)\b", line):
+            break
+        cells = re.findall(r"(?:([\d.]+) (us|ms|s)|(-))(?= |$)", line)[:len(names) - 1]
+        name = line.split("  ")[-1]
+        m = re.match(r"\[(?:native )?thread (.*?)(?: \(\d+\))?\](?:, ended)?$", name)
+        rows[m.group(1) if m else name] = {
+            n: 0 if dash else float(x) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+            for n, (x, unit, dash) in zip(names, cells)}
+    return rows
+
+
+def near(got, truth, share, what, slack=0):
+    check(abs(got - truth) <= share * truth + slack, "%s: %.3f ms, truth %.3f ms (%+.2f %%)", what, got / 1e6,
+          truth / 1e6, 100 * (got - truth) / truth if truth else 0)
+    return "%s %+.2f %%" % (what, 100 * (got - truth) / truth if truth else 0)
+
+
+def sums_of(profile):
+    """The states of each thread make up its life, as printed: the digits of the table allow no more."""
+    rows = table(profile.out)
+    for name, row in rows.items():
+        states = sum(v for k, v in row.items() if k != "life")
+        check(abs(states - row["life"]) <= 0.001 * row["life"] + 0.0005 * len(row), "%s: %s", name, row)
+    m = re.search(r"states make up ([\d.]+) % of the lives of (\d+) threads", profile.out)
+    check(m and abs(float(m.group(1)) - 100) <= 0.1, "states make up %s", m and m.group(0))
+    check(profile.sums.balanced, profile.sums.text)
+    return rows
+
+
+def recorded(ctx, kind, *options, mode="offcpu", seconds=2, begin=lambda reader, ruby: None):
+    """(waits, profile, {thread: [wall, cpu, more]})"""
+    ruby = ctx.program("waits.rb", kind, seconds)
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", mode, "-t", *options, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    ruby.expect("begun")
+    begin(reader, ruby)
+    said = {}
+    while True:
+        line = ruby.line(60)
+        if line == "done":
+            break
+        name, *numbers = line.split()
+        said[name] = [int(x) for x in numbers]
+    reader.signal(signal.SIGINT)
+    profile = ctx.profile_of(reader).ok()
+    return Waits(profile), profile, said
+
+
+def version(ctx):
+    """1.1 alone tells what a thread in Queue#pop waits for, before anybody looks at its methods."""
+    ruby = ctx.program("waits.rb", "forever")
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("begun")
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "-d", 0.3, "-o", ctx.path("version.folded")).ok()
+    ruby.kill()
+    return "queue" in table(profile.out)["all"]
+
+
+@case(timeout=60)
+def three(ctx):
+    """One thread burns, one waits for it in Queue#pop, one joins it: a third of the time each, with the reason."""
+    waits, profile, said = recorded(ctx, "three", mode="wall", seconds=2)
+    rows = sums_of(profile)
+    text = [near(waits.sum("popper", "queue", "Object#pops"), said["popper"][0] - said["popper"][1], 0.06, "queue"),
+            near(waits.sum("joiner", "join", "Object#joins"), said["joiner"][0] - said["joiner"][1], 0.06, "join")]
+    # What runs is sampled; the account is not. The thread's CPU clock has the work of the scheduler's switches too.
+    near(rows["burner"]["running"] * 1e9, said["burner"][1], 0.03, "running", 2e6)
+    text.append(near(waits.sum("burner", "running", "Object#burn"), said["burner"][1], 0.1, "burn by samples", 3e7))
+    return ", ".join(text)
+
+
+@case(timeout=60)
+def napper(ctx):
+    """It sleeps 5 ms beside a thread that burns, and waits for the GVL nearly all the time."""
+    exact = version(ctx)
+    waits, profile, said = recorded(ctx, "napper", mode="gvl,offcpu", seconds=3)
+    sums_of(profile)
+    total, used, late = said["napper"]
+    ns = Counter()
+    with open(profile.path, encoding="utf-8") as f:
+        for line in f:
+            if "Object#naps" in line:
+                ns[line.split(";")[0][1:-1].split(",")[0], STATE.match(
+                    line.rpartition(" ")[0].split(";")[-1]).group(1)] += int(line.rpartition(" ")[2]) * 1000
+    check({mode for mode, _ in ns} == {"gvl", "offcpu"} and ns["gvl", "gvl"] == ns["offcpu", "gvl"], "modes: %s", ns)
+    check(late / total > 0.8, "the program itself was late for %.1f %% only", 100 * late / total)
+    # Late is what follows the 5 ms: waiting for the GVL, then for a CPU, and some work.
+    return near(ns["gvl", "gvl"] + ns["offcpu", "runnable"], late, 0.02 if exact else 0.08,
+                "%.1f %% of its time for the GVL, waits" % (100 * ns["gvl", "gvl"] / total))
+
+
+@case(timeout=60)
+def lengths(ctx):
+    """2000 waits of 200 us and one of 3 s are both right within 1 %. The program's clocks bound the truth: its wall
+    clock around each nap has some work in it, and its CPU clock has the work of the switches as well."""
+    waits, profile, said = recorded(ctx, "lengths", seconds=3)
+    sums_of(profile)
+    least = {n: v[0] - v[1] for n, v in said.items()}
+    got, most = waits.sum("short", None, "Object#naps"), said["short"][2]
+    check(0.99 * least["short"] <= got <= 1.01 * most, "2000 of 200 us: %.3f ms, %.3f to %.3f ms", got / 1e6,
+          least["short"] / 1e6, most / 1e6)
+    check(most < 1.1 * least["short"], "the truth is not known well: %.3f to %.3f ms", least["short"] / 1e6, most / 1e6)
+    return ", ".join(["2000 waits: %.1f ms of %.1f to %.1f" % (got / 1e6, least["short"] / 1e6, most / 1e6),
+                      near(waits.sum("long", None, "Object#naps"), least["long"], 0.01, "one of 3 s"),
+                      near(waits.sum("long", "sleep", "Object#naps"), 3e9, 0.01, "of that sleep")])
+
+
+@case(timeout=60)
+def lengths_by_rate(ctx):
+    """The same with one stack for each 1 ms of short waits: they stand for each other."""
+    waits, profile, said = recorded(ctx, "lengths", "--waits", "rate", "-F", 1000, seconds=3)
+    rows = sums_of(profile)
+    off = {n: v[0] - v[1] for n, v in said.items()}
+    check(profile.sums.taken < 1500, "%d samples", profile.sums.taken)
+    # One sample more or less, of each of the states.
+    text = near(waits.sum("short", "sleep", "Object#naps"), rows["short"]["sleep"] * 1e9, 0.01, "2000 of 200 us", 1e6)
+    near(waits.sum("long", None, "Object#naps"), off["long"], 0.01, "one of 3 s")
+    return "%s with %d samples" % (text, profile.sums.taken)
+
+
+@case(timeout=60)
+def sleepers(ctx):
+    """16 threads, 50 naps each: each thread's own time is right."""
+    waits, profile, said = recorded(ctx, "sleepers")
+    sums_of(profile)
+    worst = 0
+    for name, (total, used) in said.items():
+        got, truth = waits.sum(name, None, "Object#naps"), total - used
+        near(got, truth, 0.01, name)
+        worst = max(worst, abs(got - truth) / truth)
+    return "16 threads, each within %.2f %%" % (100 * worst)
+
+
+@case(timeout=60)
+def reasons(ctx):
+    """Mutex, ConditionVariable, a pipe, another process: each wait has its reason and its method."""
+    waits, profile, said = recorded(ctx, "reasons", seconds=1)
+    sums_of(profile)
+    text = []
+    for name, state, method in (("holder", "sleep", "Object#naps"), ("locker", "mutex", "Object#locks"),
+                                ("reader", "io", "Object#reads"), ("waiter", "condvar", None),
+                                ("parent", "process", "Object#waits_for")):
+        got, all_of_it = waits.sum(name, state, method), said[name][0] - said[name][1]
+        check(abs(got - all_of_it) < 0.1 * all_of_it, "%s: %s of %d", name, waits.by_state(name), all_of_it)
+        text.append("%s %.0f %%" % (state, 100 * got / all_of_it))
+    kinds = {innermost for name, state, innermost, _, _ in waits.rows if name == "reader" and state == "io"}
+    check(any(k.endswith(" pipe]") for k in kinds), "the reader reads %s", kinds)
+    return ", ".join(text)
+
+
+@case(timeout=60)
+def before_and_beyond(ctx):
+    """Threads that are blocked when the recording begins, and when it ends, have all of it, with their stack."""
+    ruby = ctx.program("waits.rb", "forever")
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("begun")
+    time.sleep(0.5)
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "-t", "-d", 2, "-o", ctx.path("out.folded")).ok()
+    rows, waits = sums_of(profile), Waits(profile)
+    for name, state, method in (("popper", "queue", "Object#pops"), ("reader", "io", "Object#reads"),
+                                ("napper", "sleep", "Object#naps")):
+        near(waits.sum(name, state, method), 2e9, 0.01, name)
+        near(rows[name]["life"] * 1e9, 2e9, 0.01, name)
+    check(profile.sums.lost == 0, profile.sums.text)
+    return "%d samples for %d threads; %s" % (profile.sums.taken, len(rows) - 1, profile.sums.text)
+
+
+@case(timeout=60)
+def children(ctx):
+    """A child that sleeps, and its parent that waits for it."""
+    waits, profile, said = recorded(ctx, "fork", "-s", "--group-by", "thread", seconds=1)
+    sums_of(profile)
+    near(waits.sum("parent", "process", "Object#waits_for"), said["parent"][0] - said["parent"][1], 0.05, "parent")
+    child = waits.sum(None, "sleep", "Object#naps")
+    return near(child, 1e9, 0.02, "child slept") + "; " + profile.sums.text
+
+
+@case(timeout=60)
+def stopped(ctx):
+    """SIGSTOP for 0.5 s: that is no sleep of the program's."""
+    ruby = ctx.program("waits.rb", "napper", 2)
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    ruby.expect("begun")
+    ruby.signal(signal.SIGSTOP)
+    harness.until(lambda: harness.state(ruby.pid) == "T", "the program is not stopped")
+    from_ = time.monotonic()
+    time.sleep(0.5)
+    ruby.signal(signal.SIGCONT)
+    took = time.monotonic() - from_
+    ruby.expect_done = [ruby.line(30) for _ in range(2)]
+    reader.signal(signal.SIGINT)
+    profile = ctx.profile_of(reader).ok()
+    rows = sums_of(profile)
+    near(rows["burner"]["stopped"], took, 0.05, "burner", 0.01)
+    return "burner was stopped for %.3f s, truth %.3f s" % (rows["burner"]["stopped"], took)
+
+
+@case(timeout=60)
+def killed(ctx):
+    """The program is killed while it waits: its threads have what they waited until then."""
+    ruby = ctx.program("waits.rb", "forever")
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("begun")
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    from_ = time.monotonic()
+    time.sleep(0.5)
+    ruby.signal(signal.SIGKILL)
+    took = time.monotonic() - from_
+    profile = ctx.profile_of(reader).ok()
+    rows, waits = sums_of(profile), Waits(profile)
+    near(waits.sum("popper", "queue", "Object#pops") / 1e9, took, 0.05, "popper", 0.05)
+    check(len(rows) >= 4, "rows: %s", list(rows))
+    return "%d threads, popper %.3f s of %.3f s; %s" % (len(rows) - 1, waits.sum("popper") / 1e9, took,
+                                                       profile.sums.text)
+
+
+@case(timeout=60)
+def executes(ctx):
+    """Another thread than the first one executes a program: the lives of all end there."""
+    ruby = ctx.program("waits.rb", "exec", 1)
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("begun")
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-d", 3, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    from_ = time.monotonic()
+    time.sleep(0.5)
+    ruby.tell("execute")
+    harness.until(lambda: open("/proc/%d/comm" % ruby.pid).read().strip() == "sleep", "it did not execute sleep")
+    took = time.monotonic() - from_
+    profile = ctx.profile_of(reader).ok()
+    rows = sums_of(profile)
+    check("napper" in rows and abs(rows["napper"]["life"] - took) < 0.1, "napper: %s, %.3f s", rows.get("napper"), took)
+    return "napper lived %.3f s of %.3f s; %s" % (rows["napper"]["life"], took, profile.sums.text)
+
+
+@case(timeout=60)
+def pingpong(ctx):
+    """Two threads that wake each other as fast as they can: no wait is lost without its reason."""
+    waits, profile, said = recorded(ctx, "pingpong", seconds=2)
+    rows = sums_of(profile)
+    turns = said["ping"][2]
+    check(turns > 5000, "only %d turns", turns)
+    for name in ("ping", "pong"):
+        truth = said[name][0] - said[name][1]
+        # What is lost has no stack. The account has it.
+        off = sum(v for k, v in rows[name].items() if k not in ("life", "running")) * 1e9
+        near(off, truth + (rows[name]["life"] * 1e9 - said[name][0]), 0.03, name)
+    lost = profile.sums.lost / profile.sums.taken
+    return "%d turns/s; %s; lost %.2f %%" % (turns / 2, profile.sums.text, 100 * lost)
+
+
+@case(timeout=60)
+def with_cpu(ctx):
+    """-m cpu,offcpu: what runs and what waits, each in its own units."""
+    waits, profile, said = recorded(ctx, "three", "-F", 997, mode="cpu,offcpu", seconds=2)
+    sums_of(profile)
+    ns, samples = Counter(), 0
+    with open(profile.path, encoding="utf-8") as f:
+        for line in f:
+            mode, _, rest = line.partition(";")
+            stack, _, count = rest.rpartition(" ")
+            if mode == "[cpu, samples]" and "Object#burn" in stack:
+                samples += int(count)
+            elif mode == "[offcpu, us]" and "[thread popper" in stack and "Object#pops" in stack:
+                ns["popper"] += int(count) * 1000
+    near(samples / 997 * 1e9, said["burner"][1], 0.05, "burner by samples", 2e7)
+    return near(ns["popper"], said["popper"][0] - said["popper"][1], 0.06, "popper")
+
+
+@case(timeout=60)
+def states_are_chosen(ctx):
+    """--state shows some of them; the table has all."""
+    waits, profile, said = recorded(ctx, "three", "--state", "queue,join", mode="wall", seconds=1)
+    check(set(waits.by_state()) == {"queue", "join"}, "states: %s", waits.by_state())
+    check(table(profile.out)["burner"]["running"] > 0, "the table lacks what runs")
+    bad = ctx.extprof("-p", 1, "-m", "wall", "--state", "gvl,nothing")
+    check(bad.status == harness.USAGE and "nothing" in bad.err, "status %d: %s", bad.status, bad.err)
+    bad = ctx.extprof("-p", 1, "-m", "cpu", "--state", "gvl")
+    check(bad.status == harness.USAGE and "--state" in bad.err, "status %d: %s", bad.status, bad.err)
+    return "%s" % dict(waits.by_state())
+
+
+@case(timeout=60)
+def snapshots(ctx):
+    """SIGUSR1 writes what there is; the account of the whole goes on, without the pause."""
+    ruby = ctx.program("waits.rb", "forever")
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("begun")
+    path = ctx.path("out.folded")
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-d", 3, "-o", path)
+    ctx.attached(reader)
+    time.sleep(1)
+    reader.signal(signal.SIGUSR1)
+    harness.until(lambda: subprocess.run(["test", "-s", path]).returncode == 0, "there is no snapshot")
+    with open(path, encoding="utf-8") as f:
+        half = sum(int(line.rpartition(" ")[2]) for line in f if "Object#pops" in line)
+    profile = ctx.profile_of(reader).ok()
+    rows, waits = sums_of(profile), Waits(profile)
+    check(0.9e6 < half < 2e6, "%d us after a second", half)
+    got = waits.sum("popper", "queue", "Object#pops") / 1e9
+    check(abs(got - rows["popper"]["life"]) < 0.01 * got and got > 2.5, "popper %.3f s of %s", got, rows["popper"])
+    return "%.3f s in the snapshot, %.3f s at the end" % (half / 1e6, got)

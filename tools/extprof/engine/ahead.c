@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names that will be needed.  The stack of a thread that waits comes when the wait is over.  The process can be
+ * gone by then, with its names.  So now and then the stacks of threads that wait are looked at from here, only
+ * to know which names they have.
+ */
+#include "engine/state.h"
+#include "remote/tables.h"
+#include "remote/walker.h"
+
+/* Waits that were looked at, before all of them are forgotten. */
+#define SEEN_MAX 65536u
+/* Frames of one stack. */
+#define FRAMES_MAX 1024u
+/* With more threads the tables are read less often. */
+#define MANY_THREADS 256u
+#define INTERVAL (100 * MS)
+#define INTERVAL_MANY SECOND
+
+/* Is this a wait that was not looked at? */
+static bool is_new(struct engine *e, const struct vm *vm, const struct rb_debug_ext_thread *t)
+{
+	uint64_t key;
+
+	if (t->state != RB_DEBUG_EXT_THREAD_READY && t->state != RB_DEBUG_EXT_THREAD_BLOCKED &&
+	    t->state != RB_DEBUG_EXT_THREAD_SLEEPING)
+		return false;
+	key = hash__mix(t->since ^ hash__mix(t->serial ^ hash__mix(t->state_seq ^ (uint64_t)vm->number << 32)));
+	if (map64__get(&e->ahead_seen, key) != MAP64_NONE)
+		return false;
+	if (e->ahead_seen.count >= SEEN_MAX)
+		map64__clear(&e->ahead_seen);
+	return !map64__add(&e->ahead_seen, key, 0);
+}
+
+static void look(struct walker *w, struct vm *vm, const struct target_config *config,
+		 const struct table_thread *thread)
+{
+	const struct sample_event *event = walker__event(w);
+	uint64_t ec;
+
+	threads__note(&vm->threads, thread->t.serial, thread->slot, thread->t.tid);
+	if (tables__current_ec(&vm->layout, &vm->memory, &thread->t, &ec) ||
+	    walker__walk(w, &vm->memory, config, ec, thread->t.tid))
+		return;
+	for (uint32_t i = 0; i < event->nr_frames && i < FRAMES_MAX && vm->symbols.work > 0; i++) {
+		uint32_t id = walker__frames(w)[i].id;
+
+		if (id >= RB_DEBUG_EXT_ID_FIRST && id < vm->layout.section.records_end)
+			symbols__get(&vm->symbols, id);
+	}
+}
+
+/* How many threads it has. */
+static uint32_t look_at_vm(struct engine *e, struct walker *w, struct tables *tables, struct vm *vm)
+{
+	struct target_config config;
+
+	if (layout__refresh(&vm->layout, &vm->memory) || tables__read(tables, &vm->layout, &vm->memory))
+		return 0;
+	/* It has been sampled since it was attached, and its memory is still in use: see the resolver. */
+	vm->confirmed = true;
+	layout__config(&vm->layout, &config);
+	config.pid = vm->layout.section.pid;
+	vm->touched = true;
+	for (uint32_t i = 0; i < tables->thread_count && vm->symbols.work > 0; i++)
+		if (is_new(e, vm, &tables->threads[i].t))
+			look(w, vm, &config, &tables->threads[i]);
+	return tables->thread_count;
+}
+
+void engine__read_ahead(struct engine *e, uint64_t now)
+{
+	struct tables tables = { 0 };
+	uint32_t most = 0;
+	struct walker *w;
+
+	if (!(e->sources & 1u << SOURCE_SCHED) || now < e->ahead_at)
+		return;
+	w = walker__new();
+	for (uint32_t i = 0; w && i < e->set.vm_count; i++) {
+		struct vm *vm = e->set.vms[i];
+		uint32_t count = vm && !vm->exited && vm->space ? look_at_vm(e, w, &tables, vm) : 0;
+
+		if (count > most)
+			most = count;
+	}
+	e->ahead_at = now + (most > MANY_THREADS ? INTERVAL_MANY : INTERVAL);
+	tables__free(&tables);
+	walker__free(w);
+}
