@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections import defaultdict
 
 import case_probes
@@ -411,6 +412,49 @@ def profile_so_far(ctx):
     for i, got in enumerate(amounts, 1):
         off(got, i * n * 40, math.sqrt(variance(40, i * n, interval)), "part %d" % i, 128 * KIB)
     return "%s of %d MiB each" % (", ".join("%.1f" % (a / MIB) for a in amounts), n * 40 >> 20)
+
+
+@case(timeout=60)
+def internal_objects(ctx):
+    """What the VM allocates for itself: with the interface 1.1 by type."""
+    program, n, interval = Program(ctx), 300000, 16 * KIB
+    reader = record(ctx, program.pid, interval)
+    program.do("lambdas %d" % n)
+    got = defaultdict(int)
+    for s in stop(ctx, reader).stacks:
+        got[s.labels()[-1]] += s.count
+    newer = program.word(program.section + 10, 2) > 0
+    name = "[VM internal imemo]" if newer else "[VM internal]"
+    check(not newer or not got["[VM internal]"], "%s", dict(got))
+    # Each lambda is a Proc, and an environment, in slots of 40 bytes.
+    for kind in "Proc", name:
+        off(got[kind], n * 40, math.sqrt(variance(40, n, interval)), kind, 128 * KIB)
+    return ", ".join("%s %d KiB" % (k, v >> 10) for k, v in sorted(got.items()) if v)
+
+
+@case(timeout=60)
+def exec_of_a_ruby(ctx):
+    """The program that the process executes then is recorded as the first one was, and is left as it was."""
+    program = ctx.program("alloc.rb", env={"TESTED_RUBY": harness.RUBY})
+    program.expect("ready")
+    n, interval = 2000000, 32 * KIB
+    reader = ctx.extprof_start("-p", program.pid, "-m", "alloc", "--alloc-interval", interval, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    talk(program, "threads Small %d" % n)
+    program.tell("again")
+    program.expect("ready")
+    target = Program.__new__(Program)
+    target.pid = program.pid
+    target.find()
+    harness.until(lambda: target.read_interval() == interval, "the second program has a distance of %d" % target.read_interval())
+    time.sleep(0.2)  # it is sampled once its interval is set
+    talk(program, "threads Small %d" % n)
+    got = sum(s.count for s in stop(ctx, reader, lost=5).stacks if s.labels()[-1] == "Small")
+    # And 2,000 of its start.
+    z = off(got, 2 * n * 40, math.sqrt(variance(40, 2 * n, interval)), "both", 256 * KIB)
+    check(target.read_interval() == 512 * KIB, "the distance is %d", target.read_interval())
+    check(target.semaphores() == NOBODY, "after the end: %s", target.semaphores())
+    return "%d of %d bytes, %.1f sigma" % (got, 2 * n * 40, z)
 
 
 @case(timeout=60)

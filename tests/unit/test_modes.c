@@ -165,11 +165,16 @@ TEST(modes_alloc_shows_objects_without_a_class)
 	start_sample(SOURCE_ALLOC, 4000, 100);
 	sample.event.detail = RB_DEBUG_EXT_ID_INTERNAL;
 	send(1);
+	sample.event.state = RB_DEBUG_EXT_TYPE_IMEMO;
+	send(3);
+	sample.event.state = 1u << 31;	/* none that is known */
+	send(1);
 	sample.event.detail = 0;
 	send(2);
-	CHECK_STRING(fold(alloc, 1, NULL), "<main>;Foo#foo;[VM internal] 4000\n<main>;Foo#foo;[class without a record] 8000\n");
-	CHECK_STRING(fold(alloc, 1, unit__by_name("count")),
-		     "<main>;Foo#foo;[VM internal] 100\n<main>;Foo#foo;[class without a record] 200\n");
+	CHECK_STRING(fold(alloc, 1, NULL), "<main>;Foo#foo;[VM internal imemo] 12000\n<main>;Foo#foo;[VM internal] 8000\n"
+		     "<main>;Foo#foo;[class without a record] 8000\n");
+	CHECK_STRING(fold(alloc, 1, unit__by_name("count")), "<main>;Foo#foo;[VM internal imemo] 300\n"
+		     "<main>;Foo#foo;[VM internal] 200\n<main>;Foo#foo;[class without a record] 200\n");
 	tear_down();
 }
 

@@ -44,6 +44,8 @@ def thread_body(klass, n)
   i += 1 while i < n && klass.new
 end
 
+def closure(n) = lambda { n }
+
 CLASSES.each_value { |klass| thread_body(klass, 2000) }
 GC.start
 puts "ready"
@@ -62,6 +64,15 @@ while (line = $stdin.gets)
     words.each_slice(2).map do |name, n|
       Ractor.new(CLASSES[name], n.to_i) { |klass, times| Object.new.send(:thread_body, klass, times) }
     end.each(&:take)
+  when "lambdas" # TIMES: the VM makes an environment for each
+    n = words[0].to_i
+    i = 0
+    while i < n
+      closure(i)
+      i += 1
+    end
+  when "again" # the program begins anew
+    exec(ENV["TESTED_RUBY"], "--disable=gems", "-W0", __FILE__)
   when "fork" # CLASS TIMES: a child that allocates, says so and waits
     from, to = IO.pipe
     said, say = IO.pipe

@@ -25,7 +25,7 @@ SEC("uprobe")
 int allocated(bpf_user_pt_regs_t *regs)
 {
 	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1 };
-	uint64_t arguments[4];	/* class, size, weight */
+	uint64_t arguments[4];	/* class, size, weight, type */
 
 	if (alloc_paused || hit__find(&h) || hit__count(&h))
 		return 0;
@@ -36,6 +36,7 @@ int allocated(bpf_user_pt_regs_t *regs)
 		} else {
 			h.detail = arguments[0];
 			h.value = arguments[2];
+			h.state = (uint32_t)arguments[3];
 			h.count = objects(arguments[2], arguments[1]);
 		}
 	}

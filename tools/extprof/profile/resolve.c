@@ -426,11 +426,7 @@ static int innermost_frame(struct resolver *c, struct vm *vm, const struct mode 
 		return *frame ? 1 : -1;
 	}
 
-	if (mode->names_class && e->detail <= RB_DEBUG_EXT_ID_INTERNAL) {
-		*frame = synthetic(c, SYNTHETIC_STATE, e->detail ? "[VM internal]" : "[class without a record]");
-		return *frame ? 1 : -1;
-	}
-	if (mode->names_class) {
+	if (mode->names_class && e->detail > RB_DEBUG_EXT_ID_INTERNAL) {
 		class = e->detail >> 31 ? NULL : symbols__get(&vm->symbols, (uint32_t)e->detail);
 		/* The frame of a symbol can be 0. */
 		if (class) {

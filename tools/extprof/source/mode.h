@@ -50,7 +50,9 @@ struct mode {
 	const char *below;	/* what that is, for a column: "system call"; NULL: "state" */
 	bool names_event;	/* sample_event::detail is the number of an event that the user has named */
 	bool has_states;	/* its samples are of states of threads, see wire/states.h */
-	bool names_class;	/* sample_event::detail is the id of a class, which is shown there instead */
+	/* sample_event::detail is the id of a class, which is shown there instead.  `innermost` is for objects of
+	 * the VM itself, whose class has no name. */
+	bool names_class;
 };
 
 /* All, ends with NULL. */
