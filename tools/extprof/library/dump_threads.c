@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "library/dump_threads.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/proc.h"
+#include "remote/call.h"
+#include "source/syscall_set.h"
+
+/* Threads that wait for one another, in the search for deadlocks. */
+#define CHAIN_MAX 1024
+
+#define SAME(public, inside) _Static_assert((int)(public) == (int)(inside), #public)
+SAME(EXTPROF_THREAD_CREATED, RB_DEBUG_EXT_THREAD_CREATED);
+SAME(EXTPROF_THREAD_RUNNING, RB_DEBUG_EXT_THREAD_RUNNING);
+SAME(EXTPROF_THREAD_READY, RB_DEBUG_EXT_THREAD_READY);
+SAME(EXTPROF_THREAD_BLOCKED, RB_DEBUG_EXT_THREAD_BLOCKED);
+SAME(EXTPROF_THREAD_SLEEPING, RB_DEBUG_EXT_THREAD_SLEEPING);
+SAME(EXTPROF_WAIT_UNKNOWN, RB_DEBUG_EXT_WAIT_NONE);
+SAME(EXTPROF_WAIT_SLEEP, RB_DEBUG_EXT_WAIT_SLEEP);
+SAME(EXTPROF_WAIT_JOIN, RB_DEBUG_EXT_WAIT_JOIN);
+SAME(EXTPROF_WAIT_MUTEX, RB_DEBUG_EXT_WAIT_MUTEX);
+SAME(EXTPROF_WAIT_MUTEX_SLEEP, RB_DEBUG_EXT_WAIT_MUTEX_SLEEP);
+SAME(EXTPROF_WAIT_CONDVAR, RB_DEBUG_EXT_WAIT_CONDVAR);
+SAME(EXTPROF_WAIT_QUEUE, RB_DEBUG_EXT_WAIT_QUEUE);
+SAME(EXTPROF_WAIT_SIZED_QUEUE, RB_DEBUG_EXT_WAIT_SIZED_QUEUE);
+SAME(EXTPROF_WAIT_IO, RB_DEBUG_EXT_WAIT_IO);
+SAME(EXTPROF_WAIT_IO_READ, RB_DEBUG_EXT_WAIT_IO_READ);
+SAME(EXTPROF_WAIT_IO_WRITE, RB_DEBUG_EXT_WAIT_IO_WRITE);
+SAME(EXTPROF_WAIT_IO_SELECT, RB_DEBUG_EXT_WAIT_IO_SELECT);
+SAME(EXTPROF_WAIT_PROCESS, RB_DEBUG_EXT_WAIT_PROCESS);
+SAME(EXTPROF_WAIT_RACTOR, RB_DEBUG_EXT_WAIT_RACTOR);
+SAME(EXTPROF_WAIT_NOGVL, RB_DEBUG_EXT_WAIT_NOGVL);
+
+static const char *gc_name(const struct snapshot_ec *ec)
+{
+	switch (ec->event ? ec->event->gc_phase : 0) {
+	case 0: return NULL;
+	case RB_DEBUG_EXT_GC_MARK: return "mark";
+	case RB_DEBUG_EXT_GC_SWEEP: return "sweep";
+	case RB_DEBUG_EXT_GC_COMPACT: return "compact";
+	default: return "enter";
+	}
+}
+
+/* Find threads by their slots, and holders of GVLs by their ractors. */
+static int index_threads(struct dump_threads *d, const struct snapshot *s)
+{
+	map64__clear(&d->slots);
+	map64__clear(&d->holders);
+	for (uint32_t i = 0; i < s->thread_count; i++) {
+		const struct snapshot_thread *t = &s->threads[i];
+
+		if (map64__note(&d->slots, t->slot, i) ||
+		    (t->t.state == RB_DEBUG_EXT_THREAD_RUNNING && map64__note(&d->holders, t->t.ractor, i)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Serial of the thread that has the number under the key; 0: there is none. */
+static uint64_t serial_of(const struct map64 *map, uint64_t key, const struct snapshot *s)
+{
+	uint32_t number = map64__get(map, key);
+
+	return number == MAP64_NONE ? 0 : s->threads[number].t.serial;
+}
+
+/* What a descriptor of the process is.  0 with *file, NULL if that is not known; or -ENOMEM. */
+static int describe_fd(struct dump_threads *d, pid_t pid, int32_t fd, const char **file)
+{
+	char path[PROC_PATH_MAX], target[4096];
+	struct text text = { 0 };
+	ssize_t n;
+
+	*file = NULL;
+	if (!pid || fd < 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	n = readlink(path, target, sizeof(target));
+	if (n <= 0)
+		return 0;
+	text__add_clean(&text, target, (size_t)n, TEXT_NAME_MAX);
+	*file = dump_parts__text(d->parts, &text);
+	return *file ? 0 : -ENOMEM;
+}
+
+static int describe_call(struct dump_threads *d, pid_t pid, const struct task *task, struct extprof_dump_thread *to)
+{
+	struct pollfd polled;
+
+	to->call = task->call;
+	to->call_fd = -1;
+	if (task->call < 0)
+		return 0;
+	to->call_name = syscall__name((uint64_t)task->call);
+	if (call__takes_fd(task->call) && task->args[0] <= INT32_MAX)
+		to->call_fd = (int32_t)task->args[0];
+	/* Ruby waits for one descriptor so. */
+	if (call__polls(task->call) && task->args[1] == 1 &&
+	    !memory__read(d->memory, task->args[0], &polled, sizeof(polled)))
+		to->call_fd = polled.fd < 0 ? -1 : polled.fd;
+	return describe_fd(d, pid, to->call_fd, &to->call_file);
+}
+
+static int describe_wait(struct dump_threads *d, const struct snapshot *s, pid_t pid,
+			 const struct rb_debug_ext_thread *t, struct extprof_dump_thread *to)
+{
+	to->wait_fd = -1;
+	if (s->section.abi_minor < 1)
+		return 0;
+	/* Known to the nanosecond. */
+	if (t->state == RB_DEBUG_EXT_THREAD_READY && pid && t->ready_at && t->ready_at <= s->ended)
+		to->since = s->ended - t->ready_at;
+	if ((t->state != RB_DEBUG_EXT_THREAD_BLOCKED && t->state != RB_DEBUG_EXT_THREAD_SLEEPING) ||
+	    t->wait_kind > RB_DEBUG_EXT_WAIT_NOGVL)
+		return 0;
+	to->wait = (int)t->wait_kind;
+	to->wait_thread = t->wait_thread_slot ? serial_of(&d->slots, t->wait_thread_slot, s) : 0;
+	to->wait_object = t->wait_object;
+	if (t->wait_kind >= RB_DEBUG_EXT_WAIT_IO && t->wait_kind <= RB_DEBUG_EXT_WAIT_IO_WRITE &&
+	    t->wait_fd <= INT32_MAX)
+		to->wait_fd = (int32_t)t->wait_fd;
+	return describe_fd(d, pid, to->wait_fd, &to->wait_file);
+}
+
+static struct extprof_dump_thread *thread_of(struct extprof_dump_thread *threads, uint32_t count, uint64_t serial)
+{
+	uint32_t low = 0, high = count;
+
+	/* They are sorted. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (threads[middle].serial < serial)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && threads[low].serial == serial ? &threads[low] : NULL;
+}
+
+/* Does the thread wait for itself, by way of others? */
+static bool is_deadlocked(struct extprof_dump_thread *threads, uint32_t count, const struct extprof_dump_thread *first)
+{
+	const struct extprof_dump_thread *t = first;
+
+	for (uint32_t i = 0; i < CHAIN_MAX && t && t->wait_thread &&
+	     (t->wait == EXTPROF_WAIT_JOIN || t->wait == EXTPROF_WAIT_MUTEX); i++) {
+		t = thread_of(threads, count, t->wait_thread);
+		if (t == first)
+			return true;
+	}
+	return false;
+}
+
+static int build_thread(struct dump_threads *d, const struct snapshot *s, pid_t pid,
+			const struct snapshot_thread *from, struct extprof_dump_thread *to)
+{
+	const struct rb_debug_ext_thread *t = &from->t;
+	struct text name = { 0 };
+
+	to->serial = t->serial;
+	to->ractor = t->ractor;
+	to->tid = from->task.tid ? (uint32_t)from->task.tid : t->tid;
+	text__add_clean(&name, t->name, strnlen(t->name, sizeof(t->name)), sizeof(t->name));
+	to->name = dump_parts__text(d->parts, &name);
+	if (!to->name)
+		return -ENOMEM;
+	to->main = t->flags & RB_DEBUG_EXT_THREAD_MAIN;
+	to->shared = t->flags & RB_DEBUG_EXT_THREAD_MN;
+	to->state = (int)t->state;
+	to->since = pid && t->since && t->since <= s->ended ? s->ended - t->since : UINT64_MAX;
+	to->kernel_state = from->task.state;
+	to->off_cpu = from->task.off_cpu;
+	if (t->state == RB_DEBUG_EXT_THREAD_READY)
+		to->gvl_holder = serial_of(&d->holders, t->ractor, s);
+	for (uint32_t i = from->first_ec; i < from->first_ec + from->ec_count && !to->gc; i++)
+		to->gc = gc_name(&s->ecs[i]);
+	if (describe_wait(d, s, pid, t, to))
+		return -ENOMEM;
+	return describe_call(d, pid, &from->task, to);
+}
+
+int dump_threads__build(struct dump_threads *d, pid_t pid, const struct snapshot *s, struct extprof_dump_thread *threads)
+{
+	if (index_threads(d, s))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->thread_count; i++)
+		if (build_thread(d, s, pid, &s->threads[i], &threads[i]))
+			return -ENOMEM;
+	for (uint32_t i = 0; i < s->thread_count; i++)
+		threads[i].deadlocked = is_deadlocked(threads, s->thread_count, &threads[i]);
+	return 0;
+}
+
+void dump_threads__free(struct dump_threads *d)
+{
+	map64__free(&d->slots);
+	map64__free(&d->holders);
+}
