@@ -11,19 +11,22 @@ module Bench
   # its memory is measured, if not those of counting. collected: when counted, garbage is collected at fixed points.
   Program = Struct.new(:name, :group, :args, :timed, :env, :count, :time, :chdir, :gems, :untimed, :private, :relinked,
                        :probe, :collected, keyword_init: true) do
-    def args_for(role) = role == "time" && timed || args
+    def args_for(role)
+      return timed if role == "time" && timed
+      collected && role == "count" ? ["-r", Programs::HARNESS, "-r", Programs::COLLECT, *args.drop(2)] : args
+    end
 
     def options = gems ? [] : ["--disable-gems"]
     def env_for(role)
       rounds = { "count" => count, "time" => time, "probe" => probe || count }.fetch(role)
-      (env || {}).merge({ "BENCH_ROLE" => role }, rounds ? { "BENCH_ROUNDS" => rounds.to_s } : {},
-                        collected && role == "count" ? { "BENCH_COLLECT" => "1" } : {})
+      (env || {}).merge({ "BENCH_ROLE" => role }, rounds ? { "BENCH_ROUNDS" => rounds.to_s } : {})
     end
   end
 
   class Programs
     DIR = File.expand_path("../workloads", __dir__)
     HARNESS = File.join(DIR, "harness.rb")
+    COLLECT = File.join(DIR, "collect.rb")
 
     # Name => rounds when counted, when timed, when memory is measured if not as when counted. A round is a few
     # milliseconds. What expires of define_methods does so from the third on.

@@ -263,20 +263,17 @@ class ToolTest < Test
 
   # Garbage is collected after each round and at no other time, and only where that is asked for.
   def test_collections_at_fixed_points
-    harness = File.expand_path("../workloads/harness.rb", __dir__)
-    script = 'Workload.run(1) { 30_000.times { Object.new.to_s }; $stdout.print GC.count, " " }; puts GC.stat(:major_gc_count)'
-    # Collections, and how many of them are major, from the first round on.
-    counts = ->(env) do
-      out = Jobs.run({ "BENCH_ROLE" => "count", "BENCH_ROUNDS" => "6", **env }, [RbConfig.ruby, "--disable-gems", "-r", harness, "-e", script]).out
-      out.split.map(&:to_i)
+    script = 'Workload.run(1) { 30_000.times { Object.new.to_s }; $stdout.print GC.count, " " }'
+    counts = ->(program) do
+      options = program.args_for("count").each_slice(2).take_while { |word, _| word == "-r" }.flatten
+      Jobs.run({ "BENCH_ROLE" => "count", "BENCH_ROUNDS" => "6" }, [RbConfig.ruby, "--disable-gems", *options, "-e", script]).out.split.map(&:to_i)
     end
-    *rounds, _ = counts["BENCH_COLLECT" => "1"]
-    is rounds.each_cons(2).map { |a, b| b - a }, [1] * 5
-    *rounds, _ = counts[{}]
-    ok rounds.each_cons(2).any? { |a, b| b - a > 1 }, rounds.inspect
     programs = Programs.allocate.tap { |p| p.define_singleton_method(:tree) { "" } }.ours
-    is programs.select { |p| p.env_for("count").key?("BENCH_COLLECT") }.map(&:name), ["define_methods"]
-    ok programs.none? { |p| p.env_for("time").key?("BENCH_COLLECT") || p.env_for("probe").key?("BENCH_COLLECT") }
+    fixed, free = programs.values_at(programs.index { |p| p.name == "define_methods" }, 0)
+    is counts[fixed].each_cons(2).map { |a, b| b - a }, [1] * 5
+    ok counts[free].each_cons(2).any? { |a, b| b - a > 1 }
+    is programs.select { |p| p.args_for("count").include?(Programs::COLLECT) }.map(&:name), ["define_methods"]
+    is %w[time probe].map { |role| fixed.args_for(role) }, [fixed.args] * 2
   end
 
   def test_the_least_of_links_counts

@@ -42,7 +42,7 @@ module Workload
   def run(rounds, cold: false)
     rounds = ROUNDS if ROUNDS
     sum = nil
-    return counted(rounds) { yield } if ROLE == "count"
+    return rounds.times { yield } if ROLE == "count"
     warm_up { yield } if ROLE == "time" && !cold
     GC.start
     at_barrier
@@ -50,17 +50,6 @@ module Workload
     rounds.times { sum = yield }
     c, w = cpu - c, wall - w
     report({ cpu: c, wall: w, sum: sum.to_s, gc: GC.count - g, yjit: yjit? }.merge(ROLE == "probe" ? probe : {}))
-  end
-
-  # BENCH_COLLECT: garbage is collected after each round and at no other time, every third time all of it: about as
-  # often as the VM does it in define_methods by itself. What a collection takes counts, when it would come does not.
-  def counted(rounds)
-    return rounds.times { yield } unless ENV["BENCH_COLLECT"]
-    GC.disable
-    rounds.times do |i|
-      yield
-      GC.start(full_mark: i % 3 == 2)
-    end
   end
 
   # Until YJIT has stopped compiling: two rounds in a row without a new iseq.
