@@ -35,7 +35,7 @@ EXTPROF_MAKE = $(SUBMAKE) -C tools/extprof BUILD='$(BUILD)/extprof' PREFIX='$(PR
 PARTS := ruby $(if $(filter no,$(WITH_EXTPROF)),,extprof)
 SUITES := $(if $(filter no,$(WITH_EXTPROF)),series ruby,unit series ruby live)
 
-.PHONY: all ruby extprof install uninstall check demo bench clean distclean help \
+.PHONY: all ruby extprof install uninstall check demo bench bench-truth clean distclean help \
 	check-unit check-series check-ruby check-live check-cost
 
 all: $(PARTS)
@@ -89,6 +89,9 @@ demo: all
 	@$(FOR_TESTS) demo/run
 bench: all
 	@$(FOR_TESTS) benchmarks/run
+# Programs that know the truth, under extprof and other profilers. Gems are installed into build/truth.
+bench-truth: all
+	@$(FOR_TESTS) benchmarks/truth/run
 
 clean:
 	rm -rf '$(BUILD)/bin' '$(BUILD)/check' '$(BUILD)/extprof' '$(BUILD)/unit' '$(BUILD)/fakes' '$(BUILD)/live' '$(BUILD)/stage'
@@ -96,7 +99,7 @@ clean:
 
 # Only what configure.sh and make put there: BUILD may be a directory with other things in it.
 distclean:
-	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check extprof fakes live ruby src src.git stage unit \
+	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check extprof fakes live ruby src src.git stage truth unit \
 	source stage.stamp *.log ruby.configured || :
 	rmdir '$(BUILD)' 2>/dev/null || :
 	rm -f config.mk
