@@ -29,6 +29,11 @@ struct source {
 
 static void syscall__destroy(struct source *s)
 {
+	if (!s)
+		return;
+	/* One is left if the other one could not be attached. */
+	for (size_t i = 2; i-- > 0;)
+		bpf_link__destroy(s->links[i]);
 	free(s);
 }
 
