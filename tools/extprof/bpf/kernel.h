@@ -413,18 +413,18 @@ static __always_inline struct pt_regs___kernel *task__regs(struct task_struct *t
 			bpf_core_type_size(struct pt_regs___kernel));
 }
 
+/* By loads where the verifier knows the pointer, that is where there is the helper. */
+#define REGS_READ(regs, field) \
+	(bpf_core_enum_value_exists(enum bpf_func_id___probe, BPF_FUNC_task_pt_regs___probe) ? \
+	 (regs)->field : BPF_CORE_READ(regs, field))
+
 /* Number of the system call that a thread is in, which will end with a sys_exit; -1: it is in none. */
 static __always_inline int regs__call(struct pt_regs___kernel *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	uint64_t number = -1, result = 0;
-
 	/* The result is -ENOSYS until there is another one.  A thread that leaves the kernel after sys_exit, or
 	 * that an interrupt or a fault brought there, is in no system call. */
-	if (bpf_core_read(&number, sizeof(number), &regs->orig_ax) ||
-	    bpf_core_read(&result, sizeof(result), &regs->ax) || result != (uint64_t)-38)
-		return -1;
-	return (int)number;
+	return REGS_READ(regs, ax) == (uint64_t)-38 ? (int)REGS_READ(regs, orig_ax) : -1;
 #else
 	uint64_t first = 0, result = 1;
 	int number = -1;
@@ -442,10 +442,7 @@ static __always_inline int regs__call(struct pt_regs___kernel *regs)
 static __always_inline int regs__ended_call(struct pt_regs___kernel *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	uint64_t number = -1;
-
-	bpf_core_read(&number, sizeof(number), &regs->orig_ax);
-	return (int)number;
+	return (int)REGS_READ(regs, orig_ax);
 #else
 	int number = -1;
 

@@ -99,26 +99,27 @@ enum thread_out {
 
 /* A thread that is followed.  Its own switches and system calls change this; only `woken` is stored by others. */
 struct sched_thread {
-	struct thread_account account;
+	/* What each switch needs comes first, in two lines of the cache. */
 	uint64_t since;		/* it is on or off the CPU; CLOCK_MONOTONIC, ns */
 	uint64_t woken;		/* it was blocked and can run since then; 0: not yet */
-	/* Of the system call that it is in, what is not in the account yet: the state is known at its end. */
-	uint64_t blocked, runnable, stopped;	/* ns */
-	uint64_t call_from;	/* when it was blocked in the call for the first time */
-	uint64_t from, to;	/* when it was last */
-	/* Short waits that no sample stands for yet, see wait_quantum. */
-	uint64_t owed[STATE_ROOM];
-	uint64_t owed_waits[STATE_ROOM];
-	uint64_t switches;	/* while it is off: how often it has been switched out since it was made */
-	uint64_t slot;		/* address of the Ruby thread's slot in the process; 0 unknown */
 	uint32_t off;		/* enum thread_off */
 	uint32_t out;		/* enum thread_out, while it is off */
 	uint32_t in_call;	/* while it is off: in a system call, that will end */
 	uint32_t was_ready;	/* while it is off: it waits for the GVL since before; only of interface 1.0 */
 	uint32_t coarse;	/* its ruby does not tell ready_at */
 	uint32_t sent;		/* while it is off outside of a system call: its stack was sent under this number; 0 not */
-	uint32_t sequence;	/* last number of such stacks */
 	uint32_t call;		/* while it is off in a system call: its number */
+	uint32_t sequence;	/* last number of such stacks */
+	/* Of the system call that it is in, what is not in the account yet: the state is known at its end. */
+	uint64_t blocked, runnable, stopped;	/* ns */
+	uint64_t call_from;	/* when it was blocked in the call for the first time */
+	uint64_t from, to;	/* when it was last */
+	uint64_t switches;	/* while it is off: how often it has been switched out since it was made */
+	uint64_t slot;		/* address of the Ruby thread's slot in the process; 0 unknown */
+	struct thread_account account;
+	/* Short waits that no sample stands for yet, see wait_quantum. */
+	uint64_t owed[STATE_ROOM];
+	uint64_t owed_waits[STATE_ROOM];
 	uint32_t settled;	/* for user space, at the end */
 	uint32_t reserved32;
 	/* What is to be sent of the system call that ends. */
