@@ -44,5 +44,6 @@ const struct mode mode_alloc = {
 	.value = { "alloc_space", UNIT_BYTES },
 	.count = { "alloc_objects", UNIT_COUNT },
 	.innermost = add_type,
+	.below = "class",
 	.names_class = true,
 };
