@@ -354,3 +354,16 @@ def snapshots(ctx):
     got = waits.sum("popper", "queue", "Object#pops") / 1e9
     check(abs(got - rows["popper"]["life"]) < 0.01 * got and got > 2.5, "popper %.3f s of %s", got, rows["popper"])
     return "%.3f s in the snapshot, %.3f s at the end" % (half / 1e6, got)
+
+
+@case(timeout=60)
+def refused_in_a_namespace(ctx):
+    """Where tids are not those of the kernel the modes are refused, and say what to do."""
+    reader = ctx.start(["unshare", "-p", "-f", "--mount-proc", harness.EXTPROF, "record", "-m", "offcpu", "-d", 1, "--",
+                        harness.RUBY, "-e", "sleep 1"], stderr=subprocess.PIPE)
+    out, err = reader.communicate()
+    if reader.p.returncode == 1 and "unshare" in err:
+        return harness.Counted(0, 0, 1, "cannot make a pid namespace here: " + err.strip())
+    check(reader.p.returncode == harness.USAGE and "pid namespace" in err and "outside" in err, "status %d: %s",
+          reader.p.returncode, err)
+    return err.strip().replace("\n", " ")

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +35,18 @@ struct source {
 	uint64_t lost;		/* threads that user space found no room for */
 };
 
+/* The inode of the outermost pid namespace, include/linux/proc_ns.h, since 3.8. */
+#define OUTERMOST_PIDNS 0xeffffffcu
+
+/* The kernel's programs know threads by their tids in the outermost namespace.  Are those that are seen from here
+ * the same? */
+static bool sees_tids(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == OUTERMOST_PIDNS;
+}
+
 static void sched__destroy(struct source *s)
 {
 	if (!s)
@@ -50,6 +63,11 @@ static int sched__create(struct source **source, const struct source_options *o,
 		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of source_options");
 	if (o->rate < 1 || o->rate > SOURCE_RATE_MAX)
 		return diag__set(d, DIAG_USAGE, EINVAL, "the rate must be 1 to %u per second", SOURCE_RATE_MAX);
+	if (!sees_tids()) {
+		diag__set(d, DIAG_USAGE, EINVAL, "modes that measure waits do not work in a pid namespace of its own");
+		diag__hint(d, "run extprof outside of the container");
+		return -EINVAL;
+	}
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
