@@ -194,7 +194,11 @@ def children(ctx):
     program.do("collect 5")
     program.do("fork 7")
     # A sample of what runs just after fork can be lost (docs/processes.md). A pause is not.
-    pauses = Pauses(stop(ctx, reader, lossless=False).out)
+    profile = stop(ctx, reader, lossless=False)
+    pauses = Pauses(profile.out)
+    # They are no samples of a process.
+    rows = re.findall(r"^ +(?:\d+|all) +(\d+) +[\d.]+ +[\d.]+ ", profile.out[profile.out.index("\nProcesses"):], re.M)
+    check(len(rows) == 4 and sum(map(int, rows[:3])) == int(rows[3]) == profile.sums.taken, "%s of %s", rows, profile.sums.text)
     # A thread that ended with its process before its name was read has a number.
     by_thread = sorted(row[0] for name, row in pauses.rows.items() if name.startswith("[thread "))
     check(pauses.all[0] == 24 and by_thread == [5, 7, 12], "%s", pauses.rows)

@@ -52,8 +52,11 @@ void engine__take_counters(struct engine *e, struct process *p)
 			continue;
 		if (i == SOURCE_CPU)
 			row->cpu_taken += c[i].taken - p->taken[i].taken;
-		source_counters__add(&row->kernel, &c[i]);
-		source_counters__subtract(&row->kernel, &p->taken[i]);
+		/* A pause of the collector is no sample of the process. */
+		if (i != SOURCE_GC) {
+			source_counters__add(&row->kernel, &c[i]);
+			source_counters__subtract(&row->kernel, &p->taken[i]);
+		}
 		source_counters__add(&e->kernel[i], &c[i]);
 		source_counters__subtract(&e->kernel[i], &p->taken[i]);
 		p->taken[i] = c[i];

@@ -343,7 +343,9 @@ static const struct sample_event *check_event(struct resolver *c, const void *da
 	    e->kind > SAMPLE_EXITING || e->source >= SOURCE_MAX)
 		return NULL;
 	*vm = c->vm_of(c->context, e, &number);
-	*row = c->processes && number < c->processes->count ? &c->processes->rows[number] : NULL;
+	/* A pause of the collector is no sample of the process. */
+	*row = c->processes && number < c->processes->count && e->source != SOURCE_GC ?
+	       &c->processes->rows[number] : NULL;
 	return *vm ? e : NULL;
 }
 
