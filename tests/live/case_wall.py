@@ -294,10 +294,13 @@ def pingpong(ctx):
     turns = said["ping"][2]
     check(turns > 5000, "only %d turns", turns)
     for name in ("ping", "pong"):
-        truth = said[name][0] - said[name][1]
-        # What is lost has no stack. The account has it.
-        off = sum(v for k, v in rows[name].items() if k not in ("life", "running")) * 1e9
-        near(off, truth + (rows[name]["life"] * 1e9 - said[name][0]), 0.03, name)
+        # The CPU clock has the work of the switches, too, which is a large part of this. So it tells the least.
+        row, least = rows[name], said[name][0] - said[name][1]
+        off = sum(v for k, v in row.items() if k not in ("life", "running")) * 1e9
+        check(0.99 * least <= off <= row["life"] * 1e9, "%s: %s, at least %.3f ms", name, row, least / 1e6)
+        # What is lost has no stack; the account has it. Else both are the same.
+        if not profile.sums.lost:
+            near(waits.sum(name), off, 0.005, name, 1e6)
     lost = profile.sums.lost / profile.sums.taken
     return "%d turns/s; %s; lost %.2f %%" % (turns / 2, profile.sums.text, 100 * lost)
 
