@@ -272,7 +272,7 @@ class ToolTest < Test
     fixed, free = programs.values_at(programs.index { |p| p.name == "define_methods" }, 0)
     is counts[fixed].each_cons(2).map { |a, b| b - a }, [1] * 5
     ok counts[free].each_cons(2).any? { |a, b| b - a > 1 }
-    is programs.select { |p| p.args_for("count").include?(Programs::COLLECT) }.map(&:name), ["define_methods"]
+    is programs.select { |p| p.args_for("count").include?(Programs::COLLECT) }.map(&:name), %w[define_methods object_churn]
     is %w[time probe].map { |role| fixed.args_for(role) }, [fixed.args] * 2
   end
 
