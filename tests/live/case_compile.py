@@ -14,14 +14,13 @@ def share(ctx):
     compiled, elapsed, methods = map(int, ruby.line(50).split())
     reader.signal(2)
     profile = ctx.profile_of(reader).ok()
-    compiling = [s for s in profile.stacks if any(f.label == "[YJIT compile]" for f in s.frames)]
+    compiling = [s for s in profile.stacks if s.compiles]
     count, total = sum(s.count for s in compiling), sum(s.count for s in profile.stacks)
     check(total > 1000, "%d samples", total)
     # The method that is compiled is below, with a line of its own.
     lines, marked = set(), 0
     for s in compiling:
-        at = next(i for i, f in enumerate(s.frames) if f.label == "[YJIT compile]")
-        under = s.frames[at - 1]
+        under = s.frames[-1]
         marked += s.count * under.approximate
         if under.label.startswith("Object#compiled_"):
             number = int(under.label.split("_")[1])

@@ -233,7 +233,7 @@ def parting_flamegraph(ctx):
     if page is None:
         return text + "; NOT opened: there is no browser here"
     shown = re.search(r'id="graph"[^>]* data-shown="(\d+)"', page)
-    total = re.search(r'id="details"[^>]*>all: (\d+) samples(?:; (\d+) end in frames that are not in this file)?'
+    total = re.search(r'id="details"[^>]*>all: (\d+) samples(?:; (\d+) samples end in frames that are not in this file)?'
                       r"(?: \u2014 (\d+) narrower frames are not drawn: zoom in)?<", page)
     check(shown and total, "the script has not drawn: %s", page[:200])
     # Widths add up: the script has summed up what is in the file.

@@ -24,7 +24,7 @@ def frame(text):
 class Stack:
     """Outermost frame first. `thread`: (name, tid) if it was asked for, and `no_thread`:
     "native" or "unknown" if the name is not that of a Ruby thread; `gc`: the text of the frame
-    that says so."""
+    that says so; `compiles`: YJIT compiles the innermost frame."""
 
     def __init__(self, text, count):
         self.text, self.count = text, count
@@ -39,6 +39,9 @@ class Stack:
             self.truncated = self.frames.pop(0).label
         if self.frames and self.frames[-1].label.startswith("[GC"):
             self.gc = self.frames.pop().label
+        self.compiles = len(self.frames) > 1 and self.frames[-1].label == "[YJIT compile]"
+        if self.compiles:
+            self.frames.pop()
 
     @property
     def native(self):

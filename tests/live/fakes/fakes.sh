@@ -385,7 +385,7 @@ refuses "nothing to do" 64 'what is to be profiled'
 refuses "wrong rate" 64 'no rate' -p $$ -r 0
 "$dir/fake_version" idle 1 & target=$!
 wait_until sleeps $target "$dir/fake_version"
-refuses "other version" 76 'version 2.0 .*not supported' -p $target
+refuses "other version" 76 'version 2.1 .*not supported' -p $target
 kill $target
 "$dir/fake_stock" & target=$!
 wait_until runs $target "$dir/fake_stock"
