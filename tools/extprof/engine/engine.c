@@ -101,10 +101,6 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
 	for (uint32_t i = 0; i < settings->mode_count; i++)
 		e->sources |= settings->modes[i]->sources | settings->modes[i]->beside;
-	for (uint32_t i = 0; modes[i]; i++)
-		for (uint32_t j = 0; j < settings->mode_count; j++)
-			if (modes[i] == settings->modes[j])
-				e->modes |= 1u << i;
 	if (tree__init(&e->tree) || resolve__set_modes(&e->resolver, e->settings.modes, settings->mode_count)) {
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
@@ -146,7 +142,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .syscalls = &e->settings.syscalls,
 				    .syscall_latency = e->settings.syscall_latency,
 				    .events = e->settings.events, .event_count = e->settings.event_count,
-				    .event_period = e->settings.event_period, .modes = e->modes,
+				    .event_period = e->settings.event_period,
 				    .each_wait = each_wait(e) },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,

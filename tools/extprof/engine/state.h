@@ -43,7 +43,6 @@ struct engine {
 	struct states states;
 	struct gc_pauses pauses;
 
-	uint32_t modes;		/* of the settings: mask of 1u << index in modes[] of mode.h */
 	uint32_t sources;	/* that the modes need: mask of 1u << enum sample_source */
 	struct source_counters kernel[SOURCE_MAX];	/* sums of all rows, by source */
 	bool started;		/* the sources run */

@@ -33,7 +33,6 @@ struct source_options {
 	const struct event_spec *events; /* of mode event; they stay until the source is destroyed */
 	uint32_t event_count;
 	uint64_t event_period;	/* of mode event: a sample stands for so many; 0: as each event says */
-	uint32_t modes;		/* that were asked for: mask of 1u << index in modes[] of mode.h */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 };
 
