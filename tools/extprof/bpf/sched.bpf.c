@@ -178,16 +178,7 @@ static __always_inline void gets_cpu(struct task_struct *task, uint64_t now)
 	blocked = until - t->since;
 	runnable = now - until;
 	if (t->in_call) {
-		t->runnable += runnable;
-		if (t->out == OUT_STOPPED) {
-			t->stopped += blocked;
-		} else if (blocked) {
-			if (!t->blocked)
-				t->call_from = t->since;
-			t->blocked += blocked;
-			t->from = t->since;
-			t->to = until;
-		}
+		add_to_call(t, blocked, runnable);
 	} else {
 		if (blocked)
 			account(t, t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT, blocked);

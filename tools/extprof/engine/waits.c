@@ -319,16 +319,7 @@ static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
 	if (t->out != OUT_RUNNABLE)
 		blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
 	if (t->in_call) {
-		t->runnable += ns - blocked;
-		if (t->out == OUT_STOPPED) {
-			t->stopped += blocked;
-		} else if (blocked) {
-			if (!t->blocked)
-				t->call_from = t->since;
-			t->blocked += blocked;
-			t->from = t->since;
-			t->to = t->since + blocked;
-		}
+		add_to_call(t, blocked, ns - blocked);
 		end_call(r, tid, t);
 		return;
 	}

@@ -213,6 +213,21 @@ static __always_inline uint32_t file_kind(uint32_t mode)
 	}
 }
 
+/* It was off the CPU in a system call: since `since` blocked for so long, then runnable; ns. */
+static __always_inline void add_to_call(struct sched_thread *t, uint64_t blocked, uint64_t runnable)
+{
+	t->runnable += runnable;
+	if (t->out == OUT_STOPPED) {
+		t->stopped += blocked;
+	} else if (blocked) {
+		if (!t->blocked)
+			t->call_from = t->since;
+		t->blocked += blocked;
+		t->from = t->since;
+		t->to = t->since + blocked;
+	}
+}
+
 /* Of the time that it was blocked in the call: how long it waited for the GVL at the end. */
 static __always_inline uint64_t gvl_part(const struct sched_thread *t, const struct thread_head *head)
 {
