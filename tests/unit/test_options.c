@@ -134,7 +134,7 @@ TEST(options_defaults)
 	CHECK_INT(o.settings.groups.count, 0);
 	CHECK(o.settings.group_by_default && !o.settings.lines && !o.settings.command);
 	CHECK_INT(o.settings.interrupt_fd, -1);
-	CHECK(!o.file && !o.format && !o.quiet && !o.command && !o.html && !o.keep_root);
+	CHECK(!o.file && !o.format && !o.quiet && !o.command && !o.html && !o.selection.keep_root);
 	CHECK_INT(o.top, 20);
 	done();
 }
@@ -149,7 +149,7 @@ TEST(options_all_of_them)
 	CHECK_INT(s->rate, 1000);
 	CHECK_INT(s->duration, 120000000000ll);
 	CHECK_STRING(o.file, "x.html");
-	CHECK(o.format == &output_flamegraph && o.html && s->lines && o.quiet && o.keep_root);
+	CHECK(o.format == &output_flamegraph && o.html && s->lines && o.quiet && o.selection.keep_root);
 	CHECK(groups__has(&s->groups, GROUP_THREAD));
 	CHECK_INT(o.top, 5);
 	CHECK_INT(PARSE(&o, "-p77", "-F", "49", "-d3", "-f", "folded", "--file", "x.svg", "-tlq"), 0);
@@ -302,7 +302,7 @@ TEST(options_command_keeps_its_own_options)
 	struct options o;
 
 	CHECK_INT(PARSE(&o, "-d", "5", "--", "ruby", "-p", "x.rb", "--rate"), 0);
-	CHECK_INT(o.pids.count, 0);
+	CHECK_INT(o.selection.pids.count, 0);
 	CHECK_STRING(o.command[0], "ruby");
 	CHECK_STRING(o.command[1], "-p");
 	CHECK_STRING(o.command[3], "--rate");

@@ -16,12 +16,7 @@
 enum {
 	OPTION_FILE = 0x100,
 	OPTION_TOP,
-	OPTION_KEEP_ROOT,
 	OPTION_TIMER,
-	OPTION_NO_SUBPROCESSES,
-	OPTION_USER,
-	OPTION_NAME,
-	OPTION_CGROUP,
 	OPTION_GROUP_BY,
 	OPTION_UNIT,
 	OPTION_ALLOC_INTERVAL,
@@ -57,18 +52,7 @@ static const char doc[] =
 /* %s: see options__text(). */
 const struct argp_option options_table[] = {
 	{ NULL, 0, NULL, 0, "What to profile:", 1 },
-	{ "pid", 'p', "PID", 0, "the process with this pid; 77,78 or -p 77 -p 78 are several", 0 },
-	{ "all", 'a', NULL, 0, "every ruby of this machine, also those that start later", 0 },
-	{ "subprocesses", 's', NULL, 0, "what these processes fork and start, too "
-	  "(default with COMMAND)", 0 },
-	{ "no-subprocesses", OPTION_NO_SUBPROCESSES, NULL, 0, "only COMMAND itself", 0 },
-	{ "user", OPTION_USER, "USER", 0, "of these processes only those of USER: a name or a number", 0 },
-	{ "name", OPTION_NAME, "PATTERN", 0, "of these processes only those whose program or script has "
-	  "a name like PATTERN: puma*", 0 },
-	{ "cgroup", OPTION_CGROUP, "PATH", 0, "of these processes only those in the cgroup PATH below "
-	  "/sys/fs/cgroup: a container, pod or unit", 0 },
-	{ "keep-root", OPTION_KEEP_ROOT, NULL, 0, "under sudo, run COMMAND as root too; "
-	  "without this it runs as the user who called sudo", 0 },
+	SELECTION_OPTIONS,
 	{ NULL, 0, NULL, 0, "How to sample:", 2 },
 	{ "mode", 'm', "MODE", 0, "what is shown: %s, or several with commas between (default: cpu)", 0 },
 	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 "
@@ -179,7 +163,6 @@ struct parse {
 	bool implied;		/* `record` was left out */
 	bool grouped;		/* --group-by was given */
 	bool threads;
-	int subprocesses;	/* -1: not said */
 };
 
 /* argp_error() returns if argp may not exit. */
@@ -195,64 +178,6 @@ static error_t not_one_of(int key, const char *what, const char *arg, struct arg
 	return EINVAL;
 }
 
-static error_t out_of_memory(struct argp_state *state)
-{
-	argp_failure(state, STATUS_INTERNAL, ENOMEM, "cannot keep the options");
-	return ENOMEM;
-}
-
-/* What is to be profiled. */
-static error_t parse_selection(int key, char *arg, struct argp_state *state)
-{
-	struct parse *parse = state->input;
-	struct selection *s = &parse->options->settings.selection;
-	const char *wrong = arg;
-	char *cgroup = NULL;
-	int err;
-
-	switch (key) {
-	case 'p':
-		err = value__pids(arg, &parse->options->pids, &wrong);
-		if (err == -ENOMEM)
-			return out_of_memory(state);
-		if (err)
-			FAIL("\"%.*s\" is no pid", (int)strcspn(wrong, ","), wrong);
-		break;
-	case 'a':
-		s->all = true;
-		break;
-	case 's':
-		parse->subprocesses = 1;
-		break;
-	case OPTION_NO_SUBPROCESSES:
-		parse->subprocesses = 0;
-		break;
-	case OPTION_USER:
-		if (value__user(arg, &s->user))
-			FAIL("there is no user \"%s\" here", arg);
-		s->by_user = true;
-		break;
-	case OPTION_NAME:
-		if (!*arg)
-			FAIL("the pattern of --name is empty: nothing has such a name");
-		s->name = arg;
-		break;
-	case OPTION_CGROUP:
-		err = value__cgroup(arg, &cgroup);
-		if (err == -ENOMEM)
-			return out_of_memory(state);
-		if (err)
-			FAIL("\"%s\" is no path of a cgroup: a directory below /sys/fs/cgroup, "
-			     "without . and ..", arg);
-		free(parse->options->cgroup);
-		s->cgroup = parse->options->cgroup = cgroup;
-		break;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-	return 0;
-}
-
 static bool has_mode(const struct settings *s, const struct mode *mode)
 {
 	for (uint32_t i = 0; i < s->mode_count; i++)
@@ -266,18 +191,11 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 {
 	struct options *o = parse->options;
 	struct settings *settings = &o->settings;
-	struct selection *s = &settings->selection;
 	error_t err;
 
-	/* Conditions alone choose among all. */
-	if (!o->pids.count && !o->command && (s->by_user || s->name || s->cgroup))
-		s->all = true;
-	if (!o->pids.count && !o->command && !s->all)
-		FAIL("what is to be profiled? -p PID, -a, or -- COMMAND");
-	if (o->pids.count && o->command)
-		FAIL("-p says what to profile, and so does the command %s: leave one of them out",
-		     o->command[0]);
-	err = mode_options__finish(o, state);
+	err = selection_options__finish(&o->selection, "profile", o->command, state);
+	if (!err)
+		err = mode_options__finish(o, state);
 	if (err)
 		return err;
 	if (!settings->mode_count)
@@ -297,9 +215,7 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 		     "another format, such as folded or speedscope", o->format->name);
 	if (!o->file && o->format && o->format != &output_summary)
 		FAIL("where to? --format %s needs -o FILE", o->format->name);
-	s->pids = o->pids.pids;
-	s->pid_count = o->pids.count;
-	s->subprocesses = parse->subprocesses < 0 ? o->command != NULL : parse->subprocesses;
+	selection_options__fill(&o->selection, &settings->selection);
 	settings->group_by_default = !parse->grouped;
 	/* Who names the key wants each thread. */
 	settings->groups.patterns_allowed = !groups__has(&settings->groups, GROUP_THREAD);
@@ -368,9 +284,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case 'q':
 		o->quiet = true;
 		break;
-	case OPTION_KEEP_ROOT:
-		o->keep_root = true;
-		break;
 	case OPTION_TOP:
 		if (value__number(arg, 100000, &top))
 			FAIL("%s is no number of rows: 1 to 100000", arg);
@@ -386,7 +299,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return finish(parse, state);
 	default:
 		err = mode_options__parse(o, key, arg, state);
-		return err == ARGP_ERR_UNKNOWN ? parse_selection(key, arg, state) : err;
+		return err == ARGP_ERR_UNKNOWN ? selection_options__parse(&o->selection, key, arg, state) : err;
 	}
 	return 0;
 }
@@ -400,7 +313,7 @@ int options__parse(struct options *o, int argc, char **argv, unsigned int flags)
 		.doc = doc,
 		.help_filter = options__text,
 	};
-	struct parse parse = { .options = o, .implied = flags & OPTIONS_IMPLIED, .subprocesses = -1 };
+	struct parse parse = { .options = o, .implied = flags & OPTIONS_IMPLIED };
 	unsigned int argp_flags = ARGP_IN_ORDER;
 	size_t length;
 	int err;
@@ -425,7 +338,5 @@ int options__parse(struct options *o, int argc, char **argv, unsigned int flags)
 
 void options__free(struct options *o)
 {
-	pid_list__free(&o->pids);
-	free(o->cgroup);
-	o->cgroup = NULL;
+	selection_options__free(&o->selection);
 }

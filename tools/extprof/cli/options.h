@@ -6,7 +6,7 @@
 #include <argp.h>
 #include <stdbool.h>
 
-#include "cli/values.h"
+#include "cli/selection_options.h"
 #include "engine/settings.h"
 #include "output/output.h"
 #include "profile/unit.h"
@@ -21,13 +21,12 @@ struct options {
 	const struct output_format *format;
 	const struct unit_choice *unit;	/* NULL: those of the modes */
 	bool html;
-	bool quiet, keep_root;
+	bool quiet;
 	unsigned int top;
 
 	struct event_spec events[EVENTS_MAX];	/* settings.events */
 	bool syscalls_chosen;		/* --syscall was given */
-	struct pid_list pids;
-	char *cgroup;
+	struct selection_options selection;	/* settings.selection */
 };
 
 #define OPTIONS_QUIETLY 1u	/* return where argp would print and exit */

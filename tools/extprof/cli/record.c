@@ -157,7 +157,7 @@ static int prepare(struct recording *r, struct diag *d)
 		return err;
 	if ((err = signals__open(&r->signals, d)))
 		return err;
-	if (o->command && (err = spawn__prepare(&r->spawn, o->command, o->keep_root,
+	if (o->command && (err = spawn__prepare(&r->spawn, o->command, o->selection.keep_root,
 						&r->signals.old_mask, d)))
 		return err;
 	if (o->command) {
