@@ -63,7 +63,61 @@ struct extprof_error {
 	int code;		/* enum extprof_code */
 	char text[640];		/* what happened, one line */
 	char hint[640];		/* what to do next, one line; "" if there is nothing to say */
+	int advice;		/* enum extprof_advice: a setting that would help */
+	long advice_value;
 };
+
+/* The caller knows what its user calls these settings.  Values are only appended. */
+enum extprof_advice {
+	EXTPROF_ADVICE_NONE = 0,
+	EXTPROF_ADVICE_CLOCK = 1,	/* the timer "clock" instead of "tick" */
+	EXTPROF_ADVICE_PID = 2,		/* the process `advice_value` instead */
+	EXTPROF_ADVICE_SUBPROCESSES = 3	/* the subprocesses too: `hint` says what they did */
+};
+
+/*
+ * A text of any origin as one line of printable UTF-8, in at most `size` bytes with its end: control characters
+ * and what is no UTF-8 become \xNN, and what has no room is left out at the end.
+ */
+EXTPROF_API void extprof_clean(char *to, size_t size, const char *from);
+
+/* -- words ----------------------------------------------------------------------------------- */
+
+/* Where words are chosen from.  Values are only appended. */
+enum extprof_words {
+	EXTPROF_MODES = 0,
+	EXTPROF_FORMATS = 1,
+	EXTPROF_TIMERS = 2,
+	EXTPROF_GROUPS = 3,
+	EXTPROF_UNITS = 4,
+	EXTPROF_STATES = 5,
+	EXTPROF_WAITS = 6,
+	EXTPROF_EVENTS = 7,	/* of perf; other events are written as extprof_recording_options::events says */
+	EXTPROF_SYSCALLS = 8	/* of this machine */
+};
+
+/* The words of one kind, from 0; NULL behind the last one. */
+EXTPROF_API const char *extprof_word(enum extprof_words kind, size_t i);
+
+struct extprof_mode_info {
+	size_t size;		/* by the caller: sizeof(struct extprof_mode_info) */
+	const char *name;
+	const char *help;	/* what it shows, one line */
+	bool has_states;	/* extprof_recording_options::states and ::waits are about it */
+};
+/* 0; -ENOENT: there is no mode of that name; -EINVAL: no size. */
+EXTPROF_API int extprof_mode_info(const char *name, struct extprof_mode_info *info);
+
+struct extprof_format_info {
+	size_t size;		/* by the caller: sizeof(struct extprof_format_info) */
+	const char *name;
+	const char *help;	/* what it is, one line; NULL: nothing is said */
+	bool one_mode;		/* a recording of several modes cannot be written in it */
+};
+/* 0; -ENOENT: there is no format of that name; -EINVAL: no size. */
+EXTPROF_API int extprof_format_info(const char *name, struct extprof_format_info *info);
+/* The format for a file of that name, by its suffix: "folded" if no other one is. */
+EXTPROF_API const char *extprof_format_of_file(const char *path);
 
 /* -- stacks ---------------------------------------------------------------------------------- */
 
@@ -143,8 +197,34 @@ struct extprof_recording_options {
 	extprof_log log;	/* NULL: none */
 	void *log_context;
 
-	const char *modes;	/* "cpu", "gc", or several with commas; NULL: "cpu" */
+	const char *modes;	/* EXTPROF_MODES, several with commas; NULL: "cpu" */
+
+	bool threads;		/* besides `groups`: "thread" as the innermost one, or "thread-pattern" if they are many */
+	/* For modes with states. */
+	const char *states;	/* EXTPROF_STATES that are shown, several with commas; NULL: all */
+	const char *waits;	/* which waits are samples, one of EXTPROF_WAITS; NULL: "rate" if the only mode
+				 * with states is "wall", else "each" */
+	/* For mode "alloc". */
+	uint64_t alloc_interval; /* bytes between two samples, on average; 0: 512 KiB */
+	/* For mode "syscall". */
+	const char *syscalls;	/* names or numbers with commas, "all"; NULL: all */
+	bool syscall_latency;	/* how long they took, not how many there were */
+	/* For mode "event": EXTPROF_EVENTS_MAX at most. */
+	const char *const *events; /* EXTPROF_EVENTS; "CATEGORY:NAME", a tracepoint; "FILE:SYMBOL", a function;
+				 * "FILE:PROVIDER:NAME", a probe */
+	size_t event_count;
+	uint64_t event_period;	/* one sample for so many; 0: for each one, or as the event says */
 };
+
+#define EXTPROF_RATE_MAX 100000u
+#define EXTPROF_RATE_DEFAULT 99
+#define EXTPROF_EVENTS_MAX 8
+
+/* Are the options right, whatever the processes are?  0 or -EINVAL, -E2BIG, -ENOMEM. */
+EXTPROF_API int extprof_recording_check(const struct extprof_recording_options *options, struct extprof_error *error);
+/* Can the modes of the options be counted in the unit?  The options have been checked.  0 or -EINVAL. */
+EXTPROF_API int extprof_recording_check_unit(const struct extprof_recording_options *options, const char *unit,
+					     struct extprof_error *error);
 
 /*
  * Check the options and find the processes.  This can take as long as a process wants it to, if that
@@ -189,18 +269,27 @@ struct extprof_progress {
 EXTPROF_API int extprof_recording_progress(struct extprof_recording *recording,
 					   struct extprof_progress *progress);
 
+#define EXTPROF_TOP_DEFAULT 20
+
 struct extprof_write_options {
 	size_t size;		/* sizeof(struct extprof_write_options) */
 	bool html;		/* flamegraph: HTML around the SVG */
 	bool color;		/* summary: for a terminal */
-	unsigned int top;	/* summary: rows of each table; 0: 20 */
+	unsigned int top;	/* summary: rows of each table; 0: EXTPROF_TOP_DEFAULT */
 	unsigned int width;	/* summary: columns; 0: as many as needed */
 	const char *unit;	/* "us", "samples", "bytes"; NULL: by the mode */
 };
-/* Names of the modes, from 0; NULL behind the last one. */
+/* As extprof_word() of EXTPROF_MODES and EXTPROF_FORMATS. */
 EXTPROF_API const char *extprof_mode(size_t i);
-/* Names of the formats, from 0; NULL behind the last one. */
 EXTPROF_API const char *extprof_format(size_t i);
+/*
+ * Is the profile as of extprof_recording_finish() or extprof_recording_snapshot() as it should be?
+ * 0: there are samples.
+ * 1: there are none, and it is right so; *why says what was (not) done.
+ * -ENODATA: all samples were lost.  -EBADMSG: the sums of samples do not agree.  Other negative errno: there are
+ * none although there should be.  *why says why.
+ */
+EXTPROF_API int extprof_recording_verdict(struct extprof_recording *recording, struct extprof_error *why);
 /*
  * Write the profile as of extprof_recording_finish() or extprof_recording_snapshot() to the stream.
  * `options` can be NULL.  The stream is not closed, and its buffer not flushed.

@@ -230,7 +230,9 @@ def face(ctx):
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "library", "face.c")
     program = at.compile(ctx, source, "-pthread", "-I" + at.pkg_config("--variable=bpfincludedir")[0])
     ruby, other = burner(ctx), ctx.start(["sleep", "100"])
-    p = ctx.start([program, ruby.pid, other.pid], env=at.env)
+    idle = ctx.ruby(ctx.write("idle.rb", "$stdout.puts 'ready'\n$stdout.flush\nsleep\n"))
+    idle.expect("ready")
+    p = ctx.start([program, ruby.pid, other.pid, idle.pid], env=at.env)
     out, _ = p.communicate(100)
     lines = out.splitlines()
     total = TOTAL.match(lines[-1]) if lines else None

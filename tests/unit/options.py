@@ -20,7 +20,7 @@ class Truth:
         self.formats = {r[1] for r in rows if r[0] == "format"}
         self.suffixes = {s for r in rows if r[0] == "format" for s in r[2:]}
         self.timers = {r[1] for r in rows if r[0] == "timer"}
-        self.groups = {r[1] for r in rows if r[0] == "group"} | {"none"}
+        self.groups = {r[1] for r in rows if r[0] == "group"}
         self.modes = {r[1] for r in rows if r[0] == "mode"}
         self.units = {r[1] for r in rows if r[0] == "unit"}
         self.defaults = {r[1]: r[2] for r in rows if r[0] == "default"}

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/dump.h"
 #include "cli/options.h"
-#include "source/mode.h"
+#include "output/output.h"
 
 /* In the place of extprof's, which are not linked here. */
 const struct command *const commands[] = { NULL };
@@ -25,6 +25,12 @@ static void print_table(const char *kind, const struct argp_option *o)
 	}
 }
 
+static void print_words(const char *label, enum extprof_words kind)
+{
+	for (size_t i = 0; extprof_word(kind, i); i++)
+		printf("%s\t%s\n", label, extprof_word(kind, i));
+}
+
 int main(void)
 {
 	print_table("option", options_table);
@@ -35,14 +41,10 @@ int main(void)
 			printf("\t%s", output_formats[i]->suffixes[j]);
 		printf("\n");
 	}
-	for (int i = 0; i < TIMER_KINDS; i++)
-		printf("timer\t%s\n", timer_names[i]);
-	for (int i = 1; i < GROUP_KEYS; i++)
-		printf("group\t%s\n", group_names[i]);
-	for (int i = 0; modes[i]; i++)
-		printf("mode\t%s\n", modes[i]->name);
-	for (int i = 0; unit__name(i); i++)
-		printf("unit\t%s\n", unit__name(i));
-	printf("default\trate\t%d\ndefault\ttop\t%d\n", RATE_DEFAULT, TOP_DEFAULT);
+	print_words("timer", EXTPROF_TIMERS);
+	print_words("group", EXTPROF_GROUPS);
+	print_words("mode", EXTPROF_MODES);
+	print_words("unit", EXTPROF_UNITS);
+	printf("default\trate\t%d\ndefault\ttop\t%d\n", EXTPROF_RATE_DEFAULT, EXTPROF_TOP_DEFAULT);
 	return 0;
 }

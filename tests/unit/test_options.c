@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/words.h"
+#include "library/settings.h"
+#include "output/output.h"
 
 TEST(options_rate)
 {
@@ -111,8 +114,22 @@ static int parse(struct options *o, unsigned int flags, const char *const *argv)
 	return options__parse(o, argc, copy, flags | OPTIONS_QUIETLY);
 }
 
+/* What the library makes of the options.  The last result is freed with the next one, and at the end. */
+static struct recording_settings settings;
+
+static const struct settings *set(const struct options *o)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+
+	recording_settings__free(&settings);
+	if (recording_settings__set(&settings, &o->recording, &e))
+		test__fail(__FILE__, __LINE__, "%s", e.text);
+	return &settings.settings;
+}
+
 static void done(void)
 {
+	recording_settings__free(&settings);
 	if (parsed)
 		options__free(parsed);
 	parsed = NULL;
@@ -121,19 +138,22 @@ static void done(void)
 TEST(options_defaults)
 {
 	struct options o;
-	const struct selection *s = &o.settings.selection;
+	const struct extprof_recording_options *s = &o.recording;
 
 	CHECK_INT(PARSE(&o, "-p", "77"), 0);
 	CHECK_INT(s->pid_count, 1);
 	CHECK_INT(s->pids[0], 77);
 	CHECK(!s->all && !s->subprocesses && !s->by_user && !s->name && !s->cgroup);
-	CHECK_INT(o.settings.size, sizeof(struct settings));
-	CHECK_INT(o.settings.rate, 99);
-	CHECK_INT(o.settings.timer, TIMER_CLOCK);
-	CHECK_INT(o.settings.duration, 0);
-	CHECK_INT(o.settings.groups.count, 0);
-	CHECK(o.settings.group_by_default && !o.settings.lines && !o.settings.command);
-	CHECK_INT(o.settings.interrupt_fd, -1);
+	CHECK_INT(s->size, sizeof(*s));
+	CHECK_INT(s->rate, 0);
+	CHECK(!s->timer && !s->modes && !s->duration && !s->groups && !s->threads && !s->lines && !s->command);
+	CHECK_INT(s->interrupt_fd, 0);
+	CHECK_INT(set(&o)->rate, 99);
+	CHECK_INT(set(&o)->timer, TIMER_CLOCK);
+	CHECK_INT(set(&o)->groups.count, 0);
+	CHECK(set(&o)->mode_count == 1 && set(&o)->modes[0] == &mode_cpu);
+	CHECK(set(&o)->group_by_default);
+	CHECK_INT(set(&o)->interrupt_fd, -1);
 	CHECK(!o.file && !o.format && !o.quiet && !o.command && !o.html && !o.selection.keep_root);
 	CHECK_INT(o.top, 20);
 	done();
@@ -142,35 +162,38 @@ TEST(options_defaults)
 TEST(options_all_of_them)
 {
 	struct options o;
-	const struct settings *s = &o.settings;
+	const struct extprof_recording_options *s = &o.recording;
 
 	CHECK_INT(PARSE(&o, "--pid=77", "--rate", "1k", "--duration=2m", "--output", "x.html",
 			"--threads", "--lines", "--quiet", "--top=5", "--keep-root"), 0);
 	CHECK_INT(s->rate, 1000);
 	CHECK_INT(s->duration, 120000000000ll);
 	CHECK_STRING(o.file, "x.html");
-	CHECK(o.format == &output_flamegraph && o.html && s->lines && o.quiet && o.selection.keep_root);
-	CHECK(groups__has(&s->groups, GROUP_THREAD));
+	CHECK_STRING(o.format, "flamegraph");
+	CHECK(o.html && s->lines && o.quiet && o.selection.keep_root);
+	CHECK(groups__has(&set(&o)->groups, GROUP_THREAD));
 	CHECK_INT(o.top, 5);
 	CHECK_INT(PARSE(&o, "-p77", "-F", "49", "-d3", "-f", "folded", "--file", "x.svg", "-tlq"), 0);
 	CHECK_INT(s->rate, 49);
-	CHECK(o.format == &output_folded && !o.html && o.quiet && s->lines);
+	CHECK_STRING(o.format, "folded");
+	CHECK(!o.html && o.quiet && s->lines);
 	CHECK_INT(PARSE(&o, "-p77", "--timer=tick"), 0);
-	CHECK_INT(s->timer, TIMER_TICK);
+	CHECK_INT(set(&o)->timer, TIMER_TICK);
 	CHECK_INT(PARSE(&o, "-p77", "--timer", "clock", "-F", "20k"), 0);
-	CHECK_INT(s->timer, TIMER_CLOCK);
+	CHECK_INT(set(&o)->timer, TIMER_CLOCK);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "out.svg"), 0);
-	CHECK(o.format == &output_flamegraph && !o.html);
+	CHECK(!strcmp(o.format, "flamegraph") && !o.html);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "OUT.HTML"), 0);
-	CHECK(o.format == &output_flamegraph && o.html);
+	CHECK(!strcmp(o.format, "flamegraph") && o.html);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "out"), 0);
-	CHECK(o.format == &output_folded);
+	CHECK_STRING(o.format, "folded");
 	CHECK_INT(PARSE(&o, "-p77", "-o", ".svg"), 0);
-	CHECK(o.format == &output_folded);
+	CHECK_STRING(o.format, "folded");
 	/* Each format by its name. */
 	for (int i = 0; output_formats[i]; i++) {
 		CHECK_INT(PARSE(&o, "-p77", "-o", "x", "-f", output_formats[i]->name), 0);
-		CHECK(o.format == output_formats[i]);
+		CHECK_STRING(o.format, output_formats[i]->name);
+		CHECK_INT(set(&o)->labels, output_formats[i]->labels);
 	}
 	done();
 }
@@ -178,7 +201,7 @@ TEST(options_all_of_them)
 TEST(options_processes)
 {
 	struct options o;
-	const struct selection *s = &o.settings.selection;
+	const struct extprof_recording_options *s = &o.recording;
 
 	CHECK_INT(PARSE(&o, "-p", "77,78", "-p79", "--pid=80,77"), 0);
 	CHECK_INT(s->pid_count, 4);
@@ -210,7 +233,7 @@ TEST(options_processes)
 TEST(options_conditions)
 {
 	struct options o;
-	const struct selection *s = &o.settings.selection;
+	const struct extprof_recording_options *s = &o.recording;
 
 	CHECK_INT(PARSE(&o, "-a", "--user=0", "--name", "puma*", "--cgroup=/system.slice/x.service"), 0);
 	CHECK(s->by_user && s->user == 0);
@@ -269,25 +292,32 @@ TEST(options_cgroup)
 TEST(options_groups)
 {
 	struct options o;
-	const struct settings *s = &o.settings;
+	const struct settings *s;
 
 	CHECK_INT(PARSE(&o, "-p1", "-t"), 0);
+	s = set(&o);
 	CHECK(s->group_by_default && s->groups.count == 1 && s->groups.keys[0] == GROUP_THREAD);
 	CHECK(s->groups.patterns_allowed);
 	CHECK_INT(PARSE(&o, "-p1", "--group-by", "cgroup,process"), 0);
+	s = set(&o);
 	CHECK(!s->group_by_default && s->groups.count == 2);
 	CHECK(s->groups.keys[0] == GROUP_CGROUP && s->groups.keys[1] == GROUP_PROCESS);
 	CHECK_INT(PARSE(&o, "-p1", "--group-by=none"), 0);
+	s = set(&o);
 	CHECK(!s->group_by_default && !s->groups.count);
 	/* Who names the key wants each thread. */
 	CHECK_INT(PARSE(&o, "-p1", "--group-by=thread"), 0);
+	s = set(&o);
 	CHECK(s->groups.count == 1 && !s->groups.patterns_allowed);
 	/* -t adds it, before or after. */
 	CHECK_INT(PARSE(&o, "-p1", "-t", "--group-by=process"), 0);
+	s = set(&o);
 	CHECK(s->groups.count == 2 && s->groups.keys[1] == GROUP_THREAD && s->groups.patterns_allowed);
 	CHECK_INT(PARSE(&o, "-p1", "--group-by=thread-pattern", "-t"), 0);
+	s = set(&o);
 	CHECK(s->groups.count == 1 && s->groups.keys[0] == GROUP_THREAD_PATTERN);
 	CHECK_INT(PARSE(&o, "-p1", "--group-by=thread,process", "-t"), 0);
+	s = set(&o);
 	CHECK(s->groups.count == 2 && s->groups.keys[0] == GROUP_THREAD && !s->groups.patterns_allowed);
 	CHECK(PARSE(&o, "-p1", "--group-by="));
 	CHECK(PARSE(&o, "-p1", "--group-by=pid"));
@@ -325,9 +355,9 @@ TEST(options_alloc)
 	struct options o;
 
 	CHECK(!PARSE(&o, "-p", "1", "-m", "alloc"));
-	CHECK_INT(o.settings.alloc_interval, 512 << 10);
+	CHECK_INT(set(&o)->alloc_interval, 512 << 10);
 	CHECK(!PARSE(&o, "-p", "1", "-m", "cpu,alloc", "--alloc-interval", "64k"));
-	CHECK_INT(o.settings.alloc_interval, 64 << 10);
+	CHECK_INT(set(&o)->alloc_interval, 64 << 10);
 	CHECK(PARSE(&o, "-p", "1", "--alloc-interval", "64k"));
 	CHECK(PARSE(&o, "-p", "1", "-m", "alloc", "--alloc-interval", "64"));
 	CHECK(!PARSE(&o, "-p", "1", "-m", "alloc", "--unit", "count"));
@@ -352,6 +382,15 @@ TEST(options_refuse)
 	CHECK(PARSE(&o, "-p", "11111111111111111111,2"));
 	CHECK(PARSE(&o, "-p", "1", "-F", "0"));
 	CHECK(PARSE(&o, "-p", "1", "-d", "never"));
+	CHECK(PARSE(&o, "-p", "1", "-m", "cpu,cpu"));
+	CHECK(PARSE(&o, "-p", "1", "-m", "cpu", "-m", "cpu"));
+	CHECK(PARSE(&o, "-p", "1", "-m", "nonsense"));
+	CHECK(PARSE(&o, "-p", "1", "-m", ""));
+	CHECK(PARSE(&o, "-p", "1", "--unit", "parsec"));
+	CHECK(PARSE(&o, "-p", "1", "--state", "gvl,bored"));
+	CHECK(PARSE(&o, "-p", "1", "--waits", "some"));
+	CHECK(PARSE(&o, "-p", "1", "--state", "gvl", "-m", "cpu"));
+	CHECK(PARSE(&o, "-p", "1", "-e", "nonsense"));
 	CHECK(PARSE(&o, "-p", "1", "-f", "gif", "-o", "x"));
 	CHECK(PARSE(&o, "-p", "1", "-f", "folded"));	/* where to? */
 	CHECK(PARSE(&o, "-p", "1", "--top", "0"));
@@ -365,33 +404,66 @@ TEST(options_refuse)
 TEST(options_imply_modes)
 {
 	struct options o;
+	const struct settings *s;
 
 	CHECK_INT(PARSE(&o, "-p", "1", "--syscall", "openat"), 0);
-	CHECK(o.settings.mode_count == 1 && o.settings.modes[0] == &mode_syscall);
-	CHECK(syscall_set__has(&o.settings.syscalls, (uint32_t)syscall__number("openat")));
+	s = set(&o);
+	CHECK(s->mode_count == 1 && s->modes[0] == &mode_syscall);
+	CHECK(syscall_set__has(&s->syscalls, (uint32_t)syscall__number("openat")));
 	CHECK_INT(PARSE(&o, "-p", "1", "--latency"), 0);
-	CHECK(o.settings.mode_count == 1 && o.settings.modes[0] == &mode_syscall_latency);
-	CHECK(syscall_set__is_empty(&o.settings.syscalls));
+	s = set(&o);
+	CHECK(s->mode_count == 1 && s->modes[0] == &mode_syscall_latency);
+	CHECK(syscall_set__is_empty(&s->syscalls));
 	CHECK_INT(PARSE(&o, "-p", "1", "--latency", "--syscall", "write,read", "-m", "cpu,syscall"), 0);
-	CHECK(o.settings.mode_count == 2 && o.settings.modes[0] == &mode_cpu &&
-	      o.settings.modes[1] == &mode_syscall_latency);
+	s = set(&o);
+	CHECK(s->mode_count == 2 && s->modes[0] == &mode_cpu &&
+	      s->modes[1] == &mode_syscall_latency);
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "openat", "-m", "cpu"));
 	CHECK(PARSE(&o, "-p", "1", "--latency", "-m", "gc"));
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "nonsense"));
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "openat", "--unit", "us"));
 	CHECK_INT(PARSE(&o, "-p", "1", "--latency", "--unit", "count"), 0);
+	s = set(&o);
 	CHECK_INT(PARSE(&o, "-p", "1", "-e", "page-faults", "-e", "libc.so.6:malloc", "-c", "10"), 0);
-	CHECK(o.settings.mode_count == 1 && o.settings.modes[0] == &mode_event);
-	CHECK(o.settings.event_count == 2 && o.settings.event_period == 10);
-	CHECK_STRING(o.settings.events[1].second, "malloc");
+	s = set(&o);
+	CHECK(s->mode_count == 1 && s->modes[0] == &mode_event);
+	CHECK(s->event_count == 2 && s->event_period == 10);
+	CHECK_STRING(s->events[1].second, "malloc");
 	CHECK_INT(PARSE(&o, "-p", "1", "-e", "page-faults", "--syscall", "openat"), 0);
-	CHECK(o.settings.mode_count == 2);
+	s = set(&o);
+	CHECK(s->mode_count == 2);
 	CHECK(PARSE(&o, "-p", "1", "-m", "event"));
 	CHECK(PARSE(&o, "-p", "1", "-c", "10"));
 	CHECK(PARSE(&o, "-p", "1", "-m", "cpu", "-e", "page-faults"));
 	CHECK(PARSE(&o, "-p", "1", "-e", "page-faults", "-c", "0"));
 	CHECK(PARSE(&o, "-p", "1", "-e", "page-faults", "--unit", "us"));
 	done();
+}
+
+TEST(options_words)
+{
+	char *list = NULL, *all;
+
+	CHECK(!words__has(list, "a") && !words__count(list));
+	CHECK_INT(words__add(&list, "a,bc"), 0);
+	CHECK_INT(words__add(&list, "d"), 0);
+	CHECK_STRING(list, "a,bc,d");
+	CHECK(words__has(list, "a") && words__has(list, "bc") && words__has(list, "d"));
+	CHECK(!words__has(list, "b") && !words__has(list, "c") && !words__has(list, "a,bc") && !words__has(list, ""));
+	CHECK_INT(words__count(list), 3);
+	free(list);
+	all = words__all(EXTPROF_TIMERS);
+	CHECK_STRING(all, "clock or tick");
+	free(all);
+	all = words__all(EXTPROF_WAITS);
+	CHECK_STRING(all, "each or rate");
+	free(all);
+}
+
+static void check_words(const char *text, enum extprof_words kind)
+{
+	for (size_t i = 0; extprof_word(kind, i); i++)
+		CHECK(strstr(text, extprof_word(kind, i)));
 }
 
 /* Help names what there is: nobody has to keep it in step. */
@@ -403,14 +475,15 @@ TEST(options_help_lists_values)
 		if (text)
 			CHECK(!strchr(text, '%'));
 		if (o->key == 'f')
-			for (int i = 0; output_formats[i]; i++)
-				CHECK(strstr(text, output_formats[i]->name));
+			check_words(text, EXTPROF_FORMATS);
+		if (o->key == 'm')
+			check_words(text, EXTPROF_MODES);
 		if (o->name && !strcmp(o->name, "group-by"))
-			for (int i = 1; i < GROUP_KEYS; i++)
-				CHECK(strstr(text, group_names[i]));
+			check_words(text, EXTPROF_GROUPS);
 		if (o->name && !strcmp(o->name, "timer"))
-			for (int i = 0; i < TIMER_KINDS; i++)
-				CHECK(strstr(text, timer_names[i]));
+			check_words(text, EXTPROF_TIMERS);
+		if (o->name && !strcmp(o->name, "state"))
+			check_words(text, EXTPROF_STATES);
 		if (text != o->doc)
 			free(text);
 	}

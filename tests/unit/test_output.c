@@ -7,7 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/output_file.h"
 #include "profile_fixture.h"
+
+static struct extprof_error error;
 
 TEST(output_escapes_names_everywhere)
 {
@@ -63,18 +66,18 @@ TEST(output_file_appears_whole_or_not_at_all)
 	CHECK_INT(symlink("out", link), 0);
 
 	/* Discarded: as it was. */
-	CHECK_INT(output__open(&file, link, NULL, &diag), 0);
+	CHECK_INT(output_file__open(&file, link, NULL, &error), 0);
 	fputs("after", file.stream);
-	output__discard(&file);
+	output_file__discard(&file);
 	f = fopen(path, "r");
 	CHECK(fgets(content, sizeof(content), f) != NULL);
 	fclose(f);
 	CHECK_STRING(content, "before");
 
 	/* Committed, through the link, which stays one. */
-	CHECK_INT(output__open(&file, link, NULL, &diag), 0);
+	CHECK_INT(output_file__open(&file, link, NULL, &error), 0);
 	fputs("after", file.stream);
-	CHECK_INT(output__commit(&file, &diag), 0);
+	CHECK_INT(output_file__commit(&file, &error), 0);
 	f = fopen(path, "r");
 	CHECK(fgets(content, sizeof(content), f) != NULL);
 	fclose(f);
@@ -90,23 +93,23 @@ TEST(output_file_appears_whole_or_not_at_all)
 	CHECK_INT(rmdir(directory), 0);
 
 	/* Refused before anything is recorded. */
-	CHECK(output__open(&file, "/dev/null/x", NULL, &diag) < 0);
-	CHECK_INT(output__check("/dev/null/x", &diag), -ENOTDIR);
+	CHECK(output_file__open(&file, "/dev/null/x", NULL, &error) < 0);
+	CHECK_INT(output_file__check("/dev/null/x", &error), -ENOTDIR);
 	/* It would be written to a hidden file, and could not be renamed. */
-	CHECK_INT(output__check("", &diag), -ENOENT);
-	CHECK_INT(diag.code, DIAG_OUTPUT);
-	CHECK_INT(output__open(&file, "", NULL, &diag), -ENOENT);
-	CHECK_STRING(diag.text, "cannot write a file without a name: No such file or directory");
-	CHECK_INT(diag.code, DIAG_OUTPUT);
-	CHECK(output__open(&file, "/tmp", NULL, &diag) < 0);
-	CHECK_INT(diag.code, DIAG_OUTPUT);
+	CHECK_INT(output_file__check("", &error), -ENOENT);
+	CHECK_INT(error.code, EXTPROF_OUTPUT);
+	CHECK_INT(output_file__open(&file, "", NULL, &error), -ENOENT);
+	CHECK_STRING(error.text, "cannot write a file without a name: No such file or directory");
+	CHECK_INT(error.code, EXTPROF_OUTPUT);
+	CHECK(output_file__open(&file, "/tmp", NULL, &error) < 0);
+	CHECK_INT(error.code, EXTPROF_OUTPUT);
 
 	/* A device is written to, and a full one is an error. */
-	CHECK_INT(output__open(&file, "/dev/full", NULL, &diag), 0);
+	CHECK_INT(output_file__open(&file, "/dev/full", NULL, &error), 0);
 	fputs("x", file.stream);
-	CHECK(output__commit(&file, &diag) < 0);
-	CHECK_INT(diag.code, DIAG_OUTPUT);
-	CHECK_STRING(diag.text, "cannot write /dev/full: No space left on device");
+	CHECK(output_file__commit(&file, &error) < 0);
+	CHECK_INT(error.code, EXTPROF_OUTPUT);
+	CHECK_STRING(error.text, "cannot write /dev/full: No space left on device");
 	CHECK_INT(stat("/dev/full", &st), 0);
 	CHECK(S_ISCHR(st.st_mode));
 }
@@ -136,15 +139,15 @@ TEST(output_file_has_the_mode_of_umask_or_of_the_old_one)
 
 	CHECK(mkdtemp(directory) != NULL);
 	snprintf(path, sizeof(path), "%s/out", directory);
-	CHECK_INT(output__open(&file, path, NULL, &diag), 0);
+	CHECK_INT(output_file__open(&file, path, NULL, &error), 0);
 	CHECK_INT(access(path, F_OK), -1);
-	CHECK_INT(output__commit(&file, &diag), 0);
+	CHECK_INT(output_file__commit(&file, &error), 0);
 	CHECK_INT(mode_of(path), 0640);
 	/* What exists keeps its mode, whatever umask is. */
 	for (mode_t mode = 0600; mode <= 0666; mode += 066) {
 		CHECK_INT(chmod(path, mode), 0);
-		CHECK_INT(output__open(&file, path, NULL, &diag), 0);
-		CHECK_INT(output__commit(&file, &diag), 0);
+		CHECK_INT(output_file__open(&file, path, NULL, &error), 0);
+		CHECK_INT(output_file__commit(&file, &error), 0);
 		CHECK_INT(mode_of(path), mode);
 	}
 	umask(old);
@@ -162,16 +165,16 @@ TEST(output_file_of_another_owner_is_refused_or_given)
 
 	CHECK(mkdtemp(directory) != NULL);
 	snprintf(path, sizeof(path), "%s/out", directory);
-	CHECK_INT(output__open(&file, path, &owner, &diag), 0);
-	CHECK_INT(output__commit(&file, &diag), 0);
+	CHECK_INT(output_file__open(&file, path, &owner, &error), 0);
+	CHECK_INT(output_file__commit(&file, &error), 0);
 	CHECK_INT(stat(path, &st), 0);
 	CHECK_INT(st.st_uid, geteuid());
 	unlink(path);
 	/* A user who may not write there gets nothing: mkdtemp() made it 0700. */
 	owner.uid += 1;
 	owner.gid += 1;
-	CHECK_INT(output__open(&file, path, &owner, &diag), 0);
-	CHECK_INT(output__commit(&file, &diag), 0);
+	CHECK_INT(output_file__open(&file, path, &owner, &error), 0);
+	CHECK_INT(output_file__commit(&file, &error), 0);
 	CHECK_INT(stat(path, &st), 0);
 	CHECK_INT(st.st_uid, geteuid());
 	unlink(path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * face PID NO_RUBY: the public face of libextprof, from an installed library alone.
+ * face PID NO_RUBY IDLE: the public face of libextprof, from an installed library alone.
  *
- * PID is a busy ruby, NO_RUBY a process without one.  Prints "ok" or "FAIL" for each claim, and
+ * PID is a busy ruby, NO_RUBY a process without one, IDLE a ruby that waits.  Prints "ok" or "FAIL" for each claim, and
  * "N passed, N failed".
  */
 #include <errno.h>
@@ -143,6 +143,73 @@ static void test_errors(pid_t pid, pid_t no_ruby)
 	claim(!strncmp(extprof_version(), "0.", 2), "version");
 }
 
+/* -- what there is, and the check of options ----------------------------------------------------- */
+
+static bool is_wrong(const struct extprof_recording_options *o, const char *text)
+{
+	memset((char *)&error + sizeof(error.size), 0, sizeof(error) - sizeof(error.size));
+	return extprof_recording_check(o, &error) == -EINVAL && error.code == EXTPROF_USAGE && strstr(error.text, text);
+}
+
+static void test_words(void)
+{
+	static const char *const events[] = { "page-faults", "libc.so.6:malloc", "nonsense" };
+	struct extprof_recording_options o = { .size = sizeof(o), .modes = "wall,syscall,event", .events = events, .event_count = 2 };
+	struct extprof_mode_info mode = { .size = sizeof(mode) };
+	struct extprof_format_info format = { .size = sizeof(format) };
+	struct { size_t size; const char *name; char behind; } small = { .size = sizeof(size_t) + sizeof(char *), .behind = 7 };
+	size_t counts[EXTPROF_SYSCALLS + 2] = { 0 };
+	char text[16];
+	bool known = true;
+
+	for (int kind = 0; kind <= EXTPROF_SYSCALLS + 1; kind++)
+		while (extprof_word((enum extprof_words)kind, counts[kind]))
+			counts[kind]++;
+	claim(counts[EXTPROF_MODES] >= 8 && counts[EXTPROF_TIMERS] == 2 && counts[EXTPROF_SYSCALLS] > 290, "words");
+	claim(!counts[EXTPROF_SYSCALLS + 1] && !extprof_word(EXTPROF_MODES, SIZE_MAX), "words that are none");
+	for (size_t i = 0; i < counts[EXTPROF_MODES]; i++)
+		known = known && !extprof_mode_info(extprof_mode(i), &mode) && mode.help[0] && !strcmp(mode.name, extprof_mode(i));
+	for (size_t i = 0; i < counts[EXTPROF_FORMATS]; i++)
+		known = known && !extprof_format_info(extprof_format(i), &format) && !strcmp(format.name, extprof_format(i));
+	claim(known, "each mode and format is known by its name");
+	claim(!extprof_mode_info("wall", &mode) && mode.has_states && !extprof_mode_info("cpu", &mode) && !mode.has_states,
+	      "modes with states");
+	claim(extprof_mode_info("papyrus", &mode) == -ENOENT && extprof_format_info("papyrus", &format) == -ENOENT, "none of them");
+	claim(!extprof_mode_info("cpu", (void *)&small) && !strcmp(small.name, "cpu") && small.behind == 7, "a shorter structure");
+	claim(!strcmp(extprof_format_of_file("x.svg"), "flamegraph") && !strcmp(extprof_format_of_file("x"), "folded"), "suffixes");
+	extprof_clean(text, sizeof(text), "a\033b");
+	claim(!strcmp(text, "a\\x1Bb"), "a clean text");
+
+	claim(!extprof_recording_check(&o, &error), "options without a process");
+	claim(!extprof_recording_check_unit(&o, "count", &error), "a unit that all modes have");
+	claim(extprof_recording_check_unit(&o, "us", &error) == -EINVAL && strstr(error.text, "mode syscall"), "a unit that one has not");
+	o.syscall_latency = true;
+	o.modes = "wall,syscall";
+	o.event_count = 0;
+	claim(!extprof_recording_check_unit(&o, "us", &error), "system calls have a time with syscall_latency");
+	o.syscalls = "openat,opnat";
+	claim(is_wrong(&o, "\"opnat\""), "a system call that is none");
+	o.syscalls = NULL;
+	o.states = "gvl,bored";
+	claim(is_wrong(&o, "bored"), "a state that is none");
+	o.states = "gvl";
+	o.waits = "some";
+	claim(is_wrong(&o, "some"), "a choice of waits that is none");
+	o.waits = "each";
+	o.modes = "wall,event";
+	claim(is_wrong(&o, "event"), "mode event without an event");
+	o.event_count = 3;
+	claim(is_wrong(&o, "\"nonsense\""), "an event that is none");
+	o.event_count = EXTPROF_EVENTS_MAX + 1;
+	claim(is_wrong(&o, "at most"), "too many events");
+	o.event_count = 0;
+	o.modes = "cpu,papyrus";
+	claim(is_wrong(&o, "papyrus"), "a mode that is none");
+	o.modes = NULL;
+	o.rate = EXTPROF_RATE_MAX + 1;
+	claim(is_wrong(&o, "rate"), "a rate that is too high");
+}
+
 /* -- a recording, driven by the caller ---------------------------------------------------------- */
 
 static char log_text[4096];
@@ -262,10 +329,23 @@ static void test_recording(pid_t pid)
 	claim(!extprof_recording_progress(r, &p) && !p.waiting && p.samples && p.processes == 1, "progress");
 	claim(!extprof_recording_finish(r, &error), "finished");
 	claim(extprof_recording_finish(r, &error) == -EINVAL, "it is finished once");
+	claim(extprof_recording_verdict(r, &error) == 0, "a profile with samples");
 	check_report(r, &all);
 	claim(all > so_far, "samples have come after the snapshot");
 	check_formats(r);
 	claim(strstr(log_text, "processes that are sampled: 1"), "the log tells that a process is sampled");
+	extprof_recording_destroy(r);
+}
+
+/* A profile of what does not run is empty, and it is right so. */
+static void test_idle(pid_t pid)
+{
+	struct extprof_recording_options o = { .size = sizeof(o), .pids = &pid, .pid_count = 1, .duration = 300000000 };
+	struct extprof_recording *r;
+
+	claim(!create(&o, &r) && !extprof_recording_open(r, &error) && !extprof_recording_begin(r, &error) &&
+	      !extprof_recording_run(r, &error) && !extprof_recording_finish(r, &error), "a recording of a ruby that waits");
+	claim(extprof_recording_verdict(r, &error) == 1 && strstr(error.text, "used no CPU time"), "why it is empty");
 	extprof_recording_destroy(r);
 }
 
@@ -380,11 +460,13 @@ int main(int argc, char **argv)
 	struct belongings before, after;
 	bool same = true;
 
-	if (argc != 3)
+	if (argc != 4)
 		return 2;
 	look(&before);
 	test_errors(atoi(argv[1]), atoi(argv[2]));
+	test_words();
 	test_recording(atoi(argv[1]));
+	test_idle(atoi(argv[3]));
 	test_threads(atoi(argv[1]));
 	look(&after);
 	for (int i = 1; i < 65; i++)

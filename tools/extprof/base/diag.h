@@ -27,7 +27,7 @@ enum diag_advice {
 	ADVICE_NONE,
 	ADVICE_CLOCK,		/* the timer clock instead of tick */
 	ADVICE_PID,		/* the process `advice_value` instead */
-	ADVICE_OUTPUT,		/* another output; nothing was recorded or changed */
+	ADVICE_SUBPROCESSES,	/* subprocesses as well: `hint` says what they did */
 	ADVICES
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/deadline.h"
+#include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/messages.h"
 
@@ -25,13 +25,9 @@ static void note(struct dumps *d, enum exit_status status)
 		d->status = status;
 }
 
-/* Print an error of the library.  Its codes are those of diag.h: see library/error.c. */
 static void failed(struct dumps *d, const struct extprof_error *e)
 {
-	fprintf(stderr, "extprof: %s\n", e->text);
-	if (e->hint[0])
-		fprintf(stderr, "extprof: %s\n", e->hint);
-	note(d, message__status((enum diag_code)e->code));
+	note(d, (enum exit_status)message__fail(e));
 }
 
 static void open_one(struct dumps *d, uint32_t i)
@@ -130,7 +126,7 @@ static int dump(int argc, char **argv, bool implied)
 	}
 	for (uint32_t i = 0; i < d.count; i++)
 		open_one(&d, i);
-	next = deadline__now();
+	next = clock__now();
 	for (unsigned long n = 0; !d.options.count || n < d.options.count; n++) {
 		if (n)
 			wait_until(next += d.options.every);

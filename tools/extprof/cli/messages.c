@@ -1,56 +1,77 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/messages.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
-static const enum exit_status statuses[DIAG_CODES] = {
-	[DIAG_OK] = STATUS_OK,
-	[DIAG_USAGE] = STATUS_USAGE,
-	[DIAG_NOT_RUBY] = STATUS_NOT_RUBY,
-	[DIAG_NO_PROCESS] = STATUS_NO_PROCESS,
-	[DIAG_NO_INTERFACE] = STATUS_NO_INTERFACE,
-	[DIAG_INTERNAL] = STATUS_INTERNAL,
-	[DIAG_NO_BPF] = STATUS_NO_BPF,
-	[DIAG_OUTPUT] = STATUS_OUTPUT,
-	[DIAG_NOT_READY] = STATUS_NOT_READY,
-	[DIAG_VERSION] = STATUS_VERSION,
-	[DIAG_PERMISSION] = STATUS_PERMISSION,
-	[DIAG_COMMAND] = STATUS_COMMAND,
+#define CODES (EXTPROF_COMMAND + 1)
+
+static const enum exit_status statuses[CODES] = {
+	[EXTPROF_OK] = STATUS_OK,
+	[EXTPROF_USAGE] = STATUS_USAGE,
+	[EXTPROF_NOT_RUBY] = STATUS_NOT_RUBY,
+	[EXTPROF_NO_PROCESS] = STATUS_NO_PROCESS,
+	[EXTPROF_NO_INTERFACE] = STATUS_NO_INTERFACE,
+	[EXTPROF_INTERNAL] = STATUS_INTERNAL,
+	[EXTPROF_NO_BPF] = STATUS_NO_BPF,
+	[EXTPROF_OUTPUT] = STATUS_OUTPUT,
+	[EXTPROF_NOT_READY] = STATUS_NOT_READY,
+	[EXTPROF_VERSION_MISMATCH] = STATUS_VERSION,
+	[EXTPROF_PERMISSION] = STATUS_PERMISSION,
+	[EXTPROF_COMMAND] = STATUS_COMMAND,
 };
 
-/* printf formats for advice_value. */
-static const char *const advice[ADVICES] = {
-	[ADVICE_CLOCK] = "sample with --timer=clock",
-	[ADVICE_PID] = "profile its process: extprof -p %ld",
-	[ADVICE_OUTPUT] = "choose another file with -o; nothing was recorded or changed",
+/* What follows the hint, if there is one; a printf format for advice_value. */
+static const struct {
+	const char *after_hint, *format;
+} advice[] = {
+	[EXTPROF_ADVICE_CLOCK] = { ", or ", "sample with --timer=clock" },
+	[EXTPROF_ADVICE_PID] = { ", or ", "profile its process: extprof -p %ld" },
+	[EXTPROF_ADVICE_SUBPROCESSES] = { ": ", "--subprocesses profiles them too" },
 };
 
-enum exit_status message__status(enum diag_code code)
+#define ADVICES (sizeof(advice) / sizeof(advice[0]))
+
+enum exit_status message__status(int code)
 {
-	return (unsigned int)code < DIAG_CODES ? statuses[code] : STATUS_INTERNAL;
+	return code >= 0 && code < CODES ? statuses[code] : STATUS_INTERNAL;
 }
 
-void message__hint(const struct diag *d, char *to, size_t size)
+int message__set(struct extprof_error *e, enum extprof_code code, int errnum, const char *format, ...)
 {
-	const char *format = (unsigned int)d->advice < ADVICES ? advice[d->advice] : NULL;
-	int n = snprintf(to, size, "%s%s", d->hint, d->hint[0] && format ? ", or " : "");
+	char raw[sizeof(e->text)];
+	va_list args;
 
-	if (!format || n < 0 || (size_t)n >= size)
+	va_start(args, format);
+	vsnprintf(raw, sizeof(raw), format, args);
+	va_end(args);
+	*e = (struct extprof_error){ .size = sizeof(*e), .code = code };
+	/* Paths and names of commands can contain anything. */
+	extprof_clean(e->text, sizeof(e->text), raw);
+	return -errnum;
+}
+
+void message__hint(const struct extprof_error *e, char *to, size_t size)
+{
+	bool advised = e->advice > 0 && (size_t)e->advice < ADVICES;
+	int n = snprintf(to, size, "%s%s", e->hint, e->hint[0] && advised ? advice[e->advice].after_hint : "");
+
+	if (!advised || n < 0 || (size_t)n >= size)
 		return;
 	/* The formats are those above. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	snprintf(to + n, size - (size_t)n, format, d->advice_value);
+	snprintf(to + n, size - (size_t)n, advice[e->advice].format, e->advice_value);
 #pragma GCC diagnostic pop
 }
 
-int message__fail(const struct diag *d)
+int message__fail(const struct extprof_error *e)
 {
-	char hint[sizeof(d->hint) + 128];
+	char hint[sizeof(e->hint) + 128];
 
-	fprintf(stderr, "extprof: %s\n", d->text);
-	message__hint(d, hint, sizeof(hint));
+	fprintf(stderr, "extprof: %s\n", e->text);
+	message__hint(e, hint, sizeof(hint));
 	if (hint[0])
 		fprintf(stderr, "extprof: %s\n", hint);
-	return message__status(d->code);
+	return message__status(e->code);
 }

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/diag.h"
+#include "extprof.h"
 
 /* Exit statuses, documented in extprof(1).  Those of sysexits.h where one
  * fits, so that they do not collide with those of a profiled command's own. */
@@ -24,10 +24,14 @@ enum exit_status {
 	STATUS_COMMAND = 127,
 };
 
-enum exit_status message__status(enum diag_code code);
+/* Of an enum extprof_code. */
+enum exit_status message__status(int code);
+/* Fill *e with a code and a clean text, no hint, no advice.  Returns -errnum, for `return message__set(...)`. */
+int message__set(struct extprof_error *e, enum extprof_code code, int errnum, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* Hint and advice as one line; "" if there are none. */
-void message__hint(const struct diag *d, char *to, size_t size);
-/* Print a diagnosis on stderr; returns its exit status. */
-int message__fail(const struct diag *d);
+void message__hint(const struct extprof_error *e, char *to, size_t size);
+/* Print an error with its hint on stderr; returns its exit status. */
+int message__fail(const struct extprof_error *e);
 
 #endif /* EXTPROF_MESSAGES_H */

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/diag.h"
-#include "base/text.h"
 #include "cli/messages.h"
 #include "cli/mode_options.h"
-#include "source/mode.h"
-#include "source/source.h"
+#include "cli/words.h"
 
 enum {
 	OPTION_FILE = 0x100,
@@ -56,7 +53,7 @@ const struct argp_option options_table[] = {
 	{ NULL, 0, NULL, 0, "How to sample:", 2 },
 	{ "mode", 'm', "MODE", 0, "what is shown: %s, or several with commas between (default: cpu)", 0 },
 	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 "
-	  "(default: " STRING(RATE_DEFAULT) ")", 0 },
+	  "(default: " STRING(EXTPROF_RATE_DEFAULT) ")", 0 },
 	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
 	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples, %s: timers of our own, or the "
 	  "scheduler's tick, which needs no interrupts of ours (default: clock)", 0 },
@@ -86,74 +83,45 @@ const struct argp_option options_table[] = {
 	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
 	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
 	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "
-	  "(default: " STRING(TOP_DEFAULT) ")", 0 },
+	  "(default: " STRING(EXTPROF_TOP_DEFAULT) ")", 0 },
 	{ "quiet", 'q', NULL, 0, "no live line, no summary", 0 },
 	{ NULL, 0, NULL, 0, "Other:", -1 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
 	{ 0 }
 };
 
-static const char *format_name(int i)
-{
-	return output_formats[i] ? output_formats[i]->name : NULL;
-}
-
-static const char *timer_name(int i)
-{
-	return i < TIMER_KINDS ? timer_names[i] : NULL;
-}
-
-static const char *group_name(int i)
-{
-	return i + 1 < GROUP_KEYS ? group_names[i + 1] : i + 1 == GROUP_KEYS ? "none" : NULL;
-}
-
-static const char *mode_name(int i)
-{
-	return modes[i] ? modes[i]->name : NULL;
-}
-
-/* The values that an option takes; NULL: any. */
-static const char *(*values(int key))(int)
+/* The kind of words that an option takes; -1: any text. */
+static int words_of(int key)
 {
 	switch (key) {
 	case 'f':
-		return format_name;
+		return EXTPROF_FORMATS;
 	case OPTION_TIMER:
-		return timer_name;
+		return EXTPROF_TIMERS;
 	case OPTION_GROUP_BY:
-		return group_name;
+		return EXTPROF_GROUPS;
 	case 'm':
-		return mode_name;
+		return EXTPROF_MODES;
 	case OPTION_UNIT:
-		return unit__name;
+		return EXTPROF_UNITS;
 	case OPTION_STATE:
-		return state__name;
+		return EXTPROF_STATES;
 	}
-	return NULL;
-}
-
-/* "a, b or c" */
-static void add_list(struct text *out, const char *(*name)(int))
-{
-	for (int i = 0; name(i); i++)
-		text__addf(out, "%s%s", !i ? "" : name(i + 1) ? ", " : " or ", name(i));
+	return -1;
 }
 
 char *options__text(int key, const char *text, void *input)
 {
 	const char *at = text ? strstr(text, "%s") : NULL;
-	struct text out = { 0 };
-	char *result;
+	char *all, *result;
 
 	(void)input;
-	if (!at || !values(key))
+	if (!at || words_of(key) < 0)
 		return (char *)(uintptr_t)text;
-	text__addf(&out, "%.*s", (int)(at - text), text);
-	add_list(&out, values(key));
-	text__adds(&out, at + 2);
-	result = out.failed ? NULL : strdup(out.data);
-	text__free(&out);
+	all = words__all((enum extprof_words)words_of(key));
+	if (!all || asprintf(&result, "%.*s%s%s", (int)(at - text), text, all, at + 2) < 0)
+		result = NULL;
+	free(all);
 	return result ? result : (char *)(uintptr_t)text;
 }
 
@@ -161,36 +129,58 @@ char *options__text(int key, const char *text, void *input)
 struct parse {
 	struct options *options;
 	bool implied;		/* `record` was left out */
-	bool grouped;		/* --group-by was given */
-	bool threads;
 };
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-static error_t not_one_of(int key, const char *what, const char *arg, struct argp_state *state)
+static error_t out_of_memory(struct argp_state *state)
 {
-	struct text list = { 0 };
+	argp_failure(state, STATUS_INTERNAL, ENOMEM, "cannot keep the options");
+	return ENOMEM;
+}
 
-	add_list(&list, values(key));
-	argp_error(state, "%s is no %s: %s", arg, what, list.failed ? "" : list.data);
-	text__free(&list);
+/* Must be one of the words.  Units are told apart by their letters alone. */
+static error_t check_word(int key, const char *what, const char *arg, struct argp_state *state)
+{
+	enum extprof_words kind = (enum extprof_words)words_of(key);
+	int (*compare)(const char *, const char *) = kind == EXTPROF_UNITS ? strcasecmp : strcmp;
+	const char *word;
+	char *all;
+
+	for (size_t i = 0; (word = extprof_word(kind, i)); i++)
+		if (!compare(arg, word))
+			return 0;
+	all = words__all(kind);
+	argp_error(state, "%s is no %s: %s", arg, what, all ? all : "");
+	free(all);
 	return EINVAL;
 }
 
-static bool has_mode(const struct settings *s, const struct mode *mode)
+static bool is_one_mode(const char *format)
 {
-	for (uint32_t i = 0; i < s->mode_count; i++)
-		if (s->modes[i] == mode)
-			return true;
-	return false;
+	struct extprof_format_info info = { .size = sizeof(info) };
+
+	return !extprof_format_info(format, &info) && info.one_mode;
+}
+
+/* What the library says of the options. */
+static error_t check(const struct options *o, struct argp_state *state)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+
+	if (extprof_recording_check(&o->recording, &e))
+		FAIL("%s", e.text);
+	if (o->unit && extprof_recording_check_unit(&o->recording, o->unit, &e))
+		FAIL("--unit %s: %s", o->unit, e.text);
+	return 0;
 }
 
 /* All is known.  Do the parts fit together? */
 static error_t finish(struct parse *parse, struct argp_state *state)
 {
 	struct options *o = parse->options;
-	struct settings *settings = &o->settings;
+	struct extprof_recording_options *r = &o->recording;
 	error_t err;
 
 	err = selection_options__finish(&o->selection, "profile", o->command, state);
@@ -198,29 +188,24 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 		err = mode_options__finish(o, state);
 	if (err)
 		return err;
-	if (!settings->mode_count)
-		settings->modes[settings->mode_count++] = &mode_cpu;
-	if (settings->alloc_interval && !has_mode(settings, &mode_alloc))
+	if (r->alloc_interval && !words__has(o->modes, "alloc"))
 		FAIL("--alloc-interval is for allocations: add --mode alloc");
-	if (!settings->alloc_interval)
-		settings->alloc_interval = RB_DEBUG_EXT_ALLOC_INTERVAL;
-	for (uint32_t i = 0; o->unit && i < settings->mode_count; i++)
-		if (!unit__fits(o->unit, settings->modes[i]))
-			FAIL("--unit %s: mode %s counts %s", o->unit->name, settings->modes[i]->name,
-			     unit__all_of(settings->modes[i]));
+	r->modes = o->modes;
+	r->states = o->states;
+	r->syscalls = o->syscalls;
+	r->events = o->events;
+	selection_options__fill(&o->selection, r);
+	err = check(o, state);
+	if (err)
+		return err;
 	if (!o->format && o->file)
-		o->format = output__by_path(o->file);
-	if (o->format && o->format->one_mode && settings->mode_count > 1)
+		o->format = extprof_format_of_file(o->file);
+	if (o->format && is_one_mode(o->format) && words__count(o->modes) > 1)
 		FAIL("--format %s has place for one mode: record the modes one after the other, or choose "
-		     "another format, such as folded or speedscope", o->format->name);
-	if (!o->file && o->format && o->format != &output_summary)
-		FAIL("where to? --format %s needs -o FILE", o->format->name);
-	selection_options__fill(&o->selection, &settings->selection);
-	settings->group_by_default = !parse->grouped;
-	/* Who names the key wants each thread. */
-	settings->groups.patterns_allowed = !groups__has(&settings->groups, GROUP_THREAD);
-	if (parse->threads && !groups__has(&settings->groups, GROUP_THREAD_PATTERN))
-		groups__add(&settings->groups, GROUP_THREAD);
+		     "another format, such as folded or speedscope", o->format);
+	if (!o->file && o->format && strcmp(o->format, "summary"))
+		FAIL("where to? --format %s needs -o FILE", o->format);
+	r->formats = o->format;
 	return 0;
 }
 
@@ -237,19 +222,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case 'r':
 	case 'F':
-		if (value__rate(arg, &o->settings.rate))
-			FAIL("%s is no rate: 1 to %u per second, or with k", arg, SOURCE_RATE_MAX);
+		if (value__rate(arg, &o->recording.rate))
+			FAIL("%s is no rate: 1 to %u per second, or with k", arg, EXTPROF_RATE_MAX);
 		break;
 	case OPTION_TIMER:
-		if (timer__by_name(arg, &o->settings.timer))
-			return not_one_of(key, "timer", arg, state);
-		break;
+		o->recording.timer = arg;
+		return check_word(key, "timer", arg, state);
 	case OPTION_ALLOC_INTERVAL:
-		if (value__size(arg, &o->settings.alloc_interval))
+		if (value__size(arg, &o->recording.alloc_interval))
 			FAIL("%s is no distance of samples: 1k to 1G bytes", arg);
 		break;
 	case 'd':
-		if (value__duration(arg, &o->settings.duration))
+		if (value__duration(arg, &o->recording.duration))
 			FAIL("%s is no duration: seconds, or with s, ms, m or h", arg);
 		break;
 	case 'o':
@@ -257,29 +241,23 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->file = arg;
 		break;
 	case 'f':
-		o->format = output__by_name(arg);
-		if (!o->format)
-			return not_one_of(key, "format", arg, state);
-		break;
+		o->format = arg;
+		return check_word(key, "format", arg, state);
 	case 'm':
-		if (modes__parse(arg, o->settings.modes, &o->settings.mode_count))
-			return not_one_of(key, "list of different modes", arg, state);
+		if (words__add(&o->modes, arg))
+			return out_of_memory(state);
 		break;
 	case OPTION_UNIT:
-		o->unit = unit__by_name(arg);
-		if (!o->unit)
-			return not_one_of(key, "unit", arg, state);
-		break;
+		o->unit = arg;
+		return check_word(key, "unit", arg, state);
 	case OPTION_GROUP_BY:
-		if (groups__parse(arg, &o->settings.groups))
-			return not_one_of(key, "list of different keys", arg, state);
-		parse->grouped = true;
+		o->recording.groups = arg;
 		break;
 	case 't':
-		parse->threads = true;
+		o->recording.threads = true;
 		break;
 	case 'l':
-		o->settings.lines = true;
+		o->recording.lines = true;
 		break;
 	case 'q':
 		o->quiet = true;
@@ -319,17 +297,14 @@ int options__parse(struct options *o, int argc, char **argv, unsigned int flags)
 	int err;
 
 	memset(o, 0, sizeof(*o));
-	o->settings.size = sizeof(o->settings);
-	o->settings.rate = RATE_DEFAULT;
-	o->settings.interrupt_fd = -1;
-	o->top = TOP_DEFAULT;
+	o->recording.size = sizeof(o->recording);
+	o->top = EXTPROF_TOP_DEFAULT;
 	if (flags & OPTIONS_QUIETLY)
 		argp_flags |= ARGP_NO_EXIT | ARGP_NO_ERRS;
 	argp_err_exit_status = STATUS_USAGE;
 	err = argp_parse(&argp, argc, argv, argp_flags, NULL, &parse);
 	if (err)
 		return -err;
-	o->settings.labels = o->format ? o->format->labels : 0;
 	length = o->file ? strlen(o->file) : 0;
 	o->html = length > 4 && (!strcasecmp(o->file + length - 4, "html") ||
 				 !strcasecmp(o->file + length - 4, ".htm"));
@@ -339,4 +314,8 @@ int options__parse(struct options *o, int argc, char **argv, unsigned int flags)
 void options__free(struct options *o)
 {
 	selection_options__free(&o->selection);
+	free(o->modes);
+	free(o->states);
+	free(o->syscalls);
+	o->modes = o->states = o->syscalls = NULL;
 }

@@ -7,26 +7,22 @@
 #include <stdbool.h>
 
 #include "cli/selection_options.h"
-#include "engine/settings.h"
-#include "output/output.h"
-#include "profile/unit.h"
-
-#define RATE_DEFAULT 99
-#define TOP_DEFAULT 20
+#include "extprof.h"
 
 struct options {
-	struct settings settings;	/* all but `command` and `interrupt_fd`; points into this structure */
+	/* All but `command` and `interrupt_fd`; points into this structure.  It has been checked. */
+	struct extprof_recording_options recording;
 	char **command;			/* ends with NULL; NULL: none */
 	const char *file;		/* NULL: only the summary */
-	const struct output_format *format;
-	const struct unit_choice *unit;	/* NULL: those of the modes */
+	const char *format;		/* NULL: the same */
+	const char *unit;		/* NULL: those of the modes */
 	bool html;
 	bool quiet;
 	unsigned int top;
 
-	struct event_spec events[EVENTS_MAX];	/* settings.events */
-	bool syscalls_chosen;		/* --syscall was given */
-	struct selection_options selection;	/* settings.selection */
+	struct selection_options selection;
+	char *modes, *states, *syscalls;	/* see words.h */
+	const char *events[EXTPROF_EVENTS_MAX];
 };
 
 #define OPTIONS_QUIETLY 1u	/* return where argp would print and exit */

@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/deadline.h"
+#include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/messages.h"
 #include "cli/options.h"
@@ -17,22 +17,21 @@
 #include "cli/signals.h"
 #include "cli/spawn.h"
 #include "cli/sudo.h"
-#include "engine/engine.h"
 
 #define MS 1000000ull
 /* How often the live line changes. */
 #define PROGRESS_INTERVAL (500 * MS)
 
-static void show_progress(struct engine *e)
+static void show_progress(struct extprof_recording *recording)
 {
-	struct progress p;
+	struct extprof_progress p = { .size = sizeof(p) };
 
-	engine__progress(e, &p);
+	extprof_recording_progress(recording, &p);
 	if (p.waiting)
 		fprintf(stderr, "\rextprof: waiting for the ruby to start\033[K");
 	else
 		fprintf(stderr, "\rextprof: %.1f s, %" PRIu64 " samples, %" PRIu64 " lost\033[K",
-			p.elapsed, p.samples, p.lost);
+			(double)p.elapsed / 1e9, p.samples, p.lost);
 	fflush(stderr);
 }
 
@@ -44,8 +43,8 @@ struct recording {
 	struct output_file file;
 	struct sudo sudo;
 	const struct output_owner *owner;	/* of new files; NULL: extprof's user */
-	struct engine *engine;
-	int epoll_fd;		/* signals, engine */
+	struct extprof_recording *recording;
+	int epoll_fd;		/* signals, recording */
 	bool live;		/* show the live line */
 	int interrupts;		/* that were seen */
 };
@@ -54,7 +53,7 @@ struct recording {
 static void on_request(struct recording *r)
 {
 	struct signalfd_siginfo info;
-	struct diag d = { 0 };
+	struct extprof_error e = { .size = sizeof(e) };
 	bool wanted = false;
 
 	while (signals__next(r->signals.request_fd, &info))
@@ -63,8 +62,8 @@ static void on_request(struct recording *r)
 		return;
 	if (r->live)
 		fprintf(stderr, "\r\033[K");
-	if (result__write_so_far(&r->options, r->engine, &r->file, r->owner, &d))
-		message__fail(&d);
+	if (result__write_so_far(&r->options, r->recording, &r->file, r->owner, &e))
+		message__fail(&e);
 	else if (!r->options.quiet && r->options.file)
 		fprintf(stderr, "extprof: the profile so far is in %s\n", r->options.file);
 }
@@ -76,7 +75,7 @@ static bool on_interrupt(struct recording *r)
 	bool end = false;
 
 	while (signals__next(r->signals.interrupt_fd, &info)) {
-		engine__set_ended(r->engine, info.ssi_signo == SIGINT ? "Ctrl-C" : "terminated");
+		extprof_recording_set_ended(r->recording, info.ssi_signo == SIGINT ? "Ctrl-C" : "terminated");
 		/* The terminal sends Ctrl-C to the command as well, which may
 		 * want to end in an orderly way: record that too.  The second
 		 * one ends the recording at once. */
@@ -92,17 +91,17 @@ static bool on_interrupt(struct recording *r)
 	return end;
 }
 
-static int wait_for(int epoll_fd, int fd, struct diag *d)
+static int wait_for(int epoll_fd, int fd, struct extprof_error *e)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event))
-		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+		return message__set(e, EXTPROF_INTERNAL, errno, "cannot wait: %s", strerror(errno));
 	return 0;
 }
 
 /* Record until the duration, a signal or the end of the processes. */
-static int record(struct recording *r, struct diag *d)
+static int record(struct recording *r, struct extprof_error *e)
 {
 	uint64_t next_progress = 0;
 	bool end = false;
@@ -113,25 +112,25 @@ static int record(struct recording *r, struct diag *d)
 		uint64_t now;
 
 		/* Rounded up: what is too early would be called again at once. */
-		epoll_wait(r->epoll_fd, events, 4, (int)((engine__wait(r->engine) + MS - 1) / MS));
+		epoll_wait(r->epoll_fd, events, 4, (int)((extprof_recording_wait(r->recording) + MS - 1) / MS));
 		end = on_interrupt(r);
-		done = engine__step(r->engine, d);
+		done = extprof_recording_step(r->recording, e);
 		if (!done)
 			on_request(r);
 		/* With others the processes do not end with it. */
-		if (!done && r->options.command && r->options.settings.selection.all &&
+		if (!done && r->options.command && r->options.recording.all &&
 		    spawn__is_over(&r->spawn)) {
-			engine__set_ended(r->engine, "the command ended");
+			extprof_recording_set_ended(r->recording, "the command ended");
 			end = true;
 		}
-		now = deadline__now();
+		now = clock__now();
 		if (r->live && now >= next_progress) {
-			show_progress(r->engine);
+			show_progress(r->recording);
 			next_progress = now + PROGRESS_INTERVAL;
 		}
 	}
 	if (done >= 0)
-		done = engine__finish(r->engine, d);
+		done = extprof_recording_finish(r->recording, e);
 	if (r->live)
 		fprintf(stderr, "\r\033[K");
 	/* A command that cannot be profiled is of no use to who wants a profile. */
@@ -141,56 +140,56 @@ static int record(struct recording *r, struct diag *d)
 }
 
 /* All that can fail before the recording. */
-static int prepare(struct recording *r, struct diag *d)
+static int prepare(struct recording *r, struct extprof_error *e)
 {
 	struct options *o = &r->options;
 	int err;
 
 	err = sudo__user(&r->sudo);
 	if (err < 0)
-		return diag__set(d, err == -EINVAL ? DIAG_USAGE : DIAG_INTERNAL, -err,
+		return message__set(e, err == -EINVAL ? EXTPROF_USAGE : EXTPROF_INTERNAL, -err,
 				 "cannot tell who called sudo: %s", err == -EINVAL ?
 				 "SUDO_UID or SUDO_GID is no number" : strerror(-err));
 	if (err)
 		r->owner = &r->sudo.user;
-	if (o->file && (err = output__check(o->file, d)))
+	if (o->file && (err = output_file__check(o->file, e)))
 		return err;
-	if ((err = signals__open(&r->signals, d)))
+	if ((err = signals__open(&r->signals, e)))
 		return err;
 	if (o->command && (err = spawn__prepare(&r->spawn, o->command, o->selection.keep_root,
-						&r->signals.old_mask, d)))
+						&r->signals.old_mask, e)))
 		return err;
 	if (o->command) {
-		o->settings.command = true;
-		o->settings.selection.pids = &r->spawn.pid;
-		o->settings.selection.pid_count = 1;
+		o->recording.command = true;
+		o->recording.pids = &r->spawn.pid;
+		o->recording.pid_count = 1;
 	}
-	o->settings.interrupt_fd = r->signals.interrupt_fd;
+	o->recording.interrupt_fd = r->signals.interrupt_fd;
 	/* The search may take long: a signal ends extprof meanwhile, as it ends any program. */
-	if ((err = engine__create(&r->engine, &o->settings, d)))
+	if ((err = extprof_recording_create(&r->recording, &o->recording, e)))
 		return err;
 	signals__block(&r->signals);
 	/* Not sooner: a signal during the search would leave half a file. */
-	if (o->file && (err = output__open(&r->file, o->file, r->owner, d)))
+	if (o->file && (err = output_file__open(&r->file, o->file, r->owner, e)))
 		return err;
-	if ((err = engine__open(r->engine, d)))
+	if ((err = extprof_recording_open(r->recording, e)))
 		return err;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0)
-		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
-	if ((err = wait_for(r->epoll_fd, r->signals.interrupt_fd, d)) ||
-	    (err = wait_for(r->epoll_fd, r->signals.request_fd, d)) ||
-	    (err = wait_for(r->epoll_fd, engine__fd(r->engine), d)))
+		return message__set(e, EXTPROF_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+	if ((err = wait_for(r->epoll_fd, r->signals.interrupt_fd, e)) ||
+	    (err = wait_for(r->epoll_fd, r->signals.request_fd, e)) ||
+	    (err = wait_for(r->epoll_fd, extprof_recording_fd(r->recording), e)))
 		return err;
-	if (o->command && (err = spawn__go(&r->spawn, o->command, d)))
+	if (o->command && (err = spawn__go(&r->spawn, o->command, e)))
 		return err;
-	return engine__begin(r->engine, d);
+	return extprof_recording_begin(r->recording, e);
 }
 
 static int run(int argc, char **argv, bool implied)
 {
 	struct recording r = { .epoll_fd = -1 };
-	struct diag d = { 0 };
+	struct extprof_error e = { .size = sizeof(e) };
 	int status;
 
 	signals__init(&r.signals);
@@ -200,18 +199,18 @@ static int run(int argc, char **argv, bool implied)
 		return STATUS_USAGE;
 	}
 	r.live = !r.options.quiet && isatty(STDERR_FILENO);
-	if (prepare(&r, &d) || record(&r, &d)) {
-		status = message__fail(&d);
+	if (prepare(&r, &e) || record(&r, &e)) {
+		status = message__fail(&e);
 	} else {
-		status = result__show(&r.options, r.engine, &r.file, &d);
+		status = result__show(&r.options, r.recording, &r.file);
 		/* What was started by us is ours to wait for. */
 		if (r.options.command)
 			spawn__wait(&r.spawn, r.signals.interrupt_fd);
 		if (r.options.command && status == STATUS_OK)
 			status = spawn__exit_status(&r.spawn);
 	}
-	output__discard(&r.file);
-	engine__destroy(r.engine);
+	output_file__discard(&r.file);
+	extprof_recording_destroy(r.recording);
 	spawn__close(&r.spawn);
 	signals__close(&r.signals);
 	if (r.epoll_fd >= 0)

@@ -4,16 +4,14 @@
 #define EXTPROF_RESULT_H
 
 #include "cli/options.h"
-#include "engine/engine.h"
-#include "output/output.h"
+#include "cli/output_file.h"
 
 /* Write what was recorded to the output, if there is one, and the tables.  Prints what fails.
  * Returns the exit status. */
-int result__show(const struct options *o, struct engine *e, struct output_file *file,
-		 struct diag *d);
+int result__show(const struct options *o, struct extprof_recording *r, struct output_file *file);
 /* Write the profile so far to the output file, which is replaced by it; without one the tables.
  * `last` is the open file for the end.  0 or -errno; the recording can go on in both cases. */
-int result__write_so_far(const struct options *o, struct engine *e, const struct output_file *last,
-			 const struct output_owner *owner, struct diag *d);
+int result__write_so_far(const struct options *o, struct extprof_recording *r, const struct output_file *last,
+			 const struct output_owner *owner, struct extprof_error *e);
 
 #endif /* EXTPROF_RESULT_H */

@@ -87,12 +87,16 @@ error_t selection_options__finish(struct selection_options *o, const char *verb,
 	return 0;
 }
 
-void selection_options__fill(const struct selection_options *o, struct selection *s)
+void selection_options__fill(const struct selection_options *o, struct extprof_recording_options *r)
 {
-	*s = (struct selection){
-		.pids = o->pids.pids, .pid_count = o->pids.count, .all = o->all, .subprocesses = o->subprocesses,
-		.by_user = o->by_user, .user = o->user, .name = o->name, .cgroup = o->cgroup,
-	};
+	r->pids = o->pids.pids;
+	r->pid_count = o->pids.count;
+	r->all = o->all;
+	r->subprocesses = o->subprocesses;
+	r->by_user = o->by_user;
+	r->user = o->user;
+	r->name = o->name;
+	r->cgroup = o->cgroup;
 }
 
 void selection_options__free(struct selection_options *o)

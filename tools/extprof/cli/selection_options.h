@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "cli/values.h"
-#include "engine/settings.h"
+#include "extprof.h"
 
 enum {
 	OPTION_NO_SUBPROCESSES = 0x300,
@@ -47,8 +47,8 @@ error_t selection_options__parse(struct selection_options *o, int key, char *arg
 /* All options are known: is something chosen, and only once?  `verb` is for messages, command: NULL none. */
 error_t selection_options__finish(struct selection_options *o, const char *verb, char *const *command,
 				  struct argp_state *state);
-/* What the engine is told.  It points into *o. */
-void selection_options__fill(const struct selection_options *o, struct selection *s);
+/* What the library is told.  It points into *o. */
+void selection_options__fill(const struct selection_options *o, struct extprof_recording_options *r);
 void selection_options__free(struct selection_options *o);
 
 #endif /* EXTPROF_SELECTION_OPTIONS_H */

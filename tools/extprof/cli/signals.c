@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/messages.h"
+
 /* A signal that is blocked and read would not be ignored any more. */
 static void add(sigset_t *set, int number)
 {
@@ -20,7 +22,7 @@ void signals__init(struct signals *s)
 	s->interrupt_fd = s->request_fd = -1;
 }
 
-int signals__open(struct signals *s, struct diag *d)
+int signals__open(struct signals *s, struct extprof_error *e)
 {
 	signals__init(s);
 	sigprocmask(SIG_SETMASK, NULL, &s->old_mask);
@@ -34,7 +36,7 @@ int signals__open(struct signals *s, struct diag *d)
 	if (s->interrupt_fd >= 0)
 		s->request_fd = signalfd(-1, &s->requests, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->request_fd < 0)
-		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait for signals: %s",
+		return message__set(e, EXTPROF_INTERNAL, errno, "cannot wait for signals: %s",
 				 strerror(errno));
 	sigprocmask(SIG_BLOCK, &s->requests, NULL);
 	return 0;

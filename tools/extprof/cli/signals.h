@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/signalfd.h>
 
-#include "base/diag.h"
+#include "extprof.h"
 
 struct signals {
 	int interrupt_fd;	/* SIGINT, SIGTERM, SIGHUP: they end a recording */
@@ -23,7 +23,7 @@ void signals__init(struct signals *s);
  * starts in the background.  An interrupt still ends extprof, as it ends any program, until
  * signals__block(); a request waits from now on.
  */
-int signals__open(struct signals *s, struct diag *d);
+int signals__open(struct signals *s, struct extprof_error *e);
 /* From now on interrupts wait in interrupt_fd. */
 void signals__block(struct signals *s);
 /* The next signal that waits in the fd; false: there is none. */

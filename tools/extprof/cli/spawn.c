@@ -68,21 +68,21 @@ void spawn__init(struct spawn *s)
 }
 
 int spawn__prepare(struct spawn *s, char **command, bool keep_root, const sigset_t *mask,
-		   struct diag *d)
+		   struct extprof_error *e)
 {
 	int go[2] = { -1, -1 }, result[2] = { -1, -1 };
 	int err;
 
 	spawn__init(s);
 	if (pipe2(go, O_CLOEXEC) || pipe2(result, O_CLOEXEC)) {
-		err = diag__set(d, DIAG_INTERNAL, errno, "cannot make a pipe: %s",
+		err = message__set(e, EXTPROF_INTERNAL, errno, "cannot make a pipe: %s",
 				strerror(errno));
 		goto cleanup;
 	}
 	s->pid = fork();
 	if (s->pid < 0) {
 		s->pid = 0;
-		err = diag__set(d, DIAG_INTERNAL, errno, "cannot fork: %s", strerror(errno));
+		err = message__set(e, EXTPROF_INTERNAL, errno, "cannot fork: %s", strerror(errno));
 		goto cleanup;
 	}
 	if (s->pid == 0) {
@@ -106,7 +106,7 @@ cleanup:
 	return err;
 }
 
-int spawn__go(struct spawn *s, char **command, struct diag *d)
+int spawn__go(struct spawn *s, char **command, struct extprof_error *e)
 {
 	int child_errno = 0;
 	void (*old)(int);
@@ -118,9 +118,9 @@ int spawn__go(struct spawn *s, char **command, struct diag *d)
 	signal(SIGPIPE, old);
 	if (n != 1) {
 		if (errno == EPIPE && spawn__ended(s, true))
-			return diag__set(d, DIAG_COMMAND, EINTR, "%s was ended before it began",
+			return message__set(e, EXTPROF_COMMAND, EINTR, "%s was ended before it began",
 					 command[0]);
-		return diag__set(d, DIAG_INTERNAL, errno, "cannot start the command");
+		return message__set(e, EXTPROF_INTERNAL, errno, "cannot start the command");
 	}
 	close(s->go);
 	s->go = -1;
@@ -132,7 +132,7 @@ int spawn__go(struct spawn *s, char **command, struct diag *d)
 	if (n != sizeof(child_errno))
 		return 0;
 	spawn__ended(s, true);
-	diag__set(d, DIAG_COMMAND, child_errno, "cannot run %s: %s", command[0],
+	message__set(e, EXTPROF_COMMAND, child_errno, "cannot run %s: %s", command[0],
 		  strerror(child_errno));
 	return -child_errno;
 }

@@ -8,7 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/types.h>
 
-#include "base/diag.h"
+#include "extprof.h"
 
 struct spawn {
 	pid_t pid;		/* 0: none */
@@ -27,9 +27,9 @@ void spawn__init(struct spawn *s);
  * Its mask of blocked signals will be *mask.
  */
 int spawn__prepare(struct spawn *s, char **command, bool keep_root, const sigset_t *mask,
-		   struct diag *d);
+		   struct extprof_error *e);
 /* Let it execute the command. */
-int spawn__go(struct spawn *s, char **command, struct diag *d);
+int spawn__go(struct spawn *s, char **command, struct extprof_error *e);
 
 /* It has ended.  It is not waited for, so that its pid stays its own. */
 bool spawn__is_over(const struct spawn *s);

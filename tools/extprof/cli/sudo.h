@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "output/output.h"
+#include "cli/output_file.h"
 
 struct sudo {
 	struct output_owner user;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/source.h"
+#include "extprof.h"
 
 #define CGROUPS "/sys/fs/cgroup"
 
@@ -46,7 +46,7 @@ int value__rate(const char *text, uint32_t *rate)
 	}
 	if (*unit && strcasecmp(unit, "hz"))
 		return -EINVAL;
-	if (value < 1 || value > SOURCE_RATE_MAX || value != floor(value))
+	if (value < 1 || value > EXTPROF_RATE_MAX || value != floor(value))
 		return -EINVAL;
 	*rate = (uint32_t)value;
 	return 0;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* "99", "10k", "10khz", "250 Hz": per second, 1 to SOURCE_RATE_MAX; or -EINVAL. */
+/* "99", "10k", "10khz", "250 Hz": per second, 1 to EXTPROF_RATE_MAX; or -EINVAL. */
 int value__rate(const char *text, uint32_t *rate);
 /* "5", "0.5", "5s", "300ms", "2m", "1h" in ns, from 1 ms to a year; or -EINVAL. */
 int value__duration(const char *text, uint64_t *duration);

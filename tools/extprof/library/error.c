@@ -20,6 +20,11 @@ SAME(EXTPROF_VERSION_MISMATCH, DIAG_VERSION);
 SAME(EXTPROF_PERMISSION, DIAG_PERMISSION);
 SAME(EXTPROF_COMMAND, DIAG_COMMAND);
 SAME(DIAG_CODES, EXTPROF_COMMAND + 1);
+SAME(EXTPROF_ADVICE_NONE, ADVICE_NONE);
+SAME(EXTPROF_ADVICE_CLOCK, ADVICE_CLOCK);
+SAME(EXTPROF_ADVICE_PID, ADVICE_PID);
+SAME(EXTPROF_ADVICE_SUBPROCESSES, ADVICE_SUBPROCESSES);
+SAME(ADVICES, EXTPROF_ADVICE_SUBPROCESSES + 1);
 
 #ifndef EXTPROF_VERSION
 #define EXTPROF_VERSION "unknown"
@@ -30,19 +35,36 @@ const char *extprof_version(void)
 	return EXTPROF_VERSION;
 }
 
-int error__from(struct extprof_error *error, int err, const struct diag *d)
+int result__copy(void *to, const void *from, size_t size)
+{
+	size_t given;
+
+	memcpy(&given, to, sizeof(given));
+	if (given < sizeof(given))
+		return -EINVAL;
+	memcpy((char *)to + sizeof(given), (const char *)from + sizeof(given),
+	       (given < size ? given : size) - sizeof(given));
+	return 0;
+}
+
+void error__fill(struct extprof_error *error, const struct diag *d)
 {
 	struct extprof_error full = { 0 };
-	size_t size;
 
-	if (err >= 0 || !error || error->size < offsetof(struct extprof_error, text))
-		return err;
-	size = error->size;
-	full.size = size;
+	if (!error)
+		return;
 	full.code = (int)d->code;
+	full.advice = (int)d->advice;
+	full.advice_value = d->advice_value;
 	snprintf(full.text, sizeof(full.text), "%s", d->text);
 	snprintf(full.hint, sizeof(full.hint), "%s", d->hint);
-	memcpy(error, &full, size < sizeof(full) ? size : sizeof(full));
+	result__copy(error, &full, sizeof(full));
+}
+
+int error__from(struct extprof_error *error, int err, const struct diag *d)
+{
+	if (err < 0)
+		error__fill(error, d);
 	return err;
 }
 

@@ -14,11 +14,20 @@ int error__from(struct extprof_error *error, int err, const struct diag *d);
 int error__set(struct extprof_error *error, enum diag_code code, int errnum, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* The same without an error: *error says why something is as it is. */
+void error__fill(struct extprof_error *error, const struct diag *d);
+
 /*
  * Copy a caller's structure, which begins with its size, to one of `size` bytes.  What the caller does
  * not have is 0.  -EINVAL: the size makes no sense; -E2BIG: the caller wants something that
  * this version does not know.
  */
 int options__copy(void *to, size_t size, const void *from, struct extprof_error *error);
+
+/*
+ * Copy a structure of `size` bytes, which begins with a size, to that of a caller, as far as the caller has it.  The
+ * caller's size stays.  0, or -EINVAL: the caller's has no size.
+ */
+int result__copy(void *to, const void *from, size_t size);
 
 #endif /* EXTPROF_LIBRARY_ERROR_H */

@@ -12,12 +12,10 @@
 #include "engine/engine.h"
 #include "library/error.h"
 #include "library/report.h"
+#include "library/settings.h"
+#include "library/verdict.h"
 #include "output/output.h"
-#include "profile/unit.h"
-#include "source/mode.h"
 
-#define RATE_DEFAULT 99
-#define TOP_DEFAULT 20
 /* The state is looked at for the log so often, ns. */
 #define LOG_INTERVAL 1000000000ull
 
@@ -32,102 +30,22 @@ enum state {
 struct extprof_recording {
 	struct engine *engine;
 	struct extprof_recording_options options;	/* pointers: as below */
-	pid_t *pids;
-	char *name, *cgroup, *ended;
+	struct recording_settings settings;
+	char *ended;
 	enum state state;
 	bool reportable;	/* finished with samples, or after a snapshot */
+	struct reports reports;	/* the last ones that were made, as `made` says; none if `count` is 0 */
+	struct report_request made;
 	uint64_t log_at;	/* CLOCK_MONOTONIC, ns */
 	struct progress logged;
 };
 
 /* -- creation -------------------------------------------------------------------------------- */
 
-static const struct output_format *format_by_name(const char *name)
-{
-	return !strcmp(name, output_summary.name) ? &output_summary : output__by_name(name);
-}
-
-/* The groups that the formats want, from a list with commas. */
-static int add_formats(const char *list, uint32_t *labels, struct extprof_error *error)
-{
-	while (*list) {
-		size_t length = strcspn(list, ",");
-		char *name = strndup(list, length);
-		const struct output_format *format;
-
-		if (!name)
-			return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
-		format = format_by_name(name);
-		if (!format) {
-			int err = error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format", name);
-
-			free(name);
-			return err;
-		}
-		free(name);
-		*labels |= format->labels;
-		list += length + (list[length] == ',');
-	}
-	return 0;
-}
-
-static int copy_text(char **copy, const char *text)
-{
-	*copy = text ? strdup(text) : NULL;
-	return text && !*copy ? -ENOMEM : 0;
-}
-
-/* What is pointed to belongs to the caller only until this returns. */
-static int copy_selection(struct extprof_recording *r, struct selection *s, struct extprof_error *error)
-{
-	const struct extprof_recording_options *o = &r->options;
-
-	if (!o->all && !o->pid_count)
-		return error__set(error, DIAG_USAGE, EINVAL, "no processes are chosen: set pids or all");
-	if (o->pid_count > UINT32_MAX / sizeof(*o->pids) || (o->pid_count && !o->pids))
-		return error__set(error, DIAG_USAGE, EINVAL, "pid_count does not fit pids");
-	r->pids = calloc(o->pid_count + 1, sizeof(*r->pids));
-	if (!r->pids || copy_text(&r->name, o->name) || copy_text(&r->cgroup, o->cgroup))
-		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
-	if (o->pid_count)
-		memcpy(r->pids, o->pids, o->pid_count * sizeof(*r->pids));
-	*s = (struct selection){
-		.pids = r->pids, .pid_count = (uint32_t)o->pid_count, .all = o->all,
-		.subprocesses = o->subprocesses, .by_user = o->by_user, .user = o->user,
-		.name = r->name, .cgroup = r->cgroup,
-	};
-	return 0;
-}
-
-static int make_settings(struct extprof_recording *r, struct settings *s, struct extprof_error *error)
-{
-	const struct extprof_recording_options *o = &r->options;
-
-	s->size = sizeof(*s);
-	s->command = o->command;
-	s->rate = o->rate ? o->rate : RATE_DEFAULT;
-	s->duration = o->duration;
-	s->alloc_interval = RB_DEBUG_EXT_ALLOC_INTERVAL;
-	s->lines = o->lines;
-	s->interrupt_fd = o->interrupt_fd > 0 ? o->interrupt_fd : -1;
-	s->group_by_default = !o->groups;
-	if (modes__parse(o->modes ? o->modes : "cpu", s->modes, &s->mode_count))
-		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of modes", o->modes);
-	if (o->timer && timer__by_name(o->timer, &s->timer))
-		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no timer", o->timer);
-	if (o->groups && groups__parse(o->groups, &s->groups))
-		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups", o->groups);
-	s->groups.patterns_allowed = !groups__has(&s->groups, GROUP_THREAD);
-	if (o->formats && add_formats(o->formats, &s->labels, error))
-		return -EINVAL;
-	return copy_selection(r, &s->selection, error);
-}
-
 int extprof_recording_create(struct extprof_recording **recording,
 			     const struct extprof_recording_options *options, struct extprof_error *error)
 {
 	struct extprof_recording *r;
-	struct settings settings = { 0 };
 	struct diag d = { 0 };
 	int err;
 
@@ -137,9 +55,11 @@ int extprof_recording_create(struct extprof_recording **recording,
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	err = options__copy(&r->options, sizeof(r->options), options, error);
 	if (!err)
-		err = make_settings(r, &settings, error);
+		err = recording_settings__set(&r->settings, &r->options, error);
 	if (!err)
-		err = error__from(error, engine__create(&r->engine, &settings, &d), &d);
+		err = recording_settings__select(&r->settings, &r->options, error);
+	if (!err)
+		err = error__from(error, engine__create(&r->engine, &r->settings.settings, &d), &d);
 	if (err)
 		extprof_recording_destroy(r);
 	else
@@ -151,10 +71,9 @@ void extprof_recording_destroy(struct extprof_recording *r)
 {
 	if (!r)
 		return;
+	reports__free(&r->reports);
 	engine__destroy(r->engine);
-	free(r->pids);
-	free(r->name);
-	free(r->cgroup);
+	recording_settings__free(&r->settings);
 	free(r->ended);
 	free(r);
 }
@@ -251,6 +170,7 @@ int extprof_recording_step(struct extprof_recording *r, struct extprof_error *er
 
 	if (err)
 		return err;
+	reports__free(&r->reports);
 	err = engine__step(r->engine, &d);
 	log_changes(r, err != 0);
 	return error__from(error, err, &d);
@@ -293,6 +213,7 @@ int extprof_recording_finish(struct extprof_recording *r, struct extprof_error *
 
 	if (err)
 		return err;
+	reports__free(&r->reports);
 	err = engine__finish(r->engine, &d);
 	r->state = FINISHED;
 	r->reportable = !err;
@@ -307,6 +228,7 @@ int extprof_recording_snapshot(struct extprof_recording *r, struct extprof_error
 
 	if (err)
 		return err;
+	reports__free(&r->reports);
 	err = engine__snapshot(r->engine, &d);
 	if (!err)
 		r->reportable = true;
@@ -317,20 +239,15 @@ int extprof_recording_progress(struct extprof_recording *r, struct extprof_progr
 {
 	struct extprof_progress full = { 0 };
 	struct progress p = { .waiting = true };
-	size_t size = progress->size;
 
-	if (size < sizeof(size))
-		return -EINVAL;
 	if (r->state != CREATED)
 		engine__progress(r->engine, &p);
-	full.size = size;
 	full.waiting = p.waiting;
 	full.processes = p.processes;
 	full.elapsed = (uint64_t)(p.elapsed * 1e9);
 	full.samples = p.samples;
 	full.lost = p.lost;
-	memcpy(progress, &full, size < sizeof(full) ? size : sizeof(full));
-	return 0;
+	return result__copy(progress, &full, sizeof(full));
 }
 
 /* -- results --------------------------------------------------------------------------------- */
@@ -343,54 +260,54 @@ static int check_reportable(const struct extprof_recording *r, struct extprof_er
 			  "finished or a snapshot is taken");
 }
 
-/* *choice stays NULL without a name. */
-static int find_unit(const char *name, const struct unit_choice **choice, struct extprof_error *error)
+/* The reports of all modes.  Those that were made last are kept: a verdict and the tables want the same. */
+static int make_reports(struct extprof_recording *r, const struct report_request *request,
+			struct extprof_error *error)
 {
-	*choice = name ? unit__by_name(name) : NULL;
-	if (name && !*choice)
-		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no unit", name);
-	return 0;
+	const struct report_request *made = &r->made;
+	struct diag d = { 0 };
+	int err;
+
+	if (r->reports.count && made->detail == request->detail && made->labels == request->labels &&
+	    made->unit == request->unit && made->by_value == request->by_value)
+		return 0;
+	reports__free(&r->reports);
+	err = engine__reports(r->engine, request, &r->reports, &d);
+	r->made = *request;
+	return error__from(error, err, &d);
 }
 
-const char *extprof_mode(size_t i)
+int extprof_recording_verdict(struct extprof_recording *r, struct extprof_error *why)
 {
-	size_t n = 0;
+	struct report_request request = { .detail = output_summary.detail };
+	struct diag d = { 0 };
+	int err = check_reportable(r, why);
 
-	while (modes[n] && n < i)
-		n++;
-	return modes[n] ? modes[n]->name : NULL;
-}
-
-const char *extprof_format(size_t i)
-{
-	size_t n = 0;
-
-	while (output_formats[n]) {
-		if (n == i)
-			return output_formats[n]->name;
-		n++;
-	}
-	/* The tables are no row of the formats: extprof prints them in any case. */
-	return i == n && output__by_name(output_summary.name) == NULL ? output_summary.name : NULL;
+	if (!err)
+		err = make_reports(r, &request, why);
+	if (err)
+		return err;
+	err = verdict__give(&r->reports, r->settings.settings.timer, &d);
+	if (err)
+		error__fill(why, &d);
+	return err;
 }
 
 int extprof_recording_write(struct extprof_recording *r, const char *name,
 			    const struct extprof_write_options *options, FILE *to,
 			    struct extprof_error *error)
 {
-	const struct output_format *format = format_by_name(name);
+	const struct output_format *format = output__by_name(name);
 	struct extprof_write_options o;
 	struct report_request request = { 0 };
 	struct output_options settings;
-	struct reports reports;
-	struct diag d = { 0 };
 	int err;
 
 	if (!format)
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format", name);
 	err = options__copy(&o, sizeof(o), options, error);
 	if (!err)
-		err = find_unit(o.unit, &request.unit, error);
+		err = unit__find(o.unit, &request.unit, error);
 	if (!err)
 		err = check_reportable(r, error);
 	if (err)
@@ -398,17 +315,16 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 	request.detail = format->detail;
 	request.labels = format->labels;
 	request.by_value = format->by_value;
-	err = error__from(error, engine__reports(r->engine, &request, &reports, &d), &d);
+	err = make_reports(r, &request, error);
 	if (err)
 		return err;
 	settings = (struct output_options){
-		.html = o.html, .color = o.color, .width = o.width, .top = o.top ? o.top : TOP_DEFAULT,
+		.html = o.html, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
 	};
-	if (format->one_mode && reports.count > 1)
+	if (format->one_mode && r->reports.count > 1)
 		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode", name);
-	else if ((err = format->write(reports.list, reports.count, &settings, to)))
+	else if ((err = format->write(r->reports.list, r->reports.count, &settings, to)))
 		error__set(error, DIAG_OUTPUT, -err, "the profile could not be written: %s", strerror(-err));
-	reports__free(&reports);
 	return err;
 }
 
@@ -421,7 +337,7 @@ int extprof_recording_report_mode(struct extprof_recording *r, const char *mode,
 	int err;
 
 	*report = NULL;
-	err = find_unit(unit, &request.unit, error);
+	err = unit__find(unit, &request.unit, error);
 	if (!err)
 		err = check_reportable(r, error);
 	if (!err && mode && engine__find_mode(r->engine, mode, &request.mode))

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writers of finished reports, and the file that they write to. */
+/* Writers of finished reports. */
 #ifndef EXTPROF_OUTPUT_H
 #define EXTPROF_OUTPUT_H
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/types.h>
 
-#include "base/diag.h"
 #include "profile/report.h"
 
 /* Room for a report's settings that are not part of what was measured. */
@@ -40,43 +38,5 @@ extern const struct output_format *const output_formats[];
 
 extern const struct output_format output_folded, output_flamegraph, output_summary, output_pprof,
 	output_speedscope;
-
-/*
- * A file that appears whole or not at all: it is written beside its
- * destination and renamed at the end.  Pipes and devices are written to
- * directly; "-" is stdout.
- */
-struct output_file {
-	FILE *stream;
-	char *name;		/* for messages: as it was given */
-	char *base;		/* of the destination, in `directory`; NULL: stream only */
-	char *temporary;	/* what is written, in `directory`; NULL: stream only */
-	int directory;		/* only if there is a `temporary` */
-};
-
-/* Whose a new file is. */
-struct output_owner {
-	uid_t uid;
-	gid_t gid;
-	const gid_t *groups;	/* all of the user's */
-	int group_count;
-};
-
-/* Would output__open() refuse it?  Nothing is made, opened or changed. */
-int output__check(const char *path, struct diag *d);
-/*
- * Fails now if the file could not be written later.  A file that exists keeps mode and owner, as far
- * as that is permitted.  A new one has the mode that umask leaves, and belongs to `owner` if that
- * user could have made it: whether the directory's mode lets the user write there is looked up.
- * owner NULL, or a directory of others: the file is the caller's.
- */
-int output__open(struct output_file *f, const char *path, const struct output_owner *owner,
-		 struct diag *d);
-/* A write has failed: name the file and the error.  Returns -errnum. */
-int output__failed(const struct output_file *f, int errnum, struct diag *d);
-/* Flush, rename.  On failure the destination is as it was. */
-int output__commit(struct output_file *f, struct diag *d);
-/* Forget what has been written, if it has not been committed. */
-void output__discard(struct output_file *f);
 
 #endif /* EXTPROF_OUTPUT_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "output/output.h"
+#include "cli/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,39 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct output_format *const output_formats[] = {
-	&output_folded, &output_flamegraph, &output_summary, &output_pprof, &output_speedscope, NULL
-};
+#include "cli/messages.h"
 
-const struct output_format *output__by_name(const char *name)
+static int cannot_write(const char *path, int errnum, struct extprof_error *e)
 {
-	for (int i = 0; output_formats[i]; i++)
-		if (!strcmp(output_formats[i]->name, name))
-			return output_formats[i];
-	return NULL;
-}
-
-const struct output_format *output__by_path(const char *path)
-{
-	size_t length = strlen(path);
-
-	for (int i = 0; output_formats[i]; i++) {
-		for (int j = 0; j < 3 && output_formats[i]->suffixes[j]; j++) {
-			const char *suffix = output_formats[i]->suffixes[j];
-			size_t n = strlen(suffix);
-
-			if (length > n && !strcasecmp(path + length - n, suffix))
-				return output_formats[i];
-		}
-	}
-	return &output_folded;
-}
-
-static int cannot_write(const char *path, int errnum, struct diag *d)
-{
-	diag__set(d, DIAG_OUTPUT, errnum, "cannot write %s: %s",
+	message__set(e, EXTPROF_OUTPUT, errnum, "cannot write %s: %s",
 		  *path ? path : "a file without a name", strerror(errnum));
-	diag__advise(d, ADVICE_OUTPUT, 0);
+	snprintf(e->hint, sizeof(e->hint), "choose another file with -o; nothing was recorded or changed");
 	return -errnum;
 }
 
@@ -76,11 +50,11 @@ static int check(const char *path)
 	return err;
 }
 
-int output__check(const char *path, struct diag *d)
+int output_file__check(const char *path, struct extprof_error *e)
 {
 	int err = check(path);
 
-	return err ? cannot_write(path, err, d) : 0;
+	return err ? cannot_write(path, err, e) : 0;
 }
 
 /* Names that are taken already are passed over, so many of them. */
@@ -207,8 +181,8 @@ static int open_stream(struct output_file *f, int fd)
 	return err;
 }
 
-int output__open(struct output_file *f, const char *path, const struct output_owner *owner,
-		 struct diag *d)
+int output_file__open(struct output_file *f, const char *path, const struct output_owner *owner,
+		 struct extprof_error *e)
 {
 	bool is_stdout = !strcmp(path, "-");
 	char *resolved = NULL;
@@ -236,16 +210,16 @@ cleanup:
 	free(resolved);
 	if (!err)
 		return 0;
-	output__discard(f);
-	return cannot_write(path, err, d);
+	output_file__discard(f);
+	return cannot_write(path, err, e);
 }
 
-int output__failed(const struct output_file *f, int errnum, struct diag *d)
+int output_file__failed(const struct output_file *f, int errnum, struct extprof_error *e)
 {
-	return diag__set(d, DIAG_OUTPUT, errnum, "cannot write %s: %s", f->name, strerror(errnum));
+	return message__set(e, EXTPROF_OUTPUT, errnum, "cannot write %s: %s", f->name, strerror(errnum));
 }
 
-int output__commit(struct output_file *f, struct diag *d)
+int output_file__commit(struct output_file *f, struct extprof_error *e)
 {
 	int err = 0;
 
@@ -265,12 +239,12 @@ int output__commit(struct output_file *f, struct diag *d)
 		}
 	}
 	if (err)
-		output__failed(f, err, d);
-	output__discard(f);
+		output_file__failed(f, err, e);
+	output_file__discard(f);
 	return -err;
 }
 
-void output__discard(struct output_file *f)
+void output_file__discard(struct output_file *f)
 {
 	if (f->stream)
 		fclose(f->stream);

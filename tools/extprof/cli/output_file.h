@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file of a profile. */
+#ifndef EXTPROF_OUTPUT_FILE_H
+#define EXTPROF_OUTPUT_FILE_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "extprof.h"
+
+/*
+ * A file that appears whole or not at all: it is written beside its
+ * destination and renamed at the end.  Pipes and devices are written to
+ * directly; "-" is stdout.
+ */
+struct output_file {
+	FILE *stream;
+	char *name;		/* for messages: as it was given */
+	char *base;		/* of the destination, in `directory`; NULL: stream only */
+	char *temporary;	/* what is written, in `directory`; NULL: stream only */
+	int directory;		/* only if there is a `temporary` */
+};
+
+/* Whose a new file is. */
+struct output_owner {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups;	/* all of the user's */
+	int group_count;
+};
+
+/* Would output_file__open() refuse it?  Nothing is made, opened or changed. */
+int output_file__check(const char *path, struct extprof_error *e);
+/*
+ * Fails now if the file could not be written later.  A file that exists keeps mode and owner, as far
+ * as that is permitted.  A new one has the mode that umask leaves, and belongs to `owner` if that
+ * user could have made it: whether the directory's mode lets the user write there is looked up.
+ * owner NULL, or a directory of others: the file is the caller's.
+ */
+int output_file__open(struct output_file *f, const char *path, const struct output_owner *owner,
+		 struct extprof_error *e);
+/* A write has failed: name the file and the error.  Returns -errnum. */
+int output_file__failed(const struct output_file *f, int errnum, struct extprof_error *e);
+/* Flush, rename.  On failure the destination is as it was. */
+int output_file__commit(struct output_file *f, struct extprof_error *e);
+/* Forget what has been written, if it has not been committed. */
+void output_file__discard(struct output_file *f);
+
+#endif /* EXTPROF_OUTPUT_FILE_H */

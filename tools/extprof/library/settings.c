@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "library/settings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "library/error.h"
+#include "output/output.h"
+#include "source/source.h"
+
+static int out_of_memory(struct extprof_error *error)
+{
+	return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+}
+
+/* "sundial is no timer: clock or tick" */
+static int not_one_of(enum extprof_words kind, const char *what, const char *given, struct extprof_error *error)
+{
+	struct text list = { 0 };
+	const char *word;
+
+	for (size_t i = 0; (word = extprof_word(kind, i)); i++)
+		text__addf(&list, "%s%s", !i ? "" : extprof_word(kind, i + 1) ? ", " : " or ", word);
+	error__set(error, DIAG_USAGE, EINVAL, "%s is no %s: %s", given, what, text__string(&list));
+	text__free(&list);
+	return -EINVAL;
+}
+
+/* The groups that the formats want, from a list with commas. */
+static int add_formats(const char *list, uint32_t *labels, struct extprof_error *error)
+{
+	while (*list) {
+		size_t length = strcspn(list, ",");
+		char *name = strndup(list, length);
+		const struct output_format *format;
+
+		if (!name)
+			return out_of_memory(error);
+		format = output__by_name(name);
+		if (!format)
+			not_one_of(EXTPROF_FORMATS, "format", name, error);
+		free(name);
+		if (!format)
+			return -EINVAL;
+		*labels |= format->labels;
+		list += length + (list[length] == ',');
+	}
+	return 0;
+}
+
+static int set_groups(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	s->group_by_default = !o->groups;
+	if (o->groups && groups__parse(o->groups, &s->groups))
+		return not_one_of(EXTPROF_GROUPS, "list of different keys", o->groups, error);
+	/* Who names the key wants each thread. */
+	s->groups.patterns_allowed = !groups__has(&s->groups, GROUP_THREAD);
+	if (o->threads && !groups__has(&s->groups, GROUP_THREAD_PATTERN))
+		groups__add(&s->groups, GROUP_THREAD);
+	return o->formats ? add_formats(o->formats, &s->labels, error) : 0;
+}
+
+static bool has_mode(const struct settings *s, const struct mode *mode)
+{
+	for (uint32_t i = 0; i < s->mode_count; i++)
+		if (s->modes[i] == mode)
+			return true;
+	return false;
+}
+
+static int set_syscalls(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	struct text why = { 0 };
+	int err = o->syscalls ? syscall_set__parse(&s->syscalls, o->syscalls, &why) : 0;
+
+	if (err)
+		error__set(error, DIAG_USAGE, -err, "%s", text__string(&why));
+	text__free(&why);
+	s->syscall_latency = o->syscall_latency;
+	for (uint32_t i = 0; i < s->mode_count && o->syscall_latency; i++)
+		if (s->modes[i] == &mode_syscall)
+			s->modes[i] = &mode_syscall_latency;
+	return err;
+}
+
+static int set_events(struct recording_settings *r, const struct extprof_recording_options *o,
+		      struct extprof_error *error)
+{
+	struct settings *s = &r->settings;
+	struct text why = { 0 };
+	int err = 0;
+
+	if (o->event_count > EVENTS_MAX)
+		return error__set(error, DIAG_USAGE, EINVAL, "at most %u events can be recorded together", EVENTS_MAX);
+	if (!o->event_count && has_mode(s, &mode_event))
+		return error__set(error, DIAG_USAGE, EINVAL, "mode event needs an event");
+	r->events = calloc(o->event_count + 1, sizeof(*r->events));
+	if (!r->events)
+		return out_of_memory(error);
+	for (size_t i = 0; i < o->event_count && !err; i++)
+		err = event_spec__parse(&r->events[i], o->events[i], &why);
+	if (err)
+		error__set(error, DIAG_USAGE, -err, "%s", text__string(&why));
+	text__free(&why);
+	s->events = r->events;
+	s->event_count = (uint32_t)o->event_count;
+	s->event_period = o->event_period;
+	return err;
+}
+
+static int set_states(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	if (o->states && states__parse(o->states, &s->states))
+		return not_one_of(EXTPROF_STATES, "list of states", o->states, error);
+	if (!o->waits)
+		return 0;
+	if (!strcmp(o->waits, "each"))
+		s->waits = WAITS_EACH;
+	else if (!strcmp(o->waits, "rate"))
+		s->waits = WAITS_RATE;
+	else
+		return not_one_of(EXTPROF_WAITS, "choice of waits", o->waits, error);
+	return 0;
+}
+
+int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
+			    struct extprof_error *error)
+{
+	const char *mode_list = o->modes ? o->modes : mode_cpu.name;
+	struct settings *s = &r->settings;
+	int err;
+
+	s->size = sizeof(*s);
+	s->command = o->command;
+	s->rate = o->rate ? o->rate : EXTPROF_RATE_DEFAULT;
+	s->duration = o->duration;
+	s->alloc_interval = o->alloc_interval ? o->alloc_interval : RB_DEBUG_EXT_ALLOC_INTERVAL;
+	s->lines = o->lines;
+	s->interrupt_fd = o->interrupt_fd > 0 ? o->interrupt_fd : -1;
+	if (s->rate > SOURCE_RATE_MAX)
+		return error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", s->rate,
+				  SOURCE_RATE_MAX);
+	if (modes__parse(mode_list, s->modes, &s->mode_count))
+		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
+	if (o->timer && timer__by_name(o->timer, &s->timer))
+		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
+	if ((err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
+	    (err = set_syscalls(s, o, error)))
+		return err;
+	return set_events(r, o, error);
+}
+
+static int copy_text(char **copy, const char *text)
+{
+	*copy = text ? strdup(text) : NULL;
+	return text && !*copy ? -ENOMEM : 0;
+}
+
+int recording_settings__select(struct recording_settings *r, const struct extprof_recording_options *o,
+			       struct extprof_error *error)
+{
+	if (!o->all && !o->pid_count)
+		return error__set(error, DIAG_USAGE, EINVAL, "no processes are chosen: set pids or all");
+	if (o->pid_count > UINT32_MAX / sizeof(*o->pids) || (o->pid_count && !o->pids))
+		return error__set(error, DIAG_USAGE, EINVAL, "pid_count does not fit pids");
+	r->pids = calloc(o->pid_count + 1, sizeof(*r->pids));
+	if (!r->pids || copy_text(&r->name, o->name) || copy_text(&r->cgroup, o->cgroup))
+		return out_of_memory(error);
+	if (o->pid_count)
+		memcpy(r->pids, o->pids, o->pid_count * sizeof(*r->pids));
+	r->settings.selection = (struct selection){
+		.pids = r->pids, .pid_count = (uint32_t)o->pid_count, .all = o->all,
+		.subprocesses = o->subprocesses, .by_user = o->by_user, .user = o->user,
+		.name = r->name, .cgroup = r->cgroup,
+	};
+	return 0;
+}
+
+void recording_settings__free(struct recording_settings *r)
+{
+	free(r->pids);
+	free(r->name);
+	free(r->cgroup);
+	free(r->events);
+	memset(r, 0, sizeof(*r));
+}
+
+int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error)
+{
+	*choice = name ? unit__by_name(name) : NULL;
+	return name && !*choice ? not_one_of(EXTPROF_UNITS, "unit", name, error) : 0;
+}
+
+int extprof_recording_check(const struct extprof_recording_options *options, struct extprof_error *error)
+{
+	struct extprof_recording_options o;
+	struct recording_settings r = { 0 };
+	int err = options__copy(&o, sizeof(o), options, error);
+
+	if (!err)
+		err = recording_settings__set(&r, &o, error);
+	recording_settings__free(&r);
+	return err;
+}
+
+int extprof_recording_check_unit(const struct extprof_recording_options *options, const char *unit,
+				 struct extprof_error *error)
+{
+	struct extprof_recording_options o;
+	struct recording_settings r = { 0 };
+	const struct unit_choice *choice;
+	int err = options__copy(&o, sizeof(o), options, error);
+
+	if (!err)
+		err = recording_settings__set(&r, &o, error);
+	if (!err)
+		err = unit__find(unit, &choice, error);
+	for (uint32_t i = 0; !err && choice && i < r.settings.mode_count; i++)
+		if (!unit__fits(choice, r.settings.modes[i]))
+			err = error__set(error, DIAG_USAGE, EINVAL, "mode %s counts %s", r.settings.modes[i]->name,
+					 unit__all_of(r.settings.modes[i]));
+	recording_settings__free(&r);
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From the options of a caller to the settings of the engine. */
+#ifndef EXTPROF_LIBRARY_SETTINGS_H
+#define EXTPROF_LIBRARY_SETTINGS_H
+
+#include "engine/settings.h"
+#include "extprof.h"
+#include "profile/unit.h"
+
+/* Zero-initialise. */
+struct recording_settings {
+	struct settings settings;	/* points into this structure */
+	pid_t *pids;
+	char *name, *cgroup;
+	struct event_spec *events;
+};
+
+/*
+ * Fill all of it but the selection of processes from the options, whose size is that of the structure.  0, -EINVAL or
+ * -ENOMEM, with *error filled; the caller frees in both cases.
+ */
+int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
+			    struct extprof_error *error);
+/* Copy which processes are chosen.  As above. */
+int recording_settings__select(struct recording_settings *r, const struct extprof_recording_options *o,
+			       struct extprof_error *error);
+void recording_settings__free(struct recording_settings *r);
+
+/* *choice stays NULL without a name.  0 or -EINVAL. */
+int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error);
+
+#endif /* EXTPROF_LIBRARY_SETTINGS_H */

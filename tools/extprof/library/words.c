@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The words that options take, and what is known of modes and formats without a recording. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "extprof.h"
+#include "library/error.h"
+#include "output/output.h"
+#include "profile/groups.h"
+#include "profile/unit.h"
+#include "source/event_spec.h"
+#include "source/mode.h"
+#include "source/source.h"
+#include "source/syscall_set.h"
+
+_Static_assert(EXTPROF_RATE_MAX == SOURCE_RATE_MAX, "EXTPROF_RATE_MAX");
+_Static_assert(EXTPROF_EVENTS_MAX == EVENTS_MAX, "EXTPROF_EVENTS_MAX");
+
+/* More than any table has. */
+#define WORDS_MAX 4096
+
+static const char *mode_name(int i)
+{
+	return modes[i] ? modes[i]->name : NULL;
+}
+
+static const char *format_name(int i)
+{
+	return output_formats[i] ? output_formats[i]->name : NULL;
+}
+
+static const char *timer_name(int i)
+{
+	return i < TIMER_KINDS ? timer_names[i] : NULL;
+}
+
+static const char *group_name(int i)
+{
+	return i + 1 < GROUP_KEYS ? group_names[i + 1] : i + 1 == GROUP_KEYS ? "none" : NULL;
+}
+
+static const char *waits_name(int i)
+{
+	static const char *const names[] = { "each", "rate", NULL };
+
+	return names[i];
+}
+
+static const char *syscall_name(int i)
+{
+	return syscall__name_at((uint32_t)i);
+}
+
+static const char *(*const words[])(int) = {
+	[EXTPROF_MODES] = mode_name,
+	[EXTPROF_FORMATS] = format_name,
+	[EXTPROF_TIMERS] = timer_name,
+	[EXTPROF_GROUPS] = group_name,
+	[EXTPROF_UNITS] = unit__name,
+	[EXTPROF_STATES] = state__name,
+	[EXTPROF_WAITS] = waits_name,
+	[EXTPROF_EVENTS] = event_spec__perf_name,
+	[EXTPROF_SYSCALLS] = syscall_name,
+};
+
+const char *extprof_word(enum extprof_words kind, size_t i)
+{
+	if ((size_t)kind >= sizeof(words) / sizeof(words[0]) || i >= WORDS_MAX)
+		return NULL;
+	/* A table ends with NULL, and nothing is behind that. */
+	for (size_t n = 0; n < i; n++)
+		if (!words[kind]((int)n))
+			return NULL;
+	return words[kind]((int)i);
+}
+
+const char *extprof_mode(size_t i)
+{
+	return extprof_word(EXTPROF_MODES, i);
+}
+
+const char *extprof_format(size_t i)
+{
+	return extprof_word(EXTPROF_FORMATS, i);
+}
+
+int extprof_mode_info(const char *name, struct extprof_mode_info *info)
+{
+	for (size_t i = 0; modes[i]; i++) {
+		struct extprof_mode_info full = {
+			.name = modes[i]->name, .help = modes[i]->help, .has_states = modes[i]->has_states,
+		};
+
+		if (!strcmp(modes[i]->name, name))
+			return result__copy(info, &full, sizeof(full));
+	}
+	return -ENOENT;
+}
+
+int extprof_format_info(const char *name, struct extprof_format_info *info)
+{
+	const struct output_format *format = output__by_name(name);
+	struct extprof_format_info full = { 0 };
+
+	if (!format)
+		return -ENOENT;
+	full.name = format->name;
+	full.help = format->help;
+	full.one_mode = format->one_mode;
+	return result__copy(info, &full, sizeof(full));
+}
+
+const char *extprof_format_of_file(const char *path)
+{
+	return output__by_path(path)->name;
+}
+
+void extprof_clean(char *to, size_t size, const char *from)
+{
+	text__clean(to, size, from);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "output/output.h"
+
+const struct output_format *const output_formats[] = {
+	&output_folded, &output_flamegraph, &output_summary, &output_pprof, &output_speedscope, NULL
+};
+
+const struct output_format *output__by_name(const char *name)
+{
+	for (int i = 0; output_formats[i]; i++)
+		if (!strcmp(output_formats[i]->name, name))
+			return output_formats[i];
+	return NULL;
+}
+
+const struct output_format *output__by_path(const char *path)
+{
+	size_t length = strlen(path);
+
+	for (int i = 0; output_formats[i]; i++) {
+		for (int j = 0; j < 3 && output_formats[i]->suffixes[j]; j++) {
+			const char *suffix = output_formats[i]->suffixes[j];
+			size_t n = strlen(suffix);
+
+			if (length > n && !strcasecmp(path + length - n, suffix))
+				return output_formats[i];
+		}
+	}
+	return &output_folded;
+}
