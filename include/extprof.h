@@ -259,12 +259,19 @@ EXTPROF_API int extprof_recording_finish(struct extprof_recording *recording, st
 /* Make what was sampled so far ready for a report, and go on.  Sampling pauses for a moment. */
 EXTPROF_API int extprof_recording_snapshot(struct extprof_recording *recording, struct extprof_error *error);
 
+/*
+ * Forget what the last snapshot has made ready, so that what is reported next begins there: windows of a recording that
+ * goes on, each with an account of its own.  Make the reports of the snapshot first; no step may lie between.
+ * Memory that only the past needs is given back.
+ */
+EXTPROF_API int extprof_recording_restart(struct extprof_recording *recording, struct extprof_error *error);
+
 struct extprof_progress {
 	size_t size;		/* sizeof(struct extprof_progress) */
 	bool waiting;		/* no ruby has been found yet */
 	uint32_t processes;	/* that are sampled now */
 	uint64_t elapsed;	/* ns since sampling began */
-	uint64_t samples, lost;
+	uint64_t samples, lost;	/* since then, or since extprof_recording_restart() */
 };
 EXTPROF_API int extprof_recording_progress(struct extprof_recording *recording,
 					   struct extprof_progress *progress);

@@ -349,6 +349,79 @@ static void test_idle(pid_t pid)
 	extprof_recording_destroy(r);
 }
 
+/* -- windows ------------------------------------------------------------------------------------ */
+
+static uint64_t cpu_of(pid_t pid)
+{
+	struct timespec t = { 0 };
+	clockid_t clock;
+
+	if (!clock_getcpuclockid(pid, &clock))
+		clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Steps for so many seconds. */
+static void step_for(struct extprof_recording *r, double seconds)
+{
+	double until = now() + seconds;
+
+	while (now() < until && !extprof_recording_step(r, &error))
+		usleep(10000);
+}
+
+static void test_windows(pid_t pid)
+{
+	struct extprof_recording_options o = {
+		.size = sizeof(o), .pids = &pid, .pid_count = 1, .rate = 999, .modes = "cpu,wall", .groups = "thread",
+	};
+	struct extprof_progress p = { .size = sizeof(p) };
+	struct extprof_report *report;
+	struct extprof_recording *r;
+	uint64_t cpu = 0, sampled = 0, wall = 0, lost = 0;
+	bool sums = true, is_short = true;
+	double begin;
+
+	claim(!create(&o, &r) && !extprof_recording_open(r, &error) && !extprof_recording_begin(r, &error), "windows");
+	claim(extprof_recording_restart(r, &error) == -EINVAL && error.code == EXTPROF_USAGE, "none before a snapshot");
+	begin = now();
+	cpu = cpu_of(pid);
+	for (int i = 0; i < 8; i++) {
+		const struct extprof_accounting *a;
+		const struct extprof_facts *facts;
+		const struct extprof_stack *s;
+		uint64_t sum = 0;
+
+		step_for(r, 0.15 + 0.05 * i);
+		claim(!extprof_recording_snapshot(r, &error) && !extprof_recording_report(r, &report, &error), "a window");
+		a = extprof_report_accounting(report);
+		facts = extprof_report_facts(report);
+		while ((s = extprof_report_next(report)))
+			sum += s->value;
+		sums = sums && a->taken == a->whole + a->truncated + a->lost && sum == a->whole + a->truncated;
+		is_short = is_short && facts->duration < 2000000000u;
+		sampled += facts->cpu_time;
+		lost += a->lost;
+		extprof_report_destroy(report);
+		claim(!extprof_recording_report_mode(r, "wall", NULL, &report, &error), "its wall time");
+		wall += extprof_report_facts(report)->duration;
+		extprof_report_destroy(report);
+		claim(!extprof_recording_restart(r, &error), "and forgotten");
+	}
+	cpu = cpu_of(pid) - cpu;
+	claim(sums, "the sums of each window agree, and it has the samples of its own only");
+	claim(is_short, "each window has its own duration");
+	claim(!lost, "no sample is lost between windows");
+	printf("     CPU time %" PRIu64 " us by windows, %" PRIu64 " us by the clock; %" PRIu64 " of %.0f us in windows\n",
+	       sampled / 1000, cpu / 1000, wall / 1000, (now() - begin) * 1e6);
+	claim(sampled <= cpu && sampled > cpu / 100 * 97, "the CPU times of the windows add up");
+	claim(extprof_recording_restart(r, &error) == -EINVAL, "nothing is forgotten twice");
+	claim(extprof_recording_report(r, &report, &error) == -EINVAL, "nothing is there to be reported");
+	claim(!extprof_recording_progress(r, &p) && p.elapsed > 2000000000u, "the recording goes on");
+	claim(!extprof_recording_finish(r, &error), "its end is a window, too");
+	extprof_recording_destroy(r);
+}
+
 /* -- two at the same time ------------------------------------------------------------------------ */
 
 struct job {
@@ -467,6 +540,7 @@ int main(int argc, char **argv)
 	test_words();
 	test_recording(atoi(argv[1]));
 	test_idle(atoi(argv[3]));
+	test_windows(atoi(argv[1]));
 	test_threads(atoi(argv[1]));
 	look(&after);
 	for (int i = 1; i < 65; i++)

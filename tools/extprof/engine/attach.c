@@ -32,7 +32,7 @@ static int start(struct engine *e, struct diag *d)
 	if (err)
 		return err;
 	e->started = true;
-	e->started_at = deadline__now();
+	e->started_at = e->from = deadline__now();
 	e->started_wall = time(NULL);
 	return 0;
 }

@@ -21,7 +21,7 @@ struct engine;
 struct progress {
 	bool waiting;		/* there is no ruby yet */
 	double elapsed;		/* s since the first ruby was attached */
-	uint64_t samples, lost;
+	uint64_t samples, lost;	/* since then, or since engine__restart() */
 	uint32_t processes;	/* that are sampled now */
 };
 
@@ -52,6 +52,13 @@ int engine__finish(struct engine *e, struct diag *d);
 /* During the recording: make what was sampled so far ready to be reported.  Sampling pauses for
  * the moment. */
 int engine__snapshot(struct engine *e, struct diag *d);
+
+/*
+ * Forget what was made ready by engine__snapshot(), which was called since the last step: what is reported next
+ * begins there.  What of processes, threads and names is not needed any more is forgotten too, so that the memory of
+ * a recording that goes on for days is that of a short one.  -EINVAL: there is no such snapshot.
+ */
+int engine__restart(struct engine *e, struct diag *d);
 
 void engine__progress(struct engine *e, struct progress *p);
 struct report_request {

@@ -76,17 +76,31 @@ static void take_all_counters(struct engine *e)
 			engine__take_counters(e, e->set.list[i]);
 }
 
+static void read_all_cpu_times(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->set.count; i++)
+		if (e->set.list[i])
+			engine__read_cpu_time(e, e->set.list[i]);
+}
+
 int engine__snapshot(struct engine *e, struct diag *d)
 {
+	int err;
+
 	if (!e->started)
 		return diag__set(d, DIAG_NOT_READY, EAGAIN, "no ruby was found so far");
 	/* What the kernel counts and what arrives agree only while nothing is sampled. */
 	engine__read_waits(e);
 	session__stop(e->session);
+	e->paused_at = deadline__now();
+	read_all_cpu_times(e);
 	drain_rest(e);
 	engine__end_waits(e);
 	take_all_counters(e);
-	return session__start(e->session, d);
+	e->snapshot = true;
+	err = session__start(e->session, d);
+	e->resumed_at = deadline__now();
+	return err;
 }
 
 int engine__finish(struct engine *e, struct diag *d)
@@ -103,9 +117,7 @@ int engine__finish(struct engine *e, struct diag *d)
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	engine__restore_intervals(e);
-	for (uint32_t i = 0; i < e->set.count; i++)
-		if (e->set.list[i])
-			engine__read_cpu_time(e, e->set.list[i]);
+	read_all_cpu_times(e);
 	drain_rest(e);
 	engine__drain_lifecycle(e);
 	engine__end_waits(e);
@@ -160,7 +172,7 @@ static void describe_pauses(const struct engine *e, struct report *report)
 static void describe(const struct engine *e, struct report_meta *m)
 {
 	const struct process_row *row = e->first_row < e->rows.count ? &e->rows.rows[e->first_row] : NULL;
-	uint64_t until = e->ended_at ? e->ended_at : deadline__now();
+	uint64_t until = e->ended_at ? e->ended_at : e->snapshot ? e->paused_at : deadline__now();
 
 	if (row) {
 		snprintf(m->command, sizeof(m->command), "%s", row->command);
@@ -174,9 +186,9 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->why_not_added, sizeof(m->why_not_added), "%.255s", e->why_not_added.text);
 	m->intervals_kept = e->intervals_kept;
 	m->why_interval_kept = e->why_interval_kept;
-	m->started = e->started_wall;
-	m->started_at = e->started_at;
-	m->duration = e->started ? (double)(until - e->started_at) / 1e9 : 0;
+	m->started = e->started_wall + (time_t)((e->from - e->started_at) / SECOND);
+	m->started_at = e->from;
+	m->duration = e->started && until > e->from ? (double)(until - e->from) / 1e9 : 0;
 	for (uint32_t i = 0; i < e->rows.count; i++)
 		m->cpu_time += e->rows.rows[i].cpu_time;
 	m->frames = e->resolver.frames;
@@ -187,7 +199,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->jit_exact = e->resolver.jit_exact;
 	m->gc_samples = e->resolver.gc_samples;
 	m->unknown_threads = e->resolver.unknown_threads;
-	m->lost_events = session__lost_events(e->session);
+	m->lost_events = session__lost_events(e->session) - e->lost_events;
 }
 
 int engine__find_mode(const struct engine *e, const char *name, uint32_t *number)

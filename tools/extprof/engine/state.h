@@ -48,6 +48,10 @@ struct engine {
 	bool started;		/* the sources run */
 	bool behind;		/* samples wait that there was no time for */
 	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
+	uint64_t from;		/* what is reported began then: started_at, or the last restart */
+	uint64_t paused_at, resumed_at;	/* by the last snapshot */
+	bool snapshot;		/* there was one since the last step */
+	uint64_t lost_events, lost_accounts;	/* before the last restart */
 	time_t started_wall;
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
 	uint64_t names_at;	/* of threads; CLOCK_MONOTONIC, ns */
@@ -161,6 +165,8 @@ void engine__read_ahead(struct engine *e, uint64_t now);
 void engine__read_waits(struct engine *e);
 /* The session is stopped, and all that it has sent is resolved: account for what threads were doing then. */
 void engine__end_waits(struct engine *e);
+
+/* restart.c: a new window, see engine.h */
 
 /* drain.c: samples that wait */
 

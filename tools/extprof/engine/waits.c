@@ -386,5 +386,5 @@ void engine__end_waits(struct engine *e)
 		return;
 	end_all(e, false);
 	states__end(&e->states, &e->resolver);
-	e->states.lost = sched__lost(session__source(e->session, SOURCE_SCHED));
+	e->states.lost = sched__lost(session__source(e->session, SOURCE_SCHED)) - e->lost_accounts;
 }

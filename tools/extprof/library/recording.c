@@ -235,6 +235,21 @@ int extprof_recording_snapshot(struct extprof_recording *r, struct extprof_error
 	return error__from(error, err, &d);
 }
 
+int extprof_recording_restart(struct extprof_recording *r, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, BEGUN, error);
+
+	if (err)
+		return err;
+	err = engine__restart(r->engine, &d);
+	if (!err) {
+		r->reportable = false;
+		r->logged.lost = 0;
+	}
+	return error__from(error, err, &d);
+}
+
 int extprof_recording_progress(struct extprof_recording *r, struct extprof_progress *progress)
 {
 	struct extprof_progress full = { 0 };

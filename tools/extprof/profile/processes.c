@@ -18,6 +18,30 @@ uint32_t processes__add(struct processes *p)
 	return p->count++;
 }
 
+void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct process_row *row = &p->rows[i];
+
+		number[i] = kept[i] ? count : PROCESS_NONE;
+		if (!kept[i]) {
+			free(row->cgroup);
+			continue;
+		}
+		row->cpu_time = row->cpu_time_unfollowed = row->cpu_taken = row->frame = 0;
+		memset(&row->kernel, 0, sizeof(row->kernel));
+		memset(&row->received, 0, sizeof(row->received));
+		p->rows[count++] = *row;
+	}
+	/* A child can have an older row than its parent. */
+	for (uint32_t i = 0; i < count; i++)
+		if (p->rows[i].parent != PROCESS_NONE)
+			p->rows[i].parent = number[p->rows[i].parent];
+	p->count = count;
+}
+
 void processes__free(struct processes *p)
 {
 	if (!p)

@@ -48,6 +48,11 @@ struct processes {
 
 /* The number of a new row, or PROCESS_NONE when out of memory or over PROCESSES_MAX.  Rows move then. */
 uint32_t processes__add(struct processes *p);
+/*
+ * The profile begins anew: forget what the rows have counted, and all rows of which `kept` is false.  number[i] becomes
+ * the new number of row i, or PROCESS_NONE.  Both have a place for each row.
+ */
+void processes__restart(struct processes *p, const bool *kept, uint32_t *number);
 void processes__free(struct processes *p);
 
 /* Was it profiled, or is it only in the table for the CPU time that it used? */

@@ -393,6 +393,18 @@ int resolve__set_modes(struct resolver *c, const struct mode *const *list, uint3
 	return 0;
 }
 
+int resolve__restart(struct resolver *c)
+{
+	for (uint32_t i = 0; c->processes && i < c->processes->count; i++)
+		c->processes->rows[i].frame = 0;
+	memset(c->received, 0, sizeof(c->received));
+	c->frames = c->unknown_frames = c->unreadable_names = c->crowded_names = 0;
+	c->jit_leaves = c->jit_exact = c->gc_samples = c->unknown_threads = 0;
+	c->left_out_count = 0;
+	c->crowded_thread = c->crowded_process = 0;
+	return resolve__set_modes(c, c->modes, c->mode_count);
+}
+
 int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *count)
 {
 	struct process_row *row;

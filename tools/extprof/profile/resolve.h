@@ -68,6 +68,9 @@ struct resolver {
 /* The modes belong to the caller, and live as long as the resolver.  0 or -ENOMEM. */
 int resolve__set_modes(struct resolver *c, const struct mode *const *modes, uint32_t count);
 
+/* The tree is empty again, and frames that were made before are none of it.  0 or -ENOMEM. */
+int resolve__restart(struct resolver *c);
+
 /* Take one event from the ring buffer. */
 void resolve__event(struct resolver *c, const void *data, size_t size);
 

@@ -17,6 +17,8 @@ void states__free(struct states *s)
 		free(s->stacks[i].event);
 	free(s->rows);
 	free(s->stacks);
+	free(s->bases);
+	map64__free(&s->base_map);
 	map64__free(&s->stack_map);
 	memset(s, 0, sizeof(*s));
 }
@@ -155,22 +157,94 @@ static void note_thread(struct resolver *c, const struct thread_account *account
 		threads__note(&vm->threads, account->thread, account->thread_slot, account->tid);
 }
 
+static const struct account_base *base_of(const struct states *s, const struct thread_account *a)
+{
+	uint32_t number = s->base_count ? map64__get(&s->base_map, key_of(a->process, a->tid)) : MAP64_NONE;
+	const struct account_base *b = number == MAP64_NONE ? NULL : &s->bases[number];
+
+	/* Its tid may be that of another thread now, which began later or has done less. */
+	if (!b || b->process != a->process || b->tid != a->tid || a->first >= b->until || a->until - a->first < b->life)
+		return NULL;
+	for (int i = 0; i < STATE_ROOM; i++)
+		if (a->time[i] < b->time[i] || a->waits[i] < b->waits[i])
+			return NULL;
+	return b;
+}
+
+static void take_away(struct thread_account *a, const struct account_base *b)
+{
+	if (!b)
+		return;
+	a->first += b->life;
+	for (int i = 0; i < STATE_ROOM; i++) {
+		a->time[i] -= b->time[i];
+		a->waits[i] -= b->waits[i];
+	}
+}
+
+int states__restart(struct states *s)
+{
+	struct account_base *bases = calloc(s->count + 1u, sizeof(*bases));
+	struct map64 map = { 0 };
+	uint32_t count = 0;
+
+	if (!bases)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct thread_account *a = &s->rows[i].account;
+		uint32_t number = s->rows[i].ended || !s->base_count ? MAP64_NONE :
+				  map64__get(&s->base_map, key_of(a->process, a->tid));
+		/* Taken away from the row when it was added, if it was of the same thread. */
+		const struct account_base *old = s->rows[i].based && number != MAP64_NONE ? &s->bases[number] : NULL;
+		struct account_base *b = &bases[count];
+
+		if (s->rows[i].ended)
+			continue;
+		b->process = a->process;
+		b->tid = a->tid;
+		b->until = a->until;
+		b->life = a->until - a->first + (old ? old->life : 0);
+		for (int j = 0; j < STATE_ROOM; j++) {
+			b->time[j] = a->time[j] + (old ? old->time[j] : 0);
+			b->waits[j] = a->waits[j] + (old ? old->waits[j] : 0);
+		}
+		if (map64__add(&map, key_of(b->process, b->tid), count)) {
+			free(bases);
+			map64__free(&map);
+			return -ENOMEM;
+		}
+		count++;
+	}
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->rows[i].name);
+	s->count = s->other_count = 0;
+	memset(&s->others, 0, sizeof(s->others));
+	free(s->bases);
+	map64__free(&s->base_map);
+	s->bases = bases;
+	s->base_count = count;
+	s->base_map = map;
+	return 0;
+}
+
 int states__add_account(struct states *s, struct resolver *c, const struct thread_account *account, bool ended)
 {
-	struct thread_account *sum = &s->others;
+	struct thread_account own = *account, *sum = &s->others;
+	const struct account_base *base = base_of(s, account);
 
 	note_thread(c, account);
+	take_away(&own, base);
 	if (s->count < STATES_THREADS_MAX) {
 		if (array__reserve(&s->rows, s->count, 1, &s->room, STATES_THREADS_MAX, sizeof(*s->rows)))
 			return -ENOMEM;
-		s->rows[s->count++] = (struct thread_row){ .account = *account, .ended = ended };
+		s->rows[s->count++] = (struct thread_row){ .account = own, .ended = ended, .based = base };
 		return 0;
 	}
 	s->other_count++;
-	sum->until += account->until - account->first;
+	sum->until += own.until - own.first;
 	for (int i = 0; i < STATE_ROOM; i++) {
-		sum->time[i] += account->time[i];
-		sum->waits[i] += account->waits[i];
+		sum->time[i] += own.time[i];
+		sum->waits[i] += own.waits[i];
 	}
 	return 0;
 }

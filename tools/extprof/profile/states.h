@@ -21,6 +21,14 @@ struct thread_row {
 	struct thread_account account;
 	char *name;		/* clean; NULL not known */
 	bool ended;
+	bool based;		/* what states::bases has of it is taken away */
+};
+
+/* What the account of a thread that lives had when the profile began anew. */
+struct account_base {
+	uint32_t process, tid;
+	uint64_t until, life;	/* CLOCK_MONOTONIC, ns; ns */
+	uint64_t time[STATE_ROOM], waits[STATE_ROOM];
 };
 
 /* Zero-initialise. */
@@ -31,6 +39,10 @@ struct states {
 	struct thread_account others;	/* sums of those that found no room; until - first: their lives */
 	uint32_t other_count;
 	uint64_t lost;		/* accounts that were lost, see sched__lost() */
+	/* Accounts are shown without what is here. */
+	struct account_base *bases;
+	uint32_t base_count;
+	struct map64 base_map;	/* hash of process and tid -> number in bases */
 	/* Stacks that wait, by process and tid. */
 	struct waiting_stack {
 		struct sample_event *event;	/* with its frames; NULL: a free place */
@@ -53,6 +65,9 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 int states__add_account(struct states *s, struct resolver *c, const struct thread_account *account, bool ended);
 /* Forget the accounts of those that live, before they are added once more. */
 void states__forget_living(struct states *s);
+/* The profile begins anew: accounts that are added from now on are shown without what they have now.  0 or -ENOMEM:
+ * nothing has changed. */
+int states__restart(struct states *s);
 /* Give the threads of the VM the names that are known now, before a report and before the VM is closed.  0 or
  * -ENOMEM. */
 int states__name_threads(struct states *s, const struct vm *vm);

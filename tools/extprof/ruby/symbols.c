@@ -50,6 +50,20 @@ void symbols__free(struct symbols *s)
 	memset(s, 0, sizeof(*s));
 }
 
+void symbols__restart(struct symbols *s)
+{
+	map64__free(&s->map);
+	s->parent = NULL;
+	s->inherited_end = 0;
+	s->next_reload = s->to_reload = s->next_late = 0;
+}
+
+/* What is read ahead fills half of it, and is not read ahead again. */
+bool symbol_table__is_crowded(const struct symbol_table *t)
+{
+	return t->count > SYMBOLS_MAX / 4 * 3 || t->bytes > SYMBOLS_BYTES_MAX / 4 * 3;
+}
+
 void symbols__set_exited(struct symbols *s)
 {
 	s->exited = true;

@@ -112,6 +112,14 @@ void symbols__free(struct symbols *s);
  * these ids it uses the parent's symbols, unless they can have changed.  *parent must live as long. */
 void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end);
 
+/*
+ * Forget all symbols and the parent.  The caller does so with everything that uses the table, and then empties
+ * the table with symbol_table__free().  Symbols are read again when samples need them.
+ */
+void symbols__restart(struct symbols *s);
+/* Is so much of the table in use that its users should begin anew? */
+bool symbol_table__is_crowded(const struct symbol_table *t);
+
 /* Compose the names of its symbols now, so that *s is not needed for them any more. */
 void symbols__settle(struct symbols *s);
 

@@ -146,6 +146,28 @@ void threads__refresh(struct threads *t, bool all)
 			read_name(t, &t->list[i]);
 }
 
+void threads__restart(struct threads *t)
+{
+	bool many = t->count > THREADS_KEPT;
+	uint32_t count = 0;
+
+	if (many)
+		map64__clear(&t->map);
+	for (uint32_t i = 0; i < t->count; i++) {
+		bool had_frame = t->list[i].frame;
+
+		t->list[i].frame = 0;
+		if (!many || !had_frame)
+			continue;
+		t->list[count] = t->list[i];
+		/* The map has room: it had these keys before. */
+		map64__add(&t->map, t->list[count].serial, count);
+		count++;
+	}
+	if (many)
+		t->count = count;
+}
+
 void thread__add_label(const struct thread *thread, struct text *out)
 {
 	size_t length = strnlen(thread->name, sizeof(thread->name));

@@ -17,6 +17,8 @@
 
 /* Bound of the memory for a program that makes threads without end. */
 #define THREADS_MAX (32u << 10)
+/* So many are kept from one window of a profile to the next, whether they were sampled or not. */
+#define THREADS_KEPT 1024u
 
 struct thread {
 	uint64_t serial;
@@ -56,6 +58,12 @@ struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, 
 
 /* Read again the names of all threads, or of those sampled since their name was read. */
 void threads__refresh(struct threads *t, bool all);
+
+/*
+ * The profile begins anew: no thread has a frame in it.  Of many threads only those stay that had one; another one is
+ * read again when a sample of it comes.
+ */
+void threads__restart(struct threads *t);
 
 /* Append "[thread NAME (TID)]", clean. */
 void thread__add_label(const struct thread *thread, struct text *out);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A new window of a recording: what was reported is forgotten, and with it what is needed no more. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/state.h"
+#include "source/sched.h"
+
+/* Stacks, and the frames that others have of them. */
+static int forget_stacks(struct engine *e)
+{
+	struct tree tree;
+
+	if (tree__init(&tree))
+		return -ENOMEM;
+	tree__free(&e->tree);
+	e->tree = tree;
+	frames__free(&e->frames);
+	gc_pauses__free(&e->pauses);
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i])
+			threads__restart(&e->set.vms[i]->threads);
+	return resolve__restart(&e->resolver);
+}
+
+/* Rows of processes that are no more.  Without memory for that the rows stay, and only their sums go. */
+static int forget_rows(struct engine *e)
+{
+	bool *kept = calloc(e->rows.count + 1u, sizeof(*kept));
+	uint32_t *number = calloc(e->rows.count + 1u, sizeof(*number));
+	int err = kept && number ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < e->set.count; i++) {
+		struct process *p = e->set.list[i];
+
+		/* The row of many processes is not kept: there may be room for each of them now. */
+		if (p && p->row < PROCESS_ROWS_MAX)
+			kept[p->row] = true;
+	}
+	if (!err && e->first_row != PROCESS_NONE)
+		kept[e->first_row] = e->first_row < PROCESS_ROWS_MAX;
+	if (!err)
+		processes__restart(&e->rows, kept, number);
+	for (uint32_t i = 0; !err && i < e->set.count; i++) {
+		struct process *p = e->set.list[i];
+
+		if (p && p->row != PROCESS_NONE)
+			p->row = number[p->row];
+	}
+	if (!err && e->first_row != PROCESS_NONE)
+		e->first_row = number[e->first_row];
+	memset(e->kernel, 0, sizeof(e->kernel));
+	free(kept);
+	free(number);
+	return err;
+}
+
+/* A VM that is closed lives on as the parent of others. */
+static void forget_symbols(struct engine *e)
+{
+	if (!symbol_table__is_crowded(&e->table))
+		return;
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		for (struct vm *vm = e->set.vms[i]; vm; vm = vm->parent)
+			symbols__restart(&vm->symbols);
+	symbol_table__free(&e->table);
+}
+
+int engine__restart(struct engine *e, struct diag *d)
+{
+	const struct source *sched = e->started ? session__source(e->session, SOURCE_SCHED) : NULL;
+
+	if (!e->snapshot)
+		return diag__set(d, DIAG_USAGE, EINVAL, "there is no snapshot that can be forgotten");
+	/* Rows first: the frames of all that stay are forgotten with the stacks. */
+	if (forget_rows(e) || states__restart(&e->states) || forget_stacks(e))
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	forget_symbols(e);
+	e->from = e->resumed_at;
+	e->lost_events = session__lost_events(e->session);
+	if (sched)
+		e->lost_accounts = sched__lost(sched);
+	e->snapshot = false;
+	return 0;
+}
