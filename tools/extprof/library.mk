@@ -3,7 +3,7 @@
 # one, put it there.  SRC: this directory.
 ROOMS := base wire process ruby remote profile output engine source library cli
 # The unit tests leave out what opens BPF programs and what begins the program.
-NEEDS_BPF := source/session source/source source/cpu source/cpu_timers source/permission \
+NEEDS_BPF := source/bpf_session source/source source/cpu source/cpu_timers source/permission \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/syscall source/event \
 	$(addprefix engine/,account ahead attach children conditions discover drain engine finish follow intervals lifecycle restart waits) library/recording library/target
 PROGRAM_ONLY := cli/main cli/record cli/result cli/spawn cli/signals cli/sudo cli/top cli/top_screen

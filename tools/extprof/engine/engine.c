@@ -12,6 +12,7 @@
 #include "engine/state.h"
 #include "process/section_search.h"
 #include "ruby/name_retention.h"
+#include "source/bpf_session.h"
 
 /* How often samples are drained.  Names have to be read while the target
  * lives, and what was started by us may not live long. */
@@ -150,7 +151,7 @@ int engine__open(struct engine *e, struct diag *d)
 	struct process *p;
 	int err;
 
-	err = session__open(&e->session, &options, d);
+	err = bpf_session__open(&e->session, &options, d);
 	if (err)
 		return err;
 	if ((err = wait_for(e, session__fd(e->session), d)) ||

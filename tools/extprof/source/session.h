@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The BPF programs of a recording: loaded as one object, with the rings that they send by and the
- * processes that they follow.  One thread uses a session. */
+/*
+ * What a recording gets its samples from: the processes that are followed, what happens to them, and the samples
+ * of their threads.  A session is a BPF object with its programs (bpf_session.h), or a thread that reads the memory of
+ * the processes (remote/session.h).  One thread uses a session.
+ */
 #ifndef EXTPROF_SESSION_H
 #define EXTPROF_SESSION_H
 
@@ -23,9 +26,40 @@ struct session_options {
 	bool tell_all;		/* session__drain_lifecycle() tells of each exec on the machine */
 };
 
-/* Load the programs and follow processes from now on; nothing is sampled yet.  -errno with a
- * diagnosis.  It may set libbpf's log callback for the moment. */
-int session__open(struct session **session, const struct session_options *options, struct diag *d);
+/* Returns whether to go on with the next one. */
+typedef bool (*session_callback)(void *context, const void *data, size_t size);
+
+/* Each as the function below with its name. */
+struct session_ops {
+	void (*close)(struct session *s);
+	int (*start)(struct session *s, struct diag *d);
+	void (*pause)(struct session *s);
+	void (*stop)(struct session *s);
+	void (*detach)(struct session *s);
+	void (*follow)(struct session *s);
+	bool (*attaches)(const struct session *s);
+	int (*add_ruby)(struct session *s, const struct source_target *target, struct diag *d);
+	uint32_t (*new_number)(struct session *s);
+	int (*set_target)(struct session *s, const struct target_key *key, const struct target_config *config);
+	int (*add_target)(struct session *s, const struct target_key *key, const struct target_config *config);
+	void (*remove_target)(struct session *s, const struct target_key *key);
+	int (*fd)(const struct session *s);
+	int (*drain)(struct session *s, session_callback callback, void *context);
+	int (*drain_lifecycle)(struct session *s, session_callback callback, void *context);
+	void (*counters)(const struct session *s, uint32_t process, enum sample_source source,
+			 struct source_counters *counters);
+	void (*add_counters)(struct session *s, uint32_t process, enum sample_source source,
+			     const struct source_counters *counters);
+	void (*forget_counters)(struct session *s, uint32_t process);
+	uint64_t (*lost_events)(const struct session *s);
+	void (*facts)(const struct session *s, enum sample_source source, struct source_facts *facts);
+	struct source *(*source)(const struct session *s, enum sample_source source);
+};
+
+struct session {
+	const struct session_ops *ops;
+};
+
 /* NULL is fine. */
 void session__close(struct session *session);
 
@@ -53,17 +87,11 @@ int session__set_target(struct session *session, const struct target_key *key,
 /* The same, unless the kernel follows it already: -EEXIST. */
 int session__add_target(struct session *session, const struct target_key *key,
 			const struct target_config *config);
-/* Read what the kernel has of the process; -ENOENT: the kernel does not follow it. */
-int session__get_target(const struct session *session, const struct target_key *key,
-			struct target_config *config);
 /* Stop following the process. */
 void session__remove_target(struct session *session, const struct target_key *key);
 
 /* Readable when many samples wait, or events of processes. */
 int session__fd(const struct session *session);
-
-/* Returns whether to go on with the next one. */
-typedef bool (*session_callback)(void *context, const void *data, size_t size);
 
 /* Hand the waiting samples to the callback, also those that come meanwhile.  How
  * many, or -errno; -ECANCELED: the callback wanted no more. */

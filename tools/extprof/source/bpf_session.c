@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/bpf_session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "extprof.skel.h"
+#include "source/permission.h"
+
+/* A sample of 10,000 frames is 160 KiB. */
+#define RING_MIN (4u << 20)
+#define RING_MAX (64u << 20)
+
+/* The BPF programs of a recording. */
+struct bpf_session {
+	struct session session;
+	struct extprof_bpf *skel;
+	/* Those that are used, in the order of their ids. */
+	struct used_source {
+		const struct source_ops *ops;
+		struct source *source;
+		bool started;
+	} sources[SOURCE_MAX];
+	uint32_t source_count;
+	struct ring_buffer *samples, *lifecycle;
+	int epoll_fd;
+	int cpus;		/* possible ones */
+	uint32_t numbers;	/* given out */
+	session_callback callback;
+	void *context;
+};
+
+/* libbpf reports by one callback for the whole process, without a context. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static char first_log[256];
+
+static int keep_log(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[sizeof(first_log)];
+
+	if (level != LIBBPF_WARN || first_log[0])
+		return 0;
+	/* The first one is the cause; the others follow from it. */
+	vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	snprintf(first_log, sizeof(first_log), "%s", line);
+	return 0;
+}
+
+static int load_failed(const struct session_options *o, int err, const char *log, struct diag *d)
+{
+	bool tick = o->source_options.timer == TIMER_TICK;
+
+	/* The verifier refuses with EACCES too. */
+	if (err == -EPERM || (err == -EACCES && !permission__granted())) {
+		permission__missing(d, err, "load a BPF program");
+		goto advise;
+	}
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		diag__set(d, DIAG_NO_BPF, -err,
+			  "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)");
+		diag__hint(d, "extprof needs a kernel built with CONFIG_DEBUG_INFO_BTF=y, "
+			   "as those of all common distributions are since 2021");
+		return err;
+	}
+	diag__set(d, DIAG_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
+		  strerror(-err), log[0] ? "; " : "", log);
+	diag__hint(d, "extprof needs Linux 5.11 or later with CONFIG_BPF_SYSCALL, "
+		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS");
+advise:
+	if (tick && permission__granted())
+		diag__advise(d, ADVICE_CLOCK, 0);
+	return err;
+}
+
+static uint32_t ring_size(uint32_t rate, int cpus)
+{
+	/* Half a second of stacks of 100 frames on all CPUs. */
+	uint64_t wanted = (uint64_t)rate * (uint32_t)cpus * 1700 / 2;
+	uint32_t size = RING_MIN;
+
+	while (size < wanted && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+static uint32_t own_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
+}
+
+/* Those of sources are chosen by the sources; those that follow processes are needed in any case. */
+static int choose_programs(struct bpf_session *s, struct diag *d)
+{
+	static const char always[] = "process_";
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, s->skel->obj)
+		bpf_program__set_autoload(program, !strncmp(bpf_program__name(program), always,
+							    sizeof(always) - 1));
+	for (uint32_t i = 0; i < s->source_count; i++) {
+		int err = s->sources[i].ops->configure(s->sources[i].source, s->skel, d);
+
+		if (err)
+			return err;
+		s->skel->rodata->source_slots[s->sources[i].ops->id] = i;
+	}
+	return 0;
+}
+
+static int load(struct bpf_session *s, const struct session_options *o, struct diag *d)
+{
+	uint32_t ring = ring_size(o->source_options.rate, s->cpus);
+	libbpf_print_fn_t old;
+	int err = 0;
+
+	pthread_mutex_lock(&log_lock);
+	first_log[0] = '\0';
+	old = libbpf_set_print(keep_log);
+	/* libbpf raises RLIMIT_MEMLOCK for kernels before 5.11, which charge maps to it.
+	 * If it may not, it goes on. */
+	s->skel = extprof_bpf__open();
+	if (!s->skel) {
+		err = load_failed(o, -errno, first_log, d);
+		goto cleanup;
+	}
+	err = choose_programs(s, d);
+	if (err)
+		goto cleanup;
+	s->skel->rodata->cpus = (uint32_t)s->cpus;
+	s->skel->rodata->wakeup_bytes = ring / 4;
+	s->skel->rodata->tell_all = o->tell_all;
+	s->skel->rodata->watch_children = !o->follow_children;
+	s->skel->rodata->reader_pidns = own_pid_namespace();
+	if ((err = bpf_map__set_max_entries(s->skel->maps.samples, ring)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.scratch, (uint32_t)s->cpus * s->source_count)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.counters, TARGETS_MAX * s->source_count)) ||
+	    (err = extprof_bpf__load(s->skel)))
+		err = load_failed(o, err, first_log, d);
+cleanup:
+	libbpf_set_print(old);
+	pthread_mutex_unlock(&log_lock);
+	return err;
+}
+
+static int on_record(void *context, void *data, size_t size)
+{
+	struct bpf_session *s = context;
+
+	return s->callback(s->context, data, size) ? 0 : -ECANCELED;
+}
+
+static int open_ring(struct bpf_session *s, struct bpf_map *map, struct ring_buffer **ring, struct diag *d)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	*ring = ring_buffer__new(bpf_map__fd(map), on_record, s, NULL);
+	if (!*ring || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(*ring), &e))
+		return diag__set(d, DIAG_NO_BPF, errno, "cannot map the ring buffer: %s", strerror(errno));
+	return 0;
+}
+
+static int follow_processes(struct bpf_session *s, struct diag *d)
+{
+	struct bpf_program *programs[] = { s->skel->progs.process_fork, s->skel->progs.process_exec,
+					   s->skel->progs.process_exit, s->skel->progs.process_free };
+	struct bpf_link **links[] = { &s->skel->links.process_fork, &s->skel->links.process_exec,
+				      &s->skel->links.process_exit, &s->skel->links.process_free };
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		*links[i] = bpf_program__attach(programs[i]);
+		if (!*links[i]) {
+			int err = -errno;
+
+			if (err == -EPERM || err == -EACCES)
+				return permission__missing(d, err, "attach a BPF program to a tracepoint");
+			return diag__set(d, DIAG_NO_BPF, -err,
+					 "cannot follow the processes of this kernel: %s", strerror(-err));
+		}
+	}
+	return 0;
+}
+
+static int create_sources(struct bpf_session *s, const struct session_options *o, struct diag *d)
+{
+	for (uint32_t id = 0; id < SOURCE_MAX; id++) {
+		struct used_source *used = &s->sources[s->source_count];
+		int err;
+
+		if (!(o->sources & 1u << id))
+			continue;
+		used->ops = source__by_id(id);
+		if (!used->ops)
+			return diag__set(d, DIAG_INTERNAL, EINVAL, "there is no source %u", id);
+		err = used->ops->create(&used->source, &o->source_options, d);
+		if (err)
+			return err;
+		s->source_count++;
+	}
+	return 0;
+}
+
+static int open_sources(struct bpf_session *s, struct diag *d)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->source_count && !err; i++)
+		err = s->sources[i].ops->open(s->sources[i].source, s->skel, d);
+	return err;
+}
+
+static void bpf_session__stop(struct session *session)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++) {
+		if (s->sources[i].started)
+			s->sources[i].ops->stop(s->sources[i].source);
+		s->sources[i].started = false;
+	}
+}
+
+static void bpf_session__close(struct session *session)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	if (!s)
+		return;
+	bpf_session__stop(&s->session);
+	for (uint32_t i = 0; i < s->source_count; i++)
+		s->sources[i].ops->destroy(s->sources[i].source);
+	ring_buffer__free(s->samples);
+	ring_buffer__free(s->lifecycle);
+	extprof_bpf__destroy(s->skel);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	free(s);
+}
+
+static int bpf_session__start(struct session *session, struct diag *d)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->source_count && !err; i++) {
+		err = s->sources[i].ops->start(s->sources[i].source, s->skel, d);
+		s->sources[i].started = !err;
+	}
+	return err;
+}
+
+static void bpf_session__pause(struct session *session)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].started && s->sources[i].ops->pause)
+			s->sources[i].ops->pause(s->sources[i].source);
+}
+
+static void bpf_session__follow(struct session *session)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->follow)
+			s->sources[i].ops->follow(s->sources[i].source);
+}
+
+static void bpf_session__detach(struct session *session)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->detach)
+			s->sources[i].ops->detach(s->sources[i].source);
+}
+
+static bool bpf_session__attaches(const struct session *session)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->add)
+			return true;
+	return false;
+}
+
+static int bpf_session__add_ruby(struct session *session, const struct source_target *target, struct diag *d)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+	struct diag next;
+	int first = 0;
+
+	for (uint32_t i = 0; i < s->source_count; i++) {
+		int err = s->sources[i].ops->add ? s->sources[i].ops->add(s->sources[i].source, target, first ? &next : d) : 0;
+
+		if (!first)
+			first = err;
+	}
+	return first;
+}
+
+static uint32_t bpf_session__new_number(struct session *session)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	return NUMBER_MAKE(++s->numbers, (uint32_t)s->cpus, (uint32_t)s->cpus);
+}
+
+static int bpf_session__set_target(struct session *session, const struct target_key *key, const struct target_config *config)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_ANY);
+}
+
+static int bpf_session__add_target(struct session *session, const struct target_key *key, const struct target_config *config)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_NOEXIST);
+}
+
+static void bpf_session__remove_target(struct session *session, const struct target_key *key)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	bpf_map_delete_elem(bpf_map__fd(s->skel->maps.targets), key);
+}
+
+static int bpf_session__fd(const struct session *session)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+
+	return s->epoll_fd;
+}
+
+static int drain(struct bpf_session *s, struct ring_buffer *ring, session_callback callback, void *context)
+{
+	session_callback old_callback = s->callback;
+	void *old_context = s->context;
+	int n;
+
+	s->callback = callback;
+	s->context = context;
+	n = ring_buffer__consume(ring);
+	/* The callback of a sample may drain the events of processes: restore its own. */
+	s->callback = old_callback;
+	s->context = old_context;
+	return n;
+}
+
+static int bpf_session__drain(struct session *session, session_callback callback, void *context)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	return drain(s, s->samples, callback, context);
+}
+
+static int bpf_session__drain_lifecycle(struct session *session, session_callback callback, void *context)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	return drain(s, s->lifecycle, callback, context);
+}
+
+static void bpf_session__counters(const struct session *session, uint32_t process, enum sample_source source,
+		       struct source_counters *counters)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+	struct counter_key key = { .process = process, .source = source };
+
+	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &key, counters))
+		memset(counters, 0, sizeof(*counters));
+}
+
+static void bpf_session__add_counters(struct session *session, uint32_t process, enum sample_source source,
+			   const struct source_counters *counters)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+	struct counter_key key = { .process = process, .source = source };
+	struct source_counters sum;
+
+	bpf_session__counters(session, process, source, &sum);
+	sum.taken += counters->taken;
+	sum.whole += counters->whole;
+	for (int i = 0; i < TRUNC_MAX; i++)
+		sum.truncated[i] += counters->truncated[i];
+	for (int i = 0; i < LOSS_MAX; i++)
+		sum.lost[i] += counters->lost[i];
+	bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &key, &sum, BPF_ANY);
+}
+
+static void bpf_session__forget_counters(struct session *session, uint32_t process)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+	struct counter_key key = { .process = process };
+
+	for (key.source = 0; key.source < SOURCE_MAX; key.source++)
+		bpf_map_delete_elem(bpf_map__fd(s->skel->maps.counters), &key);
+}
+
+static uint64_t bpf_session__lost_events(const struct session *session)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+
+	return s->skel->bss->events_lost + s->skel->bss->targets_full;
+}
+
+static void bpf_session__facts(const struct session *session, enum sample_source source, struct source_facts *facts)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+
+	memset(facts, 0, sizeof(*facts));
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->id == source)
+			s->sources[i].ops->facts(s->sources[i].source, facts);
+}
+
+static struct source *bpf_session__source(const struct session *session, enum sample_source source)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->id == source)
+			return s->sources[i].source;
+	return NULL;
+}
+
+static const struct session_ops ops = {
+	.close = bpf_session__close,
+	.start = bpf_session__start,
+	.pause = bpf_session__pause,
+	.stop = bpf_session__stop,
+	.follow = bpf_session__follow,
+	.detach = bpf_session__detach,
+	.attaches = bpf_session__attaches,
+	.add_ruby = bpf_session__add_ruby,
+	.new_number = bpf_session__new_number,
+	.set_target = bpf_session__set_target,
+	.add_target = bpf_session__add_target,
+	.remove_target = bpf_session__remove_target,
+	.fd = bpf_session__fd,
+	.drain = bpf_session__drain,
+	.drain_lifecycle = bpf_session__drain_lifecycle,
+	.counters = bpf_session__counters,
+	.add_counters = bpf_session__add_counters,
+	.forget_counters = bpf_session__forget_counters,
+	.lost_events = bpf_session__lost_events,
+	.facts = bpf_session__facts,
+	.source = bpf_session__source,
+};
+
+int bpf_session__open(struct session **session, const struct session_options *o, struct diag *d)
+{
+	struct bpf_session *s;
+	int err;
+
+	*session = NULL;
+	if (o->size != sizeof(*o))
+		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of session_options");
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	s->cpus = libbpf_num_possible_cpus();
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->cpus < 1 || s->epoll_fd < 0) {
+		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs, or wait for events");
+		goto cleanup;
+	}
+	if ((err = create_sources(s, o, d)) || (err = load(s, o, d)) ||
+	    (err = open_ring(s, s->skel->maps.samples, &s->samples, d)) ||
+	    (err = open_ring(s, s->skel->maps.lifecycle, &s->lifecycle, d)) ||
+	    (err = open_sources(s, d)) || (err = follow_processes(s, d)))
+		goto cleanup;
+	s->session.ops = &ops;
+	*session = &s->session;
+	s = NULL;
+cleanup:
+	bpf_session__close(s ? &s->session : NULL);
+	return err;
+}
