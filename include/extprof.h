@@ -165,6 +165,22 @@ struct extprof_report;
  */
 typedef void (*extprof_log)(void *context, const char *line);
 
+/*
+ * Where the slow work of a recording is done: finding the ruby in a process, and symbols in its files.  A process
+ * can make that last as long as it wants.
+ */
+struct extprof_executor {
+	size_t size;		/* sizeof(struct extprof_executor) */
+	/*
+	 * Have work(argument) called once: by another thread, or at once by this one, if it may take that long.  Functions
+	 * of the recording call submit(), and extprof_recording_begin() waits for work.  0, or a negative errno: it is not
+	 * called, and the library tries again later.  Work must be called even if the recording has been destroyed
+	 * meanwhile: then it does nothing but free memory.
+	 */
+	int (*submit)(void *context, void (*work)(void *argument), void *argument);
+	void *context;		/* for submit */
+};
+
 struct extprof_recording_options {
 	size_t size;		/* sizeof(struct extprof_recording_options) */
 
@@ -214,6 +230,8 @@ struct extprof_recording_options {
 				 * "FILE:PROVIDER:NAME", a probe */
 	size_t event_count;
 	uint64_t event_period;	/* one sample for so many; 0: for each one, or as the event says */
+
+	const struct extprof_executor *executor;	/* NULL: threads of the library, 8 at most */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -244,7 +262,7 @@ EXTPROF_API int extprof_recording_fd(const struct extprof_recording *recording);
 EXTPROF_API uint64_t extprof_recording_wait(const struct extprof_recording *recording);
 /*
  * Do what is due, without waiting: 0.2 s at most, if the machine is not overloaded.  Processes are
- * searched by threads of the library meanwhile.  1: the recording has ended by itself, as its duration
+ * searched by other threads meanwhile.  1: the recording has ended by itself, as its duration
  * is over or the processes have ended.  0: go on.
  */
 EXTPROF_API int extprof_recording_step(struct extprof_recording *recording, struct extprof_error *error);

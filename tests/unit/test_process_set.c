@@ -2,6 +2,7 @@
 /* The set of processes, and the searches for their rubies. */
 #include "test.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -131,7 +132,7 @@ TEST(search_answers_for_each_process_that_was_submitted)
 	uint64_t until = deadline__now() + 20000000000ull;
 	pid_t pid = start_sleeper();
 
-	CHECK_INT(searcher__create(&s), 0);
+	CHECK_INT(searcher__create(&s, NULL), 0);
 	for (uint32_t i = 0; i < 30; i++)
 		/* Each third one does not exist. */
 		CHECK_INT(search__submit(s, search__new(i, i % 3 ? pid : 1 << 23, &table)), 0);
@@ -167,10 +168,91 @@ TEST(search_that_nobody_waits_for_is_freed)
 	struct searcher *s;
 
 	for (int i = 0; i < 20; i++) {
-		CHECK_INT(searcher__create(&s), 0);
+		CHECK_INT(searcher__create(&s, NULL), 0);
 		for (uint32_t j = 0; j < 20; j++)
 			CHECK_INT(search__submit(s, search__new(j, getppid(), &table)), 0);
 		searcher__destroy(s);
 	}
 	searcher__destroy(NULL);
+}
+
+/* An executor that keeps work for later. */
+struct later {
+	void (*work[32])(void *argument);
+	void *arguments[32];
+	uint32_t count;
+	int err;
+	bool first_at_once;	/* the first work is done before the second one is refused */
+};
+
+static int keep(void *context, void (*work)(void *argument), void *argument)
+{
+	struct later *l = context;
+
+	if (l->first_at_once && l->count) {
+		l->work[--l->count](l->arguments[0]);
+		return -EAGAIN;
+	}
+	if (l->err)
+		return l->err;
+	l->work[l->count] = work;
+	l->arguments[l->count++] = argument;
+	return 0;
+}
+
+TEST(search_by_an_executor)
+{
+	struct symbol_table table = { 0 };
+	struct later later = { 0 };
+	struct executor executor = { .submit = keep, .context = &later };
+	struct search *search;
+	struct searcher *s;
+
+	CHECK_INT(searcher__create(&s, &executor), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_INT(search__submit(s, search__new(i, 1 << 23, &table)), 0);
+	CHECK_INT(later.count, 3);
+	CHECK(!search__next(s));
+	/* In any order: the searches keep theirs. */
+	for (uint32_t i = 3; i--;)
+		later.work[i](later.arguments[i]);
+	for (uint32_t i = 0; i < 3; i++) {
+		search = search__next(s);
+		CHECK(search && search->process == i && search->diag.code == DIAG_NO_PROCESS);
+		search__free(search);
+	}
+	/* Refused: it stays the caller's. */
+	later.err = -EAGAIN;
+	search = search__new(7, 1 << 23, &table);
+	CHECK_INT(search__submit(s, search), -EAGAIN);
+	CHECK(!search__next(s));
+	search__free(search);
+	/* Refused, but the work of another one has done it by then: that work is for the other one. */
+	later = (struct later){ 0 };
+	CHECK_INT(search__submit(s, search__new(8, 1 << 23, &table)), 0);
+	CHECK_INT(later.count, 1);
+	later.first_at_once = true;
+	search = search__new(9, 1 << 23, &table);
+	CHECK_INT(search__submit(s, search), -EAGAIN);
+	search__free(search);
+	search = search__next(s);
+	CHECK(search && search->process == 8);
+	search__free(search);
+	searcher__destroy(s);
+}
+
+TEST(search_work_that_comes_late)
+{
+	struct symbol_table table = { 0 };
+	struct later later = { 0 };
+	struct executor executor = { .submit = keep, .context = &later };
+	struct searcher *s;
+
+	CHECK_INT(searcher__create(&s, &executor), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_INT(search__submit(s, search__new(i, getppid(), &table)), 0);
+	searcher__destroy(s);
+	/* The last one frees it all: a sanitizer sees if not. */
+	for (uint32_t i = 0; i < 3; i++)
+		later.work[i](later.arguments[i]);
 }

@@ -5,6 +5,7 @@
  * PID is a busy ruby, NO_RUBY a process without one, IDLE a ruby that waits.  Prints "ok" or "FAIL" for each claim, and
  * "N passed, N failed".
  */
+#include <dirent.h>
 #include <errno.h>
 #include <extprof.h>
 #include <inttypes.h>
@@ -497,6 +498,130 @@ static void test_threads(pid_t pid)
 	}
 }
 
+/* -- an executor of the caller's -------------------------------------------------------------------- */
+
+struct pool {
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct { void (*work)(void *); void *argument; } list[64];
+	int count, refuse, refused, done;
+	bool at_once, end;
+	pid_t tid;		/* of the thread that has done work */
+};
+
+static int submit(void *context, void (*work)(void *argument), void *argument)
+{
+	struct pool *p = context;
+
+	if (p->refused < p->refuse) {
+		p->refused++;
+		return -EAGAIN;
+	}
+	if (p->at_once) {
+		p->tid = gettid();
+		p->done++;
+		work(argument);
+		return 0;
+	}
+	pthread_mutex_lock(&p->lock);
+	p->list[p->count].work = work;
+	p->list[p->count++].argument = argument;
+	pthread_cond_signal(&p->more);
+	pthread_mutex_unlock(&p->lock);
+	return 0;
+}
+
+static void *work(void *argument)
+{
+	struct pool *p = argument;
+
+	pthread_mutex_lock(&p->lock);
+	p->tid = gettid();
+	while (!p->end || p->done < p->count) {
+		if (p->done == p->count) {
+			pthread_cond_wait(&p->more, &p->lock);
+			continue;
+		}
+		int i = p->done++;
+
+		pthread_mutex_unlock(&p->lock);
+		p->list[i].work(p->list[i].argument);
+		pthread_mutex_lock(&p->lock);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+static int threads_now(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int count = 0;
+
+	while (readdir(dir))
+		count++;
+	closedir(dir);
+	return count - 2;
+}
+
+/* How many samples there are; -1: it failed. */
+static int64_t record_with(struct pool *p, pid_t pid, int interrupt, int *threads)
+{
+	struct extprof_executor executor = { .size = sizeof(executor), .submit = submit, .context = p };
+	struct extprof_recording_options o = {
+		.size = sizeof(o), .pids = &pid, .pid_count = 1, .rate = 499, .duration = 300000000, .modes = "cpu,gc",
+		.executor = &executor, .interrupt_fd = interrupt,
+	};
+	struct extprof_progress progress = { .size = sizeof(progress) };
+	struct extprof_recording *r;
+	int64_t samples = -1;
+
+	if (create(&o, &r))
+		return -1;
+	executor.submit = NULL;		/* it was copied */
+	if (!extprof_recording_open(r, &error) && !extprof_recording_begin(r, &error)) {
+		*threads = threads_now();
+		if (!extprof_recording_run(r, &error) && !extprof_recording_finish(r, &error) &&
+		    !extprof_recording_progress(r, &progress))
+			samples = (int64_t)(progress.samples - progress.lost);
+	}
+	extprof_recording_destroy(r);
+	return samples;
+}
+
+static void test_executor(pid_t pid)
+{
+	struct extprof_executor none = { .size = sizeof(none) };
+	struct extprof_recording_options o = { .size = sizeof(o), .pids = &pid, .pid_count = 1, .executor = &none };
+	struct pool pool = { .refuse = 2 }, at_once = { .at_once = true }, later = { 0 };
+	int before = threads_now(), threads = 0, interrupt = eventfd(1, EFD_CLOEXEC);
+	pthread_t thread;
+	int64_t samples;
+
+	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "executor"), "an executor without submit");
+	pthread_mutex_init(&pool.lock, NULL);
+	pthread_cond_init(&pool.more, NULL);
+	pthread_create(&thread, NULL, work, &pool);
+	samples = record_with(&pool, pid, 0, &threads);
+	claim(samples > 0, "a recording with an executor, which refuses twice");
+	claim(pool.refused == 2 && pool.done >= 1 && pool.tid && pool.tid != gettid(), "its thread has searched");
+	claim(threads == before + 1, "the library has started no thread");
+	pthread_mutex_lock(&pool.lock);
+	pool.end = true;
+	pthread_cond_signal(&pool.more);
+	pthread_mutex_unlock(&pool.lock);
+	pthread_join(thread, NULL);
+	samples = record_with(&at_once, pid, 0, &threads);
+	claim(samples > 0 && at_once.done >= 1 && threads == before, "an executor that works at once");
+	/* Nobody works until the recording is gone. */
+	pthread_mutex_init(&later.lock, NULL);
+	samples = record_with(&later, pid, interrupt, &threads);
+	claim(samples == -1 && later.count >= 1, "without work nothing is found");
+	for (int i = 0; i < later.count; i++)
+		later.list[i].work(later.list[i].argument);
+	claim(true, "work after the recording was destroyed");
+	close(interrupt);
+}
+
 /* -- what belongs to the process ------------------------------------------------------------------ */
 
 struct belongings {
@@ -542,6 +667,7 @@ int main(int argc, char **argv)
 	test_idle(atoi(argv[3]));
 	test_windows(atoi(argv[1]));
 	test_threads(atoi(argv[1]));
+	test_executor(atoi(argv[1]));
 	look(&after);
 	for (int i = 1; i < 65; i++)
 		same = same && is_same(&before.actions[i], &after.actions[i]);

@@ -109,7 +109,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	err = check_pids(settings, d);
 	if (err)
 		goto cleanup;
-	err = searcher__create(&e->searcher);
+	err = searcher__create(&e->searcher, &settings->executor);
 	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (err || e->epoll_fd < 0)
 		err = diag__set(d, DIAG_INTERNAL, err ? -err : errno, "cannot wait: %s",

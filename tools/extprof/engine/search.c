@@ -16,12 +16,14 @@
 #define END_TIMEOUT 1000000000ull
 
 struct searcher {
+	struct executor executor;
 	pthread_mutex_t lock;
 	pthread_cond_t work, ended;
 	struct search *waiting, **waiting_end;
 	struct search *done, **done_end;
-	uint32_t threads, idle, queued;
-	bool closing;
+	uint32_t threads, idle, queued;	/* threads: of our own, or work that the executor has */
+	uint32_t running;		/* searches */
+	bool closing, left;		/* left: searcher__destroy() is over, the last thread frees it */
 	int done_fd;		/* counts what is done */
 	int close_fd;		/* readable: searches are to end */
 };
@@ -90,11 +92,45 @@ static void free_searcher(struct searcher *s)
 	free(s);
 }
 
+/* Do the first search that waits.  The lock is held, and free meanwhile. */
+static void run_first(struct searcher *s)
+{
+	struct search *search = s->waiting;
+
+	s->queued--;
+	s->running++;
+	s->waiting = search->next;
+	if (!s->waiting)
+		s->waiting_end = &s->waiting;
+	search->next = NULL;
+	pthread_mutex_unlock(&s->lock);
+
+	deadline__start(&search->deadline, s->close_fd, UINT64_MAX);
+	search__run(search, &search->deadline);
+
+	pthread_mutex_lock(&s->lock);
+	s->running--;
+	*s->done_end = search;
+	s->done_end = &search->next;
+	if (!s->left)
+		eventfd_write(s->done_fd, 1);
+	pthread_cond_signal(&s->ended);
+}
+
+/* One thread or work less.  Gives the lock back. */
+static void leave(struct searcher *s)
+{
+	bool last = !--s->threads && s->left;
+
+	pthread_cond_signal(&s->ended);
+	pthread_mutex_unlock(&s->lock);
+	if (last)
+		free_searcher(s);
+}
+
 static void *run(void *argument)
 {
 	struct searcher *s = argument;
-	struct search *search;
-	bool last;
 
 	pthread_mutex_lock(&s->lock);
 	for (;;) {
@@ -105,35 +141,24 @@ static void *run(void *argument)
 		}
 		if (s->closing)
 			break;
-		search = s->waiting;
-		s->queued--;
-		s->waiting = search->next;
-		if (!s->waiting)
-			s->waiting_end = &s->waiting;
-		search->next = NULL;
-		pthread_mutex_unlock(&s->lock);
-
-		deadline__start(&search->deadline, s->close_fd, UINT64_MAX);
-		search__run(search, &search->deadline);
-
-		pthread_mutex_lock(&s->lock);
-		*s->done_end = search;
-		s->done_end = &search->next;
-		eventfd_write(s->done_fd, 1);
+		run_first(s);
 	}
-	last = !--s->threads;
-	pthread_cond_signal(&s->ended);
-	/* searcher__destroy() has not waited for it. */
-	if (last && s->done_fd < 0) {
-		pthread_mutex_unlock(&s->lock);
-		free_searcher(s);
-		return NULL;
-	}
-	pthread_mutex_unlock(&s->lock);
+	leave(s);
 	return NULL;
 }
 
-int searcher__create(struct searcher **result)
+/* What an executor is given: one search.  Another work can have done it. */
+static void run_one(void *argument)
+{
+	struct searcher *s = argument;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->waiting && !s->closing)
+		run_first(s);
+	leave(s);
+}
+
+int searcher__create(struct searcher **result, const struct executor *executor)
 {
 	struct searcher *s = calloc(1, sizeof(*s));
 	pthread_condattr_t attr;
@@ -141,6 +166,8 @@ int searcher__create(struct searcher **result)
 	*result = NULL;
 	if (!s)
 		return -ENOMEM;
+	if (executor)
+		s->executor = *executor;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -173,14 +200,12 @@ void searcher__destroy(struct searcher *s)
 	s->closing = true;
 	eventfd_write(s->close_fd, 1);
 	pthread_cond_broadcast(&s->work);
-	while (s->threads && pthread_cond_timedwait(&s->ended, &s->lock, &t) != ETIMEDOUT)
+	/* Work that an executor has not begun may be for this very thread. */
+	while ((s->executor.submit ? s->running : s->threads) &&
+	       pthread_cond_timedwait(&s->ended, &s->lock, &t) != ETIMEDOUT)
 		;
 	all = !s->threads;
-	if (!all) {
-		/* The last of its threads frees it. */
-		close(s->done_fd);
-		s->done_fd = -1;
-	}
+	s->left = !all;
 	pthread_mutex_unlock(&s->lock);
 	if (all)
 		free_searcher(s);
@@ -211,21 +236,64 @@ static int add_thread(struct searcher *s)
 	return -err;
 }
 
+static void enqueue(struct searcher *s, struct search *search)
+{
+	search->next = NULL;
+	s->queued++;
+	*s->waiting_end = search;
+	s->waiting_end = &search->next;
+}
+
+/* -ENOENT: it does not wait any more. */
+static int dequeue(struct searcher *s, struct search *search)
+{
+	struct search **at = &s->waiting;
+
+	while (*at && *at != search)
+		at = &(*at)->next;
+	if (!*at)
+		return -ENOENT;
+	*at = search->next;
+	if (!search->next)
+		s->waiting_end = at;
+	s->queued--;
+	return 0;
+}
+
+/* The lock is free while the executor is asked: it may do the work at once. */
+static int submit_to_executor(struct searcher *s, struct search *search)
+{
+	int err;
+
+	enqueue(s, search);
+	s->threads++;
+	pthread_mutex_unlock(&s->lock);
+	err = s->executor.submit(s->executor.context, run_one, s);
+	pthread_mutex_lock(&s->lock);
+	if (err >= 0)
+		return 0;
+	s->threads--;
+	/* Work of another search has taken it: that one's is as good for the other. */
+	return dequeue(s, search) ? 0 : err;
+}
+
 int search__submit(struct searcher *s, struct search *search)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
+	if (s->executor.submit) {
+		err = submit_to_executor(s, search);
+		pthread_mutex_unlock(&s->lock);
+		return err;
+	}
 	/* One that hangs must not hold up the others. */
 	if (s->queued >= s->idle && s->threads < SEARCH_THREADS_MAX)
 		err = add_thread(s);
 	if (err && s->threads)
 		err = 0;
 	if (!err) {
-		search->next = NULL;
-		s->queued++;
-		*s->waiting_end = search;
-		s->waiting_end = &search->next;
+		enqueue(s, search);
 		pthread_cond_signal(&s->work);
 	}
 	pthread_mutex_unlock(&s->lock);

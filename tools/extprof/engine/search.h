@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looks for the ruby in processes, in threads of its own: a process can make that last as long as
- * it wants, and samples must not wait for it.
+ * Looks for the ruby in processes, in other threads: a process can make that last as long as it wants, and
+ * samples must not wait for it.
  */
 #ifndef EXTPROF_SEARCH_H
 #define EXTPROF_SEARCH_H
@@ -33,10 +33,16 @@ struct search {
 	struct deadline deadline;	/* of the searcher */
 };
 
-/* -errno.  A thread is started when it is needed. */
-int searcher__create(struct searcher **s);
+/* Has work done in a thread of the caller's: see struct extprof_executor. */
+struct executor {
+	int (*submit)(void *context, void (*work)(void *argument), void *argument);
+	void *context;
+};
+
+/* -errno.  `executor` does the searches; NULL, or without a `submit`: threads are started when they are needed. */
+int searcher__create(struct searcher **s, const struct executor *executor);
 /* Searches that run are told to end.  One that hangs in the kernel is left to itself, with its
- * thread, until it ends.  NULL is fine. */
+ * thread, until it ends.  Work that the executor has not begun finds nothing to do.  NULL is fine. */
 void searcher__destroy(struct searcher *s);
 
 /* Readable: search__next() has something. */

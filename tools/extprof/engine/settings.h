@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/search.h"
 #include "profile/groups.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
@@ -56,6 +57,7 @@ struct settings {
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */
+	struct executor executor;	/* does searches; without a `submit` the engine has threads for them */
 };
 
 #endif /* EXTPROF_SETTINGS_H */

@@ -138,9 +138,13 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->alloc_interval = o->alloc_interval ? o->alloc_interval : RB_DEBUG_EXT_ALLOC_INTERVAL;
 	s->lines = o->lines;
 	s->interrupt_fd = o->interrupt_fd > 0 ? o->interrupt_fd : -1;
+	if (o->executor)
+		s->executor = (struct executor){ .submit = o->executor->submit, .context = o->executor->context };
 	if (s->rate > SOURCE_RATE_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", s->rate,
 				  SOURCE_RATE_MAX);
+	if (o->executor && (o->executor->size < sizeof(*o->executor) || !o->executor->submit))
+		return error__set(error, DIAG_USAGE, EINVAL, "the executor has no size, or no submit");
 	if (modes__parse(mode_list, s->modes, &s->mode_count))
 		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
