@@ -21,10 +21,10 @@ FORK_LOSS = 0.03
 AT_THE_END = r"(?!.*(Shop|#burn)).*"
 
 
-def gems():
+def gems(wanted=None):
     """The directory with the gems in it, which are installed once."""
     home = os.path.join(harness.BUILD, "live-gems")
-    for name, version in GEMS.items():
+    for name, version in (wanted or GEMS).items():
         if os.path.isdir(os.path.join(home, "gems", "%s-%s" % (name, version))):
             continue
         p = subprocess.run([harness.RUBY, "-e", INSTALL, "--", "install", "--no-document", "--install-dir", home,
