@@ -10,12 +10,23 @@
 
 /* For the samples that wait at the end, and for the last names. */
 #define FINISH_TIMEOUT (5 * SECOND)
+/* For the stacks of threads that wait at the end: 10,000 take 2 s of CPU time, and others may have the CPUs. */
+#define WAITS_TIMEOUT (15 * SECOND)
 
 static void set_deadlines(struct engine *e, uint64_t until, uint64_t reads_until)
 {
 	deadline__start(&e->deadline, e->settings.interrupt_fd, until);
 	deadline__start(&e->reads, -1, reads_until);
 	e->drain_until = until;
+}
+
+/* Stacks of threads that wait are read now, however long ago the last step began. */
+static void read_waits(struct engine *e)
+{
+	uint64_t now = deadline__now();
+
+	set_deadlines(e, now + WAITS_TIMEOUT, now + WAITS_TIMEOUT);
+	engine__read_waits(e);
 }
 
 /* No more samples come: the rest is no more than the ring holds. */
@@ -90,7 +101,7 @@ int engine__snapshot(struct engine *e, struct diag *d)
 	if (!e->started)
 		return diag__set(d, DIAG_NOT_READY, EAGAIN, "no ruby was found so far");
 	/* What the kernel counts and what arrives agree only while nothing is sampled. */
-	engine__read_waits(e);
+	read_waits(e);
 	session__stop(e->session);
 	e->paused_at = deadline__now();
 	read_all_cpu_times(e);
@@ -108,7 +119,7 @@ int engine__finish(struct engine *e, struct diag *d)
 	uint32_t sampled = e->set.sampled;
 
 	if (e->started) {
-		engine__read_waits(e);
+		read_waits(e);
 		session__stop(e->session);
 	}
 	e->ended_at = deadline__now();
