@@ -352,6 +352,13 @@ def innermost():
     return "?"
 
 
+def heed_signals():
+    """A background job of a script ignores SIGINT. Its children would inherit that."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def main(args):
     if args[:1] == ["-l"]:
         print("\n".join(name for name, *_ in CASES))
@@ -365,10 +372,7 @@ def main(args):
         if not shutil.which(path):
             print("FAIL  there is no %s (%s)\n0 passed, 1 failed" % (path, variable))
             return 1
-    # A background job of a script ignores SIGINT. Its children would inherit that.
-    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    heed_signals()
     passed = failed = skipped = 0
     for name, group, f, timeout, bpf in CASES:
         if args and name not in args and group not in args:
