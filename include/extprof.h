@@ -72,7 +72,8 @@ enum extprof_advice {
 	EXTPROF_ADVICE_NONE = 0,
 	EXTPROF_ADVICE_CLOCK = 1,	/* the timer "clock" instead of "tick" */
 	EXTPROF_ADVICE_PID = 2,		/* the process `advice_value` instead */
-	EXTPROF_ADVICE_SUBPROCESSES = 3	/* the subprocesses too: `hint` says what they did */
+	EXTPROF_ADVICE_SUBPROCESSES = 3,	/* the subprocesses too: `hint` says what they did */
+	EXTPROF_ADVICE_EXE = 4		/* the program of the core file: extprof_dump_options.exe */
 };
 
 /*

@@ -1,5 +1,6 @@
 """extprof dump: what each thread does, read from outside, proven or marked; without BPF."""
 import json
+import mmap
 import os
 import random
 import re
@@ -17,6 +18,7 @@ from binaries import Binary
 from case_branches import by_raise, by_return, by_throw
 from case_errors import NOBODY
 from case_graph import YJIT
+from elf import Elf
 from harness import case, check
 from ptrace import PTRACE_SEIZE, ptrace
 
@@ -562,6 +564,72 @@ def core_by_the_kernel(ctx):
     return "%d MB" % (size >> 20)
 
 
+@case(timeout=120, bpf=False)
+def core_without_the_program(ctx):
+    """A core file without the first pages of programs (coredump_filter): the program is found by its path, or is named.
+    Another program is not taken for it."""
+    if not shutil.which("gcore"):
+        return harness.Counted(0, 0, 1, "there is no gcore")
+    binary, ruby = copy_of_ruby(ctx)
+    # Not the bit 4, first pages of ELF files.
+    with open("/proc/%d/coredump_filter" % ruby.pid, "w") as f:
+        f.write("0x23")
+    live = dump(ctx, "-p", ruby.pid)[0]
+    core, away = gcore(ctx, ruby.pid), ctx.path("away")
+    ruby.kill()
+    check(same_stacks(dump(ctx, "--core", core)[0]) == same_stacks(live), "by its path: it differs")
+    os.rename(binary.changed, away)
+    got = ctx.extprof("dump", "--core", core)
+    check(got.status == harness.NOT_RUBY and "name its program, or its libruby.so, with --exe FILE" in got.err and not got.out,
+          "without it: status %d: %s", got.status, got.err)
+    check(same_stacks(dump(ctx, "--core", core, "--exe", away)[0]) == same_stacks(live), "with --exe: it differs")
+    # Of another program nothing is said, whether it is a ruby or not, and of a file that is no program neither.
+    for wrong in ("/bin/sleep", harness.EXTPROF, core, ctx.path("stderr"), "/dev/null", ctx.directory, ctx.path("nothing")):
+        got = ctx.extprof("dump", "--core", core, "--exe", wrong)
+        check(got.status in (harness.NOT_RUBY, harness.USAGE) and got.err.startswith("extprof: ") and not got.out,
+              "--exe %s: status %d: %s", wrong, got.status, got.err)
+    os.unlink(core)
+    return "found by its path and by --exe"
+
+
+def edit(path, old, new):
+    """Replace all of some bytes in a file by as many others: how often they were there."""
+    with open(path, "r+b") as f, mmap.mmap(f.fileno(), 0) as m:
+        count, at = 0, m.find(old)
+        while at >= 0:
+            m[at:at + len(old)] = new
+            count, at = count + 1, m.find(old, at + len(old))
+    return count
+
+
+@case(timeout=120, bpf=False)
+def core_by_build_id(ctx):
+    """A core file that has the build id of its program, and not the note that leads to the interface: --exe takes the
+    program with this build id and refuses one with another."""
+    if not shutil.which("gcore"):
+        return harness.Counted(0, 0, 1, "there is no gcore")
+    binary, ruby = copy_of_ruby(ctx)
+    live = dump(ctx, "-p", ruby.pid)[0]
+    core, away, other = gcore(ctx, ruby.pid), ctx.path("away"), ctx.path("other")
+    ruby.kill()
+    build_id = Elf(binary.changed).build_id()
+    os.rename(binary.changed, away)
+    shutil.copy(away, other)
+    # gcore may write all of the program's first segment, with its symbols.
+    check(edit(core, b"ruby-debug-ext\0", b"ruby-debug-xyz\0") > 0, "there is no note in the core file")
+    edit(core, b"rb_debug_ext_root\0", b"rb_debug_xyz_root\0")
+    check(edit(other, build_id, bytes(b ^ 0xff for b in build_id)) == 1, "the build id is not there once")
+    got = ctx.extprof("dump", "--core", core)
+    check(got.status in (harness.NOT_RUBY, harness.NO_INTERFACE) and "--exe" in got.err, "without it: status %d: %s",
+          got.status, got.err)
+    check(same_stacks(dump(ctx, "--core", core, "--exe", away)[0]) == same_stacks(live), "with --exe: it differs")
+    got = ctx.extprof("dump", "--core", core, "--exe", other)
+    check(got.status == harness.USAGE and "build id is another one" in got.err and not got.out, "another one: %d: %s",
+          got.status, got.err)
+    os.unlink(core)
+    return "build id %s" % build_id.hex()
+
+
 @case(timeout=60, bpf=False)
 def errors(ctx):
     """What cannot work says so, says what to do, and has a status of its own."""
@@ -654,6 +722,12 @@ sleep""")
           places(waiting["fibers"][0])[-1] == ("block in <main>", 2), "waiting: %s", waiting)
     check(busy["state"] == "running" and places(busy["fibers"][0]) == [("block in <main>", 3)], "busy: %s", busy)
     check(taker["state"] == "sleeping" and places(taker["fibers"][0])[0][0] == "Ractor#take", "taker: %s", taker)
+    if d["interface"] != "1.0":
+        waits = [(t["wait"]["kind"], t["wait"]["object"]) for t in (waiting, taker)]
+        check(waits == [("ractor", 1), ("ractor", 2)] and "wait" not in busy, "waits: %s, busy: %s", waits, busy)
+        text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+        for words in ("waits to receive from a ractor", "waits to take from a ractor"):
+            check(words in text, "no %r in:\n%s", words, text)
     return "3, proofs %s" % sorted({f["proof"] for t in d["threads"] for f in t["fibers"]})
 
 
@@ -680,6 +754,13 @@ sleep""")
     check(places(found["in the child"]["fibers"][0]) == [("Thread::Mutex#lock", None), ("block (2 levels) in <main>", 6)],
           "child: %s", found["in the child"])
     check(("block in <main>", 7) in places(found["main"]["fibers"][0]), "child: %s", found["main"])
+    if child["interface"] == "1.0":
+        return "2 processes; interface 1.0: it does not tell who has the lock"
+    # The lock came with the fork, and who has it in the child is the thread that forked.
+    wait = found["in the child"]["wait"]
+    check(wait["kind"] == "mutex" and wait["thread"] == found["main"]["id"] and not wait["deadlock"], "child: %s", wait)
+    text = ctx.extprof("dump", "-p", pid).ok().out
+    check("waits for a mutex that main has" in text, text)
     return "2 processes"
 
 

@@ -42,6 +42,21 @@ class Elf:
                 return offset
         return None
 
+    def build_id(self):
+        """GNU note 3, as bytes, or None."""
+        phoff, = struct.unpack_from("<Q", self.data, 32)
+        phentsize, phnum = struct.unpack_from("<HH", self.data, 54)
+        for i in range(phnum):
+            kind, _, at, _, _, size = struct.unpack_from("<IIQQQQ", self.data, phoff + i * phentsize)
+            end = at + size
+            while kind == 4 and at + 12 <= end:
+                name, desc, note = struct.unpack_from("<III", self.data, at)
+                to = at + 12 + (name + 3 & ~3)
+                if note == 3 and self.data[at + 12:at + 16] == b"GNU\0":
+                    return bytes(self.data[to:to + desc])
+                at = to + (desc + 3 & ~3)
+        return None
+
     def without_section_headers(self):
         struct.pack_into("<Q", self.data, 40, 0)
         struct.pack_into("<HHH", self.data, 58, 64, 0, 0)

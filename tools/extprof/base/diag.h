@@ -28,6 +28,7 @@ enum diag_advice {
 	ADVICE_CLOCK,		/* the timer clock instead of tick */
 	ADVICE_PID,		/* the process `advice_value` instead */
 	ADVICE_SUBPROCESSES,	/* subprocesses as well: `hint` says what they did */
+	ADVICE_EXE,		/* name the program of the core file */
 	ADVICES
 };
 

@@ -28,6 +28,7 @@ static const struct {
 	[EXTPROF_ADVICE_CLOCK] = { ", or ", "sample with --timer=clock" },
 	[EXTPROF_ADVICE_PID] = { ", or ", "profile its process: extprof -p %ld" },
 	[EXTPROF_ADVICE_SUBPROCESSES] = { ": ", "--subprocesses profiles them too" },
+	[EXTPROF_ADVICE_EXE] = { " ", "with --exe FILE" },
 };
 
 #define ADVICES (sizeof(advice) / sizeof(advice[0]))

@@ -476,7 +476,7 @@ int core__find_section(struct core *core, const char *exe, uint64_t *section, st
 	else
 		diag__set(d, DIAG_NOT_RUBY, ENOENT, "there is no ruby with the debugging interface in the core file of %s",
 			  core->command.length ? core->command.data : clean[0] ? clean : "an unknown program");
-	diag__hint(d, "if the process was a ruby that this project has patched, name its program (or its libruby.so) as "
-		   "the program of the core file");
+	diag__hint(d, "if the process was a ruby that this project has patched, name its program, or its libruby.so,");
+	diag__advise(d, ADVICE_EXE, 0);
 	return d->code == DIAG_USAGE ? -EINVAL : -ENOENT;
 }
