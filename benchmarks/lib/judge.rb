@@ -171,6 +171,19 @@ module Bench
       end
     end
 
+    # table: { mode => { what => Modes#run's } }
+    def modes(table)
+      table.each do |mode, rows|
+        rows.each do |what, r|
+          next missing("modes", what, mode, r, nil) if r["error"]
+          mode_row(what, mode, r, @bounds["modes"][what])
+          bound = @bounds["modes"]["extprof_cpu"][what]
+          @rows << Row.new(witness: "modes", what: "extprof's share of a core, #{what}", mode: mode, value: r["extprof_cpu"],
+                           bound: bound, gates: !bound.nil?, verdict: !bound ? "info" : r["extprof_cpu"] <= bound ? "pass" : "fail")
+        end
+      end
+    end
+
     def failed? = @rows.any? { |r| r.gates && r.verdict == "fail" }
     def inconclusive? = @rows.any? { |r| r.gates && r.verdict == "inconclusive" }
     # 0 pass, 1 fail, 3 inconclusive
@@ -234,6 +247,18 @@ module Bench
         @rows << Row.new(witness: "sampled", what: text, mode: mode, value: e["ratio"], bound: bound, gates: gates,
                          verdict: verdict, note: "#{range(e)}, #{e["us"]} us each, seen in #{e["seen"]} of #{e["n"]}")
       end
+    end
+
+    # A ratio is judged. Nanoseconds are told.
+    def mode_row(what, mode, r, bound)
+      if (e = r["ns"])
+        return @rows << Row.new(witness: "modes", what: what, mode: mode, value: e["ns"], verdict: "info", gates: false,
+                                note: "[%.0f %.0f] besides %.0f without" % [e["low"], e["high"], r["plain_ns"]])
+      end
+      e = r["ratio"]
+      verdict = bound ? Judge.interval(e, { "fail_above" => bound, "pass_below" => bound }, nil) : "info"
+      @rows << Row.new(witness: "modes", what: what, mode: mode, value: e["ratio"], bound: bound, verdict: verdict,
+                       gates: !bound.nil?, note: "#{range(e)}, #{r["rate"].round} a second")
     end
 
     # Too wide to pass: only a clear loss decides.

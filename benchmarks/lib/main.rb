@@ -11,6 +11,7 @@ require_relative "links"
 require_relative "timing"
 require_relative "limits"
 require_relative "sampled"
+require_relative "modes"
 require_relative "selftest"
 require_relative "explain"
 require_relative "disasm"
@@ -36,13 +37,13 @@ module Bench
 
   class Main
     MODES = %w[interp yjit].freeze
-    ONLY = %w[slopes counts time limits].freeze # what has names to choose from
-    WITNESSES = %w[slopes counts repeat time limits sampled selftest].freeze
+    ONLY = %w[slopes counts time limits modes].freeze # what has names to choose from
+    WITNESSES = %w[slopes counts repeat time limits sampled modes selftest].freeze
     USAGE = <<~TEXT
       usage: benchmarks/run [OPTION...] [COMMAND]
         bench      all witnesses at full effort [default]
         gate       what CI runs: about twelve minutes, with the gate's own test
-        slopes counts repeat time limits sampled selftest   one witness
+        slopes counts repeat time limits sampled modes selftest   one witness
         gems       install the gems of yjit-bench's headline programs
         explain WHAT [MODE]   where the instructions of a kind or a program are (callgrind)
         disasm     the machine code of one call, interpreted and by YJIT
@@ -83,7 +84,7 @@ module Bench
       @command = @arguments.shift || "bench"
       case @command
       when "bench" then judge(WITNESSES, "full")
-      when "gate" then judge(WITNESSES - ["sampled"], "gate")
+      when "gate" then judge(WITNESSES - %w[sampled modes], "gate")
       when "explain" then explain
       when "disasm" then prepare && Disasm.print(@sides) && 0
       when "gems" then gems
@@ -318,8 +319,23 @@ module Bench
       @judge.limits(table, programs, @modes)
     end
 
-    def witness_sampled
+    def require_extprof
       raise Refused, "no extprof at #{@options[:extprof]}" unless File.executable?(@options[:extprof])
+    end
+
+    def witness_modes
+      require_extprof
+      wanted = only(Modes::MODES.map(&:program).uniq)
+      modes = Modes.new(Recorder.new(@options[:extprof], core: @options[:cores].last))
+      table = @modes.to_h do |m|
+        [m, modes.run(@sides.last, m, Modes::MODES.select { |of| wanted.include?(of.program) }, windows: @effort.windows)]
+      end
+      @store.write("modes", table, @sides)
+      @judge.modes(table)
+    end
+
+    def witness_sampled
+      require_extprof
       ticker = Icount.compile(File.join(@bench, "tools"), "ticker", "ticker")
       sampled = Sampled.new(@options[:extprof], ticker, core: @options[:cores].last)
       side = @sides.last

@@ -1,6 +1,6 @@
-# What each mode of extprof takes from a program that does what the mode looks at. One process does equal portions of work,
-# with extprof attached in one mode after the other and without it, in random order. A portion is judged by the CPU time that
-# it took, for each unit of work.
+# What each mode of extprof takes from a program that does what the mode looks at. One process does equal portions of work: some
+# without extprof, some with it attached, some without it again, for each mode in random order. The CPU time for a unit of
+# work is compared with that before and after. Of each ten portions the quarter counts, as others disturb some of them.
 
 require_relative "recorder"
 require_relative "stats"
@@ -45,33 +45,38 @@ module Bench
       modes.to_h { |m| [m.what, { "error" => e.message }] }
     end
 
+    PORTIONS = 10
+
     def compare(target, side, mode, modes, windows)
       runs = Hash.new { |h, k| h[k] = [] }
       @recorder.target(side, mode, PROGRAM, "rests") do |other|
         windows.times do
-          [nil, *modes].shuffle(random: @random).each { |m| runs[m] << one(target, other, m) }
+          modes.shuffle(random: @random).each do |m|
+            before = portions(target)
+            recorded = recorded(target, m.other ? other : target, m)
+            runs[m] << [Math.sqrt(before[:each] * portions(target)[:each]), recorded]
+          end
         end
       end
-      modes.to_h { |m| [m.what, result(m, runs[nil], runs[m])] }
+      modes.to_h { |m| [m.what, result(m, runs[m])] }
     end
 
-    # A portion, recorded in that mode or not.
-    def one(target, other, mode)
+    def recorded(target, whom, mode)
       done = nil
-      return portion(target.run(1)) unless mode
-      used = @recorder.attached(mode.other ? other : target, *mode.options) { done = portion(target.run(1)) }
-      done.merge(extprof_cpu: used[:cpu] / used[:seconds], lost: used[:lost] / [used[:taken], 1].max.to_f)
+      used = @recorder.attached(whom, *mode.options) { done = portions(target) }
+      done.merge(extprof_cpu: used[:cpu] / used[:seconds])
     end
 
-    # What a program says of a portion: seconds of CPU time, units, seconds, events.
-    def portion(numbers)
-      cpu, units, wall, events = numbers
-      raise Refused, "the program ended" unless units
-      { each: cpu / units, rate: events / wall }
+    # What a program says of its portions: CPU time, units, seconds, events. "each": seconds for a unit; "rate": events a second.
+    def portions(target)
+      said = target.run(PORTIONS).each_slice(4).to_a
+      raise Refused, "the program ended" unless said.size == PORTIONS
+      { each: Stats.quantile(said.map { |cpu, units| cpu / units }, 0.25), rate: said.sum { |s| s[3] } / said.sum { |s| s[2] } }
     end
 
-    def result(mode, plain, recorded)
-      pairs = plain.zip(recorded).map { |a, b| [a[:each], b[:each]] }
+    # runs: of each window, seconds for a unit without and what there was with extprof.
+    def result(mode, runs)
+      pairs, recorded = runs.map { |plain, r| [plain, r[:each]] }, runs.map(&:last)
       shown = mode.each ? more(pairs) : Stats.estimate([pairs.map { |a, b| Math.log(b / a) }], random: @random).to_h
       { (mode.each ? "ns" : "ratio") => shown, "plain_ns" => (Stats.median(pairs.map(&:first)) * 1e9).round(1),
         "extprof_cpu" => Stats.mean(recorded.map { |r| r[:extprof_cpu] }).round(5),

@@ -71,7 +71,7 @@ module Bench
       slopes = rows.select { |r| r.witness == "slopes" && r.value }
       plot.panel("instructions per turn, patched - stock", slopes.map { |r| [r.what, r.mode, r.value, nil, nil, r.bound] }, percent: false)
       { "counts" => "instructions of whole programs", "time" => "CPU time", "limits" => "memory and limits",
-        "sampled" => "while sampled" }.each do |witness, name|
+        "sampled" => "while sampled", "modes" => "while recorded in a mode" }.each do |witness, name|
         of = rows.select { |r| r.witness == witness && r.value && r.verdict != "info" && ratio?(r) }
         plot.panel("#{name}, patched / stock", of.map { |r| point(r) })
       end
@@ -79,7 +79,7 @@ module Bench
     end
 
     # Values that are no ratio of patched to stock: bytes, ns, MiB, shares.
-    OTHER = /, bytes per method\z|\Ans in the kernel |\Aextprof's |\Alost or missed /
+    OTHER = /, bytes per method\z|, ns for |\Ans in the kernel |\Aextprof's |\Alost or missed /
 
     def self.ratio?(row) = !row.what.match?(OTHER)
 

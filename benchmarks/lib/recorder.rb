@@ -56,7 +56,7 @@ module Bench
       cpu, wall = cpu_of(pid), clock
       yield
       used = { cpu: cpu_of(pid) - cpu, seconds: clock - wall, rss: status(pid, "VmHWM") }
-      ended = Recorder.stop(pid, :INT)
+      ended = Recorder.stop(pid, :TERM) # SIGINT is ignored by what a shell starts in the background
       pid = nil
       text = reader.value
       raise Refused, "extprof: #{ended}: #{text.lines.first}" unless ended&.success?

@@ -21,6 +21,7 @@ module Bench
       "time" => "3 CPU time of pairs of fresh relinks: patched / stock, 95 % interval",
       "limits" => "4 memory, code size, recursion depth, rates, GC: patched / stock",
       "sampled" => "5 while extprof samples",
+      "modes" => "6 while extprof records in its modes: CPU time for a unit of work, to the same process without",
       "selftest" => "the gate itself: a planted slowdown must be red, stock against stock not"
     }.freeze
     HEAD = "%-44s %-7s %16s %16s %11s %9s" % ["", "mode", "stock", "patched", "value", "bound"]

@@ -5,6 +5,7 @@
 
 require "json"
 require_relative "programs"
+require_relative "recorder"
 require_relative "stats"
 require_relative "ticks"
 
@@ -15,7 +16,7 @@ module Bench
 
     # ticker: the bare timer, tools/ticker.c.
     def initialize(extprof, ticker, core: 0, random: Random.new(1))
-      @extprof, @ticker, @core, @random = extprof, ticker, core, random
+      @recorder, @ticker, @random = Recorder.new(extprof, core: core), ticker, random
     end
 
     # What could not be measured is { "error" => why }, in all three.
@@ -140,15 +141,7 @@ module Bench
       raise Refused, "the bare timer could not be set" if Process.wait(pid, Process::WNOHANG)
       yield
     ensure
-      stop(pid, :TERM) if pid # it waits for nothing else
-    end
-
-    # Returns its status, or nil when it had ended before.
-    def stop(pid, signal)
-      Process.kill(signal, pid)
-      Process.wait2(pid).last
-    rescue Errno::ESRCH, Errno::ECHILD
-      nil
+      Recorder.stop(pid, :TERM) if pid # it waits for nothing else
     end
 
     def summary(accounts, rate)
@@ -181,76 +174,15 @@ module Bench
         "ns_elsewhere" => quick.round(1) }
     end
 
-    # A process that waits for work on its stdin, pinned to a core. extprof is not pinned.
-    Target = Struct.new(:pid, :in, :out) do
-      # nil where it ended.
-      def line
-        raise Refused, "the sampled program does not answer" unless IO.select([out], nil, nil, 300)
-        out.gets
-      end
+    def target(side, mode, kind, &block) = @recorder.target(side, mode, PROGRAM, kind, &block)
 
-      def run(slices)
-        self.in.puts slices
-        line.to_s.split.map(&:to_f)
-      end
-
-      def starts(slices)
-        self.in.puts slices
-        starts = line.to_s.split.map(&:to_i)
-        raise Refused, "the sampled program ended" unless starts.size == slices + 1
-        starts
-      end
-    end
-
-    def target(side, mode, kind)
-      r_in, w_in = IO.pipe
-      r_out, w_out = IO.pipe
-      command = ["taskset", "-c", @core.to_s, *side.command(mode, ["-r", Programs::HARNESS, PROGRAM, kind])]
-      pid = Process.spawn(side.env, *command, in: r_in, out: w_out, unsetenv_others: true, pgroup: true)
-      [r_in, w_out].each(&:close)
-      target = Target.new(pid, w_in, r_out)
-      raise Refused, "the sampled program did not start" unless target.line == "ready\n"
-      yield target
-    ensure
-      Process.kill(:KILL, pid) if pid && $! # it may not read what it is told
-      [w_in, r_out].compact.each(&:close)
-      Process.wait(pid) if pid
-    end
-
-    # Attaches, yields, detaches. What extprof used is counted from when it had settled.
+    # Attaches, yields a function that gives what BPF programs took since, detaches: what was used and sampled.
     def attached(target, rate, *options)
       known = programs
-      r, w = IO.pipe
-      pid = Process.spawn(@extprof, "-p", target.pid.to_s, "-r", rate.to_s, *options, "-o", "/dev/null",
-                          in: File::NULL, out: w, err: w, pgroup: true)
-      w.close
-      reader = Thread.new { r.read }
-      sleep 0.7
-      cpu, wall = cpu_of(pid), clock
-      work = (yield -> { bpf_stats(known) }).sum
-      result = { work: work, cpu: cpu_of(pid) - cpu, seconds: clock - wall, rss: status(pid, "VmHWM") }
-      ended = stop(pid, :INT)
-      pid = nil
-      text = reader.value
-      raise Refused, "extprof: #{ended}: #{text.lines.first}" unless ended&.success?
-      result.merge(account(text))
-    ensure
-      stop(pid, :KILL) if pid
+      work = nil
+      used = @recorder.attached(target, "-r", rate.to_s, *options) { work = (yield -> { bpf_stats(known) }).sum }
+      used.merge(work: work)
     end
-
-    def account(text)
-      taken = text[/samples taken ([\d,]+)/, 1] or raise Refused, "extprof wrote no account of its samples"
-      lost, missed = [/\blost ([\d,]+)/, /^missed besides: ([\d,]+)/].map { |r| text[r, 1].to_s.delete(",").to_i }
-      { taken: taken.delete(",").to_i, lost: lost, missed: missed }
-    end
-
-    # The main thread's and the others' time on a CPU, to the nanosecond.
-    def cpu_of(pid)
-      Dir["/proc/#{pid}/task/*/schedstat"].sum { |f| File.read(f).to_i / 1e9 }
-    end
-
-    def status(pid, key) = File.read("/proc/#{pid}/status")[/^#{key}:\s+(\d+)/, 1].to_i
-    def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     def programs = JSON.parse(IO.popen(["bpftool", "-j", "prog", "show"], &:read)).to_h { |p| [p["id"], p] }
 

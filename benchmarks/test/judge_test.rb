@@ -58,6 +58,25 @@ class JudgeTest < Test
     end
   end
 
+  def test_modes
+    of = ->(low, high, cpu = 0.001) { { "ratio" => { "ratio" => (low + high) / 2, "low" => low, "high" => high }, "rate" => 20_000.0, "extprof_cpu" => cpu } }
+    b = judge.bounds["modes"]
+    is b.values_at("wall at 99 Hz, 64 idle threads", "wall at 99 Hz, 20,000 switches/s", "offcpu, 20,000 switches/s",
+                   "gvl, 20,000 switches/s", "alloc at 512 KiB"), [1.01, 1.01, 1.03, 1.03, 1.05]
+    wall = "wall at 99 Hz, 64 idle threads"
+    { of[1.0, 1.009] => "pass", of[1.0, 1.02] => "inconclusive", of[1.011, 1.02] => "fail" }.each do |r, expected|
+      is verdict(judge.tap { |j| j.modes("interp" => { wall => r }) }.rows, wall), expected
+    end
+    j = judge.tap { |x| x.modes("interp" => { wall => of[1.0, 1.0, 0.011], "gc at 99 Hz" => of[2.0, 2.1] }) }
+    is verdict(j.rows, "extprof's share of a core, #{wall}"), "fail"
+    is verdict(j.rows, "gc at 99 Hz"), "info"
+    is j.status, 1
+    j = judge.tap { |x| x.modes("interp" => { wall => { "error" => "no root" } }) }
+    is [j.rows.last.verdict, j.rows.last.note], ["fail", "no root"]
+    j = judge.tap { |x| x.modes("interp" => { "n" => { "ns" => { "ns" => 900.0, "low" => 800.0, "high" => 1000.0 }, "plain_ns" => 200.0, "extprof_cpu" => 0.1 } }) }
+    is j.rows.first.note, "[800 1000] besides 200 without"
+  end
+
   def test_what_could_not_be_sampled_is_a_failure_of_its_own
     j = judge
     j.sampled("interp" => { "ticks" => { 99 => { "error" => "no bpftool" } }, "rates" => {},

@@ -428,12 +428,11 @@ class ToolTest < Test
   end
 
   def test_extprofs_account
-    s = Sampled.allocate
-    is s.send(:account, "x\nsamples taken 1,990 = whole 1985 + truncated 3 (too-deep: 3) + lost 2 (ring-full: 2)\n"),
+    is Recorder.account("x\nsamples taken 1,990 = whole 1985 + truncated 3 (too-deep: 3) + lost 2 (ring-full: 2)\n"),
        { taken: 1990, lost: 2, missed: 0 }
-    is s.send(:account, "samples taken 9 = whole 9 + truncated 0 + lost 0\nmissed besides: 12 (the CPU was away)\n"),
+    is Recorder.account("samples taken 9 = whole 9 + truncated 0 + lost 0\nmissed besides: 12 (the CPU was away)\n"),
        { taken: 9, lost: 0, missed: 12 }
-    raises(Refused) { s.send(:account, "") }
+    raises(Refused) { Recorder.account("") }
   end
 
   # Attached for a second, with that account of the samples; in it the program ran 5 times besides.
@@ -470,6 +469,30 @@ class ToolTest < Test
     account = { taken: 990, lost: 3, missed: 10, seconds: 1.0, work: 1.0, cpu: 0.01, rss: 2048 }
     is Sampled.allocate.send(:summary, [account], 1000).values_at("taken", "lost", "missed", "lost_share"),
        [990, 3, 10, 0.013]
+  end
+
+  # A program whose unit takes 100 ns, and 10 % more in the mode "dear".
+  def modes_of(*whats, each: false)
+    target = Struct.new(:now) { def run(n) = [4_000 * now, 4_000, 0.1, 2_000] * n }.new(100e-9)
+    recorder = Object.new
+    recorder.define_singleton_method(:target) { |*, program, &b| program == "lost" ? raise(Refused, "no program") : b.call(target) }
+    recorder.define_singleton_method(:attached) do |t, *options, &b|
+      t.now = 110e-9 if options == %w[dear]
+      b.call
+      t.now = 100e-9
+      { cpu: 0.01, seconds: 2.0, taken: 10, lost: 0 }
+    end
+    modes = whats.map { |w| Modes::Mode.new(what: w, program: w == "lost" ? "lost" : "p", options: [w], each: each) }
+    Modes.new(recorder).run(nil, "interp", modes, windows: 8)
+  end
+
+  def test_modes_are_compared_with_the_same_process_without
+    found = modes_of("dear", "free", "lost")
+    near found["dear"]["ratio"]["ratio"], 1.1, 1e-5
+    near found["free"]["ratio"]["ratio"], 1.0, 1e-5
+    is found["dear"].values_at("plain_ns", "extprof_cpu", "rate"), [100.0, 0.005, 20_000.0]
+    is found["lost"], { "error" => "no program" }
+    near modes_of("dear", each: true)["dear"]["ns"]["ns"], 10.0, 1e-6
   end
 
   def programs(*names) = names.map { |n| Program.new(name: n, args: []) }
@@ -582,7 +605,7 @@ class ToolTest < Test
 
   def test_what_gate_and_bench_measure
     is canned("gate").first(2), [0, %w[slopes counts repeat time limits selftest]]
-    is canned.first(2), [0, %w[slopes counts repeat time limits sampled selftest]]
+    is canned.first(2), [0, %w[slopes counts repeat time limits sampled modes selftest]]
     ok canned("slopes")[2].include?("left out: not asked for (--mode, MODE)"), "one mode is all of the table"
     { "fail" => 1, "inconclusive" => 3, "pass" => 0 }.each { |v, status| is canned("gate", rows: { "repeat" => v })[0], status }
   end
