@@ -24,6 +24,14 @@ def burn = 2000.times.sum { |i| i * i }
 def allocate = Array.new(200) { |i| "text number #{i} of many" }
 
 kind, count = ARGV[0], ARGV[1].to_i
+# Before all others, which would have the GVL meanwhile.
+more = case kind
+       when "threads" then Array.new(count) { Thread.new { sleep } }
+       when "ractors" # every other one waits for ever
+         Array.new(count) { |i| Ractor.new(i) { |n| n.even? ? Ractor.receive : loop { 1000.times.sum; sleep 0.01 } } }
+       else []
+       end
+sleep 0.05 until kind != "threads" || more.all?(&:stop?)
 queue, mutex, pipe = Queue.new, Mutex.new, IO.pipe
 threads = [
   thread("burner") { burn == 2664667000 or $wrong << "burn" },
@@ -38,14 +46,6 @@ threads = [
   thread("writer") { pipe[1] << "x"; sleep 0.002 },
   thread("reader") { pipe[0].readpartial(1) == "x" or $wrong << "pipe" },
 ]
-
-more = case kind
-       when "threads" then Array.new(count) { Thread.new { sleep } }
-       when "ractors" # every other one waits for ever
-         Array.new(count) { |i| Ractor.new(i) { |n| n.even? ? Ractor.receive : loop { 1000.times.sum; sleep 0.01 } } }
-       else []
-       end
-sleep 0.05 until kind != "threads" || more.all?(&:stop?)
 puts "ready"
 while (line = $stdin.gets)
   case line.chomp
