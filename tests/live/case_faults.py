@@ -185,6 +185,51 @@ def uninterruptible(ctx, modes):
     return "held: taken %s; after: %s" % ("+".join(str(s.taken) for s in held), run.text())
 
 
+def cgroup():
+    """Where there is a cgroup of version 2, or None."""
+    with open("/proc/mounts") as f:
+        return next((line.split()[1] for line in f if line.split()[2] == "cgroup2"), None)
+
+
+def frozen(ctx, modes):
+    """Its cgroup is frozen for half a second, and again from before the end to after it."""
+    if not cgroup():
+        return harness.Counted(0, 0, 1, "there is no cgroup of version 2")
+    run = Run(ctx, modes)
+    group = os.path.join(cgroup(), "extprof-test-%d" % run.pid)
+
+    def write(path, text):
+        with open(path, "w") as f:
+            f.write(str(text))
+
+    def freeze(on):
+        write(os.path.join(group, "cgroup.freeze"), int(on))
+        with open(os.path.join(group, "cgroup.events")) as f:
+            harness.until(lambda: f.seek(0) == 0 and "frozen %d" % on in f.read(), "it is not frozen: %d" % on)
+    try:
+        os.mkdir(group)
+        write(os.path.join(group, "cgroup.procs"), run.pid)
+    except OSError as e:
+        return harness.Counted(0, 0, 1, "no cgroup can be made here: %s" % e)
+    try:
+        run.begin()
+        time.sleep(0.3)
+        freeze(True)
+        time.sleep(0.5)
+        freeze(False)
+        time.sleep(0.4)
+        freeze(True)
+        run.stop()
+        freeze(False)
+        run.went_on()
+    finally:
+        write(os.path.join(group, "cgroup.freeze"), 0)
+        run.program.kill()
+        harness.until(lambda: not open(os.path.join(group, "cgroup.procs")).read(), "it is still in its cgroup")
+        os.rmdir(group)
+    return run.text()
+
+
 def debugged(ctx, modes):
     """A debugger has it: it stops it, lets it go on, and stays. extprof neither waits for it nor disturbs it."""
     run = Run(ctx, modes)
@@ -293,7 +338,7 @@ def hostile_alone(ctx, modes):
 
 
 # A row is a fault, and how long it may take.
-FAULTS = [(killed, 60), (executed, 60), (stopped, 60), (uninterruptible, 60), (debugged, 60), (in_a_pid_namespace, 60),
+FAULTS = [(killed, 60), (executed, 60), (stopped, 60), (uninterruptible, 60), (frozen, 60), (debugged, 60), (in_a_pid_namespace, 60),
           (ten_thousand_threads, 120), (ractors, 60), (hostile, 90)]
 # Takes a minute in each mode.
 BY_HAND = [(hostile_alone, 300)]
