@@ -3,7 +3,6 @@ extprof ends, its sums are right, and a process that goes on is as it was."""
 import os
 import re
 import signal
-import subprocess
 import time
 
 import case_fakes
