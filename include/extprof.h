@@ -133,7 +133,8 @@ enum extprof_frame_kind {
 	EXTPROF_FRAME_OTHER = 6,	/* truncated, unknown, expired: its name tells */
 	EXTPROF_FRAME_PROCESS = 7,	/* a group */
 	EXTPROF_FRAME_CGROUP = 8,	/* a group */
-	EXTPROF_FRAME_STATE = 9		/* below the code: what a thread waited for, the class of an object */
+	EXTPROF_FRAME_STATE = 9,	/* below the code: what a thread waited for, the class of an object */
+	EXTPROF_FRAME_ABOUT = 10	/* below that: the file that it waited on, or who held it */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -233,6 +234,10 @@ struct extprof_recording_options {
 	uint64_t event_period;	/* one sample for so many; 0: for each one, or as the event says */
 
 	const struct extprof_executor *executor;	/* NULL: threads of the library, 8 at most */
+
+	/* For modes with states: frames of kind EXTPROF_FRAME_ABOUT below the state. */
+	bool files;		/* on which file, pipe or socket input and output wait */
+	bool holders;		/* who has the GVL or the Mutex, or is joined; needs a ruby with interface 1.1 */
 };
 
 #define EXTPROF_RATE_MAX 100000u

@@ -359,6 +359,134 @@ def snapshots(ctx):
     return "%.3f s in the snapshot, %.3f s at the end" % (half / 1e6, got)
 
 
+def told(profile, state):
+    """{thread: {frame: ns}} of the frames below states that begin so."""
+    found = {}
+    for s in profile.stacks:
+        state_frame, _, frame = s.text.rpartition(";")
+        if state_frame.rpartition(";")[2].startswith("[" + state):
+            found.setdefault(s.thread[0], Counter())[frame[1:-1]] += s.count * 1000
+    return found
+
+
+def files_of(profile):
+    return told(profile, "io ")
+
+
+@case(timeout=60)
+def files(ctx):
+    """--fd names the file that input waits on: sockets by their peer, also those that are closed at once; pipes, files of
+    the file system, terminals. The program says which they are, and how long it waited."""
+    ruby = ctx.program("files.rb", ctx.directory)
+    truth, waited = {}, {}
+    while True:
+        name, _, what = ruby.line().partition(" ")
+        if name == "ready":
+            break
+        truth[name] = what
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "--fd", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    while True:
+        name, _, ns = ruby.line(60).partition(" ")
+        if name == "done":
+            break
+        waited[name] = int(ns)
+    reader.signal(signal.SIGINT)
+    profile = ctx.profile_of(reader).ok()
+    sums_of(profile)
+    found, worst = files_of(profile), 0
+    for name, what in truth.items():
+        got = found.get(name, {})
+        check(set(got) <= {what} and got, "%s waits for %s, truth %s", name, dict(got), what)
+        # Its clock has waits for the GVL and for a CPU as well.
+        check(0.8 * waited[name] < got[what] < 1.01 * waited[name], "%s: %.1f of %.1f ms", name, got[what] / 1e6,
+              waited[name] / 1e6)
+        worst = max(worst, 1 - got[what] / waited[name])
+    check("By what was waited for" in profile.out, "the summary has no table of files")
+    # Those that wait when the recording ends, and did before it began.
+    ruby.tell("wait")
+    ruby.expect("waiting")
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "-t", "--fd", "-d", 0.5, "-o", ctx.path("end.folded")).ok()
+    found = files_of(profile)
+    for name, what in truth.items():
+        if name not in ("acceptor", "brief"):
+            check(set(found.get(name, {})) == {what}, "at the end %s waits for %s", name, found.get(name))
+    return "%d kinds of files, each with more than %.1f %% of its time" % (len(truth), 100 - 100 * worst)
+
+
+@case(timeout=60)
+def files_need_a_mode(ctx):
+    """--fd alone means mode wall; with a mode that has no waits it is an error. Kinds of files need no option."""
+    bad = ctx.extprof("-p", 1, "-m", "cpu", "--fd")
+    check(bad.status == harness.USAGE and "--fd" in bad.err, "status %d: %s", bad.status, bad.err)
+    ruby = ctx.program("files.rb", ctx.directory)
+    while ruby.line() != "ready":
+        pass
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    while ruby.line(60) != "done":
+        pass
+    reader.signal(signal.SIGINT)
+    waits = Waits(ctx.profile_of(reader).ok())
+    kinds = {name: {i.rstrip("]").rpartition(" ")[2] for t, state, i, _, _ in waits.rows if t == name and state == "io"}
+             for name in ("tcp", "unix", "pipe", "fifo", "terminal")}
+    check(kinds == {"tcp": {"socket"}, "unix": {"socket"}, "pipe": {"pipe"}, "fifo": {"pipe"}, "terminal": {"terminal"}},
+          "%s", kinds)
+    return "%s" % kinds
+
+
+@case(timeout=60)
+def holders(ctx):
+    """--holder: who has the GVL, the Mutex, or is joined. napper sleeps beside burner, which alone computes; then two
+    threads compute, and each waits for the other; locker waits for a Mutex that holder has."""
+    if not version(ctx):
+        return harness.Counted(0, 0, 1, "the interface 1.0 does not count the changes of a thread's state")
+    waits, profile, said = recorded(ctx, "napper", "--holder", mode="gvl", seconds=2)
+    sums_of(profile)
+    found, text = told(profile, "gvl")["napper"], []
+    right = sum(ns for what, ns in found.items() if re.match(r"held by thread burner \(\d+\) in ", what))
+    # Threads that begin have the GVL as well. burner itself begins in Queue#pop.
+    check(right >= 0.97 * sum(found.values()), "napper waits for %s", dict(found))
+    burns = sum(ns for what, ns in found.items()
+                if re.search(r" in (Object#burn|Object#wall|Process\.clock_gettime)$", what))
+    check(burns >= 0.8 * sum(found.values()), "napper waits for %s", dict(found))
+    text.append("napper %.1f %%" % (100 * right / sum(found.values())))
+    waits, profile, said = recorded(ctx, "burners", "--holder", mode="gvl", seconds=2)
+    for name, other in (("one", "other"), ("other", "one")):
+        found = told(profile, "gvl")[name]
+        right = sum(ns for what, ns in found.items() if re.match(r"held by thread %s \(\d+\)" % other, what))
+        check(right >= 0.9 * sum(found.values()), "%s waits for %s", name, dict(found))
+        text.append("%s %.1f %%" % (name, 100 * right / sum(found.values())))
+    waits, profile, said = recorded(ctx, "reasons", "--holder", seconds=1)
+    found = told(profile, "mutex")["locker"]
+    right = sum(ns for what, ns in found.items() if re.match(r"held by thread holder \(\d+\) in Kernel#sleep$", what))
+    check(right >= 0.97 * sum(found.values()) and right > 0.8e9, "locker waits for %s", dict(found))
+    waits, profile, said = recorded(ctx, "three", "--holder", seconds=1)
+    found = told(profile, "join")["joiner"]
+    right = sum(ns for what, ns in found.items() if re.match(r"joins thread burner \(\d+\)", what))
+    check(right >= 0.97 * sum(found.values()) and right > 0.8e9, "joiner waits for %s", dict(found))
+    return ", ".join(text) + "; locker and joiner right"
+
+
+@case(timeout=60)
+def holders_before_and_beyond(ctx):
+    """Of a wait that began before the recording and does not end in it, Ruby itself says who holds the Mutex."""
+    ruby = ctx.program("waits.rb", "held")
+    ruby.expect("ready")
+    ruby.tell("go")
+    ruby.expect("begun")
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--holder", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
+    if "mutex" not in table(profile.out)["all"]:
+        return harness.Counted(0, 0, 1, "the interface 1.0 does not say who has a Mutex")
+    locked, joined = told(profile, "mutex").get("locker"), told(profile, "join").get("joiner")
+    check(len(locked) == 1 and re.match(r"held by thread holder \(\d+\)$", *locked), "locker waits for %s", locked)
+    check(len(joined) == 1 and re.match(r"joins thread holder \(\d+\)$", *joined), "joiner waits for %s", joined)
+    near(sum(locked.values()), 1e9, 0.05, "locker")
+    return "%s; %s" % (dict(locked), dict(joined))
+
+
 @case(timeout=60)
 def refused_in_a_namespace(ctx):
     """Where tids are not those of the kernel the modes are refused, and say what to do."""

@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "wire/about.h"
 #include "wire/sample.h"
+#include "wire/states.h"
 
 #define SEC(name)
 #define __uint(name, value) int (*name)[value]
@@ -32,12 +34,17 @@ struct pt_regs___kernel {
 	uint64_t first, second, ip;
 };
 
+struct file {
+	uint32_t mode;
+	struct wait_file file;	/* what is told of it */
+};
+
 struct task_struct {
 	unsigned int flags, state;
 	int pid, tgid;
 	unsigned long nvcsw, nivcsw;
 	struct pt_regs___kernel *registers;
-	uint32_t file_mode;
+	struct file *open;	/* all of its file descriptors; NULL: none is open */
 	struct pid *thread_pid, *thread_group;
 	void *mm;
 	unsigned long long self_exec_id;
@@ -135,7 +142,9 @@ static inline int task__key(struct task_struct *task, uint32_t global, struct ta
 #define TASK_STOPPED_OR_TRACED 12u
 #define task__state(task) ((task)->state)
 #define task__regs(task) ((task)->registers)
-#define task__file_mode(task, fd) ((void)(fd), (task)->file_mode)
+#define task__file(task, fd) ((void)(fd), (task)->open)
+#define file__kind(file) file_kind((file)->mode)
+#define file__describe(from, to) (*(to) = (from)->file)
 #define task__memory(task) ((uint64_t)(uintptr_t)(task)->mm)
 #define task__global_pid(task) ((uint32_t)(task)->tgid)
 #define regs__call(regs) ((regs)->number)

@@ -9,6 +9,7 @@
 #include "cli/words.h"
 #include "library/settings.h"
 #include "output/output.h"
+#include "wire/about.h"
 
 TEST(options_rate)
 {
@@ -390,6 +391,8 @@ TEST(options_refuse)
 	CHECK(PARSE(&o, "-p", "1", "--state", "gvl,bored"));
 	CHECK(PARSE(&o, "-p", "1", "--waits", "some"));
 	CHECK(PARSE(&o, "-p", "1", "--state", "gvl", "-m", "cpu"));
+	CHECK(PARSE(&o, "-p", "1", "--fd", "-m", "cpu,gc"));
+	CHECK(PARSE(&o, "-p", "1", "--holder", "-m", "syscall"));
 	CHECK(PARSE(&o, "-p", "1", "-e", "nonsense"));
 	CHECK(PARSE(&o, "-p", "1", "-f", "gif", "-o", "x"));
 	CHECK(PARSE(&o, "-p", "1", "-f", "folded"));	/* where to? */
@@ -418,6 +421,12 @@ TEST(options_imply_modes)
 	s = set(&o);
 	CHECK(s->mode_count == 2 && s->modes[0] == &mode_cpu &&
 	      s->modes[1] == &mode_syscall_latency);
+	CHECK_INT(PARSE(&o, "-p", "1", "--fd"), 0);
+	s = set(&o);
+	CHECK(s->mode_count == 1 && s->modes[0] == &mode_wall && s->about == ABOUT_FILE);
+	CHECK_INT(PARSE(&o, "-p", "1", "--holder", "--fd", "-m", "cpu,gvl"), 0);
+	s = set(&o);
+	CHECK(s->mode_count == 2 && s->modes[1] == &mode_gvl && s->about == (ABOUT_FILE | ABOUT_HOLDER));
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "openat", "-m", "cpu"));
 	CHECK(PARSE(&o, "-p", "1", "--latency", "-m", "gc"));
 	CHECK(PARSE(&o, "-p", "1", "--syscall", "nonsense"));

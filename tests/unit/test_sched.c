@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define EXTPROF_KERNEL "kernel_fake.h"
+#define EXTPROF_KERNEL_FILE "kernel_fake.h"
 #include "bpf/sched.bpf.c"
 
 #define TID 4712
@@ -279,4 +280,98 @@ TEST(sched_the_end_of_a_thread)
 	waits_exit(args);
 	CHECK_INT(accounts_lost, 1);
 	CHECK(!followed);
+}
+
+/* A note belongs to one wait: the count of changes of the thread's state tells. */
+TEST(sched_notes_of_another_wait)
+{
+	struct wait_about a = {
+		.serial = 5, .holder = { .kind = PARTY_THREAD, .seq = 10 }, .gvl_holder = { .kind = PARTY_THREAD, .seq = 11 },
+	};
+
+	CHECK(about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 10));
+	CHECK(about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 11));
+	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 13));
+	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 14));
+	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 9));
+	CHECK(!about__has_holder(&a, 6, RB_DEBUG_EXT_THREAD_SLEEPING, 10));
+	CHECK(about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 11));
+	CHECK(about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 12));
+	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 13));
+	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 10));
+	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 11));
+	/* The interface 1.0 does not count. */
+	a.holder.seq = a.gvl_holder.seq = 0;
+	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 0));
+	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 0));
+}
+
+static struct gvl_holds holds;
+
+static void *lookup_holds(void *map, const void *key)
+{
+	const struct gvl_key *whose = key;
+
+	return map == &gvl_holders && whose->process == PROCESS && whose->ractor == 1 ? &holds : NULL;
+}
+
+static uint64_t longest(uint64_t first_seq, uint64_t ready, uint64_t to)
+{
+	struct wait_about a = { .ractor = 1, .gvl_holder = { .kind = first_seq ? PARTY_THREAD : PARTY_UNKNOWN,
+							     .thread = first_seq } };
+
+	about__longest(&a, PROCESS, ready, to);
+	return a.gvl_holder.kind ? a.gvl_holder.thread : 0;
+}
+
+/* Several threads had the GVL during a wait: who had it longest is named. */
+TEST(sched_longest_holder_of_the_gvl)
+{
+	begin(OFF_NOT);
+	kernel.lookup = lookup_holds;
+	memset(&holds, 0, sizeof(holds));
+	/* Nothing is known but who had it first. */
+	CHECK_INT(longest(7, 1000, 2000), 7);
+	CHECK_INT(longest(0, 1000, 2000), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		/* Each has it 10 ns, but number 15 has 60. */
+		holds.hold[holds.next & (GVL_HOLDS - 1)] = (struct gvl_hold){
+			.from = 1000 + 10 * i + (i > 15 ? 50 : 0),
+			.party = { .kind = PARTY_THREAD, .thread = 100 + i },
+		};
+		holds.next++;
+	}
+	CHECK_INT(longest(0, 1125, 1245), 115);
+	CHECK_INT(longest(7, 1125, 1245), 115);
+	/* The first one had it longer. */
+	CHECK_INT(longest(7, 1055, 1155), 7);
+	/* The last one goes on until the end. */
+	CHECK_INT(longest(7, 1238, 1400), 119);
+	CHECK_INT(longest(7, 1239, 1240), 7);
+	/* All began before, or after. */
+	CHECK_INT(longest(7, 2000, 2100), 7);
+	CHECK_INT(longest(7, 500, 600), 7);
+}
+
+/* By the names that the kernel gives to files of no file system. */
+TEST(sched_kinds_of_files)
+{
+	static const struct {
+		const char *name;
+		uint32_t kind;
+	} names[] = {
+		{ "[eventfd]", FILE_EVENTFD }, { "[eventpoll]", FILE_EPOLL }, { "[timerfd]", FILE_TIMERFD },
+		{ "[signalfd]", FILE_SIGNALFD }, { "[pidfd]\0", FILE_PIDFD }, { "inotify\0", FILE_INOTIFY },
+		{ "[io_uring]", FILE_OTHER }, { "\0\0\0\0\0\0\0\0", FILE_OTHER }, { "[userfaultfd]", FILE_OTHER },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uint64_t name;
+
+		memcpy(&name, names[i].name, sizeof(name));
+		CHECK_INT(anonymous_kind(name), names[i].kind);
+	}
+	CHECK_INT(device_kind(136), FILE_TERMINAL);
+	CHECK_INT(device_kind(5), FILE_TERMINAL);
+	CHECK_INT(device_kind(1), FILE_DEVICE);
 }

@@ -197,6 +197,8 @@ static void test_words(void)
 	o.waits = "some";
 	claim(is_wrong(&o, "some"), "a choice of waits that is none");
 	o.waits = "each";
+	o.files = o.holders = true;
+	claim(!extprof_recording_check(&o, &error), "more of waits");
 	o.modes = "wall,event";
 	claim(is_wrong(&o, "event"), "mode event without an event");
 	o.event_count = 3;

@@ -94,6 +94,14 @@ when "forever"
   thread("popper") { pops(queue); nil }
   thread("reader") { reads(pipe[0]); nil }
   thread("napper") { naps(1000); nil }
+when "burners"
+  thread("one") { burn(ns); nil }
+  thread("other") { burn(ns); nil }
+when "held"
+  held = Mutex.new
+  holder = thread("holder") { held.synchronize { naps(1000) }; nil }
+  thread("locker") { Thread.pass until held.locked?; locks(held); nil }
+  thread("joiner") { joins(holder); nil }
 when "fork"
   thread("parent") { waits_for(fork { naps(SECONDS); exit!(0) }); nil }
 when "exec"
@@ -107,7 +115,7 @@ $threads.size.times { $go << true }
 sleep 0.01
 puts "begun"
 Thread.new { $stdin.gets; exec("sleep", "1000") } if KIND == "exec"
-if %w[forever exec].include?(KIND)
+if %w[forever exec held].include?(KIND)
   sleep
 end
 $threads.each(&:join)

@@ -73,12 +73,33 @@ struct thread_info {
 #error "this architecture's thread pointer is not known here"
 #endif
 
+struct super_block {
+	unsigned int s_dev;
+};
+
 struct inode {
 	unsigned short i_mode;
+	unsigned int i_rdev;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
 };
 
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
 };
 
 struct fdtable {
@@ -461,26 +482,6 @@ static __always_inline void regs__arguments(struct pt_regs___kernel *regs, uint6
 	bpf_core_read(first, sizeof(*first), &regs->orig_x0);
 	bpf_core_read(second, sizeof(*second), &regs->regs[1]);
 #endif
-}
-
-/* The mode of an open file of the task, with its type; 0 unknown. */
-static __always_inline uint32_t task__file_mode(struct task_struct *task, uint32_t fd)
-{
-	struct files_struct *files = KERNEL_READ(task, files);
-	struct file **fds, *file = NULL;
-	struct fdtable *table;
-	struct inode *inode;
-	unsigned int max = 0;
-	unsigned short mode = 0;
-
-	if (!files || bpf_core_read(&table, sizeof(table), &files->fdt) ||
-	    bpf_core_read(&max, sizeof(max), &table->max_fds) || fd >= max ||
-	    bpf_core_read(&fds, sizeof(fds), &table->fd) ||
-	    bpf_probe_read_kernel(&file, sizeof(file), fds + fd) || !file ||
-	    bpf_core_read(&inode, sizeof(inode), &file->f_inode) || !inode)
-		return 0;
-	bpf_core_read(&mode, sizeof(mode), &inode->i_mode);
-	return mode;
 }
 
 /* Does the current task make a call of 32-bit code? */

@@ -10,6 +10,7 @@
  *  - when it leaves the CPU and is in no system call: another thread got the CPU, or its memory is not
  *    there.  Such a stack is sent at once, and its length when it goes on.
  */
+#include "bpf/about.bpf.h"
 #include "bpf/common.bpf.h"
 #include "wire/states.h"
 
@@ -18,8 +19,6 @@ char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
 /* ns.  A wait of this length or more is a sample of its own.  Shorter ones add up, for each thread and state,
  * and one of them is the sample of so much.  0: each wait is a sample. */
 const volatile uint64_t wait_quantum = 0;
-/* By number of the system call. */
-const volatile uint8_t call_kinds[CALLS_MAX] = { 0 };
 
 /* Not 0: the recording pauses, nothing is changed any more. */
 volatile uint32_t waits_paused = 0;
@@ -108,6 +107,8 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	t->in_call = call >= 0;
 	t->call = (uint32_t)call;
 	t->off = OFF_YES;
+	if (about_wanted && t->in_call && !(t->blocked | t->runnable | t->stopped))
+		about_begins(t->account.process, t->account.tid, t->call);
 	if (!t->in_call) {
 		send_stack(t);
 	} else if (t->coarse && t->slot) {
@@ -251,26 +252,26 @@ static __always_inline int read_head(struct sched_thread *t, struct hit *h, stru
 }
 
 /* What the call was, and on which file. */
-static __always_inline uint64_t describe_call(struct task_struct *task, struct pt_regs___kernel *regs,
+static __always_inline uint64_t describe_call(const struct sched_thread *t, struct task_struct *task,
+					      struct pt_regs___kernel *regs,
 					      uint32_t number, uint32_t kind, const struct thread_head *head,
 					      uint32_t wait_kind, int has_gvl)
 {
-	uint64_t first = 0, second = 0;
-	uint32_t fd = 0, file = FILE_UNKNOWN;
-	int polled = -1;
+	uint32_t fd = call__fd(regs, kind);
+	struct wait_about *a = NULL;
+	struct file *file;
 
-	regs__arguments(regs, &first, &second);
-	if (kind == CALL_FD) {
-		fd = (uint32_t)first + 1;
-	} else if (kind == CALL_POLL && second == 1) {
-		if (!read_target(&polled, sizeof(polled), first))
-			fd = (uint32_t)polled + 1;
-	} else if (kind == CALL_FUTEX && state_of_wait(wait_kind) == STATE_IO && head->wait_fd >= 0) {
+	if (kind == CALL_FUTEX && state_of_wait(wait_kind) == STATE_IO && head->wait_fd >= 0)
 		fd = (uint32_t)head->wait_fd + 1;
-	}
-	if (fd)
-		file = file_kind(task__file_mode(task, fd - 1));
-	return DETAIL_MAKE(number + 1, file, wait_kind, has_gvl, fd);
+	if (about_wanted & ABOUT_FILE)
+		a = about__make(t->account.process, t->account.tid);
+	/* Only Ruby knew it. */
+	if (a && a->file.fd != fd)
+		about__note_file(a, task, fd);
+	if (a && fd)
+		return DETAIL_MAKE(number + 1, a->file.kind, wait_kind, has_gvl, fd);
+	file = fd ? task__file(task, fd - 1) : NULL;
+	return DETAIL_MAKE(number + 1, file ? file__kind(file) : FILE_UNKNOWN, wait_kind, has_gvl, fd);
 }
 
 static __always_inline void settle_part(struct sched_thread *t, uint32_t state, uint64_t ns)
@@ -322,8 +323,14 @@ __weak __noinline int settle_call(uint32_t tid)
 	settle_part(t, STATE_STOPPED, t->stopped);
 	settle_part(t, STATE_RUNNABLE, t->runnable);
 	t->blocked = t->runnable = t->stopped = 0;
+	if (t->parts && about_wanted & ABOUT_HOLDER) {
+		struct wait_about *a = about__make(t->account.process, t->account.tid);
+
+		if (a)
+			about__settle(a, t->account.process, &head, t->to);
+	}
 	if (t->parts)
-		t->detail = describe_call(h.task, regs, number, kind, &head, wait_kind, has_gvl);
+		t->detail = describe_call(t, h.task, regs, number, kind, &head, wait_kind, has_gvl);
 	return 0;
 }
 
@@ -334,7 +341,7 @@ int waits_call_ends(uint64_t *args)
 	struct sched_thread *t = thread__find(tid);
 	struct hit h = { .source = SOURCE_SCHED };
 	struct walk_scratch *s;
-	int reason = 0;
+	int reason = 0, about;
 
 	(void)args;
 	if (!t || !(t->blocked | t->runnable | t->stopped) || waits_paused)
@@ -342,7 +349,8 @@ int waits_call_ends(uint64_t *args)
 	settle_call(tid);
 	if (!t->parts || hit__find(&h) || hit__count(&h))
 		return 0;
-	s = hit__walk(&h, SAMPLE_IN_KERNEL, task__user_ip(), &reason);
+	about = about_wanted ? about__send(&h, t) : 0;
+	s = hit__walk(&h, about ? SAMPLE_IN_KERNEL | SAMPLE_HAS_ABOUT : SAMPLE_IN_KERNEL, task__user_ip(), &reason);
 	if (!s)
 		return 0;
 	h.detail = t->detail;
@@ -428,6 +436,8 @@ static __always_inline void thread__end(uint32_t tid)
 	} else {
 		__sync_fetch_and_add(&accounts_lost, 1);
 	}
+	if (about_wanted)
+		about__forget(t->account.process, t->account.tid);
 	bpf_map_delete_elem(&threads, &tid);
 }
 

@@ -12,6 +12,8 @@ enum {
 	OPTION_LATENCY,
 	OPTION_STATE,
 	OPTION_WAITS,
+	OPTION_FD,
+	OPTION_HOLDER,
 };
 
 /* As a parser of argp: ARGP_ERR_UNKNOWN if the option is none of these. */

@@ -80,6 +80,10 @@ const struct argp_option options_table[] = {
 	  "times are in us)", 0 },
 	{ "state", OPTION_STATE, "STATES", 0, "what the modes wall and offcpu show: %s, or several with commas between "
 	  "(default: all)", 0 },
+	{ "fd", OPTION_FD, NULL, 0, "with the modes wall and offcpu: show the file, pipe or socket that input or output waits "
+	  "for", 0 },
+	{ "holder", OPTION_HOLDER, NULL, 0, "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a "
+	  "thread waits for, and in which method", 0 },
 	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
 	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
 	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "

@@ -97,6 +97,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.events = e->settings.events;
 	e->resolver.event_count = e->settings.event_count;
 	e->resolver.states = settings->states;
+	e->resolver.about_wanted = settings->about;
 	groups__add_mask(&e->resolver.groups, settings->labels);
 	if (has_many(&settings->selection) && settings->group_by_default)
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
@@ -144,7 +145,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .syscall_latency = e->settings.syscall_latency,
 				    .events = e->settings.events, .event_count = e->settings.event_count,
 				    .event_period = e->settings.event_period,
-				    .each_wait = each_wait(e) },
+				    .about = e->settings.about, .each_wait = each_wait(e) },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 	};

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "engine/state.h"
+#include "process/open_file.h"
 #include "process/proc.h"
 #include "remote/tables.h"
 #include "remote/task.h"
@@ -23,6 +23,7 @@ struct reading {
 	uint64_t now;		/* the end, CLOCK_MONOTONIC, ns */
 	struct walker *walker;
 	uint8_t kinds[CALLS_MAX];
+	uint32_t about_wanted;	/* a mask of ABOUT_ */
 	/* Of the process that was looked at last; 0 none. */
 	uint32_t process;
 	struct process *p;
@@ -98,20 +99,13 @@ static uint64_t switches_of(const struct reading *r, uint32_t tid)
 	return sum;
 }
 
-static uint32_t mode_of(const struct reading *r, uint64_t fd)
-{
-	struct stat st;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", r->p->pid, (int)fd);
-	return stat(path, &st) ? 0 : st.st_mode;
-}
-
-static uint64_t describe_call(const struct reading *r, const struct task *task, uint32_t kind, uint32_t wait_kind,
-			      bool has_gvl)
+static uint64_t describe_call(const struct reading *r, const struct task *task, uint32_t kind,
+			      const struct thread_head *head, uint32_t wait_kind, bool has_gvl, struct wait_file *file)
 {
 	uint32_t fd = 0;
 	int polled;
+
+	memset(file, 0, sizeof(*file));
 
 	if (task->call < 0)
 		return DETAIL_MAKE(0, FILE_UNKNOWN, wait_kind, has_gvl, 0);
@@ -120,8 +114,11 @@ static uint64_t describe_call(const struct reading *r, const struct task *task, 
 	else if (kind == CALL_POLL && task->args[1] == 1 && r->p->vm && r->p->vm->space &&
 		 !memory__read(&r->p->vm->memory, task->args[0], &polled, sizeof(polled)))
 		fd = (uint32_t)polled + 1;
-	return DETAIL_MAKE((uint32_t)task->call + 1, fd ? file_kind(mode_of(r, fd - 1)) : FILE_UNKNOWN, wait_kind,
-			   has_gvl, fd);
+	else if (kind == CALL_FUTEX && state_of_wait(wait_kind) == STATE_IO && head->wait_fd >= 0)
+		fd = (uint32_t)head->wait_fd + 1;
+	if (fd)
+		open_file__look(r->p->pid, fd - 1, r->about_wanted & ABOUT_FILE, file);
+	return DETAIL_MAKE((uint32_t)task->call + 1, file->kind, wait_kind, has_gvl, fd);
 }
 
 /* What is counted of a sample that is made here. */
@@ -145,6 +142,7 @@ struct parts {
 		uint64_t ns;
 	} list[4];
 	uint64_t detail;
+	struct wait_about about;
 };
 
 /* By the rule of bpf/sched.bpf.c. */
@@ -188,7 +186,16 @@ static int copy_stack(struct reading *r, uint32_t tid, const struct sched_thread
 	return reason;
 }
 
-static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, const struct parts *parts,
+/* Have the next samples of the thread tell more of the wait. */
+static void send_about(struct reading *r, const struct sample_event *sample, struct wait_about *about)
+{
+	about->e = *sample;
+	about->e.kind = SAMPLE_ABOUT;
+	about->e.nr_frames = 0;
+	states__event(&r->e->states, &r->e->resolver, about, sizeof(*about));
+}
+
+static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, struct parts *parts,
 		 const struct rb_debug_ext_thread *thread, const struct task *task)
 {
 	struct sample_event *e = walker__event(r->walker);
@@ -208,9 +215,39 @@ static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, 
 		e->value = value;
 		e->count = 1;
 		e->detail = parts->detail;
+		if (r->about_wanted) {
+			send_about(r, e, &parts->about);
+			e->flags |= SAMPLE_HAS_ABOUT;
+		}
 		states__event(&r->e->states, &r->e->resolver, e,
 			      sizeof(*e) + e->nr_frames * sizeof(struct sample_frame));
 	}
+}
+
+/* Who holds what the thread waits for: as it was noted, or of a wait that began before the recording as far as Ruby
+ * says it. */
+static void find_holder(struct reading *r, const struct sched_thread *t, const struct thread_head *head,
+			struct wait_about *about)
+{
+	struct wait_about noted = { .file = { 0 } };
+	struct rb_debug_ext_thread other;
+	bool is_held = head->wait_kind == RB_DEBUG_EXT_WAIT_JOIN || head->wait_kind == RB_DEBUG_EXT_WAIT_MUTEX;
+
+	sched__about(session__source(r->e->session, SOURCE_SCHED), t->account.process, t->account.tid, &noted);
+	if (about__has_gvl_holder(&noted, head->serial, head->state, head->state_seq))
+		about->gvl_holder = noted.gvl_holder;
+	if (about__has_holder(&noted, head->serial, head->state, head->state_seq)) {
+		about->holder = noted.holder;
+		return;
+	}
+	/* The wait would be over if that thread had ended: its slot is still its own. */
+	if (!is_held || !head->wait_thread_slot ||
+	    tables__read_thread(&r->p->vm->layout, &r->p->vm->memory, head->wait_thread_slot, &other) || !other.thread)
+		return;
+	about->holder = (struct wait_party){
+		.kind = PARTY_THREAD, .thread = other.serial, .slot = head->wait_thread_slot, .tid = other.tid,
+		.vm = t->account.vm, .process = t->account.process,
+	};
 }
 
 /* What the thread waits for. */
@@ -238,9 +275,12 @@ static void classify(struct reading *r, const struct sched_thread *t, const stru
 	parts->list[0].ns = blocked - gvl;
 	parts->list[1].state = STATE_GVL;
 	parts->list[1].ns = gvl;
-	if (task)
-		parts->detail = describe_call(r, task, kind, wait_kind, thread &&
-					      head.state == RB_DEBUG_EXT_THREAD_RUNNING);
+	if (!task)
+		return;
+	parts->detail = describe_call(r, task, kind, &head, wait_kind,
+				      thread && head.state == RB_DEBUG_EXT_THREAD_RUNNING, &parts->about.file);
+	if (thread && r->about_wanted & ABOUT_HOLDER)
+		find_holder(r, t, &head, &parts->about);
 }
 
 static void account(struct sched_thread *t, uint32_t state, uint64_t ns)
@@ -256,7 +296,7 @@ static void end_call(struct reading *r, uint32_t tid, struct sched_thread *t)
 {
 	const struct rb_debug_ext_thread *thread = ruby_thread(r, t->account.tid);
 	struct parts parts = { { { STATE_NATIVE, 0 }, { STATE_GVL, 0 }, { STATE_STOPPED, t->stopped },
-				 { STATE_RUNNABLE, t->runnable } }, 0 };
+				 { STATE_RUNNABLE, t->runnable } }, 0, { .file = { 0 } } };
 	struct task task, *known = NULL;
 
 	if (t->off != OFF_NOT && r->has_tasks && switches_of(r, tid) == t->switches &&
@@ -365,6 +405,7 @@ static void end_all(struct engine *e, bool at_once)
 	if (!r.walker)
 		return;
 	sched_calls__kinds(r.kinds);
+	r.about_wanted = sched__wanted(source);
 	sched__each(source, at_once ? end_at_once : end_other, &r);
 	forget_process(&r);
 	tables__free(&r.tables);

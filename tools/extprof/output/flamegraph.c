@@ -49,6 +49,7 @@ static const int colors[LABEL_KINDS][4] = {
 	[LABEL_PROCESS] = { 100, 24, 30, 72 },
 	[LABEL_CGROUP] = { 70, 16, 30, 72 },
 	[LABEL_STATE] = { 172, 20, 40, 70 },
+	[LABEL_ABOUT] = { 320, 20, 30, 76 },
 };
 
 struct page {

@@ -65,7 +65,7 @@ static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind,
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		uint8_t of = r->labels[i].kind;
 		bool is_group = of == LABEL_PROCESS || of == LABEL_THREAD || of == LABEL_CGROUP ||
-				of == LABEL_STATE;
+				of == LABEL_STATE || of == LABEL_ABOUT;
 
 		if (groups ? of == kind : !is_group)
 			order[count++] = i;
@@ -352,6 +352,7 @@ static int add_report(struct table *t)
 		add_groups(t, "By cgroup", "cgroup", LABEL_CGROUP, order);
 		add_groups(t, "By thread", "thread", LABEL_THREAD, order);
 		add_groups(t, below_title(r, title, sizeof(title)), title + 3, LABEL_STATE, order);
+		add_groups(t, "By what was waited for", "what", LABEL_ABOUT, order);
 		add_methods(t, own_title(r), order, true);
 		add_methods(t, all_title(r), order, false);
 		add_lines(t);

@@ -27,6 +27,7 @@ enum label_kind {
 	LABEL_PROCESS = 7,
 	LABEL_CGROUP = 8,
 	LABEL_STATE = 9,	/* below the code: what a thread waited for, the class of an object */
+	LABEL_ABOUT = 10,	/* beyond that: the file that it waited on */
 	LABEL_KINDS,
 	LABEL_MODE = 255	/* keeps the modes of a tree apart; it is in no report */
 };

@@ -24,6 +24,7 @@ const char *const label_kind_names[LABEL_KINDS] = {
 	[LABEL_PROCESS] = "process",
 	[LABEL_CGROUP] = "cgroup",
 	[LABEL_STATE] = "state",
+	[LABEL_ABOUT] = "waited for",
 };
 
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out)

@@ -45,6 +45,11 @@ static int count_missing(struct report_builder *b)
 	return 0;
 }
 
+static bool is_no_code(uint8_t kind)
+{
+	return kind == LABEL_STATE || kind == LABEL_ABOUT;
+}
+
 /* Self and total of each label; recursion counts once. */
 static int count_labels(struct report_builder *b)
 {
@@ -65,8 +70,10 @@ static int count_labels(struct report_builder *b)
 			open[path[depth--]]--;
 		r->labels[n->label].self += n->self;
 		/* A state is no code: what is in it is in the code that it is below. */
-		if (r->labels[n->label].kind == LABEL_STATE && n->parent)
-			r->labels[r->nodes[n->parent].label].self += n->self;
+		for (uint32_t at = i; is_no_code(r->labels[r->nodes[at].label].kind) && r->nodes[at].parent;) {
+			at = r->nodes[at].parent;
+			r->labels[r->nodes[at].label].self += n->self;
+		}
 		if (!open[n->label]++)
 			r->labels[n->label].total += n->total;
 		path[++depth] = n->label;
@@ -97,10 +104,11 @@ static int count_lines(struct report_builder *b)
 
 	for (uint32_t i = 1; i < p->node_count; i++) {
 		/* What is in a state is in the code that it is below. */
-		bool is_state = b->frames->rows[p->nodes[i].frame].kind == LABEL_STATE;
-		uint32_t node = is_state ? p->nodes[i].parent : i, label, number;
+		uint32_t node = i, label, number;
 		uint64_t frame, key;
 
+		while (node && is_no_code(b->frames->rows[p->nodes[node].frame].kind))
+			node = p->nodes[node].parent;
 		if (report__leaves_out(b, i) || !report__self(b, i) || !node)
 			continue;
 		frame = p->frames[p->nodes[node].frame];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "profile/about.h"
 #include "profile/group_names.h"
 #include "profile/wait_reason.h"
 
@@ -401,7 +402,7 @@ int resolve__restart(struct resolver *c)
 	c->frames = c->unknown_frames = c->unreadable_names = c->crowded_names = 0;
 	c->jit_leaves = c->jit_exact = c->gc_samples = c->unknown_threads = 0;
 	c->left_out_count = 0;
-	c->crowded_thread = c->crowded_process = 0;
+	c->crowded_thread = c->crowded_process = c->crowded_about = 0;
 	return resolve__set_modes(c, c->modes, c->mode_count);
 }
 
@@ -479,6 +480,7 @@ static int add_stack(struct resolver *c, struct vm *vm, const struct sample_even
 		return tree__add(c->tree, c->stack, count, &one);
 	for (uint32_t i = 0; i < c->mode_count; i++) {
 		struct weight weight;
+		uint32_t all;
 		int more;
 
 		if (!mode__takes(c->modes[i], e, &weight) || !is_shown(c, c->modes[i], e))
@@ -486,7 +488,12 @@ static int add_stack(struct resolver *c, struct vm *vm, const struct sample_even
 		if (c->mode_count > 1)
 			c->stack[0] = c->mode_frames[i];
 		more = innermost_frame(c, vm, c->modes[i], e, &c->stack[count]);
-		if (more < 0 || tree__add(c->tree, c->stack, count + (uint32_t)more, &weight))
+		if (more < 0)
+			return -ENOMEM;
+		all = count + (uint32_t)more;
+		if (c->modes[i]->has_states && about__frames(c, vm, e, c->stack, &all))
+			return -ENOMEM;
+		if (tree__add(c->tree, c->stack, all, &weight))
 			return -ENOMEM;
 	}
 	return 0;

@@ -13,6 +13,7 @@
 #include "profile/tree.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
+#include "wire/about.h"
 #include "wire/sample.h"
 #include "ruby/vm.h"
 
@@ -60,9 +61,13 @@ struct resolver {
 	uint32_t left_out_count;
 
 	/* For what has no room for a frame of its own; 0 until they are made. */
-	uint64_t crowded_thread, crowded_process;
+	uint64_t crowded_thread, crowded_process, crowded_about;
 
-	uint64_t stack[SAMPLE_FRAMES_MAX + 10];
+	/* More of the wait that the sample is of, if it has SAMPLE_HAS_ABOUT; NULL: that was not received. */
+	const struct wait_about *about;
+	uint32_t about_wanted;	/* which of it is shown, a mask of ABOUT_ */
+
+	uint64_t stack[SAMPLE_FRAMES_MAX + 14];
 };
 
 /* The modes belong to the caller, and live as long as the resolver.  0 or -ENOMEM. */

@@ -19,6 +19,7 @@ void states__free(struct states *s)
 	free(s->stacks);
 	free(s->bases);
 	map64__free(&s->base_map);
+	free(s->abouts);
 	map64__free(&s->stack_map);
 	memset(s, 0, sizeof(*s));
 }
@@ -142,6 +143,36 @@ void states__end(struct states *s, struct resolver *c)
 {
 	for (uint32_t i = 0; i < s->stack_count; i++)
 		lose(c, &s->stacks[i], LOSS_NOT_RESUMED);
+}
+
+/* -- more of waits ------------------------------------------------------------------------------- */
+
+/* The kernel has no more CPUs than that. */
+#define CPUS_MAX 8192u
+
+/* What cannot be kept is not known. */
+static void keep_about(struct states *s, const struct wait_about *about)
+{
+	uint32_t cpu = about->e.cpu;
+
+	if (cpu >= CPUS_MAX)
+		return;
+	if (cpu >= s->about_count) {
+		if (array__reserve(&s->abouts, s->about_count, cpu + 1 - s->about_count, &s->about_room, CPUS_MAX,
+				   sizeof(*s->abouts)))
+			return;
+		memset(s->abouts + s->about_count, 0, (cpu + 1 - s->about_count) * sizeof(*s->abouts));
+		s->about_count = cpu + 1;
+	}
+	s->abouts[cpu] = *about;
+}
+
+static const struct wait_about *about_of(const struct states *s, const struct sample_event *e)
+{
+	const struct wait_about *about = e->cpu < s->about_count ? &s->abouts[e->cpu] : NULL;
+
+	return about && e->flags & SAMPLE_HAS_ABOUT && about->e.tid == e->tid && about->e.process == e->process &&
+	       about->e.vm == e->vm ? about : NULL;
 }
 
 /* -- accounts ---------------------------------------------------------------------------------- */
@@ -291,6 +322,13 @@ int states__name_threads(struct states *s, const struct vm *vm)
 	return err;
 }
 
+static void resolve_one(struct states *s, struct resolver *c, const struct sample_event *e, size_t size)
+{
+	c->about = about_of(s, e);
+	resolve__event(c, e, size);
+	c->about = NULL;
+}
+
 void states__event(struct states *s, struct resolver *c, const void *data, size_t size)
 {
 	const struct sample_event *e = data;
@@ -304,10 +342,12 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 		resumed(s, c, e);
 	else if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
 		states__add_account(s, c, &account->account, true);
+	else if (e->kind == SAMPLE_ABOUT && size >= sizeof(struct wait_about))
+		keep_about(s, data);
 	else if (e->flags & SAMPLE_WAITS)
 		keep(s, c, e, size);
 	else
-		resolve__event(c, data, size);
+		resolve_one(s, c, e, size);
 }
 
 void states__skip(struct states *s, struct resolver *c, const void *data, size_t size)
@@ -316,6 +356,12 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 	const struct account_event *account = data;
 	struct waiting_stack *w;
 
+	if (size >= sizeof(*e) && e->source == SOURCE_SCHED && e->kind == SAMPLE_ABOUT) {
+		/* No sample.  What was told before is of another wait. */
+		if (e->cpu < s->about_count)
+			s->abouts[e->cpu].e.tid = 0;
+		return;
+	}
 	if (size < sizeof(*e) || e->source != SOURCE_SCHED ||
 	    (e->kind != SAMPLE_RESUMED && e->kind != SAMPLE_ACCOUNT)) {
 		resolve__skip(c, data, size);

@@ -12,6 +12,7 @@
 
 #include "base/map64.h"
 #include "profile/resolve.h"
+#include "wire/about.h"
 #include "wire/states.h"
 
 /* Bound of the table; the accounts of others are added up in one row. */
@@ -51,6 +52,10 @@ struct states {
 	uint32_t stack_count;
 	size_t stack_room;
 	struct map64 stack_map;		/* hash of process and tid -> place */
+	/* By CPU: what was told last of a wait.  The samples of the wait follow from the same CPU. */
+	struct wait_about *abouts;
+	uint32_t about_count;
+	size_t about_room;
 };
 
 void states__free(struct states *s);

@@ -34,6 +34,7 @@ enum synthetic_kind {
 	SYNTHETIC_PROCESS,
 	SYNTHETIC_MERGED,	/* rare frames of any kind, merged */
 	SYNTHETIC_STATE,	/* what the thread was at, or waited for: see mode::innermost */
+	SYNTHETIC_ABOUT,	/* beyond the state: on which file it waited, ... */
 	SYNTHETIC_MODE,		/* all stacks of a mode, if there are several */
 };
 

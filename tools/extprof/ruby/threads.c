@@ -168,11 +168,11 @@ void threads__restart(struct threads *t)
 		t->count = count;
 }
 
-void thread__add_label(const struct thread *thread, struct text *out)
+void thread__add_name(const struct thread *thread, struct text *out)
 {
 	size_t length = strnlen(thread->name, sizeof(thread->name));
 
-	text__adds(out, "[thread ");
+	text__adds(out, "thread ");
 	if (thread->ractor > 1)
 		text__addf(out, "ractor %u ", thread->ractor);
 	if (length)
@@ -183,5 +183,11 @@ void thread__add_label(const struct thread *thread, struct text *out)
 		text__addf(out, "#%" PRIu64 "%s", thread->serial, thread->known ? "" : " (gone)");
 	if (thread->tid)
 		text__addf(out, " (%u)", thread->tid);
+}
+
+void thread__add_label(const struct thread *thread, struct text *out)
+{
+	text__adds(out, "[");
+	thread__add_name(thread, out);
 	text__adds(out, "]");
 }

@@ -65,7 +65,9 @@ void threads__refresh(struct threads *t, bool all);
  */
 void threads__restart(struct threads *t);
 
-/* Append "[thread NAME (TID)]", clean. */
+/* Append "thread NAME (TID)", clean. */
+void thread__add_name(const struct thread *thread, struct text *out);
+/* The same in brackets. */
 void thread__add_label(const struct thread *thread, struct text *out);
 
 #endif /* EXTPROF_THREADS_H */

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "base/deadline.h"
 #include "extprof.skel.h"
 #include "source/permission.h"
+#include "source/ruby_probe.h"
 
 #define PROGRAMS 6
 
@@ -33,6 +35,8 @@ struct source {
 	uint64_t stopped_at;	/* CLOCK_MONOTONIC, ns; 0: it has not been stopped */
 	uint64_t pause;		/* the last one, ns */
 	uint64_t lost;		/* threads that user space found no room for */
+	int abouts_fd;
+	struct ruby_probe probe;	/* thread_state, if who holds what is asked for */
 };
 
 /* The inode of the outermost pid namespace, include/linux/proc_ns.h, since 3.8. */
@@ -51,6 +55,7 @@ static void sched__destroy(struct source *s)
 {
 	if (!s)
 		return;
+	ruby_probe__detach(&s->probe);
 	free(s);
 }
 
@@ -72,10 +77,18 @@ static int sched__create(struct source **source, const struct source_options *o,
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->options = *o;
-	s->threads_fd = -1;
+	s->threads_fd = s->abouts_fd = -1;
+	s->probe.name = "thread_state";
+	s->probe.semaphore = offsetof(struct rb_debug_ext_section, thread_semaphore);
 	s->quantum = o->each_wait ? 0 : 1000000000ull / o->rate;
 	*source = s;
 	return 0;
+}
+
+/* Is more asked for than the kernel can tell? */
+static bool has_probe(const struct source *s)
+{
+	return s->options.about & ABOUT_HOLDER;
 }
 
 static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
@@ -91,7 +104,14 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 		bpf_program__set_autoload(programs[i], true);
 	skel->rodata->wait_quantum = s->quantum;
 	sched_calls__kinds((uint8_t *)skel->rodata->call_kinds);
+	skel->rodata->about_wanted = s->options.about;
 	err = bpf_map__set_max_entries(skel->maps.threads, SCHED_THREADS_MAX);
+	if (!err && s->options.about)
+		err = bpf_map__set_max_entries(skel->maps.abouts, SCHED_THREADS_MAX);
+	if (!err && has_probe(s))
+		err = bpf_map__set_max_entries(skel->maps.gvl_holders, 4 * TARGETS_MAX);
+	if (!err && has_probe(s))
+		return ruby_probe__configure(&s->probe, skel, skel->progs.waits_state_changed, d);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot make the table of threads") : 0;
 }
 
@@ -99,9 +119,11 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 {
 	(void)d;
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
+	s->abouts_fd = bpf_map__fd(skel->maps.abouts);
 	s->full = &skel->bss->threads_full;
 	s->accounts_lost = &skel->bss->accounts_lost;
 	s->paused = (volatile uint32_t *)&skel->bss->waits_paused;
+	ruby_probe__open(&s->probe, skel);
 	return 0;
 }
 
@@ -234,7 +256,12 @@ static int sched__add(struct source *s, const struct source_target *target, stru
 	if (err && err != -ENOENT && err != -ESRCH)
 		return diag__set(d, DIAG_PERMISSION, -err, "cannot list the threads of process %d: %s",
 				 target->pid, strerror(-err));
-	return 0;
+	return has_probe(s) ? ruby_probe__add(&s->probe, target, d) : 0;
+}
+
+static void sched__detach(struct source *s)
+{
+	ruby_probe__detach(&s->probe);
 }
 
 static void sched__facts(const struct source *s, struct source_facts *facts)
@@ -274,6 +301,18 @@ void sched__each(const struct source *s, bool (*callback)(void *context, uint32_
 	}
 }
 
+bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct wait_about *about)
+{
+	struct about_key key = { .process = process, .tid = tid };
+
+	return s->options.about && !bpf_map_lookup_elem(s->abouts_fd, &key, about);
+}
+
+uint32_t sched__wanted(const struct source *s)
+{
+	return s->options.about;
+}
+
 uint64_t sched__lost(const struct source *s)
 {
 	return s->lost + *s->full + *s->accounts_lost;
@@ -288,6 +327,7 @@ const struct source_ops source_sched = {
 	.pause = sched__pause,
 	.stop = sched__stop,
 	.add = sched__add,
+	.detach = sched__detach,
 	.facts = sched__facts,
 	.destroy = sched__destroy,
 };

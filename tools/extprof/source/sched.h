@@ -4,6 +4,7 @@
 #define EXTPROF_SCHED_H
 
 #include "source/source.h"
+#include "wire/about.h"
 #include "wire/states.h"
 
 /* Threads that are followed at the same time. */
@@ -26,6 +27,10 @@ uint64_t sched__quantum(const struct source *s);
  */
 void sched__each(const struct source *s, bool (*callback)(void *context, uint32_t tid, struct sched_thread *thread),
 		 void *context);
+/* What is asked for besides the states, a mask of ABOUT_. */
+uint32_t sched__wanted(const struct source *s);
+/* What was noted of the wait of the thread.  `tid`: in its own pid namespace.  False: nothing. */
+bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct wait_about *about);
 /* Threads that found no room, and accounts of ended threads that were not received. */
 uint64_t sched__lost(const struct source *s);
 

@@ -55,6 +55,12 @@ static const char *file_name(uint32_t kind)
 	case FILE_PIPE: return " pipe";
 	case FILE_SOCKET: return " socket";
 	case FILE_DEVICE: return " device";
+	case FILE_TERMINAL: return " terminal";
+	case FILE_EVENTFD: return " eventfd";
+	case FILE_TIMERFD: return " timerfd";
+	case FILE_SIGNALFD: return " signalfd";
+	case FILE_PIDFD: return " pidfd";
+	case FILE_INOTIFY: return " inotify";
 	default: return "";
 	}
 }

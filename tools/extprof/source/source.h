@@ -13,6 +13,7 @@
 
 #include "base/diag.h"
 #include "source/timer.h"
+#include "wire/about.h"
 #include "wire/sample.h"
 
 /* The kernel's cpu-clock does not go below 10 us. */
@@ -33,6 +34,7 @@ struct source_options {
 	const struct event_spec *events; /* of mode event; they stay until the source is destroyed */
 	uint32_t event_count;
 	uint64_t event_period;	/* of mode event: a sample stands for so many; 0: as each event says */
+	uint32_t about;		/* sched: what is told of waits besides their state, a mask of ABOUT_ */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 };
 

@@ -50,8 +50,16 @@ enum file_kind {
 	FILE_DIRECTORY = 2,
 	FILE_PIPE = 3,
 	FILE_SOCKET = 4,
-	FILE_DEVICE = 5,	/* terminals too */
-	FILE_OTHER = 6,		/* no file of a file system: epoll, eventfd, timerfd */
+	FILE_DEVICE = 5,
+	FILE_TERMINAL = 7,
+	FILE_OTHER = 6,
+	/* Of no file system: */
+	FILE_EVENTFD = 8,
+	FILE_TIMERFD = 9,
+	FILE_SIGNALFD = 10,
+	FILE_PIDFD = 11,
+	FILE_INOTIFY = 12,
+	FILE_EPOLL = 13,
 };
 
 /* What a system call is, for who waits in it. */
@@ -192,6 +200,34 @@ static __always_inline uint32_t state_of_call(uint32_t kind)
 	}
 }
 
+/* Major numbers of terminals: the kernel's Documentation/admin-guide/devices.txt. */
+static __always_inline uint32_t device_kind(uint32_t major)
+{
+	return major == 4 || major == 5 || (major >= 136 && major <= 143) ? FILE_TERMINAL : FILE_DEVICE;
+}
+
+/* Of what is in no file system, by the first 8 bytes of the name that the kernel gives it: "[eventfd]", "inotify". */
+static __always_inline uint32_t anonymous_kind(uint64_t name)
+{
+	uint64_t n = (name & 0xff) == '[' ? name >> 8 : name;
+
+	switch (n & 0xffffff) {
+	case 'e' | 'v' << 8 | 'e' << 16:
+		return (n >> 40 & 0xff) == 'f' ? FILE_EVENTFD : FILE_EPOLL;	/* that is eventpoll */
+	case 't' | 'i' << 8 | 'm' << 16:
+		return FILE_TIMERFD;
+	case 's' | 'i' << 8 | 'g' << 16:
+		return FILE_SIGNALFD;
+	case 'p' | 'i' << 8 | 'd' << 16:
+		return FILE_PIDFD;
+	case 'i' | 'n' << 8 | 'o' << 16:
+		return FILE_INOTIFY;
+	default:
+		return FILE_OTHER;
+	}
+}
+
+/* By the mode of its inode, 0 unknown. */
 static __always_inline uint32_t file_kind(uint32_t mode)
 {
 	switch (mode & 0170000) {

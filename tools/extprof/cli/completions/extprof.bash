@@ -86,7 +86,7 @@ _extprof()
 	--top | --name | -c | --count) ;;
 	*)
 		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --event --count --rate --timer --duration --output --file
+			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --event --count --rate --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record dump help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))

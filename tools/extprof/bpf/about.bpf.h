@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * More of a wait, for who asks: on which file it is, and who holds what it is for.  It is noted when the wait begins,
+ * and sent when it is over, before the samples of it.  A part of sched.bpf.c.
+ *
+ * When a thread begins to sleep and when it becomes ready is told by the VM's probe `thread_state`.  A note has the
+ * thread's count of changes of its state (state_seq): that tells whether it belongs to the wait that ends.
+ */
+#ifndef EXTPROF_ABOUT_BPF_H
+#define EXTPROF_ABOUT_BPF_H
+
+/* As EXTPROF_KERNEL. */
+#ifndef EXTPROF_KERNEL_FILE
+#define EXTPROF_KERNEL_FILE "bpf/kernel_file.h"
+#endif
+
+#include "bpf/common.bpf.h"
+#include EXTPROF_KERNEL_FILE
+#include "bpf/party.bpf.h"
+#include "bpf/probe.bpf.h"
+#include "wire/about.h"
+#include "wire/states.h"
+
+/* A mask of ABOUT_. */
+const volatile uint32_t about_wanted = 0;
+/* By number of the system call. */
+const volatile uint8_t call_kinds[CALLS_MAX] = { 0 };
+
+/* As `threads`. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct about_key);
+	__type(value, struct wait_about);
+} abouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct gvl_key);
+	__type(value, struct gvl_holds);
+} gvl_holders SEC(".maps");
+
+static __always_inline struct wait_about *about__find(uint32_t process, uint32_t tid)
+{
+	struct about_key key = { .process = process, .tid = tid };
+
+	return bpf_map_lookup_elem(&abouts, &key);
+}
+
+static __always_inline struct wait_about *about__make(uint32_t process, uint32_t tid)
+{
+	static const struct wait_about none = { 0 };
+	struct about_key key = { .process = process, .tid = tid };
+	struct wait_about *a = bpf_map_lookup_elem(&abouts, &key);
+
+	if (a)
+		return a;
+	bpf_map_update_elem(&abouts, &key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&abouts, &key);
+}
+
+static __always_inline void about__forget(uint32_t process, uint32_t tid)
+{
+	struct about_key key = { .process = process, .tid = tid };
+
+	bpf_map_delete_elem(&abouts, &key);
+}
+
+/* The file descriptor that the system call of the current thread is on, + 1; 0: none, or several. */
+static __always_inline uint32_t call__fd(struct pt_regs___kernel *regs, uint32_t kind)
+{
+	uint64_t first = 0, second = 0;
+	int polled = -1;
+
+	if (kind != CALL_FD && kind != CALL_POLL)
+		return 0;
+	regs__arguments(regs, &first, &second);
+	if (kind == CALL_FD)
+		return (uint32_t)first + 1;
+	return second == 1 && !read_target(&polled, sizeof(polled), first) ? (uint32_t)polled + 1 : 0;
+}
+
+/* The current thread waits on the file of `fd` - 1: note what that is. */
+static __always_inline void about__note_file(struct wait_about *a, struct task_struct *task, uint32_t fd)
+{
+	struct file *file = fd ? task__file(task, fd - 1) : NULL;
+
+	a->file.fd = 0;
+	if (!file)
+		return;
+	file__describe(file, &a->file);
+	a->file.fd = fd;
+}
+
+/*
+ * The current thread leaves its CPU in the system call for the first time: the file is still the one that
+ * the call has.  A function of its own, and not static: the verifier follows it once.
+ */
+__weak __noinline int about_begins(uint32_t process, uint32_t tid, uint32_t number)
+{
+	struct task_struct *task = task__current();
+	struct wait_about *a = about__make(process, tid);
+	uint32_t kind = number < CALLS_MAX ? call_kinds[number & (CALLS_MAX - 1)] : CALL_OTHER;
+
+	if (a && about_wanted & ABOUT_FILE)
+		about__note_file(a, task, call__fd(task__regs(task), kind));
+	return 0;
+}
+
+/* -- who holds it ------------------------------------------------------------------------------- */
+
+/* A field of the thread's own slot. */
+#define SLOT_READ(a, field, to) \
+	read_target(&(to), sizeof(to), (a)->slot + __builtin_offsetof(struct rb_debug_ext_thread, field))
+
+/* Where is the slot of the current thread, which has that serial? */
+static __always_inline void about__find_slot(const struct target_config *cfg, const struct party_tables *tables,
+					     struct task_struct *task, struct wait_about *a, uint64_t serial,
+					     uint32_t state)
+{
+	uint32_t slot = party__current_slot(cfg, tables, task);
+	uint64_t found = 0;
+
+	/* A thread that runs for the first time has no EC yet, but it has the GVL. */
+	if (!slot && state == RB_DEBUG_EXT_THREAD_RUNNING)
+		slot = tables->gvl_thread_slot;
+	a->serial = 0;
+	a->slot_number = slot;
+	a->slot = party__slot(cfg, tables, slot);
+	if (a->slot && !SLOT_READ(a, serial, found) && found == serial)
+		a->serial = serial;
+}
+
+/* The current thread is about to sleep.  Who has the Mutex, or is joined? */
+static __always_inline void about__sleeps(const struct target_config *cfg, const struct party_tables *tables,
+					  struct wait_about *a)
+{
+	uint32_t kind = 0, slot = 0;
+	uint64_t seq = 0;
+
+	a->holder.kind = PARTY_UNKNOWN;
+	if (SLOT_READ(a, wait_kind, kind) || (kind != RB_DEBUG_EXT_WAIT_JOIN && kind != RB_DEBUG_EXT_WAIT_MUTEX) ||
+	    SLOT_READ(a, wait_thread_slot, slot) || SLOT_READ(a, state_seq, seq) || !slot)
+		return;
+	if (!party__of_slot(cfg, tables, slot, &a->holder))
+		a->holder.seq = seq;
+}
+
+/* The thread has become ready.  Who has the GVL? */
+static __always_inline void about__is_ready(const struct target_config *cfg, const struct party_tables *tables,
+					    struct wait_about *a)
+{
+	uint64_t seq = 0;
+	uint32_t holder;
+
+	a->gvl_holder.kind = PARTY_UNKNOWN;
+	if (SLOT_READ(a, state_seq, seq) || SLOT_READ(a, ractor, a->ractor))
+		return;
+	holder = party__gvl(cfg, tables, a->ractor);
+	if (holder && !party__of_slot(cfg, tables, holder, &a->gvl_holder))
+		a->gvl_holder.seq = seq;
+}
+
+/* The current thread, whose slot has that number, has got the GVL. */
+static __always_inline void about__runs(const struct target_config *cfg, const struct party_tables *tables,
+					struct wait_about *own, uint32_t slot)
+{
+	static const struct gvl_holds none = { 0 };
+	struct gvl_key key = { .process = cfg->process };
+	struct gvl_holds *holds;
+	struct gvl_hold *hold;
+
+	if (SLOT_READ(own, ractor, key.ractor))
+		return;
+	holds = bpf_map_lookup_elem(&gvl_holders, &key);
+	if (!holds) {
+		bpf_map_update_elem(&gvl_holders, &key, &none, BPF_NOEXIST);
+		holds = bpf_map_lookup_elem(&gvl_holders, &key);
+		if (!holds)
+			return;
+	}
+	hold = &holds->hold[holds->next & (GVL_HOLDS - 1)];
+	hold->from = bpf_ktime_get_ns();
+	party__of_slot(cfg, tables, slot, &hold->party);
+	holds->next++;
+}
+
+/* A new thread has become ready: it has no native thread yet, and the current thread, which made it, has the GVL. */
+static __always_inline void about__is_made(const struct target_config *cfg, const struct party_tables *tables,
+					   struct task_struct *task, uint64_t serial)
+{
+	struct wait_about *a = about__make(cfg->process, ABOUT_NEW | (uint32_t)serial);
+
+	if (!a || party__current(cfg, tables, task, &a->gvl_holder))
+		return;
+	a->serial = serial;
+	a->gvl_holder.seq = 2;	/* it has been created, and is ready */
+}
+
+/* The state of a thread of the current process has changed.  Not static: the verifier follows it once. */
+__weak __noinline int note_state(uint64_t serial, uint32_t old, uint32_t state, uint32_t tid)
+{
+	struct hit h = { .source = SOURCE_SCHED };
+	struct party_tables tables;
+	struct wait_about *a;
+	int own;
+
+	if (hit__find(&h) || party__tables(h.cfg, &tables))
+		return 0;
+	if (!tid) {
+		if (old == RB_DEBUG_EXT_THREAD_CREATED && state == RB_DEBUG_EXT_THREAD_READY)
+			about__is_made(h.cfg, &tables, h.task, serial);
+		return 0;
+	}
+	own = tid == task__tid(h.task, h.tid);
+	a = about__make(h.cfg->process, tid);
+	if (!a)
+		return 0;
+	if (own && a->serial != serial) {
+		about__find_slot(h.cfg, &tables, h.task, a, serial, state);
+		about__forget(h.cfg->process, ABOUT_NEW | (uint32_t)serial);
+	}
+	/* Another thread cannot tell where the slot of this one is.  It tells itself in its first wait. */
+	if (a->serial != serial)
+		return 0;
+	if (state == RB_DEBUG_EXT_THREAD_SLEEPING)
+		about__sleeps(h.cfg, &tables, a);
+	else if (state == RB_DEBUG_EXT_THREAD_READY)
+		about__is_ready(h.cfg, &tables, a);
+	else if (state == RB_DEBUG_EXT_THREAD_RUNNING && own)
+		about__runs(h.cfg, &tables, a, a->slot_number);
+	return 0;
+}
+
+SEC("uprobe")
+int waits_state_changed(bpf_user_pt_regs_t *regs)
+{
+	struct hit h = { .source = SOURCE_SCHED };
+	uint64_t arguments[4];	/* serial, old state, new state, tid */
+
+	if (hit__find(&h) || !h.cfg->section || h.cfg->flags & TARGET_WATCHED ||
+	    probe__arguments(regs, h.cfg->section, arguments))
+		return 0;
+	note_state(arguments[0], (uint32_t)arguments[1], (uint32_t)arguments[2], (uint32_t)arguments[3]);
+	return 0;
+}
+
+/*
+ * Others got the GVL while the thread waited for it, from `ready` to `to`.  Did one of them have it longer than who
+ * had it at first?
+ */
+static __always_inline void about__longest(struct wait_about *a, uint32_t process, uint64_t ready, uint64_t to)
+{
+	struct gvl_key key = { .process = process, .ractor = a->ractor };
+	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
+	uint64_t first = to, best = 0, from, until;
+	uint32_t longest = GVL_HOLDS, place;
+
+	if (!holds)
+		return;
+	for (uint32_t i = 0; i < GVL_HOLDS; i++) {
+		place = (uint32_t)(holds->next + i) & (GVL_HOLDS - 1);
+		from = holds->hold[place].from;
+		until = i + 1 < GVL_HOLDS ? holds->hold[(place + 1) & (GVL_HOLDS - 1)].from : to;
+		/* Those that began before are who had it at first. */
+		if (from <= ready || from >= to)
+			continue;
+		if (until > to)
+			until = to;
+		if (from < first)
+			first = from;
+		if (until - from > best) {
+			best = until - from;
+			longest = place;
+		}
+	}
+	if (longest < GVL_HOLDS && (!a->gvl_holder.kind || best > first - ready))
+		a->gvl_holder = holds->hold[longest & (GVL_HOLDS - 1)].party;
+}
+
+/* The call is over, and Ruby says this of the thread, which waited until `to`: forget notes that are of another wait. */
+static __always_inline void about__settle(struct wait_about *a, uint32_t process, const struct thread_head *head,
+					  uint64_t to)
+{
+	struct wait_about *made = NULL;
+
+	if (a->serial != head->serial)
+		made = about__find(process, ABOUT_NEW | (uint32_t)head->serial);
+	/* Its first wait. */
+	if (made && about__has_gvl_holder(made, head->serial, head->state, head->state_seq)) {
+		a->gvl_holder = made->gvl_holder;
+		a->holder.kind = PARTY_UNKNOWN;
+	} else {
+		if (!about__has_holder(a, head->serial, head->state, head->state_seq))
+			a->holder.kind = PARTY_UNKNOWN;
+		if (!about__has_gvl_holder(a, head->serial, head->state, head->state_seq))
+			a->gvl_holder.kind = PARTY_UNKNOWN;
+	}
+	a->ractor = head->ractor;
+	if (head->state == RB_DEBUG_EXT_THREAD_READY)
+		about__longest(a, process, head->ready_at, to);
+}
+
+/* -- sending -------------------------------------------------------------------------------------- */
+
+/* Send it before the samples of the current thread.  1: it was sent.  0: there is nothing to tell, or
+ * no room: then the samples have no such frame. */
+static __always_inline int about__send(const struct hit *h, const struct sched_thread *t)
+{
+	struct wait_about *a = about__find(t->account.process, t->account.tid);
+
+	if (!a)
+		return 0;
+	a->e.time = bpf_ktime_get_ns();
+	a->e.source = SOURCE_SCHED;
+	a->e.kind = SAMPLE_ABOUT;
+	a->e.vm = h->cfg->vm;
+	a->e.process = t->account.process;
+	a->e.tid = t->account.tid;
+	a->e.cpu = bpf_get_smp_processor_id();
+	return !bpf_ringbuf_output(&samples, a, sizeof(*a), BPF_RB_NO_WAKEUP);
+}
+
+#endif /* EXTPROF_ABOUT_BPF_H */

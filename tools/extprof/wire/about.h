@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What is told of a wait besides its state: on which file it was, who held what it waited for.  Only for who asks, see source_options::about. */
+#ifndef EXTPROF_ABOUT_H
+#define EXTPROF_ABOUT_H
+
+#include "wire/sample.h"
+
+/* What is asked for, a mask. */
+#define ABOUT_FILE 1u
+#define ABOUT_HOLDER 2u
+
+/* As in sockaddr_un: with a 0 at the end if it is shorter. */
+#define ABOUT_PATH_SIZE 108u
+
+/* The families of addresses that are told, as in <sys/socket.h>. */
+#define ABOUT_UNIX 1u
+#define ABOUT_INET 2u
+#define ABOUT_INET6 10u
+
+/* An open file, as it was when the wait began. */
+struct wait_file {
+	uint32_t fd;		/* file descriptor + 1, 0: the wait is on none, or on several */
+	uint32_t kind;		/* enum file_kind */
+	uint64_t inode;
+	uint32_t device;	/* of the inode, as the kernel has it: major << 20 | minor */
+	/* Of a socket: 0 unknown, or the family of its addresses. */
+	uint16_t family;
+	uint16_t port, peer_port;
+	uint16_t reserved16;
+	uint8_t address[16], peer[16];	/* 4 bytes of INET; in the order of the network */
+	uint32_t path_size;		/* UNIX: bytes of `path` that are known */
+	char path[ABOUT_PATH_SIZE];	/* UNIX: of the peer, or its own if that has none; begins with 0 if it is abstract */
+};
+
+/* wait_party::kind */
+enum party_kind {
+	PARTY_UNKNOWN = 0,
+	PARTY_THREAD = 1,	/* of a process that is followed; `thread` 0: no Ruby thread */
+};
+
+/* Another thread that has to do with the wait, as it was at that moment. */
+struct wait_party {
+	uint64_t seq;		/* the waiting thread's state_seq at that moment */
+	uint64_t thread;	/* serial of the Ruby thread */
+	uint32_t slot;		/* its index in the table of threads */
+	uint32_t id;		/* record of its innermost method then; 0 unknown */
+	uint32_t kind;		/* enum party_kind */
+	uint32_t vm, process;	/* as in sample_event */
+	uint32_t tid;		/* in its own pid namespace */
+};
+
+/* A thread: the number of its process, and its tid in its own pid namespace; of a new thread, which has none yet,
+ * ABOUT_NEW and the lower bits of its serial. */
+struct about_key {
+	uint32_t process, tid;
+};
+
+#define ABOUT_NEW 0x80000000u
+
+/*
+ * Sent before the samples of the wait, from the same CPU.  Those have SAMPLE_HAS_ABOUT.
+ */
+struct wait_about {
+	struct sample_event e;	/* kind SAMPLE_ABOUT */
+	struct wait_file file;
+	struct wait_party holder;	/* of the Mutex, or who is joined; when the wait began */
+	struct wait_party gvl_holder;	/* who had it longest while the thread was ready */
+	/* The waiting thread itself: the address of its slot in the table of threads, and its serial there; 0 unknown. */
+	uint64_t slot, serial;
+	uint32_t slot_number, ractor;
+};
+
+/* Who had the GVL of a ractor last: one after the other, in a ring. */
+#define GVL_HOLDS 8u
+
+struct gvl_key {
+	uint32_t process, ractor;
+};
+
+struct gvl_holds {
+	uint64_t next;		/* how many there were: the next one is at next % GVL_HOLDS */
+	struct gvl_hold {
+		uint64_t from;	/* CLOCK_MONOTONIC, ns; 0: none */
+		struct wait_party party;	/* with the method in which it went on */
+	} hold[GVL_HOLDS];
+};
+
+/* Do the notes belong to the wait of which Ruby says `state` and `state_seq` now? */
+static inline __attribute__((always_inline)) int about__has_holder(const struct wait_about *a, uint64_t serial,
+								    uint32_t state, uint64_t seq)
+{
+	uint64_t since = seq - a->holder.seq;
+
+	/* Noted when it began to sleep; it can have become ready since, which a thread can tell twice. */
+	if (!a->holder.kind || !a->holder.seq || a->serial != serial)
+		return 0;
+	return state == RB_DEBUG_EXT_THREAD_READY ? since == 1 || since == 2 : !since;
+}
+
+static inline __attribute__((always_inline)) int about__has_gvl_holder(const struct wait_about *a, uint64_t serial,
+									uint32_t state, uint64_t seq)
+{
+	return a->gvl_holder.kind && a->gvl_holder.seq && a->serial == serial && state == RB_DEBUG_EXT_THREAD_READY &&
+	       seq - a->gvl_holder.seq <= 1;
+}
+
+typedef char about_assert_file[sizeof(struct wait_file) == 176 ? 1 : -1];
+
+#endif /* EXTPROF_ABOUT_H */
