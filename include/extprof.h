@@ -238,6 +238,10 @@ struct extprof_recording_options {
 	/* For modes with states: frames of kind EXTPROF_FRAME_ABOUT below the state. */
 	bool files;		/* on which file, pipe or socket input and output wait */
 	bool holders;		/* who has the GVL or the Mutex, or is joined; needs a ruby with interface 1.1 */
+
+	/* Measure what extprof_recording_figures() tells, too.  `modes` is "cpu" then. */
+	bool figures;
+	bool syscall_figures;	/* with `figures`: also the time in system calls, which makes each call slower */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -337,6 +341,162 @@ EXTPROF_API int extprof_recording_report_mode(struct extprof_recording *recordin
 					      struct extprof_error *error);
 /* NULL is accepted. */
 EXTPROF_API void extprof_recording_destroy(struct extprof_recording *recording);
+
+/* -- figures --------------------------------------------------------------------------------- */
+
+/*
+ * How much processes do: sums over all their threads, of an interval or since the recording began.  Times are
+ * in ns.  Made by the library only: fields are added at the end of each structure.
+ *
+ * `known`: the figures of this structure are known of at least one process.  Else they mean nothing, and are 0.
+ * `missing`: why they are not known, of the first process of which they are not; NULL: they are known of all.
+ */
+struct extprof_figure {
+	bool known;
+	const char *missing;
+};
+
+/* Lengths of waits or pauses that are over.  p50, p99: so many percent of them are no longer.  They are never too
+ * small, and at most 1/64 (1.6 %) too large. */
+struct extprof_lengths {
+	uint64_t count, total, longest, p50, p99;
+	const char *longest_thread;	/* whose the longest one was: "[thread worker-1 (1234)]"; NULL: unknown */
+	pid_t longest_pid;		/* the process of that thread; 0: unknown */
+};
+
+/* CPU time; user + system is total.  Of the two the proportion is as the kernel has it, in steps of 10 ms. */
+struct extprof_cpu_figures {
+	struct extprof_figure figure;
+	uint64_t total, user, system;
+};
+
+struct extprof_switch_figures {
+	struct extprof_figure figure;
+	uint64_t voluntary;	/* a thread left its CPU to wait */
+	uint64_t involuntary;	/* another thread got the CPU */
+};
+
+struct extprof_fault_figures {
+	struct extprof_figure figure;
+	uint64_t minor, major;
+};
+
+/*
+ * Looks at who has the GVL, at random times: held / looks is the mean number of GVLs that are held (each ractor has
+ * one).  A share of n looks has a standard deviation of 0.5 / sqrt(n) or less.
+ */
+struct extprof_gvl_figures {
+	struct extprof_figure figure;
+	uint64_t looks, held;
+	struct extprof_figure contention;	/* is the next one known? */
+	uint64_t contended;	/* of held: a thread waited for it */
+};
+
+/* Who had the GVL at looks at which another thread waited for it; most looks first. */
+struct extprof_holder {
+	const char *thread;	/* "[thread worker-1 (1234)]"; NULL: many, or unknown */
+	pid_t pid;
+	uint64_t looks;
+};
+
+/* Waits for the GVL: each is measured. */
+struct extprof_gvl_wait_figures {
+	struct extprof_figure figure;
+	struct extprof_lengths lengths;
+	uint64_t lost;			/* waits that found no room */
+	uint64_t waiting;		/* threads that wait at the end, and are in none of the above */
+	uint64_t waiting_longest;	/* how long one of them has waited */
+};
+
+/* Why collections ran. */
+struct extprof_gc_reason {
+	const char *name;	/* "malloc" */
+	bool major;		/* all objects were marked */
+	uint64_t pauses, time;
+};
+
+struct extprof_gc_figures {
+	struct extprof_figure cycles_figure;
+	uint64_t cycles, major_cycles;	/* collections that have begun, as ruby counts them */
+	struct extprof_figure figure;	/* of what follows, by the probe */
+	struct extprof_lengths pauses;	/* a collection can have several */
+	uint64_t waited;		/* of their total: the thread waited for a CPU */
+	uint64_t mark, sweep, compact, other;	/* together they are the total */
+	uint64_t lost;			/* pauses that are in none of these, of all processes since the beginning */
+	struct extprof_figure reasons_figure;
+	const struct extprof_gc_reason *reasons;	/* longest time first */
+	size_t reason_count;
+};
+
+/* Slots of objects, by samples: the standard deviation of the bytes of n samples is 1/sqrt(n) of them. */
+struct extprof_alloc_figures {
+	struct extprof_figure figure;
+	uint64_t bytes, objects, samples;
+	uint64_t lost;			/* samples that are in none of these, of all processes since the beginning */
+	uint64_t interval;		/* mean distance of two samples, bytes */
+	uint64_t objects_deviation;	/* the standard deviation of `objects`: small objects have few samples */
+};
+
+/* Time of all threads in one state. */
+struct extprof_state_figures {
+	const char *state;	/* "running", "gvl": see extprof_recording_options::modes "wall" */
+	uint64_t time;
+	uint64_t count;		/* waits that are over; of "running": how often a thread got a CPU */
+};
+
+struct extprof_call_figures {
+	const char *name;	/* NULL: unknown */
+	uint32_t number;
+	bool compat;		/* of 32-bit code, which has other numbers */
+	uint64_t count, time;	/* of calls that have returned */
+};
+
+struct extprof_figures {
+	pid_t pid;			/* 0: of several processes */
+	uint32_t processes;
+	const char *command;		/* "": unknown, or several */
+	const char *ruby_version;	/* "3.4.5"; "": unknown, or several */
+	const char *interface;		/* "1.1"; "": unknown, or several */
+	bool ended;			/* all of them have ended */
+	uint64_t from, until;		/* ns since the recording began */
+	struct extprof_cpu_figures cpu;
+	struct extprof_switch_figures switches;
+	struct extprof_fault_figures faults;
+	struct extprof_gvl_figures gvl;
+	const struct extprof_holder *holders;
+	size_t holder_count;
+	struct extprof_gvl_wait_figures gvl_waits;
+	struct extprof_gc_figures gc;
+	struct extprof_alloc_figures alloc;
+	struct extprof_figure states_figure;
+	uint64_t lives;			/* time of all threads, the sum of the states */
+	uint32_t threads;		/* that live at the end */
+	uint64_t threads_lost;		/* that found no room, of all processes since the beginning */
+	const struct extprof_state_figures *states;	/* those that any thread was in */
+	size_t state_count;
+	/* System calls, longest time first, of all processes; none in the figures of one of several processes. */
+	struct extprof_figure calls_figure;
+	const struct extprof_call_figures *calls;
+	size_t call_count;
+	uint64_t calls_not_returned;	/* calls that go on at the end, and are in none of these */
+	uint64_t calls_lost;		/* since the beginning */
+};
+
+struct extprof_figures_result {
+	const struct extprof_figures *interval;	/* since the last call */
+	const struct extprof_figures *total;	/* since the recording began: the sum of all intervals */
+	const struct extprof_figures *const *processes;	/* each process since the recording began */
+	size_t process_count;
+	uint32_t others;	/* 1: processes[0] is the sum of processes that ended, because there were many */
+};
+
+/*
+ * What the processes did until now.  After extprof_recording_finish() the last interval is what was new at
+ * that moment.  *result is valid until the next call.
+ */
+EXTPROF_API int extprof_recording_figures(struct extprof_recording *recording,
+					  const struct extprof_figures_result **result,
+					  struct extprof_error *error);
 
 /* -- reports --------------------------------------------------------------------------------- */
 

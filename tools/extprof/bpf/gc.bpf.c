@@ -34,7 +34,7 @@ static __always_inline struct gc_pause *pause__find(const struct target_config *
 }
 
 /* Send the pause with its thread.  That needs no frames: a stack that cannot be read loses no pause. */
-static __always_inline void send_pause(struct hit *h, uint64_t ip)
+static __always_inline void send_pause(struct hit *h, uint64_t ip, uint64_t cycles)
 {
 	int reason = 0;
 	struct walk_scratch *s = hit__walk(h, 0, ip, &reason);
@@ -45,10 +45,21 @@ static __always_inline void send_pause(struct hit *h, uint64_t ip)
 		reason = 0;
 		s->event.kind = SAMPLE_RUBY;
 	}
+	s->event.ip = cycles;
 	s->event.nr_frames = 0;
 	s->event.truncated = 0;
 	hit__send(h, s, reason);
 	scratch__leave(s);
+}
+
+/* How many collections there were, as gc__pack_cycles() has it. */
+static __always_inline uint64_t read_cycles(uint64_t section)
+{
+	uint64_t cycles[2];	/* gc_cycles, gc_major_cycles */
+
+	if (read_target(cycles, sizeof(cycles), section + __builtin_offsetof(struct rb_debug_ext_section, gc_cycles)))
+		return 0;
+	return gc__pack_cycles(cycles[0], cycles[1]);
 }
 
 SEC("uprobe")
@@ -97,6 +108,6 @@ int gc_phase_changed(bpf_user_pt_regs_t *regs)
 		bpf_map_delete_elem(&gc_pauses, &vm);
 sample:
 	if (!hit__count(&h))
-		send_pause(&h, regs__ip(regs));
+		send_pause(&h, regs__ip(regs), read_cycles(h.cfg->section));
 	return 0;
 }

@@ -45,6 +45,8 @@ struct signal_struct {
 	atomic_t live;
 	struct pid *pids[4];
 	unsigned long long sum_sched_runtime;
+	uint64_t utime, stime;		/* ns, as the kernel's ticks found them */
+	unsigned long min_flt, maj_flt;
 };
 
 struct sched_entity {
@@ -136,6 +138,8 @@ struct task_struct {
 	int pid, tgid;
 	void *stack;
 	unsigned long nvcsw, nivcsw;	/* switches to another thread */
+	unsigned long min_flt, maj_flt;
+	uint64_t utime, stime;
 	struct files_struct *files;
 	int exit_code;
 	uint64_t start_boottime;	/* since 5.5 */
@@ -350,6 +354,40 @@ static __always_inline uint64_t task__cpu_time(struct task_struct *task)
 	if (leader && leader != task)
 		sum += KERNEL_READ(leader, se.sum_exec_runtime);
 	return sum;
+}
+
+/* What a process has used besides its CPU time. */
+struct process_use {
+	uint64_t user, system;		/* ns; only their proportion is exact */
+	uint64_t minor, major;		/* page faults */
+};
+
+static __always_inline void task__add_use(struct task_struct *task, struct process_use *use)
+{
+	use->user += KERNEL_READ(task, utime);
+	use->system += KERNEL_READ(task, stime);
+	use->minor += KERNEL_READ(task, min_flt);
+	use->major += KERNEL_READ(task, maj_flt);
+}
+
+/* Of the process whose last thread is `task`; `released`: this thread has been released. */
+static __always_inline void task__process_use(struct task_struct *task, int released, struct process_use *use)
+{
+	struct task_struct *leader = KERNEL_READ(task, group_leader);
+	struct signal_struct *signal = KERNEL_READ(task, signal);
+
+	use->user = use->system = use->minor = use->major = 0;
+	if (signal) {
+		use->user = KERNEL_READ(signal, utime);
+		use->system = KERNEL_READ(signal, stime);
+		use->minor = KERNEL_READ(signal, min_flt);
+		use->major = KERNEL_READ(signal, maj_flt);
+	}
+	if (released)
+		return;
+	task__add_use(task, use);
+	if (leader && leader != task)
+		task__add_use(leader, use);
 }
 
 /* How long the current thread has waited for a CPU in its life, ns; 0: the kernel does not know

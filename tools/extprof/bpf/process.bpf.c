@@ -176,6 +176,17 @@ int process_exec(uint64_t *args)
 	return 0;
 }
 
+static __always_inline void event__set_use(struct process_event *e, struct task_struct *task, int released)
+{
+	struct process_use use;
+
+	task__process_use(task, released, &use);
+	e->user_time = use.user;
+	e->system_time = use.system;
+	e->minor_faults = use.minor;
+	e->major_faults = use.major;
+}
+
 /* This runs for each thread.  The process ends with its last thread. */
 SEC("tp_btf/sched_process_exit")
 int process_exit(uint64_t *args)
@@ -200,6 +211,7 @@ int process_exit(uint64_t *args)
 		return 0;
 	e->exit_code = task__exit_code(task);
 	e->cpu_time = task__cpu_time(task);
+	event__set_use(e, task, 0);
 	bpf_ringbuf_submit(e, 0);
 	return 0;
 }
@@ -230,6 +242,7 @@ int process_free(uint64_t *args)
 	e = event__new(PROCESS_FREED, cfg);
 	if (e) {
 		e->cpu_time = task__released_cpu_time(task);
+		event__set_use(e, task, 1);
 		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	}
 	bpf_map_delete_elem(&targets, &key);

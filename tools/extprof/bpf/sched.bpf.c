@@ -12,6 +12,7 @@
  */
 #include "bpf/about.bpf.h"
 #include "bpf/common.bpf.h"
+#include "wire/histogram.h"
 #include "wire/states.h"
 
 char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
@@ -20,8 +21,13 @@ char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
  * and one of them is the sample of so much.  0: each wait is a sample. */
 const volatile uint64_t wait_quantum = 0;
 
+/* Not 0: no wait is a sample.  What is wanted are the accounts, and how long waits for the GVL are. */
+const volatile uint32_t waits_as_figures = 0;
+
 /* Not 0: the recording pauses, nothing is changed any more. */
 volatile uint32_t waits_paused = 0;
+/* Grows by 1 with each interval of figures. */
+volatile uint64_t waits_interval = 0;
 
 /* Threads that found no room, and accounts that were not sent. */
 uint64_t threads_full = 0;
@@ -34,6 +40,18 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct sched_thread);
 } threads SEC(".maps");
+
+/* How long threads waited for the GVL, by target_config::process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, uint32_t);
+	__type(value, struct histogram);
+} gvl_waits SEC(".maps");
+
+/* Waits that found no room there. */
+uint64_t gvl_waits_lost = 0;
 
 static __always_inline struct sched_thread *thread__find(uint32_t tid)
 {
@@ -53,6 +71,8 @@ static __always_inline void choose(struct sched_thread *t, uint32_t state, uint6
 	uint32_t i = state & (STATE_ROOM - 1);
 	struct sched_part part = { .state = state, .value = ns, .count = 1 };
 
+	if (waits_as_figures)
+		return;
 	if (ns < wait_quantum) {
 		t->owed[i] += ns;
 		t->owed_waits[i]++;
@@ -77,7 +97,7 @@ static __always_inline void send_stack(struct sched_thread *t)
 	int reason = 0;
 
 	t->sent = 0;
-	if (hit__find(&h) || hit__count(&h))
+	if (waits_as_figures || hit__find(&h) || hit__count(&h))
 		return;
 	s = hit__walk(&h, SAMPLE_WAITS, task__user_ip(), &reason);
 	if (!s)
@@ -99,7 +119,10 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	account(t, STATE_RUNNING, now - t->since);
 	t->since = now;
 	t->woken = 0;
-	t->switches = KERNEL_READ(task, nvcsw) + KERNEL_READ(task, nivcsw);
+	/* The kernel has counted this switch. */
+	t->account.voluntary = KERNEL_READ(task, nvcsw);
+	t->account.involuntary = KERNEL_READ(task, nivcsw);
+	t->switches = t->account.voluntary + t->account.involuntary;
 	state = task__state(task);
 	t->out = preempted || !state ? OUT_RUNNABLE :
 		 state & TASK_STOPPED_OR_TRACED ? OUT_STOPPED : OUT_BLOCKED;
@@ -167,7 +190,7 @@ static __always_inline void gets_cpu(struct task_struct *task, uint64_t now)
 		t->in_call = regs__call(task__regs(task)) >= 0;
 		t->out = t->woken ? OUT_BLOCKED : OUT_RUNNABLE;
 		t->sent = 0;
-		c = t->in_call ? NULL : process_counters(t->account.process, SOURCE_SCHED);
+		c = t->in_call || waits_as_figures ? NULL : process_counters(t->account.process, SOURCE_SCHED);
 		if (c) {
 			COUNT(c->taken, 1);
 			COUNT(c->lost[LOSS_NO_STACK], 1);
@@ -274,6 +297,32 @@ static __always_inline uint64_t describe_call(const struct sched_thread *t, stru
 	return DETAIL_MAKE(number + 1, file ? file__kind(file) : FILE_UNKNOWN, wait_kind, has_gvl, fd);
 }
 
+/* A wait for the GVL is over. */
+static __always_inline void count_gvl_wait(struct sched_thread *t, uint64_t ns)
+{
+	static const struct histogram none = { 0 };
+	uint64_t interval = waits_interval;
+	struct longest_wait *longest = &t->account.longest[interval & 1];
+	uint32_t process = t->account.process;
+	uint64_t class = histogram__class(ns);
+	struct histogram *h = bpf_map_lookup_elem(&gvl_waits, &process);
+
+	if (longest->interval != interval || longest->ns < ns) {
+		longest->interval = interval;
+		longest->ns = ns;
+	}
+	if (!h) {
+		bpf_map_update_elem(&gvl_waits, &process, &none, BPF_NOEXIST);
+		h = bpf_map_lookup_elem(&gvl_waits, &process);
+	}
+	/* The compiler knows this bound, and the verifier does not. */
+	asm volatile("" : "+r"(class));
+	if (h && class < HISTOGRAM_CLASSES)
+		__sync_fetch_and_add(&h->counts[class], 1);
+	else
+		__sync_fetch_and_add(&gvl_waits_lost, 1);
+}
+
 static __always_inline void settle_part(struct sched_thread *t, uint32_t state, uint64_t ns)
 {
 	if (!ns)
@@ -320,6 +369,9 @@ __weak __noinline int settle_call(uint32_t tid)
 	}
 	settle_part(t, state, t->blocked - gvl);
 	settle_part(t, STATE_GVL, gvl);
+	/* When an older ruby's thread became ready is not known exactly. */
+	if (waits_as_figures && gvl && !t->coarse)
+		count_gvl_wait(t, gvl);
 	settle_part(t, STATE_STOPPED, t->stopped);
 	settle_part(t, STATE_RUNNABLE, t->runnable);
 	t->blocked = t->runnable = t->stopped = 0;

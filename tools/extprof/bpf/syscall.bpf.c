@@ -25,6 +25,19 @@ struct {
 	__type(value, struct syscall_begun);
 } syscalls_begun SEC(".maps");
 
+/* Not 0: no call is a sample.  What is wanted are sums. */
+const volatile uint32_t syscalls_as_figures = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct syscall_key);
+	__type(value, struct syscall_sum);
+} syscall_sums SEC(".maps");
+
+/* Calls that are in no sum: there was no room. */
+uint64_t syscalls_lost = 0;
+
 static __always_inline int is_in(const volatile uint64_t *bits, uint64_t number)
 {
 	return bits[number / 64 & (SYSCALL_NUMBERS / 64 - 1)] >> (number & 63) & 1;
@@ -75,6 +88,8 @@ int syscall_begin(uint64_t *args)
 	if (!is_chosen(number) || !chosen_call(&h, number))
 		return 0;
 	if (!h.cfg->section || h.cfg->flags & TARGET_WATCHED || is_in(syscall_no_return, number)) {
+		if (syscalls_as_figures)
+			return 0;
 		/* Of the latter there is no duration. */
 		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
 		return 0;
@@ -84,10 +99,33 @@ int syscall_begin(uint64_t *args)
 	begun.reserved = 0;
 	begun.entered = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&syscalls_begun, &h.tid, &begun, BPF_ANY)) {
+		if (syscalls_as_figures) {
+			__sync_fetch_and_add(&syscalls_lost, 1);
+			return 0;
+		}
 		h.loss = LOSS_TOO_MANY_CALLS;
 		sample_call(&h, 0);
 	}
 	return 0;
+}
+
+static __always_inline void sum_call(const struct syscall_begun *begun, uint64_t number, uint64_t ns)
+{
+	struct syscall_key key = { .process = begun->process,
+				   .number = (uint32_t)number | (number & SYSCALL_COMPAT ? SYSCALL_SUM_COMPAT : 0) };
+	static const struct syscall_sum none = { 0 };
+	struct syscall_sum *sum = bpf_map_lookup_elem(&syscall_sums, &key);
+
+	if (!sum) {
+		bpf_map_update_elem(&syscall_sums, &key, &none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&syscall_sums, &key);
+	}
+	if (!sum) {
+		__sync_fetch_and_add(&syscalls_lost, 1);
+		return;
+	}
+	__sync_fetch_and_add(&sum->count, 1);
+	__sync_fetch_and_add(&sum->ns, ns);
 }
 
 SEC("tp_btf/sys_exit")
@@ -106,6 +144,8 @@ int syscall_end(uint64_t *args)
 	/* The thread that began it has ended without an exit, and this one has its number. */
 	if (regs__ended_call((struct pt_regs___kernel *)args[0]) != (int)begun.number || hit__find(&h) ||
 	    h.cfg->process != begun.process || !h.cfg->section) {
+		if (syscalls_as_figures)
+			return 0;
 		h.c = process_counters(begun.process, SOURCE_SYSCALL);
 		if (h.c) {
 			COUNT(h.c->taken, 1);
@@ -117,6 +157,9 @@ int syscall_end(uint64_t *args)
 	h.detail = begun.number;
 	if (task__in_compat_call(h.task))
 		h.detail |= SYSCALL_COMPAT;
-	sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
+	if (syscalls_as_figures)
+		sum_call(&begun, h.detail, h.value);
+	else
+		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
 	return 0;
 }

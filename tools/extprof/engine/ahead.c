@@ -75,7 +75,7 @@ void engine__read_ahead(struct engine *e, uint64_t now)
 	uint32_t most = 0;
 	struct walker *w;
 
-	if (!(e->sources & 1u << SOURCE_SCHED) || now < e->ahead_at)
+	if (!(e->sources & 1u << SOURCE_SCHED) || e->figures || now < e->ahead_at)
 		return;
 	w = walker__new();
 	for (uint32_t i = 0; w && i < e->set.vm_count; i++) {

@@ -51,21 +51,23 @@ static int read_vm(const struct source_target *t, uint64_t address, void *to, si
 }
 
 /* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */
-static void add_ruby(struct engine *e, const struct process *p, const struct vm *vm)
+static void add_ruby(struct engine *e, struct process *p, const struct vm *vm)
 {
 	struct source_target target = {
 		.process = p->number, .vm = vm->number, .pid = p->pid, .section = vm->layout.address,
 		.contract = &vm->layout.section, .read = read_vm, .context = vm,
 	};
 	struct diag d = { 0 };
+	uint32_t failed = 0;
 	int err;
 
 	if (!session__attaches(e->session))
 		return;
 	target.file = mapped_file__open_at(p->pid, p->target.thread, vm->layout.address, &target.file_offset);
-	err = session__add_ruby(e->session, &target, &d);
+	err = session__add_ruby(e->session, &target, &failed, &d);
 	if (target.file >= 0)
 		close(target.file);
+	engine__figures_attach(e, p, vm, failed, &d);
 	if (err && !e->not_added++)
 		e->why_not_added = d;
 }

@@ -33,7 +33,8 @@ static bool on_sample(void *context, const void *data, size_t size)
 	struct engine *e = context;
 	struct vm *vm;
 
-	states__event(&e->states, &e->resolver, data, size);
+	if (!engine__take_figure(e, data, size))
+		states__event(&e->states, &e->resolver, data, size);
 	/* What is new in the next one can be read after the next update. */
 	vm = size >= sizeof(*s) ? process_set__vm(&e->set, s->vm) : NULL;
 	if (vm && vm->symbols.work <= 0)
@@ -45,7 +46,9 @@ static bool on_late_sample(void *context, const void *data, size_t size)
 {
 	struct engine *e = context;
 
-	states__skip(&e->states, &e->resolver, data, size);
+	/* To count these takes no time. */
+	if (!engine__take_figure(e, data, size))
+		states__skip(&e->states, &e->resolver, data, size);
 	return true;
 }
 

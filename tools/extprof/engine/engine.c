@@ -103,7 +103,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
 	for (uint32_t i = 0; i < settings->mode_count; i++)
 		e->sources |= settings->modes[i]->sources | settings->modes[i]->beside;
-	if (tree__init(&e->tree) || resolve__set_modes(&e->resolver, e->settings.modes, settings->mode_count)) {
+	if (engine__figures_create(e) || tree__init(&e->tree) || resolve__set_modes(&e->resolver, e->settings.modes, settings->mode_count)) {
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
 	}
@@ -145,7 +145,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .syscall_latency = e->settings.syscall_latency,
 				    .events = e->settings.events, .event_count = e->settings.event_count,
 				    .event_period = e->settings.event_period,
-				    .about = e->settings.about, .each_wait = each_wait(e) },
+				    .figures = e->settings.figures, .about = e->settings.about, .each_wait = each_wait(e) },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 	};
@@ -270,6 +270,9 @@ uint64_t engine__wait(const struct engine *e)
 	until = engine__search_wait(e, now);
 	if (until < wait)
 		wait = until;
+	until = engine__figures_wait(e, now);
+	if (until < wait)
+		wait = until;
 	if (!e->started || !e->settings.duration)
 		return wait;
 	until = e->started_at + e->settings.duration;
@@ -348,6 +351,7 @@ int engine__step(struct engine *e, struct diag *d)
 			engine__set_ended(e, "the process ended");
 		return 1;
 	}
+	engine__figures_step(e, now);
 	look_around(e, deadline__now());
 	return 0;
 }
@@ -392,6 +396,7 @@ void engine__destroy(struct engine *e)
 	tree__free(&e->tree);
 	states__free(&e->states);
 	gc_pauses__free(&e->pauses);
+	engine__figures_free(e);
 	map64__free(&e->ahead_seen);
 	free(e->old_vms.list);
 	free(e->old_processes.list);

@@ -101,12 +101,16 @@ int engine__snapshot(struct engine *e, struct diag *d)
 	if (!e->started)
 		return diag__set(d, DIAG_NOT_READY, EAGAIN, "no ruby was found so far");
 	/* What the kernel counts and what arrives agree only while nothing is sampled. */
-	read_waits(e);
+	if (e->figures)
+		session__pause(e->session);
+	else
+		read_waits(e);
 	session__stop(e->session);
 	e->paused_at = deadline__now();
 	read_all_cpu_times(e);
 	drain_rest(e);
-	engine__end_waits(e);
+	if (!e->figures)
+		engine__end_waits(e);
 	take_all_counters(e);
 	e->snapshot = true;
 	err = session__start(e->session, d);
@@ -118,8 +122,11 @@ int engine__finish(struct engine *e, struct diag *d)
 {
 	uint32_t sampled = e->set.sampled;
 
+	if (e->started)
+		engine__figures_end(e);
 	if (e->started) {
-		read_waits(e);
+		if (!e->figures)
+			read_waits(e);
 		session__stop(e->session);
 	}
 	e->ended_at = deadline__now();
@@ -131,7 +138,8 @@ int engine__finish(struct engine *e, struct diag *d)
 	read_all_cpu_times(e);
 	drain_rest(e);
 	engine__drain_lifecycle(e);
-	engine__end_waits(e);
+	if (!e->figures)
+		engine__end_waits(e);
 	take_all_counters(e);
 	read_last_names(e);
 	if (e->set.wanted_live == 0 && !e->ended)

@@ -60,6 +60,7 @@ void engine__leave_vm(struct engine *e, struct process *p)
 	if (!p->vm)
 		return;
 	if (!p->shares_vm) {
+		engine__figures_name(e, p, p->vm);
 		vm__set_exited(p->vm);
 		/* Samples of it wait. */
 		waiting__add(&e->old_vms, p->vm->number);
@@ -88,6 +89,7 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 	p->ended_sampled = p->vm != NULL;
 	/* Its last thread can be sampled until it is freed: the VM is closed then. */
 	if (p->vm && !p->shares_vm) {
+		engine__figures_name(e, p, p->vm);
 		vm__set_exited(p->vm);
 		p->last_vm = p->vm->number;
 	}

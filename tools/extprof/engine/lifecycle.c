@@ -42,6 +42,7 @@ static void on_copy(struct engine *e, struct process *p, const struct process_ev
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	waiting__add(&e->new_vms, p->number);
+	engine__figures_fork(e, p);
 }
 
 static void on_fork(struct engine *e, const struct process_event *ev)
@@ -132,6 +133,7 @@ static void on_exited(struct engine *e, const struct process_event *ev)
 	if (!p)
 		return;
 	engine__account_cpu(e, p, ev->cpu_time);
+	engine__figures_of_end(e, p, ev);
 	describe_end(ev->exit_code, how, sizeof(how));
 	engine__process_ended(e, p, how);
 }
@@ -146,8 +148,10 @@ static void on_freed(struct engine *e, const struct process_event *ev)
 	engine__process_ended(e, p, "ended");
 	/* What it used while it ended belongs to what it was. */
 	engine__account_cpu(e, p, ev->cpu_time);
+	engine__figures_of_end(e, p, ev);
 	engine__take_counters(e, p);
 	p->freed = true;
+	engine__figures_freed(e, p);
 	session__forget_counters(e->session, p->number);
 	if (p->last_vm)
 		waiting__add(&e->old_vms, p->last_vm);

@@ -51,6 +51,9 @@ struct settings {
 	const struct event_spec *events;	/* of mode event, of the caller */
 	uint32_t event_count;
 	uint64_t event_period;		/* 0: as each event says */
+	bool figures;		/* sums of what processes do, see engine/figures.h; not with modes that show waits,
+				 * allocations, pauses or system calls */
+	bool syscall_figures;	/* of system calls too */
 	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;

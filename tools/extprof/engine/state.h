@@ -30,6 +30,9 @@ struct waiting {
 	size_t room;
 };
 
+struct engine_figures;
+struct figures_process;
+
 struct engine {
 	struct settings settings;
 	struct session *session;
@@ -42,6 +45,7 @@ struct engine {
 	struct resolver resolver;
 	struct states states;
 	struct gc_pauses pauses;
+	struct engine_figures *figures;	/* NULL: they are not wanted */
 
 	uint32_t sources;	/* that the modes need: mask of 1u << enum sample_source */
 	struct source_counters kernel[SOURCE_MAX];	/* sums of all rows, by source */
@@ -104,6 +108,29 @@ void engine__total(const struct engine *e, uint32_t sources, struct source_count
 bool engine__accepts(const struct engine *e, pid_t pid);
 /* The cgroup of the process, clean; NULL unknown.  The caller frees it. */
 char *process__cgroup(pid_t pid);
+
+/* figures.c: sums of what processes did.  Without settings::figures all of these do nothing. */
+
+int engine__figures_create(struct engine *e);	/* 0 or -ENOMEM */
+void engine__figures_free(struct engine *e);
+/* A ruby was found in the process.  `failed`: a mask of sources that could not attach, and why, of the first. */
+void engine__figures_attach(struct engine *e, struct process *p, const struct vm *vm, uint32_t failed,
+			    const struct diag *d);
+/* A process that is followed made this one, which has a copy of its VM. */
+void engine__figures_fork(struct engine *e, struct process *p);
+/* It has ended, or is gone, with what it has used. */
+void engine__figures_of_end(struct engine *e, const struct process *p, const struct process_event *ev);
+void engine__figures_freed(struct engine *e, struct process *p);
+/* Its VM is about to be closed: the last chance for names of threads. */
+void engine__figures_name(struct engine *e, const struct process *p, const struct vm *vm);
+/* Does the event count as a figure only?  Then it has been counted. */
+bool engine__take_figure(struct engine *e, const void *data, size_t size);
+/* ns until engine__figures_step() is to be called; UINT64_MAX: never. */
+uint64_t engine__figures_wait(const struct engine *e, uint64_t now);
+/* Look who has the GVL, if it is time for that. */
+void engine__figures_step(struct engine *e, uint64_t now);
+/* The recording is about to end: the last look. */
+void engine__figures_end(struct engine *e);
 
 /* follow.c: states */
 

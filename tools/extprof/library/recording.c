@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "engine/engine.h"
 #include "library/error.h"
+#include "library/recording.h"
 #include "library/report.h"
 #include "library/settings.h"
 #include "library/verdict.h"
@@ -38,7 +39,18 @@ struct extprof_recording {
 	struct report_request made;
 	uint64_t log_at;	/* CLOCK_MONOTONIC, ns */
 	struct progress logged;
+	struct figures_view *figures;	/* NULL: nobody has asked */
 };
+
+struct engine *recording__engine(const struct extprof_recording *r)
+{
+	return r->engine;
+}
+
+struct figures_view **recording__figures(struct extprof_recording *r)
+{
+	return &r->figures;
+}
 
 /* -- creation -------------------------------------------------------------------------------- */
 
@@ -72,6 +84,7 @@ void extprof_recording_destroy(struct extprof_recording *r)
 	if (!r)
 		return;
 	reports__free(&r->reports);
+	figures_view__free(r->figures);
 	engine__destroy(r->engine);
 	recording_settings__free(&r->settings);
 	free(r->ended);

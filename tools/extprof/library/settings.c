@@ -148,6 +148,10 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return error__set(error, DIAG_USAGE, EINVAL, "the executor has no size, or no submit");
 	if (modes__parse(mode_list, s->modes, &s->mode_count))
 		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
+	s->figures = o->figures;
+	s->syscall_figures = o->syscall_figures;
+	if (o->figures && (s->mode_count != 1 || s->modes[0] != &mode_cpu))
+		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
 	if ((err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||

@@ -39,7 +39,7 @@ static uint64_t class_end(uint32_t class)
 	return ((uint64_t)(class & ((1u << GC_CLASS_BITS) - 1)) + (1u << GC_CLASS_BITS) + 1) * (1ull << shift) - 1;
 }
 
-static enum gc_reason reason_of(uint32_t cause)
+enum gc_reason gc_reason__of(uint32_t cause)
 {
 	static const struct {
 		uint32_t bit;
@@ -97,7 +97,7 @@ int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t t
 	sum__add(&p->all, e->value);
 	p->waited += e->more < e->value ? e->more : e->value;
 	sum__add(&row->sum, e->value);
-	sum__add(&p->reasons[(e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR) != 0][reason_of(e->extra & 0xffff)], e->value);
+	sum__add(&p->reasons[(e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR) != 0][gc_reason__of(e->extra & 0xffff)], e->value);
 	p->told += (e->extra & 0xffff) != 0;
 	p->classes[class_of(e->value)]++;
 	return 0;

@@ -70,6 +70,9 @@ int gc_pauses__set_name(struct gc_pauses *p, uint64_t thread, const char *name);
  */
 uint64_t gc_pauses__percentile(const struct gc_pauses *p, double percent);
 
+/* Of rb_debug_ext_section::gc_cause. */
+enum gc_reason gc_reason__of(uint32_t cause);
+
 const char *gc_part__name(enum gc_part part);
 const char *gc_reason__name(enum gc_reason reason);
 

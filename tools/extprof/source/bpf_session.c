@@ -297,7 +297,8 @@ static bool bpf_session__attaches(const struct session *session)
 	return false;
 }
 
-static int bpf_session__add_ruby(struct session *session, const struct source_target *target, struct diag *d)
+static int bpf_session__add_ruby(struct session *session, const struct source_target *target, uint32_t *failed,
+				 struct diag *d)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
 	struct diag next;
@@ -306,6 +307,8 @@ static int bpf_session__add_ruby(struct session *session, const struct source_ta
 	for (uint32_t i = 0; i < s->source_count; i++) {
 		int err = s->sources[i].ops->add ? s->sources[i].ops->add(s->sources[i].source, target, first ? &next : d) : 0;
 
+		if (err)
+			*failed |= 1u << s->sources[i].ops->id;
 		if (!first)
 			first = err;
 	}

@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #include "base/deadline.h"
+#include "base/map64.h"
 #include "extprof.skel.h"
+#include "source/figures.h"
 #include "source/permission.h"
 #include "source/ruby_probe.h"
 
@@ -30,7 +32,9 @@ struct source {
 	struct bpf_link *links[PROGRAMS];
 	const uint64_t *full, *accounts_lost;	/* counters of the kernel */
 	volatile uint32_t *paused;
-	int threads_fd;
+	volatile uint64_t *interval;
+	const uint64_t *gvl_waits_lost;
+	int threads_fd, gvl_waits_fd;
 	uint64_t quantum;	/* ns; 0: each wait is a sample */
 	uint64_t stopped_at;	/* CLOCK_MONOTONIC, ns; 0: it has not been stopped */
 	uint64_t pause;		/* the last one, ns */
@@ -77,7 +81,7 @@ static int sched__create(struct source **source, const struct source_options *o,
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->options = *o;
-	s->threads_fd = s->abouts_fd = -1;
+	s->threads_fd = s->abouts_fd = s->gvl_waits_fd = -1;
 	s->probe.name = "thread_state";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, thread_semaphore);
 	s->quantum = o->each_wait ? 0 : 1000000000ull / o->rate;
@@ -103,9 +107,12 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	for (int i = 0; i < PROGRAMS; i++)
 		bpf_program__set_autoload(programs[i], true);
 	skel->rodata->wait_quantum = s->quantum;
+	skel->rodata->waits_as_figures = s->options.figures;
 	sched_calls__kinds((uint8_t *)skel->rodata->call_kinds);
 	skel->rodata->about_wanted = s->options.about;
 	err = bpf_map__set_max_entries(skel->maps.threads, SCHED_THREADS_MAX);
+	if (!err && s->options.figures)
+		err = bpf_map__set_max_entries(skel->maps.gvl_waits, TARGETS_MAX);
 	if (!err && s->options.about)
 		err = bpf_map__set_max_entries(skel->maps.abouts, SCHED_THREADS_MAX);
 	if (!err && has_probe(s))
@@ -120,6 +127,9 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 	(void)d;
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
 	s->abouts_fd = bpf_map__fd(skel->maps.abouts);
+	s->gvl_waits_fd = bpf_map__fd(skel->maps.gvl_waits);
+	s->interval = (volatile uint64_t *)&skel->bss->waits_interval;
+	s->gvl_waits_lost = &skel->bss->gvl_waits_lost;
 	s->full = &skel->bss->threads_full;
 	s->accounts_lost = &skel->bss->accounts_lost;
 	s->paused = (volatile uint32_t *)&skel->bss->waits_paused;
@@ -154,8 +164,13 @@ static void add_thread(struct source *s, const struct source_target *target, uin
 	while (fgets(line, sizeof(line), f)) {
 		const char *switches = strstr(line, "ctxt_switches:");
 
-		if (switches)
-			t.switches += strtoull(switches + 14, NULL, 10);
+		uint64_t count = switches ? strtoull(switches + 14, NULL, 10) : 0;
+
+		t.switches += count;
+		if (switches && line[0] == 'v')
+			t.account.voluntary = t.account.voluntary_before = count;
+		else if (switches)
+			t.account.involuntary = t.account.involuntary_before = count;
 		if (!strncmp(line, "NSpid:", 6)) {
 			/* The last one is that in its own pid namespace. */
 			const char *last = strrchr(line, '\t');
@@ -311,6 +326,75 @@ bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct
 uint32_t sched__wanted(const struct source *s)
 {
 	return s->options.about;
+}
+
+/* -- figures --------------------------------------------------------------------------------- */
+
+void sched__set_interval(struct source *s, uint64_t interval)
+{
+	*s->interval = interval;
+}
+
+bool sched_thread__is_torn(const struct sched_thread *t)
+{
+	uint64_t sum = t->blocked + t->runnable + t->stopped;
+
+	for (int i = 0; i < STATE_ROOM; i++)
+		sum += t->account.time[i];
+	return sum != t->since - t->account.first;
+}
+
+/* A thread changes what is copied in less time than a copy takes. */
+#define COPY_TRIES 16
+
+static bool copy_thread(const struct source *s, uint32_t tid, struct sched_thread *t)
+{
+	for (int i = 0; i < COPY_TRIES; i++) {
+		if (bpf_map_lookup_elem(s->threads_fd, &tid, t))
+			return false;
+		if (!sched_thread__is_torn(t))
+			return true;
+	}
+	return true;
+}
+
+int sched__each_now(const struct source *s,
+		    void (*callback)(void *context, uint32_t tid, const struct sched_thread *thread), void *context)
+{
+	struct map64 seen = { 0 };
+	uint32_t *key = NULL, next;
+	struct sched_thread t;
+	int err = 0;
+
+	/* When the thread of a key ends meanwhile, the walk begins anew. */
+	for (uint32_t n = 0; n <= 4 * SCHED_THREADS_MAX && !err; n++) {
+		if (bpf_map_get_next_key(s->threads_fd, key, &next))
+			break;
+		key = &next;
+		if (map64__get(&seen, next) != MAP64_NONE || !copy_thread(s, next, &t))
+			continue;
+		err = map64__add(&seen, next, 0);
+		if (!err)
+			callback(context, next, &t);
+	}
+	map64__free(&seen);
+	return err;
+}
+
+void sched__gvl_waits(const struct source *s, uint32_t process, struct histogram *to)
+{
+	if (bpf_map_lookup_elem(s->gvl_waits_fd, &process, to))
+		memset(to, 0, sizeof(*to));
+}
+
+void sched__forget_gvl_waits(const struct source *s, uint32_t process)
+{
+	bpf_map_delete_elem(s->gvl_waits_fd, &process);
+}
+
+uint64_t sched__gvl_waits_lost(const struct source *s)
+{
+	return *s->gvl_waits_lost;
 }
 
 uint64_t sched__lost(const struct source *s)

@@ -37,9 +37,9 @@ bool session__attaches(const struct session *s)
 	return s->ops->attaches(s);
 }
 
-int session__add_ruby(struct session *s, const struct source_target *target, struct diag *d)
+int session__add_ruby(struct session *s, const struct source_target *target, uint32_t *failed, struct diag *d)
 {
-	return s->ops->add_ruby(s, target, d);
+	return s->ops->add_ruby(s, target, failed, d);
 }
 
 uint32_t session__new_number(struct session *s)

@@ -38,7 +38,7 @@ struct session_ops {
 	void (*detach)(struct session *s);
 	void (*follow)(struct session *s);
 	bool (*attaches)(const struct session *s);
-	int (*add_ruby)(struct session *s, const struct source_target *target, struct diag *d);
+	int (*add_ruby)(struct session *s, const struct source_target *target, uint32_t *failed, struct diag *d);
 	uint32_t (*new_number)(struct session *s);
 	int (*set_target)(struct session *s, const struct target_key *key, const struct target_config *config);
 	int (*add_target)(struct session *s, const struct target_key *key, const struct target_config *config);
@@ -75,8 +75,10 @@ void session__follow(struct session *session);
 
 /* Does a source attach to each ruby? */
 bool session__attaches(const struct session *session);
-/* A ruby was found: sources that attach to it do so.  0 or -errno of the first that failed. */
-int session__add_ruby(struct session *session, const struct source_target *target, struct diag *d);
+/* A ruby was found: sources that attach to it do so.  0 or -errno of the first that failed; those that failed are
+ * added to the mask of 1u << enum sample_source. */
+int session__add_ruby(struct session *session, const struct source_target *target, uint32_t *failed,
+		      struct diag *d);
 
 /* A new number for a process or a VM. */
 uint32_t session__new_number(struct session *session);

@@ -35,6 +35,7 @@ struct source_options {
 	uint32_t event_count;
 	uint64_t event_period;	/* of mode event: a sample stands for so many; 0: as each event says */
 	uint32_t about;		/* sched: what is told of waits besides their state, a mask of ABOUT_ */
+	bool figures;		/* sched, syscall: no samples but sums, see source/figures.h */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 };
 

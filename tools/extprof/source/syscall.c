@@ -11,16 +11,22 @@
 #include <unistd.h>
 
 #include "extprof.skel.h"
+#include "source/figures.h"
 #include "source/permission.h"
 #include "source/source.h"
 #include "source/syscall_set.h"
 
 /* Calls that are under way at the same time, which is one for each thread of the followed processes. */
 #define BEGUN_MAX 65536u
+/* Sums of a process and a call.  A program uses some tens of different calls. */
+#define SUMS_MAX 65536u
 
 struct source {
 	struct syscall_set set;
 	bool latency;
+	bool figures;
+	const uint64_t *sums_lost;
+	int sums;
 	struct bpf_program *programs[2];
 	struct bpf_link *links[2];
 	int begun;		/* the maps of these names */
@@ -47,7 +53,8 @@ static int syscall__create(struct source **source, const struct source_options *
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	s->latency = o->syscall_latency;
+	s->latency = o->syscall_latency || o->figures;
+	s->figures = o->figures;
 	if (o->syscalls)
 		s->set = *o->syscalls;
 	if (syscall_set__is_empty(&s->set))
@@ -76,6 +83,9 @@ static int syscall__configure(struct source *s, struct extprof_bpf *skel, struct
 		memcpy((void *)skel->rodata->syscall_no_return, not_back.bits, sizeof(not_back.bits));
 		err = bpf_map__set_max_entries(skel->maps.syscalls_begun, BEGUN_MAX);
 	}
+	skel->rodata->syscalls_as_figures = s->figures;
+	if (!err && s->figures)
+		err = bpf_map__set_max_entries(skel->maps.syscall_sums, SUMS_MAX);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot set the size of a map") : 0;
 }
 
@@ -84,6 +94,8 @@ static int syscall__open(struct source *s, struct extprof_bpf *skel, struct diag
 	(void)d;
 	s->begun = bpf_map__fd(skel->maps.syscalls_begun);
 	s->counters = bpf_map__fd(skel->maps.counters);
+	s->sums = bpf_map__fd(skel->maps.syscall_sums);
+	s->sums_lost = &skel->bss->syscalls_lost;
 	return 0;
 }
 
@@ -138,8 +150,42 @@ static void syscall__stop(struct source *s)
 	}
 	/* A call that is in the program is a reader for RCU. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	if (s->latency)
+	if (s->latency && !s->figures)
 		lose_unfinished(s);
+}
+
+void syscall__each_sum(const struct source *s,
+		       void (*callback)(void *context, const struct syscall_key *key, const struct syscall_sum *sum),
+		       void *context)
+{
+	struct syscall_key *before = NULL, key;
+	struct syscall_sum sum;
+
+	/* Nothing is taken out of this map, so the walk does not begin anew. */
+	for (uint32_t i = 0; i < SUMS_MAX && !bpf_map_get_next_key(s->sums, before, &key); i++) {
+		before = &key;
+		if (!bpf_map_lookup_elem(s->sums, &key, &sum))
+			callback(context, &key, &sum);
+	}
+}
+
+uint64_t syscall__sums_lost(const struct source *s)
+{
+	return *s->sums_lost;
+}
+
+uint64_t syscall__not_returned(const struct source *s)
+{
+	uint32_t *before = NULL, tid, next;
+	struct syscall_begun begun;
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < BEGUN_MAX && !bpf_map_get_next_key(s->begun, before, &next); i++) {
+		tid = next;
+		before = &tid;
+		count += !bpf_map_lookup_elem(s->begun, &tid, &begun);
+	}
+	return count;
 }
 
 /* "system calls openat, write, 2 more" */

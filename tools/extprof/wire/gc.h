@@ -2,7 +2,8 @@
 /*
  * A pause for garbage collection as a sample of SOURCE_GC: `value` is its length, ns; `more` is how much of it the
  * thread waited for a CPU; `extra` is gc_cause | gc_flags << 16 of the contract, 0 unknown.  `detail` and `state` have the times in its phases, in units
- * in which 32 bits are four minutes.  The rest of the length is in no phase.
+ * in which 32 bits are four minutes.  The rest of the length is in no phase.  `ip` has the lower 32 bits each of gc_cycles
+ * and gc_major_cycles at the end of the pause; interface 1.0 does not have them, and they mean nothing then.
  */
 #ifndef EXTPROF_WIRE_GC_H
 #define EXTPROF_WIRE_GC_H
@@ -16,6 +17,11 @@ static inline uint64_t gc__pack(uint64_t ns)
 	uint64_t units = (ns + GC_UNIT / 2) / GC_UNIT;
 
 	return units > 0xffffffffu ? 0xffffffffu : units;
+}
+
+static inline uint64_t gc__pack_cycles(uint64_t cycles, uint64_t major)
+{
+	return (cycles & 0xffffffffu) | major << 32;
 }
 
 static inline uint64_t gc__mark_ns(const struct sample_event *e)

@@ -36,10 +36,13 @@ struct process_event {
 	uint64_t cpu_time;	/* EXECUTED, EXITED, FREED: of all its threads until then, ns */
 	struct target_key key;	/* FORKED, EXECUTED */
 	char comm[TASK_COMM_SIZE];	/* FORKED, EXECUTED */
+	/* EXITED, FREED: in the life of the process; of the times only the proportion is exact. */
+	uint64_t user_time, system_time;	/* ns */
+	uint64_t minor_faults, major_faults;
 };
 
 #define LIFECYCLE_ASSERT(name, expr) typedef char lifecycle_assert_##name[(expr) ? 1 : -1]
-LIFECYCLE_ASSERT(event, sizeof(struct process_event) == 88);
+LIFECYCLE_ASSERT(event, sizeof(struct process_event) == 120);
 #undef LIFECYCLE_ASSERT
 
 #endif /* EXTPROF_LIFECYCLE_H */

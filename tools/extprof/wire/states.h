@@ -86,6 +86,15 @@ struct thread_account {
 	uint32_t thread_slot;		/* of the Ruby thread; 0 unknown */
 	uint64_t thread;		/* its serial; 0: no Ruby thread, or not known */
 	char comm[TASK_COMM_SIZE];
+	/* How often it was switched out, in its life, and before `first`: because it had to wait, and because another
+	 * thread got the CPU. */
+	uint64_t voluntary, involuntary;
+	uint64_t voluntary_before, involuntary_before;
+	/* If the recording wants figures: the longest wait for the GVL that ended in an interval of the recording, by
+	 * interval % 2, and the number of that interval. */
+	struct longest_wait {
+		uint64_t ns, interval;
+	} longest[2];
 };
 
 /* sched_thread::off */
@@ -286,7 +295,7 @@ struct account_event {
 };
 
 #define STATES_ASSERT(name, expr) typedef char states_assert_##name[(expr) ? 1 : -1]
-STATES_ASSERT(account, sizeof(struct thread_account) == 16 + 16 * STATE_ROOM + 16 + 8 + TASK_COMM_SIZE);
+STATES_ASSERT(account, sizeof(struct thread_account) == 16 + 16 * STATE_ROOM + 16 + 8 + TASK_COMM_SIZE + 32 + 32);
 STATES_ASSERT(room, (int)STATE_MAX <= STATE_ROOM);
 #define SAME_PLACE(field) (__builtin_offsetof(struct thread_head, field) == \
 			   __builtin_offsetof(struct rb_debug_ext_thread, field))

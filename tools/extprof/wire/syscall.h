@@ -19,6 +19,19 @@ struct syscall_begun {
 	uint32_t reserved;
 };
 
+/* Set in syscall_key::number: a call of 32-bit code. */
+#define SYSCALL_SUM_COMPAT (1u << 31)
+
+/* Sums of one process and one call, if the recording wants figures. */
+struct syscall_key {
+	uint32_t process;	/* target_config::process */
+	uint32_t number;
+};
+
+struct syscall_sum {
+	uint64_t count, ns;
+};
+
 /* It will not be seen to return. */
 static inline void syscall_begun__lose(struct source_counters *c)
 {

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What sources have of sums, if source_options::figures is set.  All of this can be asked for while the
+ * sources run.
+ */
+#ifndef EXTPROF_SOURCE_FIGURES_H
+#define EXTPROF_SOURCE_FIGURES_H
+
+#include "source/source.h"
+#include "wire/histogram.h"
+#include "wire/states.h"
+#include "wire/syscall.h"
+
+/* -- sched -- */
+
+/* From now on the longest waits are those of this interval: thread_account::longest. */
+void sched__set_interval(struct source *s, uint64_t interval);
+
+/*
+ * Call back for each thread that is followed, while they run.  *thread is a copy of one moment: its account is up to
+ * thread->since.  0 or -ENOMEM.
+ */
+int sched__each_now(const struct source *s,
+		    void (*callback)(void *context, uint32_t tid, const struct sched_thread *thread), void *context);
+/* The copy was made while the thread changed it. */
+bool sched_thread__is_torn(const struct sched_thread *thread);
+
+/* How long threads of the process waited for the GVL so far, each wait that is over.  All 0: there was none. */
+void sched__gvl_waits(const struct source *s, uint32_t process, struct histogram *to);
+/* The process is gone. */
+void sched__forget_gvl_waits(const struct source *s, uint32_t process);
+/* Waits that found no room. */
+uint64_t sched__gvl_waits_lost(const struct source *s);
+
+/* -- syscall -- */
+
+/* Call back for the sums so far of each process and system call. */
+void syscall__each_sum(const struct source *s,
+		       void (*callback)(void *context, const struct syscall_key *key, const struct syscall_sum *sum),
+		       void *context);
+/* Calls that found no room, and those that have not returned yet. */
+uint64_t syscall__sums_lost(const struct source *s);
+uint64_t syscall__not_returned(const struct source *s);
+
+#endif /* EXTPROF_SOURCE_FIGURES_H */
