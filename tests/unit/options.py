@@ -16,7 +16,8 @@ class Truth:
     def __init__(self, printed, main):
         rows = [line.split("\t") for line in printed.splitlines()]
         self.options = self.table(rows, "option")
-        self.dump = self.table(rows, "dump")
+        # Commands with options of their own.
+        self.others = {kind: self.table(rows, kind) for kind in ("dump", "stat")}
         self.formats = {r[1] for r in rows if r[0] == "format"}
         self.suffixes = {s for r in rows if r[0] == "format" for s in r[2:]}
         self.timers = {r[1] for r in rows if r[0] == "timer"}
@@ -110,8 +111,9 @@ def options_of(found):
 def check_man(c, truth, man):
     found = entries(sections(man, "SH")["OPTIONS"])
     c.same("man page: options and arguments", options_of(found), truth.options)
-    dump = entries(sections(man, "SH")["OPTIONS OF DUMP"])
-    c.same("man page: options of dump", options_of(dump), truth.dump)
+    for command, options in truth.others.items():
+        own = entries(sections(man, "SH")["OPTIONS OF " + command.upper()])
+        c.same("man page: options of " + command, options_of(own), options)
     entry = {o: text for tags, text in found for o, _ in tags}
     c.same("man page: formats", values(entry.get("--format", [])), truth.formats)
     c.same("man page: timers", values(entry.get("--timer", [])), truth.timers)
@@ -134,19 +136,20 @@ def words_of(text, pattern):
     return found.group(1).split() if found else []
 
 
-def check_dump(c, truth, text):
-    """The function of bash for extprof dump."""
+def check_bash_command(c, command, options, text):
+    """The function of bash for a command with options of its own. A command that runs programs takes -- too."""
     words = re.search(r"words='([^']*)'", text).group(1).split()
-    c.same("bash: options of dump", words, {o for o, _ in truth.dump} - {"-?"})
-    cases = text[text.index("case $prev in"):text.index("*)")]
-    c.same("bash: arguments of dump", re.findall(r"(?<![\w-])--?[a-z]+(?=[ |]*[)|])", re.sub(r"'[^']*'", "", cases)),
-           {o for o, argument in truth.dump if argument})
+    c.same("bash: options of " + command, set(words) - {"--"}, {o for o, _ in options} - {"-?"})
+    cases = text[text.index("case $prev in"):text.index("*)", text.index("case $prev in"))]
+    c.same("bash: arguments of " + command, re.findall(r"(?<![\w-])--?[a-zA-Z]+(?=[ |]*[)|])", re.sub(r"'[^']*'", "", cases)),
+           {o for o, argument in options if argument})
 
 
 def check_bash(c, truth, text):
     text = re.sub(r"^\s*#.*", "", text, flags=re.M)
-    text, dump = text.split("_extprof_dump()")
-    check_dump(c, truth, dump)
+    text, *functions = re.split(r"^_extprof_(?=(?:%s)\(\)$)" % "|".join(truth.others), text, flags=re.M)
+    for command, options in truth.others.items():
+        check_bash_command(c, command, options, next((f for f in functions if f.startswith(command)), "words=''case $prev in*)"))
     words = re.search(r"words='([^']*)'", text).group(1).split()
     c.same("bash: options", words, (truth.longs | truth.shorts | {"--"}) - {"-?"})
     takes = re.search(r"-\[(\w+)\]((?:[^)]*))\)\n\s*\(\(i\+\+\)\)", text)
@@ -177,10 +180,11 @@ def zsh_table(text, name):
 
 def check_zsh(c, truth, text):
     text = re.sub(r"^\s*#.*", "", text, flags=re.M)
-    dump = zsh_table(text, "dump_options")
-    c.same("zsh: options of dump", dump, {o for o, _ in truth.dump})
-    c.same("zsh: options of dump with an argument", (o for o, (takes, name) in dump.items() if takes and name[-1] in "+="),
-           {o for o, argument in truth.dump if argument})
+    for command, wanted in truth.others.items():
+        own = zsh_table(text, command + "_options")
+        c.same("zsh: options of " + command, own, {o for o, _ in wanted})
+        c.same("zsh: options of %s with an argument" % command, (o for o, (takes, name) in own.items() if takes and name[-1] in "+="),
+               {o for o, argument in wanted if argument})
     options = zsh_table(text, "options")
     c.same("zsh: options", options, truth.longs | truth.shorts)
     c.same("zsh: options with an argument", (o for o, (takes, _) in options.items() if takes), truth.with_argument)

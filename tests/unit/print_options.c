@@ -2,7 +2,7 @@
 /*
  * Print what extprof record takes, for options.py.  Each line is a kind and its fields, with tabs
  * between: option SHORT LONG ARGUMENT, format NAME SUFFIX..., timer NAME, group NAME, mode NAME, unit NAME,
- * default LONG VALUE.  An option of extprof dump is dump SHORT LONG ARGUMENT.
+ * default LONG VALUE.  An option of another command has the name of the command as its kind.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/dump.h"
 #include "cli/options.h"
+#include "cli/stat.h"
 #include "output/output.h"
 
 /* In the place of extprof's, which are not linked here. */
@@ -35,6 +36,7 @@ int main(void)
 {
 	print_table("option", options_table);
 	print_table("dump", dump_options_table);
+	print_table("stat", stat_options_table);
 	for (int i = 0; output_formats[i]; i++) {
 		printf("format\t%s", output_formats[i]->name);
 		for (int j = 0; j < 3 && output_formats[i]->suffixes[j]; j++)

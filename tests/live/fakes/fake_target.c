@@ -15,6 +15,9 @@
 
 #include "fake.h"
 
+/* Of interface 1.0, which has no probes and no reasons of waits.  tests/unit/contract has its header. */
+#define SECTION_SIZE_1_0 472
+
 #ifndef SECTION
 #define SECTION RB_DEBUG_EXT_SECTION_NAME
 #endif
@@ -460,6 +463,7 @@ static const struct {
 	{ "forked-tables", forked_tables }, { "section-gone", section_gone }, { "ended", ended },
 	{ "bad-tls", bad_tls }, { "forks", forks }, { "executes", executes },
 	{ "flood", flood }, { "hostile", hostile }, { "tables", tables }, { "idle", idle },
+	{ "old", deep },
 };
 
 #ifdef SHARED
@@ -497,6 +501,10 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "starting")) {
 		sleep((unsigned int)atoi(argv[2]));
 		return 0;	/* never READY */
+	}
+	if (!strcmp(argv[1], "old")) {
+		root.abi_minor = 0;
+		root.section_size = SECTION_SIZE_1_0;
 	}
 	/* A reader takes it when it attaches, which may be as soon as this is READY. */
 	if (!strcmp(argv[1], "bad-tls"))

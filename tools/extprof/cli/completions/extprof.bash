@@ -17,6 +17,10 @@ _extprof()
 		_extprof_dump
 		return
 	fi
+	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == stat ]]; then
+		_extprof_stat
+		return
+	fi
 
 	# Where the program begins: after --, or after record at the first word
 	# that is neither an option nor its argument.
@@ -34,7 +38,7 @@ _extprof()
 		esac
 	done
 	if [[ $command == help ]]; then
-		COMPREPLY=($(compgen -W 'record dump help' -- "$cur"))
+		COMPREPLY=($(compgen -W 'record dump stat help' -- "$cur"))
 		return
 	fi
 	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
@@ -88,7 +92,7 @@ _extprof()
 		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
 			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --event --count --rate --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
-		((COMP_CWORD > 1)) || words="record dump help $words"
+		((COMP_CWORD > 1)) || words="record dump stat help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
 	esac
@@ -113,6 +117,56 @@ _extprof_dump()
 	*)
 		words='-p -V --pid --core --exe --reader --every --count --json --source --help --usage --version'
 		COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
+	esac
+}
+
+# Of extprof stat.
+_extprof_stat()
+{
+	# Where the program begins, as with record.
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--) ((i++)); command=stat; break ;;
+		-[pdIrFo] | --pid | --duration | --interval | --rate | --top | --output | --user | --name | --cgroup)
+			((i++))
+			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
+		-*) ;;
+		*) break ;;
+		esac
+	done
+	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
+		if declare -F _command_offset >/dev/null; then
+			_command_offset "$i"
+		else
+			COMPREPLY=($(compgen -c -- "$cur"))
+		fi
+		return
+	fi
+	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
+	[[ $cur != = ]] || cur=
+	case $prev in
+	-p | --pid)
+		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
+	-d | --duration)
+		COMPREPLY=($(compgen -W '5s 10s 30s 1m' -- "$cur")) ;;
+	-I | --interval)
+		COMPREPLY=($(compgen -W '1s 10s 1m' -- "$cur")) ;;
+	-r | -F | --rate)
+		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
+	-o | --output)
+		compopt -o filenames 2>/dev/null
+		COMPREPLY=($(compgen -f -- "$cur")) ;;
+	--user)
+		COMPREPLY=($(compgen -u -- "$cur")) ;;
+	--cgroup)
+		compopt -o nospace 2>/dev/null
+		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
+	--top | --name) ;;
+	*)
+		words='-p -a -s -d -r -F -I -o -V --pid --all --subprocesses --no-subprocesses --user --name --cgroup --keep-root
+			--duration --syscalls --rate --interval --json --top --output --help --usage --version --'
+		COMPREPLY=($(compgen -W "$words" -- "$cur"))
+		[[ $cur == -* ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
 	esac
 }
 complete -F _extprof extprof

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof stat: options, methods, and what is written of figures. */
+#include "test.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "cli/stat.h"
+
+#define SECOND 1000000000ull
+
+static struct extprof_figures known(void)
+{
+	static const struct extprof_holder holders[] = { { "[thread burner (12)]", 77, 90 }, { NULL, 77, 10 } };
+	static const struct extprof_gc_reason reasons[] = { { "malloc", true, 2, 7000000 }, { "GC.start", false, 1, 500 } };
+	static const struct extprof_state_figures states[] = { { "running", 2 * SECOND, 300 }, { "gvl", SECOND, 20 } };
+	static const struct extprof_call_figures calls[] = {
+		{ .name = "read", .number = 0, .count = 4, .time = 8000000 },
+		{ .number = 999, .compat = true, .count = 1, .time = 1000 },
+	};
+	static const struct extprof_figure yes = { .known = true };
+
+	return (struct extprof_figures){
+		.pid = 77, .processes = 1, .command = "ruby app.rb", .ruby_version = "3.4.5", .interface = "1.1",
+		.until = 4 * SECOND,
+		.cpu = { yes, 2 * SECOND, 1500000000, 500000000 },
+		.switches = { yes, 1200, 34 },
+		.faults = { yes, 1000000, 3 },
+		.gvl = { yes, 1000, 750, yes, 100 },
+		.holders = holders, .holder_count = 2,
+		.gvl_waits = { yes, { 20, SECOND, 100000000, 50000000, 99000000, "[thread napper (13)]", 77 }, 0, 2, 5000 },
+		.gc = { yes, 12345, 2, yes, { 30, 40000000, 9000000, 1000, 8000000, NULL, 0 }, 1000000, 30000000, 9000000, 0,
+			1000000, 4, yes, reasons, 2 },
+		.alloc = { yes, 3 << 20, 50000, 400, 0, 512 << 10, 5000 },
+		.states_figure = yes, .lives = 3 * SECOND, .threads = 4, .states = states, .state_count = 2,
+		.calls_figure = yes, .calls = calls, .call_count = 2, .calls_not_returned = 1,
+	};
+}
+
+/* Of a ruby that tells little. */
+static struct extprof_figures unknown(void)
+{
+	static const struct extprof_figure no = { .missing = "it does not tell" };
+	struct extprof_figures f = known();
+
+	f.gvl_waits.figure = f.gc.cycles_figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = f.gvl.contention =
+		f.switches.figure = no;
+	return f;
+}
+
+static char *total(const struct extprof_figures *f, const struct stat_methods *methods, bool json)
+{
+	const struct extprof_figures_result figures = { .interval = f, .total = f, .processes = &f, .process_count = 1 };
+	struct stat_result result = { .figures = &figures, .methods = methods, .own_cpu = 12000000, .ended = "Ctrl-C" };
+	struct stat_options options = { .top = 10 };
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (json)
+		stat_json__write_total(&result, to);
+	else
+		stat_text__write_total(&result, &options, to);
+	fclose(to);
+	return text;
+}
+
+static bool has_lines(const char *text, const char *const *lines)
+{
+	for (int i = 0; lines[i]; i++) {
+		if (strstr(text, lines[i]))
+			continue;
+		test__fail(__FILE__, __LINE__, "\"%s\" is not in:\n%s", lines[i], text);
+		return false;
+	}
+	return true;
+}
+
+TEST(stat_text_of_known_figures)
+{
+	static const char *const lines[] = {
+		"process 77, ruby app.rb, ruby 3.4.5, 4.000 s (Ctrl-C)\n",
+		"CPU time                 2.000 s   50.0 % of one CPU; user 1.500 s, system 500.00 ms\n",
+		"context switches           1,234   308/s; voluntary 1,200, involuntary 34\n",
+		"page faults            1,000,003   250001/s; minor 1,000,000, major 3\n",
+		"GVL held                  75.0 %   +- 2.7 (1,000 looks); others waited for it 10.0 % +- 1.9\n",
+		"GVL waits                     20   5/s, 1.000 s in all; p50 50.00 ms, p99 99.00 ms, longest 100.00 ms of "
+		"[thread napper (13)]\n",
+		"          not over             2   more wait at the end, one for 5.0 us\n",
+		"  for whom                90.0 %   [thread burner (12)] had the GVL while others waited\n",
+		"                          10.0 %   [other threads]\n",
+		"GC                        12,345   collections, 2 major\n",
+		"GC pauses                     30   40.00 ms in all, 1.00 % of the time; p50 1.0 us, p99 8.00 ms, longest 9.00 ms\n",
+		"  by phase                         mark 30.00 ms, sweep 9.00 ms, other 1.00 ms; of all this waiting for a CPU 1.00 ms\n",
+		"  by reason              7.00 ms   malloc, major, in 2 pauses\n",
+		"                          0.5 us   GC.start, minor, in 1 pause\n",
+		"  lost                         4   pauses were lost\n",
+		"allocated                3.0 MiB   768.0 KiB/s +- 9.8 %; 50,000 objects, 12,500/s +- 19.6 %; estimates (400 samples, "
+		"one per 512.0 KiB)\n",
+		"threads                        4   at the end; on average 0.75, which were\n",
+		"                         1.000 s   0.25 gvl, 20 waits\n",
+		"     8.00 ms    2.00 ms          4  read\n",
+		"      1.0 us     1.0 us          1  32-bit system call 999\n",
+		"                                1  calls have not returned\n",
+		"extprof itself used 12.00 ms of CPU time\n", NULL,
+	};
+	struct extprof_figures f = known();
+	char *text = total(&f, NULL, false);
+
+	has_lines(text, lines);
+	free(text);
+}
+
+/* Nothing that is not known is a number. */
+TEST(stat_text_of_unknown_figures)
+{
+	static const char *const lines[] = {
+		"context switches               -   not known: it does not tell\n",
+		"GVL held                  75.0 %   +- 2.7 (1,000 looks)\n",
+		"GVL waits                      -   not known: it does not tell\n",
+		"GC                             -   not known: it does not tell\n",
+		"GC pauses                      -   not known: it does not tell\n",
+		"allocated                      -   not known: it does not tell\n", NULL,
+	};
+	struct extprof_figures f = unknown();
+	char *text = total(&f, NULL, false);
+
+	has_lines(text, lines);
+	CHECK(!strstr(text, "by reason") && !strstr(text, "by phase"));
+	free(text);
+}
+
+TEST(stat_text_of_a_part)
+{
+	static const char *const lines[] = { "involuntary 34; not of all processes: one is old\n", NULL };
+	struct extprof_figures f = known();
+	char *text;
+
+	f.switches.figure.missing = "one is old";
+	text = total(&f, NULL, false);
+	has_lines(text, lines);
+	free(text);
+}
+
+static char *interval(const struct extprof_figures *f, bool json)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (json) {
+		stat_json__write_interval(f, to);
+	} else {
+		stat_text__write_head(to);
+		stat_text__write_interval(f, to);
+	}
+	fclose(to);
+	return text;
+}
+
+/* Two lines of the same length: the columns are below their names. */
+TEST(stat_text_of_an_interval)
+{
+	struct extprof_figures figures[] = { known(), unknown() };
+
+	for (int i = 0; i < 2; i++) {
+		char *text = interval(&figures[i], false), *end = strchr(text, '\n');
+
+		CHECK(end && strlen(end + 1) == (size_t)(end - text) + 1);
+		CHECK((strstr(end, " -") != NULL) == (i == 1));
+		CHECK(strstr(end, "4.000 s") && strstr(end, "50.0%") && strstr(end, "75.0%"));
+		free(text);
+	}
+}
+
+static json_int_t number(json_t *o, const char *group, const char *name)
+{
+	return json_integer_value(json_object_get(json_object_get(o, group), name));
+}
+
+TEST(stat_json_of_known_figures)
+{
+	struct extprof_figures f = known();
+	char *text = total(&f, NULL, true);
+	json_t *o = json_loads(text, 0, NULL);
+
+	CHECK(o && strchr(text, '\n') == text + strlen(text) - 1);
+	CHECK_STRING(json_string_value(json_object_get(o, "kind")), "total");
+	CHECK_INT(number(o, "cpu", "total_ns"), 2 * SECOND);
+	CHECK_INT(number(o, "switches", "involuntary"), 34);
+	CHECK_INT(number(o, "faults", "major"), 3);
+	CHECK_INT(number(o, "gvl", "contended"), 100);
+	CHECK_INT(number(o, "gvl_waits", "p99_ns"), 99000000);
+	CHECK_INT(number(o, "gvl_waits", "waiting"), 2);
+	CHECK_INT(number(o, "gc_cycles", "all"), 12345);
+	CHECK_INT(number(o, "gc_pauses", "longest_ns"), 9000000);
+	CHECK_INT(number(o, "allocations", "objects"), 50000);
+	CHECK_INT(number(o, "allocations", "objects_deviation"), 5000);
+	CHECK_INT(number(o, "threads", "lives_ns"), 3 * SECOND);
+	CHECK_INT(json_array_size(json_object_get(json_object_get(o, "gvl"), "holders")), 2);
+	CHECK_INT(json_array_size(json_object_get(json_object_get(o, "gc_pauses"), "reasons")), 2);
+	CHECK_INT(json_array_size(json_object_get(json_object_get(o, "syscalls"), "calls")), 2);
+	CHECK_INT(json_array_size(json_object_get(o, "by_process")), 1);
+	CHECK_INT(json_object_size(json_object_get(o, "missing")), 0);
+	json_decref(o);
+	free(text);
+}
+
+/* null, never 0. */
+TEST(stat_json_of_unknown_figures)
+{
+	static const char *const names[] = { "switches", "gvl_waits", "gc_cycles", "gc_pauses", "allocations" };
+	struct extprof_figures f = unknown();
+	char *text = interval(&f, true);
+	json_t *o = json_loads(text, 0, NULL), *missing = json_object_get(o, "missing");
+
+	CHECK(o);
+	CHECK_STRING(json_string_value(json_object_get(o, "kind")), "interval");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		CHECK(json_is_null(json_object_get(o, names[i])));
+		CHECK_STRING(json_string_value(json_object_get(missing, names[i])), "it does not tell");
+	}
+	CHECK(json_is_null(json_object_get(json_object_get(o, "gvl"), "contended")));
+	CHECK_STRING(json_string_value(json_object_get(missing, "gvl.contended")), "it does not tell");
+	CHECK(json_is_object(json_object_get(o, "cpu")));
+	json_decref(o);
+	free(text);
+}
+
+/* The only error without an exit: argp prints its usage and exits else. */
+TEST(stat_options)
+{
+	char *argv[] = { "extprof stat", "-p", "77,78", "-d", "5", "-I", "500ms", "--json", "--syscalls", "-F", "999", "--top",
+			 "3", "-o", "out", NULL };
+	char *command[] = { "extprof stat", "-I", "1", "--", "ruby", "-p", "x", NULL };
+	struct stat_options o;
+
+	CHECK_INT(stat_options__parse(&o, 15, argv), 0);
+	CHECK_INT(o.selection.pids.count, 2);
+	CHECK_INT(o.duration, 5 * SECOND);
+	CHECK_INT(o.interval, SECOND / 2);
+	CHECK(o.json && o.syscalls && o.rate == 999 && o.top == 3 && !o.command && !o.selection.subprocesses);
+	CHECK_STRING(o.file, "out");
+	stat_options__free(&o);
+	CHECK_INT(stat_options__parse(&o, 7, command), 0);
+	CHECK(o.command && !strcmp(o.command[0], "ruby") && !strcmp(o.command[2], "x"));
+	CHECK(o.selection.subprocesses && !o.selection.pids.count && o.top == STAT_TOP_DEFAULT);
+	stat_options__free(&o);
+}

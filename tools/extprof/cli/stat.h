@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line and the outputs of extprof stat. */
+#ifndef EXTPROF_CLI_STAT_H
+#define EXTPROF_CLI_STAT_H
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/selection_options.h"
+#include "extprof.h"
+
+#define STAT_TOP_DEFAULT 10
+
+struct stat_options {
+	struct selection_options selection;
+	char **command;		/* ends with NULL; NULL: none */
+	const char *file;	/* NULL: standard output, or standard error with a command */
+	bool syscalls, json;
+	uint32_t rate;		/* of the samples for the methods; 0: the library's */
+	unsigned long top;	/* rows of each table */
+	uint64_t duration;	/* ns; 0: until the processes end, or Ctrl-C */
+	uint64_t interval;	/* ns; 0: only the total */
+};
+
+/* argv[0] is how messages call the command.  Exits on errors of usage.  0 or -EINVAL, -ENOMEM; in any case
+ * the caller frees with stat_options__free(). */
+int stat_options__parse(struct stat_options *o, int argc, char **argv);
+void stat_options__free(struct stat_options *o);
+
+/* For the tests: ends with zeros. */
+extern const struct argp_option stat_options_table[];
+
+/* A method and the samples in which it ran. */
+struct stat_method {
+	const struct extprof_frame *frame;	/* of the report */
+	uint64_t self, total;
+};
+
+struct stat_methods {
+	struct stat_method *list;	/* most samples first */
+	size_t count;
+	uint64_t samples;		/* of all methods */
+};
+
+/* Count the samples of each method in the report.  0 or -ENOMEM; the caller frees with stat_methods__free(). */
+int stat_methods__count(struct stat_methods *m, struct extprof_report *report);
+void stat_methods__free(struct stat_methods *m);
+
+/* What is shown at the end. */
+struct stat_result {
+	const struct extprof_figures_result *figures;
+	const struct stat_methods *methods;	/* NULL: not known */
+	uint64_t own_cpu;			/* of extprof, ns */
+	const char *ended;			/* why: "Ctrl-C" */
+};
+
+/* For people: one line for an interval, and the total.  Errors are in ferror(to). */
+void stat_text__write_head(FILE *to);
+void stat_text__write_interval(const struct extprof_figures *f, FILE *to);
+void stat_text__write_total(const struct stat_result *r, const struct stat_options *o, FILE *to);
+
+/* For programs: one object on one line.  0, or -ENOMEM; errors of the stream are in ferror(to). */
+int stat_json__write_interval(const struct extprof_figures *f, FILE *to);
+int stat_json__write_total(const struct stat_result *r, FILE *to);
+
+#endif /* EXTPROF_CLI_STAT_H */
