@@ -8,19 +8,15 @@
 
 #include "cli/messages.h"
 #include "cli/mode_options.h"
+#include "cli/sampling_options.h"
 #include "cli/words.h"
 
 enum {
 	OPTION_FILE = 0x100,
 	OPTION_TOP,
-	OPTION_TIMER,
 	OPTION_GROUP_BY,
 	OPTION_UNIT,
-	OPTION_ALLOC_INTERVAL,
 };
-
-#define STRING_(x) #x
-#define STRING(x) STRING_(x)
 
 static const char doc[] =
 	"Profile running Ruby programs from outside: which methods use the CPU.\n"
@@ -51,25 +47,7 @@ const struct argp_option options_table[] = {
 	{ NULL, 0, NULL, 0, "What to profile:", 1 },
 	SELECTION_OPTIONS,
 	{ NULL, 0, NULL, 0, "How to sample:", 2 },
-	{ "mode", 'm', "MODE", 0, "what is shown: %s, or several with commas between (default: cpu)", 0 },
-	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 "
-	  "(default: " STRING(EXTPROF_RATE_DEFAULT) ")", 0 },
-	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
-	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples, %s: timers of our own, or the "
-	  "scheduler's tick, which needs no interrupts of ours (default: clock)", 0 },
-	{ "alloc-interval", OPTION_ALLOC_INTERVAL, "SIZE", 0, "with mode alloc: one sample for each SIZE of memory, "
-	  "on average: 64k, 1M (default: 512k)", 0 },
-	{ "syscall", OPTION_SYSCALL, "CALLS", 0, "the system calls that mode syscall shows, names or numbers "
-	  "with commas between: openat,write (default: all)", 0 },
-	{ "latency", OPTION_LATENCY, NULL, 0, "how long system calls took, not how many there were", 0 },
-	{ "event", 'e', "EVENT", 0, "what mode event shows, -e several times for several: page-faults, "
-	  "context-switches, cycles, ...; CATEGORY:NAME, a tracepoint of the kernel; FILE:SYMBOL, a function; "
-	  "FILE:PROVIDER:NAME, a probe (USDT)", 0 },
-	{ "count", 'c', "N", 0, "a sample for every Nth event (default: each; 1000000 cycles)", 0 },
-	{ "waits", OPTION_WAITS, "WHICH", 0, "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the "
-	  "rate says (rate), where a short one stands for others (default: rate for wall alone, else each)", 0 },
-	{ "duration", 'd', "TIME", 0, "stop after this time: 10, 10s, 500ms, 2m, 1h "
-	  "(default: at Ctrl-C, or when the processes have ended)", 0 },
+	SAMPLING_OPTIONS("cpu"),
 	{ NULL, 0, NULL, 0, "What to show:", 3 },
 	{ "output", 'o', "FILE", 0, "write the profile to FILE; - is stdout", 0 },
 	{ "file", OPTION_FILE, "FILE", 0, "the same as --output", 0 },
@@ -78,8 +56,7 @@ const struct argp_option options_table[] = {
 	  "or several with commas between (default: process if there are several)", 0 },
 	{ "unit", OPTION_UNIT, "UNIT", 0, "what amounts are counted in: %s (default: by the mode; "
 	  "times are in us)", 0 },
-	{ "state", OPTION_STATE, "STATES", 0, "what the modes wall and offcpu show: %s, or several with commas between "
-	  "(default: all)", 0 },
+	STATE_OPTION,
 	{ "fd", OPTION_FD, NULL, 0, "with the modes wall and offcpu: show the file, pipe or socket that input or output waits "
 	  "for", 0 },
 	{ "holder", OPTION_HOLDER, NULL, 0, "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a "
@@ -87,7 +64,7 @@ const struct argp_option options_table[] = {
 	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
 	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
 	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "
-	  "(default: " STRING(EXTPROF_TOP_DEFAULT) ")", 0 },
+	  "(default: " SAMPLING_STRING(EXTPROF_TOP_DEFAULT) ")", 0 },
 	{ "quiet", 'q', NULL, 0, "no live line, no summary", 0 },
 	{ NULL, 0, NULL, 0, "Other:", -1 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
@@ -138,14 +115,7 @@ struct parse {
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-static error_t out_of_memory(struct argp_state *state)
-{
-	argp_failure(state, STATUS_INTERNAL, ENOMEM, "cannot keep the options");
-	return ENOMEM;
-}
-
-/* Must be one of the words.  Units are told apart by their letters alone. */
-static error_t check_word(int key, const char *what, const char *arg, struct argp_state *state)
+error_t options__check_word(int key, const char *what, const char *arg, struct argp_state *state)
 {
 	enum extprof_words kind = (enum extprof_words)words_of(key);
 	int (*compare)(const char *, const char *) = kind == EXTPROF_UNITS ? strcasecmp : strcmp;
@@ -185,21 +155,10 @@ static error_t finish(struct parse *parse, struct argp_state *state)
 {
 	struct options *o = parse->options;
 	struct extprof_recording_options *r = &o->recording;
-	error_t err;
+	error_t err = sampling_options__finish(o, "profile", state);
 
-	err = selection_options__finish(&o->selection, "profile", o->command, state);
 	if (!err)
-		err = mode_options__finish(o, state);
-	if (err)
-		return err;
-	if (r->alloc_interval && !words__has(o->modes, "alloc"))
-		FAIL("--alloc-interval is for allocations: add --mode alloc");
-	r->modes = o->modes;
-	r->states = o->states;
-	r->syscalls = o->syscalls;
-	r->events = o->events;
-	selection_options__fill(&o->selection, r);
-	err = check(o, state);
+		err = check(o, state);
 	if (err)
 		return err;
 	if (!o->format && o->file)
@@ -218,27 +177,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	struct parse *parse = state->input;
 	struct options *o = parse->options;
 	unsigned long top;
-	error_t err;
 
 	switch (key) {
 	case 'h':
 		argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
-		break;
-	case 'r':
-	case 'F':
-		if (value__rate(arg, &o->recording.rate))
-			FAIL("%s is no rate: 1 to %u per second, or with k", arg, EXTPROF_RATE_MAX);
-		break;
-	case OPTION_TIMER:
-		o->recording.timer = arg;
-		return check_word(key, "timer", arg, state);
-	case OPTION_ALLOC_INTERVAL:
-		if (value__size(arg, &o->recording.alloc_interval))
-			FAIL("%s is no distance of samples: 1k to 1G bytes", arg);
-		break;
-	case 'd':
-		if (value__duration(arg, &o->recording.duration))
-			FAIL("%s is no duration: seconds, or with s, ms, m or h", arg);
 		break;
 	case 'o':
 	case OPTION_FILE:
@@ -246,14 +188,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		break;
 	case 'f':
 		o->format = arg;
-		return check_word(key, "format", arg, state);
-	case 'm':
-		if (words__add(&o->modes, arg))
-			return out_of_memory(state);
-		break;
+		return options__check_word(key, "format", arg, state);
 	case OPTION_UNIT:
 		o->unit = arg;
-		return check_word(key, "unit", arg, state);
+		return options__check_word(key, "unit", arg, state);
 	case OPTION_GROUP_BY:
 		o->recording.groups = arg;
 		break;
@@ -280,8 +218,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		return finish(parse, state);
 	default:
-		err = mode_options__parse(o, key, arg, state);
-		return err == ARGP_ERR_UNKNOWN ? selection_options__parse(&o->selection, key, arg, state) : err;
+		return sampling_options__parse(o, key, arg, state);
 	}
 	return 0;
 }

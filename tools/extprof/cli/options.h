@@ -39,5 +39,7 @@ void options__free(struct options *o);
 extern const struct argp_option options_table[];
 /* The filter of argp: the text with these values.  The caller frees it if it is another text. */
 char *options__text(int key, const char *text, void *input);
+/* Must be one of the words that the option takes.  Units are told apart by their letters alone. */
+error_t options__check_word(int key, const char *what, const char *arg, struct argp_state *state);
 
 #endif /* EXTPROF_OPTIONS_H */
