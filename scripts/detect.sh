@@ -79,6 +79,8 @@ detect_extprof_libs() {
 #error libbpf 1.0 or newer
 #endif' || need libbpf-dev "loads BPF programs, 1.0 or newer"
   has_header gelf.h -lelf || need libelf-dev "reads core files for extprof dump"
+  has_header curses.h -lncursesw '#define NCURSES_WIDECHAR 1
+#include <curses.h>' || need libncurses-dev "the screen of extprof top, with letters of all languages"
   has_header uniwidth.h -lunistring ||
     need libunistring-dev "tells how wide letters are, so that extprof's tables are aligned"
   has_header zlib.h -lz || need zlib1g-dev "compresses extprof's pprof output"
@@ -192,6 +194,7 @@ detect_tools() {
     detect_protoc_c
     first_tool python3 >/dev/null || want python3 "only for the tests of make check"
     first_tool pgrep >/dev/null || want procps "only for the tests of make check"
+    first_tool tmux >/dev/null || want tmux "only for the tests of make check"
   fi
   last=$(sed -n 's,^--with-baseruby=/,/,p' "$BUILD/ruby.configured" 2>/dev/null || :)
   if series_has is_generator_input; then

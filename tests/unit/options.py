@@ -17,12 +17,14 @@ class Truth:
         rows = [line.split("\t") for line in printed.splitlines()]
         self.options = self.table(rows, "option")
         # Commands with options of their own.
-        self.others = {kind: self.table(rows, kind) for kind in ("dump", "stat")}
+        self.others = {kind: self.table(rows, kind) for kind in ("dump", "stat", "top")}
         self.formats = {r[1] for r in rows if r[0] == "format"}
         self.suffixes = {s for r in rows if r[0] == "format" for s in r[2:]}
         self.timers = {r[1] for r in rows if r[0] == "timer"}
         self.groups = {r[1] for r in rows if r[0] == "group"}
         self.modes = {r[1] for r in rows if r[0] == "mode"}
+        self.views = {r[1] for r in rows if r[0] == "view"}
+        self.sorts = {r[1] for r in rows if r[0] == "sort"}
         self.units = {r[1] for r in rows if r[0] == "unit"}
         self.defaults = {r[1]: r[2] for r in rows if r[0] == "default"}
         table = re.search(r"commands\[\] = \{([^}]*)\}", main).group(1)
@@ -108,12 +110,23 @@ def options_of(found):
     return options
 
 
+def names_in(text):
+    """All options that a text names."""
+    return set(re.findall(LONG, text)) | set(re.findall(r"(?<![\w-])-[a-zA-Z?](?![\w-])", text))
+
+
 def check_man(c, truth, man):
     found = entries(sections(man, "SH")["OPTIONS"])
     c.same("man page: options and arguments", options_of(found), truth.options)
     for command, options in truth.others.items():
+        if command == "top":
+            continue
         own = entries(sections(man, "SH")["OPTIONS OF " + command.upper()])
         c.same("man page: options of " + command, options_of(own), options)
+    # It names those that it has in common with record.
+    top, options = sections(man, "SH")["OPTIONS OF TOP"], truth.others["top"]
+    c.same("man page: names of options of top", names_in(" ".join(map(plain, top))), {o for o, _ in options})
+    c.same("man page: options that only top has", options_of(entries(top)) - truth.options, options - truth.options)
     entry = {o: text for tags, text in found for o, _ in tags}
     c.same("man page: formats", values(entry.get("--format", [])), truth.formats)
     c.same("man page: timers", values(entry.get("--timer", [])), truth.timers)
@@ -141,7 +154,7 @@ def check_bash_command(c, command, options, text):
     words = re.search(r"words='([^']*)'", text).group(1).split()
     c.same("bash: options of " + command, set(words) - {"--"}, {o for o, _ in options} - {"-?"})
     cases = text[text.index("case $prev in"):text.index("*)", text.index("case $prev in"))]
-    c.same("bash: arguments of " + command, re.findall(r"(?<![\w-])--?[a-zA-Z]+(?=[ |]*[)|])", re.sub(r"'[^']*'", "", cases)),
+    c.same("bash: arguments of " + command, re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*(?=[ |]*[)|])", re.sub(r"'[^']*'", "", cases)),
            {o for o, argument in options if argument})
 
 
@@ -150,6 +163,9 @@ def check_bash(c, truth, text):
     text, *functions = re.split(r"^_extprof_(?=(?:%s)\(\)$)" % "|".join(truth.others), text, flags=re.M)
     for command, options in truth.others.items():
         check_bash_command(c, command, options, next((f for f in functions if f.startswith(command)), "words=''case $prev in*)"))
+    top = next(f for f in functions if f.startswith("top"))
+    c.same("bash: views of top", words_of(top, "--view"), truth.views)
+    c.same("bash: keys that top sorts by", words_of(top, "--sort"), truth.sorts)
     words = re.search(r"words='([^']*)'", text).group(1).split()
     c.same("bash: options", words, (truth.longs | truth.shorts | {"--"}) - {"-?"})
     takes = re.search(r"-\[(\w+)\]((?:[^)]*))\)\n\s*\(\(i\+\+\)\)", text)
@@ -185,6 +201,8 @@ def check_zsh(c, truth, text):
         c.same("zsh: options of " + command, own, {o for o, _ in wanted})
         c.same("zsh: options of %s with an argument" % command, (o for o, (takes, name) in own.items() if takes and name[-1] in "+="),
                {o for o, argument in wanted if argument})
+    c.same("zsh: views of top", re.search(r":view:\(([^)]*)\)", text).group(1).split(), truth.views)
+    c.same("zsh: keys that top sorts by", re.search(r"--sort=[^:]*:key:\(([^)]*)\)", text).group(1).split(), truth.sorts)
     options = zsh_table(text, "options")
     c.same("zsh: options", options, truth.longs | truth.shorts)
     c.same("zsh: options with an argument", (o for o, (takes, _) in options.items() if takes), truth.with_argument)

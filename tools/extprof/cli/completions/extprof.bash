@@ -17,6 +17,10 @@ _extprof()
 		_extprof_dump
 		return
 	fi
+	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == top ]]; then
+		_extprof_top
+		return
+	fi
 	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == stat ]]; then
 		_extprof_stat
 		return
@@ -38,7 +42,7 @@ _extprof()
 		esac
 	done
 	if [[ $command == help ]]; then
-		COMPREPLY=($(compgen -W 'record dump stat help' -- "$cur"))
+		COMPREPLY=($(compgen -W 'record top dump stat help' -- "$cur"))
 		return
 	fi
 	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
@@ -92,7 +96,7 @@ _extprof()
 		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
 			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --event --count --rate --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
-		((COMP_CWORD > 1)) || words="record dump stat help $words"
+		((COMP_CWORD > 1)) || words="record top dump stat help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
 	esac
@@ -167,6 +171,60 @@ _extprof_stat()
 			--duration --syscalls --rate --interval --json --top --output --help --usage --version --'
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $cur == -* ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
+	esac
+}
+
+# Of extprof top.
+_extprof_top()
+{
+	local j
+	for ((j = 2; j < COMP_CWORD; j++)); do
+		[[ ${COMP_WORDS[j]} == -- ]] || continue
+		if declare -F _command_offset >/dev/null; then
+			_command_offset $((j + 1))
+		else
+			COMPREPLY=($(compgen -c -- "$cur"))
+		fi
+		return
+	done
+	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
+	[[ $cur != = ]] || cur=
+	case $prev in
+	-p | --pid)
+		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
+	-r | -F | --rate)
+		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
+	-m | --mode)
+		_extprof_list 'cpu wall offcpu gvl gc alloc syscall event' ;;
+	-e | --event)
+		COMPREPLY=($(compgen -W 'page-faults context-switches cycles instructions cache-misses' -- "$cur")) ;;
+	--waits)
+		COMPREPLY=($(compgen -W 'each rate' -- "$cur")) ;;
+	--state)
+		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped' ;;
+	--syscall)
+		_extprof_list 'all openat read write' ;;
+	--timer)
+		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
+	--alloc-interval)
+		COMPREPLY=($(compgen -W '64k 512k 1M' -- "$cur")) ;;
+	-d | --duration | -i | --interval)
+		COMPREPLY=($(compgen -W '500ms 1s 10s 1m' -- "$cur")) ;;
+	--view)
+		COMPREPLY=($(compgen -W 'method line state thread process' -- "$cur")) ;;
+	--sort)
+		COMPREPLY=($(compgen -W 'self total name' -- "$cur")) ;;
+	--user)
+		COMPREPLY=($(compgen -u -- "$cur")) ;;
+	--cgroup)
+		compopt -o nospace 2>/dev/null
+		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
+	--rows | --filter | --name | -n | --iterations | -c | --count) ;;
+	*)
+		words='-p -a -s -m -e -c -r -F -d -i -t -b -n -V --pid --all --subprocesses --no-subprocesses --user --name --cgroup --keep-root
+			--mode --rate --timer --alloc-interval --syscall --latency --event --count --waits --state --duration --interval --view
+			--sort --filter --threads --cumulative --batch --iterations --rows --help --usage --version'
+		COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
 	esac
 }
 complete -F _extprof extprof

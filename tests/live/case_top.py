@@ -1,0 +1,353 @@
+"""extprof top: text for scripts, and its screen, driven by tmux as a user would."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+from harness import case, check
+
+# heavy, light and 計算する have 3/5, 1/5 and 1/5 of the CPU time by their own count. No loop of theirs can be longer.
+PROGRAM = """\
+# encoding: utf-8
+class Worker
+  def heavy(n) = (i = 0; i += 1 while i < n; i)
+  def light(n) = (i = 0; i += 1 while i < n; i)
+  def 計算する(n) = (i = 0; i += 1 while i < n; i)
+
+  def run
+    loop do
+      heavy(60_000)
+      light(20_000)
+      計算する(20_000)
+    end
+  end
+end
+Thread.new { Queue.new.pop }.name = "ワーカー"
+$stdout.puts "ready"
+$stdout.flush
+Worker.new.run
+"""
+SHARES = {"Worker#heavy": 60, "Worker#light": 20, "Worker#計算する": 20}
+
+
+def worker(ctx):
+    p = ctx.ruby(ctx.write("worker.rb", PROGRAM))
+    p.expect("ready", 60)
+    return p
+
+
+class Window:
+    """What --batch prints of one mode in one window."""
+
+    def __init__(self, lines):
+        self.head, self.sums, self.choice, self.titles, *rows = lines
+        self.mode = re.match(r"extprof top - (\w+)  ", self.head).group(1)
+        self.samples, self.lost = (int(re.search(r"%s (\d+)" % name, self.sums).group(1)) for name in ("samples", "lost"))
+        # "SELF % SELF TOTAL % TOTAL NAME PLACE"
+        self.rows = {}
+        for row in rows:
+            m = re.match(r" *([\d.]+) % +(\S+(?: \w+)?) +([\d.]+) % +(\S+(?: \w+)?)  (.*?)(?:  +(\S+))? *$", row)
+            check(m, "no row: %r", row)
+            self.rows[m.group(5).strip().split("  ")[0]] = (float(m.group(1)), float(m.group(3)))
+
+
+def windows(text):
+    return [Window(part.split("\n")) for part in text.strip("\n").split("\n\n")]
+
+
+def sigmas(p, n):
+    """Five standard deviations of a share p of n samples, in percent."""
+    return 5 * 100 * (p / 100 * (1 - p / 100) / max(n, 1)) ** 0.5
+
+
+@case(timeout=120)
+def shares(ctx):
+    """The program knows its shares, and a recording of the same time sees what top sees."""
+    p = worker(ctx)
+    record = ctx.extprof_start("record", "-p", str(p.pid), "-r", "499", "-d", "6", "-o", ctx.path("out.folded"), "-q")
+    out, err = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-b", "-n", "6", "--cumulative").communicate()
+    record.communicate()
+    got = windows(out)
+    check(len(got) == 6, "%d windows: %s", len(got), err)
+    last = got[-1]
+    check(last.samples > 200 and not last.lost, "%s", last.sums)
+    check([w.samples for w in got] == sorted(w.samples for w in got), "the sums do not grow")
+    stacks = harness.folded.parse(open(ctx.path("out.folded"), encoding="utf-8").read())
+    total = sum(s.count for s in stacks)
+    for name, share in SHARES.items():
+        self_share = last.rows[name][0]
+        recorded = 100 * sum(s.count for s in stacks if s.frames[-1].label == name) / total
+        check(abs(self_share - share) < sigmas(share, last.samples) + 1, "%s: %.1f %%, not %d", name, self_share, share)
+        check(abs(self_share - recorded) < 1.5 * sigmas(share, min(total, last.samples)) + 1, "%s: top %.1f %%, recording %.1f %%",
+              name, self_share, recorded)
+    check(last.rows["Worker#run"][1] > 99, "%s", last.rows)
+    return "%d samples, heavy %.1f %%" % (last.samples, last.rows["Worker#heavy"][0])
+
+
+@case(timeout=120)
+def windows_are_apart(ctx):
+    """Each window has its own samples only, and a thread that waits for hours waits in each of them."""
+    p = worker(ctx)
+    out, _ = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall,cpu", "-i", "500ms", "-b", "-n", "4", "-t",
+                               "--rows=100").communicate()
+    walls = [w for w in windows(out) if w.mode == "wall"]
+    check(len(walls) == 4, "%s", out[:2000])
+    pops = re.findall(r"% +(\d+) ms +ワーカー \(\d+\) +Thread::Queue#pop", out)
+    check(len(pops) == 4, "%s", out[:2000])
+    check(all(350 < int(ms) < 1500 for ms in pops), "waits of %s ms in windows of 500 ms", pops)
+    check(all("GVL -" not in w.sums for w in walls), "%s", walls[0].sums)
+    return "waits of %s ms" % ", ".join(pops)
+
+
+@case(timeout=60)
+def ends(ctx):
+    """The end of the program, of a command, and no terminal."""
+    p = worker(ctx)
+    top = ctx.extprof_start("top", "-p", str(p.pid))
+    _, err = top.communicate()
+    check(top.p.returncode == harness.OUTPUT and "--batch" in err, "%d: %s", top.p.returncode, err)
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-b", "-i", "200ms")
+    top.line()
+    p.kill()
+    out, err = top.communicate()
+    check(top.p.returncode == 0 and "the process ended" in out, "%d: %s %s", top.p.returncode, out[-500:], err)
+    top = ctx.extprof_start("top", "-b", "-i", "1h", "--", harness.RUBY, "-e", "t = Process.clock_gettime(1) + 1; nil while Process.clock_gettime(1) < t; exit 7")
+    out, err = top.communicate()
+    check(top.p.returncode == 7 and "the process ended" in out, "%d: %s", top.p.returncode, err)
+    top = ctx.extprof_start("top", "-p", "4194304", "-b")
+    top.communicate()
+    check(top.p.returncode in (harness.USAGE, harness.NO_PROCESS), "%d", top.p.returncode)
+    return "status of the command, of no terminal, of no process"
+
+
+@case(timeout=120)
+def come_and_go(ctx):
+    """Children that come and go with -s are in the window in which they run, and extprof does not grow."""
+    script = ctx.write("forks.rb", "$stdout.puts 'ready'; $stdout.flush\nloop { Process.wait(fork { "
+                       "t = Process.clock_gettime(2) + 0.01; nil while Process.clock_gettime(2) < t }) }\n")
+    p = ctx.ruby(script)
+    p.expect("ready", 60)
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-s", "-m", "cpu", "-i", "500ms", "-b", "-n", "30", "--view=process",
+                            stderr=subprocess.DEVNULL)
+    sizes, heads = [], 0
+    while heads < 28:
+        if top.line().startswith("extprof top"):
+            heads += 1
+            with open("/proc/%d/statm" % top.pid) as f:
+                sizes.append(int(f.read().split()[1]) * 4)
+    top.communicate()
+    early, late = max(sizes[6:12]), max(sizes[-6:])
+    check(late < early * 1.3 + 2048, "memory grew from %d to %d KiB", early, late)
+    return "%d windows, %d to %d KiB" % (heads, early, late)
+
+
+# Three threads compute all the time: two of them wait for the GVL at each moment. A part of the CPU time is the collector's.
+HEAD = """\
+GC.measure_total_time = true
+def work = (Array.new(1000) { +"" }; i = 0; i += 1 while i < 10_000)
+cpu, gc = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID), GC.total_time
+trap(:TERM) do
+  cpu = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - cpu
+  puts "gc %.4f" % ((GC.total_time - gc) / 1e9 / cpu)
+  $stdout.flush
+  exit!
+end
+3.times { Thread.new { loop { work } } }
+$stdout.puts "ready"
+$stdout.flush
+sleep
+"""
+
+
+def cpu_time(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+@case(timeout=120)
+def head(ctx):
+    """The figures of the head are those of the kernel's account, of the GVL and of ruby's own account of its collector."""
+    p = ctx.ruby(ctx.write("head.rb", HEAD))
+    p.expect("ready", 60)
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu,gvl", "-r", "499", "-b", "-n", "9", "--rows=1")
+    heads, read = [], []
+    while len(heads) < 9:
+        if top.line().startswith("extprof top - cpu"):
+            heads.append(top.line())
+            read.append((time.monotonic(), cpu_time(p.pid)))
+    top.communicate()
+    on_cpu = 100 * (read[-1][1] - read[0][1]) / (read[-1][0] - read[0][0])
+    seen = {name: sum(float(re.search(name + r" ([\d.]+) %", text).group(1)) for text in heads[1:]) / 8
+            for name in ("on-CPU", "GVL", "GC", "extprof")}
+    samples = sum(int(re.search(r"samples (\d+)", text).group(1)) for text in heads[1:])
+    p.signal(signal.SIGTERM)
+    gc = 100 * float(p.line(60).split()[-1])
+    check(abs(seen["on-CPU"] - on_cpu) < 2, "on-CPU %.1f %%, /proc says %.1f %%", seen["on-CPU"], on_cpu)
+    # A thread that has just passed the GVL on may have to wait for a CPU before it waits for the GVL again.
+    check(170 < seen["GVL"] <= 201, "GVL %.1f %%, not 200", seen["GVL"])
+    # The start of ruby and the time between the windows belong to ruby's figure alone.
+    check(abs(seen["GC"] - gc) < sigmas(gc, samples) + 0.1 * gc, "GC %.1f %%, ruby says %.1f %%", seen["GC"], gc)
+    check(gc > 3, "the collector had %.1f %% only", gc)
+    check(0 < seen["extprof"] < 50, "extprof %.1f %%", seen["extprof"])
+    return "on-CPU %.1f of %.1f, GVL %.1f of 200, GC %.1f of %.1f %%" % (seen["on-CPU"], on_cpu, seen["GVL"], seen["GC"], gc)
+
+
+# -- the screen ----------------------------------------------------------------------------------------------------
+
+class Screen:
+    """A terminal in tmux with a shell, in which top runs."""
+
+    def __init__(self, ctx):
+        check(shutil.which("tmux"), "there is no tmux")
+        self.ctx, self.socket = ctx, ctx.path("tmux")
+        self.settings = 0
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "24", "-s", "t",
+                  "env -u PROMPT_COMMAND PS1='> ' bash --norc --noprofile")
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", "-S", self.socket, *args], stdout=subprocess.PIPE, check=True, text=True,
+                              env=harness.environment()).stdout
+
+    def keys(self, *keys):
+        self.tmux("send-keys", "-t", "t", *keys)
+
+    def text(self):
+        return self.tmux("capture-pane", "-p", "-t", "t")
+
+    def wait(self, pattern, timeout=20):
+        end = time.monotonic() + timeout
+        while True:
+            text = self.text()
+            if re.search(pattern, text, re.M):
+                return text
+            check(time.monotonic() < end, "never was on the screen: %s\n%s", pattern, text)
+            time.sleep(0.1)
+
+    def start(self, *args):
+        """Also the settings of the terminal before and after."""
+        self.settings += 1
+        n = self.settings
+        self.keys("clear; stty -g >%s; %s; echo status $?; stty -g >%s; echo over%d" %
+                  (self.ctx.path("before"), " ".join([harness.EXTPROF, "top", *args]), self.ctx.path("after"), n), "Enter")
+
+    def check_clean(self, status=r"\d+"):
+        """top is gone, and has left the terminal as it was."""
+        text = self.wait(r"^status %s$(.|\n)*^over%d$" % (status, self.settings))
+        with open(self.ctx.path("before")) as before, open(self.ctx.path("after")) as after:
+            check(before.read() == after.read(), "the settings of the terminal have changed")
+        check(self.tmux("display-message", "-p", "-t", "t", "#{alternate_on} #{cursor_flag}").split() == ["0", "1"],
+              "the screen or the cursor is not that of the shell")
+        return text
+
+    def pid(self):
+        shell = self.tmux("display-message", "-p", "-t", "t", "#{pane_pid}").strip()
+        out = subprocess.run(["pgrep", "-P", shell, "extprof"], stdout=subprocess.PIPE, text=True).stdout.split()
+        check(len(out) == 1, "processes of the shell: %s", out)
+        return int(out[0])
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], stderr=subprocess.DEVNULL)
+
+
+@case(timeout=180)
+def screen(ctx):
+    """All keys, in tmux."""
+    p, s = worker(ctx), Screen(ctx)
+    try:
+        s.start("-p", str(p.pid), "-r", "499")
+        text = s.wait(r"Worker#heavy +\S+worker.rb:3$")
+        rows = [line for line in text.splitlines() if re.search(r"worker\.rb:\d", line)]
+        # A wide letter takes two columns.
+        width = lambda t: sum(2 if ord(c) > 0x2e80 else 1 for c in t)
+        places = {width(re.match(r"(.* )\S+$", line).group(1)) for line in rows}
+        check(len(places) == 1 and any("計算する" in line for line in rows), "the places begin at %s:\n%s", places, text)
+        s.keys("m")
+        s.wait(r"top - wall")
+        s.keys("3")
+        s.wait(r"% .*\[queue\]")
+        s.keys("4")
+        s.wait(r"ワーカー \(\d+\) +%d worker.rb" % p.pid)
+        s.keys("m", "1", "t")
+        s.wait(r"main \(\d+\) +Worker#heavy")
+        s.keys("t", "/", "LIGHT")
+        text = s.wait(r"filter: LIGHT_")
+        check("Worker#light" in text and "Worker#heavy" not in text, "%s", text)
+        s.keys("Enter")
+        s.wait(r"filter: LIGHT \(Esc")
+        s.keys("Escape")
+        s.wait(r"Worker#heavy")
+        s.keys("s", "s")
+        names = re.findall(r"%  +[\d.]+ \w* +[\d.]+ % .{11}  (\S+)", s.wait(r"sorted by name"))
+        check(names == sorted(names), "%s", names)
+        s.keys("s", "h")
+        s.wait(r"^\+, -  +longer")
+        s.keys("h", "+")
+        s.wait(r"interval 2 s")
+        s.keys("-", "-")
+        s.wait(r"interval 0.5 s")
+        s.keys("c")
+        s.wait(r"since the reset")
+        s.keys("p")
+        first = s.wait(r"PAUSED")
+        time.sleep(1.5)
+        check(s.text() == first, "a paused screen changes:\n%s\n%s", first, s.text())
+        s.keys("p", "r")
+        s.wait(r"all 0\.[5-9] s|all 1\.\d s")
+        s.tmux("resize-window", "-t", "t", "-x", "60", "-y", "12")
+        s.wait(r"^ *[\d.]+ % .*Worker#he\S*")
+        check(all(width(line) <= 60 for line in s.text().splitlines()), "too wide")
+        s.tmux("resize-window", "-t", "t", "-x", "30", "-y", "12")
+        s.wait(r"at least 40x8")
+        s.tmux("resize-window", "-t", "t", "-x", "110", "-y", "6")
+        s.wait(r"at least 40x8")
+        s.tmux("resize-window", "-t", "t", "-x", "110", "-y", "24")
+        s.wait(r"Worker#heavy")
+        s.keys("q")
+        s.check_clean("0")
+    finally:
+        s.close()
+    return "wide letters line up; 20 keys; three sizes"
+
+
+@case(timeout=180)
+def leaves_the_terminal_clean(ctx):
+    """However it ends: Ctrl-C, signals, the end of the program, an error, Ctrl-Z in between."""
+    p, s = worker(ctx), Screen(ctx)
+    try:
+        for end in ("C-c", "TERM", "HUP"):
+            s.start("-p", str(p.pid))
+            s.wait(r"Worker#heavy")
+            if end == "C-c":
+                s.keys(end)
+            else:
+                subprocess.run(["kill", "-" + end, str(s.pid())], check=True)
+            s.check_clean()
+        s.start("-p", "4194303")
+        s.check_clean(str(harness.NO_PROCESS))
+        s.keys("stty -g >%s; %s top -p %d" % (ctx.path("before"), harness.EXTPROF, p.pid), "Enter")
+        s.wait(r"Worker#heavy")
+        s.keys("C-z")
+        s.wait(r"Stopped")
+        s.keys("clear; stty -g | cmp - %s && echo same; fg >/dev/null; stty -g >%s" % (ctx.path("before"), ctx.path("after")), "Enter")
+        s.wait(r"Worker#heavy")
+        s.keys("q")
+        s.wait(r"^same$")
+        s.start("-p", str(p.pid), "-i", "200ms")
+        s.wait(r"Worker#heavy")
+        p.kill()
+        s.wait(r"the process ended - ")
+        s.keys("q")
+        s.check_clean("0")
+        # The output of a command would spoil the screen.
+        s.start("--", harness.RUBY, "-e", "'loop { puts :spoiled; sleep 0.01 }'")
+        text = s.wait(r"Kernel#sleep|Kernel#loop")
+        check("spoiled" not in re.sub(r".*-e.*", "", text), "%s", text)
+        s.keys("q")
+        s.check_clean("0")
+    finally:
+        s.close()
+    return "Ctrl-C, TERM, HUP, an error, Ctrl-Z, the end of the program, a command"

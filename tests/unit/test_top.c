@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof top: what is counted, what is shown, and what keys change of it. */
+#include "test.h"
+
+#include <locale.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "cli/messages.h"
+#include "cli/top.h"
+#include "no_memory.h"
+
+#define FRAME(kind_, name_, ...) { .kind = EXTPROF_FRAME_##kind_, .name = name_, .path = "", __VA_ARGS__ }
+
+static const struct extprof_frame process = FRAME(PROCESS, "[process 7 app.rb]", .number = 7);
+static const struct extprof_frame first = FRAME(THREAD, "[thread main (7)]", .number = 7);
+static const struct extprof_frame second = FRAME(THREAD, "[thread ワーカー (8)]", .number = 8);
+static const struct extprof_frame foo = { .name = "Foo#foo", .path = "/app/foo.rb", .line = 12, .first_line = 10 };
+static const struct extprof_frame foo_later = { .name = "Foo#foo", .path = "/app/foo.rb", .line = 15, .first_line = 10,
+						.approximate = true };
+static const struct extprof_frame bar = { .name = "Bar#計算", .path = "/app/bar.rb", .line = 3, .first_line = 2 };
+static const struct extprof_frame gc = FRAME(GC, "[GC mark]");
+static const struct extprof_frame gvl = FRAME(STATE, "[gvl]");
+
+static struct top_model model;
+static struct top_state state;
+static struct top_head head;
+
+/* Code frames, outermost first, end with NULL. */
+static int add(const struct extprof_frame *thread, uint64_t value, ...)
+{
+	const struct extprof_frame *frames[8] = { &process, thread }, *f;
+	struct extprof_stack s = { .frames = frames, .count = 2, .groups = 2, .value = value };
+	va_list args;
+
+	va_start(args, value);
+	while ((f = va_arg(args, const struct extprof_frame *)))
+		frames[s.count++] = f;
+	va_end(args);
+	return top_model__add(&model, &s);
+}
+
+static void set_up(void)
+{
+	setlocale(LC_CTYPE, "C.UTF-8");
+	top_model__free(&model);
+	top_state__init(&state, 1000000000, 2);
+	state.choice.filter = "";
+	head = (struct top_head){ .mode = "cpu", .source = "a clock", .unit = "ns", .on_cpu = -1, .gvl = -1, .gc = -1,
+				  .own = -1, .below = "state" };
+}
+
+/* Row `i` as "name thread self total"; "" none. */
+static const char *row(uint32_t i)
+{
+	static char text[512];
+	const struct top_row **rows;
+	uint32_t count;
+
+	text[0] = '\0';
+	if (top_model__choose(&model, &state.choice, &rows, &count))
+		return "no memory";
+	if (i < count)
+		snprintf(text, sizeof(text), "%s|%s:%d|%s|%d %d", rows[i]->name, rows[i]->path, rows[i]->line, rows[i]->thread,
+			 (int)top_row__amount(rows[i], state.choice.all)->self,
+			 (int)top_row__amount(rows[i], state.choice.all)->total);
+	free(rows);
+	return text;
+}
+
+TEST(top_counts_self_and_total)
+{
+	set_up();
+	add(&first, 5, &bar, &foo, NULL);
+	add(&first, 3, &bar, NULL);
+	add(&first, 2, &bar, &bar, NULL);	/* recursion counts once */
+	CHECK_STRING(row(0), "Bar#計算|/app/bar.rb:2||5 10");
+	CHECK_STRING(row(1), "Foo#foo|/app/foo.rb:10||5 5");
+	CHECK_STRING(row(2), "");
+	state.choice.sort = TOP_BY_NAME;
+	state.choice.reverse = true;
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:10||5 5");
+	CHECK_INT(model.last, 10);
+	CHECK_INT(model.last_gc, 0);
+	top_model__free(&model);
+}
+
+TEST(top_tells_lines_and_threads_apart)
+{
+	set_up();
+	add(&first, 1, &bar, &foo, NULL);
+	add(&second, 4, &bar, &foo_later, NULL);
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:10||5 5");
+	state.choice.view = TOP_LINES;
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:15||4 4");
+	CHECK_STRING(row(1), "Foo#foo|/app/foo.rb:12||1 1");
+	CHECK_STRING(row(2), "Bar#計算|/app/bar.rb:3||0 5");
+	state.choice.by_thread = true;
+	CHECK_STRING(row(2), "Bar#計算|/app/bar.rb:3|[thread ワーカー (8)]|0 4");
+	state.choice.view = TOP_THREADS;	/* each has one row, whatever is chosen */
+	CHECK_STRING(row(0), "[thread ワーカー (8)]|[process 7 app.rb]:0||4 4");
+	CHECK_STRING(row(1), "[thread main (7)]|[process 7 app.rb]:0||1 1");
+	state.choice.view = TOP_PROCESSES;
+	CHECK_STRING(row(0), "[process 7 app.rb]|:0||5 5");
+	top_model__free(&model);
+}
+
+TEST(top_puts_states_below_the_code)
+{
+	set_up();
+	add(&first, 6, &foo, &gvl, NULL);
+	add(&first, 2, &foo, &gc, NULL);
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:10||6 8");
+	CHECK_STRING(row(1), "[GC mark]|:0||2 2");
+	state.choice.view = TOP_STATES;
+	CHECK_STRING(row(0), "[gvl]|:0||6 6");
+	CHECK_STRING(row(1), "");
+	CHECK_INT(model.last_gvl, 6);
+	CHECK_INT(model.last_gc, 2);
+	CHECK_INT(model.last, 8);
+	top_model__free(&model);
+}
+
+TEST(top_has_the_last_window_and_all_of_them)
+{
+	set_up();
+	add(&first, 5, &foo, NULL);
+	top_model__begin(&model);
+	add(&first, 1, &bar, NULL);
+	CHECK_STRING(row(0), "Bar#計算|/app/bar.rb:2||1 1");
+	CHECK_STRING(row(1), "");
+	CHECK_INT(model.last, 1);
+	CHECK_INT(model.all, 6);
+	state.choice.all = true;
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:10||5 5");
+	CHECK_STRING(row(1), "Bar#計算|/app/bar.rb:2||1 1");
+	top_model__free(&model);
+	CHECK_STRING(row(0), "");
+}
+
+TEST(top_filters_by_name_path_and_thread)
+{
+	set_up();
+	add(&first, 5, &foo, NULL);
+	add(&second, 1, &bar, NULL);
+	state.choice.filter = "計";
+	CHECK_STRING(row(0), "Bar#計算|/app/bar.rb:2||1 1");
+	CHECK_STRING(row(1), "");
+	state.choice.filter = "FOO.RB";
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:10||5 5");
+	CHECK_STRING(row(1), "");
+	state.choice.by_thread = true;
+	state.choice.filter = "ワーカー";
+	CHECK_STRING(row(0), "Bar#計算|/app/bar.rb:2|[thread ワーカー (8)]|1 1");
+	CHECK_STRING(row(1), "");
+	state.choice.filter = "neither";
+	CHECK_STRING(row(0), "");
+	top_model__free(&model);
+}
+
+TEST(top_is_bounded)
+{
+	uint64_t sum = 0;
+	char name[32];
+	struct extprof_frame f = { .name = name, .path = "" };
+
+	set_up();
+	for (uint32_t i = 0; i < 3 * TOP_ROWS_MAX; i++) {
+		snprintf(name, sizeof(name), "m%u", i);
+		/* One of them stands out. */
+		CHECK_INT(add(&first, i == 77 ? 1000000 : 1, &f, NULL), 0);
+	}
+	CHECK(model.tables[TOP_METHODS].count <= TOP_ROWS_MAX);
+	for (uint32_t i = 0; i < model.tables[TOP_METHODS].count; i++)
+		sum += model.tables[TOP_METHODS].rows[i]->all.self;
+	CHECK_INT(sum, 1000000 + 3 * TOP_ROWS_MAX - 1);
+	CHECK_STRING(row(0), "m77|:0||1000000 1000000");
+	CHECK(strstr(row(1), "[many others]"));
+	top_model__free(&model);
+}
+
+TEST(top_survives_without_memory)
+{
+	set_up();
+	for (unsigned int n = 1; n < 60; n++) {
+		no_memory_at = n;
+		add(&first, 1, &bar, &foo, &gvl, NULL);
+		row(0);
+		no_memory_at = 0;
+		top_model__begin(&model);
+	}
+	CHECK_INT(add(&first, 1, &bar, NULL), 0);
+	top_model__free(&model);
+}
+
+/* -- text ------------------------------------------------------------------------------------------- */
+
+TEST(top_lines_count_columns)
+{
+	struct top_line l = { 0 };
+
+	set_up();
+	CHECK_INT(top_columns("abc"), 3);
+	CHECK_INT(top_columns("計算"), 4);
+	CHECK_INT(top_columns("e\xcc\x81"), 1);	/* a mark that combines */
+	top_line__add_start(&l, "計算する", 7);
+	CHECK_STRING(l.text, "計算..");
+	CHECK_INT(l.columns, 6);
+	top_line__pad(&l, 8);
+	CHECK_STRING(l.text, "計算..  ");
+	top_line__clear(&l);
+	top_line__add_end(&l, "/app/計算.rb", 7);
+	CHECK_STRING(l.text, "..算.rb");
+	CHECK_INT(l.columns, 7);
+	top_line__clear(&l);
+	top_line__add_end(&l, "/app/計算.rb", 8);	/* half of a letter does not fit */
+	CHECK_STRING(l.text, "..算.rb");
+	top_line__clear(&l);
+	top_line__add(&l, "a\xff\x1b[2Jb");	/* what a terminal must not get */
+	CHECK_STRING(l.text, "a??[2Jb");
+	top_line__cut(&l, 2);
+	CHECK_STRING(l.text, "a?");
+	top_line__clear(&l);
+	for (int i = 0; i < 2 * TOP_LINE_MAX; i++)
+		top_line__add(&l, "計");
+	CHECK(l.length < TOP_LINE_MAX && l.length % 3 == 0);
+	top_line__pad(&l, 100000);
+	CHECK(l.length < TOP_LINE_MAX);
+}
+
+static const char *line_of(uint32_t i, unsigned int width)
+{
+	static struct top_line line;
+	const struct top_row **rows;
+	uint32_t count;
+
+	if (top_model__choose(&model, &state.choice, &rows, &count) || i >= count)
+		return "";
+	top_view__row(&state, &head, rows[i], model.last, width, &line);
+	free(rows);
+	return line.text;
+}
+
+TEST(top_rows_line_up)
+{
+	struct top_line lines[TOP_HEAD_LINES];
+
+	set_up();
+	add(&first, 1234567, &bar, &foo, NULL);
+	add(&second, 8765433, &bar, NULL);
+	top_view__head(&state, &head, 80, lines);
+	CHECK_STRING(lines[3].text, " SELF %       SELF TOTAL %      TOTAL  METHOD                    PLACE");
+	CHECK_STRING(line_of(0, 80), " 87.7 %    8.77 ms 100.0 %    10.0 ms  Bar#計算                  /app/bar.rb:2");
+	CHECK_STRING(line_of(1, 80), " 12.3 %    1.23 ms  12.3 %    1.23 ms  Foo#foo                   /app/foo.rb:10");
+	state.choice.view = TOP_THREADS;
+	CHECK_STRING(line_of(0, 60), " 87.7 %    8.77 ms  ワーカー (8)             7 app.rb");
+	CHECK_STRING(line_of(1, 60), " 12.3 %    1.23 ms  main (7)                 7 app.rb");
+	state.choice.view = TOP_LINES;
+	state.choice.by_thread = true;
+	CHECK_STRING(line_of(0, 0), " 87.7 %    8.77 ms  87.7 %    8.77 ms  ワーカー (8)             Bar#計算"
+		     "                                 /app/bar.rb:3");
+	for (unsigned int width = 0; width < 200; width++) {
+		CHECK(!width || top_columns(line_of(0, width)) <= width);
+		top_view__head(&state, &head, width, lines);
+		for (unsigned int i = 0; i < TOP_HEAD_LINES; i++)
+			CHECK(!width || top_columns(lines[i].text) <= width);
+	}
+	head.unit = "bytes";
+	CHECK(strstr(line_of(0, 0), "8.36 MiB"));
+	head.unit = "count";
+	CHECK(strstr(line_of(0, 0), "8765433 "));
+	top_model__free(&model);
+}
+
+TEST(top_head_says_what_is_known)
+{
+	struct top_line lines[TOP_HEAD_LINES];
+
+	set_up();
+	top_view__head(&state, &head, 0, lines);
+	CHECK_STRING(lines[0].text, "extprof top - cpu (m: next)  0 processes  interval 1 s  a clock");
+	CHECK_STRING(lines[1].text, "on-CPU -  GVL -  GC -  samples 0  lost 0  extprof -");
+	head.window = 1.04;
+	head.on_cpu = 1.5;
+	head.gvl = 2;
+	head.gc = 0.125;
+	head.own = 0.004;
+	head.samples = 99;
+	head.lost = 3;
+	head.why_lost = "ring-full";
+	head.truncated = 1;
+	head.processes = 1;
+	head.clock = "12:00:00";
+	head.message = "the process ended";
+	state.choice.all = state.choice.reverse = state.paused = true;
+	strcpy(state.filter, "foo");
+	top_view__head(&state, &head, 0, lines);
+	CHECK_STRING(lines[0].text, "extprof top - cpu (m: next)  1 process  all 1.0 s  interval 1 s  12:00:00  a clock");
+	CHECK_STRING(lines[1].text, "on-CPU 150.0 %  GVL 200.0 %  GC 12.5 %  samples 99  lost 3 (ring-full)  truncated 1  "
+		     "extprof 0.4 %");
+	CHECK_STRING(lines[2].text, "the process ended - by method, sorted by self (reverse), since the reset  "
+		     "filter: foo (Esc: all)  PAUSED (p)");
+	state.choice.view = TOP_STATES;
+	head.below = "system call";
+	top_view__head(&state, &head, 0, lines);
+	CHECK(strstr(lines[3].text, "SYSTEM CALL"));
+	CHECK(top_view__help(0) && !top_view__help(1000));
+}
+
+/* -- keys --------------------------------------------------------------------------------------------- */
+
+static enum top_action key(uint32_t k)
+{
+	return top_state__key(&state, k, 10, 25);
+}
+
+TEST(top_keys_change_what_is_shown)
+{
+	set_up();
+	CHECK_INT(key('q'), TOP_QUIT);
+	CHECK_INT(key('x'), TOP_NOTHING);
+	CHECK_INT(key('s'), TOP_DRAW);
+	CHECK_INT(state.choice.sort, TOP_BY_TOTAL);
+	key('s');
+	key('s');
+	CHECK_INT(state.choice.sort, TOP_BY_SELF);
+	key('S');
+	CHECK(state.choice.reverse);
+	key('t');
+	CHECK(state.choice.by_thread);
+	key('c');
+	CHECK(state.choice.all);
+	key('5');
+	CHECK_INT(state.choice.view, TOP_PROCESSES);
+	key('v');
+	CHECK_INT(state.choice.view, TOP_METHODS);
+	key('m');
+	CHECK_INT(state.mode, 1);
+	key('m');
+	CHECK_INT(state.mode, 0);
+	CHECK_INT(key('p'), TOP_DRAW);
+	CHECK(state.paused);
+	CHECK_INT(key(' '), TOP_RESUME);
+	CHECK_INT(key('r'), TOP_RESET);
+	/* Any key ends the help, and does nothing else. */
+	key('h');
+	CHECK(state.help);
+	key('r');
+	CHECK(!state.help);
+	key('?');
+	CHECK_INT(key('q'), TOP_QUIT);
+}
+
+TEST(top_keys_scroll_within_the_rows)
+{
+	set_up();
+	key(TOP_KEY_UP);
+	CHECK_INT(state.first, 0);
+	key(TOP_KEY_DOWN);
+	CHECK_INT(state.first, 1);
+	key(TOP_KEY_PAGE_DOWN);
+	CHECK_INT(state.first, 11);
+	key(TOP_KEY_PAGE_DOWN);
+	CHECK_INT(state.first, 15);
+	key(TOP_KEY_HOME);
+	key(TOP_KEY_END);
+	CHECK_INT(state.first, 15);
+	key(TOP_KEY_PAGE_UP);
+	CHECK_INT(state.first, 5);
+	top_state__clamp(&state, 10, 12);
+	CHECK_INT(state.first, 2);
+	top_state__clamp(&state, 10, 3);
+	CHECK_INT(state.first, 0);
+}
+
+TEST(top_keys_change_the_interval)
+{
+	int steps = 0;
+
+	set_up();
+	CHECK_INT(key('+'), TOP_INTERVAL);
+	CHECK_INT(state.interval, 2000000000);
+	key('-');
+	key('-');
+	CHECK_INT(state.interval, 500000000);
+	state.interval = 700000000;	/* one of the command line */
+	key('-');
+	CHECK_INT(state.interval, 500000000);
+	while (key('-') == TOP_INTERVAL)
+		steps++;
+	CHECK_INT(steps, 2);
+	CHECK_INT(state.interval, TOP_INTERVAL_MIN);
+	while (key('+') == TOP_INTERVAL)
+		steps++;
+	CHECK_INT(state.interval, TOP_INTERVAL_MAX);
+}
+
+TEST(top_keys_type_a_filter)
+{
+	set_up();
+	key('/');
+	CHECK(state.typing);
+	key('q');
+	key(0x8a08);		/* 計 */
+	CHECK_STRING(state.filter, "q計");
+	key(TOP_KEY_BACKSPACE);
+	CHECK_STRING(state.filter, "q");
+	CHECK_INT(key(TOP_KEY_UP), TOP_NOTHING);
+	key(7);			/* Ctrl-G is no letter */
+	CHECK_STRING(state.filter, "q");
+	key(TOP_KEY_ENTER);
+	CHECK(!state.typing);
+	CHECK_STRING(state.filter, "q");
+	key(TOP_KEY_ESCAPE);
+	CHECK_STRING(state.filter, "");
+	key('/');
+	for (int i = 0; i < 1000; i++)
+		key(0x8a08);
+	CHECK(strlen(state.filter) < sizeof(state.filter) && strlen(state.filter) % 3 == 0);
+	key(TOP_KEY_BACKSPACE);
+	for (int i = 0; i < 1000; i++)
+		key(TOP_KEY_BACKSPACE);
+	CHECK_STRING(state.filter, "");
+	key(TOP_KEY_ESCAPE);
+	CHECK(!state.typing);
+	CHECK_INT(key('q'), TOP_QUIT);
+}
+
+/* -- the command line ------------------------------------------------------------------------------------ */
+
+static int parse(struct top_options *o, ...)
+{
+	static char name[] = "extprof top";
+	char *argv[16] = { name };
+	int argc = 1, err;
+	va_list args;
+
+	va_start(args, o);
+	while ((argv[argc] = va_arg(args, char *)))
+		argc++;
+	va_end(args);
+	err = top_options__parse(o, argc, argv, OPTIONS_QUIETLY);
+	if (err)
+		top_options__free(o);
+	return err;
+}
+
+TEST(top_options_are_understood)
+{
+	struct top_options o;
+
+	CHECK_INT(parse(&o, "-p", "12", NULL), 0);
+	CHECK_STRING(o.record.recording.modes, "cpu,wall");
+	CHECK(!o.modes_chosen && !o.batch && o.interval == 1000000000);
+	CHECK_INT(o.record.recording.pid_count, 1);
+	top_options__free(&o);
+	CHECK_INT(parse(&o, "-a", "-s", "-m", "gvl,gc", "-i", "250ms", "-b", "-n3", "--rows=5", "--view=thread", "--sort=name",
+			"--filter=x", "-t", "--cumulative", NULL), 0);
+	CHECK_STRING(o.record.recording.modes, "gvl,gc");
+	CHECK(o.modes_chosen && o.batch && o.interval == 250000000 && o.count == 3 && o.record.top == 5);
+	CHECK(o.record.recording.all && o.record.recording.subprocesses);
+	CHECK(o.choice.view == TOP_THREADS && o.choice.sort == TOP_BY_NAME && o.choice.by_thread && o.choice.all);
+	CHECK_STRING(o.choice.filter, "x");
+	top_options__free(&o);
+	/* An option that is about one mode says which. */
+	CHECK_INT(parse(&o, "-p", "12", "--syscall", "write", NULL), 0);
+	CHECK_STRING(o.record.recording.modes, "syscall");
+	CHECK(o.modes_chosen);
+	top_options__free(&o);
+	CHECK_INT(parse(&o, "--", "ruby", "-e", "1", NULL), 0);
+	CHECK_STRING(o.record.command[0], "ruby");
+	top_options__free(&o);
+	CHECK(parse(&o, NULL));
+	CHECK(parse(&o, "-p", "12", "-i", "50ms", NULL));
+	CHECK(parse(&o, "-p", "12", "-i", "2h", NULL));
+	CHECK(parse(&o, "-p", "12", "--view", "picture", NULL));
+	CHECK(parse(&o, "-p", "12", "--sort", "size", NULL));
+	CHECK(parse(&o, "-p", "12", "-n", "0", NULL));
+	CHECK(parse(&o, "-p", "12", "-m", "dance", NULL));
+	CHECK(parse(&o, "-p", "12", "-o", "file", NULL));
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/top_model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOP_BUCKETS 4096u
+
+static const char others_name[] = "[many others]";
+
+/* What a row is of. */
+struct top_key {
+	const char *name, *path, *thread;
+	int32_t line;
+	bool approximate;
+	int kind;
+	uint32_t number;
+};
+
+static void row__free(struct top_row *row)
+{
+	if (!row)
+		return;
+	free(row->name);
+	free(row->path);
+	free(row->thread);
+	free(row);
+}
+
+static void table__free(struct top_table *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		row__free(t->rows[i]);
+	free(t->rows);
+	free(t->buckets);
+	memset(t, 0, sizeof(*t));
+}
+
+void top_model__free(struct top_model *m)
+{
+	for (int i = 0; i < TOP_VIEWS; i++) {
+		table__free(&m->tables[i]);
+		table__free(&m->by_thread[i]);
+	}
+	memset(m, 0, sizeof(*m));
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	/* FNV-1a, with the zero at the end. */
+	do {
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	} while (*text++);
+	return hash;
+}
+
+static uint64_t hash_of(const struct top_key *k)
+{
+	uint64_t hash = 0xcbf29ce484222325ull ^ (uint32_t)k->line ^ (uint64_t)k->number << 32 ^
+			(uint64_t)(k->kind * 2 + k->approximate) << 20;
+
+	hash = hash_text(hash_text(hash_text(hash, k->name), k->path), k->thread);
+	return hash ^ hash >> 29;
+}
+
+static bool is_of(const struct top_row *row, const struct top_key *k, uint64_t hash)
+{
+	return row->hash == hash && row->line == k->line && row->approximate == k->approximate &&
+	       row->kind == k->kind && row->number == k->number && !strcmp(row->name, k->name) &&
+	       !strcmp(row->path, k->path) && !strcmp(row->thread, k->thread);
+}
+
+/* The row of the key, made if it is new.  NULL: out of memory. */
+static struct top_row *row_of(struct top_table *t, const struct top_key *k)
+{
+	uint64_t hash = hash_of(k);
+	struct top_row *row, **list;
+
+	if (!t->buckets)
+		t->buckets = calloc(TOP_BUCKETS, sizeof(*t->buckets));
+	if (!t->buckets)
+		return NULL;
+	for (row = t->buckets[hash % TOP_BUCKETS]; row; row = row->next)
+		if (is_of(row, k, hash))
+			return row;
+	if (t->count == t->room) {
+		size_t room = t->room ? 2 * t->room : 64;
+
+		list = realloc(t->rows, room * sizeof(*list));
+		if (!list)
+			return NULL;
+		t->rows = list;
+		t->room = room;
+	}
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->name = strdup(k->name);
+	row->path = strdup(k->path);
+	row->thread = strdup(k->thread);
+	if (!row->name || !row->path || !row->thread) {
+		row__free(row);
+		return NULL;
+	}
+	row->line = k->line;
+	row->approximate = k->approximate;
+	row->kind = k->kind;
+	row->number = k->number;
+	row->hash = hash;
+	row->next = t->buckets[hash % TOP_BUCKETS];
+	t->buckets[hash % TOP_BUCKETS] = row;
+	t->rows[t->count++] = row;
+	return row;
+}
+
+/* -- bounds --------------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+	const struct top_row *x = *(struct top_row *const *)a, *y = *(struct top_row *const *)b;
+
+	if (x->all.total != y->all.total)
+		return x->all.total > y->all.total ? -1 : 1;
+	return 0;
+}
+
+/* Put the smaller half of the rows together.  Their totals may overlap: what they had themselves is counted. */
+static int shrink(struct top_table *t)
+{
+	const struct top_key key = { .name = others_name, .path = "", .thread = "", .kind = EXTPROF_FRAME_OTHER };
+	struct top_amount last = { 0 }, all = { 0 };
+	struct top_row *others;
+	uint32_t kept = t->count / 2, count = t->count;
+
+	qsort(t->rows, t->count, sizeof(*t->rows), by_size);
+	memset(t->buckets, 0, TOP_BUCKETS * sizeof(*t->buckets));
+	t->count = kept;
+	for (uint32_t i = 0; i < count; i++) {
+		struct top_row *row = t->rows[i];
+
+		if (i < kept) {
+			row->next = t->buckets[row->hash % TOP_BUCKETS];
+			t->buckets[row->hash % TOP_BUCKETS] = row;
+			continue;
+		}
+		last.self += row->last.self;
+		all.self += row->all.self;
+		row__free(row);
+	}
+	others = row_of(t, &key);
+	if (!others)
+		return -ENOMEM;
+	others->last.self += last.self;
+	others->all.self += all.self;
+	others->last.total = others->last.self;
+	others->all.total = others->all.self;
+	return 0;
+}
+
+/* -- stacks --------------------------------------------------------------------------------------- */
+
+static void table__begin(struct top_table *t)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		t->rows[i]->last = (struct top_amount){ 0 };
+}
+
+void top_model__begin(struct top_model *m)
+{
+	for (int i = 0; i < TOP_VIEWS; i++) {
+		table__begin(&m->tables[i]);
+		table__begin(&m->by_thread[i]);
+	}
+	m->last = m->last_gc = m->last_gvl = m->last_waits = 0;
+}
+
+static int count_row(struct top_model *m, struct top_table *t, const struct top_key *k, uint64_t value, bool self)
+{
+	struct top_row *row;
+
+	if (t->count >= TOP_ROWS_MAX && shrink(t))
+		return -ENOMEM;
+	row = row_of(t, k);
+	if (!row)
+		return -ENOMEM;
+	if (row->stack != m->stacks) {
+		row->stack = m->stacks;
+		row->last.total += value;
+		row->all.total += value;
+	}
+	if (self) {
+		row->last.self += value;
+		row->all.self += value;
+	}
+	return 0;
+}
+
+/* In the table of all threads, and in that of each. */
+static int count_frame(struct top_model *m, enum top_view view, struct top_key *k, const char *thread, uint64_t value,
+		       bool self)
+{
+	int err;
+
+	k->thread = "";
+	err = count_row(m, &m->tables[view], k, value, self);
+	if (err || view == TOP_THREADS || view == TOP_PROCESSES)
+		return err;
+	k->thread = thread;
+	return count_row(m, &m->by_thread[view], k, value, self);
+}
+
+static int count_group(struct top_model *m, enum top_view view, const struct extprof_frame *f, const char *of,
+		       uint64_t value)
+{
+	struct top_key k = { .name = f->name, .path = of, .kind = f->kind, .number = f->number };
+
+	return count_frame(m, view, &k, "", value, true);
+}
+
+static int count_code(struct top_model *m, const struct extprof_frame *f, const char *thread, uint64_t value, bool self)
+{
+	struct top_key k = { .name = f->name, .path = f->path, .line = f->first_line, .kind = f->kind };
+	int err = count_frame(m, TOP_METHODS, &k, thread, value, self);
+
+	k.line = f->line;
+	k.approximate = f->approximate;
+	return err ? err : count_frame(m, TOP_LINES, &k, thread, value, self);
+}
+
+static bool is_gvl(const struct extprof_frame *f)
+{
+	return !strcmp(f->name, "[gvl]");
+}
+
+/* The sums of the head. */
+static void count_sums(struct top_model *m, const struct extprof_stack *s, const struct extprof_frame *state)
+{
+	bool gc = false;
+
+	for (size_t i = s->groups; i < s->count; i++)
+		gc |= s->frames[i]->kind == EXTPROF_FRAME_GC;
+	m->last += s->value;
+	m->all += s->value;
+	if (gc) {
+		m->last_gc += s->value;
+		m->all_gc += s->value;
+	}
+	if (state && is_gvl(state)) {
+		m->last_gvl += s->value;
+		m->all_gvl += s->value;
+	}
+	if (state) {
+		m->last_waits += s->value;
+		m->all_waits += s->value;
+	}
+}
+
+int top_model__add(struct top_model *m, const struct extprof_stack *s)
+{
+	const struct extprof_frame *process = NULL, *thread = NULL, *state = NULL;
+	size_t count = s->count;
+	const char *in = "";
+	int err = 0;
+
+	m->stacks++;
+	for (size_t i = 0; i < s->groups; i++) {
+		if (s->frames[i]->kind == EXTPROF_FRAME_PROCESS)
+			process = s->frames[i];
+		else if (s->frames[i]->kind == EXTPROF_FRAME_THREAD)
+			thread = s->frames[i];
+	}
+	/* What a thread waits for, or the class of an object, is no code. */
+	if (count > s->groups && s->frames[count - 1]->kind == EXTPROF_FRAME_STATE)
+		state = s->frames[--count];
+	count_sums(m, s, state);
+	if (thread)
+		in = thread->name;
+	if (process)
+		err = count_group(m, TOP_PROCESSES, process, "", s->value);
+	if (!err && thread)
+		err = count_group(m, TOP_THREADS, thread, process ? process->name : "", s->value);
+	if (!err && state) {
+		struct top_key k = { .name = state->name, .path = "", .kind = state->kind };
+
+		err = count_frame(m, TOP_STATES, &k, in, s->value, true);
+	}
+	/* From the innermost one, which is the first that counts as self. */
+	for (size_t i = count; i > s->groups && !err; i--)
+		err = count_code(m, s->frames[i - 1], in, s->value, i == count);
+	return err;
+}
+
+int top_model__add_report(struct top_model *m, struct extprof_report *report)
+{
+	const struct extprof_stack *stack;
+	int err = 0;
+
+	extprof_report_rewind(report);
+	while (!err && (stack = extprof_report_next(report)))
+		err = top_model__add(m, stack);
+	return err;
+}
+
+/* -- what is shown ---------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct top_row *row, const struct top_choice *c)
+{
+	const struct top_amount *amount = top_row__amount(row, c->all);
+
+	if (!amount->total && !amount->self)
+		return false;
+	return !*c->filter || strcasestr(row->name, c->filter) || strcasestr(row->path, c->filter) ||
+	       strcasestr(row->thread, c->filter);
+}
+
+static int by_choice(const void *a, const void *b, void *context)
+{
+	const struct top_row *x = *(const struct top_row *const *)a, *y = *(const struct top_row *const *)b;
+	const struct top_choice *c = context;
+	const struct top_amount *m = top_row__amount(x, c->all), *n = top_row__amount(y, c->all);
+	int order = 0;
+
+	if (c->sort == TOP_BY_SELF && m->self != n->self)
+		order = m->self > n->self ? -1 : 1;
+	else if (c->sort != TOP_BY_NAME && m->total != n->total)
+		order = m->total > n->total ? -1 : 1;
+	else if (c->sort == TOP_BY_TOTAL && m->self != n->self)
+		order = m->self > n->self ? -1 : 1;
+	/* Equal rows keep one order, so that they do not jump. */
+	if (!order)
+		order = strcmp(x->name, y->name);
+	if (!order)
+		order = strcmp(x->path, y->path);
+	if (!order)
+		order = strcmp(x->thread, y->thread);
+	if (!order && x->line != y->line)
+		order = x->line < y->line ? -1 : 1;
+	if (!order)
+		order = x->number < y->number ? -1 : x->number > y->number;
+	return c->reverse ? -order : order;
+}
+
+int top_model__choose(const struct top_model *m, const struct top_choice *choice, const struct top_row ***rows,
+		      uint32_t *count)
+{
+	bool by_thread = choice->by_thread && choice->view != TOP_THREADS && choice->view != TOP_PROCESSES;
+	const struct top_table *t = by_thread ? &m->by_thread[choice->view] : &m->tables[choice->view];
+	const struct top_row **list = calloc(t->count + 1u, sizeof(*list));
+	uint32_t n = 0;
+
+	*rows = NULL;
+	*count = 0;
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->count; i++)
+		if (is_wanted(t->rows[i], choice))
+			list[n++] = t->rows[i];
+	if (n)
+		qsort_r(list, n, sizeof(*list), by_choice, (void *)(uintptr_t)choice);
+	*rows = list;
+	*count = n;
+	return 0;
+}
