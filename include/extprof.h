@@ -94,7 +94,8 @@ enum extprof_words {
 	EXTPROF_STATES = 5,
 	EXTPROF_WAITS = 6,
 	EXTPROF_EVENTS = 7,	/* of perf; other events are written as extprof_recording_options::events says */
-	EXTPROF_SYSCALLS = 8	/* of this machine */
+	EXTPROF_SYSCALLS = 8,	/* of this machine */
+	EXTPROF_READERS = 9
 };
 
 /* The words of one kind, from 0; NULL behind the last one. */
@@ -242,6 +243,14 @@ struct extprof_recording_options {
 	/* Measure what extprof_recording_figures() tells, too.  `modes` is "cpu" then. */
 	bool figures;
 	bool syscall_figures;	/* with `figures`: also the time in system calls, which makes each call slower */
+
+	/*
+	 * What takes the samples, one of EXTPROF_READERS: "ebpf"; "nonblocking", a thread that reads the memory of the
+	 * processes while they go on; "stop", which stops a thread that has a CPU for the read, with ptrace(2).  The last
+	 * two need no BPF, and have the modes cpu, wall, offcpu, gvl and gc, without `files` and `holders`.  "auto" or
+	 * NULL: ebpf, or nonblocking where BPF may not be used.
+	 */
+	const char *reader;
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -263,6 +272,9 @@ EXTPROF_API int extprof_recording_create(struct extprof_recording **recording,
 					 struct extprof_error *error);
 /* Load the BPF programs.  From now on the kernel follows the processes; nothing is sampled yet. */
 EXTPROF_API int extprof_recording_open(struct extprof_recording *recording, struct extprof_error *error);
+/* The reader that is used, after that: one of EXTPROF_READERS.  *why: a sentence that says why it is not "ebpf" though
+ * that was wanted; NULL: it was not, or it is.  `why` may be NULL.  Both stay valid as long as the recording. */
+EXTPROF_API const char *extprof_recording_reader(const struct extprof_recording *recording, const char **why);
 /* Begin to sample.  A process of which the ruby is not ready is sampled as soon as it is. */
 EXTPROF_API int extprof_recording_begin(struct extprof_recording *recording, struct extprof_error *error);
 

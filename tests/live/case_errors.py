@@ -174,7 +174,12 @@ def unprivileged_user(ctx):
         own = ctx.start([binary.ruby, "--disable=gems", "-e", BUSY + "sleep"], env=binary.env, user=NOBODY,
                         group=NOBODY, extra_groups=[], cwd=binary_directory)
         own.expect("ready")
-        unprivileged(ctx, binary_directory, "-p", str(own.pid), "-d", "1", status=harness.PERMISSION,
+        unprivileged(ctx, binary_directory, "-p", str(own.pid), "-d", "1", "--reader", "ebpf", status=harness.PERMISSION,
+                     says=["permission", "CAP_BPF", "CAP_PERFMON"])
+        # Without BPF it is read from outside, but for modes that need BPF.
+        unprivileged(ctx, binary_directory, "-p", str(own.pid), "-d", "1", status=0,
+                     says=["no permission to load a BPF program", "--reader nonblocking"])
+        unprivileged(ctx, binary_directory, "-p", str(own.pid), "-d", "1", "-m", "alloc", status=harness.PERMISSION,
                      says=["permission", "CAP_BPF", "CAP_PERFMON"])
     finally:
         shutil.rmtree(binary_directory, ignore_errors=True)
@@ -188,11 +193,15 @@ def forbidden_to_root(ctx):
     ruby.expect("ready")
     said = []
     for call, says in ((seccomp.BPF, "load a BPF program"), (seccomp.PERF_EVENT_OPEN, "open perf events")):
-        p = ctx.extprof_start("-p", ruby.pid, "-d", "1", preexec_fn=lambda: seccomp.forbid(call))
+        p = ctx.extprof_start("-p", ruby.pid, "-d", "1", "--reader", "ebpf", preexec_fn=lambda: seccomp.forbid(call))
         err = p.communicate(30)[1]
         check(p.p.returncode == harness.PERMISSION, "status %d: %s", p.p.returncode, err)
         check("no permission to " + says in err and "seccomp" in err and "as root" not in err, err)
         said.append(err.splitlines()[0])
+        p = ctx.extprof_start("-p", ruby.pid, "-d", "1", preexec_fn=lambda: seccomp.forbid(call))
+        err = p.communicate(30)[1]
+        check(p.p.returncode == 0 and "no permission to " + says in err and "--reader nonblocking" in err, "status %d: %s",
+              p.p.returncode, err)
     return "; ".join(said)
 
 

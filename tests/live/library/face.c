@@ -159,15 +159,15 @@ static void test_words(void)
 	struct extprof_mode_info mode = { .size = sizeof(mode) };
 	struct extprof_format_info format = { .size = sizeof(format) };
 	struct { size_t size; const char *name; char behind; } small = { .size = sizeof(size_t) + sizeof(char *), .behind = 7 };
-	size_t counts[EXTPROF_SYSCALLS + 2] = { 0 };
+	size_t counts[EXTPROF_READERS + 2] = { 0 };
 	char text[16];
 	bool known = true;
 
-	for (int kind = 0; kind <= EXTPROF_SYSCALLS + 1; kind++)
+	for (int kind = 0; kind <= EXTPROF_READERS + 1; kind++)
 		while (extprof_word((enum extprof_words)kind, counts[kind]))
 			counts[kind]++;
-	claim(counts[EXTPROF_MODES] >= 8 && counts[EXTPROF_TIMERS] == 2 && counts[EXTPROF_SYSCALLS] > 290, "words");
-	claim(!counts[EXTPROF_SYSCALLS + 1] && !extprof_word(EXTPROF_MODES, SIZE_MAX), "words that are none");
+	claim(counts[EXTPROF_MODES] >= 8 && counts[EXTPROF_TIMERS] == 2 && counts[EXTPROF_SYSCALLS] > 290 && counts[EXTPROF_READERS] == 4, "words");
+	claim(!counts[EXTPROF_READERS + 1] && !extprof_word(EXTPROF_MODES, SIZE_MAX), "words that are none");
 	for (size_t i = 0; i < counts[EXTPROF_MODES]; i++)
 		known = known && !extprof_mode_info(extprof_mode(i), &mode) && mode.help[0] && !strcmp(mode.name, extprof_mode(i));
 	for (size_t i = 0; i < counts[EXTPROF_FORMATS]; i++)

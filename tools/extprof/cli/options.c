@@ -35,7 +35,7 @@ static const char doc[] =
 	"SIGUSR1 has the profile so far written to FILE while the recording goes on.\n"
 	"\n"
 	"Needs root, or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for "
-	"processes of other users.\n"
+	"processes of other users.  Without BPF the user of the processes is enough.\n"
 	"\n"
 	"Exit status: 0, or that of COMMAND; 64 usage, 65 not a ruby, 66 no such process, "
 	"69 a ruby without the interface, 70 internal error, 71 kernel without BPF or BTF, "
@@ -77,6 +77,8 @@ static int words_of(int key)
 	switch (key) {
 	case 'f':
 		return EXTPROF_FORMATS;
+	case OPTION_READER:
+		return EXTPROF_READERS;
 	case OPTION_TIMER:
 		return EXTPROF_TIMERS;
 	case OPTION_GROUP_BY:

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/messages.h"
 #include "cli/options.h"
+#include "cli/reader_notice.h"
 #include "cli/result.h"
 #include "cli/signals.h"
 #include "cli/spawn.h"
@@ -174,6 +175,8 @@ static int prepare(struct recording *r, struct extprof_error *e)
 		return err;
 	if ((err = extprof_recording_open(r->recording, e)))
 		return err;
+	if (!o->quiet)
+		reader_notice__print(r->recording);
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0)
 		return message__set(e, EXTPROF_INTERNAL, errno, "cannot wait: %s", strerror(errno));

@@ -19,6 +19,12 @@ error_t sampling_options__parse(struct options *o, int key, char *arg, struct ar
 		if (value__rate(arg, &o->recording.rate))
 			FAIL("%s is no rate: 1 to %u per second, or with k", arg, EXTPROF_RATE_MAX);
 		break;
+	case OPTION_READER:
+		o->recording.reader = arg;
+		return options__check_word(key, "reader", arg, state);
+	case OPTION_NONBLOCKING:
+		o->recording.reader = "nonblocking";
+		break;
 	case OPTION_TIMER:
 		o->recording.timer = arg;
 		return options__check_word(key, "timer", arg, state);

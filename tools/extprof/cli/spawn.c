@@ -142,7 +142,7 @@ bool spawn__is_over(const struct spawn *s)
 	siginfo_t info = { .si_pid = 0 };
 
 	return s->reaped ||
-	       (!waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid);
+	       (!waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD) && info.si_pid);
 }
 
 bool spawn__ended(struct spawn *s, bool block)
@@ -152,7 +152,8 @@ bool spawn__ended(struct spawn *s, bool block)
 	if (!s->pid || s->reaped)
 		return true;
 	do {
-		pid = waitpid(s->pid, &s->wait_status, block ? 0 : WNOHANG);
+		/* A thread of the library may stop it: that is not for this one. */
+		pid = waitpid(s->pid, &s->wait_status, __WNOTHREAD | (block ? 0 : WNOHANG));
 	} while (pid < 0 && errno == EINTR);
 	s->reaped = pid != 0;
 	return s->reaped;

@@ -51,25 +51,26 @@ static int read_vm(const struct source_target *t, uint64_t address, void *to, si
 }
 
 /* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */
-static void add_ruby(struct engine *e, struct process *p, const struct vm *vm)
+static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, struct diag *d)
 {
 	struct source_target target = {
 		.process = p->number, .vm = vm->number, .pid = p->pid, .section = vm->layout.address,
 		.contract = &vm->layout.section, .read = read_vm, .context = vm,
 	};
-	struct diag d = { 0 };
 	uint32_t failed = 0;
 	int err;
 
 	if (!session__attaches(e->session))
-		return;
+		return 0;
 	target.file = mapped_file__open_at(p->pid, p->target.thread, vm->layout.address, &target.file_offset);
-	err = session__add_ruby(e->session, &target, &failed, &d);
+	err = session__add_ruby(e->session, &target, &failed, d);
 	if (target.file >= 0)
 		close(target.file);
-	engine__figures_attach(e, p, vm, failed, &d);
+	engine__figures_attach(e, p, vm, failed, d);
 	if (err && !e->not_added++)
-		e->why_not_added = d;
+		e->why_not_added = *d;
+	/* Without BPF nothing else samples it. */
+	return p->wanted && e->reader != READER_EBPF && e->settings.selection.pid_count == 1 ? err : 0;
 }
 
 static int attach(struct engine *e, struct process *p, struct vm *vm, struct diag *d)
@@ -93,15 +94,15 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, struct dia
 	engine__keep_names(vm);
 	engine__set_interval(e, vm);
 	err = session__set_target(e->session, &p->key, &config);
-	if (!err)
-		add_ruby(e, p, vm);
+	if (err)
+		diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
+	else
+		err = add_ruby(e, p, vm, d);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	p->search_until = 0;
 	e->set.sampled++;
-	if (err)
-		return diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
-	return 0;
+	return err;
 }
 
 /* -- searches ------------------------------------------------------------------------ */

@@ -12,7 +12,6 @@
 #include "engine/state.h"
 #include "process/section_search.h"
 #include "ruby/name_retention.h"
-#include "source/bpf_session.h"
 
 /* How often samples are drained.  Names have to be read while the target
  * lives, and what was started by us may not live long. */
@@ -152,7 +151,8 @@ int engine__open(struct engine *e, struct diag *d)
 	struct process *p;
 	int err;
 
-	err = bpf_session__open(&e->session, &options, d);
+	e->reader = e->settings.reader;
+	err = reader__open(&e->session, &options, &e->reader, &e->why_reader, d);
 	if (err)
 		return err;
 	if ((err = wait_for(e, session__fd(e->session), d)) ||
@@ -359,6 +359,13 @@ int engine__step(struct engine *e, struct diag *d)
 void engine__set_ended(struct engine *e, const char *why)
 {
 	e->ended = why;
+}
+
+enum reader_kind engine__reader(const struct engine *e, const struct diag **why)
+{
+	if (why)
+		*why = &e->why_reader;
+	return e->reader;
 }
 
 void engine__progress(struct engine *e, struct progress *p)

@@ -61,6 +61,9 @@ int engine__snapshot(struct engine *e, struct diag *d);
 int engine__restart(struct engine *e, struct diag *d);
 
 void engine__progress(struct engine *e, struct progress *p);
+/* What takes the samples, after engine__open().  *why has a text if BPF was wanted and may not be used; `why` may be
+ * NULL. */
+enum reader_kind engine__reader(const struct engine *e, const struct diag **why);
 struct report_request {
 	uint32_t mode;		/* number in settings::modes */
 	enum report_detail detail;

@@ -271,7 +271,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	accounting__settle(&report->meta.accounting, &total, &received);
 	if (mode->sources & 1u << SOURCE_CPU)
 		report->meta.accounting.cpu_taken = e->kernel[SOURCE_CPU].taken;
-	if (mode->beside & 1u << SOURCE_GC)
+	/* Only its probe tells of them. */
+	if (mode->beside & 1u << SOURCE_GC && e->reader == READER_EBPF)
 		describe_pauses(e, report);
 	describe_sources(e, mode->sources, &report->meta);
 	describe(e, &report->meta);

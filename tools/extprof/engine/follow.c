@@ -30,7 +30,7 @@ int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process 
 		return err;
 	if (watched)
 		config.flags = TARGET_WATCHED;
-	err = session__add_target(e->session, &target.key, &config);
+	err = session__add_target(e->session, &target.key, pid, &config);
 	if (err) {
 		target__close(&target);
 		return err == -EEXIST ? err : diag__set(d, DIAG_INTERNAL, -err,

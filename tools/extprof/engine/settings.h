@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "engine/search.h"
+#include "engine/reader.h"
 #include "profile/groups.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
@@ -40,6 +41,7 @@ struct settings {
 	bool command;		/* the first pid is a command that waits to be started */
 	const struct mode *modes[MODES_MAX];	/* each once */
 	uint32_t mode_count;	/* at least 1 */
+	enum reader_kind reader;
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
 	uint32_t states;	/* that modes with states show, a mask of 1u << enum thread_state; 0: all */

@@ -36,6 +36,8 @@ struct figures_process;
 struct engine {
 	struct settings settings;
 	struct session *session;
+	enum reader_kind reader;	/* that is used */
+	struct diag why_reader;		/* why BPF is not, if that was not asked for */
 	struct searcher *searcher;
 	struct process_set set;
 	struct tree tree;

@@ -415,10 +415,10 @@ static void end_all(struct engine *e, bool at_once)
 void engine__read_waits(struct engine *e)
 {
 	session__pause(e->session);
-	if (!session__source(e->session, SOURCE_SCHED))
-		return;
 	states__forget_living(&e->states);
-	end_all(e, true);
+	/* A session without BPF has the accounts of those that live among its events. */
+	if (session__source(e->session, SOURCE_SCHED))
+		end_all(e, true);
 }
 
 void engine__end_waits(struct engine *e)

@@ -138,6 +138,16 @@ static int check_state(const struct extprof_recording *r, enum state wanted, str
 			  names[wanted], names[r->state]);
 }
 
+const char *extprof_recording_reader(const struct extprof_recording *r, const char **why)
+{
+	const struct diag *d = NULL;
+	enum reader_kind kind = r->state == CREATED ? READER_AUTO : engine__reader(r->engine, &d);
+
+	if (why)
+		*why = d && d->text[0] ? d->text : NULL;
+	return reader_names[kind];
+}
+
 int extprof_recording_open(struct extprof_recording *r, struct extprof_error *error)
 {
 	struct diag d = { 0 };

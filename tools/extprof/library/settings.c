@@ -125,6 +125,16 @@ static int set_states(struct settings *s, const struct extprof_recording_options
 	return 0;
 }
 
+static int set_reader(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	for (int i = 0; o->reader && i < READER_KINDS; i++) {
+		s->reader = (enum reader_kind)i;
+		if (!strcmp(o->reader, reader_names[i]))
+			return 0;
+	}
+	return o->reader ? not_one_of(EXTPROF_READERS, "reader", o->reader, error) : 0;
+}
+
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error)
 {
@@ -150,11 +160,16 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
 	s->figures = o->figures;
 	s->syscall_figures = o->syscall_figures;
+	if (o->figures && (s->reader == READER_NONBLOCKING || s->reader == READER_STOP))
+		return error__set(error, DIAG_USAGE, EINVAL, "figures need eBPF: the reader %s does not see each wait", o->reader);
+	/* What only the kernel counts would be missing. */
+	if (o->figures)
+		s->reader = READER_EBPF;
 	if (o->figures && (s->mode_count != 1 || s->modes[0] != &mode_cpu))
 		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
-	if ((err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
+	if ((err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
 	    (err = set_syscalls(s, o, error)))
 		return err;
 	return set_events(r, o, error);

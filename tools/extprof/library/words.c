@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "engine/reader.h"
 #include "extprof.h"
 #include "library/error.h"
 #include "output/output.h"
@@ -47,6 +48,11 @@ static const char *waits_name(int i)
 	return names[i];
 }
 
+static const char *reader_name(int i)
+{
+	return i < READER_KINDS ? reader_names[i] : NULL;
+}
+
 static const char *syscall_name(int i)
 {
 	return syscall__name_at((uint32_t)i);
@@ -62,6 +68,7 @@ static const char *(*const words[])(int) = {
 	[EXTPROF_WAITS] = waits_name,
 	[EXTPROF_EVENTS] = event_spec__perf_name,
 	[EXTPROF_SYSCALLS] = syscall_name,
+	[EXTPROF_READERS] = reader_name,
 };
 
 const char *extprof_word(enum extprof_words kind, size_t i)

@@ -341,7 +341,7 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 	if (e->kind == SAMPLE_RESUMED)
 		resumed(s, c, e);
 	else if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
-		states__add_account(s, c, &account->account, true);
+		states__add_account(s, c, &account->account, !(e->flags & SAMPLE_LIVES));
 	else if (e->kind == SAMPLE_ABOUT && size >= sizeof(struct wait_about))
 		keep_about(s, data);
 	else if (e->flags & SAMPLE_WAITS)
@@ -368,7 +368,7 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 		return;
 	}
 	if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
-		states__add_account(s, c, &account->account, true);
+		states__add_account(s, c, &account->account, !(e->flags & SAMPLE_LIVES));
 	if (e->kind == SAMPLE_ACCOUNT)
 		return;
 	w = place_of(s, e->process, e->tid, false);

@@ -260,6 +260,47 @@ static int map_threads(struct stop *s, struct tasks *tasks)
 	return 0;
 }
 
+static int explain(const struct stop *s, const struct tasks *tasks, int err, struct diag *d)
+{
+	switch (err) {
+	case 0:
+		if (s->count)
+			return 0;
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
+	case -EPERM:
+	case -EACCES:
+		return refused(tasks->pid, d);
+	case -ESRCH:
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
+	case -ETIMEDOUT:
+		diag__set(d, DIAG_NOT_READY, ETIMEDOUT, "a thread of process %d did not stop: it is in an "
+			  "uninterruptible wait", tasks->pid);
+		diag__hint(d, "read the process without stopping it");
+		return err;
+	default:
+		return diag__set(d, DIAG_INTERNAL, -err, "cannot stop process %d: %s", tasks->pid, strerror(-err));
+	}
+}
+
+int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct diag *d)
+{
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	err = seize(s, tid);
+	/* It ends: that is no lack of permission. */
+	if (err == -EPERM && proc__is_exiting(tasks->pid, tid))
+		err = -ESRCH;
+	if (!err)
+		err = map_threads(s, tasks);
+	s->began = deadline__now();
+	if (!err)
+		err = stop_new(s, 0);
+	if (!err && s->list[0].gone)
+		err = -ESRCH;
+	return explain(s, tasks, err, d);
+}
+
 int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
 {
 	int n;
@@ -287,24 +328,7 @@ int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
 		if (n > 0 && stopped_count(s) == thread_count(tasks->pid))
 			n = 0;
 	} while (n > 0);
-	switch (n) {
-	case 0:
-		if (s->count)
-			return 0;
-		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
-	case -EPERM:
-	case -EACCES:
-		return refused(tasks->pid, d);
-	case -ESRCH:
-		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
-	case -ETIMEDOUT:
-		diag__set(d, DIAG_NOT_READY, ETIMEDOUT, "a thread of process %d did not stop: it is in an "
-			  "uninterruptible wait", tasks->pid);
-		diag__hint(d, "read the process without stopping it");
-		return n;
-	default:
-		return diag__set(d, DIAG_INTERNAL, -n, "cannot stop process %d: %s", tasks->pid, strerror(-n));
-	}
+	return explain(s, tasks, n, d);
 }
 
 void stop__end(struct stop *s)

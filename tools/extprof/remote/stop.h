@@ -30,7 +30,11 @@ struct stop {
  * ended, -ETIMEDOUT a thread did not stop, -ENOMEM.  The caller calls stop__end() in any case, in the same thread.
  */
 int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d);
-/* Let all threads go on. */
+/*
+ * Stop one thread, `tid` as seen from here, and let the others go on.  As stop__begin(); -ESRCH: the thread has ended.
+ */
+int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct diag *d);
+/* Let all that were stopped go on. */
 void stop__end(struct stop *s);
 
 /* What a stopped thread was doing; false: it is not one of them.  `tid` as in the process's namespace. */

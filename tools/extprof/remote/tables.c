@@ -173,13 +173,19 @@ static int add_ec(struct tables *t, uint32_t slot, const void *copy)
 	return 0;
 }
 
-int tables__read(struct tables *t, const struct layout *layout, const struct memory *memory)
+int tables__read_threads(struct tables *t, const struct layout *layout, const struct memory *memory)
 {
-	struct table threads = threads_of(layout, memory), ecs = ecs_of(layout, memory);
-	int err;
+	struct table threads = threads_of(layout, memory);
 
 	t->thread_count = t->ec_count = t->torn = t->left_out = 0;
-	err = each_slot(&threads, t, add_thread);
+	return each_slot(&threads, t, add_thread);
+}
+
+int tables__read(struct tables *t, const struct layout *layout, const struct memory *memory)
+{
+	struct table ecs = ecs_of(layout, memory);
+	int err = tables__read_threads(t, layout, memory);
+
 	return err ? err : each_slot(&ecs, t, add_ec);
 }
 

@@ -39,6 +39,8 @@ struct tables {
  * *t with tables__free() in any case; *t may be used again without that.
  */
 int tables__read(struct tables *t, const struct layout *layout, const struct memory *memory);
+/* Only the table of threads. */
+int tables__read_threads(struct tables *t, const struct layout *layout, const struct memory *memory);
 void tables__free(struct tables *t);
 
 /* Read the slot of one thread again, under its sequence lock.  0, -EAGAIN: it was being written each time,

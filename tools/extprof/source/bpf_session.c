@@ -329,10 +329,12 @@ static int bpf_session__set_target(struct session *session, const struct target_
 	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_ANY);
 }
 
-static int bpf_session__add_target(struct session *session, const struct target_key *key, const struct target_config *config)
+static int bpf_session__add_target(struct session *session, const struct target_key *key, pid_t pid,
+				   const struct target_config *config)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
 
+	(void)pid;
 	return bpf_map_update_elem(bpf_map__fd(s->skel->maps.targets), key, config, BPF_NOEXIST);
 }
 

@@ -52,9 +52,10 @@ int session__set_target(struct session *s, const struct target_key *key, const s
 	return s->ops->set_target(s, key, config);
 }
 
-int session__add_target(struct session *s, const struct target_key *key, const struct target_config *config)
+int session__add_target(struct session *s, const struct target_key *key, pid_t pid,
+			const struct target_config *config)
 {
-	return s->ops->add_target(s, key, config);
+	return s->ops->add_target(s, key, pid, config);
 }
 
 void session__remove_target(struct session *s, const struct target_key *key)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/diag.h"
 #include "source/source.h"
@@ -41,7 +42,8 @@ struct session_ops {
 	int (*add_ruby)(struct session *s, const struct source_target *target, uint32_t *failed, struct diag *d);
 	uint32_t (*new_number)(struct session *s);
 	int (*set_target)(struct session *s, const struct target_key *key, const struct target_config *config);
-	int (*add_target)(struct session *s, const struct target_key *key, const struct target_config *config);
+	int (*add_target)(struct session *s, const struct target_key *key, pid_t pid,
+			  const struct target_config *config);
 	void (*remove_target)(struct session *s, const struct target_key *key);
 	int (*fd)(const struct session *s);
 	int (*drain)(struct session *s, session_callback callback, void *context);
@@ -86,8 +88,8 @@ uint32_t session__new_number(struct session *session);
 /* Follow the process, or change what is known of it.  0 or -errno. */
 int session__set_target(struct session *session, const struct target_key *key,
 			const struct target_config *config);
-/* The same, unless the kernel follows it already: -EEXIST. */
-int session__add_target(struct session *session, const struct target_key *key,
+/* The same, unless it is followed already: -EEXIST.  `pid`: as seen from here. */
+int session__add_target(struct session *session, const struct target_key *key, pid_t pid,
 			const struct target_config *config);
 /* Stop following the process. */
 void session__remove_target(struct session *session, const struct target_key *key);

@@ -33,7 +33,7 @@ _extprof()
 		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
 		--) ((i++)); command=record; break ;;
 		-[prFdofmec] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
-		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall | --waits | --state | --event | --count)
+		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall | --waits | --state | --event | --count | --reader | --timer)
 			((i++))
 			# --pid=1 is three words here
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
@@ -75,6 +75,8 @@ _extprof()
 		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped' ;;
 	--syscall)
 		_extprof_list 'all openat read write' ;;
+	--reader)
+		COMPREPLY=($(compgen -W 'auto ebpf nonblocking stop' -- "$cur")) ;;
 	--timer)
 		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
 	--group-by)
@@ -94,7 +96,7 @@ _extprof()
 	--top | --name | -c | --count) ;;
 	*)
 		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --event --count --rate --timer --duration --output --file
+			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --event --count --rate --reader --nonblocking --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record top dump stat help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -204,6 +206,8 @@ _extprof_top()
 		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped' ;;
 	--syscall)
 		_extprof_list 'all openat read write' ;;
+	--reader)
+		COMPREPLY=($(compgen -W 'auto ebpf nonblocking stop' -- "$cur")) ;;
 	--timer)
 		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
 	--alloc-interval)
@@ -222,7 +226,7 @@ _extprof_top()
 	--rows | --filter | --name | -n | --iterations | -c | --count) ;;
 	*)
 		words='-p -a -s -m -e -c -r -F -d -i -t -b -n -V --pid --all --subprocesses --no-subprocesses --user --name --cgroup --keep-root
-			--mode --rate --timer --alloc-interval --syscall --latency --event --count --waits --state --duration --interval --view
+			--mode --rate --reader --nonblocking --timer --alloc-interval --syscall --latency --event --count --waits --state --duration --interval --view
 			--sort --filter --threads --cumulative --batch --iterations --rows --help --usage --version'
 		COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
 	esac

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/reader.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "remote/session.h"
+#include "source/bpf_session.h"
+
+/* What only the kernel sees. */
+static const char *missing_source(uint32_t sources)
+{
+	if (sources & 1u << SOURCE_ALLOC)
+		return "alloc";
+	if (sources & 1u << SOURCE_SYSCALL)
+		return "syscall";
+	return sources & 1u << SOURCE_EVENT ? "event" : NULL;
+}
+
+static int open_remote(struct session **session, const struct session_options *options, enum reader_kind kind,
+		       struct diag *d)
+{
+	const char *mode = missing_source(options->sources);
+
+	if (options->source_options.about) {
+		diag__set(d, DIAG_USAGE, EINVAL, "the files and the holders of waits need eBPF: they are read in the thread itself");
+		diag__hint(d, "leave the files and the holders out, or use the reader ebpf");
+		return -EINVAL;
+	}
+	if (!mode)
+		return remote_session__open(session, options, kind == READER_STOP, d);
+	diag__set(d, DIAG_USAGE, EINVAL, "mode %s needs eBPF: a reader that looks from outside does not see each event", mode);
+	diag__hint(d, "without eBPF there are the modes cpu, wall, offcpu, gvl and gc");
+	return -EINVAL;
+}
+
+int reader__open(struct session **session, const struct session_options *options, enum reader_kind *kind,
+		 struct diag *why, struct diag *d)
+{
+	int err;
+
+	memset(why, 0, sizeof(*why));
+	if (*kind == READER_NONBLOCKING || *kind == READER_STOP)
+		return open_remote(session, options, *kind, d);
+	err = bpf_session__open(session, options, d);
+	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
+	    missing_source(options->sources) || options->source_options.about) {
+		*kind = READER_EBPF;
+		return err;
+	}
+	*why = *d;
+	*kind = READER_NONBLOCKING;
+	return open_remote(session, options, *kind, d);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "remote/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/deadline.h"
+#include "remote/watch_stacks.h"
+#include "remote/watch_tasks.h"
+
+/* A process that makes reads last is given up for this look. */
+#define LOOK_TIMEOUT 200000000ull
+#define THREADS_MAX (64u << 10)
+/* Not a serial of Ruby's, which count from 1. */
+#define NATIVE_KEY (1ull << 63)
+#define NO_TASK UINT32_MAX
+
+/* -- opening --------------------------------------------------------------------------------------- */
+
+int watch__open(struct watch *w, pid_t pid, bool same_namespace, const struct layout *layout, struct diag *d)
+{
+	int err;
+
+	memset(w, 0, sizeof(*w));
+	w->tasks.dir = -1;
+	w->pid = pid;
+	w->layout = *layout;
+	w->space = address_space__open(pid, &err);
+	if (!w->space)
+		return diag__set(d, DIAG_PERMISSION, -err, "cannot read the memory of process %d: %s", pid, strerror(-err));
+	w->space->deadline = &w->deadline;
+	deadline__start(&w->deadline, -1, deadline__now() + LOOK_TIMEOUT);
+	/* The process may run another program since the section was found. */
+	err = layout__refresh(&w->layout, &w->space->memory);
+	if (!err)
+		err = tasks__open(&w->tasks, pid, same_namespace);
+	if (!err)
+		return 0;
+	address_space__close(w->space);
+	return diag__set(d, DIAG_NOT_READY, -err, "cannot watch process %d: %s", pid, strerror(-err));
+}
+
+int watch__try_stop(struct watch *w, struct diag *d)
+{
+	struct stop stop;
+	int err = stop__begin_thread(&stop, &w->tasks, w->pid, d);
+
+	stop__end(&stop);
+	return err;
+}
+
+/* -- the set of threads ------------------------------------------------------------------------------ */
+
+static struct watched_thread *add_thread(struct watch *w, struct watcher *by, uint64_t key, uint64_t now)
+{
+	struct watched_thread *e;
+
+	if (array__reserve(&w->threads, w->thread_count, 1, &w->thread_room, THREADS_MAX, sizeof(*w->threads)) ||
+	    map64__add(&w->thread_map, key, w->thread_count))
+		return NULL;
+	e = &w->threads[w->thread_count++];
+	memset(e, 0, sizeof(*e));
+	e->key = key;
+	e->task = NO_TASK;
+	e->seen = now;
+	e->wait.state = STATE_NATIVE;
+	e->lost = LOSS_NO_STACK;
+	/* The first sample comes anywhere in the first period. */
+	by->random = hash__mix(by->random + key + now);
+	e->cpu = by->random % by->period;
+	e->account = (struct thread_account){ .first = now, .until = now, .process = w->process, .vm = w->vm };
+	return e;
+}
+
+static struct watched_thread *find_thread(struct watch *w, struct watcher *by, uint64_t key, uint64_t now)
+{
+	uint32_t i = map64__get(&w->thread_map, key);
+	struct watched_thread *e = i == MAP64_NONE ? add_thread(w, by, key, now) : &w->threads[i];
+
+	if (e)
+		e->look = w->look;
+	return e;
+}
+
+static int find_ruby_threads(struct watch *w, struct watcher *by, uint64_t now)
+{
+	for (uint32_t i = 0; i < w->tables.thread_count; i++) {
+		const struct table_thread *in = &w->tables.threads[i];
+		struct watched_task *task = watch_tasks__find(w, in->t.tid);
+		struct watched_thread *e;
+
+		if (!in->t.serial || in->t.serial & NATIVE_KEY)
+			continue;	/* no ruby writes that */
+		e = find_thread(w, by, in->t.serial, now);
+		if (!e)
+			return -ENOMEM;
+		/* The kernel's counts are of one native thread. */
+		if (e->account.tid != in->t.tid && task)
+			task->moved = false;
+		if (in->t.tid && !task)
+			watch_tasks__list_again(w);
+		if (task)
+			task->ruby = true;
+		e->task = task ? (uint32_t)(task - w->native) : NO_TASK;
+		e->t = in->t;
+		e->slot = in->slot;
+		e->account.thread = in->t.serial;
+		e->account.thread_slot = in->slot;
+		e->account.tid = in->t.tid;
+	}
+	return 0;
+}
+
+static int find_native_threads(struct watch *w, struct watcher *by, uint64_t now)
+{
+	for (uint32_t i = 0; i < w->native_count; i++) {
+		struct watched_task *task = &w->native[i];
+		uint64_t key = NATIVE_KEY | (uint64_t)task->tid;
+		struct watched_thread *e;
+		bool first;
+
+		if (!task->known)
+			continue;
+		if (task->ruby) {
+			/* A Ruby thread has it for some time.  That time is that thread's. */
+			uint32_t place = map64__get(&w->thread_map, key);
+
+			e = place == MAP64_NONE ? NULL : &w->threads[place];
+			if (!e)
+				continue;
+			e->look = w->look;
+			e->account.first += now - e->seen;
+			e->seen = now;
+			e->task = NO_TASK;
+			continue;
+		}
+		first = map64__get(&w->thread_map, key) == MAP64_NONE;
+		e = find_thread(w, by, key, now);
+		if (!e)
+			return -ENOMEM;
+		if (e->task == NO_TASK)
+			task->moved = false;
+		e->task = i;
+		e->account.tid = task->inner;
+		if (first)
+			watch_tasks__read_comm(w, task->tid, e->account.comm);
+	}
+	return 0;
+}
+
+/* Those that this look has not found have ended. */
+static int remove_ended(struct watch *w, struct watcher *by)
+{
+	uint32_t kept = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < w->thread_count; i++) {
+		if (w->threads[i].look == w->look) {
+			w->threads[kept++] = w->threads[i];
+			continue;
+		}
+		watch_stacks__end(w, by, &w->threads[i], false);
+	}
+	if (kept == w->thread_count)
+		return 0;
+	w->thread_count = kept;
+	map64__clear(&w->thread_map);
+	for (uint32_t i = 0; i < kept && !err; i++)
+		err = map64__add(&w->thread_map, w->threads[i].key, i);
+	return err;
+}
+
+/* -- what each thread did ---------------------------------------------------------------------------- */
+
+static uint64_t take(int64_t *from, uint64_t most)
+{
+	uint64_t n = *from > 0 ? (uint64_t)*from : 0;
+
+	if (n > most)
+		n = most;
+	*from -= (int64_t)n;
+	return n;
+}
+
+static const struct watched_task *task_of(const struct watch *w, const struct watched_thread *e)
+{
+	return e->task == NO_TASK ? NULL : &w->native[e->task];
+}
+
+/* It has not blocked since the last look. */
+static bool stayed(const struct watched_task *task)
+{
+	return task->moved && task->now.voluntary == task->before.voluntary;
+}
+
+/* Put the time since the last look into the account, all but what it was blocked for now: that is returned, ns. */
+static uint64_t measure(struct watch *w, struct watched_thread *e, uint64_t now)
+{
+	const struct watched_task *task = task_of(w, e);
+	uint64_t rest = now - e->seen, running, runnable, late;
+
+	e->seen = now;
+	if (!task || !task->known)
+		return rest;
+	if (task->moved) {
+		e->running += (int64_t)(task->now.runtime - task->before.runtime);
+		e->waiting_for_cpu += (int64_t)(task->now.delay - task->before.delay);
+		e->cpu += task->now.runtime - task->before.runtime;
+		e->account.waits[STATE_RUNNING] += task->now.got - task->before.got;
+	}
+	running = take(&e->running, rest);
+	rest -= running;
+	runnable = take(&e->waiting_for_cpu, rest);
+	rest -= runnable;
+	late = take(&e->stopped, rest);
+	rest -= late;
+	e->account.time[STATE_STOPPED] += late;
+	/* What the kernel counts late is of the time that was not known. */
+	late = take(&e->running, e->unseen);
+	e->unseen -= late;
+	running += late;
+	late = take(&e->waiting_for_cpu, e->unseen);
+	e->unseen -= late;
+	runnable += late;
+	if (task->now.on_cpu || task->now.state == 'R') {
+		if (!stayed(task)) {
+			e->unseen += rest;
+		} else if (task->now.on_cpu) {
+			/* The kernel counts it at its next tick. */
+			running += rest;
+			e->running -= (int64_t)rest;
+		} else {
+			runnable += rest;
+			e->waiting_for_cpu -= (int64_t)rest;
+		}
+		rest = 0;
+	}
+	e->account.time[STATE_RUNNING] += running;
+	e->account.time[STATE_RUNNABLE] += runnable;
+	e->runnable += runnable;
+	return rest;
+}
+
+/* Is a sample of its CPU time due, and can it be taken now?  The stack of one that has blocked is that of its wait. */
+static bool cpu_is_due(const struct watch *w, const struct watcher *by, const struct watched_thread *e)
+{
+	const struct watched_task *task = task_of(w, e);
+
+	return by->cpu && task && task->known && e->cpu >= by->period &&
+	       (task->now.on_cpu || (task->now.state == 'R' && stayed(task)));
+}
+
+static bool is_blocked(const struct watch *w, const struct watched_thread *e)
+{
+	const struct watched_task *task = task_of(w, e);
+
+	/* The native thread of a Ruby thread that is not known yet: nothing can be said of it. */
+	if (!task)
+		return !(e->key & NATIVE_KEY) && !e->t.tid;
+	return task->known && !task->now.on_cpu && task->now.state != 'R';
+}
+
+/* -- looks ------------------------------------------------------------------------------------------- */
+
+static int find_threads(struct watch *w, struct watcher *by, uint64_t now)
+{
+	int err;
+
+	deadline__start(&w->deadline, -1, now + LOOK_TIMEOUT);
+	err = layout__refresh(&w->layout, &w->space->memory);
+	if (!err)
+		err = tables__read_threads(&w->tables, &w->layout, &w->space->memory);
+	if (!err)
+		err = watch_tasks__look(w, by, now);
+	w->look++;
+	if (!err)
+		err = find_ruby_threads(w, by, now);
+	if (!err)
+		err = find_native_threads(w, by, now);
+	return err ? err : remove_ended(w, by);
+}
+
+int watch__look(struct watch *w, struct watcher *by, bool stacks)
+{
+	uint64_t now = deadline__now();
+	struct stacks_of of = { .watch = w, .by = by, .read = stacks };
+	int err = find_threads(w, by, now);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < w->thread_count && !err; i++) {
+		struct watched_thread *e = &w->threads[i];
+		uint64_t rest = measure(w, e, now);
+
+		if (is_blocked(w, e))
+			err = watch_stacks__add(&of, i, STACK_OF_WAIT, rest + e->unseen);
+		else if (rest)
+			e->unseen += rest;
+		else if (stacks && cpu_is_due(w, by, e))
+			err = watch_stacks__add(&of, i, STACK_OF_CPU, 0);
+	}
+	if (!err)
+		err = watch_stacks__read(&of);
+	watch_stacks__free(&of);
+	return err;
+}
+
+void watch__flush(struct watch *w, struct watcher *by)
+{
+	if (watch__look(w, by, false))
+		for (uint32_t i = 0; i < w->thread_count; i++)
+			w->threads[i].taken = false;
+	for (uint32_t i = 0; i < w->thread_count; i++)
+		watch_stacks__end(w, by, &w->threads[i], true);
+}
+
+void watch__close(struct watch *w, struct watcher *by)
+{
+	for (uint32_t i = 0; i < w->thread_count; i++)
+		watch_stacks__end(w, by, &w->threads[i], false);
+	free(w->threads);
+	map64__free(&w->thread_map);
+	watch_tasks__free(w, by);
+	tables__free(&w->tables);
+	tasks__close(&w->tasks);
+	address_space__close(w->space);
+}

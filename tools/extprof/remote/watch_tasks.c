@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "remote/watch_tasks.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+/* Threads come and go.  One that is seen so late is not sampled before. */
+#define LIST_INTERVAL 50000000ull
+/* The process chooses how many it has. */
+#define TASKS_MAX 65536u
+/* Files that are kept open for cheap looks, of all processes together. */
+#define FILES_MAX 512u
+
+static void forget(struct watcher *by, struct watched_task *t)
+{
+	if (t->fd >= 0) {
+		close(t->fd);
+		by->open_files--;
+	}
+	t->fd = -1;
+}
+
+static int add(struct watch *w, pid_t tid)
+{
+	uint32_t inner = tasks__inner_tid(&w->tasks, tid);
+	struct watched_task *t;
+
+	if (!inner)
+		return 0;	/* it has ended */
+	if (array__reserve(&w->native, w->native_count, 1, &w->native_room, TASKS_MAX, sizeof(*w->native)))
+		return -ENOMEM;
+	t = &w->native[w->native_count++];
+	*t = (struct watched_task){ .tid = tid, .inner = inner, .fd = -1, .listed = w->listed };
+	return 0;
+}
+
+/* Their numbers change when one is taken out. */
+static int map_again(struct watch *w)
+{
+	int err = 0;
+
+	map64__clear(&w->native_map);
+	for (uint32_t i = 0; i < w->native_count && !err; i++)
+		if (map64__get(&w->native_map, w->native[i].inner) == MAP64_NONE)
+			err = map64__add(&w->native_map, w->native[i].inner, i);
+	return err;
+}
+
+static void remove_others(struct watch *w, struct watcher *by)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < w->native_count; i++) {
+		if (w->native[i].listed == w->listed)
+			w->native[kept++] = w->native[i];
+		else
+			forget(by, &w->native[i]);
+	}
+	w->native_count = kept;
+}
+
+static int by_tid(const void *a, const void *b)
+{
+	const struct watched_task *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+static int list(struct watch *w, struct watcher *by)
+{
+	int fd = openat(w->tasks.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	uint32_t known = w->native_count;
+	struct dirent *entry;
+
+	if (!dir) {
+		err = errno == ENOENT ? -ESRCH : -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	w->listed++;
+	while (!err && (entry = readdir(dir))) {
+		struct watched_task wanted = { .tid = (pid_t)strtol(entry->d_name, NULL, 10) }, *t;
+
+		if (wanted.tid <= 0)
+			continue;
+		t = bsearch(&wanted, w->native, known, sizeof(wanted), by_tid);
+		if (t)
+			t->listed = w->listed;
+		else
+			err = add(w, wanted.tid);
+	}
+	closedir(dir);
+	if (err)
+		return err;
+	remove_others(w, by);
+	qsort(w->native, w->native_count, sizeof(*w->native), by_tid);
+	return map_again(w);
+}
+
+static void look(struct watch *w, struct watcher *by, struct watched_task *t)
+{
+	struct turns now;
+	int err;
+
+	if (t->fd < 0 && by->open_files < FILES_MAX) {
+		t->fd = turns__open(&w->tasks, t->tid);
+		by->open_files += t->fd >= 0;
+	}
+	err = turns__read(&w->tasks, t->tid, t->fd, t->known ? &t->now : NULL, &now);
+	t->ruby = false;
+	/* It got a CPU during each try: what was read last is of this moment, but for whether it has one. */
+	if (err == -EAGAIN)
+		now.on_cpu = false, now.state = 'R';
+	if (err && err != -EAGAIN) {
+		t->known = t->moved = false;
+		if (err == -ESRCH)
+			w->listed_at = 0;
+		return;
+	}
+	t->moved = t->known && now.got >= t->now.got;
+	t->before = t->moved ? t->now : now;
+	t->now = now;
+	t->known = true;
+}
+
+int watch_tasks__look(struct watch *w, struct watcher *by, uint64_t now)
+{
+	int err = 0;
+
+	if (!w->listed_at || now - w->listed_at > LIST_INTERVAL) {
+		w->listed_at = now;
+		err = list(w, by);
+	}
+	for (uint32_t i = 0; i < w->native_count && !err; i++)
+		look(w, by, &w->native[i]);
+	return err || w->native_count ? err : -ESRCH;
+}
+
+void watch_tasks__list_again(struct watch *w)
+{
+	w->listed_at = 0;
+}
+
+struct watched_task *watch_tasks__find(const struct watch *w, uint32_t inner)
+{
+	uint32_t i = inner ? map64__get(&w->native_map, inner) : MAP64_NONE;
+
+	return i == MAP64_NONE ? NULL : &w->native[i];
+}
+
+void watch_tasks__free(struct watch *w, struct watcher *by)
+{
+	for (uint32_t i = 0; i < w->native_count; i++)
+		forget(by, &w->native[i]);
+	free(w->native);
+	map64__free(&w->native_map);
+	w->native = NULL;
+	w->native_count = 0;
+}
+
+void watch_tasks__read_comm(const struct watch *w, pid_t tid, char comm[TASK_COMM_SIZE])
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	memset(comm, 0, TASK_COMM_SIZE);
+	snprintf(path, sizeof(path), "%d/comm", tid);
+	fd = openat(w->tasks.dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, comm, TASK_COMM_SIZE - 1);
+	close(fd);
+	if (n > 0 && comm[n - 1] == '\n')
+		comm[n - 1] = '\0';
+}
