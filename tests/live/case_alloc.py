@@ -438,6 +438,7 @@ def internal_objects(ctx):
 @case(timeout=60)
 def exec_of_a_ruby(ctx):
     """The program that the process executes then is recorded as the first one was, and is left as it was."""
+    case_probes.Tracer.build()
     program = ctx.program("alloc.rb", env={"TESTED_RUBY": harness.RUBY})
     program.expect("ready")
     n, interval = 2000000, 32 * KIB

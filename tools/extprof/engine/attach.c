@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "engine/state.h"
-#include "process/mapped_file.h"
 
 /* How long a ruby may be starting, or between fork and its adaptation. */
 #define READY_TIMEOUT (10 * SECOND)
@@ -51,21 +49,19 @@ static int read_vm(const struct source_target *t, uint64_t address, void *to, si
 }
 
 /* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */
-static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, struct diag *d)
+static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, const struct ruby_file *file,
+		    struct diag *d)
 {
 	struct source_target target = {
 		.process = p->number, .vm = vm->number, .pid = p->pid, .section = vm->layout.address,
-		.contract = &vm->layout.section, .read = read_vm, .context = vm,
+		.contract = &vm->layout.section, .file = file, .places = e->places, .read = read_vm, .context = vm,
 	};
 	uint32_t failed = 0;
 	int err;
 
 	if (!session__attaches(e->session))
 		return 0;
-	target.file = mapped_file__open_at(p->pid, p->target.thread, vm->layout.address, &target.file_offset);
 	err = session__add_ruby(e->session, &target, &failed, d);
-	if (target.file >= 0)
-		close(target.file);
 	engine__figures_attach(e, p, vm, failed, d);
 	if (err && !e->not_added++)
 		e->why_not_added = *d;
@@ -73,7 +69,7 @@ static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, st
 	return p->wanted && e->reader != READER_EBPF && e->settings.selection.pid_count == 1 ? err : 0;
 }
 
-static int attach(struct engine *e, struct process *p, struct vm *vm, struct diag *d)
+static int attach(struct engine *e, struct process *p, struct vm *vm, const struct ruby_file *file, struct diag *d)
 {
 	struct target_config config;
 	int err;
@@ -97,7 +93,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, struct dia
 	if (err)
 		diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
 	else
-		err = add_ruby(e, p, vm, d);
+		err = add_ruby(e, p, vm, file, d);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	p->search_until = 0;
@@ -134,6 +130,8 @@ static void begin_search(struct engine *e, struct process *p)
 	struct search *search = search__new(p->number, p->pid, &e->table);
 
 	if (search) {
+		if (places__any(e->places))
+			search->places = places__hold(e->places);
 		search->target = p->target;
 		memset(&p->target, 0, sizeof(p->target));
 		p->target.pidfd = -1;
@@ -204,26 +202,18 @@ static void not_found(struct engine *e, struct process *p)
 		give_up(e, p);
 }
 
-static int on_found(struct engine *e, struct search *search, struct diag *d)
+/* What was found of the process whose search it was.  *search is freed by the caller. */
+static int take_found(struct engine *e, struct process *p, struct search *search, struct diag *d)
 {
-	struct process *p = process_set__find(&e->set, search->process);
-	struct vm *vm;
-	int err;
+	struct vm *vm = search->vm;
+	int err = search->err;
 
-	/* It is gone, or this is the search of another life. */
-	if (!p || p->search != search) {
-		search__free(search);
-		return 0;
-	}
 	p->search = NULL;
 	p->target = search->target;
 	search->target.pidfd = -1;
 	search->target.space = NULL;
-	vm = search->vm;
 	search->vm = NULL;
 	p->why = search->diag;
-	err = search->err;
-	search__free(search);
 	if (p->state != PROCESS_LOOKED_FOR) {
 		vm__close(vm);
 		return 0;
@@ -245,9 +235,21 @@ static int on_found(struct engine *e, struct search *search, struct diag *d)
 		give_up(e, p);
 		return 0;
 	}
-	err = attach(e, p, vm, d);
+	err = attach(e, p, vm, &search->file, d);
 	if (err && p->vm != vm)
 		vm__close(vm);
+	return err;
+}
+
+static int on_found(struct engine *e, struct search *search, struct diag *d)
+{
+	struct process *p = process_set__find(&e->set, search->process);
+	int err = 0;
+
+	/* Else it is gone, or this is the search of another life. */
+	if (p && p->search == search)
+		err = take_found(e, p, search, d);
+	search__free(search);
 	return err;
 }
 

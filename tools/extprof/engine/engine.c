@@ -109,6 +109,11 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	err = check_pids(settings, d);
 	if (err)
 		goto cleanup;
+	e->places = places__new();
+	if (!e->places) {
+		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+		goto cleanup;
+	}
 	err = searcher__create(&e->searcher, &settings->executor);
 	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (err || e->epoll_fd < 0)
@@ -138,7 +143,7 @@ int engine__open(struct engine *e, struct diag *d)
 	struct session_options options = {
 		.size = sizeof(options),
 		.sources = e->sources,
-		.source_options = { .size = sizeof(options.source_options), .rate = e->settings.rate,
+		.source_options = { .size = sizeof(options.source_options), .places = e->places, .rate = e->settings.rate,
 				    .timer = e->settings.timer, .alloc_interval = e->settings.alloc_interval,
 				    .syscalls = &e->settings.syscalls,
 				    .syscall_latency = e->settings.syscall_latency,
@@ -395,6 +400,7 @@ void engine__destroy(struct engine *e)
 		return;
 	searcher__destroy(e->searcher);
 	session__close(e->session);
+	places__release(e->places);
 	engine__restore_intervals(e);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/deadline.h"
+#include "process/mapped_file.h"
 #include "process/section_search.h"
 
 /* How long searcher__destroy() waits for searches that run. */
@@ -37,7 +38,7 @@ struct search *search__new(uint32_t process, pid_t pid, struct symbol_table *tab
 	search->process = process;
 	search->pid = pid;
 	search->table = table;
-	search->target.pidfd = -1;
+	search->target.pidfd = search->file.fd = -1;
 	return search;
 }
 
@@ -47,7 +48,24 @@ void search__free(struct search *search)
 		return;
 	vm__close(search->vm);
 	target__close(&search->target);
+	places__release(search->places);
+	if (search->file.fd >= 0)
+		close(search->file.fd);
 	free(search);
+}
+
+/* Open the file of the VM, and find in it what is wanted. */
+static void look_at_file(struct search *search)
+{
+	struct ruby_file *f = &search->file;
+	uint64_t address = search->vm->layout.address;
+
+	f->fd = mapped_file__open_at(search->target.pid, search->target.thread, address, &f->offset);
+	if (f->fd >= 0 && fstat(f->fd, &f->st)) {
+		close(f->fd);
+		f->fd = -1;
+	}
+	places__look(search->places, f);
 }
 
 void search__run(struct search *search, struct deadline *deadline)
@@ -61,8 +79,11 @@ void search__run(struct search *search, struct deadline *deadline)
 		search->err = target__find_section(t, &search->diag);
 	if (!search->err)
 		search->err = vm__open(&search->vm, t, search->table, &search->diag);
-	if (!search->err)
+	if (!search->err) {
 		target__refresh(t);
+		if (search->places)
+			look_at_file(search);
+	}
 	t->deadline = NULL;
 	/* The deadline is over when the search is. */
 	if (t->space)

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "process/target.h"
 #include "ruby/vm.h"
+#include "source/places.h"
 
 /* Processes that are searched at the same time.  One that does not answer holds one up. */
 #define SEARCH_THREADS_MAX 8u
@@ -29,6 +30,8 @@ struct search {
 	int err;			/* as of target__find_section() and vm__open() */
 	struct diag diag;		/* why */
 	struct vm *vm;			/* NULL: there is none */
+	struct places *places;		/* what is wanted in the file of the VM, a reference; NULL: nothing */
+	struct ruby_file file;		/* if so: it was looked at */
 	uint64_t took;			/* ns */
 	struct deadline deadline;	/* of the searcher */
 };

@@ -39,6 +39,7 @@ struct engine {
 	enum reader_kind reader;	/* that is used */
 	struct diag why_reader;		/* why BPF is not, if that was not asked for */
 	struct searcher *searcher;
+	struct places *places;	/* in the files of rubies */
 	struct process_set set;
 	struct tree tree;
 	struct symbol_table table;

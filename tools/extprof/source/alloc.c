@@ -30,7 +30,7 @@ static int alloc__create(struct source **source, const struct source_options *o,
 	s->probe.name = "alloc";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, alloc_semaphore);
 	s->interval = o->alloc_interval;
-	return 0;
+	return ruby_probe__create(&s->probe, o->places, d);
 }
 
 static int alloc__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)

@@ -19,11 +19,9 @@
 #include "source/event_spec.h"
 #include "source/function_places.h"
 #include "source/permission.h"
+#include "source/places.h"
 #include "source/source.h"
 #include "source/tracefs.h"
-
-/* Different rubies that are followed in one recording. */
-#define FILES_MAX 256u
 
 /* A file with places of an event. */
 struct event_file {
@@ -99,14 +97,27 @@ static int attach_file(const struct event *e, struct event_file *f, struct diag 
 	return 0;
 }
 
-/* Find the places in the file; it takes the descriptor, also if it fails. */
-static int add_file(struct event *e, int fd, struct diag *d)
+/* What the event is in, for places__want() and the like: NULL for a function. */
+static const char *provider(const struct event *e)
+{
+	return e->spec->kind == EVENT_USDT ? e->spec->second : NULL;
+}
+
+static const char *name(const struct event *e)
+{
+	return e->spec->kind == EVENT_USDT ? e->spec->third : e->spec->second;
+}
+
+/* Find the places in the file; it takes the descriptor, also if it fails.  ruby: NULL: a file that the user has named. */
+static int add_file(struct event *e, int fd, const struct source_target *ruby, struct diag *d)
 {
 	struct event_file *f;
 	struct stat st;
 	int err;
 
-	if (fstat(fd, &st) || array__reserve(&e->files, e->file_count, 1, &e->file_room, FILES_MAX, sizeof(*e->files))) {
+	if (ruby)
+		st = ruby->file->st;
+	if ((!ruby && fstat(fd, &st)) || array__reserve(&e->files, e->file_count, 1, &e->file_room, PLACES_FILES_MAX, sizeof(*e->files))) {
 		close(fd);
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "there is no room for another file of event %s", e->spec->label);
 	}
@@ -115,8 +126,12 @@ static int add_file(struct event *e, int fd, struct diag *d)
 	f->fd = fd;
 	f->device = st.st_dev;
 	f->inode = st.st_ino;
-	err = e->spec->kind == EVENT_USDT ? usdt__find(fd, e->spec->second, e->spec->third, &f->places, d) :
-	      function_places__find(fd, e->spec->second, &f->places, d);
+	if (ruby)
+		err = places__get(ruby->places, ruby->file, provider(e), name(e), &f->places, NULL, d);
+	else if (provider(e))
+		err = usdt__find(fd, provider(e), name(e), &f->places, d);
+	else
+		err = function_places__find(fd, name(e), &f->places, d);
 	if (err) {
 		close(fd);
 		return name_event(e, err, d);
@@ -155,8 +170,6 @@ static int find_places(struct event *e, struct diag *d)
 	bool has_directory = strchr(e->spec->first, '/');
 	int fd, err;
 
-	if (is_of_ruby(e))
-		return 0;
 	fd = has_directory ? open(e->spec->first, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : open_library(e->spec->first);
 	if (fd < 0) {
 		err = -errno;
@@ -166,7 +179,7 @@ static int find_places(struct event *e, struct diag *d)
 			   "libraries, and ruby is the file that holds the VM; else write the path");
 		return name_event(e, err, d);
 	}
-	err = add_file(e, fd, d);
+	err = add_file(e, fd, NULL, d);
 	/* Of a file that the user has named, it is the user's mistake. */
 	if (err && d->code != DIAG_PERMISSION && err != -ENOMEM)
 		d->code = DIAG_USAGE;
@@ -193,13 +206,16 @@ static void event__destroy(struct source *s)
 	free(s);
 }
 
-static int create_event(struct event *e, const struct event_spec *spec, uint64_t period, struct diag *d)
+static int create_event(struct event *e, const struct event_spec *spec, const struct source_options *o, struct diag *d)
 {
+	uint64_t period = o->event_period;
 	int err = 0;
 
 	e->spec = spec;
 	e->period = period ? period : spec->period;
-	if (is_in_code(e))
+	if (is_of_ruby(e) && (err = places__want(o->places, provider(e), name(e))))
+		diag__set(d, DIAG_INTERNAL, -err, "cannot note event %s: %s", spec->label, strerror(-err));
+	else if (is_in_code(e) && !is_of_ruby(e))
 		err = find_places(e, d);
 	else if (spec->kind == EVENT_TRACEPOINT)
 		err = tracefs__id(spec->first, spec->second, &e->tracepoint, d);
@@ -224,7 +240,7 @@ static int event__create(struct source **source, const struct source_options *o,
 		return diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs");
 	}
 	for (uint32_t i = 0; i < o->event_count; i++) {
-		int err = create_event(&s->events[s->count++], &o->events[i], o->event_period, d);
+		int err = create_event(&s->events[s->count++], &o->events[i], o, d);
 
 		if (err) {
 			event__destroy(s);
@@ -351,18 +367,18 @@ static int event__start(struct source *s, struct extprof_bpf *skel, struct diag 
 /* Have the event in the file of this ruby. */
 static int add_ruby(struct source *s, struct event *e, const struct source_target *t, struct diag *d)
 {
-	struct stat st;
+	const struct stat *st = &t->file->st;
 	int fd, err;
 
-	if (t->file < 0 || fstat(t->file, &st))
+	if (t->file->fd < 0)
 		return diag__set(d, DIAG_PERMISSION, EACCES, "the file of the ruby of process %d cannot be opened", t->pid);
 	for (uint32_t i = 0; i < e->file_count; i++)
-		if (e->files[i].device == st.st_dev && e->files[i].inode == st.st_ino)
+		if (e->files[i].device == st->st_dev && e->files[i].inode == st->st_ino)
 			return 0;
-	fd = fcntl(t->file, F_DUPFD_CLOEXEC, 0);
+	fd = fcntl(t->file->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return diag__set(d, DIAG_INTERNAL, errno, "too many files are open");
-	err = add_file(e, fd, d);
+	err = add_file(e, fd, t, d);
 	if (!err && s->started)
 		err = attach_file(e, &e->files[e->file_count - 1], d);
 	return err;

@@ -25,13 +25,12 @@ static int gc__create(struct source **source, const struct source_options *o, st
 {
 	struct source *s = calloc(1, sizeof(*s));
 
-	(void)o;
 	*source = s;
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->probe.name = "gc_phase";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, gc_semaphore);
-	return 0;
+	return ruby_probe__create(&s->probe, o->places, d);
 }
 
 static int gc__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)

@@ -10,12 +10,10 @@
 
 #include "base/array.h"
 #include "extprof.skel.h"
+#include "source/places.h"
 #include "source/usdt.h"
 
-/* Different rubies that are followed in one recording. */
-#define FILES_MAX 256u
-
-struct ruby_file {
+struct attached_file {
 	dev_t device;
 	ino_t inode;
 	off_t size;
@@ -24,9 +22,16 @@ struct ruby_file {
 	uint32_t link_count;	/* 0: it is another name of a file that is in the list */
 };
 
+int ruby_probe__create(const struct ruby_probe *p, struct places *places, struct diag *d)
+{
+	int err = places__want(places, RB_DEBUG_EXT_PROBE_PROVIDER, p->name);
+
+	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot note the probe %s: %s", p->name, strerror(-err)) : 0;
+}
+
 int ruby_probe__configure(struct ruby_probe *p, struct extprof_bpf *skel, struct bpf_program *program, struct diag *d)
 {
-	uint32_t size = bpf_map__max_entries(skel->maps.probe_places) + FILES_MAX * USDT_PLACES_MAX;
+	uint32_t size = bpf_map__max_entries(skel->maps.probe_places) + PLACES_FILES_MAX * USDT_PLACES_MAX;
 	int err = bpf_map__set_max_entries(skel->maps.probe_places, size);
 
 	p->program = program;
@@ -56,12 +61,12 @@ static int read_semaphore(const struct ruby_probe *p, const struct source_target
 	return err ? err : value;
 }
 
-static bool is_same(const struct ruby_file *f, const struct stat *st)
+static bool is_same(const struct attached_file *f, const struct stat *st)
 {
 	return f->device == st->st_dev && f->inode == st->st_ino;
 }
 
-static bool looks_same(const struct ruby_file *f, const struct stat *st)
+static bool looks_same(const struct attached_file *f, const struct stat *st)
 {
 	return f->size == st->st_size && f->modified.tv_sec == st->st_mtim.tv_sec &&
 	       f->modified.tv_nsec == st->st_mtim.tv_nsec;
@@ -80,14 +85,10 @@ static bool is_attached(const struct ruby_probe *p, const struct source_target *
 }
 
 /* Tell the program where it finds the arguments. */
-static int add_places(const struct ruby_probe *p, const struct source_target *t, const struct usdt *usdt,
-		      struct diag *d)
+static int add_places(const struct ruby_probe *p, uint64_t section, const struct usdt *usdt, struct diag *d)
 {
 	struct usdt_arguments known;
-	uint64_t section;
 
-	if (usdt__address(t->file, t->file_offset, &section))
-		return diag__set(d, DIAG_INTERNAL, ENOENT, "the file of the program does not have its section");
 	for (uint32_t i = 0; i < usdt->count; i++) {
 		const struct usdt_place *place = &usdt->places[i];
 		uint64_t distance = section - place->address;
@@ -106,24 +107,25 @@ static int add_places(const struct ruby_probe *p, const struct source_target *t,
 	return 0;
 }
 
-static void close_file(struct ruby_file *f)
+static void close_file(struct attached_file *f)
 {
 	while (f->link_count)
 		bpf_link__destroy(f->links[--f->link_count]);
 }
 
-static int attach(struct ruby_probe *p, const struct source_target *t, struct ruby_file *f, struct diag *d)
+static int attach(struct ruby_probe *p, const struct source_target *t, struct attached_file *f, struct diag *d)
 {
 	struct usdt *usdt = malloc(sizeof(*usdt));
+	uint64_t section;
 	int err;
 
 	if (!usdt)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	err = usdt__find(t->file, RB_DEBUG_EXT_PROBE_PROVIDER, p->name, usdt, d);
+	err = places__get(t->places, t->file, RB_DEBUG_EXT_PROBE_PROVIDER, p->name, usdt, &section, d);
 	if (!err)
-		err = add_places(p, t, usdt, d);
-	for (uint32_t i = 0; i < usdt->count && !err; i++) {
-		f->links[i] = usdt__attach(p->program, t->file, &usdt->places[i], d);
+		err = add_places(p, section, usdt, d);
+	for (uint32_t i = 0; !err && i < usdt->count; i++) {
+		f->links[i] = usdt__attach(p->program, t->file->fd, &usdt->places[i], d);
 		if (f->links[i])
 			f->link_count++;
 		else
@@ -141,26 +143,26 @@ static int attach(struct ruby_probe *p, const struct source_target *t, struct ru
 
 int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct diag *d)
 {
-	struct ruby_file f = { 0 };
-	struct stat st;
+	const struct stat *st = &t->file->st;
+	struct attached_file f = { 0 };
 	int err;
 
 	if (!semaphore_address(p, t))
 		return diag__set(d, DIAG_NO_INTERFACE, ENOENT, "the ruby of process %d has no probe %s", t->pid, p->name);
-	if (t->file < 0 || fstat(t->file, &st))
+	if (t->file->fd < 0)
 		return diag__set(d, DIAG_PERMISSION, EACCES, "the file of the ruby of process %d cannot be opened", t->pid);
 	for (uint32_t i = 0; i < p->count; i++)
-		if (is_same(&p->files[i], &st))
+		if (is_same(&p->files[i], st))
 			return 0;
-	f.device = st.st_dev;
-	f.inode = st.st_ino;
-	f.size = st.st_size;
-	f.modified = st.st_mtim;
-	if (p->count >= FILES_MAX)
-		return diag__set(d, DIAG_INTERNAL, E2BIG, "there are more than %u different rubies", FILES_MAX);
-	if (array__reserve(&p->files, p->count, 1, &p->room, FILES_MAX, sizeof(*p->files)))
+	f.device = st->st_dev;
+	f.inode = st->st_ino;
+	f.size = st->st_size;
+	f.modified = st->st_mtim;
+	if (p->count >= PLACES_FILES_MAX)
+		return diag__set(d, DIAG_INTERNAL, E2BIG, "there are more than %u different rubies", PLACES_FILES_MAX);
+	if (array__reserve(&p->files, p->count, 1, &p->room, PLACES_FILES_MAX, sizeof(*p->files)))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	if (!is_attached(p, t, &st)) {
+	if (!is_attached(p, t, st)) {
 		err = attach(p, t, &f, d);
 		if (err)
 			return err;

@@ -11,18 +11,21 @@
 
 struct bpf_program;
 struct extprof_bpf;
-struct ruby_file;
+struct attached_file;
+struct places;
 
 struct ruby_probe {
 	const char *name;		/* of RB_DEBUG_EXT_PROBE_PROVIDER */
 	size_t semaphore;		/* offset of its address in struct rb_debug_ext_section */
 	struct bpf_program *program;	/* that runs at the probe */
 	int places;			/* the BPF map of that name; set by ruby_probe__open() */
-	struct ruby_file *files;
+	struct attached_file *files;
 	uint32_t count;
 	size_t room;
 };
 
+/* Have the probe looked for in the files of rubies.  `name` is set. */
+int ruby_probe__create(const struct ruby_probe *p, struct places *places, struct diag *d);
 /* Before the object is loaded: have the program loaded, and make room for the places of one more probe. */
 int ruby_probe__configure(struct ruby_probe *p, struct extprof_bpf *skel, struct bpf_program *program, struct diag *d);
 void ruby_probe__open(struct ruby_probe *p, struct extprof_bpf *skel);

@@ -23,9 +23,12 @@ struct extprof_bpf;
 struct source;
 struct syscall_set;
 struct event_spec;
+struct places;
+struct ruby_file;
 
 struct source_options {
 	size_t size;		/* of this structure */
+	struct places *places;	/* for places__want(), in the files of rubies */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
 	uint64_t alloc_interval; /* of mode alloc: bytes between two samples, on average */
@@ -46,8 +49,8 @@ struct source_target {
 	int pid;		/* as seen from here */
 	uint64_t section;	/* address of the contract's section in its memory */
 	const struct rb_debug_ext_section *contract;	/* a copy of it */
-	int file;		/* open: where the section is from; -1: it cannot be opened */
-	uint64_t file_offset;	/* of the section */
+	const struct ruby_file *file;	/* where the section is from */
+	struct places *places;	/* that source_ops::create wanted in it */
 	/* Read its memory: 0 or -errno. */
 	int (*read)(const struct source_target *t, uint64_t address, void *to, size_t size);
 	const void *context;	/* of `read` */
