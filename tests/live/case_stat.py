@@ -78,7 +78,7 @@ def near(got, truth, share, what, slack=0):
 @case(timeout=60)
 def gvl_waits(ctx):
     """Each wait of three nappers beside a burner, by their own clocks. A nap is late by its wait for the GVL, and by
-    waits for a CPU: those make extprof's figure smaller. The burner waits as well, for less than any napper does."""
+    waits for a CPU, and so is the first line of a thread: those make extprof's figure smaller. The burner waits as well, for less than any napper does."""
     run = Run(ctx)
     late = sorted(map(int, run.do("nappers 4")["late"].split(",")))
     t = run.stop()

@@ -20,12 +20,15 @@ end
 
 def say(**values) = puts(values.map { |k, v| "#{k}=#{v}" }.join(" "))
 
-# Three threads that sleep 5 ms again and again beside one that computes: how late each of them was.
+# Three threads that sleep 5 ms again and again beside one that computes: how late each of them was.  A thread waits
+# for the GVL before its first line, too.
 def nappers(seconds)
   till, late = wall + (seconds * 1e9).to_i, Queue.new
   threads = [named("burner") { burn((seconds * 1e9).to_i) }]
   3.times do |i|
+    made = wall
     threads << named("napper #{i}") do
+      late << wall - made
       while wall < till
         from = wall
         sleep 0.005
