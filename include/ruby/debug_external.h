@@ -104,6 +104,10 @@ typedef __INT64_TYPE__ int64_t;
 #define RB_DEBUG_EXT_THREAD_NAME_MAX 64u       /**< with the terminating NUL; longer ones are cut */
 #define RB_DEBUG_EXT_RACTOR_NAME_MAX 32u       /**< the same for names of ractors */
 #define RB_DEBUG_EXT_JIT_LOG_MAX (1u << 26)    /**< most entries of the JIT code log */
+#define RB_DEBUG_EXT_LABELS_MAX 64u            /**< records of one set of labels */
+#define RB_DEBUG_EXT_LABEL_RECORDS_MAX 32768u  /**< records of labels, retired ones included */
+#define RB_DEBUG_EXT_LABEL_KEY_MAX 128u        /**< bytes of a label's key; longer ones are cut */
+#define RB_DEBUG_EXT_LABEL_VALUE_MAX 256u      /**< the same for values */
 
 /* -- The section ----------------------------------------------------------- */
 
@@ -179,7 +183,7 @@ struct rb_debug_ext_section {
     uint16_t ec_vm_stack_size;    /**< its size in words of 8 bytes */
     uint16_t ec_cfp;              /**< address of the innermost control frame */
     uint16_t ec_slot;             /**< uint32_t: index in the table of ECs, 0 none */
-    uint16_t ec_label;            /**< uint32_t: label set in force, 0 none */
+    uint16_t ec_label;            /**< uint32_t: label set in force, 0 none; see "Labels" */
     uint16_t ec_jit_entry_sp;     /**< 0, and will stay so: not published */
 
     /* Offsets in a control frame, all 8 byte fields. */
@@ -328,6 +332,12 @@ struct rb_debug_ext_section {
     /* Since abi_minor 1.  See "Compiling". */
     uint32_t jit_compile_id;      /**< record of the code that is compiled, or was last, 0 unknown */
     uint64_t jit_compile_count;   /**< how often compiling has begun */
+
+    /* Since abi_minor 1.  See "Labels". */
+    uint32_t label_records;       /**< records of labels, retired ones included */
+    uint16_t ec_context;          /**< offset in an EC, 8 bytes: address of a record of the program's own, 0 none */
+    uint16_t reserved_labels;
+    uint64_t labels_refused;      /**< labels not set: too many sets or labels in a set, or no memory */
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */
@@ -361,7 +371,9 @@ enum rb_debug_ext_kind {
     RB_DEBUG_EXT_SINGLETON = 19,   /**< singleton class of a class or module; ref1: that */
     RB_DEBUG_EXT_INSTANCE_SINGLETON = 20, /**< singleton class of another object; ref1: its class */
     RB_DEBUG_EXT_REFINEMENT = 21,  /**< ref1: module it is defined in; ref2: refined class */
-    RB_DEBUG_EXT_NESTED = 22       /**< constant `name` in the unnamed ref1 */
+    RB_DEBUG_EXT_NESTED = 22,      /**< constant `name` in the unnamed ref1 */
+    /* Since abi_minor 1: in no frame, but at ec_label of an EC. */
+    RB_DEBUG_EXT_LABEL = 32        /**< see "Labels" */
 };
 
 /** rb_debug_ext_record::flags */
@@ -537,6 +549,29 @@ struct rb_debug_ext_jit_entry {
  *
  * Some calls have native frames and no frame here: methods that the interpreter
  * or JIT code calls as a function, without a frame of their own.
+ */
+
+/*
+ * Labels.  Since abi_minor 1.  A program says for what it works at the moment,
+ * for example `request=GET /x`: Fiber.with_labels in Ruby, or
+ * rb_profile_with_labels() in C.  The uint32_t at ec_label of an EC is the id of a
+ * record of kind LABEL, or 0.  Its `name` is the key of a label, its `path` the
+ * value (0: inside, this key has no value), its `level` how many records the set
+ * has, from 1.  ref1 is the set that it extends, 0 none.  So a set is a chain of
+ * at most RB_DEBUG_EXT_LABELS_MAX records, and each level is one less than the one
+ * before.  The value of a key is that of the first record with this key, counted
+ * from the record at ec_label.
+ *
+ * Texts are in UTF-8 as far as they can be converted.  A record of this kind does
+ * not change.  It retires and expires as others do, but has no part in what keeps
+ * those of code: of retired ones there are at most grace_records, or
+ * grace_records_unasked.  There are fewer when RB_DEBUG_EXT_LABEL_RECORDS_MAX is
+ * reached: the oldest ones expire before a new one is refused.  Two ids can be the
+ * same set.  A thread or fiber begins with the set of the EC that made it.
+ *
+ * The 8 bytes at ec_context of an EC belong to the program, too: an address, which
+ * rb_profile_context_set() stores.  By convention it is that of a thread context
+ * record as OpenTelemetry (OTEP 4947) defines it.  Fibers and threads begin with 0.
  */
 
 /* -- Threads and fibers ----------------------------------------------------- */
@@ -766,7 +801,7 @@ enum rb_debug_ext_type {
 
 #define RB_DEBUG_EXT_ASSERT(name, expr) \
     typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
-RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 528);
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 544);
 RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
 RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
 RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);
