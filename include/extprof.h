@@ -135,7 +135,8 @@ enum extprof_frame_kind {
 	EXTPROF_FRAME_PROCESS = 7,	/* a group */
 	EXTPROF_FRAME_CGROUP = 8,	/* a group */
 	EXTPROF_FRAME_STATE = 9,	/* below the code: what a thread waited for, the class of an object */
-	EXTPROF_FRAME_ABOUT = 10	/* below that: the file that it waited on, or who held it */
+	EXTPROF_FRAME_ABOUT = 10,	/* below that: the file that it waited on, or who held it */
+	EXTPROF_FRAME_LABEL = 11	/* a group: "[request=GET /x]", "[no request]" */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -204,8 +205,8 @@ struct extprof_recording_options {
 	uint64_t duration;	/* ns; 0: until the processes end, or the caller ends it */
 
 	/* What is shown. */
-	const char *groups;	/* outermost frames: "process", "thread", "thread-pattern", "cgroup", several
-				 * with commas, or "none"; NULL: "process" if there are several, else "none" */
+	const char *groups;	/* outermost frames: "process", "thread", "thread-pattern", "cgroup",
+				 * "label:KEY" (see docs/labels.md), several with commas, or "none"; NULL: "process" if there are several, else "none" */
 	const char *formats;	/* that extprof_recording_write() is to write: names with commas; NULL: those
 				 * that need no groups besides the ones above */
 	bool lines;		/* frames are told apart by the line that runs */
@@ -641,6 +642,12 @@ enum extprof_wait {
 	EXTPROF_WAIT_NOGVL = 14		/* a function in C that runs without the GVL */
 };
 
+/* For what a program says it works (Fiber.with_labels).  Texts are clean. */
+struct extprof_label {
+	const char *key;
+	const char *value;
+};
+
 /* One stack of a thread.  Made by the library only: fields are added at the end. */
 struct extprof_dump_fiber {
 	uint64_t serial;	/* from 1, never used again in the process */
@@ -658,6 +665,9 @@ struct extprof_dump_fiber {
 	uint64_t resumed_by;	/* serial of the fiber that resumed this one and waits for it; 0: none, or unknown */
 	uint64_t resumes;	/* serial of the fiber that this one has resumed and waits for; 0: none, or unknown */
 	bool nonblocking;	/* a scheduler can run others while it waits; false also of an interface of version 1.0 */
+	const struct extprof_label *labels;	/* the outermost one first, each key once */
+	size_t label_count;
+	const char *labels_lost;	/* why some of them are not known; NULL: all are */
 };
 
 /* Made by the library only: fields are added at the end. */

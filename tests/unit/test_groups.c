@@ -39,7 +39,7 @@ TEST(groups_of_a_mask_are_the_innermost_ones)
 	CHECK_INT(g.keys[0], GROUP_THREAD);
 	CHECK_INT(g.keys[1], GROUP_PROCESS);
 	groups__add_mask(&g, ~0u);
-	CHECK_INT(g.count, GROUPS_MAX);
+	CHECK_INT(g.count, GROUP_KEYS - 1);
 }
 
 TEST(groups_can_be_added_outside)
@@ -147,4 +147,32 @@ TEST(groups_name_threads_and_their_patterns)
 	group_names__add_no_thread("0123456789abcdef", 16, 0, true, &t);
 	CHECK_STRING(t.data, "[unknown thread 0123456789abcdef]\n[unknown thread *abcdef]\n0");
 	text__free(&t);
+}
+
+TEST(groups_can_be_labels)
+{
+	struct groups g;
+	char longest[RB_DEBUG_EXT_LABEL_KEY_MAX + 16] = "label:";
+
+	CHECK_INT(groups__parse("process,label:request,label:job id", &g), 0);
+	CHECK_INT(g.count, 3);
+	CHECK_INT(g.keys[0], GROUP_PROCESS);
+	CHECK_INT(g.keys[1], GROUP_LABEL);
+	CHECK_INT(g.keys[2], GROUP_LABEL + 1);
+	CHECK_INT(g.label_count, 2);
+	CHECK_STRING(g.labels[0], "request");
+	CHECK_STRING(g.labels[1], "job id");
+	CHECK_INT(groups__parse("process,thread,thread-pattern,cgroup,label:a,label:b,label:c,label:d", &g), 0);
+	CHECK_INT(g.count, GROUPS_MAX);
+	CHECK_INT(groups__parse("label:a,label:b,label:c,label:d,label:e", &g), -EINVAL);
+	CHECK_INT(groups__parse("label:a,label:a", &g), -EINVAL);
+	CHECK_INT(groups__parse("label:a,label:ab", &g), 0);
+	CHECK_INT(groups__parse("label:", &g), -EINVAL);
+	CHECK_INT(groups__parse("label", &g), -EINVAL);
+	CHECK_INT(groups__parse("label:a,none", &g), -EINVAL);
+	memset(longest + 6, 'k', RB_DEBUG_EXT_LABEL_KEY_MAX);
+	CHECK_INT(groups__parse(longest, &g), 0);
+	CHECK_INT((int)strlen(g.labels[0]), RB_DEBUG_EXT_LABEL_KEY_MAX);
+	strcat(longest, "k");
+	CHECK_INT(groups__parse(longest, &g), -EINVAL);
 }

@@ -682,6 +682,67 @@ TEST(collect_keeps_samples_without_room_for_their_group)
 	tear_down();
 }
 
+static uint32_t label(const char *key, const char *value, uint32_t outer)
+{
+	uint32_t id = fake__record(&ruby, RB_DEBUG_EXT_LABEL, key, outer, 0);
+
+	if (value)
+		fake__set_path(fake__get(&ruby, id), value);
+	return id;
+}
+
+static void send_for(uint32_t set, int times)
+{
+	start();
+	sample.event.label = set;
+	frame(foo_id, 0);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	send(times);
+}
+
+TEST(collect_groups_by_labels)
+{
+	uint32_t a, b, none;
+
+	set_up();
+	CHECK_INT(groups__parse("label:request,label:n", &resolver.groups), 0);
+	a = label("request", "GET /\033[1m\n;x", 0);
+	b = label("n", "2", a);
+	none = label("request", NULL, b);
+	send_for(a, 1);
+	send_for(b, 2);
+	send_for(none, 3);
+	send_for(0, 4);
+	send_for(fake__record(&ruby, RB_DEBUG_EXT_NONE, NULL, 0, 0), 5);
+	send_for(bar_id, 6);
+	CHECK_STRING(folded(), "[no request];[n=2];Foo#foo 3\n[no request];[no n];Foo#foo 4\n"
+		     "[request: expired];[n: expired];Foo#foo 5\n[request: not read];[n: not read];Foo#foo 6\n"
+		     "[request=GET /\\x1B[1m\\x0A:x];[n=2];Foo#foo 2\n"
+		     "[request=GET /\\x1B[1m\\x0A:x];[no n];Foo#foo 1\n");
+	CHECK_INT(resolver.expired_labels, 10);
+	CHECK_INT(resolver.unread_labels, 12);
+	tear_down();
+}
+
+/* Values are bounded, and what has no room is no other value. */
+TEST(collect_keeps_samples_without_room_for_their_label)
+{
+	uint32_t a, b;
+
+	set_up();
+	CHECK_INT(groups__parse("label:n", &resolver.groups), 0);
+	a = label("n", "1", 0);
+	b = label("n", "2", 0);
+	send_for(a, 1);
+	resolver.label_values = RESOLVE_LABELS_MAX;
+	send_for(b, 2);
+	send_for(a, 4);
+	send_for(0, 8);
+	CHECK_STRING(folded(), "[n: one of too many values];Foo#foo 2\n[n=1];Foo#foo 5\n[no n];Foo#foo 8\n");
+	CHECK_INT(resolver.received[SOURCE_CPU].whole, 15);
+	tear_down();
+}
+
 TEST(collect_survives_random_events)
 {
 	uint64_t sent = 0, got = 0;

@@ -80,7 +80,9 @@ TEST(walk_gives_all_frames_innermost_first)
 {
 	set_up(5);
 	((struct fake_frame *)ec->cfp)->jit_return = 1;
+	ec->label = 4242;
 	CHECK_INT(walk(), 0);
+	CHECK_INT((int)scratch.event.label, 4242);
 	CHECK_INT(scratch.event.kind, SAMPLE_RUBY);
 	CHECK_INT(scratch.event.nr_frames, 5);
 	CHECK_INT(scratch.event.truncated, 0);
@@ -474,4 +476,19 @@ TEST(walk_survives_a_corrupt_configuration)
 	config.frame_pc = 0xfff8;
 	config.frame_ext_debug = 0xfff8;
 	CHECK_INT(walk(), 0);
+}
+
+/* Other layouts have other neighbours, and an interface may have no labels. */
+TEST(walk_reads_labels_wherever_they_are)
+{
+	set_up(3);
+	ec->label = 4242;
+	config.ec_resume_pc = 0;
+	CHECK_INT(walk(), 0);
+	CHECK_INT((int)scratch.event.label, 4242);
+	CHECK_INT(scratch.event.ec_slot, 9);
+	config.ec_label = 0;
+	CHECK_INT(walk(), 0);
+	CHECK_INT((int)scratch.event.label, 0);
+	CHECK_INT(scratch.event.ec_slot, 9);
 }

@@ -117,10 +117,10 @@ static __always_inline uint32_t party__current_slot(const struct target_config *
 {
 	struct rb_debug_ext_ec slot = { 0 };
 	uint64_t ec = 0, pc, at;
-	uint32_t number = 0;
+	uint32_t number = 0, label;
 
 	if (read_target(&ec, sizeof(ec), task__thread_pointer(task) + (uint64_t)cfg->tls_current_ec) || !ec ||
-	    walk__slot_and_pc(cfg, ec, &number, &pc))
+	    walk__ec_tail(cfg, ec, &number, &label, &pc))
 		return 0;
 	at = walk__slot(tables->ec_dir, tables->ec_slots_end, cfg->ec_slot_size, number);
 	if (!at || read_target(&slot, WALK_EC_HEAD, at) || slot.generation & 1 || slot.ec != ec)

@@ -53,6 +53,16 @@ static int item(json_t *object, bool first, FILE *to)
 	return err;
 }
 
+/* NULL: it has none. */
+static json_t *labels_of(const struct extprof_dump_fiber *f)
+{
+	json_t *object = f->label_count ? json_object() : NULL;
+
+	for (size_t i = 0; i < f->label_count && object; i++)
+		json_object_set_new(object, f->labels[i].key, json_string(f->labels[i].value));
+	return object;
+}
+
 static int write_fiber(const struct extprof_dump_fiber *f, bool again, bool first, FILE *to)
 {
 	static const char *const proofs[] = {
@@ -65,12 +75,13 @@ static int write_fiber(const struct extprof_dump_fiber *f, bool again, bool firs
 
 	if (!first)
 		putc(',', to);
-	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b}", "id", (json_int_t)f->serial, "root", f->root,
+	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b, s:o*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
 			   "state", f->current ? "current" : f->resumes ? "resuming" : f->created ? "created" : "parked", "proof",
 			   proofs[f->proof], "torn", f->torn, "lost", f->lost, "left_out", (json_int_t)f->left_out,
 			   "moved", again ? json_boolean(f->moved) : NULL, "source", f->source, "resumed_by",
 			   f->resumed_by ? json_integer((json_int_t)f->resumed_by) : NULL, "resumes",
-			   f->resumes ? json_integer((json_int_t)f->resumes) : NULL, "nonblocking", f->nonblocking);
+			   f->resumes ? json_integer((json_int_t)f->resumes) : NULL, "nonblocking", f->nonblocking,
+			   "labels", labels_of(f), "labels_lost", f->labels_lost);
 	err = begin(object, "frames", to);
 	/* Innermost first, as in a backtrace of Ruby's. */
 	for (size_t i = f->created ? 0 : f->stack.count; i-- > 0 && !err;)

@@ -192,6 +192,14 @@ static void write_fiber(const struct extprof_dump_thread *t, const struct extpro
 			fprintf(to, "%s", f->moved ? ", moved" : ", not moved");
 		fprintf(to, "\n");
 	}
+	if (f->label_count || f->labels_lost) {
+		fprintf(to, "    labels:");
+		for (size_t i = 0; i < f->label_count; i++)
+			fprintf(to, "%s %s=%s", i ? "," : "", f->labels[i].key, f->labels[i].value);
+		if (f->labels_lost)
+			fprintf(to, "%s [%s]", f->label_count ? "," : "", f->labels_lost);
+		fprintf(to, "\n");
+	}
 	if (f->created)
 		return;
 	for (size_t i = f->stack.count; i-- > 0;) {

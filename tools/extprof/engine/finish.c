@@ -218,6 +218,8 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->jit_exact = e->resolver.jit_exact;
 	m->gc_samples = e->resolver.gc_samples;
 	m->unknown_threads = e->resolver.unknown_threads;
+	m->expired_labels = e->resolver.expired_labels;
+	m->unread_labels = e->resolver.unread_labels;
 	m->lost_events = session__lost_events(e->session) - e->lost_events;
 }
 

@@ -9,6 +9,7 @@
 #include "base/map64.h"
 #include "base/text.h"
 #include "library/dump_file.h"
+#include "library/dump_labels.h"
 #include "library/dump_parts.h"
 #include "library/dump_threads.h"
 #include "library/report.h"
@@ -223,6 +224,9 @@ static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, stru
 	fiber->proof = ec->proof;
 	fiber->torn = ec->torn;
 	fiber->changing = ec->changing;
+	if (!ec->lost && !ec->torn &&
+	    dump_labels__build(&r->parts, &r->vm->symbols, (uint32_t)ec->event->label, fiber))
+		return -ENOMEM;
 	err = resolve(r, ec, fiber, &count);
 	return err == -ENOMEM ? err : name_frames(r, fiber, err ? 0 : count);
 }

@@ -38,7 +38,9 @@ static const char *timer_name(int i)
 
 static const char *group_name(int i)
 {
-	return i + 1 < GROUP_KEYS ? group_names[i + 1] : i + 1 == GROUP_KEYS ? "none" : NULL;
+	static const char *const others[] = { GROUP_LABEL_PREFIX "KEY", "none", NULL };
+
+	return i + 1 < GROUP_KEYS ? group_names[i + 1] : others[i + 1 - GROUP_KEYS];
 }
 
 static const char *waits_name(int i)

@@ -50,6 +50,7 @@ static const int colors[LABEL_KINDS][4] = {
 	[LABEL_CGROUP] = { 70, 16, 30, 72 },
 	[LABEL_STATE] = { 172, 20, 40, 70 },
 	[LABEL_ABOUT] = { 320, 20, 30, 76 },
+	[LABEL_LABEL] = { 310, 24, 30, 74 },
 };
 
 struct page {

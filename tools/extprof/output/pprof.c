@@ -187,10 +187,36 @@ static void add_label(struct writer *w, Pprof__Sample *sample, const char *key, 
 	label->num = number;
 }
 
-static void add_group(struct writer *w, Pprof__Sample *sample, const struct report_label *l)
+/* "[request=GET /x]" is the label "request" with the value "GET /x", "[no request]" is none. */
+static void add_own_label(struct writer *w, Pprof__Sample *sample, const char *name, const char *label_key)
+{
+	struct text key = { 0 }, value = { 0 };
+	size_t length;
+
+	text__add_clean(&key, label_key, strlen(label_key), RB_DEBUG_EXT_LABEL_KEY_MAX);
+	w->strings.failed |= key.failed;
+	length = key.length + 2;
+	/* The reason why there is no value is no value: "(expired)". */
+	if (strlen(name) > length && !strncmp(name + 1, text__string(&key), key.length)) {
+		if (name[length - 1] == '=')
+			text__add(&value, name + length, strlen(name + length) - 1);
+		else if (name[length - 1] == ':')
+			text__addf(&value, "(%.*s)", (int)strlen(name + length) - 2, name + length + 1);
+	}
+	if (value.length)
+		add_label(w, sample, text__string(&key), intern_text(&w->strings, &value), 0);
+	text__free(&value);
+	text__free(&key);
+}
+
+static void add_group(struct writer *w, Pprof__Sample *sample, const struct report_label *l, uint8_t key)
 {
 	struct text name = { 0 };
 
+	if (key >= GROUP_LABEL) {
+		add_own_label(w, sample, l->name, w->r->groups.labels[key - GROUP_LABEL]);
+		return;
+	}
 	group__add_name(l, &name);
 	add_label(w, sample, label_kind_names[l->kind], intern_text(&w->strings, &name), 0);
 	if (l->kind != LABEL_CGROUP)
@@ -206,7 +232,7 @@ static void add_stack(struct writer *w, Pprof__Sample *sample, uint32_t node)
 		bool is_group = r->nodes[i].depth <= r->group_count;
 
 		if (is_group)
-			add_group(w, sample, &r->labels[r->nodes[i].label]);
+			add_group(w, sample, &r->labels[r->nodes[i].label], r->groups.keys[r->nodes[i].depth - 1]);
 		if (!is_group || i == node)
 			sample->location_id[sample->n_location_id++] = w->base + r->nodes[i].label + 1;
 	}

@@ -65,7 +65,7 @@ static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind,
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		uint8_t of = r->labels[i].kind;
 		bool is_group = of == LABEL_PROCESS || of == LABEL_THREAD || of == LABEL_CGROUP ||
-				of == LABEL_STATE || of == LABEL_ABOUT;
+				of == LABEL_STATE || of == LABEL_ABOUT || of == LABEL_LABEL;
 
 		if (groups ? of == kind : !is_group)
 			order[count++] = i;
@@ -261,6 +261,12 @@ static void add_notes(struct table *t)
 	if (m->unknown_threads)
 		text__addf(out, "samples of unknown threads: %" PRIu64 " ([unknown thread]: what the "
 			   "process says about them could not be read)\n", m->unknown_threads);
+	if (m->expired_labels)
+		text__addf(out, "labels expired: %" PRIu64 " times ([KEY: expired]: the program makes more of them "
+			   "than it keeps)\n", m->expired_labels);
+	if (m->unread_labels)
+		text__addf(out, "labels not read: %" PRIu64 " times ([KEY: not read]: the process had ended, or "
+			   "there was no time)\n", m->unread_labels);
 	if (m->gc_samples)
 		text__addf(out, "in GC: %" PRIu64 " samples, %.1f %%\n", m->gc_samples,
 			   percent(m->gc_samples, m->accounting.cpu_taken));
@@ -351,6 +357,7 @@ static int add_report(struct table *t)
 			add_groups(t, "By process", "process", LABEL_PROCESS, order);
 		add_groups(t, "By cgroup", "cgroup", LABEL_CGROUP, order);
 		add_groups(t, "By thread", "thread", LABEL_THREAD, order);
+		add_groups(t, "By label", "label", LABEL_LABEL, order);
 		add_groups(t, below_title(r, title, sizeof(title)), title + 3, LABEL_STATE, order);
 		add_groups(t, "By what was waited for", "what", LABEL_ABOUT, order);
 		add_methods(t, own_title(r), order, true);

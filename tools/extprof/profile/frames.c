@@ -45,6 +45,7 @@ static uint8_t synthetic_label(uint8_t kind)
 	case SYNTHETIC_PROCESS: return LABEL_PROCESS;
 	case SYNTHETIC_STATE: return LABEL_STATE;
 	case SYNTHETIC_ABOUT: return LABEL_ABOUT;
+	case SYNTHETIC_LABEL: return LABEL_LABEL;
 	case SYNTHETIC_MODE: return LABEL_MODE;
 	default: return LABEL_OTHER;
 	}

@@ -28,6 +28,7 @@ enum label_kind {
 	LABEL_CGROUP = 8,
 	LABEL_STATE = 9,	/* below the code: what a thread waited for, the class of an object */
 	LABEL_ABOUT = 10,	/* beyond that: the file that it waited on */
+	LABEL_LABEL = 11,	/* a label of the program's own */
 	LABEL_KINDS,
 	LABEL_MODE = 255	/* keeps the modes of a tree apart; it is in no report */
 };

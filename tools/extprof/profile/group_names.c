@@ -57,6 +57,39 @@ void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, boo
 	text__addf(out, "]\n%u", tid);
 }
 
+static void add_label_key(const char *before, const char *key, struct text *out)
+{
+	text__adds(out, before);
+	text__add_clean(out, key, strlen(key), RB_DEBUG_EXT_LABEL_KEY_MAX);
+}
+
+void group_names__add_label(const char *key, enum label_state state, const struct label_record *value,
+			    struct text *out)
+{
+	add_label_key(state == LABEL_NOT_SET ? "[no " : "[", key, out);
+	switch (state) {
+	case LABEL_SET:
+		text__adds(out, "=");
+		text__add_clean(out, value->value, value->value_length, RB_DEBUG_EXT_LABEL_VALUE_MAX);
+		break;
+	case LABEL_NOT_SET:
+		break;
+	case LABEL_EXPIRED:
+		text__adds(out, ": expired");
+		break;
+	case LABEL_UNREAD:
+		text__adds(out, ": not read");
+		break;
+	}
+	text__adds(out, "]");
+}
+
+void group_names__add_crowded_label(const char *key, struct text *out)
+{
+	add_label_key("[", key, out);
+	text__adds(out, ": one of too many values]");
+}
+
 /* The next word of a line: its length, 0 at the end. */
 static size_t next_word(const char **line)
 {

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "profile/processes.h"
+#include "ruby/labels.h"
 #include "ruby/threads.h"
 
 /* "[thread job-1 (42)]", "[thread job-*]", "42" */
@@ -24,6 +25,12 @@ void group_names__add_thread(const struct thread *thread, struct text *out);
  */
 void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, bool unknown,
 				struct text *out);
+
+/* "[request=GET /x]", "[no request]", "[request: expired]", "[request: not read]", and one line only.
+ * value: of LABEL_SET. */
+void group_names__add_label(const char *key, enum label_state state, const struct label_record *value,
+			    struct text *out);
+void group_names__add_crowded_label(const char *key, struct text *out);
 
 /* "[process 42 puma]", "[cgroup /system.slice/web.service]", "42" */
 void group_names__add_process(const struct process_row *row, struct text *out);

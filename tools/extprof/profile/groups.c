@@ -51,6 +51,21 @@ static int by_name(const char *name, size_t length)
 	return 0;
 }
 
+/* "label:KEY".  The group key, 0 if it is something else. */
+static int add_label(struct groups *g, const char *name, size_t length)
+{
+	size_t prefix = strlen(GROUP_LABEL_PREFIX), n = length - prefix;
+
+	if (length <= prefix || strncmp(name, GROUP_LABEL_PREFIX, prefix) ||
+	    n >= sizeof(g->labels[0]) || g->label_count == GROUP_LABELS_MAX)
+		return 0;
+	for (int i = 0; i < g->label_count; i++)
+		if (strlen(g->labels[i]) == n && !strncmp(g->labels[i], name + prefix, n))
+			return 0;
+	memcpy(g->labels[g->label_count], name + prefix, n);
+	return GROUP_LABEL + g->label_count++;
+}
+
 int groups__parse(const char *text, struct groups *g)
 {
 	memset(g, 0, sizeof(*g));
@@ -60,6 +75,8 @@ int groups__parse(const char *text, struct groups *g)
 		size_t length = strcspn(text, ",");
 		int key = by_name(text, length);
 
+		if (!key)
+			key = add_label(g, text, length);
 		if (!key || groups__has(g, (enum group_key)key))
 			return -EINVAL;
 		groups__add(g, (enum group_key)key);

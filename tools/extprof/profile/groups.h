@@ -6,26 +6,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ruby/debug_external.h"
+
 enum group_key {
 	GROUP_PROCESS = 1,
 	GROUP_THREAD,
 	GROUP_THREAD_PATTERN,	/* digits of the thread's name replaced: job-* */
 	GROUP_CGROUP,
-	GROUP_KEYS
+	GROUP_KEYS,		/* of those that have a name: group_names */
+	GROUP_LABEL = GROUP_KEYS	/* label number (key - GROUP_LABEL) of struct groups */
 };
 
-#define GROUPS_MAX 4
+#define GROUP_LABELS_MAX 4
+#define GROUPS_MAX (GROUP_KEYS - 1 + GROUP_LABELS_MAX)
+#define GROUP_LABEL_PREFIX "label:"
 
 /* Outermost first. */
 struct groups {
 	uint8_t count;
 	uint8_t keys[GROUPS_MAX];	/* enum group_key, each at most once */
+	uint8_t label_count;
+	char labels[GROUP_LABELS_MAX][RB_DEBUG_EXT_LABEL_KEY_MAX + 1];	/* their keys */
 	bool patterns_allowed;		/* GROUP_THREAD may become GROUP_THREAD_PATTERN if threads are many */
 };
 
 extern const char *const group_names[GROUP_KEYS];
 
-/* "process,thread", "none": 0 or -EINVAL. */
+/* "process,label:request", "none": 0 or -EINVAL. */
 int groups__parse(const char *text, struct groups *g);
 bool groups__has(const struct groups *g, enum group_key key);
 /* Add a key as the innermost one, unless it is there. */

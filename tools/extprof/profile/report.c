@@ -25,6 +25,7 @@ const char *const label_kind_names[LABEL_KINDS] = {
 	[LABEL_CGROUP] = "cgroup",
 	[LABEL_STATE] = "state",
 	[LABEL_ABOUT] = "waited for",
+	[LABEL_LABEL] = "label",
 };
 
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out)
@@ -100,7 +101,8 @@ uint32_t report__label(struct report_builder *b, const struct frame_row *f)
 
 static bool is_group(const struct frame_row *f)
 {
-	return f->kind == LABEL_PROCESS || f->kind == LABEL_THREAD || f->kind == LABEL_MODE;
+	return f->kind == LABEL_PROCESS || f->kind == LABEL_THREAD || f->kind == LABEL_LABEL ||
+	       f->kind == LABEL_MODE;
 }
 
 /* What is not below the frame of the mode. */

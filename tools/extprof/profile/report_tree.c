@@ -35,8 +35,25 @@ static uint32_t child_of(struct merge *m, uint32_t parent, uint32_t label)
 	return m->b->loose_count++;
 }
 
-/* The label of one level of groups, for stacks of that process and thread.  Those can be NULL: then the
- * level was merged with others, or the profile does not have it. */
+/* What the profile knows of the stacks of a node.  NULL: the level was merged with others, or the profile
+ * does not have it. */
+struct levels {
+	const struct frame_row *process, *thread;
+	const struct frame_row *labels[GROUP_LABELS_MAX];	/* in the order of groups::labels */
+};
+
+static uint32_t label_label(struct merge *m, const struct frame_row *of, bool merged)
+{
+	/* Equal texts have equal addresses. */
+	static const char none[] = "", unknown[] = "[unknown label]", together[] = "[merged labels]";
+	struct frame_row content = { .path = none, .name = merged ? together : unknown, .kind = LABEL_LABEL };
+
+	if (of)
+		content.name = of->name;
+	return report__label(m->b, &content);
+}
+
+/* The label of one level of groups, for stacks of that process and thread. */
 static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row *process,
 			    const struct frame_row *thread, bool merged)
 {
@@ -71,19 +88,26 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row
 static uint32_t base_of(struct merge *m, uint32_t node, bool merged)
 {
 	const struct groups *g = &m->b->r->groups;
-	const struct frame_row *process = NULL, *thread = NULL;
-	uint32_t base = 0;
+	const struct frame_row *labels[GROUP_LABELS_MAX];	/* innermost first */
+	struct levels of = { 0 };
+	uint32_t base = 0, n = 0;
 
 	if (!merged && m->merged[node] != MAP64_NONE)
 		return m->merged[node];
 	for (uint32_t i = node; i; i = m->b->tree->nodes[i].parent) {
 		if (row_of(m, i)->kind == LABEL_PROCESS)
-			process = row_of(m, i);
+			of.process = row_of(m, i);
 		else if (row_of(m, i)->kind == LABEL_THREAD)
-			thread = row_of(m, i);
+			of.thread = row_of(m, i);
+		else if (row_of(m, i)->kind == LABEL_LABEL && n < GROUP_LABELS_MAX)
+			labels[n++] = row_of(m, i);
 	}
+	for (uint32_t i = 0; i < n; i++)
+		of.labels[i] = labels[n - 1 - i];
 	for (int i = 0; i < g->count && base != MAP64_NONE; i++) {
-		uint32_t label = group_label(m, g->keys[i], process, thread, merged);
+		uint32_t label = g->keys[i] >= GROUP_LABEL ?
+				 label_label(m, of.labels[g->keys[i] - GROUP_LABEL], merged) :
+				 group_label(m, g->keys[i], of.process, of.thread, merged);
 
 		base = label == MAP64_NONE ? MAP64_NONE : child_of(m, base, label);
 	}

@@ -75,6 +75,37 @@ static uint64_t process_frame(struct resolver *c, struct process_row *row)
 	return row ? row->frame : 0;
 }
 
+/* The frame of label number `i` of the groups.  0: there is none, not even for what is too many. */
+static uint64_t label_frame(struct resolver *c, struct vm *vm, const struct sample_event *e, int i)
+{
+	const char *key = c->groups.labels[i];
+	const struct label_record *value;
+	struct text t = { 0 };
+	enum label_state state;
+	uint64_t frame = 0;
+	uint32_t texts;
+
+	/* Before the tree is full. */
+	if (!c->crowded_label[i]) {
+		group_names__add_crowded_label(key, &t);
+		c->crowded_label[i] = t.failed ? 0 : synthetic(c, SYNTHETIC_LABEL, text__string(&t));
+		text__clear(&t);
+	}
+	state = e->label ? labels__find(&vm->symbols, (uint32_t)e->label, key, &value) : LABEL_NOT_SET;
+	c->expired_labels += state == LABEL_EXPIRED;
+	c->unread_labels += state == LABEL_UNREAD;
+	group_names__add_label(key, state, value, &t);
+	texts = c->tree->text_count;
+	if (!t.failed && (state != LABEL_SET || c->label_values < RESOLVE_LABELS_MAX))
+		frame = synthetic(c, SYNTHETIC_LABEL, text__string(&t));
+	else if (!t.failed)
+		frame = tree__find_synthetic(c->tree, SYNTHETIC_LABEL, text__string(&t));
+	if (state == LABEL_SET)
+		c->label_values += c->tree->text_count - texts;
+	text__free(&t);
+	return frame ? frame : c->crowded_label[i];
+}
+
 /* The frames of --group-by.  0 or -ENOMEM. */
 static int add_groups(struct resolver *c, struct vm *vm, struct process_row *row,
 		      const struct sample_event *e, uint32_t *n)
@@ -97,6 +128,13 @@ static int add_groups(struct resolver *c, struct vm *vm, struct process_row *row
 		uint64_t frame = thread_frame(c, vm, e);
 
 		c->stack[(*n)++] = frame ? frame : c->crowded_thread;
+	}
+	for (int i = 0; i < c->groups.label_count; i++) {
+		uint64_t frame = label_frame(c, vm, e, i);
+
+		if (!frame)
+			return -ENOMEM;
+		c->stack[(*n)++] = frame;
 	}
 	return c->crowded_thread && c->crowded_process ? 0 : -ENOMEM;
 }
@@ -403,6 +441,9 @@ int resolve__restart(struct resolver *c)
 	c->jit_leaves = c->jit_exact = c->gc_samples = c->unknown_threads = 0;
 	c->left_out_count = 0;
 	c->crowded_thread = c->crowded_process = c->crowded_about = 0;
+	memset(c->crowded_label, 0, sizeof(c->crowded_label));
+	c->label_values = 0;
+	c->unread_labels = c->expired_labels = 0;
 	return resolve__set_modes(c, c->modes, c->mode_count);
 }
 

@@ -20,6 +20,9 @@
 /* Different numbers of frames left out that are told apart. */
 #define RESOLVE_LEFT_OUT_MAX 64
 
+/* Different values of labels that are told apart: a part of TREE_TEXTS_MAX. */
+#define RESOLVE_LABELS_MAX (16u << 10)
+
 struct resolver {
 	struct tree *tree;
 	/* The VM of a sample, and which row of the processes is that of its process, or PROCESS_NONE.
@@ -29,7 +32,8 @@ struct resolver {
 	struct processes *processes;
 	/*
 	 * Each stack begins with the frame of its process if a key needs that, then with that of
-	 * its thread.  Which of them are shown, how and in what order, is for the report.
+	 * its thread, then with those of the labels in their order.  Which of them are shown, how and
+	 * in what order, is for the report.
 	 */
 	struct groups groups;
 	struct gc_pauses *pauses;	/* where samples of SOURCE_GC go; NULL: nowhere */
@@ -62,12 +66,15 @@ struct resolver {
 
 	/* For what has no room for a frame of its own; 0 until they are made. */
 	uint64_t crowded_thread, crowded_process, crowded_about;
+	uint64_t crowded_label[GROUP_LABELS_MAX];
+	uint32_t label_values;		/* frames that labels may have made: see RESOLVE_LABELS_MAX */
+	uint64_t unread_labels, expired_labels;	/* samples of which a label is not known */
 
 	/* More of the wait that the sample is of, if it has SAMPLE_HAS_ABOUT; NULL: that was not received. */
 	const struct wait_about *about;
 	uint32_t about_wanted;	/* which of it is shown, a mask of ABOUT_ */
 
-	uint64_t stack[SAMPLE_FRAMES_MAX + 14];
+	uint64_t stack[SAMPLE_FRAMES_MAX + 14 + GROUP_LABELS_MAX];
 };
 
 /* The modes belong to the caller, and live as long as the resolver.  0 or -ENOMEM. */

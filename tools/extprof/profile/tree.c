@@ -62,17 +62,35 @@ static bool has_room_of_its_own(enum synthetic_kind kind, const char *text)
 	return kind == SYNTHETIC_MERGED || (kind == SYNTHETIC_NATIVE && !strcmp(text, crowded_native));
 }
 
-uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *text)
+/* The frame of a text that the tree has, or 0 and the hash under which to add it. */
+static uint64_t find_text(const struct tree *p, enum synthetic_kind kind, const char *text, uint64_t *hash)
 {
-	uint64_t hash = hash__bytes(text, strlen(text), kind);
 	uint32_t number;
 
+	*hash = hash__bytes(text, strlen(text), kind);
 	/* Two texts with one hash: go on to the next. */
-	while ((number = map64__get(&p->text_map, hash)) != MAP64_NONE) {
+	while ((number = map64__get(&p->text_map, *hash)) != MAP64_NONE) {
 		if (p->texts[number].kind == kind && !strcmp(p->texts[number].text, text))
 			return synthetic_frame(number);
-		hash++;
+		++*hash;
 	}
+	return 0;
+}
+
+uint64_t tree__find_synthetic(const struct tree *p, enum synthetic_kind kind, const char *text)
+{
+	uint64_t hash;
+
+	return find_text(p, kind, text, &hash);
+}
+
+uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *text)
+{
+	uint64_t hash, frame = find_text(p, kind, text, &hash);
+	uint32_t number;
+
+	if (frame)
+		return frame;
 	if (p->text_count >= TREE_TEXTS_MAX && !has_room_of_its_own(kind, text))
 		return kind == SYNTHETIC_NATIVE ? tree__synthetic(p, kind, crowded_native) : 0;
 	number = add_text(p, kind, text);

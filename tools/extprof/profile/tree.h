@@ -35,6 +35,7 @@ enum synthetic_kind {
 	SYNTHETIC_MERGED,	/* rare frames of any kind, merged */
 	SYNTHETIC_STATE,	/* what the thread was at, or waited for: see mode::innermost */
 	SYNTHETIC_ABOUT,	/* beyond the state: on which file it waited, ... */
+	SYNTHETIC_LABEL,	/* a label of the program's own, see group_names.h */
 	SYNTHETIC_MODE,		/* all stacks of a mode, if there are several */
 };
 
@@ -112,6 +113,9 @@ void tree__free(struct tree *p);
 /* The frame of a (clean) text; 0 when out of memory or beyond TREE_TEXTS_MAX.  Native
  * threads share one frame beyond it, which says so. */
 uint64_t tree__synthetic(struct tree *p, enum synthetic_kind kind, const char *text);
+
+/* The same, of a text that has a frame already; else 0. */
+uint64_t tree__find_synthetic(const struct tree *p, enum synthetic_kind kind, const char *text);
 
 /* A frame whose text is told later, with tree__set_text; 0 as above. */
 uint64_t tree__synthetic_later(struct tree *p, enum synthetic_kind kind);

@@ -91,6 +91,8 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 		return wrong(d, "ec_cfp", s->ec_cfp);
 	if (s->ec_slot % 4)
 		return wrong(d, "ec_slot", s->ec_slot);
+	if (s->ec_label % 4)
+		return wrong(d, "ec_label", s->ec_label);
 	/* An earlier 1.0 has no such field and 0 in its place. */
 	if (s->ec_resume_pc % 8 ||
 	    (s->ec_resume_pc && (s->ec_resume_pc == s->ec_vm_stack || s->ec_resume_pc == s->ec_cfp ||
@@ -281,6 +283,7 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->ec_vm_stack_size = s->ec_vm_stack_size;
 	config->ec_cfp = s->ec_cfp;
 	config->ec_slot = s->ec_slot;
+	config->ec_label = s->ec_label;
 	config->ec_resume_pc = s->ec_resume_pc;
 	config->frame_pc = s->frame_pc;
 	config->frame_ext_debug = s->frame_ext_debug;

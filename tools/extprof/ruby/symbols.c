@@ -47,6 +47,7 @@ void symbols__free(struct symbols *s)
 		return;
 	map64__free(&s->map);
 	jitlog__free(&s->jit);
+	labels__free(&s->labels);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -268,6 +269,12 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 		if (state_of(err) == SYMBOL_LATE) {
 			s->next_prefetch = id;
 			break;
+		}
+		if (!err && value.part.kind == RB_DEBUG_EXT_LABEL) {
+			if (s->labels.wanted)
+				labels__keep(&s->labels, &value);
+			symbol__clear(s->table, &value);
+			continue;
 		}
 		/* A failed read is not kept: the record may not be complete yet. */
 		if (!err && (value.state != SYMBOL_OK || !add_symbol(s, &value)))

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "ruby/jitlog.h"
+#include "ruby/labels.h"
 #include "ruby/layout.h"
 #include "ruby/lines.h"
 #include "base/map64.h"
@@ -88,6 +89,7 @@ struct symbols {
 	struct layout *layout;
 	struct map64 map;	/* id -> number */
 	struct jitlog jit;
+	struct labels labels;
 	uint32_t generation;	/* names_generation that the cache is of */
 	uint32_t next_prefetch;	/* id */
 	uint32_t next_reload;	/* where the last update left off */

@@ -91,7 +91,7 @@ struct sample_event {
 	uint8_t flags;
 	uint16_t source;	/* enum sample_source */
 	uint64_t value;		/* what it stands for, in the unit of the source: ns, bytes */
-	uint64_t label;		/* reserved: label set of the EC */
+	uint64_t label;		/* id of the label set of the EC, 0 none */
 	char comm[TASK_COMM_SIZE];	/* of a thread that is no Ruby thread, or not known */
 	uint64_t thread;	/* serial of the Ruby thread, 0 none or unknown */
 	uint32_t thread_slot;	/* where it was at that time */
@@ -133,7 +133,7 @@ struct target_config {
 	uint16_t ec_first;
 	uint16_t ec_span;
 	uint16_t ec_resume_pc;	/* 0: there is none */
-	uint16_t reserved16;
+	uint16_t ec_label;	/* 0: there is none */
 	uint32_t process;	/* number of the process, from 1, the same for all that it executes */
 	uint32_t flags;		/* TARGET_ */
 	uint64_t started;	/* CLOCK_BOOTTIME, ns; 0 unknown */

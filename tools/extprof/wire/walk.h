@@ -170,25 +170,28 @@ static __always_inline int walk__stack(struct walk_scratch *s, const struct targ
 	return 0;
 }
 
-/* Read the EC's slot and its ec_resume_pc (0: this ruby has none).  0, or an error. */
-static __always_inline int walk__slot_and_pc(const struct target_config *cfg, uint64_t ec,
-					     uint32_t *slot, uint64_t *resume_pc)
+/* Read the EC's slot, its label set and its ec_resume_pc (0: this ruby has none).  0, or an error. */
+static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64_t ec, uint32_t *slot,
+					 uint32_t *label, uint64_t *resume_pc)
 {
 	struct {
 		uint32_t slot, label;
 		uint64_t resume_pc;
 	} tail = { 0 };
 
-	/* The two fields are neighbours in this ruby: one read gets both. */
-	if (cfg->ec_resume_pc == cfg->ec_slot + 8) {
+	/* The fields are neighbours in this ruby: one read gets all. */
+	if (cfg->ec_resume_pc == cfg->ec_slot + 8 && cfg->ec_label == cfg->ec_slot + 4) {
 		if (read_target(&tail, sizeof(tail), ec + cfg->ec_slot))
 			return -1;
 	} else if (read_target(&tail.slot, sizeof(tail.slot), ec + cfg->ec_slot) ||
+		   (cfg->ec_label &&
+		    read_target(&tail.label, sizeof(tail.label), ec + cfg->ec_label)) ||
 		   (cfg->ec_resume_pc &&
 		    read_target(&tail.resume_pc, sizeof(tail.resume_pc), ec + cfg->ec_resume_pc))) {
 		return -1;
 	}
 	*slot = tail.slot;
+	*label = tail.label;
 	*resume_pc = tail.resume_pc;
 	return 0;
 }
@@ -269,13 +272,14 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 static __always_inline int walk__ec(struct walk_scratch *s, const struct target_config *cfg, uint64_t ec)
 {
 	uint64_t stack, words, cfp, resume_pc, end, total;
-	uint32_t slot;
+	uint32_t slot, label;
 	int reason;
 
 	if (walk__stack(s, cfg, ec, &stack, &words, &cfp) ||
-	    walk__slot_and_pc(cfg, ec, &slot, &resume_pc))
+	    walk__ec_tail(cfg, ec, &slot, &label, &resume_pc))
 		return LOSS_EC_READ;
 	s->event.ec_slot = slot;
+	s->event.label = label;
 	walk__identify(s, cfg, ec);
 	if (!stack || !cfp)
 		return 0;	/* no frame has been pushed on this EC */

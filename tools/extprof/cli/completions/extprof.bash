@@ -80,7 +80,7 @@ _extprof()
 	--timer)
 		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
 	--group-by)
-		_extprof_list 'process thread thread-pattern cgroup none' ;;
+		_extprof_list 'process thread thread-pattern cgroup label:KEY none' ;;
 	--alloc-interval)
 		COMPREPLY=($(compgen -W '64k 512k 1M' -- "$cur")) ;;
 	-d | --duration)
