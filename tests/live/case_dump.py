@@ -288,18 +288,18 @@ sleep 0.1
 $stdout.puts "ready"; $stdout.flush
 sleep""")
     ruby.expect("ready")
-    d = dump(ctx, "-p", ruby.pid, "--every", "20ms", "--count", 20)
-    check(len(d) == 20, "%d dumps", len(d))
+    d = dump(ctx, "-p", ruby.pid, "--every", "20ms", "--count", 40)
+    check(len(d) == 40, "%d dumps", len(d))
     check(all("moved" not in t["fibers"][0] and "ran" not in t for t in d[0]["threads"]), "first: %s", d[0])
     moved = Counter()
     for one in d[1:]:
         for name, t in threads(whole(one)).items():
             moved[name] += t["fibers"][0]["moved"]
             check(name != "still" or not t["ran"], "still ran")
-    check(moved["still"] == 0 and moved["main"] == 0 and moved["turns"] >= 3, "moved: %s", moved)
+    check(moved["still"] == 0 and moved["main"] == 0 and moved["turns"] >= 2, "moved: %s", moved)
     text = ctx.extprof("dump", "-p", ruby.pid, "--every", "50ms", "--count", 2).ok().out
     check("not moved" in text.split("process ")[2] and "not moved" not in text.split("process ")[1], text)
-    return "of 19: %s" % dict(moved)
+    return "of 39: %s" % dict(moved)
 
 
 @case(timeout=120, bpf=False)

@@ -63,9 +63,16 @@ static void sched__destroy(struct source *s)
 	free(s);
 }
 
+/* Is more asked for than the kernel can tell? */
+static bool has_probe(const struct source *s)
+{
+	return s->options.about & ABOUT_HOLDER;
+}
+
 static int sched__create(struct source **source, const struct source_options *o, struct diag *d)
 {
 	struct source *s;
+	int err;
 
 	*source = NULL;
 	if (o->size != sizeof(*o))
@@ -85,14 +92,13 @@ static int sched__create(struct source **source, const struct source_options *o,
 	s->probe.name = "thread_state";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, thread_semaphore);
 	s->quantum = o->each_wait ? 0 : 1000000000ull / o->rate;
+	err = has_probe(s) ? ruby_probe__create(&s->probe, o->places, d) : 0;
+	if (err) {
+		free(s);
+		return err;
+	}
 	*source = s;
 	return 0;
-}
-
-/* Is more asked for than the kernel can tell? */
-static bool has_probe(const struct source *s)
-{
-	return s->options.about & ABOUT_HOLDER;
 }
 
 static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)

@@ -61,10 +61,9 @@ enum sample_kind {
 #define SAMPLE_IN_KERNEL 1u	/* the timer interrupted the kernel; not told by --timer=tick */
 #define SAMPLE_THREAD_UNREAD 2u	/* the EC has a slot, but it could not be read */
 #define SAMPLE_WAITS 4u		/* SOURCE_SCHED: how long is told later, by SAMPLE_RESUMED with the same thread and detail */
-
-#define SAMPLE_HAS_ABOUT 16u	/* SOURCE_SCHED: a SAMPLE_ABOUT was sent before */
 #define SAMPLE_COMPILES 8u	/* the JIT compiles in this thread: from the pc of the innermost frame on, see "Compiling" */
-#define SAMPLE_LIVES 16u	/* SAMPLE_ACCOUNT: the thread has not ended, and its account is sent again later */
+#define SAMPLE_HAS_ABOUT 16u	/* SOURCE_SCHED: a SAMPLE_ABOUT was sent before */
+#define SAMPLE_LIVES 32u	/* SAMPLE_ACCOUNT: the thread has not ended, and its account is sent again later */
 
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
