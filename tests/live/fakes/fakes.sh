@@ -398,7 +398,7 @@ if command -v setpriv >/dev/null; then
 	setpriv --reuid=65534 --clear-groups "$extprof" -p $target >"$sum" 2>"$err"
 	expect "another user: exit 77" is $? 77
 	expect "another user: names the capability" says 'CAP_SYS_PTRACE'
-	setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin "$extprof" -p $target -o "$out" >"$sum" 2>"$err"
+	setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin "$extprof" -p $target -d 5 --reader ebpf -o "$out" >"$sum" 2>"$err"
 	expect "no CAP_BPF: exit 77" is $? 77
 	expect "no CAP_BPF: names it" says 'CAP_BPF'
 	expect "no CAP_BPF: output untouched" is "$(cat "$out")" before
