@@ -9,17 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
+
 /* (uid_t)-1 and (gid_t)-1 mean "as it is". */
 static int number(const char *text, unsigned int *id)
 {
 	unsigned long value;
-	char *end;
 
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *end || value >= UINT_MAX)
+	if (number__parse(text, 0, UINT_MAX - 1ul, &value))
 		return -EINVAL;
 	*id = (unsigned int)value;
 	return 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "extprof.h"
 
 #define CGROUPS "/sys/fs/cgroup"
@@ -104,17 +105,7 @@ int value__size(const char *text, uint64_t *size)
 
 int value__number(const char *text, unsigned long most, unsigned long *result)
 {
-	unsigned long value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *end || value < 1 || value > most)
-		return -EINVAL;
-	*result = value;
-	return 0;
+	return number__parse(text, 1, most, result);
 }
 
 int value__pid(const char *text, pid_t *pid)
@@ -181,12 +172,8 @@ int value__user(const char *text, uid_t *user)
 		*user = entry->pw_uid;
 		return 0;
 	}
-	if (!strcmp(text, "0")) {
-		*user = 0;
-		return 0;
-	}
 	/* (uid_t)-1 is nobody's. */
-	if (value__number(text, UINT_MAX - 1ul, &id))
+	if (number__parse(text, 0, UINT_MAX - 1ul, &id))
 		return -ENOENT;
 	*user = (uid_t)id;
 	return 0;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 #define NAME_MAX_LENGTH 64
 #define NEAREST_MAX 4
 
@@ -146,13 +148,8 @@ static void add_nearest(const char *wrong, struct text *why)
 static int parse_number(const char *text, uint32_t *number)
 {
 	unsigned long value;
-	char *end;
 
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *end || value >= SYSCALL_NUMBERS)
+	if (number__parse(text, 0, SYSCALL_NUMBERS - 1, &value))
 		return -EINVAL;
 	*number = (uint32_t)value;
 	return 0;
