@@ -248,10 +248,13 @@ struct extprof_recording_options {
 	/*
 	 * What takes the samples, one of EXTPROF_READERS: "ebpf"; "nonblocking", a thread that reads the memory of the
 	 * processes while they go on; "stop", which stops a thread that has a CPU for the read, with ptrace(2).  The last
-	 * two need no BPF, and have the modes cpu, wall, offcpu, gvl and gc, without `files` and `holders`.  "auto" or
+	 * two need no BPF, and have the modes cpu, wall, offcpu, gvl and gc, without `files`, `holders` and `wakers`.  "auto" or
 	 * NULL: ebpf, or nonblocking where BPF may not be used.
 	 */
 	const char *reader;
+
+	/* As `files`. */
+	bool wakers;		/* who ended the wait; needs a ruby with interface 1.1 */
 };
 
 #define EXTPROF_RATE_MAX 100000u

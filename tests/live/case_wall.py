@@ -359,10 +359,12 @@ def snapshots(ctx):
     return "%.3f s in the snapshot, %.3f s at the end" % (half / 1e6, got)
 
 
-def told(profile, state):
-    """{thread: {frame: ns}} of the frames below states that begin so."""
+def told(profile, state, method=""):
+    """{thread: {frame: ns}} of the frames below states that begin so, in that method."""
     found = {}
     for s in profile.stacks:
+        if method not in s.text:
+            continue
         state_frame, _, frame = s.text.rpartition(";")
         if state_frame.rpartition(";")[2].startswith("[" + state):
             found.setdefault(s.thread[0], Counter())[frame[1:-1]] += s.count * 1000
@@ -485,6 +487,28 @@ def holders_before_and_beyond(ctx):
     check(len(joined) == 1 and re.match(r"joins thread holder \(\d+\)$", *joined), "joiner waits for %s", joined)
     near(sum(locked.values()), 1e9, 0.05, "locker")
     return "%s; %s" % (dict(locked), dict(joined))
+
+
+@case(timeout=60)
+def wakers(ctx):
+    """--waker: who ended a wait, a thread and its method, another process or a timer."""
+    if not version(ctx):
+        return harness.Counted(0, 0, 1, "the interface 1.0 does not count the changes of a thread's state")
+    waits, profile, said = recorded(ctx, "wakers", "--waker", seconds=1)
+    sums_of(profile)
+    text = []
+    for name, state, method, who in (
+            ("consumer", "queue", "pops", r"thread producer \(\d+\) in Thread::Queue#(push|<<)"),
+            ("locker", "mutex", "locks", r"thread unlocker \(\d+\) in Thread::Mutex#unlock"),
+            ("joiner", "join", "joins", r"thread producer \(\d+\).*"),
+            ("napper", "sleep", "naps", "a timer"),
+            ("reader", "io", "reads", r"process sh \(%s\)" % said["writer"][0])):
+        found = told(profile, state, ";Object#" + method)[name]
+        right = sum(ns for what, ns in found.items() if re.match("woken by %s$" % who, what))
+        # A thread can be slow to begin.
+        check(right >= 0.98 * sum(found.values()) and right > 0.7e9, "%s: %s", name, dict(found))
+        text.append("%s %.1f %%" % (name, 100 * right / sum(found.values())))
+    return ", ".join(text)
 
 
 @case(timeout=60)

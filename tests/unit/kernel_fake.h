@@ -23,6 +23,7 @@
 #define __weak __attribute__((weak))
 
 #define PF_EXITING 4
+#define PROC_PID_INIT_INO 0xeffffffcu
 
 struct pid {
 	uint32_t pidns, nr;
@@ -51,6 +52,7 @@ struct task_struct {
 	uint64_t thread_pointer;
 	int in_compat_call;
 	uint64_t run_delay;
+	int interrupted;
 };
 
 /* As much of them as probes need. */
@@ -156,6 +158,9 @@ static inline void regs__arguments(struct pt_regs___kernel *regs, uint64_t *firs
 	*second = regs->second;
 }
 
+#define context__address(context) ((uint64_t)(uintptr_t)(context))
+#define task__does_it_itself(task, address) ((void)(address), !(task)->interrupted)
+#define task__pid_in(task, global, pidns) ((void)(task), (void)(pidns), (global))
 #define task__run_delay(task) ((task)->run_delay)
 #define regs__in_user(regs) ((regs)->user)
 #define regs__ip(regs) ((regs)->ip)

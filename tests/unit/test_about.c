@@ -77,3 +77,39 @@ TEST(about_frames_are_below_states)
 	states__free(&states);
 	tear_down();
 }
+
+TEST(about_who_ended_a_wait)
+{
+	struct wait_about about = { .waker = { .kind = PARTY_TASK, .tid = 77, .comm = "cat" },
+				    .gvl_waker = { .kind = PARTY_TASK, .process = 1, .tid = 78, .comm = "ruby" } };
+	struct report_view view = { .mode = &mode_offcpu, .by_value = true };
+	static const struct {
+		const char *name;
+		uint64_t total;
+	} truth[] = { { "[woken by process cat (77)]", 1000 }, { "[woken by native thread ruby (78)]", 1000 },
+		      { "[woken by a timer]", 1000 }, { "[woken by an interrupt]", 1000 },
+		      { "[not woken in the recording]", 1000 }, { "[woken by a thread that is not known]", 1000 } };
+	struct report r;
+
+	set_up();
+	memset(&states, 0, sizeof(states));
+	resolve__set_modes(&resolver, offcpu, 1);
+	resolver.about_wanted = ABOUT_WAKER;
+	waited(STATE_QUEUE, 0, 7, &about);
+	waited(STATE_GVL, 0, 7, &about);
+	for (about.waker.kind = PARTY_INTERRUPT; about.waker.kind <= PARTY_NOBODY; about.waker.kind++)
+		waited(STATE_IO, 0, 7, &about);
+	about.waker.kind = PARTY_UNKNOWN;
+	waited(STATE_MUTEX, 0, 7, &about);
+	/* Nobody is told of who gave it a CPU. */
+	waited(STATE_RUNNABLE, 0, 7, &about);
+	CHECK(!frames__take(&frames, &tree, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
+	for (size_t i = 0; i < sizeof(truth) / sizeof(truth[0]); i++) {
+		const struct report_label *label = label_of(&r, truth[i].name);
+
+		CHECK(label && label->kind == LABEL_ABOUT && label->total == truth[i].total);
+	}
+	report__free(&r);
+	states__free(&states);
+	tear_down();
+}

@@ -354,6 +354,33 @@ TEST(sched_longest_holder_of_the_gvl)
 }
 
 /* By the names that the kernel gives to files of no file system. */
+TEST(sched_who_ended_a_wait)
+{
+	struct thread_head head = { .serial = 5, .state = RB_DEBUG_EXT_THREAD_READY, .state_seq = 11 };
+	struct wait_about a = { .serial = 5, .waker = { .kind = PARTY_THREAD, .thread = 8, .seq = 10 },
+				.gvl_waker = { .kind = PARTY_TASK } };
+
+	/* It waited for another thread, and for the GVL then. */
+	waker__settle(&a, &head, 70, 0);
+	CHECK(a.waker.kind == PARTY_THREAD && a.waker.thread == 8 && a.gvl_waker.kind == PARTY_TASK);
+	/* That was told of another wait. */
+	head.state_seq = 13;
+	waker__settle(&a, &head, 70, 0);
+	CHECK(a.waker.kind == PARTY_UNKNOWN && a.gvl_waker.kind == PARTY_TASK);
+	/* It did not wait for the GVL. */
+	waker__settle(&a, &head, 0, 1);
+	CHECK(a.waker.kind == PARTY_TASK);
+	a.gvl_waker.kind = PARTY_INTERRUPT;
+	waker__settle(&a, &head, 0, 0);
+	CHECK(a.waker.kind == PARTY_INTERRUPT);
+	waker__settle(&a, &head, 0, 1);
+	CHECK(a.waker.kind == PARTY_TIMER && a.gvl_waker.kind == PARTY_TIMER);
+	CHECK(waker__timed_out(CALL_FUTEX, -ETIMEDOUT) && !waker__timed_out(CALL_FUTEX, 0));
+	CHECK(waker__timed_out(CALL_POLL, 0) && !waker__timed_out(CALL_POLL, 1) && waker__timed_out(CALL_SLEEP, 0));
+	/* The end of a file, or a lock. */
+	CHECK(!waker__timed_out(CALL_FD, 0) && !waker__timed_out(CALL_OTHER, 0));
+}
+
 TEST(sched_kinds_of_files)
 {
 	static const struct {

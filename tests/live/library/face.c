@@ -197,7 +197,7 @@ static void test_words(void)
 	o.waits = "some";
 	claim(is_wrong(&o, "some"), "a choice of waits that is none");
 	o.waits = "each";
-	o.files = o.holders = true;
+	o.files = o.holders = o.wakers = true;
 	claim(!extprof_recording_check(&o, &error), "more of waits");
 	o.modes = "wall,event";
 	claim(is_wrong(&o, "event"), "mode event without an event");

@@ -102,6 +102,20 @@ when "held"
   holder = thread("holder") { held.synchronize { naps(1000) }; nil }
   thread("locker") { Thread.pass until held.locked?; locks(held); nil }
   thread("joiner") { joins(holder); nil }
+when "wakers"
+  rounds, pause = 20, SECONDS / 20
+  queue, held, pipe = Queue.new, Mutex.new, IO.pipe
+  producer = thread("producer") { rounds.times { naps(pause); queue << 1 }; nil }
+  thread("consumer") { rounds.times { pops(queue) }; nil }
+  thread("unlocker") { held.lock; naps(SECONDS); held.unlock; nil }
+  thread("locker") { Thread.pass until held.locked?; locks(held); held.unlock; nil }
+  thread("joiner") { joins(producer); nil }
+  thread("napper") { rounds.times { naps(pause) }; nil }
+  thread("reader") { rounds.times { reads(pipe[0]) }; nil }
+  # Another process.
+  writer = spawn("while read x; do sleep #{pause}; echo y; done", in: (feed = IO.pipe)[0], out: pipe[1])
+  $said << "writer #{writer}"
+  thread("feeder") { rounds.times { feed[1].puts "x"; naps(pause) }; feed[1].close; waits_for(writer); nil }
 when "fork"
   thread("parent") { waits_for(fork { naps(SECONDS); exit!(0) }); nil }
 when "exec"

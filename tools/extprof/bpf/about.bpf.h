@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * More of a wait, for who asks: on which file it is, and who holds what it is for.  It is noted when the wait begins,
+ * More of a wait, for who asks: on which file it is, who holds what it is for, and who ends it.  It is noted when the
+ * wait begins or ends,
  * and sent when it is over, before the samples of it.  A part of sched.bpf.c.
  *
  * When a thread begins to sleep and when it becomes ready is told by the VM's probe `thread_state`.  A note has the
@@ -109,6 +110,8 @@ __weak __noinline int about_begins(uint32_t process, uint32_t tid, uint32_t numb
 	return 0;
 }
 
+#include "bpf/waker.bpf.h"
+
 /* -- who holds it ------------------------------------------------------------------------------- */
 
 /* A field of the thread's own slot. */
@@ -210,7 +213,7 @@ __weak __noinline int note_state(uint64_t serial, uint32_t old, uint32_t state, 
 	if (hit__find(&h) || party__tables(h.cfg, &tables))
 		return 0;
 	if (!tid) {
-		if (old == RB_DEBUG_EXT_THREAD_CREATED && state == RB_DEBUG_EXT_THREAD_READY)
+		if (about_wanted & ABOUT_HOLDER && old == RB_DEBUG_EXT_THREAD_CREATED && state == RB_DEBUG_EXT_THREAD_READY)
 			about__is_made(h.cfg, &tables, h.task, serial);
 		return 0;
 	}
@@ -224,6 +227,10 @@ __weak __noinline int note_state(uint64_t serial, uint32_t old, uint32_t state, 
 	}
 	/* Another thread cannot tell where the slot of this one is.  It tells itself in its first wait. */
 	if (a->serial != serial)
+		return 0;
+	if (about_wanted & ABOUT_WAKER && state == RB_DEBUG_EXT_THREAD_READY && !own)
+		waker__made_ready(a);
+	if (!(about_wanted & ABOUT_HOLDER))
 		return 0;
 	if (state == RB_DEBUG_EXT_THREAD_SLEEPING)
 		about__sleeps(h.cfg, &tables, a);
@@ -310,6 +317,7 @@ static __always_inline void about__settle(struct wait_about *a, uint32_t process
 static __always_inline int about__send(const struct hit *h, const struct sched_thread *t)
 {
 	struct wait_about *a = about__find(t->account.process, t->account.tid);
+	int sent;
 
 	if (!a)
 		return 0;
@@ -320,7 +328,9 @@ static __always_inline int about__send(const struct hit *h, const struct sched_t
 	a->e.process = t->account.process;
 	a->e.tid = t->account.tid;
 	a->e.cpu = bpf_get_smp_processor_id();
-	return !bpf_ringbuf_output(&samples, a, sizeof(*a), BPF_RB_NO_WAKEUP);
+	sent = !bpf_ringbuf_output(&samples, a, sizeof(*a), BPF_RB_NO_WAKEUP);
+	waker__forget(a);
+	return sent;
 }
 
 #endif /* EXTPROF_ABOUT_BPF_H */

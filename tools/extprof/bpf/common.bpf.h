@@ -26,6 +26,8 @@ int copy_chunk(uint32_t index);
 
 /* CPUs that are possible. */
 const volatile uint32_t cpus __weak = 1;
+/* The pid namespace of the reader. */
+const volatile uint32_t reader_pidns __weak = PROC_PID_INIT_INO;
 /* Where the scratch of each source begins, in CPUs: those that are not used have none. */
 #define SOURCE_SLOTS 8u
 const volatile uint32_t source_slots[SOURCE_SLOTS] __weak = { 0 };

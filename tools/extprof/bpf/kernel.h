@@ -14,6 +14,7 @@
 #include "wire/sample.h"
 
 #define PF_EXITING 0x00000004	/* include/linux/sched.h, unchanged since 2.6 */
+#define PF_KTHREAD 0x00200000	/* the same */
 #define PIDTYPE_TGID 1		/* include/linux/pid_types.h, since 4.19 */
 #define PROC_PID_INIT_INO 0xeffffffcu	/* include/linux/proc_ns.h, since 3.8 */
 
@@ -540,6 +541,32 @@ static __always_inline uint64_t regs__user_ip(struct pt_regs___kernel *regs)
 #else
 	return KERNEL_READ(regs, pc);
 #endif
+}
+
+/* Where the memory is that a program on a tracepoint has its arguments in. */
+static __always_inline uint64_t context__address(const void *context)
+{
+	/* The verifier allows no other arithmetic with this pointer. */
+	uint64_t distance = (uint64_t)context - (uint64_t)bpf_get_current_task_btf();
+
+	asm volatile("" : "+r"(distance));
+	return distance + bpf_get_current_task();
+}
+
+/*
+ * Does the current thread itself do what the tracepoint tells, or an interrupt that came meanwhile?  `address`: that of
+ * the context.  Interrupts have a stack of their own, but for those that come in user space.  The kernel's own count of
+ * interrupts has no address that a program may know unless the kernel has CONFIG_KALLSYMS_ALL.
+ */
+static __always_inline int task__does_it_itself(struct task_struct *task, uint64_t address)
+{
+	struct pt_regs___kernel *regs = task__regs(task);
+	uint64_t stack = (uint64_t)KERNEL_READ(task, stack);
+
+	/* The registers are at the end of the stack. */
+	if (!stack || address < stack || address - stack > (uint64_t)regs - stack)
+		return 0;
+	return KERNEL_READ(task, flags) & (PF_KTHREAD | PF_EXITING) || regs__call(regs) >= 0;
 }
 
 static __always_inline uint64_t hrtimer__function(struct hrtimer *timer)

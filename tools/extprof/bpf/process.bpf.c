@@ -13,8 +13,6 @@ char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
 const volatile uint32_t tell_all = 0;
 /* Children are not sampled, only told of. */
 const volatile uint32_t watch_children = 0;
-/* The pid namespace of the reader. */
-const volatile uint32_t reader_pidns = PROC_PID_INIT_INO;
 
 /* Events that found no room in the ring, and children that found none among the targets. */
 uint64_t events_lost = 0;

@@ -238,6 +238,17 @@ int waits_wakeup(uint64_t *args)
 	return 0;
 }
 
+SEC("tp_btf/sched_waking")
+int waits_waking(uint64_t *args)
+{
+	struct task_struct *task = (void *)args[0];
+	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
+
+	if (t && !waits_paused)
+		note_waker(t->account.process, t->account.tid, context__address(args));
+	return 0;
+}
+
 /* -- the end of a system call ------------------------------------------------------------------ */
 
 /* Find the slot of the Ruby thread that runs.  It stays the same for most threads. */
@@ -336,7 +347,7 @@ static __always_inline void settle_part(struct sched_thread *t, uint32_t state, 
  * The call in which the current thread waited is over: put the time into the account,
  * and choose what is to be sent.  A function of its own, and not static: the verifier follows it once.
  */
-__weak __noinline int settle_call(uint32_t tid)
+__weak __noinline int settle_call(uint32_t tid, long result)
 {
 	struct pt_regs___kernel *regs = task__regs(task__current());
 	struct sched_thread *t = thread__find(tid);
@@ -376,11 +387,15 @@ __weak __noinline int settle_call(uint32_t tid)
 	settle_part(t, STATE_STOPPED, t->stopped);
 	settle_part(t, STATE_RUNNABLE, t->runnable);
 	t->blocked = t->runnable = t->stopped = 0;
-	if (t->parts && about_wanted & ABOUT_HOLDER) {
+	if (about_wanted & (ABOUT_HOLDER | ABOUT_WAKER)) {
 		struct wait_about *a = about__make(t->account.process, t->account.tid);
 
-		if (a)
+		if (a && t->parts && about_wanted & ABOUT_HOLDER)
 			about__settle(a, t->account.process, &head, t->to);
+		if (a && t->parts && about_wanted & ABOUT_WAKER)
+			waker__settle(a, &head, gvl, waker__timed_out(kind, result));
+		else if (a)
+			waker__forget(a);
 	}
 	if (t->parts)
 		t->detail = describe_call(t, h.task, regs, number, kind, &head, wait_kind, has_gvl);
@@ -396,10 +411,9 @@ int waits_call_ends(uint64_t *args)
 	struct walk_scratch *s;
 	int reason = 0, about;
 
-	(void)args;
 	if (!t || !(t->blocked | t->runnable | t->stopped) || waits_paused)
 		return 0;
-	settle_call(tid);
+	settle_call(tid, (long)args[1]);
 	if (!t->parts || hit__find(&h) || hit__count(&h))
 		return 0;
 	about = about_wanted ? about__send(&h, t) : 0;

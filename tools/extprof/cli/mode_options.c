@@ -53,6 +53,9 @@ error_t mode_options__parse(struct options *o, int key, char *arg, struct argp_s
 	case OPTION_HOLDER:
 		o->recording.holders = true;
 		break;
+	case OPTION_WAKER:
+		o->recording.wakers = true;
+		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -94,8 +97,8 @@ error_t mode_options__finish(struct options *o, struct argp_state *state)
 		FAIL("--state is of the modes wall, offcpu and gvl: none of them is among those of --mode");
 	if (r->waits && !words__any(o->modes, has_states) && !is_implied(o, "wall", named))
 		FAIL("--waits is of the modes wall, offcpu and gvl: none of them is among those of --mode");
-	if ((r->files || r->holders) && !words__any(o->modes, has_states) && !is_implied(o, "wall", named))
+	if ((r->files || r->holders || r->wakers) && !words__any(o->modes, has_states) && !is_implied(o, "wall", named))
 		FAIL("%s is of the modes wall, offcpu and gvl: none of them is among those of --mode",
-		     r->files ? "--fd" : "--holder");
+		     r->files ? "--fd" : r->holders ? "--holder" : "--waker");
 	return 0;
 }

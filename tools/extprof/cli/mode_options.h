@@ -14,6 +14,7 @@ enum {
 	OPTION_WAITS,
 	OPTION_FD,
 	OPTION_HOLDER,
+	OPTION_WAKER,
 };
 
 /* As a parser of argp: ARGP_ERR_UNKNOWN if the option is none of these. */

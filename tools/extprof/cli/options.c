@@ -61,6 +61,8 @@ const struct argp_option options_table[] = {
 	  "for", 0 },
 	{ "holder", OPTION_HOLDER, NULL, 0, "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a "
 	  "thread waits for, and in which method", 0 },
+	{ "waker", OPTION_WAKER, NULL, 0, "with the modes wall, offcpu and gvl: show which thread ended a wait, and in which "
+	  "method", 0 },
 	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
 	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
 	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "

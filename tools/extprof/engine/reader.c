@@ -23,8 +23,9 @@ static int open_remote(struct session **session, const struct session_options *o
 	const char *mode = missing_source(options->sources);
 
 	if (options->source_options.about) {
-		diag__set(d, DIAG_USAGE, EINVAL, "the files and the holders of waits need eBPF: they are read in the thread itself");
-		diag__hint(d, "leave the files and the holders out, or use the reader ebpf");
+		diag__set(d, DIAG_USAGE, EINVAL, "the files, the holders and the wakers of waits need eBPF: they are read in the "
+			  "thread itself");
+		diag__hint(d, "leave them out, or use the reader ebpf");
 		return -EINVAL;
 	}
 	if (!mode)

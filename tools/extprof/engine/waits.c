@@ -250,6 +250,22 @@ static void find_holder(struct reading *r, const struct sched_thread *t, const s
 	};
 }
 
+/* Who ended what is over of the wait. */
+static void find_waker(struct reading *r, const struct sched_thread *t, const struct thread_head *head, uint64_t gvl,
+		       struct wait_about *about)
+{
+	struct wait_about noted = { .file = { 0 } };
+
+	sched__about(session__source(r->e->session, SOURCE_SCHED), t->account.process, t->account.tid, &noted);
+	about->gvl_waker = noted.gvl_waker;
+	if (t->off == OFF_YES && !t->woken)
+		about->gvl_waker.kind = PARTY_NOBODY;
+	if (!gvl)
+		about->waker = about->gvl_waker;
+	else if (about__has_waker(&noted, head->serial, head->state, head->state_seq))
+		about->waker = noted.waker;
+}
+
 /* What the thread waits for. */
 static void classify(struct reading *r, const struct sched_thread *t, const struct rb_debug_ext_thread *thread,
 		     const struct task *task, uint64_t blocked, struct parts *parts)
@@ -281,6 +297,8 @@ static void classify(struct reading *r, const struct sched_thread *t, const stru
 				      thread && head.state == RB_DEBUG_EXT_THREAD_RUNNING, &parts->about.file);
 	if (thread && r->about_wanted & ABOUT_HOLDER)
 		find_holder(r, t, &head, &parts->about);
+	if (r->about_wanted & ABOUT_WAKER)
+		find_waker(r, t, &head, gvl, &parts->about);
 }
 
 static void account(struct sched_thread *t, uint32_t state, uint64_t ns)

@@ -120,6 +120,34 @@ static void add_party(struct resolver *c, const struct wait_party *p, struct tex
 	add_method(vm, p->id, out);
 }
 
+/* "[woken by thread producer (78) in Thread::Queue#push]" */
+static void add_waker(struct resolver *c, const struct sample_event *e, struct text *out)
+{
+	const struct wait_party *p = e->state == STATE_GVL ? &c->about->gvl_waker : &c->about->waker;
+
+	switch (p->kind) {
+	case PARTY_NOBODY:
+		text__adds(out, "[not woken in the recording]");
+		return;
+	case PARTY_INTERRUPT:
+		text__adds(out, "[woken by an interrupt]");
+		return;
+	case PARTY_TIMER:
+		text__adds(out, "[woken by a timer]");
+		return;
+	}
+	text__adds(out, "[woken by ");
+	if (p->kind == PARTY_TASK) {
+		text__adds(out, p->process ? "native thread " : "process ");
+		text__add_clean(out, p->comm, strnlen(p->comm, sizeof(p->comm)), sizeof(p->comm));
+		if (p->tid)
+			text__addf(out, " (%" PRIu32 ")", p->tid);
+	} else {
+		add_party(c, p, out);
+	}
+	text__adds(out, "]");
+}
+
 /* "[held by thread burner (77) in Object#burn]" */
 static void add_holder(struct resolver *c, const struct sample_event *e, struct text *out)
 {
@@ -167,6 +195,13 @@ int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *
 	    (e->state == STATE_GVL || e->state == STATE_MUTEX || e->state == STATE_JOIN)) {
 		text__clear(&text);
 		add_holder(c, e, &text);
+		err = add_frame(c, &text, stack, count);
+	}
+	/* Who gives a thread a CPU, its memory, or leave to go on is not told. */
+	if (!err && c->about_wanted & ABOUT_WAKER && e->state != STATE_RUNNABLE && e->state != STATE_FAULT &&
+	    e->state != STATE_STOPPED) {
+		text__clear(&text);
+		add_waker(c, e, &text);
 		err = add_frame(c, &text, stack, count);
 	}
 cleanup:

@@ -24,12 +24,13 @@
 #include "source/permission.h"
 #include "source/ruby_probe.h"
 
-#define PROGRAMS 6
+#define PROGRAMS_MAX 7
 
 struct source {
 	struct source_options options;
-	struct bpf_program *programs[PROGRAMS];
-	struct bpf_link *links[PROGRAMS];
+	struct bpf_program *programs[PROGRAMS_MAX];
+	struct bpf_link *links[PROGRAMS_MAX];
+	int program_count;
 	const uint64_t *full, *accounts_lost;	/* counters of the kernel */
 	volatile uint32_t *paused;
 	volatile uint64_t *interval;
@@ -40,7 +41,7 @@ struct source {
 	uint64_t pause;		/* the last one, ns */
 	uint64_t lost;		/* threads that user space found no room for */
 	int abouts_fd;
-	struct ruby_probe probe;	/* thread_state, if who holds what is asked for */
+	struct ruby_probe probe;	/* thread_state, if who holds what or who ends a wait is asked for */
 };
 
 /* The inode of the outermost pid namespace, include/linux/proc_ns.h, since 3.8. */
@@ -66,7 +67,7 @@ static void sched__destroy(struct source *s)
 /* Is more asked for than the kernel can tell? */
 static bool has_probe(const struct source *s)
 {
-	return s->options.about & ABOUT_HOLDER;
+	return s->options.about & (ABOUT_HOLDER | ABOUT_WAKER);
 }
 
 static int sched__create(struct source **source, const struct source_options *o, struct diag *d)
@@ -103,14 +104,17 @@ static int sched__create(struct source **source, const struct source_options *o,
 
 static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
-	struct bpf_program *programs[PROGRAMS] = {
+	struct bpf_program *programs[PROGRAMS_MAX] = {
 		skel->progs.waits_switch, skel->progs.waits_wakeup, skel->progs.waits_call_ends,
 		skel->progs.waits_new, skel->progs.waits_exit, skel->progs.waits_exec,
+		skel->progs.waits_waking,
 	};
 	int err;
 
 	memcpy(s->programs, programs, sizeof(programs));
-	for (int i = 0; i < PROGRAMS; i++)
+	/* The last one is for who asks. */
+	s->program_count = s->options.about & ABOUT_WAKER ? PROGRAMS_MAX : PROGRAMS_MAX - 1;
+	for (int i = 0; i < s->program_count; i++)
 		bpf_program__set_autoload(programs[i], true);
 	skel->rodata->wait_quantum = s->quantum;
 	skel->rodata->waits_as_figures = s->options.figures;
@@ -145,7 +149,7 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 
 static void detach(struct source *s)
 {
-	for (int i = 0; i < PROGRAMS; i++) {
+	for (int i = 0; i < s->program_count; i++) {
 		bpf_link__destroy(s->links[i]);
 		s->links[i] = NULL;
 	}
@@ -240,7 +244,7 @@ static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag 
 		s->stopped_at = now;
 		sched__each(s, go_on, s);
 	}
-	for (int i = 0; i < PROGRAMS; i++) {
+	for (int i = 0; i < s->program_count; i++) {
 		s->links[i] = bpf_program__attach(s->programs[i]);
 		if (!s->links[i]) {
 			int err = -errno;

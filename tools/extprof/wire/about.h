@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What is told of a wait besides its state: on which file it was, who held what it waited for.  Only for who asks, see source_options::about. */
+/* What is told of a wait besides its state: on which file it was, who held what it waited for, who ended it.  Only for
+ * who asks, see source_options::about. */
 #ifndef EXTPROF_ABOUT_H
 #define EXTPROF_ABOUT_H
 
@@ -8,6 +9,7 @@
 /* What is asked for, a mask. */
 #define ABOUT_FILE 1u
 #define ABOUT_HOLDER 2u
+#define ABOUT_WAKER 4u
 
 /* As in sockaddr_un: with a 0 at the end if it is shorter. */
 #define ABOUT_PATH_SIZE 108u
@@ -36,6 +38,11 @@ struct wait_file {
 enum party_kind {
 	PARTY_UNKNOWN = 0,
 	PARTY_THREAD = 1,	/* of a process that is followed; `thread` 0: no Ruby thread */
+	/* Of who ended a wait only: */
+	PARTY_TASK = 2,		/* a native thread of a process that is followed, or another process */
+	PARTY_INTERRUPT = 3,	/* of a device, the network or another CPU */
+	PARTY_TIMER = 4,	/* the time was over that it was to wait for at most */
+	PARTY_NOBODY = 5,	/* the wait is not over */
 };
 
 /* Another thread that has to do with the wait, as it was at that moment. */
@@ -46,7 +53,8 @@ struct wait_party {
 	uint32_t id;		/* record of its innermost method then; 0 unknown */
 	uint32_t kind;		/* enum party_kind */
 	uint32_t vm, process;	/* as in sample_event */
-	uint32_t tid;		/* in its own pid namespace */
+	uint32_t tid;		/* in its own pid namespace; of another process its pid as the reader sees it, 0: it does not */
+	char comm[TASK_COMM_SIZE];	/* of PARTY_TASK */
 };
 
 /* A thread: the number of its process, and its tid in its own pid namespace; of a new thread, which has none yet,
@@ -65,6 +73,11 @@ struct wait_about {
 	struct wait_file file;
 	struct wait_party holder;	/* of the Mutex, or who is joined; when the wait began */
 	struct wait_party gvl_holder;	/* who had it longest while the thread was ready */
+	/*
+	 * Who ended the wait.  If the thread waited for the GVL afterwards, `waker` made it ready, and `gvl_waker` had it go
+	 * on; else both are the same.  Until the wait is over `gvl_waker` is who woke it up in the kernel last.
+	 */
+	struct wait_party waker, gvl_waker;
 	/* The waiting thread itself: the address of its slot in the table of threads, and its serial there; 0 unknown. */
 	uint64_t slot, serial;
 	uint32_t slot_number, ractor;
@@ -102,6 +115,14 @@ static inline __attribute__((always_inline)) int about__has_gvl_holder(const str
 {
 	return a->gvl_holder.kind && a->gvl_holder.seq && a->serial == serial && state == RB_DEBUG_EXT_THREAD_READY &&
 	       seq - a->gvl_holder.seq <= 1;
+}
+
+/* Was it `waker` who made the thread ready? */
+static inline __attribute__((always_inline)) int about__has_waker(const struct wait_about *a, uint64_t serial,
+								   uint32_t state, uint64_t seq)
+{
+	return a->waker.kind && a->waker.seq && a->serial == serial && state == RB_DEBUG_EXT_THREAD_READY &&
+	       seq - a->waker.seq <= 1;
 }
 
 typedef char about_assert_file[sizeof(struct wait_file) == 176 ? 1 : -1];

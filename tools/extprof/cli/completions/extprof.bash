@@ -96,7 +96,7 @@ _extprof()
 	--top | --name | -c | --count) ;;
 	*)
 		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --event --count --rate --reader --nonblocking --timer --duration --output --file
+			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --waker --event --count --rate --reader --nonblocking --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
 		((COMP_CWORD > 1)) || words="record top dump stat help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
