@@ -146,9 +146,10 @@ class Family:
 
 # Of truth.rb: tell, tell_cpu, cpu under a caller without a name, and what burn calls besides cpu, which is tell. A stack
 # without any name is not of <main>, which has been sampled before and has its name: it is of what runs after that.
+# A child that was forked with a block runs that inside of Kernel#fork: the block of at_exit, and its sleep.
 AT_THE_END = (r".*(Object#tell(_cpu)?|\[exited before resolved\];Object#cpu)(;.*)?( \d+)?|"
               r".*Object#burn(;\[exited before resolved\])+( \d+)?|"
-              r"\[exited before resolved\](;\[exited before resolved\])*( \d+)?")
+              r"(.*Kernel#fork;)?\[exited before resolved\](;\[exited before resolved\])*( \d+)?")
 
 # Of a program that is attached to, names are read when they have been sampled: its processes stay for a moment
 # after their work. With a command they are read ahead.
