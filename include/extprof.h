@@ -241,7 +241,8 @@ struct extprof_recording_options {
 	bool files;		/* on which file, pipe or socket input and output wait */
 	bool holders;		/* who has the GVL or the Mutex, or is joined; needs a ruby with interface 1.1 */
 
-	/* Measure what extprof_recording_figures() tells, too.  `modes` is "cpu" then. */
+	/* Measure what extprof_recording_figures() tells, too.  `modes` is "cpu" then.  Without eBPF some of them are not
+	 * known, and others are known from looks. */
 	bool figures;
 	bool syscall_figures;	/* with `figures`: also the time in system calls, which makes each call slower */
 
@@ -467,6 +468,13 @@ struct extprof_call_figures {
 	uint64_t count, time;	/* of calls that have returned */
 };
 
+/* Looks that met a collection of that reason. */
+struct extprof_gc_reason_looks {
+	const char *name;
+	bool major;
+	uint64_t looks;
+};
+
 struct extprof_figures {
 	pid_t pid;			/* 0: of several processes */
 	uint32_t processes;
@@ -496,6 +504,21 @@ struct extprof_figures {
 	size_t call_count;
 	uint64_t calls_not_returned;	/* calls that go on at the end, and are in none of these */
 	uint64_t calls_lost;		/* since the beginning */
+	/* Of extprof_gvl_figures::looks, those that met a collection, by phase and reason. */
+	uint64_t gc_mark_looks, gc_sweep_looks, gc_compact_looks, gc_other_looks;
+	const struct extprof_gc_reason_looks *gc_reason_looks;	/* most looks first */
+	size_t gc_reason_look_count;
+	/*
+	 * Readers other than "ebpf" see what threads do only when they look.  thread_looks: so often they did; 0: each
+	 * change of a state was seen.  state_errors: of each of `states`, the time in 95 % of all cases is within so many
+	 * ns; 0: it is exact.  A wait is counted in `states` only if a look met it.
+	 */
+	uint64_t thread_looks;
+	const uint64_t *state_errors;
+	/* The longest wait for the GVL that a look met, of which the end is not known; ns, 0: none, or `gvl_waits` has it. */
+	uint64_t longest_gvl_wait_met;
+	const char *longest_gvl_wait_thread;	/* NULL: unknown */
+	pid_t longest_gvl_wait_pid;
 };
 
 struct extprof_figures_result {

@@ -27,13 +27,19 @@ def parse(text):
 class Run:
     """A program, and extprof stat beside it."""
 
-    def __init__(self, ctx, *options, flags=()):
+    def __init__(self, ctx, *options, flags=(), missing=()):
+        """missing: figures that are not known. An extprof without BPF has no timers: it needs -I to show that it has begun."""
         self.ctx = ctx
+        self.missing = set(missing)
         self.ruby = ctx.program("stat.rb", flags=flags)
         self.ruby.expect("ready")
         self.before = amounts(self.ruby.pid)
         self.reader = ctx.extprof_start("stat", "-p", self.ruby.pid, "--json", *options)
-        ctx.attached(self.reader)
+        self.begin = ""
+        if missing:
+            self.begin = self.reader.line(30) + "\n"
+        else:
+            ctx.attached(self.reader)
 
     def do(self, command, timeout=60):
         """What the program says of itself: {name: number}"""
@@ -47,8 +53,8 @@ class Run:
     def result(self):
         out, err = self.reader.communicate()
         check(self.reader.p.returncode == 0, "status %d: %s", self.reader.p.returncode, err[-500:])
-        self.intervals, total = parse(out)
-        check(total["missing"] == {}, "missing: %s", total["missing"])
+        self.intervals, total = parse(self.begin + out)
+        check(set(total["missing"]) == self.missing, "missing: %s", total["missing"])
         return total
 
 
@@ -176,7 +182,7 @@ def kernel_sums(ctx):
     check(truth["voluntary"] > 2000 and truth["minor"] > 100, "the program did little: %s", truth)
     check(t["cpu"]["user_ns"] + t["cpu"]["system_ns"] == t["cpu"]["total_ns"], "%s", t["cpu"])
     check(t["cpu"]["total_ns"] >= said["cpu"], "%d ns, the program used %d by its own clock", t["cpu"]["total_ns"], said["cpu"])
-    return ", ".join([near(t["cpu"]["total_ns"], truth["cpu"], 0.005, "CPU", 4e6),
+    return ", ".join([near(t["cpu"]["total_ns"], truth["cpu"], 0.005, "CPU", 10e6),
                       near(t["switches"]["voluntary"], truth["voluntary"], 0.002, "voluntary", 4),
                       near(t["switches"]["involuntary"], truth["involuntary"], 0.002, "involuntary", 4),
                       near(t["faults"]["minor"], truth["minor"], 0, "minor faults", 4)]) + " of %s" % truth
@@ -206,6 +212,62 @@ def intervals(ctx):
     states = sum(s["time_ns"] for s in t["threads"]["states"].values())
     check(abs(states - t["threads"]["lives_ns"]) <= 0.001 * t["threads"]["lives_ns"], "states %d of %d", states, t["threads"]["lives_ns"])
     return "%d intervals; states make up %.3f %% of the lives" % (len(run.intervals), 100 * states / t["threads"]["lives_ns"])
+
+
+# What only a program in the kernel sees.
+WITHOUT_BPF = ("gvl_waits", "gc_pauses", "gc_pauses.reasons", "allocations")
+
+
+def within(got, low, high, error, what):
+    check(low - error <= got <= high + error, "%s: %.4f +- %.4f, truth %.4f to %.4f", what, got, error, low, high)
+    return "%s %.3f (%.3f to %.3f +- %.3f)" % (what, got, low, high, error)
+
+
+@case(timeout=120, bpf=False)
+def without_bpf(ctx):
+    """The kernel's and Ruby's sums are the same as with eBPF; what is known from looks is right within its error."""
+    said = []
+    for reader in ("nonblocking", "stop"):
+        run = Run(ctx, "--reader", reader, "-I", "500ms", missing=WITHOUT_BPF)
+        gc = {k: int(v) for k, v in run.do("collects 1").items()}
+        late = sum(map(int, run.do("nappers 1.5")["late"].split(",")))
+        run.ruby.p.stdin.close()
+        _, status, used = os.wait4(run.ruby.pid, 0)
+        run.ruby.p.returncode = status
+        t = run.result()
+        check(t["reader"] == reader, "%s", t["reader"])
+        check(t["gc_cycles"] == {"all": gc["count"], "major": gc["major"]}, "%s, truth %s", t["gc_cycles"], gc)
+        (voluntary, involuntary), minor, cpu = run.before
+        # What is used after the last look, at the end of the process, is missing, and so are last switches of a thread.
+        said += [near(t["cpu"]["total_ns"], round((used.ru_utime + used.ru_stime) * 1e9) - cpu, 0.01, "CPU", 60e6),
+                 near(t["faults"]["minor"], used.ru_minflt - minor, 0.01, "faults", 60),
+                 near(t["switches"]["voluntary"], used.ru_nvcsw - voluntary, 0.02, "voluntary", 30),
+                 near(t["switches"]["involuntary"], used.ru_nivcsw - involuntary, 0.02, "involuntary", 60)]
+        looks, until = t["gvl"]["looks"], t["until_ns"]
+        share = sum(t["gc_looks"][p] for p in ("mark", "sweep", "compact", "other")) / looks
+        check(sum(r["looks"] for r in t["gc_looks"]["reasons"]) <= share * looks, "%s", t["gc_looks"])
+        said.append(within(share, 0.97 * gc["total"] / until, gc["wall"] / until,
+                           4 * math.sqrt(share * (1 - share) / looks) + 0.01, "GC"))
+        states = t["threads"]["states"]
+        # Error: two standard deviations are said, four are allowed. The burner waits for the GVL for a moment, too.
+        said.append(within(states["gvl"]["time_ns"] / 1e9, 0.95 * (late - states["runnable"]["time_ns"]) / 1e9, late / 1e9,
+                           2 * states["gvl"]["error_ns"] / 1e9 + 0.1, "GVL waits"))
+        check(0 < states["gvl"]["error_ns"] < 0.3 * states["gvl"]["time_ns"], "%s", states["gvl"])
+        check(t["longest_gvl_wait_met"]["ns"] > 5e6 and "napper" in t["longest_gvl_wait_met"]["thread"], "%s",
+              t["longest_gvl_wait_met"])
+        lives = sum(s["time_ns"] for s in states.values())
+        check(abs(lives - t["threads"]["lives_ns"]) <= 0.001 * t["threads"]["lives_ns"], "states %d of %d", lives,
+              t["threads"]["lives_ns"])
+        check(t["cpu_samples"]["samples"] > 20, "%s", t["cpu_samples"])
+        for group, names in SUMS.items():
+            for name in names if group not in WITHOUT_BPF else ():
+                got = sum(i[group][name] for i in run.intervals)
+                check(got == t[group][name], "%s.%s: intervals add up to %d, total %d", group, name, got, t[group][name])
+    ruby = ctx.program("stat.rb")
+    ruby.expect("ready")
+    got = ctx.extprof("stat", "--nonblocking", "--syscalls", "-p", ruby.pid, "-d", "1s")
+    check(got.status == harness.USAGE and "needs eBPF" in got.err, "--syscalls: status %d: %s", got.status, got.err)
+    return "; ".join(said)
 
 
 @case(timeout=60)

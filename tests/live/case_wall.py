@@ -513,12 +513,15 @@ def wakers(ctx):
 
 @case(timeout=60)
 def refused_in_a_namespace(ctx):
-    """Where tids are not those of the kernel the modes are refused, and say what to do."""
-    reader = ctx.start(["unshare", "-p", "-f", "--mount-proc", harness.EXTPROF, "record", "-m", "offcpu", "-d", 1, "--",
-                        harness.RUBY, "-e", "sleep 1"], stderr=subprocess.PIPE)
+    """Where tids are not those of the kernel eBPF is refused with what to do, and the default is to read from outside."""
+    command = ["unshare", "-p", "-f", "--mount-proc", harness.EXTPROF, "record", "-m", "offcpu", "-d", 1]
+    program = ["--", harness.RUBY, "-e", "sleep 1"]
+    reader = ctx.start(command + ["--reader", "ebpf"] + program, stderr=subprocess.PIPE)
     out, err = reader.communicate()
     if reader.p.returncode == 1 and "unshare" in err:
         return harness.Counted(0, 0, 1, "cannot make a pid namespace here: " + err.strip())
     check(reader.p.returncode == harness.USAGE and "pid namespace" in err and "outside" in err, "status %d: %s",
           reader.p.returncode, err)
+    out, said = ctx.start(command + program, stderr=subprocess.PIPE).communicate()
+    check("[sleep]" in out and "read from outside instead" in said, "without --reader: %s%s", out, said)
     return err.strip().replace("\n", " ")

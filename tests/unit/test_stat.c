@@ -48,6 +48,32 @@ static struct extprof_figures unknown(void)
 	return f;
 }
 
+/* By a reader that sees what threads do only when it looks. */
+static struct extprof_figures looked_at(void)
+{
+	static const struct extprof_figure no = { .missing = "it needs eBPF" };
+	static const struct extprof_gc_reason_looks reasons[] = { { "malloc", true, 200 }, { "GC.start", false, 50 } };
+	static const struct extprof_state_figures states[] = {
+		{ "running", 2 * SECOND, 300 }, { "runnable", SECOND / 2, 20 }, { "gvl", SECOND, 20 } };
+	static const uint64_t errors[] = { 0, 0, 40000000 };
+	struct extprof_figures f = known();
+
+	f.gvl_waits.figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = no;
+	f.gc_mark_looks = 100;
+	f.gc_sweep_looks = 130;
+	f.gc_other_looks = 20;
+	f.gc_reason_looks = reasons;
+	f.gc_reason_look_count = 2;
+	f.thread_looks = 1234;
+	f.states = states;
+	f.state_count = 3;
+	f.state_errors = errors;
+	f.longest_gvl_wait_met = 7000000;
+	f.longest_gvl_wait_thread = "[thread napper (13)]";
+	f.longest_gvl_wait_pid = 77;
+	return f;
+}
+
 static char *total(const struct extprof_figures *f, const struct stat_methods *methods, bool json)
 {
 	const struct extprof_figures_result figures = { .interval = f, .total = f, .processes = &f, .process_count = 1 };
@@ -63,6 +89,11 @@ static char *total(const struct extprof_figures *f, const struct stat_methods *m
 		stat_text__write_total(&result, &options, to);
 	fclose(to);
 	return text;
+}
+
+static json_int_t number(json_t *o, const char *group, const char *name)
+{
+	return json_integer_value(json_object_get(json_object_get(o, group), name));
 }
 
 static bool has_lines(const char *text, const char *const *lines)
@@ -130,6 +161,46 @@ TEST(stat_text_of_unknown_figures)
 	free(text);
 }
 
+TEST(stat_text_of_looks)
+{
+	static const char *const lines[] = {
+		"GVL waits                      -   not known: it needs eBPF\n"
+		"  by looks               7.00 ms   or longer was the longest that was met, of [thread napper (13)]\n",
+		"GC pauses                      -   not known: it needs eBPF\n"
+		"  by looks                25.0 %   +- 2.7 of the time; mark 10.0 %, sweep 13.0 %, other 2.0 %\n"
+		"  by reason               20.0 %   +- 2.5 of the time; malloc, major\n"
+		"                           5.0 %   +- 1.4 of the time; GC.start, minor\n"
+		"allocated                      -   not known: it needs eBPF\n"
+		"threads                        4   at the end; on average 0.75, which were, by 1,234 looks\n"
+		"                         2.000 s   0.50 running, 300 times\n"
+		"                       500.00 ms   0.12 runnable\n"
+		"                         1.000 s   0.25 +- 0.01 gvl\n", NULL,
+	};
+	struct extprof_figures f = looked_at();
+	char *text = total(&f, NULL, false);
+
+	has_lines(text, lines);
+	free(text);
+}
+
+TEST(stat_json_of_looks)
+{
+	struct extprof_figures f = looked_at();
+	char *text = total(&f, NULL, true);
+	json_t *o = json_loads(text, 0, NULL), *gvl;
+
+	CHECK(o);
+	CHECK_INT(number(o, "threads", "looks"), 1234);
+	gvl = json_object_get(json_object_get(json_object_get(o, "threads"), "states"), "gvl");
+	CHECK(json_is_null(json_object_get(gvl, "count")));
+	CHECK_INT(json_integer_value(json_object_get(gvl, "error_ns")), 40000000);
+	CHECK_INT(number(o, "gc_looks", "sweep"), 130);
+	CHECK_INT(number(o, "longest_gvl_wait_met", "ns"), 7000000);
+	CHECK(json_is_null(json_object_get(o, "allocations")));
+	json_decref(o);
+	free(text);
+}
+
 TEST(stat_text_of_a_part)
 {
 	static const char *const lines[] = { "involuntary 34; not of all processes: one is old\n", NULL };
@@ -171,11 +242,6 @@ TEST(stat_text_of_an_interval)
 		CHECK(strstr(end, "4.000 s") && strstr(end, "50.0%") && strstr(end, "75.0%"));
 		free(text);
 	}
-}
-
-static json_int_t number(json_t *o, const char *group, const char *name)
-{
-	return json_integer_value(json_object_get(json_object_get(o, group), name));
 }
 
 TEST(stat_json_of_known_figures)
@@ -232,18 +298,23 @@ TEST(stat_options)
 {
 	char *argv[] = { "extprof stat", "-p", "77,78", "-d", "5", "-I", "500ms", "--json", "--syscalls", "-F", "999", "--top",
 			 "3", "-o", "out", NULL };
-	char *command[] = { "extprof stat", "-I", "1", "--", "ruby", "-p", "x", NULL };
+	char *command[] = { "extprof stat", "-I", "1", "--nonblocking", "--", "ruby", "-p", "x", NULL };
+	char *stopping[] = { "extprof stat", "--reader", "stop", "-p", "77", NULL };
 	struct stat_options o;
 
 	CHECK_INT(stat_options__parse(&o, 15, argv), 0);
 	CHECK_INT(o.selection.pids.count, 2);
 	CHECK_INT(o.duration, 5 * SECOND);
 	CHECK_INT(o.interval, SECOND / 2);
-	CHECK(o.json && o.syscalls && o.rate == 999 && o.top == 3 && !o.command && !o.selection.subprocesses);
+	CHECK(o.json && o.syscalls && o.rate == 999 && o.top == 3 && !o.command && !o.reader && !o.selection.subprocesses);
 	CHECK_STRING(o.file, "out");
 	stat_options__free(&o);
-	CHECK_INT(stat_options__parse(&o, 7, command), 0);
+	CHECK_INT(stat_options__parse(&o, 8, command), 0);
 	CHECK(o.command && !strcmp(o.command[0], "ruby") && !strcmp(o.command[2], "x"));
 	CHECK(o.selection.subprocesses && !o.selection.pids.count && o.top == STAT_TOP_DEFAULT);
+	CHECK_STRING(o.reader, "nonblocking");
+	stat_options__free(&o);
+	CHECK_INT(stat_options__parse(&o, 5, stopping), 0);
+	CHECK_STRING(o.reader, "stop");
 	stat_options__free(&o);
 }

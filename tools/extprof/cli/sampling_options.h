@@ -15,16 +15,20 @@ enum {
 #define SAMPLING_STRING_(x) #x
 #define SAMPLING_STRING(x) SAMPLING_STRING_(x)
 
-/* Rows of a table for argp, whose filter is options__text().  default_modes: a text. */
+/* Rows of a table for argp, whose filter is options__text(). */
+#define READER_OPTIONS \
+	{ "reader", OPTION_READER, "READER", 0, "what reads the stacks, %s: programs in the kernel; this program, from " \
+	  "outside; the same with a running thread stopped for the read.  The last two need no BPF (default: auto, " \
+	  "ebpf where that may be used)", 0 }, \
+	{ "nonblocking", OPTION_NONBLOCKING, NULL, 0, "the same as --reader nonblocking", 0 }
+
+/* The same; default_modes: a text. */
 #define SAMPLING_OPTIONS(default_modes) \
 	{ "mode", 'm', "MODE", 0, "what is shown: %s, or several with commas between (default: " default_modes ")", 0 }, \
 	{ "rate", 'r', "N", 0, "samples per second and CPU; 10k or 10khz is 10000 " \
 	  "(default: " SAMPLING_STRING(EXTPROF_RATE_DEFAULT) ")", 0 }, \
 	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 }, \
-	{ "reader", OPTION_READER, "READER", 0, "what reads the stacks, %s: programs in the kernel; this program, from " \
-	  "outside; the same with a running thread stopped for the read.  The last two need no BPF (default: auto, " \
-	  "ebpf where that may be used)", 0 }, \
-	{ "nonblocking", OPTION_NONBLOCKING, NULL, 0, "the same as --reader nonblocking", 0 }, \
+	READER_OPTIONS, \
 	{ "timer", OPTION_TIMER, "TIMER", 0, "what takes the samples, %s: timers of our own, or the " \
 	  "scheduler's tick, which needs no interrupts of ours (default: clock)", 0 }, \
 	{ "alloc-interval", OPTION_ALLOC_INTERVAL, "SIZE", 0, "with mode alloc: one sample for each SIZE of memory, " \

@@ -13,6 +13,7 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/messages.h"
+#include "cli/reader_notice.h"
 #include "cli/signals.h"
 #include "cli/spawn.h"
 
@@ -103,6 +104,7 @@ static int show_total(struct run *r, struct extprof_report *report)
 	struct stat_result result = { .methods = &methods, .own_cpu = own_cpu_time(), .ended = r->ended };
 	int status = STATUS_OK;
 
+	result.reader = extprof_recording_reader(r->recording, NULL);
 	if (extprof_recording_figures(r->recording, &result.figures, &e))
 		return message__fail(&e);
 	if (!result.ended)
@@ -227,6 +229,7 @@ static int create(struct run *r)
 	struct extprof_recording_options options = {
 		.size = sizeof(options), .rate = o->rate, .duration = o->duration, .groups = "none",
 		.interrupt_fd = r->signals.interrupt_fd, .figures = true, .syscall_figures = o->syscalls,
+		.reader = o->reader,
 	};
 
 	selection_options__fill(&o->selection, &options);
@@ -265,6 +268,7 @@ static int prepare(struct run *r)
 		return status;
 	if (extprof_recording_open(r->recording, &e))
 		return message__fail(&e);
+	reader_notice__print(r->recording);
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0 || wait_for(r, r->signals.interrupt_fd) || wait_for(r, extprof_recording_fd(r->recording))) {
 		fprintf(stderr, "extprof: cannot wait: %s\n", strerror(errno));

@@ -19,6 +19,7 @@ struct stat_options {
 	char **command;		/* ends with NULL; NULL: none */
 	const char *file;	/* NULL: standard output, or standard error with a command */
 	bool syscalls, json;
+	const char *reader;	/* NULL: the library's choice */
 	uint32_t rate;		/* of the samples for the methods; 0: the library's */
 	unsigned long top;	/* rows of each table */
 	uint64_t duration;	/* ns; 0: until the processes end, or Ctrl-C */
@@ -54,6 +55,7 @@ struct stat_result {
 	const struct extprof_figures_result *figures;
 	const struct stat_methods *methods;	/* NULL: not known */
 	uint64_t own_cpu;			/* of extprof, ns */
+	const char *reader;			/* what measured: "ebpf"; NULL: not known */
 	const char *ended;			/* why: "Ctrl-C" */
 };
 

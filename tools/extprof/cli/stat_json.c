@@ -2,6 +2,7 @@
 /* Figures for programs.  What is not known is null, and "missing" says why. */
 #include <errno.h>
 #include <jansson.h>
+#include <string.h>
 
 #include "cli/stat.h"
 
@@ -79,12 +80,38 @@ static json_t *states(const struct extprof_figures *f)
 {
 	json_t *by_state = json_object();
 
-	for (size_t i = 0; i < f->state_count; i++)
+	for (size_t i = 0; i < f->state_count; i++) {
+		/* Looks do not meet each wait; how often a thread got a CPU is known. */
+		bool counted = !f->thread_looks || !strcmp(f->states[i].state, "running");
+
 		json_object_set_new(by_state, f->states[i].state,
-				    json_pack("{s:I, s:I}", "time_ns", N(f->states[i].time), "count",
-					      N(f->states[i].count)));
-	return json_pack("{s:I, s:I, s:I, s:o}", "at_end", N(f->threads), "lives_ns", N(f->lives), "lost",
-			 N(f->threads_lost), "states", by_state);
+				    json_pack("{s:I, s:o, s:I}", "time_ns", N(f->states[i].time), "count",
+					      counted ? json_integer(N(f->states[i].count)) : json_null(), "error_ns",
+					      N(f->thread_looks ? f->state_errors[i] : 0)));
+	}
+	return json_pack("{s:I, s:I, s:I, s:o, s:o}", "at_end", N(f->threads), "lives_ns", N(f->lives), "lost",
+			 N(f->threads_lost), "states", by_state, "looks",
+			 f->thread_looks ? json_integer(N(f->thread_looks)) : json_null());
+}
+
+/* Of gvl.looks, those that met a collection. */
+static json_t *gc_looks(const struct extprof_figures *f)
+{
+	json_t *reasons = json_array();
+
+	for (size_t i = 0; i < f->gc_reason_look_count; i++)
+		json_array_append_new(reasons, json_pack("{s:s, s:b, s:I}", "reason", f->gc_reason_looks[i].name, "major",
+							 f->gc_reason_looks[i].major, "looks",
+							 N(f->gc_reason_looks[i].looks)));
+	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "mark", N(f->gc_mark_looks), "sweep", N(f->gc_sweep_looks), "compact",
+			 N(f->gc_compact_looks), "other", N(f->gc_other_looks), "reasons", reasons);
+}
+
+/* The longest wait for the GVL that a look met. */
+static json_t *longest_met(const struct extprof_figures *f)
+{
+	return json_pack("{s:I, s:s?, s:o}", "ns", N(f->longest_gvl_wait_met), "thread", f->longest_gvl_wait_thread, "pid",
+			 f->longest_gvl_wait_pid ? json_integer(f->longest_gvl_wait_pid) : json_null());
 }
 
 static json_t *calls(const struct extprof_figures *f)
@@ -136,6 +163,8 @@ static json_t *figures(const struct extprof_figures *f, const char *kind)
 	part = json_pack("{s:I, s:I}", "minor", N(f->faults.minor), "major", N(f->faults.major));
 	json_object_set_new(o, "faults", if_known(&f->faults.figure, part));
 	json_object_set_new(o, "gvl", if_known(&f->gvl.figure, gvl(f)));
+	json_object_set_new(o, "longest_gvl_wait_met", f->longest_gvl_wait_met ? longest_met(f) : json_null());
+	json_object_set_new(o, "gc_looks", if_known(&f->gvl.figure, gc_looks(f)));
 	json_object_set_new(o, "gvl_waits", if_known(&f->gvl_waits.figure, gvl_waits(f)));
 	part = json_pack("{s:I, s:I}", "all", N(f->gc.cycles), "major", N(f->gc.major_cycles));
 	json_object_set_new(o, "gc_cycles", if_known(&f->gc.cycles_figure, part));
@@ -188,6 +217,7 @@ int stat_json__write_total(const struct stat_result *r, FILE *to)
 	for (size_t i = 0; i < r->figures->process_count; i++)
 		json_array_append_new(processes, figures(r->figures->processes[i], "process"));
 	json_object_set_new(o, "by_process", processes);
+	json_object_set_new(o, "reader", r->reader ? json_string(r->reader) : json_null());
 	if (r->methods)
 		json_object_set_new(o, "cpu_samples", methods(r->methods));
 	json_object_set_new(o, "own_cpu_ns", json_integer(N(r->own_cpu)));

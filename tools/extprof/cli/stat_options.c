@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/messages.h"
+#include "cli/sampling_options.h"
 #include "cli/stat.h"
 
 enum {
@@ -26,7 +27,8 @@ static const char doc[] =
 	"Nothing runs inside of the programs.  What cannot be known is missing, with its reason.\n"
 	"\n"
 	"Needs root, or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for "
-	"processes of other users.\n"
+	"processes of other users.  Without BPF the user of the processes suffices: then some figures are "
+	"estimates, and some are not known.\n"
 	"\n"
 	"Exit status: 0, or that of COMMAND; others as of extprof record.  See extprof(1).";
 
@@ -36,6 +38,7 @@ const struct argp_option stat_options_table[] = {
 	{ NULL, 0, NULL, 0, "How to measure:", 2 },
 	{ "duration", 'd', "TIME", 0, "stop after this time: 10, 10s, 500ms, 2m, 1h "
 	  "(default: at Ctrl-C, or when the processes have ended)", 0 },
+	READER_OPTIONS,
 	{ "syscalls", OPTION_SYSCALLS, NULL, 0, "also the time in system calls; each call becomes slower", 0 },
 	{ "rate", 'r', "N", 0, "samples per second and CPU for the table of methods (default: 99)", 0 },
 	{ NULL, 'F', "N", 0, "the same as --rate, as in perf", 0 },
@@ -79,6 +82,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_SYSCALLS:
 		o->syscalls = true;
 		break;
+	case OPTION_READER:
+		o->reader = arg;
+		return options__check_word(key, "reader", arg, state);
+	case OPTION_NONBLOCKING:
+		o->reader = "nonblocking";
+		break;
 	case OPTION_JSON:
 		o->json = true;
 		break;
@@ -105,6 +114,7 @@ int stat_options__parse(struct stat_options *o, int argc, char **argv)
 	static const struct argp argp = {
 		.options = stat_options_table, .parser = parse_option,
 		.args_doc = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]", .doc = doc,
+		.help_filter = options__text,
 	};
 
 	memset(o, 0, sizeof(*o));

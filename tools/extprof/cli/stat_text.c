@@ -221,8 +221,18 @@ static void write_gvl_waits(const struct extprof_figures *f, FILE *to)
 	const struct extprof_gvl_wait_figures *w = &f->gvl_waits;
 	char a[TEXT], b[TEXT], c[TEXT];
 
-	if (!begin("GVL waits", &w->figure, to))
+	if (!begin("GVL waits", &w->figure, to)) {
+		if (f->longest_gvl_wait_met) {
+			write_label("  by looks", to);
+			fprintf(to, "%14s   or longer was the longest that was met", time_text(f->longest_gvl_wait_met, a));
+			if (f->longest_gvl_wait_thread)
+				fprintf(to, ", of %s", f->longest_gvl_wait_thread);
+			if (f->processes > 1)
+				fprintf(to, " in process %d", f->longest_gvl_wait_pid);
+			putc('\n', to);
+		}
 		return;
+	}
 	fprintf(to, "%14s   %.0f/s, %s in all", count_text(w->lengths.count, a), per_second(f, w->lengths.count),
 		time_text(w->lengths.total, b));
 	write_lengths(&w->lengths, f->processes > 1, to);
@@ -252,6 +262,29 @@ static void write_holders(const struct extprof_figures *f, unsigned long top, FI
 	}
 }
 
+/* What is known of collections without their pauses. */
+static void write_gc_looks(const struct extprof_figures *f, FILE *to)
+{
+	uint64_t all = f->gc_mark_looks + f->gc_sweep_looks + f->gc_compact_looks + f->gc_other_looks;
+
+	if (!f->gvl.figure.known)
+		return;
+	write_label("  by looks", to);
+	fprintf(to, "%12.1f %%   +- %.1f of the time; mark %.1f %%, sweep %.1f %%", percent(all, f->gvl.looks),
+		error_of_share(all, f->gvl.looks), percent(f->gc_mark_looks, f->gvl.looks),
+		percent(f->gc_sweep_looks, f->gvl.looks));
+	if (f->gc_compact_looks)
+		fprintf(to, ", compact %.1f %%", percent(f->gc_compact_looks, f->gvl.looks));
+	fprintf(to, ", other %.1f %%\n", percent(f->gc_other_looks, f->gvl.looks));
+	for (size_t i = 0; i < f->gc_reason_look_count; i++) {
+		const struct extprof_gc_reason_looks *r = &f->gc_reason_looks[i];
+
+		write_label(i ? "" : "  by reason", to);
+		fprintf(to, "%12.1f %%   +- %.1f of the time; %s, %s\n", percent(r->looks, f->gvl.looks),
+			error_of_share(r->looks, f->gvl.looks), r->name, r->major ? "major" : "minor");
+	}
+}
+
 static void write_gc(const struct extprof_figures *f, FILE *to)
 {
 	const struct extprof_gc_figures *gc = &f->gc;
@@ -261,8 +294,10 @@ static void write_gc(const struct extprof_figures *f, FILE *to)
 		fprintf(to, "%14s   collections, %s major", count_text(gc->cycles, a), count_text(gc->major_cycles, b));
 		end(&gc->cycles_figure, to);
 	}
-	if (!begin("GC pauses", &gc->figure, to))
+	if (!begin("GC pauses", &gc->figure, to)) {
+		write_gc_looks(f, to);
 		return;
+	}
 	fprintf(to, "%14s   %s in all, %.2f %% of the time", count_text(gc->pauses.count, a),
 		time_text(gc->pauses.total, b), percent(gc->pauses.total, f->until - f->from));
 	write_lengths(&gc->pauses, f->processes > 1, to);
@@ -319,11 +354,24 @@ static void write_states(const struct extprof_figures *f, FILE *to)
 		return;
 	fprintf(to, "%14" PRIu32 "   at the end; on average %.2f, which were", f->threads,
 		seconds(f) > 0 ? (double)f->lives / 1e9 / seconds(f) : 0);
+	if (f->thread_looks)
+		fprintf(to, ", by %s looks", count_text(f->thread_looks, a));
 	end(&f->states_figure, to);
 	for (size_t i = 0; i < f->state_count; i++) {
 		const struct extprof_state_figures *s = &f->states[i];
 
 		write_label("", to);
+		if (f->thread_looks && f->state_errors[i]) {
+			fprintf(to, "%14s   %.2f +- %.2f %s\n", time_text(s->time, a),
+				seconds(f) > 0 ? (double)s->time / 1e9 / seconds(f) : 0,
+				seconds(f) > 0 ? (double)f->state_errors[i] / 1e9 / seconds(f) : 0, s->state);
+			continue;
+		}
+		if (f->thread_looks && strcmp(s->state, "running")) {
+			fprintf(to, "%14s   %.2f %s\n", time_text(s->time, a),
+				seconds(f) > 0 ? (double)s->time / 1e9 / seconds(f) : 0, s->state);
+			continue;
+		}
 		fprintf(to, "%14s   %.2f %s, %s %s\n", time_text(s->time, a),
 			seconds(f) > 0 ? (double)s->time / 1e9 / seconds(f) : 0, s->state, count_text(s->count, b),
 			strcmp(s->state, "running") ? s->count == 1 ? "wait" : "waits" : s->count == 1 ? "time" : "times");

@@ -11,6 +11,7 @@
 
 #include "engine/state.h"
 #include "process/section_search.h"
+#include "remote/session.h"
 #include "ruby/name_retention.h"
 
 /* How often samples are drained.  Names have to be read while the target
@@ -160,6 +161,8 @@ int engine__open(struct engine *e, struct diag *d)
 	err = reader__open(&e->session, &options, &e->reader, &e->why_reader, d);
 	if (err)
 		return err;
+	if (session__looks_only(e->session))
+		e->sources &= REMOTE_SOURCES;
 	if ((err = wait_for(e, session__fd(e->session), d)) ||
 	    (err = wait_for(e, searcher__fd(e->searcher), d)))
 		return err;

@@ -23,6 +23,9 @@
 #define LOOK_PERIOD (5 * MS)
 #define LOOKS_PER_SECOND_MAX 4000u
 
+/* How often to read what the kernel counts of a process whose end is not told with it. */
+#define AMOUNTS_INTERVAL (50 * MS)
+
 /* Ractors that are looked at. */
 #define RACTORS_MAX 1024u
 /* Bound of the distance of two slots, in bytes. */
@@ -81,6 +84,11 @@ void engine__figures_of_end(struct engine *e, const struct process *p, const str
 	if (!f)
 		return;
 	f->ended = true;
+	/* Without BPF only its CPU time is told.  The rest can be read until somebody has waited for it. */
+	if (times <= 0 && session__looks_only(e->session) && read_amounts(p, &amounts)) {
+		amounts = f->amounts;
+		amounts.cpu = ev->cpu_time;
+	}
 	figures__set_amounts(f, &amounts);
 }
 
@@ -105,6 +113,12 @@ static struct figures_process *process_of(struct engine *e, const struct process
 	f->pid = p->pid;
 	if (begins_with_us(e, p) || !read_amounts(p, &amounts))
 		figures__set_amounts(f, &amounts);
+	if (session__looks_only(e->session)) {
+		struct session_looks looks;
+
+		session__looks(e->session, p->number, &looks);
+		f->thread_looks = looks.count;
+	}
 	return f;
 }
 
@@ -130,6 +144,17 @@ static void miss_by_version(struct figures_process *f, const struct rb_debug_ext
 		figures__miss(f, new[i], "version 1.0 of the debugging interface does not tell it");
 }
 
+/* What only a program in the kernel sees. */
+static void miss_without_bpf(struct figures_process *f)
+{
+	static const char no_probe[] = "the probe that tells it needs eBPF";
+
+	figures__miss(f, FIGURE_GVL_WAITS, "without eBPF only waits are seen that a look meets");
+	figures__miss(f, FIGURE_GC_PAUSES, no_probe);
+	figures__miss(f, FIGURE_GC_REASONS, no_probe);
+	figures__miss(f, FIGURE_ALLOC, no_probe);
+}
+
 void engine__figures_attach(struct engine *e, struct process *p, const struct vm *vm, uint32_t failed, const struct diag *d)
 {
 	const struct rb_debug_ext_section *s = &vm->layout.section;
@@ -140,7 +165,10 @@ void engine__figures_attach(struct engine *e, struct process *p, const struct vm
 	f->is_ruby = true;
 	snprintf(f->interface, sizeof(f->interface), "%u.%u", s->abi_major, s->abi_minor);
 	miss_by_version(f, s);
-	miss_probes(f, s, failed, d);
+	if (session__looks_only(e->session))
+		miss_without_bpf(f);
+	else
+		miss_probes(f, s, failed, d);
 	/* A VM that began with the recording has begun to count at 0. */
 	if (p->executed || (e->settings.command && p->wanted))
 		figures__set_cycles(f, vm->number, 0, 0);
@@ -205,7 +233,8 @@ bool engine__take_figure(struct engine *e, const void *data, size_t size)
 		return false;
 	received = &e->resolver.received[s->source];
 	if (s->source == SOURCE_SCHED) {
-		if (s->kind == SAMPLE_ACCOUNT && size >= sizeof(struct account_event) && !e->figures->sums.frozen)
+		/* Of a thread that lives the account is asked for. */
+		if (s->kind == SAMPLE_ACCOUNT && !(s->flags & SAMPLE_LIVES) && size >= sizeof(struct account_event) && !e->figures->sums.frozen)
 			take_account(e, data);
 		return true;
 	}
@@ -315,6 +344,7 @@ static void look_at_vm(struct engine *e, const struct process *p)
 	else if (look_at_ractors(f, vm, &s, &look))
 		return;
 	figures__add_look(f, look.held, look.contended);
+	figures__add_gc_look(f, s.gc_phase, f->missing[FIGURE_CONTENTION] ? 0 : s.gc_cause, s.gc_flags);
 }
 
 static bool can_be_looked_at(const struct process *p)
@@ -340,6 +370,33 @@ static uint64_t next_distance(struct engine_figures *f, uint32_t processes)
 	return mean / 2 + ((mean * (f->random >> 16)) >> 16);
 }
 
+static void take_looks(const struct engine *e, struct figures_process *f)
+{
+	struct session_looks looks;
+
+	session__looks(e->session, f->number, &looks);
+	figures__set_thread_looks(f, looks.count, looks.doubts);
+}
+
+/* A process can end before it is looked at again, and somebody waits for it at once. */
+static void keep_amounts(struct engine *e, uint64_t now)
+{
+	struct process_amounts amounts;
+
+	if (!session__looks_only(e->session) || now < e->figures->next_amounts)
+		return;
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		const struct process *p = e->set.list[i];
+		struct figures_process *f = p ? figures__find(&e->figures->sums, p->number) : NULL;
+
+		if (f && !p->freed && !read_amounts(p, &amounts))
+			figures__set_amounts(f, &amounts);
+		if (f)
+			take_looks(e, f);
+	}
+	e->figures->next_amounts = now + AMOUNTS_INTERVAL;
+}
+
 void engine__figures_step(struct engine *e, uint64_t now)
 {
 	uint32_t count = 0;
@@ -352,6 +409,7 @@ void engine__figures_step(struct engine *e, uint64_t now)
 		look_at_vm(e, e->set.list[i]);
 		count++;
 	}
+	keep_amounts(e, now);
 	e->figures->next_look = deadline__now() + next_distance(e->figures, count);
 }
 
@@ -505,6 +563,14 @@ static void on_thread(void *context, uint32_t tid, const struct sched_thread *th
 	f->looked[f->looked_count++] = (struct looked){ .tid = tid, .thread = *thread };
 }
 
+/* Without BPF the account is whole. */
+static void on_account(void *context, const struct thread_account *account)
+{
+	const struct sched_thread thread = { .account = *account };
+
+	on_thread(context, account->tid, &thread);
+}
+
 static int by_process(const void *a, const void *b)
 {
 	uint32_t x = ((const struct looked *)a)->thread.account.process, y = ((const struct looked *)b)->thread.account.process;
@@ -520,6 +586,11 @@ static int look_at_threads(struct engine *e, uint64_t *now)
 	int err;
 
 	f->looked_count = 0;
+	if (session__looks_only(e->session)) {
+		session__accounts(e->session, f->sums.interval + 1, on_account, f);
+		*now = deadline__now();
+		return 0;
+	}
 	err = sched__each_now(session__source(e->session, SOURCE_SCHED), on_thread, f);
 	l.now = *now = deadline__now();
 	sched_calls__kinds(l.kinds);
@@ -613,7 +684,7 @@ static int read_waits(struct engine *e, struct figures_process *f)
 {
 	struct histogram h;
 
-	if (f->missing[FIGURE_GVL_WAITS])
+	if (f->missing[FIGURE_GVL_WAITS] || session__looks_only(e->session))
 		return 0;
 	sched__gvl_waits(session__source(e->session, SOURCE_SCHED), f->number, &h);
 	if (!f->gvl && !histogram__count(&h))
@@ -637,6 +708,8 @@ static void look_at_process(struct engine *e, struct process *p)
 		return;
 	if (!p->freed && !read_amounts(p, &amounts))
 		figures__set_amounts(f, &amounts);
+	if (session__looks_only(e->session))
+		take_looks(e, f);
 	if (can_be_looked_at(p)) {
 		look_at_vm(e, p);
 		threads__refresh(&p->vm->threads, false);
@@ -655,7 +728,8 @@ void engine__figures_freed(struct engine *e, struct process *p)
 	if (!e->figures->sums.frozen)
 		read_waits(e, f);
 	f->freed = true;
-	sched__forget_gvl_waits(session__source(e->session, SOURCE_SCHED), p->number);
+	if (!session__looks_only(e->session))
+		sched__forget_gvl_waits(session__source(e->session, SOURCE_SCHED), p->number);
 }
 
 static void on_call(void *context, const struct syscall_key *key, const struct syscall_sum *sum)
@@ -717,9 +791,12 @@ static void count_losses(struct engine *e)
 			engine__take_counters(e, e->set.list[i]);
 	engine__total(e, 1u << SOURCE_ALLOC, &f->alloc, &f->alloc_received);
 	engine__total(e, 1u << SOURCE_GC, &f->gc, &f->gc_received);
+	f->alloc_interval = e->settings.alloc_interval;
+	f->looks_only = session__looks_only(e->session);
+	if (f->looks_only)
+		return;
 	f->gvl_waits_lost = sched__gvl_waits_lost(session__source(e->session, SOURCE_SCHED));
 	f->threads_lost = sched__lost(session__source(e->session, SOURCE_SCHED));
-	f->alloc_interval = e->settings.alloc_interval;
 }
 
 static int look(struct engine *e)
@@ -779,7 +856,8 @@ int engine__figures(struct engine *e, const struct engine_figures **figures, str
 		return 0;
 	}
 	/* From here on the kernel notes the longest waits of the next interval: those of this one stay for the look. */
-	sched__set_interval(session__source(e->session, SOURCE_SCHED), f->sums.interval + 1);
+	if (!session__looks_only(e->session))
+		sched__set_interval(session__source(e->session, SOURCE_SCHED), f->sums.interval + 1);
 	err = look(e);
 	f->sums.interval++;
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the figures") : 0;

@@ -31,9 +31,10 @@ struct engine_figures {
 	struct source_counters alloc, gc;	/* of these sources */
 	struct received alloc_received, gc_received;
 	uint64_t alloc_interval;
+	bool looks_only;	/* what threads do is known from looks: without BPF */
 	bool has_calls;		/* settings::syscall_figures */
 	/* Inside of the engine: see engine/figures.c. */
-	uint64_t next_look;
+	uint64_t next_look, next_amounts;
 	uint32_t random;
 	struct map64 ended_now;
 	struct looked *looked;

@@ -17,11 +17,24 @@ static const char *missing_source(uint32_t sources)
 	return sources & 1u << SOURCE_EVENT ? "event" : NULL;
 }
 
+/* Of figures, those that need the probes are missing, and each says so. */
+static const uint32_t probes_of_figures = 1u << SOURCE_ALLOC | 1u << SOURCE_GC;
+
+static uint32_t wanted_sources(const struct session_options *options)
+{
+	return options->source_options.figures ? options->sources & ~probes_of_figures : options->sources;
+}
+
 static int open_remote(struct session **session, const struct session_options *options, enum reader_kind kind,
 		       struct diag *d)
 {
-	const char *mode = missing_source(options->sources);
+	const char *mode = missing_source(wanted_sources(options));
 
+	if (mode && options->source_options.figures) {
+		diag__set(d, DIAG_USAGE, EINVAL, "the time in system calls needs eBPF: only the kernel sees each call");
+		diag__hint(d, "leave the system calls out, or use the reader ebpf");
+		return -EINVAL;
+	}
 	if (options->source_options.about) {
 		diag__set(d, DIAG_USAGE, EINVAL, "the files, the holders and the wakers of waits need eBPF: they are read in the "
 			  "thread itself");
@@ -44,8 +57,10 @@ int reader__open(struct session **session, const struct session_options *options
 	if (*kind == READER_NONBLOCKING || *kind == READER_STOP)
 		return open_remote(session, options, *kind, d);
 	err = bpf_session__open(session, options, d);
-	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
-	    missing_source(options->sources) || options->source_options.about) {
+	/* -EOPNOTSUPP: not here, as in a pid namespace of its own. */
+	if (!err || *kind == READER_EBPF ||
+	    (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF && err != -EOPNOTSUPP) ||
+	    missing_source(wanted_sources(options)) || options->source_options.about) {
 		*kind = READER_EBPF;
 		return err;
 	}

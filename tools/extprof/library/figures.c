@@ -17,6 +17,8 @@ struct built {
 	struct extprof_figures figures;
 	struct extprof_gc_reason reasons[2 * GC_REASONS];
 	struct extprof_state_figures states[STATE_MAX];
+	uint64_t state_errors[STATE_MAX];
+	struct extprof_gc_reason_looks gc_reason_looks[2 * GC_REASONS];
 	struct extprof_holder *holders;
 	struct extprof_call_figures *calls;
 };
@@ -229,7 +231,11 @@ static void build_gvl(struct building *b)
 			of = p;
 		}
 	}
-	if (longest)
+	if (longest && b->all->looks_only) {
+		f->longest_gvl_wait_met = longest->ns;
+		f->longest_gvl_wait_thread = longest->name[0] ? longest->name : NULL;
+		f->longest_gvl_wait_pid = longest->ns ? of->pid : 0;
+	} else if (longest)
 		build_lengths(&b->gvl, growth(b->sums.time[STATE_GVL]), longest, of, &f->gvl_waits.lengths);
 }
 
@@ -246,6 +252,32 @@ static uint64_t lost_of(const struct source_counters *kernel, const struct recei
 
 	accounting__settle(&sums, kernel, received);
 	return accounting__lost(&sums);
+}
+
+static int by_reason_looks(const void *a, const void *b)
+{
+	const struct extprof_gc_reason_looks *x = a, *y = b;
+
+	return x->looks < y->looks ? 1 : x->looks > y->looks ? -1 : 0;
+}
+
+static void build_gc_looks(struct building *b, struct built *to)
+{
+	const struct sums *s = &b->sums;
+	struct extprof_figures *f = b->f;
+
+	f->gc_mark_looks = s->gc_looks[GC_PART_MARK];
+	f->gc_sweep_looks = s->gc_looks[GC_PART_SWEEP];
+	f->gc_compact_looks = s->gc_looks[GC_PART_COMPACT];
+	f->gc_other_looks = s->gc_looks[GC_PART_OTHER];
+	for (int major = 0; major < 2; major++)
+		for (int i = 0; i < GC_REASONS; i++)
+			if (s->gc_reason_looks[major][i])
+				to->gc_reason_looks[f->gc_reason_look_count++] = (struct extprof_gc_reason_looks){
+					.name = gc_reason__name(i), .major = major, .looks = s->gc_reason_looks[major][i],
+				};
+	qsort(to->gc_reason_looks, f->gc_reason_look_count, sizeof(*to->gc_reason_looks), by_reason_looks);
+	f->gc_reason_looks = to->gc_reason_looks;
 }
 
 static void build_gc(struct building *b, struct built *to)
@@ -300,18 +332,35 @@ static void build_alloc(struct building *b)
 	a->interval = b->all->alloc_interval;
 }
 
+/*
+ * A look at a random moment of a time t tells its state: the variance is t * t * p * (1 - p), at most a quarter of the
+ * square.  So 1.96 standard deviations are at most the root of the sum of the squares.
+ */
+static uint64_t state_error(const struct building *b, int state)
+{
+	/* The kernel counts these. */
+	if (!b->all->looks_only || state == STATE_RUNNING || state == STATE_RUNNABLE)
+		return 0;
+	return (uint64_t)(0.98 * sqrt((double)b->sums.doubts[state]) * 1e3);
+}
+
 static void build_states(struct building *b, struct built *to)
 {
 	struct extprof_figures *f = b->f;
 
 	f->states_figure = known(b, FIGURE_STATES);
 	f->lives = growth(b->sums.lives);
-	for (int i = 0; i < STATE_MAX; i++)
-		if (growth(b->sums.time[i]))
-			to->states[f->state_count++] = (struct extprof_state_figures){
-				.state = state__name(i), .time = growth(b->sums.time[i]), .count = growth(b->sums.waits[i]),
-			};
+	for (int i = 0; i < STATE_MAX; i++) {
+		if (!growth(b->sums.time[i]))
+			continue;
+		to->state_errors[f->state_count] = state_error(b, i);
+		to->states[f->state_count++] = (struct extprof_state_figures){
+			.state = state__name(i), .time = growth(b->sums.time[i]), .count = growth(b->sums.waits[i]),
+		};
+	}
 	f->states = to->states;
+	f->state_errors = to->state_errors;
+	f->thread_looks = b->all->looks_only ? b->sums.thread_looks : 0;
 }
 
 static int by_call_time(const void *a, const void *b)
@@ -368,6 +417,7 @@ static int build(const struct engine_figures *all, struct figures_process *const
 	build_kernel(b);
 	build_gvl(b);
 	build_gc(b, to);
+	build_gc_looks(b, to);
 	build_alloc(b);
 	build_states(b, to);
 	err = build_holders(b, to);

@@ -161,11 +161,6 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
 	s->figures = o->figures;
 	s->syscall_figures = o->syscall_figures;
-	if (o->figures && (s->reader == READER_NONBLOCKING || s->reader == READER_STOP))
-		return error__set(error, DIAG_USAGE, EINVAL, "figures need eBPF: the reader %s does not see each wait", o->reader);
-	/* What only the kernel counts would be missing. */
-	if (o->figures)
-		s->reader = READER_EBPF;
 	if (o->figures && (s->mode_count != 1 || s->modes[0] != &mode_cpu))
 		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))

@@ -2,9 +2,11 @@
 #include "process/proc.h"
 
 #include <dirent.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The target chooses how many threads it has.  Those of /proc that end are gone at once, so
  * that the first ones seen are alive. */
@@ -56,4 +58,36 @@ pid_t proc__other_thread(pid_t pid)
 	}
 	closedir(dir);
 	return found;
+}
+
+bool proc__is_of_others(void)
+{
+	char text[32] = "";
+
+	return readlink("/proc/self", text, sizeof(text) - 1) < 0 || strtol(text, NULL, 10) != getpid();
+}
+
+/* Have users other numbers here than in the first user namespace? */
+static bool in_user_namespace(void)
+{
+	unsigned int inside = 0, outside = 0, count = UINT32_MAX;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+
+	if (f && fscanf(f, "%u %u %u", &inside, &outside, &count) != 3)
+		count = UINT32_MAX;
+	if (f)
+		fclose(f);
+	return inside || outside || count != UINT32_MAX;
+}
+
+const char *proc__advice(void)
+{
+	if (proc__is_of_others())
+		return "/proc shows another pid namespace than that of extprof, where pids mean other processes: mount the right "
+		       "one (mount -t proc proc /proc), or run extprof outside of the container";
+	if (in_user_namespace())
+		return "extprof runs in a user namespace, where it may read only processes of the same user in this namespace "
+		       "(and see /proc/sys/kernel/yama/ptrace_scope): run extprof in the namespace of the process, or outside";
+	return "run extprof as the user of the process (and see /proc/sys/kernel/yama/ptrace_scope), as root, or with "
+	       "CAP_SYS_PTRACE";
 }

@@ -22,4 +22,10 @@ bool proc__is_exiting(pid_t pid, pid_t thread);
 /* Another thread than the first one that has its memory: its tid as seen from here, 0 none. */
 pid_t proc__other_thread(pid_t pid);
 
+/* Is the /proc here that of another pid namespace?  Its pids are other processes then. */
+bool proc__is_of_others(void);
+
+/* What to do when a process may not be read. */
+const char *proc__advice(void);
+
 #endif /* EXTPROF_PROC_H */

@@ -22,8 +22,7 @@ int target__read_error(const struct target *t, int err, const char *what, struct
 	case -EACCES:
 		diag__set(d, DIAG_PERMISSION, -err, "no permission to read %s of process %d",
 			  what, t->pid);
-		diag__hint(d, "run extprof as the user of the process (and see "
-			   "/proc/sys/kernel/yama/ptrace_scope), as root, or with CAP_SYS_PTRACE");
+		diag__hint(d, "%s", proc__advice());
 		break;
 	case -ESRCH:
 	case -ENOENT:
@@ -72,6 +71,14 @@ void target__refresh(struct target *t)
 	text__clean(t->command, sizeof(t->command), raw);
 }
 
+static int no_process(struct diag *d, int err, pid_t pid)
+{
+	diag__set(d, DIAG_NO_PROCESS, err, "no such process: %d", pid);
+	if (proc__is_of_others())
+		diag__hint(d, "%s", proc__advice());
+	return -err;
+}
+
 /* Sets t->key.pid and t->thread.  An error says what is wrong with the pid. */
 static int read_status(struct target *t, struct diag *d)
 {
@@ -82,7 +89,7 @@ static int read_status(struct target *t, struct diag *d)
 	proc__path(path, t->pid, 0, "status");
 	f = fopen(path, "re");
 	if (!f)
-		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "no such process: %d", t->pid);
+		return no_process(d, ESRCH, t->pid);
 	while (fgets(line, sizeof(line), f)) {
 		char state, *last;
 
@@ -123,10 +130,10 @@ int target__open(struct target *t, pid_t pid, struct diag *d)
 		return diag__set(d, DIAG_NO_BPF, ENOSYS,
 				 "this kernel is too old: it has no pidfd_open (Linux 5.3)");
 	if (t->pidfd < 0 && errno != EINVAL && errno != ENOENT)
-		return diag__set(d, DIAG_NO_PROCESS, errno, "no such process: %d", pid);
+		return no_process(d, errno, pid);
 	err = read_status(t, d);
 	if (!err && t->pidfd < 0)
-		err = diag__set(d, DIAG_NO_PROCESS, ESRCH, "no such process: %d", pid);
+		err = no_process(d, ESRCH, pid);
 	if (err)
 		goto cleanup;
 	proc__path(path, pid, t->thread, "ns/pid");

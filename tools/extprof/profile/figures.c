@@ -239,6 +239,16 @@ void figures__set_cycles(struct figures_process *p, uint32_t vm, uint64_t cycles
 	grow(&p->sums.gc_major_cycles, &p->major_cycles, major);
 }
 
+void figures__set_thread_looks(struct figures_process *p, uint64_t looks, const uint64_t *doubts)
+{
+	grow(&p->sums.thread_looks, &p->thread_looks, looks);
+	for (int i = 0; i < STATE_ROOM; i++) {
+		if (doubts[i] < p->doubts[i])
+			p->doubts[i] = 0;
+		grow(&p->sums.doubts[i], &p->doubts[i], doubts[i]);
+	}
+}
+
 /* -- events ------------------------------------------------------------------------------------ */
 
 static void note(struct longest *longest, uint64_t ns, uint64_t thread, uint32_t slot, uint32_t tid)
@@ -316,6 +326,20 @@ void figures__note_longest(struct figures *f, struct figures_process *p, const s
 		note_wait(&p->gvl_longest, l->ns, a);
 		note_wait(&p->gvl_longest_interval, l->ns, a);
 	}
+}
+
+void figures__add_gc_look(struct figures_process *p, uint32_t phase, uint32_t cause, uint32_t flags)
+{
+	static const uint8_t parts[] = {
+		[RB_DEBUG_EXT_GC_ENTER] = GC_PART_OTHER, [RB_DEBUG_EXT_GC_MARK] = GC_PART_MARK,
+		[RB_DEBUG_EXT_GC_SWEEP] = GC_PART_SWEEP, [RB_DEBUG_EXT_GC_COMPACT] = GC_PART_COMPACT,
+	};
+
+	if (!phase || phase >= sizeof(parts) / sizeof(parts[0]))
+		return;
+	p->sums.gc_looks[parts[phase]]++;
+	if (cause)
+		p->sums.gc_reason_looks[(flags & RB_DEBUG_EXT_GC_MAJOR) != 0][gc_reason__of(cause & 0xffff)]++;
 }
 
 /* -- the GVL ----------------------------------------------------------------------------------- */

@@ -28,6 +28,10 @@ struct sums {
 	/* Looks at who has the GVL, of all ractors together. */
 	uint64_t looks, held;
 	uint64_t contended;			/* looks at which a thread waited for it, by interface 1.1 */
+	uint64_t thread_looks;			/* looks at what threads do, if these are all that is known of them */
+	uint64_t doubts[STATE_ROOM];		/* see session_looks::doubts */
+	uint64_t gc_looks[GC_PARTS];		/* looks that met a collection, by its phase */
+	uint64_t gc_reason_looks[2][GC_REASONS];
 	uint64_t gc_cycles, gc_major_cycles;
 	uint64_t gc_pauses, gc_time, gc_waited;	/* waited: for a CPU */
 	uint64_t gc_parts[GC_PARTS];
@@ -96,6 +100,7 @@ struct figures_process {
 	struct process_amounts amounts;	/* as of the last look; see `amounts_known` */
 	bool amounts_known;
 	uint64_t cycles, major_cycles;	/* the same of what its VM counts */
+	uint64_t thread_looks, doubts[STATE_ROOM];	/* the same of looks */
 	uint32_t cycles_vm;	/* number of that VM; 0: none so far */
 	struct histogram *gvl, *gvl_before;	/* NULL: no wait */
 	struct histogram *gc, *gc_before;
@@ -140,6 +145,10 @@ void figures__set_amounts(struct figures_process *p, const struct process_amount
 /* The same of the collections that a VM has counted. */
 void figures__set_cycles(struct figures_process *p, uint32_t vm, uint64_t cycles, uint64_t major);
 
+/* The same of how often one has looked at what threads do; doubts: STATE_ROOM numbers, which begin again at 0 with another
+ * program. */
+void figures__set_thread_looks(struct figures_process *p, uint64_t looks, const uint64_t *doubts);
+
 /* A pause, an allocation, the end of a thread. */
 int figures__add_pause(struct figures_process *p, const struct sample_event *e);	/* 0 or -ENOMEM */
 void figures__add_allocation(struct figures_process *p, const struct sample_event *e);
@@ -148,6 +157,8 @@ void figures__add_account(struct sums *to, const struct thread_account *a);
 /* The longest wait of the thread, if it was in this interval. */
 void figures__note_longest(struct figures *f, struct figures_process *p, const struct thread_account *a);
 
+/* One look met a collection: its phase, cause and flags as the interface has them; cause 0: not told. */
+void figures__add_gc_look(struct figures_process *p, uint32_t phase, uint32_t cause, uint32_t flags);
 /* One look: `ractors` GVLs of which `held` are held; in `contended` of them a thread waits. */
 void figures__add_look(struct figures_process *p, uint32_t held, uint32_t contended);
 /* The thread had the GVL and another one waited.  NULL: out of memory. */

@@ -40,6 +40,7 @@ struct remote_session {
 	uint64_t began;			/* looks are counted from here; CLOCK_MONOTONIC, ns */
 	uint64_t look;			/* number of the next one */
 	uint64_t look_at;		/* its time */
+	uint64_t looks;			/* that were made */
 	uint64_t late;			/* looks that were left out, since those before took too long */
 };
 
@@ -121,6 +122,7 @@ static void *run(void *context)
 		}
 		if (s->started && now >= s->look_at) {
 			look_at_all(s);
+			s->looks++;
 			plan(s, deadline__now());
 		}
 		until = s->started && s->look_at < life_at ? s->look_at : life_at;
@@ -410,6 +412,35 @@ static void remote__facts(const struct session *session, enum sample_source sour
 			 s->options.source_options.rate, how);
 }
 
+static void remote__accounts(const struct session *session, uint64_t interval, account_callback callback, void *context)
+{
+	struct remote_session *s = own(session);
+
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; s->started && i < s->set.count; i++) {
+		struct followed *f = s->set.list[i];
+
+		if (f->watch && f->watch->space)
+			watch__accounts(f->watch, &s->watcher, callback, context);
+	}
+	s->watcher.interval = interval;
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void remote__looks(const struct session *session, uint32_t process, struct session_looks *looks)
+{
+	struct remote_session *s = own(session);
+	const struct followed *f;
+
+	memset(looks, 0, sizeof(*looks));
+	pthread_mutex_lock(&s->lock);
+	looks->count = s->looks;
+	f = followed__by_number(&s->set, process);
+	if (f && f->watch && f->watch->space)
+		memcpy(looks->doubts, f->watch->doubts, sizeof(looks->doubts));
+	pthread_mutex_unlock(&s->lock);
+}
+
 static struct source *remote__source(const struct session *session, enum sample_source source)
 {
 	(void)session;
@@ -439,6 +470,8 @@ static const struct session_ops ops = {
 	.lost_events = remote__lost_events,
 	.facts = remote__facts,
 	.source = remote__source,
+	.accounts = remote__accounts,
+	.looks = remote__looks,
 };
 
 int remote_session__open(struct session **session, const struct session_options *o, bool stop, struct diag *d)
@@ -462,6 +495,7 @@ int remote_session__open(struct session **session, const struct session_options 
 	s->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->watcher = (struct watcher){
 		.stop = stop, .cpu = o->sources & 1u << SOURCE_CPU, .waits = o->sources & 1u << SOURCE_SCHED,
+		.figures = o->source_options.figures,
 		.period = SECOND / o->source_options.rate, .queue = &s->samples, .walker = walker__new(),
 	};
 	sched_calls__kinds(s->watcher.kinds.kinds);

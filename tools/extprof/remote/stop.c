@@ -101,8 +101,7 @@ static int refused(pid_t pid, struct diag *d)
 		return -EBUSY;
 	}
 	diag__set(d, DIAG_PERMISSION, EPERM, "no permission to stop process %d", pid);
-	diag__hint(d, "run extprof as the user of the process (and see /proc/sys/kernel/yama/ptrace_scope), as root, "
-		   "or with CAP_SYS_PTRACE; or read the process without stopping it");
+	diag__hint(d, "%s; or read the process without stopping it", proc__advice());
 	return -EPERM;
 }
 

@@ -195,6 +195,34 @@ static bool stayed(const struct watched_task *task)
 	return task->moved && task->now.voluntary == task->before.voluntary;
 }
 
+static void count_switches(struct thread_account *a, const struct turns *before, const struct turns *now)
+{
+	a->voluntary += now->voluntary - before->voluntary;
+	a->involuntary += (now->lost - now->voluntary) - (before->lost - before->voluntary);
+}
+
+/* Looks after which the name of a thread is read again. */
+#define NAMED_LOOKS 16u
+
+/* A wait for the GVL that a look met.  Of one that is over nobody knows when it ended. */
+static void note_gvl_wait(const struct watch *w, const struct watcher *by, struct watched_thread *e, uint64_t now)
+{
+	struct longest_wait *l = &e->account.longest[by->interval % 2];
+
+	if (!by->figures || e->t.state != RB_DEBUG_EXT_THREAD_READY || !e->t.ready_at || now <= e->t.ready_at)
+		return;
+	if (l->interval != by->interval)
+		*l = (struct longest_wait){ .interval = by->interval };
+	if (now - e->t.ready_at <= l->ns)
+		return;
+	l->ns = now - e->t.ready_at;
+	/* The thread can have ended when its own name is to be read. */
+	if (task_of(w, e) && (!e->named || w->look - e->named >= NAMED_LOOKS)) {
+		watch_tasks__read_comm(w, task_of(w, e)->tid, e->account.comm);
+		e->named = w->look;
+	}
+}
+
 /* Put the time since the last look into the account, all but what it was blocked for now: that is returned, ns. */
 static uint64_t measure(struct watch *w, struct watched_thread *e, uint64_t now)
 {
@@ -204,7 +232,10 @@ static uint64_t measure(struct watch *w, struct watched_thread *e, uint64_t now)
 	e->seen = now;
 	if (!task || !task->known)
 		return rest;
+	if (task->fresh)
+		count_switches(&e->account, &(struct turns){ 0 }, &task->now);
 	if (task->moved) {
+		count_switches(&e->account, &task->before, &task->now);
 		e->running += (int64_t)(task->now.runtime - task->before.runtime);
 		e->waiting_for_cpu += (int64_t)(task->now.delay - task->before.delay);
 		e->cpu += task->now.runtime - task->before.runtime;
@@ -294,6 +325,7 @@ int watch__look(struct watch *w, struct watcher *by, bool stacks)
 		struct watched_thread *e = &w->threads[i];
 		uint64_t rest = measure(w, e, now);
 
+		note_gvl_wait(w, by, e, now);
 		if (is_blocked(w, e))
 			err = watch_stacks__add(&of, i, STACK_OF_WAIT, rest + e->unseen);
 		else if (rest)
@@ -305,6 +337,21 @@ int watch__look(struct watch *w, struct watcher *by, bool stacks)
 		err = watch_stacks__read(&of);
 	watch_stacks__free(&of);
 	return err;
+}
+
+void watch__accounts(struct watch *w, struct watcher *by,
+		     void (*callback)(void *context, const struct thread_account *account), void *context)
+{
+	/* If it cannot be looked at any more, the accounts are those of the last look. */
+	watch__look(w, by, false);
+	for (uint32_t i = 0; i < w->thread_count; i++) {
+		const struct watched_thread *e = &w->threads[i];
+		struct thread_account account = e->account;
+
+		account.until = e->seen;
+		account.time[e->wait.state] += e->unseen;
+		callback(context, &account);
+	}
 }
 
 void watch__flush(struct watch *w, struct watcher *by)

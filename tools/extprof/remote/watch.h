@@ -29,6 +29,8 @@
 struct watcher {
 	bool stop;			/* stop a thread that has a CPU while its stack is read */
 	bool cpu, waits;		/* samples of SOURCE_CPU and of SOURCE_SCHED are wanted */
+	bool figures;			/* of SOURCE_SCHED only the accounts of threads, and no samples */
+	uint64_t interval;		/* number of this interval: see thread_account::longest */
 	uint64_t period;		/* ns of CPU time that a sample stands for */
 	struct event_queue *queue;	/* where they go */
 	struct walker *walker;
@@ -44,6 +46,8 @@ struct watched_task {
 	uint32_t inner;		/* in the process's namespace */
 	int fd;			/* its schedstat; -1 */
 	bool known, moved;	/* `now` was read; since the last look it was, too */
+	bool came_later;	/* it was not on the first list of threads */
+	bool fresh;		/* this is the first look at it, and it was made since the look before */
 	bool ruby;		/* a Ruby thread has it now */
 	uint32_t listed;	/* number of the list that has it */
 	struct turns before, now;
@@ -56,6 +60,7 @@ struct watched_thread {
 	uint32_t task;			/* its native thread; UINT32_MAX: it has none now */
 	struct rb_debug_ext_thread t;	/* as of the last look */
 	uint32_t slot;
+	uint32_t named;			/* number of the look at which the kernel's name of it was read; 0: never */
 	uint64_t seen;			/* CLOCK_MONOTONIC, ns: the account goes up to here */
 	/* Time that the kernel has counted and that is in no state yet; ns. */
 	int64_t running, waiting_for_cpu;
@@ -92,6 +97,8 @@ struct watch {
 	uint32_t look;			/* number of the last look */
 	uint64_t listed_at;		/* native threads were listed; CLOCK_MONOTONIC, ns */
 	uint32_t listed;
+	/* By state: the sum of the squares of the times, in us, that one look put into it or took from it. */
+	uint64_t doubts[STATE_ROOM];
 	size_t bytes;			/* of stacks that are kept */
 	struct source_counters cpu_counters, wait_counters;
 };
@@ -106,6 +113,9 @@ void watch__close(struct watch *w, struct watcher *by);
 
 /* Look at all threads.  `stacks`: read those that are needed.  0; -ESRCH the memory is gone; or -errno. */
 int watch__look(struct watch *w, struct watcher *by, bool stacks);
+/* Look at all threads, and call back with the account of each as of now. */
+void watch__accounts(struct watch *w, struct watcher *by,
+		     void (*callback)(void *context, const struct thread_account *account), void *context);
 /* Send what is due of all threads: the recording ends, or what there is so far is to be shown. */
 void watch__flush(struct watch *w, struct watcher *by);
 

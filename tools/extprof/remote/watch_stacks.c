@@ -55,12 +55,28 @@ static void send(struct watch *w, struct watcher *by, struct sample_event *stack
 		c->whole++;
 }
 
+/* The time is put into what one look at a random moment of it saw, and could be of the state before, too. */
+static void doubt(struct watch *w, uint32_t before, uint32_t now, uint64_t ns)
+{
+	uint64_t square = (ns / 1000) * (ns / 1000);
+
+	w->doubts[now] += square;
+	if (before != now)
+		w->doubts[before] += square;
+}
+
+/* Of waits; else their lengths are enough. */
+static bool wants_stacks(const struct watcher *by)
+{
+	return by->waits && !by->figures;
+}
+
 /* Send for how long the thread was blocked in the wait that it has a stack of. */
 static void send_blocked(struct watch *w, struct watcher *by, struct watched_thread *e)
 {
 	static const struct wait_state runnable = { .state = STATE_RUNNABLE };
 
-	if (by->waits && e->blocked) {
+	if (wants_stacks(by) && e->blocked) {
 		if (e->stack)
 			send(w, by, e->stack, SOURCE_SCHED, e->blocked, &e->wait);
 		else
@@ -68,7 +84,7 @@ static void send_blocked(struct watch *w, struct watcher *by, struct watched_thr
 	}
 	e->blocked = 0;
 	/* It waited for a CPU before it went on from there, or after it was preempted there. */
-	if (by->waits && e->runnable >= by->period && e->stack) {
+	if (wants_stacks(by) && e->runnable >= by->period && e->stack) {
 		send(w, by, e->stack, SOURCE_SCHED, e->runnable, &runnable);
 		e->runnable = 0;
 	}
@@ -97,14 +113,15 @@ void watch_stacks__end(struct watch *w, struct watcher *by, struct watched_threa
 
 	/* Where it was then nobody saw: in what it was seen in last. */
 	if (e->unseen) {
+		doubt(w, e->wait.state, e->wait.state, e->unseen);
 		e->account.time[e->wait.state] += e->unseen;
 		e->blocked += e->unseen;
 		e->unseen = 0;
 	}
 	send_blocked(w, by, e);
-	if (by->waits && e->runnable && e->stack)
+	if (wants_stacks(by) && e->runnable && e->stack)
 		send(w, by, e->stack, SOURCE_SCHED, e->runnable, &runnable);
-	else if (by->waits && e->runnable >= by->period)
+	else if (wants_stacks(by) && e->runnable >= by->period)
 		lose(w, SOURCE_SCHED, LOSS_NO_STACK, 1);
 	e->runnable = 0;
 	if (by->waits && e->seen > e->account.first) {
@@ -248,7 +265,7 @@ static void settle_cpu(struct stacks_of *of, struct watched_thread *e, struct ou
 	for (uint64_t i = 0; i < samples; i++)
 		send(of->watch, of->by, o->stack, SOURCE_CPU, of->by->period, NULL);
 	/* What it waited for a CPU is told with the next stack that is kept; this is as good. */
-	if (of->by->waits && e->runnable >= of->by->period) {
+	if (wants_stacks(of->by) && e->runnable >= of->by->period) {
 		static const struct wait_state runnable = { .state = STATE_RUNNABLE };
 
 		send(of->watch, of->by, o->stack, SOURCE_SCHED, e->runnable, &runnable);
@@ -293,6 +310,8 @@ static void go_on(struct stacks_of *of, struct watched_thread *e, uint64_t ns)
 
 static void settle_wait(struct stacks_of *of, struct watched_thread *e, struct outcome *o, uint64_t ns)
 {
+	uint32_t before = e->wait.state;
+
 	/* What is known so far belongs to the wait before. */
 	send_blocked(of->watch, of->by, e);
 	drop(of->watch, e);
@@ -312,6 +331,7 @@ static void settle_wait(struct stacks_of *of, struct watched_thread *e, struct o
 		keep(of->watch, e, o->stack);
 		e->taken = of->watch->bytes <= KEPT_MAX;
 	}
+	doubt(of->watch, before, e->wait.state, ns);
 	add_wait(e, ns);
 	if (e->stack && !e->taken) {
 		send_blocked(of->watch, of->by, e);
@@ -323,18 +343,21 @@ static void settle_wait(struct stacks_of *of, struct watched_thread *e, struct o
 static void settle_unread(struct stacks_of *of, struct watched_thread *e, uint64_t ns)
 {
 	const struct watched_task *task = task_of(of, e);
-	struct outcome o = { .lost = LOSS_NO_STACK };
+	struct outcome o = { .lost = LOSS_NO_STACK, .got = task ? task->now.got : 0, .seq = e->t.state_seq };
 
 	if (!task || tasks__look(&of->watch->tasks, task->tid, &o.task))
 		o.task.tid = 0;
 	settle_wait(of, e, &o, ns);
+	/* Its state is not read again until it has changed. */
+	if (of->by->figures && !e->unseen)
+		e->taken = true;
 }
 
 static bool needs_read(const struct stacks_of *of, const struct wanted_stack *wanted)
 {
 	const struct watched_thread *e = &of->watch->threads[wanted->thread];
 
-	if (!of->read || !(wanted->use == STACK_OF_CPU || of->by->waits))
+	if (!of->read || !(wanted->use == STACK_OF_CPU || wants_stacks(of->by)))
 		return false;
 	return wanted->use == STACK_OF_CPU || !unchanged(of, e);
 }

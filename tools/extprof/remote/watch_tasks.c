@@ -37,7 +37,8 @@ static int add(struct watch *w, pid_t tid)
 	if (array__reserve(&w->native, w->native_count, 1, &w->native_room, TASKS_MAX, sizeof(*w->native)))
 		return -ENOMEM;
 	t = &w->native[w->native_count++];
-	*t = (struct watched_task){ .tid = tid, .inner = inner, .fd = -1, .listed = w->listed };
+	*t = (struct watched_task){ .tid = tid, .inner = inner, .fd = -1, .listed = w->listed,
+				    .came_later = w->listed > 1 };
 	return 0;
 }
 
@@ -117,6 +118,7 @@ static void look(struct watch *w, struct watcher *by, struct watched_task *t)
 	}
 	err = turns__read(&w->tasks, t->tid, t->fd, t->known ? &t->now : NULL, &now);
 	t->ruby = false;
+	t->fresh = false;
 	/* It got a CPU during each try: what was read last is of this moment, but for whether it has one. */
 	if (err == -EAGAIN)
 		now.on_cpu = false, now.state = 'R';
@@ -126,6 +128,9 @@ static void look(struct watch *w, struct watcher *by, struct watched_task *t)
 			w->listed_at = 0;
 		return;
 	}
+	/* The first list has the threads that were there before. */
+	t->fresh = !t->known && t->came_later;
+	t->came_later = false;
 	t->moved = t->known && now.got >= t->now.got;
 	t->before = t->moved ? t->now : now;
 	t->now = now;

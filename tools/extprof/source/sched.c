@@ -81,9 +81,9 @@ static int sched__create(struct source **source, const struct source_options *o,
 	if (o->rate < 1 || o->rate > SOURCE_RATE_MAX)
 		return diag__set(d, DIAG_USAGE, EINVAL, "the rate must be 1 to %u per second", SOURCE_RATE_MAX);
 	if (!sees_tids()) {
-		diag__set(d, DIAG_USAGE, EINVAL, "modes that measure waits do not work in a pid namespace of its own");
-		diag__hint(d, "run extprof outside of the container");
-		return -EINVAL;
+		diag__set(d, DIAG_USAGE, EOPNOTSUPP, "eBPF cannot measure waits from a pid namespace of its own");
+		diag__hint(d, "run extprof outside of the container, or read the processes from outside (--reader nonblocking)");
+		return -EOPNOTSUPP;
 	}
 	s = calloc(1, sizeof(*s));
 	if (!s)

@@ -109,3 +109,18 @@ struct source *session__source(const struct session *s, enum sample_source sourc
 {
 	return s->ops->source(s, source);
 }
+
+bool session__looks_only(const struct session *s)
+{
+	return s->ops->looks != NULL;
+}
+
+void session__accounts(const struct session *s, uint64_t interval, account_callback callback, void *context)
+{
+	s->ops->accounts(s, interval, callback, context);
+}
+
+void session__looks(const struct session *s, uint32_t process, struct session_looks *looks)
+{
+	s->ops->looks(s, process, looks);
+}

@@ -16,6 +16,7 @@
 #include "source/source.h"
 #include "wire/lifecycle.h"
 #include "wire/sample.h"
+#include "wire/states.h"
 
 struct session;
 
@@ -29,6 +30,16 @@ struct session_options {
 
 /* Returns whether to go on with the next one. */
 typedef bool (*session_callback)(void *context, const void *data, size_t size);
+
+/* Of the looks of a session that sees threads only then. */
+struct session_looks {
+	uint64_t count;			/* of all */
+	/* At most one look tells what state a time was spent in.  By state: the sum of the squares of these times, in us,
+	 * of the program that the process runs. */
+	uint64_t doubts[STATE_ROOM];
+};
+
+typedef void (*account_callback)(void *context, const struct thread_account *account);
 
 /* Each as the function below with its name. */
 struct session_ops {
@@ -56,6 +67,9 @@ struct session_ops {
 	uint64_t (*lost_events)(const struct session *s);
 	void (*facts)(const struct session *s, enum sample_source source, struct source_facts *facts);
 	struct source *(*source)(const struct session *s, enum sample_source source);
+	/* Of a session without BPF; else NULL. */
+	void (*accounts)(const struct session *s, uint64_t interval, account_callback callback, void *context);
+	void (*looks)(const struct session *s, uint32_t process, struct session_looks *looks);
 };
 
 struct session {
@@ -119,5 +133,12 @@ uint64_t session__lost_events(const struct session *session);
 struct source *session__source(const struct session *session, enum sample_source source);
 /* Of one source.  All 0: it is not used. */
 void session__facts(const struct session *session, enum sample_source source, struct source_facts *facts);
+
+/* Does the session see threads only when it looks at them?  Then the next two are for it. */
+bool session__looks_only(const struct session *session);
+/* Call back with the account of each thread that lives, as of now.  From here on the longest waits are those of interval
+ * `interval`. */
+void session__accounts(const struct session *session, uint64_t interval, account_callback callback, void *context);
+void session__looks(const struct session *session, uint32_t process, struct session_looks *looks);
 
 #endif /* EXTPROF_SESSION_H */

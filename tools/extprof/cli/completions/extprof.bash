@@ -133,7 +133,7 @@ _extprof_stat()
 	for ((i = 2; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		--) ((i++)); command=stat; break ;;
-		-[pdIrFo] | --pid | --duration | --interval | --rate | --top | --output | --user | --name | --cgroup)
+		-[pdIrFo] | --pid | --duration | --interval | --rate | --reader | --top | --output | --user | --name | --cgroup)
 			((i++))
 			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
 		-*) ;;
@@ -159,6 +159,8 @@ _extprof_stat()
 		COMPREPLY=($(compgen -W '1s 10s 1m' -- "$cur")) ;;
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
+	--reader)
+		COMPREPLY=($(compgen -W 'auto ebpf nonblocking stop' -- "$cur")) ;;
 	-o | --output)
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
@@ -170,7 +172,7 @@ _extprof_stat()
 	--top | --name) ;;
 	*)
 		words='-p -a -s -d -r -F -I -o -V --pid --all --subprocesses --no-subprocesses --user --name --cgroup --keep-root
-			--duration --syscalls --rate --interval --json --top --output --help --usage --version --'
+			--duration --reader --nonblocking --syscalls --rate --interval --json --top --output --help --usage --version --'
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $cur == -* ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
 	esac
