@@ -1,4 +1,5 @@
 """Waits: how long, why, and with which stack. The programs say what their own clocks say."""
+import os
 import re
 import signal
 import subprocess
@@ -512,16 +513,51 @@ def wakers(ctx):
 
 
 @case(timeout=60)
-def refused_in_a_namespace(ctx):
-    """Where tids are not those of the kernel eBPF is refused with what to do, and the default is to read from outside."""
-    command = ["unshare", "-p", "-f", "--mount-proc", harness.EXTPROF, "record", "-m", "offcpu", "-d", 1]
-    program = ["--", harness.RUBY, "-e", "sleep 1"]
-    reader = ctx.start(command + ["--reader", "ebpf"] + program, stderr=subprocess.PIPE)
-    out, err = reader.communicate()
+def in_a_namespace(ctx):
+    """extprof in a pid namespace of its own, where the kernel's tids are not those that it sees: threads that were
+    there before, those that are made, and a thread that executes another program. And from outside."""
+    script = ctx.write("inside.sh", """
+mkfifo "$D/in"; "$RUBY" --disable=gems "$P/waits.rb" forever <"$D/in" >"$D/out" & ruby=$!
+exec 3>"$D/in"; echo go >&3
+until grep -q begun "$D/out"; do sleep 0.05; done
+"$EXTPROF" record -p $ruby -m offcpu -t --waker -d 1 -o "$D/before.folded" || exit
+kill $ruby; wait $ruby; echo MADE
+"$EXTPROF" record -m wall -t -o "$D/made.folded" -- "$RUBY" --disable=gems -e 'def naps = sleep(0.5)
+t = Array.new(3) { |i| Thread.new { naps }.tap { _1.name = "made#{i}" } }
+t.each(&:join); Thread.new { exec("sleep", "0.6") }.tap { _1.name = "executor" }.join'
+""")
+    reader = ctx.start(["unshare", "-p", "-f", "--mount-proc", "sh", script], stderr=subprocess.PIPE, env={
+        "D": ctx.directory, "P": harness.PROGRAMS, "RUBY": harness.RUBY, "EXTPROF": harness.EXTPROF})
+    out, err = reader.communicate(50)
     if reader.p.returncode == 1 and "unshare" in err:
         return harness.Counted(0, 0, 1, "cannot make a pid namespace here: " + err.strip())
-    check(reader.p.returncode == harness.USAGE and "pid namespace" in err and "outside" in err, "status %d: %s",
-          reader.p.returncode, err)
-    out, said = ctx.start(command + program, stderr=subprocess.PIPE).communicate()
-    check("[sleep]" in out and "read from outside instead" in said, "without --reader: %s%s", out, said)
-    return err.strip().replace("\n", " ")
+    check(reader.p.returncode == 0, "status %d: %s", reader.p.returncode, err)
+    said, made = out.split("MADE\n")
+    before = harness.Profile(0, said, err, ctx.path("before.folded"))
+    rows, waits, text = sums_of(before), Waits(before), []
+    for name, state, method in (("popper", "queue", "Object#pops"), ("reader", "io", "Object#reads"),
+                                ("napper", "sleep", "Object#naps")):
+        near(rows[name]["life"] * 1e9, 1e9, 0.05, name)
+        # The frame of who ended it is the last one.
+        got = sum(s.count for s in before.stacks if s.thread[0] == name and method in s.text and "[" + state in s.text)
+        text.append(near(got * 1000, rows[name]["life"] * 1e9, 0.01, name))
+    rows, waits = sums_of(harness.Profile(0, made, err, "")), Waits(harness.Profile(0, made, err, ctx.path("made.folded")))
+    for i in range(3):
+        name = "made%d" % i
+        text.append(near(waits.sum(name, "sleep", "Object#naps"), 0.5e9, 0.02, name, 50e6))
+        check(rows[name]["life"] < 2, "%s: %s", name, rows[name])
+    # The thread that executed another program has ended with that.
+    executor = rows.get("executor") or rows["sleep"]
+    check(executor["life"] < 0.5, "%s", rows)
+    # From outside.
+    inner = ctx.start(["unshare", "-p", "-f", "--kill-child", harness.RUBY, "--disable=gems",
+                       os.path.join(harness.PROGRAMS, "waits.rb"), "forever"])
+    inner.expect("ready")
+    inner.tell("go")
+    inner.expect("begun")
+    with open("/proc/%d/task/%d/children" % (inner.pid, inner.pid)) as f:
+        pid = int(f.read())
+    profile = ctx.extprof("-p", pid, "-m", "offcpu", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
+    rows, waits = sums_of(profile), Waits(profile)
+    text.append(near(waits.sum("popper", "queue", "Object#pops"), 1e9, 0.05, "from outside"))
+    return ", ".join(text)

@@ -96,6 +96,15 @@ struct kernel_fake {
 
 extern struct kernel_fake kernel;
 
+struct bpf_iter_meta {
+	void *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
 void *fake_lookup(void *map, const void *key);
 long fake_update(void *map, const void *key, const void *value);
 long fake_delete(void *map, const void *key);
@@ -105,6 +114,7 @@ long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 #define bpf_map_update_elem(map, key, value, flags) fake_update(map, key, value)
 #define bpf_ringbuf_output(map, data, size, flags) fake_ringbuf_output(map, data, size, flags)
 #define bpf_ringbuf_query(map, flags) (kernel.ring_waiting)
+#define bpf_seq_write(to, data, size) ((void)(to), (void)(data), (void)(size))
 #define bpf_map_delete_elem(map, key) fake_delete(map, key)
 #define bpf_get_smp_processor_id() (kernel.cpu)
 #define bpf_ktime_get_ns() (kernel.now += kernel.takes)
@@ -160,6 +170,7 @@ static inline void regs__arguments(struct pt_regs___kernel *regs, uint64_t *firs
 
 #define context__address(context) ((uint64_t)(uintptr_t)(context))
 #define task__does_it_itself(task, address) ((void)(address), !(task)->interrupted)
+#define task__tid_in(task, global, pidns) ((void)(task), (void)(pidns), (global))
 #define task__pid_in(task, global, pidns) ((void)(task), (void)(pidns), (global))
 #define task__run_delay(task) ((task)->run_delay)
 #define regs__in_user(regs) ((regs)->user)

@@ -175,6 +175,17 @@ struct perf_event {
 	struct hw_perf_event hw;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;	/* NULL: that was the last one */
+};
+
 struct bpf_perf_event_data_kern {
 	struct perf_event *event;
 };
@@ -269,12 +280,10 @@ static __always_inline int task__key(struct task_struct *task, uint32_t global,
 	return 0;
 }
 
-/* A process's number in the pid namespace with that inode; 0: it is not in there.  `global` is
- * its number in the outermost one. */
-static __always_inline uint32_t task__pid_in(struct task_struct *task, uint32_t global, uint32_t pidns)
+/* What `pid` is in the pid namespace with that inode; 0: it is not in there.  `global` is its number in the
+ * outermost one. */
+static __always_inline uint32_t pid__in(struct pid *pid, uint32_t global, uint32_t pidns)
 {
-	struct signal_struct *signal = KERNEL_READ(task, signal);
-	struct pid *pid = signal ? KERNEL_READ(signal, pids[PIDTYPE_TGID]) : NULL;
 	uint32_t level = pid ? KERNEL_READ(pid, level) : 0;
 
 	if (pidns == PROC_PID_INIT_INO)
@@ -293,6 +302,20 @@ static __always_inline uint32_t task__pid_in(struct task_struct *task, uint32_t 
 			return nr;
 	}
 	return 0;
+}
+
+/* The same of a process. */
+static __always_inline uint32_t task__pid_in(struct task_struct *task, uint32_t global, uint32_t pidns)
+{
+	struct signal_struct *signal = KERNEL_READ(task, signal);
+
+	return pid__in(signal ? KERNEL_READ(signal, pids[PIDTYPE_TGID]) : NULL, global, pidns);
+}
+
+/* The same of a thread. */
+static __always_inline uint32_t task__tid_in(struct task_struct *task, uint32_t global, uint32_t pidns)
+{
+	return pid__in(KERNEL_READ(task, thread_pid), global, pidns);
 }
 
 /* Is it another thread than the first one of its process? */

@@ -460,11 +460,28 @@ int waits_new(uint64_t *args)
 	t->account.process = cfg->process;
 	t->account.vm = cfg->vm;
 	t->account.tid = task__tid(task, tid);
+	t->seen_as = task__tid_in(task, tid, reader_pidns);
 	t->account.first = t->since = bpf_ktime_get_ns();
 	for (int i = 0; wait_quantum && i < STATE_MAX; i++)
 		t->owed[i] = ((uint64_t)bpf_get_prandom_u32() * wait_quantum) >> 32;
 	t->out = OUT_RUNNABLE;
 	t->off = OFF_YES;
+	return 0;
+}
+
+/* For a reader in a pid namespace of its own: the tids of all threads in there, as struct sched_tid. */
+SEC("iter/task")
+int waits_tids(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct sched_tid tid;
+
+	if (!task)
+		return 0;
+	tid.global = (uint32_t)KERNEL_READ(task, pid);
+	tid.seen_as = task__tid_in(task, tid.global, reader_pidns);
+	if (tid.seen_as)
+		bpf_seq_write(context->meta->seq, &tid, sizeof(tid));
 	return 0;
 }
 

@@ -57,9 +57,7 @@ int reader__open(struct session **session, const struct session_options *options
 	if (*kind == READER_NONBLOCKING || *kind == READER_STOP)
 		return open_remote(session, options, *kind, d);
 	err = bpf_session__open(session, options, d);
-	/* -EOPNOTSUPP: not here, as in a pid namespace of its own. */
-	if (!err || *kind == READER_EBPF ||
-	    (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF && err != -EOPNOTSUPP) ||
+	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
 	    missing_source(wanted_sources(options)) || options->source_options.about) {
 		*kind = READER_EBPF;
 		return err;

@@ -41,6 +41,10 @@ struct source {
 	uint64_t pause;		/* the last one, ns */
 	uint64_t lost;		/* threads that user space found no room for */
 	int abouts_fd;
+	/* If extprof is in a pid namespace of its own: the tids in the outermost one, by those that are seen from here. */
+	bool nested;
+	struct bpf_link *tids_link;
+	struct map64 tids;
 	struct ruby_probe probe;	/* thread_state, if who holds what or who ends a wait is asked for */
 };
 
@@ -61,6 +65,8 @@ static void sched__destroy(struct source *s)
 	if (!s)
 		return;
 	ruby_probe__detach(&s->probe);
+	bpf_link__destroy(s->tids_link);
+	map64__free(&s->tids);
 	free(s);
 }
 
@@ -80,15 +86,11 @@ static int sched__create(struct source **source, const struct source_options *o,
 		return diag__set(d, DIAG_INTERNAL, EINVAL, "wrong size of source_options");
 	if (o->rate < 1 || o->rate > SOURCE_RATE_MAX)
 		return diag__set(d, DIAG_USAGE, EINVAL, "the rate must be 1 to %u per second", SOURCE_RATE_MAX);
-	if (!sees_tids()) {
-		diag__set(d, DIAG_USAGE, EOPNOTSUPP, "eBPF cannot measure waits from a pid namespace of its own");
-		diag__hint(d, "run extprof outside of the container, or read the processes from outside (--reader nonblocking)");
-		return -EOPNOTSUPP;
-	}
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->options = *o;
+	s->nested = !sees_tids();
 	s->threads_fd = s->abouts_fd = s->gvl_waits_fd = -1;
 	s->probe.name = "thread_state";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, thread_semaphore);
@@ -116,6 +118,7 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	s->program_count = s->options.about & ABOUT_WAKER ? PROGRAMS_MAX : PROGRAMS_MAX - 1;
 	for (int i = 0; i < s->program_count; i++)
 		bpf_program__set_autoload(programs[i], true);
+	bpf_program__set_autoload(skel->progs.waits_tids, s->nested);
 	skel->rodata->wait_quantum = s->quantum;
 	skel->rodata->waits_as_figures = s->options.figures;
 	sched_calls__kinds((uint8_t *)skel->rodata->call_kinds);
@@ -134,7 +137,6 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 
 static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
-	(void)d;
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
 	s->abouts_fd = bpf_map__fd(skel->maps.abouts);
 	s->gvl_waits_fd = bpf_map__fd(skel->maps.gvl_waits);
@@ -144,7 +146,11 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 	s->accounts_lost = &skel->bss->accounts_lost;
 	s->paused = (volatile uint32_t *)&skel->bss->waits_paused;
 	ruby_probe__open(&s->probe, skel);
-	return 0;
+	if (!s->nested)
+		return 0;
+	s->tids_link = bpf_program__attach_iter(skel->progs.waits_tids, NULL);
+	return s->tids_link ? 0 : diag__set(d, DIAG_NO_BPF, errno, "cannot list the threads of this pid namespace: %s",
+					    strerror(errno));
 }
 
 static void detach(struct source *s)
@@ -157,16 +163,41 @@ static void detach(struct source *s)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
+/* Ask the kernel for the tids of all threads that are seen from here.  0 or -errno. */
+static int read_tids(struct source *s)
+{
+	int fd = bpf_iter_create(bpf_link__fd(s->tids_link)), err = 0;
+	struct sched_tid tids[512];
+	ssize_t n = 0;
+
+	map64__clear(&s->tids);
+	if (fd < 0)
+		return fd;
+	while (!err && (n = read(fd, tids, sizeof(tids))) > 0)
+		for (size_t i = 0; !err && i < (size_t)n / sizeof(tids[0]); i++)
+			if (map64__get(&s->tids, tids[i].seen_as) == MAP64_NONE)
+				err = map64__add(&s->tids, tids[i].seen_as, tids[i].global);
+	if (n < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
 /* The thread may be anywhere: what is seen of it first tells where it was. */
 static void add_thread(struct source *s, const struct source_target *target, uint32_t tid)
 {
 	struct sched_thread t = {
 		.account = { .process = target->process, .vm = target->vm },
 		.off = OFF_UNKNOWN,
+		.seen_as = tid,
 	};
+	uint32_t global = s->nested ? map64__get(&s->tids, tid) : tid;
 	char path[64], line[256];
 	FILE *f;
 
+	/* The kernel tells of one that was made meanwhile. */
+	if (global == MAP64_NONE)
+		return;
 	snprintf(path, sizeof(path), "/proc/%d/task/%u/status", target->pid, tid);
 	f = fopen(path, "re");
 	if (!f)
@@ -198,7 +229,7 @@ static void add_thread(struct source *s, const struct source_target *target, uin
 		}
 	t.account.first = t.since = deadline__now();
 	/* One that was made meanwhile is there already. */
-	if (bpf_map_update_elem(s->threads_fd, &tid, &t, BPF_NOEXIST) && errno == E2BIG)
+	if (bpf_map_update_elem(s->threads_fd, &global, &t, BPF_NOEXIST) && errno == E2BIG)
 		s->lost++;
 }
 
@@ -207,8 +238,11 @@ static int add_threads(struct source *s, const struct source_target *target)
 {
 	struct dirent *entry;
 	char path[64];
+	int err = s->nested ? read_tids(s) : 0;
 	DIR *dir;
 
+	if (err)
+		return err;
 	snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
 	dir = opendir(path);
 	if (!dir)
@@ -319,7 +353,7 @@ void sched__each(const struct source *s, bool (*callback)(void *context, uint32_
 		if (bpf_map_get_next_key(s->threads_fd, key, &next))
 			return;
 		key = &next;
-		if (bpf_map_lookup_elem(s->threads_fd, key, &t) || !callback(context, next, &t))
+		if (bpf_map_lookup_elem(s->threads_fd, key, &t) || !callback(context, t.seen_as, &t))
 			continue;
 		t.since = s->stopped_at;
 		bpf_map_update_elem(s->threads_fd, key, &t, BPF_EXIST);
@@ -385,7 +419,7 @@ int sched__each_now(const struct source *s,
 			continue;
 		err = map64__add(&seen, next, 0);
 		if (!err)
-			callback(context, next, &t);
+			callback(context, t.seen_as, &t);
 	}
 	map64__free(&seen);
 	return err;

@@ -138,7 +138,7 @@ struct sched_thread {
 	uint64_t owed[STATE_ROOM];
 	uint64_t owed_waits[STATE_ROOM];
 	uint32_t settled;	/* for user space, at the end */
-	uint32_t reserved32;
+	uint32_t seen_as;	/* its tid in the pid namespace of the reader */
 	/* What is to be sent of the system call that ends. */
 	uint32_t parts;
 	uint64_t detail;
@@ -146,6 +146,11 @@ struct sched_thread {
 		uint64_t value, count;
 		uint64_t state;
 	} part[PARTS_MAX];
+};
+
+/* A thread by its tids in the outermost pid namespace and in that of the reader. */
+struct sched_tid {
+	uint32_t global, seen_as;
 };
 
 #ifndef __always_inline
