@@ -20,6 +20,42 @@ static json_t *frame_of(const struct extprof_frame *f)
 			 f->approximate ? json_true() : NULL, "kind", kind ? kind : "other");
 }
 
+/* Power of two. */
+#define TEXTS 1024u
+
+/* What is written to, and texts of frames that were written already: threads have most of them in common. */
+struct writer {
+	FILE *to;
+	/* By address; of two at the same place the later one. */
+	struct {
+		const struct extprof_frame *frame;
+		char *text;
+	} texts[TEXTS];
+};
+
+static void writer__free(struct writer *w)
+{
+	for (uint32_t i = 0; i < TEXTS; i++)
+		free(w->texts[i].text);
+	free(w);
+}
+
+/* NULL: out of memory. */
+static const char *text_of(struct writer *w, const struct extprof_frame *f)
+{
+	uint32_t place = (uint32_t)((uintptr_t)f * 0x9e3779b97f4a7c15ull >> 40) & (TEXTS - 1);
+	json_t *object;
+
+	if (w->texts[place].frame == f)
+		return w->texts[place].text;
+	object = frame_of(f);
+	free(w->texts[place].text);
+	w->texts[place].text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	w->texts[place].frame = w->texts[place].text ? f : NULL;
+	json_decref(object);
+	return w->texts[place].text;
+}
+
 /*
  * Write an object without its end, and begin an array in it: what follows is never in memory as a whole.  It takes
  * the object, NULL: out of memory.  0, -ENOMEM, or -EIO: see ferror().
@@ -44,13 +80,13 @@ static int end(FILE *to)
 	return fputs("]}", to) == EOF ? -EIO : 0;
 }
 
-/* Write one of the objects of an array, and drop it. */
-static int item(json_t *object, bool first, FILE *to)
+static int write_frame(struct writer *w, const struct extprof_frame *f, bool first)
 {
-	int err = !object ? -ENOMEM : (!first && putc(',', to) == EOF) || json_dumpf(object, to, JSON_COMPACT) ? -EIO : 0;
+	const char *text = text_of(w, f);
 
-	json_decref(object);
-	return err;
+	if (!text)
+		return -ENOMEM;
+	return (!first && putc(',', w->to) == EOF) || fputs(text, w->to) == EOF ? -EIO : 0;
 }
 
 /* NULL: it has none. */
@@ -63,7 +99,7 @@ static json_t *labels_of(const struct extprof_dump_fiber *f)
 	return object;
 }
 
-static int write_fiber(const struct extprof_dump_fiber *f, bool again, bool first, FILE *to)
+static int write_fiber(struct writer *w, const struct extprof_dump_fiber *f, bool again, bool first)
 {
 	static const char *const proofs[] = {
 		[EXTPROF_PROOF_NONE] = "none", [EXTPROF_PROOF_OFF_CPU] = "off-cpu",
@@ -74,7 +110,7 @@ static int write_fiber(const struct extprof_dump_fiber *f, bool again, bool firs
 	int err = 0;
 
 	if (!first)
-		putc(',', to);
+		putc(',', w->to);
 	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b, s:o*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
 			   "state", f->current ? "current" : f->resumes ? "resuming" : f->created ? "created" : "parked", "proof",
 			   proofs[f->proof], "torn", f->torn, "lost", f->lost, "left_out", (json_int_t)f->left_out,
@@ -82,11 +118,11 @@ static int write_fiber(const struct extprof_dump_fiber *f, bool again, bool firs
 			   f->resumed_by ? json_integer((json_int_t)f->resumed_by) : NULL, "resumes",
 			   f->resumes ? json_integer((json_int_t)f->resumes) : NULL, "nonblocking", f->nonblocking,
 			   "labels", labels_of(f), "labels_lost", f->labels_lost);
-	err = begin(object, "frames", to);
+	err = begin(object, "frames", w->to);
 	/* Innermost first, as in a backtrace of Ruby's. */
 	for (size_t i = f->created ? 0 : f->stack.count; i-- > 0 && !err;)
-		err = item(frame_of(f->stack.frames[i]), i == f->stack.count - 1, to);
-	return err ? err : end(to);
+		err = write_frame(w, f->stack.frames[i], i == f->stack.count - 1);
+	return err ? err : end(w->to);
 }
 
 static json_t *call_of(const struct extprof_dump_thread *t)
@@ -117,7 +153,7 @@ static json_t *wait_of(const struct extprof_dump_thread *t)
 			 t->deadlocked);
 }
 
-static int write_thread(const struct extprof_dump_thread *t, bool again, bool first, FILE *to)
+static int write_thread(struct writer *w, const struct extprof_dump_thread *t, bool again, bool first)
 {
 	static const char *const states[] = {
 		[EXTPROF_THREAD_CREATED] = "created", [EXTPROF_THREAD_RUNNING] = "running",
@@ -130,7 +166,7 @@ static int write_thread(const struct extprof_dump_thread *t, bool again, bool fi
 	int err;
 
 	if (!first)
-		putc(',', to);
+		putc(',', w->to);
 	object = json_pack("{s:I, s:i, s:o*, s:s*, s:b, s:b, s:s, s:s, s:o*, s:o*, s:s*, s:b, s:o*, s:s*, s:o*, s:o*}",
 			 "id", (json_int_t)t->serial, "ractor", (int)t->ractor,
 			 "tid", t->tid ? json_integer(t->tid) : NULL, "name", t->name[0] ? t->name : NULL,
@@ -140,20 +176,27 @@ static int write_thread(const struct extprof_dump_thread *t, bool again, bool fi
 			 "gvl_holder", t->gvl_holder ? json_integer((json_int_t)t->gvl_holder) : NULL,
 			 "kernel_state", kernel[0] ? kernel : NULL, "off_cpu", t->off_cpu, "call", call_of(t),
 			 "gc", t->gc, "wait", wait_of(t), "ran", again ? json_boolean(t->ran) : NULL);
-	err = begin(object, "fibers", to);
+	err = begin(object, "fibers", w->to);
 	for (size_t i = 0; i < t->fiber_count && !err; i++)
-		err = write_fiber(&t->fibers[i], again, !i, to);
-	return err ? err : end(to);
+		err = write_fiber(w, &t->fibers[i], again, !i);
+	return err ? err : end(w->to);
 }
 
 int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to)
 {
 	json_t *newer = json_array(), *object;
+	struct writer *w = calloc(1, sizeof(*w));
 	int err;
 
+	if (!w) {
+		json_decref(newer);
+		return -ENOMEM;
+	}
+	w->to = to;
 	for (size_t i = 0; i < r->newer_count; i++) {
 		if (json_array_append_new(newer, json_string(r->newer[i]))) {
 			json_decref(newer);
+			writer__free(w);
 			return -ENOMEM;
 		}
 	}
@@ -166,7 +209,8 @@ int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to)
 			   (json_int_t)r->retried, "newer_files", newer);
 	err = begin(object, "threads", to);
 	for (size_t i = 0; i < r->thread_count && !err; i++)
-		err = write_thread(&r->threads[i], again, !i, to);
+		err = write_thread(w, &r->threads[i], again, !i);
+	writer__free(w);
 	if (!err)
 		err = end(to);
 	if (!err && putc('\n', to) == EOF)

@@ -48,6 +48,10 @@ struct dump_result {
 	size_t run_room, stack_room;
 	struct dump_parts parts;	/* memory of the result */
 	const char **newer;
+	struct map64 shared_map;	/* frame as the resolver has it -> number in `shared` */
+	struct extprof_frame **shared;	/* frames of this result: threads of a pool have most of them in common */
+	uint32_t shared_count;
+	size_t shared_room;
 	struct map64 looked;		/* paths that have been looked at */
 	struct map64 ecs;		/* address -> number among those of one thread */
 	struct dump_threads threads;
@@ -89,6 +93,8 @@ static void forget(struct dump_result *r)
 {
 	dump_parts__clear(&r->parts);
 	map64__clear(&r->looked);
+	map64__clear(&r->shared_map);
+	r->shared_count = 0;
 	if (r->texts.string_count > STRINGS_MAX)
 		frames__free(&r->texts);
 	memset(&r->result, 0, sizeof(r->result));
@@ -101,6 +107,8 @@ void dump_result__free(struct dump_result *r)
 	forget(r);
 	source_files__close(&r->files);
 	map64__free(&r->looked);
+	map64__free(&r->shared_map);
+	free(r->shared);
 	map64__free(&r->ecs);
 	dump_threads__free(&r->threads);
 	tree__free(&r->tree);
@@ -192,20 +200,35 @@ static int add_source(struct dump_result *r, struct extprof_dump_fiber *fiber)
 	return 0;
 }
 
-static int name_frames(struct dump_result *r, struct extprof_dump_fiber *fiber, uint32_t count)
+/* Described once in each result.  NULL: out of memory. */
+static const struct extprof_frame *shared_frame(struct dump_result *r, uint64_t frame)
 {
-	struct extprof_frame *frames = dump_parts__new(&r->parts, count, sizeof(*frames));
-	const struct extprof_frame **path = dump_parts__new(&r->parts, count, sizeof(*path));
+	uint32_t number = map64__get(&r->shared_map, frame);
+	struct extprof_frame *f;
 	struct frame_row row;
 
-	if (!frames || !path)
+	if (number != MAP64_NONE)
+		return r->shared[number];
+	f = dump_parts__new(&r->parts, 1, sizeof(*f));
+	if (!f || frames__describe(&r->texts, frame, &r->tree, r->table, &row))
+		return NULL;
+	frame__from_row(f, &row);
+	if (array__reserve(&r->shared, r->shared_count, 1, &r->shared_room, UINT32_MAX, sizeof(*r->shared)) ||
+	    map64__add(&r->shared_map, frame, r->shared_count) || look_at_file(r, f))
+		return NULL;
+	r->shared[r->shared_count++] = f;
+	return f;
+}
+
+static int name_frames(struct dump_result *r, struct extprof_dump_fiber *fiber, uint32_t count)
+{
+	const struct extprof_frame **path = dump_parts__new(&r->parts, count, sizeof(*path));
+
+	if (!path)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		if (frames__describe(&r->texts, r->resolver.stack[i], &r->tree, r->table, &row))
-			return -ENOMEM;
-		frame__from_row(&frames[i], &row);
-		path[i] = &frames[i];
-		if (look_at_file(r, &frames[i]))
+		path[i] = shared_frame(r, r->resolver.stack[i]);
+		if (!path[i])
 			return -ENOMEM;
 	}
 	fiber->stack = (struct extprof_stack){ .frames = path, .count = count, .value = 1 };
