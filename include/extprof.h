@@ -106,6 +106,7 @@ struct extprof_mode_info {
 	const char *name;
 	const char *help;	/* what it shows, one line */
 	bool has_states;	/* extprof_recording_options::states and ::waits are about it */
+	const char *below;	/* what its frames of kind EXTPROF_FRAME_STATE are: "state", "class", "system call" */
 };
 /* 0; -ENOENT: there is no mode of that name; -EINVAL: no size. */
 EXTPROF_API int extprof_mode_info(const char *name, struct extprof_mode_info *info);

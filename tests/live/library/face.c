@@ -173,7 +173,9 @@ static void test_words(void)
 	for (size_t i = 0; i < counts[EXTPROF_FORMATS]; i++)
 		known = known && !extprof_format_info(extprof_format(i), &format) && !strcmp(format.name, extprof_format(i));
 	claim(known, "each mode and format is known by its name");
-	claim(!extprof_mode_info("wall", &mode) && mode.has_states && !extprof_mode_info("cpu", &mode) && !mode.has_states,
+	claim(!extprof_mode_info("wall", &mode) && mode.has_states && !strcmp(mode.below, "state") &&
+	      !extprof_mode_info("cpu", &mode) && !mode.has_states && !extprof_mode_info("syscall", &mode) &&
+	      !strcmp(mode.below, "system call"),
 	      "modes with states");
 	claim(extprof_mode_info("papyrus", &mode) == -ENOENT && extprof_format_info("papyrus", &format) == -ENOENT, "none of them");
 	claim(!extprof_mode_info("cpu", (void *)&small) && !strcmp(small.name, "cpu") && small.behind == 7, "a shorter structure");

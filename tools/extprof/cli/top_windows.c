@@ -249,14 +249,9 @@ static double gvl_time(const struct top_windows *w, bool all)
 
 static const char *name_of_below(const char *mode)
 {
-	static const struct {
-		const char *mode, *below;
-	} names[] = { { "alloc", "class" }, { "syscall", "system call" }, { "event", "event" } };
+	struct extprof_mode_info info = { .size = sizeof(info) };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(mode, names[i].mode))
-			return names[i].below;
-	return "state";
+	return extprof_mode_info(mode, &info) ? "" : info.below;
 }
 
 void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, struct top_head *h)

@@ -134,7 +134,7 @@ static bool each_wait(const struct engine *e)
 	if (e->settings.waits)
 		return e->settings.waits == WAITS_EACH;
 	for (uint32_t i = 0; i < e->settings.mode_count; i++)
-		if (e->settings.modes[i] == &mode_offcpu || e->settings.modes[i] == &mode_gvl)
+		if (e->settings.modes[i]->each_wait)
 			return true;
 	return false;
 }

@@ -4,7 +4,10 @@
 #include "output/output.h"
 
 const struct output_format *const output_formats[] = {
-	&output_folded, &output_flamegraph, &output_summary, &output_pprof, &output_speedscope, NULL
+#define FORMAT(name) &output_##name,
+#include "output/formats.def"
+#undef FORMAT
+	NULL
 };
 
 const struct output_format *output__by_name(const char *name)

@@ -36,7 +36,8 @@ const struct output_format *output__by_path(const char *path);
 /* All, ends with NULL. */
 extern const struct output_format *const output_formats[];
 
-extern const struct output_format output_folded, output_flamegraph, output_summary, output_pprof,
-	output_speedscope;
+#define FORMAT(name) extern const struct output_format output_##name;
+#include "output/formats.def"
+#undef FORMAT
 
 #endif /* EXTPROF_OUTPUT_H */

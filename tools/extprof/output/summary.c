@@ -338,7 +338,7 @@ static void add_mode(struct table *t)
 /* "By state" */
 static const char *below_title(const struct report *r, char *title, size_t size)
 {
-	snprintf(title, size, "By %s", r->meta.mode->below ? r->meta.mode->below : "state");
+	snprintf(title, size, "By %s", mode__below(r->meta.mode));
 	return title;
 }
 

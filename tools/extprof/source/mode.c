@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* In the order of the help. */
-const struct mode *const modes[] = { &mode_cpu, &mode_wall, &mode_offcpu, &mode_gvl, &mode_gc, &mode_alloc,
-					   &mode_syscall, &mode_event, NULL };
+const struct mode *const modes[] = {
+#define MODE(name) &mode_##name,
+#include "source/modes.def"
+#undef MODE
+	NULL
+};
 
 /* -EINVAL: it is no mode, or in the list already. */
 static int add(const char *name, size_t length, const struct mode **list, uint32_t *count)
@@ -35,6 +38,11 @@ int modes__parse(const char *text, const struct mode **list, uint32_t *count)
 			return err;
 		text += length + 1;
 	}
+}
+
+const char *mode__below(const struct mode *mode)
+{
+	return mode->below ? mode->below : "state";
 }
 
 bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight)

@@ -2,7 +2,7 @@
 /*
  * What a user can ask for with --mode.  A mode is a view of what one or more sources send: which of
  * their samples belong to it, in which unit they are counted, and what is shown below the innermost
- * frame of a stack.  The file of a source defines its modes; a line in the table of mode.c lists each.
+ * frame of a stack.  The file of a source defines its modes; a line in the table modes.def lists each.
  */
 #ifndef EXTPROF_MODE_H
 #define EXTPROF_MODE_H
@@ -50,6 +50,7 @@ struct mode {
 	const char *below;	/* what that is, for a column: "system call"; NULL: "state" */
 	bool names_event;	/* sample_event::detail is the number of an event that the user has named */
 	bool has_states;	/* its samples are of states of threads, see wire/states.h */
+	bool each_wait;		/* it wants each wait as a sample, if the user does not choose */
 	/* sample_event::detail is the id of a class, which is shown there instead.  `innermost` is for objects of
 	 * the VM itself, whose class has no name. */
 	bool names_class;
@@ -64,6 +65,9 @@ int modes__parse(const char *text, const struct mode **list, uint32_t *count);
 /* Does the sample belong to the mode?  Sets *weight if so. */
 bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight);
 
+/* mode::below, or "state". */
+const char *mode__below(const struct mode *mode);
+
 /* By enum thread_state of wire/states.h. */
 extern const char *const state_names[];
 /* Add those of "gvl,io" to a mask of 1u << enum thread_state.  0; -EINVAL: a name is wrong. */
@@ -71,8 +75,9 @@ int states__parse(const char *text, uint32_t *mask);
 /* The names that states__parse() takes, from 0; NULL behind the last one. */
 const char *state__name(int i);
 
-extern const struct mode mode_cpu, mode_gc, mode_alloc, mode_wall, mode_offcpu, mode_gvl, mode_syscall,
-	mode_event;
+#define MODE(name) extern const struct mode mode_##name;
+#include "source/modes.def"
+#undef MODE
 /* mode_syscall with durations. */
 extern const struct mode mode_syscall_latency;
 

@@ -112,6 +112,7 @@ const struct mode mode_offcpu = {
 	.count = { "waits", UNIT_COUNT },
 	.innermost = add_state,
 	.has_states = true,
+	.each_wait = true,
 };
 
 static bool takes_gvl(const struct sample_event *e, struct weight *weight)
@@ -129,4 +130,5 @@ const struct mode mode_gvl = {
 	.take = takes_gvl,
 	.innermost = add_state,
 	.has_states = true,
+	.each_wait = true,
 };

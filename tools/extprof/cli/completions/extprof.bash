@@ -60,11 +60,11 @@ _extprof()
 	-p | --pid)
 		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
 	-f | --format)
-		COMPREPLY=($(compgen -W 'folded flamegraph summary pprof speedscope' -- "$cur")) ;;
+		COMPREPLY=($(compgen -W '@FORMATS@' -- "$cur")) ;;
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	-m | --mode)
-		_extprof_list 'cpu wall offcpu gvl gc alloc syscall event' ;;
+		_extprof_list '@MODES@' ;;
 	--unit)
 		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
 	-e | --event)
@@ -199,7 +199,7 @@ _extprof_top()
 	-r | -F | --rate)
 		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
 	-m | --mode)
-		_extprof_list 'cpu wall offcpu gvl gc alloc syscall event' ;;
+		_extprof_list '@MODES@' ;;
 	-e | --event)
 		COMPREPLY=($(compgen -W 'page-faults context-switches cycles instructions cache-misses' -- "$cur")) ;;
 	--waits)
