@@ -428,7 +428,7 @@ struct extprof_gvl_wait_figures {
 
 /* Why collections ran. */
 struct extprof_gc_reason {
-	const char *name;	/* "malloc" */
+	const char *name;	/* "malloc"; "nothing to do": ruby entered the collector, and there was no collection */
 	bool major;		/* all objects were marked */
 	uint64_t pauses, time;
 };

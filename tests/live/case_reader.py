@@ -238,7 +238,8 @@ def family(ctx):
 @case(timeout=60, bpf=False)
 def modes(ctx):
     """What it does not have is refused; several modes go together."""
-    ruby = ctx.ruby("-e", "puts :ready; $stdout.flush; loop { Array.new(100) { +'x' } }")
+    ruby = ctx.ruby("-e", "2.times { Thread.new { loop { sleep 0.01 } } }; puts :ready; $stdout.flush; "
+                    "loop { Array.new(100) { +'x' } }")
     ruby.expect("ready")
     for mode in ("alloc", "syscall", "cpu,alloc"):
         got = record(ctx, "--reader", "stop", "-m", mode, "-p", ruby.pid, "-d", "1s", status=harness.USAGE)
@@ -248,13 +249,18 @@ def modes(ctx):
         check("need eBPF" in got.err, "%s", got.err)
     got = record(ctx, "--reader", "fast", "-p", ruby.pid, status=harness.USAGE)
     check("auto, ebpf, nonblocking or stop" in got.err or "nonblocking" in got.err, "%s", got.err)
-    got = record(ctx, "--nonblocking", "-m", "cpu,gc,wall", "-p", ruby.pid, "-r", "499", "-d", "2s", "-o", ctx.path("m.folded"))
-    gc = sum(s.count for s in folded.parse(open(ctx.path("m.folded")).read())
-             if s.frames[0].label.startswith("[gc,"))
-    check(gc > 20, "samples in GC: %d", gc)
+    got = record(ctx, "--nonblocking", "-m", "cpu,wall,offcpu,gvl,gc", "-p", ruby.pid, "-r", "499", "-d", "2s", "-o",
+                 ctx.path("m.folded"))
+    counts = dict.fromkeys(("cpu", "wall", "offcpu", "gvl", "gc"), 0)
+    for s in folded.parse(open(ctx.path("m.folded")).read()):
+        mode = re.match(r"\[(\w+),", s.frames[0].label)
+        check(mode and mode.group(1) in counts, "%s", s.text)
+        counts[mode.group(1)] += s.count
+        check(mode.group(1) not in ("gvl", "gc") or ";[gvl" in s.text or ";[GC" in s.text, "%s", s.text)
+    check(min(counts.values()) > 0 and counts["gc"] > 20, "%s", counts)
     # Without the probe nothing is known of pauses, which is not the same as none.
     check("Pauses for garbage collection" not in got.out, "%s", got.out)
-    return "%d samples in GC" % gc
+    return "%s" % counts
 
 
 @case(timeout=90, bpf=False)

@@ -91,13 +91,17 @@ TEST(gc_pauses_percentiles)
 TEST(gc_pauses_reasons)
 {
 	/* minor for want of a slot; major by GC.start */
-	struct sample_event minor = pause(100, 0, 0, 1), major = pause(300, 0, 0, 4 | 1u << 16 | 2048);
+	struct sample_event minor = pause(100, 64, 0, 1), major = pause(300, 0, 128, 4 | 1u << 16 | 2048);
+	/* An entry after it without a phase: what the section tells is of the collection before. */
+	struct sample_event nothing = pause(20, 0, 0, 4 | 1u << 16 | 2048);
 
 	CHECK_INT(gc_pauses__add(&pauses, &minor, 0), 0);
 	CHECK_INT(gc_pauses__add(&pauses, &minor, 0), 0);
 	CHECK_INT(gc_pauses__add(&pauses, &major, 0), 0);
+	CHECK_INT(gc_pauses__add(&pauses, &nothing, 0), 0);
 	CHECK_INT(add(50, 0), 0);
-	CHECK_INT(pauses.told, 3);
+	CHECK_INT(pauses.told, 4);
+	CHECK_INT(pauses.reasons[0][GC_REASON_NOTHING].total, 20);
 	CHECK_INT(pauses.reasons[0][GC_REASON_NEWOBJ].count, 2);
 	CHECK_INT(pauses.reasons[1][GC_REASON_METHOD].total, 300);
 	CHECK_INT(pauses.reasons[0][GC_REASON_UNKNOWN].count, 1);

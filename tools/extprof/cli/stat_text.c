@@ -317,7 +317,9 @@ static void write_gc(const struct extprof_figures *f, FILE *to)
 		const struct extprof_gc_reason *r = &gc->reasons[i];
 
 		write_label(i ? "" : "  by reason", to);
-		fprintf(to, "%14s   %s, %s, in %s %s\n", time_text(r->time, b), r->name, r->major ? "major" : "minor",
+		/* Ruby enters the collector before it allocates pages; that is no collection. */
+		fprintf(to, "%14s   %s%s, in %s %s\n", time_text(r->time, b), r->name,
+			!strcmp(r->name, "nothing to do") ? "" : r->major ? ", major" : ", minor",
 			count_text(r->pauses, a), r->pauses == 1 ? "pause" : "pauses");
 	}
 losses:

@@ -37,7 +37,10 @@ static void add_reasons(const struct gc_pauses *p, struct text *out)
 
 	for (uint32_t major = 0; major < 2 && p->told; major++) {
 		for (uint32_t i = 0; i < GC_REASONS; i++) {
-			snprintf(name, sizeof(name), i ? "%s, %s" : "%.0s%s", major ? "major" : "minor", gc_reason__name(i));
+			bool collects = i != GC_REASON_UNKNOWN && i != GC_REASON_NOTHING;
+
+			snprintf(name, sizeof(name), collects ? "%s, %s" : "%.0s%s", major ? "major" : "minor",
+				 gc_reason__name(i));
 			add_row(&p->reasons[major][i], name, out);
 		}
 	}

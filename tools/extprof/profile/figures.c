@@ -274,13 +274,14 @@ static void note_wait(struct longest *longest, uint64_t ns, const struct thread_
 int figures__add_pause(struct figures_process *p, const struct sample_event *e)
 {
 	uint64_t parts[GC_PARTS] = { gc__mark_ns(e), gc__sweep_ns(e), gc__compact_ns(e), 0 }, told = 0;
-	bool major = e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR;
-	enum gc_reason reason = gc_reason__of(e->extra & 0xffff);
+	enum gc_reason reason;
+	bool major;
 
 	if (!p->gc)
 		p->gc = calloc(1, sizeof(*p->gc));
 	if (!p->gc)
 		return -ENOMEM;
+	reason = gc_reason__of_pause(e, &major);
 	for (uint32_t i = 0; i < GC_PART_OTHER; i++)
 		told += parts[i];
 	parts[GC_PART_OTHER] = e->value > told ? e->value - told : 0;
@@ -338,7 +339,8 @@ void figures__add_gc_look(struct figures_process *p, uint32_t phase, uint32_t ca
 	if (!phase || phase >= sizeof(parts) / sizeof(parts[0]))
 		return;
 	p->sums.gc_looks[parts[phase]]++;
-	if (cause)
+	/* Where it enters, the cause is that of the collection before. */
+	if (cause && phase != RB_DEBUG_EXT_GC_ENTER)
 		p->sums.gc_reason_looks[(flags & RB_DEBUG_EXT_GC_MAJOR) != 0][gc_reason__of(cause & 0xffff)]++;
 }
 

@@ -157,7 +157,8 @@ void figures__add_account(struct sums *to, const struct thread_account *a);
 /* The longest wait of the thread, if it was in this interval. */
 void figures__note_longest(struct figures *f, struct figures_process *p, const struct thread_account *a);
 
-/* One look met a collection: its phase, cause and flags as the interface has them; cause 0: not told. */
+/* One look met a collection: its phase, cause and flags as the interface has them; cause 0: not told.  The cause
+ * counts while it marks, sweeps or compacts. */
 void figures__add_gc_look(struct figures_process *p, uint32_t phase, uint32_t cause, uint32_t flags);
 /* One look: `ractors` GVLs of which `held` are held; in `contended` of them a thread waits. */
 void figures__add_look(struct figures_process *p, uint32_t held, uint32_t contended);

@@ -56,6 +56,18 @@ enum gc_reason gc_reason__of(uint32_t cause)
 	return GC_REASON_UNKNOWN;
 }
 
+enum gc_reason gc_reason__of_pause(const struct sample_event *e, bool *major)
+{
+	enum gc_reason reason = gc_reason__of(e->extra & 0xffff);
+
+	*major = e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR;
+	/* What the section tells then is the reason of the collection before. */
+	if (reason == GC_REASON_UNKNOWN || gc__mark_ns(e) || gc__sweep_ns(e) || gc__compact_ns(e))
+		return reason;
+	*major = false;
+	return GC_REASON_NOTHING;
+}
+
 static struct gc_pause_thread *find_row(struct gc_pauses *p, uint64_t thread)
 {
 	for (uint32_t i = 0; i < p->thread_count; i++)
@@ -85,6 +97,8 @@ int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t t
 {
 	uint64_t parts[GC_PARTS] = { gc__mark_ns(e), gc__sweep_ns(e), gc__compact_ns(e), 0 }, told = 0;
 	struct gc_pause_thread *row = row_of(p, thread);
+	enum gc_reason reason;
+	bool major;
 
 	if (!row)
 		return -ENOMEM;
@@ -97,7 +111,8 @@ int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t t
 	sum__add(&p->all, e->value);
 	p->waited += e->more < e->value ? e->more : e->value;
 	sum__add(&row->sum, e->value);
-	sum__add(&p->reasons[(e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR) != 0][gc_reason__of(e->extra & 0xffff)], e->value);
+	reason = gc_reason__of_pause(e, &major);
+	sum__add(&p->reasons[major][reason], e->value);
 	p->told += (e->extra & 0xffff) != 0;
 	p->classes[class_of(e->value)]++;
 	return 0;
@@ -142,7 +157,7 @@ const char *gc_part__name(enum gc_part part)
 const char *gc_reason__name(enum gc_reason reason)
 {
 	static const char *const names[GC_REASONS] = {
-		"reason not told", "no free slot", "malloc", "GC.start", "rb_gc", "GC.stress",
+		"reason not told", "no free slot", "malloc", "GC.start", "rb_gc", "GC.stress", "nothing to do",
 	};
 
 	return reason < GC_REASONS ? names[reason] : "?";

@@ -3,6 +3,7 @@
 #ifndef EXTPROF_GC_PAUSES_H
 #define EXTPROF_GC_PAUSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ enum gc_reason {
 	GC_REASON_METHOD,
 	GC_REASON_CAPI,
 	GC_REASON_STRESS,
+	GC_REASON_NOTHING,	/* Ruby entered the collector, as it does before it allocates pages, and there was nothing to do */
 	GC_REASONS
 };
 
@@ -72,6 +74,8 @@ uint64_t gc_pauses__percentile(const struct gc_pauses *p, double percent);
 
 /* Of rb_debug_ext_section::gc_cause. */
 enum gc_reason gc_reason__of(uint32_t cause);
+/* Of a pause; *major: it marked all objects. */
+enum gc_reason gc_reason__of_pause(const struct sample_event *e, bool *major);
 
 const char *gc_part__name(enum gc_part part);
 const char *gc_reason__name(enum gc_reason reason);
