@@ -46,8 +46,11 @@ def table(out):
             break
         cells = re.findall(r"(?:([\d.]+) (us|ms|s)|(-))(?= |$)", line)[:len(names) - 1]
         name = line.split("  ")[-1]
-        m = re.match(r"\[(?:native )?thread (.*?)(?: \(\d+\))?\](?:, ended)?$", name)
-        rows[m.group(1) if m else name] = {
+        m = re.match(r"\[(native )?thread (.*?)(?: \(\d+\))?\](?:, ended)?$", name)
+        # A native thread that Ruby threads share can have the name of one of them.
+        if m and m.group(1) and m.group(2) in rows:
+            continue
+        rows[m.group(2) if m else name] = {
             n: 0 if dash else float(x) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
             for n, (x, unit, dash) in zip(names, cells)}
     return rows
@@ -71,9 +74,9 @@ def sums_of(profile):
     return rows
 
 
-def recorded(ctx, kind, *options, mode="offcpu", seconds=2, begin=lambda reader, ruby: None):
+def recorded(ctx, kind, *options, mode="offcpu", seconds=2, begin=lambda reader, ruby: None, env=None):
     """(waits, profile, {thread: [wall, cpu, more]})"""
-    ruby = ctx.program("waits.rb", kind, seconds)
+    ruby = ctx.program("waits.rb", kind, seconds, env=env)
     ruby.expect("ready")
     reader = ctx.extprof_start("-p", ruby.pid, "-m", mode, "-t", *options, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
@@ -510,6 +513,33 @@ def wakers(ctx):
         check(right >= 0.98 * sum(found.values()) and right > 0.7e9, "%s: %s", name, dict(found))
         text.append("%s %.1f %%" % (name, 100 * right / sum(found.values())))
     return ", ".join(text)
+
+
+@case(timeout=60)
+def shared_native_threads(ctx):
+    """Threads that share native threads (M:N): the scheduler sees none of their waits. Each says how long it lived, and
+    how long it waited; what it says includes the wait for the GVL."""
+    if not version(ctx):
+        return harness.Counted(0, 0, 1, "the interface 1.0 does not count the changes of a thread's state")
+    waits, profile, said = recorded(ctx, "shared", mode="wall", seconds=2, env={"RUBY_MN_THREADS": "1"})
+    rows, worst = sums_of(profile), 0
+    for name, (life, _, waited) in said.items():
+        state, method = {"popper": ("queue", "pops"), "joiner": ("join", "joins")}.get(name, ("sleep", "naps"))
+        stacks = waits.sum(name, state, "Object#" + method)
+        # It waits for the begin in a queue, too.
+        near(rows[name]["life"] * 1e9, life, 0.01, name + "'s life", 150e6)
+        if name.startswith(("short", "busy")):
+            # What it says includes the wait for the GVL and for a CPU.
+            least = {"short": 40 * 0.05, "busy": 33 * 0.04}[name[:-1]]
+            check(0.98 * least < rows[name]["sleep"] < 1.02 * waited / 1e9, "%s: %s, truth %.3f to %.3f s", name,
+                  rows[name], least, waited / 1e9)
+            check(stacks > 0.85e9 * rows[name]["sleep"], "%s: the stacks have %.3f s of %s", name, stacks / 1e9, rows[name])
+            continue
+        got = waits.sum(name, state + "|gvl", "Object#" + method)
+        # The end of a wait is told exactly, its begin to a step of the clock. When it has the GVL it needs a CPU, too.
+        near(got, waited, 0.01, name, 40e6)
+        worst = max(worst, abs(got - waited) / waited)
+    return "%d threads, the long waits are right within %.2f %%" % (len(said), 100 * worst)
 
 
 @case(timeout=60)

@@ -116,6 +116,17 @@ when "wakers"
   writer = spawn("while read x; do sleep #{pause}; echo y; done", in: (feed = IO.pipe)[0], out: pipe[1])
   $said << "writer #{writer}"
   thread("feeder") { rounds.times { feed[1].puts "x"; naps(pause) }; feed[1].close; waits_for(writer); nil }
+when "shared"
+  queue = Queue.new
+  nap = lambda do |rounds, seconds|
+    (1..rounds).sum { from = wall; naps(seconds); wall - from }
+  end
+  3.times { |i| thread("long#{i}") { nap.(1, SECONDS) } }
+  3.times { |i| thread("short#{i}") { nap.((SECONDS / 0.05).to_i, 0.05) } }
+  3.times { |i| thread("busy#{i}") { (SECONDS / 0.06).to_i.times.sum { burn(20_000_000); nap.(1, 0.04) } } }
+  last = thread("last") { slept = nap.(1, SECONDS); queue << 1; slept }
+  thread("popper") { from = wall; pops(queue); wall - from }
+  thread("joiner") { from = wall; joins(last); wall - from }
 when "fork"
   thread("parent") { waits_for(fork { naps(SECONDS); exit!(0) }); nil }
 when "exec"

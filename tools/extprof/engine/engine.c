@@ -281,6 +281,9 @@ uint64_t engine__wait(const struct engine *e)
 	until = engine__figures_wait(e, now);
 	if (until < wait)
 		wait = until;
+	until = engine__shared_wait(e, now);
+	if (until < wait)
+		wait = until;
 	if (!e->started || !e->settings.duration)
 		return wait;
 	until = e->started_at + e->settings.duration;
@@ -343,6 +346,7 @@ int engine__step(struct engine *e, struct diag *d)
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	e->behind = engine__drain(e) == -ECANCELED;
+	engine__step_shared(e, now);
 	err = engine__search(e, d);
 	/* Also of what has just been found: it may end soon. */
 	engine__update_vms(e, false);
@@ -413,6 +417,7 @@ void engine__destroy(struct engine *e)
 	states__free(&e->states);
 	gc_pauses__free(&e->pauses);
 	engine__figures_free(e);
+	engine__free_shared(e);
 	map64__free(&e->ahead_seen);
 	free(e->old_vms.list);
 	free(e->old_processes.list);

@@ -31,6 +31,7 @@ struct waiting {
 };
 
 struct engine_figures;
+struct engine_shared;
 struct figures_process;
 
 struct engine {
@@ -49,6 +50,7 @@ struct engine {
 	struct states states;
 	struct gc_pauses pauses;
 	struct engine_figures *figures;	/* NULL: they are not wanted */
+	struct engine_shared *shared;	/* NULL until it is needed */
 
 	uint32_t sources;	/* that the modes need: mask of 1u << enum sample_source */
 	struct source_counters kernel[SOURCE_MAX];	/* sums of all rows, by source */
@@ -188,6 +190,16 @@ void engine__discover_all(struct engine *e);
 
 /* Read the names of threads that wait, if it is time for that. */
 void engine__read_ahead(struct engine *e, uint64_t now);
+
+/* shared.c: Ruby threads that share native threads.  Only with the source sched does any of this something. */
+
+/* Look at them, if it is time for that. */
+void engine__step_shared(struct engine *e, uint64_t now);
+/* ns until the next look; UINT64_MAX: there is none. */
+uint64_t engine__shared_wait(const struct engine *e, uint64_t now);
+/* Take the accounts of those that live. */
+void engine__flush_shared(struct engine *e);
+void engine__free_shared(struct engine *e);
 
 /* waits.c: threads that wait at the end */
 

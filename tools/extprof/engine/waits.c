@@ -398,7 +398,8 @@ static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
 	else	/* the process is gone, and its threads with it */
 		account(t, STATE_RUNNING, r->now > t->since ? r->now - t->since : 0);
 	t->account.until = r->now > t->since ? r->now : t->since;
-	if (states__add_account(&r->e->states, &r->e->resolver, &t->account, false))
+	if (!states__is_shared(&r->e->states, t->account.process, t->account.tid) &&
+	    states__add_account(&r->e->states, &r->e->resolver, &t->account, false))
 		r->e->states.other_count++;
 	t->settled = 1;
 	return true;
@@ -437,6 +438,7 @@ void engine__read_waits(struct engine *e)
 	/* A session without BPF has the accounts of those that live among its events. */
 	if (session__source(e->session, SOURCE_SCHED))
 		end_all(e, true);
+	engine__flush_shared(e);
 }
 
 void engine__end_waits(struct engine *e)

@@ -19,6 +19,7 @@ void states__free(struct states *s)
 	free(s->stacks);
 	free(s->bases);
 	map64__free(&s->base_map);
+	map64__free(&s->shared);
 	free(s->abouts);
 	map64__free(&s->stack_map);
 	memset(s, 0, sizeof(*s));
@@ -188,13 +189,31 @@ static void note_thread(struct resolver *c, const struct thread_account *account
 		threads__note(&vm->threads, account->thread, account->thread_slot, account->tid);
 }
 
+/* A Ruby thread that shares native threads has no tid. */
+static uint64_t thread_key(uint32_t process, uint32_t tid, uint64_t thread)
+{
+	return tid ? key_of(process, tid) : hash__mix(key_of(process, 0) + thread);
+}
+
+int states__share(struct states *s, uint32_t process, uint32_t tid)
+{
+	return states__is_shared(s, process, tid) ? 0 : map64__add(&s->shared, key_of(process, tid), 0);
+}
+
+bool states__is_shared(const struct states *s, uint32_t process, uint32_t tid)
+{
+	return s->shared.count && map64__get(&s->shared, key_of(process, tid)) != MAP64_NONE;
+}
+
 static const struct account_base *base_of(const struct states *s, const struct thread_account *a)
 {
-	uint32_t number = s->base_count ? map64__get(&s->base_map, key_of(a->process, a->tid)) : MAP64_NONE;
+	uint32_t number = s->base_count ? map64__get(&s->base_map, thread_key(a->process, a->tid, a->thread)) :
+			  MAP64_NONE;
 	const struct account_base *b = number == MAP64_NONE ? NULL : &s->bases[number];
 
 	/* Its tid may be that of another thread now, which began later or has done less. */
-	if (!b || b->process != a->process || b->tid != a->tid || a->first >= b->until || a->until - a->first < b->life)
+	if (!b || b->process != a->process || b->tid != a->tid || (!b->tid && b->thread != a->thread) ||
+	    a->first >= b->until || a->until - a->first < b->life)
 		return NULL;
 	for (int i = 0; i < STATE_ROOM; i++)
 		if (a->time[i] < b->time[i] || a->waits[i] < b->waits[i])
@@ -224,7 +243,7 @@ int states__restart(struct states *s)
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct thread_account *a = &s->rows[i].account;
 		uint32_t number = s->rows[i].ended || !s->base_count ? MAP64_NONE :
-				  map64__get(&s->base_map, key_of(a->process, a->tid));
+				  map64__get(&s->base_map, thread_key(a->process, a->tid, a->thread));
 		/* Taken away from the row when it was added, if it was of the same thread. */
 		const struct account_base *old = s->rows[i].based && number != MAP64_NONE ? &s->bases[number] : NULL;
 		struct account_base *b = &bases[count];
@@ -233,13 +252,14 @@ int states__restart(struct states *s)
 			continue;
 		b->process = a->process;
 		b->tid = a->tid;
+		b->thread = a->thread;
 		b->until = a->until;
 		b->life = a->until - a->first + (old ? old->life : 0);
 		for (int j = 0; j < STATE_ROOM; j++) {
 			b->time[j] = a->time[j] + (old ? old->time[j] : 0);
 			b->waits[j] = a->waits[j] + (old ? old->waits[j] : 0);
 		}
-		if (map64__add(&map, key_of(b->process, b->tid), count)) {
+		if (map64__add(&map, thread_key(b->process, b->tid, b->thread), count)) {
 			free(bases);
 			map64__free(&map);
 			return -ENOMEM;
@@ -278,6 +298,12 @@ int states__add_account(struct states *s, struct resolver *c, const struct threa
 		sum->waits[i] += own.waits[i];
 	}
 	return 0;
+}
+
+static void take_account(struct states *s, struct resolver *c, const struct account_event *a)
+{
+	if (a->e.flags & SAMPLE_SHARED || !states__is_shared(s, a->account.process, a->account.tid))
+		states__add_account(s, c, &a->account, !(a->e.flags & SAMPLE_LIVES));
 }
 
 void states__forget_living(struct states *s)
@@ -341,7 +367,7 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 	if (e->kind == SAMPLE_RESUMED)
 		resumed(s, c, e);
 	else if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
-		states__add_account(s, c, &account->account, !(e->flags & SAMPLE_LIVES));
+		take_account(s, c, account);
 	else if (e->kind == SAMPLE_ABOUT && size >= sizeof(struct wait_about))
 		keep_about(s, data);
 	else if (e->flags & SAMPLE_WAITS)
@@ -368,7 +394,7 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 		return;
 	}
 	if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))
-		states__add_account(s, c, &account->account, !(e->flags & SAMPLE_LIVES));
+		take_account(s, c, account);
 	if (e->kind == SAMPLE_ACCOUNT)
 		return;
 	w = place_of(s, e->process, e->tid, false);

@@ -28,6 +28,7 @@ struct thread_row {
 /* What the account of a thread that lives had when the profile began anew. */
 struct account_base {
 	uint32_t process, tid;
+	uint64_t thread;	/* if tid is 0 */
 	uint64_t until, life;	/* CLOCK_MONOTONIC, ns; ns */
 	uint64_t time[STATE_ROOM], waits[STATE_ROOM];
 };
@@ -43,7 +44,9 @@ struct states {
 	/* Accounts are shown without what is here. */
 	struct account_base *bases;
 	uint32_t base_count;
-	struct map64 base_map;	/* hash of process and tid -> number in bases */
+	struct map64 base_map;	/* hash of process and tid, or serial of the thread -> number in bases */
+	/* Hash of process and tid: native threads that several Ruby threads share.  Their accounts come from looks. */
+	struct map64 shared;
 	/* Stacks that wait, by process and tid. */
 	struct waiting_stack {
 		struct sample_event *event;	/* with its frames; NULL: a free place */
@@ -68,6 +71,9 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 
 /* The account of a thread: of one that has ended, or of one that lives when the recording ends.  0 or -ENOMEM. */
 int states__add_account(struct states *s, struct resolver *c, const struct thread_account *account, bool ended);
+/* That native thread is shared by Ruby threads: only accounts with SAMPLE_SHARED count.  0 or -ENOMEM. */
+int states__share(struct states *s, uint32_t process, uint32_t tid);
+bool states__is_shared(const struct states *s, uint32_t process, uint32_t tid);
 /* Forget the accounts of those that live, before they are added once more. */
 void states__forget_living(struct states *s);
 /* The profile begins anew: accounts that are added from now on are shown without what they have now.  0 or -ENOMEM:

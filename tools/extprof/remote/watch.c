@@ -67,6 +67,7 @@ static struct watched_thread *add_thread(struct watch *w, struct watcher *by, ui
 	e->seen = now;
 	e->wait.state = STATE_NATIVE;
 	e->lost = LOSS_NO_STACK;
+	e->elsewhere = by->shared && key & NATIVE_KEY;
 	/* The first sample comes anywhere in the first period. */
 	by->random = hash__mix(by->random + key + now);
 	e->cpu = by->random % by->period;
@@ -84,6 +85,99 @@ static struct watched_thread *find_thread(struct watch *w, struct watcher *by, u
 	return e;
 }
 
+/* When it began what it does now, which it did not do at `from`.  The clock of `since` has steps, and is late by half of
+ * one in the mean.  What that is beyond the bounds is made up for the next time. */
+static uint64_t began_at(struct watched_thread *e, const struct watcher *by, const struct rb_debug_ext_thread *t,
+			 uint64_t from, uint64_t to)
+{
+	int64_t step = (int64_t)by->step, beyond;
+	uint64_t at;
+
+	if (t->state == RB_DEBUG_EXT_THREAD_READY && t->ready_at)
+		return t->ready_at < from ? from : t->ready_at > to ? to : t->ready_at;
+	at = t->since + (uint64_t)(step / 2 - e->carry);
+	e->carry = 0;
+	if (at >= from && at <= to)
+		return at;
+	beyond = (int64_t)((at < from ? from : to) - at);
+	if (beyond <= step && beyond >= -step)
+		e->carry = beyond;
+	return at < from ? from : to;
+}
+
+/* It became ready, and has run since; how long it waited for the GVL before nobody has seen.  Other looks have, at other
+ * times. */
+static void split(struct watched_thread *e, uint64_t ns)
+{
+	uint64_t gvl = (uint64_t)((double)ns * (e->looks_ready + 1.0) / ((double)e->looks_ready + e->looks_running + 2.0));
+
+	e->account.time[STATE_GVL] += gvl;
+	e->account.time[STATE_RUNNING] += ns - gvl;
+}
+
+/* Its wait was over at ready_at. */
+static void end_wait(struct watch *w, struct watcher *by, struct watched_thread *e, const struct rb_debug_ext_thread *t)
+{
+	watch_stacks__wait_on(e, t->ready_at - e->seen);
+	e->seen = t->ready_at;
+	if (t->state == RB_DEBUG_EXT_THREAD_RUNNING)
+		watch_stacks__wait_for_gvl(w, by, e);
+}
+
+/*
+ * What a thread that shares native threads did since the last look, by its own word: *t is what it says now, e->t what
+ * it said then.
+ */
+static void measure_shared(struct watch *w, struct watcher *by, struct watched_thread *e,
+			   const struct rb_debug_ext_thread *t, uint64_t now)
+{
+	uint32_t before = e->t.state;
+	bool runs = t->state == RB_DEBUG_EXT_THREAD_RUNNING, ran = before == RB_DEBUG_EXT_THREAD_RUNNING;
+	bool became_ready, ended = false;
+	uint64_t at;
+
+	e->looks_ready += t->state == RB_DEBUG_EXT_THREAD_READY;
+	e->looks_running += runs;
+	e->rest = 0;
+	if (!e->t.serial)	/* nobody has looked before */
+		e->seen = e->account.first = began_at(e, by, t, by->began, now);
+	if (!e->t.serial || t->state_seq == e->t.state_seq) {
+		if (runs)
+			e->account.time[STATE_RUNNING] += now - e->seen;
+		else
+			e->rest = now - e->seen;
+		e->seen = now;
+		return;
+	}
+	became_ready = t->ready_at > e->seen && t->ready_at <= now;
+	if (became_ready && !ran && before != RB_DEBUG_EXT_THREAD_READY) {
+		end_wait(w, by, e, t);
+		ended = true;
+	}
+	at = began_at(e, by, t, e->seen, now);
+	if (runs && (ended || before == RB_DEBUG_EXT_THREAD_READY)) {
+		watch_stacks__wait_on(e, at - e->seen);
+	} else if (became_ready && at > e->seen && (ended || (runs && t->ready_at < at))) {
+		uint64_t ready_at = ended ? e->seen : t->ready_at;
+
+		e->account.time[STATE_RUNNING] += ready_at - e->seen;
+		if (runs)
+			e->account.time[STATE_GVL] += at - ready_at;
+		else
+			split(e, at - ready_at);
+	} else if (runs && !ran) {
+		watch_stacks__wait_on(e, at - e->seen);
+	} else {
+		e->account.time[STATE_RUNNING] += at - e->seen;
+	}
+	if (runs)
+		e->account.time[STATE_RUNNING] += now - at;
+	else
+		e->rest = now - at;
+	e->account.waits[STATE_RUNNING]++;
+	e->seen = now;
+}
+
 static int find_ruby_threads(struct watch *w, struct watcher *by, uint64_t now)
 {
 	for (uint32_t i = 0; i < w->tables.thread_count; i++) {
@@ -93,6 +187,8 @@ static int find_ruby_threads(struct watch *w, struct watcher *by, uint64_t now)
 
 		if (!in->t.serial || in->t.serial & NATIVE_KEY)
 			continue;	/* no ruby writes that */
+		if (by->shared && !(in->t.flags & RB_DEBUG_EXT_THREAD_MN))
+			continue;
 		e = find_thread(w, by, in->t.serial, now);
 		if (!e)
 			return -ENOMEM;
@@ -101,9 +197,13 @@ static int find_ruby_threads(struct watch *w, struct watcher *by, uint64_t now)
 			task->moved = false;
 		if (in->t.tid && !task)
 			watch_tasks__list_again(w);
-		if (task)
+		if (task) {
 			task->ruby = true;
-		e->task = task ? (uint32_t)(task - w->native) : NO_TASK;
+			task->shared |= in->t.flags & RB_DEBUG_EXT_THREAD_MN;
+		}
+		if (by->shared)
+			measure_shared(w, by, e, &in->t, now);
+		e->task = task && !by->shared ? (uint32_t)(task - w->native) : NO_TASK;
 		e->t = in->t;
 		e->slot = in->slot;
 		e->account.thread = in->t.serial;
@@ -121,7 +221,7 @@ static int find_native_threads(struct watch *w, struct watcher *by, uint64_t now
 		struct watched_thread *e;
 		bool first;
 
-		if (!task->known)
+		if (!task->known || (by->shared && !task->shared))
 			continue;
 		if (task->ruby) {
 			/* A Ruby thread has it for some time.  That time is that thread's. */
@@ -283,13 +383,13 @@ static bool cpu_is_due(const struct watch *w, const struct watcher *by, const st
 	       (task->now.on_cpu || (task->now.state == 'R' && stayed(task)));
 }
 
-static bool is_blocked(const struct watch *w, const struct watched_thread *e)
+static bool is_blocked(const struct watch *w, const struct watcher *by, const struct watched_thread *e)
 {
 	const struct watched_task *task = task_of(w, e);
 
 	/* The native thread of a Ruby thread that is not known yet: nothing can be said of it. */
 	if (!task)
-		return !(e->key & NATIVE_KEY) && !e->t.tid;
+		return !(e->key & NATIVE_KEY) && (by->shared ? e->t.state != RB_DEBUG_EXT_THREAD_RUNNING : !e->t.tid);
 	return task->known && !task->now.on_cpu && task->now.state != 'R';
 }
 
@@ -323,10 +423,10 @@ int watch__look(struct watch *w, struct watcher *by, bool stacks)
 		return err;
 	for (uint32_t i = 0; i < w->thread_count && !err; i++) {
 		struct watched_thread *e = &w->threads[i];
-		uint64_t rest = measure(w, e, now);
+		uint64_t rest = by->shared && !(e->key & NATIVE_KEY) ? e->rest : measure(w, e, now);
 
 		note_gvl_wait(w, by, e, now);
-		if (is_blocked(w, e))
+		if (is_blocked(w, by, e))
 			err = watch_stacks__add(&of, i, STACK_OF_WAIT, rest + e->unseen);
 		else if (rest)
 			e->unseen += rest;

@@ -29,6 +29,10 @@
 struct watcher {
 	bool stop;			/* stop a thread that has a CPU while its stack is read */
 	bool cpu, waits;		/* samples of SOURCE_CPU and of SOURCE_SCHED are wanted */
+	/* Only threads that share native threads (M:N), and these.  What they do on native threads is sampled elsewhere. */
+	bool shared;
+	uint64_t began;			/* `shared`: what they did since then counts; CLOCK_MONOTONIC, ns */
+	uint64_t step;			/* `shared`: of the clock of rb_debug_ext_thread::since, ns */
 	bool figures;			/* of SOURCE_SCHED only the accounts of threads, and no samples */
 	uint64_t interval;		/* number of this interval: see thread_account::longest */
 	uint64_t period;		/* ns of CPU time that a sample stands for */
@@ -49,6 +53,7 @@ struct watched_task {
 	bool came_later;	/* it was not on the first list of threads */
 	bool fresh;		/* this is the first look at it, and it was made since the look before */
 	bool ruby;		/* a Ruby thread has it now */
+	bool shared;		/* one that shares native threads had it */
 	uint32_t listed;	/* number of the list that has it */
 	struct turns before, now;
 };
@@ -66,12 +71,17 @@ struct watched_thread {
 	int64_t running, waiting_for_cpu;
 	int64_t stopped;		/* by this reader */
 	uint64_t unseen;		/* it was blocked, and nobody looked */
+	/* watcher::shared: looks that found it waiting for the GVL, and running; what `since` is to be made up for. */
+	uint32_t looks_ready, looks_running;
+	int64_t carry;
+	uint64_t rest;			/* the same: this is to go into the wait that the look found; ns */
 	uint64_t cpu;			/* CPU time that no sample stands for */
 	uint64_t blocked, runnable;	/* and the same of these two states */
 	struct wait_state wait;		/* what `blocked` is of */
 	/* Its stack of the last time that it was read. */
 	struct sample_event *stack;	/* NULL: none */
 	uint8_t lost;			/* why there is none */
+	bool elsewhere;			/* samples of `blocked` are not for this reader */
 	bool taken;			/* it was read, ... */
 	uint64_t got, seq;		/* ... when it had got a CPU so often, and had changed its state so often */
 	struct task last;		/* what the kernel said of it then */

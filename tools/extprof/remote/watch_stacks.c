@@ -76,6 +76,8 @@ static void send_blocked(struct watch *w, struct watcher *by, struct watched_thr
 {
 	static const struct wait_state runnable = { .state = STATE_RUNNABLE };
 
+	if (e->elsewhere)
+		e->blocked = e->runnable = 0;
 	if (wants_stacks(by) && e->blocked) {
 		if (e->stack)
 			send(w, by, e->stack, SOURCE_SCHED, e->blocked, &e->wait);
@@ -126,12 +128,15 @@ void watch_stacks__end(struct watch *w, struct watcher *by, struct watched_threa
 	e->runnable = 0;
 	if (by->waits && e->seen > e->account.first) {
 		e->account.until = e->seen;
-		event.e.flags = lives ? SAMPLE_LIVES : 0;
+		event.e.flags = (lives ? SAMPLE_LIVES : 0) | (by->shared ? SAMPLE_SHARED : 0);
 		event.e.process = w->process;
 		event.e.vm = w->vm;
 		event.e.tid = e->account.tid;
 		event.e.time = e->seen;
 		event.account = e->account;
+		/* It has no native thread of its own. */
+		if (e->t.flags & RB_DEBUG_EXT_THREAD_MN && e->account.thread)
+			event.account.tid = event.e.tid = 0;
 		event_queue__put(by->queue, &event, sizeof(event));
 	}
 	if (!lives)
@@ -297,6 +302,19 @@ static void add_wait(struct watched_thread *e, uint64_t ns)
 	e->account.time[e->wait.state] += ns;
 }
 
+void watch_stacks__wait_on(struct watched_thread *e, uint64_t ns)
+{
+	e->blocked += ns;
+	e->account.time[e->wait.state] += ns;
+}
+
+void watch_stacks__wait_for_gvl(struct watch *w, struct watcher *by, struct watched_thread *e)
+{
+	send_blocked(w, by, e);
+	e->wait = (struct wait_state){ .state = STATE_GVL };
+	e->account.waits[STATE_GVL]++;
+}
+
 /* The thread is in the same wait as at the last look; only what Ruby says of it can have changed. */
 static void go_on(struct stacks_of *of, struct watched_thread *e, uint64_t ns)
 {
@@ -315,6 +333,7 @@ static void settle_wait(struct stacks_of *of, struct watched_thread *e, struct o
 	/* What is known so far belongs to the wait before. */
 	send_blocked(of->watch, of->by, e);
 	drop(of->watch, e);
+	e->elsewhere = false;
 	if (o->stack && o->task.tid && o->task.state == 'R') {
 		/* It went on before its stack was read. */
 		e->unseen = ns;
@@ -339,6 +358,12 @@ static void settle_wait(struct stacks_of *of, struct watched_thread *e, struct o
 	}
 }
 
+/* The kernel samples what is on a native thread. */
+static bool is_elsewhere(const struct stacks_of *of, const struct watched_thread *e)
+{
+	return of->by->shared && (!e->account.thread || e->t.tid);
+}
+
 /* What is not to be read: only its state. */
 static void settle_unread(struct stacks_of *of, struct watched_thread *e, uint64_t ns)
 {
@@ -351,6 +376,8 @@ static void settle_unread(struct stacks_of *of, struct watched_thread *e, uint64
 	/* Its state is not read again until it has changed. */
 	if (of->by->figures && !e->unseen)
 		e->taken = true;
+	if (is_elsewhere(of, e))
+		e->elsewhere = e->taken = true;
 }
 
 static bool needs_read(const struct stacks_of *of, const struct wanted_stack *wanted)
@@ -358,6 +385,8 @@ static bool needs_read(const struct stacks_of *of, const struct wanted_stack *wa
 	const struct watched_thread *e = &of->watch->threads[wanted->thread];
 
 	if (!of->read || !(wanted->use == STACK_OF_CPU || wants_stacks(of->by)))
+		return false;
+	if (is_elsewhere(of, e))
 		return false;
 	return wanted->use == STACK_OF_CPU || !unchanged(of, e);
 }

@@ -31,6 +31,11 @@ int watch_stacks__add(struct stacks_of *of, uint32_t thread, enum stack_use use,
 int watch_stacks__read(struct stacks_of *of);
 void watch_stacks__free(struct stacks_of *of);
 
+/* The thread has waited for so much longer. */
+void watch_stacks__wait_on(struct watched_thread *e, uint64_t ns);
+/* The wait is over, and since then it waits for the GVL, with the same stack. */
+void watch_stacks__wait_for_gvl(struct watch *w, struct watcher *by, struct watched_thread *e);
+
 /* Send what is due of the thread, and its account.  `lives`: it goes on, else it is freed. */
 void watch_stacks__end(struct watch *w, struct watcher *by, struct watched_thread *e, bool lives);
 

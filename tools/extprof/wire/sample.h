@@ -64,6 +64,7 @@ enum sample_kind {
 #define SAMPLE_COMPILES 8u	/* the JIT compiles in this thread: from the pc of the innermost frame on, see "Compiling" */
 #define SAMPLE_HAS_ABOUT 16u	/* SOURCE_SCHED: a SAMPLE_ABOUT was sent before */
 #define SAMPLE_LIVES 32u	/* SAMPLE_ACCOUNT: the thread has not ended, and its account is sent again later */
+#define SAMPLE_SHARED 64u	/* SAMPLE_ACCOUNT: from looks, of threads that share native threads beside the kernel's accounts */
 
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */

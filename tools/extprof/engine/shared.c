@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ruby threads that share native threads (M:N, ractors).  The scheduler tells nothing of one that has no native thread.
+ * So processes that have such threads are looked at again and again: what each says of itself is its account, and the
+ * stacks of waits without a native thread are read from outside.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/array.h"
+#include "engine/state.h"
+#include "remote/watch.h"
+#include "source/sched.h"
+
+/* How often to look, and how often to see whether processes have such threads. */
+#define LOOK_INTERVAL (10 * MS)
+#define SCAN_INTERVAL (50 * MS)
+/* It takes at most one part in so many of a CPU. */
+#define SHARE 50u
+#define QUEUE_MAX (16u << 20)
+
+struct watched {
+	uint32_t process, vm;		/* their numbers */
+	struct watch watch;
+};
+
+struct engine_shared {
+	struct watcher watcher;
+	struct event_queue queue;
+	struct tables tables;
+	struct watched **list;
+	uint32_t count;
+	size_t room;
+	uint64_t look_at, scan_at;	/* CLOCK_MONOTONIC, ns */
+};
+
+void engine__free_shared(struct engine *e)
+{
+	struct engine_shared *s = e->shared;
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->count; i++) {
+		watch__close(&s->list[i]->watch, &s->watcher);
+		free(s->list[i]);
+	}
+	free(s->list);
+	event_queue__free(&s->queue);
+	walker__free(s->watcher.walker);
+	tables__free(&s->tables);
+	free(s);
+	e->shared = NULL;
+}
+
+/* Ruby takes it from the coarse clock. */
+static uint64_t step_of_since(void)
+{
+	struct timespec t;
+
+	return clock_getres(CLOCK_MONOTONIC_COARSE, &t) ? 0 : (uint64_t)t.tv_nsec;
+}
+
+static struct engine_shared *create(const struct engine *e)
+{
+	struct engine_shared *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	event_queue__init(&s->queue, QUEUE_MAX);
+	s->watcher = (struct watcher){
+		.shared = true, .waits = true, .period = LOOK_INTERVAL, .queue = &s->queue, .walker = walker__new(),
+		.began = e->started_at, .step = step_of_since(),
+	};
+	if (!s->watcher.walker) {
+		event_queue__free(&s->queue);
+		free(s);
+		return NULL;
+	}
+	sched_calls__kinds(s->watcher.kinds.kinds);
+	if (getrandom(&s->watcher.random, sizeof(s->watcher.random), GRND_NONBLOCK) < 0)
+		s->watcher.random = e->started_at;
+	return s;
+}
+
+static bool is_watched(const struct engine_shared *s, const struct process *p)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->list[i]->process == p->number && s->list[i]->vm == p->vm->number)
+			return true;
+	return false;
+}
+
+/* Has the program threads that share native threads?  Interface 1.0 does not count the changes of their states. */
+static bool has_shared(struct engine_shared *s, const struct vm *vm)
+{
+	if (vm->layout.section.abi_minor < 1 || tables__read_threads(&s->tables, &vm->layout, &vm->memory))
+		return false;
+	for (uint32_t i = 0; i < s->tables.thread_count; i++)
+		if (s->tables.threads[i].t.flags & RB_DEBUG_EXT_THREAD_MN)
+			return true;
+	return false;
+}
+
+static void add(struct engine_shared *s, const struct process *p)
+{
+	struct watched *w = calloc(1, sizeof(*w));
+	struct diag unused;
+
+	if (!w || array__reserve(&s->list, s->count, 1, &s->room, TARGETS_MAX, sizeof(*s->list)) ||
+	    watch__open(&w->watch, p->pid, p->key.pid == (uint32_t)p->pid, &p->vm->layout, &unused)) {
+		free(w);
+		return;
+	}
+	w->process = w->watch.process = p->number;
+	w->vm = w->watch.vm = p->vm->number;
+	s->list[s->count++] = w;
+}
+
+static void scan(struct engine *e, struct engine_shared *s)
+{
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		const struct process *p = e->set.list[i];
+
+		if (p && p->state == PROCESS_SAMPLED && p->vm && p->vm->space && !p->shares_vm && !is_watched(s, p) &&
+		    has_shared(s, p->vm))
+			add(s, p);
+	}
+}
+
+static bool on_event(void *context, const void *data, size_t size)
+{
+	struct engine *e = context;
+
+	states__event(&e->states, &e->resolver, data, size);
+	return true;
+}
+
+/* Count and resolve what the looks at a process gave. */
+static void take(struct engine *e, struct watched *w)
+{
+	struct engine_shared *s = e->shared;
+	struct source_counters *c = &w->watch.wait_counters;
+
+	for (uint32_t i = 0; i < w->watch.native_count; i++)
+		if (w->watch.native[i].shared)
+			states__share(&e->states, w->process, w->watch.native[i].inner);
+	event_queue__drain(&s->queue, on_event, e);
+	if (c->taken)
+		session__add_counters(e->session, w->process, SOURCE_SCHED, c);
+	*c = (struct source_counters){ 0 };
+}
+
+static bool goes_on(const struct engine *e, const struct watched *w)
+{
+	const struct process *p = process_set__find(&e->set, w->process);
+
+	return p && p->state == PROCESS_SAMPLED && p->vm && p->vm->number == w->vm;
+}
+
+/* Look at all, or take their accounts too. */
+static void look(struct engine *e, struct engine_shared *s, bool flush)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct watched *w = s->list[i];
+
+		if (goes_on(e, w) && watch__look(&w->watch, &s->watcher, true) != -ESRCH) {
+			if (flush)
+				watch__flush(&w->watch, &s->watcher);
+			take(e, w);
+			s->list[kept++] = w;
+			continue;
+		}
+		take(e, w);
+		watch__close(&w->watch, &s->watcher);
+		take(e, w);
+		free(w);
+	}
+	s->count = kept;
+}
+
+static bool is_wanted(const struct engine *e)
+{
+	return e->started && !e->figures && session__source(e->session, SOURCE_SCHED);
+}
+
+static uint64_t own_cpu_time(void)
+{
+	struct timespec t;
+
+	return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0 : (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+/* When to do it again: it took CPU time since `from`. */
+static uint64_t next(struct engine_shared *s, uint64_t interval, uint64_t from)
+{
+	uint64_t now = deadline__now(), took = own_cpu_time() - from;
+
+	s->watcher.random = hash__mix(s->watcher.random + now);
+	if (interval < took * SHARE)
+		interval = took * SHARE;
+	return now + interval / 2 + s->watcher.random % interval;
+}
+
+void engine__step_shared(struct engine *e, uint64_t now)
+{
+	struct engine_shared *s;
+	uint64_t from;
+
+	if (!is_wanted(e))
+		return;
+	if (!e->shared)
+		e->shared = create(e);
+	s = e->shared;
+	if (!s)
+		return;
+	from = own_cpu_time();
+	if (now >= s->scan_at) {
+		scan(e, s);
+		s->scan_at = next(s, SCAN_INTERVAL, from);
+	}
+	from = own_cpu_time();
+	if (s->count && deadline__now() >= s->look_at) {
+		look(e, s, false);
+		s->look_at = next(s, LOOK_INTERVAL, from);
+	}
+}
+
+uint64_t engine__shared_wait(const struct engine *e, uint64_t now)
+{
+	const struct engine_shared *s = e->shared;
+
+	/* The first look is at once. */
+	if (!s && is_wanted(e))
+		return 0;
+	if (!s || !s->count)
+		return UINT64_MAX;
+	return s->look_at > now ? s->look_at - now : 0;
+}
+
+void engine__flush_shared(struct engine *e)
+{
+	if (e->shared)
+		look(e, e->shared, true);
+}
