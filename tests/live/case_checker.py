@@ -1,8 +1,13 @@
 """The checker itself: it takes what its model can produce, and notices damage."""
+import os
 import random
+import re
+import subprocess
+import sys
 
 import case_graph  # noqa: F401  (fills the lists of edges and shapes)
 import graphgen
+import harness
 from case_proportions import within
 from harness import Failed, case, check
 from model import PASS, Block, C, Call, Closure, Env, Frame, Param, Yield
@@ -113,3 +118,59 @@ def shares(ctx):
                                    (5500, 31500, 500), (6800, 31500, 500)):
         check(not passes(samples, total, missed), "%d of %d, %d missed passes", samples, total, missed)
     return "5 of 5 wrong shares noticed"
+
+
+# Cases of a run of its own: two of each kind run beside each other.
+CASES = """
+import os, signal, sys, time
+sys.path.insert(0, %r)
+import harness
+from harness import case, check
+
+@case(timeout=20, bpf=False)
+def first(ctx):
+    ctx.start(["sleep", "60"])
+    open(%r, "w").close()
+    return "first"
+
+@case(timeout=20, bpf=False, patient=True)
+def waits(ctx):
+    # It began before the end of first, which kills only its own.
+    own = ctx.start(["sleep", "60"])
+    harness.until(lambda: os.path.exists(%r), "first has not run")
+    time.sleep(0.3)
+    check(own.p.poll() is None, "what it started is gone")
+    return "waited"
+
+@case(timeout=20, bpf=False, patient=True)
+def fails(ctx):
+    check(False, "it fails")
+
+@case(timeout=1, bpf=False, patient=True)
+def hangs(ctx):
+    time.sleep(60)
+
+@case(timeout=20, bpf=False, patient=True)
+def last(ctx):
+    if sys.argv[1:] == ["dies"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return harness.Counted(2, 0, 1, "several")
+
+sys.exit(harness.main([]))
+"""
+
+
+@case(timeout=60, bpf=False)
+def patient_cases(ctx):
+    """They run beside the others. What fails, hangs, or ends their process is a failure of its own case."""
+    mark = ctx.path("mark")
+    script = ctx.write("cases.py", CASES % (os.path.dirname(os.path.abspath(harness.__file__)), mark, mark))
+    for argument, sums, last in (("", "4 passed, 2 failed, 1 skipped", "ok"), ("dies", "2 passed, 3 failed", "FAIL")):
+        p = subprocess.run([sys.executable, "-B", script, *argument.split()], stdout=subprocess.PIPE, text=True, timeout=50,
+                           env={**os.environ, "BUILD": ctx.directory, "RUBY": "/bin/true", "EXTPROF": "/bin/true"})
+        marks = dict(reversed(line.split()[:2]) for line in p.stdout.splitlines() if re.match(r"(ok|FAIL) ", line))
+        got = {name.rpartition("-")[2]: mark for name, mark in marks.items()}
+        check(got == {"first": "ok", "waits": "ok", "fails": "FAIL", "hangs": "FAIL", "last": last}, "%s", p.stdout)
+        check(p.stdout.splitlines()[-1] == sums and p.returncode == 1, "status %d: %s", p.returncode, p.stdout)
+        os.remove(mark)
+    return "2 runs of 5 cases"

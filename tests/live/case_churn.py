@@ -96,7 +96,7 @@ def names_are_kept_for_a_reader_only(ctx):
     return "%d alone, %d watched, %d after" % (alone, watched, after)
 
 
-@case(timeout=110, bpf=False)
+@case(timeout=110, bpf=False, patient=True)
 def names_expire_after_a_minute(ctx):
     """What is gone is readable for as long as the header says, and after that never has another name."""
     ruby = ctx.program("expiring.rb")

@@ -13,7 +13,7 @@ from harness import case, check
 USER, GROUP, OTHER = 65533, 65532, 65531
 
 
-@case(timeout=30, bpf=False)
+@case(timeout=30, bpf=False, patient=True)
 def commands(ctx):
     """A word that is no command runs no program."""
     for word in ("uptime", "drop", "cat"):
@@ -31,7 +31,7 @@ def commands(ctx):
     return "no command, nearly a command, usage of record"
 
 
-@case(timeout=30, bpf=False)
+@case(timeout=30, bpf=False, patient=True)
 def help_of_commands(ctx):
     listed = ctx.extprof("--help")
     check(listed.status == 0 and "\n  record " in listed.out and "\n  help " in listed.out, listed.out)
@@ -46,7 +46,7 @@ def help_of_commands(ctx):
     return "%d lines, %d lines" % (listed.out.count("\n"), options.out.count("\n"))
 
 
-@case(timeout=30, bpf=False)
+@case(timeout=30, bpf=False, patient=True)
 def version(ctx):
     for args in (("--version",), ("-V",), ("record", "--version")):
         p = ctx.extprof(*args)
@@ -67,7 +67,7 @@ def mask(pid, field):
         return int(next(line for line in f if line.startswith(field + ":")).split()[1], 16)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def ignored_signals(ctx):
     """As under nohup, and in the background of a shell without job control."""
     ruby = busy(ctx)
@@ -102,7 +102,7 @@ def files(pid):
     return found
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def ignored_by_the_command(ctx):
     """A command gets the signals as extprof got them: ignored ones stay so, none is blocked."""
     p = ctx.extprof_start("record", "-q", "--", harness.RUBY, "--disable=gems", "-e", BUSY + "sleep",
@@ -129,7 +129,7 @@ def so_far(path, before, timeout=20):
         return number(), f.read()
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def profile_so_far(ctx):
     ruby = busy(ctx)
     summary = ctx.path("out.summary")
@@ -166,7 +166,7 @@ def profile_so_far(ctx):
     return "%s of %d samples" % (seen, last.taken)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def profile_so_far_to_streams(ctx):
     """Without a file the tables are shown; into a pipe only one profile goes."""
     ruby = busy(ctx)
@@ -217,7 +217,7 @@ def owner(path):
     return st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode)
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def owner_under_sudo(ctx):
     """A new file is the user's where the user could have made it; an old one keeps its owner."""
     check(os.geteuid() == 0, "this needs root, as sudo gives it")
@@ -277,7 +277,7 @@ def owner_under_sudo(ctx):
     return "%d files" % len(said)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def command_under_sudo(ctx):
     """It is the user's, with the user's groups; --keep-root keeps root."""
     check(os.geteuid() == 0, "this needs root, as sudo gives it")

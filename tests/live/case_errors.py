@@ -26,7 +26,7 @@ def fails(ctx, status, *args, says=(), **options):
     return profile
 
 
-@case(timeout=30, bpf=False)
+@case(timeout=30, bpf=False, patient=True)
 def usage(ctx):
     cases = [(), ("--no-such-option", "-p", "1"), ("-p",), ("-p", "x"), ("-p", "-1"), ("-p", "0"),
              ("-p", "1", "-F", "0"), ("-p", "1", "-F", "-5"), ("-p", "1", "-F", "x"),
@@ -39,7 +39,7 @@ def usage(ctx):
     return "%d ways" % len(cases)
 
 
-@case(timeout=30, bpf=False)
+@case(timeout=30, bpf=False, patient=True)
 def no_such_process(ctx):
     with open("/proc/sys/kernel/pid_max") as f:
         pid_max = int(f.read())
@@ -53,7 +53,7 @@ def no_such_process(ctx):
     return "no process, a zombie, a thread"
 
 
-@case(timeout=30, bpf=False)
+@case(timeout=30, bpf=False, patient=True)
 def not_a_ruby(ctx):
     sleep = ctx.start(["sleep", "60"])
     harness.until(lambda: os.readlink("/proc/%d/exe" % sleep.pid).endswith("sleep"), "it is not sleep yet")
@@ -76,7 +76,7 @@ def kernel_thread():
     return None
 
 
-@case(timeout=60, bpf=False)
+@case(timeout=60, bpf=False, patient=True)
 def ruby_without_the_interface(ctx):
     """A stock ruby: made from the tested one, and the machine's own if there is one."""
     binary = Binary(ctx)
@@ -90,7 +90,7 @@ def ruby_without_the_interface(ctx):
     return ", ".join(map(os.path.basename, rubies))
 
 
-@case(timeout=60, bpf=False)
+@case(timeout=60, bpf=False, patient=True)
 def other_versions(ctx):
     binary = Binary(ctx)
     original = binary.changed + ".original"
@@ -107,7 +107,7 @@ def other_versions(ctx):
     return "major version 2, another magic"
 
 
-@case(timeout=60, bpf=False)
+@case(timeout=60, bpf=False, patient=True)
 def output(ctx):
     ruby = ctx.ruby("-e", BUSY + "sleep")
     ruby.expect("ready")
@@ -123,7 +123,7 @@ def output(ctx):
     return "no directory, a directory, /proc; an old file stays"
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def output_full(ctx):
     """Each write that fails names what it could not write, and why."""
     ruby = ctx.ruby("-e", BUSY + "busy_method while true")
@@ -158,7 +158,7 @@ def unprivileged(ctx, directory, *args, status, says):
         check(word in err, "as nobody: no word of %r in: %s", word, err)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def unprivileged_user(ctx):
     check(os.geteuid() == 0, "this needs root, to become somebody else")
     binary_directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
@@ -186,7 +186,7 @@ def unprivileged_user(ctx):
     return "another user's process, its own process"
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def forbidden_to_root(ctx):
     """A user who has all capabilities is not told to become root."""
     ruby = ctx.ruby("-e", BUSY + "sleep")
@@ -205,7 +205,7 @@ def forbidden_to_root(ctx):
     return "; ".join(said)
 
 
-@case(timeout=30)
+@case(timeout=30, patient=True)
 def an_idle_process(ctx):
     """No samples at all is an answer and no error. extprof says why there are none."""
     ruby = ctx.ruby("-e", BUSY + "sleep")
@@ -216,7 +216,7 @@ def an_idle_process(ctx):
     return profile.sums.text
 
 
-@case(timeout=30, bpf=False)
+@case(timeout=30, bpf=False, patient=True)
 def help_and_version(ctx):
     for option, word in (("--help", "-p"), ("--usage", "--pid"), ("--version", "1.0")):
         profile = ctx.extprof(option)

@@ -1,4 +1,5 @@
 """Cases, their processes and their results."""
+import json
 import os
 import re
 import select
@@ -17,6 +18,8 @@ RUBY = os.environ.get("RUBY") or os.path.join(BUILD, "bin", "ruby")
 EXTPROF = os.environ.get("EXTPROF") or os.path.join(BUILD, "bin", "extprof")
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 NO_BPF = os.environ.get("EXTPROF_TESTS_NO_BPF") == "1"
+# How many times longer than on a usual machine everything may take: an emulated CPU loads a BPF program in seconds.
+PATIENCE = int(os.environ.get("EXTPROF_TESTS_PATIENCE", "1"))
 
 # Exit statuses of extprof(1).
 USAGE, NOT_RUBY, NO_PROCESS, NO_INTERFACE = 64, 65, 66, 69
@@ -40,13 +43,20 @@ class Timeout(BaseException):
     """Not an Exception: no case may swallow it."""
 
 
-def case(timeout, bpf=True):
+class Case:
+    def __init__(self, name, group, run, timeout, bpf, patient):
+        self.name, self.group, self.run, self.timeout, self.bpf, self.patient = name, group, run, timeout, bpf, patient
+
+
+def case(timeout, bpf=True, patient=False):
     """A test: a function of a Context that returns a line about what it measured.
-    Its name is group-function; it fails when it raises. It may return Counted instead."""
+    Its name is group-function; it fails when it raises. It may return Counted instead.
+    A patient case mostly waits, and measures no time of a CPU: it runs beside the others. It builds nothing that they
+    build, too."""
     def register(f):
         group = f.__module__.replace("case_", "")
         name = group + "-" + f.__name__.replace("_", "-")
-        CASES.append((name, group, f, timeout, bpf))
+        CASES.append(Case(name, group, f, timeout, bpf, patient))
         return f
     return register
 
@@ -91,6 +101,7 @@ class Process:
 
     def line(self, timeout=30):
         """The next line of stdout, without its newline."""
+        timeout *= PATIENCE
         end = time.monotonic() + timeout
         while b"\n" not in self.rest:
             ready = select.select([self.p.stdout], [], [], max(end - time.monotonic(), 0))[0]
@@ -115,6 +126,7 @@ class Process:
 
     def wait(self, timeout=30):
         """The exit status, negative for a signal."""
+        timeout *= PATIENCE
         try:
             return self.p.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -122,6 +134,7 @@ class Process:
 
     def communicate(self, timeout=60):
         """(stdout, stderr) as text, at its end."""
+        timeout *= PATIENCE
         try:
             out, err = self.p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -216,6 +229,7 @@ class Context:
 
     def attached(self, p, timeout=15):
         """Wait until an extprof has its timers running."""
+        timeout *= PATIENCE
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if p.p.poll() is not None:
@@ -260,6 +274,7 @@ def state(pid):
 
 
 def until(reached, otherwise, timeout=15):
+    timeout *= PATIENCE
     end = time.monotonic() + timeout
     while not reached():
         check(time.monotonic() < end, "after %d s %s", timeout, otherwise)
@@ -317,16 +332,23 @@ def on_alarm(*_):
     raise Timeout()
 
 
-def run_case(name, f, timeout):
-    """Counted"""
-    directory = os.path.join(BUILD, "live", name)
+def run_case(c):
+    """Counted, and the seconds that it took."""
+    start = time.monotonic()
+    result = result_of(c)
+    return result, time.monotonic() - start
+
+
+def result_of(c):
+    directory = os.path.join(BUILD, "live", c.name)
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     context = Context(directory)
     signal.signal(signal.SIGALRM, on_alarm)
+    timeout = c.timeout * PATIENCE
     signal.alarm(timeout)
     try:
-        result = f(context) or ""
+        result = c.run(context) or ""
         if not isinstance(result, Counted):
             result = Counted(1, 0, 0, result)
     except Failed as e:
@@ -361,9 +383,9 @@ def heed_signals():
 
 def main(args):
     if args[:1] == ["-l"]:
-        print("\n".join(name for name, *_ in CASES))
+        print("\n".join(c.name for c in CASES))
         return 0
-    known = {name for name, *_ in CASES} | {group for _, group, *_ in CASES}
+    known = {c.name for c in CASES} | {c.group for c in CASES}
     for a in args:
         if a not in known:
             print("no such case: %s (tests/live/run -l lists them)" % a, file=sys.stderr)
@@ -373,25 +395,91 @@ def main(args):
             print("FAIL  there is no %s (%s)\n0 passed, 1 failed" % (path, variable))
             return 1
     heed_signals()
-    passed = failed = skipped = 0
-    for name, group, f, timeout, bpf in CASES:
-        if args and name not in args and group not in args:
-            continue
-        if bpf and NO_BPF:
-            print("SKIP  %-28s needs BPF (EXTPROF_TESTS_NO_BPF=1)" % name, flush=True)
-            skipped += 1
-            continue
-        start = time.monotonic()
-        result = run_case(name, f, timeout)
-        passed, failed, skipped = passed + result.passed, failed + result.failed, skipped + result.skipped
-        text = re.sub(r"\n(?=.)", "\n        ", result.text)
-        mark = "FAIL" if result.failed else "ok  " if result.passed else "SKIP"
-        print("%s  %-28s %5.1f s  %s" % (mark, name, time.monotonic() - start, text), flush=True)
+    cases = [c for c in CASES if not args or c.name in args or c.group in args]
+    sums = Counted(0, 0, 0, "")
+    for c in cases:
+        if c.bpf and NO_BPF:
+            show(sums, c, Counted(0, 0, 1, "needs BPF (EXTPROF_TESTS_NO_BPF=1)"))
+    cases = [c for c in cases if not (c.bpf and NO_BPF)]
+    beside = Beside([c for c in cases if c.patient])
+    try:
+        for c in cases:
+            if not c.patient:
+                show(sums, c, *run_case(c))
+                for done in beside.done(wait=False):
+                    show(sums, *done)
+        for done in beside.done(wait=True):
+            show(sums, *done)
+    finally:
+        beside.end()
     for text in SUMMARY:
         if text():
             print(text())
-    print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
-    return 1 if failed else 0
+    print("%d passed, %d failed%s" % (sums.passed, sums.failed, ", %d skipped" % sums.skipped if sums.skipped else ""))
+    return 1 if sums.failed else 0
+
+
+def show(sums, c, result, seconds=None):
+    """The line of a case."""
+    sums.passed, sums.failed, sums.skipped = (sums.passed + result.passed, sums.failed + result.failed,
+                                              sums.skipped + result.skipped)
+    text = re.sub(r"\n(?=.)", "\n        ", result.text)
+    mark = "FAIL" if result.failed else "ok  " if result.passed else "SKIP"
+    took = "" if seconds is None else "%5.1f s  " % seconds
+    print("%s  %-28s %s%s" % (mark, c.name, took, text), flush=True)
+
+
+class Beside:
+    """Runs cases one after the other in a process of its own, beside those of this process."""
+
+    def __init__(self, cases):
+        self.left, self.pid, self.pipe, self.rest = list(cases), 0, -1, b""
+        if not cases:
+            return
+        self.pipe, end = os.pipe()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid:
+            os.close(end)
+            return
+        status = 1
+        try:
+            os.close(self.pipe)
+            # What our cases leave behind is ours: the end of another case does not kill it.
+            global MARK_VALUE
+            MARK_VALUE = "%d-%d" % (os.getpid(), time.time_ns())
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            for c in cases:
+                result, seconds = run_case(c)
+                line = json.dumps([result.passed, result.failed, result.skipped, result.text, seconds])
+                os.write(end, line.encode() + b"\n")
+            status = 0
+        finally:
+            os._exit(status)
+
+    def done(self, wait):
+        """[(case, Counted, seconds)] of those that have ended. Wait: of all."""
+        found = []
+        while self.left and (wait or select.select([self.pipe], [], [], 0)[0]):
+            data = os.read(self.pipe, 65536)
+            if not data:
+                found += [(c, Counted(0, 1, 0, "the process that runs patient cases has ended before its result"))
+                          for c in self.left]
+                self.left = []
+                break
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            for line in lines:
+                *result, seconds = json.loads(line)
+                found.append((self.left.pop(0), Counted(*result), seconds))
+        return found
+
+    def end(self):
+        """Nothing of it goes on."""
+        if not self.pid:
+            return
+        if self.left:
+            os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
 
 
 # Functions that give lines for the end.
