@@ -68,7 +68,7 @@ endif
 check: all
 	@rm -rf '$(BUILD)/check'
 	@[ '$(WITH_EXTPROF)' != no ] || echo 'extprof is not configured: suites unit and live are left out'
-	+@for s in $(SUITES); do $(MAKE) --no-print-directory check-$$s || :; done; \
+	+@BUILD='$(BUILD)' scripts/check-suites '$(MAKE) --no-print-directory' $(SUITES); \
 	scripts/check-total '$(BUILD)/check' $(SUITES)
 
 check-unit:

@@ -173,4 +173,19 @@ test_suites() {
   is "what took longest" "$("$P/scripts/slowest" "$P/build/check" s | tr -s ' ' | tr '\n' ,)" \
     ' 70.0 s: slow, 30.5 s: live-case, 2.0 s: quick,'
   expect "the total lists it" 0 '70\.0  s: slow' "$P/scripts/check-total" "$P/build/check" s
+  # ruby ends when unit has ended, which is beside it, and whose text comes later. live begins after both.
+  cat > "$work/suites" <<'MAKE'
+#!/bin/sh
+case $1 in
+  check-unit) touch "$T/unit"; until [ -e "$T/ruby" ]; do sleep 0.01; done; sleep 0.1; rm "$T/unit" ;;
+  check-ruby) until [ -e "$T/unit" ]; do sleep 0.01; done; touch "$T/ruby" ;;
+  check-live) [ ! -e "$T/unit" ] || echo 'unit goes on' ;;
+esac
+echo "$1"
+exit 1
+MAKE
+  is "suites beside each other" "$(T=$work BUILD=$P/build timeout 60 "$P/scripts/check-suites" "sh $work/suites" \
+    unit series ruby live | tr '\n' ,)" '-- beside it, and shown after it: unit series,check-ruby,check-unit,check-series,check-live,'
+  is "suites without that of ruby" "$(T=$work BUILD=$P/build timeout 60 "$P/scripts/check-suites" "sh $work/suites" \
+    series live | tr '\n' ,)" 'check-series,check-live,'
 }

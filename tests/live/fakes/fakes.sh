@@ -86,6 +86,9 @@ wait_until() {
 runs() { grep -q " $2\$" "/proc/$1/maps" && grep -q '/libc[.-]' "/proc/$1/maps"; }
 sleeps() { runs "$1" "$2" && grep -q '^State:.S' "/proc/$1/status"; }
 
+# attached EXTPROF: its timers run.
+attached() { ls -l "/proc/$1/fd" | grep -q perf_event; }
+
 # A shell without job control starts what is in the background with SIGINT ignored, and extprof leaves
 # it so.
 interruptible='env --default-signal=INT'
@@ -305,15 +308,15 @@ section_ends() {
 "$dir/fake_target" branches 20 & target=$!
 wait_until runs $target "$dir/fake_target"
 "$extprof" -p $target -d 2 -o "$out" >"$sum" 2>"$err" & prof=$!
-sleep 1; kill -INT $prof; wait $prof
+wait_until attached $prof; sleep 0.5; kill -INT $prof; wait $prof
 expect "Ctrl-C that was ignored: stays so" says ' for (1\.9|2\.[0-9]) s '
 $interruptible "$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
-sleep 1; kill -INT $prof; wait $prof
+wait_until attached $prof; sleep 0.5; kill -INT $prof; wait $prof
 expect "Ctrl-C: exit 0" is $? 0
 expect "Ctrl-C: says so" says 'Ctrl-C'
 expect "Ctrl-C: adds up" adds_up
 "$extprof" -p $target -o "$out" >"$sum" 2>"$err" & prof=$!
-sleep 1; kill -KILL $target; wait $prof
+wait_until attached $prof; sleep 0.5; kill -KILL $target; wait $prof
 expect "target killed: exit 0" is $? 0
 expect "target killed: says so" says 'the process ended'
 expect "target killed: adds up" adds_up
