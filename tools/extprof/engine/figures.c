@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "engine/figures.h"
+#include "engine/figures_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,31 +11,11 @@
 #include "base/array.h"
 #include "engine/state.h"
 #include "process/proc.h"
-#include "remote/tables.h"
-#include "remote/task.h"
 #include "source/figures.h"
 #include "source/sched.h"
 
-/*
- * Who has the GVL is looked at so often, on average: 1,000 looks in 5 s tell a share within 3.1 points, in 95 %
- * of all cases.  A look at one process takes about 3 us, so many processes are looked at less often.
- */
-#define LOOK_PERIOD (5 * MS)
-#define LOOKS_PER_SECOND_MAX 4000u
-
 /* How often to read what the kernel counts of a process whose end is not told with it. */
 #define AMOUNTS_INTERVAL (50 * MS)
-
-/* Ractors that are looked at. */
-#define RACTORS_MAX 1024u
-/* Bound of the distance of two slots, in bytes. */
-#define RACTOR_STRIDE_MAX 4096u
-
-/* A thread that lived at the look. */
-struct looked {
-	uint32_t tid;		/* as seen from here */
-	struct sched_thread thread;
-};
 
 /* -- what the kernel tells of processes ---------------------------------------------------------- */
 
@@ -90,6 +70,33 @@ void engine__figures_of_end(struct engine *e, const struct process *p, const str
 		amounts.cpu = ev->cpu_time;
 	}
 	figures__set_amounts(f, &amounts);
+}
+
+static void take_looks(const struct engine *e, struct figures_process *f)
+{
+	struct session_looks looks;
+
+	session__looks(e->session, f->number, &looks);
+	figures__set_thread_looks(f, looks.count, looks.doubts);
+}
+
+/* A process can end before it is looked at again, and somebody waits for it at once. */
+void figures_parts__keep_amounts(struct engine *e, uint64_t now)
+{
+	struct process_amounts amounts;
+
+	if (!session__looks_only(e->session) || now < e->figures->next_amounts)
+		return;
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		const struct process *p = e->set.list[i];
+		struct figures_process *f = p ? figures__find(&e->figures->sums, p->number) : NULL;
+
+		if (f && !p->freed && !read_amounts(p, &amounts))
+			figures__set_amounts(f, &amounts);
+		if (f)
+			take_looks(e, f);
+	}
+	e->figures->next_amounts = now + AMOUNTS_INTERVAL;
 }
 
 /* -- the beginning ---------------------------------------------------------------------------------- */
@@ -197,11 +204,6 @@ void engine__figures_fork(struct engine *e, struct process *p)
 
 /* -- events ---------------------------------------------------------------------------------------- */
 
-static uint64_t thread_key(const struct thread_account *a)
-{
-	return hash__mix(hash__mix((uint64_t)a->process << 32 | a->tid) ^ a->first);
-}
-
 static void take_account(struct engine *e, const struct account_event *ev)
 {
 	struct figures_process *f = figures__find(&e->figures->sums, ev->account.process);
@@ -210,7 +212,7 @@ static void take_account(struct engine *e, const struct account_event *ev)
 		return;
 	figures__add_account(&f->sums, &ev->account);
 	figures__note_longest(&e->figures->sums, f, &ev->account);
-	map64__add(&e->figures->ended_now, thread_key(&ev->account), 0);
+	map64__add(&e->figures->ended_now, figures_parts__key(&ev->account), 0);
 }
 
 /* Names are read while the thread lives. */
@@ -255,378 +257,6 @@ bool engine__take_figure(struct engine *e, const void *data, size_t size)
 	if (!f->missing[FIGURE_GC_CYCLES] && s->ip)
 		figures__set_cycles(f, s->vm, s->ip & 0xffffffffu, s->ip >> 32);
 	return true;
-}
-
-/* -- who has the GVL ------------------------------------------------------------------------------- */
-
-static int read_section(const struct vm *vm, struct rb_debug_ext_section *s)
-{
-	uint32_t size = vm->layout.section.section_size;
-	int err;
-
-	memset(s, 0, sizeof(*s));
-	err = memory__read(&vm->memory, vm->layout.address, s, size < sizeof(*s) ? size : sizeof(*s));
-	if (err)
-		return err;
-	return s->state == RB_DEBUG_EXT_READY && s->pid == vm->layout.section.pid ? 0 : -EAGAIN;
-}
-
-struct gvl_look {
-	uint32_t held, contended;
-};
-
-static void note_holder(struct figures_process *f, struct vm *vm, uint32_t slot)
-{
-	struct rb_debug_ext_thread thread;
-	struct holder *h;
-
-	if (tables__read_thread(&vm->layout, &vm->memory, slot, &thread) || !thread.serial)
-		return;
-	h = figures__add_holder(f, thread.serial);
-	if (!h || h->thread != thread.serial)
-		return;
-	h->slot = slot;
-	h->tid = thread.tid;
-	threads__note(&vm->threads, thread.serial, slot, thread.tid);
-}
-
-static void look_at_ractor(struct figures_process *f, struct vm *vm, const void *slot, struct gvl_look *look)
-{
-	struct rb_debug_ext_ractor r;
-
-	memcpy(&r, slot, sizeof(r));
-	if (r.generation & 1 || !r.id)
-		return;
-	look->held += r.gvl_thread_slot != 0;
-	if (!r.gvl_thread_slot || !r.ready_count)
-		return;
-	look->contended++;
-	note_holder(f, vm, r.gvl_thread_slot);
-}
-
-/* 0 or -errno. */
-static int look_at_ractors(struct figures_process *f, struct vm *vm, const struct rb_debug_ext_section *s,
-			   struct gvl_look *look)
-{
-	static uint8_t slots[RB_DEBUG_EXT_SLOTS_PER_CHUNK * RACTOR_STRIDE_MAX];
-	uint32_t stride = s->ractor_slot_size, end = s->ractor_slots_end, chunk = RB_DEBUG_EXT_SLOTS_PER_CHUNK;
-	uint64_t address;
-
-	if (stride < sizeof(struct rb_debug_ext_ractor) || stride > RACTOR_STRIDE_MAX)
-		return -EINVAL;
-	for (uint32_t first = 0; first < end && first < RACTORS_MAX; first += chunk) {
-		uint32_t count = end - first < chunk ? end - first : chunk;
-		int err = memory__read(&vm->memory, s->ractor_dir + 8ull * (first / chunk), &address, sizeof(address));
-
-		if (!err)
-			err = memory__read(&vm->memory, address, slots, (size_t)count * stride);
-		if (err)
-			return err;
-		for (uint32_t i = first ? 0 : 1; i < count; i++)
-			look_at_ractor(f, vm, slots + (size_t)i * stride, look);
-	}
-	return 0;
-}
-
-static void look_at_vm(struct engine *e, const struct process *p)
-{
-	struct figures_process *f = figures__find(&e->figures->sums, p->number);
-	struct rb_debug_ext_section s;
-	struct gvl_look look = { 0 };
-	struct vm *vm = p->vm;
-
-	if (!f || read_section(vm, &s))
-		return;
-	if (!f->missing[FIGURE_GC_CYCLES])
-		figures__set_cycles(f, vm->number, s.gc_cycles, s.gc_major_cycles);
-	if (f->missing[FIGURE_CONTENTION])
-		look.held = s.gvl_thread_slot != 0;	/* of the main ractor */
-	else if (look_at_ractors(f, vm, &s, &look))
-		return;
-	figures__add_look(f, look.held, look.contended);
-	figures__add_gc_look(f, s.gc_phase, f->missing[FIGURE_CONTENTION] ? 0 : s.gc_cause, s.gc_flags);
-}
-
-static bool can_be_looked_at(const struct process *p)
-{
-	return p && p->state == PROCESS_SAMPLED && p->vm && !p->shares_vm && p->vm->space && !p->vm->exited;
-}
-
-uint64_t engine__figures_wait(const struct engine *e, uint64_t now)
-{
-	if (!e->figures || !e->started || e->figures->sums.frozen)
-		return UINT64_MAX;
-	return e->figures->next_look > now ? e->figures->next_look - now : 0;
-}
-
-/* The distance to the next look is drawn at random, so that the looks do not fall into step with the program. */
-static uint64_t next_distance(struct engine_figures *f, uint32_t processes)
-{
-	uint64_t mean = LOOK_PERIOD, least = processes * (SECOND / LOOKS_PER_SECOND_MAX);
-
-	if (mean < least)
-		mean = least;
-	f->random = f->random * 1664525u + 1013904223u;
-	return mean / 2 + ((mean * (f->random >> 16)) >> 16);
-}
-
-static void take_looks(const struct engine *e, struct figures_process *f)
-{
-	struct session_looks looks;
-
-	session__looks(e->session, f->number, &looks);
-	figures__set_thread_looks(f, looks.count, looks.doubts);
-}
-
-/* A process can end before it is looked at again, and somebody waits for it at once. */
-static void keep_amounts(struct engine *e, uint64_t now)
-{
-	struct process_amounts amounts;
-
-	if (!session__looks_only(e->session) || now < e->figures->next_amounts)
-		return;
-	for (uint32_t i = 0; i < e->set.count; i++) {
-		const struct process *p = e->set.list[i];
-		struct figures_process *f = p ? figures__find(&e->figures->sums, p->number) : NULL;
-
-		if (f && !p->freed && !read_amounts(p, &amounts))
-			figures__set_amounts(f, &amounts);
-		if (f)
-			take_looks(e, f);
-	}
-	e->figures->next_amounts = now + AMOUNTS_INTERVAL;
-}
-
-void engine__figures_step(struct engine *e, uint64_t now)
-{
-	uint32_t count = 0;
-
-	if (engine__figures_wait(e, now))
-		return;
-	for (uint32_t i = 0; i < e->set.count; i++) {
-		if (!can_be_looked_at(e->set.list[i]))
-			continue;
-		look_at_vm(e, e->set.list[i]);
-		count++;
-	}
-	keep_amounts(e, now);
-	e->figures->next_look = deadline__now() + next_distance(e->figures, count);
-}
-
-/* -- the look at all threads ------------------------------------------------------------------------- */
-
-/* Of the process that is looked at. */
-struct process_look {
-	const struct process *p;
-	struct figures_process *f;
-	uint64_t now;
-	struct tables tables;
-	struct tasks tasks;
-	bool has_tables, has_tasks;
-	uint8_t kinds[CALLS_MAX];
-};
-
-static const struct rb_debug_ext_thread *ruby_thread(const struct process_look *l, uint32_t tid)
-{
-	for (uint32_t i = 0; l->has_tables && i < l->tables.thread_count; i++)
-		if (l->tables.threads[i].t.tid == tid)
-			return &l->tables.threads[i].t;
-	return NULL;
-}
-
-/* A thread of which nothing was seen: it has been there all the time. */
-static void find_unknown(const struct process_look *l, uint32_t tid, struct sched_thread *t)
-{
-	struct task task;
-
-	t->off = OFF_NOT;
-	if (!l->has_tasks || tasks__look(&l->tasks, (pid_t)tid, &task) || task.state == 'R')
-		return;
-	t->off = OFF_YES;
-	t->in_call = task.call >= 0;
-	t->call = (uint32_t)task.call;
-	t->out = task.state == 'T' || task.state == 't' ? OUT_STOPPED : OUT_BLOCKED;
-}
-
-/* It has been blocked in its system call so far: waiting for what?  As bpf/sched.bpf.c has it. */
-static void add_blocked(const struct process_look *l, struct sched_thread *t)
-{
-	uint32_t kind = t->call < CALLS_MAX ? l->kinds[t->call] : CALL_OTHER, state = state_of_call(kind);
-	const struct rb_debug_ext_thread *thread = ruby_thread(l, t->account.tid);
-	struct thread_head head;
-	uint64_t gvl = 0;
-
-	if (thread) {
-		memcpy(&head, thread, sizeof(head));
-		t->coarse = !head.ready_at && !head.state_seq;
-		if (head.state != RB_DEBUG_EXT_THREAD_RUNNING && state_of_wait(head.wait_kind) != STATE_MAX)
-			state = state_of_wait(head.wait_kind);
-		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||
-						head.state == RB_DEBUG_EXT_THREAD_READY))
-			state = STATE_SLEEP;
-		if (head.state == RB_DEBUG_EXT_THREAD_READY && kind == CALL_FUTEX)
-			gvl = gvl_part(t, &head);
-		if (!t->account.thread) {
-			t->account.thread = head.serial;
-			t->account.thread_slot = 0;
-		}
-	}
-	t->account.time[state] += t->blocked - gvl;
-	t->account.time[STATE_GVL] += gvl;
-}
-
-/* Put what it does now, since t->since, into its account. */
-static void settle(const struct process_look *l, uint32_t tid, struct sched_thread *t)
-{
-	uint64_t ns = l->now > t->since ? l->now - t->since : 0, blocked = 0;
-
-	if (t->off == OFF_UNKNOWN)
-		find_unknown(l, tid, t);
-	if (t->off == OFF_NOT) {
-		t->account.time[STATE_RUNNING] += ns;
-	} else {
-		if (t->out != OUT_RUNNABLE)
-			blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
-		if (t->in_call) {
-			add_to_call(t, blocked, ns - blocked);
-		} else {
-			t->account.time[t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT] += blocked;
-			t->account.time[STATE_RUNNABLE] += ns - blocked;
-		}
-	}
-	if (t->blocked)
-		add_blocked(l, t);
-	t->account.time[STATE_STOPPED] += t->stopped;
-	t->account.time[STATE_RUNNABLE] += t->runnable;
-	t->account.until = t->since + ns;
-}
-
-/* Threads that wait for the GVL at this moment. */
-static void count_waiting(const struct process_look *l)
-{
-	for (uint32_t i = 0; l->has_tables && i < l->tables.thread_count; i++) {
-		const struct rb_debug_ext_thread *t = &l->tables.threads[i].t;
-		uint64_t ns = l->now > t->ready_at ? l->now - t->ready_at : 0;
-
-		if (t->state != RB_DEBUG_EXT_THREAD_READY || !t->ready_at)
-			continue;
-		l->f->waiting++;
-		if (ns > l->f->waiting_longest)
-			l->f->waiting_longest = ns;
-	}
-}
-
-static void note_name(struct process_look *l, const struct thread_account *a)
-{
-	struct vm *vm = l->p ? l->p->vm : NULL;
-
-	/* What has the longest wait is to have its name. */
-	if (vm && a->thread && a->thread_slot && !vm->exited &&
-	    (l->f->gvl_longest.thread == a->thread || l->f->gvl_longest_interval.thread == a->thread))
-		threads__note(&vm->threads, a->thread, a->thread_slot, a->tid);
-}
-
-static void open_process(struct engine *e, struct process_look *l, uint32_t number)
-{
-	struct vm *vm;
-
-	l->p = process_set__find(&e->set, number);
-	l->f = figures__find(&e->figures->sums, number);
-	if (!l->p || !l->f || l->p->state == PROCESS_ENDED)
-		return;
-	l->has_tasks = !tasks__open(&l->tasks, l->p->pid, true);
-	vm = can_be_looked_at(l->p) ? l->p->vm : NULL;
-	if (vm && !layout__refresh(&vm->layout, &vm->memory))
-		l->has_tables = !tables__read(&l->tables, &vm->layout, &vm->memory);
-	if (l->f->missing[FIGURE_GVL_WAITS])
-		return;
-	count_waiting(l);
-}
-
-static void close_process(struct process_look *l)
-{
-	if (l->has_tasks)
-		tasks__close(&l->tasks);
-	l->has_tasks = l->has_tables = false;
-	l->p = NULL;
-	l->f = NULL;
-}
-
-static void on_thread(void *context, uint32_t tid, const struct sched_thread *thread)
-{
-	struct engine_figures *f = context;
-
-	if (array__reserve(&f->looked, f->looked_count, 1, &f->looked_room, SCHED_THREADS_MAX, sizeof(*f->looked))) {
-		f->threads_lost++;
-		return;
-	}
-	f->looked[f->looked_count++] = (struct looked){ .tid = tid, .thread = *thread };
-}
-
-/* Without BPF the account is whole. */
-static void on_account(void *context, const struct thread_account *account)
-{
-	const struct sched_thread thread = { .account = *account };
-
-	on_thread(context, account->tid, &thread);
-}
-
-static int by_process(const void *a, const void *b)
-{
-	uint32_t x = ((const struct looked *)a)->thread.account.process, y = ((const struct looked *)b)->thread.account.process;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Copies of all threads, with what they do now.  0 or -ENOMEM. */
-static int look_at_threads(struct engine *e, uint64_t *now)
-{
-	struct engine_figures *f = e->figures;
-	struct process_look l = { 0 };
-	int err;
-
-	f->looked_count = 0;
-	if (session__looks_only(e->session)) {
-		session__accounts(e->session, f->sums.interval + 1, on_account, f);
-		*now = deadline__now();
-		return 0;
-	}
-	err = sched__each_now(session__source(e->session, SOURCE_SCHED), on_thread, f);
-	l.now = *now = deadline__now();
-	sched_calls__kinds(l.kinds);
-	qsort(f->looked, f->looked_count, sizeof(*f->looked), by_process);
-	for (uint32_t i = 0; i < f->looked_count && !err; i++) {
-		struct looked *t = &f->looked[i];
-
-		if (!i || t->thread.account.process != t[-1].thread.account.process) {
-			close_process(&l);
-			open_process(e, &l, t->thread.account.process);
-		}
-		settle(&l, t->tid, &t->thread);
-	}
-	close_process(&l);
-	tables__free(&l.tables);
-	return err;
-}
-
-/* They live, unless their end has been told meanwhile. */
-static void add_living(struct engine *e)
-{
-	struct engine_figures *f = e->figures;
-	struct process_look l = { 0 };
-
-	for (uint32_t i = 0; i < f->looked_count; i++) {
-		const struct thread_account *a = &f->looked[i].thread.account;
-
-		l.f = figures__find(&f->sums, a->process);
-		l.p = process_set__find(&e->set, a->process);
-		if (!l.f || map64__get(&f->ended_now, thread_key(a)) != MAP64_NONE)
-			continue;
-		figures__add_account(&l.f->living, a);
-		figures__note_longest(&f->sums, l.f, a);
-		note_name(&l, a);
-		l.f->threads++;
-	}
 }
 
 /* -- the look at everything --------------------------------------------------------------------------- */
@@ -710,8 +340,8 @@ static void look_at_process(struct engine *e, struct process *p)
 		figures__set_amounts(f, &amounts);
 	if (session__looks_only(e->session))
 		take_looks(e, f);
-	if (can_be_looked_at(p)) {
-		look_at_vm(e, p);
+	if (figures_parts__can_be_looked_at(p)) {
+		figures_parts__look_at_vm(e, p);
 		threads__refresh(&p->vm->threads, false);
 		engine__figures_name(e, p, p->vm);
 	}
@@ -813,12 +443,12 @@ static int look(struct engine *e)
 		p->waiting_longest = 0;
 	}
 	map64__clear(&f->ended_now);
-	err = look_at_threads(e, &now);
+	err = figures_parts__look_at_threads(e, &now);
 	for (uint32_t i = 0; i < f->sums.count && !err; i++)
 		if (!f->sums.list[i]->freed)
 			err = read_waits(e, f->sums.list[i]);
 	drain(e);
-	add_living(e);
+	figures_parts__add_living(e);
 	for (uint32_t i = 0; i < e->set.count; i++)
 		if (e->set.list[i])
 			look_at_process(e, e->set.list[i]);

@@ -33,7 +33,7 @@ struct engine_figures {
 	uint64_t alloc_interval;
 	bool looks_only;	/* what threads do is known from looks: without BPF */
 	bool has_calls;		/* settings::syscall_figures */
-	/* Inside of the engine: see engine/figures.c. */
+	/* Inside of the engine: see engine/figures_parts.h. */
 	uint64_t next_look, next_amounts;
 	uint32_t random;
 	struct map64 ended_now;

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The look at all threads: their accounts, settled with what each of them does now. */
+#include "engine/figures_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "engine/state.h"
+#include "remote/tables.h"
+#include "remote/task.h"
+#include "source/figures.h"
+#include "source/sched.h"
+
+/* A thread that lived at the look. */
+struct looked {
+	uint32_t tid;		/* as seen from here */
+	struct sched_thread thread;
+};
+
+/* Of the process that is looked at. */
+struct process_look {
+	const struct process *p;
+	struct figures_process *f;
+	uint64_t now;
+	struct tables tables;
+	struct tasks tasks;
+	bool has_tables, has_tasks;
+	uint8_t kinds[CALLS_MAX];
+};
+
+static const struct rb_debug_ext_thread *ruby_thread(const struct process_look *l, uint32_t tid)
+{
+	for (uint32_t i = 0; l->has_tables && i < l->tables.thread_count; i++)
+		if (l->tables.threads[i].t.tid == tid)
+			return &l->tables.threads[i].t;
+	return NULL;
+}
+
+/* A thread of which nothing was seen: it has been there all the time. */
+static void find_unknown(const struct process_look *l, uint32_t tid, struct sched_thread *t)
+{
+	struct task task;
+
+	t->off = OFF_NOT;
+	if (!l->has_tasks || tasks__look(&l->tasks, (pid_t)tid, &task) || task.state == 'R')
+		return;
+	t->off = OFF_YES;
+	t->in_call = task.call >= 0;
+	t->call = (uint32_t)task.call;
+	t->out = task.state == 'T' || task.state == 't' ? OUT_STOPPED : OUT_BLOCKED;
+}
+
+/* It has been blocked in its system call so far: waiting for what?  As bpf/sched.bpf.c has it. */
+static void add_blocked(const struct process_look *l, struct sched_thread *t)
+{
+	uint32_t kind = t->call < CALLS_MAX ? l->kinds[t->call] : CALL_OTHER, state = state_of_call(kind);
+	const struct rb_debug_ext_thread *thread = ruby_thread(l, t->account.tid);
+	struct thread_head head;
+	uint64_t gvl = 0;
+
+	if (thread) {
+		memcpy(&head, thread, sizeof(head));
+		t->coarse = !head.ready_at && !head.state_seq;
+		if (head.state != RB_DEBUG_EXT_THREAD_RUNNING && state_of_wait(head.wait_kind) != STATE_MAX)
+			state = state_of_wait(head.wait_kind);
+		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||
+						head.state == RB_DEBUG_EXT_THREAD_READY))
+			state = STATE_SLEEP;
+		if (head.state == RB_DEBUG_EXT_THREAD_READY && kind == CALL_FUTEX)
+			gvl = gvl_part(t, &head);
+		if (!t->account.thread) {
+			t->account.thread = head.serial;
+			t->account.thread_slot = 0;
+		}
+	}
+	t->account.time[state] += t->blocked - gvl;
+	t->account.time[STATE_GVL] += gvl;
+}
+
+/* Put what it does now, since t->since, into its account. */
+static void settle(const struct process_look *l, uint32_t tid, struct sched_thread *t)
+{
+	uint64_t ns = l->now > t->since ? l->now - t->since : 0, blocked = 0;
+
+	if (t->off == OFF_UNKNOWN)
+		find_unknown(l, tid, t);
+	if (t->off == OFF_NOT) {
+		t->account.time[STATE_RUNNING] += ns;
+	} else {
+		if (t->out != OUT_RUNNABLE)
+			blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
+		if (t->in_call) {
+			add_to_call(t, blocked, ns - blocked);
+		} else {
+			t->account.time[t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT] += blocked;
+			t->account.time[STATE_RUNNABLE] += ns - blocked;
+		}
+	}
+	if (t->blocked)
+		add_blocked(l, t);
+	t->account.time[STATE_STOPPED] += t->stopped;
+	t->account.time[STATE_RUNNABLE] += t->runnable;
+	t->account.until = t->since + ns;
+}
+
+/* Threads that wait for the GVL at this moment. */
+static void count_waiting(const struct process_look *l)
+{
+	for (uint32_t i = 0; l->has_tables && i < l->tables.thread_count; i++) {
+		const struct rb_debug_ext_thread *t = &l->tables.threads[i].t;
+		uint64_t ns = l->now > t->ready_at ? l->now - t->ready_at : 0;
+
+		if (t->state != RB_DEBUG_EXT_THREAD_READY || !t->ready_at)
+			continue;
+		l->f->waiting++;
+		if (ns > l->f->waiting_longest)
+			l->f->waiting_longest = ns;
+	}
+}
+
+static void note_name(struct process_look *l, const struct thread_account *a)
+{
+	struct vm *vm = l->p ? l->p->vm : NULL;
+
+	/* What has the longest wait is to have its name. */
+	if (vm && a->thread && a->thread_slot && !vm->exited &&
+	    (l->f->gvl_longest.thread == a->thread || l->f->gvl_longest_interval.thread == a->thread))
+		threads__note(&vm->threads, a->thread, a->thread_slot, a->tid);
+}
+
+static void open_process(struct engine *e, struct process_look *l, uint32_t number)
+{
+	struct vm *vm;
+
+	l->p = process_set__find(&e->set, number);
+	l->f = figures__find(&e->figures->sums, number);
+	if (!l->p || !l->f || l->p->state == PROCESS_ENDED)
+		return;
+	l->has_tasks = !tasks__open(&l->tasks, l->p->pid, true);
+	vm = figures_parts__can_be_looked_at(l->p) ? l->p->vm : NULL;
+	if (vm && !layout__refresh(&vm->layout, &vm->memory))
+		l->has_tables = !tables__read(&l->tables, &vm->layout, &vm->memory);
+	if (l->f->missing[FIGURE_GVL_WAITS])
+		return;
+	count_waiting(l);
+}
+
+static void close_process(struct process_look *l)
+{
+	if (l->has_tasks)
+		tasks__close(&l->tasks);
+	l->has_tasks = l->has_tables = false;
+	l->p = NULL;
+	l->f = NULL;
+}
+
+static void on_thread(void *context, uint32_t tid, const struct sched_thread *thread)
+{
+	struct engine_figures *f = context;
+
+	if (array__reserve(&f->looked, f->looked_count, 1, &f->looked_room, SCHED_THREADS_MAX, sizeof(*f->looked))) {
+		f->threads_lost++;
+		return;
+	}
+	f->looked[f->looked_count++] = (struct looked){ .tid = tid, .thread = *thread };
+}
+
+/* Without BPF the account is whole. */
+static void on_account(void *context, const struct thread_account *account)
+{
+	const struct sched_thread thread = { .account = *account };
+
+	on_thread(context, account->tid, &thread);
+}
+
+static int by_process(const void *a, const void *b)
+{
+	uint32_t x = ((const struct looked *)a)->thread.account.process, y = ((const struct looked *)b)->thread.account.process;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Copies of all threads, with what they do now.  0 or -ENOMEM. */
+int figures_parts__look_at_threads(struct engine *e, uint64_t *now)
+{
+	struct engine_figures *f = e->figures;
+	struct process_look l = { 0 };
+	int err;
+
+	f->looked_count = 0;
+	if (session__looks_only(e->session)) {
+		session__accounts(e->session, f->sums.interval + 1, on_account, f);
+		*now = deadline__now();
+		return 0;
+	}
+	err = sched__each_now(session__source(e->session, SOURCE_SCHED), on_thread, f);
+	l.now = *now = deadline__now();
+	sched_calls__kinds(l.kinds);
+	qsort(f->looked, f->looked_count, sizeof(*f->looked), by_process);
+	for (uint32_t i = 0; i < f->looked_count && !err; i++) {
+		struct looked *t = &f->looked[i];
+
+		if (!i || t->thread.account.process != t[-1].thread.account.process) {
+			close_process(&l);
+			open_process(e, &l, t->thread.account.process);
+		}
+		settle(&l, t->tid, &t->thread);
+	}
+	close_process(&l);
+	tables__free(&l.tables);
+	return err;
+}
+
+/* They live, unless their end has been told meanwhile. */
+void figures_parts__add_living(struct engine *e)
+{
+	struct engine_figures *f = e->figures;
+	struct process_look l = { 0 };
+
+	for (uint32_t i = 0; i < f->looked_count; i++) {
+		const struct thread_account *a = &f->looked[i].thread.account;
+
+		l.f = figures__find(&f->sums, a->process);
+		l.p = process_set__find(&e->set, a->process);
+		if (!l.f || map64__get(&f->ended_now, figures_parts__key(a)) != MAP64_NONE)
+			continue;
+		figures__add_account(&l.f->living, a);
+		figures__note_longest(&f->sums, l.f, a);
+		note_name(&l, a);
+		l.f->threads++;
+	}
+}
+
