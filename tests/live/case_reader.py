@@ -332,6 +332,51 @@ def killed_while_it_stops(ctx):
     return "25 kills, %d of them while it was traced" % caught
 
 
+@case(timeout=90, bpf=False)
+def one_that_stops_late_goes_on(ctx):
+    """A thread that gets no CPU does not stop in time. It is let go when it stops at last."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2 or os.geteuid():
+        return harness.Counted(0, 0, 1, "this needs two CPUs and root")
+    ruby = ctx.ruby("-e", BRANCHES)
+    ruby.expect("ready")
+    os.sched_setaffinity(ruby.pid, {cpus[-1]})
+    reader = ctx.extprof_start("record", "--reader", "stop", "-p", str(ruby.pid), "-r", "999", "-o", ctx.path("l.folded"))
+    os.sched_setaffinity(reader.pid, set(cpus[:-1]))
+    harness.until(lambda: traced(ruby.pid), "it was never stopped")
+
+    def used():
+        return time.clock_gettime((~ruby.pid << 3) | 2)
+
+    def favour(pid, nice):
+        """Where each session is a group of the scheduler's, that has a weight too."""
+        try:
+            with open("/proc/%d/autogroup" % pid, "w", encoding="ascii") as f:
+                f.write(str(nice))
+        except OSError:
+            pass
+
+    starved = 0
+    for _ in range(5):
+        # Next to nothing is left for it beside this.
+        burner = ctx.start(["nice", "-n", "-20", "sh", "-c", "while :; do :; done"])
+        os.sched_setaffinity(burner.pid, {cpus[-1]})
+        favour(burner.pid, -20)
+        favour(ruby.pid, 19)
+        os.sched_setscheduler(ruby.pid, os.SCHED_IDLE, os.sched_param(0))
+        time.sleep(0.5)
+        starved += bool(traced(ruby.pid))
+        burner.kill()
+        os.sched_setscheduler(ruby.pid, os.SCHED_OTHER, os.sched_param(0))
+        favour(ruby.pid, 0)
+        before = used()
+        harness.until(lambda: used() - before > 0.1, "it does not go on")
+    reader.signal(signal.SIGINT)
+    out, err = reader.communicate()
+    check(reader.p.returncode == 0 and not traced(ruby.pid), "status %d: %s", reader.p.returncode, err)
+    return "it had been told to stop %d of 5 times while it had no CPU" % starved
+
+
 @case(timeout=60, bpf=False)
 def a_debugger_is_there(ctx):
     ruby = ctx.ruby("-e", BRANCHES)

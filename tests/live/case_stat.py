@@ -8,7 +8,9 @@ import time
 
 import case_fakes
 import harness
+import minute
 from harness import case, check
+from minute import WITHOUT_BPF, amounts
 
 # Figures of a total that are sums, by group.
 SUMS = {"cpu": ["total_ns"], "switches": ["voluntary", "involuntary"], "faults": ["minor", "major"],
@@ -56,24 +58,6 @@ class Run:
         self.intervals, total = parse(self.begin + out)
         check(set(total["missing"]) == self.missing, "missing: %s", total["missing"])
         return total
-
-
-def amounts(pid):
-    """(voluntary and involuntary switches of its threads, minor faults, ns of CPU time) as /proc has them."""
-    switches = [0, 0]
-    for tid in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/status" % (pid, tid)) as f:
-            text = f.read()
-        for i, name in enumerate(("\nvoluntary", "\nnonvoluntary")):
-            switches[i] += int(re.search(name + r"_ctxt_switches:\s+(\d+)", text).group(1))
-    with open("/proc/%d/stat" % pid) as f:
-        minor = int(f.read().rpartition(")")[2].split()[7])
-    return switches, minor, time.clock_gettime_ns(clock_of(pid))
-
-
-def clock_of(pid):
-    """As clock_getcpuclockid(3)."""
-    return (~pid << 3) | 2
 
 
 def near(got, truth, share, what, slack=0):
@@ -212,10 +196,6 @@ def intervals(ctx):
     return "%d intervals; states make up %.3f %% of the lives" % (len(run.intervals), 100 * states / t["threads"]["lives_ns"])
 
 
-# What only a program in the kernel sees.
-WITHOUT_BPF = ("gvl_waits", "gc_pauses", "gc_pauses.reasons", "allocations")
-
-
 def within(got, low, high, error, what):
     check(low - error <= got <= high + error, "%s: %.4f +- %.4f, truth %.4f to %.4f", what, got, error, low, high)
     return "%s %.3f (%.3f to %.3f +- %.3f)" % (what, got, low, high, error)
@@ -305,6 +285,13 @@ def syscalls(ctx):
     check(t["syscalls"]["lost"] == 0, "%s", t["syscalls"])
     return "write: %d calls in %.1f ms; 20 waits of 20 ms: %.1f ms" % (
         calls["write"]["count"], calls["write"]["time_ns"] / 1e6, sum(c["time_ns"] for c in waits if c["count"] < 200) / 1e6)
+
+
+@case(timeout=120)
+def beside_clocks(ctx):
+    """The short form of truth_of_stat: each figure is within its error of what the kernel and the program count."""
+    rows = minute.beside_stat(ctx, 2, "ebpf", False)
+    return ", ".join("%s %.6g (%.6g)" % (figure, got, truth) for figure, got, _, truth, _ in rows)
 
 
 @case(timeout=60)

@@ -208,7 +208,7 @@ static void *take_stopped(void *context)
 	t->err = stop__begin(&stop, &dump->tasks, &t->d);
 	if (!t->err)
 		t->err = snapshot__take(&t->snapshot, &source);
-	stop__end(&stop);
+	stop__end(&stop, NULL);
 	t->stopped = stop.duration;
 	free(cache);
 	return NULL;

@@ -19,6 +19,8 @@
 #define SECOND 1000000000ull
 /* How often to look for execs and children. */
 #define LIFE_INTERVAL 20000000ull
+/* How often to look for threads that stop late. */
+#define LATER_INTERVAL 1000000ull
 #define SAMPLES_MAX (64u << 20)
 #define LIFECYCLE_MAX (8u << 20)
 /* The loop of the engine looks by itself now and then; it is woken when so much waits. */
@@ -125,7 +127,11 @@ static void *run(void *context)
 			s->looks++;
 			plan(s, deadline__now());
 		}
+		stop_later__poll(&s->watcher.later);
 		until = s->started && s->look_at < life_at ? s->look_at : life_at;
+		/* A thread that has stopped too late waits for that. */
+		if (s->watcher.later.count && until > now + LATER_INTERVAL)
+			until = now + LATER_INTERVAL;
 		ending = s->ending;
 		if (s->lifecycle.end > s->lifecycle.begin || s->samples.end - s->samples.begin > WAKE_BYTES)
 			signal_fd(s->ready_fd);
@@ -168,6 +174,7 @@ static void remote__close(struct session *session)
 	event_queue__free(&s->samples);
 	event_queue__free(&s->lifecycle);
 	walker__free(s->watcher.walker);
+	stop_later__free(&s->watcher.later);
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
 	if (s->ready_fd >= 0)

@@ -330,14 +330,62 @@ int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
 	return explain(s, tasks, n, d);
 }
 
-void stop__end(struct stop *s)
+/* Has it stopped, and was let go, or ended? */
+static bool let_go(pid_t tid, int options)
+{
+	int status, signal = 0;
+	pid_t got = waitpid(tid, &status, __WALL | options);
+
+	if (!got)
+		return false;
+	if (got != tid || !WIFSTOPPED(status))
+		return true;
+	/* A signal was about to be delivered. */
+	if (!(status >> 16))
+		signal = WSTOPSIG(status);
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
+	return true;
+}
+
+void stop_later__poll(struct stop_later *l)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < l->count; i++)
+		if (!let_go(l->list[i], WNOHANG))
+			l->list[kept++] = l->list[i];
+	l->count = kept;
+}
+
+void stop_later__free(struct stop_later *l)
+{
+	free(l->list);
+	memset(l, 0, sizeof(*l));
+}
+
+static void let_go_later(struct stop_later *l, pid_t tid)
+{
+	if (!l)
+		return;
+	/* Without memory to remember it: now, however long that takes. */
+	if (array__reserve(&l->list, l->count, 1, &l->room, THREADS_MAX, sizeof(*l->list)))
+		let_go(tid, 0);
+	else
+		l->list[l->count++] = tid;
+}
+
+void stop__end(struct stop *s, struct stop_later *later)
 {
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct stopped *t = &s->list[i];
 
-		/* One that has not stopped is let go when this thread ends. */
-		if (!t->gone && !t->waiting)
-			ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal);
+		if (t->gone)
+			continue;
+		/* One that was not told to stop yet has to, before it can be let go. */
+		if (!t->waiting && ptrace(PTRACE_DETACH, t->tid, NULL, (void *)(intptr_t)t->signal))
+			t->waiting = !ptrace(PTRACE_INTERRUPT, t->tid, NULL, NULL);
+		if (t->waiting)
+			let_go_later(later, t->tid);
 	}
 	if (s->began)
 		s->duration = deadline__now() - s->began;

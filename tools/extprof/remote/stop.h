@@ -16,6 +16,8 @@
 #include "base/map64.h"
 #include "remote/task.h"
 
+struct stop_later;
+
 struct stop {
 	struct stopped *list;
 	uint32_t count;
@@ -34,8 +36,23 @@ int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d);
  * Stop one thread, `tid` as seen from here, and let the others go on.  As stop__begin(); -ESRCH: the thread has ended.
  */
 int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct diag *d);
-/* Let all that were stopped go on. */
-void stop__end(struct stop *s);
+/*
+ * Let all that were stopped go on.  A thread that was told to stop and has not, since it has no CPU or is in an
+ * uninterruptible wait, stops later, and somebody has to let it go then: the kernel, when the calling thread ends (`later` is
+ * NULL), or stop_later__poll(), in the same thread.
+ */
+void stop__end(struct stop *s, struct stop_later *later);
+
+/* Threads that stop later.  Zero-initialise. */
+struct stop_later {
+	pid_t *list;
+	uint32_t count;
+	size_t room;
+};
+
+/* Let those go that have stopped meanwhile.  To be called every few milliseconds while count is not 0. */
+void stop_later__poll(struct stop_later *l);
+void stop_later__free(struct stop_later *l);
 
 /* What a stopped thread was doing; false: it is not one of them.  `tid` as in the process's namespace. */
 bool stop__task(const struct stop *s, uint32_t tid, struct task *task);

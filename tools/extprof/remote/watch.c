@@ -2,6 +2,7 @@
 #include "remote/watch.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,13 +43,35 @@ int watch__open(struct watch *w, pid_t pid, bool same_namespace, const struct la
 	return diag__set(d, DIAG_NOT_READY, -err, "cannot watch process %d: %s", pid, strerror(-err));
 }
 
+/* What the thread below tries. */
+struct try_stop {
+	struct watch *watch;
+	struct diag *d;
+	int err;
+};
+
+static void *try_stop(void *context)
+{
+	struct try_stop *t = context;
+	struct stop stop;
+
+	t->err = stop__begin_thread(&stop, &t->watch->tasks, t->watch->pid, t->d);
+	stop__end(&stop, NULL);
+	return NULL;
+}
+
+/* In a thread of its own: the kernel lets go of what has not stopped in time when that ends. */
 int watch__try_stop(struct watch *w, struct diag *d)
 {
-	struct stop stop;
-	int err = stop__begin_thread(&stop, &w->tasks, w->pid, d);
+	struct try_stop t = { .watch = w, .d = d };
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, try_stop, &t);
 
-	stop__end(&stop);
-	return err;
+	if (err)
+		return diag__set(d, DIAG_INTERNAL, err, "cannot start a thread: %s", strerror(err));
+	pthread_join(thread, NULL);
+	/* One that gets no CPU is busy, and may be stopped. */
+	return t.err == -ETIMEDOUT ? 0 : t.err;
 }
 
 /* -- the set of threads ------------------------------------------------------------------------------ */

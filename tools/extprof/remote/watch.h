@@ -17,6 +17,7 @@
 #include "base/map64.h"
 #include "process/address_space.h"
 #include "remote/event_queue.h"
+#include "remote/stop.h"
 #include "remote/tables.h"
 #include "remote/turns.h"
 #include "remote/wait_state.h"
@@ -41,6 +42,7 @@ struct watcher {
 	struct call_kinds kinds;
 	uint64_t random;		/* state of a generator */
 	uint32_t open_files;		/* of watched threads */
+	struct stop_later later;
 	uint64_t stops, stopped, longest_stop;	/* how often threads were stopped, and how long; ns */
 };
 

@@ -407,7 +407,7 @@ static int read_stopped(struct stacks_of *of, struct watched_thread *e, struct o
 		err = read_ruby(of, e, &stop, &of->watch->space->memory, o);
 	else
 		o->lost = err == -ESRCH ? LOSS_TORN : LOSS_NOT_STOPPED, err = 0;
-	stop__end(&stop);
+	stop__end(&stop, &by->later);
 	e->stopped += (int64_t)stop.duration;
 	by->stops++;
 	by->stopped += stop.duration;
@@ -440,11 +440,16 @@ int watch_stacks__read(struct stacks_of *of)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < of->count && !err; i++) {
+	for (uint32_t i = 0; i < of->count; i++) {
 		const struct wanted_stack *wanted = &of->list[i];
 		struct watched_thread *e = &of->watch->threads[wanted->thread];
 
-		if (needs_read(of, wanted))
+		/* The process ends: its threads have lived up to now nevertheless. */
+		if (err && wanted->use == STACK_OF_WAIT)
+			e->unseen = wanted->ns;
+		else if (err)
+			continue;
+		else if (needs_read(of, wanted))
 			err = read_one(of, wanted);
 		else if (wanted->use == STACK_OF_WAIT && unchanged(of, e))
 			go_on(of, e, wanted->ns);
