@@ -9,7 +9,7 @@ from collections import Counter
 import harness
 from harness import case, check
 
-STATE = re.compile(r"^\[(runnable|gvl|io|sleep|mutex|queue|condvar|join|process|ractor|native|page fault|stopped)(?: .*)?\]$")
+STATE = re.compile(r"^\[(runnable|gvl|io|sleep|mutex|queue|condvar|join|process|ractor|native|page fault|stopped|parked)(?: .*)?\]$")
 
 
 class Waits:
@@ -46,7 +46,9 @@ def table(out):
             break
         cells = re.findall(r"(?:([\d.]+) (us|ms|s)|(-))(?= |$)", line)[:len(names) - 1]
         name = line.split("  ")[-1]
-        m = re.match(r"\[(native )?thread (.*?)(?: \(\d+\))?\](?:, ended)?$", name)
+        m = re.match(r"\[(native |parked fibers of )?thread (.*?)(?: \(\d+\))?\](?:, ended)?$", name)
+        if m and m.group(1) == "parked fibers of ":
+            name, m = m.group(1) + m.group(2), None
         # A native thread that Ruby threads share can have the name of one of them.
         if m and m.group(1) and m.group(2) in rows:
             continue
@@ -540,6 +542,45 @@ def shared_native_threads(ctx):
         near(got, waited, 0.01, name, 40e6)
         worst = max(worst, abs(got - waited) / waited)
     return "%d threads, the long waits are right within %.2f %%" % (len(said), 100 * worst)
+
+
+@case(timeout=60)
+def parked_fibers(ctx):
+    """Fibers that wait under a scheduler: each has its own stack, which is not that of the event loop, in the account
+    of the parked fibers of its thread. The thread's own account is that of the loop."""
+    ruby = ctx.program("scheduler.rb", 2)
+    ruby.expect("ready")
+    if not version(ctx):
+        return harness.Counted(0, 0, 1, "the interface 1.0 does not say which fibers a scheduler may park")
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "-t", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    said = {}
+    while True:
+        name, _, ns = ruby.line(60).partition(" ")
+        if name == "done":
+            break
+        said[name] = int(ns)
+    reader.signal(signal.SIGINT)
+    profile = ctx.profile_of(reader).ok()
+    rows = sums_of(profile)
+    fibers = [s for s in profile.stacks if "[parked fibers of thread loop]" in s.text]
+    check(all(s.text.endswith(";[parked]") and "Scheduler#turn" not in s.text for s in fibers), "%s",
+          [s.text for s in fibers])
+    text, found = [], Counter()
+    for s in fibers:
+        found[next((m for m in ("naps", "reads", "pops") if "Object#" + m in s.text), "other")] += s.count * 1000
+    # They are found up to 50 ms late, and the event loop can be late to resume one.
+    for method, names in (("naps", ("napper", "short")), ("reads", ("reader",)), ("pops", ("popper",))):
+        truth = sum(said[n] for n in names)
+        text.append(near(found[method], truth, 0.02, method, 100e6 * len(names)))
+    # The others are what computes now and then, and is parked in between.
+    check(0.5e9 < found["other"] < 2.6e9, "%s", found)
+    check(abs(rows["parked fibers of loop"]["parked"] - sum(found.values()) / 1e9) < 0.05, "%s", rows)
+    check(rows["loop"]["parked"] == 0 and rows["loop"]["io"] > 0.5, "%s", rows["loop"])
+    loop = [s for s in profile.stacks if s.text.startswith("[thread loop") and "[io" in s.text]
+    check(loop and all("Scheduler#turn" in s.text for s in loop), "%s", [s.text for s in loop])
+    return ", ".join(text)
 
 
 @case(timeout=60)

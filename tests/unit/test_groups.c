@@ -132,6 +132,10 @@ TEST(groups_name_threads_and_their_patterns)
 		  "[thread ractor 12 worker (7)]\n[thread ractor * worker]\n7" },
 		{ { .flags = RB_DEBUG_EXT_THREAD_MAIN, .tid = 7, .known = true }, "[thread main (7)]\n[thread main]\n7" },
 		{ { .serial = 30, .tid = 7 }, "[thread #30 (gone) (7)]\n[thread #*]\n7" },
+		{ { .serial = 30 | THREAD_FIBERS, .name = "loop 1", .known = true },
+		  "[parked fibers of thread loop 1]\n[parked fibers of thread loop *]\n0" },
+		{ { .serial = 30 | THREAD_FIBERS },
+		  "[parked fibers of thread #30 (gone)]\n[parked fibers of thread #*]\n0" },
 	};
 	struct text t = { 0 };
 

@@ -10,12 +10,13 @@
 
 #include "base/array.h"
 #include "engine/state.h"
+#include "remote/parked.h"
 #include "remote/watch.h"
 #include "source/sched.h"
 
 /* How often to look, and how often to see whether processes have such threads. */
 #define LOOK_INTERVAL (10 * MS)
-#define SCAN_INTERVAL (50 * MS)
+#define SCAN_INTERVAL (30 * MS)
 /* It takes at most one part in so many of a CPU. */
 #define SHARE 50u
 #define QUEUE_MAX (16u << 20)
@@ -23,6 +24,7 @@
 struct watched {
 	uint32_t process, vm;		/* their numbers */
 	struct watch watch;
+	struct parked parked;
 };
 
 struct engine_shared {
@@ -33,6 +35,7 @@ struct engine_shared {
 	uint32_t count;
 	size_t room;
 	uint64_t look_at, scan_at;	/* CLOCK_MONOTONIC, ns */
+	uint64_t scanned_at;		/* the last time */
 };
 
 void engine__free_shared(struct engine *e)
@@ -42,6 +45,7 @@ void engine__free_shared(struct engine *e)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->count; i++) {
+		parked__free(&s->list[i]->parked);
 		watch__close(&s->list[i]->watch, &s->watcher);
 		free(s->list[i]);
 	}
@@ -78,6 +82,7 @@ static struct engine_shared *create(const struct engine *e)
 		return NULL;
 	}
 	sched_calls__kinds(s->watcher.kinds.kinds);
+	s->scanned_at = e->started_at;
 	if (getrandom(&s->watcher.random, sizeof(s->watcher.random), GRND_NONBLOCK) < 0)
 		s->watcher.random = e->started_at;
 	return s;
@@ -99,11 +104,12 @@ static bool has_shared(struct engine_shared *s, const struct vm *vm)
 	for (uint32_t i = 0; i < s->tables.thread_count; i++)
 		if (s->tables.threads[i].t.flags & RB_DEBUG_EXT_THREAD_MN)
 			return true;
-	return false;
+	return parked__has_fibers(&s->tables, &vm->layout, &vm->memory) == 1;
 }
 
 static void add(struct engine_shared *s, const struct process *p)
 {
+	uint64_t now = deadline__now(), before = p->from > s->scanned_at ? p->from : s->scanned_at;
 	struct watched *w = calloc(1, sizeof(*w));
 	struct diag unused;
 
@@ -114,6 +120,12 @@ static void add(struct engine_shared *s, const struct process *p)
 	}
 	w->process = w->watch.process = p->number;
 	w->vm = w->watch.vm = p->vm->number;
+	w->parked = (struct parked){
+		.process = w->process, .vm = w->vm, .layout = &w->watch.layout, .memory = &w->watch.space->memory,
+		.walker = s->watcher.walker, .queue = &s->queue, .counters = &w->watch.wait_counters,
+		/* Fibers that are parked now were not at the last scan. */
+		.looked_at = before < now ? now - (now - before) / 2 : now,
+	};
 	s->list[s->count++] = w;
 }
 
@@ -167,13 +179,17 @@ static void look(struct engine *e, struct engine_shared *s, bool flush)
 		struct watched *w = s->list[i];
 
 		if (goes_on(e, w) && watch__look(&w->watch, &s->watcher, true) != -ESRCH) {
-			if (flush)
+			parked__look(&w->parked, deadline__now());
+			if (flush) {
 				watch__flush(&w->watch, &s->watcher);
+				parked__flush(&w->parked);
+			}
 			take(e, w);
 			s->list[kept++] = w;
 			continue;
 		}
 		take(e, w);
+		parked__free(&w->parked);
 		watch__close(&w->watch, &s->watcher);
 		take(e, w);
 		free(w);
@@ -219,6 +235,7 @@ void engine__step_shared(struct engine *e, uint64_t now)
 	from = own_cpu_time();
 	if (now >= s->scan_at) {
 		scan(e, s);
+		s->scanned_at = now;
 		s->scan_at = next(s, SCAN_INTERVAL, from);
 	}
 	from = own_cpu_time();

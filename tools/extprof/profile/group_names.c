@@ -32,7 +32,7 @@ void group_names__add_thread(const struct thread *thread, struct text *out)
 	size_t length = strnlen(thread->name, sizeof(thread->name));
 
 	thread__add_label(thread, out);
-	text__adds(out, "\n[thread ");
+	text__adds(out, thread->serial & THREAD_FIBERS ? "\n[parked fibers of thread " : "\n[thread ");
 	if (thread->ractor > 1)
 		text__adds(out, "ractor * ");
 	if (length)

@@ -91,7 +91,7 @@ static void read_name(const struct threads *t, struct thread *thread)
 	if (t->exited || thread->gone || read_slot(t, thread->slot, &slot))
 		return;
 	/* The serial of a free slot may be anything. */
-	if (!slot.thread || slot.serial != thread->serial) {
+	if (!slot.thread || slot.serial != (thread->serial & ~THREAD_FIBERS)) {
 		thread->gone = true;
 		return;
 	}
@@ -103,6 +103,20 @@ static void read_name(const struct threads *t, struct thread *thread)
 	thread->ractor = slot.ractor;
 	thread->flags = slot.flags;
 	memcpy(thread->name, slot.name, sizeof(thread->name));
+}
+
+/* Its fibers have the name of the thread. */
+static void take_name(const struct threads *t, struct thread *fibers)
+{
+	uint32_t number = map64__get(&t->map, fibers->serial & ~THREAD_FIBERS);
+	const struct thread *thread = number == MAP64_NONE ? NULL : &t->list[number];
+
+	if (!thread || !thread->known)
+		return;
+	fibers->known = true;
+	fibers->ractor = thread->ractor;
+	fibers->flags = thread->flags;
+	memcpy(fibers->name, thread->name, sizeof(fibers->name));
 }
 
 static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid)
@@ -120,6 +134,8 @@ static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t sl
 	thread->tid = tid;
 	/* Read the name now: the thread may be gone before the next refresh. */
 	read_name(t, thread);
+	if (!thread->known && serial & THREAD_FIBERS)
+		take_name(t, thread);
 	if (!thread->known)
 		inherit_name(t, thread);
 	return thread;
@@ -172,7 +188,7 @@ void thread__add_name(const struct thread *thread, struct text *out)
 {
 	size_t length = strnlen(thread->name, sizeof(thread->name));
 
-	text__adds(out, "thread ");
+	text__adds(out, thread->serial & THREAD_FIBERS ? "parked fibers of thread " : "thread ");
 	if (thread->ractor > 1)
 		text__addf(out, "ractor %u ", thread->ractor);
 	if (length)
@@ -180,7 +196,7 @@ void thread__add_name(const struct thread *thread, struct text *out)
 	else if (thread->flags & RB_DEBUG_EXT_THREAD_MAIN)
 		text__adds(out, "main");
 	else
-		text__addf(out, "#%" PRIu64 "%s", thread->serial, thread->known ? "" : " (gone)");
+		text__addf(out, "#%" PRIu64 "%s", thread->serial & ~THREAD_FIBERS, thread->known ? "" : " (gone)");
 	if (thread->tid)
 		text__addf(out, " (%u)", thread->tid);
 }

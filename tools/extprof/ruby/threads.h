@@ -20,8 +20,11 @@
 /* So many are kept from one window of a profile to the next, whether they were sampled or not. */
 #define THREADS_KEPT 1024u
 
+/* A bit beside the serial of a thread: its parked fibers. */
+#define THREAD_FIBERS ((uint64_t)1 << 62)
+
 struct thread {
-	uint64_t serial;
+	uint64_t serial;	/* may have THREAD_FIBERS */
 	uint64_t frame;		/* of the profile; for resolve.c */
 	uint32_t slot;
 	uint32_t tid;		/* 0: it has run on several native threads */

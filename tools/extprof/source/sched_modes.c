@@ -23,6 +23,7 @@ const char *const state_names[STATE_MAX] = {
 	[STATE_NATIVE] = "native",
 	[STATE_FAULT] = "page fault",
 	[STATE_STOPPED] = "stopped",
+	[STATE_PARKED] = "parked",
 };
 
 const char *state__name(int i)

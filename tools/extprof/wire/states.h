@@ -24,6 +24,7 @@ enum thread_state {
 	STATE_NATIVE = 11,	/* in a lock of native code, or another system call */
 	STATE_FAULT = 12,	/* waits for its memory */
 	STATE_STOPPED = 13,	/* by a signal or a debugger */
+	STATE_PARKED = 14,	/* of a fiber: its thread runs others */
 	STATE_MAX
 };
 

@@ -72,7 +72,7 @@ _extprof()
 	--waits)
 		COMPREPLY=($(compgen -W 'each rate' -- "$cur")) ;;
 	--state)
-		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped' ;;
+		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped parked' ;;
 	--syscall)
 		_extprof_list 'all openat read write' ;;
 	--reader)
@@ -205,7 +205,7 @@ _extprof_top()
 	--waits)
 		COMPREPLY=($(compgen -W 'each rate' -- "$cur")) ;;
 	--state)
-		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped' ;;
+		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped parked' ;;
 	--syscall)
 		_extprof_list 'all openat read write' ;;
 	--reader)

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "remote/parked.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/deadline.h"
+#include "ruby/threads.h"
+
+static bool can_park(const struct rb_debug_ext_ec *e)
+{
+	return e->flags & RB_DEBUG_EXT_EC_NONBLOCKING && !(e->flags & RB_DEBUG_EXT_EC_ROOT) && e->ec && e->serial;
+}
+
+int parked__has_fibers(struct tables *tables, const struct layout *layout, const struct memory *memory)
+{
+	int err;
+
+	if (layout->section.abi_minor < 1)
+		return 0;
+	err = tables__read(tables, layout, memory);
+	for (uint32_t i = 0; !err && i < tables->ec_count; i++)
+		if (can_park(&tables->ecs[i].e))
+			return 1;
+	return err;
+}
+
+static size_t size_of(const struct sample_event *e)
+{
+	return sizeof(*e) + e->nr_frames * sizeof(struct sample_frame);
+}
+
+/* -- sending --------------------------------------------------------------------------------------- */
+
+static void send(struct parked *p, struct parked_fiber *f)
+{
+	struct source_counters *c = p->counters;
+
+	if (!f->ns)
+		return;
+	c->taken++;
+	if (!f->stack) {
+		c->lost[f->lost ? f->lost : LOSS_NO_STACK]++;
+	} else {
+		f->stack->value = f->ns;
+		if (event_queue__put(p->queue, f->stack, size_of(f->stack)))
+			c->lost[LOSS_RING_FULL]++;
+		else if (f->stack->truncated)
+			c->truncated[f->stack->truncated]++;
+		else
+			c->whole++;
+	}
+	f->ns = 0;
+}
+
+static void send_accounts(struct parked *p, bool lives)
+{
+	for (uint32_t i = 0; i < p->account_count; i++) {
+		struct account_event event = { .account = p->accounts[i] };
+
+		event.e = (struct sample_event){
+			.kind = SAMPLE_ACCOUNT, .source = SOURCE_SCHED, .process = p->process, .vm = p->vm,
+			.flags = (lives ? SAMPLE_LIVES : 0) | SAMPLE_SHARED, .time = event.account.until,
+		};
+		event_queue__put(p->queue, &event, sizeof(event));
+	}
+}
+
+void parked__flush(struct parked *p)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		send(p, &p->list[i]);
+	send_accounts(p, true);
+}
+
+void parked__free(struct parked *p)
+{
+	for (uint32_t i = 0; i < p->count; i++) {
+		send(p, &p->list[i]);
+		free(p->list[i].stack);
+	}
+	send_accounts(p, false);
+	free(p->list);
+	free(p->accounts);
+	map64__free(&p->map);
+	map64__free(&p->threads);
+	map64__free(&p->running);
+	map64__free(&p->account_map);
+	tables__free(&p->tables);
+}
+
+/* The parked fibers of the thread have waited for so much longer. */
+static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t ns, bool anew)
+{
+	uint32_t number = map64__get(&p->account_map, ec->thread_serial);
+	struct thread_account *a;
+
+	if (number == MAP64_NONE) {
+		if (array__reserve(&p->accounts, p->account_count, 1, &p->account_room, MAP64_NONE, sizeof(*p->accounts)) ||
+		    map64__add(&p->account_map, ec->thread_serial, p->account_count))
+			return -ENOMEM;
+		number = p->account_count++;
+		p->accounts[number] = (struct thread_account){
+			.process = p->process, .vm = p->vm, .thread = ec->thread_serial | THREAD_FIBERS,
+			.thread_slot = ec->thread_slot, .first = p->looked_at, .until = p->looked_at,
+		};
+	}
+	a = &p->accounts[number];
+	a->time[STATE_PARKED] += ns;
+	a->waits[STATE_PARKED] += anew;
+	a->until += ns;
+	return 0;
+}
+
+/* -- looks ----------------------------------------------------------------------------------------- */
+
+/* Where is a fiber, and in what?  0 or -errno. */
+static int read_mark(const struct parked *p, uint64_t ec, uint64_t *cfp, uint64_t mark[PARKED_MARK])
+{
+	int err = memory__read(p->memory, ec + p->layout->section.ec_cfp, cfp, sizeof(*cfp));
+
+	return err ? err : memory__read(p->memory, *cfp, mark, PARKED_MARK * sizeof(mark[0]));
+}
+
+static int note(struct map64 *map, uint64_t key, uint32_t value)
+{
+	return map64__get(map, key) == MAP64_NONE ? map64__add(map, key, value) : 0;
+}
+
+/* The fiber that a thread runs, and those that have resumed one after the other. */
+static int note_running(struct parked *p, const struct rb_debug_ext_thread *t)
+{
+	const struct rb_debug_ext_section *s = &p->layout->section;
+	uint64_t ec, fiber, other;
+	int err = tables__current_ec(p->layout, p->memory, t, &ec);
+
+	if (err)
+		return 0;	/* it has ended meanwhile */
+	for (uint32_t i = 0; i <= p->tables.ec_count && ec; i++) {
+		if (map64__get(&p->running, ec) != MAP64_NONE)
+			break;
+		err = map64__add(&p->running, ec, 0);
+		if (err || !s->ec_fiber || !s->fiber_prev || memory__read(p->memory, ec + s->ec_fiber, &fiber, 8) ||
+		    !fiber || memory__read(p->memory, fiber + s->fiber_prev, &other, 8))
+			break;
+		ec = other ? other + s->fiber_ec : 0;
+	}
+	return err;
+}
+
+static int note_threads(struct parked *p)
+{
+	int err = 0;
+
+	map64__clear(&p->threads);
+	map64__clear(&p->running);
+	for (uint32_t i = 0; i < p->tables.thread_count && !err; i++) {
+		err = note(&p->threads, p->tables.threads[i].t.serial, i);
+		if (!err)
+			err = note_running(p, &p->tables.threads[i].t);
+	}
+	return err;
+}
+
+/* It still waits there, and its thread runs another one. */
+static bool is_still_parked(const struct parked *p, const struct parked_fiber *f, const struct rb_debug_ext_ec *ec)
+{
+	uint32_t number = map64__get(&p->threads, ec->thread_serial);
+	uint64_t cfp, mark[PARKED_MARK], current;
+
+	return number != MAP64_NONE && !read_mark(p, ec->ec, &cfp, mark) && cfp == f->cfp &&
+	       !memcmp(mark, f->mark, sizeof(mark)) &&
+	       !tables__current_ec(p->layout, p->memory, &p->tables.threads[number].t, &current) && current != ec->ec;
+}
+
+/* Two copies have to be equal: it can be resumed at any moment. */
+static void read_stack(struct parked *p, struct parked_fiber *f, const struct rb_debug_ext_ec *ec)
+{
+	struct target_config config;
+	struct sample_event *copy, *again;
+	int reason;
+
+	free(f->stack);
+	f->stack = NULL;
+	layout__config(p->layout, &config);
+	config.pid = p->layout->section.pid;
+	reason = walker__walk(p->walker, p->memory, &config, ec->ec, 0);
+	if (reason) {
+		f->lost = (uint8_t)reason;
+		return;
+	}
+	copy = malloc(size_of(walker__event(p->walker)));
+	if (!copy) {
+		f->lost = LOSS_NO_MEMORY;
+		return;
+	}
+	memcpy(copy, walker__event(p->walker), size_of(walker__event(p->walker)));
+	reason = walker__walk(p->walker, p->memory, &config, ec->ec, 0);
+	again = walker__event(p->walker);
+	if (reason || again->nr_frames != copy->nr_frames ||
+	    memcmp(again + 1, copy + 1, copy->nr_frames * sizeof(struct sample_frame)) || !is_still_parked(p, f, ec)) {
+		free(copy);
+		f->lost = LOSS_TORN;
+		return;
+	}
+	copy->time = deadline__now();
+	copy->source = SOURCE_SCHED;
+	copy->state = STATE_PARKED;
+	copy->count = 1;
+	copy->process = p->process;
+	copy->vm = p->vm;
+	copy->tid = 0;
+	copy->ip = 0;
+	copy->thread = ec->thread_serial | THREAD_FIBERS;
+	copy->thread_slot = ec->thread_slot;
+	/* The collector and the compiler are at another fiber. */
+	copy->gc_phase = 0;
+	copy->flags = SAMPLE_IN_KERNEL;
+	f->stack = copy;
+}
+
+static struct parked_fiber *find(struct parked *p, const struct rb_debug_ext_ec *ec)
+{
+	uint32_t number = map64__get(&p->map, ec->serial);
+
+	if (number != MAP64_NONE)
+		return &p->list[number];
+	if (array__reserve(&p->list, p->count, 1, &p->room, TABLES_ECS_MAX, sizeof(*p->list)) ||
+	    map64__add(&p->map, ec->serial, p->count))
+		return NULL;
+	p->list[p->count] = (struct parked_fiber){ .serial = ec->serial, .ec = ec->ec };
+	return &p->list[p->count++];
+}
+
+static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t now)
+{
+	struct parked_fiber *f = find(p, ec);
+	uint64_t cfp, mark[PARKED_MARK];
+	/* What it did since the last look is what this one finds: looks come at random moments. */
+	uint64_t ns = now - p->looked_at;
+	bool anew;
+
+	if (!f)
+		return -ENOMEM;
+	/* Never resumed: it waits for nothing. */
+	if (read_mark(p, ec->ec, &cfp, mark))
+		return 0;
+	anew = !f->look || cfp != f->cfp || memcmp(mark, f->mark, sizeof(mark)) || !f->stack;
+	f->look = p->look;
+	if (anew) {
+		send(p, f);
+		f->cfp = cfp;
+		memcpy(f->mark, mark, sizeof(mark));
+		read_stack(p, f, ec);
+	}
+	f->ns += ns;
+	return account(p, ec, ns, anew);
+}
+
+/* Those that are not parked any more. */
+static int forget_others(struct parked *p)
+{
+	uint32_t kept = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (p->list[i].look == p->look) {
+			p->list[kept++] = p->list[i];
+			continue;
+		}
+		send(p, &p->list[i]);
+		free(p->list[i].stack);
+	}
+	if (kept == p->count)
+		return 0;
+	p->count = kept;
+	map64__clear(&p->map);
+	for (uint32_t i = 0; i < kept && !err; i++)
+		err = map64__add(&p->map, p->list[i].serial, i);
+	return err;
+}
+
+int parked__look(struct parked *p, uint64_t now)
+{
+	int err = tables__read(&p->tables, p->layout, p->memory);
+
+	if (!err)
+		err = note_threads(p);
+	p->look++;
+	for (uint32_t i = 0; i < p->tables.ec_count && !err; i++) {
+		const struct rb_debug_ext_ec *ec = &p->tables.ecs[i].e;
+
+		if (can_park(ec) && map64__get(&p->running, ec->ec) == MAP64_NONE)
+			err = look_at(p, ec, now);
+	}
+	if (!err)
+		err = forget_others(p);
+	p->looked_at = now;
+	return err;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fibers that are parked: they have yielded, or a scheduler runs others while they wait.  Their thread goes on, and the
+ * kernel knows nothing of them.  They are looked at from outside again and again.
+ */
+#ifndef EXTPROF_PARKED_H
+#define EXTPROF_PARKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map64.h"
+#include "remote/event_queue.h"
+#include "remote/tables.h"
+#include "remote/walker.h"
+#include "ruby/layout.h"
+#include "wire/sample.h"
+#include "wire/states.h"
+
+/* Words of the innermost frame that tell whether a fiber waits where it did. */
+#define PARKED_MARK 8
+
+struct parked_fiber {
+	uint64_t serial, ec;
+	uint32_t look;			/* number of the last look that found it parked */
+	uint64_t seen;			/* what `ns` goes up to; CLOCK_MONOTONIC, ns */
+	uint64_t ns;			/* that it is parked there, and that no sample stands for */
+	uint64_t cfp, mark[PARKED_MARK];
+	struct sample_event *stack;	/* NULL: `lost` says why */
+	uint8_t lost;
+};
+
+/* Of one program of one process. */
+struct parked {
+	uint32_t process, vm;		/* their numbers, for samples */
+	const struct layout *layout;	/* refreshed by the caller */
+	const struct memory *memory;
+	struct walker *walker;
+	struct event_queue *queue;	/* where samples and accounts go */
+	struct source_counters *counters;
+	uint64_t looked_at;		/* CLOCK_MONOTONIC, ns; the caller sets it to when the recording began */
+	/* The rest is zero at first. */
+	uint32_t look;
+	struct tables tables;
+	struct map64 threads;		/* serial -> number in tables.threads */
+	struct map64 running;		/* addresses of ECs that are not parked */
+	struct parked_fiber *list;
+	uint32_t count;
+	size_t room;
+	struct map64 map;		/* serial -> number in list */
+	struct thread_account *accounts;	/* of the parked fibers of a thread, together */
+	uint32_t account_count;
+	size_t account_room;
+	struct map64 account_map;	/* serial of the thread -> number */
+};
+
+/* Can a fiber of the program be parked while others run?  0 no; or -errno of reading the memory. */
+int parked__has_fibers(struct tables *tables, const struct layout *layout, const struct memory *memory);
+/* 0 or -errno. */
+int parked__look(struct parked *p, uint64_t now);
+/* Send what there is. */
+void parked__flush(struct parked *p);
+void parked__free(struct parked *p);
+
+#endif /* EXTPROF_PARKED_H */
