@@ -22,9 +22,9 @@ def within(samples, total, share, what, missed):
     return off
 
 
-def proportions(ctx, flags, rate, seconds, *options, c_share=4):
-    """c_share: how many of 80 turns are the call in C of 8 ms."""
-    ruby = ctx.program("proportions.rb", c_share, flags=flags)
+def proportions(ctx, flags, rate, seconds, *options, c_share=4, program="proportions.rb"):
+    """c_share: how many of 80 turns are the call in C of 8 ms. A sample is of the innermost method that has a truth."""
+    ruby = ctx.program(program, c_share, flags=flags)
     ruby.expect("ready")
     reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options, "-o", ctx.path("out.folded"))
     harness.prefer(ruby.pid)
@@ -42,7 +42,7 @@ def proportions(ctx, flags, rate, seconds, *options, c_share=4):
     profile = ctx.profile_of(reader).ok()
     counted = dict.fromkeys(truth, 0)
     for s in profile.stacks:
-        for label in s.labels():
+        for label in reversed(s.labels()):
             if label in counted:
                 counted[label] += s.count
                 break
@@ -77,3 +77,9 @@ def slow_rate(ctx):
 @case(timeout=60)
 def fast_rate(ctx):
     return proportions(ctx, (), harness.rate(10000), 2, c_share=30)
+
+
+@case(timeout=60)
+def natives(ctx):
+    """A native call by Fiddle is charged to itself, not to what runs next; the block of String#scan is not scan."""
+    return proportions(ctx, (), harness.rate(5000), 2, program="natives.rb")
