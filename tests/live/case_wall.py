@@ -97,13 +97,13 @@ def recorded(ctx, kind, *options, mode="offcpu", seconds=2, begin=lambda reader,
     return Waits(profile), profile, said
 
 
-def version(ctx):
+def version(ctx, *options):
     """1.1 alone tells what a thread in Queue#pop waits for, before anybody looks at its methods."""
     ruby = ctx.program("waits.rb", "forever")
     ruby.expect("ready")
     ruby.tell("go")
     ruby.expect("begun")
-    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "-d", 0.3, "-o", ctx.path("version.folded")).ok()
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", *options, "-d", 0.3, "-o", ctx.path("version.folded")).ok()
     ruby.kill()
     return "queue" in table(profile.out)["all"]
 
@@ -544,16 +544,17 @@ def shared_native_threads(ctx):
     return "%d threads, the long waits are right within %.2f %%" % (len(said), 100 * worst)
 
 
-@case(timeout=60)
-def parked_fibers(ctx):
-    """Fibers that wait under a scheduler: each has its own stack, which is not that of the event loop, in the account
-    of the parked fibers of its thread. The thread's own account is that of the loop."""
+def parked(ctx, *options):
     ruby = ctx.program("scheduler.rb", 2)
     ruby.expect("ready")
-    if not version(ctx):
+    if not version(ctx, *options):
         return harness.Counted(0, 0, 1, "the interface 1.0 does not say which fibers a scheduler may park")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "-t", "-o", ctx.path("out.folded"))
-    ctx.attached(reader)
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "-t", *options, "-o", ctx.path("out.folded"))
+    if options:
+        harness.until(lambda: harness.waits(reader.pid), "extprof does not wait")
+        time.sleep(0.3)
+    else:
+        ctx.attached(reader)
     ruby.tell("go")
     said = {}
     while True:
@@ -581,6 +582,19 @@ def parked_fibers(ctx):
     loop = [s for s in profile.stacks if s.text.startswith("[thread loop") and "[io" in s.text]
     check(loop and all("Scheduler#turn" in s.text for s in loop), "%s", [s.text for s in loop])
     return ", ".join(text)
+
+
+@case(timeout=60)
+def parked_fibers(ctx):
+    """Fibers that wait under a scheduler: each has its own stack, which is not that of the event loop, in the account
+    of the parked fibers of its thread. The thread's own account is that of the loop."""
+    return parked(ctx)
+
+
+@case(timeout=60, bpf=False)
+def parked_fibers_from_outside(ctx):
+    """The same without BPF."""
+    return parked(ctx, "--reader", "nonblocking")
 
 
 @case(timeout=60, patient=True)

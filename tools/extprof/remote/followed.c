@@ -16,6 +16,7 @@
 #include "base/deadline.h"
 #include "process/proc.h"
 #include "process/target.h"
+#include "remote/parked.h"
 
 #define FOLLOWED_MAX 8192u
 /* More new pids than that are not looked at one by one. */
@@ -41,6 +42,10 @@ void followed__unwatch(struct followed_set *s, struct followed *f)
 {
 	if (!f->watch || !f->watch->space)
 		return;
+	if (f->parked)
+		parked__free(f->parked);
+	free(f->parked);
+	f->parked = NULL;
 	watch__close(f->watch, s->watcher);
 	/* Its counters are of the process, whatever it runs. */
 	f->watch->space = NULL;

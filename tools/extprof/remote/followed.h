@@ -22,6 +22,7 @@ struct followed {
 	uint32_t flags;			/* TARGET_WATCHED: only children and its end are of interest */
 	struct address_space *space;	/* that it runs in: gone after exec; NULL: may not be opened */
 	struct watch *watch;		/* NULL: it is not sampled */
+	struct parked *parked;		/* its parked fibers; NULL: they are not looked at */
 	uint64_t cpu_time;		/* that was seen last, ns */
 };
 

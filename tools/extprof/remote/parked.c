@@ -284,10 +284,13 @@ static int forget_others(struct parked *p)
 
 int parked__look(struct parked *p, uint64_t now)
 {
-	int err = tables__read(&p->tables, p->layout, p->memory);
+	int err = parked__has_fibers(&p->tables, p->layout, p->memory);
 
-	if (!err)
-		err = note_threads(p);
+	if (!err && !p->count) {
+		p->looked_at = now;
+		return 0;
+	}
+	err = err < 0 ? err : note_threads(p);
 	p->look++;
 	for (uint32_t i = 0; i < p->tables.ec_count && !err; i++) {
 		const struct rb_debug_ext_ec *ec = &p->tables.ecs[i].e;

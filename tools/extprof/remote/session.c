@@ -14,6 +14,7 @@
 
 #include "base/deadline.h"
 #include "remote/followed.h"
+#include "remote/parked.h"
 #include "source/sched.h"
 
 #define SECOND 1000000000ull
@@ -94,6 +95,8 @@ static void look_at_all(struct remote_session *s)
 
 		if (f->watch && f->watch->space)
 			watch__look(f->watch, &s->watcher, true);
+		if (f->parked)
+			parked__look(f->parked, deadline__now());
 	}
 }
 
@@ -192,6 +195,9 @@ static int remote__start(struct session *session, struct diag *d)
 	s->started = true;
 	s->began = deadline__now();
 	s->look = 0;
+	for (uint32_t i = 0; i < s->set.count; i++)
+		if (s->set.list[i]->parked)
+			s->set.list[i]->parked->looked_at = s->began;
 	plan(s, s->began);
 	pthread_mutex_unlock(&s->lock);
 	signal_fd(s->wake_fd);
@@ -213,6 +219,8 @@ static void remote__stop(struct session *session)
 
 		if (f->watch && f->watch->space)
 			watch__flush(f->watch, &s->watcher);
+		if (s->started && f->parked)
+			parked__flush(f->parked);
 	}
 	s->started = false;
 	pthread_mutex_unlock(&s->lock);
@@ -232,6 +240,20 @@ static bool remote__attaches(const struct session *session)
 {
 	(void)session;
 	return true;
+}
+
+/* Without memory they are not shown. */
+static void watch_fibers(struct remote_session *s, struct followed *f)
+{
+	struct watch *w = f->watch;
+
+	f->parked = calloc(1, sizeof(*f->parked));
+	if (f->parked)
+		*f->parked = (struct parked){
+			.process = w->process, .vm = w->vm, .layout = &w->layout, .memory = &w->space->memory,
+			.walker = s->watcher.walker, .queue = &s->samples, .counters = &w->wait_counters,
+			.looked_at = deadline__now(),
+		};
 }
 
 static int open_watch(struct remote_session *s, struct followed *f, const struct source_target *target, struct diag *d)
@@ -265,6 +287,8 @@ static int open_watch(struct remote_session *s, struct followed *f, const struct
 	f->watch->vm = target->vm;
 	f->watch->cpu_counters = cpu;
 	f->watch->wait_counters = waits;
+	if (!err && s->watcher.waits && !s->watcher.figures)
+		watch_fibers(s, f);
 	return err;
 }
 
