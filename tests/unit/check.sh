@@ -25,6 +25,7 @@ part() {
 
 part unit "$dir/unit"
 part floors python3 "$src/floors.py" "$tools"
+part versions python3 "$src/versions.py" "$tools"
 part options python3 "$src/options.py" "$tools" "$dir/print_options"
 part header sh "$src/header.sh" "$src/../../include" "$cc" "$clang"
 part contract python3 "$src/contract/compatible.py" "$src/contract/debug_external_1_0.h" "$src/../../include/ruby/debug_external.h" "$cc"
