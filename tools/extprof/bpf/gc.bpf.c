@@ -33,23 +33,14 @@ static __always_inline struct gc_pause *pause__find(const struct target_config *
 	return bpf_map_lookup_elem(&gc_pauses, &vm);
 }
 
-/* Send the pause with its thread.  That needs no frames: a stack that cannot be read loses no pause. */
-static __always_inline void send_pause(struct hit *h, uint64_t ip, uint64_t cycles)
+/*
+ * The value again, of which the verifier knows nothing: it does not track what is in maps.  Linux before 6.4
+ * verifies the walk of the stack once for each way to get there in which it knows other values.
+ */
+static __always_inline uint64_t forget(uint64_t *in_map, uint64_t value)
 {
-	int reason = 0;
-	struct walk_scratch *s = hit__walk(h, 0, ip, &reason);
-
-	if (!s)
-		return;
-	if (reason == LOSS_TLS_READ || reason == LOSS_EC_READ || reason == LOSS_GEOMETRY || reason == LOSS_FRAMES_READ) {
-		reason = 0;
-		s->event.kind = SAMPLE_RUBY;
-	}
-	s->event.ip = cycles;
-	s->event.nr_frames = 0;
-	s->event.truncated = 0;
-	hit__send(h, s, reason);
-	scratch__leave(s);
+	*(volatile uint64_t *)in_map = value;
+	return *(volatile uint64_t *)in_map;
 }
 
 /* How many collections there were, as gc__pack_cycles() has it. */
@@ -60,6 +51,25 @@ static __always_inline uint64_t read_cycles(uint64_t section)
 	if (read_target(cycles, sizeof(cycles), section + __builtin_offsetof(struct rb_debug_ext_section, gc_cycles)))
 		return 0;
 	return gc__pack_cycles(cycles[0], cycles[1]);
+}
+
+/* Send the pause with its thread.  That needs no frames: a stack that cannot be read loses no pause. */
+static __always_inline void send_pause(struct hit *h, uint64_t ip)
+{
+	int reason = 0;
+	struct walk_scratch *s = hit__walk(h, 0, ip, &reason);
+
+	if (!s)
+		return;
+	if (reason == LOSS_TLS_READ || reason == LOSS_EC_READ || reason == LOSS_GEOMETRY || reason == LOSS_FRAMES_READ) {
+		reason = 0;
+		s->event.kind = SAMPLE_RUBY;
+	}
+	s->event.ip = read_cycles(h->cfg->section);
+	s->event.nr_frames = 0;
+	s->event.truncated = 0;
+	hit__send(h, s, reason);
+	scratch__leave(s);
 }
 
 SEC("uprobe")
@@ -99,15 +109,16 @@ int gc_phase_changed(bpf_user_pt_regs_t *regs)
 	h.value = now - p->start;
 	h.count = 1;
 	h.more = task__run_delay(h.task) - p->waited;
-	h.detail = gc__pack(p->times[RB_DEBUG_EXT_GC_MARK]) | gc__pack(p->times[RB_DEBUG_EXT_GC_SWEEP]) << 32;
-	h.state = (uint32_t)gc__pack(p->times[RB_DEBUG_EXT_GC_COMPACT]);
-	h.extra = (uint32_t)(arguments[3] & 0xffff) | (uint32_t)(arguments[3] >> 32 & 0xffff) << 16;
+	h.detail = forget(&p->scratch, gc__pack(p->times[RB_DEBUG_EXT_GC_MARK]) |
+				       gc__pack(p->times[RB_DEBUG_EXT_GC_SWEEP]) << 32);
+	h.state = (uint32_t)forget(&p->scratch, gc__pack(p->times[RB_DEBUG_EXT_GC_COMPACT]));
+	h.extra = (uint32_t)forget(&p->scratch, (arguments[3] & 0xffff) | (arguments[3] >> 32 & 0xffff) << 16);
 	/* Of a VM that fork made: it needs the entry in its pauses only. */
 	vm = h.cfg->vm;
 	if (h.cfg->flags & TARGET_FORKED && !p->known)
 		bpf_map_delete_elem(&gc_pauses, &vm);
 sample:
 	if (!hit__count(&h))
-		send_pause(&h, regs__ip(regs), read_cycles(h.cfg->section));
+		send_pause(&h, regs__ip(regs));
 	return 0;
 }

@@ -49,6 +49,7 @@ struct gc_pause {
 	uint64_t times[8];	/* ns in each phase; a power of two */
 	uint32_t phase;		/* RB_DEBUG_EXT_GC_NONE: not in a pause */
 	uint32_t partial;	/* its beginning was not seen, or may not have been */
+	uint64_t scratch;	/* of the program */
 };
 
 #endif /* EXTPROF_WIRE_GC_H */
