@@ -631,9 +631,9 @@ t.each(&:join); Thread.new { exec("sleep", "0.6") }.tap { _1.name = "executor" }
         name = "made%d" % i
         text.append(near(waits.sum(name, "sleep", "Object#naps"), 0.5e9, 0.02, name, 50e6))
         check(rows[name]["life"] < 2, "%s: %s", name, rows[name])
-    # The thread that executed another program has ended with that.
-    executor = rows.get("executor") or rows["sleep"]
-    check(executor["life"] < 0.5, "%s", rows)
+    # The thread that executed another program has ended with that, mostly before its name was read.
+    executors = [row for name, row in rows.items() if name in ("executor", "sleep") or name.endswith(" (gone)")]
+    check(len(executors) == 1 and executors[0]["life"] < 0.5, "%s", rows)
     # From outside.
     inner = ctx.start(["unshare", "-p", "-f", "--kill-child", harness.RUBY, "--disable=gems",
                        os.path.join(harness.PROGRAMS, "waits.rb"), "forever"])
