@@ -57,8 +57,9 @@ int reader__open(struct session **session, const struct session_options *options
 	if (*kind == READER_NONBLOCKING || *kind == READER_STOP)
 		return open_remote(session, options, *kind, d);
 	err = bpf_session__open(session, options, d);
+	/* Who asks for the kernel's tick does not want another reader. */
 	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
-	    missing_source(wanted_sources(options)) || options->source_options.about) {
+	    options->source_options.timer == TIMER_TICK || missing_source(wanted_sources(options)) || options->source_options.about) {
 		*kind = READER_EBPF;
 		return err;
 	}

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/map64.h"
 #include "extprof.skel.h"
 #include "source/permission.h"
 
@@ -37,6 +39,12 @@ struct bpf_session {
 	uint32_t numbers;	/* given out */
 	session_callback callback;
 	void *context;
+	/* What user space counted, by process and source.  The kernel adds to its own counters at any time, so these
+	 * are not added to those. */
+	struct map64 added_index;
+	struct source_counters *added;
+	uint32_t added_count;
+	size_t added_room;
 };
 
 /* libbpf reports by one callback for the whole process, without a context. */
@@ -245,6 +253,8 @@ static void bpf_session__close(struct session *session)
 	extprof_bpf__destroy(s->skel);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
+	map64__free(&s->added_index);
+	free(s->added);
 	free(s);
 }
 
@@ -381,31 +391,50 @@ static int bpf_session__drain_lifecycle(struct session *session, session_callbac
 	return drain(s, s->lifecycle, callback, context);
 }
 
+static uint64_t added_key(uint32_t process, enum sample_source source)
+{
+	return (uint64_t)process << 8 | source;
+}
+
+static void add(struct source_counters *sum, const struct source_counters *c)
+{
+	sum->taken += c->taken;
+	sum->missed += c->missed;
+	sum->unfollowed += c->unfollowed;
+	sum->whole += c->whole;
+	for (int i = 0; i < TRUNC_MAX; i++)
+		sum->truncated[i] += c->truncated[i];
+	for (int i = 0; i < LOSS_MAX; i++)
+		sum->lost[i] += c->lost[i];
+}
+
 static void bpf_session__counters(const struct session *session, uint32_t process, enum sample_source source,
 		       struct source_counters *counters)
 {
 	const struct bpf_session *s = (const struct bpf_session *)session;
 	struct counter_key key = { .process = process, .source = source };
+	uint32_t i = s->added_count ? map64__get(&s->added_index, added_key(process, source)) : MAP64_NONE;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &key, counters))
 		memset(counters, 0, sizeof(*counters));
+	if (i != MAP64_NONE)
+		add(counters, &s->added[i]);
 }
 
 static void bpf_session__add_counters(struct session *session, uint32_t process, enum sample_source source,
 			   const struct source_counters *counters)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
-	struct counter_key key = { .process = process, .source = source };
-	struct source_counters sum;
+	uint32_t i = s->added_count ? map64__get(&s->added_index, added_key(process, source)) : MAP64_NONE;
 
-	bpf_session__counters(session, process, source, &sum);
-	sum.taken += counters->taken;
-	sum.whole += counters->whole;
-	for (int i = 0; i < TRUNC_MAX; i++)
-		sum.truncated[i] += counters->truncated[i];
-	for (int i = 0; i < LOSS_MAX; i++)
-		sum.lost[i] += counters->lost[i];
-	bpf_map_update_elem(bpf_map__fd(s->skel->maps.counters), &key, &sum, BPF_ANY);
+	if (i == MAP64_NONE) {
+		i = s->added_count;
+		if (array__reserve(&s->added, i, 1, &s->added_room, UINT32_MAX - 1, sizeof(*s->added)) ||
+		    map64__add(&s->added_index, added_key(process, source), i))
+			return;
+		s->added[s->added_count++] = (struct source_counters){ 0 };
+	}
+	add(&s->added[i], counters);
 }
 
 static void bpf_session__forget_counters(struct session *session, uint32_t process)
@@ -413,8 +442,13 @@ static void bpf_session__forget_counters(struct session *session, uint32_t proce
 	struct bpf_session *s = (struct bpf_session *)session;
 	struct counter_key key = { .process = process };
 
-	for (key.source = 0; key.source < SOURCE_MAX; key.source++)
+	for (key.source = 0; key.source < SOURCE_MAX; key.source++) {
+		uint32_t i = s->added_count ? map64__get(&s->added_index, added_key(process, key.source)) : MAP64_NONE;
+
 		bpf_map_delete_elem(bpf_map__fd(s->skel->maps.counters), &key);
+		if (i != MAP64_NONE)
+			s->added[i] = (struct source_counters){ 0 };
+	}
 }
 
 static uint64_t bpf_session__lost_events(const struct session *session)
