@@ -34,7 +34,7 @@ def done(ruby):
     ruby.expect("done", 60)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def together(ctx):
     """All modes in one recording, with --fd and --holder."""
     ruby = start(ctx)
@@ -70,7 +70,7 @@ def together(ctx):
     return ", ".join(said)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def stat(ctx):
     ruby = start(ctx)
     reader = ctx.extprof_start("stat", "-p", ruby.pid, "--json")
@@ -87,7 +87,7 @@ def stat(ctx):
     return "%d collections, %d objects" % (total["gc_cycles"]["all"], total["allocations"]["objects"])
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def top(ctx):
     ruby = start(ctx)
     reader = ctx.extprof_start("top", "-p", ruby.pid, "-r", "499", "-b", "-n", "4")

@@ -346,7 +346,7 @@ def one_that_stops_late_goes_on(ctx):
     harness.until(lambda: traced(ruby.pid), "it was never stopped")
 
     def used():
-        return time.clock_gettime((~ruby.pid << 3) | 2)
+        return time.clock_gettime(harness.cpu_clock(ruby.pid))
 
     def favour(pid, nice):
         """Where each session is a group of the scheduler's, that has a weight too."""

@@ -108,6 +108,16 @@ def version(ctx, *options):
     return "queue" in table(profile.out)["all"]
 
 
+def said_until(ruby, end, timeout=30):
+    """What the program says before that word: {first word of a line: the rest}."""
+    said = {}
+    while True:
+        name, _, rest = ruby.line(timeout).partition(" ")
+        if name == end:
+            return said
+        said[name] = rest
+
+
 @case(timeout=60)
 def three(ctx):
     """One thread burns, one waits for it in Queue#pop, one joins it: a third of the time each, with the reason."""
@@ -386,20 +396,11 @@ def files(ctx):
     """--fd names the file that input waits on: sockets by their peer, also those that are closed at once; pipes, files of
     the file system, terminals. The program says which they are, and how long it waited."""
     ruby = ctx.program("files.rb", ctx.directory)
-    truth, waited = {}, {}
-    while True:
-        name, _, what = ruby.line().partition(" ")
-        if name == "ready":
-            break
-        truth[name] = what
+    truth = said_until(ruby, "ready")
     reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "--fd", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     ruby.tell("go")
-    while True:
-        name, _, ns = ruby.line(60).partition(" ")
-        if name == "done":
-            break
-        waited[name] = int(ns)
+    waited = {name: int(ns) for name, ns in said_until(ruby, "done", 60).items()}
     reader.signal(signal.SIGINT)
     profile = ctx.profile_of(reader).ok()
     sums_of(profile)
@@ -495,7 +496,7 @@ def holders_before_and_beyond(ctx):
     return "%s; %s" % (dict(locked), dict(joined))
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def wakers(ctx):
     """--waker: who ended a wait, a thread and its method, another process or a timer."""
     if not version(ctx):
@@ -557,12 +558,7 @@ def parked(ctx, *options):
     else:
         ctx.attached(reader)
     ruby.tell("go")
-    said = {}
-    while True:
-        name, _, ns = ruby.line(60).partition(" ")
-        if name == "done":
-            break
-        said[name] = int(ns)
+    said = {name: int(ns) for name, ns in said_until(ruby, "done", 60).items()}
     reader.signal(signal.SIGINT)
     profile = ctx.profile_of(reader).ok()
     rows = sums_of(profile)
@@ -598,7 +594,7 @@ def parked_fibers_from_outside(ctx):
     return parked(ctx, "--reader", "nonblocking")
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def in_a_namespace(ctx):
     """extprof in a pid namespace of its own, where the kernel's tids are not those that it sees: threads that were
     there before, those that are made, and a thread that executes another program. And from outside."""

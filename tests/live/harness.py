@@ -52,7 +52,8 @@ def case(timeout, bpf=True, patient=False):
     """A test: a function of a Context that returns a line about what it measured.
     Its name is group-function; it fails when it raises. It may return Counted instead.
     A patient case mostly waits, and measures no time of a CPU: it runs beside the others. It builds nothing that they
-    build, too."""
+    build, too. It uses no probe of the VM: other cases check that none is in use, and a probe is in use in all processes
+    of a ruby."""
     def register(f):
         group = f.__module__.replace("case_", "")
         name = group + "-" + f.__name__.replace("_", "-")
@@ -271,6 +272,11 @@ def timers(pid):
 def state(pid):
     with open("/proc/%d/stat" % pid) as f:
         return f.read().rpartition(")")[2].split()[0]
+
+
+def cpu_clock(pid):
+    """The clock of a process's CPU time, as clock_getcpuclockid(3)."""
+    return (~pid << 3) | 2
 
 
 def until(reached, otherwise, timeout=15):

@@ -9,7 +9,7 @@ import time
 
 import case_top
 import folded
-from harness import check, until
+from harness import check, cpu_clock, until
 
 # Figures of extprof stat that only a program in the kernel knows.
 WITHOUT_BPF = ("gvl_waits", "gc_pauses", "gc_pauses.reasons", "allocations")
@@ -26,12 +26,7 @@ def amounts(pid):
             switches[i] += int(re.search(name + r"_ctxt_switches:\s+(\d+)", text).group(1))
     with open("/proc/%d/stat" % pid) as f:
         minor = int(f.read().rpartition(")")[2].split()[7])
-    return switches, minor, time.clock_gettime_ns(clock_of(pid))
-
-
-def clock_of(pid):
-    """As clock_getcpuclockid(3)."""
-    return (~pid << 3) | 2
+    return switches, minor, time.clock_gettime_ns(cpu_clock(pid))
 
 
 class Pidstat:
