@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * More of a wait, for who asks: on which file it is, who holds what it is for, and who ends it.  It is noted when the
- * wait begins or ends,
- * and sent when it is over, before the samples of it.  A part of sched.bpf.c.
+ * wait begins or ends.  It is sent when the wait is over, before the samples of it.  A part of sched.bpf.c.
  *
  * When a thread begins to sleep and when it becomes ready is told by the VM's probe `thread_state`.  A note has the
  * thread's count of changes of its state (state_seq): that tells whether it belongs to the wait that ends.

@@ -387,7 +387,8 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	settle_part(t, STATE_STOPPED, t->stopped);
 	settle_part(t, STATE_RUNNABLE, t->runnable);
 	t->blocked = t->runnable = t->stopped = 0;
-	if (about_wanted & (ABOUT_HOLDER | ABOUT_WAKER)) {
+	/* A waker that was noted is to be forgotten in any case. */
+	if (about_wanted & ABOUT_WAKER || (t->parts && about_wanted & ABOUT_HOLDER)) {
 		struct wait_about *a = about__make(t->account.process, t->account.tid);
 
 		if (a && t->parts && about_wanted & ABOUT_HOLDER)

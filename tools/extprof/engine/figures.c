@@ -526,6 +526,7 @@ void engine__figures_free(struct engine *e)
 	free(e->figures->calls);
 	map64__free(&e->figures->ended_now);
 	free(e->figures->looked);
+	free(e->figures->ractor_slots);
 	free(e->figures);
 	e->figures = NULL;
 }

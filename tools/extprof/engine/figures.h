@@ -36,6 +36,7 @@ struct engine_figures {
 	/* Inside of the engine: see engine/figures_parts.h. */
 	uint64_t next_look, next_amounts;
 	uint32_t random;
+	uint8_t *ractor_slots;
 	struct map64 ended_now;
 	struct looked *looked;
 	uint32_t looked_count;

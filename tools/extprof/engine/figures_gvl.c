@@ -3,6 +3,7 @@
 #include "engine/figures_parts.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/state.h"
@@ -65,26 +66,29 @@ static void look_at_ractor(struct figures_process *f, struct vm *vm, const void 
 	note_holder(f, vm, r.gvl_thread_slot);
 }
 
-/* 0 or -errno. */
+/* *slots: memory for them, made at the first look.  0 or -errno. */
 static int look_at_ractors(struct figures_process *f, struct vm *vm, const struct rb_debug_ext_section *s,
-			   struct gvl_look *look)
+			   uint8_t **slots, struct gvl_look *look)
 {
-	static uint8_t slots[RB_DEBUG_EXT_SLOTS_PER_CHUNK * RACTOR_STRIDE_MAX];
 	uint32_t stride = s->ractor_slot_size, end = s->ractor_slots_end, chunk = RB_DEBUG_EXT_SLOTS_PER_CHUNK;
 	uint64_t address;
 
 	if (stride < sizeof(struct rb_debug_ext_ractor) || stride > RACTOR_STRIDE_MAX)
 		return -EINVAL;
+	if (!*slots)
+		*slots = malloc((size_t)chunk * RACTOR_STRIDE_MAX);
+	if (!*slots)
+		return -ENOMEM;
 	for (uint32_t first = 0; first < end && first < RACTORS_MAX; first += chunk) {
 		uint32_t count = end - first < chunk ? end - first : chunk;
 		int err = memory__read(&vm->memory, s->ractor_dir + 8ull * (first / chunk), &address, sizeof(address));
 
 		if (!err)
-			err = memory__read(&vm->memory, address, slots, (size_t)count * stride);
+			err = memory__read(&vm->memory, address, *slots, (size_t)count * stride);
 		if (err)
 			return err;
 		for (uint32_t i = first ? 0 : 1; i < count; i++)
-			look_at_ractor(f, vm, slots + (size_t)i * stride, look);
+			look_at_ractor(f, vm, *slots + (size_t)i * stride, look);
 	}
 	return 0;
 }
@@ -102,7 +106,7 @@ void figures_parts__look_at_vm(struct engine *e, const struct process *p)
 		figures__set_cycles(f, vm->number, s.gc_cycles, s.gc_major_cycles);
 	if (f->missing[FIGURE_CONTENTION])
 		look.held = s.gvl_thread_slot != 0;	/* of the main ractor */
-	else if (look_at_ractors(f, vm, &s, &look))
+	else if (look_at_ractors(f, vm, &s, &e->figures->ractor_slots, &look))
 		return;
 	figures__add_look(f, look.held, look.contended);
 	figures__add_gc_look(f, s.gc_phase, f->missing[FIGURE_CONTENTION] ? 0 : s.gc_cause, s.gc_flags);

@@ -17,7 +17,7 @@
 /* How often to look, and how often to see whether processes have such threads. */
 #define LOOK_INTERVAL (10 * MS)
 #define SCAN_INTERVAL (30 * MS)
-/* It takes at most one part in so many of a CPU. */
+/* Each of the two takes at most one part in so many of a CPU. */
 #define SHARE 50u
 #define QUEUE_MAX (16u << 20)
 
@@ -249,10 +249,10 @@ uint64_t engine__shared_wait(const struct engine *e, uint64_t now)
 {
 	const struct engine_shared *s = e->shared;
 
-	/* The first look is at once. */
-	if (!s && is_wanted(e))
-		return 0;
-	if (!s || !s->count)
+	/* The first look is at once.  If there was no memory for it, it is tried again. */
+	if (!s)
+		return is_wanted(e) ? MS : UINT64_MAX;
+	if (!s->count)
 		return UINT64_MAX;
 	return s->look_at > now ? s->look_at - now : 0;
 }

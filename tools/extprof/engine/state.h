@@ -191,7 +191,7 @@ void engine__discover_all(struct engine *e);
 /* Read the names of threads that wait, if it is time for that. */
 void engine__read_ahead(struct engine *e, uint64_t now);
 
-/* shared.c: Ruby threads that share native threads.  Only with the source sched does any of this something. */
+/* shared.c: Ruby threads that share native threads, and parked fibers.  Without the source sched these do nothing. */
 
 /* Look at them, if it is time for that. */
 void engine__step_shared(struct engine *e, uint64_t now);

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire/sample.h"
 #include "base/text.h"
+#include "wire/counters.h"
 
 struct accounting {
 	uint64_t taken;
@@ -29,9 +29,6 @@ struct received {
 };
 
 void received__add(struct received *sum, const struct received *r);
-void source_counters__add(struct source_counters *sum, const struct source_counters *c);
-/* c has been added before. */
-void source_counters__subtract(struct source_counters *sum, const struct source_counters *c);
 
 uint64_t received__sum(const struct received *got);
 /* accounting::cpu_taken is left to the caller. */

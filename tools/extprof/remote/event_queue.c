@@ -86,6 +86,17 @@ static void *take(struct event_queue *q, size_t *size)
 	return event;
 }
 
+void event_queue__put_sample(struct event_queue *q, const struct sample_event *e, struct source_counters *counters)
+{
+	counters->taken++;
+	if (event_queue__put(q, e, event_queue__sample_size(e)))
+		counters->lost[LOSS_RING_FULL]++;
+	else if (e->truncated)
+		counters->truncated[e->truncated]++;
+	else
+		counters->whole++;
+}
+
 int event_queue__drain(struct event_queue *q, bool (*callback)(void *context, const void *data, size_t size),
 		       void *context)
 {

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/sample.h"
+
 struct event_queue {
 	pthread_mutex_t lock;
 	char *data;		/* of `size` bytes, from `begin`: a size_t and the event, and so on */
@@ -21,6 +23,15 @@ void event_queue__free(struct event_queue *q);
 
 /* 0, or -ENOSPC: there is no room, and the event is counted as refused. */
 int event_queue__put(struct event_queue *q, const void *event, size_t size);
+
+/* A sample with its frames, in bytes. */
+static inline size_t event_queue__sample_size(const struct sample_event *e)
+{
+	return sizeof(*e) + e->nr_frames * sizeof(struct sample_frame);
+}
+
+/* Put a sample, and count it: as whole, as truncated, or as lost if there is no room. */
+void event_queue__put_sample(struct event_queue *q, const struct sample_event *e, struct source_counters *counters);
 
 /*
  * Hand the events to the callback, until there is none or the callback wants no more.  How many, or -ECANCELED.

@@ -27,30 +27,18 @@ int parked__has_fibers(struct tables *tables, const struct layout *layout, const
 	return err;
 }
 
-static size_t size_of(const struct sample_event *e)
-{
-	return sizeof(*e) + e->nr_frames * sizeof(struct sample_frame);
-}
-
 /* -- sending --------------------------------------------------------------------------------------- */
 
 static void send(struct parked *p, struct parked_fiber *f)
 {
-	struct source_counters *c = p->counters;
-
 	if (!f->ns)
 		return;
-	c->taken++;
-	if (!f->stack) {
-		c->lost[f->lost ? f->lost : LOSS_NO_STACK]++;
-	} else {
+	if (f->stack) {
 		f->stack->value = f->ns;
-		if (event_queue__put(p->queue, f->stack, size_of(f->stack)))
-			c->lost[LOSS_RING_FULL]++;
-		else if (f->stack->truncated)
-			c->truncated[f->stack->truncated]++;
-		else
-			c->whole++;
+		event_queue__put_sample(p->queue, f->stack, p->counters);
+	} else {
+		p->counters->taken++;
+		p->counters->lost[f->lost ? f->lost : LOSS_NO_STACK]++;
 	}
 	f->ns = 0;
 }
@@ -191,12 +179,12 @@ static void read_stack(struct parked *p, struct parked_fiber *f, const struct rb
 		f->lost = (uint8_t)reason;
 		return;
 	}
-	copy = malloc(size_of(walker__event(p->walker)));
+	copy = malloc(event_queue__sample_size(walker__event(p->walker)));
 	if (!copy) {
 		f->lost = LOSS_NO_MEMORY;
 		return;
 	}
-	memcpy(copy, walker__event(p->walker), size_of(walker__event(p->walker)));
+	memcpy(copy, walker__event(p->walker), event_queue__sample_size(walker__event(p->walker)));
 	reason = walker__walk(p->walker, p->memory, &config, ec->ec, 0);
 	again = walker__event(p->walker);
 	if (reason || again->nr_frames != copy->nr_frames ||
@@ -230,7 +218,7 @@ static struct parked_fiber *find(struct parked *p, const struct rb_debug_ext_ec 
 	if (array__reserve(&p->list, p->count, 1, &p->room, TABLES_ECS_MAX, sizeof(*p->list)) ||
 	    map64__add(&p->map, ec->serial, p->count))
 		return NULL;
-	p->list[p->count] = (struct parked_fiber){ .serial = ec->serial, .ec = ec->ec };
+	p->list[p->count] = (struct parked_fiber){ .serial = ec->serial };
 	return &p->list[p->count++];
 }
 

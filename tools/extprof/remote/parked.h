@@ -21,9 +21,8 @@
 #define PARKED_MARK 8
 
 struct parked_fiber {
-	uint64_t serial, ec;
+	uint64_t serial;		/* of its EC */
 	uint32_t look;			/* number of the last look that found it parked */
-	uint64_t seen;			/* what `ns` goes up to; CLOCK_MONOTONIC, ns */
 	uint64_t ns;			/* that it is parked there, and that no sample stands for */
 	uint64_t cfp, mark[PARKED_MARK];
 	struct sample_event *stack;	/* NULL: `lost` says why */
@@ -54,7 +53,7 @@ struct parked {
 	struct map64 account_map;	/* serial of the thread -> number */
 };
 
-/* Can a fiber of the program be parked while others run?  0 no; or -errno of reading the memory. */
+/* Can a fiber of the program be parked while others run?  1 yes; 0 no; or -errno of reading the memory. */
 int parked__has_fibers(struct tables *tables, const struct layout *layout, const struct memory *memory);
 /* 0 or -errno. */
 int parked__look(struct parked *p, uint64_t now);

@@ -15,11 +15,6 @@
 /* Samples at one look for the time that the reader was held up. */
 #define SAMPLES_MAX 1000u
 
-static size_t size_of(const struct sample_event *e)
-{
-	return sizeof(*e) + e->nr_frames * sizeof(struct sample_frame);
-}
-
 /* -- sending --------------------------------------------------------------------------------------- */
 
 static struct source_counters *counters_of(struct watch *w, uint32_t source)
@@ -39,20 +34,12 @@ static void lose(struct watch *w, uint32_t source, uint8_t reason, uint64_t samp
 static void send(struct watch *w, struct watcher *by, struct sample_event *stack, uint32_t source, uint64_t ns,
 		 const struct wait_state *wait)
 {
-	struct source_counters *c = counters_of(w, source);
-
 	stack->source = (uint16_t)source;
 	stack->value = ns;
 	stack->count = 1;
 	stack->state = wait ? wait->state : 0;
 	stack->detail = wait ? wait->detail : 0;
-	c->taken++;
-	if (event_queue__put(by->queue, stack, size_of(stack)))
-		c->lost[LOSS_RING_FULL]++;
-	else if (stack->truncated)
-		c->truncated[stack->truncated]++;
-	else
-		c->whole++;
+	event_queue__put_sample(by->queue, stack, counters_of(w, source));
 }
 
 /* The time is put into what one look at a random moment of it saw, and could be of the state before, too. */
@@ -95,7 +82,7 @@ static void send_blocked(struct watch *w, struct watcher *by, struct watched_thr
 static void drop(struct watch *w, struct watched_thread *e)
 {
 	if (e->stack)
-		w->bytes -= size_of(e->stack);
+		w->bytes -= event_queue__sample_size(e->stack);
 	free(e->stack);
 	e->stack = NULL;
 	e->taken = false;
@@ -105,7 +92,7 @@ static void keep(struct watch *w, struct watched_thread *e, struct sample_event 
 {
 	e->stack = stack;
 	if (stack)
-		w->bytes += size_of(stack);
+		w->bytes += event_queue__sample_size(stack);
 }
 
 void watch_stacks__end(struct watch *w, struct watcher *by, struct watched_thread *e, bool lives)

@@ -17,6 +17,7 @@
 #include "base/map64.h"
 #include "extprof.skel.h"
 #include "source/permission.h"
+#include "wire/counters.h"
 
 /* A sample of 10,000 frames is 160 KiB. */
 #define RING_MIN (4u << 20)
@@ -396,16 +397,10 @@ static uint64_t added_key(uint32_t process, enum sample_source source)
 	return (uint64_t)process << 8 | source;
 }
 
-static void add(struct source_counters *sum, const struct source_counters *c)
+/* MAP64_NONE: user space has counted nothing of it. */
+static uint32_t find_added(const struct bpf_session *s, uint32_t process, enum sample_source source)
 {
-	sum->taken += c->taken;
-	sum->missed += c->missed;
-	sum->unfollowed += c->unfollowed;
-	sum->whole += c->whole;
-	for (int i = 0; i < TRUNC_MAX; i++)
-		sum->truncated[i] += c->truncated[i];
-	for (int i = 0; i < LOSS_MAX; i++)
-		sum->lost[i] += c->lost[i];
+	return s->added_count ? map64__get(&s->added_index, added_key(process, source)) : MAP64_NONE;
 }
 
 static void bpf_session__counters(const struct session *session, uint32_t process, enum sample_source source,
@@ -413,28 +408,29 @@ static void bpf_session__counters(const struct session *session, uint32_t proces
 {
 	const struct bpf_session *s = (const struct bpf_session *)session;
 	struct counter_key key = { .process = process, .source = source };
-	uint32_t i = s->added_count ? map64__get(&s->added_index, added_key(process, source)) : MAP64_NONE;
+	uint32_t i = find_added(s, process, source);
 
 	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.counters), &key, counters))
 		memset(counters, 0, sizeof(*counters));
 	if (i != MAP64_NONE)
-		add(counters, &s->added[i]);
+		source_counters__add(counters, &s->added[i]);
 }
 
 static void bpf_session__add_counters(struct session *session, uint32_t process, enum sample_source source,
 			   const struct source_counters *counters)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
-	uint32_t i = s->added_count ? map64__get(&s->added_index, added_key(process, source)) : MAP64_NONE;
+	uint32_t i = find_added(s, process, source);
 
 	if (i == MAP64_NONE) {
 		i = s->added_count;
-		if (array__reserve(&s->added, i, 1, &s->added_room, UINT32_MAX - 1, sizeof(*s->added)) ||
+		/* Without memory the sums do not agree, and the summary says so. */
+		if (array__reserve(&s->added, i, 1, &s->added_room, MAP64_NONE, sizeof(*s->added)) ||
 		    map64__add(&s->added_index, added_key(process, source), i))
 			return;
 		s->added[s->added_count++] = (struct source_counters){ 0 };
 	}
-	add(&s->added[i], counters);
+	source_counters__add(&s->added[i], counters);
 }
 
 static void bpf_session__forget_counters(struct session *session, uint32_t process)
@@ -443,7 +439,7 @@ static void bpf_session__forget_counters(struct session *session, uint32_t proce
 	struct counter_key key = { .process = process };
 
 	for (key.source = 0; key.source < SOURCE_MAX; key.source++) {
-		uint32_t i = s->added_count ? map64__get(&s->added_index, added_key(process, key.source)) : MAP64_NONE;
+		uint32_t i = find_added(s, process, key.source);
 
 		bpf_map_delete_elem(bpf_map__fd(s->skel->maps.counters), &key);
 		if (i != MAP64_NONE)
