@@ -140,6 +140,8 @@ class Ruby:
             setattr(self, name, value)
         if self.magic != b"RBDBGEXT" or self.abi_major != 1:
             sys.exit("interface version %d is not supported" % self.abi_major)
+        if self.state == 3:
+            sys.exit("this ruby has no room for the interface: its address space is limited (ulimit -v)")
         if self.state != 1:
             sys.exit("the process is starting or ending")
         if self.pid != process.own_pid():
@@ -317,8 +319,13 @@ class Ruby:
 
         def field(at, offset):
             return struct.unpack_from("<Q", data, at + offset)[0]
-        return [(field(at, self.frame_ext_debug) & 0xffffffff, field(at, self.frame_pc),
-                 field(at, self.frame_jit_return)) for at in range(0, size, self.frame_size)], resume_pc
+        frames, left = [], 0
+        for at in range(0, size, self.frame_size):
+            word = field(at, self.frame_ext_debug)
+            # Below a rescue or ensure clause: where the frame was left, not where it goes on.
+            frames.append((word & 0xffffffff, field(at, self.frame_pc) + 8 * left, field(at, self.frame_jit_return)))
+            left = struct.unpack("<i", struct.pack("<I", word >> 32))[0] if self.abi_minor >= 1 else 0
+        return frames, resume_pc
 
     def approximate(self, pc, jit_return, resume_pc, ip):
         """Is the pc of the innermost frame perhaps not that of what runs?"""

@@ -115,7 +115,18 @@ typedef __INT64_TYPE__ int64_t;
 enum rb_debug_ext_state {
     RB_DEBUG_EXT_STARTING = 0, /**< the VM is not initialised yet: only magic, versions and sizes are valid */
     RB_DEBUG_EXT_READY = 1,    /**< everything is valid, but ruby_description can be empty for a moment */
-    RB_DEBUG_EXT_ENDED = 2     /**< the VM is being destroyed: do not read further */
+    RB_DEBUG_EXT_ENDED = 2,    /**< the VM is being destroyed: do not read further */
+    /** Since abi_minor 1.  The process runs and cannot be read: only magic,
+     *  versions, sizes and `unavailable` are valid.  It stays so until exec(). */
+    RB_DEBUG_EXT_UNAVAILABLE = 3
+};
+
+/** rb_debug_ext_section::unavailable.  Ruby comes first: where there is little
+ *  address space, tables are smaller, and if Ruby could need all of it to start,
+ *  there are none. */
+enum rb_debug_ext_unavailable {
+    RB_DEBUG_EXT_NO_ADDRESS_SPACE = 1, /**< RLIMIT_AS (ulimit -v) leaves too little */
+    RB_DEBUG_EXT_NO_MEMORY = 2         /**< the system gave none */
 };
 
 /** rb_debug_ext_section::gc_phase */
@@ -189,7 +200,7 @@ struct rb_debug_ext_section {
     /* Offsets in a control frame, all 8 byte fields. */
     uint16_t frame_size;          /**< bytes from one frame to its caller's */
     uint16_t frame_pc;            /**< address: the *next* instruction, see "Lines" */
-    uint16_t frame_ext_debug;     /**< low 32 bits: id of a record */
+    uint16_t frame_ext_debug;     /**< low 32 bits: id of a record; high ones: see "Lines" */
     uint16_t frame_jit_return;    /**< not 0: JIT code may own the pc, see "Lines" */
     uint16_t frame_self;          /**< address of the receiver, for identity only */
     uint16_t frame_ep;            /**< address of the environment, for identity only */
@@ -220,8 +231,8 @@ struct rb_debug_ext_section {
     uint64_t records_dir;
     uint32_t records_end;         /**< ids below this have been given out at least once */
     /** Grows when the name of an existing record may compose to another text
-     *  (a class was named), and with each id that is given out anew once 2**31
-     *  have been used: forget what was cached then. */
+     *  (a class was named), and with each id that is given out anew once all have
+     *  been used, see RB_DEBUG_EXT_ID_FIRST: forget what was cached then. */
     uint32_t names_generation;
 
     /* The same two levels for ECs and threads, RB_DEBUG_EXT_SLOTS_PER_CHUNK to
@@ -336,8 +347,33 @@ struct rb_debug_ext_section {
     /* Since abi_minor 1.  See "Labels". */
     uint32_t label_records;       /**< records of labels, retired ones included */
     uint16_t ec_context;          /**< offset in an EC, 8 bytes: address of a record of the program's own, 0 none */
-    uint16_t reserved_labels;
+    /** Since abi_minor 1.  Why the state is UNAVAILABLE: enum rb_debug_ext_unavailable. */
+    uint16_t unavailable;
     uint64_t labels_refused;      /**< labels not set: too many sets or labels in a set, or no memory */
+
+    /* Since abi_minor 1.  See "Native stacks". */
+    uint64_t exec_start;          /**< the function that runs Ruby code is in [exec_start, exec_end) */
+    uint64_t exec_end;
+    uint32_t jit_flags;           /**< enum rb_debug_ext_jit_flags; filled in before jit_start */
+
+    /* Since abi_minor 1.  Frames of a JIT that keeps what runs in descriptors, see
+     * "Frames with descriptors".  All 0 where ids and pcs are in all frames. */
+    uint16_t jit_frame_kind;      /**< enum rb_debug_ext_jit_frame_kind */
+    uint16_t jit_frame_slot;      /**< so many bytes below the address at frame_jit_return is that of the descriptor */
+    uint32_t jit_frame_c;         /**< the value at frame_jit_return of a frame of C */
+    uint16_t jit_desc_pc;         /**< offset in a descriptor, 8 bytes: as frame_pc */
+    uint16_t jit_desc_id;         /**< offset in a descriptor, 4 bytes: id of a record */
+};
+
+/** rb_debug_ext_section::jit_flags */
+enum rb_debug_ext_jit_flags {
+    RB_DEBUG_EXT_JIT_FRAME_POINTER = 1 /**< JIT code keeps a frame pointer */
+};
+
+/** rb_debug_ext_section::jit_frame_kind */
+enum rb_debug_ext_jit_frame_kind {
+    RB_DEBUG_EXT_JIT_FRAME_WHOLE = 0,     /**< ids and pcs are in all frames */
+    RB_DEBUG_EXT_JIT_FRAME_DESCRIPTOR = 1 /**< frames of JIT code have descriptors */
 };
 
 /* -- Records: what an id stands for ---------------------------------------- */
@@ -348,7 +384,8 @@ struct rb_debug_ext_section {
 #define RB_DEBUG_EXT_ID_INTERNAL 1u
 /** A block implemented in C. */
 #define RB_DEBUG_EXT_ID_IFUNC 2u
-/** Ids from here on are given out; all ids are below 2**31. */
+/** Ids from here on are given out; all ids are below 2**31.  Where RLIMIT_AS limits
+ *  address space the bound can be lower, but not below 2**23. */
 #define RB_DEBUG_EXT_ID_FIRST 3u
 
 /** rb_debug_ext_record::kind */
@@ -398,7 +435,7 @@ enum rb_debug_ext_flags {
  *
  * `generation` is a sequence lock: odd while the record is being written, and
  * larger after it was, or 0 again when its memory was given back.  As an id is
- * not used again before 2**31 others, one generation before and after a read
+ * not used again before all others, one generation before and after a read
  * means one record, if the entry of records_dir is the same after that.  To
  * read a record and its strings: read the record, read what it points to, read
  * the generation again, then the entry of records_dir again; if the generation
@@ -487,7 +524,16 @@ struct rb_debug_ext_string {
  * (signed LEB128).  The first pair counts from position 0 and from first_line.
  * The line is the one of the last pair at or before i.
  *
- * The pc of a frame that is not the innermost one is exact.  For the innermost one
+ * The pc of a frame that is not the innermost one is exact, if the frame that it
+ * called is no clause.  When a RESCUE or ENSURE clause begins, the frame that it
+ * belongs to, which is the next outer one, gets the pc where it will go on.  Since
+ * abi_minor 1 the high 32 bits at frame_ext_debug of the clause's frame are a signed
+ * number of words of 8 bytes: the pc of the next outer frame plus these is the pc
+ * that it had when it was left, by the call that raised for example, and is exact.
+ * They are 0 in other frames, and in a process of minor 0: there the line of the
+ * frame below a clause is approximate.  Ruby's own backtraces leave this frame out.
+ *
+ * For the innermost frame
  *  - if the field at ec_resume_pc of the EC has the same value, the pc does not
  *    tell the line: it can be the pc of the instruction that runs next;
  *  - else it is exact if the frame's jit_return is 0;
@@ -547,8 +593,39 @@ struct rb_debug_ext_jit_entry {
  *    called it and that it calls.  The address is that in the file plus the load
  *    bias of this process: not the same in another process.
  *
+ *  - [exec_start, exec_end) are the instructions of one function, and each native
+ *    call of it runs one frame with frame_flag_finish that is not one of C: the
+ *    native frames with a pc in there are these frames, in the same order.  Frames
+ *    that the VM pushed for its own purposes (ids NONE and INTERNAL) do not count,
+ *    and the innermost frame with the flag can be one whose call is about to begin
+ *    or has just ended.
+ *  - JIT code has no unwind tables.  With RB_DEBUG_EXT_JIT_FRAME_POINTER in jit_flags
+ *    there is one native frame for each entry into [jit_start, jit_end), also in the
+ *    stubs and exits there: code in it calls other code in it without a native frame.
+ *    While a thread is in there, or in a function that was called from there, the
+ *    frame pointer there (rbp on x86-64, x29 on aarch64) is fp, the caller's frame
+ *    pointer is at fp, its pc at fp + 8, and its stack pointer is fp + 16.  There is
+ *    an exception for a thread that was interrupted right in there.  In the first two
+ *    instructions of an entry, and after the last pop of an exit, rbp is the caller's:
+ *    the caller's pc is at the stack pointer then, or 8 above it.
+ *
  * Some calls have native frames and no frame here: methods that the interpreter
  * or JIT code calls as a function, without a frame of their own.
+ */
+
+/*
+ * Frames with descriptors.  A JIT that compiles what a frame runs into a constant
+ * has no need to store it in the frame.  No Ruby does so that has this header, but
+ * one can without a new abi_major.  A reader that does not know a jit_frame_kind
+ * cannot read stacks of that process.  With RB_DEBUG_EXT_JIT_FRAME_DESCRIPTOR, let
+ * j be the 8 bytes at frame_jit_return of a frame:
+ *
+ *  - j is 0: the interpreter runs the frame, id and pc are in it;
+ *  - j is jit_frame_c: the frame is one of C, its id is in it;
+ *  - else the 8 bytes at (j - jit_frame_slot) are the address of a descriptor.  The
+ *    id and the pc of the frame are in that, and those in the frame mean nothing.
+ *    The descriptor is there before the frame is current, and each call stores that
+ *    of its place: the pc is exact for frames that are not the innermost one.
  */
 
 /*
@@ -801,7 +878,7 @@ enum rb_debug_ext_type {
 
 #define RB_DEBUG_EXT_ASSERT(name, expr) \
     typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
-RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 544);
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 576);
 RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
 RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
 RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);

@@ -68,10 +68,10 @@ def by_raise(path):
 
     def body(x, hot):
         clause = b.main.handler("rescue")
-        begin = b.w.open("begin", b.main)
-        b.main.at(b.w.line("hot_%s(1)" % x, b.main), Call(hot))
+        # Just before the clause begins and just after it has ended, the method goes on there.
+        b.main.at(b.w.open("begin", b.main))
+        b.main.at(b.w.line("hot_%s(1)" % x, b.main), Call(hot), Block(clause))
         clause.at(b.w.middle("rescue Out", b.main, clause), MATCH)
-        b.main.at(begin, Block(clause))
         b.w.line("n = 1", clause)
         b.w.close("end", b.main, clause)
     b.loop(body)

@@ -2,6 +2,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import harness
@@ -12,6 +13,7 @@ from elf import NOTE_OWNER, SECTION_NAME, SYMBOL_NAME
 from harness import case, check
 
 NOBODY = 65534
+RUBYSTACK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/rubystack.py")
 
 
 def fails(ctx, status, *args, says=(), **options):
@@ -88,6 +90,30 @@ def ruby_without_the_interface(ctx):
         ruby.expect("ready")
         fails(ctx, harness.NO_INTERFACE, "-p", ruby.pid, says=["interface", "build"])
     return ", ".join(map(os.path.basename, rubies))
+
+
+@case(timeout=90, bpf=False, patient=True)
+def little_address_space(ctx):
+    """Under ulimit -v a ruby starts without the interface, where it has too little room for both, and extprof says so."""
+    seen = []
+    for mib in range(40, 97, 4):
+        ruby = ctx.start(["prlimit", "--as=%d" % (mib << 20), "--core=0", harness.RUBY, "--disable=gems", "-W0", "-e",
+                          "puts 'ready'; $stdout.flush; sleep"])
+        try:
+            ruby.expect("ready", 5)
+        except harness.Failed:
+            ruby.kill()
+            continue
+        seen.append(ctx.extprof("dump", "-p", ruby.pid))
+        if seen[-1].status:
+            fails(ctx, harness.NO_INTERFACE, "-p", ruby.pid, says=["address space", "ulimit -v"])
+            other = subprocess.run([sys.executable, RUBYSTACK, str(ruby.pid)], capture_output=True, text=True, timeout=60)
+            check(other.returncode and "ulimit -v" in other.stderr, "rubystack.py: %s", other)
+        ruby.kill()
+    statuses = [d.status for d in seen]
+    check(sorted(set(statuses), reverse=True) == [harness.NO_INTERFACE, 0] and statuses == sorted(statuses, reverse=True),
+          "statuses of dump: %s", statuses)
+    return "with %d of %d limits there was none" % (statuses.count(harness.NO_INTERFACE), len(seen))
 
 
 @case(timeout=60, bpf=False, patient=True)

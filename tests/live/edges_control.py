@@ -9,15 +9,21 @@ RAISE = C("Kernel#raise", C("Exception.exception", C("Exception#initialize")), C
 MATCH = C("Module#===")
 
 
+def goes_on(code, *lines):
+    """Just before a clause begins and just after it has ended, the innermost frame is that of the method, with the
+    line where it goes on."""
+    for line in lines:
+        code.at(line)
+
+
 @edge(6)
 def rescued(g, w, code, room):
-    """While a rescue clause runs, its method is at the line of `begin`."""
+    """While a rescue clause runs, its method is at the line of the call that raised."""
     handler = code.handler("rescue")
-    opener = w.open("begin", code)
-    code.at(w.line('raise Err, "x"', code), RAISE)
+    goes_on(code, w.open("begin", code))
+    code.at(w.line('raise Err, "x"', code), RAISE, Block(handler))
     w.middle("rescue Err => e", code, handler)
     handler.at(w.first + len(w.lines) - 1, MATCH)
-    code.at(opener, Block(handler))
     cost = g.body(w, handler, room - 100)
     w.close("end", code, handler)
     return cost + 100
@@ -27,14 +33,13 @@ def rescued(g, w, code, room):
 def rescued_from_below(g, w, code, room):
     """The exception comes out of a block in a method in C."""
     block, handler = code.block(), code.handler("rescue")
-    opener = w.open("begin", code)
-    code.at(w.open("[n].each do |v|", code, block), C("Array#each", Block(block)))
+    goes_on(code, w.open("begin", code))
+    code.at(w.open("[n].each do |v|", code, block), C("Array#each", Block(block)), Block(handler))
     cost = g.body(w, block, room // 2)
     block.at(w.line('raise Err, "x"', block), RAISE)
     w.close("end", code, block)
     w.middle("rescue Err2, Err", code, handler)
     handler.at(w.first + len(w.lines) - 1, MATCH)
-    code.at(opener, Block(handler))
     cost += g.body(w, handler, room // 2)
     w.close("end", code, handler)
     return cost + 150
@@ -45,14 +50,13 @@ def retried(g, w, code, room):
     handler = code.handler("rescue")
     v = g.locals()
     w.line("%s = 0" % v, code)
-    opener = w.open("begin", code)
+    goes_on(code, w.open("begin", code))
     w.line("%s += 1" % v, code)
     cost = g.call(w, code, room // 3) * 2
-    code.at(w.line('raise Err, "x" if %s == 1' % v, code), RAISE)
+    code.at(w.line('raise Err, "x" if %s == 1' % v, code), RAISE, Block(handler))
     cost += g.call(w, code, room // 3)
     w.middle("rescue Err", code, handler)
     handler.at(w.first + len(w.lines) - 1, MATCH)
-    code.at(opener, Block(handler))
     w.line("retry", handler)
     w.close("end", code, handler)
     return cost + 100
@@ -74,9 +78,10 @@ def ensured_by_raise(g, w, code, room):
     """When an exception passes, the clause runs as code of its own. Its method contains the clause a second
     time, for when there is no exception."""
     clause, handler = code.handler("ensure"), code.handler("rescue")
-    outer = w.open("begin", code)
+    goes_on(code, w.open("begin", code))
     w.open("begin", code)
-    code.at(w.line('raise Err, "x"', code), RAISE)
+    # Also while the clause at the end of the outer one runs: the method itself has done nothing since.
+    code.at(w.line('raise Err, "x"', code), RAISE, Block(clause), Block(handler))
     first = w.middle("ensure", code, clause)
     cost = g.burn(w, clause)
     t = g.target(room - 100)
@@ -84,12 +89,9 @@ def ensured_by_raise(g, w, code, room):
     if t:
         clause.at(last, *t.steps)
         cost += t.cost
-    end = w.close("end", clause)
-    for line in range(first, end + 1):
-        code.at(line, Block(clause))
+    goes_on(code, *range(first, w.close("end", clause) + 1))
     w.middle("rescue Err", code, handler)
     handler.at(w.first + len(w.lines) - 1, MATCH)
-    code.at(outer, Block(handler))
     w.line("x = n", handler)
     w.close("end", code, handler)
     return cost + 150

@@ -83,7 +83,7 @@ static inline struct fake_frame *fake__push(struct fake_ec *ec, uint32_t id, uin
 	frame->self = frame->ep = frame->more = 0x1111;
 	frame->jit_return = 0;
 	frame->pc = pc;
-	frame->ext_debug = 0xdeadbeef00000000ull | id;	/* only 32 bits count */
+	frame->ext_debug = id;
 	__atomic_store_n(&ec->cfp, (uint64_t)frame, __ATOMIC_RELEASE);
 	return frame;
 }

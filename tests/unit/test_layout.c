@@ -51,7 +51,7 @@ static const struct {
 	{ FIELD(section_size), 0, DIAG_VERSION },
 	{ FIELD(section_size), 471, DIAG_VERSION },
 	{ FIELD(section_size), 0xffffffff, DIAG_VERSION },
-	{ FIELD(state), 3, DIAG_VERSION },
+	{ FIELD(state), 4, DIAG_VERSION },
 	{ FIELD(state), 0xffffffff, DIAG_VERSION },
 	{ FIELD(record_size), 0, DIAG_VERSION },
 	{ FIELD(record_size), 63, DIAG_VERSION },
@@ -154,6 +154,7 @@ TEST(layout_reads_version_1_0)
 	CHECK_INT(layout__refresh(&layout, &m.memory), 0);
 	/* All of one of this version is needed. */
 	old.section.section_size = sizeof(old.section);
+	old.section.jit_frame_kind = RB_DEBUG_EXT_JIT_FRAME_WHOLE;
 	CHECK(layout__read(&layout, &m.memory, (uintptr_t)&old.section, &diag) < 0);
 	m.to = 0;
 	CHECK_INT(layout__read(&layout, &m.memory, (uintptr_t)&old.section, &diag), 0);
@@ -175,6 +176,32 @@ TEST(layout_says_when_the_vm_starts_or_ends)
 	CHECK_INT(diag.code, DIAG_NOT_READY);
 	section.state = RB_DEBUG_EXT_ENDED;
 	CHECK_INT(check(), -ESRCH);
+}
+
+TEST(layout_says_why_there_is_nothing_to_read)
+{
+	fake__init(&vm, &section);
+	memset((char *)&section + offsetof(struct rb_debug_ext_section, pid), 0,
+	       sizeof(section) - offsetof(struct rb_debug_ext_section, pid));
+	section.state = RB_DEBUG_EXT_UNAVAILABLE;
+	section.unavailable = RB_DEBUG_EXT_NO_ADDRESS_SPACE;
+	CHECK_INT(check(), -ENOMEM);
+	CHECK_INT(diag.code, DIAG_NO_INTERFACE);
+	CHECK(strstr(diag.text, "the limit of its address space"));
+	CHECK(strstr(diag.hint, "ulimit -v"));
+	section.unavailable = RB_DEBUG_EXT_NO_MEMORY;
+	CHECK_INT(check(), -ENOMEM);
+	CHECK_INT(diag.code, DIAG_NO_INTERFACE);
+	CHECK(strstr(diag.text, "no memory"));
+}
+
+TEST(layout_refuses_frames_with_descriptors)
+{
+	fake__init(&vm, &section);
+	section.jit_frame_kind = RB_DEBUG_EXT_JIT_FRAME_DESCRIPTOR;
+	CHECK_INT(check(), -EPROTO);
+	CHECK_INT(diag.code, DIAG_VERSION);
+	CHECK(strstr(diag.text, "descriptors"));
 }
 
 TEST(layout_cuts_what_may_grow)

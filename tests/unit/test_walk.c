@@ -99,6 +99,42 @@ TEST(walk_gives_all_frames_innermost_first)
 	CHECK_INT(scratch.frames[4].id, 0);
 }
 
+static struct fake_frame *frame_at(uint32_t i)
+{
+	return (struct fake_frame *)ec->cfp + i;
+}
+
+TEST(walk_takes_the_pc_below_a_clause_from_the_clause)
+{
+	set_up(200);
+	frame_at(3)->ext_debug |= (uint64_t)(uint32_t)-7 << 32;
+	/* The first frame of the next chunk, and a clause below a clause. */
+	frame_at(WALK_CHUNK_BYTES / sizeof(struct fake_frame) - 1)->ext_debug |= 5ull << 32;
+	frame_at(WALK_CHUNK_BYTES / sizeof(struct fake_frame))->ext_debug |= 6ull << 32;
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.nr_frames, 200);
+	for (uint32_t i = 0; i < 199; i++) {
+		uint32_t first = WALK_CHUNK_BYTES / sizeof(struct fake_frame);
+		int moved = i == 4 ? -7 : i == first ? 5 : i == first + 1 ? 6 : 0;
+
+		CHECK_INT(scratch.frames[i].id, 100 + 199 - i);
+		CHECK_INT(scratch.frames[i].pc, 0x1000 + 8 * (199 - (int)i + moved));
+	}
+	/* In 1.0 only the low half means something. */
+	section.abi_minor = 0;
+	{
+		struct layout l = { .address = (uintptr_t)&section, .section = section };
+
+		layout__config(&l, &config);
+	}
+	frame_at(8)->ext_debug |= 0xdeadbeef00000000ull;
+	CHECK_INT(walk(), 0);
+	for (uint32_t i = 0; i < 199; i++) {
+		CHECK_INT(scratch.frames[i].id, 100 + 199 - i);
+		CHECK_INT(scratch.frames[i].pc, 0x1000 + 8 * (199 - i));
+	}
+}
+
 TEST(walk_is_right_at_every_depth_around_the_chunks)
 {
 	static const uint32_t depths[] = {

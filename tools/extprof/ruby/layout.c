@@ -44,6 +44,21 @@ static int check_head(const struct rb_debug_ext_section *s, struct diag *d)
 	return 0;
 }
 
+/* The process runs, and has nothing to read. */
+static int unavailable(const struct rb_debug_ext_section *s, struct diag *d)
+{
+	if (s->unavailable == RB_DEBUG_EXT_NO_ADDRESS_SPACE) {
+		diag__set(d, DIAG_NO_INTERFACE, ENOMEM, "this ruby has no debugging interface: "
+			  "the limit of its address space left too little for it when it started");
+		diag__hint(d, "start it with more: ulimit -v (RLIMIT_AS), or LimitAS= of systemd");
+	} else {
+		diag__set(d, DIAG_NO_INTERFACE, ENOMEM, "this ruby has no debugging interface: "
+			  "it got no memory for it when it started");
+		diag__hint(d, "start it again when the machine has more memory");
+	}
+	return -ENOMEM;
+}
+
 /* How much of it this extprof knows, in bytes.  The rest of a process's memory is not the section. */
 static uint32_t known_size(const struct rb_debug_ext_section *s)
 {
@@ -113,6 +128,13 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 	if (s->frame_jit_return == s->frame_pc || s->frame_jit_return == s->frame_ext_debug)
 		return wrong(d, "frame_jit_return", s->frame_jit_return);
 
+	if (s->jit_frame_kind != RB_DEBUG_EXT_JIT_FRAME_WHOLE) {
+		diag__set(d, DIAG_VERSION, EPROTO,
+			  "this ruby keeps what its frames run in descriptors of kind %u, "
+			  "which this extprof cannot read", s->jit_frame_kind);
+		diag__hint(d, "take the extprof that was built with that ruby");
+		return -EPROTO;
+	}
 	if (!s->records_dir || s->records_dir % 8)
 		return wrong(d, "records_dir", s->records_dir);
 	if (s->ec_dir % 8)
@@ -172,6 +194,8 @@ int layout__check(struct layout *l, const void *raw, uint32_t got, struct diag *
 		break;
 	case RB_DEBUG_EXT_ENDED:
 		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "this ruby is ending");
+	case RB_DEBUG_EXT_UNAVAILABLE:
+		return unavailable(s, d);
 	default:
 		return wrong(d, "state", s->state);
 	}
@@ -289,6 +313,9 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;
 	config->ec_slot_size = s->ec_slot_size;
+	/* In 1.0 the high half of the word has no meaning. */
+	if (s->abi_minor >= 1)
+		config->flags |= TARGET_CLAUSES;
 	first = min16(s->ec_vm_stack, min16(s->ec_vm_stack_size, s->ec_cfp));
 	end = max16(s->ec_vm_stack, max16(s->ec_vm_stack_size, s->ec_cfp)) + 8;
 	if (end - first <= WALK_EC_SPAN_MAX) {

@@ -58,6 +58,8 @@ struct walk_scratch {
 		volatile uint32_t n;		/* frames in this chunk */
 		uint32_t frame_size;
 		uint32_t id, pc, jit;		/* offsets */
+		uint32_t clauses;		/* TARGET_CLAUSES, or 0 */
+		volatile int64_t left;		/* what the frame before said about the pc of the next one */
 	} now;
 	struct rb_debug_ext_ec ec;		/* its head */
 	volatile uint32_t index;		/* of this scratch in the BPF map; for the includer */
@@ -200,17 +202,23 @@ static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64
 static __always_inline int walk__chunk(struct walk_scratch *s)
 {
 	uint32_t offset = 0, done = s->now.done;
+	int64_t left = s->now.left;
 
 	for (uint32_t i = 0; i < WALK_CHUNK_FRAMES; i++) {
 		struct sample_frame *f = &s->frames[(done + i) & (SAMPLE_FRAMES_MAX - 1)];
+		uint64_t id;
 
 		if (i >= s->now.n)
 			break;
-		f->id = (uint32_t)walk__field(s, offset + s->now.id);
-		f->pc = walk__field(s, offset + s->now.pc);
+		id = walk__field(s, offset + s->now.id);
+		f->id = (uint32_t)id;
+		/* Below a clause: where the frame was left, not where it will go on. */
+		f->pc = walk__field(s, offset + s->now.pc) + (uint64_t)left * 8;
+		left = s->now.clauses ? (int64_t)id >> 32 : 0;
 		f->flags = walk__field(s, offset + s->now.jit) ? FRAME_JIT_RETURN : 0;
 		offset += s->now.frame_size;
 	}
+	s->now.left = left;
 	return 0;
 }
 
@@ -237,6 +245,8 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 	s->now.id = cfg->frame_ext_debug;
 	s->now.pc = cfg->frame_pc;
 	s->now.jit = cfg->frame_jit_return;
+	s->now.clauses = cfg->flags & TARGET_CLAUSES;
+	s->now.left = 0;
 	for (uint32_t c = 0; c < WALK_CHUNKS_MAX; c++) {
 		uint32_t done = s->now.done;
 		uint64_t bytes;
