@@ -26,9 +26,9 @@ module Bench
 
     def add(**row) = @rows << Row.new(gates: true, **row)
 
-    # What frames may cost in a mode. frames: "i1 c2" as in workloads/kinds.rb.
+    # What frames, and calls of JIT code by C, may cost in a mode. frames: "i1 c2" as in workloads/kinds.rb.
     def allowance(frames, mode)
-      frames.scan(/([icj])(\d+)/).sum { |who, n| @bounds["slopes"][mode].fetch(who) * n.to_i }
+      frames.scan(/([icje])(\d+)/).sum { |who, n| @bounds["slopes"][mode].fetch(who) * n.to_i }
     end
 
     # kinds: { name => Kind }. Each kind by itself, and the mean over all pushes (net).
@@ -40,7 +40,7 @@ module Bench
         next missing("slopes", kind.name, mode, a, p) unless numbers?(a, p)
         frames = mode == "yjit" ? kind.yjit : kind.frames
         bound = allowance(frames, mode)
-        pushes = frames.scan(/\d+/).sum(&:to_i)
+        pushes = frames.scan(/[icj](\d+)/).flatten.sum(&:to_i)
         limit = bound + b["tolerance"] + b["relative_tolerance"] * a
         sums[mode] = [sums[mode][0] + p - a, sums[mode][1] + pushes] if pushes > 0
         add(witness: "slopes", what: kind.name, mode: mode, stock: a, patched: p, value: p - a, bound: bound,

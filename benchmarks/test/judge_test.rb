@@ -91,10 +91,11 @@ class JudgeTest < Test
     is j.allowance("", "interp"), 0
     is j.allowance("i2 c1", "interp"), 7.0
     is j.allowance("j1 c1 i1", "yjit"), 6.0
+    is j.allowance("j1 i1 e1", "yjit"), 8.0
   end
 
   def test_every_kind_says_who_pushes
-    KINDS.each_value { |k| ok "#{k.frames} #{k.yjit}".match?(/\A[icj0-9 ]*\z/), k.name }
+    KINDS.each_value { |k| ok "#{k.frames} #{k.yjit}".match?(/\A[icje0-9 ]*\z/), k.name }
     ok KINDS.size >= 16
     is KINDS["method"].yjit, "j1"
   end

@@ -5,6 +5,8 @@
 # frames says how many frames one turn of the body pushes, and who pushes them:
 #   i  the interpreter or C code, a Ruby frame      c  the same, a C frame or ifunc
 #   j  code that YJIT made, any frame
+# and e how often C calls code that YJIT made, which keeps a frame pointer then. Only where
+# the frames leave no room for it.
 # yjit is what YJIT makes of it; by default it makes all of them.
 
 Kind = Struct.new(:name, :frames, :yjit, :defs, :locals, :body)
@@ -71,10 +73,10 @@ kind "any", "c1 i1", "x.any? { i }", locals: "x = [1]", yjit: "j1 i1"
 kind "hash_each", "c1 i1", "x.each { i }", locals: "x = {a: 1}", yjit: "j1 i1"
 kind "map_symproc", "c2", "x.map(&:ord)", locals: "x = ['a']", yjit: "j1 c1"
 kind "each_with_index", "c4 i2", "x.each_with_index { i }", locals: "x = 1..2", yjit: "j1 c3 i2"
-kind "method_object", "c1 i1", "x.call(i)", defs: "def m(a) = a + a", locals: "x = method(:m)", yjit: "j1 i1"
+kind "method_object", "c1 i1", "x.call(i)", defs: "def m(a) = a + a", locals: "x = method(:m)", yjit: "j1 i1 e1"
 kind "public_send", "c1 i1", "public_send(:m, i)", defs: "public def m(a) = a + a", yjit: "j1 i1"
 kind "instance_exec", "c1 i1", "instance_exec { i }", yjit: "j1 i1"
-kind "comparable", "c1 i1", "o > o", yjit: "j1 i1", locals: "o = O.new; p = O.new",
+kind "comparable", "c1 i1", "o > o", yjit: "j1 i1 e1", locals: "o = O.new; p = O.new",
      defs: "class O; include Comparable; def <=>(b) = 1; end"
 kind "object_new", "c2", "Object.new", yjit: "j1 c1"
 kind "new_initialize", "c1 i1", "O.new(i)", defs: "class O; def initialize(a) = @a = a; end", yjit: "j1 i1"
