@@ -704,6 +704,26 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
 	tear_down();
 }
 
+/* The least work that is left when a sample is taken suffices for its frames. */
+TEST(symbols_of_a_sample_are_read_whole)
+{
+	set_up();
+	symbols.work = SYMBOLS_SAMPLE_WORK;
+	for (int i = 0; i < 80; i++) {
+		char name[16];
+		uint32_t id;
+
+		snprintf(name, sizeof(name), "m%d", i);
+		id = fake__record(&vm, RB_DEBUG_EXT_METHOD, name, foo, 0);
+		fake__set_code(fake__get(&vm, id), 20000, 31);
+		symbols__get(&symbols, id);
+		CHECK_INT(symbols__get(&symbols, id)->state, SYMBOL_OK);
+		CHECK_INT(symbols__line(symbols__get(&symbols, id), fake__pc(fake__get(&vm, id), 0)), 32);
+	}
+	CHECK(symbols.work < SYMBOLS_SAMPLE_WORK / 8);
+	tear_down();
+}
+
 /* At each read in turn: what could not be read for want of time says so, and is
  * read when there is some. */
 TEST(symbols_interrupted_are_put_off)

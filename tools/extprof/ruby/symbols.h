@@ -34,6 +34,8 @@
 #define SYMBOLS_TICK_WORK (32ll << 20)
 #define SYMBOLS_LAST_WORK (16 * SYMBOLS_TICK_WORK)	/* at the end */
 #define SYMBOLS_SAMPLES_WORK (SYMBOLS_TICK_WORK / 4)	/* left for new samples by all else */
+/* To be left when a sample is taken, so that all its frames can be read: 80 line tables of 20 KiB. */
+#define SYMBOLS_SAMPLE_WORK (SYMBOLS_TICK_WORK / 16)
 #define SYMBOLS_READ_WORK 512
 #define SYMBOLS_STEP_WORK 16
 
