@@ -229,6 +229,22 @@ TEST(sched_part_that_waits_for_the_gvl)
 }
 
 /* Short waits: what is chosen stands for all, and the rest is owed. */
+/* The kernel did not tell that it got a CPU: how long it has run says when. */
+TEST(sched_unseen_run)
+{
+	struct sched_thread thread = { .since = 1000, .ran = 500, .off = OFF_YES };
+
+	CHECK_INT(ran_unseen(&thread, 500, 2000), 0);
+	CHECK_INT(ran_unseen(&thread, 700, 2000), 200);
+	/* Never longer than it was off, and not by a count that is older. */
+	CHECK_INT(ran_unseen(&thread, 1600, 2000), 1000);
+	CHECK_INT(ran_unseen(&thread, 400, 2000), 0);
+	CHECK_INT(ran_unseen(&thread, 700, 900), 0);
+	/* Of a thread that was not seen to leave. */
+	thread.ran = 0;
+	CHECK_INT(ran_unseen(&thread, 700, 2000), 0);
+}
+
 TEST(sched_short_waits_stand_for_others)
 {
 	uint64_t sum = 0, waits = 0, given = 0;

@@ -108,41 +108,6 @@ static __always_inline void send_stack(struct sched_thread *t)
 		t->sent = t->sequence;
 }
 
-static __always_inline void leaves(struct task_struct *task, int preempted, uint64_t now)
-{
-	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
-	uint32_t state;
-	int call;
-
-	if (!t || t->off == OFF_YES)
-		return;
-	account(t, STATE_RUNNING, now - t->since);
-	t->since = now;
-	t->woken = 0;
-	/* The kernel has counted this switch. */
-	t->account.voluntary = KERNEL_READ(task, nvcsw);
-	t->account.involuntary = KERNEL_READ(task, nivcsw);
-	t->switches = t->account.voluntary + t->account.involuntary;
-	state = task__state(task);
-	t->out = preempted || !state ? OUT_RUNNABLE :
-		 state & TASK_STOPPED_OR_TRACED ? OUT_STOPPED : OUT_BLOCKED;
-	call = regs__call(task__regs(task));
-	t->in_call = call >= 0;
-	t->call = (uint32_t)call;
-	t->off = OFF_YES;
-	if (about_wanted && t->in_call && !(t->blocked | t->runnable | t->stopped))
-		about_begins(t->account.process, t->account.tid, t->call);
-	if (!t->in_call) {
-		send_stack(t);
-	} else if (t->coarse && t->slot) {
-		t->was_ready = 0;
-		if (bpf_probe_read_user(&state, sizeof(state), (const void *)
-					(t->slot + __builtin_offsetof(struct thread_head, state))))
-			return;
-		t->was_ready = state == RB_DEBUG_EXT_THREAD_READY;
-	}
-}
-
 /* It has gone on after a wait outside of a system call. */
 static __always_inline void send_length(struct sched_thread *t, uint64_t blocked, uint64_t runnable, uint64_t now)
 {
@@ -178,14 +143,12 @@ static __always_inline void send_length(struct sched_thread *t, uint64_t blocked
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void gets_cpu(struct task_struct *task, uint64_t now)
+/* It got a CPU at that moment. */
+static __always_inline void goes_on(struct sched_thread *t, struct task_struct *task, uint64_t now)
 {
-	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
 	uint64_t until, blocked, runnable;
 	struct source_counters *c;
 
-	if (!t || t->off == OFF_NOT)
-		return;
 	if (t->off == OFF_UNKNOWN) {
 		t->in_call = regs__call(task__regs(task)) >= 0;
 		t->out = t->woken ? OUT_BLOCKED : OUT_RUNNABLE;
@@ -214,16 +177,63 @@ static __always_inline void gets_cpu(struct task_struct *task, uint64_t now)
 	t->since = now;
 }
 
+/* It is found running, and nobody told that it got a CPU. */
+static __always_inline void goes_on_unseen(struct sched_thread *t, struct task_struct *task, uint64_t now)
+{
+	goes_on(t, task, now - ran_unseen(t, KERNEL_READ(task, se.sum_exec_runtime), now));
+}
+
+static __always_inline void leaves(struct task_struct *task, int preempted, uint64_t now)
+{
+	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
+	uint32_t state;
+	int call;
+
+	if (!t)
+		return;
+	if (t->off == OFF_YES)
+		goes_on_unseen(t, task, now);
+	account(t, STATE_RUNNING, now - t->since);
+	t->since = now;
+	t->woken = 0;
+	/* The kernel has counted this switch. */
+	t->account.voluntary = KERNEL_READ(task, nvcsw);
+	t->account.involuntary = KERNEL_READ(task, nivcsw);
+	t->switches = t->account.voluntary + t->account.involuntary;
+	t->ran = KERNEL_READ(task, se.sum_exec_runtime);
+	state = task__state(task);
+	t->out = preempted || !state ? OUT_RUNNABLE :
+		 state & TASK_STOPPED_OR_TRACED ? OUT_STOPPED : OUT_BLOCKED;
+	call = regs__call(task__regs(task));
+	t->in_call = call >= 0;
+	t->call = (uint32_t)call;
+	t->off = OFF_YES;
+	if (about_wanted && t->in_call && !(t->blocked | t->runnable | t->stopped))
+		about_begins(t->account.process, t->account.tid, t->call);
+	if (!t->in_call) {
+		send_stack(t);
+	} else if (t->coarse && t->slot) {
+		t->was_ready = 0;
+		if (bpf_probe_read_user(&state, sizeof(state), (const void *)
+					(t->slot + __builtin_offsetof(struct thread_head, state))))
+			return;
+		t->was_ready = state == RB_DEBUG_EXT_THREAD_READY;
+	}
+}
+
 SEC("tp_btf/sched_switch")
 int waits_switch(uint64_t *args)
 {
 	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
 	uint64_t now = bpf_ktime_get_ns();
+	struct sched_thread *t;
 
 	if (waits_paused)
 		return 0;
 	leaves(prev, args[0] & 1, now);
-	gets_cpu(next, now);
+	t = thread__find((uint32_t)KERNEL_READ(next, pid));
+	if (t && t->off != OFF_NOT)
+		goes_on(t, next, now);
 	return 0;
 }
 
@@ -412,7 +422,11 @@ int waits_call_ends(uint64_t *args)
 	struct walk_scratch *s;
 	int reason = 0, about;
 
-	if (!t || !(t->blocked | t->runnable | t->stopped) || waits_paused)
+	if (!t || waits_paused)
+		return 0;
+	if (t->off == OFF_YES)
+		goes_on_unseen(t, task__current(), bpf_ktime_get_ns());
+	if (!(t->blocked | t->runnable | t->stopped))
 		return 0;
 	settle_call(tid, (long)args[1]);
 	if (!t->parts || hit__find(&h) || hit__count(&h))

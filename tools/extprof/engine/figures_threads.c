@@ -81,10 +81,15 @@ static void add_blocked(const struct process_look *l, struct sched_thread *t)
 /* Put what it does now, since t->since, into its account. */
 static void settle(const struct process_look *l, uint32_t tid, struct sched_thread *t)
 {
-	uint64_t ns = l->now > t->since ? l->now - t->since : 0, blocked = 0;
+	uint64_t ns = l->now > t->since ? l->now - t->since : 0, blocked = 0, unseen = 0;
 
+	t->account.until = t->since + ns;
 	if (t->off == OFF_UNKNOWN)
 		find_unknown(l, tid, t);
+	else if (l->has_tasks)
+		unseen = tasks__ran_unseen(&l->tasks, (pid_t)tid, t, l->now);
+	t->account.time[STATE_RUNNING] += unseen;
+	ns -= unseen;
 	if (t->off == OFF_NOT) {
 		t->account.time[STATE_RUNNING] += ns;
 	} else {
@@ -101,7 +106,6 @@ static void settle(const struct process_look *l, uint32_t tid, struct sched_thre
 		add_blocked(l, t);
 	t->account.time[STATE_STOPPED] += t->stopped;
 	t->account.time[STATE_RUNNABLE] += t->runnable;
-	t->account.until = t->since + ns;
 }
 
 /* Threads that wait for the GVL at this moment. */

@@ -364,11 +364,18 @@ static void read_comm(const struct reading *r, uint32_t tid, struct thread_accou
 /* Put what it is doing at the end into its account. */
 static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
 {
-	uint64_t ns = r->now > t->since ? r->now - t->since : 0, blocked = 0;
+	uint64_t ns = r->now > t->since ? r->now - t->since : 0, blocked = 0, unseen = 0;
 
 	if (t->off == OFF_UNKNOWN)
 		find_unknown(r, tid, t);
-	if (t->off == OFF_NOT) {
+	else if (r->has_tasks)
+		unseen = tasks__ran_unseen(&r->tasks, (pid_t)tid, t, r->now);
+	if (unseen) {
+		account(t, STATE_RUNNING, unseen);
+		ns -= unseen;
+		/* Its stack is another one now. */
+		t->off = OFF_NOT;
+	} else if (t->off == OFF_NOT) {
 		account(t, STATE_RUNNING, ns);
 		if (t->blocked | t->runnable | t->stopped)
 			end_call(r, tid, t);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
+
 /* Native threads that are looked at to find their numbers in another namespace.  The process chooses how many
  * it has. */
 #define TASKS_MAX 65536
@@ -127,6 +129,20 @@ int tasks__runs(const struct tasks *t, pid_t tid, uint64_t *runs)
 	if (sscanf(text, "%*u %*u %" SCNu64, runs) != 1 || !*runs)
 		return -ENOTSUP;
 	return 0;
+}
+
+uint64_t tasks__ran_unseen(const struct tasks *t, pid_t tid, const struct sched_thread *thread, uint64_t now)
+{
+	uint64_t ran, later;
+	char text[128];
+
+	/* One that was blocked all the time got no CPU. */
+	if (thread->off != OFF_YES || (thread->out != OUT_RUNNABLE && !thread->woken) ||
+	    read_file(t, tid, "schedstat", text, sizeof(text)) < 0 || sscanf(text, "%" SCNu64, &ran) != 1)
+		return 0;
+	/* It may have run since, too. */
+	later = deadline__now() - now;
+	return ran > later ? ran_unseen(thread, ran - later, now) : 0;
 }
 
 static void parse_stat(char *text, struct task *task)

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/map64.h"
+#include "wire/states.h"
 
 struct task {
 	pid_t tid;		/* as seen from here; 0: the thread is not known */
@@ -45,6 +46,12 @@ uint32_t tasks__inner_tid(const struct tasks *t, pid_t tid);
  * getting a CPU.  0 or -errno; -ENOTSUP: this kernel does not count.
  */
 int tasks__runs(const struct tasks *t, pid_t tid, uint64_t *runs);
+
+/*
+ * Of a thread that was off the CPU at the time `now` by what was told: how long it ran until then without having been
+ * told, ns.  It is at most some milliseconds too little.
+ */
+uint64_t tasks__ran_unseen(const struct tasks *t, pid_t tid, const struct sched_thread *thread, uint64_t now);
 
 /* Fill all but `runs`.  0 or -errno: -ESRCH the thread has ended.  A part that cannot be read stays unknown. */
 int tasks__look(const struct tasks *t, pid_t tid, struct task *task);

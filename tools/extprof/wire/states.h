@@ -133,6 +133,7 @@ struct sched_thread {
 	uint64_t call_from;	/* when it was blocked in the call for the first time */
 	uint64_t from, to;	/* when it was last */
 	uint64_t switches;	/* while it is off: how often it has been switched out since it was made */
+	uint64_t ran;		/* while it is off: its CPU time until then, by the kernel's account; 0 unknown */
 	uint64_t slot;		/* address of the Ruby thread's slot in the process; 0 unknown */
 	struct thread_account account;
 	/* Short waits that no sample stands for yet, see wait_quantum. */
@@ -277,6 +278,19 @@ static __always_inline void add_to_call(struct sched_thread *t, uint64_t blocked
 		t->from = t->since;
 		t->to = t->since + blocked;
 	}
+}
+
+/*
+ * A thread that is off the CPU by what was told: how long has it run since, if its CPU time is `ran`?  It got a CPU
+ * then, and nobody told.  A kernel can hide the switches of some threads, and with those the switches to others.
+ */
+static __always_inline uint64_t ran_unseen(const struct sched_thread *t, uint64_t ran, uint64_t now)
+{
+	uint64_t most = now > t->since ? now - t->since : 0;
+
+	if (!t->ran || ran <= t->ran)
+		return 0;
+	return ran - t->ran < most ? ran - t->ran : most;
 }
 
 /* Of the time that it was blocked in the call: how long it waited for the GVL at the end. */
