@@ -453,6 +453,9 @@ struct extprof_alloc_figures {
 	uint64_t lost;			/* samples that are in none of these, of all processes since the beginning */
 	uint64_t interval;		/* mean distance of two samples, bytes */
 	uint64_t objects_deviation;	/* the standard deviation of `objects`: small objects have few samples */
+	struct extprof_figure malloc_figure;
+	uint64_t malloc_bytes;		/* memory besides slots, which Ruby and its extensions got from malloc */
+	uint64_t malloc_samples;
 };
 
 /* Time of all threads in one state. */

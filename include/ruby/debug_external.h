@@ -302,7 +302,7 @@ struct rb_debug_ext_section {
     uint64_t ec_semaphore;        /**< of `ec_new` and `ec_free` */
     uint64_t thread_semaphore;    /**< of `thread_state` */
     uint64_t gc_semaphore;        /**< of `gc_phase` */
-    /** Mean distance of two samples of `alloc` in bytes.  A tracer may store
+    /** Mean distance of two samples of `alloc` and of `malloc` in bytes.  A tracer may store
      *  another one (0: RB_DEBUG_EXT_ALLOC_INTERVAL); it is used each time that
      *  a distance is drawn, that is after a sample or a collection.  To store it
      *  is optional: the weights are right for the interval that is there. */
@@ -363,6 +363,9 @@ struct rb_debug_ext_section {
     uint32_t jit_frame_c;         /**< the value at frame_jit_return of a frame of C */
     uint16_t jit_desc_pc;         /**< offset in a descriptor, 8 bytes: as frame_pc */
     uint16_t jit_desc_id;         /**< offset in a descriptor, 4 bytes: id of a record */
+
+    /** Since abi_minor 1.  As alloc_semaphore, of the probe `malloc`. */
+    uint64_t malloc_semaphore;
 };
 
 /** rb_debug_ext_section::jit_flags */
@@ -804,6 +807,7 @@ struct rb_debug_ext_ractor {
  *   thread_state  thread serial, old state, new state, tid    thread_semaphore
  *   gc_phase      phase, tid, count, cause and flags          gc_semaphore
  *   alloc         id, size, weight, type, address             alloc_semaphore
+ *   malloc        size, weight, address                       malloc_semaphore
  *
  * A probe fires only while its semaphore, a uint16_t, is not 0.  The kernel
  * adds 1 while there are uprobes on the probe that name the semaphore as their
@@ -848,6 +852,19 @@ struct rb_debug_ext_ractor {
  * where the slots that are at hand then are used up.  While nobody listens
  * nothing is tested when an object is allocated.  Only Ruby's default collector
  * has this probe.
+ *
+ * malloc: since abi_minor 1.  Memory was allocated with xmalloc() and its like, by
+ * the code in the current frame, or a C extension reported memory of its own with
+ * rb_gc_adjust_memory_usage().  size is how large it is in bytes, as the allocator
+ * rounds it, or by how much realloc() made it larger.  address is where it is, 0 if
+ * that is not known.  The probe fires for samples, and weight means the same as for
+ * alloc; all threads share one distance.  The probe fires in the thread that
+ * allocates, which can be one without a frame.  What it is allocated for is not
+ * known: most often for an object that a method in the current frame makes or
+ * changes.  No probe tells when it is freed.  Sampling begins when a ractor has used
+ * up the slots of one size that it has at hand.  It ends when memory is allocated
+ * next.  While nobody listens, nothing is tested when memory is allocated.  Only
+ * Ruby's default collector has this probe.
  */
 /** The argument type of `alloc`: RUBY_T_* of ruby/internal/value_type.h. */
 enum rb_debug_ext_type {
@@ -878,7 +895,7 @@ enum rb_debug_ext_type {
 
 #define RB_DEBUG_EXT_ASSERT(name, expr) \
     typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
-RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 576);
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 584);
 RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
 RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
 RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);

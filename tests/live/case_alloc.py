@@ -17,7 +17,11 @@ KIB, MIB = 1 << 10, 1 << 20
 # An estimate differs from the truth by less than this many standard deviations of it: 5 are exceeded once in
 # 1.7 million.
 SIGMAS = 5
+MALLOC = "[malloc]"
 SIZE = {"Small": 40, "Other": 40, "Middle": 320, "Large": 640, "Half": 640}
+
+
+ARMED = {**NOBODY, "alloc": 1, "malloc": 1}
 
 
 class Program(Target):
@@ -151,7 +155,8 @@ def totals(ctx, interval, *flags):
         sigma = math.sqrt(sum(variance(size, n, interval) / scales[size] ** 2 for size, n in truth))
         # A page of each size of slots, in the one ractor; the counters of the collector lag behind a little.
         slack = sum(64 * KIB / scales[size] for size, _ in truth) + (1024 if unit == "count" else 1024 * 640)
-        got = sum(s.count for s in profile.stacks)
+        check(unit == "bytes" or not any(s.labels()[-1] == MALLOC for s in profile.stacks), "objects of malloc")
+        got = sum(s.count for s in profile.stacks if s.labels()[-1] != MALLOC)
         z = off(got, all_true, sigma, "all " + unit, slack)
         text.append("%s: %.0f shown, %.0f by GC.stat_heap, %.1f sigma" % (unit, got, all_true, z))
     return "; ".join(text)
@@ -217,6 +222,39 @@ def stack_at_the_allocation(ctx):
     return "Small.new below Object#frequent:%d, Large.new below Object#rare:%d" % (wanted["Small"][1], wanted["Large"][1])
 
 
+def memory_of_malloc(ctx, *flags):
+    """Strings of two sizes, and an array that grows by realloc: the bytes, and where."""
+    program, text = Program(ctx, *flags), []
+    for size, n, interval in (100000, 40000, 512 * KIB), (2000, 400000, 32 * KIB):
+        reader = record(ctx, program.pid, interval)
+        each, grown = map(int, program.do("malloc %d %d 3000000" % (size, n)))
+        check(size <= each <= size + 32, "a string of %d takes %d", size, each)
+        profile = stop(ctx, reader)
+        got = defaultdict(int)
+        for s in profile.stacks:
+            if s.labels()[-1] == MALLOC:
+                got[s.labels()[-3], s.labels()[-2]] += s.count
+        # malloc rounds up to 16 bytes.
+        z = off(got["Object#strings", "String.new"], n * each, math.sqrt(variance(each, n, interval)), "strings",
+                128 * KIB + 16 * n)
+        # It grows in some hundred steps, all of them in the last ones: of these nearly each is sampled.
+        share = got["Object#grown", "Array#push"] / grown
+        check(0.8 < share < 1.2, "the array takes %d bytes, %.2f of them shown", grown, share)
+        text.append("%d bytes: %.4f shown, %.1f sigma; an array of %.1f MiB: %.3f" % (
+            size, got["Object#strings", "String.new"] / (n * each), z, grown / MIB, share))
+    return "; ".join(text)
+
+
+@case(timeout=60)
+def malloc(ctx):
+    return memory_of_malloc(ctx)
+
+
+@case(timeout=60)
+def malloc_yjit(ctx):
+    return memory_of_malloc(ctx, *YJIT)
+
+
 @case(timeout=60)
 def nothing_is_left(ctx):
     """Neither a semaphore nor another distance of samples, after an end; no semaphore after kill -9."""
@@ -224,14 +262,14 @@ def nothing_is_left(ctx):
     before = program.read_interval()
     reader = record(ctx, program.pid, 4 * KIB)
     armed = program.semaphores()
-    check(armed == {**NOBODY, "alloc": 1}, "while it records: %s", armed)
+    check(armed == ARMED, "while it records: %s", armed)
     check(program.read_interval() == 4 * KIB, "the distance is %d", program.read_interval())
     program.do("pattern Small Other 10000")
     stop(ctx, reader)
     check(program.semaphores() == NOBODY, "after the end: %s", program.semaphores())
     check(program.read_interval() == before, "the distance was %d and is %d", before, program.read_interval())
     reader = record(ctx, program.pid, 4 * KIB)
-    program.wait_for({**NOBODY, "alloc": 1})
+    program.wait_for(ARMED)
     reader.signal(signal.SIGKILL)
     reader.wait()
     program.wait_for(NOBODY)

@@ -13,8 +13,9 @@ from binaries import Binary
 from harness import Failed, case, check
 from native import run
 
-SEMAPHORES = ("alloc", "ec", "thread", "gc")
-SEMAPHORE_OF = {"alloc": "alloc", "ec_new": "ec", "ec_free": "ec", "thread_state": "thread", "gc_phase": "gc"}
+SEMAPHORES = ("alloc", "ec", "thread", "gc", "malloc")
+SEMAPHORE_OF = {"alloc": "alloc", "ec_new": "ec", "ec_free": "ec", "thread_state": "thread", "gc_phase": "gc",
+                "malloc": "malloc"}
 PROBES = tuple(SEMAPHORE_OF)
 T_STRUCT = 9
 CREATED, RUNNING, READY, BLOCKED, SLEEPING, DEAD = range(1, 7)
@@ -137,10 +138,10 @@ def semaphores(ctx):
     """A semaphore is up while somebody traces, however the tracer ends. The kernel adds 1 for a probe, however
     many tracers it has."""
     target = Target(ctx)
-    all_probes = {"alloc": 1, "ec": 2, "thread": 1, "gc": 1}
+    all_probes = {"alloc": 1, "ec": 2, "thread": 1, "gc": 1, "malloc": 1}
     check(target.semaphores() == NOBODY, "before: %s", target.semaphores())
     first = target.trace(ctx, "ec_new", "alloc")
-    target.wait_for({"alloc": 1, "ec": 1, "thread": 0, "gc": 0})
+    target.wait_for({**NOBODY, "alloc": 1, "ec": 1})
     second = target.trace(ctx)
     target.wait_for(all_probes)
     target.do("fibers 10")
@@ -281,7 +282,7 @@ def children(ctx):
     """A tracer of a process does not trace its children, and their semaphores say so."""
     target = Target(ctx)
     tracer = target.trace(ctx, "alloc", "ec_new", "gc_phase")
-    target.wait_for({"alloc": 1, "ec": 1, "thread": 0, "gc": 1})
+    target.wait_for({**NOBODY, "alloc": 1, "ec": 1, "gc": 1})
     target.p.tell("fork 40000000")
     lines = sorted([target.p.line(), target.p.line()])
     check(lines[1] == "done" and lines[0].startswith("child "), "%s", lines)
@@ -291,7 +292,7 @@ def children(ctx):
     lines = sorted([target.p.line(), target.p.line()])
     check(lines == ["done", "worked"], "%s", lines)
     target.wait_for(NOBODY, pid=child)
-    check(target.semaphores() == {"alloc": 1, "ec": 1, "thread": 0, "gc": 1}, "the parent's: %s", target.semaphores())
+    check(target.semaphores() == {**NOBODY, "alloc": 1, "ec": 1, "gc": 1}, "the parent's: %s", target.semaphores())
     target.do("fibers 5")
     hits = tracer.stop()
     check({h[1] for h in hits} == {target.pid}, "hits in %s", {h[1] for h in hits})
@@ -333,7 +334,7 @@ def before_it_starts(ctx):
     pids = []
     for _ in range(2):
         other = Target(ctx, **options)
-        other.wait_for({"alloc": 0, "ec": 1, "thread": 0, "gc": 1})
+        other.wait_for({**NOBODY, "ec": 1, "gc": 1})
         other.do("fibers 20")
         pids.append(other.pid)
     hits = tracer.stop()

@@ -15,7 +15,7 @@ from minute import WITHOUT_BPF, amounts
 # Figures of a total that are sums, by group.
 SUMS = {"cpu": ["total_ns"], "switches": ["voluntary", "involuntary"], "faults": ["minor", "major"],
         "gvl": ["looks", "held", "contended"], "gvl_waits": ["count", "total_ns"], "gc_cycles": ["all", "major"],
-        "gc_pauses": ["count", "total_ns"], "allocations": ["bytes", "objects", "samples"], "threads": ["lives_ns"]}
+        "gc_pauses": ["count", "total_ns"], "allocations": ["bytes", "objects", "samples"], "malloc": ["bytes", "samples"], "threads": ["lives_ns"]}
 
 
 def parse(text):
@@ -340,7 +340,7 @@ def older_ruby(ctx):
     out, err = p.communicate()
     check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
     t = parse(out)[1]
-    for name in ("gvl_waits", "gc_cycles", "gc_pauses", "allocations"):
+    for name in ("gvl_waits", "gc_cycles", "gc_pauses", "allocations", "malloc"):
         check(t[name] is None, "%s: %s", name, t[name])
         check(t["missing"].get(name), "no reason for %s: %s", name, t["missing"])
     check("1.0" in t["missing"]["gvl_waits"] and "probe" in t["missing"]["allocations"], "%s", t["missing"])

@@ -12,7 +12,7 @@ import folded
 from harness import check, cpu_clock, until
 
 # Figures of extprof stat that only a program in the kernel knows.
-WITHOUT_BPF = ("gvl_waits", "gc_pauses", "gc_pauses.reasons", "allocations")
+WITHOUT_BPF = ("gvl_waits", "gc_pauses", "gc_pauses.reasons", "allocations", "malloc")
 HOPS = ("Object#heavy", "Object#light")
 
 

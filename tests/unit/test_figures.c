@@ -7,6 +7,7 @@
 
 #include "no_memory.h"
 #include "profile/figures.h"
+#include "wire/alloc.h"
 #include "wire/gc.h"
 
 TEST(figures_log2)
@@ -173,15 +174,19 @@ TEST(figures_amounts_only_grow)
 TEST(figures_allocations)
 {
 	struct figures_process *p = figures__process(&figures, 1);
-	struct sample_event small = { .value = 1000, .count = 25 }, large = { .value = 1000, .count = 2 };
+	struct sample_event small = { .value = 1000, .count = 25 }, large = { .value = 1000, .count = 2 },
+			    malloc = { .value = 7000, .state = ALLOC_MALLOC };
 
 	for (int i = 0; i < 4; i++)
 		figures__add_allocation(p, &small);
 	figures__add_allocation(p, &large);
+	figures__add_allocation(p, &malloc);
 	CHECK_INT(p->sums.alloc_samples, 5);
 	CHECK_INT(p->sums.alloc_bytes, 5000);
 	CHECK_INT(p->sums.alloc_objects, 102);
 	CHECK_INT(p->sums.alloc_object_squares, 2504);
+	CHECK_INT(p->sums.malloc_samples, 1);
+	CHECK_INT(p->sums.malloc_bytes, 7000);
 	figures__free(&figures);
 }
 

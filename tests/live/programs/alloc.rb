@@ -46,6 +46,31 @@ end
 
 def closure(n) = lambda { n }
 
+# Memory of malloc: strings of that size, each dropped at once; an array that grows.
+def strings(size, n)
+  i = 0
+  while i < n
+    String.new(capacity: size)
+    i += 1
+  end
+end
+
+def grown(n)
+  array = []
+  i = 0
+  while i < n
+    array.push(i)
+    i += 1
+  end
+  array
+end
+
+# What malloc gives for a string of that size, as the program itself can tell it.
+def malloced(object)
+  require "objspace"
+  ObjectSpace.memsize_of(object) - ObjectSpace.dump(object)[/"slot_size":(\d+)/, 1].to_i
+end
+
 CLASSES.each_value { |klass| thread_body(klass, 2000) }
 GC.start
 puts "ready"
@@ -64,6 +89,11 @@ while (line = $stdin.gets)
     words.each_slice(2).map do |name, n|
       Ractor.new(CLASSES[name], n.to_i) { |klass, times| Object.new.send(:thread_body, klass, times) }
     end.each(&:take)
+  when "malloc" # SIZE TIMES PUSHES
+    size, n, pushes = words.map(&:to_i)
+    puts malloced(String.new(capacity: size))
+    strings(size, n)
+    puts malloced(grown(pushes))
   when "lambdas" # TIMES: the VM makes an environment for each
     n = words[0].to_i
     i = 0

@@ -145,6 +145,7 @@ main(int argc, char **argv)
 
     if (argc == 2 && strcmp(argv[1], "layout") == 0) {
         OFFSET(alloc_semaphore), OFFSET(ec_semaphore), OFFSET(thread_semaphore), OFFSET(gc_semaphore);
+        OFFSET(malloc_semaphore);
         OFFSET(alloc_interval), OFFSET(gc_count);
         return 0;
     }

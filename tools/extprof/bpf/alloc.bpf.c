@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The probe `alloc` of the VM runs allocated() in the thread that is about to allocate.  The VM chooses
- * which allocations are sampled, and says how many bytes each stands for.
+ * The probe `alloc` of the VM runs allocated() in the thread that is about to allocate a slot, and the probe
+ * `malloc` runs malloced() in the one that got other memory.  The VM chooses which allocations are sampled, and
+ * says how many bytes each stands for.
  */
 #include "bpf/probe.bpf.h"
+#include "wire/alloc.h"
 
 /* More than an allocation that is sampled can stand for. */
 #define WEIGHT_MAX (1ull << 48)
@@ -39,6 +41,24 @@ int allocated(bpf_user_pt_regs_t *regs)
 			h.state = (uint32_t)arguments[3];
 			h.count = objects(arguments[2], arguments[1]);
 		}
+	}
+	hit__sample(&h, 0, regs__ip(regs));
+	return 0;
+}
+
+SEC("uprobe")
+int malloced(bpf_user_pt_regs_t *regs)
+{
+	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1, .state = ALLOC_MALLOC };
+	uint64_t arguments[4];	/* size, weight, address */
+
+	if (alloc_paused || hit__find(&h) || hit__count(&h))
+		return 0;
+	if (h.cfg->section) {
+		if (probe__arguments(regs, h.cfg->section, arguments) || arguments[1] > WEIGHT_MAX)
+			h.loss = LOSS_PROBE;
+		else
+			h.value = arguments[1];
 	}
 	hit__sample(&h, 0, regs__ip(regs));
 	return 0;

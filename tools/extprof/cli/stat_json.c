@@ -143,6 +143,7 @@ static json_t *missing_of(const struct extprof_figures *f)
 	miss(missing, "gc_pauses", &f->gc.figure);
 	miss(missing, "gc_pauses.reasons", &f->gc.reasons_figure);
 	miss(missing, "allocations", &f->alloc.figure);
+	miss(missing, "malloc", &f->alloc.malloc_figure);
 	miss(missing, "threads", &f->states_figure);
 	return missing;
 }
@@ -173,6 +174,8 @@ static json_t *figures(const struct extprof_figures *f, const char *kind)
 			 "objects_deviation", N(f->alloc.objects_deviation), "samples", N(f->alloc.samples), "lost", N(f->alloc.lost), "interval_bytes",
 			 N(f->alloc.interval));
 	json_object_set_new(o, "allocations", if_known(&f->alloc.figure, part));
+	part = json_pack("{s:I, s:I}", "bytes", N(f->alloc.malloc_bytes), "samples", N(f->alloc.malloc_samples));
+	json_object_set_new(o, "malloc", if_known(&f->alloc.malloc_figure, part));
 	json_object_set_new(o, "threads", if_known(&f->states_figure, states(f)));
 	if (f->calls_figure.known)
 		json_object_set_new(o, "syscalls", calls(f));

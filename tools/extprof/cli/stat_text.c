@@ -344,6 +344,13 @@ static void write_alloc(const struct extprof_figures *f, FILE *to)
 	fprintf(to, "; estimates (%s samples, one per %s)", count_text(a->samples, samples),
 		bytes_text((double)a->interval, interval));
 	end(&a->figure, to);
+	if (begin("  by malloc", &a->malloc_figure, to)) {
+		fprintf(to, "%14s   %s/s", bytes_text((double)a->malloc_bytes, sum),
+			bytes_text(per_second(f, a->malloc_bytes), rate));
+		if (a->malloc_samples)
+			fprintf(to, " +- %.1f %%", 196 / sqrt((double)a->malloc_samples));
+		end(&a->malloc_figure, to);
+	}
 	if (a->lost)
 		fprintf(to, "%-*s%14s   samples were lost\n", LABEL_WIDTH, "  lost", count_text(a->lost, samples));
 }

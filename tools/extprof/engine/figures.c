@@ -140,6 +140,8 @@ static void miss_probes(struct figures_process *f, const struct rb_debug_ext_sec
 	}
 	if (!s->alloc_semaphore || failed & 1u << SOURCE_ALLOC)
 		figures__miss(f, FIGURE_ALLOC, s->alloc_semaphore ? d->text : no_probe);
+	if (!s->malloc_semaphore || failed & 1u << SOURCE_ALLOC)
+		figures__miss(f, FIGURE_MALLOC, s->malloc_semaphore ? d->text : no_probe);
 }
 
 /* What version 1.0 of the interface does not tell. */
@@ -160,6 +162,7 @@ static void miss_without_bpf(struct figures_process *f)
 	figures__miss(f, FIGURE_GC_PAUSES, no_probe);
 	figures__miss(f, FIGURE_GC_REASONS, no_probe);
 	figures__miss(f, FIGURE_ALLOC, no_probe);
+	figures__miss(f, FIGURE_MALLOC, no_probe);
 }
 
 void engine__figures_attach(struct engine *e, struct process *p, const struct vm *vm, uint32_t failed, const struct diag *d)

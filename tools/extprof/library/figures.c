@@ -330,6 +330,9 @@ static void build_alloc(struct building *b)
 	a->samples = b->sums.alloc_samples;
 	a->lost = lost_of(&b->all->alloc, &b->all->alloc_received);
 	a->interval = b->all->alloc_interval;
+	a->malloc_figure = known(b, FIGURE_MALLOC);
+	a->malloc_bytes = b->sums.malloc_bytes;
+	a->malloc_samples = b->sums.malloc_samples;
 }
 
 /*

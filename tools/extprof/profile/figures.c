@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "wire/alloc.h"
 #include "wire/gc.h"
 
 /* -- sums and histograms ----------------------------------------------------------------------- */
@@ -300,6 +301,11 @@ int figures__add_pause(struct figures_process *p, const struct sample_event *e)
 
 void figures__add_allocation(struct figures_process *p, const struct sample_event *e)
 {
+	if (e->state == ALLOC_MALLOC) {
+		p->sums.malloc_samples++;
+		p->sums.malloc_bytes += e->value;
+		return;
+	}
 	p->sums.alloc_samples++;
 	p->sums.alloc_bytes += e->value;
 	p->sums.alloc_objects += e->count;

@@ -36,7 +36,8 @@ struct sums {
 	uint64_t gc_pauses, gc_time, gc_waited;	/* waited: for a CPU */
 	uint64_t gc_parts[GC_PARTS];
 	uint64_t gc_reason_pauses[2][GC_REASONS], gc_reason_time[2][GC_REASONS];	/* minor, major */
-	uint64_t alloc_samples, alloc_bytes, alloc_objects;
+	uint64_t alloc_samples, alloc_bytes, alloc_objects;	/* slots */
+	uint64_t malloc_samples, malloc_bytes;
 	uint64_t alloc_object_squares;		/* of what each sample adds to `alloc_objects`: its variance */
 };
 
@@ -65,6 +66,7 @@ enum figure {
 	FIGURE_GC_PAUSES,
 	FIGURE_GC_REASONS,
 	FIGURE_ALLOC,
+	FIGURE_MALLOC,
 	FIGURES
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples of allocations, by the VM's probe `alloc`. */
+/* Samples of allocations, by the VM's probes `alloc` and `malloc`. */
 #include <bpf/libbpf.h>
 #include <inttypes.h>
 #include <linux/membarrier.h>
@@ -15,34 +15,42 @@
 #include "source/source.h"
 
 struct source {
-	struct ruby_probe probe;
+	struct ruby_probe slots, malloc;
 	struct extprof_bpf *skel;
 	uint64_t interval;
+	bool slots_only;	/* there is a ruby that does not tell of memory of malloc */
 };
 
 static int alloc__create(struct source **source, const struct source_options *o, struct diag *d)
 {
 	struct source *s = calloc(1, sizeof(*s));
+	int err;
 
 	*source = s;
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	s->probe.name = "alloc";
-	s->probe.semaphore = offsetof(struct rb_debug_ext_section, alloc_semaphore);
+	s->slots.name = "alloc";
+	s->slots.semaphore = offsetof(struct rb_debug_ext_section, alloc_semaphore);
+	s->malloc.name = "malloc";
+	s->malloc.semaphore = offsetof(struct rb_debug_ext_section, malloc_semaphore);
 	s->interval = o->alloc_interval;
-	return ruby_probe__create(&s->probe, o->places, d);
+	err = ruby_probe__create(&s->slots, o->places, d);
+	return err ? err : ruby_probe__create(&s->malloc, o->places, d);
 }
 
 static int alloc__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
+	int err = ruby_probe__configure(&s->slots, skel, skel->progs.allocated, d);
+
 	s->skel = skel;
-	return ruby_probe__configure(&s->probe, skel, skel->progs.allocated, d);
+	return err ? err : ruby_probe__configure(&s->malloc, skel, skel->progs.malloced, d);
 }
 
 static int alloc__open(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
 	(void)d;
-	ruby_probe__open(&s->probe, skel);
+	ruby_probe__open(&s->slots, skel);
+	ruby_probe__open(&s->malloc, skel);
 	return 0;
 }
 
@@ -63,30 +71,38 @@ static void alloc__stop(struct source *s)
 
 static int alloc__add(struct source *s, const struct source_target *target, struct diag *d)
 {
-	return ruby_probe__add(&s->probe, target, d);
+	int err = ruby_probe__add(&s->slots, target, d);
+
+	if (err)
+		return err;
+	if (!target->contract->malloc_semaphore) {
+		s->slots_only = true;
+		return 0;
+	}
+	return ruby_probe__add(&s->malloc, target, d);
 }
 
 static void alloc__detach(struct source *s)
 {
-	ruby_probe__detach(&s->probe);
+	ruby_probe__detach(&s->slots);
+	ruby_probe__detach(&s->malloc);
 }
 
 static void alloc__facts(const struct source *s, struct source_facts *facts)
 {
+	bool in_bytes = s->interval % 1024;
+
 	memset(facts, 0, sizeof(*facts));
-	if (s->interval % 1024)
-		snprintf(facts->text, sizeof(facts->text), "allocations, one sample for each %" PRIu64 " bytes",
-			 s->interval);
-	else
-		snprintf(facts->text, sizeof(facts->text), "allocations, one sample for each %" PRIu64 " KiB",
-			 s->interval / 1024);
+	snprintf(facts->text, sizeof(facts->text), "allocations, one sample for each %" PRIu64 " %s%s",
+		 in_bytes ? s->interval : s->interval / 1024, in_bytes ? "bytes" : "KiB",
+		 s->slots_only ? "; some without memory of malloc" : "");
 }
 
 static void alloc__destroy(struct source *s)
 {
 	if (!s)
 		return;
-	ruby_probe__detach(&s->probe);
+	alloc__detach(s);
 	free(s);
 }
 

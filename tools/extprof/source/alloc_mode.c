@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "source/mode.h"
+#include "wire/alloc.h"
 
 /* NULL: not told, or unknown. */
 static const char *type_name(uint32_t type)
@@ -24,12 +25,14 @@ static const char *type_name(uint32_t type)
 	}
 }
 
-/* Objects of the VM itself, and those of a class for which there was no memory for a record. */
+/* Memory besides slots, objects of the VM itself, and those of a class for which there was no memory for a record. */
 static void add_type(const struct sample_event *e, struct text *out)
 {
 	const char *type = type_name(e->state);
 
-	if (!e->detail)
+	if (e->state == ALLOC_MALLOC)
+		text__adds(out, "[malloc]");
+	else if (!e->detail)
 		text__adds(out, "[class without a record]");
 	else if (type)
 		text__addf(out, "[VM internal %s]", type);
