@@ -17,6 +17,7 @@ require_relative "explain"
 require_relative "disasm"
 require_relative "gems"
 require_relative "judge"
+require_relative "passed"
 require_relative "store"
 require_relative "report"
 require_relative "plot"
@@ -42,7 +43,8 @@ module Bench
     USAGE = <<~TEXT
       usage: benchmarks/run [OPTION...] [COMMAND]
         bench      all witnesses at full effort [default]
-        gate       what CI runs: about twelve minutes, with the gate's own test
+        gate       what CI runs: about twelve minutes, with the gate's own test; only the exact counts
+                   if a gate is on record that passed with the same rubies and witnesses (GATE=full: all)
         slopes counts repeat time limits sampled modes selftest   one witness
         gems       install the gems of yjit-bench's headline programs
         explain WHAT [MODE]   where the instructions of a kind or a program are (callgrind)
@@ -52,6 +54,7 @@ module Bench
 
     def initialize(argv, env)
       @build = env.fetch("BUILD")
+      @all = env["GATE"] == "full"
       @options = { patched: env["PATCHED"] || "#{@build}/ruby", stock: env["STOCK"] || "#{@build}/bench/stock",
                    yjit_bench: env["YJIT_BENCH"], workers: Etc.nprocessors, cores: Jobs.cores.last(2),
                    effort: nil, only: nil, modes: MODES, extprof: env["EXTPROF"] || "#{@build}/extprof/extprof" }
@@ -111,6 +114,7 @@ module Bench
       check_alike
       @judge = Judge.new
       @judge.left_out(witnesses.first, "paths that are the same everywhere", @place.why) if @place && !@place.usable?
+      witnesses = shortened(witnesses)
       (MODES - @modes).each { |m| @judge.left_out(witnesses.first, "all of #{m}", "not asked for (--mode, MODE)") }
       witnesses.each do |w|
         started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -118,6 +122,16 @@ module Bench
         warn "%s took %.0f s" % [w, Process.clock_gettime(Process::CLOCK_MONOTONIC) - started]
       end
       finish
+    end
+
+    # Of the gate, what an earlier one has not shown already.
+    def shortened(witnesses)
+      @inputs = Passed.inputs(@sides)
+      ours = @options[:patched] == "#{@build}/ruby" && !@all
+      return witnesses unless @command == "gate" && ours && (date, machine = Passed.find(@inputs))
+      why = "all of it passed on #{date[/\A[^T]+/]} (#{machine}) with the same rubies and witnesses, see results/gate.json"
+      (witnesses - Passed::SHORT).each { |w| @judge.left_out(w, "all of it", why) }
+      witnesses & Passed::SHORT
     end
 
     # If a witness lacks extprof, root or bpftool, that is a failure in the table; the others still run.
@@ -179,7 +193,7 @@ module Bench
       raise Refused, "nothing was measured" if @judge.rows.none?(&:gates)
       Report.print(@judge.rows, out: table = StringIO.new)
       print table.string
-      run = @store.write_run(table.string, @sides)
+      run = @store.write_run(table.string, @sides, "inputs" => @inputs, "passed" => @judge.status != 1)
       svg = File.join(@bench, "bench.svg")
       File.write(svg, Plot.of(@judge.rows, "Patched CRuby against stock, #{Time.now.utc.strftime("%F")}, #{Store.machine}"))
       puts "plot: #{svg}", "figures: #{run}"

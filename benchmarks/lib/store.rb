@@ -25,9 +25,9 @@ module Bench
       put(name, { "about" => Store.about(sides), "data" => data })
     end
 
-    # report: the table as it is printed. Returns the path.
-    def write_run(report, sides)
-      put(RUN, { "about" => { "command" => @command, **Store.about(sides) }, "report" => report.lines(chomp: true), "data" => @written })
+    # report: the table as it is printed. more: of the run. Returns the path.
+    def write_run(report, sides, more = {})
+      put(RUN, { "about" => { "command" => @command, **more, **Store.about(sides) }, "report" => report.lines(chomp: true), "data" => @written })
     end
 
     def read(name) = File.exist?(path(name)) ? JSON.parse(File.read(path(name))) : nil

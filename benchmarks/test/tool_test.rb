@@ -15,6 +15,23 @@ class ToolTest < Test
     ok Jobs.run(SH, ["/nonexistent"]).error
   end
 
+  # Of a gate that passed with the same inputs, and of no other.
+  def test_a_gate_on_record
+    Dir.mktmpdir do |dir|
+      file = File.join(dir, "gate.json")
+      is Passed.find("a", file), nil
+      [[true, "a", %w[today here]], [false, "a", nil], [true, "b", nil], [nil, "a", nil]].each do |passed, inputs, found|
+        File.write(file, JSON.generate("about" => { "inputs" => inputs, "passed" => passed, "date" => "today", "machine" => "here" }))
+        is Passed.find("a", file), found
+      end
+      File.write(file, "{")
+      is Passed.find("a", file), nil
+    end
+    side = Struct.new(:flags)
+    is Passed.inputs([side.new({ "CC" => "gcc" })]), Passed.inputs([side.new({ "CC" => "gcc" })])
+    ok Passed.inputs([side.new({ "CC" => "gcc" })]) != Passed.inputs([side.new({ "CC" => "clang" })])
+  end
+
   # Dead, or a zombie that nobody has waited for.
   def gone?(pid)
     File.read("/proc/#{pid}/stat")[/\) (.)/, 1] == "Z"

@@ -1,0 +1,29 @@
+# The last gate that passed, in results/gate.json, and whether what it measured is the same now: then only the
+# exact counts need to be repeated.
+
+require "digest"
+require "json"
+
+module Bench
+  module Passed
+    TOP = File.expand_path("../..", __dir__)
+    FILE = File.join(TOP, "benchmarks/results/gate.json")
+    SHORT = %w[slopes counts repeat].freeze
+
+    # A hash of the source of both rubies, of how they are compiled, and of how they are compared.
+    def self.inputs(sides)
+      series = %w[BASE TREE].map { |name| File.read(File.join(TOP, "patches/ruby-3.4", name)) }
+      files = Dir[File.join(TOP, "benchmarks/{lib,tools,workloads}/**/*"), File.join(TOP, "benchmarks/{bounds.json,build-stock}")]
+      compared = files.select { |f| File.file?(f) }.sort.map { |f| [f.delete_prefix(TOP), Digest::SHA256.file(f).hexdigest] }
+      Digest::SHA256.hexdigest(JSON.generate([series, sides.map(&:flags), compared]))
+    end
+
+    # When and where a gate passed with the same inputs; nil if none did.
+    def self.find(inputs, file = FILE)
+      about = JSON.parse(File.read(file))["about"]
+      about.values_at("date", "machine") if about["passed"] && about["inputs"] == inputs
+    rescue SystemCallError, JSON::ParserError
+      nil
+    end
+  end
+end
