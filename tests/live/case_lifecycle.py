@@ -636,9 +636,13 @@ def attach_often(ctx, times, flags=()):
     return "%d times: %s" % (times, text)
 
 
-@case(timeout=120)
+# By hand: ATTACHES=10000 tests/live/run lifecycle-attach-100-times
+ATTACHES = int(os.environ.get("ATTACHES", 100))
+
+
+@case(timeout=20 + ATTACHES)
 def attach_100_times(ctx):
-    return attach_often(ctx, 100)
+    return attach_often(ctx, ATTACHES)
 
 
 @case(timeout=60)
