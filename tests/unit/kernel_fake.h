@@ -53,6 +53,9 @@ struct task_struct {
 	int in_compat_call;
 	uint64_t run_delay;
 	int interrupted;
+	struct {
+		uint64_t sum_exec_runtime;
+	} se;
 };
 
 /* As much of them as probes need. */

@@ -228,7 +228,6 @@ TEST(sched_part_that_waits_for_the_gvl)
 	CHECK_INT(gvl_part(&thread, &head), 150);
 }
 
-/* Short waits: what is chosen stands for all, and the rest is owed. */
 /* The kernel did not tell that it got a CPU: how long it has run says when. */
 TEST(sched_unseen_run)
 {
@@ -245,6 +244,22 @@ TEST(sched_unseen_run)
 	CHECK_INT(ran_unseen(&thread, 700, 2000), 0);
 }
 
+/* The next switch that is told is one away from it: its time is apart all the same. */
+TEST(sched_unseen_run_is_accounted)
+{
+	begin(OFF_NOT);
+	task.se.sum_exec_runtime = 5000;
+	out(10, true, 0);
+	/* It waits for 70 ns and runs for 300. */
+	task.se.sum_exec_runtime += 300;
+	out(370, true, 0);
+	in(20);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 70 + 20);
+	CHECK_INT(thread.account.time[STATE_RUNNING], 10 + 300);
+	CHECK_INT(thread.account.waits[STATE_RUNNABLE], 2);
+}
+
+/* Short waits: what is chosen stands for all, and the rest is owed. */
 TEST(sched_short_waits_stand_for_others)
 {
 	uint64_t sum = 0, waits = 0, given = 0;

@@ -31,7 +31,8 @@ static struct extprof_figures known(void)
 		.gvl_waits = { yes, { 20, SECOND, 100000000, 50000000, 99000000, "[thread napper (13)]", 77 }, 0, 2, 5000 },
 		.gc = { yes, 12345, 2, yes, { 30, 40000000, 9000000, 1000, 8000000, NULL, 0 }, 1000000, 30000000, 9000000, 0,
 			1000000, 4, yes, reasons, 2 },
-		.alloc = { yes, 3 << 20, 50000, 400, 0, 512 << 10, 5000 },
+		.alloc = { yes, 3 << 20, 50000, 400, 0, 512 << 10, 5000, .malloc_figure = yes, .malloc_bytes = 2 << 20,
+			   .malloc_samples = 100 },
 		.states_figure = yes, .lives = 3 * SECOND, .threads = 4, .states = states, .state_count = 2,
 		.calls_figure = yes, .calls = calls, .call_count = 2, .calls_not_returned = 1,
 	};
@@ -43,8 +44,8 @@ static struct extprof_figures unknown(void)
 	static const struct extprof_figure no = { .missing = "it does not tell" };
 	struct extprof_figures f = known();
 
-	f.gvl_waits.figure = f.gc.cycles_figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = f.gvl.contention =
-		f.switches.figure = no;
+	f.gvl_waits.figure = f.gc.cycles_figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = f.alloc.malloc_figure =
+		f.gvl.contention = f.switches.figure = no;
 	return f;
 }
 
@@ -58,7 +59,7 @@ static struct extprof_figures looked_at(void)
 	static const uint64_t errors[] = { 0, 0, 40000000 };
 	struct extprof_figures f = known();
 
-	f.gvl_waits.figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = no;
+	f.gvl_waits.figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = f.alloc.malloc_figure = no;
 	f.gc_mark_looks = 100;
 	f.gc_sweep_looks = 130;
 	f.gc_other_looks = 20;
@@ -127,7 +128,8 @@ TEST(stat_text_of_known_figures)
 		"                          0.5 us   GC.start, minor, in 1 pause\n",
 		"  lost                         4   pauses were lost\n",
 		"allocated                3.0 MiB   768.0 KiB/s +- 9.8 %; 50,000 objects, 12,500/s +- 19.6 %; estimates (400 samples, "
-		"one per 512.0 KiB)\n",
+		"one per 512.0 KiB)\n"
+		"  by malloc              2.0 MiB   512.0 KiB/s +- 19.6 %\n",
 		"threads                        4   at the end; on average 0.75, which were\n",
 		"                         1.000 s   0.25 gvl, 20 waits\n",
 		"     8.00 ms    2.00 ms          4  read\n",
@@ -262,6 +264,8 @@ TEST(stat_json_of_known_figures)
 	CHECK_INT(number(o, "gc_pauses", "longest_ns"), 9000000);
 	CHECK_INT(number(o, "allocations", "objects"), 50000);
 	CHECK_INT(number(o, "allocations", "objects_deviation"), 5000);
+	CHECK_INT(number(o, "malloc", "bytes"), 2 << 20);
+	CHECK_INT(number(o, "malloc", "samples"), 100);
 	CHECK_INT(number(o, "threads", "lives_ns"), 3 * SECOND);
 	CHECK_INT(json_array_size(json_object_get(json_object_get(o, "gvl"), "holders")), 2);
 	CHECK_INT(json_array_size(json_object_get(json_object_get(o, "gc_pauses"), "reasons")), 2);
@@ -275,7 +279,7 @@ TEST(stat_json_of_known_figures)
 /* null, never 0. */
 TEST(stat_json_of_unknown_figures)
 {
-	static const char *const names[] = { "switches", "gvl_waits", "gc_cycles", "gc_pauses", "allocations" };
+	static const char *const names[] = { "switches", "gvl_waits", "gc_cycles", "gc_pauses", "allocations", "malloc" };
 	struct extprof_figures f = unknown();
 	char *text = interval(&f, true);
 	json_t *o = json_loads(text, 0, NULL), *missing = json_object_get(o, "missing");
