@@ -38,8 +38,14 @@ same_header() {
   cmp "$1" "$2"
 }
 
+# interface_words COMMIT: where the message or the change of a commit is about the interface.
+interface_words() {
+  { git log -1 --format=%B "$1"; git diff-tree -p --no-renames "$1" | grep '^[-+]'; } |
+    grep -niE 'debug_ext|external_debug|external debugging|#19119' | head -n 5
+}
+
 series_verify() {
-  local work base_tree new_tree p c f faults header=include/ruby/debug_external.h
+  local work first=0 base_tree new_tree p c f faults header=include/ruby/debug_external.h
   git_isolate
   work=$(mktemp -d)
   trap "rm -rf '$work'" EXIT
@@ -56,6 +62,9 @@ series_verify() {
     faults=$(message_faults HEAD)
     check "${p##*/} message" test -z "$faults"
     [ -z "$faults" ] || printf '        %s\n' "$faults"
+    # What comes before the interface can be sent to CRuby without it.
+    [[ $(git log -1 --format=%s) != debug_external:* ]] || first=1
+    [ $first = 1 ] || check "${p##*/} stands alone" test -z "$(interface_words HEAD)"
   done < <(series_patches)
 
   new_tree=$(git rev-parse 'HEAD^{tree}')

@@ -10,12 +10,26 @@ module Bench
     FILE = File.join(TOP, "benchmarks/results/gate.json")
     SHORT = %w[slopes counts repeat].freeze
 
+    PATCHES = File.join(TOP, "patches/ruby-3.4")
+    # What the series changes and neither ruby runs.
+    TESTS = %r{\A(test|spec|bootstraptest|benchmark|doc|ext/-test-)/|\ANEWS|\.md\z}
+
     # A hash of the source of both rubies, of how they are compiled, and of how they are compared.
     def self.inputs(sides)
-      series = %w[BASE TREE].map { |name| File.read(File.join(TOP, "patches/ruby-3.4", name)) }
+      series = [File.read(File.join(PATCHES, "BASE")), changed.map { |f| [f, digest(File.join(sides.last.source, f))] }]
       files = Dir[File.join(TOP, "benchmarks/{lib,tools,workloads}/**/*"), File.join(TOP, "benchmarks/{bounds.json,build-stock}")]
-      compared = files.select { |f| File.file?(f) }.sort.map { |f| [f.delete_prefix(TOP), Digest::SHA256.file(f).hexdigest] }
+      compared = files.select { |f| File.file?(f) }.sort.map { |f| [f.delete_prefix(TOP), digest(f)] }
       Digest::SHA256.hexdigest(JSON.generate([series, sides.map(&:flags), compared]))
+    end
+
+    # The files of CRuby that the series changes, but for tests and texts.
+    def self.changed
+      names = Dir[File.join(PATCHES, "*.patch")].flat_map { |p| File.foreach(p).filter_map { |l| l[/\Adiff --git a\/(\S+) b\//, 1] } }
+      names.uniq.grep_v(TESTS).sort
+    end
+
+    def self.digest(file)
+      File.exist?(file) ? Digest::SHA256.file(file).hexdigest : "none"
     end
 
     # When and where a gate passed with the same inputs; nil if none did.
