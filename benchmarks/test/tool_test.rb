@@ -27,9 +27,18 @@ class ToolTest < Test
       File.write(file, "{")
       is Passed.find("a", file), nil
     end
-    side = Struct.new(:flags)
-    is Passed.inputs([side.new({ "CC" => "gcc" })]), Passed.inputs([side.new({ "CC" => "gcc" })])
-    ok Passed.inputs([side.new({ "CC" => "gcc" })]) != Passed.inputs([side.new({ "CC" => "clang" })])
+    Dir.mktmpdir do |dir|
+      hash = ->(flags) { Passed.inputs([Struct.new(:flags, :source).new(flags, dir)]) }
+      gcc = hash.("CC" => "gcc")
+      is hash.("CC" => "gcc"), gcc
+      ok hash.("CC" => "clang") != gcc
+      # What neither ruby runs does not matter, and what the series does not change is in BASE.
+      FileUtils.mkdir_p("#{dir}/test/ruby")
+      %w[test/ruby/test_debug_external.rb NEWS.md unchanged.c].each { |f| File.write("#{dir}/#{f}", "x") }
+      is hash.("CC" => "gcc"), gcc
+      File.write("#{dir}/vm_core.h", "x")
+      ok hash.("CC" => "gcc") != gcc
+    end
   end
 
   # Dead, or a zombie that nobody has waited for.

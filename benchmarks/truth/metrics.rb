@@ -20,8 +20,8 @@ module Truth
     def pattern(ask, key) = ask[key] && Regexp.new(ask[key])
 
     def share(ask, samples)
-      among, any, leaf = %w[among any leaf].map { |k| pattern(ask, k) }
-      of = among ? samples.select { |s| s.any?(among) } : samples
+      among, under, any, leaf = %w[among under any leaf].map { |k| pattern(ask, k) }
+      of = samples.select { |s| [among, under].compact.all? { |p| s.any?(p) } }
       all = of.sum(&:weight)
       return if all.zero?
       of = of.select { |s| s.any?(any) } if any
