@@ -11,8 +11,8 @@ test_round_trip() {
   commit new.c 'new\n' 'vm: add a file' 'With a body: äöü.'
   (cd "$P/dev" && git rm -q main.c && chmod +x new.c && git add new.c && git commit -q -m 'main: drop it' -m 'Gone.')
   expect "export" 0 'exported 3 patches' series export "$P/dev"
-  expect "verify" 0 '^11 passed, 0 failed' series verify --tarball="$P/base.tar.xz"
-  expect "verify from git" 0 '^11 passed, 0 failed' series verify --git="$P/upstream"
+  expect "verify" 0 '^14 passed, 0 failed' series verify --tarball="$P/base.tar.xz"
+  expect "verify from git" 0 '^14 passed, 0 failed' series verify --git="$P/upstream"
   expect "apply" 0 'applied 3 patches: 3 files' apply
   is "the applied tree is the developer's" \
     "$(cd "$P/dev" && find . -name .git -prune -o -type f -printf '%m %p\n' | sort)" \
@@ -109,11 +109,16 @@ test_verify_finds() {
   bad_message "more than 60" "vm: count halves and thirds and quarters and whatever else there is"
   bad_message "no body" "vm: count quarters" ""
   new_project
+  commit vm.c 'one\nrb_debug_ext_one()\n' 'vm: count halves'
+  export_series
+  expect "verify finds a word of the interface before it" 1 'FAILED +0001-vm-count-halves.patch stands alone' \
+    series verify --tarball="$P/base.tar.xz"
+  new_project
   commit configure '#!/bin/sh\n' 'build: patch a generated file'
   export_series
   expect "verify finds a patched generated file" 1 'FAILED +no generated file' series verify --tarball="$P/base.tar.xz"
   new_project
-  commit include/ruby/debug_external.h '#define A 1\n' 'debug: add the header'
+  commit include/ruby/debug_external.h '#define A 1\n' 'debug_external: add the header'
   export_series
   expect "verify finds a header that we lack" 1 'FAILED.*debug_external.h' series verify --tarball="$P/base.tar.xz"
   echo '#define A 2' > "$P/include/ruby/debug_external.h"
