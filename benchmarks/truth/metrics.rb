@@ -19,6 +19,7 @@ module Truth
 
     def pattern(ask, key) = ask[key] && Regexp.new(ask[key])
 
+    # among, under: only samples with both on the stack count.
     def share(ask, samples)
       among, under, any, leaf = %w[among under any leaf].map { |k| pattern(ask, k) }
       of = samples.select { |s| [among, under].compact.all? { |p| s.any?(p) } }

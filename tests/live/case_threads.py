@@ -61,8 +61,8 @@ def named(ctx, profile, tasks, rate, ended=0, fibers=False, waiting=0):
     """The stacks with a Ruby thread, and words about the others, which must have no Ruby frames.
 
     The others are of three kinds. The VM's timer thread has as many samples as the kernel's account of it
-    allows. Native threads that begin or end have a part of the time of a thread that does nothing; `ended` of
-    them did. Native threads that wait for their next Ruby thread have at most the share `waiting`.
+    allows. Native threads that begin or end have at most twice the time of a thread that does nothing; `ended`
+    of them did. Native threads that wait for their next Ruby thread have at most the share `waiting`.
     A thread that is interrupted while its slot is filled or emptied may be unknown. Fibers have slots too."""
     samples = timer = rest = unknown = 0
     stacks = []

@@ -244,7 +244,7 @@ TEST(sched_unseen_run)
 	CHECK_INT(ran_unseen(&thread, 700, 2000), 0);
 }
 
-/* The next switch that is told is one away from it: its time is apart all the same. */
+/* It leaves twice, and nobody tells that it ran in between: the wait and the run are accounted apart. */
 TEST(sched_unseen_run_is_accounted)
 {
 	begin(OFF_NOT);

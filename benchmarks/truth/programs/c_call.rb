@@ -24,6 +24,6 @@ Truth.measure do
     looped += timed { loops(turns) }
   end
 end
-# extprof also sees what comes before it.
+# under: extprof records the whole program, and so the calls above that find the number of turns.
 Truth.tell([{ "what" => "share of String#count", "kind" => "share", "leaf" => "\\b(String#)?count\\z", "among" => "\\b(counts|loops)\\z",
               "under" => "\\bmeasure\\z", "truth" => called / (called + looped) }])
