@@ -1,5 +1,7 @@
 # Does as many portions of work as it is told, and says of each: seconds of CPU time of the process, units of work, seconds,
-# and events of the kind that matters: switches of its threads, or units.
+# events of the kind that matters (switches of its threads, or units), and seconds of CPU time of the yardstick: a fixed
+# computation that makes no system call, done before each slice of the portion. Another virtual machine on the same core makes
+# both slower.
 #   idle       64 threads that sleep 0.5 to 1 s; a unit is a request of 1 ms of CPU time and 1 ms of sleep
 #   switches   two threads that wake each other, with so much work between that there are 20,000 switches a second
 #   allocates  a unit is four objects
@@ -78,30 +80,41 @@ end
 
 def deep(depth, calls) = depth > 0 ? deep(depth - 1, calls) : calls.times { Process.ppid }
 
-units, portion =
+# units: of a slice
+units, slice =
   case ARGV[0]
   when "idle"
     random = Random.new(1)
     64.times { |i| Thread.new(0.5 + random.rand / 2) { |s| sleep s while true } }
     turns = turns_of(0.001)
-    [100, -> { 100.times { request(turns) } }]
+    [10, -> { 10.times { request(turns) } }]
   when "switches"
     pair = PingPong.new(1).tap(&:calibrate)
-    [600, -> { pair.run(600) }]
-  when "allocates" then [80_000, -> { allocate(80_000) }]
-  when "calls" then [4_000, -> { deep(30, 4_000) }]
+    [60, -> { pair.run(60) }]
+  when "allocates" then [8_000, -> { allocate(8_000) }]
+  when "calls" then [400, -> { deep(30, 400) }]
   when "rests" then [1, -> { sleep 0.001 }]
   end
+SLICES = 10
 counted = ARGV[0] == "switches"
-2.times { portion.call }
+yardstick = turns_of(0.005)
+2.times { slice.call }
 $stdout.sync = true
 puts "ready"
 while (line = $stdin.gets)
   said = Array.new(Integer(line)) do
-    from, used, before = wall, cpu, counted ? switches : 0
-    portion.call
-    used, took = cpu - used, wall - from
-    "%.9f %d %.9f %d" % [used, units, took, counted ? switches - before : units]
+    used = took = yard = 0
+    before = counted ? switches : 0
+    SLICES.times do
+      from = cpu
+      work(yardstick)
+      begins, at = cpu, wall
+      slice.call
+      used += cpu - begins
+      took += wall - at
+      yard += begins - from
+    end
+    "%.9f %d %.9f %d %.9f" % [used, units * SLICES, took, counted ? switches - before : units * SLICES, yard]
   end
   puts said.join(" ")
 end

@@ -13,12 +13,6 @@ TRUNCATED = re.compile(r"^\[truncated: (\d+) frames more\]$")
 SLICE = 0.004
 
 
-def stolen():
-    """The seconds in which the hypervisor gave our CPUs to others, if it tells that."""
-    with open("/proc/stat") as f:
-        return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
-
-
 class Work:
     """What a program says of its work; the first number is its CPU time. wall: the seconds that it took."""
 
@@ -45,10 +39,10 @@ def recorded(ctx, ruby, seconds, rate, *options):
     """Let a program work while extprof looks: (its work, the profile)."""
     reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-l", *options, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
-    steal, start = stolen(), time.monotonic()
+    steal, start = harness.stolen(), time.monotonic()
     ruby.tell(str(seconds))
     said = [int(x) for x in ruby.line(20 * seconds + 30).split()]
-    work = Work(said, time.monotonic() - start, stolen() - steal)
+    work = Work(said, time.monotonic() - start, harness.stolen() - steal)
     reader.signal(2)
     profile = ctx.profile_of(reader).ok()
     check(profile.sums.balanced, profile.sums.text)

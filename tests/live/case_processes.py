@@ -466,12 +466,12 @@ def shell_script_by_pid(ctx):
     a, b = (ctx.write(n + ".rb", "burn_anew 0.2, '%s_ruby'\n" % n) for n in ("first", "second"))
     shell = start(ctx, ["sh", "-c", "echo ready; read go; %s; %s; true" % (" ".join(ruby(a)), " ".join(ruby(b)))])
     shell.expect("ready")
-    steal = family.stolen()
+    steal = harness.stolen()
     reader = ctx.extprof_start(*family.options(ctx, "-p", str(shell.pid), "-s"))
     # There is no ruby yet: no timer runs.
     time.sleep(0.7)
     shell.tell("go")
-    found = family.Family(ctx.profile_of(reader).ok(), family.truth_file(ctx), family.stolen() - steal)
+    found = family.Family(ctx.profile_of(reader).ok(), family.truth_file(ctx), harness.stolen() - steal)
     return found.compare(2)
 
 
@@ -528,7 +528,7 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
 """ % count)
     truth = family.truth_file(ctx)
     with open(ctx.path("out"), "w") as out, open(ctx.path("err"), "w") as err:
-        steal, began = family.stolen(), time.monotonic()
+        steal, began = harness.stolen(), time.monotonic()
         reader = subprocess.Popen([harness.EXTPROF, "record", *family.options(ctx), "--", *ruby(script)], stdout=out,
                                   stderr=err, stdin=subprocess.DEVNULL, env=harness.environment({"TRUTH": truth}))
         status, memory = harness.wait_for_peak(reader.pid)
@@ -536,7 +536,7 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
         took = time.monotonic() - began
     with open(ctx.path("out"), encoding="utf-8") as out, open(ctx.path("err"), encoding="utf-8") as err:
         profile = harness.Profile(status, out.read(), err.read(), ctx.path("out.folded")).ok()
-    found = family.Family(profile, truth, family.stolen() - steal)
+    found = family.Family(profile, truth, harness.stolen() - steal)
     worked = next(ns for (kind, _), ns in found.told.items() if kind == "worked")
     truth = sum(ns for (kind, _), ns in found.told.items() if kind != "worked")
     sums, expected = profile.sums, RATE * truth

@@ -8,7 +8,7 @@ import time
 
 import case_servers
 import harness
-from case_accounting import SLICE, stolen
+from case_accounting import SLICE
 from case_wall import STATE, sums_of
 from harness import case, check
 
@@ -196,9 +196,9 @@ def recorded(ctx, pid, work, *options):
     reader = ctx.extprof_start("-p", pid, "-m", "cpu,wall,offcpu,gvl", "-F", RATE, "--waits", "each", *options,
                                "--top", "12", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
-    steal, start = stolen(), time.monotonic()
+    steal, start = harness.stolen(), time.monotonic()
     truth = Truth(work())
-    wall, steal = time.monotonic() - start, stolen() - steal
+    wall, steal = time.monotonic() - start, harness.stolen() - steal
     reader.signal(signal.SIGINT)
     profile = ctx.profile_of(reader).ok()
     sums_of(profile)

@@ -47,13 +47,13 @@ class Recording:
         home = gems()
         env.update({"TRUTH": family.truth_file(ctx), "TRUTH_RB": family.TRUTH, "GEM_HOME": home, "GEM_PATH": home})
         command = [harness.RUBY, "-W0", gem if "/" in gem else os.path.join(home, "bin", gem), *map(str, args)]
-        self.ctx, self.steal = ctx, family.stolen()
+        self.ctx, self.steal = ctx, harness.stolen()
         self.reader = ctx.start([harness.EXTPROF, "record", *family.options(ctx), "--", *command], env=env,
                                 cwd=cwd, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def wait(self, timeout=40):
         profile = self.ctx.profile_of(self.reader, timeout).ok()
-        return family.Family(profile, family.truth_file(self.ctx), family.stolen() - self.steal)
+        return family.Family(profile, family.truth_file(self.ctx), harness.stolen() - self.steal)
 
     @property
     def command(self):

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 
 import harness
-from case_accounting import stolen
 from case_graph import YJIT
 from case_proportions import within
 from harness import case, check
@@ -112,11 +111,11 @@ def threads(ctx, flags, *arguments, rate=8000, **options):
     harness.prefer(ruby.pid)
     harness.prefer(reader.pid)
     ctx.attached(reader)
-    tasks, steal = Tasks(ruby.pid), stolen()
+    tasks, steal = Tasks(ruby.pid), harness.stolen()
     ruby.tell(str(SECONDS))
     truth = {"worker %d" % i: int(ruby.line(SECONDS + 20)) for i in range(len(names))}
     ruby.expect("done")
-    steal = stolen() - steal
+    steal = harness.stolen() - steal
     reader.signal(2)
     profile = ctx.profile_of(reader).ok()
     counted, foreign, samples = Counter(), [], 0

@@ -4,7 +4,7 @@ import re
 
 import folded
 import harness
-from case_accounting import Work, stolen
+from case_accounting import Work
 from harness import check
 
 # Not in step with what others do 100, 250 or 1000 times a second.
@@ -175,13 +175,13 @@ def options(ctx, *more):
 
 def record(ctx, command, *more, timeout=60, status=0, prefix=()):
     """Record a command to its end."""
-    steal = stolen()
+    steal = harness.stolen()
     reader = ctx.start([*prefix, harness.EXTPROF, "record", *options(ctx, *more), "--", *command],
                        env={"TRUTH": truth_file(ctx)}, stdin=harness.subprocess.DEVNULL,
                        stderr=harness.subprocess.PIPE)
     profile = ctx.profile_of(reader, timeout)
     check(profile.status == status, "extprof ended with status %d: %s", profile.status, profile.err[-800:])
-    return Family(profile, truth_file(ctx), stolen() - steal)
+    return Family(profile, truth_file(ctx), harness.stolen() - steal)
 
 
 def record_script(ctx, text, *more, **rest):
@@ -196,7 +196,7 @@ class Attached:
     """extprof with -p, from when its timers run to when stop() is called."""
 
     def __init__(self, ctx, *args):
-        self.ctx, self.steal = ctx, stolen()
+        self.ctx, self.steal = ctx, harness.stolen()
         self.reader = ctx.extprof_start(*options(ctx, *map(str, args)))
         ctx.attached(self.reader)
 
@@ -207,4 +207,4 @@ class Attached:
     def wait(self, timeout=30):
         """Until it ends by itself."""
         profile = self.ctx.profile_of(self.reader, timeout).ok()
-        return Family(profile, truth_file(self.ctx), stolen() - self.steal)
+        return Family(profile, truth_file(self.ctx), harness.stolen() - self.steal)

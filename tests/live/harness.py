@@ -279,6 +279,12 @@ def cpu_clock(pid):
     return (~pid << 3) | 2
 
 
+def stolen():
+    """The seconds in which the hypervisor gave our CPUs to others, if it tells that."""
+    with open("/proc/stat") as f:
+        return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+
+
 def until(reached, otherwise, timeout=15):
     timeout *= PATIENCE
     end = time.monotonic() + timeout

@@ -51,7 +51,7 @@ struct task_struct {
 	unsigned long long self_exec_id;
 	uint64_t thread_pointer;
 	int in_compat_call;
-	uint64_t run_delay;
+	uint64_t run_delay, runs;
 	int interrupted;
 	struct {
 		uint64_t sum_exec_runtime;
@@ -139,6 +139,11 @@ static inline uint32_t task__tid(struct task_struct *task, uint32_t global)
 {
 	(void)global;
 	return task->thread_pid ? task->thread_pid->nr : 0;
+}
+
+static inline uint64_t task__runs(struct task_struct *task)
+{
+	return task->runs;
 }
 
 static inline int task__key(struct task_struct *task, uint32_t global, struct target_key *key)

@@ -537,14 +537,29 @@ TEST(bpf_counts_ticks_of_the_kernel_that_were_missed)
 
 TEST(bpf_wakes_the_reader_when_much_waits)
 {
+	int woken = 0;
+
 	set_up(1);
 	*(volatile uint64_t *)(uintptr_t)&wakeup_bytes = 1000;
 	kernel.ring_waiting = 999;
-	sample(&context);
-	CHECK_INT(kernel.sent_flags, BPF_RB_NO_WAKEUP);
+	for (uint32_t i = 0; i < EVENTS_UNASKED; i++) {
+		sample(&context);
+		CHECK_INT(kernel.sent_flags, BPF_RB_NO_WAKEUP);
+	}
+	/* It asks before one in so many. */
 	kernel.ring_waiting = 1000;
-	sample(&context);
-	CHECK_INT(kernel.sent_flags, BPF_RB_FORCE_WAKEUP);
+	for (uint32_t i = 0; i < 3 * EVENTS_UNASKED; i++) {
+		sample(&context);
+		woken += kernel.sent_flags == BPF_RB_FORCE_WAKEUP;
+	}
+	CHECK_INT(woken, 3);
+	/* And before each that is large. */
+	set_up(FRAMES_UNASKED + 1);
+	kernel.ring_waiting = 1000;
+	for (int i = 0; i < 2; i++) {
+		sample(&context);
+		CHECK_INT(kernel.sent_flags, BPF_RB_FORCE_WAKEUP);
+	}
 }
 
 /* -- the probe of allocations ------------------------------------------------------------------ */

@@ -51,6 +51,15 @@ static void begin(uint32_t off)
 	followed = true;
 	((volatile uint8_t *)(uintptr_t)call_kinds)[0] = CALL_FD;
 	*(volatile uint64_t *)(uintptr_t)&wait_quantum = 0;
+	*(volatile uint32_t *)(uintptr_t)&waits_end_on_cpu = 0;
+	*(volatile uint32_t *)(uintptr_t)&states_sampled = ~0u;
+}
+
+/* The same on a kernel that tells in a thread that it has got a CPU. */
+static void begin_on_cpu(uint32_t off)
+{
+	begin(off);
+	*(volatile uint32_t *)(uintptr_t)&waits_end_on_cpu = 1;
 }
 
 /* The thread leaves the CPU after `ran` ns. */
@@ -78,6 +87,15 @@ static void in(uint64_t after)
 
 	kernel.now += after;
 	waits_switch(args);
+}
+
+/* It has got a CPU, and is told so. */
+static void on_cpu(bool another_ran)
+{
+	uint64_t args[] = { another_ran };
+
+	kernel.task = task;
+	waits_on_cpu(args);
 }
 
 static void call_ends(void)
@@ -196,6 +214,141 @@ TEST(sched_several_waits_in_a_call)
 	CHECK_INT(thread.call_from, 1010);
 	CHECK_INT(thread.to - thread.from, 100);
 	CHECK(whole());
+}
+
+/* Nothing of the wait is left for the end of the call. */
+TEST(sched_on_cpu_a_wait_in_a_call)
+{
+	begin_on_cpu(OFF_NOT);
+	registers.number = 0;
+	out(50, false, 1);
+	wake(200);
+	in(30);
+	CHECK_INT(thread.blocked, 200);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_IO], 200);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 30);
+	CHECK_INT(thread.blocked + thread.runnable, 0);
+	CHECK_INT(thread.parts, 2);
+	CHECK_INT(thread.part[0].state, STATE_IO);
+	CHECK_INT(thread.part[0].value, 200);
+	CHECK_INT(thread.part[1].state, STATE_RUNNABLE);
+	CHECK_INT(thread.part[1].value, 30);
+	CHECK(whole());
+	/* The next wait of the same call is another one. */
+	out(10, false, 1);
+	wake(5);
+	in(1);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_IO], 205);
+	CHECK_INT(thread.account.waits[STATE_IO], 2);
+	CHECK_INT(thread.part[0].value, 5);
+	CHECK(whole());
+}
+
+TEST(sched_on_cpu_outside_of_a_call)
+{
+	uint64_t lost = bpf_lost(LOSS_NO_STACK);
+
+	begin_on_cpu(OFF_NOT);
+	out(10, true, 1);
+	CHECK_INT(thread.sent, 0);
+	in(70);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 70);
+	CHECK_INT(thread.parts, 1);
+	CHECK_INT(thread.part[0].state, STATE_RUNNABLE);
+	out(10, false, 2);
+	wake(100);
+	in(5);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_FAULT], 100);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 75);
+	CHECK_INT(thread.parts, 2);
+	out(10, false, 4);
+	wake(1000);
+	in(0);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_STOPPED], 1000);
+	CHECK_INT(thread.part[0].state, STATE_STOPPED);
+	CHECK(whole());
+	/* A thread that was blocked before the recording has its stack now. */
+	begin_on_cpu(OFF_UNKNOWN);
+	wake(100);
+	in(1);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_FAULT], 100);
+	CHECK_INT(thread.parts, 2);
+	CHECK_INT(bpf_lost(LOSS_NO_STACK), lost);
+	CHECK(whole());
+}
+
+TEST(sched_on_cpu_nothing_ran_meanwhile)
+{
+	begin_on_cpu(OFF_NOT);
+	out(10, true, 1);
+	in(70);
+	on_cpu(false);
+	CHECK_INT(thread.runnable, 70);
+	on_cpu(true);
+	CHECK_INT(thread.runnable, 0);
+	/* An idle CPU. */
+	out(10, true, 1);
+	kernel.pid_tgid = 0;
+	on_cpu(true);
+	CHECK_INT(thread.off, OFF_YES);
+	CHECK(whole());
+}
+
+/* The kernel does not tell in a new thread that it has got its first CPU.  Its wait has no stack: that of the next one
+ * is another. */
+TEST(sched_on_cpu_first_wait)
+{
+	begin_on_cpu(OFF_YES);
+	thread.out = OUT_RUNNABLE;
+	registers.number = 0;
+	in(70);
+	CHECK_INT(thread.runnable, 70);
+	out(10, false, 1);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 70);
+	CHECK_INT(thread.runnable, 0);
+	wake(300);
+	in(4);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_IO], 300);
+	CHECK_INT(thread.part[1].value, 4);
+	CHECK(whole());
+}
+
+/* The switch was not told: it is found running. */
+TEST(sched_on_cpu_unseen_run)
+{
+	begin_on_cpu(OFF_NOT);
+	task.se.sum_exec_runtime = 5000;
+	out(10, true, 0);
+	task.se.sum_exec_runtime += 300;
+	kernel.now += 370;
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 70);
+	CHECK_INT(thread.off, OFF_NOT);
+	CHECK(whole());
+}
+
+/* Only these are samples.  The account has all. */
+TEST(sched_states_that_are_sampled)
+{
+	begin_on_cpu(OFF_NOT);
+	*(volatile uint32_t *)(uintptr_t)&states_sampled = 1u << STATE_RUNNABLE;
+	registers.number = 0;
+	out(50, false, 1);
+	wake(200);
+	in(30);
+	on_cpu(true);
+	CHECK_INT(thread.account.time[STATE_IO], 200);
+	CHECK_INT(thread.account.time[STATE_RUNNABLE], 30);
+	CHECK_INT(thread.parts, 1);
+	CHECK_INT(thread.part[0].state, STATE_RUNNABLE);
+	CHECK_INT(thread.owed[STATE_IO], 0);
 }
 
 /* Of the time that it was blocked, since when was it ready? */

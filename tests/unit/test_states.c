@@ -87,6 +87,39 @@ TEST(states_a_stack_gets_its_length)
 	end();
 }
 
+/* A wait, and one for a CPU after it, with one stack. */
+TEST(states_an_event_of_two_samples)
+{
+	size_t size = sizeof(sample.event) + 2 * sizeof(struct sample_frame);
+
+	begin();
+	start();
+	sample.event.source = SOURCE_SCHED;
+	sample.event.process = 1;
+	sample.event.tid = 7;
+	sample.event.flags = SAMPLE_IN_KERNEL;
+	sample.event.state = STATE_QUEUE;
+	sample.event.value = 3000;
+	sample.event.count = 2;
+	sample.event.more = 40;
+	sample.event.extra = 1;
+	frame(foo_id, 3);
+	frame(0, 0);
+	states__event(&states, &resolver, &sample, size);
+	states__event(&states, &resolver, &sample, size);
+	CHECK_INT(total("[queue]"), 6000);
+	CHECK_INT(total("[runnable]"), 80);
+	CHECK_INT(resolver.received[SOURCE_SCHED].whole, 4);
+	/* The event is as it was. */
+	CHECK_INT(sample.event.state, STATE_QUEUE);
+	states__skip(&states, &resolver, &sample, size);
+	CHECK_INT(resolver.received[SOURCE_SCHED].lost[LOSS_NOT_READ], 2);
+	sample.event.more = 0;
+	states__skip(&states, &resolver, &sample, size);
+	CHECK_INT(resolver.received[SOURCE_SCHED].lost[LOSS_NOT_READ], 3);
+	end();
+}
+
 TEST(states_what_was_not_told_is_lost)
 {
 	struct sample_event e = resumed(7, 2, STATE_FAULT, 5, 1);

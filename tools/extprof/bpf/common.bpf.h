@@ -77,6 +77,9 @@ struct hit {
 	/* As in sample_event. */
 	uint64_t value, count, detail, more;
 	uint32_t state, extra;
+	uint32_t samples;	/* that the event stands for; 0: one */
+	uint32_t thread_slot;
+	uint64_t thread;	/* the Ruby thread, if it is known; 0: it is read */
 	/* Not 0: this enum loss_reason is why there can be no sample. */
 	uint32_t loss;
 	/* Another thread may run on this CPU before the program ends, and run it too: programs on probes,
@@ -168,6 +171,10 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 	return walk__thread(s, cfg, task__thread_pointer(task));
 }
 
+/* How much waits for the reader is asked for before one in so many events, and before each with more frames. */
+#define EVENTS_UNASKED 16u
+#define FRAMES_UNASKED 64u
+
 static __always_inline int emit(struct walk_scratch *s)
 {
 	uint64_t nr = s->event.nr_frames;
@@ -175,7 +182,8 @@ static __always_inline int emit(struct walk_scratch *s)
 
 	if (nr > SAMPLE_FRAMES_MAX)
 		return LOSS_MALFORMED;
-	if (bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+	if ((nr > FRAMES_UNASKED || !(s->sent++ % EVENTS_UNASKED)) &&
+	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, &s->event,
 			       sizeof(s->event) + nr * sizeof(struct sample_frame), flags))
@@ -228,7 +236,11 @@ static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t fla
 	s->event.process = h->cfg->process;
 	s->event.tid = task__tid(task, h->tid);
 	s->event.cpu = cpu;
+	s->event.thread = h->thread;
+	s->event.thread_slot = h->thread_slot;
 	*reason = take(s, h->cfg, task, flags, ip);
+	if (s->event.kind != SAMPLE_RUBY)
+		s->event.thread = s->event.thread_slot = 0;
 	if (!*reason && !s->event.thread)
 		bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
 	return s;
@@ -239,8 +251,9 @@ static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t fla
 static __always_inline int hit__send(struct hit *h, struct walk_scratch *s, int reason)
 {
 	struct source_counters *c = h->c;
+	uint64_t samples = h->samples ? h->samples : 1;
 
-	COUNT(c->taken, 1);
+	COUNT(c->taken, samples);
 	s->event.value = h->value;
 	s->event.count = h->count;
 	s->event.detail = h->detail;
@@ -250,11 +263,11 @@ static __always_inline int hit__send(struct hit *h, struct walk_scratch *s, int 
 	if (!reason)
 		reason = emit(s);
 	if (reason)
-		COUNT(c->lost[reason & (LOSS_MAX - 1)], 1);
+		COUNT(c->lost[reason & (LOSS_MAX - 1)], samples);
 	else if (s->event.truncated)
-		COUNT(c->truncated[s->event.truncated & (TRUNC_MAX - 1)], 1);
+		COUNT(c->truncated[s->event.truncated & (TRUNC_MAX - 1)], samples);
 	else
-		COUNT(c->whole, 1);
+		COUNT(c->whole, samples);
 	return reason;
 }
 

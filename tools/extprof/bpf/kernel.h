@@ -129,6 +129,7 @@ struct pt_regs___kernel {
 #endif
 
 struct sched_info {
+	unsigned long pcount;		/* how often it got a CPU */
 	unsigned long long run_delay;
 };
 
@@ -419,6 +420,12 @@ static __always_inline void task__process_use(struct task_struct *task, int rele
 static __always_inline uint64_t task__run_delay(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->sched_info.run_delay) ? KERNEL_READ(task, sched_info.run_delay) : 0;
+}
+
+/* How often the thread has got a CPU in its life; 0: the kernel does not know. */
+static __always_inline uint64_t task__runs(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->sched_info.pcount) ? KERNEL_READ(task, sched_info.pcount) : 0;
 }
 
 static __always_inline int regs__in_user(const bpf_user_pt_regs_t *regs)

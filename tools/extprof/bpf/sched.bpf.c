@@ -4,11 +4,13 @@
  *
  * The scheduler tells when a thread leaves its CPU, when it is woken up, and when it gets a CPU again: what
  * lies between is known exactly.  The stack of a thread does not change while it is off the CPU.  So the
- * stack is read in the thread's own context at one of two moments:
- *  - at the end of the system call in which it waited.  The length is known then, and what Ruby says of the
- *    wait, so that only those waits are read that a sample is wanted of;
- *  - when it leaves the CPU and is in no system call: another thread got the CPU, or its memory is not
- *    there.  Such a stack is sent at once, and its length when it goes on.
+ * stack is read in the thread's own context, after the wait: the length is known then, and what Ruby says of
+ * the wait, so that only those waits are read that a sample is wanted of.
+ *
+ * Kernels with the tracepoint sched_exit_tp (since 6.16) tell it when the thread has got a CPU again.  Older
+ * ones tell it at the end of the system call in which the thread waited, and all system calls of the machine
+ * pay for that.  There a thread that is in no system call when it leaves the CPU is read at once: another
+ * thread got the CPU, or its memory is not there.  The length of such a wait is sent when it goes on.
  */
 #include "bpf/about.bpf.h"
 #include "bpf/common.bpf.h"
@@ -21,8 +23,14 @@ char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
  * and one of them is the sample of so much.  0: each wait is a sample. */
 const volatile uint64_t wait_quantum = 0;
 
+/* States of which waits are samples, a mask of 1u << enum thread_state.  All are in the accounts. */
+const volatile uint32_t states_sampled = ~0u;
+
 /* Not 0: no wait is a sample.  What is wanted are the accounts, and how long waits for the GVL are. */
 const volatile uint32_t waits_as_figures = 0;
+
+/* Not 0: the kernel tells in the thread that it has got a CPU, and a wait is settled then. */
+const volatile uint32_t waits_end_on_cpu = 0;
 
 /* Not 0: the recording pauses, nothing is changed any more. */
 volatile uint32_t waits_paused = 0;
@@ -71,7 +79,7 @@ static __always_inline void choose(struct sched_thread *t, uint32_t state, uint6
 	uint32_t i = state & (STATE_ROOM - 1);
 	struct sched_part part = { .state = state, .value = ns, .count = 1 };
 
-	if (waits_as_figures)
+	if (waits_as_figures || !(states_sampled >> i & 1))
 		return;
 	if (ns < wait_quantum) {
 		t->owed[i] += ns;
@@ -89,6 +97,9 @@ static __always_inline void choose(struct sched_thread *t, uint32_t state, uint6
 
 /* -- off the CPU ------------------------------------------------------------------------- */
 
+/* A thread can be off the CPU outside of a system call in these. */
+#define STATES_OUTSIDE (1u << STATE_RUNNABLE | 1u << STATE_FAULT | 1u << STATE_STOPPED)
+
 /* It leaves the CPU outside of a system call: this is the moment to read its stack. */
 static __always_inline void send_stack(struct sched_thread *t)
 {
@@ -97,7 +108,7 @@ static __always_inline void send_stack(struct sched_thread *t)
 	int reason = 0;
 
 	t->sent = 0;
-	if (waits_as_figures || hit__find(&h) || hit__count(&h))
+	if (waits_as_figures || !(states_sampled & STATES_OUTSIDE) || hit__find(&h) || hit__count(&h))
 		return;
 	s = hit__walk(&h, SAMPLE_WAITS, task__user_ip(), &reason);
 	if (!s)
@@ -150,10 +161,14 @@ static __always_inline void goes_on(struct sched_thread *t, struct task_struct *
 	struct source_counters *c;
 
 	if (t->off == OFF_UNKNOWN) {
-		t->in_call = regs__call(task__regs(task)) >= 0;
+		int call = regs__call(task__regs(task));
+
+		t->in_call = call >= 0;
+		t->call = (uint32_t)call;
 		t->out = t->woken ? OUT_BLOCKED : OUT_RUNNABLE;
 		t->sent = 0;
-		c = t->in_call || waits_as_figures ? NULL : process_counters(t->account.process, SOURCE_SCHED);
+		c = t->in_call || waits_as_figures || waits_end_on_cpu ? NULL :
+		    process_counters(t->account.process, SOURCE_SCHED);
 		if (c) {
 			COUNT(c->taken, 1);
 			COUNT(c->lost[LOSS_NO_STACK], 1);
@@ -164,7 +179,7 @@ static __always_inline void goes_on(struct sched_thread *t, struct task_struct *
 		until = now;
 	blocked = until - t->since;
 	runnable = now - until;
-	if (t->in_call) {
+	if (t->in_call || waits_end_on_cpu) {
 		add_to_call(t, blocked, runnable);
 	} else {
 		if (blocked)
@@ -175,6 +190,18 @@ static __always_inline void goes_on(struct sched_thread *t, struct task_struct *
 	}
 	t->off = OFF_NOT;
 	t->since = now;
+}
+
+/* What was not settled is put into the account without a stack. */
+static __always_inline void account_rest(struct sched_thread *t)
+{
+	if (t->blocked)
+		account(t, t->in_call ? STATE_NATIVE : STATE_FAULT, t->blocked);
+	if (t->runnable)
+		account(t, STATE_RUNNABLE, t->runnable);
+	if (t->stopped)
+		account(t, STATE_STOPPED, t->stopped);
+	t->blocked = t->runnable = t->stopped = 0;
 }
 
 /* It is found running, and nobody told that it got a CPU. */
@@ -193,6 +220,9 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 		return;
 	if (t->off == OFF_YES)
 		goes_on_unseen(t, task, now);
+	/* A thread's first wait: the kernel does not tell in the thread that it is over. */
+	if (waits_end_on_cpu && (t->blocked | t->runnable | t->stopped))
+		account_rest(t);
 	account(t, STATE_RUNNING, now - t->since);
 	t->since = now;
 	t->woken = 0;
@@ -200,6 +230,7 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	t->account.voluntary = KERNEL_READ(task, nvcsw);
 	t->account.involuntary = KERNEL_READ(task, nivcsw);
 	t->switches = t->account.voluntary + t->account.involuntary;
+	t->runs = task__runs(task);
 	t->ran = KERNEL_READ(task, se.sum_exec_runtime);
 	state = task__state(task);
 	t->out = preempted || !state ? OUT_RUNNABLE :
@@ -211,7 +242,8 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	if (about_wanted && t->in_call && !(t->blocked | t->runnable | t->stopped))
 		about_begins(t->account.process, t->account.tid, t->call);
 	if (!t->in_call) {
-		send_stack(t);
+		if (!waits_end_on_cpu)
+			send_stack(t);
 	} else if (t->coarse && t->slot) {
 		t->was_ready = 0;
 		if (bpf_probe_read_user(&state, sizeof(state), (const void *)
@@ -259,7 +291,7 @@ int waits_waking(uint64_t *args)
 	return 0;
 }
 
-/* -- the end of a system call ------------------------------------------------------------------ */
+/* -- a wait is over ------------------------------------------------------------------------------ */
 
 /* Find the slot of the Ruby thread that runs.  It stays the same for most threads. */
 static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
@@ -286,13 +318,17 @@ static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
 			     s->event.thread_slot);
 }
 
-/* What Ruby says of the thread that runs.  0, or an error: it is none of Ruby's. */
-static __always_inline int read_head(struct sched_thread *t, struct hit *h, struct thread_head *head)
+/* What Ruby says of the thread that runs.  0; not 0: it is none of Ruby's, or it is not sampled (any more). */
+static __always_inline int read_head(struct sched_thread *t, struct thread_head *head)
 {
+	struct hit h = { .source = SOURCE_SCHED };
+
 	if (t->slot && !read_target(head, sizeof(*head), t->slot) && head->tid == t->account.tid &&
 	    head->serial == t->account.thread)
 		return 0;
-	find_slot(t, h);
+	if (hit__find(&h))
+		return -1;
+	find_slot(t, &h);
 	return !t->slot || read_target(head, sizeof(*head), t->slot) || head->serial != t->account.thread;
 }
 
@@ -353,29 +389,40 @@ static __always_inline void settle_part(struct sched_thread *t, uint32_t state, 
 	choose(t, state, ns);
 }
 
+/* The same of a wait outside of a system call. */
+static __always_inline void settle_other(struct sched_thread *t)
+{
+	t->parts = 0;
+	t->detail = 0;
+	settle_part(t, STATE_FAULT, t->blocked);
+	settle_part(t, STATE_STOPPED, t->stopped);
+	settle_part(t, STATE_RUNNABLE, t->runnable);
+	t->blocked = t->runnable = t->stopped = 0;
+}
+
 /*
- * The call in which the current thread waited is over: put the time into the account,
- * and choose what is to be sent.  A function of its own, and not static: the verifier follows it once.
+ * The current thread waited in a system call: put the time into the account, and choose what is to be sent.
+ * `result`: of the call, if it is over.  A function of its own, and not static: the verifier follows it once.
  */
 __weak __noinline int settle_call(uint32_t tid, long result)
 {
 	struct pt_regs___kernel *regs = task__regs(task__current());
 	struct sched_thread *t = thread__find(tid);
-	struct hit h = { .source = SOURCE_SCHED };
 	struct thread_head head = { 0 };
-	uint32_t number = (uint32_t)regs__ended_call(regs), kind = CALL_OTHER, wait_kind = 0, state, said;
+	uint32_t number, kind = CALL_OTHER, wait_kind = 0, state, said;
 	uint64_t gvl = 0;
 	int has_gvl = 0;
 
 	if (!t)
 		return 0;
 	t->parts = 0;
+	number = waits_end_on_cpu ? t->call : (uint32_t)regs__ended_call(regs);
 	if (number < CALLS_MAX)
 		kind = call_kinds[number & (CALLS_MAX - 1)];
 	state = state_of_call(kind);
-	if (hit__find(&h))
-		return 0;
-	if (!read_head(t, &h, &head)) {
+	t->known = 0;
+	if (!read_head(t, &head)) {
+		t->known = 1;
 		t->coarse = !head.ready_at && !head.state_seq;
 		has_gvl = head.state == RB_DEBUG_EXT_THREAD_RUNNING;
 		if (!has_gvl)
@@ -409,18 +456,82 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 			waker__forget(a);
 	}
 	if (t->parts)
-		t->detail = describe_call(t, h.task, regs, number, kind, &head, wait_kind, has_gvl);
+		t->detail = describe_call(t, task__current(), regs, number, kind, &head, wait_kind, has_gvl);
 	return 0;
 }
 
+/* Send what was chosen of the current thread's wait. */
+static __always_inline void send_parts(struct sched_thread *t, uint8_t flags)
+{
+	struct hit h = { .source = SOURCE_SCHED, .samples = 1 };
+	uint32_t parts = t->parts;
+	struct walk_scratch *s;
+	struct sched_part *last;
+	int reason = 0;
+
+	if (!parts || hit__find(&h) || hit__count(&h))
+		return;
+	if (about_wanted && flags & SAMPLE_IN_KERNEL && about__send(&h, t))
+		flags |= SAMPLE_HAS_ABOUT;
+	if (flags & SAMPLE_IN_KERNEL && t->known) {
+		h.thread = t->account.thread;
+		h.thread_slot = t->account.thread_slot;
+	}
+	s = hit__walk(&h, flags, task__user_ip(), &reason);
+	if (!s)
+		return;
+	h.detail = t->detail;
+	/* Most waits end with one for a CPU: the two are one event. */
+	last = &t->part[(parts - 1) & (PARTS_MAX - 1)];
+	if (parts > 1 && last->state == STATE_RUNNABLE) {
+		h.more = last->value;
+		h.extra = (uint32_t)last->count;
+		h.samples = 2;
+		parts--;
+	}
+	for (uint32_t i = 0; i < PARTS_MAX; i++) {
+		if (i >= parts)
+			break;
+		h.value = t->part[i].value;
+		h.count = t->part[i].count;
+		h.state = (uint32_t)t->part[i].state;
+		hit__send(&h, s, reason);
+		h.more = h.extra = 0;
+		h.samples = 1;
+	}
+}
+
+/* The current thread has got a CPU. */
+SEC("tp_btf/sched_exit_tp")
+int waits_on_cpu(uint64_t *args)
+{
+	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
+	struct sched_thread *t;
+
+	/* No other thread ran meanwhile, or there is nothing to run. */
+	if (!(args[0] & 1) || !tid)
+		return 0;
+	t = thread__find(tid);
+	if (!t || waits_paused)
+		return 0;
+	if (t->off == OFF_YES)
+		goes_on_unseen(t, task__current(), bpf_ktime_get_ns());
+	if (!(t->blocked | t->runnable | t->stopped))
+		return 0;
+	if (t->in_call)
+		settle_call(tid, 0);
+	else
+		settle_other(t);
+	send_parts(t, t->in_call ? SAMPLE_IN_KERNEL : 0);
+	return 0;
+}
+
+/* The same for older kernels, and for who asks for the results of system calls. */
 SEC("tp_btf/sys_exit")
 int waits_call_ends(uint64_t *args)
 {
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
 	struct sched_thread *t = thread__find(tid);
-	struct hit h = { .source = SOURCE_SCHED };
-	struct walk_scratch *s;
-	int reason = 0, about;
 
 	if (!t || waits_paused)
 		return 0;
@@ -429,21 +540,7 @@ int waits_call_ends(uint64_t *args)
 	if (!(t->blocked | t->runnable | t->stopped))
 		return 0;
 	settle_call(tid, (long)args[1]);
-	if (!t->parts || hit__find(&h) || hit__count(&h))
-		return 0;
-	about = about_wanted ? about__send(&h, t) : 0;
-	s = hit__walk(&h, about ? SAMPLE_IN_KERNEL | SAMPLE_HAS_ABOUT : SAMPLE_IN_KERNEL, task__user_ip(), &reason);
-	if (!s)
-		return 0;
-	h.detail = t->detail;
-	for (uint32_t i = 0; i < PARTS_MAX; i++) {
-		if (i >= t->parts)
-			break;
-		h.value = t->part[i].value;
-		h.count = t->part[i].count;
-		h.state = (uint32_t)t->part[i].state;
-		hit__send(&h, s, reason);
-	}
+	send_parts(t, SAMPLE_IN_KERNEL);
 	return 0;
 }
 
@@ -511,12 +608,7 @@ static __always_inline void thread__end(uint32_t tid)
 		return;
 	account(t, STATE_RUNNING, now - t->since);
 	/* It ends within the call. */
-	if (t->blocked)
-		account(t, STATE_NATIVE, t->blocked);
-	if (t->runnable)
-		account(t, STATE_RUNNABLE, t->runnable);
-	if (t->stopped)
-		account(t, STATE_STOPPED, t->stopped);
+	account_rest(t);
 	t->account.until = now;
 	bpf_get_current_comm(t->account.comm, sizeof(t->account.comm));
 	e = bpf_ringbuf_reserve(&samples, sizeof(*e), 0);

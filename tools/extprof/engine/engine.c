@@ -139,6 +139,20 @@ static bool each_wait(const struct engine *e)
 	return false;
 }
 
+/* States that the modes show, and --state lets through; 0: all. */
+static uint32_t states_shown(const struct engine *e)
+{
+	uint32_t of_modes = 0, shown = e->settings.states;
+
+	for (uint32_t i = 0; i < e->settings.mode_count; i++)
+		if (e->settings.modes[i]->has_states)
+			of_modes |= e->settings.modes[i]->states ? e->settings.modes[i]->states : ~0u;
+	/* Interface 1.0 says only that a thread sleeps: the innermost methods tell why. */
+	if (shown & STATES_OF_SLEEP)
+		shown |= 1u << STATE_SLEEP;
+	return shown && of_modes ? shown & of_modes : shown | of_modes;
+}
+
 int engine__open(struct engine *e, struct diag *d)
 {
 	struct session_options options = {
@@ -150,7 +164,8 @@ int engine__open(struct engine *e, struct diag *d)
 				    .syscall_latency = e->settings.syscall_latency,
 				    .events = e->settings.events, .event_count = e->settings.event_count,
 				    .event_period = e->settings.event_period,
-				    .figures = e->settings.figures, .about = e->settings.about, .each_wait = each_wait(e) },
+				    .figures = e->settings.figures, .about = e->settings.about, .each_wait = each_wait(e),
+				    .states = states_shown(e) },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 	};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads that wait when the recording ends.  Their stacks are read from here.  The kernel has counted how often
- * each was switched out: while that number is the same, the thread has not run, and its stack is that of
- * its wait.
+ * each got a CPU: while that number is the same, the thread has not run, and its stack is that of its wait.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,6 +23,7 @@ struct reading {
 	struct walker *walker;
 	uint8_t kinds[CALLS_MAX];
 	uint32_t about_wanted;	/* a mask of ABOUT_ */
+	bool ends_on_cpu;	/* see sched__ends_on_cpu() */
 	/* Of the process that was looked at last; 0 none. */
 	uint32_t process;
 	struct process *p;
@@ -99,6 +99,20 @@ static uint64_t switches_of(const struct reading *r, uint32_t tid)
 	return sum;
 }
 
+/* Has the thread been off the CPU ever since the kernel's programs saw it leave? */
+static bool has_stayed(const struct reading *r, uint32_t tid, const struct sched_thread *t)
+{
+	struct task task;
+	uint64_t runs;
+
+	if (!r->has_tasks)
+		return false;
+	if (t->runs && !tasks__runs(&r->tasks, (pid_t)tid, &runs))
+		return runs == t->runs;
+	/* One that runs now has been switched out as often as before. */
+	return !tasks__look(&r->tasks, (pid_t)tid, &task) && task.off_cpu && switches_of(r, tid) == t->switches;
+}
+
 static uint64_t describe_call(const struct reading *r, const struct task *task, uint32_t kind,
 			      const struct thread_head *head, uint32_t wait_kind, bool has_gvl, struct wait_file *file)
 {
@@ -148,8 +162,11 @@ struct parts {
 /* By the rule of bpf/sched.bpf.c. */
 static uint64_t chosen(const struct reading *r, const struct sched_thread *t, uint32_t state, uint64_t ns)
 {
-	uint64_t quantum = sched__quantum(session__source(r->e->session, SOURCE_SCHED));
+	const struct source *source = session__source(r->e->session, SOURCE_SCHED);
+	uint64_t quantum = sched__quantum(source);
 
+	if (!sched__samples(source, state))
+		return 0;
 	if (!ns || ns >= quantum)
 		return ns;
 	return t->owed[state] + ns >= quantum ? quantum : 0;
@@ -174,7 +191,7 @@ static int copy_stack(struct reading *r, uint32_t tid, const struct sched_thread
 		e->kind = SAMPLE_NATIVE;
 		memcpy(e->comm, t->account.comm, sizeof(e->comm));
 	}
-	if (!reason && switches_of(r, tid) != t->switches)
+	if (!reason && !has_stayed(r, tid, t))
 		reason = LOSS_NO_STACK;
 	e->source = SOURCE_SCHED;
 	e->time = r->now;
@@ -182,7 +199,8 @@ static int copy_stack(struct reading *r, uint32_t tid, const struct sched_thread
 	e->vm = t->account.vm;
 	e->process = t->account.process;
 	e->tid = t->account.tid;
-	e->flags |= SAMPLE_IN_KERNEL;
+	if (t->in_call)
+		e->flags |= SAMPLE_IN_KERNEL;
 	return reason;
 }
 
@@ -271,11 +289,11 @@ static void classify(struct reading *r, const struct sched_thread *t, const stru
 		     const struct task *task, uint64_t blocked, struct parts *parts)
 {
 	uint32_t kind = t->in_call && t->call < CALLS_MAX ? r->kinds[t->call] : CALL_OTHER;
-	uint32_t state = state_of_call(kind), wait_kind = 0;
+	uint32_t state = t->in_call ? state_of_call(kind) : STATE_FAULT, wait_kind = 0;
 	struct thread_head head = { 0 };
 	uint64_t gvl = 0;
 
-	if (thread) {
+	if (thread && t->in_call) {
 		memcpy(&head, thread, sizeof(head));
 		if (head.state != RB_DEBUG_EXT_THREAD_RUNNING)
 			wait_kind = head.wait_kind;
@@ -291,7 +309,7 @@ static void classify(struct reading *r, const struct sched_thread *t, const stru
 	parts->list[0].ns = blocked - gvl;
 	parts->list[1].state = STATE_GVL;
 	parts->list[1].ns = gvl;
-	if (!task)
+	if (!task || !t->in_call)
 		return;
 	parts->detail = describe_call(r, task, kind, &head, wait_kind,
 				      thread && head.state == RB_DEBUG_EXT_THREAD_RUNNING, &parts->about.file);
@@ -309,16 +327,15 @@ static void account(struct sched_thread *t, uint32_t state, uint64_t ns)
 	t->account.waits[state]++;
 }
 
-/* It is off the CPU in a system call, or was in this one. */
-static void end_call(struct reading *r, uint32_t tid, struct sched_thread *t)
+/* It is off the CPU in a wait that is to be read now, or was in this one. */
+static void end_wait(struct reading *r, uint32_t tid, struct sched_thread *t)
 {
 	const struct rb_debug_ext_thread *thread = ruby_thread(r, t->account.tid);
 	struct parts parts = { { { STATE_NATIVE, 0 }, { STATE_GVL, 0 }, { STATE_STOPPED, t->stopped },
 				 { STATE_RUNNABLE, t->runnable } }, 0, { .file = { 0 } } };
 	struct task task, *known = NULL;
 
-	if (t->off != OFF_NOT && r->has_tasks && switches_of(r, tid) == t->switches &&
-	    !tasks__look(&r->tasks, (pid_t)tid, &task))
+	if (t->off != OFF_NOT && has_stayed(r, tid, t) && !tasks__look(&r->tasks, (pid_t)tid, &task))
 		known = &task;
 	if (thread && known && !t->account.thread) {
 		t->account.thread = thread->serial;
@@ -378,14 +395,14 @@ static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
 	} else if (t->off == OFF_NOT) {
 		account(t, STATE_RUNNING, ns);
 		if (t->blocked | t->runnable | t->stopped)
-			end_call(r, tid, t);
+			end_wait(r, tid, t);
 		return;
 	}
 	if (t->out != OUT_RUNNABLE)
 		blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
-	if (t->in_call) {
+	if (t->in_call || r->ends_on_cpu) {
 		add_to_call(t, blocked, ns - blocked);
-		end_call(r, tid, t);
+		end_wait(r, tid, t);
 		return;
 	}
 	states__end_wait(&r->e->states, &r->e->resolver, t, r->now);
@@ -415,7 +432,9 @@ static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
 /* Its stack must be read now, or it is known to run. */
 static bool end_at_once(void *context, uint32_t tid, struct sched_thread *t)
 {
-	return (t->off != OFF_YES || t->in_call) && end_thread(context, tid, t);
+	const struct reading *r = context;
+
+	return (t->off != OFF_YES || t->in_call || r->ends_on_cpu) && end_thread(context, tid, t);
 }
 
 static bool end_other(void *context, uint32_t tid, struct sched_thread *t)
@@ -432,6 +451,7 @@ static void end_all(struct engine *e, bool at_once)
 		return;
 	sched_calls__kinds(r.kinds);
 	r.about_wanted = sched__wanted(source);
+	r.ends_on_cpu = sched__ends_on_cpu(source);
 	sched__each(source, at_once ? end_at_once : end_other, &r);
 	forget_process(&r);
 	tables__free(&r.tables);

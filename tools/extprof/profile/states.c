@@ -21,6 +21,7 @@ void states__free(struct states *s)
 	map64__free(&s->base_map);
 	map64__free(&s->shared);
 	free(s->abouts);
+	free(s->second);
 	map64__free(&s->stack_map);
 	memset(s, 0, sizeof(*s));
 }
@@ -355,6 +356,36 @@ static void resolve_one(struct states *s, struct resolver *c, const struct sampl
 	c->about = NULL;
 }
 
+/* The second sample of an event that stands for two: the thread could go on, and had no CPU.  NULL: there is none, or,
+ * with *lost, no memory for it. */
+static const struct sample_event *second_sample(struct states *s, const struct sample_event *e, size_t size, bool *lost)
+{
+	*lost = false;
+	if (!e->more)
+		return NULL;
+	*lost = array__reserve(&s->second, 0, size, &s->second_room, UINT32_MAX, 1) != 0;
+	if (*lost)
+		return NULL;
+	memcpy(s->second, e, size);
+	s->second->state = STATE_RUNNABLE;
+	s->second->value = e->more;
+	s->second->count = e->extra;
+	s->second->more = s->second->extra = 0;
+	return s->second;
+}
+
+static void resolve_both(struct states *s, struct resolver *c, const struct sample_event *e, size_t size)
+{
+	bool lost;
+	const struct sample_event *second = second_sample(s, e, size, &lost);
+
+	resolve_one(s, c, e, size);
+	if (second)
+		resolve_one(s, c, second, size);
+	else if (lost)
+		resolve__lose(c, e, size, LOSS_NO_MEMORY);
+}
+
 void states__event(struct states *s, struct resolver *c, const void *data, size_t size)
 {
 	const struct sample_event *e = data;
@@ -373,7 +404,7 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 	else if (e->flags & SAMPLE_WAITS)
 		keep(s, c, e, size);
 	else
-		resolve_one(s, c, e, size);
+		resolve_both(s, c, e, size);
 }
 
 void states__skip(struct states *s, struct resolver *c, const void *data, size_t size)
@@ -391,6 +422,8 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 	if (size < sizeof(*e) || e->source != SOURCE_SCHED ||
 	    (e->kind != SAMPLE_RESUMED && e->kind != SAMPLE_ACCOUNT)) {
 		resolve__skip(c, data, size);
+		if (size >= sizeof(*e) && e->source == SOURCE_SCHED && e->more)
+			resolve__skip(c, data, size);
 		return;
 	}
 	if (e->kind == SAMPLE_ACCOUNT && size >= sizeof(*account))

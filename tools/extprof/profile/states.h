@@ -59,6 +59,8 @@ struct states {
 	struct wait_about *abouts;
 	uint32_t about_count;
 	size_t about_room;
+	struct sample_event *second;	/* for the second sample of an event, with its frames */
+	size_t second_room;		/* bytes */
 };
 
 void states__free(struct states *s);

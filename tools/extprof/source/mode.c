@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wire/states.h"
+
 const struct mode *const modes[] = {
 #define MODE(name) &mode_##name,
 #include "source/modes.def"
@@ -48,6 +50,8 @@ const char *mode__below(const struct mode *mode)
 bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight)
 {
 	if (e->source >= SOURCE_MAX || !(mode->sources & 1u << e->source))
+		return false;
+	if (mode->states && (e->state >= STATE_MAX || !(mode->states >> e->state & 1)))
 		return false;
 	weight->value = e->value;
 	weight->count = e->count;

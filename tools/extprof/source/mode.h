@@ -50,6 +50,7 @@ struct mode {
 	const char *below;	/* what that is, for a column: "system call"; NULL: "state" */
 	bool names_event;	/* sample_event::detail is the number of an event that the user has named */
 	bool has_states;	/* its samples are of states of threads, see wire/states.h */
+	uint32_t states;	/* of these: a mask of 1u << enum thread_state; 0: of all */
 	bool each_wait;		/* it wants each wait as a sample, if the user does not choose */
 	/* sample_event::detail is the id of a class, which is shown there instead.  `innermost` is for objects of
 	 * the VM itself, whose class has no name. */

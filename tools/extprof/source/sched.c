@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/membarrier.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ struct source {
 	int abouts_fd;
 	/* If extprof is in a pid namespace of its own: the tids in the outermost one, by those that are seen from here. */
 	bool nested;
+	bool ends_on_cpu;	/* as waits_end_on_cpu of the BPF programs */
 	struct bpf_link *tids_link;
 	struct map64 tids;
 	struct ruby_probe probe;	/* thread_state, if who holds what or who ends a wait is asked for */
@@ -104,6 +106,12 @@ static int sched__create(struct source **source, const struct source_options *o,
 	return 0;
 }
 
+/* Does the kernel tell in a thread that it has got a CPU? */
+static bool tells_on_cpu(void)
+{
+	return libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
+}
+
 static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
 	struct bpf_program *programs[PROGRAMS_MAX] = {
@@ -113,6 +121,10 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	};
 	int err;
 
+	/* Whether a wait ended by its timeout is told by the result of the system call. */
+	s->ends_on_cpu = !(s->options.about & ABOUT_WAKER) && tells_on_cpu();
+	if (s->ends_on_cpu)
+		programs[2] = skel->progs.waits_on_cpu;
 	memcpy(s->programs, programs, sizeof(programs));
 	/* The last one is for who asks. */
 	s->program_count = s->options.about & ABOUT_WAKER ? PROGRAMS_MAX : PROGRAMS_MAX - 1;
@@ -121,6 +133,8 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	bpf_program__set_autoload(skel->progs.waits_tids, s->nested);
 	skel->rodata->wait_quantum = s->quantum;
 	skel->rodata->waits_as_figures = s->options.figures;
+	skel->rodata->states_sampled = s->options.states ? s->options.states : ~0u;
+	skel->rodata->waits_end_on_cpu = s->ends_on_cpu;
 	sched_calls__kinds((uint8_t *)skel->rodata->call_kinds);
 	skel->rodata->about_wanted = s->options.about;
 	err = bpf_map__set_max_entries(skel->maps.threads, SCHED_THREADS_MAX);
@@ -220,6 +234,13 @@ static void add_thread(struct source *s, const struct source_target *target, uin
 		}
 	}
 	fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/task/%u/schedstat", target->pid, tid);
+	f = fopen(path, "re");
+	if (f) {
+		if (fscanf(f, "%*u %*u %" SCNu64, &t.runs) != 1)
+			t.runs = 0;
+		fclose(f);
+	}
 	if (s->quantum)
 		for (int i = 0; i < STATE_MAX; i++) {
 			uint64_t random = 0;
@@ -336,6 +357,16 @@ static void sched__facts(const struct source *s, struct source_facts *facts)
 uint64_t sched__stopped_at(const struct source *s)
 {
 	return s->stopped_at;
+}
+
+bool sched__ends_on_cpu(const struct source *s)
+{
+	return s->ends_on_cpu;
+}
+
+bool sched__samples(const struct source *s, uint32_t state)
+{
+	return !s->options.states || s->options.states >> state & 1;
 }
 
 uint64_t sched__quantum(const struct source *s)

@@ -17,6 +17,11 @@ void sched_calls__kinds(uint8_t *kinds);
 
 /* The time at which the source was stopped last, CLOCK_MONOTONIC, ns; 0 never. */
 uint64_t sched__stopped_at(const struct source *s);
+/* Is the stack of each wait read when it is over?  Else that of a thread which is in no system call is read when it
+ * leaves the CPU. */
+bool sched__ends_on_cpu(const struct source *s);
+/* Are waits in that state, an enum thread_state, samples? */
+bool sched__samples(const struct source *s, uint32_t state);
 /* ns: shorter waits are not samples of their own; 0: each wait is a sample. */
 uint64_t sched__quantum(const struct source *s);
 

@@ -116,20 +116,14 @@ const struct mode mode_offcpu = {
 	.each_wait = true,
 };
 
-static bool takes_gvl(const struct sample_event *e, struct weight *weight)
-{
-	(void)weight;
-	return e->state == STATE_GVL;
-}
-
 const struct mode mode_gvl = {
 	.name = "gvl",
 	.help = "waits for the GVL",
 	.sources = 1u << SOURCE_SCHED,
 	.value = { "gvl", UNIT_NS },
 	.count = { "waits", UNIT_COUNT },
-	.take = takes_gvl,
 	.innermost = add_state,
 	.has_states = true,
+	.states = 1u << STATE_GVL,
 	.each_wait = true,
 };

@@ -39,6 +39,7 @@ struct source_options {
 	uint64_t event_period;	/* of mode event: a sample stands for so many; 0: as each event says */
 	uint32_t about;		/* sched: what is told of waits besides their state, a mask of ABOUT_ */
 	bool figures;		/* sched, syscall: no samples but sums, see source/figures.h */
+	uint32_t states;	/* sched: of which waits are samples, a mask of 1u << enum thread_state; 0: all */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
 };
 

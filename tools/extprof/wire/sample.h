@@ -100,7 +100,7 @@ struct sample_event {
 	uint64_t detail;	/* by source: a number of a system call, a class */
 	uint32_t state;		/* by source: of the thread */
 	uint32_t extra;		/* by source */
-	uint64_t more;		/* by source */
+	uint64_t more;		/* by source; SOURCE_SCHED: ns that it was runnable then, `extra` waits: a sample of its own */
 	/* struct sample_frame frames[nr_frames], innermost first */
 };
 

@@ -28,6 +28,9 @@ enum thread_state {
 	STATE_MAX
 };
 
+/* What is STATE_SLEEP for the kernel's programs if the ruby has interface 1.0, a mask of 1u << enum thread_state. */
+#define STATES_OF_SLEEP (1u << STATE_MUTEX | 1u << STATE_QUEUE | 1u << STATE_CONDVAR | 1u << STATE_JOIN | 1u << STATE_RACTOR)
+
 /* Room to append without another layout. */
 #define STATE_ROOM 16
 
@@ -132,7 +135,8 @@ struct sched_thread {
 	uint64_t blocked, runnable, stopped;	/* ns */
 	uint64_t call_from;	/* when it was blocked in the call for the first time */
 	uint64_t from, to;	/* when it was last */
-	uint64_t switches;	/* while it is off: how often it has been switched out since it was made */
+	/* While it is off: how often it has been switched out, and how often it has got a CPU, since it was made. */
+	uint64_t switches, runs;	/* runs: 0 unknown */
 	uint64_t ran;		/* while it is off: its CPU time until then, by the kernel's account; 0 unknown */
 	uint64_t slot;		/* address of the Ruby thread's slot in the process; 0 unknown */
 	struct thread_account account;
@@ -143,6 +147,7 @@ struct sched_thread {
 	uint32_t seen_as;	/* its tid in the pid namespace of the reader */
 	/* What is to be sent of the system call that ends. */
 	uint32_t parts;
+	uint32_t known;		/* account.thread is the thread that waited: Ruby has just said it */
 	uint64_t detail;
 	struct sched_part {
 		uint64_t value, count;

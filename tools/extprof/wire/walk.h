@@ -64,6 +64,7 @@ struct walk_scratch {
 	struct rb_debug_ext_ec ec;		/* its head */
 	volatile uint32_t index;		/* of this scratch in the BPF map; for the includer */
 	uint32_t users;				/* programs that are at it; for the includer */
+	uint64_t sent;				/* events; for the includer */
 	uint8_t stack[WALK_EC_SPAN_MAX + 8];	/* fields of an EC, see target_config::ec_span */
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
@@ -127,7 +128,7 @@ static __always_inline uint64_t walk__slot(uint64_t dir, uint32_t end, uint32_t 
 
 /*
  * Find the Ruby thread of the EC.  Sets event.thread, or leaves it 0: then the
- * sample lacks the name of its thread and is not lost.
+ * sample lacks the name of its thread and is not lost.  One that the caller knows is in there already.
  *
  * This must be done during the sample, because slots are reused: the slot of a
  * fiber as soon as the fiber ends.  Only the thread that runs an EC writes the
@@ -140,8 +141,9 @@ static __always_inline void walk__identify(struct walk_scratch *s, const struct 
 {
 	uint64_t at;
 
-	if (!s->event.ec_slot)
-		return;		/* an EC without a stack: a thread that starts or ends */
+	/* Without a slot it is an EC without a stack: a thread that starts or ends. */
+	if (!s->event.ec_slot || s->event.thread)
+		return;
 	s->event.flags |= SAMPLE_THREAD_UNREAD;
 	at = walk__slot(s->section.ec_dir, s->section.ec_slots_end, cfg->ec_slot_size,
 			s->event.ec_slot);
