@@ -1,6 +1,7 @@
 # What each mode of extprof takes from a program that does what the mode looks at. One process does equal portions of work: some
 # without extprof, some with it attached, some without it again, for each mode in random order. The CPU time for a unit of
-# work is compared with that before and after. Of each ten portions the quarter counts, as others disturb some of them.
+# work is compared with that before and after, each to the CPU time of the yardstick in the same portion: what else the
+# machine does makes both slower.
 
 require_relative "recorder"
 require_relative "stats"
@@ -54,11 +55,15 @@ module Bench
           modes.shuffle(random: @random).each do |m|
             before = portions(target)
             recorded = recorded(target, m.other ? other : target, m)
-            runs[m] << [Math.sqrt(before[:each] * portions(target)[:each]), recorded]
+            runs[m] << [around(before, portions(target)), recorded]
           end
         end
       end
       modes.to_h { |m| [m.what, result(m, runs[m])] }
+    end
+
+    def around(before, after)
+      %i[each yard].to_h { |k| [k, Math.sqrt(before[k] * after[k])] }
     end
 
     def recorded(target, whom, mode)
@@ -67,24 +72,27 @@ module Bench
       done.merge(extprof_cpu: used[:cpu] / used[:seconds])
     end
 
-    # What a program says of its portions: CPU time, units, seconds, events. "each": seconds for a unit; "rate": events a second.
+    # What a program says of its portions: CPU time, units, seconds, events, CPU time of the yardstick. "each": CPU time for a
+    # unit, in yardsticks; "yard": of these, seconds; "rate": events a second.
     def portions(target)
-      said = target.run(PORTIONS).each_slice(4).to_a
+      said = target.run(PORTIONS).each_slice(5).to_a
       raise Refused, "the program ended" unless said.size == PORTIONS
-      { each: Stats.quantile(said.map { |cpu, units| cpu / units }, 0.25), rate: said.sum { |s| s[3] } / said.sum { |s| s[2] } }
+      { each: Stats.median(said.map { |cpu, units, _, _, yard| cpu / units / yard }), yard: Stats.median(said.map(&:last)),
+        rate: said.sum { |s| s[3] } / said.sum { |s| s[2] } }
     end
 
-    # runs: of each window, seconds for a unit without and what there was with extprof.
+    # runs: of each window, what there was without and with extprof.
     def result(mode, runs)
-      pairs, recorded = runs.map { |plain, r| [plain, r[:each]] }, runs.map(&:last)
-      shown = mode.each ? more(pairs) : Stats.estimate([pairs.map { |a, b| Math.log(b / a) }], random: @random).to_h
-      { (mode.each ? "ns" : "ratio") => shown, "plain_ns" => (Stats.median(pairs.map(&:first)) * 1e9).round(1),
+      recorded = runs.map(&:last)
+      shown = mode.each ? more(runs) : Stats.estimate([runs.map { |a, b| Math.log(b[:each] / a[:each]) }], random: @random).to_h
+      { (mode.each ? "ns" : "ratio") => shown, "plain_ns" => (Stats.median(runs.map { |a, _| a[:each] * a[:yard] }) * 1e9).round(1),
         "extprof_cpu" => Stats.mean(recorded.map { |r| r[:extprof_cpu] }).round(5),
         "rate" => Stats.median(recorded.map { |r| r[:rate] }).round(1) }
     end
 
-    def more(pairs)
-      e = Stats.estimate([pairs.map { |a, b| (b - a) * 1e9 }], random: @random)
+    # In ns of the speed that the machine had around.
+    def more(runs)
+      e = Stats.estimate([runs.map { |a, b| (b[:each] - a[:each]) * a[:yard] * 1e9 }], random: @random)
       { "ns" => e.value.round(1), "low" => e.low.round(1), "high" => e.high.round(1), "n" => e.n }
     end
   end

@@ -14,12 +14,15 @@ module Bench
     # What the series changes and neither ruby runs.
     TESTS = %r{\A(test|spec|bootstraptest|benchmark|doc|ext/-test-)/|\ANEWS|\.md\z}
 
+    # Of benchmarks/, what the gate does not run.
+    OTHERS = %r{/(lib/(modes|recorder|sampled)|workloads/(modes|sampled))\.rb\z}
+
     # A hash of the source of both rubies, of how they are compiled, and of how they are compared.
     def self.inputs(sides)
       source = sides.map(&:source).last.to_s
       series = [File.read(File.join(PATCHES, "BASE")), changed.map { |f| [f, digest(File.join(source, f))] }]
       files = Dir[File.join(TOP, "benchmarks/{lib,tools,workloads}/**/*"), File.join(TOP, "benchmarks/{bounds.json,build-stock}")]
-      compared = files.select { |f| File.file?(f) }.sort.map { |f| [f.delete_prefix(TOP), digest(f)] }
+      compared = files.select { |f| File.file?(f) }.grep_v(OTHERS).sort.map { |f| [f.delete_prefix(TOP), digest(f)] }
       Digest::SHA256.hexdigest(JSON.generate([series, sides.map(&:flags), compared]))
     end
 

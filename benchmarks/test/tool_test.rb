@@ -497,9 +497,15 @@ class ToolTest < Test
        [990, 3, 10, 0.013]
   end
 
-  # A program whose unit takes 100 ns, and 10 % more in the mode "dear".
+  # A program whose unit takes 100 ns, and 10 % more in the mode "dear". The machine has another speed each time.
   def modes_of(*whats, each: false)
-    target = Struct.new(:now) { def run(n) = [4_000 * now, 4_000, 0.1, 2_000] * n }.new(100e-9)
+    speeds = [1.0, 1.7, 1.1, 0.9].cycle
+    target = Struct.new(:now, :speeds) do
+      def run(n)
+        speed = speeds.next
+        [4_000 * now * speed, 4_000, 0.1, 2_000, 0.05 * speed] * n
+      end
+    end.new(100e-9, speeds)
     recorder = Object.new
     recorder.define_singleton_method(:target) { |*, program, &b| program == "lost" ? raise(Refused, "no program") : b.call(target) }
     recorder.define_singleton_method(:attached) do |t, *options, &b|
@@ -516,9 +522,10 @@ class ToolTest < Test
     found = modes_of("dear", "free", "lost")
     near found["dear"]["ratio"]["ratio"], 1.1, 1e-5
     near found["free"]["ratio"]["ratio"], 1.0, 1e-5
-    is found["dear"].values_at("plain_ns", "extprof_cpu", "rate"), [100.0, 0.005, 20_000.0]
+    is found["dear"].values_at("extprof_cpu", "rate"), [0.005, 20_000.0]
+    ok found["dear"]["plain_ns"].between?(90, 170)
     is found["lost"], { "error" => "no program" }
-    near modes_of("dear", each: true)["dear"]["ns"]["ns"], 10.0, 1e-6
+    ok modes_of("dear", each: true)["dear"]["ns"]["ns"].between?(9, 17)
   end
 
   def programs(*names) = names.map { |n| Program.new(name: n, args: []) }
