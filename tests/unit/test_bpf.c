@@ -541,13 +541,17 @@ TEST(bpf_wakes_the_reader_when_much_waits)
 
 	set_up(1);
 	*(volatile uint64_t *)(uintptr_t)&wakeup_bytes = 1000;
-	kernel.ring_waiting = 999;
-	for (uint32_t i = 0; i < EVENTS_UNASKED; i++) {
+	for (int i = 0; i < 20; i++) {
+		kernel.ring_waiting = 999;
 		sample(&context);
 		CHECK_INT(kernel.sent_flags, BPF_RB_NO_WAKEUP);
+		kernel.ring_waiting = 1000;
+		sample(&context);
+		CHECK_INT(kernel.sent_flags, BPF_RB_FORCE_WAKEUP);
 	}
-	/* It asks before one in so many. */
-	kernel.ring_waiting = 1000;
+	/* If there is room for many, it asks before one in so many. */
+	set_up(1);
+	*(volatile uint64_t *)(uintptr_t)&wakeup_bytes = kernel.ring_waiting = 1 << 20;
 	for (uint32_t i = 0; i < 3 * EVENTS_UNASKED; i++) {
 		sample(&context);
 		woken += kernel.sent_flags == BPF_RB_FORCE_WAKEUP;
@@ -555,7 +559,7 @@ TEST(bpf_wakes_the_reader_when_much_waits)
 	CHECK_INT(woken, 3);
 	/* And before each that is large. */
 	set_up(FRAMES_UNASKED + 1);
-	kernel.ring_waiting = 1000;
+	kernel.ring_waiting = 1 << 20;
 	for (int i = 0; i < 2; i++) {
 		sample(&context);
 		CHECK_INT(kernel.sent_flags, BPF_RB_FORCE_WAKEUP);

@@ -171,9 +171,11 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 	return walk__thread(s, cfg, task__thread_pointer(task));
 }
 
-/* How much waits for the reader is asked for before one in so many events, and before each with more frames. */
+/* How much waits for the reader is asked for before one in so many events of a CPU, and before each with more frames;
+ * before each event if the reader is to be woken up for less than these can be. */
 #define EVENTS_UNASKED 16u
 #define FRAMES_UNASKED 64u
+#define BYTES_UNASKED (EVENTS_UNASKED * (sizeof(struct sample_event) + FRAMES_UNASKED * sizeof(struct sample_frame)))
 
 static __always_inline int emit(struct walk_scratch *s)
 {
@@ -182,7 +184,7 @@ static __always_inline int emit(struct walk_scratch *s)
 
 	if (nr > SAMPLE_FRAMES_MAX)
 		return LOSS_MALFORMED;
-	if ((nr > FRAMES_UNASKED || !(s->sent++ % EVENTS_UNASKED)) &&
+	if ((wakeup_bytes < BYTES_UNASKED * cpus || nr > FRAMES_UNASKED || !(s->sent++ % EVENTS_UNASKED)) &&
 	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&samples, &s->event,
