@@ -3,7 +3,7 @@ $stdout.sync = true
 N = 20
 
 def naps = N.times { sleep 0.01 }
-def collects = 5.times { GC.start }
+def collects = 50.times { GC.start }
 def allocates = 100_000.times { Object.new }
 def opens = N.times { File.open("/dev/null").close }
 def burns(s = 0.3) = (till = cpu + s; nil while cpu < till)

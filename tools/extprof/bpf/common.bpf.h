@@ -171,8 +171,11 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 	return walk__thread(s, cfg, task__thread_pointer(task));
 }
 
-/* How much waits for the reader is asked for before one in so many events of a CPU, and before each with more frames;
- * before each event if the reader is to be woken up for less than these can be. */
+/*
+ * To ask the ring how much waits for the reader is a call.  So each CPU asks before one in so many events, and before
+ * each event with more frames.  If the reader is to be woken up for less than what all CPUs can send meanwhile, they
+ * ask before each event.
+ */
 #define EVENTS_UNASKED 16u
 #define FRAMES_UNASKED 64u
 #define BYTES_UNASKED (EVENTS_UNASKED * (sizeof(struct sample_event) + FRAMES_UNASKED * sizeof(struct sample_frame)))
@@ -241,6 +244,7 @@ static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t fla
 	s->event.thread = h->thread;
 	s->event.thread_slot = h->thread_slot;
 	*reason = take(s, h->cfg, task, flags, ip);
+	/* The thread that the caller knows has no stack now. */
 	if (s->event.kind != SAMPLE_RUBY)
 		s->event.thread = s->event.thread_slot = 0;
 	if (!*reason && !s->event.thread)

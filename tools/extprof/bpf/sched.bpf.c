@@ -180,7 +180,7 @@ static __always_inline void goes_on(struct sched_thread *t, struct task_struct *
 	blocked = until - t->since;
 	runnable = now - until;
 	if (t->in_call || waits_end_on_cpu) {
-		add_to_call(t, blocked, runnable);
+		add_unsettled(t, blocked, runnable);
 	} else {
 		if (blocked)
 			account(t, t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT, blocked);
@@ -221,7 +221,7 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	if (t->off == OFF_YES)
 		goes_on_unseen(t, task, now);
 	/* A thread's first wait: the kernel does not tell in the thread that it is over. */
-	if (waits_end_on_cpu && (t->blocked | t->runnable | t->stopped))
+	if (waits_end_on_cpu && has_unsettled(t))
 		account_rest(t);
 	account(t, STATE_RUNNING, now - t->since);
 	t->since = now;
@@ -239,7 +239,7 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	t->in_call = call >= 0;
 	t->call = (uint32_t)call;
 	t->off = OFF_YES;
-	if (about_wanted && t->in_call && !(t->blocked | t->runnable | t->stopped))
+	if (about_wanted && t->in_call && !has_unsettled(t))
 		about_begins(t->account.process, t->account.tid, t->call);
 	if (!t->in_call) {
 		if (!waits_end_on_cpu)
@@ -389,7 +389,7 @@ static __always_inline void settle_part(struct sched_thread *t, uint32_t state, 
 	choose(t, state, ns);
 }
 
-/* The same of a wait outside of a system call. */
+/* The current thread waited outside of a system call: put the time into the account, and choose what is to be sent. */
 static __always_inline void settle_other(struct sched_thread *t)
 {
 	t->parts = 0;
@@ -501,6 +501,16 @@ static __always_inline void send_parts(struct sched_thread *t, uint8_t flags)
 	}
 }
 
+/* Has the current thread waited since it was settled last? */
+static __always_inline int has_waited(struct sched_thread *t)
+{
+	if (waits_paused)
+		return 0;
+	if (t->off == OFF_YES)
+		goes_on_unseen(t, task__current(), bpf_ktime_get_ns());
+	return has_unsettled(t);
+}
+
 /* The current thread has got a CPU. */
 SEC("tp_btf/sched_exit_tp")
 int waits_on_cpu(uint64_t *args)
@@ -512,11 +522,7 @@ int waits_on_cpu(uint64_t *args)
 	if (!(args[0] & 1) || !tid)
 		return 0;
 	t = thread__find(tid);
-	if (!t || waits_paused)
-		return 0;
-	if (t->off == OFF_YES)
-		goes_on_unseen(t, task__current(), bpf_ktime_get_ns());
-	if (!(t->blocked | t->runnable | t->stopped))
+	if (!t || !has_waited(t))
 		return 0;
 	if (t->in_call)
 		settle_call(tid, 0);
@@ -526,18 +532,14 @@ int waits_on_cpu(uint64_t *args)
 	return 0;
 }
 
-/* The same for older kernels, and for who asks for the results of system calls. */
+/* A system call ends.  For kernels that do not tell when a thread has got a CPU, and for --waker. */
 SEC("tp_btf/sys_exit")
 int waits_call_ends(uint64_t *args)
 {
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
 	struct sched_thread *t = thread__find(tid);
 
-	if (!t || waits_paused)
-		return 0;
-	if (t->off == OFF_YES)
-		goes_on_unseen(t, task__current(), bpf_ktime_get_ns());
-	if (!(t->blocked | t->runnable | t->stopped))
+	if (!t || !has_waited(t))
 		return 0;
 	settle_call(tid, (long)args[1]);
 	send_parts(t, SAMPLE_IN_KERNEL);

@@ -95,15 +95,12 @@ static void settle(const struct process_look *l, uint32_t tid, struct sched_thre
 	} else {
 		if (t->out != OUT_RUNNABLE)
 			blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
-		if (t->in_call) {
-			add_to_call(t, blocked, ns - blocked);
-		} else {
-			t->account.time[t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT] += blocked;
-			t->account.time[STATE_RUNNABLE] += ns - blocked;
-		}
+		add_unsettled(t, blocked, ns - blocked);
 	}
-	if (t->blocked)
+	if (t->blocked && t->in_call)
 		add_blocked(l, t);
+	else
+		t->account.time[STATE_FAULT] += t->blocked;
 	t->account.time[STATE_STOPPED] += t->stopped;
 	t->account.time[STATE_RUNNABLE] += t->runnable;
 }

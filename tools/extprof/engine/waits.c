@@ -109,7 +109,7 @@ static bool has_stayed(const struct reading *r, uint32_t tid, const struct sched
 		return false;
 	if (t->runs && !tasks__runs(&r->tasks, (pid_t)tid, &runs))
 		return runs == t->runs;
-	/* One that runs now has been switched out as often as before. */
+	/* While a thread runs, the count of its switches out stays the same.  So it must be off the CPU, too. */
 	return !tasks__look(&r->tasks, (pid_t)tid, &task) && task.off_cpu && switches_of(r, tid) == t->switches;
 }
 
@@ -394,14 +394,14 @@ static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
 		t->off = OFF_NOT;
 	} else if (t->off == OFF_NOT) {
 		account(t, STATE_RUNNING, ns);
-		if (t->blocked | t->runnable | t->stopped)
+		if (has_unsettled(t))
 			end_wait(r, tid, t);
 		return;
 	}
 	if (t->out != OUT_RUNNABLE)
 		blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
 	if (t->in_call || r->ends_on_cpu) {
-		add_to_call(t, blocked, ns - blocked);
+		add_unsettled(t, blocked, ns - blocked);
 		end_wait(r, tid, t);
 		return;
 	}

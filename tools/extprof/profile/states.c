@@ -356,34 +356,21 @@ static void resolve_one(struct states *s, struct resolver *c, const struct sampl
 	c->about = NULL;
 }
 
-/* The second sample of an event that stands for two: the thread could go on, and had no CPU.  NULL: there is none, or,
- * with *lost, no memory for it. */
-static const struct sample_event *second_sample(struct states *s, const struct sample_event *e, size_t size, bool *lost)
+/* The event can stand for two samples: after the wait the thread could go on, and had no CPU. */
+static void resolve_both(struct states *s, struct resolver *c, const struct sample_event *e, size_t size)
 {
-	*lost = false;
+	resolve_one(s, c, e, size);
 	if (!e->more)
-		return NULL;
-	*lost = array__reserve(&s->second, 0, size, &s->second_room, UINT32_MAX, 1) != 0;
-	if (*lost)
-		return NULL;
+		return;
+	if (array__reserve(&s->second, 0, size, &s->second_room, UINT32_MAX, 1)) {
+		resolve__lose(c, e, size, LOSS_NO_MEMORY);
+		return;
+	}
 	memcpy(s->second, e, size);
 	s->second->state = STATE_RUNNABLE;
 	s->second->value = e->more;
 	s->second->count = e->extra;
-	s->second->more = s->second->extra = 0;
-	return s->second;
-}
-
-static void resolve_both(struct states *s, struct resolver *c, const struct sample_event *e, size_t size)
-{
-	bool lost;
-	const struct sample_event *second = second_sample(s, e, size, &lost);
-
-	resolve_one(s, c, e, size);
-	if (second)
-		resolve_one(s, c, second, size);
-	else if (lost)
-		resolve__lose(c, e, size, LOSS_NO_MEMORY);
+	resolve_one(s, c, s->second, size);
 }
 
 void states__event(struct states *s, struct resolver *c, const void *data, size_t size)

@@ -147,6 +147,8 @@ static int load(struct bpf_session *s, const struct session_options *o, struct d
 	err = choose_programs(s, d);
 	if (err)
 		goto cleanup;
+	/* What the sources have asked the kernel for, and it lacks, is no cause of a failure. */
+	first_log[0] = '\0';
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
 	s->skel->rodata->wakeup_bytes = ring / 4;
 	s->skel->rodata->tell_all = o->tell_all;

@@ -6,7 +6,6 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/membarrier.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -106,25 +105,25 @@ static int sched__create(struct source **source, const struct source_options *o,
 	return 0;
 }
 
-/* Does the kernel tell in a thread that it has got a CPU? */
-static bool tells_on_cpu(void)
+/* Can a program run in a thread that has got a CPU?  For --waker one runs at the end of system calls on every kernel: their
+ * results tell whether a wait timed out. */
+static bool can_end_on_cpu(const struct source *s)
 {
-	return libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
+	return !(s->options.about & ABOUT_WAKER) && libbpf_find_vmlinux_btf_id("sched_exit_tp", BPF_TRACE_RAW_TP) > 0;
 }
 
 static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
+	bool on_cpu = can_end_on_cpu(s);
 	struct bpf_program *programs[PROGRAMS_MAX] = {
-		skel->progs.waits_switch, skel->progs.waits_wakeup, skel->progs.waits_call_ends,
+		skel->progs.waits_switch, skel->progs.waits_wakeup,
+		on_cpu ? skel->progs.waits_on_cpu : skel->progs.waits_call_ends,
 		skel->progs.waits_new, skel->progs.waits_exit, skel->progs.waits_exec,
 		skel->progs.waits_waking,
 	};
 	int err;
 
-	/* Whether a wait ended by its timeout is told by the result of the system call. */
-	s->ends_on_cpu = !(s->options.about & ABOUT_WAKER) && tells_on_cpu();
-	if (s->ends_on_cpu)
-		programs[2] = skel->progs.waits_on_cpu;
+	s->ends_on_cpu = on_cpu;
 	memcpy(s->programs, programs, sizeof(programs));
 	/* The last one is for who asks. */
 	s->program_count = s->options.about & ABOUT_WAKER ? PROGRAMS_MAX : PROGRAMS_MAX - 1;
@@ -234,13 +233,6 @@ static void add_thread(struct source *s, const struct source_target *target, uin
 		}
 	}
 	fclose(f);
-	snprintf(path, sizeof(path), "/proc/%d/task/%u/schedstat", target->pid, tid);
-	f = fopen(path, "re");
-	if (f) {
-		if (fscanf(f, "%*u %*u %" SCNu64, &t.runs) != 1)
-			t.runs = 0;
-		fclose(f);
-	}
 	if (s->quantum)
 		for (int i = 0; i < STATE_MAX; i++) {
 			uint64_t random = 0;

@@ -28,7 +28,7 @@ enum thread_state {
 	STATE_MAX
 };
 
-/* What is STATE_SLEEP for the kernel's programs if the ruby has interface 1.0, a mask of 1u << enum thread_state. */
+/* Of a ruby with interface 1.0 the kernel's programs take all of these for STATE_SLEEP.  A mask of 1u << enum thread_state. */
 #define STATES_OF_SLEEP (1u << STATE_MUTEX | 1u << STATE_QUEUE | 1u << STATE_CONDVAR | 1u << STATE_JOIN | 1u << STATE_RACTOR)
 
 /* Room to append without another layout. */
@@ -131,9 +131,9 @@ struct sched_thread {
 	uint32_t sent;		/* while it is off outside of a system call: its stack was sent under this number; 0 not */
 	uint32_t call;		/* while it is off in a system call: its number */
 	uint32_t sequence;	/* last number of such stacks */
-	/* Of the system call that it is in, what is not in the account yet: the state is known at its end. */
+	/* What is not in the account yet: the state is known when the wait is over, or the system call in which it waits. */
 	uint64_t blocked, runnable, stopped;	/* ns */
-	uint64_t call_from;	/* when it was blocked in the call for the first time */
+	uint64_t call_from;	/* when it was blocked for the first time of these */
 	uint64_t from, to;	/* when it was last */
 	/* While it is off: how often it has been switched out, and how often it has got a CPU, since it was made. */
 	uint64_t switches, runs;	/* runs: 0 unknown */
@@ -145,7 +145,7 @@ struct sched_thread {
 	uint64_t owed_waits[STATE_ROOM];
 	uint32_t settled;	/* for user space, at the end */
 	uint32_t seen_as;	/* its tid in the pid namespace of the reader */
-	/* What is to be sent of the system call that ends. */
+	/* What is to be sent of the wait that is over. */
 	uint32_t parts;
 	uint32_t known;		/* account.thread is the thread that waited: Ruby has just said it */
 	uint64_t detail;
@@ -270,8 +270,14 @@ static __always_inline uint32_t file_kind(uint32_t mode)
 	}
 }
 
-/* It was off the CPU in a system call: since `since` blocked for so long, then runnable; ns. */
-static __always_inline void add_to_call(struct sched_thread *t, uint64_t blocked, uint64_t runnable)
+/* Is there time that is not in the account yet? */
+static __always_inline int has_unsettled(const struct sched_thread *t)
+{
+	return (t->blocked | t->runnable | t->stopped) != 0;
+}
+
+/* It was off the CPU: since `since` blocked for so long, then runnable; ns.  The account gets it later. */
+static __always_inline void add_unsettled(struct sched_thread *t, uint64_t blocked, uint64_t runnable)
 {
 	t->runnable += runnable;
 	if (t->out == OUT_STOPPED) {
