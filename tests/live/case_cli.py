@@ -3,6 +3,7 @@ import os
 import re
 import signal
 import stat
+import sys
 
 import folded
 import harness
@@ -161,7 +162,7 @@ def profile_so_far(ctx):
     p.signal(signal.SIGTERM)
     profile = ctx.profile_of(p, path=path).ok()
     check(sum(s.count for s in profile.stacks) >= n and not profile.err, profile.err)
-    left = [f for f in os.listdir(ctx.directory) if f.startswith("out.") and f not in ("out.folded", "out.summary")]
+    left = [f for f in os.listdir(ctx.directory) if f.startswith(".")]
     check(not left, "files left: %s", left)
     return "%s of %d samples" % (seen, last.taken)
 
@@ -242,17 +243,17 @@ def owner_under_sudo(ctx):
     group = directory("group", 0, GROUP, 0o2770)
     others = directory("others", OTHER, GROUP, 0o757)
     said = [
-        (record(own + "/new"), (USER, GROUP, 0o644)),
-        (record(own + "/private", 0o077), (USER, GROUP, 0o600)),
-        (record(shared + "/new"), (USER, GROUP, 0o644)),
-        (record(group + "/new"), (USER, GROUP, 0o644)),
+        (record(own + "/new"), (USER, GROUP, 0o600)),
+        (record(own + "/umask", 0), (USER, GROUP, 0o600)),
+        (record(shared + "/new"), (USER, GROUP, 0o600)),
+        (record(group + "/new"), (USER, GROUP, 0o600)),
         # Root may write there, the user may not: /etc/profile.d, say.
-        (record(roots + "/new"), (0, 0, 0o644)),
+        (record(roots + "/new"), (0, 0, 0o600)),
         # The group is excluded although all others may.
-        (record(others + "/new"), (0, 0, 0o644)),
+        (record(others + "/new"), (0, 0, 0o600)),
         # Without sudo, and when root calls sudo.
-        (record(own + "/by-root", env={}), (0, 0, 0o644)),
-        (record(own + "/root-by-sudo", env={"SUDO_UID": "0", "SUDO_GID": "0"}), (0, 0, 0o644)),
+        (record(own + "/by-root", env={}), (0, 0, 0o600)),
+        (record(own + "/root-by-sudo", env={"SUDO_UID": "0", "SUDO_GID": "0"}), (0, 0, 0o600)),
     ]
     # Old files keep owner, group and mode: through links too, in a directory of the user.
     for name, uid, mode in (("theirs", OTHER, 0o640), ("of-root", 0, 0o600)):
@@ -262,19 +263,98 @@ def owner_under_sudo(ctx):
         record(own + "/to-" + name)
         check(os.path.islink(own + "/to-" + name), "the link was replaced")
         said.append((owner(path), (uid, OTHER, mode)))
-    # A link to nothing is replaced, not followed.
+    # Links of root lead anywhere, also to a file that is not there.
     os.symlink(roots + "/not-there", own + "/dangling")
-    said.append((record(own + "/dangling"), (USER, GROUP, 0o644)))
-    check(not os.path.exists(roots + "/not-there"), "a link was followed to make a file")
-    # A link to a directory of root's leads there.
+    record(own + "/dangling")
+    said.append((owner(roots + "/not-there"), (0, 0, 0o600)))
     os.symlink(roots, own + "/elsewhere")
-    said.append((record(own + "/elsewhere/second"), (0, 0, 0o644)))
+    said.append((record(own + "/elsewhere/second"), (0, 0, 0o600)))
+    # Links of the user lead to what is the user's.
+    os.mkdir(own + "/deep")
+    os.chown(own + "/deep", USER, GROUP)
+    for name, to in (("current", "deep"), ("mine", "new"), ("third", "deep/third"), ("up", ".."), ("etc", roots),
+                     ("theirs", roots + "/theirs"), ("made", roots + "/made")):
+        os.symlink(to, own + "/" + name)
+        os.lchown(own + "/" + name, USER, GROUP)
+    said.append((record(own + "/current/second"), (USER, GROUP, 0o600)))
+    record(own + "/mine")
+    record(own + "/third")
+    said.append((owner(own + "/deep/third"), (USER, GROUP, 0o600)))
+    for name in ("up/x", "etc/x", "theirs", "made"):
+        fails(ctx, harness.OUTPUT, "-p", ruby.pid, "-d", "0.1", "-o", own + "/" + name, "-f", "folded", env=env,
+              says=["a symbolic link of another user"])
     for i, (got, wanted) in enumerate(said):
         check(got == wanted, "file %d: %s, not %s", i, got, wanted)
     for env_ in ({"SUDO_UID": "x", "SUDO_GID": "1"}, {"SUDO_UID": "-1", "SUDO_GID": "1"},
                  {"SUDO_UID": "4294967295", "SUDO_GID": "1"}):
         fails(ctx, harness.USAGE, "-p", ruby.pid, "-d", "0.1", "-o", own + "/none", says=["SUDO_UID"], env=env_)
     return "%d files" % len(said)
+
+
+@case(timeout=90, patient=True)
+def output_in_a_folder_of_others(ctx):
+    """Root does not write over a file that another user's link leads to, or into a file that other users may read."""
+    check(os.geteuid() == 0, "this needs root")
+    ruby = busy(ctx)
+    of_root, theirs = ctx.write("of-root", "of root\n", 0o600), ctx.path("theirs")
+    os.mkdir(theirs)
+    os.chmod(theirs, 0o777)
+    for make, name in ((os.mkfifo, "fifo"), (lambda path: os.symlink(of_root, path), "link"),
+                       (lambda path: open(path, "w").close(), "file")):
+        path = os.path.join(theirs, name)
+        make(path)
+        os.lchown(path, OTHER, OTHER)
+        for command in ("record", "stat"):
+            for env in ({}, {"SUDO_UID": str(USER), "SUDO_GID": str(GROUP)}):
+                fails(ctx, harness.OUTPUT, command, "-p", ruby.pid, "-d", "0.1", "-o", path, env=env, says=["another user"])
+    # What is a FIFO at one moment is a link at the next one. Whatever extprof finds, it writes to no file of root's.
+    names = [os.path.join(theirs, name) for name in ("fifo", "link")]
+    swaps = ctx.start([sys.executable, "-c", "import ctypes, sys\nlibc = ctypes.CDLL(None)\na, b = (x.encode() for x in sys.argv[1:])\n"
+                       "print('begun', flush=True)\nwhile True: libc.renameat2(-100, a, -100, b, 2)", *names])
+    swaps.expect("begun")
+    for i in range(20):
+        p = ctx.extprof("-p", ruby.pid, "-d", "0.05", "-q", "-o", names[0], "-f", "folded", "--reader", "nonblocking")
+        check(p.status == harness.OUTPUT, "status %d: %s", p.status, p.err)
+    swaps.kill()
+    with open(of_root, encoding="utf-8") as f:
+        check(f.read() == "of root\n", "it was written over")
+    return "12 refusals, 20 races"
+
+
+@case(timeout=60, patient=True)
+def closed_descriptors(ctx):
+    """Started without standard input and outputs: nothing else gets their numbers, and the tables are missed."""
+    ruby, out = busy(ctx), ctx.path("out.folded")
+    for closed in ((0,), (1,), (2,), (0, 1, 2)):
+        def close():
+            for fd in closed:
+                os.close(fd)
+        p = ctx.extprof("-p", ruby.pid, "-d", "0.3", "-F", 1000, "-o", out, preexec_fn=close)
+        wanted = harness.OUTPUT if 1 in closed else 0
+        check(p.status == wanted, "without %s: status %d: %s", closed, p.status, p.err)
+        text = open(out, encoding="utf-8").read()
+        check(folded.parse(text) and "extprof" not in text and "samples taken" not in text, "without %s: %s", closed, text)
+        os.unlink(out)
+    return "4 ways"
+
+
+@case(timeout=60, patient=True)
+def nothing_for_a_file(ctx):
+    """A profile without samples is no file: the old one stays, and the status says so."""
+    ruby = busy(ctx, "sleep")
+    out = ctx.write("out.folded", "before\n")
+    for extra in ((), ("--reader", "nonblocking")):
+        p = ctx.extprof("-p", ruby.pid, "-d", "0.3", "-o", out, "-q", *extra)
+        check(p.status == 1 and "is not written: nothing would be in it" in p.err, "status %d: %s", p.status, p.err)
+        with open(out, encoding="utf-8") as f:
+            check(f.read() == "before\n", "the file was changed")
+    # Killed at any moment, it leaves nothing.
+    killed = ctx.extprof_start("-p", busy(ctx).pid, "-o", ctx.path("new.svg"), "-q")
+    ctx.attached(killed)
+    killed.kill()
+    left = [f for f in os.listdir(ctx.directory) if f.startswith((".", "new"))]
+    check(not left, "files left: %s", left)
+    return p.err.strip()
 
 
 @case(timeout=60, patient=True)

@@ -6,7 +6,7 @@ ROOMS := base wire process ruby remote profile output engine source library cli
 NEEDS_BPF := source/bpf_session source/source source/cpu source/cpu_timers source/permission \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/syscall source/event \
 	$(addprefix engine/,account ahead attach children conditions discover drain engine figures figures_gvl figures_threads finish follow intervals lifecycle reader restart waits) library/figures library/recording library/target
-PROGRAM_ONLY := cli/main cli/reader_notice cli/record cli/result cli/spawn cli/signals cli/sudo cli/stat cli/top cli/top_screen cli/top_windows
+PROGRAM_ONLY := cli/environment cli/main cli/reader_notice cli/record cli/result cli/spawn cli/signals cli/sudo cli/stat cli/top cli/top_screen cli/top_windows
 ALL_SOURCES := $(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.

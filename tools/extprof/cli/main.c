@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/environment.h"
 #include "cli/messages.h"
 #include "ruby/debug_external.h"
 
@@ -97,6 +98,10 @@ int main(int argc, char **argv)
 	const char *word = argc > 1 ? argv[1] : "";
 	const struct command *c;
 
+	if (environment__prepare()) {
+		fprintf(stderr, "extprof: cannot open /dev/null in place of a closed standard input or output\n");
+		return STATUS_INTERNAL;
+	}
 	if (!strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "-?"))
 		return help();
 	if (!strcmp(word, "help"))

@@ -10,51 +10,49 @@
 #include <unistd.h>
 
 #include "cli/messages.h"
+#include "cli/output_place.h"
 
-static int cannot_write(const char *path, int errnum, struct extprof_error *e)
+static int cannot_write(const char *path, int errnum, const char *refused, struct extprof_error *e)
 {
 	message__set(e, EXTPROF_OUTPUT, errnum, "cannot write %s: %s",
-		  *path ? path : "a file without a name", strerror(errnum));
-	snprintf(e->hint, sizeof(e->hint), "choose another file with -o; nothing was recorded or changed");
+		  *path ? path : "a file without a name", refused ? refused : strerror(errnum));
+	snprintf(e->hint, sizeof(e->hint), "%s; nothing was recorded or changed", refused ?
+		 "choose a folder that only you may write to" : "choose another file with -o");
 	return -errnum;
 }
 
-/* An errno, or 0. */
-static int check(const char *path)
+/* Could a file be made or replaced there? 0 or -errno. */
+static int check(const struct output_place *p)
 {
-	char *copy, *slash;
-	struct stat st;
+	if (p->file < 0)
+		return faccessat(p->directory, ".", W_OK | X_OK, 0) ? -errno : 0;
+	if (S_ISDIR(p->st.st_mode))
+		return -EISDIR;
+	/* Renaming would replace a file that forbids writing. */
+	return !p->fixed && faccessat(p->directory, p->base, W_OK, 0) ? -errno : 0;
+}
+
+static int find(struct output_place *p, const char *path, const struct output_owner *owner)
+{
+	int err = output_place__find(p, path, owner ? owner->uid : 0);
+
+	if (!err && (err = check(p)))
+		output_place__close(p);
+	return err;
+}
+
+int output_file__check(const char *path, const struct output_owner *owner, struct extprof_error *e)
+{
+	struct output_place place;
 	int err;
 
 	if (!strcmp(path, "-"))
 		return 0;
-	if (!stat(path, &st)) {
-		if (S_ISDIR(st.st_mode))
-			return EISDIR;
-		/* Renaming would replace a file that forbids writing. */
-		return access(path, W_OK) ? errno : 0;
-	}
-	if (errno != ENOENT)
-		return errno;
-	/* The file will be made; without a name it would be another one. */
-	if (!*path)
-		return ENOENT;
-	copy = strdup(path);
-	if (!copy)
-		return ENOMEM;
-	slash = strrchr(copy, '/');
-	if (slash)
-		slash[slash == copy ? 1 : 0] = '\0';
-	err = access(slash ? copy : ".", W_OK | X_OK) ? errno : 0;
-	free(copy);
-	return err;
-}
-
-int output_file__check(const char *path, struct extprof_error *e)
-{
-	int err = check(path);
-
-	return err ? cannot_write(path, err, e) : 0;
+	err = find(&place, path, owner);
+	if (err)
+		return cannot_write(path, -err, place.refused, e);
+	output_place__close(&place);
+	return 0;
 }
 
 /* Names that are taken already are passed over, so many of them. */
@@ -97,73 +95,80 @@ static int set_owner(const struct output_file *f, int fd, const struct stat *old
 	return fchown(fd, owner->uid, directory.st_mode & S_ISGID ? (gid_t)-1 : owner->gid) ? errno : 0;
 }
 
-/* Make a file with a name of its own beside the destination.  An errno, or 0. */
-static int make_temporary(struct output_file *f, mode_t mode, int *fd)
+/* Give the file, or a file that is made for that, a name of its own beside the destination.  0 or an errno. */
+static int make_name(struct output_file *f, int (*make)(struct output_file *f, const char *name))
 {
 	static const char characters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 	unsigned char random[6];
 
 	for (int i = 0; i < TRIES; i++) {
 		char suffix[sizeof(random) + 1] = "";
+		int err;
 
 		if (getrandom(random, sizeof(random), 0) != sizeof(random))
 			return errno ? errno : EIO;
 		for (size_t j = 0; j < sizeof(random); j++)
 			suffix[j] = characters[random[j] % (sizeof(characters) - 1)];
-		if (asprintf(&f->temporary, "%s.%s", f->base, suffix) < 0) {
+		if (asprintf(&f->temporary, ".extprof-%s", suffix) < 0) {
 			f->temporary = NULL;
 			return ENOMEM;
 		}
-		*fd = openat(f->directory, f->temporary,
-			     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-		if (*fd >= 0)
+		err = make(f, f->temporary);
+		if (!err)
 			return 0;
 		free(f->temporary);
 		f->temporary = NULL;
-		if (errno != EEXIST)
-			return errno;
+		if (err != EEXIST)
+			return err;
 	}
 	return EEXIST;
 }
 
-/* Directory and name of the destination, which may be a link to a file.  An errno, or 0. */
-static int find_directory(struct output_file *f, const char *path)
+static int make_file(struct output_file *f, const char *name)
 {
-	const char *slash = strrchr(path, '/');
-	char *directory = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-
-	f->base = strdup(slash ? slash + 1 : path);
-	f->directory = directory && f->base ?
-		open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (f->directory < 0) {
-		int err = directory && f->base ? errno : ENOMEM;
-
-		free(directory);
-		return err;
-	}
-	free(directory);
-	return 0;
+	f->fd = openat(f->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return f->fd < 0 ? errno : 0;
 }
 
-static int open_beside(struct output_file *f, const char *path, const struct stat *old,
-		       const struct output_owner *owner)
+/* Give a file without a name one. */
+static int link_file(struct output_file *f, const char *name)
 {
-	int fd = -1, err;
+	char path[64];
 
-	err = find_directory(f, path);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	return linkat(AT_FDCWD, path, f->directory, name, AT_SYMLINK_FOLLOW) ? errno : 0;
+}
+
+/* A file that has no name before it is whole: nothing is left of it if extprof is killed.  An errno, or 0. */
+static int make_temporary(struct output_file *f)
+{
+	f->fd = openat(f->directory, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	/* Without /proc it could not get its name. */
+	if (f->fd >= 0 && !access("/proc/self/fd", X_OK))
+		return 0;
+	if (f->fd >= 0)
+		close(f->fd);
+	/* The file system, or the kernel, has no such files. */
+	return make_name(f, make_file);
+}
+
+/* The place has been found; it is taken over. */
+static int open_beside(struct output_file *f, struct output_place *p, const struct output_owner *owner)
+{
+	int err;
+
+	f->directory = p->directory;
+	f->base = p->base;
+	p->directory = -1;
+	p->base = NULL;
+	err = make_temporary(f);
 	if (err)
 		return err;
-	/* A file that replaces another one may not be open to more users for a moment. */
-	err = make_temporary(f, old ? 0600 : 0666, &fd);
-	if (err) {
-		close(f->directory);
-		return err;
-	}
-	err = set_owner(f, fd, old, owner);
-	if (!err && !(f->stream = fdopen(fd, "w")))
+	err = set_owner(f, f->fd, p->file < 0 ? NULL : &p->st, owner);
+	if (!err && !(f->stream = fdopen(f->fd, "w")))
 		err = errno;
 	if (err)
-		close(fd);
+		close(f->fd);
 	return err;
 }
 
@@ -181,37 +186,37 @@ static int open_stream(struct output_file *f, int fd)
 	return err;
 }
 
+/* Exactly what was found: its name may be another file's by now. */
+static int open_found(struct output_file *f, const struct output_place *p)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p->file);
+	return open_stream(f, open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
+}
+
 int output_file__open(struct output_file *f, const char *path, const struct output_owner *owner,
 		 struct extprof_error *e)
 {
+	struct output_place place = { .directory = -1, .file = -1 };
 	bool is_stdout = !strcmp(path, "-");
-	char *resolved = NULL;
-	struct stat st;
 	int err;
 
 	memset(f, 0, sizeof(*f));
-	err = check(path);
-	if (err)
-		goto cleanup;
 	f->name = strdup(is_stdout ? "standard output" : path);
-	if (!f->name) {
+	if (!f->name)
 		err = ENOMEM;
-	} else if (is_stdout) {
+	else if (is_stdout)
 		err = open_stream(f, fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-	} else if (stat(path, &st)) {
-		err = errno == ENOENT ? open_beside(f, path, NULL, owner) : errno;
-	} else if (!S_ISREG(st.st_mode)) {
-		err = open_stream(f, open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY));
-	} else {
-		resolved = realpath(path, NULL);
-		err = resolved ? open_beside(f, resolved, &st, owner) : errno;
+	else if (!(err = -find(&place, path, owner)))
+		err = place.fixed || (place.file >= 0 && !S_ISREG(place.st.st_mode)) ?
+			open_found(f, &place) : open_beside(f, &place, owner);
+	if (err) {
+		cannot_write(path, err, place.refused, e);
+		output_file__discard(f);
 	}
-cleanup:
-	free(resolved);
-	if (!err)
-		return 0;
-	output_file__discard(f);
-	return cannot_write(path, err, e);
+	output_place__close(&place);
+	return -err;
 }
 
 int output_file__failed(const struct output_file *f, int errnum, struct extprof_error *e)
@@ -219,39 +224,55 @@ int output_file__failed(const struct output_file *f, int errnum, struct extprof_
 	return message__set(e, EXTPROF_OUTPUT, errnum, "cannot write %s: %s", f->name, strerror(errnum));
 }
 
-int output_file__commit(struct output_file *f, struct extprof_error *e)
+/* Let the file have its name, which another one may have. 0 or an errno. */
+static int publish(struct output_file *f)
+{
+	int err = f->temporary ? 0 : link_file(f, f->base);
+
+	/* A name of its own first: a link does not replace a file. */
+	if (err == EEXIST)
+		err = make_name(f, link_file);
+	if (!err && f->temporary && renameat(f->directory, f->temporary, f->directory, f->base))
+		err = errno;
+	if (err)
+		return err;
+	free(f->temporary);
+	f->temporary = NULL;
+	f->published = true;
+	return 0;
+}
+
+int output_file__publish(struct output_file *f, struct extprof_error *e)
 {
 	int err = 0;
 
 	/* A full disk may show at the last moment only. */
 	if (fflush(f->stream) || ferror(f->stream))
 		err = errno ? errno : EIO;
+	if (!err && f->base && !f->published)
+		err = publish(f);
+	return err ? output_file__failed(f, err, e) : 0;
+}
+
+int output_file__commit(struct output_file *f, struct extprof_error *e)
+{
+	int err = output_file__publish(f, e);
+
 	if (fclose(f->stream) && !err)
-		err = errno;
+		err = output_file__failed(f, errno, e);
 	f->stream = NULL;
-	if (!err && f->temporary) {
-		if (renameat(f->directory, f->temporary, f->directory, f->base)) {
-			err = errno;
-		} else {
-			close(f->directory);
-			free(f->temporary);
-			f->temporary = NULL;
-		}
-	}
-	if (err)
-		output_file__failed(f, err, e);
 	output_file__discard(f);
-	return -err;
+	return err;
 }
 
 void output_file__discard(struct output_file *f)
 {
 	if (f->stream)
 		fclose(f->stream);
-	if (f->temporary) {
+	if (f->temporary)
 		unlinkat(f->directory, f->temporary, 0);
+	if (f->base)
 		close(f->directory);
-	}
 	free(f->temporary);
 	free(f->base);
 	free(f->name);

@@ -146,14 +146,11 @@ static int prepare(struct recording *r, struct extprof_error *e)
 	struct options *o = &r->options;
 	int err;
 
-	err = sudo__user(&r->sudo);
-	if (err < 0)
-		return message__set(e, err == -EINVAL ? EXTPROF_USAGE : EXTPROF_INTERNAL, -err,
-				 "cannot tell who called sudo: %s", err == -EINVAL ?
-				 "SUDO_UID or SUDO_GID is no number" : strerror(-err));
+	err = sudo__find(&r->sudo, e);
 	if (err)
-		r->owner = &r->sudo.user;
-	if (o->file && (err = output_file__check(o->file, e)))
+		return err;
+	r->owner = r->sudo.found ? &r->sudo.user : NULL;
+	if (o->file && (err = output_file__check(o->file, r->owner, e)))
 		return err;
 	if ((err = signals__open(&r->signals, e)))
 		return err;

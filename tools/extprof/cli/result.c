@@ -63,12 +63,17 @@ int result__show(const struct options *o, struct extprof_recording *r, struct ou
 	struct extprof_error e = { .size = sizeof(e) };
 	int verdict = extprof_recording_verdict(r, &e);
 	int status = verdict < 0 || e.text[0] ? message__fail(&e) : STATUS_OK;
+	bool written = o->file && verdict != 1 && verdict != -ENODATA;
 
-	/* Nothing would be in it. */
-	if (o->file && verdict != -ENODATA && write_output(o, r, file, &e))
+	if (written && write_output(o, r, file, &e))
 		return message__fail(&e);
-	if (!o->quiet && write_summary(o, r, o->file && verdict != -ENODATA, &e))
+	if (!o->quiet && write_summary(o, r, written, &e))
 		status = message__fail(&e);
+	if (o->file && !written) {
+		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", file->name);
+		if (status == STATUS_OK)
+			status = STATUS_NOTHING;
+	}
 	return status;
 }
 
@@ -84,7 +89,7 @@ int result__write_so_far(const struct options *o, struct extprof_recording *r, c
 	if (!o->file)
 		return write_summary(o, r, false, e);
 	/* What reads a pipe would take both profiles for one. */
-	if (!last->temporary)
+	if (!last->base)
 		return message__set(e, EXTPROF_OUTPUT, ESPIPE, "the profile so far is not written: %s is "
 				    "no file that can be replaced", last->name);
 	err = output_file__open(&file, o->file, owner, e);

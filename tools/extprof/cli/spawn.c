@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/signals.h"
 #include "cli/sudo.h"
@@ -50,6 +51,7 @@ static void run_child(int go, int result, char **command, bool keep_root,
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	if (read(go, &byte, 1) != 1)
 		_exit(STATUS_COMMAND);	/* extprof has given up */
+	environ = environment__of_command;
 	err = keep_root ? 0 : drop_root();
 	if (!err) {
 		execvp(command[0], command);

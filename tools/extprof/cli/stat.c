@@ -13,9 +13,11 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/messages.h"
+#include "cli/output_file.h"
 #include "cli/reader_notice.h"
 #include "cli/signals.h"
 #include "cli/spawn.h"
+#include "cli/sudo.h"
 
 #define MS 1000000ull
 #define SECOND 1000000000ull
@@ -28,6 +30,8 @@ struct run {
 	struct spawn spawn;
 	struct signals signals;
 	struct extprof_recording *recording;
+	struct sudo sudo;
+	struct output_file file;	/* without a stream: another stream is written to */
 	int epoll_fd;		/* signals, recording */
 	FILE *to;
 	const char *name;	/* of what is written to */
@@ -63,6 +67,11 @@ static bool on_interrupt(struct run *r)
 /* STATUS_OK, or what was written cannot be read. */
 static int flush(struct run *r)
 {
+	struct extprof_error e = { .size = sizeof(e) };
+
+	/* What is written is seen at once. */
+	if (r->file.stream)
+		return output_file__publish(&r->file, &e) ? message__fail(&e) : STATUS_OK;
 	if (!fflush(r->to) && !ferror(r->to))
 		return STATUS_OK;
 	fprintf(stderr, "extprof: cannot write to %s: %s\n", r->name, strerror(errno));
@@ -207,19 +216,18 @@ static int measure(struct run *r)
 static int open_output(struct run *r)
 {
 	const struct stat_options *o = &r->options;
+	struct extprof_error e = { .size = sizeof(e) };
 
 	r->to = o->command ? stderr : stdout;
 	r->name = o->command ? "standard error" : "standard output";
-	if (o->file && !strcmp(o->file, "-"))
-		r->to = stdout;
-	if (!o->file || !strcmp(o->file, "-"))
+	if (!o->file)
 		return STATUS_OK;
-	r->name = o->file;
-	r->to = fopen(o->file, "we");
-	if (r->to)
-		return STATUS_OK;
-	fprintf(stderr, "extprof: cannot open %s: %s\n", o->file, strerror(errno));
-	return STATUS_OUTPUT;
+	if (sudo__find(&r->sudo, &e) ||
+	    output_file__open(&r->file, o->file, r->sudo.found ? &r->sudo.user : NULL, &e))
+		return message__fail(&e);
+	r->to = r->file.stream;
+	r->name = r->file.name;
+	return STATUS_OK;
 }
 
 static int create(struct run *r)
@@ -308,10 +316,8 @@ static int run(int argc, char **argv, bool implied)
 	signals__close(&r.signals);
 	if (r.epoll_fd >= 0)
 		close(r.epoll_fd);
-	if (r.to && r.to != stdout && r.to != stderr && fclose(r.to)) {
-		fprintf(stderr, "extprof: cannot write to %s: %s\n", r.name, strerror(errno));
-		status = STATUS_OUTPUT;
-	}
+	output_file__discard(&r.file);
+	sudo__free(&r.sudo);
 	stat_options__free(&r.options);
 	return status;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "cli/messages.h"
 
 /* (uid_t)-1 and (gid_t)-1 mean "as it is". */
 static int number(const char *text, unsigned int *id)
@@ -56,6 +57,17 @@ int sudo__user(struct sudo *s)
 	if (!s->name || !s->home || read_groups(s, s->name))
 		return -ENOMEM;
 	return 1;
+}
+
+int sudo__find(struct sudo *s, struct extprof_error *e)
+{
+	int err = sudo__user(s);
+
+	s->found = err > 0;
+	if (err >= 0)
+		return 0;
+	return message__set(e, err == -EINVAL ? EXTPROF_USAGE : EXTPROF_INTERNAL, -err, "cannot tell who called sudo: %s",
+			    err == -EINVAL ? "SUDO_UID or SUDO_GID is no number" : strerror(-err));
 }
 
 void sudo__free(struct sudo *s)

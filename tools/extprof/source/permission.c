@@ -25,8 +25,8 @@ int permission__missing(struct diag *d, int err, const char *what)
 			   "seccomp profile or user namespace, a security module, or the kernel's "
 			   "lockdown (/sys/kernel/security/lockdown)");
 	else
-		diag__hint(d, "run extprof as root or give it the capabilities CAP_BPF and CAP_PERFMON "
-			   "(before Linux 5.8: CAP_SYS_ADMIN), and CAP_SYS_PTRACE for processes of other "
-			   "users: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep extprof");
+		diag__hint(d, "run extprof as root: sudo extprof ...; it needs the capabilities CAP_BPF and "
+			   "CAP_PERFMON (before Linux 5.8: CAP_SYS_ADMIN), and CAP_SYS_PTRACE for processes of "
+			   "other users.  PERMISSIONS in extprof(1) shows how to give them to some users only");
 	return err;
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a process comes to extprof: its descriptors, and its environment. */
+#ifndef EXTPROF_ENVIRONMENT_H
+#define EXTPROF_ENVIRONMENT_H
+
+/*
+ * The first thing in main().  Descriptors 0 to 2 that are closed are opened on /dev/null, so that no file of extprof's gets
+ * their numbers; what is written to them still fails.  If extprof has rights that its user does not have (sudo, file
+ * capabilities), variables by which a library would choose a file are taken away.  0 or -errno.
+ */
+int environment__prepare(void);
+/* The whole environment that extprof was started with, for COMMAND. */
+extern char **environment__of_command;
+
+#endif /* EXTPROF_ENVIRONMENT_H */
