@@ -240,7 +240,7 @@ struct extprof_recording_options {
 
 	/* For modes with states: frames of kind EXTPROF_FRAME_ABOUT below the state. */
 	bool files;		/* on which file, pipe or socket input and output wait */
-	bool holders;		/* who has the GVL or the Mutex, or is joined; needs a ruby with interface 1.1 */
+	bool holders;		/* who has the GVL or the Mutex, or is joined */
 
 	/* Measure what extprof_recording_figures() tells, too.  `modes` is "cpu" then.  Without eBPF some of them are not
 	 * known, and others are known from looks. */
@@ -256,7 +256,7 @@ struct extprof_recording_options {
 	const char *reader;
 
 	/* As `files`. */
-	bool wakers;		/* who ended the wait; needs a ruby with interface 1.1 */
+	bool wakers;		/* who ended the wait */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -655,7 +655,7 @@ enum extprof_proof {
 
 /* What a thread waits for that is BLOCKED or SLEEPING.  Values are those of the debugging interface, and only appended. */
 enum extprof_wait {
-	EXTPROF_WAIT_UNKNOWN = 0,	/* also always of a ruby with version 1.0 of the interface */
+	EXTPROF_WAIT_UNKNOWN = 0,
 	EXTPROF_WAIT_SLEEP = 1,		/* Kernel#sleep, Thread.stop */
 	EXTPROF_WAIT_JOIN = 2,		/* Thread#join of wait_thread */
 	EXTPROF_WAIT_MUTEX = 3,		/* a mutex or monitor, which wait_thread had when the wait began */
@@ -694,7 +694,7 @@ struct extprof_dump_fiber {
 	const char *source;	/* text of the innermost line that has a file; NULL: not known */
 	uint64_t resumed_by;	/* serial of the fiber that resumed this one and waits for it; 0: none, or unknown */
 	uint64_t resumes;	/* serial of the fiber that this one has resumed and waits for; 0: none, or unknown */
-	bool nonblocking;	/* a scheduler can run others while it waits; false also of an interface of version 1.0 */
+	bool nonblocking;	/* a scheduler can run others while it waits */
 	const struct extprof_label *labels;	/* the outermost one first, each key once */
 	size_t label_count;
 	const char *labels_lost;	/* why some of them are not known; NULL: all are */

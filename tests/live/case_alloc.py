@@ -457,7 +457,7 @@ def profile_so_far(ctx):
 
 @case(timeout=60)
 def internal_objects(ctx):
-    """What the VM allocates for itself: with the interface 1.1 by type."""
+    """What the VM allocates for itself: by type."""
     program, n, interval = Program(ctx), 300000, 16 * KIB
     reader = record(ctx, program.pid, interval)
     program.do("lambdas %d" % n)

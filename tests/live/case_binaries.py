@@ -121,7 +121,7 @@ def other_mount_namespace(ctx):
 
 @case(timeout=60)
 def newer_minor_version(ctx):
-    """A reader for 1.0 works with every 1.x."""
+    """A reader works with every later minor version."""
     binary = Binary(ctx)
     binary.elf().with_version(1, 7).save()
     return profiled(ctx, run(ctx, binary))

@@ -205,15 +205,12 @@ sleep"""
 
 @case(timeout=60, bpf=False)
 def waits(ctx):
-    """What each thread waits for, and who has it. A ruby with version 1.0 of the interface does not tell."""
+    """What each thread waits for, and who has it."""
     ruby = ctx.ruby("-W0", "-e", WAITING)
     child, read_fd, write_fd = map(int, ruby.line().split())
     (d,) = dump(ctx, "-p", ruby.pid)
     found = threads(whole(d))
     waits = {n: t.get("wait") for n, t in found.items() if t["ractor"] == 1}
-    if d["interface"] == "1.0":
-        check(not any(waits.values()), "waits: %s", waits)
-        return harness.Counted(1, 0, 1, "interface 1.0: no waits, as it should be")
     kinds = {n: w and w["kind"] for n, w in waits.items()}
     check(kinds == {"main": "sleep", "a": "mutex", "b": "mutex", "has monitor": "sleep", "monitor": "mutex",
                     "queue": "queue", "queue too": "queue", "full": "sized-queue", "condition": "condvar",
@@ -249,7 +246,7 @@ def waits(ctx):
 
 @case(timeout=60, bpf=False)
 def fibers(ctx):
-    """Which fiber has resumed which, in version 1.1; parked ones; one that was never resumed has no stack."""
+    """Which fiber has resumed which; parked ones; one that was never resumed has no stack."""
     ruby = ctx.ruby("-e", """
 parked = Fiber.new { Fiber.yield } # line 2
 parked.resume
@@ -265,9 +262,6 @@ outer.resume # line 7""")
     check(sorted(by_line) == [2, 5, 6, 7] and len(found) == 4, "fibers: %s", found)
     parked, inner, outer, root = by_line[2], by_line[5], by_line[6], by_line[7]
     check(inner["state"] == "current" and root["root"] and not outer["root"] and parked["state"] == "parked", "%s", found)
-    if d["interface"] == "1.0":
-        check(not any("resumed_by" in f for f in found) and root["state"] == outer["state"] == "parked", "%s", found)
-        return "interface 1.0: it does not tell who resumed whom"
     links = {f["id"]: (f.get("resumed_by"), f.get("resumes"), f["state"], f["nonblocking"]) for f in found}
     check(links == {inner["id"]: (outer["id"], None, "current", True),
                     outer["id"]: (root["id"], inner["id"], "resuming", False),
@@ -726,12 +720,11 @@ sleep""")
           places(waiting["fibers"][0])[-1] == ("block in <main>", 2), "waiting: %s", waiting)
     check(busy["state"] == "running" and places(busy["fibers"][0]) == [("block in <main>", 3)], "busy: %s", busy)
     check(taker["state"] == "sleeping" and places(taker["fibers"][0])[0][0] == "Ractor#take", "taker: %s", taker)
-    if d["interface"] != "1.0":
-        waits = [(t["wait"]["kind"], t["wait"]["object"]) for t in (waiting, taker)]
-        check(waits == [("ractor", 1), ("ractor", 2)] and "wait" not in busy, "waits: %s, busy: %s", waits, busy)
-        text = ctx.extprof("dump", "-p", ruby.pid).ok().out
-        for words in ("waits to receive from a ractor", "waits to take from a ractor"):
-            check(words in text, "no %r in:\n%s", words, text)
+    waits = [(t["wait"]["kind"], t["wait"]["object"]) for t in (waiting, taker)]
+    check(waits == [("ractor", 1), ("ractor", 2)] and "wait" not in busy, "waits: %s, busy: %s", waits, busy)
+    text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+    for words in ("waits to receive from a ractor", "waits to take from a ractor"):
+        check(words in text, "no %r in:\n%s", words, text)
     return "3, proofs %s" % sorted({f["proof"] for t in d["threads"] for f in t["fibers"]})
 
 
@@ -758,8 +751,6 @@ sleep""")
     check(places(found["in the child"]["fibers"][0]) == [("Thread::Mutex#lock", None), ("block (2 levels) in <main>", 6)],
           "child: %s", found["in the child"])
     check(("block in <main>", 7) in places(found["main"]["fibers"][0]), "child: %s", found["main"])
-    if child["interface"] == "1.0":
-        return "2 processes; interface 1.0: it does not tell who has the lock"
     # The lock came with the fork, and who has it in the child is the thread that forked.
     wait = found["in the child"]["wait"]
     check(wait["kind"] == "mutex" and wait["thread"] == found["main"]["id"] and not wait["deadlock"], "child: %s", wait)

@@ -218,11 +218,8 @@ def compaction(ctx):
 
 @case(timeout=60)
 def reasons(ctx):
-    """Why collections began, and whether they marked all: a ruby with the interface 1.1 tells."""
+    """Why collections began, and whether they marked all."""
     program = Program(ctx)
-    # magic, abi_major, abi_minor
-    if not program.word(program.section + 10, 2):
-        return Counted(0, 0, 1, "this ruby has the interface 1.0")
     reader = record(ctx, program.pid)
     program.do("collect 20")
     # The collector marks all nevertheless if it finds that this is due.

@@ -6,7 +6,6 @@ import re
 import signal
 import time
 
-import case_fakes
 import harness
 import minute
 from harness import case, check
@@ -328,24 +327,6 @@ def text(ctx):
                     r"^threads +0   at the end", r" gvl, \d+ waits$", r"^ *[\d.]+ % +[\d.]+ %  ", r"  write$", r"^extprof itself used "):
         check(re.search(pattern, err, re.M), "%r is not in:\n%s", pattern, err)
     return "%d lines" % len(err.splitlines())
-
-
-@case(timeout=200)
-def older_ruby(ctx):
-    """What version 1.0 of the interface does not tell is missing with its reason, and not 0."""
-    case_fakes.build(ctx)
-    fake = ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), "old", "20"])
-    time.sleep(0.3)
-    p = ctx.extprof_start("stat", "-p", fake.pid, "-d", "0.5", "--json")
-    out, err = p.communicate()
-    check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
-    t = parse(out)[1]
-    for name in ("gvl_waits", "gc_cycles", "gc_pauses", "allocations", "malloc"):
-        check(t[name] is None, "%s: %s", name, t[name])
-        check(t["missing"].get(name), "no reason for %s: %s", name, t["missing"])
-    check("1.0" in t["missing"]["gvl_waits"] and "probe" in t["missing"]["allocations"], "%s", t["missing"])
-    check(t["cpu"]["total_ns"] > 0 and t["threads"]["lives_ns"] > 0.4e9, "%s", t["cpu"])
-    return ", ".join("%s: %s" % item for item in sorted(t["missing"].items()))
 
 
 @case(timeout=30)

@@ -97,17 +97,6 @@ def recorded(ctx, kind, *options, mode="offcpu", seconds=2, begin=lambda reader,
     return Waits(profile), profile, said
 
 
-def version(ctx, *options):
-    """1.1 alone tells what a thread in Queue#pop waits for, before anybody looks at its methods."""
-    ruby = ctx.program("waits.rb", "forever")
-    ruby.expect("ready")
-    ruby.tell("go")
-    ruby.expect("begun")
-    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", *options, "-d", 0.3, "-o", ctx.path("version.folded")).ok()
-    ruby.kill()
-    return "queue" in table(profile.out)["all"]
-
-
 def said_until(ruby, end, timeout=30):
     """What the program says before that word: {first word of a line: the rest}."""
     said = {}
@@ -134,7 +123,6 @@ def three(ctx):
 @case(timeout=60)
 def napper(ctx):
     """It sleeps 5 ms beside a thread that burns, and waits for the GVL nearly all the time."""
-    exact = version(ctx)
     waits, profile, said = recorded(ctx, "napper", mode="gvl,offcpu", seconds=3)
     sums_of(profile)
     total, used, late = said["napper"]
@@ -147,8 +135,7 @@ def napper(ctx):
     check({mode for mode, _ in ns} == {"gvl", "offcpu"} and ns["gvl", "gvl"] == ns["offcpu", "gvl"], "modes: %s", ns)
     check(late / total > 0.8, "the program itself was late for %.1f %% only", 100 * late / total)
     # Late is what follows the 5 ms: waiting for the GVL, then for a CPU, and some work.
-    return near(ns["gvl", "gvl"] + ns["offcpu", "runnable"], late, 0.02 if exact else 0.08,
-                "%.1f %% of its time for the GVL, waits" % (100 * ns["gvl", "gvl"] / total))
+    return near(ns["gvl", "gvl"] + ns["offcpu", "runnable"], late, 0.02, "%.1f %% of its time for the GVL, waits" % (100 * ns["gvl", "gvl"] / total))
 
 
 @case(timeout=60)
@@ -453,8 +440,6 @@ def files_need_a_mode(ctx):
 def holders(ctx):
     """--holder: who has the GVL, the Mutex, or is joined. napper sleeps beside burner, which alone computes; then two
     threads compute, and each waits for the other; locker waits for a Mutex that holder has."""
-    if not version(ctx):
-        return harness.Counted(0, 0, 1, "the interface 1.0 does not count the changes of a thread's state")
     waits, profile, said = recorded(ctx, "napper", "--holder", mode="gvl", seconds=2)
     sums_of(profile)
     found, text = told(profile, "gvl")["napper"], []
@@ -490,8 +475,6 @@ def holders_before_and_beyond(ctx):
     ruby.tell("go")
     ruby.expect("begun")
     profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--holder", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
-    if "mutex" not in table(profile.out)["all"]:
-        return harness.Counted(0, 0, 1, "the interface 1.0 does not say who has a Mutex")
     locked, joined = told(profile, "mutex").get("locker"), told(profile, "join").get("joiner")
     check(len(locked) == 1 and re.match(r"held by thread holder \(\d+\)$", *locked), "locker waits for %s", locked)
     check(len(joined) == 1 and re.match(r"joins thread holder \(\d+\)$", *joined), "joiner waits for %s", joined)
@@ -502,8 +485,6 @@ def holders_before_and_beyond(ctx):
 @case(timeout=60)
 def wakers(ctx):
     """--waker: who ended a wait, a thread and its method, another process or a timer."""
-    if not version(ctx):
-        return harness.Counted(0, 0, 1, "the interface 1.0 does not count the changes of a thread's state")
     waits, profile, said = recorded(ctx, "wakers", "--waker", seconds=1)
     sums_of(profile)
     text = []
@@ -525,8 +506,6 @@ def wakers(ctx):
 def shared_native_threads(ctx):
     """Threads that share native threads (M:N): the scheduler sees none of their waits. Each says how long it lived, and
     how long it waited; what it says includes the wait for the GVL."""
-    if not version(ctx):
-        return harness.Counted(0, 0, 1, "the interface 1.0 does not count the changes of a thread's state")
     waits, profile, said = recorded(ctx, "shared", mode="wall", seconds=2, env={"RUBY_MN_THREADS": "1"})
     rows, worst = sums_of(profile), 0
     for name, (life, _, waited) in said.items():
@@ -552,8 +531,6 @@ def shared_native_threads(ctx):
 def parked(ctx, *options):
     ruby = ctx.program("scheduler.rb", 2)
     ruby.expect("ready")
-    if not version(ctx, *options):
-        return harness.Counted(0, 0, 1, "the interface 1.0 does not say which fibers a scheduler may park")
     reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "-t", *options, "-o", ctx.path("out.folded"))
     if options:
         harness.until(lambda: harness.waits(reader.pid), "extprof does not wait")

@@ -181,13 +181,6 @@ TEST(snapshot_of_a_thread_that_waits_is_proven_by_its_count)
 	CHECK_INT(snapshot.torn, 0);
 	CHECK(snapshot.ecs[0].proof == PROOF_WAIT || snapshot.ecs[0].proof == PROOF_EQUAL);
 	snapshot__free(&snapshot);
-	/* A process of version 1.0 does not count. */
-	CHECK(set_up(PROOF_NONE));
-	section.abi_minor = 0;
-	layout.section.abi_minor = 0;
-	CHECK_INT(snapshot__take(&snapshot, &source), 0);
-	CHECK_INT(snapshot.ecs[0].proof, PROOF_EQUAL);
-	snapshot__free(&snapshot);
 }
 
 TEST(snapshot_counts_slots_that_are_being_written)

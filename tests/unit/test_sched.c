@@ -373,12 +373,6 @@ TEST(sched_part_that_waits_for_the_gvl)
 	thread.call_from = 800;
 	head.ready_at = 900;
 	CHECK_INT(gvl_part(&thread, &head), 100);
-	/* Interface 1.0 tells it in steps. */
-	head.ready_at = 0;
-	head.since = 1090;
-	CHECK_INT(gvl_part(&thread, &head), 10);
-	thread.was_ready = 1;
-	CHECK_INT(gvl_part(&thread, &head), 150);
 }
 
 /* The kernel did not tell that it got a CPU: how long it has run says when. */
@@ -484,7 +478,7 @@ TEST(sched_notes_of_another_wait)
 	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 13));
 	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 10));
 	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 11));
-	/* The interface 1.0 does not count. */
+	/* A note without a count belongs to no wait. */
 	a.holder.seq = a.gvl_holder.seq = 0;
 	CHECK(!about__has_holder(&a, 5, RB_DEBUG_EXT_THREAD_SLEEPING, 0));
 	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 0));

@@ -120,19 +120,6 @@ TEST(walk_takes_the_pc_below_a_clause_from_the_clause)
 		CHECK_INT(scratch.frames[i].id, 100 + 199 - i);
 		CHECK_INT(scratch.frames[i].pc, 0x1000 + 8 * (199 - (int)i + moved));
 	}
-	/* In 1.0 only the low half means something. */
-	section.abi_minor = 0;
-	{
-		struct layout l = { .address = (uintptr_t)&section, .section = section };
-
-		layout__config(&l, &config);
-	}
-	frame_at(8)->ext_debug |= 0xdeadbeef00000000ull;
-	CHECK_INT(walk(), 0);
-	for (uint32_t i = 0; i < 199; i++) {
-		CHECK_INT(scratch.frames[i].id, 100 + 199 - i);
-		CHECK_INT(scratch.frames[i].pc, 0x1000 + 8 * (199 - i));
-	}
 }
 
 TEST(walk_is_right_at_every_depth_around_the_chunks)

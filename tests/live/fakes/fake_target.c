@@ -15,8 +15,8 @@
 
 #include "fake.h"
 
-/* Of interface 1.0, which has no probes and no reasons of waits.  tests/unit/contract has its header. */
-#define SECTION_SIZE_1_0 472
+/* A draft of the interface ended here. */
+#define SECTION_SIZE_DRAFT 472
 
 #ifndef SECTION
 #define SECTION RB_DEBUG_EXT_SECTION_NAME
@@ -463,7 +463,7 @@ static const struct {
 	{ "forked-tables", forked_tables }, { "section-gone", section_gone }, { "ended", ended },
 	{ "bad-tls", bad_tls }, { "forks", forks }, { "executes", executes },
 	{ "flood", flood }, { "hostile", hostile }, { "tables", tables }, { "idle", idle },
-	{ "old", deep },
+	{ "draft", deep },
 };
 
 #ifdef SHARED
@@ -502,9 +502,9 @@ int main(int argc, char **argv)
 		sleep((unsigned int)atoi(argv[2]));
 		return 0;	/* never READY */
 	}
-	if (!strcmp(argv[1], "old")) {
+	if (!strcmp(argv[1], "draft")) {
 		root.abi_minor = 0;
-		root.section_size = SECTION_SIZE_1_0;
+		root.section_size = SECTION_SIZE_DRAFT;
 	}
 	/* A reader takes it when it attaches, which may be as soon as this is READY. */
 	if (!strcmp(argv[1], "bad-tls"))

@@ -390,6 +390,13 @@ refuses "wrong rate" 64 'no rate' -p $$ -r 0
 wait_until sleeps $target "$dir/fake_version"
 refuses "other version" 76 'version 2.1 .*not supported' -p $target
 kill $target
+"$dir/fake_target" draft 20 & target=$!
+wait_until runs $target "$dir/fake_target"
+refuses "draft of the interface" 76 'draft of the debugging interface.*472 bytes' -p $target -d 1
+for command in dump stat; do
+	refuses "draft of the interface, $command" 76 'draft of the debugging interface' $command -p $target
+done
+kill $target
 "$dir/fake_stock" & target=$!
 wait_until runs $target "$dir/fake_stock"
 refuses "stock ruby" 69 'ruby 2.1.0 .*no external debugging interface' -p $target

@@ -241,16 +241,8 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	t->off = OFF_YES;
 	if (about_wanted && t->in_call && !has_unsettled(t))
 		about_begins(t->account.process, t->account.tid, t->call);
-	if (!t->in_call) {
-		if (!waits_end_on_cpu)
-			send_stack(t);
-	} else if (t->coarse && t->slot) {
-		t->was_ready = 0;
-		if (bpf_probe_read_user(&state, sizeof(state), (const void *)
-					(t->slot + __builtin_offsetof(struct thread_head, state))))
-			return;
-		t->was_ready = state == RB_DEBUG_EXT_THREAD_READY;
-	}
+	if (!t->in_call && !waits_end_on_cpu)
+		send_stack(t);
 }
 
 SEC("tp_btf/sched_switch")
@@ -423,7 +415,6 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	t->known = 0;
 	if (!read_head(t, &head)) {
 		t->known = 1;
-		t->coarse = !head.ready_at && !head.state_seq;
 		has_gvl = head.state == RB_DEBUG_EXT_THREAD_RUNNING;
 		if (!has_gvl)
 			wait_kind = head.wait_kind;
@@ -438,8 +429,7 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	}
 	settle_part(t, state, t->blocked - gvl);
 	settle_part(t, STATE_GVL, gvl);
-	/* When an older ruby's thread became ready is not known exactly. */
-	if (waits_as_figures && gvl && !t->coarse)
+	if (waits_as_figures && gvl)
 		count_gvl_wait(t, gvl);
 	settle_part(t, STATE_STOPPED, t->stopped);
 	settle_part(t, STATE_RUNNABLE, t->runnable);

@@ -147,9 +147,6 @@ static uint32_t states_shown(const struct engine *e)
 	for (uint32_t i = 0; i < e->settings.mode_count; i++)
 		if (e->settings.modes[i]->has_states)
 			of_modes |= e->settings.modes[i]->states ? e->settings.modes[i]->states : ~0u;
-	/* Interface 1.0 says only that a thread sleeps: the innermost methods tell why. */
-	if (shown & STATES_OF_SLEEP)
-		shown |= 1u << STATE_SLEEP;
 	return shown && of_modes ? shown & of_modes : shown | of_modes;
 }
 

@@ -144,15 +144,6 @@ static void miss_probes(struct figures_process *f, const struct rb_debug_ext_sec
 		figures__miss(f, FIGURE_MALLOC, s->malloc_semaphore ? d->text : no_probe);
 }
 
-/* What version 1.0 of the interface does not tell. */
-static void miss_by_version(struct figures_process *f, const struct rb_debug_ext_section *s)
-{
-	static const enum figure new[] = { FIGURE_CONTENTION, FIGURE_GVL_WAITS, FIGURE_GC_CYCLES, FIGURE_GC_REASONS };
-
-	for (size_t i = 0; s->abi_major == 1 && s->abi_minor < 1 && i < sizeof(new) / sizeof(new[0]); i++)
-		figures__miss(f, new[i], "version 1.0 of the debugging interface does not tell it");
-}
-
 /* What only a program in the kernel sees. */
 static void miss_without_bpf(struct figures_process *f)
 {
@@ -174,7 +165,6 @@ void engine__figures_attach(struct engine *e, struct process *p, const struct vm
 		return;
 	f->is_ruby = true;
 	snprintf(f->interface, sizeof(f->interface), "%u.%u", s->abi_major, s->abi_minor);
-	miss_by_version(f, s);
 	if (session__looks_only(e->session))
 		miss_without_bpf(f);
 	else

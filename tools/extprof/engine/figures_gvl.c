@@ -20,6 +20,7 @@
 #define RACTORS_MAX 1024u
 /* Bound of the distance of two slots, in bytes. */
 #define RACTOR_STRIDE_MAX 4096u
+#define RACTOR_STRIDE_LEAST 64u	/* of the first version */
 
 static int read_section(const struct vm *vm, struct rb_debug_ext_section *s)
 {
@@ -73,7 +74,7 @@ static int look_at_ractors(struct figures_process *f, struct vm *vm, const struc
 	uint32_t stride = s->ractor_slot_size, end = s->ractor_slots_end, chunk = RB_DEBUG_EXT_SLOTS_PER_CHUNK;
 	uint64_t address;
 
-	if (stride < sizeof(struct rb_debug_ext_ractor) || stride > RACTOR_STRIDE_MAX)
+	if (stride < RACTOR_STRIDE_LEAST || stride > RACTOR_STRIDE_MAX)
 		return -EINVAL;
 	if (!*slots)
 		*slots = malloc((size_t)chunk * RACTOR_STRIDE_MAX);
@@ -104,12 +105,10 @@ void figures_parts__look_at_vm(struct engine *e, const struct process *p)
 		return;
 	if (!f->missing[FIGURE_GC_CYCLES])
 		figures__set_cycles(f, vm->number, s.gc_cycles, s.gc_major_cycles);
-	if (f->missing[FIGURE_CONTENTION])
-		look.held = s.gvl_thread_slot != 0;	/* of the main ractor */
-	else if (look_at_ractors(f, vm, &s, &e->figures->ractor_slots, &look))
+	if (look_at_ractors(f, vm, &s, &e->figures->ractor_slots, &look))
 		return;
 	figures__add_look(f, look.held, look.contended);
-	figures__add_gc_look(f, s.gc_phase, f->missing[FIGURE_CONTENTION] ? 0 : s.gc_cause, s.gc_flags);
+	figures__add_gc_look(f, s.gc_phase, s.gc_cause, s.gc_flags);
 }
 
 bool figures_parts__can_be_looked_at(const struct process *p)

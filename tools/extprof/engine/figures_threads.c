@@ -61,7 +61,6 @@ static void add_blocked(const struct process_look *l, struct sched_thread *t)
 
 	if (thread) {
 		memcpy(&head, thread, sizeof(head));
-		t->coarse = !head.ready_at && !head.state_seq;
 		if (head.state != RB_DEBUG_EXT_THREAD_RUNNING && state_of_wait(head.wait_kind) != STATE_MAX)
 			state = state_of_wait(head.wait_kind);
 		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||

@@ -96,10 +96,10 @@ static bool is_watched(const struct engine_shared *s, const struct process *p)
 	return false;
 }
 
-/* Has the program threads that share native threads?  Interface 1.0 does not count the changes of their states. */
+/* Has the program threads that share native threads, or fibers that a scheduler may park? */
 static bool has_shared(struct engine_shared *s, const struct vm *vm)
 {
-	if (vm->layout.section.abi_minor < 1 || tables__read_threads(&s->tables, &vm->layout, &vm->memory))
+	if (tables__read_threads(&s->tables, &vm->layout, &vm->memory))
 		return false;
 	for (uint32_t i = 0; i < s->tables.thread_count; i++)
 		if (s->tables.threads[i].t.flags & RB_DEBUG_EXT_THREAD_MN)

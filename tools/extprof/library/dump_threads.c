@@ -111,8 +111,6 @@ static int describe_wait(struct dump_threads *d, const struct snapshot *s, pid_t
 			 const struct rb_debug_ext_thread *t, struct extprof_dump_thread *to)
 {
 	to->wait_fd = -1;
-	if (s->section.abi_minor < 1)
-		return 0;
 	/* Known to the nanosecond. */
 	if (t->state == RB_DEBUG_EXT_THREAD_READY && pid && t->ready_at && t->ready_at <= s->ended)
 		to->since = s->ended - t->ready_at;

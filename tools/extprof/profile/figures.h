@@ -27,7 +27,7 @@ struct sums {
 	uint64_t waits[STATE_ROOM];
 	/* Looks at who has the GVL, of all ractors together. */
 	uint64_t looks, held;
-	uint64_t contended;			/* looks at which a thread waited for it, by interface 1.1 */
+	uint64_t contended;			/* looks at which a thread waited for it */
 	uint64_t thread_looks;			/* looks at what threads do, if these are all that is known of them */
 	uint64_t doubts[STATE_ROOM];		/* see session_looks::doubts */
 	uint64_t gc_looks[GC_PARTS];		/* looks that met a collection, by its phase */

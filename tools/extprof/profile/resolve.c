@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "profile/about.h"
 #include "profile/group_names.h"
-#include "profile/wait_reason.h"
+#include "wire/states.h"
 
 static const char *gc_text(unsigned int phase)
 {
@@ -555,7 +555,6 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 	const struct sample_event *e = check_event(c, data, size, &vm, &row);
 	const struct sample_frame *frames = (const void *)(e + 1);
 	struct received *received;
-	struct sample_event seen;
 	uint32_t count;
 
 	if (!e) {
@@ -567,11 +566,8 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 		count_lost(c, row, e->source, LOSS_NOT_READ);
 		return;
 	}
-	seen = *e;
-	if (e->source == SOURCE_SCHED)
-		seen.state = wait_reason(vm, e, frames);
 	if (e->source == SOURCE_GC ? add_pause(c, vm, e) :
-	    build(c, vm, row, e, frames, &count) || add_stack(c, vm, &seen, count)) {
+	    build(c, vm, row, e, frames, &count) || add_stack(c, vm, e, count)) {
 		count_lost(c, row, e->source, LOSS_NO_MEMORY);
 		return;
 	}

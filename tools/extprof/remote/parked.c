@@ -16,11 +16,8 @@ static bool can_park(const struct rb_debug_ext_ec *e)
 
 int parked__has_fibers(struct tables *tables, const struct layout *layout, const struct memory *memory)
 {
-	int err;
+	int err = tables__read(tables, layout, memory);
 
-	if (layout->section.abi_minor < 1)
-		return 0;
-	err = tables__read(tables, layout, memory);
 	for (uint32_t i = 0; !err && i < tables->ec_count; i++)
 		if (can_park(&tables->ecs[i].e))
 			return 1;

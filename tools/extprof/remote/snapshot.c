@@ -283,7 +283,7 @@ static int try_wait(struct reading *r, struct part *p)
 	uint64_t seq = thread->t.state_seq;
 	int err;
 
-	if (r->source->layout->section.abi_minor < 1 || !waits(&thread->t))
+	if (!waits(&thread->t))
 		return 0;
 	err = find_current(r, p);
 	if (!fatal(err))

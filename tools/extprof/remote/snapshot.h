@@ -9,7 +9,7 @@
  *  - A thread that runs is taken off by the scheduler, as the reader goes to the same CPU for a
  *    moment: two threads cannot run on one CPU.  The reader needs no privilege for that, and the thread is not
  *    stopped: it waits for its turn, as beside any other program.
- *  - A thread that has no native thread (M:N) waits, and counts the changes of its state (version 1.1).
+ *  - A thread that has no native thread (M:N) waits, and counts the changes of its state.
  *  - Where the kernel does not count, or the CPU is not allowed, several copies have to be equal.
  */
 #ifndef EXTPROF_SNAPSHOT_H

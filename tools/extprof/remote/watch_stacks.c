@@ -161,7 +161,7 @@ static bool unchanged(const struct stacks_of *of, const struct watched_thread *e
 		return false;
 	if (task && task->now.got == e->got)
 		return true;
-	return of->watch->layout.section.abi_minor >= 1 && e->t.state_seq && e->t.state_seq == e->seq &&
+	return e->t.state_seq && e->t.state_seq == e->seq &&
 	       e->t.state != RB_DEBUG_EXT_THREAD_RUNNING && e->t.serial;
 }
 

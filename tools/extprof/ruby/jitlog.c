@@ -87,7 +87,7 @@ static void sort_new(struct jitlog *j)
 /* Read the entries that were appended, as far as the budget goes. */
 static void read_new(struct jitlog *j, const struct layout *l, const struct memory *m)
 {
-	uint32_t stride = l->section.jit_entry_size;
+	uint32_t stride = l->section.jit_entry_size, size = stride < sizeof(*j->entries) ? stride : sizeof(*j->entries);
 	uint8_t *raw = j->left > 0 ? malloc((size_t)BATCH * stride) : NULL;
 
 	if (!raw)
@@ -104,8 +104,7 @@ static void read_new(struct jitlog *j, const struct layout *l, const struct memo
 				 (size_t)n * stride))
 			break;
 		for (uint32_t i = 0; i < n; i++)
-			memcpy(&j->entries[j->count++], raw + (size_t)i * stride,
-			       sizeof(*j->entries));
+			memcpy(&j->entries[j->count++], raw + (size_t)i * stride, size);
 		j->read += n;
 	}
 	free(raw);

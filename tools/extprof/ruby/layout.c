@@ -7,8 +7,13 @@
 
 #include "base/deadline.h"
 
-/* The size of version 1.0.  Every 1.x has at least these fields. */
-#define SECTION_SIZE_1_0 472u
+/* Sizes of the first version.  Structures only grow, so every 1.x has at least these fields; what a newer header has
+ * at their tails can be missing. */
+#define SECTION_SIZE_LEAST 584u
+#define RECORD_SIZE_LEAST 64u
+#define EC_SLOT_SIZE_LEAST 64u
+#define THREAD_SLOT_SIZE_LEAST 192u
+#define JIT_ENTRY_SIZE_LEAST 16u
 #define SECTION_SIZE_MAX (1u << 20)
 #define STRIDE_MAX 4096u
 
@@ -39,7 +44,15 @@ static int check_head(const struct rb_debug_ext_section *s, struct diag *d)
 			   "with that ruby", RB_DEBUG_EXT_ABI_MAJOR);
 		return -EPROTO;
 	}
-	if (s->section_size < SECTION_SIZE_1_0 || s->section_size > SECTION_SIZE_MAX)
+	/* Rubies were built with a draft of the interface.  It had the same number, and neither waits nor ractors. */
+	if (s->section_size >= HEAD_SIZE && s->section_size < SECTION_SIZE_LEAST) {
+		diag__set(d, DIAG_VERSION, EPROTO, "this ruby has a draft of the debugging interface that is not "
+			  "supported: its section has %u bytes, and version %u.%u needs %u", s->section_size,
+			  RB_DEBUG_EXT_ABI_MAJOR, RB_DEBUG_EXT_ABI_MINOR, SECTION_SIZE_LEAST);
+		diag__hint(d, "build that ruby again, with the patches that this extprof came with");
+		return -EPROTO;
+	}
+	if (s->section_size < SECTION_SIZE_LEAST || s->section_size > SECTION_SIZE_MAX)
 		return wrong(d, "section_size", s->section_size);
 	return 0;
 }
@@ -84,14 +97,10 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 {
 	int err;
 
-	if ((err = check_stride(s->record_size, sizeof(struct rb_debug_ext_record),
-				"record_size", d)) ||
-	    (err = check_stride(s->ec_slot_size, sizeof(struct rb_debug_ext_ec),
-				"ec_slot_size", d)) ||
-	    (err = check_stride(s->thread_slot_size, sizeof(struct rb_debug_ext_thread),
-				"thread_slot_size", d)) ||
-	    (err = check_stride(s->jit_entry_size, sizeof(struct rb_debug_ext_jit_entry),
-				"jit_entry_size", d)))
+	if ((err = check_stride(s->record_size, RECORD_SIZE_LEAST, "record_size", d)) ||
+	    (err = check_stride(s->ec_slot_size, EC_SLOT_SIZE_LEAST, "ec_slot_size", d)) ||
+	    (err = check_stride(s->thread_slot_size, THREAD_SLOT_SIZE_LEAST, "thread_slot_size", d)) ||
+	    (err = check_stride(s->jit_entry_size, JIT_ENTRY_SIZE_LEAST, "jit_entry_size", d)))
 		return err;
 
 	if (s->tls_current_ec % 8 || s->tls_current_ec > TLS_DISTANCE_MAX ||
@@ -108,7 +117,7 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 		return wrong(d, "ec_slot", s->ec_slot);
 	if (s->ec_label % 4)
 		return wrong(d, "ec_label", s->ec_label);
-	/* An earlier 1.0 has no such field and 0 in its place. */
+	/* 0: there is none. */
 	if (s->ec_resume_pc % 8 ||
 	    (s->ec_resume_pc && (s->ec_resume_pc == s->ec_vm_stack || s->ec_resume_pc == s->ec_cfp ||
 				 s->ec_resume_pc == s->ec_vm_stack_size)))
@@ -223,7 +232,7 @@ static int unreadable(struct diag *d, int err)
 int layout__read(struct layout *l, const struct memory *m, uint64_t address, struct diag *d)
 {
 	struct rb_debug_ext_section raw = { 0 };
-	uint32_t size = SECTION_SIZE_1_0;
+	uint32_t size = SECTION_SIZE_LEAST;
 	int err;
 
 	l->address = address;
@@ -234,8 +243,8 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
 	/* What a later version has behind that. */
 	if (!err && known_size(&raw) > size) {
 		size = known_size(&raw);
-		err = memory__read(m, address + SECTION_SIZE_1_0, (char *)&raw + SECTION_SIZE_1_0,
-				   size - SECTION_SIZE_1_0);
+		err = memory__read(m, address + SECTION_SIZE_LEAST, (char *)&raw + SECTION_SIZE_LEAST,
+				   size - SECTION_SIZE_LEAST);
 	}
 	if (err)
 		return unreadable(d, err);
@@ -313,9 +322,6 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;
 	config->ec_slot_size = s->ec_slot_size;
-	/* In 1.0 the high half of the word has no meaning. */
-	if (s->abi_minor >= 1)
-		config->flags |= TARGET_CLAUSES;
 	first = min16(s->ec_vm_stack, min16(s->ec_vm_stack_size, s->ec_cfp));
 	end = max16(s->ec_vm_stack, max16(s->ec_vm_stack_size, s->ec_cfp)) + 8;
 	if (end - first <= WALK_EC_SPAN_MAX) {

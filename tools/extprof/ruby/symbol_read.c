@@ -215,11 +215,12 @@ static uint8_t changes_of(const struct name_part *p)
  * which may come from a pointer that was stale. */
 static int try_record(struct symbols *s, uint64_t address, struct symbol *out, uint32_t *generation)
 {
-	struct rb_debug_ext_record r;
+	struct rb_debug_ext_record r = { 0 };
+	uint32_t size = s->layout->section.record_size;
 	char *name = NULL;
 	int err;
 
-	err = pay_read(s, address, &r, sizeof(r));
+	err = pay_read(s, address, &r, size < sizeof(r) ? size : sizeof(r));
 	if (err)
 		return err;
 	*generation = r.generation;

@@ -109,7 +109,6 @@ struct sample_event {
 #define TARGET_SHARED 2u	/* its memory is its parent's: vfork, posix_spawn */
 #define TARGET_WATCHED 4u	/* not to be sampled, only its CPU time is of interest */
 #define TARGET_EXITED 8u
-#define TARGET_CLAUSES 16u	/* the frame of a clause tells where the next outer one was left */
 
 /* A process that is followed, and where to find things in it: what the walker
  * needs of the section, after validation. */

@@ -14,7 +14,7 @@ enum thread_state {
 	STATE_RUNNABLE = 1,	/* it could run, and has no CPU */
 	STATE_GVL = 2,		/* waits for the GVL of its ractor */
 	STATE_IO = 3,		/* in a system call that reads, writes or waits for a file */
-	STATE_SLEEP = 4,	/* sleeps; of a ruby with interface 1.0 also: waits for another thread */
+	STATE_SLEEP = 4,
 	STATE_MUTEX = 5,
 	STATE_QUEUE = 6,
 	STATE_CONDVAR = 7,
@@ -27,9 +27,6 @@ enum thread_state {
 	STATE_PARKED = 14,	/* of a fiber: its thread runs others */
 	STATE_MAX
 };
-
-/* Of a ruby with interface 1.0 the kernel's programs take all of these for STATE_SLEEP.  A mask of 1u << enum thread_state. */
-#define STATES_OF_SLEEP (1u << STATE_MUTEX | 1u << STATE_QUEUE | 1u << STATE_CONDVAR | 1u << STATE_JOIN | 1u << STATE_RACTOR)
 
 /* Room to append without another layout. */
 #define STATE_ROOM 16
@@ -126,8 +123,6 @@ struct sched_thread {
 	uint32_t off;		/* enum thread_off */
 	uint32_t out;		/* enum thread_out, while it is off */
 	uint32_t in_call;	/* while it is off: in a system call, that will end */
-	uint32_t was_ready;	/* while it is off: it waits for the GVL since before; only of interface 1.0 */
-	uint32_t coarse;	/* its ruby does not tell ready_at */
 	uint32_t sent;		/* while it is off outside of a system call: its stack was sent under this number; 0 not */
 	uint32_t call;		/* while it is off in a system call: its number */
 	uint32_t sequence;	/* last number of such stacks */
@@ -164,7 +159,7 @@ struct sched_tid {
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* The head of struct rb_debug_ext_thread, without its name.  What interface 1.0 does not have is 0. */
+/* The head of struct rb_debug_ext_thread, without its name. */
 struct thread_head {
 	uint32_t generation, state;
 	uint64_t since;
@@ -307,10 +302,8 @@ static __always_inline uint64_t ran_unseen(const struct sched_thread *t, uint64_
 /* Of the time that it was blocked in the call: how long it waited for the GVL at the end. */
 static __always_inline uint64_t gvl_part(const struct sched_thread *t, const struct thread_head *head)
 {
-	uint64_t ready = head->ready_at ? head->ready_at : head->since, part;
+	uint64_t ready = head->ready_at, part;
 
-	if (!head->ready_at && t->was_ready)
-		return t->blocked;
 	if (ready <= t->call_from)
 		return t->blocked;
 	if (ready >= t->to)

@@ -31,8 +31,7 @@
 #endif
 
 /* The head of the section, through jit_compile_tid: one read serves the state, the pid,
- * the tables of threads, the garbage collector and the compiler.  A ruby of version 1.0 has
- * a 0 where jit_compile_tid is. */
+ * the tables of threads, the garbage collector and the compiler. */
 #define WALK_SECTION_HEAD __builtin_offsetof(struct rb_debug_ext_section, jit_start)
 
 /* The fields that tell which EC and which thread a slot belongs to. */
@@ -58,7 +57,6 @@ struct walk_scratch {
 		volatile uint32_t n;		/* frames in this chunk */
 		uint32_t frame_size;
 		uint32_t id, pc, jit;		/* offsets */
-		uint32_t clauses;		/* TARGET_CLAUSES, or 0 */
 		volatile int64_t left;		/* what the frame before said about the pc of the next one */
 	} now;
 	struct rb_debug_ext_ec ec;		/* its head */
@@ -216,7 +214,7 @@ static __always_inline int walk__chunk(struct walk_scratch *s)
 		f->id = (uint32_t)id;
 		/* Below a clause: where the frame was left, not where it will go on. */
 		f->pc = walk__field(s, offset + s->now.pc) + (uint64_t)left * 8;
-		left = s->now.clauses ? (int64_t)id >> 32 : 0;
+		left = (int64_t)id >> 32;
 		f->flags = walk__field(s, offset + s->now.jit) ? FRAME_JIT_RETURN : 0;
 		offset += s->now.frame_size;
 	}
@@ -247,7 +245,6 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 	s->now.id = cfg->frame_ext_debug;
 	s->now.pc = cfg->frame_pc;
 	s->now.jit = cfg->frame_jit_return;
-	s->now.clauses = cfg->flags & TARGET_CLAUSES;
 	s->now.left = 0;
 	for (uint32_t c = 0; c < WALK_CHUNKS_MAX; c++) {
 		uint32_t done = s->now.done;
