@@ -7,13 +7,29 @@ import re
 import sys
 
 # From the ground up. Rooms on one floor do not include each other.
-FLOORS = [{"base", "wire"}, {"process", "source", "bpf"}, {"ruby"}, {"remote"}, {"profile"}, {"output"}, {"engine"}, {"library"}, {"cli"}]
+FLOORS = [{"base", "wire"}, {"parser"}, {"process", "source", "bpf"}, {"ruby"}, {"remote"}, {"profile"}, {"output"}, {"engine"}, {"library"}, {"cli"}]
 # The contract is not a file of the room ruby/.
 CONTRACT = "ruby/debug_external.h"
 
 # cli is a program on libextprof: of the library it includes extprof.h, and the contract for its version. It may also
 # include headers that are whole without the library's objects.
 ALONE = {"base/number.h"}
+
+# A file that a target names is opened by process/target_file.h alone: no other code follows a path below the root of a
+# process, or the links to what it has mapped, nor opens a path that is in a structure. cli opens what its user names.
+OPENER = "process/target_opener.c"
+OPENS = [r"\bopenat2\b", r"\bRESOLVE_(IN_ROOT|BENEATH|NO_)", r"map_files", r'\bopen\w*\([^;"]*"(root|exe)"',
+         r"\b(open|openat|fopen|fopen64)\([^;]*(->|\.)(path|name|file)\b"]
+
+
+def opens_for_targets(path, name):
+    text = path.read_text()
+    for pattern in OPENS:
+        for found in re.finditer(pattern, text):
+            begin = text.rfind("\n", 0, found.start()) + 1
+            line = text[begin:text.find("\n", found.start())].strip()
+            if not line.startswith(("*", "/*", "//")):
+                yield "%s opens what a target may name (%s): use process/target_file.h" % (name, line)
 
 
 def floor(room):
@@ -28,6 +44,8 @@ def main(top):
         if floor(room) is None:
             wrong.append("it has no floor: give it one in tests/unit/floors.py")
         for path in sorted((top / room).glob("*.[ch]")):
+            name = str(path.relative_to(top))
+            wrong += opens_for_targets(path, name) if room != "cli" and name != OPENER else []
             for used in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M):
                 if room == "cli" and used.split("/")[0] in rooms - {"cli"} and used not in ALONE | {CONTRACT}:
                     wrong.append("%s includes %s: of the library only extprof.h is public" % (path.relative_to(top), used))

@@ -57,14 +57,12 @@ void search__free(struct search *search)
 /* Open the file of the VM, and find in it what is wanted. */
 static void look_at_file(struct search *search)
 {
+	struct target *t = &search->target;
 	struct ruby_file *f = &search->file;
-	uint64_t address = search->vm->layout.address;
+	struct target_files files;
 
-	f->fd = mapped_file__open_at(search->target.pid, search->target.thread, address, &f->offset);
-	if (f->fd >= 0 && fstat(f->fd, &f->st)) {
-		close(f->fd);
-		f->fd = -1;
-	}
+	target_files__of_process(&files, t->pid, t->thread, t->deadline);
+	f->fd = mapped_file__open_at(&files, search->vm->layout.address, &f->offset, &f->st);
 	places__look(search->places, f);
 }
 

@@ -242,6 +242,7 @@ int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_resul
 	deadline__start(&dump->deadline, interrupt_fd(dump), deadline__now() + TAKE_TIMEOUT);
 	if (dump->core) {
 		facts.core_pid = core__pid(dump->core);
+		facts.core = core__file(dump->core);
 		facts.command = core__command(dump->core);
 	} else {
 		target__refresh(&dump->target);

@@ -78,7 +78,6 @@ struct dump_result *dump_result__new(struct vm *vm, struct symbol_table *table, 
 	r->source = source;
 	r->threads.parts = &r->parts;
 	r->threads.memory = &vm->memory;
-	r->files.root = -1;
 	r->resolver.tree = &r->tree;
 	r->resolver.vm_of = vm_of;
 	r->resolver.context = r;
@@ -105,7 +104,6 @@ void dump_result__free(struct dump_result *r)
 	if (!r)
 		return;
 	forget(r);
-	source_files__close(&r->files);
 	map64__free(&r->looked);
 	map64__free(&r->shared_map);
 	free(r->shared);
@@ -379,8 +377,7 @@ const struct extprof_dump_result *dump_result__build(struct dump_result *r, cons
 	int err;
 
 	forget(r);
-	source_files__close(&r->files);
-	source_files__open(&r->files, facts->pid);
+	source_files__begin(&r->files, facts->pid, facts->core);
 	result->pid = facts->pid ? facts->pid : facts->core_pid;
 	result->command = facts->command;
 	result->time = facts->time;

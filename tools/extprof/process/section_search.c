@@ -13,8 +13,8 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "process/elf_search.h"
-#include "process/mapped_file.h"
 #include "process/proc.h"
+#include "process/target_file.h"
 
 /* Images looked at in one process; rubies with gems have some hundreds. */
 #define IMAGES_MAX 4096
@@ -93,14 +93,16 @@ static int read_maps(const struct target *t, struct images *images, struct diag 
 	return err;
 }
 
-static int open_image(const struct target *t, const struct image *image)
+/* The file of the image: a descriptor or -errno. */
+static int open_image(struct target_files *files, const struct image *image)
 {
 	struct mapping mapping = {
 		.start = image->start, .end = image->end, .offset = image->offset,
 		.inode = image->inode, .is_exe = image->is_exe, .path = image->path,
 	};
+	struct stat st;
 
-	return mapped_file__open(t->pid, t->thread, &mapping);
+	return target_file__open_mapped(files, &mapping, &st);
 }
 
 /* True if what is at the address begins as a section does. */
@@ -112,15 +114,15 @@ static bool has_magic(const struct target *t, uint64_t address)
 	       !memcmp(magic, RB_DEBUG_EXT_MAGIC, sizeof(magic));
 }
 
-static bool search_image(struct target *t, const struct image *image, struct elf_budget *budget,
-			 struct elf_finding *f)
+static bool search_image(struct target *t, struct target_files *files, const struct image *image,
+			 struct elf_budget *budget, struct elf_finding *f)
 {
 	bool ok = false;
 	int fd = -1;
 
 	memset(f, 0, sizeof(*f));
 	if (image->is_exe || image->ruby_name)
-		fd = open_image(t, image);
+		fd = open_image(files, image);
 	if (fd >= 0) {
 		ok = !elf__search_file(fd, image->offset, budget, f);
 		close(fd);
@@ -193,8 +195,10 @@ static int search_images(struct target *t, const struct images *images, struct d
 {
 	struct elf_finding f, ruby_finding = { 0 };
 	const struct image *ruby = NULL, *exe = &images->list[0];
+	struct target_files files;
 	struct elf_budget budget;
 
+	target_files__of_process(&files, t->pid, t->thread, t->deadline);
 	elf_budget__init(&budget);
 	for (size_t i = 0; i < images->count; i++) {
 		if (images->list[i].is_exe) {
@@ -211,7 +215,7 @@ static int search_images(struct target *t, const struct images *images, struct d
 				continue;
 			if (t->deadline && deadline__over(t->deadline))
 				return -EINTR;
-			if (search_image(t, image, &budget, &f))
+			if (search_image(t, &files, image, &budget, &f))
 				return 0;
 			if (f.is_ruby && !ruby) {
 				ruby = image;

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "process/elf_search.h"
+#include "process/target_file.h"
 #include "remote/stop.h"
 #include "ruby/debug_external.h"
 
@@ -44,6 +45,7 @@ struct core_image {
 
 struct core {
 	int fd;
+	struct stat file;
 	uint64_t file_size;
 	struct memory memory;
 	struct segment *segments;	/* by address */
@@ -272,7 +274,6 @@ int core__open(struct core **result, const char *path, struct diag *d)
 	struct core *core = calloc(1, sizeof(*core));
 	char clean[256];
 	Elf *elf = NULL;
-	struct stat st;
 	int err;
 
 	*result = NULL;
@@ -281,14 +282,14 @@ int core__open(struct core **result, const char *path, struct diag *d)
 	core->memory.read = core__read;
 	core->memory.context = core;
 	core->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (core->fd < 0 || fstat(core->fd, &st) || !S_ISREG(st.st_mode)) {
+	if (core->fd < 0 || fstat(core->fd, &core->file) || !S_ISREG(core->file.st_mode)) {
 		err = core->fd < 0 ? errno : EINVAL;
 		text__clean(clean, sizeof(clean), path);
 		err = diag__set(d, err == EACCES ? DIAG_PERMISSION : DIAG_NO_PROCESS, err, "cannot read the core file %s: %s",
 				clean, core->fd < 0 ? strerror(err) : "it is no regular file");
 		goto cleanup;
 	}
-	core->file_size = (uint64_t)st.st_size;
+	core->file_size = (uint64_t)core->file.st_size;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(core->fd, ELF_C_READ, NULL);
 	if (!elf) {
@@ -319,6 +320,11 @@ void core__close(struct core *core)
 	if (core->fd >= 0)
 		close(core->fd);
 	free(core);
+}
+
+const struct stat *core__file(const struct core *core)
+{
+	return &core->file;
 }
 
 const struct memory *core__memory(const struct core *core)
@@ -424,33 +430,26 @@ static uint64_t section_of(const struct core *core, const struct core_image *ima
 }
 
 /* Look into a file for the section of an image of the core.  *other: its build id is another one. */
-static uint64_t search_file(const struct core *core, const struct core_image *image, const char *path,
+static uint64_t search_file(const struct core *core, const struct core_image *image, int fd,
 			    struct elf_budget *budget, bool *other)
 {
 	struct build_id wanted, got;
 	struct elf_finding f;
-	uint64_t address = 0;
-	struct stat st;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-	if (fd < 0)
-		return 0;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-		read_build_id(&core->memory, image->start, -1, &wanted);
-		read_build_id(NULL, 0, fd, &got);
-		if (wanted.length && got.length && (wanted.length != got.length ||
-						    memcmp(wanted.bytes, got.bytes, got.length)))
-			*other = true;
-		else if (!elf__search_file(fd, 0, budget, &f))
-			address = section_of(core, image, &f);
-	}
-	close(fd);
-	return address;
+	read_build_id(&core->memory, image->start, -1, &wanted);
+	read_build_id(NULL, 0, fd, &got);
+	if (wanted.length && got.length && (wanted.length != got.length ||
+					    memcmp(wanted.bytes, got.bytes, got.length)))
+		*other = true;
+	else if (!elf__search_file(fd, 0, budget, &f))
+		return section_of(core, image, &f);
+	return 0;
 }
 
 int core__find_section(struct core *core, const char *exe, uint64_t *section, struct diag *d)
 {
 	bool is_ruby = false, other = false;
+	struct target_files files;
 	struct elf_budget budget;
 	struct elf_finding f;
 	char clean[256];
@@ -463,8 +462,19 @@ int core__find_section(struct core *core, const char *exe, uint64_t *section, st
 			*section = section_of(core, &core->images[i], &f);
 		}
 	}
-	for (uint32_t i = 0; i < core->image_count && !*section; i++)
-		*section = search_file(core, &core->images[i], exe ? exe : core->images[i].path, &budget, &other);
+	if (exe)
+		target_files__of_user(&files);
+	else
+		target_files__of_core(&files, &core->file);
+	for (uint32_t i = 0; i < core->image_count && !*section; i++) {
+		struct stat st;
+		int fd = target_file__open_elf(&files, exe ? exe : core->images[i].path, &st);
+
+		if (fd < 0)
+			continue;
+		*section = search_file(core, &core->images[i], fd, &budget, &other);
+		close(fd);
+	}
 	if (*section)
 		return 0;
 	text__clean(clean, sizeof(clean), exe ? exe : core->image_count ? core->images[0].path : "");

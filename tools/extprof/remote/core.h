@@ -12,6 +12,7 @@
 #include "remote/task.h"
 
 struct core;
+struct stat;
 
 /*
  * Open the file.  0 or -errno with the diagnosis; DIAG_USAGE: it is no core file of this machine.
@@ -19,6 +20,9 @@ struct core;
  */
 int core__open(struct core **core, const char *path, struct diag *d);
 void core__close(struct core *core);
+
+/* The core file itself.  The files that it names are opened with the rights of its owner: see target_file.h. */
+const struct stat *core__file(const struct core *core);
 
 /* Its memory, as long as the core is open.  -EFAULT: the file does not have that address. */
 const struct memory *core__memory(const struct core *core);

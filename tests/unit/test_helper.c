@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Helpers that answer, that hang, that crash. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "parser/helper.h"
+
+enum { ADD, HANG, SPIN, CRASH, OPEN, COUNT_FILES, WHO };
+
+struct question {
+	uint32_t what;
+	uint64_t a, b;
+};
+
+struct answer {
+	uint64_t sum;
+};
+
+static int begin(void)
+{
+	return 0;
+}
+
+static int work(const void *data, size_t size, int *fd, void *to)
+{
+	const struct question *q = data;
+	struct answer *answer = to;
+	char byte;
+
+	if (size != sizeof(*q))
+		return -EINVAL;
+	switch (q->what) {
+	case ADD:
+		answer->sum = q->a + q->b;
+		break;
+	case HANG:
+		pause();
+		break;
+	case SPIN:
+		for (;;)
+			__asm__ volatile("");
+	case CRASH:
+		syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+		break;
+	case OPEN:
+		if (*fd >= 0 && pread(*fd, &byte, 1, 0) == 1)
+			answer->sum = (uint8_t)byte;
+		*fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+		return *fd < 0 ? -errno : 0;
+	case COUNT_FILES:
+		for (int i = 0; i < 1024; i++)
+			answer->sum += fcntl(i, F_GETFD) >= 0;
+		break;
+	case WHO:
+		answer->sum = (uint64_t)syscall(SYS_getpid);
+		break;
+	}
+	return 0;
+}
+
+static const struct helper_role role = {
+	.name = "extprof-test", .answer_size = sizeof(struct answer), .begin = begin, .work = work,
+};
+
+static int ask(uint32_t what, uint64_t owner, uint64_t timeout_ms, struct deadline *deadline, struct answer *answer)
+{
+	const struct question q = { .what = what, .a = 40, .b = 2 };
+	const struct helper_request r = {
+		.data = &q, .size = sizeof(q), .fd = -1, .owner = owner, .timeout = timeout_ms * 1000000,
+		.deadline = deadline,
+	};
+
+	memset(answer, 0, sizeof(*answer));
+	return helper__ask(&role, &r, answer, NULL);
+}
+
+TEST(helper_answers)
+{
+	struct answer answer, again;
+
+	CHECK_INT(ask(ADD, 1, 10000, NULL, &answer), 0);
+	CHECK_INT(answer.sum, 42);
+	/* It has none of our files: the socket is its only one. */
+	CHECK_INT(ask(COUNT_FILES, 1, 10000, NULL, &answer), 0);
+	CHECK_INT(answer.sum, 1);
+	/* One helper is enough for one after the other. */
+	CHECK_INT(ask(WHO, 1, 10000, NULL, &answer), 0);
+	CHECK_INT(ask(WHO, 1, 10000, NULL, &again), 0);
+	CHECK_INT(answer.sum, again.sum);
+	CHECK(answer.sum != (uint64_t)getpid());
+	/* wait() does not see it. */
+	CHECK_INT(waitpid(-1, NULL, WNOHANG), -1);
+	CHECK_INT(errno, ECHILD);
+}
+
+TEST(helper_gets_and_gives_files)
+{
+	const struct question q = { .what = OPEN };
+	int zero = open("/proc/self/comm", O_RDONLY | O_CLOEXEC), fd = -1;
+	struct helper_request r = { .data = &q, .size = sizeof(q), .fd = zero, .timeout = 10000000000ull };
+	struct answer answer;
+	char text[32] = "", first = 0;
+
+	CHECK_INT(helper__ask(&role, &r, &answer, &fd), 0);
+	CHECK_INT(pread(zero, &first, 1, 0), 1);
+	CHECK_INT(answer.sum, (uint8_t)first);
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	CHECK(read(fd, text, sizeof(text) - 1) > 0);
+	CHECK_STRING(text, "extprof-test\n");
+	close(fd);
+	close(zero);
+	/* What is too long is not sent. */
+	r = (struct helper_request){ .data = &q, .size = HELPER_REQUEST_MAX + 1, .fd = -1, .timeout = 1 };
+	CHECK_INT(helper__ask(&role, &r, &answer, NULL), -EMSGSIZE);
+}
+
+TEST(helper_that_does_not_answer_is_given_up)
+{
+	struct deadline deadline;
+	struct answer answer;
+	int fd = eventfd(1, EFD_CLOEXEC);
+	uint64_t before = deadline__now();
+
+	CHECK_INT(ask(HANG, 2, 50, NULL, &answer), -ETIMEDOUT);
+	CHECK_INT(ask(SPIN, 3, 50, NULL, &answer), -ETIMEDOUT);
+	CHECK(deadline__now() - before >= 100000000);
+	/* The caller wants it to end. */
+	deadline__start(&deadline, fd, UINT64_MAX);
+	CHECK_INT(ask(HANG, 4, 60000, &deadline, &answer), -EINTR);
+	deadline__start(&deadline, -1, deadline__now() + 50000000);
+	CHECK_INT(ask(HANG, 5, 60000, &deadline, &answer), -EINTR);
+	CHECK(deadline__now() - before < 30000000000ull);
+	close(fd);
+	/* The next one has another helper. */
+	CHECK_INT(ask(ADD, 2, 10000, NULL, &answer), 0);
+	CHECK_INT(answer.sum, 42);
+}
+
+TEST(helper_that_crashes_costs_one_answer)
+{
+	struct answer answer;
+
+	for (int i = 0; i < 20; i++) {
+		CHECK_INT(ask(CRASH, 10 + (uint64_t)i, 10000, NULL, &answer), -EIO);
+		CHECK_INT(ask(ADD, 10 + (uint64_t)i, 10000, NULL, &answer), 0);
+	}
+}
+
+TEST(helper_that_is_killed_while_it_waits_costs_nothing)
+{
+	struct answer answer;
+	siginfo_t info;
+
+	CHECK_INT(ask(WHO, 1, 10000, NULL, &answer), 0);
+	CHECK_INT(kill((pid_t)answer.sum, SIGKILL), 0);
+	CHECK_INT(waitid(P_PID, (id_t)answer.sum, &info, WEXITED | WNOWAIT | __WALL), 0);
+	CHECK_INT(ask(ADD, 1, 10000, NULL, &answer), 0);
+	CHECK_INT(answer.sum, 42);
+}
+
+static void *ask_often(void *result)
+{
+	struct answer answer;
+
+	for (int i = 0; i < 200 && !*(int *)result; i++)
+		*(int *)result = ask(ADD, 1, 60000, NULL, &answer) || answer.sum != 42;
+	return NULL;
+}
+
+TEST(helpers_of_many_threads)
+{
+	int results[12] = { 0 };
+	pthread_t threads[12];
+
+	for (int i = 0; i < 12; i++)
+		pthread_create(&threads[i], NULL, ask_often, &results[i]);
+	for (int i = 0; i < 12; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 12; i++)
+		CHECK_INT(results[i], 0);
+}
+
+/* A program that forks and goes on has helpers of its own, and does not take the parent's answers. */
+TEST(helpers_of_a_forked_process)
+{
+	struct answer answer, of_child;
+	int status = 1;
+	pid_t child;
+
+	CHECK_INT(ask(WHO, 1, 10000, NULL, &answer), 0);
+	child = fork();
+	if (!child)
+		_exit(ask(WHO, 1, 10000, NULL, &of_child) || of_child.sum == answer.sum);
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	CHECK_INT(ask(WHO, 1, 10000, NULL, &of_child), 0);
+	CHECK_INT(of_child.sum, answer.sum);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "parser/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Helpers that wait for work.  Searches ask in several threads. */
+#define IDLE_MAX 8u
+/* Closed one by one, if the kernel does not close them all at once. */
+#define DESCRIPTORS_MAX 65536
+#define NOBODY UINT64_MAX
+
+struct helper {
+	struct helper *next;
+	const struct helper_role *role;
+	int socket, pidfd;
+	uint64_t owner;		/* of its last request */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct helper *idle, *ended;	/* ended: to be waited for */
+static uint32_t idle_count;
+static pid_t process;			/* the lists are of this one: a forked copy of it has helpers of its own */
+
+/* -- messages: one packet, which may have a file with it ------------------------------------- */
+
+static int send_message(int to, int32_t result, const void *data, size_t size, int fd)
+{
+	struct iovec parts[2] = { { &result, sizeof(result) }, { (void *)data, size } };
+	union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(fd))]; } control = { 0 };
+	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control.room);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	do
+		n = sendmsg(to, &m, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+/* Bytes behind the result, or -errno; -EIO: the other end is closed, or the message is no message of ours. */
+static ssize_t receive_message(int from, int32_t *result, void *data, size_t size, int *fd)
+{
+	struct iovec parts[2] = { { result, sizeof(*result) }, { data, size } };
+	union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(*fd))]; } control;
+	struct msghdr m = {
+		.msg_iov = parts, .msg_iovlen = 2,
+		.msg_control = &control, .msg_controllen = sizeof(control.room),
+	};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	*fd = -1;
+	do
+		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(*fd)))
+		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	if (n >= (ssize_t)sizeof(*result) && !(m.msg_flags & MSG_TRUNC))
+		return n - (ssize_t)sizeof(*result);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	return -EIO;
+}
+
+/* -- in the helper ---------------------------------------------------------------------------- */
+
+static void close_all_but(int fd)
+{
+	/* Also those of the terminal and of pipes: who reads from a pipe waits until all have closed it. */
+	if (!syscall(SYS_close_range, fd + 1, ~0u, 0)) {
+		if (fd)
+			syscall(SYS_close_range, 0, fd - 1, 0);
+		return;
+	}
+	/* Before Linux 5.9. */
+	for (int i = 0; i < DESCRIPTORS_MAX; i++)
+		if (i != fd)
+			close(i);
+}
+
+static void __attribute__((noreturn)) serve(const struct helper_role *role, int socket)
+{
+	static char request[HELPER_REQUEST_MAX], answer[HELPER_ANSWER_MAX];
+	sigset_t all;
+	int err;
+
+	/* Signals from a terminal are for the program.  It kills the helper, or ends and closes the socket. */
+	sigfillset(&all);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, _NSIG / 8);
+	close_all_but(socket);
+	prctl(PR_SET_NAME, role->name);
+	err = role->begin();
+	for (;;) {
+		int32_t result;
+		int got, fd;
+		ssize_t n = receive_message(socket, &result, request, sizeof(request), &got);
+
+		if (n < 0)
+			break;
+		fd = got;
+		memset(answer, 0, role->answer_size);
+		result = err ? err : role->work(request, (size_t)n, &fd, answer);
+		if (send_message(socket, result, answer, role->answer_size, fd == got ? -1 : fd))
+			break;
+		if (got >= 0)
+			close(got);
+		if (fd >= 0 && fd != got)
+			close(fd);
+	}
+	syscall(SYS_exit_group, 0);
+	__builtin_unreachable();
+}
+
+/* -- in the program --------------------------------------------------------------------------- */
+
+/* As fork(), but for handlers of the C library and of the program, and for SIGCHLD at its end. */
+static pid_t copy_process(int *pidfd)
+{
+	return (pid_t)syscall(SYS_clone, CLONE_PIDFD, NULL, pidfd, NULL, 0);
+}
+
+static struct helper *start(const struct helper_role *role, int *err)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	int pair[2] = { -1, -1 };
+	pid_t pid;
+
+	*err = -ENOMEM;
+	if (!h)
+		return NULL;
+	*h = (struct helper){ .role = role, .socket = -1, .pidfd = -1 };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		*err = -errno;
+		goto failed;
+	}
+	pid = copy_process(&h->pidfd);
+	if (!pid)
+		serve(role, pair[1]);
+	if (pid < 0) {
+		*err = -errno;
+		goto failed;
+	}
+	close(pair[1]);
+	h->socket = pair[0];
+	return h;
+failed:
+	if (pair[0] >= 0) {
+		close(pair[0]);
+		close(pair[1]);
+	}
+	free(h);
+	return NULL;
+}
+
+/* Wait for those that have ended.  The lock is held. */
+static uint32_t reap(uint64_t owner, uint32_t *of_owner)
+{
+	uint32_t left = 0;
+
+	*of_owner = 0;
+	for (struct helper **at = &ended, *h; (h = *at);) {
+		siginfo_t info = { 0 };
+
+		if (!waitid(P_PIDFD, (id_t)h->pidfd, &info, WEXITED | WNOHANG | __WALL) && !info.si_pid) {
+			left++;
+			*of_owner += h->owner == owner;
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		close(h->pidfd);
+		free(h);
+	}
+	return left;
+}
+
+/* A copy of this process by fork() has the memory and the files, and not the helpers.  The lock is held. */
+static void forget_those_of_parent(void)
+{
+	struct helper *lists[] = { idle, ended };
+
+	if (process == getpid())
+		return;
+	for (int i = 0; i < 2; i++) {
+		for (struct helper *h = lists[i], *next; h; h = next) {
+			next = h->next;
+			close(h->pidfd);
+			if (h->socket >= 0)
+				close(h->socket);
+			free(h);
+		}
+	}
+	idle = ended = NULL;
+	idle_count = 0;
+	process = getpid();
+}
+
+static struct helper *take(const struct helper_role *role, uint64_t owner, int *err)
+{
+	struct helper **at, *h;
+	uint32_t of_owner, lost;
+
+	pthread_mutex_lock(&lock);
+	forget_those_of_parent();
+	lost = reap(owner, &of_owner);
+	for (at = &idle; (h = *at) && h->role != role; at = &h->next)
+		;
+	if (h) {
+		*at = h->next;
+		idle_count--;
+	}
+	if (lost >= HELPERS_LOST_MAX || of_owner >= HELPERS_LOST_OF_OWNER_MAX) {
+		if (h) {
+			h->next = idle;
+			idle = h;
+			idle_count++;
+		}
+		pthread_mutex_unlock(&lock);
+		*err = -EBUSY;
+		return NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!h)
+		h = start(role, err);
+	if (h)
+		h->owner = owner;
+	return h;
+}
+
+/* Put it back, or have it ended. */
+static void give_back(struct helper *h, bool usable)
+{
+	pthread_mutex_lock(&lock);
+	if (usable && idle_count >= IDLE_MAX) {
+		usable = false;
+		h->owner = NOBODY;
+	}
+	if (usable) {
+		h->next = idle;
+		idle = h;
+		idle_count++;
+	} else {
+		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
+		close(h->socket);
+		h->socket = -1;
+		h->next = ended;
+		ended = h;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* 0 when there is an answer, or the other end is closed. */
+static int wait_for_answer(int socket, const struct helper_request *r)
+{
+	uint64_t until = deadline__now() + r->timeout, now;
+	struct pollfd fds[2] = {
+		{ .fd = socket, .events = POLLIN },
+		{ .fd = r->deadline ? r->deadline->fd : -1, .events = POLLIN },
+	};
+
+	for (;;) {
+		uint64_t end = r->deadline && r->deadline->until < until ? r->deadline->until : until;
+		struct timespec t = { 0 };
+
+		now = deadline__now();
+		if (now < end) {
+			t.tv_sec = (time_t)((end - now) / 1000000000);
+			t.tv_nsec = (long)((end - now) % 1000000000);
+		}
+		if (ppoll(fds, 2, &t, NULL) > 0 && fds[0].revents)
+			return 0;
+		if (r->deadline && (fds[1].revents || deadline__over(r->deadline)))
+			return -EINTR;
+		if (deadline__now() >= until)
+			return -ETIMEDOUT;
+	}
+}
+
+int helper__ask(const struct helper_role *role, const struct helper_request *r, void *answer, int *fd)
+{
+	struct helper *h;
+	int32_t result = 0;
+	int err, got;
+	ssize_t n;
+
+	if (fd)
+		*fd = -1;
+	if (r->size > HELPER_REQUEST_MAX || role->answer_size > HELPER_ANSWER_MAX)
+		return -EMSGSIZE;
+	/* Those that waited for work may have been killed meanwhile. */
+	for (uint32_t i = 0; i <= IDLE_MAX; i++) {
+		h = take(role, r->owner, &err);
+		if (!h)
+			return err;
+		err = send_message(h->socket, 0, r->data, r->size, r->fd);
+		if (!err)
+			break;
+		give_back(h, false);
+	}
+	if (err)
+		return err;
+	err = wait_for_answer(h->socket, r);
+	if (err) {
+		give_back(h, false);
+		return err;
+	}
+	n = receive_message(h->socket, &result, answer, role->answer_size, &got);
+	give_back(h, n == (ssize_t)role->answer_size);
+	if (n != (ssize_t)role->answer_size)
+		result = -EIO;
+	if (got >= 0 && fd && !result)
+		*fd = got;
+	else if (got >= 0)
+		close(got);
+	return result;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/target_file.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "process/proc.h"
+#include "process/target_opener.h"
+
+/* How long a file system may take.  One that is slow answers within it, one that never answers costs so much. */
+#define ANSWER_TIMEOUT 2000000000ull
+#define OWNER_OF_CORE (1ull << 32)
+
+/* Whose share of hanging helpers it is: the user's.  The process can change its other ids, and who owns its files
+ * of /proc. */
+static uint64_t owner_of(pid_t pid)
+{
+	char path[PROC_PATH_MAX], line[256];
+	unsigned int uid = 0;
+	FILE *f;
+
+	proc__path(path, pid, 0, "status");
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Uid: %u", &uid) != 1)
+		;
+	if (f)
+		fclose(f);
+	return uid;
+}
+
+static uint64_t new_session(void)
+{
+	static _Atomic uint64_t last;
+
+	return atomic_fetch_add(&last, 1) + 1;
+}
+
+void target_files__of_process(struct target_files *f, pid_t pid, pid_t thread, struct deadline *deadline)
+{
+	*f = (struct target_files){
+		.session = new_session(), .pid = pid, .thread = thread, .owner = owner_of(pid), .deadline = deadline,
+	};
+}
+
+void target_files__of_core(struct target_files *f, const struct stat *core)
+{
+	*f = (struct target_files){
+		.session = new_session(), .uid = core->st_uid, .gid = core->st_gid,
+		.owner = OWNER_OF_CORE | core->st_uid,
+	};
+}
+
+void target_files__of_user(struct target_files *f)
+{
+	const struct stat own = { .st_uid = geteuid(), .st_gid = getegid() };
+
+	target_files__of_core(f, &own);
+}
+
+/* *fd may be NULL. */
+static int ask(struct target_files *f, const struct opener_request *of, const char *path,
+	       struct opener_answer *answer, int *fd)
+{
+	struct helper_request request = {
+		.fd = -1, .owner = f->owner, .timeout = ANSWER_TIMEOUT, .deadline = f->deadline,
+	};
+	struct opener_request *r;
+	int err;
+
+	if (f->silent)
+		return -ETIMEDOUT;
+	request.size = sizeof(*r) + strlen(path) + 1;
+	r = malloc(request.size);
+	if (!r)
+		return -ENOMEM;
+	*r = *of;
+	r->session = f->session;
+	r->pid = f->pid;
+	r->thread = f->thread;
+	r->uid = f->uid;
+	r->gid = f->gid;
+	strcpy(r->path, path);
+	request.data = r;
+	err = helper__ask(&target_opener, &request, answer, fd);
+	free(r);
+	f->silent = err == -ETIMEDOUT;
+	return err;
+}
+
+static int open_file(struct target_files *f, const struct opener_request *r, const char *path, struct stat *st)
+{
+	struct opener_answer answer;
+	int fd, err = ask(f, r, path, &answer, &fd);
+
+	if (err)
+		return err;
+	*st = answer.st;
+	return fd >= 0 ? fd : -EIO;
+}
+
+int target_file__open_mapped(struct target_files *f, const struct mapping *m, struct stat *st)
+{
+	const struct opener_request r = {
+		.work = OPEN_MAPPED, .size_max = TARGET_FILE_ELF_MAX, .start = m->start, .end = m->end,
+		.inode = m->inode, .is_exe = m->is_exe,
+	};
+
+	return open_file(f, &r, m->path, st);
+}
+
+int target_file__open_elf(struct target_files *f, const char *path, struct stat *st)
+{
+	const struct opener_request r = { .work = OPEN_PATH, .size_max = TARGET_FILE_ELF_MAX };
+
+	return open_file(f, &r, path, st);
+}
+
+int target_file__stat(struct target_files *f, const char *path, struct stat *st)
+{
+	const struct opener_request r = { .work = STAT_PATH, .size_max = INT64_MAX };
+	struct opener_answer answer;
+	int err = ask(f, &r, path, &answer, NULL);
+
+	if (!err)
+		*st = answer.st;
+	return err;
+}
+
+int target_file__line(struct target_files *f, const char *path, int32_t line, char to[TARGET_FILE_LINE_MAX],
+		      size_t *size)
+{
+	const struct opener_request r = { .work = READ_LINE, .size_max = TARGET_FILE_SOURCE_MAX, .line = line };
+	struct opener_answer answer;
+	int err = ask(f, &r, path, &answer, NULL);
+
+	if (err || answer.size > sizeof(answer.line))
+		return err ? err : -EIO;
+	memcpy(to, answer.line, answer.size);
+	*size = answer.size;
+	return 0;
+}

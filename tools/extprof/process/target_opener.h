@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What target_file.c asks of the helper that opens files. */
+#ifndef EXTPROF_TARGET_OPENER_H
+#define EXTPROF_TARGET_OPENER_H
+
+#include "parser/helper.h"
+#include "process/target_file.h"
+
+enum opener_work { OPEN_MAPPED, OPEN_PATH, STAT_PATH, READ_LINE };
+
+struct opener_request {
+	uint64_t session;
+	pid_t pid, thread;
+	uid_t uid;
+	gid_t gid;
+	uint64_t size_max;
+	uint64_t start, end, inode;	/* of a mapping */
+	int32_t line;
+	uint8_t work, is_exe;
+	char path[];			/* with its end */
+};
+
+struct opener_answer {
+	struct stat st;
+	uint32_t size;			/* of the line */
+	char line[TARGET_FILE_LINE_MAX];
+};
+
+extern const struct helper_role target_opener;
+
+#endif /* EXTPROF_TARGET_OPENER_H */
