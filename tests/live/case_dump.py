@@ -829,6 +829,26 @@ def hostile(ctx):
 
 
 @case(timeout=60, bpf=False)
+def a_slot_that_is_written(ctx):
+    """A thread whose slot is being written when it is read: its stack is right, or is lost with the reason."""
+    case_fakes.build(ctx)
+    fake = ctx.start([os.path.join(case_fakes.FAKES, "fake_target"), "writes", "60"])
+    harness.until(lambda: harness.state(fake.pid) == "S", "it does not sleep")
+    seen = Counter()
+    for d in dump(ctx, "-p", fake.pid, "--every", "1ms", "--count", 2000, status=harness.NOT_READY):
+        fibers = [f for t in d["threads"] for f in t["fibers"]]
+        check(len(fibers) + d["left_out"] == 1 and d["lost"] == sum("lost" in f for f in fibers), "%s", d)
+        for f in fibers:
+            seen[f.get("lost", "whole")] += 1
+            names = [n for n, _ in places(f)]
+            check(names == ["A#leaf_a"] + ["A#hot_a"] * 200 + ["<main>"] if "lost" not in f else
+                  names == ["[unreadable: the thread ran on while its stack was read]"], "%s", names[:3])
+        seen["left out"] += d["left_out"]
+    check(seen["whole"] and len(seen) == 3 and sum(seen.values()) == 2000, "%s", seen)
+    return "2,000 dumps: %s" % dict(seen)
+
+
+@case(timeout=60, bpf=False)
 def uninterruptible(ctx):
     """A process in the state D: its child by vfork waits for a FIFO, and has neither ended nor executed a program."""
     fifo, library = ctx.path("fifo"), ctx.path("hold.so")

@@ -183,6 +183,88 @@ TEST(snapshot_of_a_thread_that_waits_is_proven_by_its_count)
 	snapshot__free(&snapshot);
 }
 
+static bool each_has_a_stack_or_a_reason(void)
+{
+	uint32_t lost = 0;
+
+	for (uint32_t i = 0; i < snapshot.thread_count; i++) {
+		const struct snapshot_ec *ec = snapshot.ecs + snapshot.threads[i].first_ec;
+
+		for (uint32_t k = 0; k < snapshot.threads[i].ec_count; k++, ec++) {
+			if (!ec->event != (ec->lost != 0) || (ec->event && !ec->proof && !ec->torn))
+				return false;
+			lost += ec->lost != 0;
+		}
+	}
+	return lost == snapshot.lost;
+}
+
+static void begin_to_write(int read)
+{
+	if (read > 8)
+		first_thread()->generation |= 1;
+}
+
+/* The thread has a native thread (this one) or none, and its slot is being written at each look but the first. */
+TEST(snapshot_of_a_slot_that_is_always_written_loses_its_stacks)
+{
+	for (int native = 0; native < 2; native++) {
+		CHECK(set_up(PROOF_NONE));
+		if (native) {
+			CHECK_INT(tasks__open(&tasks, getpid(), true), 0);
+			first_thread()->tid = (uint32_t)getpid();
+		}
+		memory.before = begin_to_write;
+		CHECK_INT(snapshot__take(&snapshot, &source), 0);
+		tasks__close(&tasks);
+		CHECK_INT(snapshot.thread_count, 2);
+		CHECK_INT(snapshot.lost, 2);
+		CHECK_INT(snapshot.ecs[0].lost, LOSS_TORN);
+		CHECK_INT(snapshot.ecs[1].lost, LOSS_TORN);
+		CHECK_INT(snapshot.ecs[2].event->nr_frames, 5);
+		CHECK(each_has_a_stack_or_a_reason());
+		snapshot__free(&snapshot);
+	}
+}
+
+/* Memory that is taken away at some moment of the read. */
+static uint64_t gone_from, gone_to;
+static int gone_at;
+
+static void take_away(int read)
+{
+	if (read == gone_at) {
+		memory.from = gone_from;
+		memory.to = gone_to;
+	}
+}
+
+TEST(snapshot_of_memory_that_goes_away_has_a_reason_for_each_stack)
+{
+	static const enum snapshot_proof kinds[] = { PROOF_NONE, PROOF_STOPPED, PROOF_CORE };
+
+	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+		for (int part = 0; part < 4; part++) {
+			for (gone_at = 1;; gone_at++) {
+				int reads;
+
+				CHECK(set_up(kinds[kind]));
+				gone_from = part == 0 ? (uintptr_t)first_thread() : part == 1 ? first_thread()->thread :
+					part == 2 ? (uintptr_t)ecs[0] : ecs[0]->cfp;
+				gone_to = gone_from + (part == 0 ? sizeof(*first_thread()) : 8);
+				memory.reads = 0;
+				memory.before = take_away;
+				CHECK_INT(snapshot__take(&snapshot, &source), 0);
+				reads = memory.reads;
+				CHECK(each_has_a_stack_or_a_reason());
+				snapshot__free(&snapshot);
+				if (gone_at >= reads)
+					break;
+			}
+		}
+	}
+}
+
 TEST(snapshot_counts_slots_that_are_being_written)
 {
 	struct rb_debug_ext_thread *t;

@@ -446,6 +446,19 @@ static void tables(void)
 	}
 }
 
+/* The slot of its thread is being written half of the time, as by a thread that lost its CPU meanwhile. */
+static void writes(void)
+{
+	struct rb_debug_ext_thread *t;
+
+	steady(leaf_a);
+	t = (struct rb_debug_ext_thread *)(uintptr_t)vm.thread_dir[0] + 1;
+	while (running()) {
+		__atomic_fetch_add(&t->generation, 1, __ATOMIC_SEQ_CST);
+		usleep(700);
+	}
+}
+
 static void idle(void)
 {
 	steady(leaf_a);
@@ -462,7 +475,7 @@ static const struct {
 	{ "bad-ec", bad_ec }, { "bad-frames", bad_frames }, { "half-frames", half_frames },
 	{ "forked-tables", forked_tables }, { "section-gone", section_gone }, { "ended", ended },
 	{ "bad-tls", bad_tls }, { "forks", forks }, { "executes", executes },
-	{ "flood", flood }, { "hostile", hostile }, { "tables", tables }, { "idle", idle },
+	{ "flood", flood }, { "hostile", hostile }, { "tables", tables }, { "writes", writes }, { "idle", idle },
 	{ "draft", deep },
 };
 

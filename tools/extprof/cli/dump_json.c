@@ -99,7 +99,15 @@ static json_t *labels_of(const struct extprof_dump_fiber *f)
 	return object;
 }
 
-static int write_fiber(struct writer *w, const struct extprof_dump_fiber *f, bool again, bool first)
+/* The current one is the first, if it is known. */
+static const char *fiber_state(const struct extprof_dump_thread *t, const struct extprof_dump_fiber *f)
+{
+	return f->current ? "current" : f->resumes ? "resuming" : f->created ? "created" :
+		t->fibers[0].current ? "parked" : "unknown";
+}
+
+static int write_fiber(struct writer *w, const struct extprof_dump_thread *t, const struct extprof_dump_fiber *f,
+		       bool again, bool first)
 {
 	static const char *const proofs[] = {
 		[EXTPROF_PROOF_NONE] = "none", [EXTPROF_PROOF_OFF_CPU] = "off-cpu",
@@ -112,7 +120,7 @@ static int write_fiber(struct writer *w, const struct extprof_dump_fiber *f, boo
 	if (!first)
 		putc(',', w->to);
 	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b, s:o*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
-			   "state", f->current ? "current" : f->resumes ? "resuming" : f->created ? "created" : "parked", "proof",
+			   "state", fiber_state(t, f), "proof",
 			   proofs[f->proof], "torn", f->torn, "lost", f->lost, "left_out", (json_int_t)f->left_out,
 			   "moved", again ? json_boolean(f->moved) : NULL, "source", f->source, "resumed_by",
 			   f->resumed_by ? json_integer((json_int_t)f->resumed_by) : NULL, "resumes",
@@ -178,7 +186,7 @@ static int write_thread(struct writer *w, const struct extprof_dump_thread *t, b
 			 "gc", t->gc, "wait", wait_of(t), "ran", again ? json_boolean(t->ran) : NULL);
 	err = begin(object, "fibers", w->to);
 	for (size_t i = 0; i < t->fiber_count && !err; i++)
-		err = write_fiber(w, &t->fibers[i], again, !i);
+		err = write_fiber(w, t, &t->fibers[i], again, !i);
 	return err ? err : end(w->to);
 }
 

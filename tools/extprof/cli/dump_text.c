@@ -187,7 +187,8 @@ static void write_fiber(const struct extprof_dump_thread *t, const struct extpro
 		else if (f->resumes)
 			fprintf(to, "has resumed fiber %" PRIu64, f->resumes);
 		else
-			fprintf(to, "%s", f->current ? "current" : f->created ? "created, never resumed" : "parked");
+			fprintf(to, "%s", f->current ? "current" : f->created ? "created, never resumed" :
+				t->fibers[0].current ? "parked" : "current or parked");
 		if (again)
 			fprintf(to, "%s", f->moved ? ", moved" : ", not moved");
 		fprintf(to, "\n");

@@ -326,6 +326,31 @@ static int read_running(struct reading *r, struct part *p)
 	return err;
 }
 
+static bool is_settled(const struct snapshot_ec *ec)
+{
+	return ec->proof || ec->lost || ec->torn;
+}
+
+static bool is_read(const struct part *p)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (!is_settled(&p->ecs[i]))
+			return false;
+	return true;
+}
+
+/* There will be no further try: a stack that is not known to be right is lost. */
+static int give_up(struct reading *r, struct part *p, int err)
+{
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (is_settled(&p->ecs[i]))
+			continue;
+		drop(r, &p->ecs[i]);
+		p->ecs[i].lost = err == -EAGAIN ? LOSS_TORN : LOSS_EC_READ;
+	}
+	return 1;
+}
+
 /* 1: done, 0: to be tried again where the thread is, or -errno. */
 static int read_part(struct reading *r, struct part *p, bool last)
 {
@@ -333,24 +358,16 @@ static int read_part(struct reading *r, struct part *p, bool last)
 
 	if (r->source->frozen) {
 		err = read_frozen(r, p);
-		return fatal(err) ? err : 1;
+		return fatal(err) ? err : give_up(r, p, err);
 	}
 	err = try_off_cpu(r, p);
 	if (err == 1 || fatal(err) || err == -ENOENT)
 		return err;
-	/* A slot that is always being written, a kernel that does not count. */
-	if (!err && !last && !p->thread->task.realtime)
+	/* -EAGAIN: the thread lost its CPU while it wrote its slot. */
+	if ((!err || err == -EAGAIN) && !last && !p->thread->task.realtime)
 		return 0;
 	err = read_running(r, p);
-	return fatal(err) || err == -ENOENT ? err : 1;
-}
-
-static bool is_read(const struct part *p)
-{
-	for (uint32_t i = 0; i < p->count; i++)
-		if (!p->ecs[i].proof && !p->ecs[i].lost && !p->ecs[i].torn)
-			return false;
-	return true;
+	return fatal(err) || err == -ENOENT ? err : give_up(r, p, err);
 }
 
 static struct part part_of(struct reading *r, struct snapshot_thread *thread, uint32_t begin)
@@ -484,8 +501,9 @@ static void settle(struct snapshot *s)
 		if (!thread->t.thread)
 			continue;
 		qsort(s->ecs + thread->first_ec, thread->ec_count, sizeof(*s->ecs), by_current);
-		/* It runs one that was not there when the tables were read, or that is not known. */
-		if (thread->ec_count && !s->ecs[thread->first_ec].current)
+		/* It runs one that was not there when the tables were read, or that is not known.  Where nothing could be
+		 * read, that is counted below. */
+		if (thread->ec_count && !s->ecs[thread->first_ec].current && !s->ecs[thread->first_ec].lost)
 			s->left_out++;
 		for (uint32_t k = 0; k < thread->ec_count; k++) {
 			s->torn += s->ecs[thread->first_ec + k].torn;

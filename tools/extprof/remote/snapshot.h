@@ -51,7 +51,7 @@ struct snapshot_ec {
 	uint8_t tries;
 	bool torn;			/* it changed during each try: the frames are those that all copies had */
 	uint32_t changing;		/* if torn: innermost frames of the last copy that are not kept */
-	struct sample_event *event;	/* with event->nr_frames frames behind it; NULL: lost */
+	struct sample_event *event;	/* with event->nr_frames frames behind it; NULL if and only if lost */
 };
 
 struct snapshot_thread {
