@@ -35,7 +35,7 @@ EXTPROF_MAKE = $(SUBMAKE) -C tools/extprof BUILD='$(BUILD)/extprof' PREFIX='$(PR
 PARTS := ruby $(if $(filter no,$(WITH_EXTPROF)),,extprof)
 SUITES := $(if $(filter no,$(WITH_EXTPROF)),series ruby,unit series ruby live)
 
-.PHONY: all ruby extprof install uninstall check demo bench bench-truth clean distclean help \
+.PHONY: all ruby extprof install uninstall check demo fuzz bench bench-truth clean distclean help \
 	check-unit check-series check-ruby check-live check-cost
 
 all: $(PARTS)
@@ -85,6 +85,11 @@ check-live: all
 check-cost: all
 	+@$(FOR_TESTS) scripts/run-suite cost sh -c 'benchmarks/test/run && { benchmarks/run gate || [ $$? -eq 3 ]; }'
 
+# Fuzzers of what parses hostile input, SECONDS each. One of them: make -C tests/fuzz core.
+fuzz:
+	+@$(SUBMAKE) -C tests/fuzz check BUILD='$(BUILD)/fuzz' CC='$(CC)' CLANG='$(CLANG)' $(WITH_PROTOC_C) \
+	$(if $(SECONDS),SECONDS='$(SECONDS)')
+
 demo: all
 	@$(FOR_TESTS) demo/run
 bench: all
@@ -94,12 +99,12 @@ bench-truth: all
 	@$(FOR_TESTS) benchmarks/truth/run
 
 clean:
-	rm -rf '$(BUILD)/bin' '$(BUILD)/check' '$(BUILD)/extprof' '$(BUILD)/unit' '$(BUILD)/fakes' '$(BUILD)/live' '$(BUILD)/stage'
+	rm -rf '$(BUILD)/bin' '$(BUILD)/check' '$(BUILD)/extprof' '$(BUILD)/unit' '$(BUILD)/fakes' '$(BUILD)/live' '$(BUILD)/stage' '$(BUILD)/fuzz'
 	+[ ! -e '$(BUILD)/ruby/Makefile' ] || $(MAKE) -C '$(BUILD)/ruby' clean >/dev/null
 
 # Only what configure.sh and make put there: BUILD may be a directory with other things in it.
 distclean:
-	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check extprof fakes live ruby src src.git stage truth unit \
+	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check extprof fakes fuzz live ruby src src.git stage truth unit \
 	source stage.stamp *.log ruby.configured || :
 	rmdir '$(BUILD)' 2>/dev/null || :
 	rm -f config.mk

@@ -62,6 +62,17 @@ detect_clang() {
   need clang "BPF compiler, 14 or newer"
 }
 
+# What clang links fuzzers with.
+detect_fuzzer() {
+  local v=14
+  if [ -n "${CLANG-}" ]; then
+    v=$("$CLANG" --version | sed -n 's/.*version \([0-9]*\).*/\1/p' | head -n 1)
+    echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return !d && n; }' |
+      "$CLANG" -fsanitize=fuzzer,address -x c -o "$scratch/fuzzer" - 2>/dev/null && return
+  fi
+  want "libclang-rt-$v-dev" "only for make fuzz"
+}
+
 detect_bpftool() {
   local b
   if b=$(first_tool "${BPFTOOL:-bpftool}") && "$b" version >/dev/null 2>&1; then
@@ -189,6 +200,7 @@ detect_tools() {
   first_tool qemu-x86_64 qemu-aarch64 >/dev/null || want qemu-user "only for make bench and check-cost"
   if [ "$with_extprof" = yes ]; then
     detect_clang
+    detect_fuzzer
     detect_bpftool
     detect_extprof_libs
     detect_protoc_c
