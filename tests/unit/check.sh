@@ -25,7 +25,7 @@ part() {
 
 part unit "$dir/unit"
 part floors python3 "$src/floors.py" "$tools"
-part versions python3 "$src/versions.py" "$tools"
+part lint python3 "$src/lint_versions.py" "$tools"
 part options python3 "$src/options.py" "$tools" "$dir/print_options"
 part header sh "$src/header.sh" "$src/../../include" "$cc" "$clang"
 part compatible python3 "$src/contract/compatible.py" "$src/../../include/ruby/debug_external.h" "$dir/next/ruby/debug_external.h" "$cc"

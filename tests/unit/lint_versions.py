@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""versions.py TOOLS/EXTPROF: the reader depends on the interface, not on a version of Ruby or a layout of its internals.
-scripts/check-layout proves it with a ruby whose structures have another order. Ends with "N passed, N failed"."""
+"""lint_versions.py TOOLS/EXTPROF: the reader depends on the interface, not on a version of Ruby or a layout of its internals.
+This is a lint: it reads the source. scripts/check-layout is the test, with a ruby whose structures have another order.
+One result for each rule. Ends with "N passed, N failed"."""
 import pathlib
 import re
 import sys
@@ -57,12 +58,17 @@ def main(top):
 
     for what, lines in PLANTED.items():
         for line in lines:
-            result(what in {w for w, _, _ in found(line, top)}, "noticed: " + line)
+            if what not in {w for w, _, _ in found(line, top)}:
+                result(False, "the lint does not notice: " + line)
     paths = sorted(p for p in top.rglob("*.[ch]"))
-    result(len(paths) > 100, "%d files of the reader" % len(paths))
+    if len(paths) <= 100:
+        result(False, "only %d files of the reader were found" % len(paths))
+    wrong = {what: [] for what in RULES}
     for path in paths:
-        wrong = list(found(code(path.read_text()), top))
-        result(not wrong, str(path.relative_to(top)) + "".join("; %s in line %d: %s" % w for w in wrong))
+        for what, line, text in found(code(path.read_text()), top):
+            wrong[what].append("%s:%d: %s" % (path.relative_to(top), line, text))
+    for what, places in wrong.items():
+        result(not places, "no file of the reader %s%s" % (what, "".join("; " + p for p in places)))
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
 
