@@ -82,6 +82,35 @@ enum extprof_advice {
  */
 EXTPROF_API void extprof_clean(char *to, size_t size, const char *from);
 
+/* -- doctor ---------------------------------------------------------------------------------- */
+
+enum extprof_check_verdict {
+	EXTPROF_CHECK_GOOD = 0,
+	EXTPROF_CHECK_LIMITED = 1,	/* it works in another way, costs more, or sees less */
+	EXTPROF_CHECK_BAD = 2		/* samples by the kernel are impossible, or that ruby cannot be profiled */
+};
+
+/* Texts live until the callback returns. */
+struct extprof_check {
+	size_t size;		/* by the library */
+	const char *name;	/* what was looked at, one or two words: "kernel", "ruby 1234" */
+	enum extprof_check_verdict verdict;
+	int code;		/* enum extprof_code: why it is bad; EXTPROF_OK if it is not */
+	const char *text;	/* what was found, one line */
+	const char *advice;	/* what to do about it, one line; "" if there is nothing to say */
+	pid_t pid;		/* of the ruby that this is about; 0: of none */
+};
+
+typedef void (*extprof_check_fn)(void *context, const struct extprof_check *check);
+
+/*
+ * Look at what extprof can do here: the kernel, the permissions, what can forbid more, and each ruby of the
+ * machine with and without the interface.  Calls `each` for each of these, at last for all rubies together.
+ * Loads a BPF program of two instructions and opens a timer, and closes both.  Lasts some 0.1 s, and at most 7 s
+ * if processes do not answer.  Replaces libbpf's print callback meanwhile.  0 or a negative errno.
+ */
+EXTPROF_API int extprof_doctor(extprof_check_fn each, void *context, struct extprof_error *error);
+
 /* -- words ----------------------------------------------------------------------------------- */
 
 /* Where words are chosen from.  Values are only appended. */

@@ -13,7 +13,7 @@ struct command {
 	int (*run)(int argc, char **argv, bool implied);
 };
 
-extern const struct command command_record, command_dump, command_stat, command_top;
+extern const struct command command_record, command_dump, command_stat, command_top, command_doctor;
 /* All, ends with NULL.  The first one is meant when options come first. */
 extern const struct command *const commands[];
 

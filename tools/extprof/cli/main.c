@@ -20,7 +20,8 @@ const char *argp_program_version = "extprof " EXTPROF_VERSION
 	" (debugging interface " STRING(RB_DEBUG_EXT_ABI_MAJOR) "." STRING(RB_DEBUG_EXT_ABI_MINOR) ")";
 
 /* The first one is meant when none is named. */
-const struct command *const commands[] = { &command_record, &command_top, &command_dump, &command_stat, NULL };
+const struct command *const commands[] = { &command_record, &command_top, &command_dump, &command_stat,
+					   &command_doctor, NULL };
 
 /* To be freed never: it is the argv[0] of the rest of the run. */
 static char *full_name(const struct command *c)

@@ -42,7 +42,7 @@ _extprof()
 		esac
 	done
 	if [[ $command == help ]]; then
-		COMPREPLY=($(compgen -W 'record top dump stat help' -- "$cur"))
+		COMPREPLY=($(compgen -W 'record top dump stat doctor help' -- "$cur"))
 		return
 	fi
 	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
@@ -98,7 +98,7 @@ _extprof()
 		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
 			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --waker --event --count --rate --reader --nonblocking --timer --duration --output --file
 			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
-		((COMP_CWORD > 1)) || words="record top dump stat help $words"
+		((COMP_CWORD > 1)) || words="record top dump stat doctor help $words"
 		COMPREPLY=($(compgen -W "$words" -- "$cur"))
 		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
 	esac

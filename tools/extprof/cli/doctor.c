@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof doctor: a line for each thing that decides what extprof can do here. */
+#include <argp.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/messages.h"
+
+struct doctor {
+	bool color;
+	int code;	/* enum extprof_code of the first thing about the machine that is bad */
+	bool rubies;	/* one at least can be profiled */
+};
+
+static void show(void *context, const struct extprof_check *c)
+{
+	static const char *const verdicts[] = { "ok", "note", "BAD" };
+	static const char *const colors[] = { "\033[32m", "\033[33m", "\033[31m" };
+	struct doctor *d = context;
+
+	printf("%s%-4s%s  %-14s  %s\n", d->color ? colors[c->verdict] : "", verdicts[c->verdict], d->color ? "\033[0m" : "",
+	       c->name, c->text);
+	if (c->advice[0])
+		printf("      %-14s  -> %s\n", "", c->advice);
+	if (c->verdict == EXTPROF_CHECK_BAD && !c->pid && !d->code)
+		d->code = c->code;
+	if (c->verdict == EXTPROF_CHECK_GOOD && c->pid)
+		d->rubies = true;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != ARGP_KEY_ARG)
+		return ARGP_ERR_UNKNOWN;
+	argp_error(state, "it takes no arguments");
+	return EINVAL;
+}
+
+static int doctor(int argc, char **argv, bool implied)
+{
+	static const struct argp argp = {
+		.parser = parse,
+		.doc = "Show what extprof can do on this machine, and which rubies it can profile.\v"
+		       "Exit status: 0 if the kernel can sample and a ruby has the interface; 69 if no ruby has "
+		       "it; 71 or 77 if the kernel cannot sample, or may not.",
+	};
+	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+	struct doctor d = { .color = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") && !(no_color && *no_color) };
+	struct extprof_error e = { .size = sizeof(e) };
+
+	(void)implied;
+	argp_err_exit_status = STATUS_USAGE;
+	if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
+		return STATUS_USAGE;
+	if (extprof_doctor(show, &d, &e))
+		return message__fail(&e);
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
+		return STATUS_OUTPUT;
+	}
+	if (d.code)
+		return (int)message__status(d.code);
+	return d.rubies ? STATUS_OK : STATUS_NO_INTERFACE;
+}
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "show what extprof can do here, and which rubies it can profile",
+	.run = doctor,
+};
