@@ -91,14 +91,12 @@ TEST(event_queue_is_bounded_and_counts_what_it_refuses)
 
 static uint32_t state_of(const struct rb_debug_ext_thread *thread, char state, int64_t call)
 {
-	static struct call_kinds kinds;
 	struct task task = { .tid = 1, .state = state, .call = call };
 	struct wait_state w;
 	struct memory_fake memory;
 
 	memory_fake__init(&memory);
-	sched_calls__kinds(kinds.kinds);
-	wait_state__of(&w, thread, state ? &task : NULL, getpid(), &memory.memory, &kinds);
+	wait_state__of(&w, thread, state ? &task : NULL, getpid(), &memory.memory);
 	return w.state;
 }
 

@@ -68,18 +68,18 @@ static __always_inline void about__forget(uint32_t process, uint32_t tid)
 	bpf_map_delete_elem(&abouts, &key);
 }
 
-/* The file descriptor that the system call of the current thread is on, + 1; 0: none, or several. */
-static __always_inline uint32_t call__fd(struct pt_regs___kernel *regs, uint32_t kind)
+/* The file descriptor that the wait of the current thread is on, as wait__fd(). */
+static __always_inline uint32_t regs__fd(struct pt_regs___kernel *regs, uint32_t kind, const struct wait_class *c,
+					 const struct thread_head *head)
 {
 	uint64_t first = 0, second = 0;
 	int polled = -1;
 
-	if (kind != CALL_FD && kind != CALL_POLL)
-		return 0;
-	regs__arguments(regs, &first, &second);
-	if (kind == CALL_FD)
-		return (uint32_t)first + 1;
-	return second == 1 && !read_target(&polled, sizeof(polled), first) ? (uint32_t)polled + 1 : 0;
+	if (kind == CALL_FD || kind == CALL_POLL)
+		regs__arguments(regs, &first, &second);
+	if (call__polls_one(kind, second) && read_target(&polled, sizeof(polled), first))
+		polled = -1;
+	return wait__fd(kind, first, polled, c, head);
 }
 
 /* The current thread waits on the file of `fd` - 1: note what that is. */
@@ -105,7 +105,7 @@ __weak __noinline int about_begins(uint32_t process, uint32_t tid, uint32_t numb
 	uint32_t kind = number < CALLS_MAX ? call_kinds[number & (CALLS_MAX - 1)] : CALL_OTHER;
 
 	if (a && about_wanted & ABOUT_FILE)
-		about__note_file(a, task, call__fd(task__regs(task), kind));
+		about__note_file(a, task, regs__fd(task__regs(task), kind, NULL, NULL));
 	return 0;
 }
 

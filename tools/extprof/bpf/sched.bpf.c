@@ -328,23 +328,21 @@ static __always_inline int read_head(struct sched_thread *t, struct thread_head 
 static __always_inline uint64_t describe_call(const struct sched_thread *t, struct task_struct *task,
 					      struct pt_regs___kernel *regs,
 					      uint32_t number, uint32_t kind, const struct thread_head *head,
-					      uint32_t wait_kind, int has_gvl)
+					      const struct wait_class *c)
 {
-	uint32_t fd = call__fd(regs, kind);
+	uint32_t fd = regs__fd(regs, kind, c, head);
 	struct wait_about *a = NULL;
 	struct file *file;
 
-	if (kind == CALL_FUTEX && state_of_wait(wait_kind) == STATE_IO && head->wait_fd >= 0)
-		fd = (uint32_t)head->wait_fd + 1;
 	if (about_wanted & ABOUT_FILE)
 		a = about__make(t->account.process, t->account.tid);
 	/* Only Ruby knew it. */
 	if (a && a->file.fd != fd)
 		about__note_file(a, task, fd);
 	if (a && fd)
-		return DETAIL_MAKE(number + 1, a->file.kind, wait_kind, has_gvl, fd);
+		return DETAIL_MAKE(number + 1, a->file.kind, c->wait_kind, c->has_gvl, fd);
 	file = fd ? task__file(task, fd - 1) : NULL;
-	return DETAIL_MAKE(number + 1, file ? file__kind(file) : FILE_UNKNOWN, wait_kind, has_gvl, fd);
+	return DETAIL_MAKE(number + 1, file ? file__kind(file) : FILE_UNKNOWN, c->wait_kind, c->has_gvl, fd);
 }
 
 /* A wait for the GVL is over. */
@@ -401,9 +399,9 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	struct pt_regs___kernel *regs = task__regs(task__current());
 	struct sched_thread *t = thread__find(tid);
 	struct thread_head head = { 0 };
-	uint32_t number, kind = CALL_OTHER, wait_kind = 0, state, said;
-	uint64_t gvl = 0;
-	int has_gvl = 0;
+	uint32_t number, kind = CALL_OTHER;
+	struct wait_class c;
+	uint64_t gvl;
 
 	if (!t)
 		return 0;
@@ -411,23 +409,10 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	number = waits_end_on_cpu ? t->call : (uint32_t)regs__ended_call(regs);
 	if (number < CALLS_MAX)
 		kind = call_kinds[number & (CALLS_MAX - 1)];
-	state = state_of_call(kind);
-	t->known = 0;
-	if (!read_head(t, &head)) {
-		t->known = 1;
-		has_gvl = head.state == RB_DEBUG_EXT_THREAD_RUNNING;
-		if (!has_gvl)
-			wait_kind = head.wait_kind;
-		said = state_of_wait(wait_kind);
-		if (said != STATE_MAX)
-			state = said;
-		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||
-						head.state == RB_DEBUG_EXT_THREAD_READY))
-			state = STATE_SLEEP;
-		if (head.state == RB_DEBUG_EXT_THREAD_READY && kind == CALL_FUTEX)
-			gvl = gvl_part(t, &head);
-	}
-	settle_part(t, state, t->blocked - gvl);
+	t->known = !read_head(t, &head);
+	c = wait_classify(kind, t->known ? &head : NULL);
+	gvl = c.gvl ? gvl_part(t, &head) : 0;
+	settle_part(t, c.state, t->blocked - gvl);
 	settle_part(t, STATE_GVL, gvl);
 	if (waits_as_figures && gvl)
 		count_gvl_wait(t, gvl);
@@ -446,7 +431,7 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 			waker__forget(a);
 	}
 	if (t->parts)
-		t->detail = describe_call(t, task__current(), regs, number, kind, &head, wait_kind, has_gvl);
+		t->detail = describe_call(t, task__current(), regs, number, kind, &head, &c);
 	return 0;
 }
 

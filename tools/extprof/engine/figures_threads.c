@@ -7,8 +7,7 @@
 
 #include "base/array.h"
 #include "engine/state.h"
-#include "remote/tables.h"
-#include "remote/task.h"
+#include "engine/thread_look.h"
 #include "source/figures.h"
 #include "source/sched.h"
 
@@ -22,84 +21,36 @@ struct looked {
 struct process_look {
 	const struct process *p;
 	struct figures_process *f;
-	uint64_t now;
-	struct tables tables;
-	struct tasks tasks;
-	bool has_tables, has_tasks;
-	uint8_t kinds[CALLS_MAX];
+	struct thread_look look;
 };
 
-static const struct rb_debug_ext_thread *ruby_thread(const struct process_look *l, uint32_t tid)
-{
-	for (uint32_t i = 0; l->has_tables && i < l->tables.thread_count; i++)
-		if (l->tables.threads[i].t.tid == tid)
-			return &l->tables.threads[i].t;
-	return NULL;
-}
-
-/* A thread of which nothing was seen: it has been there all the time. */
-static void find_unknown(const struct process_look *l, uint32_t tid, struct sched_thread *t)
-{
-	struct task task;
-
-	t->off = OFF_NOT;
-	if (!l->has_tasks || tasks__look(&l->tasks, (pid_t)tid, &task) || task.state == 'R')
-		return;
-	t->off = OFF_YES;
-	t->in_call = task.call >= 0;
-	t->call = (uint32_t)task.call;
-	t->out = task.state == 'T' || task.state == 't' ? OUT_STOPPED : OUT_BLOCKED;
-}
-
-/* It has been blocked in its system call so far: waiting for what?  As bpf/sched.bpf.c has it. */
+/* It has been blocked so far: waiting for what? */
 static void add_blocked(const struct process_look *l, struct sched_thread *t)
 {
-	uint32_t kind = t->call < CALLS_MAX ? l->kinds[t->call] : CALL_OTHER, state = state_of_call(kind);
-	const struct rb_debug_ext_thread *thread = ruby_thread(l, t->account.tid);
+	const struct table_thread *thread = thread_look__find(&l->look, t->account.tid);
 	struct thread_head head;
-	uint64_t gvl = 0;
+	struct wait_class c;
+	uint64_t gvl;
 
-	if (thread) {
-		memcpy(&head, thread, sizeof(head));
-		if (head.state != RB_DEBUG_EXT_THREAD_RUNNING && state_of_wait(head.wait_kind) != STATE_MAX)
-			state = state_of_wait(head.wait_kind);
-		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||
-						head.state == RB_DEBUG_EXT_THREAD_READY))
-			state = STATE_SLEEP;
-		if (head.state == RB_DEBUG_EXT_THREAD_READY && kind == CALL_FUTEX)
-			gvl = gvl_part(t, &head);
-		if (!t->account.thread) {
-			t->account.thread = head.serial;
-			t->account.thread_slot = 0;
-		}
+	if (thread)
+		memcpy(&head, &thread->t, sizeof(head));
+	c = thread_look__classify(t, thread ? &head : NULL);
+	gvl = c.gvl ? gvl_part(t, &head) : 0;
+	if (thread && !t->account.thread) {
+		t->account.thread = head.serial;
+		t->account.thread_slot = thread->slot;
 	}
-	t->account.time[state] += t->blocked - gvl;
+	t->account.time[c.state] += t->blocked - gvl;
 	t->account.time[STATE_GVL] += gvl;
 }
 
 /* Put what it does now, since t->since, into its account. */
 static void settle(const struct process_look *l, uint32_t tid, struct sched_thread *t)
 {
-	uint64_t ns = l->now > t->since ? l->now - t->since : 0, blocked = 0, unseen = 0;
-
-	t->account.until = t->since + ns;
-	if (t->off == OFF_UNKNOWN)
-		find_unknown(l, tid, t);
-	else if (l->has_tasks)
-		unseen = tasks__ran_unseen(&l->tasks, (pid_t)tid, t, l->now);
-	t->account.time[STATE_RUNNING] += unseen;
-	ns -= unseen;
-	if (t->off == OFF_NOT) {
-		t->account.time[STATE_RUNNING] += ns;
-	} else {
-		if (t->out != OUT_RUNNABLE)
-			blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
-		add_unsettled(t, blocked, ns - blocked);
-	}
-	if (t->blocked && t->in_call)
+	t->account.until = l->look.now > t->since ? l->look.now : t->since;
+	t->account.time[STATE_RUNNING] += thread_look__settle(&l->look, tid, t);
+	if (t->blocked)
 		add_blocked(l, t);
-	else
-		t->account.time[STATE_FAULT] += t->blocked;
 	t->account.time[STATE_STOPPED] += t->stopped;
 	t->account.time[STATE_RUNNABLE] += t->runnable;
 }
@@ -107,9 +58,9 @@ static void settle(const struct process_look *l, uint32_t tid, struct sched_thre
 /* Threads that wait for the GVL at this moment. */
 static void count_waiting(const struct process_look *l)
 {
-	for (uint32_t i = 0; l->has_tables && i < l->tables.thread_count; i++) {
-		const struct rb_debug_ext_thread *t = &l->tables.threads[i].t;
-		uint64_t ns = l->now > t->ready_at ? l->now - t->ready_at : 0;
+	for (uint32_t i = 0; l->look.has_tables && i < l->look.tables.thread_count; i++) {
+		const struct rb_debug_ext_thread *t = &l->look.tables.threads[i].t;
+		uint64_t ns = l->look.now > t->ready_at ? l->look.now - t->ready_at : 0;
 
 		if (t->state != RB_DEBUG_EXT_THREAD_READY || !t->ready_at)
 			continue;
@@ -131,16 +82,11 @@ static void note_name(struct process_look *l, const struct thread_account *a)
 
 static void open_process(struct engine *e, struct process_look *l, uint32_t number)
 {
-	struct vm *vm;
-
 	l->p = process_set__find(&e->set, number);
 	l->f = figures__find(&e->figures->sums, number);
 	if (!l->p || !l->f || l->p->state == PROCESS_ENDED)
 		return;
-	l->has_tasks = !tasks__open(&l->tasks, l->p->pid, true);
-	vm = figures_parts__can_be_looked_at(l->p) ? l->p->vm : NULL;
-	if (vm && !layout__refresh(&vm->layout, &vm->memory))
-		l->has_tables = !tables__read(&l->tables, &vm->layout, &vm->memory);
+	thread_look__open(&l->look, l->p, figures_parts__can_be_looked_at(l->p) ? l->p->vm : NULL);
 	if (l->f->missing[FIGURE_GVL_WAITS])
 		return;
 	count_waiting(l);
@@ -148,9 +94,7 @@ static void open_process(struct engine *e, struct process_look *l, uint32_t numb
 
 static void close_process(struct process_look *l)
 {
-	if (l->has_tasks)
-		tasks__close(&l->tasks);
-	l->has_tasks = l->has_tables = false;
+	thread_look__close(&l->look);
 	l->p = NULL;
 	l->f = NULL;
 }
@@ -195,8 +139,7 @@ int figures_parts__look_at_threads(struct engine *e, uint64_t *now)
 		return 0;
 	}
 	err = sched__each_now(session__source(e->session, SOURCE_SCHED), on_thread, f);
-	l.now = *now = deadline__now();
-	sched_calls__kinds(l.kinds);
+	l.look.now = *now = deadline__now();
 	qsort(f->looked, f->looked_count, sizeof(*f->looked), by_process);
 	for (uint32_t i = 0; i < f->looked_count && !err; i++) {
 		struct looked *t = &f->looked[i];
@@ -208,7 +151,7 @@ int figures_parts__look_at_threads(struct engine *e, uint64_t *now)
 		settle(&l, t->tid, &t->thread);
 	}
 	close_process(&l);
-	tables__free(&l.tables);
+	thread_look__free(&l.look);
 	return err;
 }
 

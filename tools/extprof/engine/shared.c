@@ -81,7 +81,6 @@ static struct engine_shared *create(const struct engine *e)
 		free(s);
 		return NULL;
 	}
-	sched_calls__kinds(s->watcher.kinds.kinds);
 	s->scanned_at = e->started_at;
 	if (getrandom(&s->watcher.random, sizeof(s->watcher.random), GRND_NONBLOCK) < 0)
 		s->watcher.random = e->started_at;

@@ -9,38 +9,24 @@
 #include <string.h>
 
 #include "engine/state.h"
-#include "process/open_file.h"
+#include "engine/thread_look.h"
 #include "process/proc.h"
-#include "remote/tables.h"
-#include "remote/task.h"
+#include "remote/wait_state.h"
 #include "remote/walker.h"
 #include "source/sched.h"
 
 /* What is read of one process once. */
 struct reading {
 	struct engine *e;
-	uint64_t now;		/* the end, CLOCK_MONOTONIC, ns */
 	struct walker *walker;
-	uint8_t kinds[CALLS_MAX];
 	uint32_t about_wanted;	/* a mask of ABOUT_ */
 	bool ends_on_cpu;	/* see sched__ends_on_cpu() */
 	/* Of the process that was looked at last; 0 none. */
 	uint32_t process;
 	struct process *p;
 	struct target_config config;
-	struct tables tables;
-	struct tasks tasks;
-	bool has_tables, has_tasks;
+	struct thread_look look;	/* at the end */
 };
-
-static void forget_process(struct reading *r)
-{
-	if (r->has_tasks)
-		tasks__close(&r->tasks);
-	r->has_tasks = r->has_tables = false;
-	r->p = NULL;
-	r->process = 0;
-}
 
 static void look_at(struct reading *r, uint32_t number)
 {
@@ -48,91 +34,19 @@ static void look_at(struct reading *r, uint32_t number)
 
 	if (r->process == number)
 		return;
-	forget_process(r);
+	thread_look__close(&r->look);
 	r->process = number;
 	r->p = process_set__find(&r->e->set, number);
-	if (!r->p || r->p->state == PROCESS_ENDED)
+	if (r->p && r->p->state == PROCESS_ENDED)
+		r->p = NULL;
+	if (!r->p)
 		return;
-	r->has_tasks = !tasks__open(&r->tasks, r->p->pid, true);
 	vm = r->p->vm;
-	if (!vm || !vm->space || layout__refresh(&vm->layout, &vm->memory))
+	thread_look__open(&r->look, r->p, vm);
+	if (!r->look.has_tables)
 		return;
 	layout__config(&vm->layout, &r->config);
 	r->config.pid = vm->layout.section.pid;
-	r->has_tables = !tables__read(&r->tables, &vm->layout, &vm->memory);
-}
-
-static const struct rb_debug_ext_thread *ruby_thread(const struct reading *r, uint32_t tid)
-{
-	for (uint32_t i = 0; r->has_tables && i < r->tables.thread_count; i++)
-		if (r->tables.threads[i].t.tid == tid)
-			return &r->tables.threads[i].t;
-	return NULL;
-}
-
-static uint32_t slot_of(const struct reading *r, const struct rb_debug_ext_thread *thread)
-{
-	for (uint32_t i = 0; i < r->tables.thread_count; i++)
-		if (&r->tables.threads[i].t == thread)
-			return r->tables.threads[i].slot;
-	return 0;
-}
-
-/* How often the thread has been switched out; UINT64_MAX: it is gone. */
-static uint64_t switches_of(const struct reading *r, uint32_t tid)
-{
-	char path[64], line[256];
-	uint64_t sum = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%u/status", r->p->pid, tid);
-	f = fopen(path, "re");
-	if (!f)
-		return UINT64_MAX;
-	while (fgets(line, sizeof(line), f)) {
-		const char *at = strstr(line, "ctxt_switches:");
-
-		if (at)
-			sum += strtoull(at + strlen("ctxt_switches:"), NULL, 10);
-	}
-	fclose(f);
-	return sum;
-}
-
-/* Has the thread been off the CPU ever since the kernel's programs saw it leave? */
-static bool has_stayed(const struct reading *r, uint32_t tid, const struct sched_thread *t)
-{
-	struct task task;
-	uint64_t runs;
-
-	if (!r->has_tasks)
-		return false;
-	if (t->runs && !tasks__runs(&r->tasks, (pid_t)tid, &runs))
-		return runs == t->runs;
-	/* While a thread runs, the count of its switches out stays the same.  So it must be off the CPU, too. */
-	return !tasks__look(&r->tasks, (pid_t)tid, &task) && task.off_cpu && switches_of(r, tid) == t->switches;
-}
-
-static uint64_t describe_call(const struct reading *r, const struct task *task, uint32_t kind,
-			      const struct thread_head *head, uint32_t wait_kind, bool has_gvl, struct wait_file *file)
-{
-	uint32_t fd = 0;
-	int polled;
-
-	memset(file, 0, sizeof(*file));
-
-	if (task->call < 0)
-		return DETAIL_MAKE(0, FILE_UNKNOWN, wait_kind, has_gvl, 0);
-	if (kind == CALL_FD)
-		fd = (uint32_t)task->args[0] + 1;
-	else if (kind == CALL_POLL && task->args[1] == 1 && r->p->vm && r->p->vm->space &&
-		 !memory__read(&r->p->vm->memory, task->args[0], &polled, sizeof(polled)))
-		fd = (uint32_t)polled + 1;
-	else if (kind == CALL_FUTEX && state_of_wait(wait_kind) == STATE_IO && head->wait_fd >= 0)
-		fd = (uint32_t)head->wait_fd + 1;
-	if (fd)
-		open_file__look(r->p->pid, fd - 1, r->about_wanted & ABOUT_FILE, file);
-	return DETAIL_MAKE((uint32_t)task->call + 1, file->kind, wait_kind, has_gvl, fd);
 }
 
 /* What is counted of a sample that is made here. */
@@ -191,10 +105,10 @@ static int copy_stack(struct reading *r, uint32_t tid, const struct sched_thread
 		e->kind = SAMPLE_NATIVE;
 		memcpy(e->comm, t->account.comm, sizeof(e->comm));
 	}
-	if (!reason && !has_stayed(r, tid, t))
+	if (!reason && !thread_look__has_stayed(&r->look, tid, t))
 		reason = LOSS_NO_STACK;
 	e->source = SOURCE_SCHED;
-	e->time = r->now;
+	e->time = r->look.now;
 	e->ip = task->ip;
 	e->vm = t->account.vm;
 	e->process = t->account.process;
@@ -242,8 +156,8 @@ static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, 
 	}
 }
 
-/* Who holds what the thread waits for: as it was noted, or of a wait that began before the recording as far as Ruby
- * says it. */
+/* Find the holder of the lock.  Use the note that the BPF program made; if the wait began before the recording, use
+ * Ruby's own wait_thread_slot. */
 static void find_holder(struct reading *r, const struct sched_thread *t, const struct thread_head *head,
 			struct wait_about *about)
 {
@@ -288,31 +202,23 @@ static void find_waker(struct reading *r, const struct sched_thread *t, const st
 static void classify(struct reading *r, const struct sched_thread *t, const struct rb_debug_ext_thread *thread,
 		     const struct task *task, uint64_t blocked, struct parts *parts)
 {
-	uint32_t kind = t->in_call && t->call < CALLS_MAX ? r->kinds[t->call] : CALL_OTHER;
-	uint32_t state = t->in_call ? state_of_call(kind) : STATE_FAULT, wait_kind = 0;
 	struct thread_head head = { 0 };
-	uint64_t gvl = 0;
+	struct wait_class c;
+	uint64_t gvl;
 
-	if (thread && t->in_call) {
+	if (thread)
 		memcpy(&head, thread, sizeof(head));
-		if (head.state != RB_DEBUG_EXT_THREAD_RUNNING)
-			wait_kind = head.wait_kind;
-		if (state_of_wait(wait_kind) != STATE_MAX)
-			state = state_of_wait(wait_kind);
-		else if (kind == CALL_FUTEX && (head.state == RB_DEBUG_EXT_THREAD_SLEEPING ||
-						head.state == RB_DEBUG_EXT_THREAD_READY))
-			state = STATE_SLEEP;
-		if (head.state == RB_DEBUG_EXT_THREAD_READY && kind == CALL_FUTEX)
-			gvl = gvl_part(t, &head);
-	}
-	parts->list[0].state = state;
+	c = thread_look__classify(t, thread ? &head : NULL);
+	gvl = c.gvl ? gvl_part(t, &head) : 0;
+	parts->list[0].state = c.state;
 	parts->list[0].ns = blocked - gvl;
 	parts->list[1].state = STATE_GVL;
 	parts->list[1].ns = gvl;
 	if (!task || !t->in_call)
 		return;
-	parts->detail = describe_call(r, task, kind, &head, wait_kind,
-				      thread && head.state == RB_DEBUG_EXT_THREAD_RUNNING, &parts->about.file);
+	parts->detail = wait_state__detail(&c, thread ? &head : NULL, task->call, task->args, r->p->pid,
+					   r->p->vm && r->p->vm->space ? &r->p->vm->memory : NULL,
+					   r->about_wanted & ABOUT_FILE, &parts->about.file);
 	if (thread && r->about_wanted & ABOUT_HOLDER)
 		find_holder(r, t, &head, &parts->about);
 	if (r->about_wanted & ABOUT_WAKER)
@@ -327,42 +233,27 @@ static void account(struct sched_thread *t, uint32_t state, uint64_t ns)
 	t->account.waits[state]++;
 }
 
-/* It is off the CPU in a wait that is to be read now, or was in this one. */
+/* The thread is waiting now, or its last wait is not in its account yet. */
 static void end_wait(struct reading *r, uint32_t tid, struct sched_thread *t)
 {
-	const struct rb_debug_ext_thread *thread = ruby_thread(r, t->account.tid);
+	const struct table_thread *found = thread_look__find(&r->look, t->account.tid);
+	const struct rb_debug_ext_thread *thread = found ? &found->t : NULL;
 	struct parts parts = { { { STATE_NATIVE, 0 }, { STATE_GVL, 0 }, { STATE_STOPPED, t->stopped },
 				 { STATE_RUNNABLE, t->runnable } }, 0, { .file = { 0 } } };
 	struct task task, *known = NULL;
 
-	if (t->off != OFF_NOT && has_stayed(r, tid, t) && !tasks__look(&r->tasks, (pid_t)tid, &task))
+	if (t->off != OFF_NOT && thread_look__has_stayed(&r->look, tid, t) &&
+	    !tasks__look(&r->look.tasks, (pid_t)tid, &task))
 		known = &task;
 	if (thread && known && !t->account.thread) {
 		t->account.thread = thread->serial;
-		t->account.thread_slot = slot_of(r, thread);
+		t->account.thread_slot = found->slot;
 	}
 	classify(r, t, known ? thread : NULL, known, t->blocked, &parts);
 	send(r, tid, t, &parts, thread, known);
 	for (int i = 0; i < 4; i++)
 		account(t, parts.list[i].state, parts.list[i].ns);
 	t->blocked = t->runnable = t->stopped = 0;
-}
-
-/* A thread of which nothing was seen: where has it been all the time? */
-static void find_unknown(struct reading *r, uint32_t tid, struct sched_thread *t)
-{
-	struct task task;
-
-	t->out = OUT_RUNNABLE;
-	t->in_call = 0;
-	if (!r->has_tasks || tasks__look(&r->tasks, (pid_t)tid, &task) || task.state == 'R') {
-		t->off = OFF_NOT;
-		return;
-	}
-	t->off = OFF_YES;
-	t->in_call = task.call >= 0;
-	t->call = (uint32_t)task.call;
-	t->out = task.state == 'T' || task.state == 't' ? OUT_STOPPED : OUT_BLOCKED;
 }
 
 static void read_comm(const struct reading *r, uint32_t tid, struct thread_account *a)
@@ -381,33 +272,17 @@ static void read_comm(const struct reading *r, uint32_t tid, struct thread_accou
 /* Put what it is doing at the end into its account. */
 static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
 {
-	uint64_t ns = r->now > t->since ? r->now - t->since : 0, blocked = 0, unseen = 0;
-
-	if (t->off == OFF_UNKNOWN)
-		find_unknown(r, tid, t);
-	else if (r->has_tasks)
-		unseen = tasks__ran_unseen(&r->tasks, (pid_t)tid, t, r->now);
-	if (unseen) {
-		account(t, STATE_RUNNING, unseen);
-		ns -= unseen;
-		/* Its stack is another one now. */
-		t->off = OFF_NOT;
-	} else if (t->off == OFF_NOT) {
-		account(t, STATE_RUNNING, ns);
+	account(t, STATE_RUNNING, thread_look__settle(&r->look, tid, t));
+	if (t->in_call || r->ends_on_cpu) {
 		if (has_unsettled(t))
 			end_wait(r, tid, t);
 		return;
 	}
-	if (t->out != OUT_RUNNABLE)
-		blocked = t->woken > t->since && t->woken - t->since < ns ? t->woken - t->since : ns;
-	if (t->in_call || r->ends_on_cpu) {
-		add_unsettled(t, blocked, ns - blocked);
-		end_wait(r, tid, t);
-		return;
-	}
-	states__end_wait(&r->e->states, &r->e->resolver, t, r->now);
-	account(t, t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT, blocked);
-	account(t, STATE_RUNNABLE, ns - blocked);
+	states__end_wait(&r->e->states, &r->e->resolver, t, r->look.now);
+	account(t, STATE_FAULT, t->blocked);
+	account(t, STATE_STOPPED, t->stopped);
+	account(t, STATE_RUNNABLE, t->runnable);
+	t->blocked = t->stopped = t->runnable = 0;
 }
 
 static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
@@ -420,8 +295,8 @@ static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
 	if (r->p)
 		settle(r, tid, t);
 	else	/* the process is gone, and its threads with it */
-		account(t, STATE_RUNNING, r->now > t->since ? r->now - t->since : 0);
-	t->account.until = r->now > t->since ? r->now : t->since;
+		account(t, STATE_RUNNING, r->look.now > t->since ? r->look.now - t->since : 0);
+	t->account.until = r->look.now > t->since ? r->look.now : t->since;
 	if (!states__is_shared(&r->e->states, t->account.process, t->account.tid) &&
 	    states__add_account(&r->e->states, &r->e->resolver, &t->account, false))
 		r->e->states.other_count++;
@@ -445,16 +320,14 @@ static bool end_other(void *context, uint32_t tid, struct sched_thread *t)
 static void end_all(struct engine *e, bool at_once)
 {
 	struct source *source = session__source(e->session, SOURCE_SCHED);
-	struct reading r = { .e = e, .now = sched__stopped_at(source), .walker = walker__new() };
+	struct reading r = { .e = e, .look.now = sched__stopped_at(source), .walker = walker__new() };
 
 	if (!r.walker)
 		return;
-	sched_calls__kinds(r.kinds);
 	r.about_wanted = sched__wanted(source);
 	r.ends_on_cpu = sched__ends_on_cpu(source);
 	sched__each(source, at_once ? end_at_once : end_other, &r);
-	forget_process(&r);
-	tables__free(&r.tables);
+	thread_look__free(&r.look);
 	walker__free(r.walker);
 }
 

@@ -2,13 +2,13 @@
 #include "library/dump_threads.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "process/proc.h"
-#include "remote/call.h"
+#include "remote/wait_state.h"
+#include "source/call_kinds.h"
 #include "source/syscall_set.h"
 
 /* Threads that wait for one another, in the search for deadlocks. */
@@ -91,20 +91,21 @@ static int describe_fd(struct dump_threads *d, pid_t pid, int32_t fd, const char
 
 static int describe_call(struct dump_threads *d, pid_t pid, const struct task *task, struct extprof_dump_thread *to)
 {
-	struct pollfd polled;
+	int err;
 
 	to->call = task->call;
 	to->call_fd = -1;
 	if (task->call < 0)
 		return 0;
 	to->call_name = syscall__name((uint64_t)task->call);
-	if (call__takes_fd(task->call) && task->args[0] <= INT32_MAX)
-		to->call_fd = (int32_t)task->args[0];
-	/* Ruby waits for one descriptor so. */
-	if (call__polls(task->call) && task->args[1] == 1 &&
-	    !memory__read(d->memory, task->args[0], &polled, sizeof(polled)))
-		to->call_fd = polled.fd < 0 ? -1 : polled.fd;
-	return describe_fd(d, pid, to->call_fd, &to->call_file);
+	to->call_fd = wait_state__call_fd(task, d->memory);
+	if (to->call_fd < 0)
+		to->call_fd = -1;
+	err = describe_fd(d, pid, to->call_fd, &to->call_file);
+	/* The thread can have gone on since its call was seen, and its memory is then another one's. */
+	if (pid && !to->call_file && call_kind(task->call) == CALL_POLL)
+		to->call_fd = -1;
+	return err;
 }
 
 static int describe_wait(struct dump_threads *d, const struct snapshot *s, pid_t pid,

@@ -529,7 +529,6 @@ int remote_session__open(struct session **session, const struct session_options 
 		.figures = o->source_options.figures,
 		.period = SECOND / o->source_options.rate, .queue = &s->samples, .walker = walker__new(),
 	};
-	sched_calls__kinds(s->watcher.kinds.kinds);
 	if (getrandom(&s->watcher.random, sizeof(s->watcher.random), GRND_NONBLOCK) < 0)
 		s->watcher.random = deadline__now();
 	s->set = (struct followed_set){ .events = &s->lifecycle, .watcher = &s->watcher, .new_number = next_number,

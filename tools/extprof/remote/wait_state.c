@@ -1,77 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "remote/wait_state.h"
 
+#include <string.h>
+
 #include "process/open_file.h"
+#include "source/call_kinds.h"
 
-/* Of a thread that has no native thread: Ruby has put it aside. */
-static uint32_t state_without_task(const struct rb_debug_ext_thread *thread)
+/* -1: it is none, or cannot be read. */
+static int polled_fd(uint32_t kind, const uint64_t *args, const struct memory *memory)
 {
-	uint32_t said = state_of_wait(thread->wait_kind);
+	int fd;
 
-	switch (thread->state) {
-	case RB_DEBUG_EXT_THREAD_READY:
-		return STATE_GVL;
-	case RB_DEBUG_EXT_THREAD_RUNNING:
-		return STATE_RUNNABLE;
-	case RB_DEBUG_EXT_THREAD_SLEEPING:
-		return said == STATE_MAX ? STATE_SLEEP : said;
-	default:
-		return said == STATE_MAX ? STATE_NATIVE : said;
-	}
+	return memory && call__polls_one(kind, args[1]) && !memory__read(memory, args[0], &fd, sizeof(fd)) ? fd : -1;
 }
 
-static uint32_t kind_of(const struct task *task, const struct call_kinds *kinds)
+int32_t wait_state__call_fd(const struct task *task, const struct memory *memory)
 {
-	return task->call >= 0 && task->call < CALLS_MAX ? kinds->kinds[task->call] : CALL_OTHER;
+	static const struct wait_class none = { .state = STATE_NATIVE };
+	uint32_t kind = call_kind(task->call);
+
+	return (int32_t)(wait__fd(kind, task->args[0], polled_fd(kind, task->args, memory), &none, NULL) - 1);
 }
 
-static uint64_t describe(const struct rb_debug_ext_thread *thread, const struct task *task, uint32_t wait_kind,
-			 pid_t pid, const struct memory *memory, const struct call_kinds *kinds)
+uint64_t wait_state__detail(const struct wait_class *c, const struct thread_head *head, int64_t call,
+			    const uint64_t *args, pid_t pid, const struct memory *memory, bool addresses,
+			    struct wait_file *file)
 {
-	bool has_gvl = thread && thread->state == RB_DEBUG_EXT_THREAD_RUNNING;
-	uint32_t kind = kind_of(task, kinds), fd = 0, file = FILE_UNKNOWN;
-	struct wait_file open;
-	int polled;
+	static const uint64_t no_args[2];
+	uint32_t kind = call_kind(call), fd;
 
-	if (task->call < 0)
-		return DETAIL_MAKE(0, FILE_UNKNOWN, wait_kind, has_gvl, 0);
-	if (kind == CALL_FD)
-		fd = (uint32_t)task->args[0] + 1;
-	else if (kind == CALL_POLL && task->args[1] == 1 &&
-		 !memory__read(memory, task->args[0], &polled, sizeof(polled)))
-		fd = (uint32_t)polled + 1;
-	else if (kind == CALL_FUTEX && state_of_wait(wait_kind) == STATE_IO && thread && (int32_t)thread->wait_fd >= 0)
-		fd = (uint32_t)thread->wait_fd + 1;
-	if (fd) {
-		open_file__look(pid, fd - 1, false, &open);
-		file = open.kind;
-	}
-	return DETAIL_MAKE((uint32_t)task->call + 1, file, wait_kind, has_gvl, fd);
+	memset(file, 0, sizeof(*file));
+	if (!args)
+		args = no_args;
+	fd = wait__fd(kind, args[0], polled_fd(kind, args, memory), c, head);
+	if (fd)
+		open_file__look(pid, fd - 1, addresses, file);
+	/* The thread can have gone on since its call was seen, and its memory is then another one's. */
+	if (kind == CALL_POLL && file->kind == FILE_UNKNOWN)
+		fd = 0;
+	return DETAIL_MAKE(call + 1, file->kind, c->wait_kind, c->has_gvl, fd);
 }
 
 void wait_state__of(struct wait_state *w, const struct rb_debug_ext_thread *thread, const struct task *task,
-		    pid_t pid, const struct memory *memory, const struct call_kinds *kinds)
+		    pid_t pid, const struct memory *memory)
 {
-	uint32_t kind, wait_kind = 0;
+	struct wait_class c = { .state = STATE_NATIVE };
+	struct thread_head head;
+	struct wait_file file;
 
+	if (thread)
+		memcpy(&head, thread, sizeof(head));
+	if (task)
+		c = wait_classify(call_kind(task->call), thread ? &head : NULL);
+	else if (thread)
+		c = wait_classify_aside(&head);
 	w->detail = 0;
-	if (!task) {
-		w->state = thread ? state_without_task(thread) : STATE_NATIVE;
-		return;
-	}
-	if (task->state == 'T' || task->state == 't') {
+	/* A look does not tell how much of the wait it is. */
+	w->state = c.gvl ? STATE_GVL : c.state;
+	if (task && (task->state == 'T' || task->state == 't'))
 		w->state = STATE_STOPPED;
-		return;
-	}
-	kind = kind_of(task, kinds);
-	w->state = task->call < 0 ? STATE_FAULT : state_of_call(kind);
-	if (thread && thread->state != RB_DEBUG_EXT_THREAD_RUNNING)
-		wait_kind = thread->wait_kind;
-	if (state_of_wait(wait_kind) != STATE_MAX)
-		w->state = state_of_wait(wait_kind);
-	else if (thread && kind == CALL_FUTEX && thread->state == RB_DEBUG_EXT_THREAD_SLEEPING)
-		w->state = STATE_SLEEP;
-	if (thread && kind == CALL_FUTEX && thread->state == RB_DEBUG_EXT_THREAD_READY)
-		w->state = STATE_GVL;
-	w->detail = describe(thread, task, wait_kind, pid, memory, kinds);
+	else
+		w->detail = wait_state__detail(&c, thread ? &head : NULL, task ? task->call : -1, task ? task->args : NULL,
+					       pid, memory, false, &file);
 }

@@ -39,7 +39,6 @@ struct watcher {
 	uint64_t period;		/* ns of CPU time that a sample stands for */
 	struct event_queue *queue;	/* where they go */
 	struct walker *walker;
-	struct call_kinds kinds;
 	uint64_t random;		/* state of a generator */
 	uint32_t open_files;		/* of watched threads */
 	struct stop_later later;

@@ -271,8 +271,7 @@ static void set_wait(struct stacks_of *of, struct watched_thread *e, const struc
 	const struct task *task = task_of(of, e) ? &e->last : NULL;
 	struct wait_state now;
 
-	wait_state__of(&now, e->account.thread ? t : NULL, task && task->tid ? task : NULL, of->watch->pid,
-		       &of->watch->space->memory, &of->by->kinds);
+	wait_state__of(&now, e->account.thread ? t : NULL, task && task->tid ? task : NULL, of->watch->pid, &of->watch->space->memory);
 	if (task && !task->tid)
 		now.state = STATE_NATIVE;
 	if (e->taken && (now.state != e->wait.state || now.detail != e->wait.detail))

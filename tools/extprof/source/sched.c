@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Times that threads do not run, told by the scheduler: see bpf/sched.bpf.c. */
+#include "source/call_kinds.h"
 #include "source/sched.h"
 
 #include <bpf/bpf.h>
@@ -134,7 +135,7 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	skel->rodata->waits_as_figures = s->options.figures;
 	skel->rodata->states_sampled = s->options.states ? s->options.states : ~0u;
 	skel->rodata->waits_end_on_cpu = s->ends_on_cpu;
-	sched_calls__kinds((uint8_t *)skel->rodata->call_kinds);
+	call_kinds__copy(skel->rodata->call_kinds);
 	skel->rodata->about_wanted = s->options.about;
 	err = bpf_map__set_max_entries(skel->maps.threads, SCHED_THREADS_MAX);
 	if (!err && s->options.figures)

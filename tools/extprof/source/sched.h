@@ -10,11 +10,6 @@
 /* Threads that are followed at the same time. */
 #define SCHED_THREADS_MAX 16384u
 
-/* Name of a system call in which threads wait; NULL: none that is known here. */
-const char *sched_calls__name(uint32_t number);
-/* Fill the table of the BPF program: enum call_kind by number, CALLS_MAX entries. */
-void sched_calls__kinds(uint8_t *kinds);
-
 /* The time at which the source was stopped last, CLOCK_MONOTONIC, ns; 0 never. */
 uint64_t sched__stopped_at(const struct source *s);
 /* Is the stack of each wait read when it is over?  Else that of a thread which is in no system call is read when it

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "source/sched.h"
+#include "source/call_kinds.h"
+#include "source/syscall_set.h"
 
 const char *const state_names[STATE_MAX] = {
 	[STATE_RUNNING] = "running",
@@ -66,9 +67,21 @@ static const char *file_name(uint32_t kind)
 	}
 }
 
+/* A thread that shares its native thread with others (M:N) waits for a file in no system call, or in the futex in which
+ * its native thread waits for all of them.  Ruby says what it does. */
+static const char *io_of_ruby(uint32_t kind)
+{
+	switch (kind) {
+	case RB_DEBUG_EXT_WAIT_IO_READ: return " read";
+	case RB_DEBUG_EXT_WAIT_IO_WRITE: return " write";
+	case RB_DEBUG_EXT_WAIT_IO_SELECT: return " select";
+	default: return " wait";
+	}
+}
+
 static void add_call(uint32_t call, struct text *out)
 {
-	const char *name = call ? sched_calls__name(call - 1) : NULL;
+	const char *name = call ? syscall__name(call - 1) : NULL;
 
 	if (name)
 		text__addf(out, " %s", name);
@@ -85,7 +98,10 @@ static void add_state(const struct sample_event *e, struct text *out)
 	text__addf(out, "[%s", state_names[e->state]);
 	switch (e->state) {
 	case STATE_IO:
-		add_call(call, out);
+		if (!call || call_kind((int64_t)call - 1) == CALL_FUTEX)
+			text__adds(out, io_of_ruby(DETAIL_KIND(e->detail)));
+		else
+			add_call(call, out);
 		text__adds(out, file_name(DETAIL_FILE(e->detail)));
 		break;
 	case STATE_NATIVE:

@@ -72,6 +72,7 @@ enum call_kind {
 	CALL_SLEEP = 4,
 	CALL_PROCESS = 5,
 	CALL_FUTEX = 6,
+	CALL_NONE = 7,		/* the thread is in no system call */
 };
 
 #define CALLS_MAX 512
@@ -211,9 +212,83 @@ static __always_inline uint32_t state_of_call(uint32_t kind)
 		return STATE_SLEEP;
 	case CALL_PROCESS:
 		return STATE_PROCESS;
+	case CALL_NONE:
+		return STATE_FAULT;
 	default:
 		return STATE_NATIVE;
 	}
+}
+
+/* A wait, by what the kernel and Ruby say of it. */
+struct wait_class {
+	uint32_t state;		/* enum thread_state, of the time that is not `gvl` */
+	uint32_t wait_kind;	/* enum rb_debug_ext_wait_kind; 0: Ruby does not say that the thread waits */
+	uint32_t has_gvl;	/* meanwhile */
+	uint32_t gvl;		/* it ends with a wait for the GVL, see gvl_part() */
+};
+
+/*
+ * What is this wait?  This is the only place that says it: for the kernel's programs, for the end of a recording, for
+ * `extprof stat` and for looks from outside.  `call`: enum call_kind; `head`: NULL: it is no thread of Ruby's.
+ */
+static __always_inline struct wait_class wait_classify(uint32_t call, const struct thread_head *head)
+{
+	struct wait_class c = { .state = state_of_call(call) };
+	uint32_t said;
+
+	/* Outside of a system call the thread waits for its memory, whatever Ruby has it do. */
+	if (!head || call == CALL_NONE)
+		return c;
+	c.has_gvl = head->state == RB_DEBUG_EXT_THREAD_RUNNING;
+	/* What it says while it runs is of the wait before. */
+	c.wait_kind = c.has_gvl ? RB_DEBUG_EXT_WAIT_NONE : head->wait_kind;
+	c.gvl = call == CALL_FUTEX && head->state == RB_DEBUG_EXT_THREAD_READY;
+	said = state_of_wait(c.wait_kind);
+	/* A file or a process is waited for in other calls: this is a lock of the VM, before or after that wait.  Threads
+	 * that share native threads wait for their files here. */
+	if (call == CALL_FUTEX && (said == STATE_IO || said == STATE_PROCESS) && !(head->flags & RB_DEBUG_EXT_THREAD_MN))
+		return c;
+	if (said != STATE_MAX)
+		c.state = said;
+	else if (call == CALL_FUTEX && head->state == RB_DEBUG_EXT_THREAD_SLEEPING)
+		c.state = STATE_SLEEP;
+	return c;
+}
+
+/* The same of a thread that has no native thread at the moment: Ruby has put it aside. */
+static __always_inline struct wait_class wait_classify_aside(const struct thread_head *head)
+{
+	struct wait_class c = wait_classify(CALL_FUTEX, head);
+
+	if (head->state == RB_DEBUG_EXT_THREAD_READY)
+		c.state = STATE_GVL;
+	else if (c.has_gvl)
+		c.state = STATE_RUNNABLE;
+	else if (state_of_wait(c.wait_kind) != STATE_MAX)
+		c.state = state_of_wait(c.wait_kind);
+	return c;
+}
+
+/* Is the descriptor that the call waits for in memory, in the struct pollfd at its first argument? */
+static __always_inline int call__polls_one(uint32_t call, uint64_t second)
+{
+	return call == CALL_POLL && second == 1;
+}
+
+/*
+ * The file descriptor that a wait is on, + 1; 0: none, or several.  `first`: argument of the call; `polled`: what
+ * is in memory if call__polls_one(), -1: it was not read; `head`: NULL: it is no thread of Ruby's.
+ */
+static __always_inline uint32_t wait__fd(uint32_t call, uint64_t first, int polled, const struct wait_class *c,
+					 const struct thread_head *head)
+{
+	if (call == CALL_FD)
+		return (uint32_t)first + 1;
+	if (call == CALL_POLL)
+		return (uint32_t)polled + 1;
+	/* Only Ruby knows it. */
+	return (call == CALL_FUTEX || call == CALL_NONE) && c->state == STATE_IO && head && head->wait_fd >= 0 ?
+	       (uint32_t)head->wait_fd + 1 : 0;
 }
 
 /* Major numbers of terminals: the kernel's Documentation/admin-guide/devices.txt. */
