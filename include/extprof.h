@@ -135,7 +135,7 @@ struct extprof_mode_info {
 	const char *name;
 	const char *help;	/* what it shows, one line */
 	bool has_states;	/* extprof_recording_options::states and ::waits are about it */
-	const char *below;	/* what its frames of kind EXTPROF_FRAME_STATE are: "state", "class", "system call" */
+	const char *below;	/* the frames below its code, for a title: "state", "class", "system call", "event" */
 };
 /* 0; -ENOENT: there is no mode of that name; -EINVAL: no size. */
 EXTPROF_API int extprof_mode_info(const char *name, struct extprof_mode_info *info);
@@ -155,29 +155,52 @@ EXTPROF_API const char *extprof_format_of_file(const char *path);
 
 /* Kinds are only appended. */
 enum extprof_frame_kind {
+	/* Code. */
 	EXTPROF_FRAME_RUBY = 0,
-	EXTPROF_FRAME_C = 1,		/* method in C */
+	EXTPROF_FRAME_C = 1,		/* a method in C */
 	EXTPROF_FRAME_BUILTIN = 2,	/* a part of Ruby itself, in Ruby */
-	EXTPROF_FRAME_GC = 3,		/* garbage collection */
-	EXTPROF_FRAME_NATIVE = 4,	/* a thread, or a part of the VM, without Ruby code */
-	EXTPROF_FRAME_THREAD = 5,	/* a group: see extprof_recording_options::groups */
-	EXTPROF_FRAME_OTHER = 6,	/* truncated, unknown, expired: its name tells */
-	EXTPROF_FRAME_PROCESS = 7,	/* a group */
-	EXTPROF_FRAME_CGROUP = 8,	/* a group */
-	EXTPROF_FRAME_STATE = 9,	/* below the code: what a thread waited for, the class of an object */
-	EXTPROF_FRAME_ABOUT = 10,	/* below that: the file that it waited on, or who held it */
-	EXTPROF_FRAME_LABEL = 11	/* a group: "[request=GET /x]", "[no request]" */
+	EXTPROF_FRAME_NATIVE = 3,	/* machine code of a program or library */
+	EXTPROF_FRAME_KERNEL = 4,
+	EXTPROF_FRAME_GC = 5,		/* garbage collection */
+	EXTPROF_FRAME_NO_RUBY = 6,	/* a thread, or a part of the VM, without Ruby code */
+	EXTPROF_FRAME_MARK = 7,		/* frames or a name are missing here: truncated, merged, expired */
+	/* Groups: see extprof_recording_options::groups. */
+	EXTPROF_FRAME_PROCESS = 8,
+	EXTPROF_FRAME_THREAD = 9,
+	EXTPROF_FRAME_CGROUP = 10,
+	EXTPROF_FRAME_LABEL = 11,
+	/* Below the code. */
+	EXTPROF_FRAME_STATE = 12,	/* of a thread that did not run */
+	EXTPROF_FRAME_CLASS = 13,	/* of an object that was allocated */
+	EXTPROF_FRAME_CALL = 14,	/* a system call */
+	EXTPROF_FRAME_EVENT = 15,
+	EXTPROF_FRAME_DETAIL = 16	/* below a state: the file that it waited on, who held it, who ended the wait */
+};
+
+/* The states of threads.  Values are only appended. */
+enum extprof_state {
+	EXTPROF_STATE_RUNNING = 0,
+	EXTPROF_STATE_RUNNABLE = 1,	/* it waits for a CPU */
+	EXTPROF_STATE_GVL = 2		/* it waits for the GVL; extprof_word(EXTPROF_STATES, i) names all */
 };
 
 /* Made by the library only: fields are added at the end. */
 struct extprof_frame {
-	const char *name;	/* "Foo#bar", "block in Foo.baz", "[GC mark]" */
+	const char *name;	/* as it is shown: "Foo#bar", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]" */
 	const char *path;	/* of the code; "": unknown */
 	int32_t line;		/* the line that ran, from 1; 0: unknown, or not asked for */
 	int32_t first_line;	/* of the method or block, from 1; 0: unknown */
 	bool approximate;	/* `line` may be another one of the same code */
 	int kind;		/* enum extprof_frame_kind */
-	uint32_t number;	/* pid of a process, tid of a thread; 0: unknown, or of several */
+	/* The parts of `name`, so that nobody has to take it apart. */
+	const char *bare;	/* without kind, number and key: "mark", "worker 1", "GET /x" */
+	const char *key;	/* of a label; of a detail "file", "holder" or "waker"; "": none */
+	bool has_value;		/* of a label: `bare` is its value, not why there is none */
+	const char *module;	/* of machine code, its file; "": unknown */
+	uint64_t address;	/* of machine code, in that file */
+	int state;		/* of kind STATE: the number of its word in EXTPROF_STATES; else -1 */
+	uint32_t pid;		/* of a process; 0: unknown, or of several */
+	uint32_t tid;		/* of a thread; the same */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -267,7 +290,7 @@ struct extprof_recording_options {
 
 	const struct extprof_executor *executor;	/* NULL: threads of the library, 8 at most */
 
-	/* For modes with states: frames of kind EXTPROF_FRAME_ABOUT below the state. */
+	/* For modes with states: frames of kind EXTPROF_FRAME_DETAIL below the state. */
 	bool files;		/* on which file, pipe or socket input and output wait */
 	bool holders;		/* who has the GVL or the Mutex, or is joined */
 

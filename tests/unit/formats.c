@@ -26,31 +26,29 @@ static const char *const names[] = {
 static const char *const paths[] = {
 	"", "/app/a.rb", "/app/with blank.rb", "(eval at /app/a.rb:12)", "<internal:kernel>", "C:\\b.rb", "/ü.rb",
 };
-/* Each has a number or 0, and a wider group or NULL: see frames.h.  formats.py knows what they stand for. */
-struct group {
-	const char *name, *wider;
-	uint32_t number;
-};
+/* formats.py knows what they stand for. */
+#define PROCESS(name_, ...) { .kind = FRAME_PROCESS, .name = name_, .path = "", .module = "", .key = "", ##__VA_ARGS__ }
+#define THREAD(name_, ...) { .kind = FRAME_THREAD, .name = name_, .path = "", .module = "", .key = "", ##__VA_ARGS__ }
 
-static const struct group process_groups[] = {
-	{ "[process 10 puma]", "[cgroup /system.slice/web.service]", 10 },
-	{ "[process 11 11 \"x\"]", "[cgroup /system.slice/web.service]", 11 },
-	{ "[process 12]", "[unknown cgroup]", 12 },
-	{ "[process idle.rb]", NULL, 0 },
+static const struct frame process_groups[] = {
+	PROCESS("puma", .pid = 10, .wider = "/system.slice/web.service"),
+	PROCESS("11 \"x\"", .pid = 11, .wider = "/system.slice/web.service"),
+	PROCESS("", .pid = 12, .wider = ""),
+	PROCESS("idle.rb", .wider = ""),
 };
-static const struct group thread_groups[] = {
-	{ "[thread main (42)]", "[thread main]", 42 },
-	{ "[thread worker 1 (43)]", "[thread worker *]", 43 },
-	{ "[thread x (7) (44)]", NULL, 44 },
-	{ "[thread x (7)]", NULL, 0 },
-	{ "[thread #3 (gone)]", NULL, 0 },
-	{ "[thread ractor 2 main (45)]", NULL, 45 },
-	{ "[native thread ruby (42)]", NULL, 42 },
-	{ "[unknown thread y (46)]", NULL, 46 },
-	{ "[one of too many threads]", NULL, 0 },
-	{ "[thread (5)]", NULL, 0 },
-	{ "[thread a:b \"c\" (47)]", NULL, 47 },
-	{ "[thread thread z (48)]", NULL, 48 },
+static const struct frame thread_groups[] = {
+	THREAD("main", .wider = "main", .tid = 42),
+	THREAD("worker 1", .wider = "worker *", .tid = 43),
+	THREAD("x (7)", .wider = "", .tid = 44),
+	THREAD("x (7)", .wider = ""),
+	THREAD("#3 (gone)", .wider = ""),
+	THREAD("ractor 2 main", .wider = "", .tid = 45),
+	THREAD("ruby", .wider = "", .tid = 42, .role = ROLE_NATIVE),
+	THREAD("y", .wider = "", .tid = 46, .role = ROLE_UNKNOWN),
+	THREAD("", .wider = "", .known = KNOWN_CROWDED),
+	THREAD("(5)", .wider = ""),
+	THREAD("a:b \"c\"", .wider = "", .tid = 47),
+	THREAD("thread z", .wider = "", .tid = 48),
 };
 
 /* The same in every run. */
@@ -64,57 +62,37 @@ static unsigned int random_below(unsigned int n)
 	return (unsigned int)(state >> 33) % n;
 }
 
-/* A frame says by its number which row it wants: process, thread, or name, path, first line and kind. */
-#define FIRST_THREAD 50u
-#define FIRST_CODE 100u
-
-static void fill_group(struct frame_row *row, const struct group *g, uint8_t kind)
+/* The frame of code that a number stands for: name, path, first line and kind. */
+static uint32_t code_frame(struct frame_table *frames, uint32_t code, uint32_t line, bool approximate)
 {
-	row->name = g->name;
-	row->wider = g->wider;
-	row->number = g->number;
-	row->kind = kind;
+	uint32_t number = frame_table__code(frames, code__make(CODE_RUBY, code, (int32_t)line, line && approximate));
+	struct frame f = FRAME_INIT(FRAME_RUBY);
+
+	f.name = names[code % COUNT(names)];
+	code /= COUNT(names);
+	f.path = paths[code % COUNT(paths)];
+	code /= COUNT(paths);
+	f.first_line = (int32_t)(code % 3) * 10;
+	f.kind = code / 3 ? FRAME_C : FRAME_RUBY;
+	f.line = (int32_t)line;
+	f.approximate = line && approximate;
+	return frame_table__set(frames, number, &f) ? 0 : number;
 }
 
-static void fill_row(struct frame_row *row, uint64_t frame)
+static uint32_t random_frame(struct frame_table *frames)
 {
-	uint32_t number = frame__number(frame);
-
-	row->path = paths[0];
-	row->kept = true;
-	if (number < FIRST_THREAD) {
-		fill_group(row, &process_groups[number], LABEL_PROCESS);
-		return;
-	}
-	if (number < FIRST_CODE) {
-		fill_group(row, &thread_groups[number - FIRST_THREAD], LABEL_THREAD);
-		return;
-	}
-	number -= FIRST_CODE;
-	row->name = names[number % COUNT(names)];
-	number /= COUNT(names);
-	row->path = paths[number % COUNT(paths)];
-	number /= COUNT(paths);
-	row->first_line = (int32_t)(number % 3) * 10;
-	row->kind = number / 3 ? LABEL_C : LABEL_RUBY;
-	row->line = frame__line(frame);
-	row->approximate = row->line && frame & FRAME_APPROXIMATE;
-}
-
-static uint64_t random_frame(void)
-{
-	unsigned int number = random_below(COUNT(names) * COUNT(paths) * 3 * 2);
+	unsigned int code = random_below(COUNT(names) * COUNT(paths) * 3 * 2);
 	unsigned int line = random_below(4), approximate = !random_below(3);
 
-	return frame__make(FIRST_CODE + number, (int32_t)line, approximate);
+	return code_frame(frames, code, line, approximate);
 }
 
 /* All stacks of a grouped profile are of a process and a thread. */
-static int fill(struct tree *tree, struct frames *frames, int stacks, unsigned int depth, bool grouped)
+static int fill(struct tree *tree, struct frame_table *frames, int stacks, unsigned int depth, bool grouped)
 {
-	uint64_t *stack = calloc(depth + 3, sizeof(*stack));
+	uint32_t *stack = calloc(depth + 3, sizeof(*stack));
 
-	if (!stack || tree__init(tree))
+	if (!stack || tree__init(tree) || frame_table__init(frames))
 		return -1;
 	for (int i = 0; i < stacks; i++) {
 		/* Now and then a thread without a frame. */
@@ -122,24 +100,17 @@ static int fill(struct tree *tree, struct frames *frames, int stacks, unsigned i
 
 		/* Every thread has some. */
 		if (grouped) {
-			stack[n++] = frame__make(random_below(COUNT(process_groups)), 0, false);
-			stack[n++] = frame__make(FIRST_THREAD + (uint32_t)i % COUNT(thread_groups), 0, false);
+			stack[n++] = frame_table__add(frames, &process_groups[random_below(COUNT(process_groups))]);
+			stack[n++] = frame_table__add(frames, &thread_groups[(uint32_t)i % COUNT(thread_groups)]);
 		}
 		/* Few different frames at the bottom, so that stacks have something in common. */
 		for (base = n; wanted; wanted--, n++)
-			stack[n] = n < base + 2 ? frame__make(FIRST_CODE + random_below(4), 1, false) : random_frame();
+			stack[n] = n < base + 2 ? code_frame(frames, random_below(4), 1, false) : random_frame(frames);
 		for (unsigned int times = 1 + random_below(9); times; times--)
 			if (tree__add(tree, stack, n, &(struct weight){ PERIOD, 1 }))
 				return -1;
 	}
 	free(stack);
-	frames->rows = calloc(tree->frame_count + 1, sizeof(*frames->rows));
-	if (!frames->rows)
-		return -1;
-	frames->count = tree->frame_count;
-	frames->room = tree->frame_count + 1;
-	for (uint32_t i = 0; i < tree->frame_count; i++)
-		fill_row(&frames->rows[i], tree->frames[i]);
 	return 0;
 }
 
@@ -165,7 +136,7 @@ static int write_to(const char *directory, const char *profile, const char *deta
 
 static const struct output_format *const formats[] = { &output_folded, &output_pprof, &output_speedscope };
 
-static int write_report(const char *directory, const char *profile, const struct tree *tree, const struct frames *frames,
+static int write_report(const char *directory, const char *profile, const struct tree *tree, const struct frame_table *frames,
 			const struct groups *groups, enum report_detail detail, const struct output_format *format)
 {
 	struct report_view view = { .mode = &mode_cpu, .by_value = format->by_value };
@@ -197,7 +168,7 @@ static int write_profile(const char *directory, const char *profile, int stacks,
 {
 	static const enum report_detail details[] = { REPORT_BY_LINE, REPORT_BY_CODE };
 	struct tree tree = { 0 };
-	struct frames frames = { 0 };
+	struct frame_table frames = { 0 };
 	struct groups groups;
 	int err = groups__parse(show, &groups);
 
@@ -208,7 +179,7 @@ static int write_profile(const char *directory, const char *profile, int stacks,
 		err = write_report(directory, profile, &tree, &frames, &groups, details[i % COUNT(details)],
 				   formats[i / COUNT(details)]);
 	tree__free(&tree);
-	frames__free(&frames);
+	frame_table__free(&frames);
 	return err;
 }
 

@@ -12,15 +12,18 @@
 #include "fake.h"
 #include "memory_fake.h"
 #include "output/output.h"
+#include "profile/frame_names.h"
 #include "profile/report.h"
 #include "profile/resolve.h"
+#include "profile/tree.h"
 
 static struct rb_debug_ext_section section;
 static struct fake ruby;
 static struct memory_fake memory;
 static struct tree tree;
 static struct symbol_table table;
-static struct frames frames;
+static struct frame_table frames;
+static struct tree_sink tree_sink;
 static struct vm vm;
 static struct processes processes;
 static struct resolver resolver;
@@ -66,11 +69,14 @@ static inline void set_up(void)
 	}
 	show = NULL;
 	processes__free(&processes);
-	frames__free(&frames);
+	frame_table__free(&frames);
 	vm_row = 0;
 	tree__init(&tree);
+	frame_table__init(&frames);
 	memset(&resolver, 0, sizeof(resolver));
-	resolver.tree = &tree;
+	resolver.frames = &frames;
+	tree_sink__init(&tree_sink, &tree);
+	sinks__add(&resolver.sinks, &tree_sink.sink);
 	resolver.vm_of = vm_of;
 	resolver.processes = &processes;
 	processes__add(&processes);
@@ -85,7 +91,7 @@ static inline void tear_down(void)
 	threads__free(&vm.threads);
 	symbol_table__free(&table);
 	tree__free(&tree);
-	frames__free(&frames);
+	frame_table__free(&frames);
 	processes__free(&processes);
 }
 
@@ -116,7 +122,8 @@ static inline void send(int times)
 
 static inline int build_report(struct report *r, enum report_detail detail)
 {
-	int err = frames__take(&frames, &tree, &table);
+	int err = frame_names__take_all(&frames, &table);
+
 	return err ? err : report__build(r, &tree, &frames, show ? show : &resolver.groups, detail, NULL);
 }
 

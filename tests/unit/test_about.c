@@ -61,9 +61,9 @@ TEST(about_frames_are_below_states)
 	waited(STATE_IO, 3, 7, NULL);
 	/* Who holds it is not known. */
 	waited(STATE_GVL, 1, 9, &about);
-	CHECK(!frames__take(&frames, &tree, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
+	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
 	label = label_of(&r, "[pipe 9]");
-	CHECK(label && label->kind == LABEL_ABOUT && label->total == 2000);
+	CHECK(label && label->frame.kind == FRAME_DETAIL && label->total == 2000);
 	label = label_of(&r, "[what it waited for was not received]");
 	CHECK(label && label->total == 2000);
 	label = label_of(&r, "[held by a thread that is not known]");
@@ -72,7 +72,7 @@ TEST(about_frames_are_below_states)
 	label = label_of(&r, "Foo#foo");
 	CHECK(label && label->self == 5000);
 	label = label_of(&r, "[gvl]");
-	CHECK(label && label->kind == LABEL_STATE && label->total == 1000);
+	CHECK(label && label->frame.kind == FRAME_STATE && label->total == 1000);
 	report__free(&r);
 	states__free(&states);
 	tear_down();
@@ -103,11 +103,11 @@ TEST(about_who_ended_a_wait)
 	waited(STATE_MUTEX, 0, 7, &about);
 	/* Nobody is told of who gave it a CPU. */
 	waited(STATE_RUNNABLE, 0, 7, &about);
-	CHECK(!frames__take(&frames, &tree, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
+	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
 	for (size_t i = 0; i < sizeof(truth) / sizeof(truth[0]); i++) {
 		const struct report_label *label = label_of(&r, truth[i].name);
 
-		CHECK(label && label->kind == LABEL_ABOUT && label->total == truth[i].total);
+		CHECK(label && label->frame.kind == FRAME_DETAIL && label->total == truth[i].total);
 	}
 	report__free(&r);
 	states__free(&states);

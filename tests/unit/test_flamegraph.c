@@ -10,8 +10,7 @@
 #define NODES_MAX (1u << 20)
 
 static struct tree tree;
-static struct frames frames;
-static struct symbol_table table;
+static struct frame_table frames;
 static struct report report;
 static char *text;
 static size_t size;
@@ -23,20 +22,24 @@ static struct {
 	uint32_t count;
 } file;
 
-static uint64_t f(const char *name)
+static uint32_t f(const char *name)
 {
-	return tree__synthetic(&tree, SYNTHETIC_C, name);
+	struct frame frame = FRAME_INIT(FRAME_C);
+
+	frame.name = name;
+	return frame_table__add(&frames, &frame);
 }
 
 static void set_up(void)
 {
 	tree__init(&tree);
+	frame_table__init(&frames);
 }
 
 static void tear_down(void)
 {
 	tree__free(&tree);
-	frames__free(&frames);
+	frame_table__free(&frames);
 	report__free(&report);
 	free(text);
 	text = NULL;
@@ -48,9 +51,7 @@ static void render(bool html)
 	FILE *out;
 
 	report__free(&report);
-	frames__free(&frames);
 	free(text);
-	frames__take(&frames, &tree, &table);
 	report__build(&report, &tree, &frames, NULL, REPORT_BY_CODE, NULL);
 	out = open_memstream(&text, &size);
 	output_flamegraph.write(&report, 1, &o, out);
@@ -139,16 +140,16 @@ static void check_widths(bool names)
 
 TEST(flamegraph_has_the_whole_tree)
 {
-	uint64_t a, b, c;
+	uint32_t a, b, c;
 
 	set_up();
 	a = f("a"), b = f("b"), c = f("c");
 	for (int i = 0; i < 5; i++)
-		tree__add(&tree, (uint64_t[]){ a, b, b, b, b, c }, 6, &one_sample);
-	tree__add(&tree, (uint64_t[]){ a, b, b }, 3, &one_sample);
-	tree__add(&tree, (uint64_t[]){ a, b, b }, 3, &one_sample);
-	tree__add(&tree, (uint64_t[]){ a, c }, 2, &one_sample);
-	tree__add(&tree, (uint64_t[]){ b }, 1, &one_sample);
+		tree__add(&tree, (uint32_t[]){ a, b, b, b, b, c }, 6, &one_sample);
+	tree__add(&tree, (uint32_t[]){ a, b, b }, 3, &one_sample);
+	tree__add(&tree, (uint32_t[]){ a, b, b }, 3, &one_sample);
+	tree__add(&tree, (uint32_t[]){ a, c }, 2, &one_sample);
+	tree__add(&tree, (uint32_t[]){ b }, 1, &one_sample);
 	tree__add(&tree, NULL, 0, &one_sample);
 	render(false);
 	/* By samples: a is label 0, b 1, c 2. */
@@ -162,7 +163,7 @@ TEST(flamegraph_has_the_whole_tree)
 TEST(flamegraph_adds_up_for_random_trees)
 {
 	char name[8];
-	uint64_t stack[30];
+	uint32_t stack[30];
 
 	for (int round = 0; round < 20; round++) {
 		set_up();
@@ -184,7 +185,7 @@ TEST(flamegraph_adds_up_for_random_trees)
 
 TEST(flamegraph_leaves_out_what_no_zoom_shows)
 {
-	uint64_t wide[] = { 0, 0 }, narrow[] = { 0, 0, 0 };
+	uint32_t wide[] = { 0, 0 }, narrow[] = { 0, 0, 0 };
 
 	set_up();
 	wide[0] = narrow[0] = f("main");
@@ -218,8 +219,9 @@ TEST(flamegraph_leaves_out_what_no_zoom_shows)
  * frequent. */
 TEST(flamegraph_of_a_full_tree_is_small)
 {
-	static uint64_t stack[1200], often[1200];
-	uint64_t left, right, hidden = 0;
+	static uint32_t stack[1200], often[1200];
+	uint32_t left, right;
+	uint64_t hidden = 0;
 	uint32_t node = 0;
 
 	set_up();
@@ -263,7 +265,7 @@ TEST(flamegraph_of_a_full_tree_is_small)
 TEST(flamegraph_of_many_long_names_is_small)
 {
 	char name[TEXT_NAME_MAX];
-	uint64_t stack[2];
+	uint32_t stack[2];
 
 	set_up();
 	memset(name, 'n', sizeof(name));
@@ -284,7 +286,7 @@ TEST(flamegraph_of_many_long_names_is_small)
 
 TEST(flamegraph_cuts_names_by_columns)
 {
-	uint64_t stack[1];
+	uint32_t stack[1];
 
 	/* 3 of 59 samples: 60 pixels of 1,180, and 7 columns of text. */
 	set_up();

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "no_memory.h"
-#include "output/group.h"
 #include "output/output.h"
 #include "profile_fixture.h"
 
@@ -94,34 +93,118 @@ TEST(formats_say_when_memory_is_short)
 	tear_down();
 }
 
-TEST(formats_take_groups_apart)
+/* One function composes each text, from parts that nobody has to find in it. */
+TEST(frames_compose_their_texts)
 {
 	static const struct {
-		struct report_label label;
-		const char *name;
+		struct frame frame;
+		const char *text, *bare;
 	} cases[] = {
-		{ { .name = (char *)"[thread main (42)]", .kind = LABEL_THREAD, .number = 42 }, "main" },
-		{ { .name = (char *)"[thread x (7) (42)]", .kind = LABEL_THREAD, .number = 42 }, "x (7)" },
+#define F(kind_, name_, ...) { .kind = FRAME_##kind_, .name = name_, ##__VA_ARGS__ }
+		{ F(RUBY, "Foo#bar"), "Foo#bar", "Foo#bar" },
+		{ F(C, "block in C", .bracketed = true), "[block in C]", "block in C" },
+		{ F(GC, "mark", .bracketed = true), "[GC mark]", "mark" },
+		{ F(GC, "", .bracketed = true), "[GC]", "" },
+		{ F(NO_RUBY, "native thread ruby", .bracketed = true), "[native thread ruby]", "native thread ruby" },
+		{ F(THREAD, "main", .tid = 42), "[thread main (42)]", "main" },
+		{ F(THREAD, "x (7)", .tid = 42), "[thread x (7) (42)]", "x (7)" },
 		/* No tid: the number is a part of its name. */
-		{ { .name = (char *)"[thread x (7)]", .kind = LABEL_THREAD }, "x (7)" },
-		{ { .name = (char *)"[thread x (142)]", .kind = LABEL_THREAD, .number = 42 }, "x (142)" },
-		{ { .name = (char *)"[native thread ruby (42)]", .kind = LABEL_THREAD, .number = 42 },
-		  "native thread ruby" },
-		{ { .name = (char *)"[unknown thread]", .kind = LABEL_THREAD }, "unknown thread" },
-		{ { .name = (char *)"[process 42 puma]", .kind = LABEL_PROCESS, .number = 42 }, "puma" },
-		{ { .name = (char *)"[process 42]", .kind = LABEL_PROCESS, .number = 42 }, "42" },
-		{ { .name = (char *)"[process]", .kind = LABEL_PROCESS }, "process" },
-		{ { .name = (char *)"[process 42 x (42)]", .kind = LABEL_PROCESS, .number = 43 }, "42 x (42)" },
-		{ { .name = (char *)"[cgroup /a b]", .kind = LABEL_CGROUP }, "/a b" },
-		{ { .name = (char *)"[]", .kind = LABEL_CGROUP }, "[]" },
-		{ { .name = (char *)"", .kind = LABEL_CGROUP }, "" },
+		{ F(THREAD, "x (7)"), "[thread x (7)]", "x (7)" },
+		{ F(THREAD, "ruby", .tid = 42, .role = ROLE_NATIVE), "[native thread ruby (42)]", "native thread ruby" },
+		{ F(THREAD, "y", .tid = 46, .role = ROLE_UNKNOWN), "[unknown thread y (46)]", "unknown thread y" },
+		{ F(THREAD, "", .known = KNOWN_NOT), "[unknown thread]", "unknown thread" },
+		{ F(THREAD, "", .known = KNOWN_MERGED), "[merged threads]", "merged threads" },
+		{ F(THREAD, "", .known = KNOWN_CROWDED), "[one of too many threads]", "one of too many threads" },
+		{ F(PROCESS, "puma", .pid = 42), "[process 42 puma]", "puma" },
+		{ F(PROCESS, "", .pid = 42), "[process 42]", "42" },
+		{ F(PROCESS, ""), "[process]", "process" },
+		{ F(PROCESS, "", .known = KNOWN_MERGED), "[merged processes]", "merged processes" },
+		{ F(CGROUP, "/a b"), "[cgroup /a b]", "/a b" },
+		{ F(CGROUP, "", .known = KNOWN_NOT), "[unknown cgroup]", "unknown cgroup" },
+		{ F(LABEL, "GET /x", .key = "request"), "[request=GET /x]", "GET /x" },
+		{ F(LABEL, "", .key = "request"), "[request=]", "" },
+		{ F(LABEL, "", .key = "request", .known = KNOWN_NOT_SET), "[no request]", "" },
+		{ F(LABEL, "", .key = "request", .known = KNOWN_EXPIRED), "[request: expired]", "expired" },
+		{ F(LABEL, "", .key = "request", .known = KNOWN_UNREAD), "[request: not read]", "not read" },
+		{ F(LABEL, "", .key = "request", .known = KNOWN_CROWDED), "[request: one of too many values]",
+		  "one of too many values" },
+		{ F(LABEL, "", .known = KNOWN_NOT), "[unknown label]", "unknown label" },
+		{ F(STATE, "io recvfrom socket", .bracketed = true), "[io recvfrom socket]", "io recvfrom socket" },
+		{ F(CLASS, "String"), "String", "String" },
+#undef F
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct text t = { 0 };
+		struct text text = { 0 }, bare = { 0 };
 
-		group__add_name(&cases[i].label, &t);
-		CHECK_STRING(text__string(&t), cases[i].name);
-		text__free(&t);
+		frame__add_text(&cases[i].frame, &text);
+		frame__add_bare(&cases[i].frame, &bare);
+		CHECK_STRING(text__string(&text), cases[i].text);
+		CHECK_STRING(text__string(&bare), cases[i].bare);
+		text__free(&text);
+		text__free(&bare);
 	}
+}
+
+/* A code has one number, so has what is equal in all its parts, but for those whose parts come later. */
+TEST(frames_have_numbers)
+{
+	struct frame f = FRAME_INIT(FRAME_LABEL);
+	struct frame_table t;
+	uint32_t code, label, later;
+
+	CHECK_INT(frame_table__init(&t), 0);
+	CHECK_STRING(frame_table__get(&t, FRAME_MERGED)->name, "merged");
+	code = frame_table__code(&t, code__make(CODE_RUBY, 7, 12, true));
+	CHECK(code && frame_table__code(&t, code__make(CODE_RUBY, 7, 12, true)) == code);
+	CHECK(frame_table__code(&t, code__make(CODE_RUBY, 7, 12, false)) != code);
+	CHECK(frame_table__code(&t, code__make(CODE_NATIVE, 7, 12, true)) != code);
+	CHECK_INT(code__number(t.codes[code]), 7);
+	CHECK_INT(code__line(t.codes[code]), 12);
+	CHECK_INT(code__space(t.codes[code]), CODE_RUBY);
+	CHECK_INT(code__number(code__make(CODE_KERNEL, CODE_NUMBER_MAX, INT32_MAX, true)), CODE_NUMBER_MAX);
+	f.key = "a";
+	f.name = "b";
+	CHECK_INT(frame_table__find(&t, &f), 0);
+	label = frame_table__add(&t, &f);
+	CHECK(label && frame_table__add(&t, &f) == label && frame_table__find(&t, &f) == label);
+	f.key = "b";
+	f.name = "a";
+	CHECK(frame_table__add(&t, &f) != label);
+	later = frame_table__later(&t, FRAME_THREAD);
+	CHECK(later != frame_table__later(&t, FRAME_THREAD));
+	f = (struct frame)FRAME_INIT(FRAME_THREAD);
+	f.name = "worker";
+	CHECK_INT(frame_table__set(&t, later, &f), 0);
+	CHECK_STRING(frame_table__get(&t, later)->name, "worker");
+	/* Beyond the bounds. */
+	t.max = t.count;
+	CHECK_INT(frame_table__code(&t, code__make(CODE_RUBY, 8, 1, false)), FRAME_NO_ROOM);
+	CHECK_INT(frame_table__code(&t, code__make(CODE_RUBY, 7, 12, true)), code);
+	CHECK_STRING(frame_table__get(&t, FRAME_NO_ROOM)->name, "one of too many frames");
+	frame_table__free(&t);
+}
+
+TEST(frames_without_code_have_a_bound)
+{
+	struct frame f = FRAME_INIT(FRAME_NO_RUBY);
+	struct frame_table t;
+	char name[32];
+	uint32_t last = 0;
+
+	frame_table__init(&t);
+	f.name = name;
+	f.bracketed = true;
+	for (uint32_t i = 0; i < FRAMES_NO_CODE_MAX + 100; i++) {
+		snprintf(name, sizeof(name), "native thread %u", i);
+		last = frame_table__add(&t, &f);
+		CHECK(last != 0);
+	}
+	CHECK_STRING(frame_table__get(&t, last)->name, "one of too many native threads");
+	CHECK_INT(frame_table__later(&t, FRAME_THREAD), 0);
+	strcpy(name, "native thread 0");
+	CHECK_INT(frame_table__add(&t, &f), 1);
+	f.kind = FRAME_DETAIL;
+	CHECK_INT(frame_table__add(&t, &f), 0);
+	frame_table__free(&t);
 }

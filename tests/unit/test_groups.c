@@ -102,55 +102,69 @@ TEST(groups_call_a_process_by_its_script)
 	}
 }
 
+/* "TEXT|WIDER|BARE|NUMBER" of a frame. */
+static const char *parts(const struct frame_table *t, uint32_t number)
+{
+	const struct frame *f = frame_table__get(t, number);
+	static struct text out;
+
+	text__clear(&out);
+	frame__add_text(f, &out);
+	text__addf(&out, "|%s|", f->wider);
+	frame__add_bare(f, &out);
+	text__addf(&out, "|%u", frame__number(f));
+	return out.data;
+}
+
 TEST(groups_name_processes)
 {
 	struct process_row row = { .pid = 42, .command = "ruby bin/puma -w 4" };
 	char cgroup[] = "/system.slice/web.service";
-	struct text t = { 0 };
+	struct frame_table t;
 
-	group_names__add_process(&row, &t);
-	CHECK_STRING(t.data, "[process 42 puma]\n[unknown cgroup]\n42");
-	text__clear(&t);
+	frame_table__init(&t);
+	row.frame = frame_table__later(&t, FRAME_PROCESS);
+	CHECK_INT(group_names__set_process(&t, &row), 0);
+	CHECK_STRING(parts(&t, row.frame), "[process 42 puma]||puma|42");
 	row.cgroup = cgroup;
 	row.command[0] = '\0';
-	group_names__add_process(&row, &t);
-	CHECK_STRING(t.data, "[process 42]\n[cgroup /system.slice/web.service]\n42");
-	text__free(&t);
+	CHECK_INT(group_names__set_process(&t, &row), 0);
+	CHECK_STRING(parts(&t, row.frame), "[process 42]|/system.slice/web.service|42|42");
+	frame_table__free(&t);
 }
 
 TEST(groups_name_threads_and_their_patterns)
 {
-	static const struct {
+	static struct {
 		struct thread thread;
 		const char *text;
 	} cases[] = {
-		{ { .name = "job-12", .tid = 7, .known = true }, "[thread job-12 (7)]\n[thread job-*]\n7" },
-		{ { .name = "3 of 40: a1b", .known = true }, "[thread 3 of 40: a1b]\n[thread * of *: a*b]\n0" },
+		{ { .name = "job-12", .tid = 7, .known = true }, "[thread job-12 (7)]|job-*|job-12|7" },
+		{ { .name = "3 of 40: a1b", .known = true }, "[thread 3 of 40: a1b]|* of *: a*b|3 of 40: a1b|0" },
 		/* What cleaning adds is no number of the name's. */
-		{ { .name = "a\0331\nb", .known = true }, "[thread a\\x1B1\\x0Ab]\n[thread a\\x1B*\\x0Ab]\n0" },
+		{ { .name = "a\0331\nb", .known = true }, "[thread a\\x1B1\\x0Ab]|a\\x1B*\\x0Ab|a\\x1B1\\x0Ab|0" },
 		{ { .name = "worker", .ractor = 12, .tid = 7, .known = true },
-		  "[thread ractor 12 worker (7)]\n[thread ractor * worker]\n7" },
-		{ { .flags = RB_DEBUG_EXT_THREAD_MAIN, .tid = 7, .known = true }, "[thread main (7)]\n[thread main]\n7" },
-		{ { .serial = 30, .tid = 7 }, "[thread #30 (gone) (7)]\n[thread #*]\n7" },
+		  "[thread ractor 12 worker (7)]|ractor * worker|ractor 12 worker|7" },
+		{ { .flags = RB_DEBUG_EXT_THREAD_MAIN, .tid = 7, .known = true }, "[thread main (7)]|main|main|7" },
+		{ { .serial = 30, .tid = 7 }, "[thread #30 (gone) (7)]|#*|#30 (gone)|7" },
 		{ { .serial = 30 | THREAD_FIBERS, .name = "loop 1", .known = true },
-		  "[parked fibers of thread loop 1]\n[parked fibers of thread loop *]\n0" },
+		  "[parked fibers of thread loop 1]|loop *|parked fibers of thread loop 1|0" },
 		{ { .serial = 30 | THREAD_FIBERS },
-		  "[parked fibers of thread #30 (gone)]\n[parked fibers of thread #*]\n0" },
+		  "[parked fibers of thread #30 (gone)]|#*|parked fibers of thread #30 (gone)|0" },
 	};
-	struct text t = { 0 };
+	struct frame_table t;
 
+	frame_table__init(&t);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		text__clear(&t);
-		group_names__add_thread(&cases[i].thread, &t);
-		CHECK_STRING(t.data, cases[i].text);
+		cases[i].thread.frame = frame_table__later(&t, FRAME_THREAD);
+		CHECK_INT(group_names__set_thread(&t, &cases[i].thread), 0);
+		CHECK_STRING(parts(&t, (uint32_t)cases[i].thread.frame), cases[i].text);
 	}
-	text__clear(&t);
-	group_names__add_no_thread("puma 12\033", 16, 42, false, &t);
-	CHECK_STRING(t.data, "[native thread puma 12\\x1B (42)]\n[native thread puma *\\x1B]\n42");
-	text__clear(&t);
-	group_names__add_no_thread("0123456789abcdef", 16, 0, true, &t);
-	CHECK_STRING(t.data, "[unknown thread 0123456789abcdef]\n[unknown thread *abcdef]\n0");
-	text__free(&t);
+	CHECK_STRING(parts(&t, group_names__add_no_thread(&t, "puma 12\033", 16, 42, false)),
+		     "[native thread puma 12\\x1B (42)]|puma *\\x1B|native thread puma 12\\x1B|42");
+	CHECK_STRING(parts(&t, group_names__add_no_thread(&t, "0123456789abcdef", 16, 0, true)),
+		     "[unknown thread 0123456789abcdef]|*abcdef|unknown thread 0123456789abcdef|0");
+	frame_table__free(&t);
 }
 
 TEST(groups_can_be_labels)

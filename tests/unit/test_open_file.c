@@ -36,24 +36,24 @@ TEST(about_addresses)
 	struct wait_file f = { .fd = 4, .kind = FILE_SOCKET, .inode = 77, .family = ABOUT_INET, .port = 3000,
 			       .address = { 10, 0, 0, 1 }, .peer = { 10, 0, 0, 2 }, .peer_port = 5432 };
 
-	CHECK(shows(&f, 0, "[socket to 10.0.0.2:5432]"));
+	CHECK(shows(&f, 0, "socket to 10.0.0.2:5432"));
 	f.peer_port = 0;
-	CHECK(shows(&f, 0, "[socket at 10.0.0.1:3000]"));
+	CHECK(shows(&f, 0, "socket at 10.0.0.1:3000"));
 	f.family = ABOUT_INET6;
 	memset(f.address, 0, sizeof(f.address));
 	f.address[15] = 1;
-	CHECK(shows(&f, 0, "[socket at [::1]:3000]"));
+	CHECK(shows(&f, 0, "socket at [::1]:3000"));
 	f.family = 0;
-	CHECK(shows(&f, 0, "[socket 77]"));
+	CHECK(shows(&f, 0, "socket 77"));
 	f.family = ABOUT_UNIX;
-	CHECK(shows(&f, 0, "[socket 77]"));
+	CHECK(shows(&f, 0, "socket 77"));
 	strcpy(f.path, "/run/a.sock");
 	f.path_size = 12;
-	CHECK(shows(&f, 0, "[socket to /run/a.sock]"));
+	CHECK(shows(&f, 0, "socket to /run/a.sock"));
 	/* The process chooses its name. */
 	memcpy(f.path, "\0ab\033[31m\nc", 11);
 	f.path_size = 11;
-	CHECK(!shows(&f, 0, "[socket to @ab\033[31m\nc]"));
+	CHECK(!shows(&f, 0, "socket to @ab\033[31m\nc"));
 	/* A length that cannot be. */
 	memset(f.path, 'x', sizeof(f.path));
 	f.path_size = UINT32_MAX;
@@ -73,18 +73,18 @@ TEST(about_files_of_a_process)
 	open_file__look(getpid(), (uint32_t)fd, true, &f);
 	CHECK_INT(f.kind, FILE_REGULAR);
 	CHECK_INT(f.fd, fd + 1);
-	snprintf(wanted, sizeof(wanted), "[file %s]", name);
+	snprintf(wanted, sizeof(wanted), "file %s", name);
 	CHECK(shows(&f, getpid(), wanted));
 	/* The process has gone, or has another file there. */
-	CHECK(shows(&f, 0, "[file, closed before its name was read]"));
+	CHECK(shows(&f, 0, "file, closed before its name was read"));
 	close(fd);
-	CHECK(shows(&f, getpid(), "[file, closed before its name was read]"));
+	CHECK(shows(&f, getpid(), "file, closed before its name was read"));
 	CHECK_INT(dup2(pair[0], fd), fd);
-	CHECK(shows(&f, getpid(), "[file, closed before its name was read]"));
+	CHECK(shows(&f, getpid(), "file, closed before its name was read"));
 	unlink(name);
 	open_file__look(getpid(), (uint32_t)pair[0], true, &f);
 	CHECK_INT(f.kind, FILE_PIPE);
-	snprintf(wanted, sizeof(wanted), "[pipe %llu]", (unsigned long long)f.inode);
+	snprintf(wanted, sizeof(wanted), "pipe %llu", (unsigned long long)f.inode);
 	CHECK(shows(&f, getpid(), wanted));
 	CHECK(shows(&f, 0, wanted));
 	open_file__look(getpid(), (uint32_t)event, true, &f);
@@ -94,7 +94,7 @@ TEST(about_files_of_a_process)
 	open_file__look(getpid(), (uint32_t)listener, true, &f);
 	CHECK_INT(f.kind, FILE_SOCKET);
 	if (f.family) {
-		snprintf(wanted, sizeof(wanted), "[socket at 127.0.0.1:%u]", ntohs(a.sin_port));
+		snprintf(wanted, sizeof(wanted), "socket at 127.0.0.1:%u", ntohs(a.sin_port));
 		CHECK(shows(&f, 0, wanted));
 	}
 	open_file__look(getpid(), 1000000, true, &f);

@@ -9,8 +9,9 @@
 #define MS 1000000ull
 #define SECOND (1000 * MS)
 
-static struct processes processes;
 static struct report report;
+/* The rows of the report. */
+#define processes report.processes
 static struct text out;
 static struct accounting sum;
 
@@ -37,7 +38,6 @@ static void set_up(void)
 {
 	memset(&report, 0, sizeof(report));
 	memset(&sum, 0, sizeof(sum));
-	report.processes = &processes;
 	report.meta.period = 10 * MS;
 	report.meta.mode = &mode_cpu;
 	report.metric = mode_cpu.count;
@@ -86,10 +86,9 @@ TEST(processes_are_shown_if_there_are_several)
 
 	set_up();
 	CHECK_STRING(table(20), "");
-	report.processes = NULL;
+	processes__free(&processes);
 	CHECK_STRING(table(20), "");
 	CHECK_STRING(unfollowed(20), "");
-	report.processes = &processes;
 	set_samples(add(7, "ruby one.rb"), 100, 1010);
 	/* No ruby and no samples: not among them. */
 	row = add(8, "sh -c x");
@@ -281,15 +280,17 @@ TEST(summary_compares_cpu_times)
 	tear_down();
 }
 
+#define FRAME(kind) .frame = FRAME_INIT(FRAME_##kind)
+
 /* Groups are no methods: they have tables of their own. */
 TEST(summary_shows_groups_apart)
 {
 	static struct report_label labels[] = {
-		{ .name = (char *)"Foo#foo", .path = (char *)"", .kind = LABEL_RUBY, .self = 9, .total = 10 },
-		{ .name = (char *)"[thread main (7)]", .path = (char *)"", .kind = LABEL_THREAD, .total = 4 },
-		{ .name = (char *)"[thread job-*]", .path = (char *)"", .kind = LABEL_THREAD, .self = 1, .total = 6 },
-		{ .name = (char *)"[cgroup /x]", .path = (char *)"", .kind = LABEL_CGROUP, .total = 10 },
-		{ .name = (char *)"[process 7 one.rb]", .path = (char *)"", .kind = LABEL_PROCESS, .total = 10 },
+		{ FRAME(RUBY), .name = (char *)"Foo#foo", .self = 9, .total = 10 },
+		{ FRAME(THREAD), .name = (char *)"[thread main (7)]", .total = 4 },
+		{ FRAME(THREAD), .name = (char *)"[thread job-*]", .self = 1, .total = 6 },
+		{ FRAME(CGROUP), .name = (char *)"[cgroup /x]", .total = 10 },
+		{ FRAME(PROCESS), .name = (char *)"[process 7 one.rb]", .total = 10 },
 	};
 	static char written[4096];
 	struct output_options o = { 0 };

@@ -83,25 +83,24 @@ TEST(report_keeps_two_blocks_of_one_method_apart)
 	CHECK_INT(r.label_count, 2);
 	CHECK_STRING(r.labels[0].name, r.labels[1].name);
 	CHECK_INT(r.labels[0].self, 2);
-	CHECK_INT(r.labels[1].first_line, 7777);
+	CHECK_INT(r.labels[1].frame.first_line, 7777);
 	report__free(&r);
 	CHECK_STRING(folded(), "block in Foo#foo 5\n");
 	tear_down();
 }
 
-/* The row of the frame with that name; NULL: there is none. */
-static const struct frame_row *row_of(const char *name)
+/* The frame with that name; NULL: there is none. */
+static const struct frame *frame_of(const char *name)
 {
 	for (uint32_t i = 0; i < frames.count; i++)
-		if (!strcmp(frames.rows[i].name, name))
-			return &frames.rows[i];
+		if (!strcmp(frames.list[i].name, name))
+			return &frames.list[i];
 	return NULL;
 }
 
-TEST(frames_are_copies)
+TEST(report_has_the_parts_of_frames)
 {
-	const struct frame_row *foo, *bar, *size;
-	static char before[sizeof(written)];
+	const struct frame *foo, *bar, *size, *block;
 	struct report r;
 
 	set_up();
@@ -112,53 +111,29 @@ TEST(frames_are_copies)
 	frame(RB_DEBUG_EXT_ID_IFUNC, 0);
 	frame(main_id, 0);
 	send(3);
-	CHECK_INT(report__build(&r, &tree, &frames, NULL, REPORT_BY_NAME, NULL), -EINVAL);
-	strcpy(before, render(&output_folded, true, false));
-	foo = row_of("Foo#foo");
-	bar = row_of("Foo#bar");
-	size = row_of("Array#size");
-	CHECK(foo && bar && size && row_of("[block in C]"));
-	CHECK(foo->path == bar->path && foo->path != size->path && row_of("[block in C]")->path == size->path);
+	CHECK_STRING(render(&output_folded, true, false),
+		     "<main> app.rb:301;[block in C];Foo#foo app.rb:603;Foo#bar app.rb:702;Array#size 3\n");
+	foo = frame_of("Foo#foo");
+	bar = frame_of("Foo#bar");
+	size = frame_of("Array#size");
+	block = frame_of("block in C");
+	CHECK(foo && bar && size && block);
+	CHECK(foo->path == bar->path && foo->path != size->path);
 	CHECK_STRING(foo->path, "app.rb");
 	CHECK_STRING(size->path, "");
 	CHECK_INT(foo->first_line, 600);
 	CHECK_INT(foo->line, 603);
 	CHECK_INT(size->line, 0);
-	CHECK_INT(foo->kind, LABEL_RUBY);
-	CHECK_INT(size->kind, LABEL_C);
-	CHECK_INT(frames.string_count, 7);	/* five names, a path and "" */
-	CHECK_INT(frames__take(&frames, &tree, &table), 0);
-	CHECK_INT(frames.string_count, 7);
-
-	/* The VM is closed and its memory is used for something else. */
-	CHECK_INT(frames__keep(&frames, &tree, &table, &vm.symbols, 0), 0);
-	symbols__free(&vm.symbols);
-	for (uint32_t i = 0; i < table.count; i++)
-		if (table.list[i]->path)
-			memset(table.list[i]->path, 'x', table.list[i]->path_length);
-	CHECK_STRING(render(&output_folded, true, false), before);
-	CHECK_STRING(before, "<main> app.rb:301;[block in C];Foo#foo app.rb:603;Foo#bar app.rb:702;Array#size 3\n");
+	CHECK_INT(foo->kind, FRAME_RUBY);
+	CHECK_INT(size->kind, FRAME_C);
+	CHECK(block->bracketed && block->kind == FRAME_C && !foo->bracketed);
+	/* A report needs nothing of the profile. */
+	CHECK_INT(build_report(&r, REPORT_BY_LINE), 0);
 	tear_down();
-}
-
-TEST(frames_of_other_vms_are_not_kept)
-{
-	struct symbols other = { 0 };
-
-	set_up();
-	start();
-	frame(foo_id, 0);
-	vm.symbols.work = 0;
-	send(1);
-	CHECK_INT(frames__keep(&frames, &tree, &table, &other, 0), 0);
-	CHECK_STRING(folded(), "[too much to read] 1\n");
-	CHECK_INT(symbols__update(&vm.symbols, false), 0);
-	CHECK_STRING(folded(), "Foo#foo 1\n");
-	CHECK_INT(frames__keep(&frames, &tree, &table, &vm.symbols, 1), 0);	/* later ones */
-	CHECK(!frames.rows[0].kept);
-	CHECK_INT(frames__keep(&frames, &tree, &table, &vm.symbols, 0), 0);
-	CHECK(frames.rows[0].kept);
-	tear_down();
+	for (uint32_t i = 0; i < r.label_count; i++)
+		if (!strcmp(r.labels[i].name, "Foo#foo"))
+			CHECK(r.labels[i].frame.line == 603 && !strcmp(r.labels[i].frame.path, "app.rb"));
+	report__free(&r);
 }
 
 /* What is shown of samples of two processes in one cgroup, one of them with two threads. */
@@ -211,8 +186,8 @@ TEST(report_shows_the_groups_that_it_is_asked_for)
 		CHECK_INT(r.threads_by_pattern, 0);
 		CHECK_INT(r.nodes[0].total, 7);
 		for (uint32_t n = 1; n < r.node_count; n++) {
-			uint8_t kind = r.labels[r.nodes[n].label].kind;
-			bool group = kind == LABEL_PROCESS || kind == LABEL_THREAD || kind == LABEL_CGROUP;
+			uint8_t kind = r.labels[r.nodes[n].label].frame.kind;
+			bool group = kind == FRAME_PROCESS || kind == FRAME_THREAD || kind == FRAME_CGROUP;
 
 			CHECK_INT(group, r.nodes[n].depth <= r.group_count);
 			CHECK(r.nodes[n].total > 0);
@@ -242,7 +217,7 @@ TEST(report_shows_groups_that_the_profile_does_not_know)
 /* Rare stacks are merged, those of whole groups too. */
 TEST(report_shows_merged_groups)
 {
-	uint64_t stack[3], merged;
+	uint32_t stack[3], merged = FRAME_MERGED;
 	struct groups keys;
 
 	set_up();
@@ -252,9 +227,8 @@ TEST(report_shows_merged_groups)
 	send_in(30, 3, 1, 1);
 	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_INT(resolve__name_processes(&resolver), 0);
-	merged = tree.frames[tree__merged_frame(&tree)];
 	stack[0] = processes.rows[0].frame;
-	stack[1] = vm.threads.list[0].frame;
+	stack[1] = (uint32_t)vm.threads.list[0].frame;
 	stack[2] = merged;
 	tree__add(&tree, stack, 3, &one_sample);
 	stack[1] = merged;
@@ -300,8 +274,8 @@ TEST(report_of_ten_thousand_processes)
 	CHECK_INT(r.node_count, 1 + 2 * COUNT);
 	CHECK_INT(r.nodes[0].total, sum);
 	for (uint32_t i = 0; i < r.label_count; i++)
-		if (r.labels[i].kind == LABEL_PROCESS)
-			CHECK_INT(r.labels[i].total, 1 + (r.labels[i].number - 1) % 3);
+		if (r.labels[i].frame.kind == FRAME_PROCESS)
+			CHECK_INT(r.labels[i].total, 1 + (r.labels[i].frame.pid - 1) % 3);
 	report__free(&r);
 	CHECK_INT(groups__parse("none", &keys), 0);
 	show = &keys;
@@ -336,14 +310,14 @@ TEST(report_has_the_numbers_of_groups)
 	for (uint32_t i = 1; i < r.node_count; i++) {
 		const struct report_label *l = &r.labels[r.nodes[i].label];
 
-		if (l->kind == LABEL_PROCESS)
-			CHECK_INT(l->number, 7);
+		if (l->frame.kind == FRAME_PROCESS)
+			CHECK_INT(l->frame.pid, 7);
 		else if (!strcmp(l->name, "[native thread ruby (42)]"))
-			CHECK_INT(l->number, 42);
-		else if (l->kind == LABEL_THREAD)
-			CHECK_INT(l->number, l->total == 4 ? 5 : 0);
+			CHECK_INT(l->frame.tid, 42);
+		else if (l->frame.kind == FRAME_THREAD)
+			CHECK_INT(l->frame.tid, l->total == 4 ? 5 : 0);
 		else
-			CHECK_INT(l->number, 0);
+			CHECK_INT(frame__number(&l->frame), 0);
 	}
 	report__free(&r);
 	/* Of several. */
@@ -351,7 +325,7 @@ TEST(report_has_the_numbers_of_groups)
 	show = &keys;
 	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
 	for (uint32_t i = 0; i < r.label_count; i++)
-		CHECK_INT(r.labels[i].number, 0);
+		CHECK_INT(frame__number(&r.labels[i].frame), 0);
 	report__free(&r);
 	tear_down();
 }
@@ -505,7 +479,6 @@ TEST(report_says_when_memory_is_short)
 		no_memory_at = at;
 		err = (unsigned int)-build_report(&r, REPORT_BY_CODE);
 		CHECK(!err || err == ENOMEM);
-		frames__free(&frames);
 	}
 	no_memory_at = 0;
 	CHECK(at > 30 && at < 1000);

@@ -668,11 +668,11 @@ TEST(collect_keeps_samples_without_room_for_their_group)
 	send_in(30, 3, 103, 1);
 	processes__add(&processes);
 	vm_row = 1;
-	count = tree.text_count;
-	tree.text_count = TREE_TEXTS_MAX;
+	count = frames.no_code;
+	frames.no_code = FRAMES_NO_CODE_MAX;
 	send_in(40, 4, 104, 2);
 	send_in(0, 0, 100, 4);
-	tree.text_count = count;
+	frames.no_code = count;
 	vm_row = 0;
 	CHECK_INT(resolve__name_threads(&resolver, &vm), 0);
 	CHECK_INT(resolve__name_processes(&resolver), 0);

@@ -12,7 +12,8 @@ static void begin_anew(void)
 {
 	tree__free(&tree);
 	tree__init(&tree);
-	frames__free(&frames);
+	frame_table__free(&frames);
+	frame_table__init(&frames);
 	threads__restart(&vm.threads);
 	resolve__restart(&resolver);
 }
@@ -38,7 +39,7 @@ TEST(restart_counts_only_what_comes_then)
 TEST(restart_keeps_modes_apart)
 {
 	static const struct mode *const both[] = { &mode_cpu, &mode_gc };
-	uint64_t before;
+	uint32_t before;
 
 	set_up();
 	CHECK_INT(resolve__set_modes(&resolver, both, 2), 0);

@@ -57,7 +57,7 @@ static uint64_t total(const char *innermost)
 	struct report r;
 	uint64_t sum = 0;
 
-	if (frames__take(&frames, &tree, &table) ||
+	if (frame_names__take_all(&frames, &table) ||
 	    report__build(&r, &tree, &frames, NULL, REPORT_BY_NAME, &view))
 		return UINT64_MAX;
 	for (uint32_t i = 0; i < r.label_count; i++)

@@ -36,14 +36,14 @@ static long column_of(char *line, const char *word)
 static void aligned(unsigned int width)
 {
 	struct report_label labels[] = {
-		{ .name = (char *)"Foo#bar", .path = (char *)"file", .self = 7, .total = 7 },
-		{ .name = (char *)"\xe6\x97\xa5\xe6\x9c\xac#\xe8\xaa\x9e", .path = (char *)"file", .self = 6, .total = 6 },
-		{ .name = (char *)"\xf0\x9f\x92\x8e#gem", .path = (char *)"file", .self = 5, .total = 5 },
-		{ .name = (char *)"e\xcc\x81te\xcc\x81#me\xcc\x81thode", .path = (char *)"file", .self = 4, .total = 4 },
+		{ .name = (char *)"Foo#bar", .frame = { .path = "file" }, .self = 7, .total = 7 },
+		{ .name = (char *)"\xe6\x97\xa5\xe6\x9c\xac#\xe8\xaa\x9e", .frame = { .path = "file" }, .self = 6, .total = 6 },
+		{ .name = (char *)"\xf0\x9f\x92\x8e#gem", .frame = { .path = "file" }, .self = 5, .total = 5 },
+		{ .name = (char *)"e\xcc\x81te\xcc\x81#me\xcc\x81thode", .frame = { .path = "file" }, .self = 4, .total = 4 },
 		{ .name = (char *)"A::Very::Long::Name::\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\xe6\x97\xa5\xe6\x9c\xac::That::Is"
 				  "::Cut::In::\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e::The::Middle#method",
-		  .path = (char *)"file", .self = 3, .total = 3 },
-		{ .name = (char *)"\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4", .path = (char *)"file", .self = 2, .total = 2 },
+		  .frame = { .path = "file" }, .self = 3, .total = 3 },
+		{ .name = (char *)"\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4", .frame = { .path = "file" }, .self = 2, .total = 2 },
 	};
 	struct report r = { .labels = labels, .label_count = 6, .samples = 27, .detail = REPORT_BY_CODE,
 			    .metric = { "samples", UNIT_COUNT }, .meta = { .mode = &mode_cpu, .period = 1 } };
@@ -75,7 +75,7 @@ TEST(summary_is_aligned_after_wide_letters)
 
 TEST(summary_says_how_many_stacks_were_cut)
 {
-	struct report_label label = { .name = (char *)"[merged]", .path = (char *)"", .self = 20, .total = 20 };
+	struct report_label label = { .name = (char *)"[merged]", .frame = FRAME_INIT(FRAME_MARK), .self = 20, .total = 20 };
 	struct report r = { .labels = &label, .label_count = 1, .samples = 80,
 			    .meta = { .merged = 20, .stacks = 80, .mode = &mode_cpu } };
 	char *text = render(&r, 0);

@@ -80,8 +80,8 @@ TEST(syscall_frames)
 		uint64_t detail;
 		const char *frame;
 	} cases[] = {
-		{ SYS_openat, "[openat]" }, { 1000, "[syscall 1000]" },
-		{ SYS_openat | SYSCALL_COMPAT, "[32-bit syscall " }, { 0xffffffff, "[syscall 4294967295]" },
+		{ SYS_openat, "openat" }, { 1000, "syscall 1000" },
+		{ SYS_openat | SYSCALL_COMPAT, "32-bit syscall " }, { 0xffffffff, "syscall 4294967295" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -12,15 +12,15 @@
 
 #define FRAME(kind_, name_, ...) { .kind = EXTPROF_FRAME_##kind_, .name = name_, .path = "", __VA_ARGS__ }
 
-static const struct extprof_frame process = FRAME(PROCESS, "[process 7 app.rb]", .number = 7);
-static const struct extprof_frame first = FRAME(THREAD, "[thread main (7)]", .number = 7);
-static const struct extprof_frame second = FRAME(THREAD, "[thread ワーカー (8)]", .number = 8);
+static const struct extprof_frame process = FRAME(PROCESS, "[process 7 app.rb]", .bare = "app.rb", .pid = 7);
+static const struct extprof_frame first = FRAME(THREAD, "[thread main (7)]", .bare = "main", .tid = 7);
+static const struct extprof_frame second = FRAME(THREAD, "[thread ワーカー (8)]", .bare = "ワーカー", .tid = 8);
 static const struct extprof_frame foo = { .name = "Foo#foo", .path = "/app/foo.rb", .line = 12, .first_line = 10 };
 static const struct extprof_frame foo_later = { .name = "Foo#foo", .path = "/app/foo.rb", .line = 15, .first_line = 10,
 						.approximate = true };
 static const struct extprof_frame bar = { .name = "Bar#計算", .path = "/app/bar.rb", .line = 3, .first_line = 2 };
 static const struct extprof_frame gc = FRAME(GC, "[GC mark]");
-static const struct extprof_frame gvl = FRAME(STATE, "[gvl]");
+static const struct extprof_frame gvl = FRAME(STATE, "[gvl]", .state = EXTPROF_STATE_GVL);
 
 static struct top_model model;
 static struct top_state state;
@@ -96,12 +96,12 @@ TEST(top_tells_lines_and_threads_apart)
 	CHECK_STRING(row(1), "Foo#foo|/app/foo.rb:12||1 1");
 	CHECK_STRING(row(2), "Bar#計算|/app/bar.rb:3||0 5");
 	state.choice.by_thread = true;
-	CHECK_STRING(row(2), "Bar#計算|/app/bar.rb:3|[thread ワーカー (8)]|0 4");
+	CHECK_STRING(row(2), "Bar#計算|/app/bar.rb:3|ワーカー (8)|0 4");
 	state.choice.view = TOP_THREADS;	/* each has one row, whatever is chosen */
-	CHECK_STRING(row(0), "[thread ワーカー (8)]|[process 7 app.rb]:0||4 4");
-	CHECK_STRING(row(1), "[thread main (7)]|[process 7 app.rb]:0||1 1");
+	CHECK_STRING(row(0), "ワーカー (8)|7 app.rb:0||4 4");
+	CHECK_STRING(row(1), "main (7)|7 app.rb:0||1 1");
 	state.choice.view = TOP_PROCESSES;
-	CHECK_STRING(row(0), "[process 7 app.rb]|:0||5 5");
+	CHECK_STRING(row(0), "7 app.rb|:0||5 5");
 	top_model__free(&model);
 }
 
@@ -151,7 +151,7 @@ TEST(top_filters_by_name_path_and_thread)
 	CHECK_STRING(row(1), "");
 	state.choice.by_thread = true;
 	state.choice.filter = "ワーカー";
-	CHECK_STRING(row(0), "Bar#計算|/app/bar.rb:2|[thread ワーカー (8)]|1 1");
+	CHECK_STRING(row(0), "Bar#計算|/app/bar.rb:2|ワーカー (8)|1 1");
 	CHECK_STRING(row(1), "");
 	state.choice.filter = "neither";
 	CHECK_STRING(row(0), "");

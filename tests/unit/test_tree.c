@@ -12,18 +12,18 @@
 static struct tree tree;
 
 /* Frame of a symbol. */
-static uint64_t f(uint32_t number)
+static uint32_t f(uint32_t number)
 {
-	return frame__make(number, 1, false);
+	return number + 1;
 }
 
 static bool is_merged(uint32_t node)
 {
-	return node && tree.nodes[node].frame == tree.merged_frame;
+	return node && tree.nodes[node].frame == FRAME_MERGED;
 }
 
 /* The stack of a node, outermost first; how many frames. */
-static uint32_t stack_of(uint32_t node, uint64_t *frames, uint32_t max)
+static uint32_t stack_of(uint32_t node, uint32_t *frames, uint32_t max)
 {
 	uint32_t depth = 0, at = node;
 
@@ -31,7 +31,7 @@ static uint32_t stack_of(uint32_t node, uint64_t *frames, uint32_t max)
 		depth++;
 	at = node;
 	for (uint32_t i = depth; i-- > 0; at = tree.nodes[at].parent)
-		frames[i] = tree.frames[tree.nodes[at].frame];
+		frames[i] = tree.nodes[at].frame;
 	return depth;
 }
 
@@ -53,7 +53,7 @@ static uint64_t total_of(uint32_t node)
 }
 
 /* The node of a stack, or MAP64_NONE. */
-static uint32_t node_of(const uint64_t *frames, uint32_t count)
+static uint32_t node_of(const uint32_t *frames, uint32_t count)
 {
 	uint32_t node = 0;
 
@@ -62,7 +62,7 @@ static uint32_t node_of(const uint64_t *frames, uint32_t count)
 
 		for (uint32_t j = node + 1; j < tree.node_count; j++)
 			if (tree.nodes[j].parent == node &&
-			    tree.frames[tree.nodes[j].frame] == frames[i])
+			    tree.nodes[j].frame == frames[i])
 				next = j;
 		if (next == MAP64_NONE)
 			return MAP64_NONE;
@@ -86,7 +86,6 @@ static void check_shape(void)
 		if (!i)
 			continue;
 		CHECK(n->parent < i);
-		CHECK(n->frame < tree.frame_count);
 		/* Nothing is below [merged], and there is none without a sample. */
 		CHECK(!is_merged(n->parent));
 		CHECK(!is_merged(i) || n->samples);
@@ -106,7 +105,7 @@ static void set_up(uint32_t node_max)
 
 TEST(tree_counts_stacks)
 {
-	uint64_t a[] = { f(1), f(2), f(3) }, b[] = { f(1), f(2) };
+	uint32_t a[] = { f(1), f(2), f(3) }, b[] = { f(1), f(2) };
 
 	set_up(TREE_NODES_MAX);
 	CHECK_INT(tree__add(&tree, a, 3, &one_sample), 0);
@@ -114,7 +113,6 @@ TEST(tree_counts_stacks)
 	CHECK_INT(tree__add(&tree, b, 2, &one_sample), 0);
 	CHECK_INT(tree__add(&tree, a, 0, &one_sample), 0);
 	CHECK_INT(tree.node_count, 4);
-	CHECK_INT(tree.frame_count, 3);
 	CHECK_INT(tree.nodes[node_of(a, 3)].self.count, 2);
 	CHECK_INT(tree.nodes[node_of(b, 2)].self.count, 1);
 	CHECK_INT(tree.nodes[0].self.count, 1);
@@ -125,7 +123,7 @@ TEST(tree_counts_stacks)
 }
 
 /* The samples that end in this node; -1: there is no such node. */
-static long long self_of(const uint64_t *frames, uint32_t count)
+static long long self_of(const uint32_t *frames, uint32_t count)
 {
 	uint32_t node = node_of(frames, count);
 
@@ -134,8 +132,8 @@ static long long self_of(const uint64_t *frames, uint32_t count)
 
 TEST(tree_merges_what_is_rare_and_deep)
 {
-	uint64_t often[] = { f(1), f(2), f(3) }, merged;
-	uint64_t rare[11] = { f(1) }, part[12] = { f(1), f(2) };
+	uint32_t often[] = { f(1), f(2), f(3) }, merged;
+	uint32_t rare[11] = { f(1) }, part[12] = { f(1), f(2) };
 
 	/* 10 samples in 1;2;3, one in 1;40;...;49 and one in 1;2;70;...;79. */
 	set_up(TREE_NODES_MAX);
@@ -151,10 +149,7 @@ TEST(tree_merges_what_is_rare_and_deep)
 	 * with [merged] below each take the others. */
 	CHECK_INT(tree__merge_rare(&tree), 0);
 	CHECK_INT(tree.node_count, 9);
-	merged = tree.frames[tree.merged_frame];
-	CHECK(frame__is_synthetic(merged));
-	CHECK_STRING(tree.texts[frame__number(merged)].text, "[merged]");
-	CHECK_INT(tree.texts[frame__number(merged)].kind, SYNTHETIC_MERGED);
+	merged = FRAME_MERGED;
 	CHECK_INT(self_of(often, 3), 10);
 	rare[3] = part[3] = merged;
 	CHECK_INT(self_of(rare, 4), 1);
@@ -175,7 +170,7 @@ TEST(tree_merges_what_is_rare_and_deep)
 
 TEST(tree_keeps_the_frequent_stack_whole_and_cuts_tails_at_one_depth)
 {
-	uint64_t often[8], stack[8], merged;
+	uint32_t often[8], stack[8], merged;
 	uint32_t node;
 
 	/* One stack of 8 frames 50 times, ten of 8 frames once that part at the first. */
@@ -193,7 +188,7 @@ TEST(tree_keeps_the_frequent_stack_whole_and_cuts_tails_at_one_depth)
 	/* Half of 79 is 39: the root, the 8 and [merged]; of the 29 others 2 for each node of
 	 * the ten: 20 at depth 2, then 4 nodes at depth 3. */
 	CHECK_INT(tree__merge_rare(&tree), 0);
-	merged = tree.frames[tree.merged_frame];
+	merged = FRAME_MERGED;
 	CHECK(node_of(often, 8) != MAP64_NONE);
 	CHECK_INT(self_of(often, 8), 50);
 	CHECK_INT(tree.merged, 10);
@@ -215,7 +210,7 @@ TEST(tree_keeps_the_frequent_stack_whole_and_cuts_tails_at_one_depth)
 
 TEST(tree_keeps_the_older_of_what_is_equal)
 {
-	uint64_t frame, merged;
+	uint32_t frame, merged;
 
 	set_up(TREE_NODES_MAX);
 	for (uint32_t i = 0; i < 99; i++) {
@@ -229,7 +224,7 @@ TEST(tree_keeps_the_older_of_what_is_equal)
 		frame = f(i);
 		CHECK((node_of(&frame, 1) != MAP64_NONE) == (i < 48));
 	}
-	merged = tree.frames[tree.merged_frame];
+	merged = FRAME_MERGED;
 	CHECK_INT(tree.nodes[node_of(&merged, 1)].self.count, 51);
 	CHECK_INT(tree.merged, 51);
 	check_shape();
@@ -238,11 +233,11 @@ TEST(tree_keeps_the_older_of_what_is_equal)
 
 /* All stacks that were added, for comparison. */
 struct added {
-	uint64_t frames[40];
+	uint32_t frames[40];
 	uint32_t count;
 };
 
-static bool begins_with(const struct added *a, const uint64_t *frames, uint32_t count)
+static bool begins_with(const struct added *a, const uint32_t *frames, uint32_t count)
 {
 	return a->count >= count && !memcmp(a->frames, frames, count * sizeof(*frames));
 }
@@ -262,7 +257,8 @@ TEST(tree_loses_no_sample_however_often_it_is_full)
 {
 	static struct added all[20000];
 	uint32_t samples = 20000, frequent = 0;
-	uint64_t stack[40], merges_before = 0;
+	uint32_t stack[40];
+	uint64_t merges_before = 0;
 
 	set_up(4096);
 	for (uint32_t i = 0; i < samples; i++) {
@@ -348,8 +344,8 @@ TEST(tree_is_the_same_for_the_same_samples)
 
 TEST(tree_merges_a_stack_that_is_longer_than_all_of_it)
 {
-	static uint64_t stack[500];
-	uint64_t other = f(7);
+	static uint32_t stack[500];
+	uint32_t other = f(7);
 
 	set_up(64);
 	for (uint32_t i = 0; i < 500; i++)
@@ -365,57 +361,22 @@ TEST(tree_merges_a_stack_that_is_longer_than_all_of_it)
 	tree__free(&tree);
 }
 
-TEST(tree_keeps_numbers_of_frames_and_texts)
-{
-	uint64_t text, later, stack[4];
-	uint32_t symbol;
-
-	set_up(200);
-	text = tree__synthetic(&tree, SYNTHETIC_GC, "[GC mark]");
-	later = tree__synthetic_later(&tree, SYNTHETIC_THREAD);
-	for (uint32_t i = 0; i < 1000; i++) {
-		stack[0] = later;
-		stack[1] = f(5);
-		stack[2] = f(100 + i);
-		stack[3] = text;
-		CHECK_INT(tree__add(&tree, stack, 4, &one_sample), 0);
-		/* A frame that is known has the number that it had. */
-		symbol = map64__get(&tree.frame_map, f(5));
-		CHECK_INT(symbol, 1);
-	}
-	CHECK(tree.merges > 3);
-	/* The frames of 1,000 symbols, of 5, of the thread, of GC, and [merged]. */
-	CHECK_INT(tree.frame_count, 1004);
-	for (uint32_t i = 0; i < tree.frame_count; i++)
-		CHECK_INT(map64__get(&tree.frame_map, tree.frames[i]), i);
-	CHECK_INT(tree__set_text(&tree, later, "[thread x]"), 0);
-	CHECK_STRING(tree.texts[frame__number(later)].text, "[thread x]");
-	CHECK_STRING(tree.texts[frame__number(text)].text, "[GC mark]");
-	CHECK_INT(tree__synthetic(&tree, SYNTHETIC_GC, "[GC mark]"), text);
-	CHECK_INT(total_of(node_of(stack, 1)), 1000);
-	check_shape();
-	tree__free(&tree);
-}
-
 TEST(tree_merges_frames_beyond_their_bound)
 {
-	uint64_t stack[3], merged;
+	uint32_t stack[3];
 
 	set_up(500);
-	tree.frame_max = 100;
 	for (uint32_t i = 0; i < 5000; i++) {
 		stack[0] = f(0);
-		stack[1] = f(i);
+		stack[1] = i < 100 ? f(i) : FRAME_NO_ROOM;
 		stack[2] = f(1);
 		CHECK_INT(tree__add(&tree, stack, 3, &one_sample), 0);
 	}
 	CHECK_INT(tree.samples, 5000);
-	CHECK_INT(tree.frame_count, 101);
-	merged = tree.frames[tree.merged_frame];
 	/* 0 to 99 are known, and nothing had to go for the others. */
 	CHECK_INT(tree.merged, 4900);
 	CHECK_INT(tree.merges, 0);
-	stack[1] = merged;
+	stack[1] = FRAME_MERGED;
 	CHECK_INT(tree.nodes[node_of(stack, 2)].self.count, 4900);
 	check_shape();
 	tree__free(&tree);
@@ -423,14 +384,13 @@ TEST(tree_merges_frames_beyond_their_bound)
 
 TEST(tree_with_neither_frames_nor_nodes_keeps_the_samples)
 {
-	uint64_t stack[3];
+	uint32_t stack[3];
 
 	set_up(40);
-	tree.frame_max = 30;
 	for (uint32_t i = 0; i < 5000; i++) {
 		stack[0] = f(test__random() % 30);
 		stack[1] = f(test__random() % 30);
-		stack[2] = f(test__random() % 60);
+		stack[2] = test__random() % 2 ? f(test__random() % 30) : FRAME_NO_ROOM;
 		CHECK_INT(tree__add(&tree, stack, 3, &one_sample), 0);
 	}
 	CHECK_INT(tree.samples, 5000);
@@ -438,33 +398,7 @@ TEST(tree_with_neither_frames_nor_nodes_keeps_the_samples)
 	tree__free(&tree);
 }
 
-TEST(tree_has_one_text_for_native_threads_beyond_the_bound)
-{
-	char name[32];
-	uint64_t frame = 0, first = 0;
-
-	set_up(TREE_NODES_MAX);
-	for (uint32_t i = 0; i < TREE_TEXTS_MAX + 100; i++) {
-		snprintf(name, sizeof(name), "[native thread %u]", i);
-		frame = tree__synthetic(&tree, SYNTHETIC_NATIVE, name);
-		CHECK(frame != 0);
-		first = i ? first : frame;
-		if (i < TREE_TEXTS_MAX)
-			CHECK_INT(frame__number(frame), i);
-	}
-	CHECK_INT(frame__number(frame), TREE_TEXTS_MAX);
-	CHECK_STRING(tree.texts[frame__number(frame)].text, "[one of too many native threads]");
-	CHECK_INT(tree.texts[frame__number(frame)].kind, SYNTHETIC_NATIVE);
-	/* Others have frames of their own for that: see resolve.c. */
-	CHECK_INT(tree__synthetic_later(&tree, SYNTHETIC_THREAD), 0);
-	CHECK_INT(tree__synthetic(&tree, SYNTHETIC_THREAD, "[thread x]"), 0);
-	CHECK_INT(tree__synthetic(&tree, SYNTHETIC_NATIVE, "[native thread 0]"), first);
-	/* Room for [merged] there always is. */
-	CHECK(tree__merged_frame(&tree) != MAP64_NONE);
-	tree__free(&tree);
-}
-
-static int add_with(bool *shortage, const uint64_t *frames, uint32_t count)
+static int add_with(bool *shortage, const uint32_t *frames, uint32_t count)
 {
 	int err;
 
@@ -476,7 +410,7 @@ static int add_with(bool *shortage, const uint64_t *frames, uint32_t count)
 
 TEST(tree_without_memory_adds_nothing_or_makes_room)
 {
-	static uint64_t stack[3000];
+	static uint32_t stack[3000];
 
 	set_up(TREE_NODES_MAX);
 	for (uint32_t i = 0; i < 3000; i++)
@@ -489,7 +423,6 @@ TEST(tree_without_memory_adds_nothing_or_makes_room)
 	CHECK_INT(tree.merged, 0);
 	CHECK_INT(tree.nodes[node_of(stack, 3000)].self.count, 1);
 	/* No larger arrays from now on: the samples stay, tails go. */
-	CHECK(tree__merged_frame(&tree) != MAP64_NONE);
 	for (uint32_t i = 0; i < 100; i++) {
 		stack[0] = f(i % 10);
 		stack[1] = f(i / 10);

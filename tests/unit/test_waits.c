@@ -167,14 +167,14 @@ static const char *innermost(uint32_t state, uint64_t detail)
 /* Each call has its name, and a futex is not said to be a file. */
 TEST(waits_have_names)
 {
-	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(SYS_read + 1, FILE_SOCKET, 0, 0, 6)), "[io read socket]");
-	CHECK_STRING(innermost(STATE_NATIVE, DETAIL_MAKE(SYS_semtimedop + 1, 0, 0, 0, 0)), "[native semtimedop]");
-	CHECK_STRING(innermost(STATE_NATIVE, DETAIL_MAKE(501, 0, 0, 0, 0)), "[native system call 500]");
-	CHECK_STRING(innermost(STATE_NATIVE, DETAIL_MAKE(SYS_futex + 1, 0, RB_DEBUG_EXT_WAIT_IO, 0, 0)), "[native futex]");
-	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(SYS_futex + 1, FILE_PIPE, RB_DEBUG_EXT_WAIT_IO_READ, 0, 6)), "[io read pipe]");
-	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(0, FILE_SOCKET, RB_DEBUG_EXT_WAIT_IO_WRITE, 0, 6)), "[io write socket]");
-	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(0, 0, RB_DEBUG_EXT_WAIT_IO_SELECT, 0, 0)), "[io select]");
-	CHECK_STRING(innermost(STATE_IO, 0), "[io wait]");
+	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(SYS_read + 1, FILE_SOCKET, 0, 0, 6)), "io read socket");
+	CHECK_STRING(innermost(STATE_NATIVE, DETAIL_MAKE(SYS_semtimedop + 1, 0, 0, 0, 0)), "native semtimedop");
+	CHECK_STRING(innermost(STATE_NATIVE, DETAIL_MAKE(501, 0, 0, 0, 0)), "native system call 500");
+	CHECK_STRING(innermost(STATE_NATIVE, DETAIL_MAKE(SYS_futex + 1, 0, RB_DEBUG_EXT_WAIT_IO, 0, 0)), "native futex");
+	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(SYS_futex + 1, FILE_PIPE, RB_DEBUG_EXT_WAIT_IO_READ, 0, 6)), "io read pipe");
+	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(0, FILE_SOCKET, RB_DEBUG_EXT_WAIT_IO_WRITE, 0, 6)), "io write socket");
+	CHECK_STRING(innermost(STATE_IO, DETAIL_MAKE(0, 0, RB_DEBUG_EXT_WAIT_IO_SELECT, 0, 0)), "io select");
+	CHECK_STRING(innermost(STATE_IO, 0), "io wait");
 }
 
 /* The descriptor that is in memory can be a word of another call by now. */

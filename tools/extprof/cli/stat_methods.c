@@ -9,8 +9,7 @@
 
 static bool is_method(const struct extprof_frame *f)
 {
-	return f->kind == EXTPROF_FRAME_RUBY || f->kind == EXTPROF_FRAME_C || f->kind == EXTPROF_FRAME_BUILTIN ||
-	       f->kind == EXTPROF_FRAME_OTHER || f->kind == EXTPROF_FRAME_NATIVE || f->kind == EXTPROF_FRAME_GC;
+	return f->kind <= EXTPROF_FRAME_MARK;
 }
 
 /* Frames of one method can differ in the line that ran. */

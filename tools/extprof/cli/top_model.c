@@ -2,6 +2,8 @@
 #include "cli/top_model.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +130,7 @@ static int by_size(const void *a, const void *b)
 /* Put the smaller half of the rows together.  Their totals may overlap: what they had themselves is counted. */
 static int shrink(struct top_table *t)
 {
-	const struct top_key key = { .name = others_name, .path = "", .thread = "", .kind = EXTPROF_FRAME_OTHER };
+	const struct top_key key = { .name = others_name, .path = "", .thread = "", .kind = EXTPROF_FRAME_MARK };
 	struct top_amount last = { 0 }, all = { 0 };
 	struct top_row *others;
 	uint32_t kept = t->count / 2, count = t->count;
@@ -210,10 +212,24 @@ static int count_frame(struct top_model *m, enum top_view view, struct top_key *
 	return count_row(m, &m->by_thread[view], k, value, self);
 }
 
-static int count_group(struct top_model *m, enum top_view view, const struct extprof_frame *f, const char *of,
-		       uint64_t value)
+/* What a process or a thread is called in a column that says which of the two it is: "42 puma", "worker 1 (43)". */
+static void short_name(char *to, size_t size, const struct extprof_frame *f)
 {
-	struct top_key k = { .name = f->name, .path = of, .kind = f->kind, .number = f->number };
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", f->pid);
+	if (f->tid)
+		snprintf(to, size, "%s (%u)", f->bare, f->tid);
+	else if (f->pid && strcmp(f->bare, number))
+		snprintf(to, size, "%s %s", number, f->bare);
+	else
+		snprintf(to, size, "%s", f->bare);
+}
+
+static int count_group(struct top_model *m, enum top_view view, const struct extprof_frame *f, const char *name,
+		       const char *of, uint64_t value)
+{
+	struct top_key k = { .name = name, .path = of, .kind = f->kind, .number = f->pid ? f->pid : f->tid };
 
 	return count_frame(m, view, &k, "", value, true);
 }
@@ -226,11 +242,6 @@ static int count_code(struct top_model *m, const struct extprof_frame *f, const 
 	k.line = f->line;
 	k.approximate = f->approximate;
 	return err ? err : count_frame(m, TOP_LINES, &k, thread, value, self);
-}
-
-static bool is_gvl(const struct extprof_frame *f)
-{
-	return !strcmp(f->name, "[gvl]");
 }
 
 /* The sums of the head. */
@@ -246,7 +257,7 @@ static void count_sums(struct top_model *m, const struct extprof_stack *s, const
 		m->last_gc += s->value;
 		m->all_gc += s->value;
 	}
-	if (state && is_gvl(state)) {
+	if (state && state->state == EXTPROF_STATE_GVL) {
 		m->last_gvl += s->value;
 		m->all_gvl += s->value;
 	}
@@ -259,8 +270,8 @@ static void count_sums(struct top_model *m, const struct extprof_stack *s, const
 int top_model__add(struct top_model *m, const struct extprof_stack *s)
 {
 	const struct extprof_frame *process = NULL, *thread = NULL, *state = NULL;
+	char in[NAME_MAX] = "", of[NAME_MAX] = "";
 	size_t count = s->count;
-	const char *in = "";
 	int err = 0;
 
 	m->stacks++;
@@ -270,16 +281,18 @@ int top_model__add(struct top_model *m, const struct extprof_stack *s)
 		else if (s->frames[i]->kind == EXTPROF_FRAME_THREAD)
 			thread = s->frames[i];
 	}
-	/* What a thread waits for, or the class of an object, is no code. */
-	if (count > s->groups && s->frames[count - 1]->kind == EXTPROF_FRAME_STATE)
+	/* The state of a thread, the class of an object and the like are no code. */
+	while (count > s->groups && s->frames[count - 1]->kind >= EXTPROF_FRAME_STATE)
 		state = s->frames[--count];
 	count_sums(m, s, state);
 	if (thread)
-		in = thread->name;
-	if (process)
-		err = count_group(m, TOP_PROCESSES, process, "", s->value);
+		short_name(in, sizeof(in), thread);
+	if (process) {
+		short_name(of, sizeof(of), process);
+		err = count_group(m, TOP_PROCESSES, process, of, "", s->value);
+	}
 	if (!err && thread)
-		err = count_group(m, TOP_THREADS, thread, process ? process->name : "", s->value);
+		err = count_group(m, TOP_THREADS, thread, in, of, s->value);
 	if (!err && state) {
 		struct top_key k = { .name = state->name, .path = "", .kind = state->kind };
 

@@ -32,7 +32,7 @@ struct top_amount {
 };
 
 struct top_row {
-	char *name, *path;	/* "" no path */
+	char *name, *path;	/* "" no path; of a thread its process */
 	char *thread;		/* of a row of one thread; "": of all threads */
 	int32_t line;		/* of methods the first one; 0 none */
 	bool approximate;

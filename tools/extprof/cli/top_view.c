@@ -122,17 +122,6 @@ static struct widths widths_of(const struct top_state *s, unsigned int width)
 	return w;
 }
 
-/* "[thread main (12)]" in a column of threads: "main (12)". */
-static void unwrap(char *to, size_t size, const char *name, const char *what)
-{
-	size_t length = strlen(name), skip = strlen(what);
-
-	if (length <= skip + 1 || strncmp(name, what, skip) || name[length - 1] != ']')
-		snprintf(to, size, "%s", name);
-	else
-		snprintf(to, size, "%.*s", (int)(length - skip - 1), name + skip);
-}
-
 /* A name in its column, or without an end where lines may be long. */
 static void add_name(struct top_line *l, const char *name, unsigned int width, bool cut)
 {
@@ -228,13 +217,8 @@ void top_view__row(const struct top_state *s, const struct top_head *h, const st
 {
 	const struct top_amount *a = top_row__amount(row, s->choice.all);
 	struct widths w = widths_of(s, width);
-	char name[TOP_LINE_MAX], thread[TOP_LINE_MAX], process[TOP_LINE_MAX];
 	struct top_line place = { 0 };
 
-	/* The titles say what they are. */
-	unwrap(thread, sizeof(thread), row->thread, "[thread ");
-	unwrap(name, sizeof(name), row->name, row->kind == EXTPROF_FRAME_THREAD ? "[thread " : "[process ");
-	unwrap(process, sizeof(process), row->path, "[process ");
 	top_line__clear(l);
 	if (has_self(s->choice.view)) {
 		add_share(l, a->self, sum);
@@ -245,9 +229,9 @@ void top_view__row(const struct top_state *s, const struct top_head *h, const st
 	add_amount(l, h->unit, a->total);
 	top_line__add(l, "  ");
 	if (s->choice.by_thread && !is_group(s->choice.view))
-		add_name(l, thread, w.thread, width);
-	add_name(l, is_group(s->choice.view) ? name : row->name, w.name, width);
-	top_line__add(&place, is_group(s->choice.view) ? process : row->path);
+		add_name(l, row->thread, w.thread, width);
+	add_name(l, row->name, w.name, width);
+	top_line__add(&place, row->path);
 	if (row->line > 0 && *row->path)
 		top_line__addf(&place, ":%s%d", row->approximate ? "~" : "", row->line);
 	if (width)

@@ -11,7 +11,7 @@
 /* Waits that were looked at, before all of them are forgotten. */
 #define SEEN_MAX 65536u
 /* Frames of one stack. */
-#define FRAMES_MAX 1024u
+#define AHEAD_FRAMES_MAX 1024u
 /* With more threads the tables are read less often. */
 #define MANY_THREADS 256u
 #define INTERVAL (100 * MS)
@@ -43,7 +43,7 @@ static void look(struct walker *w, struct vm *vm, const struct target_config *co
 	if (tables__current_ec(&vm->layout, &vm->memory, &thread->t, &ec) ||
 	    walker__walk(w, &vm->memory, config, ec, thread->t.tid))
 		return;
-	for (uint32_t i = 0; i < event->nr_frames && i < FRAMES_MAX && vm->symbols.work > 0; i++) {
+	for (uint32_t i = 0; i < event->nr_frames && i < AHEAD_FRAMES_MAX && vm->symbols.work > 0; i++) {
 		uint32_t id = walker__frames(w)[i].id;
 
 		if (id >= RB_DEBUG_EXT_ID_FIRST && id < vm->layout.section.records_end)

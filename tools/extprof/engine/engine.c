@@ -88,11 +88,11 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->epoll_fd = -1;
 	e->first_row = PROCESS_NONE;
 	process_set__init(&e->set, &e->rows);
-	e->resolver.tree = &e->tree;
+	e->resolver.frames = &e->frames;
 	e->resolver.vm_of = engine__vm_of;
 	e->resolver.context = e;
 	e->resolver.processes = &e->rows;
-	e->resolver.pauses = &e->pauses;
+	e->resolver.pauses = true;
 	e->resolver.groups = settings->groups;
 	e->resolver.events = e->settings.events;
 	e->resolver.event_count = e->settings.event_count;
@@ -103,7 +103,11 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
 	for (uint32_t i = 0; i < settings->mode_count; i++)
 		e->sources |= settings->modes[i]->sources | settings->modes[i]->beside;
-	if (engine__figures_create(e) || tree__init(&e->tree) || resolve__set_modes(&e->resolver, e->settings.modes, settings->mode_count)) {
+	tree_sink__init(&e->tree_sink, &e->tree);
+	pause_sink__init(&e->pause_sink, &e->pauses);
+	if (engine__figures_create(e) || tree__init(&e->tree) || frame_table__init(&e->frames) ||
+	    sinks__add(&e->resolver.sinks, &e->tree_sink.sink) || sinks__add(&e->resolver.sinks, &e->pause_sink.sink) ||
+	    resolve__set_modes(&e->resolver, e->settings.modes, settings->mode_count)) {
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
 	}
@@ -423,7 +427,7 @@ void engine__destroy(struct engine *e)
 	engine__restore_intervals(e);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);
-	frames__free(&e->frames);
+	frame_table__free(&e->frames);
 	processes__free(&e->rows);
 	tree__free(&e->tree);
 	states__free(&e->states);

@@ -2,6 +2,7 @@
 /* The end of a recording, and the report of it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -182,7 +183,6 @@ static void describe_pauses(const struct engine *e, struct report *report)
 	engine__total(e, 1u << SOURCE_GC, &total, &received);
 	accounting__settle(&sums, &total, &received);
 	session__facts(e->session, SOURCE_GC, &facts);
-	report->pauses = &e->pauses;
 	report->meta.pauses_lost = accounting__lost(&sums);
 	report->meta.pauses_begun_before = facts.begun_before;
 	report->meta.pauses_not_ended = facts.not_ended;
@@ -210,7 +210,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->duration = e->started && until > e->from ? (double)(until - e->from) / 1e9 : 0;
 	for (uint32_t i = 0; i < e->rows.count; i++)
 		m->cpu_time += e->rows.rows[i].cpu_time;
-	m->frames = e->resolver.frames;
+	m->frames = e->resolver.frame_count;
 	m->unknown_frames = e->resolver.unknown_frames;
 	m->unreadable_names += e->resolver.unreadable_names;
 	m->crowded_names += e->resolver.crowded_names;
@@ -232,6 +232,28 @@ int engine__find_mode(const struct engine *e, const char *name, uint32_t *number
 		return 0;
 	}
 	return -ENOENT;
+}
+
+/* Only the probe tells of them. */
+static bool has_pauses(const struct engine *e, const struct mode *mode)
+{
+	return mode->beside & 1u << SOURCE_GC && e->reader == READER_EBPF;
+}
+
+/* The tables that a report has besides its stacks.  0 or -ENOMEM. */
+static int copy_tables(const struct engine *e, const struct mode *mode, struct report *report)
+{
+	int err = processes__copy(&report->processes, &e->rows);
+
+	if (!err && mode->sources & 1u << SOURCE_SCHED) {
+		report->threads = calloc(1, sizeof(*report->threads));
+		err = report->threads ? states__copy_rows(&e->states, report->threads) : -ENOMEM;
+	}
+	if (!err && has_pauses(e, mode)) {
+		report->pauses = calloc(1, sizeof(*report->pauses));
+		err = report->pauses ? gc_pauses__copy(report->pauses, &e->pauses) : -ENOMEM;
+	}
+	return err;
 }
 
 int engine__report(struct engine *e, const struct report_request *request, struct report *report,
@@ -259,22 +281,23 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 		if (e->set.vms[i] && (resolve__name_threads(&e->resolver, e->set.vms[i]) ||
 				      states__name_threads(&e->states, e->set.vms[i])))
 			goto cleanup;
-	if (resolve__name_processes(&e->resolver) || frames__take(&e->frames, &e->tree, &e->table))
+	if (resolve__name_processes(&e->resolver) || resolve__describe(&e->resolver, &e->table))
 		goto cleanup;
 	err = report__build(report, &e->tree, &e->frames, &show,
 			    e->settings.lines ? REPORT_BY_LINE : request->detail, &view);
 	if (err)
 		goto cleanup;
 	engine__total(e, mode->sources, &total, &received);
-	report->processes = &e->rows;
-	if (mode->sources & 1u << SOURCE_SCHED)
-		report->states = &e->states;
+	err = copy_tables(e, mode, report);
+	if (err) {
+		report__free(report);
+		goto cleanup;
+	}
 	report->meta.missed = total.missed;
 	accounting__settle(&report->meta.accounting, &total, &received);
 	if (mode->sources & 1u << SOURCE_CPU)
 		report->meta.accounting.cpu_taken = e->kernel[SOURCE_CPU].taken;
-	/* Only its probe tells of them. */
-	if (mode->beside & 1u << SOURCE_GC && e->reader == READER_EBPF)
+	if (has_pauses(e, mode))
 		describe_pauses(e, report);
 	describe_sources(e, mode->sources, &report->meta);
 	describe(e, &report->meta);

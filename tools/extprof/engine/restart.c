@@ -10,13 +10,19 @@
 /* Stacks, and the frames that others have of them. */
 static int forget_stacks(struct engine *e)
 {
+	struct frame_table frames;
 	struct tree tree;
 
 	if (tree__init(&tree))
 		return -ENOMEM;
+	if (frame_table__init(&frames)) {
+		tree__free(&tree);
+		return -ENOMEM;
+	}
 	tree__free(&e->tree);
+	frame_table__free(&e->frames);
 	e->tree = tree;
-	frames__free(&e->frames);
+	e->frames = frames;
 	gc_pauses__free(&e->pauses);
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		if (e->set.vms[i])

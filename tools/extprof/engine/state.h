@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "engine/process_set.h"
 #include "engine/search.h"
-#include "profile/frames.h"
+#include "frames/frame_table.h"
 #include "profile/processes.h"
 #include "profile/resolve.h"
 #include "profile/states.h"
@@ -44,7 +44,9 @@ struct engine {
 	struct process_set set;
 	struct tree tree;
 	struct symbol_table table;
-	struct frames frames;
+	struct frame_table frames;
+	struct tree_sink tree_sink;
+	struct pause_sink pause_sink;
 	struct processes rows;
 	struct resolver resolver;
 	struct states states;

@@ -13,7 +13,7 @@
 #include "library/dump_parts.h"
 #include "library/dump_threads.h"
 #include "library/report.h"
-#include "profile/frames.h"
+#include "profile/frame_names.h"
 #include "profile/resolve.h"
 
 /* Texts of frames that are kept from one result to the next; then they are read again. */
@@ -37,8 +37,8 @@ struct before {
 struct dump_result {
 	struct vm *vm;
 	struct symbol_table *table;
-	struct tree tree;		/* has the texts of frames that are no code; no stacks */
-	struct frames texts;
+	struct frame_table frames;
+	struct strings texts;		/* that are composed */
 	struct resolver resolver;
 	bool source;
 	struct source_files files;
@@ -78,25 +78,34 @@ struct dump_result *dump_result__new(struct vm *vm, struct symbol_table *table, 
 	r->source = source;
 	r->threads.parts = &r->parts;
 	r->threads.memory = &vm->memory;
-	r->resolver.tree = &r->tree;
+	r->resolver.frames = &r->frames;
 	r->resolver.vm_of = vm_of;
 	r->resolver.context = r;
-	if (tree__init(&r->tree)) {
+	if (frame_table__init(&r->frames)) {
 		free(r);
 		return NULL;
 	}
 	return r;
 }
 
-static void forget(struct dump_result *r)
+/* 0 or -ENOMEM. */
+static int forget(struct dump_result *r)
 {
+	int err = 0;
+
 	dump_parts__clear(&r->parts);
 	map64__clear(&r->looked);
 	map64__clear(&r->shared_map);
 	r->shared_count = 0;
-	if (r->texts.string_count > STRINGS_MAX)
-		frames__free(&r->texts);
 	memset(&r->result, 0, sizeof(r->result));
+	if (r->frames.strings.count + r->texts.count > STRINGS_MAX || r->frames.count > STRINGS_MAX) {
+		frame_table__free(&r->frames);
+		strings__free(&r->texts);
+		err = frame_table__init(&r->frames);
+		if (!err)
+			err = resolve__restart(&r->resolver);
+	}
+	return err;
 }
 
 void dump_result__free(struct dump_result *r)
@@ -109,8 +118,8 @@ void dump_result__free(struct dump_result *r)
 	free(r->shared);
 	map64__free(&r->ecs);
 	dump_threads__free(&r->threads);
-	tree__free(&r->tree);
-	frames__free(&r->texts);
+	frame_table__free(&r->frames);
+	strings__free(&r->texts);
 	dump_parts__free(&r->parts);
 	free(r->runs);
 	free(r->stacks);
@@ -120,10 +129,14 @@ void dump_result__free(struct dump_result *r)
 /* -- stacks ------------------------------------------------------------------------------------ */
 
 /* A frame that is no code, at the innermost end of the stack that the resolver has.  0 or -ENOMEM. */
-static int add_synthetic(struct dump_result *r, const char *text, uint32_t *count)
+static int add_mark(struct dump_result *r, const char *name, uint32_t *count)
 {
-	uint64_t frame = tree__synthetic(&r->tree, SYNTHETIC_UNKNOWN, text);
+	struct frame f = FRAME_INIT(FRAME_MARK);
+	uint32_t frame;
 
+	f.name = name;
+	f.bracketed = true;
+	frame = frame_table__add(&r->frames, &f);
 	if (!frame)
 		return -ENOMEM;
 	r->resolver.stack[(*count)++] = frame;
@@ -146,8 +159,8 @@ static int resolve(struct dump_result *r, const struct snapshot_ec *ec, struct e
 	*count = 0;
 	if (ec->lost) {
 		fiber->lost = loss__text(ec->lost);
-		text__addf(&text, "[unreadable: %s]", fiber->lost);
-		err = text.failed ? -ENOMEM : add_synthetic(r, text.data, count);
+		text__addf(&text, "unreadable: %s", fiber->lost);
+		err = text.failed ? -ENOMEM : add_mark(r, text.data, count);
 		text__free(&text);
 		return err;
 	}
@@ -160,7 +173,7 @@ static int resolve(struct dump_result *r, const struct snapshot_ec *ec, struct e
 	}
 	fiber->left_out = ec->event->truncated ? ec->event->left_out : 0;
 	fiber->created = is_created(ec);
-	return ec->torn ? add_synthetic(r, "[changes while it is read]", count) : 0;
+	return ec->torn ? add_mark(r, "changes while it is read", count) : 0;
 }
 
 static int look_at_file(struct dump_result *r, const struct extprof_frame *frame)
@@ -199,18 +212,17 @@ static int add_source(struct dump_result *r, struct extprof_dump_fiber *fiber)
 }
 
 /* Described once in each result.  NULL: out of memory. */
-static const struct extprof_frame *shared_frame(struct dump_result *r, uint64_t frame)
+static const struct extprof_frame *shared_frame(struct dump_result *r, uint32_t frame)
 {
 	uint32_t number = map64__get(&r->shared_map, frame);
 	struct extprof_frame *f;
-	struct frame_row row;
 
 	if (number != MAP64_NONE)
 		return r->shared[number];
 	f = dump_parts__new(&r->parts, 1, sizeof(*f));
-	if (!f || frames__describe(&r->texts, frame, &r->tree, r->table, &row))
+	if (!f || frame_names__take(&r->frames, frame, r->table) ||
+	    frame__show(f, frame_table__get(&r->frames, frame), &r->texts))
 		return NULL;
-	frame__from_row(f, &row);
 	if (array__reserve(&r->shared, r->shared_count, 1, &r->shared_room, UINT32_MAX, sizeof(*r->shared)) ||
 	    map64__add(&r->shared_map, frame, r->shared_count) || look_at_file(r, f))
 		return NULL;
@@ -376,7 +388,8 @@ const struct extprof_dump_result *dump_result__build(struct dump_result *r, cons
 	struct extprof_dump_result *result = &r->result;
 	int err;
 
-	forget(r);
+	if (forget(r))
+		return NULL;
 	source_files__begin(&r->files, facts->pid, facts->core);
 	result->pid = facts->pid ? facts->pid : facts->core_pid;
 	result->command = facts->command;

@@ -7,19 +7,27 @@
 #include <string.h>
 
 #define SAME(public, inside) _Static_assert((int)(public) == (int)(inside), #public)
-SAME(EXTPROF_FRAME_RUBY, LABEL_RUBY);
-SAME(EXTPROF_FRAME_C, LABEL_C);
-SAME(EXTPROF_FRAME_BUILTIN, LABEL_BUILTIN);
-SAME(EXTPROF_FRAME_GC, LABEL_GC);
-SAME(EXTPROF_FRAME_NATIVE, LABEL_NATIVE);
-SAME(EXTPROF_FRAME_THREAD, LABEL_THREAD);
-SAME(EXTPROF_FRAME_OTHER, LABEL_OTHER);
-SAME(EXTPROF_FRAME_PROCESS, LABEL_PROCESS);
-SAME(EXTPROF_FRAME_CGROUP, LABEL_CGROUP);
-SAME(EXTPROF_FRAME_STATE, LABEL_STATE);
-SAME(EXTPROF_FRAME_ABOUT, LABEL_ABOUT);
-SAME(EXTPROF_FRAME_LABEL, LABEL_LABEL);
-SAME(LABEL_KINDS, EXTPROF_FRAME_LABEL + 1);
+SAME(EXTPROF_FRAME_RUBY, FRAME_RUBY);
+SAME(EXTPROF_FRAME_C, FRAME_C);
+SAME(EXTPROF_FRAME_BUILTIN, FRAME_BUILTIN);
+SAME(EXTPROF_FRAME_NATIVE, FRAME_NATIVE);
+SAME(EXTPROF_FRAME_KERNEL, FRAME_KERNEL);
+SAME(EXTPROF_FRAME_GC, FRAME_GC);
+SAME(EXTPROF_FRAME_NO_RUBY, FRAME_NO_RUBY);
+SAME(EXTPROF_FRAME_MARK, FRAME_MARK);
+SAME(EXTPROF_FRAME_PROCESS, FRAME_PROCESS);
+SAME(EXTPROF_FRAME_THREAD, FRAME_THREAD);
+SAME(EXTPROF_FRAME_CGROUP, FRAME_CGROUP);
+SAME(EXTPROF_FRAME_LABEL, FRAME_LABEL);
+SAME(EXTPROF_FRAME_STATE, FRAME_STATE);
+SAME(EXTPROF_FRAME_CLASS, FRAME_CLASS);
+SAME(EXTPROF_FRAME_CALL, FRAME_CALL);
+SAME(EXTPROF_FRAME_EVENT, FRAME_EVENT);
+SAME(EXTPROF_FRAME_DETAIL, FRAME_DETAIL);
+SAME(FRAME_KINDS, EXTPROF_FRAME_DETAIL + 1);
+SAME(EXTPROF_STATE_RUNNING, STATE_RUNNING);
+SAME(EXTPROF_STATE_RUNNABLE, STATE_RUNNABLE);
+SAME(EXTPROF_STATE_GVL, STATE_GVL);
 
 struct extprof_report {
 	struct report report;
@@ -33,12 +41,32 @@ struct extprof_report {
 	struct extprof_facts facts;
 };
 
-void frame__from_row(struct extprof_frame *frame, const struct frame_row *row)
+/* NULL: out of memory. */
+static const char *composed(void (*add)(const struct frame *f, struct text *out), const struct frame *f,
+			    struct strings *texts)
+{
+	struct text t = { 0 };
+	const char *copy;
+
+	add(f, &t);
+	copy = t.failed ? NULL : strings__intern(texts, text__string(&t));
+	text__free(&t);
+	return copy;
+}
+
+int frame__show(struct extprof_frame *frame, const struct frame *f, struct strings *texts)
 {
 	*frame = (struct extprof_frame){
-		.name = row->name, .path = row->path, .line = row->line, .first_line = row->first_line,
-		.approximate = row->approximate, .kind = row->kind, .number = row->number,
+		.name = f->name, .bare = f->name, .path = f->path, .module = f->module, .key = f->key, .line = f->line,
+		.first_line = f->first_line, .approximate = f->approximate, .kind = f->kind, .address = f->address,
+		.has_value = f->kind == FRAME_LABEL && f->known == KNOWN, .pid = f->pid, .tid = f->tid,
+		.state = f->kind == FRAME_STATE ? f->state : -1,
 	};
+	if (!f->bracketed && !frame_kind__is_group(f->kind))
+		return 0;
+	frame->name = composed(frame__add_text, f, texts);
+	frame->bare = composed(frame__add_bare, f, texts);
+	return frame->name && frame->bare ? 0 : -ENOMEM;
 }
 
 static void set_accounting(struct extprof_report *r)
@@ -85,16 +113,9 @@ static int set_frames(struct extprof_report *r)
 	r->frames = calloc(r->report.label_count + 1u, sizeof(*r->frames));
 	if (!r->path || !r->frames)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < r->report.label_count; i++) {
-		struct report_label *l = &r->report.labels[i];
-
-		/* The path is a field of its own here. */
-		l->name[l->bare] = '\0';
-		r->frames[i] = (struct extprof_frame){
-			.name = l->name, .path = l->path, .line = l->line, .first_line = l->first_line,
-			.approximate = l->approximate, .kind = l->kind, .number = l->number,
-		};
-	}
+	for (uint32_t i = 0; i < r->report.label_count; i++)
+		if (frame__show(&r->frames[i], &r->report.labels[i].frame, &r->report.strings))
+			return -ENOMEM;
 	return 0;
 }
 

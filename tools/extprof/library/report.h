@@ -9,7 +9,10 @@
 /* Takes *r, which is freed in any case.  0 or -ENOMEM. */
 int library_report__create(struct extprof_report **report, struct report *r);
 
-/* A frame of a report_label, or of a frame_row: the texts stay those of the argument. */
-void frame__from_row(struct extprof_frame *frame, const struct frame_row *row);
+/*
+ * The public face of a frame.  What has to be composed is added to `texts`, the other texts stay those of `of`.
+ * 0 or -ENOMEM.
+ */
+int frame__show(struct extprof_frame *frame, const struct frame *of, struct strings *texts);
 
 #endif /* EXTPROF_LIBRARY_REPORT_H */

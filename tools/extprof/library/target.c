@@ -11,7 +11,7 @@
 #include "library/report.h"
 #include "process/section_search.h"
 #include "process/target.h"
-#include "profile/frames.h"
+#include "profile/frame_names.h"
 #include "profile/resolve.h"
 #include "ruby/name_retention.h"
 #include "ruby/vm.h"
@@ -28,8 +28,8 @@ struct extprof_target {
 	struct vm *vm;
 	uint32_t number;		/* of its samples; 0: they are not sent yet */
 	struct symbol_table table;
-	struct tree tree;		/* has the texts of frames that are no code; no stacks */
-	struct frames texts;
+	struct frame_table table_of_frames;
+	struct strings texts;		/* that are composed */
 	struct resolver resolver;
 	struct deadline deadline;	/* of the search, then of the reads for one stack */
 	uint64_t ask_at;		/* for names to be kept; CLOCK_MONOTONIC, ns */
@@ -69,10 +69,10 @@ int extprof_target_open(struct extprof_target **target, pid_t pid, struct extpro
 	if (!t)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	t->target.pidfd = -1;
-	t->resolver.tree = &t->tree;
+	t->resolver.frames = &t->table_of_frames;
 	t->resolver.vm_of = vm_of;
 	t->resolver.context = t;
-	err = tree__init(&t->tree);
+	err = frame_table__init(&t->table_of_frames);
 	if (err) {
 		diag__set(&d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
@@ -113,19 +113,30 @@ int extprof_target_add(struct extprof_target *t, int map_fd, uint32_t number, st
 	return 0;
 }
 
+/* Frames that are known are forgotten when they are many: nobody has them any more.  0 or -ENOMEM. */
+static int tidy(struct extprof_target *t)
+{
+	int err;
+
+	if (t->table_of_frames.strings.count + t->texts.count <= STRINGS_MAX && t->table_of_frames.count <= STRINGS_MAX)
+		return 0;
+	frame_table__free(&t->table_of_frames);
+	strings__free(&t->texts);
+	err = frame_table__init(&t->table_of_frames);
+	return err ? err : resolve__restart(&t->resolver);
+}
+
 static int describe(struct extprof_target *t, uint32_t count)
 {
-	struct frame_row row;
-
-	if (t->texts.string_count > STRINGS_MAX)
-		frames__free(&t->texts);
 	if (array__reserve(&t->frames, 0, count, &t->frame_room, UINT32_MAX, sizeof(*t->frames)) ||
 	    array__reserve(&t->path, 0, count, &t->path_room, UINT32_MAX, sizeof(*t->path)))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		if (frames__describe(&t->texts, t->resolver.stack[i], &t->tree, &t->table, &row))
+		uint32_t number = t->resolver.stack[i];
+
+		if (frame_names__take(&t->table_of_frames, number, &t->table) ||
+		    frame__show(&t->frames[i], frame_table__get(&t->table_of_frames, number), &t->texts))
 			return -ENOMEM;
-		frame__from_row(&t->frames[i], &row);
 		t->path[i] = &t->frames[i];
 	}
 	return 0;
@@ -147,7 +158,9 @@ int extprof_target_resolve(struct extprof_target *t, const void *data, size_t si
 	keep_names(t);
 	/* Names that have changed since, and work for one more stack. */
 	symbols__update(&t->vm->symbols, false);
-	err = resolve__stack(&t->resolver, data, size, &count);
+	err = tidy(t);
+	if (!err)
+		err = resolve__stack(&t->resolver, data, size, &count);
 	if (!err)
 		err = describe(t, count);
 	if (err == -EINVAL)
@@ -167,8 +180,8 @@ void extprof_target_close(struct extprof_target *t)
 	vm__close(t->vm);
 	target__close(&t->target);
 	symbol_table__free(&t->table);
-	tree__free(&t->tree);
-	frames__free(&t->texts);
+	frame_table__free(&t->table_of_frames);
+	strings__free(&t->texts);
 	free(t->frames);
 	free(t->path);
 	free(t);

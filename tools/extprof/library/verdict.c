@@ -7,7 +7,7 @@
 
 static void name_processes(const struct report *r, char *to, size_t size)
 {
-	uint32_t count = r->processes ? processes__followed(r->processes) : 0;
+	uint32_t count = processes__followed(&r->processes);
 
 	if (count > 1)
 		snprintf(to, size, "%u processes", count);
@@ -52,9 +52,9 @@ static int explain_nothing(const struct report *r, enum timer_kind timer, struct
 		return explain_misses(r, timer, who, d);
 	diag__set(d, DIAG_OK, 0, "no samples: %s used no CPU time in these %.1f s "
 		  "(an on-CPU profile shows nothing of a process that waits)", who, m->duration);
-	for (uint32_t i = 0; r->processes && i < r->processes->count; i++)
-		if (r->processes->rows[i].watched)
-			children += r->processes->rows[i].cpu_time_unfollowed;
+	for (uint32_t i = 0; i < r->processes.count; i++)
+		if (r->processes.rows[i].watched)
+			children += r->processes.rows[i].cpu_time_unfollowed;
 	if (children) {
 		diag__hint(d, "its children used %.2f s of CPU time", (double)children / 1e9);
 		diag__advise(d, ADVICE_SUBPROCESSES, 0);

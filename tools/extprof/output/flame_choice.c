@@ -33,10 +33,10 @@ static void add_label(struct flame_choice *c, const struct report *r, uint32_t n
 	text__adds(&c->labels, c->label[number] ? ",\n[\"" : "\n[\"");
 	text__add_json(&c->labels, l->name);
 	text__adds(&c->labels, "\",\"");
-	report__add_place(l->path, r->detail == REPORT_BY_LINE ? l->line : l->first_line, l->approximate,
+	report__add_place(l->frame.path, r->detail == REPORT_BY_LINE ? l->frame.line : l->frame.first_line, l->frame.approximate,
 			  &place);
 	text__add_json(&c->labels, text__string(&place));
-	text__addf(&c->labels, "\",%d]", l->kind);
+	text__addf(&c->labels, "\",%d]", l->frame.kind);
 	c->labels.failed |= place.failed;
 	text__free(&place);
 }
@@ -59,7 +59,7 @@ static void choose(struct flame_choice *c, const struct report *r, const uint32_
 			add_label(c, r, n->label, &labels);
 			if (c->labels.length + (size_t)NODE_BYTES * c->count > FLAME_DATA_MAX)
 				break;
-			drawn += DRAWN_BYTES + 2 * strlen(l->name) + strlen(l->path);
+			drawn += DRAWN_BYTES + 2 * strlen(l->name) + strlen(l->frame.path);
 		}
 		c->number[node] = 0;
 		c->count++;

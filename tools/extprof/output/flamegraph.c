@@ -38,19 +38,24 @@
 #define INNER (WIDTH - 2 * PAD)
 
 /* Hue, range of hues, saturation and lightness at least. */
-static const int colors[LABEL_KINDS][4] = {
-	[LABEL_RUBY] = { 8, 28, 80, 62 },
-	[LABEL_C] = { 44, 12, 80, 58 },
-	[LABEL_BUILTIN] = { 24, 16, 55, 72 },
-	[LABEL_GC] = { 268, 20, 45, 68 },
-	[LABEL_NATIVE] = { 200, 20, 45, 68 },
-	[LABEL_THREAD] = { 140, 30, 30, 72 },
-	[LABEL_OTHER] = { 0, 1, 0, 74 },
-	[LABEL_PROCESS] = { 100, 24, 30, 72 },
-	[LABEL_CGROUP] = { 70, 16, 30, 72 },
-	[LABEL_STATE] = { 172, 20, 40, 70 },
-	[LABEL_ABOUT] = { 320, 20, 30, 76 },
-	[LABEL_LABEL] = { 310, 24, 30, 74 },
+static const int colors[FRAME_KINDS][4] = {
+	[FRAME_RUBY] = { 8, 28, 80, 62 },
+	[FRAME_C] = { 44, 12, 80, 58 },
+	[FRAME_BUILTIN] = { 24, 16, 55, 72 },
+	[FRAME_NATIVE] = { 216, 20, 55, 70 },
+	[FRAME_KERNEL] = { 352, 12, 45, 70 },
+	[FRAME_GC] = { 268, 20, 45, 68 },
+	[FRAME_NO_RUBY] = { 200, 20, 45, 68 },
+	[FRAME_THREAD] = { 140, 30, 30, 72 },
+	[FRAME_MARK] = { 0, 1, 0, 74 },
+	[FRAME_PROCESS] = { 100, 24, 30, 72 },
+	[FRAME_CGROUP] = { 70, 16, 30, 72 },
+	[FRAME_STATE] = { 172, 20, 40, 70 },
+	[FRAME_CLASS] = { 172, 20, 40, 70 },
+	[FRAME_CALL] = { 172, 20, 40, 70 },
+	[FRAME_EVENT] = { 172, 20, 40, 70 },
+	[FRAME_DETAIL] = { 320, 20, 30, 76 },
+	[FRAME_LABEL] = { 310, 24, 30, 74 },
 };
 
 struct page {
@@ -64,7 +69,7 @@ struct page {
  * shades differ, but the colour of a kind does not. */
 static void add_color(struct text *out, const struct report_label *l)
 {
-	const int *base = colors[l->kind];
+	const int *base = colors[l->frame.kind];
 	uint32_t hash = 0;
 
 	for (const char *s = l->name; *s; s++)
@@ -79,7 +84,7 @@ static void add_title(struct page *p, const struct report_node *n, const struct 
 
 	text__adds(&p->out, "<title>");
 	text__add_xml(&p->out, l->name);
-	report__add_place(l->path, p->r->detail == REPORT_BY_LINE ? l->line : l->first_line, l->approximate, &place);
+	report__add_place(l->frame.path, p->r->detail == REPORT_BY_LINE ? l->frame.line : l->frame.first_line, l->frame.approximate, &place);
 	if (place.length) {
 		text__adds(&p->out, " (");
 		text__add_xml(&p->out, place.data);
@@ -144,6 +149,14 @@ static void add_frames(struct page *p)
 	free(next);
 }
 
+static bool has_kind(const struct report *r, int kind)
+{
+	for (uint32_t i = 0; i < r->label_count; i++)
+		if (r->labels[i].frame.kind == kind)
+			return true;
+	return false;
+}
+
 static void add_head(struct page *p)
 {
 	const struct report_meta *m = &p->r->meta;
@@ -153,8 +166,8 @@ static void add_head(struct page *p)
 	text__addf(&p->out, "<text class=\"title\" x=\"%g\" y=\"24\">", PAD);
 	text__add_xml(&p->out, m->command);
 	text__addf(&p->out, "</text>\n<text class=\"meta\" x=\"%g\" y=\"42\">pid %d", PAD, m->pid);
-	if (p->r->processes && processes__followed(p->r->processes) > 1)
-		text__addf(&p->out, " and %" PRIu32 " more", processes__followed(p->r->processes) - 1);
+	if (processes__followed(&p->r->processes) > 1)
+		text__addf(&p->out, " and %" PRIu32 " more", processes__followed(&p->r->processes) - 1);
 	text__adds(&p->out, ", ruby ");
 	text__add_xml(&p->out, m->ruby_version);
 	text__adds(&p->out, ", ");
@@ -174,14 +187,16 @@ static void add_head(struct page *p)
 			   100.0 * (double)p->choice.hidden_samples / (double)p->r->samples);
 	}
 	text__adds(&p->out, "<g class=\"legend\">");
-	for (int i = 0; i < LABEL_KINDS; i++) {
+	for (int i = 0; i < FRAME_KINDS; i++) {
+		if (!has_kind(p->r, i))
+			continue;
 		text__addf(&p->out, "<rect x=\"%g\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\" "
 			   "fill=\"hsl(%d,%d%%,%d%%)\"/><text x=\"%g\" y=\"%u\">", x, p->top - 24,
 			   colors[i][0] + colors[i][1] / 2, colors[i][2], colors[i][3] + 6, x + 16,
 			   p->top - 14);
-		text__add_xml(&p->out, label_kind_names[i]);
+		text__add_xml(&p->out, frame_kind_names[i]);
 		text__adds(&p->out, "</text>");
-		x += 30 + 7.2 * (double)strlen(label_kind_names[i]);
+		x += 30 + 7.2 * (double)strlen(frame_kind_names[i]);
 	}
 	text__adds(&p->out, "</g>\n");
 	x += 16;
@@ -256,10 +271,10 @@ static void add_data(struct page *p)
 	struct text *out = &p->out;
 
 	text__adds(out, "var D={\"kinds\":[");
-	for (int i = 0; i < LABEL_KINDS; i++)
-		text__addf(out, "%s\"%s\"", i ? "," : "", label_kind_names[i]);
+	for (int i = 0; i < FRAME_KINDS; i++)
+		text__addf(out, "%s\"%s\"", i ? "," : "", frame_kind_names[i]);
 	text__adds(out, "],\"colors\":[");
-	for (int i = 0; i < LABEL_KINDS; i++)
+	for (int i = 0; i < FRAME_KINDS; i++)
 		text__addf(out, "%s[%d,%d,%d,%d]", i ? "," : "", colors[i][0], colors[i][1],
 			   colors[i][2], colors[i][3]);
 	text__addf(out, "],\"top\":%u,\n\"metric\":[\"%s\",%d],\n\"labels\":[", p->top, p->r->metric.name,

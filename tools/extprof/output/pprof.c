@@ -13,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/gzip.h"
 #include "base/map64.h"
-#include "output/group.h"
+#include "base/strings.h"
 #include "pprof.pb-c.h"
 
 /* A text and a number for each group. */
@@ -24,14 +23,6 @@
 /* Each mode has two values, of which the others' are 0. */
 #define VALUES_MAX (2 * MODES_MAX)
 #define COMMENTS_MAX (6 + 3 * MODES_MAX)
-
-struct strings {
-	char **list;		/* by index; the first one is "" */
-	uint32_t count;
-	size_t room;
-	struct map64 map;	/* hash -> index */
-	bool failed;		/* out of memory */
-};
 
 struct writer {
 	ProtobufCBuffer buffer;	/* what protobuf-c packs into, see append() */
@@ -42,42 +33,27 @@ struct writer {
 	const struct report *r;
 	uint32_t number;
 	uint64_t base;
-	struct strings strings;
+	struct strings strings;	/* the first one is "" */
+	bool failed;		/* out of memory */
 	struct map64 functions;	/* hash -> label of `r` that has this function */
 	uint64_t *function_of;	/* by label: id of its function */
 	uint64_t approximate;	/* locations */
 };
 
 /* The index of a text. */
-static int64_t intern(struct strings *s, const char *text)
+static int64_t intern(struct writer *w, const char *text)
 {
-	uint64_t hash = hash__bytes(text, strlen(text), 0);
-	uint32_t index;
+	uint32_t index = strings__number(&w->strings, text, strlen(text));
 
-	/* Two texts with one hash: go on to the next. */
-	while ((index = map64__get(&s->map, hash)) != MAP64_NONE) {
-		if (!strcmp(s->list[index], text))
-			return index;
-		hash++;
-	}
-	if (array__reserve(&s->list, s->count, 1, &s->room, MAP64_NONE, sizeof(*s->list)))
-		goto failed;
-	s->list[s->count] = strdup(text);
-	if (!s->list[s->count])
-		goto failed;
-	s->count++;
-	if (!map64__add(&s->map, hash, s->count - 1))
-		return s->count - 1;
-failed:
-	s->failed = true;
-	return 0;
+	w->failed |= index == MAP64_NONE;
+	return index == MAP64_NONE ? 0 : index;
 }
 
-static int64_t intern_text(struct strings *s, struct text *t)
+static int64_t intern_text(struct writer *w, struct text *t)
 {
-	int64_t index = intern(s, text__string(t));
+	int64_t index = intern(w, text__string(t));
 
-	s->failed |= t->failed;
+	w->failed |= t->failed;
 	text__free(t);
 	return index;
 }
@@ -95,8 +71,8 @@ static void put(struct writer *w, const Pprof__Profile *part)
 
 static bool is_same_function(const struct report_label *a, const struct report_label *b)
 {
-	return a->kind == b->kind && a->first_line == b->first_line && !strcmp(a->name, b->name) &&
-	       !strcmp(a->path, b->path);
+	return a->frame.kind == b->frame.kind && a->frame.first_line == b->frame.first_line && !strcmp(a->name, b->name) &&
+	       !strcmp(a->frame.path, b->frame.path);
 }
 
 /*
@@ -108,21 +84,21 @@ static int64_t system_name(struct writer *w, const struct report_label *l)
 {
 	struct text t = { 0 };
 
-	text__addf(&t, "%s ", label_kind_names[l->kind]);
+	text__addf(&t, "%s ", frame_kind_names[l->frame.kind]);
 	text__add(&t, l->name, l->bare);
-	return intern_text(&w->strings, &t);
+	return intern_text(w, &t);
 }
 
 /* The function of a label; it is written when the first label has it. */
 static void put_function(struct writer *w, uint32_t label)
 {
 	const struct report_label *labels = w->r->labels, *l = &labels[label];
-	uint64_t hash = hash__bytes(l->name, strlen(l->name), l->kind);
+	uint64_t hash = hash__bytes(l->name, strlen(l->name), l->frame.kind);
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Function function = PPROF__FUNCTION__INIT, *list[1] = { &function };
 	uint32_t first;
 
-	hash = hash__mix(hash__bytes(l->path, strlen(l->path), hash) ^ (uint32_t)l->first_line);
+	hash = hash__mix(hash__bytes(l->frame.path, strlen(l->frame.path), hash) ^ (uint32_t)l->frame.first_line);
 	while ((first = map64__get(&w->functions, hash)) != MAP64_NONE) {
 		if (is_same_function(&labels[first], l)) {
 			w->function_of[label] = w->function_of[first];
@@ -131,14 +107,14 @@ static void put_function(struct writer *w, uint32_t label)
 		hash++;
 	}
 	if (map64__add(&w->functions, hash, label)) {
-		w->strings.failed = true;
+		w->failed = true;
 		return;
 	}
 	function.id = w->function_of[label] = w->base + label + 1;
-	function.name = intern(&w->strings, l->name);
+	function.name = intern(w, l->name);
 	function.system_name = system_name(w, l);
-	function.filename = intern(&w->strings, l->path);
-	function.start_line = l->first_line;
+	function.filename = intern(w, l->frame.path);
+	function.start_line = l->frame.first_line;
 	part.n_function = 1;
 	part.function = list;
 	put(w, &part);
@@ -163,20 +139,20 @@ static void put_locations(struct writer *w)
 		location.id = w->base + i + 1;
 		line.function_id = w->function_of[i];
 		/* Of no file, it is no place. */
-		line.line = *r->labels[i].path ? r->labels[i].line : 0;
+		line.line = *r->labels[i].frame.path ? r->labels[i].frame.line : 0;
 		put(w, &part);
-		w->approximate += r->labels[i].approximate;
+		w->approximate += r->labels[i].frame.approximate;
 	}
 }
 
-/* Each key once: of the groups by thread and by pattern of threads, the innermost one. */
+/* Each key once as a text and once as a number: of the groups by thread and by pattern of threads, the innermost one. */
 static void add_label(struct writer *w, Pprof__Sample *sample, const char *key, int64_t text, int64_t number)
 {
-	int64_t index = intern(&w->strings, key);
+	int64_t index = intern(w, key);
 	Pprof__Label *label;
 
 	for (size_t i = 0; i < sample->n_label; i++)
-		if (sample->label[i]->key == index)
+		if (sample->label[i]->key == index && !sample->label[i]->str == !text)
 			return;
 	if (sample->n_label == SAMPLE_LABELS_MAX || (!text && !number))
 		return;
@@ -187,40 +163,54 @@ static void add_label(struct writer *w, Pprof__Sample *sample, const char *key, 
 	label->num = number;
 }
 
-/* "[request=GET /x]" is the label "request" with the value "GET /x", "[no request]" is none. */
-static void add_own_label(struct writer *w, Pprof__Sample *sample, const char *name, const char *label_key)
+/* Is it a number as a program writes one?  18 digits have room in any reader. */
+static bool is_number(const char *text, int64_t *number)
 {
-	struct text key = { 0 }, value = { 0 };
-	size_t length;
+	size_t sign = *text == '-', digits = strspn(text + sign, "0123456789");
 
-	text__add_clean(&key, label_key, strlen(label_key), RB_DEBUG_EXT_LABEL_KEY_MAX);
-	w->strings.failed |= key.failed;
-	length = key.length + 2;
-	/* The reason why there is no value is no value: "(expired)". */
-	if (strlen(name) > length && !strncmp(name + 1, text__string(&key), key.length)) {
-		if (name[length - 1] == '=')
-			text__add(&value, name + length, strlen(name + length) - 1);
-		else if (name[length - 1] == ':')
-			text__addf(&value, "(%.*s)", (int)strlen(name + length) - 2, name + length + 1);
-	}
-	if (value.length)
-		add_label(w, sample, text__string(&key), intern_text(&w->strings, &value), 0);
-	text__free(&value);
-	text__free(&key);
+	if (!digits || digits > 18 || text[sign + digits] || (text[sign] == '0' && (digits > 1 || sign)))
+		return false;
+	*number = strtoll(text, NULL, 10);
+	return true;
 }
 
-static void add_group(struct writer *w, Pprof__Sample *sample, const struct report_label *l, uint8_t key)
+/*
+ * A label of the program's own.  A number is written as a text and as a number: pprof takes -tagfocus tenant=42 for a
+ * range of numbers, and tenant=^42$ for a pattern of texts.
+ */
+static void add_own_label(struct writer *w, Pprof__Sample *sample, const struct frame *f)
+{
+	struct text value = { 0 };
+	int64_t number;
+
+	frame__add_bare(f, &value);
+	if (f->known == KNOWN && value.length) {
+		if (is_number(value.data, &number))
+			add_label(w, sample, f->key, 0, number);
+		add_label(w, sample, f->key, intern_text(w, &value), 0);
+	} else if (f->known == KNOWN_EXPIRED || f->known == KNOWN_UNREAD || f->known == KNOWN_CROWDED) {
+		/* The reason why there is no value is no value. */
+		struct text reason = { 0 };
+
+		text__addf(&reason, "(%s)", text__string(&value));
+		add_label(w, sample, f->key, intern_text(w, &reason), 0);
+	}
+	w->failed |= value.failed;
+	text__free(&value);
+}
+
+static void add_group(struct writer *w, Pprof__Sample *sample, const struct frame *f)
 {
 	struct text name = { 0 };
 
-	if (key >= GROUP_LABEL) {
-		add_own_label(w, sample, l->name, w->r->groups.labels[key - GROUP_LABEL]);
+	if (f->kind == FRAME_LABEL) {
+		add_own_label(w, sample, f);
 		return;
 	}
-	group__add_name(l, &name);
-	add_label(w, sample, label_kind_names[l->kind], intern_text(&w->strings, &name), 0);
-	if (l->kind != LABEL_CGROUP)
-		add_label(w, sample, l->kind == LABEL_PROCESS ? "pid" : "tid", 0, l->number);
+	frame__add_bare(f, &name);
+	add_label(w, sample, frame_kind_names[f->kind], intern_text(w, &name), 0);
+	if (f->kind != FRAME_CGROUP)
+		add_label(w, sample, f->kind == FRAME_PROCESS ? "pid" : "tid", 0, frame__number(f));
 }
 
 /* The stack that ends at a node.  Its groups become labels of pprof's, unless there is nothing else. */
@@ -232,7 +222,7 @@ static void add_stack(struct writer *w, Pprof__Sample *sample, uint32_t node)
 		bool is_group = r->nodes[i].depth <= r->group_count;
 
 		if (is_group)
-			add_group(w, sample, &r->labels[r->nodes[i].label], r->groups.keys[r->nodes[i].depth - 1]);
+			add_group(w, sample, &r->labels[r->nodes[i].label].frame);
 		if (!is_group || i == node)
 			sample->location_id[sample->n_location_id++] = w->base + r->nodes[i].label + 1;
 	}
@@ -279,7 +269,7 @@ static int put_samples(struct writer *w)
 static void add_comment(struct writer *w, Pprof__Profile *part, struct text *text)
 {
 	if (part->n_comment < COMMENTS_MAX)
-		part->comment[part->n_comment++] = intern_text(&w->strings, text);
+		part->comment[part->n_comment++] = intern_text(w, text);
 	else
 		text__free(text);
 }
@@ -335,14 +325,13 @@ static int64_t intern_type(struct writer *w, const struct mode *mode, const stru
 	if (w->count > 1 && !strstr(metric->name, mode->name))
 		text__addf(&name, "%s_", mode->name);
 	text__adds(&name, metric->name);
-	return intern_text(&w->strings, &name);
+	return intern_text(w, &name);
 }
 
 /* All of the profile but the lists. */
 static void put_head(struct writer *w)
 {
 	const struct report_meta *m = &w->reports[0].meta;
-	struct strings *s = &w->strings;
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__ValueType values[VALUES_MAX], *types[VALUES_MAX], period = PPROF__VALUE_TYPE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
@@ -354,15 +343,15 @@ static void put_head(struct writer *w)
 
 		pprof__value_type__init(&values[i]);
 		values[i].type = intern_type(w, mode, metric);
-		values[i].unit = intern(s, unit_name(metric->unit));
+		values[i].unit = intern(w, unit_name(metric->unit));
 		types[i] = &values[i];
 		if (i % 2 && (!part.default_sample_type || w->count == 1))
 			part.default_sample_type = values[i].type;
 	}
 	part.n_sample_type = 2 * w->count;
 	part.sample_type = types;
-	period.type = intern(s, "cpu");
-	period.unit = intern(s, "nanoseconds");
+	period.type = intern(w, "cpu");
+	period.unit = intern(w, "nanoseconds");
 	for (uint32_t i = 0; i < w->count && !part.period; i++)
 		part.period = (int64_t)w->reports[i].meta.period;
 	if (part.period)
@@ -373,7 +362,7 @@ static void put_head(struct writer *w)
 	/* pprof shows its file name as that of the program.  It has all names already, so that pprof
 	 * does not look for them in a binary. */
 	mapping.id = 1;
-	mapping.filename = intern(s, "ruby");
+	mapping.filename = intern(w, "ruby");
 	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
 	part.n_mapping = 1;
 	part.mapping = mappings;
@@ -421,20 +410,17 @@ static int write_pprof(const struct report *reports, uint32_t count, const struc
 	err = gzip__start(&w.gzip, to);
 	if (err)
 		return err;
-	intern(&w.strings, "");
+	intern(&w, "");
 	for (uint32_t i = 0; i < count && !err; i++)
 		err = put_report(&w, i);
 	if (!err) {
 		put_head(&w);
 		put_strings(&w);
 	}
-	if (!err && w.strings.failed)
+	if (!err && w.failed)
 		err = -ENOMEM;
 	finished = gzip__finish(&w.gzip);
-	for (uint32_t i = 0; i < w.strings.count; i++)
-		free(w.strings.list[i]);
-	free(w.strings.list);
-	map64__free(&w.strings.map);
+	strings__free(&w.strings);
 	return err ? err : finished;
 }
 

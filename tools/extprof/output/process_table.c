@@ -150,13 +150,13 @@ static void sum_up(const struct processes *p, const uint32_t *order, uint32_t co
 int process_table__add(const struct report *r, const struct output_options *o, unsigned int rows,
 		       struct text *out)
 {
-	const struct processes *p = r->processes;
-	uint32_t count = 0, *order = p ? choose(p, process_row__is_followed, most_samples, &count) : NULL;
+	const struct processes *p = &r->processes;
+	uint32_t count = 0, *order = choose(p, process_row__is_followed, most_samples, &count);
 	struct accounting sum;
 	size_t width = strlen("ended");
 	uint64_t cpu_time;
 
-	if (p && !order)
+	if (!order)
 		return -ENOMEM;
 	if (count < 2) {
 		free(order);
@@ -217,11 +217,11 @@ static bool is_unfollowed(const struct process_row *row)
 int process_table__add_unfollowed(const struct report *r, const struct output_options *o,
 				  unsigned int rows, struct text *out)
 {
-	const struct processes *p = r->processes;
-	uint32_t count = 0, shown = 0, *order = p ? choose(p, is_unfollowed, most_unfollowed, &count) : NULL;
+	const struct processes *p = &r->processes;
+	uint32_t count = 0, shown = 0, *order = choose(p, is_unfollowed, most_unfollowed, &count);
 	uint64_t all = 0, rest = 0;
 
-	if (p && !order)
+	if (!order)
 		return -ENOMEM;
 	/* Each ruby that is attached has used some CPU time before: less than can be shown says nothing.
 	 * Many that are short say something in sum. */

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "output/group.h"
 
 #ifndef EXTPROF_VERSION
 #define EXTPROF_VERSION "unknown"
@@ -75,9 +74,9 @@ static void add_profile_name(const struct report *r, uint32_t node, struct text 
 		add_profile_name(r, r->nodes[node].parent, out);
 		text__adds(out, " / ");
 	}
-	group__add_name(l, out);
-	if (l->number)
-		text__addf(out, " (%u)", l->number);
+	frame__add_bare(&l->frame, out);
+	if (frame__number(&l->frame))
+		text__addf(out, " (%u)", frame__number(&l->frame));
 }
 
 /* The stacks below a node, which is a group or the root. */
@@ -155,20 +154,20 @@ static void add_frames(struct writer *w, const struct report *r)
 {
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		const struct report_label *l = &r->labels[i];
-		int32_t line = r->detail == REPORT_BY_LINE ? l->line : l->first_line;
-		bool approximate = line > 0 && l->approximate;
+		int32_t line = r->detail == REPORT_BY_LINE ? l->frame.line : l->frame.first_line;
+		bool approximate = line > 0 && l->frame.approximate;
 		struct text file = { 0 };
 		json_t *path;
 
-		report__add_place(l->path, approximate ? line : 0, approximate, &file);
+		report__add_place(l->frame.path, approximate ? line : 0, approximate, &file);
 		/* An optional value that is NULL is left out, so it is checked here. */
-		path = *l->path && !file.failed ? json_string(text__string(&file)) : NULL;
+		path = *l->frame.path && !file.failed ? json_string(text__string(&file)) : NULL;
 		text__free(&file);
-		if (*l->path && !path)
+		if (*l->frame.path && !path)
 			w->json.err = w->json.err ? w->json.err : -ENOMEM;
 		json__add(&w->json, NULL,
 			  json_pack("{s:s, s:o*, s:o*}", "name", l->name, "file", path, "line",
-				    *l->path && line > 0 && !approximate ? json_integer(line) : NULL));
+				    *l->frame.path && line > 0 && !approximate ? json_integer(line) : NULL));
 	}
 }
 

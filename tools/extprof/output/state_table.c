@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/states.h"
 #include "profile/unit.h"
 #include "source/mode.h"
 
@@ -62,7 +61,7 @@ static void add_row(struct table *t, const struct thread_account *a, const char 
 
 int state_table__add(const struct report *r, const struct output_options *o, unsigned int top, struct text *out)
 {
-	const struct states *s = r->states;
+	const struct thread_rows *s = r->threads;
 	const struct thread_row **order;
 	struct thread_account sum = { 0 };
 	struct table t = { .out = out };

@@ -63,11 +63,9 @@ static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind,
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < r->label_count; i++) {
-		uint8_t of = r->labels[i].kind;
-		bool is_group = of == LABEL_PROCESS || of == LABEL_THREAD || of == LABEL_CGROUP ||
-				of == LABEL_STATE || of == LABEL_ABOUT || of == LABEL_LABEL;
+		uint8_t of = r->labels[i].frame.kind;
 
-		if (groups ? of == kind : !is_group)
+		if (groups ? of == kind : frame_kind__is_code(of))
 			order[count++] = i;
 	}
 	return count;
@@ -151,8 +149,8 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 
 		add_amount(t, l->self);
 		add_amount(t, l->total);
-		report__add_place(l->path, r->detail == REPORT_BY_LINE && l->line ? l->line : l->first_line,
-				  l->approximate, &place);
+		report__add_place(l->frame.path, r->detail == REPORT_BY_LINE && l->frame.line ? l->frame.line : l->frame.first_line,
+				  l->frame.approximate, &place);
 		columns__add_ends(t->out, l->name, width, place.length > 0);
 		if (place.length)
 			text__addf(t->out, "  %s", place.data);
@@ -177,7 +175,7 @@ static void add_lines(struct table *t)
 		const struct report_line *l = &r->lines[i];
 
 		add_amount(t, l->self);
-		report__add_place(r->labels[l->label].path, l->line, l->approximate, t->out);
+		report__add_place(r->labels[l->label].frame.path, l->line, l->approximate, t->out);
 		text__addf(t->out, "  %s\n", r->labels[l->label].name);
 		approximate |= l->approximate;
 	}
@@ -278,7 +276,7 @@ static void add_head(struct table *t)
 	const struct report_meta *m = &t->r->meta;
 	double sampled = (double)process_table__sampled(t->r, m->accounting.cpu_taken) / 1e9;
 	double cpu = (double)m->cpu_time / 1e9;
-	uint32_t count = t->r->processes ? processes__followed(t->r->processes) : 0;
+	uint32_t count = processes__followed(&t->r->processes);
 	struct text *out = t->out;
 
 	text__adds(out, ansi(t, "\033[1m"));
@@ -338,7 +336,7 @@ static void add_mode(struct table *t)
 /* "By state" */
 static const char *below_title(const struct report *r, char *title, size_t size)
 {
-	snprintf(title, size, "By %s", mode__below(r->meta.mode));
+	snprintf(title, size, "By %s", frame_kind_names[mode__below(r->meta.mode)]);
 	return title;
 }
 
@@ -353,13 +351,13 @@ static int add_report(struct table *t)
 	add_mode(t);
 	if (r->samples) {
 		/* The table of processes has more to say about them than this one. */
-		if (!r->processes || processes__followed(r->processes) < 2)
-			add_groups(t, "By process", "process", LABEL_PROCESS, order);
-		add_groups(t, "By cgroup", "cgroup", LABEL_CGROUP, order);
-		add_groups(t, "By thread", "thread", LABEL_THREAD, order);
-		add_groups(t, "By label", "label", LABEL_LABEL, order);
-		add_groups(t, below_title(r, title, sizeof(title)), title + 3, LABEL_STATE, order);
-		add_groups(t, "By what was waited for", "what", LABEL_ABOUT, order);
+		if (processes__followed(&r->processes) < 2)
+			add_groups(t, "By process", "process", FRAME_PROCESS, order);
+		add_groups(t, "By cgroup", "cgroup", FRAME_CGROUP, order);
+		add_groups(t, "By thread", "thread", FRAME_THREAD, order);
+		add_groups(t, "By label", "label", FRAME_LABEL, order);
+		add_groups(t, below_title(r, title, sizeof(title)), title + 3, mode__below(r->meta.mode), order);
+		add_groups(t, "By what was waited for", "what", FRAME_DETAIL, order);
 		add_methods(t, own_title(r), order, true);
 		add_methods(t, all_title(r), order, false);
 		add_lines(t);
@@ -384,7 +382,7 @@ static int write_summary(const struct report *reports, uint32_t count, const str
 		err = process_table__add_unfollowed(reports, o, t.top, &out);
 	/* It is the same for all modes of waits. */
 	for (uint32_t i = 0; i < count && !err; i++)
-		if (reports[i].states) {
+		if (reports[i].threads) {
 			err = state_table__add(&reports[i], o, t.top, &out);
 			break;
 		}

@@ -62,7 +62,6 @@ void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 			file->kind == FILE_TERMINAL || file->kind == FILE_PIPE;
 	char path[PATH_MAX];
 
-	text__adds(out, "[");
 	if (file->kind == FILE_SOCKET) {
 		add_socket(file, out);
 	} else if (has_path && pid && open_file__path(pid, file, path, sizeof(path))) {
@@ -79,7 +78,6 @@ void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 	} else {
 		text__addf(out, "%s, file descriptor %" PRIu32, kind_name(file->kind), file->fd - 1);
 	}
-	text__adds(out, "]");
 }
 
 static void add_file_of(struct vm *vm, const struct wait_file *file, struct text *out)
@@ -120,23 +118,23 @@ static void add_party(struct resolver *c, const struct wait_party *p, struct tex
 	add_method(vm, p->id, out);
 }
 
-/* "[woken by thread producer (78) in Thread::Queue#push]" */
+/* "woken by thread producer (78) in Thread::Queue#push" */
 static void add_waker(struct resolver *c, const struct sample_event *e, struct text *out)
 {
 	const struct wait_party *p = e->state == STATE_GVL ? &c->about->gvl_waker : &c->about->waker;
 
 	switch (p->kind) {
 	case PARTY_NOBODY:
-		text__adds(out, "[not woken in the recording]");
+		text__adds(out, "not woken in the recording");
 		return;
 	case PARTY_INTERRUPT:
-		text__adds(out, "[woken by an interrupt]");
+		text__adds(out, "woken by an interrupt");
 		return;
 	case PARTY_TIMER:
-		text__adds(out, "[woken by a timer]");
+		text__adds(out, "woken by a timer");
 		return;
 	}
-	text__adds(out, "[woken by ");
+	text__adds(out, "woken by ");
 	if (p->kind == PARTY_TASK) {
 		text__adds(out, p->process ? "native thread " : "process ");
 		text__add_clean(out, p->comm, strnlen(p->comm, sizeof(p->comm)), sizeof(p->comm));
@@ -145,36 +143,40 @@ static void add_waker(struct resolver *c, const struct sample_event *e, struct t
 	} else {
 		add_party(c, p, out);
 	}
-	text__adds(out, "]");
 }
 
-/* "[held by thread burner (77) in Object#burn]" */
+/* "held by thread burner (77) in Object#burn" */
 static void add_holder(struct resolver *c, const struct sample_event *e, struct text *out)
 {
 	const struct wait_party *p = e->state == STATE_GVL ? &c->about->gvl_holder : &c->about->holder;
 
-	text__adds(out, e->state == STATE_JOIN ? "[joins " : "[held by ");
+	text__adds(out, e->state == STATE_JOIN ? "joins " : "held by ");
 	add_party(c, p, out);
-	text__adds(out, "]");
 }
 
 /* -- frames -------------------------------------------------------------------------------------- */
 
-/* One frame with that text.  0 or -ENOMEM. */
-static int add_frame(struct resolver *c, const struct text *text, uint64_t *stack, uint32_t *count)
+/* One frame with that name.  0 or -ENOMEM. */
+static int add_frame(struct resolver *c, const char *key, const struct text *name, uint32_t *stack, uint32_t *count)
 {
-	uint64_t frame;
+	struct frame f = FRAME_INIT(FRAME_DETAIL);
+	uint32_t frame;
 
-	if (!c->crowded_about)
-		c->crowded_about = tree__synthetic(c->tree, SYNTHETIC_ABOUT, "[one of too many]");
-	if (text->failed)
+	f.bracketed = true;
+	if (!c->crowded_about) {
+		f.name = "one of too many";
+		c->crowded_about = frame_table__add(c->frames, &f);
+	}
+	if (name->failed)
 		return -ENOMEM;
-	frame = tree__synthetic(c->tree, SYNTHETIC_ABOUT, text__string(text));
+	f.key = key;
+	f.name = text__string(name);
+	frame = frame_table__add(c->frames, &f);
 	stack[*count] = frame ? frame : c->crowded_about;
 	return stack[(*count)++] ? 0 : -ENOMEM;
 }
 
-int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint64_t *stack, uint32_t *count)
+int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t *stack, uint32_t *count)
 {
 	const struct wait_about *about = c->about;
 	struct text text = { 0 };
@@ -183,26 +185,26 @@ int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *
 	if (!(e->flags & SAMPLE_HAS_ABOUT))
 		return 0;
 	if (!about) {
-		text__adds(&text, "[what it waited for was not received]");
-		err = add_frame(c, &text, stack, count);
+		text__adds(&text, "what it waited for was not received");
+		err = add_frame(c, "", &text, stack, count);
 		goto cleanup;
 	}
 	if (e->state == STATE_IO && c->about_wanted & ABOUT_FILE && about->file.fd) {
 		add_file_of(vm, &about->file, &text);
-		err = add_frame(c, &text, stack, count);
+		err = add_frame(c, "file", &text, stack, count);
 	}
 	if (!err && c->about_wanted & ABOUT_HOLDER &&
 	    (e->state == STATE_GVL || e->state == STATE_MUTEX || e->state == STATE_JOIN)) {
 		text__clear(&text);
 		add_holder(c, e, &text);
-		err = add_frame(c, &text, stack, count);
+		err = add_frame(c, "holder", &text, stack, count);
 	}
 	/* Who gives a thread a CPU, its memory, or leave to go on is not told. */
 	if (!err && c->about_wanted & ABOUT_WAKER && e->state != STATE_RUNNABLE && e->state != STATE_FAULT &&
 	    e->state != STATE_STOPPED) {
 		text__clear(&text);
 		add_waker(c, e, &text);
-		err = add_frame(c, &text, stack, count);
+		err = add_frame(c, "waker", &text, stack, count);
 	}
 cleanup:
 	text__free(&text);

@@ -9,10 +9,10 @@
 /* Frames that about__frames() makes at most. */
 #define ABOUT_FRAMES_MAX 3u
 
-/* Append "[socket to 127.0.0.1:5432]", clean.  `pid`: of the process, as seen from here; 0: it is gone. */
+/* Append "socket to 127.0.0.1:5432", clean.  `pid`: of the process, as seen from here; 0: it is gone. */
 void about__add_file(const struct wait_file *file, pid_t pid, struct text *out);
 
 /* The frames below the state of the sample, by c->about.  0 or -ENOMEM. */
-int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint64_t *stack, uint32_t *count);
+int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t *stack, uint32_t *count);
 
 #endif /* EXTPROF_PROFILE_ABOUT_H */

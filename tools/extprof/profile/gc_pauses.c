@@ -163,6 +163,28 @@ const char *gc_reason__name(enum gc_reason reason)
 	return reason < GC_REASONS ? names[reason] : "?";
 }
 
+int gc_pauses__copy(struct gc_pauses *to, const struct gc_pauses *p)
+{
+	*to = *p;
+	to->threads = NULL;
+	to->thread_count = 0;
+	to->thread_room = 0;
+	if (array__reserve(&to->threads, 0, p->thread_count, &to->thread_room, GC_THREADS_MAX, sizeof(*to->threads)))
+		goto failed;
+	for (; to->thread_count < p->thread_count; to->thread_count++) {
+		struct gc_pause_thread *row = &to->threads[to->thread_count];
+
+		*row = p->threads[to->thread_count];
+		row->name = row->name ? strdup(row->name) : NULL;
+		if (!row->name && p->threads[to->thread_count].name)
+			goto failed;
+	}
+	return 0;
+failed:
+	gc_pauses__free(to);
+	return -ENOMEM;
+}
+
 void gc_pauses__free(struct gc_pauses *p)
 {
 	for (uint32_t i = 0; i < p->thread_count; i++)

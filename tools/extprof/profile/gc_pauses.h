@@ -80,6 +80,8 @@ enum gc_reason gc_reason__of_pause(const struct sample_event *e, bool *major);
 const char *gc_part__name(enum gc_part part);
 const char *gc_reason__name(enum gc_reason reason);
 
+/* A copy that shares nothing with it.  0 or -ENOMEM: *to is empty. */
+int gc_pauses__copy(struct gc_pauses *to, const struct gc_pauses *p);
 void gc_pauses__free(struct gc_pauses *p);
 
 #endif /* EXTPROF_GC_PAUSES_H */

@@ -2,6 +2,7 @@
 #include "profile/group_names.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 /* Longest command in the name of a process, in bytes. */
@@ -27,67 +28,98 @@ static void add_pattern(const char *name, size_t length, struct text *out)
 	text__free(&pattern);
 }
 
-void group_names__add_thread(const struct thread *thread, struct text *out)
+int group_names__set_thread(struct frame_table *t, const struct thread *thread)
 {
 	size_t length = strnlen(thread->name, sizeof(thread->name));
+	struct frame f = FRAME_INIT(FRAME_THREAD);
+	struct text name = { 0 }, pattern = { 0 };
+	int err = -ENOMEM;
 
-	thread__add_label(thread, out);
-	text__adds(out, thread->serial & THREAD_FIBERS ? "\n[parked fibers of thread " : "\n[thread ");
+	thread__add_bare_name(thread, &name);
 	if (thread->ractor > 1)
-		text__adds(out, "ractor * ");
+		text__adds(&pattern, "ractor * ");
 	if (length)
-		add_pattern(thread->name, length, out);
+		add_pattern(thread->name, length, &pattern);
 	else
-		text__adds(out, thread->flags & RB_DEBUG_EXT_THREAD_MAIN ? "main" : "#*");
-	text__addf(out, "]\n%u", thread->tid);
+		text__adds(&pattern, thread->flags & RB_DEBUG_EXT_THREAD_MAIN ? "main" : "#*");
+	f.role = thread->serial & THREAD_FIBERS ? ROLE_FIBERS : ROLE_RUBY;
+	f.tid = thread->tid;
+	f.name = text__string(&name);
+	f.wider = text__string(&pattern);
+	if (!name.failed && !pattern.failed)
+		err = frame_table__set(t, (uint32_t)thread->frame, &f);
+	text__free(&name);
+	text__free(&pattern);
+	return err;
 }
 
-void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, bool unknown,
-				struct text *out)
+uint32_t group_names__add_no_thread(struct frame_table *t, const char *comm, size_t size, uint32_t tid, bool unknown)
 {
-	const char *kind = unknown ? "[unknown thread " : "[native thread ";
+	struct frame f = FRAME_INIT(FRAME_THREAD);
+	struct text name = { 0 }, pattern = { 0 };
 	size_t length = strnlen(comm, size);
+	uint32_t number = 0;
 
-	text__adds(out, kind);
-	text__add_clean(out, comm, length, size);
-	if (tid)
-		text__addf(out, " (%u)", tid);
-	text__addf(out, "]\n%s", kind);
-	add_pattern(comm, length, out);
-	text__addf(out, "]\n%u", tid);
+	text__add_clean(&name, comm, length, size);
+	add_pattern(comm, length, &pattern);
+	f.role = unknown ? ROLE_UNKNOWN : ROLE_NATIVE;
+	f.tid = tid;
+	f.name = text__string(&name);
+	f.wider = text__string(&pattern);
+	if (!name.failed && !pattern.failed)
+		number = frame_table__add(t, &f);
+	text__free(&name);
+	text__free(&pattern);
+	return number;
 }
 
-static void add_label_key(const char *before, const char *key, struct text *out)
+static uint8_t known_of(enum label_state state)
 {
-	text__adds(out, before);
+	switch (state) {
+	case LABEL_SET: return KNOWN;
+	case LABEL_NOT_SET: return KNOWN_NOT_SET;
+	case LABEL_EXPIRED: return KNOWN_EXPIRED;
+	default: return KNOWN_UNREAD;
+	}
+}
+
+static void add_key(const char *key, struct text *out)
+{
 	text__add_clean(out, key, strlen(key), RB_DEBUG_EXT_LABEL_KEY_MAX);
 }
 
-void group_names__add_label(const char *key, enum label_state state, const struct label_record *value,
-			    struct text *out)
+uint32_t group_names__add_label(struct frame_table *t, const char *label, enum label_state state,
+				const struct label_record *value, bool known)
 {
-	add_label_key(state == LABEL_NOT_SET ? "[no " : "[", key, out);
-	switch (state) {
-	case LABEL_SET:
-		text__adds(out, "=");
-		text__add_clean(out, value->value, value->value_length, RB_DEBUG_EXT_LABEL_VALUE_MAX);
-		break;
-	case LABEL_NOT_SET:
-		break;
-	case LABEL_EXPIRED:
-		text__adds(out, ": expired");
-		break;
-	case LABEL_UNREAD:
-		text__adds(out, ": not read");
-		break;
-	}
-	text__adds(out, "]");
+	struct frame f = FRAME_INIT(FRAME_LABEL);
+	struct text key = { 0 }, name = { 0 };
+	uint32_t number = 0;
+
+	add_key(label, &key);
+	if (state == LABEL_SET)
+		text__add_clean(&name, value->value, value->value_length, RB_DEBUG_EXT_LABEL_VALUE_MAX);
+	f.known = known_of(state);
+	f.key = text__string(&key);
+	f.name = text__string(&name);
+	if (!key.failed && !name.failed)
+		number = known ? frame_table__find(t, &f) : frame_table__add(t, &f);
+	text__free(&key);
+	text__free(&name);
+	return number;
 }
 
-void group_names__add_crowded_label(const char *key, struct text *out)
+uint32_t group_names__add_crowded(struct frame_table *t, enum frame_kind kind, const char *label)
 {
-	add_label_key("[", key, out);
-	text__adds(out, ": one of too many values]");
+	struct frame f = FRAME_INIT((uint8_t)kind);
+	struct text key = { 0 };
+	uint32_t number;
+
+	add_key(label, &key);
+	f.known = KNOWN_CROWDED;
+	f.key = text__string(&key);
+	number = key.failed ? 0 : frame_table__add(t, &f);
+	text__free(&key);
+	return number;
 }
 
 /* The next word of a line: its length, 0 at the end. */
@@ -215,20 +247,17 @@ void group_names__add_command(const char *line, struct text *out)
 	text__add_clean(out, word, length, COMMAND_MAX);
 }
 
-void group_names__add_process(const struct process_row *row, struct text *out)
+int group_names__set_process(struct frame_table *t, const struct process_row *row)
 {
+	struct frame f = FRAME_INIT(FRAME_PROCESS);
 	struct text command = { 0 };
+	int err;
 
 	group_names__add_command(row->command, &command);
-	out->failed |= command.failed;
-	text__addf(out, row->pid ? "[process %d" : "[process", row->pid);
-	if (command.length)
-		text__addf(out, " %s", command.data);
-	text__adds(out, "]\n");
-	if (row->cgroup)
-		text__addf(out, "[cgroup %s]", row->cgroup);
-	else
-		text__adds(out, "[unknown cgroup]");
-	text__addf(out, "\n%d", row->pid);
+	f.pid = (uint32_t)row->pid;
+	f.name = text__string(&command);
+	f.wider = row->cgroup ? row->cgroup : "";
+	err = command.failed ? -ENOMEM : frame_table__set(t, row->frame, &f);
 	text__free(&command);
+	return err;
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the frames of --group-by are called.  Each text has three lines: the name of the frame, the
- * name of a wider group that it belongs to, and a number.  A thread belongs to the threads of its
- * pattern and has its tid, a process to its cgroup and has its pid; 0: not known.  All names are clean,
- * so a newline cannot be a part of one.
- */
+/* The frames of --group-by.  All names are clean. */
 #ifndef EXTPROF_GROUP_NAMES_H
 #define EXTPROF_GROUP_NAMES_H
 
@@ -12,28 +7,27 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "frames/frame_table.h"
 #include "profile/processes.h"
 #include "ruby/labels.h"
 #include "ruby/threads.h"
 
-/* "[thread job-1 (42)]", "[thread job-*]", "42" */
-void group_names__add_thread(const struct thread *thread, struct text *out);
+/* Give the frame of a thread, or of a process, the parts that are known now.  0 or -ENOMEM. */
+int group_names__set_thread(struct frame_table *t, const struct thread *thread);
+int group_names__set_process(struct frame_table *t, const struct process_row *row);
 
 /*
- * A native thread that has no Ruby thread, or of which that is unknown.  comm: at most `size`
- * bytes of the process's.  "[native thread ruby-1 (42)]", "[native thread ruby-*]", "42"; tid 0: unknown.
+ * The frame of a thread that is no Ruby thread, or (unknown) of which that is not known.  comm: as the
+ * kernel has it, at most `size` bytes.  0: out of memory, or too many; so below.
  */
-void group_names__add_no_thread(const char *comm, size_t size, uint32_t tid, bool unknown,
-				struct text *out);
+uint32_t group_names__add_no_thread(struct frame_table *t, const char *comm, size_t size, uint32_t tid, bool unknown);
 
-/* "[request=GET /x]", "[no request]", "[request: expired]", "[request: not read]", and one line only.
- * value: of LABEL_SET. */
-void group_names__add_label(const char *key, enum label_state state, const struct label_record *value,
-			    struct text *out);
-void group_names__add_crowded_label(const char *key, struct text *out);
+/* The frame of a value of a label; `value` is of LABEL_SET.  known: only if it is there already. */
+uint32_t group_names__add_label(struct frame_table *t, const char *key, enum label_state state,
+				const struct label_record *value, bool known);
 
-/* "[process 42 puma]", "[cgroup /system.slice/web.service]", "42" */
-void group_names__add_process(const struct process_row *row, struct text *out);
+/* The frame of what has no room for one of its own.  key: of a label, else "". */
+uint32_t group_names__add_crowded(struct frame_table *t, enum frame_kind kind, const char *key);
 
 /*
  * What a user calls a process, from its whole (clean) command line: the file name of the script,

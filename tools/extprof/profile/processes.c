@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "profile/processes.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,24 @@ void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
 		if (p->rows[i].parent != PROCESS_NONE)
 			p->rows[i].parent = number[p->rows[i].parent];
 	p->count = count;
+}
+
+int processes__copy(struct processes *to, const struct processes *p)
+{
+	memset(to, 0, sizeof(*to));
+	if (array__reserve(&to->rows, 0, p->count, &to->room, PROCESSES_MAX, sizeof(*to->rows)))
+		return -ENOMEM;
+	for (; to->count < p->count; to->count++) {
+		struct process_row *row = &to->rows[to->count];
+
+		*row = p->rows[to->count];
+		row->cgroup = row->cgroup ? strdup(row->cgroup) : NULL;
+		if (!row->cgroup && p->rows[to->count].cgroup) {
+			processes__free(to);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 void processes__free(struct processes *p)

@@ -36,7 +36,7 @@ struct process_row {
 	struct source_counters kernel;
 	struct received received;
 	uint64_t cpu_taken;		/* of kernel.taken, by the timer */
-	uint64_t frame;			/* of the tree: its group frame; 0 none yet */
+	uint32_t frame;			/* number of its group frame; 0 none yet */
 };
 
 /* Zero-initialise. */
@@ -53,6 +53,8 @@ uint32_t processes__add(struct processes *p);
  * the new number of row i, or PROCESS_NONE.  Both have a place for each row.
  */
 void processes__restart(struct processes *p, const bool *kept, uint32_t *number);
+/* A copy that shares nothing with it.  0 or -ENOMEM: *to is empty. */
+int processes__copy(struct processes *to, const struct processes *p);
 void processes__free(struct processes *p);
 
 /* Was it profiled, or is it only in the table for the CPU time that it used? */

@@ -13,21 +13,6 @@
 /* With more threads than this of patterns that others have too, the patterns are shown. */
 #define THREADS_SHOWN_MAX 48u
 
-const char *const label_kind_names[LABEL_KINDS] = {
-	[LABEL_RUBY] = "Ruby",
-	[LABEL_C] = "C method",
-	[LABEL_BUILTIN] = "Ruby's own",
-	[LABEL_GC] = "GC",
-	[LABEL_NATIVE] = "native",
-	[LABEL_THREAD] = "thread",
-	[LABEL_OTHER] = "other",
-	[LABEL_PROCESS] = "process",
-	[LABEL_CGROUP] = "cgroup",
-	[LABEL_STATE] = "state",
-	[LABEL_ABOUT] = "waited for",
-	[LABEL_LABEL] = "label",
-};
-
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out)
 {
 	if (!*path)
@@ -39,70 +24,90 @@ void report__add_place(const char *path, int32_t line, bool approximate, struct 
 
 void report__add_label(const struct report *r, const struct report_label *label, struct text *out)
 {
-	if (r->detail != REPORT_BY_LINE || !*label->path) {
+	const struct frame *f = &label->frame;
+
+	if (r->detail != REPORT_BY_LINE || !*f->path) {
 		text__adds(out, label->name);
 		return;
 	}
 	/* The whole place tells files apart too. */
 	text__add(out, label->name, label->bare);
 	text__adds(out, " ");
-	report__add_place(label->path, label->line, label->approximate, out);
+	report__add_place(f->path, f->line, f->approximate, out);
 }
 
-/* Room for one more label. */
-static int reserve_label(struct report_builder *b)
+/* The parts of a frame that tell labels apart, with texts of the report's.  0 or -ENOMEM. */
+static int take_frame(struct report *r, const struct frame *from, struct frame *f)
 {
-	struct report *r = b->r;
+	const char **texts[] = { &f->name, &f->path, &f->module, &f->key };
 
-	if (array__reserve(&r->labels, r->label_count, 1, &b->label_room, MAP64_NONE, sizeof(*r->labels)))
-		return -ENOMEM;
-	return array__reserve(&b->content, r->label_count, 1, &b->content_room, MAP64_NONE,
-			      sizeof(*b->content));
+	*f = *from;
+	f->wider = "";
+	f->missing = MISSING_NOTHING;
+	if (r->detail == REPORT_BY_NAME)
+		f->first_line = 0;
+	if (r->detail != REPORT_BY_LINE) {
+		f->line = 0;
+		f->approximate = false;
+		f->address = 0;
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		*texts[i] = strings__intern(&r->strings, *texts[i]);
+		if (!*texts[i])
+			return -ENOMEM;
+	}
+	return 0;
 }
 
-uint32_t report__label(struct report_builder *b, const struct frame_row *f)
+/* Equal texts have equal addresses. */
+static bool is_same(const struct frame *a, const struct frame *b)
+{
+	return a->kind == b->kind && a->known == b->known && a->role == b->role && a->name == b->name &&
+	       a->path == b->path && a->module == b->module && a->key == b->key && a->bracketed == b->bracketed &&
+	       a->pid == b->pid && a->tid == b->tid && a->first_line == b->first_line && a->line == b->line &&
+	       a->approximate == b->approximate && a->address == b->address;
+}
+
+static uint64_t hash_of(const struct frame *f)
+{
+	uint64_t hash = hash__mix((uintptr_t)f->name ^ (uint64_t)f->kind << 56 ^ (uint64_t)f->known << 52);
+
+	hash = hash__mix(hash ^ (uintptr_t)f->path ^ f->pid ^ (uint64_t)f->tid << 32);
+	hash = hash__mix(hash ^ (uintptr_t)f->key ^ (uint64_t)(uint32_t)f->first_line << 32);
+	return hash__mix(hash ^ (uint32_t)f->line ^ (uint64_t)f->approximate << 63 ^ f->address);
+}
+
+uint32_t report__label(struct report_builder *b, const struct frame *frame)
 {
 	struct report *r = b->r;
 	struct report_label *l;
-	uint64_t hash = hash__mix((uintptr_t)f->name ^ (uint64_t)f->kind << 56);
-	bool by_code = r->detail != REPORT_BY_NAME, by_line = r->detail == REPORT_BY_LINE;
+	struct text name = { 0 };
+	struct frame f;
+	uint64_t hash;
 	uint32_t number;
 
-	hash = hash__mix(hash ^ (uintptr_t)f->path ^ f->number);
-	if (by_code)
-		hash = hash__mix(hash ^ (uint32_t)f->first_line);
-	if (by_line)
-		hash = hash__mix(hash ^ (uint32_t)f->line ^ (uint64_t)f->approximate << 63);
+	if (take_frame(r, frame, &f))
+		return MAP64_NONE;
+	hash = hash_of(&f);
 	while ((number = map64__get(&b->label_map, hash)) != MAP64_NONE) {
-		const struct frame_row *of = &b->content[number];
-
-		if (of->kind == f->kind && of->name == f->name && of->path == f->path &&
-		    of->number == f->number && (!by_code || of->first_line == f->first_line) &&
-		    (!by_line || (of->line == f->line && of->approximate == f->approximate)))
+		if (is_same(&r->labels[number].frame, &f))
 			return number;
 		hash++;
 	}
-	if (reserve_label(b) || map64__add(&b->label_map, hash, r->label_count))
+	if (array__reserve(&r->labels, r->label_count, 1, &b->label_room, MAP64_NONE, sizeof(*r->labels)) ||
+	    map64__add(&b->label_map, hash, r->label_count))
 		return MAP64_NONE;
-	b->content[r->label_count] = *f;
+	frame__add_text(&f, &name);
+	if (!name.failed && !name.data)
+		text__adds(&name, "");
 	l = &r->labels[r->label_count++];
-	*l = (struct report_label){
-		.name = strdup(f->name),
-		.path = strdup(f->path),
-		.bare = strlen(f->name),
-		.kind = f->kind,
-		.number = f->number,
-		.first_line = f->first_line,
-		.line = by_line ? f->line : 0,
-		.approximate = by_line && f->approximate,
-	};
-	return l->name && l->path ? r->label_count - 1 : MAP64_NONE;
+	*l = (struct report_label){ .frame = f, .name = name.data, .bare = name.length };
+	return name.failed || !l->name ? MAP64_NONE : r->label_count - 1;
 }
 
-static bool is_group(const struct frame_row *f)
+static bool is_group(const struct frame *f)
 {
-	return f->kind == LABEL_PROCESS || f->kind == LABEL_THREAD || f->kind == LABEL_LABEL ||
-	       f->kind == LABEL_MODE;
+	return f->kind == FRAME_PROCESS || f->kind == FRAME_THREAD || f->kind == FRAME_LABEL || f->kind == FRAME_MODE;
 }
 
 /* What is not below the frame of the mode. */
@@ -119,13 +124,13 @@ static int find_left_out(struct report_builder *b)
 	/* Parents come before children. */
 	for (uint32_t i = 1; i < tree->node_count; i++)
 		b->left_out[i] = tree->nodes[i].parent ? b->left_out[tree->nodes[i].parent] :
-				 tree->frames[tree->nodes[i].frame] != b->view.mode_frame;
+				 tree->nodes[i].frame != b->view.mode_frame;
 	return 0;
 }
 
 static int find_used(struct report_builder *b)
 {
-	b->used = calloc(b->tree->frame_count + 1u, sizeof(*b->used));
+	b->used = calloc(b->frames->count + 1u, sizeof(*b->used));
 	if (!b->used)
 		return -ENOMEM;
 	for (uint32_t i = 1; i < b->tree->node_count; i++)
@@ -136,7 +141,7 @@ static int find_used(struct report_builder *b)
 
 static int make_labels(struct report_builder *b)
 {
-	uint32_t count = b->tree->frame_count;
+	uint32_t count = b->frames->count;
 
 	b->label_of = malloc((count + 1u) * sizeof(*b->label_of));
 	if (!b->label_of)
@@ -144,9 +149,9 @@ static int make_labels(struct report_builder *b)
 	for (uint32_t i = 0; i < count; i++) {
 		b->label_of[i] = MAP64_NONE;
 		/* Groups have labels by what is shown of them. */
-		if (!b->used[i] || is_group(&b->frames->rows[i]))
+		if (!b->used[i] || is_group(&b->frames->list[i]))
 			continue;
-		b->label_of[i] = report__label(b, &b->frames->rows[i]);
+		b->label_of[i] = report__label(b, &b->frames->list[i]);
 		if (b->label_of[i] == MAP64_NONE)
 			return -ENOMEM;
 	}
@@ -159,7 +164,7 @@ static int by_text(const void *a, const void *b, void *context)
 	const struct report_label *x = &labels[*(const uint32_t *)a], *y = &labels[*(const uint32_t *)b];
 	int c = strcmp(x->name, y->name);
 
-	return c ? c : strcmp(x->path, y->path);
+	return c ? c : strcmp(x->frame.path, y->frame.path);
 }
 
 /* Labels of one name, by path: let the names tell the paths apart. */
@@ -173,26 +178,26 @@ static int distinguish(struct report *r, const uint32_t *labels, uint32_t count)
 	if (!paths || !starts)
 		goto cleanup;
 	for (uint32_t i = 0; i < count; i++) {
-		const char *path = r->labels[labels[i]].path;
+		const char *path = r->labels[labels[i]].frame.path;
 
 		if (*path && (!files || strcmp(paths[files - 1], path)))
 			paths[files++] = path;
 	}
 	/* One file with a path and code without a path are two as well. */
 	err = 0;
-	if (files < 2 && (!files || *r->labels[labels[0]].path))
+	if (files < 2 && (!files || *r->labels[labels[0]].frame.path))
 		goto cleanup;
 	err = path_ends__find(paths, files, starts);
 	for (uint32_t i = 0; i < count && !err; i++) {
 		struct report_label *l = &r->labels[labels[i]];
 		struct text name = { 0 };
 
-		if (!*l->path)
+		if (!*l->frame.path)
 			continue;
-		while (strcmp(paths[file], l->path))
+		while (strcmp(paths[file], l->frame.path))
 			file++;
 		text__addf(&name, "%s ", l->name);
-		path_ends__add(l->path, starts[file], &name);
+		path_ends__add(l->frame.path, starts[file], &name);
 		if (name.failed) {
 			text__free(&name);
 			err = -ENOMEM;
@@ -221,8 +226,9 @@ int report__distinguish(struct report_builder *b)
 		qsort_r(order, r->label_count, sizeof(*order), by_text, r->labels);
 	for (uint32_t i = 0; i < r->label_count && !err; i = end) {
 		end = i + 1;
-		/* Names that are equal have one address, before they are changed. */
-		while (end < r->label_count && b->content[order[end]].name == b->content[order[i]].name)
+		/* The names of those before are longer already. */
+		while (end < r->label_count && r->labels[order[end]].bare == r->labels[order[i]].bare &&
+		       !strcmp(r->labels[order[end]].name, r->labels[order[i]].name))
 			end++;
 		if (end > i + 1)
 			err = distinguish(r, order + i, end - i);
@@ -234,17 +240,17 @@ int report__distinguish(struct report_builder *b)
 /* How many threads have a pattern that another one has too?  0 or -ENOMEM. */
 static int count_alike(const struct report_builder *b, uint32_t *alike)
 {
-	uint32_t count = b->tree->frame_count, number = 0;
+	uint32_t count = b->frames->count, number = 0;
 	uint32_t *counts = calloc(count + 1u, sizeof(*counts));
 	struct map64 map = { 0 };	/* pattern -> number in counts */
 	int err = counts ? 0 : -ENOMEM;
 
 	*alike = 0;
 	for (uint32_t i = 0; i < count && !err; i++) {
-		const struct frame_row *f = &b->frames->rows[i];
+		const struct frame *f = &b->frames->list[i];
 		uint32_t n;
 
-		if (!b->used[i] || f->kind != LABEL_THREAD || !f->wider)
+		if (!b->used[i] || f->kind != FRAME_THREAD || !*f->wider)
 			continue;
 		n = map64__get(&map, (uintptr_t)f->wider);
 		if (n == MAP64_NONE) {
@@ -285,7 +291,7 @@ static int choose_groups(struct report_builder *b, const struct groups *show)
 	return 0;
 }
 
-int report__build(struct report *r, const struct tree *tree, const struct frames *frames,
+int report__build(struct report *r, const struct tree *tree, const struct frame_table *frames,
 		  const struct groups *show, enum report_detail detail, const struct report_view *view)
 {
 	static const struct report_view all = { .mode = &mode_cpu };
@@ -293,8 +299,6 @@ int report__build(struct report *r, const struct tree *tree, const struct frames
 	int err;
 
 	memset(r, 0, sizeof(*r));
-	if (frames->count < tree->frame_count)
-		return -EINVAL;
 	r->detail = detail;
 	b.view = view ? *view : all;
 	r->metric = b.view.by_value ? b.view.mode->value : b.view.mode->count;
@@ -309,7 +313,6 @@ int report__build(struct report *r, const struct tree *tree, const struct frames
 	free(b.left_out);
 	free(b.used);
 	free(b.label_of);
-	free(b.content);
 	free(b.loose);
 	map64__free(&b.label_map);
 	return err;
@@ -326,12 +329,18 @@ void report__free(struct report *r)
 {
 	if (!r)
 		return;
-	for (uint32_t i = 0; i < r->label_count; i++) {
+	for (uint32_t i = 0; i < r->label_count; i++)
 		free(r->labels[i].name);
-		free(r->labels[i].path);
-	}
 	free(r->labels);
 	free(r->nodes);
 	free(r->lines);
+	strings__free(&r->strings);
+	processes__free(&r->processes);
+	if (r->threads)
+		thread_rows__free(r->threads);
+	free(r->threads);
+	if (r->pauses)
+		gc_pauses__free(r->pauses);
+	free(r->pauses);
 	memset(r, 0, sizeof(*r));
 }

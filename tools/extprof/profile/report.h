@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A finished profile, as every output wants it: names composed and cleaned,
- * stacks merged by what is shown, totals added up.
+ * stacks merged by what is shown, totals added up.  It borrows nothing: it needs neither processes
+ * nor the profile that it was made of.
  */
 #ifndef EXTPROF_REPORT_H
 #define EXTPROF_REPORT_H
@@ -10,14 +11,17 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/strings.h"
+#include "frames/frame.h"
 #include "profile/accounting.h"
-#include "profile/frames.h"
 #include "profile/gc_pauses.h"
 #include "profile/groups.h"
 #include "profile/processes.h"
-#include "profile/tree.h"
+#include "profile/thread_rows.h"
+#include "source/mode.h"
 
-extern const char *const label_kind_names[LABEL_KINDS];
+struct frame_table;
+struct tree;
 
 /* What makes two frames different. */
 enum report_detail {
@@ -27,16 +31,11 @@ enum report_detail {
 };
 
 struct report_label {
+	struct frame frame;	/* the texts are the report's; it has a line if that tells labels apart */
 	/* As it is shown.  Where other files have the name too, the shortest end of the path that
 	 * tells them apart follows: "<top (required)> a/init.rb". */
 	char *name;
 	size_t bare;		/* length of the name without that */
-	char *path;		/* "" none */
-	uint32_t number;	/* pid of a process, tid of a thread; 0: not known, or of several */
-	int32_t first_line;	/* 0 unknown */
-	int32_t line;		/* the line that ran, when told apart by it */
-	bool approximate;	/* that line */
-	uint8_t kind;		/* enum label_kind */
 	uint64_t self, total;	/* in the unit of the report; recursion counts once */
 };
 
@@ -93,10 +92,9 @@ struct report_meta {
 	struct accounting accounting;
 };
 
-struct states;
-
 struct report {
 	struct report_meta meta;
+	struct strings strings;
 	struct report_label *labels;
 	uint32_t label_count;
 	struct report_node *nodes;	/* nodes[0]: root, its label is invalid */
@@ -112,29 +110,29 @@ struct report {
 	uint32_t group_count;
 	/* So many threads are shown by pattern, because they are many; 0: as it was asked for. */
 	uint32_t threads_by_pattern;
-	const struct processes *processes;	/* of the profile, not of the report; NULL unknown */
-	const struct states *states;		/* the same: what threads did; NULL: that was not measured */
-	const struct gc_pauses *pauses;		/* the same; NULL: they were not recorded */
+	struct processes processes;
+	struct thread_rows *threads;		/* NULL: that was not measured */
+	struct gc_pauses *pauses;		/* NULL: they were not recorded */
 };
 
 /* Which part of a tree a report is of. */
 struct report_view {
 	const struct mode *mode;
-	uint64_t mode_frame;	/* only what is below it, see resolver::mode_frames; 0: all */
+	uint32_t mode_frame;	/* only what is below it, see resolver::mode_frames; 0: all */
 	bool by_value;		/* what is counted: weight::value, else weight::count */
 	uint64_t divisor;	/* of amounts in text formats; 0: that of the unit */
 };
 
 /*
- * The report of a tree, with the texts of its frames.  It is independent of both afterwards.
+ * The report of a tree, with the texts of its frames.
  * view: NULL: all of it, as samples of mode cpu, by count.
  * show: the keys of the groups that are shown, outermost first; NULL: none.  The levels of others are
  * merged away.  What the profile does not know of a stack is shown as unknown.
- * r->meta and r->processes are left for the caller to fill, but for how many samples are merged, and
- * how many names and lines are missing, as far as frames tell.
- * 0, -ENOMEM, or -EINVAL: frames__take() has not seen the whole tree.
+ * The caller fills r->meta, r->processes, r->threads and r->pauses.  This function sets of r->meta only the mode, how
+ * many samples there are and are merged, and how many names and lines are missing.
+ * 0 or -ENOMEM.
  */
-int report__build(struct report *r, const struct tree *tree, const struct frames *frames,
+int report__build(struct report *r, const struct tree *tree, const struct frame_table *frames,
 		  const struct groups *show, enum report_detail detail, const struct report_view *view);
 void report__free(struct report *r);
 

@@ -3,18 +3,19 @@
 #ifndef EXTPROF_REPORT_BUILD_H
 #define EXTPROF_REPORT_BUILD_H
 
+#include "frames/frame_table.h"
 #include "profile/report.h"
+#include "profile/tree.h"
 
 struct report_builder {
 	struct report *r;
 	const struct tree *tree;
-	const struct frames *frames;
+	const struct frame_table *frames;
 	struct report_view view;
 	bool *left_out;		/* by node: of another mode; NULL: none is */
 	bool *used;		/* by number of the frame: a node has it; others were merged away */
 	uint32_t *label_of;	/* by number of the frame; MAP64_NONE: not used, or of a group */
-	struct frame_row *content;	/* by label: what is in it */
-	size_t label_room, content_room;
+	size_t label_room;
 	struct map64 label_map;	/* by hash */
 	/* The report's tree before it is put in order. */
 	struct loose_node {
@@ -25,8 +26,8 @@ struct report_builder {
 	uint32_t loose_count;
 };
 
-/* The label for a content.  Equal texts in it have equal addresses.  MAP64_NONE: out of memory. */
-uint32_t report__label(struct report_builder *b, const struct frame_row *content);
+/* The label of a frame.  MAP64_NONE: out of memory. */
+uint32_t report__label(struct report_builder *b, const struct frame *frame);
 
 /* What is counted of a node of the tree. */
 static inline uint64_t report__self(const struct report_builder *b, uint32_t node)

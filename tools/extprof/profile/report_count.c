@@ -8,7 +8,7 @@
 #include "base/array.h"
 
 /* Where a frame counts; NULL: it is shown with all it has. */
-static uint64_t *missing(struct report_meta *m, const struct frame_row *f)
+static uint64_t *missing(struct report_meta *m, const struct frame *f)
 {
 	switch (f->missing) {
 	case MISSING_EXPIRED: return &m->expired_names;
@@ -32,7 +32,7 @@ static int count_missing(struct report_builder *b)
 		return -ENOMEM;
 	/* Parents come before children. */
 	for (uint32_t i = p->node_count; i-- > 1;) {
-		uint64_t *count = missing(&b->r->meta, &b->frames->rows[p->nodes[i].frame]);
+		uint64_t *count = missing(&b->r->meta, frame_table__get(b->frames, p->nodes[i].frame));
 
 		if (report__leaves_out(b, i))
 			continue;
@@ -43,11 +43,6 @@ static int count_missing(struct report_builder *b)
 	}
 	free(totals);
 	return 0;
-}
-
-static bool is_no_code(uint8_t kind)
-{
-	return kind == LABEL_STATE || kind == LABEL_ABOUT;
 }
 
 /* Self and total of each label; recursion counts once. */
@@ -70,7 +65,7 @@ static int count_labels(struct report_builder *b)
 			open[path[depth--]]--;
 		r->labels[n->label].self += n->self;
 		/* A state is no code: what is in it is in the code that it is below. */
-		for (uint32_t at = i; is_no_code(r->labels[r->nodes[at].label].kind) && r->nodes[at].parent;) {
+		for (uint32_t at = i; frame_kind__is_below(r->labels[r->nodes[at].label].frame.kind) && r->nodes[at].parent;) {
 			at = r->nodes[at].parent;
 			r->labels[r->nodes[at].label].self += n->self;
 		}
@@ -105,17 +100,17 @@ static int count_lines(struct report_builder *b)
 	for (uint32_t i = 1; i < p->node_count; i++) {
 		/* What is in a state is in the code that it is below. */
 		uint32_t node = i, label, number;
-		uint64_t frame, key;
+		uint64_t code, key;
 
-		while (node && is_no_code(b->frames->rows[p->nodes[node].frame].kind))
+		while (node && frame_kind__is_below(b->frames->list[p->nodes[node].frame].kind))
 			node = p->nodes[node].parent;
 		if (report__leaves_out(b, i) || !report__self(b, i) || !node)
 			continue;
-		frame = p->frames[p->nodes[node].frame];
-		if (frame__is_synthetic(frame) || !frame__line(frame))
+		code = b->frames->codes[p->nodes[node].frame];
+		if (!code__line(code))
 			continue;
 		label = b->label_of[p->nodes[node].frame];
-		key = (uint64_t)label << 32 | (uint32_t)frame;
+		key = (uint64_t)label << 32 | (uint32_t)code;
 		number = map64__get(&map, key);
 		if (number == MAP64_NONE) {
 			if (array__reserve(&r->lines, r->line_count, 1, &room, MAP64_NONE, sizeof(*r->lines)))
@@ -125,8 +120,8 @@ static int count_lines(struct report_builder *b)
 				goto cleanup;
 			r->lines[number] = (struct report_line){
 				.label = label,
-				.line = frame__line(frame),
-				.approximate = frame & FRAME_APPROXIMATE,
+				.line = code__line(code),
+				.approximate = code & CODE_APPROXIMATE,
 			};
 			r->line_count++;
 		}

@@ -13,9 +13,9 @@ struct merge {
 	bool *is_group;		/* by node of the profile's tree */
 };
 
-static const struct frame_row *row_of(const struct merge *m, uint32_t node)
+static const struct frame *frame_of(const struct merge *m, uint32_t node)
 {
-	return &m->b->frames->rows[m->b->tree->nodes[node].frame];
+	return frame_table__get(m->b->frames, m->b->tree->nodes[node].frame);
 }
 
 /* The child of a loose node with that label, made if it is new.  MAP64_NONE: out of memory. */
@@ -38,46 +38,39 @@ static uint32_t child_of(struct merge *m, uint32_t parent, uint32_t label)
 /* What the profile knows of the stacks of a node.  NULL: the level was merged with others, or the profile
  * does not have it. */
 struct levels {
-	const struct frame_row *process, *thread;
-	const struct frame_row *labels[GROUP_LABELS_MAX];	/* in the order of groups::labels */
+	const struct frame *process, *thread;
+	const struct frame *labels[GROUP_LABELS_MAX];	/* in the order of groups::labels */
 };
 
-static uint32_t label_label(struct merge *m, const struct frame_row *of, bool merged)
+static uint32_t label_label(struct merge *m, const struct frame *of, bool merged)
 {
-	/* Equal texts have equal addresses. */
-	static const char none[] = "", unknown[] = "[unknown label]", together[] = "[merged labels]";
-	struct frame_row content = { .path = none, .name = merged ? together : unknown, .kind = LABEL_LABEL };
+	struct frame f = FRAME_INIT(FRAME_LABEL);
 
-	if (of)
-		content.name = of->name;
-	return report__label(m->b, &content);
+	f.known = merged ? KNOWN_MERGED : KNOWN_NOT;
+	return report__label(m->b, of ? of : &f);
 }
 
 /* The label of one level of groups, for stacks of that process and thread. */
-static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row *process,
-			    const struct frame_row *thread, bool merged)
+static uint32_t group_label(struct merge *m, uint8_t key, const struct frame *process,
+			    const struct frame *thread, bool merged)
 {
-	static const char none[] = "";
-	static const char *const unknown[GROUP_KEYS][2] = {
-		[GROUP_PROCESS] = { "[unknown process]", "[merged processes]" },
-		[GROUP_THREAD] = { "[unknown thread]", "[merged threads]" },
-		[GROUP_THREAD_PATTERN] = { "[unknown thread]", "[merged threads]" },
-		[GROUP_CGROUP] = { "[unknown cgroup]", "[merged cgroups]" },
+	static const uint8_t kinds[GROUP_KEYS] = {
+		[GROUP_PROCESS] = FRAME_PROCESS, [GROUP_THREAD] = FRAME_THREAD, [GROUP_THREAD_PATTERN] = FRAME_THREAD,
+		[GROUP_CGROUP] = FRAME_CGROUP,
 	};
-	const struct frame_row *of = key == GROUP_PROCESS || key == GROUP_CGROUP ? process : thread;
-	struct frame_row content = { .path = none, .name = unknown[key][merged], .kind = LABEL_THREAD };
+	const struct frame *of = kinds[key] == FRAME_THREAD ? thread : process;
+	struct frame f = FRAME_INIT(kinds[key]);
 
-	if (key == GROUP_PROCESS)
-		content.kind = LABEL_PROCESS;
-	else if (key == GROUP_CGROUP)
-		content.kind = LABEL_CGROUP;
-	if (of && (key == GROUP_PROCESS || key == GROUP_THREAD)) {
-		content.name = of->name;
-		content.number = of->number;
-	} else if (of && of->wider) {
-		content.name = of->wider;
+	if (of && kinds[key] == of->kind && key != GROUP_THREAD_PATTERN)
+		return report__label(m->b, of);
+	/* It is known, but what it belongs to is not. */
+	f.known = merged && !of ? KNOWN_MERGED : KNOWN_NOT;
+	if (of && (*of->wider || of->known)) {
+		f.known = of->known;
+		f.role = of->role;
+		f.name = of->wider;
 	}
-	return report__label(m->b, &content);
+	return report__label(m->b, &f);
 }
 
 /*
@@ -88,19 +81,19 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame_row
 static uint32_t base_of(struct merge *m, uint32_t node, bool merged)
 {
 	const struct groups *g = &m->b->r->groups;
-	const struct frame_row *labels[GROUP_LABELS_MAX];	/* innermost first */
+	const struct frame *labels[GROUP_LABELS_MAX];	/* innermost first */
 	struct levels of = { 0 };
 	uint32_t base = 0, n = 0;
 
 	if (!merged && m->merged[node] != MAP64_NONE)
 		return m->merged[node];
 	for (uint32_t i = node; i; i = m->b->tree->nodes[i].parent) {
-		if (row_of(m, i)->kind == LABEL_PROCESS)
-			of.process = row_of(m, i);
-		else if (row_of(m, i)->kind == LABEL_THREAD)
-			of.thread = row_of(m, i);
-		else if (row_of(m, i)->kind == LABEL_LABEL && n < GROUP_LABELS_MAX)
-			labels[n++] = row_of(m, i);
+		if (frame_of(m, i)->kind == FRAME_PROCESS)
+			of.process = frame_of(m, i);
+		else if (frame_of(m, i)->kind == FRAME_THREAD)
+			of.thread = frame_of(m, i);
+		else if (frame_of(m, i)->kind == FRAME_LABEL && n < GROUP_LABELS_MAX)
+			labels[n++] = frame_of(m, i);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		of.labels[i] = labels[n - 1 - i];
@@ -147,7 +140,7 @@ static int merge_nodes(struct merge *m)
 				continue;
 			m->merged[i] = base_of(m, i, false);
 		} else {
-			bool merged = tree->nodes[i].frame == tree->merged_frame;
+			bool merged = tree->nodes[i].frame == FRAME_MERGED;
 
 			label = m->b->label_of[tree->nodes[i].frame];
 			above = m->is_group[parent] ? base_of(m, parent, merged) : m->merged[parent];
@@ -215,11 +208,11 @@ static int by_name(const void *a, const void *b, void *context)
 		return x->parent < y->parent ? -1 : 1;
 	c = strcmp(l->name, m->name);
 	if (!c)
-		c = strcmp(l->path, m->path);
+		c = strcmp(l->frame.path, m->frame.path);
 	if (!c)
-		c = l->first_line < m->first_line ? -1 : l->first_line > m->first_line;
+		c = l->frame.first_line < m->frame.first_line ? -1 : l->frame.first_line > m->frame.first_line;
 	if (!c)
-		c = l->line < m->line ? -1 : l->line > m->line;
+		c = l->frame.line < m->frame.line ? -1 : l->frame.line > m->frame.line;
 	return c ? c : (x->label < y->label ? -1 : x->label > y->label);
 }
 

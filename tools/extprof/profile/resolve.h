@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From samples as the kernel sends them to stacks of named frames. */
+/* From samples as the kernel sends them to events of named frames, for sinks. */
 #ifndef EXTPROF_RESOLVE_H
 #define EXTPROF_RESOLVE_H
 
@@ -7,10 +7,9 @@
 #include <stdint.h>
 
 #include "profile/accounting.h"
-#include "profile/gc_pauses.h"
 #include "profile/groups.h"
 #include "profile/processes.h"
-#include "profile/tree.h"
+#include "profile/sink.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
 #include "wire/about.h"
@@ -20,11 +19,12 @@
 /* Different numbers of frames left out that are told apart. */
 #define RESOLVE_LEFT_OUT_MAX 64
 
-/* Different values of labels that are told apart: a part of TREE_TEXTS_MAX. */
+/* Different values of labels that are told apart: a part of FRAMES_NO_CODE_MAX. */
 #define RESOLVE_LABELS_MAX (16u << 10)
 
 struct resolver {
-	struct tree *tree;
+	struct frame_table *frames;
+	struct sinks sinks;
 	/* The VM of a sample, and which row of the processes is that of its process, or PROCESS_NONE.
 	 * NULL: there is none, the sample is malformed. */
 	struct vm *(*vm_of)(void *context, const struct sample_event *e, uint32_t *row);
@@ -36,12 +36,12 @@ struct resolver {
 	 * in what order, is for the report.
 	 */
 	struct groups groups;
-	struct gc_pauses *pauses;	/* where samples of SOURCE_GC go; NULL: nowhere */
-	/* What samples are counted in.  None: each sample counts 1.  Several: each stack begins with the
-	 * frame of its mode, before those of the groups; they are of resolve__set_modes(). */
+	bool pauses;		/* samples of SOURCE_GC are wanted, as pauses */
+	/* What samples are counted in; they are of resolve__set_modes().  None: each sample counts 1.  Several: each
+	 * has a frame in the tree. */
 	const struct mode *const *modes;
 	uint32_t mode_count;
-	uint64_t mode_frames[MODES_MAX];
+	uint32_t mode_frames[MODES_MAX];
 	/* Of mode event, by number; they belong to the caller. */
 	const struct event_spec *events;
 	uint32_t event_count;
@@ -51,7 +51,7 @@ struct resolver {
 	struct received received[SOURCE_MAX];
 
 	/* Frames of samples that are whole nevertheless. */
-	uint64_t frames;
+	uint64_t frame_count;
 	uint64_t unknown_frames;	/* id 0 where code should be */
 	/* The report counts the frames whose symbol has no name; these have none. */
 	uint64_t unreadable_names;	/* ids that none can have */
@@ -65,8 +65,8 @@ struct resolver {
 	uint32_t left_out_count;
 
 	/* For what has no room for a frame of its own; 0 until they are made. */
-	uint64_t crowded_thread, crowded_process, crowded_about;
-	uint64_t crowded_label[GROUP_LABELS_MAX];
+	uint32_t crowded_thread, crowded_process, crowded_about;
+	uint32_t crowded_label[GROUP_LABELS_MAX];
 	uint32_t label_values;		/* frames that labels may have made: see RESOLVE_LABELS_MAX */
 	uint64_t unread_labels, expired_labels;	/* samples of which a label is not known */
 
@@ -74,21 +74,25 @@ struct resolver {
 	const struct wait_about *about;
 	uint32_t about_wanted;	/* which of it is shown, a mask of ABOUT_ */
 
-	uint64_t stack[SAMPLE_FRAMES_MAX + 14 + GROUP_LABELS_MAX];
+	/* Of the sample that is being resolved. */
+	uint32_t stack[SINK_FRAMES_MAX];	/* groups and code, outermost first */
+	uint32_t group_frames;			/* how many of them are groups */
+	uint32_t thread_frame;			/* 0: the groups have no threads */
+	struct sink_view views[MODES_MAX];
 };
 
 /* The modes belong to the caller, and live as long as the resolver.  0 or -ENOMEM. */
 int resolve__set_modes(struct resolver *c, const struct mode *const *modes, uint32_t count);
 
-/* The tree is empty again, and frames that were made before are none of it.  0 or -ENOMEM. */
+/* The table of frames is empty again, and frames that were made before are none of it.  0 or -ENOMEM. */
 int resolve__restart(struct resolver *c);
 
 /* Take one event from the ring buffer. */
 void resolve__event(struct resolver *c, const void *data, size_t size);
 
 /*
- * Only the stack of an event: `count` frames in c->stack, outermost first.  Neither counted nor added
- * to the tree.  0, -EINVAL: the event makes no sense, -EINTR: the memory could not be read in time, -ENOMEM.
+ * Only the stack of an event: `count` frames in c->stack, outermost first.  It is not counted, and no sink gets it.
+ * 0, -EINVAL: the event makes no sense, -EINTR: the memory could not be read in time, -ENOMEM.
  */
 int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *count);
 
@@ -103,5 +107,8 @@ void resolve__lose(struct resolver *c, const void *data, size_t size, enum loss_
  */
 int resolve__name_threads(struct resolver *c, const struct vm *vm);
 int resolve__name_processes(struct resolver *c);
+
+/* After these: give the frames of code their names, and tell the sinks all that numbers stand for.  0 or -ENOMEM. */
+int resolve__describe(struct resolver *c, const struct symbol_table *table);
 
 #endif /* EXTPROF_RESOLVE_H */

@@ -26,6 +26,15 @@ void states__free(struct states *s)
 	memset(s, 0, sizeof(*s));
 }
 
+int states__copy_rows(const struct states *s, struct thread_rows *to)
+{
+	struct thread_rows rows = {
+		.rows = s->rows, .count = s->count, .others = s->others, .other_count = s->other_count, .lost = s->lost,
+	};
+
+	return thread_rows__copy(to, &rows);
+}
+
 /* Places of stacks.  Each is of a thread that lives, or lived a short time ago. */
 #define STACKS_TIDY (4 * SCHED_THREADS_MAX)
 

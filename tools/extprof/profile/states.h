@@ -12,18 +12,12 @@
 
 #include "base/map64.h"
 #include "profile/resolve.h"
+#include "profile/thread_rows.h"
 #include "wire/about.h"
 #include "wire/states.h"
 
 /* Bound of the table; the accounts of others are added up in one row. */
 #define STATES_THREADS_MAX (64u << 10)
-
-struct thread_row {
-	struct thread_account account;
-	char *name;		/* clean; NULL not known */
-	bool ended;
-	bool based;		/* what states::bases has of it is taken away */
-};
 
 /* What the account of a thread that lives had when the profile began anew. */
 struct account_base {
@@ -64,6 +58,8 @@ struct states {
 };
 
 void states__free(struct states *s);
+/* A copy of the accounts for a report.  0 or -ENOMEM. */
+int states__copy_rows(const struct states *s, struct thread_rows *to);
 
 /* Take one event from the ring buffer, of any source. */
 void states__event(struct states *s, struct resolver *c, const void *data, size_t size);

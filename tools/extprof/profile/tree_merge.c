@@ -55,7 +55,7 @@ static uint16_t node_class(const struct merge *m, uint32_t node)
 {
 	if (!node)
 		return CLASS_ROOT;
-	return m->p->nodes[node].frame == m->p->merged_frame ? 0 : class_of(m->totals[node]);
+	return m->p->nodes[node].frame == FRAME_MERGED ? 0 : class_of(m->totals[node]);
 }
 
 /* How many nodes it may add, at most: itself, and [merged] below it. */
@@ -168,7 +168,7 @@ static void move_nodes(struct merge *m)
 		}
 		m->moved[i] = parent | GONE;
 		tree_node__add(&m->tails[parent & ~GONE], n.samples, &n.self);
-		if (n.frame != p->merged_frame)
+		if (n.frame != FRAME_MERGED)
 			p->merged += n.samples;
 	}
 	p->node_count = kept;
@@ -176,7 +176,7 @@ static void move_nodes(struct merge *m)
 	for (uint32_t i = 0; i < kept; i++)
 		if (m->tails[i].samples)
 			p->nodes[p->node_count++] = (struct tree_node){
-				.parent = i, .frame = p->merged_frame, .samples = m->tails[i].samples,
+				.parent = i, .frame = FRAME_MERGED, .samples = m->tails[i].samples,
 				.self = m->tails[i].self };
 }
 
@@ -191,8 +191,7 @@ int tree__merge_rare(struct tree *p)
 	m.rarest = malloc(count * sizeof(*m.rarest));
 	m.moved = malloc(count * sizeof(*m.moved));
 	m.tails = calloc(count, sizeof(*m.tails));
-	if (!m.totals || !m.depths || !m.rarest || !m.moved || !m.tails ||
-	    tree__merged_frame(p) == MAP64_NONE)
+	if (!m.totals || !m.depths || !m.rarest || !m.moved || !m.tails)
 		goto cleanup;
 	measure(&m);
 	choose_border(&m, count / 2);

@@ -184,11 +184,10 @@ void threads__restart(struct threads *t)
 		t->count = count;
 }
 
-void thread__add_name(const struct thread *thread, struct text *out)
+void thread__add_bare_name(const struct thread *thread, struct text *out)
 {
 	size_t length = strnlen(thread->name, sizeof(thread->name));
 
-	text__adds(out, thread->serial & THREAD_FIBERS ? "parked fibers of thread " : "thread ");
 	if (thread->ractor > 1)
 		text__addf(out, "ractor %u ", thread->ractor);
 	if (length)
@@ -197,6 +196,12 @@ void thread__add_name(const struct thread *thread, struct text *out)
 		text__adds(out, "main");
 	else
 		text__addf(out, "#%" PRIu64 "%s", thread->serial & ~THREAD_FIBERS, thread->known ? "" : " (gone)");
+}
+
+void thread__add_name(const struct thread *thread, struct text *out)
+{
+	text__adds(out, thread->serial & THREAD_FIBERS ? "parked fibers of thread " : "thread ");
+	thread__add_bare_name(thread, out);
 	if (thread->tid)
 		text__addf(out, " (%u)", thread->tid);
 }

@@ -68,6 +68,8 @@ void threads__refresh(struct threads *t, bool all);
  */
 void threads__restart(struct threads *t);
 
+/* Append "worker 1", "main", "#5", "ractor 2 main", clean. */
+void thread__add_bare_name(const struct thread *thread, struct text *out);
 /* Append "thread NAME (TID)", clean. */
 void thread__add_name(const struct thread *thread, struct text *out);
 /* The same in brackets. */

@@ -31,13 +31,13 @@ static void add_type(const struct sample_event *e, struct text *out)
 	const char *type = type_name(e->state);
 
 	if (e->state == ALLOC_MALLOC)
-		text__adds(out, "[malloc]");
+		text__adds(out, "malloc");
 	else if (!e->detail)
-		text__adds(out, "[class without a record]");
+		text__adds(out, "class without a record");
 	else if (type)
-		text__addf(out, "[VM internal %s]", type);
+		text__addf(out, "VM internal %s", type);
 	else
-		text__adds(out, "[VM internal]");
+		text__adds(out, "VM internal");
 }
 
 const struct mode mode_alloc = {
@@ -47,6 +47,6 @@ const struct mode mode_alloc = {
 	.value = { "alloc_space", UNIT_BYTES },
 	.count = { "alloc_objects", UNIT_COUNT },
 	.innermost = add_type,
-	.below = "class",
+	.below = FRAME_CLASS,
 	.names_class = true,
 };

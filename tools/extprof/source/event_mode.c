@@ -10,5 +10,5 @@ const struct mode mode_event = {
 	.count = { "events", UNIT_COUNT },
 	.by_count = true,
 	.names_event = true,
-	.below = "event",
+	.below = FRAME_EVENT,
 };

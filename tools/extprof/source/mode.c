@@ -42,9 +42,9 @@ int modes__parse(const char *text, const struct mode **list, uint32_t *count)
 	}
 }
 
-const char *mode__below(const struct mode *mode)
+enum frame_kind mode__below(const struct mode *mode)
 {
-	return mode->below ? mode->below : "state";
+	return mode->below ? mode->below : FRAME_STATE;
 }
 
 bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "frames/frame.h"
 #include "wire/sample.h"
 
 /* How many can be recorded together. */
@@ -45,9 +46,9 @@ struct mode {
 	 * NULL: every sample of its sources does.
 	 */
 	bool (*take)(const struct sample_event *e, struct weight *weight);
-	/* Append what is shown below the innermost frame: "[gvl]".  Nothing appended, or NULL: no frame. */
+	/* Append the name of the frame below the code: "gvl".  Nothing appended, or NULL: no frame. */
 	void (*innermost)(const struct sample_event *e, struct text *out);
-	const char *below;	/* what that is, for a column: "system call"; NULL: "state" */
+	enum frame_kind below;	/* its kind; 0: FRAME_STATE */
 	bool names_event;	/* sample_event::detail is the number of an event that the user has named */
 	bool has_states;	/* its samples are of states of threads, see wire/states.h */
 	uint32_t states;	/* of these: a mask of 1u << enum thread_state; 0: of all */
@@ -66,8 +67,8 @@ int modes__parse(const char *text, const struct mode **list, uint32_t *count);
 /* Does the sample belong to the mode?  Sets *weight if so. */
 bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight);
 
-/* mode::below, or "state". */
-const char *mode__below(const struct mode *mode);
+/* The kind of the frames below the code. */
+enum frame_kind mode__below(const struct mode *mode);
 
 /* By enum thread_state of wire/states.h. */
 extern const char *const state_names[];

@@ -95,7 +95,7 @@ static void add_state(const struct sample_event *e, struct text *out)
 
 	if (e->source != SOURCE_SCHED || e->state >= STATE_MAX)
 		return;
-	text__addf(out, "[%s", state_names[e->state]);
+	text__adds(out, state_names[e->state]);
 	switch (e->state) {
 	case STATE_IO:
 		if (!call || call_kind((int64_t)call - 1) == CALL_FUTEX)
@@ -108,7 +108,6 @@ static void add_state(const struct sample_event *e, struct text *out)
 		add_call(call, out);
 		break;
 	}
-	text__adds(out, "]");
 }
 
 const struct mode mode_wall = {

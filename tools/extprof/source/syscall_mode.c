@@ -11,9 +11,9 @@ static void add_call(const struct sample_event *e, struct text *out)
 	const char *name = e->detail & SYSCALL_COMPAT ? NULL : syscall__name(number);
 
 	if (name)
-		text__addf(out, "[%s]", name);
+		text__adds(out, name);
 	else
-		text__addf(out, "[%s %" PRIu64 "]", e->detail & SYSCALL_COMPAT ? "32-bit syscall" : "syscall", number);
+		text__addf(out, "%s %" PRIu64, e->detail & SYSCALL_COMPAT ? "32-bit syscall" : "syscall", number);
 }
 
 #define MODE_SYSCALL \
@@ -22,7 +22,7 @@ static void add_call(const struct sample_event *e, struct text *out)
 	.sources = 1u << SOURCE_SYSCALL, \
 	.count = { "calls", UNIT_COUNT }, \
 	.innermost = add_call, \
-	.below = "system call"
+	.below = FRAME_CALL
 
 const struct mode mode_syscall = {
 	MODE_SYSCALL,

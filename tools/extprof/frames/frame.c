@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The texts of frames. */
+#include "frames/frame.h"
+
+#include <inttypes.h>
+
+const char *const frame_kind_names[FRAME_KINDS] = {
+	[FRAME_RUBY] = "Ruby",
+	[FRAME_C] = "C method",
+	[FRAME_BUILTIN] = "Ruby's own",
+	[FRAME_NATIVE] = "native",
+	[FRAME_KERNEL] = "kernel",
+	[FRAME_GC] = "GC",
+	[FRAME_NO_RUBY] = "no Ruby code",
+	[FRAME_MARK] = "other",
+	[FRAME_PROCESS] = "process",
+	[FRAME_THREAD] = "thread",
+	[FRAME_CGROUP] = "cgroup",
+	[FRAME_LABEL] = "label",
+	[FRAME_STATE] = "state",
+	[FRAME_CLASS] = "class",
+	[FRAME_CALL] = "system call",
+	[FRAME_EVENT] = "event",
+	[FRAME_DETAIL] = "waited for",
+};
+
+static const char *plural(uint8_t kind)
+{
+	switch (kind) {
+	case FRAME_PROCESS: return "processes";
+	case FRAME_THREAD: return "threads";
+	case FRAME_CGROUP: return "cgroups";
+	default: return "labels";
+	}
+}
+
+/* The value of a label, or why there is none. */
+static void add_value(const struct frame *f, struct text *out)
+{
+	switch (f->known) {
+	case KNOWN: text__adds(out, f->name); break;
+	case KNOWN_EXPIRED: text__adds(out, "expired"); break;
+	case KNOWN_UNREAD: text__adds(out, "not read"); break;
+	case KNOWN_CROWDED: text__adds(out, "one of too many values"); break;
+	}
+}
+
+static void add_label(const struct frame *f, struct text *out)
+{
+	if (f->known == KNOWN_NOT_SET) {
+		text__addf(out, "no %s", f->key);
+		return;
+	}
+	text__addf(out, f->known == KNOWN ? "%s=" : "%s: ", f->key);
+	add_value(f, out);
+}
+
+/* A group of which not more is known than why. */
+static bool add_unknown(const struct frame *f, struct text *out)
+{
+	switch (f->known) {
+	case KNOWN_NOT:
+		text__addf(out, "unknown %s", frame_kind_names[f->kind]);
+		return true;
+	case KNOWN_MERGED:
+		text__addf(out, "merged %s", plural(f->kind));
+		return true;
+	case KNOWN_CROWDED:
+		if (f->kind == FRAME_LABEL)
+			return false;
+		/* The process of it has no row, so its cgroup is not known either. */
+		text__addf(out, "one of too many %s", f->kind == FRAME_THREAD ? "threads" : "processes");
+		return true;
+	default:
+		return false;
+	}
+}
+
+void frame__add_bare(const struct frame *f, struct text *out)
+{
+	static const char *const roles[] = {
+		[ROLE_RUBY] = "", [ROLE_FIBERS] = "parked fibers of thread ", [ROLE_NATIVE] = "native thread ",
+		[ROLE_UNKNOWN] = "unknown thread ",
+	};
+
+	if (add_unknown(f, out))
+		return;
+	switch (f->kind) {
+	case FRAME_PROCESS:
+		if (*f->name)
+			text__adds(out, f->name);
+		else if (f->pid)
+			text__addf(out, "%" PRIu32, f->pid);
+		else
+			text__adds(out, "process");
+		break;
+	case FRAME_THREAD:
+		text__addf(out, "%s%s", roles[f->role], f->name);
+		break;
+	case FRAME_LABEL:
+		add_value(f, out);
+		break;
+	default:
+		text__adds(out, f->name);
+	}
+}
+
+/* The text between the brackets. */
+static void add_inside(const struct frame *f, struct text *out)
+{
+	if (add_unknown(f, out))
+		return;
+	switch (f->kind) {
+	case FRAME_GC:
+		text__addf(out, "GC%s%s", *f->name ? " " : "", f->name);
+		break;
+	case FRAME_PROCESS:
+		text__adds(out, "process");
+		if (f->pid)
+			text__addf(out, " %" PRIu32, f->pid);
+		if (*f->name)
+			text__addf(out, " %s", f->name);
+		break;
+	case FRAME_THREAD:
+		text__adds(out, f->role == ROLE_RUBY ? "thread " : "");
+		frame__add_bare(f, out);
+		if (f->tid)
+			text__addf(out, " (%" PRIu32 ")", f->tid);
+		break;
+	case FRAME_CGROUP:
+		text__addf(out, "cgroup %s", f->name);
+		break;
+	case FRAME_LABEL:
+		add_label(f, out);
+		break;
+	default:
+		text__adds(out, f->name);
+	}
+}
+
+void frame__add_text(const struct frame *f, struct text *out)
+{
+	if (!f->bracketed && !frame_kind__is_group(f->kind)) {
+		text__adds(out, f->name);
+		return;
+	}
+	text__adds(out, "[");
+	add_inside(f, out);
+	text__adds(out, "]");
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where resolved samples go.  The resolver makes events of what arrives and hands each to a list of sinks: the tree of
+ * stacks, the pauses of the collector, a recording, a list in a test.  A new analysis is a new sink, and the resolver
+ * stays as it is.
+ *
+ * Frames and processes are numbers in events.  Their names can be read later than the event, so a sink is told what
+ * they stand for whenever that is known anew: before a report, at the end, and when the caller asks for it with
+ * resolve__describe().  A number keeps its meaning until the profile begins anew (restart).
+ */
+#ifndef EXTPROF_SINK_H
+#define EXTPROF_SINK_H
+
+#include <stdint.h>
+
+#include "frames/frame_table.h"
+#include "profile/processes.h"
+#include "source/mode.h"
+#include "wire/sample.h"
+
+/* Frames of a sample: groups and code, and what is below the code in one mode. */
+#define SINK_FRAMES_MAX (SAMPLE_FRAMES_MAX + 16u)
+#define SINK_BELOW_MAX 8u
+#define SINKS_MAX 8u
+
+/* Whose an event is. */
+struct sink_origin {
+	uint32_t process;	/* number of a row of struct processes, or PROCESS_NONE */
+	uint32_t vm;		/* number of the program that the process runs, from 1 */
+	uint64_t thread;	/* serial of the Ruby thread in its VM; 0: none, or not known */
+	uint32_t tid;		/* of the native thread, in the pid namespace of the process */
+	uint32_t thread_frame;	/* FRAME_THREAD; 0: the groups of the profile have no threads */
+};
+
+/* What one mode makes of a sample. */
+struct sink_view {
+	uint32_t mode;		/* its number in the profile; 0 without modes */
+	uint32_t mode_frame;	/* FRAME_MODE; 0: there is only one mode */
+	struct weight weight;
+	uint32_t below[SINK_BELOW_MAX];	/* frames below the code, outermost first: state, class, file */
+	uint32_t below_count;
+};
+
+struct sink_sample {
+	struct sink_origin origin;
+	uint64_t time;		/* CLOCK_MONOTONIC, ns: of a wait, when it was over */
+	uint16_t source;	/* enum sample_source */
+	uint16_t truncated;	/* enum trunc_reason; 0: the stack is whole */
+	uint32_t state;		/* of SOURCE_SCHED, enum thread_state */
+	uint64_t label;		/* id of the label set in the VM, 0 none */
+	const uint32_t *frames;	/* numbers, outermost first: groups, then code */
+	uint32_t count, groups;
+	const struct sink_view *views;	/* one for each mode that takes the sample */
+	uint32_t view_count;
+};
+
+/* A pause of the collector. */
+struct sink_pause {
+	struct sink_origin origin;
+	uint64_t begin, length;		/* CLOCK_MONOTONIC, ns; ns */
+	const struct sample_event *event;	/* its phases and its reason: see wire/gc.h */
+};
+
+/* A wait that is a sample by itself, and has a begin and a length.  Its sample follows. */
+struct sink_interval {
+	struct sink_origin origin;
+	uint32_t state;			/* enum thread_state */
+	uint64_t begin, length;		/* CLOCK_MONOTONIC, ns; ns */
+};
+
+struct sink_loss {
+	uint16_t source;	/* enum sample_source */
+	uint32_t process;	/* as in struct sink_origin */
+	enum loss_reason reason;
+	uint64_t count;
+};
+
+struct sink;
+
+/*
+ * What a sink does not want is NULL.  0, or a negative errno.  If the first sink of the list cannot take a sample or a
+ * pause, the sample is lost for all.  Another one that fails is asked no more, and sink::err says why.
+ */
+struct sink_ops {
+	/* What a number stands for, and again when that has changed. */
+	int (*process)(struct sink *s, uint32_t row, const struct process_row *process);
+	int (*frame)(struct sink *s, uint32_t number, const struct frame *frame);
+
+	int (*sample)(struct sink *s, const struct sink_sample *sample);
+	int (*pause)(struct sink *s, const struct sink_pause *pause);
+	int (*interval)(struct sink *s, const struct sink_interval *interval);
+	/* Samples that arrived and could not be resolved.  What the kernel has lost is in its counters. */
+	int (*loss)(struct sink *s, const struct sink_loss *loss);
+	/* All numbers have other meanings from now on. */
+	int (*restart)(struct sink *s);
+	/* Nothing follows. */
+	int (*end)(struct sink *s);
+};
+
+/* The first member of the structure of each sink. */
+struct sink {
+	const struct sink_ops *ops;
+	int err;		/* 0, or why it is asked no more */
+};
+
+/* Zero-initialise. */
+struct sinks {
+	struct sink *list[SINKS_MAX];
+	uint32_t count;
+};
+
+/* 0 or -ENOSPC. */
+int sinks__add(struct sinks *s, struct sink *sink);
+/* 0, or what the first one says. */
+int sinks__sample(struct sinks *s, const struct sink_sample *sample);
+int sinks__pause(struct sinks *s, const struct sink_pause *pause);
+void sinks__interval(struct sinks *s, const struct sink_interval *interval);
+void sinks__loss(struct sinks *s, const struct sink_loss *loss);
+void sinks__process(struct sinks *s, uint32_t row, const struct process_row *process);
+/* All frames of the table. */
+void sinks__frames(struct sinks *s, const struct frame_table *t);
+void sinks__restart(struct sinks *s);
+void sinks__end(struct sinks *s);
+
+/* -- the sinks of a report ------------------------------------------------------------------- */
+
+struct tree;
+struct gc_pauses;
+
+/* Adds the stack of each view to a tree. */
+struct tree_sink {
+	struct sink sink;
+	struct tree *tree;
+	uint32_t stack[SINK_FRAMES_MAX + SINK_BELOW_MAX + 1];
+};
+
+/* Adds up the pauses of the collector. */
+struct pause_sink {
+	struct sink sink;
+	struct gc_pauses *pauses;
+};
+
+void tree_sink__init(struct tree_sink *s, struct tree *tree);
+void pause_sink__init(struct pause_sink *s, struct gc_pauses *pauses);
+
+#endif /* EXTPROF_SINK_H */
