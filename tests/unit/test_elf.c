@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "process/elf_search.h"
@@ -18,6 +19,13 @@ static struct elf_budget *fresh(void)
 {
 	elf_budget__init(&budget);
 	return &budget;
+}
+
+static int search_file(int fd, uint64_t offset, struct elf_budget *b, struct elf_finding *f)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? -errno : elf__search_file(fd, (uint64_t)st.st_size, offset, b, f);
 }
 
 static uint8_t notes[512];
@@ -36,10 +44,18 @@ static void add_note(const char *owner, uint32_t owner_size, uint32_t type, cons
 	size = (size + desc_size + align - 1) / align * align;
 }
 
+/* 0: none. */
+static uint64_t section_by_notes(const uint8_t *data, uint64_t n, uint64_t address, uint64_t align)
+{
+	struct elf_finding f = { 0 };
+
+	elf__search_notes(data, n, address, align, &f);
+	return f.how == ELF_BY_NOTE ? f.section : 0;
+}
+
 TEST(elf_notes_lead_to_the_section)
 {
 	int64_t distance = -0x1000;
-	uint64_t section = 0;
 
 	for (size_t align = 4; align <= 8; align += 4) {
 		memset(notes, 0, sizeof(notes));
@@ -47,16 +63,15 @@ TEST(elf_notes_lead_to_the_section)
 		add_note("GNU", 4, 3, "0123456789abcdef0123", 20, align);
 		add_note("ruby-debug-ext", 15, 1, &distance, 8, align);	/* another type */
 		add_note("ruby-debug-exx", 15, RB_DEBUG_EXT_NOTE_TYPE, &distance, 8, align);
-		CHECK(!elf__search_notes(notes, size, 0x4000, align, &section));
+		CHECK(!section_by_notes(notes, size, 0x4000, align));
 		add_note("ruby-debug-ext", 15, RB_DEBUG_EXT_NOTE_TYPE, &distance, 8, align);
-		CHECK(elf__search_notes(notes, size, 0x4000, align, &section));
-		CHECK_INT(section, 0x4000 + (size - 8) - 0x1000);
+		CHECK_INT(section_by_notes(notes, size, 0x4000, align), 0x4000 + (size - 8) - 0x1000);
 		/* Cut anywhere, nothing is read beyond the end. */
 		for (size_t cut = 0; cut < size; cut++) {
 			uint8_t *copy = malloc(cut ? cut : 1);
 
 			memcpy(copy, notes, cut);
-			CHECK(!elf__search_notes(copy, cut, 0x4000, align, &section));
+			CHECK(!section_by_notes(copy, cut, 0x4000, align));
 			free(copy);
 		}
 	}
@@ -67,12 +82,11 @@ TEST(elf_notes_of_random_bytes)
 	for (int i = 0; i < 100000; i++) {
 		size_t n = test__random() % 96;
 		uint8_t *data = malloc(n ? n : 1);
-		uint64_t section;
 
 		/* Small random numbers, so that many sizes are nearly right. */
 		for (size_t j = 0; j < n; j++)
 			data[j] = test__random() % 4 ? 0 : (uint8_t)test__random();
-		elf__search_notes(data, n, 0, test__random() % 2 ? 4 : 8, &section);
+		section_by_notes(data, n, 0, test__random() % 2 ? 4 : 8);
 		free(data);
 	}
 }
@@ -82,10 +96,10 @@ TEST(elf_file_that_is_none)
 	struct elf_finding f;
 	int fd = open("/proc/self/cmdline", O_RDONLY);
 
-	CHECK_INT(elf__search_file(fd, 0, fresh(), &f), -ENOEXEC);
+	CHECK_INT(search_file(fd, 0, fresh(), &f), -ENOEXEC);
 	close(fd);
 	fd = open("/proc/self/exe", O_RDONLY);
-	CHECK_INT(elf__search_file(fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(fd, 0, fresh(), &f), 0);
 	CHECK(f.has_load && f.how == ELF_NOT_FOUND && !f.is_ruby);
 	close(fd);
 }
@@ -108,7 +122,7 @@ TEST(elf_files_with_random_bytes_in_them)
 		image[at] = (uint8_t)test__random();
 		/* Section headers are beyond the cut. */
 		CHECK(pwrite(to, image, sizeof(image), 0) == (ssize_t)sizeof(image));
-		elf__search_file(to, 0, fresh(), &f);
+		search_file(to, 0, fresh(), &f);
 		elf__search_memory(&m.memory, (uintptr_t)image, fresh(), &f);
 		if (test__random() % 4)
 			image[at] = old;
@@ -206,7 +220,7 @@ TEST(elf_file_with_many_symbols_is_found)
 	m.headers[3].sh_entsize = sizeof(*symbols);
 	m.headers[3].sh_link = 2;
 	finish(&m);
-	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK_INT(f.how, ELF_BY_SYMBOL);
 	CHECK_INT(f.section, 0x1000 + COUNT - 2);
 	CHECK(f.is_ruby && f.version == 0x1005 && f.has_load);
@@ -214,7 +228,7 @@ TEST(elf_file_with_many_symbols_is_found)
 	/* A name without its end is no name. */
 	m.headers[2].sh_size = symbols[COUNT - 2].st_name + 5;
 	finish(&m);
-	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK_INT(f.how, ELF_NOT_FOUND);
 	unmake(&m);
 	free(symbols);
@@ -233,10 +247,10 @@ TEST(elf_file_is_mapped_by_pages_of_this_kernel)
 	put(&m, 1, SHT_STRTAB, "\0", 1);
 	finish(&m);
 	CHECK(pwrite(m.fd, &load, sizeof(load), sizeof(Elf64_Ehdr)) == sizeof(load));
-	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK(f.has_load);
 	CHECK_INT(f.load_vaddr, 0x100000);
-	CHECK_INT(elf__search_file(m.fd, page, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, page, fresh(), &f), 0);
 	CHECK(!f.has_load);
 	unmake(&m);
 }
@@ -259,7 +273,7 @@ TEST(elf_file_that_is_sparse_and_huge)
 	finish(&m);
 	CHECK(!ftruncate(m.fd, (off_t)huge));
 	before = resident();
-	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK_INT(f.how, ELF_NOT_FOUND);
 	CHECK(resident() - before < 200 << 10);
 	CHECK(budget.exceeded);
@@ -268,7 +282,7 @@ TEST(elf_file_that_is_sparse_and_huge)
 		m.headers[i].sh_size = 24 << 20;
 	finish(&m);
 	CHECK(!ftruncate(m.fd, (off_t)huge));
-	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK(ELF_SEARCH_BYTES - budget.bytes < 60 << 20);
 	CHECK(resident() - before < 200 << 10);
 	/* The section is found nevertheless. */
@@ -277,13 +291,13 @@ TEST(elf_file_that_is_sparse_and_huge)
 	m.headers[4999].sh_addr = 0x7000;
 	finish(&m);
 	CHECK(!ftruncate(m.fd, (off_t)huge));
-	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK_INT(f.how, ELF_BY_SECTION);
 	CHECK_INT(f.section, 0x7000);
 	/* One search does not look at the same one again and again. */
 	fresh();
 	for (int i = 0; i < 200; i++)
-		elf__search_file(m.fd, 0, &budget, &f);
+		search_file(m.fd, 0, &budget, &f);
 	CHECK(budget.exceeded && budget.bytes >= 0 && budget.reads >= 0);
 	unmake(&m);
 }
@@ -302,7 +316,7 @@ TEST(elf_file_with_sections_beyond_number)
 	CHECK(pwrite(m.fd, "\0\0", 2, offsetof(Elf64_Ehdr, e_shnum)) == 2);
 	CHECK(!ftruncate(m.fd, 2ll << 30));
 	before = resident();
-	CHECK_INT(elf__search_file(m.fd, 0, fresh(), &f), 0);
+	CHECK_INT(search_file(m.fd, 0, fresh(), &f), 0);
 	CHECK(resident() - before < 100 << 10);
 	unmake(&m);
 }

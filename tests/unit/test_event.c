@@ -9,7 +9,7 @@
 
 #include "profile_fixture.h"
 #include "source/event_spec.h"
-#include "source/function_places.h"
+#include "source/places.h"
 
 TEST(event_specs)
 {
@@ -122,7 +122,7 @@ TEST(event_functions_in_files)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), not_elf = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
 	CHECK(fd >= 0 && not_elf >= 0);
-	CHECK_INT(function_places__find(fd, "event_test_function", &places, &d), 0);
+	CHECK_INT(places__find(fd, NULL, "event_test_function", &places, &d), 0);
 	CHECK_INT(places.count, 1);
 	/* The same code is there, in the file and here. */
 	{
@@ -132,10 +132,10 @@ TEST(event_functions_in_files)
 		CHECK(!memcmp(code, (const void *)(uintptr_t)event_test_function, sizeof(code)));
 	}
 	CHECK_INT(places.places[0].semaphore, 0);
-	CHECK_INT(function_places__find(fd, "event_test_functio", &places, &d), -ENOENT);
+	CHECK_INT(places__find(fd, NULL, "event_test_functio", &places, &d), -ENOENT);
 	CHECK(strstr(d.text, "there is no function event_test_functio"));
-	CHECK_INT(function_places__find(fd, "", &places, &d), -ENOENT);
-	CHECK_INT(function_places__find(not_elf, "f", &places, &d), -EINVAL);
+	CHECK_INT(places__find(fd, NULL, "", &places, &d), -ENOENT);
+	CHECK_INT(places__find(not_elf, NULL, "f", &places, &d), -EINVAL);
 	close(fd);
 	close(not_elf);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "source/places.h"
@@ -26,24 +27,27 @@ static uint64_t before_relocation(uint64_t address)
 	return address - (uint64_t)(uintptr_t)__ehdr_start;
 }
 
+static struct ruby_file open_file(const char *path)
+{
+	struct ruby_file f = { .fd = open(path, O_RDONLY | O_CLOEXEC) };
+
+	if (fstat(f.fd, &f.st))
+		abort();
+	return f;
+}
+
 static struct ruby_file open_self(void)
 {
-	struct ruby_file f = { .fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC) };
-
-	CHECK_INT(fstat(f.fd, &f.st), 0);
-	return f;
+	return open_file("/proc/self/exe");
 }
 
 static struct places *wanted(void)
 {
 	struct places *p = places__new();
 
-	CHECK(!places__any(p));
-	CHECK_INT(places__want(p, "test_provider", "twice"), 0);
-	CHECK_INT(places__want(p, "test_provider", "twice"), 0);
-	CHECK_INT(places__want(p, "test_provider", "no_such"), 0);
-	CHECK_INT(places__want(p, NULL, "test_places_function"), 0);
-	CHECK(places__any(p));
+	if (places__any(p) || places__want(p, "test_provider", "twice") || places__want(p, "test_provider", "twice") ||
+	    places__want(p, "test_provider", "no_such") || places__want(p, NULL, "test_places_function") || !places__any(p))
+		abort();
 	return p;
 }
 
@@ -55,13 +59,14 @@ static int get(struct places *p, const struct ruby_file *f, const char *provider
 
 TEST(places_are_found_once)
 {
-	struct ruby_file f = open_self(), other = f;
+	struct ruby_file f = open_self(), other;
 	struct places *p = wanted();
 	uint64_t section = 1;
 
 	/* Nobody has looked. */
 	CHECK(get(p, &f, "test_provider", "twice", NULL) < 0 && d.text[0]);
-	places__look(p, &f);
+	CHECK_INT(ruby_file__number(&f), 0);
+	places__look(p, &f, NULL);
 	CHECK_INT(get(p, &f, "test_provider", "twice", &section), 0);
 	CHECK_INT(usdt.count, 2);
 	/* Offset 0 of the file is where its header is loaded. */
@@ -74,51 +79,56 @@ TEST(places_are_found_once)
 	CHECK(strstr(d.text, "no_such") && d.code == DIAG_NO_INTERFACE);
 	CHECK(get(p, &f, "test_provider", "bare", NULL) < 0);
 	CHECK(get(p, &f, NULL, "twice", NULL) < 0);
-	/* The answer comes from memory: the file need not be open. */
-	close(f.fd);
-	f.fd = -1;
-	places__look(p, &f);
-	CHECK_INT(get(p, &f, "test_provider", "twice", NULL), 0);
-	/* Another file, or the same one after a change. */
+	/* The answer comes from memory: the file need not be open, and a file is parsed once. */
+	other = open_self();
+	places__look(p, &other, NULL);
+	CHECK(other.known == f.known);
+	CHECK_INT(ruby_file__number(&other), ruby_file__number(&f));
+	ruby_file__close(&other);
+	/* Another file, or the same one after a change, has another number, whatever is in it. */
+	other = open_self();
 	other.st.st_ino++;
-	CHECK(get(p, &other, "test_provider", "twice", NULL) < 0);
-	other = f;
+	places__look(p, &other, NULL);
+	CHECK(ruby_file__number(&other) && ruby_file__number(&other) != ruby_file__number(&f));
+	CHECK_INT(get(p, &other, "test_provider", "twice", NULL), 0);
+	ruby_file__close(&other);
+	other = open_self();
 	other.st.st_mtim.tv_nsec ^= 1;
-	CHECK(get(p, &other, "test_provider", "twice", NULL) < 0);
-	/* Of the last reference. */
-	CHECK(places__hold(p) == p);
+	places__look(p, &other, NULL);
+	CHECK(ruby_file__number(&other) && ruby_file__number(&other) != ruby_file__number(&f));
+	ruby_file__close(&other);
+	/* Of the last reference: the file has one. */
 	places__release(p);
 	CHECK_INT(get(p, &f, "test_provider", "twice", NULL), 0);
-	places__release(p);
+	ruby_file__close(&f);
 	places__release(NULL);
 }
 
 TEST(places_of_files_that_are_none)
 {
-	struct ruby_file f = { .fd = open("/etc/hostname", O_RDONLY | O_CLOEXEC) };
+	struct ruby_file f = open_file("/etc/passwd");
 	struct places *p = wanted();
+	uint64_t section;
 
-	fstat(f.fd, &f.st);
-	places__look(p, &f);
+	places__look(p, &f, NULL);
 	CHECK(get(p, &f, "test_provider", "twice", NULL) < 0 && d.text[0]);
 	CHECK(get(p, &f, NULL, "test_places_function", NULL) < 0 && d.text[0]);
-	close(f.fd);
+	ruby_file__close(&f);
 	/* The section is in no part of the file that is loaded. */
 	f = open_self();
 	f.offset = UINT64_MAX / 2;
-	places__look(p, &f);
-	uint64_t section;
+	places__look(p, &f, NULL);
 	CHECK_INT(get(p, &f, "test_provider", "twice", NULL), 0);
 	CHECK_INT(get(p, &f, "test_provider", "twice", &section), -ENOENT);
-	close(f.fd);
+	ruby_file__close(&f);
 	places__release(p);
 }
 
 TEST(places_are_bounded)
 {
+	struct ruby_file first = open_file("/etc/passwd"), f = first;
 	struct places *p = places__new();
-	struct ruby_file f = { .fd = open("/etc/hostname", O_RDONLY | O_CLOEXEC) };
-	char name[32];
+	char name[ELF_WISH_NAME_MAX + 1];
 	int err = 0;
 
 	for (int i = 0; !err && i < 1000; i++) {
@@ -126,25 +136,54 @@ TEST(places_are_bounded)
 		err = places__want(p, "test_provider", name);
 	}
 	CHECK_INT(err, -E2BIG);
-	for (f.st.st_ino = 1; f.st.st_ino <= PLACES_FILES_MAX + 1; f.st.st_ino++)
-		places__look(p, &f);
-	f.st.st_ino = PLACES_FILES_MAX + 1;
-	CHECK_INT(get(p, &f, "test_provider", "probe0", NULL), -E2BIG);
-	CHECK(strstr(d.text, "different rubies"));
-	close(f.fd);
+	memset(name, 'x', ELF_WISH_NAME_MAX);
+	name[ELF_WISH_NAME_MAX] = '\0';
+	CHECK(places__want(p, "test_provider", name) < 0);
+	/* However many there are, each is told what is in it: those that nobody uses are forgotten. */
+	for (int i = 1; i <= (int)PLACES_FILES_MAX * 2; i++) {
+		f.known = NULL;
+		f.st.st_ino = (ino_t)i;
+		places__look(p, &f, NULL);
+		CHECK_INT(ruby_file__number(&f), i);
+		CHECK_INT(get(p, &f, "test_provider", "probe0", NULL), -EINVAL);
+		f.fd = -1;
+		ruby_file__close(&f);
+		f.fd = first.fd;
+	}
+	ruby_file__close(&first);
+	places__release(p);
+}
+
+/* The caller's end stops a search that would go on. */
+TEST(places_end_with_the_deadline)
+{
+	struct ruby_file f = open_self();
+	struct places *p = wanted();
+	struct deadline deadline;
+
+	deadline__start(&deadline, -1, 0);
+	places__look(p, &f, &deadline);
+	CHECK(get(p, &f, "test_provider", "twice", NULL) == 0 || strstr(d.text, "in time"));
+	ruby_file__close(&f);
+	/* That is not remembered of the file. */
+	f = open_self();
+	places__look(p, &f, NULL);
+	CHECK_INT(get(p, &f, "test_provider", "twice", NULL), 0);
+	ruby_file__close(&f);
 	places__release(p);
 }
 
 static void *look(void *argument)
 {
 	struct places *p = argument;
-	struct ruby_file f = open_self();
 
 	for (int i = 0; i < 20; i++) {
+		struct ruby_file f = open_self();
+
 		f.st.st_ino = (ino_t)(i + 1);
-		places__look(p, &f);
+		places__look(p, &f, NULL);
+		ruby_file__close(&f);
 	}
-	close(f.fd);
 	places__release(p);
 	return NULL;
 }
@@ -152,15 +191,20 @@ static void *look(void *argument)
 TEST(places_by_many_threads)
 {
 	struct places *p = wanted();
-	struct ruby_file f = open_self();
 	pthread_t threads[8];
 
 	for (int i = 0; i < 8; i++)
 		pthread_create(&threads[i], NULL, look, places__hold(p));
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
-	for (f.st.st_ino = 1; f.st.st_ino <= 20; f.st.st_ino++)
+	for (int i = 1; i <= 20; i++) {
+		struct ruby_file f = open_self();
+
+		f.st.st_ino = (ino_t)i;
+		places__look(p, &f, NULL);
 		CHECK_INT(get(p, &f, "test_provider", "twice", NULL), 0);
-	close(f.fd);
+		CHECK(ruby_file__number(&f) <= 20);
+		ruby_file__close(&f);
+	}
 	places__release(p);
 }

@@ -11,7 +11,7 @@ ALL_SOURCES := $(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.
 PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.proto)))
-LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lz -lunistring -lm
+LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lz -lunistring -lm
 # What only the program needs: the screen of extprof top.
 PROGRAM_LIBS := -lncursesw
 # libextprof has every room but cli.

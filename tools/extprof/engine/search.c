@@ -48,9 +48,8 @@ void search__free(struct search *search)
 		return;
 	vm__close(search->vm);
 	target__close(&search->target);
+	ruby_file__close(&search->file);
 	places__release(search->places);
-	if (search->file.fd >= 0)
-		close(search->file.fd);
 	free(search);
 }
 
@@ -62,8 +61,9 @@ static void look_at_file(struct search *search)
 	struct target_files files;
 
 	target_files__of_process(&files, t->pid, t->thread, t->deadline);
+	f->owner = files.owner;
 	f->fd = mapped_file__open_at(&files, search->vm->layout.address, &f->offset, &f->st);
-	places__look(search->places, f);
+	places__look(search->places, f, t->deadline);
 }
 
 void search__run(struct search *search, struct deadline *deadline)

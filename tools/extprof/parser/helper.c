@@ -108,8 +108,11 @@ static void __attribute__((noreturn)) serve(const struct helper_role *role, int 
 	sigset_t all;
 	int err;
 
-	/* Signals from a terminal are for the program.  It kills the helper, or ends and closes the socket. */
+	/* Signals from a terminal are for the program.  It kills the helper, or ends and closes the socket.  That of too
+	 * much CPU time ends it, and calls nothing. */
+	signal(SIGXCPU, SIG_DFL);
 	sigfillset(&all);
+	sigdelset(&all, SIGXCPU);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, _NSIG / 8);
 	close_all_but(socket);
 	prctl(PR_SET_NAME, role->name);

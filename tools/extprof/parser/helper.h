@@ -17,7 +17,7 @@
 #include "base/deadline.h"
 
 #define HELPER_REQUEST_MAX 12288u	/* bytes */
-#define HELPER_ANSWER_MAX 4096u
+#define HELPER_ANSWER_MAX 16384u
 #define HELPERS_LOST_MAX 64u		/* killed and still there, as the kernel waits for something in them */
 #define HELPERS_LOST_OF_OWNER_MAX 4u	/* because of files of one user */
 

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "parser/parser.h"
 #include "process/elf_search.h"
 #include "process/proc.h"
 #include "process/target_file.h"
@@ -93,16 +94,25 @@ static int read_maps(const struct target *t, struct images *images, struct diag 
 	return err;
 }
 
-/* The file of the image: a descriptor or -errno. */
-static int open_image(struct target_files *files, const struct image *image)
+/* Search the file of the image. */
+static int search_file(struct target_files *files, const struct image *image, struct elf_budget *budget,
+		       struct elf_finding *f)
 {
+	struct parser_file file = { .owner = files->owner, .deadline = files->deadline };
 	struct mapping mapping = {
 		.start = image->start, .end = image->end, .offset = image->offset,
 		.inode = image->inode, .is_exe = image->is_exe, .path = image->path,
 	};
 	struct stat st;
+	int err;
 
-	return target_file__open_mapped(files, &mapping, &st);
+	file.fd = target_file__open_mapped(files, &mapping, &st);
+	if (file.fd < 0)
+		return file.fd;
+	file.size = (uint64_t)st.st_size;
+	err = parser__search(&file, image->offset, budget, f);
+	close(file.fd);
+	return err;
 }
 
 /* True if what is at the address begins as a section does. */
@@ -118,15 +128,10 @@ static bool search_image(struct target *t, struct target_files *files, const str
 			 struct elf_budget *budget, struct elf_finding *f)
 {
 	bool ok = false;
-	int fd = -1;
 
 	memset(f, 0, sizeof(*f));
 	if (image->is_exe || image->ruby_name)
-		fd = open_image(files, image);
-	if (fd >= 0) {
-		ok = !elf__search_file(fd, image->offset, budget, f);
-		close(fd);
-	}
+		ok = !search_file(files, image, budget, f);
 	if (!ok || f->how == ELF_NOT_FOUND) {
 		struct elf_finding m;
 

@@ -14,6 +14,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "parser/parser.h"
 #include "process/elf_search.h"
 #include "process/target_file.h"
 #include "remote/stop.h"
@@ -381,7 +382,7 @@ static void find_build_id(const uint8_t *notes, size_t size, struct build_id *id
 }
 
 /* Of an image in memory, or of a file if `memory` is NULL. */
-static void read_build_id(const struct memory *memory, uint64_t base, int fd, struct build_id *id)
+static void read_build_id(const struct memory *memory, uint64_t base, struct build_id *id)
 {
 	Elf64_Phdr phdrs[PHDRS_MAX];
 	uint8_t notes[4096];
@@ -389,15 +390,12 @@ static void read_build_id(const struct memory *memory, uint64_t base, int fd, st
 	Elf64_Ehdr ehdr;
 
 	id->length = 0;
-	if (memory ? memory__read(memory, base, &ehdr, sizeof(ehdr)) :
-	    pread(fd, &ehdr, sizeof(ehdr), 0) != (ssize_t)sizeof(ehdr))
+	if (memory__read(memory, base, &ehdr, sizeof(ehdr)))
 		return;
 	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    ehdr.e_phentsize != sizeof(Elf64_Phdr) || !ehdr.e_phnum || ehdr.e_phnum > PHDRS_MAX)
 		return;
-	if (memory ? memory__read(memory, base + ehdr.e_phoff, phdrs, ehdr.e_phnum * sizeof(*phdrs)) :
-	    pread(fd, phdrs, ehdr.e_phnum * sizeof(*phdrs), (off_t)ehdr.e_phoff) !=
-	    (ssize_t)(ehdr.e_phnum * sizeof(*phdrs)))
+	if (memory__read(memory, base + ehdr.e_phoff, phdrs, ehdr.e_phnum * sizeof(*phdrs)))
 		return;
 	for (int i = 0; i < ehdr.e_phnum; i++)
 		if (phdrs[i].p_type == PT_LOAD && !phdrs[i].p_offset)
@@ -407,8 +405,7 @@ static void read_build_id(const struct memory *memory, uint64_t base, int fd, st
 
 		if (p->p_type != PT_NOTE || !p->p_filesz || p->p_filesz > sizeof(notes))
 			continue;
-		if (memory ? !memory__read(memory, bias + p->p_vaddr, notes, p->p_filesz) :
-		    pread(fd, notes, p->p_filesz, (off_t)p->p_offset) == (ssize_t)p->p_filesz)
+		if (!memory__read(memory, bias + p->p_vaddr, notes, p->p_filesz))
 			find_build_id(notes, p->p_filesz, id);
 	}
 }
@@ -430,19 +427,19 @@ static uint64_t section_of(const struct core *core, const struct core_image *ima
 }
 
 /* Look into a file for the section of an image of the core.  *other: its build id is another one. */
-static uint64_t search_file(const struct core *core, const struct core_image *image, int fd,
+static uint64_t search_file(const struct core *core, const struct core_image *image, const struct parser_file *file,
 			    struct elf_budget *budget, bool *other)
 {
-	struct build_id wanted, got;
+	struct build_id wanted;
 	struct elf_finding f;
 
-	read_build_id(&core->memory, image->start, -1, &wanted);
-	read_build_id(NULL, 0, fd, &got);
-	if (wanted.length && got.length && (wanted.length != got.length ||
-					    memcmp(wanted.bytes, got.bytes, got.length)))
-		*other = true;
-	else if (!elf__search_file(fd, 0, budget, &f))
+	read_build_id(&core->memory, image->start, &wanted);
+	if (parser__search(file, 0, budget, &f))
+		return 0;
+	if (!wanted.length || !f.build_id_size ||
+	    (wanted.length == f.build_id_size && !memcmp(wanted.bytes, f.build_id, wanted.length)))
 		return section_of(core, image, &f);
+	*other = true;
 	return 0;
 }
 
@@ -468,12 +465,14 @@ int core__find_section(struct core *core, const char *exe, uint64_t *section, st
 		target_files__of_core(&files, &core->file);
 	for (uint32_t i = 0; i < core->image_count && !*section; i++) {
 		struct stat st;
-		int fd = target_file__open_elf(&files, exe ? exe : core->images[i].path, &st);
+		struct parser_file file = { .owner = files.owner };
 
-		if (fd < 0)
+		file.fd = target_file__open_elf(&files, exe ? exe : core->images[i].path, &st);
+		if (file.fd < 0)
 			continue;
-		*section = search_file(core, &core->images[i], fd, &budget, &other);
-		close(fd);
+		file.size = (uint64_t)st.st_size;
+		*section = search_file(core, &core->images[i], &file, &budget, &other);
+		close(file.fd);
 	}
 	if (*section)
 		return 0;

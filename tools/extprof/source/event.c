@@ -17,11 +17,11 @@
 #include "extprof.skel.h"
 #include "source/cpu_timers.h"
 #include "source/event_spec.h"
-#include "source/function_places.h"
 #include "source/permission.h"
 #include "source/places.h"
 #include "source/source.h"
 #include "source/tracefs.h"
+#include "source/usdt.h"
 
 /* A file with places of an event. */
 struct event_file {
@@ -128,10 +128,8 @@ static int add_file(struct event *e, int fd, const struct source_target *ruby, s
 	f->inode = st.st_ino;
 	if (ruby)
 		err = places__get(ruby->places, ruby->file, provider(e), name(e), &f->places, NULL, d);
-	else if (provider(e))
-		err = usdt__find(fd, provider(e), name(e), &f->places, d);
 	else
-		err = function_places__find(fd, name(e), &f->places, d);
+		err = places__find(fd, provider(e), name(e), &f->places, d);
 	if (err) {
 		close(fd);
 		return name_event(e, err, d);

@@ -5,37 +5,30 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "base/array.h"
-#include "source/function_places.h"
+#include "parser/parser.h"
 
-/* The probes of the VM, and events that the user names. */
-#define WISHES_MAX 16u
-
-struct wish {
-	char *provider, *name;	/* provider: NULL for a function */
-};
-
-struct found {
-	int err;		/* why not */
-	struct diag diag;
-	struct usdt usdt;
-};
-
+/* Shared by the list and by files that are open.  References are counted below the lock of the list. */
 struct known_file {
 	struct stat st;
 	uint64_t offset, section;	/* section: UINT64_MAX: it is not in the file */
-	struct found *found;	/* one for each wish */
+	uint64_t used;		/* when it was last asked for: a count */
+	uint32_t number, references;
+	struct places *places;
+	int err;		/* of all */
+	int32_t results[ELF_WISHES_MAX];
+	struct usdt found[ELF_WISHES_MAX];
 };
 
 struct places {
 	pthread_mutex_t lock;
 	uint32_t references;
-	struct wish wishes[WISHES_MAX];
+	struct elf_wish wishes[ELF_WISHES_MAX];
 	uint32_t wish_count;
-	struct known_file *files;
-	uint32_t file_count;
-	size_t file_room;
+	struct known_file *files[PLACES_FILES_MAX];
+	uint32_t file_count, numbers;
+	uint64_t uses;
 };
 
 struct places *places__new(void)
@@ -57,6 +50,13 @@ struct places *places__hold(struct places *p)
 	return p;
 }
 
+/* The lock is held. */
+static void drop(struct known_file *k)
+{
+	if (k && !--k->references)
+		free(k);
+}
+
 void places__release(struct places *p)
 {
 	bool last;
@@ -68,46 +68,65 @@ void places__release(struct places *p)
 	pthread_mutex_unlock(&p->lock);
 	if (!last)
 		return;
-	for (uint32_t i = 0; i < p->wish_count; i++) {
-		free(p->wishes[i].provider);
-		free(p->wishes[i].name);
-	}
 	for (uint32_t i = 0; i < p->file_count; i++)
-		free(p->files[i].found);
-	free(p->files);
+		drop(p->files[i]);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
+}
+
+void ruby_file__close(struct ruby_file *file)
+{
+	if (file->known) {
+		struct places *p = file->known->places;
+
+		pthread_mutex_lock(&p->lock);
+		drop(file->known);
+		pthread_mutex_unlock(&p->lock);
+		file->known = NULL;
+		places__release(p);
+	}
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}
+
+uint32_t ruby_file__number(const struct ruby_file *file)
+{
+	return file->known ? file->known->number : 0;
+}
+
+/* -- wishes ----------------------------------------------------------------------------------- */
+
+static int make_wish(struct elf_wish *w, const char *provider, const char *name)
+{
+	if (strlen(name) >= sizeof(w->name) || (provider && strlen(provider) >= sizeof(w->provider)))
+		return -ENAMETOOLONG;
+	memset(w, 0, sizeof(*w));
+	strcpy(w->provider, provider ? provider : "");
+	strcpy(w->name, name);
+	return 0;
 }
 
 /* UINT32_MAX: it is not wanted. */
 static uint32_t find_wish(const struct places *p, const char *provider, const char *name)
 {
-	for (uint32_t i = 0; i < p->wish_count; i++) {
-		const struct wish *w = &p->wishes[i];
-
-		if (!strcmp(w->name, name) && !w->provider == !provider && (!provider || !strcmp(w->provider, provider)))
+	for (uint32_t i = 0; i < p->wish_count; i++)
+		if (!strcmp(p->wishes[i].name, name) && !strcmp(p->wishes[i].provider, provider ? provider : ""))
 			return i;
-	}
 	return UINT32_MAX;
 }
 
 int places__want(struct places *p, const char *provider, const char *name)
 {
-	struct wish *w = &p->wishes[p->wish_count];
+	int err;
 
 	if (find_wish(p, provider, name) != UINT32_MAX)
 		return 0;
-	if (p->wish_count >= WISHES_MAX)
+	if (p->wish_count >= ELF_WISHES_MAX)
 		return -E2BIG;
-	w->provider = provider ? strdup(provider) : NULL;
-	w->name = strdup(name);
-	if (!w->name || (provider && !w->provider)) {
-		free(w->provider);
-		free(w->name);
-		return -ENOMEM;
-	}
-	p->wish_count++;
-	return 0;
+	err = make_wish(&p->wishes[p->wish_count], provider, name);
+	p->wish_count += !err;
+	return err;
 }
 
 bool places__any(const struct places *p)
@@ -115,82 +134,191 @@ bool places__any(const struct places *p)
 	return p->wish_count;
 }
 
+/* -- answers ---------------------------------------------------------------------------------- */
+
+static int explain_probe(int err, const struct elf_wish *w, struct diag *d)
+{
+	if (err == -ENOENT) {
+		diag__set(d, DIAG_NO_INTERFACE, ENOENT, "there is no probe %s:%s in the file of the program", w->provider,
+			  w->name);
+		diag__hint(d, "the notes of probes are in the section .note.stapsdt, which strip(1) leaves there");
+		return err;
+	}
+	return err == -E2BIG ? diag__set(d, DIAG_INTERNAL, E2BIG, "the probe %s:%s is at more than %u places", w->provider,
+					 w->name, USDT_PLACES_MAX) :
+			       diag__set(d, DIAG_INTERNAL, EINVAL, "the file of the program is damaged: the probe %s:%s "
+					 "is outside of its code", w->provider, w->name);
+}
+
+static int explain_function(int err, const struct elf_wish *w, struct diag *d)
+{
+	switch (err) {
+	case -ENOENT:
+		diag__set(d, DIAG_USAGE, ENOENT, "there is no function %s", w->name);
+		diag__hint(d, "nm -D FILE shows those of a library, nm FILE those of a program that is not stripped");
+		return err;
+	case -ENOTUNIQ:
+		diag__set(d, DIAG_USAGE, ENOENT, "%s has several versions, of which each program chooses one when it "
+			  "starts (an ifunc)", w->name);
+		diag__hint(d, "name the version, which has another name; the file with debug symbols has it");
+		return -ENOENT;
+	case -E2BIG:
+		return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u functions %s", USDT_PLACES_MAX, w->name);
+	}
+	return diag__set(d, DIAG_USAGE, EINVAL, "the file is damaged: its function %s is not in it", w->name);
+}
+
+/* Why there is no answer about the file. */
+static int explain_file(int err, struct diag *d)
+{
+	switch (err) {
+	case -ENOEXEC:
+		return diag__set(d, DIAG_USAGE, EINVAL, "it is no ELF file of this machine: a program or a library is wanted");
+	case -E2BIG:
+		return diag__set(d, DIAG_INTERNAL, E2BIG, "the file of the program has more symbols or notes than are read");
+	case -EIO:
+		return diag__set(d, DIAG_INTERNAL, EIO, "the file of the program is damaged: its parser has crashed");
+	case -ETIMEDOUT: case -EINTR:
+		return diag__set(d, DIAG_INTERNAL, -err, "the file of the program could not be read in time");
+	case -EBUSY:
+		return diag__set(d, DIAG_INTERNAL, EBUSY, "too many files of this user could not be read in time");
+	}
+	return diag__set(d, DIAG_INTERNAL, -err, "the file of the program cannot be parsed: %s", strerror(-err));
+}
+
+static int answer(int of_all, int32_t result, const struct elf_wish *w, const struct usdt *found, struct usdt *usdt,
+		  struct diag *d)
+{
+	/* What was found before too much was to be read is right. */
+	if (of_all && (of_all != -E2BIG || result == -ENOENT))
+		return explain_file(of_all, d);
+	if (result)
+		return w->provider[0] ? explain_probe(result, w, d) : explain_function(result, w, d);
+	*usdt = *found;
+	return 0;
+}
+
+int places__find(int fd, const char *provider, const char *name, struct usdt *usdt, struct diag *d)
+{
+	struct parser_file file = { .fd = fd };
+	struct usdt found = { 0 };
+	struct elf_wish wish;
+	int32_t result = 0;
+	uint64_t section;
+	struct stat st;
+	int err;
+
+	err = make_wish(&wish, provider, name);
+	if (err)
+		return diag__set(d, DIAG_USAGE, -err, "a name of an event is too long");
+	if (fstat(fd, &st))
+		return explain_file(-errno, d);
+	file.size = (uint64_t)st.st_size;
+	err = parser__find(&file, 0, &wish, 1, &found, &result, &section);
+	return answer(err, result, &wish, &found, usdt, d);
+}
+
+/* -- files ------------------------------------------------------------------------------------ */
+
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-static struct known_file *find_file(const struct places *p, const struct ruby_file *file)
+/* The lock is held. */
+static struct known_file *find_file(struct places *p, const struct ruby_file *file)
 {
 	for (uint32_t i = 0; i < p->file_count; i++) {
-		const struct stat *st = &p->files[i].st;
+		struct known_file *k = p->files[i];
 
-		if (st->st_dev == file->st.st_dev && st->st_ino == file->st.st_ino && st->st_size == file->st.st_size &&
-		    is_same_time(&st->st_mtim, &file->st.st_mtim) && p->files[i].offset == file->offset)
-			return &p->files[i];
+		if (k->st.st_dev == file->st.st_dev && k->st.st_ino == file->st.st_ino &&
+		    k->st.st_size == file->st.st_size && is_same_time(&k->st.st_mtim, &file->st.st_mtim) &&
+		    is_same_time(&k->st.st_ctim, &file->st.st_ctim) && k->offset == file->offset)
+			return k;
 	}
 	return NULL;
 }
 
-void places__look(struct places *p, const struct ruby_file *file)
+/* The lock is held. */
+static void add_file(struct places *p, struct known_file *k)
 {
-	struct known_file known = { .st = file->st, .offset = file->offset };
-	bool is_known;
+	uint32_t oldest = 0;
 
-	if (file->fd < 0)
+	if (p->file_count < PLACES_FILES_MAX) {
+		p->files[p->file_count++] = k;
+		return;
+	}
+	for (uint32_t i = 1; i < p->file_count; i++)
+		if (p->files[i]->used < p->files[oldest]->used)
+			oldest = i;
+	drop(p->files[oldest]);
+	p->files[oldest] = k;
+}
+
+/* The lock is held. */
+static void refer(struct places *p, struct ruby_file *file, struct known_file *k)
+{
+	k->used = ++p->uses;
+	k->references++;
+	p->references++;
+	file->known = k;
+}
+
+void places__look(struct places *p, struct ruby_file *file, struct deadline *deadline)
+{
+	const struct parser_file parsed = {
+		.fd = file->fd, .size = (uint64_t)file->st.st_size, .owner = file->owner, .deadline = deadline,
+	};
+	struct known_file *k, *other;
+
+	if (file->fd < 0 || file->known)
 		return;
 	pthread_mutex_lock(&p->lock);
-	is_known = find_file(p, file);
+	k = find_file(p, file);
+	if (k)
+		refer(p, file, k);
 	pthread_mutex_unlock(&p->lock);
-	if (is_known)
+	if (k)
 		return;
-	known.found = calloc(p->wish_count + 1, sizeof(*known.found));
-	if (!known.found)
+	k = calloc(1, sizeof(*k));
+	if (!k)
 		return;
-	if (usdt__address(file->fd, file->offset, &known.section))
-		known.section = UINT64_MAX;
-	for (uint32_t i = 0; i < p->wish_count; i++) {
-		const struct wish *w = &p->wishes[i];
-		struct found *f = &known.found[i];
-
-		f->err = w->provider ? usdt__find(file->fd, w->provider, w->name, &f->usdt, &f->diag) :
-				       function_places__find(file->fd, w->name, &f->usdt, &f->diag);
-	}
+	k->st = file->st;
+	k->offset = file->offset;
+	k->places = p;
+	k->err = parser__find(&parsed, file->offset, p->wishes, p->wish_count, k->found, k->results, &k->section);
 	pthread_mutex_lock(&p->lock);
 	/* Another thread can have been faster. */
-	if (!find_file(p, file) && !array__reserve(&p->files, p->file_count, 1, &p->file_room, PLACES_FILES_MAX,
-						   sizeof(*p->files))) {
-		p->files[p->file_count++] = known;
-		known.found = NULL;
+	other = find_file(p, file);
+	if (other) {
+		free(k);
+		k = other;
+	} else {
+		k->number = ++p->numbers;
+		/* What hangs or is cut short now may not do so the next time. */
+		if (k->err != -ETIMEDOUT && k->err != -EINTR && k->err != -EBUSY) {
+			k->references = 1;
+			add_file(p, k);
+		}
 	}
+	refer(p, file, k);
 	pthread_mutex_unlock(&p->lock);
-	free(known.found);
 }
 
 int places__get(struct places *p, const struct ruby_file *file, const char *provider, const char *name, struct usdt *usdt,
 		uint64_t *section, struct diag *d)
 {
 	uint32_t wish = find_wish(p, provider, name);
-	const struct known_file *known;
+	const struct known_file *k = file->known;
 	int err;
 
-	pthread_mutex_lock(&p->lock);
-	known = find_file(p, file);
-	if (!known || wish == UINT32_MAX) {
-		err = p->file_count >= PLACES_FILES_MAX ?
-		      diag__set(d, DIAG_INTERNAL, E2BIG, "there are more than %u different rubies", PLACES_FILES_MAX) :
-		      diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	} else if (known->found[wish].err) {
-		*d = known->found[wish].diag;
-		err = known->found[wish].err;
-	} else if (section && known->section == UINT64_MAX) {
+	/* It does not change any more. */
+	if (!k || wish == UINT32_MAX)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	err = answer(k->err, k->results[wish], &p->wishes[wish], &k->found[wish], usdt, d);
+	if (!err && section && k->section == UINT64_MAX)
 		err = diag__set(d, DIAG_INTERNAL, ENOENT, "the file of the program does not have its section");
-	} else {
-		*usdt = known->found[wish].usdt;
-		if (section)
-			*section = known->section;
-		err = 0;
-	}
-	pthread_mutex_unlock(&p->lock);
+	else if (section)
+		*section = k->section;
 	return err;
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "parser/parser.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "parser/helper.h"
+#include "parser/sandbox.h"
+
+/* An honest file takes some milliseconds. */
+#define ANSWER_TIMEOUT 2000000000ull
+#define CPU_SECONDS 2
+
+enum parser_work { SEARCH, FIND };
+
+struct request {
+	uint64_t size, offset;
+	struct elf_budget budget;	/* of SEARCH */
+	uint32_t work, count;
+	struct elf_wish wishes[ELF_WISHES_MAX];
+};
+
+struct answer {
+	struct elf_budget budget;
+	union {
+		struct elf_finding finding;
+		struct {
+			uint64_t section;
+			int32_t results[ELF_WISHES_MAX];
+			struct usdt found[ELF_WISHES_MAX];
+		};
+	};
+};
+
+_Static_assert(sizeof(struct request) <= HELPER_REQUEST_MAX && sizeof(struct answer) <= HELPER_ANSWER_MAX, "messages");
+
+static int work(const void *data, size_t size, int *fd, void *to)
+{
+	const struct request *r = data;
+	struct answer *answer = to;
+	int err;
+
+	if (size != sizeof(*r) || *fd < 0 || r->count > ELF_WISHES_MAX)
+		return -EINVAL;
+	err = sandbox__limit_cpu(CPU_SECONDS);
+	if (err)
+		return err;
+	answer->budget = r->budget;
+	if (r->work == SEARCH)
+		return elf__search_file(*fd, r->size, r->offset, &answer->budget, &answer->finding);
+	elf_budget__init(&answer->budget);
+	return elf_places__find(*fd, r->size, r->offset, &answer->budget, r->wishes, r->count, answer->found,
+				answer->results, &answer->section);
+}
+
+static const struct helper_role role = {
+	.name = "extprof-parser",
+	.answer_size = sizeof(struct answer),
+	.begin = sandbox__enter,
+	.work = work,
+};
+
+static int ask(const struct parser_file *file, const struct request *r, struct answer *answer)
+{
+	const struct helper_request request = {
+		.data = r, .size = sizeof(*r), .fd = file->fd, .owner = file->owner, .timeout = ANSWER_TIMEOUT,
+		.deadline = file->deadline,
+	};
+	int err = sandbox__prepare();
+
+	return err ? err : helper__ask(&role, &request, answer, NULL);
+}
+
+int parser__search(const struct parser_file *file, uint64_t offset, struct elf_budget *budget, struct elf_finding *f)
+{
+	const struct request r = { .work = SEARCH, .size = file->size, .offset = offset, .budget = *budget };
+	struct answer answer = { 0 };
+	int err = ask(file, &r, &answer);
+
+	*f = answer.finding;
+	/* The answer is not trusted.  Without one, the file has cost all that it may. */
+	budget->exceeded |= answer.budget.exceeded;
+	if (answer.budget.bytes < budget->bytes)
+		budget->bytes = answer.budget.bytes;
+	if (answer.budget.reads < budget->reads)
+		budget->reads = answer.budget.reads;
+	if (f->build_id_size > sizeof(f->build_id) || (uint32_t)f->how > ELF_BY_NOTE)
+		return -EIO;
+	return err;
+}
+
+int parser__find(const struct parser_file *file, uint64_t offset, const struct elf_wish *wishes, uint32_t count,
+		 struct usdt *found, int32_t *results, uint64_t *section)
+{
+	struct request r = { .work = FIND, .size = file->size, .offset = offset, .count = count };
+	struct answer answer;
+	int err;
+
+	memcpy(r.wishes, wishes, count * sizeof(*wishes));
+	err = ask(file, &r, &answer);
+	if (err && err != -E2BIG)
+		return err;
+	for (uint32_t i = 0; i < count; i++)
+		if (answer.found[i].count > USDT_PLACES_MAX || answer.results[i] > 0)
+			return -EIO;
+	memcpy(found, answer.found, count * sizeof(*found));
+	memcpy(results, answer.results, count * sizeof(*results));
+	*section = answer.section;
+	return err;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What parses files that nobody vouches for does so in a helper without rights (helper.h, sandbox.h).  If a file
+ * makes it crash, loop or grow, that costs the answer about this file.
+ */
+#ifndef EXTPROF_PARSER_H
+#define EXTPROF_PARSER_H
+
+#include "base/deadline.h"
+#include "parser/elf_places.h"
+#include "parser/elf_section.h"
+
+/* A file that is open for reading. */
+struct parser_file {
+	int fd;
+	uint64_t size;
+	uint64_t owner;		/* see helper_request */
+	struct deadline *deadline;	/* NULL none */
+};
+
+/*
+ * As elf__search_file() and elf_places__find(), and as helper__ask(): -ETIMEDOUT it took too long, -EINTR the deadline
+ * is over, -EIO the helper has crashed, -EBUSY too many helpers hang.  Any thread may call them.
+ */
+int parser__search(const struct parser_file *file, uint64_t offset, struct elf_budget *budget, struct elf_finding *f);
+int parser__find(const struct parser_file *file, uint64_t offset, const struct elf_wish *wishes, uint32_t count,
+		 struct usdt *found, int32_t *results, uint64_t *section);
+
+#endif /* EXTPROF_PARSER_H */
