@@ -145,10 +145,12 @@ struct extprof_format_info {
 	const char *name;
 	const char *help;	/* what it is, one line; NULL: nothing is said */
 	bool one_mode;		/* a recording of several modes cannot be written in it */
+	const char *const *suffixes; /* of its files: ".svg" */
+	size_t suffix_count;
 };
 /* 0; -ENOENT: there is no format of that name; -EINVAL: no size. */
 EXTPROF_API int extprof_format_info(const char *name, struct extprof_format_info *info);
-/* The format for a file of that name, by its suffix: "folded" if no other one is. */
+/* The format for a file of that name, by its suffix, and "folded" for "-"; NULL: no format has such a suffix. */
 EXTPROF_API const char *extprof_format_of_file(const char *path);
 
 /* -- stacks ---------------------------------------------------------------------------------- */
@@ -270,7 +272,7 @@ struct extprof_recording_options {
 	extprof_log log;	/* NULL: none */
 	void *log_context;
 
-	const char *modes;	/* EXTPROF_MODES, several with commas; NULL: "cpu" */
+	const char *modes;	/* EXTPROF_MODES, several with commas; NULL: those that the options below are for, else "cpu" */
 
 	bool threads;		/* besides `groups`: "thread" as the innermost one, or "thread-pattern" if they are many */
 	/* For modes with states. */
@@ -314,6 +316,24 @@ struct extprof_recording_options {
 #define EXTPROF_RATE_MAX 100000u
 #define EXTPROF_RATE_DEFAULT 99
 #define EXTPROF_EVENTS_MAX 8
+
+/*
+ * The same options by the names of the command line, or of the fields above, and as text: "mode" or "modes" "cpu,offcpu",
+ * "duration" "10s", "pid" "77,78".  For configuration files, and for languages that would have to know the structure.
+ */
+struct extprof_options;
+/* 0 or -ENOMEM. */
+EXTPROF_API int extprof_options_create(struct extprof_options **options);
+/*
+ * A flag is set by "true" or NULL, and taken back by "false".  Values of modes, states, system calls, events and pids
+ * are added to those before; others replace them.  0, -ENOENT: there is no such option; -EINVAL, -ENOMEM.
+ */
+EXTPROF_API int extprof_options_set(struct extprof_options *options, const char *name, const char *value,
+				    struct extprof_error *error);
+/* They belong to `options`, and change with each call. */
+EXTPROF_API const struct extprof_recording_options *extprof_options_get(const struct extprof_options *options);
+/* NULL is accepted. */
+EXTPROF_API void extprof_options_destroy(struct extprof_options *options);
 
 /* Are the options right, whatever the processes are?  0 or -EINVAL, -E2BIG, -ENOMEM. */
 EXTPROF_API int extprof_recording_check(const struct extprof_recording_options *options, struct extprof_error *error);
@@ -384,9 +404,6 @@ struct extprof_write_options {
 	unsigned int width;	/* summary: columns; 0: as many as needed */
 	const char *unit;	/* "us", "samples", "bytes"; NULL: by the mode */
 };
-/* As extprof_word() of EXTPROF_MODES and EXTPROF_FORMATS. */
-EXTPROF_API const char *extprof_mode(size_t i);
-EXTPROF_API const char *extprof_format(size_t i);
 /*
  * Is the profile as of extprof_recording_finish() or extprof_recording_snapshot() as it should be?
  * 0: there are samples.

@@ -42,7 +42,9 @@ def help_of_commands(ctx):
     check(options.status == 0 and "--group-by" in options.out and "\n  record " not in options.out, options.out)
     check(options.out.startswith("Usage: extprof record "), options.out)
     check(ctx.extprof("help", "record").out == options.out, "help record is not record --help")
-    wide = [line for line in (listed.out + options.out).splitlines() if len(line) > 80]
+    every = ctx.extprof("record", "--help=all").ok().out
+    check("--alloc-interval" in every and "--alloc-interval" not in options.out, every)
+    wide = [line for line in (listed.out + options.out + every).splitlines() if len(line) > 80]
     check(not wide, "wide lines: %s", wide)
     return "%d lines, %d lines" % (listed.out.count("\n"), options.out.count("\n"))
 
@@ -196,7 +198,7 @@ def profile_so_far_to_streams(ctx):
     pipe = ctx.path("pipe")
     os.mkfifo(pipe)
     reader = ctx.start(["cat", pipe])
-    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", pipe, "-q")
+    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-o", pipe, "-f", "folded", "-q")
     ctx.attached(p)
     reader.kill()
     p.signal(signal.SIGUSR1)
@@ -205,7 +207,7 @@ def profile_so_far_to_streams(ctx):
     check(p.p.poll() is None, "it has ended: %s", p.p.returncode)
     p.kill()
     # Nothing to show is no reason to end.
-    p = ctx.extprof_start("record", "-q", "-o", ctx.path("none"), "--", "sh", "-c", "echo begun; sleep 2; exit 3")
+    p = ctx.extprof_start("record", "-q", "-o", ctx.path("none.svg"), "--", "sh", "-c", "echo begun; sleep 2; exit 3")
     p.expect("begun")
     p.signal(signal.SIGUSR1)
     out, err = p.communicate()
@@ -287,7 +289,7 @@ def owner_under_sudo(ctx):
         check(got == wanted, "file %d: %s, not %s", i, got, wanted)
     for env_ in ({"SUDO_UID": "x", "SUDO_GID": "1"}, {"SUDO_UID": "-1", "SUDO_GID": "1"},
                  {"SUDO_UID": "4294967295", "SUDO_GID": "1"}):
-        fails(ctx, harness.USAGE, "-p", ruby.pid, "-d", "0.1", "-o", own + "/none", says=["SUDO_UID"], env=env_)
+        fails(ctx, harness.USAGE, "-p", ruby.pid, "-d", "0.1", "-o", own + "/none.svg", says=["SUDO_UID"], env=env_)
     return "%d files" % len(said)
 
 
@@ -306,7 +308,8 @@ def output_in_a_folder_of_others(ctx):
         os.lchown(path, OTHER, OTHER)
         for command in ("record", "stat"):
             for env in ({}, {"SUDO_UID": str(USER), "SUDO_GID": str(GROUP)}):
-                fails(ctx, harness.OUTPUT, command, "-p", ruby.pid, "-d", "0.1", "-o", path, env=env, says=["another user"])
+                fails(ctx, harness.OUTPUT, command, "-p", ruby.pid, "-d", "0.1", "-o", path,
+                      *(("-f", "folded") if command == "record" else ()), env=env, says=["another user"])
     # What is a FIFO at one moment is a link at the next one. Whatever extprof finds, it writes to no file of root's.
     names = [os.path.join(theirs, name) for name in ("fifo", "link")]
     swaps = ctx.start([sys.executable, "-c", "import ctypes, sys\nlibc = ctypes.CDLL(None)\na, b = (x.encode() for x in sys.argv[1:])\n"
@@ -319,6 +322,24 @@ def output_in_a_folder_of_others(ctx):
     with open(of_root, encoding="utf-8") as f:
         check(f.read() == "of root\n", "it was written over")
     return "12 refusals, 20 races"
+
+
+@case(timeout=60, patient=True)
+def several_outputs(ctx):
+    """Each -o is a file of the same recording, by its suffix."""
+    ruby = busy(ctx)
+    svg, stacks, summary = ctx.path("a.svg"), ctx.path("out.folded"), ctx.path("c.summary")
+    p = ctx.extprof_start("-p", ruby.pid, "-F", 1000, "-d", "1", "-o", svg, "-o", stacks, "-o", summary)
+    profile = ctx.profile_of(p, path=stacks).ok()
+    for path, name in ((svg, "flamegraph"), (stacks, "folded"), (summary, "summary")):
+        check("%s written to %s" % (name, path) in profile.out, profile.out)
+    with open(svg, encoding="utf-8") as f:
+        check("<svg" in f.read(), "no SVG")
+    with open(summary, encoding="utf-8") as f:
+        sums = folded.Sums(f.read())
+    check(sums.taken == profile.sums.taken and sum(s.count for s in profile.stacks) == sums.taken - sums.lost, "%s, %s",
+          sums.text, profile.sums.text)
+    return sums.text
 
 
 @case(timeout=60, patient=True)

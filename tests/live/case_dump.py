@@ -274,7 +274,7 @@ outer.resume # line 7""")
 
 @case(timeout=60, bpf=False)
 def moves(ctx):
-    """--every marks what moved: one thread that goes on, others that do not."""
+    """--interval marks what moved: one thread that goes on, others that do not."""
     ruby = ctx.ruby("-e", """
 Thread.new { Thread.current.name = "still"; Queue.new.pop }
 Thread.new { Thread.current.name = "turns"; loop { sleep 0.001; [3, 1].sort_by { |x| sleep 0.001; x } } }
@@ -282,7 +282,7 @@ sleep 0.1
 $stdout.puts "ready"; $stdout.flush
 sleep""")
     ruby.expect("ready")
-    d = dump(ctx, "-p", ruby.pid, "--every", "20ms", "--count", 40)
+    d = dump(ctx, "-p", ruby.pid, "--interval", "20ms", "--count", 40)
     check(len(d) == 40, "%d dumps", len(d))
     check(all("moved" not in t["fibers"][0] and "ran" not in t for t in d[0]["threads"]), "first: %s", d[0])
     moved = Counter()
@@ -291,7 +291,7 @@ sleep""")
             moved[name] += t["fibers"][0]["moved"]
             check(name != "still" or not t["ran"], "still ran")
     check(moved["still"] == 0 and moved["main"] == 0 and moved["turns"] >= 2, "moved: %s", moved)
-    text = ctx.extprof("dump", "-p", ruby.pid, "--every", "50ms", "--count", 2).ok().out
+    text = ctx.extprof("dump", "-p", ruby.pid, "--interval", "50ms", "--count", 2).ok().out
     check("not moved" in text.split("process ")[2] and "not moved" not in text.split("process ")[1], text)
     return "of 39: %s" % dict(moved)
 
@@ -308,7 +308,7 @@ def never_a_cross_pair(ctx):
             ruby = ctx.ruby(*flags, path)
             ruby.expect("ready")
             letters, torn, dumps = Counter(), 0, 0
-            for d in dump(ctx, "-p", ruby.pid, "--every", "1ms", "--count", 334):
+            for d in dump(ctx, "-p", ruby.pid, "--interval", "1ms", "--count", 334):
                 dumps += 1
                 torn += d["torn"]
                 f = threads(d)["main"]["fibers"][0]
@@ -337,7 +337,7 @@ def torn_is_marked(ctx):
         ctx.write("branches.rb", b.w.text())
         ruby = ctx.ruby(*flags, path, preexec_fn=lambda: os.sched_setaffinity(0, cpus[:1]))
         ruby.expect("ready")
-        p = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--every", "1ms", "--count", 500,
+        p = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--interval", "1ms", "--count", 500,
                               preexec_fn=lambda: os.sched_setaffinity(0, cpus[1:2]))
         out, err = p.communicate(60)
         here = 0
@@ -420,7 +420,7 @@ def signals_are_not_lost(ctx):
         return int(ruby.line(10))
 
     before, stops = arrived(), []
-    for d in dump(ctx, "-p", ruby.pid, "--reader", "stop", "--every", "1ms", "--count", 500):
+    for d in dump(ctx, "-p", ruby.pid, "--reader", "stop", "--interval", "1ms", "--count", 500):
         stops.append(d["stopped_ns"] / 1e6)
         check({f["proof"] for t in whole(d)["threads"] for f in t["fibers"]} == {"stopped"}, "proofs: %s", d)
     after = arrived()
@@ -449,7 +449,7 @@ def killed_while_it_stops(ctx):
     ruby.expect("ready")
     caught = 0
     for _ in range(40):
-        reader = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--reader", "stop", "--every", "1ms",
+        reader = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--reader", "stop", "--interval", "1ms",
                                    stdout=subprocess.DEVNULL)
         time.sleep(0.02 + random.random() / 50)
         for _ in range(200):
@@ -640,9 +640,9 @@ def errors(ctx):
         (("-p", ruby.pid, "--core", "x"), harness.USAGE, "--core"),
         (("-p", ruby.pid, "--exe", "x"), harness.USAGE, "--exe"),
         (("--core", "x", "--reader", "stop"), harness.USAGE, "--reader"),
-        (("-p", ruby.pid, "--reader", "magic"), harness.USAGE, "nonblocking or stop"),
-        (("-p", ruby.pid, "--count", "3"), harness.USAGE, "--every"),
-        (("-p", ruby.pid, "--every", "x"), harness.USAGE, "no time"),
+        (("-p", ruby.pid, "--reader", "magic"), harness.USAGE, "nonblocking or stop, not by magic"),
+        (("-p", ruby.pid, "--count", "3"), harness.USAGE, "--interval"),
+        (("-p", ruby.pid, "--interval", "x"), harness.USAGE, "no time"),
         (("-p", ruby.pid, "--count", "0"), harness.USAGE, "no number"),
         (("-p", 4194304), harness.NO_PROCESS, "no such process"),
         (("-p", sleep.pid), harness.NOT_RUBY, "not a ruby"),
@@ -662,7 +662,7 @@ def errors(ctx):
         err = p.communicate(30)[1]
         check(p.p.returncode == harness.OUTPUT and "No space left" in err, "full: %d: %s", p.p.returncode, err)
     # An end during the dumps.
-    p = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--every", "20ms")
+    p = ctx.extprof_start("dump", "--json", "-p", ruby.pid, "--interval", "20ms")
     json.loads(p.line())
     ruby.kill()
     out, err = p.communicate(30)

@@ -34,7 +34,7 @@ def usage(ctx):
              ("-p", "1", "-F", "0"), ("-p", "1", "-F", "-5"), ("-p", "1", "-F", "x"),
              ("-p", "1", "-F", "1000000000"), ("-p", "1", "-F", "1.5"), ("-p", "1", "-r", "0x10"),
              ("-p", "1", "-d", "0"), ("-p", "1", "-d", "x"), ("-p", "1", "-d", "-1"),
-             ("-p", "1", "-o", "x", "-f", "nothing"), ("-p", "1", "--", "ruby"), ("record",),
+             ("-p", "1", "-o", "x", "-f", "nothing"), ("-p", "1", "-o", "x"), ("-p", "1", "-o", "x.gif"), ("-p", "1", "--", "ruby"), ("record",),
              ("-p", "1", "-f", "folded")]
     for args in cases:
         fails(ctx, harness.USAGE, *args)
@@ -139,7 +139,7 @@ def output(ctx):
     ruby.expect("ready")
     kept = ctx.write("kept.folded", "as it was\n")
     for path in (ctx.path("nothing/out.folded"), "/proc/self/out.folded", ctx.directory):
-        fails(ctx, harness.OUTPUT, "-p", ruby.pid, "-d", "1", "-o", path, says=["cannot write", path])
+        fails(ctx, harness.OUTPUT, "-p", ruby.pid, "-d", "1", "-o", path, "-f", "folded", says=["cannot write", path])
     # When there is no profile, the old file stays.
     fails(ctx, harness.NO_PROCESS, "-p", 4194304, "-o", kept)
     with open(kept) as f:

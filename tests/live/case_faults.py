@@ -74,7 +74,7 @@ class Run:
         self.before = unchanged(pid or self.pid)
         more = [o for m in self.modes for o in MODES[m]]
         self.from_ = time.monotonic()
-        self.reader = self.ctx.extprof_start("-p", pid or self.pid, "-m", ",".join(self.modes), "-F", 997, *more, *options, "--top", "3",
+        self.reader = self.ctx.extprof_start("-p", pid or self.pid, "-m", ",".join(self.modes), "-F", 997, *more, *options, "--rows", "3",
                                              "-o", self.path)
         harness.prefer(self.reader.pid)
         if not options:

@@ -285,7 +285,7 @@ def wide_letters(ctx):
     ruby = ctx.program("wide.rb")
     ruby.expect("ready")
     path = ctx.path("out.html")
-    profile = ctx.extprof("-p", ruby.pid, "-d", 3, "-F", harness.rate(2000), "--top=40", "-o", path).ok()
+    profile = ctx.extprof("-p", ruby.pid, "-d", 3, "-F", harness.rate(2000), "--rows=40", "-o", path).ok()
     ruby.kill()
     table = profile.out.split("By time in the method and what it calls\n")[1].split("\n\n")[0].splitlines()
     table = [line for line in table if re.search(r" /\S*wide\.rb:\d+$", line)]

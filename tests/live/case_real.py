@@ -194,7 +194,7 @@ WAITS = ("runnable", "gvl", "io", "sleep", "mutex", "queue", "condvar", "join", 
 def recorded(ctx, pid, work, *options):
     """Account of what a program does in work(), which returns what it measured."""
     reader = ctx.extprof_start("-p", pid, "-m", "cpu,wall,offcpu,gvl", "-F", RATE, "--waits", "each", *options,
-                               "--top", "12", "-o", ctx.path("out.folded"))
+                               "--rows", "12", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     steal, start = harness.stolen(), time.monotonic()
     truth = Truth(work())

@@ -29,7 +29,7 @@ class Run:
     """A program, and extprof stat beside it."""
 
     def __init__(self, ctx, *options, flags=(), missing=()):
-        """missing: figures that are not known. An extprof without BPF has no timers: it needs -I to show that it has begun."""
+        """missing: figures that are not known. An extprof without BPF has no timers: it needs -i to show that it has begun."""
         self.ctx = ctx
         self.missing = set(missing)
         self.ruby = ctx.program("stat.rb", flags=flags)
@@ -172,7 +172,7 @@ def kernel_sums(ctx):
 @case(timeout=60)
 def intervals(ctx):
     """They add up to the total, exactly."""
-    run = Run(ctx, "-I", "200ms", "--syscalls")
+    run = Run(ctx, "-i", "200ms", "--syscalls")
     run.do("nappers 1")
     run.do("collects 1")
     run.do("moves 20")
@@ -205,7 +205,7 @@ def without_bpf(ctx):
     """The kernel's and Ruby's sums are the same as with eBPF; what is known from looks is right within its error."""
     said = []
     for reader in ("nonblocking", "stop"):
-        run = Run(ctx, "--reader", reader, "-I", "500ms", missing=WITHOUT_BPF)
+        run = Run(ctx, "--reader", reader, "-i", "500ms", missing=WITHOUT_BPF)
         gc = {k: int(v) for k, v in run.do("collects 1").items()}
         late = sum(map(int, run.do("nappers 1.5")["late"].split(",")))
         run.ruby.p.stdin.close()
@@ -316,7 +316,7 @@ def command(ctx):
 @case(timeout=60)
 def text(ctx):
     """For people: on standard error beside a command, with its status by a signal."""
-    p = ctx.extprof_start("stat", "-I", "100ms", "--syscalls", "--top", "100", "--", harness.RUBY, "--disable=gems", "-e",
+    p = ctx.extprof_start("stat", "-i", "100ms", "--syscalls", "--rows", "100", "--", harness.RUBY, "--disable=gems", "-e",
                           "t = Thread.new { sleep 0.4 }; nil while t.alive?; $stdout.write(\"mine\\n\"); $stdout.flush; Process.kill(:TERM, $$); sleep")
     out, err = p.communicate()
     check(p.p.returncode == 128 + 15, "status %d", p.p.returncode)
@@ -336,7 +336,7 @@ def errors(ctx):
     gone = ctx.start(["true"])
     gone.wait()
     for args, status, said in (((), harness.USAGE, "what is to be measured"), (("-p", "1", "--", "true"), harness.USAGE, "leave one of them out"),
-                               (("-p", gone.pid), harness.NO_PROCESS, ""), (("-p", os.getpid(), "-I", "1ms"), harness.USAGE, "at least 10 ms"),
+                               (("-p", gone.pid), harness.NO_PROCESS, ""), (("-p", os.getpid(), "-i", "1ms"), harness.USAGE, "no time from 0.01 s"),
                                (("-p", os.getpid()), harness.NOT_RUBY, ""), (("--", "/no/such/program"), harness.COMMAND, "cannot run")):
         p = ctx.extprof_start("stat", *args)
         out, err = p.communicate()

@@ -220,8 +220,8 @@ def errors(ctx):
             (("--syscall", "stat64"), ["near it: stat"] if os.uname().machine == "x86_64" else ["near it"]),
             (("--syscall", "openat,,write"), ["names or numbers of system calls are wanted"]),
             (("--syscall", "4711"), ['"4711" is no system call of this machine']),
-            (("--latency", "-m", "cpu"), ["--latency is of mode syscall"]),
-            (("--syscall", "openat", "-m", "cpu,gc"), ["--syscall is of mode syscall"]),
+            (("--latency", "-m", "cpu"), ["--latency is for mode syscall"]),
+            (("--syscall", "openat", "-m", "cpu,gc"), ["--syscall is for mode syscall"]),
             (("--syscall", "openat", "--unit", "us"), ["mode syscall counts numbers only"]),
             (("--latency", "--unit", "KiB"), ["mode syscall counts times and numbers"])):
         r = ctx.extprof(*args, "-p", os.getpid())

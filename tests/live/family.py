@@ -170,7 +170,7 @@ def ruby(*argv):
 
 
 def options(ctx, *more):
-    return ["-F", str(RATE), "--top", "2000", *more, "-o", ctx.path("out.folded")]
+    return ["-F", str(RATE), "--rows", "2000", *more, "-o", ctx.path("out.folded")]
 
 
 def record(ctx, command, *more, timeout=60, status=0, prefix=()):

@@ -59,7 +59,7 @@ def beside_stat(ctx, seconds, reader, pidstat):
     ruby.expect("ready")
     begin = amounts(ruby.pid)
     path = ctx.path("stat.json")
-    stat = ctx.extprof_start("stat", "--reader", reader, "-p", ruby.pid, "--json", "-I", "1s", "-o", path)
+    stat = ctx.extprof_start("stat", "--reader", reader, "-p", ruby.pid, "--json", "-i", "1s", "-o", path)
     until(lambda: os.path.exists(path) and os.path.getsize(path), "extprof does not begin", 60)
     beside = Pidstat(ruby.pid, math.ceil(seconds) + 2) if pidstat else None
     time.sleep(0.3 if pidstat else 0)

@@ -1,45 +1,39 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""options.py TOOLS/EXTPROF PRINT_OPTIONS: man page and completions have the options, arguments,
-values, defaults and commands of the program, no more and no less. Ends with "N passed, N failed"."""
+"""options.py TOOLS/EXTPROF PRINT_OPTIONS: the man page has the options, arguments, values, defaults and commands of the
+program, no more and no less, and bash completes them. Ends with "N passed, N failed"."""
 import pathlib
 import re
 import subprocess
 import sys
 
-# What argp adds to each command.
-COMMON = {("-?", ""), ("--help", ""), ("--usage", ""), ("-V", ""), ("--version", "")}
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
+COMMANDS = ("record", "top", "dump", "stat")
 
 
 class Truth:
-    def __init__(self, printed, main):
-        rows = [line.split("\t") for line in printed.splitlines()]
-        self.options = self.table(rows, "option")
-        # Commands with options of their own.
-        self.others = {kind: self.table(rows, kind) for kind in ("dump", "stat", "top")}
+    def __init__(self, printer):
+        rows = [line.split("\t") for line in subprocess.check_output([printer], text=True).splitlines()]
+        self.lists = {c: [line.split("\t") for line in subprocess.check_output([printer, "help", "--list", c], text=True).splitlines()]
+                      for c in COMMANDS}
+        self.of = {c: self.table(rows) for c, rows in self.lists.items()}
+        self.options = self.of["record"]
         self.formats = {r[1] for r in rows if r[0] == "format"}
         self.suffixes = {s for r in rows if r[0] == "format" for s in r[2:]}
         self.timers = {r[1] for r in rows if r[0] == "timer"}
         self.groups = {r[1] for r in rows if r[0] == "group"}
         self.modes = {r[1] for r in rows if r[0] == "mode"}
-        self.views = {r[1] for r in rows if r[0] == "view"}
-        self.sorts = {r[1] for r in rows if r[0] == "sort"}
         self.units = {r[1] for r in rows if r[0] == "unit"}
-        self.defaults = {r[1]: r[2] for r in rows if r[0] == "default"}
-        table = re.search(r"commands\[\] = \{([^}]*)\}", main).group(1)
-        self.commands = set(re.findall(r"&command_(\w+)", table)) | {"help"}
-        self.longs = {o for o, _ in self.options if o.startswith("--")}
-        self.shorts = {o for o, _ in self.options} - self.longs
-        self.with_argument = {o for o, argument in self.options if argument}
+        self.defaults = {r[1]: r[4] for r in self.lists["record"] if r[4]}
 
     @staticmethod
-    def table(rows, kind):
+    def table(rows):
         """{(option, argument)} of one command."""
-        options = set(COMMON)
-        for _, short, name, argument in (r for r in rows if r[0] == kind):
-            options |= {("-" + short, argument)} if short else set()
-            options |= {("--" + name, argument)} if name else set()
+        options = set()
+        for letters, name, argument, *_ in rows:
+            # The argument of --help is optional, which the man page writes in another way.
+            argument = "" if name == "help" else argument
+            options |= {("-" + letter, argument) for letter in letters} | {("--" + name, argument)}
         return options
 
 
@@ -118,13 +112,11 @@ def names_in(text):
 def check_man(c, truth, man):
     found = entries(sections(man, "SH")["OPTIONS"])
     c.same("man page: options and arguments", options_of(found), truth.options)
-    for command, options in truth.others.items():
-        if command == "top":
-            continue
+    for command in ("dump", "stat"):
         own = entries(sections(man, "SH")["OPTIONS OF " + command.upper()])
-        c.same("man page: options of " + command, options_of(own), options)
+        c.same("man page: options of " + command, options_of(own), truth.of[command])
     # It names those that it has in common with record.
-    top, options = sections(man, "SH")["OPTIONS OF TOP"], truth.others["top"]
+    top, options = sections(man, "SH")["OPTIONS OF TOP"], truth.of["top"]
     c.same("man page: names of options of top", names_in(" ".join(map(plain, top))), {o for o, _ in options})
     c.same("man page: options that only top has", options_of(entries(top)) - truth.options, options - truth.options)
     entry = {o: text for tags, text in found for o, _ in tags}
@@ -140,93 +132,39 @@ def check_man(c, truth, man):
         c.same("man page: default of --" + name, re.findall(r"[Dd]efault is (\d+)", text), {value})
     commands = [plain(line) for before, line in zip(sections(man, "SH")["COMMANDS"],
                                                     sections(man, "SH")["COMMANDS"][1:]) if before == ".TP"]
-    c.same("man page: commands", (line.split()[0] for line in commands), truth.commands)
+    c.same("man page: commands", (line.split()[0] for line in commands), set(COMMANDS) | {"help"})
 
 
-def words_of(text, pattern):
-    """The words of compgen -W or _extprof_list behind a pattern of a case."""
-    found = re.search(re.escape(pattern) + r"\)\s*(?:COMPREPLY=\(\$\(compgen -W|_extprof_list) '([^']*)'", text)
-    return found.group(1).split() if found else []
+def completed(printer, script, *words):
+    """What bash completes of a command line; the last word is where the cursor is."""
+    line = """source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _extprof; printf '%s\\n' "${COMPREPLY[@]}" """
+    return subprocess.run(["bash", "-c", line, "bash", script, printer, *words], stdout=subprocess.PIPE, check=True,
+                          text=True).stdout.split()
 
 
-def check_bash_command(c, command, options, text):
-    """The function of bash for a command with options of its own. A command that runs programs takes -- too."""
-    words = re.search(r"words='([^']*)'", text).group(1).split()
-    c.same("bash: options of " + command, set(words) - {"--"}, {o for o, _ in options} - {"-?"})
-    cases = text[text.index("case $prev in"):text.index("*)", text.index("case $prev in"))]
-    c.same("bash: arguments of " + command, re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*(?=[ |]*[)|])", re.sub(r"'[^']*'", "", cases)),
-           {o for o, argument in options if argument})
-
-
-def check_bash(c, truth, text):
-    text = re.sub(r"^\s*#.*", "", text, flags=re.M)
-    text, *functions = re.split(r"^_extprof_(?=(?:%s)\(\)$)" % "|".join(truth.others), text, flags=re.M)
-    for command, options in truth.others.items():
-        check_bash_command(c, command, options, next((f for f in functions if f.startswith(command)), "words=''case $prev in*)"))
-    top = next(f for f in functions if f.startswith("top"))
-    c.same("bash: views of top", words_of(top, "--view"), truth.views)
-    c.same("bash: keys that top sorts by", words_of(top, "--sort"), truth.sorts)
-    words = re.search(r"words='([^']*)'", text).group(1).split()
-    c.same("bash: options", words, (truth.longs | truth.shorts | {"--"}) - {"-?"})
-    takes = re.search(r"-\[(\w+)\]((?:[^)]*))\)\n\s*\(\(i\+\+\)\)", text)
-    c.same("bash: options with an argument", ["-" + letter for letter in takes.group(1)] + re.findall(LONG, takes.group(2)),
-           truth.with_argument)
-    case = text[text.index("case $prev in"):]
-    c.same("bash: completed arguments", re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*(?=[ |]*[)|])", re.sub(r"'[^']*'", "", case[:case.index("*)")])),
-           truth.with_argument)
-    c.same("bash: formats", words_of(text, "-f | --format"), truth.formats)
-    c.same("bash: timers", words_of(text, "--timer"), truth.timers)
-    c.same("bash: keys of groups", words_of(text, "--group-by"), truth.groups)
-    c.same("bash: modes", words_of(text, "-m | --mode"), truth.modes)
-    c.same("bash: units", words_of(text, "--unit"), truth.units)
-    c.same("bash: commands", re.search(r'words="([^$"]*) \$words"', text).group(1).split(), truth.commands)
-
-
-def zsh_table(text, name):
-    """{option: (takes an argument, as it is written)} of an array."""
-    options = {}
-    for line in re.search(r"^  %s=\(\n(.*?)\n  \)" % name, text, re.S | re.M).group(1).splitlines():
-        exclusive, rest = re.match(r"\s*'(\([^)]*\)|\*)?'?(.*)", line).groups()
-        names = re.match(r"\{([^}]*)\}", rest)
-        takes = "]:" in rest
-        for name in names.group(1).split(",") if names else [re.match(r"[^[]*", rest).group()]:
-            options[name.rstrip("+=").replace("\\", "")] = (takes, name)
-    return options
-
-
-def check_zsh(c, truth, text):
-    text = re.sub(r"^\s*#.*", "", text, flags=re.M)
-    for command, wanted in truth.others.items():
-        own = zsh_table(text, command + "_options")
-        c.same("zsh: options of " + command, own, {o for o, _ in wanted})
-        c.same("zsh: options of %s with an argument" % command, (o for o, (takes, name) in own.items() if takes and name[-1] in "+="),
-               {o for o, argument in wanted if argument})
-    c.same("zsh: views of top", re.search(r":view:\(([^)]*)\)", text).group(1).split(), truth.views)
-    c.same("zsh: keys that top sorts by", re.search(r"--sort=[^:]*:key:\(([^)]*)\)", text).group(1).split(), truth.sorts)
-    options = zsh_table(text, "options")
-    c.same("zsh: options", options, truth.longs | truth.shorts)
-    c.same("zsh: options with an argument", (o for o, (takes, _) in options.items() if takes), truth.with_argument)
-    c.same("zsh: options that are marked so", (o for o, (_, name) in options.items() if name[-1] in "+="), truth.with_argument)
-    c.same("zsh: formats", re.search(r":format:\(([^)]*)\)", text).group(1).split(), truth.formats)
-    c.same("zsh: timers", re.search(r":timer:\(([^)]*)\)", text).group(1).split(), truth.timers)
-    c.same("zsh: keys of groups", re.search(r"-s , key ([^']*)'", text).group(1).split(), truth.groups)
-    c.same("zsh: modes", re.search(r"-s , mode ([^']*)'", text).group(1).split(), truth.modes)
-    c.same("zsh: units", re.search(r":unit:\(([^)]*)\)", text).group(1).split(), truth.units)
-    commands = re.search(r"commands=\(\n(.*?)\n  \)", text, re.S).group(1)
-    c.same("zsh: commands", re.findall(r"'(\w+):", commands), truth.commands)
+def check_bash(c, truth, printer, script):
+    for command, rows in truth.lists.items():
+        wanted = {o for o, _ in truth.of[command]} - {"-?"} | (set() if command == "dump" else {"--"})
+        c.same("bash: options of " + command, completed(printer, script, command, ""), wanted)
+        for letters, name, argument, words, *_ in rows:
+            if words and name != "help":
+                for option in ["--" + name] + ["-" + letter for letter in letters]:
+                    c.same("bash: %s %s" % (command, option), completed(printer, script, command, option, ""), words.split())
+    c.same("bash: commands and options", completed(printer, script, ""),
+           {o for o, _ in truth.options} - {"-?"} | {"--", "help", *COMMANDS})
+    c.same("bash: help", completed(printer, script, "help", ""), {"help", *COMMANDS})
+    c.same("bash: after an argument", completed(printer, script, "record", "-p", "1", "--mo"), ["--mode"])
+    c.same("bash: after an argument behind =", completed(printer, script, "top", "--pid", "=", "1", "--view", "=", "li"), ["line"])
+    c.same("bash: lists", completed(printer, script, "record", "-m", "cpu,wa"), ["cpu,wall"])
+    c.same("bash: an option of the command that is run", completed(printer, script, "record", "--", "printf", "--mode") or ["none"], ["none"])
 
 
 def main(top, printer):
-    printed = subprocess.run([printer], stdout=subprocess.PIPE, check=True, text=True).stdout
     cli = pathlib.Path(top) / "cli"
-    truth = Truth(printed, (cli / "main.c").read_text())
     checks = Checks()
+    truth = Truth(printer)
     check_man(checks, truth, (cli / "extprof.1").read_text())
-    # As they are installed.
-    bash, zsh = (subprocess.run(["sh", cli / "completions/fill.sh", cli / "completions" / name, top], stdout=subprocess.PIPE,
-                                check=True, text=True).stdout for name in ("extprof.bash", "_extprof"))
-    check_bash(checks, truth, bash)
-    check_zsh(checks, truth, zsh)
+    check_bash(checks, truth, printer, cli / "completions" / "extprof.bash")
     print("%d passed, %d failed" % (checks.passed, checks.failed))
     return 1 if checks.failed else 0
 

@@ -45,8 +45,8 @@ TEST(formats_are_chosen_by_suffix)
 	CHECK(output__by_path("a.pb.gz") == &output_pprof);
 	CHECK(output__by_path("a.PPROF") == &output_pprof);
 	CHECK(output__by_path("a.speedscope.json") == &output_speedscope);
-	CHECK(output__by_path("a.json") == &output_folded);
-	CHECK(output__by_path(".pprof") == &output_folded);
+	CHECK(output__by_path("a.json") == NULL);
+	CHECK(output__by_path(".pprof") == NULL);
 	CHECK(output__by_name("pprof") == &output_pprof);
 	CHECK(output__by_name("speedscope") == &output_speedscope);
 }

@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/words.h"
 #include "library/settings.h"
+#include "options/values.h"
 #include "output/output.h"
 #include "wire/about.h"
 
@@ -112,7 +113,7 @@ static int parse(struct options *o, unsigned int flags, const char *const *argv)
 	for (; argv[argc]; argc++)
 		copy[argc] = (char *)(uintptr_t)argv[argc];
 	copy[argc] = NULL;
-	return options__parse(o, argc, copy, flags | OPTIONS_QUIETLY);
+	return options__parse(o, &command_line_record, argc, copy, flags | OPTIONS_QUIETLY);
 }
 
 /* What the library makes of the options.  The last result is freed with the next one, and at the end. */
@@ -155,8 +156,8 @@ TEST(options_defaults)
 	CHECK(set(&o)->mode_count == 1 && set(&o)->modes[0] == &mode_cpu);
 	CHECK(set(&o)->group_by_default);
 	CHECK_INT(set(&o)->interrupt_fd, -1);
-	CHECK(!o.file && !o.format && !o.quiet && !o.command && !o.html && !o.selection.keep_root);
-	CHECK_INT(o.top, 20);
+	CHECK(!o.output_count && !options__has(&o, OPTION_QUIET) && !o.command && !options__has(&o, OPTION_KEEP_ROOT));
+	CHECK_INT(options__number(&o, OPTION_ROWS, 20), 20);
 	done();
 }
 
@@ -166,34 +167,47 @@ TEST(options_all_of_them)
 	const struct extprof_recording_options *s = &o.recording;
 
 	CHECK_INT(PARSE(&o, "--pid=77", "--rate", "1k", "--duration=2m", "--output", "x.html",
-			"--threads", "--lines", "--quiet", "--top=5", "--keep-root"), 0);
+			"--threads", "--lines", "--quiet", "--rows=5", "--keep-root"), 0);
 	CHECK_INT(s->rate, 1000);
 	CHECK_INT(s->duration, 120000000000ll);
-	CHECK_STRING(o.file, "x.html");
-	CHECK_STRING(o.format, "flamegraph");
-	CHECK(o.html && s->lines && o.quiet && o.selection.keep_root);
+	CHECK_STRING(o.outputs[0].file, "x.html");
+	CHECK_STRING(o.outputs[0].format, "flamegraph");
+	CHECK(o.outputs[0].html && s->lines && options__has(&o, OPTION_QUIET) && options__has(&o, OPTION_KEEP_ROOT));
 	CHECK(groups__has(&set(&o)->groups, GROUP_THREAD));
-	CHECK_INT(o.top, 5);
-	CHECK_INT(PARSE(&o, "-p77", "-F", "49", "-d3", "-f", "folded", "--file", "x.svg", "-tlq"), 0);
-	CHECK_INT(s->rate, 49);
-	CHECK_STRING(o.format, "folded");
-	CHECK(!o.html && o.quiet && s->lines);
+	CHECK_INT(options__number(&o, OPTION_ROWS, 20), 5);
+	CHECK_INT(PARSE(&o, "-p77", "-F", "49", "-r", "50", "-d3", "-f", "folded", "-o", "x.svg", "-tlq"), 0);
+	CHECK_INT(s->rate, 50);
+	CHECK_STRING(o.outputs[0].format, "folded");
+	CHECK(!o.outputs[0].html && options__has(&o, OPTION_QUIET) && s->lines);
 	CHECK_INT(PARSE(&o, "-p77", "--timer=tick"), 0);
 	CHECK_INT(set(&o)->timer, TIMER_TICK);
 	CHECK_INT(PARSE(&o, "-p77", "--timer", "clock", "-F", "20k"), 0);
 	CHECK_INT(set(&o)->timer, TIMER_CLOCK);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "out.svg"), 0);
-	CHECK(!strcmp(o.format, "flamegraph") && !o.html);
+	CHECK(!strcmp(o.outputs[0].format, "flamegraph") && !o.outputs[0].html);
 	CHECK_INT(PARSE(&o, "-p77", "-o", "OUT.HTML"), 0);
-	CHECK(!strcmp(o.format, "flamegraph") && o.html);
-	CHECK_INT(PARSE(&o, "-p77", "-o", "out"), 0);
-	CHECK_STRING(o.format, "folded");
-	CHECK_INT(PARSE(&o, "-p77", "-o", ".svg"), 0);
-	CHECK_STRING(o.format, "folded");
+	CHECK(!strcmp(o.outputs[0].format, "flamegraph") && o.outputs[0].html);
+	CHECK_INT(PARSE(&o, "-p77", "-o", "-"), 0);
+	CHECK_STRING(o.outputs[0].format, "folded");
+	/* A file whose name says nothing. */
+	CHECK(PARSE(&o, "-p77", "-o", "out"));
+	CHECK(PARSE(&o, "-p77", "-o", "out.pdf"));
+	CHECK(PARSE(&o, "-p77", "-o", ".svg"));
+	/* Several files. */
+	CHECK_INT(PARSE(&o, "-p77", "-o", "a.svg", "-o", "b.html", "-o", "c.pb.gz"), 0);
+	CHECK_INT(o.output_count, 3);
+	CHECK_STRING(o.outputs[2].format, "pprof");
+	CHECK(!o.outputs[0].html && o.outputs[1].html);
+	CHECK_STRING(s->formats, "flamegraph,flamegraph,pprof");
+	CHECK_INT(set(&o)->labels, output_flamegraph.labels | output_pprof.labels);
+	CHECK(PARSE(&o, "-p77", "-o", "a.svg", "-o", "a.svg"));
+	CHECK(PARSE(&o, "-p77", "-o", "a.svg", "-o", "b", "-f", "folded"));
+	CHECK(PARSE(&o, "-p77", "-o", "1.svg", "-o", "2.svg", "-o", "3.svg", "-o", "4.svg", "-o", "5.svg", "-o", "6.svg",
+		    "-o", "7.svg", "-o", "8.svg", "-o", "9.svg"));
 	/* Each format by its name. */
 	for (int i = 0; output_formats[i]; i++) {
 		CHECK_INT(PARSE(&o, "-p77", "-o", "x", "-f", output_formats[i]->name), 0);
-		CHECK_STRING(o.format, output_formats[i]->name);
+		CHECK_STRING(o.outputs[0].format, output_formats[i]->name);
 		CHECK_INT(set(&o)->labels, output_formats[i]->labels);
 	}
 	done();
@@ -333,7 +347,7 @@ TEST(options_command_keeps_its_own_options)
 	struct options o;
 
 	CHECK_INT(PARSE(&o, "-d", "5", "--", "ruby", "-p", "x.rb", "--rate"), 0);
-	CHECK_INT(o.selection.pids.count, 0);
+	CHECK_INT(o.recording.pid_count, 0);
 	CHECK_STRING(o.command[0], "ruby");
 	CHECK_STRING(o.command[1], "-p");
 	CHECK_STRING(o.command[3], "--rate");
@@ -341,7 +355,7 @@ TEST(options_command_keeps_its_own_options)
 	CHECK_INT(PARSE(&o, "-t", "ruby", "-q"), 0);
 	CHECK_STRING(o.command[0], "ruby");
 	CHECK_STRING(o.command[1], "-q");
-	CHECK(!o.quiet);
+	CHECK(!options__has(&o, OPTION_QUIET));
 	/* Without `record` a word that is no option may be a mistake. */
 	CHECK(PARSE_IMPLIED(&o, "-t", "ruby", "-q"));
 	CHECK(PARSE_IMPLIED(&o, "-p", "1", "dump"));
@@ -359,7 +373,9 @@ TEST(options_alloc)
 	CHECK_INT(set(&o)->alloc_interval, 512 << 10);
 	CHECK(!PARSE(&o, "-p", "1", "-m", "cpu,alloc", "--alloc-interval", "64k"));
 	CHECK_INT(set(&o)->alloc_interval, 64 << 10);
-	CHECK(PARSE(&o, "-p", "1", "--alloc-interval", "64k"));
+	CHECK_INT(PARSE(&o, "-p", "1", "--alloc-interval", "64k"), 0);
+	CHECK(set(&o)->mode_count == 1 && set(&o)->modes[0] == &mode_alloc);
+	CHECK(PARSE(&o, "-p", "1", "--alloc-interval", "64k", "-m", "cpu"));
 	CHECK(PARSE(&o, "-p", "1", "-m", "alloc", "--alloc-interval", "64"));
 	CHECK(!PARSE(&o, "-p", "1", "-m", "alloc", "--unit", "count"));
 	CHECK(PARSE(&o, "-p", "1", "-m", "alloc", "--unit", "ms"));
@@ -396,7 +412,7 @@ TEST(options_refuse)
 	CHECK(PARSE(&o, "-p", "1", "-e", "nonsense"));
 	CHECK(PARSE(&o, "-p", "1", "-f", "gif", "-o", "x"));
 	CHECK(PARSE(&o, "-p", "1", "-f", "folded"));	/* where to? */
-	CHECK(PARSE(&o, "-p", "1", "--top", "0"));
+	CHECK(PARSE(&o, "-p", "1", "--rows", "0"));
 	CHECK(PARSE(&o, "-p", "1", "--nonsense"));
 	CHECK(PARSE(&o, "-p", "1", "--timer=tock"));
 	CHECK(PARSE(&o, "-p", "1", "--timer="));
@@ -469,31 +485,95 @@ TEST(options_words)
 	free(all);
 }
 
-static void check_words(const char *text, enum extprof_words kind)
+/* Each command's short help fits a screen, and all of its lines. */
+TEST(options_short_help_fits)
 {
-	for (size_t i = 0; extprof_word(kind, i); i++)
-		CHECK(strstr(text, extprof_word(kind, i)));
+	static const struct command_line *const lines[] = {
+		&command_line_record, &command_line_top, &command_line_stat, &command_line_dump,
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char *text = NULL;
+		size_t size, count = 0;
+		FILE *f = open_memstream(&text, &size);
+
+		options__help(lines[i], "extprof record", f);
+		fclose(f);
+		for (char *line = text; line && *line; count++) {
+			size_t length = strcspn(line, "\n");
+
+			CHECK(length <= 80);
+			line += length + 1;
+		}
+		CHECK(count <= 24);
+		free(text);
+	}
 }
 
-/* Help names what there is: nobody has to keep it in step. */
-TEST(options_help_lists_values)
+/* What the table says holds for each row. */
+TEST(options_table_is_whole)
 {
-	for (const struct argp_option *o = options_table; o->name || o->key || o->doc; o++) {
-		char *text = options__text(o->key, o->doc, NULL);
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct option_row *row = &option_rows[i];
 
-		if (text)
-			CHECK(!strchr(text, '%'));
-		if (o->key == 'f')
-			check_words(text, EXTPROF_FORMATS);
-		if (o->key == 'm')
-			check_words(text, EXTPROF_MODES);
-		if (o->name && !strcmp(o->name, "group-by"))
-			check_words(text, EXTPROF_GROUPS);
-		if (o->name && !strcmp(o->name, "timer"))
-			check_words(text, EXTPROF_TIMERS);
-		if (o->name && !strcmp(o->name, "state"))
-			check_words(text, EXTPROF_STATES);
-		if (text != o->doc)
-			free(text);
+		CHECK(row->name && (!row->commands || (row->brief && row->help && strlen(row->brief) <= 54)));
+		CHECK(!row->means || (!row->field && option_rows[row->same].field));
+		CHECK((row->type == OPTION_FLAG) == !row->argument || !row->commands || row->optional);
+		CHECK(!row->help || !strstr(row->help, "%s") || row->has_words);
+		for (int j = 0; j < i; j++) {
+			CHECK(strcmp(row->name, option_rows[j].name));
+			for (const char *letter = row->letters; *letter; letter++)
+				CHECK(!strchr(option_rows[j].letters, *letter));
+		}
 	}
+}
+
+TEST(options_by_name)
+{
+	struct extprof_options *o;
+	const struct extprof_recording_options *r;
+	struct extprof_error e = { .size = sizeof(e) };
+
+	CHECK_INT(extprof_options_create(&o), 0);
+	r = extprof_options_get(o);
+	CHECK_INT(extprof_options_set(o, "modes", "cpu,offcpu", &e), 0);
+	CHECK_INT(extprof_options_set(o, "mode", "gvl", &e), 0);
+	CHECK_STRING(r->modes, "cpu,offcpu,gvl");
+	CHECK_INT(extprof_options_set(o, "pid", "77,78", &e), 0);
+	CHECK_INT(extprof_options_set(o, "pids", "79", &e), 0);
+	CHECK(r->pid_count == 3 && r->pids[2] == 79);
+	CHECK_INT(extprof_options_set(o, "duration", "300ms", &e), 0);
+	CHECK_INT(r->duration, 300000000);
+	CHECK_INT(extprof_options_set(o, "rate", "10k", &e), 0);
+	CHECK_INT(r->rate, 10000);
+	CHECK_INT(extprof_options_set(o, "lines", NULL, &e), 0);
+	CHECK_INT(extprof_options_set(o, "threads", "true", &e), 0);
+	CHECK(r->lines && r->threads);
+	CHECK_INT(extprof_options_set(o, "threads", "false", &e), 0);
+	CHECK(!r->threads);
+	CHECK_INT(extprof_options_set(o, "nonblocking", NULL, &e), 0);
+	CHECK_STRING(r->reader, "nonblocking");
+	CHECK_INT(extprof_options_set(o, "reader", "stop", &e), 0);
+	CHECK_STRING(r->reader, "stop");
+	CHECK_INT(extprof_options_set(o, "user", "0", &e), 0);
+	CHECK(r->by_user && r->user == 0);
+	CHECK_INT(extprof_options_set(o, "alloc_interval", "64k", &e), 0);
+	CHECK_INT(r->alloc_interval, 65536);
+	for (int i = 0; i < EXTPROF_EVENTS_MAX; i++)
+		CHECK_INT(extprof_options_set(o, "event", "page-faults", &e), 0);
+	CHECK_INT(extprof_options_set(o, "event", "page-faults", &e), -EINVAL);
+	CHECK_STRING(e.text, "--event: at most 8 can be recorded together");
+	CHECK_INT(extprof_options_set(o, "quiet", "true", &e), -ENOENT);
+	CHECK_INT(extprof_options_set(o, "colour", "red", &e), -ENOENT);
+	CHECK_STRING(e.text, "there is no option \"colour\"");
+	CHECK_INT(extprof_options_set(o, "lines", "maybe", &e), -EINVAL);
+	CHECK_STRING(e.text, "--lines: maybe is no true or false");
+	CHECK_INT(extprof_options_set(o, "duration", NULL, &e), -EINVAL);
+	CHECK_INT(extprof_options_set(o, "period", "0", &e), -EINVAL);
+	CHECK_STRING(e.text, "--period: 0 is no number from 1 to 1000000000");
+	CHECK_INT(extprof_options_set(o, "cgroup", "a/../b", &e), -EINVAL);
+	CHECK_INT(extprof_options_set(o, "pid", "1,x", &e), -EINVAL);
+	CHECK_STRING(e.text, "--pid: \"x\" is no pid");
+	extprof_options_destroy(o);
+	extprof_options_destroy(NULL);
 }

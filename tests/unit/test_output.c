@@ -123,7 +123,7 @@ TEST(output_is_chosen_by_name_and_suffix)
 	CHECK(output__by_path("a.b.SVG") == &output_flamegraph);
 	CHECK(output__by_path("x.html") == &output_flamegraph);
 	CHECK(output__by_path("x.txt") == &output_folded);
-	CHECK(output__by_path("-") == &output_folded);
+	CHECK(output__by_path("x") == NULL);
 }
 
 static mode_t mode_of(const char *path)

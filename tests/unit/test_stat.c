@@ -2,6 +2,7 @@
 /* extprof stat: options, methods, and what is written of figures. */
 #include "test.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -297,28 +298,33 @@ TEST(stat_json_of_unknown_figures)
 	free(text);
 }
 
-/* The only error without an exit: argp prints its usage and exits else. */
 TEST(stat_options)
 {
-	char *argv[] = { "extprof stat", "-p", "77,78", "-d", "5", "-I", "500ms", "--json", "--syscalls", "-F", "999", "--top",
-			 "3", "-o", "out", NULL };
-	char *command[] = { "extprof stat", "-I", "1", "--nonblocking", "--", "ruby", "-p", "x", NULL };
+	char *argv[] = { "extprof stat", "-p", "77,78", "-d", "5", "-i", "500ms", "--json", "--syscalls", "-F", "999", "--rows",
+			 "3", "-o", "out", "-n", "4", NULL };
+	char *command[] = { "extprof stat", "-i", "1", "--nonblocking", "--", "ruby", "-p", "x", NULL };
 	char *stopping[] = { "extprof stat", "--reader", "stop", "-p", "77", NULL };
+	char *how_often[] = { "extprof stat", "-n", "3", "-p", "77", NULL };
+	const struct extprof_recording_options *r;
 	struct stat_options o;
 
-	CHECK_INT(stat_options__parse(&o, 15, argv), 0);
-	CHECK_INT(o.selection.pids.count, 2);
-	CHECK_INT(o.duration, 5 * SECOND);
+	r = &o.common.recording;
+	CHECK_INT(stat_options__parse(&o, 17, argv, OPTIONS_QUIETLY), 0);
+	CHECK_INT(r->pid_count, 2);
+	CHECK_INT(r->duration, 5 * SECOND);
 	CHECK_INT(o.interval, SECOND / 2);
-	CHECK(o.json && o.syscalls && o.rate == 999 && o.top == 3 && !o.command && !o.reader && !o.selection.subprocesses);
+	CHECK(o.json && r->syscall_figures && r->rate == 999 && o.top == 3 && o.count == 4 && !o.common.command);
+	CHECK(!r->reader && !r->subprocesses && r->figures);
 	CHECK_STRING(o.file, "out");
-	stat_options__free(&o);
-	CHECK_INT(stat_options__parse(&o, 8, command), 0);
-	CHECK(o.command && !strcmp(o.command[0], "ruby") && !strcmp(o.command[2], "x"));
-	CHECK(o.selection.subprocesses && !o.selection.pids.count && o.top == STAT_TOP_DEFAULT);
-	CHECK_STRING(o.reader, "nonblocking");
-	stat_options__free(&o);
-	CHECK_INT(stat_options__parse(&o, 5, stopping), 0);
-	CHECK_STRING(o.reader, "stop");
-	stat_options__free(&o);
+	options__free(&o.common);
+	CHECK_INT(stat_options__parse(&o, 8, command, OPTIONS_QUIETLY), 0);
+	CHECK(o.common.command && !strcmp(o.common.command[0], "ruby") && !strcmp(o.common.command[2], "x"));
+	CHECK(r->subprocesses && !r->pid_count && o.top == STAT_ROWS_DEFAULT);
+	CHECK_STRING(r->reader, "nonblocking");
+	options__free(&o.common);
+	CHECK_INT(stat_options__parse(&o, 5, stopping, OPTIONS_QUIETLY), 0);
+	CHECK_STRING(r->reader, "stop");
+	options__free(&o.common);
+	CHECK_INT(stat_options__parse(&o, 5, how_often, OPTIONS_QUIETLY), -EINVAL);
+	options__free(&o.common);
 }

@@ -457,7 +457,7 @@ TEST(top_options_are_understood)
 	CHECK_INT(parse(&o, "-a", "-s", "-m", "gvl,gc", "-i", "250ms", "-b", "-n3", "--rows=5", "--view=thread", "--sort=name",
 			"--filter=x", "-t", "--cumulative", NULL), 0);
 	CHECK_STRING(o.record.recording.modes, "gvl,gc");
-	CHECK(o.modes_chosen && o.batch && o.interval == 250000000 && o.count == 3 && o.record.top == 5);
+	CHECK(o.modes_chosen && o.batch && o.interval == 250000000 && o.count == 3 && o.rows == 5);
 	CHECK(o.record.recording.all && o.record.recording.subprocesses);
 	CHECK(o.choice.view == TOP_THREADS && o.choice.sort == TOP_BY_NAME && o.choice.by_thread && o.choice.all);
 	CHECK_STRING(o.choice.filter, "x");

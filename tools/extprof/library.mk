@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What of extprof is in its unit tests too.  Every file of a room belongs to the program: to add
 # one, put it there.  SRC: this directory.
-ROOMS := base wire parser frames process ruby remote profile output engine source library cli
+ROOMS := base wire parser frames process ruby remote profile output engine source options library cli
 # The unit tests leave out what opens BPF programs and what begins the program.
 NEEDS_BPF := source/bpf_session source/source source/cpu source/cpu_timers source/permission source/machine \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/syscall source/event \
@@ -14,5 +14,6 @@ PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.p
 LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lz -lunistring -lm
 # What only the program needs: the screen of extprof top.
 PROGRAM_LIBS := -lncursesw
-# libextprof has every room but cli.
+# libextprof has every room but cli.  The table of options is in both.
 PROGRAM := $(filter cli/%,$(ALL_SOURCES))
+SHARED_ROOM := $(filter options/%,$(ALL_SOURCES))

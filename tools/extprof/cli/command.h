@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands of extprof, each a file in cli/ and a row in command.c.  Only cli/ prints. */
+/* The commands of extprof, each a file in cli/ and a row in main.c.  Only cli/ prints. */
 #ifndef EXTPROF_COMMAND_H
 #define EXTPROF_COMMAND_H
 
 #include <stdbool.h>
 
+#include "cli/options.h"
+
 struct command {
 	const char *name;
 	const char *summary;	/* for the list of commands */
+	const struct command_line *line;
 	/* argv[0] is how messages call the command.  `implied`: its name was left out. Returns the
 	 * exit status. */
 	int (*run)(int argc, char **argv, bool implied);

@@ -34,7 +34,7 @@ static void open_one(struct dumps *d, uint32_t i)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	struct extprof_dump_options options = {
-		.size = sizeof(options), .pid = d->options.core ? 0 : d->options.pids.pids[i],
+		.size = sizeof(options), .pid = d->options.core ? 0 : d->options.common.recording.pids[i],
 		.core = d->options.core, .exe = d->options.exe, .stop = d->options.stop,
 		.source = d->options.source,
 	};
@@ -112,36 +112,37 @@ static int dump(int argc, char **argv, bool implied)
 	int err;
 
 	(void)implied;
-	err = dump_options__parse(&d.options, argc, argv);
+	err = dump_options__parse(&d.options, argc, argv, 0);
 	if (err) {
-		dump_options__free(&d.options);
+		options__free(&d.options.common);
 		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	}
-	d.count = d.options.core ? 1 : d.options.pids.count;
+	d.count = d.options.core ? 1 : (uint32_t)d.options.common.recording.pid_count;
 	d.list = calloc(d.count, sizeof(struct extprof_dump *));
 	if (!d.list) {
 		fprintf(stderr, "extprof: out of memory\n");
-		dump_options__free(&d.options);
+		options__free(&d.options.common);
 		return STATUS_INTERNAL;
 	}
 	for (uint32_t i = 0; i < d.count; i++)
 		open_one(&d, i);
 	next = clock__now();
-	for (unsigned long n = 0; !d.options.count || n < d.options.count; n++) {
+	for (uint64_t n = 0; !d.options.count || n < d.options.count; n++) {
 		if (n)
-			wait_until(next += d.options.every);
+			wait_until(next += d.options.interval);
 		if (!dump_all(&d, n))
 			break;
 	}
 	for (uint32_t i = 0; i < d.count; i++)
 		extprof_dump_close(d.list[i]);
 	free(d.list);
-	dump_options__free(&d.options);
+	options__free(&d.options.common);
 	return d.status;
 }
 
 const struct command command_dump = {
 	.name = "dump",
 	.summary = "show what all threads of a program do at this moment",
+	.line = &command_line_dump,
 	.run = dump,
 };

@@ -3,29 +3,23 @@
 #ifndef EXTPROF_CLI_DUMP_H
 #define EXTPROF_CLI_DUMP_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/values.h"
+#include "cli/options.h"
 #include "extprof.h"
 
 struct dump_options {
-	struct pid_list pids;
+	struct options common;	/* its pids */
 	const char *core, *exe;	/* NULL: none */
 	bool stop, json, source;
-	uint64_t every;		/* ns; 0: once */
-	unsigned long count;	/* dumps of each process; 0: until Ctrl-C */
+	uint64_t interval;	/* ns; 0: once */
+	uint64_t count;		/* dumps of each process; 0: until Ctrl-C */
 };
 
-/* argv[0] is how messages call the command.  Exits on errors of usage.  0 or -EINVAL, -ENOMEM; in any case
- * the caller frees with dump_options__free(). */
-int dump_options__parse(struct dump_options *o, int argc, char **argv);
-void dump_options__free(struct dump_options *o);
-
-/* For the tests: ends with zeros. */
-extern const struct argp_option dump_options_table[];
+/* As options__parse(); in any case the caller frees `common`. */
+int dump_options__parse(struct dump_options *o, int argc, char **argv, unsigned int flags);
 
 /* For people.  `again`: this is not the first dump of the process.  Errors are in ferror(to). */
 void dump_text__write(const struct extprof_dump_result *r, bool again, FILE *to);

@@ -80,6 +80,18 @@ static int run(const struct command *c, int argc, char **argv, bool implied)
 	return c->run(argc, argv, implied);
 }
 
+/* For completions: the commands, or the options of one. */
+static int list(const char *name)
+{
+	const struct command *c = name ? command__by_name(name) : NULL;
+
+	if (c)
+		options__list(c->line, stdout);
+	for (int i = 0; !name && commands[i]; i++)
+		printf("%s\t%s\n", commands[i]->name, commands[i]->summary);
+	return fflush(stdout) ? STATUS_OUTPUT : c || !name ? STATUS_OK : STATUS_USAGE;
+}
+
 static int help_of(int argc, char **argv)
 {
 	static char option[] = "--help";
@@ -88,6 +100,8 @@ static int help_of(int argc, char **argv)
 
 	if (argc < 2)
 		return help();
+	if (!strcmp(argv[1], "--list"))
+		return list(argc > 2 ? argv[2] : NULL);
 	c = command__by_name(argv[1]);
 	if (!c)
 		return strcmp(argv[1], "help") ? no_command(argv[1], 1, NULL) : help();

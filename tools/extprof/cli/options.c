@@ -2,265 +2,295 @@
 #include "cli/options.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/messages.h"
-#include "cli/mode_options.h"
-#include "cli/sampling_options.h"
 #include "cli/words.h"
 
-enum {
-	OPTION_FILE = 0x100,
-	OPTION_TOP,
-	OPTION_GROUP_BY,
-	OPTION_UNIT,
-};
-
-static const char doc[] =
-	"Profile running Ruby programs from outside: which methods use the CPU.\n"
-	"\v"
-	"Examples:\n"
-	"  extprof record -p 1234                   until Ctrl-C, then tables\n"
-	"  extprof record -p 1234 -d 10 -o app.svg  ten seconds, as a flame graph\n"
-	"  extprof record -p 1234 -s -t             its subprocesses too, by thread\n"
-	"  extprof record -a --user www-data        all rubies of a user\n"
-	"  extprof record -- ruby app.rb            run a program, profile all of it\n"
-	"  extprof record -p 1234 -o - | less       stacks in folded form on stdout\n"
-	"\n"
-	"The programs must be run by a ruby with the external debugging interface.  "
-	"Nothing runs inside of them, and they need not be prepared or restarted.\n"
-	"\n"
-	"SIGUSR1 has the profile so far written to FILE while the recording goes on.\n"
-	"\n"
-	"Needs root, or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for "
-	"processes of other users.  Without BPF the user of the processes is enough.\n"
-	"\n"
-	"Exit status: 0, or that of COMMAND; 64 usage, 65 not a ruby, 66 no such process, "
-	"69 a ruby without the interface, 70 internal error, 71 kernel without BPF or BTF, "
-	"73 output not writable, 75 not ready, 76 interface version not supported, "
-	"77 no permission, 127 COMMAND cannot be run.  See extprof(1).";
-
-/* %s: see options__text(). */
-const struct argp_option options_table[] = {
-	{ NULL, 0, NULL, 0, "What to profile:", 1 },
-	SELECTION_OPTIONS,
-	{ NULL, 0, NULL, 0, "How to sample:", 2 },
-	SAMPLING_OPTIONS("cpu"),
-	{ NULL, 0, NULL, 0, "What to show:", 3 },
-	{ "output", 'o', "FILE", 0, "write the profile to FILE; - is stdout", 0 },
-	{ "file", OPTION_FILE, "FILE", 0, "the same as --output", 0 },
-	{ "format", 'f', "FORMAT", 0, "%s (default: by the suffix of FILE)", 0 },
-	{ "group-by", OPTION_GROUP_BY, "KEYS", 0, "what the outermost frames are: %s, "
-	  "or several with commas between (default: process if there are several)", 0 },
-	{ "unit", OPTION_UNIT, "UNIT", 0, "what amounts are counted in: %s (default: by the mode; "
-	  "times are in us)", 0 },
-	STATE_OPTION,
-	{ "fd", OPTION_FD, NULL, 0, "with the modes wall and offcpu: show the file, pipe or socket that input or output waits "
-	  "for", 0 },
-	{ "holder", OPTION_HOLDER, NULL, 0, "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a "
-	  "thread waits for, and in which method", 0 },
-	{ "waker", OPTION_WAKER, NULL, 0, "with the modes wall, offcpu and gvl: show which thread ended a wait, and in which "
-	  "method", 0 },
-	{ "threads", 't', NULL, 0, "show the thread as an outermost frame", 0 },
-	{ "lines", 'l', NULL, 0, "tell frames apart by the line that runs", 0 },
-	{ "top", OPTION_TOP, "N", 0, "rows of each table of the summary "
-	  "(default: " SAMPLING_STRING(EXTPROF_TOP_DEFAULT) ")", 0 },
-	{ "quiet", 'q', NULL, 0, "no live line, no summary", 0 },
-	{ NULL, 0, NULL, 0, "Other:", -1 },
-	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
-	{ 0 }
-};
-
-/* The kind of words that an option takes; -1: any text. */
-static int words_of(int key)
-{
-	switch (key) {
-	case 'f':
-		return EXTPROF_FORMATS;
-	case OPTION_READER:
-		return EXTPROF_READERS;
-	case OPTION_TIMER:
-		return EXTPROF_TIMERS;
-	case OPTION_GROUP_BY:
-		return EXTPROF_GROUPS;
-	case 'm':
-		return EXTPROF_MODES;
-	case OPTION_UNIT:
-		return EXTPROF_UNITS;
-	case OPTION_STATE:
-		return EXTPROF_STATES;
-	}
-	return -1;
-}
-
-char *options__text(int key, const char *text, void *input)
-{
-	const char *at = text ? strstr(text, "%s") : NULL;
-	char *all, *result;
-
-	(void)input;
-	if (!at || words_of(key) < 0)
-		return (char *)(uintptr_t)text;
-	all = words__all((enum extprof_words)words_of(key));
-	if (!all || asprintf(&result, "%.*s%s%s", (int)(at - text), text, all, at + 2) < 0)
-		result = NULL;
-	free(all);
-	return result ? result : (char *)(uintptr_t)text;
-}
-
-/* What the parser knows besides the options. */
-struct parse {
-	struct options *options;
-	bool implied;		/* `record` was left out */
-};
+/* argp's key of an option without a letter, and more. */
+#define KEY_FIRST 0x100
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-error_t options__check_word(int key, const char *what, const char *arg, struct argp_state *state)
-{
-	enum extprof_words kind = (enum extprof_words)words_of(key);
-	int (*compare)(const char *, const char *) = kind == EXTPROF_UNITS ? strcasecmp : strcmp;
-	const char *word;
-	char *all;
+/* What the parser knows besides the options. */
+struct parse {
+	const struct command_line *line;
+	struct options *options;
+	bool implied;		/* `record` was left out */
+};
 
-	for (size_t i = 0; (word = extprof_word(kind, i)); i++)
-		if (!compare(arg, word))
-			return 0;
-	all = words__all(kind);
-	argp_error(state, "%s is no %s: %s", arg, what, all ? all : "");
-	free(all);
-	return EINVAL;
+static int key_of(const struct option_row *row)
+{
+	return row->letters[0] ? row->letters[0] : KEY_FIRST + (int)(row - option_rows);
 }
 
-static bool is_one_mode(const char *format)
+static const struct option_row *row_of(int key)
 {
-	struct extprof_format_info info = { .size = sizeof(info) };
-
-	return !extprof_format_info(format, &info) && info.one_mode;
+	if (key >= KEY_FIRST && key < KEY_FIRST + OPTIONS)
+		return &option_rows[key - KEY_FIRST];
+	for (int i = 0; i < OPTIONS && key > 0 && key < 128; i++)
+		if (strchr(option_rows[i].letters, key))
+			return &option_rows[i];
+	return NULL;
 }
 
-/* What the library says of the options. */
-static error_t check(const struct options *o, struct argp_state *state)
+/* The words that an option takes: "a, b or c".  The caller frees it.  NULL: out of memory, or it takes any text. */
+static char *words_of(const struct option_row *row)
+{
+	return !row->has_words ? NULL : row->choices ? strdup(row->choices) : words__all(row->words);
+}
+
+/* The filter of argp: a text of the table with its words. */
+static char *fill_in(int key, const char *text, void *input)
+{
+	const struct option_row *row = text ? row_of(key) : NULL;
+	const char *at = row ? strstr(text, "%s") : NULL;
+	char *words = at ? words_of(row) : NULL, *result;
+
+	(void)input;
+	if (!words || asprintf(&result, "%.*s%s%s", (int)(at - text), text, words, at + 2) < 0)
+		result = NULL;
+	free(words);
+	return result ? result : (char *)(uintptr_t)text;
+}
+
+/* -- the parts of a command line ------------------------------------------------------------------ */
+
+static error_t library_says(int err, const struct extprof_error *e, struct argp_state *state)
+{
+	if (err != -ENOMEM)
+		FAIL("%s", e->text);
+	argp_failure(state, STATUS_INTERNAL, ENOMEM, "cannot keep the options");
+	return ENOMEM;
+}
+
+static error_t add_output(struct options *o, const char *file, struct argp_state *state)
+{
+	if (o->output_count >= OPTIONS_OUTPUTS)
+		FAIL("at most %u files can be written from one recording", OPTIONS_OUTPUTS);
+	o->outputs[o->output_count++].file = file;
+	return 0;
+}
+
+static error_t show_help(const struct parse *p, const char *how, struct argp_state *state)
+{
+	if (how && strcmp(how, "all"))
+		FAIL("--help=%s: --help is the options that are used most, --help=all is all of them", how);
+	if (state->flags & ARGP_NO_EXIT)
+		return 0;
+	if (how)
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP & ~ARGP_HELP_EXIT_OK);
+	else
+		options__help(p->line, state->name, stdout);
+	if (!fflush(stdout))
+		exit(STATUS_OK);
+	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
+	exit(STATUS_OUTPUT);
+}
+
+static error_t take_option(const struct parse *p, const struct option_row *row, char *arg, struct argp_state *state)
 {
 	struct extprof_error e = { .size = sizeof(e) };
+	struct options *o = p->options;
+	const char *value = row->means ? row->means : arg;
+	const struct option_row *meant = row->means ? &option_rows[row->same] : row;
+	enum option_id id = (enum option_id)(meant - option_rows);
+	char why[256];
+	int err;
 
-	if (extprof_recording_check(&o->recording, &e))
-		FAIL("%s", e.text);
-	if (o->unit && extprof_recording_check_unit(&o->recording, o->unit, &e))
-		FAIL("--unit %s: %s", o->unit, e.text);
+	if (id == OPTION_HELP)
+		return show_help(p, arg, state);
+	if (id == OPTION_USAGE)
+		argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+	if (id == OPTION_VERSION && !(state->flags & ARGP_NO_EXIT)) {
+		puts(argp_program_version);
+		exit(fflush(stdout) ? STATUS_OUTPUT : STATUS_OK);
+	}
+	if (option__parse(meant, value, &o->values[id].number, why, sizeof(why)))
+		FAIL("%s", why);
+	o->values[id].given = true;
+	o->values[id].text = value;
+	if (id == OPTION_OUTPUT && p->line->command == OPTION_OF_RECORD)
+		return add_output(o, arg, state);
+	if (!meant->field)
+		return 0;
+	err = extprof_options_set(o->chosen, meant->field, value, &e);
+	return err ? library_says(err, &e, state) : 0;
+}
+
+/* Is something chosen, and only once? */
+static error_t choose_processes(const struct parse *p, struct argp_state *state)
+{
+	struct extprof_recording_options *r = &p->options->recording;
+	char *const *command = p->options->command;
+	const char *verb = p->line->verb;
+
+	if (r->name && !*r->name)
+		FAIL("the pattern of --name is empty: nothing has such a name");
+	/* Conditions alone choose among all. */
+	if (!r->pid_count && !command && (r->by_user || r->name || r->cgroup))
+		r->all = true;
+	if (!r->pid_count && !command && !r->all)
+		FAIL("what is to be %sd? -p PID, -a, or -- COMMAND", verb);
+	if (r->pid_count && command)
+		FAIL("-p says what to %s, and so does the command %s: leave one of them out", verb, command[0]);
+	if (!p->options->values[OPTION_SUBPROCESSES].given)
+		r->subprocesses = command != NULL;
 	return 0;
 }
 
-/* All is known.  Do the parts fit together? */
-static error_t finish(struct parse *parse, struct argp_state *state)
+static error_t finish(const struct parse *p, struct argp_state *state)
 {
-	struct options *o = parse->options;
-	struct extprof_recording_options *r = &o->recording;
-	error_t err = sampling_options__finish(o, "profile", state);
+	error_t err = 0;
 
-	if (!err)
-		err = check(o, state);
-	if (err)
-		return err;
-	if (!o->format && o->file)
-		o->format = extprof_format_of_file(o->file);
-	if (o->format && is_one_mode(o->format) && words__count(o->modes) > 1)
-		FAIL("--format %s has place for one mode: record the modes one after the other, or choose "
-		     "another format, such as folded or speedscope", o->format);
-	if (!o->file && o->format && strcmp(o->format, "summary"))
-		FAIL("where to? --format %s needs -o FILE", o->format);
-	r->formats = o->format;
-	return 0;
+	p->options->recording = *extprof_options_get(p->options->chosen);
+	/* A dump has other things to show. */
+	if (p->line->command != OPTION_OF_DUMP)
+		err = choose_processes(p, state);
+	return err ? err : p->line->finish(p->options, state);
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct parse *parse = state->input;
-	struct options *o = parse->options;
-	unsigned long top;
+	struct parse *p = state->input;
+	const struct option_row *row = row_of(key);
 
-	switch (key) {
-	case 'h':
-		argp_state_help(state, state->out_stream, ARGP_HELP_STD_HELP);
-		break;
-	case 'o':
-	case OPTION_FILE:
-		o->file = arg;
-		break;
-	case 'f':
-		o->format = arg;
-		return options__check_word(key, "format", arg, state);
-	case OPTION_UNIT:
-		o->unit = arg;
-		return options__check_word(key, "unit", arg, state);
-	case OPTION_GROUP_BY:
-		o->recording.groups = arg;
-		break;
-	case 't':
-		o->recording.threads = true;
-		break;
-	case 'l':
-		o->recording.lines = true;
-		break;
-	case 'q':
-		o->quiet = true;
-		break;
-	case OPTION_TOP:
-		if (value__number(arg, 100000, &top))
-			FAIL("%s is no number of rows: 1 to 100000", arg);
-		o->top = (unsigned int)top;
-		break;
-	case ARGP_KEY_ARGS:
-		o->command = state->argv + state->next;
-		if (parse->implied && !state->quoted)
-			FAIL("\"%s\" is no option; to run and profile it: extprof record -- %s",
-			     o->command[0], o->command[0]);
-		break;
-	case ARGP_KEY_END:
-		return finish(parse, state);
-	default:
-		return sampling_options__parse(o, key, arg, state);
-	}
+	if (row && (row->commands & p->line->command))
+		return take_option(p, row, arg, state);
+	if (key == ARGP_KEY_ARG && p->line->command == OPTION_OF_DUMP)
+		FAIL("\"%s\" is no option; a process is given as -p PID", arg);
+	if (key == ARGP_KEY_END)
+		return finish(p, state);
+	if (key != ARGP_KEY_ARGS)
+		return ARGP_ERR_UNKNOWN;
+	p->options->command = state->argv + state->next;
+	if (p->implied && !state->quoted)
+		FAIL("\"%s\" is no option; to run and profile it: extprof record -- %s", p->options->command[0],
+		     p->options->command[0]);
 	return 0;
 }
 
-int options__parse(struct options *o, int argc, char **argv, unsigned int flags)
+/* -- the table as argp has it ------------------------------------------------------------------------ */
+
+/* Titles of the groups, options, their other letters, and the end. */
+#define ARGP_ROWS (OPTION_GROUPS + 2 * OPTIONS + 1)
+
+static void fill_table(const struct command_line *line, struct argp_option to[static ARGP_ROWS])
 {
-	static const struct argp argp = {
-		.options = options_table,
-		.parser = parse_option,
-		.args_doc = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]",
-		.doc = doc,
-		.help_filter = options__text,
+	size_t n = 0;
+
+	memset(to, 0, ARGP_ROWS * sizeof(*to));
+	for (int group = 0; group < OPTION_GROUPS; group++) {
+		to[n++] = (struct argp_option){ .doc = option_group_titles[group], .group = group + 1 };
+		for (int i = 0; i < OPTIONS; i++) {
+			const struct option_row *row = &option_rows[i];
+
+			if ((int)row->group != group || !(row->commands & line->command))
+				continue;
+			to[n++] = (struct argp_option){
+				.name = row->name, .key = key_of(row), .arg = row->argument, .doc = row->help,
+				.flags = row->optional ? OPTION_ARG_OPTIONAL : 0, .group = group + 1,
+			};
+			for (const char *more = row->letters; *more && more[1]; more++)
+				to[n++] = (struct argp_option){
+					.key = more[1], .flags = OPTION_ALIAS, .group = group + 1,
+				};
+		}
+	}
+}
+
+int options__parse(struct options *o, const struct command_line *line, int argc, char **argv, unsigned int flags)
+{
+	struct argp_option rows[ARGP_ROWS];
+	struct parse p = { .line = line, .options = o, .implied = flags & OPTIONS_IMPLIED };
+	struct argp argp = {
+		.options = rows, .parser = parse_option, .args_doc = line->arguments, .help_filter = fill_in,
 	};
-	struct parse parse = { .options = o, .implied = flags & OPTIONS_IMPLIED };
-	unsigned int argp_flags = ARGP_IN_ORDER;
-	size_t length;
+	unsigned int argp_flags = ARGP_NO_HELP | (line->command == OPTION_OF_DUMP ? 0 : ARGP_IN_ORDER);
+	char *doc = NULL;
 	int err;
 
 	memset(o, 0, sizeof(*o));
-	o->recording.size = sizeof(o->recording);
-	o->top = EXTPROF_TOP_DEFAULT;
+	fill_table(line, rows);
+	if (extprof_options_create(&o->chosen) ||
+	    asprintf(&doc, "%s\n\vExamples:\n%s\n%s", line->about, line->examples, line->notes) < 0)
+		return -ENOMEM;
+	argp.doc = doc;
 	if (flags & OPTIONS_QUIETLY)
 		argp_flags |= ARGP_NO_EXIT | ARGP_NO_ERRS;
 	argp_err_exit_status = STATUS_USAGE;
-	err = argp_parse(&argp, argc, argv, argp_flags, NULL, &parse);
-	if (err)
-		return -err;
-	length = o->file ? strlen(o->file) : 0;
-	o->html = length > 4 && (!strcasecmp(o->file + length - 4, "html") ||
-				 !strcasecmp(o->file + length - 4, ".htm"));
-	return 0;
+	err = argp_parse(&argp, argc, argv, argp_flags, NULL, &p);
+	free(doc);
+	return -err;
 }
 
 void options__free(struct options *o)
 {
-	selection_options__free(&o->selection);
-	free(o->modes);
-	free(o->states);
-	free(o->syscalls);
-	o->modes = o->states = o->syscalls = NULL;
+	extprof_options_destroy(o->chosen);
+	free(o->formats);
+	o->chosen = NULL;
+	o->formats = NULL;
+}
+
+uint64_t options__number(const struct options *o, enum option_id id, uint64_t fallback)
+{
+	return o->values[id].given ? o->values[id].number : fallback;
+}
+
+bool options__has(const struct options *o, enum option_id id)
+{
+	return o->values[id].number;
+}
+
+/* -- help and lists --------------------------------------------------------------------------------- */
+
+void options__list(const struct command_line *line, FILE *to)
+{
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct option_row *row = &option_rows[i];
+		const char *word;
+
+		if (!(row->commands & line->command))
+			continue;
+		fprintf(to, "%s\t%s\t%s\t", row->letters, row->name, row->argument ? row->argument : "");
+		for (const char *c = row->choices; c && *c; c++)
+			putc(*c == ',' ? ' ' : *c, to);
+		for (size_t n = 0; row->has_words && !row->choices && (word = extprof_word(row->words, n)); n++)
+			fprintf(to, "%s%s", n ? " " : "", word);
+		fprintf(to, "\t%s\t%s\n", row->fallback ? row->fallback : "", row->brief);
+	}
+}
+
+void options__help(const struct command_line *line, const char *name, FILE *to)
+{
+	const char *example = line->examples;
+
+	for (const char *form = line->arguments; *form;) {
+		int length = (int)strcspn(form, "\n");
+
+		fprintf(to, "%s%s [OPTION...] %.*s\n", form == line->arguments ? "Usage: " : "  or:  ", name, length, form);
+		form += length + (form[length] == '\n');
+	}
+	fprintf(to, "%s\n\n", line->about);
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct option_row *row = &option_rows[i];
+		char names[40];
+
+		if (!(row->brief_in & line->command))
+			continue;
+		snprintf(names, sizeof(names), "--%s%s%s", row->name, row->argument ? " " : "",
+			 row->argument ? row->argument : "");
+		fprintf(to, "  %c%c%c %-18s  %s\n", row->letters[0] ? '-' : ' ', row->letters[0] ? row->letters[0] : ' ',
+			row->letters[0] ? ',' : ' ', names, row->brief);
+	}
+	putc('\n', to);
+	for (int i = 0; i < 2 && *example; i++) {
+		int length = (int)strcspn(example, "\n");
+
+		fprintf(to, "%.*s\n", length, example);
+		example += length + (example[length] == '\n');
+	}
+	fprintf(to, "%s --help=all shows all options.  See extprof(1).\n", name);
 }

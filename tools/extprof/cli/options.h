@@ -1,28 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line of extprof record. */
+/* Command lines, by the table of options (options/table.h). */
 #ifndef EXTPROF_OPTIONS_H
 #define EXTPROF_OPTIONS_H
 
 #include <argp.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
-#include "cli/selection_options.h"
 #include "extprof.h"
+#include "options/table.h"
+
+/* As many files are written from one recording. */
+#define OPTIONS_OUTPUTS 8
+
+struct output_choice {
+	const char *file, *format;
+	bool html;
+};
 
 struct options {
-	/* All but `command` and `interrupt_fd`; points into this structure.  It has been checked. */
+	/* All but `command` and `interrupt_fd`; points into `chosen`. */
 	struct extprof_recording_options recording;
+	struct extprof_options *chosen;
+	/* The last value of each option, which has been parsed. */
+	struct {
+		bool given;
+		const char *text;	/* NULL: a flag */
+		uint64_t number;	/* option__parse() */
+	} values[OPTIONS];
 	char **command;			/* ends with NULL; NULL: none */
-	const char *file;		/* NULL: only the summary */
-	const char *format;		/* NULL: the same */
-	const char *unit;		/* NULL: those of the modes */
-	bool html;
-	bool quiet;
-	unsigned int top;
+	struct output_choice outputs[OPTIONS_OUTPUTS];	/* of record */
+	unsigned int output_count;
+	char *formats;			/* of these, with commas; NULL: none */
+};
 
-	struct selection_options selection;
-	char *modes, *states, *syscalls;	/* see words.h */
-	const char *events[EXTPROF_EVENTS_MAX];
+/* The command line of one command. */
+struct command_line {
+	unsigned int command;		/* OPTION_OF_... */
+	const char *about;		/* what it does, one line */
+	const char *verb;		/* "profile", for messages */
+	const char *arguments;		/* as of argp: "-p PID\n-a" */
+	const char *examples;		/* lines; three for the short help, the rest for --help=all */
+	const char *notes;		/* for --help=all */
+	/* All options are known: what else must fit?  0, or what argp_error() was told. */
+	error_t (*finish)(struct options *o, struct argp_state *state);
 };
 
 #define OPTIONS_QUIETLY 1u	/* return where argp would print and exit */
@@ -32,14 +54,22 @@ struct options {
  * argv[0] is how messages call the command.  0 or -EINVAL, -ENOMEM; in both cases the caller frees
  * with options__free().
  */
-int options__parse(struct options *o, int argc, char **argv, unsigned int flags);
+int options__parse(struct options *o, const struct command_line *line, int argc, char **argv, unsigned int flags);
 void options__free(struct options *o);
 
-/* For the tests: ends with zeros.  %s in a text stands for the values that the option takes. */
-extern const struct argp_option options_table[];
-/* The filter of argp: the text with these values.  The caller frees it if it is another text. */
-char *options__text(int key, const char *text, void *input);
-/* Must be one of the words that the option takes.  Units are told apart by their letters alone. */
-error_t options__check_word(int key, const char *what, const char *arg, struct argp_state *state);
+/* Its number, or that one if it was not given. */
+uint64_t options__number(const struct options *o, enum option_id id, uint64_t fallback);
+/* Was that flag given? */
+bool options__has(const struct options *o, enum option_id id);
+
+extern const struct command_line command_line_record, command_line_top, command_line_stat, command_line_dump;
+
+/*
+ * The options of a command for completions and tests, a line each with tabs between: letters, name, argument, words with
+ * blanks between, the number that counts without it, what it is in short.
+ */
+void options__list(const struct command_line *line, FILE *to);
+/* The same for people who want to see all of it: texts with their words. */
+void options__help(const struct command_line *line, const char *name, FILE *to);
 
 #endif /* EXTPROF_OPTIONS_H */

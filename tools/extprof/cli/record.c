@@ -41,7 +41,7 @@ struct recording {
 	struct options options;
 	struct spawn spawn;
 	struct signals signals;
-	struct output_file file;
+	struct output_file files[OPTIONS_OUTPUTS];
 	struct sudo sudo;
 	const struct output_owner *owner;	/* of new files; NULL: extprof's user */
 	struct extprof_recording *recording;
@@ -63,10 +63,10 @@ static void on_request(struct recording *r)
 		return;
 	if (r->live)
 		fprintf(stderr, "\r\033[K");
-	if (result__write_so_far(&r->options, r->recording, &r->file, r->owner, &e))
+	if (result__write_so_far(&r->options, r->recording, r->files, r->owner, &e))
 		message__fail(&e);
-	else if (!r->options.quiet && r->options.file)
-		fprintf(stderr, "extprof: the profile so far is in %s\n", r->options.file);
+	for (unsigned int i = 0; !e.text[0] && !options__has(&r->options, OPTION_QUIET) && i < r->options.output_count; i++)
+		fprintf(stderr, "extprof: the profile so far is in %s\n", r->options.outputs[i].file);
 }
 
 /* Whether they end the recording. */
@@ -150,11 +150,12 @@ static int prepare(struct recording *r, struct extprof_error *e)
 	if (err)
 		return err;
 	r->owner = r->sudo.found ? &r->sudo.user : NULL;
-	if (o->file && (err = output_file__check(o->file, r->owner, e)))
-		return err;
+	for (unsigned int i = 0; i < o->output_count; i++)
+		if ((err = output_file__check(o->outputs[i].file, r->owner, e)))
+			return err;
 	if ((err = signals__open(&r->signals, e)))
 		return err;
-	if (o->command && (err = spawn__prepare(&r->spawn, o->command, o->selection.keep_root,
+	if (o->command && (err = spawn__prepare(&r->spawn, o->command, options__has(o, OPTION_KEEP_ROOT),
 						&r->signals.old_mask, e)))
 		return err;
 	if (o->command) {
@@ -168,11 +169,12 @@ static int prepare(struct recording *r, struct extprof_error *e)
 		return err;
 	signals__block(&r->signals);
 	/* Not sooner: a signal during the search would leave half a file. */
-	if (o->file && (err = output_file__open(&r->file, o->file, r->owner, e)))
-		return err;
+	for (unsigned int i = 0; i < o->output_count; i++)
+		if ((err = output_file__open(&r->files[i], o->outputs[i].file, r->owner, e)))
+			return err;
 	if ((err = extprof_recording_open(r->recording, e)))
 		return err;
-	if (!o->quiet)
+	if (!options__has(o, OPTION_QUIET))
 		reader_notice__print(r->recording);
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (r->epoll_fd < 0)
@@ -194,22 +196,23 @@ static int run(int argc, char **argv, bool implied)
 
 	signals__init(&r.signals);
 	spawn__init(&r.spawn);
-	if (options__parse(&r.options, argc, argv, implied ? OPTIONS_IMPLIED : 0)) {
+	if (options__parse(&r.options, &command_line_record, argc, argv, implied ? OPTIONS_IMPLIED : 0)) {
 		options__free(&r.options);
 		return STATUS_USAGE;
 	}
-	r.live = !r.options.quiet && isatty(STDERR_FILENO);
+	r.live = !options__has(&r.options, OPTION_QUIET) && isatty(STDERR_FILENO);
 	if (prepare(&r, &e) || record(&r, &e)) {
 		status = message__fail(&e);
 	} else {
-		status = result__show(&r.options, r.recording, &r.file);
+		status = result__show(&r.options, r.recording, r.files);
 		/* What was started by us is ours to wait for. */
 		if (r.options.command)
 			spawn__wait(&r.spawn, r.signals.interrupt_fd);
 		if (r.options.command && status == STATUS_OK)
 			status = spawn__exit_status(&r.spawn);
 	}
-	output_file__discard(&r.file);
+	for (unsigned int i = 0; i < OPTIONS_OUTPUTS; i++)
+		output_file__discard(&r.files[i]);
 	extprof_recording_destroy(r.recording);
 	spawn__close(&r.spawn);
 	signals__close(&r.signals);
@@ -223,5 +226,6 @@ static int run(int argc, char **argv, bool implied)
 const struct command command_record = {
 	.name = "record",
 	.summary = "sample programs, write a profile (the default)",
+	.line = &command_line_record,
 	.run = run,
 };

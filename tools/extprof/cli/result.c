@@ -10,6 +10,11 @@
 
 #include "cli/messages.h"
 
+static unsigned int rows_of(const struct options *o)
+{
+	return (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT);
+}
+
 static unsigned int terminal_width(int fd)
 {
 	struct winsize w;
@@ -18,11 +23,13 @@ static unsigned int terminal_width(int fd)
 }
 
 /* Write the profile, and replace what was there. */
-static int write_output(const struct options *o, struct extprof_recording *r, struct output_file *file,
-			struct extprof_error *e)
+static int write_output(const struct options *o, const struct output_choice *output, struct extprof_recording *r,
+			struct output_file *file, struct extprof_error *e)
 {
-	struct extprof_write_options options = { .size = sizeof(options), .html = o->html, .top = o->top, .unit = o->unit };
-	int err = extprof_recording_write(r, o->format, &options, file->stream, e);
+	struct extprof_write_options options = {
+		.size = sizeof(options), .html = output->html, .top = rows_of(o), .unit = o->values[OPTION_UNIT].text,
+	};
+	int err = extprof_recording_write(r, output->format, &options, file->stream, e);
 
 	if (!err)
 		return output_file__commit(file, e);
@@ -32,13 +39,23 @@ static int write_output(const struct options *o, struct extprof_recording *r, st
 	return err;
 }
 
+static bool writes_stdout(const struct options *o)
+{
+	for (unsigned int i = 0; i < o->output_count; i++)
+		if (!strcmp(o->outputs[i].file, "-"))
+			return true;
+	return false;
+}
+
 static int write_summary(const struct options *o, struct extprof_recording *r, bool written,
 			 struct extprof_error *e)
 {
 	/* Not into the profile. */
-	bool apart = o->file && !strcmp(o->file, "-");
+	bool apart = writes_stdout(o);
 	FILE *to = apart ? stderr : stdout;
-	struct extprof_write_options options = { .size = sizeof(options), .top = o->top, .unit = o->unit };
+	struct extprof_write_options options = {
+		.size = sizeof(options), .top = rows_of(o), .unit = o->values[OPTION_UNIT].text,
+	};
 	int fd = fileno(to), err;
 
 	if (isatty(fd)) {
@@ -48,8 +65,8 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 	err = extprof_recording_write(r, "summary", &options, to, e);
 	if (err && e->code != EXTPROF_OUTPUT)
 		return err;
-	if (!err && written && !apart)
-		fprintf(to, "%s written to %s\n", o->format, o->file);
+	for (unsigned int i = 0; !err && written && !apart && i < o->output_count; i++)
+		fprintf(to, "%s written to %s\n", o->outputs[i].format, o->outputs[i].file);
 	if (fflush(to) && !err)
 		err = -errno;
 	if (err)
@@ -58,44 +75,53 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 	return err;
 }
 
-int result__show(const struct options *o, struct extprof_recording *r, struct output_file *file)
+int result__show(const struct options *o, struct extprof_recording *r, struct output_file *files)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	int verdict = extprof_recording_verdict(r, &e);
 	int status = verdict < 0 || e.text[0] ? message__fail(&e) : STATUS_OK;
-	bool written = o->file && verdict != 1 && verdict != -ENODATA;
+	bool written = verdict != 1 && verdict != -ENODATA;
 
-	if (written && write_output(o, r, file, &e))
-		return message__fail(&e);
-	if (!o->quiet && write_summary(o, r, written, &e))
+	/* One that fails keeps no other from being written. */
+	for (unsigned int i = 0; written && i < o->output_count; i++)
+		if (write_output(o, &o->outputs[i], r, &files[i], &e))
+			status = message__fail(&e);
+	if (!options__has(o, OPTION_QUIET) && write_summary(o, r, written && status == STATUS_OK, &e))
 		status = message__fail(&e);
-	if (o->file && !written) {
-		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", file->name);
+	for (unsigned int i = 0; !written && i < o->output_count; i++) {
+		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", files[i].name);
 		if (status == STATUS_OK)
 			status = STATUS_NOTHING;
 	}
 	return status;
 }
 
-int result__write_so_far(const struct options *o, struct extprof_recording *r, const struct output_file *last,
-			 const struct output_owner *owner, struct extprof_error *e)
+static int write_one_so_far(const struct options *o, unsigned int i, struct extprof_recording *r,
+			    const struct output_file *last, const struct output_owner *owner, struct extprof_error *e)
 {
 	struct output_file file = { 0 };
 	int err;
 
-	err = extprof_recording_snapshot(r, e);
-	if (err)
-		return err;
-	if (!o->file)
-		return write_summary(o, r, false, e);
 	/* What reads a pipe would take both profiles for one. */
 	if (!last->base)
 		return message__set(e, EXTPROF_OUTPUT, ESPIPE, "the profile so far is not written: %s is "
 				    "no file that can be replaced", last->name);
-	err = output_file__open(&file, o->file, owner, e);
+	err = output_file__open(&file, o->outputs[i].file, owner, e);
 	if (err)
 		return err;
-	err = write_output(o, r, &file, e);
+	err = write_output(o, &o->outputs[i], r, &file, e);
 	output_file__discard(&file);
+	return err;
+}
+
+int result__write_so_far(const struct options *o, struct extprof_recording *r, const struct output_file *last,
+			 const struct output_owner *owner, struct extprof_error *e)
+{
+	int err = extprof_recording_snapshot(r, e);
+
+	if (!err && !o->output_count)
+		return write_summary(o, r, false, e);
+	for (unsigned int i = 0; !err && i < o->output_count; i++)
+		err = write_one_so_far(o, i, r, &last[i], owner, e);
 	return err;
 }

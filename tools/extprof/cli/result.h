@@ -6,11 +6,10 @@
 #include "cli/options.h"
 #include "cli/output_file.h"
 
-/* Write what was recorded to the output, if there is one, and the tables.  Prints what fails.
- * Returns the exit status. */
-int result__show(const struct options *o, struct extprof_recording *r, struct output_file *file);
-/* Write the profile so far to the output file, which is replaced by it; without one the tables.
- * `last` is the open file for the end.  0 or -errno; the recording can go on in both cases. */
+/* Write what was recorded to the outputs and the tables.  Prints what fails.  Returns the exit status. */
+int result__show(const struct options *o, struct extprof_recording *r, struct output_file *files);
+/* Write the profile so far to the output files, which are replaced by it; without any the tables.
+ * `last` are the open files for the end.  0 or -errno; the recording can go on in both cases. */
 int result__write_so_far(const struct options *o, struct extprof_recording *r, const struct output_file *last,
 			 const struct output_owner *owner, struct extprof_error *e);
 

@@ -51,7 +51,7 @@ static bool on_interrupt(struct run *r)
 		r->ended = info.ssi_signo == SIGINT ? "Ctrl-C" : "terminated";
 		/* The terminal sends Ctrl-C to the command as well, which may want to end in an orderly way:
 		 * measure that too.  The second one ends the run at once. */
-		if (r->options.command && !r->interrupts) {
+		if (r->options.common.command && !r->interrupts) {
 			spawn__forward(&r->spawn, &info);
 			end |= info.ssi_signo != SIGINT;
 		} else {
@@ -198,7 +198,7 @@ static int measure(struct run *r)
 		if (!done && !end && r->next && clock__now() >= r->next)
 			status = next_interval(r);
 		/* With others the processes do not end with it. */
-		if (!done && r->options.command && r->options.selection.all && spawn__is_over(&r->spawn)) {
+		if (!done && r->options.common.command && r->options.common.recording.all && spawn__is_over(&r->spawn)) {
 			r->ended = "the command ended";
 			end = true;
 		}
@@ -208,7 +208,7 @@ static int measure(struct run *r)
 	if (done < 0)
 		status = message__fail(&e);
 	/* A command that cannot be measured is of no use to who wants figures. */
-	if (done < 0 && r->options.command && !spawn__ended(&r->spawn, false))
+	if (done < 0 && r->options.common.command && !spawn__ended(&r->spawn, false))
 		kill(r->spawn.pid, SIGTERM);
 	return status;
 }
@@ -218,8 +218,8 @@ static int open_output(struct run *r)
 	const struct stat_options *o = &r->options;
 	struct extprof_error e = { .size = sizeof(e) };
 
-	r->to = o->command ? stderr : stdout;
-	r->name = o->command ? "standard error" : "standard output";
+	r->to = o->common.command ? stderr : stdout;
+	r->name = o->common.command ? "standard error" : "standard output";
 	if (!o->file)
 		return STATUS_OK;
 	if (sudo__find(&r->sudo, &e) ||
@@ -232,16 +232,11 @@ static int open_output(struct run *r)
 
 static int create(struct run *r)
 {
-	const struct stat_options *o = &r->options;
+	struct extprof_recording_options options = r->options.common.recording;
 	struct extprof_error e = { .size = sizeof(e) };
-	struct extprof_recording_options options = {
-		.size = sizeof(options), .rate = o->rate, .duration = o->duration, .groups = "none",
-		.interrupt_fd = r->signals.interrupt_fd, .figures = true, .syscall_figures = o->syscalls,
-		.reader = o->reader,
-	};
 
-	selection_options__fill(&o->selection, &options);
-	if (o->command) {
+	options.interrupt_fd = r->signals.interrupt_fd;
+	if (r->options.common.command) {
 		options.command = true;
 		options.pids = &r->spawn.pid;
 		options.pid_count = 1;
@@ -264,7 +259,7 @@ static int prepare(struct run *r)
 	int status;
 
 	if (signals__open(&r->signals, &e) ||
-	    (o->command && spawn__prepare(&r->spawn, o->command, o->selection.keep_root, &r->signals.old_mask, &e)))
+	    (o->common.command && spawn__prepare(&r->spawn, o->common.command, options__has(&o->common, OPTION_KEEP_ROOT), &r->signals.old_mask, &e)))
 		return message__fail(&e);
 	/* The search may take long: a signal ends extprof meanwhile, as it ends any program. */
 	status = create(r);
@@ -282,7 +277,7 @@ static int prepare(struct run *r)
 		fprintf(stderr, "extprof: cannot wait: %s\n", strerror(errno));
 		return STATUS_INTERNAL;
 	}
-	if (o->command && spawn__go(&r->spawn, o->command, &e))
+	if (o->common.command && spawn__go(&r->spawn, o->common.command, &e))
 		return message__fail(&e);
 	return extprof_recording_begin(r->recording, &e) ? message__fail(&e) : STATUS_OK;
 }
@@ -295,9 +290,9 @@ static int run(int argc, char **argv, bool implied)
 	(void)implied;
 	signals__init(&r.signals);
 	spawn__init(&r.spawn);
-	err = stat_options__parse(&r.options, argc, argv);
+	err = stat_options__parse(&r.options, argc, argv, 0);
 	if (err) {
-		stat_options__free(&r.options);
+		options__free(&r.options.common);
 		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	}
 	status = prepare(&r);
@@ -306,9 +301,9 @@ static int run(int argc, char **argv, bool implied)
 	if (status == STATUS_OK) {
 		status = show_result(&r);
 		/* What was started by us is ours to wait for. */
-		if (r.options.command)
+		if (r.options.common.command)
 			spawn__wait(&r.spawn, r.signals.interrupt_fd);
-		if (r.options.command && status == STATUS_OK)
+		if (r.options.common.command && status == STATUS_OK)
 			status = spawn__exit_status(&r.spawn);
 	}
 	extprof_recording_destroy(r.recording);
@@ -318,12 +313,13 @@ static int run(int argc, char **argv, bool implied)
 		close(r.epoll_fd);
 	output_file__discard(&r.file);
 	sudo__free(&r.sudo);
-	stat_options__free(&r.options);
+	options__free(&r.options.common);
 	return status;
 }
 
 const struct command command_stat = {
 	.name = "stat",
 	.summary = "measure how programs do: CPU, GVL, garbage collection, allocations",
+	.line = &command_line_stat,
 	.run = run,
 };

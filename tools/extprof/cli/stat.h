@@ -3,36 +3,27 @@
 #ifndef EXTPROF_CLI_STAT_H
 #define EXTPROF_CLI_STAT_H
 
-#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/selection_options.h"
+#include "cli/options.h"
 #include "extprof.h"
 
-#define STAT_TOP_DEFAULT 10
+#define STAT_ROWS_DEFAULT 10
 
 struct stat_options {
-	struct selection_options selection;
-	char **command;		/* ends with NULL; NULL: none */
+	struct options common;
 	const char *file;	/* NULL: standard output, or standard error with a command */
-	bool syscalls, json;
-	const char *reader;	/* NULL: the library's choice */
-	uint32_t rate;		/* of the samples for the methods; 0: the library's */
-	unsigned long top;	/* rows of each table */
-	uint64_t duration;	/* ns; 0: until the processes end, or Ctrl-C */
+	bool json;
+	uint64_t top;		/* rows of each table */
 	uint64_t interval;	/* ns; 0: only the total */
+	uint64_t count;		/* of intervals; 0: no end */
 };
 
-/* argv[0] is how messages call the command.  Exits on errors of usage.  0 or -EINVAL, -ENOMEM; in any case
- * the caller frees with stat_options__free(). */
-int stat_options__parse(struct stat_options *o, int argc, char **argv);
-void stat_options__free(struct stat_options *o);
-
-/* For the tests: ends with zeros. */
-extern const struct argp_option stat_options_table[];
+/* As options__parse(); in any case the caller frees `common`. */
+int stat_options__parse(struct stat_options *o, int argc, char **argv, unsigned int flags);
 
 /* A method and the samples in which it ran. */
 struct stat_method {

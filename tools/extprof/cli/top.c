@@ -123,7 +123,7 @@ static int print(struct top *t, struct extprof_error *e)
 {
 	uint64_t sum;
 	struct top_line head[TOP_HEAD_LINES], line = { 0 };
-	unsigned int width = batch_width(), top = t->options.record.top;
+	unsigned int width = batch_width(), top = t->options.rows;
 	const struct top_row **rows;
 	struct top_head h;
 	uint32_t count;
@@ -385,7 +385,7 @@ static int prepare_command(struct top *t, struct extprof_error *e)
 		if (kept[fd] >= 0)
 			dup2(null, fd);
 	}
-	err = spawn__prepare(&t->spawn, o->command, o->selection.keep_root, &t->signals.old_mask, e);
+	err = spawn__prepare(&t->spawn, o->command, options__has(o, OPTION_KEEP_ROOT), &t->signals.old_mask, e);
 	for (int fd = 0; fd < 3; fd++) {
 		if (kept[fd] < 0)
 			continue;
@@ -421,7 +421,7 @@ static int choose_modes(struct top *t, const char *shown, struct extprof_error *
 	bool has_cpu = words__has(shown, "cpu");
 
 	top_windows__free(t->windows);
-	t->windows = top_windows__new(shown, has_cpu ? NULL : "cpu", t->options.record.states);
+	t->windows = top_windows__new(shown, has_cpu ? NULL : "cpu", t->options.record.recording.states);
 	if (!t->windows)
 		return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
 	t->options.record.recording.modes = top_windows__modes(t->windows);
@@ -531,5 +531,6 @@ static int run(int argc, char **argv, bool implied)
 const struct command command_top = {
 	.name = "top",
 	.summary = "show live what programs do, as top does",
+	.line = &command_line_top,
 	.run = run,
 };

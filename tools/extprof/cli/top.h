@@ -3,7 +3,6 @@
 #ifndef EXTPROF_TOP_H
 #define EXTPROF_TOP_H
 
-#include <argp.h>
 #include <stdbool.h>
 
 #include "cli/options.h"
@@ -17,7 +16,8 @@ struct top_options {
 	struct options record;		/* what it has in common with extprof record */
 	bool modes_chosen;
 	bool batch;
-	unsigned long count;		/* of intervals; 0: no end */
+	uint64_t count;			/* of intervals; 0: no end */
+	unsigned int rows;		/* of --batch */
 	uint64_t interval;		/* ns */
 	struct top_choice choice;	/* the first one */
 };
@@ -25,9 +25,6 @@ struct top_options {
 /* As options__parse(). */
 int top_options__parse(struct top_options *o, int argc, char **argv, unsigned int flags);
 void top_options__free(struct top_options *o);
-
-/* For the tests: ends with zeros. */
-extern const struct argp_option top_options_table[];
 
 /* What is measured, window by window. */
 struct top_windows;

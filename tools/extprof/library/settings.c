@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "library/error.h"
+#include "options/modes.h"
 #include "output/output.h"
 #include "source/source.h"
 
@@ -94,7 +95,8 @@ static int set_events(struct recording_settings *r, const struct extprof_recordi
 	if (o->event_count > EVENTS_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "at most %u events can be recorded together", EVENTS_MAX);
 	if (!o->event_count && has_mode(s, &mode_event))
-		return error__set(error, DIAG_USAGE, EINVAL, "mode event needs an event");
+		return error__set(error, DIAG_USAGE, EINVAL, "mode event: which event? page-faults, FILE:SYMBOL, "
+				  "CATEGORY:NAME, ...");
 	r->events = calloc(o->event_count + 1, sizeof(*r->events));
 	if (!r->events)
 		return out_of_memory(error);
@@ -126,6 +128,42 @@ static int set_states(struct settings *s, const struct extprof_recording_options
 	return 0;
 }
 
+static bool has_states(const struct settings *s)
+{
+	for (uint32_t i = 0; i < s->mode_count; i++)
+		if (s->modes[i]->has_states)
+			return true;
+	return false;
+}
+
+/* Options that are for modes which are not measured. */
+static int check_modes(const struct settings *s, const struct extprof_recording_options *o,
+		       struct extprof_error *error)
+{
+	bool syscall = has_mode(s, &mode_syscall), event = has_mode(s, &mode_event), waits = has_states(s);
+	const struct {
+		const char *option, *modes;
+		bool wrong;
+	} checks[] = {
+		{ "syscall", "mode syscall", o->syscalls && !syscall },
+		{ "latency", "mode syscall", o->syscall_latency && !syscall },
+		{ "event", "mode event", o->event_count && !event },
+		{ "period", "mode event", o->event_period && !event },
+		{ "state", "the modes wall, offcpu and gvl", o->states && !waits },
+		{ "waits", "the modes wall, offcpu and gvl", o->waits && !waits },
+		{ "fd", "the modes wall, offcpu and gvl", o->files && !waits },
+		{ "holder", "the modes wall, offcpu and gvl", o->holders && !waits },
+		{ "waker", "the modes wall, offcpu and gvl", o->wakers && !waits },
+		{ "alloc-interval", "mode alloc", o->alloc_interval && !has_mode(s, &mode_alloc) },
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (checks[i].wrong)
+			return error__set(error, DIAG_USAGE, EINVAL, "--%s is for %s, not for what is measured",
+					  checks[i].option, checks[i].modes);
+	return 0;
+}
+
 static int set_reader(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	for (int i = 0; o->reader && i < READER_KINDS; i++) {
@@ -139,10 +177,13 @@ static int set_reader(struct settings *s, const struct extprof_recording_options
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error)
 {
-	const char *mode_list = o->modes ? o->modes : mode_cpu.name;
+	char implied[OPTION_MODES_SIZE];
+	const char *mode_list = o->modes ? o->modes : option__implied_modes(o, implied);
 	struct settings *s = &r->settings;
 	int err;
 
+	if (!mode_list)
+		mode_list = mode_cpu.name;
 	s->size = sizeof(*s);
 	s->command = o->command;
 	s->rate = o->rate ? o->rate : EXTPROF_RATE_DEFAULT;
@@ -165,7 +206,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
-	if ((err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
+	if ((err = check_modes(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
 	    (err = set_syscalls(s, o, error)))
 		return err;
 	return set_events(r, o, error);

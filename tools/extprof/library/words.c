@@ -84,16 +84,6 @@ const char *extprof_word(enum extprof_words kind, size_t i)
 	return words[kind]((int)i);
 }
 
-const char *extprof_mode(size_t i)
-{
-	return extprof_word(EXTPROF_MODES, i);
-}
-
-const char *extprof_format(size_t i)
-{
-	return extprof_word(EXTPROF_FORMATS, i);
-}
-
 int extprof_mode_info(const char *name, struct extprof_mode_info *info)
 {
 	for (size_t i = 0; modes[i]; i++) {
@@ -118,12 +108,18 @@ int extprof_format_info(const char *name, struct extprof_format_info *info)
 	full.name = format->name;
 	full.help = format->help;
 	full.one_mode = format->one_mode;
+	full.suffixes = format->suffixes;
+	while (full.suffix_count < sizeof(format->suffixes) / sizeof(format->suffixes[0]) &&
+	       format->suffixes[full.suffix_count])
+		full.suffix_count++;
 	return result__copy(info, &full, sizeof(full));
 }
 
 const char *extprof_format_of_file(const char *path)
 {
-	return output__by_path(path)->name;
+	const struct output_format *format = strcmp(path, "-") ? output__by_path(path) : &output_folded;
+
+	return format ? format->name : NULL;
 }
 
 void extprof_clean(char *to, size_t size, const char *from)

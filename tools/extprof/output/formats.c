@@ -31,5 +31,5 @@ const struct output_format *output__by_path(const char *path)
 				return output_formats[i];
 		}
 	}
-	return &output_folded;
+	return NULL;
 }

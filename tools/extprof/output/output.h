@@ -31,7 +31,7 @@ struct output_format {
 
 /* NULL if there is none of that name. */
 const struct output_format *output__by_name(const char *name);
-/* By the suffix of the path, else folded. */
+/* By the suffix of the path; NULL: it is no format's. */
 const struct output_format *output__by_path(const char *path);
 /* All, ends with NULL. */
 extern const struct output_format *const output_formats[];

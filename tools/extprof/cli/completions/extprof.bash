@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# bash completion for extprof(1).  tests/unit/options.py compares it with the options.
+# bash completion for extprof(1).  The options come from extprof itself: extprof help --list COMMAND.
 
 # The last part of a list with commas.
 _extprof_list()
@@ -9,44 +9,60 @@ _extprof_list()
 	COMPREPLY=($(compgen -P "$done" -W "$1" -- "${cur##*,}"))
 }
 
+# The argument $1 (its name in the help) of an option with the words $2.
+_extprof_argument()
+{
+	case $1 in
+	PID) _extprof_list "$(pgrep ruby 2>/dev/null)" ;;
+	FILE) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
+	USER) COMPREPLY=($(compgen -u -- "$cur")) ;;
+	PATH) compopt -o nospace 2>/dev/null
+		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
+	TIME) COMPREPLY=($(compgen -W '500ms 1s 10s 1m' -- "$cur")) ;;
+	SIZE) COMPREPLY=($(compgen -W '64k 512k 1M' -- "$cur")) ;;
+	EVENT) COMPREPLY=($(compgen -W 'page-faults context-switches cycles instructions cache-misses' -- "$cur")) ;;
+	*) _extprof_list "$2" ;;
+	esac
+}
+
 _extprof()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command= words
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} first=${COMP_WORDS[1]} command=record
+	local extprof=${COMP_WORDS[0]/#\~/$HOME} i=1 letters name argument words rest letter option all=
+	local -A takes values
 	COMPREPLY=()
-	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == dump ]]; then
-		_extprof_dump
+	local commands=$("$extprof" help --list 2>/dev/null | cut -f1)
+	if ((COMP_CWORD > 1)) && [[ $'\n'$commands$'\n' == *$'\n'"$first"$'\n'* ]]; then
+		command=$first i=2
+	elif ((COMP_CWORD > 1)) && [[ $first == help ]]; then
+		COMPREPLY=($(compgen -W "$commands help" -- "$cur"))
 		return
 	fi
-	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == top ]]; then
-		_extprof_top
-		return
-	fi
-	if ((COMP_CWORD > 1)) && [[ ${COMP_WORDS[1]} == stat ]]; then
-		_extprof_stat
-		return
-	fi
+	# A tab alone would join fields that are empty.
+	while IFS=$'\x1f' read -r letters name argument words rest; do
+		all+=" --$name"
+		takes[--$name]=$argument values[--$name]=$words
+		for ((letter = 0; letter < ${#letters}; letter++)); do
+			option=-${letters:letter:1}
+			[[ $option == '-?' ]] || all+=" $option"
+			takes[$option]=$argument values[$option]=$words
+		done
+	done < <("$extprof" help --list "$command" 2>/dev/null | tr '\t' '\037')
+	# --help takes its argument behind = alone.
+	takes[--help]= takes[-h]=
 
-	# Where the program begins: after --, or after record at the first word
-	# that is neither an option nor its argument.
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in
-		record | help) ((i == 1)) || break; command=${COMP_WORDS[i]} ;;
-		--) ((i++)); command=record; break ;;
-		-[prFdofmec] | --pid | --rate | --duration | --output | --file | --format | --top | --timer | \
-		--user | --name | --cgroup | --group-by | --mode | --unit | --alloc-interval | --syscall | --waits | --state | --event | --count | --reader | --timer)
-			((i++))
-			# --pid=1 is three words here
-			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
-		-*) ;;
-		*) break ;;
-		esac
+	# Where the program begins: after --, or at the first word that is neither an option nor its argument.
+	for (( ; i < COMP_CWORD; i++)); do
+		option=${COMP_WORDS[i]}
+		[[ $option != -- ]] || { ((i++)); break; }
+		[[ $option == -* ]] || break
+		[[ -n ${takes[$option]-} ]] || continue
+		((i++))
+		# --pid=1 is three words here
+		[[ ${COMP_WORDS[i]} != = ]] || ((i++))
 	done
-	if [[ $command == help ]]; then
-		COMPREPLY=($(compgen -W 'record top dump stat doctor help' -- "$cur"))
-		return
-	fi
-	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
-		[[ $command == record ]] || return
+	if [[ $command != dump ]] && { ((i < COMP_CWORD)) || [[ $prev == -- ]]; }; then
+		[[ $command == "$first" || $prev == -- || ${COMP_WORDS[i - 1]} == -- ]] || return
 		if declare -F _command_offset >/dev/null; then
 			_command_offset "$i"
 		else
@@ -56,181 +72,13 @@ _extprof()
 	fi
 	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
 	[[ $cur != = ]] || cur=
-	case $prev in
-	-p | --pid)
-		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
-	-f | --format)
-		COMPREPLY=($(compgen -W '@FORMATS@' -- "$cur")) ;;
-	-r | -F | --rate)
-		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
-	-m | --mode)
-		_extprof_list '@MODES@' ;;
-	--unit)
-		COMPREPLY=($(compgen -W 'count samples ns us ms s bytes KiB MiB' -- "$cur")) ;;
-	-e | --event)
-		COMPREPLY=($(compgen -W 'page-faults context-switches cycles instructions cache-misses' -- "$cur")) ;;
-	--waits)
-		COMPREPLY=($(compgen -W 'each rate' -- "$cur")) ;;
-	--state)
-		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped parked' ;;
-	--syscall)
-		_extprof_list 'all openat read write' ;;
-	--reader)
-		COMPREPLY=($(compgen -W 'auto ebpf nonblocking stop' -- "$cur")) ;;
-	--timer)
-		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
-	--group-by)
-		_extprof_list 'process thread thread-pattern cgroup label:KEY none' ;;
-	--alloc-interval)
-		COMPREPLY=($(compgen -W '64k 512k 1M' -- "$cur")) ;;
-	-d | --duration)
-		COMPREPLY=($(compgen -W '5s 10s 30s 1m' -- "$cur")) ;;
-	-o | --output | --file)
-		compopt -o filenames 2>/dev/null
-		COMPREPLY=($(compgen -f -- "$cur")) ;;
-	--user)
-		COMPREPLY=($(compgen -u -- "$cur")) ;;
-	--cgroup)
-		compopt -o nospace 2>/dev/null
-		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
-	--top | --name | -c | --count) ;;
-	*)
-		words='-p -a -s -m -e -c -r -F -d -o -f -t -l -q -V --pid --all --subprocesses --no-subprocesses
-			--user --name --cgroup --keep-root --mode --syscall --latency --waits --state --fd --holder --waker --event --count --rate --reader --nonblocking --timer --duration --output --file
-			--format --group-by --unit --alloc-interval --threads --lines --top --quiet --help --usage --version --'
-		((COMP_CWORD > 1)) || words="record top dump stat doctor help $words"
-		COMPREPLY=($(compgen -W "$words" -- "$cur"))
-		[[ $command != record || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
-	esac
-}
-
-# Of extprof dump.
-_extprof_dump()
-{
-	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
-	[[ $cur != = ]] || cur=
-	case $prev in
-	-p | --pid)
-		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
-	--core | --exe)
-		compopt -o filenames 2>/dev/null
-		COMPREPLY=($(compgen -f -- "$cur")) ;;
-	--reader)
-		COMPREPLY=($(compgen -W 'nonblocking stop' -- "$cur")) ;;
-	--every)
-		COMPREPLY=($(compgen -W '500ms 1s 10s' -- "$cur")) ;;
-	--count) ;;
-	*)
-		words='-p -V --pid --core --exe --reader --every --count --json --source --help --usage --version'
-		COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
-	esac
-}
-
-# Of extprof stat.
-_extprof_stat()
-{
-	# Where the program begins, as with record.
-	for ((i = 2; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in
-		--) ((i++)); command=stat; break ;;
-		-[pdIrFo] | --pid | --duration | --interval | --rate | --reader | --top | --output | --user | --name | --cgroup)
-			((i++))
-			[[ ${COMP_WORDS[i]} != = ]] || ((i++)) ;;
-		-*) ;;
-		*) break ;;
-		esac
-	done
-	if ((i < COMP_CWORD)) || [[ $prev == -- ]]; then
-		if declare -F _command_offset >/dev/null; then
-			_command_offset "$i"
-		else
-			COMPREPLY=($(compgen -c -- "$cur"))
-		fi
+	if [[ -n ${takes[$prev]-} ]]; then
+		_extprof_argument "${takes[$prev]}" "${values[$prev]}"
 		return
 	fi
-	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
-	[[ $cur != = ]] || cur=
-	case $prev in
-	-p | --pid)
-		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
-	-d | --duration)
-		COMPREPLY=($(compgen -W '5s 10s 30s 1m' -- "$cur")) ;;
-	-I | --interval)
-		COMPREPLY=($(compgen -W '1s 10s 1m' -- "$cur")) ;;
-	-r | -F | --rate)
-		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
-	--reader)
-		COMPREPLY=($(compgen -W 'auto ebpf nonblocking stop' -- "$cur")) ;;
-	-o | --output)
-		compopt -o filenames 2>/dev/null
-		COMPREPLY=($(compgen -f -- "$cur")) ;;
-	--user)
-		COMPREPLY=($(compgen -u -- "$cur")) ;;
-	--cgroup)
-		compopt -o nospace 2>/dev/null
-		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
-	--top | --name) ;;
-	*)
-		words='-p -a -s -d -r -F -I -o -V --pid --all --subprocesses --no-subprocesses --user --name --cgroup --keep-root
-			--duration --reader --nonblocking --syscalls --rate --interval --json --top --output --help --usage --version --'
-		COMPREPLY=($(compgen -W "$words" -- "$cur"))
-		[[ $cur == -* ]] || COMPREPLY+=($(compgen -c -- "$cur")) ;;
-	esac
-}
-
-# Of extprof top.
-_extprof_top()
-{
-	local j
-	for ((j = 2; j < COMP_CWORD; j++)); do
-		[[ ${COMP_WORDS[j]} == -- ]] || continue
-		if declare -F _command_offset >/dev/null; then
-			_command_offset $((j + 1))
-		else
-			COMPREPLY=($(compgen -c -- "$cur"))
-		fi
-		return
-	done
-	[[ $prev != = ]] || prev=${COMP_WORDS[COMP_CWORD - 2]}
-	[[ $cur != = ]] || cur=
-	case $prev in
-	-p | --pid)
-		_extprof_list "$(pgrep ruby 2>/dev/null)" ;;
-	-r | -F | --rate)
-		COMPREPLY=($(compgen -W '49 99 999 10k' -- "$cur")) ;;
-	-m | --mode)
-		_extprof_list '@MODES@' ;;
-	-e | --event)
-		COMPREPLY=($(compgen -W 'page-faults context-switches cycles instructions cache-misses' -- "$cur")) ;;
-	--waits)
-		COMPREPLY=($(compgen -W 'each rate' -- "$cur")) ;;
-	--state)
-		_extprof_list 'running runnable gvl io sleep mutex queue condvar join process ractor native fault stopped parked' ;;
-	--syscall)
-		_extprof_list 'all openat read write' ;;
-	--reader)
-		COMPREPLY=($(compgen -W 'auto ebpf nonblocking stop' -- "$cur")) ;;
-	--timer)
-		COMPREPLY=($(compgen -W 'clock tick' -- "$cur")) ;;
-	--alloc-interval)
-		COMPREPLY=($(compgen -W '64k 512k 1M' -- "$cur")) ;;
-	-d | --duration | -i | --interval)
-		COMPREPLY=($(compgen -W '500ms 1s 10s 1m' -- "$cur")) ;;
-	--view)
-		COMPREPLY=($(compgen -W 'method line state thread process' -- "$cur")) ;;
-	--sort)
-		COMPREPLY=($(compgen -W 'self total name' -- "$cur")) ;;
-	--user)
-		COMPREPLY=($(compgen -u -- "$cur")) ;;
-	--cgroup)
-		compopt -o nospace 2>/dev/null
-		COMPREPLY=($(compgen -d -- "/sys/fs/cgroup/${cur#/sys/fs/cgroup/}")) ;;
-	--rows | --filter | --name | -n | --iterations | -c | --count) ;;
-	*)
-		words='-p -a -s -m -e -c -r -F -d -i -t -b -n -V --pid --all --subprocesses --no-subprocesses --user --name --cgroup --keep-root
-			--mode --rate --reader --nonblocking --timer --alloc-interval --syscall --latency --event --count --waits --state --duration --interval --view
-			--sort --filter --threads --cumulative --batch --iterations --rows --help --usage --version'
-		COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
-	esac
+	[[ $command == dump ]] || all+=" --"
+	((COMP_CWORD > 1)) || all="$commands help $all"
+	COMPREPLY=($(compgen -W "$all" -- "$cur"))
+	[[ $command != "$first" || $command == dump || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur"))
 }
 complete -F _extprof extprof

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/values.h"
+#include "options/values.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
-#include "extprof.h"
+#include "options/table.h"
 
 #define CGROUPS "/sys/fs/cgroup"
 
@@ -209,5 +212,91 @@ int value__cgroup(const char *text, char **cgroup)
 	memcpy(path + 1, text, length);
 	path[length + 1] = '\0';
 	*cgroup = path;
+	return 0;
+}
+
+static bool is_choice(const char *choices, const char *text)
+{
+	size_t length = strlen(text);
+
+	for (;; choices++) {
+		size_t n = strcspn(choices, ",");
+
+		if (n == length && !strncmp(choices, text, n))
+			return true;
+		choices += n;
+		if (!*choices)
+			return false;
+	}
+}
+
+static int say(char *why, size_t size, const struct option_row *row, const char *text, const char *wanted, ...)
+	__attribute__((format(printf, 5, 6)));
+static int say(char *why, size_t size, const struct option_row *row, const char *text, const char *wanted, ...)
+{
+	va_list args;
+	int n = snprintf(why, size, "--%s: %s is no ", row->name, *text ? text : "\"\"");
+
+	va_start(args, wanted);
+	if (n > 0 && (size_t)n < size)
+		vsnprintf(why + n, size - (size_t)n, wanted, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int parse_time(const struct option_row *row, const char *text, uint64_t *number, char *why, size_t size)
+{
+	uint64_t ns;
+
+	if (value__duration(text, &ns))
+		return say(why, size, row, text, "time: seconds, or with s, ms, m or h");
+	if (row->most && (ns < row->least || ns > row->most))
+		return say(why, size, row, text, "time from %g s to %g s", (double)row->least / 1e9,
+			   (double)row->most / 1e9);
+	*number = ns;
+	return 0;
+}
+
+int option__parse(const struct option_row *row, const char *text, uint64_t *number, char *why, size_t size)
+{
+	unsigned long value;
+	uint32_t rate;
+	uid_t user;
+
+	*number = 0;
+	switch (row->type) {
+	case OPTION_FLAG:
+		*number = !text || !strcmp(text, "true");
+		if (text && !*number && strcmp(text, "false"))
+			return say(why, size, row, text, "true or false");
+		return 0;
+	case OPTION_NUMBER:
+		if (number__parse(text, row->least, row->most, &value))
+			return say(why, size, row, text, "number from %" PRIu64 " to %" PRIu64, row->least, row->most);
+		*number = value;
+		return 0;
+	case OPTION_RATE:
+		if (value__rate(text, &rate))
+			return say(why, size, row, text, "rate: 1 to %u per second, or with k", EXTPROF_RATE_MAX);
+		*number = rate;
+		return 0;
+	case OPTION_TIME:
+		return parse_time(row, text, number, why, size);
+	case OPTION_SIZE:
+		return value__size(text, number) ? say(why, size, row, text, "size from 1k to 1G bytes") : 0;
+	case OPTION_USER:
+		if (value__user(text, &user))
+			return say(why, size, row, text, "user of this machine");
+		*number = user;
+		return 0;
+	case OPTION_TEXT:
+	case OPTION_LIST:
+	case OPTION_EVENT:
+	case OPTION_PIDS:
+	case OPTION_CGROUP:
+		break;
+	}
+	if (row->choices && !is_choice(row->choices, text))
+		return say(why, size, row, text, "choice: %s", row->choices);
 	return 0;
 }

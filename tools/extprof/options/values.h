@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The values of options, from text.  All return 0, or -errno and leave the result as it was. */
-#ifndef EXTPROF_VALUES_H
-#define EXTPROF_VALUES_H
+#ifndef EXTPROF_OPTIONS_VALUES_H
+#define EXTPROF_OPTIONS_VALUES_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -35,4 +35,4 @@ int value__user(const char *text, uid_t *user);
  */
 int value__cgroup(const char *text, char **cgroup);
 
-#endif /* EXTPROF_VALUES_H */
+#endif /* EXTPROF_OPTIONS_VALUES_H */

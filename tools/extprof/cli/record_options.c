@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/messages.h"
+#include "cli/options.h"
+#include "cli/words.h"
+
+/* argp_error() returns if argp may not exit. */
+#define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
+
+/* Suffixes of all formats, or their names. */
+static void list_formats(char *to, size_t size, bool suffixes)
+{
+	const char *name;
+	size_t n = 0;
+
+	*to = '\0';
+	for (size_t i = 0; (name = extprof_word(EXTPROF_FORMATS, i)); i++) {
+		struct extprof_format_info info = { .size = sizeof(info) };
+
+		if (extprof_format_info(name, &info))
+			continue;
+		for (size_t j = 0; j < (suffixes ? info.suffix_count : 1) && n < size; j++)
+			n += (size_t)snprintf(to + n, size - n, "%s%s", n ? ", " : "", suffixes ? info.suffixes[j] : name);
+	}
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), n = strlen(end);
+
+	return length > n && !strcasecmp(text + length - n, end);
+}
+
+/* The format of an output, by its suffix or by --format. */
+static error_t choose_format(const struct options *o, struct output_choice *output, struct argp_state *state)
+{
+	struct extprof_format_info info = { .size = sizeof(info) };
+	char known[512];
+
+	output->format = o->values[OPTION_FORMAT].text;
+	if (!output->format)
+		output->format = extprof_format_of_file(output->file);
+	if (!output->format) {
+		list_formats(known, sizeof(known), true);
+		FAIL("-o %s: no format has this suffix; known are %s, or say it with --format", output->file, known);
+	}
+	if (extprof_format_info(output->format, &info)) {
+		list_formats(known, sizeof(known), false);
+		FAIL("%s is no format: %s", output->format, known);
+	}
+	if (info.one_mode && words__count(o->recording.modes) > 1)
+		FAIL("--format %s has place for one mode: record the modes one after the other, or choose "
+		     "another format, such as folded or speedscope", output->format);
+	output->html = ends_with(output->file, "html") || ends_with(output->file, ".htm");
+	return 0;
+}
+
+static error_t choose_outputs(struct options *o, struct argp_state *state)
+{
+	const char *format = o->values[OPTION_FORMAT].text;
+	error_t err = 0;
+
+	if (!o->output_count && format && strcmp(format, "summary"))
+		FAIL("where to? --format %s needs -o FILE", format);
+	if (o->output_count > 1 && format)
+		FAIL("--format says one format, and there are several files: leave it out, the suffixes say their formats");
+	for (unsigned int i = 0; i < o->output_count && !err; i++) {
+		for (unsigned int j = 0; j < i; j++)
+			if (!strcmp(o->outputs[i].file, o->outputs[j].file))
+				FAIL("-o %s is there twice", o->outputs[i].file);
+		err = choose_format(o, &o->outputs[i], state);
+		if (!err && words__add(&o->formats, o->outputs[i].format))
+			err = ENOMEM;
+	}
+	o->recording.formats = o->formats;
+	return err;
+}
+
+static error_t finish(struct options *o, struct argp_state *state)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	const char *unit = o->values[OPTION_UNIT].text;
+	error_t err = choose_outputs(o, state);
+
+	if (err)
+		return err;
+	if (extprof_recording_check(&o->recording, &e))
+		FAIL("%s", e.text);
+	if (unit && extprof_recording_check_unit(&o->recording, unit, &e))
+		FAIL("--unit %s: %s", unit, e.text);
+	return 0;
+}
+
+const struct command_line command_line_record = {
+	.command = OPTION_OF_RECORD,
+	.about = "Profile running Ruby programs from outside: which methods use the time.",
+	.verb = "profile",
+	.arguments = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]",
+	.examples =
+		"  extprof record -p 1234 -d 10 -o app.svg  ten seconds, as a flame graph\n"
+		"  extprof record -- ruby app.rb            run a program, profile all of it\n"
+		"  extprof record -p 1234                   until Ctrl-C, then tables\n"
+		"  extprof record -p 1234 -s -t             its subprocesses too, by thread\n"
+		"  extprof record -a --user www-data        all rubies of a user\n"
+		"  extprof record -p 1234 -o a.svg -o a.pb.gz  two files from one recording\n"
+		"  extprof record -p 1234 -o - | less       stacks in folded form on stdout\n",
+	.notes =
+		"The programs must be run by a ruby with the external debugging interface.  Nothing runs inside of them, and "
+		"they need not be prepared or restarted.\n"
+		"\n"
+		"SIGUSR1 has the profile so far written to FILE while the recording goes on.\n"
+		"\n"
+		"Needs root, or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for "
+		"processes of other users.  Without BPF the user of the processes is enough.\n"
+		"\n"
+		"Exit status: 0, or that of COMMAND; 1 nothing was recorded, 64 usage, 65 not a ruby, 66 no such process, "
+		"69 a ruby without the interface, 70 internal error, 71 kernel without BPF or BTF, "
+		"73 output not writable, 75 not ready, 76 interface version not supported, "
+		"77 no permission, 127 COMMAND cannot be run.  See extprof(1).",
+	.finish = finish,
+};

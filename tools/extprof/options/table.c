@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "options/table.h"
+
+#include <string.h>
+
+#define R OPTION_OF_RECORD
+#define T OPTION_OF_TOP
+#define S OPTION_OF_STAT
+#define D OPTION_OF_DUMP
+
+#define FIELD(name) .field = #name, .offset = offsetof(struct extprof_recording_options, name)
+#define WORDS(kind) .has_words = true, .words = kind
+#define CHOICES(list) .has_words = true, .choices = list
+
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+
+#define MS 1000000ull
+#define HOUR 3600000000000ull
+
+const char *const option_group_titles[OPTION_GROUPS] = {
+	[OPTION_WHAT] = "Which processes:",
+	[OPTION_HOW] = "How to measure:",
+	[OPTION_SHOW] = "What to show:",
+	[OPTION_OTHER] = "Other:",
+};
+
+const struct option_row option_rows[OPTIONS] = {
+	[OPTION_PID] = { "pid", "p", "PID", .type = OPTION_PIDS, .group = OPTION_WHAT, .commands = R | T | S | D,
+		.brief_in = R | T | S | D, FIELD(pids), .brief = "the process with this pid; 77,78 are several",
+		.help = "the process with this pid; 77,78 or -p 77 -p 78 are several" },
+	[OPTION_ALL] = { "all", "a", .group = OPTION_WHAT, .commands = R | T | S, .brief_in = R | T | S, FIELD(all),
+		.brief = "every ruby of this machine",
+		.help = "every ruby of this machine, also those that start later" },
+	[OPTION_SUBPROCESSES] = { "subprocesses", "s", .group = OPTION_WHAT, .commands = R | T | S,
+		.brief_in = R | T | S, FIELD(subprocesses), .brief = "what these processes fork and start, too",
+		.help = "what these processes fork and start, too (default with COMMAND)" },
+	[OPTION_NO_SUBPROCESSES] = { "no-subprocesses", .group = OPTION_WHAT, .commands = R | T | S, .means = "false",
+		.same = OPTION_SUBPROCESSES, .brief = "only the command itself", .help = "only COMMAND itself" },
+	[OPTION_BY_USER] = { "user", "", "USER", .type = OPTION_USER, .group = OPTION_WHAT, .commands = R | T | S,
+		FIELD(user), .brief = "only processes of this user",
+		.help = "of these processes only those of USER: a name or a number" },
+	[OPTION_NAME] = { "name", "", "PATTERN", .type = OPTION_TEXT, .group = OPTION_WHAT, .commands = R | T | S,
+		.brief_in = R | T | S, FIELD(name), .brief = "only programs or scripts of such a name: puma*",
+		.help = "of these processes only those whose program or script has a name like PATTERN: puma*" },
+	[OPTION_BY_CGROUP] = { "cgroup", "", "PATH", .type = OPTION_CGROUP, .group = OPTION_WHAT, .commands = R | T | S,
+		FIELD(cgroup), .brief = "only processes in this cgroup",
+		.help = "of these processes only those in the cgroup PATH below /sys/fs/cgroup: a container, pod or unit" },
+	[OPTION_KEEP_ROOT] = { "keep-root", .group = OPTION_WHAT, .commands = R | T | S,
+		.brief = "under sudo, run the command as root too",
+		.help = "under sudo, run COMMAND as root too; without this it runs as the user who called sudo" },
+	[OPTION_CORE] = { "core", "", "FILE", .type = OPTION_TEXT, .group = OPTION_WHAT, .commands = D, .brief_in = D,
+		.brief = "the process of this core file", .help = "the process that this core file was written of" },
+	[OPTION_EXE] = { "exe", "", "FILE", .type = OPTION_TEXT, .group = OPTION_WHAT, .commands = D, .brief_in = D,
+		.brief = "the program of the core file",
+		.help = "the program of the core file, if it is not found by itself" },
+
+	[OPTION_MODE] = { "mode", "m", "MODE", .type = OPTION_LIST, .group = OPTION_HOW, .commands = R | T,
+		.brief_in = R | T, FIELD(modes), WORDS(EXTPROF_MODES),
+		.brief = "cpu, wall, offcpu, gvl, alloc, gc, ...",
+		.help = "what is measured: %s, or several with commas between (default: cpu; with top cpu,wall)" },
+	[OPTION_BY_RATE] = { "rate", "Fr", "N", .type = OPTION_RATE, .group = OPTION_HOW, .commands = R | T | S,
+		.brief_in = R | T, FIELD(rate), .fallback = STRING(EXTPROF_RATE_DEFAULT),
+		.brief = "samples per second and CPU (default: " STRING(EXTPROF_RATE_DEFAULT) ")",
+		.help = "samples per second and CPU; 10k or 10khz is 10000 (default: " STRING(EXTPROF_RATE_DEFAULT) ")" },
+	[OPTION_DURATION] = { "duration", "d", "TIME", .type = OPTION_TIME, .group = OPTION_HOW, .commands = R | T | S,
+		.brief_in = R | T | S, FIELD(duration), .brief = "stop after this time: 10, 500ms, 2m, 1h",
+		.help = "stop after this time: 10, 10s, 500ms, 2m, 1h (default: at Ctrl-C, or when the processes have ended)" },
+	[OPTION_READER] = { "reader", "", "READER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = R | T | S | D,
+		.brief_in = D, FIELD(reader), WORDS(EXTPROF_READERS), .brief = "what reads the stacks: ebpf, nonblocking, stop",
+		.help = "what reads the stacks, %s: programs in the kernel; this program, from outside; the same with a "
+		"running thread stopped for the read.  The last two need no BPF (default: auto, ebpf where that may be "
+		"used; dump: nonblocking)" },
+	[OPTION_NONBLOCKING] = { "nonblocking", .group = OPTION_HOW, .commands = R | T | S, .means = "nonblocking",
+		.same = OPTION_READER, .brief = "the same as --reader nonblocking", .help = "the same as --reader nonblocking" },
+	[OPTION_TIMER] = { "timer", "", "TIMER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = R | T,
+		FIELD(timer), WORDS(EXTPROF_TIMERS), .brief = "what takes the samples",
+		.help = "what takes the samples, %s: timers of our own, or the scheduler's tick, which needs no interrupts "
+		"of ours (default: clock)" },
+	[OPTION_ALLOC_INTERVAL] = { "alloc-interval", "", "SIZE", .type = OPTION_SIZE, .group = OPTION_HOW, .commands = R | T,
+		FIELD(alloc_interval), .brief = "mode alloc: one sample for so many bytes",
+		.help = "with mode alloc: one sample for each SIZE of memory, on average: 64k, 1M (default: 512k)" },
+	[OPTION_SYSCALL] = { "syscall", "", "CALLS", .type = OPTION_LIST, .group = OPTION_HOW, .commands = R | T,
+		FIELD(syscalls), .brief = "the system calls that mode syscall shows",
+		.help = "the system calls that mode syscall shows, names or numbers with commas between: openat,write "
+		"(default: all)" },
+	[OPTION_LATENCY] = { "latency", .group = OPTION_HOW, .commands = R | T, FIELD(syscall_latency),
+		.brief = "how long system calls took", .help = "how long system calls took, not how many there were" },
+	[OPTION_SYSCALLS] = { "syscalls", .group = OPTION_HOW, .commands = S, .brief_in = S,
+		FIELD(syscall_figures), .brief = "also the time in system calls",
+		.help = "also the time in system calls; each call becomes slower" },
+	[OPTION_EVENTS] = { "event", "e", "EVENT", .type = OPTION_EVENT, .group = OPTION_HOW, .commands = R | T,
+		.brief_in = R, FIELD(events), .brief = "what mode event shows: page-faults, a:tracepoint",
+		.help = "what mode event shows, -e several times for several: page-faults, context-switches, cycles, ...; "
+		"CATEGORY:NAME, a tracepoint of the kernel; FILE:SYMBOL, a function; FILE:PROVIDER:NAME, a probe (USDT)" },
+	[OPTION_PERIOD] = { "period", "c", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_HOW,
+		.commands = R | T, FIELD(event_period), .brief = "a sample for every Nth event",
+		.help = "a sample for every Nth event (default: each; 1000000 cycles)" },
+	[OPTION_WAITS] = { "waits", "", "WHICH", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = R | T,
+		FIELD(waits), WORDS(EXTPROF_WAITS), .brief = "which waits are samples: each or rate",
+		.help = "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the rate says (rate), "
+		"where a short one stands for others (default: rate for wall alone, else each)" },
+
+	[OPTION_OUTPUT] = { "output", "o", "FILE", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | S,
+		.brief_in = R | S, .brief = "write to this file: a.svg, a.pb.gz; - is stdout",
+		.help = "record: write the profile to FILE, -o several times for several files; - is stdout.  stat: write to "
+		"FILE (default: standard output; with COMMAND standard error)" },
+	[OPTION_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
+		.brief_in = R, WORDS(EXTPROF_FORMATS), .brief = "of the file (default: by its suffix)",
+		.help = "%s (default: by the suffix of FILE)" },
+	[OPTION_GROUP_BY] = { "group-by", "", "KEYS", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
+		.brief_in = R, FIELD(groups), WORDS(EXTPROF_GROUPS), .brief = "outermost frames: process, thread, label:KEY",
+		.help = "what the outermost frames are: %s, or several with commas between (default: process if there are "
+		"several)" },
+	[OPTION_UNIT] = { "unit", "", "UNIT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
+		WORDS(EXTPROF_UNITS), .brief = "what amounts are counted in",
+		.help = "what amounts are counted in: %s (default: by the mode; times are in us)" },
+	[OPTION_STATE] = { "state", "", "STATES", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | T,
+		FIELD(states), WORDS(EXTPROF_STATES), .brief = "what the modes of waits show",
+		.help = "what the modes wall and offcpu show: %s, or several with commas between (default: all)" },
+	[OPTION_FD] = { "fd", .group = OPTION_SHOW, .commands = R, FIELD(files),
+		.brief = "the file that input or output waits for",
+		.help = "with the modes wall and offcpu: show the file, pipe or socket that input or output waits for" },
+	[OPTION_HOLDER] = { "holder", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(holders),
+		.brief = "who holds the GVL or lock that is waited for",
+		.help = "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a thread waits for, and "
+		"in which method" },
+	[OPTION_WAKER] = { "waker", .group = OPTION_SHOW, .commands = R, FIELD(wakers),
+		.brief = "which thread ended a wait",
+		.help = "with the modes wall, offcpu and gvl: show which thread ended a wait, and in which method" },
+	[OPTION_THREADS] = { "threads", "t", .group = OPTION_SHOW, .commands = R | T, .brief_in = R | T, FIELD(threads),
+		.brief = "each thread by itself",
+		.help = "each thread by itself; in a profile as an outermost frame" },
+	[OPTION_LINES] = { "lines", "l", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(lines),
+		.brief = "each line by itself", .help = "tell frames apart by the line that runs" },
+	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = 10 * MS, .most = HOUR,
+		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
+		.brief = "again after each such time: 1, 500ms, 1m",
+		.help = "again after each TIME: 1, 500ms, 2s, 1m.  top: how long a window is (default: 1s); stat: also a line "
+		"for each interval; dump: mark what has moved" },
+	[OPTION_COUNT] = { "count", "n", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_SHOW,
+		.commands = T | S | D, .brief_in = T | S | D, .brief = "end after so many",
+		.help = "end after N windows, intervals or dumps (default: at Ctrl-C, or when the processes have ended; dump "
+		"without --interval: 1)" },
+	[OPTION_VIEW] = { "view", "", "VIEW", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = T, .brief_in = T,
+		CHOICES("method,line,state,thread,process"), .brief = "method, line, state, thread or process",
+		.help = "what rows are: %s (default: method)" },
+	[OPTION_SORT] = { "sort", "", "KEY", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = T,
+		CHOICES("self,total,name"), .brief = "by what rows are sorted",
+		.help = "by what rows are sorted: %s (default: self)" },
+	[OPTION_FILTER] = { "filter", "", "TEXT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = T,
+		.brief = "only rows with this text", .help = "only rows with TEXT in name, path or thread" },
+	[OPTION_CUMULATIVE] = { "cumulative", .group = OPTION_SHOW, .commands = T, .brief = "all since the start",
+		.help = "all since the start, not only the last window" },
+	[OPTION_BATCH] = { "batch", "b", .group = OPTION_SHOW, .commands = T, .brief_in = T,
+		.brief = "print each window as text",
+		.help = "print each window as text, for scripts and files; all modes, one after the other" },
+	[OPTION_ROWS] = { "rows", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 100000, .group = OPTION_SHOW,
+		.commands = R | T | S, .fallback = STRING(EXTPROF_TOP_DEFAULT), .brief = "rows of each table",
+		.help = "rows of each table; top: of each window with --batch (default: " STRING(EXTPROF_TOP_DEFAULT)
+		"; stat: 10)" },
+	[OPTION_JSON] = { "json", .group = OPTION_SHOW, .commands = S | D, .brief_in = S | D,
+		.brief = "for programs: JSON, an object on each line",
+		.help = "for programs: each interval and the total, or each dump, is one JSON object on one line" },
+	[OPTION_SOURCE] = { "source", .group = OPTION_SHOW, .commands = D, .brief_in = D,
+		.brief = "show the text of each innermost line",
+		.help = "show the text of each innermost line, too" },
+	[OPTION_QUIET] = { "quiet", "q", .group = OPTION_SHOW, .commands = R, .brief_in = R,
+		.brief = "no live line, no tables", .help = "no live line, no summary" },
+
+	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = R | T | S | D,
+		.brief = "show the options that are used most, or all",
+		.help = "show the options that are used most; --help=all shows all" },
+	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = R | T | S | D, .brief = "show a short usage",
+		.help = "show a short usage" },
+	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = R | T | S | D,
+		.brief = "show the version", .help = "show the version" },
+
+	[OPTION_FIGURES] = { "figures", FIELD(figures) },
+	[OPTION_FORMATS] = { "formats", .type = OPTION_LIST, FIELD(formats), WORDS(EXTPROF_FORMATS) },
+};
+
+const struct option_row *option__by_name(const char *name)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (!strcmp(option_rows[i].name, name) || (option_rows[i].field && !strcmp(option_rows[i].field, name)))
+			return &option_rows[i];
+	return NULL;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * All options: the command lines, their help, the completions, the check of the man page and extprof_options_set() have
+ * them from this table.  The room is linked into the library and into the program, and needs neither.
+ */
+#ifndef EXTPROF_OPTIONS_TABLE_H
+#define EXTPROF_OPTIONS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extprof.h"
+
+/* Which commands have it: a mask. */
+#define OPTION_OF_RECORD 1u
+#define OPTION_OF_TOP 2u
+#define OPTION_OF_STAT 4u
+#define OPTION_OF_DUMP 8u
+
+enum option_type {
+	OPTION_FLAG,		/* no argument; extprof_options_set() takes "true" and "false" */
+	OPTION_NUMBER,		/* decimal */
+	OPTION_RATE,		/* per second */
+	OPTION_TIME,		/* ns */
+	OPTION_SIZE,		/* bytes */
+	OPTION_TEXT,
+	OPTION_LIST,		/* words with commas; several are one list */
+	OPTION_EVENT,		/* several are an array of texts */
+	OPTION_PIDS,
+	OPTION_USER,
+	OPTION_CGROUP,
+};
+
+enum option_group {
+	OPTION_WHAT,		/* processes */
+	OPTION_HOW,		/* samples */
+	OPTION_SHOW,
+	OPTION_OTHER,
+	OPTION_GROUPS
+};
+
+enum option_id {
+	OPTION_PID, OPTION_ALL, OPTION_SUBPROCESSES, OPTION_NO_SUBPROCESSES, OPTION_BY_USER, OPTION_NAME,
+	OPTION_BY_CGROUP, OPTION_KEEP_ROOT, OPTION_CORE, OPTION_EXE,
+	OPTION_MODE, OPTION_BY_RATE, OPTION_DURATION, OPTION_READER, OPTION_NONBLOCKING, OPTION_TIMER,
+	OPTION_ALLOC_INTERVAL, OPTION_SYSCALL, OPTION_LATENCY, OPTION_SYSCALLS, OPTION_EVENTS, OPTION_PERIOD, OPTION_WAITS,
+	OPTION_OUTPUT, OPTION_FORMAT, OPTION_GROUP_BY, OPTION_UNIT, OPTION_STATE, OPTION_FD, OPTION_HOLDER, OPTION_WAKER,
+	OPTION_THREADS, OPTION_LINES, OPTION_INTERVAL, OPTION_COUNT, OPTION_VIEW, OPTION_SORT, OPTION_FILTER,
+	OPTION_CUMULATIVE, OPTION_BATCH, OPTION_ROWS, OPTION_JSON, OPTION_SOURCE, OPTION_QUIET,
+	OPTION_HELP, OPTION_USAGE, OPTION_VERSION,
+	OPTION_FIGURES, OPTION_FORMATS,	/* of the library alone */
+	OPTIONS
+};
+
+struct option_row {
+	const char *name;	/* "duration", for --duration */
+	char letters[4];	/* "d"; "": none */
+	const char *argument;	/* "TIME"; NULL: a flag */
+	bool optional;		/* the argument may be left out */
+	enum option_type type;
+	uint64_t least, most;	/* of a number, and of a time; 0, 0: as the type */
+	enum option_group group;
+	unsigned int commands;	/* that have it */
+	unsigned int brief_in;	/* commands that show it in their short help */
+	const char *field;	/* of struct extprof_recording_options; NULL: the library does not have the option */
+	size_t offset;		/* of that field */
+	const char *means;	/* a flag that gives option `same` this value; NULL: it is an option of its own */
+	enum option_id same;
+	bool has_words;		/* it takes `words`, or `choices` */
+	enum extprof_words words;
+	const char *choices;	/* with commas; NULL: `words` */
+	const char *fallback;	/* the number that counts without it; NULL: it is no number */
+	const char *brief;	/* for short help and completions */
+	const char *help;	/* %s: the words */
+};
+
+/* OPTIONS of them, by enum option_id. */
+extern const struct option_row option_rows[];
+extern const char *const option_group_titles[OPTION_GROUPS];
+
+/* By `name` or `field`; NULL: there is none.  A flag that means another option is not found by its field. */
+const struct option_row *option__by_name(const char *name);
+
+/*
+ * The number of a flag, number, rate, time, size or user; of a text whether it is one of the choices.  0, or -EINVAL with a
+ * sentence in `why`.
+ */
+int option__parse(const struct option_row *row, const char *text, uint64_t *number, char *why, size_t size);
+
+#endif /* EXTPROF_OPTIONS_TABLE_H */
