@@ -1,9 +1,12 @@
 """The command line as a process: commands, signals, whose the output is."""
 import os
 import re
+import shlex
 import signal
 import stat
+import subprocess
 import sys
+import time
 
 import folded
 import harness
@@ -87,6 +90,7 @@ def ignored_signals(ctx):
     # What is not ignored ends it.
     p = ctx.extprof_start("-p", ruby.pid, "-d", "30", "-o", out, preexec_fn=ignore(signal.SIGINT))
     ctx.attached(p)
+    worked(ruby.pid, 0.3)
     p.signal(signal.SIGINT)
     p.signal(signal.SIGHUP)
     check("(terminated)" in ctx.profile_of(p, path=out).ok().out, "SIGHUP did not end it")
@@ -322,6 +326,72 @@ def output_in_a_folder_of_others(ctx):
     with open(of_root, encoding="utf-8") as f:
         check(f.read() == "of root\n", "it was written over")
     return "12 refusals, 20 races"
+
+
+@case(timeout=60, patient=True)
+def no_process_matches(ctx):
+    """Conditions that no process meets: that is said at once, and -d ends it with status 1."""
+    for command, more in (("record", ("-q",)), ("record", ("-o", ctx.path("out.svg"))), ("stat", ()), ("top", ("-b", "-n", "2"))):
+        for which, said in (("--name", "--name no-such-program*"), ("--user", "--user 65530"), ("--cgroup", "--cgroup no-such-group")):
+            began = time.monotonic()
+            p = ctx.extprof(command, *more, *said.split(" ", 1), "-d", "0.5")
+            took = time.monotonic() - began
+            check(p.status == 1 and "no ruby process matched %s in 0.5 s: nothing was recorded" % said in p.err, "%s: status %d: %s",
+                  command, p.status, p.err)
+            check(("no ruby process matches %s yet; waiting" % said in p.err) == ("-q" not in more), p.err)
+            check(not p.out.strip(), p.out)
+            check(took > 0.5, "%s ended after %.1f s", command, took)
+    check(not os.path.exists(ctx.path("out.svg")), "a file without a recording")
+    # One that comes later is recorded, and the duration begins with it.
+    name = ctx.write("comes-later.rb", BUSY + "busy_method while true")
+    p = ctx.extprof_start("--name", "comes-later*", "-d", "1", "-F", 1000, "-o", ctx.path("out.folded"))
+    check("yet; waiting" in p.p.stderr.readline().decode(), "it does not say that it waits")
+    ctx.ruby(name)
+    profile = ctx.profile_of(p).ok()
+    check(profile.sums.taken > 100, profile.sums.text)
+    return profile.sums.text
+
+
+@case(timeout=60, patient=True)
+def starting(ctx):
+    """A signal while it starts: nothing was measured, and no zeros are shown."""
+    ruby = busy(ctx)
+    said = []
+    for command in ("record", "stat"):
+        for i in range(12):
+            p = ctx.extprof_start(command, "-p", ruby.pid)
+            time.sleep(0.01 * i)
+            p.signal(signal.SIGINT)
+            out, err = p.communicate(20)
+            status = p.p.returncode
+            said.append(status)
+            check(status in (-signal.SIGINT, harness.NOT_READY) or out, "status %d: %s%s", status, out, err)
+            check(status != harness.NOT_READY or (not out and "nothing was measured yet" in err), "%s%s", out, err)
+    return str(said)
+
+
+def on_terminal(ctx, term, *args):
+    """What extprof writes to a terminal."""
+    text = ctx.path("terminal")
+    command = " ".join(map(shlex.quote, map(str, (harness.EXTPROF, *args))))
+    p = ctx.start(["script", "-qec", "stty cols 80 rows 24; " + command, text], env={"TERM": term}, stdin=subprocess.DEVNULL,
+                  stdout=subprocess.DEVNULL)
+    status = p.p.wait(30)
+    with open(text, encoding="utf-8", errors="replace") as f:
+        return status, f.read()
+
+
+@case(timeout=60, patient=True)
+def dumb_terminal(ctx):
+    """TERM=dumb has no screen and no line that changes; another terminal has."""
+    ruby = busy(ctx)
+    status, text = on_terminal(ctx, "dumb", "top", "-p", ruby.pid, "-n", "2")
+    check(status == harness.OUTPUT and "cannot be used: dumb" in text and "--batch" in text, "status %d: %s", status, text)
+    status, text = on_terminal(ctx, "dumb", "record", "-p", ruby.pid, "-d", "1", "--rows", "1")
+    check(status == 0 and "samples taken" in text and "\033" not in text, "status %d: %r", status, text)
+    status, text = on_terminal(ctx, "xterm", "record", "-p", ruby.pid, "-d", "1", "--rows", "1")
+    check(status == 0 and "extprof: starting ...\033[K" in text and " samples, 0 lost\033[K" in text, "status %d: %r", status, text)
+    return "top refuses, record writes no escape sequences"
 
 
 @case(timeout=60, patient=True)

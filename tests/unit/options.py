@@ -9,6 +9,8 @@ import sys
 
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
 COMMANDS = ("record", "top", "dump", "stat")
+# Without options.
+OTHERS = ("doctor",)
 
 
 class Truth:
@@ -132,7 +134,7 @@ def check_man(c, truth, man):
         c.same("man page: default of --" + name, re.findall(r"[Dd]efault is (\d+)", text), {value})
     commands = [plain(line) for before, line in zip(sections(man, "SH")["COMMANDS"],
                                                     sections(man, "SH")["COMMANDS"][1:]) if before == ".TP"]
-    c.same("man page: commands", (line.split()[0] for line in commands), set(COMMANDS) | {"help"})
+    c.same("man page: commands", (line.split()[0] for line in commands), {*COMMANDS, *OTHERS, "help"})
 
 
 def completed(printer, script, *words):
@@ -151,8 +153,8 @@ def check_bash(c, truth, printer, script):
                 for option in ["--" + name] + ["-" + letter for letter in letters]:
                     c.same("bash: %s %s" % (command, option), completed(printer, script, command, option, ""), words.split())
     c.same("bash: commands and options", completed(printer, script, ""),
-           {o for o, _ in truth.options} - {"-?"} | {"--", "help", *COMMANDS})
-    c.same("bash: help", completed(printer, script, "help", ""), {"help", *COMMANDS})
+           {o for o, _ in truth.options} - {"-?"} | {"--", "help", *COMMANDS, *OTHERS})
+    c.same("bash: help", completed(printer, script, "help", ""), {"help", *COMMANDS, *OTHERS})
     c.same("bash: after an argument", completed(printer, script, "record", "-p", "1", "--mo"), ["--mode"])
     c.same("bash: after an argument behind =", completed(printer, script, "top", "--pid", "=", "1", "--view", "=", "li"), ["line"])
     c.same("bash: lists", completed(printer, script, "record", "-m", "cpu,wa"), ["cpu,wall"])

@@ -19,7 +19,7 @@ static const struct {
 	const struct command_line *line;
 } lines[] = {
 	{ "record", &command_line_record }, { "top", &command_line_top }, { "dump", &command_line_dump },
-	{ "stat", &command_line_stat },
+	{ "stat", &command_line_stat }, { "doctor", NULL },
 };
 
 static void print_words(const char *label, enum extprof_words kind)
@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 2 && i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (argc == 3)
 			printf("%s\t\n", lines[i].name);
-		else if (!strcmp(argv[3], lines[i].name))
+		else if (lines[i].line && !strcmp(argv[3], lines[i].name))
 			options__list(lines[i].line, stdout);
 	}
 	if (argc > 2)

@@ -10,7 +10,7 @@
 struct command {
 	const char *name;
 	const char *summary;	/* for the list of commands */
-	const struct command_line *line;
+	const struct command_line *line;	/* NULL: it has no options */
 	/* argv[0] is how messages call the command.  `implied`: its name was left out. Returns the
 	 * exit status. */
 	int (*run)(int argc, char **argv, bool implied);

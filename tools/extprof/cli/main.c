@@ -85,7 +85,7 @@ static int list(const char *name)
 {
 	const struct command *c = name ? command__by_name(name) : NULL;
 
-	if (c)
+	if (c && c->line)
 		options__list(c->line, stdout);
 	for (int i = 0; !name && commands[i]; i++)
 		printf("%s\t%s\n", commands[i]->name, commands[i]->summary);

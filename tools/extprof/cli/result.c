@@ -59,7 +59,9 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 	int fd = fileno(to), err;
 
 	if (isatty(fd)) {
-		options.color = !getenv("NO_COLOR");
+		const char *term = getenv("TERM");
+
+		options.color = !getenv("NO_COLOR") && (!term || strcmp(term, "dumb"));
 		options.width = terminal_width(fd);
 	}
 	err = extprof_recording_write(r, "summary", &options, to, e);

@@ -3,14 +3,11 @@
 #include "cli/top.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,29 +15,17 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/messages.h"
-#include "cli/signals.h"
-#include "cli/spawn.h"
+#include "cli/run.h"
 #include "cli/top_screen.h"
 #include "cli/words.h"
 
-#define MS 1000000ull
-/* When nothing is recorded any more, keys and signals are looked at so often, ms. */
-#define ENDED_WAIT 100
-
 struct top {
+	struct run run;
 	struct top_options options;
-	struct spawn spawn;
-	struct signals signals;
-	struct extprof_recording *recording;
 	struct top_windows *windows;
 	struct top_screen *screen;	/* NULL: --batch */
 	struct top_state state;
-	int epoll_fd;
-	uint64_t next;			/* the window ends; CLOCK_MONOTONIC, ns */
-	unsigned long taken;		/* windows */
-	bool began;			/* there was a window since the last reset */
-	bool ended;			/* nothing is recorded any more */
-	bool quit;
+	uint64_t taken;			/* windows */
 	char message[160];		/* for the head; "": none */
 	char clock[16];			/* when the last window ended */
 };
@@ -60,13 +45,33 @@ static int choose(struct top *t, const struct top_row ***rows, uint32_t *count)
 	return top_model__choose(top_windows__model(t->windows, t->state.mode), &t->state.choice, rows, count);
 }
 
-static void draw_help(struct top *t, unsigned int height)
+/* The column where the texts of the help begin. */
+#define HELP_INDENT 12
+
+static void draw_help(struct top *t, unsigned int width, unsigned int height)
 {
+	unsigned int y = 2;
+	char part[128];
 	const char *line;
 
 	top_screen__line(t->screen, 0, "extprof top - keys", TOP_BOLD);
-	for (unsigned int i = 0; i + 2 < height && (line = top_view__help(i)); i++)
-		top_screen__line(t->screen, i + 2, line, TOP_PLAIN);
+	for (unsigned int i = 0; (line = top_view__help(i)); i++) {
+		y += !*line;
+		for (int indent = 0; *line && y < height; indent = HELP_INDENT) {
+			size_t room = width - (size_t)indent, n = strlen(line);
+
+			/* Between two words, if it has several lines. */
+			if (n > room)
+				for (n = room; n > 0 && line[n] != ' '; n--)
+					;
+			if (!n)
+				n = room;
+			snprintf(part, sizeof(part), "%*s%.*s", indent, "", (int)n, line);
+			top_screen__line(t->screen, y++, part, TOP_PLAIN);
+			line += n;
+			line += strspn(line, " ");
+		}
+	}
 }
 
 static void draw_rows(struct top *t, unsigned int width, unsigned int height)
@@ -104,7 +109,7 @@ static void draw(struct top *t)
 		snprintf(text, sizeof(text), "at least %ux%u, q: quit", TOP_WIDTH_MIN, TOP_HEIGHT_MIN);
 		top_screen__line(t->screen, 0, text, TOP_PLAIN);
 	} else if (t->state.help) {
-		draw_help(t, height);
+		draw_help(t, width, height);
 	} else {
 		draw_rows(t, width, height);
 	}
@@ -164,7 +169,7 @@ static bool is_waiting(const struct top *t)
 {
 	struct extprof_progress p = { .size = sizeof(p) };
 
-	return extprof_recording_progress(t->recording, &p) || p.waiting;
+	return extprof_recording_progress(t->run.recording, &p) || p.waiting;
 }
 
 static void note_time(struct top *t)
@@ -181,17 +186,17 @@ static int take_window(struct top *t, struct extprof_error *e)
 	int err;
 
 	note_time(t);
-	t->next = clock__now() + t->state.interval;
+	t->run.next = clock__now() + t->state.interval;
 	if (is_waiting(t)) {
 		snprintf(t->message, sizeof(t->message), "waiting for the ruby to start");
 		return 0;
 	}
 	t->message[0] = '\0';
-	err = extprof_recording_snapshot(t->recording, e);
+	err = extprof_recording_snapshot(t->run.recording, e);
 	if (!err)
-		err = top_windows__take(t->windows, t->recording, e);
+		err = top_windows__take(t->windows, t->run.recording, e);
 	if (!err)
-		err = extprof_recording_restart(t->recording, e);
+		err = extprof_recording_restart(t->run.recording, e);
 	t->taken += !err;
 	return err;
 }
@@ -202,34 +207,22 @@ static int finish(struct top *t, struct extprof_error *e)
 	struct extprof_report *report;
 	int err;
 
-	t->ended = true;
 	note_time(t);
-	err = extprof_recording_finish(t->recording, e);
+	err = extprof_recording_finish(t->run.recording, e);
 	if (!err)
-		err = top_windows__take(t->windows, t->recording, e);
-	if (err || extprof_recording_report(t->recording, &report, NULL))
+		err = top_windows__take(t->windows, t->run.recording, e);
+	if (err || extprof_recording_report(t->run.recording, &report, NULL))
 		return err;
 	extprof_clean(t->message, sizeof(t->message), extprof_report_facts(report)->ended);
 	extprof_report_destroy(report);
 	return 0;
 }
 
-/* -- keys and signals ------------------------------------------------------------------------------------ */
-
-static void on_interrupt(struct top *t)
-{
-	struct signalfd_siginfo info;
-
-	while (signals__next(t->signals.interrupt_fd, &info)) {
-		if (t->options.record.command)
-			spawn__forward(&t->spawn, &info);
-		t->quit = true;
-	}
-}
+/* -- keys --------------------------------------------------------------------------------------------------- */
 
 static int reset(struct top *t, struct extprof_error *e)
 {
-	int err = t->ended ? 0 : take_window(t, e);
+	int err = t->run.over ? 0 : take_window(t, e);
 
 	if (!err)
 		top_windows__reset(t->windows);
@@ -246,7 +239,7 @@ static int on_key(struct top *t, struct extprof_error *e)
 
 	/* As if it had sent SIGHUP. */
 	if (err)
-		t->quit = true;
+		t->run.end = true;
 	if (err || !key)
 		return 0;
 	if (choose(t, &rows, &count))
@@ -258,16 +251,16 @@ static int on_key(struct top *t, struct extprof_error *e)
 	case TOP_DRAW:
 		break;
 	case TOP_QUIT:
-		t->quit = true;
+		t->run.end = true;
 		return 0;
 	case TOP_RESET:
 		err = reset(t, e);
 		break;
 	case TOP_RESUME:
-		err = t->ended ? 0 : take_window(t, e);
+		err = t->run.over ? 0 : take_window(t, e);
 		break;
 	case TOP_INTERVAL:
-		t->next = clock__now() + t->state.interval;
+		t->run.next = clock__now() + t->state.interval;
 		break;
 	}
 	if (!err)
@@ -279,86 +272,47 @@ static int on_keys(struct top *t, struct extprof_error *e)
 {
 	int err = 1;
 
-	while (err > 0 && !t->quit)
+	while (err > 0 && !t->run.end)
 		err = on_key(t, e);
 	return err < 0 ? err : 0;
 }
 
 /* -- the loop ----------------------------------------------------------------------------------------------- */
 
-static int wait_ms(const struct top *t)
-{
-	uint64_t now = clock__now(), wait;
-
-	if (t->ended)
-		return ENDED_WAIT;
-	wait = extprof_recording_wait(t->recording);
-	if (!t->state.paused && t->next < now + wait)
-		wait = t->next > now ? t->next - now : 0;
-	/* Rounded up: what is too early would be called again at once. */
-	return (int)((wait + MS - 1) / MS);
-}
-
 /* Take and show the window that is over. */
-static int on_time(struct top *t, struct extprof_error *e)
+static int on_time(struct run *run, struct extprof_error *e)
 {
+	struct top *t = run->context;
 	int err;
 
-	if (t->ended || t->state.paused || clock__now() < t->next)
+	if (t->state.paused)
 		return 0;
 	err = take_window(t, e);
 	if (!err && (t->screen || !t->message[0]))
 		err = show(t, e);
-	if (t->options.count && t->taken >= t->options.count)
-		t->quit = true;
+	run->end |= t->options.count && t->taken >= t->options.count;
 	return err;
 }
 
-static int step(struct top *t, struct extprof_error *e)
+static int on_end(struct run *run, struct extprof_error *e)
 {
-	int done = extprof_recording_step(t->recording, e);
+	struct top *t = run->context;
+	int err = finish(t, e);
 
-	if (done < 0)
-		return done;
-	/* With others the processes do not end with it. */
-	if (!done && t->options.record.command && t->options.record.recording.all && spawn__is_over(&t->spawn)) {
-		extprof_recording_set_ended(t->recording, "the command ended");
-		done = 1;
-	}
-	if (!done)
-		return 0;
-	done = finish(t, e);
-	if (!done)
-		done = show(t, e);
+	if (!err)
+		err = show(t, e);
 	/* On a screen it stays to be looked at, unless its end was asked for. */
-	if (!t->screen || t->options.record.recording.duration)
-		t->quit = true;
-	return done;
+	run->end |= !t->screen || run->options->recording.duration;
+	return err;
 }
 
-static int loop(struct top *t, struct extprof_error *e)
+static int stepped(struct run *run, struct extprof_error *e)
 {
-	int err = 0;
+	struct top *t = run->context;
+	int err = t->screen ? on_keys(t, e) : 0;
 
-	top_windows__begin(t->windows);
-	t->next = clock__now() + t->state.interval;
-	if (t->screen)
+	if (!err && t->screen && top_screen__resized(t->screen))
 		draw(t);
-	while (!err && !t->quit) {
-		struct epoll_event events[4];
-
-		/* A change of the screen's size interrupts this. */
-		epoll_wait(t->epoll_fd, events, 4, wait_ms(t));
-		on_interrupt(t);
-		if (!t->ended && !t->quit)
-			err = step(t, e);
-		if (!err && t->screen)
-			err = on_keys(t, e);
-		if (!err && !t->quit)
-			err = on_time(t, e);
-		if (!err && t->screen && top_screen__resized(t->screen))
-			draw(t);
-	}
 	return err;
 }
 
@@ -372,47 +326,14 @@ static void set_locale(void)
 		setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* The screen has the terminal: what COMMAND writes to it would spoil it, and it must not take the keys. */
-static int prepare_command(struct top *t, struct extprof_error *e)
-{
-	struct options *o = &t->options.record;
-	int kept[3] = { -1, -1, -1 }, null = open("/dev/null", O_RDWR | O_CLOEXEC), err;
-
-	for (int fd = 0; fd < 3 && null >= 0 && !t->options.batch; fd++) {
-		if (!isatty(fd))
-			continue;
-		kept[fd] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-		if (kept[fd] >= 0)
-			dup2(null, fd);
-	}
-	err = spawn__prepare(&t->spawn, o->command, options__has(o, OPTION_KEEP_ROOT), &t->signals.old_mask, e);
-	for (int fd = 0; fd < 3; fd++) {
-		if (kept[fd] < 0)
-			continue;
-		dup2(kept[fd], fd);
-		close(kept[fd]);
-	}
-	if (null >= 0)
-		close(null);
-	return err;
-}
-
-static int wait_for(int epoll_fd, int fd, struct extprof_error *e)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event))
-		return message__set(e, EXTPROF_INTERNAL, errno, "cannot wait: %s", strerror(errno));
-	return 0;
-}
-
 static int open_recording(struct top *t, struct extprof_error *e)
 {
-	int err = extprof_recording_create(&t->recording, &t->options.record.recording, e);
+	int err = extprof_recording_create(&t->run.recording, &t->options.record.recording, e);
 
-	if (!err)
-		err = extprof_recording_open(t->recording, e);
-	return err;
+	if (err)
+		return err;
+	signals__block(&t->run.signals);
+	return extprof_recording_open(t->run.recording, e);
 }
 
 /* What is shown, and what the head needs besides. */
@@ -428,25 +349,24 @@ static int choose_modes(struct top *t, const char *shown, struct extprof_error *
 	return 0;
 }
 
-static int prepare(struct top *t, struct extprof_error *e)
+static int check(struct run *run, struct extprof_error *e)
 {
-	struct options *o = &t->options.record;
-	struct extprof_recording_options *r = &o->recording;
+	const struct top *t = run->context;
 	int err;
 
-	if (!t->options.batch && !isatty(STDOUT_FILENO)) {
-		err = message__set(e, EXTPROF_OUTPUT, ENOTTY, "standard output is no terminal");
-		snprintf(e->hint, sizeof(e->hint), "print the intervals as text: extprof top --batch");
-		return err;
-	}
-	if ((err = signals__open(&t->signals, e)) || (o->command && (err = prepare_command(t, e))))
-		return err;
-	if (o->command) {
-		r->command = true;
-		r->pids = &t->spawn.pid;
-		r->pid_count = 1;
-	}
-	r->interrupt_fd = t->signals.interrupt_fd;
+	if (t->options.batch || isatty(STDOUT_FILENO))
+		return 0;
+	err = message__set(e, EXTPROF_OUTPUT, ENOTTY, "standard output is no terminal");
+	snprintf(e->hint, sizeof(e->hint), "print the intervals as text: extprof top --batch");
+	return err;
+}
+
+static int create(struct run *run, struct extprof_error *e)
+{
+	struct extprof_recording_options *r = &run->options->recording;
+	struct top *t = run->context;
+	int err;
+
 	r->groups = "process,thread";
 	r->lines = true;
 	err = choose_modes(t, r->modes, e);
@@ -454,77 +374,75 @@ static int prepare(struct top *t, struct extprof_error *e)
 		err = open_recording(t, e);
 	/* Waits cannot be measured everywhere, and nobody has asked for them. */
 	if (err && !t->options.modes_chosen && e->code == EXTPROF_USAGE) {
-		extprof_recording_destroy(t->recording);
-		t->recording = NULL;
+		extprof_recording_destroy(run->recording);
+		run->recording = NULL;
 		err = choose_modes(t, "cpu", e);
 		if (!err)
 			err = open_recording(t, e);
 	}
-	if (err)
-		return err;
-	signals__block(&t->signals);
-	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (t->epoll_fd < 0)
-		return message__set(e, EXTPROF_INTERNAL, errno, "cannot wait: %s", strerror(errno));
-	if ((err = wait_for(t->epoll_fd, t->signals.interrupt_fd, e)) ||
-	    (err = wait_for(t->epoll_fd, extprof_recording_fd(t->recording), e)))
-		return err;
-	if (o->command && (err = spawn__go(&t->spawn, o->command, e)))
-		return err;
-	err = extprof_recording_begin(t->recording, e);
-	if (err || t->options.batch)
-		return err;
-	err = top_screen__open(&t->screen, e);
-	return err ? err : wait_for(t->epoll_fd, top_screen__fd(t->screen), e);
+	return err;
 }
 
-/* COMMAND was started by us: it ends with us.  Its exit status, if it had ended before. */
-static int end_command(struct top *t, int status)
+static int prepare(struct run *run, struct extprof_error *e)
 {
-	bool over = spawn__is_over(&t->spawn);
+	struct top *t = run->context;
+	int err;
 
-	if (!over)
-		kill(t->spawn.pid, SIGTERM);
-	spawn__wait(&t->spawn, t->signals.interrupt_fd);
-	return over && status == STATUS_OK ? spawn__exit_status(&t->spawn) : status;
+	if (t->options.batch)
+		return 0;
+	err = top_screen__open(&t->screen, e);
+	return err ? err : run__wait_for(run, top_screen__fd(t->screen), e);
+}
+
+static const struct run_ops screen_ops = {
+	.check = check, .create = create, .prepare = prepare, .stepped = stepped, .tick = on_time, .ended = on_end,
+	.takes_terminal = true, .ends_command = true,
+};
+static const struct run_ops batch_ops = {
+	.create = create, .stepped = stepped, .tick = on_time, .ended = on_end, .ends_command = true,
+};
+
+/* The recording has begun. */
+static int loop(struct top *t, struct extprof_error *e)
+{
+	/* Text has all modes, and no keys. */
+	top_state__init(&t->state, t->options.interval, t->screen ? top_windows__count(t->windows) : 1);
+	snprintf(t->state.filter, sizeof(t->state.filter), "%s", t->options.choice.filter);
+	t->state.choice = t->options.choice;
+	top_windows__begin(t->windows);
+	t->run.next = clock__now() + t->state.interval;
+	if (t->screen)
+		draw(t);
+	return run__go(&t->run, e);
 }
 
 static int run(int argc, char **argv, bool implied)
 {
-	struct top t = { .epoll_fd = -1 };
+	struct top t = { .taken = 0 };
 	struct extprof_error e = { .size = sizeof(e) };
 	int status = STATUS_OK, err;
 
 	(void)implied;
-	signals__init(&t.signals);
-	spawn__init(&t.spawn);
 	set_locale();
 	err = top_options__parse(&t.options, argc, argv, 0);
+	run__init(&t.run, &t.options.record, t.options.batch ? &batch_ops : &screen_ops, &t);
 	if (err) {
-		top_options__free(&t.options);
+		run__free(&t.run);
 		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	}
-	err = prepare(&t, &e);
-	if (!err) {
-		/* Text has all modes, and no keys. */
-		top_state__init(&t.state, t.options.interval, t.screen ? top_windows__count(t.windows) : 1);
-		snprintf(t.state.filter, sizeof(t.state.filter), "%s", t.options.choice.filter);
-		t.state.choice = t.options.choice;
+	t.run.quiet = !t.options.batch;
+	err = run__begin(&t.run, &e);
+	if (!err)
 		err = loop(&t, &e);
-	}
 	/* Before anything is printed. */
 	top_screen__close(t.screen);
 	if (err)
 		status = message__fail(&e);
-	if (t.options.record.command && t.spawn.pid && t.spawn.go < 0)
-		status = end_command(&t, status);
-	extprof_recording_destroy(t.recording);
+	if (err > 0)
+		status = STATUS_NOTHING;
+	status = run__command_status(&t.run, status);
 	top_windows__free(t.windows);
-	spawn__close(&t.spawn);
-	signals__close(&t.signals);
-	if (t.epoll_fd >= 0)
-		close(t.epoll_fd);
-	top_options__free(&t.options);
+	run__free(&t.run);
 	return status;
 }
 

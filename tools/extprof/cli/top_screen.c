@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "cli/messages.h"
 #include "cli/top_view.h"
@@ -22,6 +23,13 @@ struct top_screen {
 
 /* How long a key may be that begins with Esc, ms. */
 #define ESCAPE_DELAY 25
+
+static bool has_capability(const char *name)
+{
+	const char *value = tigetstr(name);
+
+	return value && value != (const char *)-1;
+}
 
 int top_screen__open(struct top_screen **screen, struct extprof_error *e)
 {
@@ -46,8 +54,9 @@ int top_screen__open(struct top_screen **screen, struct extprof_error *e)
 	set_escdelay(ESCAPE_DELAY);
 	/* initscr() would end the program. */
 	s->screen = newterm(NULL, stdout, s->input ? s->input : stdin);
-	if (!s->screen) {
-		err = message__set(e, EXTPROF_OUTPUT, ENOTTY, "the terminal cannot be used: %s is not known here",
+	/* A terminal that cannot place its cursor would show one line for ever: TERM=dumb. */
+	if (!s->screen || !has_capability("cup")) {
+		err = message__set(e, EXTPROF_OUTPUT, ENOTTY, "the terminal cannot be used: %s is not known here, or has no screen",
 				term && *term ? term : "a terminal without TERM");
 		snprintf(e->hint, sizeof(e->hint), "set TERM, for example to xterm, or use extprof top --batch");
 		goto cleanup;
@@ -149,6 +158,25 @@ void top_screen__begin(struct top_screen *s)
 	erase();
 }
 
+/* How many bytes of the text fit into so many columns. */
+static int fitting(const char *text, int columns)
+{
+	mbstate_t state = { 0 };
+	int bytes = 0;
+
+	while (text[bytes]) {
+		wchar_t c;
+		size_t n = mbrtowc(&c, text + bytes, MB_CUR_MAX, &state);
+		int width = n && n <= MB_CUR_MAX ? wcwidth(c) : -1;
+
+		columns -= width < 0 ? 1 : width;
+		if (columns < 0)
+			break;
+		bytes += n && n <= MB_CUR_MAX ? (int)n : 1;
+	}
+	return bytes;
+}
+
 void top_screen__line(struct top_screen *s, unsigned int y, const char *text, enum top_style style)
 {
 	static const attr_t attributes[] = {
@@ -158,7 +186,8 @@ void top_screen__line(struct top_screen *s, unsigned int y, const char *text, en
 	if ((int)y >= LINES)
 		return;
 	attrset(attributes[style]);
-	mvaddstr((int)y, 0, text);
+	/* More would go on in the next line, over what is there. */
+	mvaddnstr((int)y, 0, text, fitting(text, COLS));
 	/* The titles go from one side to the other. */
 	for (int x = getcurx(stdscr); style == TOP_TITLE && getcury(stdscr) == (int)y && x < COLS; x++)
 		addch(' ');
