@@ -8,7 +8,7 @@ import time
 
 import harness
 import minute
-from harness import case, check
+from harness import case, check, cpu_clock
 from minute import WITHOUT_BPF, amounts
 
 # Figures of a total that are sums, by group.
@@ -311,6 +311,35 @@ def command(ctx):
     check(all(q["gc_cycles"]["all"] >= 1 for q in t["by_process"][1:]), "%s", [q["gc_cycles"] for q in t["by_process"]])
     # The kernel tells times of children in steps of 10 ms.
     return near(got, children, 0.01, "CPU time of two children", 25e6)
+
+
+@case(timeout=120)
+def children_from_before(ctx):
+    """A child that was there before counts from the beginning of extprof, as its parent does, with every reader; so do its
+    page faults. What it used before is in no row of a profile."""
+    parent = ctx.ruby("-e", """
+$stdout.sync = true
+child = fork do
+  pages = "x" * (64 << 20)
+  1 while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < 2
+  puts Process.pid
+  loop { sleep 0.01 }
+end
+Process.wait child""")
+    child = int(parent.line())
+    used, said = time.clock_gettime_ns(cpu_clock(child)), []
+    check(used >= 2e9 and amounts(child)[1] > 10000, "the child did little: %d ns, %s", used, amounts(child))
+    for reader in ("ebpf", "nonblocking", "stop"):
+        out = ctx.extprof("stat", "--reader", reader, "-s", "-p", parent.pid, "-d", "1s", "--json").ok().out
+        t, now = parse(out)[1], time.clock_gettime_ns(cpu_clock(child))
+        row = next(q for q in t["by_process"] if q["pid"] == child)
+        check(row["cpu"]["total_ns"] <= now - used, "%s: %d ns, it used %d since", reader, row["cpu"]["total_ns"], now - used)
+        check(row["faults"]["minor"] < 5000, "%s: %s", reader, row["faults"])
+        out = ctx.extprof("record", "--reader", reader, "-m", "wall", "-s", "-p", parent.pid, "-d", "1s", "-f", "summary", "-o", "-").ok().out
+        late = sum(float(s) for s in re.findall(r"^ *%d +([\d.]+)  ruby not yet attached" % child, out, re.M))
+        check(late < 1, "%s: %.2f s of CPU time were not profiled:\n%s", reader, late, out)
+        said.append("%s: %.0f ms" % (reader, row["cpu"]["total_ns"] / 1e6))
+    return "%.1f s before extprof; then %s" % (used / 1e9, ", ".join(said))
 
 
 @case(timeout=60)

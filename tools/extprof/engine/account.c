@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the rows of processes have of CPU time and of the kernel's counters. */
 #include <string.h>
-#include <time.h>
 
 #include "engine/state.h"
+#include "process/proc.h"
 
 void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 {
@@ -16,15 +16,14 @@ void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 
 void engine__read_cpu_time(struct engine *e, struct process *p)
 {
-	struct timespec t;
-	clockid_t clock;
+	uint64_t used = p->freed ? 0 : proc__cpu_time(p->pid);
 
-	if (p->freed || clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
+	if (!used)
 		return;
 	/* Until here the pid was its own. */
 	if (p->target.pidfd >= 0 && !target__has_pid(&p->target))
 		return;
-	engine__account_cpu(e, p, (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec);
+	engine__account_cpu(e, p, used);
 }
 
 void engine__take_counters(struct engine *e, struct process *p)

@@ -188,6 +188,8 @@ int engine__open(struct engine *e, struct diag *d)
 			return diag__set(d, DIAG_NO_PROCESS, ESRCH, "the command was ended before it began");
 		if (err && err != -EEXIST)	/* the same pid twice */
 			return err;
+		if (!err)
+			p->born = e->settings.command;
 	}
 	if (!e->settings.command)
 		engine__discover_children(e);

@@ -24,11 +24,10 @@ static int read_amounts(const struct process *p, struct process_amounts *to)
 {
 	unsigned long minor, major, user;
 	char path[PROC_PATH_MAX], line[1024], *rest;
-	struct timespec t;
-	clockid_t clock;
+	uint64_t used = proc__cpu_time(p->pid);
 	FILE *f;
 
-	if (clock_getcpuclockid(p->pid, &clock) || clock_gettime(clock, &t))
+	if (!used)
 		return -ESRCH;
 	proc__path(path, p->pid, 0, "stat");
 	f = fopen(path, "re");
@@ -42,7 +41,7 @@ static int read_amounts(const struct process *p, struct process_amounts *to)
 		return -EINVAL;
 	if (p->target.pidfd >= 0 && !target__has_pid(&p->target))
 		return -ESRCH;
-	to->cpu = (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+	to->cpu = used;
 	to->user = user * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 	if (to->user > to->cpu)
 		to->user = to->cpu;
@@ -101,12 +100,6 @@ void figures_parts__keep_amounts(struct engine *e, uint64_t now)
 
 /* -- the beginning ---------------------------------------------------------------------------------- */
 
-/* Since when is it counted? */
-static bool begins_with_us(const struct engine *e, const struct process *p)
-{
-	return (e->settings.command && p->wanted) || p->parent;
-}
-
 static struct figures_process *process_of(struct engine *e, const struct process *p)
 {
 	struct process_amounts amounts = { 0 };
@@ -118,7 +111,7 @@ static struct figures_process *process_of(struct engine *e, const struct process
 	if (!f || f->pid)
 		return f;
 	f->pid = p->pid;
-	if (begins_with_us(e, p) || !read_amounts(p, &amounts))
+	if (p->born || !read_amounts(p, &amounts))
 		figures__set_amounts(f, &amounts);
 	if (session__looks_only(e->session)) {
 		struct session_looks looks;

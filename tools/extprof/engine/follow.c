@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "engine/state.h"
+#include "process/proc.h"
 
 int waiting__add(struct waiting *w, uint32_t number)
 {
@@ -49,7 +50,8 @@ int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process 
 	if (watched)
 		p->state = PROCESS_WATCHED;
 	backoff__reset(&p->backoff, p->from);
-	engine__read_cpu_time(e, p);
+	/* What it used until now belongs to nobody here. */
+	p->cpu_seen = proc__cpu_time(pid);
 	e->set.wanted_live += wanted;
 	*process = p;
 	return 0;

@@ -60,6 +60,8 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	p->started = ev->started;
 	p->uid = ev->uid;
 	p->from = ev->time;
+	p->born = !ev->cpu_time;
+	p->cpu_seen = ev->cpu_time;
 	/* What a stranger makes is one. */
 	p->followed = parent && (parent->wanted || parent->followed || parent->vm);
 	memcpy(p->comm, ev->comm, sizeof(p->comm));

@@ -36,6 +36,7 @@ struct process {
 	uint64_t started;	/* CLOCK_BOOTTIME, ns; 0 unknown */
 	enum process_state state;
 	bool wanted;		/* the caller named it: the recording is about it */
+	bool born;		/* its birth was seen: all that it has used counts */
 	bool followed;		/* found because a process that is followed made it */
 	bool given_up;		/* there is no ruby in it, until it executes something */
 	bool freed;		/* what the kernel counted for it is final, and in its row */

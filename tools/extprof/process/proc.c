@@ -6,11 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The target chooses how many threads it has.  Those of /proc that end are gone at once, so
  * that the first ones seen are alive. */
 #define THREADS_SEEN_MAX 1024
+
+#define SECOND 1000000000ull
 
 #define PF_EXITING 4	/* include/linux/sched.h, unchanged since 2.6 */
 
@@ -58,6 +61,36 @@ pid_t proc__other_thread(pid_t pid)
 	}
 	closedir(dir);
 	return found;
+}
+
+uint64_t proc__cpu_time(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+uint64_t proc__started(pid_t pid)
+{
+	char path[PROC_PATH_MAX], line[512], *rest;
+	unsigned long long ticks = 0;
+	FILE *f;
+
+	proc__path(path, pid, 0, "stat");
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* The name of the program can contain anything, but it ends at the last ')'. */
+	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	fclose(f);
+	/* After the name come 19 fields, then the start. */
+	if (!rest || sscanf(rest, ") %*c" " %*d %*d %*d %*d %*d %*d" " %*d %*d %*d %*d %*d %*d" " %*d %*d %*d %*d %*d %*d %llu",
+			    &ticks) != 1)
+		return 0;
+	return ticks * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 bool proc__is_of_others(void)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define PROC_PATH_MAX 128	/* bytes that the longest path here needs */
@@ -21,6 +22,11 @@ bool proc__is_exiting(pid_t pid, pid_t thread);
 
 /* Another thread than the first one that has its memory: its tid as seen from here, 0 none. */
 pid_t proc__other_thread(pid_t pid);
+
+/* CPU time that all threads of the process have used, those that ended too, ns.  0: there is no such process. */
+uint64_t proc__cpu_time(pid_t pid);
+/* When the process began: CLOCK_BOOTTIME in ns, rounded down to the kernel's tick.  0: there is no such process. */
+uint64_t proc__started(pid_t pid);
 
 /* Is the /proc here that of another pid namespace?  Its pids are other processes then. */
 bool proc__is_of_others(void);

@@ -119,6 +119,7 @@ static struct followed *by_pid(const struct followed_set *s, pid_t pid)
 int followed__add(struct followed_set *s, const struct target_key *key, pid_t pid, uint32_t number, uint32_t flags)
 {
 	struct epoll_event event = { .events = EPOLLIN };
+	struct timespec now;
 	struct followed *f;
 	int err;
 
@@ -129,7 +130,11 @@ int followed__add(struct followed_set *s, const struct target_key *key, pid_t pi
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	*f = (struct followed){ .number = number, .key = *key, .pid = pid, .flags = flags };
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	*f = (struct followed){
+		.number = number, .key = *key, .pid = pid, .flags = flags,
+		.since = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec,
+	};
 	f->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	event.data.ptr = f;
 	if (f->pidfd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, f->pidfd, &event)) {
@@ -147,11 +152,10 @@ int followed__add(struct followed_set *s, const struct target_key *key, pid_t pi
 
 static void read_cpu_time(struct followed *f)
 {
-	struct timespec t;
-	clockid_t clock;
+	uint64_t used = proc__cpu_time(f->pid);
 
-	if (!clock_getcpuclockid(f->pid, &clock) && !clock_gettime(clock, &t))
-		f->cpu_time = (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+	if (used)
+		f->cpu_time = used;
 }
 
 /* What /proc/PID/status says. */
@@ -253,11 +257,16 @@ static void child_came(struct followed_set *s, const struct followed *parent, pi
 	struct process_event ev = { .kind = PROCESS_FORKED, .pid = (uint32_t)pid, .parent = parent->number,
 				    .uid = status->uid };
 	struct target target;
+	uint64_t started;
 	struct diag d;
 
 	if (target__open(&target, pid, &d))
 		return;
 	ev.key = target.key;
+	/* A child that is older than the look at its parent has used CPU time that is not of this recording. */
+	started = proc__started(pid);
+	if (started && started < parent->since)
+		ev.cpu_time = proc__cpu_time(pid);
 	target__close(&target);
 	ev.process = s->new_number(s->context);
 	ev.flags = s->follow_children ? parent->flags & TARGET_WATCHED : TARGET_WATCHED;

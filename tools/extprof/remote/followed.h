@@ -23,6 +23,7 @@ struct followed {
 	struct address_space *space;	/* that it runs in: gone after exec; NULL: may not be opened */
 	struct watch *watch;		/* NULL: it is not sampled */
 	struct parked *parked;		/* its parked fibers; NULL: they are not looked at */
+	uint64_t since;			/* it is followed; CLOCK_BOOTTIME, ns */
 	uint64_t cpu_time;		/* that was seen last, ns */
 };
 

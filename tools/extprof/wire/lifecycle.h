@@ -33,7 +33,8 @@ struct process_event {
 	uint32_t flags;		/* target_config::flags of the process */
 	uint32_t uid;		/* FORKED, EXECUTED: real user */
 	uint64_t started;	/* CLOCK_BOOTTIME, ns: with the pid it names the process for ever */
-	uint64_t cpu_time;	/* EXECUTED, EXITED, FREED: of all its threads until then, ns */
+	uint64_t cpu_time;	/* EXECUTED, EXITED, FREED: of all its threads until then, ns; FORKED: that it used before
+				 * its parent was followed, 0: it is younger */
 	struct target_key key;	/* FORKED, EXECUTED */
 	char comm[TASK_COMM_SIZE];	/* FORKED, EXECUTED */
 	/* EXITED, FREED: in the life of the process; of the times only the proportion is exact. */
