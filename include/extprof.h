@@ -311,6 +311,13 @@ struct extprof_recording_options {
 
 	/* As `files`. */
 	bool wakers;		/* who ended the wait */
+
+	/*
+	 * With `command`: trace it with ptrace(2) until its ruby is ready, so that probes of the VM (modes alloc, gc, event,
+	 * and figures) miss nothing of it.  Meanwhile wait(2) tells the parent of stops, too: the parent asks for the
+	 * end of the command with waitid(2), WEXITED and WNOWAIT, and looks at si_code.
+	 */
+	bool hold_command;
 };
 
 #define EXTPROF_RATE_MAX 100000u

@@ -512,3 +512,18 @@ def killed_meanwhile(ctx):
     got = sum(s.count for s in profile.stacks if s.labels()[-1] == "Small")
     check(got > n * 40 - 5 * math.sqrt(variance(40, n, interval)) - 128 * KIB, "%d of %d bytes", got, n * 40)
     return "%d MiB, at least %d" % (got >> 20, n * 40 >> 20)
+
+
+@case(timeout=60)
+def command_from_its_first_line(ctx):
+    """What a command allocates first is seen: it stands still until the probes are attached."""
+    program = ctx.write("early.rb", "400.times { String.new(capacity: 999_000) }\n")
+    said = []
+    for _ in range(3):
+        profile = ctx.extprof("record", "-m", "alloc", "-o", ctx.path("early.folded"), "--", harness.RUBY, "--disable=gems",
+                              program).ok()
+        got = sum(s.count for s in profile.stacks if s.labels()[-1] == MALLOC and any("early.rb" in label or "times" in label
+                                                                                      for label in s.labels()))
+        off(got, 400 * 999000, math.sqrt(variance(999000, 400, 512 * KIB)), "bytes")
+        said.append(got / 1e6)
+    return "%s MB of 399.6" % ["%.1f" % mb for mb in said]

@@ -5,6 +5,7 @@ import signal
 import time
 
 import case_probes
+import harness
 from case_probes import NOBODY, YJIT, Target
 from harness import Counted, case, check, state, until
 
@@ -251,3 +252,15 @@ def with_cpu(ctx):
     check(out.index("== gc:") < out.index("Pauses for garbage collection"), "%s", out)
     check(Pauses(out).all[0] == 10, "%s", Pauses(out).all)
     return "10 pauses"
+
+
+@case(timeout=60)
+def command_from_its_first_line(ctx):
+    """Each collection that a command begins with has its pause, also below a shell that executes it."""
+    command = [harness.RUBY, "--disable=gems", "-e", "20.times { GC.start }"]
+    for argv in (command, ["sh", "-c", 'exec "$@"', "sh", *command]):
+        for _ in range(3):
+            out = ctx.extprof("record", "-m", "gc", "-f", "summary", "-o", "-", "--", *argv).ok().out
+            got = Pauses(out).rows["major, GC.start"][0]
+            check(got == 20, "%d pauses of 20", got)
+    return "20 of 20 pauses, 6 times"

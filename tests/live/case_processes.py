@@ -403,6 +403,67 @@ def all_of_a_cgroup(ctx):
         harness.until(lambda: remove(os.path.join(path, "below")) and remove(path), "the cgroup is still in use")
 
 
+CHANGING = """
+def before_it(s) = burn(s, :before_it)
+def after_it(s) = burn(s, :after_it)
+sleep 0.5
+fork do
+  before_it 0.3
+  %s
+  sleep 2
+  after_it 0.3
+end
+Process.waitall
+"""
+
+
+def changing(ctx, args, change, wanted, script="program.rb"):
+    """-a with a condition that a child fits only before or only after it has changed."""
+    reader = Attached(ctx, "-a", *args)
+    check(start(ctx, ruby(ctx.write(script, CHANGING % change))).wait() == 0, "the program failed")
+    found = reader.stop()
+    text = found.compare(2, FORK_LOSS, only=(wanted,))
+    other = {"before_it": "after_it", "after_it": "before_it"}[wanted]
+    got = found.samples(found.works[0][0], other)
+    check(got == 0, "%d samples of %s", got, other)
+    return text
+
+
+@case(timeout=60)
+def changes_its_user(ctx):
+    """A worker that drops its privileges is found from then on."""
+    return changing(ctx, ["--user", str(NOBODY)], "Process::UID.change_privilege(%d)" % NOBODY, "after_it")
+
+
+@case(timeout=60)
+def changes_its_title(ctx):
+    """One that sets its title is found, and one whose title fits no more is left."""
+    found = changing(ctx, ["--name", "late-%d*" % os.getpid()], "$0 = 'late-%d worker'" % os.getpid(), "after_it")
+    name = "early-%d.rb" % os.getpid()
+    return found + "; " + changing(ctx, ["--name", name], "$0 = 'late worker'", "before_it", name)
+
+
+@case(timeout=60)
+def changes_its_cgroup(ctx):
+    """One that is moved into the group is found. The group has its name with and without the place of its mount; one that
+    does not exist is an error."""
+    with open("/proc/self/mounts") as f:
+        roots = [line.split()[1] for line in f if line.split()[2] == "cgroup2"]
+    check(roots, "cgroup v2 is not mounted")
+    group = "extprof-moved-%d" % os.getpid()
+    path = os.path.join(roots[0], group)
+    os.mkdir(path)
+    move = "File.write(%r, Process.pid.to_s)" % (path + "/cgroup.procs")
+    try:
+        text = [changing(ctx, ["--cgroup", name], move, "after_it") for name in (group, path)]
+        got = ctx.extprof("record", "--cgroup", "no-" + group, "-d", "1", "-o", ctx.path("none.folded"))
+        check(got.status == harness.NO_PROCESS and "there is no cgroup /no-" + group in got.err, "status %d: %s", got.status, got.err)
+        return "; ".join(text)
+    finally:
+        ctx.close()
+        harness.until(lambda: remove(path), "the cgroup is still in use")
+
+
 def remove(directory):
     try:
         os.rmdir(directory)

@@ -88,7 +88,7 @@ static int prepare_command(struct run *r, struct extprof_error *e)
 	else
 		err = spawn__prepare(&r->spawn, r->options->command, options__has(r->options, OPTION_KEEP_ROOT),
 				     &r->signals.old_mask, e);
-	o->command = true;
+	o->command = o->hold_command = true;
 	o->pids = &r->spawn.pid;
 	o->pid_count = 1;
 	return err;

@@ -143,8 +143,21 @@ bool spawn__is_over(const struct spawn *s)
 {
 	siginfo_t info = { .si_pid = 0 };
 
-	return s->reaped ||
-	       (!waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD) && info.si_pid);
+	if (s->reaped)
+		return true;
+	/* The library traces it while it starts, and its stops are told here too.  They are not for us. */
+	if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD))
+		return errno == ECHILD;
+	return info.si_pid &&
+	       (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED);
+}
+
+static void wait_for_end(int pidfd)
+{
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+
+	while (poll(&fd, 1, -1) < 0 && errno == EINTR)
+		;
 }
 
 bool spawn__ended(struct spawn *s, bool block)
@@ -153,8 +166,11 @@ bool spawn__ended(struct spawn *s, bool block)
 
 	if (!s->pid || s->reaped)
 		return true;
+	if (block && s->pidfd >= 0)
+		wait_for_end(s->pidfd);
+	else if (!block && !spawn__is_over(s))
+		return false;
 	do {
-		/* A thread of the library may stop it: that is not for this one. */
 		pid = waitpid(s->pid, &s->wait_status, __WNOTHREAD | (block ? 0 : WNOHANG));
 	} while (pid < 0 && errno == EINTR);
 	s->reaped = pid != 0;

@@ -31,7 +31,7 @@ void engine__take_counters(struct engine *e, struct process *p)
 	struct source_counters c[SOURCE_MAX], sum = { 0 };
 	struct process_row *row;
 
-	if (p->freed)
+	if (p->freed || p->refused)
 		return;
 	for (uint32_t i = 0; i < SOURCE_MAX; i++) {
 		if (!(e->sources & 1u << i))

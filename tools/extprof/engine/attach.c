@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/text.h"
 #include "engine/state.h"
@@ -14,6 +15,9 @@
 #define WRONG_RUBY_TIMEOUT (3 * SECOND)
 /* A program that is no ruby may load one later: it is looked at again, ever more seldom. */
 #define OTHER_WAIT_MAX (5 * SECOND)
+/* A command that has not become a ruby by then is no longer traced. */
+#define HOLD_TIMEOUT (3 * SECOND)
+#define PROBE_SOURCES (1u << SOURCE_ALLOC | 1u << SOURCE_GC | 1u << SOURCE_EVENT)
 /* With all processes of the machine, one that is no ruby after so long is left alone. */
 #define STRANGER_TIMEOUT (2 * SECOND)
 
@@ -101,11 +105,47 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	return err;
 }
 
+/* -- the command ------------------------------------------------------------------- */
+
+int engine__hold_command(struct engine *e, struct diag *d)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int err;
+
+	/* Timers of CPUs need no ruby.  Probes do, and they tell of each event. */
+	if (!e->settings.hold_command || e->reader != READER_EBPF || !(e->sources & PROBE_SOURCES))
+		return 0;
+	err = gate__open(&e->gate, e->settings.selection.pids[0], d);
+	if (err)
+		return err;
+	e->gate_until = deadline__now() + HOLD_TIMEOUT;
+	event.data.fd = gate__fd(e->gate);
+	if (epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, event.data.fd, &event))
+		return diag__set(d, DIAG_INTERNAL, errno, "cannot wait: %s", strerror(errno));
+	return 0;
+}
+
+void engine__release_command(struct engine *e, uint64_t now)
+{
+	struct process *p = e->gate ? process_set__by_pid(&e->set, e->settings.selection.pids[0]) : NULL;
+
+	if (!e->gate)
+		return;
+	if (p && p->state == PROCESS_LOOKED_FOR && !p->given_up && now < e->gate_until) {
+		/* It stands still until it is found. */
+		if (gate__holds(e->gate))
+			p->backoff.next = now;
+		return;
+	}
+	gate__close(e->gate);
+	e->gate = NULL;
+}
+
 /* -- searches ------------------------------------------------------------------------ */
 
 static bool is_due(const struct process *p, uint64_t now)
 {
-	return p->state == PROCESS_LOOKED_FOR && !p->search && now >= p->backoff.next && !p->given_up;
+	return p->state == PROCESS_LOOKED_FOR && !p->search && now >= p->backoff.next && !p->given_up && !p->refused;
 }
 
 uint64_t engine__search_wait(const struct engine *e, uint64_t now)
@@ -115,7 +155,7 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now)
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
 
-		if (!p || p->state != PROCESS_LOOKED_FOR || p->search || p->given_up)
+		if (!p || p->state != PROCESS_LOOKED_FOR || p->search || p->given_up || p->refused)
 			continue;
 		if (p->backoff.next <= now)
 			return 0;
@@ -232,7 +272,7 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 	}
 	if (!p->wanted && !engine__accepts(e, p->pid)) {
 		vm__close(vm);
-		give_up(e, p);
+		p->refused = true;
 		return 0;
 	}
 	err = attach(e, p, vm, &search->file, d);

@@ -112,6 +112,8 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 		goto cleanup;
 	}
 	err = check_pids(settings, d);
+	if (!err && settings->selection.cgroup)
+		err = cgroup__find(&e->cgroup, "/proc/self/mountinfo", settings->selection.cgroup, d);
 	if (err)
 		goto cleanup;
 	e->places = places__new();
@@ -191,6 +193,8 @@ int engine__open(struct engine *e, struct diag *d)
 		if (!err)
 			p->born = e->settings.command;
 	}
+	if (e->settings.command && (err = engine__hold_command(e, d)))
+		return err;
 	if (!e->settings.command)
 		engine__discover_children(e);
 	if (e->settings.selection.all)
@@ -278,6 +282,8 @@ static void look_around(struct engine *e, uint64_t now)
 				threads__refresh(&e->set.vms[i]->threads, false);
 	}
 	engine__read_ahead(e, now);
+	if (!e->behind)
+		engine__select(e, now);
 	if (now < e->look_at)
 		return;
 	e->look_at = now + LOOK_INTERVAL;
@@ -324,7 +330,7 @@ static bool all_ended(const struct engine *e, uint64_t now)
 		 * executed something, only now may be a ruby that starts: a daemon's first parent ends
 		 * before its ruby was found. */
 		if (p && (p->state == PROCESS_SAMPLED ||
-			  (p->state == PROCESS_LOOKED_FOR && !p->given_up &&
+			  (p->state == PROCESS_LOOKED_FOR && !p->given_up && !p->refused &&
 			   (p->why.code == DIAG_NOT_READY || now < p->backoff.since + BACKOFF_STARTING))))
 			return false;
 	}
@@ -365,7 +371,9 @@ int engine__step(struct engine *e, struct diag *d)
 	engine__bind_children(e);
 	e->behind = engine__drain(e) == -ECANCELED;
 	engine__step_shared(e, now);
+	engine__release_command(e, now);
 	err = engine__search(e, d);
+	engine__release_command(e, now);
 	/* Also of what has just been found: it may end soon. */
 	engine__update_vms(e, false);
 	if (!e->behind)
@@ -423,6 +431,7 @@ void engine__destroy(struct engine *e)
 {
 	if (!e)
 		return;
+	gate__close(e->gate);
 	searcher__destroy(e->searcher);
 	session__close(e->session);
 	places__release(e->places);
@@ -433,6 +442,7 @@ void engine__destroy(struct engine *e)
 	processes__free(&e->rows);
 	tree__free(&e->tree);
 	states__free(&e->states);
+	cgroup__free(&e->cgroup);
 	gc_pauses__free(&e->pauses);
 	engine__figures_free(e);
 	engine__free_shared(e);

@@ -444,6 +444,19 @@ static int look(struct engine *e)
 	return err;
 }
 
+void engine__figures_leave(struct engine *e, struct process *p)
+{
+	struct figures_process *f = e->figures ? figures__find(&e->figures->sums, p->number) : NULL;
+
+	if (!f || e->figures->sums.frozen)
+		return;
+	look(e);
+	sums__add(&f->sums, &f->living);
+	memset(&f->living, 0, sizeof(f->living));
+	f->threads = f->waiting = 0;
+	f->ended = true;
+}
+
 int engine__figures_next(struct engine *e, struct diag *d)
 {
 	struct engine_figures *f = e->figures;

@@ -123,6 +123,8 @@ int engine__finish(struct engine *e, struct diag *d)
 {
 	uint32_t sampled = e->set.sampled;
 
+	gate__close(e->gate);
+	e->gate = NULL;
 	if (e->started)
 		engine__figures_end(e);
 	if (e->started) {

@@ -78,7 +78,7 @@ void engine__look_again(struct engine *e, struct process *p)
 		p->state = PROCESS_LOOKED_FOR;
 	p->executed = true;
 	p->memory_gone = false;
-	p->given_up = false;
+	p->given_up = p->refused = false;
 	p->search_is_old = p->search != NULL;
 	p->search_until = 0;
 	backoff__reset(&p->backoff, deadline__now());

@@ -140,6 +140,17 @@ static void on_exited(struct engine *e, const struct process_event *ev)
 	engine__process_ended(e, p, how);
 }
 
+void engine__process_freed(struct engine *e, struct process *p)
+{
+	engine__take_counters(e, p);
+	p->freed = true;
+	engine__figures_freed(e, p);
+	session__forget_counters(e->session, p->number);
+	if (p->last_vm)
+		waiting__add(&e->old_vms, p->last_vm);
+	waiting__add(&e->old_processes, p->number);
+}
+
 /* Its samples may still wait in the ring. */
 static void on_freed(struct engine *e, const struct process_event *ev)
 {
@@ -151,13 +162,7 @@ static void on_freed(struct engine *e, const struct process_event *ev)
 	/* What it used while it ended belongs to what it was. */
 	engine__account_cpu(e, p, ev->cpu_time);
 	engine__figures_of_end(e, p, ev);
-	engine__take_counters(e, p);
-	p->freed = true;
-	engine__figures_freed(e, p);
-	session__forget_counters(e->session, p->number);
-	if (p->last_vm)
-		waiting__add(&e->old_vms, p->last_vm);
-	waiting__add(&e->old_processes, p->number);
+	engine__process_freed(e, p);
 }
 
 static bool on_event(void *context, const void *data, size_t size)

@@ -204,7 +204,7 @@ void process__account_cpu(struct process_set *set, struct process *p, uint64_t c
 	if (!used)
 		return;
 	/* One of all processes of the machine has a row if it is a ruby. */
-	if (p->row == PROCESS_NONE && !p->wanted && !p->followed && !p->vm) {
+	if (p->refused || (p->row == PROCESS_NONE && !p->wanted && !p->followed && !p->vm)) {
 		p->cpu_seen = cpu_time;
 		return;
 	}

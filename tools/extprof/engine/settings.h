@@ -39,6 +39,7 @@ struct settings {
 	size_t size;		/* of this structure */
 	struct selection selection;
 	bool command;		/* the first pid is a command that waits to be started */
+	bool hold_command;	/* trace it until its ruby is ready, so that probes miss nothing of it */
 	const struct mode *modes[MODES_MAX];	/* each once */
 	uint32_t mode_count;	/* at least 1 */
 	enum reader_kind reader;

@@ -10,10 +10,12 @@
 #include "engine/process_set.h"
 #include "engine/search.h"
 #include "frames/frame_table.h"
+#include "process/cgroup.h"
 #include "profile/processes.h"
 #include "profile/resolve.h"
 #include "profile/states.h"
 #include "profile/tree.h"
+#include "remote/gate.h"
 #include "source/session.h"
 
 #define MS 1000000ull
@@ -41,6 +43,10 @@ struct engine {
 	struct diag why_reader;		/* why BPF is not, if that was not asked for */
 	struct searcher *searcher;
 	struct places *places;	/* in the files of rubies */
+	struct gate *gate;	/* holds the command until it is sampled; NULL: it runs */
+	uint64_t gate_until;	/* CLOCK_MONOTONIC, ns */
+	struct cgroup cgroup;	/* of the selection */
+	uint64_t select_at;	/* CLOCK_MONOTONIC, ns */
 	struct process_set set;
 	struct tree tree;
 	struct symbol_table table;
@@ -109,12 +115,12 @@ void engine__take_counters(struct engine *e, struct process *p);
 void engine__total(const struct engine *e, uint32_t sources, struct source_counters *kernel,
 		   struct received *received);
 
-/* conditions.c: of the selection */
+/* selection.c: conditions that a process has to fit */
 
-/* Do they hold for the process?  Reads /proc. */
+/* Does it?  Reads /proc. */
 bool engine__accepts(const struct engine *e, pid_t pid);
-/* The cgroup of the process, clean; NULL unknown.  The caller frees it. */
-char *process__cgroup(pid_t pid);
+/* Look at all of them again, if it is time for that. */
+void engine__select(struct engine *e, uint64_t now);
 
 /* figures.c: sums of what processes did.  Without settings::figures all of these do nothing. */
 
@@ -128,6 +134,8 @@ void engine__figures_fork(struct engine *e, struct process *p);
 /* It has ended, or is gone, with what it has used. */
 void engine__figures_of_end(struct engine *e, const struct process *p, const struct process_event *ev);
 void engine__figures_freed(struct engine *e, struct process *p);
+/* It lives on, and is recorded no more: the last look at it. */
+void engine__figures_leave(struct engine *e, struct process *p);
 /* Its VM is about to be closed: the last chance for names of threads. */
 void engine__figures_name(struct engine *e, const struct process *p, const struct vm *vm);
 /* Does the event count as a figure only?  Then it has been counted. */
@@ -155,6 +163,8 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 /* lifecycle.c: what the kernel tells */
 
 void engine__drain_lifecycle(struct engine *e);
+/* It is recorded no more, and all that the kernel counted for it is final: it goes when its samples are resolved. */
+void engine__process_freed(struct engine *e, struct process *p);
 /* Close what no sample needs any more. */
 void engine__clean_up(struct engine *e);
 
@@ -178,6 +188,10 @@ void engine__bind_children(struct engine *e);
 
 /* Begin the searches that are due, and take what others have found.  -errno: sampling cannot begin. */
 int engine__search(struct engine *e, struct diag *d);
+/* Have the command wait for that, if its start is to be recorded.  0 or -errno. */
+int engine__hold_command(struct engine *e, struct diag *d);
+/* Let it go if it is sampled, or will not be soon. */
+void engine__release_command(struct engine *e, uint64_t now);
 /* ns until the next search is due; UINT64_MAX: none. */
 uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 

@@ -186,6 +186,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		mode_list = mode_cpu.name;
 	s->size = sizeof(*s);
 	s->command = o->command;
+	s->hold_command = o->command && o->hold_command;
 	s->rate = o->rate ? o->rate : EXTPROF_RATE_DEFAULT;
 	s->duration = o->duration;
 	s->alloc_interval = o->alloc_interval ? o->alloc_interval : RB_DEBUG_EXT_ALLOC_INTERVAL;

@@ -359,6 +359,22 @@ static void remote__remove_target(struct session *session, const struct target_k
 	pthread_mutex_unlock(&s->lock);
 }
 
+static void remote__drop(struct session *session, const struct target_key *key, uint32_t process,
+			 const struct target_config *config)
+{
+	struct remote_session *s = own(session);
+	struct followed *f;
+
+	pthread_mutex_lock(&s->lock);
+	f = followed__by_number(&s->set, process);
+	if (f && f->pidfd >= 0) {
+		/* Counters of the old number are asked for once more. */
+		followed__leave(&s->set, f);
+		followed__add(&s->set, key, f->pid, config->process, config->flags);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 static int remote__fd(const struct session *session)
 {
 	return own(session)->ready_fd;
@@ -492,6 +508,7 @@ static const struct session_ops ops = {
 	.set_target = remote__set_target,
 	.add_target = remote__add_target,
 	.remove_target = remote__remove_target,
+	.drop = remote__drop,
 	.fd = remote__fd,
 	.drain = remote__drain,
 	.drain_lifecycle = remote__drain_lifecycle,

@@ -358,6 +358,17 @@ static void bpf_session__remove_target(struct session *session, const struct tar
 	bpf_map_delete_elem(bpf_map__fd(s->skel->maps.targets), key);
 }
 
+static void bpf_session__drop(struct session *session, const struct target_key *key, uint32_t process,
+			      const struct target_config *config)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	bpf_session__set_target(session, key, config);
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->drop)
+			s->sources[i].ops->drop(s->sources[i].source, process);
+}
+
 static int bpf_session__fd(const struct session *session)
 {
 	const struct bpf_session *s = (const struct bpf_session *)session;
@@ -489,6 +500,7 @@ static const struct session_ops ops = {
 	.set_target = bpf_session__set_target,
 	.add_target = bpf_session__add_target,
 	.remove_target = bpf_session__remove_target,
+	.drop = bpf_session__drop,
 	.fd = bpf_session__fd,
 	.drain = bpf_session__drain,
 	.drain_lifecycle = bpf_session__drain_lifecycle,

@@ -332,6 +332,23 @@ static int sched__add(struct source *s, const struct source_target *target, stru
 	return has_probe(s) ? ruby_probe__add(&s->probe, target, d) : 0;
 }
 
+/* Threads that are not known are not measured. */
+static void sched__drop(struct source *s, uint32_t process)
+{
+	uint32_t *key = NULL, next, last;
+	struct sched_thread t;
+
+	for (uint32_t n = 0; n <= SCHED_THREADS_MAX && !bpf_map_get_next_key(s->threads_fd, key, &next); n++) {
+		/* The walk would begin anew at a key that is gone. */
+		if (key && !bpf_map_lookup_elem(s->threads_fd, key, &t) && t.account.process == process)
+			bpf_map_delete_elem(s->threads_fd, key);
+		last = next;
+		key = &last;
+	}
+	if (key && !bpf_map_lookup_elem(s->threads_fd, key, &t) && t.account.process == process)
+		bpf_map_delete_elem(s->threads_fd, key);
+}
+
 static void sched__detach(struct source *s)
 {
 	ruby_probe__detach(&s->probe);
@@ -479,6 +496,7 @@ const struct source_ops source_sched = {
 	.pause = sched__pause,
 	.stop = sched__stop,
 	.add = sched__add,
+	.drop = sched__drop,
 	.detach = sched__detach,
 	.facts = sched__facts,
 	.destroy = sched__destroy,

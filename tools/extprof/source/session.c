@@ -63,6 +63,11 @@ void session__remove_target(struct session *s, const struct target_key *key)
 	s->ops->remove_target(s, key);
 }
 
+void session__drop(struct session *s, const struct target_key *key, uint32_t process, const struct target_config *config)
+{
+	s->ops->drop(s, key, process, config);
+}
+
 int session__fd(const struct session *s)
 {
 	return s->ops->fd(s);

@@ -56,6 +56,7 @@ struct session_ops {
 	int (*add_target)(struct session *s, const struct target_key *key, pid_t pid,
 			  const struct target_config *config);
 	void (*remove_target)(struct session *s, const struct target_key *key);
+	void (*drop)(struct session *s, const struct target_key *key, uint32_t process, const struct target_config *config);
 	int (*fd)(const struct session *s);
 	int (*drain)(struct session *s, session_callback callback, void *context);
 	int (*drain_lifecycle)(struct session *s, session_callback callback, void *context);
@@ -107,6 +108,9 @@ int session__add_target(struct session *session, const struct target_key *key, p
 			const struct target_config *config);
 /* Stop following the process. */
 void session__remove_target(struct session *session, const struct target_key *key);
+/* Sample the process no more, whose number was `process`: it is followed under the number in `config`, without a VM. */
+void session__drop(struct session *session, const struct target_key *key, uint32_t process,
+		   const struct target_config *config);
 
 /* Readable when many samples wait, or events of processes. */
 int session__fd(const struct session *session);

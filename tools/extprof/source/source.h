@@ -84,6 +84,8 @@ struct source_ops {
 	/* A ruby was found, before or after the start.  0 or -errno: it is not sampled by this source.
 	 * NULL: nothing to do. */
 	int (*add)(struct source *s, const struct source_target *target, struct diag *d);
+	/* The process is sampled no more, and goes on.  NULL: nothing to do. */
+	void (*drop)(struct source *s, uint32_t process);
 	/* The recording is over, after the last stop: leave the processes as they were.  NULL: nothing to do. */
 	void (*detach)(struct source *s);
 	/* To be called now and then while it runs: CPUs come and go.  NULL: nothing to do. */
