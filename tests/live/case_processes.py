@@ -419,6 +419,8 @@ Process.waitall
 
 def changing(ctx, args, change, wanted, script="program.rb"):
     """-a with a condition that a child fits only before or only after it has changed."""
+    if os.path.exists(family.truth_file(ctx)):
+        os.remove(family.truth_file(ctx))
     reader = Attached(ctx, "-a", *args)
     check(start(ctx, ruby(ctx.write(script, CHANGING % change))).wait() == 0, "the program failed")
     found = reader.stop()

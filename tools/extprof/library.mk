@@ -5,7 +5,7 @@ ROOMS := base wire parser frames process ruby remote profile output engine sourc
 # The unit tests leave out what opens BPF programs and what begins the program.
 NEEDS_BPF := source/bpf_session source/source source/cpu source/cpu_timers source/permission source/machine \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/syscall source/event \
-	$(addprefix engine/,account ahead attach children discover drain engine figures figures_gvl figures_threads finish follow intervals lifecycle reader restart selection waits) library/figures library/recording library/target library/doctor
+	engine/reader library/target library/doctor
 PROGRAM_ONLY := cli/environment cli/main cli/record cli/result cli/run cli/spawn cli/signals cli/sudo cli/stat cli/doctor cli/top cli/top_screen cli/top_windows
 ALL_SOURCES := $(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))

@@ -63,8 +63,6 @@ static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, co
 	uint32_t failed = 0;
 	int err;
 
-	if (!session__attaches(e->session))
-		return 0;
 	err = session__add_ruby(e->session, &target, &failed, d);
 	engine__figures_attach(e, p, vm, failed, d);
 	if (err && !e->not_added++)

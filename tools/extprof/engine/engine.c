@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "engine/figures.h"
 #include "engine/state.h"
 #include "process/section_search.h"
 #include "remote/session.h"
@@ -179,8 +180,11 @@ int engine__open(struct engine *e, struct diag *d)
 	err = reader__open(&e->session, &options, &e->reader, &e->why_reader, d);
 	if (err)
 		return err;
-	if (session__looks_only(e->session))
+	if (session__looks_only(e->session)) {
 		e->sources &= REMOTE_SOURCES;
+		if (e->figures)
+			e->figures->looks_only = true;
+	}
 	if ((err = wait_for(e, session__fd(e->session), d)) ||
 	    (err = wait_for(e, searcher__fd(e->searcher), d)))
 		return err;

@@ -11,8 +11,6 @@
 #include "base/array.h"
 #include "engine/state.h"
 #include "process/proc.h"
-#include "source/figures.h"
-#include "source/sched.h"
 
 /* How often to read what the kernel counts of a process whose end is not told with it. */
 #define AMOUNTS_INTERVAL (50 * MS)
@@ -64,7 +62,7 @@ void engine__figures_of_end(struct engine *e, const struct process *p, const str
 		return;
 	f->ended = true;
 	/* Without BPF only its CPU time is told.  The rest can be read until somebody has waited for it. */
-	if (times <= 0 && session__looks_only(e->session) && read_amounts(p, &amounts)) {
+	if (times <= 0 && e->figures->looks_only && read_amounts(p, &amounts)) {
 		amounts = f->amounts;
 		amounts.cpu = ev->cpu_time;
 	}
@@ -84,7 +82,7 @@ void figures_parts__keep_amounts(struct engine *e, uint64_t now)
 {
 	struct process_amounts amounts;
 
-	if (!session__looks_only(e->session) || now < e->figures->next_amounts)
+	if (!e->figures->looks_only || now < e->figures->next_amounts)
 		return;
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
@@ -113,7 +111,7 @@ static struct figures_process *process_of(struct engine *e, const struct process
 	f->pid = p->pid;
 	if (p->born || !read_amounts(p, &amounts))
 		figures__set_amounts(f, &amounts);
-	if (session__looks_only(e->session)) {
+	if (e->figures->looks_only) {
 		struct session_looks looks;
 
 		session__looks(e->session, p->number, &looks);
@@ -158,7 +156,7 @@ void engine__figures_attach(struct engine *e, struct process *p, const struct vm
 		return;
 	f->is_ruby = true;
 	snprintf(f->interface, sizeof(f->interface), "%u.%u", s->abi_major, s->abi_minor);
-	if (session__looks_only(e->session))
+	if (e->figures->looks_only)
 		miss_without_bpf(f);
 	else
 		miss_probes(f, s, failed, d);
@@ -300,9 +298,8 @@ static int read_waits(struct engine *e, struct figures_process *f)
 {
 	struct histogram h;
 
-	if (f->missing[FIGURE_GVL_WAITS] || session__looks_only(e->session))
+	if (f->missing[FIGURE_GVL_WAITS] || !session__gvl_waits(e->session, f->number, &h))
 		return 0;
-	sched__gvl_waits(session__source(e->session, SOURCE_SCHED), f->number, &h);
 	if (!f->gvl && !histogram__count(&h))
 		return 0;
 	if (!f->gvl)
@@ -324,7 +321,7 @@ static void look_at_process(struct engine *e, struct process *p)
 		return;
 	if (!p->freed && !read_amounts(p, &amounts))
 		figures__set_amounts(f, &amounts);
-	if (session__looks_only(e->session))
+	if (e->figures->looks_only)
 		take_looks(e, f);
 	if (figures_parts__can_be_looked_at(p)) {
 		figures_parts__look_at_vm(e, p);
@@ -344,8 +341,6 @@ void engine__figures_freed(struct engine *e, struct process *p)
 	if (!e->figures->sums.frozen)
 		read_waits(e, f);
 	f->freed = true;
-	if (!session__looks_only(e->session))
-		sched__forget_gvl_waits(session__source(e->session, SOURCE_SCHED), p->number);
 }
 
 static void on_call(void *context, const struct syscall_key *key, const struct syscall_sum *sum)
@@ -357,7 +352,7 @@ static void on_call(void *context, const struct syscall_key *key, const struct s
 		if (f->calls[i].number == key->number)
 			c = &f->calls[i];
 	if (!c && array__reserve(&f->calls, f->call_count, 1, &f->call_room, CALL_SUMS_MAX, sizeof(*f->calls))) {
-		f->calls_lost += sum->count;
+		f->calls_without_row += sum->count;
 		return;
 	}
 	if (!c) {
@@ -370,17 +365,12 @@ static void on_call(void *context, const struct syscall_key *key, const struct s
 
 static void look_at_calls(struct engine *e)
 {
-	struct source *source = session__source(e->session, SOURCE_SYSCALL);
 	struct engine_figures *f = e->figures;
 
-	f->has_calls = source != NULL;
-	if (!source)
-		return;
 	for (uint32_t i = 0; i < f->call_count; i++)
 		f->calls[i].now = (struct syscall_sum){ 0 };
-	f->calls_lost = syscall__sums_lost(source);
-	f->calls_not_returned = syscall__not_returned(source);
-	syscall__each_sum(source, on_call, f);
+	f->calls_without_row = 0;
+	f->has_calls = session__calls(e->session, on_call, f);
 }
 
 /* All that has been sent until now.  -ECANCELED: there was no time for all. */
@@ -408,11 +398,7 @@ static void count_losses(struct engine *e)
 	engine__total(e, 1u << SOURCE_ALLOC, &f->alloc, &f->alloc_received);
 	engine__total(e, 1u << SOURCE_GC, &f->gc, &f->gc_received);
 	f->alloc_interval = e->settings.alloc_interval;
-	f->looks_only = session__looks_only(e->session);
-	if (f->looks_only)
-		return;
-	f->gvl_waits_lost = sched__gvl_waits_lost(session__source(e->session, SOURCE_SCHED));
-	f->threads_lost = sched__lost(session__source(e->session, SOURCE_SCHED));
+	session__losses(e->session, &f->losses);
 }
 
 static int look(struct engine *e)
@@ -485,8 +471,7 @@ int engine__figures(struct engine *e, const struct engine_figures **figures, str
 		return 0;
 	}
 	/* From here on the kernel notes the longest waits of the next interval: those of this one stay for the look. */
-	if (!session__looks_only(e->session))
-		sched__set_interval(session__source(e->session, SOURCE_SCHED), f->sums.interval + 1);
+	session__begin_interval(e->session, f->sums.interval + 1);
 	err = look(e);
 	f->sums.interval++;
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the figures") : 0;

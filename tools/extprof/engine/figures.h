@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "profile/figures.h"
+#include "source/session.h"
 
 /* One system call of all processes together. */
 struct call_sum {
@@ -27,7 +28,8 @@ struct engine_figures {
 	uint64_t at_before;	/* the one before it, where the interval begins */
 	uint64_t begun;		/* the first process was attached; 0: not yet */
 	/* Of all processes together. */
-	uint64_t gvl_waits_lost, threads_lost, calls_lost, calls_not_returned;
+	struct session_losses losses;
+	uint64_t threads_without_row, calls_without_row;	/* there was no memory for them */
 	struct source_counters alloc, gc;	/* of these sources */
 	struct received alloc_received, gc_received;
 	uint64_t alloc_interval;

@@ -104,18 +104,10 @@ static void on_thread(void *context, uint32_t tid, const struct sched_thread *th
 	struct engine_figures *f = context;
 
 	if (array__reserve(&f->looked, f->looked_count, 1, &f->looked_room, SCHED_THREADS_MAX, sizeof(*f->looked))) {
-		f->threads_lost++;
+		f->threads_without_row++;
 		return;
 	}
 	f->looked[f->looked_count++] = (struct looked){ .tid = tid, .thread = *thread };
-}
-
-/* Without BPF the account is whole. */
-static void on_account(void *context, const struct thread_account *account)
-{
-	const struct sched_thread thread = { .account = *account };
-
-	on_thread(context, account->tid, &thread);
 }
 
 static int by_process(const void *a, const void *b)
@@ -133,13 +125,12 @@ int figures_parts__look_at_threads(struct engine *e, uint64_t *now)
 	int err;
 
 	f->looked_count = 0;
-	if (session__looks_only(e->session)) {
-		session__accounts(e->session, f->sums.interval + 1, on_account, f);
-		*now = deadline__now();
-		return 0;
-	}
-	err = sched__each_now(session__source(e->session, SOURCE_SCHED), on_thread, f);
+	f->threads_without_row = 0;
+	err = session__threads_now(e->session, on_thread, f);
 	l.look.now = *now = deadline__now();
+	/* Without BPF the account of each is whole. */
+	if (f->looks_only || !f->looked_count)
+		return err;
 	qsort(f->looked, f->looked_count, sizeof(*f->looked), by_process);
 	for (uint32_t i = 0; i < f->looked_count && !err; i++) {
 		struct looked *t = &f->looked[i];

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "engine/state.h"
-#include "source/sched.h"
 
 /* Stacks, and the frames that others have of them. */
 static int forget_stacks(struct engine *e)
@@ -75,7 +74,7 @@ static void forget_symbols(struct engine *e)
 
 int engine__restart(struct engine *e, struct diag *d)
 {
-	const struct source *sched = e->started ? session__source(e->session, SOURCE_SCHED) : NULL;
+	struct session_losses losses;
 
 	if (!e->snapshot)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there is no snapshot that can be forgotten");
@@ -85,8 +84,8 @@ int engine__restart(struct engine *e, struct diag *d)
 	forget_symbols(e);
 	e->from = e->resumed_at;
 	e->lost_events = session__lost_events(e->session);
-	if (sched)
-		e->lost_accounts = sched__lost(sched);
+	session__losses(e->session, &losses);
+	e->lost_accounts = losses.threads;
 	e->snapshot = false;
 	return 0;
 }

@@ -198,7 +198,9 @@ static void look(struct engine *e, struct engine_shared *s, bool flush)
 
 static bool is_wanted(const struct engine *e)
 {
-	return e->started && !e->figures && session__source(e->session, SOURCE_SCHED);
+	struct session_waits waits;
+
+	return e->started && !e->figures && session__waits(e->session, &waits);
 }
 
 static uint64_t own_cpu_time(void)

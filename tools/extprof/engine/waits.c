@@ -19,8 +19,7 @@
 struct reading {
 	struct engine *e;
 	struct walker *walker;
-	uint32_t about_wanted;	/* a mask of ABOUT_ */
-	bool ends_on_cpu;	/* see sched__ends_on_cpu() */
+	struct session_waits waits;
 	/* Of the process that was looked at last; 0 none. */
 	uint32_t process;
 	struct process *p;
@@ -76,10 +75,9 @@ struct parts {
 /* By the rule of bpf/sched.bpf.c. */
 static uint64_t chosen(const struct reading *r, const struct sched_thread *t, uint32_t state, uint64_t ns)
 {
-	const struct source *source = session__source(r->e->session, SOURCE_SCHED);
-	uint64_t quantum = sched__quantum(source);
+	uint64_t quantum = r->waits.quantum;
 
-	if (!sched__samples(source, state))
+	if (r->waits.states && !(r->waits.states >> state & 1))
 		return 0;
 	if (!ns || ns >= quantum)
 		return ns;
@@ -147,7 +145,7 @@ static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, 
 		e->value = value;
 		e->count = 1;
 		e->detail = parts->detail;
-		if (r->about_wanted) {
+		if (r->waits.about) {
 			send_about(r, e, &parts->about);
 			e->flags |= SAMPLE_HAS_ABOUT;
 		}
@@ -165,7 +163,7 @@ static void find_holder(struct reading *r, const struct sched_thread *t, const s
 	struct rb_debug_ext_thread other;
 	bool is_held = head->wait_kind == RB_DEBUG_EXT_WAIT_JOIN || head->wait_kind == RB_DEBUG_EXT_WAIT_MUTEX;
 
-	sched__about(session__source(r->e->session, SOURCE_SCHED), t->account.process, t->account.tid, &noted);
+	session__about(r->e->session, t->account.process, t->account.tid, &noted);
 	if (about__has_gvl_holder(&noted, head->serial, head->state, head->state_seq))
 		about->gvl_holder = noted.gvl_holder;
 	if (about__has_holder(&noted, head->serial, head->state, head->state_seq)) {
@@ -188,7 +186,7 @@ static void find_waker(struct reading *r, const struct sched_thread *t, const st
 {
 	struct wait_about noted = { .file = { 0 } };
 
-	sched__about(session__source(r->e->session, SOURCE_SCHED), t->account.process, t->account.tid, &noted);
+	session__about(r->e->session, t->account.process, t->account.tid, &noted);
 	about->gvl_waker = noted.gvl_waker;
 	if (t->off == OFF_YES && !t->woken)
 		about->gvl_waker.kind = PARTY_NOBODY;
@@ -218,10 +216,10 @@ static void classify(struct reading *r, const struct sched_thread *t, const stru
 		return;
 	parts->detail = wait_state__detail(&c, thread ? &head : NULL, task->call, task->args, r->p->pid,
 					   r->p->vm && r->p->vm->space ? &r->p->vm->memory : NULL,
-					   r->about_wanted & ABOUT_FILE, &parts->about.file);
-	if (thread && r->about_wanted & ABOUT_HOLDER)
+					   r->waits.about & ABOUT_FILE, &parts->about.file);
+	if (thread && r->waits.about & ABOUT_HOLDER)
 		find_holder(r, t, &head, &parts->about);
-	if (r->about_wanted & ABOUT_WAKER)
+	if (r->waits.about & ABOUT_WAKER)
 		find_waker(r, t, &head, gvl, &parts->about);
 }
 
@@ -273,7 +271,7 @@ static void read_comm(const struct reading *r, uint32_t tid, struct thread_accou
 static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
 {
 	account(t, STATE_RUNNING, thread_look__settle(&r->look, tid, t));
-	if (t->in_call || r->ends_on_cpu) {
+	if (t->in_call || r->waits.ends_on_cpu) {
 		if (has_unsettled(t))
 			end_wait(r, tid, t);
 		return;
@@ -309,7 +307,7 @@ static bool end_at_once(void *context, uint32_t tid, struct sched_thread *t)
 {
 	const struct reading *r = context;
 
-	return (t->off != OFF_YES || t->in_call || r->ends_on_cpu) && end_thread(context, tid, t);
+	return (t->off != OFF_YES || t->in_call || r->waits.ends_on_cpu) && end_thread(context, tid, t);
 }
 
 static bool end_other(void *context, uint32_t tid, struct sched_thread *t)
@@ -317,35 +315,38 @@ static bool end_other(void *context, uint32_t tid, struct sched_thread *t)
 	return end_thread(context, tid, t);
 }
 
-static void end_all(struct engine *e, bool at_once)
+static void end_all(struct engine *e, const struct session_waits *waits, bool at_once)
 {
-	struct source *source = session__source(e->session, SOURCE_SCHED);
-	struct reading r = { .e = e, .look.now = sched__stopped_at(source), .walker = walker__new() };
+	struct reading r = { .e = e, .look.now = waits->stopped_at, .waits = *waits, .walker = walker__new() };
 
 	if (!r.walker)
 		return;
-	r.about_wanted = sched__wanted(source);
-	r.ends_on_cpu = sched__ends_on_cpu(source);
-	sched__each(source, at_once ? end_at_once : end_other, &r);
+	session__each_thread(e->session, at_once ? end_at_once : end_other, &r);
 	thread_look__free(&r.look);
 	walker__free(r.walker);
 }
 
 void engine__read_waits(struct engine *e)
 {
+	struct session_waits waits;
+
 	session__pause(e->session);
 	states__forget_living(&e->states);
 	/* A session without BPF has the accounts of those that live among its events. */
-	if (session__source(e->session, SOURCE_SCHED))
-		end_all(e, true);
+	if (session__waits(e->session, &waits))
+		end_all(e, &waits, true);
 	engine__flush_shared(e);
 }
 
 void engine__end_waits(struct engine *e)
 {
-	if (!e->started || !session__source(e->session, SOURCE_SCHED))
+	struct session_losses losses;
+	struct session_waits waits;
+
+	if (!e->started || !session__waits(e->session, &waits))
 		return;
-	end_all(e, false);
+	end_all(e, &waits, false);
 	states__end(&e->states, &e->resolver);
-	e->states.lost = sched__lost(session__source(e->session, SOURCE_SCHED)) - e->lost_accounts;
+	session__losses(e->session, &losses);
+	e->states.lost = losses.threads - e->lost_accounts;
 }

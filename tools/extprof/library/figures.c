@@ -135,7 +135,7 @@ static void build_processes(struct building *b)
 	f->interface = one ? one->interface : "";
 	f->from = b->interval ? b->all->at_before - b->all->begun : 0;
 	f->until = b->all->at > b->all->begun ? b->all->at - b->all->begun : 0;
-	f->threads_lost = b->all->threads_lost;
+	f->threads_lost = b->all->losses.threads + b->all->threads_without_row;
 }
 
 static void build_kernel(struct building *b)
@@ -218,7 +218,7 @@ static void build_gvl(struct building *b)
 	f->gvl.contention = known(b, FIGURE_CONTENTION);
 	f->gvl.contended = b->sums.contended;
 	f->gvl_waits.figure = known(b, FIGURE_GVL_WAITS);
-	f->gvl_waits.lost = b->all->gvl_waits_lost;
+	f->gvl_waits.lost = b->all->losses.gvl_waits;
 	for (uint32_t i = 0; i < b->count; i++) {
 		const struct figures_process *p = b->list[i];
 		const struct longest *l = b->interval ? &p->gvl_longest_interval : &p->gvl_longest;
@@ -379,8 +379,8 @@ static int build_calls(struct building *b, struct built *to)
 
 	f->calls_figure.known = b->all->has_calls;
 	f->calls_figure.missing = b->all->has_calls ? NULL : "they were not asked for";
-	f->calls_lost = b->all->calls_lost;
-	f->calls_not_returned = b->all->calls_not_returned;
+	f->calls_lost = b->all->losses.calls + b->all->calls_without_row;
+	f->calls_not_returned = b->all->losses.calls_not_returned;
 	to->calls = calloc(b->all->call_count + 1, sizeof(*to->calls));
 	if (!to->calls)
 		return -ENOMEM;

@@ -44,6 +44,7 @@ struct remote_session {
 	uint64_t look;			/* number of the next one */
 	uint64_t look_at;		/* its time */
 	uint64_t looks;			/* that were made */
+	uint64_t interval;		/* that the next longest waits are of */
 	uint64_t late;			/* looks that were left out, since those before took too long */
 };
 
@@ -204,11 +205,6 @@ static int remote__start(struct session *session, struct diag *d)
 	return 0;
 }
 
-static void remote__pause(struct session *session)
-{
-	(void)session;
-}
-
 static void remote__stop(struct session *session)
 {
 	struct remote_session *s = own(session);
@@ -224,22 +220,6 @@ static void remote__stop(struct session *session)
 	}
 	s->started = false;
 	pthread_mutex_unlock(&s->lock);
-}
-
-static void remote__detach(struct session *session)
-{
-	(void)session;
-}
-
-static void remote__follow(struct session *session)
-{
-	(void)session;
-}
-
-static bool remote__attaches(const struct session *session)
-{
-	(void)session;
-	return true;
 }
 
 /* Without memory they are not shown. */
@@ -326,15 +306,6 @@ static uint32_t remote__new_number(struct session *session)
 	return n;
 }
 
-/* What is to be known of the layout comes with remote__add_ruby(). */
-static int remote__set_target(struct session *session, const struct target_key *key, const struct target_config *config)
-{
-	(void)session;
-	(void)key;
-	(void)config;
-	return 0;
-}
-
 static int remote__add_target(struct session *session, const struct target_key *key, pid_t pid,
 			      const struct target_config *config)
 {
@@ -416,16 +387,6 @@ static void remote__counters(const struct session *session, uint32_t process, en
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Nothing is sampled but by this session. */
-static void remote__add_counters(struct session *session, uint32_t process, enum sample_source source,
-				 const struct source_counters *counters)
-{
-	(void)session;
-	(void)process;
-	(void)source;
-	(void)counters;
-}
-
 static void remote__forget_counters(struct session *session, uint32_t process)
 {
 	struct remote_session *s = own(session);
@@ -459,8 +420,32 @@ static void remote__facts(const struct session *session, enum sample_source sour
 			 s->options.source_options.rate, how);
 }
 
-static void remote__accounts(const struct session *session, uint64_t interval, account_callback callback, void *context)
+static void remote__begin_interval(struct session *session, uint64_t interval)
 {
+	struct remote_session *s = own(session);
+
+	pthread_mutex_lock(&s->lock);
+	s->interval = interval;
+	pthread_mutex_unlock(&s->lock);
+}
+
+struct account_receiver {
+	thread_callback callback;
+	void *context;
+};
+
+static void on_account(void *context, const struct thread_account *account)
+{
+	const struct account_receiver *r = context;
+	const struct sched_thread thread = { .account = *account };
+
+	r->callback(r->context, account->tid, &thread);
+}
+
+/* The longest waits until now belong to the interval that ends with this look. */
+static int remote__threads_now(const struct session *session, thread_callback callback, void *context)
+{
+	struct account_receiver receiver = { .callback = callback, .context = context };
 	struct remote_session *s = own(session);
 
 	pthread_mutex_lock(&s->lock);
@@ -468,10 +453,11 @@ static void remote__accounts(const struct session *session, uint64_t interval, a
 		struct followed *f = s->set.list[i];
 
 		if (f->watch && f->watch->space)
-			watch__accounts(f->watch, &s->watcher, callback, context);
+			watch__accounts(f->watch, &s->watcher, on_account, &receiver);
 	}
-	s->watcher.interval = interval;
+	s->watcher.interval = s->interval;
 	pthread_mutex_unlock(&s->lock);
+	return 0;
 }
 
 static void remote__looks(const struct session *session, uint32_t process, struct session_looks *looks)
@@ -488,24 +474,12 @@ static void remote__looks(const struct session *session, uint32_t process, struc
 	pthread_mutex_unlock(&s->lock);
 }
 
-static struct source *remote__source(const struct session *session, enum sample_source source)
-{
-	(void)session;
-	(void)source;
-	return NULL;
-}
-
 static const struct session_ops ops = {
 	.close = remote__close,
 	.start = remote__start,
-	.pause = remote__pause,
 	.stop = remote__stop,
-	.detach = remote__detach,
-	.follow = remote__follow,
-	.attaches = remote__attaches,
 	.add_ruby = remote__add_ruby,
 	.new_number = remote__new_number,
-	.set_target = remote__set_target,
 	.add_target = remote__add_target,
 	.remove_target = remote__remove_target,
 	.drop = remote__drop,
@@ -513,13 +487,12 @@ static const struct session_ops ops = {
 	.drain = remote__drain,
 	.drain_lifecycle = remote__drain_lifecycle,
 	.counters = remote__counters,
-	.add_counters = remote__add_counters,
 	.forget_counters = remote__forget_counters,
 	.lost_events = remote__lost_events,
 	.facts = remote__facts,
-	.source = remote__source,
-	.accounts = remote__accounts,
 	.looks = remote__looks,
+	.begin_interval = remote__begin_interval,
+	.threads_now = remote__threads_now,
 };
 
 int remote_session__open(struct session **session, const struct session_options *o, bool stop, struct diag *d)

@@ -16,7 +16,9 @@
 #include "base/array.h"
 #include "base/map64.h"
 #include "extprof.skel.h"
+#include "source/figures.h"
 #include "source/permission.h"
+#include "source/sched.h"
 #include "wire/counters.h"
 
 /* A sample of 10,000 frames is 160 KiB. */
@@ -300,16 +302,6 @@ static void bpf_session__detach(struct session *session)
 			s->sources[i].ops->detach(s->sources[i].source);
 }
 
-static bool bpf_session__attaches(const struct session *session)
-{
-	const struct bpf_session *s = (const struct bpf_session *)session;
-
-	for (uint32_t i = 0; i < s->source_count; i++)
-		if (s->sources[i].ops->add)
-			return true;
-	return false;
-}
-
 static int bpf_session__add_ruby(struct session *session, const struct source_target *target, uint32_t *failed,
 				 struct diag *d)
 {
@@ -446,6 +438,16 @@ static void bpf_session__add_counters(struct session *session, uint32_t process,
 	source_counters__add(&s->added[i], counters);
 }
 
+static struct source *used(const struct session *session, enum sample_source source)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->id == source)
+			return s->sources[i].source;
+	return NULL;
+}
+
 static void bpf_session__forget_counters(struct session *session, uint32_t process)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
@@ -458,6 +460,8 @@ static void bpf_session__forget_counters(struct session *session, uint32_t proce
 		if (i != MAP64_NONE)
 			s->added[i] = (struct source_counters){ 0 };
 	}
+	if (used(session, SOURCE_SCHED))
+		sched__forget(used(session, SOURCE_SCHED), process);
 }
 
 static uint64_t bpf_session__lost_events(const struct session *session)
@@ -477,14 +481,61 @@ static void bpf_session__facts(const struct session *session, enum sample_source
 			s->sources[i].ops->facts(s->sources[i].source, facts);
 }
 
-static struct source *bpf_session__source(const struct session *session, enum sample_source source)
+static bool bpf_session__waits(const struct session *session, struct session_waits *waits)
 {
-	const struct bpf_session *s = (const struct bpf_session *)session;
+	const struct source *sched = used(session, SOURCE_SCHED);
 
-	for (uint32_t i = 0; i < s->source_count; i++)
-		if (s->sources[i].ops->id == source)
-			return s->sources[i].source;
-	return NULL;
+	if (sched)
+		sched__waits(sched, waits);
+	return sched != NULL;
+}
+
+static void bpf_session__each_thread(const struct session *session, settle_callback callback, void *context)
+{
+	sched__each(used(session, SOURCE_SCHED), callback, context);
+}
+
+static bool bpf_session__about(const struct session *session, uint32_t process, uint32_t tid, struct wait_about *about)
+{
+	return sched__about(used(session, SOURCE_SCHED), process, tid, about);
+}
+
+static void bpf_session__begin_interval(struct session *session, uint64_t interval)
+{
+	sched__set_interval(used(session, SOURCE_SCHED), interval);
+}
+
+static int bpf_session__threads_now(const struct session *session, thread_callback callback, void *context)
+{
+	return sched__each_now(used(session, SOURCE_SCHED), callback, context);
+}
+
+static bool bpf_session__gvl_waits(const struct session *session, uint32_t process, struct histogram *to)
+{
+	const struct source *sched = used(session, SOURCE_SCHED);
+
+	if (sched)
+		sched__gvl_waits(sched, process, to);
+	return sched != NULL;
+}
+
+static bool bpf_session__calls(const struct session *session, call_callback callback, void *context)
+{
+	const struct source *calls = used(session, SOURCE_SYSCALL);
+
+	if (calls)
+		syscall__each_sum(calls, callback, context);
+	return calls != NULL;
+}
+
+static void bpf_session__losses(const struct session *session, struct session_losses *losses)
+{
+	const struct source *sched = used(session, SOURCE_SCHED), *calls = used(session, SOURCE_SYSCALL);
+
+	if (sched)
+		sched__losses(sched, losses);
+	if (calls)
+		syscall__losses(calls, losses);
 }
 
 static const struct session_ops ops = {
@@ -494,7 +545,6 @@ static const struct session_ops ops = {
 	.stop = bpf_session__stop,
 	.follow = bpf_session__follow,
 	.detach = bpf_session__detach,
-	.attaches = bpf_session__attaches,
 	.add_ruby = bpf_session__add_ruby,
 	.new_number = bpf_session__new_number,
 	.set_target = bpf_session__set_target,
@@ -509,7 +559,14 @@ static const struct session_ops ops = {
 	.forget_counters = bpf_session__forget_counters,
 	.lost_events = bpf_session__lost_events,
 	.facts = bpf_session__facts,
-	.source = bpf_session__source,
+	.waits = bpf_session__waits,
+	.each_thread = bpf_session__each_thread,
+	.about = bpf_session__about,
+	.begin_interval = bpf_session__begin_interval,
+	.threads_now = bpf_session__threads_now,
+	.gvl_waits = bpf_session__gvl_waits,
+	.calls = bpf_session__calls,
+	.losses = bpf_session__losses,
 };
 
 int bpf_session__open(struct session **session, const struct session_options *o, struct diag *d)

@@ -6,10 +6,7 @@
 #ifndef EXTPROF_SOURCE_FIGURES_H
 #define EXTPROF_SOURCE_FIGURES_H
 
-#include "source/source.h"
-#include "wire/histogram.h"
-#include "wire/states.h"
-#include "wire/syscall.h"
+#include "source/session.h"
 
 /* -- sched -- */
 
@@ -20,26 +17,20 @@ void sched__set_interval(struct source *s, uint64_t interval);
  * Call back for each thread that is followed, while they run.  *thread is a copy of one moment: its account is up to
  * thread->since.  0 or -ENOMEM.
  */
-int sched__each_now(const struct source *s,
-		    void (*callback)(void *context, uint32_t tid, const struct sched_thread *thread), void *context);
+int sched__each_now(const struct source *s, thread_callback callback, void *context);
 /* The copy was made while the thread changed it. */
 bool sched_thread__is_torn(const struct sched_thread *thread);
 
 /* How long threads of the process waited for the GVL so far, each wait that is over.  All 0: there was none. */
 void sched__gvl_waits(const struct source *s, uint32_t process, struct histogram *to);
 /* The process is gone. */
-void sched__forget_gvl_waits(const struct source *s, uint32_t process);
-/* Waits that found no room. */
-uint64_t sched__gvl_waits_lost(const struct source *s);
+void sched__forget(const struct source *s, uint32_t process);
 
 /* -- syscall -- */
 
 /* Call back for the sums so far of each process and system call. */
-void syscall__each_sum(const struct source *s,
-		       void (*callback)(void *context, const struct syscall_key *key, const struct syscall_sum *sum),
-		       void *context);
-/* Calls that found no room, and those that have not returned yet. */
-uint64_t syscall__sums_lost(const struct source *s);
-uint64_t syscall__not_returned(const struct source *s);
+void syscall__each_sum(const struct source *s, call_callback callback, void *context);
+/* Sets those of system calls. */
+void syscall__losses(const struct source *s, struct session_losses *losses);
 
 #endif /* EXTPROF_SOURCE_FIGURES_H */

@@ -364,28 +364,15 @@ static void sched__facts(const struct source *s, struct source_facts *facts)
 		snprintf(facts->text, sizeof(facts->text), "waits measured, the stack of each");
 }
 
-uint64_t sched__stopped_at(const struct source *s)
+void sched__waits(const struct source *s, struct session_waits *waits)
 {
-	return s->stopped_at;
+	*waits = (struct session_waits){
+		.stopped_at = s->stopped_at, .quantum = s->quantum, .states = s->options.states,
+		.about = s->options.about, .ends_on_cpu = s->ends_on_cpu,
+	};
 }
 
-bool sched__ends_on_cpu(const struct source *s)
-{
-	return s->ends_on_cpu;
-}
-
-bool sched__samples(const struct source *s, uint32_t state)
-{
-	return !s->options.states || s->options.states >> state & 1;
-}
-
-uint64_t sched__quantum(const struct source *s)
-{
-	return s->quantum;
-}
-
-void sched__each(const struct source *s, bool (*callback)(void *context, uint32_t tid, struct sched_thread *thread),
-		 void *context)
+void sched__each(const struct source *s, settle_callback callback, void *context)
 {
 	uint32_t *key = NULL, next;
 	struct sched_thread t;
@@ -406,11 +393,6 @@ bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct
 	struct about_key key = { .process = process, .tid = tid };
 
 	return s->options.about && !bpf_map_lookup_elem(s->abouts_fd, &key, about);
-}
-
-uint32_t sched__wanted(const struct source *s)
-{
-	return s->options.about;
 }
 
 /* -- figures --------------------------------------------------------------------------------- */
@@ -443,8 +425,7 @@ static bool copy_thread(const struct source *s, uint32_t tid, struct sched_threa
 	return true;
 }
 
-int sched__each_now(const struct source *s,
-		    void (*callback)(void *context, uint32_t tid, const struct sched_thread *thread), void *context)
+int sched__each_now(const struct source *s, thread_callback callback, void *context)
 {
 	struct map64 seen = { 0 };
 	uint32_t *key = NULL, next;
@@ -472,19 +453,15 @@ void sched__gvl_waits(const struct source *s, uint32_t process, struct histogram
 		memset(to, 0, sizeof(*to));
 }
 
-void sched__forget_gvl_waits(const struct source *s, uint32_t process)
+void sched__forget(const struct source *s, uint32_t process)
 {
 	bpf_map_delete_elem(s->gvl_waits_fd, &process);
 }
 
-uint64_t sched__gvl_waits_lost(const struct source *s)
+void sched__losses(const struct source *s, struct session_losses *losses)
 {
-	return *s->gvl_waits_lost;
-}
-
-uint64_t sched__lost(const struct source *s)
-{
-	return s->lost + *s->full + *s->accounts_lost;
+	losses->gvl_waits = *s->gvl_waits_lost;
+	losses->threads = s->lost + *s->full + *s->accounts_lost;
 }
 
 const struct source_ops source_sched = {

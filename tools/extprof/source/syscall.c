@@ -154,9 +154,7 @@ static void syscall__stop(struct source *s)
 		lose_unfinished(s);
 }
 
-void syscall__each_sum(const struct source *s,
-		       void (*callback)(void *context, const struct syscall_key *key, const struct syscall_sum *sum),
-		       void *context)
+void syscall__each_sum(const struct source *s, call_callback callback, void *context)
 {
 	struct syscall_key *before = NULL, key;
 	struct syscall_sum sum;
@@ -169,12 +167,7 @@ void syscall__each_sum(const struct source *s,
 	}
 }
 
-uint64_t syscall__sums_lost(const struct source *s)
-{
-	return *s->sums_lost;
-}
-
-uint64_t syscall__not_returned(const struct source *s)
+static uint64_t not_returned(const struct source *s)
 {
 	uint32_t *before = NULL, tid, next;
 	struct syscall_begun begun;
@@ -186,6 +179,12 @@ uint64_t syscall__not_returned(const struct source *s)
 		count += !bpf_map_lookup_elem(s->begun, &tid, &begun);
 	}
 	return count;
+}
+
+void syscall__losses(const struct source *s, struct session_losses *losses)
+{
+	losses->calls = *s->sums_lost;
+	losses->calls_not_returned = not_returned(s);
 }
 
 /* "system calls openat, write, 2 more" */

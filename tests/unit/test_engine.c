@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An engine from its processes to its report, on a session without a kernel.  The processes are children of this one. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engine/figures.h"
+#include "engine/state.h"
+#include "fake.h"
+#include "fake_session.h"
+#include "source/mode.h"
+#include "test.h"
+
+static struct rb_debug_ext_section section;
+static struct fake ruby;
+static struct settings settings;
+static struct engine *e;
+static struct diag diag;
+static pid_t pid, pids[1];
+static uint32_t method;
+
+/* A child with a VM, which waits to be killed. */
+static pid_t make_ruby(void)
+{
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	if (pipe(ready))
+		return 0;
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fake__init(&ruby, &section);
+		/* The same id as that in the parent. */
+		method = fake__record(&ruby, RB_DEBUG_EXT_BODY, "<main>", 0, 0);
+		if (write(ready[1], "", 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	if (read(ready[0], &byte, 1) != 1)
+		child = 0;
+	close(ready[0]);
+	close(ready[1]);
+	return child;
+}
+
+static void kill_ruby(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static void set_up(bool figures)
+{
+	fake__init(&ruby, &section);
+	method = fake__record(&ruby, RB_DEBUG_EXT_BODY, "<main>", 0, 0);
+	fake_session__init();
+	pids[0] = pid = make_ruby();
+	settings = (struct settings){
+		.size = sizeof(settings), .selection = { .pids = pids, .pid_count = 1, .subprocesses = true }, .command = true,
+		.modes = { &mode_cpu }, .mode_count = 1, .reader = READER_EBPF, .rate = 99, .figures = figures,
+		.interrupt_fd = -1,
+	};
+	fake_session.has_figures = figures;
+	diag.text[0] = '\0';
+	if (engine__create(&e, &settings, &diag) || engine__open(e, &diag))
+		e = NULL;
+}
+
+static void tear_down(void)
+{
+	engine__destroy(e);
+	kill_ruby(pid);
+}
+
+/* As engine/attach.c does it with what a search has found. */
+static struct vm *attach(struct process *p, uint32_t number)
+{
+	struct target t;
+	struct vm *vm;
+	int err;
+
+	if (target__open(&t, p->pid, &diag))
+		return NULL;
+	t.section = (uintptr_t)&section;
+	t.space = address_space__open(p->pid, &err);
+	if (!t.space || vm__open(&vm, &t, &e->table, &diag))
+		return NULL;
+	target__close(&t);
+	process_set__add_vm(&e->set, number, vm);
+	vm__set_deadline(vm, &e->reads);
+	vm->touched = true;
+	p->vm = vm;
+	p->state = PROCESS_SAMPLED;
+	e->set.sampled++;
+	e->started = true;
+	e->started_at = e->from = deadline__now();
+	engine__describe(e, p, vm);
+	engine__figures_attach(e, p, vm, 0, &diag);
+	return vm;
+}
+
+static struct process *first(void)
+{
+	return process_set__by_pid(&e->set, pid);
+}
+
+TEST(engine_counts_samples_of_a_process)
+{
+	struct report_request request = { 0 };
+	struct process *p;
+	struct report r;
+
+	set_up(false);
+	CHECK(e);
+	p = first();
+	CHECK(p && p->born && attach(p, 7));
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK(!strcmp(fake_session.calls, "pause stop detach "));
+	CHECK_INT(engine__report(e, &request, &r, &diag), 0);
+	CHECK_INT(r.meta.accounting.whole, 2);
+	CHECK_INT(accounting__lost(&r.meta.accounting), 0);
+	CHECK_INT(r.samples, 2);
+	report__free(&r);
+	tear_down();
+	CHECK(strstr(fake_session.calls, "close"));
+}
+
+TEST(engine_counts_as_lost_what_does_not_arrive)
+{
+	struct report_request request = { 0 };
+	struct process *p;
+	struct report r;
+
+	set_up(false);
+	p = first();
+	CHECK(p && attach(p, 7));
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	fake_session.counters[p->number][SOURCE_CPU].taken += 3;
+	fake_session.counters[p->number][SOURCE_CPU].whole += 3;
+	/* This one is of a VM that nobody knows. */
+	fake_session__sample(SOURCE_CPU, p->number, 99, method);
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK_INT(engine__report(e, &request, &r, &diag), 0);
+	CHECK_INT(r.meta.accounting.taken, 5);
+	CHECK_INT(r.meta.accounting.whole, 1);
+	CHECK_INT(accounting__lost(&r.meta.accounting), 4);
+	report__free(&r);
+	tear_down();
+}
+
+TEST(engine_finishes_without_a_sample)
+{
+	set_up(false);
+	CHECK_INT(engine__finish(e, &diag), -ESRCH);
+	CHECK(strstr(diag.text, "there was no time to search process"));
+	CHECK_STRING(fake_session.calls, "");
+	tear_down();
+}
+
+TEST(engine_forgets_a_process_after_its_samples)
+{
+	struct process *p;
+	uint32_t number;
+	struct vm *vm;
+
+	set_up(false);
+	p = first();
+	vm = attach(p, 7);
+	CHECK(vm);
+	number = p->number;
+	fake_session__sample(SOURCE_CPU, number, 7, method);
+	fake_session__event(PROCESS_EXITED, number)->exit_code = 3 << 8;
+	fake_session__event(PROCESS_FREED, number)->cpu_time = 5000;
+	CHECK_INT(engine__step(e, &diag), 1);
+	CHECK_STRING(e->ended, "the process ended");
+	CHECK(!process_set__find(&e->set, number));
+	CHECK(!process_set__vm(&e->set, 7));
+	CHECK(strstr(fake_session.calls, "forget"));
+	CHECK_STRING(e->rows.rows[0].ended, "exit 3");
+	CHECK_INT(e->rows.rows[0].kernel.whole, 1);
+	CHECK_INT(received__sum(&e->rows.rows[0].received), 1);
+	tear_down();
+}
+
+TEST(engine_gives_a_child_its_parents_names)
+{
+	struct process_event *ev;
+	struct process *p, *child;
+
+	set_up(false);
+	p = first();
+	CHECK(attach(p, 7));
+	ev = fake_session__event(PROCESS_FORKED, 12);
+	ev->pid = 4000000;
+	ev->parent = p->number;
+	ev->parent_vm = 7;
+	ev->vm = 8;
+	ev->records_end = method + 1;
+	engine__drain_lifecycle(e);
+	child = process_set__find(&e->set, 12);
+	CHECK(child && child->born && child->followed && child->state == PROCESS_SAMPLED);
+	CHECK(child->vm && child->vm->parent == p->vm);
+	/* It executes another program, in which no ruby was found yet. */
+	fake_session__event(PROCESS_EXECUTED, 12);
+	engine__drain_lifecycle(e);
+	CHECK(!child->vm && child->state == PROCESS_LOOKED_FOR && child->executed);
+	CHECK(process_set__vm(&e->set, 8));
+	engine__clean_up(e);
+	CHECK(!process_set__vm(&e->set, 8));
+	tear_down();
+}
+
+TEST(engine_restarts_after_a_snapshot_only)
+{
+	struct process *p;
+
+	set_up(false);
+	p = first();
+	CHECK(attach(p, 7));
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__restart(e, &diag), -EINVAL);
+	CHECK_INT(engine__snapshot(e, &diag), 0);
+	CHECK_STRING(fake_session.calls, "pause stop start ");
+	CHECK_INT(received__sum(&e->resolver.received[SOURCE_CPU]), 1);
+	CHECK_INT(e->kernel[SOURCE_CPU].whole, 1);
+	fake_session.losses.threads = 4;
+	CHECK_INT(engine__restart(e, &diag), 0);
+	CHECK_INT(received__sum(&e->resolver.received[SOURCE_CPU]), 0);
+	CHECK_INT(e->kernel[SOURCE_CPU].whole, 0);
+	CHECK_INT(e->lost_accounts, 4);
+	CHECK_INT(engine__restart(e, &diag), -EINVAL);
+	/* What the kernel counted before stays counted. */
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK_INT(e->kernel[SOURCE_CPU].whole, 1);
+	tear_down();
+}
+
+TEST(engine_settles_threads_when_it_ends)
+{
+	struct process *p;
+
+	set_up(false);
+	p = first();
+	CHECK(attach(p, 7));
+	fake_session.has_waits = true;
+	fake_session.waits = (struct session_waits){ .stopped_at = 1000 };
+	fake_session.threads[0] = (struct sched_thread){ .off = OFF_NOT, .since = 400 };
+	fake_session.threads[0].account = (struct thread_account){ .process = 99, .tid = 5, .first = 100, .time = {
+		[STATE_RUNNING] = 300 } };
+	fake_session.thread_count = 1;
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK_STRING(fake_session.calls, "pause each stop detach each ");
+	CHECK_INT(fake_session.threads[0].settled, 1);
+	CHECK_INT(fake_session.threads[0].account.time[STATE_RUNNING], 900);
+	CHECK_INT(fake_session.threads[0].account.until, 1000);
+	tear_down();
+}
+
+/* Its number is 12, and it is this process, which has used CPU time. */
+static struct figures_process *child_with_figures(struct process *parent, uint64_t before)
+{
+	struct process_event *ev = fake_session__event(PROCESS_FORKED, 12);
+
+	ev->pid = (uint32_t)getpid();
+	ev->parent = parent->number;
+	ev->parent_vm = 7;
+	ev->vm = 8;
+	ev->cpu_time = before;
+	engine__drain_lifecycle(e);
+	return figures__find(&e->figures->sums, 12);
+}
+
+TEST(engine_figures_of_a_child_begin_with_its_birth)
+{
+	const struct engine_figures *all;
+	struct figures_process *f;
+	struct sums sums;
+
+	set_up(true);
+	CHECK(attach(first(), 7));
+	f = child_with_figures(first(), 0);
+	CHECK(f && process_set__find(&e->set, 12)->born);
+	CHECK_INT(engine__figures(e, &all, &diag), 0);
+	CHECK_INT(fake_session.interval, 1);
+	figures__sums(f, &sums);
+	/* All that this process has used so far. */
+	CHECK(sums.cpu > 1000000 && sums.minor_faults > 100);
+	tear_down();
+}
+
+TEST(engine_figures_of_a_child_from_before_begin_with_us)
+{
+	const struct engine_figures *all;
+	struct figures_process *f;
+	struct sums sums;
+	uint64_t before;
+
+	set_up(true);
+	CHECK(attach(first(), 7));
+	before = deadline__now();
+	f = child_with_figures(first(), 1000000);
+	CHECK(f && !process_set__find(&e->set, 12)->born);
+	CHECK_INT(process_set__find(&e->set, 12)->cpu_seen, 1000000);
+	CHECK_INT(engine__figures(e, &all, &diag), 0);
+	figures__sums(f, &sums);
+	CHECK(sums.cpu <= 8 * (deadline__now() - before));
+	tear_down();
+}
+
+TEST(engine_figures_have_what_the_session_has_lost)
+{
+	const struct engine_figures *all;
+	struct figures_process *f;
+
+	set_up(true);
+	CHECK(attach(first(), 7));
+	fake_session.gvl_waits.counts[3] = 5;
+	fake_session.losses = (struct session_losses){ .threads = 1, .gvl_waits = 2, .calls = 3, .calls_not_returned = 4 };
+	CHECK_INT(engine__figures(e, &all, &diag), 0);
+	f = figures__find(&all->sums, first()->number);
+	CHECK(f && f->gvl);
+	CHECK_INT(histogram__count(f->gvl), 5);
+	CHECK_INT(all->losses.gvl_waits, 2);
+	CHECK(!all->looks_only && !all->has_calls);
+	/* The end is the last look: what comes then does not count. */
+	CHECK_INT(engine__finish(e, &diag), 0);
+	fake_session.gvl_waits.counts[3] = 9;
+	CHECK_INT(engine__figures(e, &all, &diag), 0);
+	CHECK_INT(histogram__count(f->gvl), 5);
+	tear_down();
+}
+
+TEST(engine_leaves_what_fits_no_more)
+{
+	struct process *p, *next;
+	uint32_t number;
+
+	set_up(false);
+	e->settings.selection.by_user = true;
+	e->settings.selection.user = getuid();
+	p = first();
+	p->wanted = false;
+	p->followed = true;
+	CHECK(attach(p, 7));
+	number = p->number;
+	engine__select(e, deadline__now());
+	CHECK_INT(fake_session.dropped, 0);
+	/* It is another user's now. */
+	e->settings.selection.user++;
+	e->select_at = 0;
+	fake_session__sample(SOURCE_CPU, number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(fake_session.dropped, number);
+	next = process_set__find(&e->set, fake_session.config.process);
+	CHECK(next && next->refused && next->pid == pid && next->followed && !fake_session.config.section);
+	engine__clean_up(e);
+	CHECK(!process_set__find(&e->set, number) && !process_set__vm(&e->set, 7));
+	CHECK_STRING(e->rows.rows[0].ended, "left");
+	CHECK_INT(e->rows.rows[0].kernel.whole, 1);
+	CHECK_INT(engine__search_wait(e, deadline__now()), UINT64_MAX);
+	/* It fits again, and is looked for. */
+	e->settings.selection.user--;
+	e->select_at = 0;
+	engine__select(e, deadline__now());
+	CHECK(!next->refused && next->state == PROCESS_LOOKED_FOR);
+	CHECK_INT(engine__search_wait(e, deadline__now()), 0);
+	tear_down();
+}
+
+TEST(engine_finds_children_that_are_there)
+{
+	struct process *p = NULL;
+	pid_t child;
+
+	set_up(false);
+	child = make_ruby();
+	/* It is followed as a child of this process, which is followed for that. */
+	CHECK_INT(engine__follow_pid(e, getpid(), true, &p, &diag), 0);
+	engine__discover_children(e);
+	p = process_set__by_pid(&e->set, child);
+	CHECK(p && p->followed && !p->wanted && !p->born);
+	kill_ruby(child);
+	tear_down();
+}
