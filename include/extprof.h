@@ -734,7 +734,7 @@ enum extprof_wait {
 	EXTPROF_WAIT_UNKNOWN = 0,
 	EXTPROF_WAIT_SLEEP = 1,		/* Kernel#sleep, Thread.stop */
 	EXTPROF_WAIT_JOIN = 2,		/* Thread#join of wait_thread */
-	EXTPROF_WAIT_MUTEX = 3,		/* a mutex or monitor, which wait_thread had when the wait began */
+	EXTPROF_WAIT_MUTEX = 3,		/* a mutex or monitor; wait_owner says what wait_thread is */
 	EXTPROF_WAIT_MUTEX_SLEEP = 4,	/* Mutex#sleep */
 	EXTPROF_WAIT_CONDVAR = 5,	/* ConditionVariable#wait */
 	EXTPROF_WAIT_QUEUE = 6,		/* a queue that is empty */
@@ -746,6 +746,20 @@ enum extprof_wait {
 	EXTPROF_WAIT_PROCESS = 12,	/* Process.wait; wait_object: its argument, a pid or a negative number */
 	EXTPROF_WAIT_RACTOR = 13,	/* wait_object: 1 receives, 2 takes, 4 yields, or several */
 	EXTPROF_WAIT_NOGVL = 14		/* a function in C that runs without the GVL */
+};
+
+/* Of a thread that waits for a mutex: what wait_thread means.  Values are only appended. */
+enum extprof_owner {
+	EXTPROF_OWNER_BEFORE = 0,	/* it had the mutex when the wait began; who has it now is not known */
+	EXTPROF_OWNER_NOW = 1,		/* it has the mutex */
+	EXTPROF_OWNER_NOBODY = 2	/* nobody has it at this moment; wait_thread is 0 */
+};
+
+/* Of a thread that waits for the end of another one: does the wait end by itself?  Values are only appended. */
+enum extprof_limit {
+	EXTPROF_LIMIT_UNKNOWN = 0,
+	EXTPROF_LIMIT_NONE = 1,
+	EXTPROF_LIMIT_TIME = 2		/* after a time, as by Thread#join(5) */
 };
 
 /* For what a program says it works (Fiber.with_labels).  Texts are clean. */
@@ -802,7 +816,9 @@ struct extprof_dump_thread {
 	uint64_t wait_object;	/* tells objects that are waited for apart; 0: none */
 	int32_t wait_fd;	/* file descriptor that it waits for; -1: none, or unknown */
 	const char *wait_file;	/* what that is; NULL: unknown */
-	bool deadlocked;	/* it waits for a thread that, directly or not, waits for it */
+	bool deadlocked;	/* it waits for a thread that, directly or not, waits for it: all for good, and now */
+	int wait_owner;		/* enum extprof_owner */
+	int wait_limit;		/* enum extprof_limit */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -823,6 +839,7 @@ struct extprof_dump_result {
 	const char *const *newer;	/* files of the stacks that were changed after the process had started */
 	size_t newer_count;
 	const char *interface;		/* "1.1": version of the debugging interface that the process has */
+	uint64_t core_missing;		/* bytes that the core file lacks at its end, by its own headers */
 };
 
 /* Find the ruby in the process or in the core file, within 10 s.  On failure *dump is NULL. */

@@ -7,7 +7,7 @@
 
 #include "fake.h"
 #include "memory_fake.h"
-#include "remote/core.h"
+#include "remote/locks.h"
 #include "remote/snapshot.h"
 #include "ruby/layout.h"
 
@@ -180,6 +180,98 @@ TEST(snapshot_of_a_thread_that_waits_is_proven_by_its_count)
 	CHECK_INT(snapshot__take(&snapshot, &source), 0);
 	CHECK_INT(snapshot.torn, 0);
 	CHECK(snapshot.ecs[0].proof == PROOF_WAIT || snapshot.ecs[0].proof == PROOF_EQUAL);
+	snapshot__free(&snapshot);
+}
+
+/* As Ruby has it: an object, which points to a structure, which has its owner. */
+struct fake_mutex {
+	uint64_t object[5];
+	uint64_t inside[4];
+};
+
+#define FIBER_EC 64u
+
+static uint64_t fiber_of(const struct fake_ec *ec)
+{
+	return (uintptr_t)ec - FIBER_EC;
+}
+
+static void mutex__init(struct fake_mutex *m, uint64_t owner)
+{
+	*m = (struct fake_mutex){
+		.object = { 0x46c, (uintptr_t)&section, (uintptr_t)&vm, 1, (uintptr_t)m->inside }, .inside = { owner },
+	};
+}
+
+static void wait_for(struct rb_debug_ext_thread *t, const struct fake_mutex *m, uint32_t slot_before)
+{
+	t->state = RB_DEBUG_EXT_THREAD_SLEEPING;
+	t->wait_kind = RB_DEBUG_EXT_WAIT_MUTEX;
+	t->wait_object = (uintptr_t)m->object;
+	t->wait_thread_slot = slot_before;
+}
+
+static struct rb_debug_ext_thread *second_thread(void)
+{
+	return first_thread() - 2;
+}
+
+static bool take_with_locks(void)
+{
+	layout.section.ec_fiber = 8;
+	layout.section.fiber_prev = 8;
+	layout.section.fiber_ec = FIBER_EC;
+	return !snapshot__take(&snapshot, &source) && !locks__read(&snapshot, &source);
+}
+
+TEST(locks_are_of_who_has_them_now)
+{
+	static struct fake_mutex m, free_one;
+
+	for (int frozen = 0; frozen < 2; frozen++) {
+		CHECK(set_up(frozen ? PROOF_CORE : PROOF_NONE));
+		/* A parked fiber of the first thread has it. */
+		mutex__init(&m, fiber_of(ecs[1]));
+		mutex__init(&free_one, 0);
+		wait_for(second_thread(), &m, 3);
+		wait_for(first_thread(), &free_one, 3);
+		CHECK(take_with_locks());
+		CHECK_INT(snapshot.threads[1].lock, LOCK_OWNED);
+		CHECK_INT(snapshot.threads[1].lock_owner, SERIAL);
+		/* Where an owner is, is known by the other mutex. */
+		CHECK_INT(snapshot.threads[0].lock, LOCK_FREE);
+		snapshot__free(&snapshot);
+		/* In the object itself. */
+		m.object[3] = fiber_of(ecs[2]);
+		m.inside[0] = 0;
+		CHECK(take_with_locks());
+		CHECK_INT(snapshot.threads[1].lock_owner, SERIAL + 1);
+		snapshot__free(&snapshot);
+		/* Of a fiber that is not known, and of memory that is none. */
+		mutex__init(&m, 0x12345678);
+		free_one.object[4] = 0x10;
+		CHECK(take_with_locks());
+		CHECK_INT(snapshot.threads[0].lock + snapshot.threads[1].lock, 2 * LOCK_UNKNOWN);
+		snapshot__free(&snapshot);
+	}
+}
+
+static void lock_moves(int read)
+{
+	(void)read;
+	second_thread()->state_seq++;
+}
+
+TEST(locks_of_threads_that_went_on_are_not_known)
+{
+	static struct fake_mutex m;
+
+	CHECK(set_up(PROOF_NONE));
+	mutex__init(&m, fiber_of(ecs[0]));
+	wait_for(second_thread(), &m, 5);
+	memory.before = lock_moves;
+	CHECK(take_with_locks());
+	CHECK_INT(snapshot.threads[1].lock, LOCK_UNKNOWN);
 	snapshot__free(&snapshot);
 }
 

@@ -3,6 +3,7 @@
 #include "cli/dump.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +48,8 @@ static void complain(struct dumps *d, const struct extprof_dump_result *r)
 {
 	uint32_t missing = r->torn + r->lost + r->left_out;
 
+	if (r->core_missing)
+		fprintf(stderr, "extprof: the core file is cut off: %" PRIu64 " bytes are missing at its end\n", r->core_missing);
 	if (!missing)
 		return;
 	fprintf(stderr, "extprof: process %d: %u %s not whole: %u changed while they were read, %u could not be "

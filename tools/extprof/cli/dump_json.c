@@ -152,13 +152,19 @@ static json_t *wait_of(const struct extprof_dump_thread *t)
 		[EXTPROF_WAIT_RACTOR] = "ractor", [EXTPROF_WAIT_NOGVL] = "nogvl",
 	};
 
+	static const char *const owners[] = {
+		[EXTPROF_OWNER_BEFORE] = "before", [EXTPROF_OWNER_NOW] = "now", [EXTPROF_OWNER_NOBODY] = "nobody",
+	};
+	static const char *const limits[] = { [EXTPROF_LIMIT_NONE] = "none", [EXTPROF_LIMIT_TIME] = "time" };
+
 	if (t->wait <= 0 || (unsigned int)t->wait >= sizeof(kinds) / sizeof(kinds[0]))
 		return NULL;
-	return json_pack("{s:s, s:o*, s:o*, s:o*, s:s*, s:b}", "kind", kinds[t->wait], "thread",
+	return json_pack("{s:s, s:o*, s:o*, s:o*, s:s*, s:b, s:s*, s:s*}", "kind", kinds[t->wait], "thread",
 			 t->wait_thread ? json_integer((json_int_t)t->wait_thread) : NULL, "object",
 			 t->wait_object ? json_integer((json_int_t)t->wait_object) : NULL, "fd",
 			 t->wait_fd >= 0 ? json_integer(t->wait_fd) : NULL, "file", t->wait_file, "deadlock",
-			 t->deadlocked);
+			 t->deadlocked, "owner", t->wait == EXTPROF_WAIT_MUTEX ? owners[t->wait_owner] : NULL, "limit",
+			 limits[t->wait_limit]);
 }
 
 static int write_thread(struct writer *w, const struct extprof_dump_thread *t, bool again, bool first)
@@ -208,13 +214,14 @@ int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to)
 			return -ENOMEM;
 		}
 	}
-	object = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o*, s:I, s:o*, s:I, s:I, s:I, s:I, s:o}", "pid", (int)r->pid,
+	object = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o*, s:I, s:o*, s:I, s:I, s:I, s:I, s:o, s:o*}", "pid", (int)r->pid,
 			   "command", r->command, "interface", r->interface, "ruby_version", r->ruby_version, "ruby_description",
 			   r->ruby_description, "time_ns", r->time ? json_integer((json_int_t)r->time) : NULL,
 			   "duration_ns", (json_int_t)r->duration, "stopped_ns",
 			   r->stopped ? json_integer((json_int_t)r->stopped) : NULL, "torn", (json_int_t)r->torn,
 			   "lost", (json_int_t)r->lost, "left_out", (json_int_t)r->left_out, "retried",
-			   (json_int_t)r->retried, "newer_files", newer);
+			   (json_int_t)r->retried, "newer_files", newer, "core_missing_bytes",
+			   r->core_missing ? json_integer((json_int_t)r->core_missing) : NULL);
 	err = begin(object, "threads", to);
 	for (size_t i = 0; i < r->thread_count && !err; i++)
 		err = write_thread(w, &r->threads[i], again, !i);

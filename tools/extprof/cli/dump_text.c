@@ -33,7 +33,7 @@ const char *dump__state(const struct extprof_dump_thread *t)
 	case EXTPROF_THREAD_CREATED:
 		return "created, not started yet";
 	case EXTPROF_THREAD_RUNNING:
-		return t->gc ? "GC" : "has GVL";
+		return "has GVL";
 	case EXTPROF_THREAD_READY:
 		return "waiting for GVL";
 	case EXTPROF_THREAD_BLOCKED:
@@ -83,7 +83,8 @@ static void write_call(const struct extprof_dump_thread *t, FILE *to)
 		fprintf(to, "(%d%s%s)", t->call_fd, t->call_file ? " " : "", t->call_file ? t->call_file : "");
 }
 
-static void write_thread_name(const struct extprof_dump_result *r, uint64_t serial, FILE *to)
+/* Names are often equal: the number of its native thread follows `verb`. */
+static void write_other(const struct extprof_dump_result *r, uint64_t serial, const char *verb, FILE *to)
 {
 	const struct extprof_dump_thread *t = serial ? dump__thread(r, serial) : NULL;
 
@@ -91,6 +92,9 @@ static void write_thread_name(const struct extprof_dump_result *r, uint64_t seri
 		write_name(t, to);
 	else
 		fprintf(to, "an unknown thread");
+	fprintf(to, "%s", verb);
+	if (t && t->tid)
+		fprintf(to, " (tid %u)", t->tid);
 }
 
 /* What it waits for, if that is known. */
@@ -107,12 +111,17 @@ static void write_wait(const struct extprof_dump_result *r, const struct extprof
 	switch (t->wait) {
 	case EXTPROF_WAIT_JOIN:
 		fprintf(to, ", waits for the end of ");
-		write_thread_name(r, t->wait_thread, to);
+		write_other(r, t->wait_thread, "", to);
+		if (t->wait_limit == EXTPROF_LIMIT_TIME)
+			fprintf(to, ", for a limited time");
 		break;
 	case EXTPROF_WAIT_MUTEX:
+		if (t->wait_owner == EXTPROF_OWNER_NOBODY) {
+			fprintf(to, ", waits for a mutex that nobody has at this moment");
+			break;
+		}
 		fprintf(to, ", waits for a mutex that ");
-		write_thread_name(r, t->wait_thread, to);
-		fprintf(to, " has");
+		write_other(r, t->wait_thread, t->wait_owner == EXTPROF_OWNER_NOW ? " has" : " had when the wait began", to);
 		break;
 	case EXTPROF_WAIT_PROCESS:
 		if ((int64_t)t->wait_object > 0)
@@ -137,21 +146,20 @@ static void write_wait(const struct extprof_dump_result *r, const struct extprof
 
 static void write_state(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, FILE *to)
 {
-	const struct extprof_dump_thread *holder = t->gvl_holder ? dump__thread(r, t->gvl_holder) : NULL;
-
 	fprintf(to, "%s", dump__state(t));
-	if (t->gc)
-		fprintf(to, " (%s)", t->gc);
 	if (t->state == EXTPROF_THREAD_BLOCKED && t->call >= 0) {
 		fprintf(to, " ");
 		write_call(t, to);
 	}
 	write_since(t->since, to);
 	write_wait(r, t, to);
-	if (holder) {
+	if (t->gvl_holder) {
 		fprintf(to, ", held by ");
-		write_name(holder, to);
+		write_other(r, t->gvl_holder, "", to);
 	}
+	/* For how long the collector has been at it is not known: the time above is that with the GVL. */
+	if (t->gc)
+		fprintf(to, ", in GC (%s)", t->gc);
 	if (t->state == EXTPROF_THREAD_RUNNING && on_cpu(t))
 		fprintf(to, ", on CPU");
 	/* How a sleep is done says little; what the holder of the GVL waits for says much. */

@@ -14,6 +14,7 @@
 #include "process/section_search.h"
 #include "process/target.h"
 #include "remote/core.h"
+#include "remote/locks.h"
 #include "remote/page_cache.h"
 #include "remote/snapshot.h"
 #include "remote/stop.h"
@@ -59,10 +60,39 @@ static int open_process(struct extprof_dump *dump, struct diag *d)
 	return 0;
 }
 
+static int read_failed(const struct extprof_dump *dump, int err, struct diag *d)
+{
+	if (dump->core && err == -EINTR)
+		return diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to read the core file");
+	if (dump->core && err != -ENOMEM && core__missing(dump->core))
+		return core__tell_missing(dump->core, d);
+	if (dump->core && err != -ENOMEM)
+		return diag__set(d, DIAG_NOT_RUBY, -err, "the core file does not have the memory that is needed: "
+				 "it was written without the private memory of the process");
+	switch (err) {
+	case -ESRCH:
+	case -ENODATA:
+		if (dump->target.pidfd >= 0 && !target__exited(&dump->target)) {
+			diag__set(d, DIAG_NOT_READY, -err, "process %d executes another program, or ends",
+				  dump->target.pid);
+			diag__hint(d, "try again in a moment");
+			return err;
+		}
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", dump->target.pid);
+	case -EINTR:
+		diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to read process %d", dump->target.pid);
+		return err;
+	case -ENOMEM:
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	default:
+		return target__read_error(&dump->target, err, "the memory", d);
+	}
+}
+
 static int open_core(struct extprof_dump *dump, struct diag *d)
 {
 	struct target *t = &dump->target;
-	int err = core__open(&dump->core, dump->options.core, d);
+	int err = core__open(&dump->core, dump->options.core, &dump->deadline, d);
 
 	if (err)
 		return err;
@@ -79,10 +109,12 @@ static int open_core(struct extprof_dump *dump, struct diag *d)
 	err = memory__read(&t->space->memory, t->section + offsetof(struct rb_debug_ext_section, pid), &t->key.pid,
 			   sizeof(t->key.pid));
 	if (err)
-		return diag__set(d, DIAG_NO_INTERFACE, -err, "the core file is cut off in the section rb_debug_ext");
+		return read_failed(dump, err, d);
 	err = vm__open(&dump->vm, t, &dump->table, d);
 	if (err == -ESRCH)
 		diag__set(d, DIAG_NO_PROCESS, ESRCH, "this ruby was ending when the core file was written");
+	else if (err && err != -ENOMEM && core__missing(dump->core))
+		core__tell_missing(dump->core, d);
 	return err;
 }
 
@@ -130,31 +162,6 @@ static uint64_t real_time(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int read_failed(const struct extprof_dump *dump, int err, struct diag *d)
-{
-	if (dump->core && err != -ENOMEM)
-		return diag__set(d, DIAG_NOT_RUBY, -err, "the core file does not have the memory that is needed: "
-				 "it was cut off, or written without the private memory of the process");
-	switch (err) {
-	case -ESRCH:
-	case -ENODATA:
-		if (dump->target.pidfd >= 0 && !target__exited(&dump->target)) {
-			diag__set(d, DIAG_NOT_READY, -err, "process %d executes another program, or ends",
-				  dump->target.pid);
-			diag__hint(d, "try again in a moment");
-			return err;
-		}
-		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", dump->target.pid);
-	case -EINTR:
-		diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to read process %d", dump->target.pid);
-		return err;
-	case -ENOMEM:
-		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	default:
-		return target__read_error(&dump->target, err, "the memory", d);
-	}
-}
-
 /* One read of all threads, in a thread of its own if it stops them. */
 struct taking {
 	struct extprof_dump *dump;
@@ -174,6 +181,13 @@ static bool stopped_task(void *context, uint32_t tid, struct task *task)
 	return stop__task(context, tid, task);
 }
 
+static int take_from(struct taking *t, const struct snapshot_source *source)
+{
+	int err = snapshot__take(&t->snapshot, source);
+
+	return err ? err : locks__read(&t->snapshot, source);
+}
+
 static void take(struct taking *t)
 {
 	struct extprof_dump *dump = t->dump;
@@ -186,7 +200,7 @@ static void take(struct taking *t)
 		source.task_of = core_task;
 		source.context = dump->core;
 	}
-	t->err = snapshot__take(&t->snapshot, &source);
+	t->err = take_from(t, &source);
 }
 
 static void *take_stopped(void *context)
@@ -207,7 +221,7 @@ static void *take_stopped(void *context)
 	source.memory = &cache->memory;
 	t->err = stop__begin(&stop, &dump->tasks, &t->d);
 	if (!t->err)
-		t->err = snapshot__take(&t->snapshot, &source);
+		t->err = take_from(t, &source);
 	stop__end(&stop, NULL);
 	t->stopped = stop.duration;
 	free(cache);
@@ -243,6 +257,7 @@ int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_resul
 	if (dump->core) {
 		facts.core_pid = core__pid(dump->core);
 		facts.core = core__file(dump->core);
+		facts.core_missing = core__missing(dump->core);
 		facts.command = core__command(dump->core);
 	} else {
 		target__refresh(&dump->target);

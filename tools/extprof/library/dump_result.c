@@ -314,9 +314,7 @@ static const struct before *find(const struct before *list, uint32_t count, uint
 
 static uint64_t stack_hash(const struct snapshot_ec *ec)
 {
-	const struct sample_frame *frames = (const struct sample_frame *)(ec->event + 1);
-
-	return ec->event ? hash__bytes(frames, ec->event->nr_frames * sizeof(*frames), ec->torn + 1) : 0;
+	return ec->event ? hash__bytes(ec->event + 1, ec->event->nr_frames * sizeof(struct sample_frame), ec->torn + 1) : 0;
 }
 
 static void compare(struct dump_result *r, const struct snapshot *s, struct extprof_dump_thread *threads,
@@ -396,6 +394,7 @@ const struct extprof_dump_result *dump_result__build(struct dump_result *r, cons
 	result->time = facts->time;
 	result->duration = facts->duration;
 	result->stopped = facts->stopped;
+	result->core_missing = facts->core_missing;
 	result->torn = s->torn;
 	result->lost = s->lost;
 	result->left_out = s->left_out;

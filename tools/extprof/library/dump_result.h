@@ -12,6 +12,7 @@ struct dump_facts {
 	pid_t pid;		/* as seen from here; 0: it does not run (a core file) */
 	pid_t core_pid;		/* then: the number that it had */
 	const struct stat *core;	/* then: the core file */
+	uint64_t core_missing;	/* bytes that the core file lacks at its end */
 	const char *command;	/* clean */
 	uint64_t time;		/* ns since 1970, 0 unknown */
 	uint64_t duration, stopped;	/* ns */

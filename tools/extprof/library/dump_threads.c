@@ -2,17 +2,17 @@
 #include "library/dump_threads.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "dump/deadlocks.h"
 #include "process/proc.h"
 #include "remote/wait_state.h"
 #include "source/call_kinds.h"
 #include "source/syscall_set.h"
-
-/* Threads that wait for one another, in the search for deadlocks. */
-#define CHAIN_MAX 1024
 
 #define SAME(public, inside) _Static_assert((int)(public) == (int)(inside), #public)
 SAME(EXTPROF_THREAD_CREATED, RB_DEBUG_EXT_THREAD_CREATED);
@@ -108,6 +108,26 @@ static int describe_call(struct dump_threads *d, pid_t pid, const struct task *t
 	return err;
 }
 
+/* Ruby sleeps for a time, or without an end, in futex(2). */
+static int limit_of(const struct task *task)
+{
+	uint64_t operation = task->args[1] & FUTEX_CMD_MASK;
+
+	if (task->call != SYS_futex || (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET))
+		return EXTPROF_LIMIT_UNKNOWN;
+	return task->args[3] ? EXTPROF_LIMIT_TIME : EXTPROF_LIMIT_NONE;
+}
+
+static void describe_owner(const struct snapshot_thread *from, struct extprof_dump_thread *to)
+{
+	if (to->wait == EXTPROF_WAIT_JOIN)
+		to->wait_limit = limit_of(&from->task);
+	if (to->wait != EXTPROF_WAIT_MUTEX || from->lock == LOCK_UNKNOWN)
+		return;
+	to->wait_thread = from->lock == LOCK_OWNED ? from->lock_owner : 0;
+	to->wait_owner = from->lock == LOCK_OWNED ? EXTPROF_OWNER_NOW : EXTPROF_OWNER_NOBODY;
+}
+
 static int describe_wait(struct dump_threads *d, const struct snapshot *s, pid_t pid,
 			 const struct rb_debug_ext_thread *t, struct extprof_dump_thread *to)
 {
@@ -125,36 +145,6 @@ static int describe_wait(struct dump_threads *d, const struct snapshot *s, pid_t
 	    t->wait_fd <= INT32_MAX)
 		to->wait_fd = (int32_t)t->wait_fd;
 	return describe_fd(d, pid, to->wait_fd, &to->wait_file);
-}
-
-static struct extprof_dump_thread *thread_of(struct extprof_dump_thread *threads, uint32_t count, uint64_t serial)
-{
-	uint32_t low = 0, high = count;
-
-	/* They are sorted. */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (threads[middle].serial < serial)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && threads[low].serial == serial ? &threads[low] : NULL;
-}
-
-/* Does the thread wait for itself, by way of others? */
-static bool is_deadlocked(struct extprof_dump_thread *threads, uint32_t count, const struct extprof_dump_thread *first)
-{
-	const struct extprof_dump_thread *t = first;
-
-	for (uint32_t i = 0; i < CHAIN_MAX && t && t->wait_thread &&
-	     (t->wait == EXTPROF_WAIT_JOIN || t->wait == EXTPROF_WAIT_MUTEX); i++) {
-		t = thread_of(threads, count, t->wait_thread);
-		if (t == first)
-			return true;
-	}
-	return false;
 }
 
 static int build_thread(struct dump_threads *d, const struct snapshot *s, pid_t pid,
@@ -182,6 +172,7 @@ static int build_thread(struct dump_threads *d, const struct snapshot *s, pid_t 
 		to->gc = gc_name(&s->ecs[i]);
 	if (describe_wait(d, s, pid, t, to))
 		return -ENOMEM;
+	describe_owner(from, to);
 	return describe_call(d, pid, &from->task, to);
 }
 
@@ -192,9 +183,7 @@ int dump_threads__build(struct dump_threads *d, pid_t pid, const struct snapshot
 	for (uint32_t i = 0; i < s->thread_count; i++)
 		if (build_thread(d, s, pid, &s->threads[i], &threads[i]))
 			return -ENOMEM;
-	for (uint32_t i = 0; i < s->thread_count; i++)
-		threads[i].deadlocked = is_deadlocked(threads, s->thread_count, &threads[i]);
-	return 0;
+	return deadlocks__find(threads, s->thread_count);
 }
 
 void dump_threads__free(struct dump_threads *d)

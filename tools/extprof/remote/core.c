@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "remote/core.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <inttypes.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/procfs.h>
@@ -15,6 +14,7 @@
 #include "base/array.h"
 #include "base/text.h"
 #include "parser/parser.h"
+#include "process/elf_notes.h"
 #include "process/elf_search.h"
 #include "process/target_file.h"
 #include "remote/stop.h"
@@ -22,10 +22,13 @@
 
 /* A process has 65,530 mappings at most, if nobody raised that limit. */
 #define SEGMENTS_MAX (1u << 20)
-#define NOTES_MAX (256u << 20)		/* bytes; a thread has some KiB */
+/* Of all notes of a file: their number, a thread has about five; and bytes of those that are read. */
+#define NOTES_MAX (1u << 19)
+#define NOTE_BYTES_MAX (64u << 20)
 #define THREADS_MAX 65536u
 #define IMAGES_MAX 4096u
 #define BUILD_ID_MAX 64u
+#define BUILD_ID_NOTES_MAX 4096u	/* bytes of the notes that it is among */
 #define PHDRS_MAX 64			/* of an image */
 
 #if defined(__x86_64__)
@@ -47,8 +50,10 @@ struct core_image {
 struct core {
 	int fd;
 	struct stat file;
-	uint64_t file_size;
-	struct memory memory;
+	uint64_t file_size, told_size;	/* bytes; told_size: that it has by its headers */
+	struct deadline *deadline;
+	uint32_t notes_left, note_bytes_left;
+	struct memory memory, content;	/* of the process; of the file: an address is an offset */
 	struct segment *segments;	/* by address */
 	uint32_t segment_count, thread_count, image_count;
 	size_t segment_room, thread_room, image_room;
@@ -63,10 +68,24 @@ struct build_id {
 	uint32_t length;	/* 0: there is none */
 };
 
+/* The file as memory. */
+static int core_file__read(const struct memory *m, uint64_t address, void *to, size_t length)
+{
+	const struct core *core = m->context;
+
+	if (deadline__over(core->deadline))
+		return -EINTR;
+	if (address > INT64_MAX - length)
+		return -EFAULT;
+	return pread(core->fd, to, length, (off_t)address) == (ssize_t)length ? 0 : -EFAULT;
+}
+
 static int core__read(const struct memory *m, uint64_t address, void *to, size_t length)
 {
 	const struct core *core = m->context;
 
+	if (deadline__over(core->deadline))
+		return -EINTR;
 	while (length) {
 		uint32_t low = 0, high = core->segment_count;
 		const struct segment *s;
@@ -105,7 +124,7 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int add_segment(struct core *core, const GElf_Phdr *p)
+static int add_segment(struct core *core, const Elf64_Phdr *p)
 {
 	uint64_t size = p->p_filesz < p->p_memsz ? p->p_filesz : p->p_memsz;
 
@@ -164,63 +183,71 @@ static void set_process(struct core *core, const uint8_t *data, size_t size)
 /* NT_FILE: count, page size; of each mapping start, end, offset in pages; then their paths. */
 static int add_images(struct core *core, const uint8_t *data, size_t size)
 {
-	uint64_t head[2], *row;
+	uint64_t head[2], row[3];
 	const char *path;
 
 	if (size < sizeof(head))
 		return 0;
 	memcpy(head, data, sizeof(head));
-	if (head[0] > (size - sizeof(head)) / 24)
+	if (head[0] > (size - sizeof(head)) / sizeof(row))
 		return 0;
-	row = malloc(24);
-	if (!row)
-		return -ENOMEM;
-	path = (const char *)data + sizeof(head) + 24 * head[0];
+	path = (const char *)data + sizeof(head) + sizeof(row) * head[0];
 	for (uint64_t i = 0; i < head[0]; i++) {
 		size_t left = (size_t)((const char *)data + size - path), length = strnlen(path, left);
 
 		if (length == left)
 			break;
-		memcpy(row, data + sizeof(head) + 24 * i, 24);
+		memcpy(row, data + sizeof(head) + sizeof(row) * i, sizeof(row));
 		if (!row[2] && core->image_count < IMAGES_MAX) {
 			char *copy = strdup(path);
 
 			if (!copy || array__reserve(&core->images, core->image_count, 1, &core->image_room, IMAGES_MAX,
 						    sizeof(*core->images))) {
 				free(copy);
-				free(row);
 				return -ENOMEM;
 			}
 			core->images[core->image_count++] = (struct core_image){ row[0], copy };
 		}
 		path += length + 1;
 	}
-	free(row);
 	return 0;
 }
 
-static int read_notes(struct core *core, Elf *elf, const GElf_Phdr *p)
+/* A note of a kind that is used.  The file chooses its size: there is one budget for all. */
+static int take_note(struct core *core, const struct elf_note *note)
 {
-	size_t at = 0, name, desc;
-	Elf_Data *data;
-	GElf_Nhdr note;
+	uint8_t *data;
 	int err = 0;
 
-	if (p->p_filesz > NOTES_MAX)
+	if (note->desc_size > core->note_bytes_left)
 		return 0;
-	data = elf_getdata_rawchunk(elf, (int64_t)p->p_offset, p->p_filesz,
-				    p->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-	while (data && !err && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0) {
-		const uint8_t *bytes = (const uint8_t *)data->d_buf + desc;
+	core->note_bytes_left -= note->desc_size;
+	data = malloc(note->desc_size + 1);
+	if (!data)
+		return -ENOMEM;
+	if (!memory__read(&core->content, note->desc, data, note->desc_size)) {
+		if (note->type == NT_PRSTATUS)
+			err = add_thread(core, data, note->desc_size);
+		else if (note->type == NT_PRPSINFO)
+			set_process(core, data, note->desc_size);
+		else
+			err = add_images(core, data, note->desc_size);
+	}
+	free(data);
+	return err;
+}
 
-		if (note.n_namesz != 5 || memcmp((const char *)data->d_buf + name, "CORE", 5))
-			continue;
-		if (note.n_type == NT_PRSTATUS)
-			err = add_thread(core, bytes, note.n_descsz);
-		else if (note.n_type == NT_PRPSINFO)
-			set_process(core, bytes, note.n_descsz);
-		else if (note.n_type == NT_FILE)
-			err = add_images(core, bytes, note.n_descsz);
+static int read_notes(struct core *core, const Elf64_Phdr *p)
+{
+	struct elf_notes notes = { .memory = &core->content, .at = p->p_offset, .end = p->p_offset + p->p_filesz };
+	struct elf_note note;
+	int err = 0;
+
+	while (!err && core->notes_left && elf_notes__next(&notes, &note)) {
+		core->notes_left--;
+		if (!strcmp(note.name, "CORE") &&
+		    (note.type == NT_PRSTATUS || note.type == NT_PRPSINFO || note.type == NT_FILE))
+			err = take_note(core, &note);
 	}
 	return err;
 }
@@ -238,50 +265,92 @@ static int no_core(const char *path, struct diag *d, const char *why)
 	return -EINVAL;
 }
 
-static int read_headers(struct core *core, Elf *elf, const char *path, struct diag *d)
+uint64_t core__missing(const struct core *core)
 {
-	GElf_Ehdr ehdr;
-	size_t count;
-	int err = 0;
+	return core->told_size > core->file_size ? core->told_size - core->file_size : 0;
+}
 
-	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &ehdr))
+int core__tell_missing(const struct core *core, struct diag *d)
+{
+	diag__set(d, DIAG_NOT_RUBY, ENODATA, "the core file is cut off, %" PRIu64 " of its %" PRIu64 " bytes are missing, and "
+		  "with them memory that is needed; its notes have %u threads", core__missing(core), core->told_size,
+		  core->thread_count);
+	diag__hint(d, "the disk was full, the size of core files is limited (ulimit -c), or the copy is not whole");
+	return -ENODATA;
+}
+
+/* How many program headers there are: more than 65,534 have their number in the first section header. */
+static uint64_t header_count(const struct core *core, const Elf64_Ehdr *ehdr)
+{
+	Elf64_Shdr first;
+
+	if (ehdr->e_phnum != PN_XNUM)
+		return ehdr->e_phnum;
+	return memory__read(&core->content, ehdr->e_shoff, &first, sizeof(first)) ? 0 : first.sh_info;
+}
+
+static int no_time(struct diag *d)
+{
+	return diag__set(d, DIAG_NOT_READY, EINTR, "there was no time to read the core file");
+}
+
+static int read_headers(struct core *core, const char *path, struct diag *d)
+{
+	Elf64_Ehdr ehdr;
+	uint64_t count;
+	int err;
+
+	err = memory__read(&core->content, 0, &ehdr, sizeof(ehdr));
+	if (err == -EINTR)
+		return no_time(d);
+	if (err || memcmp(ehdr.e_ident, ELFMAG, SELFMAG))
 		return no_core(path, d, "it is no ELF file");
 	if (ehdr.e_type != ET_CORE)
 		return no_core(path, d, "it is another ELF file, a program or a library");
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_machine != MACHINE)
 		return no_core(path, d, "it is of another machine");
-	if (elf_getphdrnum(elf, &count) || count > SEGMENTS_MAX)
+	count = header_count(core, &ehdr);
+	if (!count || count > SEGMENTS_MAX || ehdr.e_phentsize != sizeof(Elf64_Phdr))
 		return no_core(path, d, "its headers are damaged");
-	for (size_t i = 0; i < count && !err; i++) {
-		GElf_Phdr p;
+	for (uint64_t i = 0; i < count && !err; i++) {
+		Elf64_Phdr p;
 
-		if (!gelf_getphdr(elf, (int)i, &p))
+		err = memory__read(&core->content, ehdr.e_phoff + i * sizeof(p), &p, sizeof(p));
+		if (err == -EFAULT)
 			return no_core(path, d, "its headers are cut off");
-		if (p.p_type == PT_LOAD)
+		if (!err && p.p_filesz <= INT64_MAX && p.p_offset <= INT64_MAX &&
+		    p.p_offset + p.p_filesz > core->told_size)
+			core->told_size = p.p_offset + p.p_filesz;
+		if (!err && p.p_type == PT_LOAD)
 			err = add_segment(core, &p);
-		else if (p.p_type == PT_NOTE)
-			err = read_notes(core, elf, &p);
+		else if (!err && p.p_type == PT_NOTE)
+			err = read_notes(core, &p);
 	}
+	if (err == -EINTR || deadline__over(core->deadline))
+		return no_time(d);
 	if (err)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	if (!core->segment_count)
+	if (!core->segment_count && !core__missing(core))
 		return no_core(path, d, "it has no memory");
-	qsort(core->segments, core->segment_count, sizeof(*core->segments), by_address);
+	if (core->segment_count)
+		qsort(core->segments, core->segment_count, sizeof(*core->segments), by_address);
 	return 0;
 }
 
-int core__open(struct core **result, const char *path, struct diag *d)
+int core__open(struct core **result, const char *path, struct deadline *deadline, struct diag *d)
 {
 	struct core *core = calloc(1, sizeof(*core));
 	char clean[256];
-	Elf *elf = NULL;
 	int err;
 
 	*result = NULL;
 	if (!core)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	core->memory.read = core__read;
-	core->memory.context = core;
+	core->memory = (struct memory){ .read = core__read, .context = core };
+	core->content = (struct memory){ .read = core_file__read, .context = core };
+	core->deadline = deadline;
+	core->notes_left = NOTES_MAX;
+	core->note_bytes_left = NOTE_BYTES_MAX;
 	core->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (core->fd < 0 || fstat(core->fd, &core->file) || !S_ISREG(core->file.st_mode)) {
 		err = core->fd < 0 ? errno : EINVAL;
@@ -291,19 +360,12 @@ int core__open(struct core **result, const char *path, struct diag *d)
 		goto cleanup;
 	}
 	core->file_size = (uint64_t)core->file.st_size;
-	elf_version(EV_CURRENT);
-	elf = elf_begin(core->fd, ELF_C_READ, NULL);
-	if (!elf) {
-		err = no_core(path, d, elf_errmsg(-1));
-		goto cleanup;
-	}
-	err = read_headers(core, elf, path, d);
+	err = read_headers(core, path, d);
 	if (!err) {
 		*result = core;
 		core = NULL;
 	}
 cleanup:
-	elf_end(elf);
 	core__close(core);
 	return err;
 }
@@ -356,57 +418,34 @@ bool core__task(const struct core *core, uint32_t tid, struct task *task)
 
 /* -- the section --------------------------------------------------------------------------------- */
 
-static void find_build_id(const uint8_t *notes, size_t size, struct build_id *id)
-{
-	size_t at = 0;
-
-	while (size - at >= sizeof(Elf64_Nhdr)) {
-		size_t name, desc;
-		Elf64_Nhdr note;
-
-		memcpy(&note, notes + at, sizeof(note));
-		name = at + sizeof(note);
-		desc = name + ((note.n_namesz + 3ull) & ~3ull);
-		if (desc > size || note.n_descsz > size - desc)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes + name, "GNU", 4) &&
-		    note.n_descsz && note.n_descsz <= BUILD_ID_MAX) {
-			memcpy(id->bytes, notes + desc, note.n_descsz);
-			id->length = note.n_descsz;
-			return;
-		}
-		at = desc + ((note.n_descsz + 3ull) & ~3ull);
-		if (at > size)
-			return;
-	}
-}
-
-/* Of an image in memory, or of a file if `memory` is NULL. */
+/* Of an image in memory. */
 static void read_build_id(const struct memory *memory, uint64_t base, struct build_id *id)
 {
 	Elf64_Phdr phdrs[PHDRS_MAX];
-	uint8_t notes[4096];
 	uint64_t bias = 0;
 	Elf64_Ehdr ehdr;
 
 	id->length = 0;
-	if (memory__read(memory, base, &ehdr, sizeof(ehdr)))
-		return;
-	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) || ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    ehdr.e_phentsize != sizeof(Elf64_Phdr) || !ehdr.e_phnum || ehdr.e_phnum > PHDRS_MAX)
-		return;
-	if (memory__read(memory, base + ehdr.e_phoff, phdrs, ehdr.e_phnum * sizeof(*phdrs)))
+	if (memory__read(memory, base, &ehdr, sizeof(ehdr)) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) ||
+	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_phentsize != sizeof(Elf64_Phdr) || !ehdr.e_phnum ||
+	    ehdr.e_phnum > PHDRS_MAX ||
+	    memory__read(memory, base + ehdr.e_phoff, phdrs, ehdr.e_phnum * sizeof(*phdrs)))
 		return;
 	for (int i = 0; i < ehdr.e_phnum; i++)
 		if (phdrs[i].p_type == PT_LOAD && !phdrs[i].p_offset)
 			bias = base - phdrs[i].p_vaddr;
 	for (int i = 0; i < ehdr.e_phnum && !id->length; i++) {
 		const Elf64_Phdr *p = &phdrs[i];
+		struct elf_notes notes = { .memory = memory, .at = bias + p->p_vaddr };
+		struct elf_note note;
 
-		if (p->p_type != PT_NOTE || !p->p_filesz || p->p_filesz > sizeof(notes))
+		notes.end = notes.at + p->p_filesz;
+		if (p->p_type != PT_NOTE || p->p_filesz > BUILD_ID_NOTES_MAX)
 			continue;
-		if (!memory__read(memory, bias + p->p_vaddr, notes, p->p_filesz))
-			find_build_id(notes, p->p_filesz, id);
+		while (!id->length && elf_notes__next(&notes, &note))
+			if (note.type == NT_GNU_BUILD_ID && !strcmp(note.name, "GNU") && note.desc_size <= BUILD_ID_MAX &&
+			    !memory__read(memory, note.desc, id->bytes, note.desc_size))
+				id->length = note.desc_size;
 	}
 }
 
@@ -476,6 +515,8 @@ int core__find_section(struct core *core, const char *exe, uint64_t *section, st
 	}
 	if (*section)
 		return 0;
+	if (core__missing(core) && !is_ruby && !other)
+		return core__tell_missing(core, d);
 	text__clean(clean, sizeof(clean), exe ? exe : core->image_count ? core->images[0].path : "");
 	if (exe && other)
 		diag__set(d, DIAG_USAGE, EINVAL, "%s is not what the process of this core file ran: its build id is "

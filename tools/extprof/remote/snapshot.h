@@ -54,11 +54,16 @@ struct snapshot_ec {
 	struct sample_event *event;	/* with event->nr_frames frames behind it; NULL if and only if lost */
 };
 
+/* Of a thread that waits for a mutex; see locks.h. */
+enum snapshot_lock { LOCK_UNKNOWN, LOCK_OWNED, LOCK_FREE };
+
 struct snapshot_thread {
 	struct rb_debug_ext_thread t;	/* as it was during the read of the stack */
 	uint32_t slot;
 	struct task task;		/* the same of its native thread; tid 0: it has none now */
 	uint32_t first_ec, ec_count;	/* in snapshot::ecs */
+	uint8_t lock;			/* enum snapshot_lock */
+	uint64_t lock_owner;		/* serial of the thread that has the mutex */
 };
 
 struct snapshot {
