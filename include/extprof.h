@@ -819,6 +819,7 @@ struct extprof_dump_thread {
 	bool deadlocked;	/* it waits for a thread that, directly or not, waits for it: all for good, and now */
 	int wait_owner;		/* enum extprof_owner */
 	int wait_limit;		/* enum extprof_limit */
+	uint32_t deadlock;	/* number of the deadlock that it is in, from 1; 0: none */
 };
 
 /* Made by the library only: fields are added at the end. */

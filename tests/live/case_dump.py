@@ -908,6 +908,45 @@ def a_slot_that_is_written(ctx):
     return "2,000 dumps: %s" % dict(seen)
 
 
+TOGETHER = """
+require "socket"
+def named(name, &b) = Thread.new { Thread.current.name = name; b.call }
+queue, server = Queue.new, TCPServer.new("127.0.0.1", 0)
+40.times { |i| named("worker #{i}") { queue.pop } }
+named("server") { server.accept.read }
+client = TCPSocket.new("127.0.0.1", server.addr[1])
+named("client") { client.read }
+fibers = 300.times.map { Fiber.new { Fiber.yield } }.each(&:resume)
+labeled = Fiber.new { Fiber.with_labels(job: "1") { Fiber.yield } }.tap(&:resume)
+m1, m2 = Mutex.new, Mutex.new
+named("debit") { m1.synchronize { sleep 0.2; m2.lock } }
+named("credit") { m2.synchronize { sleep 0.2; m1.lock } }
+sleep 0.5
+puts [server.addr[1], client.local_address.ip_port].join(" "); $stdout.flush
+sleep"""
+
+
+@case(timeout=60, bpf=False)
+def equal_stacks_are_together(ctx):
+    """40 threads and 300 fibers that wait at the same place are one entry each; --all-stacks shows each. The second line
+    sums up. Sockets have the address of their peer."""
+    ruby = ctx.ruby("-W0", "-e", TOGETHER)
+    port, client_port = ruby.line().split()
+    text = ctx.extprof("dump", "-p", ruby.pid).ok().out
+    check(text.splitlines()[1] == '45 threads: 2 wait for I/O, 2 wait for a lock, 40 wait for a queue, 1 sleeps; '
+          '1 deadlock: "debit", "credit"', text.splitlines()[1])
+    together = re.search(r'^40 threads: sleeping for .*, waits for a queue, which is empty\n  "worker 0" \(tid \d+\), .* and '
+                         r'36 more\n    Thread::Queue#pop', text, re.M)
+    check(together and text.count("Thread::Queue#pop") == 1, text)
+    check(re.search(r"^  300 fibers \(non-blocking; .* and 296 more\): parked\n    Fiber.yield", text, re.M) and
+          text.count("Fiber.yield") == 2 and "labels: job=1" in text, text)
+    check("socket to 127.0.0.1:%s" % port in text and "socket to 127.0.0.1:%s" % client_port in text, text)
+    each = ctx.extprof("dump", "-p", ruby.pid, "--all-stacks").ok().out
+    check(each.count("Thread::Queue#pop") == 40 and each.count("Fiber.yield") == 301, each[:3000])
+    check(len(dump(ctx, "-p", ruby.pid)[0]["threads"]) == 45, "threads")
+    return "%d lines of text, %d with --all-stacks" % (text.count("\n"), each.count("\n"))
+
+
 @case(timeout=60, bpf=False)
 def uninterruptible(ctx):
     """A process in the state D: its child by vfork waits for a FIFO, and has neither ended nor executed a program."""

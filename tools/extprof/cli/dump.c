@@ -17,6 +17,7 @@ struct dumps {
 	struct dump_options options;
 	struct extprof_dump **list;	/* NULL: it has ended, or never was one */
 	uint32_t count;
+	uint64_t shown;
 	enum exit_status status;	/* of the first failure */
 };
 
@@ -63,12 +64,16 @@ static void complain(struct dumps *d, const struct extprof_dump_result *r)
 /* False: the output cannot be written. */
 static bool show(struct dumps *d, const struct extprof_dump_result *r, bool again)
 {
-	if (d->options.json && dump_json__write(r, again, stdout)) {
+	int err;
+
+	if (!d->options.json && d->shown++)
+		putchar('\n');
+	err = d->options.json ? dump_json__write(r, again, stdout) :
+		dump_text__write(r, again, d->options.all_stacks, stdout);
+	if (err) {
 		fprintf(stderr, "extprof: out of memory\n");
 		note(d, STATUS_INTERNAL);
 	}
-	if (!d->options.json)
-		dump_text__write(r, again, stdout);
 	if (!fflush(stdout) && !ferror(stdout))
 		return true;
 	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));

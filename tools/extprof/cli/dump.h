@@ -13,7 +13,7 @@
 struct dump_options {
 	struct options common;	/* its pids */
 	const char *core, *exe;	/* NULL: none */
-	bool stop, json, source;
+	bool stop, json, source, all_stacks;
 	uint64_t interval;	/* ns; 0: once */
 	uint64_t count;		/* dumps of each process; 0: until Ctrl-C */
 };
@@ -21,11 +21,14 @@ struct dump_options {
 /* As options__parse(); in any case the caller frees `common`. */
 int dump_options__parse(struct dump_options *o, int argc, char **argv, unsigned int flags);
 
-/* For people.  `again`: this is not the first dump of the process.  Errors are in ferror(to). */
-void dump_text__write(const struct extprof_dump_result *r, bool again, FILE *to);
+/* For people.  `again`: this is not the first dump of the process.  `all`: also what is equal is shown one by one.
+ * 0, or -ENOMEM; errors of the stream are in ferror(to). */
+int dump_text__write(const struct extprof_dump_result *r, bool again, bool all, FILE *to);
 /* For programs: one object on one line.  0, or -ENOMEM; errors of the stream are in ferror(to). */
 int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to);
 
+/* Its name in quotes, or "main", or its number. */
+void dump__write_name(const struct extprof_dump_thread *t, FILE *to);
 /* What a thread does, in the words that both outputs use: "has GVL", "blocked in read". */
 const char *dump__state(const struct extprof_dump_thread *t);
 /* The thread with that serial; NULL: there is none. */

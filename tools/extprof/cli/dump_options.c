@@ -39,6 +39,7 @@ int dump_options__parse(struct dump_options *d, int argc, char **argv, unsigned 
 	d->stop = o->recording.reader && !strcmp(o->recording.reader, "stop");
 	d->json = options__has(o, OPTION_JSON);
 	d->source = options__has(o, OPTION_SOURCE);
+	d->all_stacks = options__has(o, OPTION_ALL_STACKS);
 	d->interval = options__number(o, OPTION_INTERVAL, 0);
 	d->count = options__number(o, OPTION_COUNT, d->interval ? 0 : 1);
 	return err;

@@ -5,6 +5,11 @@
 #include <time.h>
 
 #include "cli/dump.h"
+#include "cli/dump_groups.h"
+#include "cli/dump_summary.h"
+
+/* Members of a group that are named. */
+#define NAMED_MAX 4u
 
 const struct extprof_dump_thread *dump__thread(const struct extprof_dump_result *r, uint64_t serial)
 {
@@ -45,7 +50,7 @@ const char *dump__state(const struct extprof_dump_thread *t)
 	}
 }
 
-static void write_name(const struct extprof_dump_thread *t, FILE *to)
+void dump__write_name(const struct extprof_dump_thread *t, FILE *to)
 {
 	if (t->name[0])
 		fprintf(to, "\"%s\"", t->name);
@@ -55,22 +60,33 @@ static void write_name(const struct extprof_dump_thread *t, FILE *to)
 		fprintf(to, "#%" PRIu64, t->serial);
 }
 
-static void write_since(uint64_t since, FILE *to)
+static void write_time(uint64_t ns, FILE *to)
 {
-	double s = (double)since / 1e9;
+	double s = (double)ns / 1e9;
 
-	if (since == UINT64_MAX)
-		return;
 	if (s < 0.1)
-		fprintf(to, " for %.1f ms", s * 1e3);
+		fprintf(to, "%.1f ms", s * 1e3);
 	else if (s < 10)
-		fprintf(to, " for %.2f s", s);
+		fprintf(to, "%.2f s", s);
 	else if (s < 600)
-		fprintf(to, " for %.0f s", s);
+		fprintf(to, "%.0f s", s);
 	else if (s < 36000)
-		fprintf(to, " for %.0f min", s / 60);
+		fprintf(to, "%.0f min", s / 60);
 	else
-		fprintf(to, " for %.1f h", s / 3600);
+		fprintf(to, "%.1f h", s / 3600);
+}
+
+/* Of threads that are shown together: the shortest and the longest time. */
+static void write_since(uint64_t least, uint64_t most, FILE *to)
+{
+	if (most == UINT64_MAX)
+		return;
+	fprintf(to, " for ");
+	if (least != most) {
+		write_time(least, to);
+		fprintf(to, " to ");
+	}
+	write_time(most, to);
 }
 
 static void write_call(const struct extprof_dump_thread *t, FILE *to)
@@ -89,7 +105,7 @@ static void write_other(const struct extprof_dump_result *r, uint64_t serial, co
 	const struct extprof_dump_thread *t = serial ? dump__thread(r, serial) : NULL;
 
 	if (t)
-		write_name(t, to);
+		dump__write_name(t, to);
 	else
 		fprintf(to, "an unknown thread");
 	fprintf(to, "%s", verb);
@@ -144,14 +160,15 @@ static void write_wait(const struct extprof_dump_result *r, const struct extprof
 		fprintf(to, ": deadlock");
 }
 
-static void write_state(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, FILE *to)
+static void write_state(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, uint64_t least,
+			uint64_t most, FILE *to)
 {
 	fprintf(to, "%s", dump__state(t));
 	if (t->state == EXTPROF_THREAD_BLOCKED && t->call >= 0) {
 		fprintf(to, " ");
 		write_call(t, to);
 	}
-	write_since(t->since, to);
+	write_since(least, most, to);
 	write_wait(r, t, to);
 	if (t->gvl_holder) {
 		fprintf(to, ", held by ");
@@ -184,93 +201,177 @@ static void write_frame(const struct extprof_frame *f, FILE *to)
 	fprintf(to, "\n");
 }
 
-static void write_fiber(const struct extprof_dump_thread *t, const struct extprof_dump_fiber *f, bool again,
-			FILE *to)
+static void write_labels(const struct extprof_dump_fiber *f, FILE *to)
 {
-	if (t->fiber_count > 1 || !f->current) {
-		fprintf(to, "  fiber %" PRIu64 "%s%s: ", f->serial, f->root ? " (root)" : "",
-			f->nonblocking ? " (non-blocking)" : "");
-		if (f->current && f->resumed_by)
-			fprintf(to, "current, resumed by fiber %" PRIu64, f->resumed_by);
-		else if (f->resumes)
-			fprintf(to, "has resumed fiber %" PRIu64, f->resumes);
-		else
-			fprintf(to, "%s", f->current ? "current" : f->created ? "created, never resumed" :
-				t->fibers[0].current ? "parked" : "current or parked");
-		if (again)
-			fprintf(to, "%s", f->moved ? ", moved" : ", not moved");
-		fprintf(to, "\n");
-	}
-	if (f->label_count || f->labels_lost) {
-		fprintf(to, "    labels:");
-		for (size_t i = 0; i < f->label_count; i++)
-			fprintf(to, "%s %s=%s", i ? "," : "", f->labels[i].key, f->labels[i].value);
-		if (f->labels_lost)
-			fprintf(to, "%s [%s]", f->label_count ? "," : "", f->labels_lost);
-		fprintf(to, "\n");
-	}
+	if (!f->label_count && !f->labels_lost)
+		return;
+	fprintf(to, "    labels:");
+	for (size_t i = 0; i < f->label_count; i++)
+		fprintf(to, "%s %s=%s", i ? "," : "", f->labels[i].key, f->labels[i].value);
+	if (f->labels_lost)
+		fprintf(to, "%s [%s]", f->label_count ? "," : "", f->labels_lost);
+	fprintf(to, "\n");
+}
+
+static void write_stack(const struct extprof_dump_fiber *f, FILE *to)
+{
+	const char *source = f->source;
+
 	if (f->created)
 		return;
 	for (size_t i = f->stack.count; i-- > 0;) {
-		write_frame(f->stack.frames[i], to);
+		const struct extprof_frame *frame = f->stack.frames[i];
+
+		write_frame(frame, to);
 		/* The source is that of the first frame that has a line. */
-		if (f->source && f->stack.frames[i]->kind == EXTPROF_FRAME_RUBY && f->stack.frames[i]->line) {
-			fprintf(to, "      > %s\n", f->source);
-			for (; i-- > 0;)
-				write_frame(f->stack.frames[i], to);
-			break;
+		if (source && frame->kind == EXTPROF_FRAME_RUBY && frame->line) {
+			fprintf(to, "      > %s\n", source);
+			source = NULL;
 		}
 	}
 	if (!f->stack.count)
 		fprintf(to, "    [no ruby code]\n");
 }
 
-static void write_thread(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, bool again,
-			 FILE *to)
+static void write_fiber_state(const struct extprof_dump_thread *t, const struct extprof_dump_fiber *f, bool again,
+			      FILE *to)
 {
-	fprintf(to, "\nthread ");
-	write_name(t, to);
+	if (f->current && f->resumed_by)
+		fprintf(to, "current, resumed by fiber %" PRIu64, f->resumed_by);
+	else if (f->resumes)
+		fprintf(to, "has resumed fiber %" PRIu64, f->resumes);
+	else
+		fprintf(to, "%s", f->current ? "current" : f->created ? "created, never resumed" :
+			t->fibers[0].current ? "parked" : "current or parked");
+	if (again)
+		fprintf(to, "%s", f->moved ? ", moved" : ", not moved");
+}
+
+/* "  1245 fibers (non-blocking; 3, 4, 5 and 1242 more): parked" */
+static void write_fiber_group(const struct extprof_dump_thread *t, const struct dump_groups *g, uint32_t first,
+			      bool again, FILE *to)
+{
+	const struct extprof_dump_fiber *f = &t->fibers[first];
+	uint32_t n = 0;
+
+	if (g->count[first] > 1) {
+		fprintf(to, "  %" PRIu32 " fibers (%s", g->count[first], f->nonblocking ? "non-blocking; " : "");
+		for (uint32_t i = first; n < NAMED_MAX && (!n || i); i = g->next[i], n++)
+			fprintf(to, "%s%" PRIu64, n ? ", " : "", t->fibers[i].serial);
+		if (n < g->count[first])
+			fprintf(to, " and %" PRIu32 " more", g->count[first] - n);
+		fprintf(to, "): ");
+	} else if (t->fiber_count > 1 || !f->current) {
+		fprintf(to, "  fiber %" PRIu64 "%s%s: ", f->serial, f->root ? " (root)" : "",
+			f->nonblocking ? " (non-blocking)" : "");
+	}
+	if (t->fiber_count > 1 || !f->current) {
+		write_fiber_state(t, f, again, to);
+		fprintf(to, "\n");
+	}
+	write_labels(f, to);
+	write_stack(f, to);
+}
+
+/* "main (tid 7)", "ractor 2, no native thread now" */
+static void write_who(const struct extprof_dump_thread *t, FILE *to)
+{
+	dump__write_name(t, to);
 	fprintf(to, " (");
 	if (t->ractor > 1)
 		fprintf(to, "ractor %u, ", t->ractor);
 	if (t->tid)
-		fprintf(to, "tid %u): ", t->tid);
+		fprintf(to, "tid %u)", t->tid);
 	else
-		fprintf(to, "no native thread now): ");
-	write_state(r, t, to);
+		fprintf(to, "no native thread now)");
+}
+
+static int write_fibers(const struct extprof_dump_thread *t, bool again, bool all, FILE *to)
+{
+	struct dump_groups g = { 0 };
+	int err = all ? dump_groups__of_none(&g, t->fiber_count) : dump_groups__of_fibers(&g, t, again);
+
+	for (uint32_t i = 0; i < t->fiber_count && !err; i++)
+		if (g.count[i])
+			write_fiber_group(t, &g, i, again, to);
+	dump_groups__free(&g);
+	return err;
+}
+
+/* One thread, or several: "\n5 threads: sleeping for 1 to 2 s, ...", with their names in the line below. */
+static int write_thread_group(const struct extprof_dump_result *r, const struct dump_groups *g, uint32_t first,
+			      bool again, bool all, FILE *to)
+{
+	const struct extprof_dump_thread *t = &r->threads[first];
+	uint64_t least = t->since, most = t->since;
+	uint32_t n = 0;
+
+	for (uint32_t i = g->next[first]; i; i = g->next[i]) {
+		least = r->threads[i].since < least ? r->threads[i].since : least;
+		most = r->threads[i].since > most ? r->threads[i].since : most;
+	}
+	if (g->count[first] > 1) {
+		fprintf(to, "\n%" PRIu32 " threads", g->count[first]);
+	} else {
+		fprintf(to, "\nthread ");
+		write_who(t, to);
+	}
+	fprintf(to, ": ");
+	write_state(r, t, least, most, to);
 	if (again) {
 		bool moved = t->fiber_count && t->fibers[0].moved;
 
 		fprintf(to, "%s", moved ? ", moved" : t->ran ? ", ran, not moved" : ", not moved");
 	}
 	fprintf(to, "\n");
-	for (size_t i = 0; i < t->fiber_count; i++)
-		write_fiber(t, &t->fibers[i], again, to);
+	if (g->count[first] > 1) {
+		fprintf(to, "  ");
+		for (uint32_t i = first; n < NAMED_MAX && (!n || i); i = g->next[i], n++) {
+			fprintf(to, "%s", n ? ", " : "");
+			write_who(&r->threads[i], to);
+		}
+		if (n < g->count[first])
+			fprintf(to, " and %" PRIu32 " more", g->count[first] - n);
+		fprintf(to, "\n");
+	}
+	return write_fibers(t, again, all, to);
 }
 
-void dump_text__write(const struct extprof_dump_result *r, bool again, FILE *to)
+static void write_head(const struct extprof_dump_result *r, FILE *to)
 {
 	char time[64] = "";
 	time_t seconds = (time_t)(r->time / 1000000000u);
 	struct tm tm;
 
-	if (again)
-		fprintf(to, "\n");
 	fprintf(to, "process %d%s%s\n", r->pid, r->command[0] ? ": " : "", r->command);
+	dump_summary__write(r, to);
+	fprintf(to, "\n");
 	if (r->ruby_description[0])
 		fprintf(to, "%s\n", r->ruby_description);
 	else
 		fprintf(to, "ruby %s\n", r->ruby_version);
 	if (r->time && localtime_r(&seconds, &tm) && strftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &tm))
 		fprintf(to, "%s.%03u, ", time, (unsigned int)(r->time / 1000000u % 1000u));
-	fprintf(to, "%zu %s, read in %.1f ms", r->thread_count, r->thread_count == 1 ? "thread" : "threads",
-		(double)r->duration / 1e6);
+	fprintf(to, "read in %.1f ms", (double)r->duration / 1e6);
 	if (r->stopped)
 		fprintf(to, ", stopped for %.2f ms", (double)r->stopped / 1e6);
 	fprintf(to, "\n");
-	for (size_t i = 0; i < r->thread_count; i++)
-		write_thread(r, &r->threads[i], again, to);
+}
+
+int dump_text__write(const struct extprof_dump_result *r, bool again, bool all, FILE *to)
+{
+	struct dump_groups g = { 0 };
+	int err = all ? dump_groups__of_none(&g, r->thread_count) : dump_groups__of_threads(&g, r, again);
+
+	if (err)
+		return err;
+	write_head(r, to);
+	for (uint32_t i = 0; i < r->thread_count && !err; i++)
+		if (g.count[i])
+			err = write_thread_group(r, &g, i, again, all, to);
 	for (size_t i = 0; i < r->newer_count; i++)
 		fprintf(to, "%snote: %s has changed since the process started: its lines may be others\n", i ? "" : "\n",
 			r->newer[i]);
+	dump_groups__free(&g);
+	return err;
 }

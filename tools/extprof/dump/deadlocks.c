@@ -48,6 +48,7 @@ int deadlocks__find(struct extprof_dump_thread *threads, size_t count)
 	/* seen: number of the walk that came by, from 1. */
 	size_t *next = malloc((count + 1) * sizeof(*next)), *seen = calloc(count + 1, sizeof(*seen));
 	int err = next && seen ? 0 : -ENOMEM;
+	uint32_t found = 0;
 
 	for (size_t i = 0; i < count && !err; i++)
 		next[i] = waits_for(threads, count, &threads[i]);
@@ -61,8 +62,11 @@ int deadlocks__find(struct extprof_dump_thread *threads, size_t count)
 		/* A walk that comes upon itself has found a circle. */
 		if (at == NOBODY || seen[at] != i + 1)
 			continue;
-		for (; !threads[at].deadlocked; at = next[at])
+		found++;
+		for (; !threads[at].deadlocked; at = next[at]) {
 			threads[at].deadlocked = true;
+			threads[at].deadlock = found;
+		}
 	}
 	free(next);
 	free(seen);

@@ -6,7 +6,7 @@
 #include "extprof.h"
 
 /*
- * Set `deadlocked` of each thread that is in such a circle.  The threads are sorted by serial, have all but this,
+ * Set `deadlocked` and `deadlock` of each thread that is in such a circle.  The threads are sorted by serial, have all but this,
  * and it is false.  A wait of which it is not known now whom it is for, or that ends by itself, is none.
  * 0 or -ENOMEM.
  */

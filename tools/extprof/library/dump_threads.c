@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "dump/deadlocks.h"
+#include "process/open_file.h"
 #include "process/proc.h"
+#include "profile/about.h"
 #include "remote/wait_state.h"
 #include "source/call_kinds.h"
 #include "source/syscall_set.h"
@@ -74,6 +76,7 @@ static uint64_t serial_of(const struct map64 *map, uint64_t key, const struct sn
 static int describe_fd(struct dump_threads *d, pid_t pid, int32_t fd, const char **file)
 {
 	char path[PROC_PATH_MAX], target[4096];
+	struct wait_file socket = { 0 };
 	struct text text = { 0 };
 	ssize_t n;
 
@@ -84,7 +87,12 @@ static int describe_fd(struct dump_threads *d, pid_t pid, int32_t fd, const char
 	n = readlink(path, target, sizeof(target));
 	if (n <= 0)
 		return 0;
-	text__add_clean(&text, target, (size_t)n, TEXT_NAME_MAX);
+	if (n > 8 && !memcmp(target, "socket:[", 8))
+		open_file__look(pid, (uint32_t)fd, true, &socket);
+	if (socket.kind == FILE_SOCKET)
+		about__add_file(&socket, pid, &text);
+	else
+		text__add_clean(&text, target, (size_t)n, TEXT_NAME_MAX);
 	*file = dump_parts__text(d->parts, &text);
 	return *file ? 0 : -ENOMEM;
 }

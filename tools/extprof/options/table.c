@@ -165,6 +165,9 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_SOURCE] = { "source", .group = OPTION_SHOW, .commands = D, .brief_in = D,
 		.brief = "show the text of each innermost line",
 		.help = "show the text of each innermost line, too" },
+	[OPTION_ALL_STACKS] = { "all-stacks", .group = OPTION_SHOW, .commands = D, .brief_in = D,
+		.brief = "do not put equal stacks together",
+		.help = "show each thread and fiber by itself, also if they are equal" },
 	[OPTION_QUIET] = { "quiet", "q", .group = OPTION_SHOW, .commands = R, .brief_in = R,
 		.brief = "no live line, no tables", .help = "no live line, no summary" },
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A dump as text. */
+#include "test.h"
+
+#include <stdlib.h>
+
+#include "cli/dump.h"
+
+static const struct extprof_frame pop = { .name = "Thread::Queue#pop", .path = "", .kind = EXTPROF_FRAME_C };
+static const struct extprof_frame run = { .name = "run", .path = "a.rb", .line = 3, .kind = EXTPROF_FRAME_RUBY };
+static const struct extprof_frame *const waits[] = { &run, &pop }, *const runs[] = { &run };
+static struct extprof_dump_fiber fibers[8];
+static struct extprof_dump_thread threads[6];
+static struct extprof_dump_result result;
+static char *text;
+
+/* A thread that runs and collects, and five that wait for a queue. */
+static void set_up(void)
+{
+	static const char *const names[] = { "", "a", "b", "c", "d", "e" };
+
+	memset(fibers, 0, sizeof(fibers));
+	for (int i = 0; i < 6; i++) {
+		fibers[i] = (struct extprof_dump_fiber){ .serial = (uint64_t)i + 1, .root = true, .current = true };
+		fibers[i].stack.frames = (const struct extprof_frame **)(uintptr_t)(i ? waits : runs);
+		fibers[i].stack.count = i ? 2 : 1;
+		threads[i] = (struct extprof_dump_thread){
+			.serial = (uint64_t)i + 1, .ractor = 1, .tid = 100 + (uint32_t)i, .name = names[i], .main = !i,
+			.state = i ? EXTPROF_THREAD_SLEEPING : EXTPROF_THREAD_RUNNING, .since = 1000000000ull * (unsigned int)(i + 1),
+			.call = -1, .call_fd = -1, .wait_fd = -1, .wait = i ? EXTPROF_WAIT_QUEUE : 0, .fibers = &fibers[i],
+			.fiber_count = 1,
+		};
+	}
+	threads[0].gc = "sweep";
+	result = (struct extprof_dump_result){
+		.pid = 7, .command = "ruby a.rb", .ruby_version = "3.4.5", .ruby_description = "", .threads = threads,
+		.thread_count = 6,
+	};
+}
+
+static const char *write_text(bool all)
+{
+	size_t size;
+	FILE *to;
+
+	free(text);
+	text = NULL;
+	to = open_memstream(&text, &size);
+	if (!to || dump_text__write(&result, false, all, to))
+		return "failed";
+	fclose(to);
+	return text;
+}
+
+#define HEAD(summary) "process 7: ruby a.rb\n" summary "\nruby 3.4.5\nread in 0.0 ms\n\n"
+/* How long it has collected is not known. */
+#define MAIN "thread main (tid 100): has GVL for 1.00 s, in GC (sweep)\n    run  a.rb:3\n"
+#define STACK "    Thread::Queue#pop\n    run  a.rb:3\n"
+
+TEST(dump_text_shows_equal_threads_together)
+{
+	set_up();
+	CHECK_STRING(write_text(false), HEAD("6 threads: 1 runs, 5 wait for a queue") MAIN
+		     "\n5 threads: sleeping for 2.00 s to 6.00 s, waits for a queue, which is empty\n"
+		     "  \"a\" (tid 101), \"b\" (tid 102), \"c\" (tid 103), \"d\" (tid 104) and 1 more\n" STACK);
+	result.thread_count = 2;
+	CHECK_STRING(write_text(false), HEAD("2 threads: 1 runs, 1 waits for a queue") MAIN
+		     "\nthread \"a\" (tid 101): sleeping for 2.00 s, waits for a queue, which is empty\n" STACK);
+	result.thread_count = 3;
+	CHECK_STRING(write_text(true), HEAD("3 threads: 1 runs, 2 wait for a queue") MAIN
+		     "\nthread \"a\" (tid 101): sleeping for 2.00 s, waits for a queue, which is empty\n" STACK
+		     "\nthread \"b\" (tid 102): sleeping for 3.00 s, waits for a queue, which is empty\n" STACK);
+	free(text);
+	text = NULL;
+}
+
+/* What one of them has for itself keeps it apart. */
+TEST(dump_text_keeps_apart_what_differs)
+{
+	static const struct extprof_label label = { "job", "1" };
+
+	for (int i = 0; i < 6; i++) {
+		set_up();
+		result.thread_count = 3;
+		if (i == 0)
+			threads[1].wait_fd = 3;
+		else if (i == 1)
+			threads[1].state = EXTPROF_THREAD_BLOCKED;
+		else if (i == 2)
+			fibers[1].labels = &label, fibers[1].label_count = 1;
+		else if (i == 3)
+			fibers[1].torn = true;
+		else if (i == 4)
+			fibers[1].stack.count = 1;
+		else
+			threads[1].ractor = 2;
+		CHECK(strstr(write_text(false), "thread \"a\"") && strstr(text, "thread \"b\""));
+	}
+	free(text);
+	text = NULL;
+}
+
+TEST(dump_text_names_deadlocks_in_its_second_line)
+{
+	set_up();
+	for (int i = 1; i < 5; i++) {
+		threads[i].wait = EXTPROF_WAIT_MUTEX;
+		threads[i].wait_owner = EXTPROF_OWNER_NOW;
+		threads[i].deadlocked = true;
+		threads[i].deadlock = (uint32_t)(i + 1) / 2;
+		threads[i].wait_thread = threads[i % 2 ? i + 1 : i - 1].serial;
+	}
+	CHECK(strstr(write_text(false), "ruby a.rb\n6 threads: 1 runs, 4 wait for a lock, 1 waits for a queue; "
+		     "2 deadlocks: \"a\", \"b\"; \"c\", \"d\"\n"));
+	CHECK(strstr(text, "thread \"a\" (tid 101): sleeping for 2.00 s, waits for a mutex that \"b\" has (tid 102): deadlock\n"));
+	threads[1].wait_owner = EXTPROF_OWNER_BEFORE;
+	CHECK(strstr(write_text(false), "a mutex that \"b\" had when the wait began (tid 102)"));
+	threads[1].wait_owner = EXTPROF_OWNER_NOBODY;
+	CHECK(strstr(write_text(false), "a mutex that nobody has at this moment"));
+	free(text);
+	text = NULL;
+}
