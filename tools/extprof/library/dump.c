@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "library/dump_result.h"
 #include "library/error.h"
+#include "process/proc.h"
 #include "process/section_search.h"
 #include "process/target.h"
 #include "remote/core.h"
@@ -60,6 +61,12 @@ static int open_process(struct extprof_dump *dump, struct diag *d)
 	return 0;
 }
 
+/* A process loses its memory some time before its end is told. */
+static bool is_ending(pid_t pid)
+{
+	return proc__is_exiting(pid, 0) && !proc__other_thread(pid);
+}
+
 static int read_failed(const struct extprof_dump *dump, int err, struct diag *d)
 {
 	if (dump->core && err == -EINTR)
@@ -72,7 +79,7 @@ static int read_failed(const struct extprof_dump *dump, int err, struct diag *d)
 	switch (err) {
 	case -ESRCH:
 	case -ENODATA:
-		if (dump->target.pidfd >= 0 && !target__exited(&dump->target)) {
+		if (dump->target.pidfd >= 0 && !target__exited(&dump->target) && !is_ending(dump->target.pid)) {
 			diag__set(d, DIAG_NOT_READY, -err, "process %d executes another program, or ends",
 				  dump->target.pid);
 			diag__hint(d, "try again in a moment");

@@ -312,6 +312,9 @@ static int read_headers(struct core *core, const char *path, struct diag *d)
 	count = header_count(core, &ehdr);
 	if (!count || count > SEGMENTS_MAX || ehdr.e_phentsize != sizeof(Elf64_Phdr))
 		return no_core(path, d, "its headers are damaged");
+	/* gcore writes the table of sections last. */
+	if (ehdr.e_shnum && ehdr.e_shoff <= INT64_MAX)
+		core->told_size = ehdr.e_shoff + (uint64_t)ehdr.e_shnum * ehdr.e_shentsize;
 	for (uint64_t i = 0; i < count && !err; i++) {
 		Elf64_Phdr p;
 
