@@ -555,6 +555,16 @@ struct extprof_gc_reason_looks {
 	uint64_t looks;
 };
 
+/* Of processes that live, or of one that has ended as it was seen last; bytes.  Pages that several processes share
+ * count for each of them. */
+struct extprof_memory_figures {
+	struct extprof_figure figure;
+	uint64_t resident;		/* anonymous, file and shared together */
+	uint64_t anonymous, file, shared;
+	uint64_t swapped;
+	uint64_t peak;			/* most that was resident since a process began, the sum of these */
+};
+
 struct extprof_figures {
 	pid_t pid;			/* 0: of several processes */
 	uint32_t processes;
@@ -599,6 +609,7 @@ struct extprof_figures {
 	uint64_t longest_gvl_wait_met;
 	const char *longest_gvl_wait_thread;	/* NULL: unknown */
 	pid_t longest_gvl_wait_pid;
+	struct extprof_memory_figures memory;	/* at the end */
 };
 
 struct extprof_figures_result {

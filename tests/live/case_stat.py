@@ -4,6 +4,7 @@ import math
 import os
 import re
 import signal
+import subprocess
 import time
 
 import harness
@@ -311,6 +312,39 @@ def command(ctx):
     check(all(q["gc_cycles"]["all"] >= 1 for q in t["by_process"][1:]), "%s", [q["gc_cycles"] for q in t["by_process"]])
     # The kernel tells times of children in steps of 10 ms.
     return near(got, children, 0.01, "CPU time of two children", 25e6)
+
+
+@case(timeout=60)
+def memory(ctx):
+    """As /proc has it, of a program that takes 100 MiB, also when it has ended."""
+    ruby = ctx.ruby("-e", "$stdout.sync = true; gets; big = 'x' * (100 << 20); puts 1; gets; big.clear; puts 2; gets",
+                    stdin=subprocess.PIPE)
+    reader = ctx.extprof_start("stat", "-p", ruby.pid, "-I", "100ms", "--json")
+    first = json.loads(reader.line())["memory"]
+
+    def now():
+        with open("/proc/%d/status" % ruby.pid) as f:
+            return {k: int(v) << 10 for k, v in re.findall(r"^(VmRSS|VmHWM|RssAnon):\s+(\d+)", f.read(), re.M)}
+
+    truth = []
+    for _ in range(2):
+        ruby.tell("go")
+        ruby.line()
+        truth.append(now())
+        reader.line()
+        reader.line()
+    ruby.p.stdin.close()
+    ruby.wait()
+    out, err = reader.communicate()
+    check(reader.p.returncode == 0, "%s", err)
+    intervals, t = parse(out)
+    got, big = t["memory"], truth[0]["VmRSS"] - first["resident_bytes"]
+    check(99 << 20 < big < 104 << 20, "the program took %d bytes", big)
+    check(abs(got["peak_bytes"] - truth[1]["VmHWM"]) < 1 << 20, "peak %s, truth %s", got, truth)
+    check(abs(got["resident_bytes"] - truth[1]["VmRSS"]) < 1 << 20, "resident %s, truth %s", got, truth)
+    check(abs(got["anonymous_bytes"] - truth[1]["RssAnon"]) < 1 << 20, "anonymous %s, truth %s", got, truth)
+    return "%.1f MiB at first, then %.1f, at last %.1f; peak %.1f" % tuple(n / 1048576 for n in (
+        first["resident_bytes"], truth[0]["VmRSS"], got["resident_bytes"], got["peak_bytes"]))
 
 
 @case(timeout=120)

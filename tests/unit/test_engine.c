@@ -295,6 +295,8 @@ TEST(engine_figures_of_a_child_begin_with_its_birth)
 	figures__sums(f, &sums);
 	/* All that this process has used so far. */
 	CHECK(sums.cpu > 1000000 && sums.minor_faults > 100);
+	CHECK(f->memory.resident > 1 << 20 && f->memory.peak >= f->memory.resident);
+	CHECK_INT(f->memory.anonymous + f->memory.file + f->memory.shared, f->memory.resident);
 	tear_down();
 }
 

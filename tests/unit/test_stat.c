@@ -35,6 +35,7 @@ static struct extprof_figures known(void)
 		.alloc = { yes, 3 << 20, 50000, 400, 0, 512 << 10, 5000, .malloc_figure = yes, .malloc_bytes = 2 << 20,
 			   .malloc_samples = 100 },
 		.states_figure = yes, .lives = 3 * SECOND, .threads = 4, .states = states, .state_count = 2,
+		.memory = { yes, 50 << 20, 40 << 20, 9 << 20, 1 << 20, 3 << 20, 60 << 20 },
 		.calls_figure = yes, .calls = calls, .call_count = 2, .calls_not_returned = 1,
 	};
 }
@@ -116,6 +117,8 @@ TEST(stat_text_of_known_figures)
 		"CPU time                 2.000 s   50.0 % of one CPU; user 1.500 s, system 500.00 ms\n",
 		"context switches           1,234   308/s; voluntary 1,200, involuntary 34\n",
 		"page faults            1,000,003   250001/s; minor 1,000,000, major 3\n",
+		"memory                  50.0 MiB   resident; anonymous 40.0 MiB, file 9.0 MiB, shared 1.0 MiB; swapped 3.0 MiB; "
+		"peak 60.0 MiB\n",
 		"GVL held                  75.0 %   +- 2.7 (1,000 looks); others waited for it 10.0 % +- 1.9\n",
 		"GVL waits                     20   5/s, 1.000 s in all; p50 50.00 ms, p99 99.00 ms, longest 100.00 ms of "
 		"[thread napper (13)]\n",
@@ -258,6 +261,8 @@ TEST(stat_json_of_known_figures)
 	CHECK_INT(number(o, "cpu", "total_ns"), 2 * SECOND);
 	CHECK_INT(number(o, "switches", "involuntary"), 34);
 	CHECK_INT(number(o, "faults", "major"), 3);
+	CHECK_INT(number(o, "memory", "resident_bytes"), 50 << 20);
+	CHECK_INT(number(o, "memory", "peak_bytes"), 60 << 20);
 	CHECK_INT(number(o, "gvl", "contended"), 100);
 	CHECK_INT(number(o, "gvl_waits", "p99_ns"), 99000000);
 	CHECK_INT(number(o, "gvl_waits", "waiting"), 2);

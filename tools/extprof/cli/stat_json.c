@@ -136,6 +136,7 @@ static json_t *missing_of(const struct extprof_figures *f)
 	miss(missing, "cpu", &f->cpu.figure);
 	miss(missing, "switches", &f->switches.figure);
 	miss(missing, "faults", &f->faults.figure);
+	miss(missing, "memory", &f->memory.figure);
 	miss(missing, "gvl", &f->gvl.figure);
 	miss(missing, "gvl.contended", &f->gvl.contention);
 	miss(missing, "gvl_waits", &f->gvl_waits.figure);
@@ -163,6 +164,10 @@ static json_t *figures(const struct extprof_figures *f, const char *kind)
 	json_object_set_new(o, "switches", if_known(&f->switches.figure, part));
 	part = json_pack("{s:I, s:I}", "minor", N(f->faults.minor), "major", N(f->faults.major));
 	json_object_set_new(o, "faults", if_known(&f->faults.figure, part));
+	part = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "resident_bytes", N(f->memory.resident), "anonymous_bytes",
+			 N(f->memory.anonymous), "file_bytes", N(f->memory.file), "shared_bytes", N(f->memory.shared),
+			 "swapped_bytes", N(f->memory.swapped), "peak_bytes", N(f->memory.peak));
+	json_object_set_new(o, "memory", if_known(&f->memory.figure, part));
 	json_object_set_new(o, "gvl", if_known(&f->gvl.figure, gvl(f)));
 	json_object_set_new(o, "longest_gvl_wait_met", f->longest_gvl_wait_met ? longest_met(f) : json_null());
 	json_object_set_new(o, "gc_looks", if_known(&f->gvl.figure, gc_looks(f)));

@@ -188,6 +188,20 @@ static void write_faults(const struct extprof_figures *f, FILE *to)
 	end(&f->faults.figure, to);
 }
 
+static void write_memory(const struct extprof_figures *f, FILE *to)
+{
+	const struct extprof_memory_figures *m = &f->memory;
+	char text[6][TEXT];
+
+	if (!begin("memory", &m->figure, to))
+		return;
+	fprintf(to, "%14s   resident; anonymous %s, file %s, shared %s; swapped %s; peak %s",
+		bytes_text((double)m->resident, text[0]), bytes_text((double)m->anonymous, text[1]),
+		bytes_text((double)m->file, text[2]), bytes_text((double)m->shared, text[3]),
+		bytes_text((double)m->swapped, text[4]), bytes_text((double)m->peak, text[5]));
+	end(&m->figure, to);
+}
+
 static void write_gvl(const struct extprof_figures *f, FILE *to)
 {
 	char a[TEXT];
@@ -474,6 +488,7 @@ void stat_text__write_total(const struct stat_result *r, const struct stat_optio
 	write_cpu(f, to);
 	write_switches(f, to);
 	write_faults(f, to);
+	write_memory(f, to);
 	write_gvl(f, to);
 	write_gvl_waits(f, to);
 	write_holders(f, o->top, to);

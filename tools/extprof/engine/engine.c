@@ -286,6 +286,7 @@ static void look_around(struct engine *e, uint64_t now)
 				threads__refresh(&e->set.vms[i]->threads, false);
 	}
 	engine__read_ahead(e, now);
+	engine__figures_memory(e, now);
 	if (!e->behind)
 		engine__select(e, now);
 	if (now < e->look_at)

@@ -109,6 +109,7 @@ static struct figures_process *process_of(struct engine *e, const struct process
 	if (!f || f->pid)
 		return f;
 	f->pid = p->pid;
+	figures_parts__look_at_memory(p, f);
 	if (p->born || !read_amounts(p, &amounts))
 		figures__set_amounts(f, &amounts);
 	if (e->figures->looks_only) {
@@ -321,6 +322,8 @@ static void look_at_process(struct engine *e, struct process *p)
 		return;
 	if (!p->freed && !read_amounts(p, &amounts))
 		figures__set_amounts(f, &amounts);
+	if (!p->freed)
+		figures_parts__look_at_memory(p, f);
 	if (e->figures->looks_only)
 		take_looks(e, f);
 	if (figures_parts__can_be_looked_at(p)) {

@@ -36,7 +36,7 @@ struct engine_figures {
 	bool looks_only;	/* what threads do is known from looks: without BPF */
 	bool has_calls;		/* settings::syscall_figures */
 	/* Inside of the engine: see engine/figures_parts.h. */
-	uint64_t next_look, next_amounts;
+	uint64_t next_look, next_amounts, next_memory;
 	uint32_t random;
 	uint8_t *ractor_slots;
 	struct map64 ended_now;

@@ -22,5 +22,7 @@ static inline uint64_t figures_parts__key(const struct thread_account *a)
 {
 	return hash__mix(hash__mix((uint64_t)a->process << 32 | a->tid) ^ a->first);
 }
+/* How much memory it has. */
+void figures_parts__look_at_memory(const struct process *p, struct figures_process *f);
 
 #endif /* EXTPROF_ENGINE_FIGURES_PARTS_H */

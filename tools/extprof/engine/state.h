@@ -144,6 +144,8 @@ bool engine__take_figure(struct engine *e, const void *data, size_t size);
 uint64_t engine__figures_wait(const struct engine *e, uint64_t now);
 /* Look who has the GVL, if it is time for that. */
 void engine__figures_step(struct engine *e, uint64_t now);
+/* Look how much memory processes have, if it is time for that. */
+void engine__figures_memory(struct engine *e, uint64_t now);
 /* The recording is about to end: the last look. */
 void engine__figures_end(struct engine *e);
 

@@ -155,6 +155,28 @@ static void build_kernel(struct building *b)
 	f->faults.major = s->major_faults;
 }
 
+/* Of those that live; if all have ended, as each was seen last. */
+static void build_memory(struct building *b)
+{
+	struct extprof_memory_figures *m = &b->f->memory;
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		const struct figures_process *p = b->list[i];
+
+		if (!p->is_ruby || (p->ended && !b->f->ended) || !p->memory.resident)
+			continue;
+		m->figure.known = true;
+		m->resident += p->memory.resident;
+		m->anonymous += p->memory.anonymous;
+		m->file += p->memory.file;
+		m->shared += p->memory.shared;
+		m->swapped += p->memory.swapped;
+		m->peak += p->memory.peak;
+	}
+	if (!m->figure.known && b->f->processes)
+		m->figure.missing = "/proc did not show it before the end";
+}
+
 static void build_lengths(const struct histogram *h, uint64_t total, const struct longest *longest,
 			  const struct figures_process *of, struct extprof_lengths *to)
 {
@@ -418,6 +440,7 @@ static int build(const struct engine_figures *all, struct figures_process *const
 	add_up(b);
 	build_processes(b);
 	build_kernel(b);
+	build_memory(b);
 	build_gvl(b);
 	build_gc(b, to);
 	build_gc_looks(b, to);

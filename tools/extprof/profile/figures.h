@@ -58,6 +58,7 @@ enum figure {
 	FIGURE_CPU,
 	FIGURE_SWITCHES,
 	FIGURE_FAULTS,
+	FIGURE_MEMORY,
 	FIGURE_STATES,
 	FIGURE_GVL,		/* who has it */
 	FIGURE_CONTENTION,	/* whether others wait for it */
@@ -73,6 +74,11 @@ enum figure {
 /* What a process has used as the kernel tells it: amounts of its whole life. */
 struct process_amounts {
 	uint64_t cpu, user, minor_faults, major_faults;
+};
+
+/* Its memory as it was seen last, bytes. */
+struct process_memory {
+	uint64_t resident, anonymous, file, shared, swapped, peak;
 };
 
 /* A thread that has the GVL while others wait for it. */
@@ -101,6 +107,7 @@ struct figures_process {
 	struct sums before;	/* both together, at the end of the last interval */
 	struct process_amounts amounts;	/* as of the last look; see `amounts_known` */
 	bool amounts_known;
+	struct process_memory memory;	/* all 0: it was not seen so far */
 	uint64_t cycles, major_cycles;	/* the same of what its VM counts */
 	uint64_t thread_looks, doubts[STATE_ROOM];	/* the same of looks */
 	uint32_t cycles_vm;	/* number of that VM; 0: none so far */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of processes, as /proc has it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/figures_parts.h"
+#include "engine/state.h"
+#include "process/proc.h"
+
+/* How often to look: a process can end before the next interval does. */
+#define MEMORY_INTERVAL (200 * MS)
+
+static const struct {
+	const char *key;
+	size_t at;
+} fields[] = {
+	{ "VmHWM:", offsetof(struct process_memory, peak) },
+	{ "VmRSS:", offsetof(struct process_memory, resident) },
+	{ "RssAnon:", offsetof(struct process_memory, anonymous) },
+	{ "RssFile:", offsetof(struct process_memory, file) },
+	{ "RssShmem:", offsetof(struct process_memory, shared) },
+	{ "VmSwap:", offsetof(struct process_memory, swapped) },
+};
+
+void figures_parts__look_at_memory(const struct process *p, struct figures_process *f)
+{
+	struct process_memory m = { 0 };
+	char path[PROC_PATH_MAX], line[256];
+	unsigned long long kib;
+	FILE *file;
+
+	proc__path(path, p->pid, 0, "status");
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file))
+		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+			size_t n = strlen(fields[i].key);
+
+			if (!strncmp(line, fields[i].key, n) && sscanf(line + n, "%llu", &kib) == 1)
+				*(uint64_t *)((char *)&m + fields[i].at) = kib << 10;
+		}
+	fclose(file);
+	/* One that ends has no memory any more: the last that was seen stays. */
+	if (m.resident && (p->target.pidfd < 0 || target__has_pid(&p->target)))
+		f->memory = m;
+}
+
+void engine__figures_memory(struct engine *e, uint64_t now)
+{
+	if (!e->figures || e->figures->sums.frozen || now < e->figures->next_memory)
+		return;
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		const struct process *p = e->set.list[i];
+		struct figures_process *f = p && !p->freed ? figures__find(&e->figures->sums, p->number) : NULL;
+
+		if (f)
+			figures_parts__look_at_memory(p, f);
+	}
+	e->figures->next_memory = now + MEMORY_INTERVAL;
+}
