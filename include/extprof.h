@@ -628,6 +628,13 @@ EXTPROF_API int extprof_recording_figures(struct extprof_recording *recording,
 					  const struct extprof_figures_result **result,
 					  struct extprof_error *error);
 
+/*
+ * While it records: also record the process, as one of `pids`, or record it no more.  What was recorded of a
+ * process stays, and children that were found go on.  The recording ends with the last one of `pids`.
+ */
+EXTPROF_API int extprof_recording_add(struct extprof_recording *recording, pid_t pid, struct extprof_error *error);
+EXTPROF_API int extprof_recording_remove(struct extprof_recording *recording, pid_t pid, struct extprof_error *error);
+
 /* -- reports --------------------------------------------------------------------------------- */
 
 /* The next stack; NULL behind the last one.  Each stack is there once.  It is valid until the next call. */

@@ -394,3 +394,41 @@ TEST(engine_finds_children_that_are_there)
 	kill_ruby(child);
 	tear_down();
 }
+
+TEST(engine_takes_and_drops_processes)
+{
+	struct process *p, *other;
+	uint32_t number;
+	pid_t second;
+
+	set_up(false);
+	p = first();
+	CHECK(attach(p, 7));
+	number = p->number;
+	second = make_ruby();
+	CHECK_INT(engine__add(e, pid, &diag), -EEXIST);
+	CHECK_INT(engine__remove(e, second, &diag), -ESRCH);
+	CHECK(strstr(diag.text, "is not recorded"));
+	CHECK_INT(engine__add(e, second, &diag), 0);
+	other = process_set__by_pid(&e->set, second);
+	CHECK(other && other->wanted && !other->born && other->state == PROCESS_LOOKED_FOR);
+	CHECK_INT(e->set.wanted_live, 2);
+	CHECK(attach(other, 9));
+	/* What was sampled of the first one stays. */
+	fake_session__sample(SOURCE_CPU, number, 7, method);
+	CHECK_INT(engine__remove(e, pid, &diag), 0);
+	CHECK_INT(fake_session.dropped, number);
+	CHECK(strstr(fake_session.calls, "drop forget remove"));
+	fake_session__sample(SOURCE_CPU, other->number, 9, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK(!process_set__find(&e->set, number) && !process_set__vm(&e->set, 7));
+	CHECK_INT(e->set.wanted_live, 1);
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK_INT(e->rows.count, 2);
+	CHECK_STRING(e->rows.rows[0].ended, "left");
+	CHECK_INT(received__sum(&e->rows.rows[0].received), 1);
+	CHECK_INT(received__sum(&e->rows.rows[1].received), 1);
+	CHECK_INT(e->kernel[SOURCE_CPU].whole, 2);
+	kill_ruby(second);
+	tear_down();
+}

@@ -64,6 +64,14 @@ void engine__progress(struct engine *e, struct progress *p);
 /* What takes the samples, after engine__open().  *why has a text if BPF was wanted and may not be used; `why` may be
  * NULL. */
 enum reader_kind engine__reader(const struct engine *e, const struct diag **why);
+/*
+ * While it records: also record this process, as one that the settings name.  -EEXIST: it is recorded already; or as
+ * target__open().
+ */
+int engine__add(struct engine *e, pid_t pid, struct diag *d);
+/* Record it no more; what was recorded of it stays.  Its children go on.  -ESRCH: it is not recorded. */
+int engine__remove(struct engine *e, pid_t pid, struct diag *d);
+
 struct report_request {
 	uint32_t mode;		/* number in settings::modes */
 	enum report_detail detail;

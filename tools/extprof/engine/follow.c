@@ -107,3 +107,52 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 		snprintf(row->ended, sizeof(row->ended), "%s", how);
 	}
 }
+
+void engine__drop(struct engine *e, struct process *p, const struct target_config *config)
+{
+	session__drop(e->session, &p->key, p->number, config);
+	engine__process_ended(e, p, "left");
+	engine__process_freed(e, p);
+}
+
+int engine__add(struct engine *e, pid_t pid, struct diag *d)
+{
+	struct process *p = process_set__by_pid(&e->set, pid);
+	int err = 0;
+
+	if (!p) {
+		err = engine__follow_pid(e, pid, true, &p, d);
+	} else if (p->wanted) {
+		return diag__set(d, DIAG_USAGE, EEXIST, "process %d is recorded already", pid);
+	} else {
+		/* It was found as a child, or as one that did not fit. */
+		p->wanted = true;
+		p->refused = p->given_up = false;
+		e->set.wanted_live++;
+		if (p->state == PROCESS_WATCHED)
+			p->state = PROCESS_LOOKED_FOR;
+		backoff__reset(&p->backoff, deadline__now());
+	}
+	if (!err && e->settings.selection.subprocesses)
+		engine__discover_children(e);
+	return err;
+}
+
+int engine__remove(struct engine *e, pid_t pid, struct diag *d)
+{
+	struct process *p = process_set__by_pid(&e->set, pid);
+	struct target_config config = { 0 };
+	struct target_key key;
+
+	if (!p || p->refused || (!p->wanted && !p->vm))
+		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d is not recorded", pid);
+	config.process = session__new_number(e->session);
+	key = p->key;
+	engine__read_cpu_time(e, p);
+	engine__figures_leave(e, p);
+	if (p->state == PROCESS_ENDED)
+		return 0;
+	engine__drop(e, p, &config);
+	session__remove_target(e->session, &key);
+	return 0;
+}

@@ -95,12 +95,10 @@ static void leave(struct engine *e, struct process *p)
 	next->refused = true;
 	engine__read_cpu_time(e, p);
 	next->cpu_seen = p->cpu_seen;
-	session__drop(e->session, &p->key, p->number, &config);
+	engine__drop(e, p, &config);
 	next->target = p->target;
 	memset(&p->target, 0, sizeof(p->target));
 	p->target.pidfd = -1;
-	engine__process_ended(e, p, "left");
-	engine__process_freed(e, p);
 }
 
 void engine__select(struct engine *e, uint64_t now)

@@ -159,6 +159,8 @@ int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process 
 /* What it runs now is to be looked for; the VM that it had is left. */
 void engine__leave_vm(struct engine *e, struct process *p);
 void engine__look_again(struct engine *e, struct process *p);
+/* It is recorded no more, though it lives.  It is followed under the number in *config, for whoever knows that. */
+void engine__drop(struct engine *e, struct process *p, const struct target_config *config);
 /* Its last thread has ended. */
 void engine__process_ended(struct engine *e, struct process *p, const char *how);
 

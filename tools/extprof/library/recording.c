@@ -199,6 +199,22 @@ int extprof_recording_step(struct extprof_recording *r, struct extprof_error *er
 	return error__from(error, err, &d);
 }
 
+int extprof_recording_add(struct extprof_recording *r, pid_t pid, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, BEGUN, error);
+
+	return err ? err : error__from(error, engine__add(r->engine, pid, &d), &d);
+}
+
+int extprof_recording_remove(struct extprof_recording *r, pid_t pid, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, BEGUN, error);
+
+	return err ? err : error__from(error, engine__remove(r->engine, pid, &d), &d);
+}
+
 int extprof_recording_run(struct extprof_recording *r, struct extprof_error *error)
 {
 	struct pollfd fds[] = {
