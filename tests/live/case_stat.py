@@ -319,7 +319,7 @@ def memory(ctx):
     """As /proc has it, of a program that takes 100 MiB, also when it has ended."""
     ruby = ctx.ruby("-e", "$stdout.sync = true; gets; big = 'x' * (100 << 20); puts 1; gets; big.clear; puts 2; gets",
                     stdin=subprocess.PIPE)
-    reader = ctx.extprof_start("stat", "-p", ruby.pid, "-I", "100ms", "--json")
+    reader = ctx.extprof_start("stat", "-p", ruby.pid, "-i", "100ms", "--json")
     first = json.loads(reader.line())["memory"]
 
     def now():
