@@ -2,7 +2,6 @@
 #include "profile/figures.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "wire/alloc.h"
 #include "wire/gc.h"
 
-/* -- sums and histograms ----------------------------------------------------------------------- */
+/* -- sums ------------------------------------------------------------------------------------ */
 
 void sums__add(struct sums *to, const struct sums *s)
 {
@@ -30,39 +29,6 @@ void sums__subtract(struct sums *from, const struct sums *s)
 
 	for (size_t i = 0; i < sizeof(*from) / sizeof(*a); i++)
 		a[i] -= b[i];
-}
-
-uint64_t histogram__count(const struct histogram *h)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < HISTOGRAM_CLASSES; i++)
-		sum += h->counts[i];
-	return sum;
-}
-
-uint64_t histogram__percentile(const struct histogram *h, double percent, uint64_t longest)
-{
-	uint64_t wanted = (uint64_t)ceil(percent / 100 * (double)histogram__count(h)), sum = 0;
-
-	for (uint32_t i = 0; i < HISTOGRAM_CLASSES; i++) {
-		sum += h->counts[i];
-		if (sum && sum >= wanted)
-			return histogram__end(i) < longest ? histogram__end(i) : longest;
-	}
-	return 0;
-}
-
-void histogram__add(struct histogram *to, const struct histogram *h)
-{
-	for (uint32_t i = 0; i < HISTOGRAM_CLASSES; i++)
-		to->counts[i] += h->counts[i];
-}
-
-void histogram__difference(struct histogram *to, const struct histogram *h, const struct histogram *before)
-{
-	for (uint32_t i = 0; i < HISTOGRAM_CLASSES; i++)
-		to->counts[i] = h->counts[i] - (before ? before->counts[i] : 0);
 }
 
 /* -- processes --------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
 
 #include "base/map64.h"
 #include "profile/gc_pauses.h"
-#include "wire/histogram.h"
+#include "profile/histogram.h"
 #include "wire/lifecycle.h"
 #include "wire/states.h"
 
@@ -178,12 +178,5 @@ struct holder *figures__add_holder(struct figures_process *p, uint64_t thread);
 void figures__sums(const struct figures_process *p, struct sums *to);
 /* The next interval begins. */
 int figures__next_interval(struct figures *f);
-
-/* `percent` % of the lengths are no longer than this; longest: the largest of them.  0: there are none. */
-uint64_t histogram__percentile(const struct histogram *h, double percent, uint64_t longest);
-uint64_t histogram__count(const struct histogram *h);
-void histogram__add(struct histogram *to, const struct histogram *h);
-/* What is in `h` and was not in `before` (NULL: nothing). */
-void histogram__difference(struct histogram *to, const struct histogram *h, const struct histogram *before);
 
 #endif /* EXTPROF_PROFILE_FIGURES_H */

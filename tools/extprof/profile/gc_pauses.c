@@ -2,7 +2,6 @@
 #include "profile/gc_pauses.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,28 +14,6 @@ static void sum__add(struct gc_pause_sum *s, uint64_t length)
 	s->total += length;
 	if (length > s->longest)
 		s->longest = length;
-}
-
-/* Numbers below 128 have classes of their own, larger ones are told apart by their first 8 bits. */
-static uint32_t class_of(uint64_t length)
-{
-	uint32_t shift;
-
-	if (length < 1u << GC_CLASS_BITS)
-		return (uint32_t)length;
-	shift = 63u - (uint32_t)__builtin_clzll(length) - GC_CLASS_BITS;
-	return ((shift + 1) << GC_CLASS_BITS) + (uint32_t)(length >> shift) - (1u << GC_CLASS_BITS);
-}
-
-/* The largest length of a class. */
-static uint64_t class_end(uint32_t class)
-{
-	uint32_t shift;
-
-	if (class < 1u << GC_CLASS_BITS)
-		return class;
-	shift = (class >> GC_CLASS_BITS) - 1;
-	return ((uint64_t)(class & ((1u << GC_CLASS_BITS) - 1)) + (1u << GC_CLASS_BITS) + 1) * (1ull << shift) - 1;
 }
 
 enum gc_reason gc_reason__of(uint32_t cause)
@@ -114,7 +91,7 @@ int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t t
 	reason = gc_reason__of_pause(e, &major);
 	sum__add(&p->reasons[major][reason], e->value);
 	p->told += (e->extra & 0xffff) != 0;
-	p->classes[class_of(e->value)]++;
+	p->lengths.counts[histogram__class(e->value)]++;
 	return 0;
 }
 
@@ -137,14 +114,7 @@ int gc_pauses__set_name(struct gc_pauses *p, uint64_t thread, const char *name)
 
 uint64_t gc_pauses__percentile(const struct gc_pauses *p, double percent)
 {
-	uint64_t wanted = (uint64_t)ceil(percent / 100 * (double)p->all.count), sum = 0;
-
-	for (uint32_t i = 0; i < GC_CLASSES; i++) {
-		sum += p->classes[i];
-		if (sum && sum >= wanted)
-			return class_end(i) < p->all.longest ? class_end(i) : p->all.longest;
-	}
-	return p->all.longest;
+	return histogram__percentile(&p->lengths, percent, p->all.longest);
 }
 
 const char *gc_part__name(enum gc_part part)

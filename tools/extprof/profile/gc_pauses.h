@@ -7,11 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profile/histogram.h"
 #include "wire/sample.h"
-
-/* Lengths are counted in classes of 1/128 of their size. */
-#define GC_CLASS_BITS 7u
-#define GC_CLASSES ((64u - GC_CLASS_BITS + 1u) << GC_CLASS_BITS)
 
 /* Threads that have a row each. */
 #define GC_THREADS_MAX 256u
@@ -54,7 +51,7 @@ struct gc_pauses {
 	/* By whether all objects were marked, and by reason.  Those of a ruby that does not tell are unknown. */
 	struct gc_pause_sum reasons[2][GC_REASONS];
 	uint64_t told;		/* pauses of rubies that tell the reason */
-	uint64_t classes[GC_CLASSES];	/* numbers of pauses by length */
+	struct histogram lengths;
 	struct gc_pause_thread *threads;
 	uint32_t thread_count;
 	size_t thread_room;
@@ -67,7 +64,7 @@ int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t t
 int gc_pauses__set_name(struct gc_pauses *p, uint64_t thread, const char *name);
 
 /*
- * The length that `percent` % of the pauses do not exceed, ns: at most 1 % too large, and no larger than the longest
+ * The length that `percent` % of the pauses do not exceed, ns: at most 1.6 % too large, and no larger than the longest
  * one.  0: there are none.
  */
 uint64_t gc_pauses__percentile(const struct gc_pauses *p, double percent);
