@@ -20,7 +20,9 @@
  *
  * Texts are UTF-8 without control characters, whatever a profiled process has in its memory.
  *
- * A structure that the caller fills begins with its size.  Zero the rest: zero is each default.
+ * A structure that the caller fills begins with its size.  Zero the rest: zero is each default.  A later version appends
+ * fields, each of the size of a pointer, so that none lies in what was padding; a program that was compiled with an older
+ * header has a smaller size, and gets the defaults.
  */
 #ifndef EXTPROF_H
 #define EXTPROF_H
@@ -266,9 +268,10 @@ struct extprof_recording_options {
 				 * that need no groups besides the ones above */
 	bool lines;		/* frames are told apart by the line that runs */
 
-	int interrupt_fd;	/* the caller's, open until the recording is destroyed.  While it is readable
+	const int *interrupt_fd; /* the caller's descriptor, open until the recording is destroyed.  While it is readable
 				 * slow work is cut short, and samples that wait are given up and counted as
-				 * lost: read it before extprof_recording_finish().  0: none */
+				 * lost: read it before extprof_recording_finish().  It is looked up when the
+				 * recording is created.  NULL, or -1 in it: none */
 	extprof_log log;	/* NULL: none */
 	void *log_context;
 
@@ -318,6 +321,8 @@ struct extprof_recording_options {
 	 * end of the command with waitid(2), WEXITED and WNOWAIT, and looks at si_code.
 	 */
 	bool hold_command;
+	bool verbose;		/* `log` also gets what is searched and found, and what libbpf and the verifier say */
+	char reserved[5];	/* 0 */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -426,6 +431,12 @@ EXTPROF_API int extprof_recording_verdict(struct extprof_recording *recording, s
 EXTPROF_API int extprof_recording_write(struct extprof_recording *recording, const char *format,
 					const struct extprof_write_options *options, FILE *to,
 					struct extprof_error *error);
+/* Takes `size` bytes of an output.  0, or a negative errno, with which the writing ends. */
+typedef int (*extprof_writer)(void *context, const void *data, size_t size);
+/* The same as extprof_recording_write(), for programs that have no FILE: the output in pieces, in their order. */
+EXTPROF_API int extprof_recording_write_to(struct extprof_recording *recording, const char *format,
+					   const struct extprof_write_options *options, extprof_writer writer,
+					   void *context, struct extprof_error *error);
 /* The profile of the first mode as of finish or snapshot.  Destroy the report before the recording. */
 EXTPROF_API int extprof_recording_report(struct extprof_recording *recording, struct extprof_report **report,
 					 struct extprof_error *error);
@@ -725,7 +736,8 @@ struct extprof_dump_options {
 	const char *exe;	/* of the core file, the program or the libruby.so that it ran; NULL: not known */
 	bool stop;		/* stop all threads of the process for the read, with ptrace(2) */
 	bool source;		/* read the text of each innermost line, too */
-	int interrupt_fd;	/* the caller's; while it is readable reads are given up.  0: none */
+	const int *interrupt_fd; /* the caller's descriptor; while it is readable reads are given up.  It is looked up when
+				 * the dump is opened.  NULL, or -1 in it: none */
 };
 
 /* Values are those of the debugging interface.  They are only appended. */

@@ -394,6 +394,17 @@ def dumb_terminal(ctx):
     return "top refuses, record writes no escape sequences"
 
 
+@case(timeout=60)
+def verbose(ctx):
+    """-v tells what was found, and what libbpf says; without it nothing is told."""
+    ruby = busy(ctx)
+    for option in ((), ("-v",)):
+        p = ctx.extprof("-p", ruby.pid, "-d", "0.3", "--rows", "1", *option).ok()
+        for said in ("extprof: reader: ebpf", "extprof: process %d: found the interface at 0x" % ruby.pid, "extprof: libbpf: "):
+            check((said in p.err) == bool(option), "%s: %r in %s", option, said, p.err[:2000])
+    return "%d lines" % p.err.count("\n")
+
+
 @case(timeout=60, patient=True)
 def several_outputs(ctx):
     """Each -o is a file of the same recording, by its suffix."""

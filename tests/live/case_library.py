@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 
+import folded
 import harness
 import native
 from harness import case, check
@@ -119,7 +120,7 @@ def installed(ctx):
               exported(path, *options), declared)
     dynamic = subprocess.run(["readelf", "-d", shared], check=True, stdout=subprocess.PIPE,
                              universal_newlines=True).stdout
-    check("[libextprof.so.0]" in dynamic, "soname: %s", dynamic)
+    check("[libextprof.so.0.1]" in dynamic, "soname: %s", dynamic)
     return "%d files, %d functions" % (len(names), len(declared))
 
 
@@ -184,6 +185,27 @@ def stacks(ctx):
     _, err = p.communicate(30)
     check(p.p.returncode == 1 and "stacks: " in err, "status %d: %s", p.p.returncode, err)
     return "%d samples shared, %d static" % tuple(counts)
+
+
+@case(timeout=120)
+def from_ruby(ctx):
+    """examples/profile.rb: the library from Ruby by Fiddle, with nothing compiled."""
+    at = Installed(ctx)
+    ruby = burner(ctx)
+    script = os.path.join(EXAMPLES, "profile.rb")
+    run = lambda *args: subprocess.run([harness.RUBY, script, *map(str, args)], env={**os.environ, **at.env}, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, universal_newlines=True, timeout=60)
+    p = run(ruby.pid, "1s")
+    check(p.returncode == 0, "status %d: %s", p.returncode, p.stderr)
+    stacks = folded.parse(p.stdout)
+    check(sum(s.count for s in stacks) >= 50 and all(s.labels()[0] == "<main>" for s in stacks), p.stdout)
+    p = run(ruby.pid, "soon")
+    check(p.returncode == 1 and "--duration: soon is no time" in p.stderr, "status %d: %s", p.returncode, p.stderr)
+    p = run(os.getpid(), "1s")
+    check(p.returncode == 1 and "not a ruby" in p.stderr, "status %d: %s", p.returncode, p.stderr)
+    p = run(ruby.pid, "0.2", "nonsense")
+    check(p.returncode == 1 and '"nonsense" is no format' in p.stderr, "status %d: %s", p.returncode, p.stderr)
+    return "%d samples" % sum(s.count for s in stacks)
 
 
 @case(timeout=120)

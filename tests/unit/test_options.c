@@ -149,7 +149,7 @@ TEST(options_defaults)
 	CHECK_INT(s->size, sizeof(*s));
 	CHECK_INT(s->rate, 0);
 	CHECK(!s->timer && !s->modes && !s->duration && !s->groups && !s->threads && !s->lines && !s->command);
-	CHECK_INT(s->interrupt_fd, 0);
+	CHECK(!s->interrupt_fd);
 	CHECK_INT(set(&o)->rate, 99);
 	CHECK_INT(set(&o)->timer, TIMER_CLOCK);
 	CHECK_INT(set(&o)->groups.count, 0);

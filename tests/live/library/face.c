@@ -169,9 +169,11 @@ static void test_words(void)
 	claim(counts[EXTPROF_MODES] >= 8 && counts[EXTPROF_TIMERS] == 2 && counts[EXTPROF_SYSCALLS] > 290 && counts[EXTPROF_READERS] == 4, "words");
 	claim(!counts[EXTPROF_READERS + 1] && !extprof_word(EXTPROF_MODES, SIZE_MAX), "words that are none");
 	for (size_t i = 0; i < counts[EXTPROF_MODES]; i++)
-		known = known && !extprof_mode_info(extprof_mode(i), &mode) && mode.help[0] && !strcmp(mode.name, extprof_mode(i));
+		known = known && !extprof_mode_info(extprof_word(EXTPROF_MODES, i), &mode) && mode.help[0] &&
+			!strcmp(mode.name, extprof_word(EXTPROF_MODES, i));
 	for (size_t i = 0; i < counts[EXTPROF_FORMATS]; i++)
-		known = known && !extprof_format_info(extprof_format(i), &format) && !strcmp(format.name, extprof_format(i));
+		known = known && !extprof_format_info(extprof_word(EXTPROF_FORMATS, i), &format) &&
+			!strcmp(format.name, extprof_word(EXTPROF_FORMATS, i)) && format.suffix_count <= 3;
 	claim(known, "each mode and format is known by its name");
 	claim(!extprof_mode_info("wall", &mode) && mode.has_states && !strcmp(mode.below, "state") &&
 	      !extprof_mode_info("cpu", &mode) && !mode.has_states && !extprof_mode_info("syscall", &mode) &&
@@ -179,7 +181,8 @@ static void test_words(void)
 	      "modes with states");
 	claim(extprof_mode_info("papyrus", &mode) == -ENOENT && extprof_format_info("papyrus", &format) == -ENOENT, "none of them");
 	claim(!extprof_mode_info("cpu", (void *)&small) && !strcmp(small.name, "cpu") && small.behind == 7, "a shorter structure");
-	claim(!strcmp(extprof_format_of_file("x.svg"), "flamegraph") && !strcmp(extprof_format_of_file("x"), "folded"), "suffixes");
+	claim(!strcmp(extprof_format_of_file("x.svg"), "flamegraph") && !strcmp(extprof_format_of_file("-"), "folded") &&
+	      !extprof_format_of_file("x"), "suffixes");
 	extprof_clean(text, sizeof(text), "a\033b");
 	claim(!strcmp(text, "a\\x1Bb"), "a clean text");
 
@@ -201,6 +204,7 @@ static void test_words(void)
 	o.waits = "each";
 	o.files = o.holders = o.wakers = true;
 	claim(!extprof_recording_check(&o, &error), "more of waits");
+	o.syscall_latency = false;
 	o.modes = "wall,event";
 	claim(is_wrong(&o, "event"), "mode event without an event");
 	o.event_count = 3;
@@ -211,6 +215,9 @@ static void test_words(void)
 	o.modes = "cpu,papyrus";
 	claim(is_wrong(&o, "papyrus"), "a mode that is none");
 	o.modes = NULL;
+	o.reserved[4] = 1;
+	claim(is_wrong(&o, "reserved"), "what is reserved is not zero");
+	o.reserved[4] = 0;
 	o.rate = EXTPROF_RATE_MAX + 1;
 	claim(is_wrong(&o, "rate"), "a rate that is too high");
 }
@@ -284,19 +291,40 @@ static void check_report(struct extprof_recording *r, uint64_t *taken)
 	fclose(f);
 }
 
+/* What a writer gets. */
+struct pieces {
+	size_t size;
+	bool refuse;
+};
+
+static int take_piece(void *context, const void *data, size_t size)
+{
+	struct pieces *p = context;
+
+	if (p->refuse)
+		return -ENOSPC;
+	p->size += data ? size : 0;
+	return 0;
+}
+
 static void check_formats(struct extprof_recording *r)
 {
 	size_t count = 0;
 
-	for (const char *name; (name = extprof_format(count)); count++) {
+	for (const char *name; (name = extprof_word(EXTPROF_FORMATS, count)); count++) {
 		char *data = NULL, what[64];
 		size_t size = 0;
 		FILE *f = open_memstream(&data, &size);
+		struct pieces pieces = { 0 };
 		int err = extprof_recording_write(r, name, NULL, f, &error);
 
 		fclose(f);
 		snprintf(what, sizeof(what), "format %s", name);
 		claim(!err && size > 0, what);
+		claim(!extprof_recording_write_to(r, name, NULL, take_piece, &pieces, &error) && pieces.size > size / 2, what);
+		pieces.refuse = true;
+		claim(extprof_recording_write_to(r, name, NULL, take_piece, &pieces, &error) == -ENOSPC &&
+		      error.code == EXTPROF_OUTPUT, what);
 		free(data);
 	}
 	claim(count >= 3, "there are formats");
@@ -448,7 +476,7 @@ static void *run(void *argument)
 {
 	struct job *j = argument;
 	struct extprof_recording_options o = {
-		.size = sizeof(o), .pids = &j->pid, .pid_count = 1, .rate = 499, .interrupt_fd = j->interrupt,
+		.size = sizeof(o), .pids = &j->pid, .pid_count = 1, .rate = 499, .interrupt_fd = &j->interrupt,
 		.log = on_begun, .log_context = &j->begun,
 	};
 	struct extprof_recording *r = NULL;
@@ -573,7 +601,7 @@ static int64_t record_with(struct pool *p, pid_t pid, int interrupt, int *thread
 	struct extprof_executor executor = { .size = sizeof(executor), .submit = submit, .context = p };
 	struct extprof_recording_options o = {
 		.size = sizeof(o), .pids = &pid, .pid_count = 1, .rate = 499, .duration = 300000000, .modes = "cpu,gc",
-		.executor = &executor, .interrupt_fd = interrupt,
+		.executor = &executor, .interrupt_fd = &interrupt,
 	};
 	struct extprof_progress progress = { .size = sizeof(progress) };
 	struct extprof_recording *r;
@@ -595,6 +623,7 @@ static int64_t record_with(struct pool *p, pid_t pid, int interrupt, int *thread
 static void test_executor(pid_t pid)
 {
 	struct extprof_executor none = { .size = sizeof(none) };
+	struct { struct extprof_executor known; void *more; } newer = { .known = { .size = sizeof(newer), .submit = submit } };
 	struct extprof_recording_options o = { .size = sizeof(o), .pids = &pid, .pid_count = 1, .executor = &none };
 	struct pool pool = { .refuse = 2 }, at_once = { .at_once = true }, later = { 0 };
 	int before = threads_now(), threads = 0, interrupt = eventfd(1, EFD_CLOEXEC);
@@ -602,10 +631,15 @@ static void test_executor(pid_t pid)
 	int64_t samples;
 
 	claim(is_refused(&o, -EINVAL, EXTPROF_USAGE, "executor"), "an executor without submit");
+	/* Of a later version, which sets nothing that this one does not have; and with more. */
+	o.executor = &newer.known;
+	claim(!extprof_recording_check(&o, &error), "an executor of a later version");
+	newer.more = &newer;
+	claim(extprof_recording_check(&o, &error) == -E2BIG, "an executor with more than is known");
 	pthread_mutex_init(&pool.lock, NULL);
 	pthread_cond_init(&pool.more, NULL);
 	pthread_create(&thread, NULL, work, &pool);
-	samples = record_with(&pool, pid, 0, &threads);
+	samples = record_with(&pool, pid, -1, &threads);
 	claim(samples > 0, "a recording with an executor, which refuses twice");
 	claim(pool.refused == 2 && pool.done >= 1 && pool.tid && pool.tid != gettid(), "its thread has searched");
 	claim(threads == before + 1, "the library has started no thread");
@@ -614,7 +648,7 @@ static void test_executor(pid_t pid)
 	pthread_cond_signal(&pool.more);
 	pthread_mutex_unlock(&pool.lock);
 	pthread_join(thread, NULL);
-	samples = record_with(&at_once, pid, 0, &threads);
+	samples = record_with(&at_once, pid, -1, &threads);
 	claim(samples > 0 && at_once.done >= 1 && threads == before, "an executor that works at once");
 	/* Nobody works until the recording is gone. */
 	pthread_mutex_init(&later.lock, NULL);

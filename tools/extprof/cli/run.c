@@ -148,17 +148,28 @@ static int begin(struct run *r, struct extprof_error *e)
 	return err;
 }
 
+static void on_log(void *context, const char *line)
+{
+	char clean[1024];
+
+	(void)context;
+	extprof_clean(clean, sizeof(clean), line);
+	fprintf(stderr, "extprof: %s\n", clean);
+}
+
 int run__begin(struct run *r, struct extprof_error *e)
 {
 	int err = sudo__find(&r->sudo, e);
 
 	if (err)
 		return err;
+	if (r->options->recording.verbose)
+		r->options->recording.log = on_log;
 	r->owner = r->sudo.found ? &r->sudo.user : NULL;
 	if ((r->ops->check && (err = r->ops->check(r, e))) || (err = signals__open(&r->signals, e)) ||
 	    (err = prepare_command(r, e)))
 		return err;
-	r->options->recording.interrupt_fd = r->signals.interrupt_fd;
+	r->options->recording.interrupt_fd = &r->signals.interrupt_fd;
 	return begin(r, e);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From a process to its VM: searches, and what is done with what they found. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,8 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 		diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
 	else
 		err = add_ruby(e, p, vm, file, d);
+	log_to__line(&e->settings.log, "process %d: found the interface at %#" PRIx64 "; it is measured", p->pid,
+		     vm->layout.address);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	p->search_until = 0;
@@ -209,6 +212,7 @@ static void not_found(struct engine *e, struct process *p)
 	uint64_t now = deadline__now();
 	bool starting = p->why.code == DIAG_NOT_READY;
 
+	log_to__line(&e->settings.log, "process %d: %s", p->pid, p->why.text);
 	backoff__failed(&p->backoff, now, starting);
 	if (!starting && (!p->wanted || p->executed) && now - p->backoff.since > BACKOFF_STARTING)
 		p->backoff.next = now + ((now - p->backoff.since) / 8 < OTHER_WAIT_MAX ?

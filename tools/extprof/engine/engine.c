@@ -172,6 +172,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .states = states_shown(e) },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
+		.log = e->settings.log,
 	};
 	struct process *p;
 	int err;
@@ -180,6 +181,7 @@ int engine__open(struct engine *e, struct diag *d)
 	err = reader__open(&e->session, &options, &e->reader, &e->why_reader, d);
 	if (err)
 		return err;
+	log_to__line(&e->settings.log, "reader: %s", reader_names[e->reader]);
 	if (session__looks_only(e->session)) {
 		e->sources &= REMOTE_SOURCES;
 		if (e->figures)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/log.h"
 #include "engine/search.h"
 #include "engine/reader.h"
 #include "profile/groups.h"
@@ -64,6 +65,7 @@ struct settings {
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */
+	struct log_to log;	/* of what is searched and found */
 	struct executor executor;	/* does searches; without a `submit` the engine has threads for them */
 };
 

@@ -34,13 +34,9 @@ struct extprof_dump {
 	struct vm *vm;
 	struct symbol_table table;
 	struct deadline deadline;
+	int interrupt_fd;		/* -1: none */
 	struct dump_result *result;
 };
-
-static int interrupt_fd(const struct extprof_dump *dump)
-{
-	return dump->options.interrupt_fd ? dump->options.interrupt_fd : -1;
-}
 
 static int open_process(struct extprof_dump *dump, struct diag *d)
 {
@@ -139,11 +135,12 @@ int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_op
 	err = options__copy(&dump->options, sizeof(dump->options), options, error);
 	if (err)
 		goto cleanup;
+	dump->interrupt_fd = dump->options.interrupt_fd ? *dump->options.interrupt_fd : -1;
 	if (!dump->options.pid == !dump->options.core) {
 		err = error__set(error, DIAG_USAGE, EINVAL, "one process or one core file is to be dumped");
 		goto cleanup;
 	}
-	deadline__start(&dump->deadline, interrupt_fd(dump), deadline__now() + OPEN_TIMEOUT);
+	deadline__start(&dump->deadline, dump->interrupt_fd, deadline__now() + OPEN_TIMEOUT);
 	err = dump->options.core ? open_core(dump, &d) : open_process(dump, &d);
 	if (!err) {
 		vm__set_deadline(dump->vm, &dump->deadline);
@@ -260,7 +257,7 @@ int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_resul
 	int err;
 
 	*result = NULL;
-	deadline__start(&dump->deadline, interrupt_fd(dump), deadline__now() + TAKE_TIMEOUT);
+	deadline__start(&dump->deadline, dump->interrupt_fd, deadline__now() + TAKE_TIMEOUT);
 	if (dump->core) {
 		facts.core_pid = core__pid(dump->core);
 		facts.core = core__file(dump->core);

@@ -219,7 +219,7 @@ int extprof_recording_run(struct extprof_recording *r, struct extprof_error *err
 {
 	struct pollfd fds[] = {
 		{ .fd = extprof_recording_fd(r), .events = POLLIN },
-		{ .fd = r->options.interrupt_fd > 0 ? r->options.interrupt_fd : -1, .events = POLLIN },
+		{ .fd = r->settings.settings.interrupt_fd, .events = POLLIN },
 	};
 	int err;
 
@@ -379,6 +379,42 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode", name);
 	else if ((err = format->write(r->reports.list, r->reports.count, &settings, to)))
 		error__set(error, DIAG_OUTPUT, -err, "the profile could not be written: %s", strerror(-err));
+	return err;
+}
+
+/* An output that goes to a function. */
+struct sink {
+	extprof_writer writer;
+	void *context;
+	int err;
+};
+
+static ssize_t sink__write(void *cookie, const char *data, size_t size)
+{
+	struct sink *s = cookie;
+
+	if (!s->err)
+		s->err = s->writer(s->context, data, size);
+	if (!s->err)
+		return (ssize_t)size;
+	errno = s->err < 0 ? -s->err : EIO;
+	return 0;
+}
+
+int extprof_recording_write_to(struct extprof_recording *r, const char *name, const struct extprof_write_options *options,
+			       extprof_writer writer, void *context, struct extprof_error *error)
+{
+	struct sink sink = { .writer = writer, .context = context };
+	FILE *to = fopencookie(&sink, "w", (cookie_io_functions_t){ .write = sink__write });
+	int err;
+
+	if (!to)
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	err = extprof_recording_write(r, name, options, to, error);
+	/* What is in its buffer is written now. */
+	if (fclose(to) && !err)
+		err = error__set(error, DIAG_OUTPUT, sink.err < 0 ? -sink.err : EIO, "the profile could not be written: %s",
+				 strerror(sink.err < 0 ? -sink.err : EIO));
 	return err;
 }
 

@@ -2,6 +2,7 @@
 #include "library/settings.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,6 +175,28 @@ static int set_reader(struct settings *s, const struct extprof_recording_options
 	return o->reader ? not_one_of(EXTPROF_READERS, "reader", o->reader, error) : 0;
 }
 
+/* One of an older version is smaller, and one of a newer version may be larger. */
+static int set_executor(struct settings *s, const struct extprof_executor *given, struct extprof_error *error)
+{
+	struct extprof_executor all;
+	int err = given ? options__copy(&all, sizeof(all), given, error) : 0;
+
+	if (!given || err)
+		return err;
+	if (!all.submit)
+		return error__set(error, DIAG_USAGE, EINVAL, "the executor has no submit");
+	s->executor = (struct executor){ .submit = all.submit, .context = all.context };
+	return 0;
+}
+
+/* No option may ever lie in what older programs have as padding. */
+#define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
+					      sizeof(struct type), #type)
+NO_PADDING(extprof_recording_options, reserved);
+NO_PADDING(extprof_executor, context);
+NO_PADDING(extprof_write_options, unit);
+NO_PADDING(extprof_dump_options, interrupt_fd);
+
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error)
 {
@@ -191,14 +214,18 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->duration = o->duration;
 	s->alloc_interval = o->alloc_interval ? o->alloc_interval : RB_DEBUG_EXT_ALLOC_INTERVAL;
 	s->lines = o->lines;
-	s->interrupt_fd = o->interrupt_fd > 0 ? o->interrupt_fd : -1;
-	if (o->executor)
-		s->executor = (struct executor){ .submit = o->executor->submit, .context = o->executor->context };
+	if (o->verbose && o->log)
+		s->log = (struct log_to){ .line = o->log, .context = o->log_context };
+	s->interrupt_fd = o->interrupt_fd ? *o->interrupt_fd : -1;
+	if ((err = set_executor(s, o->executor, error)))
+		return err;
+	for (size_t i = 0; i < sizeof(o->reserved); i++)
+		if (o->reserved[i])
+			return error__set(error, DIAG_USAGE, EINVAL, "the structure of options is not zero where it is "
+					  "reserved: zero it before it is filled");
 	if (s->rate > SOURCE_RATE_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", s->rate,
 				  SOURCE_RATE_MAX);
-	if (o->executor && (o->executor->size < sizeof(*o->executor) || !o->executor->submit))
-		return error__set(error, DIAG_USAGE, EINVAL, "the executor has no size, or no submit");
 	if (modes__parse(mode_list, s->modes, &s->mode_count))
 		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
 	s->figures = o->figures;

@@ -171,6 +171,9 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_QUIET] = { "quiet", "q", .group = OPTION_SHOW, .commands = R, .brief_in = R,
 		.brief = "no live line, no tables", .help = "no live line, no summary" },
 
+	[OPTION_VERBOSE] = { "verbose", "v", .group = OPTION_OTHER, .commands = R | T | S, FIELD(verbose),
+		.brief = "tell what is searched, and libbpf's log",
+		.help = "tell on standard error what is searched and found, and what libbpf and the kernel's verifier say" },
 	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = R | T | S | D,
 		.brief = "show the options that are used most, or all",
 		.help = "show the options that are used most; --help=all shows all" },

@@ -53,11 +53,30 @@ struct bpf_session {
 /* libbpf reports by one callback for the whole process, without a context. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char first_log[256];
+static const struct log_to *log_all;
+
+/* All that libbpf says, line by line: the verifier's log of a program that is refused is one text. */
+static void forward_log(const char *format, va_list args)
+{
+	va_list copy;
+	char *all, *rest, *line;
+
+	va_copy(copy, args);
+	if (vasprintf(&all, format, copy) >= 0) {
+		for (rest = all; (line = strsep(&rest, "\n"));)
+			if (*line)
+				log_to__line(log_all, "%s", line);
+		free(all);
+	}
+	va_end(copy);
+}
 
 static int keep_log(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char line[sizeof(first_log)];
 
+	if (log_all && log_all->line)
+		forward_log(format, args);
 	if (level != LIBBPF_WARN || first_log[0])
 		return 0;
 	/* The first one is the cause; the others follow from it. */
@@ -138,6 +157,7 @@ static int load(struct bpf_session *s, const struct session_options *o, struct d
 
 	pthread_mutex_lock(&log_lock);
 	first_log[0] = '\0';
+	log_all = &o->log;
 	old = libbpf_set_print(keep_log);
 	/* libbpf raises RLIMIT_MEMLOCK for kernels before 5.11, which charge maps to it.
 	 * If it may not, it goes on. */
@@ -163,6 +183,7 @@ static int load(struct bpf_session *s, const struct session_options *o, struct d
 		err = load_failed(o, err, first_log, d);
 cleanup:
 	libbpf_set_print(old);
+	log_all = NULL;
 	pthread_mutex_unlock(&log_lock);
 	return err;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/log.h"
 #include "base/diag.h"
 #include "source/source.h"
 #include "wire/about.h"
@@ -29,6 +30,7 @@ struct session_options {
 	struct source_options source_options;
 	bool follow_children;	/* children are sampled as their parents are; else only watched */
 	bool tell_all;		/* session__drain_lifecycle() tells of each exec on the machine */
+	struct log_to log;	/* of what libbpf and the kernel say */
 };
 
 /* Returns whether to go on with the next one. */
