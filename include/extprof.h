@@ -686,6 +686,7 @@ struct extprof_facts {
 	const char *mode;		/* "cpu" */
 	const char *metric;		/* what extprof_stack::value counts: "samples", "cpu", "alloc_space" */
 	const char *unit;		/* of extprof_stack::value: "count", "ns" or "bytes" */
+	uint64_t children_cpu_time;	/* ns, of children that were not chosen: extprof_recording_options::subprocesses */
 };
 EXTPROF_API const struct extprof_facts *extprof_report_facts(const struct extprof_report *report);
 /* NULL is accepted. */

@@ -395,6 +395,19 @@ def dumb_terminal(ctx):
 
 
 @case(timeout=60)
+def master_without_its_workers(ctx):
+    """-p of a process whose children work: record, stat and top say so, and do not with -s."""
+    ruby = ctx.ruby("-e", BUSY + "2.times { fork { busy_method while true } }\nputs 'forked'\nsleep")
+    ruby.expect("ready")
+    ruby.expect("forked")
+    for args in (("record", "-d", "1"), ("stat", "-d", "1"), ("top", "-b", "-n", "2", "-m", "cpu")):
+        p = ctx.extprof(*args, "-p", ruby.pid)
+        check(re.search(r"children used \d\.\d\d s of CPU time: ", p.err), "%s: %s", args, p.err)
+        check("children used" not in ctx.extprof(*args, "-s", "-p", ruby.pid).err, "%s", args)
+    return p.err.strip()
+
+
+@case(timeout=60)
 def verbose(ctx):
     """-v tells what was found, and what libbpf says; without it nothing is told."""
     ruby = busy(ctx)

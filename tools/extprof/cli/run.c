@@ -305,6 +305,23 @@ int run__go(struct run *r, struct extprof_error *e)
 	return err;
 }
 
+bool run__hint_at_children(const struct run *r, char *to, size_t size)
+{
+	struct extprof_report *report;
+	uint64_t used;
+
+	if (r->options->recording.subprocesses || r->options->recording.all ||
+	    extprof_recording_report(r->recording, &report, NULL))
+		return false;
+	used = extprof_report_facts(report)->children_cpu_time;
+	extprof_report_destroy(report);
+	/* Less than 10 ms is not known. */
+	if (used < 10 * MS)
+		return false;
+	snprintf(to, size, "its children used %.2f s of CPU time: -s shows them too", (double)used / 1e9);
+	return true;
+}
+
 /* -- the end ------------------------------------------------------------------------------------------------ */
 
 int run__command_status(struct run *r, int status)

@@ -4,6 +4,7 @@
 #define EXTPROF_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/options.h"
@@ -67,6 +68,10 @@ int run__wait_for(struct run *r, int fd, struct extprof_error *e);
 /* Wait for COMMAND, if there is one.  The exit status: that of the command if it is STATUS_OK so far. */
 int run__command_status(struct run *r, int status);
 void run__free(struct run *r);
+
+/* Tell of children that used CPU time and were not chosen, as the master of a cluster has them; false: of none.  Of a
+ * recording that has been finished, or of which a snapshot was taken. */
+bool run__hint_at_children(const struct run *r, char *to, size_t size);
 
 /* A terminal that shows a line that changes: not TERM=dumb. */
 bool run__has_live_line(void);

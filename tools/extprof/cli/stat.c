@@ -152,6 +152,7 @@ static int run(int argc, char **argv, bool implied)
 	struct measuring s = { .taken = 0 };
 	struct extprof_error e = { .size = sizeof(e) };
 	int status = STATUS_OK, err;
+	char hint[128];
 
 	(void)implied;
 	err = stat_options__parse(&s.options, argc, argv, 0);
@@ -165,6 +166,8 @@ static int run(int argc, char **argv, bool implied)
 		err = run__go(&s.run, &e);
 	if (!err)
 		err = show_result(&s, &e);
+	if (!err && run__hint_at_children(&s.run, hint, sizeof(hint)))
+		fprintf(stderr, "extprof: %s\n", hint);
 	if (err)
 		status = message__fail(&e);
 	if (err > 0)

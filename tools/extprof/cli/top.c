@@ -26,6 +26,7 @@ struct top {
 	struct top_screen *screen;	/* NULL: --batch */
 	struct top_state state;
 	uint64_t taken;			/* windows */
+	bool hinted;			/* that there are children */
 	char message[160];		/* for the head; "": none */
 	char clock[16];			/* when the last window ended */
 };
@@ -181,6 +182,20 @@ static void note_time(struct top *t)
 		strftime(t->clock, sizeof(t->clock), "%H:%M:%S", &tm);
 }
 
+/* In the head of each window, or once. */
+static void tell_of_children(struct top *t)
+{
+	char hint[sizeof(t->message)];
+
+	if ((!t->screen && t->hinted) || !run__hint_at_children(&t->run, hint, sizeof(hint)))
+		return;
+	if (t->screen)
+		snprintf(t->message, sizeof(t->message), "%s", hint);
+	else
+		fprintf(stderr, "extprof: %s\n", hint);
+	t->hinted = true;
+}
+
 static int take_window(struct top *t, struct extprof_error *e)
 {
 	int err;
@@ -195,6 +210,8 @@ static int take_window(struct top *t, struct extprof_error *e)
 	err = extprof_recording_snapshot(t->run.recording, e);
 	if (!err)
 		err = top_windows__take(t->windows, t->run.recording, e);
+	if (!err)
+		tell_of_children(t);
 	if (!err)
 		err = extprof_recording_restart(t->run.recording, e);
 	t->taken += !err;

@@ -100,6 +100,9 @@ static void set_facts(struct extprof_report *r)
 		.mode = m->mode->name, .metric = r->report.metric.name,
 		.unit = units[r->report.metric.unit],
 	};
+	for (uint32_t i = 0; i < r->report.processes.count; i++)
+		if (r->report.processes.rows[i].watched)
+			r->facts.children_cpu_time += r->report.processes.rows[i].cpu_time_unfollowed;
 }
 
 static int set_frames(struct extprof_report *r)
