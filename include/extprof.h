@@ -57,7 +57,8 @@ enum extprof_code {
 	EXTPROF_NOT_READY,	/* the ruby is starting, forking or ending: try again */
 	EXTPROF_VERSION_MISMATCH, /* the version or layout of the interface is not supported */
 	EXTPROF_PERMISSION,
-	EXTPROF_COMMAND		/* the command could not be run */
+	EXTPROF_COMMAND,	/* the command could not be run */
+	EXTPROF_RECORDING	/* a file is no recording, or it is damaged */
 };
 
 struct extprof_error {
@@ -352,6 +353,17 @@ EXTPROF_API int extprof_recording_check(const struct extprof_recording_options *
 /* Can the modes of the options be counted in the unit?  The options have been checked.  0 or -EINVAL. */
 EXTPROF_API int extprof_recording_check_unit(const struct extprof_recording_options *options, const char *unit,
 					     struct extprof_error *error);
+
+/*
+ * Write each sample into a new file as it comes: a recording that other programs can read (docs/recording.md).
+ * Before extprof_recording_begin().  There must be no file of that name; `uid` and `gid` are those of the new one, -1:
+ * those of the caller.  What was written stays if the caller is killed.  A file without samples is removed.
+ */
+EXTPROF_API int extprof_recording_record_to(struct extprof_recording *r, const char *path, int uid, int gid,
+					    struct extprof_error *error);
+/* After extprof_recording_finish(): was it written whole?  *samples: how many it has. */
+EXTPROF_API int extprof_recording_file_status(const struct extprof_recording *r, uint64_t *samples,
+					      struct extprof_error *error);
 
 /*
  * Check the options and find the processes.  This can take as long as a process wants it to, if that
@@ -885,6 +897,55 @@ EXTPROF_API int extprof_dump_take(struct extprof_dump *dump, const struct extpro
 				  struct extprof_error *error);
 /* NULL is accepted. */
 EXTPROF_API void extprof_dump_close(struct extprof_dump *dump);
+
+/* -- recordings in files ------------------------------------------------------------------------- */
+
+/* A recording that extprof_recording_record_to() made.  Nothing in it is believed. */
+struct extprof_recorded;
+
+/* `interrupt_fd`: work on it ends when that is readable; -1 none. */
+EXTPROF_API int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, int interrupt_fd,
+				      struct extprof_error *error);
+EXTPROF_API void extprof_recorded_close(struct extprof_recorded *r);
+/* What is missing of a recording that did not end; NULL: nothing. */
+EXTPROF_API const char *extprof_recorded_incomplete(const struct extprof_recorded *r);
+
+struct extprof_recorded_options {
+	size_t size;
+	/* Which samples: NULL, 0: all. */
+	const char *modes;		/* "cpu,gc" */
+	uint64_t since, until;		/* ns after its begin */
+	const char *const *filters;	/* "method=Foo*", "label:request=GET *": all have to match */
+	size_t filter_count;
+	/* How they are shown. */
+	const char *groups;		/* as in struct extprof_recording_options; NULL: as it was recorded */
+	const char *unit;
+	bool html, color;		/* as in struct extprof_write_options */
+	unsigned int top, width;
+};
+
+/* Write a profile of it, as extprof_recording_write() does. */
+EXTPROF_API int extprof_recorded_write(struct extprof_recorded *r, const char *format,
+				       const struct extprof_recorded_options *options, FILE *to,
+				       struct extprof_error *error);
+
+struct extprof_recorded_check {
+	size_t size;
+	uint64_t samples, blocks, bytes;	/* bytes of the blocks */
+	uint64_t duration;			/* ns, from the first to the last sample */
+};
+
+/* Is all of it right? */
+EXTPROF_API int extprof_recorded_verify(struct extprof_recorded *r, struct extprof_recorded_check *check,
+					struct extprof_error *error);
+
+/*
+ * Ask it in SQL, see docs/recording.md.  `row` is called with the names of the columns, and then with each row; a value
+ * of NULL is NULL, texts are clean.  It returns 0, or a negative errno that ends it.
+ */
+EXTPROF_API int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
+				     int (*row)(void *context, int columns, const char *const *values), void *context,
+				     struct extprof_error *error);
 
 #ifdef __cplusplus
 }

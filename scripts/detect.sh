@@ -94,7 +94,10 @@ detect_extprof_libs() {
 #include <curses.h>' || need libncurses-dev "the screen of extprof top, with letters of all languages"
   has_header uniwidth.h -lunistring ||
     need libunistring-dev "tells how wide letters are, so that extprof's tables are aligned"
-  has_header zlib.h -lz || need zlib1g-dev "compresses extprof's pprof output"
+  has_header sqlite3.h -lsqlite3 '#if SQLITE_VERSION_NUMBER < 3037000
+#error SQLite 3.37 or newer
+#endif' || need libsqlite3-dev "writes and reads recordings, 3.37 or newer"
+  has_header zlib.h -lz || need zlib1g-dev "compresses extprof's recordings and pprof output"
   has_header jansson.h -ljansson '#if JANSSON_VERSION_HEX < 0x020b00
 #error jansson 2.11 or newer
 #endif' || need libjansson-dev "writes extprof's JSON outputs, 2.11 or newer"
@@ -132,6 +135,9 @@ detect_ruby_libs() {
   has_header yaml.h -lyaml || need libyaml-dev "psych, so RubyGems"
   has_header ffi.h -lffi || need libffi-dev "fiddle"
   has_header openssl/ssl.h "-lssl -lcrypto" || need libssl-dev "openssl"
+  has_header sqlite3.h -lsqlite3 '#if SQLITE_VERSION_NUMBER < 3037000
+#error SQLite 3.37 or newer
+#endif' || need libsqlite3-dev "writes and reads recordings, 3.37 or newer"
   has_header zlib.h -lz || need zlib1g-dev "zlib, so RubyGems"
   has_header gmp.h -lgmp || need libgmp-dev "fast large integers"
 }

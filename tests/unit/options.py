@@ -10,7 +10,7 @@ import sys
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
 COMMANDS = ("record", "top", "dump", "stat")
 # Without options.
-OTHERS = ("doctor",)
+OTHERS = ("doctor", "report", "sql", "verify")
 
 
 class Truth:

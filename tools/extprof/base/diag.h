@@ -19,6 +19,7 @@ enum diag_code {
 	DIAG_VERSION,		/* interface version or layout not supported */
 	DIAG_PERMISSION,
 	DIAG_COMMAND,		/* the command could not be run */
+	DIAG_RECORDING,		/* a file is no recording, or it is damaged */
 	DIAG_CODES
 };
 

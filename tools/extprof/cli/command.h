@@ -16,7 +16,8 @@ struct command {
 	int (*run)(int argc, char **argv, bool implied);
 };
 
-extern const struct command command_record, command_dump, command_stat, command_top, command_doctor;
+extern const struct command command_record, command_dump, command_stat, command_top, command_doctor, command_report, command_sql,
+	command_verify;
 /* All, ends with NULL.  The first one is meant when options come first. */
 extern const struct command *const commands[];
 

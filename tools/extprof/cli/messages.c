@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define CODES (EXTPROF_COMMAND + 1)
+#define CODES (EXTPROF_RECORDING + 1)
 
 static const enum exit_status statuses[CODES] = {
 	[EXTPROF_OK] = STATUS_OK,
@@ -19,6 +19,7 @@ static const enum exit_status statuses[CODES] = {
 	[EXTPROF_VERSION_MISMATCH] = STATUS_VERSION,
 	[EXTPROF_PERMISSION] = STATUS_PERMISSION,
 	[EXTPROF_COMMAND] = STATUS_COMMAND,
+	[EXTPROF_RECORDING] = STATUS_RECORDING,
 };
 
 /* What follows the hint, if there is one; a printf format for advice_value. */

@@ -12,6 +12,9 @@
 #define KEY_FIRST 0x100
 
 /* argp_error() returns if argp may not exit. */
+/* A file of that name is a recording. */
+#define RECORDING_SUFFIX ".extprof"
+
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
 /* What the parser knows besides the options. */
@@ -66,8 +69,21 @@ static error_t library_says(int err, const struct extprof_error *e, struct argp_
 	return ENOMEM;
 }
 
+static bool is_recording(const char *file)
+{
+	size_t length = strlen(file), suffix = strlen(RECORDING_SUFFIX);
+
+	return length > suffix && !strcmp(file + length - suffix, RECORDING_SUFFIX);
+}
+
 static error_t add_output(struct options *o, const char *file, struct argp_state *state)
 {
+	if (is_recording(file) && o->recording_file)
+		FAIL("one recording is written, not two: %s and %s", o->recording_file, file);
+	if (is_recording(file)) {
+		o->recording_file = file;
+		return 0;
+	}
 	if (o->output_count >= OPTIONS_OUTPUTS)
 		FAIL("at most %u files can be written from one recording", OPTIONS_OUTPUTS);
 	o->outputs[o->output_count++].file = file;

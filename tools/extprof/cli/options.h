@@ -31,6 +31,7 @@ struct options {
 	} values[OPTIONS];
 	char **command;			/* ends with NULL; NULL: none */
 	struct output_choice outputs[OPTIONS_OUTPUTS];	/* of record */
+	const char *recording_file;	/* -o FILE.extprof; NULL: none */
 	unsigned int output_count;
 	char *formats;			/* of these, with commas; NULL: none */
 };

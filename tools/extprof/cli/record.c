@@ -84,6 +84,10 @@ static int prepare(struct run *run, struct extprof_error *e)
 	struct recorder *r = run->context;
 	int err = run__wait_for(run, run->signals.request_fd, e);
 
+	if (!err && run->options->recording_file)
+		err = extprof_recording_record_to(run->recording, run->options->recording_file,
+						  run->owner ? (int)run->owner->uid : -1,
+						  run->owner ? (int)run->owner->gid : -1, e);
 	for (unsigned int i = 0; !err && i < run->options->output_count; i++)
 		err = output_file__open(&r->files[i], run->options->outputs[i].file, run->owner, e);
 	return err;

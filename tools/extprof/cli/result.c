@@ -2,6 +2,7 @@
 #include "cli/result.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,22 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 	return err;
 }
 
+/* The file that was written meanwhile. */
+static int show_recording(const struct options *o, const struct extprof_recording *r, struct extprof_error *e)
+{
+	uint64_t samples;
+
+	if (extprof_recording_file_status(r, &samples, e))
+		return message__fail(e);
+	if (!samples) {
+		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", o->recording_file);
+		return STATUS_NOTHING;
+	}
+	if (!options__has(o, OPTION_QUIET))
+		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %s\n", samples, o->recording_file);
+	return STATUS_OK;
+}
+
 int result__show(const struct options *o, struct extprof_recording *r, struct output_file *files)
 {
 	struct extprof_error e = { .size = sizeof(e) };
@@ -95,6 +112,10 @@ int result__show(const struct options *o, struct extprof_recording *r, struct ou
 		if (status == STATUS_OK)
 			status = STATUS_NOTHING;
 	}
+	if (o->recording_file && status == STATUS_OK)
+		status = show_recording(o, r, &e);
+	else if (o->recording_file)
+		show_recording(o, r, &e);
 	return status;
 }
 

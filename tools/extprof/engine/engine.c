@@ -397,6 +397,10 @@ int engine__step(struct engine *e, struct diag *d)
 		return 1;
 	}
 	engine__figures_step(e, now);
+	if (engine__step_recording(e, deadline__now())) {
+		engine__set_ended(e, "the file of the recording cannot be written");
+		return 1;
+	}
 	look_around(e, deadline__now());
 	return 0;
 }
@@ -443,6 +447,7 @@ void engine__destroy(struct engine *e)
 	session__close(e->session);
 	places__release(e->places);
 	engine__restore_intervals(e);
+	engine__free_recording(e);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);
 	frame_table__free(&e->frames);

@@ -31,6 +31,13 @@ struct progress {
  * is NULL.  Returns 0 or -errno with *d filled, as all of these do.
  */
 int engine__create(struct engine **engine, const struct settings *settings, struct diag *d);
+/*
+ * Write each sample into a new file, see recording/writer.h, besides what is reported.  Before engine__begin().  A file
+ * without samples is removed in the end.
+ */
+int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, struct diag *d);
+/* After engine__finish(): was the file written well?  0 or -errno with *d.  *samples: that are in it. */
+int engine__recording_status(const struct engine *e, uint64_t *samples, struct diag *d);
 /* Everything else that can fail before something is recorded: BPF. */
 int engine__open(struct engine *e, struct diag *d);
 /* After the caller has let the command go, if there is one: the first search. */

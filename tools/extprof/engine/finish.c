@@ -147,6 +147,8 @@ int engine__finish(struct engine *e, struct diag *d)
 	read_last_names(e);
 	if (e->set.wanted_live == 0 && !e->ended)
 		e->ended = "the process ended";
+	if (sampled)
+		engine__end_recording(e);
 	return sampled ? 0 : never_sampled(e, d);
 }
 

@@ -15,6 +15,7 @@
 #include "profile/resolve.h"
 #include "profile/states.h"
 #include "profile/tree.h"
+#include "recording/sink.h"
 #include "remote/gate.h"
 #include "source/session.h"
 
@@ -95,6 +96,12 @@ struct engine {
 	uint32_t first_row;
 	bool first_is_wanted;
 	char ruby_version[32], ruby_description[160];
+
+	struct recording_sink recording;	/* without a writer: there is no file */
+	char *recording_path;
+	bool recording_begun, recording_ended;
+	int recording_err;		/* of its end, ... */
+	struct diag recording_why;	/* ... and why */
 
 	int epoll_fd;
 };
@@ -210,6 +217,14 @@ void engine__discover_all(struct engine *e);
 
 /* Read the names of threads that wait, if it is time for that. */
 void engine__read_ahead(struct engine *e, uint64_t now);
+
+/* recording.c: the file of a recording.  Without engine__record_to() these do nothing. */
+
+/* Write a block, if it is time for that.  -errno: the file cannot be written any more. */
+int engine__step_recording(struct engine *e, uint64_t now);
+/* Names are known and no sample follows: write the account and close the file. */
+void engine__end_recording(struct engine *e);
+void engine__free_recording(struct engine *e);
 
 /* shared.c: Ruby threads that share native threads, and parked fibers.  Without the source sched these do nothing. */
 

@@ -148,6 +148,23 @@ const char *extprof_recording_reader(const struct extprof_recording *r, const ch
 	return reader_names[kind];
 }
 
+int extprof_recording_record_to(struct extprof_recording *r, const char *path, int uid, int gid,
+				struct extprof_error *error)
+{
+	struct diag d = { 0 };
+
+	if (r->state > OPEN)
+		return error__set(error, DIAG_USAGE, EINVAL, "the file of a recording is chosen before it begins");
+	return error__from(error, engine__record_to(r->engine, path, (uid_t)uid, (gid_t)gid, &d), &d);
+}
+
+int extprof_recording_file_status(const struct extprof_recording *r, uint64_t *samples, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+
+	return error__from(error, engine__recording_status(r->engine, samples, &d), &d);
+}
+
 int extprof_recording_open(struct extprof_recording *r, struct extprof_error *error)
 {
 	struct diag d = { 0 };

@@ -68,7 +68,8 @@ void tree_node__add(struct tree_node *node, uint32_t samples, const struct weigh
 	node->self.count += weight->count;
 }
 
-int tree__add(struct tree *p, const uint32_t *frames, uint32_t count, const struct weight *weight)
+int tree__add_samples(struct tree *p, const uint32_t *frames, uint32_t count, uint32_t samples,
+		      const struct weight *weight)
 {
 	for (bool again = false;; again = true) {
 		/* Memory that could not be had is not asked for again. */
@@ -77,16 +78,21 @@ int tree__add(struct tree *p, const uint32_t *frames, uint32_t count, const stru
 
 		/* More nodes do not help against too many frames, or if they were not enough. */
 		if ((err == -ENOSPC || (err && again)) && !child_of(p, node, FRAME_MERGED, p->node_max, &node)) {
-			p->merged++;
+			p->merged += samples;
 			err = 0;
 		}
 		if (!err) {
-			tree_node__add(&p->nodes[node], 1, weight);
-			p->samples++;
+			tree_node__add(&p->nodes[node], samples, weight);
+			p->samples += samples;
 			return 0;
 		}
 		/* Nodes of this stack that were added have no samples: they go first. */
 		if (again || tree__merge_rare(p))
 			return -ENOMEM;
 	}
+}
+
+int tree__add(struct tree *p, const uint32_t *frames, uint32_t count, const struct weight *weight)
+{
+	return tree__add_samples(p, frames, count, 1, weight);
 }

@@ -49,6 +49,10 @@ void tree__free(struct tree *p);
  */
 int tree__add(struct tree *p, const uint32_t *frames, uint32_t count, const struct weight *weight);
 
+/* The same of `samples` samples, which have that weight together. */
+int tree__add_samples(struct tree *p, const uint32_t *frames, uint32_t count, uint32_t samples,
+		      const struct weight *weight);
+
 void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight);
 
 /*

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whole files that say they are recordings: opened, checked, reported and asked in SQL. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output/output.h"
+#include "recording/profile.h"
+#include "recording/samples_table.h"
+
+static void report(struct recording_reader *r)
+{
+	const struct recording_request request = { .detail = REPORT_BY_NAME };
+	const struct output_options options = { .top = 20 };
+	struct recording_filter filter = { 0 };
+	struct recording_profile *profile;
+	struct reports reports;
+	struct diag d = { 0 };
+	FILE *to = fopen("/dev/null", "w");
+
+	recording_filter__add(&filter, "method=*");
+	if (!recording_profile__create(&profile, r, &filter, &d)) {
+		if (!recording_profile__reports(profile, &request, &reports, &d)) {
+			output_summary.write(reports.list, reports.count, &options, to);
+			reports__free(&reports);
+		}
+		recording_profile__destroy(profile);
+	}
+	fclose(to);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* SQLite wants a file with a name. */
+	static const char path[] = "fuzz_recording.tmp";
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct recording_reader *r;
+	struct recording_check check;
+	struct deadline deadline;
+	struct diag d = { 0 };
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	deadline__start(&deadline, -1, deadline__now() + 10000000000ull);
+	if (!recording_reader__open(&r, path, &deadline, &d)) {
+		recording_reader__verify(r, &check, &d);
+		report(r);
+		if (samples_table__register(recording_reader__database(r)) == SQLITE_OK)
+			sqlite3_exec(recording_reader__database(r), "SELECT * FROM samples; SELECT * FROM top_methods; "
+				     "SELECT stack_text(stack), label(labels, 'a') FROM samples", NULL, NULL, NULL);
+		recording_reader__close(r);
+	} else if (!d.text[0]) {
+		abort();
+	}
+	close(fd);
+	return 0;
+}

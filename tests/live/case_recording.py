@@ -1,0 +1,252 @@
+"""Recordings in files: what is reported of one is what was shown live, and others can read it."""
+import os
+import shutil
+import signal
+import sqlite3
+import struct
+import zlib
+from collections import Counter
+
+import harness
+from harness import case, check
+
+PROGRAM = """
+lock = Mutex.new
+def left(n) = n < 2 ? n : left(n - 1) + left(n - 2)
+def right = 400.times.map { |i| "s#{i}" }
+Thread.new { Thread.current.name = "worker 1"; loop { lock.synchronize { left(14) }; sleep 0.002 } }
+Thread.new { Thread.current.name = "worker 2"; loop { right; sleep 0.001 } }
+GC.stress = false
+STDOUT.sync = true
+puts "ready"
+loop { lock.synchronize { left(16) }; GC.start if rand(50) == 0 }
+"""
+FORMATS = ["folded", "speedscope.json", "pb.gz", "summary"]
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def record(ctx, *options):
+    """A recording of some seconds, and what extprof printed."""
+    ruby = ctx.ruby(ctx.write("recorded.rb", PROGRAM))
+    ruby.expect("ready")
+    run = ctx.extprof("record", "-p", ruby.pid, "-d", "2", *options)
+    check(run.status == 0, "status %d: %s", run.status, run.err)
+    ruby.kill()
+    return run
+
+
+def sql(ctx, path, statement):
+    run = ctx.extprof("sql", "-H", path, statement)
+    check(run.status == 0, "%s: status %d: %s", statement, run.status, run.err)
+    return [line.split("\t") for line in run.out.splitlines()]
+
+
+def of_mode(ctx, mode):
+    same = []
+    for suffix in FORMATS:
+        name = "%s-%s" % (mode.replace(",", "-"), suffix)
+        recording, live, again = ctx.path(name + ".extprof"), ctx.path("live-" + name), ctx.path("again-" + name)
+        if suffix == "summary":
+            shown = record(ctx, "-m", mode, "-o", recording).out
+            report = ctx.extprof("report", recording)
+            check(report.status == 0 and report.out == shown, "%s: the summary differs:\n%s\n----\n%s", mode, shown, report.out)
+            continue
+        record(ctx, "-q", "-m", mode, "-o", recording, "-o", live)
+        report = ctx.extprof("report", recording, "-o", again)
+        check(report.status == 0, "%s: status %d: %s", name, report.status, report.err)
+        check(read(live) == read(again), "%s: the file that was written live differs from that of the recording", name)
+        check(ctx.extprof("verify", recording).status == 0, "%s is not right", recording)
+        same.append("%s %d B" % (suffix, len(read(live))))
+    return "the same: " + ", ".join(same)
+
+
+@case(timeout=120)
+def gives_the_live_report_of_cpu(ctx):
+    return of_mode(ctx, "cpu")
+
+
+@case(timeout=120)
+def gives_the_live_report_of_wall(ctx):
+    return of_mode(ctx, "wall")
+
+
+@case(timeout=120)
+def gives_the_live_report_of_several_modes(ctx):
+    return of_mode(ctx, "cpu,wall,alloc,gc")
+
+
+@case(timeout=60)
+def sql_has_the_sums_of_the_summary(ctx):
+    """Views and samples add up to what was shown; so do the plain tables, read by another program and decoded by its
+    own code."""
+    path = ctx.path("sums.extprof")
+    run = record(ctx, "-m", "wall", "-o", path, "-o", ctx.path("sums.folded"))
+    with open(ctx.path("sums.folded"), encoding="utf-8") as f:
+        lines = [line.rpartition(" ") for line in f.read().splitlines()]
+    samples = [int(row[0]) for row in sql(ctx, path, "SELECT value FROM samples")]
+    # Folded amounts are us, each stack rounded.
+    check(abs(sum(int(n) for _, _, n in lines) - sum(samples) / 1000) <= len(lines), "%d us in folded, %d ns in SQL",
+          sum(int(n) for _, _, n in lines), sum(samples))
+    total = {m: int(n) for m, n in sql(ctx, path, "SELECT method, total FROM top_methods WHERE mode='wall'")}
+    wanted = sum(int(n) for stack, _, n in lines if "Object#left" in stack.split(";"))
+    check(abs(total["Object#left"] - wanted * 1000) <= 1000 * len(lines), "left: %d ns in SQL, %d us in folded",
+          total["Object#left"], wanted)
+    waits = sql(ctx, path, "SELECT sum(ns) FROM lock_waits")
+    states = {s: int(n) for s, n in sql(ctx, path, "SELECT state, sum(ns) FROM states_by_thread GROUP BY 1")}
+    check(int(waits[0][0]) == sum(n for s, n in states.items() if s in ("gvl", "mutex", "queue", "condvar", "join", "ractor")),
+          "lock waits %s, states %s", waits, states)
+    idle = {row[0] for row in sql(ctx, path, "SELECT thread_name FROM idle_threads")}
+    check("worker 1" not in idle, "idle: %s", idle)
+    check(sql(ctx, path, "SELECT count(*) FROM samples WHERE time_ns < 0")[0] == ["0"], "times")
+    decoded = blocks_of(path)
+    check(sorted(v for _, v in decoded) == sorted(samples), "another decoder finds %d samples, SQL %d", len(decoded), len(samples))
+    refused = ctx.extprof("sql", path, "DELETE FROM blocks")
+    check(refused.status == harness.USAGE and "readonly" in refused.err, "%d: %s", refused.status, refused.err)
+    return "%d samples; %s" % (len(samples), run.err.splitlines()[-1])
+
+
+def blocks_of(path):
+    """[(time, value)] of a recording, by the description in docs/recording.md alone."""
+    found = []
+    db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+    for count, data in db.execute("SELECT samples, data FROM blocks"):
+        form, length, crc = struct.unpack_from("<BII", data)
+        raw = zlib.decompress(data[9:])
+        check(form == 1 and len(raw) == length and zlib.crc32(raw) == crc, "a block that is not as described")
+        n, period, base = struct.unpack_from("<IQQ", raw)
+        lengths = struct.unpack_from("<10I", raw, 20)
+        check(n == count, "%d samples, %d in the row", n, count)
+        at, columns = 60, []
+        for size in lengths:
+            columns.append(raw[at:at + size])
+            at += size
+        numbers = [list(varints(c)) for c in columns]
+        zigzag = lambda x: x >> 1 ^ -(x & 1)
+        runs = numbers[0][1::2]
+        i, last = 0, Counter()
+        for run in runs:
+            time = base
+            for _ in range(run):
+                time += numbers[1][i] * period + zigzag(numbers[2][i])
+                key = columns[3][i], columns[4][i]
+                if numbers[8][i]:
+                    last[key] = numbers[8][i] - 1
+                found.append((time, last[key]))
+                i += 1
+        check(i == n, "%d samples of threads, not %d", i, n)
+    db.close()
+    return found
+
+
+def varints(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+@case(timeout=90)
+def killed_while_recording(ctx):
+    """What was recorded until some seconds before a kill is there, with its names, and the rest is said to be missing."""
+    path = ctx.path("killed.extprof")
+    ruby = ctx.ruby(ctx.write("recorded.rb", PROGRAM))
+    ruby.expect("ready")
+    reader = ctx.extprof_start("record", "-p", ruby.pid, "-F", "199", "-o", path)
+    ctx.attached(reader)
+    harness.until(lambda: count_blocks(path) >= 2, "no blocks come", timeout=40)
+    reader.signal(signal.SIGKILL)
+    reader.wait()
+    report = ctx.extprof("report", path, "-f", "folded")
+    check(report.status == 0 and "did not end" in report.err, "%d: %s", report.status, report.err)
+    total = sum(int(line.rpartition(" ")[2]) for line in report.out.splitlines())
+    check("Object#left" in report.out and total > 0, "%s", report.out[:300])
+    check(total == int(sql(ctx, path, "SELECT count(*) FROM samples")[0][0]), "%d samples in folded", total)
+    check(ctx.extprof("verify", path).status == 0, "it is not right")
+    return "%d samples in %d blocks" % (total, count_blocks(path))
+
+
+def count_blocks(path):
+    try:
+        db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+        try:
+            return db.execute("SELECT count(*) FROM blocks").fetchone()[0]
+        finally:
+            db.close()
+    except sqlite3.Error:
+        return 0
+
+
+@case(timeout=60)
+def files_that_are_wrong(ctx):
+    """Nothing is written over, nothing is left of a recording without samples, and what is no recording says so."""
+    path = ctx.path("there.extprof")
+    ctx.write("there.extprof", "mine")
+    ruby = ctx.ruby("-e", "puts 1; $stdout.flush; sleep")
+    ruby.expect("1")
+    run = ctx.extprof("record", "-p", ruby.pid, "-d", "1", "-o", path)
+    check(run.status == harness.OUTPUT and "exists already" in run.err and read(path) == b"mine", "%d: %s", run.status, run.err)
+    run = ctx.extprof("report", path)
+    check(run.status == 74 and "no recording" in run.err, "%d: %s", run.status, run.err)
+    run = ctx.extprof("report", ctx.path("none.extprof"))
+    check(run.status == 74 and "No such file" in run.err, "%d: %s", run.status, run.err)
+    idle = ctx.path("idle.extprof")
+    run = ctx.extprof("record", "-p", ruby.pid, "-d", "1", "-o", idle)
+    check(run.status == 1 and not os.path.exists(idle), "%d: %s", run.status, run.err)
+    run = ctx.extprof("record", "-p", ruby.pid, "-d", "1", "-o", idle, "-o", path + "2.extprof")
+    check(run.status == harness.USAGE, "%d: %s", run.status, run.err)
+    return "refused with their reasons"
+
+
+@case(timeout=60)
+def parts_of_a_recording(ctx):
+    """--since, --until, --filter, --mode and --group-by choose samples, and the parts add up to the whole."""
+    path = ctx.path("parts.extprof")
+    record(ctx, "-m", "cpu,wall", "-o", path)
+
+    def total(*options):
+        run = ctx.extprof("report", path, "-f", "folded", "--unit", "ns", *options)
+        if run.status == 74 and "no such samples" in run.err:
+            return 0
+        check(run.status == 0, "%s: %d: %s", options, run.status, run.err)
+        return sum(int(line.rpartition(" ")[2]) for line in run.out.splitlines())
+
+    both, cpu, wall = total(), total("-m", "cpu"), total("-m", "wall")
+    check(cpu and wall and both == cpu + wall, "%d, %d and %d", both, cpu, wall)
+    check(total("--until", "1") + total("--since", "1") >= both, "parts of the time")
+    check(0 < total("--until", "1") < both, "the first second")
+    threads = [total("--filter", "thread=" + t) for t in ("worker 1", "worker 2")]
+    check(all(threads), "threads %s", threads)
+    check(total("--filter", "thread=worker ?") == sum(threads), "a pattern of threads")
+    check(total("-m", "wall", "--filter", "state=running") <= wall, "states")
+    run = ctx.extprof("report", path, "-m", "cpu", "-f", "folded", "--group-by", "thread", "--filter", "method=Object#right")
+    check(run.status == 0 and all(line.startswith("[thread worker 2 (") for line in run.out.splitlines()), "%s", run.out[:300])
+    for wrong in (["--filter", "x"], ["-m", "alloc"], ["--group-by", "label:none"], ["-f", "nothing"]):
+        run = ctx.extprof("report", path, *wrong)
+        check(run.status == harness.USAGE and run.err, "%s: %d: %s", wrong, run.status, run.err)
+    return "%d ns of cpu, %d of wall" % (cpu, wall)
+
+
+@case(timeout=60)
+def other_programs_with_sqlite(ctx):
+    """The sqlite3 program has the table of samples by the extension."""
+    if not shutil.which("sqlite3"):
+        return harness.Counted(0, 0, 1, "there is no sqlite3 program")
+    extension = os.path.join(os.path.dirname(harness.EXTPROF), "extprof-sqlite.so")
+    if not os.path.exists(extension):
+        extension = os.path.join(os.path.dirname(harness.EXTPROF), "..", "lib", "extprof-sqlite.so")
+    path = ctx.path("others.extprof")
+    record(ctx, "-o", path)
+    statement = "SELECT count(*), sum(count) FROM samples"
+    ours = sql(ctx, path, statement)[0]
+    other = ctx.start(["sqlite3", path, ".load %s" % extension[:-3], statement, "SELECT count(*) FROM top_methods"])
+    out, err = other.communicate()
+    lines = (out.decode() if isinstance(out, bytes) else out).splitlines()
+    check(lines and lines[0].split("|") == ours and int(lines[1]) > 3, "%s %s, not %s", lines, err, ours)
+    return "%s samples" % ours[0]

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A profile that is recorded meanwhile: a report of the file is the live one, byte by byte in text. */
+#include "profile_fixture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "recording/profile.h"
+#include "recording/sink.h"
+
+#define FILE_NAME "test_recording_profile.extprof"
+
+static struct recording_sink sink;
+
+static int name_frame(void *context, uint32_t number)
+{
+	(void)context;
+	return frame_names__take(&frames, number, &table);
+}
+
+static const struct mode *both[] = { &mode_cpu, &mode_wall };
+static struct recording_view view;
+
+/* A fixture that records.  0, or an error. */
+static int set_up_recording(uint32_t modes)
+{
+	struct recording_source source = { .frames = &frames, .processes = &processes, .name = name_frame };
+	struct recording_writer *writer;
+
+	unlink(FILE_NAME);
+	set_up();
+	fake__thread(&ruby, 3, 30, "worker 1", NULL);
+	fake__thread(&ruby, 4, 40, "worker 2", NULL);
+	processes.rows[0].pid = 77;
+	strcpy(processes.rows[0].command, "puma");
+	strcpy(processes.rows[0].ruby_version, "3.4.5");
+	groups__add(&resolver.groups, GROUP_PROCESS);
+	groups__add(&resolver.groups, GROUP_THREAD);
+	memset(&view, 0, sizeof(view));
+	view.groups = resolver.groups;
+	if (resolve__set_modes(&resolver, both, modes) ||
+	    recording_writer__create(&writer, FILE_NAME, (uid_t)-1, (gid_t)-1, 10000000, &diag) ||
+	    recording_sink__init(&sink, writer, &source, both, modes) ||
+	    sinks__add(&resolver.sinks, &sink.sink))
+		return -1;
+	return recording_account__begin(writer, &view, 1000, 1700000000, 10000000);
+}
+
+static void tear_down_recording(void)
+{
+	recording_sink__free(&sink);
+	tear_down();
+	unlink(FILE_NAME);
+}
+
+/* 3000 samples of two threads: stacks of different depths, a line that is not exact, some that are truncated. */
+static void send_some(void)
+{
+	for (uint32_t i = 0; i < 3000; i++) {
+		start();
+		for (uint32_t j = test__random() % 4; j > 0; j--)
+			frame(j % 2 ? foo_id : bar_id, 10 * (test__random() % 3));
+		if (i % 5 == 0)
+			frame(size_id, 0);
+		frame(block_id, 0);
+		frame(main_id, 0);
+		sample.event.time = 1000 + i * 10000000ull;
+		sample.event.value = i % 3 ? 10000000 : test__random();
+		sample.event.count = 1;
+		sample.event.thread = 3 + i % 2;
+		sample.event.thread_slot = 30 + 10 * (i % 2);
+		sample.event.tid = 100 + i % 2;
+		sample.event.source = i % 4 ? SOURCE_CPU : SOURCE_SCHED;
+		sample.event.state = i % 4 ? 0 : STATE_IO;
+		if (i % 50 == 0) {
+			sample.event.truncated = TRUNC_DEPTH;
+			sample.event.left_out = i;
+		}
+		if (i % 70 == 0)
+			sample.event.gc_phase = RB_DEBUG_EXT_GC_MARK;
+		send(1);
+	}
+}
+
+static void name_all(void)
+{
+	resolve__name_threads(&resolver, &vm);
+	resolve__name_processes(&resolver);
+	resolve__describe(&resolver, &table);
+}
+
+/* What the live profile shows of a mode. */
+static char live[1 << 18], again[1 << 18];
+
+static int build_live(struct report *r, uint32_t mode, const struct output_format *format)
+{
+	struct report_view v = {
+		.mode = both[mode], .mode_frame = resolver.mode_frames[mode], .by_value = format->by_value || !both[mode]->by_count,
+	};
+	struct groups groups = resolver.groups;
+	int err;
+
+	groups__add_mask(&groups, format->labels);
+	err = report__build(r, &tree, &frames, &groups, format->detail, &v);
+	if (err)
+		return err;
+	strcpy(r->meta.command, "puma <app>");
+	strcpy(r->meta.ended, "Ctrl-C");
+	r->meta.pid = 77;
+	r->meta.duration = 30.5;
+	r->meta.modes = resolver.mode_count;
+	r->meta.period = 10000000;
+	r->meta.cpu_time = 12345678;
+	r->meta.accounting.taken = 3001;
+	r->meta.accounting.whole = 2940;
+	r->meta.accounting.truncated[TRUNC_DEPTH] = 60;
+	r->meta.accounting.lost[LOSS_RING_FULL] = 1;
+	return processes__copy(&r->processes, &processes);
+}
+
+static int write_reports(struct report *list, uint32_t count, const struct output_format *format, char *to, size_t size)
+{
+	struct output_options o = { .top = 20 };
+	FILE *f = fmemopen(to, size - 1, "w");
+	int err;
+
+	memset(to, 0, size);
+	err = format->write(list, count, &o, f);
+	fclose(f);
+	return err;
+}
+
+static void end_recording(void)
+{
+	struct reports reports = { 0 };
+
+	name_all();
+	for (uint32_t i = 0; i < resolver.mode_count; i++)
+		reports.count += !build_live(&reports.list[i], i, &output_summary);
+	if (recording_sink__end(&sink) || recording_account__end(sink.writer, &reports) ||
+	    recording_writer__end(sink.writer))
+		test__fail(__FILE__, __LINE__, "the recording cannot be ended");
+	sink.ended = true;
+	reports__free(&reports);
+}
+
+static int read_report(const char *modes, const char *filter, struct reports *reports, const struct output_format *format)
+{
+	struct recording_request request = {
+		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
+	};
+	struct recording_filter f = { .modes = modes };
+	struct recording_profile *p = NULL;
+	struct recording_reader *r = NULL;
+	int err = filter ? recording_filter__add(&f, filter) : 0;
+
+	memset(reports, 0, sizeof(*reports));
+	if (!err)
+		err = recording_reader__open(&r, FILE_NAME, NULL, &diag);
+	if (!err)
+		err = recording_profile__create(&p, r, &f, &diag);
+	if (!err)
+		err = recording_profile__reports(p, &request, reports, &diag);
+	recording_profile__destroy(p);
+	recording_reader__close(r);
+	return err;
+}
+
+TEST(recording_gives_the_live_report)
+{
+	for (uint32_t modes = 1; modes <= 2; modes++) {
+		CHECK(!set_up_recording(modes));
+		send_some();
+		end_recording();
+		for (int i = 0; output_formats[i]; i++) {
+			struct reports from_file, made = { 0 };
+
+			/* Others have tables in the order in which the profile met its frames. */
+			if (output_formats[i] != &output_folded && output_formats[i] != &output_summary)
+				continue;
+			for (uint32_t j = 0; j < modes; j++)
+				made.count += !build_live(&made.list[j], j, output_formats[i]);
+			CHECK_INT(made.count, modes);
+			CHECK(!read_report(NULL, NULL, &from_file, output_formats[i]));
+			CHECK_INT(from_file.count, modes);
+			CHECK(!write_reports(made.list, modes, output_formats[i], live, sizeof(live)));
+			CHECK(!write_reports(from_file.list, modes, output_formats[i], again, sizeof(again)));
+			if (memcmp(live, again, sizeof(live)))
+				test__fail(__FILE__, __LINE__, "%s differs:\n%.2000s\n----\n%.2000s", output_formats[i]->name,
+					   live, again);
+			CHECK(strlen(live) > 20);
+			reports__free(&made);
+			reports__free(&from_file);
+		}
+		tear_down_recording();
+	}
+}
+
+TEST(recording_filters)
+{
+	static const struct {
+		const char *filter, *key;	/* lines of the folded live profile with that text are what is left */
+	} filters[] = {
+		{ "thread=100", "(100)]" }, { "thread=10[1-9]", "(101)]" }, { "method=Foo#foo", "Foo#foo" },
+		{ "method=Array#*", "Array#size" }, { "process=77", "[process 77" }, { "process=pu*", "[process 77" },
+		{ "file=app.rb", "Foo" }, { "file=none.rb", "nothing" },
+	};
+
+	CHECK(!set_up_recording(1));
+	send_some();
+	end_recording();
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		struct reports from_file;
+		struct report made;
+		uint64_t wanted = 0, samples;
+
+		CHECK(!build_live(&made, 0, &output_folded));
+		CHECK(!write_reports(&made, 1, &output_folded, live, sizeof(live)));
+		report__free(&made);
+		for (char *line = strtok(live, "\n"); line; line = strtok(NULL, "\n"))
+			/* All frames of Ruby are of one file. */
+			if (strstr(line, filters[i].key) || (!strcmp(filters[i].key, "Foo") && strstr(line, "<main>")))
+				wanted += strtoull(strrchr(line, ' '), NULL, 10);
+		CHECK(!read_report(NULL, filters[i].filter, &from_file, &output_folded));
+		CHECK(!write_reports(from_file.list, 1, &output_folded, again, sizeof(again)));
+		samples = 0;
+		for (char *line = strtok(again, "\n"); line; line = strtok(NULL, "\n"))
+			samples += strtoull(strrchr(line, ' '), NULL, 10);
+		if (samples != wanted)
+			test__fail(__FILE__, __LINE__, "%s: %llu, not %llu", filters[i].filter, (unsigned long long)samples,
+				   (unsigned long long)wanted);
+		CHECK(strstr(filters[i].filter, "none") ? !wanted : wanted > 0);
+		reports__free(&from_file);
+	}
+	{
+		struct recording_filter f = { 0 };
+
+		CHECK_INT(recording_filter__add(&f, "method"), -EINVAL);
+		CHECK_INT(recording_filter__add(&f, "colour=red"), -EINVAL);
+		CHECK_INT(recording_filter__add(&f, "label:=red"), -EINVAL);
+		CHECK(!recording_filter__add(&f, "label:request=GET *"));
+		for (int i = 1; i < RECORDING_CONDITIONS_MAX; i++)
+			CHECK(!recording_filter__add(&f, "state=io"));
+		CHECK_INT(recording_filter__add(&f, "state=io"), -E2BIG);
+	}
+	tear_down_recording();
+}
+
+/* What was written is there without the end, with its names. */
+TEST(recording_without_an_end)
+{
+	struct reports reports;
+
+	CHECK(!set_up_recording(1));
+	send_some();
+	name_all();
+	CHECK(!recording_sink__tick(&sink, deadline__now() + 2 * WRITER_BLOCK_NS));
+	recording_writer__destroy(sink.writer);
+	sink.writer = NULL;
+	CHECK(!read_report(NULL, NULL, &reports, &output_folded));
+	CHECK_INT(reports.count, 1);
+	/* The samples of SOURCE_SCHED are of another mode. */
+	CHECK_INT(reports.list[0].meta.accounting.whole, 2250);
+	CHECK_STRING(reports.list[0].meta.ended, "the recording did not end");
+	CHECK_STRING(reports.list[0].meta.command, "puma");
+	CHECK(!write_reports(reports.list, 1, &output_folded, again, sizeof(again)));
+	CHECK(strstr(again, "(100)]") && strstr(again, "Foo#bar") && strstr(again, "<main>"));
+	reports__free(&reports);
+	CHECK(read_report("wall", NULL, &reports, &output_folded) == -EINVAL && strstr(diag.text, "not recorded"));
+	tear_down_recording();
+}
+
+/* The numbers of frames and processes begin anew, the file goes on. */
+TEST(recording_goes_on_after_a_restart)
+{
+	struct reports reports;
+	struct report made;
+	uint64_t first;
+
+	CHECK(!set_up_recording(1));
+	send_some();
+	name_all();
+	CHECK(!build_live(&made, 0, &output_folded));
+	first = made.samples;
+	report__free(&made);
+	tree__free(&tree);
+	tree__init(&tree);
+	frame_table__free(&frames);
+	frame_table__init(&frames);
+	for (uint32_t i = 0; i < vm.threads.count; i++)
+		vm.threads.list[i].frame = 0;
+	resolve__restart(&resolver);
+	send_some();
+	name_all();
+	CHECK(!build_live(&made, 0, &output_folded));
+	CHECK(!recording_sink__end(&sink));
+	CHECK(!recording_writer__end(sink.writer));
+	sink.ended = true;
+	CHECK(!read_report(NULL, NULL, &reports, &output_folded));
+	CHECK_INT(reports.list[0].samples, first + made.samples);
+	report__free(&made);
+	reports__free(&reports);
+	tear_down_recording();
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording that is written into a file while it is made. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/state.h"
+#include "profile/frame_names.h"
+#include "recording/account.h"
+
+static int name_frame(void *context, uint32_t number)
+{
+	struct engine *e = context;
+
+	return frame_names__take(&e->frames, number, &e->table);
+}
+
+int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, struct diag *d)
+{
+	const uint32_t groups = 1u << GROUP_PROCESS | 1u << GROUP_THREAD;
+	struct recording_source source = {
+		.frames = &e->frames, .processes = &e->rows, .name = name_frame, .context = e,
+	};
+	struct recording_writer *writer;
+	int err;
+
+	if (e->recording.writer)
+		return diag__set(d, DIAG_USAGE, EBUSY, "it is recorded into a file already");
+	e->recording_path = strdup(path);
+	if (!e->recording_path)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
+	err = recording_writer__create(&writer, path, uid, gid, e->settings.rate ? SECOND / e->settings.rate : 0, d);
+	if (err)
+		return err;
+	/* Each sample is of a process and a thread, whatever is shown of it. */
+	groups__add_mask(&e->resolver.groups, groups);
+	if (recording_sink__init(&e->recording, writer, &source, e->settings.modes, e->settings.mode_count))
+		return recording_writer__why(writer, d);
+	if (sinks__add(&e->resolver.sinks, &e->recording.sink))
+		return diag__set(d, DIAG_INTERNAL, ENOSPC, "there are too many sinks");
+	return 0;
+}
+
+static int begin(struct engine *e)
+{
+	struct recording_view view = {
+		.groups = e->settings.groups, .group_by_default = e->settings.group_by_default, .lines = e->settings.lines,
+	};
+
+	e->recording_begun = true;
+	return recording_account__begin(e->recording.writer, &view, e->started_at, e->started_wall,
+					e->settings.rate ? SECOND / e->settings.rate : 0);
+}
+
+/* Names of threads and processes are read when they are written. */
+static int name_groups(struct engine *e)
+{
+	int err = resolve__name_processes(&e->resolver);
+
+	for (uint32_t i = 0; i < e->set.vm_count && !err; i++)
+		if (e->set.vms[i])
+			err = resolve__name_threads(&e->resolver, e->set.vms[i]);
+	return err;
+}
+
+int engine__step_recording(struct engine *e, uint64_t now)
+{
+	int err = 0;
+
+	if (!e->recording.writer || e->recording_ended || !e->started)
+		return 0;
+	if (!e->recording_begun)
+		err = begin(e);
+	if (!err && recording_writer__is_due(e->recording.writer, now)) {
+		err = name_groups(e);
+		if (!err)
+			err = recording_sink__tick(&e->recording, now);
+	}
+	return err ? err : e->recording.sink.err;
+}
+
+/* All names are known, and no sample comes any more. */
+void engine__end_recording(struct engine *e)
+{
+	struct report_request request = { .detail = REPORT_BY_CODE };
+	struct reports reports = { 0 };
+	struct diag *d = &e->recording_why;
+	int err;
+
+	if (!e->recording.writer || e->recording_ended)
+		return;
+	e->recording_ended = true;
+	err = e->recording_begun ? 0 : begin(e);
+	/* This tells the sinks what all numbers stand for. */
+	if (!err)
+		err = engine__reports(e, &request, &reports, d);
+	if (!err)
+		err = recording_sink__end(&e->recording);
+	if (!err)
+		err = recording_account__end(e->recording.writer, &reports);
+	if (!err)
+		err = recording_writer__end(e->recording.writer);
+	reports__free(&reports);
+	e->recording.ended = true;
+	e->recording_err = err;
+	if (err && !recording_writer__why(e->recording.writer, d) && !d->text[0])
+		diag__set(d, DIAG_OUTPUT, -err, "the recording cannot be written: %s", strerror(-err));
+}
+
+int engine__recording_status(const struct engine *e, uint64_t *samples, struct diag *d)
+{
+	*samples = e->recording.writer ? recording_writer__samples(e->recording.writer) : 0;
+	if (e->recording_err)
+		*d = e->recording_why;
+	return e->recording_err;
+}
+
+void engine__free_recording(struct engine *e)
+{
+	/* A file without samples tells nobody anything. */
+	bool empty = e->recording.writer && !recording_writer__samples(e->recording.writer);
+
+	recording_sink__free(&e->recording);
+	if (empty)
+		unlink(e->recording_path);
+	free(e->recording_path);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Recordings that were written into files: reports of them, SQL, and their check. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/deadline.h"
+#include "base/text.h"
+#include "library/error.h"
+#include "library/settings.h"
+#include "output/output.h"
+#include "recording/profile.h"
+#include "recording/reader.h"
+#include "recording/samples_table.h"
+
+/* No statement of SQL takes longer, ns. */
+#define TIME_MAX (600 * 1000000000ull)
+/* Nor more memory of SQLite, bytes. */
+#define MEMORY_MAX (512ll << 20)
+
+struct extprof_recorded {
+	struct recording_reader *reader;
+	struct deadline deadline;
+	bool has_table;		/* the virtual table is there */
+};
+
+int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, int interrupt_fd,
+			  struct extprof_error *error)
+{
+	struct extprof_recorded *r = calloc(1, sizeof(*r));
+	struct diag d = { 0 };
+	int err;
+
+	*recorded = NULL;
+	if (!r)
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	deadline__start(&r->deadline, interrupt_fd, deadline__now() + TIME_MAX);
+	err = recording_reader__open(&r->reader, path, &r->deadline, &d);
+	if (err)
+		free(r);
+	else
+		*recorded = r;
+	return error__from(error, err, &d);
+}
+
+void extprof_recorded_close(struct extprof_recorded *r)
+{
+	if (!r)
+		return;
+	recording_reader__close(r->reader);
+	free(r);
+}
+
+const char *extprof_recorded_incomplete(const struct extprof_recorded *r)
+{
+	const char *why;
+
+	recording_reader__ended(r->reader, &why);
+	return why;
+}
+
+int extprof_recorded_verify(struct extprof_recorded *r, struct extprof_recorded_check *check,
+			    struct extprof_error *error)
+{
+	struct extprof_recorded_check full = { 0 };
+	struct recording_check c;
+	struct diag d = { 0 };
+	int err = recording_reader__verify(r->reader, &c, &d);
+
+	if (err)
+		return error__from(error, err, &d);
+	full.blocks = c.blocks;
+	full.samples = c.samples;
+	full.bytes = c.bytes;
+	full.duration = c.last - c.first;
+	return result__copy(check, &full, sizeof(full));
+}
+
+static int set_filter(struct recording_filter *f, const struct extprof_recorded_options *o, struct extprof_error *error)
+{
+	memset(f, 0, sizeof(*f));
+	f->since = o->since;
+	f->until = o->until;
+	f->modes = o->modes;
+	for (size_t i = 0; i < o->filter_count; i++) {
+		int err = recording_filter__add(f, o->filters[i]);
+
+		if (err)
+			return error__set(error, DIAG_USAGE, -err, err == -E2BIG ? "there are too many filters, at \"%s\"" :
+					  "\"%s\" is no filter: KEY=PATTERN with process, thread, method, file, state or "
+					  "label:KEY", o->filters[i]);
+	}
+	return 0;
+}
+
+static int make_reports(struct extprof_recorded *r, const struct extprof_recorded_options *o,
+			const struct output_format *format, struct reports *reports, struct extprof_error *error)
+{
+	struct recording_request request = {
+		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
+	};
+	struct recording_profile *profile = NULL;
+	struct recording_filter filter;
+	struct groups groups = { 0 };
+	struct diag d = { 0 };
+	int err = set_filter(&filter, o, error);
+
+	if (!err)
+		err = unit__find(o->unit, &request.unit, error);
+	if (!err && o->groups) {
+		if (groups__parse(o->groups, &groups))
+			return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups", o->groups);
+		request.groups = &groups;
+	}
+	if (err)
+		return err;
+	err = recording_profile__create(&profile, r->reader, &filter, &d);
+	if (!err)
+		err = recording_profile__reports(profile, &request, reports, &d);
+	recording_profile__destroy(profile);
+	return error__from(error, err, &d);
+}
+
+int extprof_recorded_write(struct extprof_recorded *r, const char *name, const struct extprof_recorded_options *options,
+			   FILE *to, struct extprof_error *error)
+{
+	const struct output_format *format = output__by_name(name);
+	struct extprof_recorded_options o;
+	struct output_options settings;
+	struct reports reports = { 0 };
+	uint64_t samples = 0;
+	int err;
+
+	if (!format)
+		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format", name);
+	err = options__copy(&o, sizeof(o), options, error);
+	if (!err)
+		err = make_reports(r, &o, format, &reports, error);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < reports.count; i++)
+		samples += reports.list[i].samples;
+	settings = (struct output_options){
+		.html = o.html, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
+	};
+	if (format->one_mode && reports.count > 1)
+		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode: choose one with --mode", name);
+	else if (!samples)
+		err = error__set(error, DIAG_RECORDING, ENODATA, "the recording has no such samples");
+	else if ((err = format->write(reports.list, reports.count, &settings, to)))
+		error__set(error, DIAG_OUTPUT, -err, "the profile could not be written: %s", strerror(-err));
+	reports__free(&reports);
+	return err;
+}
+
+/* -- SQL --------------------------------------------------------------------------------------- */
+
+/* A value as a text that a terminal can show; NULL: it is NULL. */
+static const char *value_text(sqlite3_stmt *s, int column, struct text *text)
+{
+	const char *data;
+
+	text__clear(text);
+	switch (sqlite3_column_type(s, column)) {
+	case SQLITE_NULL:
+		return NULL;
+	case SQLITE_BLOB:
+		text__addf(text, "[%d bytes]", sqlite3_column_bytes(s, column));
+		return text__string(text);
+	default:
+		data = (const char *)sqlite3_column_text(s, column);
+		text__add_clean(text, data ? data : "", data ? (size_t)sqlite3_column_bytes(s, column) : 0, 65536);
+		return text__string(text);
+	}
+}
+
+static int give_row(sqlite3_stmt *s, int columns, bool names, struct text *texts, const char **values,
+		    int (*row)(void *context, int columns, const char *const *values), void *context)
+{
+	for (int i = 0; i < columns; i++) {
+		if (names) {
+			const char *name = sqlite3_column_name(s, i);
+
+			text__clear(&texts[i]);
+			text__add_clean(&texts[i], name ? name : "", name ? strlen(name) : 0, 256);
+			values[i] = text__string(&texts[i]);
+		} else {
+			values[i] = value_text(s, i, &texts[i]);
+		}
+		if (texts[i].failed)
+			return -ENOMEM;
+	}
+	return row(context, columns, values);
+}
+
+int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
+			 int (*row)(void *context, int columns, const char *const *values), void *context,
+			 struct extprof_error *error)
+{
+	sqlite3 *db = recording_reader__database(r->reader);
+	struct text texts[128] = { 0 };
+	const char *values[128], *tail = sql;
+	int code = SQLITE_OK, err = 0;
+
+	/* It is one for the whole process, as SQLite has it. */
+	sqlite3_hard_heap_limit64(MEMORY_MAX);
+	if (!r->has_table && (code = samples_table__register(db)) == SQLITE_OK)
+		r->has_table = true;
+	while (code == SQLITE_OK && !err && *tail) {
+		sqlite3_stmt *s = NULL;
+		int columns;
+
+		code = sqlite3_prepare_v2(db, tail, -1, &s, &tail);
+		if (code != SQLITE_OK || !s)
+			continue;
+		columns = sqlite3_column_count(s);
+		if (columns > 128)
+			columns = 128;
+		if (columns)
+			err = give_row(s, columns, true, texts, values, row, context);
+		while (!err && (code = sqlite3_step(s)) == SQLITE_ROW)
+			err = give_row(s, columns, false, texts, values, row, context);
+		if (code == SQLITE_DONE)
+			code = SQLITE_OK;
+		if (code != SQLITE_OK && code != SQLITE_ROW)
+			error__set(error, code == SQLITE_CORRUPT_VTAB ? DIAG_RECORDING : DIAG_USAGE, EINVAL, "%s",
+				   code == SQLITE_INTERRUPT ? "the statement was ended: it takes too long, or it was to end" :
+				   code == SQLITE_NOMEM ? "the statement needs more memory than it may have" : sqlite3_errmsg(db));
+		sqlite3_finalize(s);
+		if (code != SQLITE_OK)
+			err = err ? err : -EINVAL;
+	}
+	if (code != SQLITE_OK && !err)
+		err = error__set(error, DIAG_USAGE, EINVAL, "%s", sqlite3_errmsg(db));
+	for (int i = 0; i < 128; i++)
+		text__free(&texts[i]);
+	return err;
+}

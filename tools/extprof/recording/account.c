@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/account.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/schema.h"
+#include "wire/gc.h"
+
+#ifndef EXTPROF_VERSION
+#define EXTPROF_VERSION "unknown"
+#endif
+
+/* Members of struct report_meta that are a row of table `meta` each: "mode.1.command". */
+enum field_type {
+	FIELD_TEXT, FIELD_REAL, FIELD_TIME, FIELD_INT, FIELD_U32, FIELD_U64
+};
+
+#define MEMBER(type, name) { #name, type, offsetof(struct report_meta, name), sizeof(((struct report_meta *)0)->name) }
+static const struct field {
+	const char *name;
+	enum field_type type;
+	size_t offset, size;
+} fields[] = {
+	MEMBER(FIELD_TEXT, command), MEMBER(FIELD_TEXT, ruby_version), MEMBER(FIELD_TEXT, ruby_description),
+	MEMBER(FIELD_TEXT, ended), MEMBER(FIELD_INT, pid), MEMBER(FIELD_U32, rate), MEMBER(FIELD_U32, cpus),
+	MEMBER(FIELD_U32, unsampled_cpus), MEMBER(FIELD_TEXT, source), MEMBER(FIELD_U64, period),
+	MEMBER(FIELD_TIME, started), MEMBER(FIELD_U64, started_at), MEMBER(FIELD_REAL, duration),
+	MEMBER(FIELD_U64, cpu_time), MEMBER(FIELD_U64, missed), MEMBER(FIELD_U64, frames),
+	MEMBER(FIELD_U64, unknown_frames), MEMBER(FIELD_U64, expired_names), MEMBER(FIELD_U64, exited_names),
+	MEMBER(FIELD_U64, unreadable_names), MEMBER(FIELD_U64, late_names), MEMBER(FIELD_U64, crowded_names),
+	MEMBER(FIELD_U64, partial_names), MEMBER(FIELD_U64, late_lines), MEMBER(FIELD_U64, jit_leaves),
+	MEMBER(FIELD_U64, jit_exact), MEMBER(FIELD_U64, gc_samples), MEMBER(FIELD_U64, unknown_threads),
+	MEMBER(FIELD_U64, expired_labels), MEMBER(FIELD_U64, unread_labels), MEMBER(FIELD_U32, not_added),
+	MEMBER(FIELD_TEXT, why_not_added), MEMBER(FIELD_U32, intervals_kept), MEMBER(FIELD_INT, why_interval_kept),
+	MEMBER(FIELD_U64, pauses_begun_before), MEMBER(FIELD_U64, pauses_not_ended), MEMBER(FIELD_U64, pauses_lost),
+	MEMBER(FIELD_U64, lost_events),
+};
+#undef MEMBER
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+
+/* -- writing --------------------------------------------------------------------------------------- */
+
+static int write_field(struct recording_writer *w, const char *key, const struct field *f, const struct report_meta *m)
+{
+	const char *at = (const char *)m + f->offset;
+
+	switch (f->type) {
+	case FIELD_TEXT: return *at ? recording_writer__set_text(w, key, at) : 0;
+	case FIELD_REAL: return recording_writer__set_real(w, key, *(const double *)(const void *)at);
+	case FIELD_TIME: return recording_writer__set_number(w, key, (uint64_t)*(const time_t *)(const void *)at);
+	case FIELD_INT: {
+		int number = *(const int *)(const void *)at;
+
+		return number ? recording_writer__set_real(w, key, number) : 0;
+	}
+	case FIELD_U32: {
+		uint32_t number = *(const uint32_t *)(const void *)at;
+
+		return number ? recording_writer__set_number(w, key, number) : 0;
+	}
+	default: {
+		uint64_t number = *(const uint64_t *)(const void *)at;
+
+		return number ? recording_writer__set_number(w, key, number) : 0;
+	}
+	}
+}
+
+static int write_meta(struct recording_writer *w, uint32_t mode, const struct report_meta *m)
+{
+	char key[64];
+	int err = 0;
+
+	for (size_t i = 0; i < FIELDS && !err; i++) {
+		snprintf(key, sizeof(key), "mode.%u.%s", mode, fields[i].name);
+		err = write_field(w, key, &fields[i], m);
+	}
+	return err;
+}
+
+static int put(struct recording_writer *w, uint32_t process, uint32_t mode, const char *prefix, const char *reason,
+	       uint64_t samples)
+{
+	char text[64];
+
+	if (!samples)
+		return 0;
+	snprintf(text, sizeof(text), "%s%s", prefix, reason);
+	return recording_writer__account(w, process, mode, text, samples);
+}
+
+static int write_accounting(struct recording_writer *w, uint32_t process, uint32_t mode, const struct accounting *a)
+{
+	int err = put(w, process, mode, "", "taken", a->taken);
+
+	if (!err)
+		err = put(w, process, mode, "", "cpu taken", a->cpu_taken);
+	if (!err)
+		err = put(w, process, mode, "", "whole", a->whole);
+	for (unsigned int i = 0; i < TRUNC_MAX && !err; i++)
+		err = a->truncated[i] ? put(w, process, mode, "truncated ", trunc__key(i), a->truncated[i]) : 0;
+	for (unsigned int i = 0; i < LOSS_MAX && !err; i++)
+		err = a->lost[i] ? put(w, process, mode, "lost ", loss__key(i), a->lost[i]) : 0;
+	return err;
+}
+
+static int write_thread(struct recording_writer *w, const struct thread_account *a, const char *name, bool ended,
+			uint32_t threads)
+{
+	char comm[sizeof(a->comm) + 1] = "";
+
+	memcpy(comm, a->comm, sizeof(a->comm));
+	return recording_writer__thread_account(w, &(struct recording_thread_account){
+		.process = a->process, .tid = a->tid, .serial = a->thread, .name = name, .comm = comm,
+		.first = a->first, .until = a->until, .ended = ended, .voluntary = a->voluntary,
+		.involuntary = a->involuntary, .threads = threads, .time = a->time, .waits = a->waits,
+		.states = STATE_ROOM });
+}
+
+static int write_threads(struct recording_writer *w, const struct thread_rows *threads)
+{
+	int err = recording_writer__set_number(w, "threads", 1);
+
+	for (uint32_t i = 0; i < threads->count && !err; i++)
+		err = write_thread(w, &threads->rows[i].account, threads->rows[i].name, threads->rows[i].ended, 0);
+	if (threads->other_count && !err)
+		err = write_thread(w, &threads->others, NULL, false, threads->other_count);
+	return err ? err : recording_writer__set_number(w, "threads_lost", threads->lost);
+}
+
+static int write_processes(struct recording_writer *w, const struct processes *p)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->count && !err; i++) {
+		struct accounting a = { 0 };
+
+		process_row__account(&p->rows[i], &a);
+		err = write_accounting(w, i + 1, 0, &a);
+		if (!err)
+			err = put(w, i + 1, 0, "", "missed", p->rows[i].kernel.missed);
+		if (!err)
+			err = put(w, i + 1, 0, "", "unfollowed", p->rows[i].kernel.unfollowed);
+	}
+	return err;
+}
+
+static void view_text(const struct groups *g, struct text *out)
+{
+	for (int i = 0; i < g->count; i++)
+		text__addf(out, "%s%s%s", i ? "," : "", g->keys[i] < GROUP_LABEL ? group_names[g->keys[i]] :
+			   GROUP_LABEL_PREFIX, g->keys[i] < GROUP_LABEL ? "" : g->labels[g->keys[i] - GROUP_LABEL]);
+}
+
+int recording_account__begin(struct recording_writer *w, const struct recording_view *view, uint64_t started_monotonic,
+			     time_t started, uint64_t period)
+{
+	struct text groups = { 0 };
+	int err;
+
+	view_text(&view->groups, &groups);
+	err = recording_writer__set_text(w, "extprof", EXTPROF_VERSION);
+	if (!err)
+		err = recording_writer__set_text(w, "groups", text__string(&groups));
+	if (!err)
+		err = recording_writer__set_number(w, "groups_by_default", view->group_by_default);
+	if (!err)
+		err = recording_writer__set_number(w, "groups_by_pattern", view->groups.patterns_allowed);
+	if (!err)
+		err = recording_writer__set_number(w, "lines", view->lines);
+	if (!err)
+		err = recording_writer__set_number(w, "started_monotonic_ns", started_monotonic);
+	if (!err)
+		err = recording_writer__set_number(w, "started_unix_s", (uint64_t)started);
+	if (!err)
+		err = recording_writer__set_number(w, "period_ns", period);
+	text__free(&groups);
+	return err;
+}
+
+int recording_account__end(struct recording_writer *w, const struct reports *reports)
+{
+	bool threads = false, pauses = false;
+	int err = 0;
+
+	for (uint32_t i = 0; i < reports->count && !err; i++) {
+		const struct report *r = &reports->list[i];
+		char key[32];
+
+		err = write_meta(w, i + 1, &r->meta);
+		if (!err)
+			err = write_accounting(w, 0, i + 1, &r->meta.accounting);
+		snprintf(key, sizeof(key), "mode.%u.threads", i + 1);
+		if (!err && r->threads)
+			err = recording_writer__set_number(w, key, 1);
+		snprintf(key, sizeof(key), "mode.%u.pauses", i + 1);
+		if (!err && r->pauses)
+			err = recording_writer__set_number(w, key, 1);
+		/* They are the same for all modes. */
+		if (!err && !i)
+			err = write_processes(w, &r->processes);
+		if (!err && r->threads && !threads)
+			err = write_threads(w, r->threads);
+		threads |= r->threads != NULL;
+		pauses |= r->pauses != NULL;
+	}
+	return err ? err : recording_writer__set_number(w, "ended", 1);
+}
+
+/* -- reading --------------------------------------------------------------------------------------- */
+
+static int damaged(struct diag *d, const char *what)
+{
+	return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording is damaged: %s", what);
+}
+
+static int no_memory(struct diag *d)
+{
+	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the report");
+}
+
+int recording_account__view(struct recording_reader *r, struct recording_view *view, struct diag *d)
+{
+	char *groups = recording_reader__text(r, "groups");
+	int err = 0;
+
+	memset(view, 0, sizeof(*view));
+	/* An empty list has another word. */
+	if (groups && *groups && groups__parse(groups, &view->groups))
+		err = damaged(d, "its groups are unknown");
+	view->groups.patterns_allowed = recording_reader__number(r, "groups_by_pattern");
+	view->group_by_default = recording_reader__number(r, "groups_by_default");
+	view->lines = recording_reader__number(r, "lines");
+	free(groups);
+	return err;
+}
+
+static int read_field(struct recording_reader *r, const char *key, const struct field *f, struct report_meta *m)
+{
+	char *at = (char *)m + f->offset, *text;
+	int64_t number;
+	double real;
+
+	switch (f->type) {
+	case FIELD_TEXT:
+		text = recording_reader__text(r, key);
+		snprintf(at, f->size, "%s", text ? text : "");
+		free(text);
+		break;
+	case FIELD_REAL:
+		real = recording_reader__real(r, key);
+		/* Neither NAN nor what no recording lasts. */
+		*(double *)(void *)at = real >= 0 && real < 1e12 ? real : 0;
+		break;
+	case FIELD_INT:
+		real = recording_reader__real(r, key);
+		*(int *)(void *)at = real > INT32_MIN && real < INT32_MAX ? (int)real : 0;
+		break;
+	case FIELD_TIME:
+		number = recording_reader__number(r, key);
+		*(time_t *)(void *)at = number < (1ll << 40) ? number : 0;
+		break;
+	case FIELD_U32:
+		number = recording_reader__number(r, key);
+		*(uint32_t *)(void *)at = number <= UINT32_MAX ? (uint32_t)number : 0;
+		break;
+	case FIELD_U64:
+		*(uint64_t *)(void *)at = (uint64_t)recording_reader__number(r, key);
+		break;
+	}
+	return 0;
+}
+
+static void read_meta(struct recording_reader *r, uint32_t mode, struct report_meta *m)
+{
+	char key[64];
+
+	for (size_t i = 0; i < FIELDS; i++) {
+		snprintf(key, sizeof(key), "mode.%u.%s", mode, fields[i].name);
+		read_field(r, key, &fields[i], m);
+	}
+}
+
+static void take_reason(struct accounting *a, struct source_counters *kernel, const char *reason, uint64_t samples)
+{
+	if (!strcmp(reason, "taken"))
+		a->taken = samples;
+	else if (!strcmp(reason, "cpu taken"))
+		a->cpu_taken = samples;
+	else if (!strcmp(reason, "whole"))
+		a->whole = samples;
+	else if (!strcmp(reason, "missed") && kernel)
+		kernel->missed = samples;
+	else if (!strcmp(reason, "unfollowed") && kernel)
+		kernel->unfollowed = samples;
+	else if (!strncmp(reason, "truncated ", 10))
+		for (unsigned int i = 0; i < TRUNC_MAX; i++)
+			a->truncated[i] += trunc__key(i) && !strcmp(reason + 10, trunc__key(i)) ? samples : 0;
+	else if (!strncmp(reason, "lost ", 5))
+		for (unsigned int i = 0; i < LOSS_MAX; i++)
+			a->lost[i] += loss__key(i) && !strcmp(reason + 5, loss__key(i)) ? samples : 0;
+}
+
+/* Counters from which process_row__account() makes the same account again. */
+static void give_account(struct process_row *row, const struct accounting *a)
+{
+	row->kernel.taken = a->taken;
+	row->kernel.whole = row->received.whole = a->whole;
+	for (int i = 0; i < TRUNC_MAX; i++)
+		row->kernel.truncated[i] = row->received.truncated[i] = a->truncated[i];
+	memcpy(row->kernel.lost, a->lost, sizeof(a->lost));
+}
+
+static sqlite3_stmt *prepare(struct recording_reader *r, const char *sql, int *code)
+{
+	sqlite3_stmt *s = NULL;
+
+	*code = sqlite3_prepare_v2(recording_reader__database(r), sql, -1, &s, NULL);
+	return s;
+}
+
+static int done(struct recording_reader *r, sqlite3_stmt *s, int code, struct diag *d)
+{
+	int err = code == SQLITE_DONE ? 0 : schema__fail(recording_reader__database(r), code, DIAG_RECORDING,
+							 "the recording cannot be read", d);
+
+	sqlite3_finalize(s);
+	return err;
+}
+
+/* Of a number in a row: what is not one of ours is 0. */
+static uint64_t amount(sqlite3_stmt *s, int column)
+{
+	int64_t number = sqlite3_column_int64(s, column);
+
+	return number < 0 ? 0 : (uint64_t)number;
+}
+
+static int read_accounts(struct recording_reader *r, uint32_t mode, struct report *report, struct diag *d)
+{
+	struct processes *p = &report->processes;
+	struct accounting *of = calloc(p->count + 1, sizeof(*of));
+	sqlite3_stmt *s;
+	int code;
+
+	if (!of)
+		return no_memory(d);
+	s = prepare(r, "SELECT process, mode, reason, samples FROM accounts", &code);
+	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		uint64_t process = amount(s, 0), number = amount(s, 1);
+		const char *reason = (const char *)sqlite3_column_text(s, 2);
+
+		code = SQLITE_OK;
+		if (!reason || process > p->count)
+			continue;
+		if (!process && number == mode)
+			take_reason(&report->meta.accounting, NULL, reason, amount(s, 3));
+		else if (process && !number)
+			take_reason(&of[process], &p->rows[process - 1].kernel, reason, amount(s, 3));
+	}
+	for (uint32_t i = 0; i < p->count; i++)
+		give_account(&p->rows[i], &of[i + 1]);
+	free(of);
+	return done(r, s, code, d);
+}
+
+static int read_processes(const struct recording_tables *t, struct report *report, struct diag *d)
+{
+	struct processes *p = &report->processes;
+
+	for (uint32_t id = 1; id < t->process_count; id++) {
+		const struct process_entry *from = &t->processes[id];
+		struct process_row *row;
+
+		/* A profile has no more. */
+		if (processes__add(p) == PROCESS_NONE)
+			return diag__set(d, DIAG_RECORDING, E2BIG, "the recording has too many processes");
+		row = &p->rows[id - 1];
+		row->pid = from->pid;
+		row->parent = from->parent ? from->parent - 1 : PROCESS_NONE;
+		row->uid = from->uid;
+		snprintf(row->command, sizeof(row->command), "%s", from->command);
+		snprintf(row->ruby_version, sizeof(row->ruby_version), "%s", from->ruby);
+		snprintf(row->ended, sizeof(row->ended), "%s", from->ended);
+		row->replaced = from->flags & RECORDING_REPLACED;
+		row->watched = from->flags & RECORDING_WATCHED;
+		row->started = from->began;
+		row->ended_at = from->ended_at;
+		row->cpu_time = from->cpu;
+		row->cpu_time_unfollowed = from->cpu_unfollowed;
+		row->cpu_taken = from->cpu_samples;
+		if (*from->cgroup && !(row->cgroup = strdup(from->cgroup)))
+			return no_memory(d);
+	}
+	return 0;
+}
+
+static struct thread_row *add_thread(struct thread_rows *rows)
+{
+	struct thread_row *row;
+
+	if (rows->count == rows->room)
+		return NULL;
+	row = &rows->rows[rows->count++];
+	memset(row, 0, sizeof(*row));
+	return row;
+}
+
+static int read_threads(struct recording_reader *r, struct report *report, struct diag *d)
+{
+	struct thread_rows *rows = report->threads = calloc(1, sizeof(*rows));
+	struct thread_account *account = NULL;
+	int64_t last = -1;
+	sqlite3_stmt *s;
+	int code, err = 0;
+
+	if (!rows)
+		return no_memory(d);
+	rows->lost = (uint64_t)recording_reader__number(r, "threads_lost");
+	s = prepare(r, "SELECT count(*) FROM thread_accounts", &code);
+	if (code == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+		rows->room = amount(s, 0);
+	sqlite3_finalize(s);
+	if (rows->room > RECORDING_THREADS_MAX)
+		return damaged(d, "it has too many threads");
+	rows->rows = calloc(rows->room + 1, sizeof(*rows->rows));
+	if (!rows->rows)
+		return no_memory(d);
+	s = prepare(r, "SELECT a.id, a.process, tid, serial, n.text, c.text, first_ns, until_ns, ended, voluntary, "
+		    "involuntary, threads, state, ns, waits FROM thread_accounts a LEFT JOIN strings n ON n.id=a.name "
+		    "LEFT JOIN strings c ON c.id=comm LEFT JOIN thread_states ON account=a.id ORDER BY a.id", &code);
+	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		uint64_t state = amount(s, 12);
+
+		code = SQLITE_OK;
+		if (sqlite3_column_int64(s, 0) != last) {
+			const char *name = (const char *)sqlite3_column_text(s, 4);
+			const char *comm = (const char *)sqlite3_column_text(s, 5);
+			struct thread_row *row = NULL;
+
+			last = sqlite3_column_int64(s, 0);
+			rows->other_count += (uint32_t)amount(s, 11);
+			if (!amount(s, 11) && !(row = add_thread(rows)))
+				break;
+			account = row ? &row->account : &rows->others;
+			account->process = (uint32_t)amount(s, 1);
+			account->tid = (uint32_t)amount(s, 2);
+			account->thread = amount(s, 3);
+			account->first = amount(s, 6);
+			account->until = amount(s, 7);
+			account->voluntary = amount(s, 9);
+			account->involuntary = amount(s, 10);
+			snprintf(account->comm, sizeof(account->comm), "%s", comm ? comm : "");
+			if (row) {
+				struct text clean = { 0 };
+
+				row->ended = amount(s, 8);
+				if (name)
+					text__add_clean(&clean, name, strlen(name), RECORDING_TEXT_MAX);
+				row->name = clean.data;
+				err = clean.failed ? no_memory(d) : 0;
+			}
+		}
+		if (sqlite3_column_type(s, 12) == SQLITE_NULL || state >= STATE_ROOM)
+			continue;
+		account->time[state] = amount(s, 13);
+		account->waits[state] = amount(s, 14);
+	}
+	if (err) {
+		sqlite3_finalize(s);
+		return err;
+	}
+	return done(r, s, code, d);
+}
+
+/* The pauses are added up as they were when they came. */
+static int read_pauses(struct recording_reader *r, const struct recording_tables *t, struct report *report,
+		       struct diag *d)
+{
+	struct gc_pauses *p = report->pauses = calloc(1, sizeof(*p));
+	sqlite3_stmt *s;
+	int code, err = 0;
+
+	if (!p)
+		return no_memory(d);
+	s = prepare(r, "SELECT thread, length_ns, waited_ns, mark_ns, sweep_ns, compact_ns, cause FROM pauses", &code);
+	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		uint64_t thread = amount(s, 0);
+		struct sample_event e = {
+			.source = SOURCE_GC, .value = amount(s, 1), .more = amount(s, 2), .extra = (uint32_t)amount(s, 6),
+			.detail = (amount(s, 3) / GC_UNIT & 0xffffffff) | amount(s, 4) / GC_UNIT << 32,
+			.state = (uint32_t)(amount(s, 5) / GC_UNIT),
+		};
+
+		code = SQLITE_OK;
+		if (gc_pauses__add(p, &e, thread < t->thread_count ? t->threads[thread].frame : 0))
+			err = no_memory(d);
+	}
+	if (err) {
+		sqlite3_finalize(s);
+		return err;
+	}
+	for (uint32_t i = 0; i < p->thread_count; i++)
+		if (p->threads[i].frame && gc_pauses__set_name(p, p->threads[i].frame,
+							       t->texts[p->threads[i].frame]))
+			err = no_memory(d);
+	return done(r, s, code, d) ? -EBADMSG : err;
+}
+
+int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
+			    struct report *report, struct diag *d)
+{
+	char key[32];
+	int err = read_processes(t, report, d);
+
+	if (err)
+		return err;
+	read_meta(r, mode, &report->meta);
+	err = read_accounts(r, mode, report, d);
+	snprintf(key, sizeof(key), "mode.%u.threads", mode);
+	if (!err && recording_reader__number(r, key))
+		err = read_threads(r, report, d);
+	snprintf(key, sizeof(key), "mode.%u.pauses", mode);
+	if (!err && recording_reader__number(r, key))
+		err = read_pauses(r, t, report, d);
+	return err;
+}

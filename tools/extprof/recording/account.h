@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a recording has besides its samples: the account of each mode, processes, threads and pauses, as reports have it. */
+#ifndef EXTPROF_RECORDING_ACCOUNT_H
+#define EXTPROF_RECORDING_ACCOUNT_H
+
+#include "profile/report.h"
+#include "recording/reader.h"
+#include "recording/writer.h"
+
+/* How a profile is shown if nobody says more. */
+struct recording_view {
+	struct groups groups;		/* of the settings; its labels are those of the samples */
+	bool group_by_default;
+	bool lines;
+};
+
+/* At the begin.  0 or a negative errno, as recording_writer__why() says. */
+int recording_account__begin(struct recording_writer *w, const struct recording_view *view, uint64_t started_monotonic,
+			     time_t started, uint64_t period);
+/* At the end, when names are known: `reports` has one of each mode, in the order of the modes. */
+int recording_account__end(struct recording_writer *w, const struct reports *reports);
+
+/* 0, or -EBADMSG with *d: the recording says nonsense. */
+int recording_account__view(struct recording_reader *r, struct recording_view *view, struct diag *d);
+/*
+ * Fill in meta, processes, threads and pauses of the report of a mode, by its id.  `modes`: how many there are.  Of a
+ * recording that has not ended there is less.  0, -ENOMEM or -EBADMSG with *d.
+ */
+int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
+			    struct report *report, struct diag *d);
+
+#endif /* EXTPROF_RECORDING_ACCOUNT_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads a recording that anybody may have made: every byte of it may be wrong.  Memory and time are bounded, and
+ * nothing of the file is run.
+ */
+#ifndef EXTPROF_RECORDING_READER_H
+#define EXTPROF_RECORDING_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/deadline.h"
+#include "base/diag.h"
+#include "recording/block.h"
+#include "recording/sqlite.h"
+#include "recording/tables.h"
+
+struct recording_reader;
+
+/*
+ * Open a file, of which the tables are checked.  `deadline`: SQLite's work ends when it is over; NULL: none.  It
+ * belongs to the caller and outlives the reader.
+ * 0, or a negative errno with *d: DIAG_RECORDING: it is no recording.
+ */
+int recording_reader__open(struct recording_reader **reader, const char *path, struct deadline *deadline,
+			   struct diag *d);
+void recording_reader__close(struct recording_reader *r);
+
+/* Read only.  It belongs to the reader. */
+sqlite3 *recording_reader__database(struct recording_reader *r);
+
+/* Was it ended well?  If not, *why is what may be missing. */
+bool recording_reader__ended(const struct recording_reader *r, const char **why);
+
+/* Everything but samples is read, at one moment of a recording that is being written; 0 or negative errno. */
+int recording_reader__load(struct recording_reader *r, struct recording_tables *t, struct diag *d);
+
+/* Numbers and texts of table `meta`.  0 or NULL: it has none.  The text is clean; it is the caller's. */
+int64_t recording_reader__number(struct recording_reader *r, const char *key);
+double recording_reader__real(struct recording_reader *r, const char *key);
+char *recording_reader__text(struct recording_reader *r, const char *key);
+
+/*
+ * Give all samples with times from `since` to `until`, both included, a block at a time.  `take` gives 0, or a negative
+ * errno that ends it.  0 or negative errno.
+ */
+int recording_reader__samples(struct recording_reader *r, const struct recording_tables *t, uint64_t since,
+			      uint64_t until,
+			      int (*take)(void *context, const struct recording_sample *samples, uint32_t count),
+			      void *context, struct diag *d);
+
+/* Is the time over that the caller gives? */
+bool recording_reader__over(struct recording_reader *r);
+/* *d says why work on samples has failed: -ENOMEM or -ETIME.  Returns err. */
+int recording_reader__failed(int err, struct diag *d);
+
+struct recording_check {
+	uint64_t blocks, samples, bytes;	/* bytes: of the blocks */
+	uint64_t first, last;			/* times */
+};
+
+/* Is every page, row and block of it right?  0 or negative errno with *d, which says what is wrong first. */
+int recording_reader__verify(struct recording_reader *r, struct recording_check *check, struct diag *d);
+
+#endif /* EXTPROF_RECORDING_READER_H */
