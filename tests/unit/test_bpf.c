@@ -26,7 +26,7 @@ uint64_t bpf_lost(enum loss_reason reason);
 #define SOURCE_OTHER 1
 
 static struct usdt_arguments place;
-static uint64_t place_distance;
+static struct usdt_key place_key;
 static struct gc_pause gc_pause;
 static bool gc_known;
 static struct walk_scratch cpu_scratches[CPUS * 2];
@@ -63,7 +63,7 @@ void *fake_lookup(void *map, const void *key)
 	if (map == &thinnings)
 		return &tick_thinning;
 	if (map == &probe_places)
-		return *(const uint64_t *)key == place_distance ? &place : NULL;
+		return !memcmp(key, &place_key, sizeof(place_key)) ? &place : NULL;
 	if (map == &gc_pauses)
 		return gc_known && *(const uint32_t *)key == target.vm ? &gc_pause : NULL;
 	if (map == &events_passed)
@@ -575,7 +575,8 @@ static bpf_user_pt_regs_t registers;
 /* An object of `size` bytes of class 9, which stands for `weight` bytes. */
 static void allocate(uint64_t size, uint64_t weight)
 {
-	place_distance = target.section - PLACE;
+	target.file = 7;
+	place_key = (struct usdt_key){ .distance = target.section - PLACE, .file = 7 };
 	memset(&place, 0xff, sizeof(place));
 	place.offset[0] = offsetof(bpf_user_pt_regs_t, c);
 	place.offset[1] = offsetof(bpf_user_pt_regs_t, a);
@@ -637,6 +638,12 @@ TEST(bpf_allocations_that_cannot_be_read_are_lost)
 	allocated(&registers);
 	CHECK_INT(source_counters.lost[LOSS_PROBE], 5);
 	target.section -= 8;
+	/* In a file that says the same of this distance, or something else: what counts is which file it is. */
+	target.file++;
+	allocated(&registers);
+	CHECK_INT(source_counters.lost[LOSS_PROBE], 6);
+	target.file--;
+	source_counters.lost[LOSS_PROBE]--;
 	/* No argument in a register. */
 	place.offset[1] = USDT_NOWHERE;
 	allocated(&registers);
@@ -832,7 +839,8 @@ TEST(bpf_calls_that_do_not_return_as_they_began)
 /* The phase begins `after` ns later. */
 static void phase(uint32_t to, uint64_t after, uint64_t count)
 {
-	place_distance = target.section - PLACE;
+	target.file = 7;
+	place_key = (struct usdt_key){ .distance = target.section - PLACE, .file = 7 };
 	memset(&place, 0xff, sizeof(place));
 	place.offset[0] = offsetof(bpf_user_pt_regs_t, a);
 	place.offset[1] = offsetof(bpf_user_pt_regs_t, b);

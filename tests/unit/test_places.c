@@ -154,6 +154,51 @@ TEST(places_are_bounded)
 	places__release(p);
 }
 
+/* One user may have many rubies, and still others have room. */
+TEST(rubies_leave_room_for_other_users)
+{
+	CHECK(rubies__have_room(0, 0));
+	CHECK(rubies__have_room(RUBIES_OF_ALL_MAX - 1, RUBIES_OF_ALL_MAX - 1));
+	CHECK(!rubies__have_room(RUBIES_OF_ALL_MAX, RUBIES_OF_ALL_MAX));
+	CHECK(rubies__have_room(RUBIES_OF_ALL_MAX, 0));
+	CHECK(rubies__have_room(RUBIES_OF_ALL_MAX + 10, RUBIES_OF_USER_MIN - 1));
+	CHECK(!rubies__have_room(RUBIES_OF_ALL_MAX + 10, RUBIES_OF_USER_MIN));
+	CHECK(!rubies__have_room(RUBIES_MAX, 0));
+}
+
+/* A file that is kept has its number, however many others come. */
+TEST(places_keep_the_number_of_a_file_in_use)
+{
+	struct ruby_file first = open_file("/etc/passwd"), f = first, again;
+	struct places *p = wanted();
+	struct known_file *kept;
+	uint32_t number;
+
+	places__look(p, &first, NULL);
+	number = ruby_file__number(&first);
+	kept = ruby_file__keep(&first);
+	ruby_file__close(&first);
+	f.fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	for (int i = 1; i <= (int)PLACES_FILES_MAX + 10; i++) {
+		int fd = f.fd;
+
+		f.known = NULL;
+		f.st.st_ino = (ino_t)i;
+		places__look(p, &f, NULL);
+		f.fd = -1;
+		ruby_file__close(&f);
+		f.fd = fd;
+	}
+	again = open_file("/etc/passwd");
+	places__look(p, &again, NULL);
+	CHECK_INT(ruby_file__number(&again), number);
+	ruby_file__close(&again);
+	ruby_file__forget(kept);
+	ruby_file__forget(NULL);
+	close(f.fd);
+	places__release(p);
+}
+
 /* The caller's end stops a search that would go on. */
 TEST(places_end_with_the_deadline)
 {

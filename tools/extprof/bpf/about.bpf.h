@@ -247,7 +247,7 @@ int waits_state_changed(bpf_user_pt_regs_t *regs)
 	uint64_t arguments[4];	/* serial, old state, new state, tid */
 
 	if (hit__find(&h) || !h.cfg->section || h.cfg->flags & TARGET_WATCHED ||
-	    probe__arguments(regs, h.cfg->section, arguments))
+	    probe__arguments(regs, h.cfg, arguments))
 		return 0;
 	note_state(arguments[0], (uint32_t)arguments[1], (uint32_t)arguments[2], (uint32_t)arguments[3]);
 	return 0;

@@ -32,7 +32,7 @@ int allocated(bpf_user_pt_regs_t *regs)
 	if (alloc_paused || hit__find(&h) || hit__count(&h))
 		return 0;
 	if (h.cfg->section) {
-		if (probe__arguments(regs, h.cfg->section, arguments) || !arguments[1] ||
+		if (probe__arguments(regs, h.cfg, arguments) || !arguments[1] ||
 		    arguments[1] > SLOT_SIZE_MAX || arguments[2] > WEIGHT_MAX) {
 			h.loss = LOSS_PROBE;
 		} else {
@@ -55,7 +55,7 @@ int malloced(bpf_user_pt_regs_t *regs)
 	if (alloc_paused || hit__find(&h) || hit__count(&h))
 		return 0;
 	if (h.cfg->section) {
-		if (probe__arguments(regs, h.cfg->section, arguments) || arguments[1] > WEIGHT_MAX)
+		if (probe__arguments(regs, h.cfg, arguments) || arguments[1] > WEIGHT_MAX)
 			h.loss = LOSS_PROBE;
 		else
 			h.value = arguments[1];

@@ -86,7 +86,7 @@ int gc_phase_changed(bpf_user_pt_regs_t *regs)
 	p = pause__find(h.cfg);
 	if (!p)
 		return 0;	/* it is being attached to */
-	if (probe__arguments(regs, h.cfg->section, arguments) || arguments[0] > RB_DEBUG_EXT_GC_COMPACT) {
+	if (probe__arguments(regs, h.cfg, arguments) || arguments[0] > RB_DEBUG_EXT_GC_COMPACT) {
 		h.loss = LOSS_PROBE;
 		goto sample;
 	}

@@ -6,14 +6,12 @@
 #include "bpf/common.bpf.h"
 #include "wire/usdt.h"
 
-/*
- * By the distance from a place of a probe to the section of the contract, which is the same in all
- * processes that run the file.  No attach cookies: they need Linux 5.15.
- */
+/* No attach cookies: they need Linux 5.15.  Few of the entries are used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 1);
-	__type(key, uint64_t);
+	__type(key, struct usdt_key);
 	__type(value, struct usdt_arguments);
 } probe_places SEC(".maps") __weak;
 
@@ -27,12 +25,13 @@ static __always_inline int probe__argument(bpf_user_pt_regs_t *regs, const struc
 	return bpf_probe_read_kernel(value, sizeof(*value), (void *)regs + offset) ? -1 : 0;
 }
 
-/* The first arguments, in a process whose section is at that address.  Three of them there must be, a fourth
- * one that the probe does not have is 0.  0 or -1. */
-static __always_inline int probe__arguments(bpf_user_pt_regs_t *regs, uint64_t section, uint64_t arguments[4])
+/* The first arguments, in that process.  Three of them there must be, a fourth one that the probe does not have
+ * is 0.  0 or -1. */
+static __always_inline int probe__arguments(bpf_user_pt_regs_t *regs, const struct target_config *cfg,
+					    uint64_t arguments[4])
 {
-	uint64_t distance = section - regs__ip(regs);
-	struct usdt_arguments *at = bpf_map_lookup_elem(&probe_places, &distance);
+	struct usdt_key key = { .distance = cfg->section - regs__ip(regs), .file = cfg->file };
+	struct usdt_arguments *at = bpf_map_lookup_elem(&probe_places, &key);
 
 	if (!at || probe__argument(regs, at, 0, &arguments[0]) || probe__argument(regs, at, 1, &arguments[1]) ||
 	    probe__argument(regs, at, 2, &arguments[2]))

@@ -22,6 +22,9 @@
 /* With all processes of the machine, one that is no ruby after so long is left alone. */
 #define STRANGER_TIMEOUT (2 * SECOND)
 
+/* How long a step may attach to what was found. */
+#define ATTACH_TIME (SECOND / 20)
+
 /* -- a VM that was found ----------------------------------------------------------- */
 
 /* The sources run from the first VM on. */
@@ -53,6 +56,16 @@ static int read_vm(const struct source_target *t, uint64_t address, void *to, si
 	return err;
 }
 
+static bool is_file_used(const void *engine, uint32_t file)
+{
+	const struct engine *e = engine;
+
+	for (uint32_t i = 0; i < e->set.count; i++)
+		if (e->set.list[i] && e->set.list[i]->state == PROCESS_SAMPLED && e->set.list[i]->file == file)
+			return true;
+	return false;
+}
+
 /* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */
 static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, const struct ruby_file *file,
 		    struct diag *d)
@@ -60,6 +73,7 @@ static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, co
 	struct source_target target = {
 		.process = p->number, .vm = vm->number, .pid = p->pid, .section = vm->layout.address,
 		.contract = &vm->layout.section, .file = file, .places = e->places, .read = read_vm, .context = vm,
+		.uses = is_file_used, .engine = e,
 	};
 	uint32_t failed = 0;
 	int err;
@@ -79,6 +93,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 
 	layout__config(&vm->layout, &config);
 	config.process = p->number;
+	config.file = p->file = ruby_file__number(file);
 	config.vm = session__new_number(e->session);
 	config.started = p->started;
 	/* What it used until now was not sampled. */
@@ -300,7 +315,9 @@ int engine__search(struct engine *e, struct diag *d)
 	uint64_t now = deadline__now();
 	struct search *search;
 
-	while ((search = search__next(e->searcher))) {
+	/* To attach to a file takes the kernel some milliseconds for each place in it.  What is left is taken in the next
+	 * step, unless the recording ends before. */
+	while (deadline__now() - now < ATTACH_TIME && (search = search__next(e->searcher))) {
 		int err = on_found(e, search, d);
 
 		if (err)

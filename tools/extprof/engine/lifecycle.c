@@ -56,6 +56,7 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	if (!p)
 		return;
 	p->parent = ev->parent;
+	p->file = parent ? parent->file : 0;
 	p->key = ev->key;
 	p->started = ev->started;
 	p->uid = ev->uid;

@@ -56,6 +56,7 @@ struct process {
 	struct diag why;	/* there is no VM */
 	uint64_t cpu_seen;	/* CPU time that is accounted for in the row, ns */
 	uint64_t from;		/* followed since; CLOCK_MONOTONIC, ns */
+	uint32_t file;		/* target_config::file, of what it runs now */
 	uint32_t uid;
 	char comm[TASK_COMM_SIZE];
 };

@@ -27,6 +27,7 @@
 struct event_file {
 	dev_t device;
 	ino_t inode;
+	uint64_t owner;		/* of a ruby: the user who runs it */
 	int fd;
 	struct usdt places;
 	struct bpf_link *links[USDT_PLACES_MAX];
@@ -108,6 +109,15 @@ static const char *name(const struct event *e)
 	return e->spec->kind == EVENT_USDT ? e->spec->third : e->spec->second;
 }
 
+static bool has_room(const struct event *e, const struct source_target *ruby)
+{
+	uint32_t of_user = 0;
+
+	for (uint32_t i = 0; i < e->file_count && ruby; i++)
+		of_user += e->files[i].owner == ruby->file->owner;
+	return rubies__have_room(e->file_count, of_user);
+}
+
 /* Find the places in the file; it takes the descriptor, also if it fails.  ruby: NULL: a file that the user has named. */
 static int add_file(struct event *e, int fd, const struct source_target *ruby, struct diag *d)
 {
@@ -117,7 +127,8 @@ static int add_file(struct event *e, int fd, const struct source_target *ruby, s
 
 	if (ruby)
 		st = ruby->file->st;
-	if ((!ruby && fstat(fd, &st)) || array__reserve(&e->files, e->file_count, 1, &e->file_room, PLACES_FILES_MAX, sizeof(*e->files))) {
+	if ((!ruby && fstat(fd, &st)) || !has_room(e, ruby) ||
+	    array__reserve(&e->files, e->file_count, 1, &e->file_room, RUBIES_MAX, sizeof(*e->files))) {
 		close(fd);
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "there is no room for another file of event %s", e->spec->label);
 	}
@@ -126,6 +137,7 @@ static int add_file(struct event *e, int fd, const struct source_target *ruby, s
 	f->fd = fd;
 	f->device = st.st_dev;
 	f->inode = st.st_ino;
+	f->owner = ruby ? ruby->file->owner : 0;
 	if (ruby)
 		err = places__get(ruby->places, ruby->file, provider(e), name(e), &f->places, NULL, d);
 	else

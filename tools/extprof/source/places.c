@@ -74,17 +74,35 @@ void places__release(struct places *p)
 	free(p);
 }
 
+struct known_file *ruby_file__keep(const struct ruby_file *file)
+{
+	struct places *p = file->known ? file->known->places : NULL;
+
+	if (!p)
+		return NULL;
+	pthread_mutex_lock(&p->lock);
+	file->known->references++;
+	p->references++;
+	pthread_mutex_unlock(&p->lock);
+	return file->known;
+}
+
+void ruby_file__forget(struct known_file *known)
+{
+	struct places *p = known ? known->places : NULL;
+
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	drop(known);
+	pthread_mutex_unlock(&p->lock);
+	places__release(p);
+}
+
 void ruby_file__close(struct ruby_file *file)
 {
-	if (file->known) {
-		struct places *p = file->known->places;
-
-		pthread_mutex_lock(&p->lock);
-		drop(file->known);
-		pthread_mutex_unlock(&p->lock);
-		file->known = NULL;
-		places__release(p);
-	}
+	ruby_file__forget(file->known);
+	file->known = NULL;
 	if (file->fd >= 0)
 		close(file->fd);
 	file->fd = -1;
@@ -242,15 +260,21 @@ static struct known_file *find_file(struct places *p, const struct ruby_file *fi
 /* The lock is held. */
 static void add_file(struct places *p, struct known_file *k)
 {
-	uint32_t oldest = 0;
+	uint32_t oldest = PLACES_FILES_MAX;
 
 	if (p->file_count < PLACES_FILES_MAX) {
+		k->references++;
 		p->files[p->file_count++] = k;
 		return;
 	}
-	for (uint32_t i = 1; i < p->file_count; i++)
-		if (p->files[i]->used < p->files[oldest]->used)
+	/* Those that somebody keeps have to keep their number. */
+	for (uint32_t i = 0; i < p->file_count; i++)
+		if (p->files[i]->references == 1 &&
+		    (oldest == PLACES_FILES_MAX || p->files[i]->used < p->files[oldest]->used))
 			oldest = i;
+	if (oldest == PLACES_FILES_MAX)
+		return;
+	k->references++;
 	drop(p->files[oldest]);
 	p->files[oldest] = k;
 }
@@ -296,10 +320,8 @@ void places__look(struct places *p, struct ruby_file *file, struct deadline *dea
 	} else {
 		k->number = ++p->numbers;
 		/* What hangs or is cut short now may not do so the next time. */
-		if (k->err != -ETIMEDOUT && k->err != -EINTR && k->err != -EBUSY) {
-			k->references = 1;
+		if (k->err != -ETIMEDOUT && k->err != -EINTR && k->err != -EBUSY)
 			add_file(p, k);
-		}
 	}
 	refer(p, file, k);
 	pthread_mutex_unlock(&p->lock);

@@ -15,7 +15,20 @@
 #include "parser/elf_places.h"
 
 /* Files that are remembered.  The one that was not asked for longest is forgotten for another one. */
-#define PLACES_FILES_MAX 256u
+#define PLACES_FILES_MAX 1280u
+
+/*
+ * Rubies whose files a source has programs in.  One user can take RUBIES_OF_ALL_MAX; each other one has
+ * RUBIES_OF_USER_MIN beyond that.
+ */
+#define RUBIES_MAX 1024u
+#define RUBIES_OF_ALL_MAX 512u
+#define RUBIES_OF_USER_MIN 64u
+
+static inline bool rubies__have_room(uint32_t of_all, uint32_t of_user)
+{
+	return of_all < RUBIES_OF_ALL_MAX || (of_all < RUBIES_MAX && of_user < RUBIES_OF_USER_MIN);
+}
 
 struct places;
 struct known_file;
@@ -30,6 +43,9 @@ struct ruby_file {
 };
 /* Close it. */
 void ruby_file__close(struct ruby_file *file);
+/* The number stays that of the file, until it is given back with ruby_file__forget().  NULL is fine. */
+struct known_file *ruby_file__keep(const struct ruby_file *file);
+void ruby_file__forget(struct known_file *known);
 
 /*
  * A number that no other file has, nor the same one after a change: by device, inode, size and time of change, and

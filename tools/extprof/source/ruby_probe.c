@@ -14,12 +14,17 @@
 #include "source/usdt.h"
 
 struct attached_file {
+	struct known_file *known;	/* keeps its number */
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	struct timespec modified;
+	uint64_t owner;		/* the user whose process ran it first */
+	uint32_t number;
 	struct bpf_link *links[USDT_PLACES_MAX];
-	uint32_t link_count;	/* 0: it is another name of a file that is in the list */
+	uint32_t link_count;	/* 0: it is another name, or another state, of a file that is in the list */
+	struct usdt_key keys[USDT_PLACES_MAX];
+	uint32_t key_count;
 };
 
 int ruby_probe__create(const struct ruby_probe *p, struct places *places, struct diag *d)
@@ -31,7 +36,7 @@ int ruby_probe__create(const struct ruby_probe *p, struct places *places, struct
 
 int ruby_probe__configure(struct ruby_probe *p, struct extprof_bpf *skel, struct bpf_program *program, struct diag *d)
 {
-	uint32_t size = bpf_map__max_entries(skel->maps.probe_places) + PLACES_FILES_MAX * USDT_PLACES_MAX;
+	uint32_t size = bpf_map__max_entries(skel->maps.probe_places) + RUBIES_MAX * USDT_PLACES_MAX;
 	int err = bpf_map__set_max_entries(skel->maps.probe_places, size);
 
 	p->program = program;
@@ -84,36 +89,84 @@ static bool is_attached(const struct ruby_probe *p, const struct source_target *
 	return false;
 }
 
-/* Tell the program where it finds the arguments. */
-static int add_places(const struct ruby_probe *p, uint64_t section, const struct usdt *usdt, struct diag *d)
+static void close_file(struct ruby_probe *p, struct attached_file *f)
 {
-	struct usdt_arguments known;
+	while (f->link_count)
+		bpf_link__destroy(f->links[--f->link_count]);
+	while (f->key_count)
+		bpf_map_delete_elem(p->places, &f->keys[--f->key_count]);
+	ruby_file__forget(f->known);
+	f->known = NULL;
+}
 
+/* Tell the program where it finds the arguments. */
+static int add_places(const struct ruby_probe *p, struct attached_file *f, uint64_t section, const struct usdt *usdt,
+		      struct diag *d)
+{
 	for (uint32_t i = 0; i < usdt->count; i++) {
 		const struct usdt_place *place = &usdt->places[i];
-		uint64_t distance = section - place->address;
-		int err;
+		struct usdt_key key = { .distance = section - place->address, .file = f->number };
+		int err = bpf_map_update_elem(p->places, &key, &place->arguments, BPF_ANY);
 
-		if (!bpf_map_lookup_elem(p->places, &distance, &known)) {
-			if (!memcmp(&known, &place->arguments, sizeof(known)))
-				continue;
-			return diag__set(d, DIAG_INTERNAL, EEXIST, "the probe %s of this ruby cannot be told apart "
-					 "from that of another ruby", p->name);
-		}
-		err = bpf_map_update_elem(p->places, &distance, &place->arguments, BPF_ANY);
 		if (err)
 			return diag__set(d, DIAG_INTERNAL, -err, "cannot note a place of the probe %s", p->name);
+		f->keys[f->key_count++] = key;
 	}
 	return 0;
 }
 
-static void close_file(struct attached_file *f)
+static int attach(struct ruby_probe *p, const struct source_target *t, struct attached_file *f, const struct usdt *usdt,
+		  struct diag *d)
 {
-	while (f->link_count)
-		bpf_link__destroy(f->links[--f->link_count]);
+	for (uint32_t i = 0; i < usdt->count; i++) {
+		f->links[i] = usdt__attach(p->program, t->file->fd, &usdt->places[i], d);
+		if (!f->links[i])
+			return -EIO;
+		f->link_count++;
+	}
+	/* Without it the probe never fires. */
+	if (read_semaphore(p, t) == 0)
+		return diag__set(d, DIAG_INTERNAL, EIO, "the kernel did not raise the semaphore of the probe %s in "
+				 "process %d", p->name, t->pid);
+	return 0;
 }
 
-static int attach(struct ruby_probe *p, const struct source_target *t, struct attached_file *f, struct diag *d)
+/* Give back files that no process runs any more, but for those whose links serve another name of the file. */
+static void drop_unused(struct ruby_probe *p, const struct source_target *t)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < p->count && t->uses; i++) {
+		bool used = t->uses(t->engine, p->files[i].number);
+
+		for (uint32_t k = 0; k < p->count && !used && p->files[i].link_count; k++)
+			used = k != i && p->files[k].known && !p->files[k].link_count &&
+			       p->files[k].size == p->files[i].size;
+		if (used)
+			p->files[kept++] = p->files[i];
+		else
+			close_file(p, &p->files[i]);
+	}
+	p->count = t->uses ? kept : p->count;
+}
+
+static bool has_room(struct ruby_probe *p, const struct source_target *t)
+{
+	for (int again = 0; again < 2; again++) {
+		uint32_t of_user = 0;
+
+		for (uint32_t i = 0; i < p->count; i++)
+			of_user += p->files[i].owner == t->file->owner;
+		if (rubies__have_room(p->count, of_user))
+			return true;
+		if (!again)
+			drop_unused(p, t);
+	}
+	return false;
+}
+
+static int add_file(struct ruby_probe *p, const struct source_target *t, struct attached_file *f, bool attached,
+		    struct diag *d)
 {
 	struct usdt *usdt = malloc(sizeof(*usdt));
 	uint64_t section;
@@ -123,20 +176,9 @@ static int attach(struct ruby_probe *p, const struct source_target *t, struct at
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	err = places__get(t->places, t->file, RB_DEBUG_EXT_PROBE_PROVIDER, p->name, usdt, &section, d);
 	if (!err)
-		err = add_places(p, section, usdt, d);
-	for (uint32_t i = 0; !err && i < usdt->count; i++) {
-		f->links[i] = usdt__attach(p->program, t->file->fd, &usdt->places[i], d);
-		if (f->links[i])
-			f->link_count++;
-		else
-			err = -EIO;
-	}
-	/* Without it the probe never fires. */
-	if (!err && read_semaphore(p, t) == 0)
-		err = diag__set(d, DIAG_INTERNAL, EIO, "the kernel did not raise the semaphore of the probe %s in "
-				"process %d", p->name, t->pid);
-	if (err)
-		close_file(f);
+		err = add_places(p, f, section, usdt, d);
+	if (!err && !attached)
+		err = attach(p, t, f, usdt, d);
 	free(usdt);
 	return err;
 }
@@ -144,28 +186,35 @@ static int attach(struct ruby_probe *p, const struct source_target *t, struct at
 int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct diag *d)
 {
 	const struct stat *st = &t->file->st;
-	struct attached_file f = { 0 };
+	struct attached_file f = {
+		.device = st->st_dev, .inode = st->st_ino, .size = st->st_size, .modified = st->st_mtim,
+		.owner = t->file->owner, .number = ruby_file__number(t->file),
+	};
+	bool attached = false;
 	int err;
 
 	if (!semaphore_address(p, t))
 		return diag__set(d, DIAG_NO_INTERFACE, ENOENT, "the ruby of process %d has no probe %s", t->pid, p->name);
 	if (t->file->fd < 0)
 		return diag__set(d, DIAG_PERMISSION, EACCES, "the file of the ruby of process %d cannot be opened", t->pid);
-	for (uint32_t i = 0; i < p->count; i++)
-		if (is_same(&p->files[i], st))
+	for (uint32_t i = 0; i < p->count; i++) {
+		if (p->files[i].number == f.number)
 			return 0;
-	f.device = st->st_dev;
-	f.inode = st->st_ino;
-	f.size = st->st_size;
-	f.modified = st->st_mtim;
-	if (p->count >= PLACES_FILES_MAX)
-		return diag__set(d, DIAG_INTERNAL, E2BIG, "there are more than %u different rubies", PLACES_FILES_MAX);
-	if (array__reserve(&p->files, p->count, 1, &p->room, PLACES_FILES_MAX, sizeof(*p->files)))
+		attached |= is_same(&p->files[i], st);
+	}
+	if (!has_room(p, t)) {
+		diag__set(d, DIAG_INTERNAL, E2BIG, "user %u runs too many different rubies: %u of all users have programs in "
+			  "them", (unsigned int)t->file->owner, p->count);
+		diag__hint(d, "record only the processes that are wanted (-p, --user)");
+		return -E2BIG;
+	}
+	if (array__reserve(&p->files, p->count, 1, &p->room, RUBIES_MAX, sizeof(*p->files)))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	if (!is_attached(p, t, st)) {
-		err = attach(p, t, &f, d);
-		if (err)
-			return err;
+	f.known = ruby_file__keep(t->file);
+	err = add_file(p, t, &f, attached || is_attached(p, t, st), d);
+	if (err) {
+		close_file(p, &f);
+		return err;
 	}
 	p->files[p->count++] = f;
 	return 0;
@@ -174,7 +223,7 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 void ruby_probe__detach(struct ruby_probe *p)
 {
 	for (uint32_t i = 0; i < p->count; i++)
-		close_file(&p->files[i]);
+		close_file(p, &p->files[i]);
 	free(p->files);
 	p->files = NULL;
 	p->count = 0;

@@ -52,6 +52,9 @@ struct source_target {
 	const struct rb_debug_ext_section *contract;	/* a copy of it */
 	const struct ruby_file *file;	/* where the section is from */
 	struct places *places;	/* that source_ops::create wanted in it */
+	/* Does any process that is followed run the file of that number?  NULL: not known. */
+	bool (*uses)(const void *engine, uint32_t file);
+	const void *engine;	/* of `uses` */
 	/* Read its memory: 0 or -errno. */
 	int (*read)(const struct source_target *t, uint64_t address, void *to, size_t size);
 	const void *context;	/* of `read` */

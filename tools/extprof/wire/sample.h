@@ -138,6 +138,8 @@ struct target_config {
 	uint32_t flags;		/* TARGET_ */
 	uint64_t started;	/* CLOCK_BOOTTIME, ns; 0 unknown */
 	uint64_t mm;		/* its memory, for the kernel; set with exec_id */
+	uint32_t file;		/* number of the file of its ruby, for the places of its probes; 0: not known */
+	uint32_t reserved;
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
@@ -166,7 +168,7 @@ struct source_counters {
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
 RECORD_ASSERT(event, sizeof(struct sample_event) == 128);
-RECORD_ASSERT(config, sizeof(struct target_config) == 88);
+RECORD_ASSERT(config, sizeof(struct target_config) == 96);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);
 RECORD_ASSERT(counters, sizeof(struct source_counters) == 8 * (4 + TRUNC_MAX + LOSS_MAX));

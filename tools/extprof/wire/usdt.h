@@ -8,6 +8,17 @@
 #define USDT_ARGUMENTS_MAX 8u
 #define USDT_NOWHERE 0xffffu
 
+/*
+ * A place of a probe: the distance from it to the section of the contract, which is the same in all processes that
+ * run the file, and the number of the file.  Anybody can make a file whose notes tell something else for the same
+ * distance.
+ */
+struct usdt_key {
+	uint64_t distance;
+	uint32_t file;		/* target_config::file */
+	uint32_t zero;
+};
+
 struct usdt_arguments {
 	uint16_t offset[USDT_ARGUMENTS_MAX];	/* in the registers, in bytes; USDT_NOWHERE: not available */
 };
