@@ -9,7 +9,9 @@
  *
  * Errors: a function that can fail returns 0 or more, or a negative errno.  If its last argument is not
  * NULL, it fills it with a code and a text then.  The library prints nothing, handles no signals,
- * changes no umask and never exits.  Its own threads block all signals.
+ * changes no umask and never exits.  Its own threads block all signals.  Files of processes are opened and
+ * parsed in processes of its own: copies of the caller, made when one is first needed, without its descriptors.
+ * They run none of its code, send no SIGCHLD, are not seen by wait(), and end with it.
  *
  * Threads: one object is used by one thread at a time.  Different objects can be used by different
  * threads at the same time.  While a recording is opened, libbpf's print callback is replaced for a moment,
