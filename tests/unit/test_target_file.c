@@ -185,6 +185,18 @@ TEST(target_file_of_a_core_file)
 	make_directory();
 	make_file("a.rb", "first\n", 6);
 	CHECK_INT(target_file__stat(&f, in_directory("a.rb"), &st), 0);
+	/* What the user names is meant as it is, also by links of the kernel, or below the working directory. */
+	target_files__of_user(&f);
+	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CHECK(chdir(directory) == 0);
+	int fd = target_file__open_elf(&f, "a.rb", &st);
+	CHECK(fd >= 0);
+	close(fd);
+	fd = target_file__open_elf(&f, "/proc/self/exe", &st);
+	CHECK(fd >= 0);
+	close(fd);
+	CHECK(fchdir(here) == 0);
+	close(here);
 	/* Of another user's core file it is not ours to read what we may. */
 	core.st_uid = 12345;
 	target_files__of_core(&f, &core);

@@ -59,6 +59,20 @@ void target_files__of_user(struct target_files *f)
 	const struct stat own = { .st_uid = geteuid(), .st_gid = getegid() };
 
 	target_files__of_core(f, &own);
+	f->of_user = true;
+}
+
+/* malloc'd: the helper has the working directory that this process had. */
+static char *whole_path(const char *path)
+{
+	char *directory = path[0] == '/' ? NULL : get_current_dir_name(), *whole = NULL;
+
+	if (!directory)
+		return strdup(path);
+	if (asprintf(&whole, "%s/%s", directory, path) < 0)
+		whole = NULL;
+	free(directory);
+	return whole;
 }
 
 /* *fd may be NULL. */
@@ -114,9 +128,14 @@ int target_file__open_mapped(struct target_files *f, const struct mapping *m, st
 
 int target_file__open_elf(struct target_files *f, const char *path, struct stat *st)
 {
-	const struct opener_request r = { .work = OPEN_PATH, .size_max = TARGET_FILE_ELF_MAX };
+	const struct opener_request r = {
+		.work = OPEN_PATH, .size_max = TARGET_FILE_ELF_MAX, .of_user = f->of_user,
+	};
+	char *whole = whole_path(path);
+	int fd = whole ? open_file(f, &r, whole, st) : -ENOMEM;
 
-	return open_file(f, &r, path, st);
+	free(whole);
+	return fd;
 }
 
 int target_file__stat(struct target_files *f, const char *path, struct stat *st)

@@ -34,6 +34,7 @@ struct target_files {
 	gid_t gid;
 	uint64_t owner;		/* see helper_request */
 	struct deadline *deadline;	/* NULL none */
+	bool of_user;		/* the user named the path: any path is meant as it is */
 	bool silent;		/* they did not answer once: nobody waits for them again */
 };
 

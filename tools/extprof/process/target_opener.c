@@ -217,7 +217,11 @@ static int find(const struct opener_request *r)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	int path = (int)syscall(SYS_openat2, current.root, r->path, &how, sizeof(how));
+	int path;
+
+	if (r->of_user)
+		how.resolve = 0;
+	path = (int)syscall(SYS_openat2, current.root, r->path, &how, sizeof(how));
 
 	return path < 0 ? -errno : path;
 }
