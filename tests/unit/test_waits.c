@@ -43,7 +43,7 @@ static uint32_t in_futex(uint32_t state, uint32_t said, bool shared)
 TEST(waits_of_threads_without_ruby)
 {
 	for (uint32_t call = 0; call < CALLS; call++) {
-		struct wait_class c = wait_classify(call, NULL);
+		struct wait_class c = wait_classify(call, 0, NULL);
 
 		CHECK_INT(c.state, of_call[call]);
 		CHECK(!c.gvl && !c.has_gvl && !c.wait_kind);
@@ -59,7 +59,7 @@ TEST(waits_of_every_combination)
 	for (uint32_t kind = 0; kind < KINDS; kind++)
 	for (uint32_t flags = 0; flags < 4; flags++) {
 		struct thread_head head = { .state = state, .wait_kind = kind, .flags = flags, .wait_fd = -1 };
-		struct wait_class c = wait_classify(call, &head);
+		struct wait_class c = wait_classify(call, 1, &head);
 		bool running = state == RB_DEBUG_EXT_THREAD_RUNNING;
 		uint32_t want = of_call[call];
 
@@ -95,17 +95,17 @@ TEST(waits_are_on_a_descriptor)
 {
 	struct thread_head head = { .state = RB_DEBUG_EXT_THREAD_BLOCKED, .wait_kind = RB_DEBUG_EXT_WAIT_IO_READ,
 				    .wait_fd = 9, .flags = RB_DEBUG_EXT_THREAD_MN };
-	struct wait_class c = wait_classify(CALL_FUTEX, &head);
+	struct wait_class c = wait_classify(CALL_FUTEX, 1, &head);
 
-	CHECK_INT(wait__fd(CALL_FD, 7, -1, &c, &head), 8);
-	CHECK_INT(wait__fd(CALL_POLL, 0x7fff12345678, 5, &c, &head), 6);
-	CHECK_INT(wait__fd(CALL_POLL, 0x7fff12345678, -1, &c, &head), 0);
-	CHECK_INT(wait__fd(CALL_FUTEX, 7, -1, &c, &head), 10);
-	CHECK_INT(wait__fd(CALL_NONE, 7, -1, &c, &head), 10);
-	CHECK_INT(wait__fd(CALL_IO, 7, -1, &c, &head), 0);
-	CHECK_INT(wait__fd(CALL_FUTEX, 7, -1, &c, NULL), 0);
+	CHECK_INT(wait__fd(CALL_FD, 7, -1, c.state, head.wait_fd), 8);
+	CHECK_INT(wait__fd(CALL_POLL, 0x7fff12345678, 5, c.state, head.wait_fd), 6);
+	CHECK_INT(wait__fd(CALL_POLL, 0x7fff12345678, -1, c.state, head.wait_fd), 0);
+	CHECK_INT(wait__fd(CALL_FUTEX, 7, -1, c.state, head.wait_fd), 10);
+	CHECK_INT(wait__fd(CALL_NONE, 7, -1, c.state, head.wait_fd), 10);
+	CHECK_INT(wait__fd(CALL_IO, 7, -1, c.state, head.wait_fd), 0);
+	CHECK_INT(wait__fd(CALL_FUTEX, 7, -1, c.state, -1), 0);
 	head.wait_fd = -1;
-	CHECK_INT(wait__fd(CALL_FUTEX, 7, -1, &c, &head), 0);
+	CHECK_INT(wait__fd(CALL_FUTEX, 7, -1, c.state, head.wait_fd), 0);
 }
 
 /* The table against what other tables have had: they drifted. */
@@ -181,7 +181,7 @@ TEST(waits_have_names)
 TEST(waits_on_a_descriptor_that_is_none)
 {
 	struct { int fd; short events, revents; } poll = { 473461680, 0, 0 };
-	struct wait_class c = wait_classify(CALL_POLL, NULL);
+	struct wait_class c = wait_classify(CALL_POLL, 0, NULL);
 	struct memory_fake memory;
 	uint64_t args[2] = { (uintptr_t)&poll, 1 };
 	struct wait_file file;

@@ -69,8 +69,7 @@ static __always_inline void about__forget(uint32_t process, uint32_t tid)
 }
 
 /* The file descriptor that the wait of the current thread is on, as wait__fd(). */
-static __always_inline uint32_t regs__fd(struct pt_regs___kernel *regs, uint32_t kind, const struct wait_class *c,
-					 const struct thread_head *head)
+static __always_inline uint32_t regs__fd(struct pt_regs___kernel *regs, uint32_t kind, uint32_t state, int ruby_fd)
 {
 	uint64_t first = 0, second = 0;
 	int polled = -1;
@@ -79,7 +78,7 @@ static __always_inline uint32_t regs__fd(struct pt_regs___kernel *regs, uint32_t
 		regs__arguments(regs, &first, &second);
 	if (call__polls_one(kind, second) && read_target(&polled, sizeof(polled), first))
 		polled = -1;
-	return wait__fd(kind, first, polled, c, head);
+	return wait__fd(kind, first, polled, state, ruby_fd);
 }
 
 /* The current thread waits on the file of `fd` - 1: note what that is. */
@@ -105,7 +104,7 @@ __weak __noinline int about_begins(uint32_t process, uint32_t tid, uint32_t numb
 	uint32_t kind = number < CALLS_MAX ? call_kinds[number & (CALLS_MAX - 1)] : CALL_OTHER;
 
 	if (a && about_wanted & ABOUT_FILE)
-		about__note_file(a, task, regs__fd(task__regs(task), kind, NULL, NULL));
+		about__note_file(a, task, regs__fd(task__regs(task), kind, STATE_NATIVE, -1));
 	return 0;
 }
 

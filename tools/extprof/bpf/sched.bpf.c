@@ -324,25 +324,31 @@ static __always_inline int read_head(struct sched_thread *t, struct thread_head 
 	return !t->slot || read_target(head, sizeof(*head), t->slot) || head->serial != t->account.thread;
 }
 
-/* What the call was, and on which file. */
-static __always_inline uint64_t describe_call(const struct sched_thread *t, struct task_struct *task,
-					      struct pt_regs___kernel *regs,
-					      uint32_t number, uint32_t kind, const struct thread_head *head,
-					      const struct wait_class *c)
+/* What the call was, and on which file: for t->detail.  Not static: the verifier follows it once. */
+__weak __noinline int describe_call(uint32_t tid, uint32_t number, uint32_t kind, int ruby_fd)
 {
-	uint32_t fd = regs__fd(regs, kind, c, head);
+	struct task_struct *task = task__current();
+	struct sched_thread *t = thread__find(tid);
 	struct wait_about *a = NULL;
 	struct file *file;
+	uint32_t fd;
 
+	if (!t)
+		return 0;
+	fd = regs__fd(task__regs(task), kind, t->class.state, ruby_fd);
 	if (about_wanted & ABOUT_FILE)
 		a = about__make(t->account.process, t->account.tid);
 	/* Only Ruby knew it. */
 	if (a && a->file.fd != fd)
 		about__note_file(a, task, fd);
-	if (a && fd)
-		return DETAIL_MAKE(number + 1, a->file.kind, c->wait_kind, c->has_gvl, fd);
+	if (a && fd) {
+		t->detail = DETAIL_MAKE(number + 1, a->file.kind, t->class.wait_kind, t->class.has_gvl, fd);
+		return 0;
+	}
 	file = fd ? task__file(task, fd - 1) : NULL;
-	return DETAIL_MAKE(number + 1, file ? file__kind(file) : FILE_UNKNOWN, c->wait_kind, c->has_gvl, fd);
+	t->detail = DETAIL_MAKE(number + 1, file ? file__kind(file) : FILE_UNKNOWN, t->class.wait_kind,
+				t->class.has_gvl, fd);
+	return 0;
 }
 
 /* A wait for the GVL is over. */
@@ -400,7 +406,7 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	struct sched_thread *t = thread__find(tid);
 	struct thread_head head = { 0 };
 	uint32_t number, kind = CALL_OTHER;
-	struct wait_class c;
+	struct wait_class *c;
 	uint64_t gvl;
 
 	if (!t)
@@ -410,9 +416,12 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	if (number < CALLS_MAX)
 		kind = call_kinds[number & (CALLS_MAX - 1)];
 	t->known = !read_head(t, &head);
-	c = wait_classify(kind, t->known ? &head : NULL);
-	gvl = c.gvl ? gvl_part(t, &head) : 0;
-	settle_part(t, c.state, t->blocked - gvl);
+	/* The verifier does not track what is in a map: else it follows the rest once for each class of waits. */
+	c = &t->class;
+	*c = wait_classify(kind, t->known != 0, &head);
+	asm volatile("" ::: "memory");
+	gvl = c->gvl ? gvl_part(t, &head) : 0;
+	settle_part(t, c->state, t->blocked - gvl);
 	settle_part(t, STATE_GVL, gvl);
 	if (waits_as_figures && gvl)
 		count_gvl_wait(t, gvl);
@@ -431,7 +440,7 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 			waker__forget(a);
 	}
 	if (t->parts)
-		t->detail = describe_call(t, task__current(), regs, number, kind, &head, &c);
+		describe_call(tid, number, kind, t->known ? head.wait_fd : -1);
 	return 0;
 }
 

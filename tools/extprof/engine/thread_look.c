@@ -109,5 +109,5 @@ uint64_t thread_look__settle(const struct thread_look *l, uint32_t tid, struct s
 
 struct wait_class thread_look__classify(const struct sched_thread *t, const struct thread_head *head)
 {
-	return wait_classify(t->in_call ? call_kind(t->call) : CALL_NONE, head);
+	return wait_classify(t->in_call ? call_kind(t->call) : CALL_NONE, head != NULL, head);
 }

@@ -16,10 +16,9 @@ static int polled_fd(uint32_t kind, const uint64_t *args, const struct memory *m
 
 int32_t wait_state__call_fd(const struct task *task, const struct memory *memory)
 {
-	static const struct wait_class none = { .state = STATE_NATIVE };
 	uint32_t kind = call_kind(task->call);
 
-	return (int32_t)(wait__fd(kind, task->args[0], polled_fd(kind, task->args, memory), &none, NULL) - 1);
+	return (int32_t)(wait__fd(kind, task->args[0], polled_fd(kind, task->args, memory), STATE_NATIVE, -1) - 1);
 }
 
 uint64_t wait_state__detail(const struct wait_class *c, const struct thread_head *head, int64_t call,
@@ -32,7 +31,7 @@ uint64_t wait_state__detail(const struct wait_class *c, const struct thread_head
 	memset(file, 0, sizeof(*file));
 	if (!args)
 		args = no_args;
-	fd = wait__fd(kind, args[0], polled_fd(kind, args, memory), c, head);
+	fd = wait__fd(kind, args[0], polled_fd(kind, args, memory), c->state, head ? head->wait_fd : -1);
 	if (fd)
 		open_file__look(pid, fd - 1, addresses, file);
 	/* The thread can have gone on since its call was seen, and its memory is then another one's. */
@@ -51,7 +50,7 @@ void wait_state__of(struct wait_state *w, const struct rb_debug_ext_thread *thre
 	if (thread)
 		memcpy(&head, thread, sizeof(head));
 	if (task)
-		c = wait_classify(call_kind(task->call), thread ? &head : NULL);
+		c = wait_classify(call_kind(task->call), thread != NULL, &head);
 	else if (thread)
 		c = wait_classify_aside(&head);
 	w->detail = 0;

@@ -116,6 +116,14 @@ enum thread_out {
 /* Parts of one system call in different states. */
 #define PARTS_MAX 4
 
+/* A wait, by what the kernel and Ruby say of it. */
+struct wait_class {
+	uint32_t state;		/* enum thread_state, of the time that is not `gvl` */
+	uint32_t wait_kind;	/* enum rb_debug_ext_wait_kind; 0: Ruby does not say that the thread waits */
+	uint32_t has_gvl;	/* meanwhile */
+	uint32_t gvl;		/* it ends with a wait for the GVL, see gvl_part() */
+};
+
 /* A thread that is followed.  Its own switches and system calls change this; only `woken` is stored by others. */
 struct sched_thread {
 	/* What each switch needs comes first, in two lines of the cache. */
@@ -142,6 +150,7 @@ struct sched_thread {
 	uint32_t settled;	/* for user space, at the end */
 	uint32_t seen_as;	/* its tid in the pid namespace of the reader */
 	/* What is to be sent of the wait that is over. */
+	struct wait_class class;
 	uint32_t parts;
 	uint32_t known;		/* account.thread is the thread that waited: Ruby has just said it */
 	uint64_t detail;
@@ -219,25 +228,17 @@ static __always_inline uint32_t state_of_call(uint32_t kind)
 	}
 }
 
-/* A wait, by what the kernel and Ruby say of it. */
-struct wait_class {
-	uint32_t state;		/* enum thread_state, of the time that is not `gvl` */
-	uint32_t wait_kind;	/* enum rb_debug_ext_wait_kind; 0: Ruby does not say that the thread waits */
-	uint32_t has_gvl;	/* meanwhile */
-	uint32_t gvl;		/* it ends with a wait for the GVL, see gvl_part() */
-};
-
 /*
  * What is this wait?  This is the only place that says it: for the kernel's programs, for the end of a recording, for
- * `extprof stat` and for looks from outside.  `call`: enum call_kind; `head`: NULL: it is no thread of Ruby's.
+ * `extprof stat` and for looks from outside.  `call`: enum call_kind; `is_ruby`: *head is known.
  */
-static __always_inline struct wait_class wait_classify(uint32_t call, const struct thread_head *head)
+static __always_inline struct wait_class wait_classify(uint32_t call, int is_ruby, const struct thread_head *head)
 {
 	struct wait_class c = { .state = state_of_call(call) };
 	uint32_t said;
 
 	/* Outside of a system call the thread waits for its memory, whatever Ruby has it do. */
-	if (!head || call == CALL_NONE)
+	if (!is_ruby || call == CALL_NONE)
 		return c;
 	c.has_gvl = head->state == RB_DEBUG_EXT_THREAD_RUNNING;
 	/* What it says while it runs is of the wait before. */
@@ -258,7 +259,7 @@ static __always_inline struct wait_class wait_classify(uint32_t call, const stru
 /* The same of a thread that has no native thread at the moment: Ruby has put it aside. */
 static __always_inline struct wait_class wait_classify_aside(const struct thread_head *head)
 {
-	struct wait_class c = wait_classify(CALL_FUTEX, head);
+	struct wait_class c = wait_classify(CALL_FUTEX, 1, head);
 
 	if (head->state == RB_DEBUG_EXT_THREAD_READY)
 		c.state = STATE_GVL;
@@ -277,18 +278,17 @@ static __always_inline int call__polls_one(uint32_t call, uint64_t second)
 
 /*
  * The file descriptor that a wait is on, + 1; 0: none, or several.  `first`: argument of the call; `polled`: what
- * is in memory if call__polls_one(), -1: it was not read; `head`: NULL: it is no thread of Ruby's.
+ * is in memory if call__polls_one(), -1: it was not read; `ruby_fd`: what Ruby says, below 0: nothing.
  */
-static __always_inline uint32_t wait__fd(uint32_t call, uint64_t first, int polled, const struct wait_class *c,
-					 const struct thread_head *head)
+static __always_inline uint32_t wait__fd(uint32_t call, uint64_t first, int polled, uint32_t state, int ruby_fd)
 {
 	if (call == CALL_FD)
 		return (uint32_t)first + 1;
 	if (call == CALL_POLL)
 		return (uint32_t)polled + 1;
 	/* Only Ruby knows it. */
-	return (call == CALL_FUTEX || call == CALL_NONE) && c->state == STATE_IO && head && head->wait_fd >= 0 ?
-	       (uint32_t)head->wait_fd + 1 : 0;
+	return (call == CALL_FUTEX || call == CALL_NONE) && state == STATE_IO && ruby_fd >= 0 ?
+	       (uint32_t)ruby_fd + 1 : 0;
 }
 
 /* Major numbers of terminals: the kernel's Documentation/admin-guide/devices.txt. */
