@@ -667,6 +667,29 @@ EXTPROF_API const struct extprof_stack *extprof_report_next(struct extprof_repor
 /* Begin with the first stack again. */
 EXTPROF_API void extprof_report_rewind(struct extprof_report *report);
 
+enum extprof_totals {
+	EXTPROF_TOTAL_METHODS = 0,
+	EXTPROF_TOTAL_LINES = 1,
+	EXTPROF_TOTAL_FILES = 2
+};
+
+/*
+ * A method, a line or a file.  A stack counts for the innermost method, and for the innermost line and file of Ruby
+ * code: what C methods, the collector and waits take is in the line that called them.  Fields are added at the end.
+ */
+struct extprof_total {
+	const struct extprof_frame *frame;	/* a frame of it: of a method its name and place */
+	const char *path;
+	int32_t line;		/* of a line; of a method its first one; 0: unknown, or a file */
+	bool approximate;	/* the line may be another one of the same code */
+	uint64_t self;		/* in the unit of the report */
+	uint64_t own;		/* of self: the Ruby code itself */
+	uint64_t total;		/* it is anywhere in the stack; recursion counts once */
+};
+/* From 0, most self first; NULL behind the last one.  Valid until the next call. */
+EXTPROF_API const struct extprof_total *extprof_report_total(struct extprof_report *report, enum extprof_totals of,
+							     size_t i);
+
 /* taken = whole + truncated + lost.  Fields are added at the end. */
 struct extprof_accounting {
 	uint64_t taken;
@@ -701,6 +724,7 @@ struct extprof_facts {
 	const char *metric;		/* what extprof_stack::value counts: "samples", "cpu", "alloc_space" */
 	const char *unit;		/* of extprof_stack::value: "count", "ns" or "bytes" */
 	uint64_t children_cpu_time;	/* ns, of children that were not chosen: extprof_recording_options::subprocesses */
+	uint64_t total;			/* the sum of all stacks, in that unit */
 };
 EXTPROF_API const struct extprof_facts *extprof_report_facts(const struct extprof_report *report);
 /* NULL is accepted. */

@@ -3,11 +3,14 @@
  * by formats.py. */
 #include "test.h"
 
+#include <zlib.h>
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "no_memory.h"
 #include "output/output.h"
+#include "pprof.pb-c.h"
 #include "profile_fixture.h"
 
 static const struct output_format *const formats[] = { &output_pprof, &output_speedscope };
@@ -90,6 +93,90 @@ TEST(formats_say_when_memory_is_short)
 		CHECK(at > 5 && at < 1000);
 	}
 	report__free(&r);
+	tear_down();
+}
+
+/* What a file of pprof's has, unpacked. */
+static Pprof__Profile *pprof_of(const struct report *reports, uint32_t count)
+{
+	static uint8_t packed[1 << 16], whole[1 << 18];
+	struct output_options o = { 0 };
+	z_stream z = { .next_in = packed, .next_out = whole, .avail_out = sizeof(whole) };
+	FILE *f = fmemopen(packed, sizeof(packed), "w");
+
+	output_pprof.write(reports, count, &o, f);
+	z.avail_in = (uInt)ftell(f);
+	fclose(f);
+	inflateInit2(&z, 15 + 16);
+	inflate(&z, Z_FINISH);
+	inflateEnd(&z);
+	return pprof__profile__unpack(NULL, z.total_out, whole);
+}
+
+/* pprof looks for numbers among numbers, and for patterns among texts. */
+TEST(formats_pprof_labels_are_texts_and_numbers)
+{
+	static const struct {
+		const char *value;
+		int64_t number;		/* 0: it is none */
+	} cases[] = {
+		{ "42", 42 }, { "-7", -7 }, { "042", 0 }, { "4x", 0 }, { "1e3", 0 }, { "", 0 },
+		{ "999999999999999999", 999999999999999999 }, { "1999999999999999999", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct frame f = FRAME_INIT(FRAME_LABEL);
+		int64_t number = 0;
+		bool text = false;
+		struct report r;
+		Pprof__Profile *p;
+		uint32_t stack[1];
+
+		set_up();
+		groups__parse("label:tenant", &resolver.groups);
+		f.key = "tenant";
+		f.name = cases[i].value;
+		stack[0] = frame_table__add(&frames, &f);
+		tree__add(&tree, stack, 1, &one_sample);
+		CHECK_INT(build_report(&r, REPORT_BY_LINE), 0);
+		p = pprof_of(&r, 1);
+		CHECK(p && p->n_sample == 1 && p->n_sample_type == 2);
+		for (size_t j = 0; p && j < p->sample[0]->n_label; j++) {
+			const Pprof__Label *l = p->sample[0]->label[j];
+
+			CHECK_STRING(p->string_table[l->key], "tenant");
+			if (l->str && !strcmp(p->string_table[l->str], cases[i].value))
+				text = true;
+			number += l->num;
+		}
+		CHECK_INT(number, cases[i].number);
+		CHECK_INT(text, *cases[i].value != 0);
+		pprof__profile__free_unpacked(p, NULL);
+		report__free(&r);
+		tear_down();
+	}
+}
+
+/* A mode with one amount has one type of samples. */
+TEST(formats_pprof_has_no_type_twice)
+{
+	struct report r[2];
+	Pprof__Profile *p;
+
+	set_up();
+	start();
+	frame(foo_id, 0);
+	send(3);
+	CHECK_INT(build_report(&r[0], REPORT_BY_LINE), 0);
+	CHECK_INT(build_report(&r[1], REPORT_BY_LINE), 0);
+	r[0].meta.mode = &mode_syscall;
+	p = pprof_of(r, 2);
+	CHECK(p && p->n_sample_type == 3 && p->sample[0]->n_value == 3);
+	CHECK(p && p->sample[0]->value[0] == 3 && p->sample[0]->value[1] == 0);
+	CHECK(p && p->sample[1]->value[0] == 0 && p->sample[1]->value[1] == 3 && p->sample[1]->value[2] == 3);
+	pprof__profile__free_unpacked(p, NULL);
+	report__free(&r[0]);
+	report__free(&r[1]);
 	tear_down();
 }
 

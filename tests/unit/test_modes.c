@@ -148,8 +148,8 @@ TEST(modes_name_classes)
 	for (uint32_t i = 0; i < r.label_count; i++)
 		if (!strcmp(r.labels[i].name, "Foo#foo"))
 			CHECK_INT(r.labels[i].self, 81920);
-	CHECK_INT(r.line_count, 1);
-	CHECK_INT(r.lines[0].self, 81920);
+	CHECK_INT(r.lines.count, 2);
+	CHECK_INT(r.lines.list[0].self, 81920);
 	CHECK_INT(r.samples, 122880);
 	report__free(&r);
 	tear_down();

@@ -38,7 +38,7 @@ static void set_up(void)
 {
 	memset(&report, 0, sizeof(report));
 	memset(&sum, 0, sizeof(sum));
-	report.meta.period = 10 * MS;
+	report.meta.period = report.meta.cpu_period = 10 * MS;
 	report.meta.mode = &mode_cpu;
 	report.metric = mode_cpu.count;
 	report.meta.started_at = 100 * SECOND;
@@ -63,6 +63,7 @@ static const char *table(unsigned int rows)
 	}
 	if (!report.meta.accounting.taken)
 		report.meta.accounting = sum;
+	report.meta.all_modes = report.meta.accounting;
 	text__clear(&out);
 	process_table__add(&report, &o, rows, &out);
 	return text__string(&out);
@@ -267,6 +268,7 @@ TEST(summary_compares_cpu_times)
 	report.meta.duration = 4;
 	report.meta.accounting.taken = report.meta.accounting.whole = 200;
 	report.meta.accounting.cpu_taken = 200;
+	report.meta.all_modes = report.meta.accounting;
 	report.meta.cpu_time = 2500 * MS;
 	report.threads_by_pattern = 60;
 	CHECK_INT(output_summary.write(&report, 1, &o, f), 0);
@@ -277,6 +279,25 @@ TEST(summary_compares_cpu_times)
 		     HEAD) == written);
 	CHECK(strstr(written, "\nunsampled: CPU time by the kernel's account"));
 	CHECK(strstr(written, "\nthreads by pattern: 60 threads"));
+	tear_down();
+}
+
+/* Several modes: the rows, and their sum, are of all of them.  Without samples of what runs there is no CPU time that
+ * such samples lack. */
+TEST(processes_of_several_modes)
+{
+	set_up();
+	set_samples(add(7, "ruby one.rb"), 100, 1010);
+	set_samples(add(8, "ruby two.rb"), 50, 510);
+	report.meta.accounting.taken = report.meta.accounting.whole = 30;
+	report.meta.cpu_period = 0;
+	table(20);
+	report.meta.all_modes.taken = report.meta.all_modes.whole = 150;
+	text__clear(&out);
+	process_table__add(&report, &(struct output_options){ 0 }, 20, &out);
+	CHECK(strstr(text__string(&out), "\n       all       150         -      1.52          -       150  "));
+	CHECK(strstr(text__string(&out), "\n         7       100         -      1.01          -       100  "));
+	CHECK(!strstr(text__string(&out), "others"));
 	tear_down();
 }
 

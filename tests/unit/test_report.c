@@ -40,8 +40,8 @@ TEST(report_counts_recursion_once)
 		}
 	}
 	CHECK_INT(r.label_count, 3);
-	CHECK_INT(r.line_count, 2);
-	CHECK_INT(r.lines[0].self, 5);
+	CHECK_INT(r.lines.count, 4);
+	CHECK_INT(r.lines.list[0].self, 5);
 	report__free(&r);
 	tear_down();
 }
@@ -501,6 +501,92 @@ TEST(report_leaves_out_what_was_merged_away)
 	CHECK_INT(build_report(&r, REPORT_BY_NAME), 0);
 	CHECK_INT(r.label_count, 1);
 	report__free(&r);
+	tear_down();
+}
+
+static const struct report_total *line_of(const struct report *r, int32_t line)
+{
+	for (uint32_t i = 0; i < r->lines.count; i++)
+		if (r->lines.list[i].line == line)
+			return &r->lines.list[i];
+	return NULL;
+}
+
+/* What a C method, the collector and what is below the code take is in the line that ran into them. */
+TEST(report_lines_have_what_they_call_in_c)
+{
+	const struct report_total *l;
+	struct report r;
+
+	set_up();
+	for (int gc = 0; gc < 2; gc++) {
+		start();
+		frame(size_id, 0);
+		frame(RB_DEBUG_EXT_ID_IFUNC, 0);
+		frame(foo_id, 0);
+		frame(main_id, 0);
+		sample.event.gc_phase = gc ? RB_DEBUG_EXT_GC_MARK : 0;
+		send(35);
+	}
+	start();
+	frame(foo_id, 0);
+	frame(main_id, 0);
+	send(20);
+	start();
+	frame(foo_id, 0);
+	frame(bar_id, 0);
+	frame(foo_id, 0);		/* recursion */
+	frame(main_id, 0);
+	send(7);
+	start();
+	frame(main_id, 0);
+	send(3);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	l = line_of(&r, 601);
+	CHECK(l && l->self == 97 && l->own == 27 && l->total == 97);
+	l = line_of(&r, 701);
+	CHECK(l && l->self == 0 && l->own == 0 && l->total == 7);
+	l = line_of(&r, 301);
+	CHECK(l && l->self == 3 && l->own == 3 && l->total == 100);
+	CHECK_INT(r.lines.list[0].line, 601);
+	CHECK_INT(r.files.count, 1);
+	CHECK(r.files.list[0].self == 100 && r.files.list[0].own == 30 && r.files.list[0].total == 100);
+	/* Methods: each is the one that ran. */
+	CHECK_STRING(r.labels[r.methods.list[0].label].name, "Array#size");
+	CHECK_INT(r.methods.list[0].self, 35);
+	report__free(&r);
+	/* Methods are not told apart by the line, even in a report that does so. */
+	start();
+	frame(foo_id, 4);
+	frame(main_id, 0);
+	send(10);
+	CHECK_INT(build_report(&r, REPORT_BY_LINE), 0);
+	for (uint32_t i = 0; i < r.methods.count; i++)
+		if (!strcmp(r.labels[r.methods.list[i].label].name, "Foo#foo"))
+			CHECK(r.methods.list[i].self == 37 && r.methods.list[i].total == 107);
+	report__free(&r);
+	tear_down();
+}
+
+/* A template is another method in each process; its file and line say which one it is. */
+TEST(report_merges_generated_methods)
+{
+	static const char *const names[] = {
+		"_app_views_posts_index_html_erb__3111235613994842481_4360", "_app_views_posts_index_html_erb___111235613994842481_8",
+		"run_12_34", "_x__12_34", "_1234567890123_4",
+	};
+
+	set_up();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uint32_t id = fake__record(&ruby, RB_DEBUG_EXT_BODY, names[i], 0, 0);
+
+		fake__set_path(fake__get(&ruby, id), "index.html.erb");
+		fake__set_code(fake__get(&ruby, id), 10, 100);
+		start();
+		frame(id, 0);
+		send(1);
+	}
+	CHECK_STRING(folded(), "_1234567890123_4 1\n_app_views_posts_index_html_erb 2\n_x__12_34 1\nrun_12_34 1\n");
 	tear_down();
 }
 

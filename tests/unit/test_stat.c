@@ -77,10 +77,10 @@ static struct extprof_figures looked_at(void)
 	return f;
 }
 
-static char *total(const struct extprof_figures *f, const struct stat_methods *methods, bool json)
+static char *total(const struct extprof_figures *f, struct extprof_report *report, bool json)
 {
 	const struct extprof_figures_result figures = { .interval = f, .total = f, .processes = &f, .process_count = 1 };
-	struct stat_result result = { .figures = &figures, .methods = methods, .own_cpu = 12000000, .ended = "Ctrl-C" };
+	struct stat_result result = { .figures = &figures, .report = report, .own_cpu = 12000000, .ended = "Ctrl-C" };
 	struct stat_options options = { .top = 10 };
 	char *text = NULL;
 	size_t size;

@@ -67,8 +67,7 @@ static uint64_t own_cpu_time(void)
 
 static int show_total(struct measuring *s, struct extprof_report *report, struct extprof_error *e)
 {
-	struct stat_methods methods = { 0 };
-	struct stat_result result = { .methods = &methods, .own_cpu = own_cpu_time(), .ended = s->run.why };
+	struct stat_result result = { .report = report, .own_cpu = own_cpu_time(), .ended = s->run.why };
 	int err = extprof_recording_figures(s->run.recording, &result.figures, e);
 
 	result.reader = extprof_recording_reader(s->run.recording, NULL);
@@ -77,15 +76,12 @@ static int show_total(struct measuring *s, struct extprof_report *report, struct
 	/* With a count the last one is over. */
 	if (!err && s->options.interval && (!s->options.count || s->taken < s->options.count))
 		err = show_interval(s, result.figures->interval, e);
-	if (!err && stat_methods__count(&methods, report))
-		err = out_of_memory(e);
 	if (!err && s->options.json && stat_json__write_total(&result, s->to))
 		err = out_of_memory(e);
 	if (!err && !s->options.json)
 		stat_text__write_total(&result, &s->options, s->to);
 	if (!err)
 		err = flush(s, e);
-	stat_methods__free(&methods);
 	return err;
 }
 

@@ -25,26 +25,10 @@ struct stat_options {
 /* As options__parse(); in any case the caller frees `common`. */
 int stat_options__parse(struct stat_options *o, int argc, char **argv, unsigned int flags);
 
-/* A method and the samples in which it ran. */
-struct stat_method {
-	const struct extprof_frame *frame;	/* of the report */
-	uint64_t self, total;
-};
-
-struct stat_methods {
-	struct stat_method *list;	/* most samples first */
-	size_t count;
-	uint64_t samples;		/* of all methods */
-};
-
-/* Count the samples of each method in the report.  0 or -ENOMEM; the caller frees with stat_methods__free(). */
-int stat_methods__count(struct stat_methods *m, struct extprof_report *report);
-void stat_methods__free(struct stat_methods *m);
-
 /* What is shown at the end. */
 struct stat_result {
 	const struct extprof_figures_result *figures;
-	const struct stat_methods *methods;	/* NULL: not known */
+	struct extprof_report *report;	/* of mode cpu, for the methods; NULL: not known */
 	uint64_t own_cpu;			/* of extprof, ns */
 	const char *reader;			/* what measured: "ebpf"; NULL: not known */
 	const char *ended;			/* why: "Ctrl-C" */

@@ -188,18 +188,16 @@ static json_t *figures(const struct extprof_figures *f, const char *kind)
 	return o;
 }
 
-static json_t *methods(const struct stat_methods *m)
+static json_t *methods(struct extprof_report *r)
 {
+	const struct extprof_total *t;
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < m->count; i++) {
-		const struct extprof_frame *f = m->list[i].frame;
-
-		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:I, s:I}", "name", f->name, "path", f->path,
-						      "first_line", (int)f->first_line, "self", N(m->list[i].self),
-						      "total", N(m->list[i].total)));
-	}
-	return json_pack("{s:I, s:o}", "samples", N(m->samples), "methods", list);
+	for (size_t i = 0; (t = extprof_report_total(r, EXTPROF_TOTAL_METHODS, i)); i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:I, s:I}", "name", t->frame->name, "path", t->path,
+						      "first_line", (int)t->line, "self", N(t->self), "total",
+						      N(t->total)));
+	return json_pack("{s:I, s:o}", "samples", N(extprof_report_facts(r)->total), "methods", list);
 }
 
 /* Takes the object.  An object that could not be made whole is NULL. */
@@ -226,8 +224,8 @@ int stat_json__write_total(const struct stat_result *r, FILE *to)
 		json_array_append_new(processes, figures(r->figures->processes[i], "process"));
 	json_object_set_new(o, "by_process", processes);
 	json_object_set_new(o, "reader", r->reader ? json_string(r->reader) : json_null());
-	if (r->methods)
-		json_object_set_new(o, "cpu_samples", methods(r->methods));
+	if (r->report)
+		json_object_set_new(o, "cpu_samples", methods(r->report));
 	json_object_set_new(o, "own_cpu_ns", json_integer(N(r->own_cpu)));
 	json_object_set_new(o, "recording_ended", json_string(r->ended ? r->ended : ""));
 	return write_line(o, to);

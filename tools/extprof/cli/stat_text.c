@@ -404,20 +404,18 @@ static void write_states(const struct extprof_figures *f, FILE *to)
 			count_text(f->threads_lost, b));
 }
 
-static void write_methods(const struct stat_methods *m, unsigned long top, FILE *to)
+static void write_methods(struct extprof_report *r, unsigned long top, FILE *to)
 {
-	if (!m || !m->count)
-		return;
-	fprintf(to, "\n    self   total  method, of %" PRIu64 " samples on a CPU\n", m->samples);
-	for (size_t i = 0; i < m->count && i < top; i++) {
-		const struct stat_method *s = &m->list[i];
+	uint64_t all = r ? extprof_report_facts(r)->total : 0;
+	const struct extprof_total *t;
 
-		if (!s->self)
-			break;
-		fprintf(to, "%6.1f %% %5.1f %%  %s", percent(s->self, m->samples), percent(s->total, m->samples),
-			s->frame->name);
-		if (s->frame->path[0])
-			fprintf(to, "  %s:%d", s->frame->path, s->frame->first_line);
+	if (!all)
+		return;
+	fprintf(to, "\n    self   total  method, of %" PRIu64 " samples on a CPU\n", all);
+	for (size_t i = 0; i < top && (t = extprof_report_total(r, EXTPROF_TOTAL_METHODS, i)) && t->self; i++) {
+		fprintf(to, "%6.1f %% %5.1f %%  %s", percent(t->self, all), percent(t->total, all), t->frame->name);
+		if (t->path[0])
+			fprintf(to, "  %s:%d", t->path, t->line);
 		putc('\n', to);
 	}
 }
@@ -495,7 +493,7 @@ void stat_text__write_total(const struct stat_result *r, const struct stat_optio
 	write_gc(f, to);
 	write_alloc(f, to);
 	write_states(f, to);
-	write_methods(r->methods, o->top, to);
+	write_methods(r->report, o->top, to);
 	write_calls(f, o->top, to);
 	write_processes(r->figures, o->top, to);
 	fprintf(to, "\nextprof itself used %s of CPU time\n", time_text(r->own_cpu, a));

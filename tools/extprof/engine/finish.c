@@ -177,6 +177,23 @@ static void describe_sources(const struct engine *e, uint32_t sources, struct re
 	}
 }
 
+/* What is the same for all modes. */
+static void describe_all(const struct engine *e, struct report_meta *m)
+{
+	struct source_counters total;
+	struct received received;
+	struct source_facts facts;
+
+	/* A pause of the collector is no sample of a process. */
+	engine__total(e, e->sources & ~(1u << SOURCE_GC), &total, &received);
+	accounting__settle(&m->all_modes, &total, &received);
+	if (!(e->sources & 1u << SOURCE_CPU))
+		return;
+	m->all_modes.cpu_taken = e->kernel[SOURCE_CPU].taken;
+	session__facts(e->session, SOURCE_CPU, &facts);
+	m->cpu_period = facts.period;
+}
+
 static void describe_pauses(const struct engine *e, struct report *report)
 {
 	struct source_counters total;
@@ -304,6 +321,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	if (has_pauses(e, mode))
 		describe_pauses(e, report);
 	describe_sources(e, mode->sources, &report->meta);
+	describe_all(e, &report->meta);
 	describe(e, &report->meta);
 cleanup:
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the report") : 0;

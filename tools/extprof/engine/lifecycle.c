@@ -189,6 +189,8 @@ void engine__drain_lifecycle(struct engine *e)
 
 void engine__clean_up(struct engine *e)
 {
+	if (e->old_vms.count || e->old_processes.count)
+		engine__leave_shared(e);
 	for (uint32_t i = 0; i < e->old_vms.count; i++) {
 		struct vm *vm = process_set__vm(&e->set, e->old_vms.list[i]);
 

@@ -147,6 +147,20 @@ static bool on_event(void *context, const void *data, size_t size)
 	return true;
 }
 
+/* The counters of a process are in its row already if it was freed. */
+static void add_counters(struct engine *e, uint32_t process, uint32_t source, const struct source_counters *c)
+{
+	struct process *p = process_set__find(&e->set, process);
+
+	if (!p || !p->freed) {
+		session__add_counters(e->session, process, source, c);
+		return;
+	}
+	source_counters__add(&e->kernel[source], c);
+	if (process__row(&e->set, p))
+		source_counters__add(&e->rows.rows[p->row].kernel, c);
+}
+
 /* Count and resolve what the looks at a process gave. */
 static void take(struct engine *e, struct watched *w)
 {
@@ -158,7 +172,7 @@ static void take(struct engine *e, struct watched *w)
 			states__share(&e->states, w->process, w->watch.native[i].inner);
 	event_queue__drain(&s->queue, on_event, e);
 	if (c->taken)
-		session__add_counters(e->session, w->process, SOURCE_SCHED, c);
+		add_counters(e, w->process, SOURCE_SCHED, c);
 	*c = (struct source_counters){ 0 };
 }
 
@@ -167,6 +181,15 @@ static bool goes_on(const struct engine *e, const struct watched *w)
 	const struct process *p = process_set__find(&e->set, w->process);
 
 	return p && p->state == PROCESS_SAMPLED && p->vm && p->vm->number == w->vm;
+}
+
+static void leave(struct engine *e, struct watched *w)
+{
+	take(e, w);
+	parked__free(&w->parked);
+	watch__close(&w->watch, &e->shared->watcher);
+	take(e, w);
+	free(w);
 }
 
 /* Look at all, or take their accounts too. */
@@ -187,11 +210,7 @@ static void look(struct engine *e, struct engine_shared *s, bool flush)
 			s->list[kept++] = w;
 			continue;
 		}
-		take(e, w);
-		parked__free(&w->parked);
-		watch__close(&w->watch, &s->watcher);
-		take(e, w);
-		free(w);
+		leave(e, w);
 	}
 	s->count = kept;
 }
@@ -256,6 +275,21 @@ uint64_t engine__shared_wait(const struct engine *e, uint64_t now)
 	if (!s->count)
 		return UINT64_MAX;
 	return s->look_at > now ? s->look_at - now : 0;
+}
+
+void engine__leave_shared(struct engine *e)
+{
+	struct engine_shared *s = e->shared;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; s && i < s->count; i++) {
+		if (goes_on(e, s->list[i]))
+			s->list[kept++] = s->list[i];
+		else
+			leave(e, s->list[i]);
+	}
+	if (s)
+		s->count = kept;
 }
 
 void engine__flush_shared(struct engine *e)

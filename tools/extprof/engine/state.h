@@ -233,6 +233,8 @@ void engine__step_shared(struct engine *e, uint64_t now);
 /* ns until the next look; UINT64_MAX: there is none. */
 uint64_t engine__shared_wait(const struct engine *e, uint64_t now);
 /* Take the accounts of those that live. */
+/* What was seen of processes that have ended is told while their programs are known. */
+void engine__leave_shared(struct engine *e);
 void engine__flush_shared(struct engine *e);
 void engine__free_shared(struct engine *e);
 

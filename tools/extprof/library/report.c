@@ -34,6 +34,7 @@ struct extprof_report {
 	struct extprof_frame *frames;		/* by number of the label */
 	const struct extprof_frame **path;	/* from the outermost frame to that of the last node */
 	struct extprof_stack stack;
+	struct extprof_total total;
 	uint32_t next;				/* node */
 	struct extprof_accounting accounting;
 	struct extprof_reason lost[LOSS_MAX], truncated[TRUNC_MAX];
@@ -98,7 +99,7 @@ static void set_facts(struct extprof_report *r)
 		.ended = m->ended, .pid = m->pid, .cpus = m->cpus, .period = m->period,
 		.duration = (uint64_t)(m->duration * 1e9), .cpu_time = m->cpu_time, .started = m->started,
 		.mode = m->mode->name, .metric = r->report.metric.name,
-		.unit = units[r->report.metric.unit],
+		.unit = units[r->report.metric.unit], .total = r->report.samples,
 	};
 	for (uint32_t i = 0; i < r->report.processes.count; i++)
 		if (r->report.processes.rows[i].watched)
@@ -164,6 +165,24 @@ const struct extprof_stack *extprof_report_next(struct extprof_report *r)
 		return &r->stack;
 	}
 	return NULL;
+}
+
+const struct extprof_total *extprof_report_total(struct extprof_report *r, enum extprof_totals of, size_t i)
+{
+	const struct report_totals *t = of == EXTPROF_TOTAL_METHODS ? &r->report.methods :
+					of == EXTPROF_TOTAL_LINES ? &r->report.lines :
+					of == EXTPROF_TOTAL_FILES ? &r->report.files : NULL;
+	const struct extprof_frame *f;
+
+	if (!t || i >= t->count)
+		return NULL;
+	f = &r->frames[t->list[i].label];
+	r->total = (struct extprof_total){
+		.frame = f, .path = f->path, .line = of == EXTPROF_TOTAL_METHODS ? f->first_line : t->list[i].line,
+		.approximate = t->list[i].approximate, .self = t->list[i].self, .own = t->list[i].own,
+		.total = t->list[i].total,
+	};
+	return &r->total;
 }
 
 const struct extprof_accounting *extprof_report_accounting(const struct extprof_report *r)

@@ -82,20 +82,20 @@ static int explain_losses(const struct report *r, struct diag *d)
 
 int verdict__give(const struct reports *reports, enum timer_kind timer, struct diag *d)
 {
-	bool taken = false, shown = false, lost = false, balanced = true;
+	bool taken = false, shown = false, kept = false, balanced = true;
 
 	for (uint32_t i = 0; i < reports->count; i++) {
 		const struct accounting *a = &reports->list[i].meta.accounting;
 
 		taken |= a->taken != 0;
 		shown |= reports->list[i].samples != 0;
-		/* In a mode that takes a part of the samples, there can be none that were lost. */
-		lost |= accounting__lost(a) != 0;
+		kept |= accounting__lost(a) < a->taken;
 		balanced &= accounting__balanced(a);
 	}
 	if (!taken)
 		return explain_nothing(&reports->list[0], timer, d);
-	if (!shown && lost)
+	/* A mode that takes a part of the samples can show nothing, though they came. */
+	if (!shown && !kept)
 		return explain_losses(&reports->list[0], d);
 	if (balanced)
 		return 0;

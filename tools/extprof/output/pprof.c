@@ -20,7 +20,7 @@
 
 /* A text and a number for each group. */
 #define SAMPLE_LABELS_MAX (2 * GROUPS_MAX)
-/* Each mode has two values, of which the others' are 0. */
+/* Each mode has two values, or one if they are the same; those of other modes are 0. */
 #define VALUES_MAX (2 * MODES_MAX)
 #define COMMENTS_MAX (6 + 3 * MODES_MAX)
 
@@ -29,9 +29,9 @@ struct writer {
 	struct gzip gzip;
 	const struct report *reports;
 	uint32_t count;
-	/* The one that is being written: its number, and the id before those of its labels. */
+	/* The one that is being written, and the id before those of its labels. */
 	const struct report *r;
-	uint32_t number;
+	uint32_t column;	/* of its first value */
 	uint64_t base;
 	struct strings strings;	/* the first one is "" */
 	bool failed;		/* out of memory */
@@ -228,6 +228,18 @@ static void add_stack(struct writer *w, Pprof__Sample *sample, uint32_t node)
 	}
 }
 
+static bool has_one_value(const struct report *r)
+{
+	const struct mode *mode = r->meta.mode;
+
+	return mode->value.unit == mode->count.unit && !strcmp(mode->value.name, mode->count.name);
+}
+
+static uint32_t columns(const struct report *r)
+{
+	return has_one_value(r) ? 1 : 2;
+}
+
 static int put_samples(struct writer *w)
 {
 	const struct report *r = w->r;
@@ -249,7 +261,8 @@ static int put_samples(struct writer *w)
 	part.n_sample = 1;
 	part.sample = list;
 	sample.label = label_list;
-	sample.n_value = 2 * w->count;
+	for (uint32_t i = 0; i < w->count; i++)
+		sample.n_value += columns(&w->reports[i]);
 	sample.value = values;
 	for (uint32_t i = 1; i < r->node_count; i++) {
 		const struct weight *weight = &r->nodes[i].weight;
@@ -257,8 +270,9 @@ static int put_samples(struct writer *w)
 		if (!weight->count && !weight->value)
 			continue;
 		sample.n_location_id = sample.n_label = 0;
-		values[2 * w->number] = (int64_t)weight->count;
-		values[2 * w->number + 1] = (int64_t)weight->value;
+		values[w->column] = (int64_t)weight->count;
+		if (!has_one_value(r))
+			values[w->column + 1] = (int64_t)weight->value;
 		add_stack(w, &sample, i);
 		put(w, &part);
 	}
@@ -337,18 +351,22 @@ static void put_head(struct writer *w)
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
 	int64_t comments[COMMENTS_MAX];
 
-	for (uint32_t i = 0; i < 2 * w->count; i++) {
-		const struct mode *mode = w->reports[i / 2].meta.mode;
-		const struct metric *metric = i % 2 ? &mode->value : &mode->count;
+	for (uint32_t i = 0; i < w->count; i++) {
+		const struct mode *mode = w->reports[i].meta.mode;
 
-		pprof__value_type__init(&values[i]);
-		values[i].type = intern_type(w, mode, metric);
-		values[i].unit = intern(w, unit_name(metric->unit));
-		types[i] = &values[i];
-		if (i % 2 && (!part.default_sample_type || w->count == 1))
-			part.default_sample_type = values[i].type;
+		for (uint32_t j = 0; j < columns(&w->reports[i]); j++) {
+			const struct metric *metric = j ? &mode->value : &mode->count;
+			Pprof__ValueType *value = &values[part.n_sample_type];
+
+			pprof__value_type__init(value);
+			value->type = intern_type(w, mode, metric);
+			value->unit = intern(w, unit_name(metric->unit));
+			types[part.n_sample_type++] = value;
+		}
+		/* The value, if it has one. */
+		if (!part.default_sample_type || w->count == 1)
+			part.default_sample_type = values[part.n_sample_type - 1].type;
 	}
-	part.n_sample_type = 2 * w->count;
 	part.sample_type = types;
 	period.type = intern(w, "cpu");
 	period.unit = intern(w, "nanoseconds");
@@ -386,7 +404,6 @@ static int put_report(struct writer *w, uint32_t number)
 {
 	int err;
 
-	w->number = number;
 	w->r = &w->reports[number];
 	w->function_of = calloc(w->r->label_count + 1u, sizeof(*w->function_of));
 	if (!w->function_of)
@@ -397,6 +414,7 @@ static int put_report(struct writer *w, uint32_t number)
 	free(w->function_of);
 	w->function_of = NULL;
 	w->base += w->r->label_count;
+	w->column += columns(w->r);
 	return err;
 }
 

@@ -14,7 +14,7 @@
 
 uint64_t process_table__sampled(const struct report *r, uint64_t cpu_taken)
 {
-	return cpu_taken * r->meta.period;
+	return cpu_taken * r->meta.cpu_period;
 }
 
 /* CPU time that no sample could stand for, ns. */
@@ -81,9 +81,14 @@ static void add_account(const struct report *r, const struct accounting *a, uint
 {
 	uint64_t sampled = process_table__sampled(r, a->cpu_taken);
 
-	text__addf(out, "  %8" PRIu64 "  %8.2f  %8.2f  %9.2f  %8" PRIu64 "  %9" PRIu64 "  %6" PRIu64, a->taken,
-		   seconds(sampled), seconds(cpu_time), seconds(cpu_time) - seconds(sampled), a->whole,
-		   accounting__truncated(a), accounting__lost(a));
+	/* Without samples of what runs, CPU time that has none is no loss. */
+	if (r->meta.cpu_period)
+		text__addf(out, "  %8" PRIu64 "  %8.2f  %8.2f  %9.2f", a->taken, seconds(sampled), seconds(cpu_time),
+			   seconds(cpu_time) - seconds(sampled));
+	else
+		text__addf(out, "  %8" PRIu64 "  %8s  %8.2f  %9s", a->taken, "-", seconds(cpu_time), "-");
+	text__addf(out, "  %8" PRIu64 "  %9" PRIu64 "  %6" PRIu64, a->whole, accounting__truncated(a),
+		   accounting__lost(a));
 }
 
 static void add_title(const char *title, const struct output_options *o, struct text *out)
@@ -152,6 +157,8 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 {
 	const struct processes *p = &r->processes;
 	uint32_t count = 0, *order = choose(p, process_row__is_followed, most_samples, &count);
+	/* The rows are of all modes. */
+	const struct accounting *all = &r->meta.all_modes;
 	struct accounting sum;
 	size_t width = strlen("ended");
 	uint64_t cpu_time;
@@ -197,11 +204,13 @@ int process_table__add(const struct report *r, const struct output_options *o, u
 	}
 	sum_up(p, order, count, &sum, &cpu_time);
 	/* Processes beyond PROCESSES_MAX.  Their CPU time is not known. */
-	if (r->meta.accounting.taken > sum.taken)
-		text__addf(out, "%10s  %8" PRIu64 "  %8.2f\n", "others", r->meta.accounting.taken - sum.taken,
-			   seconds(process_table__sampled(r, r->meta.accounting.cpu_taken - sum.cpu_taken)));
+	if (all->taken > sum.taken && r->meta.cpu_period)
+		text__addf(out, "%10s  %8" PRIu64 "  %8.2f\n", "others", all->taken - sum.taken,
+			   seconds(process_table__sampled(r, all->cpu_taken - sum.cpu_taken)));
+	else if (all->taken > sum.taken)
+		text__addf(out, "%10s  %8" PRIu64 "  %8s\n", "others", all->taken - sum.taken, "-");
 	text__addf(out, "%10s", "all");
-	add_account(r, &r->meta.accounting, cpu_time, out);
+	add_account(r, all, cpu_time, out);
 	text__adds(out, "\n");
 	for (uint32_t i = 0; i < rows; i++)
 		add_losses(&p->rows[order[i]], out);

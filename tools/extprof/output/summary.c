@@ -161,24 +161,36 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 		text__addf(t->out, "%*s(%" PRIu32 " more)\n", share_width(t) + 2, "", count - rows);
 }
 
+static const char *lines_title(const struct report *r)
+{
+	if (r->metric.unit == UNIT_BYTES)
+		return "Lines that allocated most";
+	return r->meta.mode == &mode_cpu ? "Lines that ran most" : "Lines that cost most";
+}
+
 static void add_lines(struct table *t)
 {
 	const struct report *r = t->r;
 	unsigned int rows = t->top / 2;
 	bool approximate = false;
 
-	if (!r->line_count || !rows)
+	if (!r->lines.count || !r->lines.list[0].self || !rows)
 		return;
-	text__addf(t->out, "\n%sLines that ran most%s\n%s%*s  line%s\n", ansi(t, "\033[1m"),
-		   ansi(t, "\033[0m"), ansi(t, "\033[2m"), share_width(t), "self", ansi(t, "\033[0m"));
-	for (uint32_t i = 0; i < r->line_count && i < rows; i++) {
-		const struct report_line *l = &r->lines[i];
+	add_table_head(t, lines_title(r));
+	text__addf(t->out, "%*s  %*s  %*s  line%s\n", share_width(t), "self", share_width(t), "own code", share_width(t),
+		   "total", ansi(t, "\033[0m"));
+	for (uint32_t i = 0; i < r->lines.count && i < rows && r->lines.list[i].self; i++) {
+		const struct report_total *l = &r->lines.list[i];
 
 		add_amount(t, l->self);
+		add_amount(t, l->own);
+		add_amount(t, l->total);
 		report__add_place(r->labels[l->label].frame.path, l->line, l->approximate, t->out);
 		text__addf(t->out, "  %s\n", r->labels[l->label].name);
 		approximate |= l->approximate;
 	}
+	text__adds(t->out, "  (self: the line itself, and the C methods, collections and waits that it ran into; total: "
+		   "with the Ruby methods that it calls)\n");
 	if (approximate)
 		text__adds(t->out, "  (~ approximate: JIT code does not note each line)\n");
 }
@@ -274,7 +286,7 @@ static void add_notes(struct table *t)
 static void add_head(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
-	double sampled = (double)process_table__sampled(t->r, m->accounting.cpu_taken) / 1e9;
+	double sampled = (double)process_table__sampled(t->r, m->all_modes.cpu_taken) / 1e9;
 	double cpu = (double)m->cpu_time / 1e9;
 	uint32_t count = processes__followed(&t->r->processes);
 	struct text *out = t->out;
@@ -288,7 +300,7 @@ static void add_head(struct table *t)
 		text__addf(out, "process %d", m->pid);
 	text__addf(out, "%s  %s\n", ansi(t, "\033[0m"), m->command);
 	text__addf(out, "ruby %s, %s for %.1f s (%s)\n", m->ruby_version, m->source, m->duration, m->ended);
-	if (m->duration <= 0 || !m->period)
+	if (m->duration <= 0 || !m->cpu_period)
 		return;
 	text__addf(out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
 		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / m->duration);

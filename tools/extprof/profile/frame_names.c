@@ -38,6 +38,36 @@ static uint8_t missing_of(const struct symbol *symbol, uint64_t code)
 	}
 }
 
+static size_t digits_before(const char *name, size_t end)
+{
+	size_t n = 0;
+
+	while (n < end && isdigit((unsigned char)name[end - n - 1]))
+		n++;
+	return n;
+}
+
+/*
+ * A template becomes a method whose name ends with numbers that are others in each process:
+ * "_app_views_posts_index_html_erb___3111235613994842481_4360".  Its file and line tell it from others.
+ */
+static void cut_generated(struct text *name)
+{
+	size_t id = digits_before(name->data, name->length), at = name->length - id, hash;
+
+	if (!id || !at || name->data[at - 1] != '_')
+		return;
+	hash = digits_before(name->data, --at);
+	at -= hash;
+	/* A hash has that many digits, and a minus is one underscore more. */
+	if (hash < 10 || at < 3 || name->data[at - 1] != '_' || name->data[at - 2] != '_')
+		return;
+	while (at && name->data[at - 1] == '_')
+		at--;
+	if (at)
+		name->data[name->length = at] = '\0';
+}
+
 static int take_symbol(struct frame_table *t, uint32_t number, const struct symbol *symbol)
 {
 	struct text name = { 0 }, path = { 0 };
@@ -50,6 +80,8 @@ static int take_symbol(struct frame_table *t, uint32_t number, const struct symb
 	symbols__add_path(symbol, &path);
 	if (name.failed || path.failed)
 		goto cleanup;
+	if (path.length && name.length)
+		cut_generated(&name);
 	f.name = text__string(&name);
 	f.path = text__string(&path);
 	f.missing = missing_of(symbol, code);

@@ -333,7 +333,9 @@ void report__free(struct report *r)
 		free(r->labels[i].name);
 	free(r->labels);
 	free(r->nodes);
-	free(r->lines);
+	free(r->methods.list);
+	free(r->lines.list);
+	free(r->files.list);
 	strings__free(&r->strings);
 	processes__free(&r->processes);
 	if (r->threads)

@@ -47,12 +47,22 @@ struct report_node {
 	struct weight weight;	/* what `self` is of */
 };
 
-/* How often a line was the one that ran. */
-struct report_line {
-	uint32_t label;
-	int32_t line;
-	bool approximate;
-	uint64_t self;
+/*
+ * A method, a line or a file.  A stack counts for the innermost method; and for the innermost line of Ruby code, so
+ * that what C code, the collector and a wait take is in the line that called them.  `own` is without these.
+ */
+struct report_total {
+	uint32_t label;		/* one that is of it: of a method, of code in the line or in the file */
+	int32_t line;		/* of a line */
+	bool approximate;	/* it may be another line of the same code */
+	uint64_t self, own, total;	/* total: it is anywhere in the stack; recursion counts once */
+};
+
+/* Most first, by self and then by total. */
+struct report_totals {
+	struct report_total *list;
+	uint32_t count;
+	size_t room;
 };
 
 struct report_meta {
@@ -65,7 +75,8 @@ struct report_meta {
 	uint32_t modes;		/* how many were recorded */
 	uint32_t unsampled_cpus;	/* came during the recording, without a timer */
 	char source[96];	/* what made the samples: "on-CPU at 999 Hz by the clock" */
-	uint64_t period;	/* ns between two samples of what runs; 0: that was not sampled */
+	uint64_t period;	/* ns between two samples of what runs; 0: the mode shows nothing of that */
+	uint64_t cpu_period;	/* the same, if any of the modes shows that; 0: what runs was not sampled */
 	time_t started;
 	uint64_t started_at;	/* the same, CLOCK_MONOTONIC, ns */
 	double duration;	/* s */
@@ -90,6 +101,7 @@ struct report_meta {
 	uint64_t stacks;	/* samples, of all modes */
 	uint64_t merged;	/* of them, those of which the innermost frames are [merged]: see tree.h */
 	struct accounting accounting;
+	struct accounting all_modes;	/* of the samples of all modes; the rows of processes add up to it */
 };
 
 struct report {
@@ -99,8 +111,7 @@ struct report {
 	uint32_t label_count;
 	struct report_node *nodes;	/* nodes[0]: root, its label is invalid */
 	uint32_t node_count;
-	struct report_line *lines;	/* most samples first */
-	uint32_t line_count;
+	struct report_totals methods, lines, files;
 	uint64_t samples;	/* the sum of all, in the unit of the report */
 	uint64_t divisor;	/* text formats show amounts divided by it: ns as us */
 	struct metric metric;	/* which of the two of the mode is counted, and its unit */

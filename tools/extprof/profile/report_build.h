@@ -47,5 +47,6 @@ int report__merge_tree(struct report_builder *b);
 int report__distinguish(struct report_builder *b);
 int report__order_tree(struct report_builder *b);
 int report__count(struct report_builder *b);
+int report__add_totals(struct report_builder *b);
 
 #endif /* EXTPROF_REPORT_BUILD_H */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sums of a report: of labels, of lines, and of what frames are shown without. */
+/* The sums of a report: of labels, and of what frames are shown without. */
 #include "profile/report_build.h"
 
 #include <errno.h>
 #include <stdlib.h>
-
-#include "base/array.h"
 
 /* Where a frame counts; NULL: it is shown with all it has. */
 static uint64_t *missing(struct report_meta *m, const struct frame *f)
@@ -78,68 +76,11 @@ static int count_labels(struct report_builder *b)
 	return 0;
 }
 
-static int by_self(const void *a, const void *b)
-{
-	const struct report_line *x = a, *y = b;
-
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	if (x->label != y->label)
-		return x->label < y->label ? -1 : 1;
-	return x->line < y->line ? -1 : x->line > y->line;
-}
-
-static int count_lines(struct report_builder *b)
-{
-	struct report *r = b->r;
-	const struct tree *p = b->tree;
-	struct map64 map = { 0 };	/* label << 32 | line, approximate */
-	size_t room = 0;
-	int err = -ENOMEM;
-
-	for (uint32_t i = 1; i < p->node_count; i++) {
-		/* What is in a state is in the code that it is below. */
-		uint32_t node = i, label, number;
-		uint64_t code, key;
-
-		while (node && frame_kind__is_below(b->frames->list[p->nodes[node].frame].kind))
-			node = p->nodes[node].parent;
-		if (report__leaves_out(b, i) || !report__self(b, i) || !node)
-			continue;
-		code = b->frames->codes[p->nodes[node].frame];
-		if (!code__line(code))
-			continue;
-		label = b->label_of[p->nodes[node].frame];
-		key = (uint64_t)label << 32 | (uint32_t)code;
-		number = map64__get(&map, key);
-		if (number == MAP64_NONE) {
-			if (array__reserve(&r->lines, r->line_count, 1, &room, MAP64_NONE, sizeof(*r->lines)))
-				goto cleanup;
-			number = r->line_count;
-			if (map64__add(&map, key, number))
-				goto cleanup;
-			r->lines[number] = (struct report_line){
-				.label = label,
-				.line = code__line(code),
-				.approximate = code & CODE_APPROXIMATE,
-			};
-			r->line_count++;
-		}
-		r->lines[number].self += report__self(b, i);
-	}
-	if (r->line_count)
-		qsort(r->lines, r->line_count, sizeof(*r->lines), by_self);
-	err = 0;
-cleanup:
-	map64__free(&map);
-	return err;
-}
-
 int report__count(struct report_builder *b)
 {
 	int err;
 
-	if ((err = count_labels(b)) || (err = count_lines(b)))
+	if ((err = count_labels(b)) || (err = report__add_totals(b)))
 		return err;
 	return count_missing(b);
 }

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Self and total of each method, line and file: counted here, once, for all who show them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "profile/report_build.h"
+
+enum kind { METHODS, LINES, FILES };
+
+struct counting {
+	struct report_builder *b;
+	enum kind kind;
+	struct report_totals *to;
+	struct map64 map;	/* hash of the key -> number in the list */
+	uint32_t *of;		/* by node: what its samples count for; MAP64_NONE: nothing */
+	const uint64_t *totals;	/* by node: its samples, and those below it */
+};
+
+static const struct frame *frame_of(const struct counting *c, uint32_t node)
+{
+	return frame_table__get(c->b->frames, c->b->tree->nodes[node].frame);
+}
+
+/* What a frame means for the samples below it. */
+enum part {
+	IS_ONE,		/* they are its own */
+	IS_OF_CALLER,	/* they are of what called it */
+	IS_NONE
+};
+
+static enum part part_of(const struct counting *c, const struct frame *f)
+{
+	if (frame_kind__is_below(f->kind))
+		return IS_OF_CALLER;
+	if (!frame_kind__is_code(f->kind))
+		return IS_NONE;
+	if (c->kind == METHODS)
+		return IS_ONE;
+	switch (f->kind) {
+	case FRAME_RUBY:
+		return *f->path && (c->kind == FILES || f->line > 0) ? IS_ONE : IS_NONE;
+	case FRAME_MARK:
+		/* It may be Ruby code. */
+		return IS_NONE;
+	default:
+		return IS_OF_CALLER;
+	}
+}
+
+static bool is_same(const struct counting *c, const struct report_total *t, const struct report_label *l,
+		    const struct frame *f)
+{
+	const struct frame *of = &c->b->r->labels[t->label].frame;
+
+	/* Equal texts of the report have equal addresses. */
+	if (of->path != l->frame.path)
+		return false;
+	if (c->kind == LINES)
+		return t->line == f->line && t->approximate == f->approximate;
+	return c->kind == FILES || (of->name == l->frame.name && of->kind == l->frame.kind &&
+				    of->first_line == l->frame.first_line && of->known == l->frame.known);
+}
+
+/* What a frame counts for, made if it is new.  MAP64_NONE: out of memory. */
+static uint32_t number_of(struct counting *c, uint32_t label, const struct frame *f)
+{
+	const struct report_label *l = &c->b->r->labels[label];
+	uint64_t hash = hash__mix((uintptr_t)l->frame.path);
+	uint32_t number;
+
+	if (c->kind == LINES)
+		hash = hash__mix(hash ^ (uint32_t)f->line ^ (uint64_t)f->approximate << 40);
+	else if (c->kind == METHODS)
+		hash = hash__mix(hash ^ (uintptr_t)l->frame.name ^ (uint64_t)(uint32_t)l->frame.first_line << 32);
+	while ((number = map64__get(&c->map, hash)) != MAP64_NONE) {
+		if (is_same(c, &c->to->list[number], l, f))
+			return number;
+		hash++;
+	}
+	if (array__reserve(&c->to->list, c->to->count, 1, &c->to->room, MAP64_NONE, sizeof(*c->to->list)) ||
+	    map64__add(&c->map, hash, c->to->count))
+		return MAP64_NONE;
+	c->to->list[c->to->count] = (struct report_total){ .label = label };
+	if (c->kind == LINES) {
+		c->to->list[c->to->count].line = f->line;
+		c->to->list[c->to->count].approximate = f->approximate;
+	}
+	return c->to->count++;
+}
+
+/* Is the innermost code of the node's samples the node itself, or what it is below? */
+static bool is_own(const struct counting *c, uint32_t node)
+{
+	while (node && frame_kind__is_below(frame_of(c, node)->kind))
+		node = c->b->tree->nodes[node].parent;
+	return node && part_of(c, frame_of(c, node)) == IS_ONE;
+}
+
+/* Does a node farther out count for the same? */
+static bool recurs(const struct counting *c, uint32_t node)
+{
+	const struct tree *tree = c->b->tree;
+
+	for (uint32_t at = tree->nodes[node].parent; at; at = tree->nodes[at].parent)
+		if (c->of[at] == c->of[node] && part_of(c, frame_of(c, at)) == IS_ONE)
+			return true;
+	return false;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct report_total *x = a, *y = b;
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	if (x->label != y->label)
+		return x->label < y->label ? -1 : 1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int count(struct counting *c)
+{
+	const struct tree *tree = c->b->tree;
+
+	c->of[0] = MAP64_NONE;
+	/* Parents come before children. */
+	for (uint32_t i = 1; i < tree->node_count; i++) {
+		const struct frame *f = frame_of(c, i);
+		enum part part = report__leaves_out(c->b, i) ? IS_NONE : part_of(c, f);
+		struct report_total *t;
+
+		c->of[i] = part == IS_OF_CALLER ? c->of[tree->nodes[i].parent] : MAP64_NONE;
+		if (part == IS_ONE) {
+			c->of[i] = number_of(c, c->b->label_of[tree->nodes[i].frame], f);
+			if (c->of[i] == MAP64_NONE)
+				return -ENOMEM;
+		}
+		if (c->of[i] == MAP64_NONE)
+			continue;
+		t = &c->to->list[c->of[i]];
+		t->self += report__self(c->b, i);
+		if (is_own(c, i))
+			t->own += report__self(c->b, i);
+		if (part == IS_ONE && !recurs(c, i))
+			t->total += c->totals[i];
+	}
+	if (c->to->count)
+		qsort(c->to->list, c->to->count, sizeof(*c->to->list), by_self);
+	return 0;
+}
+
+int report__add_totals(struct report_builder *b)
+{
+	struct report_totals *to[] = { &b->r->methods, &b->r->lines, &b->r->files };
+	uint32_t count_of = b->tree->node_count;
+	uint64_t *totals = calloc(count_of, sizeof(*totals));
+	uint32_t *of = malloc(count_of * sizeof(*of));
+	int err = totals && of ? 0 : -ENOMEM;
+
+	for (uint32_t i = count_of; !err && i-- > 1;) {
+		totals[i] += report__self(b, i);
+		totals[b->tree->nodes[i].parent] += totals[i];
+	}
+	for (int kind = METHODS; !err && kind <= FILES; kind++) {
+		struct counting c = { .b = b, .kind = (enum kind)kind, .to = to[kind], .of = of, .totals = totals };
+
+		err = count(&c);
+		map64__free(&c.map);
+	}
+	free(totals);
+	free(of);
+	return err;
+}
