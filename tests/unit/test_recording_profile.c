@@ -202,7 +202,7 @@ TEST(recording_filters)
 	static const struct {
 		const char *filter, *key;	/* lines of the folded live profile with that text are what is left */
 	} filters[] = {
-		{ "thread=100", "(100)]" }, { "thread=10[1-9]", "(101)]" }, { "method=Foo#foo", "Foo#foo" },
+		{ "thread=100", "(100)]" }, { "thread=10[1-9]", "(101)]" }, { "method=Foo#foo", ";Foo#foo" },
 		{ "method=Array#*", "Array#size" }, { "process=77", "[process 77" }, { "process=pu*", "[process 77" },
 		{ "file=app.rb", "Foo" }, { "file=none.rb", "nothing" },
 	};

@@ -136,8 +136,12 @@ static int write_report(struct extprof_recorded *r, struct report_options *o, st
 	const char *format = choose_format(o);
 	struct output_file file = { 0 };
 	struct sudo sudo = { 0 };
+	size_t length = o->output ? strlen(o->output) : 0;
 	int err;
 
+	if (!format)
+		return message__set(e, EXTPROF_USAGE, EINVAL, "no format has the suffix of %s: say which with --format",
+				    o->output);
 	o->recorded.size = sizeof(o->recorded);
 	o->recorded.filters = o->filters;
 	if (!o->output || !strcmp(o->output, "-")) {
@@ -148,7 +152,8 @@ static int write_report(struct extprof_recorded *r, struct report_options *o, st
 	err = sudo__user(&sudo);
 	if (err < 0)
 		return message__set(e, EXTPROF_INTERNAL, -err, "cannot tell who called sudo: %s", strerror(-err));
-	o->recorded.html = strlen(o->output) > 5 && !strcmp(o->output + strlen(o->output) - 5, ".html");
+	o->recorded.html = length > 4 && (!strcasecmp(o->output + length - 4, "html") ||
+					  !strcasecmp(o->output + length - 4, ".htm"));
 	err = output_file__open(&file, o->output, err ? &sudo.user : NULL, e);
 	if (!err) {
 		err = extprof_recorded_write(r, format, &o->recorded, file.stream, e);

@@ -78,6 +78,9 @@ int engine__restart(struct engine *e, struct diag *d)
 
 	if (!e->snapshot)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there is no snapshot that can be forgotten");
+	/* Its ids of processes and its account are those of one window. */
+	if (e->recording.writer)
+		return diag__set(d, DIAG_USAGE, EBUSY, "a recording that is written into a file has one window");
 	/* Rows first: the frames of all that stay are forgotten with the stacks. */
 	if (forget_rows(e) || states__restart(&e->states) || forget_stacks(e))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");

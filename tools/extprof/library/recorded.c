@@ -157,6 +157,17 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 
 /* -- SQL --------------------------------------------------------------------------------------- */
 
+/* The file is at fault, or who asks. */
+static enum diag_code code_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_IOERR: return DIAG_RECORDING;
+	default: return DIAG_USAGE;
+	}
+}
+
 /* A value as a text that a terminal can show; NULL: it is NULL. */
 static const char *value_text(sqlite3_stmt *s, int column, struct text *text)
 {
@@ -225,7 +236,7 @@ int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
 		if (code == SQLITE_DONE)
 			code = SQLITE_OK;
 		if (code != SQLITE_OK && code != SQLITE_ROW)
-			error__set(error, code == SQLITE_CORRUPT_VTAB ? DIAG_RECORDING : DIAG_USAGE, EINVAL, "%s",
+			error__set(error, code_of(code), EINVAL, "%s",
 				   code == SQLITE_INTERRUPT ? "the statement was ended: it takes too long, or it was to end" :
 				   code == SQLITE_NOMEM ? "the statement needs more memory than it may have" : sqlite3_errmsg(db));
 		sqlite3_finalize(s);
@@ -233,7 +244,9 @@ int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
 			err = err ? err : -EINVAL;
 	}
 	if (code != SQLITE_OK && !err)
-		err = error__set(error, DIAG_USAGE, EINVAL, "%s", sqlite3_errmsg(db));
+		err = error__set(error, code_of(code), EINVAL, "%s", sqlite3_errmsg(db));
+	else if (err == -ENOMEM)
+		error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	for (int i = 0; i < 128; i++)
 		text__free(&texts[i]);
 	return err;

@@ -51,18 +51,24 @@ int sinks__sample(struct sinks *s, const struct sink_sample *sample)
 
 int sinks__pause(struct sinks *s, const struct sink_pause *pause)
 {
-	int err = 0;
+	bool first = true;
 
 	for (uint32_t i = 0; i < s->count; i++) {
+		struct sink *sink = s->list[i];
+		int err;
+
 		TELL(s, i, pause, pause);
-		/* A pause is told to one sink of a report; if that cannot take it, it is lost. */
-		if (s->list[i]->err && s->list[i]->ops->pause) {
-			err = s->list[i]->err;
-			s->list[i]->err = 0;
-			break;
+		if (!sink->ops->pause)
+			continue;
+		/* The first sink that takes pauses is that of the report: what it could not take is lost, and it goes on. */
+		err = first ? sink->err : 0;
+		first = false;
+		if (err) {
+			sink->err = 0;
+			return err;
 		}
 	}
-	return err;
+	return 0;
 }
 
 void sinks__interval(struct sinks *s, const struct sink_interval *interval)

@@ -29,6 +29,7 @@ static const struct field {
 	MEMBER(FIELD_TEXT, command), MEMBER(FIELD_TEXT, ruby_version), MEMBER(FIELD_TEXT, ruby_description),
 	MEMBER(FIELD_TEXT, ended), MEMBER(FIELD_INT, pid), MEMBER(FIELD_U32, rate), MEMBER(FIELD_U32, cpus),
 	MEMBER(FIELD_U32, unsampled_cpus), MEMBER(FIELD_TEXT, source), MEMBER(FIELD_U64, period),
+	MEMBER(FIELD_U64, cpu_period),
 	MEMBER(FIELD_TIME, started), MEMBER(FIELD_U64, started_at), MEMBER(FIELD_REAL, duration),
 	MEMBER(FIELD_U64, cpu_time), MEMBER(FIELD_U64, missed), MEMBER(FIELD_U64, frames),
 	MEMBER(FIELD_U64, unknown_frames), MEMBER(FIELD_U64, expired_names), MEMBER(FIELD_U64, exited_names),
@@ -203,6 +204,8 @@ int recording_account__end(struct recording_writer *w, const struct reports *rep
 			err = recording_writer__set_number(w, key, 1);
 		/* They are the same for all modes. */
 		if (!err && !i)
+			err = write_accounting(w, 0, 0, &r->meta.all_modes);
+		if (!err && !i)
 			err = write_processes(w, &r->processes);
 		if (!err && r->threads && !threads)
 			err = write_threads(w, r->threads);
@@ -360,6 +363,8 @@ static int read_accounts(struct recording_reader *r, uint32_t mode, struct repor
 			continue;
 		if (!process && number == mode)
 			take_reason(&report->meta.accounting, NULL, reason, amount(s, 3));
+		else if (!process && !number)
+			take_reason(&report->meta.all_modes, NULL, reason, amount(s, 3));
 		else if (process && !number)
 			take_reason(&of[process], &p->rows[process - 1].kernel, reason, amount(s, 3));
 	}
@@ -372,6 +377,7 @@ static int read_accounts(struct recording_reader *r, uint32_t mode, struct repor
 static int read_processes(const struct recording_tables *t, struct report *report, struct diag *d)
 {
 	struct processes *p = &report->processes;
+	uint64_t bytes = 0;
 
 	for (uint32_t id = 1; id < t->process_count; id++) {
 		const struct process_entry *from = &t->processes[id];
@@ -394,6 +400,9 @@ static int read_processes(const struct recording_tables *t, struct report *repor
 		row->cpu_time = from->cpu;
 		row->cpu_time_unfollowed = from->cpu_unfollowed;
 		row->cpu_taken = from->cpu_samples;
+		bytes += strlen(from->cgroup);
+		if (bytes > RECORDING_TEXTS_MAX)
+			return damaged(d, "the texts of its processes are too long");
 		if (*from->cgroup && !(row->cgroup = strdup(from->cgroup)))
 			return no_memory(d);
 	}
@@ -415,6 +424,7 @@ static int read_threads(struct recording_reader *r, struct report *report, struc
 {
 	struct thread_rows *rows = report->threads = calloc(1, sizeof(*rows));
 	struct thread_account *account = NULL;
+	uint64_t bytes = 0;
 	int64_t last = -1;
 	sqlite3_stmt *s;
 	int code, err = 0;
@@ -463,10 +473,13 @@ static int read_threads(struct recording_reader *r, struct report *report, struc
 				if (name)
 					text__add_clean(&clean, name, strlen(name), RECORDING_TEXT_MAX);
 				row->name = clean.data;
-				err = clean.failed ? no_memory(d) : 0;
+				bytes += clean.length;
+				err = clean.failed ? no_memory(d) : bytes <= RECORDING_TEXTS_MAX ? 0 :
+				      damaged(d, "the names of its threads are too long");
 			}
 		}
-		if (sqlite3_column_type(s, 12) == SQLITE_NULL || state >= STATE_ROOM)
+		/* An id of -1 is none of ours. */
+		if (!account || sqlite3_column_type(s, 12) == SQLITE_NULL || state >= STATE_ROOM)
 			continue;
 		account->time[state] = amount(s, 13);
 		account->waits[state] = amount(s, 14);

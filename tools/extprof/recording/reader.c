@@ -145,6 +145,9 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 	code = sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 	if (code == SQLITE_OK)
 		code = harden(r);
+	/* Until it is closed all is read as it was at one moment: others may write. */
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL);
 	if (code != SQLITE_OK) {
 		err = fail(r, code, "the recording cannot be opened", d);
 		if ((code & 0xff) == SQLITE_CANTOPEN && !r->wal_missing)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/samples_table.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,8 @@ static int load(struct module *m, char **message)
 	m->loaded = true;
 	m->version = version;
 	m->begin = one_number(m->db, "SELECT value FROM meta WHERE key='started_monotonic_ns'");
+	if (m->begin < 0)
+		m->begin = 0;
 	return 0;
 }
 
@@ -144,11 +147,12 @@ static int samples__open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **cursor)
 	struct module *m = ((struct samples_vtab *)vtab)->module;
 	struct samples_cursor *c;
 	char *message = NULL;
+	int err = load(m, &message);
 
-	if (load(m, &message)) {
+	if (err) {
 		sqlite3_free(vtab->zErrMsg);
 		vtab->zErrMsg = message;
-		return SQLITE_ERROR;
+		return err == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT_VTAB;
 	}
 	c = sqlite3_malloc64(sizeof(*c));
 	if (!c)
@@ -392,6 +396,7 @@ static uint32_t stack_argument(sqlite3_context *to, sqlite3_value *value)
 
 	if (load(m, &message)) {
 		sqlite3_result_error(to, message ? message : "out of memory", -1);
+		sqlite3_result_error_code(to, SQLITE_CORRUPT_VTAB);
 		sqlite3_free(message);
 		return 0;
 	}

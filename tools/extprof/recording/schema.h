@@ -18,7 +18,7 @@
 #define RECORDING_STRINGS_MAX (4u << 20)
 #define RECORDING_PROCESSES_MAX (256u << 10)
 #define RECORDING_THREADS_MAX (1u << 20)
-#define RECORDING_FRAMES_MAX (512u << 10)
+#define RECORDING_FRAMES_MAX (640u << 10)	/* FRAMES_MAX, and room for those that are no code */
 #define RECORDING_STACKS_MAX (16u << 20)
 /* Frames of a stack. */
 #define RECORDING_DEPTH_MAX (16384u + 64u)

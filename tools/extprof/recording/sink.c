@@ -40,24 +40,24 @@ static uint32_t id_of(struct recording_sink *s, uint32_t number)
 {
 	if (number < s->id_count && s->ids[number])
 		return s->ids[number];
+	if (number == FRAME_NO_ROOM && s->no_room)
+		return s->no_room;
 	/* The frame for what has no room is in no list: it is told by its parts as any other one. */
 	if (number >= s->id_count) {
 		uint32_t count = number == FRAME_NO_ROOM ? s->id_count : number + 1;
 
-		if (array__reserve(&s->ids, s->id_count, count - s->id_count, &s->id_room, FRAMES_MAX + 1,
-				   sizeof(*s->ids)))
+		if (array__reserve(&s->ids, s->id_count, count - s->id_count, &s->id_room,
+				   FRAMES_MAX + FRAMES_NO_CODE_MAX + 2, sizeof(*s->ids)))
 			return 0;
 		memset(s->ids + s->id_count, 0, (count - s->id_count) * sizeof(*s->ids));
 		s->id_count = count;
 	}
 	if (array__reserve(&s->frames, s->frame_count, 1, &s->frame_room, RECORDING_FRAMES_MAX, sizeof(*s->frames)))
 		return 0;
-	if (number == FRAME_NO_ROOM)
-		for (uint32_t i = 0; i < s->frame_count; i++)
-			if (s->frames[i].number == number)
-				return i + 1;
 	s->frames[s->frame_count++] = (struct frame_state){ .number = number };
-	if (number != FRAME_NO_ROOM)
+	if (number == FRAME_NO_ROOM)
+		s->no_room = s->frame_count;
+	else
 		s->ids[number] = s->frame_count;
 	return s->frame_count;
 }
@@ -296,6 +296,7 @@ static int sink__restart(struct sink *sink)
 	memset(s->ids, 0, s->id_count * sizeof(*s->ids));
 	for (uint32_t i = 0; i < s->frame_count; i++)
 		s->frames[i].number = FRAME_STALE;
+	s->no_room = 0;
 	map64__clear(&s->threads);
 	s->process_base += s->processes_written;
 	s->processes_written = 0;

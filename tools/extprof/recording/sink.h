@@ -28,6 +28,7 @@ struct recording_sink {
 	} *frames;		/* by id - 1 */
 	size_t frame_room;
 	uint32_t frame_count, frames_written;
+	uint32_t no_room;	/* id of FRAME_NO_ROOM; 0: it has none yet */
 	struct map64 threads;	/* id of the process << 32 | frame -> id */
 	uint32_t thread_count;
 	uint32_t process_base;	/* id of row 0, - 1 */

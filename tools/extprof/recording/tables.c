@@ -13,7 +13,7 @@ struct load {
 	sqlite3 *db;
 	sqlite3_stmt *row;
 	struct diag *d;
-	uint64_t text_bytes;
+	uint64_t text_bytes, frame_bytes;
 };
 
 static int bad(struct load *l, const char *what)
@@ -144,7 +144,7 @@ static int take_string(struct load *l)
 	uint32_t id;
 
 	l->text_bytes += (uint64_t)length;
-	if (!number32(l, 0, l->t->string_count, &id) || !id || !data || length > RECORDING_TEXT_MAX ||
+	if (!number32(l, 0, l->t->string_count, &id) || !id || l->t->strings[id] || !data || length > RECORDING_TEXT_MAX ||
 	    l->text_bytes > RECORDING_TEXTS_MAX)
 		return bad(l, "a text is too long, or there are too many");
 	text__add_clean(&t, data, (size_t)length, RECORDING_TEXT_MAX);
@@ -208,7 +208,8 @@ static int take_frame(struct load *l)
 	uint32_t id, group;
 	struct frame *f;
 
-	if (!number32(l, 0, l->t->frame_count, &id) || !id)
+	/* Damaged pages can give an id twice. */
+	if (!number32(l, 0, l->t->frame_count, &id) || !id || l->t->texts[id])
 		return bad(l, "a frame is not as expected");
 	f = &l->t->frames[id];
 	if (!number8(l, 1, &f->kind) || !string(l, 2, &f->name) || !string(l, 3, &f->path) || !line(l, 4, &f->line) ||
@@ -224,8 +225,12 @@ static int take_frame(struct load *l)
 	f->bracketed = bracketed;
 	*(f->kind == FRAME_PROCESS ? &f->pid : &f->tid) = group;
 	frame__add_text(f, &text);
+	/* Many frames can share one long text, and each has a copy. */
+	l->frame_bytes += text.length;
 	l->t->texts[id] = text.failed ? NULL : text.data ? text.data : strdup("");
-	return l->t->texts[id] ? 0 : no_memory(l);
+	if (!l->t->texts[id])
+		return no_memory(l);
+	return l->frame_bytes > RECORDING_TEXTS_MAX ? bad(l, "the texts of its frames are too long") : 0;
 }
 
 static int take_process(struct load *l)
@@ -267,15 +272,32 @@ static int take_stack(struct load *l)
 {
 	uint32_t id, parent, frame;
 
-	/* A parent before its child: so the way to the root has an end. */
+	/* A parent before its child: so the way to the root has an end.  Damaged pages can give rows in another order. */
 	if (!number32(l, 0, l->t->stack_count, &id) || !id || !number32(l, 1, id, &parent) ||
-	    !number32(l, 2, l->t->frame_count, &frame) || !frame ||
-	    l->t->stacks[parent].depth == RECORDING_DEPTH_MAX)
+	    !number32(l, 2, l->t->frame_count, &frame) || !frame || l->t->stacks[id].frame ||
+	    (parent && !l->t->stacks[parent].frame) || l->t->stacks[parent].depth == RECORDING_DEPTH_MAX)
 		return bad(l, "a stack is not as expected");
 	l->t->stacks[id] = (struct stack_entry){
 		.parent = parent, .frame = frame, .depth = l->t->stacks[parent].depth + 1,
 	};
 	return 0;
+}
+
+/* A table whose pages are damaged can count other rows than it gives: has each id its row? */
+static int check_rows(struct load *l)
+{
+	const struct recording_tables *t = l->t;
+	bool missing = false;
+
+	for (uint32_t id = 1; id < t->frame_count; id++)
+		missing |= !t->texts[id];
+	for (uint32_t id = 1; id < t->process_count; id++)
+		missing |= !t->processes[id].id;
+	for (uint32_t id = 1; id < t->thread_count; id++)
+		missing |= !t->threads[id].id;
+	for (uint32_t id = 1; id < t->stack_count; id++)
+		missing |= !t->stacks[id].frame;
+	return missing ? bad(l, "a table has fewer rows than it counts") : 0;
 }
 
 int recording_tables__load(struct recording_tables *t, sqlite3 *db, struct diag *d)
@@ -301,7 +323,7 @@ int recording_tables__load(struct recording_tables *t, sqlite3 *db, struct diag 
 	    (err = each(&l, "SELECT * FROM stacks ORDER BY id", take_stack)) ||
 	    (err = each(&l, "SELECT * FROM kinds", take_kind)) ||
 	    (err = each(&l, "SELECT * FROM states", take_state)) ||
-	    (err = each(&l, "SELECT * FROM modes", take_mode)))
+	    (err = each(&l, "SELECT * FROM modes", take_mode)) || (err = check_rows(&l)))
 		recording_tables__free(t);
 	return err;
 }

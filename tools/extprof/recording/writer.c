@@ -531,14 +531,20 @@ bool recording_writer__is_due(const struct recording_writer *w, uint64_t now)
 
 int recording_writer__end(struct recording_writer *w)
 {
+	int code;
+
 	if (recording_writer__flush(w))
 		return w->err;
 	for (int i = 0; i < STATEMENTS; i++) {
 		sqlite3_finalize(w->statements[i]);
 		w->statements[i] = NULL;
 	}
-	if (execute(w, "PRAGMA wal_checkpoint(TRUNCATE)") || execute(w, "PRAGMA journal_mode=DELETE"))
+	if (execute(w, "PRAGMA wal_checkpoint(TRUNCATE)"))
 		return w->err;
+	/* The log stays beside the file if somebody reads it now.  Nothing is missing then. */
+	code = sqlite3_exec(w->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
+	if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
+		return fail(w, code);
 	/* From now on there is no database. */
 	w->err = sqlite3_close(w->db) == SQLITE_OK ? 0 :
 		 diag__set(&w->why, DIAG_INTERNAL, EBUSY, "the recording cannot be closed");
