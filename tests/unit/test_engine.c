@@ -388,7 +388,7 @@ TEST(engine_finds_children_that_are_there)
 	child = make_ruby();
 	/* It is followed as a child of this process, which is followed for that. */
 	CHECK_INT(engine__follow_pid(e, getpid(), true, &p, &diag), 0);
-	engine__discover_children(e);
+	engine__discover_children(e, 0);
 	p = process_set__by_pid(&e->set, child);
 	CHECK(p && p->followed && !p->wanted && !p->born);
 	kill_ruby(child);

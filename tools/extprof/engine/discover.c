@@ -95,7 +95,18 @@ static struct process *followed_ancestor(struct engine *e, const struct relation
 	return NULL;
 }
 
-void engine__discover_children(struct engine *e)
+/* Does it descend from the process? */
+static bool is_below(const struct relations *r, const struct relation *of, pid_t pid)
+{
+	for (int depth = 0; of && depth < 256; depth++) {
+		if (of->parent == pid)
+			return true;
+		of = find_relation(r, of->parent);
+	}
+	return false;
+}
+
+void engine__discover_children(struct engine *e, pid_t of)
 {
 	struct relations r = { 0 };
 	struct diag d;
@@ -108,7 +119,7 @@ void engine__discover_children(struct engine *e)
 		for (uint32_t i = 0; i < r.count; i++) {
 			struct process *p, *ancestor;
 
-			if (process_set__by_pid(&e->set, r.list[i].pid))
+			if (process_set__by_pid(&e->set, r.list[i].pid) || (of && !is_below(&r, &r.list[i], of)))
 				continue;
 			ancestor = followed_ancestor(e, &r, &r.list[i]);
 			if (!ancestor || engine__follow_pid(e, r.list[i].pid, false, &p, &d))

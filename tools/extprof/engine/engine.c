@@ -11,6 +11,7 @@
 
 #include "engine/figures.h"
 #include "engine/state.h"
+#include "parser/helper.h"
 #include "process/section_search.h"
 #include "remote/session.h"
 #include "ruby/name_retention.h"
@@ -202,7 +203,7 @@ int engine__open(struct engine *e, struct diag *d)
 	if (e->settings.command && (err = engine__hold_command(e, d)))
 		return err;
 	if (!e->settings.command)
-		engine__discover_children(e);
+		engine__discover_children(e, 0);
 	if (e->settings.selection.all)
 		engine__discover_all(e);
 	return 0;
@@ -450,6 +451,7 @@ void engine__destroy(struct engine *e)
 	engine__free_recording(e);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);
+	helpers__end();
 	frame_table__free(&e->frames);
 	processes__free(&e->rows);
 	tree__free(&e->tree);

@@ -134,7 +134,7 @@ int engine__add(struct engine *e, pid_t pid, struct diag *d)
 		backoff__reset(&p->backoff, deadline__now());
 	}
 	if (!err && e->settings.selection.subprocesses)
-		engine__discover_children(e);
+		engine__discover_children(e, pid);
 	return err;
 }
 

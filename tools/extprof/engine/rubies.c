@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "base/text.h"
 #include "engine/search.h"
+#include "parser/helper.h"
 
 static int submit_all(struct searcher *s, struct symbol_table *table, uint32_t *submitted)
 {
@@ -94,6 +95,7 @@ int rubies__look(struct rubies *r, uint64_t timeout, void (*each)(void *context,
 	r->late = submitted - done;
 	r->processes += r->late;
 	searcher__destroy(s);
+	helpers__end();
 	/* A search that is left to itself uses the table when it ends. */
 	if (!r->late) {
 		symbol_table__free(table);

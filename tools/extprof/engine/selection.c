@@ -115,7 +115,9 @@ void engine__select(struct engine *e, uint64_t now)
 		    engine__accepts(e, p->pid) != p->refused)
 			continue;
 		if (!p->refused) {
-			leave(e, p);
+			/* One that ends loses its user and its arguments first.  Its end will be told. */
+			if (!proc__is_exiting(p->pid, 0) || proc__other_thread(p->pid))
+				leave(e, p);
 			continue;
 		}
 		p->refused = false;

@@ -209,7 +209,8 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 /* discover.c: processes that exist already */
 
 /* Follow all processes that were made by the wanted ones, and are there now. */
-void engine__discover_children(struct engine *e);
+/* `of`: only those below that process: others were dropped, perhaps.  0: of all. */
+void engine__discover_children(struct engine *e, pid_t of);
 /* Follow all processes of the machine. */
 void engine__discover_all(struct engine *e);
 
@@ -232,9 +233,9 @@ void engine__free_recording(struct engine *e);
 void engine__step_shared(struct engine *e, uint64_t now);
 /* ns until the next look; UINT64_MAX: there is none. */
 uint64_t engine__shared_wait(const struct engine *e, uint64_t now);
-/* Take the accounts of those that live. */
 /* What was seen of processes that have ended is told while their programs are known. */
 void engine__leave_shared(struct engine *e);
+/* Take the accounts of those that live. */
 void engine__flush_shared(struct engine *e);
 void engine__free_shared(struct engine *e);
 

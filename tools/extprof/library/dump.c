@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "library/dump_result.h"
 #include "library/error.h"
+#include "parser/helper.h"
 #include "process/proc.h"
 #include "process/section_search.h"
 #include "process/target.h"
@@ -299,4 +300,5 @@ void extprof_dump_close(struct extprof_dump *dump)
 	core__close(dump->core);
 	symbol_table__free(&dump->table);
 	free(dump);
+	helpers__end();
 }

@@ -9,6 +9,7 @@
 #include "base/deadline.h"
 #include "library/error.h"
 #include "library/report.h"
+#include "parser/helper.h"
 #include "process/section_search.h"
 #include "process/target.h"
 #include "profile/frame_names.h"
@@ -185,4 +186,5 @@ void extprof_target_close(struct extprof_target *t)
 	free(t->frames);
 	free(t->path);
 	free(t);
+	helpers__end();
 }

@@ -97,7 +97,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	text__addf(out, "states make up %.3f %% of the lives of %" PRIu32 " threads\n",
 		   sum.until ? 100.0 * (double)total / (double)sum.until : 100.0, s->count + s->other_count);
 	if (s->lost)
-		text__addf(out, "threads without an account: %" PRIu64 " (there was no room for them in the kernel)\n",
+		text__addf(out, "threads without an account: %" PRIu64 " (no room in the kernel, or their process was dropped)\n",
 			   s->lost);
 	free(order);
 	return 0;

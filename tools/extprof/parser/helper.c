@@ -21,6 +21,8 @@
 /* Closed one by one, if the kernel does not close them all at once. */
 #define DESCRIPTORS_MAX 65536
 #define NOBODY UINT64_MAX
+/* ms: one that waits for work ends at once, unless the machine is very busy. */
+#define END_TIMEOUT 1000
 
 struct helper {
 	struct helper *next;
@@ -64,7 +66,8 @@ static ssize_t receive_message(int from, int32_t *result, void *data, size_t siz
 	union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(*fd))]; } control;
 	struct msghdr m = {
 		.msg_iov = parts, .msg_iovlen = 2,
-		.msg_control = &control, .msg_controllen = sizeof(control.room),
+		/* No more than one file: CMSG_SPACE() has room for two, and a helper is not trusted. */
+		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(*fd)),
 	};
 	struct cmsghdr *c;
 	ssize_t n;
@@ -340,4 +343,28 @@ int helper__ask(const struct helper_role *role, const struct helper_request *r, 
 	else if (got >= 0)
 		close(got);
 	return result;
+}
+
+void helpers__end(void)
+{
+	struct helper *list, *next;
+	siginfo_t info;
+
+	pthread_mutex_lock(&lock);
+	forget_those_of_parent();
+	list = idle;
+	idle = NULL;
+	idle_count = 0;
+	pthread_mutex_unlock(&lock);
+	for (struct helper *h = list; h; h = next) {
+		struct pollfd p = { .fd = h->pidfd, .events = POLLIN };
+
+		next = h->next;
+		syscall(SYS_pidfd_send_signal, h->pidfd, SIGKILL, NULL, 0);
+		if (poll(&p, 1, END_TIMEOUT) == 1)
+			waitid(P_PIDFD, (id_t)h->pidfd, &info, WEXITED | WNOHANG | __WALL);
+		close(h->pidfd);
+		close(h->socket);
+		free(h);
+	}
 }

@@ -53,4 +53,10 @@ struct helper_request {
  */
 int helper__ask(const struct helper_role *role, const struct helper_request *request, void *answer, int *fd);
 
+/*
+ * End those that wait for work, at the end of what needed them: so their descriptors are closed, and whoever waits for
+ * this process can replace its program.  The next request starts one again.
+ */
+void helpers__end(void);
+
 #endif /* EXTPROF_HELPER_H */

@@ -34,7 +34,7 @@ struct states {
 	size_t room;
 	struct thread_account others;	/* sums of those that found no room; until - first: their lives */
 	uint32_t other_count;
-	uint64_t lost;		/* accounts that were lost, see sched__lost() */
+	uint64_t lost;		/* accounts that were lost, see session_losses::threads */
 	/* Accounts are shown without what is here. */
 	struct account_base *bases;
 	uint32_t base_count;

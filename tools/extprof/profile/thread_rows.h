@@ -23,7 +23,7 @@ struct thread_rows {
 	size_t room;
 	struct thread_account others;	/* sums of those that found no room; until - first: their lives */
 	uint32_t other_count;
-	uint64_t lost;		/* accounts that were lost, see sched__lost() */
+	uint64_t lost;		/* accounts that were lost, see session_losses::threads */
 };
 
 /* A copy that shares nothing with it.  0 or -ENOMEM: *to is empty. */

@@ -222,9 +222,12 @@ int gate__fd(const struct gate *g)
 
 bool gate__holds(struct gate *g)
 {
+	eventfd_t told;
 	bool holds;
 
 	pthread_mutex_lock(&g->lock);
+	/* Else who waits for it is woken again and again until the process is found. */
+	eventfd_read(g->fd, &told);
 	holds = g->holds;
 	pthread_mutex_unlock(&g->lock);
 	return holds;

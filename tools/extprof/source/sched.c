@@ -332,21 +332,30 @@ static int sched__add(struct source *s, const struct source_target *target, stru
 	return has_probe(s) ? ruby_probe__add(&s->probe, target, d) : 0;
 }
 
+/* Figures have been taken of it by now.  Else its account is lost. */
+static void drop_thread(struct source *s, const uint32_t *tid, uint32_t process)
+{
+	struct sched_thread t;
+
+	if (!bpf_map_lookup_elem(s->threads_fd, tid, &t) && t.account.process == process &&
+	    !bpf_map_delete_elem(s->threads_fd, tid) && !s->options.figures)
+		s->lost++;
+}
+
 /* Threads that are not known are not measured. */
 static void sched__drop(struct source *s, uint32_t process)
 {
 	uint32_t *key = NULL, next, last;
-	struct sched_thread t;
 
 	for (uint32_t n = 0; n <= SCHED_THREADS_MAX && !bpf_map_get_next_key(s->threads_fd, key, &next); n++) {
 		/* The walk would begin anew at a key that is gone. */
-		if (key && !bpf_map_lookup_elem(s->threads_fd, key, &t) && t.account.process == process)
-			bpf_map_delete_elem(s->threads_fd, key);
+		if (key)
+			drop_thread(s, key, process);
 		last = next;
 		key = &last;
 	}
-	if (key && !bpf_map_lookup_elem(s->threads_fd, key, &t) && t.account.process == process)
-		bpf_map_delete_elem(s->threads_fd, key);
+	if (key)
+		drop_thread(s, key, process);
 }
 
 static void sched__detach(struct source *s)
