@@ -29,7 +29,8 @@ check = ->(status) { abort "profile.rb: #{error.text.pack("c*").unpack1("Z*")}" 
 made = ->(pointer) { Fiddle::Pointer.new(pointer[0, Fiddle::SIZEOF_VOIDP].unpack1("J")) }
 place = Fiddle::Pointer.malloc(Fiddle::SIZEOF_VOIDP, Fiddle::RUBY_FREE)
 
-pid, seconds, format = *ARGV, "folded"
+pid, seconds, format = ARGV
+format ||= "folded"
 abort "usage: profile.rb PID SECONDS [FORMAT]" unless seconds
 check[Extprof.extprof_options_create(place)]
 options = made[place]

@@ -334,7 +334,8 @@ struct extprof_recording_options {
 
 /*
  * The same options by the names of the command line, or of the fields above, and as text: "mode" or "modes" "cpu,offcpu",
- * "duration" "10s", "pid" "77,78".  For configuration files, and for languages that would have to know the structure.
+ * "duration" "10s", "pid" "77,78".  "syscalls" is the field: that option of extprof stat is "syscall_figures" here.  For
+ * configuration files, and for languages that would have to know the structure.
  */
 struct extprof_options;
 /* 0 or -ENOMEM. */

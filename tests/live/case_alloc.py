@@ -278,6 +278,7 @@ def nothing_is_left(ctx):
     # The next recording does not use what that one left behind.
     reader = record(ctx, program.pid, 512 * KIB)
     check(program.read_interval() == 512 * KIB, "the distance is %d", program.read_interval())
+    program.do("pattern Small Other 100000")
     stop(ctx, reader)
     return "distance %d -> 4096 -> %d, semaphore 0 after both ends" % (before, before)
 

@@ -332,7 +332,7 @@ def output_in_a_folder_of_others(ctx):
 def no_process_matches(ctx):
     """Conditions that no process meets: that is said at once, and -d ends it with status 1."""
     for command, more in (("record", ("-q",)), ("record", ("-o", ctx.path("out.svg"))), ("stat", ()), ("top", ("-b", "-n", "2"))):
-        for which, said in (("--name", "--name no-such-program*"), ("--user", "--user 65530"), ("--cgroup", "--cgroup no-such-group")):
+        for said in ("--name no-such-program*", "--user 65530"):
             began = time.monotonic()
             p = ctx.extprof(command, *more, *said.split(" ", 1), "-d", "0.5")
             took = time.monotonic() - began
@@ -341,6 +341,10 @@ def no_process_matches(ctx):
             check(("no ruby process matches %s yet; waiting" % said in p.err) == ("-q" not in more), p.err)
             check(not p.out.strip(), p.out)
             check(took > 0.5, "%s ended after %.1f s", command, took)
+        # A group that is not there cannot come to be matched: that is an error at once.
+        p = ctx.extprof(command, *more, "--cgroup", "no-such-group", "-d", "30")
+        check(p.status == harness.NO_PROCESS and "there is no cgroup /no-such-group" in p.err, "%s: status %d: %s", command, p.status,
+              p.err)
     check(not os.path.exists(ctx.path("out.svg")), "a file without a recording")
     # One that comes later is recorded, and the duration begins with it.
     name = ctx.write("comes-later.rb", BUSY + "busy_method while true")

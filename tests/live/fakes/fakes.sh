@@ -9,7 +9,7 @@ extprof=$1
 dir=$2
 work=$3
 passed=0 failed=0 skipped=0
-out=$work/out sum=$work/sum err=$work/err
+out=$work/out.folded sum=$work/sum err=$work/err
 
 ok() { passed=$((passed + 1)); echo "ok   $1"; }
 fail() { failed=$((failed + 1)); echo "FAIL $1: $2"; sed 's/^/     /' "$sum" "$err"; }
@@ -381,8 +381,8 @@ refuses "no command" 127 'cannot run' record -- /dev/null/ruby
 # A command that is no ruby and ends may give either message: it depends on whether extprof looked at it in time.
 refuses "command is no ruby" 65 'is not a ruby: it runs .*sleep' record -- sleep 1
 refuses "command ends" 66 'ended before' record -- "$dir/fake_target" starting 1
-refuses "no output directory" 73 'cannot write' -p $$ -o /dev/null/x
-refuses "no output name" 73 'without a name' -p $$ -o ''
+refuses "no output directory" 73 'cannot write' -p $$ -f folded -o /dev/null/x
+refuses "no output name" 73 'without a name' -p $$ -f folded -o ''
 refuses "wrong option" 64 'unrecognized|unknown' --nonsense
 refuses "nothing to do" 64 'what is to be profiled'
 refuses "wrong rate" 64 'no rate' -p $$ -r 0

@@ -11,10 +11,10 @@
 /* argp's key of an option without a letter, and more. */
 #define KEY_FIRST 0x100
 
-/* argp_error() returns if argp may not exit. */
 /* A file of that name is a recording. */
 #define RECORDING_SUFFIX ".extprof"
 
+/* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
 /* What the parser knows besides the options. */

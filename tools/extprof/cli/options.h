@@ -42,7 +42,7 @@ struct command_line {
 	const char *about;		/* what it does, one line */
 	const char *verb;		/* "profile", for messages */
 	const char *arguments;		/* as of argp: "-p PID\n-a" */
-	const char *examples;		/* lines; three for the short help, the rest for --help=all */
+	const char *examples;		/* lines; the short help shows two, --help=all shows all */
 	const char *notes;		/* for --help=all */
 	/* All options are known: what else must fit?  0, or what argp_error() was told. */
 	error_t (*finish)(struct options *o, struct argp_state *state);
@@ -70,7 +70,7 @@ extern const struct command_line command_line_record, command_line_top, command_
  * blanks between, the number that counts without it, what it is in short.
  */
 void options__list(const struct command_line *line, FILE *to);
-/* The same for people who want to see all of it: texts with their words. */
+/* The short help: the options that are used most. */
 void options__help(const struct command_line *line, const char *name, FILE *to);
 
 #endif /* EXTPROF_OPTIONS_H */

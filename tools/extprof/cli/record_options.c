@@ -6,6 +6,7 @@
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/words.h"
+#include "options/modes.h"
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
@@ -38,7 +39,8 @@ static bool ends_with(const char *text, const char *end)
 static error_t choose_format(const struct options *o, struct output_choice *output, struct argp_state *state)
 {
 	struct extprof_format_info info = { .size = sizeof(info) };
-	char known[512];
+	char known[512], implied[OPTION_MODES_SIZE];
+	const char *modes = o->recording.modes ? o->recording.modes : option__implied_modes(&o->recording, implied);
 
 	output->format = o->values[OPTION_FORMAT].text;
 	if (!output->format)
@@ -51,7 +53,7 @@ static error_t choose_format(const struct options *o, struct output_choice *outp
 		list_formats(known, sizeof(known), false);
 		FAIL("%s is no format: %s", output->format, known);
 	}
-	if (info.one_mode && words__count(o->recording.modes) > 1)
+	if (info.one_mode && words__count(modes) > 1)
 		FAIL("--format %s has place for one mode: record the modes one after the other, or choose "
 		     "another format, such as folded or speedscope", output->format);
 	output->html = ends_with(output->file, "html") || ends_with(output->file, ".htm");

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "extprof.h"
 
+#define STAT_INTERVAL_MIN 10000000u	/* ns */
 #define STAT_ROWS_DEFAULT 10
 
 struct stat_options {

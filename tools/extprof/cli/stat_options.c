@@ -12,6 +12,9 @@ static error_t finish(struct options *o, struct argp_state *state)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 
+	/* An interval takes some ms to be looked at. */
+	if (options__number(o, OPTION_INTERVAL, STAT_INTERVAL_MIN) < STAT_INTERVAL_MIN)
+		FAIL("--interval: %s is no time from 0.01 s to 3600 s", o->values[OPTION_INTERVAL].text);
 	if (o->values[OPTION_COUNT].given && !o->values[OPTION_INTERVAL].given)
 		FAIL("how often? --count %s needs --interval TIME", o->values[OPTION_COUNT].text);
 	o->recording.groups = "none";

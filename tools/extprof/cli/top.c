@@ -302,8 +302,11 @@ static int on_time(struct run *run, struct extprof_error *e)
 	struct top *t = run->context;
 	int err;
 
-	if (t->state.paused)
+	/* The window goes on: look again after an interval, and not at once. */
+	if (t->state.paused) {
+		run->next = clock__now() + t->state.interval;
 		return 0;
+	}
 	err = take_window(t, e);
 	if (!err && (t->screen || !t->message[0]))
 		err = show(t, e);

@@ -133,7 +133,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "each thread by itself; in a profile as an outermost frame" },
 	[OPTION_LINES] = { "lines", "l", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(lines),
 		.brief = "each line by itself", .help = "tell frames apart by the line that runs" },
-	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = 10 * MS, .most = HOUR,
+	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",
 		.help = "again after each TIME: 1, 500ms, 2s, 1m.  top: how long a window is (default: 1s); stat: also a line "

@@ -16,6 +16,7 @@ struct counting {
 	struct map64 map;	/* hash of the key -> number in the list */
 	uint32_t *of;		/* by node: what its samples count for; MAP64_NONE: nothing */
 	const uint64_t *totals;	/* by node: its samples, and those below it */
+	const uint32_t *child, *next;	/* by node: its first child, and the next one of its parent; 0: none */
 };
 
 static const struct frame *frame_of(const struct counting *c, uint32_t node)
@@ -98,15 +99,40 @@ static bool is_own(const struct counting *c, uint32_t node)
 	return node && part_of(c, frame_of(c, node)) == IS_ONE;
 }
 
-/* Does a node farther out count for the same? */
-static bool recurs(const struct counting *c, uint32_t node)
+/* What the node itself counts for; NULL: nothing. */
+static uint32_t *open_of(const struct counting *c, uint32_t *open, uint32_t node)
 {
-	const struct tree *tree = c->b->tree;
+	return c->of[node] != MAP64_NONE && part_of(c, frame_of(c, node)) == IS_ONE ? &open[c->of[node]] : NULL;
+}
 
-	for (uint32_t at = tree->nodes[node].parent; at; at = tree->nodes[at].parent)
-		if (c->of[at] == c->of[node] && part_of(c, frame_of(c, at)) == IS_ONE)
-			return true;
-	return false;
+/* From each node to those below it: what is open already recurs, and counts once.  A stack may be deep. */
+static int count_totals(struct counting *c)
+{
+	uint32_t *open = calloc(c->to->count + 1u, sizeof(*open)), *of;
+	uint32_t at = c->child[0];
+
+	if (!open)
+		return -ENOMEM;
+	while (at) {
+		of = open_of(c, open, at);
+		if (of && !(*of)++)
+			c->to->list[c->of[at]].total += c->totals[at];
+		if (c->child[at]) {
+			at = c->child[at];
+			continue;
+		}
+		for (;;) {
+			of = open_of(c, open, at);
+			if (of)
+				--*of;
+			if (c->next[at] || !c->b->tree->nodes[at].parent)
+				break;
+			at = c->b->tree->nodes[at].parent;
+		}
+		at = c->next[at];
+	}
+	free(open);
+	return 0;
 }
 
 static int by_self(const void *a, const void *b)
@@ -145,9 +171,9 @@ static int count(struct counting *c)
 		t->self += report__self(c->b, i);
 		if (is_own(c, i))
 			t->own += report__self(c->b, i);
-		if (part == IS_ONE && !recurs(c, i))
-			t->total += c->totals[i];
 	}
+	if (count_totals(c))
+		return -ENOMEM;
 	if (c->to->count)
 		qsort(c->to->list, c->to->count, sizeof(*c->to->list), by_self);
 	return 0;
@@ -158,20 +184,26 @@ int report__add_totals(struct report_builder *b)
 	struct report_totals *to[] = { &b->r->methods, &b->r->lines, &b->r->files };
 	uint32_t count_of = b->tree->node_count;
 	uint64_t *totals = calloc(count_of, sizeof(*totals));
-	uint32_t *of = malloc(count_of * sizeof(*of));
-	int err = totals && of ? 0 : -ENOMEM;
+	uint32_t *of = malloc(count_of * sizeof(*of)), *child = calloc(count_of, sizeof(*child));
+	uint32_t *next = calloc(count_of, sizeof(*next));
+	int err = totals && of && child && next ? 0 : -ENOMEM;
 
 	for (uint32_t i = count_of; !err && i-- > 1;) {
 		totals[i] += report__self(b, i);
 		totals[b->tree->nodes[i].parent] += totals[i];
+		next[i] = child[b->tree->nodes[i].parent];
+		child[b->tree->nodes[i].parent] = i;
 	}
 	for (int kind = METHODS; !err && kind <= FILES; kind++) {
-		struct counting c = { .b = b, .kind = (enum kind)kind, .to = to[kind], .of = of, .totals = totals };
+		struct counting c = { .b = b, .kind = (enum kind)kind, .to = to[kind], .of = of, .totals = totals,
+				      .child = child, .next = next };
 
 		err = count(&c);
 		map64__free(&c.map);
 	}
 	free(totals);
 	free(of);
+	free(child);
+	free(next);
 	return err;
 }

@@ -38,6 +38,13 @@ _extprof()
 		COMPREPLY=($(compgen -W "$commands help" -- "$cur"))
 		return
 	fi
+	case $command in
+	report | sql | verify)
+		compopt -o filenames 2>/dev/null
+		COMPREPLY=($(compgen -f -- "$cur"))
+		return ;;
+	doctor) return ;;
+	esac
 	# A tab alone would join fields that are empty.
 	while IFS=$'\x1f' read -r letters name argument words rest; do
 		all+=" --$name"
