@@ -98,7 +98,9 @@ def missed_ticks(ctx):
     if tells:
         spinner = ctx.start([native.build("spinner"), cpu, 20000, 2000, ruby.pid])
         spinner.expect("spinning")
-    idle = ctx.profile(ruby.pid, seconds=1, rate=rate).sums
+    asleep = ctx.extprof("-p", ruby.pid, "-d", 1, "-F", rate, "-o", ctx.path("asleep.folded"))
+    idle = asleep.sums
+    check(asleep.status == (0 if idle.taken else 1), "status %d: %s", asleep.status, asleep.err)
     check(idle.missed <= idle.taken, "asleep: missed %d; %s", idle.missed, idle.text)
     work, profile = recorded(ctx, ruby, 1, rate)
     sums, expected = profile.sums, work.expected(rate)

@@ -79,7 +79,9 @@ class Program:
         self.p.tell("%s %d" % (what, n))
         count = int(self.p.line())
         reader.signal(signal.SIGINT)
-        profile = self.ctx.profile_of(reader, path=self.ctx.path("out.folded")).ok()
+        profile = self.ctx.profile_of(reader, path=self.ctx.path("out.folded"))
+        # Without samples there is no file, which is status 1.
+        check(profile.status == (0 if profile.sums.taken else 1), "status %d: %s", profile.status, profile.err)
         check(profile.sums.balanced, "the sums are wrong: %s", profile.sums.text)
         return profile, count
 

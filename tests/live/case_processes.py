@@ -191,7 +191,11 @@ system(*started, "by_system") or abort
 IO.popen([*started, "by_popen"]).read
 100.times { system "true" }
 """ % (ruby(script), NOBODY))
-    text = found.compare(5, FORK_LOSS)
+    # During an exec the memory of the old program is gone, and the new one is not there: a sample then is lost as
+    # section-changed.  An exec takes up to a millisecond, so each can have one.
+    text = found.compare(5, FORK_LOSS + 105 / max(found.profile.sums.taken, 1))
+    other = sum(int(n) for reason, n in re.findall(r"([a-z-]+): (\d+)", found.profile.sums.text) if reason != "section-changed")
+    check(other <= FORK_LOSS * found.profile.sums.taken, "%s", found.profile.sums.text)
     check(len({pid for pid, *_ in found.works}) == 5, "%s", found.works)
     late = [found.unprofiled(pid)[0] for _, pid in found.told]
     for (_, pid), cpu in found.told.items():
@@ -331,7 +335,7 @@ $stdin.gets""")))
     program.tell("go")
     harness.until(lambda: "parents_own" in open(family.truth_file(ctx)).read(), "it has not worked")
     found = reader.stop()
-    text = found.compare(3, only=("parents_own",))
+    text = found.compare(3, FORK_LOSS, only=("parents_own",))
     for (_, pid), cpu in found.told.items():
         shown, why = found.unprofiled(pid)
         check(cpu - 0.02 < shown < cpu + 0.02, "process %d: %.2f s not profiled, it used %.3f:\n%s", pid, shown, cpu,

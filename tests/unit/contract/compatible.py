@@ -15,7 +15,7 @@ FIELD = re.compile(r"^\s*(?:const\s+)?(?:u?int\d+_t|char)\s+(\w+)(?:\[[^\]]*\])?
 OPEN = re.compile(r"(^|_)reserved\d*$|^vm_private$")
 # A structure that grows needs a size that the process publishes.
 GROWS = {"rb_debug_ext_section": "section_size", "rb_debug_ext_record": "record_size", "rb_debug_ext_ec": "ec_slot_size",
-         "rb_debug_ext_thread": "thread_slot_size", "rb_debug_ext_jit_entry": "jit_entry_size"}
+         "rb_debug_ext_ractor": "ractor_slot_size", "rb_debug_ext_thread": "thread_slot_size", "rb_debug_ext_jit_entry": "jit_entry_size"}
 
 
 def without_comments(text):
