@@ -14,8 +14,9 @@ from family import Attached, RATE, record, record_script, ruby, start
 from harness import case, check
 
 NOBODY = 65534
-# After a fork a page is copied when it is written to, and cannot be read while that goes on.
-FORK_LOSS = 0.02
+# After a fork a page is copied when it is written to, and cannot be read while that goes on.  2.4 % were lost on the
+# machine where that takes longest.
+FORK_LOSS = 0.03
 
 PARENT = "def parents_own(s) = burn(s, :parents_own)\n"
 # What forks before extprof has found its ruby has children without names of their parent's: not this one.
@@ -507,7 +508,7 @@ $stdin.gets""")))
     reader = Attached(ctx, "-a")
     program.tell("go")
     program.expect("works")
-    others = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 200 ]; do %s --disable=gems -e 'sleep 0.5' & i=$((i+1)); done; wait"
+    others = subprocess.Popen(["sh", "-c", "i=0; while [ $i -lt 200 ]; do %s --disable=gems -e 'sleep 2' & i=$((i+1)); done; wait"
                                % harness.RUBY], env=harness.environment(), start_new_session=True)
     try:
         check(others.wait(45) == 0, "they failed")
@@ -517,7 +518,7 @@ $stdin.gets""")))
     found = reader.stop()
     row = found.row(program.pid)
     check(row.lost == 0, "%d of %d samples are lost", row.lost, row.samples)
-    rubies = sum(harness.RUBY.split("/")[1] in r.command and "sleep 0.5" in r.command for r in found.rows)
+    rubies = sum(harness.RUBY.split("/")[1] in r.command and "sleep 2" in r.command for r in found.rows)
     check(rubies >= 190, "%d rubies in the table", rubies)
     (pid, _, work), = found.works
     got, expected = found.samples(pid, "parents_own"), work.expected(RATE)

@@ -20,6 +20,9 @@
  * lives, and what was started by us may not live long. */
 #define TICK_PID (50 * MS)
 #define TICK_COMMAND (10 * MS)
+/* A process may live for some ms only, and its memory has the names of what it called first. */
+#define TICK_NEW (2 * MS)
+#define PROCESS_IS_NEW (50 * MS)
 
 /* For samples at a stretch: there is more to look after. */
 #define DRAIN_TIMEOUT (200 * MS)
@@ -307,6 +310,8 @@ uint64_t engine__wait(const struct engine *e)
 	if (e->behind)
 		return 0;
 	wait = e->settings.command || e->new_vms.count ? TICK_COMMAND : TICK_PID;
+	if (now < e->new_at + PROCESS_IS_NEW)
+		wait = TICK_NEW;
 	until = engine__search_wait(e, now);
 	if (until < wait)
 		wait = until;

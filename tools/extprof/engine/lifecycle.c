@@ -61,6 +61,7 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	p->started = ev->started;
 	p->uid = ev->uid;
 	p->from = ev->time;
+	e->new_at = ev->time;
 	p->born = !ev->cpu_time;
 	p->cpu_seen = ev->cpu_time;
 	/* What a stranger makes is one. */

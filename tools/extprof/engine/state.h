@@ -78,6 +78,7 @@ struct engine {
 	uint64_t look_at;	/* for CPUs and memory; CLOCK_MONOTONIC, ns */
 	struct deadline deadline;	/* with what the loop is at */
 	struct deadline reads;		/* with one sample that it has begun */
+	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */
 	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
 	const char *ended;	/* why; NULL: not yet */
 
