@@ -613,7 +613,7 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
     slack = 0.02 * expected + 5 * count ** 0.5 + RATE * found.steal
     check(expected - slack - sums.missed <= sums.taken <= expected + slack,
           "%d samples, %.0f +- %.0f expected, %d missed: %.2f s", sums.taken, expected, slack, sums.missed, truth)
-    check(sums.lost <= 0.02 * sums.taken, "%s", sums.text)
+    check(sums.lost <= FORK_LOSS * sums.taken, "%s", sums.text)
     unnamed = [s.text for s in found.stacks if "[exited" in s.text]
     in_work = sum(s.count for s in found.stacks if "Object#work" in s.labels())
     check(not unnamed, "%d stacks have frames without a name: %s", len(unnamed), unnamed[:5])
