@@ -135,9 +135,6 @@ detect_ruby_libs() {
   has_header yaml.h -lyaml || need libyaml-dev "psych, so RubyGems"
   has_header ffi.h -lffi || need libffi-dev "fiddle"
   has_header openssl/ssl.h "-lssl -lcrypto" || need libssl-dev "openssl"
-  has_header sqlite3.h -lsqlite3 '#if SQLITE_VERSION_NUMBER < 3037000
-#error SQLite 3.37 or newer
-#endif' || need libsqlite3-dev "writes and reads recordings, 3.37 or newer"
   has_header zlib.h -lz || need zlib1g-dev "zlib, so RubyGems"
   has_header gmp.h -lgmp || need libgmp-dev "fast large integers"
 }
