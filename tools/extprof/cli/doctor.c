@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/environment.h"
 #include "cli/messages.h"
 
 struct doctor {
@@ -50,8 +49,7 @@ static int doctor(int argc, char **argv, bool implied)
 		       "Exit status: 0 if the kernel can sample and a ruby has the interface; 69 if no ruby has "
 		       "it; 71 or 77 if the kernel cannot sample, or may not.",
 	};
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-	struct doctor d = { .color = isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") && !(no_color && *no_color) };
+	struct doctor d = { .color = environment__has_color() };
 	struct extprof_error e = { .size = sizeof(e) };
 
 	(void)implied;

@@ -66,3 +66,10 @@ int environment__prepare(void)
 			environ[kept++] = all[i];
 	return 0;
 }
+
+bool environment__has_color(void)
+{
+	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") && !(no_color && *no_color);
+}

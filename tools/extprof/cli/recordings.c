@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/output_file.h"
 #include "cli/sudo.h"
@@ -24,13 +25,6 @@ struct report_options {
 	struct extprof_recorded_options recorded;
 	const char *filters[FILTERS_MAX];
 };
-
-static bool has_color(void)
-{
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-
-	return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") && !(no_color && *no_color);
-}
 
 static unsigned int terminal_width(void)
 {
@@ -145,7 +139,7 @@ static int write_report(struct extprof_recorded *r, struct report_options *o, st
 	o->recorded.size = sizeof(o->recorded);
 	o->recorded.filters = o->filters;
 	if (!o->output || !strcmp(o->output, "-")) {
-		o->recorded.color = !strcmp(format, "summary") && has_color();
+		o->recorded.color = !strcmp(format, "summary") && environment__has_color();
 		o->recorded.width = terminal_width();
 		return extprof_recorded_write(r, format, &o->recorded, stdout, e);
 	}

@@ -209,8 +209,10 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now);
 
 /* discover.c: processes that exist already */
 
-/* Follow all processes that were made by the wanted ones, and are there now. */
-/* `of`: only those below that process: others were dropped, perhaps.  0: of all. */
+/*
+ * Follow all processes that were made by the wanted ones, and are there now.  `of`: only those below that process, since
+ * others may have been dropped; 0: all.
+ */
 void engine__discover_children(struct engine *e, pid_t of);
 /* Follow all processes of the machine. */
 void engine__discover_all(struct engine *e);
