@@ -258,9 +258,11 @@ def other_programs_with_sqlite(ctx):
     """The sqlite3 program has the table of samples by the extension."""
     if not shutil.which("sqlite3"):
         return harness.Counted(0, 0, 1, "there is no sqlite3 program")
-    extension = os.path.join(os.path.dirname(harness.EXTPROF), "extprof-sqlite.so")
-    if not os.path.exists(extension):
-        extension = os.path.join(os.path.dirname(harness.EXTPROF), "..", "lib", "extprof-sqlite.so")
+    # build/bin/extprof is a link into the folder of the build; an installed one has lib beside bin.
+    folder = os.path.dirname(os.path.realpath(harness.EXTPROF))
+    places = [os.path.join(folder, "extprof-sqlite.so"), os.path.join(folder, "..", "lib", "extprof-sqlite.so")]
+    extension = next((place for place in places if os.path.exists(place)), None)
+    check(extension, "no extprof-sqlite.so in %s", places)
     path = ctx.path("others.extprof")
     record(ctx, "-o", path)
     statement = "SELECT count(*), sum(count) FROM samples"
