@@ -167,7 +167,7 @@ enum extprof_frame_kind {
 	EXTPROF_FRAME_C = 1,		/* a method in C */
 	EXTPROF_FRAME_BUILTIN = 2,	/* a part of Ruby itself, in Ruby */
 	EXTPROF_FRAME_NATIVE = 3,	/* machine code of a program or library */
-	EXTPROF_FRAME_KERNEL = 4,
+	EXTPROF_FRAME_KERNEL = 4,	/* a function of the kernel */
 	EXTPROF_FRAME_GC = 5,		/* garbage collection */
 	EXTPROF_FRAME_NO_RUBY = 6,	/* a thread, or a part of the VM, without Ruby code */
 	EXTPROF_FRAME_MARK = 7,		/* frames or a name are missing here: truncated, merged, expired */
@@ -193,17 +193,17 @@ enum extprof_state {
 
 /* Made by the library only: fields are added at the end. */
 struct extprof_frame {
-	const char *name;	/* as it is shown: "Foo#bar", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]" */
+	const char *name;	/* as it is shown: "Foo#bar", "vfs_read_[k]", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]" */
 	const char *path;	/* of the code; "": unknown */
 	int32_t line;		/* the line that ran, from 1; 0: unknown, or not asked for */
 	int32_t first_line;	/* of the method or block, from 1; 0: unknown */
 	bool approximate;	/* `line` may be another one of the same code */
 	int kind;		/* enum extprof_frame_kind */
 	/* The parts of `name`, so that nobody has to take it apart. */
-	const char *bare;	/* without kind, number and key: "mark", "worker 1", "GET /x" */
+	const char *bare;	/* without kind, number and key: "mark", "vfs_read", "worker 1", "GET /x" */
 	const char *key;	/* of a label; of a detail "file", "holder" or "waker"; "": none */
 	bool has_value;		/* of a label: `bare` is its value, not why there is none */
-	const char *module;	/* of machine code, its file; "": unknown */
+	const char *module;	/* of machine code, its file; of the kernel, its module; "": unknown, or none */
 	uint64_t address;	/* of machine code, in that file */
 	int state;		/* of kind STATE: the number of its word in EXTPROF_STATES; else -1 */
 	uint32_t pid;		/* of a process; 0: unknown, or of several */
@@ -325,7 +325,9 @@ struct extprof_recording_options {
 	 */
 	bool hold_command;
 	bool verbose;		/* `log` also gets what is searched and found, and what libbpf and the verifier say */
-	char reserved[5];	/* 0 */
+	bool kernel;		/* stacks have the functions of the kernel in which they were taken: frames of
+				 * EXTPROF_FRAME_KERNEL below the others; needs eBPF, the timer "clock", and no `wakers` */
+	char reserved[4];	/* 0 */
 };
 
 #define EXTPROF_RATE_MAX 100000u

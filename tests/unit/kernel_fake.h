@@ -89,6 +89,8 @@ struct kernel_fake {
 	uint64_t sent_size;
 	uint32_t random;
 	int no_registers;
+	uint64_t stack[200];		/* functions of the kernel, innermost first, and how many; < 0: an error */
+	long stack_count;
 	/* Of maps that test_bpf.c does not have. */
 	void *(*lookup)(void *map, const void *key);
 	long (*update)(void *map, const void *key, const void *value);
@@ -117,6 +119,7 @@ long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 #define bpf_map_update_elem(map, key, value, flags) fake_update(map, key, value)
 #define bpf_ringbuf_output(map, data, size, flags) fake_ringbuf_output(map, data, size, flags)
 #define bpf_ringbuf_query(map, flags) (kernel.ring_waiting)
+#define bpf_get_stack(context, to, size, flags) fake_stack(context, to, size)
 #define bpf_seq_write(to, data, size) ((void)(to), (void)(data), (void)(size))
 #define bpf_map_delete_elem(map, key) fake_delete(map, key)
 #define bpf_get_smp_processor_id() (kernel.cpu)
@@ -129,6 +132,18 @@ long fake_ringbuf_output(void *map, void *data, uint64_t size, uint64_t flags);
 #define bpf_core_field_exists(field) ((void)(field), 1)
 #define KERNEL_READ(from, field) ((from)->field)
 #define task__current() (&kernel.task)
+
+static inline long fake_stack(const void *context, void *to, uint64_t size)
+{
+	long got = kernel.stack_count * (long)sizeof(kernel.stack[0]);
+
+	if (!context || got < 0)
+		return -EFAULT;
+	if (got > (long)size)
+		got = (long)size;
+	memcpy(to, kernel.stack, (size_t)got);
+	return got;
+}
 
 static inline uint64_t task__thread_pointer(struct task_struct *task)
 {

@@ -35,6 +35,7 @@ static uint32_t main_id, foo_id, bar_id, size_id, block_id;
 static struct {
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
+	struct sample_machine room;	/* behind the last frame */
 } sample;
 
 /* The row of the process whose samples are sent. */

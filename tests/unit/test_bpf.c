@@ -995,14 +995,92 @@ TEST(bpf_gc_loses_what_makes_no_sense)
 	CHECK(balanced());
 }
 
-/* -- events ---------------------------------------------------------------------------------- */
-
 static void choose_event(uint32_t number, uint64_t period, uint64_t every)
 {
 	((volatile uint64_t *)(uintptr_t)event_period)[number] = period;
 	((volatile uint64_t *)(uintptr_t)event_every)[number] = every;
 	memset(passed, 0, sizeof(passed));
 }
+
+/* -- functions of the kernel ----------------------------------------------------------------- */
+
+static void want_kernel(uint32_t wanted)
+{
+	*(volatile uint32_t *)(uintptr_t)&kernel_stacks = wanted;
+}
+
+static void set_up_kernel(uint32_t frames, long functions)
+{
+	set_up(frames);
+	want_kernel(1);
+	kernel.stack_count = functions;
+	for (long i = 0; i < functions; i++)
+		kernel.stack[i] = 0xffffffff81000000ull + (uint64_t)i;
+}
+
+static const struct sample_machine *sent_machine(void)
+{
+	return sample__machine(&cpu_scratch.event);
+}
+
+TEST(bpf_sends_functions_of_the_kernel)
+{
+	set_up_kernel(10, 5);
+	context.regs.user = 0;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.flags, SAMPLE_IN_KERNEL | SAMPLE_HAS_MACHINE);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 10 * sizeof(struct sample_frame) + SAMPLE_MACHINE_HEAD + 5 * 8);
+	CHECK(sent_machine() == (const void *)&cpu_scratch.frames[10]);
+	CHECK_INT(sent_machine()->nr_kernel, 5);
+	CHECK(sent_machine()->kernel[4] == kernel.stack[4]);
+	/* What it had is not that of the next sample. */
+	kernel.stack_count = 0;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.flags, SAMPLE_IN_KERNEL);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 10 * sizeof(struct sample_frame));
+	kernel.stack_count = -1;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.flags, SAMPLE_IN_KERNEL);
+	CHECK_INT(source_counters.whole, 3);
+	CHECK(balanced());
+	want_kernel(0);
+	kernel.stack_count = 5;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.flags, SAMPLE_IN_KERNEL);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 10 * sizeof(struct sample_frame));
+}
+
+TEST(bpf_has_room_for_functions_of_the_kernel)
+{
+	set_up_kernel(20000, KERNEL_FRAMES_MAX + 20);
+	sample(&context);
+	CHECK_INT(sent_machine()->nr_kernel, KERNEL_FRAMES_MAX);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + SAMPLE_FRAMES_MAX * sizeof(struct sample_frame) +
+		  sizeof(struct sample_machine));
+	CHECK(sent_machine()->kernel[KERNEL_FRAMES_MAX - 1] == kernel.stack[KERNEL_FRAMES_MAX - 1]);
+	/* Of a thread without Ruby code. */
+	thread_area[32 + FAKE_TLS / 8] = 0;
+	sample(&context);
+	CHECK_INT(cpu_scratch.event.kind, SAMPLE_NATIVE);
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + sizeof(struct sample_machine));
+	want_kernel(0);
+	CHECK(balanced());
+}
+
+TEST(bpf_events_and_calls_have_functions_of_the_kernel)
+{
+	set_up_kernel(3, 4);
+	choose_event(0, 1, 1);
+	event_trace_0(&context);
+	CHECK_INT(sent_machine()->nr_kernel, 4);
+	kernel.stack_count = 0;
+	registers = (bpf_user_pt_regs_t){ .ip = 0x55 };
+	event_probe_0(&registers);
+	CHECK(!sent_machine());
+	want_kernel(0);
+}
+
+/* -- events ---------------------------------------------------------------------------------- */
 
 TEST(bpf_events_say_which_they_are)
 {

@@ -161,6 +161,24 @@ TEST(options_defaults)
 	done();
 }
 
+TEST(options_kernel)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	struct options o;
+
+	CHECK_INT(PARSE(&o, "-p77"), 0);
+	CHECK(!set(&o)->kernel);
+	CHECK_INT(PARSE(&o, "-p77", "--kernel"), 0);
+	CHECK(set(&o)->kernel);
+	CHECK_INT(PARSE(&o, "-p77", "--kernel", "-m", "cpu,wall,syscall", "--fd", "--holder"), 0);
+	/* Where the kernel's stack is not that of the thread. */
+	CHECK(PARSE(&o, "-p77", "--kernel", "--timer=tick"));
+	CHECK(extprof_recording_check(&o.recording, &e) == -EINVAL && strstr(e.text, "timer clock"));
+	CHECK(PARSE(&o, "-p77", "--kernel", "-m", "wall", "--waker"));
+	CHECK(extprof_recording_check(&o.recording, &e) == -EINVAL && strstr(e.text, "--waker"));
+	done();
+}
+
 TEST(options_all_of_them)
 {
 	struct options o;

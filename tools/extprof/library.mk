@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What of extprof is in its unit tests too.  Every file of a room belongs to the program: to add
 # one, put it there.  SRC: this directory.
-ROOMS := base wire parser frames process ruby remote profile output recording engine dump source options library cli
+ROOMS := base wire parser frames process ruby native remote profile output recording engine dump source options library cli
 # The unit tests leave out what opens BPF programs and what begins the program.
 NEEDS_BPF := source/bpf_session source/source source/cpu source/cpu_timers source/permission source/machine \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/syscall source/event \

@@ -28,6 +28,8 @@ int copy_chunk(uint32_t index);
 const volatile uint32_t cpus __weak = 1;
 /* The pid namespace of the reader. */
 const volatile uint32_t reader_pidns __weak = PROC_PID_INIT_INO;
+/* Not 0: samples have the functions of the kernel in which they were taken. */
+const volatile uint32_t kernel_stacks __weak = 0;
 /* Where the scratch of each source begins, in CPUs: those that are not used have none. */
 #define SOURCE_SLOTS 8u
 const volatile uint32_t source_slots[SOURCE_SLOTS] __weak = { 0 };
@@ -85,6 +87,7 @@ struct hit {
 	/* Another thread may run on this CPU before the program ends, and run it too: programs on probes,
 	 * since Linux 6.0. */
 	uint32_t preemptible;
+	void *context;		/* of the program, for the kernel's stack; NULL: it is not in the kernel */
 	struct target_config *cfg;
 	struct source_counters *c;
 };
@@ -182,7 +185,7 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 
 static __always_inline int emit(struct walk_scratch *s)
 {
-	uint64_t nr = s->event.nr_frames;
+	uint64_t nr = s->event.nr_frames, size;
 	uint64_t flags = BPF_RB_NO_WAKEUP;
 
 	if (nr > SAMPLE_FRAMES_MAX)
@@ -190,10 +193,42 @@ static __always_inline int emit(struct walk_scratch *s)
 	if ((wakeup_bytes < BYTES_UNASKED * cpus || nr > FRAMES_UNASKED || !(s->sent++ % EVENTS_UNASKED)) &&
 	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&samples, &s->event,
-			       sizeof(s->event) + nr * sizeof(struct sample_frame), flags))
+	size = sizeof(s->event) + nr * sizeof(struct sample_frame);
+	if (kernel_stacks && s->event.flags & SAMPLE_HAS_MACHINE) {
+		uint64_t more = s->machine_size;
+
+		walk_opaque(more);
+		if (more > sizeof(struct sample_machine))
+			return LOSS_MALFORMED;
+		/* Else the compiler adds before it compares, and the verifier knows no bound of the sum. */
+		walk_opaque(size);
+		size += more;
+	}
+	if (bpf_ringbuf_output(&samples, &s->event, size, flags))
 		return LOSS_RING_FULL;
 	return 0;
+}
+
+/* The functions of the kernel that the thread is in, behind its frames. */
+static __always_inline void add_kernel(struct hit *h, struct walk_scratch *s)
+{
+	uint64_t nr = s->event.nr_frames;
+	struct sample_machine *m;
+	long size;
+
+	if (!kernel_stacks || !h->context)
+		return;
+	walk_opaque(nr);
+	if (nr > SAMPLE_FRAMES_MAX)
+		return;
+	m = (struct sample_machine *)((uint8_t *)s->frames + nr * sizeof(struct sample_frame));
+	size = bpf_get_stack(h->context, m->kernel, sizeof(m->kernel), 0);
+	if (size <= 0)
+		return;
+	m->nr_kernel = (uint16_t)((uint64_t)size / sizeof(m->kernel[0]));
+	m->reserved[0] = m->reserved[1] = m->reserved[2] = 0;
+	s->machine_size = (uint32_t)(SAMPLE_MACHINE_HEAD + (uint64_t)size);
+	s->event.flags |= SAMPLE_HAS_MACHINE;
 }
 
 /*
@@ -247,6 +282,8 @@ static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t fla
 	/* The thread that the caller knows has no stack now. */
 	if (s->event.kind != SAMPLE_RUBY)
 		s->event.thread = s->event.thread_slot = 0;
+	if (!*reason)
+		add_kernel(h, s);
 	if (!*reason && !s->event.thread)
 		bpf_get_current_comm(s->event.comm, sizeof(s->event.comm));
 	return s;

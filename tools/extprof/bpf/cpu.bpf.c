@@ -38,7 +38,7 @@ static __always_inline uint64_t missed(uint64_t due, uint64_t interval)
 
 static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
 {
-	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1 };
+	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1, .context = ctx };
 	int in_user;
 
 	if (hit__find(&h) || hit__count(&h))

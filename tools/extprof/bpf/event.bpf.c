@@ -33,11 +33,12 @@ static __always_inline int is_due(uint32_t number)
 	return 1;
 }
 
-static __noinline int take_event(uint32_t number, uint32_t flags, uint64_t ip)
+static __noinline int take_event(void *ctx, uint32_t number, uint32_t flags, uint64_t ip)
 {
 	uint64_t period = event_period[number & (EVENT_SLOTS - 1)];
 	struct hit h = {
 		.source = SOURCE_EVENT, .preemptible = 1, .value = period, .count = period, .detail = number,
+		.context = ctx,
 	};
 
 	if (hit__find(&h) || !is_due(number) || hit__count(&h))
@@ -50,7 +51,7 @@ static __always_inline int take_perf_event(struct bpf_perf_event_data *ctx, uint
 {
 	int in_user = regs__in_user(&ctx->regs);
 
-	return take_event(number, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip());
+	return take_event(ctx, number, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip());
 }
 
 #define EVENT(number)									\
@@ -60,12 +61,11 @@ static __always_inline int take_perf_event(struct bpf_perf_event_data *ctx, uint
 	}										\
 	SEC("tracepoint") int event_trace_##number(void *ctx)				\
 	{										\
-		(void)ctx;								\
-		return take_event(number, SAMPLE_IN_KERNEL, task__user_ip());		\
+		return take_event(ctx, number, SAMPLE_IN_KERNEL, task__user_ip());		\
 	}										\
 	SEC("uprobe") int event_probe_##number(bpf_user_pt_regs_t *ctx)			\
 	{										\
-		return take_event(number, 0, regs__ip(ctx));				\
+		return take_event(ctx, number, 0, regs__ip(ctx));				\
 	}
 
 EVENT(0)

@@ -101,9 +101,9 @@ static __always_inline void choose(struct sched_thread *t, uint32_t state, uint6
 #define STATES_OUTSIDE (1u << STATE_RUNNABLE | 1u << STATE_FAULT | 1u << STATE_STOPPED)
 
 /* It leaves the CPU outside of a system call: this is the moment to read its stack. */
-static __always_inline void send_stack(struct sched_thread *t)
+static __always_inline void send_stack(struct sched_thread *t, void *context)
 {
-	struct hit h = { .source = SOURCE_SCHED };
+	struct hit h = { .source = SOURCE_SCHED, .context = context };
 	struct walk_scratch *s;
 	int reason = 0;
 
@@ -210,7 +210,7 @@ static __always_inline void goes_on_unseen(struct sched_thread *t, struct task_s
 	goes_on(t, task, now - ran_unseen(t, KERNEL_READ(task, se.sum_exec_runtime), now));
 }
 
-static __always_inline void leaves(struct task_struct *task, int preempted, uint64_t now)
+static __always_inline void leaves(struct task_struct *task, int preempted, uint64_t now, void *context)
 {
 	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
 	uint32_t state;
@@ -242,7 +242,7 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	if (about_wanted && t->in_call && !has_unsettled(t))
 		about_begins(t->account.process, t->account.tid, t->call);
 	if (!t->in_call && !waits_end_on_cpu)
-		send_stack(t);
+		send_stack(t, context);
 }
 
 SEC("tp_btf/sched_switch")
@@ -254,7 +254,7 @@ int waits_switch(uint64_t *args)
 
 	if (waits_paused)
 		return 0;
-	leaves(prev, args[0] & 1, now);
+	leaves(prev, args[0] & 1, now, args);
 	t = thread__find((uint32_t)KERNEL_READ(next, pid));
 	if (t && t->off != OFF_NOT)
 		goes_on(t, next, now);
@@ -445,9 +445,9 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 }
 
 /* Send what was chosen of the current thread's wait. */
-static __always_inline void send_parts(struct sched_thread *t, uint8_t flags)
+static __always_inline void send_parts(struct sched_thread *t, uint8_t flags, void *context)
 {
-	struct hit h = { .source = SOURCE_SCHED, .samples = 1 };
+	struct hit h = { .source = SOURCE_SCHED, .samples = 1, .context = context };
 	uint32_t parts = t->parts;
 	struct walk_scratch *s;
 	struct sched_part *last;
@@ -512,7 +512,7 @@ int waits_on_cpu(uint64_t *args)
 		settle_call(tid, 0);
 	else
 		settle_other(t);
-	send_parts(t, t->in_call ? SAMPLE_IN_KERNEL : 0);
+	send_parts(t, t->in_call ? SAMPLE_IN_KERNEL : 0, args);
 	return 0;
 }
 
@@ -526,7 +526,8 @@ int waits_call_ends(uint64_t *args)
 	if (!t || !has_waited(t))
 		return 0;
 	settle_call(tid, (long)args[1]);
-	send_parts(t, SAMPLE_IN_KERNEL);
+	/* The kernel has left the functions in which the thread waited. */
+	send_parts(t, SAMPLE_IN_KERNEL, NULL);
 	return 0;
 }
 

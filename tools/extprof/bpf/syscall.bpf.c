@@ -71,7 +71,7 @@ static __always_inline void sample_call(struct hit *h, uint64_t ip)
 SEC("tp_btf/sys_enter")
 int syscall_enter(uint64_t *args)
 {
-	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .value = 1, .count = 1 };
+	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .value = 1, .count = 1, .context = args };
 
 	if (is_chosen(args[1]) && chosen_call(&h, args[1]))
 		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
@@ -81,7 +81,7 @@ int syscall_enter(uint64_t *args)
 SEC("tp_btf/sys_enter")
 int syscall_begin(uint64_t *args)
 {
-	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1 };
+	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1, .context = args };
 	uint64_t number = args[1];
 	struct syscall_begun begun;
 
@@ -131,7 +131,7 @@ static __always_inline void sum_call(const struct syscall_begun *begun, uint64_t
 SEC("tp_btf/sys_exit")
 int syscall_end(uint64_t *args)
 {
-	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1 };
+	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1, .context = args };
 	uint64_t now = bpf_ktime_get_ns();
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
 	struct syscall_begun *entry, begun;

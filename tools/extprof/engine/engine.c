@@ -3,6 +3,7 @@
 #include "engine/engine.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,8 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->resolver.event_count = e->settings.event_count;
 	e->resolver.states = settings->states;
 	e->resolver.about_wanted = settings->about;
+	if (settings->kernel)
+		e->resolver.kernel = &e->kernel_frames;
 	groups__add_mask(&e->resolver.groups, settings->labels);
 	if (has_many(&settings->selection) && settings->group_by_default)
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
@@ -161,6 +164,17 @@ static uint32_t states_shown(const struct engine *e)
 	return shown && of_modes ? shown & of_modes : shown | of_modes;
 }
 
+/* After the BPF programs: they are functions of the kernel, too. */
+static void load_kernel_symbols(struct engine *e)
+{
+	kernel_frames__load(&e->kernel_frames);
+	if (e->kernel_frames.err)
+		log_to__line(&e->settings.log, "functions of the kernel: no names from /proc/kallsyms: %s",
+			     strerror(-e->kernel_frames.err));
+	else
+		log_to__line(&e->settings.log, "functions of the kernel: %" PRIu32, e->kernel_frames.symbols.count);
+}
+
 int engine__open(struct engine *e, struct diag *d)
 {
 	struct session_options options = {
@@ -173,7 +187,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .events = e->settings.events, .event_count = e->settings.event_count,
 				    .event_period = e->settings.event_period,
 				    .figures = e->settings.figures, .about = e->settings.about, .each_wait = each_wait(e),
-				    .states = states_shown(e) },
+				    .states = states_shown(e), .kernel = e->settings.kernel },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 		.log = e->settings.log,
@@ -186,6 +200,8 @@ int engine__open(struct engine *e, struct diag *d)
 	if (err)
 		return err;
 	log_to__line(&e->settings.log, "reader: %s", reader_names[e->reader]);
+	if (e->settings.kernel)
+		load_kernel_symbols(e);
 	if (session__looks_only(e->session)) {
 		e->sources &= REMOTE_SOURCES;
 		if (e->figures)
@@ -461,6 +477,7 @@ void engine__destroy(struct engine *e)
 	processes__free(&e->rows);
 	tree__free(&e->tree);
 	states__free(&e->states);
+	kernel_frames__free(&e->kernel_frames);
 	cgroup__free(&e->cgroup);
 	gc_pauses__free(&e->pauses);
 	engine__figures_free(e);

@@ -226,6 +226,8 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->why_not_added, sizeof(m->why_not_added), "%.255s", e->why_not_added.text);
 	m->intervals_kept = e->intervals_kept;
 	m->why_interval_kept = e->why_interval_kept;
+	m->unnamed_kernel = e->kernel_frames.unnamed;
+	m->why_unnamed_kernel = e->kernel_frames.err;
 	m->started = e->started_wall + (time_t)((e->from - e->started_at) / SECOND);
 	m->started_at = e->from;
 	m->duration = e->started && until > e->from ? (double)(until - e->from) / 1e9 : 0;

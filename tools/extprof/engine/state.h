@@ -57,6 +57,7 @@ struct engine {
 	struct processes rows;
 	struct resolver resolver;
 	struct states states;
+	struct kernel_frames kernel_frames;	/* resolver.kernel, if they are wanted */
 	struct gc_pauses pauses;
 	struct engine_figures *figures;	/* NULL: they are not wanted */
 	struct engine_shared *shared;	/* NULL until it is needed */

@@ -142,6 +142,9 @@ void frame__add_text(const struct frame *f, struct text *out)
 {
 	if (!f->bracketed && !frame_kind__is_group(f->kind)) {
 		text__adds(out, f->name);
+		/* As tools that draw flame graphs know it. */
+		if (f->kind == FRAME_KERNEL)
+			text__adds(out, "_[k]");
 		return;
 	}
 	text__adds(out, "[");

@@ -18,7 +18,7 @@ enum frame_kind {
 	FRAME_C = 1,		/* a method in C */
 	FRAME_BUILTIN = 2,	/* a part of Ruby itself, in Ruby */
 	FRAME_NATIVE = 3,	/* machine code of a program or library */
-	FRAME_KERNEL = 4,
+	FRAME_KERNEL = 4,	/* a function of the kernel */
 	FRAME_GC = 5,		/* a phase of the collector */
 	FRAME_NO_RUBY = 6,	/* a thread, or a part of the VM, without Ruby code */
 	FRAME_MARK = 7,		/* where frames or a name are missing: truncated, unknown, merged */
@@ -76,7 +76,7 @@ struct frame {
 	const char *name;	/* of code as it is shown; else without what the other parts say: "mark" of the collector,
 				 * "worker 1" of a thread, "puma" of a process, the value of a label */
 	const char *path;	/* of code */
-	const char *module;	/* of machine code: its file */
+	const char *module;	/* of machine code: its file; of the kernel: the name of the module, "" if it is in none */
 	const char *key;	/* of a label; of a detail "file", "holder" or "waker" */
 	const char *wider;	/* of a thread its pattern, "worker *"; of a process its cgroup */
 	uint64_t address;	/* of machine code, in its module */
@@ -114,7 +114,7 @@ static inline bool frame_kind__is_code(uint8_t kind)
 	return kind <= FRAME_MARK;
 }
 
-/* Append the text of a frame: "Foo#bar", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]". */
+/* Append the text of a frame: "Foo#bar", "vfs_read_[k]", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]". */
 void frame__add_text(const struct frame *f, struct text *out);
 /* The same of a group, without its kind, number and key: "worker 1", "puma", "native thread ruby", "GET /x". */
 void frame__add_bare(const struct frame *f, struct text *out);

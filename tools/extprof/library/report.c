@@ -63,7 +63,7 @@ int frame__show(struct extprof_frame *frame, const struct frame *f, struct strin
 		.has_value = f->kind == FRAME_LABEL && f->known == KNOWN, .pid = f->pid, .tid = f->tid,
 		.state = f->kind == FRAME_STATE ? f->state : -1,
 	};
-	if (!f->bracketed && !frame_kind__is_group(f->kind))
+	if (!f->bracketed && !frame_kind__is_group(f->kind) && f->kind != FRAME_KERNEL)
 		return 0;
 	frame->name = composed(frame__add_text, f, texts);
 	frame->bare = composed(frame__add_bare, f, texts);

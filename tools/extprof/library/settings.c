@@ -165,6 +165,19 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 	return 0;
 }
 
+/* Where the kernel's stack is not that of the thread. */
+static int set_kernel(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	s->kernel = o->kernel;
+	if (o->kernel && s->timer == TIMER_TICK)
+		return error__set(error, DIAG_USAGE, EINVAL, "--kernel needs the timer clock: the scheduler's tick does not "
+				  "tell which function of the kernel it interrupted");
+	if (o->kernel && o->wakers)
+		return error__set(error, DIAG_USAGE, EINVAL, "--kernel is not for --waker: with that a stack is read when the "
+				  "system call ends, and the kernel has left the functions in which the thread waited");
+	return 0;
+}
+
 static int set_reader(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	for (int i = 0; o->reader && i < READER_KINDS; i++) {
@@ -234,7 +247,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
-	if ((err = check_modes(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
+	if ((err = check_modes(s, o, error)) || (err = set_kernel(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
 	    (err = set_syscalls(s, o, error)))
 		return err;
 	return set_events(r, o, error);

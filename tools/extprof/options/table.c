@@ -101,6 +101,9 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the rate says (rate), "
 		"where a short one stands for others (default: rate for wall alone, else each)" },
 
+	[OPTION_KERNEL] = { "kernel", .group = OPTION_SHOW, .commands = R | T, FIELD(kernel),
+		.brief = "also the functions of the kernel",
+		.help = "also show the functions of the kernel that a sample was taken in, below the method; needs eBPF" },
 	[OPTION_OUTPUT] = { "output", "o", "FILE", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | S,
 		.brief_in = R | S, .brief = "write to this file: a.svg, a.pb.gz; - is stdout",
 		.help = "record: write the profile to FILE, -o several times for several files; - is stdout.  stat: write to "

@@ -195,6 +195,18 @@ static void add_lines(struct table *t)
 		text__adds(t->out, "  (~ approximate: JIT code does not note each line)\n");
 }
 
+static void add_kernel_note(const struct report_meta *m, struct text *out)
+{
+	text__addf(out, "functions of the kernel without names: in %" PRIu64 " samples ([kernel]: ", m->unnamed_kernel);
+	if (m->why_unnamed_kernel == -EPERM)
+		text__adds(out, "the kernel hides its addresses; with the sysctl kernel.kptr_restrict=1 root sees them, "
+			   "and others that have CAP_SYSLOG)\n");
+	else if (m->why_unnamed_kernel)
+		text__addf(out, "/proc/kallsyms could not be read: %s)\n", strerror(-m->why_unnamed_kernel));
+	else
+		text__adds(out, "they were loaded during the recording, or there were too many)\n");
+}
+
 static void add_notes(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
@@ -234,6 +246,8 @@ static void add_notes(struct table *t)
 		text__addf(out, "own distance of allocation samples: %" PRIu32 " of the processes (%s: the memory could "
 			   "not be written, so --alloc-interval does not hold there; their amounts are right)\n",
 			   m->intervals_kept, strerror(-m->why_interval_kept));
+	if (m->unnamed_kernel)
+		add_kernel_note(m, out);
 	if (m->lost_events)
 		text__addf(out, "processes not told: %" PRIu64 " (so many forks, execs and exits found no room in "
 			   "the kernel: processes can be missing from this profile)\n", m->lost_events);

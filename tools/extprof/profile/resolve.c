@@ -35,6 +35,19 @@ static int confirm(struct vm *s)
 	return 0;
 }
 
+/* Is what belongs to the event in the bytes behind it? */
+static bool has_parts(const struct sample_event *e, size_t size)
+{
+	const struct sample_machine *m = sample__machine(e);
+	size_t frames = e->nr_frames * sizeof(struct sample_frame);
+
+	if (e->nr_frames > SAMPLE_FRAMES_MAX || size < frames)
+		return false;
+	size -= frames;
+	return !m || (size >= SAMPLE_MACHINE_HEAD && m->nr_kernel <= KERNEL_FRAMES_MAX &&
+		      size - SAMPLE_MACHINE_HEAD >= m->nr_kernel * sizeof(m->kernel[0]));
+}
+
 /* The event in the data, its VM and the row of its process, or PROCESS_NONE.  NULL: it makes no sense. */
 static const struct sample_event *check_event(struct resolver *c, const void *data, size_t size,
 					      struct vm **vm, uint32_t *row)
@@ -42,9 +55,7 @@ static const struct sample_event *check_event(struct resolver *c, const void *da
 	const struct sample_event *e = data;
 
 	*row = PROCESS_NONE;
-	if (size < sizeof(*e) ||
-	    size - sizeof(*e) < e->nr_frames * sizeof(struct sample_frame) ||
-	    e->nr_frames > SAMPLE_FRAMES_MAX || e->truncated >= TRUNC_MAX || !e->kind ||
+	if (size < sizeof(*e) || !has_parts(e, size - sizeof(*e)) || e->truncated >= TRUNC_MAX || !e->kind ||
 	    e->kind > SAMPLE_EXITING || e->source >= SOURCE_MAX)
 		return NULL;
 	*vm = c->vm_of(c->context, e, row);
@@ -128,6 +139,8 @@ int resolve__restart(struct resolver *c)
 	memset(c->crowded_label, 0, sizeof(c->crowded_label));
 	c->label_values = 0;
 	c->unread_labels = c->expired_labels = 0;
+	if (c->kernel)
+		kernel_frames__restart(c->kernel);
 	sinks__restart(&c->sinks);
 	return resolve__set_modes(c, c->modes, c->mode_count);
 }

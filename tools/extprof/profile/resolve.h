@@ -8,6 +8,7 @@
 
 #include "profile/accounting.h"
 #include "profile/groups.h"
+#include "profile/kernel_frames.h"
 #include "profile/processes.h"
 #include "profile/sink.h"
 #include "source/event_spec.h"
@@ -30,6 +31,7 @@ struct resolver {
 	struct vm *(*vm_of)(void *context, const struct sample_event *e, uint32_t *row);
 	void *context;
 	struct processes *processes;
+	struct kernel_frames *kernel;	/* NULL: what samples have of the kernel is not shown */
 	/*
 	 * Each stack begins with the frame of its process if a key needs that, then with that of
 	 * its thread, then with those of the labels in their order.  Which of them are shown, how and

@@ -122,6 +122,14 @@ static uint32_t truncated_frame(struct resolver *c, uint32_t left_out)
 	return resolve__mark(c, FRAME_MARK, text);
 }
 
+/* The innermost frames: what ran below Ruby. */
+static int add_machine(struct resolver *c, const struct sample_event *e, uint32_t *count)
+{
+	const struct sample_machine *m = sample__machine(e);
+
+	return c->kernel && m ? kernel_frames__add(c->kernel, c->frames, m, c->stack, count) : 0;
+}
+
 int resolve__build(struct resolver *c, struct vm *vm, struct process_row *row, const struct sample_event *e,
 		   const struct sample_frame *frames, uint32_t *count)
 {
@@ -175,9 +183,9 @@ int resolve__build(struct resolver *c, struct vm *vm, struct process_row *row, c
 		goto single;
 	}
 	*count = n;
-	return 0;
+	return add_machine(c, e, count);
 single:
 	stack[n++] = frame;
 	*count = n;
-	return frame ? 0 : -ENOMEM;
+	return frame ? add_machine(c, e, count) : -ENOMEM;
 }

@@ -19,7 +19,7 @@
 #include "wire/sample.h"
 
 /* Frames of a sample: groups and code, and what is below the code in one mode. */
-#define SINK_FRAMES_MAX (SAMPLE_FRAMES_MAX + 16u)
+#define SINK_FRAMES_MAX (SAMPLE_FRAMES_MAX + KERNEL_FRAMES_MAX + 17u)
 #define SINK_BELOW_MAX 8u
 #define SINKS_MAX 8u
 

@@ -39,7 +39,7 @@ static const struct field {
 	MEMBER(FIELD_U64, expired_labels), MEMBER(FIELD_U64, unread_labels), MEMBER(FIELD_U32, not_added),
 	MEMBER(FIELD_TEXT, why_not_added), MEMBER(FIELD_U32, intervals_kept), MEMBER(FIELD_INT, why_interval_kept),
 	MEMBER(FIELD_U64, pauses_begun_before), MEMBER(FIELD_U64, pauses_not_ended), MEMBER(FIELD_U64, pauses_lost),
-	MEMBER(FIELD_U64, lost_events),
+	MEMBER(FIELD_U64, lost_events), MEMBER(FIELD_U64, unnamed_kernel), MEMBER(FIELD_INT, why_unnamed_kernel),
 };
 #undef MEMBER
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))

@@ -173,6 +173,7 @@ static int load(struct bpf_session *s, const struct session_options *o, struct d
 	first_log[0] = '\0';
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
 	s->skel->rodata->wakeup_bytes = ring / 4;
+	s->skel->rodata->kernel_stacks = o->source_options.kernel;
 	s->skel->rodata->tell_all = o->tell_all;
 	s->skel->rodata->watch_children = !o->follow_children;
 	s->skel->rodata->reader_pidns = own_pid_namespace();

@@ -124,6 +124,13 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	};
 	int err;
 
+	/* When the call has ended, the kernel has left the functions in which the thread waited. */
+	if (s->options.kernel && !on_cpu) {
+		diag__set(d, DIAG_NO_BPF, ENOSYS, "this kernel does not tell when a thread has got a CPU, so in which "
+			  "functions of the kernel it waited cannot be read: Linux 6.16 and later do");
+		diag__hint(d, "leave the functions of the kernel out, or measure what runs: mode cpu");
+		return -ENOSYS;
+	}
 	s->ends_on_cpu = on_cpu;
 	memcpy(s->programs, programs, sizeof(programs));
 	/* The last one is for who asks. */

@@ -14,6 +14,9 @@
 /* Frames of one sample; of a deeper stack the innermost ones are kept. */
 #define SAMPLE_FRAMES_MAX 16384u
 
+/* Functions of the kernel in one sample; of a deeper stack the innermost ones are kept. */
+#define KERNEL_FRAMES_MAX 127u
+
 /* Frames are copied in chunks of at most this many bytes and frames. */
 #define WALK_CHUNK_BYTES 4096u
 #define WALK_CHUNK_FRAMES 64u
@@ -66,6 +69,8 @@ enum sample_kind {
 #define SAMPLE_LIVES 32u	/* SAMPLE_ACCOUNT: the thread has not ended, and its account is sent again later */
 #define SAMPLE_SHARED 64u	/* SAMPLE_ACCOUNT: from looks, of threads that share native threads beside the kernel's accounts */
 
+#define SAMPLE_HAS_MACHINE 128u	/* of samples: a struct sample_machine follows the frames */
+
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
 #define FRAME_RESUMES 2u	/* the innermost frame's pc is that in the EC's ec_resume_pc */
@@ -102,7 +107,24 @@ struct sample_event {
 	uint32_t extra;		/* by source */
 	uint64_t more;		/* by source; SOURCE_SCHED: ns that it was runnable then, `extra` waits: a sample of its own */
 	/* struct sample_frame frames[nr_frames], innermost first */
+	/* struct sample_machine, if SAMPLE_HAS_MACHINE */
 };
+
+/* What ran or waited below the innermost frame.  The addresses that are not there are not sent. */
+struct sample_machine {
+	uint16_t nr_kernel;
+	uint16_t reserved[3];
+	uint64_t kernel[KERNEL_FRAMES_MAX];	/* addresses in the kernel, innermost first */
+};
+#define SAMPLE_MACHINE_HEAD (sizeof(struct sample_machine) - KERNEL_FRAMES_MAX * sizeof(uint64_t))
+
+/* NULL: the event has none.  It belongs to the event if the event has the room. */
+static inline const struct sample_machine *sample__machine(const struct sample_event *e)
+{
+	const struct sample_frame *frames = (const struct sample_frame *)(e + 1);
+
+	return e->flags & SAMPLE_HAS_MACHINE ? (const struct sample_machine *)(frames + e->nr_frames) : (void *)0;
+}
 
 /* target_config::flags */
 #define TARGET_FORKED 1u	/* made by fork: until its own first step its section names its parent */
@@ -168,6 +190,7 @@ struct source_counters {
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
 RECORD_ASSERT(event, sizeof(struct sample_event) == 128);
+RECORD_ASSERT(machine, sizeof(struct sample_machine) == 1024);
 RECORD_ASSERT(config, sizeof(struct target_config) == 96);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);

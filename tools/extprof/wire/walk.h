@@ -66,6 +66,9 @@ struct walk_scratch {
 	uint8_t stack[WALK_EC_SPAN_MAX + 8];	/* fields of an EC, see target_config::ec_span */
 	struct sample_event event;
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
+	/* Room behind the last frame: it follows those that there are.  For the includer. */
+	struct sample_machine machine_room;
+	uint32_t machine_size;			/* bytes of it that are sent; for the includer */
 };
 
 static __always_inline uint64_t walk__field(const struct walk_scratch *s, uint32_t offset)
