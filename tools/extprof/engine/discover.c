@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/map64.h"
+#include "base/proc_file.h"
 #include "engine/state.h"
 
 /* While they are read, others are made: after so many rounds the kernel has told of those. */
@@ -27,25 +28,10 @@ struct relations {
 	struct map64 by_pid;	/* place in list */
 };
 
-/* The number after the last ')' of /proc/PID/stat: the command's name may have any in it. */
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], line[1024], *rest;
-	int parent = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	return rest && sscanf(rest, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
 static int read_relations(struct relations *r, bool parents)
 {
 	DIR *dir = opendir("/proc");
+	struct proc_stat stat = { 0 };
 	struct dirent *entry;
 
 	r->count = 0;
@@ -61,8 +47,9 @@ static int read_relations(struct relations *r, bool parents)
 		if (array__reserve(&r->list, r->count, 1, &r->room, RELATIONS_MAX, sizeof(*r->list)) ||
 		    map64__add(&r->by_pid, (uint64_t)pid, r->count))
 			break;
-		r->list[r->count++] = (struct relation){ .pid = (pid_t)pid,
-							 .parent = parents ? parent_of((pid_t)pid) : 0 };
+		if (parents)
+			proc_stat__read(&stat, (pid_t)pid, 0);
+		r->list[r->count++] = (struct relation){ .pid = (pid_t)pid, .parent = stat.parent };
 	}
 	closedir(dir);
 	return 0;

@@ -20,31 +20,21 @@
 /* The whole process, with its threads that have ended.  0 or -errno. */
 static int read_amounts(const struct process *p, struct process_amounts *to)
 {
-	unsigned long minor, major, user;
-	char path[PROC_PATH_MAX], line[1024], *rest;
 	uint64_t used = proc__cpu_time(p->pid);
-	FILE *f;
+	struct proc_stat stat;
 
 	if (!used)
 		return -ESRCH;
-	proc__path(path, p->pid, 0, "stat");
-	f = fopen(path, "re");
-	if (!f)
+	if (proc_stat__read(&stat, p->pid, 0) || !stat.state)
 		return -ESRCH;
-	/* The name of the program can contain anything, but it ends at the last ')'. */
-	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	/* state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime */
-	if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu", &minor, &major, &user) != 3)
-		return -EINVAL;
 	if (p->target.pidfd >= 0 && !target__has_pid(&p->target))
 		return -ESRCH;
 	to->cpu = used;
-	to->user = user * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+	to->user = stat.user * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 	if (to->user > to->cpu)
 		to->user = to->cpu;
-	to->minor_faults = minor;
-	to->major_faults = major;
+	to->minor_faults = stat.minor_faults;
+	to->major_faults = stat.major_faults;
 	return 0;
 }
 

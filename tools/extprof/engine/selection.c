@@ -20,18 +20,11 @@
 static bool has_name(pid_t pid, const char *pattern)
 {
 	char path[PROC_PATH_MAX], text[4096];
-	size_t n = 0;
+	size_t n;
 	FILE *f;
 
-	proc__path(path, pid, 0, "comm");
-	f = fopen(path, "re");
-	if (f && fgets(text, sizeof(text), f)) {
-		text[strcspn(text, "\n")] = '\0';
-		n = !fnmatch(pattern, text, 0);
-	}
-	if (f)
-		fclose(f);
-	if (n)
+	proc__comm(pid, 0, text, sizeof(text));
+	if (text[0] && !fnmatch(pattern, text, 0))
 		return true;
 	proc__path(path, pid, 0, "cmdline");
 	f = fopen(path, "re");

@@ -40,22 +40,9 @@ const struct table_thread *thread_look__find(const struct thread_look *l, uint32
 /* How often the thread has been switched out; UINT64_MAX: it is gone. */
 static uint64_t switches_of(const struct thread_look *l, uint32_t tid)
 {
-	char path[64], line[256];
-	uint64_t sum = 0;
-	FILE *f;
+	struct proc_status s;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%u/status", l->tasks.pid, tid);
-	f = fopen(path, "re");
-	if (!f)
-		return UINT64_MAX;
-	while (fgets(line, sizeof(line), f)) {
-		const char *at = strstr(line, "ctxt_switches:");
-
-		if (at)
-			sum += strtoull(at + strlen("ctxt_switches:"), NULL, 10);
-	}
-	fclose(f);
-	return sum;
+	return proc_status__read(&s, l->tasks.pid, (pid_t)tid) ? UINT64_MAX : s.voluntary + s.involuntary;
 }
 
 bool thread_look__has_stayed(const struct thread_look *l, uint32_t tid, const struct sched_thread *t)

@@ -254,19 +254,6 @@ static void end_wait(struct reading *r, uint32_t tid, struct sched_thread *t)
 	t->blocked = t->runnable = t->stopped = 0;
 }
 
-static void read_comm(const struct reading *r, uint32_t tid, struct thread_account *a)
-{
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%u/comm", r->p->pid, tid);
-	f = fopen(path, "re");
-	if (f && fgets(a->comm, sizeof(a->comm), f))
-		a->comm[strcspn(a->comm, "\n")] = '\0';
-	if (f)
-		fclose(f);
-}
-
 /* Put what it is doing at the end into its account. */
 static void settle(struct reading *r, uint32_t tid, struct sched_thread *t)
 {
@@ -289,7 +276,7 @@ static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
 		return false;
 	look_at(r, t->account.process);
 	if (r->p)
-		read_comm(r, tid, &t->account);
+		proc__comm(r->p->pid, (pid_t)tid, t->account.comm, sizeof(t->account.comm));
 	if (r->p)
 		settle(r, tid, t);
 	else	/* the process is gone, and its threads with it */

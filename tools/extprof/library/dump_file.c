@@ -26,27 +26,12 @@ static int64_t boot_time(void)
 
 static int64_t start_time(pid_t pid)
 {
-	char path[PROC_PATH_MAX], line[1024], *rest;
-	unsigned long long ticks = 0;
 	int64_t boot = boot_time();
-	FILE *f;
+	struct proc_stat stat;
 
-	proc__path(path, pid, 0, "stat");
-	f = fopen(path, "re");
-	if (!f || !boot)
-		goto none;
-	/* The name of the program can contain anything, but it ends at the last ')'.  Field 22 follows. */
-	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	f = NULL;
-	if (!rest || sscanf(rest, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-			    &ticks) != 1)
+	if (!boot || proc_stat__read(&stat, pid, 0) || !stat.started)
 		return 0;
-	return boot + (int64_t)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK));
-none:
-	if (f)
-		fclose(f);
-	return 0;
+	return boot + (int64_t)(stat.started / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 void source_files__begin(struct source_files *s, pid_t pid, const struct stat *core)

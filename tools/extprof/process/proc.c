@@ -17,29 +17,11 @@
 
 #define PF_EXITING 4	/* include/linux/sched.h, unchanged since 2.6 */
 
-void proc__path(char path[PROC_PATH_MAX], pid_t pid, pid_t thread, const char *name)
-{
-	if (thread)
-		snprintf(path, PROC_PATH_MAX, "/proc/%d/task/%d/%s", pid, thread, name);
-	else
-		snprintf(path, PROC_PATH_MAX, "/proc/%d/%s", pid, name);
-}
-
 bool proc__is_exiting(pid_t pid, pid_t thread)
 {
-	char path[PROC_PATH_MAX], line[512], *rest;
-	unsigned int flags = 0;
-	FILE *f;
+	struct proc_stat s;
 
-	proc__path(path, pid, thread, "stat");
-	f = fopen(path, "re");
-	if (!f)
-		return true;
-	/* The name of the program can contain anything, but it ends at the last ')'. */
-	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	/* state ppid pgrp session tty tpgid flags */
-	return !rest || (sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && flags & PF_EXITING);
+	return proc_stat__read(&s, pid, thread) || !s.state || s.flags & PF_EXITING;
 }
 
 pid_t proc__other_thread(pid_t pid)
@@ -75,22 +57,9 @@ uint64_t proc__cpu_time(pid_t pid)
 
 uint64_t proc__started(pid_t pid)
 {
-	char path[PROC_PATH_MAX], line[512], *rest;
-	unsigned long long ticks = 0;
-	FILE *f;
+	struct proc_stat s;
 
-	proc__path(path, pid, 0, "stat");
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	/* The name of the program can contain anything, but it ends at the last ')'. */
-	rest = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	fclose(f);
-	/* After the name come 19 fields, then the start. */
-	if (!rest || sscanf(rest, ") %*c" " %*d %*d %*d %*d %*d %*d" " %*d %*d %*d %*d %*d %*d" " %*d %*d %*d %*d %*d %*d %llu",
-			    &ticks) != 1)
-		return 0;
-	return ticks * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+	return proc_stat__read(&s, pid, 0) ? 0 : s.started * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 bool proc__is_of_others(void)

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Files of a process in /proc.  /proc/PID shows the first thread.  After that thread has
- * ended, its maps, mem, exe and cmdline are empty, though other threads may go on with
- * the memory: then the same files are under /proc/PID/task/TID.
- */
+/* What is known of a process from /proc. */
 #ifndef EXTPROF_PROC_H
 #define EXTPROF_PROC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PROC_PATH_MAX 128	/* bytes that the longest path here needs */
-
-/* Set `path` to that of the file `name` of one thread; `thread` is 0 for the first one. */
-void proc__path(char path[PROC_PATH_MAX], pid_t pid, pid_t thread, const char *name);
+#include "base/proc_file.h"
 
 /* Has the thread begun to exit, or is it gone?  It loses its memory when it begins. */
 bool proc__is_exiting(pid_t pid, pid_t thread);

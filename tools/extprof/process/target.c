@@ -82,38 +82,23 @@ static int no_process(struct diag *d, int err, pid_t pid)
 /* Sets t->key.pid and t->thread.  An error says what is wrong with the pid. */
 static int read_status(struct target *t, struct diag *d)
 {
-	char path[PROC_PATH_MAX], line[256];
-	int tgid = 0;
-	FILE *f;
+	struct proc_status s;
+	int err = proc_status__read(&s, t->pid, 0);
 
-	proc__path(path, t->pid, 0, "status");
-	f = fopen(path, "re");
-	if (!f)
-		return no_process(d, ESRCH, t->pid);
-	while (fgets(line, sizeof(line), f)) {
-		char state, *last;
-
-		if (sscanf(line, "State: %c", &state) == 1 && (state == 'Z' || state == 'X')) {
-			t->thread = proc__other_thread(t->pid);
-			if (t->thread)
-				continue;
-			fclose(f);
-			return diag__set(d, DIAG_NO_PROCESS, ESRCH,
-					 "process %d has ended (it is a zombie)", t->pid);
-		}
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			continue;
-		if (!strncmp(line, "NSpid:", 6) && (last = strrchr(line, '\t')))
-			t->key.pid = (uint32_t)strtoul(last + 1, NULL, 10);
+	if (err)
+		return no_process(d, -err, t->pid);
+	if (s.state == 'Z' || s.state == 'X') {
+		t->thread = proc__other_thread(t->pid);
+		if (!t->thread)
+			return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended (it is a zombie)", t->pid);
 	}
-	fclose(f);
-	if (tgid && tgid != t->pid) {
+	if (s.group && s.group != t->pid) {
 		diag__set(d, DIAG_NO_PROCESS, ESRCH, "%d is a thread, not a process", t->pid);
-		diag__advise(d, ADVICE_PID, tgid);
+		diag__advise(d, ADVICE_PID, s.group);
 		return -ESRCH;
 	}
-	if (!t->key.pid)	/* kernels without NSpid: no namespaces either */
-		t->key.pid = (uint32_t)t->pid;
+	/* Kernels without NSpid have no namespaces either. */
+	t->key.pid = s.inner ? s.inner : (uint32_t)t->pid;
 	return 0;
 }
 

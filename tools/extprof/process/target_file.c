@@ -19,17 +19,9 @@
  * of /proc. */
 static uint64_t owner_of(pid_t pid)
 {
-	char path[PROC_PATH_MAX], line[256];
-	unsigned int uid = 0;
-	FILE *f;
+	struct proc_status status;
 
-	proc__path(path, pid, 0, "status");
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "Uid: %u", &uid) != 1)
-		;
-	if (f)
-		fclose(f);
-	return uid;
+	return proc_status__read(&status, pid, 0) ? 0 : status.users[0];
 }
 
 static uint64_t new_session(void)

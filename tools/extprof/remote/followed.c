@@ -158,49 +158,6 @@ static void read_cpu_time(struct followed *f)
 		f->cpu_time = used;
 }
 
-/* What /proc/PID/status says. */
-struct status {
-	pid_t group, parent;	/* 0 unknown */
-	uint32_t uid;
-};
-
-static int read_status(pid_t pid, struct status *status)
-{
-	char path[PROC_PATH_MAX], line[256];
-	FILE *f;
-
-	memset(status, 0, sizeof(*status));
-	proc__path(path, pid, 0, "status");
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	while (fgets(line, sizeof(line), f)) {
-		sscanf(line, "Tgid: %d", &status->group);
-		sscanf(line, "PPid: %d", &status->parent);
-		if (sscanf(line, "Uid: %u", &status->uid) == 1)
-			break;
-	}
-	fclose(f);
-	return 0;
-}
-
-static void read_comm(pid_t pid, char comm[TASK_COMM_SIZE])
-{
-	char path[PROC_PATH_MAX];
-	ssize_t n = -1;
-	int fd;
-
-	memset(comm, 0, TASK_COMM_SIZE);
-	proc__path(path, pid, 0, "comm");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, comm, TASK_COMM_SIZE - 1);
-		close(fd);
-	}
-	if (n > 0 && comm[n - 1] == '\n')
-		comm[n - 1] = '\0';
-}
-
 static void tell(struct followed_set *s, struct process_event *ev)
 {
 	ev->time = deadline__now();
@@ -237,25 +194,25 @@ static void executed(struct followed_set *s, struct followed *f)
 {
 	struct process_event ev = { .kind = PROCESS_EXECUTED, .process = f->number, .pid = (uint32_t)f->pid,
 				    .flags = f->flags, .key = f->key };
-	struct status status;
+	struct proc_status status;
 	int err;
 
 	followed__unwatch(s, f);
 	address_space__close(f->space);
 	f->space = address_space__open(f->pid, &err);
-	if (!read_status(f->pid, &status))
-		ev.uid = status.uid;
-	read_comm(f->pid, ev.comm);
+	if (!proc_status__read(&status, f->pid, 0))
+		ev.uid = status.users[0];
+	proc__comm(f->pid, 0, ev.comm, sizeof(ev.comm));
 	ev.cpu_time = f->cpu_time;
 	tell(s, &ev);
 }
 
 /* -- children ---------------------------------------------------------------------------------------- */
 
-static void child_came(struct followed_set *s, const struct followed *parent, pid_t pid, const struct status *status)
+static void child_came(struct followed_set *s, const struct followed *parent, pid_t pid, const struct proc_status *status)
 {
 	struct process_event ev = { .kind = PROCESS_FORKED, .pid = (uint32_t)pid, .parent = parent->number,
-				    .uid = status->uid };
+				    .uid = status->users[0] };
 	struct target target;
 	uint64_t started;
 	struct diag d;
@@ -270,7 +227,7 @@ static void child_came(struct followed_set *s, const struct followed *parent, pi
 	target__close(&target);
 	ev.process = s->new_number(s->context);
 	ev.flags = s->follow_children ? parent->flags & TARGET_WATCHED : TARGET_WATCHED;
-	read_comm(pid, ev.comm);
+	proc__comm(pid, 0, ev.comm, sizeof(ev.comm));
 	if (!followed__add(s, &ev.key, pid, ev.process, ev.flags))
 		tell(s, &ev);
 }
@@ -279,9 +236,9 @@ static void look_at(struct followed_set *s, pid_t pid)
 {
 	struct process_event ev = { .kind = PROCESS_EXECUTED, .pid = (uint32_t)pid };
 	const struct followed *parent;
-	struct status status;
+	struct proc_status status;
 
-	if (read_status(pid, &status) || status.group != pid || by_pid(s, pid))
+	if (proc_status__read(&status, pid, 0) || status.group != pid || by_pid(s, pid))
 		return;
 	parent = by_pid(s, status.parent);
 	if (parent)

@@ -74,53 +74,19 @@ static void read_registers(struct stopped *t)
 #endif
 }
 
-/* The process that traces this one; 0 none. */
-static pid_t tracer(pid_t pid)
-{
-	char path[PROC_PATH_MAX], line[256];
-	int found = 0;
-	FILE *f;
-
-	proc__path(path, pid, 0, "status");
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f) && sscanf(line, "TracerPid: %d", &found) != 1)
-		;
-	if (f)
-		fclose(f);
-	return found;
-}
-
 static int refused(pid_t pid, struct diag *d)
 {
-	pid_t other = tracer(pid);
+	struct proc_status s;
 
-	if (other) {
+	if (!proc_status__read(&s, pid, 0) && s.tracer) {
 		diag__set(d, DIAG_PERMISSION, EBUSY, "process %d is traced by process %d already, a debugger or "
-			  "strace", pid, other);
+			  "strace", pid, s.tracer);
 		diag__hint(d, "end that first, or read the process without stopping it");
 		return -EBUSY;
 	}
 	diag__set(d, DIAG_PERMISSION, EPERM, "no permission to stop process %d", pid);
 	diag__hint(d, "%s; or read the process without stopping it", proc__advice());
 	return -EPERM;
-}
-
-/* How many threads the process has; 0 unknown. */
-static uint32_t thread_count(pid_t pid)
-{
-	char path[PROC_PATH_MAX], line[512], *rest;
-	unsigned int count = 0;
-	FILE *f;
-
-	proc__path(path, pid, 0, "stat");
-	f = fopen(path, "re");
-	/* The name of the program can contain anything, but it ends at the last ')'.  Field 20 follows. */
-	rest = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-	if (f)
-		fclose(f);
-	if (rest && sscanf(rest, ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %u", &count) == 1)
-		return count;
-	return 0;
 }
 
 static uint32_t stopped_count(const struct stop *s)
@@ -302,6 +268,7 @@ int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct di
 
 int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
 {
+	struct proc_stat stat;
 	int n;
 
 	memset(s, 0, sizeof(*s));
@@ -324,7 +291,7 @@ int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
 				n = -ENOMEM;
 		}
 		/* To count is quicker than to look for others. */
-		if (n > 0 && stopped_count(s) == thread_count(tasks->pid))
+		if (n > 0 && !proc_stat__read(&stat, tasks->pid, 0) && stopped_count(s) == stat.threads)
 			n = 0;
 	} while (n > 0);
 	return explain(s, tasks, n, d);

@@ -16,33 +16,22 @@
  * it has. */
 #define TASKS_MAX 65536
 
-/* Read a file of the thread into a string.  Its length, or -errno. */
-static ssize_t read_file(const struct tasks *t, pid_t tid, const char *name, char *to, size_t size)
+int tasks__read(const struct tasks *t, pid_t tid, const char *name, struct proc_text *text)
 {
-	char path[64];
-	ssize_t n;
-	int fd;
+	char path[PROC_PATH_MAX];
 
 	snprintf(path, sizeof(path), "%d/%s", tid, name);
-	fd = openat(t->dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	n = read(fd, to, size - 1);
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	to[n > 0 ? n : 0] = '\0';
-	return n;
+	return proc_text__read(text, t->dir, path);
 }
 
 int tasks__open(struct tasks *t, pid_t pid, bool same)
 {
-	char path[32];
+	char path[PROC_PATH_MAX];
 
 	memset(t, 0, sizeof(*t));
 	t->pid = pid;
 	t->mapped = !same;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	proc__path(path, pid, 0, "task");
 	t->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return t->dir < 0 ? -errno : 0;
 }
@@ -58,18 +47,13 @@ void tasks__close(struct tasks *t)
 /* The number of the thread in the innermost namespace that it is in; 0 unknown. */
 static uint32_t inner_tid(const struct tasks *t, pid_t tid)
 {
-	char status[4096], *line, *end, *last;
+	struct proc_status status;
+	struct proc_text text;
 
-	if (read_file(t, tid, "status", status, sizeof(status)) <= 0)
-		return 0;
-	line = strstr(status, "\nNSpid:");
-	if (!line)
-		return 0;
-	end = strchr(line + 1, '\n');
-	if (end)
-		*end = '\0';
-	last = strrchr(line, '\t');
-	return last ? (uint32_t)strtoul(last + 1, NULL, 10) : 0;
+	tasks__read(t, tid, "status", &text);
+	proc_status__parse(&status, text.text);
+	proc_text__free(&text);
+	return status.inner;
 }
 
 uint32_t tasks__inner_tid(const struct tasks *t, pid_t tid)
@@ -120,49 +104,30 @@ pid_t tasks__tid(struct tasks *t, uint32_t tid)
 
 int tasks__runs(const struct tasks *t, pid_t tid, uint64_t *runs)
 {
-	char text[128];
-	ssize_t n = read_file(t, tid, "schedstat", text, sizeof(text));
+	struct proc_text text;
+	int err = tasks__read(t, tid, "schedstat", &text);
 
-	if (n < 0)
-		return (int)n;
 	/* Time on the CPU, time of waiting for it, how often it got one.  All are 0 where none is counted. */
-	if (sscanf(text, "%*u %*u %" SCNu64, runs) != 1 || !*runs)
-		return -ENOTSUP;
-	return 0;
+	if (!err && (sscanf(text.text, "%*u %*u %" SCNu64, runs) != 1 || !*runs))
+		err = -ENOTSUP;
+	proc_text__free(&text);
+	return err;
 }
 
 uint64_t tasks__ran_unseen(const struct tasks *t, pid_t tid, const struct sched_thread *thread, uint64_t now)
 {
-	uint64_t ran, later;
-	char text[128];
+	uint64_t ran = 0, later;
+	struct proc_text text;
 
 	/* One that was blocked all the time got no CPU. */
-	if (thread->off != OFF_YES || (thread->out != OUT_RUNNABLE && !thread->woken) ||
-	    read_file(t, tid, "schedstat", text, sizeof(text)) < 0 || sscanf(text, "%" SCNu64, &ran) != 1)
+	if (thread->off != OFF_YES || (thread->out != OUT_RUNNABLE && !thread->woken))
 		return 0;
+	if (!tasks__read(t, tid, "schedstat", &text))
+		ran = strtoull(text.text, NULL, 10);
+	proc_text__free(&text);
 	/* It may have run since, too. */
 	later = deadline__now() - now;
 	return ran > later ? ran_unseen(thread, ran - later, now) : 0;
-}
-
-static void parse_stat(char *text, struct task *task)
-{
-	/* The name of the program can contain anything, but it ends at the last ')'. */
-	char *rest = strrchr(text, ')'), *word, *save = NULL;
-	int field = 3;
-
-	if (!rest)
-		return;
-	for (word = strtok_r(rest + 1, " ", &save); word; word = strtok_r(NULL, " ", &save), field++) {
-		if (field == 3)
-			task->state = *word;
-		else if (field == 39)
-			task->cpu = atoi(word);
-		else if (field == 40)
-			task->realtime = atoi(word) > 0;
-		else if (field == 41)
-			task->realtime |= atoi(word) == 6;	/* SCHED_DEADLINE */
-	}
 }
 
 static void parse_call(const char *text, struct task *task)
@@ -185,19 +150,21 @@ static void parse_call(const char *text, struct task *task)
 
 int tasks__look(const struct tasks *t, pid_t tid, struct task *task)
 {
-	char text[1024];
-	ssize_t n;
+	struct proc_text text;
+	struct proc_stat stat;
+	int err;
 
 	memset(task, 0, sizeof(*task));
 	task->tid = tid;
-	task->cpu = -1;
 	task->call = -1;
-	n = read_file(t, tid, "syscall", text, sizeof(text));
-	if (n > 0)
-		parse_call(text, task);
-	n = read_file(t, tid, "stat", text, sizeof(text));
-	if (n < 0)
-		return (int)n;
-	parse_stat(text, task);
-	return 0;
+	if (!tasks__read(t, tid, "syscall", &text))
+		parse_call(text.text, task);
+	proc_text__free(&text);
+	err = tasks__read(t, tid, "stat", &text);
+	proc_stat__parse(&stat, text.text);
+	proc_text__free(&text);
+	task->state = stat.state;
+	task->cpu = stat.cpu;
+	task->realtime = stat.realtime;
+	return err;
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/map64.h"
+#include "base/proc_file.h"
 #include "wire/states.h"
 
 struct task {
@@ -33,6 +34,9 @@ struct tasks {
 /* `same`: the tids of the process are those seen from here.  0 or -errno. */
 int tasks__open(struct tasks *t, pid_t pid, bool same);
 void tasks__close(struct tasks *t);
+
+/* Read a file of the thread: as proc_text__read(). */
+int tasks__read(const struct tasks *t, pid_t tid, const char *name, struct proc_text *text);
 
 /* The tid as seen from here, 0: there is no such thread (any more). */
 pid_t tasks__tid(struct tasks *t, uint32_t tid);

@@ -12,69 +12,38 @@
 /* A thread that gets and loses a CPU all the time. */
 #define TRIES 8
 
-static int open_file(const struct tasks *t, pid_t tid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%d/%s", tid, name);
-	return openat(t->dir, path, O_RDONLY | O_CLOEXEC);
-}
-
 int turns__open(const struct tasks *t, pid_t tid)
 {
-	return open_file(t, tid, "schedstat");
-}
+	char path[PROC_PATH_MAX];
 
-/* Read a file as a string.  Its length, or -errno. */
-static ssize_t read_text(const struct tasks *t, pid_t tid, int fd, const char *name, char *to, size_t size)
-{
-	int own = fd < 0 ? open_file(t, tid, name) : -1;
-	ssize_t n;
-
-	if (fd < 0 && own < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	n = pread(fd < 0 ? own : fd, to, size - 1, 0);
-	if (n < 0)
-		n = -errno;
-	if (own >= 0)
-		close(own);
-	to[n > 0 ? n : 0] = '\0';
-	return n ? n : -ESRCH;
+	snprintf(path, sizeof(path), "%d/schedstat", tid);
+	return openat(t->dir, path, O_RDONLY | O_CLOEXEC);
 }
 
 static int read_counts(const struct tasks *t, pid_t tid, int fd, struct turns *turns)
 {
-	char text[128];
-	ssize_t n = read_text(t, tid, fd, "schedstat", text, sizeof(text));
+	struct proc_text text;
+	int err = fd < 0 ? tasks__read(t, tid, "schedstat", &text) : proc_text__read_fd(&text, fd);
 
-	if (n < 0)
-		return (int)n;
-	if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &turns->runtime, &turns->delay, &turns->got) != 3)
-		return -ENOTSUP;
+	if (!err && sscanf(text.text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &turns->runtime, &turns->delay, &turns->got) != 3)
+		err = -ENOTSUP;
+	proc_text__free(&text);
 	/* All are 0 where none is counted. */
-	return turns->got || !turns->runtime ? 0 : -ENOTSUP;
-}
-
-static uint64_t number_of(const char *text, const char *name)
-{
-	const char *line = strstr(text, name);
-
-	return line ? strtoull(line + strlen(name), NULL, 10) : 0;
+	return err ? err : turns->got || !turns->runtime ? 0 : -ENOTSUP;
 }
 
 static int read_status(const struct tasks *t, pid_t tid, struct turns *turns)
 {
-	char text[4096];
-	ssize_t n = read_text(t, tid, -1, "status", text, sizeof(text));
-	const char *state;
+	struct proc_status status;
+	struct proc_text text;
+	int err = tasks__read(t, tid, "status", &text);
 
-	if (n < 0)
-		return (int)n;
-	state = strstr(text, "\nState:\t");
-	turns->state = state ? state[8] : 0;
-	turns->voluntary = number_of(text, "\nvoluntary_ctxt_switches:");
-	turns->lost = turns->voluntary + number_of(text, "\nnonvoluntary_ctxt_switches:");
-	return 0;
+	proc_status__parse(&status, text.text);
+	proc_text__free(&text);
+	turns->state = status.state;
+	turns->voluntary = status.voluntary;
+	turns->lost = status.voluntary + status.involuntary;
+	return err;
 }
 
 int turns__voluntary(const struct tasks *t, pid_t tid, uint64_t *voluntary)

@@ -268,7 +268,7 @@ static int find_native_threads(struct watch *w, struct watcher *by, uint64_t now
 		e->task = i;
 		e->account.tid = task->inner;
 		if (first)
-			watch_tasks__read_comm(w, task->tid, e->account.comm);
+			proc__comm(w->pid, task->tid, e->account.comm, TASK_COMM_SIZE);
 	}
 	return 0;
 }
@@ -341,7 +341,7 @@ static void note_gvl_wait(const struct watch *w, const struct watcher *by, struc
 	l->ns = now - e->t.ready_at;
 	/* The thread can have ended when its own name is to be read. */
 	if (task_of(w, e) && (!e->named || w->look - e->named >= NAMED_LOOKS)) {
-		watch_tasks__read_comm(w, task_of(w, e)->tid, e->account.comm);
+		proc__comm(w->pid, task_of(w, e)->tid, e->account.comm, TASK_COMM_SIZE);
 		e->named = w->look;
 	}
 }

@@ -171,20 +171,3 @@ void watch_tasks__free(struct watch *w, struct watcher *by)
 	w->native = NULL;
 	w->native_count = 0;
 }
-
-void watch_tasks__read_comm(const struct watch *w, pid_t tid, char comm[TASK_COMM_SIZE])
-{
-	char path[64];
-	ssize_t n;
-	int fd;
-
-	memset(comm, 0, TASK_COMM_SIZE);
-	snprintf(path, sizeof(path), "%d/comm", tid);
-	fd = openat(w->tasks.dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	n = read(fd, comm, TASK_COMM_SIZE - 1);
-	close(fd);
-	if (n > 0 && comm[n - 1] == '\n')
-		comm[n - 1] = '\0';
-}

@@ -12,7 +12,5 @@ void watch_tasks__list_again(struct watch *w);
 /* The native thread with that number in the process's namespace; NULL: not known. */
 struct watched_task *watch_tasks__find(const struct watch *w, uint32_t inner);
 void watch_tasks__free(struct watch *w, struct watcher *by);
-/* The name of the thread, cut. */
-void watch_tasks__read_comm(const struct watch *w, pid_t tid, char comm[TASK_COMM_SIZE]);
 
 #endif /* EXTPROF_WATCH_TASKS_H */

@@ -20,6 +20,7 @@
 
 #include "base/deadline.h"
 #include "base/map64.h"
+#include "base/proc_file.h"
 #include "extprof.skel.h"
 #include "source/figures.h"
 #include "source/permission.h"
@@ -213,34 +214,18 @@ static void add_thread(struct source *s, const struct source_target *target, uin
 		.seen_as = tid,
 	};
 	uint32_t global = s->nested ? map64__get(&s->tids, tid) : tid;
-	char path[64], line[256];
-	FILE *f;
+	struct proc_status status;
 
 	/* The kernel tells of one that was made meanwhile. */
 	if (global == MAP64_NONE)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/task/%u/status", target->pid, tid);
-	f = fopen(path, "re");
-	if (!f)
+	if (proc_status__read(&status, target->pid, (pid_t)tid))
 		return;
-	while (fgets(line, sizeof(line), f)) {
-		const char *switches = strstr(line, "ctxt_switches:");
-
-		uint64_t count = switches ? strtoull(switches + 14, NULL, 10) : 0;
-
-		t.switches += count;
-		if (switches && line[0] == 'v')
-			t.account.voluntary = t.account.voluntary_before = count;
-		else if (switches)
-			t.account.involuntary = t.account.involuntary_before = count;
-		if (!strncmp(line, "NSpid:", 6)) {
-			/* The last one is that in its own pid namespace. */
-			const char *last = strrchr(line, '\t');
-
-			t.account.tid = last ? (uint32_t)strtoul(last, NULL, 10) : tid;
-		}
-	}
-	fclose(f);
+	t.switches = status.voluntary + status.involuntary;
+	t.account.voluntary = t.account.voluntary_before = status.voluntary;
+	t.account.involuntary = t.account.involuntary_before = status.involuntary;
+	if (status.inner)	/* its number in its own pid namespace */
+		t.account.tid = status.inner;
 	if (s->quantum)
 		for (int i = 0; i < STATE_MAX; i++) {
 			uint64_t random = 0;
@@ -258,13 +243,13 @@ static void add_thread(struct source *s, const struct source_target *target, uin
 static int add_threads(struct source *s, const struct source_target *target)
 {
 	struct dirent *entry;
-	char path[64];
+	char path[PROC_PATH_MAX];
 	int err = s->nested ? read_tids(s) : 0;
 	DIR *dir;
 
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
+	proc__path(path, target->pid, 0, "task");
 	dir = opendir(path);
 	if (!dir)
 		return -errno;
