@@ -1,5 +1,7 @@
 """Processes that mean harm, or only are unusual: what they can do to extprof, and to the profiles of others."""
 import os
+import resource
+import signal
 
 from harness import case, check
 
@@ -17,3 +19,35 @@ def user_in_many_groups(ctx):
     life = [line for line in (got.out + got.err).splitlines() if line.strip().startswith("life")]
     check(any("sleep" in line for line in life), "the main thread, which sleeps, has no such state: %s", life)
     return "%d threads with their states" % len(life)
+
+
+WORKERS = """p = %d.times.map { fork { sleep } }
+at_exit { p.each { |x| Process.kill(:KILL, x) } }
+trap(:TERM) { exit }
+$stdout.puts :ready; $stdout.flush
+loop { 1000.times { } }"""
+
+
+def limited(soft, hard):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@case(timeout=90)
+def more_processes_than_files(ctx):
+    """The limit of open files is raised; what has no room under the hard one is told. A command keeps its own limit."""
+    target = ctx.ruby("-e", WORKERS % 60)
+    target.expect("ready")
+    args = ("record", "-p", target.pid, "-s", "-d", 2, "--reader", "nonblocking", "-m", "cpu,wall")
+    roomy = ctx.extprof(*args, preexec_fn=limited(100, 4096)).ok()
+    check("not attached to" not in roomy.out + roomy.err, "with room: %s", roomy.err[-300:])
+    tight = ctx.extprof(*args, preexec_fn=limited(100, 100))
+    check("as many open files as it may have" in tight.out + tight.err and
+          (tight.status or "not attached to" in tight.out + tight.err), "without room: status %d, %s", tight.status,
+          (tight.out + tight.err)[-600:])
+    none = ctx.extprof("record", "-p", os.getpid(), "-d", 1, preexec_fn=limited(6, 6))
+    check(none.status and "open files" in none.err and "no such process" not in none.err, "6 files: %s", none.err)
+    own = ctx.extprof("record", "-q", "-o", ctx.path("own.folded"), "--", "sh", "-c", "ulimit -n; ulimit -Hn >&2",
+                      preexec_fn=limited(123, 4096))
+    check(own.out.split() == ["123"] and "4096" in own.err.split(), "a command has other limits: %s %s", own.out, own.err)
+    target.signal(signal.SIGTERM)
+    return "61 processes with a soft limit of 100 files; under a hard one of 100 that is said"

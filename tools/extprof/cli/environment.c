@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 char **environment__of_command;
@@ -43,6 +44,26 @@ static int open_standard(void)
 	return 0;
 }
 
+static struct rlimit files_of_command;
+
+static void raise_limit(void)
+{
+	struct rlimit r;
+
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return;
+	files_of_command = r;
+	r.rlim_cur = r.rlim_max;
+	/* Where it stays, a process for which there is no file any more is told of. */
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+void environment__restore_limit(void)
+{
+	if (files_of_command.rlim_max)
+		setrlimit(RLIMIT_NOFILE, &files_of_command);
+}
+
 int environment__prepare(void)
 {
 	bool trusted = !getauxval(AT_SECURE) && !(geteuid() == 0 && getenv("SUDO_UID"));
@@ -50,6 +71,7 @@ int environment__prepare(void)
 	char **all = environ;
 	int err = open_standard();
 
+	raise_limit();
 	environment__of_command = all;
 	if (err || trusted)
 		return err;

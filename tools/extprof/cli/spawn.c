@@ -52,6 +52,7 @@ static void run_child(int go, int result, char **command, bool keep_root,
 	if (read(go, &byte, 1) != 1)
 		_exit(STATUS_COMMAND);	/* extprof has given up */
 	environ = environment__of_command;
+	environment__restore_limit();
 	err = keep_root ? 0 : drop_root();
 	if (!err) {
 		execvp(command[0], command);

@@ -251,7 +251,7 @@ static void not_found(struct engine *e, struct process *p)
 	if (p->why.code == DIAG_NO_INTERFACE) {
 		if (!p->search_until)
 			p->search_until = now + WRONG_RUBY_TIMEOUT;
-	} else if (e->settings.selection.subprocesses || e->settings.command) {
+	} else if (!p->no_files && (e->settings.selection.subprocesses || e->settings.command)) {
 		p->search_until = 0;	/* it may make rubies */
 	} else if (!p->search_until) {
 		p->search_until = now + READY_TIMEOUT;
@@ -285,6 +285,11 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 		if (p->row < PROCESS_ROWS_MAX && p->target.command[0])
 			snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s",
 				 p->target.command);
+		if ((err == -EMFILE || err == -ENFILE) && !p->no_files) {
+			p->no_files = true;
+			if (!e->not_added++)
+				e->why_not_added = p->why;
+		}
 		not_found(e, p);
 		return 0;
 	}

@@ -93,24 +93,42 @@ static bool is_below(const struct relations *r, const struct relation *of, pid_t
 	return false;
 }
 
+/* Of a pid that exists: is it there no more, or could it not be opened? */
+static void not_followed(struct engine *e, int err, const struct diag *d, uint32_t *count)
+{
+	if (err != -EMFILE && err != -ENFILE)
+		return;
+	if (!e->not_added && !*count)
+		e->why_not_added = *d;
+	++*count;
+}
+
 void engine__discover_children(struct engine *e, pid_t of)
 {
 	struct relations r = { 0 };
+	uint32_t missing = 0;
 	struct diag d;
 
 	for (int round = 0; round < ROUNDS_MAX; round++) {
 		uint32_t found = 0;
 
+		missing = 0;
 		if (read_relations(&r, true))
 			break;
 		for (uint32_t i = 0; i < r.count; i++) {
 			struct process *p, *ancestor;
+			int err;
 
 			if (process_set__by_pid(&e->set, r.list[i].pid) || (of && !is_below(&r, &r.list[i], of)))
 				continue;
 			ancestor = followed_ancestor(e, &r, &r.list[i]);
-			if (!ancestor || engine__follow_pid(e, r.list[i].pid, false, &p, &d))
+			if (!ancestor)
 				continue;
+			err = engine__follow_pid(e, r.list[i].pid, false, &p, &d);
+			if (err) {
+				not_followed(e, err, &d, &missing);
+				continue;
+			}
 			p->followed = true;
 			p->parent = ancestor->number;
 			found++;
@@ -120,18 +138,21 @@ void engine__discover_children(struct engine *e, pid_t of)
 		if (!found)
 			break;
 	}
+	e->not_added += missing;
 	free_relations(&r);
 }
 
 void engine__discover_all(struct engine *e)
 {
 	struct relations r = { 0 };
+	uint32_t missing = 0;
 	struct process *p;
 	struct diag d;
 
 	if (!read_relations(&r, false))
 		for (uint32_t i = 0; i < r.count; i++)
 			if (!process_set__by_pid(&e->set, r.list[i].pid))
-				engine__follow_pid(e, r.list[i].pid, false, &p, &d);
+				not_followed(e, engine__follow_pid(e, r.list[i].pid, false, &p, &d), &d, &missing);
+	e->not_added += missing;
 	free_relations(&r);
 }

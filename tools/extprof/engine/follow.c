@@ -34,6 +34,8 @@ int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process 
 	err = session__add_target(e->session, &target.key, pid, &config);
 	if (err) {
 		target__close(&target);
+		if (err == -EMFILE || err == -ENFILE)
+			return proc__no_descriptors(d, -err, pid);
 		return err == -EEXIST ? err : diag__set(d, DIAG_INTERNAL, -err,
 							"cannot follow process %d: %s", pid, strerror(-err));
 	}

@@ -40,6 +40,7 @@ struct process {
 	bool followed;		/* found because a process that is followed made it */
 	bool given_up;		/* there is no ruby in it, until it executes something */
 	bool refused;		/* it does not fit the selection now */
+	bool no_files;		/* it was counted as one that could not be opened */
 	bool freed;		/* what the kernel counted for it is final, and in its row */
 	struct source_counters taken[SOURCE_MAX];	/* of that, what is in its row by now */
 	struct vm *vm;		/* SAMPLED: of what it runs now */

@@ -89,7 +89,7 @@ struct engine {
 	struct waiting new_vms;
 
 	struct diag why;	/* the first wanted process was given up; no text: none was */
-	uint32_t not_added;	/* rubies that a source could not attach to, ... */
+	uint32_t not_added;	/* rubies that a source could not attach to, and processes that could not be opened, ... */
 	struct diag why_not_added;	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that allocation samples of another distance come from, ... */
 	int why_interval_kept;		/* ... and why, of the first of them: negative errno */

@@ -55,7 +55,7 @@ static int open_file(pid_t pid, pid_t thread, const char *name, int flags)
 	char path[PROC_PATH_MAX];
 
 	proc__path(path, pid, thread, name);
-	return open(path, flags | O_CLOEXEC);
+	return proc__keep_file(open(path, flags | O_CLOEXEC));
 }
 
 /* The memory file of that thread; -1 and errno. */

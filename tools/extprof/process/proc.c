@@ -2,10 +2,12 @@
 #include "process/proc.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #define THREADS_SEEN_MAX 1024
 
 #define SECOND 1000000000ull
+/* Files that are left for others than those of processes. */
+#define SPARE_FILES 64u
 
 #define PF_EXITING 4	/* include/linux/sched.h, unchanged since 2.6 */
 
@@ -60,6 +64,40 @@ uint64_t proc__started(pid_t pid)
 	struct proc_stat s;
 
 	return proc_stat__read(&s, pid, 0) ? 0 : s.started * (SECOND / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+int proc__keep_file(int fd)
+{
+	struct rlimit r;
+	rlim_t spare;
+
+	if (fd < 0)
+		return fd;
+	/* Each new file gets the lowest number that is free. */
+	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == RLIM_INFINITY)
+		return fd;
+	spare = r.rlim_cur / 4 < SPARE_FILES ? r.rlim_cur / 4 : SPARE_FILES;
+	if ((rlim_t)fd < r.rlim_cur - spare)
+		return fd;
+	close(fd);
+	errno = EMFILE;
+	return -1;
+}
+
+int proc__no_descriptors(struct diag *d, int err, pid_t pid)
+{
+	struct rlimit r = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &r);
+	if (err == EMFILE)
+		diag__set(d, DIAG_INTERNAL, err, "process %d cannot be opened: extprof has as many open files as it may have "
+			  "(%llu)", pid, (unsigned long long)r.rlim_cur);
+	else
+		diag__set(d, DIAG_INTERNAL, err, "process %d cannot be opened: the machine has as many open files as it may "
+			  "have", pid);
+	diag__hint(d, err == EMFILE ? "raise the limit (ulimit -n), or choose fewer processes" :
+				      "raise fs.file-max (sysctl), or choose fewer processes");
+	return -err;
 }
 
 bool proc__is_of_others(void)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/diag.h"
 #include "base/proc_file.h"
 
 /* Has the thread begun to exit, or is it gone?  It loses its memory when it begins. */
@@ -22,6 +23,15 @@ uint64_t proc__started(pid_t pid);
 
 /* Is the /proc here that of another pid namespace?  Its pids are other processes then. */
 bool proc__is_of_others(void);
+
+/*
+ * A file of a process that is kept open.  If too few would be left for all else that extprof opens, it is closed again:
+ * -1 and EMFILE, as from open().
+ */
+int proc__keep_file(int fd);
+
+/* EMFILE or ENFILE, as what it is and with what to do.  Returns -err. */
+int proc__no_descriptors(struct diag *d, int err, pid_t pid);
 
 /* What to do when a process may not be read. */
 const char *proc__advice(void);

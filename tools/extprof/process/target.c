@@ -28,6 +28,9 @@ int target__read_error(const struct target *t, int err, const char *what, struct
 	case -ENOENT:
 		diag__set(d, DIAG_NO_PROCESS, -err, "process %d has ended", t->pid);
 		break;
+	case -EMFILE:
+	case -ENFILE:
+		return proc__no_descriptors(d, -err, t->pid);
 	default:
 		diag__set(d, DIAG_INTERNAL, -err, "cannot read %s of process %d: %s",
 			  what, t->pid, strerror(-err));
@@ -73,6 +76,8 @@ void target__refresh(struct target *t)
 
 static int no_process(struct diag *d, int err, pid_t pid)
 {
+	if (err == EMFILE || err == ENFILE)
+		return proc__no_descriptors(d, err, pid);
 	diag__set(d, DIAG_NO_PROCESS, err, "no such process: %d", pid);
 	if (proc__is_of_others())
 		diag__hint(d, "%s", proc__advice());
@@ -110,7 +115,7 @@ int target__open(struct target *t, pid_t pid, struct diag *d)
 
 	memset(t, 0, sizeof(*t));
 	t->pid = pid;
-	t->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	t->pidfd = proc__keep_file((int)syscall(SYS_pidfd_open, pid, 0));
 	if (t->pidfd < 0 && errno == ENOSYS)
 		return diag__set(d, DIAG_NO_BPF, ENOSYS,
 				 "this kernel is too old: it has no pidfd_open (Linux 5.3)");

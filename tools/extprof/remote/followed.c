@@ -135,7 +135,7 @@ int followed__add(struct followed_set *s, const struct target_key *key, pid_t pi
 		.number = number, .key = *key, .pid = pid, .flags = flags,
 		.since = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec,
 	};
-	f->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	f->pidfd = proc__keep_file((int)syscall(SYS_pidfd_open, pid, 0));
 	event.data.ptr = f;
 	if (f->pidfd < 0 || epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, f->pidfd, &event)) {
 		err = -errno;

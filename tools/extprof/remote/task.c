@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/deadline.h"
+#include "process/proc.h"
 
 /* Native threads that are looked at to find their numbers in another namespace.  The process chooses how many
  * it has. */
@@ -32,7 +33,7 @@ int tasks__open(struct tasks *t, pid_t pid, bool same)
 	t->pid = pid;
 	t->mapped = !same;
 	proc__path(path, pid, 0, "task");
-	t->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	t->dir = proc__keep_file(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	return t->dir < 0 ? -errno : 0;
 }
 

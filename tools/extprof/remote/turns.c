@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "process/proc.h"
+
 /* A thread that gets and loses a CPU all the time. */
 #define TRIES 8
 
@@ -17,7 +19,7 @@ int turns__open(const struct tasks *t, pid_t tid)
 	char path[PROC_PATH_MAX];
 
 	snprintf(path, sizeof(path), "%d/schedstat", tid);
-	return openat(t->dir, path, O_RDONLY | O_CLOEXEC);
+	return proc__keep_file(openat(t->dir, path, O_RDONLY | O_CLOEXEC));
 }
 
 static int read_counts(const struct tasks *t, pid_t tid, int fd, struct turns *turns)
