@@ -253,6 +253,50 @@ def parts_of_a_recording(ctx):
     return "%d ns of cpu, %d of wall" % (cpu, wall)
 
 
+LABELS = """
+def work_a = 20_000.times { |i| i * i }
+def work_b = 60_000.times { |i| i * i }
+def work_none = 20_000.times { |i| i * i }
+puts "ready"; $stdout.flush
+loop do
+  Fiber.with_labels(request: "GET /a", tenant: 7) { work_a }
+  Fiber.with_labels(tenant: 7) { Fiber.with_labels(request: "GET /b", tenant: nil) { work_b } }
+  work_none
+end
+"""
+
+
+@case(timeout=60)
+def labels_that_nobody_asked_for(ctx):
+    """A recording without --group-by has the labels of each sample: the method says which they are."""
+    path = ctx.path("labels.extprof")
+    ruby = ctx.ruby(ctx.write("labels.rb", LABELS))
+    ruby.expect("ready")
+    run = ctx.extprof("record", "-q", "-p", ruby.pid, "-d", "2", "-o", path)
+    check(run.status == 0, "status %d: %s", run.status, run.err)
+    ruby.kill()
+
+    def stacks(*options):
+        report = ctx.extprof("report", path, "-f", "folded", *options)
+        check(report.status == 0, "%s: %d: %s", options, report.status, report.err)
+        return [(line.rpartition(" ")[0].split(";"), int(line.rpartition(" ")[2])) for line in report.out.splitlines()]
+
+    outer = {"a": ["[request=GET /a]", "[tenant=7]"], "b": ["[request=GET /b]", "[no tenant]"], "none": ["[no request]", "[no tenant]"]}
+    counted = Counter()
+    for frames, count in stacks("--group-by", "label:request,label:tenant"):
+        for name in (f[len("Object#work_"):] for f in frames if f.startswith("Object#work_")):
+            check(frames[:2] == outer[name], "work_%s under %s", name, frames[:2])
+            counted[name] += count
+    check(set(counted) == set(outer), "%s", counted)
+    for pattern, name in (("label:request=GET /a", "a"), ("label:request=*b", "b"), ("label:tenant=7", "a")):
+        found = stacks("--filter", pattern)
+        check(all("Object#work_" + n not in f for f, _ in found for n in outer if n != name), "%s: %s", pattern, found[:3])
+        check(sum(c for f, c in found if "Object#work_" + name in f) == counted[name], "%s: %s", pattern, found[:3])
+    rows = sql(ctx, path, "SELECT count(*) FROM samples WHERE label(labels, 'request') = 'GET /b' AND label(labels, 'tenant') IS NULL")
+    check(int(rows[0][0]) >= counted["b"], "SQL: %s", rows)
+    return ", ".join("%s: %d" % c for c in counted.items())
+
+
 @case(timeout=60)
 def other_programs_with_sqlite(ctx):
     """The sqlite3 program has the table of samples by the extension."""

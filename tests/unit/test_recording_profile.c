@@ -145,8 +145,12 @@ static void end_recording(void)
 	reports__free(&reports);
 }
 
+/* --group-by of the next report; NULL: as it was recorded. */
+static const char *group_by;
+
 static int read_report(const char *modes, const char *filter, struct reports *reports, const struct output_format *format)
 {
+	struct groups groups;
 	struct recording_request request = {
 		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
 	};
@@ -156,6 +160,10 @@ static int read_report(const char *modes, const char *filter, struct reports *re
 	int err = filter ? recording_filter__add(&f, filter) : 0;
 
 	memset(reports, 0, sizeof(*reports));
+	if (!err && group_by) {
+		err = groups__parse(group_by, &groups);
+		f.groups = &groups;
+	}
 	if (!err)
 		err = recording_reader__open(&r, FILE_NAME, NULL, &diag);
 	if (!err)
@@ -302,4 +310,79 @@ TEST(recording_goes_on_after_a_restart)
 	report__free(&made);
 	reports__free(&reports);
 	tear_down_recording();
+}
+
+static uint32_t label(const char *key, const char *value, uint32_t outer)
+{
+	uint32_t id = fake__record(&ruby, RB_DEBUG_EXT_LABEL, key, outer, 0);
+
+	if (value)
+		fake__set_path(fake__get(&ruby, id), value);
+	return id;
+}
+
+static void send_for(uint32_t set, int times)
+{
+	for (int i = 0; i < times; i++) {
+		start();
+		sample.event.label = set;
+		sample.event.time = 1000 + (uint64_t)i * 10000000ull;
+		sample.event.value = 10000000;
+		sample.event.count = 1;
+		sample.event.thread = 3;
+		sample.event.thread_slot = 30;
+		frame(foo_id, 0);
+		send(1);
+	}
+}
+
+/* The folded stacks of a report without processes and threads. */
+static const char *labelled(const char *groups, const char *filter)
+{
+	struct reports reports;
+	int err;
+
+	group_by = groups;
+	err = read_report(NULL, filter, &reports, &output_folded);
+	group_by = NULL;
+	if (err)
+		return diag.text;
+	reports.list[0].divisor = 10000000;
+	err = write_reports(reports.list, 1, &output_folded, again, sizeof(again));
+	reports__free(&reports);
+	return err ? "it cannot be written" : again;
+}
+
+/* Nobody has asked for labels while it was recorded, or for one of them. */
+TEST(recording_has_all_labels)
+{
+	for (int grouped = 0; grouped < 2; grouped++) {
+		uint32_t a, b, none, gone;
+
+		CHECK(!set_up_recording(1));
+		resolver.all_labels = true;
+		if (grouped) {
+			CHECK(!groups__parse("process,thread,label:request", &resolver.groups));
+			view.groups = resolver.groups;
+		}
+		a = label("request", "GET /a", 0);
+		b = label("request", "GET /b", label("tenant", "7", a));
+		none = label("request", NULL, b);
+		gone = label("tenant", "8", fake__record(&ruby, RB_DEBUG_EXT_NONE, NULL, 0, 0));
+		send_for(a, 1);
+		send_for(b, 2);
+		send_for(none, 4);
+		send_for(0, 8);
+		send_for(gone, 16);
+		end_recording();
+		CHECK_STRING(labelled("label:request", NULL), "[no request];Foo#foo 12\n[request: expired];Foo#foo 16\n"
+			     "[request=GET /a];Foo#foo 1\n[request=GET /b];Foo#foo 2\n");
+		CHECK_STRING(labelled("label:tenant,label:request", "label:tenant=*"),
+			     "[tenant=7];[no request];Foo#foo 4\n[tenant=7];[request=GET /b];Foo#foo 2\n"
+			     "[tenant=8];[request: expired];Foo#foo 16\n");
+		CHECK_STRING(labelled("none", "label:request=GET /[ab]"), "Foo#foo 3\n");
+		CHECK_STRING(labelled("none", "label:request=GET /b"), "Foo#foo 2\n");
+		CHECK(strstr(labelled("label:colour", NULL), "the label \"colour\"") && strstr(diag.text, "request, tenant"));
+		tear_down_recording();
+	}
 }

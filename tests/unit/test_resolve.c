@@ -743,6 +743,62 @@ TEST(collect_keeps_samples_without_room_for_their_label)
 	tear_down();
 }
 
+/* The labels of the last sample, for sinks that keep all: "[tenant=7][request=x]". */
+static const char *all_labels(uint32_t set)
+{
+	static struct text t;
+
+	send_for(set, 1);
+	text__clear(&t);
+	for (uint32_t i = 0; i < resolver.label_count; i++)
+		frame__add_text(frame_table__get(&frames, resolver.labels[i]), &t);
+	return text__string(&t);
+}
+
+TEST(collect_gives_all_labels)
+{
+	uint32_t a, b, set = 0, ring;
+	char key[16];
+
+	set_up();
+	a = label("request", "x", 0);
+	b = label("tenant", "7", a);
+	CHECK_STRING(all_labels(b), "");
+	resolver.all_labels = true;
+	CHECK_STRING(all_labels(0), "");
+	CHECK_STRING(all_labels(b), "[request=x][tenant=7]");
+	CHECK_STRING(all_labels(label("request", "y", b)), "[tenant=7][request=y]");
+	CHECK_STRING(all_labels(label("request", NULL, b)), "[tenant=7]");
+	CHECK_STRING(all_labels(label("n", "1", bar_id)), "[n=1][labels: not read]");
+	/* Those of the groups first, and once. */
+	CHECK_INT(groups__parse("label:tenant,label:none", &resolver.groups), 0);
+	CHECK_STRING(all_labels(b), "[tenant=7][request=x]");
+	CHECK_STRING(all_labels(a), "[request=x]");
+	groups__parse("none", &resolver.groups);
+	/* Values of one key leave room for those of others. */
+	resolver.keys[0].values = RESOLVE_KEY_VALUES_MAX;
+	CHECK_STRING(resolver.keys[0].key, "request");
+	CHECK_STRING(all_labels(label("request", "new", 0)), "[request: one of too many values]");
+	CHECK_STRING(all_labels(a), "[request=x]");
+	CHECK_STRING(all_labels(label("tenant", "new", 0)), "[tenant=new]");
+	resolver.key_values = RESOLVE_KEYS_VALUES_MAX;
+	CHECK_STRING(all_labels(label("tenant", "newer", 0)), "[tenant: one of too many values]");
+	resolver.key_values = 0;
+	/* Keys are bounded, and so is a chain that a target makes endless. */
+	for (uint32_t i = resolver.key_count; i < RESOLVE_KEYS_MAX + 1; i++) {
+		snprintf(key, sizeof(key), "key %u", i);
+		set = label(key, "1", 0);
+		all_labels(set);
+	}
+	CHECK_STRING(all_labels(label("tenant", "7", set)), "[tenant=7][labels: one of too many values]");
+	ring = label("ring", "1", 0);
+	fake__get(&ruby, ring)->ref1 = ring;
+	CHECK_STRING(all_labels(ring), "[labels: one of too many values]");
+	resolver.key_count = 0;
+	CHECK_STRING(all_labels(ring), "[ring=1][labels: not read]");
+	tear_down();
+}
+
 TEST(collect_survives_random_events)
 {
 	uint64_t sent = 0, got = 0;

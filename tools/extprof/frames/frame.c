@@ -51,7 +51,8 @@ static void add_label(const struct frame *f, struct text *out)
 		text__addf(out, "no %s", f->key);
 		return;
 	}
-	text__addf(out, f->known == KNOWN ? "%s=" : "%s: ", f->key);
+	/* Without a key it says why others are missing. */
+	text__addf(out, f->known == KNOWN ? "%s=" : "%s: ", *f->key || f->known == KNOWN ? f->key : "labels");
 	add_value(f, out);
 }
 

@@ -112,7 +112,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	if (!err && o->groups) {
 		if (groups__parse(o->groups, &groups))
 			return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups", o->groups);
-		request.groups = &groups;
+		filter.groups = &groups;
 	}
 	if (err)
 		return err;

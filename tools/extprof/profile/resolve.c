@@ -141,6 +141,7 @@ int resolve__restart(struct resolver *c)
 	c->unread_labels = c->expired_labels = 0;
 	if (c->kernel)
 		kernel_frames__restart(c->kernel);
+	c->key_count = c->key_values = c->crowded_keys = 0;
 	sinks__restart(&c->sinks);
 	return resolve__set_modes(c, c->modes, c->mode_count);
 }
@@ -198,8 +199,11 @@ static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const st
 		.label = e->label, .frames = c->stack, .views = c->views,
 	};
 
-	if (resolve__build(c, vm, row_of(c, row), e, frames, &sample.count) || resolve__views(c, vm, e, &sample.view_count))
+	if (resolve__build(c, vm, row_of(c, row), e, frames, &sample.count) || resolve__add_labels(c, vm, e) ||
+	    resolve__views(c, vm, e, &sample.view_count))
 		return -ENOMEM;
+	sample.labels = c->labels;
+	sample.label_count = c->label_count;
 	sample.groups = c->group_frames;
 	sample.origin = origin_of(c, row, e);
 	if (e->source == SOURCE_SCHED && e->count == 1) {

@@ -22,6 +22,10 @@
 
 /* Different values of labels that are told apart: a part of FRAMES_NO_CODE_MAX. */
 #define RESOLVE_LABELS_MAX (16u << 10)
+/* The same of labels that no group has: their keys, values of one of them, and of all. */
+#define RESOLVE_KEYS_MAX 64u
+#define RESOLVE_KEY_VALUES_MAX (8u << 10)
+#define RESOLVE_KEYS_VALUES_MAX (24u << 10)
 
 struct resolver {
 	struct frame_table *frames;
@@ -38,6 +42,7 @@ struct resolver {
 	 * in what order, is for the report.
 	 */
 	struct groups groups;
+	bool all_labels;	/* sinks want all labels of a sample, not only those of the groups */
 	bool pauses;		/* samples of SOURCE_GC are wanted, as pauses */
 	/* What samples are counted in; they are of resolve__set_modes().  None: each sample counts 1.  Several: each
 	 * has a frame in the tree. */
@@ -71,6 +76,14 @@ struct resolver {
 	uint32_t crowded_label[GROUP_LABELS_MAX];
 	uint32_t label_values;		/* frames that labels may have made: see RESOLVE_LABELS_MAX */
 	uint64_t unread_labels, expired_labels;	/* samples of which a label is not known */
+	/* Keys of labels that no group has; what is beyond RESOLVE_KEYS_MAX has the frame crowded_keys. */
+	struct label_key {
+		char key[RB_DEBUG_EXT_LABEL_KEY_MAX + 1];
+		uint16_t length;
+		uint32_t crowded;	/* frame of its values that are too many */
+		uint32_t values;
+	} keys[RESOLVE_KEYS_MAX];
+	uint32_t key_count, key_values, crowded_keys;
 
 	/* More of the wait that the sample is of, if it has SAMPLE_HAS_ABOUT; NULL: that was not received. */
 	const struct wait_about *about;
@@ -80,6 +93,8 @@ struct resolver {
 	uint32_t stack[SINK_FRAMES_MAX];	/* groups and code, outermost first */
 	uint32_t group_frames;			/* how many of them are groups */
 	uint32_t thread_frame;			/* 0: the groups have no threads */
+	uint32_t labels[SINK_LABELS_MAX];	/* if all_labels */
+	uint32_t label_count;
 	struct sink_view views[MODES_MAX];
 };
 

@@ -21,6 +21,9 @@ int resolve__add_groups(struct resolver *c, struct vm *vm, struct process_row *r
 /* The frame of the thread of a sample; 0: out of memory, or too many. */
 uint32_t resolve__thread_frame(struct resolver *c, struct vm *vm, const struct sample_event *e);
 
+/* sample_labels.c: after the groups, all labels, into c->labels. */
+int resolve__add_labels(struct resolver *c, struct vm *vm, const struct sample_event *e);
+
 /* sample_stack.c: groups and code, into c->stack. */
 int resolve__build(struct resolver *c, struct vm *vm, struct process_row *row, const struct sample_event *e,
 		   const struct sample_frame *frames, uint32_t *count);

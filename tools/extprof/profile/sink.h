@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "frames/frame_table.h"
+#include "profile/groups.h"
 #include "profile/processes.h"
 #include "source/mode.h"
 #include "wire/sample.h"
@@ -21,6 +22,8 @@
 /* Frames of a sample: groups and code, and what is below the code in one mode. */
 #define SINK_FRAMES_MAX (SAMPLE_FRAMES_MAX + KERNEL_FRAMES_MAX + 17u)
 #define SINK_BELOW_MAX 8u
+/* Labels of a sample: one for each record of the set, those of the groups, and what is said of those that are missing. */
+#define SINK_LABELS_MAX (RB_DEBUG_EXT_LABELS_MAX + GROUP_LABELS_MAX + 2u)
 #define SINKS_MAX 8u
 
 /* Whose an event is. */
@@ -50,6 +53,10 @@ struct sink_sample {
 	uint64_t label;		/* id of the label set in the VM, 0 none */
 	const uint32_t *frames;	/* numbers, outermost first: groups, then code */
 	uint32_t count, groups;
+	/* All labels, if the resolver was told to have them: FRAME_LABEL, each key once.  One without a key says why others
+	 * are missing. */
+	const uint32_t *labels;
+	uint32_t label_count;
 	const struct sink_view *views;	/* one for each mode that takes the sample */
 	uint32_t view_count;
 };

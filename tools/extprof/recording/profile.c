@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/group_names.h"
 #include "recording/schema.h"
 
 /* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
@@ -29,6 +30,11 @@ struct recording_profile {
 	struct recording_tables tables;
 	struct recording_view view;
 	struct recording_filter filter;
+	struct groups show;		/* as the caller wants it, or as it was recorded */
+	bool shown_by_default;
+	/* Of the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
+	const char *label_keys[GROUP_LABELS_MAX];
+	uint32_t no_label[GROUP_LABELS_MAX][KNOWN_MERGED];	/* by enum frame_known */
 	uint64_t since, until;		/* CLOCK_MONOTONIC, ns */
 	const struct mode *modes[MODES_MAX];	/* that are reported */
 	uint32_t ids[MODES_MAX], mode_frames[MODES_MAX], mode_count;
@@ -177,6 +183,23 @@ static uint32_t add_stack(struct recording_profile *p, uint32_t stack, uint32_t 
 	return n + depth;
 }
 
+/* The frame of a label that is shown, in the set of a sample.  A frame without a key says why labels are missing. */
+static uint32_t label_of(const struct recording_profile *p, uint32_t set, int label)
+{
+	const struct recording_tables *t = &p->tables;
+	uint8_t why = KNOWN_NOT_SET;
+
+	for (uint32_t s = set; s; s = t->stacks[s].parent) {
+		const struct frame *f = &t->frames[t->stacks[s].frame];
+
+		if (!strcmp(f->key, p->label_keys[label]))
+			return p->numbers[t->stacks[s].frame];
+		if (!*f->key && f->known > KNOWN_NOT_SET && f->known < KNOWN_MERGED && p->no_label[label][f->known])
+			why = f->known;
+	}
+	return p->no_label[label][why];
+}
+
 /* The sums so far go into the tree, as the samples did. */
 static int add_sums(struct recording_profile *p)
 {
@@ -193,7 +216,8 @@ static int add_sums(struct recording_profile *p)
 			p->path[n++] = p->numbers[process];
 		if (t->frame)
 			p->path[n++] = p->numbers[t->frame];
-		n = add_stack(p, s->labels, n);
+		for (int j = 0; j < p->show.label_count; j++)
+			p->path[n++] = label_of(p, s->labels, j);
 		n = add_stack(p, s->stack, n);
 		err = i % 64 == 0 && recording_reader__over(p->reader) ? -ETIME :
 		      tree__add_samples(&p->tree, p->path, n, s->samples, &s->weight);
@@ -306,6 +330,70 @@ static int no_memory(struct diag *d)
 	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the profile");
 }
 
+/* "a, b": keys that frames of the recording have, some of them. */
+static void list_labels(const struct recording_profile *p, struct text *out)
+{
+	const char *last[8];
+	uint32_t count = 0;
+
+	for (uint32_t id = 1; id < p->tables.frame_count && count < sizeof(last) / sizeof(last[0]); id++) {
+		const struct frame *f = &p->tables.frames[id];
+		bool known = f->kind != FRAME_LABEL || !*f->key;
+
+		for (uint32_t i = 0; i < count && !known; i++)
+			known = !strcmp(last[i], f->key);
+		if (known)
+			continue;
+		text__addf(out, "%s%s", count ? ", " : "", f->key);
+		last[count++] = f->key;
+	}
+}
+
+static bool has_label(const struct recording_profile *p, const char *key)
+{
+	for (uint32_t id = 1; id < p->tables.frame_count; id++)
+		if (p->tables.frames[id].kind == FRAME_LABEL && !strcmp(p->tables.frames[id].key, key))
+			return true;
+	return false;
+}
+
+static int check_label(const struct recording_profile *p, const char *key, struct diag *d)
+{
+	struct text labels = { 0 };
+
+	if (has_label(p, key))
+		return 0;
+	list_labels(p, &labels);
+	diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"; %s%s", key,
+		  labels.length ? "it has: " : "it has no labels at all", text__string(&labels));
+	text__free(&labels);
+	return -EINVAL;
+}
+
+/* The groups that are shown, and what is shown of samples that have no value of a label. */
+static int choose_groups(struct recording_profile *p, const struct groups *wanted, struct diag *d)
+{
+	static const enum label_state states[] = { LABEL_NOT_SET, LABEL_EXPIRED, LABEL_UNREAD };
+	static const enum frame_known knowns[] = { KNOWN_NOT_SET, KNOWN_EXPIRED, KNOWN_UNREAD };
+	int err = 0;
+
+	p->show = wanted ? *wanted : p->view.groups;
+	p->shown_by_default = !wanted;
+	for (int i = 0; i < p->show.label_count && !err; i++) {
+		const char *key = p->show.labels[i];
+		uint32_t *frames = p->no_label[i];
+
+		for (size_t j = 0; j < sizeof(states) / sizeof(states[0]); j++)
+			frames[knowns[j]] = group_names__add_label(&p->frames, key, states[j], NULL, false);
+		frames[KNOWN_CROWDED] = group_names__add_crowded(&p->frames, FRAME_LABEL, key);
+		if (!frames[KNOWN_NOT_SET] || !frames[KNOWN_EXPIRED] || !frames[KNOWN_UNREAD] || !frames[KNOWN_CROWDED])
+			return no_memory(d);
+		p->label_keys[i] = frame_table__get(&p->frames, frames[KNOWN_NOT_SET])->key;
+		err = wanted ? check_label(p, p->label_keys[i], d) : 0;
+	}
+	return err;
+}
+
 /* Each row of the table gets a number of its own: rows are different frames. */
 static int make_frames(struct recording_profile *p, struct diag *d)
 {
@@ -361,11 +449,12 @@ int recording_profile__create(struct recording_profile **profile, struct recordi
 	p->reader = reader;
 	p->filter = *filter;
 	p->filter.modes = NULL;
+	p->filter.groups = NULL;
 	p->since = filter->since ? begin + filter->since : 0;
 	p->until = filter->until ? begin + filter->until : UINT64_MAX;
 	if ((err = recording_reader__load(reader, &p->tables, d)) ||
 	    (err = recording_account__view(reader, &p->view, d)) || (err = choose_modes(p, filter->modes, d)) ||
-	    (err = make_frames(p, d)) || (err = make_room(p, d)) ||
+	    (err = make_frames(p, d)) || (err = choose_groups(p, filter->groups, d)) || (err = make_room(p, d)) ||
 	    (err = recording_reader__samples(reader, &p->tables, p->since, p->until, take, p, d)))
 		goto cleanup;
 	err = add_sums(p);
@@ -397,39 +486,17 @@ void recording_profile__destroy(struct recording_profile *p)
 
 /* -- reports ------------------------------------------------------------------------------------- */
 
-/* The groups as they were recorded, with those that the format wants; or those of the caller. */
-static int choose_groups(const struct recording_profile *p, const struct recording_request *request,
-			 struct groups *show, struct diag *d)
+/* The groups, with those that the format wants. */
+static void groups_of(const struct recording_profile *p, const struct recording_request *request, struct groups *show)
 {
 	uint32_t followed = 0;
 
-	*show = p->view.groups;
-	if (request->groups) {
-		*show = *request->groups;
-		/* Labels keep the places that they have in the samples. */
-		for (int i = 0; i < show->count; i++) {
-			const char *key;
-			int place = 0;
-
-			if (show->keys[i] < GROUP_LABEL)
-				continue;
-			key = request->groups->labels[show->keys[i] - GROUP_LABEL];
-			while (place < p->view.groups.label_count && strcmp(p->view.groups.labels[place], key))
-				place++;
-			if (place == p->view.groups.label_count)
-				return diag__set(d, DIAG_USAGE, EINVAL, "the recording has no label \"%s\": record with "
-						 "--group-by label:%s", key, key);
-			show->keys[i] = (uint8_t)(GROUP_LABEL + place);
-		}
-		show->label_count = p->view.groups.label_count;
-		memcpy(show->labels, p->view.groups.labels, sizeof(show->labels));
-	}
+	*show = p->show;
 	for (uint32_t id = 1; id < p->tables.process_count; id++)
 		followed += !(p->tables.processes[id].flags & RECORDING_WATCHED) && *p->tables.processes[id].ruby;
-	if (!request->groups && p->view.group_by_default && followed > 1)
+	if (p->shown_by_default && p->view.group_by_default && followed > 1)
 		groups__add_outermost(show, GROUP_PROCESS);
 	groups__add_mask(show, request->labels);
-	return 0;
 }
 
 /* What is said of a recording that has not ended, or of a part of it. */
@@ -495,8 +562,9 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 			       struct reports *reports, struct diag *d)
 {
 	struct groups show;
-	int err = choose_groups(p, request, &show, d);
+	int err = 0;
 
+	groups_of(p, request, &show);
 	memset(reports, 0, sizeof(*reports));
 	for (uint32_t i = 0; i < p->mode_count && !err; i++) {
 		err = make_report(p, i, &show, request, &reports->list[i], d);

@@ -30,6 +30,7 @@ struct recording_filter {
 	} list[RECORDING_CONDITIONS_MAX];
 	uint32_t count;
 	const char *modes;	/* "cpu,gc"; NULL: all */
+	const struct groups *groups;	/* --group-by; NULL: as it was recorded */
 };
 
 /* Add "method=Foo*", "label:request=GET *".  0; -EINVAL: it is none; -E2BIG. */
@@ -47,7 +48,6 @@ struct recording_request {
 	uint32_t labels;			/* as in struct report_request */
 	const struct unit_choice *unit;
 	bool by_value;
-	const struct groups *groups;		/* NULL: as it was recorded */
 };
 
 /* The reports of all modes that were asked for. */

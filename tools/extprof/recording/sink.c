@@ -208,20 +208,6 @@ static int stack_of(struct recording_sink *s, uint32_t count, uint32_t *stack)
 	return count && !*stack ? -ENOMEM : 0;
 }
 
-static int labels_of(struct recording_sink *s, const struct sink_sample *sample, uint32_t *labels)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < sample->groups; i++) {
-		if (frame_table__get(s->source.frames, sample->frames[i])->kind != FRAME_LABEL)
-			continue;
-		s->stack[n] = id_of(s, sample->frames[i]);
-		if (!s->stack[n++])
-			return -ENOMEM;
-	}
-	return stack_of(s, n, labels);
-}
-
 static int add_frames(struct recording_sink *s, const uint32_t *frames, uint32_t count, uint32_t *n)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -230,6 +216,13 @@ static int add_frames(struct recording_sink *s, const uint32_t *frames, uint32_t
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static int labels_of(struct recording_sink *s, const struct sink_sample *sample, uint32_t *labels)
+{
+	uint32_t n = 0;
+
+	return add_frames(s, sample->labels, sample->label_count, &n) ? -ENOMEM : stack_of(s, n, labels);
 }
 
 static int sink__sample(struct sink *sink, const struct sink_sample *sample)

@@ -125,3 +125,15 @@ enum label_state labels__at(struct symbols *s, uint32_t set, uint32_t number, co
 	}
 	return LABEL_NOT_SET;
 }
+
+enum label_state labels__next(struct symbols *s, uint32_t *set, const struct label_record **record)
+{
+	enum label_state state;
+
+	s->labels.wanted = true;
+	if (!*set)
+		return LABEL_NOT_SET;
+	state = get(s, *set, record);
+	*set = state == LABEL_SET ? (*record)->ref1 : 0;
+	return state;
+}

@@ -54,6 +54,12 @@ enum label_state labels__find(struct symbols *s, uint32_t set, const char *key, 
  * more; a record without a value is LABEL_SET. */
 enum label_state labels__at(struct symbols *s, uint32_t set, uint32_t number, const struct label_record **record);
 
+/*
+ * The innermost record of a set, which becomes the set that the record extends.  LABEL_NOT_SET: there are no more.  The
+ * caller ends after RB_DEBUG_EXT_LABELS_MAX records: a target can make a ring of them.
+ */
+enum label_state labels__next(struct symbols *s, uint32_t *set, const struct label_record **record);
+
 /* Keep a record of kind LABEL that was read; nothing of *value is taken.  0 or -errno. */
 int labels__keep(struct labels *l, const struct symbol *value);
 
