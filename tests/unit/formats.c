@@ -117,7 +117,8 @@ static int fill(struct tree *tree, struct frame_table *frames, int stacks, unsig
 static int write_to(const char *directory, const char *profile, const char *detail, const struct output_format *f,
 		    const struct report *r)
 {
-	struct output_options o = { 0 };
+	/* Fewer rows than some profiles have. */
+	struct output_options o = { .top = 50 };
 	char path[4096];
 	FILE *to;
 	int err;
@@ -134,7 +135,9 @@ static int write_to(const char *directory, const char *profile, const char *deta
 	return err;
 }
 
-static const struct output_format *const formats[] = { &output_folded, &output_pprof, &output_speedscope };
+static const struct output_format *const formats[] = {
+	&output_folded, &output_pprof, &output_speedscope, &output_json, &output_table, &output_callgrind,
+};
 
 static int write_report(const char *directory, const char *profile, const struct tree *tree, const struct frame_table *frames,
 			const struct groups *groups, enum report_detail detail, const struct output_format *format)

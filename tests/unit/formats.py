@@ -501,7 +501,155 @@ def speedscope_page(directory, profile):
         len(document["profiles"]), len(shown), len(most), size // 1000)
 
 
-CHECKS = [pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
+# -- callgrind ----------------------------------------------------------------------
+
+def callgrind_file(directory, profile):
+    return os.path.join(directory, profile + ".lines.callgrind")
+
+
+class Callgrind:
+    """The format as its manual has it: header lines, then positions with costs; a name is "(number) text" at first."""
+
+    def __init__(self, path):
+        self.own, self.lines, self.calls, self.head, self.names = Counter(), Counter(), Counter(), {}, {}
+        function = callee = None
+        calls = False
+        with open(path, encoding="utf-8") as f:
+            check(f.readline() == "# callgrind format\n", "the first line")
+            for line in f:
+                line = line.rstrip("\n")
+                position = re.match(r"(fl|fn|cfi|cfn)=\((\d+)\)(?: (.+))?$", line)
+                cost = re.match(r"(\d+) (\d+)$", line)
+                header = re.match(r"(version|creator|pid|cmd|desc|positions|event|events|summary): (.*)$", line)
+                if position:
+                    text = self.name(position.group(1), position.group(2), position.group(3))
+                    if position.group(1) == "fl":
+                        path, function = text, None
+                    elif position.group(1) == "fn":
+                        function = path, position.group(2), text
+                    elif position.group(1) == "cfi":
+                        callee = text
+                    else:
+                        callee = callee, position.group(2), text
+                elif line.startswith("calls="):
+                    check(re.match(r"calls=1 \d+$", line) and callee and not calls, "calls: %r", line)
+                    calls = True
+                elif cost and calls:
+                    self.calls[function, callee] += int(cost.group(2))
+                    calls, callee = False, None
+                elif cost:
+                    check(function, "a cost of no function: %r", line)
+                    self.own[function] += int(cost.group(2))
+                    self.lines[function[0], int(cost.group(1))] += int(cost.group(2))
+                else:
+                    check(header or not line, "line: %r", line)
+                    if header:
+                        self.head[header.group(1)] = header.group(2)
+        check(not calls, "calls without a cost")
+        self.inclusive, self.called = Counter(self.own), Counter()
+        for (caller, callee), n in self.calls.items():
+            self.inclusive[caller] += n
+            self.called[callee] += n
+        # What calls all is called by nothing.
+        check(all(self.called[f] == n for f, n in self.inclusive.items() if f[2] != "[all]"), "calls to functions and from them differ")
+
+    def name(self, key, number, text):
+        space = "file" if key in ("fl", "cfi") else "function"
+        if text is not None:
+            check((space, number) not in self.names, "%s %s has two names", space, number)
+            self.names[space, number] = text
+        check((space, number) in self.names, "%s %s has no name", space, number)
+        return self.names[space, number]
+
+
+def callgrind_truth(directory, profile):
+    """{(path, name): own}, {the same: total}, of methods"""
+    texts, own, total = Texts(directory), Counter(), Counter()
+    for frames, n in folded(os.path.join(directory, profile + ".lines.folded")).items():
+        methods = []
+        for f in frames[PROFILES[profile]:]:
+            m = re.match(r"(.*?)(?::~?\d+)?$", f)
+            path = next((p for p in texts.paths if p and m.group(1).endswith(" " + p)), "")
+            methods.append((path or "???", m.group(1)[:-len(path) - 1] if path else m.group(1)))
+        if methods:
+            own[methods[-1]] += n * PERIOD
+            for method in set(methods):
+                total[method] += n * PERIOD
+    return own, total
+
+
+def callgrind_costs(directory, profile):
+    """own and inclusive costs of each method; recursion counts once"""
+    c = Callgrind(callgrind_file(directory, profile))
+    own, total = callgrind_truth(directory, profile)
+    texts = Texts(directory)
+    got, inclusive = Counter(), {}
+    for (path, _, name), n in c.own.items():
+        got[path, as_folded(texts.bare(name, path))] += n
+    for (path, _, name), n in c.inclusive.items():
+        if name == "[all]":
+            check(n == sum(own.values()), "all: %d", n)
+            continue
+        inclusive.setdefault((path, as_folded(texts.bare(name, path))), []).append(n)
+    same(+got, +own, "own costs")
+    check(set(inclusive) == set(total), "methods: %s", list(set(inclusive) ^ set(total))[:3])
+    for method, values in inclusive.items():
+        check(values == [total[method]], "inclusive costs %s of %s, which has %d", values, method, total[method])
+    check(c.head["events"] == "cpu" and c.head["positions"] == "line", "head: %s", c.head)
+    check(int(c.head["summary"]) >= sum(own.values()), "summary: %s", c.head)
+    return "%d methods, %d calls" % (len(total), len(c.calls))
+
+
+def callgrind_annotate(directory, profile):
+    """callgrind_annotate shows the same own and inclusive costs"""
+    if not shutil.which("callgrind_annotate"):
+        raise Skip("there is no callgrind_annotate: Debian's valgrind has it")
+    c = Callgrind(callgrind_file(directory, profile))
+    if not c.own:
+        raise Skip("it has no costs")
+    for option, truth in (("--inclusive=no", c.own), ("--inclusive=yes", c.inclusive)):
+        run = subprocess.run(["callgrind_annotate", "--threshold=100", "--show-percs=no", option, callgrind_file(directory, profile)],
+                             capture_output=True, timeout=120)
+        check(run.returncode == 0 and not run.stderr, "status %d: %s", run.returncode, run.stderr[-300:])
+        rows = run.stdout.decode("utf-8", "replace").rpartition("file:function\n")[2].split("\n")
+        shown = Counter()
+        for row in rows:
+            m = re.match(r"^ *([\d,]+) +(\S.*)$", row)
+            if m:
+                shown[int(m.group(1).replace(",", ""))] += 1
+        same(shown, Counter(n for n in truth.values() if n), option)
+    return "%d functions" % len(c.inclusive)
+
+
+# -- for scripts ----------------------------------------------------------------------
+
+def script_formats(directory, profile):
+    """json and table: self of methods with the rest is all of it, totals are those of the stacks"""
+    own, total = callgrind_truth(directory, profile)
+    texts = Texts(directory)
+    with open(os.path.join(directory, profile + ".code.json"), encoding="utf-8") as f:
+        mode = json.load(f)["modes"][0]
+    check(mode["unit"] == "ns" and mode["mode"] == "cpu" and mode["summary"], "%s", mode["summary"])
+    methods = mode["methods"]
+    check(sum(r["self"] for r in methods["rows"]) + methods["other"]["self"] == sum(own.values()), "self of methods")
+    check(methods["count"] == len(methods["rows"]) + methods["other"]["rows"] and len(methods["rows"]) <= 50, "rows")
+    check([r["self"] for r in methods["rows"]] == sorted((r["self"] for r in methods["rows"]), reverse=True), "order")
+    for r in methods["rows"]:
+        key = r["path"] or "???", as_folded(texts.bare(r["name"], r["path"]))
+        check(r["self"] <= r["total"] <= total[key], "%s: %d of %d", key, r["total"], total[key])
+    with open(os.path.join(directory, profile + ".code.table"), encoding="utf-8") as f:
+        lines = f.read().split("\n")[:-1]
+    check(lines[0].startswith("# ") and lines[1].split("\t")[0] == "kind", "head: %s", lines[:2])
+    rows = [line.split("\t") for line in lines[2:]]
+    check(all(len(r) == 7 for r in rows), "columns")
+    of = [r for r in rows if r[0] == "method"]
+    # By count: the mode is shown so.
+    check(sum(int(r[1]) for r in of) * PERIOD == sum(own.values()), "self in the table")
+    check(("(other" in of[-1][5]) == (methods["other"]["rows"] > 0) if of else not methods["rows"], "the rest")
+    return "%d methods" % methods["count"]
+
+
+CHECKS = [callgrind_costs, callgrind_annotate, script_formats, pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
 
 
 def main(directory):

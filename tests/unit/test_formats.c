@@ -13,7 +13,11 @@
 #include "pprof.pb-c.h"
 #include "profile_fixture.h"
 
-static const struct output_format *const formats[] = { &output_pprof, &output_speedscope };
+static const struct output_format *const formats[] = {
+	&output_pprof, &output_speedscope, &output_json, &output_table, &output_callgrind,
+};
+
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
 /* Some stacks, by process and thread. */
 static void set_up_report(struct report *r)
@@ -38,7 +42,7 @@ static void set_up_report(struct report *r)
 
 static int write_to(const struct output_format *format, const struct report *r, FILE *to)
 {
-	struct output_options o = { 0 };
+	struct output_options o = { .top = 20 };
 
 	return format->write(r, 1, &o, to);
 }
@@ -48,7 +52,8 @@ TEST(formats_are_chosen_by_suffix)
 	CHECK(output__by_path("a.pb.gz") == &output_pprof);
 	CHECK(output__by_path("a.PPROF") == &output_pprof);
 	CHECK(output__by_path("a.speedscope.json") == &output_speedscope);
-	CHECK(output__by_path("a.json") == NULL);
+	CHECK(output__by_path("a.json") == &output_json);
+	CHECK(output__by_path("json") == NULL);
 	CHECK(output__by_path(".pprof") == NULL);
 	CHECK(output__by_name("pprof") == &output_pprof);
 	CHECK(output__by_name("speedscope") == &output_speedscope);
@@ -59,7 +64,7 @@ TEST(formats_say_that_a_device_is_full)
 	struct report r;
 
 	set_up_report(&r);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < FORMATS; i++) {
 		FILE *full = fopen("/dev/full", "w");
 
 		CHECK(full != NULL);
@@ -77,7 +82,7 @@ TEST(formats_say_when_memory_is_short)
 	struct report r;
 
 	set_up_report(&r);
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < FORMATS; i++) {
 		unsigned int at, err = 1;
 
 		for (at = 1; err && at < 1000; at++) {

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sums of a report as JSON, for scripts and agents: bounded, with units and a line that says what it is. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "output/output.h"
+#include "output/rows.h"
+#include "profile/unit.h"
+
+static const char *const unit_names[] = { [UNIT_COUNT] = "count", [UNIT_NS] = "ns", [UNIT_BYTES] = "bytes" };
+
+static double share(const struct report *r, uint64_t amount)
+{
+	return r->samples ? (double)amount / (double)r->samples : 0;
+}
+
+static json_t *row_of(const struct report *r, const struct row *row, enum rows_kind kind)
+{
+	if (kind == ROWS_GROUPS)
+		return json_pack("{s:s, s:I, s:f}", "name", row->name, "total", (json_int_t)row->total, "share", share(r, row->total));
+	return json_pack("{s:s, s:s, s:i, s:b, s:I, s:f, s:I, s:f}", "name", row->name, "path", row->path, "line", (int)row->line,
+			 "approximate", row->approximate, "self", (json_int_t)row->self, "self_share", share(r, row->self), "total",
+			 (json_int_t)row->total, "total_share", share(r, row->total));
+}
+
+static int write_rows(struct json *j, const struct report *r, enum rows_kind kind, unsigned int top)
+{
+	static const char *const keys[ROWS_KINDS] = {
+		[ROWS_GROUPS] = "groups", [ROWS_METHODS] = "methods", [ROWS_LINES] = "lines", [ROWS_FILES] = "files",
+	};
+	struct rows rows;
+	int err = rows__init(&rows, r, kind);
+
+	if (err)
+		return err;
+	json__open(j, keys[kind], '{');
+	json__add(j, "count", json_integer(rows.count));
+	json__open(j, "rows", '[');
+	for (uint32_t i = 0; i < rows.count && i < top; i++)
+		json__add(j, NULL, row_of(r, &rows.list[i], kind));
+	json__close(j, ']');
+	/* Groups are of several kinds, and within one another: nothing is left of all. */
+	if (kind != ROWS_GROUPS)
+		json__add(j, "other", json_pack("{s:I, s:I}", "rows", (json_int_t)(rows.count > top ? rows.count - top : 0), "self",
+						(json_int_t)rows__other(&rows, top)));
+	json__close(j, '}');
+	rows__free(&rows);
+	return 0;
+}
+
+/* "puma: 12.3 s of cpu in 10.0 s; most in Foo#bar (31.0 %)" */
+static json_t *summary_of(const struct report *r)
+{
+	struct text t = { 0 };
+	json_t *value;
+
+	text__addf(&t, "%s: ", *r->meta.command ? r->meta.command : "several programs");
+	unit__add_amount(r->metric.unit, r->samples, &t);
+	text__addf(&t, " of %s in %.1f s", r->metric.name, r->meta.duration);
+	if (r->methods.count)
+		text__addf(&t, "; most of its own has %s (%.1f %%)", r->labels[r->methods.list[0].label].name,
+			   100 * share(r, r->methods.list[0].self));
+	value = t.failed ? NULL : json_string(text__string(&t));
+	text__free(&t);
+	return value;
+}
+
+static int write_mode(struct json *j, const struct report *r, unsigned int top)
+{
+	const struct report_meta *m = &r->meta;
+	const struct accounting *a = &m->accounting;
+	int err = 0;
+
+	json__open(j, NULL, '{');
+	json__add(j, "summary", summary_of(r));
+	json__add(j, "mode", json_string(m->mode->name));
+	json__add(j, "metric", json_string(r->metric.name));
+	json__add(j, "unit", json_string(unit_names[r->metric.unit]));
+	json__add(j, "amount", json_integer((json_int_t)r->samples));
+	json__add(j, "samples", json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)a->taken, "whole", (json_int_t)a->whole,
+					  "truncated", (json_int_t)accounting__truncated(a), "lost", (json_int_t)accounting__lost(a)));
+	for (int kind = 0; kind < ROWS_KINDS && !err; kind++)
+		err = write_rows(j, r, (enum rows_kind)kind, top);
+	json__close(j, '}');
+	return err;
+}
+
+static int write_json(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)
+{
+	const struct report_meta *m = &reports[0].meta;
+	struct json j = { .to = to };
+	int err = 0;
+
+	json__open(&j, NULL, '{');
+	json__add(&j, "command", json_string(m->command));
+	json__add(&j, "pid", json_integer(m->pid));
+	json__add(&j, "ruby", json_string(m->ruby_version));
+	json__add(&j, "seconds", json_real(m->duration));
+	json__add(&j, "ended", json_string(m->ended));
+	json__open(&j, "modes", '[');
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = write_mode(&j, &reports[i], o->top);
+	json__close(&j, ']');
+	json__close(&j, '}');
+	if (!j.err && fputc('\n', to) == EOF)
+		j.err = -errno;
+	return err ? err : j.err;
+}
+
+const struct output_format output_json = {
+	.name = "json",
+	.suffixes = { ".json" },
+	.help = "methods, lines and groups as JSON, for programs",
+	.detail = REPORT_BY_CODE,
+	.by_value = true,
+	.write = write_json,
+};

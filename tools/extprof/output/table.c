@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tables for scripts: columns with tabs between, amounts in the unit that the first line says, as many rows of each kind
+ * as were asked for, and one with the rest.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "output/output.h"
+#include "output/rows.h"
+#include "profile/unit.h"
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void add_amount(const struct report *r, uint64_t amount, struct text *out)
+{
+	text__addf(out, "\t%" PRIu64 "\t%.2f", (amount + r->divisor / 2) / r->divisor, percent(amount, r->samples));
+}
+
+static void add_summary(const struct report *r, struct text *out)
+{
+	const struct report_meta *m = &r->meta;
+
+	text__addf(out, "# %s: mode %s, %" PRIu64 " %s in %.1f s, pid %d; ", *m->command ? m->command : "several programs",
+		   m->mode->name, (r->samples + r->divisor / 2) / r->divisor, unit__of_divided(&r->metric, r->divisor), m->duration,
+		   m->pid);
+	accounting__add_line(&m->accounting, out);
+	text__adds(out, "\nkind\tself\tself_percent\ttotal\ttotal_percent\tname\tplace\n");
+}
+
+static void add_rows(const struct report *r, enum rows_kind kind, unsigned int top, struct text *out)
+{
+	struct rows rows;
+
+	if (rows__init(&rows, r, kind)) {
+		out->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < rows.count && i < top; i++) {
+		const struct row *row = &rows.list[i];
+		struct text place = { 0 };
+
+		text__adds(out, rows__kind_name(kind));
+		add_amount(r, row->self, out);
+		add_amount(r, row->total, out);
+		report__add_place(row->path, row->line, row->approximate, &place);
+		text__addf(out, "\t%s\t%s\n", row->name, text__string(&place));
+		out->failed |= place.failed;
+		text__free(&place);
+	}
+	if (rows.count > top) {
+		text__addf(out, "%s", rows__kind_name(kind));
+		add_amount(r, rows__other(&rows, top), out);
+		text__addf(out, "\t\t\t(other: %" PRIu32 " more)\t\n", rows.count - top);
+	}
+	rows__free(&rows);
+}
+
+static int write_table(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)
+{
+	struct text out = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		text__adds(&out, i ? "\n" : "");
+		add_summary(&reports[i], &out);
+		for (int kind = 0; kind < ROWS_KINDS; kind++)
+			add_rows(&reports[i], (enum rows_kind)kind, o->top, &out);
+	}
+	if (out.failed)
+		err = -ENOMEM;
+	else if (fwrite(out.data, 1, out.length, to) != out.length)
+		err = -errno;
+	text__free(&out);
+	return err;
+}
+
+const struct output_format output_table = {
+	.name = "table",
+	.suffixes = { ".tsv" },
+	.help = "methods, lines and groups with tabs between columns, for scripts",
+	.detail = REPORT_BY_CODE,
+	.write = write_table,
+};
