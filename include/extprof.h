@@ -958,6 +958,27 @@ EXTPROF_API int extprof_recorded_write(struct extprof_recorded *r, const char *f
 				       const struct extprof_recorded_options *options, FILE *to,
 				       struct extprof_error *error);
 
+/*
+ * Before and after.  What the noise of sampling can have made is marked, by the rule that docs/recording.md states.
+ */
+struct extprof_diff_options {
+	size_t size;
+	/* Which samples of both, as in struct extprof_recorded_options. */
+	const char *mode;		/* one; NULL: the only one */
+	const char *metric;		/* which of its two amounts, by name; NULL: times or bytes if it has them */
+	uint64_t since, until;
+	const char *const *filters;
+	size_t filter_count;
+	/* How it is shown. */
+	const char *names[2];		/* what the recordings are called; NULL: "before" and "after" */
+	bool html, color;		/* as in struct extprof_write_options */
+	unsigned int top, width;
+};
+
+/* `format`: "text" for people, "json" for programs, or "flamegraph": the stacks of both in one graph. */
+EXTPROF_API int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_recorded *after, const char *format,
+				      const struct extprof_diff_options *options, FILE *to, struct extprof_error *error);
+
 struct extprof_recorded_check {
 	size_t size;
 	uint64_t samples, blocks, bytes;	/* bytes of the blocks */

@@ -22,7 +22,7 @@ static void report(struct recording_reader *r)
 	FILE *to = fopen("/dev/null", "w");
 
 	recording_filter__add(&filter, "method=*");
-	if (!recording_profile__create(&profile, r, &filter, &d)) {
+	if (!recording_profile__create(&profile, &r, 1, &filter, &d)) {
 		if (!recording_profile__reports(profile, &request, &reports, &d)) {
 			output_summary.write(reports.list, reports.count, &options, to);
 			reports__free(&reports);

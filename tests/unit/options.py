@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
-COMMANDS = ("record", "top", "dump", "stat")
+COMMANDS = ("record", "top", "dump", "stat", "diff")
+# Their arguments are recordings.
+OF_FILES = ("diff",)
 # Without options.
 OTHERS = ("doctor", "report", "sql", "verify")
 
@@ -114,7 +116,7 @@ def names_in(text):
 def check_man(c, truth, man):
     found = entries(sections(man, "SH")["OPTIONS"])
     c.same("man page: options and arguments", options_of(found), truth.options)
-    for command in ("dump", "stat"):
+    for command in ("dump", "stat", *OF_FILES):
         own = entries(sections(man, "SH")["OPTIONS OF " + command.upper()])
         c.same("man page: options of " + command, options_of(own), truth.of[command])
     # It names those that it has in common with record.
@@ -146,7 +148,7 @@ def completed(printer, script, *words):
 
 def check_bash(c, truth, printer, script):
     for command, rows in truth.lists.items():
-        wanted = {o for o, _ in truth.of[command]} - {"-?"} | (set() if command == "dump" else {"--"})
+        wanted = {o for o, _ in truth.of[command]} - {"-?"} | (set() if command in ("dump", *OF_FILES) else {"--"})
         c.same("bash: options of " + command, completed(printer, script, command, ""), wanted)
         for letters, name, argument, words, *_ in rows:
             if words and name != "help":

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "analysis/diff.h"
 #include "recording/profile.h"
 #include "recording/sink.h"
 
@@ -167,7 +168,7 @@ static int read_report(const char *modes, const char *filter, struct reports *re
 	if (!err)
 		err = recording_reader__open(&r, FILE_NAME, NULL, &diag);
 	if (!err)
-		err = recording_profile__create(&p, r, &f, &diag);
+		err = recording_profile__create(&p, &r, 1, &f, &diag);
 	if (!err)
 		err = recording_profile__reports(p, &request, reports, &diag);
 	recording_profile__destroy(p);
@@ -347,7 +348,6 @@ static const char *labelled(const char *groups, const char *filter)
 	group_by = NULL;
 	if (err)
 		return diag.text;
-	reports.list[0].divisor = 10000000;
 	err = write_reports(reports.list, 1, &output_folded, again, sizeof(again));
 	reports__free(&reports);
 	return err ? "it cannot be written" : again;
@@ -385,4 +385,80 @@ TEST(recording_has_all_labels)
 		CHECK(strstr(labelled("label:colour", NULL), "the label \"colour\"") && strstr(diag.text, "request, tenant"));
 		tear_down_recording();
 	}
+}
+
+#define OTHER_NAME "test_recording_other.extprof"
+
+/* A recording of `foos` samples in Foo#foo and `bars` in Foo#bar, in all 10 s. */
+static int record_shares(int foos, int bars)
+{
+	if (set_up_recording(1))
+		return -1;
+	for (int i = 0; i < foos + bars; i++) {
+		start();
+		sample.event.time = 1000 + (uint64_t)i * 10000000ull;
+		sample.event.value = 10000000;
+		sample.event.count = 1;
+		sample.event.thread = 3;
+		sample.event.thread_slot = 30;
+		frame(i < foos ? foo_id : bar_id, i < foos ? 0 : 10);
+		frame(main_id, 0);
+		send(1);
+	}
+	end_recording();
+	recording_sink__free(&sink);
+	tear_down();
+	return 0;
+}
+
+/* The comparison of two files, as text in `again`. */
+static const char *compared(const char *before, const char *after, const char *metric,
+			    int (*write)(struct diff *d, const struct diff_options *o, FILE *to))
+{
+	struct diff_options o = { .names = { "before", "after" }, .top = 20 };
+	struct recording_reader *readers[2] = { NULL, NULL };
+	struct recording_filter filter = { 0 };
+	struct report reports[2] = { 0 };
+	FILE *f = fmemopen(again, sizeof(again) - 1, "w");
+	struct diff d = { 0 };
+
+	memset(again, 0, sizeof(again));
+	if (recording_reader__open(&readers[0], before, NULL, &diag) || recording_reader__open(&readers[1], after, NULL, &diag) ||
+	    recording_profile__compare(readers, &filter, metric, reports, &diag) || diff__make(&d, reports) || write(&d, &o, f))
+		fprintf(f, "failed: %s", diag.text);
+	fclose(f);
+	diff__free(&d);
+	report__free(&reports[0]);
+	report__free(&reports[1]);
+	recording_reader__close(readers[0]);
+	recording_reader__close(readers[1]);
+	return again;
+}
+
+TEST(recordings_are_compared)
+{
+	const char *text;
+
+	CHECK(!record_shares(600, 400));
+	CHECK(!rename(FILE_NAME, OTHER_NAME));
+	CHECK(!record_shares(200, 600));
+	text = compared(OTHER_NAME, FILE_NAME, NULL, diff__write_text);
+	/* 600 of 1000 before, 200 of 800 after. */
+	CHECK(strstr(text, " 60.00 %   25.00 %   -35.00 ") && strstr(text, "Foo#foo") && strstr(text, " 40.00 %   75.00 %   +35.00 "));
+	CHECK(strstr(text, "2 methods have another share of their own, 2 another one"));
+	/* <main> is in each stack: it has not changed. */
+	CHECK(!strstr(text, "<main>"));
+	CHECK(strstr(text, "app.rb:"));
+	text = compared(OTHER_NAME, OTHER_NAME, "samples", diff__write_text);
+	CHECK(strstr(text, "No method has changed") && !strstr(text, "Foo#foo"));
+	text = compared(OTHER_NAME, FILE_NAME, "samples", diff__write_json);
+	CHECK(strstr(text, "\"metric\":\"samples\"") || strstr(text, "\"metric\": \"samples\""));
+	CHECK(strstr(text, "600") && strstr(text, "\"decided\":true"));
+	text = compared(OTHER_NAME, FILE_NAME, NULL, diff__write_graph);
+	CHECK(strstr(text, "before 60.00 %, after 25.00 % (-35.00)") && strstr(text, "\"diff\":[1000000,1000000,0"));
+	CHECK(strstr(text, "hsl(214,85%") && strstr(text, "hsl(8,85%"));
+	text = compared(OTHER_NAME, FILE_NAME, "bytes", diff__write_text);
+	CHECK(strstr(text, "no metric \"bytes\": it is cpu or samples"));
+	unlink(OTHER_NAME);
+	unlink(FILE_NAME);
 }

@@ -29,14 +29,17 @@ static int key_of(const struct option_row *row)
 	return row->letters[0] ? row->letters[0] : KEY_FIRST + (int)(row - option_rows);
 }
 
-static const struct option_row *row_of(int key)
+/* An option of that command; NULL: it has none of that key. */
+static const struct option_row *row_of(const struct command_line *line, int key)
 {
+	const struct option_row *row = NULL;
+
 	if (key >= KEY_FIRST && key < KEY_FIRST + OPTIONS)
-		return &option_rows[key - KEY_FIRST];
-	for (int i = 0; i < OPTIONS && key > 0 && key < 128; i++)
-		if (strchr(option_rows[i].letters, key))
-			return &option_rows[i];
-	return NULL;
+		row = &option_rows[key - KEY_FIRST];
+	for (int i = 0; i < OPTIONS && key > 0 && key < 128 && !row; i++)
+		if (strchr(option_rows[i].letters, key) && option_rows[i].commands & line->command)
+			row = &option_rows[i];
+	return row && row->commands & line->command ? row : NULL;
 }
 
 /* The words that an option takes: "a, b or c".  The caller frees it.  NULL: out of memory, or it takes any text. */
@@ -48,11 +51,11 @@ static char *words_of(const struct option_row *row)
 /* The filter of argp: a text of the table with its words. */
 static char *fill_in(int key, const char *text, void *input)
 {
-	const struct option_row *row = text ? row_of(key) : NULL;
+	const struct parse *p = input;
+	const struct option_row *row = text && p ? row_of(p->line, key) : NULL;
 	const char *at = row ? strstr(text, "%s") : NULL;
 	char *words = at ? words_of(row) : NULL, *result;
 
-	(void)input;
 	if (!words || asprintf(&result, "%.*s%s%s", (int)(at - text), text, words, at + 2) < 0)
 		result = NULL;
 	free(words);
@@ -87,6 +90,23 @@ static error_t add_output(struct options *o, const char *file, struct argp_state
 	if (o->output_count >= OPTIONS_OUTPUTS)
 		FAIL("at most %u files can be written from one recording", OPTIONS_OUTPUTS);
 	o->outputs[o->output_count++].file = file;
+	return 0;
+}
+
+/* A recording that is read. */
+static error_t add_file(struct options *o, const struct command_line *line, const char *file, struct argp_state *state)
+{
+	if (o->file_count == line->files_most)
+		FAIL("it takes %u recordings at most, and %s is one more", line->files_most, file);
+	o->files[o->file_count++] = file;
+	return 0;
+}
+
+static error_t add_filter(struct options *o, const char *filter, struct argp_state *state)
+{
+	if (o->filter_count == OPTIONS_FILTERS)
+		FAIL("there are more than %u filters", OPTIONS_FILTERS);
+	o->filters[o->filter_count++] = filter;
 	return 0;
 }
 
@@ -130,6 +150,8 @@ static error_t take_option(const struct parse *p, const struct option_row *row, 
 	o->values[id].text = value;
 	if (id == OPTION_OUTPUT && p->line->command == OPTION_OF_RECORD)
 		return add_output(o, arg, state);
+	if (id == OPTION_WHERE)
+		return add_filter(o, arg, state);
 	if (!meant->field)
 		return 0;
 	err = extprof_options_set(o->chosen, meant->field, value, &e);
@@ -162,8 +184,11 @@ static error_t finish(const struct parse *p, struct argp_state *state)
 	error_t err = 0;
 
 	p->options->recording = *extprof_options_get(p->options->chosen);
+	if (p->options->file_count < p->line->files_least)
+		FAIL(p->line->files_least > 1 ? "it takes %u recordings: name their files" : "which recording? Name its file",
+		     p->line->files_least);
 	/* A dump has other things to show. */
-	if (p->line->command != OPTION_OF_DUMP)
+	if (p->line->command != OPTION_OF_DUMP && !p->line->files_most)
 		err = choose_processes(p, state);
 	return err ? err : p->line->finish(p->options, state);
 }
@@ -171,15 +196,17 @@ static error_t finish(const struct parse *p, struct argp_state *state)
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct parse *p = state->input;
-	const struct option_row *row = row_of(key);
+	const struct option_row *row = row_of(p->line, key);
 
-	if (row && (row->commands & p->line->command))
+	if (row)
 		return take_option(p, row, arg, state);
+	if (key == ARGP_KEY_ARG && p->line->files_most)
+		return add_file(p->options, p->line, arg, state);
 	if (key == ARGP_KEY_ARG && p->line->command == OPTION_OF_DUMP)
 		FAIL("\"%s\" is no option; a process is given as -p PID", arg);
 	if (key == ARGP_KEY_END)
 		return finish(p, state);
-	if (key != ARGP_KEY_ARGS)
+	if (key != ARGP_KEY_ARGS || p->line->files_most)
 		return ARGP_ERR_UNKNOWN;
 	p->options->command = state->argv + state->next;
 	if (p->implied && !state->quoted)
@@ -224,7 +251,7 @@ int options__parse(struct options *o, const struct command_line *line, int argc,
 	struct argp argp = {
 		.options = rows, .parser = parse_option, .args_doc = line->arguments, .help_filter = fill_in,
 	};
-	unsigned int argp_flags = ARGP_NO_HELP | (line->command == OPTION_OF_DUMP ? 0 : ARGP_IN_ORDER);
+	unsigned int argp_flags = ARGP_NO_HELP | (line->command == OPTION_OF_DUMP || line->files_most ? 0 : ARGP_IN_ORDER);
 	char *doc = NULL;
 	int err;
 

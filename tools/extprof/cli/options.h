@@ -13,6 +13,9 @@
 
 /* As many files are written from one recording. */
 #define OPTIONS_OUTPUTS 8
+/* Of commands that read recordings. */
+#define OPTIONS_FILES 64
+#define OPTIONS_FILTERS 16u
 
 struct output_choice {
 	const char *file, *format;
@@ -33,6 +36,10 @@ struct options {
 	struct output_choice outputs[OPTIONS_OUTPUTS];	/* of record */
 	const char *recording_file;	/* -o FILE.extprof; NULL: none */
 	unsigned int output_count;
+	const char *files[OPTIONS_FILES];	/* recordings that are read */
+	unsigned int file_count;
+	const char *filters[OPTIONS_FILTERS];	/* of these recordings */
+	unsigned int filter_count;
 	char *formats;			/* of these, with commas; NULL: none */
 };
 
@@ -44,6 +51,7 @@ struct command_line {
 	const char *arguments;		/* as of argp: "-p PID\n-a" */
 	const char *examples;		/* lines; the short help shows two, --help=all shows all */
 	const char *notes;		/* for --help=all */
+	unsigned int files_least, files_most;	/* recordings that it reads; 0, 0: it chooses processes */
 	/* All options are known: what else must fit?  0, or what argp_error() was told. */
 	error_t (*finish)(struct options *o, struct argp_state *state);
 };
@@ -63,7 +71,8 @@ uint64_t options__number(const struct options *o, enum option_id id, uint64_t fa
 /* Was that flag given? */
 bool options__has(const struct options *o, enum option_id id);
 
-extern const struct command_line command_line_record, command_line_top, command_line_stat, command_line_dump;
+extern const struct command_line command_line_record, command_line_top, command_line_stat, command_line_dump,
+	command_line_diff;
 
 /*
  * The options of a command for completions and tests, a line each with tabs between: letters, name, argument, words with

@@ -3,18 +3,13 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/environment.h"
 #include "cli/messages.h"
-#include "cli/output_file.h"
-#include "cli/sudo.h"
+#include "cli/recorded.h"
 #include "options/table.h"
 
 #define FILTERS_MAX 16
@@ -25,34 +20,6 @@ struct report_options {
 	struct extprof_recorded_options recorded;
 	const char *filters[FILTERS_MAX];
 };
-
-static unsigned int terminal_width(void)
-{
-	struct winsize w;
-
-	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
-}
-
-static int open_recording(struct extprof_recorded **r, const char *file)
-{
-	struct extprof_error e = { .size = sizeof(e) };
-	const char *missing;
-
-	if (extprof_recorded_open(r, file, -1, &e))
-		return message__fail(&e);
-	missing = extprof_recorded_incomplete(*r);
-	if (missing)
-		fprintf(stderr, "extprof: %s: %s\n", file, missing);
-	return STATUS_OK;
-}
-
-static int flush_output(int status)
-{
-	if (!fflush(stdout) && !ferror(stdout))
-		return status;
-	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
-	return STATUS_OUTPUT;
-}
 
 /* -- report ------------------------------------------------------------------------------------ */
 
@@ -125,40 +92,34 @@ static const char *choose_format(const struct report_options *o)
 	return o->output && strcmp(o->output, "-") ? extprof_format_of_file(o->output) : "summary";
 }
 
+struct writing {
+	struct extprof_recorded *recorded;
+	struct report_options *o;
+	const char *format;
+};
+
+static int write_to(void *context, FILE *to, struct extprof_error *e)
+{
+	struct writing *w = context;
+
+	return extprof_recorded_write(w->recorded, w->format, &w->o->recorded, to, e);
+}
+
 static int write_report(struct extprof_recorded *r, struct report_options *o, struct extprof_error *e)
 {
-	const char *format = choose_format(o);
-	struct output_file file = { 0 };
-	struct sudo sudo = { 0 };
-	size_t length = o->output ? strlen(o->output) : 0;
-	int err;
+	struct writing w = { .recorded = r, .o = o, .format = choose_format(o) };
 
-	if (!format)
+	if (!w.format)
 		return message__set(e, EXTPROF_USAGE, EINVAL, "no format has the suffix of %s: say which with --format",
 				    o->output);
 	o->recorded.size = sizeof(o->recorded);
 	o->recorded.filters = o->filters;
+	o->recorded.html = recorded__is_html(o->output);
 	if (!o->output || !strcmp(o->output, "-")) {
-		o->recorded.color = !strcmp(format, "summary") && environment__has_color();
-		o->recorded.width = terminal_width();
-		return extprof_recorded_write(r, format, &o->recorded, stdout, e);
+		o->recorded.color = !strcmp(w.format, "summary") && environment__has_color();
+		o->recorded.width = recorded__width();
 	}
-	err = sudo__user(&sudo);
-	if (err < 0)
-		return message__set(e, EXTPROF_INTERNAL, -err, "cannot tell who called sudo: %s", strerror(-err));
-	o->recorded.html = length > 4 && (!strcasecmp(o->output + length - 4, "html") ||
-					  !strcasecmp(o->output + length - 4, ".htm"));
-	err = output_file__open(&file, o->output, err ? &sudo.user : NULL, e);
-	if (!err) {
-		err = extprof_recorded_write(r, format, &o->recorded, file.stream, e);
-		if (!err)
-			err = output_file__commit(&file, e);
-		else if (e->code == EXTPROF_OUTPUT)
-			output_file__failed(&file, -err, e);
-	}
-	output_file__discard(&file);
-	sudo__free(&sudo);
-	return err;
+	return recorded__write(o->output, write_to, &w, e);
 }
 
 static int report(int argc, char **argv, bool implied)
@@ -181,13 +142,13 @@ static int report(int argc, char **argv, bool implied)
 	o.recorded.top = DEFAULT_TOP;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return STATUS_USAGE;
-	status = open_recording(&r, o.file);
+	status = recorded__open(&r, o.file);
 	if (status)
 		return status;
 	if (write_report(r, &o, &e))
 		status = message__fail(&e);
 	extprof_recorded_close(r);
-	return flush_output(status);
+	return recorded__flush(status);
 }
 
 /* -- sql --------------------------------------------------------------------------------------- */
@@ -262,14 +223,14 @@ static int sql(int argc, char **argv, bool implied)
 	argp_err_exit_status = STATUS_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return STATUS_USAGE;
-	status = open_recording(&r, o.file);
+	status = recorded__open(&r, o.file);
 	if (status)
 		return status;
 	p.bare = o.bare;
 	if (extprof_recorded_sql(r, o.sql, print_row, &p, &e) && e.text[0])
 		status = message__fail(&e);
 	extprof_recorded_close(r);
-	return flush_output(status);
+	return recorded__flush(status);
 }
 
 /* -- verify ------------------------------------------------------------------------------------ */
@@ -311,7 +272,7 @@ static int verify(int argc, char **argv, bool implied)
 	argp_err_exit_status = STATUS_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &file))
 		return STATUS_USAGE;
-	status = open_recording(&r, file);
+	status = recorded__open(&r, file);
 	if (status)
 		return status;
 	if (extprof_recorded_verify(r, &check, &e))
@@ -321,7 +282,7 @@ static int verify(int argc, char **argv, bool implied)
 		       check.samples, (double)check.duration / 1e9, check.blocks,
 		       check.samples ? (double)check.bytes / (double)check.samples : 0);
 	extprof_recorded_close(r);
-	return flush_output(status);
+	return recorded__flush(status);
 }
 
 const struct command command_report = {

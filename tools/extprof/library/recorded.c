@@ -9,6 +9,7 @@
 #include "base/deadline.h"
 #include "base/text.h"
 #include "library/error.h"
+#include "library/recorded.h"
 #include "library/settings.h"
 #include "output/output.h"
 #include "recording/profile.h"
@@ -78,19 +79,21 @@ int extprof_recorded_verify(struct extprof_recorded *r, struct extprof_recorded_
 	return result__copy(check, &full, sizeof(full));
 }
 
-static int set_filter(struct recording_filter *f, const struct extprof_recorded_options *o, struct extprof_error *error)
+struct recording_reader *recorded__reader(const struct extprof_recorded *r)
 {
-	memset(f, 0, sizeof(*f));
-	f->since = o->since;
-	f->until = o->until;
-	f->modes = o->modes;
-	for (size_t i = 0; i < o->filter_count; i++) {
-		int err = recording_filter__add(f, o->filters[i]);
+	return r->reader;
+}
+
+int recorded__add_filters(struct recording_filter *f, const char *const *filters, size_t count,
+			  struct extprof_error *error)
+{
+	for (size_t i = 0; i < count; i++) {
+		int err = recording_filter__add(f, filters[i]);
 
 		if (err)
 			return error__set(error, DIAG_USAGE, -err, err == -E2BIG ? "there are too many filters, at \"%s\"" :
 					  "\"%s\" is no filter: KEY=PATTERN with process, thread, method, file, state or "
-					  "label:KEY", o->filters[i]);
+					  "label:KEY", filters[i]);
 	}
 	return 0;
 }
@@ -102,10 +105,10 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
 	};
 	struct recording_profile *profile = NULL;
-	struct recording_filter filter;
+	struct recording_filter filter = { .since = o->since, .until = o->until, .modes = o->modes };
 	struct groups groups = { 0 };
 	struct diag d = { 0 };
-	int err = set_filter(&filter, o, error);
+	int err = recorded__add_filters(&filter, o->filters, o->filter_count, error);
 
 	if (!err)
 		err = unit__find(o->unit, &request.unit, error);
@@ -116,7 +119,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	}
 	if (err)
 		return err;
-	err = recording_profile__create(&profile, r->reader, &filter, &d);
+	err = recording_profile__create(&profile, &r->reader, 1, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, reports, &d);
 	recording_profile__destroy(profile);

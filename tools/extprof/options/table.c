@@ -7,6 +7,7 @@
 #define T OPTION_OF_TOP
 #define S OPTION_OF_STAT
 #define D OPTION_OF_DUMP
+#define DIFF OPTION_OF_DIFF
 
 #define FIELD(name) .field = #name, .offset = offsetof(struct extprof_recording_options, name)
 #define WORDS(kind) .has_words = true, .words = kind
@@ -17,9 +18,11 @@
 
 #define MS 1000000ull
 #define HOUR 3600000000000ull
+#define YEAR (366 * 24 * HOUR)
 
 const char *const option_group_titles[OPTION_GROUPS] = {
 	[OPTION_WHAT] = "Which processes:",
+	[OPTION_WHICH] = "Which samples:",
 	[OPTION_HOW] = "How to measure:",
 	[OPTION_SHOW] = "What to show:",
 	[OPTION_OTHER] = "Other:",
@@ -54,6 +57,23 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_EXE] = { "exe", "", "FILE", .type = OPTION_TEXT, .group = OPTION_WHAT, .commands = D, .brief_in = D,
 		.brief = "the program of the core file",
 		.help = "the program of the core file, if it is not found by itself" },
+
+	[OPTION_ONE_MODE] = { "mode", "m", "MODE", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF,
+		.brief_in = DIFF, WORDS(EXTPROF_MODES), .brief = "this mode, of those that were recorded",
+		.help = "of the modes that were recorded this one: %s (default: the only one)" },
+	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF,
+		.brief_in = DIFF, .brief = "only samples that match: thread=worker*",
+		.help = "only samples that match KEY=PATTERN: process, thread, method, file, state or label:KEY, with *, ? and "
+		"[...]; several have to match all" },
+	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_WHICH,
+		.commands = DIFF, .brief = "only samples from so long after the begin",
+		.help = "only samples from so long after the begin of a recording: 10, 500ms, 2m" },
+	[OPTION_UNTIL] = { "until", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_WHICH,
+		.commands = DIFF, .brief = "only samples up to then", .help = "only samples up to so long after the begin" },
+	[OPTION_METRIC] = { "metric", "", "METRIC", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF,
+		.brief = "what is counted: cpu, samples, alloc_space, ...",
+		.help = "which of the two amounts of the mode is counted: cpu or samples, wall or samples, alloc_space or "
+		"alloc_objects, ... (default: times and bytes, where the mode has them)" },
 
 	[OPTION_MODE] = { "mode", "m", "MODE", .type = OPTION_LIST, .group = OPTION_HOW, .commands = R | T,
 		.brief_in = R | T, FIELD(modes), WORDS(EXTPROF_MODES),
@@ -108,6 +128,13 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = R | S, .brief = "write to this file: a.svg, a.pb.gz; - is stdout",
 		.help = "record: write the profile to FILE, -o several times for several files; - is stdout.  stat: write to "
 		"FILE (default: standard output; with COMMAND standard error)" },
+	[OPTION_TO] = { "output", "o", "FILE", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DIFF, .brief_in = DIFF,
+		.brief = "write to this file: a.svg, a.json",
+		.help = "write it to FILE (default: standard output); a file that ends in .svg or .html is a flame graph of both "
+		"recordings, one in .json is JSON" },
+	[OPTION_DIFF_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DIFF,
+		.brief_in = DIFF, CHOICES("text,json,flamegraph"), .brief = "text, json or flamegraph",
+		.help = "%s (default: by the suffix of the file, else text)" },
 	[OPTION_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
 		.brief_in = R, WORDS(EXTPROF_FORMATS), .brief = "of the file (default: by its suffix)",
 		.help = "%s (default: by the suffix of FILE)" },
@@ -159,7 +186,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "print each window as text",
 		.help = "print each window as text, for scripts and files; all modes, one after the other" },
 	[OPTION_ROWS] = { "rows", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 100000, .group = OPTION_SHOW,
-		.commands = R | T | S, .fallback = STRING(EXTPROF_TOP_DEFAULT), .brief = "rows of each table",
+		.commands = R | T | S | DIFF, .fallback = STRING(EXTPROF_TOP_DEFAULT), .brief = "rows of each table",
 		.help = "rows of each table; top: of each window with --batch (default: " STRING(EXTPROF_TOP_DEFAULT)
 		"; stat: 10)" },
 	[OPTION_JSON] = { "json", .group = OPTION_SHOW, .commands = S | D, .brief_in = S | D,
@@ -177,22 +204,31 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_VERBOSE] = { "verbose", "v", .group = OPTION_OTHER, .commands = R | T | S, FIELD(verbose),
 		.brief = "tell what is searched, and libbpf's log",
 		.help = "tell on standard error what is searched and found, and what libbpf and the kernel's verifier say" },
-	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = R | T | S | D,
+	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = R | T | S | D | DIFF,
 		.brief = "show the options that are used most, or all",
 		.help = "show the options that are used most; --help=all shows all" },
-	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = R | T | S | D, .brief = "show a short usage",
+	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF, .brief = "show a short usage",
 		.help = "show a short usage" },
-	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = R | T | S | D,
+	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF,
 		.brief = "show the version", .help = "show the version" },
 
 	[OPTION_FIGURES] = { "figures", FIELD(figures) },
 	[OPTION_FORMATS] = { "formats", .type = OPTION_LIST, FIELD(formats), WORDS(EXTPROF_FORMATS) },
 };
 
+/* Options of commands that read recordings can have names that others have. */
+static bool is_of_files(const struct option_row *row)
+{
+	return row->commands && !(row->commands & ~OPTION_OF_FILES);
+}
+
 const struct option_row *option__by_name(const char *name)
 {
-	for (int i = 0; i < OPTIONS; i++)
-		if (!strcmp(option_rows[i].name, name) || (option_rows[i].field && !strcmp(option_rows[i].field, name)))
-			return &option_rows[i];
+	for (int i = 0; i < OPTIONS; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!is_of_files(row) && (!strcmp(row->name, name) || (row->field && !strcmp(row->field, name))))
+			return row;
+	}
 	return NULL;
 }

@@ -17,6 +17,9 @@
 #define OPTION_OF_TOP 2u
 #define OPTION_OF_STAT 4u
 #define OPTION_OF_DUMP 8u
+#define OPTION_OF_DIFF 16u
+/* Commands that read recordings, which are their arguments. */
+#define OPTION_OF_FILES OPTION_OF_DIFF
 
 enum option_type {
 	OPTION_FLAG,		/* no argument; extprof_options_set() takes "true" and "false" */
@@ -34,6 +37,7 @@ enum option_type {
 
 enum option_group {
 	OPTION_WHAT,		/* processes */
+	OPTION_WHICH,		/* samples of a recording */
 	OPTION_HOW,		/* samples */
 	OPTION_SHOW,
 	OPTION_OTHER,
@@ -43,10 +47,10 @@ enum option_group {
 enum option_id {
 	OPTION_PID, OPTION_ALL, OPTION_SUBPROCESSES, OPTION_NO_SUBPROCESSES, OPTION_BY_USER, OPTION_NAME,
 	OPTION_BY_CGROUP, OPTION_KEEP_ROOT, OPTION_CORE, OPTION_EXE,
+	OPTION_ONE_MODE, OPTION_WHERE, OPTION_SINCE, OPTION_UNTIL, OPTION_METRIC,
 	OPTION_MODE, OPTION_BY_RATE, OPTION_DURATION, OPTION_READER, OPTION_NONBLOCKING, OPTION_TIMER,
 	OPTION_ALLOC_INTERVAL, OPTION_SYSCALL, OPTION_LATENCY, OPTION_SYSCALLS, OPTION_EVENTS, OPTION_PERIOD, OPTION_WAITS,
-	OPTION_KERNEL,
-	OPTION_OUTPUT, OPTION_FORMAT, OPTION_GROUP_BY, OPTION_UNIT, OPTION_STATE, OPTION_FD, OPTION_HOLDER, OPTION_WAKER,
+	OPTION_KERNEL, OPTION_OUTPUT, OPTION_TO, OPTION_DIFF_FORMAT, OPTION_FORMAT, OPTION_GROUP_BY, OPTION_UNIT, OPTION_STATE, OPTION_FD, OPTION_HOLDER, OPTION_WAKER,
 	OPTION_THREADS, OPTION_LINES, OPTION_INTERVAL, OPTION_COUNT, OPTION_VIEW, OPTION_SORT, OPTION_FILTER,
 	OPTION_CUMULATIVE, OPTION_BATCH, OPTION_ROWS, OPTION_JSON, OPTION_SOURCE, OPTION_ALL_STACKS, OPTION_QUIET,
 	OPTION_VERBOSE, OPTION_HELP, OPTION_USAGE, OPTION_VERSION,
@@ -80,7 +84,8 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const char *const option_group_titles[OPTION_GROUPS];
 
-/* By `name` or `field`; NULL: there is none.  A flag that means another option is not found by its field. */
+/* By `name` or `field`; NULL: there is none.  Options of commands that read
+ * recordings are not found.  A flag that means another option is not found by its field. */
 const struct option_row *option__by_name(const char *name);
 
 /*

@@ -12,8 +12,11 @@
  * Only the last frame of a run has samples of its own (`self`) or samples of children that
  * are left out (`hidden`).  `root` has both numbers for the root.  -N instead of a label
  * repeats the last label N times.  So a frame takes as many bytes as the number of its label.
+ *
+ * A graph that compares has `diff`: of each node its shares before and after in millionths, and 1 if the
+ * change is more than noise.
  */
-#include "output/output.h"
+#include "output/flamegraph.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -60,6 +63,7 @@ static const int colors[FRAME_KINDS][4] = {
 
 struct page {
 	const struct report *r;
+	const struct flame_diff *diff;	/* NULL: the frames have the colours of their kinds */
 	struct flame_choice choice;
 	struct text out;
 	unsigned int top;	/* where the frames begin */
@@ -78,8 +82,27 @@ static void add_color(struct text *out, const struct report_label *l)
 		   base[2] + (hash >> 5) % 10, base[3] + (hash >> 9) % 12);
 }
 
-static void add_title(struct page *p, const struct report_node *n, const struct report_label *l)
+/* Grey where the change may be noise, else red for more and blue for less; darker for more of a change.  The script
+ * computes the same. */
+static void add_change_color(struct text *out, const struct flame_change *c)
 {
+	double most = c->before > c->after ? c->before : c->after, part = most > 0 ? (c->after - c->before) / most : 0;
+
+	if (!c->decided)
+		text__adds(out, "hsl(0,0%,86%)");
+	else
+		text__addf(out, "hsl(%d,85%%,%.0f%%)", part > 0 ? 8 : 214, 88 - 28 * (part > 0 ? part : -part));
+}
+
+static void add_change(struct text *out, const struct flame_change *c)
+{
+	text__addf(out, "before %.2f %%, after %.2f %% (%+.2f%s)", 100 * c->before, 100 * c->after, 100 * (c->after - c->before),
+		   c->decided ? "" : ", may be noise");
+}
+
+static void add_title(struct page *p, uint32_t node, const struct report_label *l)
+{
+	const struct report_node *n = &p->r->nodes[node];
 	struct text place = { 0 };
 
 	text__adds(&p->out, "<title>");
@@ -91,8 +114,13 @@ static void add_title(struct page *p, const struct report_node *n, const struct 
 		text__adds(&p->out, ")");
 	}
 	text__adds(&p->out, " \xe2\x80\x94 ");
-	unit__add_with_name(&p->r->metric, n->total, &p->out);
-	text__addf(&p->out, ", %.2f %%</title>", 100.0 * (double)n->total / (double)p->r->samples);
+	if (p->diff) {
+		add_change(&p->out, &p->diff->changes[node]);
+		text__adds(&p->out, "</title>");
+	} else {
+		unit__add_with_name(&p->r->metric, n->total, &p->out);
+		text__addf(&p->out, ", %.2f %%</title>", 100.0 * (double)n->total / (double)p->r->samples);
+	}
 	text__free(&place);
 }
 
@@ -130,10 +158,12 @@ static void add_frames(struct page *p)
 			continue;
 		text__addf(&p->out, "<g class=\"f\" data-n=\"%u\">", p->choice.number[i]);
 		if (i)
-			add_title(p, n, &r->labels[n->label]);
+			add_title(p, i, &r->labels[n->label]);
 		text__addf(&p->out, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"",
 			   PAD + x * scale, y, width > 0.65 ? width - 0.4 : MIN_WIDTH, ROW - 1);
-		if (i)
+		if (i && p->diff)
+			add_change_color(&p->out, &p->diff->changes[i]);
+		else if (i)
 			add_color(&p->out, &r->labels[n->label]);
 		else
 			text__adds(&p->out, "#d8d8d8");
@@ -157,49 +187,88 @@ static bool has_kind(const struct report *r, int kind)
 	return false;
 }
 
-static void add_head(struct page *p)
+static void add_meta_line(struct page *p, unsigned int y, const char *line)
+{
+	text__addf(&p->out, "<text class=\"meta\" x=\"%g\" y=\"%u\">", PAD, y);
+	text__add_xml(&p->out, line);
+	text__adds(&p->out, "</text>\n");
+}
+
+/* What was recorded. */
+static void add_about(struct page *p)
 {
 	const struct report_meta *m = &p->r->meta;
 	struct text line = { 0 };
-	double x = PAD;
 
 	text__addf(&p->out, "<text class=\"title\" x=\"%g\" y=\"24\">", PAD);
 	text__add_xml(&p->out, m->command);
-	text__addf(&p->out, "</text>\n<text class=\"meta\" x=\"%g\" y=\"42\">pid %d", PAD, m->pid);
+	text__adds(&p->out, p->diff ? ": before and after</text>\n" : "</text>\n");
+	if (p->diff) {
+		add_meta_line(p, 42, p->diff->lines[0]);
+		add_meta_line(p, 58, p->diff->lines[1]);
+		return;
+	}
+	text__addf(&line, "pid %d", m->pid);
 	if (processes__followed(&p->r->processes) > 1)
-		text__addf(&p->out, " and %" PRIu32 " more", processes__followed(&p->r->processes) - 1);
-	text__adds(&p->out, ", ruby ");
-	text__add_xml(&p->out, m->ruby_version);
-	text__adds(&p->out, ", ");
-	text__add_xml(&p->out, m->source);
-	text__addf(&p->out, " for %.1f s</text>\n", m->duration);
+		text__addf(&line, " and %" PRIu32 " more", processes__followed(&p->r->processes) - 1);
+	text__addf(&line, ", ruby %s, %s for %.1f s", m->ruby_version, m->source, m->duration);
+	add_meta_line(p, 42, text__string(&line));
+	text__clear(&line);
 	accounting__add_line(&m->accounting, &line);
-	text__addf(&p->out, "<text class=\"meta\" x=\"%g\" y=\"58\">", PAD);
-	text__add_xml(&p->out, text__string(&line));
-	text__adds(&p->out, "</text>\n");
+	add_meta_line(p, 58, text__string(&line));
+	p->out.failed |= line.failed;
 	text__free(&line);
+}
+
+static double add_legend_entry(struct page *p, double x, const char *color, const char *name)
+{
+	text__addf(&p->out, "<rect x=\"%g\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/><text x=\"%g\" y=\"%u\">",
+		   x, p->top - 24, color, x + 16, p->top - 14);
+	text__add_xml(&p->out, name);
+	text__adds(&p->out, "</text>");
+	return x + 30 + 7.2 * (double)strlen(name);
+}
+
+/* Where it ends. */
+static double add_legend(struct page *p)
+{
+	double x = PAD;
+
+	text__adds(&p->out, "<g class=\"legend\">");
+	if (p->diff) {
+		x = add_legend_entry(p, x, "hsl(8,85%,70%)", "more than before");
+		x = add_legend_entry(p, x, "hsl(214,85%,70%)", "less");
+		x = add_legend_entry(p, x, "hsl(0,0%,86%)", "no change beyond noise");
+	}
+	for (int i = 0; i < FRAME_KINDS && !p->diff; i++) {
+		char color[32];
+
+		if (!has_kind(p->r, i))
+			continue;
+		snprintf(color, sizeof(color), "hsl(%d,%d%%,%d%%)", colors[i][0] + colors[i][1] / 2, colors[i][2],
+			 colors[i][3] + 6);
+		x = add_legend_entry(p, x, color, frame_kind_names[i]);
+	}
+	text__adds(&p->out, "</g>\n");
+	return x;
+}
+
+static void add_head(struct page *p)
+{
+	double x;
+
+	add_about(p);
 	if (p->choice.hidden_nodes) {
 		text__addf(&p->out, "<text class=\"meta\" id=\"hidden\" x=\"%g\" y=\"74\">not in this file: %"
 			   PRIu32 " frames of %" PRIu32 ", with the ends of ", PAD, p->choice.hidden_nodes,
 			   p->r->node_count - 1);
-		unit__add_with_name(&p->r->metric, p->choice.hidden_samples, &p->out);
-		text__addf(&p->out, " (%.2f %%); the frames below them are as wide as with them</text>\n",
+		if (!p->diff)
+			unit__add_with_name(&p->r->metric, p->choice.hidden_samples, &p->out);
+		text__addf(&p->out, p->diff ? "%.2f %%; the frames below them are as wide as with them</text>\n" :
+			   " (%.2f %%); the frames below them are as wide as with them</text>\n",
 			   100.0 * (double)p->choice.hidden_samples / (double)p->r->samples);
 	}
-	text__adds(&p->out, "<g class=\"legend\">");
-	for (int i = 0; i < FRAME_KINDS; i++) {
-		if (!has_kind(p->r, i))
-			continue;
-		text__addf(&p->out, "<rect x=\"%g\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\" "
-			   "fill=\"hsl(%d,%d%%,%d%%)\"/><text x=\"%g\" y=\"%u\">", x, p->top - 24,
-			   colors[i][0] + colors[i][1] / 2, colors[i][2], colors[i][3] + 6, x + 16,
-			   p->top - 14);
-		text__add_xml(&p->out, frame_kind_names[i]);
-		text__adds(&p->out, "</text>");
-		x += 30 + 7.2 * (double)strlen(frame_kind_names[i]);
-	}
-	text__adds(&p->out, "</g>\n");
-	x += 16;
+	x = add_legend(p) + 16;
 	text__addf(&p->out, "<foreignObject x=\"%g\" y=\"%u\" width=\"204\" height=\"26\">"
 		   "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" "
 		   "placeholder=\"search: regular expression\" title=\"key: /  file:NAME searches for files\"/></foreignObject>\n",
@@ -266,6 +335,19 @@ static void add_runs(struct page *p)
 	text__free(&run.labels);
 }
 
+/* In the order of the nodes in the file. */
+static void add_changes(struct page *p)
+{
+	text__adds(&p->out, ",\n\"diff\":[");
+	for (uint32_t i = 0; i < p->r->node_count; i++) {
+		const struct flame_change *c = &p->diff->changes[i];
+
+		if (p->choice.number[i] != FLAME_NONE)
+			text__addf(&p->out, "%s%.0f,%.0f,%d", i ? "," : "", 1e6 * c->before, 1e6 * c->after, c->decided);
+	}
+	text__adds(&p->out, "]");
+}
+
 static void add_data(struct page *p)
 {
 	struct text *out = &p->out;
@@ -283,19 +365,19 @@ static void add_data(struct page *p)
 	text__addf(out, "],\n\"root\":[%" PRIu64 ",%" PRIu64 "],\n\"runs\":[\n", p->r->nodes[0].self,
 		   p->choice.hidden[0]);
 	add_runs(p);
-	text__adds(out, "]};\n");
+	text__adds(out, "]");
+	if (p->diff)
+		add_changes(p);
+	text__adds(out, "};\n");
 }
 
-static int write_flamegraph(const struct report *r, uint32_t count, const struct output_options *o,
-			    FILE *to)
+static int write_page(const struct report *r, const struct flame_diff *diff, const struct output_options *o, FILE *to)
 {
-	struct page p = { .r = r };
+	struct page p = { .r = r, .diff = diff };
 	struct text *out = &p.out;
 	unsigned int height;
 	int err;
 
-	if (count != 1)
-		return -EINVAL;
 	err = flame_choice__make(&p.choice, r, MIN_WIDTH / INNER * (double)r->samples);
 	if (err)
 		return err;
@@ -336,6 +418,16 @@ static int write_flamegraph(const struct report *r, uint32_t count, const struct
 	text__free(out);
 	flame_choice__free(&p.choice);
 	return err;
+}
+
+int flamegraph__write_diff(const struct report *r, const struct flame_diff *d, const struct output_options *o, FILE *to)
+{
+	return write_page(r, d, o, to);
+}
+
+static int write_flamegraph(const struct report *r, uint32_t count, const struct output_options *o, FILE *to)
+{
+	return count == 1 ? write_page(r, NULL, o, to) : -EINVAL;
 }
 
 const struct output_format output_flamegraph = {

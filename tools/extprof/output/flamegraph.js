@@ -65,7 +65,18 @@
     while (n >= size && i < names.length - 1) { n /= size; i++; }
     return (i ? n.toFixed(2) : n) + " " + names[i];
   }
+  // What has changed, of a graph that compares.
+  function change(node) {
+    var before = D.diff[3 * node] / 1e4, after = D.diff[3 * node + 1] / 1e4, by = after - before;
+    return "before " + before.toFixed(2) + " %, after " + after.toFixed(2) + " % (" + (by < 0 ? "" : "+") + by.toFixed(2) +
+      (D.diff[3 * node + 2] ? ")" : ", may be noise)");
+  }
   function describe(node) {
+    if (D.diff) {
+      if (!node) { return "all: as wide as the mean of both shares"; }
+      var d = D.labels[label[node]];
+      return d[0] + (d[1] ? " (" + d[1] + ")" : "") + " \u2014 " + change(node);
+    }
     var leftOut = missing[node] ? "; " + amount(missing[node]) + " end in frames that are not in this file" : "";
     if (!node) { return "all: " + amount(total[0]) + leftOut; }
     var l = D.labels[label[node]];
@@ -83,6 +94,11 @@
   // A hue for each kind, a shade of it for each name.
   function color(node) {
     if (!node) { return "#d8d8d8"; }
+    if (D.diff) {
+      var before = D.diff[3 * node], after = D.diff[3 * node + 1], part = (after - before) / (Math.max(before, after) || 1);
+      return D.diff[3 * node + 2] ? "hsl(" + (part > 0 ? 8 : 214) + ",85%," + Math.round(88 - 28 * Math.abs(part)) + "%)" :
+        "hsl(0,0%,86%)";
+    }
     var l = D.labels[label[node]], hash = 0, k;
     for (k = 0; k < l[0].length; k++) { hash = (hash * 31 + l[0].charCodeAt(k)) >>> 0; }
     var base = D.colors[l[2]];
@@ -185,8 +201,8 @@
         unknown += hidden[v];
         children[v].forEach(function (c) { stack.push(c); });
       }
-      matched.textContent = "matched " + percent(covered, total[root]) +
-        " (" + amount(covered) + (unknown ? "; unknown for " + amount(unknown) + " more" : "") + ")";
+      matched.textContent = "matched " + percent(covered, total[root]) + (D.diff ? "" :
+        " (" + amount(covered) + (unknown ? "; unknown for " + amount(unknown) + " more" : "") + ")");
     } else {
       matched.textContent = "";
     }

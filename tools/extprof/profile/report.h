@@ -43,6 +43,7 @@ struct report_label {
 struct report_node {
 	uint32_t parent, label;
 	uint32_t depth;
+	float squares;		/* of `self`: the sum of the squares of what each sample stands for */
 	uint64_t self, total;	/* in the unit of the report */
 	struct weight weight;	/* what `self` is of */
 };
@@ -56,6 +57,7 @@ struct report_total {
 	int32_t line;		/* of a line */
 	bool approximate;	/* it may be another line of the same code */
 	uint64_t self, own, total;	/* total: it is anywhere in the stack; recursion counts once */
+	double self_squares, total_squares;	/* the sums of the squares of what each sample stands for */
 };
 
 /* Most first, by self and then by total. */

@@ -22,6 +22,7 @@ struct report_builder {
 		uint32_t parent, label, first_child, next;
 		uint64_t self, total;
 		struct weight weight;
+		float squares;
 	} *loose;
 	uint32_t loose_count;
 };
@@ -35,6 +36,15 @@ static inline uint64_t report__self(const struct report_builder *b, uint32_t nod
 	const struct weight *self = &b->tree->nodes[node].self;
 
 	return b->view.by_value ? self->value : self->count;
+}
+
+/* The sum of the squares of what each of its samples stands for.  Of counts that is about so. */
+static inline double report__squares(const struct report_builder *b, uint32_t node)
+{
+	const struct tree_node *n = &b->tree->nodes[node];
+	double count = (double)n->self.count;
+
+	return b->view.by_value ? (double)n->squares : n->samples ? count * count / n->samples : 0;
 }
 
 static inline bool report__leaves_out(const struct report_builder *b, uint32_t node)

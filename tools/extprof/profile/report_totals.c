@@ -16,6 +16,7 @@ struct counting {
 	struct map64 map;	/* hash of the key -> number in the list */
 	uint32_t *of;		/* by node: what its samples count for; MAP64_NONE: nothing */
 	const uint64_t *totals;	/* by node: its samples, and those below it */
+	const double *squares;	/* the same of the squares */
 	const uint32_t *child, *next;	/* by node: its first child, and the next one of its parent; 0: none */
 };
 
@@ -115,8 +116,10 @@ static int count_totals(struct counting *c)
 		return -ENOMEM;
 	while (at) {
 		of = open_of(c, open, at);
-		if (of && !(*of)++)
+		if (of && !(*of)++) {
 			c->to->list[c->of[at]].total += c->totals[at];
+			c->to->list[c->of[at]].total_squares += c->squares[at];
+		}
 		if (c->child[at]) {
 			at = c->child[at];
 			continue;
@@ -169,6 +172,7 @@ static int count(struct counting *c)
 			continue;
 		t = &c->to->list[c->of[i]];
 		t->self += report__self(c->b, i);
+		t->self_squares += report__squares(c->b, i);
 		if (is_own(c, i))
 			t->own += report__self(c->b, i);
 	}
@@ -184,24 +188,28 @@ int report__add_totals(struct report_builder *b)
 	struct report_totals *to[] = { &b->r->methods, &b->r->lines, &b->r->files };
 	uint32_t count_of = b->tree->node_count;
 	uint64_t *totals = calloc(count_of, sizeof(*totals));
+	double *squares = calloc(count_of, sizeof(*squares));
 	uint32_t *of = malloc(count_of * sizeof(*of)), *child = calloc(count_of, sizeof(*child));
 	uint32_t *next = calloc(count_of, sizeof(*next));
-	int err = totals && of && child && next ? 0 : -ENOMEM;
+	int err = totals && squares && of && child && next ? 0 : -ENOMEM;
 
 	for (uint32_t i = count_of; !err && i-- > 1;) {
 		totals[i] += report__self(b, i);
 		totals[b->tree->nodes[i].parent] += totals[i];
+		squares[i] += report__squares(b, i);
+		squares[b->tree->nodes[i].parent] += squares[i];
 		next[i] = child[b->tree->nodes[i].parent];
 		child[b->tree->nodes[i].parent] = i;
 	}
 	for (int kind = METHODS; !err && kind <= FILES; kind++) {
 		struct counting c = { .b = b, .kind = (enum kind)kind, .to = to[kind], .of = of, .totals = totals,
-				      .child = child, .next = next };
+				      .squares = squares, .child = child, .next = next };
 
 		err = count(&c);
 		map64__free(&c.map);
 	}
 	free(totals);
+	free(squares);
 	free(of);
 	free(child);
 	free(next);

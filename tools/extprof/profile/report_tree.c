@@ -156,6 +156,7 @@ static int merge_nodes(struct merge *m)
 		l->total += self;
 		l->weight.value += tree->nodes[i].self.value;
 		l->weight.count += tree->nodes[i].self.count;
+		l->squares += (float)report__squares(m->b, i);
 	}
 	return 0;
 }
@@ -250,6 +251,7 @@ int report__order_tree(struct report_builder *b)
 		n->self = l->self;
 		n->total = l->total;
 		n->weight = l->weight;
+		n->squares = l->squares;
 		if (l->first_child) {
 			parent = r->node_count++;
 			node = l->first_child;

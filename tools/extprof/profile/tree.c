@@ -61,15 +61,16 @@ static int descend(struct tree *p, const uint32_t *frames, uint32_t count, uint3
 	return 0;
 }
 
-void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight)
+void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight, double squares)
 {
 	node->samples = samples < UINT32_MAX - node->samples ? node->samples + samples : UINT32_MAX;
 	node->self.value += weight->value;
 	node->self.count += weight->count;
+	node->squares += (float)squares;
 }
 
 int tree__add_samples(struct tree *p, const uint32_t *frames, uint32_t count, uint32_t samples,
-		      const struct weight *weight)
+		      const struct weight *weight, double squares)
 {
 	for (bool again = false;; again = true) {
 		/* Memory that could not be had is not asked for again. */
@@ -82,7 +83,7 @@ int tree__add_samples(struct tree *p, const uint32_t *frames, uint32_t count, ui
 			err = 0;
 		}
 		if (!err) {
-			tree_node__add(&p->nodes[node], samples, weight);
+			tree_node__add(&p->nodes[node], samples, weight, squares);
 			p->samples += samples;
 			return 0;
 		}
@@ -94,5 +95,5 @@ int tree__add_samples(struct tree *p, const uint32_t *frames, uint32_t count, ui
 
 int tree__add(struct tree *p, const uint32_t *frames, uint32_t count, const struct weight *weight)
 {
-	return tree__add_samples(p, frames, count, 1, weight);
+	return tree__add_samples(p, frames, count, 1, weight, (double)weight->value * (double)weight->value);
 }

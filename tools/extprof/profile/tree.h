@@ -26,6 +26,7 @@ struct tree_node {
 	uint32_t parent;	/* number of a node before this one */
 	uint32_t frame;		/* number in the table of frames */
 	uint32_t samples;	/* that end here; no more than UINT32_MAX are counted */
+	float squares;		/* the sum of the squares of weight::value of each: how sure a share is */
 	struct weight self;	/* what they stand for */
 };
 
@@ -49,11 +50,11 @@ void tree__free(struct tree *p);
  */
 int tree__add(struct tree *p, const uint32_t *frames, uint32_t count, const struct weight *weight);
 
-/* The same of `samples` samples, which have that weight together. */
+/* The same of `samples` samples, which have that weight together, and those squares. */
 int tree__add_samples(struct tree *p, const uint32_t *frames, uint32_t count, uint32_t samples,
-		      const struct weight *weight);
+		      const struct weight *weight, double squares);
 
-void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight);
+void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight, double squares);
 
 /*
  * Merge what is rare, until half of the nodes are free.  0, or -ENOMEM: nothing has

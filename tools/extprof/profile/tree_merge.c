@@ -167,7 +167,7 @@ static void move_nodes(struct merge *m)
 			continue;
 		}
 		m->moved[i] = parent | GONE;
-		tree_node__add(&m->tails[parent & ~GONE], n.samples, &n.self);
+		tree_node__add(&m->tails[parent & ~GONE], n.samples, &n.self, n.squares);
 		if (n.frame != FRAME_MERGED)
 			p->merged += n.samples;
 	}

@@ -7,39 +7,19 @@
 #include "profile/tree.h"
 #include "profile/unit.h"
 #include "recording/account.h"
+#include "recording/filter.h"
 #include "recording/reader.h"
 
-/* Which samples count: all conditions hold. */
-#define RECORDING_CONDITIONS_MAX 16
-
-enum recording_key {
-	KEY_PROCESS,		/* command or pid */
-	KEY_THREAD,		/* name or tid */
-	KEY_METHOD,		/* of any frame of the stack */
-	KEY_FILE,
-	KEY_STATE,
-	KEY_LABEL		/* the value of a label */
-};
-
-struct recording_filter {
-	uint64_t since, until;	/* ns after the begin; until 0: to the end */
-	struct recording_condition {
-		enum recording_key key;
-		char label[128];
-		char pattern[256];	/* as for fnmatch(3) */
-	} list[RECORDING_CONDITIONS_MAX];
-	uint32_t count;
-	const char *modes;	/* "cpu,gc"; NULL: all */
-	const struct groups *groups;	/* --group-by; NULL: as it was recorded */
-};
-
-/* Add "method=Foo*", "label:request=GET *".  0; -EINVAL: it is none; -E2BIG. */
-int recording_filter__add(struct recording_filter *f, const char *text);
+/* Recordings that are shown as one. */
+#define RECORDINGS_MAX 64
 
 struct recording_profile;
 
-/* What of the recording is asked for is added up.  The filter is not needed afterwards.  The reader is. */
-int recording_profile__create(struct recording_profile **profile, struct recording_reader *reader,
+/*
+ * What of the recordings is asked for is added up.  The filter is not needed afterwards.  The readers are.  All have the
+ * modes of the first one.  0 or negative errno with *d.
+ */
+int recording_profile__create(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
 			      const struct recording_filter *filter, struct diag *d);
 void recording_profile__destroy(struct recording_profile *p);
 
@@ -53,5 +33,13 @@ struct recording_request {
 /* The reports of all modes that were asked for. */
 int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
 			       struct reports *reports, struct diag *d);
+
+/*
+ * Two recordings, of which one mode is counted in one metric: two reports that have the same labels, nodes and rows, and
+ * the amounts of one recording each.  The squares of the first one are those of both recordings.  metric: one of the two of the mode, by
+ * name; NULL: times and bytes, if it has them.  0 or negative errno with *d; the caller frees the reports.
+ */
+int recording_profile__compare(struct recording_reader *const readers[2], const struct recording_filter *filter,
+			       const char *metric, struct report reports[2], struct diag *d);
 
 #endif /* EXTPROF_RECORDING_PROFILE_H */

@@ -28,7 +28,7 @@ _extprof_argument()
 _extprof()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} first=${COMP_WORDS[1]} command=record
-	local extprof=${COMP_WORDS[0]/#\~/$HOME} i=1 letters name argument words rest letter option all=
+	local extprof=${COMP_WORDS[0]/#\~/$HOME} i=1 letters name argument words rest letter option all= files=
 	local -A takes values
 	COMPREPLY=()
 	local commands=$("$extprof" help --list 2>/dev/null | cut -f1)
@@ -59,7 +59,8 @@ _extprof()
 	takes[--help]= takes[-h]=
 
 	# Where the program begins: after --, or at the first word that is neither an option nor its argument.
-	for (( ; i < COMP_CWORD; i++)); do
+	[[ $command != diff ]] || files=1
+	for (( ; !files && i < COMP_CWORD; i++)); do
 		option=${COMP_WORDS[i]}
 		[[ $option != -- ]] || { ((i++)); break; }
 		[[ $option == -* ]] || break
@@ -68,7 +69,7 @@ _extprof()
 		# --pid=1 is three words here
 		[[ ${COMP_WORDS[i]} != = ]] || ((i++))
 	done
-	if [[ $command != dump ]] && { ((i < COMP_CWORD)) || [[ $prev == -- ]]; }; then
+	if [[ $command != dump && ! $files ]] && { ((i < COMP_CWORD)) || [[ $prev == -- ]]; }; then
 		[[ $command == "$first" || $prev == -- || ${COMP_WORDS[i - 1]} == -- ]] || return
 		if declare -F _command_offset >/dev/null; then
 			_command_offset "$i"
@@ -83,9 +84,14 @@ _extprof()
 		_extprof_argument "${takes[$prev]}" "${values[$prev]}"
 		return
 	fi
-	[[ $command == dump ]] || all+=" --"
+	if [[ $files && $cur != -* && -n $cur ]]; then
+		compopt -o filenames 2>/dev/null
+		COMPREPLY=($(compgen -f -- "$cur"))
+		return
+	fi
+	[[ $command == dump || $files ]] || all+=" --"
 	((COMP_CWORD > 1)) || all="$commands help $all"
 	COMPREPLY=($(compgen -W "$all" -- "$cur"))
-	[[ $command != "$first" || $command == dump || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur"))
+	[[ $command != "$first" || $command == dump || $files || $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -c -- "$cur"))
 }
 complete -F _extprof extprof

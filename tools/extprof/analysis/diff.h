@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Before and after: what has changed of methods, lines and stacks between two recordings, and which changes the noise of
+ * sampling can have made.
+ *
+ * A share p of W, made of samples that stand for different amounts w, has the variance
+ *
+ *	p (1 - p) ((1 - p) m + p n) / W
+ *
+ * where m is the sum of w^2 over that of w of the samples that belong to it, and n is the same of the others.  If all
+ * samples stand for the same, that is p (1 - p) / samples, and the rule below is the two-proportion z test.  p, m and n
+ * are of both recordings together.  A change is decided if it is larger than DIFF_ERRORS times its standard error.
+ */
+#ifndef EXTPROF_ANALYSIS_DIFF_H
+#define EXTPROF_ANALYSIS_DIFF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "profile/report.h"
+
+/* In one of 16,000 comparisons of what is the same the noise is larger. */
+#define DIFF_ERRORS 4.0
+
+struct diff_change {
+	uint64_t amount[2];	/* before and after, in the unit of the reports */
+	double share[2];	/* of all; 0 to 1 */
+	double noise;		/* DIFF_ERRORS standard errors of the difference of the shares */
+	bool decided;		/* the difference is larger */
+};
+
+struct diff_row {
+	const struct report_label *label;	/* of reports[0] */
+	int32_t line;		/* of a line */
+	bool approximate;
+	struct diff_change self, total;
+};
+
+struct diff_list {
+	struct diff_row *rows;
+	uint32_t count;
+};
+
+struct diff {
+	const struct report *reports;	/* two, as recording_profile__compare() makes them; the caller's */
+	uint64_t all[2];
+	double seconds[2];		/* of the recordings */
+	double squares;			/* of all samples of both */
+	struct diff_list methods, lines;
+};
+
+/* 0 or -ENOMEM.  The caller frees in both cases. */
+int diff__make(struct diff *d, const struct report reports[2]);
+void diff__free(struct diff *d);
+
+/* What an amount before and after says, with the squares of the samples of both. */
+struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, double squares);
+
+/* Order a list: what is decided first, by the change of the share. */
+void diff_list__sort(struct diff_list *l, bool by_self);
+/* How many of its changes are decided. */
+uint32_t diff_list__decided(const struct diff_list *l, bool of_self);
+
+struct diff_options {
+	const char *names[2];	/* of the recordings; clean */
+	bool html, color;
+	unsigned int top;	/* rows of each table */
+	unsigned int width;	/* columns, 0 as many as needed */
+};
+
+/* Each: 0 or -errno, of the stream or -ENOMEM.  They order the lists. */
+int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to);
+int diff__write_json(struct diff *d, const struct diff_options *o, FILE *to);
+/* The stacks of both in one graph: a frame is as wide as its mean share, and has the colour of its change. */
+int diff__write_graph(struct diff *d, const struct diff_options *o, FILE *to);
+
+#endif /* EXTPROF_ANALYSIS_DIFF_H */

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A comparison for people: tables. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "analysis/diff.h"
+#include "base/columns.h"
+#include "profile/unit.h"
+
+/* Of a table without the name: mark, three shares, the noise, two amounts. */
+#define NUMBERS_WIDTH 65
+#define NAME_WIDTH_MIN 15u
+
+struct table {
+	struct diff *d;
+	const struct diff_options *o;
+	struct text out;
+};
+
+static const char *ansi(const struct table *t, const char *code)
+{
+	return t->o->color ? code : "";
+}
+
+/* An amount in a second of recording, in so many columns. */
+static void add_rate(struct table *t, uint64_t amount, int side, int width)
+{
+	double seconds = t->d->seconds[side];
+	struct text text = { 0 };
+
+	if (seconds > 0)
+		unit__add_amount(t->d->reports[0].metric.unit, (uint64_t)llround((double)amount / seconds), &text);
+	text__addf(&t->out, "%*s", width, seconds > 0 ? text__string(&text) : "-");
+	t->out.failed |= text.failed;
+	text__free(&text);
+}
+
+static void add_change(struct table *t, const struct diff_change *c)
+{
+	double change = 100 * (c->share[1] - c->share[0]);
+
+	text__addf(&t->out, "%s%s%6.2f %%  %6.2f %%  %+7.2f  %6.2f  ", c->decided ? ansi(t, change > 0 ? "\033[31m" : "\033[32m") :
+		   ansi(t, "\033[2m"), c->decided ? "  " : "~ ", 100 * c->share[0], 100 * c->share[1], change, 100 * c->noise);
+	add_rate(t, c->amount[0], 0, 12);
+	add_rate(t, c->amount[1], 1, 12);
+	text__adds(&t->out, "  ");
+}
+
+static void add_place(const struct diff_row *r, bool line, struct text *to)
+{
+	const struct frame *f = &r->label->frame;
+
+	report__add_place(f->path, line ? r->line : f->first_line, r->approximate, to);
+}
+
+static void add_row(struct table *t, const struct diff_row *r, bool self, bool line, size_t width)
+{
+	struct text place = { 0 };
+
+	add_change(t, self ? &r->self : &r->total);
+	add_place(r, line, &place);
+	if (line) {
+		columns__add_ends(&t->out, text__string(&place), width, true);
+		text__adds(&t->out, "  ");
+		columns__add_ends(&t->out, r->label->name, 40, false);
+	} else {
+		columns__add_ends(&t->out, r->label->name, width, place.length > 0);
+		text__addf(&t->out, "%s%s", place.length ? "  " : "", text__string(&place));
+	}
+	text__addf(&t->out, "%s\n", ansi(t, "\033[0m"));
+	t->out.failed |= place.failed;
+	text__free(&place);
+}
+
+static size_t width_of(const struct table *t, const struct diff_list *l, uint32_t rows, bool line)
+{
+	size_t width = NAME_WIDTH_MIN, limit = t->o->width > NUMBERS_WIDTH + 40 ? (t->o->width - NUMBERS_WIDTH) * 3 / 5 : 44;
+
+	for (uint32_t i = 0; i < rows; i++) {
+		struct text place = { 0 };
+		size_t n;
+
+		add_place(&l->rows[i], line, &place);
+		n = columns__of(line ? text__string(&place) : l->rows[i].label->name);
+		width = n > width ? n : width;
+		text__free(&place);
+	}
+	return width < limit ? width : limit;
+}
+
+static double change_of(const struct diff_row *r, bool self)
+{
+	const struct diff_change *c = self ? &r->self : &r->total;
+
+	return c->share[1] - c->share[0];
+}
+
+static void add_table(struct table *t, const char *title, struct diff_list *l, bool self, bool line)
+{
+	uint32_t rows, count = l->count, decided = diff_list__decided(l, self);
+	size_t width;
+
+	diff_list__sort(l, self);
+	/* What is the same in both is at the end. */
+	while (count && !change_of(&l->rows[count - 1], self))
+		count--;
+	rows = count < t->o->top ? count : t->o->top;
+	if (!rows)
+		return;
+	width = width_of(t, l, rows, line);
+	text__addf(&t->out, "\n%s%s%s\n%s", ansi(t, "\033[1m"), title, ansi(t, "\033[0m"), ansi(t, "\033[2m"));
+	text__addf(&t->out, "%10s  %8s  %7s  %6s  %12s%12s  %s%s\n", "before", "after", "change", "noise", "before/s", "after/s",
+		   line ? "line" : "method", ansi(t, "\033[0m"));
+	for (uint32_t i = 0; i < rows; i++)
+		add_row(t, &l->rows[i], self, line, width);
+	if (count > rows)
+		text__addf(&t->out, "  (%" PRIu32 " more, %" PRIu32 " of them beyond the noise)\n", count - rows,
+			   decided > rows ? decided - rows : 0);
+}
+
+static void add_side(struct table *t, int side)
+{
+	const struct report *r = &t->d->reports[side];
+	struct text amount = { 0 };
+
+	unit__add_with_name(&r->metric, t->d->all[side], &amount);
+	text__addf(&t->out, "%-7s %s: %s, mode %s, %s in %.1f s, ", side ? "after" : "before", t->o->names[side],
+		   *r->meta.command ? r->meta.command : "several programs", r->meta.mode->name, text__string(&amount),
+		   t->d->seconds[side]);
+	add_rate(t, t->d->all[side], side, 0);
+	text__adds(&t->out, " a second\n");
+	text__free(&amount);
+}
+
+int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
+{
+	struct table t = { .d = d, .o = o };
+	uint32_t self = diff_list__decided(&d->methods, true), total = diff_list__decided(&d->methods, false);
+	int err = 0;
+
+	add_side(&t, 0);
+	add_side(&t, 1);
+	text__adds(&t.out, "\n");
+	if (self || total)
+		text__addf(&t.out, "%" PRIu32 " methods have another share of their own, %" PRIu32 " another one with what they "
+			   "call.\n", self, total);
+	else
+		text__adds(&t.out, "No method has changed by more than the noise of sampling.\n");
+	add_table(&t, "Methods by the change of their own share (self)", &d->methods, true, false);
+	add_table(&t, "Methods by the change of their share with what they call (total)", &d->methods, false, false);
+	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);
+	text__addf(&t.out, "\n~: the change is smaller than the noise of sampling (%g standard errors): it says nothing.\n"
+		   "Shares are of each recording, changes in points of percent, /s: in a second of recording.\n", DIFF_ERRORS);
+	if (t.out.failed)
+		err = -ENOMEM;
+	else if (fwrite(t.out.data, 1, t.out.length, to) != t.out.length)
+		err = -errno;
+	text__free(&t.out);
+	return err;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof diff: two recordings. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/environment.h"
+#include "cli/messages.h"
+#include "cli/recorded.h"
+
+struct comparison {
+	struct extprof_recorded *recorded[2];
+	struct extprof_diff_options options;
+	const char *format;
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), n = strlen(end);
+
+	return length > n && !strcasecmp(text + length - n, end);
+}
+
+static const char *choose_format(const struct options *o)
+{
+	const char *file = o->values[OPTION_TO].text;
+
+	if (o->values[OPTION_DIFF_FORMAT].given)
+		return o->values[OPTION_DIFF_FORMAT].text;
+	if (!file)
+		return "text";
+	return ends_with(file, ".json") ? "json" : ends_with(file, ".svg") || recorded__is_html(file) ? "flamegraph" : "text";
+}
+
+static int write_to(void *context, FILE *to, struct extprof_error *e)
+{
+	struct comparison *c = context;
+
+	return extprof_recorded_diff(c->recorded[0], c->recorded[1], c->format, &c->options, to, e);
+}
+
+static int compare(struct comparison *c, const struct options *o)
+{
+	const char *file = o->values[OPTION_TO].text;
+	struct extprof_error e = { .size = sizeof(e) };
+	bool shown = !file || !strcmp(file, "-");
+
+	c->format = choose_format(o);
+	c->options = (struct extprof_diff_options){
+		.size = sizeof(c->options), .mode = o->values[OPTION_ONE_MODE].text, .metric = o->values[OPTION_METRIC].text,
+		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,
+		.filter_count = o->filter_count, .names = { o->files[0], o->files[1] }, .html = file && recorded__is_html(file),
+		.color = shown && !strcmp(c->format, "text") && environment__has_color(),
+		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
+	};
+	return recorded__write(file, write_to, c, &e) ? message__fail(&e) : STATUS_OK;
+}
+
+static int run(int argc, char **argv, bool implied)
+{
+	struct comparison c = { 0 };
+	struct options o;
+	int status = STATUS_OK, err;
+
+	(void)implied;
+	err = options__parse(&o, &command_line_diff, argc, argv, 0);
+	if (err)
+		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
+	for (int i = 0; i < 2 && !status; i++)
+		status = recorded__open(&c.recorded[i], o.files[i]);
+	if (!status)
+		status = compare(&c, &o);
+	for (int i = 0; i < 2; i++)
+		extprof_recorded_close(c.recorded[i]);
+	options__free(&o);
+	return recorded__flush(status);
+}
+
+const struct command command_diff = {
+	.name = "diff",
+	.summary = "compare two recordings: before and after",
+	.line = &command_line_diff,
+	.run = run,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/recorded.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/messages.h"
+#include "cli/output_file.h"
+#include "cli/sudo.h"
+
+unsigned int recorded__width(void)
+{
+	struct winsize w;
+
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
+}
+
+int recorded__open(struct extprof_recorded **r, const char *file)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	const char *missing;
+
+	if (extprof_recorded_open(r, file, -1, &e))
+		return message__fail(&e);
+	missing = extprof_recorded_incomplete(*r);
+	if (missing)
+		fprintf(stderr, "extprof: %s: %s\n", file, missing);
+	return STATUS_OK;
+}
+
+int recorded__flush(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "extprof: cannot write to standard output: %s\n", strerror(errno));
+	return STATUS_OUTPUT;
+}
+
+bool recorded__is_html(const char *path)
+{
+	size_t length = path ? strlen(path) : 0;
+
+	return length > 4 && (!strcasecmp(path + length - 4, "html") || !strcasecmp(path + length - 4, ".htm"));
+}
+
+int recorded__write(const char *path, int (*write)(void *context, FILE *to, struct extprof_error *e), void *context,
+		    struct extprof_error *e)
+{
+	struct output_file file = { 0 };
+	struct sudo sudo = { 0 };
+	int err;
+
+	if (!path || !strcmp(path, "-"))
+		return write(context, stdout, e);
+	err = sudo__user(&sudo);
+	if (err < 0)
+		return message__set(e, EXTPROF_INTERNAL, -err, "cannot tell who called sudo: %s", strerror(-err));
+	err = output_file__open(&file, path, err ? &sudo.user : NULL, e);
+	if (!err) {
+		err = write(context, file.stream, e);
+		if (!err)
+			err = output_file__commit(&file, e);
+		else if (e->code == EXTPROF_OUTPUT)
+			output_file__failed(&file, -err, e);
+	}
+	output_file__discard(&file);
+	sudo__free(&sudo);
+	return err;
+}

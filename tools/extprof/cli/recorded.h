@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What commands that read recordings have in common. */
+#ifndef EXTPROF_CLI_RECORDED_H
+#define EXTPROF_CLI_RECORDED_H
+
+#include <stdio.h>
+
+#include "extprof.h"
+
+/* Open it, and say what is missing of it.  The exit status; message__fail() was called. */
+int recorded__open(struct extprof_recorded **r, const char *file);
+
+/*
+ * Have something written to a file that appears whole or not at all, or to standard output (path NULL or "-").  `write`
+ * returns 0, or a negative errno with *e.  0 or negative errno with *e.
+ */
+int recorded__write(const char *path, int (*write)(void *context, FILE *to, struct extprof_error *e), void *context,
+		    struct extprof_error *e);
+
+/* Does the path end in .html or .htm? */
+bool recorded__is_html(const char *path);
+/* Columns of standard output, if it is a terminal; else 0. */
+unsigned int recorded__width(void);
+/* The exit status; another one if what was printed could not be written. */
+int recorded__flush(int status);
+
+#endif /* EXTPROF_CLI_RECORDED_H */

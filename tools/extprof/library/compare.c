@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two recordings: before and after. */
+#include <errno.h>
+#include <string.h>
+
+#include "analysis/diff.h"
+#include "base/text.h"
+#include "library/error.h"
+#include "library/recorded.h"
+#include "library/settings.h"
+
+static const struct {
+	const char *name;
+	int (*write)(struct diff *d, const struct diff_options *o, FILE *to);
+} formats[] = {
+	{ "text", diff__write_text },
+	{ "json", diff__write_json },
+	{ "flamegraph", diff__write_graph },
+};
+
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static size_t find_format(const char *name)
+{
+	size_t i = 0;
+
+	while (i < FORMATS && strcmp(formats[i].name, name))
+		i++;
+	return i;
+}
+
+static int write_diff(const struct report reports[2], size_t format, const struct extprof_diff_options *o, FILE *to,
+		      struct extprof_error *error)
+{
+	char names[2][256];
+	struct diff_options options = {
+		.names = { names[0], names[1] }, .html = o->html, .color = o->color, .width = o->width,
+		.top = o->top ? o->top : EXTPROF_TOP_DEFAULT,
+	};
+	struct diff d;
+	int err;
+
+	for (int i = 0; i < 2; i++) {
+		/* A path can contain anything. */
+		text__clean(names[i], sizeof(names[i]), o->names[i] ? o->names[i] : i ? "after" : "before");
+		if (!reports[i].samples)
+			return error__set(error, DIAG_RECORDING, ENODATA, "the recording %s has no such samples", names[i]);
+	}
+	err = diff__make(&d, reports);
+	if (err)
+		error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the comparison");
+	else if ((err = formats[format].write(&d, &options, to)))
+		error__set(error, DIAG_OUTPUT, -err, "the comparison could not be written: %s", strerror(-err));
+	diff__free(&d);
+	return err;
+}
+
+int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_recorded *after, const char *name,
+			  const struct extprof_diff_options *options, FILE *to, struct extprof_error *error)
+{
+	struct recording_reader *const readers[2] = { recorded__reader(before), recorded__reader(after) };
+	size_t format = find_format(name);
+	struct extprof_diff_options o;
+	struct recording_filter filter = { 0 };
+	struct report reports[2] = { 0 };
+	struct diag d = { 0 };
+	int err;
+
+	if (format == FORMATS)
+		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of a comparison", name);
+	err = options__copy(&o, sizeof(o), options, error);
+	if (err)
+		return err;
+	filter.since = o.since;
+	filter.until = o.until;
+	filter.modes = o.mode;
+	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
+	if (err)
+		return err;
+	err = recording_profile__compare(readers, &filter, o.metric, reports, &d);
+	if (err)
+		return error__from(error, err, &d);
+	err = write_diff(reports, format, &o, to, error);
+	report__free(&reports[0]);
+	report__free(&reports[1]);
+	return err;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/filter.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/groups.h"
+#include "recording/schema.h"
+
+/* Does a row of a table match a condition?  It is asked once for each row. */
+enum match {
+	MATCH_UNKNOWN, MATCH_NO, MATCH_YES
+};
+
+int recording_filter__add(struct recording_filter *f, const char *text)
+{
+	static const char *const keys[] = {
+		[KEY_PROCESS] = "process", [KEY_THREAD] = "thread", [KEY_METHOD] = "method", [KEY_FILE] = "file",
+		[KEY_STATE] = "state",
+	};
+	const char *pattern = strchr(text, '=');
+	struct recording_condition *c = &f->list[f->count];
+	size_t length = pattern ? (size_t)(pattern - text) : 0;
+
+	if (f->count == RECORDING_CONDITIONS_MAX)
+		return -E2BIG;
+	if (!pattern || strlen(pattern + 1) >= sizeof(c->pattern))
+		return -EINVAL;
+	memset(c, 0, sizeof(*c));
+	strcpy(c->pattern, pattern + 1);
+	if (length > 6 && !strncmp(text, GROUP_LABEL_PREFIX, 6) && length - 6 < sizeof(c->label)) {
+		c->key = KEY_LABEL;
+		memcpy(c->label, text + 6, length - 6);
+		f->count++;
+		return 0;
+	}
+	for (int i = 0; i < KEY_LABEL; i++) {
+		if (strlen(keys[i]) != length || strncmp(keys[i], text, length))
+			continue;
+		c->key = (enum recording_key)i;
+		f->count++;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static bool matches_text(const struct recording_condition *c, const char *text)
+{
+	return !fnmatch(c->pattern, text, 0);
+}
+
+static bool matches_number(const struct recording_condition *c, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, number);
+	return number && matches_text(c, text);
+}
+
+static bool matches_thread(const struct recording_matches *m, const struct recording_condition *c, uint32_t id)
+{
+	const struct thread_entry *t = &m->tables->threads[id];
+	const struct process_entry *process = &m->tables->processes[t->process];
+	const struct frame *f = &m->tables->frames[t->frame];
+
+	if (c->key == KEY_PROCESS)
+		return t->process && (matches_text(c, process->command) || matches_number(c, (uint32_t)process->pid));
+	return t->frame && (matches_text(c, f->name) || matches_number(c, f->tid));
+}
+
+static bool matches_frame(const struct recording_condition *c, const struct frame *f)
+{
+	switch (c->key) {
+	case KEY_METHOD: return frame_kind__is_code(f->kind) && matches_text(c, f->name);
+	case KEY_FILE: return *f->path && matches_text(c, f->path);
+	default: return !strcmp(f->key, c->label) && f->known == KNOWN && matches_text(c, f->name);
+	}
+}
+
+/* Parents come before children: so each stack asks its own frame and its parent. */
+static bool matches_stack(struct recording_matches *m, uint32_t condition, uint32_t stack)
+{
+	const struct recording_tables *t = m->tables;
+	uint8_t *known = m->known[condition];
+	uint32_t depth = 0;
+	bool yes = false;
+
+	for (uint32_t s = stack; s && !yes && known[s] == MATCH_UNKNOWN; s = t->stacks[s].parent)
+		m->path[depth++] = s;
+	if (depth)
+		yes = known[t->stacks[m->path[depth - 1]].parent] == MATCH_YES;
+	else
+		yes = known[stack] == MATCH_YES;
+	while (depth-- > 0) {
+		uint32_t s = m->path[depth];
+
+		yes = yes || matches_frame(&m->filter->list[condition], &t->frames[t->stacks[s].frame]);
+		known[s] = yes ? MATCH_YES : MATCH_NO;
+	}
+	return yes;
+}
+
+bool recording_matches__sample(struct recording_matches *m, const struct recording_sample *s)
+{
+	for (uint32_t i = 0; i < m->filter->count; i++) {
+		const struct recording_condition *c = &m->filter->list[i];
+		const char *state = m->tables->states[s->state];
+		uint8_t *known = m->known[i];
+
+		switch (c->key) {
+		case KEY_PROCESS:
+		case KEY_THREAD:
+			if (known[s->thread] == MATCH_UNKNOWN)
+				known[s->thread] = matches_thread(m, c, s->thread) ? MATCH_YES : MATCH_NO;
+			if (known[s->thread] == MATCH_NO)
+				return false;
+			break;
+		case KEY_STATE:
+			if (!state || !matches_text(c, state))
+				return false;
+			break;
+		default:
+			if (!matches_stack(m, i, c->key == KEY_LABEL ? s->labels : s->stack))
+				return false;
+		}
+	}
+	return true;
+}
+
+int recording_matches__init(struct recording_matches *m, const struct recording_tables *tables,
+			    const struct recording_filter *filter)
+{
+	m->tables = tables;
+	m->filter = filter;
+	m->path = malloc((RECORDING_DEPTH_MAX + 8) * sizeof(*m->path));
+	for (uint32_t i = 0; m->path && i < filter->count; i++) {
+		enum recording_key key = filter->list[i].key;
+
+		m->known[i] = calloc(key == KEY_PROCESS || key == KEY_THREAD ? tables->thread_count : tables->stack_count, 1);
+		if (!m->known[i])
+			return -ENOMEM;
+	}
+	return m->path ? 0 : -ENOMEM;
+}
+
+void recording_matches__free(struct recording_matches *m)
+{
+	for (uint32_t i = 0; i < RECORDING_CONDITIONS_MAX; i++)
+		free(m->known[i]);
+	free(m->path);
+	memset(m, 0, sizeof(*m));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which samples of a recording count. */
+#ifndef EXTPROF_RECORDING_FILTER_H
+#define EXTPROF_RECORDING_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recording/tables.h"
+
+/* All conditions hold. */
+#define RECORDING_CONDITIONS_MAX 16
+
+struct groups;
+
+enum recording_key {
+	KEY_PROCESS,		/* command or pid */
+	KEY_THREAD,		/* name or tid */
+	KEY_METHOD,		/* of any frame of the stack */
+	KEY_FILE,
+	KEY_STATE,
+	KEY_LABEL		/* the value of a label */
+};
+
+struct recording_filter {
+	uint64_t since, until;	/* ns after the begin; until 0: to the end */
+	struct recording_condition {
+		enum recording_key key;
+		char label[128];
+		char pattern[256];	/* as for fnmatch(3) */
+	} list[RECORDING_CONDITIONS_MAX];
+	uint32_t count;
+	const char *modes;	/* "cpu,gc"; NULL: all */
+	const struct groups *groups;	/* --group-by; NULL: as it was recorded */
+};
+
+/* Add "method=Foo*", "label:request=GET *".  0; -EINVAL: it is none; -E2BIG. */
+int recording_filter__add(struct recording_filter *f, const char *text);
+
+/* What is known of the rows of one recording.  Zero-initialise. */
+struct recording_matches {
+	const struct recording_tables *tables;	/* they belong to the caller, as the filter does */
+	const struct recording_filter *filter;
+	uint8_t *known[RECORDING_CONDITIONS_MAX];	/* by id of a thread or stack */
+	uint32_t *path;			/* of a stack, with all before it */
+};
+
+/* 0 or -ENOMEM; the caller frees in both cases. */
+int recording_matches__init(struct recording_matches *m, const struct recording_tables *tables,
+			    const struct recording_filter *filter);
+void recording_matches__free(struct recording_matches *m);
+/* Do all conditions hold for a sample?  Times are for the caller. */
+bool recording_matches__sample(struct recording_matches *m, const struct recording_sample *s);
+
+#endif /* EXTPROF_RECORDING_FILTER_H */
