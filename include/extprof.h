@@ -327,7 +327,8 @@ struct extprof_recording_options {
 	bool verbose;		/* `log` also gets what is searched and found, and what libbpf and the verifier say */
 	bool kernel;		/* stacks have the functions of the kernel in which they were taken: frames of
 				 * EXTPROF_FRAME_KERNEL below the others; needs eBPF, the timer "clock", and no `wakers` */
-	char reserved[4];	/* 0 */
+	bool sources;		/* extprof_recording_record_to() also writes the source files that are seen */
+	char reserved[3];	/* 0 */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -978,6 +979,27 @@ struct extprof_diff_options {
 /* `format`: "text" for people, "json" for programs, or "flamegraph": the stacks of both in one graph. */
 EXTPROF_API int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_recorded *after, const char *format,
 				      const struct extprof_diff_options *options, FILE *to, struct extprof_error *error);
+
+/* Source beside what its lines took. */
+struct extprof_annotate_options {
+	size_t size;
+	/* As in struct extprof_diff_options. */
+	const char *mode;
+	uint64_t since, until;
+	const char *const *filters;
+	size_t filter_count;
+	const char *unit;
+	bool color;
+	unsigned int width;
+};
+
+/*
+ * `what`: the path of a source file, or its end behind a slash, or the name of a method.  `format`: "text" or "html".  The
+ * source is that of the recording, or the file of this machine, which is read with the rights of the caller.
+ */
+EXTPROF_API int extprof_recorded_annotate(struct extprof_recorded *r, const char *what, const char *format,
+					  const struct extprof_annotate_options *options, FILE *to,
+					  struct extprof_error *error);
 
 struct extprof_recorded_check {
 	size_t size;

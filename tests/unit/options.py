@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
-COMMANDS = ("record", "top", "dump", "stat", "diff")
+COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate")
 # Their arguments are recordings.
-OF_FILES = ("diff",)
+OF_FILES = ("diff", "annotate")
 # Without options.
 OTHERS = ("doctor", "report", "sql", "verify")
 

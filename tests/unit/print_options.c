@@ -19,7 +19,8 @@ static const struct {
 	const struct command_line *line;
 } lines[] = {
 	{ "record", &command_line_record }, { "top", &command_line_top }, { "dump", &command_line_dump },
-	{ "stat", &command_line_stat }, { "diff", &command_line_diff }, { "doctor", NULL }, { "report", NULL },
+	{ "stat", &command_line_stat }, { "diff", &command_line_diff },
+	{ "annotate", &command_line_annotate }, { "doctor", NULL }, { "report", NULL },
 	{ "sql", NULL }, { "verify", NULL },
 };
 

@@ -27,5 +27,6 @@ const struct command_line command_line_diff = {
 		"no such samples.  See extprof(1).",
 	.files_least = 2,
 	.files_most = 2,
+	.missing = "it takes two recordings: name their files",
 	.finish = finish,
 };

@@ -97,7 +97,7 @@ static error_t add_output(struct options *o, const char *file, struct argp_state
 static error_t add_file(struct options *o, const struct command_line *line, const char *file, struct argp_state *state)
 {
 	if (o->file_count == line->files_most)
-		FAIL("it takes %u recordings at most, and %s is one more", line->files_most, file);
+		FAIL("it takes %u arguments at most, and %s is one more", line->files_most, file);
 	o->files[o->file_count++] = file;
 	return 0;
 }
@@ -185,8 +185,7 @@ static error_t finish(const struct parse *p, struct argp_state *state)
 
 	p->options->recording = *extprof_options_get(p->options->chosen);
 	if (p->options->file_count < p->line->files_least)
-		FAIL(p->line->files_least > 1 ? "it takes %u recordings: name their files" : "which recording? Name its file",
-		     p->line->files_least);
+		FAIL("%s", p->line->missing);
 	/* A dump has other things to show. */
 	if (p->line->command != OPTION_OF_DUMP && !p->line->files_most)
 		err = choose_processes(p, state);

@@ -51,7 +51,8 @@ struct command_line {
 	const char *arguments;		/* as of argp: "-p PID\n-a" */
 	const char *examples;		/* lines; the short help shows two, --help=all shows all */
 	const char *notes;		/* for --help=all */
-	unsigned int files_least, files_most;	/* recordings that it reads; 0, 0: it chooses processes */
+	unsigned int files_least, files_most;	/* arguments: recordings that it reads; 0, 0: it chooses processes */
+	const char *missing;		/* what is said if there are fewer */
 	/* All options are known: what else must fit?  0, or what argp_error() was told. */
 	error_t (*finish)(struct options *o, struct argp_state *state);
 };
@@ -72,7 +73,7 @@ uint64_t options__number(const struct options *o, enum option_id id, uint64_t fa
 bool options__has(const struct options *o, enum option_id id);
 
 extern const struct command_line command_line_record, command_line_top, command_line_stat, command_line_dump,
-	command_line_diff;
+	command_line_diff, command_line_annotate;
 
 /*
  * The options of a command for completions and tests, a line each with tabs between: letters, name, argument, words with

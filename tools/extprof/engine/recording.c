@@ -20,7 +20,8 @@ int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, 
 {
 	const uint32_t groups = 1u << GROUP_PROCESS | 1u << GROUP_THREAD;
 	struct recording_source source = {
-		.frames = &e->frames, .processes = &e->rows, .name = name_frame, .context = e,
+		.frames = &e->frames, .processes = &e->rows, .name = name_frame,
+		.file = engine__note_source, .context = e,
 	};
 	struct recording_writer *writer;
 	int err;
@@ -36,6 +37,7 @@ int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, 
 	/* Each sample is of a process and a thread, whatever is shown of it. */
 	groups__add_mask(&e->resolver.groups, groups);
 	e->resolver.all_labels = true;
+	e->source_files.texts = e->settings.sources;
 	if (recording_sink__init(&e->recording, writer, &source, e->settings.modes, e->settings.mode_count))
 		return recording_writer__why(writer, d);
 	if (sinks__add(&e->resolver.sinks, &e->recording.sink))
@@ -73,6 +75,11 @@ int engine__step_recording(struct engine *e, uint64_t now)
 		return 0;
 	if (!e->recording_begun)
 		err = begin(e);
+	/* Now: a process that ends soon tells nothing of its files. */
+	if (!err)
+		err = recording_sink__look(&e->recording);
+	if (!err)
+		err = engine__take_sources(e, false);
 	if (!err && recording_writer__is_due(e->recording.writer, now)) {
 		err = name_groups(e);
 		if (!err)
@@ -96,6 +103,10 @@ void engine__end_recording(struct engine *e)
 	/* This tells the sinks what all numbers stand for. */
 	if (!err)
 		err = engine__reports(e, &request, &reports, d);
+	if (!err)
+		err = recording_sink__look(&e->recording);
+	if (!err)
+		err = engine__take_sources(e, true);
 	if (!err)
 		err = recording_sink__end(&e->recording);
 	if (!err)
@@ -123,6 +134,7 @@ void engine__free_recording(struct engine *e)
 	bool empty = e->recording.writer && !recording_writer__samples(e->recording.writer);
 
 	recording_sink__free(&e->recording);
+	engine_sources__free(&e->source_files);
 	if (empty)
 		unlink(e->recording_path);
 	free(e->recording_path);

@@ -65,6 +65,7 @@ struct settings {
 	struct groups groups;
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
+	bool sources;		/* a recording has the source files that were seen */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */
 	struct log_to log;	/* of what is searched and found */
 	struct executor executor;	/* does searches; without a `submit` the engine has threads for them */

@@ -11,6 +11,7 @@
 #include "engine/search.h"
 #include "frames/frame_table.h"
 #include "process/cgroup.h"
+#include "process/target_file.h"
 #include "profile/processes.h"
 #include "profile/resolve.h"
 #include "profile/states.h"
@@ -31,6 +32,21 @@ struct waiting {
 	uint32_t *list;
 	uint32_t count;
 	size_t room;
+};
+
+/* Source files of which a recording keeps something: sources.c. */
+struct engine_sources {
+	struct map64 known;	/* by hash of the path */
+	struct engine_source {
+		pid_t pid;	/* in which it was seen */
+		char *path;
+	} *list;
+	size_t room;
+	uint32_t count, taken;
+	bool texts;		/* --sources */
+	uint64_t bytes;		/* of texts */
+	pid_t pid;		/* whose `files` are; 0 none */
+	struct target_files files;
 };
 
 struct engine_figures;
@@ -101,6 +117,7 @@ struct engine {
 
 	struct recording_sink recording;	/* without a writer: there is no file */
 	char *recording_path;
+	struct engine_sources source_files;
 	bool recording_begun, recording_ended;
 	int recording_err;		/* of its end, ... */
 	struct diag recording_why;	/* ... and why */
@@ -230,6 +247,14 @@ int engine__step_recording(struct engine *e, uint64_t now);
 /* Names are known and no sample follows: write the account and close the file. */
 void engine__end_recording(struct engine *e);
 void engine__free_recording(struct engine *e);
+
+/* sources.c: the files that the samples of a recording show. */
+
+/* A frame of the process of that row is in that file.  0 or -ENOMEM. */
+int engine__note_source(void *context, uint32_t row, const char *path);
+/* Look at some of them, or at all that are left.  0 or -errno of the recording. */
+int engine__take_sources(struct engine *e, bool all);
+void engine_sources__free(struct engine_sources *s);
 
 /* shared.c: Ruby threads that share native threads, and parked fibers.  Without the source sched these do nothing. */
 

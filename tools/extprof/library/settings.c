@@ -116,6 +116,7 @@ static int set_states(struct settings *s, const struct extprof_recording_options
 {
 	if (o->states && states__parse(o->states, &s->states))
 		return not_one_of(EXTPROF_STATES, "list of states", o->states, error);
+	s->sources = o->sources;
 	s->about = (o->files ? ABOUT_FILE : 0) | (o->holders ? ABOUT_HOLDER : 0) |
 		   (o->wakers ? ABOUT_WAKER : 0);
 	if (!o->waits)

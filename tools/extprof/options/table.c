@@ -8,6 +8,7 @@
 #define S OPTION_OF_STAT
 #define D OPTION_OF_DUMP
 #define DIFF OPTION_OF_DIFF
+#define ANNOTATE OPTION_OF_ANNOTATE
 
 #define FIELD(name) .field = #name, .offset = offsetof(struct extprof_recording_options, name)
 #define WORDS(kind) .has_words = true, .words = kind
@@ -58,18 +59,18 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "the program of the core file",
 		.help = "the program of the core file, if it is not found by itself" },
 
-	[OPTION_ONE_MODE] = { "mode", "m", "MODE", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF,
-		.brief_in = DIFF, WORDS(EXTPROF_MODES), .brief = "this mode, of those that were recorded",
+	[OPTION_ONE_MODE] = { "mode", "m", "MODE", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE,
+		.brief_in = DIFF | ANNOTATE, WORDS(EXTPROF_MODES), .brief = "this mode, of those that were recorded",
 		.help = "of the modes that were recorded this one: %s (default: the only one)" },
-	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF,
-		.brief_in = DIFF, .brief = "only samples that match: thread=worker*",
+	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE,
+		.brief_in = DIFF | ANNOTATE, .brief = "only samples that match: thread=worker*",
 		.help = "only samples that match KEY=PATTERN: process, thread, method, file, state or label:KEY, with *, ? and "
 		"[...]; several have to match all" },
 	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_WHICH,
-		.commands = DIFF, .brief = "only samples from so long after the begin",
+		.commands = DIFF | ANNOTATE, .brief = "only samples from so long after the begin",
 		.help = "only samples from so long after the begin of a recording: 10, 500ms, 2m" },
 	[OPTION_UNTIL] = { "until", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_WHICH,
-		.commands = DIFF, .brief = "only samples up to then", .help = "only samples up to so long after the begin" },
+		.commands = DIFF | ANNOTATE, .brief = "only samples up to then", .help = "only samples up to so long after the begin" },
 	[OPTION_METRIC] = { "metric", "", "METRIC", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF,
 		.brief = "what is counted: cpu, samples, alloc_space, ...",
 		.help = "which of the two amounts of the mode is counted: cpu or samples, wall or samples, alloc_space or "
@@ -135,6 +136,12 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_DIFF_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DIFF,
 		.brief_in = DIFF, CHOICES("text,json,flamegraph"), .brief = "text, json or flamegraph",
 		.help = "%s (default: by the suffix of the file, else text)" },
+	[OPTION_TO_PAGE] = { "output", "o", "FILE", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = ANNOTATE,
+		.brief_in = ANNOTATE, .brief = "write to this file: a.txt, a.html",
+		.help = "write it to FILE (default: standard output); a file that ends in .html is a page" },
+	[OPTION_PAGE_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = ANNOTATE,
+		.brief_in = ANNOTATE, CHOICES("text,html"), .brief = "text or html",
+		.help = "%s (default: by the suffix of the file, else text)" },
 	[OPTION_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
 		.brief_in = R, WORDS(EXTPROF_FORMATS), .brief = "of the file (default: by its suffix)",
 		.help = "%s (default: by the suffix of FILE)" },
@@ -142,7 +149,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = R, FIELD(groups), WORDS(EXTPROF_GROUPS), .brief = "outermost frames: process, thread, label:KEY",
 		.help = "what the outermost frames are: %s, or several with commas between (default: process if there are "
 		"several)" },
-	[OPTION_UNIT] = { "unit", "", "UNIT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
+	[OPTION_UNIT] = { "unit", "", "UNIT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | ANNOTATE,
 		WORDS(EXTPROF_UNITS), .brief = "what amounts are counted in",
 		.help = "what amounts are counted in: %s (default: by the mode; times are in us)" },
 	[OPTION_STATE] = { "state", "", "STATES", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | T,
@@ -163,6 +170,9 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "each thread by itself; in a profile as an outermost frame" },
 	[OPTION_LINES] = { "lines", "l", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(lines),
 		.brief = "each line by itself", .help = "tell frames apart by the line that runs" },
+	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = R, FIELD(sources),
+		.brief = "keep the source files in the recording",
+		.help = "with -o FILE.extprof: also write the source files that are seen into the recording" },
 	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",
@@ -204,12 +214,12 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_VERBOSE] = { "verbose", "v", .group = OPTION_OTHER, .commands = R | T | S, FIELD(verbose),
 		.brief = "tell what is searched, and libbpf's log",
 		.help = "tell on standard error what is searched and found, and what libbpf and the kernel's verifier say" },
-	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = R | T | S | D | DIFF,
+	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = R | T | S | D | DIFF | ANNOTATE,
 		.brief = "show the options that are used most, or all",
 		.help = "show the options that are used most; --help=all shows all" },
-	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF, .brief = "show a short usage",
+	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF | ANNOTATE, .brief = "show a short usage",
 		.help = "show a short usage" },
-	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF,
+	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF | ANNOTATE,
 		.brief = "show the version", .help = "show the version" },
 
 	[OPTION_FIGURES] = { "figures", FIELD(figures) },

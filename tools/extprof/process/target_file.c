@@ -118,16 +118,24 @@ int target_file__open_mapped(struct target_files *f, const struct mapping *m, st
 	return open_file(f, &r, m->path, st);
 }
 
-int target_file__open_elf(struct target_files *f, const char *path, struct stat *st)
+static int open_path(struct target_files *f, const char *path, uint64_t size_max, struct stat *st)
 {
-	const struct opener_request r = {
-		.work = OPEN_PATH, .size_max = TARGET_FILE_ELF_MAX, .of_user = f->of_user,
-	};
+	const struct opener_request r = { .work = OPEN_PATH, .size_max = size_max, .of_user = f->of_user };
 	char *whole = whole_path(path);
 	int fd = whole ? open_file(f, &r, whole, st) : -ENOMEM;
 
 	free(whole);
 	return fd;
+}
+
+int target_file__open_elf(struct target_files *f, const char *path, struct stat *st)
+{
+	return open_path(f, path, TARGET_FILE_ELF_MAX, st);
+}
+
+int target_file__open_source(struct target_files *f, const char *path, struct stat *st)
+{
+	return open_path(f, path, TARGET_FILE_TEXT_MAX, st);
 }
 
 int target_file__stat(struct target_files *f, const char *path, struct stat *st)

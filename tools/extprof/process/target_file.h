@@ -24,6 +24,7 @@
 
 #define TARGET_FILE_LINE_MAX 512u		/* bytes of a line */
 #define TARGET_FILE_SOURCE_MAX (64ull << 20)	/* bytes of a source file */
+#define TARGET_FILE_TEXT_MAX (4ull << 20)	/* of one that is shown as a whole */
 #define TARGET_FILE_ELF_MAX (16ull << 30)	/* of a program: with debugging information it can be large */
 
 /* Whose files they are. */
@@ -65,6 +66,8 @@ void target_files__of_user(struct target_files *f);
 int target_file__open_mapped(struct target_files *f, const struct mapping *m, struct stat *st);
 /* A program or a library, by its path. */
 int target_file__open_elf(struct target_files *f, const char *path, struct stat *st);
+/* A source file, by its whole path or below the working directory of extprof. */
+int target_file__open_source(struct target_files *f, const char *path, struct stat *st);
 /* Not of the file's content: whoever may look it up may know it. */
 int target_file__stat(struct target_files *f, const char *path, struct stat *st);
 /* A line from 1, as it is in the file, without its end; *size bytes.  -ENOENT also if there is no such line. */

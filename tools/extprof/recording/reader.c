@@ -20,6 +20,7 @@ struct recording_reader {
 	sqlite3 *db;
 	struct block_codec codec;
 	struct deadline *deadline;
+	int version;		/* of the tables */
 	bool ended;
 	bool wal_missing;
 };
@@ -119,9 +120,10 @@ static int check_version(struct recording_reader *r, const char *path, struct di
 	version = first_number(r, "PRAGMA user_version", &code);
 	if (code != SQLITE_OK)
 		return fail(r, code, "the recording cannot be read", d);
-	if (version == RECORDING_VERSION)
+	r->version = (int)version;
+	if (version >= 1 && version <= RECORDING_VERSION)
 		return 0;
-	diag__set(d, DIAG_RECORDING, EBADMSG, "%s has version %lld of the tables, and this extprof reads version %d",
+	diag__set(d, DIAG_RECORDING, EBADMSG, "%s has version %lld of the tables, and this extprof reads versions 1 to %d",
 		  path, (long long)version, RECORDING_VERSION);
 	diag__hint(d, "read it with the extprof that recorded it");
 	return -EBADMSG;
@@ -156,7 +158,7 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 	}
 	err = check_version(r, path, d);
 	if (!err)
-		err = schema__check(r->db, d);
+		err = schema__check(r->db, r->version, d);
 	if (!err)
 		r->ended = recording_reader__number(r, "ended") == 1;
 cleanup:
@@ -165,6 +167,11 @@ cleanup:
 	else
 		*reader = r;
 	return err;
+}
+
+int recording_reader__version(const struct recording_reader *r)
+{
+	return r->version;
 }
 
 void recording_reader__close(struct recording_reader *r)

@@ -26,6 +26,9 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 			   struct diag *d);
 void recording_reader__close(struct recording_reader *r);
 
+/* Of its tables. */
+int recording_reader__version(const struct recording_reader *r);
+
 /* Read only.  It belongs to the reader. */
 sqlite3 *recording_reader__database(struct recording_reader *r);
 

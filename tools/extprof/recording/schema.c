@@ -31,6 +31,8 @@ const char *const recording_schema[] = {
 	"involuntary INTEGER, threads INTEGER)",
 	"CREATE TABLE thread_states(account INTEGER, state INTEGER, ns INTEGER, waits INTEGER, "
 	"PRIMARY KEY(account, state)) WITHOUT ROWID",
+	"CREATE TABLE sources(id INTEGER PRIMARY KEY, path INTEGER, size INTEGER, time_ns INTEGER, hash INTEGER, length INTEGER, "
+	"data BLOB)",
 	"CREATE TABLE accounts(process INTEGER, mode INTEGER, reason TEXT, samples INTEGER, "
 	"PRIMARY KEY(process, mode, reason)) WITHOUT ROWID",
 	NULL
@@ -64,7 +66,13 @@ static int find_statement(const char *sql)
 	return -1;
 }
 
-int schema__check(sqlite3 *db, struct diag *d)
+/* Is the table newer than that version? */
+static bool is_newer(const char *sql, int version)
+{
+	return version < 2 && !strncmp(sql, "CREATE TABLE sources(", 21);
+}
+
+int schema__check(sqlite3 *db, int version, struct diag *d)
 {
 	sqlite3_stmt *s = NULL;
 	uint32_t seen = 0;
@@ -92,7 +100,7 @@ int schema__check(sqlite3 *db, struct diag *d)
 		err = schema__fail(db, code, DIAG_RECORDING, "its tables cannot be read", d);
 	sqlite3_finalize(s);
 	for (int i = 0; !err && recording_schema[i]; i++)
-		if (!(seen & 1u << i))
+		if (!(seen & 1u << i) && !is_newer(recording_schema[i], version))
 			err = diag__set(d, DIAG_RECORDING, EBADMSG, "it is no whole recording: a table is missing");
 	return err;
 }

@@ -9,8 +9,8 @@
 
 /* "extp": `file` tells such a database from others by it. */
 #define RECORDING_APPLICATION_ID 0x65787470
-/* Of the tables.  A reader knows those of its own version. */
-#define RECORDING_VERSION 1
+/* Of the tables.  A reader knows those of its own version, and of those before.  2: with `sources`. */
+#define RECORDING_VERSION 2
 
 /* Of texts and blobs: no row has a longer one. */
 #define RECORDING_TEXT_MAX 65536
@@ -28,8 +28,8 @@
 /* The statements that make the tables; ends with NULL. */
 extern const char *const recording_schema[];
 
-/* 0, or -EBADMSG: the database has other tables, or more.  *d says which. */
-int schema__check(sqlite3 *db, struct diag *d);
+/* 0, or -EBADMSG: the database has other tables than that version, or more.  *d says which. */
+int schema__check(sqlite3 *db, int version, struct diag *d);
 
 /* *d has what SQLite says of the last error, after `what`.  Returns a negative errno. */
 int schema__fail(sqlite3 *db, int code, enum diag_code diag, const char *what, struct diag *d);

@@ -54,7 +54,7 @@ static uint32_t id_of(struct recording_sink *s, uint32_t number)
 	}
 	if (array__reserve(&s->frames, s->frame_count, 1, &s->frame_room, RECORDING_FRAMES_MAX, sizeof(*s->frames)))
 		return 0;
-	s->frames[s->frame_count++] = (struct frame_state){ .number = number };
+	s->frames[s->frame_count++] = (struct frame_state){ .number = number, .row = s->row };
 	if (number == FRAME_NO_ROOM)
 		s->no_room = s->frame_count;
 	else
@@ -96,10 +96,28 @@ static int write_frame(struct recording_sink *s, uint32_t id, const struct frame
 	return recording_writer__frame(s->writer, id, f);
 }
 
+int recording_sink__look(struct recording_sink *s)
+{
+	int err = 0;
+
+	for (; s->frames_seen < s->frame_count && !err; s->frames_seen++) {
+		const struct frame_state *state = &s->frames[s->frames_seen];
+		const struct frame *f;
+
+		if (state->number == FRAME_NO_ROOM || !s->source.file)
+			continue;
+		err = s->source.name(s->source.context, state->number);
+		f = frame_table__get(s->source.frames, state->number);
+		if (!err && f->kind == FRAME_RUBY && *f->path)
+			err = s->source.file(s->source.context, state->row, f->path);
+	}
+	return err;
+}
+
 /* The frames that have come since the last block. */
 static int write_new_frames(struct recording_sink *s)
 {
-	int err = 0;
+	int err = recording_sink__look(s);
 
 	for (; s->frames_written < s->frame_count && !err; s->frames_written++) {
 		uint32_t number = s->frames[s->frames_written].number;
@@ -237,6 +255,7 @@ static int sink__sample(struct sink *sink, const struct sink_sample *sample)
 		err = flush(s);
 	if (err || !sample->view_count)
 		return err;
+	s->row = sample->origin.process;
 	row.thread = thread_of(s, &sample->origin);
 	err = labels_of(s, sample, &row.labels);
 	for (uint32_t i = 0; i < sample->view_count && !err; i++) {

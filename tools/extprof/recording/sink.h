@@ -12,6 +12,8 @@ struct recording_source {
 	const struct processes *processes;
 	/* Give a frame the name that is known now.  0 or a negative errno. */
 	int (*name)(void *context, uint32_t number);
+	/* Code of this file was seen in the process of that row.  The same file is told again.  NULL: nobody wants that. */
+	int (*file)(void *context, uint32_t row, const char *path);
 	void *context;
 };
 
@@ -24,10 +26,13 @@ struct recording_sink {
 	uint32_t id_count;	/* elements of it that are set */
 	struct frame_state {
 		uint32_t number;	/* FRAME_STALE: of a profile before a restart */
+		uint32_t row;		/* of the process in which it was seen first, or PROCESS_NONE */
 		uint64_t hash;		/* of the row as it is in the file; 0: it is not yet */
 	} *frames;		/* by id - 1 */
 	size_t frame_room;
 	uint32_t frame_count, frames_written;
+	uint32_t frames_seen;	/* of which source::file was told */
+	uint32_t row;		/* of the sample that is taken */
 	uint32_t no_room;	/* id of FRAME_NO_ROOM; 0: it has none yet */
 	struct map64 threads;	/* id of the process << 32 | frame -> id */
 	uint32_t thread_count;
@@ -43,6 +48,9 @@ struct recording_sink {
  * modes, kinds and states.  0 or a negative errno, as recording_writer__why() says. */
 int recording_sink__init(struct recording_sink *s, struct recording_writer *writer,
 			 const struct recording_source *source, const struct mode *const *list, uint32_t mode_count);
+
+/* Tell source::file of frames that are new: to be called often, while the processes are there. */
+int recording_sink__look(struct recording_sink *s);
 
 /* Write what there is, if it is time for it: to be called now and then.  0 or a negative errno. */
 int recording_sink__tick(struct recording_sink *s, uint64_t now);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/deadline.h"
 #include "base/map64.h"
@@ -18,7 +19,8 @@
 
 enum statement {
 	PUT_META, PUT_MODE, PUT_KIND, PUT_STATE, FIND_STRING, PUT_STRING, PUT_PROCESS, PUT_THREAD, PUT_FRAME, PUT_STACK, PUT_BLOCK,
-	PUT_PAUSE, PUT_EVENT, PUT_THREAD_ACCOUNT, PUT_THREAD_STATE, PUT_ACCOUNT, BEGIN, COMMIT,
+	PUT_PAUSE, PUT_EVENT, PUT_THREAD_ACCOUNT, PUT_THREAD_STATE, PUT_ACCOUNT, PUT_SOURCE, BEGIN,
+	COMMIT,
 	STATEMENTS
 };
 
@@ -41,6 +43,7 @@ static const char *const statements[STATEMENTS] = {
 			       "involuntary,threads,name,comm) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 	[PUT_THREAD_STATE] = "INSERT OR REPLACE INTO thread_states VALUES(?,?,?,?)",
 	[PUT_ACCOUNT] = "INSERT OR REPLACE INTO accounts VALUES(?,?,?,?)",
+	[PUT_SOURCE] = "INSERT INTO sources(size,time_ns,hash,length,data,path) VALUES(?,?,?,?,?,?)",
 	[BEGIN] = "BEGIN",
 	[COMMIT] = "COMMIT",
 };
@@ -436,6 +439,31 @@ int recording_writer__account(struct recording_writer *w, uint32_t process, uint
 	bind_text(w, PUT_ACCOUNT, 3, reason);
 	bind(w, PUT_ACCOUNT, 4, samples);
 	return run(w, PUT_ACCOUNT);
+}
+
+int recording_writer__source(struct recording_writer *w, const struct recording_source_file *f)
+{
+	uLongf size = compressBound((uLong)f->length);
+	void *data = f->text ? malloc(size) : NULL;
+	int err;
+
+	if (ready(w) || bind_string(w, PUT_SOURCE, 6, f->path)) {
+		free(data);
+		return w->err;
+	}
+	bind(w, PUT_SOURCE, 1, f->size);
+	bind(w, PUT_SOURCE, 2, f->time);
+	bind(w, PUT_SOURCE, 3, f->hash);
+	bind(w, PUT_SOURCE, 4, f->length);
+	if (f->text && (!data || compress2(data, &size, (const Bytef *)f->text, (uLong)f->length, 6) != Z_OK)) {
+		free(data);
+		return no_memory(w);
+	}
+	if (data)
+		sqlite3_bind_blob(w->statements[PUT_SOURCE], 5, data, (int)size, SQLITE_STATIC);
+	err = run(w, PUT_SOURCE);
+	free(data);
+	return err;
 }
 
 /* -- stacks and samples ------------------------------------------------------------------------ */

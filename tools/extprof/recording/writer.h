@@ -16,6 +16,7 @@
 #include "base/diag.h"
 #include "frames/frame.h"
 #include "recording/block.h"
+#include "recording/sources.h"
 
 /* A block is written after so much time, or when it is full, or has samples of twice that time. */
 #define WRITER_BLOCK_NS (5 * 1000000000ull)
@@ -95,6 +96,9 @@ int recording_writer__event(struct recording_writer *w, const struct recording_e
 int recording_writer__thread_account(struct recording_writer *w, const struct recording_thread_account *row);
 int recording_writer__account(struct recording_writer *w, uint32_t process, uint32_t mode, const char *reason,
 			      uint64_t samples);
+
+/* Each file once.  The text is compressed. */
+int recording_writer__source(struct recording_writer *w, const struct recording_source_file *f);
 
 /* The id of a stack of frames, outermost first.  0: there are none, or an error. */
 uint32_t recording_writer__stack(struct recording_writer *w, const uint32_t *frames, uint32_t count);

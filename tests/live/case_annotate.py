@@ -1,0 +1,105 @@
+"""Source beside what its lines took: lines whose share the program knows."""
+import os
+import re
+
+import harness
+from case_graph import browse
+from harness import case, check
+
+# Line 3 has three quarters of the work, line 4 one.
+PROGRAM = """def work(n)
+  s = 0
+  (3 * n).times { |i| s += i & 3 }
+  n.times { |i| s += i & 3 }
+  "<b>&amp;" # \tnothing
+end
+puts "ready"; $stdout.flush
+loop { work(20_000) }
+"""
+ROW = re.compile(r"^ *(?:(\S+ \S+) +([\d.]+) %)? *(?:(\S+ \S+) +([\d.]+) %)? +~?(\d+) \| (.*)$")
+
+
+def record(ctx, *options):
+    source, path = ctx.write("work.rb", PROGRAM), ctx.path("a.extprof")
+    ruby = ctx.ruby(source)
+    ruby.expect("ready")
+    run = ctx.extprof("record", "-q", "-p", ruby.pid, "-d", "2", "-F", harness.rate(1000), *options, "-o", path)
+    check(run.status == 0, "%d: %s", run.status, run.err)
+    ruby.kill()
+    return source, path
+
+
+def rows(run):
+    check(run.status == 0, "%d: %s", run.status, run.err)
+    found = {}
+    for line in run.out.splitlines():
+        m = ROW.match(line)
+        if m:
+            # One amount alone is a total.
+            shares = [float(x) for x in (m.group(2), m.group(4)) if x]
+            found[int(m.group(5))] = (shares[0] if len(shares) > 1 else 0, shares[-1] if shares else 0, m.group(6))
+    return found
+
+
+@case(timeout=60)
+def known_lines(ctx):
+    """Three quarters are in line 3 and a quarter in line 4, and the loop has all of it as total."""
+    source, path = record(ctx, "--sources")
+    lines = rows(ctx.extprof("annotate", path, "work.rb"))
+    check(len(lines) == 8, "lines: %s", lines)
+    check(all(lines[n][2].strip() == text.replace("\t", "").strip() or n == 5
+              for n, text in enumerate(PROGRAM.splitlines(), 1)), "text: %s", lines)
+    share = lines[3][0] / (lines[3][0] + lines[4][0])
+    check(abs(share - 0.75) < 0.06, "line 3 has %.2f of both", share)
+    check(lines[8][1] > 90 and lines[8][0] < 10, "the loop: %s", lines[8])
+    method = rows(ctx.extprof("annotate", path, "Object#work"))
+    check(set(method) <= set(range(1, 7)) and {3, 4} <= set(method), "the method: %s", sorted(method))
+    return "line 3 has %.3f of the work" % share
+
+
+@case(timeout=60)
+def source_that_has_changed(ctx):
+    """The text of the recording is shown whatever becomes of the file, and it is said that the file is another one."""
+    source, path = record(ctx, "--sources")
+    _, bare = ctx.path("x"), ctx.path("bare.extprof")
+    run = ctx.extprof("annotate", path, "work.rb")
+    check("source: the recording" in run.out and "CHANGED" not in run.out, "%s", run.out)
+    with open(source, "a", encoding="utf-8") as f:
+        f.write("# more\n")
+    run = ctx.extprof("annotate", path, "work.rb")
+    check("CHANGED" in run.out and "# more" not in run.out and "(3 * n).times" in run.out, "%s", run.out)
+    os.unlink(source)
+    run = ctx.extprof("annotate", path, "work.rb")
+    check("(3 * n).times" in run.out, "without the file: %s", run.out)
+    source, path = ctx.write("work.rb", PROGRAM), bare
+    ruby = ctx.ruby(source)
+    ruby.expect("ready")
+    check(ctx.extprof("record", "-q", "-p", ruby.pid, "-d", "1", "-o", path).status == 0, "record")
+    run = ctx.extprof("annotate", path, source)
+    check("source: the file of this machine" in run.out and "CHANGED" not in run.out, "%s", run.out)
+    ctx.write("work.rb", "# other\n" * 8)
+    run = ctx.extprof("annotate", path, source)
+    check("CHANGED" in run.out and "# other" in run.out, "%s", run.out)
+    os.unlink(source)
+    run = ctx.extprof("annotate", path, source)
+    check(run.status == 0 and "source: none" in run.out, "%s", run.out)
+    return "told each time"
+
+
+@case(timeout=60)
+def page_and_errors(ctx):
+    """The page has the source as text, and what is wrong is said."""
+    _, path = record(ctx, "--sources")
+    page = ctx.path("work.html")
+    run = ctx.extprof("annotate", path, "work.rb", "-o", page)
+    check(run.status == 0 and not run.out, "%d: %s", run.status, run.err)
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    check("&lt;b&gt;&amp;amp;" in text and "<b>" not in text and "Content-Security-Policy" in text, "%s", text[-600:])
+    dom = browse(ctx, page)
+    check(dom is None or 'id="L3"' in dom, "in the browser: %s", dom)
+    for wrong, status in ((["none.rb"], harness.USAGE), (["Object#none"], harness.USAGE), ([], harness.USAGE),
+                          (["work.rb", "-m", "wall"], harness.USAGE), (["work.rb", "--filter", "thread=nobody"], 74)):
+        run = ctx.extprof("annotate", path, *wrong)
+        check(run.status == status and run.err, "%s: %d: %s", wrong, run.status, run.err)
+    return "a page%s" % ("" if dom else "; NOT opened: there is no browser here")

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof annotate: a source file with what its lines took. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/environment.h"
+#include "cli/messages.h"
+#include "cli/recorded.h"
+
+struct annotating {
+	struct extprof_recorded *recorded;
+	struct extprof_annotate_options options;
+	const char *what, *format;
+};
+
+static int write_to(void *context, FILE *to, struct extprof_error *e)
+{
+	struct annotating *a = context;
+
+	return extprof_recorded_annotate(a->recorded, a->what, a->format, &a->options, to, e);
+}
+
+static int annotate(struct annotating *a, const struct options *o)
+{
+	const char *file = o->values[OPTION_TO_PAGE].text;
+	struct extprof_error e = { .size = sizeof(e) };
+	bool shown = !file || !strcmp(file, "-");
+
+	a->what = o->files[1];
+	a->format = o->values[OPTION_PAGE_FORMAT].given ? o->values[OPTION_PAGE_FORMAT].text :
+		    recorded__is_html(file) ? "html" : "text";
+	a->options = (struct extprof_annotate_options){
+		.size = sizeof(a->options), .mode = o->values[OPTION_ONE_MODE].text, .unit = o->values[OPTION_UNIT].text,
+		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,
+		.filter_count = o->filter_count, .color = shown && !strcmp(a->format, "text") && environment__has_color(),
+		.width = shown ? recorded__width() : 0,
+	};
+	return recorded__write(file, write_to, a, &e) ? message__fail(&e) : STATUS_OK;
+}
+
+static int run(int argc, char **argv, bool implied)
+{
+	struct annotating a = { .recorded = NULL };
+	struct options o;
+	int status = STATUS_OK, err;
+
+	(void)implied;
+	err = options__parse(&o, &command_line_annotate, argc, argv, 0);
+	if (err)
+		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
+	if (!status)
+		status = recorded__open(&a.recorded, o.files[0]);
+	if (!status)
+		status = annotate(&a, &o);
+	extprof_recorded_close(a.recorded);
+	options__free(&o);
+	return recorded__flush(status);
+}
+
+const struct command command_annotate = {
+	.name = "annotate",
+	.summary = "show source with what each line took",
+	.line = &command_line_annotate,
+	.run = run,
+};

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A source file beside what its lines took. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/annotate.h"
+#include "base/text.h"
+#include "library/error.h"
+#include "library/recorded.h"
+#include "library/settings.h"
+#include "process/target_file.h"
+#include "recording/sources.h"
+
+struct source {
+	struct recording_source_file kept;	/* what the recording has of it */
+	bool known;		/* it has something */
+	char *text;		/* that is shown; of `kept` or of this machine's file */
+	size_t length;
+	char *own;		/* the text of the file, to be freed */
+	const char *from;
+	char changed[256];
+};
+
+/* The file of this machine, with the rights of extprof's user.  0 or -errno. */
+static int read_file(const char *path, struct stat *st, char **text, size_t *length)
+{
+	struct target_files files;
+	size_t at = 0;
+	ssize_t n = 1;
+	int fd;
+
+	*text = NULL;
+	target_files__of_user(&files);
+	fd = target_file__open_source(&files, path, st);
+	if (fd < 0)
+		return fd;
+	*text = malloc((size_t)st->st_size + 1);
+	while (*text && at < (size_t)st->st_size && (n = pread(fd, *text + at, (size_t)st->st_size - at, (off_t)at)) > 0)
+		at += (size_t)n;
+	close(fd);
+	*length = at;
+	return *text ? 0 : -ENOMEM;
+}
+
+static uint64_t time_of(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000ull + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* Is the file of this machine another one than was seen? */
+static void compare(struct source *s, const struct stat *st, time_t started)
+{
+	bool same = s->known && s->kept.size == (uint64_t)st->st_size && s->kept.time == time_of(st);
+
+	if (s->known && !same && s->kept.hash && s->own)
+		same = source__hash(s->own, s->length) == s->kept.hash;
+	if (s->known && !same)
+		snprintf(s->changed, sizeof(s->changed), "the file of this machine is another one than was recorded (%llu bytes "
+			 "now, %llu then)%s", (unsigned long long)st->st_size, (unsigned long long)s->kept.size,
+			 s->kept.text ? "; shown is the one that was recorded" : ": lines can be those of other code");
+	else if (!s->known && st->st_mtim.tv_sec > started)
+		snprintf(s->changed, sizeof(s->changed), "the file was changed after the recording began: lines can be those of other "
+			 "code");
+}
+
+static int find_source(struct source *s, struct recording_reader *reader, const char *path, time_t started, struct diag *d)
+{
+	int err = recording_source__read(reader, path, &s->kept, d);
+	struct stat st;
+
+	s->known = !err;
+	if (err && err != -ENOENT)
+		return err;
+	err = read_file(path, &st, &s->own, &s->length);
+	if (!err)
+		compare(s, &st, started);
+	else if (err == -ENOMEM)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the source");
+	s->text = s->own;
+	s->from = s->own ? "the file of this machine" : "none: this machine has no such file, and the recording was made without "
+		  "--sources";
+	if (s->kept.text) {
+		s->text = s->kept.text;
+		s->length = s->kept.length;
+		s->from = "the recording";
+	}
+	return 0;
+}
+
+static int annotate(const struct report *r, struct recording_reader *reader, const char *what, bool html,
+		    const struct extprof_annotate_options *o, FILE *to, struct extprof_error *error)
+{
+	struct annotate_options options = { .color = o->color, .width = o->width };
+	struct source s = { 0 };
+	struct annotation a;
+	struct diag d = { 0 };
+	int err = annotation__make(&a, r, what, &d);
+
+	if (!err)
+		err = find_source(&s, reader, a.path, r->meta.started, &d);
+	if (!err && s.text && annotation__set_source(&a, s.text, s.length))
+		err = diag__set(&d, DIAG_INTERNAL, ENOMEM, "out of memory for the source");
+	options.source = s.from;
+	options.changed = *s.changed ? s.changed : NULL;
+	if (err)
+		error__from(error, err, &d);
+	else if ((err = html ? annotation__write_html(&a, &options, to) : annotation__write_text(&a, &options, to)))
+		error__set(error, DIAG_OUTPUT, -err, "the source could not be written: %s", strerror(-err));
+	annotation__free(&a);
+	recording_source__free(&s.kept);
+	free(s.own);
+	return err;
+}
+
+int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *what, const char *format,
+			      const struct extprof_annotate_options *options, FILE *to, struct extprof_error *error)
+{
+	struct recording_request request = { .detail = REPORT_BY_LINE, .by_value = true };
+	struct recording_reader *reader = recorded__reader(recorded);
+	struct recording_profile *profile = NULL;
+	struct recording_filter filter = { 0 };
+	struct extprof_annotate_options o;
+	struct reports reports = { 0 };
+	struct diag d = { 0 };
+	int err;
+
+	if (strcmp(format, "text") && strcmp(format, "html"))
+		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of annotated source", format);
+	err = options__copy(&o, sizeof(o), options, error);
+	if (err)
+		return err;
+	filter.since = o.since;
+	filter.until = o.until;
+	filter.modes = o.mode;
+	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
+	if (!err)
+		err = unit__find(o.unit, &request.unit, error);
+	if (err)
+		return err;
+	err = recording_profile__create(&profile, &reader, 1, &filter, &d);
+	if (!err)
+		err = recording_profile__reports(profile, &request, &reports, &d);
+	recording_profile__destroy(profile);
+	if (err)
+		return error__from(error, err, &d);
+	if (reports.count > 1)
+		err = error__set(error, DIAG_USAGE, EINVAL, "there are several modes: choose one with --mode");
+	else if (!reports.list[0].samples)
+		err = error__set(error, DIAG_RECORDING, ENODATA, "the recording has no such samples");
+	else
+		err = annotate(&reports.list[0], reader, what, !strcmp(format, "html"), &o, to, error);
+	reports__free(&reports);
+	return err;
+}
