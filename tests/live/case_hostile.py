@@ -2,8 +2,22 @@
 import os
 import resource
 import signal
+import subprocess
+import time
 
+import harness
 from harness import case, check
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def build(directory, source):
+    """A program of fakes/."""
+    path = os.path.join(directory, source)
+    subprocess.run(["cc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-pthread", "-I" + os.path.join(harness.TOP, "tests/unit"),
+                    "-I" + os.path.join(harness.TOP, "include"), "-o", path, os.path.join(HERE, "fakes", source + ".c"),
+                    os.path.join(harness.TOP, "tests/unit/fake.c")], check=True)
+    return path
 
 
 @case(timeout=60)
@@ -51,3 +65,20 @@ def more_processes_than_files(ctx):
     check(own.out.split() == ["123"] and "4096" in own.err.split(), "a command has other limits: %s %s", own.out, own.err)
     target.signal(signal.SIGTERM)
     return "61 processes with a soft limit of 100 files; under a hard one of 100 that is said"
+
+
+@case(timeout=120)
+def memory_of_many(ctx):
+    """What is kept has a bound for all processes together: 12 of them have 64 MB each that is to be kept."""
+    hostile = ctx.start([build(ctx.directory, "fake_greedy"), 12])
+    hostile.expect("ready")
+    reader = ctx.extprof_start("record", "-p", hostile.pid, "-s", "-l", "-d", 12, "-q", "-o", ctx.path("out.folded"))
+    peak = 0
+    while reader.p.poll() is None:
+        with open("/proc/%d/status" % reader.pid) as f:
+            peak = max([peak] + [int(line.split()[1]) >> 10 for line in f if line.startswith("VmHWM")])
+        time.sleep(0.2)
+    ctx.profile_of(reader, 60, ctx.path("out.folded")).ok()
+    hostile.kill()
+    check(20 < peak < 400, "extprof has had %d MB", peak)
+    return "%d MB at most" % peak

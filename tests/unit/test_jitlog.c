@@ -29,7 +29,7 @@ static void set_up(uint32_t count)
 	section.jit_log = (uintptr_t)entries;
 	layout.address = (uintptr_t)&section;
 	layout.section = section;
-	jitlog__init(&jit, &layout);
+	jitlog__init(&jit, &layout, NULL);
 }
 
 static void tear_down(void)

@@ -654,6 +654,7 @@ TEST(symbols_are_not_read_when_they_cannot_be_kept)
 	symbols__init(&gone, &table, &layout, &memory.memory);
 	symbols__set_exited(&gone);
 	CHECK_STRING(name_of(bar), "Foo#bar");
+	table.names.max = 0;
 	for (uint32_t id = 3; table.count < SYMBOLS_MAX; id++)
 		symbols__get(&gone, id);
 	s = symbols__get(&symbols, bar);
@@ -672,6 +673,32 @@ TEST(symbols_are_not_read_when_they_cannot_be_kept)
 	/* What is there has its name. */
 	CHECK_STRING(name_of(bar), "Foo#bar");
 	symbols__free(&gone);
+	tear_down();
+}
+
+/* One process, or all of one user, leave half for others. */
+TEST(symbols_of_one_process_leave_room_for_others)
+{
+	struct symbols hostile[2];
+	uint32_t id = 3;
+
+	set_up();
+	table.names.max = 1000 * SYMBOL_COST;
+	for (int i = 0; i < 2; i++) {
+		symbols__init(&hostile[i], &table, &layout, &memory.memory);
+		hostile[i].names.user = 7;
+		symbols__set_exited(&hostile[i]);
+	}
+	table.names.max = 1000 * SYMBOL_COST;
+	while (symbols__get(&hostile[0], id) && id < 2000)
+		id++;
+	CHECK_INT(id - 3, 500);
+	CHECK(!symbols__get(&hostile[1], 3));
+	/* What it has stays. */
+	CHECK(symbols__get(&hostile[0], 3) != NULL);
+	CHECK_STRING(name_of(bar), "Foo#bar");
+	for (int i = 0; i < 2; i++)
+		symbols__free(&hostile[i]);
 	tear_down();
 }
 

@@ -13,13 +13,16 @@ void jitlog__free(struct jitlog *j)
 {
 	if (!j)
 		return;
+	if (j->share)
+		budget__add(j->share, -(int64_t)(j->room * sizeof(*j->entries)));
 	free(j->entries);
 	memset(j, 0, sizeof(*j));
 }
 
-void jitlog__init(struct jitlog *j, const struct layout *layout)
+void jitlog__init(struct jitlog *j, const struct layout *layout, struct budget_share *share)
 {
 	memset(j, 0, sizeof(*j));
+	j->share = share;
 	j->generation = layout->section.jit_log_generation;
 	/* All samples are younger than the layout, so no generation was missed. */
 	j->checked = 1;
@@ -84,6 +87,21 @@ static void sort_new(struct jitlog *j)
 	free(buffer);
 }
 
+/* The array doubles when it grows. */
+static bool make_room(struct jitlog *j, uint32_t n)
+{
+	size_t before = j->room;
+
+	if (j->count + n > j->room && j->share &&
+	    !budget__has(j->share, (j->room > n ? j->room : n) * sizeof(*j->entries)))
+		return false;
+	if (array__reserve(&j->entries, j->count, n, &j->room, JITLOG_ENTRIES_MAX, sizeof(*j->entries)))
+		return false;
+	if (j->share)
+		budget__add(j->share, (int64_t)((j->room - before) * sizeof(*j->entries)));
+	return true;
+}
+
 /* Read the entries that were appended, as far as the budget goes. */
 static void read_new(struct jitlog *j, const struct layout *l, const struct memory *m)
 {
@@ -98,8 +116,7 @@ static void read_new(struct jitlog *j, const struct layout *l, const struct memo
 		if (n > BATCH)
 			n = BATCH;
 		j->left -= (int64_t)n * stride + JITLOG_READ_BYTES;
-		if (array__reserve(&j->entries, j->count, n, &j->room, JITLOG_ENTRIES_MAX,
-				   sizeof(*j->entries)) ||
+		if (!make_room(j, n) ||
 		    memory__read(m, l->section.jit_log + (uint64_t)j->read * stride, raw,
 				 (size_t)n * stride))
 			break;

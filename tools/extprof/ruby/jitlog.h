@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "ruby/layout.h"
 #include "process/memory.h"
 
@@ -24,11 +25,12 @@ struct jitlog {
 	uint32_t generation;
 	uint64_t valid_since;	/* samples before are of an older generation */
 	int64_t left;		/* bytes that may be read until jitlog__renew() */
+	struct budget_share *share;	/* NULL: no other bound than JITLOG_ENTRIES_MAX */
 	uint64_t checked;	/* when the generation was last seen unchanged */
 };
 
 /* `layout` has just been read. */
-void jitlog__init(struct jitlog *j, const struct layout *layout);
+void jitlog__init(struct jitlog *j, const struct layout *layout, struct budget_share *share);
 void jitlog__free(struct jitlog *j);
 
 /* To be called at each tick: renews the budget. */

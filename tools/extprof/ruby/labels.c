@@ -11,12 +11,17 @@
 /* Ids below have one meaning: see symbols.c. */
 #define IDS_ONCE_MAX (1u << 31)
 
+/* Bytes that one takes beside its texts. */
+#define LABEL_COST (int64_t)(sizeof(struct label_record) + 48)
+
 void labels__free(struct labels *l)
 {
 	for (uint32_t i = 0; i < l->count; i++) {
 		free(l->list[i].key);
 		free(l->list[i].value);
 	}
+	if (l->share)
+		budget__add(l->share, -(int64_t)(l->bytes + l->count * LABEL_COST));
 	free(l->list);
 	map64__free(&l->map);
 	l->list = NULL;
@@ -43,7 +48,8 @@ int labels__keep(struct labels *l, const struct symbol *value)
 {
 	struct label_record r = { .expired = value->state == SYMBOL_EXPIRED };
 
-	if (l->count >= LABELS_KEPT_MAX || l->bytes >= LABELS_BYTES_MAX)
+	if (l->count >= LABELS_KEPT_MAX || l->bytes >= LABELS_BYTES_MAX ||
+	    (l->share && !budget__has(l->share, LABEL_COST + RB_DEBUG_EXT_LABEL_KEY_MAX + RB_DEBUG_EXT_LABEL_VALUE_MAX)))
 		labels__free(l);
 	if (!r.expired) {
 		if (value->part.kind != RB_DEBUG_EXT_LABEL || !value->part.name)
@@ -63,6 +69,8 @@ int labels__keep(struct labels *l, const struct symbol *value)
 		goto no_memory;
 	l->list[l->count++] = r;
 	l->bytes += r.key_length + r.value_length;
+	if (l->share)
+		budget__add(l->share, r.key_length + r.value_length + LABEL_COST);
 	return 0;
 no_memory:
 	free(r.key);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "base/map64.h"
 
 /* Records that are kept of one VM, and bytes of their texts. */
@@ -34,6 +35,7 @@ struct labels {
 	uint32_t count;
 	size_t room;
 	uint64_t bytes;
+	struct budget_share *share;	/* NULL: none */
 	bool wanted;		/* labels were asked for: records are read ahead */
 };
 

@@ -26,7 +26,12 @@ void symbols__init(struct symbols *s, struct symbol_table *table, struct layout 
 	s->memory = memory;
 	s->generation = layout->section.names_generation;
 	s->work = SYMBOLS_TICK_WORK;
-	jitlog__init(&s->jit, layout);
+	table->names.max = NAMES_BUDGET;
+	table->other.max = OTHER_BUDGET;
+	s->names.of = &table->names;
+	s->share.of = &table->other;
+	s->labels.share = &s->share;
+	jitlog__init(&s->jit, layout, &s->share);
 }
 
 void symbol_table__free(struct symbol_table *t)
@@ -38,7 +43,12 @@ void symbol_table__free(struct symbol_table *t)
 		free(t->list[i]);
 	}
 	free(t->list);
-	memset(t, 0, sizeof(*t));
+	t->list = NULL;
+	t->count = 0;
+	t->room = 0;
+	t->bytes = 0;
+	memset(&t->names, 0, sizeof(t->names));
+	t->names.max = NAMES_BUDGET;
 }
 
 void symbols__free(struct symbols *s)
@@ -46,6 +56,7 @@ void symbols__free(struct symbols *s)
 	if (!s)
 		return;
 	map64__free(&s->map);
+	free(s->own);
 	jitlog__free(&s->jit);
 	labels__free(&s->labels);
 	memset(s, 0, sizeof(*s));
@@ -56,13 +67,17 @@ void symbols__restart(struct symbols *s)
 	map64__free(&s->map);
 	s->parent = NULL;
 	s->inherited_end = 0;
-	s->next_reload = s->to_reload = s->next_late = 0;
+	s->own_count = s->next_reload = s->to_reload = s->next_late = 0;
+	/* The table is emptied next. */
+	s->names.used = 0;
 }
 
 /* What is read ahead fills half of it, and is not read ahead again. */
 bool symbol_table__is_crowded(const struct symbol_table *t)
 {
-	return t->count > SYMBOLS_MAX / 4 * 3 || t->bytes > SYMBOLS_BYTES_MAX / 4 * 3;
+	/* One user has half of the budget at most. */
+	return t->count > SYMBOLS_MAX / 4 * 3 || t->bytes > SYMBOLS_BYTES_MAX / 4 * 3 ||
+	       (t->names.max && t->names.used > t->names.max / 16 * 7);
 }
 
 void symbols__set_exited(struct symbols *s)
@@ -96,7 +111,8 @@ static struct symbol *add_symbol(struct symbols *s, const struct symbol *value)
 	struct symbol_table *t = s->table;
 	struct symbol *symbol;
 
-	if (array__reserve(&t->list, t->count, 1, &t->room, SYMBOLS_MAX, sizeof(*t->list)))
+	if (array__reserve(&t->list, t->count, 1, &t->room, SYMBOLS_MAX, sizeof(*t->list)) ||
+	    array__reserve(&s->own, s->own_count, 1, &s->own_room, SYMBOLS_MAX, sizeof(*s->own)))
 		return NULL;
 	symbol = malloc(sizeof(*symbol));
 	if (!symbol)
@@ -108,7 +124,9 @@ static struct symbol *add_symbol(struct symbols *s, const struct symbol *value)
 		free(symbol);
 		return NULL;
 	}
+	s->own[s->own_count++] = t->count;
 	t->list[t->count++] = symbol;
+	budget__add(&s->names, SYMBOL_COST);
 	return symbol;
 }
 
@@ -131,10 +149,17 @@ static enum symbol_state state_of(int err)
 	}
 }
 
+/* What the texts and lines in the table have become more. */
+static void charge(struct symbols *s, uint64_t before)
+{
+	budget__add(&s->names, (int64_t)(s->table->bytes - before));
+}
+
 /* Read a record that there was no time for.  The symbol keeps its number, so that frames
  * that use it get the name. */
 static void read_late(struct symbols *s, struct symbol *symbol)
 {
+	uint64_t before = s->table->bytes;
 	struct symbol value;
 	int err;
 
@@ -158,12 +183,14 @@ static void read_late(struct symbols *s, struct symbol *symbol)
 	value.number = symbol->number;
 	value.used = symbol->used;
 	*symbol = value;
+	charge(s, before);
 }
 
 static struct symbol *load(struct symbols *s, uint32_t id)
 {
 	struct symbol value = { .id = id };
 	struct symbol *symbol = cached(s, id);
+	uint64_t before;
 	int err;
 
 	s->work -= SYMBOLS_STEP_WORK;
@@ -173,8 +200,9 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 		return symbol;
 	}
 	/* The table is full.  A symbol that cannot be kept would be read again for each sample. */
-	if (s->table->count >= SYMBOLS_MAX)
+	if (s->table->count >= SYMBOLS_MAX || !budget__has(&s->names, SYMBOL_COST))
 		return NULL;
+	before = s->table->bytes;
 	err = s->exited ? -ESRCH : symbol_read__record(s, id, &value);
 	if (err) {
 		memset(&value, 0, sizeof(value));
@@ -184,6 +212,7 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 	symbol = add_symbol(s, &value);
 	if (!symbol)
 		symbol__clear(s->table, &value);
+	charge(s, before);
 	return symbol;
 }
 
@@ -260,8 +289,9 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 		s->next_prefetch = RB_DEBUG_EXT_ID_FIRST;
 	for (; budget && !s->exited && s->next_prefetch < s->layout->section.records_end &&
 	       s->work > SYMBOLS_SAMPLES_WORK && s->table->count < PREFETCH_MAX &&
-	       s->table->bytes < PREFETCH_BYTES_MAX; budget--) {
+	       s->table->bytes < PREFETCH_BYTES_MAX && budget__has(&s->names, PREFETCH_LEAVES); budget--) {
 		uint32_t id = s->next_prefetch++;
+		uint64_t before = s->table->bytes;
 
 		if (cached(s, id))
 			continue;
@@ -279,11 +309,13 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 		/* A failed read is not kept: the record may not be complete yet. */
 		if (!err && (value.state != SYMBOL_OK || !add_symbol(s, &value)))
 			symbol__clear(s->table, &value);
+		charge(s, before);
 	}
 }
 
 static void reload(struct symbols *s, struct symbol *symbol)
 {
+	uint64_t before = s->table->bytes;
 	struct symbol value;
 	uint32_t generation;
 	int parts = 0;
@@ -305,6 +337,7 @@ static void reload(struct symbols *s, struct symbol *symbol)
 	value.used = symbol->used;
 	symbol__clear(s->table, symbol);
 	*symbol = value;
+	charge(s, before);
 	load_parts(s, value.part.ref1, 1, &parts);
 	load_parts(s, value.part.ref2, 1, &parts);
 }
@@ -342,6 +375,7 @@ static void settle(struct symbols *s, struct symbol *symbol)
 		return;
 	}
 	s->table->bytes += strlen(name.data) + 1;
+	budget__add(&s->names, (int64_t)strlen(name.data) + 1);
 	symbol->frozen = name.data;
 }
 
@@ -356,8 +390,8 @@ void symbols__settle(struct symbols *s)
 /* Oldest first: their records expire first. */
 static void read_all_late(struct symbols *s, int64_t keep)
 {
-	for (; s->next_late < s->table->count && s->work > keep; s->next_late++) {
-		struct symbol *symbol = s->table->list[s->next_late];
+	for (; s->next_late < s->own_count && s->work > keep; s->next_late++) {
+		struct symbol *symbol = s->table->list[s->own[s->next_late]];
 		int parts = 0;
 
 		s->work -= SYMBOLS_STEP_WORK;
@@ -374,9 +408,9 @@ static void reload_all(struct symbols *s, int64_t keep, bool last)
 	for (; s->to_reload && s->work > keep; s->to_reload--) {
 		struct symbol *symbol;
 
-		if (s->next_reload >= s->table->count)
+		if (s->next_reload >= s->own_count)
 			s->next_reload = 0;
-		symbol = s->table->list[s->next_reload++];
+		symbol = s->table->list[s->own[s->next_reload++]];
 		s->work -= SYMBOLS_STEP_WORK;
 		if (symbol->owner != s || symbol->frozen)
 			continue;
@@ -408,7 +442,7 @@ int symbols__update(struct symbols *s, bool last)
 	if (generation != s->generation && s->layout->section.records_end >= RECORDS_END_MAX)
 		forget(s);
 	if (generation != s->generation || last)
-		s->to_reload = s->table->count;
+		s->to_reload = s->own_count;
 	s->generation = generation;
 	read_all_late(s, keep);
 	reload_all(s, keep, last);

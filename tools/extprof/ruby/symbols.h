@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "ruby/jitlog.h"
 #include "ruby/labels.h"
 #include "ruby/layout.h"
@@ -25,6 +26,13 @@
 /* Bounds of what a hostile target can make us keep. */
 #define SYMBOLS_MAX (1u << 20)
 #define SYMBOLS_BYTES_MAX (256ull << 20)
+/* What all processes together have of it, in bytes, and of all that is kept beside symbols: see base/budget.h. */
+#define NAMES_BUDGET (512ull << 20)
+#define OTHER_BUDGET (128ull << 20)
+/* What a symbol takes beside its texts, about. */
+#define SYMBOL_COST 256
+/* Symbols that no sample has asked for leave so much of the budget. */
+#define PREFETCH_LEAVES (64ull << 20)
 /*
  * Bound of the work in one tick.  A byte that is read costs 1, a read costs
  * SYMBOLS_READ_WORK more, a step through the parts of a name SYMBOLS_STEP_WORK, and a
@@ -83,6 +91,8 @@ struct symbol_table {
 	uint32_t count;
 	size_t room;
 	uint64_t bytes;		/* of strings and line tables */
+	struct budget names;	/* of symbols */
+	struct budget other;	/* of JIT logs, labels and threads */
 };
 
 struct symbols {
@@ -94,9 +104,13 @@ struct symbols {
 	struct labels labels;
 	uint32_t generation;	/* names_generation that the cache is of */
 	uint32_t next_prefetch;	/* id */
-	uint32_t next_reload;	/* where the last update left off */
+	uint32_t *own;		/* numbers of its symbols, oldest first */
+	uint32_t own_count;
+	size_t own_room;
+	uint32_t next_reload;	/* place in `own` where the last update left off */
 	uint32_t to_reload;	/* how many it has not looked at yet */
-	uint32_t next_late;	/* no number below is SYMBOL_LATE */
+	uint32_t next_late;	/* no symbol before that place is SYMBOL_LATE */
+	struct budget_share names, share;
 	int64_t work;		/* left until the next update */
 	bool exited;		/* nothing can be read any more */
 	/* A copy made by fork: ids below that mean the same as in the parent's. */
@@ -145,7 +159,7 @@ void symbols__set_exited(struct symbols *s);
 void symbols__lose_late(struct symbols *s);
 
 /* The symbol of an id with all that its name needs, read if it is new and
- * there is work left.  NULL when out of memory or over SYMBOLS_MAX. */
+ * there is work left.  NULL when out of memory, over SYMBOLS_MAX, or over its share. */
 const struct symbol *symbols__get(struct symbols *s, uint32_t id);
 
 /* Whether all that its name needs has been read, of a symbol that has been. */

@@ -22,6 +22,8 @@ void threads__free(struct threads *t)
 {
 	if (!t)
 		return;
+	if (t->share)
+		budget__add(t->share, -(int64_t)(t->room * sizeof(*t->list)));
 	free(t->list);
 	map64__free(&t->map);
 	memset(t, 0, sizeof(*t));
@@ -121,10 +123,15 @@ static void take_name(const struct threads *t, struct thread *fibers)
 
 static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t slot, uint32_t tid)
 {
+	size_t room = t->room;
 	struct thread *thread;
 
+	if (t->count == t->room && t->share && !budget__has(t->share, t->room * sizeof(*t->list)))
+		return NULL;
 	if (array__reserve(&t->list, t->count, 1, &t->room, THREADS_MAX, sizeof(*t->list)))
 		return NULL;
+	if (t->share)
+		budget__add(t->share, (int64_t)((t->room - room) * sizeof(*t->list)));
 	if (map64__add(&t->map, serial, t->count))
 		return NULL;
 	thread = &t->list[t->count++];

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "ruby/layout.h"
+#include "base/budget.h"
 #include "base/map64.h"
 #include "process/memory.h"
 #include "base/text.h"
@@ -43,6 +44,7 @@ struct threads {
 	size_t room;
 	struct map64 map;	/* serial -> number in list */
 	bool exited;
+	struct budget_share *share;	/* NULL: no other bound than THREADS_MAX */
 	const struct threads *parent;	/* of which it is a copy, made by fork; NULL none */
 };
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/proc_file.h"
+
 static int vm__read(const struct memory *m, uint64_t address, void *to, size_t length)
 {
 	const struct vm *vm = m->context;
@@ -27,6 +29,21 @@ static struct vm *new_vm(void)
 	vm->memory.read = vm__read;
 	vm->memory.context = vm;
 	return vm;
+}
+
+/* For whom memory is used here. */
+static void set_user(struct vm *vm, uint32_t user)
+{
+	vm->symbols.share.user = vm->symbols.names.user = user;
+	vm->threads.share = &vm->symbols.share;
+}
+
+/* The real user: a process can change its other numbers.  0: it is gone, or a core file. */
+static uint32_t user_of(pid_t pid)
+{
+	struct proc_status status;
+
+	return pid > 0 && !proc_status__read(&status, pid, 0) ? status.users[0] : 0;
 }
 
 int vm__open(struct vm **result, struct target *target, struct symbol_table *table, struct diag *d)
@@ -52,6 +69,7 @@ int vm__open(struct vm **result, struct target *target, struct symbol_table *tab
 	}
 	symbols__init(&vm->symbols, table, &vm->layout, &vm->memory);
 	threads__init(&vm->threads, &vm->layout, &vm->memory);
+	set_user(vm, user_of(target->pid));
 	*result = vm;
 	vm = NULL;
 cleanup:
@@ -74,6 +92,7 @@ struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint6
 	vm->layout.read_at = 0;
 	symbols__init(&vm->symbols, parent->symbols.table, &vm->layout, &vm->memory);
 	threads__init(&vm->threads, &vm->layout, &vm->memory);
+	set_user(vm, parent->symbols.share.user);
 	vm->interval_set = parent->interval_set;
 	vm->interval_before = parent->interval_before;
 	/* The kernel knew the program when it made the copy. */
@@ -108,7 +127,7 @@ int vm__bind(struct vm *vm, struct address_space *space)
 	space->deadline = vm->deadline;
 	/* After a fork another generation of JIT code may be in force. */
 	if (!layout__refresh(&vm->layout, &vm->memory))
-		jitlog__init(&vm->symbols.jit, &vm->layout);
+		jitlog__init(&vm->symbols.jit, &vm->layout, &vm->symbols.share);
 	return 0;
 }
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shares of memory. */
+#include "test.h"
+
+#include "base/budget.h"
+
+TEST(budget_leaves_half_for_others)
+{
+	struct budget b = { .max = 1000 };
+	struct budget_share one = { .of = &b, .user = 1 }, other = { .of = &b, .user = 1 }, third = { .of = &b, .user = 2 };
+
+	CHECK(budget__take(&one, 500));
+	CHECK(!budget__take(&one, 1));
+	/* All of one user together have half of it, too. */
+	CHECK(!budget__take(&other, 1));
+	CHECK(budget__take(&third, 250));
+	CHECK(!budget__take(&third, 1));
+	CHECK_INT(b.used, 750);
+	budget__add(&one, -400);
+	CHECK_INT(b.used, 350);
+	CHECK(budget__take(&other, 100));
+	/* What is not counted in a budget has no bound. */
+	CHECK(budget__take(&(struct budget_share){ 0 }, UINT64_MAX / 2));
+	b.max = 0;
+	CHECK(budget__has(&one, UINT64_MAX / 2));
+}
+
+TEST(budget_of_many_users)
+{
+	static struct budget b = { .max = 1 << 20 };
+	uint64_t sum = 0;
+
+	for (uint32_t user = 0; user < 1000; user++) {
+		struct budget_share s = { .of = &b, .user = user };
+
+		while (budget__take(&s, 16))
+			;
+		sum += s.used;
+		CHECK(user >= BUDGET_USERS_MAX || s.used > 0 || b.used + 16 > b.max / 2);
+	}
+	CHECK_INT(sum, b.used);
+	CHECK(b.used <= b.max && b.user_count == BUDGET_USERS_MAX);
+}

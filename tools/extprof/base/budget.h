@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that is kept of all processes, and who has how much of it.
+ *
+ * A share may grow as long as it is not larger than what is still free, and so may all shares of one user together.
+ * So one process takes half of it at most, as do all processes of one user, and whoever comes later finds room.
+ */
+#ifndef EXTPROF_BUDGET_H
+#define EXTPROF_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BUDGET_USERS_MAX 64u
+
+struct budget {
+	uint64_t max, used;	/* bytes; max 0: no bound */
+	uint32_t user_count;
+	struct budget_user {
+		uint32_t user;
+		uint64_t used;
+	} users[BUDGET_USERS_MAX];	/* more users share the last place */
+};
+
+struct budget_share {
+	struct budget *of;	/* NULL: no bounds */
+	uint32_t user;
+	uint64_t used;
+};
+
+/* May the share take so many bytes? */
+bool budget__has(const struct budget_share *s, uint64_t bytes);
+/* Take them if it may. */
+bool budget__take(struct budget_share *s, uint64_t bytes);
+/* They are in use already, or (less than 0) no longer. */
+void budget__add(struct budget_share *s, int64_t bytes);
+
+#endif /* EXTPROF_BUDGET_H */
