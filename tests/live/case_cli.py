@@ -391,10 +391,13 @@ def dumb_terminal(ctx):
     ruby = busy(ctx)
     status, text = on_terminal(ctx, "dumb", "top", "-p", ruby.pid, "-n", "2")
     check(status == harness.OUTPUT and "cannot be used: dumb" in text and "--batch" in text, "status %d: %s", status, text)
-    status, text = on_terminal(ctx, "dumb", "record", "-p", ruby.pid, "-d", "1", "--rows", "1")
+    status, text = on_terminal(ctx, "dumb", "-p", ruby.pid, "-d", "1", "--rows", "1")
     check(status == 0 and "samples taken" in text and "\033" not in text, "status %d: %r", status, text)
-    status, text = on_terminal(ctx, "xterm", "record", "-p", ruby.pid, "-d", "1", "--rows", "1")
-    check(status == 0 and "extprof: starting ...\033[K" in text and " samples, 0 lost\033[K" in text, "status %d: %r", status, text)
+    status, text = on_terminal(ctx, "xterm", "record", "-p", ruby.pid, "-d", "1", "--rows", "1", "-o", ctx.path("live.extprof"))
+    check(status == 0 and "extprof: starting ...\033[K" in text and re.search(" samples, 0 lost, [0-9.]+ MB written\033\\[K", text),
+          "status %d: %r", status, text)
+    status, text = on_terminal(ctx, "xterm", "-p", ruby.pid, "-d", "1", "--rows", "1")
+    check(status == 0 and " samples, 0 lost\033[K" in text, "status %d: %r", status, text)
     return "top refuses, record writes no escape sequences"
 
 

@@ -269,7 +269,8 @@ def own_user_suffices(ctx):
     check(os.geteuid() == 0, "this needs root, to become somebody else")
     directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
     try:
-        os.chmod(directory, 0o755)
+        # Recordings are written into it.
+        os.chmod(directory, 0o777)
         binary = Binary(ctx, directory)
         reader = os.path.join(directory, "extprof")
         shutil.copy(harness.EXTPROF, reader)

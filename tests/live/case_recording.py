@@ -223,6 +223,35 @@ def files_that_are_wrong(ctx):
     return "refused with their reasons"
 
 
+@case(timeout=90)
+def without_a_name(ctx):
+    """`record` without -o writes a new file into the current folder and prints the summary; extprof -p does not."""
+    ruby = ctx.ruby(ctx.write("recorded.rb", PROGRAM))
+    ruby.expect("ready")
+    folder = ctx.path("here")
+    os.mkdir(folder)
+    found = set()
+    for _ in range(3):
+        run = ctx.extprof("record", "-p", ruby.pid, "-d", "0.5", cwd=folder)
+        check(run.status == 0 and "samples taken" in run.out and "samples recorded in extprof-%d-" % ruby.pid in run.err,
+              "%d: %s %s", run.status, run.out[-300:], run.err)
+        new = set(os.listdir(folder)) - found
+        check(len(new) == 1, "files: %s", new)
+        name = new.pop()
+        check(re.fullmatch(r"extprof-%d-\d{8}-\d{6}(-\d+)?\.extprof" % ruby.pid, name), "%s", name)
+        check(ctx.extprof("verify", os.path.join(folder, name)).status == 0, "%s is not right", name)
+        found.add(name)
+    run = ctx.extprof("-p", ruby.pid, "-d", "0.5", cwd=folder)
+    check(run.status == 0 and set(os.listdir(folder)) == found, "extprof -p writes %s", set(os.listdir(folder)) - found)
+    run = ctx.extprof("record", "-q", "-p", ruby.pid, "-d", "0.5", "-o", ctx.path("x.folded"), cwd=folder)
+    check(run.status == 0 and set(os.listdir(folder)) == found, "with -o: %s", set(os.listdir(folder)) - found)
+    idle = ctx.ruby("-e", "puts 1; $stdout.flush; sleep")
+    idle.expect("1")
+    run = ctx.extprof("record", "-p", idle.pid, "-d", "0.5", cwd=folder)
+    check(run.status == 1 and set(os.listdir(folder)) == found, "nothing recorded: %d: %s", run.status, set(os.listdir(folder)) - found)
+    return "3 files, %s" % sorted(found)[0]
+
+
 @case(timeout=60)
 def parts_of_a_recording(ctx):
     """--since, --until, --filter, --mode and --group-by choose samples, and the parts add up to the whole."""

@@ -211,6 +211,9 @@ class Context:
     def extprof_start(self, *args, **options):
         options.setdefault("stderr", subprocess.PIPE)
         options.setdefault("stdin", subprocess.DEVNULL)
+        # Without -o a recording is written there.
+        if args and args[0] == "record" and "-o" not in args:
+            options.setdefault("cwd", self.directory)
         return self.start([EXTPROF, *args], **options)
 
     def extprof(self, *args, timeout=60, **options):

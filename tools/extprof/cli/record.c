@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/command.h"
@@ -14,17 +17,34 @@
 
 /* How often the live line changes, ns. */
 #define PROGRESS_INTERVAL 500000000ull
+/* Names of the same second that are tried. */
+#define NAMES_MAX 100
 
 struct recorder {
 	struct run run;
 	struct output_file files[OPTIONS_OUTPUTS];
+	char name[64];		/* of a recording for which the user has given none; "": there is none */
+	bool keeps;		/* `record` was said: there is a recording if no file was named */
 	bool live;		/* show the live line */
 	uint64_t next_progress;	/* CLOCK_MONOTONIC, ns */
 };
 
+/* Bytes of the recording so far, with the log beside it, which is merged at the end. */
+static uint64_t recording_size(const char *file)
+{
+	char log[4096];
+	struct stat st;
+	uint64_t size = stat(file, &st) ? 0 : (uint64_t)st.st_size;
+
+	if ((size_t)snprintf(log, sizeof(log), "%s-wal", file) < sizeof(log) && !stat(log, &st))
+		size += (uint64_t)st.st_size;
+	return size;
+}
+
 static void show_progress(struct recorder *r)
 {
 	struct extprof_progress p = { .size = sizeof(p) };
+	const char *file = r->run.options->recording_file;
 
 	if (!r->live || clock__now() < r->next_progress)
 		return;
@@ -33,8 +53,10 @@ static void show_progress(struct recorder *r)
 	if (p.waiting)
 		fprintf(stderr, "\rextprof: waiting for the ruby to start\033[K");
 	else
-		fprintf(stderr, "\rextprof: %.1f s, %" PRIu64 " samples, %" PRIu64 " lost\033[K",
-			(double)p.elapsed / 1e9, p.samples, p.lost);
+		fprintf(stderr, "\rextprof: %.1f s, %" PRIu64 " samples, %" PRIu64 " lost", (double)p.elapsed / 1e9, p.samples, p.lost);
+	if (!p.waiting && file)
+		fprintf(stderr, ", %.1f MB written", (double)recording_size(file) / 1e6);
+	fprintf(stderr, "\033[K");
 	fflush(stderr);
 }
 
@@ -79,11 +101,40 @@ static int check(struct run *run, struct extprof_error *e)
 	return err;
 }
 
+/* A name that nothing has: "extprof-1234-20261127-101530.extprof". */
+static int choose_name(struct recorder *r, struct extprof_error *e)
+{
+	const struct extprof_recording_options *o = &r->run.options->recording;
+	char of[24] = "all", at[32] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (o->pid_count)
+		snprintf(of, sizeof(of), "%d", (int)o->pids[0]);
+	if (localtime_r(&now, &tm))
+		strftime(at, sizeof(at), "%Y%m%d-%H%M%S", &tm);
+	for (int i = 1; i <= NAMES_MAX; i++) {
+		char more[8] = "";
+		struct stat st;
+
+		if (i > 1)
+			snprintf(more, sizeof(more), "-%d", i);
+		snprintf(r->name, sizeof(r->name), "extprof-%s-%s%s.extprof", of, at, more);
+		if (lstat(r->name, &st)) {
+			r->run.options->recording_file = r->name;
+			return 0;
+		}
+	}
+	return message__set(e, EXTPROF_OUTPUT, EEXIST, "%s and %d files like it exist: choose a name with -o", r->name, NAMES_MAX - 1);
+}
+
 static int prepare(struct run *run, struct extprof_error *e)
 {
 	struct recorder *r = run->context;
 	int err = run__wait_for(run, run->signals.request_fd, e);
 
+	if (!err && r->keeps && !run->options->recording_file && !run->options->output_count)
+		err = choose_name(r, e);
 	if (!err && run->options->recording_file)
 		err = extprof_recording_record_to(run->recording, run->options->recording_file,
 						  run->owner ? (int)run->owner->uid : -1,
@@ -109,6 +160,7 @@ static int run(int argc, char **argv, bool implied)
 		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	}
 	r.run.quiet = options__has(&options, OPTION_QUIET);
+	r.keeps = !implied;
 	r.live = !r.run.quiet && run__has_live_line();
 	err = run__begin(&r.run, &e);
 	if (!err)

@@ -104,7 +104,7 @@ const struct command_line command_line_record = {
 	.examples =
 		"  extprof record -p 1234 -d 10 -o app.svg  ten seconds, as a flame graph\n"
 		"  extprof record -- ruby app.rb            run a program, profile all of it\n"
-		"  extprof record -p 1234                   until Ctrl-C, then tables\n"
+		"  extprof record -p 1234                   until Ctrl-C: a recording, and tables\n"
 		"  extprof record -p 1234 -s -t             its subprocesses too, by thread\n"
 		"  extprof record -a --user www-data        all rubies of a user\n"
 		"  extprof record -p 1234 -o a.svg -o a.pb.gz  two files from one recording\n"
@@ -112,6 +112,9 @@ const struct command_line command_line_record = {
 	.notes =
 		"The programs must be run by a ruby with the external debugging interface.  Nothing runs inside of them, and "
 		"they need not be prepared or restarted.\n"
+		"\n"
+		"Without -o, `extprof record' writes the samples into extprof-PID-TIME.extprof in the current folder; `extprof "
+		"-p PID' prints the tables alone.\n"
 		"\n"
 		"SIGUSR1 has the profile so far written to FILE while the recording goes on.\n"
 		"\n"
