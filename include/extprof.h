@@ -191,6 +191,16 @@ enum extprof_state {
 	EXTPROF_STATE_GVL = 2		/* it waits for the GVL; extprof_word(EXTPROF_STATES, i) names all */
 };
 
+/* Whose code is in a file, by its path: see docs/application.md.  Values are only appended. */
+enum extprof_code_owner {
+	EXTPROF_CODE_NONE = 0,		/* its caller's: a C method; or unknown */
+	EXTPROF_CODE_APP = 1,		/* the application's: extprof_recording_options::app */
+	EXTPROF_CODE_GEM = 2,
+	EXTPROF_CODE_STDLIB = 3,	/* the standard library's */
+	EXTPROF_CODE_RUBY = 4,		/* Ruby's own, in Ruby */
+	EXTPROF_CODE_OTHER = 5		/* no gem's, and not below `app` */
+};
+
 /* Made by the library only: fields are added at the end. */
 struct extprof_frame {
 	const char *name;	/* as it is shown: "Foo#bar", "vfs_read_[k]", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]" */
@@ -208,6 +218,10 @@ struct extprof_frame {
 	int state;		/* of kind STATE: the number of its word in EXTPROF_STATES; else -1 */
 	uint32_t pid;		/* of a process; 0: unknown, or of several */
 	uint32_t tid;		/* of a thread; the same */
+	/* Of Ruby code in a report. */
+	int owner;		/* enum extprof_code_owner: whose code it is */
+	const char *owner_name;	/* of a gem; of the standard library the part: "net"; "": none */
+	const char *owner_version;	/* of a gem: "3.1.8", or the commit of one from git; "": none */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -329,6 +343,13 @@ struct extprof_recording_options {
 				 * EXTPROF_FRAME_KERNEL below the others; needs eBPF, the timer "clock", and no `wakers` */
 	bool sources;		/* extprof_recording_record_to() also writes the source files that are seen */
 	char reserved[3];	/* 0 */
+
+	/*
+	 * Whose code is the application's: what is below these directories, with commas between, and of no gem or library
+	 * there.  NULL: what is below the working directories of the processes, and all else that is of no gem, not of the
+	 * standard library and not Ruby's own.
+	 */
+	const char *app;
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -674,12 +695,13 @@ EXTPROF_API void extprof_report_rewind(struct extprof_report *report);
 enum extprof_totals {
 	EXTPROF_TOTAL_METHODS = 0,
 	EXTPROF_TOTAL_LINES = 1,
-	EXTPROF_TOTAL_FILES = 2
+	EXTPROF_TOTAL_FILES = 2,
+	EXTPROF_TOTAL_OWNERS = 3	/* the application, gems, parts of the standard library */
 };
 
 /*
- * A method, a line or a file.  A stack counts for the innermost method, and for the innermost line and file of Ruby
- * code: what C methods, the collector and waits take is in the line that called them.  Fields are added at the end.
+ * A method, a line, a file or an owner.  A stack counts for the innermost method, and for the innermost line, file and
+ * owner of Ruby code: what C methods, the collector and waits take is in the line that called them.  Fields are added at the end.
  */
 struct extprof_total {
 	const struct extprof_frame *frame;	/* a frame of it: of a method its name and place */
@@ -689,6 +711,12 @@ struct extprof_total {
 	uint64_t self;		/* in the unit of the report */
 	uint64_t own;		/* of self: the Ruby code itself */
 	uint64_t total;		/* it is anywhere in the stack; recursion counts once */
+	/*
+	 * Of the methods and lines of the application with most total: the code that is not its own in which most of the
+	 * total is, and how much that is: a gem, or a C method.  NULL: nothing, or another one.
+	 */
+	const char *callee;	/* "gem activerecord 8.1.0", "String#gsub" */
+	uint64_t called;
 };
 /* From 0, most self first; NULL behind the last one.  Valid until the next call. */
 EXTPROF_API const struct extprof_total *extprof_report_total(struct extprof_report *report, enum extprof_totals of,
@@ -952,6 +980,7 @@ struct extprof_recorded_options {
 	const char *unit;
 	bool html, color;		/* as in struct extprof_write_options */
 	unsigned int top, width;
+	const char *app;		/* as in struct extprof_recording_options */
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */

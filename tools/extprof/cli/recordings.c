@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
+#include "cli/words.h"
 #include "options/table.h"
 
 #define FILTERS_MAX 16
@@ -19,12 +21,13 @@ struct report_options {
 	const char *file, *format, *output;
 	struct extprof_recorded_options recorded;
 	const char *filters[FILTERS_MAX];
+	char *app;	/* with commas between */
 };
 
 /* -- report ------------------------------------------------------------------------------------ */
 
 enum key {
-	KEY_SINCE = 256, KEY_UNTIL, KEY_FILTER, KEY_GROUP_BY, KEY_UNIT, KEY_ROWS
+	KEY_SINCE = 256, KEY_UNTIL, KEY_FILTER, KEY_GROUP_BY, KEY_UNIT, KEY_ROWS, KEY_APP
 };
 
 static const struct argp_option report_rows[] = {
@@ -38,6 +41,7 @@ static const struct argp_option report_rows[] = {
 	{ .name = "until", .key = KEY_UNTIL, .arg = "TIME", .doc = "Only samples up to then" },
 	{ .name = "filter", .key = KEY_FILTER, .arg = "KEY=PATTERN", .doc = "Only samples that match: process, thread, method, "
 	  "file, state or label:KEY, with *, ? and [...]; several have to match all" },
+	{ .name = "app", .key = KEY_APP, .arg = "DIR", .doc = "Where the application is, as of record" },
 	{ .name = "rows", .key = KEY_ROWS, .arg = "N", .doc = "Rows of each table of the summary, 20" },
 	{ 0 }
 };
@@ -65,6 +69,7 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 			argp_error(state, "there are more than %d filters", FILTERS_MAX);
 		o->filters[o->recorded.filter_count++] = arg;
 		return 0;
+	case KEY_APP: return words__add(&o->app, arg) ? ENOMEM : 0;
 	case KEY_ROWS:
 		if (option__parse(&option_rows[OPTION_ROWS], arg, &number, why, sizeof(why)))
 			argp_error(state, "%s", why);
@@ -115,6 +120,7 @@ static int write_report(struct extprof_recorded *r, struct report_options *o, st
 	o->recorded.size = sizeof(o->recorded);
 	o->recorded.filters = o->filters;
 	o->recorded.html = recorded__is_html(o->output);
+	o->recorded.app = o->app;
 	if (!o->output || !strcmp(o->output, "-")) {
 		o->recorded.color = !strcmp(w.format, "summary") && environment__has_color();
 		o->recorded.width = recorded__width();
@@ -148,6 +154,7 @@ static int report(int argc, char **argv, bool implied)
 	if (write_report(r, &o, &e))
 		status = message__fail(&e);
 	extprof_recorded_close(r);
+	free(o.app);
 	return recorded__flush(status);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "engine/state.h"
+#include "process/proc.h"
 #include "ruby/name_retention.h"
 
 void engine__keep_names(const struct vm *vm)
@@ -29,6 +30,8 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
 	if (!row->cgroup)
 		row->cgroup = process__cgroup(p->pid);
+	if (!row->cwd)
+		row->cwd = proc__cwd(p->pid);
 	/* One that the caller named, if there is one. */
 	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {
 		e->first_row = p->row;

@@ -292,6 +292,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	struct groups show = e->settings.groups;
 	struct source_counters total;
 	struct received received;
+	struct owner_dirs cwds = { 0 };
+	struct owner_rules rules;
 	int err = -ENOMEM;
 
 	if (request->unit && !unit__fits(request->unit, mode))
@@ -306,6 +308,11 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 			goto cleanup;
 	if (resolve__name_processes(&e->resolver) || resolve__describe(&e->resolver, &e->table))
 		goto cleanup;
+	for (uint32_t i = 0; i < e->rows.count; i++)
+		if (owner_dirs__add_cwd(&cwds, e->rows.rows[i].cwd))
+			goto cleanup;
+	owner_dirs__rules(&e->settings.apps, &cwds, &rules);
+	view.rules = &rules;
 	err = report__build(report, &e->tree, &e->frames, &show,
 			    e->settings.lines ? REPORT_BY_LINE : request->detail, &view);
 	if (err)
@@ -326,6 +333,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	describe_all(e, &report->meta);
 	describe(e, &report->meta);
 cleanup:
+	owner_dirs__free(&cwds);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the report") : 0;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/search.h"
 #include "engine/reader.h"
 #include "profile/groups.h"
+#include "profile/owner_dirs.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
 #include "source/syscall_set.h"
@@ -66,6 +67,7 @@ struct settings {
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
 	bool sources;		/* a recording has the source files that were seen */
+	struct owner_dirs apps;	/* where the application is; none: where the processes were found to work */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */
 	struct log_to log;	/* of what is searched and found */
 	struct executor executor;	/* does searches; without a `submit` the engine has threads for them */

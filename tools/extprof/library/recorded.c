@@ -106,6 +106,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	};
 	struct recording_profile *profile = NULL;
 	struct recording_filter filter = { .since = o->since, .until = o->until, .modes = o->modes };
+	struct owner_dirs apps = { 0 };
 	struct groups groups = { 0 };
 	struct diag d = { 0 };
 	int err = recorded__add_filters(&filter, o->filters, o->filter_count, error);
@@ -117,12 +118,18 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 			return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups", o->groups);
 		filter.groups = &groups;
 	}
-	if (err)
+	if (!err && o->app)
+		err = apps__name(&apps, o->app, error);
+	if (err) {
+		owner_dirs__free(&apps);
 		return err;
+	}
+	request.apps = &apps;
 	err = recording_profile__create(&profile, &r->reader, 1, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, reports, &d);
 	recording_profile__destroy(profile);
+	owner_dirs__free(&apps);
 	return error__from(error, err, &d);
 }
 

@@ -25,6 +25,13 @@ SAME(EXTPROF_FRAME_CALL, FRAME_CALL);
 SAME(EXTPROF_FRAME_EVENT, FRAME_EVENT);
 SAME(EXTPROF_FRAME_DETAIL, FRAME_DETAIL);
 SAME(FRAME_KINDS, EXTPROF_FRAME_DETAIL + 1);
+SAME(EXTPROF_CODE_NONE, OWNER_NONE);
+SAME(EXTPROF_CODE_APP, OWNER_APP);
+SAME(EXTPROF_CODE_GEM, OWNER_GEM);
+SAME(EXTPROF_CODE_STDLIB, OWNER_STDLIB);
+SAME(EXTPROF_CODE_RUBY, OWNER_RUBY);
+SAME(EXTPROF_CODE_OTHER, OWNER_OTHER);
+SAME(OWNER_KINDS, EXTPROF_CODE_OTHER + 1);
 SAME(EXTPROF_STATE_RUNNING, STATE_RUNNING);
 SAME(EXTPROF_STATE_RUNNABLE, STATE_RUNNABLE);
 SAME(EXTPROF_STATE_GVL, STATE_GVL);
@@ -32,6 +39,7 @@ SAME(EXTPROF_STATE_GVL, STATE_GVL);
 struct extprof_report {
 	struct report report;
 	struct extprof_frame *frames;		/* by number of the label */
+	const char **owners;			/* texts, by number */
 	const struct extprof_frame **path;	/* from the outermost frame to that of the last node */
 	struct extprof_stack stack;
 	struct extprof_total total;
@@ -61,7 +69,7 @@ int frame__show(struct extprof_frame *frame, const struct frame *f, struct strin
 		.name = f->name, .bare = f->name, .path = f->path, .module = f->module, .key = f->key, .line = f->line,
 		.first_line = f->first_line, .approximate = f->approximate, .kind = f->kind, .address = f->address,
 		.has_value = f->kind == FRAME_LABEL && f->known == KNOWN, .pid = f->pid, .tid = f->tid,
-		.state = f->kind == FRAME_STATE ? f->state : -1,
+		.state = f->kind == FRAME_STATE ? f->state : -1, .owner_name = "", .owner_version = "",
 	};
 	if (!f->bracketed && !frame_kind__is_group(f->kind) && f->kind != FRAME_KERNEL)
 		return 0;
@@ -117,10 +125,32 @@ static int set_frames(struct extprof_report *r)
 	r->frames = calloc(r->report.label_count + 1u, sizeof(*r->frames));
 	if (!r->path || !r->frames)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < r->report.label_count; i++)
+	for (uint32_t i = 0; i < r->report.label_count; i++) {
+		const struct report_owner *o = &r->report.owners[r->report.labels[i].owner];
+
 		if (frame__show(&r->frames[i], &r->report.labels[i].frame, &r->report.strings))
 			return -ENOMEM;
+		r->frames[i].owner = o->kind;
+		r->frames[i].owner_name = o->name;
+		r->frames[i].owner_version = o->version;
+	}
 	return 0;
+}
+
+static int set_owners(struct extprof_report *r)
+{
+	r->owners = calloc(r->report.owner_count + 1u, sizeof(*r->owners));
+	for (uint32_t i = 0; r->owners && i < r->report.owner_count; i++) {
+		const struct report_owner *o = &r->report.owners[i];
+		struct text t = { 0 };
+
+		owner__add_text(o->kind, o->name, o->version, &t);
+		r->owners[i] = t.failed ? NULL : strings__intern(&r->report.strings, text__string(&t));
+		text__free(&t);
+		if (!r->owners[i])
+			return -ENOMEM;
+	}
+	return r->owners ? 0 : -ENOMEM;
 }
 
 int library_report__create(struct extprof_report **report, struct report *given)
@@ -133,7 +163,7 @@ int library_report__create(struct extprof_report **report, struct report *given)
 		return -ENOMEM;
 	}
 	r->report = *given;
-	if (set_frames(r)) {
+	if (set_frames(r) || set_owners(r)) {
 		extprof_report_destroy(r);
 		return -ENOMEM;
 	}
@@ -171,16 +201,20 @@ const struct extprof_total *extprof_report_total(struct extprof_report *r, enum 
 {
 	const struct report_totals *t = of == EXTPROF_TOTAL_METHODS ? &r->report.methods :
 					of == EXTPROF_TOTAL_LINES ? &r->report.lines :
-					of == EXTPROF_TOTAL_FILES ? &r->report.files : NULL;
+					of == EXTPROF_TOTAL_FILES ? &r->report.files :
+					of == EXTPROF_TOTAL_OWNERS ? &r->report.by_owner : NULL;
 	const struct extprof_frame *f;
 
 	if (!t || i >= t->count)
 		return NULL;
 	f = &r->frames[t->list[i].label];
 	r->total = (struct extprof_total){
-		.frame = f, .path = f->path, .line = of == EXTPROF_TOTAL_METHODS ? f->first_line : t->list[i].line,
+		.frame = f, .path = of == EXTPROF_TOTAL_OWNERS ? "" : f->path,
+		.line = of == EXTPROF_TOTAL_METHODS ? f->first_line : t->list[i].line,
 		.approximate = t->list[i].approximate, .self = t->list[i].self, .own = t->list[i].own,
-		.total = t->list[i].total,
+		.total = t->list[i].total, .called = t->list[i].called,
+		.callee = t->list[i].calls == CALLS_OWNER ? r->owners[t->list[i].callee] :
+			  t->list[i].calls == CALLS_LABEL ? r->report.labels[t->list[i].callee].name : NULL,
 	};
 	return &r->total;
 }
@@ -211,6 +245,7 @@ void extprof_report_destroy(struct extprof_report *r)
 		return;
 	report__free(&r->report);
 	free(r->frames);
+	free(r->owners);
 	free(r->path);
 	free(r);
 }

@@ -130,6 +130,11 @@ static int set_states(struct settings *s, const struct extprof_recording_options
 	return 0;
 }
 
+static int set_apps(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	return o->app ? apps__name(&s->apps, o->app, error) : 0;
+}
+
 static bool has_states(const struct settings *s)
 {
 	for (uint32_t i = 0; i < s->mode_count; i++)
@@ -206,7 +211,7 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 /* No option may ever lie in what older programs have as padding. */
 #define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
 					      sizeof(struct type), #type)
-NO_PADDING(extprof_recording_options, reserved);
+NO_PADDING(extprof_recording_options, app);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, unit);
 NO_PADDING(extprof_dump_options, interrupt_fd);
@@ -248,7 +253,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
-	if ((err = check_modes(s, o, error)) || (err = set_kernel(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) ||
+	if ((err = check_modes(s, o, error)) || (err = set_kernel(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) || (err = set_apps(s, o, error)) ||
 	    (err = set_syscalls(s, o, error)))
 		return err;
 	return set_events(r, o, error);
@@ -286,7 +291,19 @@ void recording_settings__free(struct recording_settings *r)
 	free(r->name);
 	free(r->cgroup);
 	free(r->events);
+	owner_dirs__free(&r->settings.apps);
 	memset(r, 0, sizeof(*r));
+}
+
+int apps__name(struct owner_dirs *dirs, const char *list, struct extprof_error *error)
+{
+	switch (owner_dirs__name(dirs, list)) {
+	case 0: return 0;
+	case -ENOMEM: return out_of_memory(error);
+	case -E2BIG: return error__set(error, DIAG_USAGE, E2BIG, "--app: more than %u directories", OWNER_DIRS_MAX);
+	default: return error__set(error, DIAG_USAGE, EINVAL, "--app %s: there is no such directory; one of another "
+				   "machine has its whole path", list);
+	}
 }
 
 int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error)

@@ -26,6 +26,9 @@ int recording_settings__select(struct recording_settings *r, const struct extpro
 			       struct extprof_error *error);
 void recording_settings__free(struct recording_settings *r);
 
+/* Add the directories of the application.  0, -EINVAL, -E2BIG or -ENOMEM with *error. */
+int apps__name(struct owner_dirs *dirs, const char *list, struct extprof_error *error);
+
 /* *choice stays NULL without a name.  0 or -EINVAL. */
 int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error);
 

@@ -149,6 +149,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = R, FIELD(groups), WORDS(EXTPROF_GROUPS), .brief = "outermost frames: process, thread, label:KEY",
 		.help = "what the outermost frames are: %s, or several with commas between (default: process if there are "
 		"several)" },
+	[OPTION_APP] = { "app", "", "DIR", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R,
+		FIELD(app), .brief = "where the application is: the tables begin with it",
+		.help = "where the application is, --app several times for several (default: where the processes work, and all "
+		"that is of no gem, not of the standard library and not Ruby's own)" },
 	[OPTION_UNIT] = { "unit", "", "UNIT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | ANNOTATE,
 		WORDS(EXTPROF_UNITS), .brief = "what amounts are counted in",
 		.help = "what amounts are counted in: %s (default: by the mode; times are in us)" },

@@ -10,6 +10,7 @@
 
 #include "base/columns.h"
 #include "output/gc_table.h"
+#include "output/lead_table.h"
 #include "output/process_table.h"
 #include "output/state_table.h"
 #include "profile/unit.h"
@@ -400,10 +401,18 @@ static int write_summary(const struct report *reports, uint32_t count, const str
 {
 	struct text out = { 0 };
 	struct table t = { .r = reports, .o = o, .out = &out, .top = o->top ? o->top : TOP_DEFAULT };
-	int err;
+	int err = 0;
 
 	add_head(&t);
-	err = process_table__add(reports, o, t.top, &out);
+	for (uint32_t i = 0; i < count && !err; i++) {
+		t.r = &reports[i];
+		if (!lead_table__has(t.r))
+			continue;
+		add_mode(&t);
+		err = lead_table__add(t.r, o, t.top, &out);
+	}
+	if (!err)
+		err = process_table__add(reports, o, t.top, &out);
 	if (!err)
 		err = process_table__add_unfollowed(reports, o, t.top, &out);
 	/* It is the same for all modes of waits. */

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 /* The target chooses how many threads it has.  Those of /proc that end are gone at once, so
  * that the first ones seen are alive. */
@@ -98,6 +101,27 @@ int proc__no_descriptors(struct diag *d, int err, pid_t pid)
 	diag__hint(d, err == EMFILE ? "raise the limit (ulimit -n), or choose fewer processes" :
 				      "raise fs.file-max (sysctl), or choose fewer processes");
 	return -err;
+}
+
+char *proc__cwd(pid_t pid)
+{
+	static const char deleted[] = " (deleted)";
+	char path[PROC_PATH_MAX], to[PATH_MAX];
+	struct text clean = { 0 };
+	ssize_t length;
+
+	proc__path(path, pid, 0, "cwd");
+	length = readlink(path, to, sizeof(to));
+	/* The link can be changed by what it belongs to; it is only a text here. */
+	if (length <= 0 || length == sizeof(to) || to[0] != '/')
+		return NULL;
+	if ((size_t)length > sizeof(deleted) && !memcmp(to + length - sizeof(deleted) + 1, deleted, sizeof(deleted) - 1))
+		length -= (ssize_t)sizeof(deleted) - 1;
+	text__add_clean(&clean, to, (size_t)length, TEXT_NAME_MAX);
+	if (!clean.failed)
+		return clean.data;
+	text__free(&clean);
+	return NULL;
 }
 
 bool proc__is_of_others(void)

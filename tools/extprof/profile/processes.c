@@ -19,6 +19,18 @@ uint32_t processes__add(struct processes *p)
 	return p->count++;
 }
 
+static void free_texts(struct process_row *row)
+{
+	free(row->cgroup);
+	free(row->cwd);
+}
+
+static int copy_text(char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
 void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
 {
 	uint32_t count = 0;
@@ -28,7 +40,7 @@ void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
 
 		number[i] = kept[i] ? count : PROCESS_NONE;
 		if (!kept[i]) {
-			free(row->cgroup);
+			free_texts(row);
 			continue;
 		}
 		row->cpu_time = row->cpu_time_unfollowed = row->cpu_taken = row->frame = 0;
@@ -52,8 +64,9 @@ int processes__copy(struct processes *to, const struct processes *p)
 		struct process_row *row = &to->rows[to->count];
 
 		*row = p->rows[to->count];
-		row->cgroup = row->cgroup ? strdup(row->cgroup) : NULL;
-		if (!row->cgroup && p->rows[to->count].cgroup) {
+		row->cgroup = row->cwd = NULL;
+		if (copy_text(&row->cgroup, p->rows[to->count].cgroup) || copy_text(&row->cwd, p->rows[to->count].cwd)) {
+			free_texts(row);
 			processes__free(to);
 			return -ENOMEM;
 		}
@@ -66,7 +79,7 @@ void processes__free(struct processes *p)
 	if (!p)
 		return;
 	for (uint32_t i = 0; i < p->count; i++)
-		free(p->rows[i].cgroup);
+		free_texts(&p->rows[i]);
 	free(p->rows);
 	memset(p, 0, sizeof(*p));
 }

@@ -28,6 +28,7 @@ struct process_row {
 	bool replaced;			/* it executed another program, in which no ruby was found (yet) */
 	bool watched;			/* a child that was not to be sampled: only its CPU time is known */
 	char *cgroup;			/* clean path; NULL unknown */
+	char *cwd;			/* its working directory when it was found, clean; NULL unknown */
 	uint64_t started, ended_at;	/* CLOCK_MONOTONIC, ns: from when to when it was followed; 0 not yet */
 	/* CPU time by the kernel's account, ns: while its layout was known, and besides that, before
 	 * it was attached, after it executed another program, and of a process that is no ruby. */

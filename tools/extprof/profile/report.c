@@ -307,7 +307,7 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
 	if ((err = find_left_out(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
-	    (err = make_labels(&b)) || (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
+	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
 	    (err = report__order_tree(&b)) || (err = report__count(&b)))
 		report__free(r);
 	free(b.left_out);
@@ -315,6 +315,7 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	free(b.label_of);
 	free(b.loose);
 	map64__free(&b.label_map);
+	map64__free(&b.owner_map);
 	return err;
 }
 
@@ -336,6 +337,9 @@ void report__free(struct report *r)
 	free(r->methods.list);
 	free(r->lines.list);
 	free(r->files.list);
+	free(r->by_owner.list);
+	free(r->owners);
+	free((void *)(uintptr_t)r->rules.apps);
 	strings__free(&r->strings);
 	processes__free(&r->processes);
 	if (r->threads)

@@ -13,6 +13,7 @@
 
 #include "base/strings.h"
 #include "frames/frame.h"
+#include "frames/owner.h"
 #include "profile/accounting.h"
 #include "profile/gc_pauses.h"
 #include "profile/groups.h"
@@ -37,6 +38,13 @@ struct report_label {
 	char *name;
 	size_t bare;		/* length of the name without that */
 	uint64_t self, total;	/* in the unit of the report; recursion counts once */
+	uint32_t owner;		/* of Ruby code: number in report::owners; 0: unknown, or code that is its caller's */
+};
+
+/* Whose code there is: the application, a gem, a part of the standard library.  Texts are the report's; "": none. */
+struct report_owner {
+	uint8_t kind;		/* enum owner_kind */
+	const char *name, *version;
 };
 
 /* Nodes are in preorder: parents first, subtrees together. */
@@ -58,7 +66,23 @@ struct report_total {
 	bool approximate;	/* it may be another line of the same code */
 	uint64_t self, own, total;	/* total: it is anywhere in the stack; recursion counts once */
 	double self_squares, total_squares;	/* the sums of the squares of what each sample stands for */
+	/*
+	 * What of other code it runs into most, and how much of the total is in that: the gem or the C method that the
+	 * innermost code of the application calls.  Only of the methods and lines of the application with most total.
+	 */
+	uint8_t calls;		/* enum report_calls */
+	uint32_t callee;	/* number of an owner, or of a label */
+	uint64_t called;
 };
+
+enum report_calls {
+	CALLS_UNKNOWN,		/* not looked at, or it calls nothing */
+	CALLS_OWNER,
+	CALLS_LABEL
+};
+
+/* Of so many methods, and of so many lines, it is said what they call. */
+#define REPORT_CALLERS_MAX 64u
 
 /* Most first, by self and then by total. */
 struct report_totals {
@@ -116,6 +140,11 @@ struct report {
 	struct report_node *nodes;	/* nodes[0]: root, its label is invalid */
 	uint32_t node_count;
 	struct report_totals methods, lines, files;
+	/* Code of nobody else, C methods that it calls, and what it waits counts for the innermost Ruby code. */
+	struct report_totals by_owner;	/* owners: report_label::owner of their label */
+	struct report_owner *owners;	/* [0] is that of unknown code */
+	uint32_t owner_count;
+	struct owner_rules rules;	/* by which that was told; the report's */
 	uint64_t samples;	/* the sum of all, in the unit of the report */
 	uint64_t divisor;	/* text formats show amounts divided by it: ns as us */
 	struct metric metric;	/* which of the two of the mode is counted, and its unit */
@@ -136,6 +165,7 @@ struct report_view {
 	uint32_t mode_frame;	/* only what is below it, see resolver::mode_frames; 0: all */
 	bool by_value;		/* what is counted: weight::value, else weight::count */
 	uint64_t divisor;	/* of amounts in text formats; 0: that of the unit */
+	const struct owner_rules *rules;	/* NULL: none */
 };
 
 /*

@@ -25,6 +25,8 @@ struct report_builder {
 		float squares;
 	} *loose;
 	uint32_t loose_count;
+	struct map64 owner_map;	/* by hash */
+	size_t owner_room;
 };
 
 /* The label of a frame.  MAP64_NONE: out of memory. */
@@ -52,7 +54,18 @@ static inline bool report__leaves_out(const struct report_builder *b, uint32_t n
 	return b->left_out && b->left_out[node];
 }
 
+/* A node is counted for that number of a list; MAP64_NONE: for none. */
+struct report_callers {
+	const uint32_t *of;			/* by node */
+	const uint64_t *totals;			/* by node: its samples, and those below it */
+	const uint32_t *child, *next;		/* by node: its first child, and the next one of its parent; 0: none */
+};
+
+/* Say of the totals with most in the application what they call: before their list is put in order. */
+int report__find_callees(const struct report_builder *b, const struct report_callers *c, struct report_totals *to);
+
 /* In this order.  0 or -ENOMEM. */
+int report__find_owners(struct report_builder *b);
 int report__merge_tree(struct report_builder *b);
 int report__distinguish(struct report_builder *b);
 int report__order_tree(struct report_builder *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Self and total of each method, line and file: counted here, once, for all who show them. */
+/* Self and total of each method, line, file and owner: counted here, once, for all who show them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "profile/report_build.h"
 
-enum kind { METHODS, LINES, FILES };
+enum kind { METHODS, LINES, FILES, OWNERS };
 
 struct counting {
 	struct report_builder *b;
@@ -42,6 +42,8 @@ static enum part part_of(const struct counting *c, const struct frame *f)
 		return IS_ONE;
 	switch (f->kind) {
 	case FRAME_RUBY:
+		if (c->kind == OWNERS)
+			return *f->path ? IS_ONE : IS_NONE;
 		return *f->path && (c->kind == FILES || f->line > 0) ? IS_ONE : IS_NONE;
 	case FRAME_MARK:
 		/* It may be Ruby code. */
@@ -56,6 +58,8 @@ static bool is_same(const struct counting *c, const struct report_total *t, cons
 {
 	const struct frame *of = &c->b->r->labels[t->label].frame;
 
+	if (c->kind == OWNERS)
+		return c->b->r->labels[t->label].owner == l->owner;
 	/* Equal texts of the report have equal addresses. */
 	if (of->path != l->frame.path)
 		return false;
@@ -69,7 +73,7 @@ static bool is_same(const struct counting *c, const struct report_total *t, cons
 static uint32_t number_of(struct counting *c, uint32_t label, const struct frame *f)
 {
 	const struct report_label *l = &c->b->r->labels[label];
-	uint64_t hash = hash__mix((uintptr_t)l->frame.path);
+	uint64_t hash = hash__mix(c->kind == OWNERS ? l->owner : (uintptr_t)l->frame.path);
 	uint32_t number;
 
 	if (c->kind == LINES)
@@ -178,6 +182,14 @@ static int count(struct counting *c)
 	}
 	if (count_totals(c))
 		return -ENOMEM;
+	if (c->kind == METHODS || c->kind == LINES) {
+		const struct report_callers callers = {
+			.of = c->of, .totals = c->totals, .child = c->child, .next = c->next,
+		};
+
+		if (report__find_callees(c->b, &callers, c->to))
+			return -ENOMEM;
+	}
 	if (c->to->count)
 		qsort(c->to->list, c->to->count, sizeof(*c->to->list), by_self);
 	return 0;
@@ -185,7 +197,7 @@ static int count(struct counting *c)
 
 int report__add_totals(struct report_builder *b)
 {
-	struct report_totals *to[] = { &b->r->methods, &b->r->lines, &b->r->files };
+	struct report_totals *to[] = { &b->r->methods, &b->r->lines, &b->r->files, &b->r->by_owner };
 	uint32_t count_of = b->tree->node_count;
 	uint64_t *totals = calloc(count_of, sizeof(*totals));
 	double *squares = calloc(count_of, sizeof(*squares));
@@ -201,7 +213,7 @@ int report__add_totals(struct report_builder *b)
 		next[i] = child[b->tree->nodes[i].parent];
 		child[b->tree->nodes[i].parent] = i;
 	}
-	for (int kind = METHODS; !err && kind <= FILES; kind++) {
+	for (int kind = METHODS; !err && kind <= OWNERS; kind++) {
 		struct counting c = { .b = b, .kind = (enum kind)kind, .to = to[kind], .of = of, .totals = totals,
 				      .squares = squares, .child = child, .next = next };
 

@@ -374,7 +374,16 @@ static int read_accounts(struct recording_reader *r, uint32_t mode, struct repor
 	return done(r, s, code, d);
 }
 
-static int read_processes(const struct recording_tables *t, struct report *report, struct diag *d)
+char *recording_account__cwd(struct recording_reader *r, uint32_t process)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), RECORDING_CWD_KEY, process);
+	return recording_reader__text(r, key);
+}
+
+static int read_processes(struct recording_reader *r, const struct recording_tables *t, struct report *report,
+			  struct diag *d)
 {
 	struct processes *p = &report->processes;
 	uint64_t bytes = 0;
@@ -400,7 +409,8 @@ static int read_processes(const struct recording_tables *t, struct report *repor
 		row->cpu_time = from->cpu;
 		row->cpu_time_unfollowed = from->cpu_unfollowed;
 		row->cpu_taken = from->cpu_samples;
-		bytes += strlen(from->cgroup);
+		row->cwd = recording_account__cwd(r, id);
+		bytes += strlen(from->cgroup) + (row->cwd ? strlen(row->cwd) : 0);
 		if (bytes > RECORDING_TEXTS_MAX)
 			return damaged(d, "the texts of its processes are too long");
 		if (*from->cgroup && !(row->cgroup = strdup(from->cgroup)))
@@ -529,7 +539,7 @@ int recording_account__read(struct recording_reader *r, const struct recording_t
 			    struct report *report, struct diag *d)
 {
 	char key[32];
-	int err = read_processes(t, report, d);
+	int err = read_processes(r, t, report, d);
 
 	if (err)
 		return err;

@@ -29,4 +29,7 @@ int recording_account__view(struct recording_reader *r, struct recording_view *v
 int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
 			    struct report *report, struct diag *d);
 
+/* The working directory of a process, clean; the caller frees it.  NULL: unknown. */
+char *recording_account__cwd(struct recording_reader *r, uint32_t process);
+
 #endif /* EXTPROF_RECORDING_ACCOUNT_H */

@@ -54,6 +54,7 @@ struct recording_profile {
 	struct sum *sums;
 	uint32_t sum_count;
 	struct map64 sum_map;
+	struct owner_dirs cwds;		/* where the processes worked */
 };
 
 /* -- the tree ------------------------------------------------------------------------------------ */
@@ -353,6 +354,22 @@ static int make_modes(struct recording_profile *p, struct diag *d)
 	return 0;
 }
 
+/* Where the processes worked. */
+static int find_cwds(struct recording_profile *p, const struct input *in, struct diag *d)
+{
+	for (uint32_t id = 1; id < in->tables.process_count; id++) {
+		char *cwd = recording_account__cwd(in->reader, id);
+		int err = owner_dirs__add_cwd(&p->cwds, cwd);
+
+		free(cwd);
+		if (err)
+			return no_memory(d);
+		if (id % 64 == 0 && recording_reader__over(in->reader))
+			return recording_reader__failed(-ETIME, d);
+	}
+	return 0;
+}
+
 static int make_room(struct recording_profile *p, struct diag *d)
 {
 	p->path = malloc((2 * RECORDING_DEPTH_MAX + 8) * sizeof(*p->path));
@@ -376,7 +393,7 @@ static int add_recording(struct recording_profile *p, struct input *in, struct d
 	struct taking to = { .p = p, .in = in };
 	int err;
 
-	if ((err = make_frames(p, in, d)))
+	if ((err = make_frames(p, in, d)) || (err = find_cwds(p, in, d)))
 		return err;
 	if (recording_matches__init(&in->matches, &in->tables, &p->filter))
 		return no_memory(d);
@@ -463,6 +480,7 @@ void recording_profile__destroy(struct recording_profile *p)
 	tree__free(&p->tree);
 	free(p->sums);
 	map64__free(&p->sum_map);
+	owner_dirs__free(&p->cwds);
 	free(p->path);
 	free(p);
 }
@@ -539,7 +557,10 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 		.divisor = request->unit ? request->unit->divisor : 0,
 	};
 	bool lines = p->inputs[0].view.lines;
+	struct owner_rules rules;
 
+	owner_dirs__rules(request->apps, &p->cwds, &rules);
+	view.rules = &rules;
 	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
 				 request->unit->name);

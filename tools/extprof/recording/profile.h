@@ -3,6 +3,7 @@
 #ifndef EXTPROF_RECORDING_PROFILE_H
 #define EXTPROF_RECORDING_PROFILE_H
 
+#include "profile/owner_dirs.h"
 #include "profile/report.h"
 #include "profile/tree.h"
 #include "profile/unit.h"
@@ -28,6 +29,7 @@ struct recording_request {
 	uint32_t labels;			/* as in struct report_request */
 	const struct unit_choice *unit;
 	bool by_value;
+	const struct owner_dirs *apps;		/* where the application is; none: where the processes worked */
 };
 
 /* The reports of all modes that were asked for. */

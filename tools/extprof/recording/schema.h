@@ -25,6 +25,9 @@
 /* Bytes of all texts together. */
 #define RECORDING_TEXTS_MAX (256u << 20)
 
+/* Of table `meta`: the working directory of the process with that id. */
+#define RECORDING_CWD_KEY "process.%u.cwd"
+
 /* The statements that make the tables; ends with NULL. */
 extern const char *const recording_schema[];
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -325,6 +326,7 @@ int recording_writer__process(struct recording_writer *w, const struct recording
 	const uint64_t values[] = {
 		row->flags, row->began, row->ended_at, row->cpu, row->cpu_unfollowed, row->cpu_samples,
 	};
+	char key[32];
 
 	if (check_id(w, row->id, RECORDING_PROCESSES_MAX, "processes") || ready(w) ||
 	    bind_string(w, PUT_PROCESS, 6, row->command) || bind_string(w, PUT_PROCESS, 7, row->ruby) ||
@@ -337,7 +339,10 @@ int recording_writer__process(struct recording_writer *w, const struct recording
 		bind(w, PUT_PROCESS, 4, row->parent);
 	bind(w, PUT_PROCESS, 5, row->uid);
 	bind_all(w, PUT_PROCESS, 10, values, COUNT(values));
-	return run(w, PUT_PROCESS);
+	if (run(w, PUT_PROCESS) || !row->cwd)
+		return w->err;
+	snprintf(key, sizeof(key), RECORDING_CWD_KEY, row->id);
+	return recording_writer__set_text(w, key, row->cwd);
 }
 
 int recording_writer__thread(struct recording_writer *w, uint32_t id, uint32_t process, uint32_t frame)

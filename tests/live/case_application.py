@@ -1,0 +1,123 @@
+"""Whose code: the tables that a profile begins with, against the clocks of an application with gems below it."""
+import re
+
+import harness
+from case_proportions import within
+from harness import case, check
+
+# Of gems: self and total. Of the application: total, and the share of self.
+ROW = re.compile(r"^ *(\d+) +[\d.]+ %  +(?:(\d+) +)?([\d.]+) %  (.*)$")
+
+
+def profiled(ctx, *options, seconds=2):
+    """(truth, what extprof said)"""
+    ruby = ctx.program("application.rb", ctx.directory)
+    ruby.expect("ready")
+    rate = harness.rate(5000)
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options)
+    harness.prefer(ruby.pid)
+    harness.prefer(reader.pid)
+    ctx.attached(reader)
+    ruby.tell(str(seconds))
+    truth = {}
+    while True:
+        line = ruby.line(timeout=20 * seconds + 30)
+        if line == "done":
+            break
+        name, ns = line.split()
+        truth[name] = int(ns)
+    reader.signal(2)
+    profile = ctx.profile_of(reader).ok()
+    total, missed = profile.sums.whole, profile.sums.missed
+    cpu = sum(truth.values())
+    check(total + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU time", total, missed,
+          rate, cpu / 1e9)
+    return truth, profile
+
+
+def table(out, title):
+    """Rows of a table: [(first number, second number or share, rest of the line)]"""
+    check("\n%s\n" % title in out, "there is no table %s: %s", title, out[:2000])
+    rows = []
+    for line in out.split("\n%s\n" % title)[1].splitlines()[1:]:
+        m = ROW.match(line)
+        if not m:
+            break
+        rows.append((int(m.group(1)), float(m.group(2) or m.group(3)), re.split(r"  +", m.group(4).strip())))
+    return rows
+
+
+def owners_of(rows):
+    return {rest[0]: (own, total) for own, total, rest in rows}
+
+
+@case(timeout=60)
+def first_screen(ctx):
+    """Shares of methods, of what they call, and of owners, as the program's clock says."""
+    truth, profile = profiled(ctx, "--rows", 90, "-o", ctx.path("a.extprof"))
+    out, cpu, missed = profile.out, sum(truth.values()), profile.sums.missed
+    methods = {rest[0]: (total, own, rest[1:]) for total, own, rest in table(out, "The application's methods by total")}
+    lines = table(out, "The application's lines by total")
+    owners = owners_of(table(out, "Gems by time"))
+    named = {name: "Shop#" + name for name in truth}
+    counted = {name: methods[method][0] for name, method in named.items()}
+    # The helper is called by show, too: what is its own is known, and the gem's loop with it.
+    total = counted["count"] + counted["book"] + counted["loaded"]
+    rest = truth["count"] + truth["book"] + truth["loaded"]
+    worst = max(abs(within(counted[n], total, truth[n] / rest, n, missed)) for n in ("count", "book", "loaded"))
+    together = owners["gem mustache 1.1.2"][0] + counted["helper"]
+    everything = total + together
+    worst = max(worst, abs(within(together, everything, (truth["show"] + truth["helper"]) / cpu, "show and helper", missed)))
+    worst = max(worst, abs(within(owners["gem ledger 0123456789ab"][0], everything, truth["book"] / cpu, "ledger", missed)))
+    # What is evaluated is of the file that evaluates it.
+    for name, callee in (("helper", "String#gsub"), ("book", "gem ledger 0123456789ab")):
+        said = methods[named[name]][2]
+        check(said[-1] == callee, "%s calls %s, not %s", name, said, callee)
+    check(len(methods["Shop#count"][2]) == 0, "Shop#count calls nothing: %s", methods["Shop#count"])
+    check(methods["Shop#show"][2][-1] in ("String#gsub", "gem mustache 1.1.2"), "show calls %s", methods["Shop#show"][2])
+    gsub = next((row for row in lines if row[2][0] == "app/shop.rb:7"), None)
+    check(gsub and gsub[2][-1] == "String#gsub" and gsub[1] > 0.9 * 100 * gsub[0] / profile.sums.whole, "the line of the helper: %s in %s", gsub, lines)
+    check("Mustache" not in str(list(methods)), "a gem's method among the application's: %s", list(methods))
+    check(out.index("The application's methods") < out.index("By time in the method itself"), "the application is not first")
+    # The recording knows where the program worked.
+    again = ctx.extprof("report", ctx.path("a.extprof"), "--rows", 90).ok()
+    check(again.out == out, "report differs:\n%s\n----\n%s", again.out, out)
+    out = ctx.extprof("report", ctx.path("a.extprof")).ok().out
+    lead = out[:out.index("\nBy ")].count("\n")
+    check(lead <= 40, "the leading part has %d lines", lead)
+    return "%d samples; worst %.1f sigma; leading part %d lines" % (profile.sums.whole, worst, lead)
+
+
+@case(timeout=60)
+def named(ctx):
+    """--app: another directory has no application, and a part of it has a part."""
+    _, profile = profiled(ctx, "--rows", 90, "-o", ctx.path("a.extprof"), seconds=1)
+    total = owners_of(table(profile.out, "Gems by time"))
+    run = ctx.extprof("report", ctx.path("a.extprof"), "--app", ctx.directory).ok()
+    # The program itself is elsewhere.
+    check(owners_of(table(run.out, "Gems by time"))["other code"][1] > 0, "the program is not other code: %s", run.out[:1500])
+    check("Shop#count" in run.out.split("Gems by time")[0], "Shop is not the application's: %s", run.out[:1500])
+    run = ctx.extprof("report", ctx.path("a.extprof"), "--app", "/nothing/here").ok()
+    check("\nno method belongs to the application: nothing ran below /nothing/here (--app DIR " in run.out,
+          "it does not say so: %s", run.out[:1500])
+    check("The application's" not in run.out and "\nBy time in the method itself\n" in run.out, "the tables: %s", run.out[:1500])
+    other = owners_of(table(run.out, "Gems by time"))
+    check(other["other code"] == total["the application"], "%s is not %s", other, total)
+    for args in (["--app", "not/there"], ["--app", ""]):
+        run = ctx.extprof("report", ctx.path("a.extprof"), *args)
+        check(run.status == harness.USAGE and "there is no such directory" in run.err, "%s: %d %s", args, run.status, run.err)
+    return "the application by its directory"
+
+
+@case(timeout=60)
+def one_file(ctx):
+    """A program of one file is the application, whatever its path: also from stdin and -e."""
+    text = "i = 0\ni += 1 while i < 20_000_000\n"
+    path = ctx.write("prog.rb", text)
+    for argv, cwd in (([path], "/"), (["prog.rb"], ctx.directory), (["-e", text], ctx.directory)):
+        out = ctx.extprof("record", "--", harness.RUBY, "--disable=gems", *argv, cwd=cwd).ok().out
+        rows = table(out, "The application's methods by total")
+        check(rows and rows[0][2][0] == "<main>" and rows[0][0] > 3, "%s: %s", argv, out[:1500])
+        # A sample of the start of Ruby can be of the standard library.
+        check(not re.search(r" %  gem ", out), "%s: gems of a program without them: %s", argv, out[:1500])
+    return "by its path, by its name, -e"
