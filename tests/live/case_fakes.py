@@ -86,6 +86,6 @@ def errors(ctx):
     return script(ctx, "fakes.sh", "errors")
 
 
-@case(timeout=300)
+@case(timeout=420)
 def browser(ctx):
     return script(ctx, "browser.sh")

@@ -16,6 +16,11 @@ fi
 "$extprof" record -q -r 2k -o "$dir/graph.svg" -- "$fakes/fake_target" shares 2 >"$dir/browser.err" 2>&1
 "$extprof" record -q -r 2k -o "$dir/graph.html" -- "$fakes/fake_target" shares 2 >"$dir/browser.err" 2>&1
 
+# 203 rows of 17 pixels: more than a window is high.
+for kind in svg html; do
+	"$extprof" record -q -r 2k -o "$dir/deep.$kind" -- "$fakes/fake_target" gc 1 >"$dir/browser.err" 2>&1
+done
+
 dom() {
 	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/chromium" \
 		--virtual-time-budget=2000 --window-size=1200,900 --dump-dom "$1" 2>"$dir/browser.err"
@@ -56,6 +61,19 @@ for kind in svg html; do
 	has "$kind: zoom to what is not there" "$url#zoom=99999" '!class="f parent"' '>A#leaf_a</text>'
 	has "$kind: zoom and search" "$url#zoom=B.hot_b&search=leaf" 'matched 9[0-9]\.|matched 100\.'
 	has "$kind: flipped" "$url#flip=1" '<g class="f" data-n="0"><title>[^<]*</title><rect x="10.00" y="92"'
+done
+
+# The root is in the window, whatever the height: the head has been moved down to it, and the details are at its end.
+for kind in svg html; do
+	url=file://$dir/deep.$kind
+	has "$kind: opens at the root" "$url" 'id="head" transform="translate\(0,[12][0-9]{3}\)"' \
+		'id="foot" transform="translate\(0,3[0-9]{3}\)"'
+	[ $kind = svg ] || continue
+	has "$kind: flipped, the root is on top" "$url#flip=1" 'id="head" transform="translate\(0,0\)"' \
+		'id="foot" transform="translate\(0,[0-9]{3}\)"'
+	has "$kind: a zoom shows its frame" "$url#zoom=150" 'id="head" transform="translate\(0,[0-9]{1,3}\)"' 'class="f parent"'
+	has "$kind: flipped, a zoom shows its frame" "$url#zoom=150&flip=1" 'id="head" transform="translate\(0,2[0-9]{3}\)"'
+	has "$kind: what was found ends within the picture" "$url#search=hot" 'id="matched" text-anchor="end" x="11[5-9][0-9]"[^>]*>matched 100'
 done
 
 rm -rf "$dir/chromium" "$dir/dom"

@@ -200,7 +200,9 @@ static void add_about(struct page *p)
 	const struct report_meta *m = &p->r->meta;
 	struct text line = { 0 };
 
-	text__addf(&p->out, "<text class=\"title\" x=\"%g\" y=\"24\">", PAD);
+	/* Above the frames, also when these are scrolled. */
+	text__addf(&p->out, "<g id=\"head\"><rect width=\"100%%\" height=\"%u\" fill=\"#fff\"/>\n", p->top - 2);
+	text__addf(&p->out, "<text class=\"title\" id=\"title\" x=\"%g\" y=\"24\">", PAD);
 	text__add_xml(&p->out, m->command);
 	text__adds(&p->out, p->diff ? ": before and after</text>\n" : "</text>\n");
 	if (p->diff) {
@@ -275,8 +277,8 @@ static void add_head(struct page *p)
 		   x, p->top - 30);
 	text__addf(&p->out, "<text id=\"flip\" class=\"button\" x=\"%g\" y=\"%u\">flip</text>\n"
 		   "<text id=\"reset\" class=\"button\" x=\"%g\" y=\"%u\" style=\"display:none\">"
-		   "reset</text>\n<text id=\"matched\" x=\"%g\" y=\"%u\"></text>\n",
-		   x + 214, p->top - 14, x + 248, p->top - 14, x + 292, p->top - 14);
+		   "reset</text>\n<text id=\"matched\" text-anchor=\"end\" x=\"%g\" y=\"24\"></text>\n</g>\n",
+		   x + 214, p->top - 14, x + 248, p->top - 14, WIDTH - PAD);
 }
 
 /* A run that is being collected: see the top of the file. */
@@ -400,10 +402,12 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 		text__adds(out, flamegraph_css);
 		text__adds(out, "]]></style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
 	}
-	add_head(&p);
 	text__adds(out, "<g id=\"frames\">\n");
 	add_frames(&p);
-	text__addf(out, "</g>\n<text id=\"details\" x=\"%g\" y=\"%u\"></text>\n", PAD, height - 12);
+	text__adds(out, "</g>\n");
+	add_head(&p);
+	text__addf(out, "<g id=\"foot\" transform=\"translate(0,%u)\"><rect width=\"100%%\" height=\"%d\" fill=\"#fff\"/>"
+		   "<text id=\"details\" x=\"%g\" y=\"%d\"></text></g>\n", height - FOOT, FOOT, PAD, FOOT - 12);
 	if (o->html)
 		text__adds(out, "</svg>\n<script>\n");
 	else

@@ -11,12 +11,15 @@
   var frames = document.getElementById("frames");
   var details = document.getElementById("details");
   var matched = document.getElementById("matched");
+  var head = document.getElementById("head"), foot = document.getElementById("foot");
+  var title = document.getElementById("title"), command = title.textContent;
   var input = document.getElementById("search");
   // By node. `hidden`: samples of those of its children that the file leaves out; `missing`: the
   // sum of it over the node and all above it.
   var parent = [0], label = [0], self = [D.root[0]], hidden = [D.root[1]];
   var n, total, missing, depth, x0, children = [], i, last = 0, notDrawn = 0;
   var state = { zoom: 0, search: "", flip: false };
+  var rows = 1, height = 0;
   var pattern = null, hits = new Array(D.labels.length).fill(false);
 
   function add(number) {
@@ -141,11 +144,21 @@
       (notDrawn ? " \u2014 " + notDrawn + " narrower frames are not drawn: zoom in" : "");
   }
 
+  // What the window shows, without its scroll bars.
+  function seenWidth() { return document.documentElement.clientWidth || window.innerWidth || 1200; }
+  function seenHeight() { return document.documentElement.clientHeight || window.innerHeight || height; }
+
   function draw() {
-    var width = Math.max(480, svg.parentNode.clientWidth || window.innerWidth || 1200);
+    drawAt(Math.max(480, seenWidth()));
+    // Now that it is as high as it is, there can be a scroll bar.
+    if (seenWidth() < +svg.getAttribute("width")) { drawAt(Math.max(480, seenWidth())); }
+  }
+
+  function drawAt(width) {
     var inner = width - 2 * PAD, root = state.zoom, span = total[root] || 1;
-    var rows = 1, covered = 0, unknown = 0, fragment = document.createDocumentFragment();
-    var path = [], node, height, count = 0;
+    var covered = 0, unknown = 0, fragment = document.createDocumentFragment();
+    var path = [], node, count = 0;
+    rows = 1;
     for (node = root; node; node = parent[node]) { path.unshift(node); }
     path.unshift(0);
     if (root === 0) { path = [0]; }
@@ -174,7 +187,7 @@
     svg.setAttribute("viewBox", "0 0 " + width + " " + height);
     list.forEach(function (item) {
       var v = item[0], x = PAD + item[1], w = item[2];
-      var y = state.flip ? TOP + item[3] * ROW : TOP + (rows - 1 - item[3]) * ROW;
+      var y = top(item[3]);
       var hit = v && pattern && hits[label[v]];
       var g = element("g", { "class": "f" + (item[4] ? " parent" : ""), "data-n": v }, fragment);
       element("title", {}, g).textContent = describe(v);
@@ -190,7 +203,6 @@
     });
     frames.replaceChildren(fragment);
     svg.setAttribute("data-shown", count);
-    details.setAttribute("y", height - 12);
     details.textContent = summarize();
     // Samples under a match, each once: not below another match.
     if (pattern) {
@@ -207,6 +219,31 @@
       matched.textContent = "";
     }
     document.getElementById("reset").style.display = root || pattern ? "" : "none";
+    matched.setAttribute("x", width - PAD);
+    fit(width);
+    place();
+  }
+  // What was found is whole; the command has the room that is left.
+  function fit(width) {
+    var room = width - 3 * PAD - matched.getComputedTextLength(), all = letters(command), k = all.length;
+    title.textContent = command;
+    while (k > 0 && title.getComputedTextLength() > room) {
+      k -= 1 + (k >> 4);
+      title.textContent = all.slice(0, Math.max(k, 0)).join("") + "\u2026";
+    }
+  }
+  function top(row) { return TOP + (state.flip ? row : rows - 1 - row) * ROW; }
+  // The head and the details stay in the window.
+  function place() {
+    var from = window.pageYOffset || 0;
+    head.setAttribute("transform", "translate(0," + from + ")");
+    foot.setAttribute("transform", "translate(0," + (Math.min(height, from + seenHeight()) - FOOT) + ")");
+  }
+  // Scroll to the frame, with what it calls beside it.
+  function show(node) {
+    var y = top(depth[node]);
+    window.scrollTo(0, state.flip ? y - TOP : y + ROW + FOOT - seenHeight());
+    place();
   }
 
   function remember() {
@@ -232,6 +269,7 @@
     if (input) { input.value = state.search; }
     compile();
     draw();
+    show(state.zoom);
   }
   function widest(text) {
     var best = 0;
@@ -252,7 +290,7 @@
     hits = D.labels.map(function (l) { return !!pattern && pattern.test(l[file ? 1 : 0]); });
   }
   function search(text) { state.search = text; compile(); remember(); draw(); }
-  function zoom(node) { state.zoom = node; remember(); draw(); }
+  function zoom(node) { state.zoom = node; remember(); draw(); show(node); }
   function of(event) {
     var g = event.target.closest ? event.target.closest("g.f") : null;
     return g ? +g.getAttribute("data-n") : -1;
@@ -273,6 +311,7 @@
     state.flip = !state.flip;
     remember();
     draw();
+    show(state.zoom);
   });
   if (input) { input.addEventListener("input", function () { search(input.value); }); }
   window.addEventListener("keydown", function (e) {
@@ -283,7 +322,10 @@
     if (e.key === "/" && input) { e.preventDefault(); input.focus(); }
     if (e.key === "Escape") { zoom(0); }
   });
-  window.addEventListener("resize", draw);
+  window.addEventListener("resize", function () { draw(); });
+  window.addEventListener("scroll", place);
+  // Only now is it known how high the window is.
+  window.addEventListener("load", function () { show(state.zoom); });
   window.addEventListener("hashchange", recall);
   recall();
 })();
