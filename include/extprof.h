@@ -350,6 +350,15 @@ struct extprof_recording_options {
 	 * standard library and not Ruby's own.
 	 */
 	const char *app;
+
+	/*
+	 * Other views of the same samples, in all outputs.  Lists with commas: "app" (focus alone), "gem:NAME",
+	 * "method:PATTERN", "file:PATTERN" (fnmatch(3)); without these words what has a "/" or ends in ".rb" is a file, and the
+	 * rest a method.  NULL: none.
+	 */
+	const char *focus;	/* only stacks with such a frame, from there on; extprof_facts::left_out is the rest */
+	const char *hide;	/* such frames are left out, and what is in them is in their callers */
+	const char *collapse;	/* "gems": code of one gem is one frame; "recursion": a method that calls itself is one */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -757,6 +766,7 @@ struct extprof_facts {
 	const char *unit;		/* of extprof_stack::value: "count", "ns" or "bytes" */
 	uint64_t children_cpu_time;	/* ns, of children that were not chosen: extprof_recording_options::subprocesses */
 	uint64_t total;			/* the sum of all stacks, in that unit */
+	uint64_t left_out;		/* what `focus` has left out, in that unit */
 };
 EXTPROF_API const struct extprof_facts *extprof_report_facts(const struct extprof_report *report);
 /* NULL is accepted. */
@@ -980,7 +990,7 @@ struct extprof_recorded_options {
 	const char *unit;
 	bool html, color;		/* as in struct extprof_write_options */
 	unsigned int top, width;
-	const char *app;		/* as in struct extprof_recording_options */
+	const char *app, *focus, *hide, *collapse;	/* as in struct extprof_recording_options */
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */

@@ -1,4 +1,5 @@
 """Whose code: the tables that a profile begins with, against the clocks of an application with gems below it."""
+import json
 import re
 
 import harness
@@ -121,3 +122,58 @@ def one_file(ctx):
         # A sample of the start of Ruby can be of the standard library.
         check(not re.search(r" %  gem ", out), "%s: gems of a program without them: %s", argv, out[:1500])
     return "by its path, by its name, -e"
+
+
+def totals(ctx, recording, *options):
+    """The samples in each output of a recording."""
+    found = {}
+    for name in ("a.folded", "a.speedscope.json", "a.svg"):
+        ctx.extprof("report", recording, *options, "-o", ctx.path(name)).ok()
+    with open(ctx.path("a.folded"), encoding="utf-8") as f:
+        stacks = [line.rsplit(" ", 1) for line in f.read().splitlines()]
+    found["folded"] = sum(int(n) for _, n in stacks)
+    with open(ctx.path("a.speedscope.json"), encoding="utf-8") as f:
+        document = json.load(f)
+    # In ns: so many for each sample.
+    found["speedscope"] = round(sum(p["endValue"] - p["startValue"] for p in document["profiles"]) * harness.rate(5000) / 1e9)
+    with open(ctx.path("a.svg"), encoding="utf-8") as f:
+        runs = re.findall(r"^\[\d+,(\d+),(\d+)[,\]]", f.read(), re.M)
+    found["flamegraph"] = sum(int(own) + int(hidden) for own, hidden in runs)
+    out = ctx.extprof("report", recording, *options).ok().out
+    return found, stacks, out
+
+
+@case(timeout=90)
+def views(ctx):
+    """--focus, --hide, --collapse: the same sums in all outputs, and what a focus leaves out."""
+    recording = ctx.path("a.extprof")
+    _, profile = profiled(ctx, "-o", recording, "-o", ctx.path("live.folded"), "--collapse", "gems", seconds=1)
+    whole, stacks, _ = totals(ctx, recording)
+    every = whole["folded"]
+    check(set(whole.values()) == {every}, "totals differ: %s", whole)
+    # While it is recorded as well as afterwards.
+    ctx.extprof("report", recording, "--collapse", "gems", "-o", ctx.path("again.folded")).ok()
+    with open(ctx.path("live.folded")) as live, open(ctx.path("again.folded")) as again:
+        text = live.read()
+        check(text == again.read(), "the view of the recording is not that of the live profile")
+    check(";[gem mustache 1.1.2]" in text and "Mustache.render" not in text, "gems are not collapsed: %s", text[:600])
+    for options in (("--hide", "gem:*"), ("--hide", "app/shop.rb"), ("--hide", "*"), ("--collapse", "gems,recursion"),
+                    ("--hide", "Integer#times", "--collapse", "recursion")):
+        got, _, _ = totals(ctx, recording, *options)
+        check(set(got.values()) == {every}, "%s: %s of %d", options, got, every)
+    through = sum(int(n) for stack, n in stacks if "Shop#helper" in stack.split(";"))
+    got, _, out = totals(ctx, recording, "--focus", "Shop#helper")
+    check(through and set(got.values()) == {through}, "--focus Shop#helper: %s, not %d", got, through)
+    said = re.search(r"^left out by --focus: (\d+) samples", out, re.M)
+    check(said and int(said.group(1)) == every - through, "it does not say what it left out: %s", out[-900:])
+    gem = sum(int(n) for stack, n in stacks if "Mustache.render" in stack.split(";"))
+    got, focused, _ = totals(ctx, recording, "--focus", "gem:mustache")
+    check(gem and set(got.values()) == {gem}, "--focus gem:mustache: %s, not %d", got, gem)
+    check(all(stack.startswith("Mustache.render") for stack, _ in focused), "stacks are not rooted there: %s", focused[:5])
+    run = ctx.extprof("report", recording, "--focus", "Nobody#here")
+    check(run.status and "no such samples" in run.err, "%d: %s", run.status, run.err)
+    for options, text in ((("--hide", "app"), "not gem:NAME, a METHOD or a FILE"), (("--collapse", "gem"), "not gems or recursion"),
+                          (("--focus", ""), "not app, gem:NAME")):
+        run = ctx.extprof("report", recording, *options)
+        check(run.status == harness.USAGE and text in run.err, "%s: %d %s", options, run.status, run.err)
+    return "%d samples, %d through the helper, %d through a gem" % (every, through, gem)

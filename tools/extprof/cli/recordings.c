@@ -21,13 +21,13 @@ struct report_options {
 	const char *file, *format, *output;
 	struct extprof_recorded_options recorded;
 	const char *filters[FILTERS_MAX];
-	char *app;	/* with commas between */
+	char *app, *focus, *hide, *collapse;	/* with commas between */
 };
 
 /* -- report ------------------------------------------------------------------------------------ */
 
 enum key {
-	KEY_SINCE = 256, KEY_UNTIL, KEY_FILTER, KEY_GROUP_BY, KEY_UNIT, KEY_ROWS, KEY_APP
+	KEY_SINCE = 256, KEY_UNTIL, KEY_FILTER, KEY_GROUP_BY, KEY_UNIT, KEY_ROWS, KEY_APP, KEY_FOCUS, KEY_HIDE, KEY_COLLAPSE
 };
 
 static const struct argp_option report_rows[] = {
@@ -42,6 +42,10 @@ static const struct argp_option report_rows[] = {
 	{ .name = "filter", .key = KEY_FILTER, .arg = "KEY=PATTERN", .doc = "Only samples that match: process, thread, method, "
 	  "file, state or label:KEY, with *, ? and [...]; several have to match all" },
 	{ .name = "app", .key = KEY_APP, .arg = "DIR", .doc = "Where the application is, as of record" },
+	{ .name = "focus", .key = KEY_FOCUS, .arg = "CODE", .doc = "Only stacks through app, gem:NAME, a METHOD or a FILE, from "
+	  "there on" },
+	{ .name = "hide", .key = KEY_HIDE, .arg = "CODE", .doc = "Without frames of such code; what is in them is in their callers" },
+	{ .name = "collapse", .key = KEY_COLLAPSE, .arg = "WHAT", .doc = "One frame for several: gems, recursion" },
 	{ .name = "rows", .key = KEY_ROWS, .arg = "N", .doc = "Rows of each table of the summary, 20" },
 	{ 0 }
 };
@@ -70,6 +74,9 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 		o->filters[o->recorded.filter_count++] = arg;
 		return 0;
 	case KEY_APP: return words__add(&o->app, arg) ? ENOMEM : 0;
+	case KEY_FOCUS: return words__add(&o->focus, arg) ? ENOMEM : 0;
+	case KEY_HIDE: return words__add(&o->hide, arg) ? ENOMEM : 0;
+	case KEY_COLLAPSE: return words__add(&o->collapse, arg) ? ENOMEM : 0;
 	case KEY_ROWS:
 		if (option__parse(&option_rows[OPTION_ROWS], arg, &number, why, sizeof(why)))
 			argp_error(state, "%s", why);
@@ -121,6 +128,9 @@ static int write_report(struct extprof_recorded *r, struct report_options *o, st
 	o->recorded.filters = o->filters;
 	o->recorded.html = recorded__is_html(o->output);
 	o->recorded.app = o->app;
+	o->recorded.focus = o->focus;
+	o->recorded.hide = o->hide;
+	o->recorded.collapse = o->collapse;
 	if (!o->output || !strcmp(o->output, "-")) {
 		o->recorded.color = !strcmp(w.format, "summary") && environment__has_color();
 		o->recorded.width = recorded__width();
@@ -155,6 +165,9 @@ static int report(int argc, char **argv, bool implied)
 		status = message__fail(&e);
 	extprof_recorded_close(r);
 	free(o.app);
+	free(o.focus);
+	free(o.hide);
+	free(o.collapse);
 	return recorded__flush(status);
 }
 

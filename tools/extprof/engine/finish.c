@@ -313,6 +313,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 			goto cleanup;
 	owner_dirs__rules(&e->settings.apps, &cwds, &rules);
 	view.rules = &rules;
+	view.transform = &e->settings.transform;
 	err = report__build(report, &e->tree, &e->frames, &show,
 			    e->settings.lines ? REPORT_BY_LINE : request->detail, &view);
 	if (err)

@@ -13,6 +13,7 @@
 #include "engine/reader.h"
 #include "profile/groups.h"
 #include "profile/owner_dirs.h"
+#include "profile/transform.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
 #include "source/syscall_set.h"
@@ -67,6 +68,7 @@ struct settings {
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
 	bool sources;		/* a recording has the source files that were seen */
+	struct transform transform;	/* what reports show of it */
 	struct owner_dirs apps;	/* where the application is; none: where the processes were found to work */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */
 	struct log_to log;	/* of what is searched and found */

@@ -106,6 +106,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	};
 	struct recording_profile *profile = NULL;
 	struct recording_filter filter = { .since = o->since, .until = o->until, .modes = o->modes };
+	struct transform transform = { 0 };
 	struct owner_dirs apps = { 0 };
 	struct groups groups = { 0 };
 	struct diag d = { 0 };
@@ -120,16 +121,21 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	}
 	if (!err && o->app)
 		err = apps__name(&apps, o->app, error);
+	if (!err)
+		err = transform__set(&transform, o->focus, o->hide, o->collapse, error);
 	if (err) {
 		owner_dirs__free(&apps);
+		transform__free(&transform);
 		return err;
 	}
+	request.transform = &transform;
 	request.apps = &apps;
 	err = recording_profile__create(&profile, &r->reader, 1, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, reports, &d);
 	recording_profile__destroy(profile);
 	owner_dirs__free(&apps);
+	transform__free(&transform);
 	return error__from(error, err, &d);
 }
 

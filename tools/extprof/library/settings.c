@@ -130,9 +130,12 @@ static int set_states(struct settings *s, const struct extprof_recording_options
 	return 0;
 }
 
-static int set_apps(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+/* Whose code it is, and which of it is shown. */
+static int set_code(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
-	return o->app ? apps__name(&s->apps, o->app, error) : 0;
+	int err = o->app ? apps__name(&s->apps, o->app, error) : 0;
+
+	return err ? err : transform__set(&s->transform, o->focus, o->hide, o->collapse, error);
 }
 
 static bool has_states(const struct settings *s)
@@ -211,7 +214,7 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 /* No option may ever lie in what older programs have as padding. */
 #define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
 					      sizeof(struct type), #type)
-NO_PADDING(extprof_recording_options, app);
+NO_PADDING(extprof_recording_options, collapse);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, unit);
 NO_PADDING(extprof_dump_options, interrupt_fd);
@@ -253,7 +256,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
-	if ((err = check_modes(s, o, error)) || (err = set_kernel(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) || (err = set_apps(s, o, error)) ||
+	if ((err = check_modes(s, o, error)) || (err = set_kernel(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) || (err = set_code(s, o, error)) ||
 	    (err = set_syscalls(s, o, error)))
 		return err;
 	return set_events(r, o, error);
@@ -292,6 +295,7 @@ void recording_settings__free(struct recording_settings *r)
 	free(r->cgroup);
 	free(r->events);
 	owner_dirs__free(&r->settings.apps);
+	transform__free(&r->settings.transform);
 	memset(r, 0, sizeof(*r));
 }
 
@@ -304,6 +308,31 @@ int apps__name(struct owner_dirs *dirs, const char *list, struct extprof_error *
 	default: return error__set(error, DIAG_USAGE, EINVAL, "--app %s: there is no such directory; one of another "
 				   "machine has its whole path", list);
 	}
+}
+
+static int add_rules(struct transform *t, enum transform_action action, const char *option, const char *list,
+		     struct extprof_error *error)
+{
+	const char *wrong = list;
+
+	switch (list ? transform__add(t, action, list, &wrong) : 0) {
+	case 0: return 0;
+	case -ENOMEM: return out_of_memory(error);
+	case -E2BIG: return error__set(error, DIAG_USAGE, E2BIG, "--focus and --hide: more than %u in all", TRANSFORM_RULES_MAX);
+	default: return error__set(error, DIAG_USAGE, EINVAL, "--%s: \"%.*s\" is not %sgem:NAME, a METHOD or a FILE", option,
+				   (int)strcspn(wrong, ","), wrong, action == TRANSFORM_FOCUS ? "app, " : "");
+	}
+}
+
+int transform__set(struct transform *t, const char *focus, const char *hide, const char *collapse, struct extprof_error *error)
+{
+	int err = add_rules(t, TRANSFORM_FOCUS, "focus", focus, error);
+
+	if (!err)
+		err = add_rules(t, TRANSFORM_HIDE, "hide", hide, error);
+	if (!err && collapse && transform__collapse(t, collapse))
+		err = error__set(error, DIAG_USAGE, EINVAL, "--collapse: %s is not gems or recursion, or both with a comma", collapse);
+	return err;
 }
 
 int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error)

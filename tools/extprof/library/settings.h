@@ -29,6 +29,9 @@ void recording_settings__free(struct recording_settings *r);
 /* Add the directories of the application.  0, -EINVAL, -E2BIG or -ENOMEM with *error. */
 int apps__name(struct owner_dirs *dirs, const char *list, struct extprof_error *error);
 
+/* Set what is shown of stacks; NULL: nothing of that kind.  The caller frees it in any case.  As above. */
+int transform__set(struct transform *t, const char *focus, const char *hide, const char *collapse, struct extprof_error *error);
+
 /* *choice stays NULL without a name.  0 or -EINVAL. */
 int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error);
 

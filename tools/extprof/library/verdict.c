@@ -82,13 +82,14 @@ static int explain_losses(const struct report *r, struct diag *d)
 
 int verdict__give(const struct reports *reports, enum timer_kind timer, struct diag *d)
 {
-	bool taken = false, shown = false, kept = false, balanced = true;
+	bool taken = false, shown = false, kept = false, left_out = false, balanced = true;
 
 	for (uint32_t i = 0; i < reports->count; i++) {
 		const struct accounting *a = &reports->list[i].meta.accounting;
 
 		taken |= a->taken != 0;
 		shown |= reports->list[i].samples != 0;
+		left_out |= reports->list[i].left_out != 0;
 		kept |= accounting__lost(a) < a->taken;
 		balanced &= accounting__balanced(a);
 	}
@@ -97,6 +98,10 @@ int verdict__give(const struct reports *reports, enum timer_kind timer, struct d
 	/* A mode that takes a part of the samples can show nothing, though they came. */
 	if (!shown && !kept)
 		return explain_losses(&reports->list[0], d);
+	if (balanced && !shown && left_out) {
+		diag__set(d, DIAG_OK, 0, "no samples: none of the stacks goes through what --focus names");
+		return 1;
+	}
 	if (balanced)
 		return 0;
 	return diag__set(d, DIAG_INTERNAL, EBADMSG, "the sums of samples do not agree; please report this");

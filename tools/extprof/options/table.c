@@ -153,6 +153,16 @@ const struct option_row option_rows[OPTIONS] = {
 		FIELD(app), .brief = "where the application is: the tables begin with it",
 		.help = "where the application is, --app several times for several (default: where the processes work, and all "
 		"that is of no gem, not of the standard library and not Ruby's own)" },
+	[OPTION_FOCUS] = { "focus", "", "CODE", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R,
+		FIELD(focus), .brief = "only stacks through app, gem:NAME, METHOD or FILE",
+		.help = "only stacks through CODE, from there on: app, gem:NAME, a METHOD, a FILE or directory, with * and ?; "
+		"several with commas" },
+	[OPTION_HIDE] = { "hide", "", "CODE", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R,
+		FIELD(hide), .brief = "without frames of gem:NAME, METHOD or FILE",
+		.help = "without frames of CODE, as for --focus; what is in them is in their callers" },
+	[OPTION_COLLAPSE] = { "collapse", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R,
+		FIELD(collapse), .brief = "gems, recursion: one frame for several",
+		.help = "one frame for several: gems, code of one gem; recursion, a method that calls itself" },
 	[OPTION_UNIT] = { "unit", "", "UNIT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | ANNOTATE,
 		WORDS(EXTPROF_UNITS), .brief = "what amounts are counted in",
 		.help = "what amounts are counted in: %s (default: by the mode; times are in us)" },

@@ -208,12 +208,27 @@ static void add_kernel_note(const struct report_meta *m, struct text *out)
 		text__adds(out, "they were loaded during the recording, or there were too many)\n");
 }
 
+/* --focus shows a part: how large is the rest? */
+static void add_left_out(struct table *t)
+{
+	uint64_t all = t->r->samples + t->r->left_out;
+	struct text amount = { 0 };
+
+	if (!t->r->left_out)
+		return;
+	unit__add_with_name(&t->r->metric, t->r->left_out, &amount);
+	text__addf(t->out, "left out by --focus: %s, %.1f %% of all; shares are of the rest\n", text__string(&amount),
+		   percent(t->r->left_out, all));
+	text__free(&amount);
+}
+
 static void add_notes(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
 	struct text *out = t->out;
 
 	text__adds(out, "\n");
+	add_left_out(t);
 	accounting__add_line(&m->accounting, out);
 	text__adds(out, "\n");
 	for (unsigned int i = 0; i < LOSS_MAX; i++)

@@ -128,6 +128,39 @@ static int find_left_out(struct report_builder *b)
 	return 0;
 }
 
+/* All of a tree that is in the report. */
+static uint64_t sum_of(const struct report_builder *b)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < b->tree->node_count; i++)
+		if (!report__leaves_out(b, i))
+			sum += report__self(b, i);
+	return sum;
+}
+
+/* From here on the tree is the one that was asked for. */
+static int transform(struct report_builder *b)
+{
+	uint64_t before;
+	int err;
+
+	if (!b->view.transform || !transform__changes(b->view.transform))
+		return 0;
+	before = sum_of(b);
+	err = transform__apply(b->view.transform, b->tree, b->frames, b->view.rules, &b->transformed);
+	if (err)
+		return err;
+	b->tree = &b->transformed.tree;
+	b->frames = &b->transformed.frames;
+	free(b->left_out);
+	b->left_out = NULL;
+	err = find_left_out(b);
+	if (!err)
+		b->r->left_out = before - sum_of(b);
+	return err;
+}
+
 static int find_used(struct report_builder *b)
 {
 	b->used = calloc(b->frames->count + 1u, sizeof(*b->used));
@@ -306,10 +339,11 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->meta.mode = b.view.mode;
 	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
-	if ((err = find_left_out(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
+	if ((err = find_left_out(&b)) || (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
 	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
 	    (err = report__order_tree(&b)) || (err = report__count(&b)))
 		report__free(r);
+	transformed__free(&b.transformed);
 	free(b.left_out);
 	free(b.used);
 	free(b.label_of);

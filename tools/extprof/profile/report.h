@@ -23,6 +23,7 @@
 
 struct frame_table;
 struct tree;
+struct transform;
 
 /* What makes two frames different. */
 enum report_detail {
@@ -146,6 +147,7 @@ struct report {
 	uint32_t owner_count;
 	struct owner_rules rules;	/* by which that was told; the report's */
 	uint64_t samples;	/* the sum of all, in the unit of the report */
+	uint64_t left_out;	/* of stacks that are not what was looked for, see transform.h */
 	uint64_t divisor;	/* text formats show amounts divided by it: ns as us */
 	struct metric metric;	/* which of the two of the mode is counted, and its unit */
 	enum report_detail detail;
@@ -166,6 +168,7 @@ struct report_view {
 	bool by_value;		/* what is counted: weight::value, else weight::count */
 	uint64_t divisor;	/* of amounts in text formats; 0: that of the unit */
 	const struct owner_rules *rules;	/* NULL: none */
+	const struct transform *transform;	/* NULL: none */
 };
 
 /*

@@ -5,12 +5,14 @@
 
 #include "frames/frame_table.h"
 #include "profile/report.h"
+#include "profile/transform.h"
 #include "profile/tree.h"
 
 struct report_builder {
 	struct report *r;
 	const struct tree *tree;
 	const struct frame_table *frames;
+	struct transformed transformed;	/* what the two are if it was asked for */
 	struct report_view view;
 	bool *left_out;		/* by node: of another mode; NULL: none is */
 	bool *used;		/* by number of the frame: a node has it; others were merged away */

@@ -61,6 +61,11 @@ static int descend(struct tree *p, const uint32_t *frames, uint32_t count, uint3
 	return 0;
 }
 
+int tree__child(struct tree *p, uint32_t node, uint32_t frame, uint32_t *child)
+{
+	return child_of(p, node, frame, p->node_max, child);
+}
+
 void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight, double squares)
 {
 	node->samples = samples < UINT32_MAX - node->samples ? node->samples + samples : UINT32_MAX;

@@ -561,6 +561,7 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 
 	owner_dirs__rules(request->apps, &p->cwds, &rules);
 	view.rules = &rules;
+	view.transform = request->transform;
 	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
 				 request->unit->name);

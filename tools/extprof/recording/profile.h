@@ -5,6 +5,7 @@
 
 #include "profile/owner_dirs.h"
 #include "profile/report.h"
+#include "profile/transform.h"
 #include "profile/tree.h"
 #include "profile/unit.h"
 #include "recording/account.h"
@@ -29,6 +30,7 @@ struct recording_request {
 	uint32_t labels;			/* as in struct report_request */
 	const struct unit_choice *unit;
 	bool by_value;
+	const struct transform *transform;	/* NULL: none */
 	const struct owner_dirs *apps;		/* where the application is; none: where the processes worked */
 };
 

@@ -14,6 +14,7 @@ _extprof_argument()
 {
 	case $1 in
 	PID) _extprof_list "$(pgrep ruby 2>/dev/null)" ;;
+	DIR) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$cur")) ;;
 	FILE) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")) ;;
 	USER) COMPREPLY=($(compgen -u -- "$cur")) ;;
 	PATH) compopt -o nospace 2>/dev/null
