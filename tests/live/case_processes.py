@@ -629,6 +629,28 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
         count, truth, took, sums.taken, expected, 100 * (sums.taken / expected - 1), sums.lost, sums.missed, memory)
 
 
+@case(timeout=90)
+def children_of_milliseconds(ctx):
+    """Children that live 4 ms and call methods that nobody has called before, 60 of each end: by exit! and by SIGKILL.
+    Each frame of theirs has its name and its line."""
+    methods = "\n".join("def work%d(ms)\n  inner%d(ms)\nend\ndef inner%d(ms)\n  t = now + ms\n  nil while now < t\nend" % (i, i, i)
+                        for i in range(6))
+    found = record_script(ctx, """
+def now = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :float_millisecond)
+%s
+now
+sleep 0.2
+120.times { |i| Process.wait fork { send("work#{i %% 6}", 4); i.even? ? exit!(0) : Process.kill(:KILL, $$) } }
+tell "end", Process.pid, "-", 0
+""" % methods)
+    unnamed = [s.text for s in found.stacks if "[exited" in s.text]
+    check(not unnamed, "%d stacks with frames without a name: %s", len(unnamed), unnamed[:5])
+    named = {i: sum(s.count for s in found.stacks if "Object#inner%d" % i in s.labels()) for i in range(6)}
+    least = 0.8 * 20 * 4 * RATE / 1000
+    check(all(n >= least for n in named.values()), "%s, at least %.0f each", named, least)
+    return "%s samples of 20 children each" % sorted(named.values())
+
+
 @case(timeout=40)
 def bursts_of_fork_and_spawn(ctx):
     """Short processes: what is profiled and what is not are together all CPU time of the program and its children."""

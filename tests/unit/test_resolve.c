@@ -462,7 +462,7 @@ TEST(collect_knows_which_leaf_lines_are_exact)
 	section.jit_leaf_end = LEAF + 0x100;
 	CHECK_INT(layout__refresh(&vm.layout, &memory.memory), 0);
 	symbols__get(&vm.symbols, bar_id);
-	symbols__set_exited(&vm.symbols);
+	symbols__set_exited(&vm.symbols, false);
 	start();
 	frame(bar_id, 0);
 	sample.frames[0].flags = FRAME_JIT_RETURN;

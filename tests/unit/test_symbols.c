@@ -192,7 +192,7 @@ TEST(symbols_stay_after_they_retired_and_after_the_exit)
 	memset(fake__get(&vm, bar), 0, sizeof(struct rb_debug_ext_record));
 	memset(fake__get(&vm, foo), 0, sizeof(struct rb_debug_ext_record));
 	CHECK_STRING(name_of(bar), "Foo#bar");
-	symbols__set_exited(&symbols);
+	symbols__set_exited(&symbols, false);
 	memory.fail_at = memory.reads + 1;
 	CHECK_STRING(name_of(bar), "Foo#bar");
 	CHECK_STRING(name_of(bar + 1), "[exited before resolved]");
@@ -358,7 +358,7 @@ TEST(symbols_prefetch_keeps_only_what_is_there)
 	CHECK_INT(table.count, 3);
 	fake__get(&vm, late)->kind = RB_DEBUG_EXT_METHOD;
 	CHECK_STRING(name_of(late), "late");
-	symbols__set_exited(&symbols);
+	symbols__set_exited(&symbols, false);
 	CHECK_STRING(name_of(good), "Foo#good");
 	tear_down();
 }
@@ -652,7 +652,7 @@ TEST(symbols_are_not_read_when_they_cannot_be_kept)
 
 	set_up();
 	symbols__init(&gone, &table, &layout, &memory.memory);
-	symbols__set_exited(&gone);
+	symbols__set_exited(&gone, false);
 	CHECK_STRING(name_of(bar), "Foo#bar");
 	table.names.max = 0;
 	for (uint32_t id = 3; table.count < SYMBOLS_MAX; id++)
@@ -732,7 +732,7 @@ TEST(symbols_put_off_keep_their_number_and_get_their_name)
 		CHECK_STRING(name_of(id), "[too much to read]");
 		fake__get(&vm, id)->kind = RB_DEBUG_EXT_NONE;
 		if (i)
-			symbols__set_exited(&symbols);
+			symbols__set_exited(&symbols, false);
 		symbols__update(&symbols, false);
 		CHECK_STRING(name_of(id), i ? "[too much to read]" : "[retired]");
 	}
@@ -809,7 +809,7 @@ TEST(symbols_put_off_are_not_passed_over)
 	memory.to = 0;
 	CHECK_INT(symbols__update(&symbols, true), 0);
 	/* A report asks in this way, and reads nothing any more. */
-	symbols__set_exited(&symbols);
+	symbols__set_exited(&symbols, false);
 	CHECK_STRING(name_of(bar), "Foo#bar");
 	CHECK_STRING(name_of(second), "Foo#second");
 	tear_down();
@@ -833,7 +833,7 @@ TEST(symbols_read_ahead_get_their_parts_when_asked_for)
 	*fake__get(&vm, file) = later;
 	symbols__prefetch(&symbols, 1000);
 	CHECK(symbols__get(&symbols, block) != NULL);
-	symbols__set_exited(&symbols);
+	symbols__set_exited(&symbols, false);
 	CHECK_STRING(name_of(block), "block in <top (required)>");
 	tear_down();
 }

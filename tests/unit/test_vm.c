@@ -305,3 +305,92 @@ TEST(vm_child_has_the_names_of_threads)
 	vm__close(parent);
 	tear_down();
 }
+
+static uint64_t remains_sum;
+
+static void keep(struct vm *vm, const void *from, size_t length)
+{
+	remains__add(&vm->remains, &remains_sum, (uintptr_t)from, from, (uint32_t)length);
+}
+
+static void keep_string(struct vm *vm, uint64_t address)
+{
+	const struct rb_debug_ext_string *s = (const void *)(uintptr_t)address;
+
+	keep(vm, s, sizeof(*s) + s->length);
+}
+
+static void keep_record(struct vm *vm, uint32_t id)
+{
+	const struct rb_debug_ext_record *r = fake__get(&ruby, id);
+
+	keep(vm, &ruby.records_dir[id / RB_DEBUG_EXT_RECORDS_PER_CHUNK], 8);
+	keep(vm, r, section.record_size);
+	keep_string(vm, r->name);
+}
+
+TEST(vm_that_has_ended_is_named_by_what_remains_of_its_memory)
+{
+	uint32_t seen, own, plain, lost;
+	const struct symbol *s;
+	struct vm *child;
+
+	set_up();
+	child = fork_vm(parent);
+	seen = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "seen", foo, 0);
+	own = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "own", foo, 0);
+	fake__set_path(fake__get(&ruby, own), "/app/own.rb");
+	fake__set_code(fake__get(&ruby, own), 20, 70);
+	plain = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "plain", foo, 0);
+	fake__set_code(fake__get(&ruby, plain), 20, 90);
+	lost = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "lost", foo, 0);
+	/* A sample has it, and the memory is not open yet. */
+	CHECK_STRING(name_in(child, seen), "[too much to read]");
+	keep(child, &section, sizeof(section));
+	keep_record(child, seen);
+	keep_record(child, own);
+	keep_string(child, fake__get(&ruby, own)->path);
+	keep_string(child, fake__get(&ruby, own)->lines);
+	keep_record(child, plain);
+	CHECK_INT(remains_sum, child->remains.bytes);
+	vm__set_exited(child);
+	CHECK_STRING(name_in(child, seen), "Foo#seen");
+	CHECK_STRING(name_in(child, own), "Foo#own");
+	s = symbols__get(&child->symbols, own);
+	CHECK_STRING(s->path, "/app/own.rb");
+	CHECK_INT(symbols__line(s, fake__pc(fake__get(&ruby, own), 2)), 72);
+	/* Its lines do not remain, its name does. */
+	CHECK_STRING(name_in(child, plain), "Foo#plain");
+	CHECK_INT(symbols__line(symbols__get(&child->symbols, plain), fake__pc(fake__get(&ruby, plain), 2)), 0);
+	CHECK_STRING(name_in(child, lost), "[exited before resolved]");
+	vm__close(child);
+	CHECK_INT(remains_sum, 0);
+	vm__close(parent);
+	tear_down();
+}
+
+static int asked;
+
+static void tell_of_the_end(void *context)
+{
+	struct vm *vm = context;
+
+	asked++;
+	keep(vm, &section, sizeof(section));
+	keep_record(vm, bar);
+	keep_record(vm, foo);
+	vm__set_exited(vm);
+}
+
+TEST(vm_whose_memory_goes_before_its_end_is_told)
+{
+	set_up();
+	vm__set_gone(parent, tell_of_the_end, parent);
+	/* The process has ended: each read fails with -ESRCH. */
+	address_space__leave(parent->space);
+	asked = 0;
+	CHECK_STRING(name_in(parent, bar), "Foo#bar");
+	CHECK_INT(asked, 1);
+	vm__close(parent);
+	tear_down();
+}

@@ -20,7 +20,7 @@ uint64_t targets_full = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 20);
+	__uint(max_entries, LIFECYCLE_RING_SIZE);
 } lifecycle SEC(".maps");
 
 /* A process that has ended.  Its pid numbers are given back before it is freed. */
@@ -85,17 +85,18 @@ static __always_inline void event__name(struct process_event *e, struct task_str
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
 }
 
-/* How many ids had been given out.  The parent runs this, so its memory is the one that is read. */
+/* How many ids have been given out, as the current process has it. */
 static __always_inline uint32_t records_end(const struct target_config *cfg)
 {
 	uint32_t end = 0;
 
 	if (!cfg->section ||
-	    bpf_probe_read_user(&end, sizeof(end), (const void *)(cfg->section +
-				__builtin_offsetof(struct rb_debug_ext_section, records_end))))
+	    read_target(&end, sizeof(end), cfg->section + __builtin_offsetof(struct rb_debug_ext_section, records_end)))
 		return 0;
 	return end;
 }
+
+#include "bpf/remains.bpf.h"
 
 SEC("tp_btf/sched_process_fork")
 int process_fork(uint64_t *args)
@@ -125,6 +126,8 @@ int process_fork(uint64_t *args)
 		cfg.flags = (cfg.flags & ~TARGET_SHARED) | TARGET_FORKED;
 		cfg.pid = child_key.pid;
 		cfg.mm = task__memory(child);
+		/* This runs in the parent, so its memory is the one that is read. */
+		cfg.records_end = records_end(from);
 		if (cfg.section)
 			cfg.vm = new_number();
 	}
@@ -138,7 +141,7 @@ int process_fork(uint64_t *args)
 	event__name(e, child, task__global_pid(child), &child_key);
 	e->parent = from->process;
 	e->parent_vm = from->vm;
-	e->records_end = records_end(from);
+	e->records_end = cfg.records_end;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }
@@ -161,6 +164,7 @@ int process_exec(uint64_t *args)
 		cfg->section = 0;
 		cfg->vm = 0;
 		cfg->exec_id = 0;
+		cfg->records_end = 0;
 		cfg->flags &= ~(TARGET_FORKED | TARGET_SHARED);
 	}
 	e = event__new(PROCESS_EXECUTED, cfg);
@@ -201,6 +205,7 @@ int process_exit(uint64_t *args)
 	if (!cfg || cfg->flags & TARGET_EXITED)
 		return 0;
 	cfg->flags |= TARGET_EXITED;
+	remains__send(cfg, task);
 	/* A target that was not found by its fork has no start time yet. */
 	cfg->started = end_key.started;
 	bpf_map_update_elem(&ended, &end_key, &key, BPF_ANY);

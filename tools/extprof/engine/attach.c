@@ -104,6 +104,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	if (engine__describe(e, p, vm) || process_set__add_vm(&e->set, config.vm, vm))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	vm__set_deadline(vm, &e->reads);
+	vm__set_gone(vm, engine__vm_gone, e);
 	vm->touched = true;
 	engine__keep_names(vm);
 	engine__set_interval(e, vm);

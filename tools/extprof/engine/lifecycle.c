@@ -39,6 +39,7 @@ static void on_copy(struct engine *e, struct process *p, const struct process_ev
 		return;
 	}
 	vm__set_deadline(vm, &e->reads);
+	vm__set_gone(vm, engine__vm_gone, e);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	waiting__add(&e->new_vms, p->number);
@@ -167,11 +168,24 @@ static void on_freed(struct engine *e, const struct process_event *ev)
 	engine__process_freed(e, p);
 }
 
+/* A process that ends leaves a piece of its memory. */
+static void on_memory(struct engine *e, const struct memory_event *ev, size_t size)
+{
+	struct vm *vm = process_set__vm(&e->set, ev->vm);
+
+	if (vm && !vm->exited && ev->length <= size - sizeof(*ev))
+		remains__add(&vm->remains, &e->remains_bytes, ev->address, ev + 1, ev->length);
+}
+
 static bool on_event(void *context, const void *data, size_t size)
 {
 	const struct process_event *ev = data;
 	struct engine *e = context;
 
+	if (size >= sizeof(struct memory_event) && ev->kind == PROCESS_MEMORY) {
+		on_memory(e, data, size);
+		return true;
+	}
 	if (size < sizeof(*ev))
 		return true;
 	switch (ev->kind) {
@@ -185,7 +199,17 @@ static bool on_event(void *context, const void *data, size_t size)
 
 void engine__drain_lifecycle(struct engine *e)
 {
+	/* An event that is handled reads the memory of a process that has gone. */
+	if (e->draining_lifecycle)
+		return;
+	e->draining_lifecycle = true;
 	session__drain_lifecycle(e->session, on_event, e);
+	e->draining_lifecycle = false;
+}
+
+void engine__vm_gone(void *context)
+{
+	engine__drain_lifecycle(context);
 }
 
 void engine__clean_up(struct engine *e)

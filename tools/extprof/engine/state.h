@@ -95,6 +95,8 @@ struct engine {
 	uint64_t look_at;	/* for CPUs and memory; CLOCK_MONOTONIC, ns */
 	struct deadline deadline;	/* with what the loop is at */
 	struct deadline reads;		/* with one sample that it has begun */
+	uint64_t remains_bytes;	/* of the memory of processes that have ended */
+	bool draining_lifecycle;
 	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */
 	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
 	const char *ended;	/* why; NULL: not yet */
@@ -193,6 +195,8 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 /* lifecycle.c: what the kernel tells */
 
 void engine__drain_lifecycle(struct engine *e);
+/* For a VM whose memory has gone: the engine is its context. */
+void engine__vm_gone(void *context);
 /* It is recorded no more, and all that the kernel counted for it is final: it goes when its samples are resolved. */
 void engine__process_freed(struct engine *e, struct process *p);
 /* Close what no sample needs any more. */

@@ -30,7 +30,7 @@ static int confirm(struct vm *s)
 	/* Also names that are known already must not be taken. */
 	symbols__free(&s->symbols);
 	symbols__init(&s->symbols, table, &s->layout, memory);
-	symbols__set_exited(&s->symbols);
+	symbols__set_exited(&s->symbols, false);
 	threads__set_exited(&s->threads);
 	return 0;
 }

@@ -94,18 +94,7 @@ malformed:
 
 /* See "Lines" in the header: words of 9 ranks, then blocks of 64 + 512 bits,
  * of which the bits say all. */
-#define IMMEDIATE 54u
-#define BLOCK_POSITIONS 512u
-#define BLOCK_SIZE 80u
 #define BLOCK_BITS 16u
-
-size_t lines__index_size(uint32_t code_size)
-{
-	if (code_size < IMMEDIATE)
-		return (code_size + 8u) / 9 * 8;
-	return IMMEDIATE / 9 * 8 + (code_size - IMMEDIATE + BLOCK_POSITIONS - 1ull) /
-	       BLOCK_POSITIONS * BLOCK_SIZE;
-}
 
 static uint64_t word_at(const uint8_t *p)
 {
@@ -149,16 +138,16 @@ int lines__decode_insns(struct lines *l, const struct lines_insns *insns)
 		err = add_entry(l, insns, &n, 0);
 		goto out;
 	}
-	for (uint32_t i = 0; i < insns->code_size && i < IMMEDIATE && !err; i++) {
+	for (uint32_t i = 0; i < insns->code_size && i < LINES_IMMEDIATE && !err; i++) {
 		rank = word_at(insns->index + i / 9 * 8) >> (i % 9 * 7) & 127;
 		if (rank != before)
 			err = rank == before + 1 ? add_entry(l, insns, &n, i) : -EINVAL;
 		before = rank;
 	}
-	for (uint64_t i = IMMEDIATE; i < insns->code_size && !err; i += 64) {
-		uint64_t k = i - IMMEDIATE;
-		uint64_t bits = word_at(insns->index + IMMEDIATE / 9 * 8 + k / BLOCK_POSITIONS * BLOCK_SIZE +
-					BLOCK_BITS + k % BLOCK_POSITIONS / 64 * 8);
+	for (uint64_t i = LINES_IMMEDIATE; i < insns->code_size && !err; i += 64) {
+		uint64_t k = i - LINES_IMMEDIATE;
+		uint64_t bits = word_at(insns->index + LINES_IMMEDIATE / 9 * 8 + k / LINES_BLOCK_POSITIONS * LINES_BLOCK_SIZE +
+					BLOCK_BITS + k % LINES_BLOCK_POSITIONS / 64 * 8);
 
 		for (; bits && !err; bits &= bits - 1)
 			err = add_entry(l, insns, &n, (uint32_t)(i + (uint32_t)__builtin_ctzll(bits)));

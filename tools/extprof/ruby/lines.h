@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/lines.h"
+
 struct line_pair {
 	uint32_t position;	/* in instruction words */
 	int32_t line;
@@ -29,7 +31,6 @@ struct lines_insns {
 	const uint8_t *index;		/* of lines__index_size(code_size) bytes */
 	uint32_t code_size;
 };
-size_t lines__index_size(uint32_t code_size);
 int lines__decode_insns(struct lines *l, const struct lines_insns *insns);
 void lines__free(struct lines *l);
 

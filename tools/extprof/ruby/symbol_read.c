@@ -243,10 +243,15 @@ static int try_record(struct symbols *s, uint64_t address, struct symbol *out, u
 	out->part.name = name;
 	if (!err)
 		err = read_string(s, r.path, &out->path, &out->path_length);
-	if (!err)
-		err = r.flags & RB_DEBUG_EXT_LINES_INSNS ? read_lines_insns(s, r.lines, out) :
-		      read_lines(s, r.lines, out);
-	return err;
+	if (err)
+		return err;
+	err = r.flags & RB_DEBUG_EXT_LINES_INSNS ? read_lines_insns(s, r.lines, out) :
+	      read_lines(s, r.lines, out);
+	/* What remains of the memory of a process that has ended can have the name without the lines. */
+	if (err != -ESRCH || !s->exited)
+		return err;
+	out->lines_bad = true;
+	return 0;
 }
 
 int symbol_read__generation(struct symbols *s, uint32_t id, uint32_t *generation)

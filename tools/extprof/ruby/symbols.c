@@ -80,9 +80,10 @@ bool symbol_table__is_crowded(const struct symbol_table *t)
 	       (t->names.max && t->names.used > t->names.max / 16 * 7);
 }
 
-void symbols__set_exited(struct symbols *s)
+/* Nothing can be read any more. */
+static bool is_gone(const struct symbols *s)
 {
-	s->exited = true;
+	return s->exited && !s->remains;
 }
 
 void symbols__lose_late(struct symbols *s)
@@ -195,7 +196,7 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 
 	s->work -= SYMBOLS_STEP_WORK;
 	if (symbol) {
-		if (symbol->state == SYMBOL_LATE && s->work > 0 && !s->exited)
+		if (symbol->state == SYMBOL_LATE && s->work > 0 && !is_gone(s))
 			read_late(s, symbol);
 		return symbol;
 	}
@@ -203,7 +204,7 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 	if (s->table->count >= SYMBOLS_MAX || !budget__has(&s->names, SYMBOL_COST))
 		return NULL;
 	before = s->table->bytes;
-	err = s->exited ? -ESRCH : symbol_read__record(s, id, &value);
+	err = is_gone(s) ? -ESRCH : symbol_read__record(s, id, &value);
 	if (err) {
 		memset(&value, 0, sizeof(value));
 		value.id = id;
@@ -270,7 +271,7 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 	if ((!symbol || symbol->state != SYMBOL_OK) && (parents = inherited(s, id)))
 		return parents;
 
-	if (symbol && ((symbol->used && symbol->state != SYMBOL_LATE) || s->work <= 0 || s->exited))
+	if (symbol && ((symbol->used && symbol->state != SYMBOL_LATE) || s->work <= 0 || is_gone(s)))
 		return symbol;
 	load_parts(s, id, 1, &parts);
 	/* A symbol that symbols__prefetch() read has no parts until now. */
@@ -401,6 +402,16 @@ static void read_all_late(struct symbols *s, int64_t keep)
 		if (symbol->state == SYMBOL_LATE)
 			break;
 	}
+}
+
+void symbols__set_exited(struct symbols *s, bool remains)
+{
+	s->exited = true;
+	s->remains = remains;
+	if (!remains)
+		return;
+	s->work = SYMBOLS_LAST_WORK;
+	read_all_late(s, 0);
 }
 
 static void reload_all(struct symbols *s, int64_t keep, bool last)

@@ -112,7 +112,8 @@ struct symbols {
 	uint32_t next_late;	/* no symbol before that place is SYMBOL_LATE */
 	struct budget_share names, share;
 	int64_t work;		/* left until the next update */
-	bool exited;		/* nothing can be read any more */
+	bool exited;		/* nothing can be read any more ... */
+	bool remains;		/* ... but what remains of the memory */
 	/* A copy made by fork: ids below that mean the same as in the parent's. */
 	struct symbols *parent;
 	uint32_t inherited_end;
@@ -152,8 +153,8 @@ int symbols__update(struct symbols *s, bool last);
  * before a sample does. */
 void symbols__prefetch(struct symbols *s, uint32_t budget);
 
-/* From now on the memory of the target is gone. */
-void symbols__set_exited(struct symbols *s);
+/* From now on the memory of the target is gone.  With `remains` a part of it can still be read. */
+void symbols__set_exited(struct symbols *s, bool remains);
 
 /* Its memory was never open: what was to be read later is lost with the process. */
 void symbols__lose_late(struct symbols *s);

@@ -10,13 +10,20 @@
 static int vm__read(const struct memory *m, uint64_t address, void *to, size_t length)
 {
 	const struct vm *vm = m->context;
+	int err;
 
 	if (vm->exited)
-		return -ESRCH;
+		return remains__read(&vm->remains, address, to, length);
 	/* The memory may be opened later: -EINTR makes the symbols late, not lost. */
 	if (!vm->space)
 		return -EINTR;
-	return memory__read(&vm->space->memory, address, to, length);
+	err = memory__read(&vm->space->memory, address, to, length);
+	if (err == -ESRCH && vm->gone) {
+		vm->gone(vm->gone_context);
+		if (vm->exited)
+			return remains__read(&vm->remains, address, to, length);
+	}
+	return err;
 }
 
 static struct vm *new_vm(void)
@@ -142,12 +149,18 @@ void vm__drop(struct vm *vm, struct target *target)
 void vm__set_exited(struct vm *vm)
 {
 	vm->exited = true;
-	symbols__set_exited(&vm->symbols);
+	symbols__set_exited(&vm->symbols, vm->remains.count);
 	threads__set_exited(&vm->threads);
 	if (vm->space)
 		address_space__leave(vm->space);
 	else
 		symbols__lose_late(&vm->symbols);
+}
+
+void vm__set_gone(struct vm *vm, void (*gone)(void *context), void *context)
+{
+	vm->gone = gone;
+	vm->gone_context = context;
 }
 
 void vm__set_deadline(struct vm *vm, struct deadline *deadline)
@@ -168,6 +181,7 @@ static void release(struct vm *vm)
 		symbols__free(&vm->symbols);
 		threads__free(&vm->threads);
 		address_space__close(vm->space);
+		remains__free(&vm->remains);
 		free(vm);
 		vm = parent;
 	}

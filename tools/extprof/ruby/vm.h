@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "process/address_space.h"
+#include "process/remains.h"
 #include "process/target.h"
 #include "ruby/layout.h"
 #include "ruby/symbols.h"
@@ -31,6 +32,9 @@ struct vm {
 	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
 	uint64_t interval_before;	/* ... and was this before; a child has both of its parent */
 	struct deadline *deadline;	/* of reads of its memory; NULL: none */
+	struct remains remains;		/* of its memory, which is gone */
+	void (*gone)(void *context);	/* learn what is told of its end; NULL: nothing is told */
+	void *gone_context;
 };
 
 /*
@@ -53,8 +57,11 @@ int vm__bind(struct vm *vm, struct address_space *space);
 
 /* Undo vm__open() before anything was read: the target gets its space back.  NULL is fine. */
 void vm__drop(struct vm *vm, struct target *target);
-/* The process has ended or executed another program.  Closes the files of the memory. */
+/* The process has ended or executed another program.  Closes the files of the memory.  Names are read from vm->remains
+ * from now on. */
 void vm__set_exited(struct vm *vm);
+/* A read that finds the memory gone calls this first: it may add to vm->remains and do vm__set_exited(). */
+void vm__set_gone(struct vm *vm, void (*gone)(void *context), void *context);
 /* Reads fail when the deadline is over; NULL: never. */
 void vm__set_deadline(struct vm *vm, struct deadline *deadline);
 /* The owner does not need the VM any more.  The names of its symbols are settled, and the symbols

@@ -18,6 +18,23 @@ enum process_event_kind {
 	PROCESS_EXECUTED = 2,	/* it runs another program now */
 	PROCESS_EXITED = 3,	/* its last thread ends; cpu_time can be too small by one tick of the scheduler */
 	PROCESS_FREED = 4,	/* cpu_time is final */
+	PROCESS_MEMORY = 5,	/* it ends: a struct memory_event, before EXITED */
+};
+
+/* The lifecycle ring, in bytes.  Pieces of memory are sent only while half of it is free. */
+#define LIFECYCLE_RING_SIZE (1u << 21)
+
+#define MEMORY_PIECE_MAX 4096u
+
+/* A piece of the memory of a process that ends, as it was then. */
+struct memory_event {
+	uint64_t time;		/* CLOCK_MONOTONIC, ns */
+	uint32_t kind;		/* PROCESS_MEMORY */
+	uint32_t process;	/* target_config::process */
+	uint32_t vm;		/* target_config::vm */
+	uint32_t length;	/* bytes that follow, at most MEMORY_PIECE_MAX */
+	uint64_t address;	/* of the first one */
+	/* uint8_t bytes[length]; */
 };
 
 struct process_event {
@@ -44,6 +61,7 @@ struct process_event {
 
 #define LIFECYCLE_ASSERT(name, expr) typedef char lifecycle_assert_##name[(expr) ? 1 : -1]
 LIFECYCLE_ASSERT(event, sizeof(struct process_event) == 120);
+LIFECYCLE_ASSERT(memory, sizeof(struct memory_event) == 32);
 #undef LIFECYCLE_ASSERT
 
 #endif /* EXTPROF_LIFECYCLE_H */

@@ -161,7 +161,7 @@ struct target_config {
 	uint64_t started;	/* CLOCK_BOOTTIME, ns; 0 unknown */
 	uint64_t mm;		/* its memory, for the kernel; set with exec_id */
 	uint32_t file;		/* number of the file of its ruby, for the places of its probes; 0: not known */
-	uint32_t reserved;
+	uint32_t records_end;	/* FORKED: ids below are its parent's; 0 unknown */
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
