@@ -386,6 +386,26 @@ EXTPROF_API void extprof_options_destroy(struct extprof_options *options);
 
 /* Are the options right, whatever the processes are?  0 or -EINVAL, -E2BIG, -ENOMEM. */
 EXTPROF_API int extprof_recording_check(const struct extprof_recording_options *options, struct extprof_error *error);
+
+/* A process with a ruby.  Texts are clean, and live until the callback returns. */
+struct extprof_ruby {
+	size_t size;		/* by the library */
+	pid_t pid;
+	int code;		/* enum extprof_code: why it cannot be read; EXTPROF_OK if it can */
+	const char *command;	/* its arguments */
+	const char *ruby_version;	/* "" if it cannot be read */
+	const char *text, *advice;	/* why not, and what to do: a line each; "" */
+};
+
+typedef void (*extprof_ruby_fn)(void *context, const struct extprof_ruby *ruby);
+
+/*
+ * Call `each` for the rubies of this moment which are chosen by `pids`, `all`, `subprocesses`, `user`, `name` and `cgroup`
+ * of the options; others of them do not count.  Needs no BPF.  Lasts at most some 7 s if processes do not answer.
+ * 0; -ESRCH with EXTPROF_NO_PROCESS: there is none; -EINVAL, -ENOENT (no such cgroup) or another negative errno.
+ */
+EXTPROF_API int extprof_find(const struct extprof_recording_options *options, extprof_ruby_fn each, void *context,
+			     struct extprof_error *error);
 /* Can the modes of the options be counted in the unit?  The options have been checked.  0 or -EINVAL. */
 EXTPROF_API int extprof_recording_check_unit(const struct extprof_recording_options *options, const char *unit,
 					     struct extprof_error *error);

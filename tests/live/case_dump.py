@@ -731,6 +731,44 @@ def errors(ctx):
 
 
 @case(timeout=60, bpf=False)
+def of_several_processes(ctx):
+    """A server with two workers and a shell between, and a stranger: what -s, -a, --name, --user and --cgroup show."""
+    work = "def work(n) = (puts Process.pid; sleep)\n$stdout.sync = true\n"
+    server = ctx.ruby("-e", work + "$0 = 'srv-of-test'; 2.times { |i| fork { $0 = \"worker-of-test #{i}\"; work i } }\n"
+                      "spawn 'sh', '-c', '%s --disable=gems -e \"puts Process.pid; sleep\" & wait'\nputs 0\nProcess.waitall"
+                      % harness.RUBY, stdin=subprocess.DEVNULL)
+    stranger = ctx.ruby("-e", "$stdout.sync = true; $0 = 'stranger-of-test'; puts Process.pid; sleep")
+    below = {pid for pid in (int(server.line()) for _ in range(4)) if pid}
+    check(len(below) == 3, "%s", below)
+    stranger.line()
+
+    def pids(*args):
+        return {d["pid"] for d in dump(ctx, *args)}
+
+    family = below | {server.pid}
+    check(pids("-p", server.pid) == {server.pid}, "without -s")
+    check(pids("-p", server.pid, "-s") == family, "%s, not %s", pids("-p", server.pid, "-s"), family)
+    everyone = pids("-a")
+    check(everyone >= family | {stranger.pid}, "%s", everyone)
+    workers = pids("--name", "worker-of-test*")
+    check(len(workers) == 2 and workers < below, "%s", workers)
+    check(pids("-p", server.pid, "-s", "--name", "stranger-of-test") == {server.pid}, "a condition holds for what is below")
+    check(pids("--user", str(os.getuid()), "--name", "*-of-test*") == workers | {server.pid, stranger.pid}, "--user")
+    with open("/proc/%d/cgroup" % server.pid) as f:
+        group = f.read().splitlines()[-1].split(":", 2)[2]
+    if group != "/":
+        check(pids("--cgroup", group) >= family, "--cgroup %s", group)
+    got = ctx.extprof("dump", "-p", server.pid, "-s")
+    check(got.status == 0 and got.out.count("\n\nprocess ") == 3, "%d\n%s", got.status, got.out)
+    for args, status in ((("--name", "no-such-name"), harness.NO_PROCESS), (("-a", "--core", "x"), harness.USAGE),
+                         (("--name", ""), harness.USAGE), (("-s",), harness.USAGE), (("--cgroup", "/no/such"), None)):
+        got = ctx.extprof("dump", *args)
+        check(got.status == status if status else got.status, "%s: %d: %s", args, got.status, got.err)
+        check(got.err and not got.out, "%s: %s", args, got.out)
+    return "%d of the server, %d of the machine" % (len(family), len(everyone))
+
+
+@case(timeout=60, bpf=False)
 def own_user_suffices(ctx):
     """A user without any privilege dumps a process of its own, and is refused another one's."""
     check(os.geteuid() == 0, "this needs root, to become somebody else")

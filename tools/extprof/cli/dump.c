@@ -15,8 +15,10 @@
 /* What is dumped again and again. */
 struct dumps {
 	struct dump_options options;
+	pid_t *pids;			/* 0: of the core file */
 	struct extprof_dump **list;	/* NULL: it has ended, or never was one */
 	uint32_t count;
+	bool no_memory;
 	uint64_t shown;
 	enum exit_status status;	/* of the first failure */
 };
@@ -36,13 +38,67 @@ static void open_one(struct dumps *d, uint32_t i)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	struct extprof_dump_options options = {
-		.size = sizeof(options), .pid = d->options.core ? 0 : d->options.common.recording.pids[i],
+		.size = sizeof(options), .pid = d->pids[i],
 		.core = d->options.core, .exe = d->options.exe, .stop = d->options.stop,
 		.source = d->options.source,
 	};
 
 	if (extprof_dump_open(&d->list[i], &options, &e))
 		failed(d, &e);
+}
+
+static void add_pid(struct dumps *d, pid_t pid)
+{
+	pid_t *pids = reallocarray(d->pids, d->count + 1, sizeof(*pids));
+
+	if (!pids) {
+		d->no_memory = true;
+		return;
+	}
+	d->pids = pids;
+	d->pids[d->count++] = pid;
+}
+
+static void on_ruby(void *context, const struct extprof_ruby *ruby)
+{
+	struct dumps *d = context;
+
+	if (ruby->code == EXTPROF_OK)
+		add_pid(d, ruby->pid);
+	else
+		fprintf(stderr, "extprof: left out: process %d (%s): %s\n", ruby->pid, ruby->command, ruby->text);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Fill d->pids. */
+static void choose(struct dumps *d)
+{
+	const struct extprof_recording_options *o = &d->options.common.recording;
+	struct extprof_error e = { .size = sizeof(e) };
+
+	if (d->options.core) {
+		add_pid(d, 0);
+	} else if (!o->all && !o->subprocesses) {
+		for (size_t i = 0; i < o->pid_count; i++)
+			add_pid(d, o->pids[i]);
+	} else if (extprof_find(o, on_ruby, d, &e)) {
+		failed(d, &e);
+	} else if (!d->count) {
+		fprintf(stderr, "extprof: nothing is left to be shown\n");
+		note(d, STATUS_NO_INTERFACE);
+	} else {
+		qsort(d->pids, d->count, sizeof(*d->pids), by_number);
+	}
+	if (d->no_memory) {
+		fprintf(stderr, "extprof: out of memory\n");
+		note(d, STATUS_INTERNAL);
+	}
 }
 
 static void complain(struct dumps *d, const struct extprof_dump_result *r)
@@ -125,12 +181,12 @@ static int dump(int argc, char **argv, bool implied)
 		options__free(&d.options.common);
 		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	}
-	d.count = d.options.core ? 1 : (uint32_t)d.options.common.recording.pid_count;
-	d.list = calloc(d.count, sizeof(struct extprof_dump *));
+	choose(&d);
+	d.list = calloc(d.count + 1, sizeof(struct extprof_dump *));
 	if (!d.list) {
 		fprintf(stderr, "extprof: out of memory\n");
-		options__free(&d.options.common);
-		return STATUS_INTERNAL;
+		note(&d, STATUS_INTERNAL);
+		d.count = 0;
 	}
 	for (uint32_t i = 0; i < d.count; i++)
 		open_one(&d, i);
@@ -144,6 +200,7 @@ static int dump(int argc, char **argv, bool implied)
 	for (uint32_t i = 0; i < d.count; i++)
 		extprof_dump_close(d.list[i]);
 	free(d.list);
+	free(d.pids);
 	options__free(&d.options.common);
 	return d.status;
 }

@@ -12,10 +12,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 	const char *core = o->values[OPTION_CORE].text, *reader = o->recording.reader;
 	bool again = o->values[OPTION_INTERVAL].given;
 
-	if (!o->recording.pid_count && !core)
-		FAIL("what is to be shown? -p PID, or --core FILE");
-	if (o->recording.pid_count && core)
-		FAIL("-p says what to show, and so does --core: leave one of them out");
+	if (core && (o->recording.pid_count || o->recording.all || o->recording.subprocesses))
+		FAIL("--core says what to show, and so does another option: leave one of them out");
 	if (o->values[OPTION_EXE].given && !core)
 		FAIL("--exe is for --core FILE: a process tells its program itself");
 	if (reader && strcmp(reader, "nonblocking") && strcmp(reader, "stop"))
@@ -49,13 +47,17 @@ const struct command_line command_line_dump = {
 	.command = OPTION_OF_DUMP,
 	.about = "Show what all threads and fibers of a running Ruby program do at this moment.",
 	.verb = "show",
-	.arguments = "-p PID\n--core FILE",
+	.arguments = "-p PID\n-a\n--core FILE",
 	.examples =
 		"  extprof dump -p 1234                        what does it do?\n"
 		"  extprof dump -p 1234 --interval 1s -n 3     what does not move?\n"
+		"  extprof dump -p 1234 -s                     and its workers?\n"
+		"  extprof dump --name 'puma*'                 all of that name\n"
 		"  extprof dump -p 1234 --json | jq .          for programs\n"
 		"  extprof dump --core core.1234               what did it do?\n",
 	.notes =
+		"-s, -a, --name, --user and --cgroup choose among the processes that are there at the start.\n"
+		"\n"
 		"The program is not stopped, unless --reader stop is given: then all threads are stopped for about a "
 		"millisecond.  No BPF is used: the user of the program may dump it, as far as "
 		"/proc/sys/kernel/yama/ptrace_scope allows, and so may CAP_SYS_PTRACE.\n"

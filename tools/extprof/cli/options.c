@@ -164,14 +164,19 @@ static error_t choose_processes(const struct parse *p, struct argp_state *state)
 	struct extprof_recording_options *r = &p->options->recording;
 	char *const *command = p->options->command;
 	const char *verb = p->line->verb;
+	bool is_dump = p->line->command == OPTION_OF_DUMP;
+	char past[32];
 
+	snprintf(past, sizeof(past), is_dump ? "%sn" : "%sd", verb);
 	if (r->name && !*r->name)
 		FAIL("the pattern of --name is empty: nothing has such a name");
 	/* Conditions alone choose among all. */
 	if (!r->pid_count && !command && (r->by_user || r->name || r->cgroup))
 		r->all = true;
+	if (is_dump && p->options->values[OPTION_CORE].given && !r->pid_count && !r->all)
+		return 0;
 	if (!r->pid_count && !command && !r->all)
-		FAIL("what is to be %sd? -p PID, -a, or -- COMMAND", verb);
+		FAIL("what is to be %s? -p PID, -a, or %s", past, is_dump ? "--core FILE" : "-- COMMAND");
 	if (r->pid_count && command)
 		FAIL("-p says what to %s, and so does the command %s: leave one of them out", verb, command[0]);
 	if (!p->options->values[OPTION_SUBPROCESSES].given)
@@ -181,14 +186,13 @@ static error_t choose_processes(const struct parse *p, struct argp_state *state)
 
 static error_t finish(const struct parse *p, struct argp_state *state)
 {
-	error_t err = 0;
+	error_t err;
 
 	p->options->recording = *extprof_options_get(p->options->chosen);
 	if (p->options->file_count < p->line->files_least)
 		FAIL("%s", p->line->missing);
-	/* A dump has other things to show. */
-	if (p->line->command != OPTION_OF_DUMP && !p->line->files_most)
-		err = choose_processes(p, state);
+	/* Files are given instead of processes. */
+	err = p->line->files_most ? 0 : choose_processes(p, state);
 	return err ? err : p->line->finish(p->options, state);
 }
 

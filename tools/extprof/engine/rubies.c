@@ -1,41 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "engine/rubies.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/deadline.h"
 #include "base/text.h"
+#include "engine/relations.h"
 #include "engine/search.h"
 #include "parser/helper.h"
 
-static int submit_all(struct searcher *s, struct symbol_table *table, uint32_t *submitted)
+static bool is_chosen(const struct selection *sel, const struct cgroup *cgroup, const struct relations *all,
+		      const struct relation *r)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	int err = 0;
+	bool wanted = sel->all;
 
-	if (!dir)
-		return -errno;
-	while (!err && (entry = readdir(dir))) {
+	for (uint32_t i = 0; i < sel->pid_count; i++) {
+		/* Conditions do not hold for who was named. */
+		if (r->pid == sel->pids[i])
+			return true;
+		wanted = wanted || (sel->subprocesses && relation__is_below(all, r, sel->pids[i]));
+	}
+	return wanted && selection__accepts(sel, cgroup, r->pid);
+}
+
+static int submit_all(struct searcher *s, const struct selection *sel, const struct cgroup *cgroup,
+		      struct symbol_table *table, uint32_t *submitted)
+{
+	struct relations all = { 0 };
+	int err = relations__read(&all, sel->subprocesses);
+
+	for (uint32_t i = 0; !err && i < all.count; i++) {
 		struct search *search;
-		char *end;
-		long pid = strtol(entry->d_name, &end, 10);
 
-		if (*end || pid < 1 || pid == getpid())
+		if (!is_chosen(sel, cgroup, &all, &all.list[i]))
 			continue;
-		search = search__new(0, (pid_t)pid, table);
+		search = search__new(0, all.list[i].pid, table);
 		err = search ? search__submit(s, search) : -ENOMEM;
 		if (err)
 			search__free(search);
 		else
 			(*submitted)++;
 	}
-	closedir(dir);
+	relations__free(&all);
 	return err;
 }
 
@@ -64,8 +73,8 @@ static void take(struct rubies *r, const struct search *search,
 	each(context, &found);
 }
 
-int rubies__look(struct rubies *r, uint64_t timeout, void (*each)(void *context, const struct ruby_found *found),
-		 void *context)
+int rubies__look(struct rubies *r, const struct selection *sel, const struct cgroup *cgroup, uint64_t timeout,
+		 void (*each)(void *context, const struct ruby_found *found), void *context)
 {
 	uint64_t until = deadline__now() + timeout;
 	struct symbol_table *table = calloc(1, sizeof(*table));
@@ -78,7 +87,7 @@ int rubies__look(struct rubies *r, uint64_t timeout, void (*each)(void *context,
 		free(table);
 		return err;
 	}
-	err = submit_all(s, table, &submitted);
+	err = submit_all(s, sel, cgroup, table, &submitted);
 	while (done < submitted) {
 		uint64_t now = deadline__now();
 		struct pollfd p = { .fd = searcher__fd(s), .events = POLLIN };

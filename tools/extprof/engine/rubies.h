@@ -7,6 +7,8 @@
 #include <sys/types.h>
 
 #include "base/diag.h"
+#include "engine/settings.h"
+#include "process/cgroup.h"
 
 struct ruby_found {
 	pid_t pid;
@@ -23,9 +25,9 @@ struct rubies {
 };
 
 /*
- * Look at all processes for at most `timeout` ns, and call `each` for each ruby.  0 or -errno.
+ * Look at the processes that are chosen for at most `timeout` ns, and call `each` for each ruby.  0 or -errno.
  */
-int rubies__look(struct rubies *r, uint64_t timeout, void (*each)(void *context, const struct ruby_found *found),
-		 void *context);
+int rubies__look(struct rubies *r, const struct selection *sel, const struct cgroup *cgroup, uint64_t timeout,
+		 void (*each)(void *context, const struct ruby_found *found), void *context);
 
 #endif /* EXTPROF_RUBIES_H */

@@ -45,9 +45,8 @@ static bool has_name(pid_t pid, const char *pattern)
 	return false;
 }
 
-bool engine__accepts(const struct engine *e, pid_t pid)
+bool selection__accepts(const struct selection *sel, const struct cgroup *cgroup, pid_t pid)
 {
-	const struct selection *sel = &e->settings.selection;
 	char path[PROC_PATH_MAX];
 	struct stat st;
 
@@ -56,7 +55,12 @@ bool engine__accepts(const struct engine *e, pid_t pid)
 		return false;
 	if (sel->name && !has_name(pid, sel->name))
 		return false;
-	return !e->cgroup.path || cgroup__has(&e->cgroup, pid);
+	return !cgroup->path || cgroup__has(cgroup, pid);
+}
+
+bool engine__accepts(const struct engine *e, pid_t pid)
+{
+	return selection__accepts(&e->settings.selection, &e->cgroup, pid);
 }
 
 static bool has_conditions(const struct engine *e)

@@ -12,6 +12,7 @@
 #include "engine/search.h"
 #include "engine/reader.h"
 #include "profile/groups.h"
+#include "process/cgroup.h"
 #include "profile/owner_dirs.h"
 #include "profile/transform.h"
 #include "source/event_spec.h"
@@ -31,6 +32,9 @@ struct selection {
 	const char *name;	/* fnmatch(3) pattern of the command's name or of the script's */
 	const char *cgroup;	/* that and what is below it; path as in /proc/PID/cgroup, "/" is all */
 };
+
+/* Does the process fit the conditions now? */
+bool selection__accepts(const struct selection *sel, const struct cgroup *cgroup, pid_t pid);
 
 enum settings_waits {
 	WAITS_BY_MODE,		/* of wall alone WAITS_RATE, else WAITS_EACH */

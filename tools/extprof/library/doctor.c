@@ -62,6 +62,8 @@ int extprof_doctor(extprof_check_fn each, void *context, struct extprof_error *e
 {
 	struct telling t = { .each = each, .context = context };
 	struct extprof_check check = { .name = "rubies", .advice = "" };
+	const struct selection all = { .all = true };
+	const struct cgroup any = { 0 };
 	struct rubies r;
 	char text[192];
 	int n, err;
@@ -69,7 +71,7 @@ int extprof_doctor(extprof_check_fn each, void *context, struct extprof_error *e
 	if (!each)
 		return error__set(error, DIAG_USAGE, EINVAL, "nobody is told: `each' is NULL");
 	machine__look(on_machine, &t);
-	err = rubies__look(&r, RUBIES_TIMEOUT, on_ruby, &t);
+	err = rubies__look(&r, &all, &any, RUBIES_TIMEOUT, on_ruby, &t);
 	if (err)
 		return error__set(error, DIAG_INTERNAL, -err, "the processes could not be looked at: %s", strerror(-err));
 	n = snprintf(text, sizeof(text), "%u of %u processes can be profiled", t.rubies, r.processes);
