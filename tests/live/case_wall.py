@@ -467,6 +467,36 @@ def holders(ctx):
     return ", ".join(text) + "; locker and joiner right"
 
 
+# The GVL is kept by Ruby code for 20 ms, then for 180 ms by a C function that sleeps.
+HOLDS = """
+require "fiddle"
+HOLD = Fiddle::Function.new(Fiddle.dlopen(nil)["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+def in_ruby = (e = now + 0.02; 1 while now < e)
+def in_c = HOLD.call(180_000)
+napper = Thread.new { Thread.current.name = "napper"; loop { sleep 0.005 } }
+sleep 0.1
+15.times { in_ruby; in_c }
+napper.kill
+napper.join
+"""
+
+
+@case(timeout=60)
+def holder_goes_on_with_another_method(ctx):
+    """A wait for the GVL is below the method that kept it for most of that time, which need not be the one in which it
+    began: napper waits until the C function returns."""
+    out = ctx.path("out.folded")
+    profile = ctx.extprof("record", "-m", "gvl", "--holder", "-t", "-o", out, "--", harness.RUBY, "--disable=gems",
+                          ctx.write("holds.rb", HOLDS)).ok()
+    found = told(profile, "gvl")["napper"]
+    all_of_it = sum(found.values())
+    in_c = sum(ns for what, ns in found.items() if re.match(r"held by thread main \(\d+\) in Fiddle::Function#call$", what))
+    check(all_of_it > 2e9, "napper waited %.2f s", all_of_it / 1e9)
+    check(in_c >= 0.8 * all_of_it, "%.1f %% of it for the C function: %s", 100 * in_c / all_of_it, dict(found))
+    return "%.1f %% of %.2f s below the C function" % (100 * in_c / all_of_it, all_of_it / 1e9)
+
+
 @case(timeout=60)
 def holders_before_and_beyond(ctx):
     """Of a wait that began before the recording and does not end in it, Ruby itself says who holds the Mutex."""

@@ -521,13 +521,16 @@ TEST(sched_longest_holder_of_the_gvl)
 	}
 	CHECK_INT(longest(0, 1125, 1245), 115);
 	CHECK_INT(longest(7, 1125, 1245), 115);
-	/* The first one had it longer. */
-	CHECK_INT(longest(7, 1055, 1155), 7);
+	/* The first one had it longer, as far as is known. */
+	CHECK_INT(longest(7, 905, 1045), 7);
+	/* Who has it since before counts from when the thread is ready. */
+	CHECK_INT(longest(7, 1156, 1166), 115);
+	CHECK_INT(longest(7, 1209, 1225), 117);
 	/* The last one goes on until the end. */
 	CHECK_INT(longest(7, 1238, 1400), 119);
-	CHECK_INT(longest(7, 1239, 1240), 7);
-	/* All began before, or after. */
-	CHECK_INT(longest(7, 2000, 2100), 7);
+	CHECK_INT(longest(7, 1239, 1240), 118);
+	CHECK_INT(longest(7, 2000, 2100), 119);
+	/* All began after. */
 	CHECK_INT(longest(7, 500, 600), 7);
 }
 

@@ -149,10 +149,74 @@ static __always_inline void about__sleeps(const struct target_config *cfg, const
 		a->holder.seq = seq;
 }
 
+/* ns.  The holder's method is looked at as often, besides when it leaves its CPU. */
+#define HOLDER_LOOK 500000ull
+
+static __always_inline struct gvl_holds *holds__make(uint32_t process, uint32_t ractor)
+{
+	static const struct gvl_holds none = { 0 };
+	struct gvl_key key = { .process = process, .ractor = ractor ? ractor : 1 };
+	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
+
+	if (holds)
+		return holds;
+	bpf_map_update_elem(&gvl_holders, &key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&gvl_holders, &key);
+}
+
+/* The thread in that slot has the GVL, and is in that method.  Threads on several CPUs see that. */
+static __always_inline void holds__add(struct gvl_holds *holds, const struct wait_party *p)
+{
+	struct gvl_hold *last, *hold;
+
+	__sync_fetch_and_add(&holds->users, 1);
+	/* Another look tells it: of this moment one is enough. */
+	if (*(volatile uint32_t *)&holds->users != 1)
+		goto leave;
+	last = &holds->hold[(holds->next - 1) & (GVL_HOLDS - 1)];
+	holds->looked_at = bpf_ktime_get_ns();
+	if (last->from && last->party.thread == p->thread && last->party.id == p->id)
+		goto leave;
+	hold = &holds->hold[holds->next & (GVL_HOLDS - 1)];
+	hold->from = holds->looked_at;
+	hold->party = *p;
+	holds->next++;
+leave:
+	__sync_fetch_and_add(&holds->users, -1);
+}
+
+/*
+ * A thread leaves its CPU: a moment to look at who has the GVL of its ractor, and in which method.  A thread that keeps
+ * the GVL and waits does so itself, with the method that waits.  Of one that computes the others tell: while threads
+ * wait for the GVL, Ruby's timer wakes up each 10 ms.  Not static: the verifier follows it once.
+ */
+__weak __noinline int note_holder(uint32_t process, uint32_t tid)
+{
+	struct wait_about *a = about__find(process, tid);
+	struct hit h = { .source = SOURCE_SCHED };
+	struct wait_party p = { .kind = PARTY_UNKNOWN };
+	struct party_tables tables;
+	struct gvl_holds *holds;
+	uint32_t slot;
+
+	holds = holds__make(process, a ? a->ractor : 1);
+	if (!holds || hit__find(&h) || party__tables(h.cfg, &tables))
+		return 0;
+	slot = party__gvl(h.cfg, &tables, a ? a->ractor : 1);
+	if (!slot || (!(a && a->slot_number == slot) && bpf_ktime_get_ns() - holds->looked_at < HOLDER_LOOK) ||
+	    party__of_slot(h.cfg, &tables, slot, &p) || party__tables(h.cfg, &tables))
+		return 0;
+	/* It has given the GVL away meanwhile. */
+	if (party__gvl(h.cfg, &tables, a ? a->ractor : 1) == slot)
+		holds__add(holds, &p);
+	return 0;
+}
+
 /* The thread has become ready.  Who has the GVL? */
 static __always_inline void about__is_ready(const struct target_config *cfg, const struct party_tables *tables,
 					    struct wait_about *a)
 {
+	struct gvl_holds *holds;
 	uint64_t seq = 0;
 	uint32_t holder;
 
@@ -160,32 +224,26 @@ static __always_inline void about__is_ready(const struct target_config *cfg, con
 	if (SLOT_READ(a, state_seq, seq) || SLOT_READ(a, ractor, a->ractor))
 		return;
 	holder = party__gvl(cfg, tables, a->ractor);
-	if (holder && !party__of_slot(cfg, tables, holder, &a->gvl_holder))
-		a->gvl_holder.seq = seq;
+	if (!holder || party__of_slot(cfg, tables, holder, &a->gvl_holder))
+		return;
+	a->gvl_holder.seq = seq;
+	holds = holds__make(cfg->process, a->ractor);
+	if (holds)
+		holds__add(holds, &a->gvl_holder);
 }
 
 /* The current thread, whose slot has that number, has got the GVL. */
 static __always_inline void about__runs(const struct target_config *cfg, const struct party_tables *tables,
 					struct wait_about *own, uint32_t slot)
 {
-	static const struct gvl_holds none = { 0 };
-	struct gvl_key key = { .process = cfg->process };
+	struct wait_party p = { .kind = PARTY_UNKNOWN };
 	struct gvl_holds *holds;
-	struct gvl_hold *hold;
 
-	if (SLOT_READ(own, ractor, key.ractor))
+	if (SLOT_READ(own, ractor, own->ractor) || party__of_slot(cfg, tables, slot, &p))
 		return;
-	holds = bpf_map_lookup_elem(&gvl_holders, &key);
-	if (!holds) {
-		bpf_map_update_elem(&gvl_holders, &key, &none, BPF_NOEXIST);
-		holds = bpf_map_lookup_elem(&gvl_holders, &key);
-		if (!holds)
-			return;
-	}
-	hold = &holds->hold[holds->next & (GVL_HOLDS - 1)];
-	hold->from = bpf_ktime_get_ns();
-	party__of_slot(cfg, tables, slot, &hold->party);
-	holds->next++;
+	holds = holds__make(cfg->process, own->ractor);
+	if (holds)
+		holds__add(holds, &p);
 }
 
 /* A new thread has become ready: it has no native thread yet, and the current thread, which made it, has the GVL. */
@@ -252,13 +310,10 @@ int waits_state_changed(bpf_user_pt_regs_t *regs)
 	return 0;
 }
 
-/*
- * Others got the GVL while the thread waited for it, from `ready` to `to`.  Did one of them have it longer than who
- * had it at first?
- */
+/* Who had the GVL longest while the thread waited for it, from `ready` to `to`, and in which method? */
 static __always_inline void about__longest(struct wait_about *a, uint32_t process, uint64_t ready, uint64_t to)
 {
-	struct gvl_key key = { .process = process, .ractor = a->ractor };
+	struct gvl_key key = { .process = process, .ractor = a->ractor ? a->ractor : 1 };
 	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
 	uint64_t first = to, best = 0, from, until;
 	uint32_t longest = GVL_HOLDS, place;
@@ -269,19 +324,21 @@ static __always_inline void about__longest(struct wait_about *a, uint32_t proces
 		place = (uint32_t)(holds->next + i) & (GVL_HOLDS - 1);
 		from = holds->hold[place].from;
 		until = i + 1 < GVL_HOLDS ? holds->hold[(place + 1) & (GVL_HOLDS - 1)].from : to;
-		/* Those that began before are who had it at first. */
-		if (from <= ready || from >= to)
+		if (!from || from >= to || until <= ready)
 			continue;
-		if (until > to)
-			until = to;
 		if (from < first)
 			first = from;
+		if (from < ready)
+			from = ready;
+		if (until > to)
+			until = to;
 		if (until - from > best) {
 			best = until - from;
 			longest = place;
 		}
 	}
-	if (longest < GVL_HOLDS && (!a->gvl_holder.kind || best > first - ready))
+	/* The ring does not reach back to the begin of a long wait: that is the time of who had it at first. */
+	if (longest < GVL_HOLDS && (!a->gvl_holder.kind || best > (first > ready ? first - ready : 0)))
 		a->gvl_holder = holds->hold[longest & (GVL_HOLDS - 1)].party;
 }
 

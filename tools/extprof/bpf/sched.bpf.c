@@ -241,6 +241,8 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	t->off = OFF_YES;
 	if (about_wanted && t->in_call && !has_unsettled(t))
 		about_begins(t->account.process, t->account.tid, t->call);
+	if (about_wanted & ABOUT_HOLDER)
+		note_holder(t->account.process, t->account.tid);
 	if (!t->in_call && !waits_end_on_cpu)
 		send_stack(t, context);
 }

@@ -83,8 +83,8 @@ struct wait_about {
 	uint32_t slot_number, ractor;
 };
 
-/* Who had the GVL of a ractor last: one after the other, in a ring. */
-#define GVL_HOLDS 8u
+/* Who had the GVL of a ractor last, and in which methods: one after the other, in a ring. */
+#define GVL_HOLDS 16u
 
 struct gvl_key {
 	uint32_t process, ractor;
@@ -92,9 +92,12 @@ struct gvl_key {
 
 struct gvl_holds {
 	uint64_t next;		/* how many there were: the next one is at next % GVL_HOLDS */
+	uint64_t looked_at;	/* the last look at the holder's method, CLOCK_MONOTONIC, ns */
+	uint32_t users;		/* programs that are at it */
+	uint32_t reserved;
 	struct gvl_hold {
-		uint64_t from;	/* CLOCK_MONOTONIC, ns; 0: none */
-		struct wait_party party;	/* with the method in which it went on */
+		uint64_t from;	/* it was seen so first; CLOCK_MONOTONIC, ns; 0: none */
+		struct wait_party party;
 	} hold[GVL_HOLDS];
 };
 
