@@ -735,7 +735,7 @@ def of_several_processes(ctx):
     """A server with two workers and a shell between, and a stranger: what -s, -a, --name, --user and --cgroup show."""
     work = "def work(n) = (puts Process.pid; sleep)\n$stdout.sync = true\n"
     server = ctx.ruby("-e", work + "$0 = 'srv-of-test'; 2.times { |i| fork { $0 = \"worker-of-test #{i}\"; work i } }\n"
-                      "spawn 'sh', '-c', '%s --disable=gems -e \"puts Process.pid; sleep\" & wait'\nputs 0\nProcess.waitall"
+                      "spawn 'sh', '-c', '%s --disable=gems -e \"STDOUT.sync = true; puts Process.pid; sleep\" & wait'\nputs 0\nProcess.waitall"
                       % harness.RUBY, stdin=subprocess.DEVNULL)
     stranger = ctx.ruby("-e", "$stdout.sync = true; $0 = 'stranger-of-test'; puts Process.pid; sleep")
     below = {pid for pid in (int(server.line()) for _ in range(4)) if pid}

@@ -637,15 +637,19 @@ def children_of_milliseconds(ctx):
                         for i in range(6))
     found = record_script(ctx, """
 def now = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :float_millisecond)
+module App
+  class Work
 %s
+  end
+end
 now
 sleep 0.2
-120.times { |i| Process.wait fork { send("work#{i %% 6}", 4); i.even? ? exit!(0) : Process.kill(:KILL, $$) } }
+120.times { |i| Process.wait fork { App::Work.new.send("work#{i %% 6}", 4); i.even? ? exit!(0) : Process.kill(:KILL, $$) } }
 tell "end", Process.pid, "-", 0
 """ % methods)
     unnamed = [s.text for s in found.stacks if "[exited" in s.text]
     check(not unnamed, "%d stacks with frames without a name: %s", len(unnamed), unnamed[:5])
-    named = {i: sum(s.count for s in found.stacks if "Object#inner%d" % i in s.labels()) for i in range(6)}
+    named = {i: sum(s.count for s in found.stacks if "App::Work#inner%d" % i in s.labels()) for i in range(6)}
     least = 0.8 * 20 * 4 * RATE / 1000
     check(all(n >= least for n in named.values()), "%s, at least %.0f each", named, least)
     return "%s samples of 20 children each" % sorted(named.values())

@@ -378,6 +378,7 @@ static void tell_of_the_end(void *context)
 	asked++;
 	keep(vm, &section, sizeof(section));
 	keep_record(vm, bar);
+	keep_string(vm, fake__get(&ruby, bar)->path);
 	keep_record(vm, foo);
 	vm__set_exited(vm);
 }

@@ -315,31 +315,36 @@ static __always_inline void about__longest(struct wait_about *a, uint32_t proces
 {
 	struct gvl_key key = { .process = process, .ractor = a->ractor ? a->ractor : 1 };
 	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
-	uint64_t first = to, best = 0, from, until;
-	uint32_t longest = GVL_HOLDS, place;
+	uint64_t from, until, first;
+	uint32_t place;
 
 	if (!holds)
 		return;
+	a->hold_first = to;
+	a->hold_best = 0;
+	a->hold_longest = GVL_HOLDS;
 	for (uint32_t i = 0; i < GVL_HOLDS; i++) {
 		place = (uint32_t)(holds->next + i) & (GVL_HOLDS - 1);
 		from = holds->hold[place].from;
 		until = i + 1 < GVL_HOLDS ? holds->hold[(place + 1) & (GVL_HOLDS - 1)].from : to;
 		if (!from || from >= to || until <= ready)
 			continue;
-		if (from < first)
-			first = from;
+		if (from < a->hold_first)
+			a->hold_first = from;
 		if (from < ready)
 			from = ready;
 		if (until > to)
 			until = to;
-		if (until - from > best) {
-			best = until - from;
-			longest = place;
+		if (until - from > a->hold_best) {
+			a->hold_best = until - from;
+			a->hold_longest = place;
 		}
 	}
+	place = a->hold_longest;
+	first = a->hold_first;
 	/* The ring does not reach back to the begin of a long wait: that is the time of who had it at first. */
-	if (longest < GVL_HOLDS && (!a->gvl_holder.kind || best > (first > ready ? first - ready : 0)))
-		a->gvl_holder = holds->hold[longest & (GVL_HOLDS - 1)].party;
+	if (place < GVL_HOLDS && (!a->gvl_holder.kind || a->hold_best > (first > ready ? first - ready : 0)))
+		a->gvl_holder = holds->hold[place & (GVL_HOLDS - 1)].party;
 }
 
 /* The call is over, and Ruby says this of the thread, which waited until `to`: forget notes that are of another wait. */

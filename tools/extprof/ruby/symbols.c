@@ -187,8 +187,11 @@ static void read_late(struct symbols *s, struct symbol *symbol)
 	charge(s, before);
 }
 
+static const struct symbol *inherited(struct symbols *s, uint32_t id);
+
 static struct symbol *load(struct symbols *s, uint32_t id)
 {
+	const struct symbol *parents;
 	struct symbol value = { .id = id };
 	struct symbol *symbol = cached(s, id);
 	uint64_t before;
@@ -205,6 +208,9 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 		return NULL;
 	before = s->table->bytes;
 	err = is_gone(s) ? -ESRCH : symbol_read__record(s, id, &value);
+	/* What remains of a memory is the process's own; the class of a method can be its parent's. */
+	if (err == -ESRCH && s->remains && (parents = inherited(s, id)) && !map64__add(&s->map, id, parents->number))
+		return s->table->list[parents->number];
 	if (err) {
 		memset(&value, 0, sizeof(value));
 		value.id = id;

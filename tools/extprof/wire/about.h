@@ -81,6 +81,10 @@ struct wait_about {
 	/* The waiting thread itself: the address of its slot in the table of threads, and its serial there; 0 unknown. */
 	uint64_t slot, serial;
 	uint32_t slot_number, ractor;
+	/* Of the kernel program while it looks for gvl_holder: in memory, as the verifier would follow each value of them. */
+	volatile uint64_t hold_first, hold_best;
+	volatile uint32_t hold_longest;
+	uint32_t reserved;
 };
 
 /* Who had the GVL of a ractor last, and in which methods: one after the other, in a ring. */
