@@ -661,3 +661,67 @@ TEST(recording_file_made_up)
 	}
 	remove_file();
 }
+
+/* The text of a source that the recording has, or why there is none. */
+static const char *source_of(const char *path)
+{
+	static char text[1024];
+	struct recording_source_file f;
+	struct recording_reader *r;
+	int err = recording_reader__open(&r, FILE_NAME, NULL, &diag);
+
+	if (err)
+		return diag.text;
+	err = recording_source__read(r, path, &f, &diag);
+	snprintf(text, sizeof(text), "%s", err == -ENOENT ? "none" : err ? diag.text : f.text ? f.text : "no text");
+	if (!err)
+		recording_source__free(&f);
+	recording_reader__close(r);
+	return text;
+}
+
+/* Recordings of before have no table of them; rows that were made up are refused within their bounds. */
+TEST(recording_sources)
+{
+	static const char *const wrong[] = {
+		"UPDATE sources SET hash=hash+1", "UPDATE sources SET length=1000000000", "UPDATE sources SET length=-1",
+		"UPDATE sources SET length=length+1", "UPDATE sources SET length=length-1",
+		"UPDATE sources SET data=x'00'", "UPDATE sources SET data=substr(data, 1, 5)",
+	};
+	uint64_t samples;
+
+	change("DROP TABLE sources; PRAGMA user_version=1");
+	CHECK(!read_all(&samples));
+	CHECK_INT(samples, 3000);
+	CHECK_STRING(source_of("a.rb"), "none");
+	change("DROP TABLE sources");
+	CHECK_INT(read_all(&samples), -EBADMSG);
+	for (size_t i = 0; i <= sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char text[] = "puts 1\nputs 2\n";
+		const struct recording_source_file f = {
+			.path = "a.rb", .size = sizeof(text) - 1, .time = 5, .text = text, .length = sizeof(text) - 1,
+			.hash = source__hash(text, sizeof(text) - 1),
+		};
+		struct recording_writer *w;
+		sqlite3 *db;
+
+		remove_file();
+		CHECK(!recording_writer__create(&w, FILE_NAME, (uid_t)-1, (gid_t)-1, PERIOD, &diag));
+		CHECK(!write_tables(w) && !recording_writer__source(w, &f) &&
+		      !recording_writer__source(w, &(struct recording_source_file){ .path = "b.rb", .size = 7 }));
+		CHECK(!recording_writer__end(w));
+		recording_writer__destroy(w);
+		if (!i) {
+			CHECK_STRING(source_of("a.rb"), text);
+			CHECK_STRING(source_of("b.rb"), "no text");
+			CHECK_STRING(source_of("c.rb"), "none");
+			continue;
+		}
+		CHECK(sqlite3_open(FILE_NAME, &db) == SQLITE_OK);
+		CHECK(sqlite3_exec(db, wrong[i - 1], NULL, NULL, NULL) == SQLITE_OK);
+		sqlite3_close(db);
+		if (!strstr(source_of("a.rb"), "a source file is not as expected"))
+			test__fail(__FILE__, __LINE__, "%s: %s", wrong[i - 1], source_of("a.rb"));
+	}
+	remove_file();
+}
