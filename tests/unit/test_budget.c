@@ -39,5 +39,12 @@ TEST(budget_of_many_users)
 		CHECK(user >= BUDGET_USERS_MAX || s.used > 0 || b.used + 16 > b.max / 2);
 	}
 	CHECK_INT(sum, b.used);
-	CHECK(b.used <= b.max && b.user_count == BUDGET_USERS_MAX);
+	CHECK(b.used <= b.max);
+	/* Who comes when all places are taken shares the last one. */
+	b = (struct budget){ .max = 1 << 20 };
+	for (uint32_t user = 0; user < 1000; user++)
+		CHECK(budget__take(&(struct budget_share){ .of = &b, .user = user }, 16));
+	CHECK_INT(b.user_count, BUDGET_USERS_MAX);
+	CHECK_INT(b.users[0].used, 16);
+	CHECK_INT(b.users[BUDGET_USERS_MAX - 1].used, 16 * (1000 - BUDGET_USERS_MAX + 1));
 }

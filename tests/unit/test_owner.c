@@ -54,6 +54,8 @@ TEST(owner_of_gems)
 		/* rvm has a version of ruby below a directory of that name, too. */
 		{ "/home/u/.rvm/gems/ruby-3.4.5/gems/rack-3.0/lib/rack.rb", "gem rack 3.0" },
 		{ "/g/gems/outer-1.0/vendor/gems/inner-2.0/lib/x.rb", "gem inner 2.0" },
+		{ "/usr/lib/ruby/gems/3.4.0/specifications/json-2.9.1.gemspec", "gem json 2.9.1" },
+		{ "/usr/lib/ruby/gems/3.4.0/specifications/default/set-1.1.1.gemspec", "gem set 1.1.1" },
 		/* What a gem evaluates is its own, however often. */
 		{ "(eval at /g/gems/erb-4.0/lib/erb.rb:33)", "gem erb 4.0" },
 		{ "(eval at (eval at /g/gems/erb-4.0/lib/erb.rb:33):7)", "gem erb 4.0" },
@@ -63,6 +65,8 @@ TEST(owner_of_gems)
 		{ "/srv/shop/gems/-1.0/lib/x.rb", "the application" },
 		{ "/srv/gemsx/rack-3.0/lib/x.rb", "the application" },
 		{ "/srv/shop/gems/x-1.0.rb", "the application" },
+		{ "/srv/shop/shop-1.0.gemspec", "the application" },
+		{ "/srv/shop/specifications/.gemspec", "the application" },
 		{ "/b/bundler/gems/rails-xyz/lib/x.rb", "the application" },
 	};
 

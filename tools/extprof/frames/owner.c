@@ -150,10 +150,13 @@ static void name_part(struct slice rest, struct owner *o)
  */
 static void find_directories(struct slice p, struct owner *o, size_t *root)
 {
+	static const char suffix[] = ".gemspec";
 	struct slice before[3] = { 0 };		/* the last directories, nearest first */
+	struct slice file;
+	size_t start, end;
 
 	*root = 0;
-	for (size_t start = 0, end; start < p.length; start = end + 1) {
+	for (start = 0; start < p.length; start = end + 1) {
 		const char *slash = memchr(p.at + start, '/', p.length - start);
 		struct slice dir;
 		struct owner found = { 0 };
@@ -180,6 +183,16 @@ static void find_directories(struct slice p, struct owner *o, size_t *root)
 		before[1] = before[0];
 		before[0] = dir;
 	}
+	/* "specifications/json-2.9.1.gemspec", or below "specifications/default": code of the gem as well. */
+	if (start + sizeof(suffix) > p.length || memcmp(p.at + p.length - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) ||
+	    !is(before[is(before[0], "default")], "specifications"))
+		return;
+	file = (struct slice){ p.at + start, p.length - start - (sizeof(suffix) - 1) };
+	if (!parse_release(file, o))
+		return;
+	o->kind = OWNER_GEM;
+	o->root = p.at;
+	o->root_length = *root = start;
 }
 
 /* How long the directory is, with a slash, if the path is below it; else 0. */
