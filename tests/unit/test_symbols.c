@@ -687,7 +687,7 @@ TEST(symbols_of_one_process_leave_room_for_others)
 	for (int i = 0; i < 2; i++) {
 		symbols__init(&hostile[i], &table, &layout, &memory.memory);
 		hostile[i].names.user = 7;
-		symbols__set_exited(&hostile[i]);
+		symbols__set_exited(&hostile[i], false);
 	}
 	table.names.max = 1000 * SYMBOL_COST;
 	while (symbols__get(&hostile[0], id) && id < 2000)
