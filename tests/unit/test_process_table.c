@@ -217,7 +217,7 @@ TEST(processes_that_were_not_followed_are_named)
 		     "       pid     CPU s  why                     command\n"
 		     "         8      2.50  no ruby to profile      sh -c make\n"
 		     "         9      1.00  no ruby to profile      cc1\n"
-		     "    1 more      0.04\n"
+		     "    1 more      0.04  less than these each\n"
 		     "       all      3.54\n");
 	CHECK(strstr(unfollowed(20), "         7      0.04  ruby not yet attached   ruby one.rb\n"));
 	processes.rows[0].replaced = true;
@@ -240,13 +240,13 @@ TEST(many_short_processes_that_were_not_profiled_are_summed_up)
 	}
 	CHECK_STRING(unfollowed(20), "\nCPU time that was not profiled\n"
 		     "       pid     CPU s  why                     command\n"
-		     "  300 more      0.30\n"
+		     "  300 more      0.30  less than 5 ms each\n"
 		     "       all      0.30\n");
 	processes.rows[1].cpu_time_unfollowed = 100 * MS;
 	CHECK_STRING(unfollowed(20), "\nCPU time that was not profiled\n"
 		     "       pid     CPU s  why                     command\n"
 		     "        10      0.10  no ruby to profile      true\n"
-		     "  299 more      0.30\n"
+		     "  299 more      0.30  less than 5 ms each\n"
 		     "       all      0.40\n");
 	tear_down();
 }

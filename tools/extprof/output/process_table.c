@@ -265,7 +265,8 @@ int process_table__add_unfollowed(const struct report *r, const struct output_op
 		char more[32];
 
 		snprintf(more, sizeof(more), "%" PRIu32 " more", count - shown);
-		text__addf(out, "%10s  %8.2f\n", more, seconds(rest));
+		text__addf(out, "%10s  %8.2f  %s\n", more, seconds(rest),
+			   shown < rows ? "less than 5 ms each" : "less than these each");
 	}
 	if (count > 1)
 		text__addf(out, "%10s  %8.2f\n", "all", seconds(all));
