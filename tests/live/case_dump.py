@@ -760,6 +760,8 @@ def of_several_processes(ctx):
         check(pids("--cgroup", group) >= family, "--cgroup %s", group)
     got = ctx.extprof("dump", "-p", server.pid, "-s")
     check(got.status == 0 and got.out.count("\n\nprocess ") == 3, "%d\n%s", got.status, got.out)
+    got = ctx.extprof("dump", "-p", "%d,4194304" % server.pid, "-s")
+    check(got.status == harness.NO_PROCESS and got.out.count("\n\nprocess ") == 3, "a pid that is none: %d\n%s", got.status, got.err)
     for args, status in ((("--name", "no-such-name"), harness.NO_PROCESS), (("-a", "--core", "x"), harness.USAGE),
                          (("--name", ""), harness.USAGE), (("-s",), harness.USAGE), (("--cgroup", "/no/such"), None)):
         got = ctx.extprof("dump", *args)

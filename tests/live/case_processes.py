@@ -56,7 +56,8 @@ Process.wait fork { parents_own 0.2; exec(*%r) }""" % ruby(second))
     text = found.compare(2, FORK_LOSS, unnamed=CALL_OF_EXEC)
     (_, pid), cpu = next(iter(found.told.items()))
     row, (late, why) = found.row(pid), found.unprofiled(pid)
-    check(-0.011 < cpu - row.cpu - late < 0.03, "process %d: %.3f s of CPU time, %.2f profiled and %.2f not", pid, cpu,
+    # Both are printed in steps of 10 ms, and the kernel's account at exec is late by a tick of 10 ms at most.
+    check(-0.021 < cpu - row.cpu - late < 0.03, "process %d: %.3f s of CPU time, %.2f profiled and %.2f not", pid, cpu,
           row.cpu, late)
     check(late < 0.1, "it was not profiled for %.2f s", late)
     check(not late or "not yet attached" in why, "why: %s", why)
@@ -633,6 +634,8 @@ tell "children", Process.pid, "-", ((t.cutime + t.cstime) * 1e9).to_i
 def children_of_milliseconds(ctx):
     """Children that live 4 ms and call methods that nobody has called before, 60 of each end: by exit! and by SIGKILL.
     Each frame of theirs has its name and its line."""
+    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 16):
+        return harness.Counted(0, 0, 1, "the memory of a process is gone at its end before Linux 6.16")
     methods = "\n".join("def work%d(ms)\n  inner%d(ms)\nend\ndef inner%d(ms)\n  t = now + ms\n  nil while now < t\nend" % (i, i, i)
                         for i in range(6))
     found = record_script(ctx, """

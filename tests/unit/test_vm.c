@@ -369,6 +369,33 @@ TEST(vm_that_has_ended_is_named_by_what_remains_of_its_memory)
 	tear_down();
 }
 
+TEST(vm_that_has_ended_shares_no_name_that_its_parent_gave_later)
+{
+	uint32_t anonymous, method, own;
+	struct vm *child;
+
+	set_up();
+	anonymous = fake__record(&ruby, RB_DEBUG_EXT_ANON_CLASS, NULL, 0, 0);
+	child = fork_vm(parent);
+	/* The parent calls the class Late::Name; in the child the id of Late is another one's. */
+	own = fake__record(&ruby, RB_DEBUG_EXT_NAMED, "Late", 0, 0);
+	fake__get(&ruby, anonymous)->kind = RB_DEBUG_EXT_NESTED;
+	fake__get(&ruby, anonymous)->ref1 = own;
+	fake__set_name(fake__get(&ruby, anonymous), "Name", 4);
+	CHECK_STRING(name_in(parent, anonymous), "Late::Name");
+	fake__set_name(fake__get(&ruby, own), "Qux", 3);
+	method = fake__record(&ruby, RB_DEBUG_EXT_METHOD, "m", anonymous, 0);
+	keep(child, &section, sizeof(section));
+	keep_record(child, own);
+	keep_record(child, method);
+	vm__set_exited(child);
+	CHECK_STRING(name_in(child, own), "Qux");
+	CHECK_STRING(name_in(child, method), "?#m");
+	vm__close(child);
+	vm__close(parent);
+	tear_down();
+}
+
 static int asked;
 
 static void tell_of_the_end(void *context)
@@ -380,7 +407,6 @@ static void tell_of_the_end(void *context)
 	keep_record(vm, bar);
 	keep_string(vm, fake__get(&ruby, bar)->path);
 	keep_record(vm, foo);
-	vm__set_exited(vm);
 }
 
 TEST(vm_whose_memory_goes_before_its_end_is_told)
@@ -391,7 +417,9 @@ TEST(vm_whose_memory_goes_before_its_end_is_told)
 	address_space__leave(parent->space);
 	asked = 0;
 	CHECK_STRING(name_in(parent, bar), "Foo#bar");
-	CHECK_INT(asked, 1);
+	CHECK(asked && !parent->exited);
+	vm__set_exited(parent);
+	CHECK_STRING(name_in(parent, bar), "Foo#bar");
 	vm__close(parent);
 	tear_down();
 }

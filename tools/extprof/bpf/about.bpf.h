@@ -199,11 +199,11 @@ __weak __noinline int note_holder(uint32_t process, uint32_t tid)
 	struct gvl_holds *holds;
 	uint32_t slot;
 
-	holds = holds__make(process, a ? a->ractor : 1);
-	if (!holds || hit__find(&h) || party__tables(h.cfg, &tables))
+	if (hit__find(&h) || party__tables(h.cfg, &tables))
 		return 0;
 	slot = party__gvl(h.cfg, &tables, a ? a->ractor : 1);
-	if (!slot || (!(a && a->slot_number == slot) && bpf_ktime_get_ns() - holds->looked_at < HOLDER_LOOK) ||
+	holds = slot ? holds__make(process, a ? a->ractor : 1) : NULL;
+	if (!holds || (!(a && a->slot_number == slot) && bpf_ktime_get_ns() - holds->looked_at < HOLDER_LOOK) ||
 	    party__of_slot(h.cfg, &tables, slot, &p) || party__tables(h.cfg, &tables))
 		return 0;
 	/* It has given the GVL away meanwhile. */

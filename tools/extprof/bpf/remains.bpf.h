@@ -196,8 +196,9 @@ static __always_inline void remains__send(const struct target_config *cfg, struc
 	if (read_target(&r->section, sizeof(r->section), cfg->section) ||
 	    remains_piece(cfg->section, sizeof(r->section)))
 		goto leave;
+	/* The oldest ones have been read most likely, if the ring has no room for all. */
 	for (uint32_t i = 0; i < REMAINS_OF_YOUNG; i++)
-		if (i >= end - first || remains_record(first + i))
+		if (i >= end - first || remains_record(end - 1 - i))
 			break;
 leave:
 	__sync_fetch_and_add(&r->users, -1);

@@ -34,6 +34,12 @@ static void failed(struct dumps *d, const struct extprof_error *e)
 	note(d, (enum exit_status)message__fail(e));
 }
 
+/* With -s a process that is named can be no ruby, but the parent of some. */
+static bool is_parent_only(const struct dumps *d, const struct extprof_error *e)
+{
+	return d->options.common.recording.subprocesses && d->count > 1 && e->code == EXTPROF_NOT_RUBY;
+}
+
 static void open_one(struct dumps *d, uint32_t i)
 {
 	struct extprof_error e = { .size = sizeof(e) };
@@ -43,7 +49,7 @@ static void open_one(struct dumps *d, uint32_t i)
 		.source = d->options.source,
 	};
 
-	if (extprof_dump_open(&d->list[i], &options, &e))
+	if (extprof_dump_open(&d->list[i], &options, &e) && !is_parent_only(d, &e))
 		failed(d, &e);
 }
 
@@ -59,14 +65,31 @@ static void add_pid(struct dumps *d, pid_t pid)
 	d->pids[d->count++] = pid;
 }
 
+static bool is_named(const struct dumps *d, pid_t pid)
+{
+	const struct extprof_recording_options *o = &d->options.common.recording;
+
+	for (size_t i = 0; i < o->pid_count; i++)
+		if (o->pids[i] == pid)
+			return true;
+	return false;
+}
+
 static void on_ruby(void *context, const struct extprof_ruby *ruby)
 {
 	struct dumps *d = context;
 
-	if (ruby->code == EXTPROF_OK)
+	/* What cannot be shown of those that are named is told when they are opened. */
+	if (is_named(d, ruby->pid))
+		return;
+	if (ruby->code == EXTPROF_OK) {
 		add_pid(d, ruby->pid);
-	else
-		fprintf(stderr, "extprof: left out: process %d (%s): %s\n", ruby->pid, ruby->command, ruby->text);
+		return;
+	}
+	fprintf(stderr, "extprof: left out: process %d (%s): %s\n", ruby->pid, ruby->command, ruby->text);
+	/* A ruby of another build is nothing that could be shown. */
+	if (ruby->code != EXTPROF_NO_INTERFACE)
+		note(d, STATUS_NOT_READY);
 }
 
 static int by_number(const void *a, const void *b)
@@ -82,19 +105,17 @@ static void choose(struct dumps *d)
 	const struct extprof_recording_options *o = &d->options.common.recording;
 	struct extprof_error e = { .size = sizeof(e) };
 
-	if (d->options.core) {
+	if (d->options.core)
 		add_pid(d, 0);
-	} else if (!o->all && !o->subprocesses) {
-		for (size_t i = 0; i < o->pid_count; i++)
-			add_pid(d, o->pids[i]);
-	} else if (extprof_find(o, on_ruby, d, &e)) {
+	for (size_t i = 0; i < o->pid_count; i++)
+		add_pid(d, o->pids[i]);
+	/* Who is named is told by itself. */
+	if ((o->all || o->subprocesses) && extprof_find(o, on_ruby, d, &e) && (!d->count || e.code != EXTPROF_NO_PROCESS))
 		failed(d, &e);
-	} else if (!d->count) {
-		fprintf(stderr, "extprof: nothing is left to be shown\n");
+	else if (!d->count)
 		note(d, STATUS_NO_INTERFACE);
-	} else {
+	if (o->all || o->subprocesses)
 		qsort(d->pids, d->count, sizeof(*d->pids), by_number);
-	}
 	if (d->no_memory) {
 		fprintf(stderr, "extprof: out of memory\n");
 		note(d, STATUS_INTERNAL);

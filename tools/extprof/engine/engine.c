@@ -25,6 +25,9 @@
 #define TICK_NEW (2 * MS)
 #define PROCESS_IS_NEW (50 * MS)
 
+/* Events of processes that wait to be handled, bytes. */
+#define LIFECYCLE_MAX (64u << 20)
+
 /* For samples at a stretch: there is more to look after. */
 #define DRAIN_TIMEOUT (200 * MS)
 
@@ -93,6 +96,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->settings = *settings;
 	e->epoll_fd = -1;
 	e->first_row = PROCESS_NONE;
+	event_queue__init(&e->lifecycle, LIFECYCLE_MAX);
 	process_set__init(&e->set, &e->rows);
 	e->resolver.frames = &e->frames;
 	e->resolver.vm_of = engine__vm_of;
@@ -470,6 +474,7 @@ void engine__destroy(struct engine *e)
 	places__release(e->places);
 	engine__restore_intervals(e);
 	engine__free_recording(e);
+	event_queue__free(&e->lifecycle);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);
 	helpers__end();

@@ -197,19 +197,38 @@ static bool on_event(void *context, const void *data, size_t size)
 	return true;
 }
 
+/*
+ * Out of the ring.  The memory of a VM that is known is there at once, since whoever reads it may wait for that; what
+ * changes processes and VMs is done by engine__drain_lifecycle() alone.
+ */
+static bool put_aside(void *context, const void *data, size_t size)
+{
+	const struct memory_event *ev = data;
+	struct engine *e = context;
+
+	if (size >= sizeof(*ev) && ev->kind == PROCESS_MEMORY && process_set__vm(&e->set, ev->vm))
+		on_memory(e, ev, size);
+	else
+		event_queue__put(&e->lifecycle, data, size);
+	return true;
+}
+
 void engine__drain_lifecycle(struct engine *e)
 {
-	/* An event that is handled reads the memory of a process that has gone. */
+	session__drain_lifecycle(e->session, put_aside, e);
+	/* An event that is handled can ask for those after it: they are handled after it. */
 	if (e->draining_lifecycle)
 		return;
 	e->draining_lifecycle = true;
-	session__drain_lifecycle(e->session, on_event, e);
+	event_queue__drain(&e->lifecycle, on_event, e);
 	e->draining_lifecycle = false;
 }
 
 void engine__vm_gone(void *context)
 {
-	engine__drain_lifecycle(context);
+	struct engine *e = context;
+
+	session__drain_lifecycle(e->session, put_aside, e);
 }
 
 void engine__clean_up(struct engine *e)

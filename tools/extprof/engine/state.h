@@ -17,6 +17,7 @@
 #include "profile/states.h"
 #include "profile/tree.h"
 #include "recording/sink.h"
+#include "remote/event_queue.h"
 #include "remote/gate.h"
 #include "source/session.h"
 
@@ -95,6 +96,7 @@ struct engine {
 	uint64_t look_at;	/* for CPUs and memory; CLOCK_MONOTONIC, ns */
 	struct deadline deadline;	/* with what the loop is at */
 	struct deadline reads;		/* with one sample that it has begun */
+	struct event_queue lifecycle;	/* events that are out of the ring */
 	uint64_t remains_bytes;	/* of the memory of processes that have ended */
 	bool draining_lifecycle;
 	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */

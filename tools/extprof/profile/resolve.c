@@ -18,7 +18,6 @@
 static int confirm(struct vm *s)
 {
 	const struct memory *memory = s->symbols.memory;
-	struct symbol_table *table = s->symbols.table;
 	uint8_t byte;
 	int err = memory__read(memory, s->layout.address, &byte, 1);
 
@@ -28,8 +27,7 @@ static int confirm(struct vm *s)
 	if (!err)
 		return 0;
 	/* Also names that are known already must not be taken. */
-	symbols__free(&s->symbols);
-	symbols__init(&s->symbols, table, &s->layout, memory);
+	symbols__disown(&s->symbols);
 	symbols__set_exited(&s->symbols, false);
 	threads__set_exited(&s->threads);
 	return 0;

@@ -72,6 +72,17 @@ void symbols__restart(struct symbols *s)
 	s->names.used = 0;
 }
 
+void symbols__disown(struct symbols *s)
+{
+	map64__free(&s->map);
+	s->parent = NULL;
+	s->inherited_end = 0;
+	s->own_count = s->next_reload = s->to_reload = s->next_late = 0;
+	jitlog__free(&s->jit);
+	jitlog__init(&s->jit, s->layout, &s->share);
+	labels__free(&s->labels);
+}
+
 /* What is read ahead fills half of it, and is not read ahead again. */
 bool symbol_table__is_crowded(const struct symbol_table *t)
 {
@@ -189,9 +200,32 @@ static void read_late(struct symbols *s, struct symbol *symbol)
 
 static const struct symbol *inherited(struct symbols *s, uint32_t id);
 
+/* Is all that the name is composed of older than the fork, so that its ids mean the same in both? */
+static bool is_older(const struct symbols *of, uint32_t id, uint32_t end, int depth, int *parts)
+{
+	const struct symbol *symbol;
+
+	if (!id || depth > PARTS_DEPTH_MAX || ++*parts > NAMES_PARTS_MAX)
+		return true;
+	symbol = id < end ? cached(of, id) : NULL;
+	return symbol && is_older(of, symbol->part.ref1, end, depth + 1, parts) &&
+	       is_older(of, symbol->part.ref2, end, depth + 1, parts);
+}
+
+/* The parent's symbol as one of this process, too; NULL: it is none. */
+static struct symbol *share_inherited(struct symbols *s, uint32_t id)
+{
+	const struct symbol *parents = inherited(s, id);
+	int parts = 0;
+
+	if (!parents || parents->frozen || !is_older(parents->owner, id, s->inherited_end, 1, &parts) ||
+	    map64__add(&s->map, id, parents->number))
+		return NULL;
+	return s->table->list[parents->number];
+}
+
 static struct symbol *load(struct symbols *s, uint32_t id)
 {
-	const struct symbol *parents;
 	struct symbol value = { .id = id };
 	struct symbol *symbol = cached(s, id);
 	uint64_t before;
@@ -209,9 +243,11 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 	before = s->table->bytes;
 	err = is_gone(s) ? -ESRCH : symbol_read__record(s, id, &value);
 	/* What remains of a memory is the process's own; the class of a method can be its parent's. */
-	if (err == -ESRCH && s->remains && (parents = inherited(s, id)) && !map64__add(&s->map, id, parents->number))
-		return s->table->list[parents->number];
+	symbol = err == -ESRCH ? share_inherited(s, id) : NULL;
+	if (symbol)
+		return symbol;
 	if (err) {
+		before = s->table->bytes;
 		memset(&value, 0, sizeof(value));
 		value.id = id;
 		value.state = state_of(err);

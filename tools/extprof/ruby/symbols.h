@@ -136,6 +136,8 @@ void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end);
  * the table with symbol_table__free().  Symbols are read again when samples need them.
  */
 void symbols__restart(struct symbols *s);
+/* Nothing that is known is of this process: its ids are looked up anew.  What it has of the budgets stays counted. */
+void symbols__disown(struct symbols *s);
 /* Is so much of the table in use that its users should begin anew? */
 bool symbol_table__is_crowded(const struct symbol_table *t);
 

@@ -18,12 +18,11 @@ static int vm__read(const struct memory *m, uint64_t address, void *to, size_t l
 	if (!vm->space)
 		return -EINTR;
 	err = memory__read(&vm->space->memory, address, to, length);
-	if (err == -ESRCH && vm->gone) {
-		vm->gone(vm->gone_context);
-		if (vm->exited)
-			return remains__read(&vm->remains, address, to, length);
-	}
-	return err;
+	if (err != -ESRCH || !vm->gone)
+		return err;
+	/* Its end is told soon. */
+	vm->gone(vm->gone_context);
+	return remains__read(&vm->remains, address, to, length);
 }
 
 static struct vm *new_vm(void)

@@ -33,7 +33,7 @@ struct vm {
 	uint64_t interval_before;	/* ... and was this before; a child has both of its parent */
 	struct deadline *deadline;	/* of reads of its memory; NULL: none */
 	struct remains remains;		/* of its memory, which is gone */
-	void (*gone)(void *context);	/* learn what is told of its end; NULL: nothing is told */
+	void (*gone)(void *context);	/* take what is told of its memory; NULL: nothing is told */
 	void *gone_context;
 };
 
@@ -60,7 +60,7 @@ void vm__drop(struct vm *vm, struct target *target);
 /* The process has ended or executed another program.  Closes the files of the memory.  Names are read from vm->remains
  * from now on. */
 void vm__set_exited(struct vm *vm);
-/* A read that finds the memory gone calls this first: it may add to vm->remains and do vm__set_exited(). */
+/* A read that finds the memory gone calls this first.  It may add to vm->remains, and changes nothing else. */
 void vm__set_gone(struct vm *vm, void (*gone)(void *context), void *context);
 /* Reads fail when the deadline is over; NULL: never. */
 void vm__set_deadline(struct vm *vm, struct deadline *deadline);

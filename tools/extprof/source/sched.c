@@ -42,7 +42,7 @@ struct source {
 	uint64_t stopped_at;	/* CLOCK_MONOTONIC, ns; 0: it has not been stopped */
 	uint64_t pause;		/* the last one, ns */
 	uint64_t lost;		/* threads that user space found no room for */
-	int abouts_fd;
+	int abouts_fd, holders_fd;
 	/* If extprof is in a pid namespace of its own: the tids in the outermost one, by those that are seen from here. */
 	bool nested;
 	bool ends_on_cpu;	/* as waits_end_on_cpu of the BPF programs */
@@ -94,7 +94,7 @@ static int sched__create(struct source **source, const struct source_options *o,
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->options = *o;
 	s->nested = !sees_tids();
-	s->threads_fd = s->abouts_fd = s->gvl_waits_fd = -1;
+	s->threads_fd = s->abouts_fd = s->holders_fd = s->gvl_waits_fd = -1;
 	s->probe.name = "thread_state";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, thread_semaphore);
 	s->quantum = o->each_wait ? 0 : 1000000000ull / o->rate;
@@ -161,6 +161,7 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 {
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
 	s->abouts_fd = bpf_map__fd(skel->maps.abouts);
+	s->holders_fd = bpf_map__fd(skel->maps.gvl_holders);
 	s->gvl_waits_fd = bpf_map__fd(skel->maps.gvl_waits);
 	s->interval = (volatile uint64_t *)&skel->bss->waits_interval;
 	s->gvl_waits_lost = &skel->bss->gvl_waits_lost;
@@ -456,7 +457,12 @@ void sched__gvl_waits(const struct source *s, uint32_t process, struct histogram
 
 void sched__forget(const struct source *s, uint32_t process)
 {
+	/* Of its main ractor; others are few. */
+	struct gvl_key key = { .process = process, .ractor = 1 };
+
 	bpf_map_delete_elem(s->gvl_waits_fd, &process);
+	if (s->options.about)
+		bpf_map_delete_elem(s->holders_fd, &key);
 }
 
 void sched__losses(const struct source *s, struct session_losses *losses)
