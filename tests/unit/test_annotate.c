@@ -93,6 +93,40 @@ TEST(annotate_finds_files_and_methods)
 	tear_down();
 }
 
+/* A line of which the stack has exact and approximate parts counts once. */
+TEST(annotate_counts_a_line_once)
+{
+	const struct weight weight = { 10, 1 };
+	struct report_view view = { .mode = &mode_cpu, .by_value = true };
+	struct frame f = FRAME_INIT(FRAME_RUBY);
+	struct annotation a;
+	struct report r;
+	uint32_t path[2];
+
+	set_up();
+	f.name = "Foo#foo";
+	f.path = "/app/x.rb";
+	f.line = 7;
+	for (int i = 0; i < 2; i++) {
+		f.approximate = i;
+		path[i] = frame_table__code(&frames, code__make(CODE_RUBY, 1, f.line, i));
+		CHECK(path[i] && !frame_table__set(&frames, path[i], &f));
+	}
+	CHECK(!tree__add(&tree, path, 2, &weight) && !tree__add(&tree, path, 1, &weight));
+	for (int joins = 0; joins < 2; joins++) {
+		view.joins_lines = joins;
+		CHECK(!report__build(&r, &tree, &frames, NULL, REPORT_BY_LINE, &view));
+		CHECK_INT(r.lines.count, joins ? 1 : 2);
+		CHECK(!annotation__make(&a, &r, "/app/x.rb", &diag));
+		CHECK_INT(a.lines[7].self, 20);
+		CHECK_INT(a.lines[7].total, joins ? 20 : 30);
+		CHECK(a.lines[7].approximate);
+		annotation__free(&a);
+		report__free(&r);
+	}
+	tear_down();
+}
+
 /* Lines beyond what is bounded, and none at all. */
 TEST(annotate_is_bounded)
 {

@@ -256,6 +256,36 @@ TEST(recording_filters)
 	tear_down_recording();
 }
 
+/* Groups are within one another: a sum of those that are not shown would count samples twice. */
+TEST(table_has_no_rest_of_groups)
+{
+	struct output_options o = { .top = 1 };
+	struct report r;
+	FILE *f;
+
+	CHECK(!set_up_recording(1));
+	send_some();
+	name_all();
+	CHECK(!build_live(&r, 0, &output_table));
+	memset(again, 0, sizeof(again));
+	f = fmemopen(again, sizeof(again) - 1, "w");
+	CHECK(!output_table.write(&r, 1, &o, f));
+	fclose(f);
+	/* All of it is in the process. */
+	CHECK(strstr(again, "\ngroup\t") && strstr(strstr(again, "\ngroup\t"), "\t100.00\t"));
+	CHECK(strstr(strstr(again, "\ngroup\t"), "[process 77"));
+	for (const char *at = strstr(again, "\ngroup\t"), *next; at; at = next) {
+		const char *other = strstr(at + 1, "(other"), *end = strchr(at + 1, '\n');
+
+		CHECK(!other || other > end);
+		next = strstr(at + 1, "\ngroup\t");
+	}
+	/* The rest of the methods is said. */
+	CHECK(strstr(again, "(other: "));
+	report__free(&r);
+	tear_down_recording();
+}
+
 /* What was written is there without the end, with its names. */
 TEST(recording_without_an_end)
 {
@@ -275,6 +305,11 @@ TEST(recording_without_an_end)
 	CHECK_STRING(reports.list[0].meta.command, "puma");
 	CHECK(!write_reports(reports.list, 1, &output_folded, again, sizeof(again)));
 	CHECK(strstr(again, "(100)]") && strstr(again, "Foo#bar") && strstr(again, "<main>"));
+	/* 2999 times 10 ms, also of a thread that has no sample at the end. */
+	CHECK_INT((long)(reports.list[0].meta.duration * 100 + 0.5), 2999);
+	reports__free(&reports);
+	CHECK(!read_report(NULL, "thread=100", &reports, &output_folded));
+	CHECK_INT((long)(reports.list[0].meta.duration * 100 + 0.5), 2999);
 	reports__free(&reports);
 	CHECK(read_report("wall", NULL, &reports, &output_folded) == -EINVAL && strstr(diag.text, "not recorded"));
 	tear_down_recording();
@@ -389,15 +424,15 @@ TEST(recording_has_all_labels)
 
 #define OTHER_NAME "test_recording_other.extprof"
 
-/* A recording of `foos` samples in Foo#foo and `bars` in Foo#bar, in all 10 s. */
-static int record_shares(int foos, int bars)
+/* A recording of `foos` samples in Foo#foo and `bars` in Foo#bar; each stands for `each` ns. */
+static int record_shares_of(int foos, int bars, uint64_t each)
 {
 	if (set_up_recording(1))
 		return -1;
 	for (int i = 0; i < foos + bars; i++) {
 		start();
 		sample.event.time = 1000 + (uint64_t)i * 10000000ull;
-		sample.event.value = 10000000;
+		sample.event.value = each;
 		sample.event.count = 1;
 		sample.event.thread = 3;
 		sample.event.thread_slot = 30;
@@ -409,6 +444,11 @@ static int record_shares(int foos, int bars)
 	recording_sink__free(&sink);
 	tear_down();
 	return 0;
+}
+
+static int record_shares(int foos, int bars)
+{
+	return record_shares_of(foos, bars, 10000000);
 }
 
 /* The comparison of two files, as text in `again`. */
@@ -433,6 +473,21 @@ static const char *compared(const char *before, const char *after, const char *m
 	recording_reader__close(readers[0]);
 	recording_reader__close(readers[1]);
 	return again;
+}
+
+/* Samples of 10 ms before and of 1 ms after: each side has the noise of its number of samples. */
+TEST(recordings_of_different_weights_are_compared)
+{
+	const char *text;
+
+	CHECK(!record_shares_of(600, 400, 10000000));
+	CHECK(!rename(FILE_NAME, OTHER_NAME));
+	CHECK(!record_shares_of(200, 600, 1000000));
+	text = compared(OTHER_NAME, FILE_NAME, NULL, diff__write_text);
+	/* p = (6 + 0.2) / (10 + 0.8); 4 sqrt(p (1 - p) (1/1000 + 1/800)) = 0.0938. */
+	CHECK(strstr(text, " 60.00 %   25.00 %   -35.00    9.38 "));
+	unlink(OTHER_NAME);
+	unlink(FILE_NAME);
 }
 
 TEST(recordings_are_compared)

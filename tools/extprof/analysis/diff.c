@@ -13,27 +13,35 @@ static double share(uint64_t part, uint64_t all)
 	return all ? (double)part / (double)all : 0;
 }
 
-struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, double squares)
+/* The variance of the share that `part` has of a side, if it is p. */
+static double variance_of(const struct diff *d, int side, double p, uint64_t part, double squares)
+{
+	double inside = (double)part, all = (double)d->all[side], outside = all - inside;
+	double others = fmax(d->squares[side] - squares, 0);
+	/* What a sample stands for: within it and outside of it.  Where none is, as on the whole. */
+	double whole = all > 0 ? d->squares[side] / all : 0;
+	double m = inside > 0 ? squares / inside : whole, n = outside > 0 ? others / outside : whole;
+
+	return all > 0 ? p * (1 - p) * ((1 - p) * m + p * n) / all : 0;
+}
+
+struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, const double squares[2])
 {
 	struct diff_change c = {
 		.amount = { before, after }, .share = { share(before, d->all[0]), share(after, d->all[1]) },
 	};
-	double inside = (double)before + (double)after, all = (double)d->all[0] + (double)d->all[1], outside = all - inside;
-	double p = all > 0 ? inside / all : 0, variance = 0;
-	/* What a sample stands for: within it and outside of it. */
-	double m = inside > 0 ? squares / inside : 0, n = outside > 0 ? fmax(d->squares - squares, 0) / outside : 0;
+	double all = (double)d->all[0] + (double)d->all[1], p = all > 0 ? ((double)before + (double)after) / all : 0;
 
 	for (int i = 0; i < 2; i++)
-		if (d->all[i])
-			variance += p * (1 - p) * ((1 - p) * m + p * n) / (double)d->all[i];
-	c.noise = DIFF_ERRORS * sqrt(fmax(variance, 0));
+		c.noise += variance_of(d, i, p, c.amount[i], squares[i]);
+	c.noise = DIFF_ERRORS * sqrt(fmax(c.noise, 0));
 	c.decided = fabs(c.share[1] - c.share[0]) > c.noise;
 	return c;
 }
 
 static uint64_t key_of(const struct report_total *t)
 {
-	return (uint64_t)t->label << 32 | (uint64_t)t->approximate << 31 | (uint32_t)t->line;
+	return (uint64_t)t->label << 32 | (uint32_t)t->line;
 }
 
 /* The rows of both, by what they are of. */
@@ -57,8 +65,8 @@ static int make_list(const struct diff *d, const struct report_totals *before, c
 		y = &after->list[number];
 		to->rows[to->count++] = (struct diff_row){
 			.label = &d->reports[0].labels[x->label], .line = x->line, .approximate = x->approximate,
-			.self = diff__change(d, x->self, y->self, x->self_squares),
-			.total = diff__change(d, x->total, y->total, x->total_squares),
+			.self = diff__change(d, x->self, y->self, (double[]){ x->self_squares, y->self_squares }),
+			.total = diff__change(d, x->total, y->total, (double[]){ x->total_squares, y->total_squares }),
 		};
 	}
 	map64__free(&rows);
@@ -74,9 +82,9 @@ int diff__make(struct diff *d, const struct report reports[2])
 	for (int i = 0; i < 2; i++) {
 		d->all[i] = reports[i].samples;
 		d->seconds[i] = reports[i].meta.duration;
+		for (uint32_t j = 0; j < reports[i].node_count; j++)
+			d->squares[i] += (double)reports[i].nodes[j].squares;
 	}
-	for (uint32_t i = 0; i < reports[0].node_count; i++)
-		d->squares += (double)reports[0].nodes[i].squares;
 	err = make_list(d, &reports[0].methods, &reports[1].methods, &d->methods);
 	return err ? err : make_list(d, &reports[0].lines, &reports[1].lines, &d->lines);
 }

@@ -8,8 +8,8 @@
  *	p (1 - p) ((1 - p) m + p n) / W
  *
  * where m is the sum of w^2 over that of w of the samples that belong to it, and n is the same of the others.  If all
- * samples stand for the same, that is p (1 - p) / samples, and the rule below is the two-proportion z test.  p, m and n
- * are of both recordings together.  A change is decided if it is larger than DIFF_ERRORS times its standard error.
+ * samples stand for the same, that is p (1 - p) / samples, and the rule below is the two-proportion z test.  p is of both
+ * recordings together; m, n and W are of the side: its samples may stand for other amounts.  A change is decided if it is larger than DIFF_ERRORS times its standard error.
  */
 #ifndef EXTPROF_ANALYSIS_DIFF_H
 #define EXTPROF_ANALYSIS_DIFF_H
@@ -46,7 +46,7 @@ struct diff {
 	const struct report *reports;	/* two, as recording_profile__compare() makes them; the caller's */
 	uint64_t all[2];
 	double seconds[2];		/* of the recordings */
-	double squares;			/* of all samples of both */
+	double squares[2];		/* the sum of w^2 of all samples */
 	struct diff_list methods, lines;
 };
 
@@ -54,8 +54,8 @@ struct diff {
 int diff__make(struct diff *d, const struct report reports[2]);
 void diff__free(struct diff *d);
 
-/* What an amount before and after says, with the squares of the samples of both. */
-struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, double squares);
+/* What an amount before and after says, with the squares of its samples on each side. */
+struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, const double squares[2]);
 
 /* Order a list: what is decided first, by the change of the share. */
 void diff_list__sort(struct diff_list *l, bool by_self);

@@ -14,7 +14,7 @@
 /* What each node stands for, with those below it. */
 struct sums {
 	uint64_t before, after;
-	double squares;
+	double squares[2];
 };
 
 static void add_line(const struct diff *d, const struct diff_options *o, int side, struct text *to)
@@ -36,7 +36,8 @@ static void add_up(const struct diff *d, struct report_node *nodes, struct sums 
 
 		sums[i].before += nodes[i].self;
 		sums[i].after += r[1].nodes[i].self;
-		sums[i].squares += (double)nodes[i].squares;
+		for (int j = 0; j < 2; j++)
+			sums[i].squares[j] += (double)r[j].nodes[i].squares;
 		nodes[i].self = (uint64_t)llround(mean * WHOLE);
 		nodes[i].total += nodes[i].self;
 		if (!i)
@@ -44,7 +45,8 @@ static void add_up(const struct diff *d, struct report_node *nodes, struct sums 
 		nodes[nodes[i].parent].total += nodes[i].total;
 		sums[nodes[i].parent].before += sums[i].before;
 		sums[nodes[i].parent].after += sums[i].after;
-		sums[nodes[i].parent].squares += sums[i].squares;
+		for (int j = 0; j < 2; j++)
+			sums[nodes[i].parent].squares[j] += sums[i].squares[j];
 	}
 }
 

@@ -107,7 +107,7 @@ static int annotate(const struct report *r, struct recording_reader *reader, con
 	if (err)
 		error__from(error, err, &d);
 	else if ((err = html ? annotation__write_html(&a, &options, to) : annotation__write_text(&a, &options, to)))
-		error__set(error, DIAG_OUTPUT, -err, "the source could not be written: %s", strerror(-err));
+		error__set(error, err == -ENOMEM ? DIAG_INTERNAL : DIAG_OUTPUT, -err, "the source could not be written: %s", strerror(-err));
 	annotation__free(&a);
 	recording_source__free(&s.kept);
 	free(s.own);
@@ -117,7 +117,7 @@ static int annotate(const struct report *r, struct recording_reader *reader, con
 int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *what, const char *format,
 			      const struct extprof_annotate_options *options, FILE *to, struct extprof_error *error)
 {
-	struct recording_request request = { .detail = REPORT_BY_LINE, .by_value = true };
+	struct recording_request request = { .detail = REPORT_BY_LINE, .by_value = true, .joins_lines = true };
 	struct recording_reader *reader = recorded__reader(recorded);
 	struct recording_profile *profile = NULL;
 	struct recording_filter filter = { 0 };

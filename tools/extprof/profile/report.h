@@ -169,6 +169,7 @@ struct report_view {
 	uint64_t divisor;	/* of amounts in text formats; 0: that of the unit */
 	const struct owner_rules *rules;	/* NULL: none */
 	const struct transform *transform;	/* NULL: none */
+	bool joins_lines;	/* a line has one total, which is approximate if any part of it is; else the parts are two */
 };
 
 /*

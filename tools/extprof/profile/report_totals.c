@@ -64,7 +64,7 @@ static bool is_same(const struct counting *c, const struct report_total *t, cons
 	if (of->path != l->frame.path)
 		return false;
 	if (c->kind == LINES)
-		return t->line == f->line && t->approximate == f->approximate;
+		return t->line == f->line && (t->approximate == f->approximate || c->b->view.joins_lines);
 	return c->kind == FILES || (of->name == l->frame.name && of->kind == l->frame.kind &&
 				    of->first_line == l->frame.first_line && of->known == l->frame.known);
 }
@@ -77,12 +77,14 @@ static uint32_t number_of(struct counting *c, uint32_t label, const struct frame
 	uint32_t number;
 
 	if (c->kind == LINES)
-		hash = hash__mix(hash ^ (uint32_t)f->line ^ (uint64_t)f->approximate << 40);
+		hash = hash__mix(hash ^ (uint32_t)f->line ^ (uint64_t)(f->approximate && !c->b->view.joins_lines) << 40);
 	else if (c->kind == METHODS)
 		hash = hash__mix(hash ^ (uintptr_t)l->frame.name ^ (uint64_t)(uint32_t)l->frame.first_line << 32);
 	while ((number = map64__get(&c->map, hash)) != MAP64_NONE) {
-		if (is_same(c, &c->to->list[number], l, f))
+		if (is_same(c, &c->to->list[number], l, f)) {
+			c->to->list[number].approximate |= c->kind == LINES && f->approximate;
 			return number;
+		}
 		hash++;
 	}
 	if (array__reserve(&c->to->list, c->to->count, 1, &c->to->room, MAP64_NONE, sizeof(*c->to->list)) ||

@@ -44,12 +44,13 @@ struct recording_profile {
 	/* Of the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
 	const char *label_keys[GROUP_LABELS_MAX];
 	uint32_t no_label[GROUP_LABELS_MAX][KNOWN_MERGED];	/* by enum frame_known */
-	/* The amount of the first recording is the value, and that of the second one the count. */
+	/* Two recordings are compared: `tree` has the amounts of the first one, and `after` those of the second one.  Both
+	 * have all stacks, with equal numbers of samples: so they have the same nodes. */
 	bool compares;
 	bool by_value;			/* if it compares: that amount of the mode is compared */
 	struct frame_table frames;
 	uint32_t frame_base;		/* numbers of codes that are in use */
-	struct tree tree;
+	struct tree tree, after;
 	uint32_t *path;			/* of a stack, with all before it */
 	struct sum *sums;
 	uint32_t sum_count;
@@ -89,12 +90,34 @@ static uint32_t label_of(const struct recording_profile *p, const struct input *
 	return p->no_label[label][why];
 }
 
-/* What is compared of a sum: the value of the first recording, the count of the second one. */
-static struct weight side_of(const struct recording_profile *p, const struct input *in, const struct sum *s)
+/* A sum of a comparison goes into both trees, and stands for something in that of its side. */
+static int add_to_both(struct recording_profile *p, const struct input *in, const struct sum *s, uint32_t n)
 {
-	uint64_t amount = p->by_value ? s->weight.value : s->weight.count;
+	const struct weight amount = { .value = p->by_value ? s->weight.value : s->weight.count }, none = { 0 };
+	bool is_after = in != p->inputs;
+	int err = tree__add_samples(&p->tree, p->path, n, s->samples, is_after ? &none : &amount, is_after ? 0 : s->squares);
 
-	return in == p->inputs ? (struct weight){ .value = amount } : (struct weight){ .count = amount };
+	return err ? err : tree__add_samples(&p->after, p->path, n, s->samples, is_after ? &amount : &none,
+					     is_after ? s->squares : 0);
+}
+
+/* What groups are made of; a comparison puts them together.  Returns the length of the path. */
+static uint32_t add_groups(struct recording_profile *p, const struct input *in, const struct sum *s)
+{
+	const struct thread_entry *t = &in->tables.threads[s->thread];
+	uint32_t process = in->tables.processes[t->process].frame, n = 0;
+
+	if (p->compares)
+		return 0;
+	if (p->mode_frames[s->mode])
+		p->path[n++] = p->mode_frames[s->mode];
+	if (process)
+		p->path[n++] = in->numbers[process];
+	if (t->frame)
+		p->path[n++] = in->numbers[t->frame];
+	for (int j = 0; j < p->show.label_count; j++)
+		p->path[n++] = label_of(p, in, s->labels, j);
+	return n;
 }
 
 /* The sums so far go into the tree, as the samples did. */
@@ -104,21 +127,13 @@ static int add_sums(struct recording_profile *p, const struct input *in)
 
 	for (uint32_t i = 0; i < p->sum_count && !err; i++) {
 		const struct sum *s = &p->sums[i];
-		const struct thread_entry *t = &in->tables.threads[s->thread];
-		uint32_t process = in->tables.processes[t->process].frame, n = 0;
-		struct weight weight = p->compares ? side_of(p, in, s) : s->weight;
+		uint32_t n = add_stack(p, in, s->stack, add_groups(p, in, s));
 
-		if (p->mode_frames[s->mode])
-			p->path[n++] = p->mode_frames[s->mode];
-		if (process)
-			p->path[n++] = in->numbers[process];
-		if (t->frame)
-			p->path[n++] = in->numbers[t->frame];
-		for (int j = 0; j < p->show.label_count; j++)
-			p->path[n++] = label_of(p, in, s->labels, j);
-		n = add_stack(p, in, s->stack, n);
-		err = i % 64 == 0 && recording_reader__over(in->reader) ? -ETIME :
-		      tree__add_samples(&p->tree, p->path, n, s->samples, &weight, s->squares);
+		if (i % 64 == 0 && recording_reader__over(in->reader))
+			err = -ETIME;
+		else
+			err = p->compares ? add_to_both(p, in, s, n) :
+			      tree__add_samples(&p->tree, p->path, n, s->samples, &s->weight, s->squares);
 	}
 	p->sum_count = 0;
 	map64__clear(&p->sum_map);
@@ -173,10 +188,11 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct recording_sample *s = &samples[i];
 
-		if (in->number_of[s->mode] < 0 || !recording_matches__sample(&in->matches, s))
-			continue;
+		/* Samples that are not asked for tell how long it was recorded, too. */
 		if (s->time > in->last)
 			in->last = s->time;
+		if (in->number_of[s->mode] < 0 || !recording_matches__sample(&in->matches, s))
+			continue;
 		in->rows[in->number_of[s->mode]]++;
 		err = add_sample(to->p, in, s);
 		if (err)
@@ -374,7 +390,8 @@ static int make_room(struct recording_profile *p, struct diag *d)
 {
 	p->path = malloc((2 * RECORDING_DEPTH_MAX + 8) * sizeof(*p->path));
 	p->sums = malloc(SUMS_MAX * sizeof(*p->sums));
-	return p->path && p->sums && !frame_table__init(&p->frames) && !tree__init(&p->tree) ? 0 : no_memory(d);
+	return p->path && p->sums && !frame_table__init(&p->frames) && !tree__init(&p->tree) &&
+	       (!p->compares || !tree__init(&p->after)) ? 0 : no_memory(d);
 }
 
 static int load(struct recording_profile *p, struct input *in, struct diag *d)
@@ -478,6 +495,7 @@ void recording_profile__destroy(struct recording_profile *p)
 	}
 	frame_table__free(&p->frames);
 	tree__free(&p->tree);
+	tree__free(&p->after);
 	free(p->sums);
 	map64__free(&p->sum_map);
 	owner_dirs__free(&p->cwds);
@@ -562,6 +580,7 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	owner_dirs__rules(request->apps, &p->cwds, &rules);
 	view.rules = &rules;
 	view.transform = request->transform;
+	view.joins_lines = request->joins_lines;
 	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
 				 request->unit->name);
@@ -597,11 +616,14 @@ int recording_profile__compare(struct recording_reader *const readers[2], const 
 	memset(reports, 0, 2 * sizeof(*reports));
 	if (err)
 		return err;
+	/* One had less memory than the other, and was merged. */
+	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
+		err = no_memory(d);
 	for (int i = 0; i < 2 && !err; i++) {
-		const struct report_view view = { .mode = p->modes[0], .by_value = !i };
+		const struct report_view view = { .mode = p->modes[0], .by_value = true, .joins_lines = true };
 
-		/* Both are built of one tree: so they have the same labels and nodes. */
-		err = report__build(&reports[i], &p->tree, &p->frames, filter->groups ? &p->show : &none, REPORT_BY_NAME, &view) ?
+		/* Their trees have the same nodes: so they have the same labels and nodes. */
+		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?
 		      no_memory(d) : read_account(p, &p->inputs[i], 0, &reports[i], d);
 		reports[i].metric = p->by_value ? p->modes[0]->value : p->modes[0]->count;
 	}

@@ -30,6 +30,7 @@ struct recording_request {
 	uint32_t labels;			/* as in struct report_request */
 	const struct unit_choice *unit;
 	bool by_value;
+	bool joins_lines;			/* as in struct report_view */
 	const struct transform *transform;	/* NULL: none */
 	const struct owner_dirs *apps;		/* where the application is; none: where the processes worked */
 };
@@ -40,8 +41,8 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 
 /*
  * Two recordings, of which one mode is counted in one metric: two reports that have the same labels, nodes and rows, and
- * the amounts of one recording each.  The squares of the first one are those of both recordings.  metric: one of the two of the mode, by
- * name; NULL: times and bytes, if it has them.  0 or negative errno with *d; the caller frees the reports.
+ * the amounts and squares of one recording each.  They have no groups.  metric: one of the two of the mode, by name;
+ * NULL: times and bytes, if it has them.  0 or negative errno with *d; the caller frees the reports.
  */
 int recording_profile__compare(struct recording_reader *const readers[2], const struct recording_filter *filter,
 			       const char *metric, struct report reports[2], struct diag *d);
