@@ -51,7 +51,8 @@ static void add_rows(const struct report *r, enum rows_kind kind, unsigned int t
 		out->failed |= place.failed;
 		text__free(&place);
 	}
-	if (rows.count > top) {
+	/* Groups are of several kinds, and within one another: nothing is left of all. */
+	if (rows.count > top && kind != ROWS_GROUPS) {
 		text__addf(out, "%s", rows__kind_name(kind));
 		add_amount(r, rows__other(&rows, top), out);
 		text__addf(out, "\t\t\t(other: %" PRIu32 " more)\t\n", rows.count - top);
