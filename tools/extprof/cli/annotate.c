@@ -8,6 +8,10 @@
 #include "cli/messages.h"
 #include "cli/recorded.h"
 
+static const struct recorded_suffix suffixes[] = {
+	{ ".html", "html" }, { ".htm", "html" }, { ".txt", "text" }, { NULL, NULL },
+};
+
 struct annotating {
 	struct extprof_recorded *recorded;
 	struct extprof_annotate_options options;
@@ -28,8 +32,10 @@ static int annotate(struct annotating *a, const struct options *o)
 	bool shown = !file || !strcmp(file, "-");
 
 	a->what = o->files[1];
-	a->format = o->values[OPTION_PAGE_FORMAT].given ? o->values[OPTION_PAGE_FORMAT].text :
-		    recorded__is_html(file) ? "html" : "text";
+	a->format = recorded__format(file, o->values[OPTION_PAGE_FORMAT].given ? o->values[OPTION_PAGE_FORMAT].text : NULL,
+				     suffixes);
+	if (!a->format || recorded__check_output(file, o->files, 1))
+		return STATUS_USAGE;
 	a->options = (struct extprof_annotate_options){
 		.size = sizeof(a->options), .mode = o->values[OPTION_ONE_MODE].text, .unit = o->values[OPTION_UNIT].text,
 		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,

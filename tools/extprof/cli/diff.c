@@ -14,23 +14,10 @@ struct comparison {
 	const char *format;
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text), n = strlen(end);
-
-	return length > n && !strcasecmp(text + length - n, end);
-}
-
-static const char *choose_format(const struct options *o)
-{
-	const char *file = o->values[OPTION_TO].text;
-
-	if (o->values[OPTION_DIFF_FORMAT].given)
-		return o->values[OPTION_DIFF_FORMAT].text;
-	if (!file)
-		return "text";
-	return ends_with(file, ".json") ? "json" : ends_with(file, ".svg") || recorded__is_html(file) ? "flamegraph" : "text";
-}
+static const struct recorded_suffix suffixes[] = {
+	{ ".json", "json" }, { ".svg", "flamegraph" }, { ".html", "flamegraph" }, { ".htm", "flamegraph" }, { ".txt", "text" },
+	{ NULL, NULL },
+};
 
 static int write_to(void *context, FILE *to, struct extprof_error *e)
 {
@@ -45,7 +32,9 @@ static int compare(struct comparison *c, const struct options *o)
 	struct extprof_error e = { .size = sizeof(e) };
 	bool shown = !file || !strcmp(file, "-");
 
-	c->format = choose_format(o);
+	c->format = recorded__format(file, o->values[OPTION_DIFF_FORMAT].given ? o->values[OPTION_DIFF_FORMAT].text : NULL, suffixes);
+	if (!c->format || recorded__check_output(file, o->files, 2))
+		return STATUS_USAGE;
 	c->options = (struct extprof_diff_options){
 		.size = sizeof(c->options), .mode = o->values[OPTION_ONE_MODE].text, .metric = o->values[OPTION_METRIC].text,
 		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,

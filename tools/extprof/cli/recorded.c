@@ -2,8 +2,10 @@
 #include "cli/recorded.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/messages.h"
@@ -25,8 +27,12 @@ int recorded__open(struct extprof_recorded **r, const char *file)
 	if (extprof_recorded_open(r, file, -1, &e))
 		return message__fail(&e);
 	missing = extprof_recorded_incomplete(*r);
-	if (missing)
-		fprintf(stderr, "extprof: %s: %s\n", file, missing);
+	if (missing) {
+		char clean[PATH_MAX];
+
+		extprof_clean(clean, sizeof(clean), file);
+		fprintf(stderr, "extprof: %s: %s\n", clean, missing);
+	}
 	return STATUS_OK;
 }
 
@@ -43,6 +49,41 @@ bool recorded__is_html(const char *path)
 	size_t length = path ? strlen(path) : 0;
 
 	return length > 4 && (!strcasecmp(path + length - 4, "html") || !strcasecmp(path + length - 4, ".htm"));
+}
+
+int recorded__check_output(const char *path, const char *const *inputs, unsigned int count)
+{
+	struct stat of, input;
+
+	if (!path || !strcmp(path, "-") || stat(path, &of))
+		return STATUS_OK;
+	for (unsigned int i = 0; i < count; i++) {
+		if (stat(inputs[i], &input) || input.st_dev != of.st_dev || input.st_ino != of.st_ino)
+			continue;
+		fprintf(stderr, "extprof: -o is the recording that is read: choose another file\n");
+		return STATUS_USAGE;
+	}
+	return STATUS_OK;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), n = strlen(end);
+
+	return length > n && !strcasecmp(text + length - n, end);
+}
+
+const char *recorded__format(const char *path, const char *chosen, const struct recorded_suffix *known)
+{
+	if (chosen)
+		return chosen;
+	if (!path || !strcmp(path, "-"))
+		return "text";
+	for (; known->suffix; known++)
+		if (ends_with(path, known->suffix))
+			return known->format;
+	fprintf(stderr, "extprof: the file of -o has no suffix of a format: .txt is text; or say it with --format\n");
+	return NULL;
 }
 
 int recorded__write(const char *path, int (*write)(void *context, FILE *to, struct extprof_error *e), void *context,

@@ -17,6 +17,17 @@ int recorded__open(struct extprof_recorded **r, const char *file);
 int recorded__write(const char *path, int (*write)(void *context, FILE *to, struct extprof_error *e), void *context,
 		    struct extprof_error *e);
 
+/* The exit status: refused if what would be written is one of the files that are read. */
+int recorded__check_output(const char *path, const char *const *inputs, unsigned int count);
+
+struct recorded_suffix {
+	const char *suffix, *format;
+};
+
+/* The format of what is written to the path, by --format (NULL: not given) or its suffix; `known` ends with NULL.  Standard
+ * output has text.  NULL: it has no suffix of a format, and a message was printed. */
+const char *recorded__format(const char *path, const char *chosen, const struct recorded_suffix *known);
+
 /* Does the path end in .html or .htm? */
 bool recorded__is_html(const char *path);
 /* Columns of standard output, if it is a terminal; else 0. */
