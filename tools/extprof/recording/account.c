@@ -252,13 +252,13 @@ static int read_field(struct recording_reader *r, const char *key, const struct 
 	switch (f->type) {
 	case FIELD_TEXT:
 		text = recording_reader__text(r, key);
-		snprintf(at, f->size, "%s", text ? text : "");
+		text__clean(at, f->size, text ? text : "");
 		free(text);
 		break;
 	case FIELD_REAL:
 		real = recording_reader__real(r, key);
-		/* Neither NAN nor what no recording lasts. */
-		*(double *)(void *)at = real >= 0 && real < 1e12 ? real : 0;
+		/* Neither NAN nor what no recording lasts: times in ns have room in 64 bits. */
+		*(double *)(void *)at = real >= 1e-9 && real <= 9e9 ? real : 0;
 		break;
 	case FIELD_INT:
 		real = recording_reader__real(r, key);
@@ -399,9 +399,10 @@ static int read_processes(struct recording_reader *r, const struct recording_tab
 		row->pid = from->pid;
 		row->parent = from->parent ? from->parent - 1 : PROCESS_NONE;
 		row->uid = from->uid;
-		snprintf(row->command, sizeof(row->command), "%s", from->command);
-		snprintf(row->ruby_version, sizeof(row->ruby_version), "%s", from->ruby);
-		snprintf(row->ended, sizeof(row->ended), "%s", from->ended);
+		/* Texts that are longer than here end with a whole character. */
+		text__clean(row->command, sizeof(row->command), from->command);
+		text__clean(row->ruby_version, sizeof(row->ruby_version), from->ruby);
+		text__clean(row->ended, sizeof(row->ended), from->ended);
 		row->replaced = from->flags & RECORDING_REPLACED;
 		row->watched = from->flags & RECORDING_WATCHED;
 		row->started = from->began;

@@ -90,7 +90,7 @@ int schema__check(sqlite3 *db, int version, struct diag *d)
 		if (type && name && !strcmp(type, "index") && !sql && !strncmp(name, "sqlite_autoindex_", 17))
 			continue;
 		number = type && !strcmp(type, "table") ? find_statement(sql) : -1;
-		if (number < 0 || seen & 1u << number)
+		if (number < 0 || seen & 1u << number || is_newer(sql, version))
 			err = diag__set(d, DIAG_RECORDING, EBADMSG, "it is no recording of this extprof: its %s "
 					"\"%s\" is not as expected", type ? type : "object", name ? name : "");
 		else
