@@ -715,6 +715,7 @@ TEST(recording_sources)
 			CHECK_STRING(source_of("a.rb"), text);
 			CHECK_STRING(source_of("b.rb"), "no text");
 			CHECK_STRING(source_of("c.rb"), "none");
+			CHECK(!read_all(&samples));
 			continue;
 		}
 		CHECK(sqlite3_open(FILE_NAME, &db) == SQLITE_OK);
@@ -722,6 +723,7 @@ TEST(recording_sources)
 		sqlite3_close(db);
 		if (!strstr(source_of("a.rb"), "a source file is not as expected"))
 			test__fail(__FILE__, __LINE__, "%s: %s", wrong[i - 1], source_of("a.rb"));
+		CHECK_INT(read_all(&samples), -EBADMSG);
 	}
 	remove_file();
 }

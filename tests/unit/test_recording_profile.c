@@ -9,6 +9,7 @@
 #include "analysis/diff.h"
 #include "recording/profile.h"
 #include "recording/sink.h"
+#include "recording/sqlite.h"
 
 #define FILE_NAME "test_recording_profile.extprof"
 
@@ -487,6 +488,43 @@ TEST(recordings_of_different_weights_are_compared)
 	/* p = (6 + 0.2) / (10 + 0.8); 4 sqrt(p (1 - p) (1/1000 + 1/800)) = 0.0938. */
 	CHECK(strstr(text, " 60.00 %   25.00 %   -35.00    9.38 "));
 	unlink(OTHER_NAME);
+	unlink(FILE_NAME);
+}
+
+/* Amounts that a made-up recording has: their sum has to have room. */
+TEST(recording_refuses_amounts_without_a_sum)
+{
+	struct reports reports;
+
+	CHECK(!record_shares_of(1, 0, 1ull << 62));
+	CHECK(!read_report(NULL, NULL, &reports, &output_folded));
+	CHECK(reports.list[0].samples > 0);
+	reports__free(&reports);
+	CHECK(!record_shares_of(1, 1, 1ull << 62));
+	CHECK_INT(read_report(NULL, NULL, &reports, &output_folded), -EBADMSG);
+	CHECK(strstr(diag.text, "no sum"));
+	unlink(FILE_NAME);
+}
+
+TEST(recording_refuses_a_mode_twice)
+{
+	struct reports reports;
+	sqlite3 *db;
+
+	CHECK(!set_up_recording(2));
+	send_some();
+	end_recording();
+	CHECK(!read_report(NULL, NULL, &reports, &output_folded));
+	CHECK_INT(reports.count, 2);
+	reports__free(&reports);
+	recording_sink__free(&sink);
+	CHECK(sqlite3_open(FILE_NAME, &db) == SQLITE_OK);
+	CHECK(sqlite3_exec(db, "UPDATE modes SET name='cpu'", NULL, NULL, NULL) == SQLITE_OK);
+	CHECK_INT(sqlite3_changes(db), 2);
+	sqlite3_close(db);
+	CHECK_INT(read_report(NULL, NULL, &reports, &output_folded), -EBADMSG);
+	CHECK(strstr(diag.text, "mode cpu twice"));
+	tear_down();
 	unlink(FILE_NAME);
 }
 

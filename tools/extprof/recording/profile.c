@@ -56,6 +56,7 @@ struct recording_profile {
 	uint32_t sum_count;
 	struct map64 sum_map;
 	struct owner_dirs cwds;		/* where the processes worked */
+	struct weight all;		/* of all samples: no sum is larger */
 };
 
 /* -- the tree ------------------------------------------------------------------------------------ */
@@ -150,11 +151,14 @@ static int add_sample(struct recording_profile *p, const struct input *in, const
 	struct sum sum = {
 		.thread = s->thread, .stack = s->stack, .labels = s->labels, .mode = (uint32_t)in->number_of[s->mode],
 	};
+	const struct weight all = { .value = p->all.value + s->value, .count = p->all.count + s->count };
 	double amount = (double)(p->compares && !p->by_value ? s->count : s->value);
 	uint64_t hash = hash__mix((uint64_t)sum.thread << 32 | sum.stack);
 	uint32_t number;
 	int err;
 
+	if (s->value > INT64_MAX || s->count > INT64_MAX || all.value > INT64_MAX || all.count > INT64_MAX)
+		return -EOVERFLOW;
 	hash = hash__mix(hash ^ (uint64_t)sum.labels << 8 ^ sum.mode);
 	while ((number = map64__get(&p->sum_map, hash)) != MAP64_NONE && !is_same(&p->sums[number], &sum))
 		hash++;
@@ -166,6 +170,7 @@ static int add_sample(struct recording_profile *p, const struct input *in, const
 		number = p->sum_count++;
 		p->sums[number] = sum;
 	}
+	p->all = all;
 	p->sums[number].samples++;
 	p->sums[number].weight.value += s->value;
 	p->sums[number].weight.count += s->count;
@@ -228,6 +233,10 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 
 		if (!t->modes[i].id)
 			continue;
+		for (uint32_t j = 0; j < i; j++)
+			if (t->modes[j].id && !strcmp(t->modes[j].name, t->modes[i].name))
+				return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording is damaged: it has mode %s twice",
+						 t->modes[i].name);
 		if (!mode || p->mode_count == MODES_MAX)
 			return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording has a mode that this extprof does not "
 					 "know: %s", t->modes[i].name);
@@ -415,6 +424,8 @@ static int add_recording(struct recording_profile *p, struct input *in, struct d
 	if (recording_matches__init(&in->matches, &in->tables, &p->filter))
 		return no_memory(d);
 	err = recording_reader__samples(in->reader, &in->tables, in->since, in->until, take, &to, d);
+	if (err == -EOVERFLOW)
+		return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording is damaged: its amounts have no sum");
 	if (err)
 		return err;
 	err = add_sums(p, in);

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "recording/schema.h"
+#include "recording/sources.h"
 
 /* Steps of SQLite between two looks at the deadline: less than a millisecond. */
 #define STEPS 10000
@@ -365,6 +366,8 @@ int recording_reader__verify(struct recording_reader *r, struct recording_check 
 		err = recording_tables__load(&t, r->db, d);
 	if (!err)
 		err = recording_reader__samples(r, &t, 0, UINT64_MAX, count_samples, check, d);
+	if (!err)
+		err = recording_sources__check(r, d);
 	if (!err)
 		check->bytes = (uint64_t)first_number(r, "SELECT total(length(data)) FROM blocks", &code);
 	recording_tables__free(&t);

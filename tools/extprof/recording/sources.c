@@ -42,6 +42,38 @@ static int take_text(sqlite3_stmt *s, struct recording_source_file *f, struct di
 	return 0;
 }
 
+static int take_row(sqlite3_stmt *s, struct recording_source_file *f, struct diag *d)
+{
+	f->size = (uint64_t)sqlite3_column_int64(s, 0);
+	f->time = (uint64_t)sqlite3_column_int64(s, 1);
+	f->hash = (uint64_t)sqlite3_column_int64(s, 2);
+	return take_text(s, f, d);
+}
+
+int recording_sources__check(struct recording_reader *r, struct diag *d)
+{
+	sqlite3 *db = recording_reader__database(r);
+	sqlite3_stmt *s = NULL;
+	int code, err = 0;
+
+	if (recording_reader__version(r) < 2)
+		return 0;
+	code = sqlite3_prepare_v2(db, "SELECT size, time_ns, hash, length, data, text FROM sources LEFT JOIN strings ON "
+				  "strings.id=path", -1, &s, NULL);
+	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		struct recording_source_file f = { 0 };
+
+		code = SQLITE_OK;
+		/* A path that is no text of the recording. */
+		err = sqlite3_column_type(s, 5) == SQLITE_NULL ? damaged(d) : take_row(s, &f, d);
+		recording_source__free(&f);
+	}
+	if (!err && code != SQLITE_DONE)
+		err = schema__fail(db, code, DIAG_RECORDING, "the recording cannot be read", d);
+	sqlite3_finalize(s);
+	return err;
+}
+
 int recording_source__read(struct recording_reader *r, const char *path, struct recording_source_file *f, struct diag *d)
 {
 	sqlite3 *db = recording_reader__database(r);
@@ -58,10 +90,7 @@ int recording_source__read(struct recording_reader *r, const char *path, struct 
 		code = sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
 	if (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		f->path = path;
-		f->size = (uint64_t)sqlite3_column_int64(s, 0);
-		f->time = (uint64_t)sqlite3_column_int64(s, 1);
-		f->hash = (uint64_t)sqlite3_column_int64(s, 2);
-		err = take_text(s, f, d);
+		err = take_row(s, f, d);
 	} else if (code != SQLITE_DONE) {
 		err = schema__fail(db, code, DIAG_RECORDING, "the recording cannot be read", d);
 	}

@@ -29,6 +29,8 @@ uint64_t source__hash(const char *text, size_t length);
 /* 0: *f is filled in, and freed with recording_source__free(); -ENOENT: the recording has nothing of it; -EBADMSG with
  * *d: what it has makes no sense; -ENOMEM with *d. */
 int recording_source__read(struct recording_reader *r, const char *path, struct recording_source_file *f, struct diag *d);
+/* Does all that it has of files make sense?  0, -EBADMSG or another negative errno, with *d. */
+int recording_sources__check(struct recording_reader *r, struct diag *d);
 void recording_source__free(struct recording_source_file *f);
 
 #endif /* EXTPROF_RECORDING_SOURCES_H */
