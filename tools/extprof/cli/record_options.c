@@ -89,6 +89,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 	if (err)
 		return err;
+	if (o->recording.sources && !o->recording_file && o->output_count)
+		FAIL("--sources keeps files in a recording: write one, with -o FILE.extprof");
 	if (extprof_recording_check(&o->recording, &e))
 		FAIL("%s", e.text);
 	if (unit && extprof_recording_check_unit(&o->recording, unit, &e))

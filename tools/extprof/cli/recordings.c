@@ -3,6 +3,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,6 +287,7 @@ static int verify(int argc, char **argv, bool implied)
 	struct extprof_error e = { .size = sizeof(e) };
 	struct extprof_recorded *r;
 	const char *file = NULL;
+	char clean[PATH_MAX];
 	int status;
 
 	(void)implied;
@@ -295,10 +297,11 @@ static int verify(int argc, char **argv, bool implied)
 	status = recorded__open(&r, file);
 	if (status)
 		return status;
+	extprof_clean(clean, sizeof(clean), file);
 	if (extprof_recorded_verify(r, &check, &e))
 		status = message__fail(&e);
 	else
-		printf("%s: all right: %" PRIu64 " samples of %.1f s in %" PRIu64 " blocks, %.2f bytes each\n", file,
+		printf("%s: all right: %" PRIu64 " samples of %.1f s in %" PRIu64 " blocks, %.2f bytes each\n", clean,
 		       check.samples, (double)check.duration / 1e9, check.blocks,
 		       check.samples ? (double)check.bytes / (double)check.samples : 0);
 	extprof_recorded_close(r);

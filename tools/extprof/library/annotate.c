@@ -11,7 +11,11 @@
 #include "library/recorded.h"
 #include "library/settings.h"
 #include "process/target_file.h"
+#include "recording/account.h"
 #include "recording/sources.h"
+
+/* Of so many processes it is looked where they worked. */
+#define CWDS_MAX 64
 
 struct source {
 	struct recording_source_file kept;	/* what the recording has of it */
@@ -19,7 +23,7 @@ struct source {
 	char *text;		/* that is shown; of `kept` or of this machine's file */
 	size_t length;
 	char *own;		/* the text of the file, to be freed */
-	const char *from;
+	char from[256];
 	char changed[256];
 };
 
@@ -42,6 +46,27 @@ static int read_file(const char *path, struct stat *st, char **text, size_t *len
 	close(fd);
 	*length = at;
 	return *text ? 0 : -ENOMEM;
+}
+
+/* The same of a path as the recording has it: a relative one is below where its processes worked, not where we do. */
+static int read_recorded(struct recording_reader *reader, const char *path, struct stat *st, char **text, size_t *length)
+{
+	int err = -ENOENT;
+
+	if (*path == '/')
+		return read_file(path, st, text, length);
+	for (uint32_t id = 1; id <= CWDS_MAX && err == -ENOENT; id++) {
+		char *cwd = recording_account__cwd(reader, id), *whole;
+
+		if (!cwd)
+			continue;
+		if (*cwd == '/' && asprintf(&whole, "%s/%s", cwd, path) >= 0) {
+			err = read_file(whole, st, text, length);
+			free(whole);
+		}
+		free(cwd);
+	}
+	return err;
 }
 
 static uint64_t time_of(const struct stat *st)
@@ -73,18 +98,21 @@ static int find_source(struct source *s, struct recording_reader *reader, const 
 	s->known = !err;
 	if (err && err != -ENOENT)
 		return err;
-	err = read_file(path, &st, &s->own, &s->length);
+	err = read_recorded(reader, path, &st, &s->own, &s->length);
 	if (!err)
 		compare(s, &st, started);
 	else if (err == -ENOMEM)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the source");
 	s->text = s->own;
-	s->from = s->own ? "the file of this machine" : "none: this machine has no such file, and the recording was made without "
-		  "--sources";
+	if (s->own)
+		snprintf(s->from, sizeof(s->from), "the file of this machine");
+	else
+		snprintf(s->from, sizeof(s->from), "none: the recording kept no text of it, and the file of this machine cannot be read: "
+			 "%s", strerror(-err));
 	if (s->kept.text) {
 		s->text = s->kept.text;
 		s->length = s->kept.length;
-		s->from = "the recording";
+		snprintf(s->from, sizeof(s->from), "the recording");
 	}
 	return 0;
 }
