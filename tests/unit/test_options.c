@@ -116,6 +116,17 @@ static int parse(struct options *o, unsigned int flags, const char *const *argv)
 	return options__parse(o, &command_line_record, argc, copy, flags | OPTIONS_QUIETLY);
 }
 
+/* Sources are kept in a recording: other files have no place for them. */
+TEST(options_sources_need_a_recording)
+{
+	static struct options o;
+
+	CHECK(!PARSE(&o, "-p", "1", "--sources", "-o", "a.extprof"));
+	CHECK(PARSE(&o, "-p", "1", "--sources", "-o", "a.svg"));
+	CHECK(!PARSE(&o, "-p", "1", "--sources", "-o", "a.svg", "-o", "a.extprof"));
+	CHECK(!PARSE(&o, "-p", "1", "-o", "a.svg"));
+}
+
 /* What the library makes of the options.  The last result is freed with the next one, and at the end. */
 static struct recording_settings settings;
 

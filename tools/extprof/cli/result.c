@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,16 +82,18 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 /* The file that was written meanwhile. */
 static int show_recording(const struct options *o, const struct extprof_recording *r, struct extprof_error *e)
 {
+	char name[PATH_MAX];
 	uint64_t samples;
 
 	if (extprof_recording_file_status(r, &samples, e))
 		return message__fail(e);
+	extprof_clean(name, sizeof(name), o->recording_file);
 	if (!samples) {
-		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", o->recording_file);
+		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", name);
 		return STATUS_NOTHING;
 	}
 	if (!options__has(o, OPTION_QUIET))
-		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %s\n", samples, o->recording_file);
+		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %s\n", samples, name);
 	return STATUS_OK;
 }
 
