@@ -696,6 +696,9 @@ TEST(recording_sources)
 	CHECK_STRING(source_of("a.rb"), "none");
 	change("DROP TABLE sources");
 	CHECK_INT(read_all(&samples), -EBADMSG);
+	/* No file of version 1 has it. */
+	change("PRAGMA user_version=1");
+	CHECK_INT(read_all(&samples), -EBADMSG);
 	for (size_t i = 0; i <= sizeof(wrong) / sizeof(wrong[0]); i++) {
 		char text[] = "puts 1\nputs 2\n";
 		const struct recording_source_file f = {
