@@ -528,6 +528,35 @@ TEST(recording_refuses_a_mode_twice)
 	unlink(FILE_NAME);
 }
 
+/* What a made-up recording says of itself: a duration that no recording has, and a text that is too long. */
+TEST(recording_bounds_what_is_said_of_it)
+{
+	static const char *const durations[] = { "1e-300", "-1.0", "1e11", "9e999" };
+	const char *command;
+	sqlite3 *db;
+
+	CHECK(!record_shares(2, 0));
+	CHECK(sqlite3_open(FILE_NAME, &db) == SQLITE_OK);
+	/* 2 bytes each: the end of the room, which is even, is in a character. */
+	CHECK(sqlite3_exec(db, "UPDATE meta SET value=replace(hex(zeroblob(600)), '00', char(228)) WHERE "
+			   "key LIKE 'mode.%.command'", NULL, NULL, NULL) == SQLITE_OK);
+	CHECK(sqlite3_changes(db) > 0);
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+		struct reports reports;
+		char sql[128];
+
+		snprintf(sql, sizeof(sql), "UPDATE meta SET value=%s WHERE key LIKE 'mode.%%.duration'", durations[i]);
+		CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK && sqlite3_changes(db) > 0);
+		CHECK(!read_report(NULL, NULL, &reports, &output_folded));
+		CHECK(reports.list[0].meta.duration == 0);
+		command = reports.list[0].meta.command;
+		CHECK(strlen(command) % 2 == 0 && strlen(command) + 3 > sizeof(reports.list[0].meta.command));
+		reports__free(&reports);
+	}
+	sqlite3_close(db);
+	unlink(FILE_NAME);
+}
+
 TEST(recordings_are_compared)
 {
 	const char *text;
