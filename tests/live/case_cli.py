@@ -112,7 +112,7 @@ def files(pid):
 @case(timeout=60, patient=True)
 def ignored_by_the_command(ctx):
     """A command gets the signals as extprof got them: ignored ones stay so, none is blocked."""
-    p = ctx.extprof_start("record", "-q", "--", harness.RUBY, "--disable=gems", "-e", BUSY + "sleep",
+    p = ctx.extprof_start("record", "-q", "--", harness.RUBY, "--disable=gems", "-e", BUSY + "busy_method while true",
                           preexec_fn=ignore(signal.SIGHUP))
     p.expect("ready")
     with open("/proc/%d/task/%d/children" % (p.pid, p.pid)) as f:
@@ -121,6 +121,8 @@ def ignored_by_the_command(ctx):
     check(not mask(command, "SigBlk"), "signals are blocked in the command: %x", mask(command, "SigBlk"))
     # Before its ruby is found the recording ends with nothing, and another status.
     harness.until(lambda: "/proc/%d/mem" % command in files(p.pid), "the ruby was not found")
+    # A recording without a sample has another status, too.
+    worked(command, 0.3)
     p.signal(signal.SIGTERM)
     status = p.wait()
     check(status == 128 + signal.SIGTERM, "status %d", status)
