@@ -215,9 +215,9 @@ static void test_words(void)
 	o.modes = "cpu,papyrus";
 	claim(is_wrong(&o, "papyrus"), "a mode that is none");
 	o.modes = NULL;
-	o.reserved[3] = 1;
+	o.reserved[sizeof(o.reserved) - 1] = 1;
 	claim(is_wrong(&o, "reserved"), "what is reserved is not zero");
-	o.reserved[3] = 0;
+	o.reserved[sizeof(o.reserved) - 1] = 0;
 	o.rate = EXTPROF_RATE_MAX + 1;
 	claim(is_wrong(&o, "rate"), "a rate that is too high");
 }
