@@ -3,7 +3,7 @@ import json
 import re
 
 import harness
-from case_proportions import within
+from case_proportions import enough, timed, within
 from harness import case, check
 
 # Of gems: self and total. Of the application: total, and the share of self.
@@ -12,27 +12,9 @@ ROW = re.compile(r"^ *(\d+) +[\d.]+ %  +(?:(\d+) +)?([\d.]+) %  (.*)$")
 
 def profiled(ctx, *options, seconds=2):
     """(truth, what extprof said)"""
-    ruby = ctx.program("application.rb", ctx.directory)
-    ruby.expect("ready")
     rate = harness.rate(5000)
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options)
-    harness.prefer(ruby.pid)
-    harness.prefer(reader.pid)
-    ctx.attached(reader)
-    ruby.tell(str(seconds))
-    truth = {}
-    while True:
-        line = ruby.line(timeout=20 * seconds + 30)
-        if line == "done":
-            break
-        name, ns = line.split()
-        truth[name] = int(ns)
-    reader.signal(2)
-    profile = ctx.profile_of(reader).ok()
-    total, missed = profile.sums.whole, profile.sums.missed
-    cpu = sum(truth.values())
-    check(total + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU time", total, missed,
-          rate, cpu / 1e9)
+    truth, profile = timed(ctx, ctx.program("application.rb", ctx.directory), rate, seconds, *options)
+    enough(profile.sums.whole, profile.sums.missed, rate, sum(truth.values()))
     return truth, profile
 
 

@@ -3,25 +3,13 @@ import os
 from collections import Counter
 
 import harness
-from case_proportions import within
+from case_proportions import enough, truth_of, within
 from harness import case, check
-
-
-def truth_of(ruby, seconds):
-    """{name: ns}, as the program says."""
-    truth = {}
-    while True:
-        line = ruby.line(timeout=20 * seconds + 30)
-        if line == "done":
-            return truth
-        name, ns = line.split()
-        truth[name] = int(ns)
 
 
 def compare(counted, truth, profile, rate):
     total, cpu, missed = sum(counted.values()), sum(truth.values()), profile.sums.missed
-    check(total + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU time",
-          total, missed, rate, cpu / 1e9)
+    enough(total, missed, rate, cpu)
     worst = max(abs(within(counted[name], total, ns / cpu, name, missed)) for name, ns in truth.items())
     return "%d samples, shown/true %%: %s; worst %.1f sigma" % (total, ", ".join(
         "%s %.1f/%.1f" % (n, 100 * counted[n] / total, 100 * truth[n] / cpu) for n in sorted(truth)), worst)

@@ -1,29 +1,15 @@
 """The line that runs: its share of the time is what the program measures, or it is marked."""
 import harness
 from case_graph import YJIT
-from case_proportions import within
+from case_proportions import enough, timed, within
 from harness import case, check
 
 
 def lines(ctx, flags, *options, rate=5000, seconds=2, program="lines.rb", least=0.98):
     """`least`: what share of the lines must be exact."""
-    ruby = ctx.program(program, flags=flags)
-    ruby.expect("ready")
     rate = harness.rate(rate)
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, "-l", *options, "-o", ctx.path("out.folded"))
-    harness.prefer(ruby.pid)
-    harness.prefer(reader.pid)
-    ctx.attached(reader)
-    ruby.tell(str(seconds))
-    truth = {}
-    while True:
-        said = ruby.line(60)
-        if said == "done":
-            break
-        line, ns = map(int, said.split())
-        truth[line] = ns
-    reader.signal(2)
-    profile = ctx.profile_of(reader).ok()
+    truth, profile = timed(ctx, ctx.program(program, flags=flags), rate, seconds, "-l", *options, "-o", ctx.path("out.folded"))
+    truth = {int(line): ns for line, ns in truth.items()}
     counted, marked, other = dict.fromkeys(truth, 0), 0, 0
     for s in profile.stacks:
         f = next((f for f in reversed(s.frames) if f.path.endswith(program)), None)
@@ -37,8 +23,7 @@ def lines(ctx, flags, *options, rate=5000, seconds=2, program="lines.rb", least=
         else:
             other += s.count
     exact, cpu, missed = sum(counted.values()), sum(truth.values()), profile.sums.missed
-    check(exact + marked + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU "
-          "time", exact + marked, missed, rate, cpu / 1e9)
+    enough(exact + marked, missed, rate, cpu)
     check(other < 0.02 * (exact + marked), "%d of %d samples on other lines", other, exact + marked)
     if not flags:
         check(marked == 0, "%d lines are marked as approximate in the interpreter", marked)

@@ -22,24 +22,42 @@ def within(samples, total, share, what, missed):
     return off
 
 
-def proportions(ctx, flags, rate, seconds, *options, c_share=4, program="proportions.rb"):
-    """c_share: how many of 80 turns are the call in C of 8 ms. A sample is of the innermost method that has a truth."""
-    ruby = ctx.program(program, c_share, flags=flags)
-    ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options, "-o", ctx.path("out.folded"))
-    harness.prefer(ruby.pid)
-    harness.prefer(reader.pid)
-    ctx.attached(reader)
-    ruby.tell(str(seconds))
+def truth_of(ruby, seconds):
+    """{name: ns}, as the program says."""
     truth = {}
     while True:
         line = ruby.line(timeout=20 * seconds + 30)
         if line == "done":
-            break
+            return truth
         name, ns = line.split()
-        truth["Object#" + name] = int(ns)
+        truth[name] = int(ns)
+
+
+def timed(ctx, ruby, rate, seconds, *options):
+    """Sample a program that works so long when it is told to, and then says how long each of its parts took: ({part: ns},
+    profile)."""
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-p", ruby.pid, "-F", rate, *options)
+    harness.prefer(ruby.pid)
+    harness.prefer(reader.pid)
+    ctx.attached(reader)
+    ruby.tell(str(seconds))
+    truth = truth_of(ruby, seconds)
     reader.signal(2)
-    profile = ctx.profile_of(reader).ok()
+    return truth, ctx.profile_of(reader).ok()
+
+
+def enough(total, missed, rate, cpu):
+    """So many samples as that CPU time, in ns, has, but for chance."""
+    check(total + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU time", total, missed,
+          rate, cpu / 1e9)
+
+
+def proportions(ctx, flags, rate, seconds, *options, c_share=4, program="proportions.rb"):
+    """c_share: how many of 80 turns are the call in C of 8 ms. A sample is of the innermost method that has a truth."""
+    ruby = ctx.program(program, c_share, flags=flags)
+    truth, profile = timed(ctx, ruby, rate, seconds, *options, "-o", ctx.path("out.folded"))
+    truth = {"Object#" + name: ns for name, ns in truth.items()}
     counted = dict.fromkeys(truth, 0)
     for s in profile.stacks:
         for label in reversed(s.labels()):
@@ -47,8 +65,7 @@ def proportions(ctx, flags, rate, seconds, *options, c_share=4, program="proport
                 counted[label] += s.count
                 break
     total, cpu, missed = sum(counted.values()), sum(truth.values()), profile.sums.missed
-    check(total + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU time",
-          total, missed, rate, cpu / 1e9)
+    enough(total, missed, rate, cpu)
     worst = 0
     for name, ns in truth.items():
         off = within(counted[name], total, ns / cpu, name, missed)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import harness
 from case_graph import YJIT
-from case_proportions import within
+from case_proportions import enough, within
 from harness import case, check
 
 MINE = re.compile(r"^(?:block in )?Object#t(\d)_")
@@ -137,8 +137,7 @@ def threads(ctx, flags, *arguments, rate=8000, **options):
         return "%d samples, 0 in a wrong thread, 0 unnamed, %s: %s" % (samples, others,
                                                                        sorted(counted.values()))
     total, cpu, missed = sum(counted.values()), sum(truth.values()), profile.sums.missed
-    check(total + missed > 0.7 * rate * cpu / 1e9, "%d samples and %d missed at %d Hz of %.2f s of CPU time",
-          total, missed, rate, cpu / 1e9)
+    enough(total, missed, rate, cpu)
     worst = max(abs(within(counted[name], total, ns / cpu, name, missed)) for name, ns in truth.items())
     shares = ", ".join("%.1f/%.1f" % (100 * counted[n] / total, 100 * truth[n] / cpu) for n in sorted(truth))
     return "%d samples, %d missed, %.2f s stolen, 0 in a wrong thread; shown/true %%: %s; worst %.1f sigma; " \
