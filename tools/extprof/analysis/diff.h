@@ -9,7 +9,8 @@
  *
  * where m is the sum of w^2 over that of w of the samples that belong to it, and n is the same of the others.  If all
  * samples stand for the same, that is p (1 - p) / samples, and the rule below is the two-proportion z test.  p is of both
- * recordings together; m, n and W are of the side: its samples may stand for other amounts.  A change is decided if it is larger than DIFF_ERRORS times its standard error.
+ * recordings together; m, n and W are of the side: its samples may stand for other amounts.  A change is decided if it
+ * is larger than DIFF_ERRORS times its standard error.
  */
 #ifndef EXTPROF_ANALYSIS_DIFF_H
 #define EXTPROF_ANALYSIS_DIFF_H

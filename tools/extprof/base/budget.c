@@ -18,7 +18,7 @@ bool budget__has(const struct budget_share *s, uint64_t bytes)
 {
 	uint64_t left;
 
-	if (!s->of || !s->of->max)
+	if (!s || !s->of || !s->of->max)
 		return true;
 	if (s->of->used > s->of->max || bytes > s->of->max - s->of->used)
 		return false;
@@ -36,6 +36,8 @@ bool budget__take(struct budget_share *s, uint64_t bytes)
 
 void budget__add(struct budget_share *s, int64_t bytes)
 {
+	if (!s)
+		return;
 	s->used += (uint64_t)bytes;
 	if (s->of) {
 		s->of->used += (uint64_t)bytes;

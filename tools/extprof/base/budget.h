@@ -28,6 +28,8 @@ struct budget_share {
 	uint64_t used;
 };
 
+/* NULL is a share without bounds. */
+
 /* May the share take so many bytes? */
 bool budget__has(const struct budget_share *s, uint64_t bytes);
 /* Take them if it may. */

@@ -152,10 +152,16 @@ static __always_inline void about__sleeps(const struct target_config *cfg, const
 /* ns.  The holder's method is looked at as often, besides when it leaves its CPU. */
 #define HOLDER_LOOK 500000ull
 
+/* `ractor` 0: it is not known, and is the main one. */
+static __always_inline struct gvl_key holds__key(uint32_t process, uint32_t ractor)
+{
+	return (struct gvl_key){ .process = process, .ractor = ractor ? ractor : 1 };
+}
+
 static __always_inline struct gvl_holds *holds__make(uint32_t process, uint32_t ractor)
 {
 	static const struct gvl_holds none = { 0 };
-	struct gvl_key key = { .process = process, .ractor = ractor ? ractor : 1 };
+	struct gvl_key key = holds__key(process, ractor);
 	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
 
 	if (holds)
@@ -313,7 +319,7 @@ int waits_state_changed(bpf_user_pt_regs_t *regs)
 /* Who had the GVL longest while the thread waited for it, from `ready` to `to`, and in which method? */
 static __always_inline void about__longest(struct wait_about *a, uint32_t process, uint64_t ready, uint64_t to)
 {
-	struct gvl_key key = { .process = process, .ractor = a->ractor ? a->ractor : 1 };
+	struct gvl_key key = holds__key(process, a->ractor);
 	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
 	uint64_t from, until, first;
 	uint32_t place;

@@ -60,8 +60,8 @@ static __always_inline uint64_t party__slot(const struct target_config *cfg, con
 }
 
 /*
- * The innermost method of an EC; 0 unknown.  If every try is torn, return a method that was at this depth during the last try:
- * what is read there is written before the frame becomes the innermost one, and stays when it is popped.
+ * The innermost method of an EC; 0 unknown.  If the thread goes on during each try, the result is a method that was at
+ * this depth during the last try: a frame is written before it becomes the innermost one, and stays when it is popped.
  */
 static __always_inline uint32_t party__method(const struct target_config *cfg, uint64_t ec)
 {

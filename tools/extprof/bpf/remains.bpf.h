@@ -10,6 +10,8 @@
 #ifndef EXTPROF_REMAINS_BPF_H
 #define EXTPROF_REMAINS_BPF_H
 
+#include "wire/lines.h"
+
 /* Records of a process that lived so long, ns; older ones have been read but for the last ones. */
 #define REMAINS_YOUNG 2000000000ull
 #define REMAINS_OF_YOUNG 2048u
@@ -17,8 +19,6 @@
 
 /* Pieces of a table of lines. */
 #define REMAINS_PIECES 8u
-
-#include "wire/lines.h"
 
 struct remains {
 	struct memory_event event;

@@ -22,7 +22,7 @@ static struct process *followed_ancestor(struct engine *e, const struct relation
 	return NULL;
 }
 
-/* Of a pid that exists: is it there no more, or could it not be opened? */
+/* It was not followed: extprof has no descriptor left for it, which is counted, or it has ended. */
 static void not_followed(struct engine *e, int err, const struct diag *d, uint32_t *count)
 {
 	if (err != -EMFILE && err != -ENFILE)

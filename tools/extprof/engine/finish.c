@@ -243,7 +243,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->unknown_threads = e->resolver.unknown_threads;
 	m->expired_labels = e->resolver.expired_labels;
 	m->unread_labels = e->resolver.unread_labels;
-	m->lost_events = session__lost_events(e->session) - e->lost_events;
+	m->lost_events = session__lost_events(e->session) + e->refused_events - e->lost_events;
 }
 
 int engine__find_mode(const struct engine *e, const char *name, uint32_t *number)

@@ -168,13 +168,19 @@ static void on_freed(struct engine *e, const struct process_event *ev)
 	engine__process_freed(e, p);
 }
 
-/* A process that ends leaves a piece of its memory. */
-static void on_memory(struct engine *e, const struct memory_event *ev, size_t size)
+static bool is_memory(const void *data, size_t size)
+{
+	return size >= sizeof(struct memory_event) && ((const struct memory_event *)data)->kind == PROCESS_MEMORY;
+}
+
+/* A process that ends leaves a piece of its memory.  False: its VM is not known (yet). */
+static bool on_memory(struct engine *e, const struct memory_event *ev, size_t size)
 {
 	struct vm *vm = process_set__vm(&e->set, ev->vm);
 
 	if (vm && !vm->exited && ev->length <= size - sizeof(*ev))
 		remains__add(&vm->remains, &e->remains_bytes, ev->address, ev + 1, ev->length);
+	return vm;
 }
 
 static bool on_event(void *context, const void *data, size_t size)
@@ -182,7 +188,7 @@ static bool on_event(void *context, const void *data, size_t size)
 	const struct process_event *ev = data;
 	struct engine *e = context;
 
-	if (size >= sizeof(struct memory_event) && ev->kind == PROCESS_MEMORY) {
+	if (is_memory(data, size)) {
 		on_memory(e, data, size);
 		return true;
 	}
@@ -203,13 +209,14 @@ static bool on_event(void *context, const void *data, size_t size)
  */
 static bool put_aside(void *context, const void *data, size_t size)
 {
-	const struct memory_event *ev = data;
+	bool memory = is_memory(data, size);
 	struct engine *e = context;
 
-	if (size >= sizeof(*ev) && ev->kind == PROCESS_MEMORY && process_set__vm(&e->set, ev->vm))
-		on_memory(e, ev, size);
-	else
-		event_queue__put(&e->lifecycle, data, size);
+	if (memory && on_memory(e, data, size))
+		return true;
+	/* Without its memory a process has no names; without an event nobody knows of it. */
+	if (event_queue__put(&e->lifecycle, data, size) && !memory)
+		e->refused_events++;
 	return true;
 }
 

@@ -86,7 +86,7 @@ int engine__restart(struct engine *e, struct diag *d)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	forget_symbols(e);
 	e->from = e->resumed_at;
-	e->lost_events = session__lost_events(e->session);
+	e->lost_events = session__lost_events(e->session) + e->refused_events;
 	session__losses(e->session, &losses);
 	e->lost_accounts = losses.threads;
 	e->snapshot = false;

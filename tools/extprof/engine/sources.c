@@ -35,7 +35,7 @@ int engine__note_source(void *context, uint32_t row, const char *path)
 	if (array__reserve(&s->list, s->count, 1, &s->room, FILES_MAX, sizeof(*s->list)) ||
 	    map64__add(&s->known, hash, s->count))
 		return -ENOMEM;
-	s->list[s->count] = (struct engine_source){ .pid = e->rows.rows[row].pid, .path = strdup(path) };
+	s->list[s->count] = (struct engine_source){ .row = row, .path = strdup(path) };
 	if (!s->list[s->count].path)
 		return -ENOMEM;
 	s->count++;
@@ -61,15 +61,12 @@ static char *full_path(pid_t pid, const char *path)
 /* The text, if it is wanted and there is room for it. */
 static void read_text(struct engine_sources *s, int fd, const struct stat *st, struct recording_source_file *f)
 {
-	size_t size = (size_t)st->st_size, at = 0;
-	ssize_t n = 1;
+	size_t size = (size_t)st->st_size, length;
 
 	if (!s->texts || size > RECORDING_SOURCE_MAX || s->bytes + size > RECORDING_SOURCES_MAX)
 		return;
-	f->text = malloc(size + 1);
-	while (f->text && at < size && (n = pread(fd, f->text + at, size - at, (off_t)at)) > 0)
-		at += (size_t)n;
-	if (!f->text || at < size) {
+	f->text = target_file__read(fd, size, &length);
+	if (!f->text || length < size) {
 		free(f->text);
 		f->text = NULL;
 		return;
@@ -79,27 +76,47 @@ static void read_text(struct engine_sources *s, int fd, const struct stat *st, s
 	s->bytes += size;
 }
 
+/*
+ * The file of the process of that row, opened with its rights.  Another process can have its pid by now, with other rights:
+ * the pid was its own to the end if it is so after the file was opened.  -errno: nothing is known of it.
+ */
+static int open_source(struct engine *e, uint32_t row, const char *path, struct stat *st)
+{
+	struct engine_sources *s = &e->source_files;
+	pid_t pid = e->rows.rows[row].pid;
+	struct process *p = process_set__by_pid(&e->set, pid);
+	char *full;
+	int fd;
+
+	if (!p || p->row != row || p->target.pidfd < 0)
+		return -ESRCH;
+	full = full_path(pid, path);
+	if (!full)
+		return -ENOENT;
+	if (s->row != row + 1) {
+		s->row = row + 1;
+		target_files__of_process(&s->files, pid, 0, NULL);
+	}
+	fd = target_file__open_source(&s->files, full, st);
+	free(full);
+	if (fd >= 0 && !target__has_pid(&p->target)) {
+		close(fd);
+		return -ESRCH;
+	}
+	return fd;
+}
+
 static int take(struct engine *e, const struct engine_source *source)
 {
 	struct engine_sources *s = &e->source_files;
 	struct recording_source_file f = { .path = source->path };
-	char *full = full_path(source->pid, source->path);
 	struct stat st;
-	int fd, err;
+	int fd = open_source(e, source->row, source->path, &st), err;
 
-	if (!full)
-		return 0;
-	if (!s->pid || s->pid != source->pid) {
-		s->pid = source->pid;
-		target_files__of_process(&s->files, s->pid, 0, NULL);
-	}
-	fd = target_file__open_source(&s->files, full, &st);
-	free(full);
-	/* A process that has ended, or a file that it may not read: nothing is known of it. */
 	if (fd < 0)
 		return 0;
 	f.size = (uint64_t)st.st_size;
-	f.time = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
+	f.time = source__time(&st);
 	read_text(s, fd, &st, &f);
 	close(fd);
 	err = recording_writer__source(e->recording.writer, &f);

@@ -39,14 +39,14 @@ struct waiting {
 struct engine_sources {
 	struct map64 known;	/* by hash of the path */
 	struct engine_source {
-		pid_t pid;	/* in which it was seen */
+		uint32_t row;	/* of the process in which it was seen */
 		char *path;
 	} *list;
 	size_t room;
 	uint32_t count, taken;
 	bool texts;		/* --sources */
 	uint64_t bytes;		/* of texts */
-	pid_t pid;		/* whose `files` are; 0 none */
+	uint32_t row;		/* of the process whose `files` are, + 1; 0 none */
 	struct target_files files;
 };
 
@@ -97,6 +97,7 @@ struct engine {
 	struct deadline deadline;	/* with what the loop is at */
 	struct deadline reads;		/* with one sample that it has begun */
 	struct event_queue lifecycle;	/* events that are out of the ring */
+	uint64_t refused_events;	/* that found no room there, but for pieces of memory */
 	uint64_t remains_bytes;	/* of the memory of processes that have ended */
 	bool draining_lifecycle;
 	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */

@@ -31,8 +31,6 @@ struct source {
 static int read_file(const char *path, struct stat *st, char **text, size_t *length)
 {
 	struct target_files files;
-	size_t at = 0;
-	ssize_t n = 1;
 	int fd;
 
 	*text = NULL;
@@ -40,11 +38,8 @@ static int read_file(const char *path, struct stat *st, char **text, size_t *len
 	fd = target_file__open_source(&files, path, st);
 	if (fd < 0)
 		return fd;
-	*text = malloc((size_t)st->st_size + 1);
-	while (*text && at < (size_t)st->st_size && (n = pread(fd, *text + at, (size_t)st->st_size - at, (off_t)at)) > 0)
-		at += (size_t)n;
+	*text = target_file__read(fd, (size_t)st->st_size, length);
 	close(fd);
-	*length = at;
 	return *text ? 0 : -ENOMEM;
 }
 
@@ -69,15 +64,10 @@ static int read_recorded(struct recording_reader *reader, const char *path, stru
 	return err;
 }
 
-static uint64_t time_of(const struct stat *st)
-{
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000ull + (uint64_t)st->st_mtim.tv_nsec;
-}
-
 /* Is the file of this machine another one than was seen? */
 static void compare(struct source *s, const struct stat *st, time_t started)
 {
-	bool same = s->known && s->kept.size == (uint64_t)st->st_size && s->kept.time == time_of(st);
+	bool same = s->known && s->kept.size == (uint64_t)st->st_size && s->kept.time == source__time(st);
 
 	if (s->known && !same && s->kept.hash && s->own)
 		same = source__hash(s->own, s->length) == s->kept.hash;
@@ -135,7 +125,7 @@ static int annotate(const struct report *r, struct recording_reader *reader, con
 	if (err)
 		error__from(error, err, &d);
 	else if ((err = html ? annotation__write_html(&a, &options, to) : annotation__write_text(&a, &options, to)))
-		error__set(error, err == -ENOMEM ? DIAG_INTERNAL : DIAG_OUTPUT, -err, "the source could not be written: %s", strerror(-err));
+		error__of_writer(error, err, "source");
 	annotation__free(&a);
 	recording_source__free(&s.kept);
 	free(s.own);

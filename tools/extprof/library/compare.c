@@ -50,7 +50,7 @@ static int write_diff(const struct report reports[2], size_t format, const struc
 	if (err)
 		error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the comparison");
 	else if ((err = formats[format].write(&d, &options, to)))
-		error__set(error, err == -ENOMEM ? DIAG_INTERNAL : DIAG_OUTPUT, -err, "the comparison could not be written: %s", strerror(-err));
+		error__of_writer(error, err, "comparison");
 	diff__free(&d);
 	return err;
 }

@@ -82,6 +82,14 @@ int error__set(struct extprof_error *error, enum diag_code code, int errnum, con
 	return error__from(error, diag__set(&d, code, errnum, "%s", text), &d);
 }
 
+int error__of_writer(struct extprof_error *error, int err, const char *what)
+{
+	/* The stream is not to blame for that. */
+	enum diag_code code = err == -ENOMEM ? DIAG_INTERNAL : DIAG_OUTPUT;
+
+	return error__set(error, code, -err, "the %s could not be written: %s", what, strerror(-err));
+}
+
 int options__copy(void *to, size_t size, const void *from, struct extprof_error *error)
 {
 	const unsigned char *bytes = from;

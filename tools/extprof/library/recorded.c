@@ -166,7 +166,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 	else if (!samples)
 		err = error__set(error, DIAG_RECORDING, ENODATA, "the recording has no such samples");
 	else if ((err = format->write(reports.list, reports.count, &settings, to)))
-		error__set(error, err == -ENOMEM ? DIAG_INTERNAL : DIAG_OUTPUT, -err, "the profile could not be written: %s", strerror(-err));
+		error__of_writer(error, err, "profile");
 	reports__free(&reports);
 	return err;
 }

@@ -222,6 +222,9 @@ NO_PADDING(extprof_dump_options, interrupt_fd);
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error)
 {
+	static int (*const parts[])(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *e) = {
+		set_kernel, set_reader, set_groups, set_states, set_code, set_syscalls,
+	};
 	char implied[OPTION_MODES_SIZE];
 	const char *mode_list = o->modes ? o->modes : option__implied_modes(o, implied);
 	struct settings *s = &r->settings;
@@ -256,8 +259,10 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
-	if ((err = check_modes(s, o, error)) || (err = set_kernel(s, o, error)) || (err = set_reader(s, o, error)) || (err = set_groups(s, o, error)) || (err = set_states(s, o, error)) || (err = set_code(s, o, error)) ||
-	    (err = set_syscalls(s, o, error)))
+	err = check_modes(s, o, error);
+	for (size_t i = 0; !err && i < sizeof(parts) / sizeof(parts[0]); i++)
+		err = parts[i](s, o, error);
+	if (err)
 		return err;
 	return set_events(r, o, error);
 }

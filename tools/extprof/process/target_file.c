@@ -138,6 +138,19 @@ int target_file__open_source(struct target_files *f, const char *path, struct st
 	return open_path(f, path, TARGET_FILE_TEXT_MAX, st);
 }
 
+char *target_file__read(int fd, size_t size, size_t *length)
+{
+	char *text = malloc(size + 1);
+	ssize_t n;
+
+	*length = 0;
+	while (text && *length < size && (n = pread(fd, text + *length, size - *length, (off_t)*length)) > 0)
+		*length += (size_t)n;
+	if (text)
+		text[*length] = '\0';
+	return text;
+}
+
 int target_file__stat(struct target_files *f, const char *path, struct stat *st)
 {
 	const struct opener_request r = { .work = STAT_PATH, .size_max = INT64_MAX };

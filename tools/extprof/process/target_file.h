@@ -68,6 +68,9 @@ int target_file__open_mapped(struct target_files *f, const struct mapping *m, st
 int target_file__open_elf(struct target_files *f, const char *path, struct stat *st);
 /* A source file, by its whole path or below the working directory of extprof. */
 int target_file__open_source(struct target_files *f, const char *path, struct stat *st);
+/* The first `size` bytes of a file that was opened so, and a NUL; *length: how many of them are there now.  The caller
+ * frees them.  NULL: out of memory. */
+char *target_file__read(int fd, size_t size, size_t *length);
 /* Not of the file's content: whoever may look it up may know it. */
 int target_file__stat(struct target_files *f, const char *path, struct stat *st);
 /* A line from 1, as it is in the file, without its end; *size bytes.  -ENOENT also if there is no such line. */

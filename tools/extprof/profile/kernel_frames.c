@@ -29,15 +29,15 @@ void kernel_frames__free(struct kernel_frames *k)
 void kernel_frames__restart(struct kernel_frames *k)
 {
 	map64__clear(&k->numbers);
-	k->unnamed = 0;
+	k->unnamed = k->unnamed_frame = 0;
 }
 
 /* Macros of the kernel make these names, include/trace/ and kernel/trace/. */
 static bool is_tracing(const struct kernel_symbol *symbol)
 {
 	static const char *const prefixes[] = {
-		"bpf_trace_run", "__bpf_trace_", "__traceiter_", "__probestub_", "bpf_trampoline_", "trace_call_bpf", "perf_trace_", "perf_syscall_",
-		"perf_call_bpf_",
+		"bpf_trace_run", "__bpf_trace_", "__traceiter_", "__probestub_", "bpf_trampoline_", "trace_call_bpf",
+		"perf_trace_", "perf_syscall_", "perf_call_bpf_",
 	};
 
 	if (!strcmp(symbol->module, "bpf"))
@@ -49,16 +49,18 @@ static bool is_tracing(const struct kernel_symbol *symbol)
 }
 
 /* [kernel]: functions without names.  0: out of memory. */
-static uint32_t unnamed_frame(struct frame_table *t)
+static uint32_t unnamed_frame(struct kernel_frames *k, struct frame_table *t)
 {
 	struct frame f = FRAME_INIT(FRAME_KERNEL);
 
 	f.name = "kernel";
 	f.bracketed = true;
-	return frame_table__add(t, &f);
+	if (!k->unnamed_frame)
+		k->unnamed_frame = frame_table__add(t, &f);
+	return k->unnamed_frame;
 }
 
-static uint32_t frame_of(struct frame_table *t, const struct kernel_symbol *symbol)
+static uint32_t frame_of(struct kernel_frames *k, struct frame_table *t, const struct kernel_symbol *symbol)
 {
 	struct frame f = FRAME_INIT(FRAME_KERNEL);
 	struct text name = { 0 }, module = { 0 };
@@ -74,7 +76,7 @@ static uint32_t frame_of(struct frame_table *t, const struct kernel_symbol *symb
 	text__free(&name);
 	text__free(&module);
 	/* There may be no room for a new one. */
-	return number ? number : unnamed_frame(t);
+	return number ? number : unnamed_frame(k, t);
 }
 
 /* The number of a frame, with IS_TRACING; 0: out of memory. */
@@ -86,9 +88,9 @@ static uint32_t look_up(struct kernel_frames *k, struct frame_table *t, uint64_t
 	if (value != MAP64_NONE)
 		return value;
 	if (kernel_symbols__find(&k->symbols, address, &symbol))
-		value = unnamed_frame(t);
+		value = unnamed_frame(k, t);
 	else
-		value = frame_of(t, &symbol) | (is_tracing(&symbol) ? IS_TRACING : 0);
+		value = frame_of(k, t, &symbol) | (is_tracing(&symbol) ? IS_TRACING : 0);
 	if (k->numbers.count >= NUMBERS_MAX)
 		map64__clear(&k->numbers);
 	return NUMBER(value) && !map64__add(&k->numbers, address, value) ? value : 0;
@@ -112,7 +114,7 @@ int kernel_frames__add(struct kernel_frames *k, struct frame_table *t, const str
 		       uint32_t *count)
 {
 	struct frame more = FRAME_INIT(FRAME_MARK);
-	uint32_t unnamed = unnamed_frame(t), first = 0, last = 0, value = 0;
+	uint32_t unnamed = unnamed_frame(k, t), first = 0, last = 0, value = 0;
 	bool has_unnamed = false;
 
 	while (first < m->nr_kernel && (value = look_up(k, t, address_of(m, first))) & IS_TRACING)

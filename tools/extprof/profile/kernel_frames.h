@@ -15,6 +15,7 @@ struct kernel_frames {
 	struct kernel_symbols symbols;
 	int err;		/* 0, or why there are no symbols: negative errno */
 	struct map64 numbers;	/* of frames, by address; see kernel_frames.c */
+	uint32_t unnamed_frame;	/* its number in the frame table; 0: it has none yet */
 	uint64_t unnamed;	/* samples with a function whose name is not known */
 };
 

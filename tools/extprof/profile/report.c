@@ -340,8 +340,8 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
 	if ((err = find_left_out(&b)) || (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
-	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = report__merge_tree(&b)) || (err = report__distinguish(&b)) ||
-	    (err = report__order_tree(&b)) || (err = report__count(&b)))
+	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = report__merge_tree(&b)) ||
+	    (err = report__distinguish(&b)) || (err = report__order_tree(&b)) || (err = report__count(&b)))
 		report__free(r);
 	transformed__free(&b.transformed);
 	free(b.left_out);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "recording/reader.h"
 
@@ -25,6 +26,12 @@ struct recording_source_file {
 
 /* Adler 32 above CRC 32: it tells texts apart, but not against somebody who wants to be mistaken. */
 uint64_t source__hash(const char *text, size_t length);
+
+/* When the file was changed last, as in `time`. */
+static inline uint64_t source__time(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000ull + (uint64_t)st->st_mtim.tv_nsec;
+}
 
 /* 0: *f is filled in, and freed with recording_source__free(); -ENOENT: the recording has nothing of it; -EBADMSG with
  * *d: what it has makes no sense; -ENOMEM with *d. */

@@ -13,8 +13,7 @@ void jitlog__free(struct jitlog *j)
 {
 	if (!j)
 		return;
-	if (j->share)
-		budget__add(j->share, -(int64_t)(j->room * sizeof(*j->entries)));
+	budget__add(j->share, -(int64_t)(j->room * sizeof(*j->entries)));
 	free(j->entries);
 	memset(j, 0, sizeof(*j));
 }
@@ -92,13 +91,12 @@ static bool make_room(struct jitlog *j, uint32_t n)
 {
 	size_t before = j->room;
 
-	if (j->count + n > j->room && j->share &&
+	if (j->count + n > j->room &&
 	    !budget__has(j->share, (j->room > n ? j->room : n) * sizeof(*j->entries)))
 		return false;
 	if (array__reserve(&j->entries, j->count, n, &j->room, JITLOG_ENTRIES_MAX, sizeof(*j->entries)))
 		return false;
-	if (j->share)
-		budget__add(j->share, (int64_t)((j->room - before) * sizeof(*j->entries)));
+	budget__add(j->share, (int64_t)((j->room - before) * sizeof(*j->entries)));
 	return true;
 }
 

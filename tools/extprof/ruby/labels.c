@@ -20,8 +20,7 @@ void labels__free(struct labels *l)
 		free(l->list[i].key);
 		free(l->list[i].value);
 	}
-	if (l->share)
-		budget__add(l->share, -(int64_t)(l->bytes + l->count * LABEL_COST));
+	budget__add(l->share, -(int64_t)(l->bytes + l->count * LABEL_COST));
 	free(l->list);
 	map64__free(&l->map);
 	l->list = NULL;
@@ -49,7 +48,7 @@ int labels__keep(struct labels *l, const struct symbol *value)
 	struct label_record r = { .expired = value->state == SYMBOL_EXPIRED };
 
 	if (l->count >= LABELS_KEPT_MAX || l->bytes >= LABELS_BYTES_MAX ||
-	    (l->share && !budget__has(l->share, LABEL_COST + RB_DEBUG_EXT_LABEL_KEY_MAX + RB_DEBUG_EXT_LABEL_VALUE_MAX)))
+	    !budget__has(l->share, LABEL_COST + RB_DEBUG_EXT_LABEL_KEY_MAX + RB_DEBUG_EXT_LABEL_VALUE_MAX))
 		labels__free(l);
 	if (!r.expired) {
 		if (value->part.kind != RB_DEBUG_EXT_LABEL || !value->part.name)
@@ -69,8 +68,7 @@ int labels__keep(struct labels *l, const struct symbol *value)
 		goto no_memory;
 	l->list[l->count++] = r;
 	l->bytes += r.key_length + r.value_length;
-	if (l->share)
-		budget__add(l->share, r.key_length + r.value_length + LABEL_COST);
+	budget__add(l->share, r.key_length + r.value_length + LABEL_COST);
 	return 0;
 no_memory:
 	free(r.key);

@@ -62,22 +62,25 @@ void symbols__free(struct symbols *s)
 	memset(s, 0, sizeof(*s));
 }
 
-void symbols__restart(struct symbols *s)
+/* No id has a symbol any more. */
+static void forget_ids(struct symbols *s)
 {
 	map64__free(&s->map);
 	s->parent = NULL;
 	s->inherited_end = 0;
 	s->own_count = s->next_reload = s->to_reload = s->next_late = 0;
+}
+
+void symbols__restart(struct symbols *s)
+{
+	forget_ids(s);
 	/* The table is emptied next. */
 	s->names.used = 0;
 }
 
 void symbols__disown(struct symbols *s)
 {
-	map64__free(&s->map);
-	s->parent = NULL;
-	s->inherited_end = 0;
-	s->own_count = s->next_reload = s->to_reload = s->next_late = 0;
+	forget_ids(s);
 	jitlog__free(&s->jit);
 	jitlog__init(&s->jit, s->layout, &s->share);
 	labels__free(&s->labels);

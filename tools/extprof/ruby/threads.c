@@ -22,8 +22,7 @@ void threads__free(struct threads *t)
 {
 	if (!t)
 		return;
-	if (t->share)
-		budget__add(t->share, -(int64_t)(t->room * sizeof(*t->list)));
+	budget__add(t->share, -(int64_t)(t->room * sizeof(*t->list)));
 	free(t->list);
 	map64__free(&t->map);
 	memset(t, 0, sizeof(*t));
@@ -126,12 +125,11 @@ static struct thread *add_thread(struct threads *t, uint64_t serial, uint32_t sl
 	size_t room = t->room;
 	struct thread *thread;
 
-	if (t->count == t->room && t->share && !budget__has(t->share, t->room * sizeof(*t->list)))
+	if (t->count == t->room && !budget__has(t->share, t->room * sizeof(*t->list)))
 		return NULL;
 	if (array__reserve(&t->list, t->count, 1, &t->room, THREADS_MAX, sizeof(*t->list)))
 		return NULL;
-	if (t->share)
-		budget__add(t->share, (int64_t)((t->room - room) * sizeof(*t->list)));
+	budget__add(t->share, (int64_t)((t->room - room) * sizeof(*t->list)));
 	if (map64__add(&t->map, serial, t->count))
 		return NULL;
 	thread = &t->list[t->count++];
