@@ -1011,12 +1011,24 @@ struct extprof_recorded_options {
 	bool html, color;		/* as in struct extprof_write_options */
 	unsigned int top, width;
 	const char *app, *focus, *hide, *collapse;	/* as in struct extprof_recording_options */
+	/* Only samples of requests, see docs/requests.md; 0 and 0: all samples. */
+	uint64_t slower_than;		/* ns: of those that were seen for so long */
+	unsigned int slowest;		/* of so many, the longest ones */
+	const char *request_label;	/* this label alone makes a request; NULL: all of them do */
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */
 EXTPROF_API int extprof_recorded_write(struct extprof_recorded *r, const char *format,
 				       const struct extprof_recorded_options *options, FILE *to,
 				       struct extprof_error *error);
+
+/*
+ * A table of its requests: those that the options choose, `top` of them, in order of the time; with `slowest` the longest
+ * ones first.  `format`: "text" for people, "table" with tabs between columns, or "json".
+ */
+EXTPROF_API int extprof_recorded_requests(struct extprof_recorded *r, const char *format,
+					  const struct extprof_recorded_options *options, FILE *to,
+					  struct extprof_error *error);
 
 /*
  * Before and after.  What the noise of sampling can have made is marked, by the rule that docs/recording.md states.

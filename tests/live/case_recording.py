@@ -135,11 +135,11 @@ def blocks_of(path):
     for count, data in db.execute("SELECT samples, data FROM blocks"):
         form, length, crc = struct.unpack_from("<BII", data)
         raw = zlib.decompress(data[9:])
-        check(form == 1 and len(raw) == length and zlib.crc32(raw) == crc, "a block that is not as described")
+        check(form == 2 and len(raw) == length and zlib.crc32(raw) == crc, "a block that is not as described")
         n, period, base = struct.unpack_from("<IQQ", raw)
-        lengths = struct.unpack_from("<10I", raw, 20)
+        lengths = struct.unpack_from("<11I", raw, 20)
         check(n == count, "%d samples, %d in the row", n, count)
-        at, columns = 60, []
+        at, columns = 64, []
         for size in lengths:
             columns.append(raw[at:at + size])
             at += size

@@ -47,6 +47,7 @@ static struct recording_sample random_sample(uint32_t threads, uint32_t stacks)
 		.thread = test__random() % threads,
 		.stack = test__random() % stacks,
 		.labels = test__random() % 3 ? 0 : test__random() % stacks,
+		.fiber = test__random() % 3 ? 1 : test__random(),
 		.mode = (uint8_t)(1 + test__random() % 3),
 		.state = (uint8_t)(test__random() % 16),
 	};
@@ -57,7 +58,7 @@ static int compare_samples(const void *a, const void *b)
 	const struct recording_sample *x = a, *y = b;
 	const uint64_t fields[][2] = {
 		{ x->thread, y->thread }, { x->time, y->time }, { x->mode, y->mode }, { x->stack, y->stack },
-		{ x->state, y->state }, { x->labels, y->labels }, { x->value, y->value }, { x->count, y->count },
+		{ x->state, y->state }, { x->labels, y->labels }, { x->fiber, y->fiber }, { x->value, y->value }, { x->count, y->count },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
@@ -99,6 +100,41 @@ TEST(recording_block_round_trip)
 	CHECK_INT(block__encode(&c, given, 0, PERIOD), -EINVAL);
 	block_codec__free(&c);
 	free(given);
+}
+
+/* As blocks were before: without the last column. */
+TEST(recording_block_without_fibers)
+{
+	struct recording_sample given[200];
+	struct block_codec c = { 0 };
+	uint8_t *raw = malloc(BLOCK_RAW_MAX), *block = malloc(BLOCK_SIZE_MAX);
+	uLongf length = BLOCK_RAW_MAX, packed = BLOCK_SIZE_MAX - OUTER;
+	uint32_t fibers;
+	long size;
+
+	CHECK(!block_codec__init(&c));
+	for (int i = 0; i < 200; i++)
+		given[i] = random_sample(10, 100);
+	size = block__encode(&c, given, 200, PERIOD);
+	CHECK(uncompress(raw, &length, c.data + OUTER, (uLong)size - OUTER) == Z_OK);
+	memcpy(&fibers, raw + 60, 4);
+	memmove(raw + 60, raw + 64, length - 64);
+	length -= 4 + fibers;
+	CHECK(compress2(block + OUTER, &packed, raw, length, 1) == Z_OK);
+	for (int i = 0; i < 4; i++) {
+		block[1 + i] = (uint8_t)(length >> 8 * i);
+		block[5 + i] = (uint8_t)(crc32(0, raw, (uInt)length) >> 8 * i);
+	}
+	block[0] = BLOCK_FORMAT;
+	CHECK_INT(block__decode(&c, block, packed + OUTER), -EBADMSG);
+	block[0] = BLOCK_FORMAT_WITHOUT_FIBERS;
+	CHECK_INT(block__decode(&c, block, packed + OUTER), 200);
+	for (int i = 0; i < 200; i++)
+		given[i].fiber = 0;
+	CHECK(same_samples(given, c.samples, 200));
+	free(raw);
+	free(block);
+	block_codec__free(&c);
 }
 
 TEST(recording_block_damaged)

@@ -15,8 +15,8 @@ LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring
 # What only the program needs: the screen of extprof top.
 PROGRAM_LIBS := -lncursesw
 # The loadable extension of SQLite: these files, compiled for it.
-EXTENSION := recording/extension recording/samples_table recording/tables recording/schema recording/block \
-	frames/frame base/text base/array base/diag
+EXTENSION := recording/extension recording/samples_table recording/requests_table recording/requests recording/tables \
+	recording/schema recording/block frames/frame base/text base/array base/map64 base/diag
 EXTENSION_LIBS := -lz -lunistring
 # libextprof has every room but cli.  The table of options is in both.
 PROGRAM := $(filter cli/%,$(ALL_SOURCES))

@@ -23,12 +23,14 @@ struct report_options {
 	struct extprof_recorded_options recorded;
 	const char *filters[FILTERS_MAX];
 	char *app, *focus, *hide, *collapse;	/* with commas between */
+	bool requests;		/* a table of them */
 };
 
 /* -- report ------------------------------------------------------------------------------------ */
 
 enum key {
-	KEY_SINCE = 256, KEY_UNTIL, KEY_FILTER, KEY_GROUP_BY, KEY_UNIT, KEY_ROWS, KEY_APP, KEY_FOCUS, KEY_HIDE, KEY_COLLAPSE
+	KEY_SINCE = 256, KEY_UNTIL, KEY_FILTER, KEY_GROUP_BY, KEY_UNIT, KEY_ROWS, KEY_APP, KEY_FOCUS, KEY_HIDE, KEY_COLLAPSE,
+	KEY_REQUESTS, KEY_SLOWER_THAN, KEY_SLOWEST, KEY_REQUEST_LABEL
 };
 
 static const struct argp_option report_rows[] = {
@@ -47,6 +49,13 @@ static const struct argp_option report_rows[] = {
 	  "there on" },
 	{ .name = "hide", .key = KEY_HIDE, .arg = "CODE", .doc = "Without frames of such code; what is in them is in their callers" },
 	{ .name = "collapse", .key = KEY_COLLAPSE, .arg = "WHAT", .doc = "One frame for several: gems, recursion" },
+	{ .name = "requests", .key = KEY_REQUESTS, .doc = "First a table of the requests: the times in which a fiber has one set "
+	  "of labels" },
+	{ .name = "slower-than", .key = KEY_SLOWER_THAN, .arg = "TIME", .doc = "Only samples of requests that were seen for so "
+	  "long: 500ms" },
+	{ .name = "slowest", .key = KEY_SLOWEST, .arg = "N", .doc = "Only samples of the N longest requests" },
+	{ .name = "request-label", .key = KEY_REQUEST_LABEL, .arg = "KEY", .doc = "This label alone makes a request, whatever "
+	  "others change in it" },
 	{ .name = "rows", .key = KEY_ROWS, .arg = "N", .doc = "Rows of each table of the summary, 20" },
 	{ 0 }
 };
@@ -78,6 +87,17 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 	case KEY_FOCUS: return words__add(&o->focus, arg) ? ENOMEM : 0;
 	case KEY_HIDE: return words__add(&o->hide, arg) ? ENOMEM : 0;
 	case KEY_COLLAPSE: return words__add(&o->collapse, arg) ? ENOMEM : 0;
+	case KEY_REQUESTS: o->requests = true; return 0;
+	case KEY_REQUEST_LABEL: o->recorded.request_label = arg; return 0;
+	case KEY_SLOWER_THAN:
+		if (option__parse(&option_rows[OPTION_DURATION], arg, &o->recorded.slower_than, why, sizeof(why)))
+			argp_error(state, "--slower-than: %s", why);
+		return 0;
+	case KEY_SLOWEST:
+		if (option__parse(&option_rows[OPTION_ROWS], arg, &number, why, sizeof(why)))
+			argp_error(state, "--slowest: %s", why);
+		o->recorded.slowest = (unsigned int)number;
+		return 0;
 	case KEY_ROWS:
 		if (option__parse(&option_rows[OPTION_ROWS], arg, &number, why, sizeof(why)))
 			argp_error(state, "%s", why);
@@ -114,7 +134,15 @@ struct writing {
 static int write_to(void *context, FILE *to, struct extprof_error *e)
 {
 	struct writing *w = context;
+	bool text = !strcmp(w->format, "summary");
 
+	if (w->o->requests) {
+		int err = extprof_recorded_requests(w->recorded, text ? "text" : w->format, &w->o->recorded, to, e);
+
+		if (err || !text)
+			return err;
+		fputs("\n", to);
+	}
 	return extprof_recorded_write(w->recorded, w->format, &w->o->recorded, to, e);
 }
 
@@ -147,7 +175,8 @@ static int report(int argc, char **argv, bool implied)
 		       "It needs neither the process nor its files. Examples:\n"
 		       "  extprof report a.extprof\n"
 		       "  extprof report a.extprof -o a.svg --since 10 --until 20\n"
-		       "  extprof report a.extprof -f folded --filter 'method=PostsController#*'\n",
+		       "  extprof report a.extprof -f folded --filter 'method=PostsController#*'\n"
+		       "  extprof report a.extprof --requests --slowest 20\n",
 	};
 	struct report_options o = { 0 };
 	struct extprof_error e = { .size = sizeof(e) };
@@ -231,7 +260,7 @@ static int sql(int argc, char **argv, bool implied)
 		.options = rows, .parser = parse_sql, .args_doc = "RECORDING STATEMENT",
 		.doc = "Ask a recording in SQL, with a tab between columns.\v"
 		       "The table `samples` has a row for each sample; docs/recording.md lists its columns, the other tables, "
-		       "and the views top_methods, top_lines, gc_by_method, lock_waits, states_by_thread and idle_threads.\n"
+		       "the table `requests`, and the views top_methods, top_lines, gc_by_method, lock_waits, states_by_thread and idle_threads.\n"
 		       "  extprof sql a.extprof 'SELECT * FROM top_methods LIMIT 10'\n",
 	};
 	struct sql_options o = { 0 };

@@ -98,6 +98,11 @@ int recorded__add_filters(struct recording_filter *f, const char *const *filters
 	return 0;
 }
 
+static struct request_choice choice_of(const struct extprof_recorded_options *o)
+{
+	return (struct request_choice){ .slower_than = o->slower_than, .slowest = o->slowest, .label = o->request_label };
+}
+
 static int make_reports(struct extprof_recorded *r, const struct extprof_recorded_options *o,
 			const struct output_format *format, struct reports *reports, struct extprof_error *error)
 {
@@ -105,7 +110,9 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
 	};
 	struct recording_profile *profile = NULL;
-	struct recording_filter filter = { .since = o->since, .until = o->until, .modes = o->modes };
+	struct recording_filter filter = {
+		.since = o->since, .until = o->until, .modes = o->modes, .requests = choice_of(o),
+	};
 	struct transform transform = { 0 };
 	struct owner_dirs apps = { 0 };
 	struct groups groups = { 0 };

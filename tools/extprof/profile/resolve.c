@@ -172,7 +172,7 @@ static struct sink_origin origin_of(const struct resolver *c, uint32_t row, cons
 {
 	return (struct sink_origin){
 		.process = row, .vm = e->vm, .thread = e->thread, .tid = e->tid,
-		.thread_frame = c->thread_frame,
+		.thread_frame = c->thread_frame, .fiber = e->ec_slot,
 	};
 }
 

@@ -33,6 +33,7 @@ struct sink_origin {
 	uint64_t thread;	/* serial of the Ruby thread in its VM; 0: none, or not known */
 	uint32_t tid;		/* of the native thread, in the pid namespace of the process */
 	uint32_t thread_frame;	/* FRAME_THREAD; 0: the groups of the profile have no threads */
+	uint32_t fiber;		/* slot of its execution context in the VM; 0: none, or not known */
 };
 
 /* What one mode makes of a sample. */

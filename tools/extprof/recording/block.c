@@ -23,13 +23,15 @@ enum column {
 	COLUMN_LABELS,
 	COLUMN_VALUES,
 	COLUMN_COUNTS,
+	COLUMN_FIBERS,
 	COLUMNS
 };
 
 /* Before the columns: number of samples, period, first time, length of each column. */
-#define HEADER_SIZE (4u + 8u + 8u + 4u * COLUMNS)
+#define HEADER_SIZE_OF(columns) (4u + 8u + 8u + 4u * (columns))
+#define HEADER_SIZE HEADER_SIZE_OF(COLUMNS)
 /* Bytes that one sample can take in these columns. */
-#define SAMPLE_BYTES_MAX (8u + 10u + 10u + 1u + 1u + 5u + 3u + 5u + 10u + 10u)
+#define SAMPLE_BYTES_MAX (8u + 10u + 10u + 1u + 1u + 5u + 3u + 5u + 10u + 10u + 5u)
 _Static_assert(BLOCK_SAMPLES_MAX * SAMPLE_BYTES_MAX + HEADER_SIZE <= BLOCK_RAW_MAX, "all samples find room");
 
 int block_codec__init(struct block_codec *c)
@@ -91,7 +93,8 @@ static int by_thread_and_time(const void *a, const void *b)
 
 	if (!c && !(c = compare(x->time, y->time)) && !(c = compare(x->mode, y->mode)) &&
 	    !(c = compare(x->stack, y->stack)) && !(c = compare(x->state, y->state)) &&
-	    !(c = compare(x->labels, y->labels)) && !(c = compare(x->value, y->value)))
+	    !(c = compare(x->labels, y->labels)) && !(c = compare(x->fiber, y->fiber)) &&
+	    !(c = compare(x->value, y->value)))
 		c = compare(x->count, y->count);
 	return c;
 }
@@ -183,6 +186,9 @@ static uint8_t *put_column(struct block_codec *c, uint8_t *to, enum column colum
 			break;
 		case COLUMN_LABELS:
 			to = put(to, zigzag((int64_t)s->labels - (first ? 0 : before->labels)));
+			break;
+		case COLUMN_FIBERS:
+			to = put(to, zigzag((int64_t)s->fiber - (first ? 0 : before->fiber)));
 			break;
 		case COLUMN_VALUES:
 			to = put_amount(c, to, s, 0);
@@ -329,23 +335,25 @@ static bool get_amount(struct cursor *from, uint64_t *last, uint64_t *amount)
 }
 
 /* The samples of one thread, which begin at c->samples[i]. */
-static bool get_run(struct block_codec *c, struct cursor *columns, uint32_t i, uint32_t end, uint32_t thread,
-		    uint32_t stacks, uint64_t base, uint64_t period)
+static bool get_run(struct block_codec *c, struct cursor *columns, int column_count, uint32_t i, uint32_t end,
+		    uint32_t thread, uint32_t stacks, uint64_t base, uint64_t period)
 {
 	uint64_t time = base, place;
-	uint32_t labels = 0;
+	uint32_t labels = 0, fiber = 0;
 
 	for (; i < end; i++) {
 		struct recording_sample *s = &c->samples[i];
 		uint64_t *last;
 
 		if (!get_time(columns, period, &time) || !get(&columns[COLUMN_STACKS], &place) ||
-		    place >= stacks || !get_number(&columns[COLUMN_LABELS], &labels))
+		    place >= stacks || !get_number(&columns[COLUMN_LABELS], &labels) ||
+		    (column_count > COLUMN_FIBERS && !get_number(&columns[COLUMN_FIBERS], &fiber)))
 			return false;
 		s->time = time;
 		s->thread = thread;
 		s->stack = c->stacks[place].stack;
 		s->labels = labels;
+		s->fiber = fiber;
 		s->mode = *columns[COLUMN_MODES].at++;
 		s->state = *columns[COLUMN_STATES].at++;
 		last = c->last[s->mode * BLOCK_STATES + s->state];
@@ -356,7 +364,7 @@ static bool get_run(struct block_codec *c, struct cursor *columns, uint32_t i, u
 	return true;
 }
 
-static bool get_samples(struct block_codec *c, struct cursor *columns, uint32_t count, uint64_t base,
+static bool get_samples(struct block_codec *c, struct cursor *columns, int column_count, uint32_t count, uint64_t base,
 			uint64_t period)
 {
 	uint32_t stacks, i = 0;
@@ -374,11 +382,11 @@ static bool get_samples(struct block_codec *c, struct cursor *columns, uint32_t 
 		    (i && !more) || more > UINT32_MAX - thread || !run || run > count - i)
 			return false;
 		thread += more;
-		if (!get_run(c, columns, i, i + (uint32_t)run, (uint32_t)thread, stacks, base, period))
+		if (!get_run(c, columns, column_count, i, i + (uint32_t)run, (uint32_t)thread, stacks, base, period))
 			return false;
 		i += (uint32_t)run;
 	}
-	for (int column = 0; column < COLUMNS; column++)
+	for (int column = 0; column < column_count; column++)
 		if (columns[column].at != columns[column].end)
 			return false;
 	return true;
@@ -391,14 +399,18 @@ long block__decode(struct block_codec *c, const void *data, size_t size)
 	uint64_t count, period, base;
 	uLongf length, got;
 	uLong used;
+	int column_count = COLUMNS;
 
-	if (size <= OUTER_SIZE || size > BLOCK_SIZE_MAX || outer[0] != BLOCK_FORMAT)
+	if (size <= OUTER_SIZE || size > BLOCK_SIZE_MAX ||
+	    (outer[0] != BLOCK_FORMAT && outer[0] != BLOCK_FORMAT_WITHOUT_FIBERS))
 		return -EBADMSG;
 	length = (uLongf)get_fixed(outer + 1, 4);
 	got = length;
+	if (outer[0] == BLOCK_FORMAT_WITHOUT_FIBERS)
+		column_count = COLUMN_FIBERS;
 	used = size - OUTER_SIZE;
 	/* What is longer than it says it is does not get beyond c->raw + length. */
-	if (length < HEADER_SIZE || length > BLOCK_RAW_MAX ||
+	if (length < HEADER_SIZE_OF((unsigned int)column_count) || length > BLOCK_RAW_MAX ||
 	    uncompress2(c->raw, &got, outer + OUTER_SIZE, &used) != Z_OK || got != length ||
 	    used != size - OUTER_SIZE || crc32(0, c->raw, (uInt)length) != get_fixed(outer + 5, 4))
 		return -EBADMSG;
@@ -407,9 +419,9 @@ long block__decode(struct block_codec *c, const void *data, size_t size)
 	base = get_fixed(c->raw + 12, 8);
 	if (!count || count > BLOCK_SAMPLES_MAX || !period || base > BLOCK_NUMBER_MAX)
 		return -EBADMSG;
-	at = c->raw + HEADER_SIZE;
-	length -= HEADER_SIZE;
-	for (int i = 0; i < COLUMNS; i++) {
+	at = c->raw + HEADER_SIZE_OF((unsigned int)column_count);
+	length -= HEADER_SIZE_OF((unsigned int)column_count);
+	for (int i = 0; i < column_count; i++) {
 		uint64_t bytes = get_fixed(c->raw + 20 + 4 * i, 4);
 
 		if (bytes > length)
@@ -418,7 +430,7 @@ long block__decode(struct block_codec *c, const void *data, size_t size)
 		at += bytes;
 		length -= bytes;
 	}
-	if (length || !get_samples(c, columns, (uint32_t)count, base, period))
+	if (length || !get_samples(c, columns, column_count, (uint32_t)count, base, period))
 		return -EBADMSG;
 	return (long)count;
 }

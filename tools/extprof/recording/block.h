@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BLOCK_FORMAT 1
+#define BLOCK_FORMAT 2
+/* Blocks of this format have no column of fibers: they are decoded, too. */
+#define BLOCK_FORMAT_WITHOUT_FIBERS 1
 #define BLOCK_SAMPLES_MAX 16384u
 /* Bytes of a block before compression, and of the whole block. */
-#define BLOCK_RAW_MAX (1u << 20)
+#define BLOCK_RAW_MAX (5u << 18)
 #define BLOCK_SIZE_MAX (BLOCK_RAW_MAX + (BLOCK_RAW_MAX >> 8) + 64)
 /* Times, values and counts: SQLite's integers have a sign. */
 #define BLOCK_NUMBER_MAX INT64_MAX
@@ -26,6 +28,7 @@ struct recording_sample {
 	uint32_t thread;	/* ids of rows of the tables */
 	uint32_t stack;
 	uint32_t labels;	/* also of the table `stacks`; 0 none */
+	uint32_t fiber;		/* slot of its execution context in its process; 0: not known */
 	uint8_t mode;
 	uint8_t state;		/* enum thread_state */
 };

@@ -13,6 +13,13 @@
 
 struct groups;
 
+/* Only samples of requests, see requests.h; 0 and 0: of all samples.  With several recordings, of each of them. */
+struct request_choice {
+	uint64_t slower_than;	/* ns: of those that were seen for so long */
+	uint32_t slowest;	/* of so many, the longest ones */
+	const char *label;	/* this label alone makes a request; NULL: all of them do */
+};
+
 enum recording_key {
 	KEY_PROCESS,		/* command or pid */
 	KEY_THREAD,		/* name or tid */
@@ -32,6 +39,7 @@ struct recording_filter {
 	uint32_t count;
 	const char *modes;	/* "cpu,gc"; NULL: all */
 	const struct groups *groups;	/* --group-by; NULL: as it was recorded */
+	struct request_choice requests;
 };
 
 /* Add "method=Foo*", "label:request=GET *".  0; -EINVAL: it is none; -E2BIG. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/group_names.h"
+#include "recording/request_choice.h"
 #include "recording/schema.h"
 
 /* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
@@ -25,6 +26,7 @@ struct input {
 	struct recording_tables tables;
 	struct recording_view view;
 	struct recording_matches matches;
+	struct requests requests;	/* those of which samples are asked for, if it was */
 	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
 	int32_t number_of[BLOCK_MODES];	/* by id: in recording_profile::modes; -1 none */
 	uint32_t ids[MODES_MAX];	/* by number */
@@ -196,7 +198,8 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 		/* Samples that are not asked for tell how long it was recorded, too. */
 		if (s->time > in->last)
 			in->last = s->time;
-		if (in->number_of[s->mode] < 0 || !recording_matches__sample(&in->matches, s))
+		if (in->number_of[s->mode] < 0 || !recording_matches__sample(&in->matches, s) ||
+		    (request_choice__chooses(&to->p->filter.requests) && !requests__has(&in->requests, s)))
 			continue;
 		in->rows[in->number_of[s->mode]]++;
 		err = add_sample(to->p, in, s);
@@ -423,6 +426,12 @@ static int add_recording(struct recording_profile *p, struct input *in, struct d
 		return err;
 	if (recording_matches__init(&in->matches, &in->tables, &p->filter))
 		return no_memory(d);
+	if (request_choice__chooses(&p->filter.requests)) {
+		err = request_choice__find(&p->filter.requests, &in->requests, in->reader, &in->matches, in->begin, in->since,
+					   in->until, d);
+		if (err)
+			return err;
+	}
 	err = recording_reader__samples(in->reader, &in->tables, in->since, in->until, take, &to, d);
 	if (err == -EOVERFLOW)
 		return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording is damaged: its amounts have no sum");
@@ -502,6 +511,7 @@ void recording_profile__destroy(struct recording_profile *p)
 	for (uint32_t i = 0; i < p->count; i++) {
 		recording_tables__free(&p->inputs[i].tables);
 		recording_matches__free(&p->inputs[i].matches);
+		requests__free(&p->inputs[i].requests);
 		free(p->inputs[i].numbers);
 	}
 	frame_table__free(&p->frames);

@@ -6,18 +6,19 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "recording/requests_table.h"
 #include "recording/tables.h"
 
 enum column {
 	COLUMN_TIME, COLUMN_SECONDS, COLUMN_MODE, COLUMN_PROCESS, COLUMN_PID, COLUMN_COMMAND, COLUMN_THREAD, COLUMN_TID,
 	COLUMN_THREAD_NAME, COLUMN_STATE, COLUMN_METHOD, COLUMN_PATH, COLUMN_LINE, COLUMN_BELOW, COLUMN_VALUE,
-	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS
+	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS, COLUMN_FIBER
 };
 
 static const char declaration[] =
 	"CREATE TABLE samples(time_ns INTEGER, seconds REAL, mode TEXT, process INTEGER, pid INTEGER, command TEXT, "
 	"thread INTEGER, tid INTEGER, thread_name TEXT, state TEXT, method TEXT, path TEXT, line INTEGER, below TEXT, "
-	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER)";
+	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER)";
 
 /* What a connection has of the recording that it has opened. */
 struct module {
@@ -373,6 +374,10 @@ static int samples__column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int
 		if (s->labels)
 			sqlite3_result_int64(to, s->labels);
 		break;
+	case COLUMN_FIBER:
+		if (s->fiber)
+			sqlite3_result_int64(to, s->fiber);
+		break;
 	default:
 		give_thread(to, t, s->thread, column);
 	}
@@ -557,6 +562,8 @@ int samples_table__register(sqlite3 *db)
 	m->db = db;
 	/* The module owns `m`, also if this fails. */
 	code = sqlite3_create_module_v2(db, "samples", &samples, m, free_module);
+	if (code == SQLITE_OK)
+		code = requests_table__register(db);
 	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && code == SQLITE_OK; i++)
 		code = sqlite3_create_function_v2(db, functions[i].name, functions[i].arguments,
 						  SQLITE_UTF8 | SQLITE_INNOCUOUS, m, functions[i].call, NULL, NULL, NULL);

@@ -9,8 +9,8 @@
 
 /* "extp": `file` tells such a database from others by it. */
 #define RECORDING_APPLICATION_ID 0x65787470
-/* Of the tables.  A reader knows those of its own version, and of those before.  2: with `sources`. */
-#define RECORDING_VERSION 2
+/* Of the tables.  A reader knows those of its own version, and of those before.  2: with `sources`; 3: blocks have fibers. */
+#define RECORDING_VERSION 3
 
 /* Of texts and blobs: no row has a longer one. */
 #define RECORDING_TEXT_MAX 65536

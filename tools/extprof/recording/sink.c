@@ -248,6 +248,7 @@ static int sink__sample(struct sink *sink, const struct sink_sample *sample)
 	struct recording_sink *s = (struct recording_sink *)sink;
 	struct recording_sample row = {
 		.time = sample->time, .state = sample->source == SOURCE_SCHED ? (uint8_t)sample->state : STATE_RUNNING,
+		.fiber = sample->origin.fiber,
 	};
 	int err = 0;
 

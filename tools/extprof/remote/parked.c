@@ -32,6 +32,8 @@ static void send(struct parked *p, struct parked_fiber *f)
 		return;
 	if (f->stack) {
 		f->stack->value = f->ns;
+		/* When it was seen parked last: the time of a wait is its end. */
+		f->stack->time = p->looked_at;
 		event_queue__put_sample(p->queue, f->stack, p->counters);
 	} else {
 		p->counters->taken++;

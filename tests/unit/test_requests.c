@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where requests begin and end, by samples of which that is known. */
+#include "test.h"
+
+#include "recording/requests.h"
+#include "wire/states.h"
+
+enum { FRAME_MAIN = 1, FRAME_PARKED, FRAME_A, FRAME_B, FRAME_UNREAD, FRAME_STEP, FRAME_COLLECTOR, FRAMES };
+enum { A = 1, B, UNREAD, A_STEP, COLLECTOR, STACKS };
+enum { MAIN = 1, PARKED, THREADS };
+
+static struct frame frames[FRAMES];
+static struct stack_entry stacks[STACKS] = {
+	[A] = { .frame = FRAME_A, .depth = 1 }, [B] = { .frame = FRAME_B, .depth = 1 },
+	[UNREAD] = { .frame = FRAME_UNREAD, .depth = 1 }, [A_STEP] = { .parent = A, .frame = FRAME_STEP, .depth = 2 },
+	[COLLECTOR] = { .frame = FRAME_COLLECTOR, .depth = 1 },
+};
+static struct thread_entry threads[THREADS] = {
+	[MAIN] = { .id = MAIN, .process = 1, .frame = FRAME_MAIN }, [PARKED] = { .id = PARKED, .process = 1, .frame = FRAME_PARKED },
+};
+static struct process_entry processes[2];
+static struct recording_tables tables;
+static struct requests requests;
+static struct recording_sample samples[64];
+static uint32_t count;
+
+static struct frame label(const char *key, const char *name, uint8_t known)
+{
+	struct frame f = FRAME_INIT(FRAME_LABEL);
+
+	f.key = key;
+	f.name = name;
+	f.known = known;
+	return f;
+}
+
+static void begin(const char *key)
+{
+	requests__free(&requests);
+	frames[0] = frames[FRAME_MAIN] = frames[FRAME_PARKED] = (struct frame)FRAME_INIT(FRAME_THREAD);
+	frames[FRAME_PARKED].role = ROLE_FIBERS;
+	frames[FRAME_A] = label("request", "a", KNOWN);
+	frames[FRAME_B] = label("request", "b", KNOWN);
+	frames[FRAME_UNREAD] = label("", "", KNOWN_UNREAD);
+	frames[FRAME_STEP] = label("step", "1", KNOWN);
+	frames[FRAME_COLLECTOR] = (struct frame)FRAME_INIT(FRAME_GC);
+	tables = (struct recording_tables){
+		.frames = frames, .frame_count = FRAMES, .stacks = stacks, .stack_count = STACKS, .threads = threads,
+		.thread_count = THREADS, .processes = processes, .process_count = 2,
+	};
+	tables.modes[1] = (struct mode_row){ .id = 1, .name = "wall", .value_unit = "ns" };
+	count = 0;
+	requests__init(&requests, &tables, 50, key);
+}
+
+static void add(uint64_t time, uint32_t fiber, uint32_t labels, uint8_t state, uint64_t value)
+{
+	samples[count++] = (struct recording_sample){
+		.time = time, .fiber = fiber, .labels = labels, .state = state, .value = value, .count = 1, .mode = 1,
+		.thread = state == STATE_PARKED ? PARKED : MAIN,
+	};
+}
+
+static void run(uint64_t time, uint32_t fiber, uint32_t labels)
+{
+	add(time, fiber, labels, STATE_RUNNING, 10);
+}
+
+/* 0, and the requests are in order of the time. */
+static int end(void)
+{
+	int err = requests__add(&requests, samples, count);
+
+	requests__end(&requests);
+	requests__choose(&requests, 0, 0);
+	requests__sort(&requests, false);
+	return err;
+}
+
+TEST(requests_gaps)
+{
+	const struct request *q;
+
+	begin(NULL);
+	run(100, 1, 0);
+	add(150, 1, A, STATE_IO, 40);
+	run(160, 1, A);
+	samples[count - 1].stack = COLLECTOR;
+	run(165, 1, A);
+	run(180, 1, 0);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 1);
+	q = requests.list;
+	CHECK_INT(q->begin, 110);
+	CHECK_INT(q->end, 165);
+	CHECK_INT(q->before, 10);
+	CHECK_INT(q->after, 15);
+	CHECK(!q->cut_begin && !q->cut_end);
+	CHECK_INT(q->parts[PART_IO], 40);
+	CHECK_INT(q->parts[PART_GC], 10);
+	CHECK_INT(q->parts[PART_RUN], 10);
+	CHECK_INT(q->samples, 3);
+	/* What goes beyond the recording. */
+	begin(NULL);
+	run(100, 1, A);
+	run(120, 1, 0);
+	run(130, 1, B);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK(requests.list[0].cut_begin && !requests.list[0].cut_end);
+	CHECK_INT(requests.list[0].before, 50);
+	CHECK(!requests.list[1].cut_begin && requests.list[1].cut_end);
+	requests__free(&requests);
+}
+
+TEST(requests_with_equal_labels)
+{
+	begin(NULL);
+	run(100, 1, A);
+	run(110, 1, A);
+	run(120, 1, 0);
+	run(130, 1, A);
+	CHECK(!end());
+	/* Something was seen between them. */
+	CHECK_INT(requests.chosen, 2);
+	begin(NULL);
+	run(100, 1, A);
+	run(110, 1, A);
+	/* Its labels are not known. */
+	run(120, 1, UNREAD);
+	run(130, 1, A);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 1);
+	CHECK_INT(requests.list[0].samples, 4);
+	requests__free(&requests);
+}
+
+TEST(requests_of_fibers)
+{
+	begin(NULL);
+	/* Two fibers of one thread in turn. */
+	run(100, 1, A);
+	run(105, 2, A);
+	add(150, 1, A, STATE_PARKED, 45);
+	run(160, 2, 0);
+	run(170, 1, A);
+	run(180, 1, 0);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK_INT(requests.list[0].fiber, 1);
+	CHECK_INT(requests.list[0].begin, 100);
+	CHECK_INT(requests.list[0].end, 170);
+	CHECK_INT(requests.list[0].samples, 3);
+	CHECK_INT(requests.list[0].parts[PART_PARKED], 45);
+	CHECK_INT(requests.list[1].fiber, 2);
+	CHECK_INT(requests.list[1].after, 55);
+	/* It began after its thread was seen. */
+	CHECK(!requests.list[1].cut_begin);
+	CHECK_INT(requests.list[1].before, 5);
+	requests__free(&requests);
+}
+
+TEST(requests_by_one_label)
+{
+	for (int i = 0; i < 2; i++) {
+		begin(i ? "request" : NULL);
+		run(100, 1, A);
+		run(110, 1, A_STEP);
+		run(120, 1, A);
+		run(130, 1, 0);
+		CHECK(!end());
+		CHECK_INT(requests.chosen, i ? 1 : 3);
+	}
+	begin("step");
+	run(100, 1, A);
+	run(110, 1, A_STEP);
+	run(120, 1, A);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 1);
+	requests__free(&requests);
+}
+
+/* A timer comes before the end of the wait is taken. */
+TEST(requests_wait_and_timer)
+{
+	begin(NULL);
+	run(100, 1, 0);
+	run(149, 1, A);
+	add(150, 1, A, STATE_SLEEP, 45);
+	run(160, 1, 0);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 1);
+	CHECK_INT(requests.list[0].begin, 105);
+	CHECK_INT(requests.list[0].before, 5);
+	CHECK_INT(requests.list[0].end, 150);
+	/* A wait that stands for others has no begin. */
+	begin(NULL);
+	run(100, 1, 0);
+	add(150, 1, A, STATE_SLEEP, 45);
+	samples[count - 1].count = 3;
+	run(160, 1, 0);
+	CHECK(!end());
+	CHECK_INT(requests.list[0].begin, 150);
+	CHECK_INT(requests.list[0].before, 50);
+	requests__free(&requests);
+}
+
+static bool is_b(void *context, const struct recording_sample *s)
+{
+	(void)context;
+	return s->labels == B;
+}
+
+TEST(requests_choice)
+{
+	begin(NULL);
+	for (int i = 1; i <= 5; i++) {
+		run((uint64_t)i * 1000, 1, i % 2 ? A : B);
+		run((uint64_t)i * 1000 + 100 * (uint64_t)i, 1, i % 2 ? A : B);
+		run((uint64_t)i * 1000 + 900, 1, 0);
+	}
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 5);
+	requests__choose(&requests, 200, 2);
+	CHECK_INT(requests.chosen, 2);
+	CHECK_INT(requests.list[0].begin, 4000);
+	CHECK(requests__has(&requests, &samples[9]) && requests__has(&requests, &samples[10]));
+	/* Of no request, of a shorter one, and of another fiber. */
+	CHECK(!requests__has(&requests, &samples[11]) && !requests__has(&requests, &samples[0]));
+	samples[9].fiber = 7;
+	CHECK(!requests__has(&requests, &samples[9]));
+	requests__sort(&requests, true);
+	CHECK_INT(requests.list[0].begin, 5000);
+	begin(NULL);
+	requests.wants = is_b;
+	run(100, 1, A);
+	run(110, 1, B);
+	run(120, 1, A);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 1);
+	requests__free(&requests);
+}

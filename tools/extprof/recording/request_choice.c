@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/request_choice.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct wanted {
+	struct recording_matches *matches;
+	uint64_t since, until;
+};
+
+static bool wants(void *context, const struct recording_sample *s)
+{
+	const struct wanted *w = context;
+
+	return s->time >= w->since && s->time <= w->until && recording_matches__sample(w->matches, s);
+}
+
+static int take(void *context, const struct recording_sample *samples, uint32_t count)
+{
+	return requests__add(context, samples, count);
+}
+
+/* Does a frame have a label of that key? */
+static bool has_label(const struct recording_tables *t, const char *key)
+{
+	for (uint32_t id = 1; id < t->frame_count; id++)
+		if (t->frames[id].kind == FRAME_LABEL && !strcmp(t->frames[id].key, key))
+			return true;
+	return false;
+}
+
+int request_choice__find(const struct request_choice *c, struct requests *q, struct recording_reader *reader,
+			 struct recording_matches *matches, uint64_t begin, uint64_t since, uint64_t until, struct diag *d)
+{
+	struct wanted wanted = { .matches = matches, .since = since, .until = until };
+	int err;
+
+	if (c->label && !has_label(matches->tables, c->label))
+		return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"", c->label);
+	if (requests__init(q, matches->tables, begin, c->label))
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
+	q->wants = wants;
+	q->context = &wanted;
+	err = recording_reader__samples(reader, matches->tables, 0, UINT64_MAX, take, q, d);
+	q->wants = NULL;
+	q->context = NULL;
+	if (err == -E2BIG)
+		return diag__set(d, DIAG_RECORDING, E2BIG, "the recording has more than %u requests", REQUESTS_MAX);
+	if (err)
+		return err;
+	requests__end(q);
+	requests__choose(q, c->slower_than, c->slowest);
+	return 0;
+}
+
+int recording_requests__read(struct recording_requests *r, struct recording_reader *reader,
+			     const struct recording_filter *filter, struct diag *d)
+{
+	uint64_t begin = (uint64_t)recording_reader__number(reader, "started_monotonic_ns");
+	int err;
+
+	r->filter = *filter;
+	err = recording_reader__load(reader, &r->tables, d);
+	if (err)
+		return err;
+	if (recording_matches__init(&r->matches, &r->tables, &r->filter))
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
+	return request_choice__find(&filter->requests, &r->requests, reader, &r->matches, begin,
+				    filter->since ? begin + filter->since : 0, filter->until ? begin + filter->until : UINT64_MAX, d);
+}
+
+void recording_requests__free(struct recording_requests *r)
+{
+	requests__free(&r->requests);
+	recording_matches__free(&r->matches);
+	recording_tables__free(&r->tables);
+}

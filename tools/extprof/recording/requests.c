@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recording/requests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "wire/states.h"
+
+/* What a set of labels is to requests. */
+#define SET_NONE 0u		/* no request */
+#define SET_UNKNOWN (UINT32_MAX - 1)	/* its labels could not be read */
+#define SET_NEW UINT32_MAX
+
+#define NO_REQUEST UINT32_MAX
+
+/* Samples that follow one another in one fiber, or in a thread. */
+struct request_lane {
+	uint32_t thread;	/* id of its thread's row, without the one of its parked fibers; 0: not seen yet */
+	uint32_t open;		/* number of the request that goes on */
+	uint32_t set;		/* that it has */
+	uint64_t last;		/* time of the last sample; 0: there was none */
+	uint64_t floor;		/* the same before the open request */
+};
+
+const char *const request_part_names[REQUEST_PARTS] = {
+	[PART_RUN] = "run", [PART_GC] = "gc", [PART_RUNNABLE] = "runnable", [PART_GVL] = "gvl", [PART_IO] = "io",
+	[PART_LOCK] = "lock", [PART_SLEEP] = "sleep", [PART_PARKED] = "parked", [PART_OTHER] = "other",
+};
+
+/* -- what the recording has ------------------------------------------------------------------------ */
+
+static bool is_mode(const struct mode_row *m, const char *name)
+{
+	return m->id && !strcmp(m->name, name);
+}
+
+static bool find_parts(struct requests *r, int waits, const char *name)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < BLOCK_MODES; i++)
+		if (is_mode(&r->tables->modes[i], name))
+			found = r->parts_of[waits][i] = true;
+	return found;
+}
+
+/* A moment counts once: mode wall has all of it, else two modes have a part each. */
+static void choose_modes(struct requests *r)
+{
+	if (find_parts(r, 0, "wall")) {
+		find_parts(r, 1, "wall");
+		return;
+	}
+	find_parts(r, 0, "cpu");
+	if (!find_parts(r, 1, "offcpu"))
+		find_parts(r, 1, "gvl");
+}
+
+int requests__init(struct requests *r, const struct recording_tables *tables, uint64_t begin, const char *label)
+{
+	r->tables = tables;
+	r->begin = r->end = begin;
+	r->label = label;
+	r->set_of = malloc(tables->stack_count * sizeof(*r->set_of));
+	r->thread_times = calloc(tables->thread_count, sizeof(*r->thread_times));
+	r->sorted = malloc(BLOCK_SAMPLES_MAX * sizeof(*r->sorted));
+	if (!r->set_of || !r->thread_times || !r->sorted)
+		return -ENOMEM;
+	memset(r->set_of, 0xff, tables->stack_count * sizeof(*r->set_of));
+	choose_modes(r);
+	return 0;
+}
+
+void requests__free(struct requests *r)
+{
+	free(r->list);
+	free(r->lanes);
+	free(r->thread_times);
+	free(r->set_of);
+	free(r->sorted);
+	map64__free(&r->lane_map);
+	memset(r, 0, sizeof(*r));
+}
+
+/* -- labels ---------------------------------------------------------------------------------------- */
+
+/* A set is a stack of frames.  With one label alone, its frame is what counts. */
+static uint32_t find_set(const struct requests *r, uint32_t labels)
+{
+	const struct recording_tables *t = r->tables;
+	uint32_t set = r->label ? SET_NONE : labels;
+	bool unknown = false;
+
+	for (uint32_t s = labels; s; s = t->stacks[s].parent) {
+		uint32_t frame = t->stacks[s].frame;
+		const struct frame *f = &t->frames[frame];
+
+		if (f->known == KNOWN_EXPIRED || f->known == KNOWN_UNREAD)
+			unknown |= !*f->key || !r->label || !strcmp(f->key, r->label);
+		else if (r->label && *f->key && !strcmp(f->key, r->label))
+			set = frame;
+	}
+	return unknown ? SET_UNKNOWN : set;
+}
+
+static uint32_t set_of(struct requests *r, uint32_t labels)
+{
+	if (!labels)
+		return SET_NONE;
+	if (r->set_of[labels] == SET_NEW)
+		r->set_of[labels] = find_set(r, labels);
+	return r->set_of[labels];
+}
+
+void requests__add_labels(const struct requests *r, uint32_t labels, struct text *out)
+{
+	const struct recording_tables *t = r->tables;
+	const struct frame *list[64];
+	uint32_t count = 0;
+
+	for (uint32_t s = labels; s && count < 64; s = t->stacks[s].parent)
+		list[count++] = &t->frames[t->stacks[s].frame];
+	for (uint32_t i = count; i-- > 0;) {
+		if (*list[i]->key && list[i]->known == KNOWN_NOT_SET)
+			continue;
+		text__adds(out, out->length ? " " : "");
+		if (*list[i]->key)
+			text__addf(out, "%s=", list[i]->key);
+		if (list[i]->known == KNOWN)
+			text__adds(out, list[i]->name);
+		else
+			frame__add_text(list[i], out);
+	}
+}
+
+/* -- samples --------------------------------------------------------------------------------------- */
+
+static enum request_part part_of_state(uint8_t state)
+{
+	switch (state) {
+	case STATE_RUNNING: return PART_RUN;
+	case STATE_RUNNABLE: return PART_RUNNABLE;
+	case STATE_GVL: return PART_GVL;
+	case STATE_IO: return PART_IO;
+	case STATE_SLEEP: return PART_SLEEP;
+	case STATE_PARKED: return PART_PARKED;
+	case STATE_MUTEX:
+	case STATE_QUEUE:
+	case STATE_CONDVAR:
+	case STATE_JOIN:
+	case STATE_RACTOR: return PART_LOCK;
+	default: return PART_OTHER;
+	}
+}
+
+static void add_parts(const struct requests *r, struct request *q, const struct recording_sample *s)
+{
+	const struct recording_tables *t = r->tables;
+	bool waits = s->state != STATE_RUNNING;
+	enum request_part part = part_of_state(s->state);
+	uint64_t sum;
+
+	if (!r->parts_of[waits][s->mode])
+		return;
+	if (!waits && s->stack && t->frames[t->stacks[s->stack].frame].kind == FRAME_GC)
+		part = PART_GC;
+	/* Values that somebody made up. */
+	if (!__builtin_add_overflow(q->parts[part], s->value, &sum) && sum <= INT64_MAX)
+		q->parts[part] = sum;
+}
+
+static bool is_of_fibers(const struct requests *r, uint32_t thread)
+{
+	return r->tables->frames[r->tables->threads[thread].frame].role == ROLE_FIBERS;
+}
+
+/* NULL: out of memory, or too many. */
+static struct request_lane *lane_of(struct requests *r, const struct recording_sample *s, bool make)
+{
+	uint32_t process = r->tables->threads[s->thread].process, number;
+	/* The slot says in which fiber of the process; without one, it is the thread itself. */
+	uint64_t key = s->fiber ? (uint64_t)process << 32 | s->fiber : (uint64_t)1 << 63 | s->thread;
+
+	number = map64__get(&r->lane_map, key);
+	if (number != MAP64_NONE)
+		return &r->lanes[number];
+	if (!make || array__reserve(&r->lanes, r->lane_count, 1, &r->lane_room, REQUEST_LANES_MAX, sizeof(*r->lanes)) ||
+	    map64__add(&r->lane_map, key, r->lane_count))
+		return NULL;
+	r->lanes[r->lane_count] = (struct request_lane){ .open = NO_REQUEST };
+	return &r->lanes[r->lane_count++];
+}
+
+/* Since when the fiber is certain to be as the sample says. */
+static uint64_t begin_of(const struct requests *r, const struct recording_sample *s, uint64_t floor)
+{
+	uint64_t begin = s->time;
+
+	/* A wait that stands for others has no begin, and that of a parked fiber is when it was looked at. */
+	if (s->state != STATE_RUNNING && s->state != STATE_PARKED && s->count == 1 && s->value < s->time &&
+	    !strcmp(r->tables->modes[s->mode].value_unit, "ns"))
+		begin = s->time - s->value;
+	return begin > floor ? begin : floor;
+}
+
+static void close_request(struct requests *r, struct request_lane *l, uint64_t until)
+{
+	struct request *q;
+
+	if (l->open == NO_REQUEST)
+		return;
+	q = &r->list[l->open];
+	q->after = until > q->end ? until - q->end : 0;
+	l->open = NO_REQUEST;
+}
+
+static int open_request(struct requests *r, struct request_lane *l, const struct recording_sample *s, uint64_t begin)
+{
+	uint64_t thread = r->thread_times[s->thread], since = l->last ? l->last : thread ? thread : r->begin;
+	struct request *q;
+
+	if (array__reserve(&r->list, r->count, 1, &r->room, REQUESTS_MAX, sizeof(*r->list)))
+		return r->count == REQUESTS_MAX ? -E2BIG : -ENOMEM;
+	q = &r->list[r->count];
+	*q = (struct request){
+		.begin = begin, .end = s->time > begin ? s->time : begin, .before = begin > since ? begin - since : 0,
+		.thread = s->thread, .fiber = s->fiber, .labels = s->labels, .lane = (uint32_t)(l - r->lanes),
+		.cut_begin = !l->last && !thread,
+	};
+	l->open = r->count++;
+	return 0;
+}
+
+static int take(struct requests *r, const struct recording_sample *s)
+{
+	struct request_lane *l = lane_of(r, s, true);
+	uint32_t set = set_of(r, s->labels);
+	uint64_t begin;
+	int err;
+
+	if (!l)
+		return r->lane_count == REQUEST_LANES_MAX ? -E2BIG : -ENOMEM;
+	/* The slot has gone to a fiber of another thread. */
+	if (s->fiber && !is_of_fibers(r, s->thread)) {
+		if (l->thread && l->thread != s->thread)
+			close_request(r, l, s->time);
+		l->thread = s->thread;
+	}
+	if (set == SET_UNKNOWN)
+		set = l->open != NO_REQUEST ? l->set : SET_NONE;
+	begin = begin_of(r, s, l->open != NO_REQUEST && set == l->set ? l->floor : l->last);
+	if (l->open != NO_REQUEST && set != l->set)
+		close_request(r, l, begin);
+	if (l->open == NO_REQUEST && set) {
+		err = open_request(r, l, s, begin);
+		if (err)
+			return err;
+		l->set = set;
+		l->floor = l->last;
+	}
+	if (l->open != NO_REQUEST) {
+		struct request *q = &r->list[l->open];
+
+		/* A timer can come in a thread that wakes, before the end of its wait is taken. */
+		if (begin < q->begin) {
+			q->before -= q->before < q->begin - begin ? q->before : q->begin - begin;
+			q->begin = begin;
+		}
+		q->samples++;
+		q->wanted = q->wanted || !r->wants || r->wants(r->context, s);
+		if (s->time > q->end)
+			q->end = s->time;
+		add_parts(r, q, s);
+	}
+	if (s->time > l->last)
+		l->last = s->time;
+	if (s->time > r->thread_times[s->thread])
+		r->thread_times[s->thread] = s->time;
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct recording_sample *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	/* Several samples of one moment are of one state: those of all modes. */
+	return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : x->labels < y->labels ? -1 : x->labels > y->labels;
+}
+
+int requests__add(struct requests *r, const struct recording_sample *samples, uint32_t count)
+{
+	int err = 0;
+
+	/* The parked fibers of a thread are apart from it in a block. */
+	memcpy(r->sorted, samples, count * sizeof(*samples));
+	qsort(r->sorted, count, sizeof(*r->sorted), by_time);
+	for (uint32_t i = 0; i < count && !err; i++) {
+		if (r->sorted[i].time > r->end)
+			r->end = r->sorted[i].time;
+		err = take(r, &r->sorted[i]);
+	}
+	return err;
+}
+
+void requests__end(struct requests *r)
+{
+	for (uint32_t i = 0; i < r->lane_count; i++) {
+		struct request_lane *l = &r->lanes[i];
+
+		if (l->open != NO_REQUEST)
+			r->list[l->open].cut_end = true;
+		close_request(r, l, r->end);
+	}
+}
+
+/* -- choice ---------------------------------------------------------------------------------------- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+	int c = compare(request__length(y), request__length(x));
+
+	if (!c)
+		c = compare(x->begin, y->begin);
+	return c ? c : compare(x->lane, y->lane);
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+	int c = compare(x->begin, y->begin);
+
+	return c ? c : compare(x->lane, y->lane);
+}
+
+static int by_lane(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+	int c = compare(x->lane, y->lane);
+
+	if (!c)
+		c = compare(x->begin, y->begin);
+	return c ? c : compare(x->end, y->end);
+}
+
+void requests__choose(struct requests *r, uint64_t slower_than, uint32_t slowest)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->count; i++)
+		if (r->list[i].wanted && request__length(&r->list[i]) >= slower_than)
+			r->list[n++] = r->list[i];
+	if (slowest && n > slowest) {
+		qsort(r->list, n, sizeof(*r->list), by_length);
+		n = slowest;
+	}
+	if (n)
+		qsort(r->list, n, sizeof(*r->list), by_lane);
+	r->chosen = n;
+}
+
+bool requests__has(struct requests *r, const struct recording_sample *s)
+{
+	const struct request_lane *l = lane_of(r, s, false);
+	uint32_t lane = l ? (uint32_t)(l - r->lanes) : UINT32_MAX, low = 0, high = r->chosen, set = set_of(r, s->labels);
+
+	if (!l || !set)
+		return false;
+	/* The last one of the lane that begins before. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct request *q = &r->list[middle];
+
+		if (q->lane < lane || (q->lane == lane && q->begin <= s->time))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* The end of one is where the next one begins, if nothing was seen between them. */
+	for (uint32_t i = low; i-- > 0 && r->list[i].lane == lane && r->list[i].end >= s->time;)
+		if (set == SET_UNKNOWN || set == set_of(r, r->list[i].labels))
+			return true;
+	return false;
+}
+
+void requests__sort(struct requests *r, bool longest_first)
+{
+	if (r->chosen)
+		qsort(r->list, r->chosen, sizeof(*r->list), longest_first ? by_length : by_begin);
+}
