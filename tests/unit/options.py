@@ -12,7 +12,7 @@ COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate")
 # Their arguments are recordings.
 OF_FILES = ("diff", "annotate")
 # Without options.
-OTHERS = ("doctor", "report", "sql", "verify")
+OTHERS = ("doctor", "report", "sql", "verify", "mcp")
 
 
 class Truth:
