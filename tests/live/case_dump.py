@@ -287,7 +287,7 @@ sleep 0.1; b = named("b") { m.lock }""", {"a": "b", "b": "a"}, set()),
 }
 
 
-@case(timeout=90, bpf=False, patient=True)
+@case(timeout=90, bpf=False)
 def owners(ctx):
     """Who has a mutex at the moment, not when the wait began; and what is a deadlock: each program is at rest then."""
     for name, (code, expected, circle) in LOCKS.items():
@@ -556,7 +556,7 @@ def copy_of_ruby(ctx):
                                       os.path.join(harness.PROGRAMS, "dumped.rb")], env=binary.env))
 
 
-@case(timeout=120, bpf=False, patient=True)
+@case(timeout=120, bpf=False)
 def core_by_gcore(ctx):
     """The core file alone, without the process and its program."""
     if not shutil.which("gcore"):

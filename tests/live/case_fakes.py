@@ -1,7 +1,6 @@
 """Fake targets: programs that publish the interface, whose stacks are known and whose tables can be
 broken in ways that no real ruby shows. Each case is a section of fakes/fakes.sh; the last one opens
 a flame graph in a browser (fakes/browser.sh)."""
-import fcntl
 import os
 import re
 import signal
@@ -17,13 +16,11 @@ TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 def build(ctx):
     """Build the fake targets, and extprof once more. make does nothing when they are up to date. The limit of the case
-    that comes first does not count it. Patient cases build beside the others: one at a time."""
+    that comes first does not count it."""
     tools = ["%s=%s" % (name, native.tool(name)) for name in ("CC", "CLANG", "BPFTOOL")]
     left = signal.alarm(0)
-    with open(os.path.join(harness.BUILD, "live", "fakes.lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        p = ctx.start(["make", "-s", "-j%d" % len(os.sched_getaffinity(0)), "-C", HERE, "BUILD=" + FAKES, *tools])
-        status = p.wait(600)
+    p = ctx.start(["make", "-s", "-j%d" % len(os.sched_getaffinity(0)), "-C", HERE, "BUILD=" + FAKES, *tools])
+    status = p.wait(600)
     signal.alarm(left)
     check(status == 0, "make -C tests/live/fakes failed: it needs a clang for BPF (CLANG) and bpftool (BPFTOOL)")
 
@@ -89,6 +86,6 @@ def errors(ctx):
     return script(ctx, "fakes.sh", "errors")
 
 
-@case(timeout=420, patient=True)
+@case(timeout=420)
 def browser(ctx):
     return script(ctx, "browser.sh")

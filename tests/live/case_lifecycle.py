@@ -229,7 +229,7 @@ def target_killed(ctx):
     return ending(ctx, "busy_method while true", kill)
 
 
-@case(timeout=60, patient=True)
+@case(timeout=60)
 def target_vanishes(ctx):
     """Processes that end while extprof looks for them. extprof may give any answer except a wrong one."""
     statuses = {}

@@ -171,7 +171,7 @@ def varints(data):
             value = shift = 0
 
 
-@case(timeout=90, patient=True)
+@case(timeout=90)
 def killed_while_recording(ctx):
     """What was recorded until some seconds before a kill is there, with its names, and the rest is said to be missing."""
     path = ctx.path("killed.extprof")

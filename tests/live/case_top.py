@@ -313,7 +313,7 @@ def screen(ctx):
     return "wide letters line up; 20 keys; three sizes"
 
 
-@case(timeout=180, patient=True)
+@case(timeout=180)
 def leaves_the_terminal_clean(ctx):
     """However it ends: Ctrl-C, signals, the end of the program, an error, Ctrl-Z in between."""
     p, s = worker(ctx), Screen(ctx)

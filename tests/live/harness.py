@@ -51,9 +51,9 @@ class Case:
 def case(timeout, bpf=True, patient=False):
     """A test: a function of a Context that returns a line about what it measured.
     Its name is group-function; it fails when it raises. It may return Counted instead.
-    A patient case mostly waits, and measures no time of a CPU: it runs beside the others. It uses no probe of the VM:
-    other cases check that none is in use, and a probe is in use in all processes of a ruby. It has no process that spoils
-    the recording of a case that follows all rubies."""
+    A patient case mostly waits, and measures no time of a CPU: it runs beside the others. It builds nothing that they
+    build, too. It uses no probe of the VM: other cases check that none is in use, and a probe is in use in all processes
+    of a ruby."""
     def register(f):
         group = f.__module__.replace("case_", "")
         name = group + "-" + f.__name__.replace("_", "-")
