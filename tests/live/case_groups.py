@@ -68,5 +68,7 @@ def patterns_of_many_threads(ctx):
             counted[rows[s.thread[0]]] += s.count
     numbered = [n for n in names if any(c.isdigit() for c in n)]
     check(not numbered, "threads one by one: %s", numbered)
+    nameless = [n for n in names if n.startswith("#")]
+    check(not nameless, "threads that have lost their names: %s", nameless)
     check("threads by pattern: " in profile.out, "the summary does not say so: %s", profile.out[-1500:])
     return compare(counted, truth, profile, rate)

@@ -306,6 +306,38 @@ TEST(vm_child_has_the_names_of_threads)
 	tear_down();
 }
 
+TEST(vm_threads_that_name_themselves_later)
+{
+	const struct thread *thread;
+	int looks = 0;
+
+	set_up();
+	/* It is sampled while it starts, is named when it runs, and its slot is that of another one when it has ended. */
+	fake__thread(&ruby, 3, 30, "", NULL);
+	thread = threads__note(&parent->threads, 30, 3, 77);
+	CHECK_STRING(thread->name, "");
+	CHECK(threads__name_young(&parent->threads));
+	fake__thread(&ruby, 3, 30, "worker", NULL);
+	/* Not sampled since. */
+	CHECK(!threads__name_young(&parent->threads));
+	threads__note(&parent->threads, 30, 3, 77);
+	CHECK(threads__name_young(&parent->threads));
+	CHECK_STRING(thread->name, "worker");
+	threads__note(&parent->threads, 30, 3, 77);
+	CHECK(!threads__name_young(&parent->threads));
+	fake__thread(&ruby, 3, 31, "another", NULL);
+	threads__refresh(&parent->threads, true);
+	CHECK_STRING(thread->name, "worker");
+	/* One that never has a name is not read for ever. */
+	fake__thread(&ruby, 4, 40, "", NULL);
+	do
+		threads__note(&parent->threads, 40, 4, 78);
+	while (threads__name_young(&parent->threads) && ++looks < 100);
+	CHECK(looks > 1 && looks < 100);
+	vm__close(parent);
+	tear_down();
+}
+
 static uint64_t remains_sum;
 
 static void keep(struct vm *vm, const void *from, size_t length)

@@ -71,6 +71,8 @@ void engine__update_vms(struct engine *e, bool last)
 		if (!vm || vm->exited || (!vm->touched && !last))
 			continue;
 		vm->touched = false;
+		if (!last && threads__name_young(&vm->threads))
+			e->young_threads_at = deadline__now();
 		if (!vm->space)
 			continue;
 		err = symbols__update(&vm->symbols, last);

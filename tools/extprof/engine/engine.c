@@ -24,6 +24,7 @@
 /* A process may live for some ms only, and its memory has the names of what it called first. */
 #define TICK_NEW (2 * MS)
 #define PROCESS_IS_NEW (50 * MS)
+#define THREADS_ARE_YOUNG (50 * MS)
 
 /* Events of processes that wait to be handled, bytes. */
 #define LIFECYCLE_MAX (64u << 20)
@@ -329,7 +330,7 @@ uint64_t engine__wait(const struct engine *e)
 
 	if (e->behind)
 		return 0;
-	wait = e->settings.command || e->new_vms.count ? TICK_COMMAND : TICK_PID;
+	wait = e->settings.command || e->new_vms.count || now < e->young_threads_at + THREADS_ARE_YOUNG ? TICK_COMMAND : TICK_PID;
 	if (now < e->new_at + PROCESS_IS_NEW)
 		wait = TICK_NEW;
 	until = engine__search_wait(e, now);

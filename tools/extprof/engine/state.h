@@ -101,6 +101,7 @@ struct engine {
 	uint64_t remains_bytes;	/* of the memory of processes that have ended */
 	bool draining_lifecycle;
 	uint64_t new_at;	/* when a process was made or found last; CLOCK_MONOTONIC, ns */
+	uint64_t young_threads_at;	/* when there were threads last that may name themselves yet */
 	uint64_t drain_until;	/* CLOCK_MONOTONIC, ns */
 	const char *ended;	/* why; NULL: not yet */
 

@@ -10,6 +10,8 @@
 
 /* A writer holds the sequence lock for some stores: a few tries are enough. */
 #define TRIES 4
+/* So often the name of a thread that has none is read again soon after a sample. */
+#define UNNAMED_LOOKS 8
 
 void threads__init(struct threads *t, const struct layout *layout, const struct memory *memory)
 {
@@ -98,11 +100,13 @@ static void read_name(const struct threads *t, struct thread *thread)
 	}
 	thread->sampled = false;
 	/* When a thread dies, its ruby clears the flag of the ractor's main thread: keep what is known. */
-	if (thread->known && slot.state == RB_DEBUG_EXT_THREAD_DEAD)
+	if (!thread->known || slot.state != RB_DEBUG_EXT_THREAD_DEAD) {
+		thread->ractor = slot.ractor;
+		thread->flags = slot.flags;
+	} else if (thread->name[0]) {
 		return;
+	}
 	thread->known = true;
-	thread->ractor = slot.ractor;
-	thread->flags = slot.flags;
 	memcpy(thread->name, slot.name, sizeof(thread->name));
 }
 
@@ -158,6 +162,22 @@ struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, 
 	if (thread->tid != tid)
 		thread->tid = 0;
 	return thread;
+}
+
+bool threads__name_young(struct threads *t)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct thread *thread = &t->list[i];
+
+		if (!thread->sampled || thread->gone || thread->name[0] || thread->looks == UNNAMED_LOOKS)
+			continue;
+		thread->looks++;
+		read_name(t, thread);
+		any = true;
+	}
+	return any;
 }
 
 void threads__refresh(struct threads *t, bool all)

@@ -33,6 +33,7 @@ struct thread {
 	bool known;		/* its name has been read */
 	bool gone;		/* its slot is no longer its own */
 	bool sampled;		/* since its name was last read */
+	uint8_t looks;		/* of threads__name_young() */
 	char name[RB_DEBUG_EXT_THREAD_NAME_MAX];
 };
 
@@ -56,6 +57,13 @@ void threads__inherit(struct threads *t, const struct threads *parent);
 
 /* From now on the memory of the target is gone. */
 void threads__set_exited(struct threads *t);
+
+/*
+ * Read again the names of threads that were sampled and have none.  A thread is sampled while it starts, names itself
+ * when it runs, and another one has its slot soon after its end.  Not for ever: threads without a name are usual.
+ * Returns whether there were such threads: then call again soon.
+ */
+bool threads__name_young(struct threads *t);
 
 /* A sample of the thread with this serial, which was in that slot.  Valid until
  * the next call; NULL: out of memory, or there are too many. */
