@@ -520,104 +520,126 @@ EXTPROF_API void extprof_recording_destroy(struct extprof_recording *recording);
 /*
  * How much processes do: sums over all their threads, of an interval or since the recording began.  Times are
  * in ns.  Made by the library only: fields are added at the end of each structure.
- *
- * `known`: the figures of this structure are known of at least one process.  Else they mean nothing, and are 0.
- * `missing`: why they are not known, of the first process of which they are not; NULL: they are known of all.
  */
+
+/* Figures that are one number, in the order of extprof_figures::values.  They are only appended. */
+enum extprof_figure_id {
+	/* CPU time; user + system is the first.  Of the two the proportion is as the kernel has it, in steps of 10 ms. */
+	EXTPROF_CPU_TIME = 0,
+	EXTPROF_CPU_USER,
+	EXTPROF_CPU_SYSTEM,
+	EXTPROF_SWITCHES_VOLUNTARY,	/* a thread left its CPU to wait */
+	EXTPROF_SWITCHES_INVOLUNTARY,	/* another thread got the CPU */
+	EXTPROF_FAULTS_MINOR,
+	EXTPROF_FAULTS_MAJOR,
+	/*
+	 * Memory at the end, bytes, of processes that live, or of one that has ended as it was seen last.  Pages that several
+	 * processes share count for each of them.
+	 */
+	EXTPROF_MEMORY_RESIDENT,	/* the next three together */
+	EXTPROF_MEMORY_ANONYMOUS,
+	EXTPROF_MEMORY_FILE,
+	EXTPROF_MEMORY_SHARED,
+	EXTPROF_MEMORY_SWAPPED,
+	EXTPROF_MEMORY_PEAK,		/* most that was resident since a process began, the sum of these */
+	/*
+	 * Looks at who has the GVL, at random times: held / looks is the mean number of GVLs that are held (each ractor
+	 * has one).  A share of n looks has a standard deviation of 0.5 / sqrt(n) or less.
+	 */
+	EXTPROF_GVL_LOOKS,
+	EXTPROF_GVL_HELD,
+	EXTPROF_GVL_CONTENDED,		/* of held: a thread waited for it */
+	/* Of the looks, those that met a collection, by phase. */
+	EXTPROF_GC_MARK_LOOKS,
+	EXTPROF_GC_SWEEP_LOOKS,
+	EXTPROF_GC_COMPACT_LOOKS,
+	EXTPROF_GC_OTHER_LOOKS,
+	/*
+	 * Waits for the GVL that are over: each is measured.  P50, P99: so many percent of them are no longer.  They are
+	 * never too small, and at most 1/64 (1.6 %) too large.
+	 */
+	EXTPROF_GVL_WAITS,
+	EXTPROF_GVL_WAITS_TIME,
+	EXTPROF_GVL_WAITS_P50,
+	EXTPROF_GVL_WAITS_P99,
+	EXTPROF_GVL_WAITS_LONGEST,
+	EXTPROF_GVL_WAITS_LOST,		/* waits that found no room */
+	EXTPROF_GVL_WAITING,		/* threads that wait at the end, and are in none of the above */
+	EXTPROF_GVL_WAITING_LONGEST,	/* how long one of them has waited */
+	/* Without eBPF: the longest wait for the GVL that a look met, of which the end is not known. */
+	EXTPROF_GVL_WAIT_MET,
+	EXTPROF_GC_CYCLES,		/* collections that have begun, as ruby counts them */
+	EXTPROF_GC_MAJOR_CYCLES,
+	/* Pauses for collections, by the probe.  A collection can have several. */
+	EXTPROF_GC_PAUSES,
+	EXTPROF_GC_PAUSES_TIME,
+	EXTPROF_GC_PAUSES_P50,
+	EXTPROF_GC_PAUSES_P99,
+	EXTPROF_GC_PAUSES_LONGEST,
+	EXTPROF_GC_PAUSES_WAITED,	/* of their time: the thread waited for a CPU */
+	EXTPROF_GC_PAUSES_LOST,		/* in none of these, of all processes since the beginning */
+	EXTPROF_GC_MARK,		/* these four together are the time */
+	EXTPROF_GC_SWEEP,
+	EXTPROF_GC_COMPACT,
+	EXTPROF_GC_OTHER,
+	EXTPROF_GC_REASONS,		/* how many extprof_figures::gc_reasons there are */
+	/* Slots of objects, by samples: the standard deviation of the bytes of n samples is 1/sqrt(n) of them. */
+	EXTPROF_ALLOC_BYTES,
+	EXTPROF_ALLOC_OBJECTS,
+	EXTPROF_ALLOC_OBJECTS_DEVIATION, /* the standard deviation of the objects: small ones have few samples */
+	EXTPROF_ALLOC_SAMPLES,
+	EXTPROF_ALLOC_LOST,		/* samples that are in none of these, of all processes since the beginning */
+	EXTPROF_ALLOC_INTERVAL,		/* mean distance of two samples, bytes */
+	EXTPROF_MALLOC_BYTES,		/* memory besides slots, which Ruby and its extensions got from malloc */
+	EXTPROF_MALLOC_SAMPLES,
+	EXTPROF_THREADS,		/* that live at the end */
+	EXTPROF_THREADS_TIME,		/* of all threads, the sum of extprof_figures::states */
+	EXTPROF_THREADS_LOST,		/* that found no room, of all processes since the beginning */
+	/*
+	 * Readers other than "ebpf" see what threads do only when they look: so often they did.  Not known: each change of a
+	 * state was seen.
+	 */
+	EXTPROF_THREAD_LOOKS,
+	EXTPROF_CALLS_NOT_RETURNED,	/* system calls that go on at the end, and are in none of extprof_figures::calls */
+	EXTPROF_CALLS_LOST		/* since the beginning */
+};
+
 struct extprof_figure {
-	bool known;
-	const char *missing;
+	const char *key;	/* "cpu.total_ns": as `extprof stat --json` calls it, with its unit; does not change */
+	uint64_t value;		/* 0 if it is not known */
+	bool known;		/* of at least one process */
+	const char *missing;	/* why it is not known, of the first process of which it is not; NULL: it is known of all, or
+				 * there is nothing to be known */
 };
 
-/* Lengths of waits or pauses that are over.  p50, p99: so many percent of them are no longer.  They are never too
- * small, and at most 1/64 (1.6 %) too large. */
-struct extprof_lengths {
-	uint64_t count, total, longest, p50, p99;
-	const char *longest_thread;	/* whose the longest one was: "[thread worker-1 (1234)]"; NULL: unknown */
-	pid_t longest_pid;		/* the process of that thread; 0: unknown */
+/* The longest wait or pause of an interval: whose it was. */
+struct extprof_longest {
+	const char *thread;	/* "[thread worker-1 (1234)]"; NULL: unknown */
+	pid_t pid;		/* the process of that thread; 0: unknown */
 };
 
-/* CPU time; user + system is total.  Of the two the proportion is as the kernel has it, in steps of 10 ms. */
-struct extprof_cpu_figures {
-	struct extprof_figure figure;
-	uint64_t total, user, system;
-};
-
-struct extprof_switch_figures {
-	struct extprof_figure figure;
-	uint64_t voluntary;	/* a thread left its CPU to wait */
-	uint64_t involuntary;	/* another thread got the CPU */
-};
-
-struct extprof_fault_figures {
-	struct extprof_figure figure;
-	uint64_t minor, major;
-};
-
-/*
- * Looks at who has the GVL, at random times: held / looks is the mean number of GVLs that are held (each ractor has
- * one).  A share of n looks has a standard deviation of 0.5 / sqrt(n) or less.
- */
-struct extprof_gvl_figures {
-	struct extprof_figure figure;
-	uint64_t looks, held;
-	struct extprof_figure contention;	/* is the next one known? */
-	uint64_t contended;	/* of held: a thread waited for it */
-};
-
-/* Who had the GVL at looks at which another thread waited for it; most looks first. */
+/* Who had the GVL at looks at which another thread waited for it. */
 struct extprof_holder {
 	const char *thread;	/* "[thread worker-1 (1234)]"; NULL: many, or unknown */
 	pid_t pid;
 	uint64_t looks;
 };
 
-/* Waits for the GVL: each is measured. */
-struct extprof_gvl_wait_figures {
-	struct extprof_figure figure;
-	struct extprof_lengths lengths;
-	uint64_t lost;			/* waits that found no room */
-	uint64_t waiting;		/* threads that wait at the end, and are in none of the above */
-	uint64_t waiting_longest;	/* how long one of them has waited */
-};
-
 /* Why collections ran. */
 struct extprof_gc_reason {
 	const char *name;	/* "malloc"; "nothing to do": ruby entered the collector, and there was no collection */
 	bool major;		/* all objects were marked */
-	uint64_t pauses, time;
-};
-
-struct extprof_gc_figures {
-	struct extprof_figure cycles_figure;
-	uint64_t cycles, major_cycles;	/* collections that have begun, as ruby counts them */
-	struct extprof_figure figure;	/* of what follows, by the probe */
-	struct extprof_lengths pauses;	/* a collection can have several */
-	uint64_t waited;		/* of their total: the thread waited for a CPU */
-	uint64_t mark, sweep, compact, other;	/* together they are the total */
-	uint64_t lost;			/* pauses that are in none of these, of all processes since the beginning */
-	struct extprof_figure reasons_figure;
-	const struct extprof_gc_reason *reasons;	/* longest time first */
-	size_t reason_count;
-};
-
-/* Slots of objects, by samples: the standard deviation of the bytes of n samples is 1/sqrt(n) of them. */
-struct extprof_alloc_figures {
-	struct extprof_figure figure;
-	uint64_t bytes, objects, samples;
-	uint64_t lost;			/* samples that are in none of these, of all processes since the beginning */
-	uint64_t interval;		/* mean distance of two samples, bytes */
-	uint64_t objects_deviation;	/* the standard deviation of `objects`: small objects have few samples */
-	struct extprof_figure malloc_figure;
-	uint64_t malloc_bytes;		/* memory besides slots, which Ruby and its extensions got from malloc */
-	uint64_t malloc_samples;
+	uint64_t pauses, time;	/* by the probe */
+	uint64_t looks;		/* that met such a collection */
 };
 
 /* Time of all threads in one state. */
 struct extprof_state_figures {
 	const char *state;	/* "running", "gvl": see extprof_recording_options::modes "wall" */
 	uint64_t time;
-	uint64_t count;		/* waits that are over; of "running": how often a thread got a CPU */
+	uint64_t count;		/* waits that are over; of "running": how often a thread got a CPU.  With EXTPROF_THREAD_LOOKS
+				 * only waits that a look met count */
+	uint64_t error;		/* the time in 95 % of all cases is within so many ns; 0: it is exact */
 };
 
 struct extprof_call_figures {
@@ -625,23 +647,6 @@ struct extprof_call_figures {
 	uint32_t number;
 	bool compat;		/* of 32-bit code, which has other numbers */
 	uint64_t count, time;	/* of calls that have returned */
-};
-
-/* Looks that met a collection of that reason. */
-struct extprof_gc_reason_looks {
-	const char *name;
-	bool major;
-	uint64_t looks;
-};
-
-/* Of processes that live, or of one that has ended as it was seen last; bytes.  Pages that several processes share
- * count for each of them. */
-struct extprof_memory_figures {
-	struct extprof_figure figure;
-	uint64_t resident;		/* anonymous, file and shared together */
-	uint64_t anonymous, file, shared;
-	uint64_t swapped;
-	uint64_t peak;			/* most that was resident since a process began, the sum of these */
 };
 
 struct extprof_figures {
@@ -652,43 +657,20 @@ struct extprof_figures {
 	const char *interface;		/* "1.1"; "": unknown, or several */
 	bool ended;			/* all of them have ended */
 	uint64_t from, until;		/* ns since the recording began */
-	struct extprof_cpu_figures cpu;
-	struct extprof_switch_figures switches;
-	struct extprof_fault_figures faults;
-	struct extprof_gvl_figures gvl;
-	const struct extprof_holder *holders;
+	const struct extprof_figure *const *values;	/* by enum extprof_figure_id */
+	size_t value_count;		/* of this library, which can be older or newer than the header */
+	const struct extprof_longest *gvl_wait, *gvl_wait_met, *gc_pause;	/* of the figures of these names */
+	const struct extprof_holder *const *holders;	/* most looks first */
 	size_t holder_count;
-	struct extprof_gvl_wait_figures gvl_waits;
-	struct extprof_gc_figures gc;
-	struct extprof_alloc_figures alloc;
-	struct extprof_figure states_figure;
-	uint64_t lives;			/* time of all threads, the sum of the states */
-	uint32_t threads;		/* that live at the end */
-	uint64_t threads_lost;		/* that found no room, of all processes since the beginning */
-	const struct extprof_state_figures *states;	/* those that any thread was in */
+	const struct extprof_gc_reason *const *gc_reasons;	/* that had a pause, longest time first */
+	size_t gc_reason_count;
+	const struct extprof_gc_reason *const *gc_reasons_met;	/* that a look met, most looks first */
+	size_t gc_reason_met_count;
+	const struct extprof_state_figures *const *states;	/* those that any thread was in */
 	size_t state_count;
 	/* System calls, longest time first, of all processes; none in the figures of one of several processes. */
-	struct extprof_figure calls_figure;
-	const struct extprof_call_figures *calls;
+	const struct extprof_call_figures *const *calls;
 	size_t call_count;
-	uint64_t calls_not_returned;	/* calls that go on at the end, and are in none of these */
-	uint64_t calls_lost;		/* since the beginning */
-	/* Of extprof_gvl_figures::looks, those that met a collection, by phase and reason. */
-	uint64_t gc_mark_looks, gc_sweep_looks, gc_compact_looks, gc_other_looks;
-	const struct extprof_gc_reason_looks *gc_reason_looks;	/* most looks first */
-	size_t gc_reason_look_count;
-	/*
-	 * Readers other than "ebpf" see what threads do only when they look.  thread_looks: so often they did; 0: each
-	 * change of a state was seen.  state_errors: of each of `states`, the time in 95 % of all cases is within so many
-	 * ns; 0: it is exact.  A wait is counted in `states` only if a look met it.
-	 */
-	uint64_t thread_looks;
-	const uint64_t *state_errors;
-	/* The longest wait for the GVL that a look met, of which the end is not known; ns, 0: none, or `gvl_waits` has it. */
-	uint64_t longest_gvl_wait_met;
-	const char *longest_gvl_wait_thread;	/* NULL: unknown */
-	pid_t longest_gvl_wait_pid;
-	struct extprof_memory_figures memory;	/* at the end */
 };
 
 struct extprof_figures_result {
@@ -893,7 +875,7 @@ enum extprof_limit {
 	EXTPROF_LIMIT_TIME = 2		/* after a time, as by Thread#join(5) */
 };
 
-/* For what a program says it works (Fiber.with_labels).  Texts are clean. */
+/* For what a program says it works (Fiber.with_labels).  Texts are clean.  Fields are added at the end. */
 struct extprof_label {
 	const char *key;
 	const char *value;
@@ -910,13 +892,13 @@ struct extprof_dump_fiber {
 	const char *lost;	/* why it could not be read; NULL: it could.  The only frame says so too */
 	uint32_t changing;	/* if torn: innermost frames of the last try that are not in the stack */
 	uint32_t left_out;	/* outer frames that are not in the stack */
-	struct extprof_stack stack;	/* value: 1 */
+	const struct extprof_stack *stack;	/* value: 1 */
 	bool moved;		/* its stack is another one than in the dump before.  false in the first one */
 	const char *source;	/* text of the innermost line that has a file; NULL: not known */
 	uint64_t resumed_by;	/* serial of the fiber that resumed this one and waits for it; 0: none, or unknown */
 	uint64_t resumes;	/* serial of the fiber that this one has resumed and waits for; 0: none, or unknown */
 	bool nonblocking;	/* a scheduler can run others while it waits */
-	const struct extprof_label *labels;	/* the outermost one first, each key once */
+	const struct extprof_label *const *labels;	/* the outermost one first, each key once */
 	size_t label_count;
 	const char *labels_lost;	/* why some of them are not known; NULL: all are */
 };
@@ -940,7 +922,7 @@ struct extprof_dump_thread {
 	const char *call_file;	/* what that is: "/tmp/x", "socket:[4711]"; NULL: unknown */
 	const char *gc;		/* "mark", "sweep", "compact", "enter": it collects garbage; NULL: it does not */
 	bool ran;		/* it has run since the dump before.  false in the first one */
-	const struct extprof_dump_fiber *fibers;	/* the current one first */
+	const struct extprof_dump_fiber *const *fibers;	/* the current one first */
 	size_t fiber_count;
 	int wait;		/* enum extprof_wait */
 	uint64_t wait_thread;	/* serial of the thread that it waits for; 0: none, or unknown */
@@ -962,7 +944,7 @@ struct extprof_dump_result {
 	uint64_t time;			/* when the read began, ns since 1970; 0: of a core file */
 	uint64_t duration;		/* of the read of all stacks, ns */
 	uint64_t stopped;		/* so long the process was stopped, ns; 0: it was not */
-	const struct extprof_dump_thread *threads;	/* oldest first */
+	const struct extprof_dump_thread *const *threads;	/* oldest first */
 	size_t thread_count;
 	uint32_t torn;			/* stacks that changed during each try */
 	uint32_t lost;			/* stacks that could not be read */

@@ -6,13 +6,14 @@
 
 #define THREADS 6
 
-static struct extprof_dump_thread threads[THREADS];
+static struct extprof_dump_thread threads[THREADS], *list[THREADS];
 
 /* Thread i waits for a mutex that thread next[i] has; 0: it does not.  Serials are 10, 20, ... */
 static void set_up(const int next[THREADS])
 {
 	memset(threads, 0, sizeof(threads));
 	for (int i = 0; i < THREADS; i++) {
+		list[i] = &threads[i];
 		threads[i].serial = 10 * ((uint64_t)i + 1);
 		if (!next[i])
 			continue;
@@ -27,7 +28,7 @@ static int found(void)
 {
 	int all = 0;
 
-	if (deadlocks__find(threads, THREADS))
+	if (deadlocks__find(list, THREADS))
 		return -1;
 	for (int i = 0; i < THREADS; i++)
 		all = threads[i].deadlocked ? 10 * all + i + 1 : all;
@@ -80,13 +81,14 @@ TEST(deadlocks_end_by_a_timeout)
 	static const int circle[THREADS] = { 2, 1 };
 	struct extprof_frame outer = { .name = "Timeout.timeout" }, inner = { .name = "Thread::Mutex#lock" };
 	const struct extprof_frame *frames[] = { &outer, &inner };
-	struct extprof_dump_fiber fiber = { .stack = { .frames = frames, .count = 2 } };
+	struct extprof_stack stack = { .frames = frames, .count = 2 };
+	const struct extprof_dump_fiber fiber = { .stack = &stack }, *const fibers[] = { &fiber };
 
 	set_up(circle);
-	threads[1].fibers = &fiber;
+	threads[1].fibers = fibers;
 	threads[1].fiber_count = 1;
 	CHECK_INT(found(), 0);
-	fiber.stack.frames++;
-	fiber.stack.count--;
+	stack.frames++;
+	stack.count--;
 	CHECK_INT(found(), 12);
 }

@@ -9,8 +9,11 @@
 static const struct extprof_frame pop = { .name = "Thread::Queue#pop", .path = "", .kind = EXTPROF_FRAME_C };
 static const struct extprof_frame run = { .name = "run", .path = "a.rb", .line = 3, .kind = EXTPROF_FRAME_RUBY };
 static const struct extprof_frame *const waits[] = { &run, &pop }, *const runs[] = { &run };
-static struct extprof_dump_fiber fibers[8];
+static struct extprof_stack stacks[6];
+static struct extprof_dump_fiber fibers[6];
 static struct extprof_dump_thread threads[6];
+static const struct extprof_dump_fiber *fiber_list[6];
+static const struct extprof_dump_thread *thread_list[6];
 static struct extprof_dump_result result;
 static char *text;
 
@@ -22,18 +25,20 @@ static void set_up(void)
 	memset(fibers, 0, sizeof(fibers));
 	for (int i = 0; i < 6; i++) {
 		fibers[i] = (struct extprof_dump_fiber){ .serial = (uint64_t)i + 1, .root = true, .current = true };
-		fibers[i].stack.frames = (const struct extprof_frame **)(uintptr_t)(i ? waits : runs);
-		fibers[i].stack.count = i ? 2 : 1;
+		stacks[i] = (struct extprof_stack){ .frames = i ? waits : runs, .count = i ? 2 : 1 };
+		fibers[i].stack = &stacks[i];
+		fiber_list[i] = &fibers[i];
+		thread_list[i] = &threads[i];
 		threads[i] = (struct extprof_dump_thread){
 			.serial = (uint64_t)i + 1, .ractor = 1, .tid = 100 + (uint32_t)i, .name = names[i], .main = !i,
 			.state = i ? EXTPROF_THREAD_SLEEPING : EXTPROF_THREAD_RUNNING, .since = 1000000000ull * (unsigned int)(i + 1),
-			.call = -1, .call_fd = -1, .wait_fd = -1, .wait = i ? EXTPROF_WAIT_QUEUE : 0, .fibers = &fibers[i],
+			.call = -1, .call_fd = -1, .wait_fd = -1, .wait = i ? EXTPROF_WAIT_QUEUE : 0, .fibers = &fiber_list[i],
 			.fiber_count = 1,
 		};
 	}
 	threads[0].gc = "sweep";
 	result = (struct extprof_dump_result){
-		.pid = 7, .command = "ruby a.rb", .ruby_version = "3.4.5", .ruby_description = "", .threads = threads,
+		.pid = 7, .command = "ruby a.rb", .ruby_version = "3.4.5", .ruby_description = "", .threads = thread_list,
 		.thread_count = 6,
 	};
 }
@@ -77,7 +82,7 @@ TEST(dump_text_shows_equal_threads_together)
 /* What one of them has for itself keeps it apart. */
 TEST(dump_text_keeps_apart_what_differs)
 {
-	static const struct extprof_label label = { "job", "1" };
+	static const struct extprof_label label = { "job", "1" }, *const labels[] = { &label };
 
 	for (int i = 0; i < 6; i++) {
 		set_up();
@@ -87,11 +92,11 @@ TEST(dump_text_keeps_apart_what_differs)
 		else if (i == 1)
 			threads[1].state = EXTPROF_THREAD_BLOCKED;
 		else if (i == 2)
-			fibers[1].labels = &label, fibers[1].label_count = 1;
+			fibers[1].labels = labels, fibers[1].label_count = 1;
 		else if (i == 3)
 			fibers[1].torn = true;
 		else if (i == 4)
-			fibers[1].stack.count = 1;
+			stacks[1].count = 1;
 		else
 			threads[1].ractor = 2;
 		CHECK(strstr(write_text(false), "thread \"a\"") && strstr(text, "thread \"b\""));

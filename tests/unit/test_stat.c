@@ -7,78 +7,129 @@
 #include <stdlib.h>
 
 #include "cli/stat.h"
+#include "library/figure_rows.h"
 
 #define SECOND 1000000000ull
 
-static struct extprof_figures known(void)
-{
-	static const struct extprof_holder holders[] = { { "[thread burner (12)]", 77, 90 }, { NULL, 77, 10 } };
-	static const struct extprof_gc_reason reasons[] = { { "malloc", true, 2, 7000000 }, { "GC.start", false, 1, 500 } };
-	static const struct extprof_state_figures states[] = { { "running", 2 * SECOND, 300 }, { "gvl", SECOND, 20 } };
-	static const struct extprof_call_figures calls[] = {
-		{ .name = "read", .number = 0, .count = 4, .time = 8000000 },
-		{ .number = 999, .compat = true, .count = 1, .time = 1000 },
-	};
-	static const struct extprof_figure yes = { .known = true };
+/* Figures that a test makes, and what they point to. */
+struct made {
+	struct extprof_figures f;
+	struct extprof_figure values[FIGURE_ROWS];
+	const struct extprof_figure *list[FIGURE_ROWS];
+	struct extprof_longest gvl_wait, gvl_wait_met, gc_pause;
+};
 
-	return (struct extprof_figures){
-		.pid = 77, .processes = 1, .command = "ruby app.rb", .ruby_version = "3.4.5", .interface = "1.1",
-		.until = 4 * SECOND,
-		.cpu = { yes, 2 * SECOND, 1500000000, 500000000 },
-		.switches = { yes, 1200, 34 },
-		.faults = { yes, 1000000, 3 },
-		.gvl = { yes, 1000, 750, yes, 100 },
-		.holders = holders, .holder_count = 2,
-		.gvl_waits = { yes, { 20, SECOND, 100000000, 50000000, 99000000, "[thread napper (13)]", 77 }, 0, 2, 5000 },
-		.gc = { yes, 12345, 2, yes, { 30, 40000000, 9000000, 1000, 8000000, NULL, 0 }, 1000000, 30000000, 9000000, 0,
-			1000000, 4, yes, reasons, 2 },
-		.alloc = { yes, 3 << 20, 50000, 400, 0, 512 << 10, 5000, .malloc_figure = yes, .malloc_bytes = 2 << 20,
-			   .malloc_samples = 100 },
-		.states_figure = yes, .lives = 3 * SECOND, .threads = 4, .states = states, .state_count = 2,
-		.memory = { yes, 50 << 20, 40 << 20, 9 << 20, 1 << 20, 3 << 20, 60 << 20 },
-		.calls_figure = yes, .calls = calls, .call_count = 2, .calls_not_returned = 1,
+static void set(struct made *m, enum extprof_figure_id id, uint64_t value)
+{
+	m->values[id].value = value;
+	m->values[id].known = true;
+}
+
+/* All of these and what is between them. */
+static void forget(struct made *m, enum extprof_figure_id first, enum extprof_figure_id last, const char *missing)
+{
+	for (int i = first; i <= (int)last; i++)
+		m->values[i] = (struct extprof_figure){ .key = m->values[i].key, .missing = missing };
+}
+
+static struct made *known(struct made *m)
+{
+	static const struct extprof_holder burner = { "[thread burner (12)]", 77, 90 }, others = { NULL, 77, 10 };
+	static const struct extprof_holder *const holders[] = { &burner, &others };
+	static const struct extprof_gc_reason malloced = { "malloc", true, 2, 7000000, 0 }, start = { "GC.start", false, 1, 500, 0 };
+	static const struct extprof_gc_reason *const reasons[] = { &malloced, &start };
+	static const struct extprof_state_figures running = { "running", 2 * SECOND, 300, 0 }, gvl = { "gvl", SECOND, 20, 0 };
+	static const struct extprof_state_figures *const states[] = { &running, &gvl };
+	static const struct extprof_call_figures read = { .name = "read", .number = 0, .count = 4, .time = 8000000 };
+	static const struct extprof_call_figures compat = { .number = 999, .compat = true, .count = 1, .time = 1000 };
+	static const struct extprof_call_figures *const calls[] = { &read, &compat };
+	static const struct {
+		enum extprof_figure_id id;
+		uint64_t value;
+	} values[] = {
+		{ EXTPROF_CPU_TIME, 2 * SECOND }, { EXTPROF_CPU_USER, 1500000000 }, { EXTPROF_CPU_SYSTEM, 500000000 },
+		{ EXTPROF_SWITCHES_VOLUNTARY, 1200 }, { EXTPROF_SWITCHES_INVOLUNTARY, 34 },
+		{ EXTPROF_FAULTS_MINOR, 1000000 }, { EXTPROF_FAULTS_MAJOR, 3 },
+		{ EXTPROF_MEMORY_RESIDENT, 50 << 20 }, { EXTPROF_MEMORY_ANONYMOUS, 40 << 20 }, { EXTPROF_MEMORY_FILE, 9 << 20 },
+		{ EXTPROF_MEMORY_SHARED, 1 << 20 }, { EXTPROF_MEMORY_SWAPPED, 3 << 20 }, { EXTPROF_MEMORY_PEAK, 60 << 20 },
+		{ EXTPROF_GVL_LOOKS, 1000 }, { EXTPROF_GVL_HELD, 750 }, { EXTPROF_GVL_CONTENDED, 100 },
+		{ EXTPROF_GC_MARK_LOOKS, 0 }, { EXTPROF_GC_SWEEP_LOOKS, 0 }, { EXTPROF_GC_COMPACT_LOOKS, 0 },
+		{ EXTPROF_GC_OTHER_LOOKS, 0 },
+		{ EXTPROF_GVL_WAITS, 20 }, { EXTPROF_GVL_WAITS_TIME, SECOND }, { EXTPROF_GVL_WAITS_P50, 50000000 },
+		{ EXTPROF_GVL_WAITS_P99, 99000000 }, { EXTPROF_GVL_WAITS_LONGEST, 100000000 }, { EXTPROF_GVL_WAITS_LOST, 0 },
+		{ EXTPROF_GVL_WAITING, 2 }, { EXTPROF_GVL_WAITING_LONGEST, 5000 },
+		{ EXTPROF_GC_CYCLES, 12345 }, { EXTPROF_GC_MAJOR_CYCLES, 2 },
+		{ EXTPROF_GC_PAUSES, 30 }, { EXTPROF_GC_PAUSES_TIME, 40000000 }, { EXTPROF_GC_PAUSES_P50, 1000 },
+		{ EXTPROF_GC_PAUSES_P99, 8000000 }, { EXTPROF_GC_PAUSES_LONGEST, 9000000 },
+		{ EXTPROF_GC_PAUSES_WAITED, 1000000 }, { EXTPROF_GC_PAUSES_LOST, 4 }, { EXTPROF_GC_MARK, 30000000 },
+		{ EXTPROF_GC_SWEEP, 9000000 }, { EXTPROF_GC_COMPACT, 0 }, { EXTPROF_GC_OTHER, 1000000 }, { EXTPROF_GC_REASONS, 2 },
+		{ EXTPROF_ALLOC_BYTES, 3 << 20 }, { EXTPROF_ALLOC_OBJECTS, 50000 }, { EXTPROF_ALLOC_OBJECTS_DEVIATION, 5000 },
+		{ EXTPROF_ALLOC_SAMPLES, 400 }, { EXTPROF_ALLOC_LOST, 0 }, { EXTPROF_ALLOC_INTERVAL, 512 << 10 },
+		{ EXTPROF_MALLOC_BYTES, 2 << 20 }, { EXTPROF_MALLOC_SAMPLES, 100 },
+		{ EXTPROF_THREADS, 4 }, { EXTPROF_THREADS_TIME, 3 * SECOND }, { EXTPROF_THREADS_LOST, 0 },
+		{ EXTPROF_CALLS_NOT_RETURNED, 1 }, { EXTPROF_CALLS_LOST, 0 },
 	};
+
+	memset(m, 0, sizeof(*m));
+	m->f = (struct extprof_figures){
+		.pid = 77, .processes = 1, .command = "ruby app.rb", .ruby_version = "3.4.5", .interface = "1.1",
+		.until = 4 * SECOND, .values = m->list, .value_count = FIGURE_ROWS, .gvl_wait = &m->gvl_wait,
+		.gvl_wait_met = &m->gvl_wait_met, .gc_pause = &m->gc_pause, .holders = holders, .holder_count = 2,
+		.gc_reasons = reasons, .gc_reason_count = 2, .states = states, .state_count = 2, .calls = calls,
+		.call_count = 2,
+	};
+	for (int i = 0; i < FIGURE_ROWS; i++) {
+		m->values[i].key = figure_rows[i].key;
+		m->list[i] = &m->values[i];
+	}
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		set(m, values[i].id, values[i].value);
+	m->gvl_wait = (struct extprof_longest){ "[thread napper (13)]", 77 };
+	return m;
 }
 
 /* Of a ruby that tells little. */
-static struct extprof_figures unknown(void)
+static struct made *unknown(struct made *m)
 {
-	static const struct extprof_figure no = { .missing = "it does not tell" };
-	struct extprof_figures f = known();
+	static const char missing[] = "it does not tell";
 
-	f.gvl_waits.figure = f.gc.cycles_figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = f.alloc.malloc_figure =
-		f.gvl.contention = f.switches.figure = no;
-	return f;
+	known(m);
+	forget(m, EXTPROF_SWITCHES_VOLUNTARY, EXTPROF_SWITCHES_INVOLUNTARY, missing);
+	forget(m, EXTPROF_GVL_CONTENDED, EXTPROF_GVL_CONTENDED, missing);
+	forget(m, EXTPROF_GVL_WAITS, EXTPROF_GVL_WAITING_LONGEST, missing);
+	forget(m, EXTPROF_GC_CYCLES, EXTPROF_MALLOC_SAMPLES, missing);
+	return m;
 }
 
 /* By a reader that sees what threads do only when it looks. */
-static struct extprof_figures looked_at(void)
+static struct made *looked_at(struct made *m)
 {
-	static const struct extprof_figure no = { .missing = "it needs eBPF" };
-	static const struct extprof_gc_reason_looks reasons[] = { { "malloc", true, 200 }, { "GC.start", false, 50 } };
-	static const struct extprof_state_figures states[] = {
-		{ "running", 2 * SECOND, 300 }, { "runnable", SECOND / 2, 20 }, { "gvl", SECOND, 20 } };
-	static const uint64_t errors[] = { 0, 0, 40000000 };
-	struct extprof_figures f = known();
+	static const struct extprof_gc_reason malloced = { "malloc", true, 0, 0, 200 }, start = { "GC.start", false, 0, 0, 50 };
+	static const struct extprof_gc_reason *const reasons[] = { &malloced, &start };
+	static const struct extprof_state_figures running = { "running", 2 * SECOND, 300, 0 };
+	static const struct extprof_state_figures runnable = { "runnable", SECOND / 2, 20, 0 };
+	static const struct extprof_state_figures gvl = { "gvl", SECOND, 20, 40000000 };
+	static const struct extprof_state_figures *const states[] = { &running, &runnable, &gvl };
 
-	f.gvl_waits.figure = f.gc.figure = f.gc.reasons_figure = f.alloc.figure = f.alloc.malloc_figure = no;
-	f.gc_mark_looks = 100;
-	f.gc_sweep_looks = 130;
-	f.gc_other_looks = 20;
-	f.gc_reason_looks = reasons;
-	f.gc_reason_look_count = 2;
-	f.thread_looks = 1234;
-	f.states = states;
-	f.state_count = 3;
-	f.state_errors = errors;
-	f.longest_gvl_wait_met = 7000000;
-	f.longest_gvl_wait_thread = "[thread napper (13)]";
-	f.longest_gvl_wait_pid = 77;
-	return f;
+	known(m);
+	forget(m, EXTPROF_GVL_WAITS, EXTPROF_GVL_WAITING_LONGEST, "it needs eBPF");
+	forget(m, EXTPROF_GC_PAUSES, EXTPROF_MALLOC_SAMPLES, "it needs eBPF");
+	set(m, EXTPROF_GC_MARK_LOOKS, 100);
+	set(m, EXTPROF_GC_SWEEP_LOOKS, 130);
+	set(m, EXTPROF_GC_OTHER_LOOKS, 20);
+	set(m, EXTPROF_THREAD_LOOKS, 1234);
+	set(m, EXTPROF_GVL_WAIT_MET, 7000000);
+	m->gvl_wait_met = (struct extprof_longest){ "[thread napper (13)]", 77 };
+	m->f.gc_reasons_met = reasons;
+	m->f.gc_reason_met_count = 2;
+	m->f.states = states;
+	m->f.state_count = 3;
+	return m;
 }
 
-static char *total(const struct extprof_figures *f, struct extprof_report *report, bool json)
+static char *total(const struct made *m, struct extprof_report *report, bool json)
 {
+	const struct extprof_figures *f = &m->f;
 	const struct extprof_figures_result figures = { .interval = f, .total = f, .processes = &f, .process_count = 1 };
 	struct stat_result result = { .figures = &figures, .report = report, .own_cpu = 12000000, .ended = "Ctrl-C" };
 	struct stat_options options = { .top = 10 };
@@ -141,8 +192,8 @@ TEST(stat_text_of_known_figures)
 		"                                1  calls have not returned\n",
 		"extprof itself used 12.00 ms of CPU time\n", NULL,
 	};
-	struct extprof_figures f = known();
-	char *text = total(&f, NULL, false);
+	struct made m;
+	char *text = total(known(&m), NULL, false);
 
 	has_lines(text, lines);
 	free(text);
@@ -159,8 +210,8 @@ TEST(stat_text_of_unknown_figures)
 		"GC pauses                      -   not known: it does not tell\n",
 		"allocated                      -   not known: it does not tell\n", NULL,
 	};
-	struct extprof_figures f = unknown();
-	char *text = total(&f, NULL, false);
+	struct made m;
+	char *text = total(unknown(&m), NULL, false);
 
 	has_lines(text, lines);
 	CHECK(!strstr(text, "by reason") && !strstr(text, "by phase"));
@@ -182,8 +233,8 @@ TEST(stat_text_of_looks)
 		"                       500.00 ms   0.12 runnable\n"
 		"                         1.000 s   0.25 +- 0.01 gvl\n", NULL,
 	};
-	struct extprof_figures f = looked_at();
-	char *text = total(&f, NULL, false);
+	struct made m;
+	char *text = total(looked_at(&m), NULL, false);
 
 	has_lines(text, lines);
 	free(text);
@@ -191,8 +242,8 @@ TEST(stat_text_of_looks)
 
 TEST(stat_json_of_looks)
 {
-	struct extprof_figures f = looked_at();
-	char *text = total(&f, NULL, true);
+	struct made m;
+	char *text = total(looked_at(&m), NULL, true);
 	json_t *o = json_loads(text, 0, NULL), *gvl;
 
 	CHECK(o);
@@ -210,11 +261,11 @@ TEST(stat_json_of_looks)
 TEST(stat_text_of_a_part)
 {
 	static const char *const lines[] = { "involuntary 34; not of all processes: one is old\n", NULL };
-	struct extprof_figures f = known();
+	struct made m;
 	char *text;
 
-	f.switches.figure.missing = "one is old";
-	text = total(&f, NULL, false);
+	known(&m)->values[EXTPROF_SWITCHES_VOLUNTARY].missing = "one is old";
+	text = total(&m, NULL, false);
 	has_lines(text, lines);
 	free(text);
 }
@@ -238,10 +289,10 @@ static char *interval(const struct extprof_figures *f, bool json)
 /* Two lines of the same length: the columns are below their names. */
 TEST(stat_text_of_an_interval)
 {
-	struct extprof_figures figures[] = { known(), unknown() };
+	struct made m;
 
 	for (int i = 0; i < 2; i++) {
-		char *text = interval(&figures[i], false), *end = strchr(text, '\n');
+		char *text = interval(i ? &unknown(&m)->f : &known(&m)->f, false), *end = strchr(text, '\n');
 
 		CHECK(end && strlen(end + 1) == (size_t)(end - text) + 1);
 		CHECK((strstr(end, " -") != NULL) == (i == 1));
@@ -252,8 +303,8 @@ TEST(stat_text_of_an_interval)
 
 TEST(stat_json_of_known_figures)
 {
-	struct extprof_figures f = known();
-	char *text = total(&f, NULL, true);
+	struct made m;
+	char *text = total(known(&m), NULL, true);
 	json_t *o = json_loads(text, 0, NULL);
 
 	CHECK(o && strchr(text, '\n') == text + strlen(text) - 1);
@@ -286,8 +337,8 @@ TEST(stat_json_of_known_figures)
 TEST(stat_json_of_unknown_figures)
 {
 	static const char *const names[] = { "switches", "gvl_waits", "gc_cycles", "gc_pauses", "allocations", "malloc" };
-	struct extprof_figures f = unknown();
-	char *text = interval(&f, true);
+	struct made m;
+	char *text = interval(&unknown(&m)->f, true);
 	json_t *o = json_loads(text, 0, NULL), *missing = json_object_get(o, "missing");
 
 	CHECK(o);

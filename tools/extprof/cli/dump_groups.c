@@ -15,8 +15,8 @@ static bool same_text(const char *a, const char *b)
 /* Frames of one result are shared: equal ones are at one place. */
 static bool same_stack(const struct extprof_dump_fiber *a, const struct extprof_dump_fiber *b)
 {
-	return a->stack.count == b->stack.count &&
-	       (!a->stack.count || !memcmp(a->stack.frames, b->stack.frames, a->stack.count * sizeof(*a->stack.frames)));
+	return a->stack->count == b->stack->count &&
+	       (!a->stack->count || !memcmp(a->stack->frames, b->stack->frames, a->stack->count * sizeof(*a->stack->frames)));
 }
 
 /* Has it something of its own to show? */
@@ -34,7 +34,7 @@ static bool same_fiber(const struct extprof_dump_fiber *a, const struct extprof_
 
 static bool is_alone_thread(const struct extprof_dump_thread *t)
 {
-	return t->main || t->deadlocked || t->fiber_count != 1 || is_alone(t->fibers);
+	return t->main || t->deadlocked || t->fiber_count != 1 || is_alone(t->fibers[0]);
 }
 
 static bool same_thread(const struct extprof_dump_thread *a, const struct extprof_dump_thread *b, bool again)
@@ -44,7 +44,7 @@ static bool same_thread(const struct extprof_dump_thread *a, const struct extpro
 	       a->call_fd == b->call_fd && a->wait == b->wait && a->wait_thread == b->wait_thread &&
 	       a->wait_fd == b->wait_fd && a->wait_owner == b->wait_owner && a->wait_limit == b->wait_limit &&
 	       (a->wait != EXTPROF_WAIT_PROCESS || a->wait_object == b->wait_object) && (!again || a->ran == b->ran) &&
-	       same_fiber(a->fibers, b->fibers, again);
+	       same_fiber(a->fibers[0], b->fibers[0], again);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -55,17 +55,17 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static uint64_t hash_of_fiber(const struct extprof_dump_fiber *f)
 {
-	uint64_t hash = f->stack.count;
+	uint64_t hash = f->stack->count;
 
-	for (size_t i = 0; i < f->stack.count; i++)
-		hash = mix(hash, (uintptr_t)f->stack.frames[i]);
+	for (size_t i = 0; i < f->stack->count; i++)
+		hash = mix(hash, (uintptr_t)f->stack->frames[i]);
 	return hash;
 }
 
 /* With all that a program can make different in many threads, so that the search does not become slow. */
 static uint64_t hash_of_thread(const struct extprof_dump_thread *t)
 {
-	uint64_t hash = mix(hash_of_fiber(t->fibers), (uint32_t)t->call_fd);
+	uint64_t hash = mix(hash_of_fiber(t->fibers[0]), (uint32_t)t->call_fd);
 
 	hash = mix(mix(hash, (uint32_t)t->wait_fd), t->wait_thread);
 	return mix(mix(hash, t->ractor), t->wait == EXTPROF_WAIT_PROCESS ? t->wait_object : 0);
@@ -73,25 +73,25 @@ static uint64_t hash_of_thread(const struct extprof_dump_thread *t)
 
 /* Either threads or fibers. */
 struct members {
-	const struct extprof_dump_thread *threads;
-	const struct extprof_dump_fiber *fibers;
+	const struct extprof_dump_thread *const *threads;
+	const struct extprof_dump_fiber *const *fibers;
 	bool again;
 };
 
 static bool alone(const struct members *m, uint32_t i)
 {
-	return m->fibers ? is_alone(&m->fibers[i]) : is_alone_thread(&m->threads[i]);
+	return m->fibers ? is_alone(m->fibers[i]) : is_alone_thread(m->threads[i]);
 }
 
 static uint64_t hash(const struct members *m, uint32_t i)
 {
-	return m->fibers ? hash_of_fiber(&m->fibers[i]) : hash_of_thread(&m->threads[i]);
+	return m->fibers ? hash_of_fiber(m->fibers[i]) : hash_of_thread(m->threads[i]);
 }
 
 static bool same(const struct members *m, uint32_t a, uint32_t b)
 {
-	return m->fibers ? same_fiber(&m->fibers[a], &m->fibers[b], m->again) :
-		same_thread(&m->threads[a], &m->threads[b], m->again);
+	return m->fibers ? same_fiber(m->fibers[a], m->fibers[b], m->again) :
+		same_thread(m->threads[a], m->threads[b], m->again);
 }
 
 /* A table of those that are the first of their kind. */

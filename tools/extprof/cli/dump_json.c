@@ -95,7 +95,7 @@ static json_t *labels_of(const struct extprof_dump_fiber *f)
 	json_t *object = f->label_count ? json_object() : NULL;
 
 	for (size_t i = 0; i < f->label_count && object; i++)
-		json_object_set_new(object, f->labels[i].key, json_string(f->labels[i].value));
+		json_object_set_new(object, f->labels[i]->key, json_string(f->labels[i]->value));
 	return object;
 }
 
@@ -103,7 +103,7 @@ static json_t *labels_of(const struct extprof_dump_fiber *f)
 static const char *fiber_state(const struct extprof_dump_thread *t, const struct extprof_dump_fiber *f)
 {
 	return f->current ? "current" : f->resumes ? "resuming" : f->created ? "created" :
-		t->fibers[0].current ? "parked" : "unknown";
+		t->fibers[0]->current ? "parked" : "unknown";
 }
 
 static int write_fiber(struct writer *w, const struct extprof_dump_thread *t, const struct extprof_dump_fiber *f,
@@ -128,8 +128,8 @@ static int write_fiber(struct writer *w, const struct extprof_dump_thread *t, co
 			   "labels", labels_of(f), "labels_lost", f->labels_lost);
 	err = begin(object, "frames", w->to);
 	/* Innermost first, as in a backtrace of Ruby's. */
-	for (size_t i = f->created ? 0 : f->stack.count; i-- > 0 && !err;)
-		err = write_frame(w, f->stack.frames[i], i == f->stack.count - 1);
+	for (size_t i = f->created ? 0 : f->stack->count; i-- > 0 && !err;)
+		err = write_frame(w, f->stack->frames[i], i == f->stack->count - 1);
 	return err ? err : end(w->to);
 }
 
@@ -192,7 +192,7 @@ static int write_thread(struct writer *w, const struct extprof_dump_thread *t, b
 			 "gc", t->gc, "wait", wait_of(t), "ran", again ? json_boolean(t->ran) : NULL);
 	err = begin(object, "fibers", w->to);
 	for (size_t i = 0; i < t->fiber_count && !err; i++)
-		err = write_fiber(w, t, &t->fibers[i], again, !i);
+		err = write_fiber(w, t, t->fibers[i], again, !i);
 	return err ? err : end(w->to);
 }
 
@@ -224,7 +224,7 @@ int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to)
 			   r->core_missing ? json_integer((json_int_t)r->core_missing) : NULL);
 	err = begin(object, "threads", to);
 	for (size_t i = 0; i < r->thread_count && !err; i++)
-		err = write_thread(w, &r->threads[i], again, !i);
+		err = write_thread(w, r->threads[i], again, !i);
 	writer__free(w);
 	if (!err)
 		err = end(to);

@@ -71,14 +71,14 @@ static void write_deadlocks(const struct extprof_dump_result *r, FILE *to)
 	uint32_t count = 0, written = 0;
 
 	for (size_t i = 0; i < r->thread_count; i++)
-		if (r->threads[i].deadlock > count)
-			count = r->threads[i].deadlock;
+		if (r->threads[i]->deadlock > count)
+			count = r->threads[i]->deadlock;
 	if (!count)
 		return;
 	fprintf(to, "; %" PRIu32 " deadlock%s", count, count == 1 ? "" : "s");
 	for (size_t i = 0; i < r->thread_count && written < count && written < DEADLOCKS_MAX; i++) {
-		if (r->threads[i].deadlock == written + 1) {
-			write_circle(r, &r->threads[i], to);
+		if (r->threads[i]->deadlock == written + 1) {
+			write_circle(r, r->threads[i], to);
 			written++;
 		}
 	}
@@ -92,7 +92,7 @@ void dump_summary__write(const struct extprof_dump_result *r, FILE *to)
 	bool any = false;
 
 	for (size_t i = 0; i < r->thread_count; i++)
-		counts[kind_of(&r->threads[i])]++;
+		counts[kind_of(r->threads[i])]++;
 	fprintf(to, "%zu thread%s", r->thread_count, r->thread_count == 1 ? "" : "s");
 	for (int i = 0; i < KINDS; i++) {
 		if (!counts[i])

@@ -19,12 +19,12 @@ const struct extprof_dump_thread *dump__thread(const struct extprof_dump_result 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (r->threads[middle].serial < serial)
+		if (r->threads[middle]->serial < serial)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < r->thread_count && r->threads[low].serial == serial ? &r->threads[low] : NULL;
+	return low < r->thread_count && r->threads[low]->serial == serial ? r->threads[low] : NULL;
 }
 
 static bool on_cpu(const struct extprof_dump_thread *t)
@@ -207,7 +207,7 @@ static void write_labels(const struct extprof_dump_fiber *f, FILE *to)
 		return;
 	fprintf(to, "    labels:");
 	for (size_t i = 0; i < f->label_count; i++)
-		fprintf(to, "%s %s=%s", i ? "," : "", f->labels[i].key, f->labels[i].value);
+		fprintf(to, "%s %s=%s", i ? "," : "", f->labels[i]->key, f->labels[i]->value);
 	if (f->labels_lost)
 		fprintf(to, "%s [%s]", f->label_count ? "," : "", f->labels_lost);
 	fprintf(to, "\n");
@@ -219,8 +219,8 @@ static void write_stack(const struct extprof_dump_fiber *f, FILE *to)
 
 	if (f->created)
 		return;
-	for (size_t i = f->stack.count; i-- > 0;) {
-		const struct extprof_frame *frame = f->stack.frames[i];
+	for (size_t i = f->stack->count; i-- > 0;) {
+		const struct extprof_frame *frame = f->stack->frames[i];
 
 		write_frame(frame, to);
 		/* The source is that of the first frame that has a line. */
@@ -229,7 +229,7 @@ static void write_stack(const struct extprof_dump_fiber *f, FILE *to)
 			source = NULL;
 		}
 	}
-	if (!f->stack.count)
+	if (!f->stack->count)
 		fprintf(to, "    [no ruby code]\n");
 }
 
@@ -242,7 +242,7 @@ static void write_fiber_state(const struct extprof_dump_thread *t, const struct 
 		fprintf(to, "has resumed fiber %" PRIu64, f->resumes);
 	else
 		fprintf(to, "%s", f->current ? "current" : f->created ? "created, never resumed" :
-			t->fibers[0].current ? "parked" : "current or parked");
+			t->fibers[0]->current ? "parked" : "current or parked");
 	if (again)
 		fprintf(to, "%s", f->moved ? ", moved" : ", not moved");
 }
@@ -251,13 +251,13 @@ static void write_fiber_state(const struct extprof_dump_thread *t, const struct 
 static void write_fiber_group(const struct extprof_dump_thread *t, const struct dump_groups *g, uint32_t first,
 			      bool again, FILE *to)
 {
-	const struct extprof_dump_fiber *f = &t->fibers[first];
+	const struct extprof_dump_fiber *f = t->fibers[first];
 	uint32_t n = 0;
 
 	if (g->count[first] > 1) {
 		fprintf(to, "  %" PRIu32 " fibers (%s", g->count[first], f->nonblocking ? "non-blocking; " : "");
 		for (uint32_t i = first; n < NAMED_MAX && (!n || i); i = g->next[i], n++)
-			fprintf(to, "%s%" PRIu64, n ? ", " : "", t->fibers[i].serial);
+			fprintf(to, "%s%" PRIu64, n ? ", " : "", t->fibers[i]->serial);
 		if (n < g->count[first])
 			fprintf(to, " and %" PRIu32 " more", g->count[first] - n);
 		fprintf(to, "): ");
@@ -302,13 +302,13 @@ static int write_fibers(const struct extprof_dump_thread *t, bool again, bool al
 static int write_thread_group(const struct extprof_dump_result *r, const struct dump_groups *g, uint32_t first,
 			      bool again, bool all, FILE *to)
 {
-	const struct extprof_dump_thread *t = &r->threads[first];
+	const struct extprof_dump_thread *t = r->threads[first];
 	uint64_t least = t->since, most = t->since;
 	uint32_t n = 0;
 
 	for (uint32_t i = g->next[first]; i; i = g->next[i]) {
-		least = r->threads[i].since < least ? r->threads[i].since : least;
-		most = r->threads[i].since > most ? r->threads[i].since : most;
+		least = r->threads[i]->since < least ? r->threads[i]->since : least;
+		most = r->threads[i]->since > most ? r->threads[i]->since : most;
 	}
 	if (g->count[first] > 1) {
 		fprintf(to, "\n%" PRIu32 " threads", g->count[first]);
@@ -319,7 +319,7 @@ static int write_thread_group(const struct extprof_dump_result *r, const struct 
 	fprintf(to, ": ");
 	write_state(r, t, least, most, to);
 	if (again) {
-		bool moved = t->fiber_count && t->fibers[0].moved;
+		bool moved = t->fiber_count && t->fibers[0]->moved;
 
 		fprintf(to, "%s", moved ? ", moved" : t->ran ? ", ran, not moved" : ", not moved");
 	}
@@ -328,7 +328,7 @@ static int write_thread_group(const struct extprof_dump_result *r, const struct 
 		fprintf(to, "  ");
 		for (uint32_t i = first; n < NAMED_MAX && (!n || i); i = g->next[i], n++) {
 			fprintf(to, "%s", n ? ", " : "");
-			write_who(&r->threads[i], to);
+			write_who(r->threads[i], to);
 		}
 		if (n < g->count[first])
 			fprintf(to, " and %" PRIu32 " more", g->count[first] - n);

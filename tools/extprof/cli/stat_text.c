@@ -4,49 +4,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/amounts.h"
 #include "cli/stat.h"
 
 #define LABEL_WIDTH 18
-#define TEXT 32
 
-/* "1.234 s" */
-static const char *time_text(uint64_t ns, char text[TEXT])
+static uint64_t value(const struct extprof_figures *f, enum extprof_figure_id id)
 {
-	if (ns >= 1000000000u)
-		snprintf(text, TEXT, "%.3f s", (double)ns / 1e9);
-	else if (ns >= 1000000u)
-		snprintf(text, TEXT, "%.2f ms", (double)ns / 1e6);
-	else
-		snprintf(text, TEXT, "%.1f us", (double)ns / 1e3);
-	return text;
+	return f->values[id]->value;
 }
 
-static const char *bytes_text(double bytes, char text[TEXT])
+static bool is_known(const struct extprof_figures *f, enum extprof_figure_id id)
 {
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
-	unsigned int i = 0;
-
-	while (bytes >= 1024 && i < 5) {
-		bytes /= 1024;
-		i++;
-	}
-	snprintf(text, TEXT, i ? "%.1f %s" : "%.0f %s", bytes, units[i]);
-	return text;
-}
-
-/* "12,345" */
-static const char *count_text(uint64_t count, char text[TEXT])
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count), at = 0;
-
-	for (int i = 0; i < length; i++) {
-		if (i && !((length - i) % 3))
-			text[at++] = ',';
-		text[at++] = digits[i];
-	}
-	text[at] = '\0';
-	return text;
+	return f->values[id]->known;
 }
 
 static double seconds(const struct extprof_figures *f)
@@ -84,47 +54,73 @@ void stat_text__write_head(FILE *to)
 }
 
 /* "-": it is not known, and the total says why. */
-static void write_share(bool known, uint64_t part, uint64_t whole, int width, FILE *to)
+static void write_share(const struct extprof_figures *f, enum extprof_figure_id id, uint64_t whole, int width, FILE *to)
 {
-	if (known)
-		fprintf(to, " %*.1f%%", width - 1, percent(part, whole));
+	if (is_known(f, id))
+		fprintf(to, " %*.1f%%", width - 1, percent(value(f, id), whole));
 	else
 		fprintf(to, " %*s", width, "-");
 }
 
-static void write_count(bool known, uint64_t count, int width, FILE *to)
+static void write_cell(bool known, const char *text, int width, FILE *to)
 {
-	char text[TEXT];
-
-	fprintf(to, " %*s", width, known ? count_text(count, text) : "-");
+	fprintf(to, " %*s", width, known ? text : "-");
 }
 
-static void write_time(bool known, uint64_t ns, int width, FILE *to)
+static void write_count(const struct extprof_figures *f, enum extprof_figure_id id, uint64_t count, int width, FILE *to)
 {
-	char text[TEXT];
+	char text[AMOUNT_TEXT];
 
-	fprintf(to, " %*s", width, known ? time_text(ns, text) : "-");
+	write_cell(is_known(f, id), amount__count(count, text), width, to);
+}
+
+static void write_time(const struct extprof_figures *f, enum extprof_figure_id id, int width, FILE *to)
+{
+	char text[AMOUNT_TEXT];
+
+	write_cell(is_known(f, id), amount__time(value(f, id), text), width, to);
+}
+
+/* Of waits there may have been none. */
+static void write_wait(const struct extprof_figures *f, enum extprof_figure_id id, int width, FILE *to)
+{
+	char text[AMOUNT_TEXT];
+
+	write_cell(is_known(f, id) && value(f, EXTPROF_GVL_WAITS), amount__time(value(f, id), text), width, to);
+}
+
+static void write_allocated(const struct extprof_figures *f, FILE *to)
+{
+	char text[AMOUNT_TEXT];
+
+	write_cell(is_known(f, EXTPROF_ALLOC_BYTES), amount__bytes((double)value(f, EXTPROF_ALLOC_BYTES), text), 10, to);
+}
+
+static uint64_t switches(const struct extprof_figures *f)
+{
+	return value(f, EXTPROF_SWITCHES_VOLUNTARY) + value(f, EXTPROF_SWITCHES_INVOLUNTARY);
+}
+
+static uint64_t faults(const struct extprof_figures *f)
+{
+	return value(f, EXTPROF_FAULTS_MINOR) + value(f, EXTPROF_FAULTS_MAJOR);
 }
 
 void stat_text__write_interval(const struct extprof_figures *f, FILE *to)
 {
-	const struct extprof_gvl_wait_figures *w = &f->gvl_waits;
-	bool waited = w->figure.known && w->lengths.count;
-	char text[TEXT];
-
 	fprintf(to, "%7.3f s", (double)f->until / 1e9);
-	write_share(f->cpu.figure.known, f->cpu.total, f->until - f->from, 7, to);
-	write_share(f->gvl.figure.known, f->gvl.held, f->gvl.looks, 6, to);
-	write_count(w->figure.known, w->lengths.count, 9, to);
-	write_time(waited, w->lengths.p50, 9, to);
-	write_time(waited, w->lengths.p99, 9, to);
-	write_time(waited, w->lengths.longest, 9, to);
-	write_count(f->gc.cycles_figure.known, f->gc.cycles, 6, to);
-	write_time(f->gc.figure.known, f->gc.pauses.total, 9, to);
-	write_count(f->gc.figure.known, f->gc.pauses.count, 6, to);
-	fprintf(to, " %10s", f->alloc.figure.known ? bytes_text((double)f->alloc.bytes, text) : "-");
-	write_count(f->switches.figure.known, f->switches.voluntary + f->switches.involuntary, 9, to);
-	write_count(f->faults.figure.known, f->faults.minor + f->faults.major, 9, to);
+	write_share(f, EXTPROF_CPU_TIME, f->until - f->from, 7, to);
+	write_share(f, EXTPROF_GVL_HELD, value(f, EXTPROF_GVL_LOOKS), 6, to);
+	write_count(f, EXTPROF_GVL_WAITS, value(f, EXTPROF_GVL_WAITS), 9, to);
+	write_wait(f, EXTPROF_GVL_WAITS_P50, 9, to);
+	write_wait(f, EXTPROF_GVL_WAITS_P99, 9, to);
+	write_wait(f, EXTPROF_GVL_WAITS_LONGEST, 9, to);
+	write_count(f, EXTPROF_GC_CYCLES, value(f, EXTPROF_GC_CYCLES), 6, to);
+	write_time(f, EXTPROF_GC_PAUSES_TIME, 9, to);
+	write_count(f, EXTPROF_GC_PAUSES, value(f, EXTPROF_GC_PAUSES), 6, to);
+	write_allocated(f, to);
+	write_count(f, EXTPROF_SWITCHES_VOLUNTARY, switches(f), 9, to);
+	write_count(f, EXTPROF_FAULTS_MINOR, faults(f), 9, to);
 	putc('\n', to);
 }
 
@@ -136,127 +132,144 @@ static void write_label(const char *label, FILE *to)
 }
 
 /* False: it is not known, and that was said. */
-static bool begin(const char *label, const struct extprof_figure *f, FILE *to)
+static bool begin(const char *label, const struct extprof_figures *f, enum extprof_figure_id id, FILE *to)
 {
+	const char *missing = f->values[id]->missing;
+
 	write_label(label, to);
-	if (f->known)
+	if (is_known(f, id))
 		return true;
-	fprintf(to, "%14s   not known: %s\n", "-", f->missing ? f->missing : "there was no process to measure");
+	fprintf(to, "%14s   not known: %s\n", "-", missing ? missing : "this reader does not tell it");
 	return false;
 }
 
-static void end(const struct extprof_figure *f, FILE *to)
+static void end(const struct extprof_figures *f, enum extprof_figure_id id, FILE *to)
 {
-	if (f->missing)
-		fprintf(to, "; not of all processes: %s", f->missing);
+	if (f->values[id]->missing)
+		fprintf(to, "; not of all processes: %s", f->values[id]->missing);
 	putc('\n', to);
 }
 
 static void write_cpu(const struct extprof_figures *f, FILE *to)
 {
-	char total[TEXT], user[TEXT], system[TEXT];
+	char total[AMOUNT_TEXT], user[AMOUNT_TEXT], system[AMOUNT_TEXT];
 
-	if (!begin("CPU time", &f->cpu.figure, to))
+	if (!begin("CPU time", f, EXTPROF_CPU_TIME, to))
 		return;
-	fprintf(to, "%14s   %.1f %% of one CPU; user %s, system %s", time_text(f->cpu.total, total),
-		percent(f->cpu.total, f->until - f->from), time_text(f->cpu.user, user),
-		time_text(f->cpu.system, system));
-	end(&f->cpu.figure, to);
+	fprintf(to, "%14s   %.1f %% of one CPU; user %s, system %s", amount__time(value(f, EXTPROF_CPU_TIME), total),
+		percent(value(f, EXTPROF_CPU_TIME), f->until - f->from), amount__time(value(f, EXTPROF_CPU_USER), user),
+		amount__time(value(f, EXTPROF_CPU_SYSTEM), system));
+	end(f, EXTPROF_CPU_TIME, to);
 }
 
-static void write_switches(const struct extprof_figures *f, FILE *to)
+/* Two counts and their sum. */
+static void write_two(const char *label, const struct extprof_figures *f, enum extprof_figure_id one, const char *of_one,
+		      enum extprof_figure_id two, const char *of_two, FILE *to)
 {
-	uint64_t sum = f->switches.voluntary + f->switches.involuntary;
-	char a[TEXT], b[TEXT], c[TEXT];
+	uint64_t sum = value(f, one) + value(f, two);
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT];
 
-	if (!begin("context switches", &f->switches.figure, to))
+	if (!begin(label, f, one, to))
 		return;
-	fprintf(to, "%14s   %.0f/s; voluntary %s, involuntary %s", count_text(sum, a), per_second(f, sum),
-		count_text(f->switches.voluntary, b), count_text(f->switches.involuntary, c));
-	end(&f->switches.figure, to);
-}
-
-static void write_faults(const struct extprof_figures *f, FILE *to)
-{
-	uint64_t sum = f->faults.minor + f->faults.major;
-	char a[TEXT], b[TEXT], c[TEXT];
-
-	if (!begin("page faults", &f->faults.figure, to))
-		return;
-	fprintf(to, "%14s   %.0f/s; minor %s, major %s", count_text(sum, a), per_second(f, sum),
-		count_text(f->faults.minor, b), count_text(f->faults.major, c));
-	end(&f->faults.figure, to);
+	fprintf(to, "%14s   %.0f/s; %s %s, %s %s", amount__count(sum, a), per_second(f, sum), of_one,
+		amount__count(value(f, one), b), of_two, amount__count(value(f, two), c));
+	end(f, one, to);
 }
 
 static void write_memory(const struct extprof_figures *f, FILE *to)
 {
-	const struct extprof_memory_figures *m = &f->memory;
-	char text[6][TEXT];
+	static const char *const names[] = {
+		"resident; anonymous ", ", file ", ", shared ", "; swapped ", "; peak ",
+	};
+	char text[AMOUNT_TEXT];
 
-	if (!begin("memory", &m->figure, to))
+	if (!begin("memory", f, EXTPROF_MEMORY_RESIDENT, to))
 		return;
-	fprintf(to, "%14s   resident; anonymous %s, file %s, shared %s; swapped %s; peak %s",
-		bytes_text((double)m->resident, text[0]), bytes_text((double)m->anonymous, text[1]),
-		bytes_text((double)m->file, text[2]), bytes_text((double)m->shared, text[3]),
-		bytes_text((double)m->swapped, text[4]), bytes_text((double)m->peak, text[5]));
-	end(&m->figure, to);
+	fprintf(to, "%14s   ", amount__bytes((double)value(f, EXTPROF_MEMORY_RESIDENT), text));
+	for (int i = 0; i < EXTPROF_MEMORY_PEAK - EXTPROF_MEMORY_RESIDENT; i++)
+		fprintf(to, "%s%s", names[i], amount__bytes((double)value(f, EXTPROF_MEMORY_ANONYMOUS + i), text));
+	end(f, EXTPROF_MEMORY_RESIDENT, to);
+}
+
+/* "10.0 % +- 1.9", of the looks at who has the GVL. */
+static void write_looks(const struct extprof_figures *f, uint64_t part, FILE *to)
+{
+	uint64_t looks = value(f, EXTPROF_GVL_LOOKS);
+
+	fprintf(to, "%.1f %% +- %.1f", percent(part, looks), error_of_share(part, looks));
 }
 
 static void write_gvl(const struct extprof_figures *f, FILE *to)
 {
-	char a[TEXT];
+	uint64_t looks = value(f, EXTPROF_GVL_LOOKS), held = value(f, EXTPROF_GVL_HELD);
+	char a[AMOUNT_TEXT];
 
-	if (!begin("GVL held", &f->gvl.figure, to))
+	if (!begin("GVL held", f, EXTPROF_GVL_HELD, to))
 		return;
-	fprintf(to, "%12.1f %%   +- %.1f (%s looks)", percent(f->gvl.held, f->gvl.looks),
-		error_of_share(f->gvl.held, f->gvl.looks), count_text(f->gvl.looks, a));
-	if (f->gvl.contention.known)
-		fprintf(to, "; others waited for it %.1f %% +- %.1f", percent(f->gvl.contended, f->gvl.looks),
-			error_of_share(f->gvl.contended, f->gvl.looks));
-	end(&f->gvl.figure, to);
+	fprintf(to, "%12.1f %%   +- %.1f (%s looks)", percent(held, looks), error_of_share(held, looks), amount__count(looks, a));
+	if (is_known(f, EXTPROF_GVL_CONTENDED)) {
+		fprintf(to, "; others waited for it ");
+		write_looks(f, value(f, EXTPROF_GVL_CONTENDED), to);
+	}
+	end(f, EXTPROF_GVL_HELD, to);
 }
 
-/* "; p50 1.2 ms, p99 3 ms, longest 4 ms of [thread x (12)]" */
-static void write_lengths(const struct extprof_lengths *l, bool several, FILE *to)
+/* "; p50 1.2 ms, p99 3 ms, longest 4 ms of [thread x (12)]".  Their figures follow the count. */
+static void write_lengths(const struct extprof_figures *f, enum extprof_figure_id count, const struct extprof_longest *of,
+			  FILE *to)
 {
-	char a[TEXT], b[TEXT], c[TEXT];
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT];
 
-	if (!l->count)
+	if (!value(f, count))
 		return;
-	fprintf(to, "; p50 %s, p99 %s, longest %s", time_text(l->p50, a), time_text(l->p99, b), time_text(l->longest, c));
-	if (l->longest_thread)
-		fprintf(to, " of %s", l->longest_thread);
-	if (several && l->longest_pid)
-		fprintf(to, " in process %d", l->longest_pid);
+	fprintf(to, "; p50 %s, p99 %s, longest %s", amount__time(value(f, count + 2), a), amount__time(value(f, count + 3), b),
+		amount__time(value(f, count + 4), c));
+	if (of->thread)
+		fprintf(to, " of %s", of->thread);
+	if (f->processes > 1 && of->pid)
+		fprintf(to, " in process %d", of->pid);
+}
+
+static void write_wait_met(const struct extprof_figures *f, FILE *to)
+{
+	char a[AMOUNT_TEXT];
+
+	if (!is_known(f, EXTPROF_GVL_WAIT_MET))
+		return;
+	write_label("  by looks", to);
+	fprintf(to, "%14s   or longer was the longest that was met", amount__time(value(f, EXTPROF_GVL_WAIT_MET), a));
+	if (f->gvl_wait_met->thread)
+		fprintf(to, ", of %s", f->gvl_wait_met->thread);
+	if (f->processes > 1)
+		fprintf(to, " in process %d", f->gvl_wait_met->pid);
+	putc('\n', to);
+}
+
+static void write_lost(const struct extprof_figures *f, enum extprof_figure_id id, const char *what, FILE *to)
+{
+	char a[AMOUNT_TEXT];
+
+	if (value(f, id))
+		fprintf(to, "%-*s%14s   %s\n", LABEL_WIDTH, "  lost", amount__count(value(f, id), a), what);
 }
 
 static void write_gvl_waits(const struct extprof_figures *f, FILE *to)
 {
-	const struct extprof_gvl_wait_figures *w = &f->gvl_waits;
-	char a[TEXT], b[TEXT], c[TEXT];
+	uint64_t count = value(f, EXTPROF_GVL_WAITS), waiting = value(f, EXTPROF_GVL_WAITING);
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
 
-	if (!begin("GVL waits", &w->figure, to)) {
-		if (f->longest_gvl_wait_met) {
-			write_label("  by looks", to);
-			fprintf(to, "%14s   or longer was the longest that was met", time_text(f->longest_gvl_wait_met, a));
-			if (f->longest_gvl_wait_thread)
-				fprintf(to, ", of %s", f->longest_gvl_wait_thread);
-			if (f->processes > 1)
-				fprintf(to, " in process %d", f->longest_gvl_wait_pid);
-			putc('\n', to);
-		}
+	if (!begin("GVL waits", f, EXTPROF_GVL_WAITS, to)) {
+		write_wait_met(f, to);
 		return;
 	}
-	fprintf(to, "%14s   %.0f/s, %s in all", count_text(w->lengths.count, a), per_second(f, w->lengths.count),
-		time_text(w->lengths.total, b));
-	write_lengths(&w->lengths, f->processes > 1, to);
-	end(&w->figure, to);
-	if (w->waiting)
-		fprintf(to, "%*s%14" PRIu64 "   more %s at the end, one for %s\n", LABEL_WIDTH, "  not over", w->waiting,
-			w->waiting == 1 ? "waits" : "wait", time_text(w->waiting_longest, c));
-	if (w->lost)
-		fprintf(to, "%*s%14s   waits found no room in the table of the kernel\n", LABEL_WIDTH, "  lost",
-			count_text(w->lost, a));
+	fprintf(to, "%14s   %.0f/s, %s in all", amount__count(count, a), per_second(f, count),
+		amount__time(value(f, EXTPROF_GVL_WAITS_TIME), b));
+	write_lengths(f, EXTPROF_GVL_WAITS, f->gvl_wait, to);
+	end(f, EXTPROF_GVL_WAITS, to);
+	if (waiting)
+		fprintf(to, "%*s%14" PRIu64 "   more %s at the end, one for %s\n", LABEL_WIDTH, "  not over", waiting,
+			waiting == 1 ? "waits" : "wait", amount__time(value(f, EXTPROF_GVL_WAITING_LONGEST), a));
+	write_lost(f, EXTPROF_GVL_WAITS_LOST, "waits found no room in the table of the kernel", to);
 }
 
 static void write_holders(const struct extprof_figures *f, unsigned long top, FILE *to)
@@ -264,9 +277,9 @@ static void write_holders(const struct extprof_figures *f, unsigned long top, FI
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < f->holder_count; i++)
-		sum += f->holders[i].looks;
+		sum += f->holders[i]->looks;
 	for (size_t i = 0; i < f->holder_count && i < top; i++) {
-		const struct extprof_holder *h = &f->holders[i];
+		const struct extprof_holder *h = f->holders[i];
 
 		write_label(i ? "" : "  for whom", to);
 		fprintf(to, "%12.1f %%   %s", percent(h->looks, sum), h->thread ? h->thread : "[other threads]");
@@ -276,132 +289,151 @@ static void write_holders(const struct extprof_figures *f, unsigned long top, FI
 	}
 }
 
-/* What is known of collections without their pauses. */
+/* Without the probe of pauses: by the looks that met a collection. */
 static void write_gc_looks(const struct extprof_figures *f, FILE *to)
 {
-	uint64_t all = f->gc_mark_looks + f->gc_sweep_looks + f->gc_compact_looks + f->gc_other_looks;
+	uint64_t looks = value(f, EXTPROF_GVL_LOOKS), all = 0;
 
-	if (!f->gvl.figure.known)
+	if (!is_known(f, EXTPROF_GC_MARK_LOOKS))
 		return;
+	for (int i = EXTPROF_GC_MARK_LOOKS; i <= EXTPROF_GC_OTHER_LOOKS; i++)
+		all += value(f, i);
 	write_label("  by looks", to);
-	fprintf(to, "%12.1f %%   +- %.1f of the time; mark %.1f %%, sweep %.1f %%", percent(all, f->gvl.looks),
-		error_of_share(all, f->gvl.looks), percent(f->gc_mark_looks, f->gvl.looks),
-		percent(f->gc_sweep_looks, f->gvl.looks));
-	if (f->gc_compact_looks)
-		fprintf(to, ", compact %.1f %%", percent(f->gc_compact_looks, f->gvl.looks));
-	fprintf(to, ", other %.1f %%\n", percent(f->gc_other_looks, f->gvl.looks));
-	for (size_t i = 0; i < f->gc_reason_look_count; i++) {
-		const struct extprof_gc_reason_looks *r = &f->gc_reason_looks[i];
+	fprintf(to, "%12.1f %%   +- %.1f of the time; mark %.1f %%, sweep %.1f %%", percent(all, looks),
+		error_of_share(all, looks), percent(value(f, EXTPROF_GC_MARK_LOOKS), looks),
+		percent(value(f, EXTPROF_GC_SWEEP_LOOKS), looks));
+	if (value(f, EXTPROF_GC_COMPACT_LOOKS))
+		fprintf(to, ", compact %.1f %%", percent(value(f, EXTPROF_GC_COMPACT_LOOKS), looks));
+	fprintf(to, ", other %.1f %%\n", percent(value(f, EXTPROF_GC_OTHER_LOOKS), looks));
+	for (size_t i = 0; i < f->gc_reason_met_count; i++) {
+		const struct extprof_gc_reason *r = f->gc_reasons_met[i];
 
 		write_label(i ? "" : "  by reason", to);
-		fprintf(to, "%12.1f %%   +- %.1f of the time; %s, %s\n", percent(r->looks, f->gvl.looks),
-			error_of_share(r->looks, f->gvl.looks), r->name, r->major ? "major" : "minor");
+		fprintf(to, "%12.1f %%   +- %.1f of the time; %s, %s\n", percent(r->looks, looks),
+			error_of_share(r->looks, looks), r->name, r->major ? "major" : "minor");
+	}
+}
+
+static void write_gc_phases(const struct extprof_figures *f, FILE *to)
+{
+	char text[AMOUNT_TEXT];
+
+	write_label("  by phase", to);
+	fprintf(to, "%14s   mark %s", "", amount__time(value(f, EXTPROF_GC_MARK), text));
+	fprintf(to, ", sweep %s", amount__time(value(f, EXTPROF_GC_SWEEP), text));
+	if (value(f, EXTPROF_GC_COMPACT))
+		fprintf(to, ", compact %s", amount__time(value(f, EXTPROF_GC_COMPACT), text));
+	fprintf(to, ", other %s", amount__time(value(f, EXTPROF_GC_OTHER), text));
+	fprintf(to, "; of all this waiting for a CPU %s\n", amount__time(value(f, EXTPROF_GC_PAUSES_WAITED), text));
+}
+
+static void write_gc_reasons(const struct extprof_figures *f, FILE *to)
+{
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
+
+	if (!is_known(f, EXTPROF_GC_REASONS)) {
+		begin("  by reason", f, EXTPROF_GC_REASONS, to);
+		return;
+	}
+	for (size_t i = 0; i < f->gc_reason_count; i++) {
+		const struct extprof_gc_reason *r = f->gc_reasons[i];
+
+		write_label(i ? "" : "  by reason", to);
+		/* Ruby enters the collector before it allocates pages; that is no collection. */
+		fprintf(to, "%14s   %s%s, in %s %s\n", amount__time(r->time, b), r->name,
+			!strcmp(r->name, "nothing to do") ? "" : r->major ? ", major" : ", minor",
+			amount__count(r->pauses, a), r->pauses == 1 ? "pause" : "pauses");
 	}
 }
 
 static void write_gc(const struct extprof_figures *f, FILE *to)
 {
-	const struct extprof_gc_figures *gc = &f->gc;
-	char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT], g[TEXT];
+	uint64_t time = value(f, EXTPROF_GC_PAUSES_TIME);
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
 
-	if (begin("GC", &gc->cycles_figure, to)) {
-		fprintf(to, "%14s   collections, %s major", count_text(gc->cycles, a), count_text(gc->major_cycles, b));
-		end(&gc->cycles_figure, to);
+	if (begin("GC", f, EXTPROF_GC_CYCLES, to)) {
+		fprintf(to, "%14s   collections, %s major", amount__count(value(f, EXTPROF_GC_CYCLES), a),
+			amount__count(value(f, EXTPROF_GC_MAJOR_CYCLES), b));
+		end(f, EXTPROF_GC_CYCLES, to);
 	}
-	if (!begin("GC pauses", &gc->figure, to)) {
+	if (!begin("GC pauses", f, EXTPROF_GC_PAUSES, to)) {
 		write_gc_looks(f, to);
 		return;
 	}
-	fprintf(to, "%14s   %s in all, %.2f %% of the time", count_text(gc->pauses.count, a),
-		time_text(gc->pauses.total, b), percent(gc->pauses.total, f->until - f->from));
-	write_lengths(&gc->pauses, f->processes > 1, to);
-	end(&gc->figure, to);
-	if (!gc->pauses.count)
-		goto losses;
-	write_label("  by phase", to);
-	fprintf(to, "%14s   mark %s, sweep %s", "", time_text(gc->mark, b), time_text(gc->sweep, c));
-	if (gc->compact)
-		fprintf(to, ", compact %s", time_text(gc->compact, d));
-	fprintf(to, ", other %s; of all this waiting for a CPU %s\n", time_text(gc->other, e), time_text(gc->waited, g));
-	if (!gc->reasons_figure.known) {
-		begin("  by reason", &gc->reasons_figure, to);
-		goto losses;
+	fprintf(to, "%14s   %s in all, %.2f %% of the time", amount__count(value(f, EXTPROF_GC_PAUSES), a), amount__time(time, b),
+		percent(time, f->until - f->from));
+	write_lengths(f, EXTPROF_GC_PAUSES, f->gc_pause, to);
+	end(f, EXTPROF_GC_PAUSES, to);
+	if (value(f, EXTPROF_GC_PAUSES)) {
+		write_gc_phases(f, to);
+		write_gc_reasons(f, to);
 	}
-	for (size_t i = 0; i < gc->reason_count; i++) {
-		const struct extprof_gc_reason *r = &gc->reasons[i];
+	write_lost(f, EXTPROF_GC_PAUSES_LOST, "pauses were lost", to);
+}
 
-		write_label(i ? "" : "  by reason", to);
-		/* Ruby enters the collector before it allocates pages; that is no collection. */
-		fprintf(to, "%14s   %s%s, in %s %s\n", time_text(r->time, b), r->name,
-			!strcmp(r->name, "nothing to do") ? "" : r->major ? ", major" : ", minor",
-			count_text(r->pauses, a), r->pauses == 1 ? "pause" : "pauses");
-	}
-losses:
-	if (gc->lost)
-		fprintf(to, "%-*s%14s   pauses were lost\n", LABEL_WIDTH, "  lost", count_text(gc->lost, a));
+/* "3.0 MiB   768.0 KiB/s +- 9.8 %" */
+static void write_bytes(const struct extprof_figures *f, enum extprof_figure_id bytes, enum extprof_figure_id samples, FILE *to)
+{
+	char sum[AMOUNT_TEXT], rate[AMOUNT_TEXT];
+
+	fprintf(to, "%14s   %s/s", amount__bytes((double)value(f, bytes), sum), amount__bytes(per_second(f, value(f, bytes)), rate));
+	if (value(f, samples))
+		fprintf(to, " +- %.1f %%", 196 / sqrt((double)value(f, samples)));
 }
 
 static void write_alloc(const struct extprof_figures *f, FILE *to)
 {
-	const struct extprof_alloc_figures *a = &f->alloc;
-	char sum[TEXT], rate[TEXT], objects[TEXT], per[TEXT], samples[TEXT], interval[TEXT];
+	uint64_t objects = value(f, EXTPROF_ALLOC_OBJECTS);
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
 
-	if (!begin("allocated", &a->figure, to))
+	if (!begin("allocated", f, EXTPROF_ALLOC_BYTES, to))
 		return;
-	fprintf(to, "%14s   %s/s", bytes_text((double)a->bytes, sum), bytes_text(per_second(f, a->bytes), rate));
-	if (a->samples)
-		fprintf(to, " +- %.1f %%", 196 / sqrt((double)a->samples));
-	fprintf(to, "; %s objects, %s/s", count_text(a->objects, objects),
-		count_text((uint64_t)per_second(f, a->objects), per));
-	if (a->objects)
-		fprintf(to, " +- %.1f %%", 196 * (double)a->objects_deviation / (double)a->objects);
-	fprintf(to, "; estimates (%s samples, one per %s)", count_text(a->samples, samples),
-		bytes_text((double)a->interval, interval));
-	end(&a->figure, to);
-	if (begin("  by malloc", &a->malloc_figure, to)) {
-		fprintf(to, "%14s   %s/s", bytes_text((double)a->malloc_bytes, sum),
-			bytes_text(per_second(f, a->malloc_bytes), rate));
-		if (a->malloc_samples)
-			fprintf(to, " +- %.1f %%", 196 / sqrt((double)a->malloc_samples));
-		end(&a->malloc_figure, to);
+	write_bytes(f, EXTPROF_ALLOC_BYTES, EXTPROF_ALLOC_SAMPLES, to);
+	fprintf(to, "; %s objects, %s/s", amount__count(objects, a), amount__count((uint64_t)per_second(f, objects), b));
+	if (objects)
+		fprintf(to, " +- %.1f %%", 196 * (double)value(f, EXTPROF_ALLOC_OBJECTS_DEVIATION) / (double)objects);
+	fprintf(to, "; estimates (%s samples, one per %s)", amount__count(value(f, EXTPROF_ALLOC_SAMPLES), a),
+		amount__bytes((double)value(f, EXTPROF_ALLOC_INTERVAL), b));
+	end(f, EXTPROF_ALLOC_BYTES, to);
+	if (begin("  by malloc", f, EXTPROF_MALLOC_BYTES, to)) {
+		write_bytes(f, EXTPROF_MALLOC_BYTES, EXTPROF_MALLOC_SAMPLES, to);
+		end(f, EXTPROF_MALLOC_BYTES, to);
 	}
-	if (a->lost)
-		fprintf(to, "%-*s%14s   samples were lost\n", LABEL_WIDTH, "  lost", count_text(a->lost, samples));
+	write_lost(f, EXTPROF_ALLOC_LOST, "samples were lost", to);
+}
+
+/* How many threads were in a state on average, and how often. */
+static void write_state(const struct extprof_figures *f, const struct extprof_state_figures *s, FILE *to)
+{
+	bool by_looks = is_known(f, EXTPROF_THREAD_LOOKS), running = !strcmp(s->state, "running");
+	double span = seconds(f) > 0 ? 1e9 * seconds(f) : INFINITY;
+	char text[AMOUNT_TEXT];
+
+	write_label("", to);
+	fprintf(to, "%14s   %.2f", amount__time(s->time, text), (double)s->time / span);
+	if (by_looks && s->error)
+		fprintf(to, " +- %.2f", (double)s->error / span);
+	fprintf(to, " %s", s->state);
+	/* Looks do not meet each wait; how often a thread got a CPU is known. */
+	if (!by_looks || running)
+		fprintf(to, ", %s %s%s", amount__count(s->count, text), running ? "time" : "wait", s->count == 1 ? "" : "s");
+	putc('\n', to);
 }
 
 static void write_states(const struct extprof_figures *f, FILE *to)
 {
-	char a[TEXT], b[TEXT];
+	char a[AMOUNT_TEXT];
 
-	if (!begin("threads", &f->states_figure, to))
+	if (!begin("threads", f, EXTPROF_THREADS, to))
 		return;
-	fprintf(to, "%14" PRIu32 "   at the end; on average %.2f, which were", f->threads,
-		seconds(f) > 0 ? (double)f->lives / 1e9 / seconds(f) : 0);
-	if (f->thread_looks)
-		fprintf(to, ", by %s looks", count_text(f->thread_looks, a));
-	end(&f->states_figure, to);
-	for (size_t i = 0; i < f->state_count; i++) {
-		const struct extprof_state_figures *s = &f->states[i];
-
-		write_label("", to);
-		if (f->thread_looks && f->state_errors[i]) {
-			fprintf(to, "%14s   %.2f +- %.2f %s\n", time_text(s->time, a),
-				seconds(f) > 0 ? (double)s->time / 1e9 / seconds(f) : 0,
-				seconds(f) > 0 ? (double)f->state_errors[i] / 1e9 / seconds(f) : 0, s->state);
-			continue;
-		}
-		if (f->thread_looks && strcmp(s->state, "running")) {
-			fprintf(to, "%14s   %.2f %s\n", time_text(s->time, a),
-				seconds(f) > 0 ? (double)s->time / 1e9 / seconds(f) : 0, s->state);
-			continue;
-		}
-		fprintf(to, "%14s   %.2f %s, %s %s\n", time_text(s->time, a),
-			seconds(f) > 0 ? (double)s->time / 1e9 / seconds(f) : 0, s->state, count_text(s->count, b),
-			strcmp(s->state, "running") ? s->count == 1 ? "wait" : "waits" : s->count == 1 ? "time" : "times");
-	}
-	if (f->threads_lost)
-		fprintf(to, "%-*s%14s   threads found no room in the table of the kernel\n", LABEL_WIDTH, "  lost",
-			count_text(f->threads_lost, b));
+	fprintf(to, "%14" PRIu64 "   at the end; on average %.2f, which were", value(f, EXTPROF_THREADS),
+		seconds(f) > 0 ? (double)value(f, EXTPROF_THREADS_TIME) / 1e9 / seconds(f) : 0);
+	if (is_known(f, EXTPROF_THREAD_LOOKS))
+		fprintf(to, ", by %s looks", amount__count(value(f, EXTPROF_THREAD_LOOKS), a));
+	end(f, EXTPROF_THREADS, to);
+	for (size_t i = 0; i < f->state_count; i++)
+		write_state(f, f->states[i], to);
+	write_lost(f, EXTPROF_THREADS_LOST, "threads found no room in the table of the kernel", to);
 }
 
 static void write_methods(struct extprof_report *r, unsigned long top, FILE *to)
@@ -422,16 +454,16 @@ static void write_methods(struct extprof_report *r, unsigned long top, FILE *to)
 
 static void write_calls(const struct extprof_figures *f, unsigned long top, FILE *to)
 {
-	char a[TEXT], b[TEXT], c[TEXT];
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT];
 
-	if (!f->calls_figure.known)
+	if (!is_known(f, EXTPROF_CALLS_LOST))
 		return;
 	fprintf(to, "\n%12s %10s %10s  system call\n", "time", "mean", "calls");
 	for (size_t i = 0; i < f->call_count && i < top; i++) {
-		const struct extprof_call_figures *s = &f->calls[i];
+		const struct extprof_call_figures *s = f->calls[i];
 
-		fprintf(to, "%12s %10s %10s  ", time_text(s->time, a), time_text(s->time / s->count, b),
-			count_text(s->count, c));
+		fprintf(to, "%12s %10s %10s  ", amount__time(s->time, a), amount__time(s->time / s->count, b),
+			amount__count(s->count, c));
 		if (s->name)
 			fprintf(to, "%s\n", s->name);
 		else
@@ -439,10 +471,11 @@ static void write_calls(const struct extprof_figures *f, unsigned long top, FILE
 	}
 	if (f->call_count > top)
 		fprintf(to, "%12s %10s %10s  (%zu more)\n", "", "", "", f->call_count - top);
-	if (f->calls_not_returned)
-		fprintf(to, "%12s %10s %10s  calls have not returned\n", "", "", count_text(f->calls_not_returned, c));
-	if (f->calls_lost)
-		fprintf(to, "%12s %10s %10s  calls were lost\n", "", "", count_text(f->calls_lost, c));
+	if (value(f, EXTPROF_CALLS_NOT_RETURNED))
+		fprintf(to, "%12s %10s %10s  calls have not returned\n", "", "",
+			amount__count(value(f, EXTPROF_CALLS_NOT_RETURNED), c));
+	if (value(f, EXTPROF_CALLS_LOST))
+		fprintf(to, "%12s %10s %10s  calls were lost\n", "", "", amount__count(value(f, EXTPROF_CALLS_LOST), c));
 }
 
 static void write_processes(const struct extprof_figures_result *r, unsigned long top, FILE *to)
@@ -454,14 +487,13 @@ static void write_processes(const struct extprof_figures_result *r, unsigned lon
 	fprintf(to, "\n%8s %7s %9s %10s %9s %10s  process\n", "CPU", "GVL", "GVL waits", "in all", "GC time", "allocated");
 	for (size_t i = 0; i < r->process_count && shown < top; i++, shown++) {
 		const struct extprof_figures *f = r->processes[i];
-		char text[TEXT];
 
-		write_share(f->cpu.figure.known, f->cpu.total, f->until - f->from, 7, to);
-		write_share(f->gvl.figure.known, f->gvl.held, f->gvl.looks, 7, to);
-		write_count(f->gvl_waits.figure.known, f->gvl_waits.lengths.count, 9, to);
-		write_time(f->gvl_waits.figure.known, f->gvl_waits.lengths.total, 10, to);
-		write_time(f->gc.figure.known, f->gc.pauses.total, 9, to);
-		fprintf(to, " %10s", f->alloc.figure.known ? bytes_text((double)f->alloc.bytes, text) : "-");
+		write_share(f, EXTPROF_CPU_TIME, f->until - f->from, 7, to);
+		write_share(f, EXTPROF_GVL_HELD, value(f, EXTPROF_GVL_LOOKS), 7, to);
+		write_count(f, EXTPROF_GVL_WAITS, value(f, EXTPROF_GVL_WAITS), 9, to);
+		write_time(f, EXTPROF_GVL_WAITS_TIME, 10, to);
+		write_time(f, EXTPROF_GC_PAUSES_TIME, 9, to);
+		write_allocated(f, to);
 		if (f->pid)
 			fprintf(to, "  %d %s%s\n", f->pid, f->command, f->ended ? ", ended" : "");
 		else
@@ -474,7 +506,7 @@ static void write_processes(const struct extprof_figures_result *r, unsigned lon
 void stat_text__write_total(const struct stat_result *r, const struct stat_options *o, FILE *to)
 {
 	const struct extprof_figures *f = r->figures->total;
-	char a[TEXT];
+	char a[AMOUNT_TEXT];
 
 	if (o->interval)
 		putc('\n', to);
@@ -484,8 +516,9 @@ void stat_text__write_total(const struct stat_result *r, const struct stat_optio
 		fprintf(to, "%" PRIu32 " processes", f->processes);
 	fprintf(to, ", %.3f s (%s)\n\n", seconds(f), r->ended ? r->ended : "ended");
 	write_cpu(f, to);
-	write_switches(f, to);
-	write_faults(f, to);
+	write_two("context switches", f, EXTPROF_SWITCHES_VOLUNTARY, "voluntary", EXTPROF_SWITCHES_INVOLUNTARY, "involuntary",
+		  to);
+	write_two("page faults", f, EXTPROF_FAULTS_MINOR, "minor", EXTPROF_FAULTS_MAJOR, "major", to);
 	write_memory(f, to);
 	write_gvl(f, to);
 	write_gvl_waits(f, to);
@@ -496,5 +529,5 @@ void stat_text__write_total(const struct stat_result *r, const struct stat_optio
 	write_methods(r->report, o->top, to);
 	write_calls(f, o->top, to);
 	write_processes(r->figures, o->top, to);
-	fprintf(to, "\nextprof itself used %s of CPU time\n", time_text(r->own_cpu, a));
+	fprintf(to, "\nextprof itself used %s of CPU time\n", amount__time(r->own_cpu, a));
 }

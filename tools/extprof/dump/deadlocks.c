@@ -8,25 +8,25 @@
 
 #define NOBODY SIZE_MAX
 
-static size_t number_of(const struct extprof_dump_thread *threads, size_t count, uint64_t serial)
+static size_t number_of(struct extprof_dump_thread *const *threads, size_t count, uint64_t serial)
 {
 	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (threads[middle].serial < serial)
+		if (threads[middle]->serial < serial)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < count && threads[low].serial == serial ? low : NOBODY;
+	return low < count && threads[low]->serial == serial ? low : NOBODY;
 }
 
 /* Timeout.timeout ends any wait below it, from another thread. */
 static bool is_in_timeout(const struct extprof_dump_thread *t)
 {
-	const struct extprof_stack *stack = t->fiber_count ? &t->fibers[0].stack : NULL;
+	const struct extprof_stack *stack = t->fiber_count ? t->fibers[0]->stack : NULL;
 
 	for (size_t i = 0; stack && i < stack->count; i++)
 		if (!strcmp(stack->frames[i]->name, "Timeout.timeout"))
@@ -35,7 +35,7 @@ static bool is_in_timeout(const struct extprof_dump_thread *t)
 }
 
 /* Whom does it wait for, until that one does something? */
-static size_t waits_for(const struct extprof_dump_thread *threads, size_t count, const struct extprof_dump_thread *t)
+static size_t waits_for(struct extprof_dump_thread *const *threads, size_t count, const struct extprof_dump_thread *t)
 {
 	bool endless = (t->wait == EXTPROF_WAIT_JOIN && t->wait_limit == EXTPROF_LIMIT_NONE) ||
 		(t->wait == EXTPROF_WAIT_MUTEX && t->wait_owner == EXTPROF_OWNER_NOW);
@@ -43,7 +43,7 @@ static size_t waits_for(const struct extprof_dump_thread *threads, size_t count,
 	return endless && !is_in_timeout(t) ? number_of(threads, count, t->wait_thread) : NOBODY;
 }
 
-int deadlocks__find(struct extprof_dump_thread *threads, size_t count)
+int deadlocks__find(struct extprof_dump_thread *const *threads, size_t count)
 {
 	/* seen: number of the walk that came by, from 1. */
 	size_t *next = malloc((count + 1) * sizeof(*next)), *seen = calloc(count + 1, sizeof(*seen));
@@ -51,7 +51,7 @@ int deadlocks__find(struct extprof_dump_thread *threads, size_t count)
 	uint32_t found = 0;
 
 	for (size_t i = 0; i < count && !err; i++)
-		next[i] = waits_for(threads, count, &threads[i]);
+		next[i] = waits_for(threads, count, threads[i]);
 	for (size_t i = 0; i < count && !err; i++) {
 		size_t at = i;
 
@@ -63,9 +63,9 @@ int deadlocks__find(struct extprof_dump_thread *threads, size_t count)
 		if (at == NOBODY || seen[at] != i + 1)
 			continue;
 		found++;
-		for (; !threads[at].deadlocked; at = next[at]) {
-			threads[at].deadlocked = true;
-			threads[at].deadlock = found;
+		for (; !threads[at]->deadlocked; at = next[at]) {
+			threads[at]->deadlocked = true;
+			threads[at]->deadlock = found;
 		}
 	}
 	free(next);

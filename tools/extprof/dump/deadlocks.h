@@ -10,6 +10,6 @@
  * and it is false.  A wait of which it is not known now whom it is for, or that ends by itself, is none.
  * 0 or -ENOMEM.
  */
-int deadlocks__find(struct extprof_dump_thread *threads, size_t count);
+int deadlocks__find(struct extprof_dump_thread *const *threads, size_t count);
 
 #endif /* EXTPROF_DEADLOCKS_H */

@@ -52,7 +52,8 @@ int dump_labels__build(struct dump_parts *parts, struct symbols *symbols, uint32
 		       struct extprof_dump_fiber *fiber)
 {
 	struct label_texts *list;
-	struct extprof_label *labels;
+	const struct extprof_label **labels;
+	struct extprof_label *all;
 	enum label_state state = LABEL_NOT_SET;
 	uint32_t count;
 	int err = 0;
@@ -61,11 +62,12 @@ int dump_labels__build(struct dump_parts *parts, struct symbols *symbols, uint32
 		return 0;
 	list = calloc(RB_DEBUG_EXT_LABELS_MAX, sizeof(*list));
 	labels = dump_parts__new(parts, RB_DEBUG_EXT_LABELS_MAX, sizeof(*labels));
-	count = list && labels ? read_set(symbols, set, list, &state) : 0;
-	if (!list || !labels)
+	all = dump_parts__new(parts, RB_DEBUG_EXT_LABELS_MAX, sizeof(*all));
+	count = list && labels && all ? read_set(symbols, set, list, &state) : 0;
+	if (!list || !labels || !all)
 		err = -ENOMEM;
 	for (uint32_t i = count; i-- > 0 && !err;) {
-		struct extprof_label *l = &labels[fiber->label_count];
+		struct extprof_label *l = &all[fiber->label_count];
 
 		if (list[i].key.failed || list[i].value.failed)
 			err = -ENOMEM;
@@ -74,7 +76,7 @@ int dump_labels__build(struct dump_parts *parts, struct symbols *symbols, uint32
 		l->key = clean(parts, &list[i].key, RB_DEBUG_EXT_LABEL_KEY_MAX);
 		l->value = clean(parts, &list[i].value, RB_DEBUG_EXT_LABEL_VALUE_MAX);
 		err = l->key && l->value ? 0 : -ENOMEM;
-		fiber->label_count++;
+		labels[fiber->label_count++] = l;
 	}
 	if (!err && state != LABEL_NOT_SET && state != LABEL_SET)
 		fiber->labels_lost = state == LABEL_EXPIRED ? "expired" : "not read";

@@ -195,8 +195,8 @@ static int look_at_file(struct dump_result *r, const struct extprof_frame *frame
 
 static int add_source(struct dump_result *r, struct extprof_dump_fiber *fiber)
 {
-	for (size_t i = fiber->stack.count; i-- > 0;) {
-		const struct extprof_frame *frame = fiber->stack.frames[i];
+	for (size_t i = fiber->stack->count; i-- > 0;) {
+		const struct extprof_frame *frame = fiber->stack->frames[i];
 		struct text line = { 0 };
 
 		if (frame->kind != EXTPROF_FRAME_RUBY || !frame->line)
@@ -233,15 +233,17 @@ static const struct extprof_frame *shared_frame(struct dump_result *r, uint32_t 
 static int name_frames(struct dump_result *r, struct extprof_dump_fiber *fiber, uint32_t count)
 {
 	const struct extprof_frame **path = dump_parts__new(&r->parts, count, sizeof(*path));
+	struct extprof_stack *stack = dump_parts__new(&r->parts, 1, sizeof(*stack));
 
-	if (!path)
+	if (!path || !stack)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
 		path[i] = shared_frame(r, r->resolver.stack[i]);
 		if (!path[i])
 			return -ENOMEM;
 	}
-	fiber->stack = (struct extprof_stack){ .frames = path, .count = count, .value = 1 };
+	*stack = (struct extprof_stack){ .frames = path, .count = count, .value = 1 };
+	fiber->stack = stack;
 	return r->source ? add_source(r, fiber) : 0;
 }
 
@@ -348,13 +350,29 @@ static int remember(struct dump_result *r, const struct snapshot *s)
 	return 0;
 }
 
+/* Callers see pointers, so that a later version can make the structures longer.  NULL: out of memory. */
+static void *pointers_to(struct dump_result *r, void *list, uint32_t count, size_t size)
+{
+	void **pointers = dump_parts__new(&r->parts, count, sizeof(*pointers));
+
+	for (uint32_t i = 0; i < count && pointers; i++)
+		pointers[i] = (char *)list + i * size;
+	return pointers;
+}
+
 static int build(struct dump_result *r, const struct snapshot *s, const struct dump_facts *facts)
 {
 	struct extprof_dump_thread *threads = dump_parts__new(&r->parts, s->thread_count, sizeof(*threads));
 	struct extprof_dump_fiber *fibers = dump_parts__new(&r->parts, s->ec_count, sizeof(*fibers));
+	const struct extprof_dump_fiber *const *fiber_list;
+	struct extprof_dump_thread **thread_list;
 
 	r->newer = dump_parts__new(&r->parts, NEWER_MAX, sizeof(*r->newer));
 	if (!threads || !fibers || !r->newer)
+		return -ENOMEM;
+	thread_list = pointers_to(r, threads, s->thread_count, sizeof(*threads));
+	fiber_list = pointers_to(r, fibers, s->ec_count, sizeof(*fibers));
+	if (!thread_list || !fiber_list)
 		return -ENOMEM;
 	/* Names of classes may have changed since. */
 	symbols__update(&r->vm->symbols, true);
@@ -366,13 +384,13 @@ static int build(struct dump_result *r, const struct snapshot *s, const struct d
 				return -ENOMEM;
 		if (find_links(r, t, s, fibers))
 			return -ENOMEM;
-		threads[i].fibers = fibers + t->first_ec;
+		threads[i].fibers = fiber_list + t->first_ec;
 		threads[i].fiber_count = t->ec_count;
 	}
-	if (dump_threads__build(&r->threads, facts->pid, s, threads))
+	if (dump_threads__build(&r->threads, facts->pid, s, thread_list))
 		return -ENOMEM;
 	compare(r, s, threads, fibers);
-	r->result.threads = threads;
+	r->result.threads = (const struct extprof_dump_thread *const *)thread_list;
 	r->result.thread_count = s->thread_count;
 	r->result.newer = r->newer;
 	return remember(r, s);

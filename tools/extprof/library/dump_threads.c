@@ -184,12 +184,13 @@ static int build_thread(struct dump_threads *d, const struct snapshot *s, pid_t 
 	return describe_call(d, pid, &from->task, to);
 }
 
-int dump_threads__build(struct dump_threads *d, pid_t pid, const struct snapshot *s, struct extprof_dump_thread *threads)
+int dump_threads__build(struct dump_threads *d, pid_t pid, const struct snapshot *s,
+			struct extprof_dump_thread *const *threads)
 {
 	if (index_threads(d, s))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->thread_count; i++)
-		if (build_thread(d, s, pid, &s->threads[i], &threads[i]))
+		if (build_thread(d, s, pid, &s->threads[i], threads[i]))
 			return -ENOMEM;
 	return deadlocks__find(threads, s->thread_count);
 }

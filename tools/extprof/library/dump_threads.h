@@ -27,7 +27,8 @@ static inline int map64__note(struct map64 *map, uint64_t key, uint32_t number)
  * Fill all but the fibers and `ran` of s->thread_count zeroed structures.  `pid`: of the process, whose files are looked at;
  * 0: there is none.  0 or -ENOMEM.
  */
-int dump_threads__build(struct dump_threads *d, pid_t pid, const struct snapshot *s, struct extprof_dump_thread *threads);
+int dump_threads__build(struct dump_threads *d, pid_t pid, const struct snapshot *s,
+			struct extprof_dump_thread *const *threads);
 void dump_threads__free(struct dump_threads *d);
 
 #endif /* EXTPROF_DUMP_THREADS_H */

@@ -68,7 +68,12 @@ enum figure {
 	FIGURE_GC_REASONS,
 	FIGURE_ALLOC,
 	FIGURE_MALLOC,
-	FIGURES
+	FIGURES,
+	/* What the kind of the recording decides, and no process. */
+	FIGURE_GVL_WAIT_MET = FIGURES,
+	FIGURE_THREAD_LOOKS,
+	FIGURE_CALLS,
+	ALL_FIGURES
 };
 
 /* What a process has used as the kernel tells it: amounts of its whole life. */
