@@ -997,6 +997,13 @@ struct extprof_recorded_options {
 	uint64_t slower_than;		/* ns: of those that were seen for so long */
 	unsigned int slowest;		/* of so many, the longest ones */
 	const char *request_label;	/* this label alone makes a request; NULL: all of them do */
+	const char *metric;		/* which of the two amounts of the modes is counted, by name: "samples"; NULL: as the format says */
+	/* Methods, fnmatch(3); one of the two.  NULL: none. */
+	const char *callers_of;		/* only stacks through it, inverted: it comes first, then what called it */
+	const char *callees_of;		/* only stacks through it, from there on */
+	unsigned int methods;		/* so many, with most self; others are one frame for each group.  0: all */
+	bool invert;			/* the innermost frame is the outermost one below the groups; tables stay */
+	char reserved[3];		/* 0 */
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */

@@ -152,6 +152,27 @@ def views(ctx):
     got, focused, _ = totals(ctx, recording, "--focus", "gem:mustache")
     check(gem and set(got.values()) == {gem}, "--focus gem:mustache: %s, not %d", got, gem)
     check(all(stack.startswith("Mustache.render") for stack, _ in focused), "stacks are not rooted there: %s", focused[:5])
+    for options, first, count in ((("--callees-of", "Shop#helper"), "Shop#helper", through), (("--callers-of", "Shop#helper"), "Shop#helper", through),
+                                  (("--callers-of", "Mustache.render"), "Mustache.render", gem)):
+        got, shown, _ = totals(ctx, recording, *options)
+        check(set(got.values()) == {count} and all(s.split(";")[0] == first for s, _ in shown), "%s: %s, not %d: %s", options, got, count, shown[:3])
+        check("callees" in options[0] or all(s.split(";")[-1] == "<main>" for s, _ in shown), "%s: not up to the root: %s", options, shown[:3])
+    got, turned, out = totals(ctx, recording, "--invert")
+    check(set(got.values()) == {every}, "--invert: %s of %d", got, every)
+    check(sorted((";".join(reversed(s.split(";"))), n) for s, n in turned) == sorted(map(tuple, stacks)), "--invert: %s", turned[:3])
+    check(out == ctx.extprof("report", recording).ok().out, "--invert changes the tables")
+    leaves = {}
+    for stack, n in stacks:
+        leaves[stack.split(";")[-1]] = leaves.get(stack.split(";")[-1], 0) + int(n)
+    most = max(leaves.values())
+    got, kept, _ = totals(ctx, recording, "--top", "1")
+    check(set(got.values()) == {every} and dict(kept).get("[other methods]") == str(every - most), "--top 1: %s, %s, not %d", got, kept[-3:], every - most)
+    ns = sum(int(line.rsplit(" ", 1)[1]) for line in ctx.extprof("report", recording, "-f", "folded", "--metric", "cpu", "--unit", "ns").ok().out.splitlines())
+    check(round(ns * harness.rate(5000) / 1e9) == every, "--metric cpu: %d ns of %d samples", ns, every)
+    for options, text in ((("--metric", "waits"), 'no metric "waits"'), (("--metric", "samples", "--unit", "ms"), "cannot be shown in ms"),
+                          (("--callers-of", ""), "needs the name"), (("--callers-of", "a", "--callees-of", "b"), "choose one")):
+        run = ctx.extprof("report", recording, *options)
+        check(run.status == harness.USAGE and text in run.err, "%s: %d %s", options, run.status, run.err)
     run = ctx.extprof("report", recording, "--focus", "Nobody#here")
     check(run.status and "no such samples" in run.err, "%d: %s", run.status, run.err)
     for options, text in ((("--hide", "app"), "not gem:NAME, a METHOD or a FILE"), (("--collapse", "gem"), "not gems or recursion"),

@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
-COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate")
+COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report")
 # Their arguments are recordings.
-OF_FILES = ("diff", "annotate")
+OF_FILES = ("diff", "annotate", "report")
 # Without options.
-OTHERS = ("doctor", "report", "sql", "verify", "mcp")
+OTHERS = ("doctor", "sql", "verify", "mcp")
 
 
 class Truth:

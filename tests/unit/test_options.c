@@ -518,7 +518,7 @@ TEST(options_words)
 TEST(options_short_help_fits)
 {
 	static const struct command_line *const lines[] = {
-		&command_line_record, &command_line_top, &command_line_stat, &command_line_dump,
+		&command_line_record, &command_line_top, &command_line_stat, &command_line_dump, &command_line_report,
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

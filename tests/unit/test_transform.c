@@ -193,6 +193,111 @@ TEST(transform_together_and_in_tables)
 	tear_down();
 }
 
+static void ask_method(enum transform_action action, const char *pattern)
+{
+	CHECK_INT(transform__add_method(&asked, action, pattern), 0);
+}
+
+TEST(transform_invert)
+{
+	struct report plain, inverted;
+
+	send_all();
+	asked.inverts = true;
+	CHECK_STRING(changed(0),
+		     "<main> 3\nArray#size;Gem#partial;Array#size;Gem#render;Foo#foo;<main> 5\n"
+		     "Foo#bar;Array#size;Gem#partial;Gem#render;Foo#foo;<main> 7\nFoo#bar;Foo#foo;Foo#foo;<main> 2\n"
+		     "Foo#foo;Foo#foo;Foo#foo;<main> 4\nGem#query;Gem#render;<main> 1\nGem#render 6\n");
+	/* The tables say who ran, as they do without it. */
+	CHECK_INT(build(&plain), 0);
+	asked.inverts = true;
+	CHECK_INT(build(&inverted), 0);
+	CHECK_INT(inverted.samples, 28);
+	CHECK_INT(inverted.methods.count, plain.methods.count);
+	for (uint32_t i = 0; i < plain.methods.count; i++) {
+		const struct report_total *a = &plain.methods.list[i], *b = &inverted.methods.list[i];
+
+		CHECK_STRING(plain.labels[a->label].name, inverted.labels[b->label].name);
+		CHECK(a->self == b->self && a->total == b->total);
+		CHECK(plain.labels[a->label].self == inverted.labels[b->label].self);
+		CHECK(plain.labels[a->label].total == inverted.labels[b->label].total);
+	}
+	CHECK_STRING(inverted.labels[inverted.methods.list[0].label].name, "Foo#bar");
+	CHECK_INT(inverted.methods.list[0].self, 9);
+	report__free(&plain);
+	report__free(&inverted);
+	transform__free(&asked);
+	/* Groups stay outside. */
+	tear_down();
+	set_up_threads();
+	send_in(30, 3, 103, 2);
+	asked.inverts = true;
+	CHECK(!strncmp(changed(0), "[thread ", 8));
+	tear_down();
+}
+
+TEST(transform_callers_and_callees)
+{
+	struct report r;
+
+	send_all();
+	/* Up to the outermost one. */
+	ask_method(TRANSFORM_CALLERS, "Array#size");
+	asked.inverts = true;
+	CHECK_STRING(changed(16), "Array#size;Gem#partial;Gem#render;Foo#foo;<main> 7\nArray#size;Gem#render;Foo#foo;<main> 5\n");
+	ask_method(TRANSFORM_CALLERS, "Foo#foo");
+	asked.inverts = true;
+	CHECK_STRING(changed(10), "Foo#foo;<main> 18\n");
+	/* What it calls is its own, and nobody else is in the tables. */
+	ask_method(TRANSFORM_CALLERS, "Gem#partial");
+	CHECK_INT(build(&r), 0);
+	CHECK_INT(r.methods.list[0].self, 12);
+	CHECK_STRING(r.labels[r.methods.list[0].label].name, "Gem#partial");
+	CHECK_INT(r.methods.count, 5);
+	CHECK_INT(r.left_out, 16);
+	report__free(&r);
+	transform__free(&asked);
+	ask_method(TRANSFORM_FOCUS, "Array#size");
+	CHECK_STRING(changed(16), "Array#size;Foo#bar 7\nArray#size;Gem#partial;Array#size 5\n");
+	ask_method(TRANSFORM_CALLERS, "Nobody#here");
+	CHECK_STRING(changed(28), "");
+	ask_method(TRANSFORM_CALLERS, "Gem#partial");
+	ask(TRANSFORM_FOCUS, "Array#size");
+	CHECK_STRING(changed(23), "Array#size;Gem#partial 5\n");
+	ask_method(TRANSFORM_CALLERS, "Gem#partial");
+	ask(TRANSFORM_HIDE, "Gem#*");
+	CHECK_STRING(changed(16), "<main>;Foo#foo 7\n<main>;Foo#foo;Array#size 5\n");
+	CHECK_INT(transform__add_method(&asked, TRANSFORM_CALLERS, ""), -EINVAL);
+	tear_down();
+}
+
+TEST(transform_methods)
+{
+	send_all();
+	/* Foo#bar 9, Gem#render 6, Array#size 5, Foo#foo 4, <main> 3, Gem#query 1 */
+	asked.methods = 2;
+	CHECK_STRING(changed(0), "<main>;Foo#foo;Foo#foo;Foo#bar 2\n<main>;Foo#foo;Gem#render;Gem#partial;Array#size;Foo#bar 7\n"
+		     "Gem#render 6\n[other methods] 13\n");
+	asked.methods = 1000;
+	CHECK(!strstr(changed(0), "[other methods]"));
+	/* After the other views: one method less with samples. */
+	asked.methods = 1;
+	asked.gems = true;
+	CHECK_STRING(changed(0), "<main>;Foo#foo;[gem view 1.2] 5\n[gem view 1.2] 6\n[other methods] 17\n");
+	asked.methods = 1;
+	asked.inverts = true;
+	ask_method(TRANSFORM_FOCUS, "Gem#partial");
+	CHECK_STRING(changed(16), "Foo#bar;Array#size;Gem#partial 7\n[other methods] 5\n");
+	tear_down();
+	/* For each group. */
+	set_up_threads();
+	send_in(30, 3, 103, 2);
+	send_in(40, 4, 104, 3);
+	asked.methods = 1;
+	CHECK(strstr(changed(0), "[thread ") != NULL);
+	tear_down();
+}
+
 TEST(transform_keeps_groups)
 {
 	set_up_threads();
@@ -265,6 +370,10 @@ TEST(transform_keeps_each_sample)
 			CHECK_INT(transform__add(&asked, TRANSFORM_HIDE, words[test__random() % 7], &wrong), 0);
 		if (test__random() % 3 == 0)
 			ask(TRANSFORM_FOCUS, words[test__random() % 7]);
+		if (test__random() % 3 == 0)
+			ask_method(TRANSFORM_CALLERS, words[test__random() % 7]);
+		asked.inverts = test__random() % 2;
+		asked.methods = test__random() % 4;
 		CHECK_INT(build(&r), 0);
 		for (uint32_t k = 0; k < r.node_count; k++)
 			all += r.nodes[k].self;
@@ -282,7 +391,8 @@ TEST(transform_without_memory)
 	struct report r;
 
 	send_all();
-	asked.gems = true;
+	asked.gems = asked.inverts = true;
+	asked.methods = 3;
 	ask(TRANSFORM_HIDE, "Foo#bar");
 	for (at = 1; err && at < 1000; at++) {
 		no_memory_at = at;

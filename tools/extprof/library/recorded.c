@@ -103,6 +103,28 @@ static struct request_choice choice_of(const struct extprof_recorded_options *o)
 	return (struct request_choice){ .slower_than = o->slower_than, .slowest = o->slowest, .label = o->request_label };
 }
 
+/* What is shown of stacks. */
+static int set_transform(struct transform *t, const struct extprof_recorded_options *o, struct extprof_error *error)
+{
+	const char *method = o->callers_of ? o->callers_of : o->callees_of;
+	int err = transform__set(t, o->focus, o->hide, o->collapse, error);
+
+	if (err)
+		return err;
+	if (o->callers_of && o->callees_of)
+		return error__set(error, DIAG_USAGE, EINVAL, "--callers-of and --callees-of: choose one of them");
+	t->inverts = o->invert || o->callers_of;
+	t->methods = o->methods;
+	err = method ? transform__add_method(t, o->callers_of ? TRANSFORM_CALLERS : TRANSFORM_FOCUS, method) : 0;
+	switch (err) {
+	case 0: return 0;
+	case -ENOMEM: return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	case -E2BIG: return error__set(error, DIAG_USAGE, E2BIG, "--focus, --hide and --%s: more than %u in all",
+				       o->callers_of ? "callers-of" : "callees-of", TRANSFORM_RULES_MAX);
+	default: return error__set(error, DIAG_USAGE, EINVAL, "--%s needs the name of a method", o->callers_of ? "callers-of" : "callees-of");
+	}
+}
+
 static int make_reports(struct extprof_recorded *r, const struct extprof_recorded_options *o,
 			const struct output_format *format, struct reports *reports, struct extprof_error *error)
 {
@@ -129,7 +151,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	if (!err && o->app)
 		err = apps__name(&apps, o->app, error);
 	if (!err)
-		err = transform__set(&transform, o->focus, o->hide, o->collapse, error);
+		err = set_transform(&transform, o, error);
 	if (err) {
 		owner_dirs__free(&apps);
 		transform__free(&transform);
@@ -137,6 +159,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	}
 	request.transform = &transform;
 	request.apps = &apps;
+	request.metric = o->metric;
 	err = recording_profile__create(&profile, &r->reader, 1, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, reports, &d);

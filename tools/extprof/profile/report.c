@@ -139,6 +139,28 @@ static uint64_t sum_of(const struct report_builder *b)
 	return sum;
 }
 
+/* The tree was replaced. */
+static int find_left_out_again(struct report_builder *b)
+{
+	free(b->left_out);
+	b->left_out = NULL;
+	return find_left_out(b);
+}
+
+static int keep_methods(struct report_builder *b)
+{
+	uint64_t *amounts = malloc(b->tree->node_count * sizeof(*amounts));
+	int err;
+
+	if (!amounts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->tree->node_count; i++)
+		amounts[i] = report__leaves_out(b, i) ? 0 : report__self(b, i);
+	err = transform__keep_methods(&b->transformed, amounts, b->view.transform->methods);
+	free(amounts);
+	return err ? err : find_left_out_again(b);
+}
+
 /* From here on the tree is the one that was asked for. */
 static int transform(struct report_builder *b)
 {
@@ -153,11 +175,29 @@ static int transform(struct report_builder *b)
 		return err;
 	b->tree = &b->transformed.tree;
 	b->frames = &b->transformed.frames;
-	free(b->left_out);
-	b->left_out = NULL;
-	err = find_left_out(b);
-	if (!err)
-		b->r->left_out = before - sum_of(b);
+	err = find_left_out_again(b);
+	if (err)
+		return err;
+	b->r->left_out = before - sum_of(b);
+	err = b->view.transform->methods ? keep_methods(b) : 0;
+	return !err && b->view.transform->inverts ? transform__invert(&b->transformed, b->left_out, &b->inverted) : err;
+}
+
+/* The stacks as they are shown.  Totals are those of the tree as it was: a method's own time is that of its own. */
+static int merge_tree(struct report_builder *b)
+{
+	const struct tree *tree = b->tree;
+	bool *left_out = b->left_out;
+	int err;
+
+	/* It has only what is not left out. */
+	if (b->inverted.node_count) {
+		b->tree = &b->inverted;
+		b->left_out = NULL;
+	}
+	err = report__merge_tree(b);
+	b->tree = tree;
+	b->left_out = left_out;
 	return err;
 }
 
@@ -169,6 +209,9 @@ static int find_used(struct report_builder *b)
 	for (uint32_t i = 1; i < b->tree->node_count; i++)
 		if (!report__leaves_out(b, i))
 			b->used[b->tree->nodes[i].frame] = true;
+	/* What is rare has another frame there. */
+	for (uint32_t i = 1; i < b->inverted.node_count; i++)
+		b->used[b->inverted.nodes[i].frame] = true;
 	return 0;
 }
 
@@ -340,10 +383,11 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
 	if ((err = find_left_out(&b)) || (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
-	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = report__merge_tree(&b)) ||
+	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = merge_tree(&b)) ||
 	    (err = report__distinguish(&b)) || (err = report__order_tree(&b)) || (err = report__count(&b)))
 		report__free(r);
 	transformed__free(&b.transformed);
+	tree__free(&b.inverted);
 	free(b.left_out);
 	free(b.used);
 	free(b.label_of);

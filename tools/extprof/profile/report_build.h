@@ -13,6 +13,7 @@ struct report_builder {
 	const struct tree *tree;
 	const struct frame_table *frames;
 	struct transformed transformed;	/* what the two are if it was asked for */
+	struct tree inverted;		/* its stacks as they are shown, if that is the other way round */
 	struct report_view view;
 	bool *left_out;		/* by node: of another mode; NULL: none is */
 	bool *used;		/* by number of the frame: a node has it; others were merged away */

@@ -43,9 +43,32 @@ static int count_missing(struct report_builder *b)
 	return 0;
 }
 
+/* Self of labels by the stacks as they were: of inverted ones the last frame is not the one that ran. */
+static void count_self(struct report_builder *b)
+{
+	const struct tree_node *nodes = b->tree->nodes;
+
+	for (uint32_t i = 1; i < b->tree->node_count; i++) {
+		uint32_t at = i;
+
+		if (report__leaves_out(b, i))
+			continue;
+		for (; at; at = nodes[at].parent) {
+			uint32_t label = b->label_of[nodes[at].frame];
+
+			if (label == MAP64_NONE)
+				break;
+			b->r->labels[label].self += report__self(b, i);
+			if (!frame_kind__is_below(frame_table__get(b->frames, nodes[at].frame)->kind))
+				break;
+		}
+	}
+}
+
 /* Self and total of each label; recursion counts once. */
 static int count_labels(struct report_builder *b)
 {
+	bool inverts = b->view.transform && b->view.transform->inverts;
 	struct report *r = b->r;
 	uint32_t *open = calloc(r->label_count + 1u, sizeof(*open));
 	uint32_t *path = malloc((r->node_count + 1u) * sizeof(*path));
@@ -61,9 +84,9 @@ static int count_labels(struct report_builder *b)
 
 		while (depth >= n->depth)
 			open[path[depth--]]--;
-		r->labels[n->label].self += n->self;
+		r->labels[n->label].self += inverts ? 0 : n->self;
 		/* A state is no code: what is in it is in the code that it is below. */
-		for (uint32_t at = i; frame_kind__is_below(r->labels[r->nodes[at].label].frame.kind) && r->nodes[at].parent;) {
+		for (uint32_t at = i; !inverts && frame_kind__is_below(r->labels[r->nodes[at].label].frame.kind) && r->nodes[at].parent;) {
 			at = r->nodes[at].parent;
 			r->labels[r->nodes[at].label].self += n->self;
 		}
@@ -71,6 +94,8 @@ static int count_labels(struct report_builder *b)
 			r->labels[n->label].total += n->total;
 		path[++depth] = n->label;
 	}
+	if (inverts)
+		count_self(b);
 	free(open);
 	free(path);
 	return 0;

@@ -13,12 +13,14 @@
 #define IS_GROUP 4u
 #define IS_CODE 8u
 #define IS_OF_CALLER 16u	/* it has no owner but what calls it: a C method */
+#define IS_END 32u		/* nothing that it calls is shown */
 
 /* How the place of a node's stack was made. */
 struct place {
 	uint32_t node;		/* in the new tree */
 	uint32_t gem;		/* the frame of the gem of which the node's code is; 0 none */
 	bool inside;		/* the stack goes through what is looked for */
+	bool ended;		/* and through that whose callers are looked for: the rest of it is not shown */
 };
 
 struct transformation {
@@ -27,8 +29,8 @@ struct transformation {
 	const struct frame_table *frames;
 	const struct owner_rules *rules;
 	struct transformed *to;
-	bool has_focus;
-	uint32_t hidden;	/* the frame that stands for a stack without any */
+	bool has_focus, has_end;
+	bool *needed;		/* by node: it is above an end, or one itself; NULL: all are */
 	uint8_t *kinds;		/* by frame */
 	uint32_t *gems;		/* by frame: number of the gem's frame; 0: none */
 	struct place *places;	/* by node */
@@ -111,6 +113,9 @@ static uint32_t gem_frame(struct transformation *t, const struct owner *o)
 /* What each frame is. */
 static int look_at(struct transformation *t, uint32_t number)
 {
+	static const uint8_t marks[] = {
+		[TRANSFORM_FOCUS] = IS_FOCUS, [TRANSFORM_HIDE] = IS_HIDDEN, [TRANSFORM_CALLERS] = IS_END,
+	};
 	const struct frame *f = &t->frames->list[number];
 	uint8_t kind = f->kind == FRAME_MODE || frame_kind__is_group(f->kind) ? IS_GROUP :
 		       frame_kind__is_code(f->kind) ? IS_CODE : 0;
@@ -122,7 +127,7 @@ static int look_at(struct transformation *t, uint32_t number)
 		owner__find(f->path, t->rules, &o);
 	for (uint32_t i = 0; kind & IS_CODE && f->kind <= FRAME_NATIVE && i < t->t->count; i++)
 		if (matches(&t->t->rules[i], f, &o))
-			kind |= t->t->rules[i].action == TRANSFORM_FOCUS ? IS_FOCUS : IS_HIDDEN;
+			kind |= marks[t->t->rules[i].action];
 	t->kinds[number] = kind;
 	if (!t->t->gems || o.kind != OWNER_GEM)
 		return 0;
@@ -130,16 +135,24 @@ static int look_at(struct transformation *t, uint32_t number)
 	return t->gems[number] ? 0 : -ENOMEM;
 }
 
+static uint32_t add_mark(struct transformation *t, const char *name)
+{
+	struct frame f = FRAME_INIT(FRAME_MARK);
+
+	f.name = name;
+	f.bracketed = true;
+	return add_frame(t, &f);
+}
+
 static int look_at_frames(struct transformation *t)
 {
-	struct frame hidden = FRAME_INIT(FRAME_MARK);
 	struct frame_table *to = &t->to->frames;
 	uint32_t count = t->frames->count;
 	bool *used = calloc(count + 1u, sizeof(*used));
 	int err = 0;
 
-	/* Each frame can be of another gem. */
-	to->list = malloc((2 * (size_t)count + 1) * sizeof(*to->list));
+	/* Each frame can be of another gem; and three marks. */
+	to->list = malloc((2 * (size_t)count + 3) * sizeof(*to->list));
 	t->kinds = calloc(count + 1u, sizeof(*t->kinds));
 	t->gems = calloc(count + 1u, sizeof(*t->gems));
 	if (!used || !to->list || !t->kinds || !t->gems) {
@@ -148,9 +161,9 @@ static int look_at_frames(struct transformation *t)
 	}
 	memcpy(to->list, t->frames->list, count * sizeof(*to->list));
 	to->count = count;
-	hidden.name = "hidden";
-	hidden.bracketed = true;
-	t->hidden = add_frame(t, &hidden);
+	t->to->hidden = add_mark(t, "hidden");
+	t->to->others = add_mark(t, "other methods");
+	t->to->merged = add_frame(t, &t->frames->list[FRAME_MERGED]);
 	for (uint32_t i = 1; i < t->tree->node_count; i++)
 		used[t->tree->nodes[i].frame] = true;
 	for (uint32_t i = 0; i < count && !err; i++)
@@ -213,27 +226,47 @@ static int take(struct transformation *t, uint32_t i)
 	int err;
 
 	*place = *above;
+	if (t->needed && !t->needed[i] && !above->ended)
+		return 0;
 	if (kind & IS_GROUP) {
 		place->gem = 0;
 		err = tree__child(to, above->node, n->frame, &place->node);
 	} else {
-		place->inside = above->inside || kind & IS_FOCUS;
+		/* What is not shown is not looked at. */
+		place->inside = above->inside || (kind & IS_FOCUS && !above->ended);
+		place->ended = above->ended || kind & IS_END;
 		/* What is outside stays with the groups. */
-		err = place->inside ? put(t, n->frame, above, place) : 0;
+		err = place->inside && !above->ended ? put(t, n->frame, above, place) : 0;
 	}
 	if (err || !n->samples)
 		return err;
-	if (t->has_focus && !place->inside)
+	if ((t->has_focus && !place->inside) || (t->has_end && !place->ended))
 		return 0;
 	node = place->node;
 	/* Something has to stand for it. */
 	if (!(kind & IS_GROUP) && is_group(t, node))
-		err = tree__child(to, node, t->hidden, &node);
+		err = tree__child(to, node, t->to->hidden, &node);
 	if (err)
 		return err;
 	tree_node__add(&to->nodes[node], n->samples, &n->self, n->squares);
 	to->samples += n->samples;
 	to->merged += n->frame == FRAME_MERGED ? n->samples : 0;
+	return 0;
+}
+
+/* Nothing is made of stacks that have no end. */
+static int find_needed(struct transformation *t)
+{
+	const struct tree_node *nodes = t->tree->nodes;
+
+	t->needed = calloc(t->tree->node_count, sizeof(*t->needed));
+	if (!t->needed)
+		return -ENOMEM;
+	/* Parents come before children. */
+	for (uint32_t i = t->tree->node_count; i-- > 1;) {
+		t->needed[i] |= (t->kinds[nodes[i].frame] & IS_END) != 0;
+		t->needed[nodes[i].parent] |= t->needed[i];
+	}
 	return 0;
 }
 
@@ -246,10 +279,12 @@ int transform__apply(const struct transform *transform, const struct tree *tree,
 	int err = -ENOMEM;
 
 	memset(to, 0, sizeof(*to));
-	for (uint32_t i = 0; i < transform->count; i++)
+	for (uint32_t i = 0; i < transform->count; i++) {
 		t.has_focus |= transform->rules[i].action == TRANSFORM_FOCUS;
+		t.has_end |= transform->rules[i].action == TRANSFORM_CALLERS;
+	}
 	t.places = calloc(tree->node_count, sizeof(*t.places));
-	if (!t.places || tree__init(&to->tree) || look_at_frames(&t))
+	if (!t.places || tree__init(&to->tree) || look_at_frames(&t) || (t.has_end && find_needed(&t)))
 		goto cleanup;
 	/* Each node of the new tree is of one of the old tree, or it stands for the frames that one has not. */
 	to->tree.node_max = 2 * tree->node_count + 1;
@@ -259,7 +294,7 @@ int transform__apply(const struct transform *transform, const struct tree *tree,
 	for (uint32_t i = 1; i < tree->node_count && !err; i++)
 		err = take(&t, i);
 	/* A stack of no frame at all. */
-	if (!err && tree->nodes[0].samples && !t.has_focus) {
+	if (!err && tree->nodes[0].samples && !t.has_focus && !t.has_end) {
 		tree_node__add(&to->tree.nodes[0], tree->nodes[0].samples, &tree->nodes[0].self, tree->nodes[0].squares);
 		to->tree.samples += tree->nodes[0].samples;
 	}
@@ -267,6 +302,7 @@ cleanup:
 	free(t.kinds);
 	free(t.gems);
 	free(t.places);
+	free(t.needed);
 	map64__free(&t.gem_of);
 	return err;
 }

@@ -18,7 +18,8 @@
 
 enum transform_action {
 	TRANSFORM_FOCUS,	/* only stacks with such a frame, and of these what is from there on */
-	TRANSFORM_HIDE		/* such frames are not there, and what is in them is in their callers */
+	TRANSFORM_HIDE,		/* such frames are not there, and what is in them is in their callers */
+	TRANSFORM_CALLERS	/* only stacks with such a frame, and of these what is up to the outermost of them */
 };
 
 enum transform_what {
@@ -37,6 +38,8 @@ struct transform {
 	uint32_t count;
 	bool gems;			/* code of one gem, with the C methods that it calls, is one frame */
 	bool recursion;			/* a method that calls itself is one frame */
+	bool inverts;			/* below the groups the innermost frame is first; totals are as before */
+	uint32_t methods;		/* only so many methods, those with most self; of the others one frame; 0: all */
 };
 
 /*
@@ -45,6 +48,8 @@ struct transform {
  * the word in *wrong, which is a part of `list`; -E2BIG; -ENOMEM.
  */
 int transform__add(struct transform *t, enum transform_action action, const char *list, const char **wrong);
+/* The same of one method, which may have a comma in its name.  0, -EINVAL, -E2BIG or -ENOMEM. */
+int transform__add_method(struct transform *t, enum transform_action action, const char *pattern);
 /* "gems", "recursion", or both with a comma.  0 or -EINVAL. */
 int transform__collapse(struct transform *t, const char *list);
 bool transform__changes(const struct transform *t);
@@ -55,11 +60,21 @@ struct transformed {
 	struct tree tree;
 	struct frame_table frames;	/* frame_table__get() and the list alone */
 	struct strings strings;		/* of its new frames */
+	uint32_t hidden, others, merged;	/* numbers of frames for stacks without any, of other methods, and of rare ones */
 };
 
 /* 0 or -ENOMEM; the caller frees in both cases. */
 int transform__apply(const struct transform *t, const struct tree *tree, const struct frame_table *frames,
 		     const struct owner_rules *rules, struct transformed *to);
+
+/*
+ * In place of `to->tree`: only the `methods` whose samples amount to most.  `amounts`: by node, what its samples stand for;
+ * of a node without samples 0.  0 or -ENOMEM: it has not changed.
+ */
+int transform__keep_methods(struct transformed *to, const uint64_t *amounts, uint32_t methods);
+/* Another tree, in which the innermost frame of each stack is the outermost one below its groups.  `left_out`: nodes of
+ * which it has nothing; NULL: none.  0 or -ENOMEM; the caller frees in both cases. */
+int transform__invert(const struct transformed *from, const bool *left_out, struct tree *to);
 void transformed__free(struct transformed *to);
 
 #endif /* EXTPROF_TRANSFORM_H */

@@ -22,33 +22,45 @@ static bool is_file(const char *text)
 	return slash && !(slash > text && !slash[1] && (slash[-1] == '#' || slash[-1] == '.'));
 }
 
-static int add_rule(struct transform *t, enum transform_action action, const char *text)
+static int keep_rule(struct transform *t, enum transform_action action, uint8_t what, const char *pattern)
 {
-	static const char *const prefixes[] = {
-		[TRANSFORM_GEM] = "gem:", [TRANSFORM_METHOD] = "method:", [TRANSFORM_FILE] = "file:",
-	};
 	struct transform_rule *r = &t->rules[t->count];
-	const char *pattern = text;
 
 	if (t->count == TRANSFORM_RULES_MAX)
 		return -E2BIG;
 	r->action = (uint8_t)action;
-	r->what = is_file(text) ? TRANSFORM_FILE : TRANSFORM_METHOD;
-	for (uint8_t i = TRANSFORM_GEM; i <= TRANSFORM_FILE; i++)
-		if (begins(text, prefixes[i])) {
-			r->what = i;
-			pattern = text + strlen(prefixes[i]);
-		}
-	if (!strcmp(text, "app"))
-		r->what = TRANSFORM_APP;
-	/* Without its own code nothing is left of an application. */
-	if (!*pattern || (r->what == TRANSFORM_APP && action == TRANSFORM_HIDE))
-		return -EINVAL;
+	r->what = what;
 	r->pattern = strdup(pattern);
 	if (!r->pattern)
 		return -ENOMEM;
 	t->count++;
 	return 0;
+}
+
+static int add_rule(struct transform *t, enum transform_action action, const char *text)
+{
+	static const char *const prefixes[] = {
+		[TRANSFORM_GEM] = "gem:", [TRANSFORM_METHOD] = "method:", [TRANSFORM_FILE] = "file:",
+	};
+	uint8_t what = is_file(text) ? TRANSFORM_FILE : TRANSFORM_METHOD;
+	const char *pattern = text;
+
+	for (uint8_t i = TRANSFORM_GEM; i <= TRANSFORM_FILE; i++)
+		if (begins(text, prefixes[i])) {
+			what = i;
+			pattern = text + strlen(prefixes[i]);
+		}
+	if (!strcmp(text, "app"))
+		what = TRANSFORM_APP;
+	/* Without its own code nothing is left of an application. */
+	if (!*pattern || (what == TRANSFORM_APP && action == TRANSFORM_HIDE))
+		return -EINVAL;
+	return keep_rule(t, action, what, pattern);
+}
+
+int transform__add_method(struct transform *t, enum transform_action action, const char *pattern)
+{
+	return *pattern ? keep_rule(t, action, TRANSFORM_METHOD, pattern) : -EINVAL;
 }
 
 int transform__add(struct transform *t, enum transform_action action, const char *list, const char **wrong)
@@ -87,7 +99,7 @@ int transform__collapse(struct transform *t, const char *list)
 
 bool transform__changes(const struct transform *t)
 {
-	return t->count || t->gems || t->recursion;
+	return t->count || t->gems || t->recursion || t->inverts || t->methods;
 }
 
 void transform__free(struct transform *t)

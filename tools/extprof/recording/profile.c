@@ -441,17 +441,24 @@ static int add_recording(struct recording_profile *p, struct input *in, struct d
 	return err ? recording_reader__failed(err, d) : 0;
 }
 
+/* Is it the value of the mode, or the count? */
+static int find_metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d)
+{
+	*by_value = !strcmp(metric, m->value.name);
+	if (!*by_value && strcmp(metric, m->count.name))
+		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s has no metric \"%s\": it is %s or %s", m->name, metric,
+				 m->value.name, m->count.name);
+	return 0;
+}
+
 static int choose_metric(struct recording_profile *p, const char *metric, struct diag *d)
 {
 	const struct mode *m = p->modes[0];
 
 	if (p->mode_count > 1)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there are several modes: choose one with --mode");
-	p->by_value = metric ? !strcmp(metric, m->value.name) : m->value.unit != UNIT_COUNT;
-	if (metric && !p->by_value && strcmp(metric, m->count.name))
-		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s has no metric \"%s\": it is %s or %s", m->name, metric,
-				 m->value.name, m->count.name);
-	return 0;
+	p->by_value = m->value.unit != UNIT_COUNT;
+	return metric ? find_metric(m, metric, &p->by_value, d) : 0;
 }
 
 static int fill(struct recording_profile *p, const struct recording_filter *filter, const char *metric, struct diag *d)
@@ -605,6 +612,11 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
 				 request->unit->name);
+	if (request->metric && find_metric(p->modes[mode], request->metric, &view.by_value, d))
+		return -EINVAL;
+	if (request->metric && request->unit &&
+	    request->unit->unit != (view.by_value ? p->modes[mode]->value.unit : p->modes[mode]->count.unit))
+		return diag__set(d, DIAG_USAGE, EINVAL, "%s cannot be shown in %s", request->metric, request->unit->name);
 	if (report__build(report, &p->tree, &p->frames, show, lines ? REPORT_BY_LINE : request->detail, &view))
 		return no_memory(d);
 	return read_account(p, &p->inputs[0], mode, report, d);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof report: a recording as a profile. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/environment.h"
+#include "cli/messages.h"
+#include "cli/recorded.h"
+
+struct writing {
+	struct extprof_recorded *recorded;
+	struct extprof_recorded_options options;
+	const char *format;
+	bool requests;		/* a table of them */
+};
+
+/* The format, if it was not named: by the suffix of the output. */
+static const char *choose_format(const struct options *o)
+{
+	const char *output = o->values[OPTION_TO_PROFILE].text;
+
+	if (o->values[OPTION_REPORT_FORMAT].given)
+		return o->values[OPTION_REPORT_FORMAT].text;
+	return output && strcmp(output, "-") ? extprof_format_of_file(output) : "summary";
+}
+
+static int write_to(void *context, FILE *to, struct extprof_error *e)
+{
+	struct writing *w = context;
+	bool text = !strcmp(w->format, "summary");
+
+	if (w->requests) {
+		int err = extprof_recorded_requests(w->recorded, text ? "text" : w->format, &w->options, to, e);
+
+		if (err || !text)
+			return err;
+		fputs("\n", to);
+	}
+	return extprof_recorded_write(w->recorded, w->format, &w->options, to, e);
+}
+
+static void set_options(struct writing *w, const struct options *o)
+{
+	const char *output = o->values[OPTION_TO_PROFILE].text;
+	bool shown = !output || !strcmp(output, "-");
+
+	w->options = (struct extprof_recorded_options){
+		.size = sizeof(w->options), .modes = o->values[OPTION_MODES].text,
+		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,
+		.filter_count = o->filter_count, .groups = o->recording.groups, .unit = o->values[OPTION_UNIT].text,
+		.html = recorded__is_html(output), .color = shown && !strcmp(w->format, "summary") && environment__has_color(),
+		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
+		.app = o->recording.app, .focus = o->recording.focus, .hide = o->recording.hide,
+		.collapse = o->recording.collapse, .slower_than = options__number(o, OPTION_SLOWER_THAN, 0),
+		.slowest = (unsigned int)options__number(o, OPTION_SLOWEST, 0),
+		.request_label = o->values[OPTION_REQUEST_LABEL].text, .metric = o->values[OPTION_METRIC].text,
+		.callers_of = o->values[OPTION_CALLERS_OF].text, .callees_of = o->values[OPTION_CALLEES_OF].text,
+		.methods = (unsigned int)options__number(o, OPTION_TOP, 0), .invert = options__has(o, OPTION_INVERT),
+	};
+}
+
+static int report(struct writing *w, const struct options *o)
+{
+	const char *output = o->values[OPTION_TO_PROFILE].text;
+	struct extprof_error e = { .size = sizeof(e) };
+
+	w->format = choose_format(o);
+	if (!w->format) {
+		message__set(&e, EXTPROF_USAGE, EINVAL, "no format has the suffix of %s: say which with --format", output);
+		return message__fail(&e);
+	}
+	if (recorded__check_output(output, o->files, o->file_count))
+		return STATUS_USAGE;
+	set_options(w, o);
+	w->requests = options__has(o, OPTION_REQUESTS);
+	return recorded__write(output, write_to, w, &e) ? message__fail(&e) : STATUS_OK;
+}
+
+static int run(int argc, char **argv, bool implied)
+{
+	struct writing w = { .recorded = NULL };
+	struct options o;
+	int status = STATUS_OK, err;
+
+	(void)implied;
+	err = options__parse(&o, &command_line_report, argc, argv, 0);
+	if (err)
+		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
+	if (!status)
+		status = recorded__open(&w.recorded, o.files[0]);
+	if (!status)
+		status = report(&w, &o);
+	extprof_recorded_close(w.recorded);
+	options__free(&o);
+	return recorded__flush(status);
+}
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "show a recording, or write a profile of it",
+	.line = &command_line_report,
+	.run = run,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
+#include "cli/options.h"
+
+static error_t finish(struct options *o, struct argp_state *state)
+{
+	if (o->values[OPTION_CALLERS_OF].given && o->values[OPTION_CALLEES_OF].given) {
+		argp_error(state, "--callers-of and --callees-of: choose one of them");
+		return EINVAL;
+	}
+	return 0;
+}
+
+const struct command_line command_line_report = {
+	.command = OPTION_OF_REPORT,
+	.about = "Show a recording as the live profile was shown, or write a profile of it.",
+	.verb = "report",
+	.arguments = "RECORDING",
+	.examples =
+		"  extprof report a.extprof                              the summary\n"
+		"  extprof report a.extprof -o a.svg --since 10 --until 20\n"
+		"  extprof report a.extprof --callers-of 'String#gsub'   who calls it\n"
+		"  extprof report a.extprof --requests --slowest 20\n"
+		"  extprof report a.extprof -f folded --filter 'method=PostsController#*'\n",
+	.notes =
+		"It needs neither the process nor its files.\n"
+		"\n"
+		"--invert and --callers-of turn stacks, the tables of methods, lines and gems stay those of the method that ran.\n"
+		"\n"
+		"Exit status: 0; 64 usage, 70 internal error, 73 output not writable, 74 no recording, or it has no such samples.  "
+		"See extprof(1).",
+	.files_least = 1,
+	.files_most = 1,
+	.missing = "which recording? Name its file",
+	.finish = finish,
+};
