@@ -124,7 +124,7 @@ def shares(ctx):
 CASES = """
 import os, signal, sys, time
 sys.path.insert(0, %r)
-import harness
+import harness, runner
 from harness import case, check
 
 @case(timeout=20, bpf=False)
@@ -156,7 +156,7 @@ def last(ctx):
         os.kill(os.getpid(), signal.SIGKILL)
     return harness.Counted(2, 0, 1, "several")
 
-sys.exit(harness.main([]))
+sys.exit(runner.main([]))
 """
 
 
@@ -174,3 +174,43 @@ def patient_cases(ctx):
         check(p.stdout.splitlines()[-1] == sums and p.returncode == 1, "status %d: %s", p.returncode, p.stdout)
         os.remove(mark)
     return "2 runs of 5 cases"
+
+
+UNSTEADY = """
+import os, sys
+sys.path.insert(0, %r)
+import harness, runner
+from harness import case, check
+
+@case(timeout=20, bpf=False)
+def steady(ctx):
+    return "steady"
+
+@case(timeout=20, bpf=False)
+def once(ctx):
+    if not os.path.exists(%r):
+        open(%r, "w").close()
+        check(False, "the first run fails")
+    return harness.Counted(3, 0, 0, "the second passes")
+
+@case(timeout=20, bpf=False)
+def always(ctx):
+    check(False, "each run fails")
+
+sys.exit(runner.main([]))
+"""
+
+
+@case(timeout=60, bpf=False)
+def second_runs(ctx):
+    """So many as are permitted run a second time, which counts. The first result is told beside it."""
+    mark = ctx.path("mark")
+    script = ctx.write("cases.py", UNSTEADY % (os.path.dirname(os.path.abspath(harness.__file__)), mark, mark))
+    for again, sums, told in (("0", "1 passed, 2 failed", 0), ("1", "1 passed, 2 failed", 0), ("2", "4 passed, 1 failed", 1)):
+        p = subprocess.run([sys.executable, "-B", script], stdout=subprocess.PIPE, text=True, timeout=50,
+                           env={**os.environ, "BUILD": ctx.directory, "RUBY": "/bin/true", "EXTPROF": "/bin/true",
+                                "EXTPROF_TESTS_AGAIN": again})
+        check(p.stdout.splitlines()[-1] == sums and p.returncode == 1, "status %d: %s", p.returncode, p.stdout)
+        check(p.stdout.count("UNSTEADY") == told and p.stdout.count("the first run fails") == 1 + told, "%s", p.stdout)
+        os.remove(mark)
+    return "3 runs of 3 cases"

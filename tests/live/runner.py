@@ -1,0 +1,196 @@
+"""Runs cases, and shows their results."""
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import sys
+import time
+import traceback
+
+import harness
+from harness import BUILD, CASES, EXTPROF, NO_BPF, PATIENCE, RUBY, SUMMARY, Context, Counted, Failed, Timeout
+
+# So many cases that failed run a second time, after the others: the machine was busy, or a random figure was out of its
+# bounds, once. Where more have failed, none does.
+AGAIN = int(os.environ.get("EXTPROF_TESTS_AGAIN", "0"))
+
+
+def on_alarm(*_):
+    raise Timeout()
+
+
+def run_case(c):
+    """Counted, and the seconds that it took."""
+    start = time.monotonic()
+    result = result_of(c)
+    return result, time.monotonic() - start
+
+
+def result_of(c):
+    directory = os.path.join(BUILD, "live", c.name)
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    context = Context(directory)
+    signal.signal(signal.SIGALRM, on_alarm)
+    timeout = c.timeout * PATIENCE
+    signal.alarm(timeout)
+    try:
+        result = c.run(context) or ""
+        if not isinstance(result, Counted):
+            result = Counted(1, 0, 0, result)
+    except Failed as e:
+        result = Counted(0, 1, 0, str(e))
+    except Timeout:
+        result = Counted(0, 1, 0, "not done after %d s, at %s" % (timeout, innermost()))
+    except (Exception, SystemExit):  # the second reader ends so
+        result = Counted(0, 1, 0, traceback.format_exc().rstrip())
+    finally:
+        signal.alarm(0)
+        context.close()
+    if not result.failed:
+        shutil.rmtree(directory, ignore_errors=True)
+    elif context.complaints():
+        result.text += "\nstderr: " + context.complaints()
+    return result
+
+
+def innermost():
+    for frame in reversed(traceback.extract_tb(sys.exc_info()[2])):
+        if "case_" in frame.filename:
+            return "%s:%d" % (os.path.basename(frame.filename), frame.lineno)
+    return "?"
+
+
+def heed_signals():
+    """A background job of a script ignores SIGINT. Its children would inherit that."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def main(args):
+    if args[:1] == ["-l"]:
+        print("\n".join(c.name for c in CASES))
+        return 0
+    known = {c.name for c in CASES} | {c.group for c in CASES}
+    for a in args:
+        if a not in known:
+            print("no such case: %s (tests/live/run -l lists them)" % a, file=sys.stderr)
+            return 2
+    for variable, path in (("RUBY", RUBY), ("EXTPROF", EXTPROF)):
+        if not shutil.which(path):
+            print("FAIL  there is no %s (%s)\n0 passed, 1 failed" % (path, variable))
+            return 1
+    heed_signals()
+    cases = [c for c in CASES if not args or c.name in args or c.group in args]
+    sums = Counted(0, 0, 0, "")
+    for c in cases:
+        if c.bpf and NO_BPF:
+            show(sums, c, Counted(0, 0, 1, "needs BPF (EXTPROF_TESTS_NO_BPF=1)"))
+    cases = [c for c in cases if not (c.bpf and NO_BPF)]
+    failed = run_all(cases, sums)
+    if len(failed) <= AGAIN:
+        for c, first in failed:
+            run_again(c, first, sums)
+    for text in SUMMARY:
+        if text():
+            print(text())
+    print("%d passed, %d failed%s" % (sums.passed, sums.failed, ", %d skipped" % sums.skipped if sums.skipped else ""))
+    return 1 if sums.failed else 0
+
+
+def run_all(cases, sums):
+    """[(case, Counted)] of those that failed."""
+    failed = []
+
+    def ended(c, result, seconds=None):
+        show(sums, c, result, seconds)
+        if result.failed:
+            failed.append((c, result))
+
+    beside = Beside([c for c in cases if c.patient])
+    try:
+        for c in cases:
+            if not c.patient:
+                ended(c, *run_case(c))
+                for done in beside.done(wait=False):
+                    ended(*done)
+        for done in beside.done(wait=True):
+            ended(*done)
+    finally:
+        beside.end()
+    return failed
+
+
+def run_again(c, first, sums):
+    """The second run counts. That the first one failed is said beside it."""
+    result, seconds = run_case(c)
+    if not result.failed:
+        result.text = "UNSTEADY: passed in its second run: %s\n%s" % (result.text, first.text)
+    sums.passed, sums.failed, sums.skipped = (sums.passed - first.passed, sums.failed - first.failed,
+                                              sums.skipped - first.skipped)
+    show(sums, c, result, seconds)
+
+
+def show(sums, c, result, seconds=None):
+    """The line of a case."""
+    sums.passed, sums.failed, sums.skipped = (sums.passed + result.passed, sums.failed + result.failed,
+                                              sums.skipped + result.skipped)
+    text = re.sub(r"\n(?=.)", "\n        ", result.text)
+    mark = "FAIL" if result.failed else "ok  " if result.passed else "SKIP"
+    took = "" if seconds is None else "%5.1f s  " % seconds
+    print("%s  %-28s %s%s" % (mark, c.name, took, text), flush=True)
+
+
+class Beside:
+    """Runs cases one after the other in a process of its own, beside those of this process."""
+
+    def __init__(self, cases):
+        self.left, self.pid, self.pipe, self.rest = list(cases), 0, -1, b""
+        if not cases:
+            return
+        self.pipe, end = os.pipe()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid:
+            os.close(end)
+            return
+        status = 1
+        try:
+            os.close(self.pipe)
+            # What our cases leave behind is ours: the end of another case does not kill it.
+            harness.MARK_VALUE = "%d-%d" % (os.getpid(), time.time_ns())
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            for c in cases:
+                result, seconds = run_case(c)
+                line = json.dumps([result.passed, result.failed, result.skipped, result.text, seconds])
+                os.write(end, line.encode() + b"\n")
+            status = 0
+        finally:
+            os._exit(status)
+
+    def done(self, wait):
+        """[(case, Counted, seconds)] of those that have ended. Wait: of all."""
+        found = []
+        while self.left and (wait or select.select([self.pipe], [], [], 0)[0]):
+            data = os.read(self.pipe, 65536)
+            if not data:
+                found += [(c, Counted(0, 1, 0, "the process that runs patient cases has ended before its result"))
+                          for c in self.left]
+                self.left = []
+                break
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            for line in lines:
+                *result, seconds = json.loads(line)
+                found.append((self.left.pop(0), Counted(*result), seconds))
+        return found
+
+    def end(self):
+        """Nothing of it goes on."""
+        if not self.pid:
+            return
+        if self.left:
+            os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
