@@ -976,15 +976,21 @@ struct extprof_recorded;
 /* `interrupt_fd`: work on it ends when that is readable; -1 none. */
 EXTPROF_API int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, int interrupt_fd,
 				      struct extprof_error *error);
+/*
+ * Another recording, up to 64 in all: extprof_recorded_write() and extprof_recorded_requests() show them as one.  Other
+ * functions take one.  A recording that is there already is an error; what does not fit the others, such as another rate, is
+ * one when they are shown.
+ */
+EXTPROF_API int extprof_recorded_add(struct extprof_recorded *recorded, const char *path, struct extprof_error *error);
 EXTPROF_API void extprof_recorded_close(struct extprof_recorded *r);
-/* What is missing of a recording that did not end; NULL: nothing. */
+/* What is missing of a recording that did not end, the one that was added last; NULL: nothing. */
 EXTPROF_API const char *extprof_recorded_incomplete(const struct extprof_recorded *r);
 
 struct extprof_recorded_options {
 	size_t size;
 	/* Which samples: NULL, 0: all. */
 	const char *modes;		/* "cpu,gc" */
-	uint64_t since, until;		/* ns after its begin */
+	uint64_t since, until;		/* ns after its begin; of several, after that of the first, by the clocks of their machines */
 	const char *const *filters;	/* "method=Foo*", "label:request=GET *": all have to match */
 	size_t filter_count;
 	/* How they are shown. */

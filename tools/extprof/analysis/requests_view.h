@@ -7,8 +7,17 @@
 
 #include "recording/requests.h"
 
-struct requests_view {
+/* Of one recording. */
+struct requests_source {
 	struct requests *requests;	/* chosen and sorted */
+	const char *name;		/* of the recording, clean; shown if there are several */
+	uint64_t later;			/* ns: so much later it began than the first one */
+};
+
+struct requests_view {
+	const struct requests_source *sources;
+	uint32_t count;			/* 1 to RECORDINGS_MAX */
+	bool by_length;			/* they are sorted by their length, else by their begin */
 	uint32_t top;			/* rows */
 	uint32_t width;			/* of text, columns; 0: as many as needed */
 	bool color;			/* text: on a terminal */

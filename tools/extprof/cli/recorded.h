@@ -10,6 +10,9 @@
 /* Open it, and say what is missing of it.  The exit status; message__fail() was called. */
 int recorded__open(struct extprof_recorded **r, const char *file);
 
+/* The same of another one that is shown together with it. */
+int recorded__add(struct extprof_recorded *r, const char *file);
+
 /*
  * Have something written to a file that appears whole or not at all, or to standard output (path NULL or "-").  `write`
  * returns 0, or a negative errno with *e.  0 or negative errno with *e.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* extprof report: a recording as a profile. */
+/* extprof report: recordings as a profile. */
 #include <errno.h>
 #include <string.h>
 
@@ -89,6 +89,8 @@ static int run(int argc, char **argv, bool implied)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	if (!status)
 		status = recorded__open(&w.recorded, o.files[0]);
+	for (unsigned int i = 1; i < o.file_count && !status; i++)
+		status = recorded__add(w.recorded, o.files[i]);
 	if (!status)
 		status = report(&w, &o);
 	extprof_recorded_close(w.recorded);

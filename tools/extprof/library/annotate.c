@@ -146,7 +146,9 @@ int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *wha
 
 	if (strcmp(format, "text") && strcmp(format, "html"))
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of annotated source", format);
-	err = options__copy(&o, sizeof(o), options, error);
+	err = recorded__is_one(recorded, error);
+	if (!err)
+		err = options__copy(&o, sizeof(o), options, error);
 	if (err)
 		return err;
 	filter.since = o.since;

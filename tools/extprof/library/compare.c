@@ -68,6 +68,8 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 
 	if (format == FORMATS)
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of a comparison", name);
+	if ((err = recorded__is_one(before, error)) || (err = recorded__is_one(after, error)))
+		return err;
 	err = options__copy(&o, sizeof(o), options, error);
 	if (err)
 		return err;

@@ -22,35 +22,80 @@
 #define MEMORY_MAX (512ll << 20)
 
 struct extprof_recorded {
-	struct recording_reader *reader;
+	struct recording_reader *readers[RECORDINGS_MAX];
+	uint32_t count;
 	struct deadline deadline;
 	bool has_table;		/* the virtual table is there */
 };
+
+/* An error says in which file it was. */
+static int open_reader(struct extprof_recorded *r, const char *path, struct recording_reader **reader,
+		       struct extprof_error *error)
+{
+	struct diag d = { 0 }, of;
+	int err = recording_reader__open(reader, path, &r->deadline, &d);
+
+	if (err && !strstr(d.text, path)) {
+		of = d;
+		diag__set(&d, of.code, -err, "%s: %s", path, of.text);
+		diag__hint(&d, "%s", of.hint);
+	}
+	return error__from(error, err, &d);
+}
 
 int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, int interrupt_fd,
 			  struct extprof_error *error)
 {
 	struct extprof_recorded *r = calloc(1, sizeof(*r));
-	struct diag d = { 0 };
 	int err;
 
 	*recorded = NULL;
 	if (!r)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	deadline__start(&r->deadline, interrupt_fd, deadline__now() + TIME_MAX);
-	err = recording_reader__open(&r->reader, path, &r->deadline, &d);
+	err = open_reader(r, path, &r->readers[0], error);
+	r->count = 1;
 	if (err)
 		free(r);
 	else
 		*recorded = r;
-	return error__from(error, err, &d);
+	return err;
+}
+
+/* Two files that say so are copies: no two recordings begin in the same ns of a machine. */
+static bool is_same(struct recording_reader *a, struct recording_reader *b)
+{
+	return recording_reader__number(a, "started_monotonic_ns") == recording_reader__number(b, "started_monotonic_ns") &&
+	       recording_account__wall(a) == recording_account__wall(b);
+}
+
+int extprof_recorded_add(struct extprof_recorded *r, const char *path, struct extprof_error *error)
+{
+	struct recording_reader *reader;
+	int err;
+
+	if (r->count == RECORDINGS_MAX)
+		return error__set(error, DIAG_USAGE, E2BIG, "at most %d recordings can be shown as one", RECORDINGS_MAX);
+	err = open_reader(r, path, &reader, error);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < r->count && !err; i++)
+		if (is_same(r->readers[i], reader))
+			err = error__set(error, DIAG_USAGE, EEXIST, "%s and %s are the same recording: it would count twice",
+					 recording_reader__name(r->readers[i]), recording_reader__name(reader));
+	if (err)
+		recording_reader__close(reader);
+	else
+		r->readers[r->count++] = reader;
+	return err;
 }
 
 void extprof_recorded_close(struct extprof_recorded *r)
 {
 	if (!r)
 		return;
-	recording_reader__close(r->reader);
+	for (uint32_t i = 0; i < r->count; i++)
+		recording_reader__close(r->readers[i]);
 	free(r);
 }
 
@@ -58,7 +103,7 @@ const char *extprof_recorded_incomplete(const struct extprof_recorded *r)
 {
 	const char *why;
 
-	recording_reader__ended(r->reader, &why);
+	recording_reader__ended(r->readers[r->count - 1], &why);
 	return why;
 }
 
@@ -68,8 +113,11 @@ int extprof_recorded_verify(struct extprof_recorded *r, struct extprof_recorded_
 	struct extprof_recorded_check full = { 0 };
 	struct recording_check c;
 	struct diag d = { 0 };
-	int err = recording_reader__verify(r->reader, &c, &d);
+	int err = recorded__is_one(r, error);
 
+	if (err)
+		return err;
+	err = recording_reader__verify(r->readers[0], &c, &d);
 	if (err)
 		return error__from(error, err, &d);
 	full.blocks = c.blocks;
@@ -81,7 +129,18 @@ int extprof_recorded_verify(struct extprof_recorded *r, struct extprof_recorded_
 
 struct recording_reader *recorded__reader(const struct extprof_recorded *r)
 {
-	return r->reader;
+	return r->readers[0];
+}
+
+struct recording_reader *const *recorded__readers(const struct extprof_recorded *r, uint32_t *count)
+{
+	*count = r->count;
+	return r->readers;
+}
+
+int recorded__is_one(const struct extprof_recorded *r, struct extprof_error *error)
+{
+	return r->count == 1 ? 0 : error__set(error, DIAG_USAGE, EINVAL, "this takes one recording, not %u", r->count);
 }
 
 int recorded__add_filters(struct recording_filter *f, const char *const *filters, size_t count,
@@ -160,7 +219,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	request.transform = &transform;
 	request.apps = &apps;
 	request.metric = o->metric;
-	err = recording_profile__create(&profile, &r->reader, 1, &filter, &d);
+	err = recording_profile__create(&profile, r->readers, r->count, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, reports, &d);
 	recording_profile__destroy(profile);
@@ -194,7 +253,8 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 	if (format->one_mode && reports.count > 1)
 		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode: choose one with --mode", name);
 	else if (!samples)
-		err = error__set(error, DIAG_RECORDING, ENODATA, "the recording has no such samples");
+		err = error__set(error, DIAG_RECORDING, ENODATA, r->count > 1 ? "the recordings have no such samples" :
+				 "the recording has no such samples");
 	else if ((err = format->write(reports.list, reports.count, &settings, to)))
 		error__of_writer(error, err, "profile");
 	reports__free(&reports);
@@ -256,11 +316,13 @@ int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
 			 int (*row)(void *context, int columns, const char *const *values), void *context,
 			 struct extprof_error *error)
 {
-	sqlite3 *db = recording_reader__database(r->reader);
+	sqlite3 *db = recording_reader__database(r->readers[0]);
 	struct text texts[128] = { 0 };
 	const char *values[128], *tail = sql;
-	int code = SQLITE_OK, err = 0;
+	int code = SQLITE_OK, err = recorded__is_one(r, error);
 
+	if (err)
+		return err;
 	/* It is one for the whole process, as SQLite has it. */
 	sqlite3_hard_heap_limit64(MEMORY_MAX);
 	if (!r->has_table && (code = samples_table__register(db)) == SQLITE_OK)

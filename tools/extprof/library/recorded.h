@@ -6,7 +6,12 @@
 #include "extprof.h"
 #include "recording/profile.h"
 
+/* The first one. */
 struct recording_reader *recorded__reader(const struct extprof_recorded *r);
+/* All of them. */
+struct recording_reader *const *recorded__readers(const struct extprof_recorded *r, uint32_t *count);
+/* 0, or -EINVAL with *error: there are several. */
+int recorded__is_one(const struct extprof_recorded *r, struct extprof_error *error);
 
 /* Add conditions.  0 or negative errno with *error. */
 int recorded__add_filters(struct recording_filter *f, const char *const *filters, size_t count,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requests of a recording. */
+/* The requests of recordings. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/requests_view.h"
@@ -19,14 +20,46 @@ static const struct {
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
+/* Of each recording. */
+struct all_requests {
+	struct recording_requests found[RECORDINGS_MAX];
+	struct requests_source sources[RECORDINGS_MAX];
+	uint32_t count;
+};
+
+static int read_all(struct all_requests *all, const struct extprof_recorded *recorded, const struct recording_filter *filter,
+		    bool by_length, struct extprof_error *error)
+{
+	struct recording_reader *const *readers = recorded__readers(recorded, &all->count);
+	uint64_t first = UINT64_MAX;
+	int err = 0;
+
+	for (uint32_t i = 0; i < all->count; i++) {
+		uint64_t wall = recording_account__wall(readers[i]);
+
+		first = wall < first ? wall : first;
+	}
+	for (uint32_t i = 0; i < all->count && !err; i++) {
+		struct requests_source *source = &all->sources[i];
+		struct diag d = { 0 };
+
+		source->later = recording_account__wall(readers[i]) - first;
+		source->name = recording_reader__name(readers[i]);
+		source->requests = &all->found[i].requests;
+		err = recording_requests__read(&all->found[i], readers[i], filter, source->later, &d);
+		error__from(error, err, &d);
+		if (!err)
+			requests__sort(source->requests, by_length);
+	}
+	return err;
+}
+
 int extprof_recorded_requests(struct extprof_recorded *recorded, const char *name,
 			      const struct extprof_recorded_options *options, FILE *to, struct extprof_error *error)
 {
 	struct extprof_recorded_options o;
-	struct recording_requests found = { 0 };
 	struct recording_filter filter = { 0 };
-	struct requests_view view;
-	struct diag d = { 0 };
+	struct all_requests *all;
 	size_t format = 0;
 	int err;
 
@@ -43,17 +76,22 @@ int extprof_recorded_requests(struct extprof_recorded *recorded, const char *nam
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
 	if (err)
 		return err;
-	err = recording_requests__read(&found, recorded__reader(recorded), &filter, &d);
-	error__from(error, err, &d);
+	all = calloc(1, sizeof(*all));
+	if (!all)
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
+	err = read_all(all, recorded, &filter, o.slowest != 0, error);
 	if (!err) {
-		requests__sort(&found.requests, o.slowest != 0);
-		view = (struct requests_view){
-			.requests = &found.requests, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT, .width = o.width, .color = o.color,
+		const struct requests_view view = {
+			.sources = all->sources, .count = all->count, .by_length = o.slowest != 0,
+			.top = o.top ? o.top : EXTPROF_TOP_DEFAULT, .width = o.width, .color = o.color,
 		};
+
 		err = formats[format].write(&view, to);
 		if (err)
 			error__of_writer(error, err, "table of requests");
 	}
-	recording_requests__free(&found);
+	for (uint32_t i = 0; i < all->count; i++)
+		recording_requests__free(&all->found[i]);
+	free(all);
 	return err;
 }

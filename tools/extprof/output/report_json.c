@@ -66,10 +66,15 @@ static json_t *summary_of(const struct report *r)
 	return value;
 }
 
+static json_t *account_of(const struct accounting *a)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)a->taken, "whole", (json_int_t)a->whole, "truncated",
+			 (json_int_t)accounting__truncated(a), "lost", (json_int_t)accounting__lost(a));
+}
+
 static int write_mode(struct json *j, const struct report *r, unsigned int top)
 {
 	const struct report_meta *m = &r->meta;
-	const struct accounting *a = &m->accounting;
 	int err = 0;
 
 	json__open(j, NULL, '{');
@@ -78,12 +83,18 @@ static int write_mode(struct json *j, const struct report *r, unsigned int top)
 	json__add(j, "metric", json_string(r->metric.name));
 	json__add(j, "unit", json_string(unit_names[r->metric.unit]));
 	json__add(j, "amount", json_integer((json_int_t)r->samples));
-	json__add(j, "samples", json_pack("{s:I, s:I, s:I, s:I}", "taken", (json_int_t)a->taken, "whole", (json_int_t)a->whole,
-					  "truncated", (json_int_t)accounting__truncated(a), "lost", (json_int_t)accounting__lost(a)));
+	json__add(j, "samples", account_of(&m->accounting));
 	for (int kind = 0; kind < ROWS_KINDS && !err; kind++)
 		err = write_rows(j, r, (enum rows_kind)kind, top);
 	json__close(j, '}');
 	return err;
+}
+
+/* One of several that the report is of. */
+static json_t *recording_of(const struct report_recording *r)
+{
+	return json_pack("{s:s, s:s, s:i, s:I, s:f, s:s, s:o}", "name", r->name, "command", r->command, "pid", r->pid, "started",
+			 (json_int_t)r->started, "seconds", r->duration, "ended", r->ended, "samples", account_of(&r->accounting));
 }
 
 static int write_json(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)
@@ -98,6 +109,12 @@ static int write_json(const struct report *reports, uint32_t count, const struct
 	json__add(&j, "ruby", json_string(m->ruby_version));
 	json__add(&j, "seconds", json_real(m->duration));
 	json__add(&j, "ended", json_string(m->ended));
+	if (reports[0].recording_count) {
+		json__open(&j, "recordings", '[');
+		for (uint32_t i = 0; i < reports[0].recording_count; i++)
+			json__add(&j, NULL, recording_of(&reports[0].recordings[i]));
+		json__close(&j, ']');
+	}
 	json__open(&j, "modes", '[');
 	for (uint32_t i = 0; i < count && !err; i++)
 		err = write_mode(&j, &reports[i], o->top);

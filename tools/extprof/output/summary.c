@@ -12,6 +12,7 @@
 #include "output/gc_table.h"
 #include "output/lead_table.h"
 #include "output/process_table.h"
+#include "output/recording_table.h"
 #include "output/state_table.h"
 #include "profile/unit.h"
 
@@ -322,14 +323,17 @@ static void add_head(struct table *t)
 	struct text *out = t->out;
 
 	text__adds(out, ansi(t, "\033[1m"));
-	if (!m->pid)
+	if (t->r->recording_count)
+		text__addf(out, "%" PRIu32 " recordings", t->r->recording_count);
+	else if (!m->pid)
 		text__addf(out, "%" PRIu32 " processes", count);
 	else if (count > 1)
 		text__addf(out, "process %d and %" PRIu32 " more", m->pid, count - 1);
 	else
 		text__addf(out, "process %d", m->pid);
 	text__addf(out, "%s  %s\n", ansi(t, "\033[0m"), m->command);
-	text__addf(out, "ruby %s, %s for %.1f s (%s)\n", m->ruby_version, m->source, m->duration, m->ended);
+	text__addf(out, "ruby %s, %s for %.1f s%s (%s)\n", m->ruby_version, m->source, m->duration,
+		   t->r->recording_count ? " in all" : "", m->ended);
 	if (m->duration <= 0 || !m->cpu_period)
 		return;
 	text__addf(out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
@@ -426,6 +430,7 @@ static int write_summary(const struct report *reports, uint32_t count, const str
 		add_mode(&t);
 		err = lead_table__add(t.r, o, t.top, &out);
 	}
+	recording_table__add(reports, o, &out);
 	if (!err)
 		err = process_table__add(reports, o, t.top, &out);
 	if (!err)

@@ -95,6 +95,39 @@ int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t t
 	return 0;
 }
 
+static void sum__merge(struct gc_pause_sum *s, const struct gc_pause_sum *from)
+{
+	s->count += from->count;
+	s->total += from->total;
+	if (from->longest > s->longest)
+		s->longest = from->longest;
+}
+
+int gc_pauses__merge(struct gc_pauses *p, const struct gc_pauses *from, uint64_t frames)
+{
+	for (uint32_t i = 0; i < from->thread_count; i++) {
+		const struct gc_pause_thread *thread = &from->threads[i];
+		uint64_t frame = thread->frame ? thread->frame + frames : 0;
+		struct gc_pause_thread *row = row_of(p, frame);
+
+		if (!row)
+			return -ENOMEM;
+		sum__merge(&row->sum, &thread->sum);
+		if (thread->name && row->frame && gc_pauses__set_name(p, row->frame, thread->name))
+			return -ENOMEM;
+	}
+	sum__merge(&p->all, &from->all);
+	p->waited += from->waited;
+	for (int i = 0; i < GC_PARTS; i++)
+		sum__merge(&p->parts[i], &from->parts[i]);
+	for (int major = 0; major < 2; major++)
+		for (int i = 0; i < GC_REASONS; i++)
+			sum__merge(&p->reasons[major][i], &from->reasons[major][i]);
+	p->told += from->told;
+	histogram__add(&p->lengths, &from->lengths);
+	return 0;
+}
+
 int gc_pauses__set_name(struct gc_pauses *p, uint64_t thread, const char *name)
 {
 	for (uint32_t i = 0; thread && i < p->thread_count; i++) {

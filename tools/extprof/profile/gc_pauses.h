@@ -60,6 +60,9 @@ struct gc_pauses {
 /* Add the sample of a pause.  `thread`: the frame of its thread, 0 none.  0 or -ENOMEM: nothing was added. */
 int gc_pauses__add(struct gc_pauses *p, const struct sample_event *e, uint64_t thread);
 
+/* Add all of `from`; the frame of a thread is larger by `frames` here.  0 or -ENOMEM: some of it was added. */
+int gc_pauses__merge(struct gc_pauses *p, const struct gc_pauses *from, uint64_t frames);
+
 /* The name of the thread with that frame, clean.  0 or -ENOMEM. */
 int gc_pauses__set_name(struct gc_pauses *p, uint64_t thread, const char *name);
 

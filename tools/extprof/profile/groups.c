@@ -9,6 +9,7 @@ const char *const group_names[GROUP_KEYS] = {
 	[GROUP_THREAD] = "thread",
 	[GROUP_THREAD_PATTERN] = "thread-pattern",
 	[GROUP_CGROUP] = "cgroup",
+	[GROUP_RECORDING] = "recording",
 };
 
 bool groups__has(const struct groups *g, enum group_key key)
@@ -41,6 +42,19 @@ void groups__add_mask(struct groups *g, uint32_t mask)
 	/* Who asks for threads in this way wants each of them. */
 	if (mask & 1u << GROUP_THREAD)
 		g->patterns_allowed = false;
+}
+
+int groups__name_as_label(struct groups *g, enum group_key key)
+{
+	int label = g->label_count;
+
+	if (label == GROUP_LABELS_MAX)
+		return -1;
+	for (int i = 0; i < g->count; i++)
+		if (g->keys[i] == key)
+			g->keys[i] = (uint8_t)(GROUP_LABEL + label);
+	strcpy(g->labels[label], group_names[key]);
+	return g->label_count++;
 }
 
 static int by_name(const char *name, size_t length)

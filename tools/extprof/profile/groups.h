@@ -13,6 +13,7 @@ enum group_key {
 	GROUP_THREAD,
 	GROUP_THREAD_PATTERN,	/* digits of the thread's name replaced: job-* */
 	GROUP_CGROUP,
+	GROUP_RECORDING,	/* the file that it is read from; of reports of files alone */
 	GROUP_KEYS,		/* of those that have a name: group_names */
 	GROUP_LABEL = GROUP_KEYS	/* label number (key - GROUP_LABEL) of struct groups */
 };
@@ -40,6 +41,9 @@ void groups__add(struct groups *g, enum group_key key);
 
 /* Add the keys of a mask (1u << enum group_key) as innermost ones, unless they are there. */
 void groups__add_mask(struct groups *g, uint32_t mask);
+
+/* In place of a key, its name as the key of a label.  The number of the label; -1: there are too many. */
+int groups__name_as_label(struct groups *g, enum group_key key);
 
 /* Add a key as the outermost one, unless it is there. */
 void groups__add_outermost(struct groups *g, enum group_key key);

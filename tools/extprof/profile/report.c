@@ -419,6 +419,9 @@ void report__free(struct report *r)
 	free(r->owners);
 	free((void *)(uintptr_t)r->rules.apps);
 	strings__free(&r->strings);
+	for (uint32_t i = 0; i < r->recording_count; i++)
+		free(r->recordings[i].name);
+	free(r->recordings);
 	processes__free(&r->processes);
 	if (r->threads)
 		thread_rows__free(r->threads);

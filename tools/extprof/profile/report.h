@@ -133,6 +133,19 @@ struct report_meta {
 	struct accounting all_modes;	/* of the samples of all modes; the rows of processes add up to it */
 };
 
+/* One of several recordings that a report is of. */
+struct report_recording {
+	char *name;		/* of its file, clean */
+	char command[256];
+	char ended[64];		/* why the recording ended */
+	int pid;
+	time_t started;
+	double duration;	/* s */
+	uint64_t cpu_time;	/* ns, as the kernel accounts it */
+	uint64_t missed;
+	struct accounting accounting;
+};
+
 struct report {
 	struct report_meta meta;
 	struct strings strings;
@@ -156,6 +169,8 @@ struct report {
 	uint32_t group_count;
 	/* So many threads are shown by pattern, because they are many; 0: as it was asked for. */
 	uint32_t threads_by_pattern;
+	struct report_recording *recordings;	/* in the order in which they were named; NULL: of one, or of none */
+	uint32_t recording_count;
 	struct processes processes;
 	struct thread_rows *threads;		/* NULL: that was not measured */
 	struct gc_pauses *pauses;		/* NULL: they were not recorded */

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "recording/meta.h"
 #include "recording/schema.h"
 #include "wire/gc.h"
 
@@ -15,74 +17,9 @@
 #define EXTPROF_VERSION "unknown"
 #endif
 
-/* Members of struct report_meta that are a row of table `meta` each: "mode.1.command". */
-enum field_type {
-	FIELD_TEXT, FIELD_REAL, FIELD_TIME, FIELD_INT, FIELD_U32, FIELD_U64
-};
-
-#define MEMBER(type, name) { #name, type, offsetof(struct report_meta, name), sizeof(((struct report_meta *)0)->name) }
-static const struct field {
-	const char *name;
-	enum field_type type;
-	size_t offset, size;
-} fields[] = {
-	MEMBER(FIELD_TEXT, command), MEMBER(FIELD_TEXT, ruby_version), MEMBER(FIELD_TEXT, ruby_description),
-	MEMBER(FIELD_TEXT, ended), MEMBER(FIELD_INT, pid), MEMBER(FIELD_U32, rate), MEMBER(FIELD_U32, cpus),
-	MEMBER(FIELD_U32, unsampled_cpus), MEMBER(FIELD_TEXT, source), MEMBER(FIELD_U64, period),
-	MEMBER(FIELD_U64, cpu_period),
-	MEMBER(FIELD_TIME, started), MEMBER(FIELD_U64, started_at), MEMBER(FIELD_REAL, duration),
-	MEMBER(FIELD_U64, cpu_time), MEMBER(FIELD_U64, missed), MEMBER(FIELD_U64, frames),
-	MEMBER(FIELD_U64, unknown_frames), MEMBER(FIELD_U64, expired_names), MEMBER(FIELD_U64, exited_names),
-	MEMBER(FIELD_U64, unreadable_names), MEMBER(FIELD_U64, late_names), MEMBER(FIELD_U64, crowded_names),
-	MEMBER(FIELD_U64, partial_names), MEMBER(FIELD_U64, late_lines), MEMBER(FIELD_U64, jit_leaves),
-	MEMBER(FIELD_U64, jit_exact), MEMBER(FIELD_U64, gc_samples), MEMBER(FIELD_U64, unknown_threads),
-	MEMBER(FIELD_U64, expired_labels), MEMBER(FIELD_U64, unread_labels), MEMBER(FIELD_U32, not_added),
-	MEMBER(FIELD_TEXT, why_not_added), MEMBER(FIELD_U32, intervals_kept), MEMBER(FIELD_INT, why_interval_kept),
-	MEMBER(FIELD_U64, pauses_begun_before), MEMBER(FIELD_U64, pauses_not_ended), MEMBER(FIELD_U64, pauses_lost),
-	MEMBER(FIELD_U64, lost_events), MEMBER(FIELD_U64, unnamed_kernel), MEMBER(FIELD_INT, why_unnamed_kernel),
-};
-#undef MEMBER
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define SECOND 1000000000ull
 
 /* -- writing --------------------------------------------------------------------------------------- */
-
-static int write_field(struct recording_writer *w, const char *key, const struct field *f, const struct report_meta *m)
-{
-	const char *at = (const char *)m + f->offset;
-
-	switch (f->type) {
-	case FIELD_TEXT: return *at ? recording_writer__set_text(w, key, at) : 0;
-	case FIELD_REAL: return recording_writer__set_real(w, key, *(const double *)(const void *)at);
-	case FIELD_TIME: return recording_writer__set_number(w, key, (uint64_t)*(const time_t *)(const void *)at);
-	case FIELD_INT: {
-		int number = *(const int *)(const void *)at;
-
-		return number ? recording_writer__set_real(w, key, number) : 0;
-	}
-	case FIELD_U32: {
-		uint32_t number = *(const uint32_t *)(const void *)at;
-
-		return number ? recording_writer__set_number(w, key, number) : 0;
-	}
-	default: {
-		uint64_t number = *(const uint64_t *)(const void *)at;
-
-		return number ? recording_writer__set_number(w, key, number) : 0;
-	}
-	}
-}
-
-static int write_meta(struct recording_writer *w, uint32_t mode, const struct report_meta *m)
-{
-	char key[64];
-	int err = 0;
-
-	for (size_t i = 0; i < FIELDS && !err; i++) {
-		snprintf(key, sizeof(key), "mode.%u.%s", mode, fields[i].name);
-		err = write_field(w, key, &fields[i], m);
-	}
-	return err;
-}
 
 static int put(struct recording_writer *w, uint32_t process, uint32_t mode, const char *prefix, const char *reason,
 	       uint64_t samples)
@@ -158,6 +95,17 @@ static void view_text(const struct groups *g, struct text *out)
 			   GROUP_LABEL_PREFIX, g->keys[i] < GROUP_LABEL ? "" : g->labels[g->keys[i] - GROUP_LABEL]);
 }
 
+/* The time of the day at a time of the monotonic clock. */
+static uint64_t wall_of(uint64_t monotonic)
+{
+	struct timespec wall, now;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)wall.tv_sec * SECOND + (uint64_t)wall.tv_nsec -
+	       ((uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec - monotonic);
+}
+
 int recording_account__begin(struct recording_writer *w, const struct recording_view *view, uint64_t started_monotonic,
 			     time_t started, uint64_t period)
 {
@@ -179,6 +127,8 @@ int recording_account__begin(struct recording_writer *w, const struct recording_
 	if (!err)
 		err = recording_writer__set_number(w, "started_unix_s", (uint64_t)started);
 	if (!err)
+		err = recording_writer__set_number(w, "started_unix_ns", wall_of(started_monotonic));
+	if (!err)
 		err = recording_writer__set_number(w, "period_ns", period);
 	text__free(&groups);
 	return err;
@@ -193,7 +143,7 @@ int recording_account__end(struct recording_writer *w, const struct reports *rep
 		const struct report *r = &reports->list[i];
 		char key[32];
 
-		err = write_meta(w, i + 1, &r->meta);
+		err = recording_meta__write(w, i + 1, &r->meta);
 		if (!err)
 			err = write_accounting(w, 0, i + 1, &r->meta.accounting);
 		snprintf(key, sizeof(key), "mode.%u.threads", i + 1);
@@ -241,52 +191,6 @@ int recording_account__view(struct recording_reader *r, struct recording_view *v
 	view->lines = recording_reader__number(r, "lines");
 	free(groups);
 	return err;
-}
-
-static int read_field(struct recording_reader *r, const char *key, const struct field *f, struct report_meta *m)
-{
-	char *at = (char *)m + f->offset, *text;
-	int64_t number;
-	double real;
-
-	switch (f->type) {
-	case FIELD_TEXT:
-		text = recording_reader__text(r, key);
-		text__clean(at, f->size, text ? text : "");
-		free(text);
-		break;
-	case FIELD_REAL:
-		real = recording_reader__real(r, key);
-		/* Neither NAN nor what no recording lasts: times in ns have room in 64 bits. */
-		*(double *)(void *)at = real >= 1e-9 && real <= 9e9 ? real : 0;
-		break;
-	case FIELD_INT:
-		real = recording_reader__real(r, key);
-		*(int *)(void *)at = real > INT32_MIN && real < INT32_MAX ? (int)real : 0;
-		break;
-	case FIELD_TIME:
-		number = recording_reader__number(r, key);
-		*(time_t *)(void *)at = number < (1ll << 40) ? number : 0;
-		break;
-	case FIELD_U32:
-		number = recording_reader__number(r, key);
-		*(uint32_t *)(void *)at = number <= UINT32_MAX ? (uint32_t)number : 0;
-		break;
-	case FIELD_U64:
-		*(uint64_t *)(void *)at = (uint64_t)recording_reader__number(r, key);
-		break;
-	}
-	return 0;
-}
-
-static void read_meta(struct recording_reader *r, uint32_t mode, struct report_meta *m)
-{
-	char key[64];
-
-	for (size_t i = 0; i < FIELDS; i++) {
-		snprintf(key, sizeof(key), "mode.%u.%s", mode, fields[i].name);
-		read_field(r, key, &fields[i], m);
-	}
 }
 
 static void take_reason(struct accounting *a, struct source_counters *kernel, const char *reason, uint64_t samples)
@@ -372,6 +276,15 @@ static int read_accounts(struct recording_reader *r, uint32_t mode, struct repor
 		give_account(&p->rows[i], &of[i + 1]);
 	free(of);
 	return done(r, s, code, d);
+}
+
+uint64_t recording_account__wall(struct recording_reader *r)
+{
+	uint64_t wall = (uint64_t)recording_reader__number(r, "started_unix_ns");
+	uint64_t seconds = (uint64_t)recording_reader__number(r, "started_unix_s");
+
+	/* Older recordings have the seconds alone. */
+	return wall ? wall : seconds < INT64_MAX / SECOND ? seconds * SECOND : 0;
 }
 
 char *recording_account__cwd(struct recording_reader *r, uint32_t process)
@@ -544,7 +457,7 @@ int recording_account__read(struct recording_reader *r, const struct recording_t
 
 	if (err)
 		return err;
-	read_meta(r, mode, &report->meta);
+	recording_meta__read(r, mode, &report->meta);
 	err = read_accounts(r, mode, report, d);
 	snprintf(key, sizeof(key), "mode.%u.threads", mode);
 	if (!err && recording_reader__number(r, key))

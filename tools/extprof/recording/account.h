@@ -29,6 +29,9 @@ int recording_account__view(struct recording_reader *r, struct recording_view *v
 int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
 			    struct report *report, struct diag *d);
 
+/* When the recording began, ns since 1970, by the clock of its machine. */
+uint64_t recording_account__wall(struct recording_reader *r);
+
 /* The working directory of a process, clean; the caller frees it.  NULL: unknown. */
 char *recording_account__cwd(struct recording_reader *r, uint32_t process);
 

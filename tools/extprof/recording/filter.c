@@ -131,6 +131,13 @@ bool recording_matches__sample(struct recording_matches *m, const struct recordi
 	return true;
 }
 
+void recording_filter__times(const struct recording_filter *f, uint64_t begin, uint64_t later, uint64_t *since,
+			     uint64_t *until)
+{
+	*since = f->since > later ? begin + (f->since - later) : 0;
+	*until = !f->until ? UINT64_MAX : f->until > later ? begin + (f->until - later) : 0;
+}
+
 int recording_matches__init(struct recording_matches *m, const struct recording_tables *tables,
 			    const struct recording_filter *filter)
 {

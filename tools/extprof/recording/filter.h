@@ -30,7 +30,7 @@ enum recording_key {
 };
 
 struct recording_filter {
-	uint64_t since, until;	/* ns after the begin; until 0: to the end */
+	uint64_t since, until;	/* ns after the begin of the first recording; until 0: to the end */
 	struct recording_condition {
 		enum recording_key key;
 		char label[128];
@@ -44,6 +44,13 @@ struct recording_filter {
 
 /* Add "method=Foo*", "label:request=GET *".  0; -EINVAL: it is none; -E2BIG. */
 int recording_filter__add(struct recording_filter *f, const char *text);
+
+/*
+ * From when to when samples count, CLOCK_MONOTONIC of a recording that began at `begin`, so many ns later than the first
+ * one.  Since 0: from its begin.
+ */
+void recording_filter__times(const struct recording_filter *f, uint64_t begin, uint64_t later, uint64_t *since,
+			     uint64_t *until);
 
 /* What is known of the rows of one recording.  Zero-initialise. */
 struct recording_matches {

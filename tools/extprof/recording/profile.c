@@ -7,59 +7,8 @@
 #include <string.h>
 
 #include "profile/group_names.h"
-#include "recording/request_choice.h"
+#include "recording/profile_parts.h"
 #include "recording/schema.h"
-
-/* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
-#define SUMS_MAX (256u << 10)
-
-struct sum {
-	uint32_t thread, stack, labels, mode;
-	uint32_t samples;
-	struct weight weight;
-	double squares;		/* see struct tree_node */
-};
-
-/* One recording. */
-struct input {
-	struct recording_reader *reader;
-	struct recording_tables tables;
-	struct recording_view view;
-	struct recording_matches matches;
-	struct requests requests;	/* those of which samples are asked for, if it was */
-	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
-	int32_t number_of[BLOCK_MODES];	/* by id: in recording_profile::modes; -1 none */
-	uint32_t ids[MODES_MAX];	/* by number */
-	uint32_t *numbers;		/* by id of the frame */
-	uint64_t rows[MODES_MAX];	/* samples of each mode */
-	uint64_t last;			/* time of a sample */
-};
-
-struct recording_profile {
-	struct input inputs[RECORDINGS_MAX];
-	uint32_t count;
-	struct recording_filter filter;
-	const struct mode *modes[MODES_MAX];	/* that are reported */
-	uint32_t mode_frames[MODES_MAX], mode_count;
-	struct groups show;		/* as the caller wants it, or as the first one was recorded */
-	bool shown_by_default;
-	/* Of the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
-	const char *label_keys[GROUP_LABELS_MAX];
-	uint32_t no_label[GROUP_LABELS_MAX][KNOWN_MERGED];	/* by enum frame_known */
-	/* Two recordings are compared: `tree` has the amounts of the first one, and `after` those of the second one.  Both
-	 * have all stacks, with equal numbers of samples: so they have the same nodes. */
-	bool compares;
-	bool by_value;			/* if it compares: that amount of the mode is compared */
-	struct frame_table frames;
-	uint32_t frame_base;		/* numbers of codes that are in use */
-	struct tree tree, after;
-	uint32_t *path;			/* of a stack, with all before it */
-	struct sum *sums;
-	uint32_t sum_count;
-	struct map64 sum_map;
-	struct owner_dirs cwds;		/* where the processes worked */
-	struct weight all;		/* of all samples: no sum is larger */
-};
 
 /* -- the tree ------------------------------------------------------------------------------------ */
 
@@ -82,6 +31,8 @@ static uint32_t label_of(const struct recording_profile *p, const struct input *
 	const struct recording_tables *t = &in->tables;
 	uint8_t why = KNOWN_NOT_SET;
 
+	if (label == p->recording_label)
+		return in->frame;
 	for (uint32_t s = set; s; s = t->stacks[s].parent) {
 		const struct frame *f = &t->frames[t->stacks[s].frame];
 
@@ -256,27 +207,81 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 	return 0;
 }
 
+static int no_memory(struct diag *d)
+{
+	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the profile");
+}
+
+/* The id that a mode has in a recording; 0: it has none of that name. */
+static uint32_t id_of(const struct input *in, const char *name)
+{
+	for (uint32_t i = 0; i < BLOCK_MODES; i++)
+		if (in->tables.modes[i].id && !strcmp(in->tables.modes[i].name, name))
+			return i;
+	return 0;
+}
+
 /* Which of the recording's modes are those? */
 static int find_modes(const struct recording_profile *p, struct input *in, struct diag *d)
 {
+	const char *name = recording_reader__name(in->reader), *first = recording_reader__name(p->inputs[0].reader);
+
 	for (uint32_t i = 0; i < BLOCK_MODES; i++)
 		in->number_of[i] = -1;
 	for (uint32_t number = 0; number < p->mode_count; number++) {
-		for (uint32_t i = 0; i < BLOCK_MODES && !in->ids[number]; i++)
-			if (in->tables.modes[i].id && find_mode(&in->tables.modes[i]) == p->modes[number]) {
-				in->number_of[i] = (int32_t)number;
-				in->ids[number] = i;
-			}
-		if (!in->ids[number])
-			return diag__set(d, DIAG_USAGE, EINVAL, "one of the recordings has no mode %s: choose modes that all "
-					 "have", p->modes[number]->name);
+		const char *mode = p->modes[number]->name;
+		uint32_t id = id_of(in, mode);
+
+		if (!id)
+			return diag__set(d, DIAG_USAGE, EINVAL, "%s has no mode %s, and %s has: choose modes that all have with "
+					 "--mode", name, mode, first);
+		if (find_mode(&in->tables.modes[id]) != p->modes[number])
+			return diag__set(d, DIAG_USAGE, EINVAL, "mode %s does not count the same in %s as in %s", mode, name,
+					 first);
+		in->number_of[id] = (int32_t)number;
+		in->ids[number] = id;
 	}
 	return 0;
 }
 
-static int no_memory(struct diag *d)
+/* What nobody has chosen is not left out without a word. */
+static int find_other_modes(const struct recording_profile *p, const struct input *in, struct diag *d)
 {
-	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the profile");
+	for (uint32_t i = 0; i < BLOCK_MODES; i++)
+		if (in->tables.modes[i].id && in->number_of[i] < 0)
+			return diag__set(d, DIAG_USAGE, EINVAL, "%s has the mode %s, and %s has not: choose modes that all have "
+					 "with --mode", recording_reader__name(in->reader), in->tables.modes[i].name,
+					 recording_reader__name(p->inputs[0].reader));
+	return 0;
+}
+
+/* The time between two samples, ns; of a recording without an end that which it was begun with.  0: there is none. */
+static uint64_t period_of(const struct input *in, uint32_t mode, bool ended)
+{
+	char key[32] = "period_ns";
+
+	if (ended)
+		snprintf(key, sizeof(key), "mode.%u.period", in->ids[mode]);
+	return (uint64_t)recording_reader__number(in->reader, key);
+}
+
+/* Counts of different rates have no sum. */
+static int check_rates(const struct recording_profile *p, const struct input *in, struct diag *d)
+{
+	const struct input *first = &p->inputs[0];
+	const char *why;
+	bool ended = recording_reader__ended(in->reader, &why) && recording_reader__ended(first->reader, &why);
+
+	for (uint32_t i = 0; i < p->mode_count; i++) {
+		uint64_t a = period_of(first, i, ended), b = period_of(in, i, ended);
+
+		if (a != b)
+			return diag__set(d, DIAG_USAGE, EINVAL, "%s was recorded at another rate than %s: mode %s at %.0f and at "
+					 "%.0f per second; show each by itself", recording_reader__name(in->reader),
+					 recording_reader__name(first->reader), p->modes[i]->name, b ? 1e9 / (double)b : 0,
+					 a ? 1e9 / (double)a : 0);
+	}
+	return 0;
 }
 
 /* "a, b": keys that frames of the recording have, some of them. */
@@ -323,6 +328,24 @@ static int check_label(const struct recording_profile *p, const char *key, struc
 	return -EINVAL;
 }
 
+/* The names of the recordings are shown as the values of a label. */
+static int name_recordings(struct recording_profile *p, struct diag *d)
+{
+	p->recording_label = groups__name_as_label(&p->show, GROUP_RECORDING);
+	if (p->recording_label < 0)
+		return diag__set(d, DIAG_USAGE, E2BIG, "recording and labels: at most %d groups in all", GROUP_LABELS_MAX);
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct frame f = FRAME_INIT(FRAME_LABEL);
+
+		f.key = group_names[GROUP_RECORDING];
+		f.name = recording_reader__name(p->inputs[i].reader);
+		p->inputs[i].frame = frame_table__add(&p->frames, &f);
+		if (!p->inputs[i].frame)
+			return no_memory(d);
+	}
+	return 0;
+}
+
 /* The groups that are shown, and what is shown of samples that have no value of a label. */
 static int choose_groups(struct recording_profile *p, const struct groups *wanted, struct diag *d)
 {
@@ -332,6 +355,12 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 
 	p->show = wanted ? *wanted : p->inputs[0].view.groups;
 	p->shown_by_default = !wanted;
+	p->recording_label = -1;
+	if (groups__has(&p->show, GROUP_RECORDING)) {
+		err = name_recordings(p, d);
+		if (err)
+			return err;
+	}
 	for (int i = 0; i < p->show.label_count && !err; i++) {
 		const char *key = p->show.labels[i];
 		uint32_t *frames = p->no_label[i];
@@ -342,7 +371,7 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 		if (!frames[KNOWN_NOT_SET] || !frames[KNOWN_EXPIRED] || !frames[KNOWN_UNREAD] || !frames[KNOWN_CROWDED])
 			return no_memory(d);
 		p->label_keys[i] = frame_table__get(&p->frames, frames[KNOWN_NOT_SET])->key;
-		err = wanted ? check_label(p, p->label_keys[i], d) : 0;
+		err = wanted && i != p->recording_label ? check_label(p, p->label_keys[i], d) : 0;
 	}
 	return err;
 }
@@ -406,15 +435,41 @@ static int make_room(struct recording_profile *p, struct diag *d)
 	       (!p->compares || !tree__init(&p->after)) ? 0 : no_memory(d);
 }
 
-static int load(struct recording_profile *p, struct input *in, struct diag *d)
+static int load(struct input *in, struct diag *d)
 {
 	int err;
 
 	in->begin = (uint64_t)recording_reader__number(in->reader, "started_monotonic_ns");
-	in->since = p->filter.since ? in->begin + p->filter.since : 0;
-	in->until = p->filter.until ? in->begin + p->filter.until : UINT64_MAX;
+	in->wall = recording_account__wall(in->reader);
 	err = recording_reader__load(in->reader, &in->tables, d);
 	return err ? err : recording_account__view(in->reader, &in->view, d);
+}
+
+int recording_profile__failed_in(const struct recording_profile *p, const struct input *in, int err, struct diag *d)
+{
+	struct diag of = *d;
+
+	/* An error that names a file names the right one. */
+	if (p->count < 2 || p->compares || strstr(of.text, recording_reader__name(in->reader)))
+		return err;
+	diag__set(d, of.code, -err, "%s: %s", recording_reader__name(in->reader), of.text);
+	diag__hint(d, "%s", of.hint);
+	return err;
+}
+
+/* Times are since the begin of the first one. */
+static void place_recordings(struct recording_profile *p)
+{
+	for (uint32_t i = 1; i < p->count; i++)
+		if (p->inputs[i].wall < p->inputs[p->first].wall)
+			p->first = i;
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct input *in = &p->inputs[i];
+
+		/* Those that are compared have each their own begin. */
+		in->later = p->compares ? 0 : in->wall - p->inputs[p->first].wall;
+		recording_filter__times(&p->filter, in->begin, in->later, &in->since, &in->until);
+	}
 }
 
 static int add_recording(struct recording_profile *p, struct input *in, struct diag *d)
@@ -441,8 +496,7 @@ static int add_recording(struct recording_profile *p, struct input *in, struct d
 	return err ? recording_reader__failed(err, d) : 0;
 }
 
-/* Is it the value of the mode, or the count? */
-static int find_metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d)
+int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d)
 {
 	*by_value = !strcmp(metric, m->value.name);
 	if (!*by_value && strcmp(metric, m->count.name))
@@ -458,28 +512,39 @@ static int choose_metric(struct recording_profile *p, const char *metric, struct
 	if (p->mode_count > 1)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there are several modes: choose one with --mode");
 	p->by_value = m->value.unit != UNIT_COUNT;
-	return metric ? find_metric(m, metric, &p->by_value, d) : 0;
+	return metric ? recording_profile__metric(m, metric, &p->by_value, d) : 0;
 }
 
 static int fill(struct recording_profile *p, const struct recording_filter *filter, const char *metric, struct diag *d)
 {
 	int err = make_room(p, d);
 
-	for (uint32_t i = 0; i < p->count && !err; i++)
-		err = load(p, &p->inputs[i], d);
+	for (uint32_t i = 0; i < p->count && !err; i++) {
+		err = load(&p->inputs[i], d);
+		if (err)
+			return recording_profile__failed_in(p, &p->inputs[i], err, d);
+	}
 	if (err || (err = choose_modes(p, filter->modes, d)) || (p->compares && (err = choose_metric(p, metric, d))) ||
 	    (err = make_modes(p, d)) || (err = choose_groups(p, filter->groups, d)))
 		return err;
+	place_recordings(p);
 	for (uint32_t i = 0; i < p->count && !err; i++) {
 		err = find_modes(p, &p->inputs[i], d);
-		if (!err)
-			err = add_recording(p, &p->inputs[i], d);
+		if (!err && !p->compares && !filter->modes)
+			err = find_other_modes(p, &p->inputs[i], d);
+		if (!err && !p->compares)
+			err = check_rates(p, &p->inputs[i], d);
+	}
+	for (uint32_t i = 0; i < p->count && !err; i++) {
+		err = add_recording(p, &p->inputs[i], d);
+		if (err)
+			return recording_profile__failed_in(p, &p->inputs[i], err, d);
 	}
 	return err;
 }
 
-static int create(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
-		  const struct recording_filter *filter, bool compares, const char *metric, struct diag *d)
+int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
+			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d)
 {
 	struct recording_profile *p = calloc(1, sizeof(*p));
 	int err;
@@ -508,7 +573,7 @@ int recording_profile__create(struct recording_profile **profile, struct recordi
 	*profile = NULL;
 	if (!count || count > RECORDINGS_MAX)
 		return diag__set(d, DIAG_USAGE, E2BIG, "at most %d recordings can be shown as one", RECORDINGS_MAX);
-	return create(profile, readers, count, filter, false, NULL, d);
+	return recording_profile__build(profile, readers, count, filter, false, NULL, d);
 }
 
 void recording_profile__destroy(struct recording_profile *p)
@@ -529,139 +594,4 @@ void recording_profile__destroy(struct recording_profile *p)
 	owner_dirs__free(&p->cwds);
 	free(p->path);
 	free(p);
-}
-
-/* -- reports ------------------------------------------------------------------------------------- */
-
-/* The groups, with those that the format wants. */
-static void groups_of(const struct recording_profile *p, const struct recording_request *request, struct groups *show)
-{
-	const struct input *in = &p->inputs[0];
-	uint32_t followed = 0;
-
-	*show = p->show;
-	for (uint32_t id = 1; id < in->tables.process_count; id++)
-		followed += !(in->tables.processes[id].flags & RECORDING_WATCHED) && *in->tables.processes[id].ruby;
-	if (p->shown_by_default && in->view.group_by_default && followed > 1)
-		groups__add_outermost(show, GROUP_PROCESS);
-	groups__add_mask(show, request->labels);
-}
-
-/* What is said of a recording that has not ended, or of a part of it. */
-static void complete_meta(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report)
-{
-	struct report_meta *m = &report->meta;
-	uint64_t from = in->since > in->begin ? in->since : in->begin;
-	const char *why;
-
-	m->modes = p->mode_count;
-	if (recording_reader__ended(in->reader, &why)) {
-		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9), until = in->until < end ? in->until : end;
-
-		if (in->since || in->until != UINT64_MAX)
-			m->duration = until > from ? (double)(until - from) / 1e9 : 0;
-		return;
-	}
-	m->period = (uint64_t)recording_reader__number(in->reader, "period_ns");
-	m->started = (time_t)recording_reader__number(in->reader, "started_unix_s");
-	m->started_at = in->begin;
-	m->duration = in->last > from ? (double)((in->until < in->last ? in->until : in->last) - from) / 1e9 : 0;
-	m->accounting.taken = m->accounting.whole = in->rows[mode];
-	snprintf(m->ended, sizeof(m->ended), "the recording did not end");
-	for (uint32_t i = 0; i < report->processes.count && report->processes.count == 1; i++) {
-		m->pid = report->processes.rows[i].pid;
-		snprintf(m->command, sizeof(m->command), "%s", report->processes.rows[i].command);
-		snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", report->processes.rows[i].ruby_version);
-	}
-}
-
-/* The account of a recording, for a report that has been built; which is freed if that fails. */
-static int read_account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
-			struct diag *d)
-{
-	const struct report_meta counted = report->meta;
-	int err = recording_account__read(in->reader, &in->tables, in->ids[mode], report, d);
-
-	if (err) {
-		report__free(report);
-		return err;
-	}
-	/* What was counted from the samples is of those that were asked for. */
-	report->meta.mode = counted.mode;
-	report->meta.stacks = counted.stacks;
-	report->meta.merged = counted.merged;
-	complete_meta(p, in, mode, report);
-	return 0;
-}
-
-static int make_report(struct recording_profile *p, uint32_t mode, const struct groups *show,
-		       const struct recording_request *request, struct report *report, struct diag *d)
-{
-	struct report_view view = {
-		.mode = p->modes[mode], .mode_frame = p->mode_frames[mode],
-		.by_value = request->unit ? request->unit->unit != UNIT_COUNT : request->by_value || !p->modes[mode]->by_count,
-		.divisor = request->unit ? request->unit->divisor : 0,
-	};
-	bool lines = p->inputs[0].view.lines;
-	struct owner_rules rules;
-
-	owner_dirs__rules(request->apps, &p->cwds, &rules);
-	view.rules = &rules;
-	view.transform = request->transform;
-	view.joins_lines = request->joins_lines;
-	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
-		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
-				 request->unit->name);
-	if (request->metric && find_metric(p->modes[mode], request->metric, &view.by_value, d))
-		return -EINVAL;
-	if (request->metric && request->unit &&
-	    request->unit->unit != (view.by_value ? p->modes[mode]->value.unit : p->modes[mode]->count.unit))
-		return diag__set(d, DIAG_USAGE, EINVAL, "%s cannot be shown in %s", request->metric, request->unit->name);
-	if (report__build(report, &p->tree, &p->frames, show, lines ? REPORT_BY_LINE : request->detail, &view))
-		return no_memory(d);
-	return read_account(p, &p->inputs[0], mode, report, d);
-}
-
-int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
-			       struct reports *reports, struct diag *d)
-{
-	struct groups show;
-	int err = 0;
-
-	groups_of(p, request, &show);
-	memset(reports, 0, sizeof(*reports));
-	for (uint32_t i = 0; i < p->mode_count && !err; i++) {
-		err = make_report(p, i, &show, request, &reports->list[i], d);
-		reports->count += !err;
-	}
-	if (err)
-		reports__free(reports);
-	return err;
-}
-
-int recording_profile__compare(struct recording_reader *const readers[2], const struct recording_filter *filter,
-			       const char *metric, struct report reports[2], struct diag *d)
-{
-	struct recording_profile *p;
-	struct groups none = { 0 };
-	int err = create(&p, readers, 2, filter, true, metric, d);
-
-	memset(reports, 0, 2 * sizeof(*reports));
-	if (err)
-		return err;
-	/* One had less memory than the other, and was merged. */
-	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
-		err = no_memory(d);
-	for (int i = 0; i < 2 && !err; i++) {
-		const struct report_view view = { .mode = p->modes[0], .by_value = true, .joins_lines = true };
-
-		/* Their trees have the same nodes: so they have the same labels and nodes. */
-		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?
-		      no_memory(d) : read_account(p, &p->inputs[i], 0, &reports[i], d);
-		reports[i].metric = p->by_value ? p->modes[0]->value : p->modes[0]->count;
-	}
-	if (err)
-		report__free(&reports[0]);
-	recording_profile__destroy(p);
-	return err;
 }

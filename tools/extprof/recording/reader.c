@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ struct recording_reader {
 	sqlite3 *db;
 	struct block_codec codec;
 	struct deadline *deadline;
+	struct text name;
 	int version;		/* of the tables */
 	bool ended;
 	bool wal_missing;
@@ -142,6 +144,11 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 		goto cleanup;
 	}
 	r->deadline = deadline;
+	text__add_clean(&r->name, path, strlen(path), PATH_MAX);
+	if (r->name.failed) {
+		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
+		goto cleanup;
+	}
 	err = look_at_header(r, path, d);
 	if (err)
 		goto cleanup;
@@ -170,6 +177,11 @@ cleanup:
 	return err;
 }
 
+const char *recording_reader__name(const struct recording_reader *r)
+{
+	return text__string(&r->name);
+}
+
 int recording_reader__version(const struct recording_reader *r)
 {
 	return r->version;
@@ -181,6 +193,7 @@ void recording_reader__close(struct recording_reader *r)
 		return;
 	sqlite3_close(r->db);
 	block_codec__free(&r->codec);
+	text__free(&r->name);
 	free(r);
 }
 

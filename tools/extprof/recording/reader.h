@@ -26,6 +26,8 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 			   struct diag *d);
 void recording_reader__close(struct recording_reader *r);
 
+/* The path that it was opened by, clean. */
+const char *recording_reader__name(const struct recording_reader *r);
 /* Of its tables. */
 int recording_reader__version(const struct recording_reader *r);
 

@@ -55,9 +55,9 @@ int request_choice__find(const struct request_choice *c, struct requests *q, str
 }
 
 int recording_requests__read(struct recording_requests *r, struct recording_reader *reader,
-			     const struct recording_filter *filter, struct diag *d)
+			     const struct recording_filter *filter, uint64_t later, struct diag *d)
 {
-	uint64_t begin = (uint64_t)recording_reader__number(reader, "started_monotonic_ns");
+	uint64_t begin = (uint64_t)recording_reader__number(reader, "started_monotonic_ns"), since, until;
 	int err;
 
 	r->filter = *filter;
@@ -66,8 +66,8 @@ int recording_requests__read(struct recording_requests *r, struct recording_read
 		return err;
 	if (recording_matches__init(&r->matches, &r->tables, &r->filter))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
-	return request_choice__find(&filter->requests, &r->requests, reader, &r->matches, begin,
-				    filter->since ? begin + filter->since : 0, filter->until ? begin + filter->until : UINT64_MAX, d);
+	recording_filter__times(filter, begin, later, &since, &until);
+	return request_choice__find(&filter->requests, &r->requests, reader, &r->matches, begin, since, until, d);
 }
 
 void recording_requests__free(struct recording_requests *r)

@@ -27,9 +27,9 @@ struct recording_requests {
 	struct requests requests;
 };
 
-/* Those that the filter chooses.  0 or negative errno with *d; the caller frees in both cases. */
+/* Those that the filter chooses; the recording began so many ns later than the first one.  0 or negative errno with *d; the caller frees in both cases. */
 int recording_requests__read(struct recording_requests *r, struct recording_reader *reader,
-			     const struct recording_filter *filter, struct diag *d);
+			     const struct recording_filter *filter, uint64_t later, struct diag *d);
 void recording_requests__free(struct recording_requests *r);
 
 #endif /* EXTPROF_RECORDING_REQUEST_CHOICE_H */

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Several recordings as one profile: sums, times by the clocks on the wall, and what does not fit. */
+#include "test.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "extprof.h"
+#include "recording/meta.h"
+#include "recording/together.h"
+#include "recording/writer.h"
+
+#define SECOND 1000000000ull
+#define PERIOD (SECOND / 100)
+
+static struct extprof_error error = { .size = sizeof(error) };
+static struct diag diag;
+static char *text;
+
+/* A recording of one thread of one process, with a sample of the method each PERIOD from its begin on. */
+struct made {
+	const char *file, *mode, *method;
+	uint64_t begin, wall, period, samples, lost;
+	int pid;
+	bool unended;
+};
+
+static const struct made a = {
+	"test_together_a.extprof", "cpu", "A#work", 5 * SECOND, 1000 * SECOND, PERIOD, 300, 7, 100, false,
+}, b = {
+	/* Another machine, on which the clock began anew, two seconds later. */
+	"test_together_b.extprof", "cpu", "B#work", 900 * SECOND, 1002 * SECOND, PERIOD, 500, 11, 100, false,
+};
+
+static void set(struct recording_writer *w, const char *key, uint64_t number)
+{
+	CHECK(!recording_writer__set_number(w, key, number));
+}
+
+static void make(const struct made *m)
+{
+	struct frame method = FRAME_INIT(FRAME_RUBY), thread = FRAME_INIT(FRAME_THREAD), process = FRAME_INIT(FRAME_PROCESS);
+	struct recording_writer *w;
+
+	method.name = m->method;
+	method.path = "app.rb";
+	thread.name = "worker";
+	thread.tid = 42;
+	process.name = "app";
+	process.pid = (uint32_t)m->pid;
+	unlink(m->file);
+	CHECK(!recording_writer__create(&w, m->file, (uid_t)-1, (gid_t)-1, m->period, &diag));
+	set(w, "started_monotonic_ns", m->begin);
+	set(w, "started_unix_ns", m->wall);
+	set(w, "started_unix_s", m->wall / SECOND);
+	set(w, "period_ns", m->period);
+	for (uint32_t i = 0; i < FRAME_KINDS; i++)
+		CHECK(!recording_writer__kind(w, i, frame_kind_names[i], frame_kind__is_code((uint8_t)i)));
+	CHECK(!recording_writer__mode(w, &(struct recording_mode){
+		.id = 1, .name = m->mode, .value_name = m->mode, .value_unit = "ns", .count_name = "samples",
+		.count_unit = "count", .source = "" }));
+	CHECK(!recording_writer__frame(w, 1, &method) && !recording_writer__frame(w, 2, &thread) &&
+	      !recording_writer__frame(w, 3, &process));
+	CHECK(!recording_writer__process(w, &(struct recording_process){
+		.id = 1, .frame = 3, .pid = m->pid, .command = "ruby app.rb", .ruby = "3.4.5", .began = m->begin + SECOND }));
+	CHECK(!recording_writer__thread(w, 1, 1, 2));
+	for (uint64_t i = 0; i < m->samples; i++) {
+		struct recording_sample s = {
+			.time = m->begin + i * PERIOD, .value = PERIOD, .count = 1, .thread = 1, .mode = 1,
+			.stack = recording_writer__stack(w, (uint32_t[]){ 1 }, 1),
+		};
+
+		CHECK(!recording_writer__sample(w, &s));
+	}
+	if (!m->unended) {
+		set(w, "mode.1.period", m->period);
+		set(w, "mode.1.started", m->wall / SECOND);
+		set(w, "mode.1.started_at", m->begin);
+		set(w, "mode.1.missed", 3);
+		CHECK(!recording_writer__set_real(w, "mode.1.duration", (double)m->samples / 100));
+		CHECK(!recording_writer__set_text(w, "mode.1.command", m->method));
+		CHECK(!recording_writer__set_text(w, "mode.1.ruby_version", "3.4.5"));
+		CHECK(!recording_writer__account(w, 0, 1, "taken", m->samples + m->lost) &&
+		      !recording_writer__account(w, 0, 1, "whole", m->samples) &&
+		      !recording_writer__account(w, 0, 1, "lost ring-full", m->lost));
+		set(w, "ended", 1);
+	}
+	CHECK(!recording_writer__end(w));
+	recording_writer__destroy(w);
+}
+
+/* Show them, in `text`.  0 or what an error is. */
+static int show(const char *format, const struct extprof_recorded_options *options, const struct made *x, const struct made *y,
+		const struct made *z)
+{
+	const struct made *more[] = { y, z };
+	struct extprof_recorded *r;
+	size_t size;
+	FILE *f;
+	int err;
+
+	free(text);
+	text = NULL;
+	error.text[0] = 0;
+	err = extprof_recorded_open(&r, x->file, -1, &error);
+	for (int i = 0; i < 2 && !err; i++)
+		err = more[i] ? extprof_recorded_add(r, more[i]->file, &error) : 0;
+	f = open_memstream(&text, &size);
+	if (!err && f)
+		err = extprof_recorded_write(r, format, options, f, &error);
+	fclose(f);
+	extprof_recorded_close(r);
+	return err;
+}
+
+static struct extprof_recorded_options options;
+
+static void set_up(void)
+{
+	make(&a);
+	make(&b);
+	options = (struct extprof_recorded_options){ .size = sizeof(options), .unit = "samples", .groups = "none" };
+}
+
+static void tear_down(const struct made *more)
+{
+	unlink(a.file);
+	unlink(b.file);
+	if (more)
+		unlink(more->file);
+	free(text);
+	text = NULL;
+}
+
+TEST(together_sums)
+{
+	set_up();
+	CHECK_INT(show("folded", &options, &a, &b, NULL), 0);
+	CHECK_STRING(text, "A#work 300\nB#work 500\n");
+	/* In whatever order. */
+	CHECK_INT(show("folded", &options, &b, &a, NULL), 0);
+	CHECK_STRING(text, "A#work 300\nB#work 500\n");
+	options.groups = "recording";
+	CHECK_INT(show("folded", &options, &a, &b, NULL), 0);
+	CHECK_STRING(text, "[recording=test_together_a.extprof];A#work 300\n[recording=test_together_b.extprof];B#work 500\n");
+	CHECK_INT(show("folded", &options, &a, NULL, NULL), 0);
+	CHECK_STRING(text, "[recording=test_together_a.extprof];A#work 300\n");
+	options.groups = "thread,recording";
+	CHECK_INT(show("folded", &options, &a, &b, NULL), 0);
+	CHECK(strstr(text, "[thread worker (42)];[recording=test_together_b.extprof];B#work 500\n") != NULL);
+	/* With a label for each of the places, there is none left. */
+	options.groups = "recording,label:a,label:b,label:c,label:d";
+	CHECK_INT(show("folded", &options, &a, &b, NULL), -E2BIG);
+	options.groups = "none";
+	CHECK_INT(show("summary", &options, &a, &b, NULL), 0);
+	CHECK(strstr(text, "2 recordings  A#work, B#work\n") != NULL);
+	CHECK(strstr(text, "samples taken 818 = whole 800 + truncated 0 + lost 18 (ring-full: 18)") != NULL);
+	CHECK(strstr(text, "missed besides: 6 ") != NULL);
+	CHECK(strstr(text, "for 8.0 s in all") != NULL);
+	CHECK_INT(show("json", &options, &a, &b, NULL), 0);
+	CHECK(strstr(text, "\"samples\":{\"taken\":818,\"whole\":800,\"truncated\":0,\"lost\":18}") != NULL);
+	CHECK(strstr(text, "\"name\":\"test_together_b.extprof\"") != NULL);
+	tear_down(NULL);
+}
+
+/* Times are since the begin of the first one: the second one begins two seconds later, and both have 100 samples a second. */
+TEST(together_times)
+{
+	set_up();
+	options.since = SECOND;
+	options.until = 2500 * SECOND / 1000;
+	CHECK_INT(show("folded", &options, &b, &a, NULL), 0);
+	CHECK_STRING(text, "A#work 151\nB#work 51\n");
+	options.until = 2 * SECOND - 1;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), 0);
+	CHECK_STRING(text, "A#work 100\n");
+	options.since = 3 * SECOND;
+	options.until = 0;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), 0);
+	CHECK_STRING(text, "B#work 400\n");
+	/* Alone each has its own begin. */
+	CHECK_INT(show("folded", &options, &b, NULL, NULL), 0);
+	CHECK_STRING(text, "B#work 200\n");
+	tear_down(NULL);
+}
+
+TEST(together_without_an_end)
+{
+	struct made c = a;
+
+	c.file = "test_together_c.extprof";
+	c.wall += SECOND;
+	c.method = "C#work";
+	c.unended = true;
+	set_up();
+	make(&c);
+	CHECK_INT(show("folded", &options, &a, &b, &c), 0);
+	CHECK_STRING(text, "A#work 300\nB#work 500\nC#work 300\n");
+	CHECK_INT(show("summary", &options, &a, &b, &c), 0);
+	CHECK(strstr(text, "samples taken 1118 = whole 1100 + truncated 0 + lost 18") != NULL);
+	CHECK(strstr(text, "the recording did not end") != NULL);
+	tear_down(&c);
+}
+
+static void refused(const struct made *m, const char *why)
+{
+	make(m);
+	CHECK(show("folded", &options, &a, m, NULL) < 0);
+	CHECK(strstr(error.text, why) != NULL && strstr(error.text, m->file) != NULL);
+	CHECK_INT(error.code, EXTPROF_USAGE);
+}
+
+TEST(together_what_does_not_fit)
+{
+	struct made c = b;
+
+	set_up();
+	c.file = "test_together_c.extprof";
+	c.period = SECOND / 99;
+	refused(&c, "at another rate than test_together_a.extprof: mode cpu at 99 and at 100 per second");
+	c.unended = true;
+	refused(&c, "at another rate");
+	c = b;
+	c.file = "test_together_c.extprof";
+	c.mode = "wall";
+	refused(&c, "has no mode cpu");
+	options.modes = "cpu";
+	refused(&c, "has no mode cpu");
+	options.modes = NULL;
+	/* The same file, by another name too. */
+	c = a;
+	refused(&c, "are the same recording");
+	c.file = "test_together_c.extprof";
+	refused(&c, "are the same recording");
+	c.wall++;
+	make(&c);
+	CHECK_INT(show("folded", &options, &a, &c, NULL), 0);
+	CHECK_STRING(text, "A#work 600\n");
+	tear_down(&c);
+}
+
+/* What takes one recording says so. */
+TEST(together_takes_one)
+{
+	struct extprof_recorded_check check = { .size = sizeof(check) };
+	struct extprof_annotate_options annotate = { .size = sizeof(annotate) };
+	struct extprof_diff_options diff = { .size = sizeof(diff) };
+	struct extprof_recorded *r;
+
+	set_up();
+	CHECK(!extprof_recorded_open(&r, a.file, -1, &error) && !extprof_recorded_verify(r, &check, &error));
+	CHECK(!extprof_recorded_add(r, b.file, &error));
+	CHECK_INT(extprof_recorded_verify(r, &check, &error), -EINVAL);
+	CHECK_INT(extprof_recorded_sql(r, "SELECT 1", NULL, NULL, &error), -EINVAL);
+	CHECK_INT(extprof_recorded_annotate(r, "app.rb", "text", &annotate, stdout, &error), -EINVAL);
+	CHECK_INT(extprof_recorded_diff(r, r, "text", &diff, stdout, &error), -EINVAL);
+	CHECK(strstr(error.text, "takes one recording, not 2") != NULL);
+	CHECK(extprof_recorded_add(r, "/dev/null", &error) < 0);
+	extprof_recorded_close(r);
+	tear_down(NULL);
+}
+
+/* Rows of processes are moved to the clock of the first recording, and parents are found again. */
+TEST(together_rows)
+{
+	struct report sum = { 0 }, parts[2] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		struct thread_rows *threads = parts[i].threads = calloc(1, sizeof(*threads));
+		struct gc_pauses *pauses = parts[i].pauses = calloc(1, sizeof(*pauses));
+		struct sample_event e = { .source = SOURCE_GC, .value = 100 + (uint64_t)i };
+
+		CHECK(processes__add(&parts[i].processes) == 0 && processes__add(&parts[i].processes) == 1);
+		parts[i].processes.rows[1].parent = 0;
+		parts[i].processes.rows[1].started = 50;
+		parts[i].processes.rows[1].cwd = strdup("/app");
+		threads->rows = calloc(1, sizeof(*threads->rows));
+		threads->rows[0].name = strdup("worker");
+		threads->rows[0].account.first = 10;
+		threads->rows[0].account.until = 20;
+		threads->count = threads->room = 1;
+		threads->others.until = 5;
+		threads->other_count = 2;
+		CHECK_INT(gc_pauses__add(pauses, &e, 3), 0);
+		CHECK_INT(gc_pauses__set_name(pauses, 3, "worker"), 0);
+		parts[i].meta.pid = 7 + i;
+		parts[i].meta.why_unnamed_kernel = i ? -EPERM : 0;
+		CHECK_INT(together__add(&sum, &parts[i], &(struct together_part){
+			.name = "x", .frames = (uint64_t)i * 10, .later = i ? 1000 : 0, .first = i }, &diag), 0);
+		report__free(&parts[i]);
+	}
+	CHECK_INT(sum.processes.count, 4);
+	CHECK_INT(sum.processes.rows[3].parent, 2);
+	CHECK_INT(sum.processes.rows[2].parent, PROCESS_NONE);
+	CHECK_INT(sum.processes.rows[1].started, 50);
+	CHECK_INT(sum.processes.rows[3].started, 1050);
+	CHECK_INT(sum.processes.rows[2].started, 0);
+	CHECK_STRING(sum.processes.rows[3].cwd, "/app");
+	CHECK_INT(sum.threads->count, 2);
+	CHECK_INT(sum.threads->rows[1].account.until, 1020);
+	CHECK_INT(sum.threads->others.until - sum.threads->others.first, 10);
+	CHECK_INT(sum.threads->other_count, 4);
+	CHECK_INT(sum.pauses->all.count, 2);
+	CHECK_INT(sum.pauses->all.total, 201);
+	CHECK_INT(sum.pauses->all.longest, 101);
+	/* Threads of two recordings are two. */
+	CHECK_INT(sum.pauses->thread_count, 2);
+	CHECK_INT(sum.recording_count, 2);
+	CHECK_INT(sum.meta.pid, 0);
+	CHECK_INT(sum.meta.why_unnamed_kernel, -EPERM);
+	report__free(&sum);
+}

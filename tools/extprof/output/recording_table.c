@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "output/recording_table.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+static void add_row(const struct report *r, const char *start, double duration, uint64_t cpu_time, uint64_t missed,
+		    const struct accounting *a, const char *name, const char *command, struct text *out)
+{
+	text__addf(out, "%19s  %9.1f  %9.2f  %9" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "  %6" PRIu64, start, duration,
+		   (double)cpu_time / 1e9, a->taken, a->whole, accounting__truncated(a), accounting__lost(a));
+	if (r->meta.missed)
+		text__addf(out, "  %6" PRIu64, missed);
+	text__addf(out, "%s%s%s%s\n", *name ? "  " : "", name, *command ? "  " : "", command);
+}
+
+void recording_table__add(const struct report *r, const struct output_options *o, struct text *out)
+{
+	const char *plain = o->color ? "\033[0m" : "";
+
+	if (!r->recording_count)
+		return;
+	text__addf(out, "\n%sRecordings%s\n%s%19s  %9s  %9s  %9s  %9s  %9s  %6s%s  recording%s\n", o->color ? "\033[1m" : "", plain,
+		   o->color ? "\033[2m" : "", "start", "seconds", "CPU s", "samples", "whole", "truncated", "lost",
+		   r->meta.missed ? "  missed" : "", plain);
+	for (uint32_t i = 0; i < r->recording_count; i++) {
+		const struct report_recording *row = &r->recordings[i];
+		char start[32] = "-";
+		struct tm tm;
+
+		if (row->started && localtime_r(&row->started, &tm))
+			strftime(start, sizeof(start), "%Y-%m-%d %H:%M:%S", &tm);
+		add_row(r, start, row->duration, row->cpu_time, row->missed, &row->accounting, row->name, row->command, out);
+	}
+	add_row(r, "all", r->meta.duration, r->meta.cpu_time, r->meta.missed, &r->meta.accounting, "", "", out);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files recording/profile*.c have in common. */
+#ifndef EXTPROF_RECORDING_PROFILE_PARTS_H
+#define EXTPROF_RECORDING_PROFILE_PARTS_H
+
+#include "recording/profile.h"
+#include "recording/request_choice.h"
+
+/* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
+#define SUMS_MAX (256u << 10)
+
+struct sum {
+	uint32_t thread, stack, labels, mode;
+	uint32_t samples;
+	struct weight weight;
+	double squares;		/* see struct tree_node */
+};
+
+/* One recording. */
+struct input {
+	struct recording_reader *reader;
+	struct recording_tables tables;
+	struct recording_view view;
+	struct recording_matches matches;
+	struct requests requests;	/* those of which samples are asked for, if it was */
+	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
+	uint64_t wall;			/* its begin, ns since 1970 */
+	uint64_t later;			/* ns: so much later it began than the first one, by the clocks on the wall */
+	uint32_t frame;			/* that of its name, if it is a group; 0: it is not */
+	int32_t number_of[BLOCK_MODES];	/* by id: in recording_profile::modes; -1 none */
+	uint32_t ids[MODES_MAX];	/* by number */
+	uint32_t *numbers;		/* by id of the frame */
+	uint64_t rows[MODES_MAX];	/* samples of each mode */
+	uint64_t last;			/* time of a sample */
+};
+
+struct recording_profile {
+	struct input inputs[RECORDINGS_MAX];
+	uint32_t count;
+	uint32_t first;			/* number of the one that began before the others */
+	struct recording_filter filter;
+	const struct mode *modes[MODES_MAX];	/* that are reported */
+	uint32_t mode_frames[MODES_MAX], mode_count;
+	struct groups show;		/* as the caller wants it, or as the first one was recorded */
+	bool shown_by_default;
+	int recording_label;		/* the one of the labels of `show` that is the name of the recording; -1 none */
+	/* Of the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
+	const char *label_keys[GROUP_LABELS_MAX];
+	uint32_t no_label[GROUP_LABELS_MAX][KNOWN_MERGED];	/* by enum frame_known */
+	/* Two recordings are compared: `tree` has the amounts of the first one, and `after` those of the second one.  Both
+	 * have all stacks, with equal numbers of samples: so they have the same nodes. */
+	bool compares;
+	bool by_value;			/* if it compares: that amount of the mode is compared */
+	struct frame_table frames;
+	uint32_t frame_base;		/* numbers of codes that are in use */
+	struct tree tree, after;
+	uint32_t *path;			/* of a stack, with all before it */
+	struct sum *sums;
+	uint32_t sum_count;
+	struct map64 sum_map;
+	struct owner_dirs cwds;		/* where the processes worked */
+	struct weight all;		/* of all samples: no sum is larger */
+};
+
+/* As recording_profile__create(); compares: for recording_profile__compare(). */
+int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
+			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d);
+/* Is it the value of the mode, or the count? */
+int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d);
+/* *d says in which of several recordings it was.  Returns err. */
+int recording_profile__failed_in(const struct recording_profile *p, const struct input *in, int err, struct diag *d);
+
+#endif /* EXTPROF_RECORDING_PROFILE_PARTS_H */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reports of what recordings have. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "recording/profile_parts.h"
+#include "recording/together.h"
+
+static int no_memory(struct diag *d)
+{
+	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the profile");
+}
+
+/* Are there several processes?  That of several recordings, one after the other, is one. */
+static bool has_several(const struct recording_profile *p)
+{
+	const struct process_entry *one = NULL;
+
+	for (uint32_t i = 0; i < p->count; i++)
+		for (uint32_t id = 1; id < p->inputs[i].tables.process_count; id++) {
+			const struct process_entry *e = &p->inputs[i].tables.processes[id];
+
+			if (e->flags & RECORDING_WATCHED || !*e->ruby)
+				continue;
+			if (one && (i == 0 || e->pid != one->pid || strcmp(e->command, one->command)))
+				return true;
+			one = e;
+		}
+	return false;
+}
+
+/* The groups, with those that the format wants. */
+static void groups_of(const struct recording_profile *p, const struct recording_request *request, struct groups *show)
+{
+	*show = p->show;
+	if (p->shown_by_default && p->inputs[0].view.group_by_default && has_several(p))
+		groups__add_outermost(show, GROUP_PROCESS);
+	groups__add_mask(show, request->labels);
+}
+
+/* What is said of a recording that has not ended, or of a part of it. */
+static void complete_meta(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report)
+{
+	struct report_meta *m = &report->meta;
+	uint64_t from = in->since > in->begin ? in->since : in->begin, until;
+	const char *why;
+
+	m->modes = p->mode_count;
+	if (recording_reader__ended(in->reader, &why)) {
+		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9);
+
+		until = in->until < end ? in->until : end;
+		if (in->since || in->until != UINT64_MAX)
+			m->duration = until > from ? (double)(until - from) / 1e9 : 0;
+		return;
+	}
+	m->period = (uint64_t)recording_reader__number(in->reader, "period_ns");
+	m->started = (time_t)recording_reader__number(in->reader, "started_unix_s");
+	m->started_at = in->begin;
+	until = in->until < in->last ? in->until : in->last;
+	m->duration = until > from ? (double)(until - from) / 1e9 : 0;
+	m->accounting.taken = m->accounting.whole = in->rows[mode];
+	snprintf(m->ended, sizeof(m->ended), "the recording did not end");
+	for (uint32_t i = 0; i < report->processes.count && report->processes.count == 1; i++) {
+		m->pid = report->processes.rows[i].pid;
+		snprintf(m->command, sizeof(m->command), "%s", report->processes.rows[i].command);
+		snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", report->processes.rows[i].ruby_version);
+	}
+}
+
+/* The account of a recording, for a report that has been built; which is freed if that fails. */
+static int read_account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
+			struct diag *d)
+{
+	const struct report_meta counted = report->meta;
+	int err = recording_account__read(in->reader, &in->tables, in->ids[mode], report, d);
+
+	if (err) {
+		report__free(report);
+		return err;
+	}
+	/* What was counted from the samples is of those that were asked for. */
+	report->meta.mode = counted.mode;
+	report->meta.stacks = counted.stacks;
+	report->meta.merged = counted.merged;
+	complete_meta(p, in, mode, report);
+	return 0;
+}
+
+/* The accounts of several recordings. */
+static int read_accounts(const struct recording_profile *p, uint32_t mode, struct report *report, struct diag *d)
+{
+	const struct input *first = &p->inputs[p->first];
+	uint64_t frames = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < p->count && !err; i++) {
+		const struct input *in = &p->inputs[i];
+		const struct together_part of = {
+			.name = recording_reader__name(in->reader), .frames = frames,
+			.later = first->begin + in->later - in->begin, .first = in == first,
+		};
+		struct report part = { 0 };
+
+		err = read_account(p, in, mode, &part, d);
+		if (!err)
+			err = together__add(report, &part, &of, d);
+		if (err)
+			recording_profile__failed_in(p, in, err, d);
+		report__free(&part);
+		frames += in->tables.frame_count;
+	}
+	report->meta.modes = p->mode_count;
+	if (err)
+		report__free(report);
+	return err;
+}
+
+static int make_report(struct recording_profile *p, uint32_t mode, const struct groups *show,
+		       const struct recording_request *request, struct report *report, struct diag *d)
+{
+	struct report_view view = {
+		.mode = p->modes[mode], .mode_frame = p->mode_frames[mode],
+		.by_value = request->unit ? request->unit->unit != UNIT_COUNT : request->by_value || !p->modes[mode]->by_count,
+		.divisor = request->unit ? request->unit->divisor : 0,
+	};
+	bool lines = false;
+	struct owner_rules rules;
+
+	for (uint32_t i = 0; i < p->count; i++)
+		lines |= p->inputs[i].view.lines;
+	owner_dirs__rules(request->apps, &p->cwds, &rules);
+	view.rules = &rules;
+	view.transform = request->transform;
+	view.joins_lines = request->joins_lines;
+	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
+		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
+				 request->unit->name);
+	if (request->metric && recording_profile__metric(p->modes[mode], request->metric, &view.by_value, d))
+		return -EINVAL;
+	if (request->metric && request->unit &&
+	    request->unit->unit != (view.by_value ? p->modes[mode]->value.unit : p->modes[mode]->count.unit))
+		return diag__set(d, DIAG_USAGE, EINVAL, "%s cannot be shown in %s", request->metric, request->unit->name);
+	if (report__build(report, &p->tree, &p->frames, show, lines ? REPORT_BY_LINE : request->detail, &view))
+		return no_memory(d);
+	return p->count > 1 ? read_accounts(p, mode, report, d) : read_account(p, &p->inputs[0], mode, report, d);
+}
+
+int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
+			       struct reports *reports, struct diag *d)
+{
+	struct groups show;
+	int err = 0;
+
+	groups_of(p, request, &show);
+	memset(reports, 0, sizeof(*reports));
+	for (uint32_t i = 0; i < p->mode_count && !err; i++) {
+		err = make_report(p, i, &show, request, &reports->list[i], d);
+		reports->count += !err;
+	}
+	if (err)
+		reports__free(reports);
+	return err;
+}
+
+int recording_profile__compare(struct recording_reader *const readers[2], const struct recording_filter *filter,
+			       const char *metric, struct report reports[2], struct diag *d)
+{
+	struct recording_profile *p;
+	struct groups none = { 0 };
+	int err = recording_profile__build(&p, readers, 2, filter, true, metric, d);
+
+	memset(reports, 0, 2 * sizeof(*reports));
+	if (err)
+		return err;
+	/* One had less memory than the other, and was merged. */
+	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
+		err = no_memory(d);
+	for (int i = 0; i < 2 && !err; i++) {
+		const struct report_view view = { .mode = p->modes[0], .by_value = true, .joins_lines = true };
+
+		/* Their trees have the same nodes: so they have the same labels and nodes. */
+		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?
+		      no_memory(d) : read_account(p, &p->inputs[i], 0, &reports[i], d);
+		reports[i].metric = p->by_value ? p->modes[0]->value : p->modes[0]->count;
+	}
+	if (err)
+		report__free(&reports[0]);
+	recording_profile__destroy(p);
+	return err;
+}
