@@ -11,18 +11,23 @@
 #include "recording/profile.h"
 #include "recording/samples_table.h"
 
-static void report(struct recording_reader *r)
+/* The recording by itself, or together with itself. */
+static void report(struct recording_reader *r, uint32_t count)
 {
+	struct recording_reader *const readers[2] = { r, r };
 	const struct recording_request request = { .detail = REPORT_BY_NAME };
 	const struct output_options options = { .top = 20 };
 	struct recording_filter filter = { 0 };
 	struct recording_profile *profile;
 	struct reports reports;
 	struct diag d = { 0 };
+	struct groups groups;
 	FILE *to = fopen("/dev/null", "w");
 
 	recording_filter__add(&filter, "method=*");
-	if (!recording_profile__create(&profile, &r, 1, &filter, &d)) {
+	if (count > 1 && !groups__parse("recording,thread", &groups))
+		filter.groups = &groups;
+	if (!recording_profile__create(&profile, readers, count, &filter, &d)) {
 		if (!recording_profile__reports(profile, &request, &reports, &d)) {
 			output_summary.write(reports.list, reports.count, &options, to);
 			reports__free(&reports);
@@ -48,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	deadline__start(&deadline, -1, deadline__now() + 10000000000ull);
 	if (!recording_reader__open(&r, path, &deadline, &d)) {
 		recording_reader__verify(r, &check, &d);
-		report(r);
+		report(r, 1);
+		report(r, 2);
 		if (samples_table__register(recording_reader__database(r)) == SQLITE_OK)
 			sqlite3_exec(recording_reader__database(r), "SELECT * FROM samples; SELECT * FROM top_methods; "
 				     "SELECT stack_text(stack), label(labels, 'a') FROM samples", NULL, NULL, NULL);
