@@ -276,7 +276,7 @@ struct extprof_recording_options {
 	/* What is sampled. */
 	uint32_t rate;		/* samples per second and CPU; 0: 99 */
 	const char *timer;	/* "clock" or "tick"; NULL: "clock" */
-	uint64_t duration;	/* ns; 0: until the processes end, or the caller ends it */
+	uint64_t duration;	/* ns that are recorded, without pauses; 0: until the processes end, or the caller ends it */
 
 	/* What is shown. */
 	const char *groups;	/* outermost frames: "process", "thread", "thread-pattern", "cgroup",
@@ -359,6 +359,10 @@ struct extprof_recording_options {
 	const char *focus;	/* only stacks with such a frame, from there on; extprof_facts::left_out is the rest */
 	const char *hide;	/* such frames are left out, and what is in them is in their callers */
 	const char *collapse;	/* "gems": code of one gem is one frame; "recursion": a method that calls itself is one */
+
+	uint64_t delay;		/* ns from extprof_recording_begin() until something is recorded */
+	bool start_paused;	/* nothing is recorded before extprof_recording_resume(); not with `delay` */
+	char reserved2[7];	/* 0 */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -452,7 +456,8 @@ EXTPROF_API int extprof_recording_run(struct extprof_recording *recording, struc
 
 /* Why the caller ends the recording, for the report: "Ctrl-C". */
 EXTPROF_API int extprof_recording_set_ended(struct extprof_recording *recording, const char *why);
-/* Stop sampling, read what waits.  EXTPROF_NO_PROCESS and others: nothing was ever sampled, and why. */
+/* Stop sampling, read what waits.  EXTPROF_NO_PROCESS and others: nothing was ever sampled, and why.  1: it never began, as
+ * it was paused, and *error says so. */
 EXTPROF_API int extprof_recording_finish(struct extprof_recording *recording, struct extprof_error *error);
 /* Make what was sampled so far ready for a report, and go on.  Sampling pauses for a moment. */
 EXTPROF_API int extprof_recording_snapshot(struct extprof_recording *recording, struct extprof_error *error);
@@ -464,12 +469,21 @@ EXTPROF_API int extprof_recording_snapshot(struct extprof_recording *recording, 
  */
 EXTPROF_API int extprof_recording_restart(struct extprof_recording *recording, struct extprof_error *error);
 
+/*
+ * After the begin: record nothing until extprof_recording_resume().  The processes pay nothing meanwhile, and are followed.
+ * No time, CPU time or loss of the pause counts; of a wait the parts before and after it do.  -EALREADY: it is so already.
+ */
+EXTPROF_API int extprof_recording_pause(struct extprof_recording *recording, struct extprof_error *error);
+EXTPROF_API int extprof_recording_resume(struct extprof_recording *recording, struct extprof_error *error);
+
 struct extprof_progress {
 	size_t size;		/* sizeof(struct extprof_progress) */
 	bool waiting;		/* no ruby has been found yet */
 	uint32_t processes;	/* that are sampled now */
-	uint64_t elapsed;	/* ns since sampling began */
+	uint64_t elapsed;	/* ns that were recorded since sampling began */
 	uint64_t samples, lost;	/* since then, or since extprof_recording_restart() */
+	uint64_t pauses;	/* ns of pauses since sampling began */
+	bool paused;		/* now */
 };
 EXTPROF_API int extprof_recording_progress(struct extprof_recording *recording,
 					   struct extprof_progress *progress);
@@ -769,6 +783,7 @@ struct extprof_facts {
 	uint64_t children_cpu_time;	/* ns, of children that were not chosen: extprof_recording_options::subprocesses */
 	uint64_t total;			/* the sum of all stacks, in that unit */
 	uint64_t left_out;		/* what `focus` has left out, in that unit */
+	uint64_t paused;		/* ns of pauses, which are no part of the duration */
 };
 EXTPROF_API const struct extprof_facts *extprof_report_facts(const struct extprof_report *report);
 /* NULL is accepted. */

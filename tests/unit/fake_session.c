@@ -47,6 +47,12 @@ static void fake__stop(struct session *s)
 	note("stop");
 }
 
+static void fake__rest(struct session *s)
+{
+	(void)s;
+	note("rest");
+}
+
 static void fake__detach(struct session *s)
 {
 	(void)s;
@@ -187,7 +193,8 @@ static void fake__losses(const struct session *s, struct session_losses *losses)
 }
 
 static const struct session_ops ops = {
-	.close = fake__close, .start = fake__start, .pause = fake__pause, .stop = fake__stop, .detach = fake__detach,
+	.close = fake__close, .start = fake__start, .pause = fake__pause, .stop = fake__stop, .rest = fake__rest,
+	.detach = fake__detach,
 	.new_number = fake__new_number, .add_target = fake__add_target, .remove_target = fake__remove_target,
 	.drop = fake__drop, .fd = fake__fd, .drain = fake__drain, .drain_lifecycle = fake__drain_lifecycle,
 	.counters = fake__counters, .forget_counters = fake__forget_counters, .lost_events = fake__lost_events,

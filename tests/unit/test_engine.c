@@ -245,6 +245,60 @@ TEST(engine_restarts_after_a_snapshot_only)
 	tear_down();
 }
 
+TEST(engine_pauses)
+{
+	struct report_request request = { 0 };
+	struct report report;
+	struct process *p;
+	uint64_t before;
+
+	set_up(false);
+	p = first();
+	CHECK(attach(p, 7));
+	CHECK_INT(engine__resume(e, &diag), -EALREADY);
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__pause(e, &diag), 0);
+	CHECK_INT(engine__pause(e, &diag), -EALREADY);
+	CHECK_STRING(fake_session.calls, "pause stop rest ");
+	CHECK(engine__is_paused(e));
+	/* What the sources had sent is there; CPU time of the pause is nobody's. */
+	CHECK_INT(e->kernel[SOURCE_CPU].whole, 1);
+	before = e->rows.rows[p->row].cpu_time;
+	engine__account_cpu(e, p, p->cpu_seen + SECOND);
+	CHECK_INT(e->rows.rows[p->row].cpu_time, before);
+	/* Neither are its time and its part of the duration. */
+	e->settings.duration = SECOND;
+	CHECK(engine__end_of_duration(e) == UINT64_MAX);
+	e->paused_since -= 5 * SECOND;
+	e->started_at -= 6 * SECOND;
+	e->from = e->started_at;
+	CHECK(engine__recorded(e, e->from, deadline__now()) < 2 * SECOND);
+	CHECK_INT(engine__resume(e, &diag), 0);
+	CHECK_STRING(fake_session.calls, "pause stop rest start ");
+	CHECK(e->paused_all >= 5 * SECOND && e->paused_here == e->paused_all);
+	CHECK_INT(engine__end_of_duration(e), e->started_at + e->paused_all + SECOND);
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK_INT(engine__report(e, &request, &report, &diag), 0);
+	CHECK_INT(report.meta.paused, e->paused_all);
+	CHECK(report.meta.duration * 1e9 + (double)report.meta.paused - (double)(e->ended_at - e->from) < 1000);
+	report__free(&report);
+	tear_down();
+}
+
+TEST(engine_begins_paused)
+{
+	set_up(false);
+	e->settings.delay = 1;
+	e->paused = true;
+	CHECK_INT(engine__begin(e, &diag), 0);
+	CHECK(e->resume_at);
+	e->set.sampled = 1;
+	CHECK_INT(engine__finish(e, &diag), 1);
+	CHECK(strstr(diag.text, "delay"));
+	e->set.sampled = 0;
+	tear_down();
+}
+
 TEST(engine_settles_threads_when_it_ends)
 {
 	struct process *p;

@@ -134,7 +134,8 @@ TEST(restart_of_accounts_takes_away_what_was_shown)
 	CHECK_INT(states.rows[0].account.waits[STATE_GVL], 6);
 	CHECK_INT(life(0), 100);
 	/* A snapshot that is not forgotten: the same window is longer then. */
-	states__forget_living(&states);
+	states__settle(&states);
+	states__moved(&states, 5);
 	add(7, 10, 310, 150, 150, false);
 	CHECK_INT(states.rows[0].account.time[STATE_RUNNING], 90);
 	CHECK_INT(life(0), 200);
@@ -153,6 +154,32 @@ TEST(restart_of_accounts_takes_away_what_was_shown)
 	add(7, 500, 520, 20, 0, false);
 	CHECK_INT(states.rows[0].account.time[STATE_RUNNING], 20);
 	CHECK_INT(life(0), 20);
+	states__free(&states);
+	tear_down();
+}
+
+/* Threads that end in a pause, or unseen, and those that live on, are there once. */
+TEST(restart_settles_accounts)
+{
+	set_up();
+	memset(&states, 0, sizeof(states));
+	add(7, 0, 100, 60, 40, false);
+	add(8, 0, 100, 50, 50, false);
+	add(9, 0, 100, 50, 50, false);
+	states__settle(&states);
+	/* 7 ends in the pause, with what it had. */
+	add(7, 0, 100, 60, 40, true);
+	CHECK_INT(states.count, 3);
+	CHECK(states.rows[0].ended);
+	/* After a pause of 1000, which 8 lives through, another thread has the tid of 9, which nobody has seen end. */
+	states__moved(&states, 1000);
+	add(8, 1000, 1200, 100, 100, false);
+	CHECK_INT(states.count, 3);
+	CHECK_INT(life(1), 200);
+	add(9, 1150, 1200, 50, 0, false);
+	CHECK_INT(states.count, 4);
+	states__settle(&states);
+	CHECK(states.rows[0].ended && !states.rows[1].ended && states.rows[2].ended && !states.rows[3].ended);
 	states__free(&states);
 	tear_down();
 }

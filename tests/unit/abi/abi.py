@@ -123,7 +123,7 @@ def checks(directory, text, record, cc):
     found = BY_VALUE.findall(re.sub(r"/\*.*?\*/", "", text, flags=re.S))
     yield "no structure is inside of another one", not found, str(found)
     # That the comparison can fail, and what it lets pass.
-    progress = "	uint64_t samples, lost;	/* since then, or since extprof_recording_restart() */\n"
+    progress = "	bool paused;		/* now */\n"
     total = "	const char *callee;	/* \"gem activerecord 8.1.0\", \"String#gsub\" */\n	uint64_t called;\n"
     changes = (
         ("field_at_the_end", change(text, total, total + "	uint64_t more;\n"), False),

@@ -32,8 +32,10 @@ const volatile uint32_t waits_as_figures = 0;
 /* Not 0: the kernel tells in the thread that it has got a CPU, and a wait is settled then. */
 const volatile uint32_t waits_end_on_cpu = 0;
 
-/* Not 0: the recording pauses, nothing is changed any more. */
+/* Not 0: nothing is measured.  WAITS_HELD: user space puts the sums together, and what is here stays as it is. */
 volatile uint32_t waits_paused = 0;
+/* Threads that ended while WAITS_HELD. */
+uint64_t waits_ended_unseen = 0;
 /* Grows by 1 with each interval of figures. */
 volatile uint64_t waits_interval = 0;
 
@@ -546,7 +548,7 @@ int waits_new(uint64_t *args)
 	struct target_config *cfg;
 	struct sched_thread *t;
 
-	if (waits_paused || !task__memory(task) || task__key(task, task__global_pid(task), &key))
+	if (!task__memory(task) || task__key(task, task__global_pid(task), &key))
 		return 0;
 	cfg = bpf_map_lookup_elem(&targets, &key);
 	if (!cfg || !cfg->section || cfg->flags & TARGET_WATCHED)
@@ -593,11 +595,22 @@ static __always_inline void thread__end(uint32_t tid)
 	uint64_t now = bpf_ktime_get_ns();
 	struct account_event *e;
 
-	if (!t || waits_paused)
+	if (!t)
 		return;
-	account(t, STATE_RUNNING, now - t->since);
-	/* It ends within the call. */
-	account_rest(t);
+	if (waits_paused == WAITS_HELD) {
+		__sync_fetch_and_add(&waits_ended_unseen, 1);
+		return;
+	}
+	if (waits_paused) {
+		/* Its account is that of the moment when it paused.  One that began later has none. */
+		now = t->since;
+		if (now == t->account.first)
+			goto forget;
+	} else {
+		account(t, STATE_RUNNING, now - t->since);
+		/* It ends within the call. */
+		account_rest(t);
+	}
 	t->account.until = now;
 	bpf_get_current_comm(t->account.comm, sizeof(t->account.comm));
 	e = bpf_ringbuf_reserve(&samples, sizeof(*e), 0);
@@ -616,6 +629,7 @@ static __always_inline void thread__end(uint32_t tid)
 	} else {
 		__sync_fetch_and_add(&accounts_lost, 1);
 	}
+forget:
 	if (about_wanted)
 		about__forget(t->account.process, t->account.tid);
 	bpf_map_delete_elem(&threads, &tid);

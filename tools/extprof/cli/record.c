@@ -53,27 +53,26 @@ static void show_progress(struct recorder *r)
 	if (p.waiting)
 		fprintf(stderr, "\rextprof: waiting for the ruby to start\033[K");
 	else
-		fprintf(stderr, "\rextprof: %.1f s, %" PRIu64 " samples, %" PRIu64 " lost", (double)p.elapsed / 1e9, p.samples, p.lost);
+		fprintf(stderr, "\rextprof: %s%.1f s, %" PRIu64 " samples, %" PRIu64 " lost", p.paused ? "paused at " : "", (double)p.elapsed / 1e9, p.samples, p.lost);
 	if (!p.waiting && file)
 		fprintf(stderr, ", %.1f MB written", (double)recording_size(file) / 1e6);
 	fprintf(stderr, "\033[K");
 	fflush(stderr);
 }
 
-/* Somebody wants the profile so far.  Whether that works is no reason to end. */
-static void on_request(struct recorder *r)
+static void clear_line(const struct recorder *r)
 {
-	struct options *o = r->run.options;
-	struct signalfd_siginfo info;
-	struct extprof_error e = { .size = sizeof(e) };
-	bool wanted = false;
-
-	while (signals__next(r->run.signals.request_fd, &info))
-		wanted = true;
-	if (!wanted)
-		return;
 	if (r->live)
 		fprintf(stderr, "\r\033[K");
+}
+
+/* Whether that works is no reason to end. */
+static void write_so_far(struct recorder *r)
+{
+	struct options *o = r->run.options;
+	struct extprof_error e = { .size = sizeof(e) };
+
+	clear_line(r);
 	if (result__write_so_far(o, r->run.recording, r->files, r->run.owner, &e))
 		message__fail(&e);
 	else
@@ -81,15 +80,42 @@ static void on_request(struct recorder *r)
 			fprintf(stderr, "extprof: the profile so far is in %s\n", o->outputs[i].file);
 }
 
+static int pause_or_resume(struct recorder *r, struct extprof_error *e)
+{
+	struct extprof_progress p = { .size = sizeof(p) };
+	int err;
+
+	extprof_recording_progress(r->run.recording, &p);
+	err = p.paused ? extprof_recording_resume(r->run.recording, e) : extprof_recording_pause(r->run.recording, e);
+	r->next_progress = 0;
+	if (err || r->run.quiet)
+		return err;
+	clear_line(r);
+	fprintf(stderr, p.paused ? "extprof: records now\n" : "extprof: paused; SIGUSR2 goes on\n");
+	return 0;
+}
+
+static int on_requests(struct recorder *r, struct extprof_error *e)
+{
+	struct signalfd_siginfo info;
+	bool write = false, toggle = false;
+
+	while (signals__next(r->run.signals.request_fd, &info)) {
+		write |= info.ssi_signo == SIGUSR1;
+		toggle |= info.ssi_signo == SIGUSR2;
+	}
+	if (write)
+		write_so_far(r);
+	return toggle ? pause_or_resume(r, e) : 0;
+}
+
 static int stepped(struct run *run, struct extprof_error *e)
 {
 	struct recorder *r = run->context;
+	int err = run->over || run->end ? 0 : on_requests(r, e);
 
-	(void)e;
-	if (!run->over)
-		on_request(r);
 	show_progress(r);
-	return 0;
+	return err;
 }
 
 static int check(struct run *run, struct extprof_error *e)

@@ -208,6 +208,14 @@ static const char *choice_of(const struct run *r, char *to, size_t size)
 	return to;
 }
 
+/* Without a process.  UINT64_MAX: never. */
+static uint64_t end_of_wait(const struct run *r)
+{
+	const struct extprof_recording_options *o = &r->options->recording;
+
+	return o->duration && !o->start_paused ? r->began + o->delay + o->duration : UINT64_MAX;
+}
+
 /*
  * Processes that are chosen by conditions need not be there.  Say so, and keep to the duration, which begins with the
  * first process otherwise.
@@ -228,7 +236,7 @@ static int check_waiting(struct run *r, struct extprof_error *e)
 		fprintf(stderr, "extprof: %s\n", e->text);
 	}
 	r->said_waiting = true;
-	if (!o->duration || clock__now() - r->began < o->duration)
+	if (clock__now() < end_of_wait(r))
 		return 0;
 	message__set(e, EXTPROF_NO_PROCESS, ESRCH, "no ruby process%s%s in %.3g s: nothing was recorded",
 		     *choice ? " matched" : " was there", choice, (double)o->duration / 1e9);
@@ -242,8 +250,8 @@ static int wait_ms(const struct run *r)
 	if (r->over)
 		return OVER_WAIT;
 	wait = extprof_recording_wait(r->recording);
-	if (r->said_waiting && r->options->recording.duration && (!until || until > r->began + r->options->recording.duration))
-		until = r->began + r->options->recording.duration;
+	if (r->said_waiting && end_of_wait(r) < (until ? until : UINT64_MAX))
+		until = end_of_wait(r);
 	if (until && until < now + wait)
 		wait = until > now ? until - now : 0;
 	/* Rounded up: what is too early would be called again at once. */

@@ -32,6 +32,7 @@ int signals__open(struct signals *s, struct extprof_error *e)
 	add(&s->interrupts, SIGHUP);
 	sigemptyset(&s->requests);
 	add(&s->requests, SIGUSR1);
+	add(&s->requests, SIGUSR2);
 	s->interrupt_fd = signalfd(-1, &s->interrupts, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->interrupt_fd >= 0)
 		s->request_fd = signalfd(-1, &s->requests, SFD_CLOEXEC | SFD_NONBLOCK);

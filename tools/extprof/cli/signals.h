@@ -11,7 +11,7 @@
 
 struct signals {
 	int interrupt_fd;	/* SIGINT, SIGTERM, SIGHUP: they end a recording */
-	int request_fd;		/* SIGUSR1: write the profile so far */
+	int request_fd;		/* SIGUSR1: write the profile so far; SIGUSR2: pause or go on */
 	sigset_t interrupts, requests;
 	sigset_t old_mask;	/* as extprof was started with */
 	bool blocked;

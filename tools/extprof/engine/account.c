@@ -8,7 +8,7 @@
 void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 {
 	/* What was used before the recording is nobody's. */
-	if (!e->started)
+	if (!e->started || e->paused)
 		p->cpu_seen = cpu_time;
 	else
 		process__account_cpu(&e->set, p, cpu_time);

@@ -27,12 +27,11 @@
 
 /* -- a VM that was found ----------------------------------------------------------- */
 
-/* The sources run from the first VM on. */
-static int start(struct engine *e, struct diag *d)
+int engine__start(struct engine *e, struct diag *d)
 {
 	int err;
 
-	if (e->started)
+	if (e->started || e->paused)
 		return 0;
 	err = session__start(e->session, d);
 	if (err)
@@ -98,7 +97,8 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	config.started = p->started;
 	/* What it used until now was not sampled. */
 	engine__read_cpu_time(e, p);
-	err = start(e, d);
+	/* From the first VM on. */
+	err = engine__start(e, d);
 	if (err)
 		return err;
 	if (engine__describe(e, p, vm) || process_set__add_vm(&e->set, config.vm, vm))

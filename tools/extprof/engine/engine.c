@@ -97,6 +97,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->settings = *settings;
 	e->epoll_fd = -1;
 	e->first_row = PROCESS_NONE;
+	e->paused = settings->delay || settings->start_paused;
 	event_queue__init(&e->lifecycle, LIFECYCLE_MAX);
 	process_set__init(&e->set, &e->rows);
 	e->resolver.frames = &e->frames;
@@ -205,6 +206,8 @@ int engine__open(struct engine *e, struct diag *d)
 	if (err)
 		return err;
 	log_to__line(&e->settings.log, "reader: %s", reader_names[e->reader]);
+	if (e->paused)
+		session__rest(e->session);
 	if (e->settings.kernel)
 		load_kernel_symbols(e);
 	if (session__looks_only(e->session)) {
@@ -251,6 +254,8 @@ int engine__begin(struct engine *e, struct diag *d)
 	uint64_t until = UINT64_MAX;
 	int err;
 
+	if (e->settings.delay)
+		e->resume_at = deadline__now() + e->settings.delay;
 	/* The command has executed something by now. */
 	engine__drain_lifecycle(e);
 	err = engine__search(e, d);
@@ -302,7 +307,7 @@ static void keep_names(struct engine *e)
 /* What is not urgent. */
 static void look_around(struct engine *e, uint64_t now)
 {
-	if (now >= e->ask_at) {
+	if (now >= e->ask_at && !e->paused) {
 		e->ask_at = now + NAME_RETENTION_INTERVAL;
 		keep_names(e);
 	}
@@ -312,14 +317,15 @@ static void look_around(struct engine *e, uint64_t now)
 			if (e->set.vms[i] && !e->set.vms[i]->exited)
 				threads__refresh(&e->set.vms[i]->threads, false);
 	}
-	engine__read_ahead(e, now);
+	if (!e->paused)
+		engine__read_ahead(e, now);
 	engine__figures_memory(e, now);
 	if (!e->behind)
 		engine__select(e, now);
 	if (now < e->look_at)
 		return;
 	e->look_at = now + LOOK_INTERVAL;
-	if (e->started)
+	if (e->started && !e->paused)
 		session__follow(e->session);
 	check_memory(e);
 }
@@ -342,9 +348,9 @@ uint64_t engine__wait(const struct engine *e)
 	until = engine__shared_wait(e, now);
 	if (until < wait)
 		wait = until;
-	if (!e->started || !e->settings.duration)
-		return wait;
-	until = e->started_at + e->settings.duration;
+	until = engine__end_of_duration(e);
+	if (e->resume_at && e->resume_at < until)
+		until = e->resume_at;
 	if (until <= now)
 		return 0;
 	return until - now < wait ? until - now : wait;
@@ -387,16 +393,16 @@ static bool all_given_up(const struct engine *e)
 
 int engine__step(struct engine *e, struct diag *d)
 {
-	uint64_t until = UINT64_MAX, now = deadline__now();
+	uint64_t now = deadline__now(), until = engine__end_of_duration(e);
 	int err;
 
-	if (e->started && e->settings.duration) {
-		until = e->started_at + e->settings.duration;
-		if (now >= until) {
-			engine__set_ended(e, "duration");
-			return 1;
-		}
+	if (now >= until) {
+		engine__set_ended(e, "duration");
+		return 1;
 	}
+	err = engine__end_delay(e, now, d);
+	if (err)
+		return err;
 	deadline__start(&e->deadline, e->settings.interrupt_fd, until);
 	deadline__start(&e->reads, -1, now + READS_TIMEOUT);
 	e->drain_until = now + DRAIN_TIMEOUT;
@@ -450,7 +456,8 @@ void engine__progress(struct engine *e, struct progress *p)
 	struct received received;
 
 	memset(p, 0, sizeof(*p));
-	p->waiting = !e->started;
+	p->waiting = !e->started && !(e->paused && e->set.sampled);
+	p->paused = e->paused;
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		if (!e->set.list[i])
 			continue;
@@ -461,8 +468,12 @@ void engine__progress(struct engine *e, struct progress *p)
 	p->samples = c.taken;
 	for (int i = 0; i < LOSS_MAX; i++)
 		p->lost += c.lost[i] + received.lost[i];
-	if (e->started)
-		p->elapsed = (double)(deadline__now() - e->started_at) / 1e9;
+	if (e->started) {
+		uint64_t now = deadline__now(), elapsed = engine__recorded(e, e->started_at, now);
+
+		p->elapsed = (double)elapsed / 1e9;
+		p->pauses = (double)(now - e->started_at - elapsed) / 1e9;
+	}
 }
 
 void engine__destroy(struct engine *e)

@@ -20,7 +20,9 @@ struct engine;
 
 struct progress {
 	bool waiting;		/* there is no ruby yet */
-	double elapsed;		/* s since the first ruby was attached */
+	bool paused;
+	double elapsed;		/* s that were recorded since the first ruby was attached */
+	double pauses;		/* s of pauses since then */
 	uint64_t samples, lost;	/* since then, or since engine__restart() */
 	uint32_t processes;	/* that are sampled now */
 };
@@ -55,6 +57,14 @@ int engine__step(struct engine *e, struct diag *d);
 void engine__set_ended(struct engine *e, const char *why);
 /* Stop sampling, drain what waits, read the last names.  An error if nothing was ever sampled. */
 int engine__finish(struct engine *e, struct diag *d);
+
+/*
+ * After engine__begin(): record nothing until engine__resume().  What the processes pay for is taken away; they are
+ * followed.  No time, CPU time or wait of the pause counts.  -EALREADY: it is so already.
+ */
+int engine__pause(struct engine *e, struct diag *d);
+int engine__resume(struct engine *e, struct diag *d);
+bool engine__is_paused(const struct engine *e);
 
 /* During the recording: make what was sampled so far ready to be reported.  Sampling pauses for
  * the moment. */

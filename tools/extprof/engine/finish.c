@@ -88,11 +88,28 @@ static void take_all_counters(struct engine *e)
 			engine__take_counters(e, e->set.list[i]);
 }
 
-static void read_all_cpu_times(struct engine *e)
+void engine__read_all_cpu_times(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->set.count; i++)
 		if (e->set.list[i])
 			engine__read_cpu_time(e, e->set.list[i]);
+}
+
+/* What the kernel counts and what arrives agree only while nothing is sampled. */
+void engine__hold(struct engine *e)
+{
+	if (e->figures)
+		session__pause(e->session);
+	else
+		read_waits(e);
+	session__stop(e->session);
+	e->paused_at = deadline__now();
+	engine__read_all_cpu_times(e);
+	drain_rest(e);
+	if (!e->figures)
+		engine__end_waits(e);
+	states__settle(&e->states);
+	take_all_counters(e);
 }
 
 int engine__snapshot(struct engine *e, struct diag *d)
@@ -100,22 +117,19 @@ int engine__snapshot(struct engine *e, struct diag *d)
 	int err;
 
 	if (!e->started)
-		return diag__set(d, DIAG_NOT_READY, EAGAIN, "no ruby was found so far");
-	/* What the kernel counts and what arrives agree only while nothing is sampled. */
-	if (e->figures)
-		session__pause(e->session);
-	else
-		read_waits(e);
-	session__stop(e->session);
-	e->paused_at = deadline__now();
-	read_all_cpu_times(e);
-	drain_rest(e);
-	if (!e->figures)
-		engine__end_waits(e);
-	take_all_counters(e);
+		return diag__set(d, DIAG_NOT_READY, EAGAIN, e->paused && e->set.sampled ? "nothing was recorded so far" :
+				 "no ruby was found so far");
+	if (e->paused) {
+		/* That it paused is where it was put together. */
+		e->paused_at = e->resumed_at = deadline__now();
+		e->snapshot = true;
+		return 0;
+	}
+	engine__hold(e);
 	e->snapshot = true;
 	err = session__start(e->session, d);
 	e->resumed_at = deadline__now();
+	states__moved(&e->states, e->resumed_at - e->paused_at);
 	return err;
 }
 
@@ -127,7 +141,7 @@ int engine__finish(struct engine *e, struct diag *d)
 	e->gate = NULL;
 	if (e->started)
 		engine__figures_end(e);
-	if (e->started) {
+	if (e->started && !e->paused) {
 		if (!e->figures)
 			read_waits(e);
 		session__stop(e->session);
@@ -138,15 +152,24 @@ int engine__finish(struct engine *e, struct diag *d)
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	engine__restore_intervals(e);
-	read_all_cpu_times(e);
+	engine__read_all_cpu_times(e);
 	drain_rest(e);
 	engine__drain_lifecycle(e);
-	if (!e->figures)
+	if (!e->figures && !e->paused)
 		engine__end_waits(e);
+	if (!e->paused)
+		states__settle(&e->states);
 	take_all_counters(e);
 	read_last_names(e);
 	if (e->set.wanted_live == 0 && !e->ended)
 		e->ended = "the process ended";
+	if (sampled && !e->started) {
+		diag__set(d, DIAG_OK, 0, e->settings.delay ? "nothing was recorded: the delay was not over" :
+			  "nothing was recorded: it was paused from the start to the end");
+		return 1;
+	}
+	if (e->paused)
+		engine__record_pause(e, e->paused_since, e->ended_at);
 	if (sampled)
 		engine__end_recording(e);
 	return sampled ? 0 : never_sampled(e, d);
@@ -230,7 +253,10 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->why_unnamed_kernel = e->kernel_frames.err;
 	m->started = e->started_wall + (time_t)((e->from - e->started_at) / SECOND);
 	m->started_at = e->from;
-	m->duration = e->started && until > e->from ? (double)(until - e->from) / 1e9 : 0;
+	if (e->started) {
+		m->duration = (double)engine__recorded(e, e->from, until) / 1e9;
+		m->paused = engine__paused(e, until);
+	}
 	for (uint32_t i = 0; i < e->rows.count; i++)
 		m->cpu_time += e->rows.rows[i].cpu_time;
 	m->frames = e->resolver.frame_count;

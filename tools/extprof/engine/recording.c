@@ -88,6 +88,13 @@ int engine__step_recording(struct engine *e, uint64_t now)
 	return err ? err : e->recording.sink.err;
 }
 
+void engine__record_pause(struct engine *e, uint64_t from, uint64_t until)
+{
+	/* What went wrong is kept, and found in the next step. */
+	if (e->recording.writer && !e->recording_ended)
+		recording_sink__paused(&e->recording, from, until);
+}
+
 /* All names are known, and no sample comes any more. */
 void engine__end_recording(struct engine *e)
 {

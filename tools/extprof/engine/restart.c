@@ -86,6 +86,11 @@ int engine__restart(struct engine *e, struct diag *d)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	forget_symbols(e);
 	e->from = e->resumed_at;
+	e->paused_here = 0;
+	if (e->paused) {
+		e->paused_all += e->from - e->paused_since;
+		e->paused_since = e->from;
+	}
 	e->lost_events = session__lost_events(e->session) + e->refused_events;
 	session__losses(e->session, &losses);
 	e->lost_accounts = losses.threads;

@@ -65,7 +65,9 @@ struct settings {
 	bool figures;		/* sums of what processes do, see engine/figures.h; not with modes that show waits,
 				 * allocations, pauses or system calls */
 	bool syscall_figures;	/* of system calls too */
-	uint64_t duration;	/* ns, 0: until the processes have ended, or engine__end() */
+	uint64_t duration;	/* ns that are recorded, 0: until the processes have ended, or engine__end() */
+	uint64_t delay;		/* ns from the begin until something is recorded */
+	bool start_paused;	/* nothing is recorded before engine__resume() */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;
 	struct groups groups;

@@ -219,7 +219,7 @@ static bool is_wanted(const struct engine *e)
 {
 	struct session_waits waits;
 
-	return e->started && !e->figures && session__waits(e->session, &waits);
+	return e->started && !e->paused && !e->figures && session__waits(e->session, &waits);
 }
 
 static uint64_t own_cpu_time(void)
@@ -290,6 +290,20 @@ void engine__leave_shared(struct engine *e)
 	}
 	if (s)
 		s->count = kept;
+}
+
+void engine__skip_shared(struct engine *e)
+{
+	struct engine_shared *s = e->shared;
+	uint64_t now = deadline__now();
+
+	if (!s)
+		return;
+	s->watcher.began = s->scanned_at = now;
+	for (uint32_t i = 0; i < s->count; i++) {
+		watch__skip(&s->list[i]->watch, &s->watcher);
+		s->list[i]->parked.looked_at = now;
+	}
 }
 
 void engine__flush_shared(struct engine *e)

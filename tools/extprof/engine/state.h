@@ -85,7 +85,11 @@ struct engine {
 	bool behind;		/* samples wait that there was no time for */
 	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t from;		/* what is reported began then: started_at, or the last restart */
-	uint64_t paused_at, resumed_at;	/* by the last snapshot */
+	uint64_t paused_at, resumed_at;	/* by the last snapshot or pause */
+	bool paused;		/* since paused_since, if it was started */
+	uint64_t paused_since;	/* CLOCK_MONOTONIC, ns */
+	uint64_t paused_all, paused_here;	/* ns of those that are over, since started_at and since `from` */
+	uint64_t resume_at;	/* CLOCK_MONOTONIC, ns: the end of the delay; 0: there is none */
 	bool snapshot;		/* there was one since the last step */
 	uint64_t lost_events, lost_accounts;	/* before the last restart */
 	time_t started_wall;
@@ -146,6 +150,23 @@ void engine__take_counters(struct engine *e, struct process *p);
 /* The sums of all rows, of the sources in the mask: what the kernel counted, and what arrived. */
 void engine__total(const struct engine *e, uint32_t sources, struct source_counters *kernel,
 		   struct received *received);
+
+/* pause.c: times that are not recorded */
+
+/* ns that were recorded, until `until`, of what began at `from`: started_at or engine::from. */
+uint64_t engine__recorded(const struct engine *e, uint64_t from, uint64_t until);
+/* ns of pauses since engine::from, until `until`. */
+uint64_t engine__paused(const struct engine *e, uint64_t until);
+/* When the duration is over; UINT64_MAX: never, or not as long as it is paused. */
+uint64_t engine__end_of_duration(const struct engine *e);
+/* Go on, if the delay is over.  0 or -errno. */
+int engine__end_delay(struct engine *e, uint64_t now, struct diag *d);
+
+/* finish.c: what was sampled is put together */
+
+/* Stop the sources, and take what they have sent.  session__start() follows, or session__rest(). */
+void engine__hold(struct engine *e);
+void engine__read_all_cpu_times(struct engine *e);
 
 /* selection.c: conditions that a process has to fit */
 
@@ -224,6 +245,8 @@ void engine__bind_children(struct engine *e);
 
 /* attach.c: from a process to its VM */
 
+/* The sources run from now on. */
+int engine__start(struct engine *e, struct diag *d);
 /* Begin the searches that are due, and take what others have found.  -errno: sampling cannot begin. */
 int engine__search(struct engine *e, struct diag *d);
 /* Have the command wait for that, if its start is to be recorded.  0 or -errno. */
@@ -252,6 +275,8 @@ void engine__read_ahead(struct engine *e, uint64_t now);
 
 /* Write a block, if it is time for that.  -errno: the file cannot be written any more. */
 int engine__step_recording(struct engine *e, uint64_t now);
+/* A pause is over, or the recording. */
+void engine__record_pause(struct engine *e, uint64_t from, uint64_t until);
 /* Names are known and no sample follows: write the account and close the file. */
 void engine__end_recording(struct engine *e);
 void engine__free_recording(struct engine *e);
@@ -274,6 +299,8 @@ uint64_t engine__shared_wait(const struct engine *e, uint64_t now);
 void engine__leave_shared(struct engine *e);
 /* Take the accounts of those that live. */
 void engine__flush_shared(struct engine *e);
+/* What they did since the last look is not recorded. */
+void engine__skip_shared(struct engine *e);
 void engine__free_shared(struct engine *e);
 
 /* waits.c: threads that wait at the end */

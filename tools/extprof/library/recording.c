@@ -271,6 +271,8 @@ int extprof_recording_finish(struct extprof_recording *r, struct extprof_error *
 		return err;
 	reports__free(&r->reports);
 	err = engine__finish(r->engine, &d);
+	if (err > 0 && error)
+		error__fill(error, &d);
 	r->state = FINISHED;
 	r->reportable = !err;
 	log_changes(r, true);
@@ -306,6 +308,32 @@ int extprof_recording_restart(struct extprof_recording *r, struct extprof_error 
 	return error__from(error, err, &d);
 }
 
+int extprof_recording_pause(struct extprof_recording *r, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, BEGUN, error);
+
+	if (err)
+		return err;
+	err = engine__pause(r->engine, &d);
+	if (!err)
+		log_line(r, "paused");
+	return error__from(error, err, &d);
+}
+
+int extprof_recording_resume(struct extprof_recording *r, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, BEGUN, error);
+
+	if (err)
+		return err;
+	err = engine__resume(r->engine, &d);
+	if (!err)
+		log_line(r, "the pause is over");
+	return error__from(error, err, &d);
+}
+
 int extprof_recording_progress(struct extprof_recording *r, struct extprof_progress *progress)
 {
 	struct extprof_progress full = { 0 };
@@ -314,6 +342,8 @@ int extprof_recording_progress(struct extprof_recording *r, struct extprof_progr
 	if (r->state != CREATED)
 		engine__progress(r->engine, &p);
 	full.waiting = p.waiting;
+	full.paused = p.paused;
+	full.pauses = (uint64_t)(p.pauses * 1e9);
 	full.processes = p.processes;
 	full.elapsed = (uint64_t)(p.elapsed * 1e9);
 	full.samples = p.samples;

@@ -108,7 +108,7 @@ static void set_facts(struct extprof_report *r)
 		.duration = (uint64_t)(m->duration * 1e9), .cpu_time = m->cpu_time, .started = m->started,
 		.mode = m->mode->name, .metric = r->report.metric.name,
 		.unit = units[r->report.metric.unit], .total = r->report.samples,
-		.left_out = r->report.left_out,
+		.left_out = r->report.left_out, .paused = m->paused,
 	};
 	for (uint32_t i = 0; i < r->report.processes.count; i++)
 		if (r->report.processes.rows[i].watched)

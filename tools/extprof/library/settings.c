@@ -217,7 +217,7 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 /* No option may ever lie in what older programs have as padding. */
 #define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
 					      sizeof(struct type), #type)
-NO_PADDING(extprof_recording_options, collapse);
+NO_PADDING(extprof_recording_options, reserved2);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, unit);
 NO_PADDING(extprof_dump_options, interrupt_fd);
@@ -240,6 +240,11 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->hold_command = o->command && o->hold_command;
 	s->rate = o->rate ? o->rate : EXTPROF_RATE_DEFAULT;
 	s->duration = o->duration;
+	if (o->delay && o->start_paused)
+		return error__set(error, DIAG_USAGE, EINVAL, "--start-paused waits for a signal, and --delay for a time: leave one "
+				  "of them out");
+	s->delay = o->delay;
+	s->start_paused = o->start_paused;
 	s->alloc_interval = o->alloc_interval ? o->alloc_interval : RB_DEBUG_EXT_ALLOC_INTERVAL;
 	s->lines = o->lines;
 	if (o->verbose && o->log)
@@ -247,8 +252,8 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	s->interrupt_fd = o->interrupt_fd ? *o->interrupt_fd : -1;
 	if ((err = set_executor(s, o->executor, error)))
 		return err;
-	for (size_t i = 0; i < sizeof(o->reserved); i++)
-		if (o->reserved[i])
+	for (size_t i = 0; i < sizeof(o->reserved) + sizeof(o->reserved2); i++)
+		if (i < sizeof(o->reserved) ? o->reserved[i] : o->reserved2[i - sizeof(o->reserved)])
 			return error__set(error, DIAG_USAGE, EINVAL, "the structure of options is not zero where it is "
 					  "reserved: zero it before it is filled");
 	if (s->rate > SOURCE_RATE_MAX)

@@ -99,7 +99,15 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "samples per second and CPU; 10k or 10khz is 10000 (default: " STRING(EXTPROF_RATE_DEFAULT) ")" },
 	[OPTION_DURATION] = { "duration", "d", "TIME", .type = OPTION_TIME, .group = OPTION_HOW, .commands = R | T | S,
 		.brief_in = R | T | S, FIELD(duration), .brief = "stop after this time: 10, 500ms, 2m, 1h",
-		.help = "stop after this time: 10, 10s, 500ms, 2m, 1h (default: at Ctrl-C, or when the processes have ended)" },
+		.help = "stop when so much time was recorded, without pauses: 10, 10s, 500ms, 2m, 1h (default: at Ctrl-C, or when "
+		"the processes have ended)" },
+	[OPTION_DELAY] = { "delay", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_HOW,
+		.commands = R, FIELD(delay), .brief = "record nothing before so long after the start",
+		.help = "record nothing before TIME after the start, with COMMAND after its start: 5, 500ms, 2m; SIGUSR2 ends "
+		"the wait" },
+	[OPTION_START_PAUSED] = { "start-paused", .group = OPTION_HOW, .commands = R, FIELD(start_paused),
+		.brief = "record nothing before SIGUSR2",
+		.help = "record nothing before the first SIGUSR2, which also pauses and goes on later" },
 	[OPTION_READER] = { "reader", "", "READER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = R | T | S | D,
 		.brief_in = D, FIELD(reader), WORDS(EXTPROF_READERS), .brief = "what reads the stacks: ebpf, nonblocking, stop",
 		.help = "what reads the stacks, %s: programs in the kernel; this program, from outside; the same with a "

@@ -332,8 +332,10 @@ static void add_head(struct table *t)
 	else
 		text__addf(out, "process %d", m->pid);
 	text__addf(out, "%s  %s\n", ansi(t, "\033[0m"), m->command);
-	text__addf(out, "ruby %s, %s for %.1f s%s (%s)\n", m->ruby_version, m->source, m->duration,
-		   t->r->recording_count ? " in all" : "", m->ended);
+	text__addf(out, "ruby %s, %s for %.1f s%s", m->ruby_version, m->source, m->duration, t->r->recording_count ? " in all" : "");
+	if (m->paused)
+		text__addf(out, ", paused for %.1f s", (double)m->paused / 1e9);
+	text__addf(out, " (%s)\n", m->ended);
 	if (m->duration <= 0 || !m->cpu_period)
 		return;
 	text__addf(out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "

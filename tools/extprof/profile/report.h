@@ -106,7 +106,8 @@ struct report_meta {
 	uint64_t cpu_period;	/* the same, if any of the modes shows that; 0: what runs was not sampled */
 	time_t started;
 	uint64_t started_at;	/* the same, CLOCK_MONOTONIC, ns */
-	double duration;	/* s */
+	double duration;	/* s that were recorded */
+	uint64_t paused;	/* ns of pauses, which are no part of the duration */
 	uint64_t cpu_time;	/* ns, as the kernel accounts it; 0 unknown */
 	uint64_t missed;	/* ticks that came too late to be samples */
 	uint64_t frames, unknown_frames;

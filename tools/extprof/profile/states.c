@@ -19,6 +19,7 @@ void states__free(struct states *s)
 	free(s->stacks);
 	free(s->bases);
 	map64__free(&s->base_map);
+	map64__free(&s->living);
 	map64__free(&s->shared);
 	free(s->abouts);
 	free(s->second);
@@ -279,6 +280,7 @@ int states__restart(struct states *s)
 	for (uint32_t i = 0; i < s->count; i++)
 		free(s->rows[i].name);
 	s->count = s->other_count = 0;
+	map64__clear(&s->living);
 	memset(&s->others, 0, sizeof(s->others));
 	free(s->bases);
 	map64__free(&s->base_map);
@@ -288,13 +290,42 @@ int states__restart(struct states *s)
 	return 0;
 }
 
+static uint64_t serial_key(uint32_t process, uint64_t thread)
+{
+	return hash__mix(key_of(process, UINT32_MAX) + thread);
+}
+
+/* The row that has an older account of the thread.  A tid can be that of another thread now. */
+static uint32_t place_in_rows(const struct states *s, const struct thread_account *a)
+{
+	uint32_t by_serial = a->thread && s->living.count ? map64__get(&s->living, serial_key(a->process, a->thread)) :
+			     MAP64_NONE;
+	uint32_t place = by_serial != MAP64_NONE ? by_serial :
+			 a->tid && s->living.count ? map64__get(&s->living, key_of(a->process, a->tid)) : MAP64_NONE;
+	const struct thread_row *row = place < s->count ? &s->rows[place] : NULL;
+	const struct thread_account *old = row ? &row->account : NULL;
+
+	if (!row || !row->old || old->process != a->process)
+		return MAP64_NONE;
+	if (by_serial != MAP64_NONE)
+		return old->thread == a->thread ? place : MAP64_NONE;
+	return old->tid == a->tid && (!old->thread || !a->thread) && a->first < old->until + s->moved ? place : MAP64_NONE;
+}
+
 int states__add_account(struct states *s, struct resolver *c, const struct thread_account *account, bool ended)
 {
 	struct thread_account own = *account, *sum = &s->others;
 	const struct account_base *base = base_of(s, account);
+	uint32_t place;
 
 	note_thread(c, account);
 	take_away(&own, base);
+	place = place_in_rows(s, account);
+	if (place != MAP64_NONE) {
+		free(s->rows[place].name);
+		s->rows[place] = (struct thread_row){ .account = own, .ended = ended, .based = base };
+		return 0;
+	}
 	if (s->count < STATES_THREADS_MAX) {
 		if (array__reserve(&s->rows, s->count, 1, &s->room, STATES_THREADS_MAX, sizeof(*s->rows)))
 			return -ENOMEM;
@@ -316,17 +347,29 @@ static void take_account(struct states *s, struct resolver *c, const struct acco
 		states__add_account(s, c, &a->account, !(a->e.flags & SAMPLE_LIVES));
 }
 
-void states__forget_living(struct states *s)
+void states__settle(struct states *s)
 {
-	uint32_t count = 0;
-
+	map64__clear(&s->living);
+	s->moved = 0;
 	for (uint32_t i = 0; i < s->count; i++) {
-		if (s->rows[i].ended)
-			s->rows[count++] = s->rows[i];
-		else
-			free(s->rows[i].name);
+		struct thread_row *row = &s->rows[i];
+		const struct thread_account *a = &row->account;
+
+		row->ended |= row->old;
+		row->old = !row->ended;
+		/* Without memory it is there twice, which is seen. */
+		if (row->old && a->tid)
+			map64__add(&s->living, key_of(a->process, a->tid), i);
+		if (row->old && a->thread)
+			map64__add(&s->living, serial_key(a->process, a->thread), i);
 	}
-	s->count = count;
+}
+
+void states__moved(struct states *s, uint64_t ns)
+{
+	s->moved += ns;
+	for (uint32_t i = 0; i < s->base_count; i++)
+		s->bases[i].until += ns;
 }
 
 int states__name_threads(struct states *s, const struct vm *vm)

@@ -39,6 +39,9 @@ struct states {
 	struct account_base *bases;
 	uint32_t base_count;
 	struct map64 base_map;	/* hash of process and tid, or serial of the thread -> number in bases */
+	/* Of rows that are not ended: hashes of process and tid, and of process and serial -> number of the row. */
+	struct map64 living;
+	uint64_t moved;		/* ns that lives were moved by since then */
 	/* Hash of process and tid: native threads that several Ruby threads share.  Their accounts come from looks. */
 	struct map64 shared;
 	/* Stacks that wait, by process and tid. */
@@ -72,8 +75,13 @@ int states__add_account(struct states *s, struct resolver *c, const struct threa
 /* That native thread is shared by Ruby threads: only accounts with SAMPLE_SHARED count.  0 or -ENOMEM. */
 int states__share(struct states *s, uint32_t process, uint32_t tid);
 bool states__is_shared(const struct states *s, uint32_t process, uint32_t tid);
-/* Forget the accounts of those that live, before they are added once more. */
-void states__forget_living(struct states *s);
+/*
+ * After the accounts of all that live were added: who has none any more has ended, and nobody has told so.  An account that
+ * is added from now on takes the place of what the same thread has.
+ */
+void states__settle(struct states *s);
+/* The beginnings of all lives have been moved by the length of a pause, ns. */
+void states__moved(struct states *s, uint64_t ns);
 /* The profile begins anew: accounts that are added from now on are shown without what they have now.  0 or -ENOMEM:
  * nothing has changed. */
 int states__restart(struct states *s);

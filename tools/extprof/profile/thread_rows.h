@@ -14,6 +14,7 @@ struct thread_row {
 	char *name;		/* clean; NULL not known */
 	bool ended;
 	bool based;		/* what states::bases has of it is taken away */
+	bool old;		/* a later account of it takes its place */
 };
 
 /* Zero-initialise. */

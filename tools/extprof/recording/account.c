@@ -287,6 +287,27 @@ uint64_t recording_account__wall(struct recording_reader *r)
 	return wall ? wall : seconds < INT64_MAX / SECOND ? seconds * SECOND : 0;
 }
 
+int recording_account__paused(struct recording_reader *r, uint64_t from, uint64_t until, uint64_t *ns, struct diag *d)
+{
+	sqlite3_stmt *s;
+	int code;
+
+	*ns = 0;
+	s = prepare(r, "SELECT time_ns, number FROM events WHERE kind=(SELECT id FROM strings WHERE text='" RECORDING_PAUSED "')",
+		    &code);
+	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		uint64_t begin = amount(s, 0), end = begin + amount(s, 1);
+
+		code = SQLITE_OK;
+		begin = begin < from ? from : begin;
+		end = end > until ? until : end;
+		/* They do not overlap, unless somebody has made them up. */
+		if (end > begin && end - begin <= until - from - *ns)
+			*ns += end - begin;
+	}
+	return done(r, s, code, d);
+}
+
 char *recording_account__cwd(struct recording_reader *r, uint32_t process)
 {
 	char key[32];

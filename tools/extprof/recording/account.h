@@ -32,6 +32,9 @@ int recording_account__read(struct recording_reader *r, const struct recording_t
 /* When the recording began, ns since 1970, by the clock of its machine. */
 uint64_t recording_account__wall(struct recording_reader *r);
 
+/* *ns: of the pauses of the recording, what is in that time.  0 or -errno with *d. */
+int recording_account__paused(struct recording_reader *r, uint64_t from, uint64_t until, uint64_t *ns, struct diag *d);
+
 /* The working directory of a process, clean; the caller frees it.  NULL: unknown. */
 char *recording_account__cwd(struct recording_reader *r, uint32_t process);
 

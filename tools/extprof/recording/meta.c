@@ -33,6 +33,7 @@ static const struct field {
 	MEMBER(FIELD_U32, unsampled_cpus, SUM), MEMBER(FIELD_TEXT, source, JOIN), MEMBER(FIELD_U64, period, KEEP),
 	MEMBER(FIELD_U64, cpu_period, KEEP),
 	MEMBER(FIELD_TIME, started, FIRST), MEMBER(FIELD_U64, started_at, FIRST), MEMBER(FIELD_REAL, duration, SUM),
+	MEMBER(FIELD_U64, paused, SUM),
 	MEMBER(FIELD_U64, cpu_time, SUM), MEMBER(FIELD_U64, missed, SUM), MEMBER(FIELD_U64, frames, SUM),
 	MEMBER(FIELD_U64, unknown_frames, SUM), MEMBER(FIELD_U64, expired_names, SUM), MEMBER(FIELD_U64, exited_names, SUM),
 	MEMBER(FIELD_U64, unreadable_names, SUM), MEMBER(FIELD_U64, late_names, SUM), MEMBER(FIELD_U64, crowded_names, SUM),

@@ -39,8 +39,23 @@ static void groups_of(const struct recording_profile *p, const struct recording_
 	groups__add_mask(show, request->labels);
 }
 
+/* The time that was recorded between the two. */
+static int set_duration(const struct input *in, uint64_t from, uint64_t until, struct report_meta *m, struct diag *d)
+{
+	int err;
+
+	m->duration = 0;
+	m->paused = 0;
+	if (until <= from)
+		return 0;
+	err = recording_account__paused(in->reader, from, until, &m->paused, d);
+	m->duration = (double)(until - from - m->paused) / 1e9;
+	return err;
+}
+
 /* What is said of a recording that has not ended, or of a part of it. */
-static void complete_meta(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report)
+static int complete_meta(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
+			 struct diag *d)
 {
 	struct report_meta *m = &report->meta;
 	uint64_t from = in->since > in->begin ? in->since : in->begin, until;
@@ -48,18 +63,15 @@ static void complete_meta(const struct recording_profile *p, const struct input 
 
 	m->modes = p->mode_count;
 	if (recording_reader__ended(in->reader, &why)) {
-		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9);
+		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9) + m->paused;
 
 		until = in->until < end ? in->until : end;
-		if (in->since || in->until != UINT64_MAX)
-			m->duration = until > from ? (double)(until - from) / 1e9 : 0;
-		return;
+		return in->since || in->until != UINT64_MAX ? set_duration(in, from, until, m, d) : 0;
 	}
 	m->period = (uint64_t)recording_reader__number(in->reader, "period_ns");
 	m->started = (time_t)recording_reader__number(in->reader, "started_unix_s");
 	m->started_at = in->begin;
 	until = in->until < in->last ? in->until : in->last;
-	m->duration = until > from ? (double)(until - from) / 1e9 : 0;
 	m->accounting.taken = m->accounting.whole = in->rows[mode];
 	snprintf(m->ended, sizeof(m->ended), "the recording did not end");
 	for (uint32_t i = 0; i < report->processes.count && report->processes.count == 1; i++) {
@@ -67,6 +79,7 @@ static void complete_meta(const struct recording_profile *p, const struct input 
 		snprintf(m->command, sizeof(m->command), "%s", report->processes.rows[i].command);
 		snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", report->processes.rows[i].ruby_version);
 	}
+	return set_duration(in, from, until, m, d);
 }
 
 /* The account of a recording, for a report that has been built; which is freed if that fails. */
@@ -84,8 +97,10 @@ static int read_account(const struct recording_profile *p, const struct input *i
 	report->meta.mode = counted.mode;
 	report->meta.stacks = counted.stacks;
 	report->meta.merged = counted.merged;
-	complete_meta(p, in, mode, report);
-	return 0;
+	err = complete_meta(p, in, mode, report, d);
+	if (err)
+		report__free(report);
+	return err;
 }
 
 /* The accounts of several recordings. */

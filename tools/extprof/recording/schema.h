@@ -28,6 +28,9 @@
 /* Of table `meta`: the working directory of the process with that id. */
 #define RECORDING_CWD_KEY "process.%u.cwd"
 
+/* Of table `events`: its kind of a pause. */
+#define RECORDING_PAUSED "paused"
+
 /* The statements that make the tables; ends with NULL. */
 extern const char *const recording_schema[];
 

@@ -340,6 +340,14 @@ int recording_sink__tick(struct recording_sink *s, uint64_t now)
 	return err || !recording_writer__is_due(s->writer, now) ? err : flush(s);
 }
 
+int recording_sink__paused(struct recording_sink *s, uint64_t from, uint64_t until)
+{
+	int err = s->sink.err;
+
+	return err ? err : recording_writer__event(s->writer, &(struct recording_event){
+		.time = from, .kind = RECORDING_PAUSED, .number = until > from ? until - from : 0 });
+}
+
 int recording_sink__end(struct recording_sink *s)
 {
 	return s->sink.err ? s->sink.err : flush(s);

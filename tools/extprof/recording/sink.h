@@ -55,6 +55,9 @@ int recording_sink__look(struct recording_sink *s);
 /* Write what there is, if it is time for it: to be called now and then.  0 or a negative errno. */
 int recording_sink__tick(struct recording_sink *s, uint64_t now);
 
+/* Nothing was recorded in that time, CLOCK_MONOTONIC, ns.  0 or a negative errno. */
+int recording_sink__paused(struct recording_sink *s, uint64_t from, uint64_t until);
+
 /* After the last resolve__describe(): write what there is.  The caller goes on with the writer. */
 int recording_sink__end(struct recording_sink *s);
 

@@ -39,6 +39,7 @@ struct remote_session {
 	int wake_fd;			/* eventfd: tells the thread that something has changed */
 	int ready_fd;			/* eventfd: tells the caller that something waits */
 	bool started, ending;
+	bool rested;			/* a pause is about to be over */
 	uint32_t numbers;		/* given out */
 	uint64_t began;			/* looks are counted from here; CLOCK_MONOTONIC, ns */
 	uint64_t look;			/* number of the next one */
@@ -196,9 +197,15 @@ static int remote__start(struct session *session, struct diag *d)
 	s->started = true;
 	s->began = deadline__now();
 	s->look = 0;
-	for (uint32_t i = 0; i < s->set.count; i++)
-		if (s->set.list[i]->parked)
-			s->set.list[i]->parked->looked_at = s->began;
+	for (uint32_t i = 0; i < s->set.count; i++) {
+		struct followed *f = s->set.list[i];
+
+		if (s->rested && f->watch && f->watch->space)
+			watch__skip(f->watch, &s->watcher);
+		if (f->parked)
+			f->parked->looked_at = s->began;
+	}
+	s->rested = false;
 	plan(s, s->began);
 	pthread_mutex_unlock(&s->lock);
 	signal_fd(s->wake_fd);
@@ -220,6 +227,11 @@ static void remote__stop(struct session *session)
 	}
 	s->started = false;
 	pthread_mutex_unlock(&s->lock);
+}
+
+static void remote__rest(struct session *session)
+{
+	own(session)->rested = true;
 }
 
 /* Without memory they are not shown. */
@@ -478,6 +490,7 @@ static const struct session_ops ops = {
 	.close = remote__close,
 	.start = remote__start,
 	.stop = remote__stop,
+	.rest = remote__rest,
 	.add_ruby = remote__add_ruby,
 	.new_number = remote__new_number,
 	.add_target = remote__add_target,

@@ -159,6 +159,8 @@ static void measure_shared(struct watch *w, struct watcher *by, struct watched_t
 	bool became_ready, ended = false;
 	uint64_t at;
 
+	if (by->skips)
+		return;
 	e->looks_ready += t->state == RB_DEBUG_EXT_THREAD_READY;
 	e->looks_running += runs;
 	e->rest = 0;
@@ -484,6 +486,26 @@ void watch__flush(struct watch *w, struct watcher *by)
 			w->threads[i].taken = false;
 	for (uint32_t i = 0; i < w->thread_count; i++)
 		watch_stacks__end(w, by, &w->threads[i], true);
+}
+
+void watch__skip(struct watch *w, struct watcher *by)
+{
+	uint64_t now = deadline__now();
+
+	by->skips = true;
+	if (find_threads(w, by, now)) {
+		/* It is gone, or tells nothing now. */
+		by->skips = false;
+		return;
+	}
+	by->skips = false;
+	for (uint32_t i = 0; i < w->thread_count; i++) {
+		struct watched_thread *e = &w->threads[i];
+
+		e->account.first += now - e->seen;
+		e->seen = now;
+		e->rest = 0;
+	}
 }
 
 void watch__close(struct watch *w, struct watcher *by)

@@ -34,6 +34,7 @@ struct watcher {
 	bool shared;
 	uint64_t began;			/* `shared`: what they did since then counts; CLOCK_MONOTONIC, ns */
 	uint64_t step;			/* `shared`: of the clock of rb_debug_ext_thread::since, ns */
+	bool skips;			/* during watch__skip() */
 	bool figures;			/* of SOURCE_SCHED only the accounts of threads, and no samples */
 	uint64_t interval;		/* number of this interval: see thread_account::longest */
 	uint64_t period;		/* ns of CPU time that a sample stands for */
@@ -120,6 +121,8 @@ struct watch {
  */
 int watch__open(struct watch *w, pid_t pid, bool same_namespace, const struct layout *layout, struct diag *d);
 /* Accounts and samples that are due are sent; the threads have ended if `ended`. */
+/* What its threads did since the last look does not count. */
+void watch__skip(struct watch *w, struct watcher *by);
 void watch__close(struct watch *w, struct watcher *by);
 
 /* Look at all threads.  `stacks`: read those that are needed.  0; -ESRCH the memory is gone; or -errno. */

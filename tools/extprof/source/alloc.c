@@ -56,9 +56,10 @@ static int alloc__open(struct source *s, struct extprof_bpf *skel, struct diag *
 
 static int alloc__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
-	(void)s, (void)d;
+	int err = ruby_probe__resume(&s->slots, d);
+
 	skel->bss->alloc_paused = 0;
-	return 0;
+	return err ? err : ruby_probe__resume(&s->malloc, d);
 }
 
 /* The probe stays armed: that a recording goes on costs no sample. */
@@ -67,6 +68,12 @@ static void alloc__stop(struct source *s)
 	s->skel->bss->alloc_paused = 1;
 	/* Who is in the program is a reader for RCU. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
+static void alloc__rest(struct source *s)
+{
+	ruby_probe__rest(&s->slots);
+	ruby_probe__rest(&s->malloc);
 }
 
 static int alloc__add(struct source *s, const struct source_target *target, struct diag *d)
@@ -113,6 +120,7 @@ const struct source_ops source_alloc = {
 	.open = alloc__open,
 	.start = alloc__start,
 	.stop = alloc__stop,
+	.rest = alloc__rest,
 	.add = alloc__add,
 	.detach = alloc__detach,
 	.facts = alloc__facts,

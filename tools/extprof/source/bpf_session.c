@@ -306,6 +306,15 @@ static void bpf_session__pause(struct session *session)
 			s->sources[i].ops->pause(s->sources[i].source);
 }
 
+static void bpf_session__rest(struct session *session)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+
+	for (uint32_t i = 0; i < s->source_count; i++)
+		if (s->sources[i].ops->rest)
+			s->sources[i].ops->rest(s->sources[i].source);
+}
+
 static void bpf_session__follow(struct session *session)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
@@ -565,6 +574,7 @@ static const struct session_ops ops = {
 	.start = bpf_session__start,
 	.pause = bpf_session__pause,
 	.stop = bpf_session__stop,
+	.rest = bpf_session__rest,
 	.follow = bpf_session__follow,
 	.detach = bpf_session__detach,
 	.add_ruby = bpf_session__add_ruby,

@@ -54,9 +54,8 @@ static int gc__open(struct source *s, struct extprof_bpf *skel, struct diag *d)
 
 static int gc__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
-	(void)s, (void)d;
 	skel->bss->gc_paused = 0;
-	return 0;
+	return ruby_probe__resume(&s->probe, d);
 }
 
 static uint64_t count_pauses(const struct source *s)
@@ -81,6 +80,26 @@ static void gc__stop(struct source *s)
 	/* Who is in the program is a reader for RCU. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	s->not_ended = count_pauses(s);
+}
+
+/* Of a pause that is under way nothing more is told: the program has not seen its beginning when it goes on. */
+static void gc__rest(struct source *s)
+{
+	int map = bpf_map__fd(s->skel->maps.gc_pauses);
+	uint32_t *before = NULL, vm, next;
+	struct gc_pause pause;
+
+	ruby_probe__rest(&s->probe);
+	/* Who is in the program is a reader for RCU. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	for (uint32_t i = 0; i < 8 * TARGETS_MAX && !bpf_map_get_next_key(map, before, &next); i++) {
+		vm = next;
+		before = &vm;
+		if (bpf_map_lookup_elem(map, &vm, &pause) || !pause.phase)
+			continue;
+		pause.phase = 0;
+		bpf_map_update_elem(map, &vm, &pause, BPF_EXIST);
+	}
 }
 
 static int gc__add(struct source *s, const struct source_target *target, struct diag *d)
@@ -127,6 +146,7 @@ const struct source_ops source_gc = {
 	.open = gc__open,
 	.start = gc__start,
 	.stop = gc__stop,
+	.rest = gc__rest,
 	.add = gc__add,
 	.detach = gc__detach,
 	.facts = gc__facts,

@@ -4,11 +4,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
+#include "base/proc_file.h"
 #include "extprof.skel.h"
 #include "source/places.h"
 #include "source/usdt.h"
@@ -22,7 +25,13 @@ struct attached_file {
 	uint64_t owner;		/* the user whose process ran it first */
 	uint32_t number;
 	struct bpf_link *links[USDT_PLACES_MAX];
-	uint32_t link_count;	/* 0: it is another name, or another state, of a file that is in the list */
+	uint32_t link_count;	/* 0: it rests, or is another name, or another state, of a file that is in the list */
+	/* What is attached to when it goes on. */
+	struct usdt_place wanted[USDT_PLACES_MAX];
+	uint32_t wanted_count;	/* 0: it is such another name */
+	int fd;
+	pid_t pid;		/* the process of which it was added, ... */
+	uint64_t semaphore;	/* ... and where its semaphore is there */
 	struct usdt_key keys[USDT_PLACES_MAX];
 	uint32_t key_count;
 };
@@ -95,6 +104,9 @@ static void close_file(struct ruby_probe *p, struct attached_file *f)
 		bpf_link__destroy(f->links[--f->link_count]);
 	while (f->key_count)
 		bpf_map_delete_elem(p->places, &f->keys[--f->key_count]);
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
 	ruby_file__forget(f->known);
 	f->known = NULL;
 }
@@ -115,15 +127,32 @@ static int add_places(const struct ruby_probe *p, struct attached_file *f, uint6
 	return 0;
 }
 
-static int attach(struct ruby_probe *p, const struct source_target *t, struct attached_file *f, const struct usdt *usdt,
-		  struct diag *d)
+static int attach_places(struct ruby_probe *p, struct attached_file *f, struct diag *d)
 {
-	for (uint32_t i = 0; i < usdt->count; i++) {
-		f->links[i] = usdt__attach(p->program, t->file->fd, &usdt->places[i], d);
+	for (uint32_t i = 0; i < f->wanted_count; i++) {
+		f->links[i] = usdt__attach(p->program, f->fd, &f->wanted[i], d);
 		if (!f->links[i])
 			return -EIO;
 		f->link_count++;
 	}
+	return 0;
+}
+
+static int attach(struct ruby_probe *p, const struct source_target *t, struct attached_file *f, const struct usdt *usdt,
+		  struct diag *d)
+{
+	int err;
+
+	f->fd = fcntl(t->file->fd, F_DUPFD_CLOEXEC, 0);
+	if (f->fd < 0)
+		return diag__set(d, DIAG_INTERNAL, errno, "too many files are open");
+	memcpy(f->wanted, usdt->places, usdt->count * sizeof(usdt->places[0]));
+	f->wanted_count = usdt->count;
+	f->pid = t->pid;
+	f->semaphore = semaphore_address(p, t);
+	err = p->rests ? 0 : attach_places(p, f, d);
+	if (err || p->rests)
+		return err;
 	/* Without it the probe never fires. */
 	if (read_semaphore(p, t) == 0)
 		return diag__set(d, DIAG_INTERNAL, EIO, "the kernel did not raise the semaphore of the probe %s in "
@@ -140,7 +169,7 @@ static void drop_unused(struct ruby_probe *p, const struct source_target *t)
 		bool used = t->uses(t->engine, p->files[i].number);
 
 		for (uint32_t k = 0; k < p->count && !used && p->files[i].link_count; k++)
-			used = k != i && p->files[k].known && !p->files[k].link_count &&
+			used = k != i && p->files[k].known && !p->files[k].wanted_count &&
 			       p->files[k].size == p->files[i].size;
 		if (used)
 			p->files[kept++] = p->files[i];
@@ -188,7 +217,7 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 	const struct stat *st = &t->file->st;
 	struct attached_file f = {
 		.device = st->st_dev, .inode = st->st_ino, .size = st->st_size, .modified = st->st_mtim,
-		.owner = t->file->owner, .number = ruby_file__number(t->file),
+		.owner = t->file->owner, .number = ruby_file__number(t->file), .fd = -1,
 	};
 	bool attached = false;
 	int err;
@@ -218,6 +247,63 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 	}
 	p->files[p->count++] = f;
 	return 0;
+}
+
+static void detach_places(struct attached_file *f)
+{
+	while (f->link_count)
+		bpf_link__destroy(f->links[--f->link_count]);
+}
+
+void ruby_probe__rest(struct ruby_probe *p)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		detach_places(&p->files[i]);
+	p->rests = true;
+}
+
+/* Is the semaphore of the process of which the file was added above 0? */
+static bool is_raised(const struct attached_file *f)
+{
+	char path[PROC_PATH_MAX];
+	uint16_t value = 0;
+	ssize_t n = 0;
+	int fd;
+
+	proc__path(path, f->pid, 0, "mem");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = pread(fd, &value, sizeof(value), (off_t)f->semaphore);
+		close(fd);
+	}
+	return n == sizeof(value) && value;
+}
+
+/* As is_attached(), of a file that was added while the probe rested. */
+static bool is_attached_elsewhere(const struct ruby_probe *p, uint32_t number)
+{
+	const struct attached_file *f = &p->files[number];
+
+	for (uint32_t i = 0; i < number; i++)
+		if (p->files[i].link_count && p->files[i].size == f->size &&
+		    p->files[i].modified.tv_sec == f->modified.tv_sec && p->files[i].modified.tv_nsec == f->modified.tv_nsec)
+			return is_raised(f);
+	return false;
+}
+
+int ruby_probe__resume(struct ruby_probe *p, struct diag *d)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; p->rests && i < p->count && !err; i++) {
+		struct attached_file *f = &p->files[i];
+
+		if (f->wanted_count && is_attached_elsewhere(p, i))
+			f->wanted_count = 0;
+		err = attach_places(p, f, d);
+	}
+	p->rests = false;
+	return err;
 }
 
 void ruby_probe__detach(struct ruby_probe *p)

@@ -3,6 +3,7 @@
 #ifndef EXTPROF_RUBY_PROBE_H
 #define EXTPROF_RUBY_PROBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct ruby_probe {
 	struct attached_file *files;
 	uint32_t count;
 	size_t room;
+	bool rests;
 };
 
 /* Have the probe looked for in the files of rubies.  `name` is set. */
@@ -35,6 +37,12 @@ void ruby_probe__open(struct ruby_probe *p, struct extprof_bpf *skel);
  * 0, also if it does so already; or -errno with the diagnosis.
  */
 int ruby_probe__add(struct ruby_probe *p, const struct source_target *target, struct diag *d);
+
+/* It runs nowhere, and its semaphores are as they were, until it goes on: in these files, and in those that were added
+ * meanwhile. */
+void ruby_probe__rest(struct ruby_probe *p);
+/* 0, also if it does not rest; or -errno with the diagnosis. */
+int ruby_probe__resume(struct ruby_probe *p, struct diag *d);
 
 /* It runs nowhere any more, and its semaphores are as they were. */
 void ruby_probe__detach(struct ruby_probe *p);

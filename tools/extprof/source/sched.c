@@ -26,14 +26,20 @@
 #include "source/permission.h"
 #include "source/ruby_probe.h"
 
-#define PROGRAMS_MAX 7
+#define PROGRAMS_MAX 4
+/* Programs that tell of new threads and ended ones.  They run as long as the session is open. */
+#define LIVES 3
 
 struct source {
 	struct source_options options;
 	struct bpf_program *programs[PROGRAMS_MAX];
 	struct bpf_link *links[PROGRAMS_MAX];
 	int program_count;
+	struct bpf_program *lives[LIVES];
+	struct bpf_link *life_links[LIVES];
 	const uint64_t *full, *accounts_lost;	/* counters of the kernel */
+	const volatile uint64_t *ended_unseen;
+	uint64_t ended_seen;	/* of those, that were looked for */
 	volatile uint32_t *paused;
 	volatile uint64_t *interval;
 	const uint64_t *gvl_waits_lost;
@@ -68,6 +74,8 @@ static void sched__destroy(struct source *s)
 	if (!s)
 		return;
 	ruby_probe__detach(&s->probe);
+	for (int i = 0; i < LIVES; i++)
+		bpf_link__destroy(s->life_links[i]);
 	bpf_link__destroy(s->tids_link);
 	map64__free(&s->tids);
 	free(s);
@@ -120,9 +128,8 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	struct bpf_program *programs[PROGRAMS_MAX] = {
 		skel->progs.waits_switch, skel->progs.waits_wakeup,
 		on_cpu ? skel->progs.waits_on_cpu : skel->progs.waits_call_ends,
-		skel->progs.waits_new, skel->progs.waits_exit, skel->progs.waits_exec,
 		skel->progs.waits_waking,
-	};
+	}, *lives[LIVES] = { skel->progs.waits_new, skel->progs.waits_exit, skel->progs.waits_exec };
 	int err;
 
 	/* When the call has ended, the kernel has left the functions in which the thread waited. */
@@ -134,10 +141,13 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	}
 	s->ends_on_cpu = on_cpu;
 	memcpy(s->programs, programs, sizeof(programs));
+	memcpy(s->lives, lives, sizeof(lives));
 	/* The last one is for who asks. */
 	s->program_count = s->options.about & ABOUT_WAKER ? PROGRAMS_MAX : PROGRAMS_MAX - 1;
 	for (int i = 0; i < s->program_count; i++)
 		bpf_program__set_autoload(programs[i], true);
+	for (int i = 0; i < LIVES; i++)
+		bpf_program__set_autoload(lives[i], true);
 	bpf_program__set_autoload(skel->progs.waits_tids, s->nested);
 	skel->rodata->wait_quantum = s->quantum;
 	skel->rodata->waits_as_figures = s->options.figures;
@@ -157,8 +167,26 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot make the table of threads") : 0;
 }
 
+static int attach_all(struct bpf_program *const *programs, struct bpf_link **links, int count, struct diag *d)
+{
+	for (int i = 0; i < count; i++) {
+		int err;
+
+		links[i] = bpf_program__attach(programs[i]);
+		if (links[i])
+			continue;
+		err = -errno;
+		if (err == -EPERM || err == -EACCES)
+			return permission__missing(d, err, "attach a BPF program to a tracepoint");
+		return diag__set(d, DIAG_NO_BPF, -err, "cannot attach to the scheduler: %s", strerror(-err));
+	}
+	return 0;
+}
+
 static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
+	int err;
+
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
 	s->abouts_fd = bpf_map__fd(skel->maps.abouts);
 	s->holders_fd = bpf_map__fd(skel->maps.gvl_holders);
@@ -168,7 +196,12 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 	s->full = &skel->bss->threads_full;
 	s->accounts_lost = &skel->bss->accounts_lost;
 	s->paused = (volatile uint32_t *)&skel->bss->waits_paused;
+	s->ended_unseen = &skel->bss->waits_ended_unseen;
+	*s->paused = WAITS_RESTING;
 	ruby_probe__open(&s->probe, skel);
+	err = attach_all(s->lives, s->life_links, LIVES, d);
+	if (err)
+		return err;
 	if (!s->nested)
 		return 0;
 	s->tids_link = bpf_program__attach_iter(skel->progs.waits_tids, NULL);
@@ -261,13 +294,44 @@ static int add_threads(struct source *s, const struct source_target *target)
 	return 0;
 }
 
+/* Nobody was told of threads that ended while the sums were put together. */
+static void forget_ended(struct source *s)
+{
+	uint64_t unseen = *s->ended_unseen;
+	uint32_t *key = NULL, next, gone = 0;
+	char path[PROC_PATH_MAX];
+	struct sched_thread t;
+
+	for (uint32_t n = 0; unseen != s->ended_seen && n <= SCHED_THREADS_MAX; n++) {
+		bool more = !bpf_map_get_next_key(s->threads_fd, key, &next);
+
+		/* The walk would begin anew at a key that is gone. */
+		if (gone)
+			bpf_map_delete_elem(s->threads_fd, &gone);
+		gone = 0;
+		if (!more)
+			break;
+		key = &next;
+		if (bpf_map_lookup_elem(s->threads_fd, key, &t) || !t.seen_as)
+			continue;
+		proc__path(path, (pid_t)t.seen_as, 0, "comm");
+		if (access(path, F_OK))
+			gone = next;
+	}
+	s->ended_seen = unseen;
+}
+
 /* After a pause each thread may be anywhere again, and the pause belongs to no life. */
 static bool go_on(void *context, uint32_t tid, struct sched_thread *t)
 {
 	const struct source *s = context;
 	(void)tid;
 
-	t->account.first += s->pause;
+	/* One that was made meanwhile begins to be measured now. */
+	if (t->account.first >= s->stopped_at - s->pause)
+		t->account.first = s->stopped_at;
+	else
+		t->account.first += s->pause;
 	t->off = OFF_UNKNOWN;
 	t->woken = t->blocked = t->runnable = t->stopped = 0;
 	t->sent = t->settled = 0;
@@ -276,35 +340,31 @@ static bool go_on(void *context, uint32_t tid, struct sched_thread *t)
 
 static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
+	uint64_t now = deadline__now();
+	int err;
+
 	(void)skel;
-	*s->paused = 0;
-	if (s->stopped_at) {
-		uint64_t now = deadline__now();
-
-		s->pause = now - s->stopped_at;
-		s->stopped_at = now;
-		sched__each(s, go_on, s);
-	}
-	for (int i = 0; i < s->program_count; i++) {
-		s->links[i] = bpf_program__attach(s->programs[i]);
-		if (!s->links[i]) {
-			int err = -errno;
-
-			detach(s);
-			if (err == -EPERM || err == -EACCES)
-				return permission__missing(d, err, "attach a BPF program to a tracepoint");
-			return diag__set(d, DIAG_NO_BPF, -err, "cannot attach to the scheduler: %s",
-					 strerror(-err));
-		}
-	}
-	return 0;
+	/* A walk begins anew at a thread that is gone. */
+	*s->paused = WAITS_HELD;
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	s->pause = now - s->stopped_at;
+	s->stopped_at = now;
+	sched__each(s, go_on, s);
+	*s->paused = WAITS_RUN;
+	forget_ended(s);
+	err = attach_all(s->programs, s->links, s->program_count, d);
+	if (!err)
+		err = ruby_probe__resume(&s->probe, d);
+	if (err)
+		detach(s);
+	return err;
 }
 
 static void sched__pause(struct source *s)
 {
 	if (*s->paused)
 		return;
-	*s->paused = 1;
+	*s->paused = WAITS_HELD;
 	s->stopped_at = deadline__now();
 }
 
@@ -312,6 +372,16 @@ static void sched__stop(struct source *s)
 {
 	sched__pause(s);
 	detach(s);
+}
+
+/* New threads are added meanwhile, and the accounts of ended ones are sent. */
+static void sched__rest(struct source *s)
+{
+	*s->paused = WAITS_RESTING;
+	/* Who is in the program is a reader for RCU. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	forget_ended(s);
+	ruby_probe__rest(&s->probe);
 }
 
 static int sched__add(struct source *s, const struct source_target *target, struct diag *d)
@@ -479,6 +549,7 @@ const struct source_ops source_sched = {
 	.start = sched__start,
 	.pause = sched__pause,
 	.stop = sched__stop,
+	.rest = sched__rest,
 	.add = sched__add,
 	.drop = sched__drop,
 	.detach = sched__detach,

@@ -104,6 +104,9 @@ struct session_ops {
 
 	/* What is measured in the kernel stays as it is now; stop() follows. */
 	void (*pause)(struct session *s);
+	/* It was stopped, or has not been started, and start() follows later: what the processes pay for is taken away.
+	 * Threads and processes are followed. */
+	void (*rest)(struct session *s);
 	/* The recording is over: sources leave the processes as they were.  It cannot be started again. */
 	void (*detach)(struct session *s);
 	/* To be called now and then while it runs. */
@@ -169,6 +172,12 @@ static inline void session__pause(struct session *s)
 static inline void session__stop(struct session *s)
 {
 	s->ops->stop(s);
+}
+
+static inline void session__rest(struct session *s)
+{
+	if (s->ops->rest)
+		s->ops->rest(s);
 }
 
 static inline void session__detach(struct session *s)

@@ -85,6 +85,8 @@ struct source_ops {
 	void (*pause)(struct source *s);
 	/* After this no program of it runs any more. */
 	void (*stop)(struct source *s);
+	/* It was stopped, or not started, and is started later: take away what the processes pay for.  NULL: nothing to do. */
+	void (*rest)(struct source *s);
 	/* A ruby was found, before or after the start.  0 or -errno: it is not sampled by this source.
 	 * NULL: nothing to do. */
 	int (*add)(struct source *s, const struct source_target *target, struct diag *d);

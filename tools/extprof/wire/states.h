@@ -106,6 +106,13 @@ enum thread_off {
 	OFF_UNKNOWN = 2,	/* it was there before the recording, and nothing was seen of it so far */
 };
 
+/* waits_paused of the BPF programs: what they do while nothing is measured. */
+enum waits_pause {
+	WAITS_RUN = 0,
+	WAITS_HELD = 1,		/* add new threads */
+	WAITS_RESTING = 2,	/* also send the accounts of those that end */
+};
+
 /* sched_thread::out */
 enum thread_out {
 	OUT_RUNNABLE = 0,	/* it could go on */
