@@ -1,23 +1,109 @@
 """Processes that mean harm, or only are unusual: what they can do to extprof, and to the profiles of others."""
 import os
 import resource
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import harness
+from case_errors import NOBODY
+from fuse import Held
 from harness import case, check
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
 def build(directory, source):
-    """A program of fakes/."""
+    """A program of fakes/, where everybody may run it."""
     path = os.path.join(directory, source)
     subprocess.run(["cc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-pthread", "-I" + os.path.join(harness.TOP, "tests/unit"),
                     "-I" + os.path.join(harness.TOP, "include"), "-o", path, os.path.join(HERE, "fakes", source + ".c"),
                     os.path.join(harness.TOP, "tests/unit/fake.c")], check=True)
     return path
+
+
+def ends(ctx, args, limit):
+    """How long extprof took, which has to end by itself; and what it said."""
+    began = time.monotonic()
+    reader = ctx.extprof_start(*args)
+    try:
+        out, err = reader.communicate(limit)
+    except harness.Failed:
+        with open("/proc/%d/stack" % reader.pid) as f:
+            raise harness.Failed("extprof %s does not end: %s" % (" ".join(map(str, args)), f.read()))
+    check(reader.p.returncode >= 0, "extprof %s: signal %d", " ".join(map(str, args)), -reader.p.returncode)
+    return time.monotonic() - began, out + err
+
+
+COMMANDS = (["record", "-d", 1, "-q"], ["record", "-d", 1, "-q", "-m", "wall"], ["stat", "-d", 1],
+            ["top", "-b", "-n", 1, "-i", 1], ["record", "-d", 1, "-q", "--reader", "nonblocking"],
+            ["record", "-d", 1, "-q", "--reader", "stop"], ["dump"], ["dump", "--reader", "stop"])
+
+
+def unanswered(ctx, what):
+    check(os.geteuid() == 0, "this needs root, to mount a file system")
+    directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
+    longest = 0
+    try:
+        os.chmod(directory, 0o755)
+        program = build(directory, "fake_unanswered")
+        for n, command in enumerate(COMMANDS):
+            with Held(os.path.join(directory, "held%d" % n), NOBODY) as fs:
+                target = ctx.start([program, fs.page, what], **AS_NOBODY)
+                target.expect("ready")
+                fs.hold()
+                took, said = ends(ctx, [*command, "-p", target.pid], 20)
+                longest = max(longest, took)
+                # Its threads go on: none is stopped, or waits.
+                check(harness.state(target.pid) == "R", "%s: the target is in state %s", command,
+                      harness.state(target.pid))
+                target.kill()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return "%d commands ended, after %.1f s at most" % (len(COMMANDS), longest)
+
+
+@case(timeout=240)
+def records_that_never_come(ctx):
+    return unanswered(ctx, "records")
+
+
+@case(timeout=240)
+def section_that_never_comes(ctx):
+    return unanswered(ctx, "section")
+
+
+@case(timeout=120)
+def threads_that_never_come(ctx):
+    return unanswered(ctx, "threads")
+
+
+@case(timeout=60)
+def others_are_read_meanwhile(ctx):
+    """The process that does not answer costs no other process its names."""
+    directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
+    try:
+        os.chmod(directory, 0o755)
+        program = build(directory, "fake_unanswered")
+        with Held(os.path.join(directory, "held"), NOBODY) as fs:
+            bad = ctx.start([program, fs.page, "records"], **AS_NOBODY)
+            bad.expect("ready")
+            fs.hold()
+            good = ctx.ruby("-e", "def innocent = 1000.times { }\n$stdout.puts :ready; $stdout.flush\nloop { innocent }")
+            good.expect("ready")
+            p = ctx.extprof("record", "-p", bad.pid, "-p", good.pid, "-d", 3, "-F", 199, "-q", "-o", ctx.path("out.folded")).ok()
+            with open(p.path, encoding="utf-8") as f:
+                stacks = f.read().splitlines()
+            named = sum(int(line.split()[-1]) for line in stacks if "innocent" in line)
+            silent = sum(int(line.split()[-1]) for line in stacks if "does not answer" in line)
+            bad.kill()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    check(named > 0 and silent > 0, "%d with the name of the good one, %d that say that memory does not answer", named, silent)
+    return "%d samples with names, %d without, which is said" % (named, silent)
 
 
 @case(timeout=60)

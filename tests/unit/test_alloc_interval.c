@@ -12,15 +12,18 @@
 static struct rb_debug_ext_section section;
 static struct fake vm;
 static struct layout layout;
-static int mem;
+static struct address_space *space;
 
 static void set_up(void)
 {
+	int err;
+
 	fake__init(&vm, &section);
 	section.alloc_interval = 524288;
 	layout.section = section;
 	layout.address = (uint64_t)(uintptr_t)&section;
-	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	space = address_space__open(getpid(), &err);
+	CHECK(space);
 }
 
 TEST(alloc_interval_is_set_and_given_back)
@@ -30,20 +33,20 @@ TEST(alloc_interval_is_set_and_given_back)
 
 	set_up();
 	before = section;
-	CHECK_INT(alloc_interval__set(mem, &layout, 4096, &old), 0);
+	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), 0);
 	CHECK_INT(old, 524288);
 	CHECK_INT(section.alloc_interval, 4096);
 	section.alloc_interval = old;
 	CHECK(!memcmp(&before, &section, sizeof(before)));
 	section.alloc_interval = 4096;
-	CHECK_INT(alloc_interval__restore(mem, &layout, 4096, old), 0);
+	CHECK_INT(alloc_interval__restore(space, &layout, 4096, old), 0);
 	CHECK_INT(section.alloc_interval, 524288);
 	/* The default is 0 in a process that has never used it. */
 	section.alloc_interval = 0;
-	CHECK_INT(alloc_interval__set(mem, &layout, 4096, &old), 0);
-	CHECK_INT(alloc_interval__restore(mem, &layout, 4096, old), 0);
+	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), 0);
+	CHECK_INT(alloc_interval__restore(space, &layout, 4096, old), 0);
 	CHECK_INT(section.alloc_interval, 0);
-	close(mem);
+	address_space__close(space);
 }
 
 TEST(alloc_interval_of_somebody_else_is_left)
@@ -51,25 +54,26 @@ TEST(alloc_interval_of_somebody_else_is_left)
 	uint64_t old;
 
 	set_up();
-	CHECK_INT(alloc_interval__set(mem, &layout, 4096, &old), 0);
+	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), 0);
 	section.alloc_interval = 8192;
-	CHECK_INT(alloc_interval__restore(mem, &layout, 4096, old), 0);
+	CHECK_INT(alloc_interval__restore(space, &layout, 4096, old), 0);
 	CHECK_INT(section.alloc_interval, 8192);
-	close(mem);
+	address_space__close(space);
 }
 
 TEST(alloc_interval_of_another_program_is_left)
 {
 	uint64_t old;
-	int reads = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 
 	set_up();
-	CHECK_INT(alloc_interval__set(reads, &layout, 4096, &old), -EBADF);
+	close(space->mem);
+	space->mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), -EBADF);
 	layout.section.magic[0] ^= 1;
-	CHECK_INT(alloc_interval__set(mem, &layout, 4096, &old), -ESTALE);
-	CHECK_INT(alloc_interval__restore(mem, &layout, 524288, 4096), -ESTALE);
+	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), -ESTALE);
+	CHECK_INT(alloc_interval__restore(space, &layout, 524288, 4096), -ESTALE);
 	CHECK_INT(section.alloc_interval, 524288);
-	CHECK_INT(alloc_interval__set(-1, &layout, 4096, &old), -EBADF);
-	close(reads);
-	close(mem);
+	address_space__leave(space);
+	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), -ESRCH);
+	address_space__close(space);
 }

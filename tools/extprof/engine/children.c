@@ -11,8 +11,8 @@
 void engine__keep_names(const struct vm *vm)
 {
 	/* Without permission to write names may expire, and are counted then. */
-	if (vm->space && vm->space->mem >= 0)
-		name_retention__ask(vm->space->mem, &vm->layout);
+	if (vm->space)
+		name_retention__ask(vm->space, &vm->layout);
 }
 
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm)

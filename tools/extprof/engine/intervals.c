@@ -12,8 +12,8 @@ void engine__set_interval(struct engine *e, struct vm *vm)
 	/* A child has that of its parent already. */
 	if (!(e->sources & 1u << SOURCE_ALLOC) || vm->interval_set)
 		return;
-	err = vm->space && vm->space->mem >= 0 ?
-	      alloc_interval__set(vm->space->mem, &vm->layout, e->settings.alloc_interval, &vm->interval_before) : -EACCES;
+	err = vm->space ?
+	      alloc_interval__set(vm->space, &vm->layout, e->settings.alloc_interval, &vm->interval_before) : -EACCES;
 	if (!err)
 		vm->interval_set = true;
 	else if (err != -ESRCH && err != -ESTALE && !e->intervals_kept++)
@@ -25,9 +25,9 @@ void engine__restore_intervals(struct engine *e)
 	for (uint32_t i = 0; i < e->set.vm_count; i++) {
 		struct vm *vm = e->set.vms[i];
 
-		if (!vm || !vm->interval_set || !vm->space || vm->space->mem < 0)
+		if (!vm || !vm->interval_set || !vm->space)
 			continue;
-		alloc_interval__restore(vm->space->mem, &vm->layout, e->settings.alloc_interval, vm->interval_before);
+		alloc_interval__restore(vm->space, &vm->layout, e->settings.alloc_interval, vm->interval_before);
 		vm->interval_set = false;
 	}
 }

@@ -19,15 +19,14 @@
 /* Does the pattern match the name of the process, of its program, or of the script that it runs? */
 static bool has_name(pid_t pid, const char *pattern)
 {
-	char path[PROC_PATH_MAX], text[4096];
+	char text[4096];
 	size_t n;
 	FILE *f;
 
 	proc__comm(pid, 0, text, sizeof(text));
 	if (text[0] && !fnmatch(pattern, text, 0))
 		return true;
-	proc__path(path, pid, 0, "cmdline");
-	f = fopen(path, "re");
+	f = proc__open(pid, 0, GUARDED_CMDLINE);
 	if (!f)
 		return false;
 	n = fread(text, 1, sizeof(text) - 1, f);

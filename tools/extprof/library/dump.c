@@ -109,6 +109,7 @@ static int open_core(struct extprof_dump *dump, struct diag *d)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	t->space->memory = *core__memory(dump->core);
 	t->space->mem = t->space->maps = -1;
+	t->space->trusted = true;
 	/* gcore(1) gives the number that the process has where gcore runs. */
 	err = memory__read(&t->space->memory, t->section + offsetof(struct rb_debug_ext_section, pid), &t->key.pid,
 			   sizeof(t->key.pid));

@@ -54,10 +54,10 @@ static void keep_names(struct extprof_target *t)
 {
 	uint64_t now = deadline__now();
 
-	if (now < t->ask_at || !t->vm->space || t->vm->space->mem < 0)
+	if (now < t->ask_at || !t->vm->space)
 		return;
 	t->ask_at = now + NAME_RETENTION_INTERVAL;
-	name_retention__ask(t->vm->space->mem, &t->vm->layout);
+	name_retention__ask(t->vm->space, &t->vm->layout);
 }
 
 int extprof_target_open(struct extprof_target **target, pid_t pid, struct extprof_error *error)

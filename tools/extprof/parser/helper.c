@@ -16,10 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/proc_file.h"
+
 /* Helpers that wait for work.  Searches ask in several threads. */
 #define IDLE_MAX 8u
 /* Closed one by one, if the kernel does not close them all at once. */
 #define DESCRIPTORS_MAX 65536
+/* A helper of a patient role that lacks a CPU for so many times its timeout hangs. */
+#define PATIENCE 20u
 #define NOBODY UINT64_MAX
 /* ms: one that waits for work ends at once, unless the machine is very busy. */
 #define END_TIMEOUT 1000
@@ -28,6 +32,7 @@ struct helper {
 	struct helper *next;
 	const struct helper_role *role;
 	int socket, pidfd;
+	pid_t pid;
 	uint64_t owner;		/* of its last request */
 };
 
@@ -105,6 +110,13 @@ static void close_all_but(int fd)
 			close(i);
 }
 
+static size_t answer_size(const struct helper_role *role, int32_t result)
+{
+	if (!role->short_answers)
+		return role->answer_size;
+	return result < 0 ? 0 : (size_t)result < role->answer_size ? (size_t)result : role->answer_size;
+}
+
 static void __attribute__((noreturn)) serve(const struct helper_role *role, int socket)
 {
 	static char request[HELPER_REQUEST_MAX], answer[HELPER_ANSWER_MAX];
@@ -128,9 +140,10 @@ static void __attribute__((noreturn)) serve(const struct helper_role *role, int 
 		if (n < 0)
 			break;
 		fd = got;
-		memset(answer, 0, role->answer_size);
+		if (!role->short_answers)
+			memset(answer, 0, role->answer_size);
 		result = err ? err : role->work(request, (size_t)n, &fd, answer);
-		if (send_message(socket, result, answer, role->answer_size, fd == got ? -1 : fd))
+		if (send_message(socket, result, answer, answer_size(role, result), fd == got ? -1 : fd))
 			break;
 		if (got >= 0)
 			close(got);
@@ -171,6 +184,7 @@ static struct helper *start(const struct helper_role *role, int *err)
 		goto failed;
 	}
 	close(pair[1]);
+	h->pid = pid;
 	h->socket = pair[0];
 	return h;
 failed:
@@ -279,12 +293,20 @@ static void give_back(struct helper *h, bool usable)
 	pthread_mutex_unlock(&lock);
 }
 
-/* 0 when there is an answer, or the other end is closed. */
-static int wait_for_answer(int socket, const struct helper_request *r)
+/* Is it not waiting for anything but a CPU? */
+static bool lacks_cpu(const struct helper *h)
 {
-	uint64_t until = deadline__now() + r->timeout, now;
+	struct proc_stat stat;
+
+	return h->role->patient && !proc_stat__read(&stat, h->pid, 0) && stat.state == 'R';
+}
+
+/* 0 when there is an answer, or the other end is closed. */
+static int wait_for_answer(const struct helper *h, const struct helper_request *r)
+{
+	uint64_t began = deadline__now(), until = began + r->timeout, now;
 	struct pollfd fds[2] = {
-		{ .fd = socket, .events = POLLIN },
+		{ .fd = h->socket, .events = POLLIN },
 		{ .fd = r->deadline ? r->deadline->fd : -1, .events = POLLIN },
 	};
 
@@ -301,8 +323,12 @@ static int wait_for_answer(int socket, const struct helper_request *r)
 			return 0;
 		if (r->deadline && (fds[1].revents || deadline__over(r->deadline)))
 			return -EINTR;
-		if (deadline__now() >= until)
-			return -ETIMEDOUT;
+		now = deadline__now();
+		if (now < until)
+			continue;
+		if (!lacks_cpu(h) || now - began > PATIENCE * r->timeout)
+			return poll(fds, 1, 0) == 1 ? 0 : -ETIMEDOUT;
+		until = now + r->timeout / 4;
 	}
 }
 
@@ -311,6 +337,7 @@ int helper__ask(const struct helper_role *role, const struct helper_request *r, 
 	struct helper *h;
 	int32_t result = 0;
 	int err, got;
+	bool whole;
 	ssize_t n;
 
 	if (fd)
@@ -329,16 +356,17 @@ int helper__ask(const struct helper_role *role, const struct helper_request *r, 
 	}
 	if (err)
 		return err;
-	err = wait_for_answer(h->socket, r);
+	err = wait_for_answer(h, r);
 	if (err) {
 		give_back(h, false);
 		return err;
 	}
 	n = receive_message(h->socket, &result, answer, role->answer_size, &got);
-	give_back(h, n == (ssize_t)role->answer_size);
-	if (n != (ssize_t)role->answer_size)
+	whole = n >= 0 && (size_t)n == answer_size(role, result);
+	give_back(h, whole);
+	if (!whole)
 		result = -EIO;
-	if (got >= 0 && fd && !result)
+	if (got >= 0 && fd && result >= 0)
 		*fd = got;
 	else if (got >= 0)
 		close(got);

@@ -11,13 +11,14 @@
 #ifndef EXTPROF_HELPER_H
 #define EXTPROF_HELPER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/deadline.h"
 
 #define HELPER_REQUEST_MAX 12288u	/* bytes */
-#define HELPER_ANSWER_MAX 16384u
+#define HELPER_ANSWER_MAX 65552u
 #define HELPERS_LOST_MAX 64u		/* killed and still there, as the kernel waits for something in them */
 #define HELPERS_LOST_OF_OWNER_MAX 4u	/* because of files of one user */
 
@@ -28,11 +29,16 @@
 struct helper_role {
 	const char *name;	/* of the process */
 	size_t answer_size;	/* of each answer */
+	/* An answer has as many bytes as the result says, answer_size at most; none if that is an error. */
+	bool short_answers;
+	/* Time in which the helper lacks a CPU does not count: what it does ends as soon as it has one. */
+	bool patient;
 	/* Before the first request.  0 or -errno. */
 	int (*begin)(void);
 	/*
 	 * Do one request, which is not trusted to be well formed by its size alone.  *fd is the file that came with
-	 * it, or -1; it is closed afterwards.  Set it to a file to be sent back.  The answer has zeros.  The result.
+	 * it, or -1; it is closed afterwards.  Set it to a file to be sent back.  The answer has zeros, but for short
+	 * answers.  The result.
 	 */
 	int (*work)(const void *request, size_t size, int *fd, void *answer);
 };

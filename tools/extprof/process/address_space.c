@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,13 @@
 #include <unistd.h>
 
 #include "process/proc.h"
+#include "process/guarded.h"
+
+/* How often it is looked whose memory it is; ns. */
+#define TRUST_INTERVAL 1000000000ull
+/* How long a process that did not answer is put aside; ns. */
+#define ASIDE_MIN 1000000000ull
+#define ASIDE_MAX 60000000000ull
 
 /* An open file of /proc holds the memory (mm_struct), not the process.  The file reads as
  * empty once the last user of the memory has left it, by exec or by its end. */
@@ -31,23 +39,94 @@ static int read_by_pid(const struct address_space *s, uint64_t address, void *to
 	struct iovec local = { .iov_base = to, .iov_len = length };
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = length };
 	ssize_t n = process_vm_readv(s->pid, &local, 1, &remote, 1, 0);
-	int err = n < 0 ? -errno : (size_t)n == length ? 0 : -EFAULT;
 
-	return address_space__lives(s) ? err : -ESRCH;
+	return n < 0 ? -errno : (size_t)n == length ? 0 : -EFAULT;
+}
+
+static bool is_trusted(struct address_space *s)
+{
+	uint64_t now = deadline__now();
+
+	/* It may have become another user's since. */
+	if (now >= s->asked_at + TRUST_INTERVAL) {
+		uid_t user = s->user;
+		bool trusted = proc__is_trusted(s->pid, &user);
+
+		/* Of one that is gone it stays as it was: the memory is the same. */
+		if (!s->asked_at || kill(s->pid, 0) == 0 || errno != ESRCH) {
+			/* Memory of another user stays that: a process of ours can have got the number since, while
+			 * the memory lives on in a process that shared it. */
+			s->trusted = trusted && (s->trusted || !s->asked_at);
+			s->user = user;
+		}
+		s->asked_at = now;
+	}
+	return s->trusted;
+}
+
+/* It did not answer: leave the process alone for some time, longer each time. */
+static int put_aside(struct address_space *s)
+{
+	s->given_up++;
+	s->aside = s->aside ? s->aside * 2 : ASIDE_MIN;
+	if (s->aside > ASIDE_MAX)
+		s->aside = ASIDE_MAX;
+	s->aside_until = deadline__now() + s->aside;
+	return -ETIMEDOUT;
+}
+
+static int read_guarded(struct address_space *s, uint64_t address, void *to, size_t length)
+{
+	const struct guarded g = { .user = s->user, .deadline = s->deadline };
+	int err;
+
+	if (deadline__now() < s->aside_until)
+		return -ETIMEDOUT;
+	err = s->mem >= 0 ? guarded__read(&g, s->pid, s->mem, address, to, length) :
+			    guarded__read_pid(&g, s->pid, address, to, length);
+	if (err == -ETIMEDOUT)
+		return put_aside(s);
+	/* EINVAL: the address is above the largest file offset. */
+	return err == -EINVAL ? -EFAULT : err;
 }
 
 static int address_space__read(const struct memory *m, uint64_t address, void *to, size_t length)
 {
-	const struct address_space *s = m->context;
+	struct address_space *s = (struct address_space *)(uintptr_t)m->context;
+	int err;
 
 	/* The target decides how many reads a search takes: so each read asks for the time. */
 	if (s->deadline && deadline__over(s->deadline))
 		return -EINTR;
 	if (!length)
 		return 0;
-	if (s->mem >= 0)
-		return read_mem(s, address, to, length);
-	return s->maps >= 0 ? read_by_pid(s, address, to, length) : -ESRCH;
+	if (s->mem < 0 && s->maps < 0)
+		return -ESRCH;
+	if (!is_trusted(s))
+		err = read_guarded(s, address, to, length);
+	else
+		err = s->mem >= 0 ? read_mem(s, address, to, length) : read_by_pid(s, address, to, length);
+	if (s->mem < 0 && !address_space__lives(s))
+		return -ESRCH;
+	return err;
+}
+
+int address_space__write(struct address_space *s, uint64_t address, const void *from, size_t length)
+{
+	const struct guarded g = { .user = s->user, .deadline = s->deadline };
+	ssize_t n;
+	int err;
+
+	if (s->mem < 0)
+		return -EACCES;
+	if (is_trusted(s)) {
+		n = pwrite(s->mem, from, length, (off_t)address);
+		return n < 0 ? -errno : (size_t)n == length ? 0 : -ESRCH;
+	}
+	if (deadline__now() < s->aside_until)
+		return -ETIMEDOUT;
+	err = guarded__write(&g, s->mem, address, from, length);
+	return err == -ETIMEDOUT ? put_aside(s) : err;
 }
 
 static int open_file(pid_t pid, pid_t thread, const char *name, int flags)
@@ -126,15 +205,26 @@ void address_space__close(struct address_space *s)
 	free(s);
 }
 
-bool address_space__lives(const struct address_space *s)
+bool address_space__lives(const struct address_space *space)
 {
+	struct address_space *s = (struct address_space *)(uintptr_t)space;
+	const struct guarded g = { .user = s->user };
+	int fd = s->mem >= 0 ? s->mem : s->maps, err;
+	/* Nothing is mapped there.  There are no bytes and no error only when the memory has no user any more. */
+	off_t at = s->mem >= 0 ? GUARDED_NO_ADDRESS : 0;
 	char byte;
 	ssize_t n;
 
-	if (s->mem < 0)
-		return s->maps >= 0 && pread(s->maps, &byte, 1, 0) == 1;
-	/* Whether address 0 is mapped (1 byte) or not (EIO) does not matter: the read finds no
-	 * byte and no error only when the memory has no user any more. */
-	n = pread(s->mem, &byte, 1, 0);
-	return n == 1 || (n < 0 && errno == EIO);
+	if (fd < 0)
+		return false;
+	if (is_trusted(s)) {
+		n = pread(fd, &byte, 1, at);
+		return n == 1 || (n < 0 && errno == EIO);
+	}
+	if (deadline__now() < s->aside_until)
+		return true;
+	err = guarded__read(&g, 0, fd, (uint64_t)at, &byte, 1);
+	if (err == -ETIMEDOUT)
+		put_aside(s);
+	return err != -ESRCH;
 }

@@ -18,7 +18,21 @@ struct address_space {
 	int mem;		/* open /proc/PID/mem; -1 none */
 	int maps;		/* open /proc/PID/maps if there is no mem: it tells that the memory lives */
 	struct deadline *deadline;	/* reads fail when it is over; NULL none */
+	/* Whose memory it is: see proc__is_trusted(). */
+	uid_t user;
+	bool trusted;
+	uint64_t asked_at;	/* that was found out; CLOCK_MONOTONIC, ns */
+	/* A read was given up: others fail with -ETIMEDOUT until then; CLOCK_MONOTONIC, ns. */
+	uint64_t aside_until;
+	uint64_t aside;		/* how long it was put aside; ns */
+	uint32_t given_up;	/* how many reads were */
 };
+
+/*
+ * Reads of memory__read().  One that does not come back is given up: -ETIMEDOUT, and the same of all reads for some
+ * time after it (process/guarded.h).
+ */
+int address_space__write(struct address_space *s, uint64_t address, const void *from, size_t length);
 
 /* The memory that the process has now.  NULL and *err: -ENOENT or -ESRCH no such
  * process, -EACCES, -ENOMEM, -EMFILE. */
@@ -29,7 +43,7 @@ void address_space__close(struct address_space *s);
 void address_space__leave(struct address_space *s);
 
 /* Does any process still use this memory?  Usually that is this process.  Another one can
- * share the memory with it (clone with CLONE_VM and without CLONE_THREAD). */
+ * share the memory with it (clone with CLONE_VM and without CLONE_THREAD).  While it does not answer it lives. */
 bool address_space__lives(const struct address_space *s);
 
 #endif /* EXTPROF_ADDRESS_SPACE_H */

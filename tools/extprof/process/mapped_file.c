@@ -12,17 +12,12 @@
 
 int mapped_file__open_at(struct target_files *files, uint64_t address, uint64_t *offset, struct stat *file)
 {
-	char path[PROC_PATH_MAX], line[PATH_MAX + 128];
-	uint64_t exe_inode = 0;
-	struct stat st;
+	char line[PATH_MAX + 128];
+	uint64_t exe_inode = proc__exe(files->pid, files->thread);
 	int fd = -ENOENT;
 	FILE *f;
 
-	proc__path(path, files->pid, files->thread, "exe");
-	if (!stat(path, &st))
-		exe_inode = st.st_ino;
-	proc__path(path, files->pid, files->thread, "maps");
-	f = fopen(path, "re");
+	f = proc__open(files->pid, files->thread, GUARDED_MAPS);
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {

@@ -3,12 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/nsfs.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,8 +25,105 @@
 #define SECOND 1000000000ull
 /* Files that are left for others than those of processes. */
 #define SPARE_FILES 64u
+/* User namespaces, one within the other: as many as the kernel allows. */
+#define NAMESPACES_MAX 34
+/* Of a memory map, or a command line; bytes. */
+#define MEMORY_FILE_MAX (32u << 20)
 
 #define PF_EXITING 4	/* include/linux/sched.h, unchanged since 2.6 */
+
+/* The number of a file; 0 unknown.  Nobody is asked for it whose file system that is. */
+static uint64_t inode_of(pid_t pid, pid_t thread, const char *name)
+{
+	char path[PROC_PATH_MAX];
+	struct statx x;
+
+	proc__path(path, pid, thread, name);
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &x) ? 0 : x.stx_ino;
+}
+
+uint64_t proc__exe(pid_t pid, pid_t thread)
+{
+	return inode_of(pid, thread, "exe");
+}
+
+/* Has the process the same namespace of that kind as extprof? */
+static bool shares(pid_t pid, const char *name)
+{
+	uint64_t its = inode_of(pid, 0, name);
+
+	return its && its == inode_of(getpid(), 0, name);
+}
+
+/*
+ * Who has made the user namespace that the process is in, below that of extprof; `user`: nobody that can be told.  A user
+ * can have thousands of numbers in a namespace of its own, which are all that user.
+ */
+static uid_t maker_of_namespace(pid_t pid, uid_t user)
+{
+	uint64_t own = inode_of(getpid(), 0, "ns/user");
+	char path[PROC_PATH_MAX];
+	uid_t maker = 0;
+	int fd, parent;
+
+	proc__path(path, pid, 0, "ns/user");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (int i = 0; fd >= 0 && i < NAMESPACES_MAX; i++, fd = parent) {
+		struct stat st;
+
+		if (ioctl(fd, NS_GET_OWNER_UID, &maker))
+			maker = 0;
+		parent = ioctl(fd, NS_GET_PARENT);
+		close(fd);
+		if (parent < 0)
+			return user;
+		if (!fstat(parent, &st) && st.st_ino == own) {
+			close(parent);
+			/* What root makes are containers of anybody. */
+			return maker ? maker : user;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return user;
+}
+
+bool proc__is_trusted(pid_t pid, uid_t *user)
+{
+	uid_t own = geteuid();
+	bool trusted = true;
+	struct proc_status s;
+
+	/* Who owns its files in /proc does not tell: those of a process that may not be dumped belong to root. */
+	if (proc_status__read(&s, pid, 0))
+		return false;
+	for (int i = 0; i < 4; i++)
+		trusted &= s.users[i] == own;
+	/* The process can change its other numbers. */
+	*user = s.users[0];
+	if (!shares(pid, "ns/user")) {
+		*user = maker_of_namespace(pid, *user);
+		return false;
+	}
+	return trusted && shares(pid, "ns/mnt");
+}
+
+FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file)
+{
+	static const char *const names[] = { [GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps" };
+	char at[PROC_PATH_MAX];
+	struct guarded g = { 0 };
+	FILE *f;
+	int err;
+
+	if (proc__is_trusted(pid, &g.user)) {
+		proc__path(at, pid, thread, names[file]);
+		return fopen(at, "re");
+	}
+	f = guarded__open(&g, pid, thread, file, MEMORY_FILE_MAX, &err);
+	errno = -err;
+	return f;
+}
 
 bool proc__is_exiting(pid_t pid, pid_t thread)
 {

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of a process from /proc. */
+/* What is known of a process from /proc, and whether its memory may be read directly. */
 #ifndef EXTPROF_PROC_H
 #define EXTPROF_PROC_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/diag.h"
 #include "base/proc_file.h"
+#include "process/guarded.h"
+
+/*
+ * May memory of the process be read directly?  It may if the process can do no more than extprof itself: it has the
+ * same user and the same namespaces, so it cannot wait for anything that extprof's user could not have it wait for.
+ * Memory of others is read by guarded.h.  *user: who is to answer for it; unchanged if it is gone.
+ */
+bool proc__is_trusted(pid_t pid, uid_t *user);
+
+/* Open a file that shows memory of the process, whoever it belongs to.  NULL and errno on an error. */
+FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file);
+
+/* The inode of its program; 0 unknown. */
+uint64_t proc__exe(pid_t pid, pid_t thread);
 
 /* Has the thread begun to exit, or is it gone?  It loses its memory when it begins. */
 bool proc__is_exiting(pid_t pid, pid_t thread);

@@ -59,17 +59,12 @@ static int images__add(struct images *images, const struct image *image, const c
 /* All images, in the order of their addresses, IMAGES_MAX at most. */
 static int read_maps(const struct target *t, struct images *images, struct diag *d)
 {
-	char path[PROC_PATH_MAX], line[PATH_MAX + 128];
-	uint64_t exe_inode = 0;
-	struct stat st;
+	char line[PATH_MAX + 128];
+	uint64_t exe_inode = proc__exe(t->pid, t->thread);
 	int err = 0;
 	FILE *f;
 
-	proc__path(path, t->pid, t->thread, "exe");
-	if (!stat(path, &st))
-		exe_inode = st.st_ino;
-	proc__path(path, t->pid, t->thread, "maps");
-	f = fopen(path, "re");
+	f = proc__open(t->pid, t->thread, GUARDED_MAPS);
 	if (!f)
 		return target__read_error(t, -errno, "the memory map", d);
 	while (!err && images->count < IMAGES_MAX && fgets(line, sizeof(line), f)) {

@@ -2,7 +2,6 @@
 #include "process/target.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,6 +26,18 @@ int target__read_error(const struct target *t, int err, const char *what, struct
 	case -ESRCH:
 	case -ENOENT:
 		diag__set(d, DIAG_NO_PROCESS, -err, "process %d has ended", t->pid);
+		break;
+	case -ETIMEDOUT:
+		diag__set(d, DIAG_NOT_READY, ETIMEDOUT, "%s of process %d cannot be read: the process makes such reads "
+			  "wait", what, t->pid);
+		diag__hint(d, "it is probably on a file system whose server does not answer (FUSE, NFS): see "
+			   "/proc/%d/maps", t->pid);
+		break;
+	case -EBUSY:
+		diag__set(d, DIAG_NOT_READY, EBUSY, "%s of process %d cannot be read: no process can be started that reads it",
+			  what, t->pid);
+		diag__hint(d, "there are as many processes as the limit allows (ulimit -u, pids.max of the cgroup), or as "
+			   "many open files");
 		break;
 	case -EMFILE:
 	case -ENFILE:
@@ -53,21 +64,17 @@ bool target__has_pid(const struct target *t)
 
 void target__refresh(struct target *t)
 {
-	char path[PROC_PATH_MAX], raw[sizeof(t->command)];
-	ssize_t n = -1;
-	int fd;
+	char raw[sizeof(t->command)];
+	FILE *f = proc__open(t->pid, t->thread, GUARDED_CMDLINE);
+	size_t n = f ? fread(raw, 1, sizeof(raw) - 1, f) : 0;
 
-	proc__path(path, t->pid, t->thread, "cmdline");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, raw, sizeof(raw) - 1);
-		close(fd);
-	}
-	if (n <= 0 || !target__has_pid(t))
+	if (f)
+		fclose(f);
+	if (!n || !target__has_pid(t))
 		return;
 	while (n > 0 && !raw[n - 1])
 		n--;
-	for (ssize_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!raw[i])
 			raw[i] = ' ';
 	raw[n] = '\0';

@@ -15,13 +15,13 @@
 #define ANSWER_TIMEOUT 2000000000ull
 #define OWNER_OF_CORE (1ull << 32)
 
-/* Whose share of hanging helpers it is: the user's.  The process can change its other ids, and who owns its files
- * of /proc. */
+/* Whose share of hanging helpers it is. */
 static uint64_t owner_of(pid_t pid)
 {
-	struct proc_status status;
+	uid_t user = 0;
 
-	return proc_status__read(&status, pid, 0) ? 0 : status.users[0];
+	proc__is_trusted(pid, &user);
+	return user;
 }
 
 static uint64_t new_session(void)

@@ -32,6 +32,7 @@ static uint8_t missing_of(const struct symbol *symbol, uint64_t code)
 		       MISSING_LINE : MISSING_NOTHING;
 	case SYMBOL_EXPIRED: return MISSING_EXPIRED;
 	case SYMBOL_EXITED: return MISSING_EXITED;
+	case SYMBOL_UNANSWERED:
 	case SYMBOL_LATE: return MISSING_LATE;
 	case SYMBOL_NO_ROOM: return MISSING_CROWDED;
 	default: return MISSING_UNREADABLE;

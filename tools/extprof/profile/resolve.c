@@ -13,7 +13,7 @@
  * The kernel knows a program by its first sample.  Had the process executed
  * another one before that, unnoticed, the samples are of that one: ids that mean
  * something else.  If now, after the sample, the memory is still in use, then it
- * was not so.  -EINTR: there was no time to ask.
+ * was not so.  -EINTR: there was no time to ask; -ETIMEDOUT, -EBUSY: no answer came.
  */
 static int confirm(struct vm *s)
 {
@@ -21,7 +21,7 @@ static int confirm(struct vm *s)
 	uint8_t byte;
 	int err = memory__read(memory, s->layout.address, &byte, 1);
 
-	if (err == -EINTR)
+	if (err == -EINTR || err == -ETIMEDOUT || err == -EBUSY)
 		return err;
 	s->confirmed = true;
 	if (!err)

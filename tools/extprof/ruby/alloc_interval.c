@@ -4,48 +4,40 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
-static int all(ssize_t n, size_t length)
-{
-	return n < 0 ? -errno : (size_t)n == length ? 0 : -ESTALE;
-}
-
-/* The open file belongs to the memory of one program: after an exec nothing can be read or written. */
-static int read_interval(int mem, const struct layout *l, uint64_t *interval)
+/* The memory is that of one program: after an exec nothing can be read or written. */
+static int read_interval(const struct memory *m, const struct layout *l, uint64_t *interval)
 {
 	uint8_t head[offsetof(struct rb_debug_ext_section, state)];
-	int err = all(pread(mem, head, sizeof(head), (off_t)l->address), sizeof(head));
+	int err = memory__read(m, l->address, head, sizeof(head));
 
 	if (!err && memcmp(head, &l->section, sizeof(head)))
 		err = -ESTALE;
 	if (err)
 		return err;
-	return all(pread(mem, interval, sizeof(*interval),
-			 (off_t)(l->address + offsetof(struct rb_debug_ext_section, alloc_interval))),
-		   sizeof(*interval));
+	return memory__read(m, l->address + offsetof(struct rb_debug_ext_section, alloc_interval), interval,
+			    sizeof(*interval));
 }
 
-static int write_interval(int mem, const struct layout *l, uint64_t interval)
+static int write_interval(struct address_space *space, const struct layout *l, uint64_t interval)
 {
-	return all(pwrite(mem, &interval, sizeof(interval),
-			  (off_t)(l->address + offsetof(struct rb_debug_ext_section, alloc_interval))),
-		   sizeof(interval));
+	return address_space__write(space, l->address + offsetof(struct rb_debug_ext_section, alloc_interval), &interval,
+				    sizeof(interval));
 }
 
-int alloc_interval__set(int mem, const struct layout *l, uint64_t bytes, uint64_t *before)
+int alloc_interval__set(struct address_space *space, const struct layout *l, uint64_t bytes, uint64_t *before)
 {
-	int err = read_interval(mem, l, before);
+	int err = read_interval(&space->memory, l, before);
 
 	if (err || *before == bytes)
 		return err;
-	return write_interval(mem, l, bytes);
+	return write_interval(space, l, bytes);
 }
 
-int alloc_interval__restore(int mem, const struct layout *l, uint64_t bytes, uint64_t before)
+int alloc_interval__restore(struct address_space *space, const struct layout *l, uint64_t bytes, uint64_t before)
 {
 	uint64_t now;
-	int err = read_interval(mem, l, &now);
+	int err = read_interval(&space->memory, l, &now);
 
-	return err || now != bytes || now == before ? err : write_interval(mem, l, before);
+	return err || now != bytes || now == before ? err : write_interval(space, l, before);
 }

@@ -6,13 +6,14 @@
 
 #include <stdint.h>
 
+#include "process/address_space.h"
 #include "ruby/layout.h"
 
-/* `mem`: /proc/PID/mem.  *before is what it was, 0 for the VM's default.  0 or -errno: it keeps its own.
+/* *before is what it was, 0 for the VM's default.  0 or -errno: it keeps its own.
  * -EBADF or -EACCES: the file is not open for writing; -ESTALE: that section is not there any more. */
-int alloc_interval__set(int mem, const struct layout *l, uint64_t bytes, uint64_t *before);
+int alloc_interval__set(struct address_space *space, const struct layout *l, uint64_t bytes, uint64_t *before);
 
 /* Unless somebody else has changed it from `bytes` meanwhile.  0 or -errno. */
-int alloc_interval__restore(int mem, const struct layout *l, uint64_t bytes, uint64_t before);
+int alloc_interval__restore(struct address_space *space, const struct layout *l, uint64_t bytes, uint64_t before);
 
 #endif /* EXTPROF_ALLOC_INTERVAL_H */

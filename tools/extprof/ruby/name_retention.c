@@ -5,16 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-static int all(ssize_t n, size_t length)
-{
-	return n < 0 ? -errno : (size_t)n == length ? 0 : -ESTALE;
-}
-
-/* The open file belongs to the memory of one program: after an exec the write fails and
- * changes nothing. */
-int name_retention__ask(int mem, const struct layout *l)
+/* The memory is that of one program: after an exec the write fails and changes nothing. */
+int name_retention__ask(struct address_space *space, const struct layout *l)
 {
 	const struct rb_debug_ext_section *s = &l->section;
 	uint8_t head[offsetof(struct rb_debug_ext_section, state)];
@@ -22,7 +15,7 @@ int name_retention__ask(int mem, const struct layout *l)
 	uint64_t until;
 	int err;
 
-	err = all(pread(mem, head, sizeof(head), (off_t)l->address), sizeof(head));
+	err = memory__read(&space->memory, l->address, head, sizeof(head));
 	if (!err && memcmp(head, s, sizeof(head)))
 		err = -ESTALE;
 	if (err)
@@ -30,7 +23,6 @@ int name_retention__ask(int mem, const struct layout *l)
 	/* Half of what the VM honours: its clock may be behind. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	until = (uint64_t)now.tv_sec + (s->grace_seconds > 1 ? s->grace_seconds / 2 : 1);
-	return all(pwrite(mem, &until, sizeof(until),
-			  (off_t)(l->address + offsetof(struct rb_debug_ext_section, grace_until))),
-		   sizeof(until));
+	return address_space__write(space, l->address + offsetof(struct rb_debug_ext_section, grace_until), &until,
+				    sizeof(until));
 }

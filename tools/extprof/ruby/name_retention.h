@@ -7,13 +7,14 @@
 
 #include <stdint.h>
 
+#include "process/address_space.h"
 #include "ruby/layout.h"
 
 /* Ask again after this long, ns. */
 #define NAME_RETENTION_INTERVAL 5000000000ull
 
-/* `mem`: /proc/PID/mem, open for writing.  0 or -errno; -ESTALE: that section is
+/* 0 or -errno; -ESTALE: that section is
  * not there any more.  Without it names can expire, which resolve.h counts. */
-int name_retention__ask(int mem, const struct layout *l);
+int name_retention__ask(struct address_space *space, const struct layout *l);
 
 #endif /* EXTPROF_NAME_RETENTION_H */

@@ -32,8 +32,17 @@ void symbol__clear(struct symbol_table *t, struct symbol *symbol)
 /* Every read costs work, also a read whose result is not used. */
 static int pay_read(struct symbols *s, uint64_t address, void *to, size_t length)
 {
-	s->work -= (int64_t)length + SYMBOLS_READ_WORK;
-	return memory__read(s->memory, address, to, length);
+	struct block_cache *c = &s->table->blocks;
+	uint64_t before = c->stamp;
+	int err;
+
+	if (!s->cached) {
+		s->work -= (int64_t)length + s->read_work;
+		return memory__read(s->memory, address, to, length);
+	}
+	err = block_cache__read(c, s->memory, address, to, length, s->read_after, &s->read_stamp);
+	s->work -= (int64_t)length + SYMBOLS_COPY_WORK + (int64_t)(c->stamp - before) * (s->read_work + BLOCK_CACHE_BYTES);
+	return err;
 }
 
 /* Let a writer that does not run finish its stores.  If the target then runs on this CPU,
@@ -64,7 +73,7 @@ static int read_bytes(struct symbols *s, uint64_t address, size_t size, uint8_t 
 
 int symbol_read__refresh(struct symbols *s)
 {
-	s->work -= (int64_t)sizeof(s->layout->section) + SYMBOLS_READ_WORK;
+	s->work -= (int64_t)sizeof(s->layout->section) + s->read_work;
 	return layout__refresh(s->layout, s->memory);
 }
 
@@ -223,6 +232,8 @@ static int try_record(struct symbols *s, uint64_t address, struct symbol *out, u
 	err = pay_read(s, address, &r, size < sizeof(r) ? size : sizeof(r));
 	if (err)
 		return err;
+	/* Texts of an older copy can be of what was there before. */
+	s->read_after = s->read_stamp;
 	*generation = r.generation;
 	if (r.generation & 1)
 		return -EAGAIN;
@@ -264,12 +275,65 @@ int symbol_read__generation(struct symbols *s, uint32_t id, uint32_t *generation
 	return address ? pay_read(s, address, generation, sizeof(*generation)) : -ENOENT;
 }
 
+/* Is the same version of the record still at the same address?  0 or -errno. */
+static int is_same(struct symbols *s, uint32_t id, uint64_t address, uint32_t before, bool *same)
+{
+	uint64_t address_after;
+	uint32_t after;
+	int err;
+
+	s->cached = false;
+	err = pay_read(s, address, &after, sizeof(after));
+	if (!err)
+		err = record_address(s, id, &address_after);
+	*same = !err && !(before & 1) && after == before && address_after == address;
+	return err;
+}
+
+/* Whatever the record contains, these do not change. */
+static bool is_final(int err)
+{
+	return err == -ENOMEM || err == -EPERM || err == -ESRCH || err == -EINTR || err == -ETIMEDOUT;
+}
+
+/* Read it from copies where there are any.  Is it proven?  Otherwise *out is empty, and it has to be read without. */
+static bool from_copies(struct symbols *s, uint32_t id, struct symbol *out)
+{
+	uint32_t before = 1;
+	uint64_t address;
+	bool same;
+	int err;
+
+	s->cached = true;
+	s->read_after = 0;
+	err = record_address(s, id, &address);
+	if (!err && address)
+		err = try_record(s, address, out, &before);
+	if (!err && address && !is_same(s, id, address, before, &same) && same)
+		out->changes = changes_of(&out->part);
+	else
+		err = -EAGAIN;
+	s->cached = false;
+	if (!err)
+		return true;
+	symbol__clear(s->table, out);
+	memset(out, 0, sizeof(*out));
+	/* Copies from before the record was made would fail for the next ones, too. */
+	block_cache__forget(&s->table->blocks, s->memory);
+	return false;
+}
+
 int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out)
 {
-	uint64_t address, address_after;
-	uint32_t before, after;
+	uint64_t address;
+	uint32_t before;
 	int err = -EAGAIN;
 
+	memset(out, 0, sizeof(*out));
+	if (s->read_work > SYMBOLS_READ_WORK && s->work > 0 && (from_copies(s, id, out) || from_copies(s, id, out))) {
+		out->id = id;
+		return 0;
+	}
 	for (int i = 0; i < TRIES; i++) {
 		int check;
 		bool same;
@@ -290,18 +354,13 @@ int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out)
 		}
 		before = 1;
 		err = try_record(s, address, out, &before);
-		if (err == -ENOMEM || err == -ENOSPC || err == -EPERM || err == -ESRCH ||
-		    err == -EINTR)
+		if (is_final(err) || err == -ENOSPC)
 			break;
-		/* Is the same version of the record still at the same address? */
-		check = pay_read(s, address, &after, sizeof(after));
-		if (!check)
-			check = record_address(s, id, &address_after);
-		if (check == -EINTR) {
+		check = is_same(s, id, address, before, &same);
+		if (check == -EINTR || check == -ETIMEDOUT) {
 			err = check;
 			break;
 		}
-		same = !check && !(before & 1) && after == before && address_after == address;
 		if (same && !err) {
 			out->changes = changes_of(&out->part);
 			return 0;

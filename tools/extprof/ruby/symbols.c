@@ -26,6 +26,7 @@ void symbols__init(struct symbols *s, struct symbol_table *table, struct layout 
 	s->memory = memory;
 	s->generation = layout->section.names_generation;
 	s->work = SYMBOLS_TICK_WORK;
+	s->read_work = SYMBOLS_READ_WORK;
 	table->names.max = NAMES_BUDGET;
 	table->other.max = OTHER_BUDGET;
 	s->names.of = &table->names;
@@ -43,6 +44,7 @@ void symbol_table__free(struct symbol_table *t)
 		free(t->list[i]);
 	}
 	free(t->list);
+	block_cache__free(&t->blocks);
 	t->list = NULL;
 	t->count = 0;
 	t->room = 0;
@@ -55,6 +57,8 @@ void symbols__free(struct symbols *s)
 {
 	if (!s)
 		return;
+	if (s->table)
+		block_cache__forget(&s->table->blocks, s->memory);
 	map64__free(&s->map);
 	free(s->own);
 	jitlog__free(&s->jit);
@@ -100,6 +104,12 @@ static bool is_gone(const struct symbols *s)
 	return s->exited && !s->remains;
 }
 
+/* Was it not read, so that it can be read later? */
+static bool is_late(uint8_t state)
+{
+	return state == SYMBOL_LATE || state == SYMBOL_UNANSWERED;
+}
+
 void symbols__lose_late(struct symbols *s)
 {
 	for (uint32_t i = 0; s->map.slots && i <= s->map.mask; i++) {
@@ -108,7 +118,7 @@ void symbols__lose_late(struct symbols *s)
 		if (s->map.slots[i].value == MAP64_NONE)
 			continue;
 		symbol = s->table->list[s->map.slots[i].value];
-		if (symbol->owner == s && symbol->state == SYMBOL_LATE)
+		if (symbol->owner == s && is_late(symbol->state))
 			symbol->state = SYMBOL_EXITED;
 	}
 }
@@ -159,6 +169,7 @@ static enum symbol_state state_of(int err)
 	case -ESRCH: return SYMBOL_EXITED;
 	case -EBUSY:
 	case -EINTR: return SYMBOL_LATE;
+	case -ETIMEDOUT: return SYMBOL_UNANSWERED;
 	case -ENOSPC: return SYMBOL_NO_ROOM;
 	default: return SYMBOL_UNREADABLE;
 	}
@@ -181,8 +192,10 @@ static void read_late(struct symbols *s, struct symbol *symbol)
 	if (s->layout->section.records_end >= RECORDS_END_MAX)
 		return;
 	err = symbol_read__record(s, symbol->id, &value);
-	if (state_of(err) == SYMBOL_LATE)
+	if (is_late(state_of(err))) {
+		symbol->state = state_of(err);
 		return;
+	}
 	/* Once all ids have been given out, this one may have been given out
 	 * again between the frame and now. */
 	if (symbol_read__refresh(s) || s->layout->section.records_end >= RECORDS_END_MAX) {
@@ -236,7 +249,7 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 
 	s->work -= SYMBOLS_STEP_WORK;
 	if (symbol) {
-		if (symbol->state == SYMBOL_LATE && s->work > 0 && !is_gone(s))
+		if (is_late(symbol->state) && s->work > 0 && !is_gone(s))
 			read_late(s, symbol);
 		return symbol;
 	}
@@ -316,7 +329,7 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 	if ((!symbol || symbol->state != SYMBOL_OK) && (parents = inherited(s, id)))
 		return parents;
 
-	if (symbol && ((symbol->used && symbol->state != SYMBOL_LATE) || s->work <= 0 || is_gone(s)))
+	if (symbol && ((symbol->used && !is_late(symbol->state)) || s->work <= 0 || is_gone(s)))
 		return symbol;
 	load_parts(s, id, 1, &parts);
 	/* A symbol that symbols__prefetch() read has no parts until now. */
@@ -342,7 +355,7 @@ void symbols__prefetch(struct symbols *s, uint32_t budget)
 		if (cached(s, id))
 			continue;
 		err = symbol_read__record(s, id, &value);
-		if (state_of(err) == SYMBOL_LATE) {
+		if (is_late(state_of(err))) {
 			s->next_prefetch = id;
 			break;
 		}
@@ -441,10 +454,10 @@ static void read_all_late(struct symbols *s, int64_t keep)
 		int parts = 0;
 
 		s->work -= SYMBOLS_STEP_WORK;
-		if (symbol->owner != s || symbol->state != SYMBOL_LATE)
+		if (symbol->owner != s || !is_late(symbol->state))
 			continue;
 		load_parts(s, symbol->id, 1, &parts);
-		if (symbol->state == SYMBOL_LATE)
+		if (is_late(symbol->state))
 			break;
 	}
 }
@@ -606,6 +619,9 @@ void symbols__add_name(const struct symbol *symbol, struct text *out)
 		break;
 	case SYMBOL_EXITED:
 		text__adds(out, "[exited before resolved]");
+		break;
+	case SYMBOL_UNANSWERED:
+		text__adds(out, "[memory does not answer]");
 		break;
 	case SYMBOL_LATE:
 		text__adds(out, "[too much to read]");

@@ -20,6 +20,7 @@
 #include "ruby/layout.h"
 #include "ruby/lines.h"
 #include "base/map64.h"
+#include "process/block_cache.h"
 #include "process/memory.h"
 #include "ruby/names.h"
 
@@ -45,6 +46,9 @@
 /* To be left when a sample is taken, so that all its frames can be read: 80 line tables of 20 KiB. */
 #define SYMBOLS_SAMPLE_WORK (SYMBOLS_TICK_WORK / 16)
 #define SYMBOLS_READ_WORK 512
+/* Memory that is not trusted is read by another process: see process/guarded.h. */
+#define SYMBOLS_SLOW_READ_WORK 4096
+#define SYMBOLS_COPY_WORK 64	/* a read of a copy */
 #define SYMBOLS_STEP_WORK 16
 
 enum symbol_state {
@@ -52,6 +56,7 @@ enum symbol_state {
 	SYMBOL_EXPIRED,		/* the record's grace period was over */
 	SYMBOL_EXITED,		/* the process ended before we read it */
 	SYMBOL_UNREADABLE,	/* torn, malformed or not mapped */
+	SYMBOL_UNANSWERED,	/* a read of it was given up; it may be read later */
 	SYMBOL_LATE,		/* there was no time; it may be read later */
 	SYMBOL_NO_ROOM,		/* over SYMBOLS_BYTES_MAX */
 };
@@ -93,6 +98,7 @@ struct symbol_table {
 	uint64_t bytes;		/* of strings and line tables */
 	struct budget names;	/* of symbols */
 	struct budget other;	/* of JIT logs, labels and threads */
+	struct block_cache blocks;	/* of memory that is slow to read */
 };
 
 struct symbols {
@@ -111,6 +117,10 @@ struct symbols {
 	uint32_t to_reload;	/* how many it has not looked at yet */
 	uint32_t next_late;	/* no symbol before that place is SYMBOL_LATE */
 	struct budget_share names, share;
+	uint32_t read_work;	/* SYMBOLS_READ_WORK, or more: then copies are read, see process/block_cache.h */
+	bool cached;		/* reads use copies ... */
+	uint64_t read_after;	/* ... made after this one ... */
+	uint64_t read_stamp;	/* ... and the last read used this one */
 	int64_t work;		/* left until the next update */
 	bool exited;		/* nothing can be read any more ... */
 	bool remains;		/* ... but what remains of the memory */

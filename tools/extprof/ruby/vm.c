@@ -52,6 +52,12 @@ static uint32_t user_of(pid_t pid)
 	return pid > 0 && !proc_status__read(&status, pid, 0) ? status.users[0] : 0;
 }
 
+/* To read memory that is not trusted takes long, and there is the same time for it. */
+static void set_work(struct vm *vm, bool trusted)
+{
+	vm->symbols.read_work = trusted ? SYMBOLS_READ_WORK : SYMBOLS_SLOW_READ_WORK;
+}
+
 int vm__open(struct vm **result, struct target *target, struct symbol_table *table, struct diag *d)
 {
 	struct vm *vm = new_vm();
@@ -76,6 +82,7 @@ int vm__open(struct vm **result, struct target *target, struct symbol_table *tab
 	symbols__init(&vm->symbols, table, &vm->layout, &vm->memory);
 	threads__init(&vm->threads, &vm->layout, &vm->memory);
 	set_user(vm, user_of(target->pid));
+	set_work(vm, vm->space->trusted);
 	*result = vm;
 	vm = NULL;
 cleanup:
@@ -99,6 +106,7 @@ struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint6
 	symbols__init(&vm->symbols, parent->symbols.table, &vm->layout, &vm->memory);
 	threads__init(&vm->threads, &vm->layout, &vm->memory);
 	set_user(vm, parent->symbols.share.user);
+	vm->symbols.read_work = parent->symbols.read_work;
 	vm->interval_set = parent->interval_set;
 	vm->interval_before = parent->interval_before;
 	/* The kernel knew the program when it made the copy. */
@@ -131,6 +139,7 @@ int vm__bind(struct vm *vm, struct address_space *space)
 		return -EAGAIN;
 	vm->space = space;
 	space->deadline = vm->deadline;
+	set_work(vm, space->trusted);
 	/* After a fork another generation of JIT code may be in force. */
 	if (!layout__refresh(&vm->layout, &vm->memory))
 		jitlog__init(&vm->symbols.jit, &vm->layout, &vm->symbols.share);
