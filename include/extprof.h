@@ -362,7 +362,10 @@ struct extprof_recording_options {
 
 	uint64_t delay;		/* ns from extprof_recording_begin() until something is recorded */
 	bool start_paused;	/* nothing is recorded before extprof_recording_resume(); not with `delay` */
-	char reserved2[7];	/* 0 */
+	/* Of modes with states of threads: threads that have nothing to do are shown as others are.  Else their waits are no
+	 * part of reports, unless there is nothing else: extprof_report_idle() has them. */
+	bool idle;
+	char reserved2[6];	/* 0 */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -784,8 +787,21 @@ struct extprof_facts {
 	uint64_t total;			/* the sum of all stacks, in that unit */
 	uint64_t left_out;		/* what `focus` has left out, in that unit */
 	uint64_t paused;		/* ns of pauses, which are no part of the duration */
+	uint64_t idle;			/* the waits of threads that have nothing to do, in that unit */
+	bool idle_shown;		/* they are a part of `total`, see extprof_recording_options::idle */
 };
 EXTPROF_API const struct extprof_facts *extprof_report_facts(const struct extprof_report *report);
+
+/* Where threads rest.  Texts live as long as the report.  Fields are added at the end. */
+struct extprof_idle {
+	const char *thread;	/* its name; of several the pattern of their names: "puma srv tp *" */
+	const char *method;	/* in which they wait: "Thread::Queue#pop" */
+	int state;		/* enum extprof_state */
+	uint32_t threads;	/* how many */
+	uint64_t value;		/* as extprof_facts::idle */
+};
+/* From 0, most first; NULL behind the last one.  Valid until the next call. */
+EXTPROF_API const struct extprof_idle *extprof_report_idle(struct extprof_report *report, size_t i);
 /* NULL is accepted. */
 EXTPROF_API void extprof_report_destroy(struct extprof_report *report);
 
@@ -1024,7 +1040,8 @@ struct extprof_recorded_options {
 	const char *callees_of;		/* only stacks through it, from there on */
 	unsigned int methods;		/* so many, with most self; others are one frame for each group.  0: all */
 	bool invert;			/* the innermost frame is the outermost one below the groups; tables stay */
-	char reserved[3];		/* 0 */
+	bool idle;			/* as in struct extprof_recording_options */
+	char reserved[2];		/* 0 */
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */
@@ -1055,6 +1072,8 @@ struct extprof_diff_options {
 	const char *names[2];		/* what the recordings are called; NULL: "before" and "after" */
 	bool html, color;		/* as in struct extprof_write_options */
 	unsigned int top, width;
+	bool idle;			/* as in struct extprof_recording_options */
+	char reserved[7];		/* 0 */
 };
 
 /* `format`: "text" for people, "json" for programs, or "flamegraph": the stacks of both in one graph. */
@@ -1072,6 +1091,8 @@ struct extprof_annotate_options {
 	const char *unit;
 	bool color;
 	unsigned int width;
+	bool idle;
+	char reserved[7];		/* 0 */
 };
 
 /*

@@ -183,7 +183,7 @@ def without(ctx):
 def waits(ctx):
     """Off the CPU: where in the kernel a thread waits is in the system call that the state names."""
     p = start(ctx, "waits")
-    profile = ctx.extprof("-p", p.pid, "-d", "1.5", "-m", "offcpu", "-t", "--kernel", "-o", ctx.path("out.folded"))
+    profile = ctx.extprof("-p", p.pid, "-d", "1.5", "-m", "offcpu", "--idle", "-t", "--kernel", "-o", ctx.path("out.folded"))
     if profile.status == NO_BPF_STATUS and "Linux 6.16" in profile.err:
         return "not tried: " + profile.err.splitlines()[0]
     profile.ok()

@@ -188,7 +188,7 @@ def waits(ctx):
         time.sleep(0.3)
         ruby.tell("count")
         before = int(ruby.line())
-        got = record(ctx, "--reader", reader, "-m", "wall", "-t", "-p", ruby.pid, "-r", "199", "-d", "4s",
+        got = record(ctx, "--reader", reader, "-m", "wall", "--idle", "-t", "-p", ruby.pid, "-r", "199", "-d", "4s",
                      "-o", ctx.path("w.folded"))
         ruby.tell("count")
         naps = int(ruby.line()) - before

@@ -291,7 +291,7 @@ def fibers(ctx):
     backend = Backend()
     ruby, port = server(ctx, backend, "fibers.rb")
     ruby.expect("ready")
-    account, delays = served(ctx, backend, ruby, port, 8, 100, "-t")
+    account, delays = served(ctx, backend, ruby, port, 8, 100, "-t", "--idle")
     truth = account.truth
     account.cpu("Server#render", "Server#render", "render")
     rows = sums_of(account.seen.profile)
@@ -299,7 +299,7 @@ def fibers(ctx):
     # The kernel's switch is part of the CPU clock, and waits in the table.
     account.near("the thread, running by the table", rows["main"]["running"] * 1e9, cpu, 0.05, 5e6)
     # What it waits lies between its requests, and before and after them: it waits for the backend, or for a CPU.
-    waits = sum(v for k, v in rows["main"].items() if k not in ("life", "running")) * 1e9
+    waits = sum(v for k, v in rows["main"].items() if k not in ("life", "idle", "running")) * 1e9
     account.between("the thread, waits by the table", waits, wall - cpu, rows["main"]["life"] * 1e9 - cpu, 0.02, 5e6)
     loop = account.seen.sum("offcpu", "Async::Scheduler#run_once!", "io")
     account.near("the thread, in io by the event loop", loop, rows["main"]["io"] * 1e9, 0.01, 1e6)

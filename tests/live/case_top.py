@@ -91,7 +91,7 @@ def shares(ctx):
 def windows_are_apart(ctx):
     """Each window has its own samples only, and a thread that waits for hours waits in each of them."""
     p = worker(ctx)
-    out, _ = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall,cpu", "-i", "500ms", "-b", "-n", "4", "-t",
+    out, _ = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall,cpu", "--idle", "-i", "500ms", "-b", "-n", "4", "-t",
                                "--rows=100").communicate()
     walls = [w for w in windows(out) if w.mode == "wall"]
     check(len(walls) == 4, "%s", out[:2000])

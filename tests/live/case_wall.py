@@ -68,7 +68,7 @@ def sums_of(profile):
     """The states of each thread make up its life, as printed: the digits of the table allow no more."""
     rows = table(profile.out)
     for name, row in rows.items():
-        states = sum(v for k, v in row.items() if k != "life")
+        states = sum(v for k, v in row.items() if k not in ("life", "idle"))
         check(abs(states - row["life"]) <= 0.001 * row["life"] + 0.0005 * len(row), "%s: %s", name, row)
     m = re.search(r"states make up ([\d.]+) % of the lives of (\d+) threads", profile.out)
     check(m and abs(float(m.group(1)) - 100) <= 0.1, "states make up %s", m and m.group(0))
@@ -80,7 +80,7 @@ def recorded(ctx, kind, *options, mode="offcpu", seconds=2, begin=lambda reader,
     """(waits, profile, {thread: [wall, cpu, more]})"""
     ruby = ctx.program("waits.rb", kind, seconds, env=env)
     ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", mode, "-t", *options, "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", mode, "--idle", "-t", *options, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     ruby.tell("go")
     ruby.expect("begun")
@@ -205,7 +205,7 @@ def before_and_beyond(ctx):
     ruby.tell("go")
     ruby.expect("begun")
     time.sleep(0.5)
-    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "-t", "-d", 2, "-o", ctx.path("out.folded")).ok()
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "-d", 2, "-o", ctx.path("out.folded")).ok()
     rows, waits = sums_of(profile), Waits(profile)
     for name, state, method in (("popper", "queue", "Object#pops"), ("reader", "io", "Object#reads"),
                                 ("napper", "sleep", "Object#naps")):
@@ -230,7 +230,7 @@ def stopped(ctx):
     """SIGSTOP for 0.5 s: that is no sleep of the program's."""
     ruby = ctx.program("waits.rb", "napper", 2)
     ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     ruby.tell("go")
     ruby.expect("begun")
@@ -255,7 +255,7 @@ def killed(ctx):
     ruby.expect("ready")
     ruby.tell("go")
     ruby.expect("begun")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     from_ = time.monotonic()
     time.sleep(0.5)
@@ -276,7 +276,7 @@ def executes(ctx):
     ruby.expect("ready")
     ruby.tell("go")
     ruby.expect("begun")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-d", 3, "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "-d", 3, "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     from_ = time.monotonic()
     time.sleep(0.5)
@@ -350,7 +350,7 @@ def snapshots(ctx):
     ruby.tell("go")
     ruby.expect("begun")
     path = ctx.path("out.folded")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-d", 3, "-o", path)
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "-d", 3, "-o", path)
     ctx.attached(reader)
     time.sleep(1)
     reader.signal(signal.SIGUSR1)
@@ -387,7 +387,7 @@ def files(ctx):
     the file system, terminals. The program says which they are, and how long it waited."""
     ruby = ctx.program("files.rb", ctx.directory)
     truth = said_until(ruby, "ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "--fd", "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "--fd", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     ruby.tell("go")
     waited = {name: int(ns) for name, ns in said_until(ruby, "done", 60).items()}
@@ -406,7 +406,7 @@ def files(ctx):
     # Those that wait when the recording ends, and did before it began.
     ruby.tell("wait")
     ruby.expect("waiting")
-    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "-t", "--fd", "-d", 0.5, "-o", ctx.path("end.folded")).ok()
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "--fd", "-d", 0.5, "-o", ctx.path("end.folded")).ok()
     found = files_of(profile)
     for name, what in truth.items():
         if name not in ("acceptor", "brief"):
@@ -422,7 +422,7 @@ def files_need_a_mode(ctx):
     ruby = ctx.program("files.rb", ctx.directory)
     while ruby.line() != "ready":
         pass
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "-t", "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "offcpu", "--idle", "-t", "-o", ctx.path("out.folded"))
     ctx.attached(reader)
     ruby.tell("go")
     while ruby.line(60) != "done":
@@ -504,7 +504,7 @@ def holders_before_and_beyond(ctx):
     ruby.expect("ready")
     ruby.tell("go")
     ruby.expect("begun")
-    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--holder", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
+    profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--idle", "--holder", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
     locked, joined = told(profile, "mutex").get("locker"), told(profile, "join").get("joiner")
     check(len(locked) == 1 and re.match(r"held by thread holder \(\d+\)$", *locked), "locker waits for %s", locked)
     check(len(joined) == 1 and re.match(r"joins thread holder \(\d+\)$", *joined), "joiner waits for %s", joined)
@@ -561,7 +561,7 @@ def shared_native_threads(ctx):
 def parked(ctx, *options):
     ruby = ctx.program("scheduler.rb", 2)
     ruby.expect("ready")
-    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "-t", *options, "-o", ctx.path("out.folded"))
+    reader = ctx.extprof_start("-p", ruby.pid, "-m", "wall", "--idle", "-t", *options, "-o", ctx.path("out.folded"))
     if options:
         harness.until(lambda: harness.waits(reader.pid), "extprof does not wait")
         time.sleep(0.3)
@@ -649,7 +649,7 @@ t.each(&:join); Thread.new { exec("sleep", "0.6") }.tap { _1.name = "executor" }
     inner.expect("begun")
     with open("/proc/%d/task/%d/children" % (inner.pid, inner.pid)) as f:
         pid = int(f.read())
-    profile = ctx.extprof("-p", pid, "-m", "offcpu", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
+    profile = ctx.extprof("-p", pid, "-m", "offcpu", "--idle", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
     rows, waits = sums_of(profile), Waits(profile)
     text.append(near(waits.sum("popper", "queue", "Object#pops"), rows["popper"]["life"] * 1e9, 0.01, "from outside"))
     check(0.95 < rows["popper"]["life"] < 2, "%s", rows)

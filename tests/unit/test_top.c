@@ -284,6 +284,7 @@ TEST(top_head_says_what_is_known)
 	head.on_cpu = 1.5;
 	head.gvl = 2;
 	head.gc = 0.125;
+	head.idle = 0.714;
 	head.own = 0.004;
 	head.samples = 99;
 	head.lost = 3;
@@ -296,7 +297,7 @@ TEST(top_head_says_what_is_known)
 	strcpy(state.filter, "foo");
 	top_view__head(&state, &head, 0, lines);
 	CHECK_STRING(lines[0].text, "extprof top - cpu (m: next)  1 process  all 1.0 s  interval 1 s  12:00:00  a clock");
-	CHECK_STRING(lines[1].text, "on-CPU 150.0 %  GVL 200.0 %  GC 12.5 %  samples 99  lost 3 (ring-full)  truncated 1  "
+	CHECK_STRING(lines[1].text, "on-CPU 150.0 %  GVL 200.0 %  GC 12.5 %  idle 71.4 %  samples 99  lost 3 (ring-full)  truncated 1  "
 		     "extprof 0.4 %");
 	CHECK_STRING(lines[2].text, "the process ended - by method, sorted by self (reverse), since the reset  "
 		     "filter: foo (Esc: all)  PAUSED (p)");

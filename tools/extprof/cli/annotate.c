@@ -41,6 +41,7 @@ static int annotate(struct annotating *a, const struct options *o)
 		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,
 		.filter_count = o->filter_count, .color = shown && !strcmp(a->format, "text") && environment__has_color(),
 		.width = shown ? recorded__width() : 0,
+		.idle = options__has(o, OPTION_IDLE),
 	};
 	return recorded__write(file, write_to, a, &e) ? message__fail(&e) : STATUS_OK;
 }

@@ -41,6 +41,7 @@ static int compare(struct comparison *c, const struct options *o)
 		.filter_count = o->filter_count, .names = { o->files[0], o->files[1] }, .html = file && recorded__is_html(file),
 		.color = shown && !strcmp(c->format, "text") && environment__has_color(),
 		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
+		.idle = options__has(o, OPTION_IDLE),
 	};
 	return recorded__write(file, write_to, c, &e) ? message__fail(&e) : STATUS_OK;
 }

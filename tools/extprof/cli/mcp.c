@@ -118,6 +118,7 @@ static int report(struct call *c, const char *format)
 	struct extprof_recorded_options o = {
 		.size = sizeof(o), .modes = text_of(c, "mode"), .focus = text_of(c, "focus"), .hide = text_of(c, "hide"),
 		.collapse = text_of(c, "collapse"), .groups = text_of(c, "group_by"), .filters = list,
+		.idle = json_is_true(json_object_get(c->arguments, "idle")),
 		.slower_than = (uint64_t)number_of(c, "slower_than_ms", 1000000000) * 1000000,
 		.slowest = (unsigned int)number_of(c, "slowest", 1000000), .request_label = text_of(c, "request_label"),
 		.top = (unsigned int)c->rows,
@@ -225,7 +226,7 @@ static int sql(struct call *c)
 #define CHOICE COMMON ",\"filters\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"slower_than_ms\":{\"type\":\"integer\"}," \
 	"\"slowest\":{\"type\":\"integer\"},\"request_label\":{\"type\":\"string\"}"
 #define SHAPE ",\"focus\":{\"type\":\"string\"},\"hide\":{\"type\":\"string\"},\"collapse\":{\"type\":\"string\"}," \
-	"\"group_by\":{\"type\":\"string\"}"
+	"\"group_by\":{\"type\":\"string\"},\"idle\":{\"type\":\"boolean\"}"
 
 static const struct tool {
 	const char *name, *description, *properties, *required;

@@ -56,6 +56,7 @@ struct top_head {
 	const char *mode, *source, *unit;	/* "cpu", "on-CPU at 99 Hz by the clock", "ns", "bytes" or "count" */
 	double window;			/* s that are shown; 0: nothing yet */
 	double on_cpu, gvl, gc;		/* CPUs in use, threads that wait, part of on-CPU; negative: not measured */
+	double idle;			/* part of the mode that is left out, as its threads have nothing to do; 0 or less: none */
 	uint64_t samples, truncated, lost;
 	const char *why_lost;		/* the reason of most, a word; NULL: none is lost */
 	double own;			/* CPUs that extprof uses */

@@ -18,6 +18,7 @@
 /* The account of one window, or of several. */
 struct account {
 	uint64_t samples, truncated, lost;
+	uint64_t idle, amount;		/* of threads that are shown apart, and of all, in the unit of the mode */
 	uint64_t reasons[REASONS_MAX];
 };
 
@@ -147,6 +148,8 @@ static void account__add(struct account *sum, const struct account *a)
 	sum->samples += a->samples;
 	sum->truncated += a->truncated;
 	sum->lost += a->lost;
+	sum->idle += a->idle;
+	sum->amount += a->amount;
 	for (uint32_t i = 0; i < REASONS_MAX; i++)
 		sum->reasons[i] += a->reasons[i];
 }
@@ -154,9 +157,14 @@ static void account__add(struct account *sum, const struct account *a)
 static void take_account(struct top_windows *w, struct top_mode *m, const struct extprof_report *report)
 {
 	const struct extprof_accounting *a = extprof_report_accounting(report);
+	const struct extprof_facts *facts = extprof_report_facts(report);
 	const struct extprof_reason *reason;
 
-	m->last = (struct account){ .samples = a->taken, .truncated = a->truncated, .lost = a->lost };
+	m->last = (struct account){ .samples = a->taken, .truncated = a->truncated, .lost = a->lost, .amount = facts->total };
+	if (!facts->idle_shown) {
+		m->last.idle = facts->idle;
+		m->last.amount += facts->idle;
+	}
 	for (uint32_t i = 0; i < REASONS_MAX && (reason = extprof_report_lost(report, i)); i++) {
 		m->last.reasons[i] = reason->count;
 		w->reasons[i] = reason->key;
@@ -264,7 +272,7 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 
 	*h = (struct top_head){
 		.mode = m->name, .source = m->source, .unit = m->unit, .window = (double)s->time / 1e9,
-		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .below = name_of_below(m->name),
+		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .idle = a->idle ? (double)a->idle / (double)a->amount : -1, .below = name_of_below(m->name),
 		.samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
 	};
 	for (uint32_t i = 0; i < REASONS_MAX; i++)

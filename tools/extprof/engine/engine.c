@@ -14,6 +14,7 @@
 #include "engine/state.h"
 #include "parser/helper.h"
 #include "process/section_search.h"
+#include "profile/idle.h"
 #include "remote/session.h"
 #include "ruby/name_retention.h"
 
@@ -57,6 +58,9 @@ static bool has_many(const struct selection *sel)
 }
 
 /* A wrong pid is told before missing permissions for BPF are. */
+/* Threads that were not asked for: so many are told apart.  Each makes the tree larger. */
+#define IDLE_THREADS_MAX 256u
+
 static int check_pids(const struct settings *s, struct diag *d)
 {
 	for (uint32_t i = 0; i < s->selection.pid_count; i++) {
@@ -81,6 +85,16 @@ static int check_pids(const struct settings *s, struct diag *d)
 			return err;
 	}
 	return 0;
+}
+
+/* Which threads are idle is told from the waits of each, whatever is shown of it. */
+static void group_for_idle(struct engine *e)
+{
+	const bool asked = groups__has(&e->resolver.groups, GROUP_THREAD) || groups__has(&e->resolver.groups, GROUP_THREAD_PATTERN);
+
+	if (!asked)
+		e->resolver.threads_max = IDLE_THREADS_MAX;
+	groups__add_mask(&e->resolver.groups, 1u << GROUP_PROCESS | 1u << GROUP_THREAD);
 }
 
 int engine__create(struct engine **engine, const struct settings *settings, struct diag *d)
@@ -115,6 +129,9 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	groups__add_mask(&e->resolver.groups, settings->labels);
 	if (has_many(&settings->selection) && settings->group_by_default)
 		groups__add(&e->resolver.groups, GROUP_PROCESS);
+	for (uint32_t i = 0; i < settings->mode_count; i++)
+		if (idle__concerns(settings->modes[i]))
+			group_for_idle(e);
 	for (uint32_t i = 0; i < settings->mode_count; i++)
 		e->sources |= settings->modes[i]->sources | settings->modes[i]->beside;
 	tree_sink__init(&e->tree_sink, &e->tree);

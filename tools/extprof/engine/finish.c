@@ -232,10 +232,21 @@ static void describe_pauses(const struct engine *e, struct report *report)
 	report->meta.pauses_not_ended = facts.not_ended;
 }
 
+/* Until when it is recorded: CLOCK_MONOTONIC, ns. */
+static uint64_t recorded_until(const struct engine *e)
+{
+	return e->ended_at ? e->ended_at : e->snapshot ? e->paused_at : deadline__now();
+}
+
+/* How long it is recorded, without pauses, ns. */
+static uint64_t window_of(const struct engine *e)
+{
+	return e->started ? engine__recorded(e, e->from, recorded_until(e)) : 0;
+}
+
 static void describe(const struct engine *e, struct report_meta *m)
 {
 	const struct process_row *row = e->first_row < e->rows.count ? &e->rows.rows[e->first_row] : NULL;
-	uint64_t until = e->ended_at ? e->ended_at : e->snapshot ? e->paused_at : deadline__now();
 
 	if (row) {
 		snprintf(m->command, sizeof(m->command), "%s", row->command);
@@ -253,10 +264,9 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->why_unnamed_kernel = e->kernel_frames.err;
 	m->started = e->started_wall + (time_t)((e->from - e->started_at) / SECOND);
 	m->started_at = e->from;
-	if (e->started) {
-		m->duration = (double)engine__recorded(e, e->from, until) / 1e9;
-		m->paused = engine__paused(e, until);
-	}
+	m->duration = (double)window_of(e) / 1e9;
+	if (e->started)
+		m->paused = engine__paused(e, recorded_until(e));
 	for (uint32_t i = 0; i < e->rows.count; i++)
 		m->cpu_time += e->rows.rows[i].cpu_time;
 	m->frames = e->resolver.frame_count;
@@ -340,6 +350,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	owner_dirs__rules(&e->settings.apps, &cwds, &rules);
 	view.rules = &rules;
 	view.transform = &e->settings.transform;
+	view.shows_idle = e->settings.idle;
+	view.window = window_of(e);
 	err = report__build(report, &e->tree, &e->frames, &show,
 			    e->settings.lines ? REPORT_BY_LINE : request->detail, &view);
 	if (err)

@@ -36,6 +36,7 @@ int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, 
 		return err;
 	/* Each sample is of a process and a thread, whatever is shown of it. */
 	groups__add_mask(&e->resolver.groups, groups);
+	e->resolver.threads_max = 0;
 	e->resolver.all_labels = true;
 	e->source_files.texts = e->settings.sources;
 	if (recording_sink__init(&e->recording, writer, &source, e->settings.modes, e->settings.mode_count))

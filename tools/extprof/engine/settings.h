@@ -74,6 +74,7 @@ struct settings {
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
 	bool sources;		/* a recording has the source files that were seen */
+	bool idle;		/* reports show idle threads as others, see profile/idle.h */
 	struct transform transform;	/* what reports show of it */
 	struct owner_dirs apps;	/* where the application is; none: where the processes were found to work */
 	int interrupt_fd;	/* readable: the caller wants control back; -1 none */

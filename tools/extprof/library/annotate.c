@@ -154,6 +154,7 @@ int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *wha
 	filter.since = o.since;
 	filter.until = o.until;
 	filter.modes = o.mode;
+	request.shows_idle = o.idle;
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
 	if (!err)
 		err = unit__find(o.unit, &request.unit, error);

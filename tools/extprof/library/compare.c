@@ -76,6 +76,7 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 	filter.since = o.since;
 	filter.until = o.until;
 	filter.modes = o.mode;
+	filter.shows_idle = o.idle;
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
 	if (err)
 		return err;

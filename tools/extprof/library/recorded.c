@@ -189,6 +189,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 {
 	struct recording_request request = {
 		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
+		.shows_idle = o->idle,
 	};
 	struct recording_profile *profile = NULL;
 	struct recording_filter filter = {

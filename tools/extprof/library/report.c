@@ -43,6 +43,7 @@ struct extprof_report {
 	const struct extprof_frame **path;	/* from the outermost frame to that of the last node */
 	struct extprof_stack stack;
 	struct extprof_total total;
+	struct extprof_idle idle;
 	uint32_t next;				/* node */
 	struct extprof_accounting accounting;
 	struct extprof_reason lost[LOSS_MAX], truncated[TRUNC_MAX];
@@ -109,6 +110,7 @@ static void set_facts(struct extprof_report *r)
 		.mode = m->mode->name, .metric = r->report.metric.name,
 		.unit = units[r->report.metric.unit], .total = r->report.samples,
 		.left_out = r->report.left_out, .paused = m->paused,
+		.idle = r->report.idle.amount, .idle_shown = r->report.idle.shown,
 	};
 	for (uint32_t i = 0; i < r->report.processes.count; i++)
 		if (r->report.processes.rows[i].watched)
@@ -218,6 +220,19 @@ const struct extprof_total *extprof_report_total(struct extprof_report *r, enum 
 			  t->list[i].calls == CALLS_LABEL ? r->report.labels[t->list[i].callee].name : NULL,
 	};
 	return &r->total;
+}
+
+const struct extprof_idle *extprof_report_idle(struct extprof_report *r, size_t i)
+{
+	const struct report_idle_row *row;
+
+	if (i >= r->report.idle.row_count)
+		return NULL;
+	row = &r->report.idle.rows[i];
+	r->idle = (struct extprof_idle){
+		.thread = row->thread, .method = row->method, .state = row->state, .threads = row->threads, .value = row->amount,
+	};
+	return &r->idle;
 }
 
 const struct extprof_accounting *extprof_report_accounting(const struct extprof_report *r)

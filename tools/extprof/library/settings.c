@@ -138,6 +138,7 @@ static int set_code(struct settings *s, const struct extprof_recording_options *
 {
 	int err = o->app ? apps__name(&s->apps, o->app, error) : 0;
 
+	s->idle = o->idle;
 	return err ? err : transform__set(&s->transform, o->focus, o->hide, o->collapse, error);
 }
 

@@ -208,6 +208,10 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_COLLAPSE] = { "collapse", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | REPORT,
 		FIELD(collapse), .brief = "gems, recursion: one frame for several",
 		.help = "one frame for several: gems, code of one gem; recursion, a method that calls itself" },
+	[OPTION_IDLE] = { "idle", .group = OPTION_SHOW, .commands = R | T | DIFF | ANNOTATE | REPORT, FIELD(idle),
+		.brief = "idle threads as others",
+		.help = "with the modes wall and offcpu: show threads that have nothing to do as others; else they are a line of "
+		"the summary, and in no table or graph" },
 	[OPTION_UNIT] = { "unit", "", "UNIT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | ANNOTATE | REPORT,
 		WORDS(EXTPROF_UNITS), .brief = "what amounts are counted in",
 		.help = "what amounts are counted in: %s (default: by the mode; times are in us)" },

@@ -72,6 +72,26 @@ static json_t *account_of(const struct accounting *a)
 			 (json_int_t)accounting__truncated(a), "lost", (json_int_t)accounting__lost(a));
 }
 
+/* Threads that have nothing to do, which are in no other sum unless they are shown. */
+static void write_idle(struct json *j, const struct report *r, unsigned int top)
+{
+	json__open(j, "idle", '{');
+	json__add(j, "amount", json_integer((json_int_t)r->idle.amount));
+	json__add(j, "share_of_all", json_real(report__idle_share(r)));
+	json__add(j, "shown", json_boolean(r->idle.shown));
+	json__add(j, "threads", json_integer(r->idle.thread_count));
+	json__open(j, "rows", '[');
+	for (uint32_t i = 0; i < r->idle.row_count && i < top; i++) {
+		const struct report_idle_row *row = &r->idle.rows[i];
+
+		json__add(j, NULL, json_pack("{s:s, s:s, s:s, s:I, s:I}", "thread", row->thread, "method", row->method, "state",
+					     state_names[row->state], "threads", (json_int_t)row->threads, "amount",
+					     (json_int_t)row->amount));
+	}
+	json__close(j, ']');
+	json__close(j, '}');
+}
+
 static int write_mode(struct json *j, const struct report *r, unsigned int top)
 {
 	const struct report_meta *m = &r->meta;
@@ -84,6 +104,8 @@ static int write_mode(struct json *j, const struct report *r, unsigned int top)
 	json__add(j, "unit", json_string(unit_names[r->metric.unit]));
 	json__add(j, "amount", json_integer((json_int_t)r->samples));
 	json__add(j, "samples", account_of(&m->accounting));
+	if (r->idle.row_count)
+		write_idle(j, r, top);
 	for (int kind = 0; kind < ROWS_KINDS && !err; kind++)
 		err = write_rows(j, r, (enum rows_kind)kind, top);
 	json__close(j, '}');

@@ -9,9 +9,13 @@
 #include "profile/unit.h"
 #include "source/mode.h"
 
+/* Times of threads are compared in this unit, ns. */
+#define REST_UNIT 50000000u
+
 struct table {
 	struct text *out;
 	bool shown[STATE_MAX];	/* the states that any thread was in */
+	uint64_t idle;		/* what all threads rested, ns */
 };
 
 static uint64_t life(const struct thread_account *a)
@@ -28,13 +32,22 @@ static void add(struct thread_account *sum, const struct thread_account *a)
 	}
 }
 
-/* Those that ran or waited for the CPU or the GVL come first: they are not idle. */
-static int by_life(const void *x, const void *y)
+/* A thread, with the part of its waits that is its rest, and what it did besides. */
+struct ranked {
+	const struct thread_row *row;
+	uint64_t idle, rest;	/* ns */
+};
+
+/* Those that had most to do come first; of equal ones those that ran, or waited for the CPU or the GVL. */
+static int by_work(const void *x, const void *y)
 {
-	const struct thread_row *a = *(const struct thread_row *const *)x, *b = *(const struct thread_row *const *)y;
+	const struct ranked *of_a = x, *of_b = y;
+	const struct thread_row *a = of_a->row, *b = of_b->row;
 	uint64_t busy_a = a->account.time[STATE_RUNNING] + a->account.time[STATE_RUNNABLE] + a->account.time[STATE_GVL];
 	uint64_t busy_b = b->account.time[STATE_RUNNING] + b->account.time[STATE_RUNNABLE] + b->account.time[STATE_GVL];
 
+	if (of_a->rest != of_b->rest)
+		return of_a->rest > of_b->rest ? -1 : 1;
 	if (busy_a != busy_b)
 		return busy_a > busy_b ? -1 : 1;
 	return a->account.tid < b->account.tid ? -1 : a->account.tid > b->account.tid;
@@ -50,19 +63,45 @@ static void add_time(struct text *out, uint64_t ns)
 	text__free(&text);
 }
 
-static void add_row(struct table *t, const struct thread_account *a, const char *name, const char *note)
+/* What of its waits is a rest.  No two threads that live have one name and tid, but those of several pid namespaces. */
+static uint64_t idle_of(const struct report *r, const struct thread_row *row)
+{
+	uint64_t waited = life(&row->account) - row->account.time[STATE_RUNNING];
+
+	for (uint32_t i = 0; row->name && i < r->idle.thread_count; i++)
+		if (!strcmp(r->idle.threads[i].name, row->name))
+			return r->idle.threads[i].ns < waited ? r->idle.threads[i].ns : waited;
+	return 0;
+}
+
+static void add_row(struct table *t, const struct thread_account *a, uint64_t idle, const char *name, const char *note)
 {
 	add_time(t->out, life(a));
+	if (t->idle)
+		add_time(t->out, idle);
 	for (int i = 0; i < STATE_MAX; i++)
 		if (t->shown[i])
 			add_time(t->out, a->time[i]);
 	text__addf(t->out, "  %s%s\n", name, note);
 }
 
+/* Who are those that are not shown? */
+static void add_rest(const struct ranked *order, uint32_t count, unsigned int top, struct text *out)
+{
+	uint32_t native = 0, ended = 0;
+
+	for (uint32_t i = top; i < count; i++) {
+		native += !order[i].row->account.thread;
+		ended += order[i].row->ended;
+	}
+	text__addf(out, "%13s(%" PRIu32 " more threads: %" PRIu32 " of Ruby, %" PRIu32 " native ones; %" PRIu32 " ended)\n", "",
+		   count - top, count - top - native, native, ended);
+}
+
 int state_table__add(const struct report *r, const struct output_options *o, unsigned int top, struct text *out)
 {
 	const struct thread_rows *s = r->threads;
-	const struct thread_row **order;
+	struct ranked *order;
 	struct thread_account sum = { 0 };
 	struct table t = { .out = out };
 	uint64_t total = 0;
@@ -73,7 +112,10 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
-		order[i] = &s->rows[i];
+		order[i].row = &s->rows[i];
+		order[i].idle = idle_of(r, order[i].row);
+		/* Rounded: threads that did nothing else lived about as long. */
+		order[i].rest = (life(&s->rows[i].account) - order[i].idle) / REST_UNIT;
 		add(&sum, &s->rows[i].account);
 	}
 	add(&sum, &s->others);
@@ -81,19 +123,27 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 		t.shown[i] = sum.time[i];
 		total += sum.time[i];
 	}
-	qsort(order, s->count, sizeof(*order), by_life);
+	for (uint32_t i = 0; i < r->idle.thread_count; i++)
+		t.idle += r->idle.threads[i].ns;
+	qsort(order, s->count, sizeof(*order), by_work);
 	text__addf(out, "\n%sWhat each thread did%s\n%s %10s", o->color ? "\033[1m" : "", o->color ? "\033[0m" : "",
 		   o->color ? "\033[2m" : "", "life");
+	if (t.idle)
+		text__addf(out, " %10s", "idle");
 	for (int i = 0; i < STATE_MAX; i++)
 		if (t.shown[i])
 			text__addf(out, " %10s", state_names[i]);
 	text__addf(out, "  thread%s\n", o->color ? "\033[0m" : "");
-	for (uint32_t i = 0; i < s->count && i < top; i++)
-		add_row(&t, &order[i]->account, order[i]->name ? order[i]->name : "[thread]",
-			order[i]->ended ? ", ended" : "");
-	add_row(&t, &sum, "all", "");
+	for (uint32_t i = 0; i < s->count && i < top; i++) {
+		const struct thread_row *row = order[i].row;
+
+		add_row(&t, &row->account, order[i].idle, row->name ? row->name : "[thread]", row->ended ? ", ended" : "");
+	}
+	add_row(&t, &sum, t.idle, "all", "");
 	if (s->count > top)
-		text__addf(out, "%13s(%" PRIu32 " more)\n", "", s->count - top);
+		add_rest(order, s->count, top, out);
+	if (t.idle)
+		text__adds(out, "idle: of its waits those in which the thread had nothing to do\n");
 	text__addf(out, "states make up %.3f %% of the lives of %" PRIu32 " threads\n",
 		   sum.until ? 100.0 * (double)total / (double)sum.until : 100.0, s->count + s->other_count);
 	if (s->lost)

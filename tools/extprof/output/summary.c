@@ -223,6 +223,21 @@ static void add_left_out(struct table *t)
 	text__free(&amount);
 }
 
+/* Who are threads that no Ruby code has made? */
+static void add_native_note(struct table *t)
+{
+	const struct thread_rows *s = t->r->threads;
+	uint32_t count = 0, ended = 0;
+
+	for (uint32_t i = 0; s && i < s->count; i++) {
+		count += !s->rows[i].account.thread;
+		ended += !s->rows[i].account.thread && s->rows[i].ended;
+	}
+	if (count)
+		text__addf(t->out, "native threads: %" PRIu32 " without Ruby code, %" PRIu32 " of them ended: the VM's timer, those in which "
+			   "it looks up names of hosts, and those of libraries\n", count, ended);
+}
+
 static void add_notes(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
@@ -230,6 +245,7 @@ static void add_notes(struct table *t)
 
 	text__adds(out, "\n");
 	add_left_out(t);
+	add_native_note(t);
 	accounting__add_line(&m->accounting, out);
 	text__adds(out, "\n");
 	for (unsigned int i = 0; i < LOSS_MAX; i++)
@@ -313,12 +329,20 @@ static void add_notes(struct table *t)
 			   percent(m->gc_samples, m->accounting.cpu_taken));
 }
 
-/* What the profile is of, and how much CPU time that used. */
-static void add_head(struct table *t)
+static void add_cpu(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
 	double sampled = (double)process_table__sampled(t->r, m->all_modes.cpu_taken) / 1e9;
 	double cpu = (double)m->cpu_time / 1e9;
+
+	text__addf(t->out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
+		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / m->duration);
+}
+
+/* What the profile is of, and how much CPU time that used. */
+static void add_head(struct table *t)
+{
+	const struct report_meta *m = &t->r->meta;
 	uint32_t count = processes__followed(&t->r->processes);
 	struct text *out = t->out;
 
@@ -336,10 +360,17 @@ static void add_head(struct table *t)
 	if (m->paused)
 		text__addf(out, ", paused for %.1f s", (double)m->paused / 1e9);
 	text__addf(out, " (%s)\n", m->ended);
-	if (m->duration <= 0 || !m->cpu_period)
+	if (m->duration > 0 && m->cpu_period)
+		add_cpu(t);
+}
+
+/* Threads that have nothing to do are no part of what follows. */
+static void add_idle(struct table *t)
+{
+	if (!t->r->idle.row_count)
 		return;
-	text__addf(out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
-		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / m->duration);
+	report__add_idle(t->r, t->out);
+	text__adds(t->out, "\n");
 }
 
 static const char *own_title(const struct report *r)
@@ -425,6 +456,13 @@ static int write_summary(const struct report *reports, uint32_t count, const str
 	int err = 0;
 
 	add_head(&t);
+	/* It is the same for all modes of waits. */
+	for (uint32_t i = 0; i < count; i++)
+		if (reports[i].idle.row_count) {
+			t.r = &reports[i];
+			add_idle(&t);
+			break;
+		}
 	for (uint32_t i = 0; i < count && !err; i++) {
 		t.r = &reports[i];
 		if (!lead_table__has(t.r))

@@ -28,6 +28,10 @@ static void add_summary(const struct report *r, struct text *out)
 		   m->mode->name, (r->samples + r->divisor / 2) / r->divisor, unit__of_divided(&r->metric, r->divisor), m->duration,
 		   m->pid);
 	accounting__add_line(&m->accounting, out);
+	if (r->idle.row_count) {
+		text__adds(out, "\n# ");
+		report__add_idle(r, out);
+	}
 	text__adds(out, "\nkind\tself\tself_percent\ttotal\ttotal_percent\tname\tplace\n");
 }
 

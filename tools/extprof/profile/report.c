@@ -110,22 +110,39 @@ static bool is_group(const struct frame *f)
 	return f->kind == FRAME_PROCESS || f->kind == FRAME_THREAD || f->kind == FRAME_LABEL || f->kind == FRAME_MODE;
 }
 
-/* What is not below the frame of the mode. */
+/* Nodes without samples, which have none below them. */
+static int leave_out_empty(struct report_builder *b)
+{
+	const struct tree *tree = b->tree;
+	bool *kept = calloc(tree->node_count, sizeof(*kept));
+
+	if (!kept)
+		return -ENOMEM;
+	for (uint32_t i = tree->node_count; i-- > 1;) {
+		kept[i] |= tree->nodes[i].samples != 0;
+		kept[tree->nodes[i].parent] |= kept[i];
+		b->left_out[i] |= !kept[i];
+	}
+	free(kept);
+	return 0;
+}
+
+/* What is not below the frame of the mode, and what idle threads have left. */
 static int find_left_out(struct report_builder *b)
 {
 	const struct tree *tree = b->tree;
 
-	if (!b->view.mode_frame)
+	if (!b->view.mode_frame && !b->leaves_empty)
 		return 0;
 	b->left_out = malloc(tree->node_count);
 	if (!b->left_out)
 		return -ENOMEM;
-	b->left_out[0] = true;
+	b->left_out[0] = b->view.mode_frame != 0;
 	/* Parents come before children. */
 	for (uint32_t i = 1; i < tree->node_count; i++)
-		b->left_out[i] = tree->nodes[i].parent ? b->left_out[tree->nodes[i].parent] :
-				 tree->nodes[i].frame != b->view.mode_frame;
-	return 0;
+		b->left_out[i] = b->view.mode_frame && (tree->nodes[i].parent ? b->left_out[tree->nodes[i].parent] :
+							tree->nodes[i].frame != b->view.mode_frame);
+	return b->leaves_empty ? leave_out_empty(b) : 0;
 }
 
 /* All of a tree that is in the report. */
@@ -382,12 +399,14 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->meta.mode = b.view.mode;
 	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
-	if ((err = find_left_out(&b)) || (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
+	if ((err = find_left_out(&b)) || (err = report__find_idle(&b)) || (b.leaves_empty && (err = find_left_out_again(&b))) ||
+	    (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
 	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = merge_tree(&b)) ||
 	    (err = report__distinguish(&b)) || (err = report__order_tree(&b)) || (err = report__count(&b)))
 		report__free(r);
 	transformed__free(&b.transformed);
 	tree__free(&b.inverted);
+	free(b.busy.nodes);
 	free(b.left_out);
 	free(b.used);
 	free(b.label_of);
@@ -417,6 +436,8 @@ void report__free(struct report *r)
 	free(r->files.list);
 	free(r->by_owner.list);
 	free(r->owners);
+	free(r->idle.rows);
+	free(r->idle.threads);
 	free((void *)(uintptr_t)r->rules.apps);
 	strings__free(&r->strings);
 	for (uint32_t i = 0; i < r->recording_count; i++)

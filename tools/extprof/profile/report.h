@@ -147,6 +147,31 @@ struct report_recording {
 	struct accounting accounting;
 };
 
+/* Where threads rest. */
+struct report_idle_row {
+	const char *thread;	/* its name, or the pattern if there are several: "puma srv tp *" */
+	const char *pattern;
+	const char *method;	/* in which they wait: "Thread::Queue#pop" */
+	uint8_t state;		/* enum thread_state */
+	uint32_t threads;
+	uint64_t amount;	/* in the unit of the report */
+};
+
+struct report_idle_thread {
+	const char *name;	/* as it is shown, with its tid: see thread_row::name */
+	uint64_t ns;
+};
+
+/* The waits of threads that have nothing to do, see idle.h.  All 0: there are none, or the mode has no waits. */
+struct report_idle {
+	bool shown;		/* they are among the samples: that was asked for, or there is nothing else */
+	uint64_t amount;	/* in the unit of the report */
+	struct report_idle_row *rows;	/* most first */
+	uint32_t row_count;
+	struct report_idle_thread *threads;
+	uint32_t thread_count;
+};
+
 struct report {
 	struct report_meta meta;
 	struct strings strings;
@@ -162,6 +187,7 @@ struct report {
 	struct owner_rules rules;	/* by which that was told; the report's */
 	uint64_t samples;	/* the sum of all, in the unit of the report */
 	uint64_t left_out;	/* of stacks that are not what was looked for, see transform.h */
+	struct report_idle idle;	/* not a part of `samples` unless it is shown */
 	uint64_t divisor;	/* text formats show amounts divided by it: ns as us */
 	struct metric metric;	/* which of the two of the mode is counted, and its unit */
 	enum report_detail detail;
@@ -185,6 +211,9 @@ struct report_view {
 	uint64_t divisor;	/* of amounts in text formats; 0: that of the unit */
 	const struct owner_rules *rules;	/* NULL: none */
 	const struct transform *transform;	/* NULL: none */
+	bool shows_idle;	/* idle threads are shown as others are */
+	bool ns_is_count;	/* of modes with states: weight::count is ns, and weight::value is what is compared */
+	uint64_t window;	/* ns, how long the profile is; 0 unknown */
 	bool joins_lines;	/* a line has one total, which is approximate if any part of it is; else the parts are two */
 };
 
@@ -211,6 +240,11 @@ void reports__free(struct reports *reports);
 
 /* Append "path:line", with ~ for an approximate line; nothing without path. */
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out);
+
+/* Of all that was measured, with what is not shown: which part is idle? */
+double report__idle_share(const struct report *r);
+/* "idle: 12 threads, 71.3 % of all (12.3 s): puma srv tp * (5) in Thread::Queue#pop, ..."; nothing if there are none. */
+void report__add_idle(const struct report *r, struct text *out);
 
 /* Append the text of a label as one-line outputs show it. */
 void report__add_label(const struct report *r, const struct report_label *label, struct text *out);

@@ -12,6 +12,8 @@ struct report_builder {
 	struct report *r;
 	const struct tree *tree;
 	const struct frame_table *frames;
+	struct tree busy;		/* what the first is without idle threads */
+	bool leaves_empty;		/* what has no samples, and none below it, is not in the report */
 	struct transformed transformed;	/* what the two are if it was asked for */
 	struct tree inverted;		/* its stacks as they are shown, if that is the other way round */
 	struct report_view view;
@@ -66,6 +68,9 @@ struct report_callers {
 
 /* Say of the totals with most in the application what they call: before their list is put in order. */
 int report__find_callees(const struct report_builder *b, const struct report_callers *c, struct report_totals *to);
+
+/* Before all others: idle threads are listed, and are not in the tree any more if that was not asked for. */
+int report__find_idle(struct report_builder *b);
 
 /* In this order.  0 or -ENOMEM. */
 int report__find_owners(struct report_builder *b);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/frame_names.h"
+#include "profile/idle.h"
 #include "profile/resolve_parts.h"
 #include "wire/states.h"
 
@@ -116,10 +117,19 @@ int resolve__set_modes(struct resolver *c, const struct mode *const *list, uint3
 
 	c->modes = list;
 	c->mode_count = count;
+	c->labelled_frame = 0;
 	for (uint32_t i = 0; count > 1 && i < count; i++) {
 		f.name = list[i]->name;
 		c->mode_frames[i] = frame_table__add(c->frames, &f);
 		if (!c->mode_frames[i])
+			return -ENOMEM;
+	}
+	f.name = "labelled";
+	for (uint32_t i = 0; i < count && !c->labelled_frame; i++) {
+		if (!idle__concerns(list[i]))
+			continue;
+		c->labelled_frame = frame_table__add(c->frames, &f);
+		if (!c->labelled_frame)
 			return -ENOMEM;
 	}
 	return 0;
@@ -135,7 +145,7 @@ int resolve__restart(struct resolver *c)
 	c->left_out_count = 0;
 	c->crowded_thread = c->crowded_process = c->crowded_about = 0;
 	memset(c->crowded_label, 0, sizeof(c->crowded_label));
-	c->label_values = 0;
+	c->label_values = c->thread_count = 0;
 	c->unread_labels = c->expired_labels = 0;
 	if (c->kernel)
 		kernel_frames__restart(c->kernel);

@@ -42,6 +42,9 @@ struct resolver {
 	 * in what order, is for the report.
 	 */
 	struct groups groups;
+	/* Threads are groups only to tell which of them are idle: so many have frames, and the others share one.  0: each
+	 * has its own. */
+	uint32_t threads_max;
 	bool all_labels;	/* sinks want all labels of a sample, not only those of the groups */
 	bool pauses;		/* samples of SOURCE_GC are wanted, as pauses */
 	/* What samples are counted in; they are of resolve__set_modes().  None: each sample counts 1.  Several: each
@@ -49,6 +52,8 @@ struct resolver {
 	const struct mode *const *modes;
 	uint32_t mode_count;
 	uint32_t mode_frames[MODES_MAX];
+	/* A frame of the kind FRAME_MODE, in stacks of modes with states: a label is set.  0: no mode has states. */
+	uint32_t labelled_frame;
 	/* Of mode event, by number; they belong to the caller. */
 	const struct event_spec *events;
 	uint32_t event_count;
@@ -73,6 +78,7 @@ struct resolver {
 
 	/* For what has no room for a frame of its own; 0 until they are made. */
 	uint32_t crowded_thread, crowded_process, crowded_about;
+	uint32_t thread_count;		/* frames of threads, if there may be threads_max */
 	uint32_t crowded_label[GROUP_LABELS_MAX];
 	uint32_t label_values;		/* frames that labels may have made: see RESOLVE_LABELS_MAX */
 	uint64_t unread_labels, expired_labels;	/* samples of which a label is not known */

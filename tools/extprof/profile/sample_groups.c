@@ -29,6 +29,23 @@ uint32_t resolve__thread_frame(struct resolver *c, struct vm *vm, const struct s
 	return (uint32_t)thread->frame;
 }
 
+/* 0: there are too many. */
+static uint32_t bounded_thread_frame(struct resolver *c, struct vm *vm, const struct sample_event *e)
+{
+	uint32_t before = c->frames->no_code, frame;
+	const struct thread *thread;
+
+	if (!c->threads_max)
+		return resolve__thread_frame(c, vm, e);
+	if (c->thread_count >= c->threads_max) {
+		thread = e->thread ? threads__note(&vm->threads, e->thread, e->thread_slot, e->tid) : NULL;
+		return thread ? (uint32_t)thread->frame : 0;
+	}
+	frame = resolve__thread_frame(c, vm, e);
+	c->thread_count += c->frames->no_code - before;
+	return frame;
+}
+
 static uint32_t process_frame(struct resolver *c, struct process_row *row)
 {
 	if (row && !row->frame)
@@ -75,7 +92,7 @@ int resolve__add_groups(struct resolver *c, struct vm *vm, struct process_row *r
 		c->stack[(*n)++] = frame ? frame : c->crowded_process;
 	}
 	if (groups__has(&c->groups, GROUP_THREAD) || groups__has(&c->groups, GROUP_THREAD_PATTERN)) {
-		uint32_t frame = resolve__thread_frame(c, vm, e);
+		uint32_t frame = bounded_thread_frame(c, vm, e);
 
 		c->thread_frame = frame ? frame : c->crowded_thread;
 		c->stack[(*n)++] = c->thread_frame;

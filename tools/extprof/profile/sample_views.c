@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "profile/about.h"
+#include "profile/idle.h"
 #include "profile/resolve_parts.h"
 #include "wire/states.h"
 
@@ -73,7 +74,8 @@ int resolve__views(struct resolver *c, struct vm *vm, const struct sample_event 
 		const struct mode *mode = c->modes[i];
 		struct sink_view *view = &c->views[*count];
 
-		*view = (struct sink_view){ .mode = i, .mode_frame = c->mode_frames[i] };
+		*view = (struct sink_view){ .mode = i, .mode_frame = c->mode_frames[i],
+					    .labelled_frame = e->label && idle__concerns(mode) ? c->labelled_frame : 0 };
 		if (!mode__takes(mode, e, &view->weight) || !is_shown(c, mode, e))
 			continue;
 		if (add_innermost(c, vm, mode, e, view) ||

@@ -40,6 +40,7 @@ struct sink_origin {
 struct sink_view {
 	uint32_t mode;		/* its number in the profile; 0 without modes */
 	uint32_t mode_frame;	/* FRAME_MODE; 0: there is only one mode */
+	uint32_t labelled_frame;	/* the same, of a mode with states: the thread has a label; 0: it has none */
 	struct weight weight;
 	uint32_t below[SINK_BELOW_MAX];	/* frames below the code, outermost first: state, class, file */
 	uint32_t below_count;
@@ -139,7 +140,7 @@ struct gc_pauses;
 struct tree_sink {
 	struct sink sink;
 	struct tree *tree;
-	uint32_t stack[SINK_FRAMES_MAX + SINK_BELOW_MAX + 1];
+	uint32_t stack[SINK_FRAMES_MAX + SINK_BELOW_MAX + 2];
 };
 
 /* Adds up the pauses of the collector. */

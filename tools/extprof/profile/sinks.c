@@ -116,8 +116,12 @@ static int tree_sink__sample(struct sink *sink, const struct sink_sample *sample
 
 		if (v->mode_frame)
 			s->stack[n++] = v->mode_frame;
-		memcpy(s->stack + n, sample->frames, sample->count * sizeof(*s->stack));
-		n += sample->count;
+		memcpy(s->stack + n, sample->frames, sample->groups * sizeof(*s->stack));
+		n += sample->groups;
+		if (v->labelled_frame)
+			s->stack[n++] = v->labelled_frame;
+		memcpy(s->stack + n, sample->frames + sample->groups, (sample->count - sample->groups) * sizeof(*s->stack));
+		n += sample->count - sample->groups;
 		memcpy(s->stack + n, v->below, v->below_count * sizeof(*s->stack));
 		n += v->below_count;
 		err = tree__add(s->tree, s->stack, n, &v->weight);

@@ -40,6 +40,7 @@ struct recording_filter {
 	const char *modes;	/* "cpu,gc"; NULL: all */
 	const struct groups *groups;	/* --group-by; NULL: as it was recorded */
 	struct request_choice requests;
+	bool shows_idle;	/* of a comparison, as in struct report_view */
 };
 
 /* Add "method=Foo*", "label:request=GET *".  0; -EINVAL: it is none; -E2BIG. */

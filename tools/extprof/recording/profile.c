@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profile/group_names.h"
+#include "profile/idle.h"
 #include "recording/profile_parts.h"
 #include "recording/schema.h"
 
@@ -47,7 +48,9 @@ static uint32_t label_of(const struct recording_profile *p, const struct input *
 /* A sum of a comparison goes into both trees, and stands for something in that of its side. */
 static int add_to_both(struct recording_profile *p, const struct input *in, const struct sum *s, uint32_t n)
 {
-	const struct weight amount = { .value = p->by_value ? s->weight.value : s->weight.count }, none = { 0 };
+	/* Both trees know all times: which threads are idle is the same in both. */
+	const struct weight none = { .count = s->weight.value };
+	const struct weight amount = { .value = p->by_value ? s->weight.value : s->weight.count, .count = s->weight.value };
 	bool is_after = in != p->inputs;
 	int err = tree__add_samples(&p->tree, p->path, n, s->samples, is_after ? &none : &amount, is_after ? 0 : s->squares);
 
@@ -55,14 +58,12 @@ static int add_to_both(struct recording_profile *p, const struct input *in, cons
 					     is_after ? s->squares : 0);
 }
 
-/* What groups are made of; a comparison puts them together.  Returns the length of the path. */
+/* What groups are made of, and what tells idle threads from others.  Returns the length of the path. */
 static uint32_t add_groups(struct recording_profile *p, const struct input *in, const struct sum *s)
 {
 	const struct thread_entry *t = &in->tables.threads[s->thread];
 	uint32_t process = in->tables.processes[t->process].frame, n = 0;
 
-	if (p->compares)
-		return 0;
 	if (p->mode_frames[s->mode])
 		p->path[n++] = p->mode_frames[s->mode];
 	if (process)
@@ -71,6 +72,8 @@ static uint32_t add_groups(struct recording_profile *p, const struct input *in, 
 		p->path[n++] = in->numbers[t->frame];
 	for (int j = 0; j < p->show.label_count; j++)
 		p->path[n++] = label_of(p, in, s->labels, j);
+	if (p->labelled_frame && s->labels && idle__concerns(p->modes[s->mode]))
+		p->path[n++] = p->labelled_frame;
 	return n;
 }
 
@@ -408,7 +411,9 @@ static int make_modes(struct recording_profile *p, struct diag *d)
 		if (!p->mode_frames[i])
 			return no_memory(d);
 	}
-	return 0;
+	f.name = "labelled";
+	p->labelled_frame = frame_table__add(&p->frames, &f);
+	return p->labelled_frame ? 0 : no_memory(d);
 }
 
 /* Where the processes worked. */

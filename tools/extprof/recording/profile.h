@@ -31,7 +31,7 @@ struct recording_request {
 	const struct unit_choice *unit;
 	bool by_value;
 	const char *metric;			/* one of the two of each mode, by name; NULL: as by_value or the unit say */
-	bool joins_lines;			/* as in struct report_view */
+	bool joins_lines, shows_idle;		/* as in struct report_view */
 	const struct transform *transform;	/* NULL: none */
 	const struct owner_dirs *apps;		/* where the application is; none: where the processes worked */
 };

@@ -41,6 +41,7 @@ struct recording_profile {
 	struct recording_filter filter;
 	const struct mode *modes[MODES_MAX];	/* that are reported */
 	uint32_t mode_frames[MODES_MAX], mode_count;
+	uint32_t labelled_frame;	/* as in struct resolver */
 	struct groups show;		/* as the caller wants it, or as the first one was recorded */
 	bool shown_by_default;
 	int recording_label;		/* the one of the labels of `show` that is the name of the recording; -1 none */

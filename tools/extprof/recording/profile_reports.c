@@ -132,6 +132,21 @@ static int read_accounts(const struct recording_profile *p, uint32_t mode, struc
 	return err;
 }
 
+/* The longest of the recordings, ns. */
+static uint64_t window_of(const struct recording_profile *p)
+{
+	uint64_t longest = 0;
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct input *in = &p->inputs[i];
+		uint64_t from = in->since > in->begin ? in->since : in->begin, until = in->until < in->last ? in->until : in->last;
+
+		if (until > from && until - from > longest)
+			longest = until - from;
+	}
+	return longest;
+}
+
 static int make_report(struct recording_profile *p, uint32_t mode, const struct groups *show,
 		       const struct recording_request *request, struct report *report, struct diag *d)
 {
@@ -149,6 +164,8 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	view.rules = &rules;
 	view.transform = request->transform;
 	view.joins_lines = request->joins_lines;
+	view.shows_idle = request->shows_idle;
+	view.window = window_of(p);
 	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
 				 request->unit->name);
@@ -193,7 +210,10 @@ int recording_profile__compare(struct recording_reader *const readers[2], const 
 	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
 		err = no_memory(d);
 	for (int i = 0; i < 2 && !err; i++) {
-		const struct report_view view = { .mode = p->modes[0], .by_value = true, .joins_lines = true };
+		const struct report_view view = {
+			.mode = p->modes[0], .by_value = true, .joins_lines = true, .ns_is_count = true, .window = window_of(p),
+			.shows_idle = filter->shows_idle,
+		};
 
 		/* Their trees have the same nodes: so they have the same labels and nodes. */
 		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?

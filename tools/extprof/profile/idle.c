@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/idle_stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "wire/states.h"
+
+#define SECOND 1000000000ull
+/* Methods of a gem from the begin of its thread to the wait; fewer if that is for files, as a server waits for a slow
+ * client a few methods below its pool. */
+#define METHODS_MAX 4u
+#define SELECT_METHODS_MAX 2u
+/* What is said of a thread by how long it lived needs a profile of that length. */
+#define WINDOW_MIN (SECOND - SECOND / 10)
+#define SLEEP_WINDOW_MIN (5 * SECOND)
+/* Of the profile: so much of it a thread lived that lived all the time, ... */
+#define LIVED 0.95
+/* ... so much a main thread was in one wait, and so much of its life a native thread was in one call, which then waits
+ * for a CPU. */
+#define ALL 0.98
+#define NATIVE 0.9
+/* Nodes that are compared to find what else a thread does. */
+#define SAME_MAX 1024u
+
+/* States of waits that can be a rest. */
+#define CANDIDATES (1u << STATE_SLEEP | 1u << STATE_QUEUE | 1u << STATE_CONDVAR | 1u << STATE_JOIN | 1u << STATE_IO)
+
+/* Methods of servers that wait for work with what others use for work, too. */
+static const struct known_place {
+	const char *gem, *method;
+	uint32_t states;	/* mask of 1u << enum thread_state */
+	bool itself;		/* the method itself waits, or a block in it; else whatever it calls */
+} known_places[] = {
+	{ "sidekiq", "Sidekiq::BasicFetch#retrieve_work", 1u << STATE_IO | 1u << STATE_SLEEP, false },
+	{ "sidekiq", "Sidekiq::CLI#launch", 1u << STATE_IO, true },
+	{ "puma", "Puma::Cluster#run", 1u << STATE_IO, true },
+	{ "puma", "block in Puma::Cluster::Worker#run", 1u << STATE_IO, true },
+	{ "unicorn", "Unicorn::HttpServer#worker_loop", 1u << STATE_IO, true },
+	{ "unicorn", "Unicorn::SelectWaiter#get_readers", 1u << STATE_IO, true },
+	{ "pitchfork", "Pitchfork::SelectWaiter#get_readers", 1u << STATE_IO, true },
+	{ "resque", "Resque::Worker#work", 1u << STATE_SLEEP, true },
+};
+
+/* Their main threads serve requests: a loop of fibers within one of them is a part of a request. */
+static const char *const servers[] = { "puma", "unicorn", "pitchfork", "passenger", "resque", "sidekiq", "thin" };
+
+struct search {
+	struct idle *s;
+	uint64_t *sums;			/* by node: ns of it and of what is below it */
+	uint32_t *child, *next;		/* by node; 0 none */
+	struct idle_stack stack;
+	uint32_t same[2][SAME_MAX];
+};
+
+static const struct frame *frame_of(const struct search *c, uint32_t node)
+{
+	return idle__frame(c->s, node);
+}
+
+static uint64_t ns_of(const struct idle *s, const struct tree_node *n)
+{
+	return s->ns_is_count ? n->self.count : n->self.value;
+}
+
+static bool is_gem(const struct owner *o, const char *name)
+{
+	return o->kind == OWNER_GEM && idle__is_named(o, name);
+}
+
+static bool is_same_method(const struct frame *a, const struct frame *b)
+{
+	return a->kind == b->kind && a->first_line == b->first_line && !strcmp(a->name, b->name) && !strcmp(a->path, b->path);
+}
+
+/* -- what else is known of the thread ------------------------------------------------------------- */
+
+static bool lived_as_long(const struct search *c, uint64_t min)
+{
+	return c->s->window >= min && (double)c->sums[c->stack.thread] >= LIVED * (double)c->s->window;
+}
+
+/* Add the children of a node that are of the same method as *f; all groups if f is NULL.  false: there are too many. */
+static bool add_same(const struct search *c, uint32_t node, const struct frame *f, uint32_t *to, uint32_t *count)
+{
+	for (uint32_t i = c->child[node]; i; i = c->next[i]) {
+		const struct frame *of = frame_of(c, i);
+
+		if (f ? !is_same_method(of, f) : of->kind != FRAME_LABEL && of->kind != FRAME_MODE)
+			continue;
+		if (*count == SAME_MAX)
+			return false;
+		to[(*count)++] = i;
+	}
+	return true;
+}
+
+/*
+ * Does all of the thread pass the code that waits, and go on from there to other code than the wait?  Lines differ, and
+ * what goes on may have labels.
+ */
+static bool goes_on(struct search *c)
+{
+	const struct idle_stack *k = &c->stack;
+	uint32_t *from = c->same[0], *to = c->same[1], count = 1, more;
+	uint64_t passed = 0;
+	bool other = false;
+
+	from[0] = k->thread;
+	for (uint32_t i = 0; i < count; i++)
+		if (!add_same(c, from[i], NULL, from, &count))
+			return false;
+	for (uint32_t i = 0; i <= k->ruby[k->inner].at; i++) {
+		uint32_t *swap = from;
+
+		more = 0;
+		for (uint32_t j = 0; j < count; j++)
+			if (!add_same(c, from[j], frame_of(c, k->nodes[i]), to, &more))
+				return false;
+		from = to;
+		to = swap;
+		count = more;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		passed += c->sums[from[i]];
+		for (uint32_t j = c->child[from[i]]; j; j = c->next[j])
+			other |= frame_of(c, j)->kind == FRAME_RUBY && c->sums[j];
+	}
+	return other && (double)passed >= ALL * (double)c->sums[k->thread];
+}
+
+/* Is there another Ruby thread in the process? */
+static bool has_others(const struct search *c)
+{
+	uint32_t parent = c->s->tree->nodes[c->stack.thread].parent;
+
+	for (uint32_t i = c->child[parent]; i; i = c->next[i]) {
+		const struct frame *f = frame_of(c, i);
+
+		if (i != c->stack.thread && f->kind == FRAME_THREAD && f->known == KNOWN && f->role == ROLE_RUBY && c->sums[i])
+			return true;
+	}
+	return false;
+}
+
+/* -- the rule ------------------------------------------------------------------------------------- */
+
+static const struct known_place *find_known(const struct search *c, uint8_t state)
+{
+	const struct idle_stack *k = &c->stack;
+
+	for (uint32_t i = 0; i < k->ruby_count && !k->foreign; i++)
+		for (size_t j = 0; j < sizeof(known_places) / sizeof(known_places[0]); j++) {
+			const struct known_place *p = &known_places[j];
+
+			if (p->states & 1u << state && (!p->itself || i == k->inner) && is_gem(&k->ruby[i].owner, p->gem) &&
+			    !strcmp(k->ruby[i].frame->name, p->method))
+				return p;
+		}
+	return NULL;
+}
+
+/* The loop of a scheduler of fibers, and of nothing that has called it within a request. */
+static bool is_reactor(const struct search *c)
+{
+	const struct idle_stack *k = &c->stack;
+
+	for (uint32_t i = 0; i < k->ruby_count; i++)
+		for (size_t j = 0; j < sizeof(servers) / sizeof(servers[0]); j++)
+			if (is_gem(&k->ruby[i].owner, servers[j]))
+				return false;
+	return !k->foreign;
+}
+
+static bool is_main_rest(const struct search *c, uint32_t node)
+{
+	return !c->stack.foreign && c->s->window >= WINDOW_MIN &&
+	       (double)c->sums[node] >= ALL * (double)c->s->window && has_others(c);
+}
+
+static bool is_rest(struct search *c, uint32_t node, enum idle_place place)
+{
+	const struct idle_stack *k = &c->stack;
+
+	if (place == PLACE_REACTOR)
+		return is_reactor(c);
+	if (k->is_main)
+		return is_main_rest(c, node);
+	if (place == PLACE_JOIN)
+		return false;
+	if (!idle__is_app(&k->ruby[0].owner))
+		return k->direct || (k->one_owner && k->methods <= (place == PLACE_SELECT || place == PLACE_ACCEPT ?
+								    SELECT_METHODS_MAX : METHODS_MAX));
+	if (!lived_as_long(c, place == PLACE_SLEEP ? SLEEP_WINDOW_MIN : WINDOW_MIN))
+		return false;
+	if (k->direct && (k->loops || place == PLACE_ACCEPT))
+		return true;
+	if (place == PLACE_SLEEP || (!k->direct && (place != PLACE_QUEUE || k->methods > METHODS_MAX)))
+		return false;
+	return goes_on(c);
+}
+
+/* A thread without Ruby code that waits for several things at once, and does nothing else: the VM's own. */
+static bool is_native_rest(const struct search *c, uint32_t node)
+{
+	return c->stack.count == 1 && !strcmp(frame_of(c, node)->name, "io epoll_wait") &&
+	       (double)c->sums[node] >= NATIVE * (double)c->sums[c->stack.thread];
+}
+
+/* The method in which it rests; NULL: it does not. */
+static const char *judge(struct search *c, uint32_t node)
+{
+	uint8_t state = frame_of(c, node)->state;
+	const struct known_place *known;
+	const char *method = NULL;
+	enum idle_place place;
+
+	if (state >= STATE_MAX || !(CANDIDATES & 1u << state) || !idle_stack__take(&c->stack, c->s, node))
+		return NULL;
+	if (frame_of(c, c->stack.thread)->role == ROLE_NATIVE)
+		return is_native_rest(c, node) ? frame_of(c, node)->name : NULL;
+	idle_stack__read(&c->stack, c->s);
+	if (!c->stack.ruby_count)
+		return NULL;
+	known = find_known(c, state);
+	if (known)
+		return known->method;
+	place = idle_stack__place(&c->stack, c->s, state, &method);
+	return place != PLACE_NONE && is_rest(c, node, place) ? method : NULL;
+}
+
+static int add(struct idle *s, const struct idle_wait *wait)
+{
+	if (array__reserve(&s->waits, s->count, 1, &s->room, TREE_NODES_MAX, sizeof(*s->waits)))
+		return -ENOMEM;
+	s->waits[s->count++] = *wait;
+	s->is[wait->node] = true;
+	return 0;
+}
+
+static bool is_state(const struct search *c, uint32_t node)
+{
+	return frame_of(c, node)->kind == FRAME_STATE && c->sums[node] && !(c->s->left_out && c->s->left_out[node]);
+}
+
+bool idle__concerns(const struct mode *mode)
+{
+	return mode->has_states && (!mode->states || mode->states & CANDIDATES);
+}
+
+int idle__find(struct idle *s)
+{
+	const struct tree *tree = s->tree;
+	struct search *c = calloc(1, sizeof(*c));
+	int err = -ENOMEM;
+
+	s->is = calloc(tree->node_count, sizeof(*s->is));
+	if (!c || !s->is)
+		goto cleanup;
+	c->s = s;
+	c->sums = calloc(tree->node_count, sizeof(*c->sums));
+	c->child = calloc(tree->node_count, sizeof(*c->child));
+	c->next = calloc(tree->node_count, sizeof(*c->next));
+	if (!c->sums || !c->child || !c->next)
+		goto cleanup;
+	/* Parents come before children. */
+	for (uint32_t i = tree->node_count; i-- > 1;) {
+		uint32_t parent = tree->nodes[i].parent;
+
+		c->sums[i] += ns_of(s, &tree->nodes[i]);
+		c->sums[parent] += c->sums[i];
+		c->next[i] = c->child[parent];
+		c->child[parent] = i;
+	}
+	err = 0;
+	for (uint32_t i = 1; i < tree->node_count && !err; i++) {
+		struct idle_wait wait = { .node = i };
+
+		s->is[i] = s->is[tree->nodes[i].parent];
+		wait.method = !s->is[i] && is_state(c, i) ? judge(c, i) : NULL;
+		wait.thread = c->stack.thread;
+		if (wait.method)
+			err = add(s, &wait);
+	}
+cleanup:
+	if (c) {
+		free(c->sums);
+		free(c->child);
+		free(c->next);
+	}
+	free(c);
+	return err;
+}
+
+void idle__free(struct idle *s)
+{
+	free(s->waits);
+	free(s->is);
+	s->waits = NULL;
+	s->is = NULL;
+	s->count = 0;
+	s->room = 0;
+}

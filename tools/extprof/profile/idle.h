@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which waits are a thread's rest: it has nothing to do.  All other waits are those of work, and somebody may suffer
+ * from them.  This is the only place that tells the two apart; it judges each wait, not each thread, so that a thread of
+ * a pool rests between two requests and does not rest within one.
+ *
+ * What is called idle by mistake hides what somebody looks for; what is shown by mistake is only noise.  So a wait is one
+ * of work unless all of this is true:
+ *  - The whole stack is known, and the thread is.  No label is set: a label says that there is work.
+ *  - It waits in a queue, for a condition variable, in sleep, in select or accept.  Main threads can be in join.  A lock,
+ *    a process, a ractor, the GVL and the CPU are nobody's rest, nor is a file or socket, but for the methods of servers
+ *    that are known to wait there for work (see known_places in idle.c).
+ *  - The code that waits is the thread's own: the block that the thread began with, or a block that is written within
+ *    it where it is called: the body of loop, synchronize.  What a job is, a lambda or a method, is written elsewhere.
+ *    A thread of a gem, or of the standard library, may wait in a few other methods of that gem.
+ *  - A thread of other code has such a loop visibly in its stack, or goes on to other code from there, or accepts
+ *    connections, and it lived as long as the profile.  A thread that is made for one request lives shorter.
+ *  - A main thread was in that one wait all the time (IDLE_MAIN of it), and there are other threads in its process.
+ *
+ * The first Ruby frame of the application behind a frame of a gem ends all this: there a gem has called an application.
+ */
+#ifndef EXTPROF_IDLE_H
+#define EXTPROF_IDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frames/frame_table.h"
+#include "frames/owner.h"
+#include "profile/tree.h"
+#include "source/mode.h"
+
+/* Does the mode show waits that can be a rest? */
+bool idle__concerns(const struct mode *mode);
+
+struct idle_wait {
+	uint32_t node;		/* of its state; what is below it is the same wait */
+	uint32_t thread;	/* node */
+	const char *method;	/* in which it waits: "Thread::Queue#pop"; a text of the frames */
+};
+
+/* Zero-initialise, but for the first parts. */
+struct idle {
+	const struct tree *tree;	/* each stack begins with its process and thread */
+	const struct frame_table *frames;
+	const struct owner_rules *rules;	/* NULL: none */
+	const bool *left_out;		/* by node: of another mode; NULL: none is */
+	uint32_t mode_frame;		/* 0: there is only one mode */
+	bool ns_is_count;		/* times are in weight::count, as a comparison has them, else in weight::value */
+	uint64_t window;		/* ns: how long the profile is; 0: unknown, and threads may have lived for a part of it */
+
+	struct idle_wait *waits;	/* what was found */
+	uint32_t count;
+	size_t room;
+	bool *is;			/* by node: its samples are idle */
+};
+
+/* 0 or -ENOMEM; the caller frees in both cases. */
+int idle__find(struct idle *s);
+void idle__free(struct idle *s);
+
+#endif /* EXTPROF_IDLE_H */
