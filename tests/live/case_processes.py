@@ -122,6 +122,7 @@ Process.waitall""" % {"x86_64": 60, "aarch64": 93}[os.uname().machine]
 DAEMON = PARENT + """
 $stdin.gets if ARGV[0]
 tell "parent", Process.pid, "-", 0
+sleep 0.1 # it is found meanwhile: a table of processes needs two
 Process.daemon(true, true)
 parents_own 0.2
 burn_anew 0.2, "daemons_own"
