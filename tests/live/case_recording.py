@@ -103,7 +103,8 @@ def sql_has_the_sums_of_the_summary(ctx):
     """Views and samples add up to what was shown; so do the plain tables, read by another program and decoded by its
     own code."""
     path = ctx.path("sums.extprof")
-    run = record(ctx, "-m", "wall", "-o", path, "-o", ctx.path("sums.folded"))
+    # SQL has idle threads too.
+    run = record(ctx, "-m", "wall", "--idle", "-o", path, "-o", ctx.path("sums.folded"))
     with open(ctx.path("sums.folded"), encoding="utf-8") as f:
         lines = [line.rpartition(" ") for line in f.read().splitlines()]
     samples = [int(row[0]) for row in sql(ctx, path, "SELECT value FROM samples")]

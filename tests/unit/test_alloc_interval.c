@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "fake.h"
 #include "ruby/alloc_interval.h"
 
@@ -46,6 +47,23 @@ TEST(alloc_interval_is_set_and_given_back)
 	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), 0);
 	CHECK_INT(alloc_interval__restore(space, &layout, 4096, old), 0);
 	CHECK_INT(section.alloc_interval, 0);
+	address_space__close(space);
+}
+
+/* That of samples may not have begun when a process is found. */
+TEST(alloc_interval_needs_no_time_that_is_left)
+{
+	struct deadline over;
+	uint64_t old = 1;
+
+	set_up();
+	deadline__start(&over, -1, 1);
+	space->deadline = &over;
+	CHECK_INT(alloc_interval__set(space, &layout, 4096, &old), 0);
+	CHECK_INT(section.alloc_interval, 4096);
+	CHECK_INT(alloc_interval__restore(space, &layout, 4096, old), 0);
+	CHECK_INT(section.alloc_interval, 524288);
+	CHECK(space->deadline == &over);
 	address_space__close(space);
 }
 

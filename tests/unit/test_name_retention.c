@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "fake.h"
 #include "ruby/name_retention.h"
 
@@ -28,7 +29,8 @@ static int ask(void)
 	int err;
 
 	space = address_space__open(getpid(), &err);
-	CHECK(space);
+	if (!space)
+		return err;
 	err = name_retention__ask(space, &layout);
 	address_space__close(space);
 	return err;
@@ -49,6 +51,23 @@ TEST(grace_is_asked_for_half_of_what_is_honoured)
 	/* nothing else is written */
 	before.grace_until = section.grace_until;
 	CHECK(!memcmp(&before, &section, sizeof(section)));
+}
+
+TEST(grace_is_asked_for_when_no_time_is_left)
+{
+	struct address_space *space;
+	struct deadline over;
+	int err;
+
+	set_up();
+	space = address_space__open(getpid(), &err);
+	CHECK(space);
+	deadline__start(&over, -1, 1);
+	space->deadline = &over;
+	CHECK_INT(name_retention__ask(space, &layout), 0);
+	CHECK(section.grace_until);
+	CHECK(space->deadline == &over);
+	address_space__close(space);
 }
 
 TEST(grace_is_not_written_into_another_program)

@@ -45,11 +45,9 @@ int engine__start(struct engine *e, struct diag *d)
 static int read_vm(const struct source_target *t, uint64_t address, void *to, size_t size)
 {
 	const struct vm *vm = t->context;
-	struct deadline *deadline = vm->space->deadline;
+	struct deadline *deadline = address_space__lift_deadline(vm->space);
 	int err;
 
-	/* That is for samples, and may not have begun.  This is one word. */
-	vm->space->deadline = NULL;
 	err = memory__read(&vm->memory, address, to, size);
 	vm->space->deadline = deadline;
 	return err;

@@ -111,6 +111,14 @@ static int address_space__read(const struct memory *m, uint64_t address, void *t
 	return err;
 }
 
+struct deadline *address_space__lift_deadline(struct address_space *s)
+{
+	struct deadline *deadline = s->deadline;
+
+	s->deadline = NULL;
+	return deadline;
+}
+
 int address_space__write(struct address_space *s, uint64_t address, const void *from, size_t length)
 {
 	const struct guarded g = { .user = s->user, .deadline = s->deadline };

@@ -34,6 +34,12 @@ struct address_space {
  */
 int address_space__write(struct address_space *s, uint64_t address, const void *from, size_t length);
 
+/*
+ * For a few words that have to be read or written now: the deadline of others, which may not have begun or be over.
+ * Store it in s->deadline again after that.
+ */
+struct deadline *address_space__lift_deadline(struct address_space *s);
+
 /* The memory that the process has now.  NULL and *err: -ENOENT or -ESRCH no such
  * process, -EACCES, -ENOMEM, -EMFILE. */
 struct address_space *address_space__open(pid_t pid, int *err);

@@ -27,17 +27,23 @@ static int write_interval(struct address_space *space, const struct layout *l, u
 
 int alloc_interval__set(struct address_space *space, const struct layout *l, uint64_t bytes, uint64_t *before)
 {
+	struct deadline *deadline = address_space__lift_deadline(space);
 	int err = read_interval(&space->memory, l, before);
 
-	if (err || *before == bytes)
-		return err;
-	return write_interval(space, l, bytes);
+	if (!err && *before != bytes)
+		err = write_interval(space, l, bytes);
+	space->deadline = deadline;
+	return err;
 }
 
 int alloc_interval__restore(struct address_space *space, const struct layout *l, uint64_t bytes, uint64_t before)
 {
+	struct deadline *deadline = address_space__lift_deadline(space);
 	uint64_t now;
 	int err = read_interval(&space->memory, l, &now);
 
-	return err || now != bytes || now == before ? err : write_interval(space, l, before);
+	if (!err && now == bytes && now != before)
+		err = write_interval(space, l, before);
+	space->deadline = deadline;
+	return err;
 }
