@@ -20,6 +20,10 @@ ALONE = {"base/number.h", "options/table.h", "options/modes.h"}
 OPENER = "process/target_opener.c"
 OPENS = [r"\bopenat2\b", r"\bRESOLVE_(IN_ROOT|BENEATH|NO_)", r"map_files", r'\bopen\w*\([^;"]*"(root|exe)"',
          r"\b(open|openat|fopen|fopen64)\([^;]*(->|\.)(path|name|file)\b"]
+# Files of /proc that show memory of a process can make a read wait for ever: these files alone open them, and have that
+# memory read by a helper where it is not trusted.
+READERS = ["process/address_space.c", "process/guarded.c", "process/proc.c"]
+SHOWS_MEMORY = r'"(mem|maps|smaps\w*|environ|cmdline|auxv)"'
 
 
 def opens_for_targets(path, name):
@@ -30,6 +34,8 @@ def opens_for_targets(path, name):
             line = text[begin:text.find("\n", found.start())].strip()
             if not line.startswith(("*", "/*", "//")):
                 yield "%s opens what a target may name (%s): use process/target_file.h" % (name, line)
+    if name not in READERS and re.search(SHOWS_MEMORY, text):
+        yield "%s opens memory of a process: use process/address_space.h or proc__open()" % name
 
 
 def floor(room):

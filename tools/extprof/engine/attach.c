@@ -42,12 +42,16 @@ int engine__start(struct engine *e, struct diag *d)
 	return 0;
 }
 
-static int read_vm(const struct source_target *t, uint64_t address, void *to, size_t size)
+static int read_vm(const void *engine, uint32_t number, uint64_t address, void *to, size_t size)
 {
-	const struct vm *vm = t->context;
-	struct deadline *deadline = address_space__lift_deadline(vm->space);
+	const struct engine *e = engine;
+	const struct vm *vm = process_set__vm(&e->set, number);
+	struct deadline *deadline;
 	int err;
 
+	if (!vm || !vm->space)
+		return -ESRCH;
+	deadline = address_space__lift_deadline(vm->space);
 	err = memory__read(&vm->memory, address, to, size);
 	vm->space->deadline = deadline;
 	return err;
@@ -69,7 +73,7 @@ static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, co
 {
 	struct source_target target = {
 		.process = p->number, .vm = vm->number, .pid = p->pid, .section = vm->layout.address,
-		.contract = &vm->layout.section, .file = file, .places = e->places, .read = read_vm, .context = vm,
+		.contract = &vm->layout.section, .file = file, .places = e->places, .read = read_vm,
 		.uses = is_file_used, .engine = e,
 	};
 	uint32_t failed = 0;

@@ -110,7 +110,7 @@ static int gc__add(struct source *s, const struct source_target *target, struct 
 	if (err)
 		return err;
 	/* The probe tells of all pauses that begin from now on. */
-	err = target->read(target, target->section + offsetof(struct rb_debug_ext_section, gc_count), &pause.known,
+	err = target->read(target->engine, target->vm, target->section + offsetof(struct rb_debug_ext_section, gc_count), &pause.known,
 			   sizeof(pause.known));
 	if (!err)
 		err = bpf_map_update_elem(bpf_map__fd(s->skel->maps.gc_pauses), &target->vm, &pause, BPF_ANY);

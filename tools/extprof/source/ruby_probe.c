@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/proc_file.h"
 #include "extprof.skel.h"
 #include "source/places.h"
 #include "source/usdt.h"
@@ -30,7 +29,7 @@ struct attached_file {
 	struct usdt_place wanted[USDT_PLACES_MAX];
 	uint32_t wanted_count;	/* 0: it is such another name */
 	int fd;
-	pid_t pid;		/* the process of which it was added, ... */
+	uint32_t vm;		/* the ruby of which it was added, ... */
 	uint64_t semaphore;	/* ... and where its semaphore is there */
 	struct usdt_key keys[USDT_PLACES_MAX];
 	uint32_t key_count;
@@ -67,10 +66,10 @@ static uint64_t semaphore_address(const struct ruby_probe *p, const struct sourc
 }
 
 /* -errno: it cannot be read. */
-static int read_semaphore(const struct ruby_probe *p, const struct source_target *t)
+static int read_semaphore(const struct ruby_probe *p, uint32_t vm, uint64_t address)
 {
 	uint16_t value;
-	int err = t->read(t, semaphore_address(p, t), &value, sizeof(value));
+	int err = p->read(p->engine, vm, address, &value, sizeof(value));
 
 	return err ? err : value;
 }
@@ -80,10 +79,9 @@ static bool is_same(const struct attached_file *f, const struct stat *st)
 	return f->device == st->st_dev && f->inode == st->st_ino;
 }
 
-static bool looks_same(const struct attached_file *f, const struct stat *st)
+static bool looks_same(const struct attached_file *f, off_t size, const struct timespec *modified)
 {
-	return f->size == st->st_size && f->modified.tv_sec == st->st_mtim.tv_sec &&
-	       f->modified.tv_nsec == st->st_mtim.tv_nsec;
+	return f->size == size && f->modified.tv_sec == modified->tv_sec && f->modified.tv_nsec == modified->tv_nsec;
 }
 
 /*
@@ -93,15 +91,21 @@ static bool looks_same(const struct attached_file *f, const struct stat *st)
 static bool is_attached(const struct ruby_probe *p, const struct source_target *t, const struct stat *st)
 {
 	for (uint32_t i = 0; i < p->count; i++)
-		if (looks_same(&p->files[i], st) && read_semaphore(p, t) > 0)
+		if (looks_same(&p->files[i], st->st_size, &st->st_mtim) &&
+		    read_semaphore(p, t->vm, semaphore_address(p, t)) > 0)
 			return true;
 	return false;
 }
 
-static void close_file(struct ruby_probe *p, struct attached_file *f)
+static void detach_places(struct attached_file *f)
 {
 	while (f->link_count)
 		bpf_link__destroy(f->links[--f->link_count]);
+}
+
+static void close_file(struct ruby_probe *p, struct attached_file *f)
+{
+	detach_places(f);
 	while (f->key_count)
 		bpf_map_delete_elem(p->places, &f->keys[--f->key_count]);
 	if (f->fd >= 0)
@@ -148,13 +152,13 @@ static int attach(struct ruby_probe *p, const struct source_target *t, struct at
 		return diag__set(d, DIAG_INTERNAL, errno, "too many files are open");
 	memcpy(f->wanted, usdt->places, usdt->count * sizeof(usdt->places[0]));
 	f->wanted_count = usdt->count;
-	f->pid = t->pid;
+	f->vm = t->vm;
 	f->semaphore = semaphore_address(p, t);
 	err = p->rests ? 0 : attach_places(p, f, d);
 	if (err || p->rests)
 		return err;
 	/* Without it the probe never fires. */
-	if (read_semaphore(p, t) == 0)
+	if (read_semaphore(p, f->vm, f->semaphore) == 0)
 		return diag__set(d, DIAG_INTERNAL, EIO, "the kernel did not raise the semaphore of the probe %s in "
 				 "process %d", p->name, t->pid);
 	return 0;
@@ -222,6 +226,8 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 	bool attached = false;
 	int err;
 
+	p->read = t->read;
+	p->engine = t->engine;
 	if (!semaphore_address(p, t))
 		return diag__set(d, DIAG_NO_INTERFACE, ENOENT, "the ruby of process %d has no probe %s", t->pid, p->name);
 	if (t->file->fd < 0)
@@ -249,34 +255,11 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 	return 0;
 }
 
-static void detach_places(struct attached_file *f)
-{
-	while (f->link_count)
-		bpf_link__destroy(f->links[--f->link_count]);
-}
-
 void ruby_probe__rest(struct ruby_probe *p)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		detach_places(&p->files[i]);
 	p->rests = true;
-}
-
-/* Is the semaphore of the process of which the file was added above 0? */
-static bool is_raised(const struct attached_file *f)
-{
-	char path[PROC_PATH_MAX];
-	uint16_t value = 0;
-	ssize_t n = 0;
-	int fd;
-
-	proc__path(path, f->pid, 0, "mem");
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = pread(fd, &value, sizeof(value), (off_t)f->semaphore);
-		close(fd);
-	}
-	return n == sizeof(value) && value;
 }
 
 /* As is_attached(), of a file that was added while the probe rested. */
@@ -285,9 +268,8 @@ static bool is_attached_elsewhere(const struct ruby_probe *p, uint32_t number)
 	const struct attached_file *f = &p->files[number];
 
 	for (uint32_t i = 0; i < number; i++)
-		if (p->files[i].link_count && p->files[i].size == f->size &&
-		    p->files[i].modified.tv_sec == f->modified.tv_sec && p->files[i].modified.tv_nsec == f->modified.tv_nsec)
-			return is_raised(f);
+		if (p->files[i].link_count && looks_same(&p->files[i], f->size, &f->modified))
+			return read_semaphore(p, f->vm, f->semaphore) > 0;
 	return false;
 }
 

@@ -24,6 +24,9 @@ struct ruby_probe {
 	uint32_t count;
 	size_t room;
 	bool rests;
+	/* As in struct source_target, of the rubies that were added. */
+	int (*read)(const void *engine, uint32_t vm, uint64_t address, void *to, size_t size);
+	const void *engine;
 };
 
 /* Have the probe looked for in the files of rubies.  `name` is set. */

@@ -55,10 +55,9 @@ struct source_target {
 	struct places *places;	/* that source_ops::create wanted in it */
 	/* Does any process that is followed run the file of that number?  NULL: not known. */
 	bool (*uses)(const void *engine, uint32_t file);
-	const void *engine;	/* of `uses` */
-	/* Read its memory: 0 or -errno. */
-	int (*read)(const struct source_target *t, uint64_t address, void *to, size_t size);
-	const void *context;	/* of `read` */
+	/* Read the memory of a ruby that was added, by the number of its VM.  0 or -errno; -ESRCH: it is gone. */
+	int (*read)(const void *engine, uint32_t vm, uint64_t address, void *to, size_t size);
+	const void *engine;	/* of `uses` and `read` */
 };
 
 /* How samples are taken; for the report. */
