@@ -100,11 +100,10 @@ def ends_amid_new_code(ctx):
     # The two take turns. If extprof had no CPU for as long as new code is kept, names would be lost.
     harness.prefer(ruby.pid)
     path, samples = ctx.path("out.folded"), []
-    # SIGCONT wakes ruby's timer thread too.
-    named = "[block in C]", "[no ruby code]", "[native thread ruby]"
     wrong = []
     for i in range(24):
         args = "-p", ruby.pid, "-F", 9999, "-l", "-o", path
+        named = ["[block in C]", "[no ruby code]"]
         # An extprof that has always something to read does not wait, and its first wait tells that it records.
         if i % 2 == 0:
             ruby.signal(signal.SIGSTOP)
@@ -113,6 +112,7 @@ def ends_amid_new_code(ctx):
         if i % 2 == 0:
             ctx.attached(reader)
             ruby.signal(signal.SIGCONT)
+            named.append("[native thread ruby]")  # that wakes ruby's timer thread too
             time.sleep(0.02 + 0.007 * i)
             reader.signal(signal.SIGINT)
         profile = ctx.profile_of(reader)

@@ -20,9 +20,9 @@ ALONE = {"base/number.h", "options/table.h", "options/modes.h"}
 OPENER = "process/target_opener.c"
 OPENS = [r"\bopenat2\b", r"\bRESOLVE_(IN_ROOT|BENEATH|NO_)", r"map_files", r'\bopen\w*\([^;"]*"(root|exe)"',
          r"\b(open|openat|fopen|fopen64)\([^;]*(->|\.)(path|name|file)\b"]
-# Files of /proc that show memory of a process can make a read wait for ever: these files alone open them, and have that
+# Files of /proc that show memory of a process can make a read wait for ever: these files alone name them, and have that
 # memory read by a helper where it is not trusted.
-READERS = ["process/address_space.c", "process/guarded.c", "process/proc.c"]
+READERS = ["process/address_space.c", "process/guarded.c"]
 SHOWS_MEMORY = r'"(mem|maps|smaps\w*|environ|cmdline|auxv)"'
 
 

@@ -12,18 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fake.h"
+#include "root.h"
 
 #define PIECES (1u << 22)
-
-union {
-	struct rb_debug_ext_section section;
-	char page[4096];
-} rb_debug_ext_root __attribute__((section(RB_DEBUG_EXT_SECTION_NAME), used, aligned(4096))) = { .section = {
-	.magic = { 'R', 'B', 'D', 'B', 'G', 'E', 'X', 'T' },
-	.abi_major = RB_DEBUG_EXT_ABI_MAJOR,
-	.section_size = sizeof(struct rb_debug_ext_section),
-} };
 
 static __thread struct fake_ec *current_ec __attribute__((tls_model("initial-exec")));
 static struct fake vm;

@@ -13,28 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fake.h"
+#include "root.h"
 
 /* A draft of the interface ended here. */
 #define SECTION_SIZE_DRAFT 472
 
-#ifndef SECTION
-#define SECTION RB_DEBUG_EXT_SECTION_NAME
-#endif
-
-#ifdef NO_SYMBOL
-#define rb_debug_ext_root fake_section	/* not to be found by name */
-#endif
-
-/* On a page of its own, so that a mode can take it away. */
-union {
-	struct rb_debug_ext_section section;
-	char page[4096];
-} rb_debug_ext_root __attribute__((section(SECTION), used, aligned(4096))) = { .section = {
-	.magic = { 'R', 'B', 'D', 'B', 'G', 'E', 'X', 'T' },
-	.abi_major = RB_DEBUG_EXT_ABI_MAJOR,
-	.section_size = sizeof(struct rb_debug_ext_section),
-} };
 #define root rb_debug_ext_root.section
 
 #ifdef NOTE

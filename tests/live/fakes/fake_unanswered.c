@@ -13,16 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fake.h"
-
-union {
-	struct rb_debug_ext_section section;
-	char page[4096];
-} rb_debug_ext_root __attribute__((section(RB_DEBUG_EXT_SECTION_NAME), used, aligned(4096))) = { .section = {
-	.magic = { 'R', 'B', 'D', 'B', 'G', 'E', 'X', 'T' },
-	.abi_major = RB_DEBUG_EXT_ABI_MAJOR,
-	.section_size = sizeof(struct rb_debug_ext_section),
-} };
+#include "root.h"
 
 static __thread struct fake_ec *current_ec __attribute__((tls_model("initial-exec")));
 static struct fake vm;

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -20,6 +21,16 @@ int diag__set(struct diag *d, enum diag_code code, int errnum, const char *forma
 	/* The text contains paths and names that the target chose. */
 	text__clean(d->text, sizeof(d->text), raw);
 	return -errnum;
+}
+
+void diag__name(struct diag *d, const char *name)
+{
+	const struct diag of = *d;
+
+	if (strstr(of.text, name))
+		return;
+	diag__set(d, of.code, 0, "%s: %s", name, of.text);
+	diag__hint(d, "%s", of.hint);
 }
 
 void diag__hint(struct diag *d, const char *format, ...)

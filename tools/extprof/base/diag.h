@@ -44,6 +44,8 @@ struct diag {
 /* Set code and text, no hint, no advice.  Returns -errnum, for `return diag__set(...)`. */
 int diag__set(struct diag *d, enum diag_code code, int errnum, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* Put the name of a file before a text that does not have it. */
+void diag__name(struct diag *d, const char *name);
 void diag__hint(struct diag *d, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void diag__advise(struct diag *d, enum diag_advice advice, long value);

@@ -53,7 +53,8 @@ static void show_progress(struct recorder *r)
 	if (p.waiting)
 		fprintf(stderr, "\rextprof: waiting for the ruby to start\033[K");
 	else
-		fprintf(stderr, "\rextprof: %s%.1f s, %" PRIu64 " samples, %" PRIu64 " lost", p.paused ? "paused at " : "", (double)p.elapsed / 1e9, p.samples, p.lost);
+		fprintf(stderr, "\rextprof: %s%.1f s, %" PRIu64 " samples, %" PRIu64 " lost", p.paused ? "paused at " : "",
+			(double)p.elapsed / 1e9, p.samples, p.lost);
 	if (!p.waiting && file)
 		fprintf(stderr, ", %.1f MB written", (double)recording_size(file) / 1e6);
 	fprintf(stderr, "\033[K");
@@ -91,7 +92,7 @@ static int pause_or_resume(struct recorder *r, struct extprof_error *e)
 	if (err || r->run.quiet)
 		return err;
 	clear_line(r);
-	fprintf(stderr, p.paused ? "extprof: records now\n" : "extprof: paused; SIGUSR2 goes on\n");
+	fputs(p.paused ? "extprof: records now\n" : "extprof: paused; SIGUSR2 goes on\n", stderr);
 	return 0;
 }
 

@@ -27,6 +27,9 @@
 #define PROCESS_IS_NEW (50 * MS)
 #define THREADS_ARE_YOUNG (50 * MS)
 
+/* Threads that were not asked for: so many are told apart.  Each makes the tree larger. */
+#define IDLE_THREADS_MAX 256u
+
 /* Events of processes that wait to be handled, bytes. */
 #define LIFECYCLE_MAX (64u << 20)
 
@@ -58,9 +61,6 @@ static bool has_many(const struct selection *sel)
 }
 
 /* A wrong pid is told before missing permissions for BPF are. */
-/* Threads that were not asked for: so many are told apart.  Each makes the tree larger. */
-#define IDLE_THREADS_MAX 256u
-
 static int check_pids(const struct settings *s, struct diag *d)
 {
 	for (uint32_t i = 0; i < s->selection.pid_count; i++) {

@@ -103,6 +103,12 @@ static inline bool frame_kind__is_group(uint8_t kind)
 	return kind >= FRAME_PROCESS && kind <= FRAME_LABEL;
 }
 
+/* Is it above the code: a group, or the mode? */
+static inline bool frame_kind__is_above(uint8_t kind)
+{
+	return kind == FRAME_MODE || frame_kind__is_group(kind);
+}
+
 /* Is it below the code?  Its samples are samples of the code above it. */
 static inline bool frame_kind__is_below(uint8_t kind)
 {

@@ -32,14 +32,11 @@ struct extprof_recorded {
 static int open_reader(struct extprof_recorded *r, const char *path, struct recording_reader **reader,
 		       struct extprof_error *error)
 {
-	struct diag d = { 0 }, of;
+	struct diag d = { 0 };
 	int err = recording_reader__open(reader, path, &r->deadline, &d);
 
-	if (err && !strstr(d.text, path)) {
-		of = d;
-		diag__set(&d, of.code, -err, "%s: %s", path, of.text);
-		diag__hint(&d, "%s", of.hint);
-	}
+	if (err)
+		diag__name(&d, path);
 	return error__from(error, err, &d);
 }
 

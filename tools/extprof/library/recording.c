@@ -308,30 +308,28 @@ int extprof_recording_restart(struct extprof_recording *r, struct extprof_error 
 	return error__from(error, err, &d);
 }
 
-int extprof_recording_pause(struct extprof_recording *r, struct extprof_error *error)
+static int change(struct extprof_recording *r, int (*step)(struct engine *e, struct diag *d), const char *done,
+		  struct extprof_error *error)
 {
 	struct diag d = { 0 };
 	int err = check_state(r, BEGUN, error);
 
 	if (err)
 		return err;
-	err = engine__pause(r->engine, &d);
+	err = step(r->engine, &d);
 	if (!err)
-		log_line(r, "paused");
+		log_line(r, "%s", done);
 	return error__from(error, err, &d);
+}
+
+int extprof_recording_pause(struct extprof_recording *r, struct extprof_error *error)
+{
+	return change(r, engine__pause, "paused", error);
 }
 
 int extprof_recording_resume(struct extprof_recording *r, struct extprof_error *error)
 {
-	struct diag d = { 0 };
-	int err = check_state(r, BEGUN, error);
-
-	if (err)
-		return err;
-	err = engine__resume(r->engine, &d);
-	if (!err)
-		log_line(r, "the pause is over");
-	return error__from(error, err, &d);
+	return change(r, engine__resume, "the pause is over", error);
 }
 
 int extprof_recording_progress(struct extprof_recording *r, struct extprof_progress *progress)

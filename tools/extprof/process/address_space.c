@@ -213,9 +213,8 @@ void address_space__close(struct address_space *s)
 	free(s);
 }
 
-bool address_space__lives(const struct address_space *space)
+bool address_space__lives(struct address_space *s)
 {
-	struct address_space *s = (struct address_space *)(uintptr_t)space;
 	const struct guarded g = { .user = s->user };
 	int fd = s->mem >= 0 ? s->mem : s->maps, err;
 	/* Nothing is mapped there.  There are no bytes and no error only when the memory has no user any more. */

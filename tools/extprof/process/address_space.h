@@ -25,7 +25,7 @@ struct address_space {
 	/* A read was given up: others fail with -ETIMEDOUT until then; CLOCK_MONOTONIC, ns. */
 	uint64_t aside_until;
 	uint64_t aside;		/* how long it was put aside; ns */
-	uint32_t given_up;	/* how many reads were */
+	uint32_t given_up;	/* how many reads were; for tests */
 };
 
 /*
@@ -50,6 +50,6 @@ void address_space__leave(struct address_space *s);
 
 /* Does any process still use this memory?  Usually that is this process.  Another one can
  * share the memory with it (clone with CLONE_VM and without CLONE_THREAD).  While it does not answer it lives. */
-bool address_space__lives(const struct address_space *s);
+bool address_space__lives(struct address_space *s);
 
 #endif /* EXTPROF_ADDRESS_SPACE_H */

@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct answer) <= HELPER_ANSWER_MAX, "an answer fits");
 
 /* -- in the helper ----------------------------------------------------------------------------------- */
 
-static const char *const files[] = { [GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps" };
+const char *const guarded_file_names[GUARDED_FILES] = { [GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps" };
 
 static int begin(void)
 {
@@ -50,7 +50,7 @@ static int open_file(const struct request *q)
 	char at[PROC_PATH_MAX];
 	int fd;
 
-	proc__path(at, q->pid, q->thread, files[q->file]);
+	proc__path(at, q->pid, q->thread, guarded_file_names[q->file]);
 	fd = open(at, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -106,7 +106,7 @@ static int work(const void *data, size_t size, int *fd, void *to)
 	long before = waits();
 	ssize_t n;
 
-	if (size != sizeof(*q) || q->length > (q->operation == WRITE_MEMORY ? WRITE_MAX : PART) || q->file > GUARDED_MAPS)
+	if (size != sizeof(*q) || q->length > (q->operation == WRITE_MEMORY ? WRITE_MAX : PART) || q->file >= GUARDED_FILES)
 		return -EINVAL;
 	if (q->operation == OPEN_FILE) {
 		n = open_file(q);

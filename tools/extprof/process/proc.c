@@ -110,14 +110,13 @@ bool proc__is_trusted(pid_t pid, uid_t *user)
 
 FILE *proc__open(pid_t pid, pid_t thread, enum guarded_file file)
 {
-	static const char *const names[] = { [GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps" };
 	char at[PROC_PATH_MAX];
 	struct guarded g = { 0 };
 	FILE *f;
 	int err;
 
 	if (proc__is_trusted(pid, &g.user)) {
-		proc__path(at, pid, thread, names[file]);
+		proc__path(at, pid, thread, guarded_file_names[file]);
 		return fopen(at, "re");
 	}
 	f = guarded__open(&g, pid, thread, file, MEMORY_FILE_MAX, &err);

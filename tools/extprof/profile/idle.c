@@ -60,11 +60,6 @@ static const struct frame *frame_of(const struct search *c, uint32_t node)
 	return idle__frame(c->s, node);
 }
 
-static uint64_t ns_of(const struct idle *s, const struct tree_node *n)
-{
-	return s->ns_is_count ? n->self.count : n->self.value;
-}
-
 static bool is_gem(const struct owner *o, const char *name)
 {
 	return o->kind == OWNER_GEM && idle__is_named(o, name);
@@ -269,7 +264,7 @@ int idle__find(struct idle *s)
 	for (uint32_t i = tree->node_count; i-- > 1;) {
 		uint32_t parent = tree->nodes[i].parent;
 
-		c->sums[i] += ns_of(s, &tree->nodes[i]);
+		c->sums[i] += idle__ns(s, i);
 		c->sums[parent] += c->sums[i];
 		c->next[i] = c->child[parent];
 		c->child[parent] = i;

@@ -15,7 +15,7 @@
  *    A thread of a gem, or of the standard library, may wait in a few other methods of that gem.
  *  - A thread of other code has such a loop visibly in its stack, or goes on to other code from there, or accepts
  *    connections, and it lived as long as the profile.  A thread that is made for one request lives shorter.
- *  - A main thread was in that one wait all the time (IDLE_MAIN of it), and there are other threads in its process.
+ *  - A main thread was in that one wait all the time (98 % of it), and there are other threads in its process.
  *
  * The first Ruby frame of the application behind a frame of a gem ends all this: there a gem has called an application.
  */
@@ -54,6 +54,14 @@ struct idle {
 	size_t room;
 	bool *is;			/* by node: its samples are idle */
 };
+
+/* ns of the samples that end in a node. */
+static inline uint64_t idle__ns(const struct idle *s, uint32_t node)
+{
+	const struct weight *self = &s->tree->nodes[node].self;
+
+	return s->ns_is_count ? self->count : self->value;
+}
 
 /* 0 or -ENOMEM; the caller frees in both cases. */
 int idle__find(struct idle *s);

@@ -28,7 +28,6 @@ static const struct {
 	{ STATE_IO, PLACE_REACTOR, "IO::Event::Selector::Select#select" },
 };
 
-
 bool idle__is_named(const struct owner *o, const char *name)
 {
 	return o->name && strlen(name) == o->name_length && !memcmp(name, o->name, o->name_length);

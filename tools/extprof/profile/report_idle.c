@@ -15,7 +15,6 @@
 
 struct listing {
 	struct report_builder *b;
-	const struct idle *idle;
 	uint64_t *amounts, *ns;		/* by node: of it and of what is below it that is idle */
 	struct map64 rows;		/* hash -> number of a row */
 	struct map64 counted;		/* row << 32 | node of a thread -> 0 */
@@ -120,14 +119,9 @@ static int by_amount(const void *a, const void *b)
 	return c ? c : strcmp(x->method, y->method);
 }
 
-static uint64_t ns_of(const struct report_builder *b, uint32_t node)
-{
-	return b->view.ns_is_count ? b->tree->nodes[node].self.count : b->tree->nodes[node].self.value;
-}
-
 static int list_waits(struct report_builder *b, const struct idle *idle)
 {
-	struct listing l = { .b = b, .idle = idle };
+	struct listing l = { .b = b };
 	uint32_t count = b->tree->node_count;
 	int err = -ENOMEM;
 
@@ -140,7 +134,7 @@ static int list_waits(struct report_builder *b, const struct idle *idle)
 		if (!idle->is[i])
 			continue;
 		l.amounts[i] += report__self(b, i);
-		l.ns[i] += ns_of(b, i);
+		l.ns[i] += idle__ns(idle, i);
 		l.amounts[b->tree->nodes[i].parent] += l.amounts[i];
 		l.ns[b->tree->nodes[i].parent] += l.ns[i];
 	}

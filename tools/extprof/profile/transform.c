@@ -117,7 +117,7 @@ static int look_at(struct transformation *t, uint32_t number)
 		[TRANSFORM_FOCUS] = IS_FOCUS, [TRANSFORM_HIDE] = IS_HIDDEN, [TRANSFORM_CALLERS] = IS_END,
 	};
 	const struct frame *f = &t->frames->list[number];
-	uint8_t kind = f->kind == FRAME_MODE || frame_kind__is_group(f->kind) ? IS_GROUP :
+	uint8_t kind = frame_kind__is_above(f->kind) ? IS_GROUP :
 		       frame_kind__is_code(f->kind) ? IS_CODE : 0;
 	struct owner o = { .kind = OWNER_NONE };
 

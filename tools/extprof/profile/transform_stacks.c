@@ -6,11 +6,6 @@
 
 #include "profile/transform.h"
 
-static bool is_group(const struct frame *f)
-{
-	return f->kind == FRAME_MODE || frame_kind__is_group(f->kind);
-}
-
 /* -- a few methods ------------------------------------------------------------------------------- */
 
 struct method {
@@ -111,7 +106,7 @@ static int make_tree(struct keeping *k, struct tree *to)
 	for (uint32_t i = 0; i < from->node_count && !err; i++) {
 		const struct tree_node *n = &from->nodes[i];
 		uint32_t node = i ? k->groups[n->parent] : 0;
-		bool group = !i || is_group(frame_of(k, i));
+		bool group = !i || frame_kind__is_above(frame_of(k, i)->kind);
 
 		k->groups[i] = node;
 		if (i && (group || k->needed[i]))
@@ -187,11 +182,11 @@ int transform__invert(const struct transformed *from, const bool *left_out, stru
 		if (!n->samples || (left_out && left_out[i]))
 			continue;
 		for (uint32_t at = i; at; at = tree->nodes[at].parent)
-			groups += is_group(frame_table__get(&from->frames, tree->nodes[at].frame));
+			groups += frame_kind__is_above(frame_table__get(&from->frames, tree->nodes[at].frame)->kind);
 		for (uint32_t at = i, group = groups; at; at = tree->nodes[at].parent) {
 			uint32_t frame = tree->nodes[at].frame;
 
-			if (is_group(frame_table__get(&from->frames, frame)))
+			if (frame_kind__is_above(frame_table__get(&from->frames, frame)->kind))
 				path[--group] = frame;
 			else
 				/* What is rare of several groups is below them all: that is known of the innermost alone. */

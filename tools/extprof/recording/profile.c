@@ -210,7 +210,7 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 	return 0;
 }
 
-static int no_memory(struct diag *d)
+int recording_profile__no_memory(struct diag *d)
 {
 	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the profile");
 }
@@ -344,7 +344,7 @@ static int name_recordings(struct recording_profile *p, struct diag *d)
 		f.name = recording_reader__name(p->inputs[i].reader);
 		p->inputs[i].frame = frame_table__add(&p->frames, &f);
 		if (!p->inputs[i].frame)
-			return no_memory(d);
+			return recording_profile__no_memory(d);
 	}
 	return 0;
 }
@@ -372,7 +372,7 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 			frames[knowns[j]] = group_names__add_label(&p->frames, key, states[j], NULL, false);
 		frames[KNOWN_CROWDED] = group_names__add_crowded(&p->frames, FRAME_LABEL, key);
 		if (!frames[KNOWN_NOT_SET] || !frames[KNOWN_EXPIRED] || !frames[KNOWN_UNREAD] || !frames[KNOWN_CROWDED])
-			return no_memory(d);
+			return recording_profile__no_memory(d);
 		p->label_keys[i] = frame_table__get(&p->frames, frames[KNOWN_NOT_SET])->key;
 		err = wanted && i != p->recording_label ? check_label(p, p->label_keys[i], d) : 0;
 	}
@@ -387,7 +387,7 @@ static int make_frames(struct recording_profile *p, struct input *in, struct dia
 
 	in->numbers = calloc(t->frame_count, sizeof(*in->numbers));
 	if (!in->numbers)
-		return no_memory(d);
+		return recording_profile__no_memory(d);
 	for (uint32_t id = 1; id < t->frame_count; id++) {
 		uint64_t code = code__make(CODE_RUBY, p->frame_base + id, t->frames[id].line, t->frames[id].approximate);
 
@@ -395,7 +395,7 @@ static int make_frames(struct recording_profile *p, struct input *in, struct dia
 		if (in->numbers[id] == FRAME_NO_ROOM)
 			continue;
 		if (!in->numbers[id] || frame_table__set(&p->frames, in->numbers[id], &t->frames[id]))
-			return no_memory(d);
+			return recording_profile__no_memory(d);
 	}
 	p->frame_base += t->frame_count;
 	return 0;
@@ -409,11 +409,11 @@ static int make_modes(struct recording_profile *p, struct diag *d)
 		f.name = p->modes[i]->name;
 		p->mode_frames[i] = frame_table__add(&p->frames, &f);
 		if (!p->mode_frames[i])
-			return no_memory(d);
+			return recording_profile__no_memory(d);
 	}
 	f.name = "labelled";
 	p->labelled_frame = frame_table__add(&p->frames, &f);
-	return p->labelled_frame ? 0 : no_memory(d);
+	return p->labelled_frame ? 0 : recording_profile__no_memory(d);
 }
 
 /* Where the processes worked. */
@@ -425,7 +425,7 @@ static int find_cwds(struct recording_profile *p, const struct input *in, struct
 
 		free(cwd);
 		if (err)
-			return no_memory(d);
+			return recording_profile__no_memory(d);
 		if (id % 64 == 0 && recording_reader__over(in->reader))
 			return recording_reader__failed(-ETIME, d);
 	}
@@ -437,7 +437,7 @@ static int make_room(struct recording_profile *p, struct diag *d)
 	p->path = malloc((2 * RECORDING_DEPTH_MAX + 8) * sizeof(*p->path));
 	p->sums = malloc(SUMS_MAX * sizeof(*p->sums));
 	return p->path && p->sums && !frame_table__init(&p->frames) && !tree__init(&p->tree) &&
-	       (!p->compares || !tree__init(&p->after)) ? 0 : no_memory(d);
+	       (!p->compares || !tree__init(&p->after)) ? 0 : recording_profile__no_memory(d);
 }
 
 static int load(struct input *in, struct diag *d)
@@ -452,13 +452,8 @@ static int load(struct input *in, struct diag *d)
 
 int recording_profile__failed_in(const struct recording_profile *p, const struct input *in, int err, struct diag *d)
 {
-	struct diag of = *d;
-
-	/* An error that names a file names the right one. */
-	if (p->count < 2 || p->compares || strstr(of.text, recording_reader__name(in->reader)))
-		return err;
-	diag__set(d, of.code, -err, "%s: %s", recording_reader__name(in->reader), of.text);
-	diag__hint(d, "%s", of.hint);
+	if (p->count > 1 && !p->compares)
+		diag__name(d, recording_reader__name(in->reader));
 	return err;
 }
 
@@ -485,7 +480,7 @@ static int add_recording(struct recording_profile *p, struct input *in, struct d
 	if ((err = make_frames(p, in, d)) || (err = find_cwds(p, in, d)))
 		return err;
 	if (recording_matches__init(&in->matches, &in->tables, &p->filter))
-		return no_memory(d);
+		return recording_profile__no_memory(d);
 	if (request_choice__chooses(&p->filter.requests)) {
 		err = request_choice__find(&p->filter.requests, &in->requests, in->reader, &in->matches, in->begin, in->since,
 					   in->until, d);
@@ -556,7 +551,7 @@ int recording_profile__build(struct recording_profile **profile, struct recordin
 
 	*profile = NULL;
 	if (!p)
-		return no_memory(d);
+		return recording_profile__no_memory(d);
 	p->filter = *filter;
 	p->filter.modes = NULL;
 	p->filter.groups = NULL;

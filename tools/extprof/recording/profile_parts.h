@@ -66,6 +66,7 @@ struct recording_profile {
 /* As recording_profile__create(); compares: for recording_profile__compare(). */
 int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
 			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d);
+int recording_profile__no_memory(struct diag *d);
 /* Is it the value of the mode, or the count? */
 int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d);
 /* *d says in which of several recordings it was.  Returns err. */

@@ -7,11 +7,6 @@
 #include "recording/profile_parts.h"
 #include "recording/together.h"
 
-static int no_memory(struct diag *d)
-{
-	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the profile");
-}
-
 /* Are there several processes?  That of several recordings, one after the other, is one. */
 static bool has_several(const struct recording_profile *p)
 {
@@ -175,7 +170,7 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	    request->unit->unit != (view.by_value ? p->modes[mode]->value.unit : p->modes[mode]->count.unit))
 		return diag__set(d, DIAG_USAGE, EINVAL, "%s cannot be shown in %s", request->metric, request->unit->name);
 	if (report__build(report, &p->tree, &p->frames, show, lines ? REPORT_BY_LINE : request->detail, &view))
-		return no_memory(d);
+		return recording_profile__no_memory(d);
 	return p->count > 1 ? read_accounts(p, mode, report, d) : read_account(p, &p->inputs[0], mode, report, d);
 }
 
@@ -208,7 +203,7 @@ int recording_profile__compare(struct recording_reader *const readers[2], const 
 		return err;
 	/* One had less memory than the other, and was merged. */
 	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
-		err = no_memory(d);
+		err = recording_profile__no_memory(d);
 	for (int i = 0; i < 2 && !err; i++) {
 		const struct report_view view = {
 			.mode = p->modes[0], .by_value = true, .joins_lines = true, .ns_is_count = true, .window = window_of(p),
@@ -217,7 +212,7 @@ int recording_profile__compare(struct recording_reader *const readers[2], const 
 
 		/* Their trees have the same nodes: so they have the same labels and nodes. */
 		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?
-		      no_memory(d) : read_account(p, &p->inputs[i], 0, &reports[i], d);
+		      recording_profile__no_memory(d) : read_account(p, &p->inputs[i], 0, &reports[i], d);
 		reports[i].metric = p->by_value ? p->modes[0]->value : p->modes[0]->count;
 	}
 	if (err)

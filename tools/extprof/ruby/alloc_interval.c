@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ruby/alloc_interval.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 /* The memory is that of one program: after an exec nothing can be read or written. */
 static int read_interval(const struct memory *m, const struct layout *l, uint64_t *interval)
 {
-	uint8_t head[offsetof(struct rb_debug_ext_section, state)];
-	int err = memory__read(m, l->address, head, sizeof(head));
+	int err = layout__confirm(l, m);
 
-	if (!err && memcmp(head, &l->section, sizeof(head)))
-		err = -ESTALE;
 	if (err)
 		return err;
 	return memory__read(m, l->address + offsetof(struct rb_debug_ext_section, alloc_interval), interval,

@@ -251,6 +251,14 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
 	return layout__check(l, &raw, size, d);
 }
 
+int layout__confirm(const struct layout *l, const struct memory *m)
+{
+	uint8_t head[HEAD_SIZE];
+	int err = memory__read(m, l->address, head, sizeof(head));
+
+	return err ? err : memcmp(head, &l->section, sizeof(head)) ? -ESTALE : 0;
+}
+
 int layout__refresh(struct layout *l, const struct memory *m)
 {
 	uint64_t now = deadline__now();

@@ -28,6 +28,9 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
  * that section. */
 int layout__refresh(struct layout *l, const struct memory *m);
 
+/* Is it still that section?  0 or -errno; -ESTALE: another program is there. */
+int layout__confirm(const struct layout *l, const struct memory *m);
+
 /* True if the pc of an innermost frame with jit_return is exact while the thread is at `ip`
  * (0 unknown): the thread is in C, and JIT code stored the pc before it called C. */
 bool layout__stores_pc(const struct layout *l, uint64_t ip);

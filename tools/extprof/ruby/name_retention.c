@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ruby/name_retention.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <string.h>
 #include <time.h>
 
 /* The memory is that of one program: after an exec the write fails and changes nothing. */
@@ -11,14 +9,11 @@ int name_retention__ask(struct address_space *space, const struct layout *l)
 {
 	struct deadline *deadline = address_space__lift_deadline(space);
 	const struct rb_debug_ext_section *s = &l->section;
-	uint8_t head[offsetof(struct rb_debug_ext_section, state)];
 	struct timespec now;
 	uint64_t until;
 	int err;
 
-	err = memory__read(&space->memory, l->address, head, sizeof(head));
-	if (!err && memcmp(head, s, sizeof(head)))
-		err = -ESTALE;
+	err = layout__confirm(l, &space->memory);
 	if (err)
 		goto cleanup;
 	/* Half of what the VM honours: its clock may be behind. */

@@ -13,8 +13,7 @@
 /* Ask again after this long, ns. */
 #define NAME_RETENTION_INTERVAL 5000000000ull
 
-/* 0 or -errno; -ESTALE: that section is
- * not there any more.  Without it names can expire, which resolve.h counts. */
+/* 0 or -errno; -ESTALE: that section is not there any more.  Without it names can expire, which resolve.h counts. */
 int name_retention__ask(struct address_space *space, const struct layout *l);
 
 #endif /* EXTPROF_NAME_RETENTION_H */
