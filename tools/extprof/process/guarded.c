@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct request {
 	uint32_t operation, file;
 	pid_t pid, thread;
 	uint64_t address, length;
+	cpu_set_t cpus;		/* where the thread that asks may run; none: not known */
 	char data[WRITE_MAX];
 };
 
@@ -90,6 +92,18 @@ static ssize_t transfer(const struct request *q, int mem, char *data)
 	return n;
 }
 
+/*
+ * A reader that looks at a thread goes to the CPU of the thread, so that the thread does not run meanwhile.  The helper
+ * has to be there too: on another CPU it would let the thread run.
+ */
+static void go_to(const cpu_set_t *cpus)
+{
+	static cpu_set_t at;
+
+	if (!CPU_EQUAL(cpus, &at) && CPU_COUNT(cpus) && !sched_setaffinity(0, sizeof(*cpus), cpus))
+		at = *cpus;
+}
+
 /* How often this process had to wait. */
 static long waits(void)
 {
@@ -102,12 +116,15 @@ static int work(const void *data, size_t size, int *fd, void *to)
 {
 	const struct request *q = data;
 	struct answer *a = to;
-	uint64_t began = deadline__now();
-	long before = waits();
+	uint64_t began;
+	long before;
 	ssize_t n;
 
 	if (size != sizeof(*q) || q->length > (q->operation == WRITE_MEMORY ? WRITE_MAX : PART) || q->file >= GUARDED_FILES)
 		return -EINVAL;
+	go_to(&q->cpus);
+	began = deadline__now();
+	before = waits();
 	if (q->operation == OPEN_FILE) {
 		n = open_file(q);
 		if (n >= 0)
@@ -188,11 +205,13 @@ static uint64_t charge(uid_t user, uint64_t ns)
 }
 
 /* Bytes of the answer, or -errno. */
-static int ask(const struct guarded *g, const struct request *q, int mem, struct answer *a, int *fd)
+static int ask(const struct guarded *g, struct request *q, int mem, struct answer *a, int *fd)
 {
 	struct helper_request r = { .data = q, .size = sizeof(*q), .fd = mem, .owner = g->user, .deadline = g->deadline };
 	int n;
 
+	if (sched_getaffinity(0, sizeof(q->cpus), &q->cpus))
+		CPU_ZERO(&q->cpus);
 	r.timeout = charge(g->user, 0);
 	if (!r.timeout)
 		return -ETIMEDOUT;
