@@ -173,6 +173,12 @@ test_suites() {
   is "what took longest" "$("$P/scripts/slowest" "$P/build/check" s | tr -s ' ' | tr '\n' ,)" \
     ' 70.0 s: slow, 30.5 s: live-case, 2.0 s: quick,'
   expect "the total lists it" 0 '70\.0  s: slow' "$P/scripts/check-total" "$P/build/check" s
+  suite 1 'ok    a  1.0 s  fine\nFAIL  b  2.0 s  off\nok    c  1.0 s  UNSTEADY: passed\n0 passed, 2 failed\n' > /dev/null
+  printf '%s\n' '#7 test_io.rb:3:in x: fails' '  1) Failure:' 'TestIO#test_one [test_io.rb:9]:' 'no' > "$P/build/check/s-tests.log"
+  is "what failed" "$("$P/scripts/failures" "$P/build/check" s | tr -s ' ' | tr '\n' ,)" \
+    's: FAIL b 2.0 s off,s: ok c 1.0 s UNSTEADY: passed,s: #7 test_io.rb:3:in x: fails,s: TestIO#test_one [test_io.rb:9]:,'
+  expect "the total lists that too" 1 '^s: FAIL  b ' "$P/scripts/check-total" "$P/build/check" s
+  rm "$P/build/check/s-tests.log"
   # ruby ends when unit has ended, which is beside it, and whose text comes later. live begins after both.
   cat > "$work/suites" <<'MAKE'
 #!/bin/sh
