@@ -48,6 +48,12 @@ STRING_MAX = 65535
 LINES_MAX = 16 << 20
 STACK_MAX = 256 << 20
 
+# The least of version 1.0, and the most that any version may have
+SIZES = [
+    ("record_size", 64, 4096), ("ec_slot_size", 64, 4096), ("thread_slot_size", 192, 4096),
+    ("frame_size", 32, 256), ("lines_entry_size", 4, 4096),
+]
+
 METHOD, CMETHOD, BMETHOD, BLOCK, RESCUE, ENSURE, EVAL, BODY, INTERNAL = range(1, 10)
 SHARED, LINES_INSNS = 2, 8  # flags
 NAMED, ANON_CLASS, ANON_MODULE, SINGLETON, INSTANCE_SINGLETON, REFINEMENT, NESTED = range(16, 23)
@@ -141,9 +147,14 @@ class Ruby:
         if self.magic != b"RBDBGEXT" or self.abi_major != 1:
             sys.exit("interface version %d is not supported" % self.abi_major)
         if self.state == 3:
-            sys.exit("this ruby has no room for the interface: its address space is limited (ulimit -v)")
+            sys.exit("this ruby cannot be read: it was started with RUBY_EXTERNAL_DEBUG=0, it got no memory, "
+                     "or its address space is limited (ulimit -v)")
         if self.state != 1:
             sys.exit("the process is starting or ending")
+        # A section that is damaged must not lead this reader astray.
+        for name, least, most in SIZES:
+            if not least <= getattr(self, name) <= most:
+                sys.exit("the interface is damaged: %s is %d" % (name, getattr(self, name)))
         if self.pid != process.own_pid():
             sys.exit("the process is between fork and its first own step")
         self.cache = {}  # records by id, names by (id, depth)
@@ -352,7 +363,10 @@ class Ruby:
             torn = "  (torn: it ran while it was read)"
         shown = []
         for depth, (rid, pc, jit_return) in enumerate(frames):
-            if rid in (0, 1):
+            if rid == 1 or not rid and depth == len(frames) - 1:
+                continue
+            if not rid:
+                shown.append("?")  # there was no memory to describe it
                 continue
             path = self.code(rid)[5]
             if path:
@@ -416,4 +430,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (Gone, struct.error, IndexError, OverflowError, UnicodeDecodeError) as e:
+        sys.exit("the process is ending, or its interface is damaged: %s" % e)

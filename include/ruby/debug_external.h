@@ -20,6 +20,12 @@
  *    padding; their sizes are asserted at the end of this file.
  *  - An *address* is a virtual address in the process, held in 64 bits; 0 is
  *    "none".  An *offset* is in bytes.
+ *  - An address, a directory or an offset in the section that is 0 is not
+ *    published: a reader does without what it leads to.  The offsets from
+ *    ec_vm_stack to lines_entry_line are exceptions.  They are always there, and 0
+ *    is an offset.  ec_slot, ec_label and thread_ec are not 0 in any process.
+ *  - A later minor version may add values to an enumeration and bits to a word of
+ *    flags.  A reader shows an unknown value as unknown, and ignores an unknown bit.
  *  - Fields named `reserved` are 0 until a later minor version gives them a
  *    meaning.
  *  - Order: what is said here to be stored before something else is so for a
@@ -82,6 +88,10 @@ typedef __INT64_TYPE__ int64_t;
  *  - an ELF note in a PT_NOTE segment, with owner "ruby-debug-ext" and
  *    type RB_DEBUG_EXT_NOTE_TYPE.  Its 8 bytes of description are a signed
  *    distance, from the description itself to the section.
+ *
+ * exec() replaces the section with all other memory, and the pid stays: find it
+ * again.  A process can have loaded two files that hold a VM.  Each has a section
+ * of its own; that of a VM that was never started stays STARTING.
  */
 #define RB_DEBUG_EXT_SECTION_NAME "rb_debug_ext"
 #define RB_DEBUG_EXT_SYMBOL_NAME "rb_debug_ext_root"
@@ -93,6 +103,10 @@ typedef __INT64_TYPE__ int64_t;
 
 /* -- Limits that readers may rely on -------------------------------------- */
 
+#define RB_DEBUG_EXT_SECTION_SIZE_MAX (1u << 20) /**< largest section_size */
+#define RB_DEBUG_EXT_STRIDE_MAX 4096u          /**< largest size of a record, slot or entry */
+#define RB_DEBUG_EXT_FRAME_SIZE_MAX 256u       /**< largest frame_size */
+#define RB_DEBUG_EXT_VM_STACK_MAX (1u << 30)   /**< most words of a VM stack */
 #define RB_DEBUG_EXT_STRING_MAX 65535u         /**< longest string, in bytes */
 #define RB_DEBUG_EXT_LINES_MAX (16u << 20)     /**< longest line table, in bytes */
 #define RB_DEBUG_EXT_NAME_DEPTH_MAX 64         /**< how deep the composition of a name goes */
@@ -126,7 +140,8 @@ enum rb_debug_ext_state {
  *  there are none. */
 enum rb_debug_ext_unavailable {
     RB_DEBUG_EXT_NO_ADDRESS_SPACE = 1, /**< RLIMIT_AS (ulimit -v) leaves too little */
-    RB_DEBUG_EXT_NO_MEMORY = 2         /**< the system gave none */
+    RB_DEBUG_EXT_NO_MEMORY = 2,        /**< the system gave none */
+    RB_DEBUG_EXT_SWITCHED_OFF = 3      /**< it was started with RUBY_EXTERNAL_DEBUG=0 */
 };
 
 /** rb_debug_ext_section::gc_phase */
@@ -173,12 +188,14 @@ struct rb_debug_ext_section {
     uint32_t state;               /**< enum rb_debug_ext_state; stored last */
     /** The process that this memory describes.  Another value than the pid of
      *  the process means a child between fork (or vfork) and the point where
-     *  Ruby has adapted its tables: do not read further yet.  The pid is the
-     *  one in the pid namespace of the process. */
+     *  Ruby has adapted its tables: do not read further yet.  It stays so in a
+     *  child that C code makes with fork() or clone() and that runs no Ruby: do
+     *  not wait for it.  The pid is the one in the pid namespace of the process. */
     uint32_t pid;
 
     /* Sizes of the other structures of this header in the process: strides of
-     * arrays, in bytes.  At least the size this header gives for 1.0. */
+     * arrays, in bytes.  At least the size this header gives for 1.0, and at most
+     * RB_DEBUG_EXT_STRIDE_MAX. */
     uint16_t record_size;
     uint16_t ec_slot_size;
     uint16_t thread_slot_size;
@@ -197,10 +214,10 @@ struct rb_debug_ext_section {
     uint16_t ec_label;            /**< uint32_t: label set in force, 0 none; see "Labels" */
     uint16_t ec_jit_entry_sp;     /**< 0, and will stay so: not published */
 
-    /* Offsets in a control frame, all 8 byte fields. */
+    /* Offsets in a control frame, all 8 byte fields but frame_ext_debug. */
     uint16_t frame_size;          /**< bytes from one frame to its caller's */
     uint16_t frame_pc;            /**< address: the *next* instruction, see "Lines" */
-    uint16_t frame_ext_debug;     /**< low 32 bits: id of a record; high ones: see "Lines" */
+    uint16_t frame_ext_debug;     /**< uint32_t: id of a record.  The uint32_t behind it: see "Lines" */
     uint16_t frame_jit_return;    /**< not 0: JIT code may own the pc, see "Lines" */
     uint16_t frame_self;          /**< address of the receiver, for identity only */
     uint16_t frame_ep;            /**< address of the environment, for identity only */
@@ -381,7 +398,8 @@ enum rb_debug_ext_jit_frame_kind {
 
 /* -- Records: what an id stands for ---------------------------------------- */
 
-/** No record: the outermost frame of each stack has this id and is no code. */
+/** No record.  The outermost frame of each stack has this id and is no code.  Another
+ *  frame has it if there was no memory to describe its code: show it as unknown. */
 #define RB_DEBUG_EXT_ID_NONE 0u
 /** A frame that the VM pushed for its own purposes: do not show it. */
 #define RB_DEBUG_EXT_ID_INTERNAL 1u
@@ -530,7 +548,7 @@ struct rb_debug_ext_string {
  * The pc of a frame that is not the innermost one is exact, if the frame that it
  * called is no clause.  When a RESCUE or ENSURE clause begins, the frame that it
  * belongs to, which is the next outer one, gets the pc where it will go on.  Since
- * abi_minor 1 the high 32 bits at frame_ext_debug of the clause's frame are a signed
+ * abi_minor 1 the second 32 bits at frame_ext_debug of the clause's frame are a signed
  * number of words of 8 bytes: the pc of the next outer frame plus these is the pc
  * that it had when it was left, by the call that raised for example, and is exact.
  * They are 0 in other frames, and in a process of minor 0: there the line of the
@@ -647,7 +665,8 @@ struct rb_debug_ext_jit_entry {
  * those of code: of retired ones there are at most grace_records, or
  * grace_records_unasked.  There are fewer when RB_DEBUG_EXT_LABEL_RECORDS_MAX is
  * reached: the oldest ones expire before a new one is refused.  Two ids can be the
- * same set.  A thread or fiber begins with the set of the EC that made it.
+ * same set.  A fiber begins with the set of the EC that made it, a thread with none:
+ * it can outlive the work that made it.
  *
  * The 8 bytes at ec_context of an EC belong to the program, too: an address, which
  * rb_profile_context_set() stores.  By convention it is that of a thread context

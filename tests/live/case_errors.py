@@ -6,6 +6,7 @@ import sys
 import tempfile
 
 import harness
+import native
 import seccomp
 from binaries import Binary
 from case_lifecycle import BUSY
@@ -114,6 +115,61 @@ def little_address_space(ctx):
     check(sorted(set(statuses), reverse=True) == [harness.NO_INTERFACE, 0] and statuses == sorted(statuses, reverse=True),
           "statuses of dump: %s", statuses)
     return "with %d of %d limits there was none" % (statuses.count(harness.NO_INTERFACE), len(seen))
+
+
+@case(timeout=60, bpf=False, patient=True)
+def switched_off(ctx):
+    """RUBY_EXTERNAL_DEBUG=0: the ruby runs, and is not to be read. Another value changes nothing."""
+    for value, status in (("0", harness.NO_INTERFACE), ("1", 0), ("", 0)):
+        ruby = ctx.start([harness.RUBY, "--disable=gems", "-e", "puts 'ready'; $stdout.flush; sleep"],
+                         env={"RUBY_EXTERNAL_DEBUG": value})
+        ruby.expect("ready")
+        if status:
+            fails(ctx, status, "-p", ruby.pid, says=["RUBY_EXTERNAL_DEBUG=0"])
+            other = subprocess.run([sys.executable, RUBYSTACK, str(ruby.pid)], capture_output=True, text=True, timeout=60)
+            check(other.returncode and "RUBY_EXTERNAL_DEBUG=0" in other.stderr, "rubystack.py: %s", other)
+        dump = ctx.extprof("dump", "-p", ruby.pid)
+        check(dump.status == status, "%r: status %d: %s", value, dump.status, dump.err)
+        ruby.kill()
+
+
+# One mapping of this size fails: that of the tables of threads, ECs and ractors.
+REFUSES = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	void *(*real)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
+	if (size != strtoul(getenv("REFUSED"), NULL, 10))
+		return real(at, size, prot, flags, fd, offset);
+	if (write(2, "refused\n", 8) != 8)
+		abort();
+	errno = ENOMEM;
+	return MAP_FAILED;
+}
+"""
+
+
+@case(timeout=60, bpf=False, patient=True)
+def tables_that_get_no_memory(ctx):
+    """Without a table there is no interface: no process says that it can be read and has no threads."""
+    refuses = native.library(ctx, REFUSES)
+    for size in (3 * 65536 * 8, 1024 * 64):
+        path = ctx.path("refused-%d" % size)
+        with open(path, "w") as refused:
+            ruby = ctx.start([harness.RUBY, "--disable=gems", "-e", "puts 'ready'; $stdout.flush; sleep"], stderr=refused,
+                             env={"LD_PRELOAD": refuses, "REFUSED": str(size)})
+            ruby.expect("ready")
+        with open(path) as refused:
+            check("refused" in refused.read(), "no mapping of %d bytes was asked for", size)
+        fails(ctx, harness.NO_INTERFACE, "-p", ruby.pid, says=["no memory"])
+        other = subprocess.run([sys.executable, RUBYSTACK, str(ruby.pid)], capture_output=True, text=True, timeout=60)
+        check(other.returncode and "no memory" in other.stderr, "rubystack.py: %s", other)
+        ruby.kill()
 
 
 @case(timeout=60, bpf=False, patient=True)

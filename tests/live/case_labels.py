@@ -54,6 +54,40 @@ for kind, text in {"threads": "Threads that work for two requests, and threads m
 
 
 @case(timeout=60)
+def threads_that_outlive_a_request(ctx):
+    """A thread that a library makes in the first request and keeps, as Timeout does: its time is no request's. The
+    time of each label in mode wall is that of its requests by their own clock."""
+    ruby = ctx.ruby("-e", """
+clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+puts "ready"; $stdout.flush; $stdin.gets
+keeper, spent, finish = nil, Hash.new(0), clock.call + 3
+while clock.call < finish
+  %w[a b].each do |name|
+    began = clock.call
+    Fiber.with_labels(request: name) { keeper ||= Thread.new { Thread.stop while true }; sleep(name == "a" ? 0.02 : 0.01) }
+    spent[name] += clock.call - began
+  end
+  sleep 0.01
+end
+spent.each { |name, s| puts "#{name} #{(s * 1e9).to_i}" }
+puts "done"; $stdout.flush; $stdin.gets""")
+    ruby.expect("ready")
+    reader = ctx.extprof_start("-m", "wall", "-p", ruby.pid, "--group-by", "label:request", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    truth = truth_of(ruby, 3)
+    reader.signal(2)
+    profile = ctx.profile_of(reader).ok()
+    seen = Counter()
+    for s in profile.stacks:
+        seen[s.frames[0].label] += s.count
+    for name, ns in truth.items():
+        share = seen["[request=%s]" % name] / (ns / 1e3)
+        check(0.9 < share < 1.05, "%s: %.3f of the time by the program's clock: %s", name, share, dict(seen))
+    return ", ".join("%s %.3f" % (name, seen["[request=%s]" % name] / (ns / 1e3)) for name, ns in truth.items())
+
+
+@case(timeout=60)
 def outputs(ctx):
     """The label in the summary, in speedscope and in pprof; two keys in their order; what is no key is refused."""
     ruby = ctx.ruby("-e", "Fiber.with_labels(request: %(GET /\\e[1mx), n: 7) { puts 'ready'; $stdout.flush; i = 0; i += 1 while true }")
@@ -136,8 +170,8 @@ def expired_values(ctx):
 @case(timeout=60, bpf=False)
 def dump(ctx):
     """A dump says what each thread and fiber works for, in text and in JSON."""
-    ruby = ctx.ruby("-e", "t = Fiber.with_labels(request: 'GET /x', tenant: 42) { Thread.new { Thread.current.name = 'w'; "
-                    "Fiber.with_labels(tenant: nil, part: 'a') { sleep } } }; "
+    ruby = ctx.ruby("-e", "t = Fiber.with_labels(other: 1) { Thread.new { Thread.current.name = 'w'; "
+                    "Fiber.with_labels(request: 'GET /x', tenant: 42) { Fiber.with_labels(tenant: nil, part: 'a') { sleep } } } }; "
                     "f = Fiber.with_labels(job: 1) { Fiber.new { Fiber.yield } }; f.resume; "
                     "Thread.pass until t.stop?; puts 'ready'; $stdout.flush; sleep")
     ruby.expect("ready")

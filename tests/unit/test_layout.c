@@ -173,6 +173,19 @@ TEST(layout_says_why_there_is_nothing_to_read)
 	CHECK_INT(check(), -ENOMEM);
 	CHECK_INT(diag.code, DIAG_NO_INTERFACE);
 	CHECK(strstr(diag.text, "no memory"));
+	section.unavailable = RB_DEBUG_EXT_SWITCHED_OFF;
+	CHECK_INT(check(), -EOPNOTSUPP);
+	CHECK_INT(diag.code, DIAG_NO_INTERFACE);
+	CHECK(strstr(diag.text, "RUBY_EXTERNAL_DEBUG=0"));
+}
+
+TEST(layout_takes_no_address_of_0_for_the_current_ec)
+{
+	fake__init(&vm, &section);
+	section.tls_current_ec = 0;
+	CHECK_INT(check(), -EPROTO);
+	CHECK_INT(diag.code, DIAG_VERSION);
+	CHECK(strstr(diag.text, "tls_current_ec is 0"));
 }
 
 TEST(layout_refuses_frames_with_descriptors)

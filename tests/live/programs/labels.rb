@@ -43,8 +43,9 @@ def turn
     work("none", 1)
     request("a", 3)
     request("b", 1)
-    # A thread begins with the labels of the one that made it.
-    Fiber.with_labels(request: "b") { threads(1) { work("b", 1) } }
+    # A thread begins without labels, and can be given those of the one that made it.
+    Fiber.with_labels(request: "b") { threads(1) { work("none", 1) } }
+    Fiber.with_labels(request: "b") { labels = Fiber.labels; threads(1) { Fiber.with_labels(**labels) { work("b", 1) } } }
   when "fibers"
     Fiber.set_scheduler(Turns.new)
     # Both are switched away in the middle.

@@ -14,8 +14,6 @@
 #define EC_SLOT_SIZE_LEAST 64u
 #define THREAD_SLOT_SIZE_LEAST 192u
 #define JIT_ENTRY_SIZE_LEAST 16u
-#define SECTION_SIZE_MAX (1u << 20)
-#define STRIDE_MAX 4096u
 
 /* Between thread pointer and TLS variable: static TLS is small. */
 #define TLS_DISTANCE_MAX (1ll << 30)
@@ -52,7 +50,7 @@ static int check_head(const struct rb_debug_ext_section *s, struct diag *d)
 		diag__hint(d, "build that ruby again, with the patches that this extprof came with");
 		return -EPROTO;
 	}
-	if (s->section_size < SECTION_SIZE_LEAST || s->section_size > SECTION_SIZE_MAX)
+	if (s->section_size < SECTION_SIZE_LEAST || s->section_size > RB_DEBUG_EXT_SECTION_SIZE_MAX)
 		return wrong(d, "section_size", s->section_size);
 	return 0;
 }
@@ -64,6 +62,11 @@ static int unavailable(const struct rb_debug_ext_section *s, struct diag *d)
 		diag__set(d, DIAG_NO_INTERFACE, ENOMEM, "this ruby has no debugging interface: "
 			  "the limit of its address space left too little for it when it started");
 		diag__hint(d, "start it with more: ulimit -v (RLIMIT_AS), or LimitAS= of systemd");
+	} else if (s->unavailable == RB_DEBUG_EXT_SWITCHED_OFF) {
+		diag__set(d, DIAG_NO_INTERFACE, EOPNOTSUPP, "this ruby has no debugging interface: "
+			  "it was started with RUBY_EXTERNAL_DEBUG=0");
+		diag__hint(d, "start it without RUBY_EXTERNAL_DEBUG in its environment");
+		return -EOPNOTSUPP;
 	} else {
 		diag__set(d, DIAG_NO_INTERFACE, ENOMEM, "this ruby has no debugging interface: "
 			  "it got no memory for it when it started");
@@ -80,7 +83,7 @@ static uint32_t known_size(const struct rb_debug_ext_section *s)
 
 static int check_stride(unsigned int size, unsigned int least, const char *what, struct diag *d)
 {
-	if (size < least || size > STRIDE_MAX || size % 8)
+	if (size < least || size > RB_DEBUG_EXT_STRIDE_MAX || size % 8)
 		return wrong(d, what, size);
 	return 0;
 }
@@ -103,7 +106,8 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 	    (err = check_stride(s->jit_entry_size, JIT_ENTRY_SIZE_LEAST, "jit_entry_size", d)))
 		return err;
 
-	if (s->tls_current_ec % 8 || s->tls_current_ec > TLS_DISTANCE_MAX ||
+	/* 0 is not published.  At the thread pointer itself there is something else. */
+	if (!s->tls_current_ec || s->tls_current_ec % 8 || s->tls_current_ec > TLS_DISTANCE_MAX ||
 	    s->tls_current_ec < -TLS_DISTANCE_MAX)
 		return wrong(d, "tls_current_ec", (unsigned long long)s->tls_current_ec);
 
@@ -125,7 +129,7 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 	if (s->thread_ec % 8)
 		return wrong(d, "thread_ec", s->thread_ec);
 
-	if (s->frame_size < WALK_FRAME_SIZE_MIN || s->frame_size > WALK_FRAME_SIZE_MAX ||
+	if (s->frame_size < WALK_FRAME_SIZE_MIN || s->frame_size > RB_DEBUG_EXT_FRAME_SIZE_MAX ||
 	    s->frame_size % 8)
 		return wrong(d, "frame_size", s->frame_size);
 	if ((err = check_frame_field(s, s->frame_pc, "frame_pc", d)) ||

@@ -23,14 +23,13 @@
 
 /* Bounds of the stride of frames that the walker accepts. */
 #define WALK_FRAME_SIZE_MIN 32u
-#define WALK_FRAME_SIZE_MAX 256u
+#define WALK_FRAME_SIZE_MAX RB_DEBUG_EXT_FRAME_SIZE_MAX
 
 /* Fields of an EC that are within so many bytes are read at once. */
 #define WALK_EC_SPAN_MAX 64u
 
-/* Largest VM stack believed, in words of 8 bytes (8 GiB): a bound, not a
- * limit of Ruby's, whose default is 1 MiB. */
-#define WALK_STACK_WORDS_MAX (1ull << 30)
+/* Largest VM stack believed, in words of 8 bytes (8 GiB).  Ruby's default is 1 MiB. */
+#define WALK_STACK_WORDS_MAX ((uint64_t)RB_DEBUG_EXT_VM_STACK_MAX)
 
 /* Processes that are followed at the same time. */
 #define TARGETS_MAX 8192u
