@@ -366,6 +366,16 @@ struct extprof_recording_options {
 	 * part of reports, unless there is nothing else: extprof_report_idle() has them. */
 	bool idle;
 	char reserved2[6];	/* 0 */
+
+	/*
+	 * The recording goes on in another file when that of extprof_recording_record_to() has so much: a time ("1h", "90s",
+	 * at least 100ms) or a size ("100MB", of 1024 * 1024 bytes; 256KB to 1TB).  Each file is a recording of its own time.
+	 * The path there is NAME.extprof, and the files are NAME-YYYYMMDD-HHMMSS-mmmZ.extprof: the time in UTC, so that names
+	 * sort as times do.  What is reported is what the last file has.  NULL: there is one file.
+	 */
+	const char *rotate;
+	uint64_t keep;		/* with `rotate`: the newest files that stay; older ones which this recording has made are removed.
+				 * 0: all, 100000 at most */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -424,9 +434,19 @@ EXTPROF_API int extprof_recording_check_unit(const struct extprof_recording_opti
  */
 EXTPROF_API int extprof_recording_record_to(struct extprof_recording *r, const char *path, int uid, int gid,
 					    struct extprof_error *error);
-/* After extprof_recording_finish(): was it written whole?  *samples: how many it has. */
+/* After extprof_recording_finish(): was it written whole?  *samples: how many it has, with `rotate` all files together.  One
+ * that could not be written ends the recording; those before it are whole. */
 EXTPROF_API int extprof_recording_file_status(const struct extprof_recording *r, uint64_t *samples,
 					      struct extprof_error *error);
+
+struct extprof_recording_files {
+	size_t size;		/* sizeof(struct extprof_recording_files) */
+	const char *path;	/* of the file that is written, or was at last; NULL: none.  Until the next call of any function
+				 * for this recording */
+	uint64_t made, removed;	/* files so far; with that one */
+};
+/* 0 or -EINVAL. */
+EXTPROF_API int extprof_recording_files(const struct extprof_recording *recording, struct extprof_recording_files *files);
 
 /*
  * Check the options and find the processes.  This can take as long as a process wants it to, if that

@@ -44,7 +44,7 @@ static uint64_t recording_size(const char *file)
 static void show_progress(struct recorder *r)
 {
 	struct extprof_progress p = { .size = sizeof(p) };
-	const char *file = r->run.options->recording_file;
+	struct extprof_recording_files files = { .size = sizeof(files) };
 
 	if (!r->live || clock__now() < r->next_progress)
 		return;
@@ -55,8 +55,10 @@ static void show_progress(struct recorder *r)
 	else
 		fprintf(stderr, "\rextprof: %s%.1f s, %" PRIu64 " samples, %" PRIu64 " lost", p.paused ? "paused at " : "",
 			(double)p.elapsed / 1e9, p.samples, p.lost);
-	if (!p.waiting && file)
-		fprintf(stderr, ", %.1f MB written", (double)recording_size(file) / 1e6);
+	if (!p.waiting && !extprof_recording_files(r->run.recording, &files) && files.path)
+		fprintf(stderr, ", %.1f MB written", (double)recording_size(files.path) / 1e6);
+	if (!p.waiting && r->run.options->recording.rotate)
+		fprintf(stderr, " into file %" PRIu64, files.made);
 	fprintf(stderr, "\033[K");
 	fflush(stderr);
 }
@@ -138,6 +140,12 @@ static int choose_name(struct recorder *r, struct extprof_error *e)
 
 	if (o->pid_count)
 		snprintf(of, sizeof(of), "%d", (int)o->pids[0]);
+	/* The time is added to the name of each file. */
+	if (o->rotate) {
+		snprintf(r->name, sizeof(r->name), "extprof-%s.extprof", of);
+		r->run.options->recording_file = r->name;
+		return 0;
+	}
 	if (localtime_r(&now, &tm))
 		strftime(at, sizeof(at), "%Y%m%d-%H%M%S", &tm);
 	for (int i = 1; i <= NAMES_MAX; i++) {
@@ -162,6 +170,8 @@ static int prepare(struct run *run, struct extprof_error *e)
 
 	if (!err && r->keeps && !run->options->recording_file && !run->options->output_count)
 		err = choose_name(r, e);
+	if (!err && run->options->recording.rotate && !run->options->recording_file)
+		err = message__set(e, EXTPROF_USAGE, EINVAL, "--rotate is for a recording: say extprof record, or -o FILE.extprof");
 	if (!err && run->options->recording_file)
 		err = extprof_recording_record_to(run->recording, run->options->recording_file,
 						  run->owner ? (int)run->owner->uid : -1,

@@ -91,6 +91,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		return err;
 	if (o->recording.sources && !o->recording_file && o->output_count)
 		FAIL("--sources keeps files in a recording: write one, with -o FILE.extprof");
+	if (o->recording.rotate && o->output_count)
+		FAIL("--rotate is for a recording alone: leave out -o %s", o->outputs[0].file);
 	if (extprof_recording_check(&o->recording, &e))
 		FAIL("%s", e.text);
 	if (unit && extprof_recording_check_unit(&o->recording, unit, &e))

@@ -82,28 +82,40 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 /* The file that was written meanwhile. */
 static int show_recording(const struct options *o, const struct extprof_recording *r, struct extprof_error *e)
 {
+	struct extprof_recording_files files = { .size = sizeof(files) };
 	char name[PATH_MAX];
 	uint64_t samples;
 
 	if (extprof_recording_file_status(r, &samples, e))
 		return message__fail(e);
-	extprof_clean(name, sizeof(name), o->recording_file);
+	extprof_recording_files(r, &files);
+	extprof_clean(name, sizeof(name), files.path ? files.path : o->recording_file);
 	if (!samples) {
 		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", name);
 		return STATUS_NOTHING;
 	}
-	if (!options__has(o, OPTION_QUIET))
+	if (options__has(o, OPTION_QUIET))
+		return STATUS_OK;
+	if (!o->recording.rotate)
 		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %s\n", samples, name);
+	else
+		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %" PRIu64 " files, the last one %s; %" PRIu64 " older ones "
+			"are removed\n", samples, files.made, name, files.removed);
 	return STATUS_OK;
 }
 
 int result__show(const struct options *o, struct extprof_recording *r, struct output_file *files)
 {
 	struct extprof_error e = { .size = sizeof(e) };
-	int verdict = extprof_recording_verdict(r, &e);
-	int status = verdict < 0 || e.text[0] ? message__fail(&e) : STATUS_OK;
-	bool written = verdict != 1 && verdict != -ENODATA;
+	int verdict, status;
+	bool written;
 
+	/* A summary would be of the last file alone. */
+	if (o->recording.rotate)
+		return show_recording(o, r, &e);
+	verdict = extprof_recording_verdict(r, &e);
+	status = verdict < 0 || e.text[0] ? message__fail(&e) : STATUS_OK;
+	written = verdict != 1 && verdict != -ENODATA;
 	/* One that fails keeps no other from being written. */
 	for (unsigned int i = 0; written && i < o->output_count; i++)
 		if (write_output(o, &o->outputs[i], r, &files[i], &e))

@@ -447,7 +447,7 @@ int engine__step(struct engine *e, struct diag *d)
 		return 1;
 	}
 	engine__figures_step(e, now);
-	if (engine__step_recording(e, deadline__now())) {
+	if (engine__step_recording(e, deadline__now()) || engine__rotate(e)) {
 		engine__set_ended(e, "the file of the recording cannot be written");
 		return 1;
 	}
@@ -482,7 +482,8 @@ void engine__progress(struct engine *e, struct progress *p)
 		p->processes += e->set.list[i]->state == PROCESS_SAMPLED;
 	}
 	engine__total(e, UINT32_MAX, &c, &received);
-	p->samples = c.taken;
+	p->samples = c.taken + e->segments.taken;
+	p->lost = e->segments.lost;
 	for (int i = 0; i < LOSS_MAX; i++)
 		p->lost += c.lost[i] + received.lost[i];
 	if (e->started) {

@@ -35,11 +35,18 @@ struct progress {
 int engine__create(struct engine **engine, const struct settings *settings, struct diag *d);
 /*
  * Write each sample into a new file, see recording/writer.h, besides what is reported.  Before engine__begin().  A file
- * without samples is removed in the end.
+ * without samples is removed in the end.  With settings::rotate_time or rotate_size there is one file after the other,
+ * and what is reported is what the last one has.
  */
 int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, struct diag *d);
-/* After engine__finish(): was the file written well?  0 or -errno with *d.  *samples: that are in it. */
+/* After engine__finish(): was the file written well?  0 or -errno with *d.  *samples: that are in it, or in all files. */
 int engine__recording_status(const struct engine *e, uint64_t *samples, struct diag *d);
+
+struct segments_state {
+	const char *path;	/* of the file that is written now, or was at last; NULL: there is none */
+	uint64_t made, removed;	/* files; `made` with that one */
+};
+void engine__segments(const struct engine *e, struct segments_state *state);
 /* Everything else that can fail before something is recorded: BPF. */
 int engine__open(struct engine *e, struct diag *d);
 /* After the caller has let the command go, if there is one: the first search. */

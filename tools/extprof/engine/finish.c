@@ -228,7 +228,7 @@ static void describe_pauses(const struct engine *e, struct report *report)
 	accounting__settle(&sums, &total, &received);
 	session__facts(e->session, SOURCE_GC, &facts);
 	report->meta.pauses_lost = accounting__lost(&sums);
-	report->meta.pauses_begun_before = facts.begun_before;
+	report->meta.pauses_begun_before = facts.begun_before - e->begun_before;
 	report->meta.pauses_not_ended = facts.not_ended;
 }
 

@@ -16,9 +16,8 @@ static int name_frame(void *context, uint32_t number)
 	return frame_names__take(&e->frames, number, &e->table);
 }
 
-int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, struct diag *d)
+int engine__open_recording(struct engine *e, struct diag *d)
 {
-	const uint32_t groups = 1u << GROUP_PROCESS | 1u << GROUP_THREAD;
 	struct recording_source source = {
 		.frames = &e->frames, .processes = &e->rows, .name = name_frame,
 		.file = engine__note_source, .context = e,
@@ -26,21 +25,41 @@ int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, 
 	struct recording_writer *writer;
 	int err;
 
+	if (e->segments.base)
+		err = engine__create_segment(e, &writer, d);
+	else
+		err = recording_writer__create(&writer, e->recording_path, e->recording_uid, e->recording_gid,
+					       e->settings.rate ? SECOND / e->settings.rate : 0, d);
+	if (err)
+		return err;
+	recording_sink__free(&e->recording);
+	e->recording_begun = e->recording_ended = false;
+	e->source_files.texts = e->settings.sources;
+	if (recording_sink__init(&e->recording, writer, &source, e->settings.modes, e->settings.mode_count))
+		return recording_writer__why(writer, d);
+	return 0;
+}
+
+int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, struct diag *d)
+{
+	const uint32_t groups = 1u << GROUP_PROCESS | 1u << GROUP_THREAD;
+	int err;
+
 	if (e->recording.writer)
 		return diag__set(d, DIAG_USAGE, EBUSY, "it is recorded into a file already");
+	free(e->recording_path);
 	e->recording_path = strdup(path);
-	if (!e->recording_path)
+	e->recording_uid = uid;
+	e->recording_gid = gid;
+	if (!e->recording_path || ((e->settings.rotate_time || e->settings.rotate_size) && segments__init(&e->segments, path)))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
-	err = recording_writer__create(&writer, path, uid, gid, e->settings.rate ? SECOND / e->settings.rate : 0, d);
+	err = engine__open_recording(e, d);
 	if (err)
 		return err;
 	/* Each sample is of a process and a thread, whatever is shown of it. */
 	groups__add_mask(&e->resolver.groups, groups);
 	e->resolver.threads_max = 0;
 	e->resolver.all_labels = true;
-	e->source_files.texts = e->settings.sources;
-	if (recording_sink__init(&e->recording, writer, &source, e->settings.modes, e->settings.mode_count))
-		return recording_writer__why(writer, d);
 	if (sinks__add(&e->resolver.sinks, &e->recording.sink))
 		return diag__set(d, DIAG_INTERNAL, ENOSPC, "there are too many sinks");
 	return 0;
@@ -53,7 +72,8 @@ static int begin(struct engine *e)
 	};
 
 	e->recording_begun = true;
-	return recording_account__begin(e->recording.writer, &view, e->started_at, e->started_wall,
+	return recording_account__begin(e->recording.writer, &view, e->from,
+					e->started_wall + (time_t)((e->from - e->started_at) / SECOND),
 					e->settings.rate ? SECOND / e->settings.rate : 0);
 }
 
@@ -130,7 +150,10 @@ void engine__end_recording(struct engine *e)
 
 int engine__recording_status(const struct engine *e, uint64_t *samples, struct diag *d)
 {
-	*samples = e->recording.writer ? recording_writer__samples(e->recording.writer) : 0;
+	*samples = e->segments.samples;
+	/* Those of a file that follows are counted already. */
+	if (e->recording.writer && !e->segments.counted)
+		*samples += recording_writer__samples(e->recording.writer);
 	if (e->recording_err)
 		*d = e->recording_why;
 	return e->recording_err;
@@ -146,4 +169,5 @@ void engine__free_recording(struct engine *e)
 	if (empty)
 		unlink(e->recording_path);
 	free(e->recording_path);
+	segments__free(&e->segments);
 }

@@ -72,15 +72,11 @@ static void forget_symbols(struct engine *e)
 	symbol_table__free(&e->table);
 }
 
-int engine__restart(struct engine *e, struct diag *d)
+int engine__forget(struct engine *e, struct diag *d)
 {
 	struct session_losses losses;
+	struct source_facts facts;
 
-	if (!e->snapshot)
-		return diag__set(d, DIAG_USAGE, EINVAL, "there is no snapshot that can be forgotten");
-	/* Its ids of processes and its account are those of one window. */
-	if (e->recording.writer)
-		return diag__set(d, DIAG_USAGE, EBUSY, "a recording that is written into a file has one window");
 	/* Rows first: the frames of all that stay are forgotten with the stacks. */
 	if (forget_rows(e) || states__restart(&e->states) || forget_stacks(e))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
@@ -94,6 +90,20 @@ int engine__restart(struct engine *e, struct diag *d)
 	e->lost_events = session__lost_events(e->session) + e->refused_events;
 	session__losses(e->session, &losses);
 	e->lost_accounts = losses.threads;
+	if (e->sources & 1u << SOURCE_GC) {
+		session__facts(e->session, SOURCE_GC, &facts);
+		e->begun_before = facts.begun_before;
+	}
 	e->snapshot = false;
 	return 0;
+}
+
+int engine__restart(struct engine *e, struct diag *d)
+{
+	if (!e->snapshot)
+		return diag__set(d, DIAG_USAGE, EINVAL, "there is no snapshot that can be forgotten");
+	/* Its ids of processes and its account are those of one window. */
+	if (e->recording.writer)
+		return diag__set(d, DIAG_USAGE, EBUSY, "a recording that is written into a file has one window");
+	return engine__forget(e, d);
 }

@@ -42,6 +42,8 @@ enum settings_waits {
 	WAITS_RATE,		/* one sample for each period of short waits, see source_options::each_wait */
 };
 
+#define SETTINGS_KEEP_MAX 100000u
+
 struct settings {
 	size_t size;		/* of this structure */
 	struct selection selection;
@@ -68,6 +70,8 @@ struct settings {
 	uint64_t duration;	/* ns that are recorded, 0: until the processes have ended, or engine__end() */
 	uint64_t delay;		/* ns from the begin until something is recorded */
 	bool start_paused;	/* nothing is recorded before engine__resume() */
+	uint64_t rotate_time, rotate_size;	/* ns and bytes that a file of the recording has; 0, 0: there is one file */
+	uint64_t keep;		/* of these the newest, SETTINGS_KEEP_MAX at most; 0: all */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;
 	struct groups groups;

@@ -50,6 +50,23 @@ struct engine_sources {
 	struct target_files files;
 };
 
+/* A recording in several files: segments.c. */
+struct segments {
+	char *base;		/* of their names; NULL: there is one file, of the name that was given */
+	uint64_t name_ms;	/* in the last name: ms since 1970 */
+	uint64_t made, removed;	/* files */
+	uint64_t samples;	/* in those that have ended */
+	bool counted;		/* the samples of the writer are among them: it has ended */
+	uint64_t taken, lost;	/* for engine__progress(): before the last restart */
+	struct segment {
+		char *path;
+		dev_t device;
+		ino_t inode;
+	} *list;		/* that are not removed, oldest first, if some are to be */
+	size_t room;
+	uint32_t count;
+};
+
 struct engine_figures;
 struct engine_shared;
 struct figures_process;
@@ -92,6 +109,7 @@ struct engine {
 	uint64_t resume_at;	/* CLOCK_MONOTONIC, ns: the end of the delay; 0: there is none */
 	bool snapshot;		/* there was one since the last step */
 	uint64_t lost_events, lost_accounts;	/* before the last restart */
+	uint64_t begun_before;	/* collections that had begun before the recording, as they were at the last restart */
 	time_t started_wall;
 	uint64_t ask_at;	/* for names to be kept; CLOCK_MONOTONIC, ns */
 	uint64_t names_at;	/* of threads; CLOCK_MONOTONIC, ns */
@@ -126,7 +144,10 @@ struct engine {
 	char ruby_version[32], ruby_description[160];
 
 	struct recording_sink recording;	/* without a writer: there is no file */
-	char *recording_path;
+	char *recording_path;		/* of the file that is written now */
+	uid_t recording_uid;
+	gid_t recording_gid;
+	struct segments segments;
 	struct engine_sources source_files;
 	bool recording_begun, recording_ended;
 	int recording_err;		/* of its end, ... */
@@ -280,6 +301,17 @@ void engine__record_pause(struct engine *e, uint64_t from, uint64_t until);
 /* Names are known and no sample follows: write the account and close the file. */
 void engine__end_recording(struct engine *e);
 void engine__free_recording(struct engine *e);
+/* Make the file, or the next one of several. */
+int engine__open_recording(struct engine *e, struct diag *d);
+
+/* segments.c: a recording in several files.  Without settings::rotate_time and rotate_size these do nothing. */
+
+/* The names of files begin as that path does.  0 or -ENOMEM. */
+int segments__init(struct segments *s, const char *path);
+void segments__free(struct segments *s);
+int engine__create_segment(struct engine *e, struct recording_writer **writer, struct diag *d);
+/* Go on in another file, if it is time for that.  -errno, as engine__recording_status() says: that cannot be. */
+int engine__rotate(struct engine *e);
 
 /* sources.c: the files that the samples of a recording show. */
 
@@ -311,6 +343,9 @@ void engine__read_waits(struct engine *e);
 void engine__end_waits(struct engine *e);
 
 /* restart.c: a new window, see engine.h */
+
+/* As engine__restart(), after a snapshot.  The file of a recording has ended. */
+int engine__forget(struct engine *e, struct diag *d);
 
 /* drain.c: samples that wait */
 

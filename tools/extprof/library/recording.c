@@ -165,6 +165,18 @@ int extprof_recording_file_status(const struct extprof_recording *r, uint64_t *s
 	return error__from(error, engine__recording_status(r->engine, samples, &d), &d);
 }
 
+int extprof_recording_files(const struct extprof_recording *r, struct extprof_recording_files *files)
+{
+	struct extprof_recording_files full = { 0 };
+	struct segments_state state;
+
+	engine__segments(r->engine, &state);
+	full.path = state.path;
+	full.made = state.made;
+	full.removed = state.removed;
+	return result__copy(files, &full, sizeof(full));
+}
+
 int extprof_recording_open(struct extprof_recording *r, struct extprof_error *error)
 {
 	struct diag d = { 0 };
@@ -205,13 +217,19 @@ uint64_t extprof_recording_wait(const struct extprof_recording *r)
 
 int extprof_recording_step(struct extprof_recording *r, struct extprof_error *error)
 {
+	struct segments_state before, after;
 	struct diag d = { 0 };
 	int err = check_state(r, BEGUN, error);
 
 	if (err)
 		return err;
 	reports__free(&r->reports);
+	engine__segments(r->engine, &before);
 	err = engine__step(r->engine, &d);
+	engine__segments(r->engine, &after);
+	/* What a snapshot has made ready is forgotten. */
+	if (after.made != before.made)
+		r->reportable = false;
 	log_changes(r, err != 0);
 	return error__from(error, err, &d);
 }

@@ -8,6 +8,7 @@
 
 #include "library/error.h"
 #include "options/modes.h"
+#include "options/values.h"
 #include "output/output.h"
 #include "source/source.h"
 
@@ -201,6 +202,20 @@ static int set_reader(struct settings *s, const struct extprof_recording_options
 	return o->reader ? not_one_of(EXTPROF_READERS, "reader", o->reader, error) : 0;
 }
 
+/* The files of a recording, if there are several. */
+static int set_rotation(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	s->keep = o->keep;
+	if (o->keep && !o->rotate)
+		return error__set(error, DIAG_USAGE, EINVAL, "--keep is for --rotate: without that there is one file");
+	if (o->keep > SETTINGS_KEEP_MAX)
+		return error__set(error, DIAG_USAGE, EINVAL, "--keep: at most %u files", SETTINGS_KEEP_MAX);
+	if (o->rotate && value__rotation(o->rotate, &s->rotate_time, &s->rotate_size))
+		return error__set(error, DIAG_USAGE, EINVAL, "--rotate: %s is no time of at least 100ms (s, ms, m, h) and no size "
+				  "of 256KB to 1TB (KB, MB, GB, TB)", o->rotate);
+	return 0;
+}
+
 /* One of an older version is smaller, and one of a newer version may be larger. */
 static int set_executor(struct settings *s, const struct extprof_executor *given, struct extprof_error *error)
 {
@@ -218,7 +233,7 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 /* No option may ever lie in what older programs have as padding. */
 #define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
 					      sizeof(struct type), #type)
-NO_PADDING(extprof_recording_options, reserved2);
+NO_PADDING(extprof_recording_options, keep);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, unit);
 NO_PADDING(extprof_dump_options, interrupt_fd);
@@ -227,7 +242,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 			    struct extprof_error *error)
 {
 	static int (*const parts[])(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *e) = {
-		set_kernel, set_reader, set_groups, set_states, set_code, set_syscalls,
+		set_kernel, set_reader, set_groups, set_states, set_code, set_syscalls, set_rotation,
 	};
 	char implied[OPTION_MODES_SIZE];
 	const char *mode_list = o->modes ? o->modes : option__implied_modes(o, implied);

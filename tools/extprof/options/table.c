@@ -236,6 +236,14 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = R, FIELD(sources),
 		.brief = "keep the source files in the recording",
 		.help = "with -o FILE.extprof: also write the source files that are seen into the recording" },
+	[OPTION_ROTATE] = { "rotate", "", "SPAN", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R, FIELD(rotate),
+		.brief = "a new file of the recording: 1h, 100MB",
+		.help = "go on in another file when the recording's has so much time (s, ms, m, h: 1h) or bytes (KB, MB, GB, TB of "
+		"1024, 1024*1024, ... bytes: 100MB); each is a recording of its own, NAME-DATE-TIME.extprof for "
+		"-o NAME.extprof, in UTC" },
+	[OPTION_KEEP] = { "keep", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 100000, .group = OPTION_SHOW, .commands = R,
+		FIELD(keep), .brief = "with --rotate: only the N newest files",
+		.help = "with --rotate: keep the N newest files, and remove older ones that this run has made" },
 	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",

@@ -14,6 +14,10 @@
 #include "base/number.h"
 #include "options/table.h"
 
+#define ROTATION_TIME_LEAST 100000000ull
+#define ROTATION_SIZE_LEAST (256ull << 10)
+#define ROTATION_SIZE_MOST (1024.0 * 1024 * 1024 * 1024)
+
 #define CGROUPS "/sys/fs/cgroup"
 
 /* PID_MAX_LIMIT of the kernel. */
@@ -81,9 +85,9 @@ int value__duration(const char *text, uint64_t *duration)
 	return -EINVAL;
 }
 
-int value__size(const char *text, uint64_t *size)
+static int parse_bytes(const char *text, double most, uint64_t *size)
 {
-	static const char letters[] = "kmg";
+	static const char letters[] = "kmgt";
 	double value;
 	const char *unit = number(text, &value);
 
@@ -100,10 +104,26 @@ int value__size(const char *text, uint64_t *size)
 			unit++;
 		break;
 	}
-	if (*unit || value != floor(value) || value < 1024 || value > 1024.0 * 1024 * 1024)
+	if (*unit || value != floor(value) || value < 1024 || value > most)
 		return -EINVAL;
 	*size = (uint64_t)value;
 	return 0;
+}
+
+int value__size(const char *text, uint64_t *size)
+{
+	return parse_bytes(text, 1024.0 * 1024 * 1024, size);
+}
+
+int value__rotation(const char *text, uint64_t *time, uint64_t *size)
+{
+	size_t length = strlen(text);
+
+	*time = *size = 0;
+	/* 1m is a minute, and 1M would be a size: that has to end with a B. */
+	if (!length || (text[length - 1] | 0x20) != 'b')
+		return value__duration(text, time) || *time < ROTATION_TIME_LEAST ? -EINVAL : 0;
+	return parse_bytes(text, ROTATION_SIZE_MOST, size) || *size < ROTATION_SIZE_LEAST ? -EINVAL : 0;
 }
 
 int value__number(const char *text, unsigned long most, unsigned long *result)

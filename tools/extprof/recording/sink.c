@@ -304,7 +304,7 @@ static int sink__loss(struct sink *sink, const struct sink_loss *loss)
 static int sink__restart(struct sink *sink)
 {
 	struct recording_sink *s = (struct recording_sink *)sink;
-	int err = flush(s);
+	int err = s->ended ? 0 : flush(s);
 
 	memset(s->ids, 0, s->id_count * sizeof(*s->ids));
 	for (uint32_t i = 0; i < s->frame_count; i++)

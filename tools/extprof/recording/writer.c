@@ -15,13 +15,15 @@
 
 /* The stacks that the writer knows by heart.  When there are more, it begins anew, and some are written twice. */
 #define STACKS_KNOWN_MAX (256u << 10)
+/* What a sample takes in a block, about. */
+#define SAMPLE_BYTES 4
 /* Pages of SQLite's cache, KiB. */
 #define CACHE_KIB 2048
 
 enum statement {
 	PUT_META, PUT_MODE, PUT_KIND, PUT_STATE, FIND_STRING, PUT_STRING, PUT_PROCESS, PUT_THREAD, PUT_FRAME, PUT_STACK, PUT_BLOCK,
 	PUT_PAUSE, PUT_EVENT, PUT_THREAD_ACCOUNT, PUT_THREAD_STATE, PUT_ACCOUNT, PUT_SOURCE, BEGIN,
-	COMMIT,
+	COMMIT, COUNT_PAGES,
 	STATEMENTS
 };
 
@@ -47,6 +49,7 @@ static const char *const statements[STATEMENTS] = {
 	[PUT_SOURCE] = "INSERT INTO sources(size,time_ns,hash,length,data,path) VALUES(?,?,?,?,?,?)",
 	[BEGIN] = "BEGIN",
 	[COMMIT] = "COMMIT",
+	[COUNT_PAGES] = "SELECT page_count*page_size FROM pragma_page_count, pragma_page_size",
 };
 
 struct recording_writer {
@@ -591,6 +594,19 @@ int recording_writer__why(const struct recording_writer *w, struct diag *d)
 	if (w->err && d)
 		*d = w->why;
 	return w->err;
+}
+
+uint64_t recording_writer__size(struct recording_writer *w)
+{
+	sqlite3_stmt *s = w->statements[COUNT_PAGES];
+	uint64_t size = 0;
+
+	if (w->err || !s)
+		return 0;
+	if (sqlite3_step(s) == SQLITE_ROW)
+		size = (uint64_t)sqlite3_column_int64(s, 0);
+	sqlite3_reset(s);
+	return size + (uint64_t)w->count * SAMPLE_BYTES;
 }
 
 uint64_t recording_writer__samples(const struct recording_writer *w)

@@ -118,7 +118,11 @@ int recording_writer__end(struct recording_writer *w);
 /* The first error.  Returns its negative errno, or 0.  `d` may be NULL. */
 int recording_writer__why(const struct recording_writer *w, struct diag *d);
 
-/* Samples that were given so far, and bytes of the file. */
+/* Bytes that the file has without the log beside it, if all that was given so far were in it.  Samples of a block that is
+ * not full are estimated. */
+uint64_t recording_writer__size(struct recording_writer *w);
+
+/* Samples that were given so far. */
 uint64_t recording_writer__samples(const struct recording_writer *w);
 
 /* Without recording_writer__end() before, the file is as after a kill. */

@@ -1,0 +1,343 @@
+"""Recordings in several files: each is right for its time, and together they are what one recording is."""
+import glob
+import os
+import re
+import signal
+import time
+
+import case_pause
+import case_recording
+import harness
+from harness import case, check
+
+# What it does when, by its own clocks: a line for each piece of work, of CLOCK_MONOTONIC and CPU time.
+PROGRAM = """
+STDOUT.sync = true
+CPU = Process::CLOCK_PROCESS_CPUTIME_ID
+def now(clock) = Process.clock_gettime(clock)
+def alpha(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
+def beta(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
+def span(method, s)
+  from, cpu = now(Process::CLOCK_MONOTONIC), now(CPU)
+  send(method, s)
+  [method, from, now(Process::CLOCK_MONOTONIC), now(CPU) - cpu].join(" ")
+end
+Thread.new { Thread.current.name = "waits"; Queue.new.pop }
+log, ends, hides = [], false, false
+reader = Thread.new { while (line = gets); case line.chomp when "end" then ends = true; when "hide" then hides = !hides; end; end }
+puts "ready"
+until ends
+  hides ? (def hidden(s) = beta(s); hidden(0.02)) : (log << span(:alpha, 0.06) << span(:beta, 0.03))
+  sleep 0.02
+  GC.start if log.size % 10 == 0
+end
+puts log, "over"
+sleep
+"""
+CHILDREN = """
+STDOUT.sync = true
+CPU = Process::CLOCK_PROCESS_CPUTIME_ID
+def now(clock) = Process.clock_gettime(clock)
+def child(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
+puts "ready"
+gets
+12.times { wait = fork { child(0.2); exit!(0) }; sleep 0.1; Process.wait(wait) }
+puts "over"
+sleep
+"""
+# What one step of the engine and the account of a small program bring at most.
+SIZE_MORE = 128 << 10
+
+
+def files_of(ctx, name="app"):
+    return sorted(glob.glob(glob.escape(ctx.path(name)) + "-????????-??????-???Z.extprof"))
+
+
+def sql(ctx, path, statement):
+    run = ctx.extprof("sql", "-H", path, statement)
+    check(run.status == 0, "%s: %s: status %d: %s", path, statement, run.status, run.err)
+    return [line.split("\t") for line in run.out.splitlines()]
+
+
+def number(ctx, path, statement):
+    return float(sql(ctx, path, statement)[0][0])
+
+
+def begin(ctx, pid, *options, name="app"):
+    reader = ctx.extprof_start("record", *([] if "-q" in options else ["-v"]), "-p", pid, "-o", ctx.path(name + ".extprof"), *options)
+    if "-q" not in options:
+        case_pause.says(reader, "it is measured")
+    return reader
+
+
+def end(reader, status=0):
+    reader.signal(signal.SIGTERM)
+    out, err = reader.communicate()
+    check(reader.p.returncode == status, "status %d: %s", reader.p.returncode, err[-500:])
+    return err
+
+
+def log_of(ruby):
+    ruby.tell("end")
+    spans = []
+    while (line := ruby.line(60)) != "over":
+        method, since, until, cpu = line.split()
+        spans.append((method, float(since) * 1e9, float(until) * 1e9, float(cpu) * 1e9))
+    return spans
+
+
+def span_of(ctx, path):
+    since = number(ctx, path, "SELECT value FROM meta WHERE key='started_monotonic_ns'")
+    return since, since + number(ctx, path, "SELECT value FROM meta WHERE key='mode.1.duration'") * 1e9
+
+
+def sampled(ctx, path, method, mode="cpu"):
+    return number(ctx, path, "SELECT coalesce(sum(value), 0) FROM samples WHERE mode='%s' AND stack_text(stack) LIKE '%%Object#%s;%%'"
+                  % (mode, method))
+
+
+def used(spans, method, since, until):
+    """CPU time of the method in that time, by the program's clocks."""
+    return sum(cpu * max(0, min(until, b) - max(since, a)) / (b - a) for m, a, b, cpu in spans if m == method)
+
+
+def verify(ctx, paths):
+    for path in paths:
+        run = ctx.extprof("verify", path)
+        check(run.status == 0, "%s is not right: %s", path, run.err)
+
+
+def samples_of(ctx, *paths):
+    run = ctx.extprof("report", *paths, "-m", "cpu", "--unit", "samples", "-f", "folded")
+    check(run.status == 0, "report: status %d: %s", run.status, run.err)
+    return sum(int(line.rpartition(" ")[2]) for line in run.out.splitlines())
+
+
+def near(what, got, wanted, share, more=0):
+    check(abs(got - wanted) <= share * wanted + more, "%s: %.4g, not %.4g", what, got, wanted)
+
+
+def until_files(ctx, count, name="app"):
+    harness.until(lambda: len(files_of(ctx, name)) >= count, "there are not %d files" % count, timeout=90)
+
+
+@case(timeout=120)
+def sums_are_those_of_one(ctx):
+    """Beside a recording in one file; each file has its own time, no sample is in two, and all add up to the program's clock."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    options = ["-m", "cpu,wall,gc", "-F", "499"]
+    one, many = begin(ctx, ruby.pid, *options, name="one"), begin(ctx, ruby.pid, *options, "--rotate", "1s")
+    until_files(ctx, 6)
+    said = end(many)
+    end(one)
+    spans, paths, whole = log_of(ruby), files_of(ctx), ctx.path("one.extprof")
+    check("files, the last one" in said, "it says: %s", said[-300:])
+    verify(ctx, paths)
+    times = [span_of(ctx, p) for p in paths]
+    check(all(a[1] <= b[0] for a, b in zip(times, times[1:])), "the files' times overlap: %s", times)
+    sums = {"alpha": 0, "beta": 0}
+    waits = 0
+    for path, (since, until) in zip(paths, times):
+        outside = sql(ctx, path, "SELECT count(*) FROM samples WHERE mode='cpu' AND (time_ns<%d OR time_ns>%d)" % (since, until))
+        check(outside == [["0"]], "%s samples of %s are not of its time", outside, path)
+        for method in sums:
+            got = sampled(ctx, path, method)
+            sums[method] += got
+            near("%s in %s" % (method, path), got, used(spans, method, since, until), 0.2, 3e7)
+        wait = number(ctx, path, "SELECT sum(ns) FROM thread_accounts a JOIN thread_states ON account=a.id JOIN strings n ON "
+                      "n.id=a.name WHERE n.text LIKE '%waits%'")
+        near("the thread that waits, in " + path, wait, until - since, 0.05, 2e7)
+        waits += wait
+    since, until = times[0][0], times[-1][1]
+    gaps = until - since - sum(b - a for a, b in times)
+    for method, got in sums.items():
+        near(method + " in all files", got, used(spans, method, since, until), 0.1)
+        near(method + " in one file", sampled(ctx, whole, method), used(spans, method, *span_of(ctx, whole)), 0.1)
+    check(samples_of(ctx, *paths) == sum(samples_of(ctx, p) for p in paths), "the report of all has not the samples of each")
+    lost = sum(number(ctx, p, "SELECT coalesce(sum(samples), 0) FROM accounts WHERE process=0 AND mode=0 AND reason LIKE 'lost %'")
+               for p in paths)
+    check(lost == 0, "%d samples are lost", lost)
+    held = [float(ms) for ms in re.findall(r"no sample was taken for ([0-9.]+) ms", said)]
+    check(len(held) == len(paths) - 1, "it tells of %d changes, and there are %d files", len(held), len(paths))
+    return "%d files, alpha %.2f s beta %.2f s by samples, wait %.2f s of %.2f s; %.1f ms between two files" % (
+        len(paths), sums["alpha"] / 1e9, sums["beta"] / 1e9, waits / 1e9, (until - since) / 1e9, gaps / 1e6 / (len(paths) - 1))
+
+
+@case(timeout=120)
+def keeps_the_newest(ctx):
+    """N files stay, and nothing that this run has not made goes: neither what has such a name, nor what took one's place."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    older = ctx.write("app-20200101-000000-000Z.extprof", "mine")
+    reader = begin(ctx, ruby.pid, "--rotate", "300ms", "--keep", "3")
+    until_files(ctx, 4)
+    first = files_of(ctx)[1]
+    other = ctx.write("other", "not a recording")
+    os.rename(other, first)
+    harness.until(lambda: files_of(ctx)[2:3] and files_of(ctx)[1] == first and number_of(files_of(ctx)[2], reader) >= 6,
+                  "it does not go on", timeout=60)
+    said = end(reader)
+    paths = files_of(ctx)
+    check(paths[0] == older and open(older).read() == "mine", "a file of another run is gone: %s", paths)
+    check(paths[1] == first and open(first).read() == "not a recording", "what took the place of a file is gone: %s", paths)
+    check(len(paths) == 5, "%d files stay, not 3: %s", len(paths) - 2, paths)
+    verify(ctx, paths[2:])
+    made, removed = re.search(r"recorded in (\d+) files.*; (\d+) older", said).groups()
+    check(int(made) - 3 - 1 == int(removed), "%s made, %s removed", made, removed)
+    left = [f for f in os.listdir(ctx.directory) if f.endswith(("-wal", "-shm"))]
+    check(not left, "files are left: %s", left)
+    return "%s files made, %s removed, 3 and two others stay" % (made, removed)
+
+
+NUMBERS = {}
+
+
+def number_of(path, reader):
+    """How many files were the oldest one of ours so far."""
+    NUMBERS.setdefault(reader.pid, set()).add(path)
+    return len(NUMBERS[reader.pid])
+
+
+@case(timeout=120)
+def killed(ctx):
+    """kill -9: files before are whole, the last one is as that of any recording."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "--rotate", "7s")
+    until_files(ctx, 2)
+    last = files_of(ctx)[1]
+    harness.until(lambda: case_recording.count_blocks(last) >= 1, "no block comes", timeout=60)
+    reader.signal(signal.SIGKILL)
+    reader.wait()
+    paths = files_of(ctx)
+    verify(ctx, paths)
+    run = ctx.extprof("report", paths[0], "-f", "folded")
+    check(run.status == 0 and "did not end" not in run.err, "the first file: %d: %s", run.status, run.err)
+    run = ctx.extprof("report", paths[1], "-f", "folded")
+    check(run.status == 0 and "did not end" in run.err and "Object#alpha" in run.out, "the last file: %d: %s", run.status, run.err)
+    return "%d and %d samples" % (samples_of(ctx, paths[0]), samples_of(ctx, paths[1]))
+
+
+@case(timeout=120)
+def pauses(ctx):
+    """A pause over the time of several files: none is made meanwhile, and nothing of it is in any."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "-m", "cpu,wall", "-F", "499", "--rotate", "800ms")
+    until_files(ctx, 3)
+    reader.signal(signal.SIGUSR2)
+    time.sleep(0.5)
+    ruby.tell("hide")
+    time.sleep(0.3)
+    before = files_of(ctx)
+    time.sleep(2)
+    check(files_of(ctx) == before, "files were made in the pause")
+    ruby.tell("hide")
+    time.sleep(0.3)
+    reader.signal(signal.SIGUSR2)
+    until_files(ctx, len(before) + 2)
+    end(reader)
+    spans, paths = log_of(ruby), files_of(ctx)
+    verify(ctx, paths)
+    paused = [p for p in paths if sql(ctx, p, "SELECT 1 FROM events e JOIN strings s ON s.id=e.kind WHERE s.text='paused'")]
+    check(paused == [before[-1]], "the pause is in %s, not in %s", paused, before[-1])
+    got = sum(sampled(ctx, p, "alpha") for p in paths)
+    hidden = sum(sampled(ctx, p, "hidden") for p in paths)
+    check(hidden == 0, "%d ns of the pause are sampled", hidden)
+    first, last = span_of(ctx, paths[0])[0], span_of(ctx, paths[-1])[1]
+    pause = sql(ctx, before[-1], "SELECT time_ns, number FROM events e JOIN strings s ON s.id=e.kind WHERE s.text='paused'")[0]
+    since, until = int(pause[0]), int(pause[0]) + int(pause[1])
+    wanted = used(spans, "alpha", first, since) + used(spans, "alpha", until, last)
+    near("alpha", got, wanted, 0.1)
+    return "%d files, paused for %.1f s, alpha %.2f s of %.2f s" % (len(paths), (until - since) / 1e9, got / 1e9, wanted / 1e9)
+
+
+@case(timeout=120)
+def children(ctx):
+    """Processes that begin and end in different files: their CPU time is all there."""
+    ruby = ctx.ruby(ctx.write("children.rb", CHILDREN))
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "-s", "-F", "499", "--rotate", "500ms")
+    ruby.tell("go")
+    check(ruby.line(60) == "over", "it did not end")
+    time.sleep(0.3)
+    end(reader)
+    paths = files_of(ctx)
+    check(len(paths) >= 3, "%d files", len(paths))
+    verify(ctx, paths)
+    got = sum(sampled(ctx, p, "child") for p in paths)
+    near("CPU time of the children by samples", got, 12 * 0.2e9, 0.1)
+    kernel = sum(number(ctx, p, "SELECT coalesce(sum(cpu_ns), 0) FROM processes WHERE parent>0") for p in paths)
+    near("their CPU time by the kernel", kernel, 12 * 0.2e9, 0.15)
+    both = len({row[0] for p in paths for row in sql(ctx, p, "SELECT pid FROM processes WHERE parent>0 AND cpu_ns>0")})
+    check(both == 12, "%d children have CPU time, not 12", both)
+    return "12 children in %d files: %.2f s by samples, %.2f s by the kernel" % (len(paths), got / 1e9, kernel / 1e9)
+
+
+@case(timeout=150)
+def by_size(ctx):
+    """Each file but the last has the size, and not much more."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "-m", "cpu,wall", "-F", "8000", "--waits", "each", "--rotate", "256KB")
+    until_files(ctx, 4)
+    end(reader)
+    paths = files_of(ctx)
+    verify(ctx, paths)
+    sizes = [os.path.getsize(p) for p in paths]
+    check(all((256 << 10) * 0.6 <= s <= (256 << 10) + SIZE_MORE for s in sizes[:-1]), "files of %s bytes", sizes)
+    return "%s bytes" % sizes
+
+
+def resident(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+
+
+@case(timeout=300)
+def memory_is_that_of_one(ctx):
+    """Some hundred files: extprof has no more memory at the end than when it had made some."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "-q", "-m", "cpu,wall", "--rotate", "100ms")
+    until_files(ctx, 60)
+    before = resident(reader.pid)
+    harness.until(lambda: len(files_of(ctx)) >= 360, "there are not 360 files", timeout=200)
+    after = resident(reader.pid)
+    end(reader)
+    paths = files_of(ctx)
+    verify(ctx, paths[::60])
+    check(after < before + 4096, "RSS %d KiB after 60 files, %d KiB after %d", before, after, len(paths))
+    return "RSS %.1f MB after 60 files, %.1f MB after %d" % (before / 1024, after / 1024, len(paths))
+
+
+@case(timeout=120)
+def full_disk(ctx):
+    """No room for the next file is an error, and those before are whole."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    small, out = ctx.path("small"), ctx.path("out")
+    os.mkdir(small)
+    os.mkdir(out)
+    script = ("mount -t tmpfs -o size=600k none '%s' || exit 99; '%s' record -p %d -d 60 --rotate 1s -o '%s/app.extprof'; s=$?; "
+              "cp '%s'/* '%s'; exit $s" % (small, harness.EXTPROF, ruby.pid, small, small, out))
+    run = ctx.profile_of(ctx.start(["unshare", "-m", "sh", "-c", script], stderr=-1), timeout=90)
+    check(run.status == harness.OUTPUT, "status %d: %s", run.status, run.err)
+    check("the recording cannot be written" in run.err or "cannot make" in run.err, "it says: %s", run.err)
+    paths = sorted(glob.glob(out + "/*.extprof"))
+    whole = [p for p in paths if sql(ctx, p, "SELECT 1 FROM meta WHERE key='ended'")]
+    check(len(whole) >= 2 and whole == paths[:len(whole)] and len(paths) - len(whole) <= 1, "%d of %d files are whole", len(whole), len(paths))
+    verify(ctx, whole)
+    return "%d files are whole; %s" % (len(whole), run.err.strip().splitlines()[0][:100])
+
+
+@case(timeout=60)
+def options(ctx):
+    """What does not fit says so."""
+    for arguments, text in ((["--keep", "3"], "--keep is for --rotate"), (["--rotate", "1M"], "no time of at least"),
+                            (["--rotate", "1KB"], "no time of at least"), (["--rotate", "10ms"], "no time of at least"),
+                            (["--rotate", "1h", "-o", "a.svg"], "a recording alone")):
+        run = ctx.extprof("record", "-p", os.getpid(), *arguments)
+        check(run.status == harness.USAGE and text in run.err, "%s: %d: %s", arguments, run.status, run.err)
+    return "5 are told"

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A recording in several files, one after the other: each is a window, and a recording of its own. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "engine/state.h"
+
+#define SUFFIX ".extprof"
+/* Names, a millisecond apart, that are tried for one file. */
+#define NAMES_MAX 1000
+/* For names of code that were put off: samples wait meanwhile. */
+#define NAMES_TIMEOUT (500 * MS)
+
+int segments__init(struct segments *s, const char *path)
+{
+	size_t length = strlen(path), suffix = strlen(SUFFIX);
+
+	if (length > suffix && !strcmp(path + length - suffix, SUFFIX))
+		length -= suffix;
+	s->base = strndup(path, length);
+	return s->base ? 0 : -ENOMEM;
+}
+
+/* "app-20261127-101530-042Z.extprof".  UTC, with all digits: names sort as times do, and a change of summer time or of
+ * the clock does not change that.  malloc'd, or NULL. */
+static char *next_name(struct segments *s)
+{
+	struct timespec now;
+	char at[32] = "", *name;
+	uint64_t ms;
+	time_t second;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / MS;
+	s->name_ms = ms > s->name_ms ? ms : s->name_ms + 1;
+	second = (time_t)(s->name_ms / 1000);
+	if (gmtime_r(&second, &tm))
+		strftime(at, sizeof(at), "%Y%m%d-%H%M%S", &tm);
+	if (asprintf(&name, "%s-%s-%03uZ" SUFFIX, s->base, at, (unsigned int)(s->name_ms % 1000)) < 0)
+		return NULL;
+	return name;
+}
+
+static int no_memory(struct diag *d)
+{
+	return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
+}
+
+/* Remember the file, which is to be removed one day: by what it is, for somebody may put another one in its place. */
+static int remember(struct segments *s, const char *path, struct diag *d)
+{
+	struct segment one = { 0 };
+	struct stat st;
+
+	if (lstat(path, &st))
+		return diag__set(d, DIAG_OUTPUT, errno, "cannot find %s, which was just made: %s", path, strerror(errno));
+	if (array__reserve(&s->list, s->count, 1, &s->room, SETTINGS_KEEP_MAX + 2, sizeof(*s->list)))
+		return no_memory(d);
+	one = (struct segment){ .path = strdup(path), .device = st.st_dev, .inode = st.st_ino };
+	if (!one.path)
+		return no_memory(d);
+	s->list[s->count++] = one;
+	return 0;
+}
+
+int engine__create_segment(struct engine *e, struct recording_writer **writer, struct diag *d)
+{
+	struct segments *s = &e->segments;
+	int err = -EEXIST;
+
+	for (int i = 0; i < NAMES_MAX && err == -EEXIST; i++) {
+		free(e->recording_path);
+		e->recording_path = next_name(s);
+		if (!e->recording_path)
+			return no_memory(d);
+		err = recording_writer__create(writer, e->recording_path, e->recording_uid, e->recording_gid,
+					       e->settings.rate ? SECOND / e->settings.rate : 0, d);
+	}
+	if (!err && e->settings.keep)
+		err = remember(s, e->recording_path, d);
+	if (err)
+		return err;
+	s->made++;
+	s->counted = false;
+	return 0;
+}
+
+/* Old files go when there is a sample in the new one: it may be removed for want of one. */
+static void remove_old(struct engine *e)
+{
+	struct segments *s = &e->segments;
+
+	while (s->count > e->settings.keep && recording_writer__samples(e->recording.writer)) {
+		struct segment *old = &s->list[0];
+		struct stat st;
+
+		if (!lstat(old->path, &st) && st.st_dev == old->device && st.st_ino == old->inode && !unlink(old->path))
+			s->removed++;
+		free(old->path);
+		memmove(s->list, s->list + 1, --s->count * sizeof(*s->list));
+	}
+}
+
+/* A file that has no sample goes on: it would be removed, with what it knows besides. */
+static bool is_due(const struct engine *e)
+{
+	const struct recording_writer *w = e->recording.writer;
+
+	if (e->paused || !e->started || !recording_writer__samples(w))
+		return false;
+	if (e->settings.rotate_time)
+		return deadline__now() >= e->from + e->settings.rotate_time;
+	return recording_writer__size(e->recording.writer) >= e->settings.rotate_size;
+}
+
+/* The window is over: names that were put off, then the end of the file. */
+static int end_segment(struct engine *e)
+{
+	const char *ended = e->ended;
+
+	deadline__start(&e->reads, e->settings.interrupt_fd, deadline__now() + NAMES_TIMEOUT);
+	engine__update_vms(e, true);
+	e->ended = "the next file follows";
+	e->segments.samples += recording_writer__samples(e->recording.writer);
+	e->segments.counted = true;
+	engine__end_recording(e);
+	e->ended = ended;
+	return e->recording_err;
+}
+
+static int rotate(struct engine *e, struct diag *d)
+{
+	struct progress before;
+	int err = engine__snapshot(e, d);
+
+	if (err)
+		return err;
+	engine__progress(e, &before);
+	err = end_segment(e);
+	if (err) {
+		*d = e->recording_why;
+		return err;
+	}
+	err = engine__forget(e, d);
+	if (err)
+		return err;
+	e->segments.taken = before.samples;
+	e->segments.lost = before.lost;
+	engine_sources__free(&e->source_files);
+	return engine__open_recording(e, d);
+}
+
+int engine__rotate(struct engine *e)
+{
+	uint64_t from, held;
+	struct diag d = { 0 };
+	int err;
+
+	if (!e->segments.base || e->recording_ended)
+		return 0;
+	if (e->settings.keep)
+		remove_old(e);
+	if (!is_due(e))
+		return 0;
+	from = deadline__now();
+	err = rotate(e, &d);
+	held = e->resumed_at - e->paused_at;
+	log_to__line(&e->settings.log, "the next file is %s: no sample was taken for %.1f ms, none was read for %.1f ms",
+		     e->recording_path, (double)held / 1e6, (double)(deadline__now() - from) / 1e6);
+	if (!err || e->recording_err)
+		return err;
+	e->recording_ended = true;
+	e->recording_err = err;
+	e->recording_why = d;
+	return err;
+}
+
+void engine__segments(const struct engine *e, struct segments_state *state)
+{
+	*state = (struct segments_state){ .path = e->recording_path, .made = e->recording_path ? 1 : 0 };
+	if (!e->segments.base)
+		return;
+	state->made = e->segments.made;
+	state->removed = e->segments.removed;
+}
+
+void segments__free(struct segments *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->list[i].path);
+	free(s->list);
+	free(s->base);
+	memset(s, 0, sizeof(*s));
+}
