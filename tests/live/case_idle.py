@@ -1,4 +1,5 @@
 """Idle threads are shown apart: a program whose clocks say how long each thread of its pool was in a job."""
+import gzip
 import json
 import os
 import re
@@ -97,6 +98,21 @@ def check_others(profile, labels, took):
     check(sum(requests) > 0.95 * took, "threads of requests: %s us, they slept %d us at least", requests, took)
 
 
+def in_formats(ctx, options, sum_of, says):
+    """Each format that has a place for it says what is left out."""
+    paths = ["idle.svg", "idle.html", "idle.speedscope.json", "idle.callgrind", "idle.pb.gz"]
+    for path in paths:
+        ctx.extprof("report", ctx.path("out.extprof"), *options, "-o", ctx.path(path)).ok()
+        with open(ctx.path(path), "rb") as f:
+            data = f.read()
+        # The strings of pprof, compressed or not, are as they are.
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode(errors="replace")
+        check(re.search(re.escape(sum_of) + r" \([^)]*\), " + says, text), "%s: %s %s", path, sum_of, says)
+        check("pool * (3) in Thread::Queue#pop" in text, "%s does not say which threads", path)
+    with open(ctx.path(paths[2])) as f:
+        check(sum_of in json.load(f)["name"], "speedscope shows its title")
+
+
 @case(timeout=120)
 def pool(ctx):
     """Jobs that sleep, wait for a lock, a socket, a condition variable or a queue, poll and select: none of it is idle,
@@ -109,7 +125,7 @@ def pool(ctx):
           rows["pool *"]["method"] == "Thread::Queue#pop" and rows["pool *"]["state"] == "queue", "%s", said["idle"])
     check(rows["main"]["method"] == "Thread#join" and rows["acceptor"]["method"] == "TCPServer#accept", "%s", rows)
     # The first screen says it.
-    m = re.search(r"^idle: (\d+) threads, ([\d.]+) % of all \(.*?\): .*pool \* \(3\) in Thread::Queue#pop.*; not in the tables, --idle shows them$",
+    m = re.search(r"^idle: (\d+) threads, ([\d.]+) % of all \(.*?\), left out without --idle: .*pool \* \(3\) in Thread::Queue#pop.*$",
                   profile.out, re.M)
     check(m and int(m.group(1)) == said["idle"]["threads"], "%s", profile.out[:1500])
     check(abs(float(m.group(2)) - 100 * said["idle"]["share_of_all"]) < 0.1, "%s, %s", m.group(0), said["idle"])
@@ -128,6 +144,8 @@ def pool(ctx):
           again["idle"]["amount"])
     table = ctx.extprof("report", ctx.path("out.extprof"), "-f", "table").out
     check(re.search(r"^# idle: \d+ threads, .*pool \* \(3\) in Thread::Queue#pop", table, re.M), "%s", table[:600])
+    for options, says in (((), "left out without --idle"), (("--idle",), "shown as others")):
+        in_formats(ctx, options, "idle: %d threads, %s %% of all" % (again["idle"]["threads"], m.group(2)), says)
     # Of a comparison with itself nothing is idle either.
     for options, there in (((), False), (("--idle",), True)):
         diff = ctx.extprof("diff", *options, ctx.path("out.extprof"), ctx.path("out.extprof"), "-f", "json").ok().out
@@ -177,7 +195,7 @@ def nothing_else(ctx):
     ruby = ctx.ruby("-e", "puts 'ready'; $stdout.flush; Thread.new { loop { sleep 1 } }; sleep")
     ruby.expect("ready")
     profile = ctx.extprof("-p", ruby.pid, "-m", "wall", "--state", "sleep", "-d", "6", "-o", ctx.path("out.folded")).ok()
-    check(profile.stacks and "; shown as others" in profile.out, "%s", profile.out[:800])
+    check(profile.stacks and ", shown as others: " in profile.out, "%s", profile.out[:800])
     check(sum(s.count for s in profile.stacks) > 11e6, "%s", profile.out[:800])
     return "shown"
 

@@ -448,8 +448,8 @@ TEST(idle_is_apart_in_reports)
 	CHECK_STRING(report.idle.rows[1].thread, "worker 9");
 	CHECK_INT(report.idle.rows[1].amount, 4000 * MS);
 	CHECK_INT(report.idle.threads[0].ns, 5000 * MS);
-	CHECK_STRING(line(), "idle: 4 threads, 76.0 % of all (19.000 s): worker * (3) in Thread::ConditionVariable#wait, worker 9 in "
-		     "Kernel#sleep; not in the tables, --idle shows them");
+	CHECK_STRING(line(), "idle: 4 threads, 76.0 % of all (19.000 s), left out without --idle: worker * (3) in "
+		     "Thread::ConditionVariable#wait, worker 9 in Kernel#sleep");
 	/* Nothing of it is left, in any list. */
 	CHECK(!label("Thread::ConditionVariable#wait") && !label("block in Reaper.run") && label("Kernel#sleep"));
 	CHECK_INT(label("Kernel#sleep")->total, 6000 * MS);
@@ -460,7 +460,7 @@ TEST(idle_is_apart_in_reports)
 	CHECK_INT(build(&view), 0);
 	CHECK_INT(report.samples, 25000 * MS);
 	CHECK_INT(report.idle.amount, 19000 * MS);
-	CHECK(report.idle.shown && strstr(line(), "76.0 % of all (19.000 s)") && strstr(line(), "; shown as others"));
+	CHECK(report.idle.shown && strstr(line(), "76.0 % of all (19.000 s)") && strstr(line(), ", shown as others: "));
 	CHECK_INT(label("Thread::ConditionVariable#wait")->total, 15000 * MS);
 	report__free(&report);
 	tear_down();

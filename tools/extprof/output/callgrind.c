@@ -211,6 +211,11 @@ static void write_head(struct writer *w)
 	accounting__add_line(&m->accounting, &line);
 	fprintf(w->to, "# callgrind format\nversion: 1\ncreator: extprof\npid: %d\ncmd: %s\ndesc: Source: %s for %.1f s\n"
 		"desc: Samples: %s\n", m->pid, m->command, m->source, m->duration, text__string(&line));
+	if (w->r->idle.row_count) {
+		text__clear(&line);
+		report__add_idle(w->r, &line);
+		fprintf(w->to, "desc: Note: %s\n", text__string(&line));
+	}
 	text__free(&line);
 	fprintf(w->to, "positions: line\nevent: %s : %s, %s\nevents: %s\nsummary: %" PRIu64 "\n", w->r->metric.name, m->mode->name,
 		units[w->r->metric.unit], w->r->metric.name, w->r->samples);

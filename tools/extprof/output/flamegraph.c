@@ -66,6 +66,7 @@ struct page {
 	const struct flame_diff *diff;	/* NULL: the frames have the colours of their kinds */
 	struct flame_choice choice;
 	struct text out;
+	bool idle;		/* a line says what is left out */
 	unsigned int top;	/* where the frames begin */
 };
 
@@ -219,6 +220,11 @@ static void add_about(struct page *p)
 	text__clear(&line);
 	accounting__add_line(&m->accounting, &line);
 	add_meta_line(p, 58, text__string(&line));
+	if (p->idle) {
+		text__clear(&line);
+		report__add_idle(p->r, &line);
+		add_meta_line(p, 58 + NOTE, text__string(&line));
+	}
 	p->out.failed |= line.failed;
 	text__free(&line);
 }
@@ -262,9 +268,9 @@ static void add_head(struct page *p)
 
 	add_about(p);
 	if (p->choice.hidden_nodes) {
-		text__addf(&p->out, "<text class=\"meta\" id=\"hidden\" x=\"%g\" y=\"74\">not in this file: %"
-			   PRIu32 " frames of %" PRIu32 ", with the ends of ", PAD, p->choice.hidden_nodes,
-			   p->r->node_count - 1);
+		text__addf(&p->out, "<text class=\"meta\" id=\"hidden\" x=\"%g\" y=\"%u\">not in this file: %"
+			   PRIu32 " frames of %" PRIu32 ", with the ends of ", PAD, 58 + NOTE + (p->idle ? NOTE : 0),
+			   p->choice.hidden_nodes, p->r->node_count - 1);
 		if (!p->diff)
 			unit__add_with_name(&p->r->metric, p->choice.hidden_samples, &p->out);
 		text__addf(&p->out, p->diff ? "%.2f %%; the frames below them are as wide as with them</text>\n" :
@@ -384,7 +390,8 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 	err = flame_choice__make(&p.choice, r, MIN_WIDTH / INNER * (double)r->samples);
 	if (err)
 		return err;
-	p.top = TOP + (p.choice.hidden_nodes ? NOTE : 0);
+	p.idle = !p.diff && p.r->idle.row_count;
+	p.top = TOP + (p.choice.hidden_nodes ? NOTE : 0) + (p.idle ? NOTE : 0);
 	height = p.top + p.choice.rows * ROW + FOOT;
 	if (o->html) {
 		text__adds(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"

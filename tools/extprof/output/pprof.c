@@ -22,7 +22,7 @@
 #define SAMPLE_LABELS_MAX (2 * GROUPS_MAX)
 /* Each mode has two values, or one if they are the same; those of other modes are 0. */
 #define VALUES_MAX (2 * MODES_MAX)
-#define COMMENTS_MAX (6 + 3 * MODES_MAX)
+#define COMMENTS_MAX (6 + 4 * MODES_MAX)
 
 struct writer {
 	ProtobufCBuffer buffer;	/* what protobuf-c packs into, see append() */
@@ -288,8 +288,9 @@ static void add_comment(struct writer *w, Pprof__Profile *part, struct text *tex
 		text__free(text);
 }
 
-static void add_account(struct writer *w, Pprof__Profile *part, const struct report_meta *m)
+static void add_account(struct writer *w, Pprof__Profile *part, const struct report *r)
 {
+	const struct report_meta *m = &r->meta;
 	struct text text = { 0 };
 
 	if (w->count > 1)
@@ -300,6 +301,10 @@ static void add_account(struct writer *w, Pprof__Profile *part, const struct rep
 	add_comment(w, part, &text);
 	if (m->missed) {
 		text__addf(&text, "missed besides: %" PRIu64, m->missed);
+		add_comment(w, part, &text);
+	}
+	if (r->idle.row_count) {
+		report__add_idle(r, &text);
 		add_comment(w, part, &text);
 	}
 }
@@ -315,7 +320,7 @@ static void add_comments(struct writer *w, Pprof__Profile *part)
 	text__addf(&text, "ruby: %s", *m->ruby_description ? m->ruby_description : m->ruby_version);
 	add_comment(w, part, &text);
 	for (uint32_t i = 0; i < w->count; i++)
-		add_account(w, part, &w->reports[i].meta);
+		add_account(w, part, &w->reports[i]);
 	if (m->merged) {
 		text__addf(&text, "samples whose innermost frames are [merged]: %" PRIu64, m->merged);
 		add_comment(w, part, &text);

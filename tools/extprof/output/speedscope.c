@@ -174,11 +174,14 @@ static void add_frames(struct writer *w, const struct report *r)
 static void add_mode(struct writer *w, const struct report *r)
 {
 	const struct report_meta *m = &r->meta;
-	struct text account = { 0 };
+	struct text account = { 0 }, idle = { 0 };
 
 	accounting__add_line(&m->accounting, &account);
+	report__add_idle(r, &idle);
 	json__open(&w->json, m->mode->name, '{');
 	json__add(&w->json, "account", account.failed ? NULL : json_string(text__string(&account)));
+	if (r->idle.row_count)
+		json__add(&w->json, "idle", idle.failed ? NULL : json_string(text__string(&idle)));
 	json__add(&w->json, "source", json_string(m->source));
 	json__add(&w->json, "total", json_integer((json_int_t)r->samples));
 	json__add(&w->json, "metric", json_string(r->metric.name));
@@ -188,6 +191,7 @@ static void add_mode(struct writer *w, const struct report *r)
 	json__add(&w->json, "rate", json_integer((json_int_t)m->rate));
 	json__close(&w->json, '}');
 	text__free(&account);
+	text__free(&idle);
 }
 
 /* What the format has no place for: speedscope does not look at this, a reader of the file may. */
@@ -215,6 +219,10 @@ static void add_name(struct writer *w)
 
 	text__addf(&name, "%s: ", w->reports[0].meta.command);
 	accounting__add_line(&w->reports[0].meta.accounting, &name);
+	if (w->reports[0].idle.row_count) {
+		text__adds(&name, "; ");
+		report__add_idle_sum(&w->reports[0], &name);
+	}
 	json__add(&w->json, "name", name.failed ? NULL : json_string(text__string(&name)));
 	text__free(&name);
 }

@@ -243,7 +243,9 @@ void report__add_place(const char *path, int32_t line, bool approximate, struct 
 
 /* Of all that was measured, with what is not shown: which part is idle? */
 double report__idle_share(const struct report *r);
-/* "idle: 12 threads, 71.3 % of all (12.3 s): puma srv tp * (5) in Thread::Queue#pop, ..."; nothing if there are none. */
+/* "idle: 12 threads, 71.3 % of all (12.3 s), left out without --idle"; nothing if there are none. */
+void report__add_idle_sum(const struct report *r, struct text *out);
+/* That, and ": puma srv tp * (5) in Thread::Queue#pop, ...". */
 void report__add_idle(const struct report *r, struct text *out);
 
 /* Append the text of a label as one-line outputs show it. */

@@ -215,7 +215,7 @@ double report__idle_share(const struct report *r)
 	return all ? (double)r->idle.amount / (double)all : 0;
 }
 
-void report__add_idle(const struct report *r, struct text *out)
+void report__add_idle_sum(const struct report *r, struct text *out)
 {
 	const struct report_idle *idle = &r->idle;
 
@@ -224,7 +224,17 @@ void report__add_idle(const struct report *r, struct text *out)
 	text__addf(out, "idle: %u thread%s, %.1f %% of all (", idle->thread_count, idle->thread_count == 1 ? "" : "s",
 		   100 * report__idle_share(r));
 	unit__add_with_name(&r->metric, idle->amount, out);
-	text__adds(out, "): ");
+	text__adds(out, idle->shown ? "), shown as others" : "), left out without --idle");
+}
+
+void report__add_idle(const struct report *r, struct text *out)
+{
+	const struct report_idle *idle = &r->idle;
+
+	if (!idle->row_count)
+		return;
+	report__add_idle_sum(r, out);
+	text__adds(out, ": ");
 	for (uint32_t i = 0; i < idle->row_count && i < PLACES_SHOWN; i++) {
 		const struct report_idle_row *row = &idle->rows[i];
 
@@ -235,5 +245,4 @@ void report__add_idle(const struct report *r, struct text *out)
 	}
 	if (idle->row_count > PLACES_SHOWN)
 		text__addf(out, " and %u more", idle->row_count - PLACES_SHOWN);
-	text__adds(out, idle->shown ? "; shown as others" : "; not in the tables, --idle shows them");
 }
