@@ -79,6 +79,29 @@ TEST(options_size)
 	}
 }
 
+TEST(options_rotation)
+{
+	static const struct {
+		const char *text;
+		uint64_t time, size;	/* 0, 0: refused */
+	} cases[] = {
+		{ "1h", 3600000000000ull, 0 }, { "1m", 60000000000ull, 0 }, { "100ms", 100000000, 0 }, { "10", 10000000000ull, 0 },
+		{ "100MB", 0, 100ull << 20 }, { "256KB", 0, 256 << 10 }, { "2GB", 0, 2ull << 30 }, { "1TiB", 0, 1ull << 40 },
+		{ "99ms", 0, 0 }, { "1M", 0, 0 }, { "255KB", 0, 0 }, { "2TB", 0, 0 }, { "MB", 0, 0 }, { "", 0, 0 }, { "0", 0, 0 },
+		{ "-1h", 0, 0 }, { "1h1MB", 0, 0 }, { "500000", 500000000000000ull, 0 }, { "500000B", 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t time = 0, size = 0;
+		int err = value__rotation(cases[i].text, &time, &size);
+		bool right = cases[i].time || cases[i].size;
+
+		if (err != (right ? 0 : -EINVAL) || (right && (time != cases[i].time || size != cases[i].size)))
+			test__fail(__FILE__, __LINE__, "\"%s\": %d, %llu ns, %llu bytes", cases[i].text, err,
+				   (unsigned long long)time, (unsigned long long)size);
+	}
+}
+
 TEST(options_pid)
 {
 	pid_t pid = 0;

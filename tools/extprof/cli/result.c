@@ -79,6 +79,14 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 	return err;
 }
 
+/* Of the names of files of --rotate, which begin as the one that was given. */
+static size_t base_length(const char *name)
+{
+	const char *suffix = strrchr(name, '.');
+
+	return suffix ? (size_t)(suffix - name) : strlen(name);
+}
+
 /* The file that was written meanwhile. */
 static int show_recording(const struct options *o, const struct extprof_recording *r, struct extprof_error *e)
 {
@@ -89,7 +97,7 @@ static int show_recording(const struct options *o, const struct extprof_recordin
 	if (extprof_recording_file_status(r, &samples, e))
 		return message__fail(e);
 	extprof_recording_files(r, &files);
-	extprof_clean(name, sizeof(name), files.path ? files.path : o->recording_file);
+	extprof_clean(name, sizeof(name), o->recording_file);
 	if (!samples) {
 		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", name);
 		return STATUS_NOTHING;
@@ -99,8 +107,8 @@ static int show_recording(const struct options *o, const struct extprof_recordin
 	if (!o->recording.rotate)
 		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %s\n", samples, name);
 	else
-		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %" PRIu64 " files, the last one %s; %" PRIu64 " older ones "
-			"are removed\n", samples, files.made, name, files.removed);
+		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %" PRIu64 " files %.*s-*.extprof; %" PRIu64 " older ones are "
+			"removed\n", samples, files.made, (int)base_length(name), name, files.removed);
 	return STATUS_OK;
 }
 

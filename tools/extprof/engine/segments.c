@@ -187,7 +187,8 @@ void engine__segments(const struct engine *e, struct segments_state *state)
 	*state = (struct segments_state){ .path = e->recording_path, .made = e->recording_path ? 1 : 0 };
 	if (!e->segments.base)
 		return;
-	state->made = e->segments.made;
+	/* One without samples is removed in the end. */
+	state->made = e->segments.made - (e->ended_at && e->recording.writer && !recording_writer__samples(e->recording.writer));
 	state->removed = e->segments.removed;
 }
 
