@@ -365,7 +365,9 @@ struct extprof_recording_options {
 	/* Of modes with states of threads: threads that have nothing to do are shown as others are.  Else their waits are no
 	 * part of reports, unless there is nothing else: extprof_report_idle() has them. */
 	bool idle;
-	char reserved2[6];	/* 0 */
+	bool native;		/* mode "cpu": stacks have the functions of C extensions and libraries: frames of
+				 * EXTPROF_FRAME_NATIVE; needs eBPF and the timer "clock" */
+	char reserved2[5];	/* 0 */
 
 	/*
 	 * The recording goes on in another file when that of extprof_recording_record_to() has so much: a time ("1h", "90s",

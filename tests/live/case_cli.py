@@ -333,7 +333,7 @@ def output_in_a_folder_of_others(ctx):
 @case(timeout=60, patient=True)
 def no_process_matches(ctx):
     """Conditions that no process meets: that is said at once, and -d ends it with status 1."""
-    for command, more in (("record", ("-q",)), ("record", ("-o", ctx.path("out.svg"))), ("stat", ()), ("top", ("-b", "-n", "2"))):
+    for command, more in (("record", ("-q",)), ("record", ("-o", ctx.path("out.svg"))), ("stat", ()), ("top", ("-b", "--count", "2"))):
         for said in ("--name no-such-program*", "--user 65530"):
             began = time.monotonic()
             p = ctx.extprof(command, *more, *said.split(" ", 1), "-d", "0.5")
@@ -391,7 +391,7 @@ def on_terminal(ctx, term, *args):
 def dumb_terminal(ctx):
     """TERM=dumb has no screen and no line that changes; another terminal has."""
     ruby = busy(ctx)
-    status, text = on_terminal(ctx, "dumb", "top", "-p", ruby.pid, "-n", "2")
+    status, text = on_terminal(ctx, "dumb", "top", "-p", ruby.pid, "--count", "2")
     check(status == harness.OUTPUT and "cannot be used: dumb" in text and "--batch" in text, "status %d: %s", status, text)
     status, text = on_terminal(ctx, "dumb", "-p", ruby.pid, "-d", "1", "--rows", "1")
     check(status == 0 and "samples taken" in text and "\033" not in text, "status %d: %r", status, text)
@@ -409,7 +409,7 @@ def master_without_its_workers(ctx):
     ruby = ctx.ruby("-e", BUSY + "2.times { fork { busy_method while true } }\nputs 'forked'\nsleep")
     ruby.expect("ready")
     ruby.expect("forked")
-    for args in (("record", "-d", "1"), ("stat", "-d", "1"), ("top", "-b", "-n", "2", "-m", "cpu")):
+    for args in (("record", "-d", "1"), ("stat", "-d", "1"), ("top", "-b", "--count", "2", "-m", "cpu")):
         p = ctx.extprof(*args, "-p", ruby.pid)
         check(re.search(r"children used \d\.\d\d s of CPU time: ", p.err), "%s: %s", args, p.err)
         check("children used" not in ctx.extprof(*args, "-s", "-p", ruby.pid).err, "%s", args)

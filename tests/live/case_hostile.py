@@ -39,7 +39,7 @@ def ends(ctx, args, limit):
 
 
 COMMANDS = (["record", "-d", 1, "-q"], ["record", "-d", 1, "-q", "-m", "wall"], ["stat", "-d", 1],
-            ["top", "-b", "-n", 1, "-i", 1], ["record", "-d", 1, "-q", "--reader", "nonblocking"],
+            ["top", "-b", "--count", 1, "-i", 1], ["record", "-d", 1, "-q", "--reader", "nonblocking"],
             ["record", "-d", 1, "-q", "--reader", "stop"], ["dump"], ["dump", "--reader", "stop"])
 
 

@@ -180,7 +180,7 @@ def live(ctx):
     ruby = ctx.program("idle.rb", 1)
     check(ruby.line().startswith("ready"), "it is not ready")
     for options, there in ((("--idle",), True), ((), False)):
-        out, err = ctx.extprof_start("top", "-p", ruby.pid, "-m", "wall", "-t", "-i", "2s", "-n", "2", "-b", "--rows=60", *options).communicate()
+        out, err = ctx.extprof_start("top", "-p", ruby.pid, "-m", "wall", "-t", "-i", "2s", "--count", "2", "-b", "--rows=60", *options).communicate()
         check(out.count("top - wall") == 2 or out.count("wall") >= 2, "%s %s", out[:500], err)
         found = len(re.findall(r"pool \d \(\d+\) +Thread::Queue#pop", out)), len(re.findall(r"stuck mutex \(\d+\)", out))
         check((found[0] >= 6) == there and found[1] >= 2 and (there or not found[0]), "%s: %s\n%s", options, found, out[:3000])

@@ -298,7 +298,7 @@ def windows(ctx):
     """extprof top shows them, in each window anew."""
     p = start(ctx)
     p.tell("zero 6")
-    r = ctx.extprof("top", "-b", "-n", "3", "-i", "500ms", "-m", "cpu", "-F", harness.rate(1000), "--kernel", "-p", p.pid)
+    r = ctx.extprof("top", "-b", "--count", "3", "-i", "500ms", "-m", "cpu", "-F", harness.rate(1000), "--kernel", "-p", p.pid)
     check(r.status == 0, "status %d: %s", r.status, r.err)
     shown = ["read_zero" + KERNEL in w for w in r.out.split("extprof top - cpu")[1:]]
     check(shown == [True] * 3, "three windows have %s:\n%s", shown, r.out[-1500:])

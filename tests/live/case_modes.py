@@ -93,7 +93,7 @@ def stat(ctx):
 @case(timeout=60)
 def top(ctx):
     ruby = start(ctx)
-    reader = ctx.extprof_start("top", "-p", ruby.pid, "-r", "499", "-b", "-n", "4")
+    reader = ctx.extprof_start("top", "-p", ruby.pid, "-r", "499", "-b", "--count", "4")
     ctx.attached(reader, 60)
     done(ruby)
     out, err = reader.communicate()

@@ -68,7 +68,7 @@ def shares(ctx):
     """The program knows its shares, and a recording of the same time sees what top sees."""
     p = worker(ctx)
     record = ctx.extprof_start("record", "-p", str(p.pid), "-r", "499", "-d", "6", "-o", ctx.path("out.folded"), "-q")
-    out, err = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-b", "-n", "6", "--cumulative").communicate()
+    out, err = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-b", "--count", "6", "--cumulative").communicate()
     record.communicate()
     got = windows(out)
     check(len(got) == 6, "%d windows: %s", len(got), err)
@@ -91,7 +91,7 @@ def shares(ctx):
 def windows_are_apart(ctx):
     """Each window has its own samples only, and a thread that waits for hours waits in each of them."""
     p = worker(ctx)
-    out, _ = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall,cpu", "--idle", "-i", "500ms", "-b", "-n", "4", "-t",
+    out, _ = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall,cpu", "--idle", "-i", "500ms", "-b", "--count", "4", "-t",
                                "--rows=100").communicate()
     walls = [w for w in windows(out) if w.mode == "wall"]
     check(len(walls) == 4, "%s", out[:2000])
@@ -130,7 +130,7 @@ def come_and_go(ctx):
                        "t = Process.clock_gettime(2) + 0.01; nil while Process.clock_gettime(2) < t }) }\n")
     p = ctx.ruby(script)
     p.expect("ready", 60)
-    top = ctx.extprof_start("top", "-p", str(p.pid), "-s", "-m", "cpu", "-i", "500ms", "-b", "-n", "30", "--view=process",
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-s", "-m", "cpu", "-i", "500ms", "-b", "--count", "30", "--view=process",
                             stderr=subprocess.DEVNULL)
     sizes, heads = [], 0
     while heads < 28:
@@ -173,7 +173,7 @@ def head(ctx):
     """The figures of the head are those of the kernel's account, of the GVL and of ruby's own account of its collector."""
     p = ctx.ruby(ctx.write("head.rb", HEAD))
     p.expect("ready", 60)
-    top = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu,gvl", "-r", "499", "-b", "-n", "9", "--rows=1")
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu,gvl", "-r", "499", "-b", "--count", "9", "--rows=1")
     heads, read = [], []
     while len(heads) < 9:
         if top.line().startswith("extprof top - cpu"):

@@ -20,7 +20,7 @@ NOTHING = ["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-gro
 USERS = ["unshare", "-Ur"]
 PIDS = ["unshare", "-Urpf", "--mount-proc"]
 
-COMMANDS = (("dump",), ("stat", "-d", "0.5"), ("top", "-b", "-n", "1", "-i", "0.5"), ("record", "-d", "0.5"),
+COMMANDS = (("dump",), ("stat", "-d", "0.5"), ("top", "-b", "--count", "1", "-i", "0.5"), ("record", "-d", "0.5"),
             ("record", "-d", "0.5", "-m", "wall"), ("record", "-d", "0.5", "--reader", "stop"))
 
 # The program and all commands in one namespace: each command's status, output and errors in files of its own.

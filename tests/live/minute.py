@@ -124,7 +124,7 @@ def beside_top(ctx, seconds):
     path = ctx.path("minute.folded")
     # Both are there before the program begins, and are ended when it is done: the same time for all.
     record = ctx.extprof_start("record", "-p", ruby.pid, "-r", "499", "-o", path, "-q")
-    top = ctx.extprof_start("top", "-p", ruby.pid, "-m", "cpu", "-r", "499", "-b", "-i", str(math.ceil(seconds) + 2), "-n", "1",
+    top = ctx.extprof_start("top", "-p", ruby.pid, "-m", "cpu", "-r", "499", "-b", "-i", str(math.ceil(seconds) + 2), "--count", "1",
                             "--rows=1000")
     ctx.attached(record)
     ctx.attached(top)

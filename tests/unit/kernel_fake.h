@@ -32,7 +32,7 @@ struct pid {
 /* The registers of a thread in a system call; number -1: it is in none. */
 struct pt_regs___kernel {
 	int number;
-	uint64_t first, second, ip;
+	uint64_t first, second, third, fourth, ip;
 };
 
 struct file {
@@ -75,6 +75,15 @@ struct hrtimer {
 	uint64_t function, due;
 };
 
+/* The mapping at each address. */
+struct vm_area_struct {
+	unsigned long vm_flags;
+};
+
+struct user_registers {
+	uint64_t ip, sp, bp;
+};
+
 /* What the tests set and look at. */
 struct kernel_fake {
 	uint64_t now, due, pid_tgid, user_ip;
@@ -91,6 +100,9 @@ struct kernel_fake {
 	int no_registers;
 	uint64_t stack[200];		/* functions of the kernel, innermost first, and how many; < 0: an error */
 	long stack_count;
+	struct user_registers registers;
+	struct vm_area_struct mapping;
+	int no_mapping;			/* the error of a look at it */
 	/* Of maps that test_bpf.c does not have. */
 	void *(*lookup)(void *map, const void *key);
 	long (*update)(void *map, const void *key, const void *value);
@@ -191,11 +203,37 @@ static inline void regs__arguments(struct pt_regs___kernel *regs, uint64_t *firs
 	*second = regs->second;
 }
 
+static inline void regs__more_arguments(struct pt_regs___kernel *regs, uint64_t *third, uint64_t *fourth)
+{
+	*third = regs->third;
+	*fourth = regs->fourth;
+}
+
 #define context__address(context) ((uint64_t)(uintptr_t)(context))
 #define task__does_it_itself(task, address) ((void)(address), !(task)->interrupted)
 #define task__tid_in(task, global, pidns) ((void)(task), (void)(pidns), (global))
 #define task__pid_in(task, global, pidns) ((void)(task), (void)(pidns), (global))
 #define task__run_delay(task) ((task)->run_delay)
+#define task__user_registers(r) (*(r) = kernel.registers, kernel.no_registers)
+
+static inline long bpf_find_vma(struct task_struct *task, uint64_t address,
+				long (*found)(struct task_struct *task, struct vm_area_struct *vma, void *context), void *context,
+				uint64_t flags)
+{
+	(void)address, (void)flags;
+	return kernel.no_mapping ? kernel.no_mapping : found(task, &kernel.mapping, context);
+}
+
+static inline long bpf_loop(uint32_t count, long (*step)(uint32_t i, void *context), void *context, uint64_t flags)
+{
+	uint32_t i = 0;
+
+	(void)flags;
+	while (i < count && !step(i++, context))
+		;
+	return i;
+}
+
 #define regs__in_user(regs) ((regs)->user)
 #define regs__ip(regs) ((regs)->ip)
 #define task__user_ip() (kernel.user_ip)

@@ -25,6 +25,12 @@ uint64_t bpf_lost(enum loss_reason reason);
 /* Any but that of the timer. */
 #define SOURCE_OTHER 1
 
+static struct unwind_row unwind_list[64];
+static struct unwind_mapping unwind_files[8];
+static struct unwind_process unwind_target;
+static uint32_t unwind_row_count, unwind_mapping_count;
+static struct unwind_changes changes;
+static bool unwind_known, unwind_has_changed, no_room_for_changes;
 static struct usdt_arguments place;
 static struct usdt_key place_key;
 static struct gc_pause gc_pause;
@@ -70,6 +76,14 @@ void *fake_lookup(void *map, const void *key)
 		return &passed[*(const uint32_t *)key];
 	if (map == &syscalls_begun)
 		return call_has_begun && *(const uint32_t *)key == (uint32_t)kernel.pid_tgid ? &begun : NULL;
+	if (map == &unwind_rows)
+		return *(const uint32_t *)key < unwind_row_count ? &unwind_list[*(const uint32_t *)key] : NULL;
+	if (map == &unwind_mappings)
+		return *(const uint32_t *)key < unwind_mapping_count ? &unwind_files[*(const uint32_t *)key] : NULL;
+	if (map == &unwind_processes)
+		return unwind_known && *(const uint32_t *)key == target.vm ? &unwind_target : NULL;
+	if (map == &unwind_changes)
+		return unwind_has_changed && *(const uint32_t *)key == target.vm ? &changes : NULL;
 	if (map == &targets)
 		return memcmp(key, &target_key, sizeof(target_key)) ? NULL : &target;
 	return kernel.lookup ? kernel.lookup(map, key) : NULL;
@@ -87,6 +101,13 @@ long fake_update(void *map, const void *key, const void *value)
 			return -E2BIG;
 		begun = *(const struct syscall_begun *)value;
 		call_has_begun = true;
+		return 0;
+	}
+	if (map == &unwind_changes) {
+		if (no_room_for_changes)
+			return -E2BIG;
+		changes = *(const struct unwind_changes *)value;
+		unwind_has_changed = true;
 		return 0;
 	}
 	if (map != &counters && kernel.update)
@@ -1002,6 +1023,384 @@ static void choose_event(uint32_t number, uint64_t period, uint64_t every)
 	memset(passed, 0, sizeof(passed));
 }
 
+/* -- functions of user space ------------------------------------------------------------------ */
+
+/* A stack of 64 words, room for a VM stack behind it, and two files with code at CODE and at LIBRARY. */
+#define CODE 0x400000ull
+#define LIBRARY 0x7f0000000000ull
+static uint64_t native_stack[(1 << 17) + 4096];
+#define AT(i) ((uint64_t)(uintptr_t)&native_stack[i])
+
+static void add_row(uint32_t pc, uint8_t rule, uint16_t cfa, uint8_t rbp)
+{
+	unwind_list[unwind_row_count++] = (struct unwind_row){ pc, cfa, rule, rbp };
+}
+
+static void set_ec_flags(uint32_t flags)
+{
+	((struct rb_debug_ext_ec *)(uintptr_t)vm.ec_dir[0])[1].flags = flags;
+}
+
+static void set_up_native(uint64_t ip, uint32_t sp, uint64_t bp)
+{
+	set_up(3);
+	*(volatile uint32_t *)(uintptr_t)&native_stacks = 1;
+	unwind_row_count = 0;
+	add_row(0x100, UNWIND_RSP | UNWIND_BEGINS, 1, 0);	/* at the beginning */
+	add_row(0x101, UNWIND_RSP, 2, 2);			/* push rbp */
+	add_row(0x104, UNWIND_RBP, 2, 2);			/* mov rbp, rsp */
+	add_row(0x120, UNWIND_NONE, 0, 0);
+	add_row(0x200, UNWIND_RSP | UNWIND_BEGINS, 4, 0);	/* without a frame pointer */
+	add_row(0x240, UNWIND_OTHER | UNWIND_BEGINS, 0, 0);
+	add_row(0x260, UNWIND_RSP | UNWIND_BEGINS, 2, UNWIND_RBP_LOST);
+	add_row(0x280, UNWIND_SIGNAL | UNWIND_BEGINS, 0, 0);
+	add_row(0x290, UNWIND_RBP_DEREF | UNWIND_BEGINS, 1, UNWIND_RBP_AT_RBP);
+	add_row(0x300, UNWIND_PLT | UNWIND_BEGINS, 11, 0);
+	add_row(0x340, UNWIND_OUTERMOST | UNWIND_BEGINS, 0, 0);
+	unwind_files[0] = (struct unwind_mapping){ CODE, CODE + 0x1000, CODE, 0, unwind_row_count };
+	unwind_files[1] = (struct unwind_mapping){ LIBRARY, LIBRARY + 0x1000, LIBRARY, 0, 0 };
+	unwind_target = (struct unwind_process){ .table = 2 << 16, .vm = target.vm };
+	unwind_mapping_count = 2;
+	unwind_known = true;
+	unwind_has_changed = no_room_for_changes = false;
+	unwind_unnoted = 0;
+	memset(native_stack, 0, 64 * sizeof(native_stack[0]));
+	/* The root fiber of a thread. */
+	set_ec_flags(1);
+	kernel.registers = (struct user_registers){ ip, AT(sp), bp };
+}
+
+static const struct sample_machine *native_sample(void)
+{
+	sample_native(&context);
+	*(volatile uint32_t *)(uintptr_t)&native_stacks = 0;
+	return sample__machine(&cpu_scratch.event);
+}
+
+static uint64_t native_size(const struct sample_machine *m)
+{
+	return sizeof(struct sample_event) + 3 * sizeof(struct sample_frame) + SAMPLE_MACHINE_HEAD + m->nr_native * 8u;
+}
+
+/* Through functions with and without a frame pointer, to the first one. */
+TEST(bpf_follows_native_stacks)
+{
+	const struct sample_machine *m;
+
+	set_up_native(CODE + 0x210, 0, 0x1111);
+	native_stack[3] = CODE + 0x110;		/* returns into the function with a frame pointer: CFA 4 */
+	kernel.registers.bp = AT(8);
+	native_stack[8] = 0x2222;		/* its caller's rbp, CFA 10 */
+	native_stack[9] = CODE + 0x30c;		/* in the table of imported functions, the second half of an entry */
+	native_stack[11] = CODE + 0x348;	/* CFA 12 */
+	m = native_sample();
+	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+	CHECK_INT(m->nr_native, 4);
+	CHECK_INT(kernel.sent_size, native_size(m));
+	CHECK(m->address[0] == CODE + 0x210 && m->address[1] == CODE + 0x110 && m->address[2] == CODE + 0x30c &&
+	      m->address[3] == CODE + 0x348);
+	CHECK(balanced());
+}
+
+TEST(bpf_follows_native_stacks_through_signals)
+{
+	const struct sample_machine *m;
+
+	set_up_native(CODE + 0x100, 0, 0x1111);
+	native_stack[0] = CODE + 0x281;		/* the handler returns there, CFA 1 */
+	native_stack[1 + SIGNAL_RIP / 8] = CODE + 0x200;	/* interrupted at the first instruction of a function */
+	native_stack[1 + SIGNAL_RSP / 8] = AT(40);
+	native_stack[1 + SIGNAL_RBP / 8] = 0x3333;
+	native_stack[43] = CODE + 0x345;
+	m = native_sample();
+	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+	CHECK_INT(m->nr_native, 4);
+	CHECK(m->address[2] == CODE + 0x200);
+}
+
+TEST(bpf_follows_native_stacks_that_are_aligned)
+{
+	const struct sample_machine *m;
+
+	set_up_native(CODE + 0x292, 0, 0);
+	kernel.registers.bp = AT(6);
+	native_stack[5] = AT(20);	/* the CFA */
+	native_stack[6] = AT(30);	/* rbp of the caller */
+	native_stack[19] = CODE + 0x110;
+	native_stack[30] = 0;
+	native_stack[31] = CODE + 0x345;
+	m = native_sample();
+	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+	CHECK_INT(m->nr_native, 3);
+}
+
+TEST(bpf_says_why_native_stacks_end)
+{
+	static const struct {
+		uint64_t back;
+		uint32_t end;
+	} cases[] = {
+		{ CODE + 0x130, UNWIND_END_NO_RULES }, { CODE + 0x50, UNWIND_END_NO_RULES }, { LIBRARY + 5, UNWIND_END_NO_RULES },
+		{ LIBRARY + 0x2000, UNWIND_END_NO_FILE }, { 5, UNWIND_END_NO_FILE }, { CODE + 0x245, UNWIND_END_RULE },
+		{ CODE + 0x345, UNWIND_END_OUTERMOST },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_up_native(CODE + 0x100, 0, 0);
+		native_stack[0] = cases[i].back;
+		CHECK_INT(native_sample()->native_end, cases[i].end);
+		CHECK(balanced());
+	}
+	/* rbp is lost in a function, and the next one needs it. */
+	set_up_native(CODE + 0x262, 0, AT(20));
+	native_stack[1] = CODE + 0x110;
+	CHECK_INT(native_sample()->native_end, UNWIND_END_RBP);
+	/* A caller whose frame would be within that of the function. */
+	set_up_native(CODE + 0x110, 30, AT(2));
+	CHECK_INT(native_sample()->native_end, UNWIND_END_ORDER);
+	/* A stack that cannot be read. */
+	set_up_native(CODE + 0x110, 0, 16);
+	kernel.registers.sp = 8;
+	CHECK_INT(native_sample()->native_end, UNWIND_END_STACK);
+	set_up_native(CODE + 0x100, 0, 0);
+	unwind_known = false;
+	CHECK_INT(native_sample()->native_end, UNWIND_END_NO_FILE);
+	/* The kernel has given the memory of the entry to another process. */
+	set_up_native(CODE + 0x100, 0, 0);
+	unwind_target.vm++;
+	CHECK_INT(native_sample()->native_end, UNWIND_END_NO_FILE);
+	CHECK_INT(native_sample()->nr_native, 0);
+}
+
+/* A function at CODE that one at LIBRARY has called. */
+static void set_up_library(void)
+{
+	set_up_native(CODE + 0x100, 0, 0);
+	unwind_files[1].rows = unwind_row_count;
+	native_stack[0] = LIBRARY + 0x205;	/* CFA 1 */
+	native_stack[4] = CODE + 0x345;
+}
+
+/* At the end of a system call. */
+static void called_with(int number, uint64_t first, uint64_t second, uint64_t third, uint64_t fourth, uint64_t result)
+{
+	struct pt_regs___kernel regs = { .number = number, .first = first, .second = second, .third = third, .fourth = fourth };
+	uint64_t args[] = { (uintptr_t)&regs, result };
+
+	note_mapped(args);
+}
+
+static void map_code(uint64_t at, uint64_t size)
+{
+	called_with(CALL_MMAP, 0, size, 5, 0, at);
+}
+
+/* A look at the mappings begins. */
+static uint64_t seen_now(void)
+{
+	return unwind_has_changed ? changes.count : 0;
+}
+
+/* What such a look has found is published. */
+static void publish(uint64_t seen)
+{
+	unwind_target.table = 2 << 16 | seen << 32;
+	unwind_target.unnoted = (uint32_t)unwind_unnoted;
+	unwind_known = true;
+}
+
+/* Why the stack of set_up_library() ends. */
+static uint32_t end_of_library(void)
+{
+	*(volatile uint32_t *)(uintptr_t)&native_stacks = 1;
+	return native_sample()->native_end;
+}
+
+/* Where code was mapped nothing is known until the mappings are read again: the stack ends before that. */
+TEST(bpf_does_not_follow_native_stacks_into_what_has_changed)
+{
+	set_up_library();
+	CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+	CHECK_INT(native_sample()->nr_native, 3);
+	/* Nothing runs where no code is, and what failed has changed nothing. */
+	called_with(CALL_MMAP, LIBRARY, 0x1000, 3, 0, LIBRARY);
+	called_with(CALL_MMAP, LIBRARY, 0x1000, 5, 0, (uint64_t)-ENOMEM);
+	called_with(CALL_MPROTECT, LIBRARY, 0x1000, 3, 0, 0);
+	called_with(CALL_MREMAP, CODE, 0x1000, 0x1000, 1, LIBRARY);
+	called_with(11, LIBRARY, 0x1000, 5, 0, 0);
+	CHECK(!unwind_has_changed);
+	/* Another place. */
+	map_code(LIBRARY + 0x1000, 0x1000);
+	map_code(LIBRARY - 0x1000, 0xfff);
+	CHECK_INT(seen_now(), 2);
+	for (int i = 0; i < 6; i++) {
+		set_up_library();
+		if (i == 0)
+			map_code(LIBRARY - 0x1000, 0x3000);
+		else if (i == 1)
+			called_with(CALL_MPROTECT, LIBRARY, 1, 5, 0, 0);
+		else if (i == 2)
+			called_with(CALL_PKEY_MPROTECT, LIBRARY, 0x1000, 7, 0, 0);
+		else if (i == 3)
+			called_with(CALL_MREMAP, CODE + 0x10000, 0x1000, 0x1000, 3, LIBRARY);
+		else if (i == 4)
+			kernel.mapping.vm_flags = VM_EXEC;
+		else
+			kernel.no_mapping = -EBUSY;
+		/* A larger one than before. */
+		if (i >= 4)
+			called_with(CALL_MREMAP, LIBRARY - 0x1000, 0x1000, 0x2000, 0, LIBRARY - 0x1000);
+		CHECK_INT(seen_now(), 1);
+		CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+		CHECK_INT(native_sample()->nr_native, 1);
+		CHECK(balanced());
+		/* A look that has begun since. */
+		publish(seen_now());
+		CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+	}
+}
+
+/* What changes after a look has begun is distrusted, whatever was published then, and however late the look's is. */
+TEST(bpf_distrusts_what_has_changed_since_a_look_began)
+{
+	uint64_t seen;
+
+	set_up_library();
+	/* The library is in no mappings that are published, the look finds it, and then another one comes. */
+	unwind_known = false;
+	seen = seen_now();
+	map_code(LIBRARY, 0x1000);
+	publish(seen);
+	CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+	publish(seen_now());
+	CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+	/* Several: the places between them are distrusted, too. */
+	set_up_library();
+	map_code(CODE + 0x10000, 0x1000);
+	seen = seen_now();
+	map_code(LIBRARY + 0x1000, 0x1000);
+	publish(seen);
+	CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+	publish(0);
+	CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+	publish(seen_now());
+	CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+}
+
+/* Of more changes than are kept nobody knows where they were. */
+TEST(bpf_distrusts_everything_after_many_changes)
+{
+	set_up_library();
+	for (uint32_t i = 0; i < 10 * UNWIND_CHANGES; i++)
+		map_code(LIBRARY + 0x1000, 0x1000);
+	publish(9 * UNWIND_CHANGES);
+	CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+	publish(9 * UNWIND_CHANGES - 1);
+	CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+	CHECK_INT(native_sample()->nr_native, 0);
+	/* One that is about to be written, or that one before has written late. */
+	publish(9 * UNWIND_CHANGES);
+	changes.list[3].to -= UNWIND_CHANGES;
+	CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+	CHECK_INT(native_sample()->nr_native, 0);
+	changes.list[3].to += UNWIND_CHANGES;
+	changes.list[3].from -= UNWIND_CHANGES;
+	CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+	/* Their number has 32 bits beside the mappings. */
+	changes.list[3].from += UNWIND_CHANGES;
+	changes.count += 0xffffffffull - 10 * UNWIND_CHANGES;
+	publish(changes.count & 0xffffffff);
+	map_code(LIBRARY + 0x1000, 0x1000);
+	map_code(LIBRARY + 0x1000, 0x1000);
+	CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+	map_code(LIBRARY, 0x1000);
+	CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+	unwind_has_changed = false;
+}
+
+/* More processes than there is room for. */
+TEST(bpf_distrusts_everything_if_a_change_was_not_noted)
+{
+	set_up_library();
+	no_room_for_changes = true;
+	map_code(CODE + 0x10000, 0x1000);
+	CHECK(!unwind_has_changed);
+	CHECK_INT(end_of_library(), UNWIND_END_CHANGED);
+	CHECK_INT(native_sample()->nr_native, 0);
+	publish(0);
+	CHECK_INT(end_of_library(), UNWIND_END_OUTERMOST);
+	unwind_unnoted = 0;
+}
+
+/* The JIT's code is in no mapping that is looked up. */
+TEST(bpf_does_not_note_code_of_the_jit)
+{
+	set_up_library();
+	section.jit_start = LIBRARY;
+	section.jit_end = LIBRARY + 0x1000;
+	section.jit_flags = RB_DEBUG_EXT_JIT_FRAME_POINTER;
+	target.jit_flags = offsetof(struct rb_debug_ext_section, jit_flags);
+	called_with(CALL_MPROTECT, LIBRARY, 0x1000, 5, 0, 0);
+	CHECK_INT(seen_now(), 0);
+	called_with(CALL_MPROTECT, LIBRARY, 0x1001, 5, 0, 0);
+	called_with(CALL_MPROTECT, LIBRARY - 0x1000, 0x1000, 5, 0, 0);
+	CHECK_INT(seen_now(), 2);
+	section.jit_flags = 0;
+	called_with(CALL_MPROTECT, LIBRARY, 0x1000, 5, 0, 0);
+	CHECK_INT(seen_now(), 3);
+	section.jit_start = section.jit_end = 0;
+}
+
+/* -- the native stack of one fiber, and the Ruby frames of another ------------------------------ */
+
+static void move_vm_stack(uint64_t to)
+{
+	uint64_t frames = ec->cfp - ec->vm_stack;
+
+	CHECK(to + ec->vm_stack_size * 8 <= AT(sizeof(native_stack) / sizeof(native_stack[0])));
+	memmove((void *)(uintptr_t)to, (void *)(uintptr_t)ec->vm_stack, ec->vm_stack_size * 8);
+	ec->vm_stack = to;
+	ec->cfp = to + frames;
+}
+
+/* A function that a fiber's first one has called, whose stack ends at word 9; the VM stack of the EC begins `off` bytes
+ * behind. */
+static const struct sample_machine *sample_of_fiber(uint32_t flags, int64_t off)
+{
+	set_up_native(CODE + 0x100, 0, 0);
+	native_stack[0] = CODE + 0x205;
+	native_stack[4] = CODE + 0x206;
+	set_ec_flags(flags);
+	move_vm_stack(AT(9) + (uint64_t)off);
+	return native_sample();
+}
+
+TEST(bpf_does_not_take_the_stack_of_another_fiber)
+{
+	const struct sample_machine *m = sample_of_fiber(0, 0);
+
+	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+	CHECK_INT(m->nr_native, 3);
+	CHECK_INT(sample_of_fiber(0, 48)->native_end, UNWIND_END_OUTERMOST);
+	/* The EC is another fiber's, above or below, or the thread's own. */
+	CHECK_INT(sample_of_fiber(0, 64)->native_end, UNWIND_END_FIBER);
+	CHECK_INT(sample_of_fiber(0, -8)->native_end, UNWIND_END_FIBER);
+	CHECK_INT(sample_of_fiber(0, 1 << 20)->native_end, UNWIND_END_FIBER);
+	CHECK_INT(sample_of_fiber(1, 0)->native_end, UNWIND_END_FIBER);
+	CHECK_INT(sample_of_fiber(1, 0)->nr_native, 0);
+	CHECK(balanced());
+	/* The thread's own stack, and the EC of a fiber. */
+	set_up_native(CODE + 0x342, 0, 0);
+	CHECK_INT(native_sample()->native_end, UNWIND_END_OUTERMOST);
+	set_up_native(CODE + 0x342, 0, 0);
+	set_ec_flags(0);
+	CHECK_INT(native_sample()->native_end, UNWIND_END_FIBER);
+	/* Whose EC it is is not known. */
+	set_up_native(CODE + 0x342, 0, 0);
+	section.ec_slots_end = 1;
+	CHECK_INT(native_sample()->native_end, UNWIND_END_FIBER);
+}
+
 /* -- functions of the kernel ----------------------------------------------------------------- */
 
 static void want_kernel(uint32_t wanted)
@@ -1032,7 +1431,7 @@ TEST(bpf_sends_functions_of_the_kernel)
 	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + 10 * sizeof(struct sample_frame) + SAMPLE_MACHINE_HEAD + 5 * 8);
 	CHECK(sent_machine() == (const void *)&cpu_scratch.frames[10]);
 	CHECK_INT(sent_machine()->nr_kernel, 5);
-	CHECK(sent_machine()->kernel[4] == kernel.stack[4]);
+	CHECK(sent_machine()->address[4] == kernel.stack[4]);
 	/* What it had is not that of the next sample. */
 	kernel.stack_count = 0;
 	sample(&context);
@@ -1056,13 +1455,13 @@ TEST(bpf_has_room_for_functions_of_the_kernel)
 	sample(&context);
 	CHECK_INT(sent_machine()->nr_kernel, KERNEL_FRAMES_MAX);
 	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + SAMPLE_FRAMES_MAX * sizeof(struct sample_frame) +
-		  sizeof(struct sample_machine));
-	CHECK(sent_machine()->kernel[KERNEL_FRAMES_MAX - 1] == kernel.stack[KERNEL_FRAMES_MAX - 1]);
+		  SAMPLE_MACHINE_HEAD + KERNEL_FRAMES_MAX * sizeof(uint64_t));
+	CHECK(sent_machine()->address[KERNEL_FRAMES_MAX - 1] == kernel.stack[KERNEL_FRAMES_MAX - 1]);
 	/* Of a thread without Ruby code. */
 	thread_area[32 + FAKE_TLS / 8] = 0;
 	sample(&context);
 	CHECK_INT(cpu_scratch.event.kind, SAMPLE_NATIVE);
-	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + sizeof(struct sample_machine));
+	CHECK_INT(kernel.sent_size, sizeof(struct sample_event) + SAMPLE_MACHINE_HEAD + KERNEL_FRAMES_MAX * sizeof(uint64_t));
 	want_kernel(0);
 	CHECK(balanced());
 }

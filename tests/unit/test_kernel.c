@@ -101,7 +101,7 @@ static void in_kernel(const uint64_t *functions, uint16_t count)
 
 	memset(m, 0, sizeof(*m));
 	m->nr_kernel = count;
-	memcpy(m->kernel, functions, count * sizeof(*functions));
+	memcpy(m->address, functions, count * sizeof(*functions));
 	sample.event.flags |= SAMPLE_HAS_MACHINE;
 }
 

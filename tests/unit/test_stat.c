@@ -357,10 +357,10 @@ TEST(stat_json_of_unknown_figures)
 TEST(stat_options)
 {
 	char *argv[] = { "extprof stat", "-p", "77,78", "-d", "5", "-i", "500ms", "--json", "--syscalls", "-F", "999", "--rows",
-			 "3", "-o", "out", "-n", "4", NULL };
+			 "3", "-o", "out", "--count", "4", NULL };
 	char *command[] = { "extprof stat", "-i", "1", "--nonblocking", "--", "ruby", "-p", "x", NULL };
 	char *stopping[] = { "extprof stat", "--reader", "stop", "-p", "77", NULL };
-	char *how_often[] = { "extprof stat", "-n", "3", "-p", "77", NULL };
+	char *how_often[] = { "extprof stat", "--count", "3", "-p", "77", NULL };
 	const struct extprof_recording_options *r;
 	struct stat_options o;
 

@@ -455,7 +455,7 @@ TEST(top_options_are_understood)
 	CHECK(!o.modes_chosen && !o.batch && o.interval == 1000000000);
 	CHECK_INT(o.record.recording.pid_count, 1);
 	top_options__free(&o);
-	CHECK_INT(parse(&o, "-a", "-s", "-m", "gvl,gc", "-i", "250ms", "-b", "-n3", "--rows=5", "--view=thread", "--sort=name",
+	CHECK_INT(parse(&o, "-a", "-s", "-m", "gvl,gc", "-i", "250ms", "-b", "--count=3", "--rows=5", "--view=thread", "--sort=name",
 			"--filter=x", "-t", "--cumulative", NULL), 0);
 	CHECK_STRING(o.record.recording.modes, "gvl,gc");
 	CHECK(o.modes_chosen && o.batch && o.interval == 250000000 && o.count == 3 && o.rows == 5);
@@ -476,7 +476,7 @@ TEST(top_options_are_understood)
 	CHECK(parse(&o, "-p", "12", "-i", "2h", NULL));
 	CHECK(parse(&o, "-p", "12", "--view", "picture", NULL));
 	CHECK(parse(&o, "-p", "12", "--sort", "size", NULL));
-	CHECK(parse(&o, "-p", "12", "-n", "0", NULL));
+	CHECK(parse(&o, "-p", "12", "--count", "0", NULL));
 	CHECK(parse(&o, "-p", "12", "-m", "dance", NULL));
 	CHECK(parse(&o, "-p", "12", "-o", "file", NULL));
 }

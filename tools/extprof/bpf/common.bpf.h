@@ -22,6 +22,10 @@ struct walk_scratch;
 int copy_chunk(uint32_t index);
 #define walk_chunk(s) copy_chunk((s)->index)
 
+/* Not 0: samples have the functions of user space in which they were taken.  Of programs that can tell them. */
+const volatile uint32_t native_stacks __weak = 0;
+#define walk_wants_flags native_stacks
+
 #include "wire/walk.h"
 
 /* CPUs that are possible. */
@@ -194,7 +198,7 @@ static __always_inline int emit(struct walk_scratch *s)
 	    bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	size = sizeof(s->event) + nr * sizeof(struct sample_frame);
-	if (kernel_stacks && s->event.flags & SAMPLE_HAS_MACHINE) {
+	if ((kernel_stacks || native_stacks) && s->event.flags & SAMPLE_HAS_MACHINE) {
 		uint64_t more = s->machine_size;
 
 		walk_opaque(more);
@@ -222,11 +226,12 @@ static __always_inline void add_kernel(struct hit *h, struct walk_scratch *s)
 	if (nr > SAMPLE_FRAMES_MAX)
 		return;
 	m = (struct sample_machine *)((uint8_t *)s->frames + nr * sizeof(struct sample_frame));
-	size = bpf_get_stack(h->context, m->kernel, sizeof(m->kernel), 0);
+	size = bpf_get_stack(h->context, m->address, KERNEL_FRAMES_MAX * sizeof(m->address[0]), 0);
 	if (size <= 0)
 		return;
-	m->nr_kernel = (uint16_t)((uint64_t)size / sizeof(m->kernel[0]));
-	m->reserved[0] = m->reserved[1] = m->reserved[2] = 0;
+	m->nr_kernel = (uint16_t)((uint64_t)size / sizeof(m->address[0]));
+	m->nr_native = 0;
+	m->native_end = m->reserved[0] = m->reserved[1] = m->reserved[2] = 0;
 	s->machine_size = (uint32_t)(SAMPLE_MACHINE_HEAD + (uint64_t)size);
 	s->event.flags |= SAMPLE_HAS_MACHINE;
 }

@@ -5,6 +5,7 @@
  * not run meanwhile, so its stack cannot change during the read.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/unwind.bpf.h"
 
 char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
 
@@ -62,6 +63,42 @@ SEC("perf_event")
 int sample_timed(struct bpf_perf_event_data *ctx)
 {
 	return tick(ctx, 1);
+}
+
+/* The same with native stacks.  A program of its own: older kernels refuse the call of bpf_loop() even where it is never
+ * reached. */
+SEC("perf_event")
+int sample_native(struct bpf_perf_event_data *ctx)
+{
+	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1, .context = ctx };
+	int in_user, reason = 0;
+	struct walk_scratch *s;
+
+	if (hit__find(&h) || hit__count(&h))
+		return 0;
+	in_user = regs__in_user(&ctx->regs);
+	s = hit__walk(&h, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip(), &reason);
+	if (s) {
+		if (!reason)
+			unwind__add(&h, s);
+		hit__send(&h, s, reason);
+	}
+	COUNT(h.c->missed, missed(timer__due(ctx), period));
+	return 0;
+}
+
+/* At the end of a system call that maps code, before anything of it can run: the dynamic linker holds its lock. */
+SEC("tp_btf/sys_exit")
+int note_mapped(uint64_t *args)
+{
+	struct pt_regs___kernel *regs = (void *)args[0];
+	int call = regs__ended_call(regs);
+	struct hit h = { 0 };
+
+	if ((call == CALL_MMAP || call == CALL_MPROTECT || call == CALL_MREMAP || call == CALL_PKEY_MPROTECT) &&
+	    !hit__find(&h) && h.cfg->vm && !task__in_compat_call(h.task))
+		unwind__note_call(&h, regs, call, (int64_t)args[1]);
+	return 0;
 }
 
 /*

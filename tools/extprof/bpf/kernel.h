@@ -76,6 +76,10 @@ struct thread_info {
 #error "this architecture's thread pointer is not known here"
 #endif
 
+struct vm_area_struct {
+	unsigned long vm_flags;
+};
+
 struct super_block {
 	unsigned int s_dev;
 };
@@ -117,7 +121,7 @@ struct files_struct {
 /* The names that the kernel has: those of bpf_user_pt_regs_t are other ones. */
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___kernel {
-	unsigned long ax, di, si, orig_ax, ip;
+	unsigned long ax, di, si, dx, r10, orig_ax, ip;
 };
 #else
 struct pt_regs___kernel {
@@ -480,6 +484,26 @@ static __always_inline uint64_t task__user_ip(void)
 	return ip;
 }
 
+/* The registers of the current thread in user space that lead to the callers of its function. */
+struct user_registers {
+	uint64_t ip, sp, bp;
+};
+
+/* 0, or an error.  Also if it was interrupted there: the kernel has put them at the end of its stack. */
+static __always_inline int task__user_registers(struct user_registers *r)
+{
+#if defined(__TARGET_ARCH_x86)
+	bpf_user_pt_regs_t *regs = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return bpf_probe_read_kernel(&r->ip, sizeof(r->ip), &regs->rip) ||
+	       bpf_probe_read_kernel(&r->sp, sizeof(r->sp), &regs->rsp) ||
+	       bpf_probe_read_kernel(&r->bp, sizeof(r->bp), &regs->rbp);
+#else
+	(void)r;
+	return -1;
+#endif
+}
+
 /* Bits of a task's state, include/linux/sched.h. */
 #define TASK_STOPPED_OR_TRACED 0x0cu
 
@@ -550,6 +574,18 @@ static __always_inline void regs__arguments(struct pt_regs___kernel *regs, uint6
 #else
 	bpf_core_read(first, sizeof(*first), &regs->orig_x0);
 	bpf_core_read(second, sizeof(*second), &regs->regs[1]);
+#endif
+}
+
+/* The next two. */
+static __always_inline void regs__more_arguments(struct pt_regs___kernel *regs, uint64_t *third, uint64_t *fourth)
+{
+#if defined(__TARGET_ARCH_x86)
+	bpf_core_read(third, sizeof(*third), &regs->dx);
+	bpf_core_read(fourth, sizeof(*fourth), &regs->r10);
+#else
+	bpf_core_read(third, sizeof(*third), &regs->regs[2]);
+	bpf_core_read(fourth, sizeof(*fourth), &regs->regs[3]);
 #endif
 }
 

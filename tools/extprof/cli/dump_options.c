@@ -49,12 +49,12 @@ const struct command_line command_line_dump = {
 	.verb = "show",
 	.arguments = "-p PID\n-a\n--core FILE",
 	.examples =
-		"  extprof dump -p 1234                        what does it do?\n"
-		"  extprof dump -p 1234 --interval 1s -n 3     what does not move?\n"
-		"  extprof dump -p 1234 -s                     and its workers?\n"
-		"  extprof dump --name 'puma*'                 all of that name\n"
-		"  extprof dump -p 1234 --json | jq .          for programs\n"
-		"  extprof dump --core core.1234               what did it do?\n",
+		"  extprof dump -p 1234                          what does it do?\n"
+		"  extprof dump -p 1234 --interval 1s --count 3  what does not move?\n"
+		"  extprof dump -p 1234 -s                       and its workers?\n"
+		"  extprof dump --name 'puma*'                   all of that name\n"
+		"  extprof dump -p 1234 --json | jq .            for programs\n"
+		"  extprof dump --core core.1234                 what did it do?\n",
 	.notes =
 		"-s, -a, --name, --user and --cgroup choose among the processes that are there at the start.\n"
 		"\n"

@@ -64,10 +64,10 @@ const struct command_line command_line_top = {
 	.verb = "observe",
 	.arguments = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]",
 	.examples =
-		"  extprof top -p 1234                what uses the CPU; m: what waits\n"
-		"  extprof top -p 1234 -b -n 3 -i 10  three times ten seconds as text\n"
-		"  extprof top -p 1234 -s -m gvl      waits for the GVL, in its subprocesses too\n"
-		"  extprof top -a --view process      which ruby of this machine\n",
+		"  extprof top -p 1234                     what uses the CPU; m: what waits\n"
+		"  extprof top -p 1234 -b --count 3 -i 10  three times ten seconds as text\n"
+		"  extprof top -p 1234 -s -m gvl           waits for the GVL, in its subprocesses too\n"
+		"  extprof top -a --view process           which ruby of this machine\n",
 	.notes =
 		"Keys: h shows all of them, q quits.  s and S sort, / filters, v and 1 to 5 change the view, t shows each thread "
 		"by itself, m shows the next mode, c all since the last r, p pauses, r resets, + and - change the interval.\n"

@@ -118,6 +118,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	log_to__line(&e->settings.log, "process %d: found the interface at %#" PRIx64 "; it is measured", p->pid,
 		     vm->layout.address);
 	e->new_at = deadline__now();
+	engine__add_natives(e, p, vm);
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	p->search_until = 0;

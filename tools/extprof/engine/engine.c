@@ -210,7 +210,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .events = e->settings.events, .event_count = e->settings.event_count,
 				    .event_period = e->settings.event_period,
 				    .figures = e->settings.figures, .about = e->settings.about, .each_wait = each_wait(e),
-				    .states = states_shown(e), .kernel = e->settings.kernel },
+				    .states = states_shown(e), .native = e->settings.native, .kernel = e->settings.kernel },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,
 		.log = e->settings.log,
@@ -227,6 +227,9 @@ int engine__open(struct engine *e, struct diag *d)
 		session__rest(e->session);
 	if (e->settings.kernel)
 		load_kernel_symbols(e);
+	err = engine__open_natives(e, d);
+	if (err)
+		return err;
 	if (session__looks_only(e->session)) {
 		e->sources &= REMOTE_SOURCES;
 		if (e->figures)
@@ -234,6 +237,8 @@ int engine__open(struct engine *e, struct diag *d)
 	}
 	if ((err = wait_for(e, session__fd(e->session), d)) ||
 	    (err = wait_for(e, searcher__fd(e->searcher), d)))
+		return err;
+	if (engine__natives_fd(e) >= 0 && (err = wait_for(e, engine__natives_fd(e), d)))
 		return err;
 	for (uint32_t i = 0; i < e->settings.selection.pid_count; i++) {
 		err = engine__follow_pid(e, e->settings.selection.pids[i], true, &p, d);
@@ -433,6 +438,7 @@ int engine__step(struct engine *e, struct diag *d)
 	engine__release_command(e, now);
 	/* Also of what has just been found: it may end soon. */
 	engine__update_vms(e, false);
+	engine__step_natives(e);
 	if (!e->behind)
 		engine__clean_up(e);
 	if (err)
@@ -500,6 +506,7 @@ void engine__destroy(struct engine *e)
 		return;
 	gate__close(e->gate);
 	searcher__destroy(e->searcher);
+	searcher__destroy(e->native_searcher);
 	session__close(e->session);
 	places__release(e->places);
 	engine__restore_intervals(e);
@@ -513,6 +520,7 @@ void engine__destroy(struct engine *e)
 	tree__free(&e->tree);
 	states__free(&e->states);
 	kernel_frames__free(&e->kernel_frames);
+	native_frames__free(&e->native_frames);
 	cgroup__free(&e->cgroup);
 	gc_pauses__free(&e->pauses);
 	engine__figures_free(e);

@@ -161,6 +161,7 @@ int engine__finish(struct engine *e, struct diag *d)
 		states__settle(&e->states);
 	take_all_counters(e);
 	read_last_names(e);
+	engine__finish_natives(e);
 	if (e->set.wanted_live == 0 && !e->ended)
 		e->ended = "the process ended";
 	if (sampled && !e->started) {
@@ -260,6 +261,10 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->why_not_added, sizeof(m->why_not_added), "%.255s", e->why_not_added.text);
 	m->intervals_kept = e->intervals_kept;
 	m->why_interval_kept = e->why_interval_kept;
+	m->native_joined = e->native_frames.joined;
+	m->native_apart = e->native_frames.apart;
+	for (int i = UNWIND_END_OUTERMOST + 1; i < UNWIND_ENDS; i++)
+		m->native_cut += e->native_frames.ends[i];
 	m->unnamed_kernel = e->kernel_frames.unnamed;
 	m->why_unnamed_kernel = e->kernel_frames.err;
 	m->started = e->started_wall + (time_t)((e->from - e->started_at) / SECOND);

@@ -66,6 +66,7 @@ void engine__leave_vm(struct engine *e, struct process *p)
 	if (!p->shares_vm) {
 		engine__figures_name(e, p, p->vm);
 		vm__set_exited(p->vm);
+		engine__end_natives(e, p->vm);
 		/* Samples of it wait. */
 		waiting__add(&e->old_vms, p->vm->number);
 	}
@@ -95,6 +96,7 @@ void engine__process_ended(struct engine *e, struct process *p, const char *how)
 	if (p->vm && !p->shares_vm) {
 		engine__figures_name(e, p, p->vm);
 		vm__set_exited(p->vm);
+		engine__end_natives(e, p->vm);
 		p->last_vm = p->vm->number;
 	}
 	p->vm = NULL;

@@ -44,6 +44,7 @@ static void on_copy(struct engine *e, struct process *p, const struct process_ev
 	p->state = PROCESS_SAMPLED;
 	waiting__add(&e->new_vms, p->number);
 	engine__figures_fork(e, p);
+	engine__fork_natives(e, p, parent, vm);
 }
 
 static void on_fork(struct engine *e, const struct process_event *ev)
@@ -249,6 +250,7 @@ void engine__clean_up(struct engine *e)
 			continue;
 		resolve__name_threads(&e->resolver, vm);
 		states__name_threads(&e->states, vm);
+		engine__remove_natives(e, vm);
 		process_set__close_vm(&e->set, vm);
 	}
 	e->old_vms.count = 0;

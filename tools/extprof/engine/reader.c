@@ -41,6 +41,11 @@ static int open_remote(struct session **session, const struct session_options *o
 		diag__hint(d, "leave them out, or use the reader ebpf");
 		return -EINVAL;
 	}
+	if (options->source_options.native) {
+		diag__set(d, DIAG_USAGE, EINVAL, "native stacks need eBPF: they are followed in the thread itself");
+		diag__hint(d, "leave them out, or use the reader ebpf");
+		return -EINVAL;
+	}
 	if (options->source_options.kernel) {
 		diag__set(d, DIAG_USAGE, EINVAL, "the functions of the kernel need eBPF: only the kernel sees its own stacks");
 		diag__hint(d, "leave them out, or use the reader ebpf");
@@ -65,7 +70,7 @@ int reader__open(struct session **session, const struct session_options *options
 	/* Who asks for the kernel's tick does not want another reader. */
 	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
 	    options->source_options.timer == TIMER_TICK || missing_source(wanted_sources(options)) || options->source_options.about ||
-	    options->source_options.kernel) {
+	    options->source_options.kernel || options->source_options.native) {
 		*kind = READER_EBPF;
 		return err;
 	}

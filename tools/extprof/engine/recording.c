@@ -13,7 +13,9 @@ static int name_frame(void *context, uint32_t number)
 {
 	struct engine *e = context;
 
-	return frame_names__take(&e->frames, number, &e->table);
+	int err = frame_names__take(&e->frames, number, &e->table);
+
+	return err || !e->resolver.native ? err : native_frames__take(&e->native_frames, &e->frames, number);
 }
 
 int engine__open_recording(struct engine *e, struct diag *d)

@@ -50,6 +50,7 @@ void search__free(struct search *search)
 	target__close(&search->target);
 	ruby_file__close(&search->file);
 	places__release(search->places);
+	native_work__free(search->native);
 	free(search);
 }
 
@@ -71,6 +72,10 @@ void search__run(struct search *search, struct deadline *deadline)
 	uint64_t before = deadline__now();
 	struct target *t = &search->target;
 
+	if (search->native) {
+		native_work__run(search->native, deadline);
+		return;
+	}
 	search->err = t->pidfd < 0 ? target__open(t, search->pid, &search->diag) : 0;
 	t->deadline = deadline;
 	if (!search->err)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "native/native_work.h"
 #include "process/target.h"
 #include "ruby/vm.h"
 #include "source/places.h"
@@ -22,6 +23,7 @@ struct searcher;
  * searcher's, with all that is in it. */
 struct search {
 	struct search *next;
+	struct native_work *native;	/* this is to be done, and nothing else; NULL: a ruby is looked for */
 	uint32_t process;		/* for the caller: which one */
 	pid_t pid;
 	struct target target;		/* opened by the search, if its pidfd is -1 */

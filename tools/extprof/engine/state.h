@@ -77,6 +77,8 @@ struct engine {
 	enum reader_kind reader;	/* that is used */
 	struct diag why_reader;		/* why BPF is not, if that was not asked for */
 	struct searcher *searcher;
+	struct searcher *native_searcher;	/* NULL: native frames are not wanted */
+	uint32_t native_files_told;	/* in the log */
 	struct places *places;	/* in the files of rubies */
 	struct gate *gate;	/* holds the command until it is sampled; NULL: it runs */
 	uint64_t gate_until;	/* CLOCK_MONOTONIC, ns */
@@ -91,6 +93,7 @@ struct engine {
 	struct processes rows;
 	struct resolver resolver;
 	struct states states;
+	struct native_frames native_frames;	/* resolver.native, if they are wanted */
 	struct kernel_frames kernel_frames;	/* resolver.kernel, if they are wanted */
 	struct gc_pauses pauses;
 	struct engine_figures *figures;	/* NULL: they are not wanted */
@@ -346,6 +349,24 @@ void engine__end_waits(struct engine *e);
 
 /* As engine__restart(), after a snapshot.  The file of a recording has ended. */
 int engine__forget(struct engine *e, struct diag *d);
+
+/* natives.c: machine code of processes.  Without settings::native these do nothing. */
+
+int engine__open_natives(struct engine *e, struct diag *d);
+/* Readable: there is something for engine__step_natives(); -1: there never is. */
+int engine__natives_fd(const struct engine *e);
+/* The process runs that VM. */
+void engine__add_natives(struct engine *e, const struct process *p, const struct vm *vm);
+/* A child has a copy of it. */
+void engine__fork_natives(struct engine *e, const struct process *p, const struct vm *parent, const struct vm *vm);
+/* The process runs it no more. */
+void engine__end_natives(struct engine *e, const struct vm *vm);
+/* All its samples are resolved. */
+void engine__remove_natives(struct engine *e, const struct vm *vm);
+/* Take what threads have read, and give them what is to be read. */
+void engine__step_natives(struct engine *e);
+/* No sample comes any more: wait for names, not long. */
+void engine__finish_natives(struct engine *e);
 
 /* drain.c: samples that wait */
 

@@ -183,6 +183,13 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 static int set_kernel(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	s->kernel = o->kernel;
+	s->native = o->native;
+	if (o->native && s->timer == TIMER_TICK)
+		return error__set(error, DIAG_USAGE, EINVAL, "--native needs the timer clock");
+	for (uint32_t i = 0; o->native && i < s->mode_count; i++)
+		if (s->modes[i] != &mode_cpu)
+			return error__set(error, DIAG_USAGE, EINVAL, "--native is for mode cpu alone, not for %s",
+					  s->modes[i]->name);
 	if (o->kernel && s->timer == TIMER_TICK)
 		return error__set(error, DIAG_USAGE, EINVAL, "--kernel needs the timer clock: the scheduler's tick does not "
 				  "tell which function of the kernel it interrupted");

@@ -143,6 +143,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the rate says (rate), "
 		"where a short one stands for others (default: rate for wall alone, else each)" },
 
+	[OPTION_NATIVE] = { "native", "n", .group = OPTION_SHOW, .commands = R | T, FIELD(native),
+		.brief = "also functions of C extensions and libraries",
+		.help = "mode cpu: also show the functions of C extensions and libraries, below the method that called them; "
+		"needs eBPF" },
 	[OPTION_KERNEL] = { "kernel", .group = OPTION_SHOW, .commands = R | T, FIELD(kernel),
 		.brief = "also the functions of the kernel",
 		.help = "also show the functions of the kernel that a sample was taken in, below the method; needs eBPF" },
@@ -249,7 +253,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "again after each such time: 1, 500ms, 1m",
 		.help = "again after each TIME: 1, 500ms, 2s, 1m.  top: how long a window is (default: 1s); stat: also a line "
 		"for each interval; dump: mark what has moved" },
-	[OPTION_COUNT] = { "count", "n", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_SHOW,
+	[OPTION_COUNT] = { "count", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_SHOW,
 		.commands = T | S | D, .brief_in = T | S | D, .brief = "end after so many",
 		.help = "end after N windows, intervals or dumps (default: at Ctrl-C, or when the processes have ended; dump "
 		"without --interval: 1)" },

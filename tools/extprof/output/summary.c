@@ -279,6 +279,10 @@ static void add_notes(struct table *t)
 		text__addf(out, "own distance of allocation samples: %" PRIu32 " of the processes (%s: the memory could "
 			   "not be written, so --alloc-interval does not hold there; their amounts are right)\n",
 			   m->intervals_kept, strerror(-m->why_interval_kept));
+	if (m->native_joined || m->native_apart)
+		text__addf(out, "native stacks: in %" PRIu64 " samples joined with the Ruby frames, in %" PRIu64 " not (%" PRIu64
+			   " stacks were not followed to their end; the frames say why)\n", m->native_joined, m->native_apart,
+			   m->native_cut);
 	if (m->unnamed_kernel)
 		add_kernel_note(m, out);
 	if (m->lost_events)

@@ -11,12 +11,14 @@
 #define ANSWER_TIMEOUT 2000000000ull
 #define CPU_SECONDS 2
 
-enum parser_work { SEARCH, FIND };
+enum parser_work { SEARCH, FIND, ROWS, SYMBOLS };
 
 struct request {
 	uint64_t size, offset;
 	struct elf_budget budget;	/* of SEARCH */
 	uint32_t work, count;
+	struct unwind_place rows_from;
+	struct symbols_place symbols_from;
 	struct elf_wish wishes[ELF_WISHES_MAX];
 };
 
@@ -24,6 +26,8 @@ struct answer {
 	struct elf_budget budget;
 	union {
 		struct elf_finding finding;
+		struct unwind_rows rows;
+		struct symbols_piece symbols;
 		struct {
 			uint64_t section;
 			int32_t results[ELF_WISHES_MAX];
@@ -49,6 +53,10 @@ static int work(const void *data, size_t size, int *fd, void *to)
 	if (r->work == SEARCH)
 		return elf__search_file(*fd, r->size, r->offset, &answer->budget, &answer->finding);
 	elf_budget__init(&answer->budget);
+	if (r->work == ROWS)
+		return elf_unwind__rows(*fd, r->size, &answer->budget, &r->rows_from, &answer->rows);
+	if (r->work == SYMBOLS)
+		return elf_symbols__read(*fd, r->size, &answer->budget, &r->symbols_from, &answer->symbols);
 	return elf_places__find(*fd, r->size, r->offset, &answer->budget, r->wishes, r->count, answer->found,
 				answer->results, &answer->section);
 }
@@ -107,4 +115,24 @@ int parser__find(const struct parser_file *file, uint64_t offset, const struct e
 	memcpy(results, answer.results, count * sizeof(*results));
 	*section = answer.section;
 	return err;
+}
+
+int parser__rows(const struct parser_file *file, const struct unwind_place *from, struct unwind_rows *rows)
+{
+	const struct request r = { .work = ROWS, .size = file->size, .rows_from = *from };
+	struct answer answer = { 0 };
+	int err = ask(file, &r, &answer);
+
+	*rows = answer.rows;
+	return rows->count > UNWIND_ROWS_AT_ONCE || rows->part_count > UNWIND_PARTS_MAX ? -EIO : err;
+}
+
+int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)
+{
+	const struct request r = { .work = SYMBOLS, .size = file->size, .symbols_from = *from };
+	struct answer answer = { 0 };
+	int err = ask(file, &r, &answer);
+
+	*piece = answer.symbols;
+	return !err && piece->size > sizeof(piece->data) ? -EIO : err;
 }

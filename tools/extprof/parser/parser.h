@@ -9,6 +9,8 @@
 #include "base/deadline.h"
 #include "parser/elf_places.h"
 #include "parser/elf_section.h"
+#include "parser/elf_symbols.h"
+#include "parser/elf_unwind.h"
 
 /* A file that is open for reading. */
 struct parser_file {
@@ -25,5 +27,9 @@ struct parser_file {
 int parser__search(const struct parser_file *file, uint64_t offset, struct elf_budget *budget, struct elf_finding *f);
 int parser__find(const struct parser_file *file, uint64_t offset, const struct elf_wish *wishes, uint32_t count,
 		 struct usdt *found, int32_t *results, uint64_t *section);
+
+/* As elf_unwind__rows() and elf_symbols__read(), and helper__ask().  What is in there is bounded, and not trusted. */
+int parser__rows(const struct parser_file *file, const struct unwind_place *from, struct unwind_rows *rows);
+int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece);
 
 #endif /* EXTPROF_PARSER_H */

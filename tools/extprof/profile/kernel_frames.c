@@ -100,7 +100,7 @@ static uint32_t look_up(struct kernel_frames *k, struct frame_table *t, uint64_t
  * which can be the first one of another function. */
 static uint64_t address_of(const struct sample_machine *m, uint32_t i)
 {
-	return i ? m->kernel[i] - 1 : m->kernel[i];
+	return i ? m->address[i] - 1 : m->address[i];
 }
 
 static int append(uint32_t number, uint32_t *stack, uint32_t *count)

@@ -122,6 +122,9 @@ struct report_meta {
 	char why_not_added[640];	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that kept their own distance of allocation samples, ... */
 	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
+	/* Samples with Ruby frames whose native functions are between these, and those that could not be joined; and
+	 * samples whose native stack was not followed to its end. */
+	uint64_t native_joined, native_apart, native_cut;
 	uint64_t unnamed_kernel;	/* samples with functions of the kernel that have no name, ... */
 	int why_unnamed_kernel;		/* ... and why the kernel's names could not be read, negative errno; 0: they could */
 	/* Pauses for garbage collection that are not in report::pauses: of which one end was not seen, and lost

@@ -43,8 +43,8 @@ static bool has_parts(const struct sample_event *e, size_t size)
 	if (e->nr_frames > SAMPLE_FRAMES_MAX || size < frames)
 		return false;
 	size -= frames;
-	return !m || (size >= SAMPLE_MACHINE_HEAD && m->nr_kernel <= KERNEL_FRAMES_MAX &&
-		      size - SAMPLE_MACHINE_HEAD >= m->nr_kernel * sizeof(m->kernel[0]));
+	return !m || (size >= SAMPLE_MACHINE_HEAD && m->nr_kernel <= KERNEL_FRAMES_MAX && m->nr_native <= NATIVE_FRAMES_MAX &&
+		      size - SAMPLE_MACHINE_HEAD >= (m->nr_kernel + m->nr_native) * sizeof(m->address[0]));
 }
 
 /* The event in the data, its VM and the row of its process, or PROCESS_NONE.  NULL: it makes no sense. */
@@ -150,6 +150,8 @@ int resolve__restart(struct resolver *c)
 	if (c->kernel)
 		kernel_frames__restart(c->kernel);
 	c->key_count = c->key_values = c->crowded_keys = 0;
+	if (c->native)
+		native_frames__restart(c->native);
 	sinks__restart(&c->sinks);
 	return resolve__set_modes(c, c->modes, c->mode_count);
 }
@@ -158,6 +160,8 @@ int resolve__describe(struct resolver *c, const struct symbol_table *table)
 {
 	int err = frame_names__take_all(c->frames, table);
 
+	if (!err && c->native)
+		err = native_frames__take_all(c->native, c->frames);
 	for (uint32_t i = 0; !err && c->processes && i < c->processes->count; i++)
 		sinks__process(&c->sinks, i, &c->processes->rows[i]);
 	if (!err)

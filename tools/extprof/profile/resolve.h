@@ -9,6 +9,7 @@
 #include "profile/accounting.h"
 #include "profile/groups.h"
 #include "profile/kernel_frames.h"
+#include "profile/native_frames.h"
 #include "profile/processes.h"
 #include "profile/sink.h"
 #include "source/event_spec.h"
@@ -36,6 +37,7 @@ struct resolver {
 	void *context;
 	struct processes *processes;
 	struct kernel_frames *kernel;	/* NULL: what samples have of the kernel is not shown */
+	struct native_frames *native;	/* the same of native code */
 	/*
 	 * Each stack begins with the frame of its process if a key needs that, then with that of
 	 * its thread, then with those of the labels in their order.  Which of them are shown, how and

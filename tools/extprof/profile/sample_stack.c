@@ -93,7 +93,7 @@ static int ruby_frame(struct resolver *c, struct vm *vm, const struct sample_eve
 	}
 	line = symbols__line(symbol, f->pc);
 	/* The pc that JIT code left behind may be of no line at all, or NULL. */
-	if (leaf && f->flags && symbols__has_lines(symbol))
+	if (leaf && f->flags & (FRAME_JIT_RETURN | FRAME_RESUMES) && symbols__has_lines(symbol))
 		approximate = !leaf_line(c, vm, symbol, e, f->flags, &line) && line;
 	return code_frame(c, code__make(CODE_RUBY, symbol->number, line, approximate), frame);
 }
@@ -122,7 +122,32 @@ static uint32_t truncated_frame(struct resolver *c, uint32_t left_out)
 	return resolve__mark(c, FRAME_MARK, text);
 }
 
-/* The innermost frames: what ran below Ruby. */
+/* What the VM itself is doing. */
+static int add_doing(struct resolver *c, const struct sample_event *e, uint32_t *to, uint32_t *count)
+{
+	if (c->native)
+		*count = 0;
+	if (e->flags & SAMPLE_COMPILES) {
+		to[*count] = resolve__mark(c, FRAME_NO_RUBY, "YJIT compile");
+		if (!to[(*count)++])
+			return -ENOMEM;
+	}
+	if (e->gc_phase) {
+		to[*count] = resolve__mark(c, FRAME_GC, gc_phase(e->gc_phase));
+		if (!to[(*count)++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The frames of Ruby and of native code. */
+static int add_native(struct resolver *c, const struct vm *vm, const struct sample_event *e,
+		      const struct sample_frame *frames, uint32_t *count)
+{
+	return c->native ? native_frames__add(c->native, c->frames, vm, e, frames, c->stack, count) : 0;
+}
+
+/* The innermost frames: what ran in the kernel. */
 static int add_machine(struct resolver *c, const struct sample_event *e, uint32_t *count)
 {
 	const struct sample_machine *m = sample__machine(e);
@@ -137,6 +162,8 @@ int resolve__build(struct resolver *c, struct vm *vm, struct process_row *row, c
 
 	if (resolve__add_groups(c, vm, row, e, &n))
 		return -ENOMEM;
+	if (c->native)
+		c->native->doing_count = 0;
 	switch (e->kind) {
 	case SAMPLE_RUBY:
 		break;
@@ -164,21 +191,16 @@ int resolve__build(struct resolver *c, struct vm *vm, struct process_row *row, c
 
 		if (is < 0)
 			return -ENOMEM;
-		if (is) {
+		if (c->native)
+			c->native->shown[i] = is ? frame : 0;
+		else if (is)
 			stack[n++] = frame;
-			ruby++;
-		}
+		ruby += is;
 	}
-	if (e->flags & SAMPLE_COMPILES) {
-		stack[n] = resolve__mark(c, FRAME_NO_RUBY, "YJIT compile");
-		if (!stack[n++])
-			return -ENOMEM;
-	}
-	if (e->gc_phase) {
-		stack[n] = resolve__mark(c, FRAME_GC, gc_phase(e->gc_phase));
-		if (!stack[n++])
-			return -ENOMEM;
-	} else if (!ruby) {
+	if (add_doing(c, e, c->native ? c->native->doing : stack, c->native ? &c->native->doing_count : &n) ||
+	    add_native(c, vm, e, frames, &n))
+		return -ENOMEM;
+	if (!e->gc_phase && !ruby && !c->native) {
 		frame = resolve__mark(c, FRAME_NO_RUBY, "no ruby code");
 		goto single;
 	}
@@ -187,5 +209,7 @@ int resolve__build(struct resolver *c, struct vm *vm, struct process_row *row, c
 single:
 	stack[n++] = frame;
 	*count = n;
-	return frame ? add_machine(c, e, count) : -ENOMEM;
+	if (!frame || (e->kind != SAMPLE_RUBY && add_native(c, vm, e, frames, count)))
+		return -ENOMEM;
+	return add_machine(c, e, count);
 }

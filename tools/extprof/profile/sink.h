@@ -20,7 +20,7 @@
 #include "wire/sample.h"
 
 /* Frames of a sample: groups and code, and what is below the code in one mode. */
-#define SINK_FRAMES_MAX (SAMPLE_FRAMES_MAX + KERNEL_FRAMES_MAX + 17u)
+#define SINK_FRAMES_MAX (SAMPLE_FRAMES_MAX + KERNEL_FRAMES_MAX + 3 * NATIVE_FRAMES_MAX + 20u)
 #define SINK_BELOW_MAX 8u
 /* Labels of a sample: one for each record of the set, those of the groups, and what is said of those that are missing. */
 #define SINK_LABELS_MAX (RB_DEBUG_EXT_LABELS_MAX + GROUP_LABELS_MAX + 2u)

@@ -42,7 +42,8 @@ static const struct field {
 	MEMBER(FIELD_U64, expired_labels, SUM), MEMBER(FIELD_U64, unread_labels, SUM), MEMBER(FIELD_U32, not_added, SUM),
 	MEMBER(FIELD_TEXT, why_not_added, JOIN), MEMBER(FIELD_U32, intervals_kept, SUM), MEMBER(FIELD_INT, why_interval_kept, KEEP),
 	MEMBER(FIELD_U64, pauses_begun_before, SUM), MEMBER(FIELD_U64, pauses_not_ended, SUM), MEMBER(FIELD_U64, pauses_lost, SUM),
-	MEMBER(FIELD_U64, lost_events, SUM), MEMBER(FIELD_U64, unnamed_kernel, SUM), MEMBER(FIELD_INT, why_unnamed_kernel, KEEP),
+	MEMBER(FIELD_U64, lost_events, SUM), MEMBER(FIELD_U64, native_joined, SUM), MEMBER(FIELD_U64, native_apart, SUM),
+	MEMBER(FIELD_U64, native_cut, SUM), MEMBER(FIELD_U64, unnamed_kernel, SUM), MEMBER(FIELD_INT, why_unnamed_kernel, KEEP),
 };
 #undef MEMBER
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))

@@ -334,6 +334,15 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;
 	config->ec_slot_size = s->ec_slot_size;
+	if (s->frame_flag_set && s->frame_ep % 8 == 0 && s->frame_ep + 8 <= s->frame_size) {
+		config->frame_ep = s->frame_ep;
+		config->ep_flags = s->ep_flags;
+		config->frame_flag_set = s->frame_flag_set;
+		config->frame_flag_finish = s->frame_flag_finish;
+		config->frame_flag_cframe = s->frame_flag_cframe;
+	}
+	if (s->section_size >= offsetof(struct rb_debug_ext_section, jit_flags) + sizeof(s->jit_flags))
+		config->jit_flags = offsetof(struct rb_debug_ext_section, jit_flags);
 	first = min16(s->ec_vm_stack, min16(s->ec_vm_stack_size, s->ec_cfp));
 	end = max16(s->ec_vm_stack, max16(s->ec_vm_stack_size, s->ec_cfp)) + 8;
 	if (end - first <= WALK_EC_SPAN_MAX) {

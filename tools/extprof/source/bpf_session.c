@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ struct bpf_session {
 	struct source_counters *added;
 	uint32_t added_count;
 	size_t added_room;
+	struct unwind_maps unwind;	/* rows NULL: native stacks are not wanted */
 };
 
 /* libbpf reports by one callback for the whole process, without a context. */
@@ -174,6 +176,13 @@ static int load(struct bpf_session *s, const struct session_options *o, struct d
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
 	s->skel->rodata->wakeup_bytes = ring / 4;
 	s->skel->rodata->kernel_stacks = o->source_options.kernel;
+	s->skel->rodata->native_stacks = o->source_options.native;
+	if (o->source_options.native &&
+	    ((err = bpf_map__set_max_entries(s->skel->maps.unwind_rows, UNWIND_ROWS_MAX)) ||
+	     (err = bpf_map__set_max_entries(s->skel->maps.unwind_mappings, UNWIND_ALL_MAPPINGS_MAX)) ||
+	     (err = bpf_map__set_max_entries(s->skel->maps.unwind_processes, TARGETS_MAX)) ||
+	     (err = bpf_map__set_max_entries(s->skel->maps.unwind_changes, TARGETS_MAX))))
+		goto cleanup;
 	s->skel->rodata->tell_all = o->tell_all;
 	s->skel->rodata->watch_children = !o->follow_children;
 	s->skel->rodata->reader_pidns = own_pid_namespace();
@@ -187,6 +196,72 @@ cleanup:
 	log_all = NULL;
 	pthread_mutex_unlock(&log_lock);
 	return err;
+}
+
+/* The memory of an array that user space writes.  NULL: errno says why. */
+static void *map_array(struct bpf_map *map, size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int set_unwind(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process)
+{
+	if (process)
+		return bpf_map_update_elem(maps->processes, &vm, process, BPF_ANY);
+	return bpf_map_delete_elem(maps->processes, &vm);
+}
+
+static struct unwind_seen unwind_seen(const struct unwind_maps *maps, uint32_t vm)
+{
+	struct unwind_seen seen = { .unnoted = (uint32_t)*maps->unnoted };
+	struct unwind_changes c;
+
+	if (!bpf_map_lookup_elem(maps->changes, &vm, &c))
+		seen.changes = (uint32_t)c.count;
+	return seen;
+}
+
+static void forget_unwind(const struct unwind_maps *maps, uint32_t vm)
+{
+	bpf_map_delete_elem(maps->processes, &vm);
+	bpf_map_delete_elem(maps->changes, &vm);
+}
+
+static int open_unwind(struct bpf_session *s, const struct session_options *o, struct diag *d)
+{
+	if (!o->source_options.native)
+		return 0;
+	s->unwind.set = set_unwind;
+	s->unwind.seen = unwind_seen;
+	s->unwind.unnoted = &s->skel->bss->unwind_unnoted;
+	s->unwind.forget = forget_unwind;
+	s->unwind.processes = bpf_map__fd(s->skel->maps.unwind_processes);
+	s->unwind.changes = bpf_map__fd(s->skel->maps.unwind_changes);
+	s->skel->links.note_mapped = bpf_program__attach(s->skel->progs.note_mapped);
+	if (!s->skel->links.note_mapped) {
+		int err = -errno;
+
+		if (err == -EPERM || err == -EACCES)
+			return permission__missing(d, err, "attach a BPF program to a tracepoint");
+		diag__set(d, DIAG_NO_BPF, -err, "cannot see when libraries are loaded: %s", strerror(-err));
+		diag__hint(d, "leave native stacks out");
+		return err;
+	}
+	s->unwind.rows = map_array(s->skel->maps.unwind_rows, UNWIND_ROWS_MAX * sizeof(struct unwind_row));
+	s->unwind.mappings = s->unwind.rows ? map_array(s->skel->maps.unwind_mappings,
+							UNWIND_ALL_MAPPINGS_MAX * sizeof(struct unwind_mapping)) : NULL;
+	return s->unwind.mappings ? 0 : diag__set(d, DIAG_NO_BPF, errno, "cannot map the rules for native stacks: %s",
+						  strerror(errno));
+}
+
+static void close_unwind(struct bpf_session *s)
+{
+	if (s->unwind.rows)
+		munmap(s->unwind.rows, UNWIND_ROWS_MAX * sizeof(struct unwind_row));
+	if (s->unwind.mappings)
+		munmap(s->unwind.mappings, UNWIND_ALL_MAPPINGS_MAX * sizeof(struct unwind_mapping));
 }
 
 static int on_record(void *context, void *data, size_t size)
@@ -275,6 +350,7 @@ static void bpf_session__close(struct session *session)
 	bpf_session__stop(&s->session);
 	for (uint32_t i = 0; i < s->source_count; i++)
 		s->sources[i].ops->destroy(s->sources[i].source);
+	close_unwind(s);
 	ring_buffer__free(s->samples);
 	ring_buffer__free(s->lifecycle);
 	extprof_bpf__destroy(s->skel);
@@ -531,6 +607,14 @@ static bool bpf_session__about(const struct session *session, uint32_t process, 
 	return sched__about(used(session, SOURCE_SCHED), process, tid, about);
 }
 
+static bool bpf_session__unwind(const struct session *session, struct unwind_maps *maps)
+{
+	const struct bpf_session *s = (const struct bpf_session *)session;
+
+	*maps = s->unwind;
+	return s->unwind.rows != NULL;
+}
+
 static void bpf_session__begin_interval(struct session *session, uint64_t interval)
 {
 	sched__set_interval(used(session, SOURCE_SCHED), interval);
@@ -594,6 +678,7 @@ static const struct session_ops ops = {
 	.waits = bpf_session__waits,
 	.each_thread = bpf_session__each_thread,
 	.about = bpf_session__about,
+	.unwind = bpf_session__unwind,
 	.begin_interval = bpf_session__begin_interval,
 	.threads_now = bpf_session__threads_now,
 	.gvl_waits = bpf_session__gvl_waits,
@@ -618,7 +703,7 @@ int bpf_session__open(struct session **session, const struct session_options *o,
 		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs, or wait for events");
 		goto cleanup;
 	}
-	if ((err = create_sources(s, o, d)) || (err = load(s, o, d)) ||
+	if ((err = create_sources(s, o, d)) || (err = load(s, o, d)) || (err = open_unwind(s, o, d)) ||
 	    (err = open_ring(s, s->skel->maps.samples, &s->samples, d)) ||
 	    (err = open_ring(s, s->skel->maps.lifecycle, &s->lifecycle, d)) ||
 	    (err = open_sources(s, d)) || (err = follow_processes(s, d)))

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/diag.h"
 #include "source/source.h"
+#include "source/unwind_maps.h"
 #include "wire/about.h"
 #include "wire/histogram.h"
 #include "wire/lifecycle.h"
@@ -128,6 +129,8 @@ struct session_ops {
 	/* While it is stopped: call back for each thread that is followed.  `tid` as seen from here; *thread is a copy.  If the
 	 * callback returns true, what it has made of the copy is kept, with the time of the stop as its `since`. */
 	void (*each_thread)(const struct session *s, settle_callback callback, void *context);
+	/* Where the rules for native stacks go.  False: there are none. */
+	bool (*unwind)(const struct session *s, struct unwind_maps *maps);
 	/* What was noted of the wait of the thread.  `tid`: in its own pid namespace.  False: nothing. */
 	bool (*about)(const struct session *s, uint32_t process, uint32_t tid, struct wait_about *about);
 
@@ -320,6 +323,11 @@ static inline void session__losses(const struct session *s, struct session_losse
 	*losses = (struct session_losses){ 0 };
 	if (s->ops->losses)
 		s->ops->losses(s, losses);
+}
+
+static inline bool session__unwind(const struct session *s, struct unwind_maps *maps)
+{
+	return s->ops->unwind && s->ops->unwind(s, maps);
 }
 
 #endif /* EXTPROF_SESSION_H */

@@ -16,6 +16,8 @@
 
 /* Functions of the kernel in one sample; of a deeper stack the innermost ones are kept. */
 #define KERNEL_FRAMES_MAX 127u
+/* The same in user space. */
+#define NATIVE_FRAMES_MAX 512u
 
 /* Frames are copied in chunks of at most this many bytes and frames. */
 #define WALK_CHUNK_BYTES 4096u
@@ -73,6 +75,10 @@ enum sample_kind {
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
 #define FRAME_RESUMES 2u	/* the innermost frame's pc is that in the EC's ec_resume_pc */
+/* Of samples with native frames, see "Native stacks" in the contract. */
+#define FRAME_KNOWN 4u		/* the next two are known */
+#define FRAME_FINISH 8u		/* a native call of the interpreter was made for the frame */
+#define FRAME_OF_C 16u
 
 struct sample_frame {
 	uint32_t id;
@@ -111,11 +117,13 @@ struct sample_event {
 
 /* What ran or waited below the innermost frame.  The addresses that are not there are not sent. */
 struct sample_machine {
-	uint16_t nr_kernel;
-	uint16_t reserved[3];
-	uint64_t kernel[KERNEL_FRAMES_MAX];	/* addresses in the kernel, innermost first */
+	uint16_t nr_kernel, nr_native;
+	uint8_t native_end;	/* enum unwind_end of wire/unwind.h: why the native ones end there; 0: they were not asked for */
+	uint8_t reserved[3];
+	/* nr_kernel of them in the kernel, innermost first; then nr_native in the process, innermost first. */
+	uint64_t address[KERNEL_FRAMES_MAX + NATIVE_FRAMES_MAX];
 };
-#define SAMPLE_MACHINE_HEAD (sizeof(struct sample_machine) - KERNEL_FRAMES_MAX * sizeof(uint64_t))
+#define SAMPLE_MACHINE_HEAD (sizeof(struct sample_machine) - (KERNEL_FRAMES_MAX + NATIVE_FRAMES_MAX) * sizeof(uint64_t))
 
 /* NULL: the event has none.  It belongs to the event if the event has the room. */
 static inline const struct sample_machine *sample__machine(const struct sample_event *e)
@@ -161,6 +169,10 @@ struct target_config {
 	uint64_t mm;		/* its memory, for the kernel; set with exec_id */
 	uint32_t file;		/* number of the file of its ruby, for the places of its probes; 0: not known */
 	uint32_t records_end;	/* FORKED: ids below are its parent's; 0 unknown */
+	uint16_t frame_ep, ep_flags;	/* as in the section */
+	uint32_t frame_flag_set, frame_flag_finish, frame_flag_cframe;	/* frame_flag_set 0: they are not published */
+	uint32_t jit_flags;	/* offset of that in the section; 0: it is not published */
+	uint32_t reserved;
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
@@ -189,8 +201,8 @@ struct source_counters {
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
 RECORD_ASSERT(event, sizeof(struct sample_event) == 128);
-RECORD_ASSERT(machine, sizeof(struct sample_machine) == 1024);
-RECORD_ASSERT(config, sizeof(struct target_config) == 96);
+RECORD_ASSERT(machine, sizeof(struct sample_machine) == 5120);
+RECORD_ASSERT(config, sizeof(struct target_config) == 120);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);
 RECORD_ASSERT(counters, sizeof(struct source_counters) == 8 * (4 + TRUNC_MAX + LOSS_MAX));

@@ -57,6 +57,8 @@ struct walk_scratch {
 		volatile uint32_t n;		/* frames in this chunk */
 		uint32_t frame_size;
 		uint32_t id, pc, jit;		/* offsets */
+		uint32_t ep, ep_flags;		/* offsets */
+		uint32_t flag_set, flag_finish, flag_cframe;
 		volatile int64_t left;		/* what the frame before said about the pc of the next one */
 	} now;
 	struct rb_debug_ext_ec ec;		/* its head */
@@ -68,6 +70,19 @@ struct walk_scratch {
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
 	/* Room behind the last frame: it follows those that there are.  For the includer. */
 	struct sample_machine machine_room;
+	/* Of the walk in user space: see bpf/unwind.bpf.h. */
+	struct unwind_state {
+		volatile uint64_t ip, sp, bp;
+		uint64_t jit_start, jit_end;
+		uint64_t changed_from, changed_to;	/* see unwind_changes: all of them are between */
+		uint32_t first, mappings;	/* see unwind_process */
+		uint32_t count;			/* functions so far */
+		uint8_t end;			/* enum unwind_end */
+		volatile uint8_t bp_lost;	/* the value of `bp` is not that of the function's caller */
+		volatile uint8_t exact;		/* `ip` is where it was interrupted, not where a call returns to */
+		volatile uint8_t no_return;	/* the last return address was 0 */
+	} unwind;
+	uint64_t native[NATIVE_FRAMES_MAX];
 	uint32_t machine_size;			/* bytes of it that are sent; for the includer */
 };
 
@@ -201,6 +216,22 @@ static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64
 	return 0;
 }
 
+/* Not 0: what kind frames are is wanted, for native stacks.  The includer can define it. */
+#ifndef walk_wants_flags
+#define walk_wants_flags 0
+#endif
+
+/* What kind a frame is that has this environment: FRAME_KNOWN, FRAME_FINISH, FRAME_OF_C; 0: that could not be read. */
+static __always_inline uint32_t walk__flags(const struct walk_scratch *s, uint64_t ep)
+{
+	uint64_t flags = 0;
+
+	if (!s->now.flag_set || read_target(&flags, sizeof(flags), ep + s->now.ep_flags) || !(flags & s->now.flag_set))
+		return 0;
+	return FRAME_KNOWN | (flags & s->now.flag_finish ? FRAME_FINISH : 0) |
+	       (flags & s->now.flag_cframe ? FRAME_OF_C : 0);
+}
+
 /* Copy (id, flags, pc) of each frame in the chunk to s->frames. */
 static __always_inline int walk__chunk(struct walk_scratch *s)
 {
@@ -219,6 +250,8 @@ static __always_inline int walk__chunk(struct walk_scratch *s)
 		f->pc = walk__field(s, offset + s->now.pc) + (uint64_t)left * 8;
 		left = (int64_t)id >> 32;
 		f->flags = walk__field(s, offset + s->now.jit) ? FRAME_JIT_RETURN : 0;
+		if (walk_wants_flags)
+			f->flags |= walk__flags(s, walk__field(s, offset + s->now.ep));
 		offset += s->now.frame_size;
 	}
 	s->now.left = left;
@@ -249,6 +282,11 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
 	s->now.pc = cfg->frame_pc;
 	s->now.jit = cfg->frame_jit_return;
 	s->now.left = 0;
+	s->now.ep = cfg->frame_ep;
+	s->now.ep_flags = cfg->ep_flags;
+	s->now.flag_set = cfg->frame_flag_set;
+	s->now.flag_finish = cfg->frame_flag_finish;
+	s->now.flag_cframe = cfg->frame_flag_cframe;
 	for (uint32_t c = 0; c < WALK_CHUNKS_MAX; c++) {
 		uint32_t done = s->now.done;
 		uint64_t bytes;

@@ -1,0 +1,349 @@
+"""--native: functions of C extensions, between the methods that called them and those that they call. The extension's stacks
+are known at every point."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+import native
+from case_graph import YJIT
+from harness import USAGE, case, check
+
+SOURCE = os.path.join(harness.PROGRAMS, "native_truth.c")
+SWAPPED = os.path.join(harness.PROGRAMS, "library_swap.c")
+FLAGS = ("-O2", "-fomit-frame-pointer", "-fPIC", "-shared", "-w")
+
+
+def headers():
+    """Where ruby.h and the headers of this machine are."""
+    script = "require 'rbconfig'; puts RbConfig::CONFIG.values_at('rubyhdrdir', 'rubyarchhdrdir')"
+    found = subprocess.run([harness.RUBY, "--disable=gems", "-e", script], stdout=subprocess.PIPE, universal_newlines=True,
+                           check=True, env=harness.environment()).stdout.split()
+    return ["-I" + d for d in found]
+
+
+def extension(ctx, *flags):
+    path = ctx.path("native_truth.so")
+    native.run(native.tool("CC"), *FLAGS, *flags, *headers(), "-o", path, SOURCE)
+    return path
+
+
+def watch(ctx, pid, *args):
+    """An extprof that has read the rules of all files, and where it writes what it says."""
+    said = ctx.path("said")
+    with open(said, "wb") as f:
+        reader = ctx.extprof_start("-p", pid, "--native", "-v", *args, stderr=f)
+    end = time.monotonic() + 30 * harness.PATIENCE
+    while True:
+        with open(said, encoding="utf-8", errors="backslashreplace") as f:
+            text = f.read()
+        if "native code: the rules of" in text:
+            return reader, said
+        check(reader.p.poll() is None and time.monotonic() < end, "it has not read the rules: %s", text[-500:])
+        time.sleep(0.05)
+
+
+def end(ctx, reader, said, path):
+    reader.signal(signal.SIGINT)
+    out, _ = reader.communicate()
+    with open(said, encoding="utf-8", errors="backslashreplace") as f:
+        profile = harness.Profile(reader.p.returncode, out, f.read(), path).ok()
+    check(profile.sums.balanced, "the sums are wrong: %s", profile.sums.text)
+    return profile
+
+
+class Truth:
+    """The program, with an extprof that looks on from when it has read the unwind rules."""
+
+    def __init__(self, ctx, *flags, ruby=()):
+        self.ctx = ctx
+        self.p = ctx.program("native_truth.rb", extension(ctx, *flags), flags=ruby)
+        self.p.expect("ready")
+
+    def profile(self, what, seconds=1.5, rate=2000, *args):
+        out = self.ctx.path("out.folded")
+        reader, said = watch(self.ctx, self.p.pid, "-F", harness.rate(rate), *args, "-o", out)
+        self.p.tell("%s %f" % (what, seconds))
+        self.p.line()
+        return end(self.ctx, reader, said, out)
+
+
+def below(profile, method):
+    """The stacks below Object#METHOD: lists of labels, and counts."""
+    found = []
+    for s in profile.stacks:
+        labels = s.labels() + ([s.gc] if s.gc else [])
+        if "Object#" + method in labels:
+            found.append((labels[labels.index("Object#" + method) + 1:], s.count))
+    return found
+
+
+def is_part(labels, truth):
+    """Is the stack one on the way to the whole one? What the VM does by itself, between and at the end, is where it is."""
+    for i, label in enumerate(labels):
+        by_itself = label == "[vm]" and i + 1 < len(labels) and labels[i + 1] not in truth  # as YJIT's mprotect()
+        if label.startswith(("[GC", "[ld-linux")) or label == "[YJIT compile]" or by_itself:
+            labels = labels[:i]
+            break
+    labels = [l for l in labels if l != "[vm]"]
+    return labels == truth[:len(labels)]
+
+
+def is_marked(labels):
+    return any("[truncated:" in l or "left out]" in l for l in labels)
+
+
+def compare(ctx, what, truth, flags=(), ruby=(), least=0.9):
+    """All stacks below the method are parts of the known one, and most of them are all of it."""
+    t = Truth(ctx, *flags, ruby=ruby)
+    profile = t.profile(what)
+    stacks = below(profile, what)
+    total = sum(n for _, n in stacks)
+    marked = sum(n for labels, n in stacks if is_marked(labels))
+    wrong = [(labels, n) for labels, n in stacks if not is_marked(labels) and not is_part(labels, truth)]
+    whole = sum(n for labels, n in stacks if [l for l in labels if l != "[vm]"] == truth)
+    check(total > 50, "only %d samples are below %s", total, what)
+    # Also a sample in libc or in another function of the VM's library has these callers.
+    check(not wrong, "%d of %d stacks are wrong: %s; the truth is %s", sum(n for _, n in wrong), total, wrong and wrong[0], truth)
+    check(marked <= 0.005 * total, "%d of %d stacks are not whole: %s", marked, total, [s for s in stacks if is_marked(s[0])][:1])
+    check(whole >= least * total, "%d of %d samples have the whole stack: %s", whole, total, truth)
+    return "%d samples: 0 wrong, %d with all functions, %d marked" % (total, whole, marked)
+
+
+CHAIN = ["Truth.chain", "ext_chain", "chain_1", "chain_2", "chain_3", "chain_4", "chain_5", "burn"]
+
+
+@case(timeout=90)
+def chain(ctx):
+    return compare(ctx, "chain", CHAIN)
+
+
+@case(timeout=90)
+def chain_yjit(ctx):
+    return compare(ctx, "chain", CHAIN, ruby=YJIT)
+
+
+@case(timeout=90)
+def chain_cet(ctx):
+    return compare(ctx, "chain", CHAIN, flags=("-fcf-protection=full",))
+
+
+PINGS = ["Truth.ping", "ext_ping", "call_pong", "Truth.pong"] * 5 + ["Truth.ping", "ext_ping", "burn"]
+
+
+@case(timeout=90)
+def five_deep(ctx):
+    """C, Ruby, C, Ruby, ... five deep."""
+    return compare(ctx, "pings", PINGS)
+
+
+@case(timeout=90)
+def five_deep_yjit(ctx):
+    return compare(ctx, "pings", PINGS, ruby=YJIT)
+
+
+@case(timeout=90)
+def direct(ctx):
+    """A method in C calls another one, without Ruby code between."""
+    return compare(ctx, "direct", ["Truth.direct", "ext_direct"] + CHAIN)
+
+
+@case(timeout=90)
+def frames(ctx):
+    """Frames of a size that is known when they run, and aligned ones."""
+    return compare(ctx, "frames", ["Truth.frames", "ext_frames", "variable", "aligned", "burn"])
+
+
+@case(timeout=90)
+def shares(ctx):
+    t = Truth(ctx)
+    stacks = below(t.profile("shares", 2), "shares")
+    heavy = sum(n for labels, n in stacks if "heavy" in labels)
+    light = sum(n for labels, n in stacks if "light" in labels)
+    share = 100 * heavy / (heavy + light)
+    check(abs(share - 75) < 4, "%.1f %% where 75 %% is right", share)
+    return "%.1f %% of %d, and 75 %% is right" % (share, heavy + light)
+
+
+@case(timeout=90)
+def stripped(ctx):
+    """Without names the functions are those of the file; their number is right."""
+    t = Truth(ctx, "-s")
+    stacks = below(t.profile("chain"), "chain")
+    right = sum(n for labels, n in stacks if labels == ["Truth.chain"] + 7 * ["[native_truth.so]"])
+    total = sum(n for _, n in stacks)
+    check(total > 50 and right >= 0.9 * total, "%d of %d stacks have 7 functions", right, total)
+    return "%d of %d stacks have 7 functions" % (right, total)
+
+
+@case(timeout=90)
+def jumps(ctx):
+    """After functions have been left by longjmp."""
+    t = Truth(ctx)
+    stacks = below(t.profile("jumps"), "jumps")
+    known = (["Truth.jumps", "ext_jumps", "ensured", "raises", "burn"], ["Truth.jumps", "ext_jumps", "ensured", "cleanup", "burn"],
+             ["Truth.jumps", "ext_jumps", "after_jump", "burn"])
+    found = [0, 0, 0]
+    for labels, n in stacks:
+        plain = [l for l in labels if l != "[vm]"]
+        for i, k in enumerate(known):
+            if plain == k:
+                found[i] += n
+    total = sum(n for labels, n in stacks if "burn" in labels)
+    check(total > 50 and sum(found) >= 0.995 * total, "%d of %d stacks are right: %s", sum(found), total, stacks[:3])
+    check(min(found) > 0.2 * total, "the three places have %s of %d", found, total)
+    return "raising, cleaning up and after the jump: %s" % found
+
+
+@case(timeout=90)
+def signal_handler(ctx):
+    t = Truth(ctx)
+    stacks = below(t.profile("signals"), "signals")
+    total = sum(n for labels, n in stacks if "burn" in labels)
+    right = sum(n for labels, n in stacks if labels[-2:] == ["handler", "burn"] and labels[:3] == ["Truth.signal", "ext_signal", "interrupted"])
+    check(total > 50 and right >= 0.995 * total, "%d of %d stacks go through the handler: %s", right, total, stacks[:3])
+    return "%d of %d" % (right, total)
+
+
+@case(timeout=90)
+def callbacks(ctx):
+    """qsort calls a function of the extension, which calls a block, which calls the extension."""
+    t = Truth(ctx)
+    stacks = below(t.profile("sorts"), "sorts")
+    burns = [(labels, n) for labels, n in stacks if labels and labels[-1] == "burn"]
+    total, right = sum(n for _, n in burns), 0
+    for labels, n in burns:
+        plain = [l for l in labels if l not in ("[vm]", "[libc.so.6]")]
+        right += n * (plain[:2] == ["Truth.sorted", "ext_sorted"] and plain[-10:] == ["compare", "block in Object#sorts"] + CHAIN)
+    check(total > 50 and right >= 0.995 * total, "%d of %d stacks are right: %s", right, total, burns[:2])
+    return "%d of %d" % (right, total)
+
+
+@case(timeout=90)
+def fibers(ctx):
+    """Two fibers that switch all the time, each from C, have native stacks of the same depth: the functions of one are never
+    below the method of the other."""
+    t = Truth(ctx)
+    profile = t.profile("switches", 3, 5000)
+    told = []
+    for method, own, other, outer in (("here", "resumer", "yielder", "ext_yields"), ("there", "yielder", "resumer", "ext_resumes")):
+        stacks = below(profile, method)
+        total = sum(n for _, n in stacks)
+        wrong = [(labels, n) for labels, n in stacks if {other, outer} & set(labels)]
+        right = sum(n for labels, n in stacks if own in labels)
+        check(total > 100, "only %d samples are in %s", total, method)
+        check(not wrong, "%s: %d of %d stacks are wrong: %s", method, sum(n for _, n in wrong), total, wrong and wrong[0])
+        check(right > 0.5 * total, "%s: %d of %d stacks have %s: %s", method, right, total, own, stacks[:3])
+        told.append("%s: %d of %d" % (own, right, total))
+    marked = sum(s.count for s in profile.stacks if "[truncated: the native stack of another fiber]" in s.labels())
+    check(marked > 0, "no sample was within a switch")
+    return "%s, 0 wrong, %d within a switch" % ("; ".join(told), marked)
+
+
+@case(timeout=90)
+def threads(ctx):
+    """A thread of its own, and one of a ractor, which shares native threads with others."""
+    t = Truth(ctx)
+    told = []
+    for what in ("in_thread", "in_ractor"):
+        profile = t.profile(what, 2)
+        stacks = [s.labels() for s in profile.stacks for _ in range(s.count) if "Truth.chain" in s.labels()]
+        whole = sum(1 for labels in stacks if labels[labels.index("Truth.chain"):] == CHAIN)
+        marked = sum(1 for labels in stacks if is_marked(labels))
+        check(len(stacks) > 50, "only %d samples of %s", len(stacks), what)
+        check(whole >= 0.9 * len(stacks), "%s: %d of %d have the whole stack: %s", what, whole, len(stacks), stacks[:2])
+        check(marked <= 0.02 * len(stacks), "%s: %d of %d are marked", what, marked, len(stacks))
+        told.append("%s: %d of %d" % (what, whole, len(stacks)))
+    return ", ".join(told)
+
+
+def names_of(labels):
+    """The functions of library_swap.c in a stack."""
+    return [l for l in labels if l == "entry" or l.startswith(("a_", "b_"))]
+
+
+@case(timeout=120)
+def libraries_at_one_place(ctx):
+    """A library is loaded where another one was unloaded, again and again: the functions of one are never shown for those of
+    the other. Until the mappings are read again the stack ends before them, and says so."""
+    paths = [ctx.path("liba.so"), ctx.path("libb.so")]
+    for path, flags in zip(paths, ([], ["-DSECOND"])):
+        native.run(native.tool("CC"), *FLAGS, *flags, "-o", path, SWAPPED)
+    p = ctx.program("library_swap.rb", *paths)
+    p.expect("ready")
+    out = ctx.path("out.folded")
+    reader, written = watch(ctx, p.pid, "-F", harness.rate(2000), "-o", out)
+    for turn in ("0.01", "0.04", "0.25"):
+        p.tell("swap 2 " + turn)
+        p.line()
+    p.tell("hold 2")
+    said = p.line()
+    profile = end(ctx, reader, written, out)
+    check(said == "done 1", "the libraries were at %s places: %s", said.split()[-1], said)
+    told = []
+    for method, prefix in (("in_a", "a_"), ("in_b", "b_"), ("hold", "a_")):
+        truth = ["entry", prefix + "outer", prefix + "inner", prefix + "burn"]
+        stacks = [(labels, n) for labels, n in below(profile, method) if "Fiddle::Function#call" in labels]
+        total = sum(n for _, n in stacks)
+        # Of a stack that is not whole the innermost ones are there.
+        wrong = [(labels, n) for labels, n in stacks
+                 if names_of(labels) not in ([truth[i:] for i in range(5)] if is_marked(labels) else [truth[:i] for i in range(5)])]
+        whole = sum(n for labels, n in stacks if names_of(labels) == truth)
+        check(total > 100, "only %d samples are in %s", total, method)
+        check(not wrong, "%s: %d of %d stacks are wrong: %s", method, sum(n for _, n in wrong), total, wrong and wrong[0])
+        told.append("%s: %d of %d with all functions" % (method, whole, total))
+    check(whole > 0.7 * total, "a library that stays is followed soon: %s: %s", told[-1], sorted(stacks, key=lambda s: -s[1])[:2])
+    marked = sum(n for labels, n in below(profile, "in_a") if any("a library was loaded there" in l for l in labels))
+    check(marked > 50, "%d samples say that a library was loaded", marked)
+    return "; ".join(told) + ", 0 wrong"
+
+
+@case(timeout=120)
+def file_that_does_not_answer(ctx):
+    """A library on a file system that does not answer any more costs its own rules and names, and extprof ends in time."""
+    library, folder, hold = ctx.path("liba.so"), ctx.path("mounted"), ctx.path("hold")
+    native.run(native.tool("CC"), *FLAGS, "-o", library, SWAPPED)
+    os.mkdir(folder)
+    server = ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck_files.py"), folder, library, hold])
+    said = server.line()
+    if said != "ready":
+        return "not tested: " + said
+    try:
+        p = ctx.program("library_swap.rb", os.path.join(folder, "library.so"))
+        p.expect("ready")
+        p.tell("hold 0.5")  # its pages are in memory then
+        p.line()
+        p.tell("hold 6")
+        time.sleep(0.5)
+        with open(hold, "w"):
+            pass
+        began = time.monotonic()
+        profile = ctx.extprof("-p", p.pid, "-F", harness.rate(2000), "-n", "-d", "2", "-o", ctx.path("out.folded")).ok()
+        took = time.monotonic() - began
+        os.unlink(hold)
+        p.line()
+    finally:
+        if os.path.exists(hold):
+            os.unlink(hold)
+        subprocess.run(["umount", "-l", folder], check=True)
+    check(profile.sums.balanced, "the sums are wrong: %s", profile.sums.text)
+    check(took < 2 + 15 * harness.PATIENCE, "it took %.1f s", took)
+    stacks = [(labels, n) for labels, n in below(profile, "hold") if "Fiddle::Function#call" in labels]
+    total = sum(n for _, n in stacks)
+    check(total > 100, "only %d samples are in the library", total)
+    check(not any(names_of(labels) for labels, _ in stacks), "names from a file that cannot be read: %s", stacks[:2])
+    marked = sum(n for labels, n in stacks if is_marked(labels))
+    check(marked > 0.8 * total, "%d of %d stacks say that they are not whole: %s", marked, total, stacks[:3])
+    return "%d of %d stacks end at the file, after %.1f s" % (marked, total, took)
+
+
+@case(timeout=60)
+def refused(ctx):
+    p = ctx.ruby("-e", 'puts "ready"; $stdout.flush; gets')
+    p.expect("ready")
+    for args, words in ((("--reader", "nonblocking"), "need eBPF"), (("--timer", "tick"), "timer clock"), (("-m", "wall"), "mode cpu alone")):
+        r = ctx.extprof("-p", p.pid, "-d", "300ms", "--native", *args)
+        check(r.status == USAGE and words in r.err, "%s: status %d: %s", " ".join(args), r.status, r.err)
+    return "3 mistakes, each with its message"

@@ -1,0 +1,27 @@
+# Calls an extension whose native stacks are known; see native_truth.c.
+require ARGV[0]
+$stdout.sync = true
+def Truth.pong(depth, n) = ping(depth, n)
+
+def chain = Truth.chain(200)
+def shares = Truth.shares(50)
+def pings = Truth.ping(5, 200)
+def direct = Truth.direct(200)
+def sorts = Truth.sorted { |a, b| Truth.chain(20); a <=> b }
+def jumps = Truth.jumps(100)
+def frames = Truth.frames(200)
+def signals = Truth.signal(200)
+def here(fiber) = Truth.resumes(fiber, 2000)
+def there = Truth.yields(500)
+def switches = here($fiber ||= Fiber.new { there while true })
+def in_thread = Thread.new { chain }.join
+def in_ractor = Ractor.new { 10.times { Truth.chain(200) } }.take
+def plain = (1..2000).sum { |i| i ^ 5 }
+
+puts "ready"
+while (line = $stdin.gets)
+  what, seconds = line.split
+  until_ = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds.to_f
+  __send__(what) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < until_
+  puts "done"
+end

@@ -1,0 +1,787 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rules for finding callers, names of functions, and where native functions belong among Ruby frames.  The machine code is
+ * that of this program and of its libraries. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/deadline.h"
+#include "native/native.h"
+#include "native/native_file.h"
+#include "native/native_process.h"
+#include "parser/elf_symbols.h"
+#include "parser/elf_unwind.h"
+#include "parser/parser.h"
+#include "profile_fixture.h"
+
+/* -- files ------------------------------------------------------------------------------------- */
+
+static int read_all(int fd, uint64_t size, struct unwind_row *to, uint32_t max, uint32_t *count, uint64_t *base)
+{
+	static struct unwind_rows piece;
+	struct unwind_place at = { 0 };
+	int err;
+
+	*count = 0;
+	do {
+		struct elf_budget budget;
+
+		elf_budget__init(&budget);
+		err = elf_unwind__rows(fd, size, &budget, &at, &piece);
+		if (err || *count + piece.count > max)
+			return err ? err : -E2BIG;
+		memcpy(to + *count, piece.rows, piece.count * sizeof(*to));
+		*count += piece.count;
+		*base = piece.base;
+		if (piece.count && piece.next.function <= at.function)
+			return -ELOOP;
+		at = piece.next;
+	} while (piece.count);
+	return 0;
+}
+
+#define ROWS_MAX (512u << 10)
+/* Of the linker: where this program is. */
+extern const char __executable_start;
+
+/* What every compiler writes at the beginning of a function: the return address is all that is on the stack. */
+TEST(unwind_rows_of_this_program)
+{
+	struct unwind_row *rows = malloc(ROWS_MAX * sizeof(*rows));
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint32_t count, begins = 0, plain = 0;
+	uint64_t base;
+	struct stat st;
+
+	CHECK(!fstat(fd, &st));
+	CHECK_INT(read_all(fd, (uint64_t)st.st_size, rows, ROWS_MAX, &count, &base), 0);
+	CHECK(count > 10000);
+	for (uint32_t i = 0; i < count; i++) {
+		CHECK(!i || rows[i].pc >= rows[i - 1].pc);
+		CHECK((rows[i].rule & ~UNWIND_BEGINS) < UNWIND_RULES);
+		if (!(rows[i].rule & UNWIND_BEGINS))
+			continue;
+		begins++;
+		plain += (rows[i].rule & ~UNWIND_BEGINS) == UNWIND_RSP && rows[i].cfa == 1 && rows[i].rbp == UNWIND_RBP_SAME;
+	}
+	CHECK(begins > 2000 && plain >= begins - 10);
+	close(fd);
+	free(rows);
+}
+
+/* Functions whose caller is not found by the CFA, the return address below it, and rbp. */
+__asm__(".text\n"
+	".globl odd_1\nodd_1:\n.cfi_startproc\nnop\n.cfi_offset rip, -16\nnop\n.cfi_def_cfa rsp, 24\nnop\n"
+	".cfi_restore rip\nnop\n.cfi_endproc\n"
+	".globl odd_2\nodd_2:\n.cfi_startproc\nnop\n.cfi_offset rsp, -24\nnop\n.cfi_endproc\n"
+	/* The return address where rax points to, and what rax is. */
+	".globl odd_3\nodd_3:\n.cfi_startproc\nnop\n.cfi_escape 0x10, 16, 2, 0x70, 0\nnop\n.cfi_endproc\n"
+	".globl odd_4\nodd_4:\n.cfi_startproc\nnop\n.cfi_escape 0x16, 16, 2, 0x70, 0\nnop\n.cfi_endproc\n"
+	".globl odd_5\nodd_5:\n.cfi_startproc\nnop\n.cfi_undefined rip\nnop\n.cfi_endproc\n"
+	".globl odd_6\nodd_6:\n.cfi_startproc\nnop\n.cfi_register rip, rax\nnop\n.cfi_endproc\n");
+extern const char odd_1[], odd_2[], odd_3[], odd_4[], odd_5[], odd_6[];
+
+/* What is followed wrongly would be worse than what is not followed. */
+TEST(unwind_rows_of_odd_functions)
+{
+	struct unwind_row *rows = malloc(ROWS_MAX * sizeof(*rows));
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct native_file f = { .fd = -1 };
+	uint64_t begin, function;
+	struct stat st;
+
+	CHECK(!fstat(fd, &st));
+	CHECK_INT(read_all(fd, (uint64_t)st.st_size, rows, ROWS_MAX, &f.rows, &f.base), 0);
+	begin = (uintptr_t)odd_1 - (uintptr_t)&__executable_start;
+	CHECK_INT(native_file__rule(&f, rows, begin, &function), UNWIND_RSP);
+	CHECK(function == begin);
+	CHECK_INT(native_file__rule(&f, rows, begin + 1, &function), UNWIND_OTHER);
+	CHECK_INT(native_file__rule(&f, rows, begin + 2, &function), UNWIND_OTHER);
+	CHECK_INT(native_file__rule(&f, rows, begin + 3, &function), UNWIND_RSP);
+	for (int i = 0; i < 5; i++) {
+		const char *odd[] = { odd_2, odd_3, odd_4, odd_6, odd_5 };
+
+		begin = (uintptr_t)odd[i] - (uintptr_t)&__executable_start;
+		CHECK_INT(native_file__rule(&f, rows, begin, &function), UNWIND_RSP);
+		CHECK_INT(native_file__rule(&f, rows, begin + 1, &function), i < 4 ? UNWIND_OTHER : UNWIND_OUTERMOST);
+	}
+	close(fd);
+	free(rows);
+}
+
+/* Where a mapping is in the file: parts can share a page of it. */
+TEST(native_parts_of_files)
+{
+	struct native_file f = {
+		.fd = -1, .part_count = 2,
+		.parts = { { .address = 0x1000, .offset = 0x1000, .size = 0x1100 }, { .address = 0x5800, .offset = 0x2800, .size = 0x100 } },
+	};
+	uint64_t address = 0;
+
+	CHECK(native_file__address(&f, 0x1000, &address) && address == 0x1000);
+	CHECK(native_file__address(&f, 0x2000, &address) && address == 0x5000);
+	f.parts[1].offset = 0x3800;
+	CHECK(native_file__address(&f, 0x2000, &address) && address == 0x2000);
+	CHECK(!native_file__address(&f, 0x9000, &address));
+	/* Two begin in the same page, at different places. */
+	f.parts[1].offset = 0x1800;
+	CHECK(!native_file__address(&f, 0x1000, &address));
+}
+
+/* Whatever the file says: an end, and rows in order. */
+TEST(unwind_rows_of_damaged_files)
+{
+	struct unwind_row *rows = malloc(ROWS_MAX * sizeof(*rows));
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("damaged", MFD_CLOEXEC);
+	uint64_t table = 0, table_size = 0, base;
+	uint32_t count;
+	Elf64_Ehdr header;
+	struct stat st;
+	uint8_t *copy;
+
+	CHECK(!fstat(from, &st) && !ftruncate(fd, st.st_size));
+	copy = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(pread(from, copy, (size_t)st.st_size, 0) == st.st_size);
+	memcpy(&header, copy, sizeof(header));
+	for (uint32_t i = 0; i < header.e_shnum; i++) {
+		Elf64_Shdr section, names;
+
+		memcpy(&section, copy + header.e_shoff + i * sizeof(section), sizeof(section));
+		memcpy(&names, copy + header.e_shoff + header.e_shstrndx * sizeof(names), sizeof(names));
+		if (!strcmp((char *)copy + names.sh_offset + section.sh_name, ".eh_frame_hdr"))
+			table = section.sh_offset;
+		if (!strcmp((char *)copy + names.sh_offset + section.sh_name, ".eh_frame"))
+			table_size = section.sh_offset + section.sh_size - table;
+	}
+	CHECK(table && table_size > 1000 && table_size < (uint64_t)st.st_size);
+	for (int round = 0; round < 40; round++) {
+		for (int i = 0; i < 50; i++)
+			copy[table + test__random() % (round % 2 ? 64 : table_size)] = (uint8_t)test__random();
+		if (read_all(fd, (uint64_t)st.st_size, rows, ROWS_MAX, &count, &base))
+			continue;
+		for (uint32_t i = 0; i < count; i++)
+			CHECK((rows[i].rule & ~UNWIND_BEGINS) < UNWIND_RULES);
+	}
+	munmap(copy, (size_t)st.st_size);
+	close(from);
+	close(fd);
+	free(rows);
+}
+
+/* -- a process ---------------------------------------------------------------------------------- */
+
+static struct unwind_row all_rows[ROWS_MAX];
+static struct unwind_mapping all_mappings[UNWIND_ALL_MAPPINGS_MAX];
+static struct unwind_process published;
+static uint32_t published_vm, sets;
+static struct unwind_seen seen_now;
+
+static int set_process(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *p)
+{
+	(void)maps;
+	published_vm = vm;
+	published = p ? *p : (struct unwind_process){ 0 };
+	sets++;
+	return 0;
+}
+
+/* `seen_now` is that of process 1; others have changed nothing. */
+static struct unwind_seen what_changed(const struct unwind_maps *maps, uint32_t vm)
+{
+	(void)maps;
+	return (struct unwind_seen){ vm == 1 ? seen_now.changes : 0, seen_now.unnoted };
+}
+
+static uint32_t first_of(const struct unwind_process *p)
+{
+	return p->table & 0xffff;
+}
+
+static uint32_t count_of(const struct unwind_process *p)
+{
+	return p->table >> 16 & 0xffff;
+}
+
+static uint32_t changes_of(const struct unwind_process *p)
+{
+	return (uint32_t)(p->table >> 32);
+}
+
+static void forget_process(const struct unwind_maps *maps, uint32_t vm)
+{
+	set_process(maps, vm, NULL);
+	sets--;
+}
+
+static const struct unwind_maps maps = {
+	.rows = all_rows, .mappings = all_mappings, .set = set_process, .seen = what_changed, .forget = forget_process,
+};
+
+/* Functions of an "extension". */
+#define CODE __attribute__((noinline, noclone, no_icf))
+CODE int ext_outer(int n);
+CODE int ext_inner(int n);
+int ext_outer(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n + 1;
+}
+
+int ext_inner(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n + 2;
+}
+
+/* In this thread. */
+static uint32_t do_work(struct native *n)
+{
+	struct native_work *w;
+	uint32_t done = 0;
+
+	for (; (w = native__next_work(n)); done++) {
+		native_work__run(w, NULL);
+		native__done(n, w);
+	}
+	native__publish(n);
+	return done;
+}
+
+/* The same, after a sample was in no file that is known: when the next look is allowed, which depends on what looks take. */
+static uint32_t do_look(struct native *n)
+{
+	uint64_t until = deadline__now() + 60000000000ull;
+	uint32_t done = 0;
+
+	native__look_again(n, 1);
+	while (!done && deadline__now() < until) {
+		usleep(20000);
+		done = do_work(n);
+	}
+	return done;
+}
+
+static struct native *own_process(uint64_t vm_code)
+{
+	struct native *n;
+
+	sets = 0;
+	seen_now = (struct unwind_seen){ 7, 3 };
+	if (native__create(&n, &maps))
+		return NULL;
+	native__add(n, 1, getpid(), vm_code);
+	do_work(n);
+	return n;
+}
+
+TEST(native_knows_this_process)
+{
+	struct native *n = own_process((uintptr_t)crc32);
+	struct native_place place;
+	struct text name = { 0 };
+
+	CHECK_INT(published_vm, 1);
+	CHECK(count_of(&published) > 3);
+	/* For the kernel, in the order of their addresses. */
+	for (uint32_t i = 1; i < count_of(&published); i++)
+		CHECK(all_mappings[first_of(&published) + i].start >= all_mappings[first_of(&published) + i - 1].end);
+	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
+	CHECK(place.file != NATIVE_NO_FILE && !place.of_vm);
+	CHECK(place.function == (uintptr_t)ext_inner);
+	CHECK_INT(place.rule, UNWIND_RSP);
+	native__want_names(n, place.file);
+	CHECK(native__wants_names(n));
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), -EAGAIN);
+	CHECK(do_work(n) >= 1);	/* and a look, if this took a second */
+	CHECK(!native__wants_names(n));
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), 0);
+	CHECK_STRING(text__string(&name), "ext_inner");
+	text__clear(&name);
+	/* The return address behind the last call of a function. */
+	native__find(n, 1, (uintptr_t)ext_inner, 1, false, &place);
+	CHECK(place.function != (uintptr_t)ext_inner);
+	native__find(n, 1, (uintptr_t)crc32, 1, true, &place);
+	CHECK(place.of_vm);
+	CHECK(strstr(native__path(n, place.file), "libz"));
+	native__want_names(n, place.file);
+	do_work(n);
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), 0);
+	CHECK(strstr(text__string(&name), "crc32"));
+	native__find(n, 1, (uintptr_t)&place, 1, true, &place);
+	CHECK_INT(place.file, NATIVE_NO_FILE);
+	native__find(n, 2, (uintptr_t)crc32, 1, true, &place);
+	CHECK_INT(place.file, NATIVE_NO_FILE);
+	CHECK_STRING(native__path(n, 4711), "");
+	text__free(&name);
+	native__destroy(n);
+}
+
+/* A page of this program, mapped as code once more. */
+static void *map_own_code(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	close(fd);
+	return code;
+}
+
+/* A library that comes later is found after a sample was in it. */
+TEST(native_looks_again)
+{
+	struct native *n = own_process(0);
+	void *code = map_own_code();
+	uint32_t before = sets, count = count_of(&published);
+
+	CHECK_INT(do_work(n), 0);
+	CHECK_INT(sets, before);
+	CHECK_INT(do_look(n), 1);
+	CHECK_INT(sets, before + 1);
+	CHECK_INT(count_of(&published), count + 1);
+	native__end(n, 1);
+	native__look_again(n, 1);
+	usleep(110000);
+	CHECK_INT(do_work(n), 0);
+	native__remove(n, 1);
+	CHECK_INT(count_of(&published), 0);
+	munmap(code, 4096);
+	native__destroy(n);
+}
+
+/* What another thread cannot do is wanted again, and spoils nothing. */
+TEST(native_work_that_fails)
+{
+	struct native_place place;
+	struct native_work *w;
+	struct native *n;
+
+	CHECK_INT(native__create(&n, &maps), 0);
+	native__add(n, 1, getpid(), 0);
+	w = native__next_work(n);
+	CHECK(w && w->kind == NATIVE_LOOK);
+	CHECK(!native__next_work(n));
+	native__failed(n, w);
+	usleep(110000);
+	w = native__next_work(n);
+	CHECK(w && w->kind == NATIVE_LOOK);
+	native_work__run(w, NULL);
+	/* Its process has ended, and another one has the pid. */
+	w->err = -ESRCH;
+	native__done(n, w);
+	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
+	CHECK_INT(place.file, NATIVE_NO_FILE);
+	native__destroy(n);
+
+	CHECK_INT(native__create(&n, &maps), 0);
+	native__add(n, 1, getpid(), 0);
+	w = native__next_work(n);
+	w->began++;
+	native_work__run(w, NULL);
+	CHECK_INT(w->err, -ESRCH);
+	native__done(n, w);
+	native__destroy(n);
+}
+
+/* Works until there are none, and each of rules fails so.  How many did. */
+static uint32_t fail_rules(struct native *n, int err)
+{
+	uint64_t until = deadline__now() + 60000000000ull;
+	uint32_t looks = 0, failed = 0;
+
+	native__look_again(n, 1);
+	while (!looks && deadline__now() < until) {
+		struct native_work *w;
+
+		while ((w = native__next_work(n))) {
+			looks += w->kind == NATIVE_LOOK;
+			native_work__run(w, NULL);
+			if (w->kind == NATIVE_RULES) {
+				w->err = err;
+				failed++;
+			}
+			native__done(n, w);
+		}
+		usleep(20000);
+	}
+	return looks ? failed : UINT32_MAX;
+}
+
+/* A file that was unmapped before it was opened is opened when it is there again; one that does not answer is not. */
+TEST(native_files_that_cannot_be_opened)
+{
+	struct native_place place;
+	uint32_t files;
+	struct native *n;
+
+	CHECK_INT(native__create(&n, &maps), 0);
+	native__add(n, 1, getpid(), 0);
+	files = fail_rules(n, -ENOENT);
+	CHECK(files > 3 && files != UINT32_MAX);
+	CHECK_INT(fail_rules(n, -ENOENT), files);
+	CHECK_INT(do_look(n), files + 1);
+	native__find(n, 1, (uintptr_t)ext_inner, deadline__now(), true, &place);
+	CHECK(place.function == (uintptr_t)ext_inner);
+	native__destroy(n);
+	CHECK_INT(native__create(&n, &maps), 0);
+	native__add(n, 1, getpid(), 0);
+	CHECK_INT(fail_rules(n, -ETIMEDOUT), files);
+	CHECK_INT(fail_rules(n, -ETIMEDOUT), 0);
+	native__destroy(n);
+	/* Nor for ever. */
+	CHECK_INT(native__create(&n, &maps), 0);
+	native__add(n, 1, getpid(), 0);
+	for (uint32_t i = 0; i < 8; i++)
+		CHECK_INT(fail_rules(n, -ENOENT), files);
+	CHECK_INT(fail_rules(n, -ENOENT), 0);
+	native__destroy(n);
+}
+
+/* Processes come and go, and never are more than a few there. */
+TEST(native_slots_are_used_again)
+{
+	struct native *n = own_process(0);
+	struct native_place place;
+
+	for (uint32_t vm = 2; vm < 3 * NATIVE_PROCESSES_MAX; vm++) {
+		native__fork(n, vm - 1, vm, getpid());
+		CHECK_INT(published_vm, vm);
+		if (vm % 1000 == 2) {
+			native__find(n, vm, (uintptr_t)ext_inner, 1, true, &place);
+			CHECK(place.file != NATIVE_NO_FILE);
+		}
+		native__remove(n, vm - 1);
+	}
+	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
+	CHECK_INT(place.file, NATIVE_NO_FILE);
+	native__destroy(n);
+}
+
+/* What the kernel has is told to be right at each look, also if nothing has changed. */
+TEST(native_tells_when_it_looked)
+{
+	struct native *n = own_process(0);
+	struct unwind_process first = published;
+
+	CHECK(first.vm == 1 && changes_of(&first) == 7 && first.unnoted == 3);
+	seen_now = (struct unwind_seen){ 8, 4 };
+	CHECK_INT(do_look(n), 1);
+	CHECK(first_of(&published) == first_of(&first) && count_of(&published) == count_of(&first));
+	CHECK(changes_of(&published) == 8 && published.unnoted == 4);
+	native__destroy(n);
+}
+
+/* What changes while a look is under way, or before it is published, may not be in it. */
+TEST(native_tells_what_was_seen_before_the_look)
+{
+	struct native *n = own_process(0);
+	struct native_work *w = NULL;
+
+	native__look_again(n, 1);
+	seen_now = (struct unwind_seen){ 8, 3 };
+	for (int i = 0; i < 3000 && !(w = native__next_work(n)); i++)
+		usleep(20000);
+	CHECK(w && w->kind == NATIVE_LOOK);
+	seen_now = (struct unwind_seen){ 9, 4 };
+	native_work__run(w, NULL);
+	seen_now = (struct unwind_seen){ 10, 5 };
+	native__done(n, w);
+	seen_now = (struct unwind_seen){ 11, 6 };
+	native__publish(n);
+	CHECK(changes_of(&published) == 8 && published.unnoted == 3);
+	/* One that fails has seen nothing. */
+	w = NULL;
+	native__look_again(n, 1);
+	for (int i = 0; i < 3000 && !(w = native__next_work(n)); i++)
+		usleep(20000);
+	CHECK(w && w->kind == NATIVE_LOOK);
+	native__failed(n, w);
+	native__publish(n);
+	CHECK(changes_of(&published) == 8 && published.unnoted == 3);
+	native__destroy(n);
+}
+
+/* A child has what its parent has: only if that is known.  Its changes are counted from the fork on. */
+TEST(native_children_of_who_has_changed_something)
+{
+	struct native *n = own_process(0);
+	struct unwind_process first = published;
+
+	native__fork(n, 1, 2, getpid());
+	CHECK(published_vm == 2 && published.vm == 2);
+	CHECK(first_of(&published) == first_of(&first) && count_of(&published) == count_of(&first));
+	CHECK(changes_of(&published) == 0 && published.unnoted == 3);
+	for (int i = 0; i < 2; i++) {
+		seen_now = (struct unwind_seen){ i ? 7 : 8, i ? 4 : 3 };
+		published_vm = 0;
+		native__fork(n, 1, 3 + (uint32_t)i, getpid());
+		CHECK_INT(published_vm, 0);
+		CHECK_INT(do_work(n), 1);
+		CHECK_INT(published_vm, 3 + i);
+		CHECK(changes_of(&published) == 0 && published.unnoted == seen_now.unnoted);
+	}
+	native__destroy(n);
+}
+
+/* The kernel reads a block until it has another one, and may be reading it for a while then. */
+TEST(native_blocks_are_given_back)
+{
+	const uint64_t second = 1000000000;
+	struct native_blocks b = { 0 };
+	struct native_block one, other, third;
+
+	CHECK(native_blocks__take(&b, 100, second, &one));
+	CHECK_INT(one.class, 7);
+	native_blocks__share(&b, &one);
+	other = one;
+	native_blocks__give_back(&b, &one, second);
+	CHECK(!one.is);
+	CHECK(native_blocks__take(&b, 100, 9 * second, &third));
+	CHECK(third.first != other.first);	/* it is the other one's */
+	native_blocks__give_back(&b, &other, 9 * second);
+	CHECK(native_blocks__take(&b, 128, 9 * second + 1, &one));
+	CHECK(one.first != 0 && one.first != third.first);
+	CHECK(native_blocks__take(&b, 65, 11 * second, &other));
+	CHECK_INT(other.first, 0);
+	/* As many as there are, and no more. */
+	for (uint32_t i = 0; i < UNWIND_ALL_MAPPINGS_MAX / 128 - 3; i++)
+		CHECK(native_blocks__take(&b, 128, 11 * second, &other));
+	CHECK(!native_blocks__take(&b, 128, 11 * second, &other));
+	CHECK(!native_blocks__take(&b, UNWIND_MAPPINGS_MAX + 1, 11 * second, &other));
+	native_blocks__free(&b);
+}
+
+static struct native_mapped *mappings(uint32_t count, const struct native_mapped *list)
+{
+	struct native_mapped *copy = malloc(count * sizeof(*copy));
+
+	memcpy(copy, list, count * sizeof(*copy));
+	return copy;
+}
+
+/* Each look takes 10. */
+#define SAW(p, at, ...) native_process__saw(p, mappings(sizeof((struct native_mapped[]){ __VA_ARGS__ }) / \
+	sizeof(struct native_mapped), (struct native_mapped[]){ __VA_ARGS__ }), \
+	sizeof((struct native_mapped[]){ __VA_ARGS__ }) / sizeof(struct native_mapped), at, (at) + 10)
+#define A { .start = 1000, .end = 2000, .file = 1 }
+#define B { .start = 3000, .end = 4000, .file = 2 }
+#define C { .start = 3500, .end = 4500, .file = 3 }
+
+static uint32_t file_at(const struct native_process *p, uint64_t address, uint64_t time)
+{
+	const struct native_mapped *m = native_process__find(p, address, time);
+
+	return m ? m->file : 0;
+}
+
+/* A was there all the time, B was unloaded, and C was loaded where B had been. */
+TEST(native_mappings_over_time)
+{
+	struct native_process p = { 0 };
+
+	CHECK(SAW(&p, 100, A, B));
+	CHECK(!SAW(&p, 200, A, B));
+	CHECK(SAW(&p, 300, A, C));
+	for (uint64_t time = 50; time < 400; time += 50)
+		CHECK_INT(file_at(&p, 1500, time), 1);
+	CHECK_INT(file_at(&p, 2000, 100), 0);
+	CHECK_INT(file_at(&p, 999, 100), 0);
+	/* Before the first look it was B, since that is what was found. */
+	CHECK_INT(file_at(&p, 3700, 50), 2);
+	CHECK_INT(file_at(&p, 3700, 150), 2);
+	CHECK_INT(file_at(&p, 3700, 200), 2);
+	/* A walk knew nothing of C before a look had found it, and of nothing that came between. */
+	CHECK_INT(file_at(&p, 3700, 250), 2);
+	CHECK_INT(file_at(&p, 3700, 305), 2);
+	CHECK_INT(file_at(&p, 3700, 310), 3);
+	CHECK_INT(file_at(&p, 3200, 250), 2);
+	CHECK_INT(file_at(&p, 4200, 250), 0);
+	CHECK_INT(file_at(&p, 4200, 310), 3);
+	CHECK(p.seen_at == 300);
+	/* Many more than are kept. */
+	for (uint64_t time = 400; time < 400 + 40 * NATIVE_PAST_MAX; time += 40) {
+		CHECK(SAW(&p, time, A, B));
+		CHECK(SAW(&p, time + 20, A, C));
+	}
+	CHECK_INT(file_at(&p, 3700, 400 + 40 * NATIVE_PAST_MAX - 20), 2);
+	CHECK_INT(file_at(&p, 3700, 400 + 40 * NATIVE_PAST_MAX), 3);
+	CHECK_INT(file_at(&p, 1500, 100), 1);
+	native_process__free(&p);
+}
+
+/* -- joined with Ruby --------------------------------------------------------------------------- */
+
+static struct native_frames native_frames;
+
+/* The "VM" is zlib: vm_exec is crc32, and what else is in there belongs to the VM. */
+#define EXEC ((uintptr_t)crc32 + 1)
+#define VM ((uintptr_t)inflate + 1)
+#define OUTER ((uintptr_t)ext_outer + 1)
+#define INNER ((uintptr_t)ext_inner + 1)
+
+static void set_up_native(void)
+{
+	set_up();
+	memset(&native_frames, 0, sizeof(native_frames));
+	native_frames.native = own_process((uintptr_t)crc32);
+	resolver.native = &native_frames;
+	vm.layout.section.exec_start = (uintptr_t)crc32;
+	vm.layout.section.exec_end = (uintptr_t)crc32 + 8;
+	fake__get(&ruby, size_id)->code = (uintptr_t)ext_outer;
+	start();
+}
+
+static void tear_down_native(void)
+{
+	native_frames__free(&native_frames);
+	tear_down();
+}
+
+/* A Ruby frame with the flags of the contract. */
+static void known(uint32_t id, uint32_t flags)
+{
+	frame(id, 0);
+	sample.event.nr_frames--;
+	sample.frames[sample.event.nr_frames++].flags = FRAME_KNOWN | flags;
+}
+
+static const char *joined(uint8_t end, uint32_t count, const uint64_t *addresses)
+{
+	struct sample_machine *m = (struct sample_machine *)&sample.frames[sample.event.nr_frames];
+
+	memset(m, 0, sizeof(*m));
+	m->nr_native = (uint16_t)count;
+	m->native_end = end;
+	memcpy(m->address, addresses, count * sizeof(*addresses));
+	sample.event.flags |= SAMPLE_HAS_MACHINE;
+	resolve__event(&resolver, &sample, sizeof(sample.event) + sample.event.nr_frames * sizeof(struct sample_frame) +
+		       SAMPLE_MACHINE_HEAD + count * sizeof(*addresses));
+	do_work(native_frames.native);
+	native_frames__take_all(&native_frames, &frames);
+	return folded();
+}
+
+#define JOINED(end, ...) \
+	joined(end, sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), (const uint64_t[]){ __VA_ARGS__ })
+
+/* foo calls size, a method in C. */
+static void foo_calls_size(void)
+{
+	known(size_id, FRAME_OF_C);
+	known(foo_id, FRAME_FINISH);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+}
+
+TEST(native_functions_are_below_their_method)
+{
+	set_up_native();
+	foo_calls_size();
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, OUTER, VM, EXEC, VM), "Foo#foo;Array#size;ext_outer;ext_inner 1\n");
+	CHECK_INT(native_frames.joined, 1);
+	CHECK_INT(native_frames.apart, 0);
+	tear_down_native();
+
+	/* A function of the VM, and one of the extension that it calls. */
+	set_up_native();
+	foo_calls_size();
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, VM, VM, OUTER, VM, EXEC, VM),
+		     "Foo#foo;Array#size;ext_outer;[vm];ext_inner 1\n");
+	tear_down_native();
+
+	/* The interpreter's own loop is no function of interest, what it calls is. */
+	set_up_native();
+	known(foo_id, FRAME_FINISH);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, VM, EXEC, VM), "Foo#foo 1\n");
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, VM, VM, EXEC, VM), "Foo#foo 1\nFoo#foo;[vm];ext_inner 1\n");
+	tear_down_native();
+}
+
+/* C, Ruby, C, Ruby: each vm_exec has its group. */
+TEST(native_functions_are_between_ruby_frames)
+{
+	set_up_native();
+	known(size_id, FRAME_OF_C);
+	known(bar_id, FRAME_FINISH);
+	known(size_id, FRAME_OF_C);
+	known(block_id, 0);
+	known(foo_id, FRAME_FINISH);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, OUTER, VM, EXEC, VM, INNER, OUTER, VM, EXEC, VM),
+		     "Foo#foo;block in Foo#foo;Array#size;ext_outer;ext_inner;[vm];Foo#bar;Array#size;ext_outer 1\n");
+	tear_down_native();
+
+	/* The innermost call is about to begin, or has just ended: it has no vm_exec. */
+	set_up_native();
+	known(bar_id, FRAME_FINISH);
+	known(size_id, FRAME_OF_C);
+	known(foo_id, FRAME_FINISH);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, VM, INNER, OUTER, VM, EXEC, VM),
+		     "Foo#foo;Array#size;ext_outer;ext_inner;[vm];Foo#bar 1\n");
+	tear_down_native();
+}
+
+/* What cannot be joined is marked, and nothing is guessed. */
+TEST(native_functions_that_cannot_be_joined)
+{
+	set_up_native();
+	foo_calls_size();
+	/* Two of vm_exec, and one call of the interpreter. */
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, VM, OUTER, VM, EXEC, VM, EXEC, VM),
+		     "Foo#foo;Array#size;[native functions left out];ext_inner 1\n");
+	CHECK_INT(native_frames.apart, 1);
+	tear_down_native();
+
+	/* The native stack ends too early. */
+	set_up_native();
+	foo_calls_size();
+	CHECK_STRING(JOINED(UNWIND_END_NO_RULES, INNER, OUTER),
+		     "Foo#foo;Array#size;[truncated: a native function without unwind rules];ext_outer;ext_inner 1\n");
+	CHECK_INT(native_frames.ends[UNWIND_END_NO_RULES], 1);
+	tear_down_native();
+
+	/* A frame whose kind is not known. */
+	set_up_native();
+	frame(size_id, 0);
+	known(foo_id, FRAME_FINISH);
+	frame(RB_DEBUG_EXT_ID_NONE, 0);
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, OUTER, VM, EXEC), "Foo#foo;Array#size;ext_outer;ext_inner 1\n");
+	CHECK_INT(native_frames.apart, 1);
+	tear_down_native();
+}
+
+/* The collector is called by the VM: what it calls is below it. */
+TEST(native_functions_of_the_collector)
+{
+	set_up_native();
+	foo_calls_size();
+	sample.event.gc_phase = RB_DEBUG_EXT_GC_SWEEP;
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, VM, OUTER, VM, EXEC, VM),
+		     "Foo#foo;Array#size;ext_outer;[GC sweep];ext_inner 1\n");
+	tear_down_native();
+	set_up_native();
+	foo_calls_size();
+	sample.event.gc_phase = RB_DEBUG_EXT_GC_MARK;
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, VM, OUTER, VM, EXEC, VM), "Foo#foo;Array#size;ext_outer;[GC mark] 1\n");
+	tear_down_native();
+}
+
+TEST(native_functions_without_ruby)
+{
+	set_up_native();
+	sample.event.kind = SAMPLE_NATIVE;
+	CHECK_STRING(JOINED(UNWIND_END_DEPTH, INNER, VM, OUTER),
+		     "[native thread ruby];[truncated: more native functions];ext_outer;[vm];ext_inner 1\n");
+	/* What is there now, and was in no file that was known then. */
+	CHECK(strstr(JOINED(UNWIND_END_NO_FILE, INNER, OUTER), "[native thread ruby];[truncated: native code in no file];"
+		     "[native code in no file];ext_inner 1\n"));
+	/* An address in no file. */
+	CHECK(strstr(JOINED(UNWIND_END_NO_FILE, 4096), "[native thread ruby];[truncated: native code in no file];[native code in no file] 1\n"));
+	tear_down_native();
+}

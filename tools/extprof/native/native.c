@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "native/native.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/deadline.h"
+#include "base/map64.h"
+#include "native/native_file.h"
+#include "native/native_process.h"
+#include "process/proc.h"
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+/* How often the mappings of one process are read, if a sample was in none that is known or has been replaced, and if there
+ * was a sample. */
+#define LOOK_INTERVAL (100 * MS)
+#define SAMPLED_INTERVAL SECOND
+/* All looks take so small a part of a CPU. */
+#define LOOK_SHARE 200u
+/* So often a file is opened that is unmapped before it could be. */
+#define FILE_TRIES 8u
+/* Names of all files. */
+#define ALL_NAMES_MAX (512ull << 20)
+
+struct native {
+	struct unwind_maps maps;
+	struct native_file files[NATIVE_FILES_MAX];
+	uint32_t file_count;
+	uint32_t row_count;	/* in maps.rows */
+	struct native_blocks blocks;
+	struct native_process *processes;
+	uint32_t process_count, live;	/* live: slots that are used */
+	size_t process_room;
+	uint32_t *free_slots, free_count;
+	size_t free_room;
+	struct map64 by_vm;	/* slots; those of VMs that are gone have another one now */
+	uint64_t look_cost;	/* one look at each process, ns */
+	uint64_t names_size;
+};
+
+int native__create(struct native **native, const struct unwind_maps *maps)
+{
+	struct native *n = calloc(1, sizeof(*n));
+
+	*native = n;
+	if (!n)
+		return -ENOMEM;
+	n->maps = *maps;
+	return 0;
+}
+
+void native__destroy(struct native *n)
+{
+	if (!n)
+		return;
+	for (uint32_t i = 0; i < n->file_count; i++)
+		native_file__free(&n->files[i]);
+	for (uint32_t i = 0; i < n->process_count; i++)
+		native_process__free(&n->processes[i]);
+	native_blocks__free(&n->blocks);
+	free(n->processes);
+	free(n->free_slots);
+	map64__free(&n->by_vm);
+	free(n);
+}
+
+/* -- processes ---------------------------------------------------------------------------------- */
+
+static struct native_process *process_of(const struct native *n, uint32_t vm)
+{
+	uint32_t i = n->process_count ? map64__get(&n->by_vm, vm) : MAP64_NONE;
+
+	return i == MAP64_NONE || n->processes[i].vm != vm ? NULL : &n->processes[i];
+}
+
+/* Keys cannot be removed: those that are used are added again now and then. */
+static int forget_keys(struct native *n)
+{
+	int err = 0;
+
+	if (n->by_vm.count < 2 * n->live + 1024)
+		return 0;
+	map64__clear(&n->by_vm);
+	for (uint32_t i = 0; i < n->process_count && !err; i++)
+		if (n->processes[i].vm)
+			err = map64__add(&n->by_vm, n->processes[i].vm, i);
+	return err;
+}
+
+/* NULL: there is no room.  Others move. */
+static struct native_process *make_process(struct native *n, uint32_t vm)
+{
+	struct native_process *p = process_of(n, vm);
+	uint32_t slot;
+
+	if (p)
+		return p;
+	/* Room for its number when it is given back. */
+	if (forget_keys(n) ||
+	    array__reserve(&n->free_slots, n->free_count, n->process_count - n->free_count + 1, &n->free_room,
+			   NATIVE_PROCESSES_MAX + 1, sizeof(*n->free_slots)))
+		return NULL;
+	if (n->free_count)
+		slot = n->free_slots[n->free_count - 1];
+	else if (!array__reserve(&n->processes, n->process_count, 1, &n->process_room, NATIVE_PROCESSES_MAX,
+				 sizeof(*n->processes)))
+		slot = n->process_count;
+	else
+		return NULL;
+	if (map64__add(&n->by_vm, vm, slot))
+		return NULL;
+	if (n->free_count)
+		n->free_count--;
+	else
+		n->process_count++;
+	n->live++;
+	n->processes[slot] = (struct native_process){ .vm = vm };
+	return &n->processes[slot];
+}
+
+void native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code)
+{
+	struct native_process *p = make_process(n, vm);
+
+	if (!p)
+		return;
+	p->pid = pid;
+	p->began = proc__started(pid);
+	p->vm_code = vm_code;
+	p->look = true;
+}
+
+static int tell(struct native *n, struct native_process *p, const struct native_block *block)
+{
+	const struct unwind_process entry = {
+		.table = block->first | (uint64_t)p->count << 16 | (uint64_t)p->seen.changes << 32,
+		.vm = p->vm, .unnoted = p->seen.unnoted,
+	};
+
+	return n->maps.set(&n->maps, p->vm, &entry);
+}
+
+void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid)
+{
+	struct native_process *p = make_process(n, vm), *from = process_of(n, parent);
+	struct unwind_seen seen;
+
+	if (!p || !from || p->pid)
+		return;
+	/* What is known of the parent may be old, and nobody knows whether the change was before the fork. */
+	seen = n->maps.seen(&n->maps, parent);
+	if (memcmp(&seen, &from->seen, sizeof(seen))) {
+		native__add(n, vm, pid, from->vm_code);
+		return;
+	}
+	if (native_process__copy(p, from))
+		return;
+	p->pid = pid;
+	p->began = proc__started(pid);
+	/* Its changes are counted from the fork on. */
+	p->seen = (struct unwind_seen){ .unnoted = seen.unnoted };
+	n->look_cost += p->took;
+	p->dirty = from->dirty;
+	p->look = !from->seen_at;
+	if (p->dirty || !from->block.is || tell(n, p, &from->block)) {
+		p->dirty = true;
+		return;
+	}
+	p->block = from->block;
+	native_blocks__share(&n->blocks, &p->block);
+}
+
+void native__look_again(struct native *n, uint32_t vm)
+{
+	struct native_process *p = process_of(n, vm);
+
+	if (p)
+		p->look = true;
+}
+
+void native__end(struct native *n, uint32_t vm)
+{
+	struct native_process *p = process_of(n, vm);
+
+	if (p)
+		p->pid = 0;
+}
+
+void native__remove(struct native *n, uint32_t vm)
+{
+	struct native_process *p = process_of(n, vm);
+
+	n->maps.forget(&n->maps, vm);
+	if (!p)
+		return;
+	native_blocks__give_back(&n->blocks, &p->block, deadline__now());
+	n->look_cost -= p->took;
+	native_process__free(p);
+	n->live--;
+	n->free_slots[n->free_count++] = (uint32_t)(p - n->processes);
+}
+
+/* -- files ---------------------------------------------------------------------------------------- */
+
+/* The address in the process less that in the file.  False: that is not known (yet). */
+static bool bias_of(const struct native *n, const struct native_mapped *m, uint64_t *bias)
+{
+	uint64_t address;
+
+	if (m->file == NATIVE_NO_FILE || !native_file__address(&n->files[m->file], m->offset, &address))
+		return false;
+	*bias = m->start - address;
+	return true;
+}
+
+/* The number of the file that is mapped there; NATIVE_NO_FILE: there are too many. */
+static uint32_t file_of(struct native *n, const struct native_process *p, struct native_seen *s)
+{
+	struct text clean = { 0 };
+	struct native_file *f;
+	uint32_t i = 0, tries = 0;
+
+	while (i < n->file_count && (n->files[i].inode != s->inode || n->files[i].device != s->device))
+		i++;
+	if (i < n->file_count && n->files[i].rules != NATIVE_FAILED)
+		return i;
+	if (i == NATIVE_FILES_MAX)
+		return NATIVE_NO_FILE;
+	/* One that could not be opened is tried again in the next process: the one before has ended perhaps.  In the same one
+	 * if it has come back. */
+	if (i < n->file_count && n->files[i].pid == p->pid && (!n->files[i].gone || n->files[i].tries >= FILE_TRIES))
+		return i;
+	if (i < n->file_count && n->files[i].pid == p->pid)
+		tries = n->files[i].tries;
+	text__add_clean(&clean, s->path, strlen(s->path), TEXT_NAME_MAX);
+	if (clean.failed) {
+		text__free(&clean);
+		return NATIVE_NO_FILE;
+	}
+	f = &n->files[i];
+	if (i < n->file_count)
+		native_file__free(f);
+	else
+		n->file_count++;
+	*f = (struct native_file){
+		.device = s->device, .inode = s->inode, .path = clean.data ? clean.data : strdup(""), .fd = -1, .pid = p->pid,
+		.began = p->began, .where = *s, .rules = NATIVE_WANTED, .tries = tries + 1,
+	};
+	s->path = NULL;		/* the file's now */
+	return i;
+}
+
+/* -- works -------------------------------------------------------------------------------------------- */
+
+static bool is_look_due(const struct native *n, const struct native_process *p, uint64_t now)
+{
+	uint64_t interval = LOOK_SHARE * n->look_cost, least = p->look ? LOOK_INTERVAL : SAMPLED_INTERVAL;
+
+	if (!p->vm || !p->pid || p->looking || !(p->look || p->sampled))
+		return false;
+	return !p->looked_at || now - p->looked_at >= (interval > least ? interval : least);
+}
+
+static struct native_work *look_at(const struct native *n, struct native_process *p)
+{
+	struct native_work *w = native_work__new(NATIVE_LOOK, p->vm);
+
+	if (!w)
+		return NULL;
+	w->pid = p->pid;
+	w->began = p->began;
+	w->before = n->maps.seen(&n->maps, p->vm);
+	p->looking = true;
+	p->look = p->sampled = false;
+	return w;
+}
+
+static struct native_work *read_rules(struct native_file *f, uint32_t number)
+{
+	struct native_work *w = native_work__new(NATIVE_RULES, number);
+
+	if (!w)
+		return NULL;
+	w->pid = f->pid;
+	w->began = f->began;
+	w->where = f->where;
+	f->where.path = NULL;
+	f->rules = NATIVE_BEING_READ;
+	return w;
+}
+
+struct native_work *native__next_names(struct native *n)
+{
+	for (uint32_t i = 0; i < n->file_count; i++) {
+		struct native_file *f = &n->files[i];
+		struct native_work *w;
+
+		if (f->names_state != NATIVE_WANTED || f->rules == NATIVE_WANTED || f->rules == NATIVE_BEING_READ)
+			continue;
+		if (f->fd < 0) {
+			f->names_state = NATIVE_FAILED;
+			continue;
+		}
+		w = native_work__new(NATIVE_NAMES, i);
+		if (!w)
+			return NULL;
+		w->fd = f->fd;
+		w->size = f->size;
+		w->owner = f->owner;
+		f->fd = -1;
+		f->names_state = NATIVE_BEING_READ;
+		return w;
+	}
+	return NULL;
+}
+
+struct native_work *native__next_work(struct native *n)
+{
+	uint64_t now = deadline__now();
+
+	for (uint32_t i = 0; i < n->process_count; i++)
+		if (is_look_due(n, &n->processes[i], now))
+			return look_at(n, &n->processes[i]);
+	for (uint32_t i = 0; i < n->file_count; i++)
+		if (n->files[i].rules == NATIVE_WANTED)
+			return read_rules(&n->files[i], i);
+	return native__next_names(n);
+}
+
+static void take_look(struct native *n, struct native_process *p, struct native_work *w)
+{
+	struct native_mapped *list = calloc(w->seen_count, sizeof(*list));
+
+	n->look_cost += w->until - w->from - p->took;
+	p->took = w->until - w->from;
+	for (uint32_t i = 0; list && i < w->seen_count; i++)
+		list[i] = (struct native_mapped){
+			.start = w->seen[i].start, .end = w->seen[i].end, .offset = w->seen[i].offset,
+			.file = file_of(n, p, &w->seen[i]),
+		};
+	if (!list)
+		return;
+	p->dirty |= native_process__saw(p, list, w->seen_count, w->from, w->until);
+	p->seen = w->before;
+	p->confirmed = true;
+}
+
+/* Each process that has the file has rules for it now. */
+static void tell_processes(struct native *n, uint32_t file)
+{
+	for (uint32_t i = 0; i < n->process_count; i++)
+		for (uint32_t j = 0; j < n->processes[i].count && !n->processes[i].dirty; j++)
+			n->processes[i].dirty = n->processes[i].list[j].file == file;
+}
+
+static void take_rules(struct native *n, struct native_file *f, struct native_work *w)
+{
+	f->rules = w->err ? NATIVE_FAILED : NATIVE_READ;
+	f->gone = w->err == -ENOENT;
+	f->fd = w->fd;
+	w->fd = -1;
+	f->size = w->size;
+	f->owner = w->owner;
+	if (w->err)
+		return;
+	memcpy(f->parts, w->parts, sizeof(f->parts));
+	f->part_count = w->part_count;
+	f->base = w->base;
+	if (w->row_count && w->row_count <= UNWIND_ROWS_MAX - n->row_count) {
+		memcpy(n->maps.rows + n->row_count, w->rows, w->row_count * sizeof(*w->rows));
+		f->first_row = n->row_count;
+		f->rows = w->row_count;
+		n->row_count += w->row_count;
+	}
+	tell_processes(n, w->number);
+}
+
+static void take_names(struct native *n, struct native_file *f, struct native_work *w)
+{
+	uint64_t size = w->names.size + w->names.count * sizeof(*w->names.symbols);
+
+	f->names_state = NATIVE_READ;
+	/* Its number stays its own as long as it is open. */
+	f->fd = w->fd;
+	w->fd = -1;
+	if (n->names_size + size > ALL_NAMES_MAX)
+		return;
+	n->names_size += size;
+	f->names = w->names;
+	w->names = (struct native_names){ 0 };
+}
+
+static void take(struct native *n, struct native_work *w, bool ran)
+{
+	struct native_process *p = w->kind == NATIVE_LOOK ? process_of(n, w->number) : NULL;
+	struct native_file *f = w->kind == NATIVE_LOOK ? NULL : &n->files[w->number];
+
+	if (!ran)
+		w->err = -ECANCELED;
+	if (p) {
+		p->looking = false;
+		p->looked_at = deadline__now();
+		p->look |= w->err && !p->seen_at;
+		if (!w->err && p->pid)
+			take_look(n, p, w);
+	}
+	if (w->kind == NATIVE_RULES)
+		take_rules(n, f, w);
+	if (w->kind == NATIVE_NAMES)
+		take_names(n, f, w);
+	native_work__free(w);
+}
+
+void native__done(struct native *n, struct native_work *w)
+{
+	take(n, w, true);
+}
+
+void native__failed(struct native *n, struct native_work *w)
+{
+	take(n, w, false);
+}
+
+/* -- what the kernel sees of mappings ------------------------------------------------------------------ */
+
+static struct unwind_mapping mapping_of(const struct native *n, const struct native_mapped *m)
+{
+	struct unwind_mapping u = { .start = m->start, .end = m->end };
+	uint64_t bias;
+
+	if (bias_of(n, m, &bias)) {
+		u.base = bias + n->files[m->file].base;
+		u.first_row = n->files[m->file].first_row;
+		u.rows = n->files[m->file].rows;
+	}
+	return u;
+}
+
+/* The kernel reads the block of a process at any time, so a new one is written and then published. */
+static void publish(struct native *n, struct native_process *p, uint64_t now)
+{
+	struct native_block block;
+
+	if (!native_blocks__take(&n->blocks, p->count, now, &block)) {
+		/* None are better than old ones. */
+		n->maps.set(&n->maps, p->vm, NULL);
+		native_blocks__give_back(&n->blocks, &p->block, now);
+		return;
+	}
+	for (uint32_t i = 0; i < p->count; i++)
+		n->maps.mappings[block.first + i] = mapping_of(n, &p->list[i]);
+	__sync_synchronize();
+	if (tell(n, p, &block)) {
+		native_blocks__give_back(&n->blocks, &block, now);
+		return;
+	}
+	native_blocks__give_back(&n->blocks, &p->block, now);
+	p->block = block;
+}
+
+void native__publish(struct native *n)
+{
+	uint64_t now = deadline__now();
+
+	for (uint32_t i = 0; i < n->process_count; i++) {
+		struct native_process *p = &n->processes[i];
+
+		if (p->vm && p->pid && p->dirty && p->count)
+			publish(n, p, now);
+		else if (p->vm && p->pid && p->confirmed && p->block.is)
+			tell(n, p, &p->block);
+		p->dirty = p->confirmed = false;
+	}
+}
+
+uint32_t native__read_files(const struct native *n)
+{
+	for (uint32_t i = 0; i < n->process_count; i++)
+		if (n->processes[i].vm && n->processes[i].pid && (!n->processes[i].block.is || n->processes[i].dirty))
+			return 0;
+	for (uint32_t i = 0; i < n->file_count; i++)
+		if (n->files[i].rules == NATIVE_WANTED || n->files[i].rules == NATIVE_BEING_READ)
+			return 0;
+	return n->file_count;
+}
+
+/* -- looking up --------------------------------------------------------------------------------------------- */
+
+void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place)
+{
+	struct native_process *p = process_of(n, vm);
+	uint64_t within = exact ? address : address - 1;
+	const struct native_mapped *m = p ? native_process__find(p, within, time) : NULL, *of_vm;
+	uint64_t function = 0, bias;
+
+	*place = (struct native_place){ .file = NATIVE_NO_FILE };
+	if (p)
+		p->sampled = true;
+	if (!m || !bias_of(n, m, &bias))
+		return;
+	place->file = m->file;
+	place->address = within - bias;
+	place->rule = native_file__rule(&n->files[m->file], n->maps.rows, place->address, &function);
+	place->function = function ? function + bias : 0;
+	of_vm = p->vm_code ? native_process__find(p, p->vm_code, time) : NULL;
+	place->of_vm = of_vm && of_vm->file == m->file;
+}
+
+void native__want_names(struct native *n, uint32_t file)
+{
+	if (file < n->file_count && n->files[file].names_state == NATIVE_UNREAD)
+		n->files[file].names_state = NATIVE_WANTED;
+}
+
+bool native__wants_names(const struct native *n)
+{
+	for (uint32_t i = 0; i < n->file_count; i++)
+		if (n->files[i].names_state == NATIVE_WANTED || n->files[i].names_state == NATIVE_BEING_READ)
+			return true;
+	return false;
+}
+
+int native__add_name(const struct native *n, uint32_t file, uint64_t address, struct text *out)
+{
+	if (file >= n->file_count)
+		return -ENOENT;
+	if (n->files[file].names_state == NATIVE_WANTED || n->files[file].names_state == NATIVE_BEING_READ)
+		return -EAGAIN;
+	return native_file__add_name(&n->files[file], address, out) ? 0 : -ENOENT;
+}
+
+const char *native__path(const struct native *n, uint32_t file)
+{
+	return file < n->file_count && n->files[file].path ? n->files[file].path : "";
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Machine code of the processes that are followed: which files they have mapped and where, the rules by which the kernel
+ * finds callers, and the names of functions.  Files are shared by all processes that map them, and parsed by a helper
+ * without rights (parser/parser.h).
+ *
+ * Nothing here waits: what could is a work for another thread (native_work.h).  The caller takes works, runs them
+ * somewhere, and hands them back.
+ */
+#ifndef EXTPROF_NATIVE_H
+#define EXTPROF_NATIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+#include "native/native_work.h"
+#include "source/unwind_maps.h"
+
+#define NATIVE_FILES_MAX 512u
+#define NATIVE_PROCESSES_MAX 4096u
+#define NATIVE_NO_FILE UINT32_MAX
+
+struct native;
+
+/* 0 or -ENOMEM. */
+int native__create(struct native **native, const struct unwind_maps *maps);
+/* NULL is fine. */
+void native__destroy(struct native *n);
+
+/*
+ * The process runs that VM: what it has mapped is to be read.  `vm_code`: an address in the file of the VM, 0 unknown.
+ * What cannot be read has no native stacks.
+ */
+void native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code);
+/* A child that fork made has what its parent has mapped, at the same addresses. */
+void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid);
+/* A function of the process was in no file that is known, or in one that another has replaced: look again, but not more
+ * often than now and then. */
+void native__look_again(struct native *n, uint32_t vm);
+/* It has ended, or executes something else.  Samples of it can still arrive: what was mapped stays known. */
+void native__end(struct native *n, uint32_t vm);
+/* No sample of it arrives any more. */
+void native__remove(struct native *n, uint32_t vm);
+
+/* What is to be done, for another thread; NULL: nothing now.  The caller hands it back, or frees it with native_work__free(). */
+struct native_work *native__next_work(struct native *n);
+/* Only names that are wanted: nothing is sampled any more. */
+struct native_work *native__next_names(struct native *n);
+/* It has been run.  Takes it. */
+void native__done(struct native *n, struct native_work *w);
+/* It cannot be run.  Takes it. */
+void native__failed(struct native *n, struct native_work *w);
+/* Tell the kernel what has come since the last time. */
+void native__publish(struct native *n);
+/* How many files have been read for their rules; 0: something is still to be looked at or read, so that stacks can be marked
+ * that will not be later. */
+uint32_t native__read_files(const struct native *n);
+/* Are names of functions still to be read? */
+bool native__wants_names(const struct native *n);
+
+/* Where an address of a process is. */
+struct native_place {
+	uint32_t file;		/* NATIVE_NO_FILE: in none that is known */
+	uint64_t address;	/* in the file */
+	uint64_t function;	/* where its function begins, in the process; 0: not known */
+	uint32_t rule;		/* enum unwind_rule at that address */
+	bool of_vm;		/* the file is that of the VM */
+};
+
+/* Of a sample of that time, CLOCK_MONOTONIC, whose walk found something there.  `exact`: it is not where a call returns to. */
+void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place);
+
+/* Names of that file will be asked for. */
+void native__want_names(struct native *n, uint32_t file);
+/* Append the name of the function with that address in the file, clean.  -EAGAIN: names are still to be read; -ENOENT:
+ * none is known. */
+int native__add_name(const struct native *n, uint32_t file, uint64_t address, struct text *out);
+/* The path of the file, clean; "": there is no such file. */
+const char *native__path(const struct native *n, uint32_t file);
+
+#endif /* EXTPROF_NATIVE_H */

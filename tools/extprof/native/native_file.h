@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One file with machine code, as far as it has been read: its rules for finding callers, and the names of its functions. */
+#ifndef EXTPROF_NATIVE_FILE_H
+#define EXTPROF_NATIVE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/text.h"
+#include "native/native_work.h"
+
+enum native_state { NATIVE_UNREAD, NATIVE_WANTED, NATIVE_BEING_READ, NATIVE_READ, NATIVE_FAILED };
+
+struct native_file {
+	uint64_t device, inode;
+	char *path;		/* clean */
+	int fd;			/* -1: it is not open; while it is, no other file has its inode */
+	uint64_t size, owner;
+	pid_t pid;		/* of who has it mapped ... */
+	uint64_t began;
+	struct native_seen where;	/* ... and there; until it is opened */
+	/* Rules. */
+	enum native_state rules;
+	bool gone;		/* NATIVE_FAILED: it was not mapped any more when it was to be opened */
+	uint32_t tries;
+	struct unwind_part parts[UNWIND_PARTS_MAX];
+	uint32_t part_count;	/* 0: nothing is known of its addresses */
+	uint64_t base;		/* address in the file of pc 0 */
+	uint32_t first_row, rows;	/* in the rows of all files */
+	/* Names. */
+	enum native_state names_state;
+	struct native_names names;
+};
+
+void native_file__free(struct native_file *f);
+
+/* The address of what is at an offset of the file.  False: nothing is loaded as code from there. */
+bool native_file__address(const struct native_file *f, uint64_t offset, uint64_t *address);
+/* The rule at an address of the file, and where its function begins; 0: not known.  `rows`: of all files. */
+uint32_t native_file__rule(const struct native_file *f, const struct unwind_row *rows, uint64_t address, uint64_t *function);
+/* Append the name of the function there, clean.  False: none is known. */
+bool native_file__add_name(const struct native_file *f, uint64_t address, struct text *out);
+
+#endif /* EXTPROF_NATIVE_FILE_H */

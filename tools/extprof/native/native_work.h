@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What takes long, or as long as a process or a file system wants: reading mappings, and files.  It is done in threads of
+ * its own (engine/search.h), and a work has all that it needs, so it shares nothing with others.
+ */
+#ifndef EXTPROF_NATIVE_WORK_H
+#define EXTPROF_NATIVE_WORK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/deadline.h"
+#include "parser/elf_symbols.h"
+#include "parser/elf_unwind.h"
+#include "wire/unwind.h"
+
+/* Names of one file, in bytes. */
+#define NATIVE_NAMES_MAX (32u << 20)
+#define NATIVE_SYMBOLS_MAX (1u << 20)
+/* Rules of one file: a binary search has UNWIND_ROW_STEPS. */
+#define NATIVE_ROWS_MAX (1u << 20)
+
+enum native_work_kind {
+	NATIVE_LOOK,	/* what a process has mapped */
+	NATIVE_RULES,	/* open a file, and read its rules for finding callers */
+	NATIVE_NAMES	/* of the functions of a file that is open */
+};
+
+/* Machine code of a file in a process. */
+struct native_seen {
+	uint64_t start, end;
+	uint64_t offset;	/* of its beginning in the file */
+	uint64_t device, inode;	/* 0, 0: the vdso */
+	bool is_exe;
+	char *path;		/* as the process chose it: not clean */
+};
+
+struct native_symbol {
+	uint64_t address, size;
+	uint32_t name;		/* where it is in native_names::text, with a NUL */
+	bool global;
+};
+
+struct native_names {
+	struct native_symbol *symbols;	/* by address */
+	uint32_t count;
+	size_t room;
+	char *text;
+	size_t size, text_room;
+};
+
+struct native_work {
+	enum native_work_kind kind;
+	uint32_t number;	/* for the caller: of the VM, or of the file */
+	pid_t pid;
+	uint64_t began;		/* as of proc__started(): another process can get the pid */
+	struct unwind_seen before;	/* NATIVE_LOOK: what had changed before it */
+	struct native_seen where;	/* NATIVE_RULES: a mapping of the file */
+	int fd;			/* of the file; -1: NATIVE_RULES has not opened it */
+	uint64_t size, owner;	/* of the file; see parser_file */
+
+	/* What came of it: */
+	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES: the file could not be opened or is none */
+	uint64_t from, until;	/* when, CLOCK_MONOTONIC */
+	struct native_seen *seen;	/* by address */
+	uint32_t seen_count;
+	size_t seen_room;
+	struct unwind_part parts[UNWIND_PARTS_MAX];
+	uint32_t part_count;
+	uint64_t base;		/* address in the file of pc 0 */
+	struct unwind_row *rows;
+	uint32_t row_count;	/* 0: it has no rules, or cannot be read */
+	size_t row_room;
+	struct native_names names;
+};
+
+/* NULL: out of memory. */
+struct native_work *native_work__new(enum native_work_kind kind, uint32_t number);
+/* With all that is in it.  NULL is fine. */
+void native_work__free(struct native_work *w);
+/* Do it now, in this thread.  `deadline` may be NULL. */
+void native_work__run(struct native_work *w, struct deadline *deadline);
+
+void native_names__free(struct native_names *names);
+
+#endif /* EXTPROF_NATIVE_WORK_H */

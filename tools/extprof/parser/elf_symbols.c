@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "parser/elf_symbols.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct reading {
+	struct symbols_piece *piece;
+	uint32_t entry;		/* of the next symbol that is seen */
+	bool full;
+};
+
+static bool see(void *context, const char *name, const Elf64_Sym *symbol)
+{
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+	struct reading *r = context;
+	struct symbols_piece *p = r->piece;
+	size_t length = strlen(name), room = sizeof(p->data) - p->size;
+	struct elf_symbol s = { .address = symbol->st_value, .size = symbol->st_size, .length = (uint16_t)length,
+				.global = ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL };
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !length || length > SYMBOL_NAME_MAX)
+		return false;
+	if (room < sizeof(s) + length + 8) {
+		r->full = true;
+		return true;
+	}
+	memcpy((char *)p->data + p->size, &s, sizeof(s));
+	memcpy((char *)p->data + p->size + sizeof(s), name, length);
+	p->size += (uint32_t)((sizeof(s) + length + 7) / 8 * 8);
+	return false;
+}
+
+/* The table of that type; false: there is none. */
+static bool find_table(struct elf_file *f, uint32_t type, Elf64_Shdr *table)
+{
+	for (uint32_t i = 0; i < f->section_count && i < ELF_SECTIONS_MAX && elf_file__section(f, i, table); i++)
+		if (table->sh_type == type && table->sh_entsize == sizeof(Elf64_Sym))
+			return true;
+	return false;
+}
+
+int elf_symbols__read(int fd, uint64_t size, struct elf_budget *budget, const struct symbols_place *from,
+		      struct symbols_piece *piece)
+{
+	static struct elf_file file;
+	int err = elf_file__open(&file, fd, size, budget);
+	struct reading r = { .piece = piece };
+	struct symbols_place at = *from;
+
+	piece->size = 0;
+	piece->next = (struct symbols_place){ .table = 2 };
+	if (err)
+		return err;
+	for (; at.table < 2; at = (struct symbols_place){ .table = at.table + 1 }) {
+		Elf64_Shdr table;
+		uint64_t count;
+
+		if (!find_table(&file, at.table ? SHT_DYNSYM : SHT_SYMTAB, &table))
+			continue;
+		count = table.sh_size / sizeof(Elf64_Sym);
+		/* One entry after the other, so that it is known where to go on. */
+		for (; at.entry < count && at.entry < SYMBOLS_READ_MAX; at.entry++) {
+			Elf64_Shdr one = table;
+
+			if (table.sh_offset > file.size)
+				break;
+			one.sh_offset += at.entry * sizeof(Elf64_Sym);
+			one.sh_size = sizeof(Elf64_Sym);
+			elf_file__symbols(&file, &one, see, &r);
+			if (budget->exceeded)
+				return -E2BIG;
+			if (r.full) {
+				piece->next = at;
+				return 0;
+			}
+		}
+		/* What is in .dynsym is in .symtab too. */
+		return 0;
+	}
+	return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions of an ELF file that nobody vouches for, a piece at a time: addresses and names. */
+#ifndef EXTPROF_ELF_SYMBOLS_H
+#define EXTPROF_ELF_SYMBOLS_H
+
+#include <stdint.h>
+
+#include "parser/elf_file.h"
+
+#define SYMBOLS_BYTES 15360u		/* of names and what belongs to them, in one piece */
+#define SYMBOL_NAME_MAX 1023u		/* bytes; functions with longer names are left out */
+#define SYMBOLS_READ_MAX (8u << 20)	/* entries of a table that are looked at */
+
+/* Where to go on; all zero at first. */
+struct symbols_place {
+	uint32_t table;		/* 0: .symtab, 1: .dynsym, which is read if there is no .symtab; 2: the end */
+	uint32_t entry;
+};
+
+/* One behind the other in symbols_piece::data, each at a multiple of 8. */
+struct elf_symbol {
+	uint64_t address, size;	/* size 0: the file does not tell it */
+	uint16_t length;	/* of the name, which follows and has no end */
+	uint8_t global;
+	uint8_t reserved[5];
+};
+
+struct symbols_piece {
+	struct symbols_place next;
+	uint32_t size;		/* bytes of data */
+	uint32_t reserved;
+	uint64_t data[SYMBOLS_BYTES / 8];
+};
+
+/* The next ones.  0; -ENOEXEC: it is no ELF file; -E2BIG: it costs too much. */
+int elf_symbols__read(int fd, uint64_t size, struct elf_budget *budget, const struct symbols_place *from,
+		      struct symbols_piece *piece);
+
+#endif /* EXTPROF_ELF_SYMBOLS_H */

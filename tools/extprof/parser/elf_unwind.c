@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The format: the Linux Standard Base, "Exception Frames", and DWARF, "Call Frame Information". */
+#include "parser/elf_unwind.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Encodings of pointers: the LSB's DW_EH_PE_. */
+#define PE_ABSOLUTE 0x00
+#define PE_UDATA4 0x03
+#define PE_SDATA4 0x0b
+#define PE_SDATA8 0x0c
+#define PE_FORMAT 0x0f
+#define PE_PCREL 0x10
+#define PE_DATAREL 0x30
+#define PE_BASE 0x70
+#define PE_INDIRECT 0x80
+
+/* Registers, by their numbers in DWARF. */
+#define REG_RBP 6
+#define REG_RSP 7
+#define REG_RA 16
+
+#define STATES_MAX 8		/* that a function remembers at the same time */
+#define ENTRY_MAX 65536u	/* bytes of the rules of one function */
+#define EXPRESSION_MAX 32u
+
+/* Bytes in the file. */
+struct bytes {
+	const uint8_t *at, *end;
+	bool bad;		/* something was read behind the end */
+};
+
+struct rules {
+	uint8_t rule;		/* enum unwind_rule */
+	uint8_t reg;		/* of UNWIND_RSP and _RBP; another one: UNWIND_OTHER */
+	int64_t offset;
+	uint8_t rbp;
+	bool no_caller;
+	bool other;		/* the return address is not below the CFA, or the stack pointer not the CFA */
+};
+
+struct common {
+	uint64_t at;		/* address of this CIE; 0: none was read */
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t encoding;
+	bool has_data, signal;
+	struct rules rules;
+	bool good;
+};
+
+struct function {
+	uint64_t begin, end;
+	struct bytes code;
+};
+
+struct search {
+	struct elf_file *f;
+	struct elf_window entries;
+	struct common common;
+	uint64_t table, count;	/* of .eh_frame_hdr: address and entries */
+	uint64_t header;	/* its address */
+	struct unwind_rows *out;
+};
+
+static uint64_t take_number(struct bytes *b, size_t size)
+{
+	uint64_t n = 0;
+
+	if ((size_t)(b->end - b->at) < size) {
+		b->bad = true;
+		b->at = b->end;
+		return 0;
+	}
+	memcpy(&n, b->at, size);	/* both are little endian */
+	b->at += size;
+	return n;
+}
+
+static uint64_t take_uleb(struct bytes *b)
+{
+	uint64_t n = 0;
+
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		uint64_t byte = take_number(b, 1);
+
+		n |= (byte & 127) << shift;
+		if (!(byte & 128))
+			return n;
+	}
+	b->bad = true;
+	return n;
+}
+
+static int64_t take_sleb(struct bytes *b)
+{
+	uint64_t n = 0;
+
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		uint64_t byte = take_number(b, 1);
+
+		n |= (byte & 127) << shift;
+		if (byte & 128)
+			continue;
+		if (byte & 64 && shift + 7 < 64)
+			n |= ~0ull << (shift + 7);
+		return (int64_t)n;
+	}
+	b->bad = true;
+	return 0;
+}
+
+static struct bytes take_block(struct bytes *b, uint64_t size)
+{
+	struct bytes part = { b->at, b->at, false };
+
+	if (size > (uint64_t)(b->end - b->at)) {
+		b->bad = true;
+		b->at = b->end;
+		return part;
+	}
+	b->at += size;
+	part.end = b->at;
+	return part;
+}
+
+/* A pointer, `here` is the address of its first byte. */
+static uint64_t take_pointer(struct bytes *b, uint8_t encoding, uint64_t here, uint64_t data)
+{
+	uint64_t value;
+
+	switch (encoding & PE_FORMAT) {
+	case PE_ABSOLUTE: case PE_SDATA8: case 0x04: value = take_number(b, 8); break;
+	case PE_UDATA4: value = take_number(b, 4); break;
+	case PE_SDATA4: value = (uint64_t)(int64_t)(int32_t)take_number(b, 4); break;
+	default: b->bad = true; return 0;
+	}
+	switch (encoding & PE_BASE) {
+	case 0: return value;
+	case PE_PCREL: return value + here;
+	case PE_DATAREL: return value + data;
+	default: b->bad = true; return 0;
+	}
+}
+
+/* Bytes of the file at an address. */
+static const uint8_t *at_address(struct search *s, struct elf_window *w, uint64_t address, size_t size)
+{
+	const Elf64_Phdr *p = elf_file__segment_of_address(s->f, address);
+
+	return p && size <= p->p_filesz - (address - p->p_vaddr) ?
+	       elf_file__part(s->f, w, p->p_offset + (address - p->p_vaddr), size) : NULL;
+}
+
+/* -- the rules of a function ------------------------------------------------------------------ */
+
+static void set_register(struct rules *r, uint64_t reg)
+{
+	r->reg = reg < 32 ? (uint8_t)reg : 255;
+	r->rule = reg == REG_RSP ? UNWIND_RSP : reg == REG_RBP ? UNWIND_RBP : UNWIND_OTHER;
+}
+
+/* The CFA as an expression: that of the table of imported functions, and that of a function which aligns its stack. */
+static void set_expression(struct rules *r, struct bytes e)
+{
+	static const uint8_t plt[] = {
+		0x77, 8,	/* DW_OP_breg7 (rsp) 8 */
+		0x80, 0,	/* DW_OP_breg16 (the address) 0 */
+		0x3f, 0x1a,	/* DW_OP_lit15, DW_OP_and */
+		0x3b, 0x2a,	/* DW_OP_lit11, DW_OP_ge */
+		0x33, 0x24,	/* DW_OP_lit3, DW_OP_shl */
+		0x22,		/* DW_OP_plus */
+	};
+	size_t size = (size_t)(e.end - e.at);
+
+	r->rule = UNWIND_OTHER;
+	r->reg = 255;
+	/* The number is less where indirect branches are marked. */
+	if (size == sizeof(plt) && !memcmp(e.at, plt, 6) && !memcmp(e.at + 7, plt + 7, sizeof(plt) - 7) && e.at[6] >= 0x30 &&
+	    e.at[6] <= 0x3f) {
+		r->rule = UNWIND_PLT;
+		r->offset = e.at[6] - 0x30;
+		return;
+	}
+	/* DW_OP_breg6 (rbp) offset, DW_OP_deref */
+	if (size >= 3 && e.at[0] == 0x76 && e.end[-1] == 0x06) {
+		int64_t offset;
+
+		e.at++;
+		e.end--;
+		offset = take_sleb(&e);
+		if (e.bad || e.at != e.end)
+			return;
+		r->rule = UNWIND_RBP_DEREF;
+		r->offset = -offset;
+	}
+}
+
+/* The caller's rbp at CFA + offset. */
+static void save_rbp(struct rules *r, int64_t offset)
+{
+	int64_t words = -offset / 8;
+
+	r->rbp = offset % 8 || words < 1 || words > 0xfd ? UNWIND_RBP_LOST : (uint8_t)words;
+}
+
+static void set_rule(struct rules *r, uint64_t reg, bool saved, int64_t offset)
+{
+	if (reg == REG_RBP) {
+		if (saved)
+			save_rbp(r, offset);
+		else
+			r->rbp = UNWIND_RBP_LOST;
+	} else if (reg == REG_RSP || (reg == REG_RA && (!saved || offset != -8))) {
+		r->other = true;
+	}
+}
+
+/* As it was at the beginning of the function. */
+static void restore(struct rules *r, const struct rules *first, uint64_t reg)
+{
+	if (reg == REG_RBP)
+		r->rbp = first->rbp;
+	if (reg == REG_RA) {
+		r->no_caller = first->no_caller;
+		r->other = first->other;
+	}
+}
+
+/* A register's place as an expression: rbp at the address that is in rbp. */
+static void set_rule_expression(struct rules *r, uint64_t reg, struct bytes e)
+{
+	static const uint8_t at_rbp[] = { 0x76, 0 };	/* DW_OP_breg6 0 */
+
+	if (reg == REG_RBP)
+		r->rbp = e.end - e.at == sizeof(at_rbp) && !memcmp(e.at, at_rbp, sizeof(at_rbp)) ? UNWIND_RBP_AT_RBP :
+			 UNWIND_RBP_LOST;
+	else
+		set_rule(r, reg, false, 0);
+}
+
+static struct unwind_row row_of(const struct common *c, const struct rules *r)
+{
+	struct unwind_row row = { .rule = r->rule, .rbp = r->rbp };
+
+	if (c->signal)
+		row.rule = UNWIND_SIGNAL;
+	else if (r->no_caller)
+		row.rule = UNWIND_OUTERMOST;
+	else if (r->other)
+		row.rule = UNWIND_OTHER;
+	else if (r->rule == UNWIND_RSP || r->rule == UNWIND_RBP || r->rule == UNWIND_RBP_DEREF) {
+		if (r->offset % 8 || r->offset < 0 || r->offset / 8 > UINT16_MAX)
+			row.rule = UNWIND_OTHER;
+		else
+			row.cfa = (uint16_t)(r->offset / 8);
+	}
+	if (row.rule == UNWIND_PLT)
+		row.cfa = (uint16_t)r->offset;
+	if (row.rule >= UNWIND_SIGNAL)
+		row.rbp = 0;
+	return row;
+}
+
+/* One instruction.  *pc: where the code goes on that the rules are for.  False: it is not known. */
+static bool step(struct bytes *b, const struct common *c, const struct rules *first, struct rules *r,
+		 struct rules *states, uint32_t *depth, uint64_t *pc)
+{
+	uint8_t op = (uint8_t)take_number(b, 1);
+	uint64_t reg;
+
+	switch (op & 0xc0) {
+	case 0x40: *pc += (op & 63) * c->code_align; return true;
+	case 0x80: set_rule(r, op & 63, true, (int64_t)take_uleb(b) * c->data_align); return true;
+	case 0xc0: restore(r, first, op & 63); return true;
+	}
+	switch (op) {
+	case 0x00: return true;								/* nop */
+	case 0x02: *pc += take_number(b, 1) * c->code_align; return true;		/* advance_loc1, 2, 4 */
+	case 0x03: *pc += take_number(b, 2) * c->code_align; return true;
+	case 0x04: *pc += take_number(b, 4) * c->code_align; return true;
+	case 0x05:									/* offset_extended */
+		reg = take_uleb(b);
+		set_rule(r, reg, true, (int64_t)take_uleb(b) * c->data_align);
+		return true;
+	case 0x06:									/* restore_extended */
+		restore(r, first, take_uleb(b));
+		return true;
+	case 0x07:									/* undefined */
+		reg = take_uleb(b);
+		if (reg == REG_RA)
+			r->no_caller = true;
+		else
+			set_rule(r, reg, false, 0);
+		return true;
+	case 0x08:									/* same_value */
+		if (take_uleb(b) == REG_RBP)
+			r->rbp = UNWIND_RBP_SAME;
+		return true;
+	case 0x09:									/* register */
+		reg = take_uleb(b);
+		take_uleb(b);
+		set_rule(r, reg, false, 0);
+		return true;
+	case 0x0a:									/* remember_state */
+		if (*depth == STATES_MAX)
+			return false;
+		states[(*depth)++] = *r;
+		return true;
+	case 0x0b:									/* restore_state */
+		if (!*depth)
+			return false;
+		*r = states[--*depth];
+		return true;
+	case 0x0c:									/* def_cfa */
+		set_register(r, take_uleb(b));
+		r->offset = (int64_t)take_uleb(b);
+		return true;
+	case 0x0d: set_register(r, take_uleb(b)); return true;				/* def_cfa_register */
+	case 0x0e: r->offset = (int64_t)take_uleb(b); return true;			/* def_cfa_offset */
+	case 0x0f: set_expression(r, take_block(b, take_uleb(b))); return true;		/* def_cfa_expression */
+	case 0x10:									/* expression */
+		reg = take_uleb(b);
+		set_rule_expression(r, reg, take_block(b, take_uleb(b)));
+		return true;
+	case 0x11:									/* offset_extended_sf */
+		reg = take_uleb(b);
+		set_rule(r, reg, true, take_sleb(b) * c->data_align);
+		return true;
+	case 0x12:									/* def_cfa_sf */
+		set_register(r, take_uleb(b));
+		r->offset = take_sleb(b) * c->data_align;
+		return true;
+	case 0x13: r->offset = take_sleb(b) * c->data_align; return true;		/* def_cfa_offset_sf */
+	case 0x14: case 0x15:								/* val_offset, val_offset_sf */
+		set_rule(r, take_uleb(b), false, 0);
+		take_uleb(b);
+		return true;
+	case 0x16:									/* val_expression */
+		set_rule(r, take_uleb(b), false, 0);
+		take_block(b, take_uleb(b));
+		return true;
+	case 0x2e: take_uleb(b); return true;						/* GNU_args_size */
+	default: return false;
+	}
+}
+
+/* -- entries ---------------------------------------------------------------------------------- */
+
+/* The bytes of the entry at an address, behind its length.  False: there is none. */
+static bool open_entry(struct search *s, uint64_t at, struct bytes *b)
+{
+	const uint8_t *p = at_address(s, &s->entries, at, 4);
+	uint32_t size;
+
+	if (!p)
+		return false;
+	memcpy(&size, p, sizeof(size));
+	/* 0 is the end, and of all ones the length follows in 64 bits: nobody writes so much. */
+	if (size < 4 || size > ENTRY_MAX - 4)
+		return false;
+	p = at_address(s, &s->entries, at, (size_t)size + 4);
+	if (!p)
+		return false;
+	*b = (struct bytes){ p + 4, p + 4 + size, false };
+	return true;
+}
+
+static bool read_common(struct search *s, uint64_t at)
+{
+	struct common *c = &s->common;
+	struct bytes b, data;
+	const char *augmentation;
+	uint64_t version, pc = 0;
+	uint32_t depth = 0;
+	struct rules states[STATES_MAX];
+
+	if (c->at == at)
+		return c->good;
+	*c = (struct common){ .at = at, .rules = { .rule = UNWIND_OTHER, .reg = 255 } };
+	if (!open_entry(s, at, &b) || take_number(&b, 4))
+		return false;
+	version = take_number(&b, 1);
+	augmentation = (const char *)b.at;
+	if ((version != 1 && version != 3) || b.bad || !memchr(b.at, '\0', (size_t)(b.end - b.at)))
+		return false;
+	b.at += strlen(augmentation) + 1;
+	c->code_align = take_uleb(&b);
+	c->data_align = take_sleb(&b);
+	if ((version == 1 ? take_number(&b, 1) : take_uleb(&b)) != REG_RA || c->code_align > 64 || c->data_align < -64 ||
+	    c->data_align > 64)
+		return false;
+	c->has_data = *augmentation == 'z';
+	data = c->has_data ? take_block(&b, take_uleb(&b)) : (struct bytes){ 0 };
+	for (const char *a = augmentation + c->has_data; *a; a++) {
+		switch (*a) {
+		case 'R':
+			c->encoding = (uint8_t)take_number(&data, 1);
+			if (c->encoding & PE_INDIRECT)
+				return false;
+			break;
+		case 'L': take_number(&data, 1); break;
+		case 'P': take_pointer(&data, (uint8_t)(take_number(&data, 1) & (PE_FORMAT | PE_BASE)), 0, 0); break;
+		case 'S': c->signal = true; break;
+		case 'B': break;
+		default: return false;
+		}
+	}
+	while (b.at < b.end && !b.bad && !data.bad)
+		if (!step(&b, c, &c->rules, &c->rules, states, &depth, &pc))
+			return false;
+	c->good = !b.bad && !data.bad;
+	return c->good;
+}
+
+/* The function of the entry at an address; its common part is in s->common. */
+static bool read_function(struct search *s, uint64_t at, struct function *fn)
+{
+	uint64_t here, delta;
+	struct bytes b;
+
+	if (!open_entry(s, at, &b))
+		return false;
+	delta = take_number(&b, 4);
+	if (!delta || delta > at + 4 || !read_common(s, at + 4 - delta))
+		return false;
+	/* The common part can have taken the window. */
+	if (!open_entry(s, at, &b))
+		return false;
+	take_number(&b, 4);
+	here = at + 8;
+	fn->begin = take_pointer(&b, s->common.encoding, here, 0);
+	fn->end = fn->begin + take_pointer(&b, s->common.encoding & PE_FORMAT, 0, 0);
+	if (s->common.has_data)
+		take_block(&b, take_uleb(&b));
+	fn->code = b;
+	return !b.bad && fn->end > fn->begin;
+}
+
+/* -- rows ------------------------------------------------------------------------------------- */
+
+static bool is_full(const struct search *s)
+{
+	return s->out->count == UNWIND_ROWS_AT_ONCE;
+}
+
+/* Append a row.  False: there is no room. */
+static bool put(struct search *s, uint64_t pc, struct unwind_row row)
+{
+	struct unwind_rows *out = s->out;
+	struct unwind_row *last = out->count ? &out->rows[out->count - 1] : NULL;
+
+	row.pc = (uint32_t)(pc - out->base);
+	/* The last rules for a place hold, and what does not change has no row. */
+	if (last && last->pc == row.pc) {
+		row.rule |= last->rule & UNWIND_BEGINS;
+		*last = row;
+		return true;
+	}
+	if (last && !(row.rule & UNWIND_BEGINS) && (last->rule & ~UNWIND_BEGINS) == row.rule && last->cfa == row.cfa &&
+	    last->rbp == row.rbp)
+		return true;
+	if (is_full(s))
+		return false;
+	out->rows[out->count++] = row;
+	return true;
+}
+
+/* The rows of a function.  False: there is no room for all of them. */
+static bool put_function(struct search *s, struct function *fn)
+{
+	struct rules r = s->common.rules, states[STATES_MAX];
+	struct unwind_row other = { .rule = UNWIND_OTHER }, none = { .rule = UNWIND_NONE };
+	uint32_t depth = 0, before = s->out->count;
+	struct unwind_row last = before ? s->out->rows[before - 1] : none;
+	uint64_t pc = fn->begin, next = pc;
+	bool known = true;
+
+	for (;;) {
+		struct unwind_row row;
+
+		while (known && next == pc && fn->code.at < fn->code.end)
+			known = step(&fn->code, &s->common, &s->common.rules, &r, states, &depth, &next) && !fn->code.bad;
+		row = known ? row_of(&s->common, &r) : other;
+		row.rule |= pc == fn->begin ? UNWIND_BEGINS : 0;
+		if (!put(s, pc, row))
+			goto full;
+		if (!known || next <= pc || next >= fn->end)
+			break;
+		pc = next;
+	}
+	if (put(s, fn->end, none))
+		return true;
+full:
+	s->out->count = before;
+	if (before)
+		s->out->rows[before - 1] = last;
+	return false;
+}
+
+/* The header of .eh_frame: a table of all functions, in the order of their addresses. */
+static int find_table(struct search *s)
+{
+	const Elf64_Phdr *found = NULL;
+	struct bytes b;
+	const uint8_t *p;
+	uint8_t encoding[3];
+
+	for (uint32_t i = 0; i < s->f->segment_count; i++)
+		if (s->f->segments[i].p_type == PT_GNU_EH_FRAME)
+			found = &s->f->segments[i];
+	p = found ? at_address(s, &s->f->headers, found->p_vaddr, 12) : NULL;
+	if (!p || p[0] != 1)
+		return -ENODATA;
+	s->header = found->p_vaddr;
+	memcpy(encoding, p + 1, sizeof(encoding));
+	b = (struct bytes){ p + 4, p + 12, false };
+	take_pointer(&b, encoding[0], s->header + 4, s->header);
+	s->count = take_pointer(&b, encoding[1], s->header + 8, s->header);
+	/* What all linkers write. */
+	if (b.bad || encoding[1] != PE_UDATA4 || encoding[2] != (PE_DATAREL | PE_SDATA4))
+		return -ENODATA;
+	s->table = s->header + 12;
+	return s->count && s->count <= UNWIND_FUNCTIONS_MAX ? 0 : -ENODATA;
+}
+
+/* From the lowest to the highest address of code. */
+static int find_code(struct search *s)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (uint32_t i = 0; i < s->f->segment_count; i++) {
+		const Elf64_Phdr *p = &s->f->segments[i];
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || !p->p_memsz || p->p_vaddr + p->p_memsz < p->p_vaddr)
+			continue;
+		low = p->p_vaddr < low ? p->p_vaddr : low;
+		high = p->p_vaddr + p->p_memsz > high ? p->p_vaddr + p->p_memsz : high;
+		if (s->out->part_count < UNWIND_PARTS_MAX)
+			s->out->parts[s->out->part_count++] = (struct unwind_part){ p->p_vaddr, p->p_offset, p->p_filesz };
+	}
+	if (low >= high || high - low > UINT32_MAX)
+		return -ENODATA;
+	s->out->base = low;
+	s->out->end = high;
+	return 0;
+}
+
+/* The address of the entry of a function, by its number in the table; 0: there is none. */
+static uint64_t entry_of(struct search *s, uint64_t number)
+{
+	const uint8_t *p = at_address(s, &s->f->content, s->table + 8 * number, 8);
+	int32_t offset;
+
+	if (!p)
+		return 0;
+	memcpy(&offset, p + 4, sizeof(offset));
+	return s->header + (uint64_t)(int64_t)offset;
+}
+
+int elf_unwind__rows(int fd, uint64_t size, struct elf_budget *budget, const struct unwind_place *from,
+		     struct unwind_rows *rows)
+{
+	static struct elf_file file;
+	static struct search s;
+	int err = elf_file__open(&file, fd, size, budget);
+
+	memset(&s, 0, sizeof(s));
+	s.f = &file;
+	s.out = rows;
+	rows->count = rows->part_count = 0;
+	if (!err && file.header.e_machine != EM_X86_64)
+		err = -ENOEXEC;
+	if (!err)
+		err = find_code(&s);
+	if (!err)
+		err = find_table(&s);
+	if (err)
+		return err;
+	rows->next = *from;
+	for (uint64_t i = from->function; i < s.count; i++) {
+		uint64_t entry = entry_of(&s, i);
+		struct function fn;
+
+		/* One that begins before the last one has ended is no function that a compiler made. */
+		if (entry && read_function(&s, entry, &fn) && fn.begin >= rows->base && fn.end <= rows->end &&
+		    fn.begin >= rows->next.end) {
+			if (!put_function(&s, &fn)) {
+				/* A function with more rows than an answer has room for is left out. */
+				if (rows->count)
+					break;
+			} else {
+				rows->next.end = fn.end;
+			}
+		}
+		rows->next.function = i + 1;
+		if (budget->exceeded)
+			return -E2BIG;
+	}
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory that user space shares with the program that follows native stacks. */
+#ifndef EXTPROF_UNWIND_MAPS_H
+#define EXTPROF_UNWIND_MAPS_H
+
+#include "wire/unwind.h"
+
+/* 16 MiB of rules: some 20 rubies, or 200 libraries.  Mappings: 2 MiB. */
+#define UNWIND_ROWS_MAX (2u << 20)
+#define UNWIND_ALL_MAPPINGS_MAX (64u << 10)	/* unwind_process::table has their numbers */
+
+struct unwind_maps {
+	struct unwind_row *rows;	/* UNWIND_ROWS_MAX; the kernel reads them at any time */
+	struct unwind_mapping *mappings;	/* UNWIND_ALL_MAPPINGS_MAX */
+	/* Publish the mappings of a VM (target_config::vm); NULL: it has none any more.  0 or -errno. */
+	int (*set)(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process);
+	/* What has changed of the VM's mappings until now: to be read before these are. */
+	struct unwind_seen (*seen)(const struct unwind_maps *maps, uint32_t vm);
+	/* No sample of the VM comes any more. */
+	void (*forget)(const struct unwind_maps *maps, uint32_t vm);
+	int processes, changes;		/* for these */
+	const volatile uint64_t *unnoted;	/* the same */
+};
+
+#endif /* EXTPROF_UNWIND_MAPS_H */
