@@ -137,12 +137,14 @@ static int end_segment(struct engine *e)
 
 static int rotate(struct engine *e, struct diag *d)
 {
-	struct progress before;
+	struct source_counters taken;
+	struct received received;
 	int err = engine__snapshot(e, d);
 
 	if (err)
 		return err;
-	engine__progress(e, &before);
+	/* Not engine__progress(): that would count for this file what is sampled by now. */
+	engine__total(e, UINT32_MAX, &taken, &received);
 	err = end_segment(e);
 	if (err) {
 		*d = e->recording_why;
@@ -151,8 +153,9 @@ static int rotate(struct engine *e, struct diag *d)
 	err = engine__forget(e, d);
 	if (err)
 		return err;
-	e->segments.taken = before.samples;
-	e->segments.lost = before.lost;
+	e->segments.taken += taken.taken;
+	for (int i = 0; i < LOSS_MAX; i++)
+		e->segments.lost += taken.lost[i] + received.lost[i];
 	engine_sources__free(&e->source_files);
 	return engine__open_recording(e, d);
 }
