@@ -7,6 +7,7 @@ import shutil
 import signal
 import sqlite3
 import struct
+import sys
 import zlib
 from collections import Counter
 
@@ -346,3 +347,41 @@ def other_programs_with_sqlite(ctx):
     lines = (out.decode() if isinstance(out, bytes) else out).splitlines()
     check(lines and lines[0].split("|") == ours and int(lines[1]) > 3, "%s %s, not %s", lines, err, ours)
     return "%s samples" % ours[0]
+
+
+# Puts the file `b` in the place of `a`, and `a` in that of `b`, as soon as there is an `a`.
+SWAP = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+a, b = (x.encode() for x in sys.argv[1:])
+print('begun', flush=True)
+while libc.renameat2(-100, a, -100, b, 2):
+    pass
+"""
+
+
+@case(timeout=120, patient=True)
+def replaced_while_it_is_made(ctx):
+    """Who may write to the folder puts another database of root's, or a link to it, in the place of the new file."""
+    ruby = ctx.ruby("-e", "puts 'ready'; $stdout.flush; loop { 100.times.sum }")
+    ruby.expect("ready")
+    of_root, theirs = ctx.path("of-root.db"), ctx.path("theirs")
+    with sqlite3.connect(of_root) as db:
+        db.execute("CREATE TABLE accounts(name)")
+    db.close()
+    before = read(of_root)
+    os.mkdir(theirs)
+    refused, made = 0, 0
+    for i in range(24):
+        name, other = os.path.join(theirs, "app-%d.extprof" % i), os.path.join(theirs, "other-%d" % i)
+        (os.link if i % 2 else os.symlink)(of_root, other)
+        swaps = ctx.start([sys.executable, "-c", SWAP, name, other])
+        swaps.expect("begun")
+        run = ctx.extprof("record", "-p", ruby.pid, "-d", "0.05", "-q", "-o", name, "--reader", "nonblocking")
+        swaps.kill()
+        check(read(of_root) == before, "another database was written to by run %d: %s", i, run.err)
+        check(run.status in (0, harness.OUTPUT), "status %d: %s", run.status, run.err)
+        refused += run.status == harness.OUTPUT
+        made += not run.status
+    check(refused, "no file was replaced in time")
+    return "%d of %d were refused" % (refused, refused + made)

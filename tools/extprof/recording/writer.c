@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/writer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -126,20 +128,57 @@ static int make_tables(struct recording_writer *w)
 	return err ? err : execute(w, "COMMIT");
 }
 
-static int open_database(struct recording_writer *w, const char *path)
+/* Is the file of fd open a second time?  That is, is it what SQLite has opened by its path? */
+static bool is_open_twice(int fd)
+{
+	struct stat made, other;
+	struct dirent *entry;
+	bool found = false;
+	DIR *fds;
+
+	fds = fstat(fd, &made) ? NULL : opendir("/proc/self/fd");
+	while (fds && !found && (entry = readdir(fds))) {
+		int number = atoi(entry->d_name);
+
+		found = *entry->d_name != '.' && number != fd && !fstat(number, &other) &&
+			other.st_dev == made.st_dev && other.st_ino == made.st_ino;
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+/*
+ * Who may write to the folder can put a link in the place of the file that was just made, to another database of ours.
+ * SQLite only takes a path, so what it has opened is looked at before it changes anything.
+ */
+static int open_file(struct recording_writer *w, const char *path, int made)
 {
 	int code = sqlite3_open_v2(path, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
 				   SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, NULL);
-	int err = code == SQLITE_OK ? make_tables(w) : fail(w, code);
+
+	if (code != SQLITE_OK)
+		return fail(w, code);
+	if (is_open_twice(made))
+		return 0;
+	w->err = diag__set(&w->why, DIAG_OUTPUT, EBUSY, "%s was replaced while it was made", path);
+	diag__hint(&w->why, "choose a folder that only you may write to");
+	return w->err;
+}
+
+static int open_database(struct recording_writer *w)
+{
+	int err = make_tables(w);
 
 	for (int i = 0; i < STATEMENTS && !err; i++) {
-		code = sqlite3_prepare_v3(w->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &w->statements[i], NULL);
+		int code = sqlite3_prepare_v3(w->db, statements[i], -1, SQLITE_PREPARE_PERSISTENT, &w->statements[i], NULL);
+
 		err = code == SQLITE_OK ? 0 : fail(w, code);
 	}
 	return err;
 }
 
-/* SQLite is given a file that exists, is empty, and belongs to the right user.  0 or negative errno. */
+/* SQLite is given a file that exists, is empty, and belongs to the right user.  A descriptor or negative errno. */
 static int make_file(const char *path, uid_t uid, gid_t gid, struct diag *d)
 {
 	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600), err = 0;
@@ -152,37 +191,57 @@ static int make_file(const char *path, uid_t uid, gid_t gid, struct diag *d)
 	}
 	if (fd < 0)
 		return diag__set(d, DIAG_OUTPUT, errno, "cannot make %s: %s", path, strerror(errno));
-	if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(fd, uid, gid))
+	if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(fd, uid, gid)) {
 		err = diag__set(d, DIAG_OUTPUT, errno, "cannot give %s to its user: %s", path, strerror(errno));
-	close(fd);
-	if (err)
+		close(fd);
 		unlink(path);
-	return err;
+		return err;
+	}
+	return fd;
+}
+
+/* A folder on the way may be a link; the file itself is none.  malloc'd, or NULL. */
+static char *without_links(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("."), *real, *all = NULL;
+
+	real = folder ? realpath(folder, NULL) : NULL;
+	if (real && asprintf(&all, "%s/%s", strcmp(real, "/") ? real : "", name) < 0)
+		all = NULL;
+	free(folder);
+	free(real);
+	return all;
 }
 
 int recording_writer__create(struct recording_writer **writer, const char *path, uid_t uid, gid_t gid,
 			     uint64_t period, struct diag *d)
 {
 	struct recording_writer *w;
+	int made, err = 0;
 	char *real;
-	int err;
 
 	*writer = NULL;
-	err = make_file(path, uid, gid, d);
-	if (err)
-		return err;
+	made = make_file(path, uid, gid, d);
+	if (made < 0)
+		return made;
 	w = calloc(1, sizeof(*w));
-	/* A folder on the way may be a link; the file itself is none. */
-	real = realpath(path, NULL);
+	real = without_links(path);
 	if (w) {
 		w->period = period;
 		w->samples = malloc(BLOCK_SAMPLES_MAX * sizeof(*w->samples));
 	}
 	if (!w || !real || !w->samples || block_codec__init(&w->codec)) {
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
-	} else if (open_database(w, real)) {
-		err = recording_writer__why(w, d);
+	} else {
+		err = open_file(w, real, made);
 	}
+	/* Before SQLite locks its file: the kernel drops the locks when any descriptor of it is closed. */
+	close(made);
+	if (!err)
+		err = open_database(w);
+	if (err && w && w->err)
+		err = recording_writer__why(w, d);
 	free(real);
 	if (err) {
 		recording_writer__destroy(w);
