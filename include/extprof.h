@@ -495,7 +495,8 @@ EXTPROF_API int extprof_recording_snapshot(struct extprof_recording *recording, 
 EXTPROF_API int extprof_recording_restart(struct extprof_recording *recording, struct extprof_error *error);
 
 /*
- * After the begin: record nothing until extprof_recording_resume().  The processes pay nothing meanwhile, and are followed.
+ * After the begin: record nothing until extprof_recording_resume().  The processes are followed and pay nothing meanwhile,
+ * but for the option `native`: what code they map is still noted.
  * No time, CPU time or loss of the pause counts; of a wait the parts before and after it do.  -EALREADY: it is so already.
  */
 EXTPROF_API int extprof_recording_pause(struct extprof_recording *recording, struct extprof_error *error);
