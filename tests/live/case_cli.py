@@ -1,4 +1,5 @@
 """The command line as a process: commands, signals, whose the output is."""
+import glob
 import os
 import re
 import shlex
@@ -241,7 +242,8 @@ def owner_under_sudo(ctx):
         return path
 
     def record(path, umask=0o022, **options):
-        ctx.extprof("-p", ruby.pid, "-d", "0.1", "-F", 1000, "-q", "-o", path, "-f", "folded",
+        how = [] if path.endswith(".extprof") else ["-f", "folded"]
+        ctx.extprof("record", "-p", ruby.pid, "-d", "0.1", "-F", 1000, "-q", "-o", path, *how,
                     env=options.get("env", env), preexec_fn=lambda: os.umask(umask)).ok()
         return owner(path)
 
@@ -254,6 +256,10 @@ def owner_under_sudo(ctx):
         (record(own + "/new"), (USER, GROUP, 0o600)),
         (record(own + "/umask", 0), (USER, GROUP, 0o600)),
         (record(shared + "/new"), (USER, GROUP, 0o600)),
+        (record(own + "/new.extprof"), (USER, GROUP, 0o600)),
+        (record(group + "/new.extprof"), (USER, GROUP, 0o600)),
+        (record(roots + "/new.extprof"), (0, 0, 0o600)),
+        (record(own + "/by-root.extprof", env={}), (0, 0, 0o600)),
         (record(group + "/new"), (USER, GROUP, 0o600)),
         # Root may write there, the user may not: /etc/profile.d, say.
         (record(roots + "/new"), (0, 0, 0o600)),
@@ -291,6 +297,13 @@ def owner_under_sudo(ctx):
     for name in ("up/x", "etc/x", "theirs", "made"):
         fails(ctx, harness.OUTPUT, "-p", ruby.pid, "-d", "0.1", "-o", own + "/" + name, "-f", "folded", env=env,
               says=["a symbolic link of another user"])
+    fails(ctx, harness.OUTPUT, "record", "-p", ruby.pid, "-d", "0.1", "-o", own + "/etc/x.extprof", env=env,
+          says=["a symbolic link of another user"])
+    # Each file of a recording in several.
+    ctx.extprof("record", "-p", ruby.pid, "-d", "0.7", "-q", "-o", own + "/many.extprof", "--rotate", "200ms", "--keep", "2", env=env).ok()
+    many = glob.glob(own + "/many-*.extprof")
+    check(len(many) == 2, "%s", many)
+    said += [(owner(path), (USER, GROUP, 0o600)) for path in many]
     for i, (got, wanted) in enumerate(said):
         check(got == wanted, "file %d: %s, not %s", i, got, wanted)
     for env_ in ({"SUDO_UID": "x", "SUDO_GID": "1"}, {"SUDO_UID": "-1", "SUDO_GID": "1"},

@@ -73,11 +73,45 @@ static bool may_write(const struct stat *directory, const struct output_owner *o
 	return (directory->st_mode & wanted) == wanted;
 }
 
+/* Whose a new file in the folder is to be; -1: as it is.  0 or an errno. */
+static int owner_in(int folder, const struct output_owner *owner, uid_t *uid, gid_t *gid)
+{
+	struct stat directory;
+
+	*uid = (uid_t)-1;
+	*gid = (gid_t)-1;
+	if (!owner)
+		return 0;
+	if (fstat(folder, &directory))
+		return errno;
+	if (!may_write(&directory, owner))
+		return 0;
+	*uid = owner->uid;
+	/* A directory with this bit passes its group on. */
+	if (!(directory.st_mode & S_ISGID))
+		*gid = owner->gid;
+	return 0;
+}
+
+int output_file__owner(const char *path, const struct output_owner *owner, uid_t *uid, gid_t *gid, struct extprof_error *e)
+{
+	struct output_place place;
+	int err = output_place__find(&place, path, owner ? owner->uid : 0);
+
+	if (err)
+		return cannot_write(path, -err, place.refused, e);
+	err = owner_in(place.directory, owner, uid, gid);
+	output_place__close(&place);
+	return err ? cannot_write(path, err, NULL, e) : 0;
+}
+
 /* Owner and mode of a file in our directory.  It is empty: nobody has read or written it. */
 static int set_owner(const struct output_file *f, int fd, const struct stat *old,
 		     const struct output_owner *owner)
 {
-	struct stat directory;
+	uid_t uid;
+	gid_t gid;
+	int err;
 
 	if (old) {
 		/* Only root may give a file away, and only to a user of its namespace. */
@@ -85,14 +119,10 @@ static int set_owner(const struct output_file *f, int fd, const struct stat *old
 			return errno;
 		return fchmod(fd, old->st_mode & 0777) ? errno : 0;
 	}
-	if (!owner)
-		return 0;
-	if (fstat(f->directory, &directory))
-		return errno;
-	if (!may_write(&directory, owner))
-		return 0;
-	/* A directory with this bit passes its group on. */
-	return fchown(fd, owner->uid, directory.st_mode & S_ISGID ? (gid_t)-1 : owner->gid) ? errno : 0;
+	err = owner_in(f->directory, owner, &uid, &gid);
+	if (err || uid == (uid_t)-1)
+		return err;
+	return fchown(fd, uid, gid) ? errno : 0;
 }
 
 /* Give the file, or a file that is made for that, a name of its own beside the destination.  0 or an errno. */

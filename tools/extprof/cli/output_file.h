@@ -41,6 +41,11 @@ int output_file__check(const char *path, const struct output_owner *owner, struc
  */
 int output_file__open(struct output_file *f, const char *path, const struct output_owner *owner,
 		 struct extprof_error *e);
+/*
+ * The owner and the group that output_file__open() would give to a new file; -1: those that it has.  For files that
+ * others make.  What it refuses, this refuses.
+ */
+int output_file__owner(const char *path, const struct output_owner *owner, uid_t *uid, gid_t *gid, struct extprof_error *e);
 /* A write has failed: name the file and the error.  Returns -errnum. */
 int output_file__failed(const struct output_file *f, int errnum, struct extprof_error *e);
 /* Flush, and let it have its name now; what is written later goes to it directly.  0 or -errno. */

@@ -166,6 +166,8 @@ static int choose_name(struct recorder *r, struct extprof_error *e)
 static int prepare(struct run *run, struct extprof_error *e)
 {
 	struct recorder *r = run->context;
+	uid_t uid = (uid_t)-1;
+	gid_t gid = (gid_t)-1;
 	int err = run__wait_for(run, run->signals.request_fd, e);
 
 	if (!err && r->keeps && !run->options->recording_file && !run->options->output_count)
@@ -173,9 +175,9 @@ static int prepare(struct run *run, struct extprof_error *e)
 	if (!err && run->options->recording.rotate && !run->options->recording_file)
 		err = message__set(e, EXTPROF_USAGE, EINVAL, "--rotate is for a recording: say extprof record, or -o FILE.extprof");
 	if (!err && run->options->recording_file)
-		err = extprof_recording_record_to(run->recording, run->options->recording_file,
-						  run->owner ? (int)run->owner->uid : -1,
-						  run->owner ? (int)run->owner->gid : -1, e);
+		err = output_file__owner(run->options->recording_file, run->owner, &uid, &gid, e);
+	if (!err && run->options->recording_file)
+		err = extprof_recording_record_to(run->recording, run->options->recording_file, (int)uid, (int)gid, e);
 	for (unsigned int i = 0; !err && i < run->options->output_count; i++)
 		err = output_file__open(&r->files[i], run->options->outputs[i].file, run->owner, e);
 	return err;
