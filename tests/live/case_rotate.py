@@ -201,6 +201,71 @@ def number_of(path, reader):
     return len(NUMBERS[reader.pid])
 
 
+LABELLED = """
+def alpha = 2000.times { |i| i * i }
+def beta = 2000.times { |i| i * i }
+threads = [["GET /long", :alpha, 1000], ["POST /short", :beta, 0.02]].map do |name, method, s|
+  Thread.new do
+    loop do
+      Fiber.with_labels(request: name) { t = Process.clock_gettime(1) + s; send(method) while Process.clock_gettime(1) < t }
+    end
+  end
+end
+puts "ready"; $stdout.flush
+threads.each(&:join)
+"""
+
+
+@case(timeout=120)
+def labels_and_sources(ctx):
+    """A request that began files ago has its label in each file, and each file has the source of what it saw."""
+    program = ctx.write("labelled.rb", LABELLED)
+    ruby = ctx.ruby(program)
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "-F", "499", "--sources", "--rotate", "700ms")
+    until_files(ctx, 5)
+    end(reader)
+    paths = files_of(ctx)[:-1]
+    verify(ctx, paths)
+    for path in paths:
+        run = ctx.extprof("report", path, "--group-by", "label:request", "-f", "folded").ok()
+        methods = {"[request=GET /long]": ("#alpha", 0), "[request=POST /short]": ("#beta", 0)}
+        wrong = 0
+        for line in run.out.splitlines():
+            stack, _, count = line.rpartition(" ")
+            group = stack.split(";")[0]
+            for label, (method, had) in methods.items():
+                if method in stack:
+                    wrong += group != label
+                    methods[label] = (method, had + int(count) * (group == label))
+        check(not wrong and all(had > 20 for _, had in methods.values()), "%s: %d wrong, %s", path, wrong, methods)
+        text = sql(ctx, path, "SELECT count(*) FROM sources")
+        check(text != [["0"]], "%s has no source", path)
+        run = ctx.extprof("annotate", path, program)
+        check(run.status == 0 and "def alpha" in run.out, "annotate %s: status %d: %s", path, run.status, run.err)
+    return "%d files" % len(paths)
+
+
+@case(timeout=120)
+def begins_late(ctx):
+    """With --delay the first file begins after it, and a time is of what is recorded."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    began = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-F", "499", "--delay", "1", "-d", "2.2", "--rotate", "1s",
+                "-o", ctx.path("app.extprof")).ok()
+    spans, paths = log_of(ruby), files_of(ctx)
+    check(len(paths) == 3, "%s", paths)
+    verify(ctx, paths)
+    times = [span_of(ctx, p) for p in paths]
+    check(times[0][0] - began > 1e9, "the first file begins %.2f s after the command", (times[0][0] - began) / 1e9)
+    whole = sum(until - since for since, until in times)
+    near("what all files have recorded", whole, 2.2e9, 0.05, 5e7)
+    for path, (since, until) in zip(paths, times):
+        near("alpha in " + path, sampled(ctx, path, "alpha"), used(spans, "alpha", since, until), 0.2, 3e7)
+    return "%.2f s in %d files" % (whole / 1e9, len(paths))
+
+
 @case(timeout=120)
 def killed(ctx):
     """kill -9: files before are whole, the last one is as that of any recording."""

@@ -179,6 +179,19 @@ test_suites() {
     's: FAIL b 2.0 s off,s: ok c 1.0 s UNSTEADY: passed,s: #7 test_io.rb:3:in x: fails,s: TestIO#test_one [test_io.rb:9]:,'
   expect "the total lists that too" 1 '^s: FAIL  b ' "$P/scripts/check-total" "$P/build/check" s
   rm "$P/build/check/s-tests.log"
+  # What has passed is looked up by a hash.
+  hash() { printf '%s\n' "--prefix=$1" "CC=$2" > "$work/b/ruby.configured"; BUILD=$work/b SERIES_DIR=$work/s "$P/scripts/check-ruby" --inputs; }
+  local was
+  mkdir -p "$work/b"
+  cp -r "$TOP/patches/ruby-3.4" "$work/s"
+  was=$(hash /usr gcc)
+  is "installed elsewhere, the tests of ruby have the same inputs" "$(hash /opt gcc)" "$was"
+  is "another compiler is another input" "$([ "$(hash /usr clang)" != "$was" ] && echo yes)" yes
+  for file in TREE "$(cd "$work/s" && printf '%s\n' 0001-*.patch)"; do
+    echo >> "$work/s/$file"
+    is "another series is another input: $file" "$([ "$(hash /usr gcc)" != "$was" ] && echo yes)" yes
+    was=$(hash /usr gcc)
+  done
   # ruby ends when unit has ended, which is beside it, and whose text comes later. live begins after both.
   cat > "$work/suites" <<'MAKE'
 #!/bin/sh

@@ -462,6 +462,59 @@ static void test_windows(pid_t pid)
 	extprof_recording_destroy(r);
 }
 
+/* A recording in several files. */
+static void test_files(pid_t pid)
+{
+	char folder[] = "/tmp/face-XXXXXX", path[64], last[128] = "";
+	struct extprof_recording_options o = {
+		.size = sizeof(o), .pids = &pid, .pid_count = 1, .rate = 999, .modes = "cpu", .rotate = "200ms", .keep = 2,
+	};
+	struct extprof_recording_files files = { .size = sizeof(files) };
+	struct extprof_recording *r;
+	uint64_t samples = 0, all = 0;
+	unsigned int left = 0;
+	struct dirent *entry;
+	DIR *d;
+
+	if (!mkdtemp(folder))
+		abort();
+	snprintf(path, sizeof(path), "%s/app.extprof", folder);
+	claim(!create(&o, &r) && !extprof_recording_open(r, &error), "files");
+	claim(!extprof_recording_files(r, &files) && !files.path && !files.made, "there is none before");
+	claim(!extprof_recording_record_to(r, path, -1, -1, &error) && !extprof_recording_begin(r, &error), "begin");
+	claim(!extprof_recording_files(r, &files) && files.path && strlen(files.path) < sizeof(last) && files.made == 1, "the first one");
+	snprintf(last, sizeof(last), "%s", files.path);
+	step_for(r, 1.3);
+	claim(!extprof_recording_files(r, &files) && files.made >= 4 && files.removed >= 1 && files.path && strcmp(files.path, last),
+	      "it goes on in others");
+	claim(!strncmp(files.path, path, strlen(path) - strlen(".extprof")), "which begin as the name that was given");
+	snprintf(last, sizeof(last), "%s", files.path);
+	step_for(r, 0.1);
+	claim(!extprof_recording_finish(r, &error) && !extprof_recording_file_status(r, &all, &error) && all > 900, "all is there");
+	claim(!access(last, R_OK), "also the last one");
+	claim(!extprof_recording_files(r, &files) && files.size == sizeof(files), "at the end");
+	extprof_recording_destroy(r);
+	d = opendir(folder);
+	while (d && (entry = readdir(d))) {
+		struct extprof_recorded *recorded;
+		char name[400];
+
+		if (*entry->d_name == '.')
+			continue;
+		left++;
+		snprintf(name, sizeof(name), "%s/%s", folder, entry->d_name);
+		if (!extprof_recorded_open(&recorded, name, -1, &error)) {
+			samples++;
+			extprof_recorded_close(recorded);
+		}
+		unlink(name);
+	}
+	if (d)
+		closedir(d);
+	rmdir(folder);
+	claim(left == 2 && samples == 2, "the newest two stay, and can be read");
+}
+
 /* -- two at the same time ------------------------------------------------------------------------ */
 
 struct job {
@@ -711,6 +764,7 @@ int main(int argc, char **argv)
 	test_recording(atoi(argv[1]));
 	test_idle(atoi(argv[3]));
 	test_windows(atoi(argv[1]));
+	test_files(atoi(argv[1]));
 	test_threads(atoi(argv[1]));
 	test_executor(atoi(argv[1]));
 	look(&after);
