@@ -89,6 +89,15 @@ TEST(process_set_accounts_cpu_time_to_the_state)
 	p->vm = &vm;
 	process__account_cpu(&set, p, 1010);
 	CHECK_INT(rows.rows[p->row].cpu_time, 10);
+	CHECK_INT(rows.rows[p->row].cpu_time_unfollowed, 1000);
+	process__account_cpu(&set, p, 1030);
+	CHECK_INT(rows.rows[p->row].cpu_time, 30);
+	CHECK_INT(rows.rows[p->row].cpu_time_unfollowed, 1000);
+	/* One that is refused has none. */
+	p = process_set__add(&set, 3, 57);
+	p->refused = true;
+	process__account_cpu(&set, p, 1000);
+	CHECK_INT(p->cpu_before, 0);
 	tear_down();
 }
 

@@ -80,6 +80,7 @@ void engine__look_again(struct engine *e, struct process *p)
 	if (p->state == PROCESS_SAMPLED)
 		p->state = PROCESS_LOOKED_FOR;
 	p->executed = true;
+	p->cpu_before = 0;	/* another program */
 	p->memory_gone = false;
 	p->given_up = p->refused = false;
 	p->search_is_old = p->search != NULL;

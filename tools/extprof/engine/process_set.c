@@ -204,14 +204,17 @@ void process__account_cpu(struct process_set *set, struct process *p, uint64_t c
 	if (!used)
 		return;
 	/* One of all processes of the machine has a row if it is a ruby. */
-	if (p->refused || (p->row == PROCESS_NONE && !p->wanted && !p->followed && !p->vm)) {
+	if (p->refused || (p->row == PROCESS_NONE && !p->wanted && !p->followed && !p->vm && !p->ended_sampled)) {
 		p->cpu_seen = cpu_time;
+		p->cpu_before += p->refused ? 0 : used;
 		return;
 	}
 	row = process__row(set, p);
 	if (!row)
 		return;
 	p->cpu_seen = cpu_time;
+	row->cpu_time_unfollowed += p->cpu_before;
+	p->cpu_before = 0;
 	if (p->vm || p->ended_sampled)
 		row->cpu_time += used;
 	else

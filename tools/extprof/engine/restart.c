@@ -50,6 +50,8 @@ static int forget_rows(struct engine *e)
 	for (uint32_t i = 0; !err && i < e->set.count; i++) {
 		struct process *p = e->set.list[i];
 
+		if (p)
+			p->cpu_before = 0;
 		if (p && p->row != PROCESS_NONE)
 			p->row = number[p->row];
 	}
