@@ -171,8 +171,11 @@ int engine__finish(struct engine *e, struct diag *d)
 	}
 	if (e->paused)
 		engine__record_pause(e, e->paused_since, e->ended_at);
-	if (sampled)
+	if (sampled) {
 		engine__end_recording(e);
+		/* The last file may have got its first samples now. */
+		engine__remove_segments(e);
+	}
 	return sampled ? 0 : never_sampled(e, d);
 }
 

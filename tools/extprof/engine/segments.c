@@ -93,11 +93,11 @@ int engine__create_segment(struct engine *e, struct recording_writer **writer, s
 }
 
 /* Old files go when there is a sample in the new one: it may be removed for want of one. */
-static void remove_old(struct engine *e)
+void engine__remove_segments(struct engine *e)
 {
 	struct segments *s = &e->segments;
 
-	while (s->count > e->settings.keep && recording_writer__samples(e->recording.writer)) {
+	while (e->settings.keep && s->count > e->settings.keep && recording_writer__samples(e->recording.writer)) {
 		struct segment *old = &s->list[0];
 		struct stat st;
 
@@ -168,8 +168,7 @@ int engine__rotate(struct engine *e)
 
 	if (!e->segments.base || e->recording_ended)
 		return 0;
-	if (e->settings.keep)
-		remove_old(e);
+	engine__remove_segments(e);
 	if (!is_due(e))
 		return 0;
 	from = deadline__now();

@@ -310,6 +310,7 @@ int engine__open_recording(struct engine *e, struct diag *d);
 /* segments.c: a recording in several files.  Without settings::rotate_time and rotate_size these do nothing. */
 
 /* The names of files begin as that path does.  0 or -ENOMEM. */
+void engine__remove_segments(struct engine *e);
 int segments__init(struct segments *s, const char *path);
 void segments__free(struct segments *s);
 int engine__create_segment(struct engine *e, struct recording_writer **writer, struct diag *d);
