@@ -25,6 +25,9 @@ OPENS = [r"\bopenat2\b", r"\bRESOLVE_(IN_ROOT|BENEATH|NO_)", r"map_files", r'\bo
 READERS = ["process/address_space.c", "process/guarded.c"]
 SHOWS_MEMORY = r'"(mem|maps|smaps\w*|environ|cmdline|auxv)"'
 
+# What is at the end of this link is on a file system that may never answer.
+ASKS_FILE_SYSTEM = r'proc__path\([^;]*"exe"'
+
 
 def opens_for_targets(path, name):
     text = path.read_text()
@@ -36,6 +39,8 @@ def opens_for_targets(path, name):
                 yield "%s opens what a target may name (%s): use process/target_file.h" % (name, line)
     if name not in READERS and re.search(SHOWS_MEMORY, text):
         yield "%s opens memory of a process: use process/address_space.h or proc__open()" % name
+    if re.search(ASKS_FILE_SYSTEM, text):
+        yield "%s asks a file system that a target may have chosen: use proc__exe()" % name
 
 
 def floor(room):

@@ -63,6 +63,22 @@ static int line_of(struct target_files *f, const char *name, int32_t line, char 
 	return err;
 }
 
+TEST(mapping_lines_are_parsed)
+{
+	char code[] = "7f00a000-7f00c000 r-xp 00003000 fe:01 42      /usr/lib/a file.so\n";
+	char data[] = "7f00c000-7f00d000 rw-p 00000000 00:00 0 \n", vdso[] = "7ffd0000-7ffd2000 r-xp 00000000 00:00 0      [vdso]";
+	char cut[] = "7f00a000-7f00c000 r-xp 0000", none[] = "VmFlags: rd ex\n";
+	struct mapping m;
+
+	CHECK(mapping__parse(code, 42, &m) && m.start == 0x7f00a000 && m.end == 0x7f00c000 && m.offset == 0x3000);
+	CHECK(m.device == (0xfeull << 32 | 1) && m.inode == 42 && m.is_code && m.is_exe);
+	CHECK_STRING(m.path, "/usr/lib/a file.so");
+	CHECK(mapping__parse(data, 0, &m) && !m.inode && !m.is_code && !m.is_exe && !*m.path);
+	CHECK(mapping__parse(vdso, 42, &m) && m.is_code && !m.is_exe);
+	CHECK_STRING(m.path, "[vdso]");
+	CHECK(!mapping__parse(cut, 42, &m) && !mapping__parse(none, 42, &m));
+}
+
 TEST(target_file_has_lines)
 {
 	struct target_files f = of_self();

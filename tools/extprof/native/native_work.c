@@ -2,7 +2,6 @@
 #include "native/native_work.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,59 +58,50 @@ void native_work__free(struct native_work *w)
 
 /* -- what a process has mapped ---------------------------------------------------------------- */
 
-/* 1: a mapping of machine code of a file, or of the vdso, whose path is the line's; 0: something else. */
-static int parse_line(const char *line, uint64_t exe_inode, struct native_seen *s)
+/* Machine code of a file, or of the vdso? */
+static bool is_of_interest(const struct mapping *m)
 {
-	unsigned int major, minor;
-	char flags[5];
-	int at = 0;
+	return m->is_code && m->start < m->end && (m->inode ? *m->path == '/' : !strcmp(m->path, "[vdso]"));
+}
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &s->start, &s->end, flags, &s->offset,
-		   &major, &minor, &s->inode, &at) < 7 || !at || flags[2] != 'x' || s->start >= s->end)
-		return 0;
-	if (s->inode ? line[at] != '/' : strcmp(line + at, "[vdso]") != 0)
-		return 0;
-	s->device = (uint64_t)major << 32 | minor;
-	s->is_exe = s->inode && s->inode == exe_inode;
-	s->path = (char *)line + at;
-	return 1;
+/* 0 or -ENOMEM. */
+static int add_seen(struct native_work *w, const struct mapping *m)
+{
+	struct native_seen s = {
+		.start = m->start, .end = m->end, .offset = m->offset, .device = m->device, .inode = m->inode,
+		.is_exe = m->is_exe, .path = strdup(m->path),
+	};
+
+	if (!s.path || array__reserve(&w->seen, w->seen_count, 1, &w->seen_room, UNWIND_MAPPINGS_MAX, sizeof(s))) {
+		free(s.path);
+		return -ENOMEM;
+	}
+	w->seen[w->seen_count++] = s;
+	return 0;
 }
 
 static void look(struct native_work *w, struct deadline *deadline)
 {
-	char path[PROC_PATH_MAX], *line = NULL;
-	uint64_t exe_inode = 0, before = 0;
-	struct stat st;
+	uint64_t exe = proc__exe(w->pid, 0), before = 0;
+	char *line = NULL;
 	size_t room = 0;
 	FILE *f;
 
-	proc__path(path, w->pid, 0, "exe");
-	if (!stat(path, &st))
-		exe_inode = st.st_ino;
 	f = proc__open(w->pid, 0, GUARDED_MAPS);
 	if (!f) {
 		w->err = -errno;
 		return;
 	}
-	for (uint32_t i = 0; i < LINES_MAX && w->seen_count < UNWIND_MAPPINGS_MAX && getline(&line, &room, f) > 0; i++) {
-		struct native_seen s = { 0 };
+	for (uint32_t i = 0; i < LINES_MAX && !w->err && w->seen_count < UNWIND_MAPPINGS_MAX && getline(&line, &room, f) > 0; i++) {
+		struct mapping m;
 
+		/* What changes meanwhile can be there twice. */
 		if (deadline && deadline__over(deadline)) {
 			w->err = -EINTR;
-			break;
+		} else if (mapping__parse(line, exe, &m) && is_of_interest(&m) && m.start >= before) {
+			before = m.end;
+			w->err = add_seen(w, &m);
 		}
-		line[strcspn(line, "\n")] = '\0';
-		/* What changes meanwhile can be there twice. */
-		if (!parse_line(line, exe_inode, &s) || s.start < before)
-			continue;
-		before = s.end;
-		s.path = strdup(s.path);
-		if (!s.path || array__reserve(&w->seen, w->seen_count, 1, &w->seen_room, UNWIND_MAPPINGS_MAX, sizeof(s))) {
-			free(s.path);
-			w->err = -ENOMEM;
-			break;
-		}
-		w->seen[w->seen_count++] = s;
 	}
 	free(line);
 	fclose(f);
@@ -140,7 +130,8 @@ static int open_vdso(struct native_work *w)
 static int open_file(struct native_work *w, struct deadline *deadline)
 {
 	const struct mapping m = {
-		.start = w->where.start, .end = w->where.end, .offset = w->where.offset, .inode = w->where.inode,
+		.start = w->where.start, .end = w->where.end, .offset = w->where.offset, .device = w->where.device,
+		.inode = w->where.inode,
 		.is_exe = w->where.is_exe, .path = w->where.path,
 	};
 	struct target_files files;

@@ -2,10 +2,8 @@
 #include "process/mapped_file.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "process/proc.h"
@@ -13,7 +11,7 @@
 int mapped_file__open_at(struct target_files *files, uint64_t address, uint64_t *offset, struct stat *file)
 {
 	char line[PATH_MAX + 128];
-	uint64_t exe_inode = proc__exe(files->pid, files->thread);
+	uint64_t exe = proc__exe(files->pid, files->thread);
 	int fd = -ENOENT;
 	FILE *f;
 
@@ -21,19 +19,12 @@ int mapped_file__open_at(struct target_files *files, uint64_t address, uint64_t 
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
-		struct mapping m = { 0 };
-		int at = 0;
+		struct mapping m;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
-			   &m.start, &m.end, &m.offset, &m.inode, &at) < 4 || !at)
+		if (!mapping__parse(line, exe, &m) || address < m.start || address >= m.end)
 			continue;
-		if (address < m.start || address >= m.end)
-			continue;
-		if (!m.inode || line[at] != '/')
+		if (!m.inode || *m.path != '/')
 			break;
-		line[strcspn(line, "\n")] = '\0';
-		m.is_exe = m.inode == exe_inode;
-		m.path = line + at;
 		fd = target_file__open_mapped(files, &m, file);
 		*offset = m.offset + (address - m.start);
 		break;

@@ -2,7 +2,6 @@
 #include "process/section_search.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,15 +40,17 @@ static void images__free(struct images *images)
 	memset(images, 0, sizeof(*images));
 }
 
-static int images__add(struct images *images, const struct image *image, const char *path)
+static int images__add(struct images *images, const struct mapping *m)
 {
 	struct image *added;
 
 	if (array__reserve(&images->list, images->count, 1, &images->room, IMAGES_MAX, sizeof(*images->list)))
 		return -ENOMEM;
 	added = &images->list[images->count];
-	*added = *image;
-	added->path = strdup(path);
+	*added = (struct image){
+		.start = m->start, .end = m->end, .offset = m->offset, .inode = m->inode, .is_exe = m->is_exe,
+		.ruby_name = strstr(basename(m->path), "ruby") != NULL, .path = strdup(m->path),
+	};
 	if (!added->path)
 		return -ENOMEM;
 	images->count++;
@@ -60,7 +61,7 @@ static int images__add(struct images *images, const struct image *image, const c
 static int read_maps(const struct target *t, struct images *images, struct diag *d)
 {
 	char line[PATH_MAX + 128];
-	uint64_t exe_inode = proc__exe(t->pid, t->thread);
+	uint64_t exe = proc__exe(t->pid, t->thread);
 	int err = 0;
 	FILE *f;
 
@@ -68,18 +69,11 @@ static int read_maps(const struct target *t, struct images *images, struct diag 
 	if (!f)
 		return target__read_error(t, -errno, "the memory map", d);
 	while (!err && images->count < IMAGES_MAX && fgets(line, sizeof(line), f)) {
-		struct image image = { 0 };
-		int at = 0;
+		struct mapping m;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %*x:%*x %" SCNu64 " %n",
-			   &image.start, &image.end, &image.offset, &image.inode, &at) < 4 || !at)
+		if (!mapping__parse(line, exe, &m) || !m.inode || m.offset || *m.path != '/')
 			continue;
-		if (!image.inode || image.offset || line[at] != '/')
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		image.is_exe = image.inode == exe_inode;
-		image.ruby_name = strstr(basename(line + at), "ruby") != NULL;
-		if (images__add(images, &image, line + at))
+		if (images__add(images, &m))
 			err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	}
 	/* A read can be refused after the file was opened. */

@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/deadline.h"
+#include "process/mapping.h"
 
 #define TARGET_FILE_LINE_MAX 512u		/* bytes of a line */
 #define TARGET_FILE_SOURCE_MAX (64ull << 20)	/* bytes of a source file */
@@ -37,14 +38,6 @@ struct target_files {
 	struct deadline *deadline;	/* NULL none */
 	bool of_user;		/* the user named the path: any path is meant as it is */
 	bool silent;		/* they did not answer once: nobody waits for them again */
-};
-
-/* A part of a file that the process has mapped. */
-struct mapping {
-	uint64_t start, end, offset;	/* offset: of its beginning in the file */
-	uint64_t inode;
-	bool is_exe;
-	const char *path;	/* as the process chose it: not clean */
 };
 
 void target_files__of_process(struct target_files *f, pid_t pid, pid_t thread, struct deadline *deadline);
