@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sorted.h"
 
 void kernel_symbols__free(struct kernel_symbols *s)
 {
@@ -138,19 +139,9 @@ int kernel_symbols__load(struct kernel_symbols *s)
 
 int kernel_symbols__find(const struct kernel_symbols *s, uint64_t address, struct kernel_symbol *symbol)
 {
-	uint32_t low = 0, high = s->count;
-	const struct kernel_function *f;
+	size_t until = SORTED__UNTIL(s->list, s->count, address, address);
+	const struct kernel_function *f = until ? &s->list[until - 1] : NULL;
 
-	/* The first one behind the address. */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (s->list[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	f = low ? &s->list[low - 1] : NULL;
 	if (!f || address - f->address >= KERNEL_FUNCTION_MAX)
 		return -ENOENT;
 	*symbol = (struct kernel_symbol){ f->address, s->names + f->name, s->names + f->module };

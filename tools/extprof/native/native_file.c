@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sorted.h"
+
 #define PAGE 4096u
 #define PAGE_MAX 65536u
 
@@ -54,47 +56,32 @@ bool native_file__address(const struct native_file *f, uint64_t offset, uint64_t
 
 uint32_t native_file__rule(const struct native_file *f, const struct unwind_row *rows, uint64_t address, uint64_t *function)
 {
-	uint32_t low = f->first_row, high = f->first_row + f->rows;
+	const struct unwind_row *of_file = rows + f->first_row;
 	uint64_t pc = address - f->base;
+	size_t until;
 
 	*function = 0;
 	if (!f->rows || address < f->base || pc > UINT32_MAX)
 		return UNWIND_NONE;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (rows[middle].pc <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == f->first_row)
+	until = SORTED__UNTIL(of_file, f->rows, pc, pc);
+	if (!until)
 		return UNWIND_NONE;
-	for (uint32_t i = low; i-- > f->first_row;) {
-		if (rows[i].rule & UNWIND_BEGINS) {
-			*function = f->base + rows[i].pc;
+	for (size_t i = until; i-- > 0;) {
+		if (of_file[i].rule & UNWIND_BEGINS) {
+			*function = f->base + of_file[i].pc;
 			break;
 		}
 	}
-	return rows[low - 1].rule & ~UNWIND_BEGINS;
+	return of_file[until - 1].rule & ~UNWIND_BEGINS;
 }
 
 bool native_file__add_name(const struct native_file *f, uint64_t address, struct text *out)
 {
-	uint32_t low = 0, high = f->names.count;
-	const struct native_symbol *s;
+	size_t until = SORTED__UNTIL(f->names.symbols, f->names.count, address, address);
+	/* A symbol without a size, of assembler code, reaches up to the next one. */
+	const struct native_symbol *s = until ? &f->names.symbols[until - 1] : NULL;
 	const char *name;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (f->names.symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	/* A symbol without a size, of assembler code, reaches up to the next one. */
-	s = low ? &f->names.symbols[low - 1] : NULL;
 	if (!s || (s->size && address - s->address >= s->size))
 		return false;
 	name = f->names.text + s->name;

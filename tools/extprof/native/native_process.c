@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sorted.h"
 
 void native_process__free(struct native_process *p)
 {
@@ -63,17 +64,9 @@ static bool has(const struct native_mapped *m, uint64_t address)
 
 static const struct native_mapped *find_now(const struct native_process *p, uint64_t address)
 {
-	uint32_t low = 0, high = p->count;
+	size_t until = SORTED__UNTIL(p->list, p->count, start, address);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (p->list[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && has(&p->list[low - 1], address) ? &p->list[low - 1] : NULL;
+	return until && has(&p->list[until - 1], address) ? &p->list[until - 1] : NULL;
 }
 
 const struct native_mapped *native_process__find(const struct native_process *p, uint64_t address, uint64_t time)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/sorted.h"
 
 struct remains_piece {
 	uint64_t address;
@@ -45,17 +46,7 @@ void remains__add(struct remains *r, uint64_t *sum, uint64_t address, const void
 /* The number of pieces that begin at or before the address. */
 static size_t pieces_until(const struct remains *r, uint64_t address)
 {
-	size_t from = 0, to = r->count;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (r->list[middle].address <= address)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return SORTED__UNTIL(r->list, r->count, address, address);
 }
 
 /* Several pieces can begin close together, and the first one be the longest. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/sorted.h"
 #include "base/text.h"
 #include "parser/parser.h"
 #include "process/elf_notes.h"
@@ -87,22 +88,13 @@ static int core__read(const struct memory *m, uint64_t address, void *to, size_t
 	if (deadline__over(core->deadline))
 		return -EINTR;
 	while (length) {
-		uint32_t low = 0, high = core->segment_count;
+		size_t until = SORTED__UNTIL(core->segments, core->segment_count, address, address);
 		const struct segment *s;
 		uint64_t part;
 
-		/* The last segment that begins at or before the address. */
-		while (low < high) {
-			uint32_t middle = low + (high - low) / 2;
-
-			if (core->segments[middle].address <= address)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		if (!low)
+		if (!until)
 			return -EFAULT;
-		s = &core->segments[low - 1];
+		s = &core->segments[until - 1];
 		if (address - s->address >= s->size)
 			return -EFAULT;
 		part = s->size - (address - s->address);

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/deadline.h"
+#include "base/sorted.h"
 
 #define BATCH 1024u
 
@@ -128,19 +129,11 @@ static void read_new(struct jitlog *j, const struct layout *l, const struct memo
 
 static bool search(const struct jitlog *j, uint32_t offset, struct rb_debug_ext_jit_entry *entry)
 {
-	uint32_t low = 0, high = j->sorted;
+	size_t until = SORTED__UNTIL(j->entries, j->sorted, offset, offset);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (j->entries[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || offset - j->entries[low - 1].offset >= j->entries[low - 1].size)
+	if (!until || offset - j->entries[until - 1].offset >= j->entries[until - 1].size)
 		return false;
-	*entry = j->entries[low - 1];
+	*entry = j->entries[until - 1];
 	return true;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
+
 /* Both return how many bytes they took; 0: the bytes are no number of 32 bits. */
 static size_t uleb(const uint8_t *data, size_t size, uint32_t *value)
 {
@@ -172,17 +174,9 @@ void lines__free(struct lines *l)
 
 int32_t lines__at(const struct lines *l, uint32_t position)
 {
-	size_t low = 0, high = l->count;
+	size_t until = SORTED__UNTIL(l->pairs, l->count, position, position);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (l->pairs[middle].position <= position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? l->pairs[low - 1].line : 0;
+	return until ? l->pairs[until - 1].line : 0;
 }
 
 int64_t lines__position(uint64_t pc, uint64_t code, uint32_t code_size)
