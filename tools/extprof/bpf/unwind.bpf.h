@@ -414,7 +414,7 @@ static __always_inline int unwind__shares_threads(const struct walk_scratch *s, 
 		return 0;
 	at = walk__slot(dir, end, size, s->event.thread_slot);
 	return at && !read_target(&flags, sizeof(flags), at + __builtin_offsetof(struct rb_debug_ext_thread, flags)) &&
-	       flags & 2;
+	       flags & RB_DEBUG_EXT_THREAD_MN;
 }
 
 /*
@@ -430,18 +430,17 @@ static __always_inline int unwind__is_of_ec(const struct walk_scratch *s, const 
 	/* s->ec is its slot. */
 	if (!s->event.thread || s->event.flags & SAMPLE_THREAD_UNREAD)
 		return 0;
-	if (s->ec.flags & 1 && !u->no_return)
+	if (s->ec.flags & RB_DEBUG_EXT_EC_ROOT && !u->no_return)
 		return 1;
 	if (!u->no_return || read_target(&stack, sizeof(stack), s->ec.ec + cfg->ec_vm_stack))
 		return 0;
-	if (!(s->ec.flags & 1))
+	if (!(s->ec.flags & RB_DEBUG_EXT_EC_ROOT))
 		return stack - end < 64;
 	if (read_target(&words, sizeof(words), s->ec.ec + cfg->ec_vm_stack_size))
 		return 0;
 	stack += 8 * words;
 	return sp > stack && end > sp && end - stack <= UNWIND_SHARED_STACK && unwind__shares_threads(s, cfg);
 }
-
 
 /* Put the functions of user space behind those of the kernel, or say why there are none. */
 static __always_inline void unwind__add(struct hit *h, struct walk_scratch *s)

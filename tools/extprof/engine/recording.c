@@ -12,10 +12,20 @@
 static int name_frame(void *context, uint32_t number)
 {
 	struct engine *e = context;
-
 	int err = frame_names__take(&e->frames, number, &e->table);
 
 	return err || !e->resolver.native ? err : native_frames__take(&e->native_frames, &e->frames, number);
+}
+
+/* Of its samples, ns. */
+static uint64_t period(const struct engine *e)
+{
+	return e->settings.rate ? SECOND / e->settings.rate : 0;
+}
+
+int engine__create_file(const struct engine *e, struct recording_writer **writer, struct diag *d)
+{
+	return recording_writer__create(writer, e->recording_path, e->recording_uid, e->recording_gid, period(e), d);
 }
 
 int engine__open_recording(struct engine *e, struct diag *d)
@@ -27,11 +37,7 @@ int engine__open_recording(struct engine *e, struct diag *d)
 	struct recording_writer *writer;
 	int err;
 
-	if (e->segments.base)
-		err = engine__create_segment(e, &writer, d);
-	else
-		err = recording_writer__create(&writer, e->recording_path, e->recording_uid, e->recording_gid,
-					       e->settings.rate ? SECOND / e->settings.rate : 0, d);
+	err = e->segments.base ? engine__create_segment(e, &writer, d) : engine__create_file(e, &writer, d);
 	if (err)
 		return err;
 	recording_sink__free(&e->recording);
@@ -75,8 +81,7 @@ static int begin(struct engine *e)
 
 	e->recording_begun = true;
 	return recording_account__begin(e->recording.writer, &view, e->from,
-					e->started_wall + (time_t)((e->from - e->started_at) / SECOND),
-					e->settings.rate ? SECOND / e->settings.rate : 0);
+					e->started_wall + (time_t)((e->from - e->started_at) / SECOND), period(e));
 }
 
 /* Names of threads and processes are read when they are written. */

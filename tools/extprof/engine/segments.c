@@ -80,8 +80,7 @@ int engine__create_segment(struct engine *e, struct recording_writer **writer, s
 		e->recording_path = next_name(s);
 		if (!e->recording_path)
 			return no_memory(d);
-		err = recording_writer__create(writer, e->recording_path, e->recording_uid, e->recording_gid,
-					       e->settings.rate ? SECOND / e->settings.rate : 0, d);
+		err = engine__create_file(e, writer, d);
 	}
 	if (!err && e->settings.keep)
 		err = remember(s, e->recording_path, d);
@@ -111,13 +110,13 @@ void engine__remove_segments(struct engine *e)
 /* A file that has no sample goes on: it would be removed, with what it knows besides. */
 static bool is_due(const struct engine *e)
 {
-	const struct recording_writer *w = e->recording.writer;
+	struct recording_writer *w = e->recording.writer;
 
 	if (e->paused || !e->started || !recording_writer__samples(w))
 		return false;
 	if (e->settings.rotate_time)
 		return deadline__now() >= e->from + e->settings.rotate_time;
-	return recording_writer__size(e->recording.writer) >= e->settings.rotate_size;
+	return recording_writer__size(w) >= e->settings.rotate_size;
 }
 
 /* The window is over: names that were put off, then the end of the file. */

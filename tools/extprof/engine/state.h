@@ -306,13 +306,17 @@ void engine__end_recording(struct engine *e);
 void engine__free_recording(struct engine *e);
 /* Make the file, or the next one of several. */
 int engine__open_recording(struct engine *e, struct diag *d);
+/* The file at recording_path. */
+int engine__create_file(const struct engine *e, struct recording_writer **writer, struct diag *d);
 
 /* segments.c: a recording in several files.  Without settings::rotate_time and rotate_size these do nothing. */
 
 /* The names of files begin as that path does.  0 or -ENOMEM. */
-void engine__remove_segments(struct engine *e);
 int segments__init(struct segments *s, const char *path);
 void segments__free(struct segments *s);
+/* Those that are more than settings::keep. */
+void engine__remove_segments(struct engine *e);
+/* The next file: its path is recording_path then. */
 int engine__create_segment(struct engine *e, struct recording_writer **writer, struct diag *d);
 /* Go on in another file, if it is time for that.  -errno, as engine__recording_status() says: that cannot be. */
 int engine__rotate(struct engine *e);

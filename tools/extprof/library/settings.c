@@ -179,10 +179,9 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 	return 0;
 }
 
-/* Where the kernel's stack is not that of the thread. */
-static int set_kernel(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+/* Where native stacks can be followed. */
+static int set_native(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
-	s->kernel = o->kernel;
 	s->native = o->native;
 	if (o->native && s->timer == TIMER_TICK)
 		return error__set(error, DIAG_USAGE, EINVAL, "--native needs the timer clock");
@@ -190,6 +189,13 @@ static int set_kernel(struct settings *s, const struct extprof_recording_options
 		if (s->modes[i] != &mode_cpu)
 			return error__set(error, DIAG_USAGE, EINVAL, "--native is for mode cpu alone, not for %s",
 					  s->modes[i]->name);
+	return 0;
+}
+
+/* Where the kernel's stack is not that of the thread. */
+static int set_kernel(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	s->kernel = o->kernel;
 	if (o->kernel && s->timer == TIMER_TICK)
 		return error__set(error, DIAG_USAGE, EINVAL, "--kernel needs the timer clock: the scheduler's tick does not "
 				  "tell which function of the kernel it interrupted");
@@ -249,7 +255,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 			    struct extprof_error *error)
 {
 	static int (*const parts[])(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *e) = {
-		set_kernel, set_reader, set_groups, set_states, set_code, set_syscalls, set_rotation,
+		set_native, set_kernel, set_reader, set_groups, set_states, set_code, set_syscalls, set_rotation,
 	};
 	char implied[OPTION_MODES_SIZE];
 	const char *mode_list = o->modes ? o->modes : option__implied_modes(o, implied);

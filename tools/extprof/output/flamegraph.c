@@ -269,7 +269,7 @@ static void add_head(struct page *p)
 	add_about(p);
 	if (p->choice.hidden_nodes) {
 		text__addf(&p->out, "<text class=\"meta\" id=\"hidden\" x=\"%g\" y=\"%u\">not in this file: %"
-			   PRIu32 " frames of %" PRIu32 ", with the ends of ", PAD, 58 + NOTE + (p->idle ? NOTE : 0),
+			   PRIu32 " frames of %" PRIu32 ", with the ends of ", PAD, p->top - TOP + 58,
 			   p->choice.hidden_nodes, p->r->node_count - 1);
 		if (!p->diff)
 			unit__add_with_name(&p->r->metric, p->choice.hidden_samples, &p->out);

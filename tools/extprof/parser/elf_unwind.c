@@ -78,25 +78,12 @@ static uint64_t take_number(struct bytes *b, size_t size)
 	return n;
 }
 
-static uint64_t take_uleb(struct bytes *b)
+/* A number of 7 bits a byte; *sign: the bits above it, if it is less than 0. */
+static uint64_t take_leb(struct bytes *b, uint64_t *sign)
 {
 	uint64_t n = 0;
 
-	for (unsigned int shift = 0; shift < 64; shift += 7) {
-		uint64_t byte = take_number(b, 1);
-
-		n |= (byte & 127) << shift;
-		if (!(byte & 128))
-			return n;
-	}
-	b->bad = true;
-	return n;
-}
-
-static int64_t take_sleb(struct bytes *b)
-{
-	uint64_t n = 0;
-
+	*sign = 0;
 	for (unsigned int shift = 0; shift < 64; shift += 7) {
 		uint64_t byte = take_number(b, 1);
 
@@ -104,11 +91,25 @@ static int64_t take_sleb(struct bytes *b)
 		if (byte & 128)
 			continue;
 		if (byte & 64 && shift + 7 < 64)
-			n |= ~0ull << (shift + 7);
-		return (int64_t)n;
+			*sign = ~0ull << (shift + 7);
+		return n;
 	}
 	b->bad = true;
 	return 0;
+}
+
+static uint64_t take_uleb(struct bytes *b)
+{
+	uint64_t sign;
+
+	return take_leb(b, &sign);
+}
+
+static int64_t take_sleb(struct bytes *b)
+{
+	uint64_t sign, n = take_leb(b, &sign);
+
+	return (int64_t)(n | sign);
 }
 
 static struct bytes take_block(struct bytes *b, uint64_t size)

@@ -125,8 +125,6 @@ static uint32_t truncated_frame(struct resolver *c, uint32_t left_out)
 /* What the VM itself is doing. */
 static int add_doing(struct resolver *c, const struct sample_event *e, uint32_t *to, uint32_t *count)
 {
-	if (c->native)
-		*count = 0;
 	if (e->flags & SAMPLE_COMPILES) {
 		to[*count] = resolve__mark(c, FRAME_NO_RUBY, "YJIT compile");
 		if (!to[(*count)++])
