@@ -152,6 +152,7 @@ struct extprof_format_info {
 	bool one_mode;		/* a recording of several modes cannot be written in it */
 	const char *const *suffixes; /* of its files: ".svg" */
 	size_t suffix_count;
+	bool of_files;		/* only extprof_recorded_write() has it */
 };
 /* 0; -ENOENT: there is no format of that name; -EINVAL: no size. */
 EXTPROF_API int extprof_format_info(const char *name, struct extprof_format_info *info);
@@ -1064,7 +1065,8 @@ struct extprof_recorded_options {
 	unsigned int methods;		/* so many, with most self; others are one frame for each group.  0: all */
 	bool invert;			/* the innermost frame is the outermost one below the groups; tables stay */
 	bool idle;			/* as in struct extprof_recording_options */
-	char reserved[2];		/* 0 */
+	bool gzip;			/* the format firefox is compressed */
+	char reserved[1];		/* 0 */
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 static void put(struct json *j, const char *text)
 {
@@ -45,4 +46,29 @@ void json__add(struct json *j, const char *key, json_t *value)
 	if (!j->err && json_dumpf(value, j->to, JSON_COMPACT | JSON_ENCODE_ANY))
 		j->err = errno ? -errno : -EIO;
 	json_decref(value);
+}
+
+void json__number(struct json *j, const char *key, int64_t value, unsigned int decimals)
+{
+	uint64_t amount = value < 0 ? 0 - (uint64_t)value : (uint64_t)value, unit = 1, rest;
+	char text[48];
+	int n;
+
+	for (unsigned int i = 0; i < decimals; i++)
+		unit *= 10;
+	n = snprintf(text, sizeof(text), "%s%" PRIu64, value < 0 ? "-" : "", amount / unit);
+	rest = amount % unit;
+	if (rest) {
+		n += snprintf(text + n, sizeof(text) - (size_t)n, ".%0*" PRIu64, (int)decimals, rest);
+		while (text[n - 1] == '0')
+			text[--n] = '\0';
+	}
+	begin(j, key);
+	put(j, text);
+}
+
+void json__null(struct json *j, const char *key)
+{
+	begin(j, key);
+	put(j, "null");
 }

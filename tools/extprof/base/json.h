@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Zero-initialise, then set `to`. */
@@ -26,5 +27,10 @@ void json__close(struct json *j, char closing);
 /* Write a value and drop the reference to it.  NULL stands for memory that was not there: json_pack()
  * and json_string() return it, and also for text that is not UTF-8, which report.h excludes. */
 void json__add(struct json *j, const char *key, json_t *value);
+
+/* Write a number, exactly: `value` divided by 10 to the power of `decimals`, which is at most 9. */
+void json__number(struct json *j, const char *key, int64_t value, unsigned int decimals);
+/* Write null. */
+void json__null(struct json *j, const char *key);
 
 #endif /* EXTPROF_JSON_H */

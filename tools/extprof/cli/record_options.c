@@ -53,6 +53,9 @@ static error_t choose_format(const struct options *o, struct output_choice *outp
 		list_formats(known, sizeof(known), false);
 		FAIL("%s is no format: %s", output->format, known);
 	}
+	if (info.of_files)
+		FAIL("--format %s shows one sample after the other: record into FILE.extprof, then extprof report FILE.extprof -f %s "
+		     "-o %s", output->format, output->format, output->file);
 	if (info.one_mode && words__count(modes) > 1)
 		FAIL("--format %s has place for one mode: record the modes one after the other, or choose "
 		     "another format, such as folded or speedscope", output->format);

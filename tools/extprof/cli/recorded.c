@@ -65,6 +65,13 @@ bool recorded__is_html(const char *path)
 	return length > 4 && (!strcasecmp(path + length - 4, "html") || !strcasecmp(path + length - 4, ".htm"));
 }
 
+bool recorded__is_gzip(const char *path)
+{
+	size_t length = path ? strlen(path) : 0;
+
+	return length > 3 && !strcasecmp(path + length - 3, ".gz");
+}
+
 int recorded__check_output(const char *path, const char *const *inputs, unsigned int count)
 {
 	struct stat of, input;

@@ -33,6 +33,8 @@ const char *recorded__format(const char *path, const char *chosen, const struct 
 
 /* Does the path end in .html or .htm? */
 bool recorded__is_html(const char *path);
+/* Does it end in .gz? */
+bool recorded__is_gzip(const char *path);
 /* Columns of standard output, if it is a terminal; else 0. */
 unsigned int recorded__width(void);
 /* The exit status; another one if what was printed could not be written. */

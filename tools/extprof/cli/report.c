@@ -57,7 +57,7 @@ static void set_options(struct writing *w, const struct options *o)
 		.request_label = o->values[OPTION_REQUEST_LABEL].text, .metric = o->values[OPTION_METRIC].text,
 		.callers_of = o->values[OPTION_CALLERS_OF].text, .callees_of = o->values[OPTION_CALLEES_OF].text,
 		.methods = (unsigned int)options__number(o, OPTION_TOP, 0), .invert = options__has(o, OPTION_INVERT),
-		.idle = options__has(o, OPTION_IDLE),
+		.idle = options__has(o, OPTION_IDLE), .gzip = recorded__is_gzip(output),
 	};
 }
 

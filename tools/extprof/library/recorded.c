@@ -186,7 +186,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 {
 	struct recording_request request = {
 		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
-		.shows_idle = o->idle,
+		.shows_idle = o->idle, .timeline = format->timeline,
 	};
 	struct recording_profile *profile = NULL;
 	struct recording_filter filter = {
@@ -246,7 +246,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 	for (uint32_t i = 0; i < reports.count; i++)
 		samples += reports.list[i].samples;
 	settings = (struct output_options){
-		.html = o.html, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
+		.html = o.html, .gzip = o.gzip, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
 	};
 	if (format->one_mode && reports.count > 1)
 		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode: choose one with --mode", name);

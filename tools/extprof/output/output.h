@@ -11,6 +11,7 @@
 /* Room for a report's settings that are not part of what was measured. */
 struct output_options {
 	bool html;		/* flame graph: HTML around the SVG */
+	bool gzip;		/* JSON: compressed */
 	bool color;		/* summary: on a terminal */
 	unsigned int top;	/* summary: rows of each table */
 	unsigned int width;	/* summary: columns, 0 as many as needed */
@@ -27,6 +28,7 @@ struct output_format {
 	int (*write)(const struct report *reports, uint32_t count, const struct output_options *o,
 		     FILE *to);
 	bool one_mode;		/* it has no place for more than one */
+	bool timeline;		/* it shows one sample after the other: it wants report::timeline, which only recordings give */
 };
 
 /* NULL if there is none of that name. */

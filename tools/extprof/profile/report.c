@@ -395,6 +395,7 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->detail = detail;
 	b.view = view ? *view : all;
 	r->metric = b.view.by_value ? b.view.mode->value : b.view.mode->count;
+	r->by_value = b.view.by_value;
 	r->divisor = b.view.divisor ? b.view.divisor : unit__default_divisor(r->metric.unit);
 	r->meta.mode = b.view.mode;
 	r->meta.stacks = tree->samples;
@@ -402,7 +403,8 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	if ((err = find_left_out(&b)) || (err = report__find_idle(&b)) || (b.leaves_empty && (err = find_left_out_again(&b))) ||
 	    (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
 	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = merge_tree(&b)) ||
-	    (err = report__distinguish(&b)) || (err = report__order_tree(&b)) || (err = report__count(&b)))
+	    (err = report__distinguish(&b)) || (err = report__order_tree(&b)) || (err = report__count(&b)) ||
+	    (b.view.places && (err = report__find_places(&b, tree))))
 		report__free(r);
 	transformed__free(&b.transformed);
 	tree__free(&b.inverted);
@@ -411,6 +413,9 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	free(b.used);
 	free(b.label_of);
 	free(b.loose);
+	free(b.is_idle);
+	free(b.merged);
+	free(b.order);
 	map64__free(&b.label_map);
 	map64__free(&b.owner_map);
 	return err;
@@ -450,5 +455,9 @@ void report__free(struct report *r)
 	if (r->pauses)
 		gc_pauses__free(r->pauses);
 	free(r->pauses);
+	free(r->places);
+	if (r->timeline)
+		timeline__free(r->timeline);
+	free(r->timeline);
 	memset(r, 0, sizeof(*r));
 }

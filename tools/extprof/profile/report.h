@@ -19,6 +19,7 @@
 #include "profile/groups.h"
 #include "profile/processes.h"
 #include "profile/thread_rows.h"
+#include "profile/timeline.h"
 #include "source/mode.h"
 
 struct frame_table;
@@ -150,6 +151,13 @@ struct report_recording {
 	struct accounting accounting;
 };
 
+/* Where the samples of a node of the tree are. */
+#define REPORT_NOWHERE UINT32_MAX
+struct report_place {
+	uint32_t node;		/* of the report; REPORT_NOWHERE: they are left out */
+	bool idle;		/* its waits are of a thread that has nothing to do.  If these are not shown, the node is one above */
+};
+
 /* Where threads rest. */
 struct report_idle_row {
 	const char *thread;	/* its name, or the pattern if there are several: "puma srv tp *" */
@@ -193,6 +201,7 @@ struct report {
 	struct report_idle idle;	/* not a part of `samples` unless it is shown */
 	uint64_t divisor;	/* text formats show amounts divided by it: ns as us */
 	struct metric metric;	/* which of the two of the mode is counted, and its unit */
+	bool by_value;		/* that is weight::value */
 	enum report_detail detail;
 	/* The outermost labels of each stack, one for each key: nodes of a depth from 1 to group_count. */
 	struct groups groups;
@@ -204,6 +213,9 @@ struct report {
 	struct processes processes;
 	struct thread_rows *threads;		/* NULL: that was not measured */
 	struct gc_pauses *pauses;		/* NULL: they were not recorded */
+	struct report_place *places;		/* by node of the tree that it was made of; NULL: see report_view::places */
+	uint32_t place_count;
+	struct timeline *timeline;		/* NULL: nobody wanted it */
 };
 
 /* Which part of a tree a report is of. */
@@ -217,6 +229,7 @@ struct report_view {
 	bool shows_idle;	/* idle threads are shown as others are */
 	bool ns_is_count;	/* of modes with states: weight::count is ns, and weight::value is what is compared */
 	uint64_t window;	/* ns, how long the profile is; 0 unknown */
+	bool places;		/* report::places is wanted.  There is none of what transform::inverts or ::methods change */
 	bool joins_lines;	/* a line has one total, which is approximate if any part of it is; else the parts are two */
 };
 

@@ -30,6 +30,10 @@ struct report_builder {
 		float squares;
 	} *loose;
 	uint32_t loose_count;
+	/* If places are wanted. */
+	bool *is_idle;			/* by node of the tree that the report is made of; NULL: none is */
+	uint32_t *merged;		/* by node of `tree`: number of a loose node; MAP64_NONE */
+	uint32_t *order;		/* by loose node: number of the report's node */
 	struct map64 owner_map;	/* by hash */
 	size_t owner_room;
 };
@@ -78,6 +82,7 @@ int report__merge_tree(struct report_builder *b);
 int report__distinguish(struct report_builder *b);
 int report__order_tree(struct report_builder *b);
 int report__count(struct report_builder *b);
+int report__find_places(struct report_builder *b, const struct tree *tree);
 int report__add_totals(struct report_builder *b);
 
 #endif /* EXTPROF_REPORT_BUILD_H */

@@ -202,6 +202,10 @@ int report__find_idle(struct report_builder *b)
 	b->r->idle.shown = b->view.shows_idle || !idle.count || !has_more(b, &idle);
 	if (!err && !b->r->idle.shown)
 		err = take_away(b, &idle);
+	if (b->view.places) {
+		b->is_idle = idle.is;
+		idle.is = NULL;
+	}
 	idle__free(&idle);
 	return err;
 }

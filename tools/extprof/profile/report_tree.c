@@ -187,7 +187,10 @@ int report__merge_tree(struct report_builder *b)
 	b->r->samples = b->loose[0].total;
 cleanup:
 	map64__free(&m.children);
-	free(m.merged);
+	if (b->view.places)
+		b->merged = m.merged;
+	else
+		free(m.merged);
 	free(m.is_group);
 	return err;
 }
@@ -225,6 +228,9 @@ int report__order_tree(struct report_builder *b)
 	uint32_t *sorted, node = 0, depth = 0;
 
 	r->nodes = calloc(b->loose_count, sizeof(*r->nodes));
+	b->order = b->view.places ? calloc(b->loose_count, sizeof(*b->order)) : NULL;
+	if (b->view.places && !b->order)
+		return -ENOMEM;
 	sorted = malloc(b->loose_count * sizeof(*sorted));
 	if (!r->nodes || !sorted) {
 		free(sorted);
@@ -252,6 +258,8 @@ int report__order_tree(struct report_builder *b)
 		n->total = l->total;
 		n->weight = l->weight;
 		n->squares = l->squares;
+		if (b->order)
+			b->order[node] = r->node_count;
 		if (l->first_child) {
 			parent = r->node_count++;
 			node = l->first_child;

@@ -238,6 +238,8 @@ static int take(struct transformation *t, uint32_t i)
 		/* What is outside stays with the groups. */
 		err = place->inside && !above->ended ? put(t, n->frame, above, place) : 0;
 	}
+	if (!err && place->inside && !t->has_end)
+		t->to->places[i] = place->node;
 	if (err || !n->samples)
 		return err;
 	if ((t->has_focus && !place->inside) || (t->has_end && !place->ended))
@@ -251,6 +253,7 @@ static int take(struct transformation *t, uint32_t i)
 	tree_node__add(&to->nodes[node], n->samples, &n->self, n->squares);
 	to->samples += n->samples;
 	to->merged += n->frame == FRAME_MERGED ? n->samples : 0;
+	t->to->places[i] = node;
 	return 0;
 }
 
@@ -284,7 +287,10 @@ int transform__apply(const struct transform *transform, const struct tree *tree,
 		t.has_end |= transform->rules[i].action == TRANSFORM_CALLERS;
 	}
 	t.places = calloc(tree->node_count, sizeof(*t.places));
-	if (!t.places || tree__init(&to->tree) || look_at_frames(&t) || (t.has_end && find_needed(&t)))
+	to->places = malloc(tree->node_count * sizeof(*to->places));
+	if (to->places)
+		memset(to->places, 0xff, tree->node_count * sizeof(*to->places));
+	if (!t.places || !to->places || tree__init(&to->tree) || look_at_frames(&t) || (t.has_end && find_needed(&t)))
 		goto cleanup;
 	/* Each node of the new tree is of one of the old tree, or it stands for the frames that one has not. */
 	to->tree.node_max = 2 * tree->node_count + 1;
@@ -297,6 +303,7 @@ int transform__apply(const struct transform *transform, const struct tree *tree,
 	if (!err && tree->nodes[0].samples && !t.has_focus && !t.has_end) {
 		tree_node__add(&to->tree.nodes[0], tree->nodes[0].samples, &tree->nodes[0].self, tree->nodes[0].squares);
 		to->tree.samples += tree->nodes[0].samples;
+		to->places[0] = 0;
 	}
 cleanup:
 	free(t.kinds);
@@ -312,5 +319,6 @@ void transformed__free(struct transformed *to)
 	tree__free(&to->tree);
 	free(to->frames.list);
 	strings__free(&to->strings);
+	free(to->places);
 	memset(to, 0, sizeof(*to));
 }

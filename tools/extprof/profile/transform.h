@@ -60,6 +60,7 @@ struct transformed {
 	struct tree tree;
 	struct frame_table frames;	/* frame_table__get() and the list alone */
 	struct strings strings;		/* of its new frames */
+	uint32_t *places;		/* by node of the tree that it was made of: where its samples are or would be; MAP64_NONE: nowhere */
 	uint32_t hidden, others, merged;	/* numbers of frames for stacks without any, of other methods, and of rare ones */
 };
 

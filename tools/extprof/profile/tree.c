@@ -66,6 +66,15 @@ int tree__child(struct tree *p, uint32_t node, uint32_t frame, uint32_t *child)
 	return child_of(p, node, frame, p->node_max, child);
 }
 
+uint32_t tree__find(const struct tree *p, const uint32_t *frames, uint32_t count)
+{
+	uint32_t node = 0;
+
+	for (uint32_t i = 0; i < count && node != MAP64_NONE; i++)
+		node = map64__get(&p->node_map, (uint64_t)node << 32 | frames[i]);
+	return node;
+}
+
 void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight, double squares)
 {
 	node->samples = samples < UINT32_MAX - node->samples ? node->samples + samples : UINT32_MAX;

@@ -57,6 +57,9 @@ int tree__add_samples(struct tree *p, const uint32_t *frames, uint32_t count, ui
 /* The number of a node's child of that frame, which is made if it is new.  0; -ENOMEM: also when there is no room. */
 int tree__child(struct tree *p, uint32_t node, uint32_t frame, uint32_t *child);
 
+/* The number of the node of a stack, or MAP64_NONE: the tree does not have it, or it was merged. */
+uint32_t tree__find(const struct tree *p, const uint32_t *frames, uint32_t count);
+
 void tree_node__add(struct tree_node *node, uint32_t samples, const struct weight *weight, double squares);
 
 /*

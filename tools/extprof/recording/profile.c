@@ -77,6 +77,11 @@ static uint32_t add_groups(struct recording_profile *p, const struct input *in, 
 	return n;
 }
 
+uint32_t recording_profile__path(struct recording_profile *p, const struct input *in, const struct sum *s)
+{
+	return add_stack(p, in, s->stack, add_groups(p, in, s));
+}
+
 /* The sums so far go into the tree, as the samples did. */
 static int add_sums(struct recording_profile *p, const struct input *in)
 {
@@ -84,7 +89,7 @@ static int add_sums(struct recording_profile *p, const struct input *in)
 
 	for (uint32_t i = 0; i < p->sum_count && !err; i++) {
 		const struct sum *s = &p->sums[i];
-		uint32_t n = add_stack(p, in, s->stack, add_groups(p, in, s));
+		uint32_t n = recording_profile__path(p, in, s);
 
 		if (i % 64 == 0 && recording_reader__over(in->reader))
 			err = -ETIME;
@@ -102,29 +107,42 @@ static bool is_same(const struct sum *a, const struct sum *b)
 	return a->thread == b->thread && a->stack == b->stack && a->labels == b->labels && a->mode == b->mode;
 }
 
-static int add_sample(struct recording_profile *p, const struct input *in, const struct recording_sample *s)
+uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new)
 {
 	struct sum sum = {
 		.thread = s->thread, .stack = s->stack, .labels = s->labels, .mode = (uint32_t)in->number_of[s->mode],
 	};
-	const struct weight all = { .value = p->all.value + s->value, .count = p->all.count + s->count };
-	double amount = (double)(p->compares && !p->by_value ? s->count : s->value);
 	uint64_t hash = hash__mix((uint64_t)sum.thread << 32 | sum.stack);
 	uint32_t number;
+
+	*is_new = false;
+	hash = hash__mix(hash ^ (uint64_t)sum.labels << 8 ^ sum.mode);
+	while ((number = map64__get(&p->sum_map, hash)) != MAP64_NONE && !is_same(&p->sums[number], &sum))
+		hash++;
+	if (number != MAP64_NONE)
+		return number;
+	if (p->sum_count == SUMS_MAX || map64__add(&p->sum_map, hash, p->sum_count))
+		return MAP64_NONE;
+	p->sums[p->sum_count] = sum;
+	*is_new = true;
+	return p->sum_count++;
+}
+
+static int add_sample(struct recording_profile *p, const struct input *in, const struct recording_sample *s)
+{
+	const struct weight all = { .value = p->all.value + s->value, .count = p->all.count + s->count };
+	double amount = (double)(p->compares && !p->by_value ? s->count : s->value);
+	uint32_t number;
+	bool is_new;
 	int err;
 
 	if (s->value > INT64_MAX || s->count > INT64_MAX || all.value > INT64_MAX || all.count > INT64_MAX)
 		return -EOVERFLOW;
-	hash = hash__mix(hash ^ (uint64_t)sum.labels << 8 ^ sum.mode);
-	while ((number = map64__get(&p->sum_map, hash)) != MAP64_NONE && !is_same(&p->sums[number], &sum))
-		hash++;
+	number = recording_profile__sum(p, in, s, &is_new);
 	if (number == MAP64_NONE) {
 		if (p->sum_count == SUMS_MAX)
 			return (err = add_sums(p, in)) ? err : add_sample(p, in, s);
-		if (map64__add(&p->sum_map, hash, p->sum_count))
-			return -ENOMEM;
-		number = p->sum_count++;
-		p->sums[number] = sum;
+		return -ENOMEM;
 	}
 	p->all = all;
 	p->sums[number].samples++;
@@ -132,6 +150,12 @@ static int add_sample(struct recording_profile *p, const struct input *in, const
 	p->sums[number].weight.count += s->count;
 	p->sums[number].squares += amount * amount;
 	return 0;
+}
+
+bool recording_profile__wants(struct recording_profile *p, struct input *in, const struct recording_sample *s)
+{
+	return in->number_of[s->mode] >= 0 && recording_matches__sample(&in->matches, s) &&
+	       (!request_choice__chooses(&p->filter.requests) || requests__has(&in->requests, s));
 }
 
 /* Of whom the samples are. */
@@ -152,8 +176,7 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 		/* Samples that are not asked for tell how long it was recorded, too. */
 		if (s->time > in->last)
 			in->last = s->time;
-		if (in->number_of[s->mode] < 0 || !recording_matches__sample(&in->matches, s) ||
-		    (request_choice__chooses(&to->p->filter.requests) && !requests__has(&in->requests, s)))
+		if (!recording_profile__wants(to->p, in, s))
 			continue;
 		in->rows[in->number_of[s->mode]]++;
 		err = add_sample(to->p, in, s);

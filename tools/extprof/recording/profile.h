@@ -31,6 +31,7 @@ struct recording_request {
 	const struct unit_choice *unit;
 	bool by_value;
 	const char *metric;			/* one of the two of each mode, by name; NULL: as by_value or the unit say */
+	bool timeline;				/* the reports have one, see profile/timeline.h */
 	bool joins_lines, shows_idle;		/* as in struct report_view */
 	const struct transform *transform;	/* NULL: none */
 	const struct owner_dirs *apps;		/* where the application is; none: where the processes worked */

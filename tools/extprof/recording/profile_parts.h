@@ -12,6 +12,7 @@
 struct sum {
 	uint32_t thread, stack, labels, mode;
 	uint32_t samples;
+	uint32_t place;		/* of the moments, see profile_moments.c: number in report::places */
 	struct weight weight;
 	double squares;		/* see struct tree_node */
 };
@@ -67,6 +68,16 @@ struct recording_profile {
 int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
 			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d);
 int recording_profile__no_memory(struct diag *d);
+/* Is the sample one of those that are asked for? */
+bool recording_profile__wants(struct recording_profile *p, struct input *in, const struct recording_sample *s);
+/* The number of the sum that the sample is of; *is_new: it has been added.  MAP64_NONE: out of memory, or p->sums is full,
+ * which the caller empties. */
+uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new);
+/* The path of a sum in the tree is put into p->path; returns its length. */
+uint32_t recording_profile__path(struct recording_profile *p, const struct input *in, const struct sum *s);
+/* Give each report the samples that it is made of, as a timeline.  0 or negative errno with *d. */
+int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d);
+
 /* Is it the value of the mode, or the count? */
 int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d);
 /* *d says in which of several recordings it was.  Returns err. */

@@ -196,12 +196,8 @@ static struct request_lane *lane_of(struct requests *r, const struct recording_s
 /* Since when the fiber is certain to be as the sample says. */
 static uint64_t begin_of(const struct requests *r, const struct recording_sample *s, uint64_t floor)
 {
-	uint64_t begin = s->time;
+	uint64_t begin = recording_tables__wait_begin(r->tables, s);
 
-	/* A wait that stands for others has no begin, and that of a parked fiber is when it was looked at. */
-	if (s->state != STATE_RUNNING && s->state != STATE_PARKED && s->count == 1 && s->value < s->time &&
-	    !strcmp(r->tables->modes[s->mode].value_unit, "ns"))
-		begin = s->time - s->value;
 	return begin > floor ? begin : floor;
 }
 

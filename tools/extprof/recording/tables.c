@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "recording/schema.h"
+#include "wire/states.h"
 
 struct load {
 	struct recording_tables *t;
@@ -347,4 +348,12 @@ bool recording_tables__has(const struct recording_tables *t, const struct record
 {
 	return s->thread < t->thread_count && s->stack < t->stack_count && s->labels < t->stack_count &&
 	       t->modes[s->mode].id;
+}
+
+uint64_t recording_tables__wait_begin(const struct recording_tables *t, const struct recording_sample *s)
+{
+	if (s->state == STATE_RUNNING || s->state == STATE_PARKED || s->count != 1 || s->value >= s->time ||
+	    strcmp(t->modes[s->mode].value_unit, "ns"))
+		return s->time;
+	return s->time - s->value;
 }

@@ -47,6 +47,12 @@ struct recording_tables {
 int recording_tables__load(struct recording_tables *t, sqlite3 *db, struct diag *d);
 void recording_tables__free(struct recording_tables *t);
 
+/*
+ * When the wait of a sample began, CLOCK_MONOTONIC, ns.  A wait that stands for others has no begin, and that of a parked
+ * fiber is when it was looked at: then, and of what ran, it is the time of the sample.
+ */
+uint64_t recording_tables__wait_begin(const struct recording_tables *t, const struct recording_sample *s);
+
 /* Are the ids of a sample those of rows?  (0: none for labels and stack.) */
 bool recording_tables__has(const struct recording_tables *t, const struct recording_sample *s);
 

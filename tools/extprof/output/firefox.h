@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files output/firefox*.c have in common: the tables of a file of the Firefox Profiler. */
+#ifndef EXTPROF_OUTPUT_FIREFOX_H
+#define EXTPROF_OUTPUT_FIREFOX_H
+
+#include "base/json.h"
+#include "base/map64.h"
+#include "base/strings.h"
+#include "output/output.h"
+#include "wire/states.h"
+
+#define FIREFOX_NONE UINT32_MAX
+
+/* Of meta.categories, in their order. */
+enum firefox_category {
+	FIREFOX_OTHER = 0,	/* what has no category of its own */
+	FIREFOX_IDLE,
+	FIREFOX_KIND,		/* + enum frame_kind, of code */
+	FIREFOX_STATE = FIREFOX_KIND + FRAME_MARK,	/* + enum thread_state */
+	FIREFOX_CATEGORIES = FIREFOX_STATE + STATE_MAX
+};
+
+/* Subcategories of one category; 0 is always "Other". */
+#define FIREFOX_SUBCATEGORIES_MAX 64u
+
+struct firefox_table {
+	struct map64 map;	/* by hash */
+	uint32_t count;
+	size_t room;
+};
+
+struct firefox_func {
+	uint32_t name, source, resource;	/* FIREFOX_NONE: none */
+	int32_t line;
+	bool relevant;		/* it is code that a Ruby program knows of */
+};
+
+struct firefox_frame {
+	uint32_t func, category, subcategory;	/* category FIREFOX_NONE: that of its caller */
+	int32_t line;		/* 0 unknown */
+};
+
+struct firefox_stack {
+	uint32_t prefix, frame;
+};
+
+/* A thread as one mode shows it. */
+struct firefox_thread {
+	uint32_t report;	/* number of the mode's report */
+	uint32_t process, label;	/* labels of that report */
+	uint32_t first, count;	/* in firefox::order */
+	uint32_t rank;		/* its place in the file */
+	uint64_t amount;	/* of its moments */
+	const struct firefox_process *of;
+};
+
+struct firefox_process {
+	char pid[32];
+	uint64_t key;		/* hash of its name and pid */
+	uint64_t amount, start, end;	/* times as in struct timeline; TIMELINE_NEVER */
+	uint32_t number;
+};
+
+/* Zero-initialise, then set `reports` and `count`. */
+struct firefox {
+	struct json json;
+	const struct report *reports;
+	uint32_t count;
+	struct strings strings;		/* shared.stringArray */
+	struct firefox_table func_table, frame_table, stack_table, source_table;
+	struct firefox_func *funcs;
+	struct firefox_frame *frames;
+	struct firefox_stack *stacks;
+	uint32_t *sources;		/* their strings */
+	uint32_t *resources;		/* their strings */
+	struct firefox_table resource_table;
+	uint32_t subcategories[FIREFOX_CATEGORIES][FIREFOX_SUBCATEGORIES_MAX];	/* strings, from 1 on */
+	uint32_t subcategory_count[FIREFOX_CATEGORIES];
+	uint32_t *stack_of[MODES_MAX];	/* by report and node; FIREFOX_NONE: of no frame */
+	uint32_t *thread_of[MODES_MAX];	/* by report and node: in `threads` */
+	struct firefox_thread *threads;
+	uint32_t thread_count;
+	size_t thread_room;
+	struct firefox_process *processes;
+	uint32_t process_count;
+	size_t process_room;
+	uint32_t *order[MODES_MAX];	/* by report: its moments by thread, then by time */
+};
+
+/* Fill in the tables of stacks and what they are made of.  0 or -ENOMEM. */
+int firefox__make_stacks(struct firefox *x);
+/* The stack of a node, of which waits are those of an idle thread; FIREFOX_NONE: out of memory. */
+uint32_t firefox__idle_stack(struct firefox *x, uint32_t report, uint32_t node);
+/* The stack of a label alone.  FIREFOX_NONE: out of memory. */
+uint32_t firefox__label_stack(struct firefox *x, uint32_t report, uint32_t label);
+/* Write meta.categories, and the tables. */
+void firefox__add_categories(struct firefox *x);
+void firefox__add_shared(struct firefox *x);
+
+/* Sort the moments by thread.  0 or -ENOMEM. */
+int firefox__make_threads(struct firefox *x);
+/* Write them.  0 or -ENOMEM. */
+int firefox__add_threads(struct firefox *x);
+
+/* A time in ms, as the file has it. */
+static inline void firefox__add_time(struct firefox *x, const char *key, uint64_t ns)
+{
+	if (ns > INT64_MAX)
+		json__null(&x->json, key);
+	else
+		json__number(&x->json, key, (int64_t)ns, 6);
+}
+
+#endif /* EXTPROF_OUTPUT_FIREFOX_H */

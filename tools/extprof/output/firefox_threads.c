@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads with their samples.  The viewer shows a sample from its time until that of the next one.  So where nothing is
+ * known of a thread, or it is idle and that is not shown, it gets a sample without a stack, which counts for nothing.
+ */
+#include "output/firefox.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define THREADS_MAX (1u << 20)
+
+static const struct frame *frame_of(const struct report *r, uint32_t label)
+{
+	return &r->labels[label].frame;
+}
+
+/* -- who there is --------------------------------------------------------------------------------- */
+
+/* From when to when it was followed. */
+static void find_life(const struct firefox *x, uint32_t pid, struct firefox_process *p)
+{
+	const struct report *r = &x->reports[0];
+	uint64_t begin = r->timeline->begin;
+
+	p->start = 0;
+	p->end = TIMELINE_NEVER;
+	for (uint32_t i = 0; pid && i < r->processes.count; i++) {
+		const struct process_row *row = &r->processes.rows[i];
+
+		if (row->pid != (int)pid || row->watched)
+			continue;
+		p->start = row->started > begin ? row->started - begin : 0;
+		p->end = row->ended_at > begin && *row->ended ? row->ended_at - begin : TIMELINE_NEVER;
+		return;
+	}
+}
+
+/* The process of a label: two that look the same are one.  NULL: out of memory. */
+static struct firefox_process *process_of(struct firefox *x, const struct report *r, uint32_t label)
+{
+	const char *name = r->labels[label].name;
+	uint32_t pid = frame_of(r, label)->pid, alike = 0;
+	struct firefox_process *p;
+	uint64_t key = hash__bytes(name, strlen(name), pid);
+
+	for (uint32_t i = 0; i < x->process_count; i++) {
+		if (x->processes[i].key == key)
+			return &x->processes[i];
+		alike += pid && strtoul(x->processes[i].pid, NULL, 10) == pid;
+	}
+	if (array__reserve(&x->processes, x->process_count, 1, &x->process_room, THREADS_MAX, sizeof(*p)))
+		return NULL;
+	p = &x->processes[x->process_count];
+	*p = (struct firefox_process){ .key = key, .number = x->process_count++ };
+	/* The viewer tells processes apart by this text. */
+	if (!pid)
+		snprintf(p->pid, sizeof(p->pid), "unknown.%" PRIu32, p->number);
+	else if (alike)
+		snprintf(p->pid, sizeof(p->pid), "%" PRIu32 ".%" PRIu32, pid, alike);
+	else
+		snprintf(p->pid, sizeof(p->pid), "%" PRIu32, pid);
+	find_life(x, pid, p);
+	return p;
+}
+
+/* Which thread each node of a report is of.  0 or -ENOMEM. */
+static int find_threads(struct firefox *x, uint32_t report)
+{
+	const struct report *r = &x->reports[report];
+	uint32_t *of = malloc(r->node_count * sizeof(*of));
+	uint32_t *processes = calloc(r->node_count, sizeof(*processes)), *labels = calloc(r->node_count, sizeof(*labels));
+	struct map64 map = { 0 };
+	int err = of && processes && labels ? 0 : -ENOMEM;
+
+	x->thread_of[report] = of;
+	for (uint32_t i = 0; i < r->node_count && !err; i++) {
+		const struct report_node *n = &r->nodes[i];
+		uint64_t key;
+
+		of[i] = i && n->depth > r->group_count ? of[n->parent] : FIREFOX_NONE;
+		processes[i] = i ? processes[n->parent] : FIREFOX_NONE;
+		labels[i] = i ? labels[n->parent] : FIREFOX_NONE;
+		if (i && frame_of(r, n->label)->kind == FRAME_PROCESS)
+			processes[i] = n->label;
+		if (i && frame_of(r, n->label)->kind == FRAME_THREAD)
+			labels[i] = n->label;
+		if (n->depth != r->group_count || processes[i] == FIREFOX_NONE || labels[i] == FIREFOX_NONE)
+			continue;
+		key = (uint64_t)processes[i] << 32 | labels[i];
+		of[i] = map64__get(&map, key);
+		if (of[i] != MAP64_NONE)
+			continue;
+		if (array__reserve(&x->threads, x->thread_count, 1, &x->thread_room, THREADS_MAX, sizeof(*x->threads)) ||
+		    map64__add(&map, key, x->thread_count)) {
+			err = -ENOMEM;
+			break;
+		}
+		x->threads[x->thread_count] = (struct firefox_thread){
+			.report = report, .process = processes[i], .label = labels[i],
+		};
+		of[i] = x->thread_count++;
+	}
+	map64__free(&map);
+	free(processes);
+	free(labels);
+	return err;
+}
+
+/* -- which moments are whose ---------------------------------------------------------------------- */
+
+static uint32_t thread_of(const struct firefox *x, uint32_t report, const struct moment *m)
+{
+	return m->node < x->reports[report].node_count ? x->thread_of[report][m->node] : FIREFOX_NONE;
+}
+
+static int order_moments(struct firefox *x, uint32_t report)
+{
+	const struct timeline *t = x->reports[report].timeline;
+	uint32_t next = 0, *order = malloc((t->count + 1u) * sizeof(*order));
+
+	x->order[report] = order;
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->count; i++) {
+		uint32_t number = thread_of(x, report, &t->moments[i]);
+
+		if (number == FIREFOX_NONE)
+			continue;
+		x->threads[number].count++;
+		x->threads[number].amount += t->moments[i].amount;
+	}
+	for (uint32_t i = 0; i < x->thread_count; i++) {
+		if (x->threads[i].report != report)
+			continue;
+		x->threads[i].first = next;
+		next += x->threads[i].count;
+		x->threads[i].count = 0;
+	}
+	for (uint32_t i = 0; i < t->count; i++) {
+		uint32_t number = thread_of(x, report, &t->moments[i]);
+
+		if (number != FIREFOX_NONE)
+			order[x->threads[number].first + x->threads[number].count++] = i;
+	}
+	return 0;
+}
+
+static bool is_main(const struct firefox *x, const struct firefox_thread *t)
+{
+	const struct report *r = &x->reports[t->report];
+	uint32_t pid = frame_of(r, t->process)->pid;
+
+	return pid && frame_of(r, t->label)->tid == pid;
+}
+
+/* Processes with most first; of each the modes as they were recorded, and of these the threads with most first. */
+static int by_place(const void *a, const void *b)
+{
+	const struct firefox_thread *x = a, *y = b;
+
+	if (x->of != y->of) {
+		if (x->of->amount != y->of->amount)
+			return x->of->amount > y->of->amount ? -1 : 1;
+		return x->of->number < y->of->number ? -1 : 1;
+	}
+	if (x->report != y->report)
+		return x->report < y->report ? -1 : 1;
+	if (x->amount != y->amount)
+		return x->amount > y->amount ? -1 : 1;
+	return x->label < y->label ? -1 : x->label > y->label;
+}
+
+int firefox__make_threads(struct firefox *x)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < x->count && !err; i++) {
+		err = find_threads(x, i);
+		if (!err)
+			err = order_moments(x, i);
+	}
+	for (uint32_t i = 0; i < x->thread_count && !err; i++)
+		if (!process_of(x, &x->reports[x->threads[i].report], x->threads[i].process))
+			err = -ENOMEM;
+	/* The list does not move any more. */
+	for (uint32_t i = 0; i < x->thread_count && !err; i++) {
+		struct firefox_thread *t = &x->threads[i];
+		struct firefox_process *p = process_of(x, &x->reports[t->report], t->process);
+
+		t->of = p;
+		if (t->report == 0)
+			p->amount += t->amount;
+	}
+	if (x->thread_count && !err)
+		qsort(x->threads, x->thread_count, sizeof(*x->threads), by_place);
+	return err;
+}
+
+/* -- samples -------------------------------------------------------------------------------------- */
+
+struct row {
+	uint64_t time, amount, cpu;
+	uint32_t stack;		/* FIREFOX_NONE: nothing is known, or shown */
+};
+
+struct rows {
+	struct row *list;
+	uint32_t count;
+	uint64_t until;		/* what the last one shows lasts until then */
+	uint64_t period;	/* ns; 0: nothing was sampled that runs */
+};
+
+static void add_row(struct rows *rows, const struct row *row)
+{
+	rows->list[rows->count] = *row;
+	/* Two sources can tell of the same time. */
+	if (rows->count && row->time < rows->list[rows->count - 1].time)
+		rows->list[rows->count].time = rows->list[rows->count - 1].time;
+	rows->count++;
+}
+
+static void add_gap(struct rows *rows, uint64_t time)
+{
+	add_row(rows, &(struct row){ .time = time, .stack = FIREFOX_NONE });
+}
+
+/* The stack that is shown.  0 or -ENOMEM. */
+static int stack_of(struct firefox *x, const struct firefox_thread *t, const struct moment *m, uint32_t *stack)
+{
+	*stack = FIREFOX_NONE;
+	if (m->idle && !x->reports[t->report].idle.shown)
+		return 0;
+	*stack = m->idle ? firefox__idle_stack(x, t->report, m->node) : x->stack_of[t->report][m->node];
+	/* A sample that has no frame but its thread has to count. */
+	if (*stack == FIREFOX_NONE)
+		*stack = firefox__label_stack(x, t->report, t->label);
+	return *stack == FIREFOX_NONE ? -ENOMEM : 0;
+}
+
+static int add_moment(struct firefox *x, const struct firefox_thread *t, const struct moment *m, struct rows *rows)
+{
+	bool runs = rows->period && m->state == STATE_RUNNING && !m->lasts;
+	/* What a timer finds has run for a period. */
+	uint64_t begin = runs && m->ns < m->time ? m->time - m->ns : m->time, slack = rows->period / 2;
+	struct row row = { .time = m->time, .amount = m->amount, .cpu = runs ? m->ns : 0 };
+	const struct row *last = rows->count ? &rows->list[rows->count - 1] : NULL;
+	int err = stack_of(x, t, m, &row.stack);
+
+	if (err)
+		return err;
+	if (last && last->stack != FIREFOX_NONE && m->time > rows->until + slack)
+		add_gap(rows, rows->until);
+	last = rows->count ? &rows->list[rows->count - 1] : NULL;
+	/* How busy a thread was is told by what it ran since the sample before. */
+	if (runs && (!last || begin > last->time + slack))
+		add_gap(rows, begin);
+	add_row(rows, &row);
+	/* What has no begin of its own is shown for as long as it stands for. */
+	rows->until = m->time + m->ns;
+	return 0;
+}
+
+#define COLUMN(key, add) do { \
+	json__open(&x->json, key, '['); \
+	for (uint32_t i = 0; i < rows->count; i++) \
+		add; \
+	json__close(&x->json, ']'); \
+} while (0)
+
+static void write_rows(struct firefox *x, const struct rows *rows, enum unit unit)
+{
+	static const char *const types[] = { [UNIT_COUNT] = "samples", [UNIT_NS] = "tracing-ms", [UNIT_BYTES] = "bytes" };
+	struct json *j = &x->json;
+
+	json__open(j, "samples", '{');
+	json__open(j, "stack", '[');
+	for (uint32_t i = 0; i < rows->count; i++) {
+		if (rows->list[i].stack == FIREFOX_NONE)
+			json__null(j, NULL);
+		else
+			json__number(j, NULL, rows->list[i].stack, 0);
+	}
+	json__close(j, ']');
+	COLUMN("time", firefox__add_time(x, NULL, rows->list[i].time));
+	COLUMN("weight", json__number(j, NULL, (int64_t)rows->list[i].amount, unit == UNIT_NS ? 6 : 0));
+	json__add(j, "weightType", json_string(types[unit]));
+	if (rows->period)
+		COLUMN("threadCPUDelta", json__number(j, NULL, (int64_t)rows->list[i].cpu, 0));
+	json__number(j, "length", rows->count, 0);
+	json__close(j, '}');
+}
+
+static int add_samples(struct firefox *x, const struct firefox_thread *t)
+{
+	const struct report *r = &x->reports[t->report];
+	struct rows rows = { .period = r->meta.mode->sources & 1u << SOURCE_CPU ? r->meta.period : 0 };
+	int err = 0;
+
+	/* A sample, a gap before it, and one before that. */
+	rows.list = malloc((3 * (size_t)t->count + 2) * sizeof(*rows.list));
+	if (!rows.list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->count && !err; i++)
+		err = add_moment(x, t, &r->timeline->moments[x->order[t->report][t->first + i]], &rows);
+	if (!err && rows.count && rows.list[rows.count - 1].stack != FIREFOX_NONE)
+		add_gap(&rows, rows.until);
+	if (!err)
+		write_rows(x, &rows, r->metric.unit);
+	free(rows.list);
+	return err;
+}
+
+/* -- threads -------------------------------------------------------------------------------------- */
+
+static void add_names(struct firefox *x, const struct firefox_thread *t)
+{
+	const struct report *r = &x->reports[t->report];
+	struct text name = { 0 }, process = { 0 };
+
+	if (x->count > 1)
+		text__addf(&name, "%s: ", r->meta.mode->name);
+	frame__add_bare(frame_of(r, t->label), &name);
+	frame__add_bare(frame_of(r, t->process), &process);
+	json__add(&x->json, "name", name.failed ? NULL : json_string(text__string(&name)));
+	json__add(&x->json, "processName", process.failed ? NULL : json_string(text__string(&process)));
+	text__free(&name);
+	text__free(&process);
+}
+
+static void add_markers(struct firefox *x)
+{
+	static const char *const columns[] = { "data", "name", "startTime", "endTime", "phase", "category" };
+
+	json__open(&x->json, "markers", '{');
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		json__open(&x->json, columns[i], '[');
+		json__close(&x->json, ']');
+	}
+	json__number(&x->json, "length", 0, 0);
+	json__close(&x->json, '}');
+}
+
+static int add_thread(struct firefox *x, const struct firefox_thread *t)
+{
+	const struct report *r = &x->reports[t->report];
+	struct json *j = &x->json;
+	int err;
+
+	json__open(j, NULL, '{');
+	add_names(x, t);
+	json__add(j, "processType", json_string("default"));
+	json__add(j, "pid", json_string(t->of->pid));
+	json__number(j, "tid", frame_of(r, t->label)->tid, 0);
+	json__add(j, "isMainThread", json_boolean(is_main(x, t)));
+	firefox__add_time(x, "processStartupTime", t->of->start);
+	firefox__add_time(x, "processShutdownTime", t->of->end);
+	firefox__add_time(x, "registerTime", t->count ? r->timeline->moments[x->order[t->report][t->first]].time : 0);
+	json__null(j, "unregisterTime");
+	json__open(j, "pausedRanges", '[');
+	json__close(j, ']');
+	err = add_samples(x, t);
+	add_markers(x);
+	json__close(j, '}');
+	return err;
+}
+
+int firefox__add_threads(struct firefox *x)
+{
+	int err = 0;
+
+	json__open(&x->json, "threads", '[');
+	for (uint32_t i = 0; i < x->thread_count && !err; i++)
+		err = add_thread(x, &x->threads[i]);
+	json__close(&x->json, ']');
+	return err;
+}

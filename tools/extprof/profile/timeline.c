@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "profile/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPARE(a, b) ((a) < (b) ? -1 : (a) > (b))
+
+/* Equal times are in an order, too: two files of one recording are the same. */
+static int by_time(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+	int c = COMPARE(x->time, y->time);
+
+	if (!c)
+		c = COMPARE(x->node, y->node);
+	if (!c)
+		c = COMPARE(x->state, y->state);
+	return c ? c : COMPARE(x->amount, y->amount);
+}
+
+void timeline__sort(struct timeline *t)
+{
+	if (t->count)
+		qsort(t->moments, t->count, sizeof(*t->moments), by_time);
+}
+
+void timeline__free(struct timeline *t)
+{
+	free(t->moments);
+	memset(t, 0, sizeof(*t));
+}

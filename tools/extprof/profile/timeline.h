@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The samples of a report one by one, in the order of time, for formats that show it.  A report has its stacks; a moment
+ * says which of them.  Times are ns after the begin of the timeline.
+ */
+#ifndef EXTPROF_TIMELINE_H
+#define EXTPROF_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* 160 MB.  No viewer shows so many. */
+#define TIMELINE_MOMENTS_MAX (4u << 20)
+/* A time that is not known, or not yet over. */
+#define TIMELINE_NEVER UINT64_MAX
+
+struct moment {
+	/* What ran: when the sample was taken.  Of a wait, and of what has a length, the begin; or when it was seen, if it
+	 * stands for others, too, or its begin was not seen. */
+	uint64_t time;
+	uint64_t ns;		/* that it stands for; 0: its mode does not count times */
+	uint64_t amount;	/* in the unit of the report; 0: it is not shown, as its thread is idle */
+	uint32_t node;		/* of struct report; of what is not shown, one that is a part of its stack */
+	uint8_t state;		/* enum thread_state */
+	bool lasts;		/* from `time` on, for `ns` */
+	bool idle;		/* the thread has nothing to do, see idle.h */
+};
+
+struct timeline {
+	uint64_t begin;		/* CLOCK_MONOTONIC, ns; of several recordings, of the one that began first */
+	uint64_t wall;		/* the same, ns since 1970; 0 unknown */
+	uint64_t from, until;	/* what was asked for */
+	struct moment *moments;	/* in the order of time */
+	uint32_t count;
+	size_t room;
+};
+
+/* Put the moments in order. */
+void timeline__sort(struct timeline *t);
+void timeline__free(struct timeline *t);
+
+#endif /* EXTPROF_TIMELINE_H */

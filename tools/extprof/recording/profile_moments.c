@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The samples of reports one by one.  They are read again when the reports are there: each one has its place in the tree,
+ * as it had when it was added up, and the report says where that is shown.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "recording/profile_parts.h"
+#include "wire/states.h"
+
+struct placing {
+	struct recording_profile *p;
+	struct input *in;
+	struct reports *reports;
+};
+
+/* The place of a sum; there is one, unless the tree was too small. */
+static int find_place(struct recording_profile *p, const struct input *in, struct sum *s)
+{
+	s->place = tree__find(&p->tree, p->path, recording_profile__path(p, in, s));
+	return s->place == MAP64_NONE ? -ENOSPC : 0;
+}
+
+/* The sum that the sample is of, with its place; NULL: *err says why. */
+static const struct sum *sum_of(struct placing *w, const struct recording_sample *s, int *err)
+{
+	struct recording_profile *p = w->p;
+	uint32_t number;
+	bool is_new;
+
+	number = recording_profile__sum(p, w->in, s, &is_new);
+	if (number == MAP64_NONE && p->sum_count == SUMS_MAX) {
+		p->sum_count = 0;
+		map64__clear(&p->sum_map);
+		number = recording_profile__sum(p, w->in, s, &is_new);
+	}
+	if (number == MAP64_NONE) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	*err = is_new ? find_place(p, w->in, &p->sums[number]) : 0;
+	return *err ? NULL : &p->sums[number];
+}
+
+/* After the begin of the timeline. */
+static uint64_t time_of(const struct input *in, uint64_t time)
+{
+	uint64_t after = time > in->begin ? time - in->begin : 0;
+
+	/* Somebody can have made up both. */
+	return after > INT64_MAX || in->later > INT64_MAX - after ? INT64_MAX : after + in->later;
+}
+
+static void set_time(const struct input *in, const struct mode *mode, const struct recording_sample *s, struct moment *m)
+{
+	uint64_t begin = recording_tables__wait_begin(&in->tables, s);
+
+	m->ns = mode->value.unit == UNIT_NS ? s->value : 0;
+	/* A timer says nothing of the time before; other sources send what is over. */
+	if (s->state == STATE_RUNNING && !(mode->sources & 1u << SOURCE_CPU) && s->count == 1 && m->ns < s->time)
+		begin = s->time - m->ns;
+	m->time = time_of(in, begin);
+	m->lasts = begin < s->time;
+}
+
+static int add_moment(struct placing *w, const struct recording_sample *s)
+{
+	struct report *r;
+	struct report_place place;
+	struct moment m = { .state = s->state };
+	const struct sum *sum;
+	int err;
+
+	sum = sum_of(w, s, &err);
+	if (!sum)
+		return err;
+	r = &w->reports->list[sum->mode];
+	if (sum->place >= r->place_count)
+		return -ENOSPC;
+	place = r->places[sum->place];
+	if (place.node == REPORT_NOWHERE)
+		return 0;
+	m.node = place.node;
+	m.idle = place.idle;
+	if (!place.idle || r->idle.shown)
+		m.amount = r->by_value ? s->value : s->count;
+	set_time(w->in, w->p->modes[sum->mode], s, &m);
+	if (r->timeline->count == TIMELINE_MOMENTS_MAX)
+		return -E2BIG;
+	if (array__reserve(&r->timeline->moments, r->timeline->count, 1, &r->timeline->room, TIMELINE_MOMENTS_MAX,
+			   sizeof(m)))
+		return -ENOMEM;
+	r->timeline->moments[r->timeline->count++] = m;
+	return 0;
+}
+
+static int take(void *context, const struct recording_sample *samples, uint32_t count)
+{
+	struct placing *w = context;
+	int err = 0;
+
+	for (uint32_t i = 0; i < count && !err; i++)
+		if (recording_profile__wants(w->p, w->in, &samples[i]))
+			err = add_moment(w, &samples[i]);
+	return err;
+}
+
+/* Each report gets its timeline, which is empty. */
+static int make_timelines(const struct recording_profile *p, struct reports *reports, struct diag *d)
+{
+	const struct input *first = &p->inputs[p->first];
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct input *in = &p->inputs[i];
+		uint64_t until = time_of(in, in->until < in->last ? in->until : in->last);
+
+		end = until > end ? until : end;
+	}
+	for (uint32_t i = 0; i < reports->count; i++) {
+		struct timeline *t = calloc(1, sizeof(*t));
+
+		if (!t)
+			return recording_profile__no_memory(d);
+		t->begin = first->begin;
+		t->wall = first->wall;
+		t->from = p->filter.since;
+		t->until = end > t->from ? end : t->from;
+		reports->list[i].timeline = t;
+	}
+	return 0;
+}
+
+int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d)
+{
+	int err = make_timelines(p, reports, d);
+
+	for (uint32_t i = 0; i < p->count && !err; i++) {
+		struct input *in = &p->inputs[i];
+		struct placing w = { .p = p, .in = in, .reports = reports };
+
+		/* Ids are of one recording. */
+		p->sum_count = 0;
+		map64__clear(&p->sum_map);
+		err = recording_reader__samples(in->reader, &in->tables, in->since, in->until, take, &w, d);
+		if (err == -ENOSPC)
+			return diag__set(d, DIAG_USAGE, E2BIG, "there are too many different stacks to show one after the other: choose a "
+					 "part with --since, --until or --filter");
+		if (err == -E2BIG)
+			return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u samples to show one after the other: choose a part "
+					 "with --since, --until or --filter", TIMELINE_MOMENTS_MAX);
+		if (err)
+			return recording_profile__failed_in(p, in, err, d);
+	}
+	for (uint32_t i = 0; i < reports->count && !err; i++)
+		timeline__sort(reports->list[i].timeline);
+	return err;
+}
