@@ -171,8 +171,7 @@ static int add_meta(struct firefox *x)
 	json__add(j, "sampleUnits", json_pack("{s:s, s:s, s:s}", "time", "ms", "eventDelay", "ms", "threadCPUDelta", "ns"));
 	err = add_visible(x);
 	firefox__add_categories(x);
-	json__open(j, "markerSchema", '[');
-	json__close(j, ']');
+	firefox__add_schemas(x);
 	add_extra(x);
 	json__close(j, '}');
 	return err;
@@ -213,6 +212,7 @@ static void free_all(struct firefox *x)
 		free(x->thread_of[i]);
 		free(x->order[i]);
 	}
+	map64__free(&x->process_map);
 	strings__free(&x->strings);
 	free(x->funcs);
 	free(x->frames);
@@ -221,6 +221,8 @@ static void free_all(struct firefox *x)
 	free(x->resources);
 	free(x->threads);
 	free(x->processes);
+	free(x->ranks);
+	free(x->spans);
 	free(x);
 }
 

@@ -49,16 +49,20 @@ struct firefox_thread {
 	uint32_t report;	/* number of the mode's report */
 	uint32_t process, label;	/* labels of that report */
 	uint32_t first, count;	/* in firefox::order */
-	uint32_t rank;		/* its place in the file */
+	uint32_t number;	/* before they were put in the order of the file */
+	uint32_t first_span, span_count;	/* in firefox::spans */
+	const struct thread_row *life;	/* NULL: it is not known */
+	bool shows_life, shows_process;	/* it has the marker of that, which another one of the same thread or process has not */
 	uint64_t amount;	/* of its moments */
 	const struct firefox_process *of;
 };
 
 struct firefox_process {
 	char pid[32];
-	uint64_t key;		/* hash of its name and pid */
+	uint32_t number_of_pid;	/* 0 unknown */
 	uint64_t amount, start, end;	/* times as in struct timeline; TIMELINE_NEVER */
 	uint32_t number;
+	const struct process_row *row;	/* NULL: it is not known */
 };
 
 /* Zero-initialise, then set `reports` and `count`. */
@@ -77,14 +81,17 @@ struct firefox {
 	uint32_t subcategories[FIREFOX_CATEGORIES][FIREFOX_SUBCATEGORIES_MAX];	/* strings, from 1 on */
 	uint32_t subcategory_count[FIREFOX_CATEGORIES];
 	uint32_t *stack_of[MODES_MAX];	/* by report and node; FIREFOX_NONE: of no frame */
-	uint32_t *thread_of[MODES_MAX];	/* by report and node: in `threads` */
+	uint32_t *thread_of[MODES_MAX];	/* by report and node: number of the thread */
 	struct firefox_thread *threads;
 	uint32_t thread_count;
 	size_t thread_room;
+	struct map64 process_map;	/* hash of name and pid -> number */
 	struct firefox_process *processes;
 	uint32_t process_count;
 	size_t process_room;
+	uint32_t *ranks;		/* by number of a thread in `thread_of`: its place in `threads` */
 	uint32_t *order[MODES_MAX];	/* by report: its moments by thread, then by time */
+	const struct span **spans;	/* by thread, then by time */
 };
 
 /* Fill in the tables of stacks and what they are made of.  0 or -ENOMEM. */
@@ -101,6 +108,13 @@ void firefox__add_shared(struct firefox *x);
 int firefox__make_threads(struct firefox *x);
 /* Write them.  0 or -ENOMEM. */
 int firefox__add_threads(struct firefox *x);
+
+/* Find out which spans are of which threads.  0 or -ENOMEM. */
+int firefox__find_spans(struct firefox *x);
+/* Write the markers of a thread.  0 or -ENOMEM. */
+int firefox__add_markers(struct firefox *x, const struct firefox_thread *t);
+void firefox__add_paused(struct firefox *x);
+void firefox__add_schemas(struct firefox *x);
 
 /* A time in ms, as the file has it. */
 static inline void firefox__add_time(struct firefox *x, const char *key, uint64_t ns)

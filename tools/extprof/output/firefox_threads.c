@@ -34,6 +34,7 @@ static void find_life(const struct firefox *x, uint32_t pid, struct firefox_proc
 
 		if (row->pid != (int)pid || row->watched)
 			continue;
+		p->row = row;
 		p->start = row->started > begin ? row->started - begin : 0;
 		p->end = row->ended_at > begin && *row->ended ? row->ended_at - begin : TIMELINE_NEVER;
 		return;
@@ -47,16 +48,17 @@ static struct firefox_process *process_of(struct firefox *x, const struct report
 	uint32_t pid = frame_of(r, label)->pid, alike = 0;
 	struct firefox_process *p;
 	uint64_t key = hash__bytes(name, strlen(name), pid);
+	uint32_t number = map64__get(&x->process_map, key);
 
-	for (uint32_t i = 0; i < x->process_count; i++) {
-		if (x->processes[i].key == key)
-			return &x->processes[i];
-		alike += pid && strtoul(x->processes[i].pid, NULL, 10) == pid;
-	}
-	if (array__reserve(&x->processes, x->process_count, 1, &x->process_room, THREADS_MAX, sizeof(*p)))
+	if (number != MAP64_NONE)
+		return &x->processes[number];
+	for (uint32_t i = 0; i < x->process_count; i++)
+		alike += pid && x->processes[i].number_of_pid == pid;
+	if (array__reserve(&x->processes, x->process_count, 1, &x->process_room, THREADS_MAX, sizeof(*p)) ||
+	    map64__add(&x->process_map, key, x->process_count))
 		return NULL;
 	p = &x->processes[x->process_count];
-	*p = (struct firefox_process){ .key = key, .number = x->process_count++ };
+	*p = (struct firefox_process){ .number_of_pid = pid, .number = x->process_count++ };
 	/* The viewer tells processes apart by this text. */
 	if (!pid)
 		snprintf(p->pid, sizeof(p->pid), "unknown.%" PRIu32, p->number);
@@ -101,7 +103,7 @@ static int find_threads(struct firefox *x, uint32_t report)
 			break;
 		}
 		x->threads[x->thread_count] = (struct firefox_thread){
-			.report = report, .process = processes[i], .label = labels[i],
+			.report = report, .process = processes[i], .label = labels[i], .number = x->thread_count,
 		};
 		of[i] = x->thread_count++;
 	}
@@ -175,6 +177,66 @@ static int by_place(const void *a, const void *b)
 	return x->label < y->label ? -1 : x->label > y->label;
 }
 
+static int put_in_order(struct firefox *x)
+{
+	struct map64 lives = { 0 };
+
+	if (x->thread_count)
+		qsort(x->threads, x->thread_count, sizeof(*x->threads), by_place);
+	x->ranks = malloc((x->thread_count + 1u) * sizeof(*x->ranks));
+	if (!x->ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < x->thread_count; i++) {
+		struct firefox_thread *t = &x->threads[i];
+
+		x->ranks[t->number] = i;
+		t->shows_process = !i || x->threads[i - 1].of != t->of;
+		t->shows_life = t->life && map64__get(&lives, (uintptr_t)t->life) == MAP64_NONE;
+		if (t->shows_life && map64__add(&lives, (uintptr_t)t->life, i)) {
+			map64__free(&lives);
+			return -ENOMEM;
+		}
+	}
+	map64__free(&lives);
+	return firefox__find_spans(x);
+}
+
+/* The accounts of threads know no processes: only a tid that one of them has says which it is of. */
+static int find_lives(struct firefox *x)
+{
+	const struct thread_rows *rows = NULL;
+	struct map64 seen = { 0 };
+	bool *twice;
+	int err = 0;
+
+	for (uint32_t i = 0; i < x->count && !rows; i++)
+		rows = x->reports[i].threads;
+	if (!rows)
+		return 0;
+	twice = calloc(rows->count + 1u, sizeof(*twice));
+	for (uint32_t i = 0; twice && i < rows->count && !err; i++) {
+		uint32_t first = map64__get(&seen, rows->rows[i].account.tid);
+
+		if (first == MAP64_NONE)
+			err = map64__add(&seen, rows->rows[i].account.tid, i);
+		else
+			twice[first] = true;
+	}
+	for (uint32_t i = 0; twice && i < x->thread_count && !err; i++) {
+		struct firefox_thread *t = &x->threads[i];
+		const struct frame *f = frame_of(&x->reports[t->report], t->label);
+		uint32_t row = f->tid && f->role != ROLE_FIBERS ? map64__get(&seen, f->tid) : MAP64_NONE;
+
+		if (row != MAP64_NONE && !twice[row])
+			t->life = &rows->rows[row];
+	}
+	if (!twice)
+		err = -ENOMEM;
+	map64__free(&seen);
+	free(twice);
+	return err;
+}
+
 int firefox__make_threads(struct firefox *x)
 {
 	int err = 0;
@@ -196,9 +258,9 @@ int firefox__make_threads(struct firefox *x)
 		if (t->report == 0)
 			p->amount += t->amount;
 	}
-	if (x->thread_count && !err)
-		qsort(x->threads, x->thread_count, sizeof(*x->threads), by_place);
-	return err;
+	if (!err)
+		err = find_lives(x);
+	return err ? err : put_in_order(x);
 }
 
 /* -- samples -------------------------------------------------------------------------------------- */
@@ -332,17 +394,19 @@ static void add_names(struct firefox *x, const struct firefox_thread *t)
 	text__free(&process);
 }
 
-static void add_markers(struct firefox *x)
+/* From its account; else since its first sample. */
+static void add_life(struct firefox *x, const struct firefox_thread *t)
 {
-	static const char *const columns[] = { "data", "name", "startTime", "endTime", "phase", "category" };
+	const struct timeline *line = x->reports[t->report].timeline;
+	uint64_t begin = t->count ? line->moments[x->order[t->report][t->first]].time : 0, end = TIMELINE_NEVER;
 
-	json__open(&x->json, "markers", '{');
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-		json__open(&x->json, columns[i], '[');
-		json__close(&x->json, ']');
+	if (t->life) {
+		begin = t->life->account.first > line->begin ? t->life->account.first - line->begin : 0;
+		if (t->life->ended && t->life->account.until > line->begin)
+			end = t->life->account.until - line->begin;
 	}
-	json__number(&x->json, "length", 0, 0);
-	json__close(&x->json, '}');
+	firefox__add_time(x, "registerTime", begin);
+	firefox__add_time(x, "unregisterTime", end);
 }
 
 static int add_thread(struct firefox *x, const struct firefox_thread *t)
@@ -359,12 +423,11 @@ static int add_thread(struct firefox *x, const struct firefox_thread *t)
 	json__add(j, "isMainThread", json_boolean(is_main(x, t)));
 	firefox__add_time(x, "processStartupTime", t->of->start);
 	firefox__add_time(x, "processShutdownTime", t->of->end);
-	firefox__add_time(x, "registerTime", t->count ? r->timeline->moments[x->order[t->report][t->first]].time : 0);
-	json__null(j, "unregisterTime");
-	json__open(j, "pausedRanges", '[');
-	json__close(j, ']');
+	add_life(x, t);
+	firefox__add_paused(x);
 	err = add_samples(x, t);
-	add_markers(x);
+	if (!err)
+		err = firefox__add_markers(x, t);
 	json__close(j, '}');
 	return err;
 }

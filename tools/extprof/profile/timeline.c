@@ -19,8 +19,24 @@ static int by_time(const void *a, const void *b)
 	return c ? c : COMPARE(x->amount, y->amount);
 }
 
+static int by_begin(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+	int c = COMPARE(x->begin, y->begin);
+
+	if (!c)
+		c = COMPARE(x->kind, y->kind);
+	if (!c)
+		c = COMPARE(x->report, y->report);
+	if (!c)
+		c = COMPARE(x->node, y->node);
+	return c ? c : COMPARE(x->end, y->end);
+}
+
 void timeline__sort(struct timeline *t)
 {
+	if (t->span_count)
+		qsort(t->spans, t->span_count, sizeof(*t->spans), by_begin);
 	if (t->count)
 		qsort(t->moments, t->count, sizeof(*t->moments), by_time);
 }
@@ -28,5 +44,7 @@ void timeline__sort(struct timeline *t)
 void timeline__free(struct timeline *t)
 {
 	free(t->moments);
+	free(t->spans);
+	strings__free(&t->strings);
 	memset(t, 0, sizeof(*t));
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strings.h"
+
 /* 160 MB.  No viewer shows so many. */
 #define TIMELINE_MOMENTS_MAX (4u << 20)
 /* A time that is not known, or not yet over. */
@@ -27,6 +29,33 @@ struct moment {
 	bool idle;		/* the thread has nothing to do, see idle.h */
 };
 
+/* What lasted in a thread besides samples. */
+enum span_kind {
+	SPAN_GC,		/* a pause for garbage collection */
+	SPAN_REQUEST,		/* one fiber had one set of labels */
+	SPAN_LOST,		/* samples, at some time before its end */
+	SPAN_PAUSED,		/* nothing was recorded */
+	SPAN_KINDS
+};
+
+#define SPAN_PARTS_MAX 9u
+/* 60 MB. */
+#define TIMELINE_SPANS_MAX (256u << 10)
+
+struct span {
+	uint64_t begin, end;
+	uint32_t report, node;	/* a node of that report which is in the thread; of the last two 0 and 0 */
+	uint8_t kind;		/* enum span_kind */
+	bool major;		/* GC: all objects were marked */
+	bool cut_begin, cut_end;	/* a request: it is longer than is known */
+	const char *text;	/* labels; why: clean, of timeline::strings */
+	uint64_t samples;	/* of a request; that were lost */
+	struct span_part {
+		const char *name;	/* NULL: no more parts.  Spans of one kind have the same ones */
+		uint64_t ns;
+	} parts[SPAN_PARTS_MAX];
+};
+
 struct timeline {
 	uint64_t begin;		/* CLOCK_MONOTONIC, ns; of several recordings, of the one that began first */
 	uint64_t wall;		/* the same, ns since 1970; 0 unknown */
@@ -34,9 +63,13 @@ struct timeline {
 	struct moment *moments;	/* in the order of time */
 	uint32_t count;
 	size_t room;
+	struct span *spans;		/* only of the first report: those of all modes, in the order of time */
+	uint32_t span_count;
+	size_t span_room;
+	struct strings strings;
 };
 
-/* Put the moments in order. */
+/* Put moments and spans in order. */
 void timeline__sort(struct timeline *t);
 void timeline__free(struct timeline *t);
 

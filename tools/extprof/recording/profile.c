@@ -608,6 +608,7 @@ void recording_profile__destroy(struct recording_profile *p)
 		recording_matches__free(&p->inputs[i].matches);
 		requests__free(&p->inputs[i].requests);
 		free(p->inputs[i].numbers);
+		free(p->inputs[i].thread_places);
 	}
 	frame_table__free(&p->frames);
 	tree__free(&p->tree);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "recording/profile_parts.h"
@@ -44,8 +45,7 @@ static const struct sum *sum_of(struct placing *w, const struct recording_sample
 	return *err ? NULL : &p->sums[number];
 }
 
-/* After the begin of the timeline. */
-static uint64_t time_of(const struct input *in, uint64_t time)
+uint64_t recording_profile__time(const struct input *in, uint64_t time)
 {
 	uint64_t after = time > in->begin ? time - in->begin : 0;
 
@@ -61,8 +61,17 @@ static void set_time(const struct input *in, const struct mode *mode, const stru
 	/* A timer says nothing of the time before; other sources send what is over. */
 	if (s->state == STATE_RUNNING && !(mode->sources & 1u << SOURCE_CPU) && s->count == 1 && m->ns < s->time)
 		begin = s->time - m->ns;
-	m->time = time_of(in, begin);
+	m->time = recording_profile__time(in, begin);
 	m->lasts = begin < s->time;
+}
+
+/* Where spans of its thread are: in the first mode that has a sample of it. */
+static void place_thread(struct placing *w, uint32_t thread, uint32_t report, uint32_t node)
+{
+	struct thread_place *place = &w->in->thread_places[thread];
+
+	if (place->node == REPORT_NOWHERE || report < place->report)
+		*place = (struct thread_place){ .report = report, .node = node };
 }
 
 static int add_moment(struct placing *w, const struct recording_sample *s)
@@ -82,6 +91,7 @@ static int add_moment(struct placing *w, const struct recording_sample *s)
 	place = r->places[sum->place];
 	if (place.node == REPORT_NOWHERE)
 		return 0;
+	place_thread(w, s->thread, sum->mode, place.node);
 	m.node = place.node;
 	m.idle = place.idle;
 	if (!place.idle || r->idle.shown)
@@ -115,7 +125,7 @@ static int make_timelines(const struct recording_profile *p, struct reports *rep
 
 	for (uint32_t i = 0; i < p->count; i++) {
 		const struct input *in = &p->inputs[i];
-		uint64_t until = time_of(in, in->until < in->last ? in->until : in->last);
+		uint64_t until = recording_profile__time(in, in->until < in->last ? in->until : in->last);
 
 		end = until > end ? until : end;
 	}
@@ -141,6 +151,10 @@ int recording_profile__moments(struct recording_profile *p, struct reports *repo
 		struct input *in = &p->inputs[i];
 		struct placing w = { .p = p, .in = in, .reports = reports };
 
+		in->thread_places = malloc((in->tables.thread_count + 1u) * sizeof(*in->thread_places));
+		if (!in->thread_places)
+			return recording_profile__no_memory(d);
+		memset(in->thread_places, 0xff, in->tables.thread_count * sizeof(*in->thread_places));
 		/* Ids are of one recording. */
 		p->sum_count = 0;
 		map64__clear(&p->sum_map);
@@ -151,6 +165,8 @@ int recording_profile__moments(struct recording_profile *p, struct reports *repo
 		if (err == -E2BIG)
 			return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u samples to show one after the other: choose a part "
 					 "with --since, --until or --filter", TIMELINE_MOMENTS_MAX);
+		if (!err)
+			err = recording_profile__spans(p, in, reports->list[0].timeline, d);
 		if (err)
 			return recording_profile__failed_in(p, in, err, d);
 	}

@@ -32,6 +32,9 @@ struct input {
 	uint32_t ids[MODES_MAX];	/* by number */
 	uint32_t *numbers;		/* by id of the frame */
 	uint64_t rows[MODES_MAX];	/* samples of each mode */
+	struct thread_place {
+		uint32_t report, node;	/* of one of its samples; REPORT_NOWHERE: it has none */
+	} *thread_places;		/* by id of the thread; while timelines are made */
 	uint64_t last;			/* time of a sample */
 };
 
@@ -75,6 +78,10 @@ bool recording_profile__wants(struct recording_profile *p, struct input *in, con
 uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new);
 /* The path of a sum in the tree is put into p->path; returns its length. */
 uint32_t recording_profile__path(struct recording_profile *p, const struct input *in, const struct sum *s);
+/* After the begin of the timelines, ns. */
+uint64_t recording_profile__time(const struct input *in, uint64_t time);
+/* Add what lasted in threads of a recording to the first timeline.  0 or negative errno with *d. */
+int recording_profile__spans(struct recording_profile *p, struct input *in, struct timeline *t, struct diag *d);
 /* Give each report the samples that it is made of, as a timeline.  0 or negative errno with *d. */
 int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d);
 

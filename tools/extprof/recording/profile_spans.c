@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What lasted in threads besides samples: pauses for garbage collection, requests; and when nothing was recorded. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "recording/profile_parts.h"
+#include "recording/schema.h"
+
+struct spans {
+	struct recording_profile *p;
+	struct input *in;
+	struct timeline *t;
+	struct diag *d;
+};
+
+_Static_assert((int)REQUEST_PARTS <= (int)SPAN_PARTS_MAX, "parts of a request");
+
+static int add(struct spans *w, const struct span *span)
+{
+	struct timeline *t = w->t;
+
+	if (t->span_count == TIMELINE_SPANS_MAX)
+		return diag__set(w->d, DIAG_USAGE, E2BIG, "there are more than %u pauses and requests to show one after the other: "
+				 "choose a part with --since, --until or --filter", TIMELINE_SPANS_MAX);
+	if (array__reserve(&t->spans, t->span_count, 1, &t->span_room, TIMELINE_SPANS_MAX, sizeof(*span)))
+		return recording_profile__no_memory(w->d);
+	t->spans[t->span_count++] = *span;
+	return 0;
+}
+
+static const char *text_of(struct spans *w, const char *data, size_t length)
+{
+	struct text clean = { 0 };
+	const char *text;
+
+	text__add_clean(&clean, data ? data : "", data ? length : 0, TEXT_NAME_MAX);
+	text = clean.failed ? NULL : strings__intern(&w->t->strings, text__string(&clean));
+	text__free(&clean);
+	return text;
+}
+
+/* The place of a thread by id; false: it is not shown. */
+static bool place_of(const struct spans *w, uint64_t thread, struct span *span)
+{
+	const struct thread_place *place;
+
+	if (!thread || thread >= w->in->tables.thread_count)
+		return false;
+	place = &w->in->thread_places[thread];
+	span->report = place->report;
+	span->node = place->node;
+	return place->node != REPORT_NOWHERE;
+}
+
+static uint64_t amount(sqlite3_stmt *s, int column)
+{
+	int64_t n = sqlite3_column_int64(s, column);
+
+	return n < 0 ? 0 : (uint64_t)n;
+}
+
+static const char *column_text(struct spans *w, sqlite3_stmt *s, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+
+	return text_of(w, text, text ? (size_t)sqlite3_column_bytes(s, column) : 0);
+}
+
+/* Each row of a statement with two parameters: from when to when. */
+static int each(struct spans *w, const char *sql, int (*take)(struct spans *w, sqlite3_stmt *s))
+{
+	sqlite3 *db = recording_reader__database(w->in->reader);
+	sqlite3_stmt *s = NULL;
+	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL), err = 0;
+
+	if (code == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, w->in->since > INT64_MAX ? INT64_MAX : (int64_t)w->in->since);
+		sqlite3_bind_int64(s, 2, w->in->until > INT64_MAX ? INT64_MAX : (int64_t)w->in->until);
+	}
+	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		code = SQLITE_OK;
+		err = take(w, s);
+	}
+	if (!err && code != SQLITE_DONE)
+		err = schema__fail(db, code, DIAG_RECORDING, "the recording cannot be read", w->d);
+	sqlite3_finalize(s);
+	return err;
+}
+
+static int take_pause(struct spans *w, sqlite3_stmt *s)
+{
+	uint64_t end = amount(s, 0), length = amount(s, 2);
+	struct span span = {
+		.kind = SPAN_GC, .end = recording_profile__time(w->in, end),
+		.begin = recording_profile__time(w->in, end > length ? end - length : 0), .major = amount(s, 7),
+		.parts = { { "mark", amount(s, 4) }, { "sweep", amount(s, 5) }, { "compact", amount(s, 6) },
+			   { "runnable", amount(s, 3) } },
+	};
+
+	if (!place_of(w, amount(s, 1), &span))
+		return 0;
+	span.text = column_text(w, s, 8);
+	return span.text ? add(w, &span) : recording_profile__no_memory(w->d);
+}
+
+static int take_event(struct spans *w, sqlite3_stmt *s)
+{
+	const char *kind = (const char *)sqlite3_column_text(s, 1);
+	bool paused = kind && !strcmp(kind, RECORDING_PAUSED);
+	uint64_t time = amount(s, 0), number = amount(s, 3);
+	struct span span = {
+		.kind = paused ? SPAN_PAUSED : SPAN_LOST, .begin = recording_profile__time(w->in, time), .samples = paused ? 0 : number,
+	};
+
+	if (!kind || (!paused && strcmp(kind, "lost")))
+		return 0;
+	span.end = paused ? recording_profile__time(w->in, time + number) : span.begin;
+	span.text = column_text(w, s, 2);
+	return span.text ? add(w, &span) : recording_profile__no_memory(w->d);
+}
+
+static int add_request(struct spans *w, const struct requests *r, const struct request *q)
+{
+	struct span span = {
+		.kind = SPAN_REQUEST, .begin = recording_profile__time(w->in, q->begin), .end = recording_profile__time(w->in, q->end),
+		.cut_begin = q->cut_begin, .cut_end = q->cut_end, .samples = q->samples,
+	};
+	struct text labels = { 0 };
+
+	if (!place_of(w, q->thread, &span))
+		return 0;
+	requests__add_labels(r, q->labels, &labels);
+	span.text = labels.failed ? NULL : text_of(w, text__string(&labels), labels.length);
+	text__free(&labels);
+	for (uint32_t i = 0; i < REQUEST_PARTS; i++)
+		span.parts[i] = (struct span_part){ request_part_names[i], q->parts[i] };
+	return span.text ? add(w, &span) : recording_profile__no_memory(w->d);
+}
+
+static bool has_labels(const struct recording_tables *t)
+{
+	for (uint32_t id = 1; id < t->frame_count; id++)
+		if (t->frames[id].kind == FRAME_LABEL && *t->frames[id].key)
+			return true;
+	return false;
+}
+
+/* Those that were chosen; or all. */
+static int add_requests(struct spans *w)
+{
+	const struct request_choice *choice = &w->p->filter.requests;
+	struct requests own = { 0 }, *r = &w->in->requests;
+	int err = 0;
+
+	if (!has_labels(&w->in->tables))
+		return 0;
+	if (!request_choice__chooses(choice)) {
+		r = &own;
+		err = request_choice__find(choice, r, w->in->reader, &w->in->matches, w->in->begin, w->in->since, w->in->until, w->d);
+	}
+	for (uint32_t i = 0; i < r->chosen && !err; i++)
+		err = add_request(w, r, &r->list[i]);
+	requests__free(&own);
+	return err;
+}
+
+int recording_profile__spans(struct recording_profile *p, struct input *in, struct timeline *t, struct diag *d)
+{
+	struct spans w = { .p = p, .in = in, .t = t, .d = d };
+	int err = each(&w, "SELECT time_ns, thread, length_ns, waited_ns, mark_ns, sweep_ns, compact_ns, major, n.text FROM pauses "
+		       "LEFT JOIN strings n ON n.id=reason WHERE time_ns BETWEEN ? AND ? ORDER BY pauses.id", take_pause);
+
+	if (!err)
+		err = each(&w, "SELECT time_ns, k.text, n.text, number FROM events LEFT JOIN strings k ON k.id=kind LEFT JOIN strings n "
+			   "ON n.id=events.text WHERE time_ns BETWEEN ? AND ? ORDER BY events.id", take_event);
+	return err ? err : add_requests(&w);
+}
