@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/gzip.h"
+#include "profile/unit.h"
 
 #ifndef EXTPROF_VERSION
 #define EXTPROF_VERSION "unknown"
@@ -54,7 +55,7 @@ static void add_mode_facts(struct firefox *x, const struct report *r)
 	add_text_fact(x, "account", &account);
 	report__add_idle(r, &idle);
 	add_text_fact(x, "idle", &idle);
-	text__addf(&more, "%llu", (unsigned long long)r->samples);
+	unit__add_with_name(&r->metric, r->samples, &more);
 	add_text_fact(x, r->metric.name, &more);
 	if (r->meta.missed) {
 		text__addf(&more, "%llu", (unsigned long long)r->meta.missed);
@@ -221,6 +222,7 @@ static void free_all(struct firefox *x)
 	free(x->resources);
 	free(x->threads);
 	free(x->processes);
+	free(x->hosted);
 	free(x->ranks);
 	free(x->spans);
 	free(x);

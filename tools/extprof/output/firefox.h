@@ -44,7 +44,7 @@ struct firefox_stack {
 	uint32_t prefix, frame;
 };
 
-/* A thread as one mode shows it. */
+/* A thread as one mode shows it.  Its allocations are shown with it. */
 struct firefox_thread {
 	uint32_t report;	/* number of the mode's report */
 	uint32_t process, label;	/* labels of that report */
@@ -52,6 +52,7 @@ struct firefox_thread {
 	uint32_t number;	/* before they were put in the order of the file */
 	uint32_t first_span, span_count;	/* in firefox::spans */
 	const struct thread_row *life;	/* NULL: it is not known */
+	uint32_t allocs;	/* number in firefox::hosted; FIREFOX_NONE: none */
 	bool shows_life, shows_process;	/* it has the marker of that, which another one of the same thread or process has not */
 	uint64_t amount;	/* of its moments */
 	const struct firefox_process *of;
@@ -85,6 +86,8 @@ struct firefox {
 	struct firefox_thread *threads;
 	uint32_t thread_count;
 	size_t thread_room;
+	struct firefox_thread *hosted;	/* allocations of threads that another mode shows, too: they are with these */
+	uint32_t hosted_count;
 	struct map64 process_map;	/* hash of name and pid -> number */
 	struct firefox_process *processes;
 	uint32_t process_count;

@@ -35,6 +35,9 @@ static const char *const span_types[SPAN_KINDS] = {
 	[SPAN_GC] = "GC pause", [SPAN_REQUEST] = "request", [SPAN_LOST] = "lost samples", [SPAN_PAUSED] = "paused",
 };
 
+/* Keys of frames below a state that are fields of a wait; a recording from somebody else can have any. */
+static const char *const details[] = { "file", "holder", "waker" };
+
 #define TYPE_WAIT "wait"
 #define TYPE_THREAD "thread"
 #define TYPE_PROCESS "process"
@@ -185,9 +188,10 @@ static void add_wait(struct firefox *x, const struct firefox_thread *t, const st
 
 		if (!frame_kind__is_below(l->frame.kind))
 			break;
-		if (l->frame.kind == FRAME_DETAIL && *l->frame.key)
-			json__add(&x->json, l->frame.key, json_string(l->frame.name));
-		else if (l->frame.kind == FRAME_STATE)
+		for (size_t i = 0; l->frame.kind == FRAME_DETAIL && i < sizeof(details) / sizeof(details[0]); i++)
+			if (!strcmp(details[i], l->frame.key))
+				json__add(&x->json, details[i], json_string(l->frame.name));
+		if (l->frame.kind == FRAME_STATE)
 			json__add(&x->json, "kind", json_string(l->frame.name));
 	}
 	add_cause(x, m->time, x->stack_of[t->report][m->node]);
@@ -398,9 +402,8 @@ void firefox__add_schemas(struct firefox *x)
 	open_schema(x, TYPE_WAIT, "{marker.data.kind}", false);
 	add_field(x, "state", "string");
 	add_field(x, "kind", "string");
-	add_field(x, "file", "string");
-	add_field(x, "holder", "string");
-	add_field(x, "waker", "string");
+	for (size_t i = 0; i < sizeof(details) / sizeof(details[0]); i++)
+		add_field(x, details[i], "string");
 	close_schema(x);
 	open_schema(x, TYPE_THREAD, "{marker.data.tid}", false);
 	add_field(x, "tid", "integer");

@@ -217,7 +217,8 @@ void firefox__add_categories(struct firefox *x)
 {
 	json__open(&x->json, "categories", '[');
 	add_category(x, FIREFOX_OTHER, "Other", "grey");
-	add_category(x, FIREFOX_IDLE, "idle", "transparent");
+	/* The viewer knows this name. */
+	add_category(x, FIREFOX_IDLE, "Idle", "transparent");
 	for (uint32_t i = 0; i < FRAME_MARK; i++)
 		add_category(x, FIREFOX_KIND + i, frame_kind_names[i], kind_colors[i]);
 	for (uint32_t i = 0; i < STATE_MAX; i++)

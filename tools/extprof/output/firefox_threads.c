@@ -104,6 +104,7 @@ static int find_threads(struct firefox *x, uint32_t report)
 		}
 		x->threads[x->thread_count] = (struct firefox_thread){
 			.report = report, .process = processes[i], .label = labels[i], .number = x->thread_count,
+			.allocs = FIREFOX_NONE,
 		};
 		of[i] = x->thread_count++;
 	}
@@ -177,28 +178,66 @@ static int by_place(const void *a, const void *b)
 	return x->label < y->label ? -1 : x->label > y->label;
 }
 
+static bool is_allocs(const struct report *r)
+{
+	return r->meta.mode == &mode_alloc && r->by_value;
+}
+
+/*
+ * A thread that has samples of another mode shows its allocations, too: the viewer lets one choose.  Other threads of
+ * that mode stay.  Afterwards x->ranks is of all of them.
+ */
+static int host_allocs(struct firefox *x)
+{
+	struct map64 first = { 0 };
+	uint32_t kept = 0;
+	int err = 0;
+
+	x->hosted = malloc((x->thread_count + 1u) * sizeof(*x->hosted));
+	if (!x->hosted)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < x->thread_count && !err; i++) {
+		const struct firefox_thread t = x->threads[i];
+		const char *name = x->reports[t.report].labels[t.label].name;
+		uint64_t key = hash__bytes(name, strlen(name), t.of->number);
+		uint32_t host = map64__get(&first, key);
+
+		if (host != MAP64_NONE && is_allocs(&x->reports[t.report]) && x->threads[host].report != t.report &&
+		    x->threads[host].allocs == FIREFOX_NONE) {
+			x->threads[host].allocs = x->hosted_count;
+			x->hosted[x->hosted_count++] = t;
+			x->ranks[t.number] = host;
+			continue;
+		}
+		if (host == MAP64_NONE)
+			err = map64__add(&first, key, kept);
+		x->ranks[t.number] = kept;
+		x->threads[kept++] = t;
+	}
+	x->thread_count = kept;
+	map64__free(&first);
+	return err;
+}
+
 static int put_in_order(struct firefox *x)
 {
 	struct map64 lives = { 0 };
+	int err;
 
 	if (x->thread_count)
 		qsort(x->threads, x->thread_count, sizeof(*x->threads), by_place);
 	x->ranks = malloc((x->thread_count + 1u) * sizeof(*x->ranks));
-	if (!x->ranks)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < x->thread_count; i++) {
+	err = x->ranks ? host_allocs(x) : -ENOMEM;
+	for (uint32_t i = 0; i < x->thread_count && !err; i++) {
 		struct firefox_thread *t = &x->threads[i];
 
-		x->ranks[t->number] = i;
 		t->shows_process = !i || x->threads[i - 1].of != t->of;
 		t->shows_life = t->life && map64__get(&lives, (uintptr_t)t->life) == MAP64_NONE;
-		if (t->shows_life && map64__add(&lives, (uintptr_t)t->life, i)) {
-			map64__free(&lives);
-			return -ENOMEM;
-		}
+		if (t->shows_life)
+			err = map64__add(&lives, (uintptr_t)t->life, i);
 	}
 	map64__free(&lives);
-	return firefox__find_spans(x);
+	return err ? err : firefox__find_spans(x);
 }
 
 /* The accounts of threads know no processes: only a tid that one of them has says which it is of. */
@@ -377,6 +416,53 @@ static int add_samples(struct firefox *x, const struct firefox_thread *t)
 	return err;
 }
 
+/* -- allocations ---------------------------------------------------------------------------------- */
+
+/* The class is the innermost frame; or it is other memory. */
+static const char *class_of(const struct report *r, const struct moment *m)
+{
+	const struct report_label *l = &r->labels[r->nodes[m->node].label];
+
+	return m->node && l->frame.kind == FRAME_CLASS ? l->name : "";
+}
+
+static void add_alloc_stack(struct firefox *x, const struct firefox_thread *t, const struct moment *m)
+{
+	uint32_t stack;
+
+	if (stack_of(x, t, m, &stack))
+		x->json.err = x->json.err ? x->json.err : -ENOMEM;
+	json__number(&x->json, NULL, stack, 0);
+}
+
+#define ALLOC_COLUMN(key, add) do { \
+	json__open(j, key, '['); \
+	for (uint32_t i = 0; i < t->count; i++) { \
+		const struct moment *m = &moments[x->order[t->report][t->first + i]]; \
+		add; \
+	} \
+	json__close(j, ']'); \
+} while (0)
+
+static void add_allocs(struct firefox *x, const struct firefox_thread *t)
+{
+	const struct report *r = &x->reports[t->report];
+	const struct moment *moments = r->timeline->moments;
+	struct json *j = &x->json;
+
+	json__open(j, "jsAllocations", '{');
+	ALLOC_COLUMN("time", firefox__add_time(x, NULL, m->time));
+	ALLOC_COLUMN("className", json__add(j, NULL, json_string(class_of(r, m))));
+	ALLOC_COLUMN("typeName", ((void)m, json__add(j, NULL, json_string("object"))));
+	ALLOC_COLUMN("coarseType", ((void)m, json__add(j, NULL, json_string("object"))));
+	ALLOC_COLUMN("weight", json__number(j, NULL, (int64_t)m->amount, 0));
+	json__add(j, "weightType", json_string("bytes"));
+	ALLOC_COLUMN("inNursery", ((void)m, json__add(j, NULL, json_false())));
+	ALLOC_COLUMN("stack", add_alloc_stack(x, t, m));
+	json__number(j, "length", t->count, 0);
+	json__close(j, '}');
+}
+
 /* -- threads -------------------------------------------------------------------------------------- */
 
 static void add_names(struct firefox *x, const struct firefox_thread *t)
@@ -426,6 +512,10 @@ static int add_thread(struct firefox *x, const struct firefox_thread *t)
 	add_life(x, t);
 	firefox__add_paused(x);
 	err = add_samples(x, t);
+	if (t->allocs != FIREFOX_NONE)
+		add_allocs(x, &x->hosted[t->allocs]);
+	else if (is_allocs(r))
+		add_allocs(x, t);
 	if (!err)
 		err = firefox__add_markers(x, t);
 	json__close(j, '}');
