@@ -1,0 +1,342 @@
+"""The file for the Firefox Profiler: its sums are those of the other formats, its times those of the program's own clock, and
+Mozilla's own reader has both."""
+import collections
+import gzip
+import json
+import os
+import re
+import subprocess
+import time
+
+import harness
+from case_requests import record as record_requests
+from case_requests import requests
+from harness import Counted, case, check
+
+PROGRAM = """
+lock = Mutex.new
+jobs = Queue.new
+def left(n) = n < 2 ? n : left(n - 1) + left(n - 2)
+def right = 400.times.map { |i| "s#{i}" }
+Thread.new { Thread.current.name = "worker 1"
+  loop { Fiber.with_labels(request: "GET /#{jobs.pop % 3}") { lock.synchronize { left(14) }; right; sleep 0.002 } } }
+Thread.new { Thread.current.name = "worker 2"; loop { right; left(12); sleep 0.001 } }
+Thread.new { Thread.current.name = "pool"; empty = Queue.new; loop { empty.pop } }
+fork { loop { left(14); sleep 0.003 } }
+STDOUT.sync = true
+puts "ready"
+i = 0
+loop { lock.synchronize { left(15) }; jobs << (i += 1); GC.start if i % 40 == 0; sleep 0.004 }
+"""
+
+# By its own clock, CLOCK_MONOTONIC in ns, it says when each began and ended.
+PHASES = """
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+def burn(ns) = (t = now; nil while now - t < ns)
+def first(ns) = burn(ns)
+def second(ns) = burn(ns)
+def pause = sleep(0.3)
+def say(name, from) = puts("#{name} #{from} #{now}")
+STDOUT.sync = true
+puts "ready"
+gets
+t = now; first(300_000_000); say "first", t
+t = now; pause; say "pause", t
+t = now; second(300_000_000); say "second", t
+5.times { t = now; GC.start; say "gc", t; sleep 0.01 }
+t = now
+Thread.new { Thread.current.name = "short"; burn(100_000_000) }.join
+say "short", t
+puts "done"
+sleep
+"""
+
+
+def load(path):
+    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as f:
+        return json.loads(f.read())
+
+
+def report(ctx, path, name, *options):
+    """The file of a recording."""
+    run = ctx.extprof("report", path, "-f", "firefox", *options, "-o", ctx.path(name))
+    check(run.status == 0, "%s: status %d: %s", options, run.status, run.err)
+    return load(ctx.path(name))
+
+
+class File:
+    """What it says of stacks."""
+
+    def __init__(self, document):
+        self.document, self.shared = document, document["shared"]
+        check(document["meta"]["preprocessedProfileVersion"] == 60, "version")
+        strings, frames, functions = self.shared["stringArray"], self.shared["frameTable"], self.shared["funcTable"]
+        names = [strings[n] for n in functions["name"]]
+        self.frames = [names[n] for n in frames["func"]]
+        self.stacks = []
+        table = self.shared["stackTable"]
+        for prefix, frame in zip(table["prefix"], table["frame"]):
+            check(prefix is None or prefix < len(self.stacks), "a stack is before the one that called it")
+            self.stacks.append((self.stacks[prefix] if prefix is not None else ()) + (self.frames[frame],))
+        for name in ("stackTable", "frameTable", "funcTable", "resourceTable", "sources"):
+            check({len(column) for column in self.shared[name].values() if isinstance(column, list)} == {self.shared[name]["length"]},
+                  "columns of %s", name)
+
+    def category(self, frame):
+        number = self.shared["frameTable"]["category"][frame]
+        return None if number is None else self.document["meta"]["categories"][number]
+
+    def samples(self, thread):
+        """(time in ns of the clock, stack, weight in ns or bytes or numbers)"""
+        s = thread["samples"]
+        unit = 1e6 if s["weightType"] == "tracing-ms" else 1
+        zero = self.document["meta"]["startTimeAsClockMonotonicNanosecondsSinceBoot"]
+        check(s["time"] == sorted(s["time"]) and len(s["time"]) == s["length"], "times of %s", thread["name"])
+        return [(zero + round(time * 1e6), None if stack is None else self.stacks[stack], round(weight * unit))
+                for time, stack, weight in zip(s["time"], s["stack"], s["weight"])]
+
+    def sums(self, prefix):
+        """(pid, tid, stack) -> amount"""
+        sums = collections.Counter()
+        for t in self.document["threads"]:
+            if not t["name"].startswith(prefix):
+                continue
+            for _, stack, weight in self.samples(t):
+                check(stack or not weight, "a sample without a stack counts in %s", t["name"])
+                if weight:
+                    sums[t["pid"], t["tid"], stack] += weight
+        return sums
+
+    def markers(self, thread):
+        """(name, begin, end, data), times as in samples; end None: it was not over."""
+        m, zero = thread["markers"], self.document["meta"]["startTimeAsClockMonotonicNanosecondsSinceBoot"]
+        check({len(column) for column in m.values() if isinstance(column, list)} == {m["length"]}, "columns of markers")
+        schemas = {s["name"] for s in self.document["meta"]["markerSchema"]}
+        for name, begin, end, phase, data in zip(m["name"], m["startTime"], m["endTime"], m["phase"], m["data"]):
+            check(data["type"] in schemas and (end is None) == (phase != 1), "%s", data)
+            yield (self.shared["stringArray"][name], zero + round(begin * 1e6), end and zero + round(end * 1e6), data)
+
+
+def sums_of_folded(ctx, path, unit, *options):
+    run = ctx.extprof("report", path, "-f", "folded", "--unit", unit, "--group-by", "process,thread", *options).ok()
+    sums = collections.Counter()
+    for line in run.out.splitlines():
+        stack, _, number = line.rpartition(" ")
+        process, thread, *frames = stack.split(";")
+        pid, tid = re.match(r"\[process (\d+)", process), re.search(r"\((\d+)\)\]$", thread)
+        sums[pid[1], int(tid[1]) if tid else 0, tuple(frames) or (thread,)] += int(number)
+    return sums
+
+
+def compare(ctx, path, modes, *options, prefix=True, idle=()):
+    document = report(ctx, path, "compared.json", *options, *idle)
+    file = File(document)
+    for mode, unit in modes:
+        wanted = sums_of_folded(ctx, path, unit, *options, *idle, "-m", mode)
+        found = file.sums(mode + ": " if prefix else "")
+        check(len(wanted) > 2 and wanted == found, "%s %s: %s, not %s", mode, options, list((found - wanted).items())[:3],
+              list((wanted - found).items())[:3])
+    return file, sum(wanted.values())
+
+
+@case(timeout=150)
+def has_the_sums_of_other_formats(ctx):
+    """To the last ns and byte, for each stack of each thread; with filters, in a part of the time, and with what is idle."""
+    ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))
+    ruby.expect("ready")
+    path, both = ctx.path("wall.extprof"), ctx.path("both.extprof")
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-s", "-m", "wall", "-d", "2", "-F", harness.rate(199), "-o", path).ok()
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-s", "-m", "cpu,gvl,gc", "-d", "1", "-F", harness.rate(199), "-o", both).ok()
+    wall = [("wall", "ns")]
+    for options in ([], ["--filter", "thread=worker*"], ["--since", "0.5", "--until", "1.5"], ["--focus", "method:Object#left"],
+                    ["--hide", "method:Object#left"], ["--collapse", "recursion"], ["--filter", "state=sleep"]):
+        file, _ = compare(ctx, path, wall, *options, prefix=False)
+    file, busy = compare(ctx, path, wall, prefix=False)
+    idle, all_of_it = compare(ctx, path, wall, prefix=False, idle=["--idle"])
+    check(all_of_it > busy, "nothing is idle")
+    check(not any(c and c["name"] == "Idle" for c in map(file.category, range(len(file.frames)))), "idle frames without --idle")
+    colors = {c["color"] for c in map(idle.category, range(len(idle.frames))) if c and c["name"] == "Idle"}
+    check(colors == {"transparent"}, "idle is %s", colors)
+    compare(ctx, both, [("cpu", "ns"), ("gvl", "ns"), ("gc", "ns")])
+    compressed = report(ctx, path, "wall.firefox.json.gz")
+    check(compressed["threads"] == report(ctx, path, "wall.json")["threads"], "the compressed file is another one")
+    names = {(t["processName"], t["name"]) for t in compressed["threads"]}
+    check({("app.rb", "main"), ("app.rb", "worker 1"), ("app.rb", "worker 2")} <= names, "%s", names)
+    check(len({t["pid"] for t in compressed["threads"]}) == 2, "processes")
+    check("account" in json.dumps(compressed["meta"]["extra"]) and "left out without --idle" in json.dumps(compressed["meta"]["extra"]),
+          "%s", compressed["meta"]["extra"])
+    for wrong, text in ((["--invert"], "leave out"), (["--top", "3"], "leave out"), (["--callers-of", "Object#left"], "leave out")):
+        run = ctx.extprof("report", path, "-f", "firefox", *wrong, "-o", ctx.path("wrong.json"))
+        check(run.status == harness.USAGE and text in run.err and not os.path.exists(ctx.path("wrong.json")), "%s: %s", wrong, run.err)
+    live = ctx.extprof("-p", ruby.pid, "-d", "1", "-f", "firefox", "-o", ctx.path("wrong.json"))
+    check(live.status == harness.USAGE and "extprof report" in live.err, "%d: %s", live.status, live.err)
+    return "%.3f s busy, %.3f s with what is idle" % (busy / 1e9, all_of_it / 1e9)
+
+
+@case(timeout=90)
+def has_allocations(ctx):
+    """Bytes by class and stack, in the table for them, with the threads of another mode."""
+    ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))
+    ruby.expect("ready")
+    path = ctx.path("alloc.extprof")
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "cpu,alloc", "-d", "1", "-F", harness.rate(199), "-o", path).ok()
+    alone, _ = compare(ctx, path, [("alloc", "bytes")], "-m", "alloc", prefix=False)
+    wanted = sums_of_folded(ctx, path, "bytes", "-m", "alloc")
+    for file in (alone, File(report(ctx, path, "both.json"))):
+        found, classes = collections.Counter(), set()
+        for t in file.document["threads"]:
+            a = t.get("jsAllocations", {"weight": [], "stack": [], "className": []})
+            for weight, stack, name in zip(a["weight"], a["stack"], a["className"]):
+                found[t["pid"], t["tid"], file.stacks[stack]] += weight
+                check(file.stacks[stack][-1] == name or not name, "%s of %s", name, file.stacks[stack])
+                classes.add(name)
+        check(found == wanted and "String" in classes, "%s, not %s", sum(found.values()), sum(wanted.values()))
+    both = [t["name"] for t in file.document["threads"] if "jsAllocations" in t]
+    check(any(name.startswith("cpu: ") for name in both), "no thread has samples and allocations: %s", both)
+    return "%d bytes" % sum(wanted.values())
+
+
+@case(timeout=90)
+def has_the_times_of_the_program(ctx):
+    """Samples, waits, collections and lives are between the moments that the program saw before and after."""
+    ruby = ctx.ruby(ctx.write("phases.rb", PHASES))
+    ruby.expect("ready")
+    path = ctx.path("phases.extprof")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall,gc", "--waits", "each", "-F", harness.rate(499), "-o", path)
+    ctx.attached(reader)
+    ruby.tell("go")
+    said = collections.defaultdict(list)
+    while (line := ruby.line(timeout=60)) != "done":
+        name, begin, end = line.split()
+        said[name].append((int(begin), int(end)))
+    reader.signal(2)
+    check(reader.wait() == 0, "the recording failed")
+    file = File(report(ctx, path, "phases.json"))
+    threads = {t["name"]: t for t in file.document["threads"]}
+    main = file.samples(threads["wall: main"])
+    period = file.document["meta"]["interval"] * 1e6
+    counted = collections.Counter()
+    for time, stack, weight in main:
+        for name in ("first", "second", "pause"):
+            if stack and "Object#" + name in stack:
+                begin, end = said[name][0]
+                check(begin <= time <= end, "%s at %d, and it was from %d to %d", name, time, begin, end)
+                counted[name] += weight
+    for name in ("first", "second", "pause"):
+        begin, end = said[name][0]
+        check(0 < counted[name] <= end - begin + 2 * period, "%s has %d ns of %d", name, counted[name], end - begin)
+    check(counted["pause"] >= 300_000_000, "the sleep has %d ns", counted["pause"])
+    # It begins where it began, and nothing of it is after its end.
+    begin = min(time for time, stack, weight in main if stack and "[sleep]" in stack and "Object#pause" in stack)
+    check(begin + counted["pause"] <= said["pause"][0][1] + 1000, "the sleep ends after its end")
+    markers = [m for t in threads.values() for m in file.markers(t)]
+    gc = [m for m in markers if m[0] == "GC pause" and m[3]["marked"] == "all objects" and m[3]["reason"] == "GC.start"]
+    for begin, end in said["gc"]:
+        within = [m for m in gc if begin <= m[1] and m[2] <= end]
+        check(within, "GC.start from %d to %d has no marker: %s", begin, end, gc)
+    check(all(any(b <= m[1] and m[2] <= e for b, e in said["gc"]) for m in gc), "a collection that nobody started")
+    begin, end = said["short"][0]
+    short = threads["wall: short"]
+    zero = file.document["meta"]["startTimeAsClockMonotonicNanosecondsSinceBoot"]
+    life = [zero + round(short[key] * 1e6) for key in ("registerTime", "unregisterTime")]
+    check(begin <= life[0] < life[1] <= end + 50_000_000, "a thread lived from %s, and was made from %d to %d", life, begin, end)
+    check([m for m in file.markers(short) if m[0] == "thread" and m[1:3] == tuple(life)], "its life is no marker")
+    processes = [m for m in markers if m[0] == "process"]
+    check(len(processes) == 1 and processes[0][3]["pid"] == str(ruby.pid), "%s", processes)
+    return "sleep %.1f ms, %d collections" % (counted["pause"] / 1e6, len(gc))
+
+
+@case(timeout=120)
+def has_requests(ctx):
+    """Those of the table, by the same times and parts."""
+    path, truth = record_requests(ctx, "threads")
+    rows = requests(ctx, path)
+    file = File(report(ctx, path, "requests.json"))
+    found = [(t["tid"], *m) for t in file.document["threads"] for m in file.markers(t) if m[0] == "request"]
+    check(len(found) == len(rows) == len(truth), "%d of %d", len(found), len(rows))
+    wanted = sorted((r["tid"], r["labels"]["request"], r["duration"], r["samples"], tuple(r["parts"].values())) for r in rows)
+    names = list(rows[0]["parts"])
+    seen = sorted((tid, data["labels"].partition("=")[2], end - begin if end else 0, data["samples"],
+                   tuple(round(data[name] * 1e6) for name in names)) for tid, _, begin, end, data in found)
+    check(wanted == seen, "%s, not %s", [s for s in seen if s not in wanted][:3], [w for w in wanted if w not in seen][:3])
+    slow = File(report(ctx, path, "slow.json", "--slowest", "2"))
+    check(sum(m[0] == "request" for t in slow.document["threads"] for m in slow.markers(t)) == 2, "the slowest")
+    return "%d requests" % len(rows)
+
+
+class Pq:
+    """profiler-cli of Mozilla: FIREFOX_PQ is where npm has put @firefox-devtools/profiler-cli and node 24."""
+
+    def __init__(self, ctx, folder):
+        modules = os.path.join(folder, "node_modules")
+        self.argv = [os.path.join(modules, "node", "bin", "node"),
+                     os.path.join(modules, "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js")]
+        self.env = {**os.environ, "PROFILER_CLI_SESSION_DIR": ctx.path("pq")}
+
+    def run(self, *args):
+        return subprocess.run([*self.argv, *args], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=60, check=False)
+
+    def load(self, path):
+        run = self.run("load", path)
+        # It gives up after half a second, while its server still starts.
+        for _ in range(20):
+            if self.run("status").returncode == 0:
+                return
+            time.sleep(1)
+        check(False, "pq: %s", run.stdout)
+
+    def json(self, *args):
+        run = self.run(*args, "--json")
+        check(run.returncode == 0, "pq %s: %s", args, run.stdout[-500:])
+        return json.loads(run.stdout)
+
+    def stop(self):
+        self.run("stop", "--all")
+
+
+@case(timeout=200)
+def mozilla_reads_it(ctx):
+    """Its reader has the threads, their CPU time, functions with their self time, and markers."""
+    folder = os.environ.get("FIREFOX_PQ")
+    if not folder or not os.path.exists(os.path.join(folder, "node_modules", "@firefox-devtools", "profiler-cli")):
+        return Counted(0, 0, 1, "FIREFOX_PQ is no folder of `npm i @firefox-devtools/profiler-cli@0.10.0 node@24`")
+    ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))
+    ruby.expect("ready")
+    path = ctx.path("wall.extprof")
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-s", "-m", "wall", "-d", "2", "-F", harness.rate(199), "-o", path).ok()
+    ruby.kill()
+    file = File(report(ctx, path, "wall.json"))
+    folded = sums_of_folded(ctx, path, "ns")
+    pq = Pq(ctx, folder)
+    pq.load(ctx.path("wall.json"))
+    try:
+        listed = {t["threadIndex"]: t for t in pq.json("thread", "list")["threads"]}
+        check(len(listed) == len(file.document["threads"]), "%d threads, not %d", len(listed), len(file.document["threads"]))
+        compared = 0
+        for i, t in enumerate(file.document["threads"]):
+            seen = listed[i]
+            check((seen["name"], seen["pid"], seen["tid"], seen["markerCount"]) ==
+                  (t["name"], t["pid"], t["tid"], t["markers"]["length"]), "%s", seen)
+            ran = sum(t["samples"]["threadCPUDelta"]) / 1e6
+            check(abs(seen["cpuMs"] - ran) < 0.001, "%s ran %f ms, not %f", t["name"], seen["cpuMs"], ran)
+            if not t["name"].startswith(("worker", "main")):
+                continue
+            wanted = collections.Counter()
+            for (pid, tid, stack), amount in folded.items():
+                if (pid, tid) == (t["pid"], t["tid"]):
+                    wanted[stack[-1]] += amount
+            functions = pq.json("thread", "functions", "--thread", "t-%d" % i, "--include-idle")["functions"]
+            found = collections.Counter()
+            for f in functions:
+                found[f["name"]] += round(f["selfSamples"] * 1e6)
+            for name, amount in wanted.items():
+                check(abs(found[name] - amount) <= 1000, "%s in %s: %d ns, not %d", name, t["name"], found[name], amount)
+            compared += len(wanted)
+        worker = next(i for i, t in enumerate(file.document["threads"]) if t["name"] == "worker 1")
+        kinds = {k["markerName"]: k["count"] for k in pq.json("thread", "markers", "--thread", "t-%d" % worker)["byType"]}
+        mine = collections.Counter(m[0] for m in file.markers(file.document["threads"][worker]))
+        check(kinds == dict(mine) and kinds["request"] > 10, "markers: %s, not %s", kinds, mine)
+    finally:
+        pq.stop()
+    return "%d threads, %d functions, %d kinds of markers" % (len(listed), compared, len(kinds))

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file for the Firefox Profiler says of each stack of each thread what the report says, sample by sample. */
+#include "recording_fixture.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "no_memory.h"
+
+static json_t *at(json_t *table, const char *column, size_t row)
+{
+	return json_array_get(json_object_get(table, column), row);
+}
+
+static const char *func_name(json_t *file, json_int_t frame)
+{
+	json_t *shared = json_object_get(file, "shared");
+	json_int_t func = json_integer_value(at(json_object_get(shared, "frameTable"), "func", (size_t)frame));
+	json_int_t name = json_integer_value(at(json_object_get(shared, "funcTable"), "name", (size_t)func));
+
+	return json_string_value(json_array_get(json_object_get(shared, "stringArray"), (size_t)name));
+}
+
+/* "inner < outer": of a stack of the file. */
+static void add_stack_text(json_t *file, json_t *stack, struct text *out)
+{
+	json_t *table = json_object_get(json_object_get(file, "shared"), "stackTable");
+
+	for (json_t *s = stack; json_is_integer(s); s = at(table, "prefix", (size_t)json_integer_value(s)))
+		text__addf(out, " < %s", func_name(file, json_integer_value(at(table, "frame", (size_t)json_integer_value(s)))));
+}
+
+/* The same of a node of the report; returns the node of its thread. */
+static uint32_t add_node_text(const struct report *r, uint32_t node, struct text *out)
+{
+	for (; node && r->nodes[node].depth > r->group_count; node = r->nodes[node].parent)
+		text__addf(out, " < %s", r->labels[r->nodes[node].label].name);
+	return node;
+}
+
+static void count(json_t *sums, const char *key, json_int_t amount)
+{
+	json_object_set_new(sums, key, json_integer(json_integer_value(json_object_get(sums, key)) + amount));
+}
+
+static json_t *sums_of_report(const struct report *r)
+{
+	json_t *sums = json_object();
+
+	for (uint32_t i = 1; i < r->node_count; i++) {
+		struct text key = { 0 }, thread = { 0 };
+		uint32_t group;
+
+		if (!r->nodes[i].self)
+			continue;
+		group = add_node_text(r, i, &key);
+		frame__add_bare(&r->labels[r->nodes[group].label].frame, &thread);
+		text__adds(&thread, text__string(&key));
+		count(sums, text__string(&thread), (json_int_t)r->nodes[i].self);
+		text__free(&key);
+		text__free(&thread);
+	}
+	return sums;
+}
+
+/* Threads whose names begin with the prefix, which is left away. */
+static json_t *sums_of_file(json_t *file, const char *prefix)
+{
+	json_t *sums = json_object(), *thread;
+	size_t i;
+
+	json_array_foreach(json_object_get(file, "threads"), i, thread) {
+		const char *name = json_string_value(json_object_get(thread, "name"));
+		json_t *samples = json_object_get(thread, "samples"), *stack;
+		double last = -1;
+		size_t j;
+
+		if (strncmp(name, prefix, strlen(prefix)))
+			continue;
+		CHECK_INT(json_integer_value(json_object_get(samples, "length")), json_array_size(json_object_get(samples, "time")));
+		json_array_foreach(json_object_get(samples, "stack"), j, stack) {
+			double time = json_number_value(at(samples, "time", j)), weight = json_number_value(at(samples, "weight", j));
+			struct text key = { 0 };
+
+			CHECK(time >= last && time >= 0);
+			last = time;
+			if (json_is_null(stack)) {
+				CHECK(weight == 0);
+				continue;
+			}
+			text__adds(&key, name + strlen(prefix));
+			add_stack_text(file, stack, &key);
+			count(sums, text__string(&key), llround(weight * 1e6));
+			text__free(&key);
+		}
+	}
+	return sums;
+}
+
+static json_t *write_file(const struct reports *reports, bool gzip)
+{
+	struct output_options o = { .gzip = gzip };
+	char *data = NULL;
+	size_t size;
+	FILE *f = open_memstream(&data, &size);
+	json_t *file;
+
+	CHECK_INT(output_firefox.write(reports->list, reports->count, &o, f), 0);
+	fclose(f);
+	file = gzip ? NULL : json_loadb(data, size, 0, NULL);
+	if (gzip)
+		CHECK(size > 20 && data[0] == 0x1f && (unsigned char)data[1] == 0x8b);
+	free(data);
+	return file;
+}
+
+TEST(firefox_has_each_sample_in_the_order_of_time)
+{
+	for (uint32_t modes = 1; modes <= 2; modes++) {
+		struct reports reports;
+		json_t *file;
+
+		CHECK(!set_up_recording(modes));
+		send_some();
+		end_recording();
+		CHECK_INT(read_report(NULL, NULL, &reports, &output_firefox), 0);
+		file = write_file(&reports, false);
+		CHECK(file != NULL);
+		for (uint32_t i = 0; i < reports.count; i++) {
+			json_t *wanted = sums_of_report(&reports.list[i]), *found = sums_of_file(file, modes < 2 ? "" : i ? "wall: " : "cpu: ");
+
+			CHECK(modes == 2 || reports.list[i].timeline->count == reports.list[i].meta.stacks);
+			CHECK(json_object_size(wanted) > 4);
+			if (!json_equal(wanted, found))
+				test__fail(__FILE__, __LINE__, "sums of mode %u differ: %s\n%s", i, json_dumps(wanted, JSON_SORT_KEYS),
+					   json_dumps(found, JSON_SORT_KEYS));
+			json_decref(wanted);
+			json_decref(found);
+		}
+		json_decref(file);
+		CHECK(!write_file(&reports, true));
+		reports__free(&reports);
+		tear_down_recording();
+	}
+}
+
+/* A sample that runs stands for the time of its mode; one that waits for none. */
+TEST(firefox_says_how_busy_threads_were)
+{
+	struct reports reports;
+	json_t *file, *thread;
+	double ran = 0, waited = 0;
+	uint64_t wanted = 0;
+	size_t i;
+
+	CHECK(!set_up_recording(2));
+	send_some();
+	end_recording();
+	CHECK_INT(read_report("wall", NULL, &reports, &output_firefox), 0);
+	for (uint32_t j = 0; j < reports.list[0].timeline->count; j++)
+		wanted += reports.list[0].timeline->moments[j].state == STATE_RUNNING ? reports.list[0].timeline->moments[j].ns : 0;
+	file = write_file(&reports, false);
+	json_array_foreach(json_object_get(file, "threads"), i, thread) {
+		json_t *samples = json_object_get(thread, "samples"), *delta;
+		size_t j;
+
+		json_array_foreach(json_object_get(samples, "threadCPUDelta"), j, delta) {
+			ran += json_number_value(delta);
+			/* The viewer does not look at the first one. */
+			CHECK(j || !json_number_value(delta));
+			waited += json_number_value(delta) ? 0 : json_number_value(at(samples, "weight", j));
+		}
+	}
+	CHECK(wanted > 0 && (uint64_t)ran == wanted);
+	CHECK(waited > 0);
+	CHECK(json_number_value(json_object_get(json_object_get(file, "meta"), "interval")) == 10);
+	json_decref(file);
+	reports__free(&reports);
+	tear_down_recording();
+}
+
+TEST(firefox_says_what_went_wrong)
+{
+	struct output_options o = { 0 };
+	struct reports reports;
+	FILE *full = fopen("/dev/full", "w");
+	int err = -ENOMEM;
+	unsigned int n;
+
+	CHECK(!set_up_recording(1));
+	send_some();
+	end_recording();
+	CHECK_INT(read_report(NULL, NULL, &reports, &output_firefox), 0);
+	setvbuf(full, NULL, _IONBF, 0);
+	CHECK_INT(output_firefox.write(reports.list, 1, &o, full), -ENOSPC);
+	o.gzip = true;
+	CHECK_INT(output_firefox.write(reports.list, 1, &o, full), -ENOSPC);
+	fclose(full);
+	o.gzip = false;
+	/* Each allocation of ours fails once. */
+	for (n = 1; err && n < 1000; n++) {
+		FILE *null = fopen("/dev/null", "w");
+
+		no_memory_at = n;
+		err = output_firefox.write(reports.list, 1, &o, null);
+		no_memory_at = 0;
+		fclose(null);
+		CHECK(!err || err == -ENOMEM);
+	}
+	CHECK(n > 20 && n < 1000);
+	reports__free(&reports);
+	tear_down_recording();
+}
+
+TEST(json_numbers_are_exact)
+{
+	static const struct {
+		int64_t value;
+		unsigned int decimals;
+		const char *text;
+	} numbers[] = {
+		{ 0, 6, "0" }, { 1, 6, "0.000001" }, { 1500000, 6, "1.5" }, { -1500000, 6, "-1.5" }, { 42, 0, "42" },
+		{ INT64_MAX, 6, "9223372036854.775807" }, { INT64_MIN, 0, "-9223372036854775808" }, { 10, 1, "1" },
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		char text[64] = "";
+		struct json j = { .to = fmemopen(text, sizeof(text), "w") };
+
+		json__number(&j, NULL, numbers[i].value, numbers[i].decimals);
+		fclose(j.to);
+		CHECK_STRING(text, numbers[i].text);
+	}
+}
