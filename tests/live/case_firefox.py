@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -209,12 +210,11 @@ def has_the_times_of_the_program(ctx):
     while (line := ruby.line(timeout=60)) != "done":
         name, begin, end = line.split()
         said[name].append((int(begin), int(end)))
-    reader.signal(2)
+    reader.signal(signal.SIGINT)
     check(reader.wait() == 0, "the recording failed")
     file = File(report(ctx, path, "phases.json"))
     threads = {t["name"]: t for t in file.document["threads"]}
     main = file.samples(threads["wall: main"])
-    period = file.document["meta"]["interval"] * 1e6
     counted = collections.Counter()
     for time, stack, weight in main:
         for name in ("first", "second", "pause"):
@@ -222,13 +222,15 @@ def has_the_times_of_the_program(ctx):
                 begin, end = said[name][0]
                 check(begin <= time <= end, "%s at %d, and it was from %d to %d", name, time, begin, end)
                 counted[name] += weight
-    for name in ("first", "second", "pause"):
+    for name in ("first", "second"):
         begin, end = said[name][0]
-        check(0 < counted[name] <= end - begin + 2 * period, "%s has %d ns of %d", name, counted[name], end - begin)
-    check(counted["pause"] >= 300_000_000, "the sleep has %d ns", counted["pause"])
-    # It begins where it began, and nothing of it is after its end.
-    begin = min(time for time, stack, weight in main if stack and "[sleep]" in stack and "Object#pause" in stack)
-    check(begin + counted["pause"] <= said["pause"][0][1] + 1000, "the sleep ends after its end")
+        # What runs is sampled: a method that began and ended many times could have more than it took.
+        check(0.5 < counted[name] / (end - begin) < 1.25, "%s has %d ns of %d", name, counted[name], end - begin)
+    # The sleep is measured: it begins where it began, and nothing of it is after its end.
+    begin, end = said["pause"][0]
+    asleep = [(time, weight) for time, stack, weight in main if stack and "[sleep]" in stack and "Object#pause" in stack]
+    slept = sum(weight for _, weight in asleep)
+    check(295_000_000 <= slept <= end - begin and min(asleep)[0] + slept <= end + 1000, "asleep %s from %d to %d", asleep, begin, end)
     markers = [m for t in threads.values() for m in file.markers(t)]
     gc = [m for m in markers if m[0] == "GC pause" and m[3]["marked"] == "all objects" and m[3]["reason"] == "GC.start"]
     for begin, end in said["gc"]:
@@ -239,11 +241,13 @@ def has_the_times_of_the_program(ctx):
     short = threads["wall: short"]
     zero = file.document["meta"]["startTimeAsClockMonotonicNanosecondsSinceBoot"]
     life = [zero + round(short[key] * 1e6) for key in ("registerTime", "unregisterTime")]
-    check(begin <= life[0] < life[1] <= end + 50_000_000, "a thread lived from %s, and was made from %d to %d", life, begin, end)
+    # Its native thread can end later.
+    check(begin <= life[0] <= end and life[1] - life[0] >= 100_000_000, "a thread lived from %s, and was made from %d to %d", life,
+          begin, end)
     check([m for m in file.markers(short) if m[0] == "thread" and m[1:3] == tuple(life)], "its life is no marker")
     processes = [m for m in markers if m[0] == "process"]
     check(len(processes) == 1 and processes[0][3]["pid"] == str(ruby.pid), "%s", processes)
-    return "sleep %.1f ms, %d collections" % (counted["pause"] / 1e6, len(gc))
+    return "sleep %.1f ms, %d collections" % (slept / 1e6, len(gc))
 
 
 @case(timeout=120)
@@ -262,6 +266,53 @@ def has_requests(ctx):
     slow = File(report(ctx, path, "slow.json", "--slowest", "2"))
     check(sum(m[0] == "request" for t in slow.document["threads"] for m in slow.markers(t)) == 2, "the slowest")
     return "%d requests" % len(rows)
+
+
+@case(timeout=150)
+def of_several_and_of_what_was_cut(ctx):
+    """Two recordings are one file by the clock of the day; a pause is a paused range; one that was killed is read."""
+    ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))
+    ruby.expect("ready")
+    paths = [ctx.path(name + ".extprof") for name in ("one", "two")]
+    for path in paths:
+        ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "cpu", "-d", "1", "-F", harness.rate(199), "-o", path).ok()
+    run = ctx.extprof("report", *paths, "-f", "firefox", "-o", ctx.path("both.json"))
+    check(run.status == 0, "%s", run.err)
+    both, alone = File(load(ctx.path("both.json"))), [File(report(ctx, path, "alone.json")) for path in paths]
+    check(both.sums("") == alone[0].sums("") + alone[1].sums(""), "sums of both")
+    times = sorted(t for f in alone for thread in f.document["threads"] for t, stack, _ in f.samples(thread) if stack)
+    seen = sorted(t for thread in both.document["threads"] for t, stack, _ in both.samples(thread) if stack)
+    # The begin of each is known by two clocks, which were not read at once.
+    check(len(times) == len(seen) and all(abs(a - b) < 500_000_000 for a, b in zip(times, seen)), "times of both")
+    path = ctx.path("paused.extprof")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "cpu", "-F", harness.rate(199), "-o", path)
+    ctx.attached(reader)
+    time.sleep(0.5)
+    clock = [time.monotonic_ns()]
+    reader.signal(signal.SIGUSR2)
+    time.sleep(0.6)
+    reader.signal(signal.SIGUSR2)
+    clock.append(time.monotonic_ns())
+    time.sleep(0.5)
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
+    paused = File(report(ctx, path, "paused.json"))
+    zero = paused.document["meta"]["startTimeAsClockMonotonicNanosecondsSinceBoot"]
+    ranges = {tuple(zero + round(r[key] * 1e6) for key in ("startTime", "endTime"))
+              for t in paused.document["threads"] for r in t["pausedRanges"]}
+    check(len(ranges) == 1, "%s", ranges)
+    (begin, end), = ranges
+    check(clock[0] <= begin and end > clock[0] + 300_000_000, "paused from %d to %d, and asked at %s", begin, end, clock)
+    check(not any(begin < t < end and stack for thread in paused.document["threads"] for t, stack, _ in paused.samples(thread)),
+          "samples in a pause")
+    path = ctx.path("killed.extprof")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "cpu", "-F", harness.rate(199), "-o", path)
+    ctx.attached(reader)
+    time.sleep(7)
+    reader.signal(signal.SIGKILL)
+    reader.wait()
+    killed, _ = compare(ctx, path, [("cpu", "ns")], prefix=False)
+    return "paused %.0f ms; %d threads of a killed one" % ((end - begin) / 1e6, len(killed.document["threads"]))
 
 
 class Pq:

@@ -92,8 +92,6 @@ static inline void name_all(void)
 }
 
 /* What the live profile shows of a mode. */
-static char live[1 << 18], again[1 << 18];
-
 static inline int build_live(struct report *r, uint32_t mode, const struct output_format *format)
 {
 	struct report_view v = {

@@ -8,6 +8,8 @@
 #include "analysis/diff.h"
 #include "recording/sqlite.h"
 
+static char live[1 << 18], again[1 << 18];
+
 TEST(recording_gives_the_live_report)
 {
 	for (uint32_t modes = 1; modes <= 2; modes++) {

@@ -210,6 +210,7 @@ static void free_all(struct firefox *x)
 		map64__free(&tables[i]->map);
 	for (uint32_t i = 0; i < MODES_MAX; i++) {
 		free(x->stack_of[i]);
+		free(x->resource_of[i]);
 		free(x->thread_of[i]);
 		free(x->order[i]);
 	}

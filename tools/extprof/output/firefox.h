@@ -79,6 +79,7 @@ struct firefox {
 	uint32_t *sources;		/* their strings */
 	uint32_t *resources;		/* their strings */
 	struct firefox_table resource_table;
+	uint32_t *resource_of[MODES_MAX];	/* by report and owner; FIREFOX_NONE: not asked yet */
 	uint32_t subcategories[FIREFOX_CATEGORIES][FIREFOX_SUBCATEGORIES_MAX];	/* strings, from 1 on */
 	uint32_t subcategory_count[FIREFOX_CATEGORIES];
 	uint32_t *stack_of[MODES_MAX];	/* by report and node; FIREFOX_NONE: of no frame */

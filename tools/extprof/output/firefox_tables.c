@@ -62,13 +62,17 @@ static uint32_t source_of(struct firefox *x, const char *path)
 static uint32_t resource_of(struct firefox *x, const struct report *r, uint32_t owner)
 {
 	const struct report_owner *o = &r->owners[owner];
+	uint32_t *of = &x->resource_of[r - x->reports][owner], text;
 	struct text name = { 0 };
-	uint32_t text;
 
+	if (*of != FIREFOX_NONE)
+		return *of;
 	owner__add_text(o->kind, o->name, o->version, &name);
 	text = name.failed ? MAP64_NONE : string_of(x, text__string(&name));
 	text__free(&name);
-	return text == MAP64_NONE ? FIREFOX_NONE : row_of(&x->resource_table, &x->resources, &text, sizeof(text));
+	if (text != MAP64_NONE)
+		*of = row_of(&x->resource_table, &x->resources, &text, sizeof(text));
+	return *of;
 }
 
 static uint32_t func_of(struct firefox *x, const struct report *r, const struct report_label *l)
@@ -82,7 +86,8 @@ static uint32_t func_of(struct firefox *x, const struct report *r, const struct 
 	func.resource = l->owner && l->owner < r->owner_count ? resource_of(x, r, l->owner) : FIREFOX_NONE;
 	func.line = *f->path ? f->first_line : 0;
 	func.relevant = f->kind <= FRAME_BUILTIN;
-	if (func.name == MAP64_NONE || (*f->path && func.source == FIREFOX_NONE))
+	if (func.name == MAP64_NONE || (*f->path && func.source == FIREFOX_NONE) ||
+	    (func.resource == FIREFOX_NONE && l->owner && l->owner < r->owner_count))
 		return FIREFOX_NONE;
 	return row_of(&x->func_table, &x->funcs, &func, sizeof(func));
 }
@@ -157,9 +162,11 @@ int firefox__make_stacks(struct firefox *x)
 		const struct report *r = &x->reports[i];
 		uint32_t *of = malloc(r->node_count * sizeof(*of));
 
-		if (!of)
-			return -ENOMEM;
 		x->stack_of[i] = of;
+		x->resource_of[i] = malloc((r->owner_count + 1u) * sizeof(*x->resource_of[i]));
+		if (!of || !x->resource_of[i])
+			return -ENOMEM;
+		memset(x->resource_of[i], 0xff, (r->owner_count + 1u) * sizeof(*x->resource_of[i]));
 		of[0] = FIREFOX_NONE;
 		for (uint32_t node = 1; node < r->node_count; node++) {
 			uint32_t prefix = of[r->nodes[node].parent];
