@@ -16,6 +16,9 @@ static void report(struct recording_reader *r, uint32_t count)
 {
 	struct recording_reader *const readers[2] = { r, r };
 	const struct recording_request request = { .detail = REPORT_BY_NAME };
+	const struct recording_request timeline = {
+		.detail = output_firefox.detail, .by_value = true, .labels = output_firefox.labels, .timeline = true, .shows_idle = count > 1,
+	};
 	const struct output_options options = { .top = 20 };
 	struct recording_filter filter = { 0 };
 	struct recording_profile *profile;
@@ -30,6 +33,10 @@ static void report(struct recording_reader *r, uint32_t count)
 	if (!recording_profile__create(&profile, readers, count, &filter, &d)) {
 		if (!recording_profile__reports(profile, &request, &reports, &d)) {
 			output_summary.write(reports.list, reports.count, &options, to);
+			reports__free(&reports);
+		}
+		if (!recording_profile__reports(profile, &timeline, &reports, &d)) {
+			output_firefox.write(reports.list, reports.count, &options, to);
 			reports__free(&reports);
 		}
 		recording_profile__destroy(profile);

@@ -151,6 +151,7 @@ int recording_profile__moments(struct recording_profile *p, struct reports *repo
 		struct input *in = &p->inputs[i];
 		struct placing w = { .p = p, .in = in, .reports = reports };
 
+		free(in->thread_places);
 		in->thread_places = malloc((in->tables.thread_count + 1u) * sizeof(*in->thread_places));
 		if (!in->thread_places)
 			return recording_profile__no_memory(d);
