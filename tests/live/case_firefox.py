@@ -252,7 +252,7 @@ def has_the_times_of_the_program(ctx):
 
 @case(timeout=120)
 def has_requests(ctx):
-    """Those of the table, by the same times and parts."""
+    """Those of the table, by the same times and parts; and each wait for the GVL that SQL has."""
     path, truth = record_requests(ctx, "threads")
     rows = requests(ctx, path)
     file = File(report(ctx, path, "requests.json"))
@@ -263,9 +263,15 @@ def has_requests(ctx):
     seen = sorted((tid, data["labels"].partition("=")[2], end - begin if end else 0, data["samples"],
                    tuple(round(data[name] * 1e6) for name in names)) for tid, _, begin, end, data in found)
     check(wanted == seen, "%s, not %s", [s for s in seen if s not in wanted][:3], [w for w in wanted if w not in seen][:3])
+    # Each wait for the GVL is a marker, with the stack that waits.
+    waits = [m for t in file.document["threads"] for m in file.markers(t) if m[3].get("state") == "gvl"]
+    statement = "SELECT count(*) || ' ' || coalesce(sum(value), 0) FROM samples WHERE state='gvl' AND count=1 AND value>0"
+    count, ns = map(int, ctx.extprof("sql", "-H", path, statement).ok().out.split())
+    check((len(waits), sum(m[2] - m[1] for m in waits)) == (count, ns), "%d waits for the GVL, not %d", len(waits), count)
+    check(all("[gvl]" in file.stacks[m[3]["cause"]["stack"]] for m in waits), "stacks of waits")
     slow = File(report(ctx, path, "slow.json", "--slowest", "2"))
     check(sum(m[0] == "request" for t in slow.document["threads"] for m in slow.markers(t)) == 2, "the slowest")
-    return "%d requests" % len(rows)
+    return "%d requests, %d waits for the GVL" % (len(rows), count)
 
 
 @case(timeout=150)

@@ -113,6 +113,15 @@ int firefox__make_threads(struct firefox *x);
 /* Write them.  0 or -ENOMEM. */
 int firefox__add_threads(struct firefox *x);
 
+/* Are its samples those of allocations, in bytes? */
+static inline bool firefox__is_allocs(const struct report *r)
+{
+	return r->meta.mode == &mode_alloc && r->by_value;
+}
+
+/* Write the samples of a thread, and its allocations.  0 or -ENOMEM. */
+int firefox__add_samples(struct firefox *x, const struct firefox_thread *t);
+
 /* Find out which spans are of which threads.  0 or -ENOMEM. */
 int firefox__find_spans(struct firefox *x);
 /* Write the markers of a thread.  0 or -ENOMEM. */
