@@ -11,7 +11,7 @@
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-/* Suffixes of all formats, or their names. */
+/* Suffixes of all formats that it writes, or their names. */
 static void list_formats(char *to, size_t size, bool suffixes)
 {
 	const char *name;
@@ -21,7 +21,7 @@ static void list_formats(char *to, size_t size, bool suffixes)
 	for (size_t i = 0; (name = extprof_word(EXTPROF_FORMATS, i)); i++) {
 		struct extprof_format_info info = { .size = sizeof(info) };
 
-		if (extprof_format_info(name, &info))
+		if (extprof_format_info(name, &info) || info.of_files)
 			continue;
 		for (size_t j = 0; j < (suffixes ? info.suffix_count : 1) && n < size; j++)
 			n += (size_t)snprintf(to + n, size - n, "%s%s", n ? ", " : "", suffixes ? info.suffixes[j] : name);
