@@ -366,8 +366,8 @@ def mozilla_reads_it(ctx):
     file = File(report(ctx, path, "wall.json"))
     folded = sums_of_folded(ctx, path, "ns")
     pq = Pq(ctx, folder)
-    pq.load(ctx.path("wall.json"))
     try:
+        pq.load(ctx.path("wall.json"))
         listed = {t["threadIndex"]: t for t in pq.json("thread", "list")["threads"]}
         check(len(listed) == len(file.document["threads"]), "%d threads, not %d", len(listed), len(file.document["threads"]))
         compared = 0
