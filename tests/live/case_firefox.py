@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -321,8 +322,33 @@ def of_several_and_of_what_was_cut(ctx):
     return "paused %.0f ms; %d threads of a killed one" % ((end - begin) / 1e6, len(killed.document["threads"]))
 
 
+PACKAGES = ["@firefox-devtools/profiler-cli@0.10.0", "node@24"]
+
+
+def reader_of_mozilla():
+    """Where npm has put Mozilla's reader and the Node that it needs, and why it is not there. FIREFOX_PQ is a folder that has them."""
+    folder = os.environ.get("FIREFOX_PQ") or os.path.join(harness.BUILD, "npm-firefox")
+    parts = [os.path.join(folder, "node_modules", "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js"),
+             os.path.join(folder, "node_modules", "node", "bin", "node")]
+    if all(os.path.exists(part) for part in parts):
+        return folder, None
+    if not shutil.which("npm"):
+        return folder, "there is no npm, which gets " + " and ".join(PACKAGES)
+    os.makedirs(folder, exist_ok=True)
+    try:
+        run = subprocess.run(["npm", "install", "--prefix", folder, "--loglevel=error", "--no-audit", "--no-fund",
+                              "--fetch-retries=0", *PACKAGES], capture_output=True, text=True, timeout=240,
+                             stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired:
+        return folder, "npm has not got %s after 240 s" % " and ".join(PACKAGES)
+    if run.returncode or not all(os.path.exists(part) for part in parts):
+        return folder, "npm cannot get %s (status %d): %s" % (" and ".join(PACKAGES), run.returncode,
+                                                              " ".join(run.stderr.split())[:200])
+    return folder, None
+
+
 class Pq:
-    """profiler-cli of Mozilla: FIREFOX_PQ is where npm has put @firefox-devtools/profiler-cli and node 24."""
+    """profiler-cli of Mozilla, in the folder of npm's packages."""
 
     def __init__(self, ctx, folder):
         modules = os.path.join(folder, "node_modules")
@@ -352,12 +378,12 @@ class Pq:
         self.run("stop", "--all")
 
 
-@case(timeout=200)
+@case(timeout=440)
 def mozilla_reads_it(ctx):
     """Its reader has the threads, their CPU time, functions with their self time, and markers."""
-    folder = os.environ.get("FIREFOX_PQ")
-    if not folder or not os.path.exists(os.path.join(folder, "node_modules", "@firefox-devtools", "profiler-cli")):
-        return Counted(0, 0, 1, "FIREFOX_PQ is no folder of `npm i @firefox-devtools/profiler-cli@0.10.0 node@24`")
+    folder, why_not = reader_of_mozilla()
+    if why_not:
+        return Counted(0, 0, 1, why_not)
     ruby = ctx.ruby(ctx.write("app.rb", PROGRAM))
     ruby.expect("ready")
     path = ctx.path("wall.extprof")
