@@ -451,6 +451,35 @@ struct extprof_recording_files {
 /* 0 or -EINVAL. */
 EXTPROF_API int extprof_recording_files(const struct extprof_recording *recording, struct extprof_recording_files *files);
 
+/* One sample in one mode.  Made by the library only: fields are added at the end.  Valid until the function returns. */
+struct extprof_sample {
+	const char *mode;	/* "cpu" */
+	const struct extprof_stack *stack;	/* code, and what is below it, without groups; its value is in `unit` */
+	const char *unit;	/* "ns", "bytes", or "count" of a mode that measures nothing else */
+	uint64_t count;		/* how many it stands for: samples, waits, objects, calls */
+	uint64_t time;		/* CLOCK_MONOTONIC, ns; of a wait, when it was over */
+	pid_t pid;		/* 0: unknown */
+	uint32_t tid;		/* 0: unknown, or it has run on several native threads */
+	int state;		/* enum extprof_state */
+	bool truncated;		/* a part of the stack is missing; a frame of EXTPROF_FRAME_MARK shows where and why */
+	const struct extprof_frame *process, *thread;	/* as they are known now: a thread can name itself later; NULL: unknown */
+	const struct extprof_frame *const *labels;	/* of kind LABEL, each key once */
+	size_t label_count;
+};
+
+/* 0 or more: go on.  A negative errno: it is called no more, and extprof_recording_step() fails with it. */
+typedef int (*extprof_sample_fn)(void *context, const struct extprof_sample *sample);
+
+/*
+ * Call `each` for each sample as it comes: a sample of several modes is told once for each.  Before
+ * extprof_recording_begin(), and once.  It is called by the thread that calls a function of the recording, during that call,
+ * and must not call a function of the same recording.  Samples are told in about the order of their time.  Those that are
+ * lost are not told: extprof_report_accounting() counts them.  Waits of threads that have nothing to do are told as others
+ * are.  Reports have the same samples: with extprof_recording_restart() now and then their memory stays small.
+ */
+EXTPROF_API int extprof_recording_each_sample(struct extprof_recording *recording, extprof_sample_fn each, void *context,
+					      struct extprof_error *error);
+
 /*
  * Check the options and find the processes.  This can take as long as a process wants it to, if that
  * process is hostile; extprof_recording_options::interrupt_fd ends it.  On failure *recording is NULL.

@@ -28,6 +28,38 @@ $stdout.flush
 Worker.new.run
 """
 
+SLEEPER = """\
+class Napper
+  def nap = sleep(0.02)
+
+  def run
+    Fiber.with_labels(job: "nap") do
+      while $run
+        from = now
+        nap
+        $naps << from << now
+      end
+    end
+  end
+end
+class Worker
+  def burn(n)
+    n -= 1 while n > 0
+  end
+end
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+$naps, $run = [], true
+napper = Thread.new { Thread.current.name = "napper"; Napper.new.run }
+burner = Thread.new { Thread.current.name = "burner"; w = Worker.new; w.burn(50_000) while $run }
+sleep 0.1
+$stdout.puts "ready %d %d" % [napper.native_thread_id, burner.native_thread_id]
+$stdout.flush
+$stdin.gets
+$run = false
+napper.join
+$stdout.puts $naps.join(" ")
+"""
+
 OPENER = """\
 class Opener
   def inner = File.open("/etc/hostname", &:close)
@@ -206,6 +238,48 @@ def from_ruby(ctx):
     p = run(ruby.pid, "0.2", "nonsense")
     check(p.returncode == 1 and '"nonsense" is no format' in p.stderr, "status %d: %s", p.returncode, p.stderr)
     return "%d samples" % sum(s.count for s in stacks)
+
+
+@case(timeout=120)
+def samples(ctx):
+    """examples/samples.c: each sleep that the program measures is one sample as it comes, with its stack, thread and label."""
+    at = Installed(ctx)
+    program = at.compile(ctx, os.path.join(EXAMPLES, "samples.c"))
+    path = ctx.path("sleeper.rb")
+    ruby = ctx.ruby(ctx.write("sleeper.rb", SLEEPER))
+    napper, burning = map(int, ruby.line().split()[1:])
+    p = ctx.start([program, ruby.pid, "2s", "cpu,offcpu"], env=at.env, stderr=subprocess.PIPE)
+    out, err = p.communicate(60)
+    check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
+    rows = [line.split("\t") for line in out.splitlines()]
+    check(all(len(r) == 11 for r in rows) and re.search(r"^%d samples$" % len(rows), err, re.M), "%d rows: %s", len(rows), err)
+    check(all(int(r[2]) == ruby.pid for r in rows), "another process")
+    # Nobody reads: it ends.
+    unread = ctx.start([program, ruby.pid, "60s"], env=at.env, stderr=subprocess.PIPE)
+    unread.line()
+    unread.p.stdout.close()
+    check(unread.wait(30) in (1, -13), "status %s", unread.p.returncode)
+    ruby.tell("end")
+    times = list(map(int, ruby.line().split()))
+    naps = list(zip(times[::2], times[1::2]))
+
+    slept = [r for r in rows if r[0] == "offcpu" and r[5] == "sleep" and r[4] == "napper"]
+    names = {tuple(re.sub(r" (/\S+)?:~?\d+$", "", f) for f in r[10].split(";")) for r in slept}
+    check(names == {("block in <main>", "Napper#run", "Fiber.with_labels", "block in Napper#run", "Napper#nap", "Kernel#sleep",
+                     "[sleep]")}, "%s", names)
+    check(all("Napper#nap %s:2;" % path in r[10] for r in slept), "%s", slept[:3])
+    check({(int(r[3]), r[9], r[7]) for r in slept} == {(napper, "job=nap", "ns")}, "%s", slept[:3])
+    # The recording begins in one, and may end in one.
+    check(all(20_000_000 <= int(r[6]) for r in slept[1:-1]), "a sleep of 20 ms was shorter: %s", [int(r[6]) for r in slept])
+    ends = [int(r[1]) for r in slept]
+    inside = [n for n in naps if n[0] > ends[0] and n[1] < ends[-1]]
+    check(len(inside) >= 5, "%d sleeps were measured meanwhile", len(inside))
+    for begin, end in inside:
+        check(sum(begin < t < end for t in ends) == 1, "of the sleep from %d to %d: %s", begin, end, ends)
+    burnt = [r for r in rows if r[0] == "cpu" and r[4] == "burner"]
+    check(burnt and all(int(r[3]) == burning and r[5] == "running" and r[9] == "" and int(r[8]) == 1 for r in burnt), "%s", burnt[:3])
+    check(any("Worker#burn %s:16" % path in r[10] for r in burnt), "no sample of the loop: %s", burnt[:3])
+    return "%d sleeps, each one sample; %d samples of the CPU" % (len(inside), len(burnt))
 
 
 @case(timeout=120)

@@ -17,6 +17,10 @@
 #include "profile/report.h"
 
 struct engine;
+struct frame;
+struct process_row;
+struct sink;
+struct sink_origin;
 
 struct progress {
 	bool waiting;		/* there is no ruby yet */
@@ -47,6 +51,21 @@ struct segments_state {
 	uint64_t made, removed;	/* files; `made` with that one */
 };
 void engine__segments(const struct engine *e, struct segments_state *state);
+/*
+ * Another sink, besides those of the report: it gets the process, the thread and all labels of each sample.  Before
+ * engine__begin(); it stays the caller's, and lives as long as the engine.  0 or -ENOSPC.
+ */
+int engine__add_sink(struct engine *e, struct sink *sink, struct diag *d);
+/*
+ * For such a sink, with the numbers of the sample that it is given: the names that are known now become those of the
+ * frame.  0 or -ENOMEM.
+ */
+int engine__name_frame(struct engine *e, uint32_t number, const struct sink_origin *origin);
+/* It moves when the next sample comes; its texts stay until engine__restart(). */
+const struct frame *engine__frame(const struct engine *e, uint32_t number);
+/* NULL: none. */
+const struct process_row *engine__process_row(const struct engine *e, uint32_t row);
+const struct mode *engine__mode(const struct engine *e, uint32_t number);
 /* Everything else that can fail before something is recorded: BPF. */
 int engine__open(struct engine *e, struct diag *d);
 /* After the caller has let the command go, if there is one: the first search. */

@@ -6,15 +6,11 @@
 #include <unistd.h>
 
 #include "engine/state.h"
-#include "profile/frame_names.h"
 #include "recording/account.h"
 
 static int name_frame(void *context, uint32_t number)
 {
-	struct engine *e = context;
-	int err = frame_names__take(&e->frames, number, &e->table);
-
-	return err || !e->resolver.native ? err : native_frames__take(&e->native_frames, &e->frames, number);
+	return engine__name_code(context, number);
 }
 
 /* Of its samples, ns. */
@@ -50,7 +46,6 @@ int engine__open_recording(struct engine *e, struct diag *d)
 
 int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, struct diag *d)
 {
-	const uint32_t groups = 1u << GROUP_PROCESS | 1u << GROUP_THREAD;
 	int err;
 
 	if (e->recording.writer)
@@ -62,15 +57,7 @@ int engine__record_to(struct engine *e, const char *path, uid_t uid, gid_t gid, 
 	if (!e->recording_path || ((e->settings.rotate_time || e->settings.rotate_size) && segments__init(&e->segments, path)))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
 	err = engine__open_recording(e, d);
-	if (err)
-		return err;
-	/* Each sample is of a process and a thread, whatever is shown of it. */
-	groups__add_mask(&e->resolver.groups, groups);
-	e->resolver.threads_max = 0;
-	e->resolver.all_labels = true;
-	if (sinks__add(&e->resolver.sinks, &e->recording.sink))
-		return diag__set(d, DIAG_INTERNAL, ENOSPC, "there are too many sinks");
-	return 0;
+	return err ? err : engine__add_sink(e, &e->recording.sink, d);
 }
 
 static int begin(struct engine *e)

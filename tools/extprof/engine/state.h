@@ -295,6 +295,11 @@ void engine__discover_all(struct engine *e);
 /* Read the names of threads that wait, if it is time for that. */
 void engine__read_ahead(struct engine *e, uint64_t now);
 
+/* sinks.c: see engine__add_sink() */
+
+/* Give a frame of code the name that is known now.  0 or -ENOMEM. */
+int engine__name_code(struct engine *e, uint32_t number);
+
 /* recording.c: the file of a recording.  Without engine__record_to() these do nothing. */
 
 /* Write a block, if it is time for that.  -errno: the file cannot be written any more. */

@@ -13,6 +13,7 @@
 #include "library/error.h"
 #include "library/recording.h"
 #include "library/report.h"
+#include "library/samples.h"
 #include "library/settings.h"
 #include "library/verdict.h"
 #include "output/output.h"
@@ -40,6 +41,7 @@ struct extprof_recording {
 	uint64_t log_at;	/* CLOCK_MONOTONIC, ns */
 	struct progress logged;
 	struct figures_view *figures;	/* NULL: nobody has asked */
+	struct samples *samples;	/* NULL: nobody wants them as they come */
 };
 
 struct engine *recording__engine(const struct extprof_recording *r)
@@ -86,6 +88,7 @@ void extprof_recording_destroy(struct extprof_recording *r)
 	reports__free(&r->reports);
 	figures_view__free(r->figures);
 	engine__destroy(r->engine);
+	samples__free(r->samples);
 	recording_settings__free(&r->settings);
 	free(r->ended);
 	free(r);
@@ -158,6 +161,19 @@ int extprof_recording_record_to(struct extprof_recording *r, const char *path, i
 	return error__from(error, engine__record_to(r->engine, path, (uid_t)uid, (gid_t)gid, &d), &d);
 }
 
+int extprof_recording_each_sample(struct extprof_recording *r, extprof_sample_fn each, void *context,
+				  struct extprof_error *error)
+{
+	struct diag d = { 0 };
+
+	if (r->state > OPEN)
+		return error__set(error, DIAG_USAGE, EINVAL, "a function for samples is set before the recording begins");
+	if (r->samples || !each)
+		return error__set(error, DIAG_USAGE, EINVAL, "%s", each ? "there is a function for samples already" :
+				  "there is no function for samples");
+	return error__from(error, samples__create(&r->samples, r->engine, each, context, &d), &d);
+}
+
 int extprof_recording_file_status(const struct extprof_recording *r, uint64_t *samples, struct extprof_error *error)
 {
 	struct diag d = { 0 };
@@ -219,7 +235,7 @@ int extprof_recording_step(struct extprof_recording *r, struct extprof_error *er
 {
 	struct segments_state before, after;
 	struct diag d = { 0 };
-	int err = check_state(r, BEGUN, error);
+	int err = check_state(r, BEGUN, error), refused;
 
 	if (err)
 		return err;
@@ -231,7 +247,10 @@ int extprof_recording_step(struct extprof_recording *r, struct extprof_error *er
 	if (after.made != before.made)
 		r->reportable = false;
 	log_changes(r, err != 0);
-	return error__from(error, err, &d);
+	if (err < 0)
+		return error__from(error, err, &d);
+	refused = samples__status(r->samples, error);
+	return refused ? refused : err;
 }
 
 int extprof_recording_add(struct extprof_recording *r, pid_t pid, struct extprof_error *error)
