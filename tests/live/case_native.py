@@ -24,9 +24,9 @@ def headers():
     return ["-I" + d for d in found]
 
 
-def extension(ctx, *flags):
-    path = ctx.path("native_truth.so")
-    native.run(native.tool("CC"), *FLAGS, *flags, *headers(), "-o", path, SOURCE)
+def extension(ctx, *flags, source=SOURCE):
+    path = ctx.path(os.path.basename(source)[:-1] + "so")
+    native.run(native.tool("CC"), *FLAGS, *flags, *headers(), "-o", path, source)
     return path
 
 
@@ -343,7 +343,7 @@ def file_that_does_not_answer(ctx):
 def refused(ctx):
     p = ctx.ruby("-e", 'puts "ready"; $stdout.flush; gets')
     p.expect("ready")
-    for args, words in ((("--reader", "nonblocking"), "need eBPF"), (("--timer", "tick"), "timer clock"), (("-m", "wall"), "mode cpu alone")):
+    for args, words in ((("--reader", "nonblocking"), "need eBPF"), (("--timer", "tick"), "timer clock"), (("-m", "alloc"), "not for alloc")):
         r = ctx.extprof("-p", p.pid, "-d", "300ms", "--native", *args)
         check(r.status == USAGE and words in r.err, "%s: status %d: %s", " ".join(args), r.status, r.err)
     return "3 mistakes, each with its message"

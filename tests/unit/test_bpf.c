@@ -1401,6 +1401,24 @@ TEST(bpf_does_not_take_the_stack_of_another_fiber)
 	CHECK_INT(native_sample()->native_end, UNWIND_END_FIBER);
 }
 
+/* For test_sched.c: the current thread is one of a target, in three functions; its EC has these flags. */
+void bpf_set_up_wait(uint32_t ec_flags)
+{
+	set_up_native(CODE + 0x100, 0, 0);
+	native_stack[0] = CODE + 0x205;
+	native_stack[4] = CODE + 0x345;
+	set_ec_flags(ec_flags);
+	/* What a walk before has left there. */
+	memset(&cpu_scratches[CPUS].ec, 0xff, sizeof(cpu_scratches[CPUS].ec));
+}
+
+/* What was sent of it last. */
+const struct sample_event *bpf_wait(void)
+{
+	*(volatile uint32_t *)(uintptr_t)&native_stacks = 0;
+	return &cpu_scratches[CPUS].event;
+}
+
 /* -- functions of the kernel ----------------------------------------------------------------- */
 
 static void want_kernel(uint32_t wanted)

@@ -55,7 +55,7 @@ static void tear_down(void)
 }
 
 /* "R name@path:first:line", "C name", "M mark", "T worker 1", "N native", "F fibers", "S 6 queue", "L value", "P puma",
- * "X": a label is set. */
+ * "X": a label is set, "A function", "K function of the kernel". */
 static void parse(char *text, struct frame *f)
 {
 	static const struct {
@@ -65,7 +65,7 @@ static void parse(char *text, struct frame *f)
 		{ 'R', FRAME_RUBY, 0 }, { 'C', FRAME_C, 0 }, { 'M', FRAME_MARK, 0 }, { 'G', FRAME_GC, 0 }, { 'N', FRAME_THREAD, ROLE_NATIVE },
 		{ 'T', FRAME_THREAD, ROLE_RUBY }, { 'F', FRAME_THREAD, ROLE_FIBERS }, { 'U', FRAME_THREAD, ROLE_UNKNOWN },
 		{ 'S', FRAME_STATE, 0 }, { 'L', FRAME_LABEL, 0 }, { 'P', FRAME_PROCESS, 0 }, { 'X', FRAME_MODE, 0 },
-		{ 'B', FRAME_NO_RUBY, 0 }, { 'D', FRAME_DETAIL, 0 }, { 'W', FRAME_MODE, 0 },
+		{ 'A', FRAME_NATIVE, 0 }, { 'K', FRAME_KERNEL, 0 }, { 'B', FRAME_NO_RUBY, 0 }, { 'D', FRAME_DETAIL, 0 }, { 'W', FRAME_MODE, 0 },
 	};
 	char *name = text[1] ? text + 2 : text + 1, *at = strchr(name, '@');
 
@@ -377,6 +377,40 @@ TEST(idle_native_threads)
 	CHECK_STRING(found.waits[0].method, "io epoll_wait");
 	add("P a;N ruby;B native thread ruby;S 3 io write", 2000);
 	CHECK_IDLE(0);
+	tear_down();
+}
+
+/* What is below the code does not matter: functions of --native and --kernel, and what stands for some. */
+TEST(idle_with_native_functions)
+{
+	const char *const below[] = {
+		"A poll", "A vm;A poll;K do_syscall_64;K schedule", "M native functions left out", "M truncated: a library was loaded there;A poll",
+		"M truncated: more functions of the kernel;K schedule",
+	};
+	char text[1024];
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		snprintf(text, sizeof(text), POOL_REST ";%s;S 7 condvar", below[i]);
+		IS_IDLE(text);
+	}
+	/* Something else that is not known. */
+	IS_WORK(POOL_REST ";M unknown frame;S 7 condvar");
+	IS_WORK(POOL_REST ";M unknown frame;A poll;S 7 condvar");
+	/* One wait, in several stacks. */
+	set_up();
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		snprintf(text, sizeof(text), "P a;N ruby;B native thread ruby;%s;S 3 io epoll_wait", below[i]);
+		add(text, 1000);
+		snprintf(text, sizeof(text), "P app;T main;R <main>@/srv/bin/rails:1:4;R Puma::Launcher#run@" PUMA
+			 "launcher.rb:1:9;C Thread#join;%s;S 8 join", below[i]);
+		add(text, WINDOW / MS / 5);
+		all += 1000 + WINDOW / MS / 5;
+	}
+	add(OTHER, WINDOW / MS);
+	CHECK_INT(find(WINDOW) / MS, all);
+	add("P a;N ruby;B native thread ruby;A poll;S 3 io write", 1000);
+	CHECK_INT(find(WINDOW) / MS, WINDOW / MS);
 	tear_down();
 }
 

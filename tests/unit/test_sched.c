@@ -14,6 +14,8 @@
 #define PROCESS 31
 
 uint64_t bpf_lost(enum loss_reason reason);
+void bpf_set_up_wait(uint32_t ec_flags);
+const struct sample_event *bpf_wait(void);
 
 static struct sched_thread thread;
 static bool followed;
@@ -532,6 +534,75 @@ TEST(sched_longest_holder_of_the_gvl)
 	CHECK_INT(longest(7, 2000, 2100), 119);
 	/* All began after. */
 	CHECK_INT(longest(7, 500, 600), 7);
+}
+
+/* -- native stacks ----------------------------------------------------------------------------- */
+
+/* A thread of test_bpf.c waits in a call, or in none; 1: its EC is its root fiber's. */
+static void set_up_native_wait(uint32_t on_cpu, int call, uint32_t ec_flags)
+{
+	begin(OFF_NOT);
+	bpf_set_up_wait(ec_flags);
+	kernel.lookup = lookup;
+	kernel.update = update;
+	kernel.pid_tgid = (uint64_t)TID << 32 | TID;
+	kernel.task.pid = kernel.task.tgid = TID;
+	kernel.task.registers = &registers;
+	task = kernel.task;
+	registers.number = call;
+	thread.account.tid = TID;
+	thread.account.first = thread.since = kernel.now;
+	*(volatile uint32_t *)(uintptr_t)&waits_end_on_cpu = on_cpu;
+}
+
+/* It leaves the CPU, and has one again, or its call ends. */
+static const struct sample_machine *native_wait(uint32_t on_cpu, int call, uint32_t ec_flags)
+{
+	uint64_t switch_args[] = { 0, (uintptr_t)&task, (uintptr_t)&other }, args[] = { 1, 0 };
+
+	set_up_native_wait(on_cpu, call, ec_flags);
+	kernel.now += 10;
+	task.state = 1;
+	waits_switch_native(switch_args);
+	task.state = 0;
+	if (!on_cpu && call < 0)
+		return sample__machine(bpf_wait());
+	wake(200);
+	in(30);
+	if (on_cpu)
+		waits_on_cpu_native(args);
+	else
+		waits_call_ends_native(args);
+	return sample__machine(bpf_wait());
+}
+
+TEST(sched_waits_have_native_stacks)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t on_cpu = i & 1;
+		int call = i & 2 ? 0 : -1;
+		const struct sample_machine *m = native_wait(on_cpu, call, 1);
+
+		CHECK(m);
+		CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+		CHECK_INT(m->nr_native, 3);
+		CHECK_INT(bpf_wait()->nr_frames, 3);
+		CHECK_INT(bpf_wait()->thread, 77);
+		CHECK_INT(bpf_wait()->flags & SAMPLE_WAITS, on_cpu || call == 0 ? 0 : SAMPLE_WAITS);
+		CHECK_INT(kernel.sent, 1);
+		/* The EC is another fiber's: what an earlier walk has read of an EC is not looked at. */
+		m = native_wait(on_cpu, call, 0);
+		CHECK_INT(m->native_end, UNWIND_END_FIBER);
+		CHECK_INT(m->nr_native, 0);
+	}
+	/* Without the option there are none. */
+	set_up_native_wait(1, 0, 1);
+	out(10, false, 1);
+	wake(200);
+	in(30);
+	on_cpu(true);
+	CHECK(!sample__machine(bpf_wait()));
+	CHECK_INT(bpf_wait()->nr_frames, 3);
 }
 
 /* By the names that the kernel gives to files of no file system. */

@@ -80,7 +80,7 @@ int sample_native(struct bpf_perf_event_data *ctx)
 	s = hit__walk(&h, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip(), &reason);
 	if (s) {
 		if (!reason)
-			unwind__add(&h, s);
+			unwind_add(s->index, h.cfg);
 		hit__send(&h, s, reason);
 	}
 	COUNT(h.c->missed, missed(timer__due(ctx), period));

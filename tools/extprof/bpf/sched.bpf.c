@@ -14,6 +14,7 @@
  */
 #include "bpf/about.bpf.h"
 #include "bpf/common.bpf.h"
+#include "bpf/unwind.bpf.h"
 #include "wire/histogram.h"
 #include "wire/states.h"
 
@@ -103,7 +104,7 @@ static __always_inline void choose(struct sched_thread *t, uint32_t state, uint6
 #define STATES_OUTSIDE (1u << STATE_RUNNABLE | 1u << STATE_FAULT | 1u << STATE_STOPPED)
 
 /* It leaves the CPU outside of a system call: this is the moment to read its stack. */
-static __always_inline void send_stack(struct sched_thread *t, void *context)
+static __always_inline void send_stack(struct sched_thread *t, void *context, int native)
 {
 	struct hit h = { .source = SOURCE_SCHED, .context = context };
 	struct walk_scratch *s;
@@ -115,6 +116,8 @@ static __always_inline void send_stack(struct sched_thread *t, void *context)
 	s = hit__walk(&h, SAMPLE_WAITS, task__user_ip(), &reason);
 	if (!s)
 		return;
+	if (native && !reason)
+		unwind_add(s->index, h.cfg);
 	h.detail = ++t->sequence;
 	h.state = t->out == OUT_RUNNABLE ? STATE_RUNNABLE : t->out == OUT_STOPPED ? STATE_STOPPED : STATE_FAULT;
 	if (!hit__send(&h, s, reason))
@@ -212,7 +215,7 @@ static __always_inline void goes_on_unseen(struct sched_thread *t, struct task_s
 	goes_on(t, task, now - ran_unseen(t, KERNEL_READ(task, se.sum_exec_runtime), now));
 }
 
-static __always_inline void leaves(struct task_struct *task, int preempted, uint64_t now, void *context)
+static __always_inline void leaves(struct task_struct *task, int preempted, uint64_t now, void *context, int native)
 {
 	struct sched_thread *t = thread__find((uint32_t)KERNEL_READ(task, pid));
 	uint32_t state;
@@ -246,11 +249,10 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	if (about_wanted & ABOUT_HOLDER)
 		note_holder(t->account.process, t->account.tid);
 	if (!t->in_call && !waits_end_on_cpu)
-		send_stack(t, context);
+		send_stack(t, context, native);
 }
 
-SEC("tp_btf/sched_switch")
-int waits_switch(uint64_t *args)
+static __always_inline int switches(uint64_t *args, int native)
 {
 	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
 	uint64_t now = bpf_ktime_get_ns();
@@ -258,11 +260,24 @@ int waits_switch(uint64_t *args)
 
 	if (waits_paused)
 		return 0;
-	leaves(prev, args[0] & 1, now, args);
+	leaves(prev, args[0] & 1, now, args, native);
 	t = thread__find((uint32_t)KERNEL_READ(next, pid));
 	if (t && t->off != OFF_NOT)
 		goes_on(t, next, now);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int waits_switch(uint64_t *args)
+{
+	return switches(args, 0);
+}
+
+/* The same with native stacks.  Programs of their own, here and below: see sample_native(). */
+SEC("tp_btf/sched_switch")
+int waits_switch_native(uint64_t *args)
+{
+	return switches(args, 1);
 }
 
 SEC("tp_btf/sched_wakeup")
@@ -449,7 +464,7 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 }
 
 /* Send what was chosen of the current thread's wait. */
-static __always_inline void send_parts(struct sched_thread *t, uint8_t flags, void *context)
+static __always_inline void send_parts(struct sched_thread *t, uint8_t flags, void *context, int native)
 {
 	struct hit h = { .source = SOURCE_SCHED, .samples = 1, .context = context };
 	uint32_t parts = t->parts;
@@ -468,6 +483,8 @@ static __always_inline void send_parts(struct sched_thread *t, uint8_t flags, vo
 	s = hit__walk(&h, flags, task__user_ip(), &reason);
 	if (!s)
 		return;
+	if (native && !reason)
+		unwind_add(s->index, h.cfg);
 	h.detail = t->detail;
 	/* Most waits end with one for a CPU: the two are one event. */
 	last = &t->part[(parts - 1) & (PARTS_MAX - 1)];
@@ -500,8 +517,7 @@ static __always_inline int has_waited(struct sched_thread *t)
 }
 
 /* The current thread has got a CPU. */
-SEC("tp_btf/sched_exit_tp")
-int waits_on_cpu(uint64_t *args)
+static __always_inline int gets_cpu(uint64_t *args, int native)
 {
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
 	struct sched_thread *t;
@@ -516,13 +532,24 @@ int waits_on_cpu(uint64_t *args)
 		settle_call(tid, 0);
 	else
 		settle_other(t);
-	send_parts(t, t->in_call ? SAMPLE_IN_KERNEL : 0, args);
+	send_parts(t, t->in_call ? SAMPLE_IN_KERNEL : 0, args, native);
 	return 0;
 }
 
+SEC("tp_btf/sched_exit_tp")
+int waits_on_cpu(uint64_t *args)
+{
+	return gets_cpu(args, 0);
+}
+
+SEC("tp_btf/sched_exit_tp")
+int waits_on_cpu_native(uint64_t *args)
+{
+	return gets_cpu(args, 1);
+}
+
 /* A system call ends.  For kernels that do not tell when a thread has got a CPU, and for --waker. */
-SEC("tp_btf/sys_exit")
-int waits_call_ends(uint64_t *args)
+static __always_inline int ends_call(uint64_t *args, int native)
 {
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
 	struct sched_thread *t = thread__find(tid);
@@ -531,8 +558,20 @@ int waits_call_ends(uint64_t *args)
 		return 0;
 	settle_call(tid, (long)args[1]);
 	/* The kernel has left the functions in which the thread waited. */
-	send_parts(t, SAMPLE_IN_KERNEL, NULL);
+	send_parts(t, SAMPLE_IN_KERNEL, NULL, native);
 	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int waits_call_ends(uint64_t *args)
+{
+	return ends_call(args, 0);
+}
+
+SEC("tp_btf/sys_exit")
+int waits_call_ends_native(uint64_t *args)
+{
+	return ends_call(args, 1);
 }
 
 /* -- the beginning and the end of threads ---------------------------------------------------------- */

@@ -18,7 +18,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
 	__type(value, struct unwind_row);
-} unwind_rows SEC(".maps");
+} unwind_rows SEC(".maps") __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -26,7 +26,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, uint32_t);
 	__type(value, struct unwind_mapping);
-} unwind_mappings SEC(".maps");
+} unwind_mappings SEC(".maps") __weak;
 
 /* By target_config::vm. */
 struct {
@@ -34,7 +34,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, uint32_t);
 	__type(value, struct unwind_process);
-} unwind_processes SEC(".maps");
+} unwind_processes SEC(".maps") __weak;
 
 /* What code was mapped, by target_config::vm.  Only note_mapped() writes it. */
 struct {
@@ -43,12 +43,12 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, uint32_t);
 	__type(value, struct unwind_changes);
-} unwind_changes SEC(".maps");
+} unwind_changes SEC(".maps") __weak;
 
 static const struct unwind_changes no_changes = { 0 };
 
 /* Changes that found no room in there: everything of every process may have changed then. */
-volatile uint64_t unwind_unnoted = 0;
+volatile uint64_t unwind_unnoted __weak = 0;
 
 /* The mapping that has the address. */
 static __always_inline struct unwind_mapping *unwind__mapping(uint32_t first, uint32_t count, uint64_t address)
@@ -442,19 +442,28 @@ static __always_inline int unwind__is_of_ec(const struct walk_scratch *s, const 
 	return sp > stack && end > sp && end - stack <= UNWIND_SHARED_STACK && unwind__shares_threads(s, cfg);
 }
 
-/* Put the functions of user space behind those of the kernel, or say why there are none. */
-static __always_inline void unwind__add(struct hit *h, struct walk_scratch *s)
+/*
+ * Put the functions of user space that the current thread is in behind those of the kernel, or say why there are none.
+ * `index`: of the scratch memory with the frames.  Not static: the verifier follows it once for each program that calls it,
+ * wherever that comes from.
+ */
+__weak __noinline int unwind_add(uint32_t index, const struct target_config *cfg)
 {
-	struct unwind_walk walk = { .scratch = s->index, .vm = h->cfg->vm };
-	struct unwind_state *u = &s->unwind;
+	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &index);
+	struct unwind_walk walk = { .scratch = index };
 	struct user_registers regs = { 0 };
-	uint64_t jit[2], nr = s->event.nr_frames, before = 0, size;
+	uint64_t jit[2], nr, before = 0, size;
+	struct unwind_state *u;
 	struct sample_machine *m;
 	uint8_t *to;
 
+	if (!s || !cfg)
+		return 0;
+	u = &s->unwind;
+	nr = s->event.nr_frames;
 	walk_opaque(nr);
 	if (nr > SAMPLE_FRAMES_MAX)
-		return;
+		return 0;
 	m = (struct sample_machine *)((uint8_t *)s->frames + nr * sizeof(struct sample_frame));
 	if (!(s->event.flags & SAMPLE_HAS_MACHINE)) {
 		m->nr_kernel = m->nr_native = 0;
@@ -466,18 +475,19 @@ static __always_inline void unwind__add(struct hit *h, struct walk_scratch *s)
 	u->end = UNWIND_END_DEPTH;
 	u->bp_lost = u->no_return = 0;
 	u->exact = 1;
+	walk.vm = cfg->vm;
 	if (task__user_registers(&regs) || unwind__find_process(u, &walk)) {
 		m->native_end = UNWIND_END_NO_FILE;
-		return;
+		return 0;
 	}
 	u->ip = regs.ip;
 	u->sp = regs.sp;
 	u->bp = regs.bp;
-	unwind__jit_range(h->cfg, jit);
+	unwind__jit_range(cfg, jit);
 	u->jit_start = jit[0];
 	u->jit_end = jit[1];
 	bpf_loop(NATIVE_FRAMES_MAX, unwind_next, &walk, 0);
-	if (u->end == UNWIND_END_OUTERMOST && nr && !unwind__is_of_ec(s, h->cfg, regs.sp)) {
+	if (u->end == UNWIND_END_OUTERMOST && nr && !unwind__is_of_ec(s, cfg, regs.sp)) {
 		u->end = UNWIND_END_FIBER;
 		u->count = 0;
 	}
@@ -487,12 +497,13 @@ static __always_inline void unwind__add(struct hit *h, struct walk_scratch *s)
 	walk_opaque(before);
 	walk_opaque(size);
 	if (before > KERNEL_FRAMES_MAX || size > sizeof(s->native))
-		return;
+		return 0;
 	to = (uint8_t *)m->address + before * sizeof(uint64_t);
 	if (bpf_probe_read_kernel(to, size, s->native))
-		return;
+		return 0;
 	m->nr_native = (uint16_t)(size / sizeof(uint64_t));
 	s->machine_size = (uint32_t)(SAMPLE_MACHINE_HEAD + before * sizeof(uint64_t) + size);
+	return 0;
 }
 
 #endif /* EXTPROF_UNWIND_BPF_H */

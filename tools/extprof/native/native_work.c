@@ -213,6 +213,7 @@ static int take_symbol(struct native_names *n, const struct elf_symbol *s, const
 		return -ENOMEM;
 	n->symbols[n->count++] = (struct native_symbol){
 		.address = s->address, .size = s->size, .name = (uint32_t)n->size, .global = s->global,
+		.internal = s->length && name[0] == '_',
 	};
 	memcpy(n->text + n->size, name, s->length);
 	n->text[n->size + s->length] = '\0';
@@ -226,11 +227,14 @@ static int compare(const void *a, const void *b)
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	/* The last one of an address is taken: one with a size, one that others see, the first one in the table. */
+	/* The last one of an address is taken: one with a size, one that others see, poll and not __poll, the first one
+	 * in the table. */
 	if (!x->size != !y->size)
 		return x->size ? 1 : -1;
 	if (x->global != y->global)
 		return x->global ? 1 : -1;
+	if (x->internal != y->internal)
+		return y->internal ? 1 : -1;
 	return x->name > y->name ? -1 : 1;
 }
 

@@ -41,6 +41,7 @@ struct native_symbol {
 	uint64_t address, size;
 	uint32_t name;		/* where it is in native_names::text, with a NUL */
 	bool global;
+	bool internal;		/* the name begins with an underscore */
 };
 
 struct native_names {

@@ -17,7 +17,7 @@ static bool see(void *context, const char *name, const Elf64_Sym *symbol)
 	struct symbols_piece *p = r->piece;
 	size_t length = strlen(name), room = sizeof(p->data) - p->size;
 	struct elf_symbol s = { .address = symbol->st_value, .size = symbol->st_size, .length = (uint16_t)length,
-				.global = ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL };
+				.global = ELF64_ST_BIND(symbol->st_info) != STB_LOCAL };
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !length || length > SYMBOL_NAME_MAX)
 		return false;

@@ -169,10 +169,27 @@ static bool is_reactor(const struct search *c)
 	return !k->foreign;
 }
 
-static bool is_main_rest(const struct search *c, uint32_t node)
+/* All waits of that state in the same code, in whatever functions of --native and --kernel. */
+static uint64_t sum_of_wait(struct search *c, uint32_t node)
+{
+	uint32_t *list = c->same[0], count = 1, state = c->s->tree->nodes[node].frame;
+	uint64_t sum = 0;
+
+	list[0] = c->stack.nodes[c->stack.count - 1];
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = c->child[list[i]]; j; j = c->next[j]) {
+			if (c->s->tree->nodes[j].frame == state)
+				sum += c->sums[j];
+			else if (idle__is_machine(frame_of(c, j)) && count < SAME_MAX)
+				list[count++] = j;
+		}
+	return sum;
+}
+
+static bool is_main_rest(struct search *c, uint32_t node)
 {
 	return !c->stack.foreign && c->s->window >= WINDOW_MIN &&
-	       (double)c->sums[node] >= ALL * (double)c->s->window && has_others(c);
+	       (double)sum_of_wait(c, node) >= ALL * (double)c->s->window && has_others(c);
 }
 
 static bool is_rest(struct search *c, uint32_t node, enum idle_place place)
@@ -198,10 +215,10 @@ static bool is_rest(struct search *c, uint32_t node, enum idle_place place)
 }
 
 /* A thread without Ruby code that waits for several things at once, and does nothing else: the VM's own. */
-static bool is_native_rest(const struct search *c, uint32_t node)
+static bool is_native_rest(struct search *c, uint32_t node)
 {
 	return c->stack.count == 1 && !strcmp(frame_of(c, node)->name, "io epoll_wait") &&
-	       (double)c->sums[node] >= NATIVE * (double)c->sums[c->stack.thread];
+	       (double)sum_of_wait(c, node) >= NATIVE * (double)c->sums[c->stack.thread];
 }
 
 /* The method in which it rests; NULL: it does not. */

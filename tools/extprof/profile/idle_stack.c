@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "profile/kernel_frames.h"
+#include "profile/native_frames.h"
 #include "wire/states.h"
 
 /* C methods, and methods of Ruby itself. */
@@ -66,6 +68,11 @@ static bool is_known(const struct frame *f)
 	return f->missing == MISSING_NOTHING || f->missing == MISSING_LINE;
 }
 
+bool idle__is_machine(const struct frame *f)
+{
+	return f->kind == FRAME_NATIVE || f->kind == FRAME_KERNEL || native_frames__is_mark(f) || kernel_frames__is_mark(f);
+}
+
 bool idle_stack__take(struct idle_stack *k, const struct idle *s, uint32_t state)
 {
 	const struct tree *tree = s->tree;
@@ -80,6 +87,9 @@ bool idle_stack__take(struct idle_stack *k, const struct idle *s, uint32_t state
 				return false;
 			continue;
 		}
+		/* In which functions it waits is no matter, nor whether that is known. */
+		if (first == IDLE_DEPTH_MAX && idle__is_machine(f))
+			continue;
 		if (!first || !is_known(f))
 			return false;
 		k->nodes[--first] = i;

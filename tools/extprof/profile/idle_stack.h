@@ -44,6 +44,9 @@ void idle_stack__read(struct idle_stack *k, const struct idle *s);
 /* After that: the method in which the innermost code waits, and what kind of place that is. */
 enum idle_place idle_stack__place(const struct idle_stack *k, const struct idle *s, uint8_t state, const char **method);
 
+/* Is it a function of --native or --kernel, or does it stand for some?  Those at the inner end of a stack are not in k->nodes. */
+bool idle__is_machine(const struct frame *f);
+
 /* Code of nobody else. */
 static inline bool idle__is_app(const struct owner *o)
 {

@@ -103,6 +103,13 @@ static uint64_t address_of(const struct sample_machine *m, uint32_t i)
 	return i ? m->address[i] - 1 : m->address[i];
 }
 
+static const char more_mark[] = "truncated: more functions of the kernel";
+
+bool kernel_frames__is_mark(const struct frame *f)
+{
+	return f->kind == FRAME_MARK && !strcmp(f->name, more_mark);
+}
+
 static int append(uint32_t number, uint32_t *stack, uint32_t *count)
 {
 	stack[*count] = number;
@@ -121,7 +128,7 @@ int kernel_frames__add(struct kernel_frames *k, struct frame_table *t, const str
 		first++;
 	if (!unnamed || (first < m->nr_kernel && !value))
 		return -ENOMEM;
-	more.name = "truncated: more functions of the kernel";
+	more.name = more_mark;
 	more.bracketed = true;
 	if (m->nr_kernel == KERNEL_FRAMES_MAX && append(frame_table__add(t, &more), stack, count))
 		return -ENOMEM;

@@ -32,4 +32,7 @@ void kernel_frames__restart(struct kernel_frames *k);
 int kernel_frames__add(struct kernel_frames *k, struct frame_table *t, const struct sample_machine *m, uint32_t *stack,
 		       uint32_t *count);
 
+/* Does the frame stand for functions of the kernel that a stack does not have? */
+bool kernel_frames__is_mark(const struct frame *f);
+
 #endif /* EXTPROF_KERNEL_FRAMES_H */

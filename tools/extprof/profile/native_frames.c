@@ -188,6 +188,18 @@ static const char *why_ended(uint32_t end)
 	}
 }
 
+static const char left_out_mark[] = "native functions left out";
+
+bool native_frames__is_mark(const struct frame *f)
+{
+	if (f->kind != FRAME_MARK)
+		return false;
+	for (uint32_t i = 0; i < UNWIND_ENDS; i++)
+		if (why_ended(i) && !strcmp(why_ended(i), f->name))
+			return true;
+	return !strcmp(left_out_mark, f->name);
+}
+
 /* -- Ruby frames ------------------------------------------------------------------------------ */
 
 static bool is_code(const struct joining *j, uint32_t i)
@@ -281,7 +293,7 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 	for (uint32_t i = inner.end; i < s.end; i++)
 		left_out |= !is_of_vm(j, i);
 	if (left_out)
-		append_mark(j, FRAME_MARK, "native functions left out");
+		append_mark(j, FRAME_MARK, left_out_mark);
 	append_segment(j, inner, false);
 }
 
@@ -354,7 +366,7 @@ static void join(struct joining *j, uint32_t ahead)
 /* Not joined: the functions that were called last, up to the first one of the VM. */
 static void append_leaf(struct joining *j)
 {
-	const char *why = why_ended(j->m->native_end);
+	const char *why = j->m ? why_ended(j->m->native_end) : NULL;
 	struct segment s = { 0, 0 };
 	bool left_out = why != NULL;
 
@@ -363,14 +375,14 @@ static void append_leaf(struct joining *j)
 	for (uint32_t i = s.end; i < j->nr; i++)
 		left_out |= !is_of_vm(j, i);
 	if (left_out)
-		append_mark(j, FRAME_MARK, why ? why : "native functions left out");
+		append_mark(j, FRAME_MARK, why ? why : left_out_mark);
 	append_segment(j, s, false);
 }
 
 /* A thread without Ruby code. */
 static void append_all(struct joining *j)
 {
-	const char *why = why_ended(j->m->native_end);
+	const char *why = j->m ? why_ended(j->m->native_end) : NULL;
 
 	if (why && j->nr)
 		append_mark(j, FRAME_MARK, why);
@@ -403,6 +415,8 @@ int native_frames__add(struct native_frames *f, struct frame_table *t, const str
 		native__look_again(f->native, e->vm);
 	if (!e->nr_frames) {
 		append_all(&j);
+		if (!m)
+			append_mark(&j, FRAME_MARK, left_out_mark);
 		append_doing(&j);
 		return j.err;
 	}
@@ -413,6 +427,9 @@ int native_frames__add(struct native_frames *f, struct frame_table *t, const str
 		f->apart++;
 		for (uint32_t i = e->nr_frames; i-- > 0;)
 			append_ruby(&j, i);
+		/* Its stack was read from outside. */
+		if (!m)
+			append_mark(&j, FRAME_MARK, left_out_mark);
 		append_leaf(&j);
 	}
 	append_doing(&j);

@@ -49,6 +49,9 @@ void native_frames__restart(struct native_frames *f);
 int native_frames__add(struct native_frames *f, struct frame_table *t, const struct vm *vm, const struct sample_event *e,
 		       const struct sample_frame *frames, uint32_t *stack, uint32_t *count);
 
+/* Does the frame stand for native functions that a stack does not have? */
+bool native_frames__is_mark(const struct frame *f);
+
 /* Give one frame, or all, of native code their names.  0 or -ENOMEM. */
 int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t number);
 int native_frames__take_all(struct native_frames *f, struct frame_table *t);

@@ -132,6 +132,29 @@ static uint32_t own_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
 }
 
+/* What all sources need for native stacks. */
+static int configure_unwind(struct bpf_session *s, const struct session_options *o, struct diag *d)
+{
+	int err;
+
+	if (!o->source_options.native)
+		return 0;
+	/* A function of Linux 6.2. */
+	if (libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) <= 0) {
+		diag__set(d, DIAG_NO_BPF, ENOSYS, "native stacks need Linux 6.2 or later");
+		diag__hint(d, "leave them out");
+		return -ENOSYS;
+	}
+	s->skel->rodata->native_stacks = 1;
+	bpf_program__set_autoload(s->skel->progs.note_mapped, true);
+	if ((err = bpf_map__set_max_entries(s->skel->maps.unwind_rows, UNWIND_ROWS_MAX)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.unwind_mappings, UNWIND_ALL_MAPPINGS_MAX)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.unwind_processes, TARGETS_MAX)) ||
+	    (err = bpf_map__set_max_entries(s->skel->maps.unwind_changes, TARGETS_MAX)))
+		return diag__set(d, DIAG_INTERNAL, -err, "cannot make the tables for native stacks");
+	return 0;
+}
+
 /* Those of sources are chosen by the sources; those that follow processes are needed in any case. */
 static int choose_programs(struct bpf_session *s, struct diag *d)
 {
@@ -169,6 +192,8 @@ static int load(struct bpf_session *s, const struct session_options *o, struct d
 		goto cleanup;
 	}
 	err = choose_programs(s, d);
+	if (!err)
+		err = configure_unwind(s, o, d);
 	if (err)
 		goto cleanup;
 	/* What the sources have asked the kernel for, and it lacks, is no cause of a failure. */
@@ -176,13 +201,6 @@ static int load(struct bpf_session *s, const struct session_options *o, struct d
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
 	s->skel->rodata->wakeup_bytes = ring / 4;
 	s->skel->rodata->kernel_stacks = o->source_options.kernel;
-	s->skel->rodata->native_stacks = o->source_options.native;
-	if (o->source_options.native &&
-	    ((err = bpf_map__set_max_entries(s->skel->maps.unwind_rows, UNWIND_ROWS_MAX)) ||
-	     (err = bpf_map__set_max_entries(s->skel->maps.unwind_mappings, UNWIND_ALL_MAPPINGS_MAX)) ||
-	     (err = bpf_map__set_max_entries(s->skel->maps.unwind_processes, TARGETS_MAX)) ||
-	     (err = bpf_map__set_max_entries(s->skel->maps.unwind_changes, TARGETS_MAX))))
-		goto cleanup;
 	s->skel->rodata->tell_all = o->tell_all;
 	s->skel->rodata->watch_children = !o->follow_children;
 	s->skel->rodata->reader_pidns = own_pid_namespace();

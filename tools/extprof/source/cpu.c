@@ -102,12 +102,7 @@ static int cpu__configure(struct source *s, struct extprof_bpf *skel, struct dia
 {
 	bool timed = libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) > 0;
 
-	if (s->options.native && !timed) {
-		diag__set(d, DIAG_NO_BPF, ENOSYS, "native stacks need Linux 6.2 or later");
-		diag__hint(d, "leave them out");
-		return -ENOSYS;
-	}
-	bpf_program__set_autoload(skel->progs.note_mapped, s->options.native);
+	(void)d;
 	s->program = s->options.native ? skel->progs.sample_native : s->options.timer == TIMER_TICK ? skel->progs.sample_tick :
 		     timed ? skel->progs.sample_timed : skel->progs.sample;
 	bpf_program__set_autoload(s->program, true);

@@ -124,10 +124,12 @@ static bool can_end_on_cpu(const struct source *s)
 
 static int sched__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
-	bool on_cpu = can_end_on_cpu(s);
+	bool on_cpu = can_end_on_cpu(s), native = s->options.native;
 	struct bpf_program *programs[PROGRAMS_MAX] = {
-		skel->progs.waits_switch, skel->progs.waits_wakeup,
-		on_cpu ? skel->progs.waits_on_cpu : skel->progs.waits_call_ends,
+		/* A kernel that tells when a thread has got a CPU has its stack read then. */
+		native && !on_cpu ? skel->progs.waits_switch_native : skel->progs.waits_switch, skel->progs.waits_wakeup,
+		on_cpu ? (native ? skel->progs.waits_on_cpu_native : skel->progs.waits_on_cpu) :
+			 (native ? skel->progs.waits_call_ends_native : skel->progs.waits_call_ends),
 		skel->progs.waits_waking,
 	}, *lives[LIVES] = { skel->progs.waits_new, skel->progs.waits_exit, skel->progs.waits_exec };
 	int err;

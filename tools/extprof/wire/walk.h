@@ -97,6 +97,11 @@ static __always_inline uint64_t walk__stack_field(const struct walk_scratch *s, 
 	return *(const walk_u64 *)&s->stack[offset & (WALK_EC_SPAN_MAX - 1)];
 }
 
+/* Not 0: what kind frames are is wanted, for native stacks.  The includer can define it. */
+#ifndef walk_wants_flags
+#define walk_wants_flags 0
+#endif
+
 /* Check that the memory at `section` still is the section of this process.
  * Sets event.kind, event.gc_phase and SAMPLE_COMPILES.  Returns 0 or a loss_reason. */
 static __always_inline int walk__section(struct walk_scratch *s, const struct target_config *cfg,
@@ -157,8 +162,9 @@ static __always_inline void walk__identify(struct walk_scratch *s, const struct 
 {
 	uint64_t at;
 
-	/* Without a slot it is an EC without a stack: a thread that starts or ends. */
-	if (!s->event.ec_slot || s->event.thread)
+	/* Without a slot it is an EC without a stack: a thread that starts or ends.  What native stacks are compared with is read
+	 * in any case: s->ec has what a walk before left. */
+	if (!s->event.ec_slot || (s->event.thread && !walk_wants_flags))
 		return;
 	s->event.flags |= SAMPLE_THREAD_UNREAD;
 	at = walk__slot(s->section.ec_dir, s->section.ec_slots_end, cfg->ec_slot_size,
@@ -215,11 +221,6 @@ static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64
 	*resume_pc = tail.resume_pc;
 	return 0;
 }
-
-/* Not 0: what kind frames are is wanted, for native stacks.  The includer can define it. */
-#ifndef walk_wants_flags
-#define walk_wants_flags 0
-#endif
 
 /* What kind a frame is that has this environment: FRAME_KNOWN, FRAME_FINISH, FRAME_OF_C; 0: that could not be read. */
 static __always_inline uint32_t walk__flags(const struct walk_scratch *s, uint64_t ep)
