@@ -525,6 +525,15 @@ EXTPROF_API int extprof_recording_snapshot(struct extprof_recording *recording, 
 EXTPROF_API int extprof_recording_restart(struct extprof_recording *recording, struct extprof_error *error);
 
 /*
+ * Take so many samples per second and CPU from now on, 1 to EXTPROF_RATE_MAX.  After extprof_recording_restart() and before
+ * the next step: each window has one rate, and so has extprof_recording_record_to().  Values in ns are right at each rate.  The
+ * memory for samples that wait is that of extprof_recording_options::rate: what has no room at a much higher one is counted
+ * as lost.  -EBUSY: something was recorded since, or there is a file; -EINVAL: too much for this machine or this reader.  The
+ * rate of before goes on then.
+ */
+EXTPROF_API int extprof_recording_set_rate(struct extprof_recording *recording, uint32_t rate, struct extprof_error *error);
+
+/*
  * After the begin: record nothing until extprof_recording_resume().  The processes are followed and pay nothing meanwhile,
  * but for the option `native`: what code they map is still noted.
  * No time, CPU time or loss of the pause counts; of a wait the parts before and after it do.  -EALREADY: it is so already.

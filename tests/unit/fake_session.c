@@ -53,6 +53,16 @@ static void fake__rest(struct session *s)
 	note("rest");
 }
 
+static int fake__set_rate(struct session *s, uint32_t rate, struct diag *d)
+{
+	(void)s;
+	if (rate > 1000)
+		return diag__set(d, DIAG_USAGE, EINVAL, "too much for this machine");
+	fake_session.rate = rate;
+	note("rate");
+	return 0;
+}
+
 static void fake__detach(struct session *s)
 {
 	(void)s;
@@ -194,7 +204,7 @@ static void fake__losses(const struct session *s, struct session_losses *losses)
 
 static const struct session_ops ops = {
 	.close = fake__close, .start = fake__start, .pause = fake__pause, .stop = fake__stop, .rest = fake__rest,
-	.detach = fake__detach,
+	.detach = fake__detach, .set_rate = fake__set_rate,
 	.new_number = fake__new_number, .add_target = fake__add_target, .remove_target = fake__remove_target,
 	.drop = fake__drop, .fd = fake__fd, .drain = fake__drain, .drain_lifecycle = fake__drain_lifecycle,
 	.counters = fake__counters, .forget_counters = fake__forget_counters, .lost_events = fake__lost_events,

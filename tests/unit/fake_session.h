@@ -29,6 +29,7 @@ struct fake_session {
 	uint32_t dropped;		/* number of the process that was dropped last */
 	struct target_config config;	/* under which it goes on */
 	uint64_t interval;
+	uint32_t rate;			/* that was set */
 };
 
 /* The one session that reader__open() gives. */

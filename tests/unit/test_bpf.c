@@ -447,7 +447,7 @@ TEST(bpf_tells_a_thread_that_ends)
 TEST(bpf_counts_ticks_that_the_target_missed)
 {
 	set_up(1);
-	*(volatile uint64_t *)(uintptr_t)&period = 100;
+	period = 100;
 	kernel.now = kernel.due = 1000;
 	sample_timed(&context);
 	kernel.now = 1099;	/* late, not missed */
@@ -484,12 +484,12 @@ TEST(bpf_counts_ticks_that_the_target_missed)
 	/* They are beside the sums. */
 	CHECK_INT(source_counters.taken, 8);
 	CHECK(balanced());
-	*(volatile uint64_t *)(uintptr_t)&period = 0;
+	period = 0;
 }
 
 static void set_tick(uint32_t rate, uint32_t hz)
 {
-	*(volatile uint32_t *)(uintptr_t)&tick_rate = rate;
+	tick_rate = rate;
 	*(volatile uint32_t *)(uintptr_t)&tick_hz = hz;
 	*(volatile uint64_t *)(uintptr_t)&tick_ns = 1000000000 / hz;
 	*(volatile uint64_t *)(uintptr_t)&tick_function = 0xffff1234;

@@ -378,3 +378,52 @@ TEST(engine_takes_and_drops_processes)
 	kill_ruby(second);
 	tear_down();
 }
+
+TEST(engine_changes_its_rate_between_windows)
+{
+	struct report_request request = { 0 };
+	struct process *p;
+	struct report r;
+
+	set_up(false);
+	p = first();
+	CHECK(attach(p, 7));
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(engine__set_rate(e, 500, &diag), -EBUSY);
+	CHECK(strstr(diag.text, "between two windows"));
+	CHECK_INT(engine__snapshot(e, &diag), 0);
+	CHECK_INT(engine__set_rate(e, 500, &diag), -EBUSY);
+	CHECK_INT(engine__restart(e, &diag), 0);
+	fake_session.calls[0] = '\0';
+	CHECK_INT(engine__set_rate(e, 500, &diag), 0);
+	CHECK_STRING(fake_session.calls, "pause stop rate start ");
+	CHECK_INT(fake_session.rate, 500);
+	/* What is refused leaves it as it is, and it goes on. */
+	fake_session.calls[0] = '\0';
+	CHECK_INT(engine__set_rate(e, 5000, &diag), -EINVAL);
+	CHECK_STRING(diag.text, "too much for this machine");
+	CHECK_STRING(fake_session.calls, "pause stop start ");
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK_INT(engine__report(e, &request, &r, &diag), 0);
+	CHECK_INT(r.meta.rate, 500);
+	CHECK_INT(r.meta.accounting.whole, 1);
+	report__free(&r);
+	tear_down();
+}
+
+TEST(engine_changes_its_rate_while_it_pauses)
+{
+	set_up(false);
+	CHECK(attach(first(), 7));
+	CHECK_INT(engine__pause(e, &diag), 0);
+	CHECK_INT(engine__snapshot(e, &diag), 0);
+	CHECK_INT(engine__restart(e, &diag), 0);
+	fake_session.calls[0] = '\0';
+	CHECK_INT(engine__set_rate(e, 20, &diag), 0);
+	CHECK_STRING(fake_session.calls, "rate ");
+	CHECK_INT(engine__resume(e, &diag), 0);
+	CHECK_STRING(fake_session.calls, "rate start ");
+	tear_down();
+}

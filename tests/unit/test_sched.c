@@ -52,7 +52,7 @@ static void begin(uint32_t off)
 	thread.off = off;
 	followed = true;
 	((volatile uint8_t *)(uintptr_t)call_kinds)[0] = CALL_FD;
-	*(volatile uint64_t *)(uintptr_t)&wait_quantum = 0;
+	wait_quantum = 0;
 	*(volatile uint32_t *)(uintptr_t)&waits_end_on_cpu = 0;
 	*(volatile uint32_t *)(uintptr_t)&states_sampled = ~0u;
 }
@@ -414,7 +414,7 @@ TEST(sched_short_waits_stand_for_others)
 	uint64_t sum = 0, waits = 0, given = 0;
 
 	begin(OFF_NOT);
-	*(volatile uint64_t *)(uintptr_t)&wait_quantum = 1000;
+	wait_quantum = 1000;
 	for (uint64_t i = 0; i < 500; i++) {
 		uint64_t ns = i % 37 * 40 + 1;
 
@@ -430,7 +430,7 @@ TEST(sched_short_waits_stand_for_others)
 	CHECK_INT(sum + thread.owed[STATE_SLEEP], given);
 	CHECK_INT(waits + thread.owed_waits[STATE_SLEEP], 500);
 	CHECK(thread.owed[STATE_SLEEP] < 1000);
-	*(volatile uint64_t *)(uintptr_t)&wait_quantum = 0;
+	wait_quantum = 0;
 }
 
 TEST(sched_the_end_of_a_thread)

@@ -315,6 +315,7 @@ static void check_formats(struct extprof_recording *r)
 	size_t count = 0;
 
 	for (const char *name; (name = extprof_word(EXTPROF_FORMATS, count)); count++) {
+		struct extprof_format_info info = { .size = sizeof(info) };
 		char *data = NULL, what[64];
 		size_t size = 0;
 		FILE *f = open_memstream(&data, &size);
@@ -323,6 +324,11 @@ static void check_formats(struct extprof_recording *r)
 
 		fclose(f);
 		snprintf(what, sizeof(what), "format %s", name);
+		if (!extprof_format_info(name, &info) && info.of_files) {
+			claim(err == -EINVAL && error.code == EXTPROF_USAGE && !size, what);
+			free(data);
+			continue;
+		}
 		claim(!err && size > 0, what);
 		claim(!extprof_recording_write_to(r, name, NULL, take_piece, &pieces, &error) && pieces.size > size / 2, what);
 		pieces.refuse = true;
@@ -459,6 +465,52 @@ static void test_windows(pid_t pid)
 	claim(extprof_recording_report(r, &report, &error) == -EINVAL, "nothing is there to be reported");
 	claim(!extprof_recording_progress(r, &p) && p.elapsed > 2000000000u, "the recording goes on");
 	claim(!extprof_recording_finish(r, &error), "its end is a window, too");
+	extprof_recording_destroy(r);
+}
+
+/* Each window has its rate, and the CPU time by its samples is that by the clock. */
+static void test_rates(pid_t pid, const char *reader)
+{
+	static const uint32_t rates[] = { 99, 997, 49, 499 };
+	struct extprof_recording_options o = {
+		.size = sizeof(o), .pids = &pid, .pid_count = 1, .rate = rates[0], .modes = "cpu,wall", .reader = reader,
+		.waits = "rate", .idle = true,
+	};
+	struct extprof_report *report;
+	struct extprof_recording *r;
+	bool told = true, right = true;
+
+	claim(!create(&o, &r) && !extprof_recording_open(r, &error), "rates");
+	claim(extprof_recording_set_rate(r, 10, &error) == -EINVAL, "no rate is set before the begin");
+	claim(!extprof_recording_begin(r, &error), "begin");
+	for (int i = 0; i < 4; i++) {
+		const struct extprof_facts *f;
+		const struct extprof_stack *s;
+		uint64_t sampled = 0;
+
+		step_for(r, 1);
+		if (!i)
+			claim(extprof_recording_set_rate(r, 10, &error) == -EBUSY && strstr(error.text, "between two windows"),
+			      "none in a window");
+		claim(!extprof_recording_snapshot(r, &error) && !extprof_recording_report_mode(r, "cpu", "us", &report, &error),
+		      "a window of a rate");
+		f = extprof_report_facts(report);
+		while ((s = extprof_report_next(report)))
+			sampled += s->value;
+		printf("     %s at %u Hz: %" PRIu64 " samples, %" PRIu64 " of %" PRIu64 " us\n", reader, rates[i],
+		       extprof_report_accounting(report)->taken, sampled / 1000, f->cpu_time / 1000);
+		told = told && f->period == 1000000000u / rates[i];
+		/* Each CPU can have one more or one less, and a sample between two windows is one of the old rate. */
+		right = right && sampled + 60000000 > f->cpu_time / 100 * 95 && sampled < f->cpu_time / 100 * 105 + 60000000;
+		extprof_report_destroy(report);
+		claim(!extprof_recording_restart(r, &error), "and forgotten");
+		claim(extprof_recording_set_rate(r, 0, &error) == -EINVAL &&
+		      extprof_recording_set_rate(r, EXTPROF_RATE_MAX + 1, &error) == -EINVAL, "a rate that is none");
+		claim(i == 3 || !extprof_recording_set_rate(r, rates[i + 1], &error), "another rate");
+	}
+	claim(told, "each report has the rate of its window");
+	claim(right, "at each rate samples stand for the CPU time of the kernel");
+	extprof_recording_finish(r, &error);
 	extprof_recording_destroy(r);
 }
 
@@ -764,6 +816,8 @@ int main(int argc, char **argv)
 	test_recording(atoi(argv[1]));
 	test_idle(atoi(argv[3]));
 	test_windows(atoi(argv[1]));
+	test_rates(atoi(argv[1]), "ebpf");
+	test_rates(atoi(argv[1]), "nonblocking");
 	test_files(atoi(argv[1]));
 	test_threads(atoi(argv[1]));
 	test_executor(atoi(argv[1]));

@@ -9,10 +9,10 @@
 
 char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
 
-/* Nanoseconds between two samples. */
-const volatile uint64_t period = 0;
-/* tick_rate of tick_hz ticks of the scheduler are samples. */
-const volatile uint32_t tick_rate = 1;
+/* Nanoseconds between two samples.  It changes while no timer runs. */
+volatile uint64_t period = 0;
+/* tick_rate of tick_hz ticks of the scheduler are samples; as `period`. */
+volatile uint32_t tick_rate = 1;
 const volatile uint32_t tick_hz = 1;
 const volatile uint64_t tick_ns = 0;
 /* Address of the kernel function that the tick's timer calls. */

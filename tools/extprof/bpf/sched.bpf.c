@@ -22,7 +22,7 @@ char LICENSE[] SEC("license") __weak = "Dual BSD/GPL";
 
 /* ns.  A wait of this length or more is a sample of its own.  Shorter ones add up, for each thread and state,
  * and one of them is the sample of so much.  0: each wait is a sample. */
-const volatile uint64_t wait_quantum = 0;
+volatile uint64_t wait_quantum = 0;
 
 /* States of which waits are samples, a mask of 1u << enum thread_state.  All are in the accounts. */
 const volatile uint32_t states_sampled = ~0u;

@@ -428,7 +428,7 @@ int engine__step(struct engine *e, struct diag *d)
 	deadline__start(&e->deadline, e->settings.interrupt_fd, until);
 	deadline__start(&e->reads, -1, now + READS_TIMEOUT);
 	e->drain_until = now + DRAIN_TIMEOUT;
-	e->snapshot = false;
+	e->snapshot = e->fresh = false;
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	e->behind = engine__drain(e) == -ECANCELED;

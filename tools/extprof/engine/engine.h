@@ -103,6 +103,12 @@ int engine__snapshot(struct engine *e, struct diag *d);
  */
 int engine__restart(struct engine *e, struct diag *d);
 
+/*
+ * Sample so often from now on.  Only after engine__restart(), before the next step: a window has one rate, and a file too.
+ * -EBUSY: it is not so; -EINVAL and others: the rate cannot be, and that of before goes on.
+ */
+int engine__set_rate(struct engine *e, uint32_t rate, struct diag *d);
+
 void engine__progress(struct engine *e, struct progress *p);
 /* What takes the samples, after engine__open().  *why has a text if BPF was wanted and may not be used; `why` may be
  * NULL. */

@@ -112,9 +112,18 @@ void engine__hold(struct engine *e)
 	take_all_counters(e);
 }
 
+/* After engine__hold(). */
+static int go_on(struct engine *e, struct diag *d)
+{
+	int err = session__start(e->session, d);
+
+	e->resumed_at = deadline__now();
+	states__moved(&e->states, e->resumed_at - e->paused_at);
+	return err;
+}
+
 int engine__snapshot(struct engine *e, struct diag *d)
 {
-	int err;
 
 	if (!e->started)
 		return diag__set(d, DIAG_NOT_READY, EAGAIN, e->paused && e->set.sampled ? "nothing was recorded so far" :
@@ -127,10 +136,28 @@ int engine__snapshot(struct engine *e, struct diag *d)
 	}
 	engine__hold(e);
 	e->snapshot = true;
-	err = session__start(e->session, d);
-	e->resumed_at = deadline__now();
-	states__moved(&e->states, e->resumed_at - e->paused_at);
-	return err;
+	return go_on(e, d);
+}
+
+int engine__set_rate(struct engine *e, uint32_t rate, struct diag *d)
+{
+	struct diag why = { 0 };
+	bool runs = e->started && !e->paused;
+	int err, refused;
+
+	if (e->recording.writer)
+		return diag__set(d, DIAG_USAGE, EBUSY, "a recording that is written into a file has one rate");
+	if (!e->fresh)
+		return diag__set(d, DIAG_USAGE, EBUSY, "the rate changes between two windows: after extprof_recording_restart()");
+	if (runs)
+		engine__hold(e);
+	refused = session__set_rate(e->session, rate, &why);
+	if (!refused)
+		e->settings.rate = rate;
+	err = runs ? go_on(e, d) : 0;
+	if (!err && refused)
+		*d = why;
+	return err ? err : refused;
 }
 
 int engine__finish(struct engine *e, struct diag *d)

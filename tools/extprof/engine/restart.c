@@ -97,6 +97,7 @@ int engine__forget(struct engine *e, struct diag *d)
 		e->begun_before = facts.begun_before;
 	}
 	e->snapshot = false;
+	e->fresh = true;
 	return 0;
 }
 

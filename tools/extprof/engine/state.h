@@ -111,6 +111,7 @@ struct engine {
 	uint64_t paused_all, paused_here;	/* ns of those that are over, since started_at and since `from` */
 	uint64_t resume_at;	/* CLOCK_MONOTONIC, ns: the end of the delay; 0: there is none */
 	bool snapshot;		/* there was one since the last step */
+	bool fresh;		/* the window has just begun: there was no step since */
 	uint64_t lost_events, lost_accounts;	/* before the last restart */
 	uint64_t begun_before;	/* collections that had begun before the recording, as they were at the last restart */
 	time_t started_wall;

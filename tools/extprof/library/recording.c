@@ -345,6 +345,21 @@ int extprof_recording_restart(struct extprof_recording *r, struct extprof_error 
 	return error__from(error, err, &d);
 }
 
+int extprof_recording_set_rate(struct extprof_recording *r, uint32_t rate, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, BEGUN, error);
+
+	if (!err && (!rate || rate > EXTPROF_RATE_MAX))
+		err = error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", rate, EXTPROF_RATE_MAX);
+	if (err)
+		return err;
+	err = engine__set_rate(r->engine, rate, &d);
+	if (!err)
+		log_line(r, "samples per second and CPU: %u", rate);
+	return error__from(error, err, &d);
+}
+
 static int change(struct extprof_recording *r, int (*step)(struct engine *e, struct diag *d), const char *done,
 		  struct extprof_error *error)
 {

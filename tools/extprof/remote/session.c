@@ -229,6 +229,27 @@ static void remote__stop(struct session *session)
 	pthread_mutex_unlock(&s->lock);
 }
 
+static int check_rate(uint32_t rate, struct diag *d)
+{
+	if (rate < 1 || rate > REMOTE_RATE_MAX)
+		return diag__set(d, DIAG_USAGE, EINVAL, "without eBPF the rate must be 1 to %u per second", REMOTE_RATE_MAX);
+	return 0;
+}
+
+static int remote__set_rate(struct session *session, uint32_t rate, struct diag *d)
+{
+	struct remote_session *s = own(session);
+	int err = check_rate(rate, d);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->lock);
+	s->options.source_options.rate = rate;
+	s->watcher.period = SECOND / rate;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
 static void remote__rest(struct session *session)
 {
 	own(session)->rested = true;
@@ -491,6 +512,7 @@ static const struct session_ops ops = {
 	.start = remote__start,
 	.stop = remote__stop,
 	.rest = remote__rest,
+	.set_rate = remote__set_rate,
 	.add_ruby = remote__add_ruby,
 	.new_number = remote__new_number,
 	.add_target = remote__add_target,
@@ -511,12 +533,12 @@ static const struct session_ops ops = {
 int remote_session__open(struct session **session, const struct session_options *o, bool stop, struct diag *d)
 {
 	struct remote_session *s;
-	int err = -ENOMEM;
+	int err;
 
 	*session = NULL;
-	if (o->source_options.rate < 1 || o->source_options.rate > REMOTE_RATE_MAX)
-		return diag__set(d, DIAG_USAGE, EINVAL, "without eBPF the rate must be 1 to %u per second",
-				 REMOTE_RATE_MAX);
+	err = check_rate(o->source_options.rate, d);
+	if (err)
+		return err;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");

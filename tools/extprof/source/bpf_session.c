@@ -409,6 +409,18 @@ static void bpf_session__rest(struct session *session)
 			s->sources[i].ops->rest(s->sources[i].source);
 }
 
+static int bpf_session__set_rate(struct session *session, uint32_t rate, struct diag *d)
+{
+	struct bpf_session *s = (struct bpf_session *)session;
+	int err = 0;
+
+	/* That of what runs is the first one, and the only one that can refuse a rate. */
+	for (uint32_t i = 0; i < s->source_count && !err; i++)
+		if (s->sources[i].ops->set_rate)
+			err = s->sources[i].ops->set_rate(s->sources[i].source, s->skel, rate, d);
+	return err;
+}
+
 static void bpf_session__follow(struct session *session)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
@@ -677,6 +689,7 @@ static const struct session_ops ops = {
 	.pause = bpf_session__pause,
 	.stop = bpf_session__stop,
 	.rest = bpf_session__rest,
+	.set_rate = bpf_session__set_rate,
 	.follow = bpf_session__follow,
 	.detach = bpf_session__detach,
 	.add_ruby = bpf_session__add_ruby,

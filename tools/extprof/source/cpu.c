@@ -98,6 +98,13 @@ static int cpu__create(struct source **source, const struct source_options *o, s
 	return 0;
 }
 
+/* What the programs know of the rate. */
+static void set_period(const struct source *s, struct extprof_bpf *skel)
+{
+	skel->bss->period = s->period;
+	skel->data->tick_rate = s->options.rate;
+}
+
 static int cpu__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
 	bool timed = libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) > 0;
@@ -106,8 +113,7 @@ static int cpu__configure(struct source *s, struct extprof_bpf *skel, struct dia
 	s->program = s->options.native ? skel->progs.sample_native : s->options.timer == TIMER_TICK ? skel->progs.sample_tick :
 		     timed ? skel->progs.sample_timed : skel->progs.sample;
 	bpf_program__set_autoload(s->program, true);
-	skel->rodata->period = s->period;
-	skel->rodata->tick_rate = s->options.rate;
+	set_period(s, skel);
 	skel->rodata->tick_hz = s->tick_hz;
 	skel->rodata->tick_ns = s->tick.ns;
 	skel->rodata->tick_function = s->tick.function;
@@ -176,6 +182,28 @@ static void cpu__stop(struct source *s)
 	}
 }
 
+static int cpu__set_rate(struct source *s, struct extprof_bpf *skel, uint32_t rate, struct diag *d)
+{
+	struct source_options o = s->options;
+	int err;
+
+	o.rate = rate;
+	err = check_rate(&o, d);
+	if (!err && s->tick_hz)
+		err = timer__check_tick(rate, &s->tick, d);
+	if (err)
+		return err;
+	err = cpu_timers__set_period(&s->timers, 1000000000ull / rate);
+	if (err) {
+		cpu_timers__set_period(&s->timers, s->period);
+		return diag__set(d, DIAG_NO_BPF, -err, "the timers do not take a rate of %u: %s", rate, strerror(-err));
+	}
+	s->options.rate = rate;
+	s->period = 1000000000ull / rate;
+	set_period(s, skel);
+	return 0;
+}
+
 static void cpu__follow(struct source *s)
 {
 	/* The tick is there on every CPU. */
@@ -200,6 +228,7 @@ const struct source_ops source_cpu = {
 	.open = cpu__open,
 	.start = cpu__start,
 	.stop = cpu__stop,
+	.set_rate = cpu__set_rate,
 	.follow = cpu__follow,
 	.facts = cpu__facts,
 	.destroy = cpu__destroy,

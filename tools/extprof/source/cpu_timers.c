@@ -139,6 +139,15 @@ void cpu_timers__stop(struct cpu_timers *t)
 			ioctl(t->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
 }
 
+int cpu_timers__set_period(struct cpu_timers *t, uint64_t period)
+{
+	t->period = period;
+	for (int cpu = 0; cpu < t->cpus; cpu++)
+		if (t->fds[cpu] >= 0 && ioctl(t->fds[cpu], PERF_EVENT_IOC_PERIOD, &period))
+			return -errno;
+	return 0;
+}
+
 /* True if the CPU is sampled or offline. */
 static bool follow_cpu(struct cpu_timers *t, int cpu, struct diag *d)
 {

@@ -33,6 +33,8 @@ int cpu_timers__open_event(struct cpu_timers *t, struct bpf_program *program, in
 int cpu_timers__start(struct cpu_timers *t, struct diag *d);
 /* After this the program does not run any more. */
 void cpu_timers__stop(struct cpu_timers *t);
+/* While they are stopped: another period.  0 or -errno of the first that did not take it. */
+int cpu_timers__set_period(struct cpu_timers *t, uint64_t period);
 /* While they run: open and close those of CPUs that have come or gone. */
 void cpu_timers__follow(struct cpu_timers *t);
 void cpu_timers__close(struct cpu_timers *t);

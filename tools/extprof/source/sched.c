@@ -151,7 +151,7 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	for (int i = 0; i < LIVES; i++)
 		bpf_program__set_autoload(lives[i], true);
 	bpf_program__set_autoload(skel->progs.waits_tids, s->nested);
-	skel->rodata->wait_quantum = s->quantum;
+	skel->bss->wait_quantum = s->quantum;
 	skel->rodata->waits_as_figures = s->options.figures;
 	skel->rodata->states_sampled = s->options.states ? s->options.states : ~0u;
 	skel->rodata->waits_end_on_cpu = s->ends_on_cpu;
@@ -428,6 +428,16 @@ static void sched__detach(struct source *s)
 	ruby_probe__detach(&s->probe);
 }
 
+/* What threads are owed of the old quantum is told in parts of the new one. */
+static int sched__set_rate(struct source *s, struct extprof_bpf *skel, uint32_t rate, struct diag *d)
+{
+	(void)d;
+	s->options.rate = rate;
+	s->quantum = s->options.each_wait ? 0 : 1000000000ull / rate;
+	skel->bss->wait_quantum = s->quantum;
+	return 0;
+}
+
 static void sched__facts(const struct source *s, struct source_facts *facts)
 {
 	memset(facts, 0, sizeof(*facts));
@@ -552,6 +562,7 @@ const struct source_ops source_sched = {
 	.pause = sched__pause,
 	.stop = sched__stop,
 	.rest = sched__rest,
+	.set_rate = sched__set_rate,
 	.add = sched__add,
 	.drop = sched__drop,
 	.detach = sched__detach,

@@ -110,6 +110,9 @@ struct session_ops {
 	void (*rest)(struct session *s);
 	/* The recording is over: sources leave the processes as they were.  It cannot be started again. */
 	void (*detach)(struct session *s);
+	/* It was stopped, or has not been started: so many samples per second from the next start on.  0 or -errno: nothing has
+	 * changed. */
+	int (*set_rate)(struct session *s, uint32_t rate, struct diag *d);
 	/* To be called now and then while it runs. */
 	void (*follow)(struct session *s);
 	/* A ruby was found: sources that attach to it do so.  0 or -errno of the first that failed; those that failed are
@@ -187,6 +190,11 @@ static inline void session__detach(struct session *s)
 {
 	if (s->ops->detach)
 		s->ops->detach(s);
+}
+
+static inline int session__set_rate(struct session *s, uint32_t rate, struct diag *d)
+{
+	return s->ops->set_rate ? s->ops->set_rate(s, rate, d) : 0;
 }
 
 static inline void session__follow(struct session *s)

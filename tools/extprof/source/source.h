@@ -87,6 +87,9 @@ struct source_ops {
 	void (*stop)(struct source *s);
 	/* It was stopped, or not started, and is started later: take away what the processes pay for.  NULL: nothing to do. */
 	void (*rest)(struct source *s);
+	/* It was stopped: from the next start on there are so many samples per second.  0 or -errno: nothing has changed.
+	 * NULL: its samples have no rate. */
+	int (*set_rate)(struct source *s, struct extprof_bpf *skel, uint32_t rate, struct diag *d);
 	/* A ruby was found, before or after the start.  0 or -errno: it is not sampled by this source.
 	 * NULL: nothing to do. */
 	int (*add)(struct source *s, const struct source_target *target, struct diag *d);
