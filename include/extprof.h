@@ -366,8 +366,8 @@ struct extprof_recording_options {
 	/* Of modes with states of threads: threads that have nothing to do are shown as others are.  Else their waits are no
 	 * part of reports, unless there is nothing else: extprof_report_idle() has them. */
 	bool idle;
-	bool native;		/* modes "cpu", "wall", "offcpu" and "gvl": stacks have the functions of C extensions and
-				 * libraries: frames of EXTPROF_FRAME_NATIVE; needs eBPF and the timer "clock" */
+	bool native;		/* stacks have the functions of C extensions and libraries: frames of EXTPROF_FRAME_NATIVE;
+				 * needs eBPF and the timer "clock", and is not for events that count in the processor */
 	char reserved2[5];	/* 0 */
 
 	/*

@@ -1401,6 +1401,71 @@ TEST(bpf_does_not_take_the_stack_of_another_fiber)
 	CHECK_INT(native_sample()->native_end, UNWIND_END_FIBER);
 }
 
+/* Three functions, and a sample of theirs. */
+static void check_native(const struct walk_scratch *s)
+{
+	const struct sample_machine *m = sample__machine(&s->event);
+
+	CHECK(m);
+	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+	CHECK_INT(m->nr_native, 3);
+	CHECK_INT(s->users, 0);
+	CHECK(balanced());
+}
+
+static void set_up_three(void)
+{
+	set_up_native(CODE + 0x100, 0, 0);
+	native_stack[0] = CODE + 0x205;
+	native_stack[4] = CODE + 0x345;
+}
+
+TEST(bpf_events_calls_and_allocations_have_native_stacks)
+{
+	uint64_t args[2];
+	struct pt_regs___kernel regs = { .number = 20 };
+
+	set_up_three();
+	choose_event(0, 1, 1);
+	native_trace_0(&context);
+	check_native(&cpu_scratch);
+	set_up_three();
+	native_perf_0(&context);
+	check_native(&cpu_scratch);
+	set_up_three();
+	registers = (bpf_user_pt_regs_t){ .ip = CODE + 0x100 };
+	native_probe_0(&registers);
+	check_native(&cpu_scratch);
+	/* Of another program that is interrupted there. */
+	set_up_three();
+	cpu_scratch.users = 1;
+	native_probe_0(&registers);
+	CHECK_INT(source_counters.lost[LOSS_SCRATCH_BUSY], 1);
+	CHECK_INT(cpu_scratch.users, 1);
+	cpu_scratch.users = 0;
+	args[0] = (uintptr_t)&regs;
+	args[1] = 20;
+	set_up_three();
+	choose_call(20);
+	syscall_enter_native(args);
+	check_native(&cpu_scratch);
+	set_up_three();
+	syscall_begin_native(args);
+	CHECK_INT(source_counters.taken, 0);
+	syscall_end_native(args);
+	check_native(&cpu_scratch);
+	set_up_three();
+	allocate(40, 100);
+	CHECK(!sample__machine(&alloc_event));
+	allocated_native(&registers);
+	check_native(&cpu_scratches[CPUS]);
+	malloced_native(&registers);
+	check_native(&cpu_scratches[CPUS]);
+	CHECK_INT(alloc_event.state, ALLOC_MALLOC);
+	CHECK_INT(source_counters.whole, 3);
+	*(volatile uint32_t *)(uintptr_t)&native_stacks = 0;
+}
+
 /* For test_sched.c: the current thread is one of a target, in three functions; its EC has these flags. */
 void bpf_set_up_wait(uint32_t ec_flags)
 {

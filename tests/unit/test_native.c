@@ -322,6 +322,42 @@ TEST(native_knows_this_process)
 	native__destroy(n);
 }
 
+/* Two names each, as libc and the vdso have them. */
+__attribute__((noinline)) void __ext_polls(void)
+{
+	__asm__ volatile("nop");
+}
+
+__attribute__((noinline)) void __vdso_ext_gettime(void)
+{
+	__asm__ volatile("nop; nop");
+}
+
+void ext_polls(void) __attribute__((weak, alias("__ext_polls")));
+void ext_gettime(void) __attribute__((weak, alias("__vdso_ext_gettime")));
+
+static void check_name(struct native *n, uintptr_t address, const char *expected)
+{
+	struct native_place place;
+	struct text name = { 0 };
+
+	native__find(n, 1, address, 1, true, &place);
+	native__want_names(n, place.file);
+	do_work(n);
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), 0);
+	CHECK_STRING(text__string(&name), expected);
+	text__free(&name);
+}
+
+TEST(native_chooses_among_names)
+{
+	struct native *n = own_process((uintptr_t)crc32);
+
+	check_name(n, (uintptr_t)__ext_polls, "ext_polls");
+	check_name(n, (uintptr_t)__vdso_ext_gettime, "__vdso_ext_gettime");
+	native__destroy(n);
+}
+
 /* A page of this program, mapped as code once more. */
 static void *map_own_code(void)
 {

@@ -7,7 +7,7 @@ def holds = Waits.hold(4000)
 def locks = Waits.futex(4000)
 def polls = Waits.poll(4000)
 def agains = Waits.again(3, 4000)
-def sorts = [3, 1, 2].sort { |a, b| Waits.hold(4000); a <=> b }
+def sorts = [3, 1, 2].sort { |a, b| Waits.hold(4000); a > b ? 1 : -1 }
 def in_thread = Thread.new { Waits.hold(20_000) }.join
 def in_ractor = Ractor.new { Waits.hold(20_000) }.take
 def here(fiber) = Waits.resumes(fiber, 2000)

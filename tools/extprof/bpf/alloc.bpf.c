@@ -5,6 +5,7 @@
  * says how many bytes each stands for.
  */
 #include "bpf/probe.bpf.h"
+#include "bpf/unwind.bpf.h"
 #include "wire/alloc.h"
 
 /* More than an allocation that is sampled can stand for. */
@@ -23,8 +24,7 @@ static __always_inline uint64_t objects(uint64_t weight, uint64_t size)
 	return weight / size + (bpf_get_prandom_u32() % size < weight % size);
 }
 
-SEC("uprobe")
-int allocated(bpf_user_pt_regs_t *regs)
+static __always_inline int allocates(bpf_user_pt_regs_t *regs, int native)
 {
 	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1 };
 	uint64_t arguments[4];	/* class, size, weight, type */
@@ -42,12 +42,24 @@ int allocated(bpf_user_pt_regs_t *regs)
 			h.count = objects(arguments[2], arguments[1]);
 		}
 	}
-	hit__sample(&h, 0, regs__ip(regs));
+	hit__sample_native(&h, 0, regs__ip(regs), native);
 	return 0;
 }
 
 SEC("uprobe")
-int malloced(bpf_user_pt_regs_t *regs)
+int allocated(bpf_user_pt_regs_t *regs)
+{
+	return allocates(regs, 0);
+}
+
+/* The same with native stacks.  A program of its own: see sample_native(). */
+SEC("uprobe")
+int allocated_native(bpf_user_pt_regs_t *regs)
+{
+	return allocates(regs, 1);
+}
+
+static __always_inline int mallocs(bpf_user_pt_regs_t *regs, int native)
 {
 	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1, .state = ALLOC_MALLOC };
 	uint64_t arguments[4];	/* size, weight, address */
@@ -60,6 +72,18 @@ int malloced(bpf_user_pt_regs_t *regs)
 		else
 			h.value = arguments[1];
 	}
-	hit__sample(&h, 0, regs__ip(regs));
+	hit__sample_native(&h, 0, regs__ip(regs), native);
 	return 0;
+}
+
+SEC("uprobe")
+int malloced(bpf_user_pt_regs_t *regs)
+{
+	return mallocs(regs, 0);
+}
+
+SEC("uprobe")
+int malloced_native(bpf_user_pt_regs_t *regs)
+{
+	return mallocs(regs, 1);
 }

@@ -71,18 +71,12 @@ SEC("perf_event")
 int sample_native(struct bpf_perf_event_data *ctx)
 {
 	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1, .context = ctx };
-	int in_user, reason = 0;
-	struct walk_scratch *s;
+	int in_user;
 
 	if (hit__find(&h) || hit__count(&h))
 		return 0;
 	in_user = regs__in_user(&ctx->regs);
-	s = hit__walk(&h, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip(), &reason);
-	if (s) {
-		if (!reason)
-			unwind_add(s->index, h.cfg);
-		hit__send(&h, s, reason);
-	}
+	hit__sample_native(&h, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip(), 1);
 	COUNT(h.c->missed, missed(timer__due(ctx), period));
 	return 0;
 }

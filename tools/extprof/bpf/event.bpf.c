@@ -4,6 +4,7 @@
  * which says its number: attach cookies would do that with one program, and need Linux 5.15.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/unwind.bpf.h"
 #include "wire/event.h"
 
 /* A sample stands for so many events. */
@@ -33,7 +34,7 @@ static __always_inline int is_due(uint32_t number)
 	return 1;
 }
 
-static __noinline int take_event(void *ctx, uint32_t number, uint32_t flags, uint64_t ip)
+static __always_inline int sample_event(void *ctx, uint32_t number, uint32_t flags, uint64_t ip, int native)
 {
 	uint64_t period = event_period[number & (EVENT_SLOTS - 1)];
 	struct hit h = {
@@ -43,30 +44,42 @@ static __noinline int take_event(void *ctx, uint32_t number, uint32_t flags, uin
 
 	if (hit__find(&h) || !is_due(number) || hit__count(&h))
 		return 0;
-	hit__sample(&h, (uint8_t)flags, ip);
+	hit__sample_native(&h, (uint8_t)flags, ip, native);
 	return 0;
 }
 
-static __always_inline int take_perf_event(struct bpf_perf_event_data *ctx, uint32_t number)
+static __noinline int take_event(void *ctx, uint32_t number, uint32_t flags, uint64_t ip)
 {
-	int in_user = regs__in_user(&ctx->regs);
-
-	return take_event(ctx, number, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip());
+	return sample_event(ctx, number, flags, ip, 0);
 }
 
-#define EVENT(number)									\
-	SEC("perf_event") int event_perf_##number(struct bpf_perf_event_data *ctx)	\
+/* The same with native stacks.  Programs of their own: see sample_native(). */
+static __noinline int take_native(void *ctx, uint32_t number, uint32_t flags, uint64_t ip)
+{
+	return sample_event(ctx, number, flags, ip, 1);
+}
+
+#define IN_KERNEL(ctx) (regs__in_user(&(ctx)->regs) ? 0 : SAMPLE_IN_KERNEL)
+#define USER_IP(ctx) (regs__in_user(&(ctx)->regs) ? regs__ip(&(ctx)->regs) : task__user_ip())
+
+/* take: take_event or take_native. */
+#define PROGRAMS(number, perf, trace, probe, take)					\
+	SEC("perf_event") int perf(struct bpf_perf_event_data *ctx)			\
 	{										\
-		return take_perf_event(ctx, number);					\
+		return take(ctx, number, IN_KERNEL(ctx), USER_IP(ctx));			\
 	}										\
-	SEC("tracepoint") int event_trace_##number(void *ctx)				\
+	SEC("tracepoint") int trace(void *ctx)						\
 	{										\
-		return take_event(ctx, number, SAMPLE_IN_KERNEL, task__user_ip());		\
+		return take(ctx, number, SAMPLE_IN_KERNEL, task__user_ip());		\
 	}										\
-	SEC("uprobe") int event_probe_##number(bpf_user_pt_regs_t *ctx)			\
+	SEC("uprobe") int probe(bpf_user_pt_regs_t *ctx)				\
 	{										\
-		return take_event(ctx, number, 0, regs__ip(ctx));				\
+		return take(ctx, number, 0, regs__ip(ctx));				\
 	}
+
+#define EVENT(number)									\
+	PROGRAMS(number, event_perf_##number, event_trace_##number, event_probe_##number, take_event) \
+	PROGRAMS(number, native_perf_##number, native_trace_##number, native_probe_##number, take_native)
 
 EVENT(0)
 EVENT(1)

@@ -9,6 +9,7 @@
  * Until Linux 6.18 these are not preempted.  The tracepoints may fault since 6.13, so later ones may be.
  */
 #include "bpf/common.bpf.h"
+#include "bpf/unwind.bpf.h"
 #include "wire/syscall.h"
 
 /* One bit for each number; `syscall_all`: those above as well. */
@@ -62,24 +63,35 @@ static __always_inline int chosen_call(struct hit *h, uint64_t number)
 }
 
 /* The stack of a followed thread at a call that is chosen. */
-static __always_inline void sample_call(struct hit *h, uint64_t ip)
+static __always_inline void sample_call(struct hit *h, uint64_t ip, int native)
 {
 	if (!hit__count(h))
-		hit__sample(h, 0, ip);
+		hit__sample_native(h, 0, ip, native);
+}
+
+static __always_inline int enters(uint64_t *args, int native)
+{
+	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .value = 1, .count = 1, .context = args };
+
+	if (is_chosen(args[1]) && chosen_call(&h, args[1]))
+		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]), native);
+	return 0;
 }
 
 SEC("tp_btf/sys_enter")
 int syscall_enter(uint64_t *args)
 {
-	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .value = 1, .count = 1, .context = args };
-
-	if (is_chosen(args[1]) && chosen_call(&h, args[1]))
-		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
-	return 0;
+	return enters(args, 0);
 }
 
+/* The same with native stacks.  Programs of their own, here and below: see sample_native(). */
 SEC("tp_btf/sys_enter")
-int syscall_begin(uint64_t *args)
+int syscall_enter_native(uint64_t *args)
+{
+	return enters(args, 1);
+}
+
+static __always_inline int begins(uint64_t *args, int native)
 {
 	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1, .context = args };
 	uint64_t number = args[1];
@@ -91,7 +103,7 @@ int syscall_begin(uint64_t *args)
 		if (syscalls_as_figures)
 			return 0;
 		/* Of the latter there is no duration. */
-		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
+		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]), native);
 		return 0;
 	}
 	begun.process = h.cfg->process;
@@ -104,9 +116,21 @@ int syscall_begin(uint64_t *args)
 			return 0;
 		}
 		h.loss = LOSS_TOO_MANY_CALLS;
-		sample_call(&h, 0);
+		sample_call(&h, 0, native);
 	}
 	return 0;
+}
+
+SEC("tp_btf/sys_enter")
+int syscall_begin(uint64_t *args)
+{
+	return begins(args, 0);
+}
+
+SEC("tp_btf/sys_enter")
+int syscall_begin_native(uint64_t *args)
+{
+	return begins(args, 1);
 }
 
 static __always_inline void sum_call(const struct syscall_begun *begun, uint64_t number, uint64_t ns)
@@ -128,8 +152,7 @@ static __always_inline void sum_call(const struct syscall_begun *begun, uint64_t
 	__sync_fetch_and_add(&sum->ns, ns);
 }
 
-SEC("tp_btf/sys_exit")
-int syscall_end(uint64_t *args)
+static __always_inline int ends(uint64_t *args, int native)
 {
 	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .count = 1, .context = args };
 	uint64_t now = bpf_ktime_get_ns();
@@ -160,6 +183,18 @@ int syscall_end(uint64_t *args)
 	if (syscalls_as_figures)
 		sum_call(&begun, h.detail, h.value);
 	else
-		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]));
+		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]), native);
 	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int syscall_end(uint64_t *args)
+{
+	return ends(args, 0);
+}
+
+SEC("tp_btf/sys_exit")
+int syscall_end_native(uint64_t *args)
+{
+	return ends(args, 1);
 }

@@ -506,4 +506,19 @@ __weak __noinline int unwind_add(uint32_t index, const struct target_config *cfg
 	return 0;
 }
 
+/* As hit__sample(); `native`: with the native stack. */
+static __always_inline void hit__sample_native(struct hit *h, uint8_t flags, uint64_t ip, int native)
+{
+	int reason = 0;
+	struct walk_scratch *s = hit__walk(h, flags, ip, &reason);
+
+	if (!s)
+		return;
+	if (native && !reason)
+		unwind_add(s->index, h->cfg);
+	hit__send(h, s, reason);
+	if (h->preemptible)
+		scratch__leave(s);
+}
+
 #endif /* EXTPROF_UNWIND_BPF_H */

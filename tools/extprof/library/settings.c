@@ -185,10 +185,6 @@ static int set_native(struct settings *s, const struct extprof_recording_options
 	s->native = o->native;
 	if (o->native && s->timer == TIMER_TICK)
 		return error__set(error, DIAG_USAGE, EINVAL, "--native needs the timer clock");
-	for (uint32_t i = 0; o->native && i < s->mode_count; i++)
-		if (s->modes[i] != &mode_cpu && !s->modes[i]->has_states)
-			return error__set(error, DIAG_USAGE, EINVAL, "--native is for the modes cpu, wall, offcpu and gvl, not for %s",
-					  s->modes[i]->name);
 	return 0;
 }
 

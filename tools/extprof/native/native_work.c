@@ -206,14 +206,20 @@ static int read_rules(struct native_work *w, struct deadline *deadline)
 
 /* -- names --------------------------------------------------------------------------------------- */
 
+/* All names of the vdso begin so, and tell that it is the vdso. */
+static bool is_internal(const char *name, size_t length)
+{
+	return length && *name == '_' && (length < 7 || memcmp(name, "__vdso_", 7));
+}
+
 static int take_symbol(struct native_names *n, const struct elf_symbol *s, const char *name)
 {
 	if (array__reserve(&n->symbols, n->count, 1, &n->room, NATIVE_SYMBOLS_MAX, sizeof(*n->symbols)) ||
 	    array__reserve(&n->text, n->size, s->length + 1u, &n->text_room, NATIVE_NAMES_MAX, 1))
 		return -ENOMEM;
 	n->symbols[n->count++] = (struct native_symbol){
-		.address = s->address, .size = s->size, .name = (uint32_t)n->size, .global = s->global,
-		.internal = s->length && name[0] == '_',
+		.address = s->address, .size = s->size, .name = (uint32_t)n->size, .binding = s->binding,
+		.internal = is_internal(name, s->length),
 	};
 	memcpy(n->text + n->size, name, s->length);
 	n->text[n->size + s->length] = '\0';
@@ -227,14 +233,16 @@ static int compare(const void *a, const void *b)
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	/* The last one of an address is taken: one with a size, one that others see, poll and not __poll, the first one
-	 * in the table. */
+	/* The last one of an address is taken: one with a size, one that others see, poll and not __poll, one that no other
+	 * library can replace, the first one in the table. */
 	if (!x->size != !y->size)
 		return x->size ? 1 : -1;
-	if (x->global != y->global)
-		return x->global ? 1 : -1;
+	if (!x->binding != !y->binding)
+		return x->binding ? 1 : -1;
 	if (x->internal != y->internal)
 		return y->internal ? 1 : -1;
+	if (x->binding != y->binding)
+		return x->binding > y->binding ? 1 : -1;
 	return x->name > y->name ? -1 : 1;
 }
 

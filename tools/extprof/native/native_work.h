@@ -40,8 +40,8 @@ struct native_seen {
 struct native_symbol {
 	uint64_t address, size;
 	uint32_t name;		/* where it is in native_names::text, with a NUL */
-	bool global;
-	bool internal;		/* the name begins with an underscore */
+	uint8_t binding;	/* enum symbol_binding */
+	bool internal;		/* it has a name of the library's own, as __poll */
 };
 
 struct native_names {

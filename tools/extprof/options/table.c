@@ -145,8 +145,7 @@ const struct option_row option_rows[OPTIONS] = {
 
 	[OPTION_NATIVE] = { "native", "n", .group = OPTION_SHOW, .commands = R | T, FIELD(native),
 		.brief = "also functions of C extensions and libraries",
-		.help = "modes cpu, wall, offcpu and gvl: also show the functions of C extensions and libraries, below the method "
-		"that called them; needs eBPF" },
+		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF" },
 	[OPTION_KERNEL] = { "kernel", .group = OPTION_SHOW, .commands = R | T, FIELD(kernel),
 		.brief = "also the functions of the kernel",
 		.help = "also show the functions of the kernel that a sample was taken in, below the method; needs eBPF" },

@@ -12,12 +12,12 @@ struct reading {
 
 static bool see(void *context, const char *name, const Elf64_Sym *symbol)
 {
-	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info), bind = ELF64_ST_BIND(symbol->st_info);
 	struct reading *r = context;
 	struct symbols_piece *p = r->piece;
 	size_t length = strlen(name), room = sizeof(p->data) - p->size;
 	struct elf_symbol s = { .address = symbol->st_value, .size = symbol->st_size, .length = (uint16_t)length,
-				.global = ELF64_ST_BIND(symbol->st_info) != STB_LOCAL };
+				.binding = bind == STB_LOCAL ? SYMBOL_LOCAL : bind == STB_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL };
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !length || length > SYMBOL_NAME_MAX)
 		return false;

@@ -17,11 +17,14 @@ struct symbols_place {
 	uint32_t entry;
 };
 
+/* Who sees the name: the file alone, or others, too. */
+enum symbol_binding { SYMBOL_LOCAL = 0, SYMBOL_WEAK = 1, SYMBOL_GLOBAL = 2 };
+
 /* One behind the other in symbols_piece::data, each at a multiple of 8. */
 struct elf_symbol {
 	uint64_t address, size;	/* size 0: the file does not tell it */
 	uint16_t length;	/* of the name, which follows and has no end */
-	uint8_t global;
+	uint8_t binding;	/* enum symbol_binding */
 	uint8_t reserved[5];
 };
 

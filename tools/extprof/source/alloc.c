@@ -18,6 +18,7 @@ struct source {
 	struct ruby_probe slots, malloc;
 	struct extprof_bpf *skel;
 	uint64_t interval;
+	bool native;
 	bool slots_only;	/* there is a ruby that does not tell of memory of malloc */
 };
 
@@ -34,16 +35,18 @@ static int alloc__create(struct source **source, const struct source_options *o,
 	s->malloc.name = "malloc";
 	s->malloc.semaphore = offsetof(struct rb_debug_ext_section, malloc_semaphore);
 	s->interval = o->alloc_interval;
+	s->native = o->native;
 	err = ruby_probe__create(&s->slots, o->places, d);
 	return err ? err : ruby_probe__create(&s->malloc, o->places, d);
 }
 
 static int alloc__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
-	int err = ruby_probe__configure(&s->slots, skel, skel->progs.allocated, d);
+	int err = ruby_probe__configure(&s->slots, skel, s->native ? skel->progs.allocated_native : skel->progs.allocated, d);
 
 	s->skel = skel;
-	return err ? err : ruby_probe__configure(&s->malloc, skel, skel->progs.malloced, d);
+	return err ? err : ruby_probe__configure(&s->malloc, skel,
+					    s->native ? skel->progs.malloced_native : skel->progs.malloced, d);
 }
 
 static int alloc__open(struct source *s, struct extprof_bpf *skel, struct diag *d)

@@ -50,7 +50,7 @@ struct source {
 	struct event events[EVENTS_MAX];
 	uint32_t count;
 	int cpus;		/* possible ones */
-	bool started;
+	bool started, native;
 };
 
 static bool is_in_code(const struct event *e)
@@ -216,11 +216,24 @@ static void event__destroy(struct source *s)
 	free(s);
 }
 
+/* Does it come while the kernel is entered, before it has the registers of user space? */
+static bool comes_at_any_time(const struct event_spec *spec)
+{
+	return (spec->kind == EVENT_PERF && spec->perf_type != PERF_TYPE_SOFTWARE) ||
+	       (spec->kind == EVENT_TRACEPOINT && !strcmp(spec->first, "nmi"));
+}
+
 static int create_event(struct event *e, const struct event_spec *spec, const struct source_options *o, struct diag *d)
 {
 	uint64_t period = o->event_period;
 	int err = 0;
 
+	if (o->native && comes_at_any_time(spec)) {
+		diag__set(d, DIAG_USAGE, EINVAL, "event %s: native stacks cannot be followed, as it comes also while the kernel is "
+			  "entered and has no registers yet", spec->label);
+		diag__hint(d, "leave native stacks out, or choose an event of the kernel or of a function");
+		return -EINVAL;
+	}
 	e->spec = spec;
 	e->period = period ? period : spec->period;
 	if (is_of_ruby(e) && (err = places__want(o->places, provider(e), name(e))))
@@ -244,6 +257,7 @@ static int event__create(struct source **source, const struct source_options *o,
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	s->native = o->native;
 	s->cpus = libbpf_num_possible_cpus();
 	if (s->cpus < 1) {
 		event__destroy(s);
@@ -261,12 +275,12 @@ static int event__create(struct source **source, const struct source_options *o,
 	return 0;
 }
 
-static struct bpf_program *program_of(struct extprof_bpf *skel, const struct event *e, uint32_t number)
+static struct bpf_program *program_of(const struct source *s, struct extprof_bpf *skel, const struct event *e, uint32_t number)
 {
 	const char *kind = e->spec->kind == EVENT_PERF ? "perf" : e->spec->kind == EVENT_TRACEPOINT ? "trace" : "probe";
 	char name[32];
 
-	snprintf(name, sizeof(name), "event_%s_%u", kind, number);
+	snprintf(name, sizeof(name), "%s_%s_%u", s->native ? "native" : "event", kind, number);
 	return bpf_object__find_program_by_name(skel->obj, name);
 }
 
@@ -275,7 +289,7 @@ static int event__configure(struct source *s, struct extprof_bpf *skel, struct d
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct event *e = &s->events[i];
 
-		e->program = program_of(skel, e, i);
+		e->program = program_of(s, skel, e, i);
 		if (!e->program)
 			return diag__set(d, DIAG_INTERNAL, ENOENT, "there is no program for event %u", i);
 		bpf_program__set_autoload(e->program, true);

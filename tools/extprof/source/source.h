@@ -41,7 +41,7 @@ struct source_options {
 	bool figures;		/* sched, syscall: no samples but sums, see source/figures.h */
 	uint32_t states;	/* sched: of which waits are samples, a mask of 1u << enum thread_state; 0: all */
 	bool each_wait;		/* sched: each wait is a sample; else short ones stand for others, by the rate */
-	bool native;		/* cpu, sched: samples have the functions of user space that they were taken in */
+	bool native;		/* samples have the functions of user space that they were taken in */
 	bool kernel;		/* samples have the functions of the kernel that they were taken in */
 };
 

@@ -23,7 +23,7 @@
 
 struct source {
 	struct syscall_set set;
-	bool latency;
+	bool latency, native;
 	bool figures;
 	const uint64_t *sums_lost;
 	int sums;
@@ -54,6 +54,7 @@ static int syscall__create(struct source **source, const struct source_options *
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->latency = o->syscall_latency || o->figures;
+	s->native = o->native;
 	s->figures = o->figures;
 	if (o->syscalls)
 		s->set = *o->syscalls;
@@ -73,8 +74,9 @@ static int syscall__configure(struct source *s, struct extprof_bpf *skel, struct
 		syscall_set__add(&s->set, i);
 	memcpy((void *)skel->rodata->syscall_bits, s->set.bits, sizeof(s->set.bits));
 	skel->rodata->syscall_all = s->set.all;
-	s->programs[0] = s->latency ? skel->progs.syscall_end : skel->progs.syscall_enter;
-	s->programs[1] = s->latency ? skel->progs.syscall_begin : NULL;
+	s->programs[0] = s->latency ? (s->native ? skel->progs.syscall_end_native : skel->progs.syscall_end) :
+				      (s->native ? skel->progs.syscall_enter_native : skel->progs.syscall_enter);
+	s->programs[1] = !s->latency ? NULL : s->native ? skel->progs.syscall_begin_native : skel->progs.syscall_begin;
 	for (size_t i = 0; i < 2 && s->programs[i]; i++)
 		bpf_program__set_autoload(s->programs[i], true);
 	if (s->latency) {
