@@ -1,6 +1,7 @@
 """--native: functions of C extensions, between the methods that called them and those that they call. The extension's stacks
 are known at every point."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -176,6 +177,32 @@ def stripped(ctx):
     total = sum(n for _, n in stacks)
     check(total > 50 and right >= 0.9 * total, "%d of %d stacks have 7 functions", right, total)
     return "%d of %d stacks have 7 functions" % (right, total)
+
+
+@case(timeout=90)
+def names_of_cxx(ctx):
+    """As they are written in the program, if extprof was built where there is a compiler for C++."""
+    cxx = shutil.which(os.environ.get("CXX", "c++"))
+    library = cxx and subprocess.run([native.tool("CC"), "-print-file-name=libstdc++.a"], stdout=subprocess.PIPE,
+                                     universal_newlines=True, check=True).stdout.strip()
+    if not cxx or not os.path.isabs(library):
+        return "not tested: there is no compiler for C++"
+    path = ctx.path("native_cxx.so")
+    native.run(cxx, *FLAGS, *headers(), "-o", path, os.path.join(harness.PROGRAMS, "native_cxx.cc"))
+    p = ctx.ruby("-e", "require ARGV[0]; $stdout.sync = true; def runs = Cxx.run(200); puts 'ready'; $stdin.gets; "
+                       "t = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1; "
+                       "runs while Process.clock_gettime(Process::CLOCK_MONOTONIC) < t; puts 'done'", path)
+    p.expect("ready")
+    out = ctx.path("out.folded")
+    reader, said = watch(ctx, p.pid, "-F", harness.rate(2000), "-o", out)
+    p.tell("go")
+    p.line()
+    stacks = below(end(ctx, reader, said, out), "runs")
+    truth = ["Cxx.run", "ext_run(unsigned long, unsigned long)", "truth::(anonymous namespace)::Inner::operator()(char const*) const",
+             "truth::Worker<long>::run(long)"]
+    right, total = sum(n for labels, n in stacks if labels == truth), sum(n for _, n in stacks)
+    check(total > 50 and right >= 0.9 * total, "%d of %d are %s: %s", right, total, truth, stacks[:2])
+    return "%d of %d: %s" % (right, total, truth[-2])
 
 
 @case(timeout=90)

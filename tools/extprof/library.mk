@@ -9,9 +9,12 @@ NEEDS_BPF := source/bpf_session source/source source/cpu source/cpu_timers sourc
 PROGRAM_ONLY := cli/environment cli/main cli/record cli/mcp cli/recordings cli/recorded cli/diff cli/annotate cli/report cli/result cli/run cli/spawn cli/signals cli/sudo cli/stat cli/doctor cli/top cli/top_screen cli/top_windows
 ALL_SOURCES := $(filter-out recording/extension,$(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c)))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
+# One object of it reads names of C++.  It comes with the compiler for C++; without it names are shown as they are in files.
+LIBSTDCXX := $(wildcard $(shell $(CC) -print-file-name=libstdc++.a))
+DEMANGLE_CFLAGS := $(if $(LIBSTDCXX),-DEXTPROF_DEMANGLE)
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.
 PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.proto)))
-LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring -lm
+LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring $(if $(LIBSTDCXX),-l:libstdc++.a) -lm
 # What only the program needs: the screen of extprof top.
 PROGRAM_LIBS := -lncursesw
 # The loadable extension of SQLite: these files, compiled for it.

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "parser/demangle.h"
+
 struct reading {
 	struct symbols_piece *piece;
 	uint32_t entry;		/* of the next symbol that is seen */
@@ -15,12 +17,19 @@ static bool see(void *context, const char *name, const Elf64_Sym *symbol)
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info), bind = ELF64_ST_BIND(symbol->st_info);
 	struct reading *r = context;
 	struct symbols_piece *p = r->piece;
-	size_t length = strlen(name), room = sizeof(p->data) - p->size;
-	struct elf_symbol s = { .address = symbol->st_value, .size = symbol->st_size, .length = (uint16_t)length,
+	size_t length = strlen(name), room = sizeof(p->data) - p->size, readable;
+	char text[SYMBOL_NAME_MAX + 1];
+	struct elf_symbol s = { .address = symbol->st_value, .size = symbol->st_size,
 				.binding = bind == STB_LOCAL ? SYMBOL_LOCAL : bind == STB_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL };
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !length || length > SYMBOL_NAME_MAX)
 		return false;
+	readable = demangle__name(name, text, sizeof(text));
+	if (readable) {
+		name = text;
+		length = readable;
+	}
+	s.length = (uint16_t)length;
 	if (room < sizeof(s) + length + 8) {
 		r->full = true;
 		return true;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The names of the Itanium ABI are read by the function of libstdc++, of which the one object file is linked in.  It is the
+ * function that allocates no memory, as the helper may not.  Rust's older form is such a name, too, with more in it.
+ */
+#include "parser/demangle.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+#ifdef EXTPROF_DEMANGLE
+
+int __gcclibcxx_demangle_callback(const char *name, void (*take)(const char *text, size_t length, void *context), void *context);
+
+struct output {
+	char *to;
+	size_t length, room;
+	jmp_buf full;
+};
+
+/* A name can stand for one of any length: it must end here. */
+static void take(const char *text, size_t length, void *context)
+{
+	struct output *o = context;
+
+	if (length > o->room - o->length)
+		longjmp(o->full, 1);
+	memcpy(o->to + o->length, text, length);
+	o->length += length;
+}
+
+static size_t demangle(const char *name, char *to, size_t room)
+{
+	struct output o = { .to = to, .room = room };
+
+	return setjmp(o.full) || __gcclibcxx_demangle_callback(name, take, &o) ? 0 : o.length;
+}
+
+#else
+
+static size_t demangle(const char *name, char *to, size_t room)
+{
+	(void)name, (void)to, (void)room;
+	return 0;
+}
+
+#endif
+
+/* "::h" and 16 digits at the end, of what is in the name: two functions of one name have different ones. */
+#define HASH_LENGTH 19u
+
+static bool has_hash(const char *text, size_t length)
+{
+	const char *hash = text + length - HASH_LENGTH;
+
+	if (length <= HASH_LENGTH || memcmp(hash, "::h", 3))
+		return false;
+	return strspn(hash + 3, "0123456789abcdef") >= HASH_LENGTH - 3;
+}
+
+/* What Rust writes for a character that is in no name of C++; the length of that.  0: it is nothing of the kind. */
+static size_t escape(const char *text, size_t length, char *c)
+{
+	static const struct {
+		const char *text;
+		char is;
+	} escapes[] = {
+		{ "$LT$", '<' }, { "$GT$", '>' }, { "$RF$", '&' }, { "$BP$", '*' }, { "$C$", ',' }, { "$LP$", '(' }, { "$RP$", ')' },
+		{ "$u20$", ' ' }, { "$u27$", '\'' }, { "$u5b$", '[' }, { "$u5d$", ']' }, { "$u7b$", '{' }, { "$u7d$", '}' },
+		{ "$u7e$", '~' }, { "$SP$", '@' },
+	};
+
+	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
+		size_t n = strlen(escapes[i].text);
+
+		if (n <= length && !memcmp(text, escapes[i].text, n)) {
+			*c = escapes[i].is;
+			return n;
+		}
+	}
+	return 0;
+}
+
+/* Never longer than before. */
+static size_t tidy_rust(char *text, size_t length)
+{
+	size_t from = 0, to = 0;
+
+	while (from < length) {
+		size_t n = escape(text + from, length - from, &text[to]);
+
+		/* An underscore comes before what would begin a name with an escape. */
+		if (!n && text[from] == '_' && from + 1 < length && text[from + 1] == '$' && (!from || text[from - 1] == ':')) {
+			from++;
+			continue;
+		}
+		if (n) {
+			from += n;
+			to++;
+			continue;
+		}
+		if (text[from] == '.' && from + 1 < length && text[from + 1] == '.') {
+			text[to] = text[to + 1] = ':';
+			from += 2;
+			to += 2;
+			continue;
+		}
+		text[to++] = text[from++];
+	}
+	return to;
+}
+
+size_t demangle__name(const char *name, char *to, size_t room)
+{
+	size_t length = !strncmp(name, "_Z", 2) ? demangle(name, to, room) : 0;
+
+	/* Its end is behind the text. */
+	if (length == room)
+		return 0;
+	to[length] = '\0';
+	return has_hash(to, length) ? tidy_rust(to, length - HASH_LENGTH) : length;
+}
