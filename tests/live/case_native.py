@@ -1,6 +1,7 @@
 """--native: functions of C extensions, between the methods that called them and those that they call. The extension's stacks
 are known at every point."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 import harness
 import native
 from case_graph import YJIT
-from harness import USAGE, case, check
+from harness import USAGE, Counted, case, check
 
 SOURCE = os.path.join(harness.PROGRAMS, "native_truth.c")
 SWAPPED = os.path.join(harness.PROGRAMS, "library_swap.c")
@@ -177,6 +178,25 @@ def stripped(ctx):
     total = sum(n for _, n in stacks)
     check(total > 50 and right >= 0.9 * total, "%d of %d stacks have 7 functions", right, total)
     return "%d of %d stacks have 7 functions" % (right, total)
+
+
+@case(timeout=90)
+def files_in_pprof(ctx):
+    """go tool pprof knows in which file each function is: what it finds by a file's name is what is in that file's functions."""
+    if not shutil.which("go"):
+        return Counted(0, 0, 1, "there is no go, which has `go tool pprof`")
+    t = Truth(ctx)
+    pprof = ctx.path("out.pprof")
+    profile = t.profile("chain", 1.5, 2000, "--kernel", "-o", pprof)
+    run = subprocess.run(["go", "tool", "pprof", "-top", "-focus=native_truth.so$", "-sample_index=samples", "-unit=count",
+                          "-nodecount=0", "-nodefraction=0", "-edgefraction=0", pprof],
+                         capture_output=True, timeout=60, text=True, check=True)
+    found = re.search(r"accounting for (\d+), [\d.]+% of (\d+) total", run.stdout)
+    truth = sum(s.count for s in profile.stacks if "ext_chain" in s.labels())
+    total = sum(s.count for s in profile.stacks)
+    check(found and (int(found.group(1)), int(found.group(2))) == (truth, total) and 100 < truth < total,
+          "%d of %d samples are in the file: %s %s", truth, total, run.stdout[-500:], run.stderr[-300:])
+    return "%d of %d samples are in native_truth.so" % (truth, total)
 
 
 @case(timeout=90)

@@ -23,6 +23,7 @@
 /* Each mode has two values, or one if they are the same; those of other modes are 0. */
 #define VALUES_MAX (2 * MODES_MAX)
 #define COMMENTS_MAX (6 + 4 * MODES_MAX)
+#define MAIN_MAPPING 1u
 
 struct writer {
 	ProtobufCBuffer buffer;	/* what protobuf-c packs into, see append() */
@@ -37,6 +38,7 @@ struct writer {
 	bool failed;		/* out of memory */
 	struct map64 functions;	/* hash -> label of `r` that has this function */
 	uint64_t *function_of;	/* by label: id of its function */
+	struct map64 mappings;	/* index of the name of a file -> id of its mapping */
 	uint64_t approximate;	/* locations */
 };
 
@@ -120,6 +122,45 @@ static void put_function(struct writer *w, uint32_t label)
 	put(w, &part);
 }
 
+/* Files of which code ran.  All names are there already: pprof does not look for them in the files. */
+static void put_mapping(struct writer *w, uint64_t id, int64_t name)
+{
+	Pprof__Profile part = PPROF__PROFILE__INIT;
+	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list[] = { &mapping };
+
+	mapping.id = id;
+	mapping.filename = name;
+	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
+	part.n_mapping = 1;
+	part.mapping = list;
+	put(w, &part);
+}
+
+/* Ruby code, and what is in no file, is in the first one. */
+static uint64_t mapping_of(struct writer *w, const struct frame *f)
+{
+	struct text name = { 0 };
+	int64_t index;
+	uint32_t id;
+
+	if (f->kind == FRAME_KERNEL)
+		text__addf(&name, "[%s]", *f->module ? f->module : "kernel");
+	else if (f->kind == FRAME_NATIVE)
+		text__adds(&name, f->module);
+	if (!name.length) {
+		text__free(&name);
+		return MAIN_MAPPING;
+	}
+	index = intern_text(w, &name);
+	id = map64__get(&w->mappings, (uint64_t)index);
+	if (id != MAP64_NONE)
+		return id;
+	id = MAIN_MAPPING + w->mappings.count + 1;
+	w->failed |= map64__add(&w->mappings, (uint64_t)index, id) != 0;
+	put_mapping(w, id, index);
+	return id;
+}
+
 /* A location is a function and the line that ran, so a label.  An approximate line is still a line: the
  * format has no mark for it, so the comments say how many there are. */
 static void put_locations(struct writer *w)
@@ -131,12 +172,12 @@ static void put_locations(struct writer *w)
 
 	part.n_location = 1;
 	part.location = list;
-	location.mapping_id = 1;
 	location.n_line = 1;
 	location.line = lines;
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		put_function(w, i);
 		location.id = w->base + i + 1;
+		location.mapping_id = mapping_of(w, &r->labels[i].frame);
 		line.function_id = w->function_of[i];
 		/* Of no file, it is no place. */
 		line.line = *r->labels[i].frame.path ? r->labels[i].frame.line : 0;
@@ -353,7 +394,6 @@ static void put_head(struct writer *w)
 	const struct report_meta *m = &w->reports[0].meta;
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__ValueType values[VALUES_MAX], *types[VALUES_MAX], period = PPROF__VALUE_TYPE__INIT;
-	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *mappings[] = { &mapping };
 	int64_t comments[COMMENTS_MAX];
 
 	for (uint32_t i = 0; i < w->count; i++) {
@@ -381,14 +421,6 @@ static void put_head(struct writer *w)
 		part.period_type = &period;
 	part.time_nanos = (int64_t)m->started * 1000000000;
 	part.duration_nanos = (int64_t)(m->duration * 1e9);
-
-	/* pprof shows its file name as that of the program.  It has all names already, so that pprof
-	 * does not look for them in a binary. */
-	mapping.id = 1;
-	mapping.filename = intern(w, "ruby");
-	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
-	part.n_mapping = 1;
-	part.mapping = mappings;
 
 	part.comment = comments;
 	add_comments(w, &part);
@@ -434,6 +466,8 @@ static int write_pprof(const struct report *reports, uint32_t count, const struc
 	if (err)
 		return err;
 	intern(&w, "");
+	/* The first one: pprof shows its file name as that of the program. */
+	put_mapping(&w, MAIN_MAPPING, intern(&w, "ruby"));
 	for (uint32_t i = 0; i < count && !err; i++)
 		err = put_report(&w, i);
 	if (!err) {
@@ -444,6 +478,7 @@ static int write_pprof(const struct report *reports, uint32_t count, const struc
 		err = -ENOMEM;
 	finished = gzip__finish(&w.gzip);
 	strings__free(&w.strings);
+	map64__free(&w.mappings);
 	return err ? err : finished;
 }
 
