@@ -317,10 +317,11 @@ struct extprof_recording_options {
 	bool files;		/* on which file, pipe or socket input and output wait */
 	bool holders;		/* who has the GVL or the Mutex, or is joined */
 
-	/* Measure what extprof_recording_figures() tells, too.  `modes` is "cpu" then.  Without eBPF some of them are not
-	 * known, and others are known from looks. */
+	/* Measure what extprof_recording_figures() tells, too.  Not with modes that have states: wall, offcpu, gvl.  Without
+	 * eBPF some of them are not known, and others are known from looks. */
 	bool figures;
-	bool syscall_figures;	/* with `figures`: also the time in system calls, which makes each call slower */
+	bool syscall_figures;	/* with `figures`: also the time in system calls, which makes each call slower; not with
+				 * mode "syscall" */
 
 	/*
 	 * What takes the samples, one of EXTPROF_READERS: "ebpf"; "nonblocking", a thread that reads the memory of the

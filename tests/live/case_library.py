@@ -282,6 +282,46 @@ def samples(ctx):
     return "%d sleeps, each one sample; %d samples of the CPU" % (len(inside), len(burnt))
 
 
+ALLOCATOR = """\
+$stdout.puts "ready"
+$stdout.flush
+$stdin.gets
+cycles, objects = GC.count, GC.stat(:total_allocated_objects)
+5.times { 200_000.times { Object.new }; GC.start }
+$stdout.puts "%d %d" % [GC.count - cycles, GC.stat(:total_allocated_objects) - objects]
+$stdout.flush
+$stdin.gets
+"""
+
+
+@case(timeout=120)
+def figures_with_modes(ctx):
+    """library/figures.c: figures and modes in one recording, of a program that counts its objects and collections."""
+    at = Installed(ctx)
+    program = at.compile(ctx, os.path.join(os.path.dirname(os.path.abspath(__file__)), "library", "figures.c"))
+    ruby = ctx.ruby(ctx.write("allocator.rb", ALLOCATOR))
+    ruby.expect("ready")
+    p = ctx.start([program, ruby.pid], env=at.env, stderr=subprocess.PIPE)
+    p.expect("begun")
+    ruby.tell("go")
+    cycles, objects = map(int, ruby.line().split())
+    ruby.tell("end")
+    out, err = p.communicate(60)
+    check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
+    got = {line.split()[0]: list(map(int, line.split()[1:])) for line in out.splitlines()}
+    check(got["gc_cycles.all"][0] == cycles, "%s collections, and the program counts %d", got["gc_cycles.all"], cycles)
+    check(got["gc_pauses.count"][0] >= 5, "%s", got)
+    deviation = 4 * got["allocations.objects_deviation"][0] + objects // 100
+    check(abs(got["allocations.objects"][0] - objects) < deviation, "%s objects, and the program counts %d", got["allocations.objects"], objects)
+    # Both have the same samples.
+    check(got["alloc"] == [got["allocations.bytes"][0] + got["malloc.bytes"][0], 0], "%s", got)
+    check(got["gc"][1] == got["cpu"][1] == 0 and 0 < got["gc"][0] < got["cpu"][0] <= got["cpu.total_ns"][0] * 1.2, "%s", got)
+    faults = got["faults.minor"][0] + got["faults.major"][0]
+    check(got["event"][1] == 0 and 0.9 * faults <= got["event"][0] <= 1.1 * faults, "%s page faults, and the kernel counts %d",
+          got["event"], faults)
+    return "%d collections, %d objects, %d page faults" % (cycles, objects, faults)
+
+
 @case(timeout=120)
 def open_stacks(ctx):
     """examples/open_stacks: its own BPF program. Each open() that the program says it did, and no other."""

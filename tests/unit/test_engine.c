@@ -265,6 +265,64 @@ TEST(engine_figures_of_a_child_from_before_begin_with_us)
 	tear_down();
 }
 
+/* The sum of a mode, in its value. */
+static uint64_t total_of(const char *mode, struct report *r)
+{
+	struct report_request request = { .by_value = true };
+
+	if (engine__find_mode(e, mode, &request.mode) || engine__report(e, &request, r, &diag))
+		return UINT64_MAX;
+	return r->samples;
+}
+
+TEST(engine_figures_and_modes_have_the_same_events)
+{
+	const struct engine_figures *all;
+	struct figures_process *f;
+	struct sample_event *s;
+	struct sums sums;
+	struct process *p;
+	struct report r;
+
+	set_up(true);
+	engine__destroy(e);
+	fake_session__init();
+	fake_session.has_figures = true;
+	settings.modes[1] = &mode_alloc;
+	settings.modes[2] = &mode_gc;
+	settings.mode_count = 3;
+	settings.alloc_interval = 1000;
+	CHECK_INT(engine__create(&e, &settings, &diag), 0);
+	CHECK_INT(engine__open(e, &diag), 0);
+	p = first();
+	CHECK(attach(p, 7));
+	for (int i = 0; i < 3; i++) {
+		s = fake_session__sample(SOURCE_ALLOC, p->number, 7, method);
+		s->value = 1000;
+		s->count = 25;
+	}
+	s = fake_session__sample(SOURCE_GC, p->number, 7, method);
+	s->value = 5000;
+	fake_session__sample(SOURCE_CPU, p->number, 7, method);
+	CHECK_INT(engine__step(e, &diag), 0);
+	CHECK_INT(engine__figures(e, &all, &diag), 0);
+	f = figures__find(&all->sums, p->number);
+	CHECK(f);
+	figures__sums(f, &sums);
+	CHECK_INT(sums.alloc_bytes, 3000);
+	CHECK_INT(engine__finish(e, &diag), 0);
+	CHECK_INT(total_of("alloc", &r), 3000);
+	CHECK_INT(r.meta.accounting.whole, 3);
+	CHECK_INT(accounting__lost(&r.meta.accounting), 0);
+	report__free(&r);
+	CHECK_INT(total_of("gc", &r), 0);
+	CHECK(r.pauses && r.pauses->all.count == 1);
+	report__free(&r);
+	CHECK_INT(total_of("cpu", &r), 10);
+	report__free(&r);
+	tear_down();
+}
+
 TEST(engine_figures_have_what_the_session_has_lost)
 {
 	const struct engine_figures *all;

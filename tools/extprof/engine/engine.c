@@ -133,7 +133,8 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 		if (idle__concerns(settings->modes[i]))
 			group_for_idle(e);
 	for (uint32_t i = 0; i < settings->mode_count; i++)
-		e->sources |= settings->modes[i]->sources | settings->modes[i]->beside;
+		e->mode_sources |= settings->modes[i]->sources | settings->modes[i]->beside;
+	e->sources = e->mode_sources;
 	tree_sink__init(&e->tree_sink, &e->tree);
 	pause_sink__init(&e->pause_sink, &e->pauses);
 	if (engine__figures_create(e) || tree__init(&e->tree) || frame_table__init(&e->frames) ||
@@ -209,7 +210,7 @@ int engine__open(struct engine *e, struct diag *d)
 				    .syscall_latency = e->settings.syscall_latency,
 				    .events = e->settings.events, .event_count = e->settings.event_count,
 				    .event_period = e->settings.event_period,
-				    .figures = e->settings.figures, .about = e->settings.about, .each_wait = each_wait(e),
+				    .figures = e->settings.figures, .call_figures = e->settings.syscall_figures, .about = e->settings.about, .each_wait = each_wait(e),
 				    .states = states_shown(e), .native = e->settings.native, .kernel = e->settings.kernel },
 		.follow_children = e->settings.selection.subprocesses || e->settings.selection.all,
 		.tell_all = e->settings.selection.all,

@@ -30,7 +30,7 @@ static int open_remote(struct session **session, const struct session_options *o
 {
 	const char *mode = missing_source(wanted_sources(options));
 
-	if (mode && options->source_options.figures) {
+	if (mode && options->source_options.call_figures) {
 		diag__set(d, DIAG_USAGE, EINVAL, "the time in system calls needs eBPF: only the kernel sees each call");
 		diag__hint(d, "leave the system calls out, or use the reader ebpf");
 		return -EINVAL;

@@ -65,9 +65,8 @@ struct settings {
 	const struct event_spec *events;	/* of mode event, of the caller */
 	uint32_t event_count;
 	uint64_t event_period;		/* 0: as each event says */
-	bool figures;		/* sums of what processes do, see engine/figures.h; not with modes that show waits,
-				 * allocations, pauses or system calls */
-	bool syscall_figures;	/* of system calls too */
+	bool figures;		/* sums of what processes do, see engine/figures.h; not with modes that show waits */
+	bool syscall_figures;	/* of system calls too; not with the mode that shows these */
 	uint64_t duration;	/* ns that are recorded, 0: until the processes have ended, or engine__end() */
 	uint64_t delay;		/* ns from the begin until something is recorded */
 	bool start_paused;	/* nothing is recorded before engine__resume() */

@@ -99,7 +99,8 @@ struct engine {
 	struct engine_figures *figures;	/* NULL: they are not wanted */
 	struct engine_shared *shared;	/* NULL until it is needed */
 
-	uint32_t sources;	/* that the modes need: mask of 1u << enum sample_source */
+	uint32_t sources;	/* that are needed: mask of 1u << enum sample_source */
+	uint32_t mode_sources;	/* that the modes need */
 	struct source_counters kernel[SOURCE_MAX];	/* sums of all rows, by source */
 	bool started;		/* the sources run */
 	bool behind;		/* samples wait that there was no time for */
@@ -216,7 +217,7 @@ void engine__figures_freed(struct engine *e, struct process *p);
 void engine__figures_leave(struct engine *e, struct process *p);
 /* Its VM is about to be closed: the last chance for names of threads. */
 void engine__figures_name(struct engine *e, const struct process *p, const struct vm *vm);
-/* Does the event count as a figure only?  Then it has been counted. */
+/* Count the event as a figure, if it is one.  True: it is nothing else, no mode has it. */
 bool engine__take_figure(struct engine *e, const void *data, size_t size);
 /* ns until engine__figures_step() is to be called; UINT64_MAX: never. */
 uint64_t engine__figures_wait(const struct engine *e, uint64_t now);

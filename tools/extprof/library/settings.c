@@ -143,6 +143,20 @@ static int set_code(struct settings *s, const struct extprof_recording_options *
 	return err ? err : transform__set(&s->transform, o->focus, o->hide, o->collapse, error);
 }
 
+/* The kernel adds up waits and calls, or sends them. */
+static int check_figures(const struct settings *s, struct extprof_error *error)
+{
+	for (uint32_t i = 0; i < s->mode_count && s->figures; i++) {
+		if (s->modes[i]->has_states)
+			return error__set(error, DIAG_USAGE, EINVAL, "figures are not measured with mode %s: they have the sums of all "
+					  "waits, and the mode has samples of them", s->modes[i]->name);
+		if (s->syscall_figures && s->modes[i]->sources & 1u << SOURCE_SYSCALL)
+			return error__set(error, DIAG_USAGE, EINVAL, "system calls are added up for the figures, or are samples of mode "
+					  "%s: leave one of the two out", s->modes[i]->name);
+	}
+	return 0;
+}
+
 static bool has_states(const struct settings *s)
 {
 	for (uint32_t i = 0; i < s->mode_count; i++)
@@ -287,12 +301,12 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 	if (modes__parse(mode_list, s->modes, &s->mode_count))
 		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
 	s->figures = o->figures;
-	s->syscall_figures = o->syscall_figures;
-	if (o->figures && (s->mode_count != 1 || s->modes[0] != &mode_cpu))
-		return error__set(error, DIAG_USAGE, EINVAL, "figures are measured with mode cpu alone, not with %s", mode_list);
+	s->syscall_figures = o->figures && o->syscall_figures;
 	if (o->timer && timer__by_name(o->timer, &s->timer))
 		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
 	err = check_modes(s, o, error);
+	if (!err)
+		err = check_figures(s, error);
 	for (size_t i = 0; !err && i < sizeof(parts) / sizeof(parts[0]); i++)
 		err = parts[i](s, o, error);
 	if (err)

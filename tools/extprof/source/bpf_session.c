@@ -668,9 +668,7 @@ static bool bpf_session__calls(const struct session *session, call_callback call
 {
 	const struct source *calls = used(session, SOURCE_SYSCALL);
 
-	if (calls)
-		syscall__each_sum(calls, callback, context);
-	return calls != NULL;
+	return calls && syscall__each_sum(calls, callback, context);
 }
 
 static void bpf_session__losses(const struct session *session, struct session_losses *losses)

@@ -28,8 +28,8 @@ void sched__forget(const struct source *s, uint32_t process);
 
 /* -- syscall -- */
 
-/* Call back for the sums so far of each process and system call. */
-void syscall__each_sum(const struct source *s, call_callback callback, void *context);
+/* Call back for the sums so far of each process and system call.  False: there are samples, and no sums. */
+bool syscall__each_sum(const struct source *s, call_callback callback, void *context);
 /* Sets those of system calls. */
 void syscall__losses(const struct source *s, struct session_losses *losses);
 

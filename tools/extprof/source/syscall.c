@@ -53,9 +53,9 @@ static int syscall__create(struct source **source, const struct source_options *
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
-	s->latency = o->syscall_latency || o->figures;
+	s->latency = o->syscall_latency || o->call_figures;
+	s->figures = o->call_figures;
 	s->native = o->native;
-	s->figures = o->figures;
 	if (o->syscalls)
 		s->set = *o->syscalls;
 	if (syscall_set__is_empty(&s->set))
@@ -156,17 +156,18 @@ static void syscall__stop(struct source *s)
 		lose_unfinished(s);
 }
 
-void syscall__each_sum(const struct source *s, call_callback callback, void *context)
+bool syscall__each_sum(const struct source *s, call_callback callback, void *context)
 {
 	struct syscall_key *before = NULL, key;
 	struct syscall_sum sum;
 
 	/* Nothing is taken out of this map, so the walk does not begin anew. */
-	for (uint32_t i = 0; i < SUMS_MAX && !bpf_map_get_next_key(s->sums, before, &key); i++) {
+	for (uint32_t i = 0; s->figures && i < SUMS_MAX && !bpf_map_get_next_key(s->sums, before, &key); i++) {
 		before = &key;
 		if (!bpf_map_lookup_elem(s->sums, &key, &sum))
 			callback(context, &key, &sum);
 	}
+	return s->figures;
 }
 
 static uint64_t not_returned(const struct source *s)
@@ -185,6 +186,8 @@ static uint64_t not_returned(const struct source *s)
 
 void syscall__losses(const struct source *s, struct session_losses *losses)
 {
+	if (!s->figures)
+		return;
 	losses->calls = *s->sums_lost;
 	losses->calls_not_returned = not_returned(s);
 }
