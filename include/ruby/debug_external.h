@@ -38,7 +38,7 @@
  *    fence.  A reader that has interrupted or stopped the thread that stores
  *    needs none.
  *  - Nothing has to be written.  A reader that can only read, as one of a core
- *    file, loses what grace_until and alloc_interval say.
+ *    file, loses what grace_until, alloc_interval and live_until say.
  *  - Memory of another process can change or go away between two reads, and a
  *    hostile process can put anything there.  A reader must check every read
  *    and bound every loop and length; the limits below are for that.
@@ -383,6 +383,21 @@ struct rb_debug_ext_section {
 
     /** Since abi_minor 1.  As alloc_semaphore, of the probe `malloc`. */
     uint64_t malloc_semaphore;
+
+    /* Since abi_minor 1.  See "Objects that live". */
+    /** A reader that wants the table stores here the time until which it does, in
+     *  seconds of CLOCK_MONOTONIC and at most RB_DEBUG_EXT_LIVE_SECONDS from now.  It
+     *  stores a later time before that time has come, and never an earlier one:
+     *  another reader may have stored that. */
+    uint64_t live_until;
+    uint64_t live;                /**< address of an array of struct rb_debug_ext_live, 0 none yet */
+    uint32_t live_end;            /**< so many entries are in use; at most RB_DEBUG_EXT_LIVE_MAX */
+    uint32_t live_entry_size;     /**< bytes from one entry to the next */
+    uint32_t live_generation;     /**< sequence lock */
+    uint32_t live_clears;         /**< how often it was emptied because nobody asked */
+    uint64_t live_cycles;         /**< gc_cycles when the collector last took out what had died ... */
+    uint64_t live_major_cycles;   /**< ... and gc_major_cycles */
+    uint64_t live_refused;        /**< samples that are not in it: it was full, or there was no memory */
 };
 
 /** rb_debug_ext_section::jit_flags */
@@ -825,7 +840,7 @@ struct rb_debug_ext_ractor {
  *   ec_free       ec, serial, thread serial                   ec_semaphore
  *   thread_state  thread serial, old state, new state, tid    thread_semaphore
  *   gc_phase      phase, tid, count, cause and flags          gc_semaphore
- *   alloc         id, size, weight, type, address             alloc_semaphore
+ *   alloc         id, size, weight, type, address, serial     alloc_semaphore
  *   malloc        size, weight, address                       malloc_semaphore
  *
  * A probe fires only while its semaphore, a uint16_t, is not 0.  The kernel
@@ -861,10 +876,11 @@ struct rb_debug_ext_ractor {
  * of weights is the number of bytes allocated, and the expected sum of weight
  * divided by size the number of objects, for any class.
  *
- * type and address are arguments since abi_minor 1.  type is the kind of the
- * object (enum rb_debug_ext_type).  address is that of the slot; the object is
+ * type, address and serial are arguments since abi_minor 1.  type is the kind of
+ * the object (enum rb_debug_ext_type).  address is that of the slot; the object is
  * not in it yet when the probe fires.  The slot is that object's until the
- * object is collected, or moved by compaction; no probe tells either.
+ * object is collected, or moved by compaction; no probe tells either.  serial is
+ * that of its entry in the table of "Objects that live", 0: it has none.
  *
  * Sampling begins, in each ractor and for each size of slots, when the slots
  * that it has at hand are used up: after one page of 64 KiB at most.  It ends
@@ -907,6 +923,42 @@ enum rb_debug_ext_type {
     RB_DEBUG_EXT_TYPE_ICLASS = 28   /**< the VM's own: a module in the ancestors of a class */
 };
 
+/*
+ * Objects that live.  Since abi_minor 1.  While a reader asks for it (live_until),
+ * each allocation that is sampled gets an entry in a table.  What the probe `alloc`
+ * tells is sampled then also if nobody listens to the probe.  The collector takes
+ * out the entries of objects that died: of young ones at the end of each marking,
+ * of others at the end of that of a major collection.  So what is in the table lived
+ * when marking last ended, or is younger.
+ *
+ * The table is an array of live_end entries at the address in `live`, in the order of
+ * their serials.  live_generation is a sequence lock: odd while entries are taken out
+ * or moved.  An entry is complete before live_end tells of it.  To read: the
+ * generation, live_end, the entries, and the generation again; if that was odd or has
+ * changed, begin anew, a few times at most.
+ *
+ * If nobody asks any more, the table is emptied at the next allocation that is
+ * sampled or the next collection, and live_clears grows: what was in it may live.  A
+ * child that fork() makes has a copy of the table, and of the objects.
+ */
+struct rb_debug_ext_live {
+    uint64_t serial;       /**< number of the object in its process, from 1, never reused */
+    uint64_t address;      /**< of its slot now, for identity only */
+    uint32_t id;           /**< record of its class, as the probe tells it */
+    uint32_t type;         /**< enum rb_debug_ext_type */
+    uint64_t size;         /**< of the slot that it was made in, in bytes */
+    uint64_t weight;       /**< bytes of slots that it stands for: weight / size objects */
+    /** What it takes now, in bytes, with memory besides its slot if it is an OBJECT, STRING,
+     *  ARRAY, HASH, STRUCT or BIGNUM: when the first collection ended that it lived through,
+     *  and anew with each major one.  0: there was none yet. */
+    uint64_t bytes;
+    uint64_t cycle;        /**< gc_cycles when it was made */
+    uint64_t reserved;
+};
+
+#define RB_DEBUG_EXT_LIVE_MAX (1u << 18)  /**< most entries */
+#define RB_DEBUG_EXT_LIVE_SECONDS 60u     /**< see live_until */
+
 #define RB_DEBUG_EXT_PROBE_PROVIDER "ruby_ext"
 #define RB_DEBUG_EXT_ALLOC_INTERVAL (512u << 10) /**< alloc_interval at first */
 
@@ -914,12 +966,13 @@ enum rb_debug_ext_type {
 
 #define RB_DEBUG_EXT_ASSERT(name, expr) \
     typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
-RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 584);
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 640);
 RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
 RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
 RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);
 RB_DEBUG_EXT_ASSERT(ractor, sizeof(struct rb_debug_ext_ractor) == 64);
 RB_DEBUG_EXT_ASSERT(ec, sizeof(struct rb_debug_ext_ec) == 64);
+RB_DEBUG_EXT_ASSERT(live, sizeof(struct rb_debug_ext_live) == 64);
 #undef RB_DEBUG_EXT_ASSERT
 
 #endif /* RUBY_DEBUG_EXTERNAL_H */
