@@ -300,7 +300,7 @@ struct extprof_recording_options {
 	const char *states;	/* EXTPROF_STATES that are shown, several with commas; NULL: all */
 	const char *waits;	/* which waits are samples, one of EXTPROF_WAITS; NULL: "rate" if the only mode
 				 * with states is "wall", else "each" */
-	/* For mode "alloc". */
+	/* For the modes "alloc" and "heap". */
 	uint64_t alloc_interval; /* bytes between two samples, on average; 0: 512 KiB */
 	/* For mode "syscall". */
 	const char *syscalls;	/* names or numbers with commas, "all"; NULL: all */
@@ -475,7 +475,8 @@ typedef int (*extprof_sample_fn)(void *context, const struct extprof_sample *sam
  * Call `each` for each sample as it comes: a sample of several modes is told once for each.  Before
  * extprof_recording_begin(), and once.  It is called by the thread that calls a function of the recording, during that call,
  * and must not call a function of the same recording.  Samples are told in about the order of their time.  Those that are
- * lost are not told: extprof_report_accounting() counts them.  Waits of threads that have nothing to do are told as others
+ * lost are not told: extprof_report_accounting() counts them.  Objects of mode "heap" are not told: what lives is known at
+ * the end.  Waits of threads that have nothing to do are told as others
  * are.  Reports have the same samples: with extprof_recording_restart() now and then their memory stays small.
  */
 EXTPROF_API int extprof_recording_each_sample(struct extprof_recording *recording, extprof_sample_fn each, void *context,

@@ -27,7 +27,7 @@ static __always_inline uint64_t objects(uint64_t weight, uint64_t size)
 static __always_inline int allocates(bpf_user_pt_regs_t *regs, int native)
 {
 	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1 };
-	uint64_t arguments[4];	/* class, size, weight, type */
+	uint64_t arguments[4];	/* class, size, weight, type; then address, serial */
 
 	if (alloc_paused || hit__find(&h) || hit__count(&h))
 		return 0;
@@ -40,6 +40,7 @@ static __always_inline int allocates(bpf_user_pt_regs_t *regs, int native)
 			h.value = arguments[2];
 			h.state = (uint32_t)arguments[3];
 			h.count = objects(arguments[2], arguments[1]);
+			h.more = probe__later_argument(regs, h.cfg, 5);
 		}
 	}
 	hit__sample_native(&h, 0, regs__ip(regs), native);

@@ -41,4 +41,14 @@ static __always_inline int probe__arguments(bpf_user_pt_regs_t *regs, const stru
 	return 0;
 }
 
+/* Argument number `i`, from 0, or 0: the probe does not have it. */
+static __always_inline uint64_t probe__later_argument(bpf_user_pt_regs_t *regs, const struct target_config *cfg, uint32_t i)
+{
+	struct usdt_key key = { .distance = cfg->section - regs__ip(regs), .file = cfg->file };
+	struct usdt_arguments *at = bpf_map_lookup_elem(&probe_places, &key);
+	uint64_t value = 0;
+
+	return at && !probe__argument(regs, at, i, &value) ? value : 0;
+}
+
 #endif /* EXTPROF_PROBE_BPF_H */

@@ -5,6 +5,7 @@
 
 #include "cli/messages.h"
 #include "cli/top.h"
+#include "cli/words.h"
 #include "options/modes.h"
 
 /* argp_error() returns if argp may not exit. */
@@ -24,6 +25,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		FAIL("%s", e.text);
 	if (!o->recording.modes)
 		o->recording.modes = extprof_options_get(o->chosen)->modes;
+	if (words__has(o->recording.modes, "heap"))
+		FAIL("mode heap shows what lives at the end: extprof record -m heap");
 	/* Each thread by itself is its own matter. */
 	o->recording.threads = false;
 	if (extprof_recording_check(&o->recording, &e))

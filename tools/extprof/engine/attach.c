@@ -110,6 +110,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	vm->touched = true;
 	engine__keep_names(vm);
 	engine__set_interval(e, vm);
+	engine__ask_live(e, vm);
 	err = session__set_target(e->session, &p->key, &config);
 	if (err)
 		diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));

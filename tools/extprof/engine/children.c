@@ -73,6 +73,7 @@ static int bind_child(struct engine *e, struct process *p)
 	p->vm->touched = true;
 	engine__keep_names(p->vm);
 	engine__set_interval(e, p->vm);
+	engine__ask_live(e, p->vm);
 	engine__describe(e, p, p->vm);
 	return 1;
 }

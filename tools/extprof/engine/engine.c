@@ -137,7 +137,7 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	e->sources = e->mode_sources;
 	tree_sink__init(&e->tree_sink, &e->tree);
 	pause_sink__init(&e->pause_sink, &e->pauses);
-	if (engine__figures_create(e) || tree__init(&e->tree) || frame_table__init(&e->frames) ||
+	if (engine__figures_create(e) || engine__open_heap(e) || tree__init(&e->tree) || frame_table__init(&e->frames) ||
 	    sinks__add(&e->resolver.sinks, &e->tree_sink.sink) || sinks__add(&e->resolver.sinks, &e->pause_sink.sink) ||
 	    resolve__set_modes(&e->resolver, e->settings.modes, settings->mode_count)) {
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
@@ -188,6 +188,15 @@ static uint32_t states_shown(const struct engine *e)
 	return shown && of_modes ? shown & of_modes : shown | of_modes;
 }
 
+/* Memory of malloc is in mode alloc alone. */
+static bool shows_malloc(const struct engine *e)
+{
+	for (uint32_t i = 0; i < e->settings.mode_count; i++)
+		if (e->settings.modes[i] == &mode_alloc)
+			return true;
+	return e->settings.figures;
+}
+
 /* After the BPF programs: they are functions of the kernel, too. */
 static void load_kernel_symbols(struct engine *e)
 {
@@ -206,6 +215,7 @@ int engine__open(struct engine *e, struct diag *d)
 		.sources = e->sources,
 		.source_options = { .size = sizeof(options.source_options), .places = e->places, .rate = e->settings.rate,
 				    .timer = e->settings.timer, .alloc_interval = e->settings.alloc_interval,
+				    .slots_only = !shows_malloc(e),
 				    .syscalls = &e->settings.syscalls,
 				    .syscall_latency = e->settings.syscall_latency,
 				    .events = e->settings.events, .event_count = e->settings.event_count,
@@ -343,6 +353,7 @@ static void look_around(struct engine *e, uint64_t now)
 	if (!e->paused)
 		engine__read_ahead(e, now);
 	engine__figures_memory(e, now);
+	engine__step_heap(e, now);
 	if (!e->behind)
 		engine__select(e, now);
 	if (now < e->look_at)
@@ -518,6 +529,7 @@ void engine__destroy(struct engine *e)
 	helpers__end();
 	frame_table__free(&e->frames);
 	processes__free(&e->rows);
+	engine__free_heap(e);
 	tree__free(&e->tree);
 	states__free(&e->states);
 	kernel_frames__free(&e->kernel_frames);

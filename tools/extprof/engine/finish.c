@@ -110,6 +110,7 @@ void engine__hold(struct engine *e)
 		engine__end_waits(e);
 	states__settle(&e->states);
 	take_all_counters(e);
+	engine__settle_heap(e);
 }
 
 /* After engine__hold(). */
@@ -187,6 +188,8 @@ int engine__finish(struct engine *e, struct diag *d)
 	if (!e->paused)
 		states__settle(&e->states);
 	take_all_counters(e);
+	if (!e->recording.writer)
+		engine__settle_heap(e);
 	read_last_names(e);
 	engine__finish_natives(e);
 	if (e->set.wanted_live == 0 && !e->ended)
@@ -317,6 +320,21 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->lost_events = session__lost_events(e->session) + e->refused_events - e->lost_events;
 }
 
+/* What became of the objects that were sampled. */
+static void describe_objects(const struct engine *e, struct report_meta *m)
+{
+	const struct survivors *s = engine__survivors(e);
+
+	m->objects_sampled = s->held;
+	m->objects_died = s->died;
+	m->objects_ended = s->ended;
+	m->objects_forgotten = s->forgotten;
+	m->objects_refused = s->refused;
+	m->objects_not_asked = e->live_refused;
+	m->why_objects_not_asked = e->why_live_refused;
+	m->why_objects_unknown = e->why_heap;
+}
+
 int engine__find_mode(const struct engine *e, const char *name, uint32_t *number)
 {
 	for (uint32_t i = 0; i < e->settings.mode_count; i++) {
@@ -387,7 +405,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	view.transform = &e->settings.transform;
 	view.shows_idle = e->settings.idle;
 	view.window = window_of(e);
-	err = report__build(report, &e->tree, &e->frames, &show,
+	err = report__build(report, engine__tree_of(e, mode), &e->frames, &show,
 			    e->settings.lines ? REPORT_BY_LINE : request->detail, &view);
 	if (err)
 		goto cleanup;
@@ -406,6 +424,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	describe_sources(e, mode->sources, &report->meta);
 	describe_all(e, &report->meta);
 	describe(e, &report->meta);
+	if (mode->lives)
+		describe_objects(e, &report->meta);
 cleanup:
 	owner_dirs__free(&cwds);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the report") : 0;

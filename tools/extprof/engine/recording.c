@@ -122,6 +122,8 @@ void engine__end_recording(struct engine *e)
 		return;
 	e->recording_ended = true;
 	err = e->recording_begun ? 0 : begin(e);
+	if (!err)
+		err = engine__record_heap(e);
 	/* This tells the sinks what all numbers stand for. */
 	if (!err)
 		err = engine__reports(e, &request, &reports, d);

@@ -18,6 +18,11 @@ static int forget_stacks(struct engine *e)
 		tree__free(&tree);
 		return -ENOMEM;
 	}
+	if (engine__restart_heap(e, &frames)) {
+		tree__free(&tree);
+		frame_table__free(&frames);
+		return -ENOMEM;
+	}
 	tree__free(&e->tree);
 	frame_table__free(&e->frames);
 	e->tree = tree;
@@ -66,7 +71,8 @@ static int forget_rows(struct engine *e)
 /* A VM that is closed lives on as the parent of others. */
 static void forget_symbols(struct engine *e)
 {
-	if (!symbol_table__is_crowded(&e->table))
+	/* Objects that live have frames of symbols. */
+	if (!symbol_table__is_crowded(&e->table) || e->heap)
 		return;
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		for (struct vm *vm = e->set.vms[i]; vm; vm = vm->parent)

@@ -15,6 +15,7 @@
 #include "profile/processes.h"
 #include "profile/resolve.h"
 #include "profile/states.h"
+#include "profile/survivors.h"
 #include "profile/tree.h"
 #include "recording/sink.h"
 #include "remote/event_queue.h"
@@ -69,6 +70,7 @@ struct segments {
 
 struct engine_figures;
 struct engine_shared;
+struct engine_heap;
 struct figures_process;
 
 struct engine {
@@ -98,6 +100,10 @@ struct engine {
 	struct gc_pauses pauses;
 	struct engine_figures *figures;	/* NULL: they are not wanted */
 	struct engine_shared *shared;	/* NULL until it is needed */
+	struct engine_heap *heap;	/* NULL: there is no mode of what lives */
+	uint32_t live_refused;		/* rubies that cannot be asked to keep a table of what lives, ... */
+	int why_live_refused;		/* ... and why, of the first of them: negative errno */
+	int why_heap;			/* why it was not known of all what lives, when that was last told: negative errno */
 
 	uint32_t sources;	/* that are needed: mask of 1u << enum sample_source */
 	uint32_t mode_sources;	/* that the modes need */
@@ -259,6 +265,25 @@ void engine__clean_up(struct engine *e);
 void engine__set_interval(struct engine *e, struct vm *vm);
 /* Those that live get their own back. */
 void engine__restore_intervals(struct engine *e);
+
+/* heap.c: objects that live.  Without a mode of them these do nothing. */
+
+int engine__open_heap(struct engine *e);	/* 0 or -ENOMEM */
+void engine__free_heap(struct engine *e);
+/* The stacks of a mode. */
+const struct tree *engine__tree_of(const struct engine *e, const struct mode *mode);
+/* Have the VM keep a table of what lives. */
+void engine__ask_live(struct engine *e, struct vm *vm);
+/* Forget what has died, if it is time for that. */
+void engine__step_heap(struct engine *e, uint64_t now);
+/* No sample waits: find what lives now, for a report. */
+void engine__settle_heap(struct engine *e);
+/* The same, and put it into the recording.  0 or what the recording says. */
+int engine__record_heap(struct engine *e);
+/* Frames are about to have the numbers of that table.  0 or -ENOMEM. */
+int engine__restart_heap(struct engine *e, struct frame_table *frames);
+/* NULL: there is no mode of them. */
+const struct survivors *engine__survivors(const struct engine *e);
 
 /* children.c: VMs that a fork made */
 

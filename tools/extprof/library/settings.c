@@ -183,7 +183,8 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 		{ "fd", "the modes wall, offcpu and gvl", o->files && !waits },
 		{ "holder", "the modes wall, offcpu and gvl", o->holders && !waits },
 		{ "waker", "the modes wall, offcpu and gvl", o->wakers && !waits },
-		{ "alloc-interval", "mode alloc", o->alloc_interval && !has_mode(s, &mode_alloc) },
+		{ "alloc-interval", "the modes alloc and heap", o->alloc_interval && !has_mode(s, &mode_alloc) &&
+		  !has_mode(s, &mode_heap) },
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
@@ -233,6 +234,10 @@ static int set_rotation(struct settings *s, const struct extprof_recording_optio
 		return error__set(error, DIAG_USAGE, EINVAL, "--keep is for --rotate: without that there is one file");
 	if (o->keep > SETTINGS_KEEP_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "--keep: at most %u files", SETTINGS_KEEP_MAX);
+	for (uint32_t i = 0; o->rotate && i < s->mode_count; i++)
+		if (s->modes[i]->lives)
+			return error__set(error, DIAG_USAGE, EINVAL, "--rotate is not for mode %s, which is known at the end of a "
+					  "recording", s->modes[i]->name);
 	if (o->rotate && value__rotation(o->rotate, &s->rotate_time, &s->rotate_size))
 		return error__set(error, DIAG_USAGE, EINVAL, "--rotate: %s is no time of at least 100ms (s, ms, m, h) and no size "
 				  "of 256KB to 1TB (KB, MB, GB, TB)", o->rotate);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void name_processes(const struct report *r, char *to, size_t size)
 {
@@ -80,6 +81,12 @@ static int explain_losses(const struct report *r, struct diag *d)
 	return -ENODATA;
 }
 
+/* Objects were sampled, and all of them went with their processes. */
+static bool went_with_processes(const struct report *r)
+{
+	return r->meta.mode->lives && !r->samples && !r->left_out && r->meta.objects_ended;
+}
+
 int verdict__give(const struct reports *reports, enum timer_kind timer, struct diag *d)
 {
 	bool taken = false, shown = false, kept = false, left_out = false, balanced = true;
@@ -98,6 +105,24 @@ int verdict__give(const struct reports *reports, enum timer_kind timer, struct d
 	/* A mode that takes a part of the samples can show nothing, though they came. */
 	if (!shown && !kept)
 		return explain_losses(&reports->list[0], d);
+	for (uint32_t i = 0; i < reports->count && balanced; i++) {
+		int why = reports->list[i].meta.why_objects_unknown;
+
+		if (why)
+			return diag__set(d, DIAG_INTERNAL, -why, "what lives is not known of all processes: %s", strerror(-why));
+	}
+	for (uint32_t i = 0; i < reports->count && balanced && !shown; i++) {
+		const struct report *r = &reports->list[i];
+		char who[48];
+
+		if (!went_with_processes(r))
+			continue;
+		name_processes(r, who, sizeof(who));
+		diag__set(d, DIAG_NO_PROCESS, 0, "nothing lives: %s has ended, and with it %" PRIu64 " objects that were sampled and "
+			  "lived until then", who, r->meta.objects_ended);
+		diag__hint(d, "end the recording while the process runs: -d SECONDS, or Ctrl-C");
+		return -ENODATA;
+	}
 	if (balanced && !shown && left_out) {
 		diag__set(d, DIAG_OK, 0, "no samples: none of the stacks goes through what --focus names");
 		return 1;

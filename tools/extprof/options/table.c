@@ -120,7 +120,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "what takes the samples, %s: timers of our own, or the scheduler's tick, which needs no interrupts "
 		"of ours (default: clock)" },
 	[OPTION_ALLOC_INTERVAL] = { "alloc-interval", "", "SIZE", .type = OPTION_SIZE, .group = OPTION_HOW, .commands = R | T,
-		FIELD(alloc_interval), .brief = "mode alloc: one sample for so many bytes",
+		FIELD(alloc_interval), .brief = "modes alloc, heap: one sample for so many bytes",
 		.help = "with mode alloc: one sample for each SIZE of memory, on average: 64k, 1M (default: 512k)" },
 	[OPTION_SYSCALL] = { "syscall", "", "CALLS", .type = OPTION_LIST, .group = OPTION_HOW, .commands = R | T,
 		FIELD(syscalls), .brief = "the system calls that mode syscall shows",

@@ -165,6 +165,8 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 
 static const char *lines_title(const struct report *r)
 {
+	if (r->meta.mode->lives)
+		return "Lines that made most of what lives";
 	if (r->metric.unit == UNIT_BYTES)
 		return "Lines that allocated most";
 	return r->meta.mode == &mode_cpu ? "Lines that ran most" : "Lines that cost most";
@@ -238,9 +240,32 @@ static void add_native_note(struct table *t)
 			   "it looks up names of hosts, and those of libraries\n", count, ended);
 }
 
+/* What became of the objects of mode heap. */
+static void add_objects(const struct report_meta *m, struct text *out)
+{
+	if (!m->mode->lives)
+		return;
+	text__addf(out, "of %" PRIu64 " sampled objects %" PRIu64 " died", m->objects_sampled, m->objects_died);
+	if (m->objects_ended)
+		text__addf(out, ", %" PRIu64 " went with their process", m->objects_ended);
+	text__adds(out, "\n");
+	if (m->objects_refused)
+		text__addf(out, "objects not followed: %" PRIu64 " samples, for which the table of the process had no room (a larger "
+			   "--alloc-interval needs less)\n", m->objects_refused);
+	if (m->objects_forgotten)
+		text__addf(out, "objects not known: %" PRIu64 " sampled ones may live (the process was not asked for so long that it has "
+			   "forgotten them, or extprof had no memory)\n", m->objects_forgotten);
+	if (m->objects_not_asked)
+		text__addf(out, "no table of objects: in %" PRIu32 " of the processes (%s: the memory could not be written)\n",
+			   m->objects_not_asked, strerror(-m->why_objects_not_asked));
+	if (m->why_objects_unknown)
+		text__addf(out, "what lives is not known of all processes: %s\n", strerror(-m->why_objects_unknown));
+}
+
 static void add_notes(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
+	uint64_t shown = m->mode->lives ? m->stacks : m->accounting.whole;
 	struct text *out = t->out;
 
 	text__adds(out, "\n");
@@ -255,10 +280,9 @@ static void add_notes(struct table *t)
 		if (m->accounting.truncated[i])
 			text__addf(out, "  truncated, %s: %s\n", trunc__key(i), trunc__text(i));
 	/* The samples are a Poisson process along the bytes; large objects make it better than this. */
-	if (t->r->metric.unit == UNIT_BYTES && m->accounting.whole)
+	if (t->r->metric.unit == UNIT_BYTES && shown)
 		text__addf(out, "error by sampling: %.1f %% of the total, %.1f %% of what is a tenth of it (one standard "
-			   "deviation)\n", 100 / sqrt((double)m->accounting.whole),
-			   100 / sqrt((double)m->accounting.whole / 10));
+			   "deviation)\n", 100 / sqrt((double)shown), 100 / sqrt((double)shown / 10));
 	if (m->missed)
 		text__addf(out, "missed besides: %" PRIu64 " (the CPU was away, or had interrupts "
 			   "disabled, when it was in the process and a sample was due)\n", m->missed);
@@ -279,6 +303,7 @@ static void add_notes(struct table *t)
 		text__addf(out, "own distance of allocation samples: %" PRIu32 " of the processes (%s: the memory could "
 			   "not be written, so --alloc-interval does not hold there; their amounts are right)\n",
 			   m->intervals_kept, strerror(-m->why_interval_kept));
+	add_objects(m, out);
 	if (m->native_joined || m->native_apart)
 		text__addf(out, "native stacks: in %" PRIu64 " samples joined with the Ruby frames, in %" PRIu64 " not (%" PRIu64
 			   " stacks were not followed to their end; the frames say why)\n", m->native_joined, m->native_apart,

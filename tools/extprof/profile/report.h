@@ -123,6 +123,12 @@ struct report_meta {
 	char why_not_added[640];	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that kept their own distance of allocation samples, ... */
 	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
+	/* Of a mode of what lives: objects that were sampled, and those that died, whose process has ended, that were lost as
+	 * the VM was not asked in time, and for which it had no room. */
+	uint64_t objects_sampled, objects_died, objects_ended, objects_forgotten, objects_refused;
+	uint32_t objects_not_asked;	/* rubies that keep no table of them, ... */
+	int why_objects_not_asked;	/* ... and why, of the first of them: negative errno */
+	int why_objects_unknown;	/* why a table could not be read at the end: negative errno */
 	/* Samples with Ruby frames whose native functions are between these, and those that could not be joined; and
 	 * samples whose native stack was not followed to its end. */
 	uint64_t native_joined, native_apart, native_cut;

@@ -8,6 +8,7 @@
 #include "profile/frame_names.h"
 #include "profile/idle.h"
 #include "profile/resolve_parts.h"
+#include "profile/survivors.h"
 #include "wire/states.h"
 
 /*
@@ -203,6 +204,23 @@ static int tell_pause(struct resolver *c, struct vm *vm, uint32_t row, const str
 	return sinks__pause(&c->sinks, &pause);
 }
 
+/* What may die is held back, and the sinks get the other views. */
+static int hold_objects(struct resolver *c, const struct sample_event *e, struct sink_sample *sample)
+{
+	uint32_t kept = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; c->survivors && i < sample->view_count && !err; i++) {
+		if (c->modes[c->views[i].mode]->lives)
+			err = survivors__hold(c->survivors, e->vm, e->more, (uint32_t)e->detail, sample, &c->views[i]);
+		else
+			c->views[kept++] = c->views[i];
+	}
+	if (c->survivors)
+		sample->view_count = kept;
+	return err;
+}
+
 static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const struct sample_event *e,
 		       const struct sample_frame *frames)
 {
@@ -226,7 +244,9 @@ static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const st
 
 		sinks__interval(&c->sinks, &interval);
 	}
-	return sinks__sample(&c->sinks, &sample);
+	if (hold_objects(c, e, &sample))
+		return -ENOMEM;
+	return sample.view_count ? sinks__sample(&c->sinks, &sample) : 0;
 }
 
 static void count_received(struct received *to, const struct sample_event *e)

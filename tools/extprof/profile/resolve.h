@@ -38,6 +38,7 @@ struct resolver {
 	struct processes *processes;
 	struct kernel_frames *kernel;	/* NULL: what samples have of the kernel is not shown */
 	struct native_frames *native;	/* the same of native code */
+	struct survivors *survivors;	/* samples of modes with mode::lives go there; NULL: there is no such mode */
 	/*
 	 * Each stack begins with the frame of its process if a key needs that, then with that of
 	 * its thread, then with those of the labels in their order.  Which of them are shown, how and
@@ -120,6 +121,9 @@ void resolve__event(struct resolver *c, const void *data, size_t size);
  * 0, -EINVAL: the event makes no sense, -EINTR: the memory could not be read in time, -ENOMEM.
  */
 int resolve__stack(struct resolver *c, const void *data, size_t size, uint32_t *count);
+
+/* The frame of the process of that row, if the groups have processes. */
+uint32_t resolve__process_frame(struct resolver *c, uint32_t row);
 
 /* Count an event that there was no time to look at. */
 void resolve__skip(struct resolver *c, const void *data, size_t size);

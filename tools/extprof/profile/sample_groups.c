@@ -53,6 +53,13 @@ static uint32_t process_frame(struct resolver *c, struct process_row *row)
 	return row ? row->frame : 0;
 }
 
+uint32_t resolve__process_frame(struct resolver *c, uint32_t row)
+{
+	uint32_t frame = process_frame(c, row < c->processes->count ? &c->processes->rows[row] : NULL);
+
+	return frame ? frame : c->crowded_process;
+}
+
 /* The frame of label number `i` of the groups.  0: there is none, not even for what is too many. */
 static uint32_t label_frame(struct resolver *c, struct vm *vm, const struct sample_event *e, int i)
 {

@@ -9,7 +9,7 @@
 
 /* Sizes of the first version.  Structures only grow, so every 1.x has at least these fields; what a newer header has
  * at their tails can be missing. */
-#define SECTION_SIZE_LEAST 584u
+#define SECTION_SIZE_LEAST 640u
 #define RECORD_SIZE_LEAST 64u
 #define EC_SLOT_SIZE_LEAST 64u
 #define THREAD_SLOT_SIZE_LEAST 192u

@@ -103,6 +103,7 @@ struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint6
 	vm->layout.section.pid = pid;
 	vm->layout.section.records_end = records_end;
 	vm->layout.read_at = 0;
+	vm->forked_at = time;
 	symbols__init(&vm->symbols, parent->symbols.table, &vm->layout, &vm->memory);
 	threads__init(&vm->threads, &vm->layout, &vm->memory);
 	set_user(vm, parent->symbols.share.user);

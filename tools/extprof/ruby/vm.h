@@ -26,9 +26,11 @@ struct vm {
 	uint32_t references;		/* of its owner, and of its children */
 	uint32_t depth;			/* of forks */
 	uint32_t number;		/* target_config::vm */
+	uint64_t forked_at;		/* CLOCK_MONOTONIC, ns; 0: it is no copy */
 	bool confirmed;			/* samples that name it are of it */
 	bool exited;
 	bool touched;			/* for the owner: something was looked up in it */
+	bool inherited;			/* for the owner: what its parent had at the fork was taken over */
 	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
 	uint64_t interval_before;	/* ... and was this before; a child has both of its parent */
 	struct deadline *deadline;	/* of reads of its memory; NULL: none */

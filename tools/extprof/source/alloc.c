@@ -19,6 +19,7 @@ struct source {
 	struct extprof_bpf *skel;
 	uint64_t interval;
 	bool native;
+	bool without_malloc;	/* it is not asked for */
 	bool slots_only;	/* there is a ruby that does not tell of memory of malloc */
 };
 
@@ -36,8 +37,9 @@ static int alloc__create(struct source **source, const struct source_options *o,
 	s->malloc.semaphore = offsetof(struct rb_debug_ext_section, malloc_semaphore);
 	s->interval = o->alloc_interval;
 	s->native = o->native;
+	s->without_malloc = o->slots_only;
 	err = ruby_probe__create(&s->slots, o->places, d);
-	return err ? err : ruby_probe__create(&s->malloc, o->places, d);
+	return err || s->without_malloc ? err : ruby_probe__create(&s->malloc, o->places, d);
 }
 
 static int alloc__configure(struct source *s, struct extprof_bpf *skel, struct diag *d)
@@ -45,7 +47,7 @@ static int alloc__configure(struct source *s, struct extprof_bpf *skel, struct d
 	int err = ruby_probe__configure(&s->slots, skel, s->native ? skel->progs.allocated_native : skel->progs.allocated, d);
 
 	s->skel = skel;
-	return err ? err : ruby_probe__configure(&s->malloc, skel,
+	return err || s->without_malloc ? err : ruby_probe__configure(&s->malloc, skel,
 					    s->native ? skel->progs.malloced_native : skel->progs.malloced, d);
 }
 
@@ -85,6 +87,8 @@ static int alloc__add(struct source *s, const struct source_target *target, stru
 
 	if (err)
 		return err;
+	if (s->without_malloc)
+		return 0;
 	if (!target->contract->malloc_semaphore) {
 		s->slots_only = true;
 		return 0;

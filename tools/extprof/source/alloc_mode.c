@@ -50,3 +50,23 @@ const struct mode mode_alloc = {
 	.below = FRAME_CLASS,
 	.names_class = true,
 };
+
+/* Of what is allocated from now on; what an object takes is told at the end. */
+static bool take_object(const struct sample_event *e, struct weight *weight)
+{
+	(void)weight;
+	return e->state != ALLOC_MALLOC && e->more;
+}
+
+const struct mode mode_heap = {
+	.name = "heap",
+	.help = "objects that still live, by class and the stack that made them",
+	.sources = 1u << SOURCE_ALLOC,
+	.value = { "inuse_space", UNIT_BYTES },
+	.count = { "inuse_objects", UNIT_COUNT },
+	.take = take_object,
+	.innermost = add_type,
+	.below = FRAME_CLASS,
+	.names_class = true,
+	.lives = true,
+};

@@ -56,6 +56,8 @@ struct mode {
 	/* sample_event::detail is the id of a class, which is shown there instead.  `innermost` is for objects of
 	 * the VM itself, whose class has no name. */
 	bool names_class;
+	/* Its samples are of objects that may die: it shows those that live when the recording ends. */
+	bool lives;
 };
 
 /* All, ends with NULL. */

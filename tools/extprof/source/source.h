@@ -31,7 +31,8 @@ struct source_options {
 	struct places *places;	/* for places__want(), in the files of rubies */
 	uint32_t rate;		/* samples per second and CPU */
 	enum timer_kind timer;
-	uint64_t alloc_interval; /* of mode alloc: bytes between two samples, on average */
+	uint64_t alloc_interval; /* of modes alloc and heap: bytes between two samples, on average */
+	bool slots_only;	/* alloc: without memory of malloc */
 	const struct syscall_set *syscalls; /* of mode syscall; NULL or none: all */
 	bool syscall_latency;	/* of mode syscall: with durations */
 	const struct event_spec *events; /* of mode event; they stay until the source is destroyed */

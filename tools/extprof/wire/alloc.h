@@ -2,7 +2,8 @@
 /*
  * A sample of SOURCE_ALLOC: `value` is the bytes that it stands for, `state` the type of the object (enum
  * rb_debug_ext_type), `detail` its class, and `count` how many objects it stands for.  Or `state` is ALLOC_MALLOC: memory
- * of malloc, of which the class is not known, and `count` is 0.
+ * of malloc, of which the class is not known, and `count` is 0.  `more` is the serial of the object in the VM's table of
+ * those that live, 0 none.
  */
 #ifndef EXTPROF_WIRE_ALLOC_H
 #define EXTPROF_WIRE_ALLOC_H

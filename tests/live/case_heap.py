@@ -1,0 +1,353 @@
+"""Mode heap: what lives, against what the program says of its own objects."""
+import math
+import re
+import signal
+from collections import defaultdict
+
+import harness
+from harness import PROGRAMS, case, check
+
+KIB = 1 << 10
+# As in case_alloc: exceeded once in 1.7 million.
+SIGMAS = 5
+
+
+def record(ctx, pid, *options, interval="1k", out="out.folded"):
+    reader = ctx.extprof_start("-p", pid, "-m", "heap", "--alloc-interval", interval, *options, "-o", ctx.path(out))
+    ctx.attached(reader)
+    return reader
+
+
+def stop(ctx, reader, out="out.folded"):
+    reader.signal(signal.SIGINT)
+    profile = ctx.profile_of(reader, path=ctx.path(out)).ok()
+    check(profile.sums.balanced and profile.sums.lost == 0, "%s", profile.sums.text)
+    return profile
+
+
+def truth(program):
+    """{method: (bytes, objects, size of a slot)}"""
+    kept = {}
+    while True:
+        line = program.line(timeout=60)
+        if line == "told":
+            return kept
+        m = re.fullmatch(r"kept (\w+) (\d+) (\d+) (\d+)", line)
+        check(m, "%s", line)
+        kept[m.group(1)] = tuple(int(n) for n in m.groups()[1:])
+
+
+def by_method(profile, process=None):
+    """{method: bytes} of what is below the methods of heap.rb that keep something, and what is below none of them."""
+    amounts, others = defaultdict(int), defaultdict(int)
+    for s in profile.stacks:
+        labels = s.labels()
+        if process and process not in labels[0]:
+            continue
+        of = next((name for name in labels if name.startswith("Object#keep_")), None)
+        if of:
+            amounts[of.removeprefix("Object#")] += s.count
+        else:
+            others[";".join(labels)] += s.count
+    return amounts, others
+
+
+def compare(amounts, kept, interval=KIB, share=1.0):
+    """Each within the error of sampling.  Returns the largest distance, in standard deviations."""
+    check(set(amounts) == set(kept), "%s, not %s", sorted(amounts), sorted(kept))
+    worst = 0
+    for method, (size, objects, slot) in kept.items():
+        p = 1 - math.exp(-slot / interval)
+        deviation = math.sqrt((1 - p) / (p * objects * share))
+        off = (amounts[method] / (size * share) - 1) / deviation
+        check(abs(off) < SIGMAS, "%s: %d bytes, not %d: %.1f standard deviations", method, amounts[method], size * share, off)
+        worst = max(worst, abs(off))
+    return worst
+
+
+def run(ctx, *args, options=(), flags=(), env=None):
+    program = ctx.program("heap.rb", *args, flags=flags, env=env)
+    program.expect("ready")
+    reader = record(ctx, program.pid, *options)
+    program.tell("go")
+    kept = truth(program)
+    profile = stop(ctx, reader)
+    return profile, kept
+
+
+def no_garbage(profile):
+    """What the VM keeps for its own, such as a call cache of a line, lives.  The collector takes what is left in a stack of the
+    machine for references: the last few objects can live."""
+    left = [s for s in profile.stacks if "Object#garbage" in s.labels() and not s.labels()[-1].startswith("[VM internal")]
+    check(sum(s.count for s in left) < 4 * KIB, "what died is shown: %s", [(s.labels(), s.count) for s in left])
+
+
+def notes(profile):
+    m = re.search(r"of (\d+) sampled objects (\d+) died", profile.out)
+    check(m, "%s", profile.out)
+    return int(m.group(1)), int(m.group(2))
+
+
+@case(timeout=120)
+def by_line(ctx):
+    """Strings, arrays, hashes and objects by the methods that made them, some grown since; nothing of ten times as much that died."""
+    profile, kept = run(ctx, 20_000)
+    amounts, _ = by_method(profile)
+    worst = compare(amounts, kept)
+    no_garbage(profile)
+    sampled, died = notes(profile)
+    check(died > sampled // 2, "%d of %d died", died, sampled)
+    return "%d bytes live, at most %.1f standard deviations off; %d of %d sampled objects died" % (
+        sum(amounts.values()), worst, died, sampled)
+
+
+@case(timeout=120)
+def moved_by_compaction(ctx):
+    profile, kept = run(ctx, 10_000, "compact")
+    amounts, _ = by_method(profile)
+    worst = compare(amounts, kept)
+    no_garbage(profile)
+    return "at most %.1f standard deviations off" % worst
+
+
+@case(timeout=120)
+def with_yjit(ctx):
+    profile, kept = run(ctx, 10_000, flags=("--yjit", "--yjit-call-threshold=5"))
+    amounts, _ = by_method(profile)
+    worst = compare(amounts, kept)
+    no_garbage(profile)
+    return "at most %.1f standard deviations off" % worst
+
+
+@case(timeout=120)
+def beside_other_modes(ctx):
+    """What was allocated, what of it lives, and where the time went, in one recording."""
+    program = ctx.program("heap.rb", 10_000)
+    program.expect("ready")
+    reader = ctx.extprof_start("-p", program.pid, "-m", "cpu,alloc,heap", "--alloc-interval", "1k", "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    program.tell("go")
+    kept = truth(program)
+    profile = stop(ctx, reader)
+    of = defaultdict(list)
+    for s in profile.stacks:
+        of[re.match(r"\[(\w+),", s.labels()[0]).group(1)].append(s)
+    check(set(of) == {"cpu", "alloc", "heap"}, "%s", set(of))
+    amounts = defaultdict(int)
+    for s in of["heap"]:
+        method = next((name for name in s.labels() if name.startswith("Object#keep_")), None)
+        check("Object#garbage" not in s.labels() or s.labels()[-1].startswith("[VM"), "%s", s.labels())
+        if method:
+            amounts[method.removeprefix("Object#")] += s.count
+    compare(amounts, kept)
+    small = {m: sum(s.count for s in of[m] if "Object#keep_small" in s.labels() and s.labels()[-1] == "Small") for m in of}
+    # Both are of the same samples: slots that nothing was added to.
+    check(small["alloc"] == small["heap"] > 0, "%s", small)
+    died = sum(s.count for s in of["alloc"] if "Object#garbage" in s.labels())
+    return "%d bytes live, %d of what died" % (sum(amounts.values()), died)
+
+
+@case(timeout=120)
+def in_a_file(ctx):
+    """The recording has the same objects as the profile, with the times when they were made."""
+    program = ctx.program("heap.rb", 10_000)
+    program.expect("ready")
+    path = ctx.path("out.extprof")
+    reader = ctx.extprof_start("record", "-q", "-p", program.pid, "-m", "heap", "--alloc-interval", "1k", "-o", path)
+    ctx.attached(reader)
+    program.tell("go")
+    kept = truth(program)
+    reader.signal(signal.SIGINT)
+    ctx.profile_of(reader, path=path).ok()
+    profile = ctx.extprof("report", path, "-f", "folded", "-o", ctx.path("file.folded")).ok()
+    no_garbage(profile)
+    amounts, _ = by_method(profile)
+    worst = compare(amounts, kept)
+    summary = ctx.extprof("report", path).ok().out
+    check("sampled objects" in summary and "inuse_space" in summary, "%s", summary)
+    ctx.extprof("verify", path).ok()
+    # Nothing was made before the recording began.
+    none = ctx.extprof("report", path, "--until", "0", "-f", "folded", "-o", ctx.path("none.folded"))
+    check(none.status != 0, "what was made in the first 0 seconds: %s", none.err)
+    return "at most %.1f standard deviations off" % worst
+
+
+FORKS = """
+require_relative "heap"
+puts "ready"
+$stdin.gets
+make(10_000)
+GC.start
+tell
+pids = [2, 4].map do |part|
+  fork do
+    KEPT.each_value { |list| list.select!.with_index { |_, i| i % part == 0 } }
+    make(2_000 * part)
+    GC.start
+    puts "child"
+    sleep
+  end
+end
+KEPT.each_value(&:clear)
+4.times { GC.start }
+puts "cleared"
+sleep
+"""
+
+
+@case(timeout=120)
+def in_children(ctx):
+    """A child has a part of what its parent had at the fork, which is dead in the parent, and what it made itself."""
+    ctx.write("heap.rb", open(PROGRAMS + "/heap.rb").read())
+    program = ctx.ruby(ctx.write("forks.rb", FORKS))
+    program.expect("ready")
+    reader = record(ctx, program.pid, "-s", "--group-by", "process")
+    program.tell("go")
+    kept = truth(program)
+    for _ in range(3):
+        check(program.line(timeout=60) in ("child", "cleared"), "the program")
+    profile = stop(ctx, reader)
+    no_garbage(profile)
+    processes = sorted({s.labels()[0] for s in profile.stacks})
+    worst = 0
+    found = []
+    for process in processes:
+        amounts, _ = by_method(profile, process)
+        if "process %d " % program.pid in process:
+            check(not amounts, "the parent has %s", amounts)
+            continue
+        # Of 10,000 a half and 4,000 more, or a quarter and 8,000 more.
+        part = min((2, 4), key=lambda n: abs(amounts["keep_wide"] / kept["keep_wide"][0] - (1 / n + n / 5)))
+        found.append(part)
+        worst = max(worst, compare(amounts, kept, share=1 / part + part / 5))
+    check(sorted(found) == [2, 4], "%s of %s", found, processes)
+    return "at most %.1f standard deviations off" % worst
+
+
+RACTORS = """
+require_relative "heap"
+require "weakref"
+puts "ready"
+$stdin.gets
+count = 0
+ended = proc { count += 1 }
+weak = ObjectSpace::WeakMap.new
+def weakly = Small.new
+def finally = Small.new
+Thread.new do
+  5_000.times do |i|
+    weak[i] = weakly
+    ObjectSpace.define_finalizer(finally, ended)
+  end
+end.join
+ractors = 3.times.map { Ractor.new { list = Array.new(20_000) { Wide.new }; Ractor.yield :made; Ractor.receive; list.size } }
+ractors.each(&:take)
+GC.stress = true
+100.times { keep_small; garbage }
+GC.stress = false
+make(5_000) { |i| GC.start(immediate_mark: false, immediate_sweep: false) if i % 500 == 0 }
+GC.start
+GC.start
+puts "finalized #{count}"
+tell
+sleep
+"""
+
+
+@case(timeout=200)
+def ractors_and_the_collector(ctx):
+    """Objects of ractors, with finalizers, in weak maps, under GC.stress and incremental marking."""
+    ctx.write("heap.rb", open(PROGRAMS + "/heap.rb").read())
+    program = ctx.ruby("-W0", ctx.write("ractors.rb", RACTORS))
+    program.expect("ready")
+    reader = record(ctx, program.pid)
+    program.tell("go")
+    finalized = int(program.line(timeout=150).removeprefix("finalized "))
+    kept = truth(program)
+    profile = stop(ctx, reader)
+    no_garbage(profile)
+    amounts, others = by_method(profile)
+    worst = compare(amounts, kept)
+    of_ractors = sum(n for stack, n in others.items() if stack.endswith("Wide"))
+    size = 3 * 20_000 * kept["keep_wide"][2]
+    check(abs(of_ractors / size - 1) < 0.1, "%d bytes of ractors, not %d", of_ractors, size)
+    dead = sum(n for stack, n in others.items() if re.search(r"#(weakly|finally);", stack))
+    slot = kept["keep_small"][2]
+    check(finalized > 4900 and dead <= (5000 - finalized + 100) * slot * 3, "%d bytes of what died, %d finalized", dead, finalized)
+    return "at most %.1f standard deviations off; ractors %d bytes" % (worst, of_ractors)
+
+
+@case(timeout=60)
+def refusals(ctx):
+    """What cannot be shown is said, with another status than 0."""
+    gone = ctx.extprof("record", "-m", "heap", "--alloc-interval", "1k", "-o", ctx.path("gone.folded"), "--",
+                       harness.RUBY, "-e", "$k = Array.new(50_000) { Object.new }; sleep 0.5")
+    check(gone.status != 0 and "nothing lives" in gone.err and "-d SECONDS" in gone.err, "%d: %s", gone.status, gone.err)
+    top = ctx.extprof("top", "-m", "heap", "-p", "1")
+    check(top.status != 0 and "record -m heap" in top.err, "%d: %s", top.status, top.err)
+    rotated = ctx.extprof("record", "-m", "heap", "--rotate", "1s", "-p", "1", "-o", ctx.path("x.extprof"))
+    check(rotated.status != 0 and "--rotate is not for mode heap" in rotated.err, "%d: %s", rotated.status, rotated.err)
+    program = ctx.ruby("-e", "puts :ready; STDOUT.flush; sleep")
+    program.expect("ready")
+    other = ctx.extprof("record", "-m", "heap", "--reader", "remote", "-d", "0.2", "-p", program.pid, "-o", ctx.path("r.folded"))
+    check(other.status != 0, "%s", other.err)
+    return "4"
+
+
+SCRIBBLES = """
+require "fiddle"
+root = Fiddle::Handle::DEFAULT["rb_debug_ext_root"]
+# live_until, live, live_end, live_entry_size, live_generation, live_clears: the header has the offsets.
+AT = 584
+STDOUT.sync = true
+def word(address) = Fiddle::Pointer.new(address)[0, 8].unpack1("Q")
+puts "ready"
+$stdin.gets
+$kept = Array.new(20_000) { Object.new }
+GC.start
+table = word(root + AT + 8)
+raise "no table" if table == 0
+puts "done"
+case ARGV[0]
+when "end" then Fiddle::Pointer.new(root + AT + 16)[0, 4] = [0xffff_fff0].pack("L")
+when "size" then Fiddle::Pointer.new(root + AT + 20)[0, 4] = [0].pack("L")
+when "place" then Fiddle::Pointer.new(root + AT + 8)[0, 8] = [1 << 46].pack("Q")
+when "generation" then Thread.new { i = 0; loop { Fiddle::Pointer.new(root + AT + 24)[0, 4] = [i += 1].pack("L") } }
+when "serials" then Fiddle::Pointer.new(table)[0, 64 * 100] = "\\xff" * 6400
+when "clears" then Fiddle::Pointer.new(root + AT + 28)[0, 4] = [7].pack("L"); Fiddle::Pointer.new(root + AT + 16)[0, 4] = [0].pack("L")
+end
+# Else the VM stores what is right there, with the next sample.
+ARGV[0] == "generation" ? sleep : Process.kill(:STOP, $$)
+"""
+
+
+@case(timeout=120)
+def hostile_tables(ctx):
+    """A table that makes no sense is told, and the reader ends in time."""
+    def run_of(what):
+        program = ctx.ruby(ctx.write("scribbles.rb", SCRIBBLES), what)
+        program.expect("ready")
+        reader = record(ctx, program.pid, out=what + ".folded")
+        program.tell("go")
+        program.expect("done")
+        if what != "generation":
+            harness.until(lambda: harness.state(program.pid) == "T", "the program does not stop")
+        reader.signal(signal.SIGINT)
+        profile = ctx.profile_of(reader, path=ctx.path(what + ".folded"))
+        program.kill()
+        return profile
+
+    told = []
+    for what in ("end", "size", "place", "serials", "clears", "generation"):
+        expected = "objects not known" if what == "clears" else "what lives is not known of all processes"
+        # An object that is sampled before the program stops makes it right again; a generation can be even often enough.
+        for _ in range(4):
+            profile = run_of(what)
+            text = profile.out + profile.err
+            if expected in text:
+                check(profile.status != 0 or what == "clears", "%s: %d %s", what, profile.status, text)
+                told.append(what)
+                break
+            check(profile.status == 0, "%s: %d %s", what, profile.status, text)
+    check({"end", "size", "place", "serials", "clears"} <= set(told), "%s", told)
+    return ", ".join(told)

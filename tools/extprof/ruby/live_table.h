@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The VM's table of sampled objects that live: "Objects that live" of the contract. */
+#ifndef EXTPROF_LIVE_TABLE_H
+#define EXTPROF_LIVE_TABLE_H
+
+#include <stdint.h>
+
+#include "process/address_space.h"
+#include "ruby/layout.h"
+
+/* Ask again after this long, ns. */
+#define LIVE_TABLE_INTERVAL 5000000000ull
+
+/* A copy.  Zero-initialise. */
+struct live_table {
+	struct rb_debug_ext_live *list;	/* in the order of their serials, each sound */
+	uint32_t count;
+	uint32_t max;		/* for which there is memory */
+	uint32_t clears;	/* how often the VM has emptied it */
+	uint64_t refused;	/* samples that had no room there */
+	char *raw;
+	uint32_t raw_size;
+};
+
+/* Have the VM keep it for some time.  0 or -errno; -EACCES, -EBADF: its memory cannot be written; -ESTALE: that section is
+ * not there any more. */
+int live_table__ask(struct address_space *space, const struct layout *l);
+
+/*
+ * Read it.  0; -EAGAIN: it changed all the time; -EPROTO: it makes no sense, and nothing of it is taken; -ENOMEM; or why
+ * the memory cannot be read, -errno.
+ */
+int live_table__read(struct live_table *t, const struct memory *m, const struct layout *l);
+void live_table__free(struct live_table *t);
+
+#endif /* EXTPROF_LIVE_TABLE_H */
