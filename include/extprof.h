@@ -866,6 +866,49 @@ struct extprof_idle {
 };
 /* From 0, most first; NULL behind the last one.  Valid until the next call. */
 EXTPROF_API const struct extprof_idle *extprof_report_idle(struct extprof_report *report, size_t i);
+/* A process of the recording.  Fields are added at the end. */
+struct extprof_report_process {
+	pid_t pid;		/* 0: unknown, or of several that found no room */
+	pid_t parent;		/* 0: it is not in the report */
+	uid_t uid;
+	const char *command;	/* its arguments; "": unknown */
+	const char *ruby_version;	/* "": no ruby was found in it */
+	const char *cgroup;	/* its path; "": unknown */
+	const char *ended;	/* how: "exit 0", "SIGKILL"; "": it goes on */
+	bool sampled;		/* else only its CPU time is known: a child that was not chosen, or no ruby */
+	uint64_t from, until;	/* when it was followed: CLOCK_MONOTONIC, ns; 0: not yet */
+	/* ns by the account of the kernel: while it was sampled, and besides that; and what its samples of the CPU stand for. */
+	uint64_t cpu_time, cpu_time_besides, cpu_time_sampled;
+	uint64_t taken, whole, truncated, lost;	/* samples of all modes: see struct extprof_accounting */
+};
+/* From 0, in the order of their coming; NULL behind the last one.  Valid until the next call. */
+EXTPROF_API const struct extprof_report_process *extprof_report_process(struct extprof_report *report, size_t i);
+
+/* A thread, in the modes wall, offcpu and gvl: how long it was in each state.  Fields are added at the end. */
+struct extprof_report_thread {
+	const char *name;	/* "[thread worker 1 (42)]"; "": unknown */
+	uint32_t tid;		/* of its native thread, in the pid namespace of its process; 0: unknown, or of several */
+	bool ruby;		/* a thread of Ruby, not one of the VM or of a library */
+	bool ended;
+	uint64_t life;		/* ns that it lived in the report: the sum of `times` */
+	const uint64_t *times;	/* ns by enum extprof_state */
+	const uint64_t *counts;	/* the same: waits that are over; of RUNNING how often it got a CPU */
+	size_t state_count;	/* of this library */
+	uint32_t threads;	/* 1; more: the sum of so many that found no room */
+};
+/* From 0, in no order; NULL behind the last one, and in modes without states.  Valid until the next call. */
+EXTPROF_API const struct extprof_report_thread *extprof_report_thread(struct extprof_report *report, size_t i);
+
+/* Pauses for garbage collection, ns.  Fields are added at the end. */
+struct extprof_report_pauses {
+	uint64_t count, time, longest;
+	uint64_t p50, p99;	/* so many percent are no longer; never too small, and at most 1/64 too large */
+	uint64_t waited;	/* of the time: the thread waited for a CPU */
+	uint64_t mark, sweep, compact, other;	/* these four together are the time */
+	uint64_t lost;		/* pauses that are in none of these */
+};
+/* NULL: the mode shows no pauses.  Valid until the next call. */
+EXTPROF_API const struct extprof_report_pauses *extprof_report_pauses(struct extprof_report *report);
 /* NULL is accepted. */
 EXTPROF_API void extprof_report_destroy(struct extprof_report *report);
 

@@ -178,3 +178,125 @@ TEST(library_errors_fill_what_the_caller_has)
 	error__from(&error, -EPROTO, &d);
 	CHECK_STRING(error.text, "mine");
 }
+
+static struct process_row *add_process(struct report *r, int pid, uint32_t parent)
+{
+	uint32_t i = processes__add(&r->processes);
+	struct process_row *row = &r->processes.rows[i];
+
+	row->pid = pid;
+	row->parent = parent;
+	return row;
+}
+
+TEST(library_report_has_its_processes)
+{
+	const struct extprof_report_process *p;
+	struct extprof_report *report;
+	struct process_row *row;
+	struct report r;
+
+	set_up();
+	start();
+	frame(main_id, 0);
+	send(3);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	r.meta.cpu_period = 1000;
+	row = add_process(&r, 77, PROCESS_NONE);
+	snprintf(row->command, sizeof(row->command), "puma");
+	snprintf(row->ruby_version, sizeof(row->ruby_version), "3.4.5");
+	row->cgroup = strdup("/app");
+	row->cpu_time = 5500;
+	row->kernel.taken = 6;
+	row->kernel.whole = 6;
+	row->kernel.lost[LOSS_RING_FULL] = 0;
+	row->received.whole = 5;
+	row->received.lost[LOSS_NOT_READ] = 1;
+	row->cpu_taken = 6;
+	row = add_process(&r, 78, 0);
+	row->watched = true;
+	row->cpu_time_unfollowed = 900;
+	snprintf(row->ended, sizeof(row->ended), "exit 0");
+	CHECK_INT(library_report__create(&report, &r), 0);
+	p = extprof_report_process(report, 0);
+	CHECK(p && p->sampled);
+	CHECK_INT(p->pid, 77);
+	CHECK_INT(p->parent, 0);
+	CHECK_STRING(p->command, "puma");
+	CHECK_STRING(p->ruby_version, "3.4.5");
+	CHECK_STRING(p->cgroup, "/app");
+	CHECK_STRING(p->ended, "");
+	CHECK_INT(p->cpu_time, 5500);
+	CHECK_INT(p->cpu_time_sampled, 6000);
+	CHECK_INT(p->taken, 6);
+	CHECK_INT(p->whole, 5);
+	CHECK_INT(p->lost, 1);
+	p = extprof_report_process(report, 1);
+	CHECK(p && !p->sampled);
+	CHECK_INT(p->parent, 77);
+	CHECK_STRING(p->ended, "exit 0");
+	CHECK_STRING(p->cgroup, "");
+	CHECK_INT(p->cpu_time_besides, 900);
+	CHECK(!extprof_report_process(report, 2));
+	/* Nothing of that was measured. */
+	CHECK(!extprof_report_thread(report, 0));
+	CHECK(!extprof_report_pauses(report));
+	extprof_report_destroy(report);
+	tear_down();
+}
+
+TEST(library_report_has_its_threads_and_pauses)
+{
+	struct sample_event pause = { .source = SOURCE_GC, .value = 3000, .more = 100 };
+	const struct extprof_report_thread *t;
+	const struct extprof_report_pauses *p;
+	struct extprof_report *report;
+	struct report r;
+
+	set_up();
+	start();
+	frame(main_id, 0);
+	send(3);
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	r.threads = calloc(1, sizeof(*r.threads));
+	r.pauses = calloc(1, sizeof(*r.pauses));
+	CHECK(r.threads && r.pauses);
+	r.threads->rows = calloc(1, sizeof(*r.threads->rows));
+	r.threads->count = 1;
+	r.threads->rows[0] = (struct thread_row){
+		.name = strdup("[thread worker 1 (42)]"), .ended = true,
+		.account = { .first = 100, .until = 1100, .tid = 42, .thread = 5 },
+	};
+	r.threads->rows[0].account.time[STATE_RUNNING] = 600;
+	r.threads->rows[0].account.time[STATE_GVL] = 400;
+	r.threads->rows[0].account.waits[STATE_GVL] = 3;
+	r.threads->others.until = 70;
+	r.threads->others.time[STATE_SLEEP] = 70;
+	r.threads->other_count = 2;
+	CHECK_INT(gc_pauses__add(r.pauses, &pause, 0), 0);
+	r.meta.pauses_lost = 4;
+	CHECK_INT(library_report__create(&report, &r), 0);
+	t = extprof_report_thread(report, 0);
+	CHECK(t && t->ruby && t->ended);
+	CHECK_STRING(t->name, "[thread worker 1 (42)]");
+	CHECK_INT(t->tid, 42);
+	CHECK_INT(t->life, 1000);
+	CHECK_INT(t->times[EXTPROF_STATE_RUNNING], 600);
+	CHECK_INT(t->times[EXTPROF_STATE_GVL], 400);
+	CHECK_INT(t->counts[EXTPROF_STATE_GVL], 3);
+	CHECK_INT(t->threads, 1);
+	CHECK_INT(t->state_count, STATE_MAX);
+	t = extprof_report_thread(report, 1);
+	CHECK(t && t->threads == 2 && t->life == 70 && t->times[STATE_SLEEP] == 70);
+	CHECK(!extprof_report_thread(report, 2));
+	p = extprof_report_pauses(report);
+	CHECK(p);
+	CHECK_INT(p->count, 1);
+	CHECK_INT(p->time, 3000);
+	CHECK_INT(p->longest, 3000);
+	CHECK_INT(p->waited, 100);
+	CHECK_INT(p->mark + p->sweep + p->compact + p->other, 3000);
+	CHECK_INT(p->lost, 4);
+	extprof_report_destroy(report);
+	tear_down();
+}

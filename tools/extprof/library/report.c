@@ -36,21 +36,6 @@ SAME(EXTPROF_STATE_RUNNING, STATE_RUNNING);
 SAME(EXTPROF_STATE_RUNNABLE, STATE_RUNNABLE);
 SAME(EXTPROF_STATE_GVL, STATE_GVL);
 
-struct extprof_report {
-	struct report report;
-	struct extprof_frame *frames;		/* by number of the label */
-	const char **owners;			/* texts, by number */
-	const struct extprof_frame **path;	/* from the outermost frame to that of the last node */
-	struct extprof_stack stack;
-	struct extprof_total total;
-	struct extprof_idle idle;
-	uint32_t next;				/* node */
-	struct extprof_accounting accounting;
-	struct extprof_reason lost[LOSS_MAX], truncated[TRUNC_MAX];
-	uint32_t lost_count, truncated_count;
-	struct extprof_facts facts;
-};
-
 /* NULL: out of memory. */
 static const char *composed(void (*add)(const struct frame *f, struct text *out), const struct frame *f,
 			    struct strings *texts)

@@ -6,6 +6,26 @@
 #include "extprof.h"
 #include "profile/report.h"
 
+/* What the public face points to, and what it gave last. */
+struct extprof_report {
+	struct report report;
+	struct extprof_frame *frames;		/* by number of the label */
+	const char **owners;			/* texts, by number */
+	const struct extprof_frame **path;	/* from the outermost frame to that of the last node */
+	struct extprof_stack stack;
+	struct extprof_total total;
+	struct extprof_idle idle;
+	uint32_t next;				/* node */
+	struct extprof_accounting accounting;
+	struct extprof_reason lost[LOSS_MAX], truncated[TRUNC_MAX];
+	uint32_t lost_count, truncated_count;
+	struct extprof_facts facts;
+	/* That were asked for last. */
+	struct extprof_report_process process;
+	struct extprof_report_thread thread;
+	struct extprof_report_pauses pauses;
+};
+
 /* Takes *r, which is freed in any case.  0 or -ENOMEM. */
 int library_report__create(struct extprof_report **report, struct report *r);
 
