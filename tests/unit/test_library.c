@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "library/error.h"
 #include "library/report.h"
