@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/sample.h"
 #include "wire/states.h"
 

@@ -9,7 +9,7 @@
 #include <sys/procfs.h>
 #include <unistd.h>
 
-#include "remote/core.h"
+#include "remote/core_file.h"
 
 #if defined(__x86_64__)
 #define MACHINE EM_X86_64

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "process/open_file.h"
-#include "profile/about.h"
+#include "profile/wait_details.h"
 #include "wire/states.h"
 
 /* Is that the text of the file? */

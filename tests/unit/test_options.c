@@ -10,7 +10,7 @@
 #include "library/settings.h"
 #include "options/values.h"
 #include "output/output.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 
 TEST(options_rate)
 {

@@ -18,7 +18,7 @@
 #include EXTPROF_KERNEL_FILE
 #include "bpf/party.bpf.h"
 #include "bpf/probe.bpf.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/states.h"
 
 /* A mask of ABOUT_. */

@@ -3,7 +3,7 @@
 #ifndef EXTPROF_KERNEL_FILE_H
 #define EXTPROF_KERNEL_FILE_H
 
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/states.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

@@ -7,7 +7,7 @@
 #define EXTPROF_PARTY_BPF_H
 
 #include "bpf/common.bpf.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 
 /* Reads of a stack that changes. */
 #define PARTY_TRIES 3

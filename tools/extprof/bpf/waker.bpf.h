@@ -9,7 +9,7 @@
 
 #include "bpf/common.bpf.h"
 #include "bpf/party.bpf.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 
 /* Who runs now.  *p is in a map, and all zero. */
 static __always_inline void waker__current(struct wait_party *p)

@@ -56,7 +56,7 @@ struct settings {
 	enum timer_kind timer;
 	uint32_t states;	/* that modes with states show, a mask of 1u << enum thread_state; 0: all */
 	enum settings_waits waits;	/* which waits are samples */
-	uint32_t about;		/* what is told of waits besides their states: a mask of ABOUT_ of wire/about.h */
+	uint32_t about;		/* what is told of waits besides their states: a mask of ABOUT_ of wire/wait_details.h */
 	bool native;		/* stacks have the functions of native code: mode cpu */
 	bool kernel;		/* stacks have the functions of the kernel */
 	uint64_t alloc_interval;	/* bytes between two samples of mode alloc, on average; at least 1 */

@@ -259,7 +259,7 @@ void engine__process_freed(struct engine *e, struct process *p);
 /* Close what no sample needs any more. */
 void engine__clean_up(struct engine *e);
 
-/* intervals.c: between allocations that are sampled */
+/* alloc_intervals.c: between allocations that are sampled */
 
 /* Have the VM use the interval of the settings, if allocations are recorded. */
 void engine__set_interval(struct engine *e, struct vm *vm);
@@ -361,7 +361,7 @@ int engine__note_source(void *context, uint32_t row, const char *path);
 int engine__take_sources(struct engine *e, bool all);
 void engine_sources__free(struct engine_sources *s);
 
-/* shared.c: Ruby threads that share native threads, and parked fibers.  Without the source sched these do nothing. */
+/* mn_threads.c: Ruby threads that share native threads, and parked fibers.  Without the source sched these do nothing. */
 
 /* Look at them, if it is time for that. */
 void engine__step_shared(struct engine *e, uint64_t now);

@@ -15,7 +15,7 @@
 #include "process/proc.h"
 #include "process/section_search.h"
 #include "process/target.h"
-#include "remote/core.h"
+#include "remote/core_file.h"
 #include "remote/locks.h"
 #include "remote/page_cache.h"
 #include "remote/snapshot.h"

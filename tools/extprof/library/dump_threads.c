@@ -11,7 +11,7 @@
 #include "dump/deadlocks.h"
 #include "process/open_file.h"
 #include "process/proc.h"
-#include "profile/about.h"
+#include "profile/wait_details.h"
 #include "remote/wait_state.h"
 #include "source/call_kinds.h"
 #include "source/syscall_set.h"

@@ -107,12 +107,12 @@ static int build_all(struct figures_view *v, const struct engine_figures *all)
 int extprof_recording_figures(struct extprof_recording *r, const struct extprof_figures_result **result,
 			      struct extprof_error *error)
 {
-	struct figures_view **view = recording__figures(r);
+	struct figures_view **view = &r->figures;
 	const struct engine_figures *all;
 	struct diag d = { 0 };
 	int err;
 
-	err = engine__figures(recording__engine(r), &all, &d);
+	err = engine__figures(r->engine, &all, &d);
 	if (err)
 		return error__from(error, err, &d);
 	if (!*view)
@@ -124,5 +124,5 @@ int extprof_recording_figures(struct extprof_recording *r, const struct extprof_
 	if (err)
 		return error__set(error, DIAG_INTERNAL, -err, "out of memory for the figures");
 	*result = &(*view)->result;
-	return error__from(error, engine__figures_next(recording__engine(r), &d), &d);
+	return error__from(error, engine__figures_next(r->engine, &d), &d);
 }

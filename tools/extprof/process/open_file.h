@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "wire/about.h"
+#include "wire/wait_details.h"
 
 /* What the file descriptor is now.  `addresses`: of a socket also its addresses, which needs the right to trace
  * the process.  What cannot be read is 0. */

@@ -14,7 +14,7 @@
 #include "profile/sink.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/sample.h"
 #include "ruby/vm.h"
 

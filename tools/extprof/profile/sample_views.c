@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "profile/about.h"
+#include "profile/wait_details.h"
 #include "profile/idle.h"
 #include "profile/resolve_parts.h"
 #include "wire/states.h"

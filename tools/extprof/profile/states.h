@@ -13,7 +13,7 @@
 #include "base/map64.h"
 #include "profile/resolve.h"
 #include "profile/thread_rows.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/states.h"
 
 /* Bound of the table; the accounts of others are added up in one row. */

@@ -8,7 +8,7 @@
 #include "process/memory.h"
 #include "remote/task.h"
 #include "ruby/debug_external.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/states.h"
 
 struct wait_state {

@@ -4,283 +4,17 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/map64.h"
-#include "extprof.skel.h"
+#include "source/bpf_session_parts.h"
 #include "source/figures.h"
 #include "source/permission.h"
 #include "source/sched.h"
 #include "wire/counters.h"
-
-/* A sample of 10,000 frames is 160 KiB. */
-#define RING_MIN (4u << 20)
-#define RING_MAX (64u << 20)
-
-/* The BPF programs of a recording. */
-struct bpf_session {
-	struct session session;
-	struct extprof_bpf *skel;
-	/* Those that are used, in the order of their ids. */
-	struct used_source {
-		const struct source_ops *ops;
-		struct source *source;
-		bool started;
-	} sources[SOURCE_MAX];
-	uint32_t source_count;
-	struct ring_buffer *samples, *lifecycle;
-	int epoll_fd;
-	int cpus;		/* possible ones */
-	uint32_t numbers;	/* given out */
-	session_callback callback;
-	void *context;
-	/* What user space counted, by process and source.  The kernel adds to its own counters at any time, so these
-	 * are not added to those. */
-	struct map64 added_index;
-	struct source_counters *added;
-	uint32_t added_count;
-	size_t added_room;
-	struct unwind_maps unwind;	/* rows NULL: native stacks are not wanted */
-};
-
-/* libbpf reports by one callback for the whole process, without a context. */
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-static char first_log[256];
-static const struct log_to *log_all;
-
-/* All that libbpf says, line by line: the verifier's log of a program that is refused is one text. */
-static void forward_log(const char *format, va_list args)
-{
-	va_list copy;
-	char *all, *rest, *line;
-
-	va_copy(copy, args);
-	if (vasprintf(&all, format, copy) >= 0) {
-		for (rest = all; (line = strsep(&rest, "\n"));)
-			if (*line)
-				log_to__line(log_all, "%s", line);
-		free(all);
-	}
-	va_end(copy);
-}
-
-static int keep_log(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char line[sizeof(first_log)];
-
-	if (log_all && log_all->line)
-		forward_log(format, args);
-	if (level != LIBBPF_WARN || first_log[0])
-		return 0;
-	/* The first one is the cause; the others follow from it. */
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	snprintf(first_log, sizeof(first_log), "%s", line);
-	return 0;
-}
-
-static int load_failed(const struct session_options *o, int err, const char *log, struct diag *d)
-{
-	bool tick = o->source_options.timer == TIMER_TICK;
-
-	/* The verifier refuses with EACCES too. */
-	if (err == -EPERM || (err == -EACCES && !permission__granted())) {
-		permission__missing(d, err, "load a BPF program");
-		goto advise;
-	}
-	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		diag__set(d, DIAG_NO_BPF, -err,
-			  "this kernel does not describe its types (no /sys/kernel/btf/vmlinux)");
-		diag__hint(d, "extprof needs a kernel built with CONFIG_DEBUG_INFO_BTF=y, "
-			   "as those of all common distributions are since 2021");
-		return err;
-	}
-	diag__set(d, DIAG_NO_BPF, -err, "this kernel does not take the BPF program: %s%s%s",
-		  strerror(-err), log[0] ? "; " : "", log);
-	diag__hint(d, "extprof needs Linux 5.11 or later with CONFIG_BPF_SYSCALL, "
-		   "CONFIG_BPF_EVENTS and CONFIG_PERF_EVENTS");
-advise:
-	if (tick && permission__granted())
-		diag__advise(d, ADVICE_CLOCK, 0);
-	return err;
-}
-
-static uint32_t ring_size(uint32_t rate, int cpus)
-{
-	/* Half a second of stacks of 100 frames on all CPUs. */
-	uint64_t wanted = (uint64_t)rate * (uint32_t)cpus * 1700 / 2;
-	uint32_t size = RING_MIN;
-
-	while (size < wanted && size < RING_MAX)
-		size *= 2;
-	return size;
-}
-
-static uint32_t own_pid_namespace(void)
-{
-	struct stat st;
-
-	return stat("/proc/self/ns/pid", &st) ? 0 : (uint32_t)st.st_ino;
-}
-
-/* What all sources need for native stacks. */
-static int configure_unwind(struct bpf_session *s, const struct session_options *o, struct diag *d)
-{
-	int err;
-
-	if (!o->source_options.native)
-		return 0;
-	/* A function of Linux 6.2. */
-	if (libbpf_find_vmlinux_btf_id("bpf_cast_to_kern_ctx", BPF_TRACE_FENTRY) <= 0) {
-		diag__set(d, DIAG_NO_BPF, ENOSYS, "native stacks need Linux 6.2 or later");
-		diag__hint(d, "leave them out");
-		return -ENOSYS;
-	}
-	s->skel->rodata->native_stacks = 1;
-	bpf_program__set_autoload(s->skel->progs.note_mapped, true);
-	if ((err = bpf_map__set_max_entries(s->skel->maps.unwind_rows, UNWIND_ROWS_MAX)) ||
-	    (err = bpf_map__set_max_entries(s->skel->maps.unwind_mappings, UNWIND_ALL_MAPPINGS_MAX)) ||
-	    (err = bpf_map__set_max_entries(s->skel->maps.unwind_processes, TARGETS_MAX)) ||
-	    (err = bpf_map__set_max_entries(s->skel->maps.unwind_changes, TARGETS_MAX)))
-		return diag__set(d, DIAG_INTERNAL, -err, "cannot make the tables for native stacks");
-	return 0;
-}
-
-/* Those of sources are chosen by the sources; those that follow processes are needed in any case. */
-static int choose_programs(struct bpf_session *s, struct diag *d)
-{
-	static const char always[] = "process_";
-	struct bpf_program *program;
-
-	bpf_object__for_each_program(program, s->skel->obj)
-		bpf_program__set_autoload(program, !strncmp(bpf_program__name(program), always,
-							    sizeof(always) - 1));
-	for (uint32_t i = 0; i < s->source_count; i++) {
-		int err = s->sources[i].ops->configure(s->sources[i].source, s->skel, d);
-
-		if (err)
-			return err;
-		s->skel->rodata->source_slots[s->sources[i].ops->id] = i;
-	}
-	return 0;
-}
-
-static int load(struct bpf_session *s, const struct session_options *o, struct diag *d)
-{
-	uint32_t ring = ring_size(o->source_options.rate, s->cpus);
-	libbpf_print_fn_t old;
-	int err = 0;
-
-	pthread_mutex_lock(&log_lock);
-	first_log[0] = '\0';
-	log_all = &o->log;
-	old = libbpf_set_print(keep_log);
-	/* libbpf raises RLIMIT_MEMLOCK for kernels before 5.11, which charge maps to it.
-	 * If it may not, it goes on. */
-	s->skel = extprof_bpf__open();
-	if (!s->skel) {
-		err = load_failed(o, -errno, first_log, d);
-		goto cleanup;
-	}
-	err = choose_programs(s, d);
-	if (!err)
-		err = configure_unwind(s, o, d);
-	if (err)
-		goto cleanup;
-	/* What the sources have asked the kernel for, and it lacks, is no cause of a failure. */
-	first_log[0] = '\0';
-	s->skel->rodata->cpus = (uint32_t)s->cpus;
-	s->skel->rodata->wakeup_bytes = ring / 4;
-	s->skel->rodata->kernel_stacks = o->source_options.kernel;
-	s->skel->rodata->tell_all = o->tell_all;
-	s->skel->rodata->watch_children = !o->follow_children;
-	s->skel->rodata->reader_pidns = own_pid_namespace();
-	if ((err = bpf_map__set_max_entries(s->skel->maps.samples, ring)) ||
-	    (err = bpf_map__set_max_entries(s->skel->maps.scratch, (uint32_t)s->cpus * s->source_count)) ||
-	    (err = bpf_map__set_max_entries(s->skel->maps.counters, TARGETS_MAX * s->source_count)) ||
-	    (err = extprof_bpf__load(s->skel)))
-		err = load_failed(o, err, first_log, d);
-cleanup:
-	libbpf_set_print(old);
-	log_all = NULL;
-	pthread_mutex_unlock(&log_lock);
-	return err;
-}
-
-/* The memory of an array that user space writes.  NULL: errno says why. */
-static void *map_array(struct bpf_map *map, size_t size)
-{
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static int set_unwind(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process)
-{
-	if (process)
-		return bpf_map_update_elem(maps->processes, &vm, process, BPF_ANY);
-	return bpf_map_delete_elem(maps->processes, &vm);
-}
-
-static struct unwind_seen unwind_seen(const struct unwind_maps *maps, uint32_t vm)
-{
-	struct unwind_seen seen = { .unnoted = (uint32_t)*maps->unnoted };
-	struct unwind_changes c;
-
-	if (!bpf_map_lookup_elem(maps->changes, &vm, &c))
-		seen.changes = (uint32_t)c.count;
-	return seen;
-}
-
-static void forget_unwind(const struct unwind_maps *maps, uint32_t vm)
-{
-	bpf_map_delete_elem(maps->processes, &vm);
-	bpf_map_delete_elem(maps->changes, &vm);
-}
-
-static int open_unwind(struct bpf_session *s, const struct session_options *o, struct diag *d)
-{
-	if (!o->source_options.native)
-		return 0;
-	s->unwind.set = set_unwind;
-	s->unwind.seen = unwind_seen;
-	s->unwind.unnoted = &s->skel->bss->unwind_unnoted;
-	s->unwind.forget = forget_unwind;
-	s->unwind.processes = bpf_map__fd(s->skel->maps.unwind_processes);
-	s->unwind.changes = bpf_map__fd(s->skel->maps.unwind_changes);
-	s->skel->links.note_mapped = bpf_program__attach(s->skel->progs.note_mapped);
-	if (!s->skel->links.note_mapped) {
-		int err = -errno;
-
-		if (err == -EPERM || err == -EACCES)
-			return permission__missing(d, err, "attach a BPF program to a tracepoint");
-		diag__set(d, DIAG_NO_BPF, -err, "cannot see when libraries are loaded: %s", strerror(-err));
-		diag__hint(d, "leave native stacks out");
-		return err;
-	}
-	s->unwind.rows = map_array(s->skel->maps.unwind_rows, UNWIND_ROWS_MAX * sizeof(struct unwind_row));
-	s->unwind.mappings = s->unwind.rows ? map_array(s->skel->maps.unwind_mappings,
-							UNWIND_ALL_MAPPINGS_MAX * sizeof(struct unwind_mapping)) : NULL;
-	return s->unwind.mappings ? 0 : diag__set(d, DIAG_NO_BPF, errno, "cannot map the rules for native stacks: %s",
-						  strerror(errno));
-}
-
-static void close_unwind(struct bpf_session *s)
-{
-	if (s->unwind.rows)
-		munmap(s->unwind.rows, UNWIND_ROWS_MAX * sizeof(struct unwind_row));
-	if (s->unwind.mappings)
-		munmap(s->unwind.mappings, UNWIND_ALL_MAPPINGS_MAX * sizeof(struct unwind_mapping));
-}
 
 static int on_record(void *context, void *data, size_t size)
 {
@@ -368,7 +102,7 @@ static void bpf_session__close(struct session *session)
 	bpf_session__stop(&s->session);
 	for (uint32_t i = 0; i < s->source_count; i++)
 		s->sources[i].ops->destroy(s->sources[i].source);
-	close_unwind(s);
+	bpf_session__close_unwind(s);
 	ring_buffer__free(s->samples);
 	ring_buffer__free(s->lifecycle);
 	extprof_bpf__destroy(s->skel);
@@ -732,7 +466,7 @@ int bpf_session__open(struct session **session, const struct session_options *o,
 		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs, or wait for events");
 		goto cleanup;
 	}
-	if ((err = create_sources(s, o, d)) || (err = load(s, o, d)) || (err = open_unwind(s, o, d)) ||
+	if ((err = create_sources(s, o, d)) || (err = bpf_session__load(s, o, d)) || (err = bpf_session__open_unwind(s, o, d)) ||
 	    (err = open_ring(s, s->skel->maps.samples, &s->samples, d)) ||
 	    (err = open_ring(s, s->skel->maps.lifecycle, &s->lifecycle, d)) ||
 	    (err = open_sources(s, d)) || (err = follow_processes(s, d)))

@@ -22,40 +22,9 @@
 #include "base/map64.h"
 #include "base/proc_file.h"
 #include "extprof.skel.h"
-#include "source/figures.h"
 #include "source/permission.h"
 #include "source/ruby_probe.h"
-
-#define PROGRAMS_MAX 4
-/* Programs that tell of new threads and ended ones.  They run as long as the session is open. */
-#define LIVES 3
-
-struct source {
-	struct source_options options;
-	struct bpf_program *programs[PROGRAMS_MAX];
-	struct bpf_link *links[PROGRAMS_MAX];
-	int program_count;
-	struct bpf_program *lives[LIVES];
-	struct bpf_link *life_links[LIVES];
-	const uint64_t *full, *accounts_lost;	/* counters of the kernel */
-	const volatile uint64_t *ended_unseen;
-	uint64_t ended_seen;	/* of those, that were looked for */
-	volatile uint32_t *paused;
-	volatile uint64_t *interval;
-	const uint64_t *gvl_waits_lost;
-	int threads_fd, gvl_waits_fd;
-	uint64_t quantum;	/* ns; 0: each wait is a sample */
-	uint64_t stopped_at;	/* CLOCK_MONOTONIC, ns; 0: it has not been stopped */
-	uint64_t pause;		/* the last one, ns */
-	uint64_t lost;		/* threads that user space found no room for */
-	int abouts_fd, holders_fd;
-	/* If extprof is in a pid namespace of its own: the tids in the outermost one, by those that are seen from here. */
-	bool nested;
-	bool ends_on_cpu;	/* as waits_end_on_cpu of the BPF programs */
-	struct bpf_link *tids_link;
-	struct map64 tids;
-	struct ruby_probe probe;	/* thread_state, if who holds what or who ends a wait is asked for */
-};
+#include "source/sched_parts.h"
 
 /* The inode of the outermost pid namespace, include/linux/proc_ns.h, since 3.8. */
 #define OUTERMOST_PIDNS 0xeffffffcu
@@ -477,80 +446,6 @@ bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct
 	struct about_key key = { .process = process, .tid = tid };
 
 	return s->options.about && !bpf_map_lookup_elem(s->abouts_fd, &key, about);
-}
-
-/* -- figures --------------------------------------------------------------------------------- */
-
-void sched__set_interval(struct source *s, uint64_t interval)
-{
-	*s->interval = interval;
-}
-
-bool sched_thread__is_torn(const struct sched_thread *t)
-{
-	uint64_t sum = t->blocked + t->runnable + t->stopped;
-
-	for (int i = 0; i < STATE_ROOM; i++)
-		sum += t->account.time[i];
-	return sum != t->since - t->account.first;
-}
-
-/* A thread changes what is copied in less time than a copy takes. */
-#define COPY_TRIES 16
-
-static bool copy_thread(const struct source *s, uint32_t tid, struct sched_thread *t)
-{
-	for (int i = 0; i < COPY_TRIES; i++) {
-		if (bpf_map_lookup_elem(s->threads_fd, &tid, t))
-			return false;
-		if (!sched_thread__is_torn(t))
-			return true;
-	}
-	return true;
-}
-
-int sched__each_now(const struct source *s, thread_callback callback, void *context)
-{
-	struct map64 seen = { 0 };
-	uint32_t *key = NULL, next;
-	struct sched_thread t;
-	int err = 0;
-
-	/* When the thread of a key ends meanwhile, the walk begins anew. */
-	for (uint32_t n = 0; n <= 4 * SCHED_THREADS_MAX && !err; n++) {
-		if (bpf_map_get_next_key(s->threads_fd, key, &next))
-			break;
-		key = &next;
-		if (map64__get(&seen, next) != MAP64_NONE || !copy_thread(s, next, &t))
-			continue;
-		err = map64__add(&seen, next, 0);
-		if (!err)
-			callback(context, t.seen_as, &t);
-	}
-	map64__free(&seen);
-	return err;
-}
-
-void sched__gvl_waits(const struct source *s, uint32_t process, struct histogram *to)
-{
-	if (bpf_map_lookup_elem(s->gvl_waits_fd, &process, to))
-		memset(to, 0, sizeof(*to));
-}
-
-void sched__forget(const struct source *s, uint32_t process)
-{
-	/* Of its main ractor; others are few. */
-	struct gvl_key key = { .process = process, .ractor = 1 };
-
-	bpf_map_delete_elem(s->gvl_waits_fd, &process);
-	if (s->options.about)
-		bpf_map_delete_elem(s->holders_fd, &key);
-}
-
-void sched__losses(const struct source *s, struct session_losses *losses)
-{
-	losses->gvl_waits = *s->gvl_waits_lost;
-	losses->threads = s->lost + *s->full + *s->accounts_lost;
 }
 
 const struct source_ops source_sched = {

@@ -4,7 +4,7 @@
 #define EXTPROF_SCHED_H
 
 #include "source/session.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/states.h"
 
 /* Threads that are followed at the same time. */

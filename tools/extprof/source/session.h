@@ -16,7 +16,7 @@
 #include "base/diag.h"
 #include "source/source.h"
 #include "source/unwind_maps.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/histogram.h"
 #include "wire/lifecycle.h"
 #include "wire/sample.h"

@@ -13,7 +13,7 @@
 
 #include "base/diag.h"
 #include "source/timer.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 #include "wire/sample.h"
 
 /* The kernel's cpu-clock does not go below 10 us. */

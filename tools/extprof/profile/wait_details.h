@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is told of waits besides their states, as frames below those. */
-#ifndef EXTPROF_PROFILE_ABOUT_H
-#define EXTPROF_PROFILE_ABOUT_H
+#ifndef EXTPROF_PROFILE_WAIT_DETAILS_H
+#define EXTPROF_PROFILE_WAIT_DETAILS_H
 
 #include "profile/resolve.h"
-#include "wire/about.h"
+#include "wire/wait_details.h"
 
 /* Frames that about__frames() makes at most. */
 #define ABOUT_FRAMES_MAX 3u
@@ -15,4 +15,4 @@ void about__add_file(const struct wait_file *file, pid_t pid, struct text *out);
 /* The frames below the state of the sample, by c->about.  0 or -ENOMEM. */
 int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t *stack, uint32_t *count);
 
-#endif /* EXTPROF_PROFILE_ABOUT_H */
+#endif /* EXTPROF_PROFILE_WAIT_DETAILS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A core file: the memory of a process, and its threads, at the moment when it was written. */
-#ifndef EXTPROF_CORE_H
-#define EXTPROF_CORE_H
+#ifndef EXTPROF_CORE_FILE_H
+#define EXTPROF_CORE_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,4 +46,4 @@ const char *core__command(const struct core *core);	/* clean; "" unknown */
 /* What a native thread was doing; false: the file does not have it. */
 bool core__task(const struct core *core, uint32_t tid, struct task *task);
 
-#endif /* EXTPROF_CORE_H */
+#endif /* EXTPROF_CORE_FILE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* What is told of a wait besides its state: on which file it was, who held what it waited for, who ended it.  Only for
  * who asks, see source_options::about. */
-#ifndef EXTPROF_ABOUT_H
-#define EXTPROF_ABOUT_H
+#ifndef EXTPROF_WAIT_DETAILS_H
+#define EXTPROF_WAIT_DETAILS_H
 
 #include "wire/sample.h"
 
@@ -134,4 +134,4 @@ static inline __attribute__((always_inline)) int about__has_waker(const struct w
 
 typedef char about_assert_file[sizeof(struct wait_file) == 176 ? 1 : -1];
 
-#endif /* EXTPROF_ABOUT_H */
+#endif /* EXTPROF_WAIT_DETAILS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "profile/about.h"
+#include "profile/wait_details.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

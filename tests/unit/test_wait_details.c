@@ -2,7 +2,7 @@
 /* What is told of waits besides their states, as frames below those. */
 #include "test.h"
 
-#include "profile/about.h"
+#include "profile/wait_details.h"
 #include "profile/states.h"
 #include "profile_fixture.h"
 #include "source/mode.h"

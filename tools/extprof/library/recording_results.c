@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a recording gives: verdict, outputs, reports. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "library/error.h"
+#include "library/recording.h"
+#include "library/report.h"
+#include "library/verdict.h"
+#include "output/output.h"
+
+static int check_reportable(const struct extprof_recording *r, struct extprof_error *error)
+{
+	if (r->reportable)
+		return 0;
+	return error__set(error, DIAG_USAGE, EINVAL, "there is nothing to report before the recording is "
+			  "finished or a snapshot is taken");
+}
+
+/* The reports of all modes.  Those that were made last are kept: a verdict and the tables want the same. */
+static int make_reports(struct extprof_recording *r, const struct report_request *request,
+			struct extprof_error *error)
+{
+	const struct report_request *made = &r->made;
+	struct diag d = { 0 };
+	int err;
+
+	if (r->reports.count && made->detail == request->detail && made->labels == request->labels &&
+	    made->unit == request->unit && made->by_value == request->by_value)
+		return 0;
+	reports__free(&r->reports);
+	err = engine__reports(r->engine, request, &r->reports, &d);
+	r->made = *request;
+	return error__from(error, err, &d);
+}
+
+int extprof_recording_verdict(struct extprof_recording *r, struct extprof_error *why)
+{
+	struct report_request request = { .detail = output_summary.detail };
+	struct diag d = { 0 };
+	int err = check_reportable(r, why);
+
+	if (!err)
+		err = make_reports(r, &request, why);
+	if (err)
+		return err;
+	err = verdict__give(&r->reports, r->settings.settings.timer, &d);
+	if (err)
+		error__fill(why, &d);
+	return err;
+}
+
+int extprof_recording_write(struct extprof_recording *r, const char *name,
+			    const struct extprof_write_options *options, FILE *to,
+			    struct extprof_error *error)
+{
+	const struct output_format *format = output__by_name(name);
+	struct extprof_write_options o;
+	struct report_request request = { 0 };
+	struct output_options settings;
+	int err;
+
+	if (!format)
+		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format", name);
+	if (format->timeline)
+		return error__set(error, DIAG_USAGE, EINVAL, "%s is written of a recording in a file, see extprof_recorded_write()",
+				  name);
+	err = options__copy(&o, sizeof(o), options, error);
+	if (!err)
+		err = unit__find(o.unit, &request.unit, error);
+	if (!err)
+		err = check_reportable(r, error);
+	if (err)
+		return err;
+	request.detail = format->detail;
+	request.labels = format->labels;
+	request.by_value = format->by_value;
+	err = make_reports(r, &request, error);
+	if (err)
+		return err;
+	settings = (struct output_options){
+		.html = o.html, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
+	};
+	if (format->one_mode && r->reports.count > 1)
+		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode", name);
+	else if ((err = format->write(r->reports.list, r->reports.count, &settings, to)))
+		error__set(error, DIAG_OUTPUT, -err, "the profile could not be written: %s", strerror(-err));
+	return err;
+}
+
+/* An output that goes to a function. */
+struct sink {
+	extprof_writer writer;
+	void *context;
+	int err;
+};
+
+static ssize_t sink__write(void *cookie, const char *data, size_t size)
+{
+	struct sink *s = cookie;
+
+	if (!s->err)
+		s->err = s->writer(s->context, data, size);
+	if (!s->err)
+		return (ssize_t)size;
+	errno = s->err < 0 ? -s->err : EIO;
+	return 0;
+}
+
+int extprof_recording_write_to(struct extprof_recording *r, const char *name, const struct extprof_write_options *options,
+			       extprof_writer writer, void *context, struct extprof_error *error)
+{
+	struct sink sink = { .writer = writer, .context = context };
+	FILE *to = fopencookie(&sink, "w", (cookie_io_functions_t){ .write = sink__write });
+	int err;
+
+	if (!to)
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	err = extprof_recording_write(r, name, options, to, error);
+	/* What is in its buffer is written now. */
+	if (fclose(to) && !err)
+		err = error__set(error, DIAG_OUTPUT, sink.err < 0 ? -sink.err : EIO, "the profile could not be written: %s",
+				 strerror(sink.err < 0 ? -sink.err : EIO));
+	return err;
+}
+
+int extprof_recording_report_mode(struct extprof_recording *r, const char *mode, const char *unit,
+				  struct extprof_report **report, struct extprof_error *error)
+{
+	struct report_request request = { .detail = REPORT_BY_CODE };
+	struct report made;
+	struct diag d = { 0 };
+	int err;
+
+	*report = NULL;
+	err = unit__find(unit, &request.unit, error);
+	if (!err)
+		err = check_reportable(r, error);
+	if (!err && mode && engine__find_mode(r->engine, mode, &request.mode))
+		err = error__set(error, DIAG_USAGE, EINVAL, "mode \"%s\" was not recorded", mode);
+	if (!err)
+		err = error__from(error, engine__report(r->engine, &request, &made, &d), &d);
+	if (err)
+		return err;
+	if (library_report__create(report, &made))
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the report");
+	return 0;
+}
+
+int extprof_recording_report(struct extprof_recording *r, struct extprof_report **report,
+			     struct extprof_error *error)
+{
+	return extprof_recording_report_mode(r, NULL, NULL, report, error);
+}
