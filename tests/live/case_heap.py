@@ -1,5 +1,6 @@
 """Mode heap: what lives, against what the program says of its own objects."""
 import math
+import os
 import re
 import signal
 from collections import defaultdict
@@ -221,6 +222,69 @@ def in_children(ctx):
         found.append(part)
         worst = max(worst, compare(amounts, kept, share=1 / part + part / 5))
     check(sorted(found) == [2, 4], "%s of %s", found, processes)
+    return "at most %.1f standard deviations off" % worst
+
+
+CHAIN = """
+require_relative "heap"
+puts "ready"
+$stdin.gets
+round = 0
+made = nil
+# The program that makes them ends while it is read, and so does each second one of its children.
+6.times do |i|
+  KEPT.each_value(&:clear)
+  make(3_000)
+  tell if i == 0
+  pid = fork do
+    unless i.odd?
+      fork do
+        GC.start
+        $stdout.syswrite "child #{$$}\n"
+        sleep
+      end
+      exit!
+    end
+    GC.start
+    $stdout.syswrite "child #{$$}\n"
+    sleep
+  end
+  Process.wait(pid) unless i.odd?
+  KEPT.each_value(&:clear)
+  GC.start
+end
+puts "cleared"
+sleep
+"""
+
+
+@case(timeout=150)
+def in_grandchildren(ctx):
+    """Each of six children has what its parent made last, and two forks are between some of them: the one in the middle has ended.
+    The parent forgets it at once, while its table is read now and then."""
+    ctx.write("heap.rb", open(PROGRAMS + "/heap.rb").read())
+    program = ctx.ruby(ctx.write("chain.rb", CHAIN))
+    program.expect("ready")
+    reader = record(ctx, program.pid, "-s", "--group-by", "process")
+    program.tell("go")
+    kept = truth(program)
+    children, lines = set(), 0
+    while lines < 7:
+        line = program.line(timeout=60)
+        lines += 1
+        if line != "cleared":
+            children.add(int(line.split()[1]))
+    profile = stop(ctx, reader)
+    no_garbage(profile)
+    worst = 0
+    for pid in children:
+        amounts, _ = by_method(profile, "process %d " % pid)
+        worst = max(worst, compare(amounts, kept))
+    check(len(children) == 6, "%s", children)
+    amounts, _ = by_method(profile, "process %d " % program.pid)
+    check(not amounts, "the parent has %s", amounts)
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
     return "at most %.1f standard deviations off" % worst
 
 

@@ -22,7 +22,7 @@ static void set_up(void)
 }
 
 /* One process, one thread, a stack of two frames and the class: the stack is told apart by its innermost frame. */
-static int hold(uint32_t vm, uint64_t serial, uint64_t time, uint32_t innermost)
+static void hold(uint32_t vm, uint64_t serial, uint64_t time, uint32_t innermost)
 {
 	struct sink_view view = { .weight = { 40, 3 }, .below = { 99 }, .below_count = 1 };
 	struct sink_sample sample = {
@@ -32,7 +32,7 @@ static int hold(uint32_t vm, uint64_t serial, uint64_t time, uint32_t innermost)
 	};
 
 	frame_numbers[3] = innermost;
-	return survivors__hold(&survivors, vm, serial, 1000, &sample, &view);
+	survivors__hold(&survivors, vm, serial, 1000, &sample, &view);
 }
 
 static void lives(uint32_t place, uint64_t serial, uint64_t size, uint64_t weight, uint64_t bytes)
@@ -64,10 +64,12 @@ static int tell(void *context, struct sink_sample *sample, struct sink_view *vie
 static int settle(uint32_t vm, uint32_t count, bool tells)
 {
 	static int context = 42;
-	struct survivors_use use = { .list = table, .count = count, .tell = tells ? tell : NULL, .context = &context };
+	int err;
 
 	told_count = 0;
-	return survivors__settle(&survivors, vm, &use);
+	survivors__begin(&survivors);
+	err = survivors__settle(&survivors, vm, 7, table, count, 0);
+	return err || !tells ? err : survivors__tell(&survivors, tell, &context);
 }
 
 TEST(survivors_are_told_with_what_they_take)
@@ -134,7 +136,7 @@ TEST(survivors_of_a_child_are_those_of_the_fork_and_its_own)
 	hold(VM, 10, 100, 30);
 	hold(VM, 11, 200, 31);	/* after the fork, as the child's own one */
 	hold(CHILD, 11, 250, 32);
-	CHECK_INT(survivors__inherit(&survivors, VM, CHILD, 150), 0);
+	survivors__inherit(&survivors, VM, CHILD, 150);
 	lives(0, 10, 40, 40, 0);
 	lives(1, 11, 40, 40, 0);
 	CHECK_INT(settle(CHILD, 2, true), 0);
@@ -146,12 +148,12 @@ TEST(survivors_of_a_child_are_those_of_the_fork_and_its_own)
 	/* The child's sample was lost: not that of its parent. */
 	survivors__end(&survivors, CHILD);
 	CHECK_INT(survivors.ended, 2);
-	CHECK_INT(survivors__inherit(&survivors, VM, CHILD, 150), 0);
+	survivors__inherit(&survivors, VM, CHILD, 150);
 	CHECK_INT(settle(CHILD, 2, true), 0);
 	CHECK_INT(told_count, 1);
 	CHECK_INT(told[0].innermost, 30);
 	/* Of one that nothing is known of. */
-	CHECK_INT(survivors__inherit(&survivors, 77, 78, 150), 0);
+	survivors__inherit(&survivors, 77, 78, 150);
 	CHECK_INT(settle(78, 2, true), 0);
 	CHECK_INT(told_count, 0);
 	survivors__free(&survivors);
@@ -159,23 +161,55 @@ TEST(survivors_of_a_child_are_those_of_the_fork_and_its_own)
 
 TEST(survivors_of_a_table_that_was_emptied_are_not_known)
 {
-	struct survivors_use use = { .list = table, .count = 0, .clears = 3, .refused = 100 };
-
 	set_up();
 	hold(VM, 10, 100, 30);
 	lives(0, 10, 40, 40, 0);
 	/* What was before is no matter. */
-	use.count = 1;
-	CHECK_INT(survivors__settle(&survivors, VM, &use), 0);
-	CHECK_INT(survivors.refused, 0);
+	CHECK_INT(survivors__settle(&survivors, VM, 7, table, 1, 3), 0);
 	CHECK_INT(survivors.count, 1);
-	use.count = 0;
-	use.clears = 4;
-	use.refused = 117;
-	CHECK_INT(survivors__settle(&survivors, VM, &use), 0);
+	CHECK_INT(survivors__settle(&survivors, VM, 7, table, 0, 4), 0);
 	CHECK_INT(survivors.forgotten, 1);
 	CHECK_INT(survivors.died, 0);
-	CHECK_INT(survivors.refused, 17);
+	/* Nor what is done while nothing is held, in a pause. */
+	survivors__resume(&survivors);
+	hold(VM, 11, 100, 30);
+	CHECK_INT(survivors__settle(&survivors, VM, 7, table, 0, 9), 0);
+	CHECK_INT(survivors.forgotten, 1);
+	CHECK_INT(survivors.died, 1);
+	survivors__free(&survivors);
+}
+
+/* The child made one of that number while its parent did. */
+TEST(survivors_of_one_number_are_the_childs_own)
+{
+	set_up();
+	hold(VM, 10, 100, 30);
+	hold(CHILD, 10, 200, 31);
+	survivors__inherit(&survivors, VM, CHILD, 150);
+	lives(0, 10, 40, 40, 0);
+	CHECK_INT(settle(CHILD, 1, true), 0);
+	CHECK_INT(told_count, 1);
+	CHECK_INT(told[0].innermost, 31);
+	survivors__free(&survivors);
+}
+
+/* They can be told twice, and those of a VM that was not read are not. */
+TEST(survivors_that_are_not_settled_are_not_told)
+{
+	static int context = 42;
+
+	set_up();
+	hold(VM, 10, 100, 30);
+	hold(CHILD, 11, 100, 31);
+	lives(0, 10, 40, 40, 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(settle(VM, 1, true), 0);
+		CHECK_INT(told_count, 1);
+		CHECK_INT(survivors__tell(&survivors, tell, &context), 0);
+		CHECK_INT(told_count, 2);
+		CHECK_INT(told[1].innermost, 30);
+	}
+	CHECK_INT(survivors__of(&survivors, CHILD), 1);
 	survivors__free(&survivors);
 }
 
@@ -216,7 +250,7 @@ TEST(survivors_keep_stacks_that_are_needed)
 {
 	set_up();
 	for (uint32_t i = 0; i < 50000; i++)
-		CHECK_INT(hold(VM, 1 + i, 100, 1000 + i), 0);
+		hold(VM, 1 + i, 100, 1000 + i);
 	lives(0, 5, 40, 40, 0);
 	lives(1, 40000, 40, 40, 0);
 	CHECK_INT(settle(VM, 2, false), 0);
@@ -234,12 +268,16 @@ TEST(survivors_without_memory)
 {
 	set_up();
 	no_memory = true;
-	CHECK_INT(hold(VM, 10, 100, 30), -ENOMEM);
+	hold(VM, 10, 100, 30);
 	no_memory = false;
-	CHECK_INT(hold(VM, 10, 100, 30), 0);
+	CHECK_INT(survivors.forgotten, 1);
+	hold(VM, 10, 100, 30);
+	CHECK_INT(survivors.count, 1);
 	survivors.count = SURVIVORS_MAX;
-	CHECK_INT(hold(VM, 11, 100, 30), -ENOMEM);
-	CHECK_INT(survivors__inherit(&survivors, VM, CHILD, 150), -ENOMEM);
+	hold(VM, 11, 100, 30);
+	CHECK_INT(survivors.forgotten, 2);
+	survivors__inherit(&survivors, VM, CHILD, 150);
+	CHECK_INT(survivors.forgotten, 3);
 	survivors.count = 1;
 	/* Whoever is told may fail. */
 	lives(0, 10, 40, 40, 0);
@@ -255,22 +293,38 @@ TEST(survivors_of_one_vm_do_not_take_the_room_of_others)
 {
 	set_up();
 	for (uint32_t i = 0; i < 100; i++)
-		CHECK_INT(hold(VM, 1 + i, 100, 1000 + i), 0);
+		hold(VM, 1 + i, 100, 1000 + i);
 	survivors.count = SURVIVORS_MAX;
-	CHECK_INT(hold(CHILD, 1, 100, 5000), 0);
+	hold(CHILD, 1, 100, 5000);
 	CHECK_INT(survivors.forgotten, 50);
 	CHECK_INT(survivors.vms[0].count, 50);
+	CHECK_INT(survivors.vms[1].count, 1);
 	survivors.count = SURVIVORS_MAX;
-	CHECK_INT(hold(VM, 200, 100, 30), -ENOMEM);
-	/* The same of room for stacks. */
-	survivors.count = 51;
+	hold(VM, 200, 100, 30);
+	CHECK_INT(survivors.forgotten, 51);
+	survivors__free(&survivors);
+}
+
+TEST(survivors_make_room_for_stacks)
+{
+	set_up();
+	for (uint32_t i = 0; i < 100; i++)
+		hold(VM, 1 + i, 100, 1000 + i);
 	survivors.stacks.node_max = survivors.stacks.node_count;
-	CHECK_INT(hold(CHILD, 2, 100, 5001), 0);
-	CHECK_INT(survivors.forgotten, 75);
+	hold(CHILD, 1, 100, 5001);
+	CHECK_INT(survivors.forgotten, 50);
+	CHECK_INT(survivors.vms[1].count, 1);
+	/* Some of these died: their stacks are enough. */
+	memset(table, 0, sizeof(table));
 	lives(0, 1, 40, 40, 0);
+	CHECK_INT(settle(VM, 1, false), 0);
+	survivors.stacks.node_max = survivors.stacks.node_count;
+	hold(CHILD, 2, 100, 5002);
+	CHECK_INT(survivors.forgotten, 50);
+	CHECK_INT(survivors.vms[1].count, 2);
 	lives(1, 2, 40, 40, 0);
 	CHECK_INT(settle(CHILD, 2, true), 0);
-	CHECK_INT(told[0].innermost, 5000);
-	CHECK_INT(told[1].innermost, 5001);
+	CHECK_INT(told[0].innermost, 5001);
+	CHECK_INT(told[1].innermost, 5002);
 	survivors__free(&survivors);
 }

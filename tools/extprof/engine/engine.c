@@ -204,7 +204,10 @@ int engine__step(struct engine *e, struct diag *d)
 	e->snapshot = e->fresh = false;
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
+	now = deadline__now();
 	e->behind = engine__drain(e) == -ECANCELED;
+	if (!e->behind)
+		e->drained_at = now;
 	engine__step_shared(e, now);
 	engine__release_command(e, now);
 	err = engine__search(e, d);

@@ -132,6 +132,7 @@ int engine__snapshot(struct engine *e, struct diag *d)
 	if (e->paused) {
 		/* That it paused is where it was put together. */
 		e->paused_at = e->resumed_at = deadline__now();
+		engine__settle_heap(e);
 		e->snapshot = true;
 		return 0;
 	}
@@ -188,8 +189,7 @@ int engine__finish(struct engine *e, struct diag *d)
 	if (!e->paused)
 		states__settle(&e->states);
 	take_all_counters(e);
-	if (!e->recording.writer)
-		engine__settle_heap(e);
+	engine__settle_heap(e);
 	read_last_names(e);
 	engine__finish_natives(e);
 	if (e->set.wanted_live == 0 && !e->ended)

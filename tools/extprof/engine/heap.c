@@ -9,23 +9,22 @@
 
 /* So many objects are held before the tables are read between two looks. */
 #define HELD_MANY (32u << 10)
-/* One table may take so long to read, and all of them in a look that is not the last. */
+/* One table may take so long to read, and all of them in the last look, and in others. */
 #define TABLE_TIMEOUT SECOND
+#define LAST_LOOK_TIME (15 * SECOND)
 #define LOOK_TIME (SECOND / 5)
+#define LOOK_TABLE_TIME (20 * MS)
 
 struct engine_heap {
 	struct survivors survivors;
 	struct tree tree;		/* what lived when the recording was last put together */
 	struct live_table table;
-	struct tree_sink sink;
+	struct tree_sink tree_sink;
 	uint32_t mode;			/* number of mode heap */
 	uint64_t ask_at, look_at;	/* CLOCK_MONOTONIC, ns */
 	uint32_t next;			/* place in the set of processes where the next look begins */
 	uint32_t held_after;		/* objects that were held after the last look */
-	struct sink *also;		/* who else is told; NULL nobody */
-	/* Of the VM that is looked at. */
-	const struct process *process;
-	const struct vm *vm;
+	struct sink *sink;		/* who is told */
 };
 
 int engine__open_heap(struct engine *e)
@@ -39,7 +38,7 @@ int engine__open_heap(struct engine *e)
 		if (!h || survivors__init(&h->survivors) || tree__init(&h->tree))
 			return -ENOMEM;
 		h->mode = i;
-		tree_sink__init(&h->sink, &h->tree);
+		tree_sink__init(&h->tree_sink, &h->tree);
 		e->resolver.survivors = &h->survivors;
 	}
 	return 0;
@@ -61,89 +60,124 @@ const struct tree *engine__tree_of(const struct engine *e, const struct mode *mo
 	return mode->lives && e->heap ? &e->heap->tree : &e->tree;
 }
 
+const struct survivors *engine__survivors(const struct engine *e)
+{
+	return e->heap ? &e->heap->survivors : NULL;
+}
+
+/* -- asking ---------------------------------------------------------------------------------- */
+
 void engine__ask_live(struct engine *e, struct vm *vm)
 {
 	int err;
 
 	if (!e->heap)
 		return;
-	err = vm->space ? live_table__ask(vm->space, &vm->layout) : -EACCES;
-	/* A child is asked for when its memory is open; what has ended is not. */
-	if (err && vm->space && err != -ESRCH && err != -ESTALE && !e->live_refused++)
+	err = vm->space ? live_table__ask(vm->space, &vm->layout) : 0;
+	/* Who does not answer in time is asked again. */
+	if ((err != -EACCES && err != -EPERM && err != -EBADF && err != -EIO) || vm->table_refused)
+		return;
+	vm->table_refused = true;
+	if (!e->live_refused++)
 		e->why_live_refused = err;
 }
 
-/* Frames of an object that was made before a fork name the process that made it. */
-static void name_process(struct engine *e, uint32_t row, uint32_t *frames, uint32_t groups)
+static void ask_all(struct engine *e)
 {
-	for (uint32_t i = 0; i < groups; i++)
-		if (frame_table__get(&e->frames, frames[i])->kind == FRAME_PROCESS)
-			frames[i] = resolve__process_frame(&e->resolver, row);
+	e->heap->ask_at = deadline__now() + LIVE_TABLE_INTERVAL;
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i] && !e->set.vms[i]->exited)
+			engine__ask_live(e, e->set.vms[i]);
 }
 
-static int tell(void *context, struct sink_sample *sample, struct sink_view *view)
+void engine__resume_heap(struct engine *e)
 {
-	struct engine *e = context;
-	struct engine_heap *h = e->heap;
+	if (!e->heap)
+		return;
+	survivors__resume(&e->heap->survivors);
+	ask_all(e);
+}
+
+/* -- looking --------------------------------------------------------------------------------- */
+
+/*
+ * A child has what its parent had at the fork.  Its ancestors come first: one that has ended since had it from its own parent.
+ * False: not all samples of the time before the fork are here.
+ */
+static bool inherit(struct engine *e, struct vm *vm, bool last)
+{
+	if (vm->inherited || !vm->forked_at || !vm->parent)
+		return true;
+	if ((!last && vm->forked_at >= e->drained_at) || !inherit(e, vm->parent, last))
+		return false;
+	vm->inherited = true;
+	/* Its parent here can be an older ancestor, which has made other objects of the same numbers since. */
+	if (vm->depth < VM_DEPTH_MAX)
+		survivors__inherit(&e->heap->survivors, vm->parent->number, vm->number, vm->forked_at);
+	return true;
+}
+
+static void inherit_all(struct engine *e, bool last)
+{
+	for (uint32_t i = 0; i < e->set.vm_count; i++)
+		if (e->set.vms[i])
+			inherit(e, e->set.vms[i], last);
+}
+
+/* Does a child still wait for what the VM of that number had at its fork?  Then nothing of it may be forgotten. */
+static bool has_heirs(const struct engine *e, uint32_t number)
+{
+	for (uint32_t i = 0; i < e->set.vm_count; i++) {
+		const struct vm *child = e->set.vms[i];
+
+		if (!child || child->inherited || !child->forked_at)
+			continue;
+		for (const struct vm *v = child->parent; v; v = v->parent)
+			if (v->number == number)
+				return true;
+	}
+	return false;
+}
+
+static int read_table(struct engine *e, struct vm *vm, bool last, uint64_t until)
+{
+	struct deadline *deadline = vm->space->deadline, limit;
+	uint64_t now = deadline__now(), table_until = now + (last ? TABLE_TIMEOUT : LOOK_TABLE_TIME);
 	int err;
 
-	sample->origin.process = h->process->row;
-	sample->origin.vm = h->vm->number;
-	view->mode = h->mode;
-	view->mode_frame = e->resolver.mode_frames[h->mode];
-	/* They are in the room of survivors, which is ours until it tells the next one. */
-	name_process(e, h->process->row, h->survivors.path + (sample->frames - h->survivors.path), sample->groups);
-	err = h->sink.sink.ops->sample(&h->sink.sink, sample);
-	if (!err && h->also)
-		err = h->also->ops->sample(h->also, sample);
+	if (table_until > until)
+		table_until = until;
+	deadline__start(&limit, last ? e->settings.interrupt_fd : -1, now + TABLE_TIMEOUT);
+	vm->space->deadline = &limit;
+	err = live_table__read(&e->heap->table, &vm->memory, &vm->layout, table_until);
+	vm->space->deadline = deadline;
 	return err;
 }
 
-/* -EINTR and the like: it is not known what lives, and all stays as it is. */
-static int look_at(struct engine *e, const struct process *p, bool tells)
+/* An error: it is not known what lives, and all that is held stays. */
+static int look_at(struct engine *e, struct process *p, bool last, uint64_t until)
 {
 	struct engine_heap *h = e->heap;
 	struct vm *vm = p->vm;
-	struct deadline *deadline, limit;
-	struct survivors_use use;
 	int err;
 
-	if (!vm || p->shares_vm || !vm->space || vm->exited)
+	if (!vm || p->shares_vm || vm->exited)
 		return 0;
-	deadline__start(&limit, -1, deadline__now() + TABLE_TIMEOUT);
-	deadline = vm->space->deadline;
-	vm->space->deadline = &limit;
-	err = live_table__read(&h->table, &vm->memory, &vm->layout);
-	vm->space->deadline = deadline;
-	if (err)
-		return err;
-	h->process = p;
-	h->vm = vm;
-	use = (struct survivors_use){
-		.list = h->table.list, .count = h->table.count, .clears = h->table.clears, .refused = h->table.refused,
-		.tell = tells ? tell : NULL, .context = e,
-	};
-	return survivors__settle(&h->survivors, vm->number, &use);
-}
-
-/* All samples that were taken before a fork are here by now. */
-static int inherit(struct engine *e)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < e->set.count && !err; i++) {
-		const struct process *p = e->set.list[i];
-		struct vm *vm = p ? p->vm : NULL;
-
-		if (!vm || p->shares_vm || vm->inherited || !vm->forked_at || !vm->parent)
-			continue;
-		vm->inherited = true;
-		/* Its parent here can be an older ancestor, which has made other objects of the same numbers since. */
-		if (vm->depth >= VM_DEPTH_MAX)
-			continue;
-		err = survivors__inherit(&e->heap->survivors, vm->parent->number, vm->number, vm->forked_at);
+	if (!vm->space)
+		return survivors__of(&h->survivors, vm->number) ? -EACCES : 0;
+	err = read_table(e, vm, last, until);
+	/* What the table does not have any more a child can have, that was made before it was read. */
+	engine__drain_lifecycle(e);
+	inherit_all(e, last);
+	if (p->vm != vm || vm->exited || err == -ESRCH || err == -ESTALE) {
+		/* Else its end will be told. */
+		if (last)
+			survivors__end(&h->survivors, vm->number);
+		return 0;
 	}
-	return err;
+	if (err || has_heirs(e, vm->number))
+		return err;
+	return survivors__settle(&h->survivors, vm->number, p->row, h->table.list, h->table.count, h->table.clears);
 }
 
 /* Programs that nobody runs any more have no objects. */
@@ -154,24 +188,32 @@ static void end_objects(struct engine *e)
 	for (uint32_t i = s->vm_count; i-- > 0;) {
 		const struct vm *vm = process_set__vm(&e->set, s->vms[i].vm);
 
-		if (!vm || vm->exited)
+		if ((!vm || vm->exited) && !has_heirs(e, s->vms[i].vm))
 			survivors__end(s, s->vms[i].vm);
 	}
 }
 
 /* The tables of all VMs, or of those for which there is time.  The first error; others are read all the same. */
-static int look(struct engine *e, bool tells)
+static int look(struct engine *e, bool last)
 {
 	struct engine_heap *h = e->heap;
-	uint64_t until = tells ? UINT64_MAX : deadline__now() + LOOK_TIME;
-	int first = inherit(e);
+	uint64_t until = deadline__now() + (last ? LAST_LOOK_TIME : LOOK_TIME);
+	uint32_t count = e->set.count;
+	int first = 0;
 
-	for (uint32_t n = 0; n < e->set.count && deadline__now() < until; n++) {
-		const struct process *p = e->set.list[h->next++ % e->set.count];
-		int err = p ? look_at(e, p, tells) : 0;
+	survivors__begin(&h->survivors);
+	/* Before any of them forgets something. */
+	inherit_all(e, last);
+	for (uint32_t n = 0; n < count && e->set.count; n++) {
+		struct process *p = e->set.list[h->next++ % e->set.count];
+		int err = 0;
 
-		if (err == -ESRCH || err == -ESTALE)
-			err = 0;
+		if (deadline__now() >= until) {
+			first = first || !last ? first : -ETIME;
+			break;
+		}
+		if (p)
+			err = look_at(e, p, last, until);
 		first = first ? first : err;
 	}
 	end_objects(e);
@@ -187,18 +229,37 @@ void engine__step_heap(struct engine *e, uint64_t now)
 	/* What it knows is not to be forgotten in a pause. */
 	if (!h || (e->paused && !h->survivors.count))
 		return;
-	if (now >= h->ask_at) {
-		h->ask_at = now + LIVE_TABLE_INTERVAL;
-		for (uint32_t i = 0; i < e->set.vm_count; i++)
-			if (e->set.vms[i] && !e->set.vms[i]->exited)
-				engine__ask_live(e, e->set.vms[i]);
-	}
+	if (now >= h->ask_at)
+		ask_all(e);
 	/* Samples that wait may be of objects that are in no table any more, and of the time before a fork. */
-	if (e->behind || (now < h->look_at && h->survivors.count < 2 * h->held_after + HELD_MANY))
+	if (e->behind || (now < h->look_at && !h->survivors.crowded && h->survivors.count < 2 * h->held_after + HELD_MANY))
 		return;
 	h->look_at = now + LIVE_TABLE_INTERVAL;
 	/* What could not be read is read the next time, and at the end it is told. */
 	look(e, false);
+}
+
+/* -- telling --------------------------------------------------------------------------------- */
+
+/* Frames of an object that was made before a fork name the process that made it. */
+static void name_process(struct engine *e, struct sink_sample *sample)
+{
+	uint32_t *frames = e->heap->survivors.path + (sample->frames - e->heap->survivors.path);
+
+	for (uint32_t i = 0; i < sample->groups; i++)
+		if (frame_table__get(&e->frames, frames[i])->kind == FRAME_PROCESS)
+			frames[i] = resolve__process_frame(&e->resolver, sample->origin.process);
+}
+
+static int tell(void *context, struct sink_sample *sample, struct sink_view *view)
+{
+	struct engine *e = context;
+	struct engine_heap *h = e->heap;
+
+	view->mode = h->mode;
+	view->mode_frame = e->resolver.mode_frames[h->mode];
+	name_process(e, sample);
+	return h->sink->ops->sample(h->sink, sample);
 }
 
 void engine__settle_heap(struct engine *e)
@@ -214,20 +275,17 @@ void engine__settle_heap(struct engine *e)
 	tree__free(&h->tree);
 	h->tree = tree;
 	e->why_heap = look(e, true);
+	h->sink = &h->tree_sink.sink;
+	if (survivors__tell(&h->survivors, tell, e))
+		e->why_heap = -ENOMEM;
 }
 
 int engine__record_heap(struct engine *e)
 {
-	struct engine_heap *h = e->heap;
-	int err;
-
-	if (!h)
+	if (!e->heap)
 		return 0;
-	h->also = &e->recording.sink;
-	engine__settle_heap(e);
-	h->also = NULL;
-	err = e->recording.sink.err;
-	return err;
+	e->heap->sink = &e->recording.sink;
+	return survivors__tell(&e->heap->survivors, tell, e);
 }
 
 int engine__restart_heap(struct engine *e, struct frame_table *frames)
@@ -242,9 +300,4 @@ int engine__restart_heap(struct engine *e, struct frame_table *frames)
 	tree__free(&h->tree);
 	h->tree = tree;
 	return survivors__renumber(&h->survivors, &e->frames, frames);
-}
-
-const struct survivors *engine__survivors(const struct engine *e)
-{
-	return e->heap ? &e->heap->survivors : NULL;
 }

@@ -55,6 +55,7 @@ int engine__resume(struct engine *e, struct diag *d)
 	e->ask_at = 0;
 	/* What they used meanwhile counts nowhere. */
 	engine__read_all_cpu_times(e);
+	engine__resume_heap(e);
 	if (!e->started) {
 		e->paused = false;
 		return e->set.sampled ? engine__start(e, d) : 0;

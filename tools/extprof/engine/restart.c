@@ -18,6 +18,12 @@ static int forget_stacks(struct engine *e)
 		tree__free(&tree);
 		return -ENOMEM;
 	}
+	/* The frames of objects that live keep the names that they have now. */
+	for (uint32_t i = 0; e->heap && i < e->set.vm_count; i++)
+		if (e->set.vms[i])
+			resolve__name_threads(&e->resolver, e->set.vms[i]);
+	if (e->heap)
+		resolve__name_processes(&e->resolver);
 	if (engine__restart_heap(e, &frames)) {
 		tree__free(&tree);
 		frame_table__free(&frames);

@@ -110,6 +110,7 @@ struct engine {
 	struct source_counters kernel[SOURCE_MAX];	/* sums of all rows, by source */
 	bool started;		/* the sources run */
 	bool behind;		/* samples wait that there was no time for */
+	uint64_t drained_at;	/* all samples that were sent before are resolved; CLOCK_MONOTONIC, ns */
 	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t from;		/* what is reported began then: started_at, or the last restart */
 	uint64_t paused_at, resumed_at;	/* by the last snapshot or pause */
@@ -276,10 +277,12 @@ const struct tree *engine__tree_of(const struct engine *e, const struct mode *mo
 void engine__ask_live(struct engine *e, struct vm *vm);
 /* Forget what has died, if it is time for that. */
 void engine__step_heap(struct engine *e, uint64_t now);
-/* No sample waits: find what lives now, for a report. */
+/* No sample waits: find what lives now, for reports and the recording. */
 void engine__settle_heap(struct engine *e);
-/* The same, and put it into the recording.  0 or what the recording says. */
+/* Put it into the recording.  0 or what the recording says. */
 int engine__record_heap(struct engine *e);
+/* Sampling is about to go on after a pause. */
+void engine__resume_heap(struct engine *e);
 /* Frames are about to have the numbers of that table.  0 or -ENOMEM. */
 int engine__restart_heap(struct engine *e, struct frame_table *frames);
 /* NULL: there is no mode of them. */

@@ -81,10 +81,30 @@ static int explain_losses(const struct report *r, struct diag *d)
 	return -ENODATA;
 }
 
-/* Objects were sampled, and all of them went with their processes. */
-static bool went_with_processes(const struct report *r)
+/* A mode of what lives shows nothing, and it is not so that nothing lives.  0: it is so, or it shows something. */
+static int explain_objects(const struct report *r, struct diag *d)
 {
-	return r->meta.mode->lives && !r->samples && !r->left_out && r->meta.objects_ended;
+	const struct report_meta *m = &r->meta;
+	char who[48];
+
+	if (!m->mode->lives)
+		return 0;
+	if (m->why_objects_unknown)
+		return diag__set(d, DIAG_INTERNAL, -m->why_objects_unknown, "what lives is not known of all processes: %s",
+				 strerror(-m->why_objects_unknown));
+	if (r->samples || r->left_out)
+		return 0;
+	name_processes(r, who, sizeof(who));
+	if (m->objects_ended) {
+		diag__set(d, DIAG_NO_PROCESS, 0, "nothing lives: %s has ended, and with it %" PRIu64 " objects that were sampled and "
+			  "lived until then", who, m->objects_ended);
+		diag__hint(d, "end the recording while the process runs: -d SECONDS");
+		return -ENODATA;
+	}
+	if (!m->objects_sampled && (m->objects_refused || m->objects_not_asked))
+		return diag__set(d, DIAG_PERMISSION, m->objects_not_asked ? -m->why_objects_not_asked : EACCES,
+				 "what lives is not known: %s keeps no table of it", who);
+	return 0;
 }
 
 int verdict__give(const struct reports *reports, enum timer_kind timer, struct diag *d)
@@ -106,22 +126,10 @@ int verdict__give(const struct reports *reports, enum timer_kind timer, struct d
 	if (!shown && !kept)
 		return explain_losses(&reports->list[0], d);
 	for (uint32_t i = 0; i < reports->count && balanced; i++) {
-		int why = reports->list[i].meta.why_objects_unknown;
+		int err = explain_objects(&reports->list[i], d);
 
-		if (why)
-			return diag__set(d, DIAG_INTERNAL, -why, "what lives is not known of all processes: %s", strerror(-why));
-	}
-	for (uint32_t i = 0; i < reports->count && balanced && !shown; i++) {
-		const struct report *r = &reports->list[i];
-		char who[48];
-
-		if (!went_with_processes(r))
-			continue;
-		name_processes(r, who, sizeof(who));
-		diag__set(d, DIAG_NO_PROCESS, 0, "nothing lives: %s has ended, and with it %" PRIu64 " objects that were sampled and "
-			  "lived until then", who, r->meta.objects_ended);
-		diag__hint(d, "end the recording while the process runs: -d SECONDS, or Ctrl-C");
-		return -ENODATA;
+		if (err)
+			return err;
 	}
 	if (balanced && !shown && left_out) {
 		diag__set(d, DIAG_OK, 0, "no samples: none of the stacks goes through what --focus names");

@@ -250,11 +250,11 @@ static void add_objects(const struct report_meta *m, struct text *out)
 		text__addf(out, ", %" PRIu64 " went with their process", m->objects_ended);
 	text__adds(out, "\n");
 	if (m->objects_refused)
-		text__addf(out, "objects not followed: %" PRIu64 " samples, for which the table of the process had no room (a larger "
-			   "--alloc-interval needs less)\n", m->objects_refused);
+		text__addf(out, "objects not followed: %" PRIu64 " samples, which have no place in the table of their process (it is full, "
+			   "and a larger --alloc-interval needs less; or it was not asked for yet)\n", m->objects_refused);
 	if (m->objects_forgotten)
 		text__addf(out, "objects not known: %" PRIu64 " sampled ones may live (the process was not asked for so long that it has "
-			   "forgotten them, or extprof had no memory)\n", m->objects_forgotten);
+			   "forgotten them, or extprof had no room for them)\n", m->objects_forgotten);
 	if (m->objects_not_asked)
 		text__addf(out, "no table of objects: in %" PRIu32 " of the processes (%s: the memory could not be written)\n",
 			   m->objects_not_asked, strerror(-m->why_objects_not_asked));

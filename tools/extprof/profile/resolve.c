@@ -9,6 +9,7 @@
 #include "profile/idle.h"
 #include "profile/resolve_parts.h"
 #include "profile/survivors.h"
+#include "wire/alloc.h"
 #include "wire/states.h"
 
 /*
@@ -205,20 +206,21 @@ static int tell_pause(struct resolver *c, struct vm *vm, uint32_t row, const str
 }
 
 /* What may die is held back, and the sinks get the other views. */
-static int hold_objects(struct resolver *c, const struct sample_event *e, struct sink_sample *sample)
+static void hold_objects(struct resolver *c, const struct sample_event *e, struct sink_sample *sample)
 {
 	uint32_t kept = 0;
-	int err = 0;
 
-	for (uint32_t i = 0; c->survivors && i < sample->view_count && !err; i++) {
+	if (!c->survivors)
+		return;
+	if (e->source == SOURCE_ALLOC && e->state != ALLOC_MALLOC && !e->more)
+		c->survivors->refused++;
+	for (uint32_t i = 0; i < sample->view_count; i++) {
 		if (c->modes[c->views[i].mode]->lives)
-			err = survivors__hold(c->survivors, e->vm, e->more, (uint32_t)e->detail, sample, &c->views[i]);
+			survivors__hold(c->survivors, e->vm, e->more, (uint32_t)e->detail, sample, &c->views[i]);
 		else
 			c->views[kept++] = c->views[i];
 	}
-	if (c->survivors)
-		sample->view_count = kept;
-	return err;
+	sample->view_count = kept;
 }
 
 static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const struct sample_event *e,
@@ -244,8 +246,7 @@ static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const st
 
 		sinks__interval(&c->sinks, &interval);
 	}
-	if (hold_objects(c, e, &sample))
-		return -ENOMEM;
+	hold_objects(c, e, &sample);
 	return sample.view_count ? sinks__sample(&c->sinks, &sample) : 0;
 }
 

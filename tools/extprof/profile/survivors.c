@@ -10,6 +10,8 @@
 /* Stacks of objects that died stay in the tree until it has so many nodes, and twice those that are needed. */
 #define NODES_KEPT (32u << 10)
 #define VMS_MAX (1u << 16)
+/* More than an object takes, for all that it stands for: so many of them have a sum. */
+#define VALUE_MAX (1ull << 44)
 
 int survivors__init(struct survivors *s)
 {
@@ -26,7 +28,7 @@ void survivors__free(struct survivors *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static struct held_vm *find(struct survivors *s, uint32_t vm)
+static struct held_vm *find(const struct survivors *s, uint32_t vm)
 {
 	for (uint32_t i = s->vm_count; i-- > 0;)
 		if (s->vms[i].vm == vm)
@@ -41,39 +43,25 @@ static struct held_vm *find_or_add(struct survivors *s, uint32_t vm)
 	if (v || array__reserve(&s->vms, s->vm_count, 1, &s->vm_room, VMS_MAX, sizeof(*s->vms)))
 		return v;
 	v = &s->vms[s->vm_count++];
-	*v = (struct held_vm){ .vm = vm };
+	*v = (struct held_vm){ .vm = vm, .process = PROCESS_NONE };
 	return v;
 }
 
-static int rebuild_or_forget(struct survivors *s, const struct frame_table *from, struct frame_table *to);
-
-/*
- * What one VM has must not keep others from having any: the one that has most gives up half.  False: that is the VM which
- * asks.
- */
-static bool make_room(struct survivors *s, const struct held_vm *v)
+uint32_t survivors__of(const struct survivors *s, uint32_t vm)
 {
-	struct held_vm *most = NULL;
-	uint32_t half;
+	const struct held_vm *v = find(s, vm);
 
-	for (uint32_t i = 0; i < s->vm_count; i++)
-		if (!most || s->vms[i].count > most->count)
-			most = &s->vms[i];
-	if (!most || most == v || most->count < 2)
-		return false;
-	half = most->count / 2;
-	most->count -= half;
-	s->count -= half;
-	s->forgotten += half;
-	return !rebuild_or_forget(s, NULL, NULL);
+	return v ? v->count : 0;
 }
 
-static int reserve(struct survivors *s, struct held_vm *v)
+static void drop(struct survivors *s, struct held_vm *v, uint32_t count)
 {
-	if (s->count >= SURVIVORS_MAX && !make_room(s, v))
-		return -ENOMEM;
-	return array__reserve(&v->list, v->count, 1, &v->room, SURVIVORS_OF_VM_MAX, sizeof(*v->list));
+	v->count -= count;
+	s->count -= count;
+	s->dropped |= count != 0;
 }
+
+/* -- stacks ---------------------------------------------------------------------------------- */
 
 /* Frames below `node`, outermost first. */
 static int add_path(struct tree *t, uint32_t node, const uint32_t *frames, uint32_t count, uint32_t *last)
@@ -86,17 +74,6 @@ static int add_path(struct tree *t, uint32_t node, const uint32_t *frames, uint3
 	return err;
 }
 
-/* The frames from below the root to the node, outermost first: the last `count` of `room`.  Returns where they begin. */
-static const uint32_t *path_of(const struct tree *t, uint32_t node, uint32_t *room, uint32_t max, uint32_t *count)
-{
-	uint32_t n = max;
-
-	for (; node && n; node = t->nodes[node].parent)
-		room[--n] = t->nodes[node].frame;
-	*count = max - n;
-	return room + n;
-}
-
 static int add_paths(struct tree *t, const struct sink_sample *sample, const struct sink_view *view, struct held_object *o)
 {
 	int err = add_path(t, 0, sample->frames, sample->count, &o->stack);
@@ -106,135 +83,21 @@ static int add_paths(struct tree *t, const struct sink_sample *sample, const str
 	return err ? err : add_path(t, 0, sample->labels, sample->label_count, &o->labels);
 }
 
-int survivors__hold(struct survivors *s, uint32_t vm, uint64_t serial, uint32_t class, const struct sink_sample *sample,
-		    const struct sink_view *view)
+/* The frames from below the root to the node, outermost first: the last `count` of `room`.  Returns where they begin. */
+static uint32_t *path_of(const struct tree *t, uint32_t node, uint32_t *room, uint32_t max, uint32_t *count)
 {
-	struct held_vm *v = find_or_add(s, vm);
-	struct held_object o = {
-		.serial = serial, .time = sample->time, .thread = sample->origin.thread, .label = sample->label,
-		.tid = sample->origin.tid, .fiber = sample->origin.fiber, .thread_frame = sample->origin.thread_frame,
-		.count = view->weight.count < UINT32_MAX ? (uint32_t)view->weight.count : UINT32_MAX, .class = class,
-		.groups = (uint8_t)sample->groups, .below = (uint8_t)view->below_count, .truncated = (uint8_t)sample->truncated,
-	};
+	uint32_t n = max;
 
-	if (!v || reserve(s, v) ||
-	    (add_paths(&s->stacks, sample, view, &o) && (!make_room(s, v) || add_paths(&s->stacks, sample, view, &o))))
-		return -ENOMEM;
-	v->list[v->count++] = o;
-	s->count++;
-	s->held++;
-	return 0;
+	for (; node && n; node = t->nodes[node].parent)
+		room[--n] = t->nodes[node].frame;
+	*count = max - n;
+	return room + n;
 }
-
-int survivors__inherit(struct survivors *s, uint32_t parent, uint32_t vm, uint64_t forked_at)
-{
-	struct held_vm *v = find_or_add(s, vm), *from = find(s, parent);
-
-	if (!v)
-		return -ENOMEM;
-	for (uint32_t i = 0; from && i < from->count; i++) {
-		if (from->list[i].time >= forked_at)
-			continue;
-		/* Who is made room for could be the parent. */
-		if (s->count >= SURVIVORS_MAX || reserve(s, v))
-			return -ENOMEM;
-		v->list[v->count++] = from->list[i];
-		s->count++;
-		s->held++;
-	}
-	return 0;
-}
-
-static int by_serial(const void *a, const void *b)
-{
-	const struct held_object *x = a, *y = b;
-
-	return x->serial < y->serial ? -1 : x->serial > y->serial;
-}
-
-/* In bytes: what it takes, for all objects that it stands for. */
-static uint64_t value_of(const struct rb_debug_ext_live *o)
-{
-	double bytes = (double)(o->bytes ? o->bytes : o->size) * ((double)o->weight / (double)o->size);
-
-	return bytes < (double)(1ull << 60) ? (uint64_t)(bytes + 0.5) : 1ull << 60;
-}
-
-static int tell(struct survivors *s, const struct held_object *o, const struct rb_debug_ext_live *entry,
-		const struct survivors_use *use)
-{
-	struct sink_view view = { .weight = { value_of(entry), o->count }, .below_count = o->below };
-	struct sink_sample sample = {
-		.origin = { .thread = o->thread, .tid = o->tid, .fiber = o->fiber, .thread_frame = o->thread_frame },
-		.time = o->time, .source = SOURCE_ALLOC, .truncated = o->truncated, .label = o->label,
-		.groups = o->groups, .views = &view, .view_count = 1,
-	};
-
-	sample.frames = path_of(&s->stacks, o->stack, s->path, SINK_FRAMES_MAX + SINK_BELOW_MAX, &sample.count);
-	sample.count -= o->below;
-	memcpy(view.below, sample.frames + sample.count, o->below * sizeof(*view.below));
-	sample.labels = path_of(&s->stacks, o->labels, s->labels, SINK_LABELS_MAX, &sample.label_count);
-	return use->tell(use->context, &sample, &view);
-}
-
-int survivors__settle(struct survivors *s, uint32_t vm, const struct survivors_use *use)
-{
-	struct held_vm *v = find_or_add(s, vm);
-	uint32_t kept = 0, at = 0;
-	bool cleared;
-	int err = 0;
-
-	if (!v)
-		return -ENOMEM;
-	if (!v->read)
-		v->refused = use->refused;
-	s->refused += use->refused - v->refused;
-	v->refused = use->refused;
-	cleared = v->read && v->clears != use->clears;
-	v->read = true;
-	v->clears = use->clears;
-	if (v->count)
-		qsort(v->list, v->count, sizeof(*v->list), by_serial);
-	for (uint32_t i = 0; i < v->count; i++) {
-		const struct held_object *o = &v->list[i];
-
-		while (at < use->count && use->list[at].serial < o->serial)
-			at++;
-		/* A sample that came twice is one object. */
-		if (at == use->count || use->list[at].serial != o->serial || use->list[at].id != o->class ||
-		    (kept && v->list[kept - 1].serial == o->serial)) {
-			if (cleared)
-				s->forgotten++;
-			else
-				s->died++;
-			continue;
-		}
-		if (use->tell && !err)
-			err = tell(s, o, &use->list[at], use);
-		v->list[kept++] = *o;
-	}
-	s->count -= v->count - kept;
-	v->count = kept;
-	return err;
-}
-
-void survivors__end(struct survivors *s, uint32_t vm)
-{
-	struct held_vm *v = find(s, vm);
-
-	if (!v)
-		return;
-	s->ended += v->count;
-	s->count -= v->count;
-	free(v->list);
-	*v = s->vms[--s->vm_count];
-}
-
-/* -- other numbers --------------------------------------------------------------------------- */
 
 /* The number of a frame in another table; FRAME_MERGED: out of memory. */
 static uint32_t renumber_frame(const struct frame_table *from, struct frame_table *to, uint32_t *numbers, uint32_t frame)
 {
+	const struct frame *f;
 	uint64_t code;
 
 	if (frame >= from->count)
@@ -242,7 +105,17 @@ static uint32_t renumber_frame(const struct frame_table *from, struct frame_tabl
 	if (numbers[frame])
 		return numbers[frame];
 	code = from->codes[frame];
-	numbers[frame] = code ? frame_table__code(to, code) : frame_table__add(to, &from->list[frame]);
+	f = &from->list[frame];
+	if (code) {
+		numbers[frame] = frame_table__code(to, code);
+	} else if (f->kind == FRAME_THREAD || f->kind == FRAME_PROCESS) {
+		/* Two of these can look the same. */
+		numbers[frame] = frame_table__later(to, (enum frame_kind)f->kind);
+		if (numbers[frame] != FRAME_MERGED && frame_table__set(to, numbers[frame], f))
+			return FRAME_MERGED;
+	} else {
+		numbers[frame] = frame_table__add(to, f);
+	}
 	return numbers[frame];
 }
 
@@ -281,6 +154,7 @@ static int rebuild(struct survivors *s, const struct frame_table *from, struct f
 
 	if (err)
 		goto cleanup;
+	stacks.node_max = s->stacks.node_max;
 	err = numbers && nodes ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < s->vm_count; i++) {
 		for (uint32_t j = 0; j < s->vms[i].count && !err; j++) {
@@ -302,6 +176,7 @@ static int rebuild(struct survivors *s, const struct frame_table *from, struct f
 	tree__free(&s->stacks);
 	s->stacks = stacks;
 	s->nodes_needed = stacks.node_count;
+	s->dropped = false;
 cleanup:
 	free(numbers);
 	free(nodes);
@@ -314,8 +189,7 @@ static int rebuild_or_forget(struct survivors *s, const struct frame_table *from
 
 	for (uint32_t i = 0; err && i < s->vm_count; i++) {
 		s->forgotten += s->vms[i].count;
-		s->count -= s->vms[i].count;
-		s->vms[i].count = 0;
+		drop(s, &s->vms[i], s->vms[i].count);
 	}
 	return err;
 }
@@ -327,6 +201,198 @@ int survivors__renumber(struct survivors *s, const struct frame_table *from, str
 
 void survivors__tidy(struct survivors *s)
 {
-	if (s->stacks.node_count > NODES_KEPT && s->stacks.node_count / 2 > s->nodes_needed)
+	uint32_t nodes = s->stacks.node_count;
+
+	s->crowded = false;
+	if (s->dropped && nodes > NODES_KEPT && (nodes / 2 > s->nodes_needed || nodes > s->stacks.node_max / 4 * 3))
 		rebuild_or_forget(s, NULL, NULL);
+}
+
+/* -- room ------------------------------------------------------------------------------------ */
+
+/*
+ * What one VM has must not keep others from having any: the one that has most gives up half.  False: that is the VM which
+ * asks.
+ */
+static bool make_room(struct survivors *s, const struct held_vm *v)
+{
+	struct held_vm *most = NULL;
+	uint32_t half;
+
+	for (uint32_t i = 0; i < s->vm_count; i++)
+		if (!most || s->vms[i].count > most->count)
+			most = &s->vms[i];
+	if (!most || most == v || most->count < 2)
+		return false;
+	half = most->count / 2;
+	s->forgotten += half;
+	drop(s, most, half);
+	return !rebuild_or_forget(s, NULL, NULL);
+}
+
+static int reserve(struct survivors *s, struct held_vm *v)
+{
+	if (s->count >= SURVIVORS_MAX && !make_room(s, v))
+		return -ENOMEM;
+	s->crowded |= v->count >= SURVIVORS_OF_VM_MAX / 4 * 3;
+	return array__reserve(&v->list, v->count, 1, &v->room, SURVIVORS_OF_VM_MAX, sizeof(*v->list));
+}
+
+/* Stacks of objects that have died give room first. */
+static int make_paths(struct survivors *s, const struct held_vm *v, const struct sink_sample *sample, const struct sink_view *view,
+		      struct held_object *o)
+{
+	int err = add_paths(&s->stacks, sample, view, o);
+
+	if (err && s->dropped && !rebuild_or_forget(s, NULL, NULL))
+		err = add_paths(&s->stacks, sample, view, o);
+	if (err && make_room(s, v))
+		err = add_paths(&s->stacks, sample, view, o);
+	return err;
+}
+
+/* -- objects --------------------------------------------------------------------------------- */
+
+void survivors__hold(struct survivors *s, uint32_t vm, uint64_t serial, uint32_t class, const struct sink_sample *sample,
+		     const struct sink_view *view)
+{
+	struct held_vm *v = find_or_add(s, vm);
+	struct held_object o = {
+		.serial = serial, .time = sample->time, .thread = sample->origin.thread, .label = sample->label,
+		.tid = sample->origin.tid, .fiber = sample->origin.fiber, .thread_frame = sample->origin.thread_frame,
+		.count = view->weight.count < UINT32_MAX ? (uint32_t)view->weight.count : UINT32_MAX, .class = class,
+		.groups = (uint8_t)sample->groups, .below = (uint8_t)view->below_count, .truncated = (uint8_t)sample->truncated,
+	};
+
+	s->held++;
+	if (!v || reserve(s, v) || make_paths(s, v, sample, view, &o)) {
+		s->forgotten++;
+		return;
+	}
+	v->list[v->count++] = o;
+	s->count++;
+}
+
+void survivors__inherit(struct survivors *s, uint32_t parent, uint32_t vm, uint64_t forked_at)
+{
+	struct held_vm *v = find_or_add(s, vm), *from = find(s, parent);
+
+	for (uint32_t i = 0; from && i < from->count; i++) {
+		if (from->list[i].time >= forked_at)
+			continue;
+		s->held++;
+		/* Who is made room for could be the parent. */
+		if (!v || s->count >= SURVIVORS_MAX || reserve(s, v)) {
+			s->forgotten++;
+			continue;
+		}
+		v->list[v->count++] = from->list[i];
+		s->count++;
+	}
+}
+
+void survivors__resume(struct survivors *s)
+{
+	for (uint32_t i = 0; i < s->vm_count; i++)
+		s->vms[i].read &= s->vms[i].count != 0;
+}
+
+void survivors__begin(struct survivors *s)
+{
+	for (uint32_t i = 0; i < s->vm_count; i++)
+		s->vms[i].settled = false;
+}
+
+/* Of two that say the same, the later one is the child's own: the other one was sampled while the fork was made. */
+static int by_serial(const void *a, const void *b)
+{
+	const struct held_object *x = a, *y = b;
+
+	if (x->serial != y->serial)
+		return x->serial < y->serial ? -1 : 1;
+	return x->time > y->time ? -1 : x->time < y->time;
+}
+
+/* In bytes: what it takes, for all objects that it stands for. */
+static uint64_t value_of(const struct rb_debug_ext_live *o)
+{
+	double bytes = (double)(o->bytes ? o->bytes : o->size) * ((double)o->weight / (double)o->size);
+
+	return bytes < (double)VALUE_MAX ? (uint64_t)(bytes + 0.5) : VALUE_MAX;
+}
+
+int survivors__settle(struct survivors *s, uint32_t vm, uint32_t process, const struct rb_debug_ext_live *list, uint32_t count,
+		      uint32_t clears)
+{
+	struct held_vm *v = find_or_add(s, vm);
+	uint32_t kept = 0, at = 0;
+	bool cleared;
+
+	if (!v)
+		return -ENOMEM;
+	cleared = v->read && v->clears != clears;
+	v->read = v->settled = true;
+	v->clears = clears;
+	v->process = process;
+	if (v->count)
+		qsort(v->list, v->count, sizeof(*v->list), by_serial);
+	for (uint32_t i = 0; i < v->count; i++) {
+		struct held_object *o = &v->list[i];
+
+		while (at < count && list[at].serial < o->serial)
+			at++;
+		/* A sample that came twice is one object. */
+		if (at == count || list[at].serial != o->serial || list[at].id != o->class ||
+		    (kept && v->list[kept - 1].serial == o->serial)) {
+			if (cleared)
+				s->forgotten++;
+			else
+				s->died++;
+			continue;
+		}
+		o->value = value_of(&list[at]);
+		v->list[kept++] = *o;
+	}
+	drop(s, v, v->count - kept);
+	return 0;
+}
+
+void survivors__end(struct survivors *s, uint32_t vm)
+{
+	struct held_vm *v = find(s, vm);
+
+	if (!v)
+		return;
+	s->ended += v->count;
+	drop(s, v, v->count);
+	free(v->list);
+	*v = s->vms[--s->vm_count];
+}
+
+int survivors__tell(struct survivors *s, int (*tell)(void *context, struct sink_sample *sample, struct sink_view *view),
+		    void *context)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < s->vm_count; i++) {
+		const struct held_vm *v = &s->vms[i];
+
+		for (uint32_t j = 0; j < v->count && v->settled && !err; j++) {
+			const struct held_object *o = &v->list[j];
+			struct sink_view view = { .weight = { o->value, o->count }, .below_count = o->below };
+			struct sink_sample sample = {
+				.origin = { .process = v->process, .vm = v->vm, .thread = o->thread, .tid = o->tid, .fiber = o->fiber,
+					    .thread_frame = o->thread_frame },
+				.time = o->time, .source = SOURCE_ALLOC, .truncated = o->truncated, .label = o->label,
+				.groups = o->groups, .views = &view, .view_count = 1,
+			};
+
+			sample.frames = path_of(&s->stacks, o->stack, s->path, SINK_FRAMES_MAX + SINK_BELOW_MAX, &sample.count);
+			sample.count -= o->below;
+			memcpy(view.below, sample.frames + sample.count, o->below * sizeof(*view.below));
+			sample.labels = path_of(&s->stacks, o->labels, s->labels, SINK_LABELS_MAX, &sample.label_count);
+			err = tell(context, &sample, &view);
+		}
+	}
+	return err;
 }

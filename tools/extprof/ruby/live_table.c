@@ -8,7 +8,13 @@
 #include <string.h>
 #include <time.h>
 
-#define TRIES 8
+#include "base/deadline.h"
+
+/* Between two reads of one that changes, ns. */
+#define PAUSE_LEAST 100000
+#define PAUSE_MOST 20000000
+/* Bytes that are read at once. */
+#define CHUNK (64u << 10)
 /* More than an object can stand for, and take. */
 #define WEIGHT_MAX (1ull << 48)
 #define SIZE_MAX_OF_SLOT 0xffffffffull
@@ -25,18 +31,23 @@ _Static_assert(offsetof(struct rb_debug_ext_section, live_until) + sizeof(struct
 
 int live_table__ask(struct address_space *space, const struct layout *l)
 {
+	const uint64_t address = l->address + offsetof(struct rb_debug_ext_section, live_until);
 	struct deadline *deadline = address_space__lift_deadline(space);
-	struct timespec now;
-	uint64_t until;
+	uint64_t until, now, other;
+	struct timespec clock;
 	int err = layout__confirm(l, &space->memory);
 
-	if (!err) {
-		/* Half of what the VM honours: its clock may be behind. */
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		until = (uint64_t)now.tv_sec + RB_DEBUG_EXT_LIVE_SECONDS / 2;
-		err = address_space__write(space, l->address + offsetof(struct rb_debug_ext_section, live_until), &until,
-					   sizeof(until));
-	}
+	if (err)
+		goto cleanup;
+	/* Half of what the VM honours: its clock may be behind. */
+	clock_gettime(CLOCK_MONOTONIC, &clock);
+	now = (uint64_t)clock.tv_sec;
+	until = now + RB_DEBUG_EXT_LIVE_SECONDS / 2;
+	err = memory__read(&space->memory, address, &other, sizeof(other));
+	/* Another reader may want it for longer.  A time that is too far away is none. */
+	if (!err && (other < until || other > now + RB_DEBUG_EXT_LIVE_SECONDS))
+		err = address_space__write(space, address, &until, sizeof(until));
+cleanup:
 	space->deadline = deadline;
 	return err;
 }
@@ -46,26 +57,35 @@ static int read_head(const struct memory *m, const struct layout *l, struct head
 	return memory__read(m, l->address + offsetof(struct rb_debug_ext_section, live_until), h, sizeof(*h));
 }
 
-static int reserve(struct live_table *t, uint32_t count, uint32_t size)
-{
-	void *list = count > t->max ? realloc(t->list, count * sizeof(*t->list)) : t->list;
-	char *raw = size > t->raw_size ? realloc(t->raw, size) : t->raw;
-
-	if (list) {
-		t->list = list;
-		t->max = count > t->max ? count : t->max;
-	}
-	if (raw) {
-		t->raw = raw;
-		t->raw_size = size > t->raw_size ? size : t->raw_size;
-	}
-	return (list || !count) && (raw || !size) ? 0 : -ENOMEM;
-}
-
 static bool is_sound(const struct rb_debug_ext_live *o, uint64_t last)
 {
 	return o->serial > last && o->size && o->size <= SIZE_MAX_OF_SLOT && o->weight && o->weight <= WEIGHT_MAX &&
 	       o->bytes <= WEIGHT_MAX;
+}
+
+/* Entries, some at a time: only what is known of each is kept. */
+static int read_entries(struct live_table *t, const struct memory *m, const struct head *h)
+{
+	const uint32_t at_once = CHUNK / h->entry_size;
+	char raw[CHUNK];
+	int err = 0;
+
+	if (h->end > t->max) {
+		void *list = realloc(t->list, h->end * sizeof(*t->list));
+
+		if (!list)
+			return -ENOMEM;
+		t->list = list;
+		t->max = h->end;
+	}
+	for (uint32_t i = 0; i < h->end && !err; i += at_once) {
+		uint32_t n = h->end - i < at_once ? h->end - i : at_once;
+
+		err = memory__read(m, h->address + (uint64_t)i * h->entry_size, raw, (size_t)n * h->entry_size);
+		for (uint32_t j = 0; j < n && !err; j++)
+			memcpy(&t->list[i + j], raw + (size_t)j * h->entry_size, sizeof(*t->list));
+	}
+	return err;
 }
 
 /* 0; -EAGAIN: it has changed meanwhile. */
@@ -79,7 +99,6 @@ static int read_once(struct live_table *t, const struct memory *m, const struct 
 		return err;
 	t->count = 0;
 	t->clears = before.clears;
-	t->refused = before.refused;
 	if (!before.address || !before.end)
 		return 0;
 	if (before.generation & 1)
@@ -87,19 +106,16 @@ static int read_once(struct live_table *t, const struct memory *m, const struct 
 	if (before.end > RB_DEBUG_EXT_LIVE_MAX || before.entry_size < sizeof(*t->list) ||
 	    before.entry_size > RB_DEBUG_EXT_STRIDE_MAX)
 		return -EPROTO;
-	err = reserve(t, before.end, before.end * before.entry_size);
-	if (!err)
-		err = memory__read(m, before.address, t->raw, (size_t)before.end * before.entry_size);
+	err = read_entries(t, m, &before);
 	if (err)
 		return err;
 	/* The reads are in this order: each is a system call. */
 	err = read_head(m, l, &after);
 	if (err)
 		return err;
-	if (after.generation != before.generation || after.address != before.address)
+	if (after.generation != before.generation || after.address != before.address || after.end < before.end)
 		return -EAGAIN;
 	for (uint32_t i = 0; i < before.end; i++) {
-		memcpy(&t->list[i], t->raw + (size_t)i * before.entry_size, sizeof(*t->list));
 		if (!is_sound(&t->list[i], last))
 			return -EPROTO;
 		last = t->list[i].serial;
@@ -108,15 +124,15 @@ static int read_once(struct live_table *t, const struct memory *m, const struct 
 	return 0;
 }
 
-int live_table__read(struct live_table *t, const struct memory *m, const struct layout *l)
+int live_table__read(struct live_table *t, const struct memory *m, const struct layout *l, uint64_t until)
 {
-	struct timespec pause = { 0, 100000 };
-	int err = -EAGAIN;
+	struct timespec pause = { 0, PAUSE_LEAST };
+	int err;
 
-	for (int i = 0; i < TRIES && err == -EAGAIN; i++) {
-		if (i)
-			nanosleep(&pause, NULL);
-		err = read_once(t, m, l);
+	/* The collector has it for as long as it looks at each object. */
+	while ((err = read_once(t, m, l)) == -EAGAIN && deadline__now() < until) {
+		nanosleep(&pause, NULL);
+		pause.tv_nsec = pause.tv_nsec * 2 < PAUSE_MOST ? pause.tv_nsec * 2 : PAUSE_MOST;
 	}
 	if (err)
 		t->count = 0;
@@ -126,6 +142,5 @@ int live_table__read(struct live_table *t, const struct memory *m, const struct 
 void live_table__free(struct live_table *t)
 {
 	free(t->list);
-	free(t->raw);
 	memset(t, 0, sizeof(*t));
 }

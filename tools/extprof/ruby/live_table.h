@@ -17,20 +17,17 @@ struct live_table {
 	uint32_t count;
 	uint32_t max;		/* for which there is memory */
 	uint32_t clears;	/* how often the VM has emptied it */
-	uint64_t refused;	/* samples that had no room there */
-	char *raw;
-	uint32_t raw_size;
 };
 
-/* Have the VM keep it for some time.  0 or -errno; -EACCES, -EBADF: its memory cannot be written; -ESTALE: that section is
+/* Have the VM keep it for some time; who else asks for a later time gets that.  0 or -errno; -EACCES, -EBADF: its memory cannot be written; -ESTALE: that section is
  * not there any more. */
 int live_table__ask(struct address_space *space, const struct layout *l);
 
 /*
- * Read it.  0; -EAGAIN: it changed all the time; -EPROTO: it makes no sense, and nothing of it is taken; -ENOMEM; or why
+ * Read it, again and again until `until` (CLOCK_MONOTONIC, ns) if it changes.  0; -EAGAIN: it changed all the time; -EPROTO: it makes no sense, and nothing of it is taken; -ENOMEM; or why
  * the memory cannot be read, -errno.
  */
-int live_table__read(struct live_table *t, const struct memory *m, const struct layout *l);
+int live_table__read(struct live_table *t, const struct memory *m, const struct layout *l, uint64_t until);
 void live_table__free(struct live_table *t);
 
 #endif /* EXTPROF_LIVE_TABLE_H */

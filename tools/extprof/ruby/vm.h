@@ -30,7 +30,8 @@ struct vm {
 	bool confirmed;			/* samples that name it are of it */
 	bool exited;
 	bool touched;			/* for the owner: something was looked up in it */
-	bool inherited;			/* for the owner: what its parent had at the fork was taken over */
+	bool inherited;			/* for the owner: what its parent had at the fork was taken over, */
+	bool table_refused;		/* ... and it was told that it cannot be asked for its table of what lives */
 	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
 	uint64_t interval_before;	/* ... and was this before; a child has both of its parent */
 	struct deadline *deadline;	/* of reads of its memory; NULL: none */
