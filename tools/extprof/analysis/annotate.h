@@ -30,8 +30,8 @@ struct annotation {
 };
 
 /*
- * What is meant: a path, the end of a path behind a slash, or the name of a method, of which its lines are shown.  0;
- * -ENOENT, -EEXIST with *d (DIAG_USAGE): nothing has that name, or several files; -ENOMEM.  The caller frees in all cases.
+ * `what`: a path, the end of a path behind a slash, or the name of a method, whose lines are shown then.  0; -ENOENT,
+ * -EEXIST with *d (DIAG_USAGE): nothing has that name, or several files; -ENOMEM.  The caller frees in all cases.
  */
 int annotation__make(struct annotation *a, const struct report *r, const char *what, struct diag *d);
 /* The source; it belongs to the caller.  0 or -ENOMEM. */

@@ -18,7 +18,8 @@ static double variance_of(const struct diff *d, int side, double p, uint64_t par
 {
 	double inside = (double)part, all = (double)d->all[side], outside = all - inside;
 	double others = fmax(d->squares[side] - squares, 0);
-	/* What a sample stands for: within it and outside of it.  Where none is, as on the whole. */
+	/* The average that a sample stands for: m within the part, n outside of it.  Without samples there, the average
+	 * of the whole. */
 	double whole = all > 0 ? d->squares[side] / all : 0;
 	double m = inside > 0 ? squares / inside : whole, n = outside > 0 ? others / outside : whole;
 

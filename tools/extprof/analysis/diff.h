@@ -55,7 +55,7 @@ struct diff {
 int diff__make(struct diff *d, const struct report reports[2]);
 void diff__free(struct diff *d);
 
-/* What an amount before and after says, with the squares of its samples on each side. */
+/* The change from an amount before to an amount after, with the squares of the samples on each side. */
 struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, const double squares[2]);
 
 /* Order a list: what is decided first, by the change of the share. */

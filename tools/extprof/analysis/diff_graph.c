@@ -8,10 +8,10 @@
 #include "output/flamegraph.h"
 #include "profile/unit.h"
 
-/* What is all of a recording in the graph. */
+/* The width of a whole recording in the graph. */
 #define WHOLE 1000000000ull
 
-/* What each node stands for, with those below it. */
+/* The sums of each node with those below it. */
 struct sums {
 	uint64_t before, after;
 	double squares[2];

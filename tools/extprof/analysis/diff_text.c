@@ -9,7 +9,7 @@
 #include "base/columns.h"
 #include "profile/unit.h"
 
-/* Of a table without the name: mark, three shares, the noise, two amounts. */
+/* Width of a row without the name: mark, three shares, the noise, two amounts. */
 #define NUMBERS_WIDTH 65
 #define NAME_WIDTH_MIN 15u
 
@@ -103,7 +103,7 @@ static void add_table(struct table *t, const char *title, struct diff_list *l, b
 	size_t width;
 
 	diff_list__sort(l, self);
-	/* What is the same in both is at the end. */
+	/* Rows without a change are at the end. */
 	while (count && !change_of(&l->rows[count - 1], self))
 		count--;
 	rows = count < t->o->top ? count : t->o->top;

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "recording/profile.h"
 
-/* Of a row without the names. */
+/* Width of a row without the names. */
 #define NUMBERS_WIDTH 88u
 #define THREAD_WIDTH 18u
 #define LABELS_WIDTH_MIN 20u

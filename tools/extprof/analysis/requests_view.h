@@ -7,7 +7,7 @@
 
 #include "recording/requests.h"
 
-/* Of one recording. */
+/* The requests of one recording. */
 struct requests_source {
 	struct requests *requests;	/* chosen and sorted */
 	const char *name;		/* of the recording, clean; shown if there are several */

@@ -11,7 +11,7 @@ static void put(struct json *j, const char *text)
 		j->err = errno ? -errno : -EIO;
 }
 
-/* What comes before a value: a comma, and a line of its own. */
+/* Write what comes before a value: a comma with a newline, and the key. */
 static void begin(struct json *j, const char *key)
 {
 	if (j->follows)

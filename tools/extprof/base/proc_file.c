@@ -121,7 +121,7 @@ int proc_stat__read(struct proc_stat *s, pid_t pid, pid_t thread)
 	return err;
 }
 
-/* What follows the key, if the line begins with it; NULL: it does not. */
+/* The text after the key, if the line begins with the key; else NULL. */
 static const char *value_of(const char *line, const char *key)
 {
 	size_t n = strlen(key);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * More of a wait, for who asks: on which file it is, who holds what it is for, and who ends it.  It is noted when the
- * wait begins or ends.  It is sent when the wait is over, before the samples of it.  A part of sched.bpf.c.
+ * Details of a wait, if the user asks for them: its file, the holder of the lock that it waits for, and who ends it.
+ * They are noted when the wait begins or ends.  They are sent when the wait is over, before the samples of it.  A part
+ * of sched.bpf.c.
  *
  * When a thread begins to sleep and when it becomes ready is told by the VM's probe `thread_state`.  A note has the
  * thread's count of changes of its state (state_seq): that tells whether it belongs to the wait that ends.
@@ -9,7 +10,7 @@
 #ifndef EXTPROF_ABOUT_BPF_H
 #define EXTPROF_ABOUT_BPF_H
 
-/* As EXTPROF_KERNEL. */
+/* Like EXTPROF_KERNEL: the unit tests define it as a fake. */
 #ifndef EXTPROF_KERNEL_FILE
 #define EXTPROF_KERNEL_FILE "bpf/kernel_file.h"
 #endif
@@ -26,7 +27,7 @@ const volatile uint32_t about_wanted = 0;
 /* By number of the system call. */
 const volatile uint8_t call_kinds[CALLS_MAX] = { 0 };
 
-/* As `threads`. */
+/* Allocated in advance, like `threads`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -134,7 +135,7 @@ static __always_inline void about__find_slot(const struct target_config *cfg, co
 		a->serial = serial;
 }
 
-/* The current thread is about to sleep.  Who has the Mutex, or is joined? */
+/* The current thread is about to sleep.  Note the owner of the Mutex, or the thread that is joined. */
 static __always_inline void about__sleeps(const struct target_config *cfg, const struct party_tables *tables,
 					  struct wait_about *a)
 {
@@ -176,7 +177,7 @@ static __always_inline void holds__add(struct gvl_holds *holds, const struct wai
 	struct gvl_hold *last, *hold;
 
 	__sync_fetch_and_add(&holds->users, 1);
-	/* Another look tells it: of this moment one is enough. */
+	/* If two look at the same moment, one of them is enough. */
 	if (*(volatile uint32_t *)&holds->users != 1)
 		goto leave;
 	last = &holds->hold[(holds->next - 1) & (GVL_HOLDS - 1)];
@@ -192,9 +193,10 @@ leave:
 }
 
 /*
- * A thread leaves its CPU: a moment to look at who has the GVL of its ractor, and in which method.  A thread that keeps
- * the GVL and waits does so itself, with the method that waits.  Of one that computes the others tell: while threads
- * wait for the GVL, Ruby's timer wakes up each 10 ms.  Not static: the verifier follows it once.
+ * A thread leaves its CPU.  Note who has the GVL of its ractor now, and in which method.  A thread that keeps the GVL
+ * and waits notes that itself, with the method that waits.  A holder that computes is seen when other threads leave
+ * their CPUs: Ruby's timer wakes up each 10 ms while threads wait for the GVL.  Not static: the verifier follows it
+ * once.
  */
 __weak __noinline int note_holder(uint32_t process, uint32_t tid)
 {
@@ -218,7 +220,7 @@ __weak __noinline int note_holder(uint32_t process, uint32_t tid)
 	return 0;
 }
 
-/* The thread has become ready.  Who has the GVL? */
+/* The thread has become ready.  Note who has the GVL. */
 static __always_inline void about__is_ready(const struct target_config *cfg, const struct party_tables *tables,
 					    struct wait_about *a)
 {
@@ -316,7 +318,8 @@ int waits_state_changed(bpf_user_pt_regs_t *regs)
 	return 0;
 }
 
-/* Who had the GVL longest while the thread waited for it, from `ready` to `to`, and in which method? */
+/* Set a->gvl_holder to the thread and method that had the GVL longest while the thread waited for it, from `ready` to
+ * `to`. */
 static __always_inline void about__longest(struct wait_about *a, uint32_t process, uint64_t ready, uint64_t to)
 {
 	struct gvl_key key = holds__key(process, a->ractor);
@@ -348,7 +351,8 @@ static __always_inline void about__longest(struct wait_about *a, uint32_t proces
 	}
 	place = a->hold_longest;
 	first = a->hold_first;
-	/* The ring does not reach back to the begin of a long wait: that is the time of who had it at first. */
+	/* The ring may not reach back to the begin of a long wait.  The first holder had the GVL in the time before the
+	 * ring. */
 	if (place < GVL_HOLDS && (!a->gvl_holder.kind || a->hold_best > (first > ready ? first - ready : 0)))
 		a->gvl_holder = holds->hold[place & (GVL_HOLDS - 1)].party;
 }

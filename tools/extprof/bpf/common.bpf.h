@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What all BPF programs share: the maps, whose thread runs, how a sample is begun and sent.
- * bpftool links the programs into one object: what is defined here is weak, so that it is in
- * there once.
+ * Code that all BPF programs share: the maps, the search for the target of the current thread, and the beginning and
+ * sending of a sample.  bpftool links the programs into one object.  The definitions here are weak, so that the object
+ * has them once.
  */
 #ifndef EXTPROF_COMMON_BPF_H
 #define EXTPROF_COMMON_BPF_H
@@ -22,7 +22,7 @@ struct walk_scratch;
 int copy_chunk(uint32_t index);
 #define walk_chunk(s) copy_chunk((s)->index)
 
-/* Not 0: samples have the functions of user space in which they were taken.  Of programs that can tell them. */
+/* Not 0: samples have the functions of user space in which they were taken.  Only some programs can tell them. */
 const volatile uint32_t native_stacks __weak = 0;
 #define walk_wants_flags native_stacks
 
@@ -80,7 +80,7 @@ struct hit {
 	struct task_struct *task;
 	uint32_t tid;
 	uint32_t source;	/* enum sample_source */
-	/* As in sample_event. */
+	/* These have the same meaning as in sample_event. */
 	uint64_t value, count, detail, more;
 	uint32_t state, extra;
 	uint32_t samples;	/* that the event stands for; 0: one */
@@ -111,7 +111,7 @@ static __always_inline struct source_counters *process_counters(uint32_t process
 	return bpf_map_lookup_elem(&counters, &key);
 }
 
-/* 0 if the current thread is one of a process that is followed.  Sets all of `h` but the counters. */
+/* 0 if the current thread belongs to a process that is followed.  Sets all of `h` but the counters. */
 static __always_inline int hit__find(struct hit *h)
 {
 	struct target_key key = {};
@@ -135,9 +135,9 @@ static __always_inline int hit__count(struct hit *h)
 }
 
 /*
- * Programs that can be preempted share the scratch memory of their CPU with those that run meanwhile.  Who
- * finds nobody else there has it.  Of two that enter at the same moment it can be that neither has.
- * (An atomic addition that returns a value needs newer processors of BPF.)
+ * Programs that can be preempted share the scratch memory of their CPU with the programs that preempt them.  The first
+ * to increment the counter owns the memory.  If two increment it at once, both may give up.  (An atomic addition that
+ * returns a value needs newer processors of BPF.)
  */
 static __always_inline int scratch__enter(struct walk_scratch *s)
 {
@@ -179,9 +179,9 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 }
 
 /*
- * To ask the ring how much waits for the reader is a call.  So each CPU asks before one in so many events, and before
- * each event with more frames.  If the reader is to be woken up for less than what all CPUs can send meanwhile, they
- * ask before each event.
+ * It takes a call to ask the ring how much waits for the reader.  So each CPU asks before one in so many events, and
+ * before each event with more frames.  If the reader is to be woken up for less than what all CPUs can send meanwhile,
+ * they ask before each event.
  */
 #define EVENTS_UNASKED 16u
 #define FRAMES_UNASKED 64u
@@ -237,10 +237,9 @@ static __always_inline void add_kernel(struct hit *h, struct walk_scratch *s)
 }
 
 /*
- * Walk the stack of the current thread into the scratch memory of its source.  `ip`: the instruction in
- * user space, also when the kernel was interrupted.  NULL: there is nothing to send, and what is to be
- * counted is counted.  *reason: 0, or a loss_reason that hit__send() counts.  Of a hit that is preemptible
- * the caller does scratch__leave() afterwards.
+ * Walk the stack of the current thread into the scratch memory of its source.  `ip`: the instruction in user space,
+ * also when the kernel was interrupted.  NULL: there is nothing to send, and the counters are up to date.  *reason: 0,
+ * or a loss_reason that hit__send() counts.  If the hit is preemptible, the caller calls scratch__leave() afterwards.
  */
 static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t flags, uint64_t ip, int *reason)
 {
@@ -294,7 +293,7 @@ static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t fla
 	return s;
 }
 
-/* Send what was walked, with the amounts in the hit, and count the outcome.  `reason`: of hit__walk().
+/* Send what was walked, with the amounts in the hit, and count the outcome.  `reason`: the one that hit__walk() gave.
  * Can be called more than once.  0, or the loss_reason. */
 static __always_inline int hit__send(struct hit *h, struct walk_scratch *s, int reason)
 {
@@ -319,7 +318,7 @@ static __always_inline int hit__send(struct hit *h, struct walk_scratch *s, int 
 	return reason;
 }
 
-/* Sample the current thread and count the outcome.  `ip`: as of hit__walk(). */
+/* Sample the current thread and count the outcome.  `ip`: see hit__walk(). */
 static __always_inline void hit__sample(struct hit *h, uint8_t flags, uint64_t ip)
 {
 	int reason = 0;

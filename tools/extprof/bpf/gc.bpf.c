@@ -113,7 +113,7 @@ int gc_phase_changed(bpf_user_pt_regs_t *regs)
 				       gc__pack(p->times[RB_DEBUG_EXT_GC_SWEEP]) << 32);
 	h.state = (uint32_t)forget(&p->scratch, gc__pack(p->times[RB_DEBUG_EXT_GC_COMPACT]));
 	h.extra = (uint32_t)forget(&p->scratch, (arguments[3] & 0xffff) | (arguments[3] >> 32 & 0xffff) << 16);
-	/* Of a VM that fork made: it needs the entry in its pauses only. */
+	/* A VM that fork made needs the entry only during its pauses. */
 	vm = h.cfg->vm;
 	if (h.cfg->flags & TARGET_FORKED && !p->known)
 		bpf_map_delete_elem(&gc_pauses, &vm);

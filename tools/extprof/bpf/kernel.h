@@ -285,8 +285,8 @@ static __always_inline int task__key(struct task_struct *task, uint32_t global,
 	return 0;
 }
 
-/* What `pid` is in the pid namespace with that inode; 0: it is not in there.  `global` is its number in the
- * outermost one. */
+/* The number of `pid` in the pid namespace with that inode; 0: it is not in that namespace.  `global` is its number in
+ * the outermost namespace. */
 static __always_inline uint32_t pid__in(struct pid *pid, uint32_t global, uint32_t pidns)
 {
 	uint32_t level = pid ? KERNEL_READ(pid, level) : 0;
@@ -385,7 +385,7 @@ static __always_inline uint64_t task__cpu_time(struct task_struct *task)
 	return sum;
 }
 
-/* What a process has used besides its CPU time. */
+/* Resources that a process has used besides its CPU time. */
 struct process_use {
 	uint64_t user, system;		/* ns; only their proportion is exact */
 	uint64_t minor, major;		/* page faults */
@@ -399,7 +399,7 @@ static __always_inline void task__add_use(struct task_struct *task, struct proce
 	use->major += KERNEL_READ(task, maj_flt);
 }
 
-/* Of the process whose last thread is `task`; `released`: this thread has been released. */
+/* Sum up the use of the process whose last thread is `task`.  `released`: this thread has been released. */
 static __always_inline void task__process_use(struct task_struct *task, int released, struct process_use *use)
 {
 	struct task_struct *leader = KERNEL_READ(task, group_leader);
@@ -599,7 +599,7 @@ static __always_inline int task__in_compat_call(struct task_struct *task)
 #endif
 }
 
-/* Of those that a thread had when it entered the kernel. */
+/* The instruction pointer in user space when the thread entered the kernel. */
 static __always_inline uint64_t regs__user_ip(struct pt_regs___kernel *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -609,7 +609,7 @@ static __always_inline uint64_t regs__user_ip(struct pt_regs___kernel *regs)
 #endif
 }
 
-/* Where the memory is that a program on a tracepoint has its arguments in. */
+/* The address of the memory where a program on a tracepoint has its arguments. */
 static __always_inline uint64_t context__address(const void *context)
 {
 	/* The verifier allows no other arithmetic with this pointer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the kernel knows of open files.  Unit tests replace it together with kernel.h. */
+/* Reads what the kernel knows about open files.  Unit tests replace this file together with kernel.h. */
 #ifndef EXTPROF_KERNEL_FILE_H
 #define EXTPROF_KERNEL_FILE_H
 
@@ -61,7 +61,7 @@ static __always_inline struct file *task__file(struct task_struct *task, uint32_
 	return file;
 }
 
-/* Of a file that is in no file system. */
+/* The kind of a file that is in no file system. */
 static __always_inline uint32_t file__anonymous_kind(struct file *file)
 {
 	const unsigned char *name = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Who another thread of the process is, and in which method it is now.  That one may run meanwhile on another CPU.  A
- * part of sched.bpf.c.
+ * Tells which Ruby thread another thread of the process is, and which method it runs now.  That thread may be running
+ * on another CPU.  A part of sched.bpf.c.
  */
 #ifndef EXTPROF_PARTY_BPF_H
 #define EXTPROF_PARTY_BPF_H
@@ -60,8 +60,9 @@ static __always_inline uint64_t party__slot(const struct target_config *cfg, con
 }
 
 /*
- * The innermost method of an EC; 0 unknown.  If the thread goes on during each try, the result is a method that was at
- * this depth during the last try: a frame is written before it becomes the innermost one, and stays when it is popped.
+ * The innermost method of an EC; 0 unknown.  If the thread goes on during each try, return a method that was at this
+ * depth during the last try.  That works because a frame is written before it becomes the innermost one, and stays in
+ * memory when it is popped.
  */
 static __always_inline uint32_t party__method(const struct target_config *cfg, uint64_t ec)
 {
@@ -137,7 +138,7 @@ static __always_inline int party__current(const struct target_config *cfg, const
 	return slot ? party__of_slot(cfg, tables, slot, p) : -1;
 }
 
-/* Who holds the GVL of that ractor: an index in the table of threads, 0 nobody. */
+/* The thread that holds the GVL of that ractor: its index in the table of threads; 0 for nobody. */
 static __always_inline uint32_t party__gvl(const struct target_config *cfg, const struct party_tables *tables,
 					   uint32_t ractor)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a process leaves that ends: the records of its youngest ids with their texts and lines.  User space reads names
- * some time after the sample, and the memory of a process that lives for milliseconds is gone by then.  Names that the
- * process has from its parent are read there.
+ * When a process ends, send the records of its youngest ids with their texts and lines.  User space reads names some
+ * time after the sample, and the memory of a process that lives for milliseconds is gone by then.  Names that the
+ * process has from its parent are read in the parent.
  *
  * The memory of the process is still there: since Linux 6.16 the kernel gives it up after sched_process_exit.  On older
  * ones nothing is sent.

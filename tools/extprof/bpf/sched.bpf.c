@@ -2,10 +2,10 @@
 /*
  * Measures how long the threads of targets do not run, and why.
  *
- * The scheduler tells when a thread leaves its CPU, when it is woken up, and when it gets a CPU again: what
- * lies between is known exactly.  The stack of a thread does not change while it is off the CPU.  So the
- * stack is read in the thread's own context, after the wait: the length is known then, and what Ruby says of
- * the wait, so that only those waits are read that a sample is wanted of.
+ * The scheduler tells when a thread leaves its CPU, when it is woken up, and when it gets a CPU again, so the time off
+ * the CPU is known exactly.  The stack of a thread does not change while it is off the CPU.  So the stack is read in
+ * the thread's own context, after the wait.  By then we know how long the wait was and what Ruby says about it, so we
+ * walk only the stacks of waits that become samples.
  *
  * Kernels with the tracepoint sched_exit_tp (since 6.16) tell it when the thread has got a CPU again.  Older
  * ones tell it at the end of the system call in which the thread waited, and all system calls of the machine
@@ -27,7 +27,7 @@ volatile uint64_t wait_quantum = 0;
 /* States of which waits are samples, a mask of 1u << enum thread_state.  All are in the accounts. */
 const volatile uint32_t states_sampled = ~0u;
 
-/* Not 0: no wait is a sample.  What is wanted are the accounts, and how long waits for the GVL are. */
+/* Not 0: no wait becomes a sample.  Only the accounts and the lengths of waits for the GVL are recorded. */
 const volatile uint32_t waits_as_figures = 0;
 
 /* Not 0: the kernel tells in the thread that it has got a CPU, and a wait is settled then. */
@@ -69,7 +69,7 @@ static __always_inline struct sched_thread *thread__find(uint32_t tid)
 	return bpf_map_lookup_elem(&threads, &tid);
 }
 
-/* What it did since t->since is in the account now. */
+/* Add `ns` in that state to the account of the thread. */
 static __always_inline void account(struct sched_thread *t, uint32_t state, uint64_t ns)
 {
 	t->account.time[state & (STATE_ROOM - 1)] += ns;
@@ -197,7 +197,7 @@ static __always_inline void goes_on(struct sched_thread *t, struct task_struct *
 	t->since = now;
 }
 
-/* What was not settled is put into the account without a stack. */
+/* Put the time that was not settled into the account, without a stack. */
 static __always_inline void account_rest(struct sched_thread *t)
 {
 	if (t->blocked)
@@ -329,7 +329,8 @@ static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
 			     s->event.thread_slot);
 }
 
-/* What Ruby says of the thread that runs.  0; not 0: it is none of Ruby's, or it is not sampled (any more). */
+/* Read what Ruby says about the thread that runs.  0 if it was read; not 0: the thread is not a Ruby thread, or it is
+ * not sampled (any more). */
 static __always_inline int read_head(struct sched_thread *t, struct thread_head *head)
 {
 	struct hit h = { .source = SOURCE_SCHED };
@@ -343,7 +344,7 @@ static __always_inline int read_head(struct sched_thread *t, struct thread_head 
 	return !t->slot || read_target(head, sizeof(*head), t->slot) || head->serial != t->account.thread;
 }
 
-/* What the call was, and on which file: for t->detail.  Not static: the verifier follows it once. */
+/* Set t->detail: which call it was, and on which file.  Not static: the verifier follows it once. */
 __weak __noinline int describe_call(uint32_t tid, uint32_t number, uint32_t kind, int ruby_fd)
 {
 	struct task_struct *task = task__current();
@@ -435,7 +436,8 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 	if (number < CALLS_MAX)
 		kind = call_kinds[number & (CALLS_MAX - 1)];
 	t->known = !read_head(t, &head);
-	/* The verifier does not track what is in a map: else it follows the rest once for each class of waits. */
+	/* The verifier does not track values in a map.  If it tracked the class, it would follow the rest once for each
+	 * class. */
 	c = &t->class;
 	*c = wait_classify(kind, t->known != 0, &head);
 	asm volatile("" ::: "memory");

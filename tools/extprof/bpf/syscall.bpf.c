@@ -15,7 +15,7 @@
 /* One bit for each number; `syscall_all`: those above as well. */
 const volatile uint64_t syscall_bits[SYSCALL_NUMBERS / 64] = { 0 };
 const volatile uint32_t syscall_all = 0;
-/* Of those, which do not return to their caller. */
+/* The chosen calls that do not return to their caller. */
 const volatile uint64_t syscall_no_return[SYSCALL_NUMBERS / 64] = { 0 };
 
 /* Calls that have not returned, by the thread's number in the outermost pid namespace. */
@@ -26,7 +26,7 @@ struct {
 	__type(value, struct syscall_begun);
 } syscalls_begun SEC(".maps");
 
-/* Not 0: no call is a sample.  What is wanted are sums. */
+/* Not 0: no call becomes a sample, and only sums are counted. */
 const volatile uint32_t syscalls_as_figures = 0;
 
 struct {
@@ -102,7 +102,7 @@ static __always_inline int begins(uint64_t *args, int native)
 	if (!h.cfg->section || h.cfg->flags & TARGET_WATCHED || is_in(syscall_no_return, number)) {
 		if (syscalls_as_figures)
 			return 0;
-		/* Of the latter there is no duration. */
+		/* A call that does not return has no duration. */
 		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]), native);
 		return 0;
 	}

@@ -36,7 +36,7 @@ struct {
 	__type(value, struct unwind_process);
 } unwind_processes SEC(".maps") __weak;
 
-/* What code was mapped, by target_config::vm.  Only note_mapped() writes it. */
+/* Ranges of code that were mapped, by target_config::vm.  Only note_mapped() writes this map. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -232,7 +232,7 @@ static __always_inline int unwind__step(struct walk_scratch *s, uint32_t i)
 	return unwind__by_row(u, row);
 }
 
-/* What the steps share. */
+/* Data that all steps of one walk share. */
 struct unwind_walk {
 	uint32_t scratch, vm;
 	uint32_t seen;		/* changes before the mappings were read */
@@ -278,7 +278,8 @@ static long unwind_distrust(uint32_t i, void *context)
 	return 0;
 }
 
-/* What the walk needs of the process.  Its thread is interrupted, so what its stack is in does not change meanwhile. */
+/* Find what the walk needs to know about the process.  Its thread is interrupted, so the mapping of its stack does not
+ * change meanwhile. */
 static __always_inline int unwind__find_process(struct unwind_state *u, struct unwind_walk *w)
 {
 	const volatile struct unwind_process *p = bpf_map_lookup_elem(&unwind_processes, &w->vm);
@@ -506,7 +507,7 @@ __weak __noinline int unwind_add(uint32_t index, const struct target_config *cfg
 	return 0;
 }
 
-/* As hit__sample(); `native`: with the native stack. */
+/* Like hit__sample(); `native`: with the native stack. */
 static __always_inline void hit__sample_native(struct hit *h, uint8_t flags, uint64_t ip, int native)
 {
 	int reason = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Who ends the waits of threads, for who asks.  The kernel tells when a thread is woken up, in the thread that does it.
- * A thread that waits for another one and for the GVL after that is woken up once, when it gets the GVL.  Who ended
- * its first wait is told by the VM's probe `thread_state`, in the thread that made it ready.  A part of sched.bpf.c.
+ * Notes who ends the waits of threads, if the user asks for it.  The kernel reports a wakeup in the context of the
+ * thread that does it.  A thread that waits for another one and for the GVL after that is woken up once, when it gets
+ * the GVL.  The VM's probe `thread_state` tells who ended its first wait: it runs in the thread that made the other one
+ * ready.  A part of sched.bpf.c.
  */
 #ifndef EXTPROF_WAKER_BPF_H
 #define EXTPROF_WAKER_BPF_H
@@ -11,7 +12,7 @@
 #include "bpf/party.bpf.h"
 #include "wire/wait_details.h"
 
-/* Who runs now.  *p is in a map, and all zero. */
+/* Describe the current thread.  *p is in a map, and all zero. */
 static __always_inline void waker__current(struct wait_party *p)
 {
 	struct hit h = { .source = SOURCE_SCHED };
@@ -79,7 +80,7 @@ static __always_inline void waker__settle(struct wait_about *a, const struct thr
 		a->waker.kind = PARTY_UNKNOWN;
 }
 
-/* What was noted is of a wait that is over. */
+/* The noted wakers belong to a wait that is over. */
 static __always_inline void waker__forget(struct wait_about *a)
 {
 	a->waker.kind = a->gvl_waker.kind = PARTY_UNKNOWN;

@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/messages.h"
 
-/* What is dumped again and again. */
+/* State of a command that dumps, maybe again and again. */
 struct dumps {
 	struct dump_options options;
 	pid_t *pids;			/* 0: of the core file */
@@ -79,7 +79,7 @@ static void on_ruby(void *context, const struct extprof_ruby *ruby)
 {
 	struct dumps *d = context;
 
-	/* What cannot be shown of those that are named is told when they are opened. */
+	/* Processes that are named are opened anyway, and their errors are told then. */
 	if (is_named(d, ruby->pid))
 		return;
 	if (ruby->code == EXTPROF_OK) {
@@ -109,7 +109,7 @@ static void choose(struct dumps *d)
 		add_pid(d, 0);
 	for (size_t i = 0; i < o->pid_count; i++)
 		add_pid(d, o->pids[i]);
-	/* Who is named is told by itself. */
+	/* If a process is named, it is no error that no other one is found. */
 	if ((o->all || o->subprocesses) && extprof_find(o, on_ruby, d, &e) && (!d->count || e.code != EXTPROF_NO_PROCESS))
 		failed(d, &e);
 	else if (!d->count)

@@ -18,7 +18,7 @@ struct dump_options {
 	uint64_t count;		/* dumps of each process; 0: until Ctrl-C */
 };
 
-/* As options__parse(); in any case the caller frees `common`. */
+/* Like options__parse(); in any case the caller frees `common`. */
 int dump_options__parse(struct dump_options *o, int argc, char **argv, unsigned int flags);
 
 /* For people.  `again`: this is not the first dump of the process.  `all`: also what is equal is shown one by one.
@@ -29,7 +29,7 @@ int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to);
 
 /* Its name in quotes, or "main", or its number. */
 void dump__write_name(const struct extprof_dump_thread *t, FILE *to);
-/* What a thread does, in the words that both outputs use: "has GVL", "blocked in read". */
+/* The activity of a thread, in the words that both outputs use: "has GVL", "blocked in read". */
 const char *dump__state(const struct extprof_dump_thread *t);
 /* The thread with that serial; NULL: there is none. */
 const struct extprof_dump_thread *dump__thread(const struct extprof_dump_result *r, uint64_t serial);

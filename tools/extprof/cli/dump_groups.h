@@ -12,11 +12,11 @@ struct dump_groups {
 	uint32_t *next;		/* the next one that is the same; 0: it is the last */
 };
 
-/* Of all threads.  `again`: what has moved is told apart from what has not.  0 or -ENOMEM. */
+/* Group all threads.  `again`: tell those that have moved from those that have not.  0 or -ENOMEM. */
 int dump_groups__of_threads(struct dump_groups *g, const struct extprof_dump_result *r, bool again);
-/* Of all fibers of a thread. */
+/* Group all fibers of a thread. */
 int dump_groups__of_fibers(struct dump_groups *g, const struct extprof_dump_thread *t, bool again);
-/* Each one is alone. */
+/* Leave each one alone in its group. */
 int dump_groups__of_none(struct dump_groups *g, size_t count);
 void dump_groups__free(struct dump_groups *g);
 

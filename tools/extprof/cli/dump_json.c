@@ -23,10 +23,10 @@ static json_t *frame_of(const struct extprof_frame *f)
 /* Power of two. */
 #define TEXTS 1024u
 
-/* What is written to, and texts of frames that were written already: threads have most of them in common. */
+/* The output, and texts of frames that were written already: threads have most of them in common. */
 struct writer {
 	FILE *to;
-	/* By address; of two at the same place the later one. */
+	/* By address; if two texts have the same place, the later one. */
 	struct {
 		const struct extprof_frame *frame;
 		char *text;

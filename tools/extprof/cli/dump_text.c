@@ -76,7 +76,7 @@ static void write_time(uint64_t ns, FILE *to)
 		fprintf(to, "%.1f h", s / 3600);
 }
 
-/* Of threads that are shown together: the shortest and the longest time. */
+/* For threads that are shown together: the shortest and the longest time. */
 static void write_since(uint64_t least, uint64_t most, FILE *to)
 {
 	if (most == UINT64_MAX)
@@ -113,7 +113,7 @@ static void write_other(const struct extprof_dump_result *r, uint64_t serial, co
 		fprintf(to, " (tid %u)", t->tid);
 }
 
-/* What it waits for, if that is known. */
+/* Write what the thread waits for, if that is known. */
 static void write_wait(const struct extprof_dump_result *r, const struct extprof_dump_thread *t, FILE *to)
 {
 	static const char *const texts[] = {

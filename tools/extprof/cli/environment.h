@@ -6,10 +6,10 @@
 #include <stdbool.h>
 
 /*
- * The first thing in main().  Descriptors 0 to 2 that are closed are opened on /dev/null, so that no file of extprof's gets
- * their numbers; what is written to them still fails.  If extprof has rights that its user does not have (sudo, file
- * capabilities), variables by which a library would choose a file are taken away.  As many files may be open as the
- * hard limit allows: each process that is profiled takes several.  0 or -errno.
+ * The first thing in main().  Descriptors 0 to 2 that are closed are opened on /dev/null, so that no file of extprof's
+ * gets their numbers; what is written to them still fails.  If extprof has rights that its user does not have (sudo,
+ * file capabilities), variables by which a library would choose a file are taken away.  The limit of open files is
+ * raised to the hard limit: each process that is profiled takes several.  0 or -errno.
  */
 int environment__prepare(void);
 /* Is the standard output a terminal that takes colors, and does its user want them? */

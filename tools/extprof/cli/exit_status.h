@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What extprof ends with. */
+/* The exit statuses of extprof. */
 #ifndef EXTPROF_EXIT_STATUS_H
 #define EXTPROF_EXIT_STATUS_H
 

@@ -35,7 +35,7 @@ struct server {
 	const char *folder;
 };
 
-/* What a tool is called with, and where its answer goes. */
+/* The arguments of a tool, and where its answer goes. */
 struct call {
 	const struct server *server;
 	json_t *arguments;
@@ -355,7 +355,7 @@ static int take(const struct server *server, const char *line, size_t length)
 		result = run_method(server, method, json_object_get(message, "params"), &code, &why);
 		err = send(id, result, code, why);
 	}
-	/* What has no id is a notification, and has no answer. */
+	/* A message without an id is a notification, and has no answer. */
 	json_decref(message);
 	return err;
 }

@@ -22,7 +22,7 @@ static const enum exit_status statuses[CODES] = {
 	[EXTPROF_RECORDING] = STATUS_RECORDING,
 };
 
-/* What follows the hint, if there is one; a printf format for advice_value. */
+/* The text that follows the hint, if there is a hint; a printf format for advice_value. */
 static const struct {
 	const char *after_hint, *format;
 } advice[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the command line makes of the library's errors: messages, advice on options, and exit statuses. */
+/* Shows the library's errors on the command line: messages, advice on options, and exit statuses. */
 #ifndef EXTPROF_MESSAGES_H
 #define EXTPROF_MESSAGES_H
 
@@ -8,7 +8,7 @@
 #include "cli/exit_status.h"
 #include "extprof.h"
 
-/* Of an enum extprof_code. */
+/* The exit status for an enum extprof_code. */
 enum exit_status message__status(int code);
 /* Fill *e with a code and a clean text, no hint, no advice.  Returns -errnum, for `return message__set(...)`. */
 int message__set(struct extprof_error *e, enum extprof_code code, int errnum, const char *format, ...)

@@ -17,7 +17,7 @@
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-/* What the parser knows besides the options. */
+/* State of the parser besides the options. */
 struct parse {
 	const struct command_line *line;
 	struct options *options;

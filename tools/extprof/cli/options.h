@@ -11,9 +11,9 @@
 #include "extprof.h"
 #include "options/table.h"
 
-/* As many files are written from one recording. */
+/* Limit of the files that are written from one recording. */
 #define OPTIONS_OUTPUTS 8
-/* Of commands that read recordings. */
+/* Limits of commands that read recordings. */
 #define OPTIONS_FILES 64
 #define OPTIONS_FILTERS 16u
 

@@ -43,7 +43,7 @@ int output_file__open(struct output_file *f, const char *path, const struct outp
 		 struct extprof_error *e);
 /*
  * The owner and the group that output_file__open() would give to a new file; -1: those that it has.  For files that
- * others make.  What it refuses, this refuses.
+ * others make.  It refuses the same files as output_file__open().
  */
 int output_file__owner(const char *path, const struct output_owner *owner, uid_t *uid, gid_t *gid, struct extprof_error *e);
 /* A write has failed: name the file and the error.  Returns -errnum. */

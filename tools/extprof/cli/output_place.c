@@ -10,7 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* As many as the kernel follows. */
+/* The kernel follows as many. */
 #define LINKS_MAX 40
 
 #define AT_HAND (O_PATH | O_CLOEXEC)
@@ -35,7 +35,7 @@ static bool is_proc(int directory)
 	return !fstatfs(directory, &fs) && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* What is trusted of the links on a way. */
+/* State of the links that were followed on a way. */
 struct trust {
 	int links;		/* that were followed */
 	const char *refused;
@@ -173,7 +173,7 @@ static int follow(struct output_place *p, struct trust *t)
 	return err;
 }
 
-/* What has the name now?  1: a link, 0: nothing or something else, or -errno. */
+/* Look at what has the name now.  1: a link, 0: nothing or something else, or -errno. */
 static int look(struct output_place *p)
 {
 	p->file = openat(p->directory, *p->base ? p->base : ".", AT_HAND | O_NOFOLLOW);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What commands that read recordings have in common. */
+/* Functions for the commands that read recordings. */
 #ifndef EXTPROF_CLI_RECORDED_H
 #define EXTPROF_CLI_RECORDED_H
 

@@ -79,7 +79,7 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 	return err;
 }
 
-/* Of the names of files of --rotate, which begin as the one that was given. */
+/* The length of the part of the given name with which the names of files of --rotate begin. */
 static size_t base_length(const char *name)
 {
 	const char *suffix = strrchr(name, '.');
@@ -148,7 +148,7 @@ static int write_one_so_far(const struct options *o, unsigned int i, struct extp
 	struct output_file file = { 0 };
 	int err;
 
-	/* What reads a pipe would take both profiles for one. */
+	/* A reader of a pipe would take both profiles for one. */
 	if (!last->base)
 		return message__set(e, EXTPROF_OUTPUT, ESPIPE, "the profile so far is not written: %s is "
 				    "no file that can be replaced", last->name);

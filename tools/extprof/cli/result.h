@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a recording gives: the output, the tables, and why there is nothing. */
+/* Results of a recording: the output, the tables, and why there is nothing. */
 #ifndef EXTPROF_RESULT_H
 #define EXTPROF_RESULT_H
 

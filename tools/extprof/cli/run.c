@@ -194,7 +194,7 @@ static void on_interrupt(struct run *r)
 	}
 }
 
-/* What chose the processes, for messages. */
+/* The options that chose the processes, for messages. */
 static const char *choice_of(const struct run *r, char *to, size_t size)
 {
 	static const enum option_id ids[] = { OPTION_NAME, OPTION_BY_USER, OPTION_BY_CGROUP };
@@ -341,7 +341,7 @@ int run__command_status(struct run *r, int status)
 	over = spawn__is_over(&r->spawn);
 	if (r->ops->ends_command && !over)
 		kill(r->spawn.pid, SIGTERM);
-	/* What was started by us is ours to wait for. */
+	/* We started the command, so we wait for it. */
 	spawn__wait(&r->spawn, r->signals.interrupt_fd);
 	return status || (r->ops->ends_command && !over) ? status : spawn__exit_status(&r->spawn);
 }

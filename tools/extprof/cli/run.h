@@ -15,7 +15,7 @@
 
 struct run;
 
-/* What a command does besides.  Each may be NULL.  0, or -errno with *e filled, which ends the run. */
+/* Functions of a command at points of the run.  Each may be NULL.  0, or -errno with *e filled, which ends the run. */
 struct run_ops {
 	/* The options are known, nothing is done. */
 	int (*check)(struct run *r, struct extprof_error *e);
@@ -29,7 +29,7 @@ struct run_ops {
 	int (*tick)(struct run *r, struct extprof_error *e);
 	/* It has ended by itself or by the command's end; NULL: so does the run.  Else the run goes on until `end`. */
 	int (*ended)(struct run *r, struct extprof_error *e);
-	/* What COMMAND writes to a terminal is not shown, and it gets no keys. */
+	/* The output of COMMAND to a terminal is not shown, and COMMAND gets no keys. */
 	bool takes_terminal;
 	/* A signal ends COMMAND and the run, as q would. */
 	bool ends_command;
@@ -69,8 +69,8 @@ int run__wait_for(struct run *r, int fd, struct extprof_error *e);
 int run__command_status(struct run *r, int status);
 void run__free(struct run *r);
 
-/* Tell of children that used CPU time and were not chosen, as the master of a cluster has them; false: of none.  Of a
- * recording that has been finished, or of which a snapshot was taken. */
+/* Tell of children that used CPU time and were not chosen, as the master of a cluster has them; false: there are none.
+ * The recording has been finished, or a snapshot of it was taken. */
 bool run__hint_at_children(const struct run *r, char *to, size_t size);
 
 /* A terminal that shows a line that changes: not TERM=dumb. */

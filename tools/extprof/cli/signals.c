@@ -60,7 +60,7 @@ void signals__close(struct signals *s)
 
 	if (s->interrupt_fd < 0)
 		return;
-	/* What came when all was over must not end us now. */
+	/* A signal that came when all was over must not end us now. */
 	while (s->blocked && signals__next(s->interrupt_fd, &info))
 		;
 	while (s->request_fd >= 0 && signals__next(s->request_fd, &info))

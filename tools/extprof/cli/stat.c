@@ -27,7 +27,7 @@ struct measuring {
 
 /* -- output ------------------------------------------------------------------------------------ */
 
-/* What is written is seen at once. */
+/* Show at once what was written. */
 static int flush(struct measuring *s, struct extprof_error *e)
 {
 	if (s->file.stream)
@@ -108,7 +108,7 @@ static int next_interval(struct run *run, struct extprof_error *e)
 
 	if (err)
 		return err;
-	/* What was late makes the next interval shorter, unless it was later than that. */
+	/* After a late interval the next one is shorter, unless the delay was longer than an interval. */
 	run->next += s->options.interval;
 	if (run->next < clock__now())
 		run->next = clock__now() + s->options.interval;

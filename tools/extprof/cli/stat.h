@@ -23,10 +23,10 @@ struct stat_options {
 	uint64_t count;		/* of intervals; 0: no end */
 };
 
-/* As options__parse(); in any case the caller frees `common`. */
+/* Like options__parse(); in any case the caller frees `common`. */
 int stat_options__parse(struct stat_options *o, int argc, char **argv, unsigned int flags);
 
-/* What is shown at the end. */
+/* Data for the output at the end. */
 struct stat_result {
 	const struct extprof_figures_result *figures;
 	struct extprof_report *report;	/* of mode cpu, for the methods; NULL: not known */

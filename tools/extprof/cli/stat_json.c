@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures for programs.  What is not known is null, and "missing" says why. */
+/* Figures for programs.  A figure that is not known is null, and "missing" says why. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>

@@ -34,7 +34,8 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-/* Of so many looks, in 95 % of all cases, in points.  Several GVLs can be held at one look. */
+/* The error of a share that was found by so many looks, in 95 % of all cases, in points.  Several GVLs can be held at
+ * one look. */
 static double error_of_share(uint64_t part, uint64_t looks)
 {
 	double share = looks ? (double)part / (double)looks : 0;
@@ -81,7 +82,7 @@ static void write_time(const struct extprof_figures *f, enum extprof_figure_id i
 	write_cell(is_known(f, id), amount__time(value(f, id), text), width, to);
 }
 
-/* Of waits there may have been none. */
+/* Write a figure of waits.  If there were no waits, it has no value. */
 static void write_wait(const struct extprof_figures *f, enum extprof_figure_id id, int width, FILE *to)
 {
 	char text[AMOUNT_TEXT];

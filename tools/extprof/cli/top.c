@@ -254,7 +254,7 @@ static int on_key(struct top *t, struct extprof_error *e)
 	uint32_t key, count;
 	int err = top_screen__key(t->screen, &key);
 
-	/* As if it had sent SIGHUP. */
+	/* The terminal is gone: end as if it had sent SIGHUP. */
 	if (err)
 		t->run.end = true;
 	if (err || !key)
@@ -356,7 +356,7 @@ static int open_recording(struct top *t, struct extprof_error *e)
 	return extprof_recording_open(t->run.recording, e);
 }
 
-/* What is shown, and what the head needs besides. */
+/* Choose the modes that are shown, and those that the head needs besides. */
 static int choose_modes(struct top *t, const char *shown, struct extprof_error *e)
 {
 	bool has_cpu = words__has(shown, "cpu");

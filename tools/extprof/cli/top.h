@@ -22,11 +22,11 @@ struct top_options {
 	struct top_choice choice;	/* the first one */
 };
 
-/* As options__parse(). */
+/* Like options__parse(). */
 int top_options__parse(struct top_options *o, int argc, char **argv, unsigned int flags);
 void top_options__free(struct top_options *o);
 
-/* What is measured, window by window. */
+/* Measures window by window. */
 struct top_windows;
 
 /*

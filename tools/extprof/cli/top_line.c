@@ -8,7 +8,7 @@
 
 #define CUT ".."
 #define CUT_COLUMNS 2u
-/* Of UTF-8.  A shorter string ends before them: mbrtowc() stops at its end. */
+/* Bytes of a letter in UTF-8.  A shorter string ends before that: mbrtowc() stops at its end. */
 #define LETTER_BYTES_MAX 4
 
 /* The columns of the letter at s, which is not at its end, and its bytes.  *printable: the terminal shows it as it is. */

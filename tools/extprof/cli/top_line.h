@@ -10,7 +10,7 @@
 
 #define TOP_LINE_MAX 4096
 
-/* Zero-initialise.  What does not fit is left out. */
+/* Zero-initialise.  Text that does not fit is left out. */
 struct top_line {
 	char text[TOP_LINE_MAX];
 	size_t length;

@@ -11,7 +11,7 @@
 
 static const char others_name[] = "[many others]";
 
-/* What a row is of. */
+/* The key of a row. */
 struct top_key {
 	const char *name, *path, *thread;
 	int32_t line;
@@ -212,7 +212,7 @@ static int count_frame(struct top_model *m, enum top_view view, struct top_key *
 	return count_row(m, &m->by_thread[view], k, value, self);
 }
 
-/* What a process or a thread is called in a column that says which of the two it is: "42 puma", "worker 1 (43)". */
+/* The name of a process or a thread in a column that has both: "42 puma", "worker 1 (43)". */
 static void short_name(char *to, size_t size, const struct extprof_frame *f)
 {
 	char number[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What extprof top shows of one mode: rows of methods, lines, states, threads and processes, each with what it had in
+ * The rows that extprof top shows of one mode: methods, lines, states, threads and processes, each with its amounts in
  * the last window and since the last reset.  Its memory is bounded: of too many rows the smallest are put together.
  */
 #ifndef EXTPROF_TOP_MODEL_H
@@ -12,7 +12,7 @@
 
 #include "extprof.h"
 
-/* Of one view.  When there are more, the smallest half becomes one row. */
+/* Limit of the rows of one view.  If there are more, the smallest half becomes one row. */
 #define TOP_ROWS_MAX 8192u
 
 enum top_view {
@@ -70,7 +70,7 @@ int top_model__add_report(struct top_model *m, struct extprof_report *report);
 /* Forget all. */
 void top_model__free(struct top_model *m);
 
-/* What is to be shown, in which order. */
+/* The rows to be shown, and their order. */
 struct top_choice {
 	enum top_view view;
 	bool by_thread;		/* methods, lines and states: each thread by itself */

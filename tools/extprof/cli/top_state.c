@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What keys do in extprof top. */
+/* Handles the keys of extprof top. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>

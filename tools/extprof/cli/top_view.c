@@ -9,7 +9,7 @@
 /* A share and an amount: "100.0 % 1.234 s". */
 #define SHARE_WIDTH 7u
 #define AMOUNT_WIDTH 10u
-/* Of the names in a line of so many columns, where names are not cut. */
+/* Widths of the names if the line has no limit: the names are not cut then. */
 #define NAME_WIDTH 40u
 #define THREAD_WIDTH 24u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What extprof top shows, as lines of text, and what keys change of it.  Nothing here knows a terminal. */
+/* Makes the lines of text that extprof top shows, and changes them by keys.  Nothing here knows a terminal. */
 #ifndef EXTPROF_TOP_VIEW_H
 #define EXTPROF_TOP_VIEW_H
 
@@ -32,7 +32,7 @@ enum top_key_code {
 	TOP_KEY_BACKSPACE,
 };
 
-/* What the caller has to do. */
+/* The action that the caller has to take. */
 enum top_action { TOP_NOTHING, TOP_DRAW, TOP_QUIT, TOP_RESET, TOP_RESUME, TOP_INTERVAL };
 
 struct top_state {
@@ -51,7 +51,7 @@ enum top_action top_state__key(struct top_state *s, uint32_t key, uint32_t page,
 /* Not beyond the last page. */
 void top_state__clamp(struct top_state *s, uint32_t page, uint32_t count);
 
-/* Of one window, or of all since the reset. */
+/* The head of one window, or of all since the reset. */
 struct top_head {
 	const char *mode, *source, *unit;	/* "cpu", "on-CPU at 99 Hz by the clock", "ns", "bytes" or "count" */
 	double window;			/* s that are shown; 0: nothing yet */

@@ -32,7 +32,7 @@ struct top_mode {
 	struct account last, all;
 };
 
-/* What is the same for all modes. */
+/* Sums that are the same for all modes. */
 struct span {
 	uint64_t time;		/* ns that were sampled */
 	uint64_t passed;	/* ns with the time in which the window was taken; of that time are cpu and own */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the rows of processes have of CPU time and of the kernel's counters. */
+/* Accounts CPU time and the kernel's counters to the rows of processes. */
 #include <string.h>
 
 #include "engine/state.h"
@@ -7,7 +7,7 @@
 
 void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 {
-	/* What was used before the recording is nobody's. */
+	/* CPU time from before the recording, or from a pause, counts for nobody. */
 	if (!e->started || e->paused)
 		p->cpu_seen = cpu_time;
 	else

@@ -67,7 +67,8 @@ static bool is_file_used(const void *engine, uint32_t file)
 	return false;
 }
 
-/* Sources that attach to the ruby itself.  One that cannot misses this process, and the report says so. */
+/* Add the ruby to the sources that attach to it.  If a source cannot attach, this process has no samples of it; the
+ * report says so. */
 static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, const struct ruby_file *file,
 		    struct diag *d)
 {
@@ -97,7 +98,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	config.file = p->file = ruby_file__number(file);
 	config.vm = session__new_number(e->session);
 	config.started = p->started;
-	/* What it used until now was not sampled. */
+	/* The CPU time until now was not sampled. */
 	engine__read_cpu_time(e, p);
 	/* From the first VM on. */
 	err = engine__start(e, d);
@@ -265,7 +266,7 @@ static void not_found(struct engine *e, struct process *p)
 		give_up(e, p);
 }
 
-/* What was found of the process whose search it was.  *search is freed by the caller. */
+/* Take the result of a search for the process.  *search is freed by the caller. */
 static int take_found(struct engine *e, struct process *p, struct search *search, struct diag *d)
 {
 	struct vm *vm = search->vm;
@@ -326,8 +327,8 @@ int engine__search(struct engine *e, struct diag *d)
 	uint64_t now = deadline__now();
 	struct search *search;
 
-	/* To attach to a file takes the kernel some milliseconds for each place in it.  What is left is taken in the next
-	 * step, unless the recording ends before. */
+	/* To attach to a file takes the kernel some milliseconds for each place in it.  Searches that are left are
+	 * taken in the next step, unless the recording ends before. */
 	while (deadline__now() - now < ATTACH_TIME && (search = search__next(e->searcher))) {
 		int err = on_found(e, search, d);
 

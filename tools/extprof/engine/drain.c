@@ -35,7 +35,8 @@ static bool on_sample(void *context, const void *data, size_t size)
 
 	if (!engine__take_figure(e, data, size))
 		states__event(&e->states, &e->resolver, data, size);
-	/* What is new in the next one can be read after the next update: all of it, not its first frames only. */
+	/* If the next sample has new names, they are read after the next update: then all of them, not only the
+	 * first. */
 	vm = size >= sizeof(*s) ? process_set__vm(&e->set, s->vm) : NULL;
 	if (vm && vm->symbols.work < SYMBOLS_SAMPLE_WORK)
 		return false;

@@ -53,8 +53,8 @@ int engine__begin(struct engine *e, struct diag *d)
 	/* The command has executed something by now. */
 	engine__drain_lifecycle(e);
 	err = engine__search(e, d);
-	/* Whose ruby is there already is sampled when this returns.  Who does not want to wait for a
-	 * process that makes its search last does not wait long. */
+	/* Processes that have their ruby already are sampled when this returns.  A user who interrupts the wait for a
+	 * slow search does not wait long. */
 	while (!err && !e->settings.command && is_searching(e) && deadline__now() < until) {
 		poll(fds, fds[1].revents ? 1 : 2, fds[1].revents ? (int)(INTERRUPTED_WAIT / MS) : -1);
 		if (fds[1].revents && until == UINT64_MAX)
@@ -98,7 +98,7 @@ static void keep_names(struct engine *e)
 	}
 }
 
-/* What is not urgent. */
+/* Do the work that is not urgent. */
 static void look_around(struct engine *e, uint64_t now)
 {
 	if (now >= e->ask_at && !e->paused) {
@@ -161,9 +161,9 @@ static bool all_ended(const struct engine *e, uint64_t now)
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
 
-		/* Other programs that they left behind are not waited for.  What has been made, or has
-		 * executed something, only now may be a ruby that starts: a daemon's first parent ends
-		 * before its ruby was found. */
+		/* Other programs that they left behind are not waited for.  A process that was made, or has executed
+		 * something, only now may be a ruby that starts: a daemon's first parent ends before its ruby was
+		 * found. */
 		if (p && (p->state == PROCESS_SAMPLED ||
 			  (p->state == PROCESS_LOOKED_FOR && !p->given_up && !p->refused &&
 			   (p->why.code == DIAG_NOT_READY || now < p->backoff.since + BACKOFF_STARTING))))

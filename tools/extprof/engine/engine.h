@@ -85,8 +85,8 @@ void engine__set_ended(struct engine *e, const char *why);
 int engine__finish(struct engine *e, struct diag *d);
 
 /*
- * After engine__begin(): record nothing until engine__resume().  What the processes pay for is taken away; they are
- * followed.  No time, CPU time or wait of the pause counts.  -EALREADY: it is so already.
+ * After engine__begin(): record nothing until engine__resume().  Probes that cost the processes time are taken away;
+ * the processes are still followed.  No time, CPU time or wait of the pause counts.  -EALREADY: it is so already.
  */
 int engine__pause(struct engine *e, struct diag *d);
 int engine__resume(struct engine *e, struct diag *d);
@@ -97,9 +97,9 @@ bool engine__is_paused(const struct engine *e);
 int engine__snapshot(struct engine *e, struct diag *d);
 
 /*
- * Forget what was made ready by engine__snapshot(), which was called since the last step: what is reported next
- * begins there.  What of processes, threads and names is not needed any more is forgotten too, so that the memory of
- * a recording that goes on for days is that of a short one.  -EINVAL: there is no such snapshot.
+ * Forget what was made ready by engine__snapshot(), which was called since the last step: what is reported next begins
+ * there.  Processes, threads and names that are not needed any more are forgotten too, so that the memory of a
+ * recording that goes on for days is that of a short one.  -EINVAL: there is no such snapshot.
  */
 int engine__restart(struct engine *e, struct diag *d);
 
@@ -110,8 +110,8 @@ int engine__restart(struct engine *e, struct diag *d);
 int engine__set_rate(struct engine *e, uint32_t rate, struct diag *d);
 
 void engine__progress(struct engine *e, struct progress *p);
-/* What takes the samples, after engine__open().  *why has a text if BPF was wanted and may not be used; `why` may be
- * NULL. */
+/* The reader that takes the samples, after engine__open().  *why has a text if BPF was wanted and may not be used;
+ * `why` may be NULL. */
 enum reader_kind engine__reader(const struct engine *e, const struct diag **why);
 /*
  * While it records: also record this process, as one that the settings name.  -EEXIST: it is recorded already; or as
@@ -124,8 +124,8 @@ int engine__remove(struct engine *e, pid_t pid, struct diag *d);
 struct report_request {
 	uint32_t mode;		/* number in settings::modes */
 	enum report_detail detail;
-	uint32_t labels;	/* groups to be shown besides those of the settings, a mask of 1u << enum
-				 * group_key, all of which the settings had among theirs */
+	uint32_t labels;	/* extra groups to show: a mask of 1u << enum group_key; each must be in
+				 * settings::labels */
 	const struct unit_choice *unit;	/* NULL: that of the mode */
 	bool by_value;		/* without `unit`: the mode's value even if the mode is shown by count */
 };

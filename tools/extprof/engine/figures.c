@@ -126,7 +126,7 @@ static void miss_probes(struct figures_process *f, const struct rb_debug_ext_sec
 		figures__miss(f, FIGURE_MALLOC, s->malloc_semaphore ? d->text : no_probe);
 }
 
-/* What only a program in the kernel sees. */
+/* Mark the figures that only a program in the kernel sees as missing. */
 static void miss_without_bpf(struct figures_process *f)
 {
 	static const char no_probe[] = "the probe that tells it needs eBPF";
@@ -401,7 +401,7 @@ int engine__figures(struct engine *e, const struct engine_figures **figures, str
 		return diag__set(d, DIAG_USAGE, EINVAL, "the recording was not asked for figures");
 	if (!e->started)
 		return diag__set(d, DIAG_NOT_READY, EAGAIN, "no ruby was found so far");
-	/* What was looked at in the end belongs to the last interval. */
+	/* The look at the end belongs to the last interval. */
 	if (f->sums.frozen) {
 		count_losses(e);
 		return 0;

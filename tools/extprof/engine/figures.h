@@ -27,7 +27,7 @@ struct engine_figures {
 	uint64_t at;		/* the last look, CLOCK_MONOTONIC, ns; 0: none so far */
 	uint64_t at_before;	/* the one before it, where the interval begins */
 	uint64_t begun;		/* the first process was attached; 0: not yet */
-	/* Of all processes together. */
+	/* Sums of all processes together. */
 	struct session_losses losses;
 	uint64_t threads_without_row, calls_without_row;	/* there was no memory for them */
 	struct source_counters alloc, gc;	/* of these sources */
@@ -50,6 +50,6 @@ struct engine_figures {
  * are the engine's.
  */
 int engine__figures(struct engine *e, const struct engine_figures **figures, struct diag *d);
-/* What was looked at was shown: the next interval begins where this look was.  0 or -errno. */
+/* The figures of this look were shown: the next interval begins where the look was.  0 or -errno. */
 int engine__figures_next(struct engine *e, struct diag *d);
 #endif /* EXTPROF_ENGINE_FIGURES_H */

@@ -41,7 +41,7 @@ bool engine__take_figure(struct engine *e, const void *data, size_t size)
 	    (s->source != SOURCE_SCHED && s->source != SOURCE_GC && s->source != SOURCE_ALLOC))
 		return false;
 	if (s->source == SOURCE_SCHED) {
-		/* Of a thread that lives the account is asked for. */
+		/* The account of a live thread is asked for, so take only those of ended threads. */
 		if (s->kind == SAMPLE_ACCOUNT && !(s->flags & SAMPLE_LIVES) && size >= sizeof(struct account_event) && !e->figures->sums.frozen)
 			take_account(e, data);
 		return true;

@@ -10,8 +10,8 @@
 #include "remote/tables.h"
 
 /*
- * Who has the GVL is looked at so often, on average: 1,000 looks in 5 s tell a share within 3.1 points, in 95 %
- * of all cases.  A look at one process takes about 3 us, so many processes are looked at less often.
+ * The average time between two looks at who has the GVL: 1,000 looks in 5 s tell a share within 3.1 points, in 95 % of
+ * all cases.  A look at one process takes about 3 us, so many processes are looked at less often.
  */
 #define LOOK_PERIOD (5 * MS)
 #define LOOKS_PER_SECOND_MAX 4000u

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What figures.c, figures_gvl.c and figures_threads.c have of each other. */
+/* Functions that figures.c, figures_gvl.c and figures_threads.c have for each other. */
 #ifndef EXTPROF_ENGINE_FIGURES_PARTS_H
 #define EXTPROF_ENGINE_FIGURES_PARTS_H
 
 #include "engine/figures.h"
 #include "engine/process_set.h"
 
-/* Of figures.c: read again what the kernel counts of each process, if that was long ago. */
+/* In figures.c: read again what the kernel counts of each process, if that was long ago. */
 void figures_parts__keep_amounts(struct engine *e, uint64_t now);
 
-/* Of figures_gvl.c: look at who has the GVL and what the collector does.  The process can be looked at. */
+/* In figures_gvl.c: look at who has the GVL and what the collector does.  The process can be looked at. */
 void figures_parts__look_at_vm(struct engine *e, const struct process *p);
 bool figures_parts__can_be_looked_at(const struct process *p);
 
-/* Of figures_threads.c: copies of all threads, with what they do now.  *now is when.  0 or -ENOMEM. */
+/* In figures_threads.c: make copies of all threads, with what they do now.  *now is when.  0 or -ENOMEM. */
 int figures_parts__look_at_threads(struct engine *e, uint64_t *now);
-/* Of figures_threads.c: add up those copies.  They live, unless their end has been told meanwhile. */
+/* In figures_threads.c: add up those copies.  The threads live, unless their end has been told meanwhile. */
 void figures_parts__add_living(struct engine *e);
 
 static inline uint64_t figures_parts__key(const struct thread_account *a)

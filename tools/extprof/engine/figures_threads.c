@@ -17,7 +17,7 @@ struct looked {
 	struct sched_thread thread;
 };
 
-/* Of the process that is looked at. */
+/* The process that is looked at. */
 struct process_look {
 	const struct process *p;
 	struct figures_process *f;
@@ -74,7 +74,7 @@ static void note_name(struct process_look *l, const struct thread_account *a)
 {
 	struct vm *vm = l->p ? l->p->vm : NULL;
 
-	/* What has the longest wait is to have its name. */
+	/* The thread with the longest wait is to have its name. */
 	if (vm && a->thread && a->thread_slot && !vm->exited &&
 	    (l->f->gvl_longest.thread == a->thread || l->f->gvl_longest_interval.thread == a->thread))
 		threads__note(&vm->threads, a->thread, a->thread_slot, a->tid);

@@ -95,7 +95,7 @@ void engine__read_all_cpu_times(struct engine *e)
 			engine__read_cpu_time(e, e->set.list[i]);
 }
 
-/* What the kernel counts and what arrives agree only while nothing is sampled. */
+/* Stop sampling: the counts of the kernel and the samples that arrived agree only while nothing is sampled. */
 void engine__hold(struct engine *e)
 {
 	if (e->figures)
@@ -234,7 +234,7 @@ static void describe_sources(const struct engine *e, uint32_t sources, struct re
 	}
 }
 
-/* What is the same for all modes. */
+/* Fill in what is the same for all modes. */
 static void describe_all(const struct engine *e, struct report_meta *m)
 {
 	struct source_counters total;
@@ -320,7 +320,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->lost_events = session__lost_events(e->session) + e->refused_events - e->lost_events;
 }
 
-/* What became of the objects that were sampled. */
+/* Fill in what happened to the objects that were sampled. */
 static void describe_objects(const struct engine *e, struct report_meta *m)
 {
 	const struct survivors *s = engine__survivors(e);

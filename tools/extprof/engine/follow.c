@@ -52,7 +52,7 @@ int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process 
 	if (watched)
 		p->state = PROCESS_WATCHED;
 	backoff__reset(&p->backoff, p->from);
-	/* What it used until now belongs to nobody here. */
+	/* The CPU time until now belongs to nobody here. */
 	p->cpu_seen = proc__cpu_time(pid);
 	e->set.wanted_live += wanted;
 	*process = p;

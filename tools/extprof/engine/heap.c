@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Objects that live: mode heap.  What was sampled is held back, and the tables of the VMs say what of it lives. */
+/* Objects that live: mode heap.  Sampled objects are held back, and the tables of the VMs say which of them live. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ void engine__ask_live(struct engine *e, struct vm *vm)
 	if (!e->heap)
 		return;
 	err = vm->space ? live_table__ask(vm->space, &vm->layout) : 0;
-	/* Who does not answer in time is asked again. */
+	/* A process that did not answer in time is asked again. */
 	if ((err != -EACCES && err != -EPERM && err != -EBADF && err != -EIO) || vm->table_refused)
 		return;
 	vm->table_refused = true;
@@ -166,7 +166,7 @@ static int look_at(struct engine *e, struct process *p, bool last, uint64_t unti
 	if (!vm->space)
 		return survivors__of(&h->survivors, vm->number) ? -EACCES : 0;
 	err = read_table(e, vm, last, until);
-	/* What the table does not have any more a child can have, that was made before it was read. */
+	/* A child that was forked before the table was read can still have objects that died in the parent since. */
 	engine__drain_lifecycle(e);
 	inherit_all(e, last);
 	if (p->vm != vm || vm->exited || err == -ESRCH || err == -ESTALE) {
@@ -226,7 +226,7 @@ void engine__step_heap(struct engine *e, uint64_t now)
 {
 	struct engine_heap *h = e->heap;
 
-	/* What it knows is not to be forgotten in a pause. */
+	/* Objects that are held must stay in the tables during a pause, too. */
 	if (!h || (e->paused && !h->survivors.count))
 		return;
 	if (now >= h->ask_at)
@@ -235,7 +235,7 @@ void engine__step_heap(struct engine *e, uint64_t now)
 	if (e->behind || (now < h->look_at && !h->survivors.crowded && h->survivors.count < 2 * h->held_after + HELD_MANY))
 		return;
 	h->look_at = now + LIVE_TABLE_INTERVAL;
-	/* What could not be read is read the next time, and at the end it is told. */
+	/* A table that could not be read is read the next time; only the last look tells of it. */
 	look(e, false);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel tells of processes: fork, exec, exit. */
+/* Events of processes from the kernel: fork, exec, exit. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void on_fork(struct engine *e, const struct process_event *ev)
 	e->new_at = ev->time;
 	p->born = !ev->cpu_time;
 	p->cpu_seen = ev->cpu_time;
-	/* What a stranger makes is one. */
+	/* A child of a stranger is a stranger. */
 	p->followed = parent && (parent->wanted || parent->followed || parent->vm);
 	memcpy(p->comm, ev->comm, sizeof(p->comm));
 	backoff__reset(&p->backoff, deadline__now());
@@ -163,7 +163,7 @@ static void on_freed(struct engine *e, const struct process_event *ev)
 	if (!p)
 		return;
 	engine__process_ended(e, p, "ended");
-	/* What it used while it ended belongs to what it was. */
+	/* The CPU time that it used while it ended belongs to the program that it ran. */
 	engine__account_cpu(e, p, ev->cpu_time);
 	engine__figures_of_end(e, p, ev);
 	engine__process_freed(e, p);

@@ -10,7 +10,7 @@
 
 #include "engine/state.h"
 
-/* For names at the end.  What is not there by then is shown by its file. */
+/* Time to read names at the end.  A function without a name by then is shown by its file. */
 #define NAMES_TIMEOUT (2 * SECOND)
 
 int engine__open_natives(struct engine *e, struct diag *d)

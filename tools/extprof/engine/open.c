@@ -143,7 +143,7 @@ cleanup:
 	return err;
 }
 
-/* Who wants waits wants each; of all that threads do, short waits are a small part. */
+/* A user who asks for waits wants each wait.  Among all that threads do, short waits are a small part. */
 static bool each_wait(const struct engine *e)
 {
 	if (e->settings.waits)

@@ -53,7 +53,7 @@ int engine__resume(struct engine *e, struct diag *d)
 		return diag__set(d, DIAG_USAGE, EALREADY, "it is not paused");
 	e->resume_at = 0;
 	e->ask_at = 0;
-	/* What they used meanwhile counts nowhere. */
+	/* The CPU time that processes used in the pause counts nowhere. */
 	engine__read_all_cpu_times(e);
 	engine__resume_heap(e);
 	if (!e->started) {

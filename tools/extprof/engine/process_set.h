@@ -42,7 +42,7 @@ struct process {
 	bool refused;		/* it does not fit the selection now */
 	bool no_files;		/* it was counted as one that could not be opened */
 	bool freed;		/* what the kernel counted for it is final, and in its row */
-	struct source_counters taken[SOURCE_MAX];	/* of that, what is in its row by now */
+	struct source_counters taken[SOURCE_MAX];	/* the part of the kernel's counts that is in its row by now */
 	struct vm *vm;		/* SAMPLED: of what it runs now */
 	bool ended_sampled;	/* ENDED: it had a VM */
 	uint32_t last_vm;	/* ENDED: number of that, 0 none of its own */

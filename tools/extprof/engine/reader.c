@@ -7,7 +7,7 @@
 #include "remote/session.h"
 #include "source/bpf_session.h"
 
-/* What only the kernel sees. */
+/* The name of a source among these that only the kernel can serve; NULL: there is none. */
 static const char *missing_source(uint32_t sources)
 {
 	if (sources & 1u << SOURCE_ALLOC)
@@ -17,7 +17,7 @@ static const char *missing_source(uint32_t sources)
 	return sources & 1u << SOURCE_EVENT ? "event" : NULL;
 }
 
-/* Of figures, those that need the probes are missing, and each says so. */
+/* Figures that need the probes are missing, and each of them says so. */
 static const uint32_t probes_of_figures = 1u << SOURCE_ALLOC | 1u << SOURCE_GC;
 
 static uint32_t wanted_sources(const struct session_options *options)
@@ -67,7 +67,7 @@ int reader__open(struct session **session, const struct session_options *options
 	if (*kind == READER_NONBLOCKING || *kind == READER_STOP)
 		return open_remote(session, options, *kind, d);
 	err = bpf_session__open(session, options, d);
-	/* Who asks for the kernel's tick does not want another reader. */
+	/* A user who asks for the kernel's tick does not want another reader. */
 	if (!err || *kind == READER_EBPF || (d->code != DIAG_PERMISSION && d->code != DIAG_NO_BPF) ||
 	    options->source_options.timer == TIMER_TICK || missing_source(wanted_sources(options)) || options->source_options.about ||
 	    options->source_options.kernel || options->source_options.native) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What takes the samples: BPF programs, or a thread that reads the memory of the processes. */
+/* The reader takes the samples: BPF programs, or a thread that reads the memory of the processes. */
 #ifndef EXTPROF_READER_H
 #define EXTPROF_READER_H
 

@@ -13,7 +13,7 @@ static int name_frame(void *context, uint32_t number)
 	return engine__name_code(context, number);
 }
 
-/* Of its samples, ns. */
+/* The period of its samples, ns. */
 static uint64_t period(const struct engine *e)
 {
 	return e->settings.rate ? SECOND / e->settings.rate : 0;
@@ -105,7 +105,7 @@ int engine__step_recording(struct engine *e, uint64_t now)
 
 void engine__record_pause(struct engine *e, uint64_t from, uint64_t until)
 {
-	/* What went wrong is kept, and found in the next step. */
+	/* An error is kept, and found in the next step. */
 	if (e->recording.writer && !e->recording_ended)
 		recording_sink__paused(&e->recording, from, until);
 }

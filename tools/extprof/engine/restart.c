@@ -40,7 +40,7 @@ static int forget_stacks(struct engine *e)
 	return resolve__restart(&e->resolver);
 }
 
-/* Rows of processes that are no more.  Without memory for that the rows stay, and only their sums go. */
+/* Drop the rows of processes that have ended.  Without memory for that the rows stay, and only their sums go. */
 static int forget_rows(struct engine *e)
 {
 	bool *kept = calloc(e->rows.count + 1u, sizeof(*kept));

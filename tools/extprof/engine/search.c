@@ -171,7 +171,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* What an executor is given: one search.  Another work can have done it. */
+/* The work that is given to an executor: one search.  Another work may have done the search already. */
 static void run_one(void *argument)
 {
 	struct searcher *s = argument;

@@ -28,7 +28,7 @@ struct search {
 	pid_t pid;
 	struct target target;		/* opened by the search, if its pidfd is -1 */
 	struct symbol_table *table;	/* for the VM; not looked at by the search */
-	/* What came of it: */
+	/* Results: */
 	int err;			/* as of target__find_section() and vm__open() */
 	struct diag diag;		/* why */
 	struct vm *vm;			/* NULL: there is none */

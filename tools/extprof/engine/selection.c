@@ -68,8 +68,8 @@ static bool has_conditions(const struct engine *e)
 }
 
 /*
- * What it did until now stays as it is.  It goes on under another number, as one that is not recorded: the kernel has to tell
- * of what it makes, and it can fit again.
+ * The record of the process so far stays as it is.  The process goes on under another number, as one that is not
+ * recorded: the kernel still has to tell of its children, and the process can fit the selection again.
  */
 static void leave(struct engine *e, struct process *p)
 {

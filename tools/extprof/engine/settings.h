@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a recording is to do, as its caller wants it. */
+/* The settings of a recording, as its caller wants them. */
 #ifndef EXTPROF_SETTINGS_H
 #define EXTPROF_SETTINGS_H
 

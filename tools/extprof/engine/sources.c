@@ -10,9 +10,9 @@
 #include "process/proc.h"
 #include "recording/sources.h"
 
-/* Files that are remembered.  Of more nothing is kept. */
+/* Files that are remembered.  Nothing is kept of more files. */
 #define FILES_MAX 16384u
-/* Of so many the helper is asked in one step of the engine, which has samples to fetch. */
+/* Files that the helper is asked for in one step of the engine, which also has samples to fetch. */
 #define STEP_MAX 16u
 
 /* "<internal:kernel>" and "(eval at ...)" are no files. */

@@ -25,8 +25,8 @@
 #define MS 1000000ull
 #define SECOND 1000000000ull
 
-/* For what was being read when the time for more was over: a sample has to be whole.
- * What a tick may read takes a tenth of it. */
+/* Time for a read that was under way when the time for more was over: a sample has to be whole.  The reads of a tick
+ * take a tenth of it. */
 #define READS_TIMEOUT (2 * SECOND)
 
 /* A list of numbers of VMs, or of processes, that wait for something. */
@@ -149,8 +149,7 @@ struct engine {
 	struct diag why_not_added;	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that allocation samples of another distance come from, ... */
 	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
-	/* Of the process in the head of a report: the first one that was sampled, of the wanted ones
-	 * if there is one. */
+	/* The process in the head of a report: the first one that was sampled, of the wanted ones if there is one. */
 	uint32_t first_row;
 	bool first_is_wanted;
 	char ruby_version[32], ruby_description[160];
@@ -242,7 +241,7 @@ int waiting__add(struct waiting *w, uint32_t number);
 /* Take hold of a process that exists, and have the kernel follow it.  0; -EEXIST: it is followed
  * already; or an error as of target__open(). */
 int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process **process, struct diag *d);
-/* What it runs now is to be looked for; the VM that it had is left. */
+/* Leave the VM of the process, and look for the program that it runs now. */
 void engine__leave_vm(struct engine *e, struct process *p);
 void engine__look_again(struct engine *e, struct process *p);
 /* It is recorded no more, though it lives.  It is followed under the number in *config, for whoever knows that. */
@@ -370,11 +369,11 @@ void engine_sources__free(struct engine_sources *s);
 void engine__step_shared(struct engine *e, uint64_t now);
 /* ns until the next look; UINT64_MAX: there is none. */
 uint64_t engine__shared_wait(const struct engine *e, uint64_t now);
-/* What was seen of processes that have ended is told while their programs are known. */
+/* Tell what was seen of processes that have ended, while their programs are known. */
 void engine__leave_shared(struct engine *e);
 /* Take the accounts of those that live. */
 void engine__flush_shared(struct engine *e);
-/* What they did since the last look is not recorded. */
+/* Do not record what the threads did since the last look. */
 void engine__skip_shared(struct engine *e);
 void engine__free_shared(struct engine *e);
 
@@ -387,7 +386,7 @@ void engine__end_waits(struct engine *e);
 
 /* restart.c: a new window, see engine.h */
 
-/* As engine__restart(), after a snapshot.  The file of a recording has ended. */
+/* Like engine__restart(), after a snapshot.  The file of a recording has ended. */
 int engine__forget(struct engine *e, struct diag *d);
 
 /* natives.c: machine code of processes.  Without settings::native these do nothing. */

@@ -19,7 +19,7 @@ struct thread_look {
 	bool has_tables, has_tasks;
 };
 
-/* Read the tables of the process.  `vm`: NULL: its memory cannot be read.  What cannot be read is missing. */
+/* Read the tables of the process.  `vm`: NULL: its memory cannot be read.  Tables that cannot be read are missing. */
 void thread_look__open(struct thread_look *l, const struct process *p, struct vm *vm);
 void thread_look__close(struct thread_look *l);
 /* After the last one. */
@@ -32,12 +32,12 @@ const struct table_thread *thread_look__find(const struct thread_look *l, uint32
 bool thread_look__has_stayed(const struct thread_look *l, uint32_t tid, const struct sched_thread *t);
 
 /*
- * Bring it up to `now`: what it waits for is in t->blocked, t->runnable and t->stopped then.  Returns for how long it has
- * run, ns, which is in no account yet.
+ * Bring *t up to `now`: its waits are in t->blocked, t->runnable and t->stopped then.  Returns for how long it has run,
+ * ns; that time is in no account yet.
  */
 uint64_t thread_look__settle(const struct thread_look *l, uint32_t tid, struct sched_thread *t);
 
-/* What it waits for, or waited for last.  `head`: NULL: it is no thread of Ruby's. */
+/* The class of the wait of the thread, or of its last wait.  `head`: NULL: it is no thread of Ruby's. */
 struct wait_class thread_look__classify(const struct sched_thread *t, const struct thread_head *head);
 
 #endif /* EXTPROF_THREAD_LOOK_H */

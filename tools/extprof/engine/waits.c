@@ -15,12 +15,12 @@
 #include "remote/walker.h"
 #include "source/sched.h"
 
-/* What is read of one process once. */
+/* State of the look at waiting threads. */
 struct reading {
 	struct engine *e;
 	struct walker *walker;
 	struct session_waits waits;
-	/* Of the process that was looked at last; 0 none. */
+	/* The process that was looked at last; 0 none. */
 	uint32_t process;
 	struct process *p;
 	struct target_config config;
@@ -48,7 +48,7 @@ static void look_at(struct reading *r, uint32_t number)
 	r->config.pid = vm->layout.section.pid;
 }
 
-/* What is counted of a sample that is made here. */
+/* Count a sample that is made here. */
 static void count(struct reading *r, uint32_t process, int reason, uint8_t truncated)
 {
 	struct source_counters c = { .taken = 1 };
@@ -180,7 +180,7 @@ static void find_holder(struct reading *r, const struct sched_thread *t, const s
 	};
 }
 
-/* Who ended what is over of the wait. */
+/* Find who ended the part of the wait that is over. */
 static void find_waker(struct reading *r, const struct sched_thread *t, const struct thread_head *head, uint64_t gvl,
 		       struct wait_about *about)
 {
@@ -196,7 +196,7 @@ static void find_waker(struct reading *r, const struct sched_thread *t, const st
 		about->waker = noted.waker;
 }
 
-/* What the thread waits for. */
+/* Find the states of the wait, and its details. */
 static void classify(struct reading *r, const struct sched_thread *t, const struct rb_debug_ext_thread *thread,
 		     const struct task *task, uint64_t blocked, struct parts *parts)
 {

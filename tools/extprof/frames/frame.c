@@ -143,7 +143,7 @@ void frame__add_text(const struct frame *f, struct text *out)
 {
 	if (!f->bracketed && !frame_kind__is_group(f->kind)) {
 		text__adds(out, f->name);
-		/* As tools that draw flame graphs know it. */
+		/* Tools that draw flame graphs know this suffix. */
 		if (f->kind == FRAME_KERNEL)
 			text__adds(out, "_[k]");
 		return;

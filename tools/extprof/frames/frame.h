@@ -55,7 +55,7 @@ enum thread_role {
 	ROLE_UNKNOWN		/* it could not be told which thread it is */
 };
 
-/* What a frame lacks. */
+/* The parts that a frame can lack, and why. */
 enum frame_missing {
 	MISSING_NOTHING = 0,
 	/* Its name, because: */

@@ -39,7 +39,7 @@ static uint64_t hash_of(const struct frame *f)
 	return hash;
 }
 
-/* Of two frames that are no code. */
+/* Compare two frames that are no code. */
 static bool is_same(const struct frame *a, const struct frame *b)
 {
 	return a->kind == b->kind && a->known == b->known && a->role == b->role && a->state == b->state &&

@@ -7,7 +7,7 @@
 /* An eval in an eval in an eval: a program makes no more of them by hand. */
 #define EVALS_MAX 8
 
-/* Of relative paths below directories. */
+/* Limit of a relative path that is joined to a directory. */
 #define JOINED_MAX 4096
 
 struct slice {
@@ -145,8 +145,8 @@ static void name_part(struct slice rest, struct owner *o)
 }
 
 /*
- * What the directories say; a gem within another one is what its innermost directory says.  *root: how long the path
- * to it is, with the slash.
+ * Find the owner by the directories of the path.  For a gem within another gem the innermost directory counts.  *root:
+ * length of the path to it, with the slash.
  */
 static void find_directories(struct slice p, struct owner *o, size_t *root)
 {

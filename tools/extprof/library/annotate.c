@@ -14,7 +14,7 @@
 #include "recording/account.h"
 #include "recording/sources.h"
 
-/* Of so many processes it is looked where they worked. */
+/* Look up the working directories of so many processes at most. */
 #define CWDS_MAX 64
 
 struct source {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What extprof can do on this machine, and with which of its rubies. */
+/* Tells what extprof can do on this machine, and with which of its rubies. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all threads of a process do now: finds the ruby, takes snapshots of it, names their frames. */
+/* A dump of what all threads of a process do now: finds the ruby, takes snapshots of it, names their frames. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -16,7 +16,8 @@ struct source_files {
 	int64_t started;	/* when the process started, seconds since 1970; 0: not known */
 };
 
-/* Of the process; or those that a core file names, if `pid` is 0: `core` is the core file's then. */
+/* Begin with the files of the process; if `pid` is 0, with those that a core file names: `core` is the core file
+ * then. */
 void source_files__begin(struct source_files *s, pid_t pid, const struct stat *core);
 
 /* Was the file changed after the process had started? */

@@ -29,7 +29,7 @@ SAME(EXTPROF_PROOF_STOPPED, PROOF_STOPPED);
 SAME(EXTPROF_PROOF_CORE, PROOF_CORE);
 SAME(EXTPROF_PROOF_WAIT, PROOF_WAIT);
 
-/* What a thread or an EC was before. */
+/* A value of a thread or an EC in the last result, to tell whether it has changed. */
 struct before {
 	uint64_t serial, value;
 };
@@ -164,7 +164,7 @@ static int resolve(struct dump_result *r, const struct snapshot_ec *ec, struct e
 		text__free(&text);
 		return err;
 	}
-	/* Of a torn stack nothing may be left but the mark. */
+	/* A torn stack may have nothing left but the mark. */
 	if (!ec->torn || ec->event->nr_frames > 1) {
 		err = resolve__stack(&r->resolver, ec->event, sizeof(*ec->event) +
 				     ec->event->nr_frames * sizeof(struct sample_frame), count);

@@ -7,7 +7,7 @@
 #include "remote/snapshot.h"
 #include "ruby/vm.h"
 
-/* What the snapshot does not know. */
+/* Facts that the snapshot does not know. */
 struct dump_facts {
 	pid_t pid;		/* as seen from here; 0: it does not run (a core file) */
 	pid_t core_pid;		/* then: the number that it had */

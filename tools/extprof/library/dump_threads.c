@@ -72,7 +72,7 @@ static uint64_t serial_of(const struct map64 *map, uint64_t key, const struct sn
 	return number == MAP64_NONE ? 0 : s->threads[number].t.serial;
 }
 
-/* What a descriptor of the process is.  0 with *file, NULL if that is not known; or -ENOMEM. */
+/* Describe the file of a descriptor of the process.  0 with *file, NULL if the file is not known; or -ENOMEM. */
 static int describe_fd(struct dump_threads *d, pid_t pid, int32_t fd, const char **file)
 {
 	char path[PROC_PATH_MAX], target[4096];

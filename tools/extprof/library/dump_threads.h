@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each thread of a snapshot does, and what it waits for. */
+/* Finds what each thread of a snapshot does, and what it waits for. */
 #ifndef EXTPROF_DUMP_THREADS_H
 #define EXTPROF_DUMP_THREADS_H
 

@@ -21,9 +21,8 @@ int error__of_writer(struct extprof_error *error, int err, const char *what);
 void error__fill(struct extprof_error *error, const struct diag *d);
 
 /*
- * Copy a caller's structure, which begins with its size, to one of `size` bytes.  What the caller does
- * not have is 0.  -EINVAL: the size makes no sense; -E2BIG: the caller wants something that
- * this version does not know.
+ * Copy a caller's structure, which begins with its size, to one of `size` bytes.  Fields that the caller does not have
+ * are 0.  -EINVAL: the size makes no sense; -E2BIG: the caller wants something that this version does not know.
  */
 int options__copy(void *to, size_t size, const void *from, struct extprof_error *error);
 

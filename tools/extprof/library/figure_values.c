@@ -75,7 +75,7 @@ static void build_processes(struct building *b)
 	f->until = b->all->at > b->all->begun ? b->all->at - b->all->begun : 0;
 }
 
-/* What is known of the recording's kind. */
+/* Find which figures are known in a recording of this kind, and why others are missing. */
 static void know_all(const struct building *b, struct extprof_figure known[ALL_FIGURES])
 {
 	for (enum figure i = 0; i < FIGURES; i++)
@@ -116,7 +116,7 @@ static void build_kernel(struct building *b)
 	figures_parts__set(b, EXTPROF_SWITCHES_INVOLUNTARY, figures_parts__growth(s->involuntary));
 }
 
-/* Of those that live; if all have ended, as each was seen last. */
+/* Build the sums of the live processes; if all have ended, of each as it was seen last. */
 static void build_memory(struct building *b)
 {
 	uint64_t sums[EXTPROF_MEMORY_PEAK - EXTPROF_MEMORY_RESIDENT + 1] = { 0 };

@@ -15,7 +15,7 @@ struct built {
 	struct extprof_state_figures states[STATE_MAX];
 	struct extprof_holder *holders;
 	struct extprof_call_figures *calls;
-	/* What the caller sees of all these: their sizes are the library's affair. */
+	/* Lists of pointers for the caller: the sizes of the structures are the library's affair. */
 	const struct extprof_figure *value_list[FIGURE_ROWS];
 	const struct extprof_gc_reason *reasons_by_time[2 * GC_REASONS], *reasons_by_looks[2 * GC_REASONS];
 	const struct extprof_state_figures *state_list[STATE_MAX];
@@ -23,7 +23,7 @@ struct built {
 	const struct extprof_call_figures **call_list;
 };
 
-/* What is being built: of these processes. */
+/* The figures that are being built, of the processes in `list`. */
 struct building {
 	const struct engine_figures *all;
 	struct figures_process *const *list;
@@ -40,8 +40,8 @@ static inline void figures_parts__set(struct building *b, enum extprof_figure_id
 	b->to->values[id].value = value;
 }
 
-/* A thread that goes on is asked what it does, and its wait can be found to be another one when it is over: its state has
- * less time than before then. */
+/* Growth since the last interval.  A wait may be reclassified when it ends, so a state can shrink; then the growth is
+ * 0. */
 static inline uint64_t figures_parts__growth(uint64_t difference)
 {
 	return difference >> 63 ? 0 : difference;

@@ -159,7 +159,7 @@ static struct request_choice choice_of(const struct extprof_recorded_options *o)
 	return (struct request_choice){ .slower_than = o->slower_than, .slowest = o->slowest, .label = o->request_label };
 }
 
-/* What is shown of stacks. */
+/* Set how the stacks are shown. */
 static int set_transform(struct transform *t, const struct extprof_recorded_options *o, struct extprof_error *error)
 {
 	const char *method = o->callers_of ? o->callers_of : o->callees_of;

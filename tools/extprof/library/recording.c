@@ -74,7 +74,7 @@ static void log_line(const struct extprof_recording *r, const char *format, ...)
 	r->options.log(r->options.log_context, line);
 }
 
-/* What has changed since the log was written to. */
+/* Log what has changed since the log was last written to. */
 static void log_changes(struct extprof_recording *r, bool now)
 {
 	struct progress p, *last = &r->logged;
@@ -206,7 +206,7 @@ int extprof_recording_step(struct extprof_recording *r, struct extprof_error *er
 	engine__segments(r->engine, &before);
 	err = engine__step(r->engine, &d);
 	engine__segments(r->engine, &after);
-	/* What a snapshot has made ready is forgotten. */
+	/* A new file has begun, so a snapshot can no longer be reported. */
 	if (after.made != before.made)
 		r->reportable = false;
 	log_changes(r, err != 0);

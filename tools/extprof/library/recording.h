@@ -8,7 +8,7 @@
 #include "library/samples.h"
 #include "library/settings.h"
 
-/* What extprof_recording_figures() gave last. */
+/* The last result of extprof_recording_figures(). */
 struct figures_view;
 
 /* A recording goes through these in this order. */

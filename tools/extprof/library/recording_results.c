@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a recording gives: verdict, outputs, reports. */
+/* Results of a recording: verdict, outputs, reports. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +118,7 @@ int extprof_recording_write_to(struct extprof_recording *r, const char *name, co
 	if (!to)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	err = extprof_recording_write(r, name, options, to, error);
-	/* What is in its buffer is written now. */
+	/* fclose() writes what is left in the buffer. */
 	if (fclose(to) && !err)
 		err = error__set(error, DIAG_OUTPUT, sink.err < 0 ? -sink.err : EIO, "the profile could not be written: %s",
 				 strerror(sink.err < 0 ? -sink.err : EIO));

@@ -6,7 +6,7 @@
 #include "extprof.h"
 #include "profile/report.h"
 
-/* What the public face points to, and what it gave last. */
+/* The object behind the public interface, with its last results. */
 struct extprof_report {
 	struct report report;
 	struct extprof_frame *frames;		/* by number of the label */
@@ -30,8 +30,8 @@ struct extprof_report {
 int library_report__create(struct extprof_report **report, struct report *r);
 
 /*
- * The public face of a frame.  What has to be composed is added to `texts`, the other texts stay those of `of`.
- * 0 or -ENOMEM.
+ * Show a frame by the public interface.  Texts that have to be composed are added to `texts`; the others stay those of
+ * `of`.  0 or -ENOMEM.
  */
 int frame__show(struct extprof_frame *frame, const struct frame *of, struct strings *texts);
 

@@ -20,7 +20,7 @@ static const struct {
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-/* Of each recording. */
+/* The requests of each recording. */
 struct all_requests {
 	struct recording_requests found[RECORDINGS_MAX];
 	struct requests_source sources[RECORDINGS_MAX];

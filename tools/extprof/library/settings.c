@@ -60,7 +60,7 @@ static int set_groups(struct settings *s, const struct extprof_recording_options
 	if (groups__has(&s->groups, GROUP_RECORDING))
 		return error__set(error, DIAG_USAGE, EINVAL, "what is recorded is one recording: extprof report of several files "
 				  "can group by it");
-	/* Who names the key wants each thread. */
+	/* A user who names the key wants each thread. */
 	s->groups.patterns_allowed = !groups__has(&s->groups, GROUP_THREAD);
 	if (o->threads && !groups__has(&s->groups, GROUP_THREAD_PATTERN))
 		groups__add(&s->groups, GROUP_THREAD);

@@ -21,7 +21,7 @@ struct recording_settings {
  */
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
 			    struct extprof_error *error);
-/* Copy which processes are chosen.  As above. */
+/* Copy which processes are chosen.  Returns like recording_settings__set(). */
 int recording_settings__select(struct recording_settings *r, const struct extprof_recording_options *o,
 			       struct extprof_error *error);
 void recording_settings__free(struct recording_settings *r);
@@ -29,7 +29,8 @@ void recording_settings__free(struct recording_settings *r);
 /* Add the directories of the application.  0, -EINVAL, -E2BIG or -ENOMEM with *error. */
 int apps__name(struct owner_dirs *dirs, const char *list, struct extprof_error *error);
 
-/* Set what is shown of stacks; NULL: nothing of that kind.  The caller frees it in any case.  As above. */
+/* Set how the stacks are shown; NULL: nothing of that kind.  The caller frees it in any case.  Returns like
+ * recording_settings__set(). */
 int transform__set(struct transform *t, const char *focus, const char *hide, const char *collapse, struct extprof_error *error);
 
 /* *choice stays NULL without a name.  0 or -EINVAL. */

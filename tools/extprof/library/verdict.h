@@ -7,7 +7,7 @@
 #include "profile/report.h"
 #include "source/timer.h"
 
-/* As extprof_recording_verdict(), of the reports of all modes.  *d is filled if the result is not 0. */
+/* Like extprof_recording_verdict(), for the reports of all modes.  *d is filled if the result is not 0. */
 int verdict__give(const struct reports *reports, enum timer_kind timer, struct diag *d);
 
 #endif /* EXTPROF_LIBRARY_VERDICT_H */

@@ -59,8 +59,8 @@ static int keep_module(struct kernel_symbols *s, const char *module, uint32_t *a
 	return strcmp(s->names + *at, module) ? keep(s, module, at) : 0;
 }
 
-/* A line: "ffffffff81000000 T name", or with "[module]" behind it.  What is no function is left out.  Sets *hidden if
- * it is one without its address. */
+/* A line: "ffffffff81000000 T name", or with "[module]" behind it.  Symbols that are no functions are left out.  Sets
+ * *hidden if a function has no address. */
 static int take_line(struct kernel_symbols *s, char *line, bool *hidden)
 {
 	char *rest = line, *address = next_word(&rest), *type = next_word(&rest), *name = next_word(&rest), *end;
@@ -88,7 +88,7 @@ static int compare(const void *a, const void *b)
 	return left->name < right->name ? -1 : left->name > right->name;
 }
 
-/* Of several names of one address the shortest is taken, of those the first one in the list. */
+/* If an address has several names, keep the shortest one; of several shortest ones, the first in the list. */
 static void sort(struct kernel_symbols *s)
 {
 	uint32_t count = 0;

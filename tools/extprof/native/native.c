@@ -150,7 +150,7 @@ void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid)
 
 	if (!p || !from || p->pid)
 		return;
-	/* What is known of the parent may be old, and nobody knows whether the change was before the fork. */
+	/* If the parent's mappings have changed since they were read, nobody knows whether that was before the fork. */
 	seen = n->maps.seen(&n->maps, parent);
 	if (memcmp(&seen, &from->seen, sizeof(seen))) {
 		native__add(n, vm, pid, from->vm_code);

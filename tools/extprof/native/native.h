@@ -31,8 +31,8 @@ int native__create(struct native **native, const struct unwind_maps *maps);
 void native__destroy(struct native *n);
 
 /*
- * The process runs that VM: what it has mapped is to be read.  `vm_code`: an address in the file of the VM, 0 unknown.
- * What cannot be read has no native stacks.
+ * The process runs that VM: its mappings are to be read.  `vm_code`: an address in the file of the VM, 0 unknown.  A
+ * process whose mappings cannot be read has no native stacks.
  */
 void native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code);
 /* A child that fork made has what its parent has mapped, at the same addresses. */
@@ -45,7 +45,8 @@ void native__end(struct native *n, uint32_t vm);
 /* No sample of it arrives any more. */
 void native__remove(struct native *n, uint32_t vm);
 
-/* What is to be done, for another thread; NULL: nothing now.  The caller hands it back, or frees it with native_work__free(). */
+/* The next work for another thread; NULL: there is none now.  The caller hands it back, or frees it with
+ * native_work__free(). */
 struct native_work *native__next_work(struct native *n);
 /* Only names that are wanted: nothing is sampled any more. */
 struct native_work *native__next_names(struct native *n);
@@ -55,8 +56,8 @@ void native__done(struct native *n, struct native_work *w);
 void native__failed(struct native *n, struct native_work *w);
 /* Tell the kernel what has come since the last time. */
 void native__publish(struct native *n);
-/* How many files have been read for their rules; 0: something is still to be looked at or read, so that stacks can be marked
- * that will not be later. */
+/* How many files have been read for their rules; 0: mappings or files are still to be read, so that some stacks are
+ * marked now that will not be marked later. */
 uint32_t native__read_files(const struct native *n);
 /* Are names of functions still to be read? */
 bool native__wants_names(const struct native *n);
@@ -70,7 +71,8 @@ struct native_place {
 	bool of_vm;		/* the file is that of the VM */
 };
 
-/* Of a sample of that time, CLOCK_MONOTONIC, whose walk found something there.  `exact`: it is not where a call returns to. */
+/* Find the place of an address in a sample of that time, CLOCK_MONOTONIC, whose walk found something mapped there.
+ * `exact`: the address is not one that a call returns to. */
 void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place);
 
 /* Names of that file will be asked for. */

@@ -18,7 +18,7 @@ void native_blocks__free(struct native_blocks *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* What was given back long ago. */
+/* Free the blocks that were given back long ago. */
 static void ripen(struct native_blocks *b, uint64_t now)
 {
 	while (b->late_begin < b->late_count && now - b->late[b->late_begin].at > LATE) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process has mapped, now and before. */
+/* The mappings of a process, now and before. */
 #ifndef EXTPROF_NATIVE_PROCESS_H
 #define EXTPROF_NATIVE_PROCESS_H
 
@@ -47,8 +47,8 @@ void native_process__free(struct native_process *p);
 /* A look between these times has found these, by address; it takes them.  True: something has changed. */
 bool native_process__saw(struct native_process *p, struct native_mapped *list, uint32_t count, uint64_t from, uint64_t until);
 /*
- * What was mapped at an address at that time, where a walk at that time found something mapped: the last thing that had
- * been seen there.  The walk ends where it is something else (UNWIND_END_CHANGED).  NULL: nothing had been seen.
+ * The mapping at an address at that time, for a walk that found something mapped there then: the last mapping that had
+ * been seen there.  The walk ends where the mapping is another one (UNWIND_END_CHANGED).  NULL: nothing had been seen.
  */
 const struct native_mapped *native_process__find(const struct native_process *p, uint64_t address, uint64_t time);
 /* 0 or -ENOMEM. */

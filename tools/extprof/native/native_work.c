@@ -95,7 +95,7 @@ static void look(struct native_work *w, struct deadline *deadline)
 	for (uint32_t i = 0; i < LINES_MAX && !w->err && w->seen_count < UNWIND_MAPPINGS_MAX && getline(&line, &room, f) > 0; i++) {
 		struct mapping m;
 
-		/* What changes meanwhile can be there twice. */
+		/* A mapping that changes meanwhile can be listed twice. */
 		if (deadline && deadline__over(deadline)) {
 			w->err = -EINTR;
 		} else if (mapping__parse(line, exe, &m) && is_of_interest(&m) && m.start >= before) {
@@ -198,7 +198,7 @@ static int read_rules(struct native_work *w, struct deadline *deadline)
 		at = piece->next;
 	}
 	free(piece);
-	/* What was read until then is no table. */
+	/* The rows that were read until the error are no complete table. */
 	if (err)
 		w->row_count = 0;
 	return w->part_count ? 0 : err ? err : -ENOEXEC;
@@ -267,7 +267,7 @@ static int take_piece(struct native_names *n, const struct symbols_piece *piece)
 	return 0;
 }
 
-/* What could be read is used: a file with too many symbols has the first ones. */
+/* Use all names that could be read: a file with too many symbols has the first ones. */
 static void read_names(struct native_work *w, struct deadline *deadline)
 {
 	struct parser_file file = { .fd = w->fd, .size = w->size, .owner = w->owner, .deadline = deadline };

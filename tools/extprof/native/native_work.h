@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What takes long, or as long as a process or a file system wants: reading mappings, and files.  It is done in threads of
- * its own (engine/search.h), and a work has all that it needs, so it shares nothing with others.
+ * Works that take long, or as long as a process or a file system wants: reading mappings, and files.  They run in
+ * threads of their own (engine/search.h).  A work has all that it needs, so it shares nothing with others.
  */
 #ifndef EXTPROF_NATIVE_WORK_H
 #define EXTPROF_NATIVE_WORK_H
@@ -62,7 +62,7 @@ struct native_work {
 	int fd;			/* of the file; -1: NATIVE_RULES has not opened it */
 	uint64_t size, owner;	/* of the file; see parser_file */
 
-	/* What came of it: */
+	/* Results: */
 	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES: the file could not be opened or is none */
 	uint64_t from, until;	/* when, CLOCK_MONOTONIC */
 	struct native_seen *seen;	/* by address */

@@ -217,7 +217,7 @@ int value__cgroup(const char *text, char **cgroup)
 	length = strlen(text);
 	while (length && text[length - 1] == '/')
 		length--;
-	/* What /proc/PID/cgroup shows has no such parts. */
+	/* The paths in /proc/PID/cgroup have no such parts. */
 	for (const char *part = text; part < text + length; part++) {
 		size_t n = strcspn(part, "/");
 

@@ -18,7 +18,7 @@
 #define EXTPROF_VERSION "unknown"
 #endif
 
-/* Of what the browser itself writes, which is not read here; and of this format. */
+/* The version of what the browser itself writes, which is not read here; and the version of this format. */
 #define GECKO_VERSION 31
 #define PROCESSED_VERSION 60
 /* Threads that are shown when the file is opened. */

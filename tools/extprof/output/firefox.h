@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files output/firefox*.c have in common: the tables of a file of the Firefox Profiler. */
+/* Declarations for the files output/firefox*.c: the tables of a file of the Firefox Profiler. */
 #ifndef EXTPROF_OUTPUT_FIREFOX_H
 #define EXTPROF_OUTPUT_FIREFOX_H
 
@@ -11,7 +11,7 @@
 
 #define FIREFOX_NONE UINT32_MAX
 
-/* Of meta.categories, in their order. */
+/* The entries of meta.categories, in their order. */
 enum firefox_category {
 	FIREFOX_OTHER = 0,	/* what has no category of its own */
 	FIREFOX_IDLE,

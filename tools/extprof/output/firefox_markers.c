@@ -79,7 +79,7 @@ static uint32_t owner_of(const struct firefox *x, const struct span *s)
 {
 	uint32_t number;
 
-	/* What is of no certain thread is in the first one. */
+	/* A loss belongs to no certain thread: show it in the first one. */
 	if (s->kind == SPAN_LOST)
 		return 0;
 	if (s->kind == SPAN_PAUSED || s->report >= x->count || s->node >= x->reports[s->report].node_count)
@@ -176,7 +176,7 @@ static void add_cause(struct firefox *x, uint64_t time, uint32_t stack)
 	json__close(&x->json, '}');
 }
 
-/* What is said of it below its state: the file, the holder, the waker. */
+/* Add the details of a wait from below its state: the file, the holder, the waker. */
 static void add_wait(struct firefox *x, const struct firefox_thread *t, const struct moment *m)
 {
 	const struct report *r = &x->reports[t->report];

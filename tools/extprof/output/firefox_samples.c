@@ -52,7 +52,7 @@ static int stack_of(struct firefox *x, const struct firefox_thread *t, const str
 static int add_moment(struct firefox *x, const struct firefox_thread *t, const struct moment *m, struct rows *rows)
 {
 	bool runs = rows->period && m->state == STATE_RUNNING && !m->lasts;
-	/* What a timer finds has run for a period. */
+	/* A thread that a timer finds running has run for a period. */
 	uint64_t begin = runs && m->ns < m->time ? m->time - m->ns : m->time, slack = rows->period / 2;
 	struct row row = { .time = m->time, .amount = m->amount, .cpu = runs ? m->ns : 0 };
 	const struct row *last = rows->count ? &rows->list[rows->count - 1] : NULL;
@@ -67,7 +67,7 @@ static int add_moment(struct firefox *x, const struct firefox_thread *t, const s
 	if (runs && (!last || begin > last->time + slack))
 		add_gap(rows, begin);
 	add_row(rows, &row);
-	/* What has no begin of its own is shown for as long as it stands for. */
+	/* A moment without a begin of its own is shown for as long as it stands for. */
 	rows->until = m->time + m->ns;
 	return 0;
 }

@@ -92,7 +92,7 @@ static uint32_t func_of(struct firefox *x, const struct report *r, const struct 
 	return row_of(&x->func_table, &x->funcs, &func, sizeof(func));
 }
 
-/* What of a category: 0 if it has no room for more. */
+/* The number of the subcategory with that name; 0: the category has no room for more. */
 static uint32_t subcategory_of(struct firefox *x, uint32_t category, const char *name)
 {
 	uint32_t *list = x->subcategories[category], *count = &x->subcategory_count[category];

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What of a report is in the file of a flame graph, so that the file has some MB at most.
+ * Chooses the frames of a report that are in the file of a flame graph, so that the file has some MB at most.
  *
- * A zoom makes a frame as wide as the window.  A frame that has less than one part in
- * FLAME_SHARE of the samples of the frame below it is narrower than a quarter of a pixel
- * then, on a screen of 4,000 pixels.  Nobody can see it, so it is left out with all frames above
- * it.  Of the rest, frames are taken by their number of samples, those near the root
- * first, until names and numbers fill FLAME_DATA_MAX.  Samples of frames that are left
- * out stay in the width of the frame below, and are counted there.
+ * A zoom makes a frame as wide as the window.  A frame that has less than one part in FLAME_SHARE of the samples of the
+ * frame below it is narrower than a quarter of a pixel then, on a screen of 4,000 pixels.  Nobody can see it, so it is
+ * left out with all frames above it.  The other frames are taken by their number of samples, those near the root first,
+ * until names and numbers fill FLAME_DATA_MAX.  Samples of frames that are left out stay in the width of the frame
+ * below, and are counted there.
  *
  * Viewers without scripts see the frames that are drawn in the file: those that are wide
  * enough without a zoom, the widest first, until they fill FLAME_DRAWN_MAX.

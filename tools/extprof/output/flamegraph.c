@@ -196,7 +196,7 @@ static void add_meta_line(struct page *p, unsigned int y, const char *line)
 	text__adds(&p->out, "</text>\n");
 }
 
-/* What was recorded. */
+/* Add the lines that say what was recorded. */
 static void add_about(struct page *p)
 {
 	const struct report_meta *m = &p->r->meta;

@@ -54,7 +54,7 @@ static bool is_of_app(const struct report *r, const struct report_total *t)
 	return r->owners[r->labels[t->label].owner].kind == OWNER_APP;
 }
 
-/* What is put in order, and by what first. */
+/* The arguments of compare(): the list to sort, and the first key. */
 struct order {
 	const struct report *r;
 	const struct report_totals *list;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the summary begins with: the application's methods and lines, and whose code the rest is. */
+/* The first tables of the summary: the application's methods and lines, and the owners of the other code. */
 #ifndef EXTPROF_LEAD_TABLE_H
 #define EXTPROF_LEAD_TABLE_H
 

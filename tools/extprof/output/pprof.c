@@ -179,7 +179,7 @@ static void put_locations(struct writer *w)
 		location.id = w->base + i + 1;
 		location.mapping_id = mapping_of(w, &r->labels[i].frame);
 		line.function_id = w->function_of[i];
-		/* Of no file, it is no place. */
+		/* A line without a file is no place. */
 		line.line = *r->labels[i].frame.path ? r->labels[i].frame.line : 0;
 		put(w, &part);
 		w->approximate += r->labels[i].frame.approximate;

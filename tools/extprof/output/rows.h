@@ -31,7 +31,7 @@ int rows__init(struct rows *rows, const struct report *r, enum rows_kind kind);
 void rows__free(struct rows *rows);
 /* "group", "method", "line", "file" */
 const char *rows__kind_name(enum rows_kind kind);
-/* What the rows from `first` on have of their own, together. */
+/* The sum of `self` of the rows from `first` on. */
 uint64_t rows__other(const struct rows *rows, uint32_t first);
 
 #endif /* EXTPROF_OUTPUT_ROWS_H */

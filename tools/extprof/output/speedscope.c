@@ -194,7 +194,7 @@ static void add_mode(struct writer *w, const struct report *r)
 	text__free(&idle);
 }
 
-/* What the format has no place for: speedscope does not look at this, a reader of the file may. */
+/* Add facts that the format has no place for.  speedscope does not look at them; a reader of the file may. */
 static void add_account(struct writer *w)
 {
 	const struct report_meta *m = &w->reports[0].meta;

@@ -63,7 +63,8 @@ static void add_time(struct text *out, uint64_t ns)
 	text__free(&text);
 }
 
-/* What of its waits is a rest.  No two threads that live have one name and tid, but those of several pid namespaces. */
+/* How much of the thread's waits is a rest.  No two live threads have the same name and tid, but for threads of several
+ * pid namespaces. */
 static uint64_t idle_of(const struct report *r, const struct thread_row *row)
 {
 	uint64_t waited = life(&row->account) - row->account.time[STATE_RUNNING];
@@ -85,7 +86,7 @@ static void add_row(struct table *t, const struct thread_account *a, uint64_t id
 	text__addf(t->out, "  %s%s\n", name, note);
 }
 
-/* Who are those that are not shown? */
+/* Add a row about the threads that are not shown. */
 static void add_rest(const struct ranked *order, uint32_t count, unsigned int top, struct text *out)
 {
 	uint32_t native = 0, ended = 0;

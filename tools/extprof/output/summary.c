@@ -79,7 +79,7 @@ static int amount_width(const struct table *t)
 	return t->r->metric.unit == UNIT_COUNT ? 8 : 10;
 }
 
-/* Of an amount with its share. */
+/* Columns of an amount with its share. */
 static int share_width(const struct table *t)
 {
 	return amount_width(t) + 8;
@@ -100,7 +100,7 @@ static void add_table_head(struct table *t, const char *title)
 	text__addf(t->out, "\n%s%s%s\n%s", ansi(t, "\033[1m"), title, ansi(t, "\033[0m"), ansi(t, "\033[2m"));
 }
 
-/* What one kind of outermost frames has; nothing if the report has no such frames. */
+/* Add the table of one kind of outermost frames; nothing if the report has no such frames. */
 static void add_groups(struct table *t, const char *title, const char *column, uint8_t kind, uint32_t *order)
 {
 	const struct report *r = t->r;
@@ -225,7 +225,7 @@ static void add_left_out(struct table *t)
 	text__free(&amount);
 }
 
-/* Who are threads that no Ruby code has made? */
+/* Add a note about the threads that no Ruby code has made. */
 static void add_native_note(struct table *t)
 {
 	const struct thread_rows *s = t->r->threads;
@@ -240,7 +240,7 @@ static void add_native_note(struct table *t)
 			   "it looks up names of hosts, and those of libraries\n", count, ended);
 }
 
-/* What became of the objects of mode heap. */
+/* Add what happened to the objects of mode heap. */
 static void add_objects(const struct report_meta *m, struct text *out)
 {
 	if (!m->mode->lives)
@@ -368,7 +368,7 @@ static void add_cpu(struct table *t)
 		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / m->duration);
 }
 
-/* What the profile is of, and how much CPU time that used. */
+/* Add what the profile is of, and how much CPU time the program used. */
 static void add_head(struct table *t)
 {
 	const struct report_meta *m = &t->r->meta;
@@ -427,7 +427,7 @@ static const char *all_title(const struct report *r)
 	}
 }
 
-/* What several modes are told apart by. */
+/* Add a title that tells several modes apart. */
 static void add_mode(struct table *t)
 {
 	const struct mode *mode = t->r->meta.mode;

@@ -59,7 +59,7 @@ static bool has_hash(const char *text, size_t length)
 	return strspn(hash + 3, "0123456789abcdef") >= HASH_LENGTH - 3;
 }
 
-/* What Rust writes for a character that is in no name of C++; the length of that.  0: it is nothing of the kind. */
+/* Decode what Rust writes for a character that cannot be in a C++ name.  The length of the escape; 0: there is none. */
 static size_t escape(const char *text, size_t length, char *c)
 {
 	static const struct {

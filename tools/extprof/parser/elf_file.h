@@ -19,8 +19,8 @@
 #define ELF_SEGMENTS_MAX 256u
 
 /*
- * What one search of a process may cost, over all its images.  The target chooses their number, size and content.
- * An honest process has some hundred images, an image takes some hundred reads, and one or two files are read.
+ * The limits of one search of a process, over all its images.  The target chooses their number, size and content.  An
+ * honest process has some hundred images, an image takes some hundred reads, and one or two files are read.
  */
 #define ELF_SEARCH_BYTES (256ll << 20)
 #define ELF_SEARCH_READS 1000000ll

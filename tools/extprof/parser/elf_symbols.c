@@ -84,7 +84,7 @@ int elf_symbols__read(int fd, uint64_t size, struct elf_budget *budget, const st
 				return 0;
 			}
 		}
-		/* What is in .dynsym is in .symtab too. */
+		/* .symtab contains all symbols of .dynsym. */
 		return 0;
 	}
 	return 0;

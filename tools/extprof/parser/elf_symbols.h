@@ -17,7 +17,7 @@ struct symbols_place {
 	uint32_t entry;
 };
 
-/* Who sees the name: the file alone, or others, too. */
+/* Visibility of the symbol: local to the file, or global. */
 enum symbol_binding { SYMBOL_LOCAL = 0, SYMBOL_WEAK = 1, SYMBOL_GLOBAL = 2 };
 
 /* One behind the other in symbols_piece::data, each at a multiple of 8. */

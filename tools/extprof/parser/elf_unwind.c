@@ -218,7 +218,7 @@ static void set_rule(struct rules *r, uint64_t reg, bool saved, int64_t offset)
 	}
 }
 
-/* As it was at the beginning of the function. */
+/* Restore the rule that the register had at the beginning of the function. */
 static void restore(struct rules *r, const struct rules *first, uint64_t reg)
 {
 	if (reg == REG_RBP)
@@ -519,7 +519,7 @@ static int find_table(struct search *s)
 	b = (struct bytes){ p + 4, p + 12, false };
 	take_pointer(&b, encoding[0], s->header + 4, s->header);
 	s->count = take_pointer(&b, encoding[1], s->header + 8, s->header);
-	/* What all linkers write. */
+	/* All linkers write these encodings. */
 	if (b.bad || encoding[1] != PE_UDATA4 || encoding[2] != (PE_DATAREL | PE_SDATA4))
 		return -ENODATA;
 	s->table = s->header + 12;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The rules of a file for finding the caller of a function: its .eh_frame, as rows (wire/unwind.h).  The file is not
- * trusted: it is parsed in a helper, a piece at a time.  Of a file that lies, the rows are wrong and no more than that:
+ * trusted: it is parsed in a helper, a piece at a time.  If a file lies, its rows are wrong, and no more than that:
  * they are sorted and bounded in any case.
  */
 #ifndef EXTPROF_ELF_UNWIND_H
@@ -28,7 +28,7 @@ struct unwind_rows {
 	uint64_t base;		/* address in the file of pc 0 */
 	uint64_t end;		/* of its code */
 	struct unwind_place next;
-	/* What is loaded and can be executed; also if there is no table. */
+	/* The parts of the file that are loaded and can be executed; also if there is no table. */
 	struct unwind_part {
 		uint64_t address, offset, size;
 	} parts[UNWIND_PARTS_MAX];

@@ -156,7 +156,7 @@ static void __attribute__((noreturn)) serve(const struct helper_role *role, int 
 
 /* -- in the program --------------------------------------------------------------------------- */
 
-/* As fork(), but for handlers of the C library and of the program, and for SIGCHLD at its end. */
+/* Like fork(), but it runs no handlers of the C library and of the program, and the child's end sends no SIGCHLD. */
 static pid_t copy_process(int *pidfd)
 {
 	return (pid_t)syscall(SYS_clone, CLONE_PIDFD, NULL, pidfd, NULL, 0);

@@ -23,7 +23,7 @@
 #define HELPERS_LOST_OF_OWNER_MAX 4u	/* because of files of one user */
 
 /*
- * What a helper does.  Both functions run in it.  It has been copied from a process with threads, so they may
+ * The work of a helper.  Both functions run in the helper.  The helper is a copy of a process with threads, so they may
  * do only what a signal handler may: above all, allocate nothing.
  */
 struct helper_role {
@@ -60,8 +60,8 @@ struct helper_request {
 int helper__ask(const struct helper_role *role, const struct helper_request *request, void *answer, int *fd);
 
 /*
- * End those that wait for work, at the end of what needed them: so their descriptors are closed, and whoever waits for
- * this process can replace its program.  The next request starts one again.
+ * End the helpers that wait for work, once they are no longer needed.  That closes their descriptors, and whoever waits
+ * for this process can replace its program file.  The next request starts a helper again.
  */
 void helpers__end(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What parses files that nobody vouches for does so in a helper without rights (helper.h, sandbox.h).  If a file
- * makes it crash, loop or grow, that costs the answer about this file.
+ * Files that nobody vouches for are parsed in a helper without rights (helper.h, sandbox.h).  If a file makes it crash,
+ * loop or grow, that costs the answer about this file.
  */
 #ifndef EXTPROF_PARSER_H
 #define EXTPROF_PARSER_H
@@ -21,14 +21,16 @@ struct parser_file {
 };
 
 /*
- * As elf__search_file() and elf_places__find(), and as helper__ask(): -ETIMEDOUT it took too long, -EINTR the deadline
- * is over, -EIO the helper has crashed, -EBUSY too many helpers hang.  Any thread may call them.
+ * Same contract as elf__search_file() and elf_places__find().  They also have the errors of helper__ask(): -ETIMEDOUT
+ * it took too long, -EINTR the deadline is over, -EIO the helper has crashed, -EBUSY too many helpers hang.  Any thread
+ * may call them.
  */
 int parser__search(const struct parser_file *file, uint64_t offset, struct elf_budget *budget, struct elf_finding *f);
 int parser__find(const struct parser_file *file, uint64_t offset, const struct elf_wish *wishes, uint32_t count,
 		 struct usdt *found, int32_t *results, uint64_t *section);
 
-/* As elf_unwind__rows() and elf_symbols__read(), and helper__ask().  What is in there is bounded, and not trusted. */
+/* Same contract as elf_unwind__rows() and elf_symbols__read(), with the errors of helper__ask().  The results are
+ * within bounds, but not trusted. */
 int parser__rows(const struct parser_file *file, const struct unwind_place *from, struct unwind_rows *rows);
 int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece);
 

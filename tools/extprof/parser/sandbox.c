@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define INSTRUCTIONS_MAX 512u
-/* Of stack and the like, where the kernel has no seccomp and memory could grow. */
+/* Bytes that the helper may add for its stack and the like.  This limit matters on kernels without seccomp. */
 #define GROWTH (16ul << 20)
 
 static struct sock_filter instructions[INSTRUCTIONS_MAX];

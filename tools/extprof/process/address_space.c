@@ -52,10 +52,10 @@ static bool is_trusted(struct address_space *s)
 		uid_t user = s->user;
 		bool trusted = proc__is_trusted(s->pid, &user);
 
-		/* Of one that is gone it stays as it was: the memory is the same. */
+		/* If the process is gone, the answer stays as it was: the memory is the same. */
 		if (!s->asked_at || kill(s->pid, 0) == 0 || errno != ESRCH) {
-			/* Memory of another user stays that: a process of ours can have got the number since, while
-			 * the memory lives on in a process that shared it. */
+			/* Memory that was another user's stays untrusted: a process of ours can have got the pid since,
+			 * while the memory lives on in a process that shared it. */
 			s->trusted = trusted && (s->trusted || !s->asked_at);
 			s->user = user;
 		}

@@ -50,7 +50,7 @@ int block_cache__read(struct block_cache *c, const struct memory *of, uint64_t a
 
 	if (!c->bytes && !(c->bytes = malloc((size_t)BLOCK_CACHE_BLOCKS * BLOCK_CACHE_BYTES)))
 		return -ENOMEM;
-	/* What is larger would push out the rest. */
+	/* A larger read would push out all other blocks. */
 	if (length > BLOCK_CACHE_BYTES) {
 		*stamp = ++c->stamp;
 		return memory__read(of, address, to, length);

@@ -27,8 +27,8 @@ struct block_cache {
 };
 
 /*
- * Read from copies that were made after the read with the number `after`; 0: from any.  What has no such copy is read
- * now.  *stamp is the number of the oldest read that it comes from.  0 or -errno of memory__read().
+ * Read from copies that were made after the read with the number `after`; 0: from any.  Bytes without such a copy are
+ * read now.  *stamp is the number of the oldest read that the bytes come from.  0 or -errno of memory__read().
  */
 int block_cache__read(struct block_cache *c, const struct memory *of, uint64_t address, void *to, size_t length,
 		      uint64_t after, uint64_t *stamp);

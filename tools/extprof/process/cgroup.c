@@ -78,7 +78,7 @@ static bool parse_mount(char *line, const char *type, struct mount *m)
 	return true;
 }
 
-/* What follows `start` in the path: "" or "/..."; NULL: the path is not below it. */
+/* The part of the path behind `start`: "" or "/..."; NULL: the path is not below `start`. */
 static const char *below(const char *path, const char *start)
 {
 	size_t n = strlen(start);

@@ -146,7 +146,7 @@ static const struct helper_role role = {
 
 /* -- in the program ---------------------------------------------------------------------------------- */
 
-/* What was used of an allowance. */
+/* How much of an allowance was used. */
 struct allowance {
 	uid_t user;
 	uint64_t since;		/* CLOCK_MONOTONIC, ns */

@@ -52,7 +52,7 @@ int guarded__read_pid(const struct guarded *g, pid_t pid, uint64_t address, void
 enum guarded_file { GUARDED_CMDLINE, GUARDED_MAPS, GUARDED_FILES };
 extern const char *const guarded_file_names[GUARDED_FILES];
 
-/* As fopen(): NULL and *err on an error.  It has `max` bytes of the file at most.  The caller closes it. */
+/* Like fopen(): NULL and *err on an error.  It has `max` bytes of the file at most.  The caller closes it. */
 FILE *guarded__open(const struct guarded *g, pid_t pid, pid_t thread, enum guarded_file file, size_t max, int *err);
 
 #endif /* EXTPROF_GUARDED_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process has mapped, as /proc/PID/maps tells it. */
+/* A mapping of a process, as /proc/PID/maps shows it. */
 #ifndef EXTPROF_MAPPING_H
 #define EXTPROF_MAPPING_H
 

@@ -9,8 +9,8 @@
 
 #include "wire/wait_details.h"
 
-/* What the file descriptor is now.  `addresses`: of a socket also its addresses, which needs the right to trace
- * the process.  What cannot be read is 0. */
+/* Describe the file that the file descriptor is now.  `addresses`: describe also the addresses of a socket, which needs
+ * the right to trace the process.  Fields that cannot be read are 0. */
 void open_file__look(pid_t pid, uint32_t fd, bool addresses, struct wait_file *file);
 
 /*

@@ -27,7 +27,7 @@
 #define SPARE_FILES 64u
 /* User namespaces, one within the other: as many as the kernel allows. */
 #define NAMESPACES_MAX 34
-/* Of a memory map, or a command line; bytes. */
+/* Limit of a memory map or a command line; bytes. */
 #define MEMORY_FILE_MAX (32u << 20)
 
 #define PF_EXITING 4	/* include/linux/sched.h, unchanged since 2.6 */
@@ -56,8 +56,9 @@ static bool shares(pid_t pid, const char *name)
 }
 
 /*
- * Who has made the user namespace that the process is in, below that of extprof; `user`: nobody that can be told.  A user
- * can have thousands of numbers in a namespace of its own, which are all that user.
+ * The user who made the user namespace of the process: of several, the one directly below the namespace of extprof.
+ * `user`: the maker cannot be told.  A user can have thousands of uids in a namespace of its own; they all count as
+ * that user.
  */
 static uid_t maker_of_namespace(pid_t pid, uid_t user)
 {
@@ -79,7 +80,7 @@ static uid_t maker_of_namespace(pid_t pid, uid_t user)
 			return user;
 		if (!fstat(parent, &st) && st.st_ino == own) {
 			close(parent);
-			/* What root makes are containers of anybody. */
+			/* Root makes containers for anybody, so root as the maker tells nothing. */
 			return maker ? maker : user;
 		}
 	}
@@ -94,7 +95,8 @@ bool proc__is_trusted(pid_t pid, uid_t *user)
 	bool trusted = true;
 	struct proc_status s;
 
-	/* Who owns its files in /proc does not tell: those of a process that may not be dumped belong to root. */
+	/* The owner of the files in /proc does not tell the user: the files of a process that may not be dumped belong
+	 * to root. */
 	if (proc_status__read(&s, pid, 0))
 		return false;
 	for (int i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known of a process from /proc, and whether its memory may be read directly. */
+/* Reads facts about a process from /proc, and tells whether its memory may be read directly. */
 #ifndef EXTPROF_PROC_H
 #define EXTPROF_PROC_H
 
@@ -48,10 +48,10 @@ bool proc__is_of_others(void);
  */
 int proc__keep_file(int fd);
 
-/* EMFILE or ENFILE, as what it is and with what to do.  Returns -err. */
+/* Set the diagnosis for EMFILE or ENFILE, with a hint what to do.  Returns -err. */
 int proc__no_descriptors(struct diag *d, int err, pid_t pid);
 
-/* What to do when a process may not be read. */
+/* A hint what to do when a process may not be read. */
 const char *proc__advice(void);
 
 #endif /* EXTPROF_PROC_H */

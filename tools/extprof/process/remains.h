@@ -19,8 +19,8 @@ struct remains {
 	bool sorted;
 };
 
-/* `length` bytes from that address, which are copied and count in *sum.  What is above the bounds, or finds no memory, is
- * left out.  *sum must live as long. */
+/* `length` bytes from that address, which are copied and count in *sum.  Bytes above the bounds, or without memory for
+ * them, are left out.  *sum must live as long. */
 void remains__add(struct remains *r, uint64_t *sum, uint64_t address, const void *bytes, uint32_t length);
 /* 0, or -ESRCH: not all of it is there. */
 int remains__read(const struct remains *r, uint64_t address, void *to, size_t length);

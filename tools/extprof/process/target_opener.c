@@ -327,7 +327,7 @@ static int opener__work(const void *data, size_t size, int *fd, void *to)
 	if (r->work == OPEN_MAPPED) {
 		*fd = open_mapped(proc, r, &answer->st);
 		err = *fd < 0 ? *fd : 0;
-		/* What cannot be looked at by a link may have a path. */
+		/* If the links of the process cannot be opened, the path may work. */
 		if (!err || err == -EINVAL || err == -EFBIG)
 			goto cleanup;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What target_file.c asks of the helper that opens files. */
+/* Requests of target_file.c to the helper that opens files, and the answers. */
 #ifndef EXTPROF_TARGET_OPENER_H
 #define EXTPROF_TARGET_OPENER_H
 

@@ -18,9 +18,8 @@ struct accounting {
 };
 
 /*
- * Put together what the kernel counted and what arrived: `got` has the
- * samples as user space sorted them, with losses that arose there.  What was
- * sent and did not arrive is a loss too.
+ * Put together what the kernel counted and what arrived: `got` has the samples as user space sorted them, with losses
+ * that arose there.  A sample that was sent and did not arrive is a loss too.
  */
 struct received {
 	uint64_t whole;

@@ -69,14 +69,14 @@ enum figure {
 	FIGURE_ALLOC,
 	FIGURE_MALLOC,
 	FIGURES,
-	/* What the kind of the recording decides, and no process. */
+	/* Figures that depend on the kind of the recording, and not on a process. */
 	FIGURE_GVL_WAIT_MET = FIGURES,
 	FIGURE_THREAD_LOOKS,
 	FIGURE_CALLS,
 	ALL_FIGURES
 };
 
-/* What a process has used as the kernel tells it: amounts of its whole life. */
+/* Amounts that a process has used in its whole life, by the kernel's account. */
 struct process_amounts {
 	uint64_t cpu, user, minor_faults, major_faults;
 };
@@ -128,7 +128,7 @@ struct figures_process {
 	size_t holder_room;
 };
 
-/* Processes with a row of their own.  Of more, those that have ended are added up in one. */
+/* Processes with a row of their own.  If there are more, those that have ended are added up in one row. */
 #define FIGURES_PROCESSES_MAX 1024u
 
 /* Zero-initialise. */

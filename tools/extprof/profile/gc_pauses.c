@@ -38,7 +38,8 @@ enum gc_reason gc_reason__of_pause(const struct sample_event *e, bool *major)
 	enum gc_reason reason = gc_reason__of(e->extra & 0xffff);
 
 	*major = e->extra >> 16 & RB_DEBUG_EXT_GC_MAJOR;
-	/* What the section tells then is the reason of the collection before. */
+	/* In a pause without marking, sweeping and compaction, the section still has the reason of the collection
+	 * before. */
 	if (reason == GC_REASON_UNKNOWN || gc__mark_ns(e) || gc__sweep_ns(e) || gc__compact_ns(e))
 		return reason;
 	*major = false;

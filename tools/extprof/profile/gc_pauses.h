@@ -72,9 +72,9 @@ int gc_pauses__set_name(struct gc_pauses *p, uint64_t thread, const char *name);
  */
 uint64_t gc_pauses__percentile(const struct gc_pauses *p, double percent);
 
-/* Of rb_debug_ext_section::gc_cause. */
+/* The reason in rb_debug_ext_section::gc_cause. */
 enum gc_reason gc_reason__of(uint32_t cause);
-/* Of a pause; *major: it marked all objects. */
+/* The reason of a pause; *major: the collection marked all objects. */
 enum gc_reason gc_reason__of_pause(const struct sample_event *e, bool *major);
 
 const char *gc_part__name(enum gc_part part);

@@ -162,8 +162,7 @@ static bool is_ruby(const char *word, size_t length)
 
 enum option { OPTION_ALONE, OPTION_WITH_VALUE, OPTION_PROGRAM };
 
-/* What an option of ruby does with the next word: nothing, it is its value, or the word is the
- * text of a program. */
+/* How an option of ruby treats the next word: not at all, as its value, or as the text of a program. */
 static enum option option_of(const char *word, size_t length)
 {
 	static const char *const with_value[] = {

@@ -30,8 +30,8 @@ uint32_t group_names__add_label(struct frame_table *t, const char *key, enum lab
 uint32_t group_names__add_crowded(struct frame_table *t, enum frame_kind kind, const char *key);
 
 /*
- * What a user calls a process, from its whole (clean) command line: the file name of the script,
- * or of the program if there is no script.  `bundle exec X` is X.
+ * Append what a user calls a process, from its whole (clean) command line: the file name of the script, or of the
+ * program if there is no script.  `bundle exec X` is X.
  */
 void group_names__add_command(const char *line, struct text *out);
 

@@ -39,7 +39,7 @@ void groups__add_mask(struct groups *g, uint32_t mask)
 	for (int key = 1; key < GROUP_KEYS; key++)
 		if (mask & 1u << key)
 			groups__add(g, (enum group_key)key);
-	/* Who asks for threads in this way wants each of them. */
+	/* A user who asks for threads in this way wants each of them. */
 	if (mask & 1u << GROUP_THREAD)
 		g->patterns_allowed = false;
 }

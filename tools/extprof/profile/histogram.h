@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is read from a histogram of lengths. */
+/* Values of a histogram of lengths. */
 #ifndef EXTPROF_PROFILE_HISTOGRAM_H
 #define EXTPROF_PROFILE_HISTOGRAM_H
 
@@ -9,7 +9,7 @@
 uint64_t histogram__percentile(const struct histogram *h, double percent, uint64_t longest);
 uint64_t histogram__count(const struct histogram *h);
 void histogram__add(struct histogram *to, const struct histogram *h);
-/* What is in `h` and was not in `before` (NULL: nothing). */
+/* The lengths that are in `h` and were not in `before` (NULL: empty). */
 void histogram__difference(struct histogram *to, const struct histogram *h, const struct histogram *before);
 
 #endif /* EXTPROF_PROFILE_HISTOGRAM_H */

@@ -13,13 +13,13 @@
  * client a few methods below its pool. */
 #define METHODS_MAX 4u
 #define SELECT_METHODS_MAX 2u
-/* What is said of a thread by how long it lived needs a profile of that length. */
+/* A judgement by how long a thread lived needs a profile of this length. */
 #define WINDOW_MIN (SECOND - SECOND / 10)
 #define SLEEP_WINDOW_MIN (5 * SECOND)
-/* Of the profile: so much of it a thread lived that lived all the time, ... */
+/* A thread that lived for this share of the profile counts as one that lived all the time. */
 #define LIVED 0.95
-/* ... so much a main thread was in one wait, and so much of its life a native thread was in one call, which then waits
- * for a CPU. */
+/* A main thread rests if it was in one wait for this share of the profile; a native thread, if it was in one call for
+ * this share of its life, as it also waits for a CPU. */
 #define ALL 0.98
 #define NATIVE 0.9
 /* Nodes that are compared to find what else a thread does. */

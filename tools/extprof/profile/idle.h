@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which waits are a thread's rest: it has nothing to do.  All other waits are those of work, and somebody may suffer
- * from them.  This is the only place that tells the two apart; it judges each wait, not each thread, so that a thread of
- * a pool rests between two requests and does not rest within one.
+ * Tells which waits are a thread's rest: the thread has nothing to do.  All other waits are waits of work, and somebody
+ * may suffer from them.  This is the only place that tells the two apart.  It judges each wait, not each thread, so that
+ * a thread of a pool rests between two requests and does not rest within one.
  *
- * What is called idle by mistake hides what somebody looks for; what is shown by mistake is only noise.  So a wait is one
- * of work unless all of this is true:
+ * A wait that is called idle by mistake hides what somebody looks for; a wait that is shown by mistake is only noise.  So
+ * a wait is one of work unless all of this is true:
  *  - The whole stack is known, and the thread is.  No label is set: a label says that there is work.
  *  - It waits in a queue, for a condition variable, in sleep, in select or accept.  Main threads can be in join.  A lock,
  *    a process, a ractor, the GVL and the CPU are nobody's rest, nor is a file or socket, but for the methods of servers
  *    that are known to wait there for work (see known_places in idle.c).
  *  - The code that waits is the thread's own: the block that the thread began with, or a block that is written within
- *    it where it is called: the body of loop, synchronize.  What a job is, a lambda or a method, is written elsewhere.
+ *    it where it is called: the body of loop, synchronize.  A job, which is a lambda or a method, is written elsewhere.
  *    A thread of a gem, or of the standard library, may wait in a few other methods of that gem.
  *  - A thread of other code has such a loop visibly in its stack, or goes on to other code from there, or accepts
  *    connections, and it lived as long as the profile.  A thread that is made for one request lives shorter.

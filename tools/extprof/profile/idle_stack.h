@@ -7,7 +7,7 @@
 
 /* Frames of a stack that are looked at.  The rest of a thread is a shallow place, and that of a main thread less so. */
 #define IDLE_DEPTH_MAX 192u
-/* What is waited for. */
+/* The kinds of places where a thread waits. */
 enum idle_place {
 	PLACE_NONE = 0,
 	PLACE_SLEEP,
@@ -37,9 +37,9 @@ struct idle_stack {
 	uint32_t methods;		/* of `ruby`, without blocks within what calls them */
 };
 
-/* Of the wait in a node, which is that of its state.  false: it is no rest, whatever the code is. */
+/* Read the wait in a node; `state` is the state of that wait.  false: it is no rest, whatever the code is. */
 bool idle_stack__take(struct idle_stack *k, const struct idle *s, uint32_t state);
-/* After that, of a Ruby thread: which code of it is the thread's own? */
+/* After that, for a Ruby thread: find which of its code is the thread's own. */
 void idle_stack__read(struct idle_stack *k, const struct idle *s);
 /* After that: the method in which the innermost code waits, and what kind of place that is. */
 enum idle_place idle_stack__place(const struct idle_stack *k, const struct idle *s, uint8_t state, const char **method);

@@ -96,7 +96,7 @@ static uint32_t look_up(struct kernel_frames *k, struct frame_table *t, uint64_t
 	return NUMBER(value) && !map64__add(&k->numbers, address, value) ? value : 0;
 }
 
-/* What runs in the innermost function is at its address.  The others have that of the instruction after the call,
+/* The innermost function runs at its address.  The other functions have the address of the instruction after the call,
  * which can be the first one of another function. */
 static uint64_t address_of(const struct sample_machine *m, uint32_t i)
 {

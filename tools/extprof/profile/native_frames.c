@@ -234,8 +234,8 @@ static uint64_t function_of(const struct joining *j, uint32_t i)
 	return s && s->state == SYMBOL_OK && s->part.kind == RB_DEBUG_EXT_CMETHOD ? s->code : 0;
 }
 
-/* What the interpreter has called itself: the loop that runs instructions, and machine code of YJIT, are no functions of
- * interest. */
+/* Leave out what the interpreter has called for itself: the loop that runs instructions, and machine code of YJIT.
+ * They are no functions of interest. */
 static struct segment without_loop(const struct joining *j, struct segment s)
 {
 	bool loop = true;
@@ -270,7 +270,7 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 		while (function && inner.end > inner.begin && j->f->place[inner.end - 1].function != function)
 			inner.end--;
 		if (function && inner.end > inner.begin) {
-			/* What lies between belongs to the method before. */
+			/* The functions in between belong to the method before. */
 			struct segment between = { inner.end, s.end };
 
 			if (i + 1 < end)
@@ -281,12 +281,12 @@ static void append_c(struct joining *j, uint32_t begin, uint32_t end, struct seg
 		}
 		append_ruby(j, i);
 	}
-	/* Of several methods, which one called what is known as far as their functions were found. */
+	/* If the functions of all methods were found, we know which method called what. */
 	if (all_found || end - begin == 1) {
 		append_segment(j, s, true);
 		return;
 	}
-	/* What was called last was called by the innermost of them. */
+	/* The last functions were called by the innermost method. */
 	inner = s;
 	for (inner.end = s.begin; inner.end < s.end && !is_of_vm(j, inner.end); inner.end++)
 		;
@@ -406,7 +406,7 @@ int native_frames__add(struct native_frames *f, struct frame_table *t, const str
 		native__find(f->native, e->vm, j.address[i], e->time, exact, &f->place[i]);
 		exact = f->place[i].rule == UNWIND_SIGNAL;
 	}
-	/* What is there now came later. */
+	/* The walk found no file at that address: a file that is known there now came later. */
 	if (j.nr && m->native_end == UNWIND_END_NO_FILE)
 		f->place[j.nr - 1] = (struct native_place){ .file = NATIVE_NO_FILE };
 	if (m && m->native_end < UNWIND_ENDS)
@@ -449,7 +449,7 @@ int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t
 	if (number >= t->count || code__space(t->codes[number]) != CODE_NATIVE)
 		return 0;
 	a = &f->list[code__number(t->codes[number])];
-	/* What had no name yet when it was asked for may have one now. */
+	/* A function that had no name when it was asked for may have one now. */
 	if (*t->list[number].name && a->named)
 		return 0;
 	path = native__path(f->native, a->file);

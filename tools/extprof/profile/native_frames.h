@@ -18,7 +18,7 @@
 /* Zero-initialise. */
 struct native_frames {
 	struct native *native;
-	/* What codes of CODE_NATIVE are the numbers of. */
+	/* The functions whose numbers are the codes of CODE_NATIVE. */
 	struct native_address {
 		uint32_t file;
 		uint64_t address;	/* in the file */
@@ -31,7 +31,7 @@ struct native_frames {
 	uint64_t joined, apart;
 	uint64_t ends[UNWIND_ENDS];	/* samples, by why the native stack ended */
 
-	/* Of the sample that is being resolved. */
+	/* Data of the sample that is being resolved. */
 	uint32_t shown[SAMPLE_FRAMES_MAX];	/* by Ruby frame: the number of its frame; 0: it is not shown */
 	struct native_place place[NATIVE_FRAMES_MAX];
 	/* Frames for what the VM itself is doing: compiling, collecting.  They stand where it was called. */

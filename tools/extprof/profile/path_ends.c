@@ -12,7 +12,8 @@ struct ends {
 	const uint32_t *lengths;
 };
 
-/* Of the bytes of a path from its end on: paths with the same last parts are neighbours. */
+/* The rank of the byte at `back` from the end of a path.  In this order paths with the same last parts are
+ * neighbours. */
 static int rank(const char *path, uint32_t length, uint32_t back)
 {
 	if (back == length)

@@ -33,7 +33,7 @@ struct process_row {
 	/* CPU time by the kernel's account, ns: while its layout was known, and besides that, before
 	 * it was attached, after it executed another program, and of a process that is no ruby. */
 	uint64_t cpu_time, cpu_time_unfollowed;
-	/* Of all sources: what the kernel counted for it, and what arrived of it. */
+	/* For all sources: what the kernel counted for the process, and what arrived of it. */
 	struct source_counters kernel;
 	struct received received;
 	uint64_t cpu_taken;		/* of kernel.taken, by the timer */

@@ -127,7 +127,8 @@ static int leave_out_empty(struct report_builder *b)
 	return 0;
 }
 
-/* What is not below the frame of the mode, and what idle threads have left. */
+/* Find the nodes to leave out: those that are not below the frame of the mode, and those that idle threads have left
+ * empty. */
 static int find_left_out(struct report_builder *b)
 {
 	const struct tree *tree = b->tree;
@@ -226,7 +227,7 @@ static int find_used(struct report_builder *b)
 	for (uint32_t i = 1; i < b->tree->node_count; i++)
 		if (!report__leaves_out(b, i))
 			b->used[b->tree->nodes[i].frame] = true;
-	/* What is rare has another frame there. */
+	/* In the inverted tree rare stacks have another frame. */
 	for (uint32_t i = 1; i < b->inverted.node_count; i++)
 		b->used[b->inverted.nodes[i].frame] = true;
 	return 0;

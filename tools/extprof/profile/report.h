@@ -26,7 +26,7 @@ struct frame_table;
 struct tree;
 struct transform;
 
-/* What makes two frames different. */
+/* The details by which two frames differ. */
 enum report_detail {
 	REPORT_BY_NAME,		/* the name and the file */
 	REPORT_BY_CODE,		/* also the first line: two blocks of one method */
@@ -35,8 +35,8 @@ enum report_detail {
 
 struct report_label {
 	struct frame frame;	/* the texts are the report's; it has a line if that tells labels apart */
-	/* As it is shown.  Where other files have the name too, the shortest end of the path that
-	 * tells them apart follows: "<top (required)> a/init.rb". */
+	/* The name as it is shown.  If other files have the name too, the shortest end of the path that tells them
+	 * apart follows: "<top (required)> a/init.rb". */
 	char *name;
 	size_t bare;		/* length of the name without that */
 	uint64_t self, total;	/* in the unit of the report; recursion counts once */
@@ -69,8 +69,9 @@ struct report_total {
 	uint64_t self, own, total;	/* total: it is anywhere in the stack; recursion counts once */
 	double self_squares, total_squares;	/* the sums of the squares of what each sample stands for */
 	/*
-	 * What of other code it runs into most, and how much of the total is in that: the gem or the C method that the
-	 * innermost code of the application calls.  Only of the methods and lines of the application with most total.
+	 * The other code that takes most of the total, and how much it takes: the gem or the C method that the
+	 * innermost code of the application calls.  Only the methods and lines of the application with most total have
+	 * this.
 	 */
 	uint8_t calls;		/* enum report_calls */
 	uint32_t callee;	/* number of an owner, or of a label */
@@ -83,7 +84,7 @@ enum report_calls {
 	CALLS_LABEL
 };
 
-/* Of so many methods, and of so many lines, it is said what they call. */
+/* The number of methods, and of lines, that are reported with what they call. */
 #define REPORT_CALLERS_MAX 64u
 
 /* Most first, by self and then by total. */
@@ -123,8 +124,8 @@ struct report_meta {
 	char why_not_added[640];	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that kept their own distance of allocation samples, ... */
 	int why_interval_kept;		/* ... and why, of the first of them: negative errno */
-	/* Of a mode of what lives: objects that were sampled, and those that died, whose process has ended, that were lost as
-	 * the VM was not asked in time, and for which it had no room. */
+	/* For a mode of live objects: objects that were sampled; that died; whose process has ended; that were lost as
+	 * the VM was not asked in time; and for which the VM had no room. */
 	uint64_t objects_sampled, objects_died, objects_ended, objects_forgotten, objects_refused;
 	uint32_t objects_not_asked;	/* rubies that keep no table of them, ... */
 	int why_objects_not_asked;	/* ... and why, of the first of them: negative errno */
@@ -243,8 +244,8 @@ struct report_view {
  * The report of a tree, with the texts of its frames.
  * view: NULL: all of it, as samples of mode cpu, by count.
  * show: the keys of the groups that are shown, outermost first; NULL: none.  The levels of others are
- * merged away.  What the profile does not know of a stack is shown as unknown.
- * The caller fills r->meta, r->processes, r->threads and r->pauses.  This function sets of r->meta only the mode, how
+ * merged away.  Levels that the profile does not know of a stack are shown as unknown.
+ * The caller fills r->meta, r->processes, r->threads and r->pauses.  Of r->meta this function sets only the mode, how
  * many samples there are and are merged, and how many names and lines are missing.
  * 0 or -ENOMEM.
  */
@@ -263,11 +264,11 @@ void reports__free(struct reports *reports);
 /* Append "path:line", with ~ for an approximate line; nothing without path. */
 void report__add_place(const char *path, int32_t line, bool approximate, struct text *out);
 
-/* Of all that was measured, with what is not shown: which part is idle? */
+/* The idle share of all that was measured, with what is not shown. */
 double report__idle_share(const struct report *r);
 /* "idle: 12 threads, 71.3 % of all (12.3 s), left out without --idle"; nothing if there are none. */
 void report__add_idle_sum(const struct report *r, struct text *out);
-/* That, and ": puma srv tp * (5) in Thread::Queue#pop, ...". */
+/* Append the same, and ": puma srv tp * (5) in Thread::Queue#pop, ...". */
 void report__add_idle(const struct report *r, struct text *out);
 
 /* Append the text of a label as one-line outputs show it. */

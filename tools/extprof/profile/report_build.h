@@ -41,7 +41,7 @@ struct report_builder {
 /* The label of a frame.  MAP64_NONE: out of memory. */
 uint32_t report__label(struct report_builder *b, const struct frame *frame);
 
-/* What is counted of a node of the tree. */
+/* The amount that a node of the tree counts for itself. */
 static inline uint64_t report__self(const struct report_builder *b, uint32_t node)
 {
 	const struct weight *self = &b->tree->nodes[node].self;
@@ -49,7 +49,7 @@ static inline uint64_t report__self(const struct report_builder *b, uint32_t nod
 	return b->view.by_value ? self->value : self->count;
 }
 
-/* The sum of the squares of what each of its samples stands for.  Of counts that is about so. */
+/* The sum of the squares of what each of its samples stands for.  For counts it is approximate. */
 static inline double report__squares(const struct report_builder *b, uint32_t node)
 {
 	const struct tree_node *n = &b->tree->nodes[node];

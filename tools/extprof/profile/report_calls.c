@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the application's methods and lines call that costs.  A stack is charged to what its innermost code of the
- * application calls: to the first gem or part of the standard library there, else to the first C method; to nothing
- * if that is the code itself.
+ * Finds the expensive calls of the application's methods and lines.  A stack is charged to what its innermost code of
+ * the application calls: to the first gem or part of the standard library there, else to the first C method.  If that
+ * code calls nothing, the stack is charged to nothing.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static uint32_t label_of(const struct finding *f, uint32_t node)
 	return f->b->label_of[f->b->tree->nodes[node].frame];
 }
 
-/* What a stack that ends in the node is charged to, from what its parent's is charged to. */
+/* The callee that a stack which ends in the node is charged to, from the callee of its parent. */
 static uint32_t callee_of(const struct finding *f, uint32_t node, uint32_t above)
 {
 	const struct report *r = f->b->r;

@@ -33,7 +33,8 @@ int report__find_places(struct report_builder *b, const struct tree *tree)
 
 		near[i] = node != REPORT_NOWHERE || !i ? node : near[tree->nodes[i].parent];
 		place->idle = b->is_idle && b->is_idle[i];
-		/* What is not shown is at least known to be of that thread. */
+		/* For an idle node that is not shown, take its nearest ancestor that is shown: at least the thread is
+		 * right. */
 		place->node = place->idle && !r->idle.shown ? near[i] : node;
 	}
 	free(near);

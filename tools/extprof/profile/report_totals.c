@@ -25,7 +25,7 @@ static const struct frame *frame_of(const struct counting *c, uint32_t node)
 	return frame_table__get(c->b->frames, c->b->tree->nodes[node].frame);
 }
 
-/* What a frame means for the samples below it. */
+/* The meaning of a frame for the samples below it. */
 enum part {
 	IS_ONE,		/* they are its own */
 	IS_OF_CALLER,	/* they are of what called it */
@@ -69,7 +69,7 @@ static bool is_same(const struct counting *c, const struct report_total *t, cons
 				    of->first_line == l->frame.first_line && of->known == l->frame.known);
 }
 
-/* What a frame counts for, made if it is new.  MAP64_NONE: out of memory. */
+/* The number of the total that a frame counts for; a new total is made if need be.  MAP64_NONE: out of memory. */
 static uint32_t number_of(struct counting *c, uint32_t label, const struct frame *f)
 {
 	const struct report_label *l = &c->b->r->labels[label];
@@ -106,7 +106,7 @@ static bool is_own(const struct counting *c, uint32_t node)
 	return node && part_of(c, frame_of(c, node)) == IS_ONE;
 }
 
-/* What the node itself counts for; NULL: nothing. */
+/* The counter of the total that the node itself counts for; NULL: it counts for nothing. */
 static uint32_t *open_of(const struct counting *c, uint32_t *open, uint32_t node)
 {
 	return c->of[node] != MAP64_NONE && part_of(c, frame_of(c, node)) == IS_ONE ? &open[c->of[node]] : NULL;

@@ -35,8 +35,8 @@ static uint32_t child_of(struct merge *m, uint32_t parent, uint32_t label)
 	return m->b->loose_count++;
 }
 
-/* What the profile knows of the stacks of a node.  NULL: the level was merged with others, or the profile
- * does not have it. */
+/* The groups of the stacks of a node, as the profile knows them.  NULL: the level was merged with others, or the
+ * profile does not have it. */
 struct levels {
 	const struct frame *process, *thread;
 	const struct frame *labels[GROUP_LABELS_MAX];	/* in the order of groups::labels */

@@ -205,7 +205,7 @@ static int tell_pause(struct resolver *c, struct vm *vm, uint32_t row, const str
 	return sinks__pause(&c->sinks, &pause);
 }
 
-/* What may die is held back, and the sinks get the other views. */
+/* Hold back the views of objects that may die; the sinks get the other views. */
 static void hold_objects(struct resolver *c, const struct sample_event *e, struct sink_sample *sample)
 {
 	uint32_t kept = 0;

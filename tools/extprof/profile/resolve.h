@@ -50,14 +50,14 @@ struct resolver {
 	uint32_t threads_max;
 	bool all_labels;	/* sinks want all labels of a sample, not only those of the groups */
 	bool pauses;		/* samples of SOURCE_GC are wanted, as pauses */
-	/* What samples are counted in; they are of resolve__set_modes().  None: each sample counts 1.  Several: each
-	 * has a frame in the tree. */
+	/* The modes in which samples are counted, set by resolve__set_modes().  None: each sample counts 1.  Several:
+	 * each has a frame in the tree. */
 	const struct mode *const *modes;
 	uint32_t mode_count;
 	uint32_t mode_frames[MODES_MAX];
 	/* A frame of the kind FRAME_MODE, in stacks of modes with states: a label is set.  0: no mode has states. */
 	uint32_t labelled_frame;
-	/* Of mode event, by number; they belong to the caller. */
+	/* The events of mode event, by number; they belong to the caller. */
 	const struct event_spec *events;
 	uint32_t event_count;
 	uint32_t states;	/* that are shown of modes with states, a mask of 1u << enum thread_state; 0: all */
@@ -98,7 +98,7 @@ struct resolver {
 	const struct wait_about *about;
 	uint32_t about_wanted;	/* which of it is shown, a mask of ABOUT_ */
 
-	/* Of the sample that is being resolved. */
+	/* Data of the sample that is being resolved. */
 	uint32_t stack[SINK_FRAMES_MAX];	/* groups and code, outermost first */
 	uint32_t group_frames;			/* how many of them are groups */
 	uint32_t thread_frame;			/* 0: the groups have no threads */

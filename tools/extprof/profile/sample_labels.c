@@ -14,7 +14,7 @@ static void add(struct resolver *c, uint32_t frame)
 		c->labels[c->label_count++] = frame;
 }
 
-/* What the groups have already: their frames are the last ones of the groups. */
+/* Add the labels that the groups have already: their frames are the last ones of the groups. */
 static void add_grouped(struct resolver *c)
 {
 	uint32_t first = c->group_frames - c->groups.label_count;

@@ -122,7 +122,7 @@ static uint32_t truncated_frame(struct resolver *c, uint32_t left_out)
 	return resolve__mark(c, FRAME_MARK, text);
 }
 
-/* What the VM itself is doing. */
+/* Add frames for what the VM itself is doing. */
 static int add_doing(struct resolver *c, const struct sample_event *e, uint32_t *to, uint32_t *count)
 {
 	if (e->flags & SAMPLE_COMPILES) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each mode makes of a sample: its weight, and the frames below the code. */
+/* Makes the view of a sample in each mode: its weight, and the frames below the code. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -36,7 +36,7 @@ struct sink_origin {
 	uint32_t fiber;		/* slot of its execution context in the VM; 0: none, or not known */
 };
 
-/* What one mode makes of a sample. */
+/* A sample as one mode shows it. */
 struct sink_view {
 	uint32_t mode;		/* its number in the profile; 0 without modes */
 	uint32_t mode_frame;	/* FRAME_MODE; 0: there is only one mode */
@@ -87,18 +87,19 @@ struct sink_loss {
 struct sink;
 
 /*
- * What a sink does not want is NULL.  0, or a negative errno.  If the first sink of the list cannot take a sample or a
- * pause, the sample is lost for all.  Another one that fails is asked no more, and sink::err says why.
+ * Functions that a sink does not need are NULL.  They return 0, or a negative errno.  If the first sink of the list
+ * cannot take a sample or a pause, the sample is lost for all.  Another one that fails is asked no more, and sink::err
+ * says why.
  */
 struct sink_ops {
-	/* What a number stands for, and again when that has changed. */
+	/* Tell the meaning of a number, and tell it again when it has changed. */
 	int (*process)(struct sink *s, uint32_t row, const struct process_row *process);
 	int (*frame)(struct sink *s, uint32_t number, const struct frame *frame);
 
 	int (*sample)(struct sink *s, const struct sink_sample *sample);
 	int (*pause)(struct sink *s, const struct sink_pause *pause);
 	int (*interval)(struct sink *s, const struct sink_interval *interval);
-	/* Samples that arrived and could not be resolved.  What the kernel has lost is in its counters. */
+	/* Samples that arrived and could not be resolved.  Samples that the kernel has lost are in its counters. */
 	int (*loss)(struct sink *s, const struct sink_loss *loss);
 	/* All numbers have other meanings from now on. */
 	int (*restart)(struct sink *s);

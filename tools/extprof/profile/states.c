@@ -162,7 +162,7 @@ void states__end(struct states *s, struct resolver *c)
 /* The kernel has no more CPUs than that. */
 #define CPUS_MAX 8192u
 
-/* What cannot be kept is not known. */
+/* Keep the details of a wait.  Details without room are not known later. */
 static void keep_about(struct states *s, const struct wait_about *about)
 {
 	uint32_t cpu = about->e.cpu;
@@ -189,7 +189,7 @@ static const struct wait_about *about_of(const struct states *s, const struct sa
 
 /* -- accounts ---------------------------------------------------------------------------------- */
 
-/* What is known of the thread's name. */
+/* Note the thread, so that its name can be read. */
 static void note_thread(struct resolver *c, const struct thread_account *account)
 {
 	struct sample_event e = { .vm = account->vm, .process = account->process };
@@ -453,7 +453,7 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 	struct waiting_stack *w;
 
 	if (size >= sizeof(*e) && e->source == SOURCE_SCHED && e->kind == SAMPLE_ABOUT) {
-		/* No sample.  What was told before is of another wait. */
+		/* No sample.  Details that were told before belong to another wait. */
 		if (e->cpu < s->about_count)
 			s->abouts[e->cpu].e.tid = 0;
 		return;

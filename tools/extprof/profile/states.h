@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What threads did: the account of each, and stacks that wait for their length.  The source `sched` sends the
- * stack of a thread that loses its CPU outside of a system call at once, and its length when the thread
- * goes on.
+ * The states of threads over time: the account of each thread, and stacks that wait for their length.  The source
+ * `sched` sends the stack of a thread that loses its CPU outside of a system call at once, and its length when the
+ * thread goes on.
  */
 #ifndef EXTPROF_PROFILE_STATES_H
 #define EXTPROF_PROFILE_STATES_H
@@ -19,7 +19,7 @@
 /* Bound of the table; the accounts of others are added up in one row. */
 #define STATES_THREADS_MAX (64u << 10)
 
-/* What the account of a thread that lives had when the profile began anew. */
+/* Amounts that a live thread's account had when the profile began anew. */
 struct account_base {
 	uint32_t process, tid;
 	uint64_t thread;	/* if tid is 0 */
@@ -39,7 +39,7 @@ struct states {
 	struct account_base *bases;
 	uint32_t base_count;
 	struct map64 base_map;	/* hash of process and tid, or serial of the thread -> number in bases */
-	/* Of rows that are not ended: hashes of process and tid, and of process and serial -> number of the row. */
+	/* Rows that are not ended: hashes of process and tid, and of process and serial -> number of the row. */
 	struct map64 living;
 	uint64_t moved;		/* ns that lives were moved by since then */
 	/* Hash of process and tid: native threads that several Ruby threads share.  Their accounts come from looks. */

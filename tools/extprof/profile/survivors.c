@@ -211,8 +211,8 @@ void survivors__tidy(struct survivors *s)
 /* -- room ------------------------------------------------------------------------------------ */
 
 /*
- * What one VM has must not keep others from having any: the one that has most gives up half.  False: that is the VM which
- * asks.
+ * One VM must not take the room of all others: the VM with most objects gives up half of them.  False: that VM is `v`
+ * itself.
  */
 static bool make_room(struct survivors *s, const struct held_vm *v)
 {
@@ -281,7 +281,7 @@ void survivors__inherit(struct survivors *s, uint32_t parent, uint32_t vm, uint6
 		if (from->list[i].time >= forked_at)
 			continue;
 		s->held++;
-		/* Who is made room for could be the parent. */
+		/* make_room() could drop objects of the parent, which this loop reads. */
 		if (!v || s->count >= SURVIVORS_MAX || reserve(s, v)) {
 			s->forgotten++;
 			continue;
@@ -303,7 +303,8 @@ void survivors__begin(struct survivors *s)
 		s->vms[i].settled = false;
 }
 
-/* Of two that say the same, the later one is the child's own: the other one was sampled while the fork was made. */
+/* Two objects can have one serial: one of the parent, sampled while it forked, and one of the child.  The later one is the
+ * child's own, and comes first. */
 static int by_serial(const void *a, const void *b)
 {
 	const struct held_object *x = a, *y = b;

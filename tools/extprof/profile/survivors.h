@@ -17,7 +17,7 @@
 #include "profile/tree.h"
 #include "ruby/debug_external.h"
 
-/* Of all VMs, and of one: what its table has room for, and what has died since it was read. */
+/* Most objects of all VMs, and of one VM: its table has that many, and others have died since it was read. */
 #define SURVIVORS_MAX (1u << 20)
 #define SURVIVORS_OF_VM_MAX (RB_DEBUG_EXT_LIVE_MAX + (64u << 10))
 

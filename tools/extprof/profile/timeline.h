@@ -18,8 +18,8 @@
 #define TIMELINE_NEVER UINT64_MAX
 
 struct moment {
-	/* What ran: when the sample was taken.  Of a wait, and of what has a length, the begin; or when it was seen, if it
-	 * stands for others, too, or its begin was not seen. */
+	/* For code that ran: when the sample was taken.  For a wait, and for anything with a length: when it began; or
+	 * when it was seen, if it stands for others, too, or its begin was not seen. */
 	uint64_t time;
 	uint64_t ns;		/* that it stands for; 0: its mode does not count times */
 	uint64_t amount;	/* in the unit of the report; 0: it is not shown, as its thread is idle */
@@ -29,7 +29,7 @@ struct moment {
 	bool idle;		/* the thread has nothing to do, see idle.h */
 };
 
-/* What lasted in a thread besides samples. */
+/* Kinds of spans: things besides samples that lasted in a thread. */
 enum span_kind {
 	SPAN_GC,		/* a pause for garbage collection */
 	SPAN_REQUEST,		/* one fiber had one set of labels */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a frame is to the transformation. */
+/* Bits that say what a frame is to the transformation. */
 #define IS_FOCUS 1u
 #define IS_HIDDEN 2u
 #define IS_GROUP 4u
@@ -110,7 +110,7 @@ static uint32_t gem_frame(struct transformation *t, const struct owner *o)
 	return map64__add(&t->gem_of, root, number) ? 0 : number;
 }
 
-/* What each frame is. */
+/* Find what the frame of that number is. */
 static int look_at(struct transformation *t, uint32_t number)
 {
 	static const uint8_t marks[] = {
@@ -232,10 +232,10 @@ static int take(struct transformation *t, uint32_t i)
 		place->gem = 0;
 		err = tree__child(to, above->node, n->frame, &place->node);
 	} else {
-		/* What is not shown is not looked at. */
+		/* Frames below an end are not shown, so their focus does not count. */
 		place->inside = above->inside || (kind & IS_FOCUS && !above->ended);
 		place->ended = above->ended || kind & IS_END;
-		/* What is outside stays with the groups. */
+		/* Outside of the focus the place stays with the groups. */
 		err = place->inside && !above->ended ? put(t, n->frame, above, place) : 0;
 	}
 	if (!err && place->inside && !t->has_end)

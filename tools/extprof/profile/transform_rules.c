@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a transformation is asked for, as text. */
+/* Makes the rules of a transformation from text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -189,7 +189,8 @@ int transform__invert(const struct transformed *from, const bool *left_out, stru
 			if (frame_kind__is_above(frame_table__get(&from->frames, frame)->kind))
 				path[--group] = frame;
 			else
-				/* What is rare of several groups is below them all: that is known of the innermost alone. */
+				/* FRAME_MERGED below a group means rare stacks of several groups.  In this tree rare
+				 * code is below the groups, so it gets another frame. */
 				path[groups + code++] = frame == FRAME_MERGED ? from->merged : frame;
 		}
 		err = tree__add_samples(to, path, depths[i], n->samples, &n->self, n->squares);

@@ -7,11 +7,10 @@
  * are a tree by themselves.  They are kept, as many as half of the nodes; the samples
  * of the others move to a child [merged] of the innermost ancestor that is kept.
  *
- * "More samples" is by classes: up to CLASS_EXACT each number is one, beyond it each
- * power of two has eight.  The classes are counted, not sorted.  One merge takes time
- * in proportion to the nodes, and as many nodes as are left must be added before the
- * next one: adding a node stays O(1) on average.  What is kept depends on the samples
- * and their order alone.
+ * "More samples" is by classes: up to CLASS_EXACT each number is one, beyond it each power of two has eight.  The
+ * classes are counted, not sorted.  One merge takes time in proportion to the nodes, and as many nodes as are left must
+ * be added before the next one: adding a node stays O(1) on average.  Which nodes are kept depends on the samples and
+ * their order alone.
  */
 #include "profile/tree.h"
 
@@ -32,9 +31,8 @@ struct merge {
 	uint16_t *rarest;	/* by old number: class of its rarest child, or NO_CHILD */
 	uint32_t *moved;	/* by old number: the new one, or GONE | that of the ancestor */
 	struct tree_node *tails;	/* by new number: what its child [merged] gets */
-	/* What is kept: classes above the border; of this class the depths above
-	 * `depth`; of this class and depth the first ones, while they cost less than
-	 * `budget`. */
+	/* The nodes to keep: classes above the border; of this class the depths above `depth`; of this class and depth
+	 * the first ones, while they cost less than `budget`. */
 	uint16_t border;
 	uint32_t depth, depth_max;
 	uint64_t budget;
@@ -172,7 +170,7 @@ static void move_nodes(struct merge *m)
 			p->merged += n.samples;
 	}
 	p->node_count = kept;
-	/* What was chosen has room for them. */
+	/* The choice of the kept nodes left room for these. */
 	for (uint32_t i = 0; i < kept; i++)
 		if (m->tails[i].samples)
 			p->nodes[p->node_count++] = (struct tree_node){

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Of one unit and divisor the first name is the usual one. */
+/* The first name of a unit and divisor is the usual one. */
 static const struct unit_choice units[] = {
 	{ "count", UNIT_COUNT, 1 },
 	{ "samples", UNIT_COUNT, 1 },

@@ -24,12 +24,12 @@ const char *unit__all_of(const struct mode *mode);
 /* Names of the units, from 0; NULL behind the last one. */
 const char *unit__name(int i);
 
-/* What text formats divide by if nothing was chosen: times are in us. */
+/* The divisor of text formats if nothing was chosen: times are in us. */
 uint64_t unit__default_divisor(enum unit unit);
 /* "samples" of counts, "us" of times by default: the unit of a divided amount. */
 const char *unit__of_divided(const struct metric *metric, uint64_t divisor);
 
-/* Append an amount with what it is of: "123 samples", "1.234 s". */
+/* Append an amount with its name: "123 samples", "1.234 s". */
 void unit__add_with_name(const struct metric *metric, uint64_t amount, struct text *out);
 /* Append an amount for people: "123", "1.234 s", "56.0 KiB". */
 void unit__add_amount(enum unit unit, uint64_t amount, struct text *out);

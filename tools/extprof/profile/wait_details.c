@@ -199,7 +199,7 @@ int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *
 		add_holder(c, e, &text);
 		err = add_frame(c, "holder", &text, stack, count);
 	}
-	/* Who gives a thread a CPU, its memory, or leave to go on is not told. */
+	/* For a wait for a CPU, for memory, or for leave to go on, no waker is told. */
 	if (!err && c->about_wanted & ABOUT_WAKER && e->state != STATE_RUNNABLE && e->state != STATE_FAULT &&
 	    e->state != STATE_STOPPED) {
 		text__clear(&text);

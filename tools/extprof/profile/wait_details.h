@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is told of waits besides their states, as frames below those. */
+/* Details of waits besides their states, as frames below the states. */
 #ifndef EXTPROF_PROFILE_WAIT_DETAILS_H
 #define EXTPROF_PROFILE_WAIT_DETAILS_H
 

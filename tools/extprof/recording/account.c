@@ -240,7 +240,7 @@ static int done(struct recording_reader *r, sqlite3_stmt *s, int code, struct di
 	return err;
 }
 
-/* Of a number in a row: what is not one of ours is 0. */
+/* An amount in a column of a row.  A negative number, which extprof never writes, becomes 0. */
 static uint64_t amount(sqlite3_stmt *s, int column)
 {
 	int64_t number = sqlite3_column_int64(s, column);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a recording has besides its samples: the account of each mode, processes, threads and pauses, as reports have it. */
+/* Data of a recording besides its samples: the account of each mode, processes, threads and pauses, as reports have
+ * it. */
 #ifndef EXTPROF_RECORDING_ACCOUNT_H
 #define EXTPROF_RECORDING_ACCOUNT_H
 
@@ -23,8 +24,8 @@ int recording_account__end(struct recording_writer *w, const struct reports *rep
 /* 0, or -EBADMSG with *d: the recording says nonsense. */
 int recording_account__view(struct recording_reader *r, struct recording_view *view, struct diag *d);
 /*
- * Fill in meta, processes, threads and pauses of the report of a mode, by its id.  `modes`: how many there are.  Of a
- * recording that has not ended there is less.  0, -ENOMEM or -EBADMSG with *d.
+ * Fill in meta, processes, threads and pauses of the report of a mode, by its id.  `modes`: how many there are.  A
+ * recording that has not ended has less of this.  0, -ENOMEM or -EBADMSG with *d.
  */
 int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
 			    struct report *report, struct diag *d);

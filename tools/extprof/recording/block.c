@@ -409,7 +409,7 @@ long block__decode(struct block_codec *c, const void *data, size_t size)
 	if (outer[0] == BLOCK_FORMAT_WITHOUT_FIBERS)
 		column_count = COLUMN_FIBERS;
 	used = size - OUTER_SIZE;
-	/* What is longer than it says it is does not get beyond c->raw + length. */
+	/* Data that is longer than its length says cannot be written beyond c->raw + length. */
 	if (length < HEADER_SIZE_OF((unsigned int)column_count) || length > BLOCK_RAW_MAX ||
 	    uncompress2(c->raw, &got, outer + OUTER_SIZE, &used) != Z_OK || got != length ||
 	    used != size - OUTER_SIZE || crc32(0, c->raw, (uInt)length) != get_fixed(outer + 5, 4))

@@ -53,7 +53,7 @@ int recording_filter__add(struct recording_filter *f, const char *text);
 void recording_filter__times(const struct recording_filter *f, uint64_t begin, uint64_t later, uint64_t *since,
 			     uint64_t *until);
 
-/* What is known of the rows of one recording.  Zero-initialise. */
+/* Results of the filter for the rows of one recording.  Zero-initialise. */
 struct recording_matches {
 	const struct recording_tables *tables;	/* they belong to the caller, as the filter does */
 	const struct recording_filter *filter;

@@ -12,7 +12,7 @@ enum field_type {
 	FIELD_TEXT, FIELD_REAL, FIELD_TIME, FIELD_INT, FIELD_U32, FIELD_U64
 };
 
-/* What it is of several recordings together. */
+/* How the values of a field of several recordings become one. */
 enum field_sum {
 	SUM,
 	JOIN,		/* texts: each once, with commas between */

@@ -7,14 +7,14 @@
 #include "recording/reader.h"
 #include "recording/writer.h"
 
-/* Of a mode, by its id.  0 or a negative errno, as recording_writer__why() says. */
+/* Write the fields of a mode, by its id.  0 or a negative errno, as recording_writer__why() says. */
 int recording_meta__write(struct recording_writer *w, uint32_t mode, const struct report_meta *m);
-/* Without the account of samples. */
+/* Read the fields of a mode, without the account of samples. */
 void recording_meta__read(struct recording_reader *r, uint32_t mode, struct report_meta *m);
 
 /*
- * Add what is true of one recording to what is true of others, with the account of samples.  only: there are no others yet.
- * first: it began before all others.  What was counted from samples that were read stays.
+ * Add the fields of one recording to the sum of others, with the account of samples.  only: there are no others yet.
+ * first: it began before all others.  Fields that were counted from the samples that were read stay as they are.
  */
 void recording_meta__add(struct report_meta *sum, const struct report_meta *m, bool only, bool first);
 

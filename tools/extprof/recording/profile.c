@@ -58,7 +58,8 @@ static int add_to_both(struct recording_profile *p, const struct input *in, cons
 					     is_after ? s->squares : 0);
 }
 
-/* What groups are made of, and what tells idle threads from others.  Returns the length of the path. */
+/* Put the frames of groups into p->path, and the frame that tells idle threads from others.  Returns the length of the
+ * path. */
 static uint32_t add_groups(struct recording_profile *p, const struct input *in, const struct sum *s)
 {
 	const struct thread_entry *t = &in->tables.threads[s->thread];
@@ -158,7 +159,7 @@ bool recording_profile__wants(struct recording_profile *p, struct input *in, con
 	       (!request_choice__chooses(&p->filter.requests) || requests__has(&in->requests, s));
 }
 
-/* Of whom the samples are. */
+/* The recording that the samples are from, and the profile that takes them. */
 struct taking {
 	struct recording_profile *p;
 	struct input *in;
@@ -270,7 +271,7 @@ static int find_modes(const struct recording_profile *p, struct input *in, struc
 	return 0;
 }
 
-/* What nobody has chosen is not left out without a word. */
+/* Fail if the recording has a mode that would be left out although nobody has chosen modes. */
 static int find_other_modes(const struct recording_profile *p, const struct input *in, struct diag *d)
 {
 	for (uint32_t i = 0; i < BLOCK_MODES; i++)

@@ -18,8 +18,8 @@
 struct recording_profile;
 
 /*
- * What of the recordings is asked for is added up.  The filter is not needed afterwards.  The readers are.  All have the
- * modes of the first one.  0 or negative errno with *d.
+ * Add up the samples that the filter asks for, of all recordings.  The filter is not needed afterwards.  The readers
+ * are.  All recordings have the modes of the first one.  0 or negative errno with *d.
  */
 int recording_profile__create(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
 			      const struct recording_filter *filter, struct diag *d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files recording/profile*.c have in common. */
+/* Declarations for the files recording/profile*.c. */
 #ifndef EXTPROF_RECORDING_PROFILE_PARTS_H
 #define EXTPROF_RECORDING_PROFILE_PARTS_H
 
@@ -49,7 +49,7 @@ struct recording_profile {
 	struct groups show;		/* as the caller wants it, or as the first one was recorded */
 	bool shown_by_default;
 	int recording_label;		/* the one of the labels of `show` that is the name of the recording; -1 none */
-	/* Of the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
+	/* For the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
 	const char *label_keys[GROUP_LABELS_MAX];
 	uint32_t no_label[GROUP_LABELS_MAX][KNOWN_MERGED];	/* by enum frame_known */
 	/* Two recordings are compared: `tree` has the amounts of the first one, and `after` those of the second one.  Both
@@ -67,7 +67,7 @@ struct recording_profile {
 	struct weight all;		/* of all samples: no sum is larger */
 };
 
-/* As recording_profile__create(); compares: for recording_profile__compare(). */
+/* Like recording_profile__create(); compares: for recording_profile__compare(). */
 int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
 			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d);
 int recording_profile__no_memory(struct diag *d);

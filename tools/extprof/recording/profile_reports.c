@@ -48,7 +48,7 @@ static int set_duration(const struct input *in, uint64_t from, uint64_t until, s
 	return err;
 }
 
-/* What is said of a recording that has not ended, or of a part of it. */
+/* Complete the fields for a recording that has not ended, or for a part of a recording. */
 static int complete_meta(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
 			 struct diag *d)
 {
@@ -88,7 +88,7 @@ static int read_account(const struct recording_profile *p, const struct input *i
 		report__free(report);
 		return err;
 	}
-	/* What was counted from the samples is of those that were asked for. */
+	/* These fields were counted from the samples that were asked for: keep them. */
 	report->meta.mode = counted.mode;
 	report->meta.stacks = counted.stacks;
 	report->meta.merged = counted.merged;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What lasted in threads besides samples: pauses for garbage collection, requests; and when nothing was recorded. */
+/* Spans in threads besides samples: pauses for garbage collection and requests; and the times when nothing was
+ * recorded. */
 #include <errno.h>
 #include <string.h>
 

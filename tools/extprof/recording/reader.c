@@ -63,7 +63,7 @@ static int on_progress(void *context)
 	return deadline__over(context);
 }
 
-/* What a file cannot make SQLite do.  See https://www.sqlite.org/security.html. */
+/* Limit what a file can make SQLite do.  See https://www.sqlite.org/security.html. */
 static int harden(struct recording_reader *r)
 {
 	static const struct {

@@ -28,7 +28,7 @@ void recording_reader__close(struct recording_reader *r);
 
 /* The path that it was opened by, clean. */
 const char *recording_reader__name(const struct recording_reader *r);
-/* Of its tables. */
+/* The version of its tables. */
 int recording_reader__version(const struct recording_reader *r);
 
 /* Read only.  It belongs to the reader. */

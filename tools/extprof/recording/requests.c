@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "wire/states.h"
 
-/* What a set of labels is to requests. */
+/* Values for a set of labels besides its number. */
 #define SET_NONE 0u		/* no request */
 #define SET_UNKNOWN (UINT32_MAX - 1)	/* its labels could not be read */
 #define SET_NEW UINT32_MAX

@@ -20,7 +20,7 @@ static const char declaration[] =
 	"thread INTEGER, tid INTEGER, thread_name TEXT, state TEXT, method TEXT, path TEXT, line INTEGER, below TEXT, "
 	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER)";
 
-/* What a connection has of the recording that it has opened. */
+/* Data of a connection about the recording that it has opened. */
 struct module {
 	sqlite3 *db;
 	struct recording_tables tables;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a recording is for SQL: a virtual table `samples`, one row a sample with its names, and functions of stacks
- * and labels.  extprof has it built in; extprof-sqlite.so gives it to other programs with SQLite.
+ * A recording as SQL sees it: a virtual table `samples`, one row a sample with its names, and functions of stacks and
+ * labels.  extprof has it built in; extprof-sqlite.so gives it to other programs with SQLite.
  */
 #ifndef EXTPROF_RECORDING_SAMPLES_TABLE_H
 #define EXTPROF_RECORDING_SAMPLES_TABLE_H

@@ -9,10 +9,11 @@
 
 /* "extp": `file` tells such a database from others by it. */
 #define RECORDING_APPLICATION_ID 0x65787470
-/* Of the tables.  A reader knows those of its own version, and of those before.  2: with `sources`; 3: blocks have fibers. */
+/* The version of the tables.  A reader knows the tables of its own version and of those before.  2: with `sources`; 3:
+ * blocks have fibers. */
 #define RECORDING_VERSION 3
 
-/* Of texts and blobs: no row has a longer one. */
+/* Limit of texts and blobs: no row has a longer one. */
 #define RECORDING_TEXT_MAX 65536
 /* Rows of the tables that a reader keeps in memory.  Their ids go from 1 to the number of rows. */
 #define RECORDING_STRINGS_MAX (4u << 20)
@@ -25,10 +26,10 @@
 /* Bytes of all texts together. */
 #define RECORDING_TEXTS_MAX (256u << 20)
 
-/* Of table `meta`: the working directory of the process with that id. */
+/* A key in the table `meta`: the working directory of the process with that id. */
 #define RECORDING_CWD_KEY "process.%u.cwd"
 
-/* Of table `events`: its kind of a pause. */
+/* A kind in the table `events`: a pause. */
 #define RECORDING_PAUSED "paused"
 
 /* The statements that make the tables; ends with NULL. */

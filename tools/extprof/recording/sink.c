@@ -67,7 +67,7 @@ static uint64_t hash_text(const char *text, uint64_t seed)
 	return hash__bytes(text, strlen(text), seed);
 }
 
-/* Of all that a row has; never 0. */
+/* A hash of all that a row has; never 0. */
 static uint64_t hash_frame(const struct frame *f)
 {
 	const uint64_t numbers[] = {
@@ -135,7 +135,7 @@ static int sink__frame(struct sink *sink, uint32_t number, const struct frame *f
 	struct recording_sink *s = (struct recording_sink *)sink;
 	uint32_t id = number < s->id_count ? s->ids[number] : 0;
 
-	/* What is not in the file yet is written with its block. */
+	/* A frame that is not in the file yet is written with its block. */
 	return !s->ended && id && id <= s->frames_written ? write_frame(s, id, f) : 0;
 }
 

@@ -6,7 +6,7 @@
 #include "profile/sink.h"
 #include "recording/writer.h"
 
-/* What the sink needs to know of the profile; it belongs to the caller. */
+/* Access to the parts of the profile that the sink needs; it belongs to the caller. */
 struct recording_source {
 	const struct frame_table *frames;
 	const struct processes *processes;

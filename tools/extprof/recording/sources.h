@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a recording has of the source files that were seen. */
+/* The source files that were seen, as a recording has them. */
 #ifndef EXTPROF_RECORDING_SOURCES_H
 #define EXTPROF_RECORDING_SOURCES_H
 
@@ -9,9 +9,9 @@
 
 #include "recording/reader.h"
 
-/* Of one text; a larger file has none. */
+/* Limit of one text; a larger file has no text. */
 #define RECORDING_SOURCE_MAX (1u << 20)
-/* Of all texts together, before compression. */
+/* Limit of all texts together, before compression. */
 #define RECORDING_SOURCES_MAX (64u << 20)
 
 /* A file as it was when it was seen. */

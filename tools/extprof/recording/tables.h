@@ -39,7 +39,7 @@ struct recording_tables {
 		uint32_t depth;		/* at most RECORDING_DEPTH_MAX */
 	} *stacks;
 	char **texts;		/* of frames, as they are shown */
-	/* Of the largest ids, + 1. */
+	/* The largest id of each kind, + 1. */
 	uint32_t string_count, process_count, thread_count, frame_count, stack_count;
 };
 

@@ -17,7 +17,7 @@
 
 /* The stacks that the writer knows by heart.  When there are more, it begins anew, and some are written twice. */
 #define STACKS_KNOWN_MAX (256u << 10)
-/* What a sample takes in a block, about. */
+/* Approximate bytes of a sample in a block. */
 #define SAMPLE_BYTES 4
 /* Pages of SQLite's cache, KiB. */
 #define CACHE_KIB 2048
@@ -149,8 +149,8 @@ static bool is_open_twice(int fd)
 }
 
 /*
- * Who may write to the folder can put a link in the place of the file that was just made, to another database of ours.
- * SQLite only takes a path, so what it has opened is looked at before it changes anything.
+ * A user who may write to the folder can replace the file that was just made by a link to another database of ours.
+ * SQLite only takes a path, so check which file it has opened before it changes anything.
  */
 static int open_file(struct recording_writer *w, const char *path, int made)
 {

@@ -20,7 +20,7 @@
 
 /* A process has 65,530 mappings at most, if nobody raised that limit. */
 #define SEGMENTS_MAX (1u << 20)
-/* Of all notes of a file: their number, a thread has about five; and bytes of those that are read. */
+/* Limits of all notes of a file: the number of notes, of which a thread has about five, and the bytes that are read. */
 #define NOTES_MAX (1u << 19)
 #define NOTE_BYTES_MAX (64u << 20)
 #define THREADS_MAX 65536u

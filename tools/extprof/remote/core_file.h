@@ -43,7 +43,7 @@ int core__tell_missing(const struct core *core, struct diag *d);
 pid_t core__pid(const struct core *core);	/* that the process had; 0 unknown */
 const char *core__command(const struct core *core);	/* clean; "" unknown */
 
-/* What a native thread was doing; false: the file does not have it. */
+/* Get what a native thread was doing; false: the file does not have the thread. */
 bool core__task(const struct core *core, uint32_t tid, struct task *task);
 
 #endif /* EXTPROF_CORE_FILE_H */

@@ -21,7 +21,7 @@ struct build_id {
 	uint32_t length;	/* 0: there is none */
 };
 
-/* Of an image in memory. */
+/* Read the build id of an image in memory. */
 static void read_build_id(const struct memory *memory, uint64_t base, struct build_id *id)
 {
 	Elf64_Phdr phdrs[PHDRS_MAX];

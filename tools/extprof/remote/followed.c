@@ -91,7 +91,7 @@ void followed__free(struct followed_set *s)
 		close(s->loadavg);
 }
 
-/* Of those that live. */
+/* Find the process among those that live. */
 struct followed *followed__find(const struct followed_set *s, const struct target_key *key)
 {
 	for (uint32_t i = 0; i < s->count; i++)
@@ -306,7 +306,7 @@ void followed__look(struct followed_set *s)
 		if (f->pidfd < 0)
 			continue;
 		read_cpu_time(f);
-		/* Of one that ends the memory goes first, and its pidfd tells of that. */
+		/* A process that ends loses its memory first.  Its pidfd tells of the end, so this is not an exec. */
 		if (memory_is_gone(f) && !proc__is_exiting(f->pid, 0))
 			executed(s, f);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes that a reader without BPF follows.  What becomes of them is found by looking: at a pidfd that tells
- * of the end, at the memory, which goes with an exec, and at new pids for children.
+ * The processes that a reader without BPF follows.  Their changes are found by looking: at a pidfd that tells of the
+ * end, at the memory, which goes with an exec, and at new pids for children.
  */
 #ifndef EXTPROF_FOLLOWED_H
 #define EXTPROF_FOLLOWED_H

@@ -22,7 +22,8 @@
 
 /* A search of what has been mapped so far: the process decides how long that takes. */
 #define SEARCH_TIMEOUT 500000000ull
-/* A program maps its libraries before it runs.  What maps a file after so many searches is no ruby that starts. */
+/* A program maps its libraries before it runs.  A program that maps a file after so many searches is no ruby that
+ * starts. */
 #define SEARCHES_MAX 128u
 
 struct gate {

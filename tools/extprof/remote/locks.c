@@ -94,7 +94,7 @@ static int find_owner(struct locks *l, uint64_t mutex, uint32_t *number)
 	return 0;
 }
 
-/* Of a mutex whose owner was not found: is the place empty, as another one has shown it?  0 or -errno. */
+/* The owner of a mutex was not found.  Is the place empty where the owner of another mutex was found?  0 or -errno. */
 static int look_at_place(const struct locks *l, uint64_t mutex, bool *empty)
 {
 	uint64_t word = 0;

@@ -31,7 +31,7 @@ int own_cpu__go(struct own_cpu *o, int cpu)
 	err = save(o);
 	if (err)
 		return err;
-	/* Who has chosen CPUs for this thread has a reason. */
+	/* The user may have restricted this thread to some CPUs: do not leave them. */
 	if (cpu < 0 || cpu >= CPUS_MAX || !CPU_ISSET_S((size_t)cpu, o->size, o->before))
 		return -EINVAL;
 	one = CPU_ALLOC(CPUS_MAX);

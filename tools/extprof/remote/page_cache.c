@@ -26,7 +26,7 @@ static int page_cache__read(const struct memory *m, uint64_t address, void *to, 
 	uint64_t at = address % PAGE_CACHE_BYTES;
 	const uint8_t *bytes;
 
-	/* What is larger would push out the rest. */
+	/* Larger reads bypass the cache: they would push out all other pages. */
 	if (length > PAGE_CACHE_BYTES - at || !(bytes = page(c, address)))
 		return memory__read(c->under, address, to, length);
 	memcpy(to, bytes + at, length);

@@ -225,7 +225,7 @@ static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 {
 	struct parked_fiber *f = find(p, ec);
 	uint64_t cfp, mark[PARKED_MARK];
-	/* What it did since the last look is what this one finds: looks come at random moments. */
+	/* All time since the last look counts for what this look finds: looks come at random moments. */
 	uint64_t ns = now - p->looked_at;
 	bool anew;
 

@@ -29,7 +29,7 @@ struct parked_fiber {
 	uint8_t lost;
 };
 
-/* Of one program of one process. */
+/* The parked fibers of one program of one process. */
 struct parked {
 	uint32_t process, vm;		/* their numbers, for samples */
 	const struct layout *layout;	/* refreshed by the caller */

@@ -133,7 +133,7 @@ static void set_proof(struct part *p, enum snapshot_proof proof)
 		p->ecs[i].proof = p->ecs[i].lost ? PROOF_NONE : (uint8_t)proof;
 }
 
-/* Of what cannot run. */
+/* Read the stacks of a thread that cannot run. */
 static int read_frozen(struct reading *r, struct part *p)
 {
 	const struct snapshot_source *source = r->source;
@@ -212,8 +212,8 @@ static uint32_t common_frames(const struct sample_event *a, const struct sample_
 	return n;
 }
 
-/* Read one stack until several copies are equal.  Of one that always changes, the outermost frames that all
- * copies have are kept. */
+/* Read one stack until several copies are equal.  If it always changes, keep the outermost frames that all copies
+ * have. */
 static int read_equal(struct reading *r, const struct snapshot_thread *thread, struct snapshot_ec *ec)
 {
 	const struct sample_event *now = walker__event(r->walker);
@@ -527,7 +527,7 @@ int snapshot__take(struct snapshot *s, const struct snapshot_source *source)
 	err = layout__refresh(source->layout, source->memory);
 	if (err)
 		return err;
-	/* What the process does not have is 0. */
+	/* Fields that the section of the process does not have are 0. */
 	size = source->layout->section.section_size;
 	err = memory__read(source->memory, source->layout->address, &s->section,
 			   size < sizeof(s->section) ? size : sizeof(s->section));

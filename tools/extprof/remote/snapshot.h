@@ -54,7 +54,7 @@ struct snapshot_ec {
 	struct sample_event *event;	/* with event->nr_frames frames behind it; NULL if and only if lost */
 };
 
-/* Of a thread that waits for a mutex; see locks.h. */
+/* The state of the mutex that a thread waits for; see locks.h. */
 enum snapshot_lock { LOCK_UNKNOWN, LOCK_OWNED, LOCK_FREE };
 
 struct snapshot_thread {
@@ -80,7 +80,7 @@ struct snapshot {
 	uint32_t retried;			/* tries that were given up since the thread had run */
 };
 
-/* What a snapshot is taken of. */
+/* The process or core file that a snapshot is taken of. */
 struct snapshot_source {
 	struct layout *layout;			/* refreshed by snapshot__take() */
 	const struct memory *memory;

@@ -33,7 +33,8 @@ struct stop {
  */
 int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d);
 /*
- * Stop one thread, `tid` as seen from here, and let the others go on.  As stop__begin(); -ESRCH: the thread has ended.
+ * Stop one thread, `tid` as seen from here, and let the others go on.  Like stop__begin(); -ESRCH: the thread has
+ * ended.
  */
 int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct diag *d);
 /*
@@ -54,10 +55,11 @@ struct stop_later {
 void stop_later__poll(struct stop_later *l);
 void stop_later__free(struct stop_later *l);
 
-/* What a stopped thread was doing; false: it is not one of them.  `tid` as in the process's namespace. */
+/* Get what a stopped thread was doing; false: the thread is not one of the stopped ones.  `tid` as in the process's
+ * namespace. */
 bool stop__task(const struct stop *s, uint32_t tid, struct task *task);
 
-/* What registers say of a system call: fills call, args and ip of *task.  `regs` is a struct user_regs_struct of
+/* Read the system call from the registers: fills call, args and ip of *task.  `regs` is a struct user_regs_struct of
  * this machine. */
 void task__set_registers(struct task *task, const void *regs);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel tells of one native thread of another process, in /proc/PID/task/TID. */
+/* Reads what the kernel tells about one native thread of another process, in /proc/PID/task/TID. */
 #ifndef EXTPROF_TASK_H
 #define EXTPROF_TASK_H
 
@@ -52,8 +52,8 @@ uint32_t tasks__inner_tid(const struct tasks *t, pid_t tid);
 int tasks__runs(const struct tasks *t, pid_t tid, uint64_t *runs);
 
 /*
- * Of a thread that was off the CPU at the time `now` by what was told: how long it ran until then without having been
- * told, ns.  It is at most some milliseconds too little.
+ * By the events so far, the thread was off the CPU at the time `now`.  Return how long it ran until then without an
+ * event, ns.  The result is at most some milliseconds too small.
  */
 uint64_t tasks__ran_unseen(const struct tasks *t, pid_t tid, const struct sched_thread *thread, uint64_t now);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a thread waits for that has no CPU, as seen from outside: by its system call and by what Ruby says. */
+/* Tells what a thread without a CPU waits for, as seen from outside: by its system call and by what Ruby says. */
 #ifndef EXTPROF_WAIT_STATE_H
 #define EXTPROF_WAIT_STATE_H
 

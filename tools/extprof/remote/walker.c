@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What read_target() reads: walk.h gives it no context. */
+/* The memory that read_target() reads: walk.h passes no context to it. */
 static _Thread_local const struct memory *reading;
 
 static long read_target(void *to, uint32_t size, uint64_t address)

@@ -43,7 +43,7 @@ int watch__open(struct watch *w, pid_t pid, bool same_namespace, const struct la
 	return diag__set(d, DIAG_NOT_READY, -err, "cannot watch process %d: %s", pid, strerror(-err));
 }
 
-/* What the thread below tries. */
+/* The arguments and the result of the thread below. */
 struct try_stop {
 	struct watch *watch;
 	struct diag *d;
@@ -108,8 +108,9 @@ static struct watched_thread *find_thread(struct watch *w, struct watcher *by, u
 	return e;
 }
 
-/* When it began what it does now, which it did not do at `from`.  The clock of `since` has steps, and is late by half of
- * one in the mean.  What that is beyond the bounds is made up for the next time. */
+/* The time when the thread began what it does now, which it did not do at `from`.  The clock of `since` has steps, and
+ * is late by half a step in the mean.  If the time is beyond the bounds, the difference is made up for the next
+ * time. */
 static uint64_t began_at(struct watched_thread *e, const struct watcher *by, const struct rb_debug_ext_thread *t,
 			 uint64_t from, uint64_t to)
 {
@@ -128,8 +129,8 @@ static uint64_t began_at(struct watched_thread *e, const struct watcher *by, con
 	return at < from ? from : to;
 }
 
-/* It became ready, and has run since; how long it waited for the GVL before nobody has seen.  Other looks have, at other
- * times. */
+/* The thread became ready, and has run since.  We did not see how long it waited for the GVL.  Estimate it from the
+ * share of all looks that found the thread ready. */
 static void split(struct watched_thread *e, uint64_t ns)
 {
 	uint64_t gvl = (uint64_t)((double)ns * (e->looks_ready + 1.0) / ((double)e->looks_ready + e->looks_running + 2.0));
@@ -148,8 +149,8 @@ static void end_wait(struct watch *w, struct watcher *by, struct watched_thread 
 }
 
 /*
- * What a thread that shares native threads did since the last look, by its own word: *t is what it says now, e->t what
- * it said then.
+ * Measure what a thread that shares native threads did since the last look, from what Ruby says of it: *t is its slot
+ * now, e->t its slot at the last look.
  */
 static void measure_shared(struct watch *w, struct watcher *by, struct watched_thread *e,
 			   const struct rb_debug_ext_thread *t, uint64_t now)
@@ -249,7 +250,7 @@ static int find_native_threads(struct watch *w, struct watcher *by, uint64_t now
 		if (!task->known || (by->shared && !task->shared))
 			continue;
 		if (task->ruby) {
-			/* A Ruby thread has it for some time.  That time is that thread's. */
+			/* A Ruby thread uses this native thread now.  Count the time for the Ruby thread. */
 			uint32_t place = map64__get(&w->thread_map, key);
 
 			e = place == MAP64_NONE ? NULL : &w->threads[place];
@@ -329,7 +330,7 @@ static void count_switches(struct thread_account *a, const struct turns *before,
 /* Looks after which the name of a thread is read again. */
 #define NAMED_LOOKS 16u
 
-/* A wait for the GVL that a look met.  Of one that is over nobody knows when it ended. */
+/* A wait for the GVL that a look met.  Nobody knows when a wait that is over has ended. */
 static void note_gvl_wait(const struct watch *w, const struct watcher *by, struct watched_thread *e, uint64_t now)
 {
 	struct longest_wait *l = &e->account.longest[by->interval % 2];
@@ -373,7 +374,7 @@ static uint64_t measure(struct watch *w, struct watched_thread *e, uint64_t now)
 	late = take(&e->stopped, rest);
 	rest -= late;
 	e->account.time[STATE_STOPPED] += late;
-	/* What the kernel counts late is of the time that was not known. */
+	/* The kernel counts some times late.  They are a part of the time that was not known. */
 	late = take(&e->running, e->unseen);
 	e->unseen -= late;
 	running += late;

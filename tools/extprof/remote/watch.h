@@ -26,11 +26,12 @@
 #include "wire/sample.h"
 #include "wire/states.h"
 
-/* What all watches of a reader share. */
+/* State that all watches of a reader share. */
 struct watcher {
 	bool stop;			/* stop a thread that has a CPU while its stack is read */
 	bool cpu, waits;		/* samples of SOURCE_CPU and of SOURCE_SCHED are wanted */
-	/* Only threads that share native threads (M:N), and these.  What they do on native threads is sampled elsewhere. */
+	/* Watch only threads that share native threads (M:N), and these native threads.  What Ruby threads do on them
+	 * is sampled elsewhere. */
 	bool shared;
 	uint64_t began;			/* `shared`: what they did since then counts; CLOCK_MONOTONIC, ns */
 	uint64_t step;			/* `shared`: of the clock of rb_debug_ext_thread::since, ns */
@@ -120,9 +121,9 @@ struct watch {
  * program now, or -errno of opening its memory or its threads.  Nothing is to be closed after an error.
  */
 int watch__open(struct watch *w, pid_t pid, bool same_namespace, const struct layout *layout, struct diag *d);
-/* Accounts and samples that are due are sent; the threads have ended if `ended`. */
-/* What its threads did since the last look does not count. */
+/* Do not count what the threads did since the last look. */
 void watch__skip(struct watch *w, struct watcher *by);
+/* Send the accounts and samples that are due, as of threads that have ended, and free all. */
 void watch__close(struct watch *w, struct watcher *by);
 
 /* Look at all threads.  `stacks`: read those that are needed.  0; -ESRCH the memory is gone; or -errno. */

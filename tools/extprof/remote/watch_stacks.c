@@ -52,7 +52,7 @@ static void doubt(struct watch *w, uint32_t before, uint32_t now, uint64_t ns)
 		w->doubts[before] += square;
 }
 
-/* Of waits; else their lengths are enough. */
+/* Are stacks of waits wanted?  Else the lengths of waits are enough. */
 static bool wants_stacks(const struct watcher *by)
 {
 	return by->waits && !by->figures;
@@ -165,7 +165,7 @@ static bool unchanged(const struct stacks_of *of, const struct watched_thread *e
 	       e->t.state != RB_DEBUG_EXT_THREAD_RUNNING && e->t.serial;
 }
 
-/* What has become of one read. */
+/* The result of one read. */
 struct outcome {
 	struct sample_event *stack;	/* NULL: `lost` says why; of the caller */
 	uint8_t lost;
@@ -256,7 +256,7 @@ static void settle_cpu(struct stacks_of *of, struct watched_thread *e, struct ou
 	set_identity(of, e, o->stack);
 	for (uint64_t i = 0; i < samples; i++)
 		send(of->watch, of->by, o->stack, SOURCE_CPU, of->by->period, NULL);
-	/* What it waited for a CPU is told with the next stack that is kept; this is as good. */
+	/* Normally time waiting for a CPU is sent with the next wait.  This stack serves as well, so send it now. */
 	if (wants_stacks(of->by) && e->runnable >= of->by->period) {
 		static const struct wait_state runnable = { .state = STATE_RUNNABLE };
 
@@ -316,7 +316,7 @@ static void settle_wait(struct stacks_of *of, struct watched_thread *e, struct o
 {
 	uint32_t before = e->wait.state;
 
-	/* What is known so far belongs to the wait before. */
+	/* The time so far belongs to the wait before. */
 	send_blocked(of->watch, of->by, e);
 	drop(of->watch, e);
 	e->elsewhere = false;
@@ -350,7 +350,7 @@ static bool is_elsewhere(const struct stacks_of *of, const struct watched_thread
 	return of->by->shared && (!e->account.thread || e->t.tid);
 }
 
-/* What is not to be read: only its state. */
+/* Settle a wait whose stack is not to be read: read only its state. */
 static void settle_unread(struct stacks_of *of, struct watched_thread *e, uint64_t ns)
 {
 	const struct watched_task *task = task_of(of, e);

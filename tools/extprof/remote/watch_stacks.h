@@ -11,7 +11,7 @@ enum stack_use {
 	STACK_OF_WAIT,		/* it is blocked */
 };
 
-/* Of one look. */
+/* The stacks of one look. */
 struct stacks_of {
 	struct watch *watch;
 	struct watcher *by;

@@ -244,7 +244,7 @@ int layout__read(struct layout *l, const struct memory *m, uint64_t address, str
 	if (address % 8)
 		return wrong(d, "the address of the section", address);
 	err = memory__read(m, address, &raw, size);
-	/* What a later version has behind that. */
+	/* A later version has more fields behind these. */
 	if (!err && known_size(&raw) > size) {
 		size = known_size(&raw);
 		err = memory__read(m, address + SECTION_SIZE_LEAST, (char *)&raw + SECTION_SIZE_LEAST,

@@ -35,7 +35,7 @@ int layout__confirm(const struct layout *l, const struct memory *m);
  * (0 unknown): the thread is in C, and JIT code stored the pc before it called C. */
 bool layout__stores_pc(const struct layout *l, uint64_t ip);
 
-/* What the walker needs. */
+/* Fill in the configuration that the walker needs. */
 void layout__config(const struct layout *l, struct target_config *config);
 
 #endif /* EXTPROF_LAYOUT_H */

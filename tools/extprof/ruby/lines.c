@@ -94,8 +94,7 @@ malformed:
 	return -EINVAL;
 }
 
-/* See "Lines" in the header: words of 9 ranks, then blocks of 64 + 512 bits,
- * of which the bits say all. */
+/* The layout of the index is rank words, then bit blocks; see "Lines" in debug_external.h. */
 #define BLOCK_BITS 16u
 
 static uint64_t word_at(const uint8_t *p)

@@ -19,7 +19,7 @@
 #define WEIGHT_MAX (1ull << 48)
 #define SIZE_MAX_OF_SLOT 0xffffffffull
 
-/* What of the section changes. */
+/* The fields of the section that change. */
 struct head {
 	uint64_t until, address;
 	uint32_t end, entry_size, generation, clears;

@@ -258,7 +258,7 @@ static int try_record(struct symbols *s, uint64_t address, struct symbol *out, u
 		return err;
 	err = r.flags & RB_DEBUG_EXT_LINES_INSNS ? read_lines_insns(s, r.lines, out) :
 	      read_lines(s, r.lines, out);
-	/* What remains of the memory of a process that has ended can have the name without the lines. */
+	/* The memory that is left of an ended process can have the name without the lines. */
 	if (err != -ESRCH)
 		return err;
 	out->lines_bad = true;

@@ -90,7 +90,7 @@ void symbols__disown(struct symbols *s)
 	labels__free(&s->labels);
 }
 
-/* What is read ahead fills half of it, and is not read ahead again. */
+/* Symbols that are read ahead fill at most half of it.  They are not read ahead again after the table was emptied. */
 bool symbol_table__is_crowded(const struct symbol_table *t)
 {
 	/* One user has half of the budget at most. */
@@ -127,7 +127,7 @@ void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end)
 {
 	s->parent = parent;
 	s->inherited_end = end;
-	/* What it has of its parent need not be read ahead. */
+	/* The symbols of the parent need not be read ahead. */
 	s->next_prefetch = end;
 }
 
@@ -175,7 +175,7 @@ static enum symbol_state state_of(int err)
 	}
 }
 
-/* What the texts and lines in the table have become more. */
+/* Charge the budget with the growth of the texts and lines in the table. */
 static void charge(struct symbols *s, uint64_t before)
 {
 	budget__add(&s->names, (int64_t)(s->table->bytes - before));
@@ -258,7 +258,8 @@ static struct symbol *load(struct symbols *s, uint32_t id)
 		return NULL;
 	before = s->table->bytes;
 	err = is_gone(s) ? -ESRCH : symbol_read__record(s, id, &value);
-	/* What remains of a memory is the process's own; the class of a method can be its parent's. */
+	/* The memory that is left of an ended process has only its own records.  The class of a method can be a record
+	 * of the parent. */
 	symbol = err == -ESRCH ? share_inherited(s, id) : NULL;
 	if (symbol)
 		return symbol;

@@ -27,10 +27,10 @@
 /* Bounds of what a hostile target can make us keep. */
 #define SYMBOLS_MAX (1u << 20)
 #define SYMBOLS_BYTES_MAX (256ull << 20)
-/* What all processes together have of it, in bytes, and of all that is kept beside symbols: see base/budget.h. */
+/* Limits for all processes together, in bytes, of symbols and of all else that is kept: see base/budget.h. */
 #define NAMES_BUDGET (512ull << 20)
 #define OTHER_BUDGET (128ull << 20)
-/* What a symbol takes beside its texts, about. */
+/* Approximate bytes of a symbol without its texts. */
 #define SYMBOL_COST 256
 /* Symbols that no sample has asked for leave so much of the budget. */
 #define PREFETCH_LEAVES (64ull << 20)
@@ -146,7 +146,7 @@ void symbols__inherit(struct symbols *s, struct symbols *parent, uint32_t end);
  * the table with symbol_table__free().  Symbols are read again when samples need them.
  */
 void symbols__restart(struct symbols *s);
-/* Nothing that is known is of this process: its ids are looked up anew.  What it has of the budgets stays counted. */
+/* Nothing that is known is of this process: its ids are looked up anew.  Its part of the budgets stays counted. */
 void symbols__disown(struct symbols *s);
 /* Is so much of the table in use that its users should begin anew? */
 bool symbol_table__is_crowded(const struct symbol_table *t);

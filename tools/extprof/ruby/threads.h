@@ -73,8 +73,8 @@ struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, 
 void threads__refresh(struct threads *t, bool all);
 
 /*
- * The profile begins anew: no thread has a frame in it.  Of many threads only those stay that had one; another one is
- * read again when a sample of it comes.
+ * The profile begins anew: no thread has a frame in it.  If there are many threads, only those stay that had a frame;
+ * another thread is read again when a sample of it comes.
  */
 void threads__restart(struct threads *t);
 

@@ -112,7 +112,7 @@ struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint6
 	vm->interval_before = parent->interval_before;
 	/* The kernel knew the program when it made the copy. */
 	vm->confirmed = parent->confirmed;
-	/* Of a long line the nearest ancestors are left out, with what only they have described. */
+	/* In a long line of forks, skip the nearest ancestors, with the records that only they have. */
 	while (parent->depth >= VM_DEPTH_MAX) {
 		if (records_end > parent->symbols.inherited_end)
 			records_end = parent->symbols.inherited_end;

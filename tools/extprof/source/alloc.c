@@ -71,7 +71,7 @@ static int alloc__start(struct source *s, struct extprof_bpf *skel, struct diag 
 static void alloc__stop(struct source *s)
 {
 	s->skel->bss->alloc_paused = 1;
-	/* Who is in the program is a reader for RCU. */
+	/* A running program is an RCU reader.  This call waits until all that run now have ended. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 

@@ -51,7 +51,7 @@ const struct mode mode_alloc = {
 	.names_class = true,
 };
 
-/* Of what is allocated from now on; what an object takes is told at the end. */
+/* Takes objects that are allocated from now on.  Their sizes are read at the end. */
 static bool take_object(const struct sample_event *e, struct weight *weight)
 {
 	(void)weight;

@@ -138,7 +138,8 @@ int bpf_session__load(struct bpf_session *s, const struct session_options *o, st
 		err = bpf_session__configure_unwind(s, o, d);
 	if (err)
 		goto cleanup;
-	/* What the sources have asked the kernel for, and it lacks, is no cause of a failure. */
+	/* The warnings so far are about features that the sources asked for and the kernel lacks.  They are no cause of
+	 * a failure. */
 	first_log[0] = '\0';
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
 	s->skel->rodata->wakeup_bytes = ring / 4;

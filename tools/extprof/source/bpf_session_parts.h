@@ -26,8 +26,8 @@ struct bpf_session {
 	uint32_t numbers;	/* given out */
 	session_callback callback;
 	void *context;
-	/* What user space counted, by process and source.  The kernel adds to its own counters at any time, so these
-	 * are not added to those. */
+	/* Counts of user space, by process and source.  The kernel adds to its own counters at any time, so these are
+	 * kept apart from those. */
 	struct map64 added_index;
 	struct source_counters *added;
 	uint32_t added_count;

@@ -9,7 +9,7 @@
 #include "source/bpf_session_parts.h"
 #include "source/permission.h"
 
-/* What all sources need for native stacks. */
+/* Configure what all sources need for native stacks. */
 int bpf_session__configure_unwind(struct bpf_session *s, const struct session_options *o, struct diag *d)
 {
 	int err;

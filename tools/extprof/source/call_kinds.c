@@ -3,7 +3,7 @@
 
 #include <sys/syscall.h>
 
-/* Names are in syscall_set.h.  What is not here waits for something else, or not at all: CALL_OTHER. */
+/* Names are in syscall_set.h.  A call that is not here waits for something else, or not at all: CALL_OTHER. */
 static const uint8_t kinds[CALLS_MAX] = {
 	[SYS_read] = CALL_FD,
 	[SYS_write] = CALL_FD,
@@ -72,7 +72,7 @@ static const uint8_t kinds[CALLS_MAX] = {
 #ifdef SYS_epoll_pwait2
 	[SYS_epoll_pwait2] = CALL_FD,
 #endif
-	/* What only older machines have. */
+	/* Only older architectures have these. */
 #ifdef SYS_poll
 	[SYS_poll] = CALL_POLL,
 	[SYS_select] = CALL_IO,

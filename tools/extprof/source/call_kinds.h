@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the system calls of this machine wait for, and what their arguments are: the one table of that. */
+/* The one table that says what the system calls of this machine wait for, and what their arguments are. */
 #ifndef EXTPROF_CALL_KINDS_H
 #define EXTPROF_CALL_KINDS_H
 

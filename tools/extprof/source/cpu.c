@@ -98,7 +98,7 @@ static int cpu__create(struct source **source, const struct source_options *o, s
 	return 0;
 }
 
-/* What the programs know of the rate. */
+/* Tell the programs the rate. */
 static void set_period(const struct source *s, struct extprof_bpf *skel)
 {
 	skel->bss->period = s->period;

@@ -98,7 +98,7 @@ static int attach_file(const struct event *e, struct event_file *f, struct diag 
 	return 0;
 }
 
-/* What the event is in, for places__want() and the like: NULL for a function. */
+/* The provider of the event, for places__want() and the like; NULL for a function. */
 static const char *provider(const struct event *e)
 {
 	return e->spec->kind == EVENT_USDT ? e->spec->second : NULL;
@@ -190,7 +190,7 @@ static int find_places(struct event *e, struct diag *d)
 		return name_event(e, err, d);
 	}
 	err = add_file(e, fd, NULL, d);
-	/* Of a file that the user has named, it is the user's mistake. */
+	/* The user has named this file, so an error is the user's mistake. */
 	if (err && d->code != DIAG_PERMISSION && err != -ENOMEM)
 		d->code = DIAG_USAGE;
 	return err;

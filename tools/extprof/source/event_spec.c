@@ -74,7 +74,7 @@ static int take_part(char *to, size_t size, const char *from, size_t length, str
 	return 0;
 }
 
-/* Of a tracepoint: a directory and a file of tracefs. */
+/* Can it be a part of a tracepoint's name: a directory or a file of tracefs? */
 static bool is_plain(const char *name)
 {
 	return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] == '\0';
@@ -91,7 +91,7 @@ static void set_label(struct event_spec *spec, const char *first, const char *se
 	text__free(&t);
 }
 
-/* What is between the last two colons; NULL: there is one colon, or that is a part of a path. */
+/* The text between the last two colons; NULL: there is one colon, or that text is a part of a path. */
 static const char *provider_of(const char *text, const char *last)
 {
 	const char *at = last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a user can name with -e: events of perf, tracepoints of the kernel, places in the code of programs. */
+/* Events that a user can name with -e: events of perf, tracepoints of the kernel, places in the code of programs. */
 #ifndef EXTPROF_EVENT_SPEC_H
 #define EXTPROF_EVENT_SPEC_H
 

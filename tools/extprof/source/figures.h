@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What sources have of sums, if source_options::figures is set.  All of this can be asked for while the
- * sources run.
+ * Sums that sources keep if source_options::figures is set.  All of them can be asked for while the sources run.
  */
 #ifndef EXTPROF_SOURCE_FIGURES_H
 #define EXTPROF_SOURCE_FIGURES_H

@@ -77,12 +77,12 @@ static uint64_t count_pauses(const struct source *s)
 static void gc__stop(struct source *s)
 {
 	s->skel->bss->gc_paused = 1;
-	/* Who is in the program is a reader for RCU. */
+	/* A running program is an RCU reader.  This call waits until all that run now have ended. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	s->not_ended = count_pauses(s);
 }
 
-/* Of a pause that is under way nothing more is told: the program has not seen its beginning when it goes on. */
+/* Forget the pauses that are under way: the program reports no pause whose beginning it has not seen. */
 static void gc__rest(struct source *s)
 {
 	int map = bpf_map__fd(s->skel->maps.gc_pauses);
@@ -90,7 +90,7 @@ static void gc__rest(struct source *s)
 	struct gc_pause pause;
 
 	ruby_probe__rest(&s->probe);
-	/* Who is in the program is a reader for RCU. */
+	/* A running program is an RCU reader.  This call waits until all that run now have ended. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	for (uint32_t i = 0; i < 8 * TARGETS_MAX && !bpf_map_get_next_key(map, before, &next); i++) {
 		vm = next;

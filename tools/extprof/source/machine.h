@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this machine lets extprof do: the kernel, the permissions, and what can forbid more. */
+/* Tells what this machine lets extprof do: the kernel, the permissions, and what can forbid more. */
 #ifndef EXTPROF_MACHINE_H
 #define EXTPROF_MACHINE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a user can ask for with --mode.  A mode is a view of what one or more sources send: which of
- * their samples belong to it, in which unit they are counted, and what is shown below the innermost
- * frame of a stack.  The file of a source defines its modes; a line in the table modes.def lists each.
+ * The modes that a user can ask for with --mode.  A mode is a view of what one or more sources send: which of their
+ * samples belong to it, in which unit they are counted, and what is shown below the innermost frame of a stack.  The
+ * file of a source defines its modes; a line in the table modes.def lists each.
  */
 #ifndef EXTPROF_MODE_H
 #define EXTPROF_MODE_H
@@ -28,7 +28,7 @@ struct metric {
 	enum unit unit;
 };
 
-/* What one sample counts in a mode. */
+/* The weight of one sample in a mode. */
 struct weight {
 	uint64_t value;		/* in the unit of mode::value */
 	uint64_t count;		/* in that of mode::count */

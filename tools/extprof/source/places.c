@@ -207,7 +207,7 @@ static int explain_file(int err, struct diag *d)
 static int answer(int of_all, int32_t result, const struct elf_wish *w, const struct usdt *found, struct usdt *usdt,
 		  struct diag *d)
 {
-	/* What was found before too much was to be read is right. */
+	/* If the file had too much to read, the places that were found before that are right. */
 	if (of_all && (of_all != -E2BIG || result == -ENOENT))
 		return explain_file(of_all, d);
 	if (result)
@@ -319,7 +319,7 @@ void places__look(struct places *p, struct ruby_file *file, struct deadline *dea
 		k = other;
 	} else {
 		k->number = ++p->numbers;
-		/* What hangs or is cut short now may not do so the next time. */
+		/* Do not keep these errors: a file that hangs or is cut short now may be read the next time. */
 		if (k->err != -ETIMEDOUT && k->err != -EINTR && k->err != -EBUSY)
 			add_file(p, k);
 	}

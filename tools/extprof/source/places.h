@@ -71,8 +71,8 @@ bool places__any(const struct places *p);
 void places__look(struct places *p, struct ruby_file *file, struct deadline *deadline);
 
 /*
- * What was found in the file: at once.  *section: address of the contract's section before relocation; it can be NULL.
- * 0 or -errno with the diagnosis.
+ * Give what was found in the file, without waiting.  *section: address of the contract's section before relocation; it
+ * can be NULL.  0 or -errno with the diagnosis.
  */
 int places__get(struct places *p, const struct ruby_file *file, const char *provider, const char *name, struct usdt *usdt,
 		uint64_t *section, struct diag *d);

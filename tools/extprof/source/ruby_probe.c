@@ -25,7 +25,7 @@ struct attached_file {
 	uint32_t number;
 	struct bpf_link *links[USDT_PLACES_MAX];
 	uint32_t link_count;	/* 0: it rests, or is another name, or another state, of a file that is in the list */
-	/* What is attached to when it goes on. */
+	/* Places to attach to when the probe goes on. */
 	struct usdt_place wanted[USDT_PLACES_MAX];
 	uint32_t wanted_count;	/* 0: it is such another name */
 	int fd;
@@ -262,7 +262,7 @@ void ruby_probe__rest(struct ruby_probe *p)
 	p->rests = true;
 }
 
-/* As is_attached(), of a file that was added while the probe rested. */
+/* Like is_attached(), for a file that was added while the probe rested. */
 static bool is_attached_elsewhere(const struct ruby_probe *p, uint32_t number)
 {
 	const struct attached_file *f = &p->files[number];

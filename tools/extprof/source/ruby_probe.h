@@ -24,7 +24,7 @@ struct ruby_probe {
 	uint32_t count;
 	size_t room;
 	bool rests;
-	/* As in struct source_target, of the rubies that were added. */
+	/* The same as in struct source_target, for the rubies that were added. */
 	int (*read)(const void *engine, uint32_t vm, uint64_t address, void *to, size_t size);
 	const void *engine;
 };

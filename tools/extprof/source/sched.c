@@ -292,7 +292,7 @@ static void forget_ended(struct source *s)
 	s->ended_seen = unseen;
 }
 
-/* After a pause each thread may be anywhere again, and the pause belongs to no life. */
+/* We saw nothing during the pause.  Forget what each thread was doing, and do not count the pause in its lifetime. */
 static bool go_on(void *context, uint32_t tid, struct sched_thread *t)
 {
 	const struct source *s = context;
@@ -349,7 +349,7 @@ static void sched__stop(struct source *s)
 static void sched__rest(struct source *s)
 {
 	*s->paused = WAITS_RESTING;
-	/* Who is in the program is a reader for RCU. */
+	/* A running program is an RCU reader.  This call waits until all that run now have ended. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	forget_ended(s);
 	ruby_probe__rest(&s->probe);
@@ -397,7 +397,7 @@ static void sched__detach(struct source *s)
 	ruby_probe__detach(&s->probe);
 }
 
-/* What threads are owed of the old quantum is told in parts of the new one. */
+/* Short waits that were added up with the old quantum become samples of the new quantum. */
 static int sched__set_rate(struct source *s, struct extprof_bpf *skel, uint32_t rate, struct diag *d)
 {
 	(void)d;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the source `sched` has of threads, besides its samples. */
+/* Data of the source `sched` about threads, besides its samples. */
 #ifndef EXTPROF_SCHED_H
 #define EXTPROF_SCHED_H
 
@@ -18,9 +18,9 @@ void sched__waits(const struct source *s, struct session_waits *waits);
  * source was stopped as its `since`.
  */
 void sched__each(const struct source *s, settle_callback callback, void *context);
-/* What was noted of the wait of the thread.  `tid`: in its own pid namespace.  False: nothing. */
+/* Get the notes on the wait of the thread.  `tid`: in its own pid namespace.  False: there are none. */
 bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct wait_about *about);
-/* Sets those of threads and of waits for the GVL. */
+/* Sets losses->threads and losses->gvl_waits. */
 void sched__losses(const struct source *s, struct session_losses *losses);
 
 #endif /* EXTPROF_SCHED_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs of the scheduler's events have added up, asked for while they run. */
+/* Sums of the programs on the scheduler's events, asked for while they run. */
 #include <bpf/bpf.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ void sched__gvl_waits(const struct source *s, uint32_t process, struct histogram
 
 void sched__forget(const struct source *s, uint32_t process)
 {
-	/* Of its main ractor; others are few. */
+	/* Only the main ractor is forgotten; others are few. */
 	struct gvl_key key = { .process = process, .ractor = 1 };
 
 	bpf_map_delete_elem(s->gvl_waits_fd, &process);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a recording gets its samples from: the processes that are followed, what happens to them, and the samples
- * of their threads.  A session is a BPF object with its programs (bpf_session.h), or a thread that reads the memory of
- * the processes (remote/session.h).  One thread uses a session.
+ * A session gives a recording its samples.  It knows the processes that are followed, what happens to them, and the
+ * samples of their threads.  A session is a BPF object with its programs (bpf_session.h), or a thread that reads the
+ * memory of the processes (remote/session.h).  One thread uses a session.
  */
 #ifndef EXTPROF_SESSION_H
 #define EXTPROF_SESSION_H
@@ -37,7 +37,7 @@ struct session_options {
 /* Returns whether to go on with the next one. */
 typedef bool (*session_callback)(void *context, const void *data, size_t size);
 
-/* Of the looks of a session that sees threads only then. */
+/* The looks of a session that sees threads only when it looks at them. */
 struct session_looks {
 	uint64_t count;			/* of all */
 	/* At most one look tells what state a time was spent in.  By state: the sum of the squares of these times, in us,
@@ -55,7 +55,7 @@ struct session_waits {
 				 * system call is read when it leaves the CPU */
 };
 
-/* What found no room in the kernel. */
+/* Counts of what found no room in the kernel. */
 struct session_losses {
 	uint64_t threads;	/* and accounts of ended threads that were not received */
 	uint64_t gvl_waits;
@@ -91,19 +91,19 @@ struct session_ops {
 	int (*drain)(struct session *s, session_callback callback, void *context);
 	/* The same for struct process_event. */
 	int (*drain_lifecycle)(struct session *s, session_callback callback, void *context);
-	/* What was counted for that process (target_config::process) by that source. */
+	/* The counters of that process (target_config::process) and that source. */
 	void (*counters)(const struct session *s, uint32_t process, enum sample_source source,
 			 struct source_counters *counters);
 	/* Free all that was counted for that process. */
 	void (*forget_counters)(struct session *s, uint32_t process);
 	/* Events of processes, and processes, that found no room. */
 	uint64_t (*lost_events)(const struct session *s);
-	/* Of one source.  All 0: it is not used. */
+	/* The facts about one source.  All 0: the source is not used. */
 	void (*facts)(const struct session *s, enum sample_source source, struct source_facts *facts);
 
 	/* -------- */
 
-	/* What is measured in the kernel stays as it is now; stop() follows. */
+	/* Freeze what is measured in the kernel; stop() follows. */
 	void (*pause)(struct session *s);
 	/* It was stopped, or has not been started, and start() follows later: what the processes pay for is taken away.
 	 * Threads and processes are followed. */
@@ -124,17 +124,17 @@ struct session_ops {
 	void (*add_counters)(struct session *s, uint32_t process, enum sample_source source,
 			     const struct source_counters *counters);
 
-	/* Of a session that sees threads only when it looks at them. */
+	/* For a session that sees threads only when it looks at them. */
 	void (*looks)(const struct session *s, uint32_t process, struct session_looks *looks);
 
-	/* Of a session that measures waits.  False: this one does not. */
+	/* For a session that measures waits.  False: this one does not. */
 	bool (*waits)(const struct session *s, struct session_waits *waits);
 	/* While it is stopped: call back for each thread that is followed.  `tid` as seen from here; *thread is a copy.  If the
 	 * callback returns true, what it has made of the copy is kept, with the time of the stop as its `since`. */
 	void (*each_thread)(const struct session *s, settle_callback callback, void *context);
 	/* Where the rules for native stacks go.  False: there are none. */
 	bool (*unwind)(const struct session *s, struct unwind_maps *maps);
-	/* What was noted of the wait of the thread.  `tid`: in its own pid namespace.  False: nothing. */
+	/* Get the notes on the wait of the thread.  `tid`: in its own pid namespace.  False: there are none. */
 	bool (*about)(const struct session *s, uint32_t process, uint32_t tid, struct wait_about *about);
 
 	/* Sums, if source_options::figures is set.  All of these can be asked for while the session runs. */

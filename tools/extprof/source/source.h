@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What makes samples: one `struct source_ops` for each source, in a file of its own, and a line in
- * the table of source.c.  The session (session.h) loads the BPF programs of those that are used as one
- * object, and receives what they send.  What a user asks for is a mode: see mode.h.
+ * Sources make samples.  Each source has a `struct source_ops` in a file of its own, and a line in the table of
+ * source.c.  The session (session.h) loads the BPF programs of those that are used as one object, and receives what
+ * they send.  A user asks for modes, not for sources: see mode.h.
  */
 #ifndef EXTPROF_SOURCE_H
 #define EXTPROF_SOURCE_H
@@ -68,7 +68,7 @@ struct source_facts {
 	uint64_t period;	/* ns between two samples of one CPU; 0: not at intervals */
 	uint32_t cpus;		/* that are sampled */
 	uint32_t unsampled_cpus; /* that came online and could not be */
-	/* Of mode gc: pauses of which one end was not seen. */
+	/* For mode gc: pauses of which one end was not seen. */
 	uint64_t begun_before, not_ended;
 };
 

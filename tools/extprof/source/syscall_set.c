@@ -126,7 +126,7 @@ static unsigned int distance(const char *a, const char *b)
 	return row[width];
 }
 
-/* What was written may be a part of the name: stat of newfstatat. */
+/* The user may have written a part of the name: stat for newfstatat. */
 static unsigned int unlikeness(const char *wrong, const char *name)
 {
 	return strlen(wrong) > 2 && strstr(name, wrong) ? 1 : distance(wrong, name);

@@ -24,7 +24,7 @@ void syscall_set__add(struct syscall_set *set, uint32_t number);
 bool syscall_set__is_empty(const struct syscall_set *set);
 bool syscall_set__has(const struct syscall_set *set, uint32_t number);
 
-/* Of a call of this machine's 64-bit table; NULL: the headers that extprof was built with do not have it. */
+/* The name of a call of this machine's 64-bit table; NULL: the headers that extprof was built with do not have it. */
 const char *syscall__name(uint64_t number);
 /* The number of a call of this machine's 64-bit table; -ENOENT. */
 int syscall__number(const char *name);

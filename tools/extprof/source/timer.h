@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What takes the samples: --timer. */
+/* The timer that takes the samples: --timer. */
 #ifndef EXTPROF_TIMER_H
 #define EXTPROF_TIMER_H
 
@@ -22,7 +22,7 @@ int timer__by_name(const char *name, enum timer_kind *kind);
 /* Ticks per second for that time between two ticks; 0: it is not plausible. */
 uint32_t timer__tick_hz(uint64_t tick_ns);
 
-/* What the kernel says about its tick. */
+/* The kernel's tick, as the kernel describes it. */
 struct tick {
 	uint64_t ns;		/* from one to the next */
 	uint64_t timer_ns;	/* resolution of timers */

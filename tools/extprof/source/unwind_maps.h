@@ -14,7 +14,7 @@ struct unwind_maps {
 	struct unwind_mapping *mappings;	/* UNWIND_ALL_MAPPINGS_MAX */
 	/* Publish the mappings of a VM (target_config::vm); NULL: it has none any more.  0 or -errno. */
 	int (*set)(const struct unwind_maps *maps, uint32_t vm, const struct unwind_process *process);
-	/* What has changed of the VM's mappings until now: to be read before these are. */
+	/* The changes of the VM's mappings until now.  Read them before the mappings. */
 	struct unwind_seen (*seen)(const struct unwind_maps *maps, uint32_t vm);
 	/* No sample of the VM comes any more. */
 	void (*forget)(const struct unwind_maps *maps, uint32_t vm);

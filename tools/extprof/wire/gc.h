@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * A pause for garbage collection as a sample of SOURCE_GC: `value` is its length, ns; `more` is how much of it the
- * thread waited for a CPU; `extra` is gc_cause | gc_flags << 16 of the contract, 0 unknown.  `detail` and `state` have the times in its phases, in units
- * in which 32 bits are four minutes.  The rest of the length is in no phase.  `ip` has the lower 32 bits each of gc_cycles
- * and gc_major_cycles at the end of the pause.
+ * thread waited for a CPU; `extra` is gc_cause | gc_flags << 16 of the contract, 0 unknown.  `detail` and `state` hold
+ * the time per phase in units of 64 ns (GC_UNIT): 32 bits are four minutes.  The rest of the length is in no phase.
+ * `ip` has the lower 32 bits each of gc_cycles and gc_major_cycles at the end of the pause.
  */
 #ifndef EXTPROF_WIRE_GC_H
 #define EXTPROF_WIRE_GC_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A histogram of lengths: 64 classes for each power of two.  Kernel and user space count in the same
- * classes.  What is read from a class is its largest length: it is never too small, and at most 1/64
- * (1.6 %) too large.
+ * A histogram of lengths: 64 classes for each power of two.  Kernel and user space count in the same classes.  The
+ * length that is read from a class is its largest one: it is never too small, and at most 1/64 (1.6 %) too large.
  */
 #ifndef EXTPROF_WIRE_HISTOGRAM_H
 #define EXTPROF_WIRE_HISTOGRAM_H

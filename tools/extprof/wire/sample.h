@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the BPF program and user space exchange: the configuration of a target,
- * the samples in the ring buffer, the counters.  The same layout on both sides
- * (asserted below); fields are added at a tail.
+ * The data that the BPF programs and user space exchange: the configuration of a target, the samples in the ring
+ * buffer, the counters.  Both sides use the same layout (asserted below); new fields are added at a tail.
  */
 #ifndef EXTPROF_SAMPLE_H
 #define EXTPROF_SAMPLE_H
@@ -38,7 +37,7 @@
 
 #define TASK_COMM_SIZE 16u
 
-/* What made the sample.  Ids are part of recordings: append only. */
+/* The source that made the sample.  Ids are part of recordings: append only. */
 enum sample_source {
 	SOURCE_CPU = 0,		/* a timer, in the thread that it interrupted */
 	SOURCE_SCHED = 1,	/* a time that a thread was not running */
@@ -55,7 +54,7 @@ enum sample_kind {
 	SAMPLE_STARTING = 3,	/* the VM is not initialised yet */
 	SAMPLE_ENDED = 4,	/* the VM is being destroyed */
 	SAMPLE_EXITING = 5,	/* the thread is past its user space life */
-	/* Of SOURCE_SCHED, and no samples: */
+	/* Events of SOURCE_SCHED that are no samples: */
 	SAMPLE_RESUMED = 6,	/* the thread whose stack was sent with SAMPLE_WAITS has a CPU again */
 	SAMPLE_ACCOUNT = 7,	/* a thread has ended: see struct account_event */
 	SAMPLE_ABOUT = 8,	/* more of the wait that the next samples of this CPU are of: see struct wait_about */
@@ -75,7 +74,7 @@ enum sample_kind {
 /* sample_frame::flags */
 #define FRAME_JIT_RETURN 1u	/* the frame's jit_return is not 0 */
 #define FRAME_RESUMES 2u	/* the innermost frame's pc is that in the EC's ec_resume_pc */
-/* Of samples with native frames, see "Native stacks" in the contract. */
+/* Flags of samples with native frames, see "Native stacks" in the contract. */
 #define FRAME_KNOWN 4u		/* the next two are known */
 #define FRAME_FINISH 8u		/* a native call of the interpreter was made for the frame */
 #define FRAME_OF_C 16u
@@ -115,7 +114,7 @@ struct sample_event {
 	/* struct sample_machine, if SAMPLE_HAS_MACHINE */
 };
 
-/* What ran or waited below the innermost frame.  The addresses that are not there are not sent. */
+/* The functions that ran or waited below the innermost frame.  Only the addresses that are there are sent. */
 struct sample_machine {
 	uint16_t nr_kernel, nr_native;
 	uint8_t native_end;	/* enum unwind_end of wire/unwind.h: why the native ones end there; 0: they were not asked for */
@@ -182,13 +181,13 @@ struct target_key {
 	uint32_t pid;
 };
 
-/* Whose counters. */
+/* The key of the counters. */
 struct counter_key {
 	uint32_t process;	/* target_config::process */
 	uint32_t source;	/* enum sample_source */
 };
 
-/* Of one process and one source, on all CPUs. */
+/* The counters of one process and one source, on all CPUs. */
 struct source_counters {
 	uint64_t taken;		/* times that a thread of it was to be sampled */
 	uint64_t missed;	/* times that should have been, and are in none of these */

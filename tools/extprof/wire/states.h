@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a thread does: at each moment it is in exactly one of these states.  The source `sched` measures
- * how long, from one event of the scheduler to the next.
+ * The states of a thread: at each moment it is in exactly one of them.  The source `sched` measures how long, from one
+ * event of the scheduler to the next.
  */
 #ifndef EXTPROF_STATES_H
 #define EXTPROF_STATES_H
@@ -54,7 +54,7 @@ enum file_kind {
 	FILE_DEVICE = 5,
 	FILE_TERMINAL = 7,
 	FILE_OTHER = 6,
-	/* Of no file system: */
+	/* Files that are in no file system: */
 	FILE_EVENTFD = 8,
 	FILE_TIMERFD = 9,
 	FILE_SIGNALFD = 10,
@@ -63,7 +63,7 @@ enum file_kind {
 	FILE_EPOLL = 13,
 };
 
-/* What a system call is, for who waits in it. */
+/* The kind of a system call, as it matters to a thread that waits in it. */
 enum call_kind {
 	CALL_OTHER = 0,
 	CALL_FD = 1,		/* IO, its first argument is a file descriptor */
@@ -133,7 +133,7 @@ struct wait_class {
 
 /* A thread that is followed.  Its own switches and system calls change this; only `woken` is stored by others. */
 struct sched_thread {
-	/* What each switch needs comes first, in two lines of the cache. */
+	/* The fields that each switch needs come first, in two lines of the cache. */
 	uint64_t since;		/* it is on or off the CPU; CLOCK_MONOTONIC, ns */
 	uint64_t woken;		/* it was blocked and can run since then; 0: not yet */
 	uint32_t off;		/* enum thread_off */
@@ -142,7 +142,8 @@ struct sched_thread {
 	uint32_t sent;		/* while it is off outside of a system call: its stack was sent under this number; 0 not */
 	uint32_t call;		/* while it is off in a system call: its number */
 	uint32_t sequence;	/* last number of such stacks */
-	/* What is not in the account yet: the state is known when the wait is over, or the system call in which it waits. */
+	/* Time that is not in the account yet.  Its state is known when the wait, or the system call in which the
+	 * thread waits, is over. */
 	uint64_t blocked, runnable, stopped;	/* ns */
 	uint64_t call_from;	/* when it was blocked for the first time of these */
 	uint64_t from, to;	/* when it was last */
@@ -156,7 +157,7 @@ struct sched_thread {
 	uint64_t owed_waits[STATE_ROOM];
 	uint32_t settled;	/* for user space, at the end */
 	uint32_t seen_as;	/* its tid in the pid namespace of the reader */
-	/* What is to be sent of the wait that is over. */
+	/* The samples to be sent of the wait that is over. */
 	struct wait_class class;
 	uint32_t parts;
 	uint32_t known;		/* account.thread is the thread that waited: Ruby has just said it */
@@ -236,7 +237,7 @@ static __always_inline uint32_t state_of_call(uint32_t kind)
 }
 
 /*
- * What is this wait?  This is the only place that says it: for the kernel's programs, for the end of a recording, for
+ * Tell the class of a wait.  Only this function decides it: for the kernel's programs, for the end of a recording, for
  * `extprof stat` and for looks from outside.  `call`: enum call_kind; `is_ruby`: *head is known.
  */
 static __always_inline struct wait_class wait_classify(uint32_t call, int is_ruby, const struct thread_head *head)
@@ -248,7 +249,7 @@ static __always_inline struct wait_class wait_classify(uint32_t call, int is_rub
 	if (!is_ruby || call == CALL_NONE)
 		return c;
 	c.has_gvl = head->state == RB_DEBUG_EXT_THREAD_RUNNING;
-	/* What it says while it runs is of the wait before. */
+	/* A running thread still shows the wait_kind of its last wait. */
 	c.wait_kind = c.has_gvl ? RB_DEBUG_EXT_WAIT_NONE : head->wait_kind;
 	c.gvl = call == CALL_FUTEX && head->state == RB_DEBUG_EXT_THREAD_READY;
 	said = state_of_wait(c.wait_kind);
@@ -304,7 +305,8 @@ static __always_inline uint32_t device_kind(uint32_t major)
 	return major == 4 || major == 5 || (major >= 136 && major <= 143) ? FILE_TERMINAL : FILE_DEVICE;
 }
 
-/* Of what is in no file system, by the first 8 bytes of the name that the kernel gives it: "[eventfd]", "inotify". */
+/* The kind of a file that is in no file system, by the first 8 bytes of the name that the kernel gives it: "[eventfd]",
+ * "inotify". */
 static __always_inline uint32_t anonymous_kind(uint64_t name)
 {
 	uint64_t n = (name & 0xff) == '[' ? name >> 8 : name;
@@ -381,7 +383,7 @@ static __always_inline uint64_t ran_unseen(const struct sched_thread *t, uint64_
 	return ran - t->ran < most ? ran - t->ran : most;
 }
 
-/* Of the time that it was blocked in the call: how long it waited for the GVL at the end. */
+/* How long the thread waited for the GVL at the end of the time that it was blocked in the call. */
 static __always_inline uint64_t gvl_part(const struct sched_thread *t, const struct thread_head *head)
 {
 	uint64_t ready = head->ready_at, part;

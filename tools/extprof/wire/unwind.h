@@ -9,7 +9,7 @@
 
 #include "wire/sample.h"
 
-/* unwind_row::rule.  What the CFA is: */
+/* unwind_row::rule.  It tells what the CFA is: */
 enum unwind_rule {
 	UNWIND_NONE = 0,	/* no function is here that has a rule */
 	UNWIND_RSP = 1,		/* rsp + 8 * cfa */
@@ -54,13 +54,13 @@ struct unwind_process {
 };
 
 /*
- * Where a process has mapped code since it is followed: the last changes, number i at [i % UNWIND_CHANGES].  What comes
- * to a place where something else was is in here before the system call ends, so before anybody can run it.
+ * Where a process has mapped code since it is followed: the last changes, number i at [i % UNWIND_CHANGES].  Code that
+ * comes to a place where something else was is in here before the system call ends, so before anybody can run it.
  *
- * Never is a place followed as what was there before.  A look at the mappings first reads how many changes there were,
- * `seen`; what was mapped before that it finds.  A walk by these mappings distrusts the places of all changes from number
- * `seen` on, and everything if one of these is not here any more.  A change is noted whatever is published then, so it
- * does not matter when that is.
+ * A walk never takes new code for the code that was there before.  A look at the mappings first reads the number of
+ * changes so far, `seen`.  The look then finds everything that was mapped before.  A walk by these mappings distrusts
+ * the places of all changes from number `seen` on, and everything if one of these is not here any more.  A change is
+ * noted whatever is published then, so it does not matter when that is.
  */
 #define UNWIND_CHANGES 32u
 struct unwind_changes {
@@ -70,7 +70,7 @@ struct unwind_changes {
 	} list[UNWIND_CHANGES];
 };
 #define UNWIND_CHANGE_NUMBER 0xfffu
-/* What is looked at before a look at the mappings. */
+/* Counters that are read before a look at the mappings. */
 struct unwind_seen {
 	uint32_t changes;	/* the lowest bits of unwind_changes::count */
 	uint32_t unnoted;	/* changes of any process for which there was no room */

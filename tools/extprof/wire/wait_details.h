@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What is told of a wait besides its state: on which file it was, who held what it waited for, who ended it.  Only for
- * who asks, see source_options::about. */
+/* Details of a wait besides its state: its file, the holder of the lock that the thread waited for, and who ended the
+ * wait.  They are recorded only if the user asks for them, see source_options::about. */
 #ifndef EXTPROF_WAIT_DETAILS_H
 #define EXTPROF_WAIT_DETAILS_H
 
 #include "wire/sample.h"
 
-/* What is asked for, a mask. */
+/* The details that are wanted, a mask. */
 #define ABOUT_FILE 1u
 #define ABOUT_HOLDER 2u
 #define ABOUT_WAKER 4u
 
-/* As in sockaddr_un: with a 0 at the end if it is shorter. */
+/* The same size as in sockaddr_un.  A shorter path ends with a 0. */
 #define ABOUT_PATH_SIZE 108u
 
 /* The families of addresses that are told, as in <sys/socket.h>. */
@@ -25,7 +25,7 @@ struct wait_file {
 	uint32_t kind;		/* enum file_kind */
 	uint64_t inode;
 	uint32_t device;	/* of the inode, as the kernel has it: major << 20 | minor */
-	/* Of a socket: 0 unknown, or the family of its addresses. */
+	/* For a socket: 0 unknown, or the family of its addresses. */
 	uint16_t family;
 	uint16_t port, peer_port;
 	uint16_t reserved16;
@@ -38,7 +38,7 @@ struct wait_file {
 enum party_kind {
 	PARTY_UNKNOWN = 0,
 	PARTY_THREAD = 1,	/* of a process that is followed; `thread` 0: no Ruby thread */
-	/* Of who ended a wait only: */
+	/* Only for the one that ended a wait: */
 	PARTY_TASK = 2,		/* a native thread of a process that is followed, or another process */
 	PARTY_INTERRUPT = 3,	/* of a device, the network or another CPU */
 	PARTY_TIMER = 4,	/* the time was over that it was to wait for at most */
@@ -74,20 +74,22 @@ struct wait_about {
 	struct wait_party holder;	/* of the Mutex, or who is joined; when the wait began */
 	struct wait_party gvl_holder;	/* who had it longest while the thread was ready */
 	/*
-	 * Who ended the wait.  If the thread waited for the GVL afterwards, `waker` made it ready, and `gvl_waker` had it go
-	 * on; else both are the same.  Until the wait is over `gvl_waker` is who woke it up in the kernel last.
+	 * The parties that ended the wait.  If the thread waited for the GVL afterwards, `waker` made it ready, and
+	 * `gvl_waker` had it go on; else both are the same.  Until the wait is over, `gvl_waker` is the last party that
+	 * woke it up in the kernel.
 	 */
 	struct wait_party waker, gvl_waker;
 	/* The waiting thread itself: the address of its slot in the table of threads, and its serial there; 0 unknown. */
 	uint64_t slot, serial;
 	uint32_t slot_number, ractor;
-	/* Of the kernel program while it looks for gvl_holder: in memory, as the verifier would follow each value of them. */
+	/* Variables of the kernel program while it looks for gvl_holder.  They are in memory because the verifier would
+	 * follow each value of a local variable. */
 	volatile uint64_t hold_first, hold_best;
 	volatile uint32_t hold_longest;
 	uint32_t reserved;
 };
 
-/* Who had the GVL of a ractor last, and in which methods: one after the other, in a ring. */
+/* The last holders of the GVL of a ractor with their methods, one after the other, in a ring. */
 #define GVL_HOLDS 16u
 
 struct gvl_key {

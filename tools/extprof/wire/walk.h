@@ -70,7 +70,7 @@ struct walk_scratch {
 	struct sample_frame frames[SAMPLE_FRAMES_MAX];
 	/* Room behind the last frame: it follows those that there are.  For the includer. */
 	struct sample_machine machine_room;
-	/* Of the walk in user space: see bpf/unwind.bpf.h. */
+	/* The state of the walk in user space: see bpf/unwind.bpf.h. */
 	struct unwind_state {
 		volatile uint64_t ip, sp, bp;
 		uint64_t jit_start, jit_end;
@@ -162,8 +162,8 @@ static __always_inline void walk__identify(struct walk_scratch *s, const struct 
 {
 	uint64_t at;
 
-	/* Without a slot it is an EC without a stack: a thread that starts or ends.  What native stacks are compared with is read
-	 * in any case: s->ec has what a walk before left. */
+	/* Without a slot it is an EC without a stack: a thread that starts or ends.  The fields that native stacks are
+	 * compared with are read in any case, as s->ec has those of a walk before. */
 	if (!s->event.ec_slot || (s->event.thread && !walk_wants_flags))
 		return;
 	s->event.flags |= SAMPLE_THREAD_UNREAD;
@@ -222,7 +222,7 @@ static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64
 	return 0;
 }
 
-/* What kind a frame is that has this environment: FRAME_KNOWN, FRAME_FINISH, FRAME_OF_C; 0: that could not be read. */
+/* The kind of the frame that has this environment: FRAME_KNOWN, FRAME_FINISH, FRAME_OF_C; 0: the kind is not known. */
 static __always_inline uint32_t walk__flags(const struct walk_scratch *s, uint64_t ep)
 {
 	uint64_t flags = 0;
