@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/deadline.h"
+#include "ruby/section_word.h"
 
 /* Between two reads of one that changes, ns. */
 #define PAUSE_LEAST 100000
@@ -31,25 +32,21 @@ _Static_assert(offsetof(struct rb_debug_ext_section, live_until) + sizeof(struct
 
 int live_table__ask(struct address_space *space, const struct layout *l)
 {
-	const uint64_t address = l->address + offsetof(struct rb_debug_ext_section, live_until);
-	struct deadline *deadline = address_space__lift_deadline(space);
+	const size_t word = offsetof(struct rb_debug_ext_section, live_until);
 	uint64_t until, now, other;
 	struct timespec clock;
-	int err = layout__confirm(l, &space->memory);
+	int err = section_word__read(space, l, word, &other);
 
 	if (err)
-		goto cleanup;
+		return err;
 	/* Half of what the VM honours: its clock may be behind. */
 	clock_gettime(CLOCK_MONOTONIC, &clock);
 	now = (uint64_t)clock.tv_sec;
 	until = now + RB_DEBUG_EXT_LIVE_SECONDS / 2;
-	err = memory__read(&space->memory, address, &other, sizeof(other));
 	/* Another reader may want it for longer.  A time that is too far away is none. */
-	if (!err && (other < until || other > now + RB_DEBUG_EXT_LIVE_SECONDS))
-		err = address_space__write(space, address, &until, sizeof(until));
-cleanup:
-	space->deadline = deadline;
-	return err;
+	if (other >= until && other <= now + RB_DEBUG_EXT_LIVE_SECONDS)
+		return 0;
+	return section_word__write(space, l, word, until);
 }
 
 static int read_head(const struct memory *m, const struct layout *l, struct head *h)

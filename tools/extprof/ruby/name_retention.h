@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks the VM to keep the names of code that is gone for a while, because names are read
- * after the sample (rb_debug_ext_section::grace_until).  Besides this extprof writes only the
- * words of alloc_interval.h and live_table.h into a process. */
+ * after the sample (rb_debug_ext_section::grace_until). */
 #ifndef EXTPROF_NAME_RETENTION_H
 #define EXTPROF_NAME_RETENTION_H
 
