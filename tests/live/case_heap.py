@@ -66,16 +66,6 @@ def compare(amounts, kept, interval=KIB, share=1.0):
     return worst
 
 
-def run(ctx, *args, options=(), flags=(), env=None):
-    program = ctx.program("heap.rb", *args, flags=flags, env=env)
-    program.expect("ready")
-    reader = record(ctx, program.pid, *options)
-    program.tell("go")
-    kept = truth(program)
-    profile = stop(ctx, reader)
-    return profile, kept
-
-
 def no_garbage(profile):
     """What the VM keeps for its own, such as a call cache of a line, lives.  The collector takes what is left in a stack of the
     machine for references: the last few objects can live."""
@@ -89,13 +79,24 @@ def notes(profile):
     return int(m.group(1)), int(m.group(2))
 
 
-@case(timeout=120)
-def by_line(ctx):
-    """Strings, arrays, hashes and objects by the methods that made them, some grown since; nothing of ten times as much that died."""
-    profile, kept = run(ctx, 20_000)
+def survives(ctx, *args, flags=()):
+    """Run heap.rb and compare what lives at its end.  The profile, the bytes by method, and the largest distance."""
+    program = ctx.program("heap.rb", *args, flags=flags)
+    program.expect("ready")
+    reader = record(ctx, program.pid)
+    program.tell("go")
+    kept = truth(program)
+    profile = stop(ctx, reader)
     amounts, _ = by_method(profile)
     worst = compare(amounts, kept)
     no_garbage(profile)
+    return profile, amounts, worst
+
+
+@case(timeout=120)
+def by_line(ctx):
+    """Strings, arrays, hashes and objects by the methods that made them, some grown since; nothing of ten times as much that died."""
+    profile, amounts, worst = survives(ctx, 20_000)
     sampled, died = notes(profile)
     check(died > sampled // 2, "%d of %d died", died, sampled)
     return "%d bytes live, at most %.1f standard deviations off; %d of %d sampled objects died" % (
@@ -104,20 +105,12 @@ def by_line(ctx):
 
 @case(timeout=120)
 def moved_by_compaction(ctx):
-    profile, kept = run(ctx, 10_000, "compact")
-    amounts, _ = by_method(profile)
-    worst = compare(amounts, kept)
-    no_garbage(profile)
-    return "at most %.1f standard deviations off" % worst
+    return "at most %.1f standard deviations off" % survives(ctx, 10_000, "compact")[2]
 
 
 @case(timeout=120)
 def with_yjit(ctx):
-    profile, kept = run(ctx, 10_000, flags=("--yjit", "--yjit-call-threshold=5"))
-    amounts, _ = by_method(profile)
-    worst = compare(amounts, kept)
-    no_garbage(profile)
-    return "at most %.1f standard deviations off" % worst
+    return "at most %.1f standard deviations off" % survives(ctx, 10_000, flags=("--yjit", "--yjit-call-threshold=5"))[2]
 
 
 @case(timeout=120)
