@@ -47,6 +47,14 @@ detect_cc() {
   need gcc "C compiler"; need libc6-dev "C library headers"
 }
 
+# detect_demangler: one object of libstdc++.a reads names of C++, see tools/extprof/library.mk.
+detect_demangler() {
+  case $(${CC:-gcc} -print-file-name=libstdc++.a 2>/dev/null) in
+    /*) ;;
+    *) want g++ "only for names of C++ and Rust in extprof --native" ;;
+  esac
+}
+
 detect_clang() {
   local c v
   for c in ${CLANG:-clang clang-21 clang-20 clang-19 clang-18 clang-17 clang-16 clang-15 clang-14}; do
@@ -204,6 +212,7 @@ detect_tools() {
   first_tool qemu-x86_64 qemu-aarch64 >/dev/null || want qemu-user "only for make bench and check-cost"
   if [ "$with_extprof" = yes ]; then
     detect_clang
+    detect_demangler
     detect_fuzzer
     detect_bpftool
     detect_extprof_libs

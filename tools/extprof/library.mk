@@ -9,7 +9,8 @@ NEEDS_BPF := source/bpf_session source/bpf_load source/bpf_unwind source/source 
 PROGRAM_ONLY := cli/environment cli/main cli/record cli/mcp cli/recordings cli/recorded cli/diff cli/annotate cli/report cli/result cli/run cli/spawn cli/signals cli/sudo cli/stat cli/doctor cli/top cli/top_screen cli/top_windows
 ALL_SOURCES := $(filter-out recording/extension,$(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c)))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
-# One object of it reads names of C++.  It comes with the compiler for C++; without it names are shown as they are in files.
+# One object of libstdc++.a reads names of C++.  The library comes with the compiler for C++ (g++).  Without it names are shown
+# as they are in files.
 LIBSTDCXX := $(wildcard $(shell $(CC) -print-file-name=libstdc++.a))
 DEMANGLE_CFLAGS := $(if $(LIBSTDCXX),-DEXTPROF_DEMANGLE)
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.

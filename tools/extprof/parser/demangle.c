@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names of the Itanium ABI are read by the function of libstdc++, of which the one object file is linked in.  It is the
- * function that allocates no memory, as the helper may not.  Rust's older form is such a name, too, with more in it.
+ * A function of libstdc++ reads the names of the Itanium ABI; only its object file is linked in.  It is the one that allocates
+ * no memory, because the helper may not.  A name in Rust's older form is such a name, with escapes and a hash in it.
  */
 #include "parser/demangle.h"
 
@@ -19,7 +19,7 @@ struct output {
 	jmp_buf full;
 };
 
-/* A name can stand for one of any length: it must end here. */
+/* A short mangled name can stand for gigabytes of text: stop when the room is full. */
 static void take(const char *text, size_t length, void *context)
 {
 	struct output *o = context;
@@ -47,7 +47,7 @@ static size_t demangle(const char *name, char *to, size_t room)
 
 #endif
 
-/* "::h" and 16 digits at the end, of what is in the name: two functions of one name have different ones. */
+/* Names of Rust end with "::h" and a hash of 16 digits, which tells two functions of one name apart. */
 #define HASH_LENGTH 19u
 
 static bool has_hash(const char *text, size_t length)
@@ -82,7 +82,7 @@ static size_t escape(const char *text, size_t length, char *c)
 	return 0;
 }
 
-/* Never longer than before. */
+/* Write the name as Rust does, in place: it gets no longer. */
 static size_t tidy_rust(char *text, size_t length)
 {
 	size_t from = 0, to = 0;
@@ -90,7 +90,7 @@ static size_t tidy_rust(char *text, size_t length)
 	while (from < length) {
 		size_t n = escape(text + from, length - from, &text[to]);
 
-		/* An underscore comes before what would begin a name with an escape. */
+		/* A part of a name that begins with an escape has an underscore before it. */
 		if (!n && text[from] == '_' && from + 1 < length && text[from + 1] == '$' && (!from || text[from - 1] == ':')) {
 			from++;
 			continue;

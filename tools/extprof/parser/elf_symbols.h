@@ -17,7 +17,7 @@ struct symbols_place {
 	uint32_t entry;
 };
 
-/* Visibility of the symbol: local to the file, or global. */
+/* The binding of a symbol: local to its file, weak (another file can replace it), or global. */
 enum symbol_binding { SYMBOL_LOCAL = 0, SYMBOL_WEAK = 1, SYMBOL_GLOBAL = 2 };
 
 /* One behind the other in symbols_piece::data, each at a multiple of 8. */
