@@ -141,6 +141,7 @@ struct extprof_mode_info {
 	const char *help;	/* what it shows, one line */
 	bool has_states;	/* extprof_recording_options::states and ::waits are about it */
 	const char *below;	/* the frames below its code, for a title: "state", "class", "system call", "event" */
+	bool at_end;		/* it shows what is there when the recording ends, and no windows of time can be added up */
 };
 /* 0; -ENOENT: there is no mode of that name; -EINVAL: no size. */
 EXTPROF_API int extprof_mode_info(const char *name, struct extprof_mode_info *info);
@@ -476,8 +477,8 @@ typedef int (*extprof_sample_fn)(void *context, const struct extprof_sample *sam
  * extprof_recording_begin(), and once.  It is called by the thread that calls a function of the recording, during that call,
  * and must not call a function of the same recording.  Samples are told in about the order of their time.  Those that are
  * lost are not told: extprof_report_accounting() counts them.  Objects of mode "heap" are not told: what lives is known at
- * the end.  Waits of threads that have nothing to do are told as others
- * are.  Reports have the same samples: with extprof_recording_restart() now and then their memory stays small.
+ * the end.  Waits of threads that have nothing to do are told as others are.  Reports have the same samples: with
+ * extprof_recording_restart() now and then their memory stays small.
  */
 EXTPROF_API int extprof_recording_each_sample(struct extprof_recording *recording, extprof_sample_fn each, void *context,
 					      struct extprof_error *error);

@@ -434,8 +434,8 @@ static bool check_tables(struct extprof_report *report, pid_t pid, bool first)
 		running += t->times[EXTPROF_STATE_RUNNING];
 		whole = whole && sum == t->life && t->tid && strstr(t->name, "thread");
 	}
-	/* What the scheduler tells and the kernel's account of CPU time are two measurements of it. */
-	/* What a thread did before it was seen first is not known. */
+	/* The scheduler's events and the kernel's account measure CPU time in two ways.  A first window lacks what a thread did
+	 * before it was seen. */
 	if (i && whole && (first || running > cpu / 100 * 95) && running < cpu / 100 * 105 + 5000000)
 		return true;
 	printf("     %zu threads, %s, %" PRIu64 " us running, %" PRIu64 " us of CPU time\n", i, whole ? "whole" : "not whole",

@@ -11,6 +11,13 @@
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
+static bool is_at_end(const char *mode)
+{
+	struct extprof_mode_info info = { .size = sizeof(info) };
+
+	return !extprof_mode_info(mode, &info) && info.at_end;
+}
+
 static error_t finish(struct options *o, struct argp_state *state)
 {
 	uint64_t interval = options__number(o, OPTION_INTERVAL, TOP_INTERVAL_DEFAULT);
@@ -25,8 +32,9 @@ static error_t finish(struct options *o, struct argp_state *state)
 		FAIL("%s", e.text);
 	if (!o->recording.modes)
 		o->recording.modes = extprof_options_get(o->chosen)->modes;
-	if (words__has(o->recording.modes, "heap"))
-		FAIL("mode heap shows what lives at the end: extprof record -m heap");
+	if (words__any(o->recording.modes, is_at_end))
+		FAIL("a mode of %s shows what is there at the end of a recording, and no windows: extprof record -m %s",
+		     o->recording.modes, o->recording.modes);
 	/* Each thread by itself is its own matter. */
 	o->recording.threads = false;
 	if (extprof_recording_check(&o->recording, &e))

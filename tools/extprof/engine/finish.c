@@ -110,7 +110,6 @@ void engine__hold(struct engine *e)
 		engine__end_waits(e);
 	states__settle(&e->states);
 	take_all_counters(e);
-	engine__settle_heap(e);
 }
 
 /* After engine__hold(). */
@@ -125,7 +124,6 @@ static int go_on(struct engine *e, struct diag *d)
 
 int engine__snapshot(struct engine *e, struct diag *d)
 {
-
 	if (!e->started)
 		return diag__set(d, DIAG_NOT_READY, EAGAIN, e->paused && e->set.sampled ? "nothing was recorded so far" :
 				 "no ruby was found so far");
@@ -137,6 +135,7 @@ int engine__snapshot(struct engine *e, struct diag *d)
 		return 0;
 	}
 	engine__hold(e);
+	engine__settle_heap(e);
 	e->snapshot = true;
 	return go_on(e, d);
 }

@@ -86,12 +86,16 @@ static int explain_objects(const struct report *r, struct diag *d)
 {
 	const struct report_meta *m = &r->meta;
 	char who[48];
+	int err;
 
 	if (!m->mode->lives)
 		return 0;
-	if (m->why_objects_unknown)
-		return diag__set(d, DIAG_INTERNAL, -m->why_objects_unknown, "what lives is not known of all processes: %s",
-				 strerror(-m->why_objects_unknown));
+	if (m->why_objects_unknown) {
+		diag__set(d, DIAG_INTERNAL, -m->why_objects_unknown, "what lives is not known of all processes: %s",
+			  strerror(-m->why_objects_unknown));
+		diag__hint(d, "record once more; one process at a time (-p) needs the least time at the end");
+		return m->why_objects_unknown;
+	}
 	if (r->samples || r->left_out)
 		return 0;
 	name_processes(r, who, sizeof(who));
@@ -101,10 +105,12 @@ static int explain_objects(const struct report *r, struct diag *d)
 		diag__hint(d, "end the recording while the process runs: -d SECONDS");
 		return -ENODATA;
 	}
-	if (!m->objects_sampled && (m->objects_refused || m->objects_not_asked))
-		return diag__set(d, DIAG_PERMISSION, m->objects_not_asked ? -m->why_objects_not_asked : EACCES,
-				 "what lives is not known: %s keeps no table of it", who);
-	return 0;
+	if (m->objects_sampled || (!m->objects_refused && !m->objects_not_asked))
+		return 0;
+	err = diag__set(d, DIAG_PERMISSION, m->objects_not_asked ? -m->why_objects_not_asked : EACCES,
+			"what lives is not known: %s keeps no table of it", who);
+	diag__hint(d, "extprof has to be allowed to write to the memory of the process: run it as root");
+	return err;
 }
 
 int verdict__give(const struct reports *reports, enum timer_kind timer, struct diag *d)

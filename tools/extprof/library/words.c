@@ -89,7 +89,7 @@ int extprof_mode_info(const char *name, struct extprof_mode_info *info)
 	for (size_t i = 0; modes[i]; i++) {
 		struct extprof_mode_info full = {
 			.name = modes[i]->name, .help = modes[i]->help, .has_states = modes[i]->has_states,
-			.below = frame_kind_names[mode__below(modes[i])],
+			.below = frame_kind_names[mode__below(modes[i])], .at_end = modes[i]->lives,
 		};
 
 		if (!strcmp(modes[i]->name, name))

@@ -119,14 +119,15 @@ int firefox__find_spans(struct firefox *x)
 static int find(struct firefox *x, const struct firefox_thread *t, struct markers *m)
 {
 	const struct timeline *line = x->reports[t->report].timeline;
+	uint32_t moments = shows_waits(x, t->report) ? t->count : 0;
 	uint64_t begin = line->begin;
 
-	m->list = calloc(t->span_count + t->count + 2, sizeof(*m->list));
+	m->list = calloc(t->span_count + moments + 2, sizeof(*m->list));
 	if (!m->list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->span_count; i++)
 		m->list[m->count++] = (struct marker){ x->spans[t->first_span + i]->begin, .span = x->spans[t->first_span + i] };
-	for (uint32_t i = 0; i < t->count && shows_waits(x, t->report); i++) {
+	for (uint32_t i = 0; i < moments; i++) {
 		const struct moment *moment = &line->moments[x->order[t->report][t->first + i]];
 
 		if (is_marked(moment))
@@ -142,11 +143,6 @@ static int find(struct firefox *x, const struct firefox_thread *t, struct marker
 }
 
 /* -- one of them ---------------------------------------------------------------------------------- */
-
-static void add_ms(struct firefox *x, const char *key, uint64_t ns)
-{
-	firefox__add_time(x, key, ns);
-}
 
 static uint64_t end_of(const struct firefox *x, const struct firefox_thread *t, const struct marker *m)
 {
@@ -203,7 +199,7 @@ static void add_span(struct firefox *x, const struct span *s)
 	if (s->kind == SPAN_REQUEST) {
 		json__add(&x->json, "labels", json_string(s->text));
 		json__add(&x->json, "whole", json_string(s->cut_begin || s->cut_end ? "no" : "yes"));
-		add_ms(x, "took", s->end - s->begin);
+		firefox__add_time(x, "took", s->end - s->begin);
 	} else {
 		json__add(&x->json, "reason", json_string(s->text));
 	}
@@ -212,7 +208,7 @@ static void add_span(struct firefox *x, const struct span *s)
 	else
 		json__number(&x->json, "samples", s->samples > INT64_MAX ? INT64_MAX : (int64_t)s->samples, 0);
 	for (uint32_t i = 0; i < SPAN_PARTS_MAX && s->parts[i].name; i++)
-		add_ms(x, s->parts[i].name, s->parts[i].ns);
+		firefox__add_time(x, s->parts[i].name, s->parts[i].ns);
 }
 
 static void add_data(struct firefox *x, const struct firefox_thread *t, const struct marker *m)
@@ -227,14 +223,14 @@ static void add_data(struct firefox *x, const struct firefox_thread *t, const st
 		json__number(&x->json, "tid", m->life->account.tid, 0);
 		for (int i = 0; i < STATE_MAX; i++)
 			if (m->life->account.time[i])
-				add_ms(x, state_names[i], m->life->account.time[i]);
+				firefox__add_time(x, state_names[i], m->life->account.time[i]);
 	} else {
 		add_type(x, TYPE_PROCESS);
 		json__add(&x->json, "pid", json_string(t->of->pid));
 		json__add(&x->json, "command", json_string(t->of->row->command));
 		json__add(&x->json, "ruby", json_string(t->of->row->ruby_version));
 		json__add(&x->json, "ended", json_string(t->of->row->ended));
-		add_ms(x, "cpu", t->of->row->cpu_time);
+		firefox__add_time(x, "cpu", t->of->row->cpu_time);
 	}
 	json__close(&x->json, '}');
 }

@@ -183,7 +183,7 @@ cleanup:
 	return err;
 }
 
-static int rebuild_or_forget(struct survivors *s, const struct frame_table *from, struct frame_table *to)
+int survivors__renumber(struct survivors *s, const struct frame_table *from, struct frame_table *to)
 {
 	int err = rebuild(s, from, to);
 
@@ -194,18 +194,13 @@ static int rebuild_or_forget(struct survivors *s, const struct frame_table *from
 	return err;
 }
 
-int survivors__renumber(struct survivors *s, const struct frame_table *from, struct frame_table *to)
-{
-	return rebuild_or_forget(s, from, to);
-}
-
 void survivors__tidy(struct survivors *s)
 {
 	uint32_t nodes = s->stacks.node_count;
 
 	s->crowded = false;
 	if (s->dropped && nodes > NODES_KEPT && (nodes / 2 > s->nodes_needed || nodes > s->stacks.node_max / 4 * 3))
-		rebuild_or_forget(s, NULL, NULL);
+		survivors__renumber(s, NULL, NULL);
 }
 
 /* -- room ------------------------------------------------------------------------------------ */
@@ -227,7 +222,7 @@ static bool make_room(struct survivors *s, const struct held_vm *v)
 	half = most->count / 2;
 	s->forgotten += half;
 	drop(s, most, half);
-	return !rebuild_or_forget(s, NULL, NULL);
+	return !survivors__renumber(s, NULL, NULL);
 }
 
 static int reserve(struct survivors *s, struct held_vm *v)
@@ -244,7 +239,7 @@ static int make_paths(struct survivors *s, const struct held_vm *v, const struct
 {
 	int err = add_paths(&s->stacks, sample, view, o);
 
-	if (err && s->dropped && !rebuild_or_forget(s, NULL, NULL))
+	if (err && s->dropped && !survivors__renumber(s, NULL, NULL))
 		err = add_paths(&s->stacks, sample, view, o);
 	if (err && make_room(s, v))
 		err = add_paths(&s->stacks, sample, view, o);

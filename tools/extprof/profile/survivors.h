@@ -99,7 +99,8 @@ void survivors__end(struct survivors *s, uint32_t vm);
 int survivors__tell(struct survivors *s, int (*tell)(void *context, struct sink_sample *sample, struct sink_view *view),
 		    void *context);
 
-/* All frames have other numbers from now on: those of `from` are those of `to`.  0 or -ENOMEM: nothing is held any more. */
+/* Frames have other numbers from now on: those of `from` become those of `to`; NULL: they stay, and only stacks that nothing
+ * needs go.  0 or -ENOMEM: nothing is held any more. */
 int survivors__renumber(struct survivors *s, const struct frame_table *from, struct frame_table *to);
 
 #endif /* EXTPROF_SURVIVORS_H */
