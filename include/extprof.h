@@ -1116,6 +1116,13 @@ struct extprof_recorded;
 EXTPROF_API int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, int interrupt_fd,
 				      struct extprof_error *error);
 /*
+ * When it began, and the time of its last sample, which is the begin if it has none: ns since 1970, by the clock of its
+ * machine when it began.  Of several the first begin and the last sample.
+ */
+EXTPROF_API int extprof_recorded_times(struct extprof_recorded *recorded, uint64_t *begin, uint64_t *end,
+				       struct extprof_error *error);
+
+/*
  * Another recording, up to 64 in all: extprof_recorded_write() and extprof_recorded_requests() show them as one.  Other
  * functions take one.  A recording that is there already is an error; what does not fit the others, such as another rate, is
  * one when they are shown.
@@ -1124,6 +1131,26 @@ EXTPROF_API int extprof_recorded_add(struct extprof_recorded *recorded, const ch
 EXTPROF_API void extprof_recorded_close(struct extprof_recorded *r);
 /* What is missing of a recording that did not end, the one that was added last; NULL: nothing. */
 EXTPROF_API const char *extprof_recorded_incomplete(const struct extprof_recorded *r);
+
+/* The recordings of a folder: its files whose names end in .extprof, in the order of their begin. */
+struct extprof_folder;
+
+struct extprof_folder_file {
+	size_t size;
+	const char *path;		/* that of the folder, a slash, and its name */
+	uint64_t begin, end;		/* as of extprof_recorded_times(); 0: it cannot be read */
+	const char *unreadable;		/* why; NULL: it can be read */
+};
+
+/* Look at each of its files, of which it may have 10,000.  One that cannot be read and has changed in the last 5 s is left out:
+ * it is being begun.  On failure *folder is NULL.  `interrupt_fd`: as for
+ * extprof_recorded_open(). */
+EXTPROF_API int extprof_folder_open(struct extprof_folder **folder, const char *path, int interrupt_fd,
+				    struct extprof_error *error);
+/* The i-th of them; those that cannot be read come first.  0, or -ENOENT: there are no more.  The texts belong to the folder. */
+EXTPROF_API int extprof_folder_file(const struct extprof_folder *folder, size_t i, struct extprof_folder_file *file);
+/* NULL is accepted. */
+EXTPROF_API void extprof_folder_close(struct extprof_folder *folder);
 
 struct extprof_recorded_options {
 	size_t size;
@@ -1151,6 +1178,7 @@ struct extprof_recorded_options {
 	bool idle;			/* as in struct extprof_recording_options */
 	bool gzip;			/* the format firefox is compressed */
 	char reserved[1];		/* 0 */
+	uint64_t since_at, until_at;	/* instead of since and until: ns since 1970, by the clock of each recording's machine */
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */
@@ -1183,6 +1211,7 @@ struct extprof_diff_options {
 	unsigned int top, width;
 	bool idle;			/* as in struct extprof_recording_options */
 	char reserved[7];		/* 0 */
+	uint64_t since_at[2], until_at[2];	/* of each of both, as in struct extprof_recorded_options */
 };
 
 /* `format`: "text" for people, "json" for programs, or "flamegraph": the stacks of both in one graph. */
@@ -1202,6 +1231,7 @@ struct extprof_annotate_options {
 	unsigned int width;
 	bool idle;
 	char reserved[7];		/* 0 */
+	uint64_t since_at, until_at;
 };
 
 /*

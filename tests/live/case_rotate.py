@@ -1,9 +1,11 @@
 """Recordings in several files: each is right for its time, and together they are what one recording is."""
+import datetime
 import glob
 import os
 import re
 import signal
 import time
+import zoneinfo
 
 import case_pause
 import case_recording
@@ -164,6 +166,93 @@ def sums_are_those_of_one(ctx):
     check(len(held) == len(paths) - 1, "it tells of %d changes, and there are %d files", len(held), len(paths))
     return "%d files, alpha %.2f s beta %.2f s by samples, wait %.2f s of %.2f s; %.1f ms between two files" % (
         len(paths), sums["alpha"] / 1e9, sums["beta"] / 1e9, waits / 1e9, (until - since) / 1e9, gaps / 1e6 / (len(paths) - 1))
+
+
+def clock(zone, at, form="%H:%M:%S"):
+    """A time, s since 1970, as the clock of a zone shows it."""
+    return datetime.datetime.fromtimestamp(at, zoneinfo.ZoneInfo(zone)).strftime(form)
+
+
+def folded_of(run):
+    """Samples by method of the program."""
+    sums = {}
+    for line in run.out.splitlines():
+        stack, _, count = line.rpartition(" ")
+        for method in ("alpha", "beta"):
+            sums[method] = sums.get(method, 0) + int(count) * ("Object#%s" % method in stack)
+    return sums
+
+
+@case(timeout=120)
+def a_folder_and_times_of_the_clock(ctx):
+    """Of a folder what was between two times of the clock, in two zones: the samples that SQL counts, and the program's clocks."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    folder = ctx.path("day")
+    os.mkdir(folder)
+    reader = begin(ctx, ruby.pid, "-F", "499", "--rotate", "1s", name="day/app")
+    until_files(ctx, 6, "day/app")
+    running = ctx.extprof("report", folder, "-f", "folded")
+    check(running.status == 0 and sum(folded_of(running).values()) > 0, "while it is written: status %d: %s", running.status, running.err)
+    end(reader)
+    spans, paths = log_of(ruby), files_of(ctx, "day/app")
+    walls = [number(ctx, p, "SELECT value FROM meta WHERE key='started_unix_ns'") - span_of(ctx, p)[0] for p in paths]
+    whole = span_of(ctx, paths[0])[0], span_of(ctx, paths[-1])[1]
+    # Whole seconds of the clock.
+    since = int((whole[0] + walls[0]) // 1e9) + 2
+    until = since + 2
+    from_to = [(since * 10**9 - wall, until * 10**9 - wall) for wall in walls]
+    counted = {"alpha": 0, "beta": 0}
+    for path, (a, b) in zip(paths, from_to):
+        for method in counted:
+            counted[method] += number(ctx, path, "SELECT count(*) FROM samples WHERE time_ns>=%d AND time_ns<=%d AND "
+                                      "stack_text(stack)||';' LIKE '%%Object#%s;%%'" % (a, b, method))
+    seen = set()
+    for zone in ("Asia/Kolkata", "America/New_York"):
+        for form in ("%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"):
+            run = ctx.extprof("report", folder, "-f", "folded", "--since", clock(zone, since, form), "--until", clock(zone, until, form),
+                              "--unit", "samples", env={"TZ": zone})
+            check(run.status == 0, "status %d: %s", run.status, run.err)
+            got = folded_of(run)
+            check(got == counted, "%s: %s, and SQL counts %s", clock(zone, since, form), got, counted)
+            seen.add(clock(zone, since, form))
+    check(len(seen) == 6, "times of two zones are the same: %s", seen)
+    for method, samples in counted.items():
+        near("CPU time of " + method, samples / 499 * 1e9, used(spans, method, *from_to[0]), 0.1, 2e7)
+    parts = [folded_of(ctx.extprof("report", folder, "-f", "folded", "--unit", "samples", *options).ok()) for options in (
+        ["--until", clock("UTC", since, "%Y-%m-%dT%H:%M:%SZ")], ["--since", clock("UTC", since, "%Y-%m-%dT%H:%M:%SZ")], [])]
+    for method in counted:
+        check(parts[0][method] + parts[1][method] == parts[2][method] > parts[0][method] > 0, "%s before, after, all: %s", method, parts)
+    # So long after the begin of the first of them, not of those that are opened.
+    after = folded_of(ctx.extprof("report", folder, "-f", "folded", "--unit", "samples", "--since", "2500ms").ok())
+    first = [whole[0] + 2.5e9 + walls[0] - wall for wall in walls]
+    expected = sum(number(ctx, p, "SELECT count(*) FROM samples WHERE time_ns>=%d AND stack_text(stack)||';' LIKE '%%Object#alpha;%%'" % a)
+                   for p, a in zip(paths, first))
+    check(after["alpha"] == expected, "2.5 s after the begin: %s, not %s", after["alpha"], expected)
+    last = ctx.extprof("sql", "-H", paths[-1], "SELECT max(time_ns) FROM samples").ok()
+    end_at = float(last.out) + walls[-1]
+    expected = sum(number(ctx, p, "SELECT count(*) FROM samples WHERE time_ns>=%d AND stack_text(stack)||';' LIKE '%%Object#beta;%%'"
+                          % (end_at - 2.5e9 - wall)) for p, wall in zip(paths, walls))
+    before = folded_of(ctx.extprof("report", folder, "-f", "folded", "--unit", "samples", "--since", "-2500ms").ok())
+    check(before["beta"] == expected, "2.5 s before the end: %s, not %s", before["beta"], expected)
+    # Both sides of a comparison can be a folder, if one file of it is of that time.
+    half = number(ctx, paths[1], "SELECT value FROM meta WHERE key='started_unix_ns'") / 1e9
+    compared = ctx.extprof("diff", paths[1], folder, "--since", clock("UTC", half - 3600, "%Y-%m-%dT%H:%M:%SZ"))
+    check(compared.status == 64 and "takes one recording" in compared.err, "status %d: %s", compared.status, compared.err)
+    none = ctx.extprof("report", folder, "--since", "2001-01-01 10:00", "--until", "2001-01-01 11:00")
+    check(none.status == 74 and "has nothing of that time" in none.err, "status %d: %s", none.status, none.err)
+    wrong = ctx.extprof("report", folder, "--since", clock("UTC", until, "%Y-%m-%dT%H:%M:%SZ"), "--until", clock("UTC", since, "%Y-%m-%dT%H:%M:%SZ"))
+    check(wrong.status == 64 and "is not after --since" in wrong.err, "status %d: %s", wrong.status, wrong.err)
+    os.utime(ctx.write("day/bad\033[31m.extprof", "no recording"), (0, 0))
+    ctx.write("day/begun.extprof", "")
+    bad = ctx.extprof("report", folder, "-f", "folded", "--unit", "samples")
+    check(bad.status == 74 and "is left out" in bad.err and "\033" not in bad.err and "begun" not in bad.err and folded_of(bad) == parts[2], "status %d: %s",
+          bad.status, bad.err)
+    os.mkdir(ctx.path("empty"))
+    empty = ctx.extprof("report", ctx.path("empty"))
+    check(empty.status == 74 and "no recording" in empty.err, "status %d: %s", empty.status, empty.err)
+    return "alpha %d beta %d samples of 2 s in %d files, %.2f s and %.2f s by the program's clocks" % (
+        counted["alpha"], counted["beta"], len(paths), used(spans, "alpha", *from_to[0]) / 1e9, used(spans, "beta", *from_to[0]) / 1e9)
 
 
 @case(timeout=120)

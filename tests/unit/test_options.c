@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/words.h"
 #include "library/settings.h"
+#include "options/time_point.h"
 #include "options/values.h"
 #include "output/output.h"
 #include "wire/wait_details.h"
@@ -55,6 +56,78 @@ TEST(options_duration)
 		if (err != (cases[i].ms ? 0 : -EINVAL) || ns != cases[i].ms * 1000000)
 			test__fail(__FILE__, __LINE__, "\"%s\": %d, %llu ns", cases[i].text, err,
 				   (unsigned long long)ns);
+	}
+}
+
+TEST(options_time_point)
+{
+	static const struct {
+		const char *text;
+		enum time_point_kind kind;	/* TIME_NONE: refused */
+		uint64_t s;
+	} cases[] = {
+		{ "10", TIME_AFTER, 10 }, { "2m", TIME_AFTER, 120 }, { "-1h", TIME_BEFORE, 3600 }, { "-10", TIME_BEFORE, 10 }, { "02:50", TIME_OF_DAY, 10200 },
+		{ "02:50:07", TIME_OF_DAY, 10207 }, { "00:00", TIME_OF_DAY, 0 }, { "23:59:59", TIME_OF_DAY, 86399 },
+		{ "1970-01-02", TIME_DATE, 82800 }, { "1970-01-02Z", TIME_DATE, 86400 },
+		{ "2026-11-27 02:50", TIME_DATE, 1795744200 }, { "2026-11-27T02:50:30", TIME_DATE, 1795744230 },
+		{ "2026-11-27T02:50:30Z", TIME_DATE, 1795747830 }, { "2026-07-01 12:00", TIME_DATE, 1782900000 },
+		{ "2028-02-29Z", TIME_DATE, 1835395200 },
+		{ "", TIME_NONE, 0 }, { "-", TIME_NONE, 0 }, { "--1h", TIME_NONE, 0 }, { "24:00", TIME_NONE, 0 }, { "2:50", TIME_NONE, 0 }, { "02:60", TIME_NONE, 0 },
+		{ "02:50:60", TIME_NONE, 0 }, { "02:5", TIME_NONE, 0 }, { "02:500", TIME_NONE, 0 }, { "02:50Z", TIME_NONE, 0 },
+		{ "02:50 ", TIME_NONE, 0 }, { "-02:50", TIME_NONE, 0 }, { "2026-11-31", TIME_NONE, 0 },
+		{ "2026-13-01", TIME_NONE, 0 }, { "2026-02-29", TIME_NONE, 0 }, { "2026-00-10", TIME_NONE, 0 },
+		{ "2026-11-27 ", TIME_NONE, 0 }, { "2026-11-27X02:50", TIME_NONE, 0 }, { "2026-11-27 02:50ZZ", TIME_NONE, 0 },
+		{ "26-11-27", TIME_NONE, 0 }, { "9999-01-01", TIME_NONE, 0 }, { "1960-01-01", TIME_NONE, 0 },
+	};
+
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct time_point m = { TIME_NONE, 0 };
+		int err = value__time_point(cases[i].text, &m);
+
+		if (err != (cases[i].kind ? 0 : -EINVAL) || m.kind != cases[i].kind || m.ns != cases[i].s * 1000000000)
+			test__fail(__FILE__, __LINE__, "\"%s\": %d, kind %d, %llu ns", cases[i].text, err, (int)m.kind,
+				   (unsigned long long)m.ns);
+	}
+}
+
+/* A time of the day near a moment, in a zone that puts its clock back on 2026-10-25 at 03:00 and forward on 2026-03-29 at
+ * 02:00. */
+TEST(options_time_point_of_day)
+{
+	static const struct {
+		const char *text;
+		bool after;
+		const char *near, *is;
+	} cases[] = {
+		{ "02:50", false, "2026-11-27 10:00", "2026-11-27 02:50" },
+		{ "02:50", false, "2026-11-27 02:50", "2026-11-27 02:50" },
+		{ "02:50", false, "2026-11-27 02:49:59", "2026-11-26 02:50" },
+		{ "23:00", false, "2026-03-01 01:00", "2026-02-28 23:00" },
+		{ "03:10", true, "2026-11-27 02:50", "2026-11-27 03:10" },
+		{ "02:50", true, "2026-11-27 02:50", "2026-11-28 02:50" },
+		{ "00:10", true, "2026-12-31 23:50", "2027-01-01 00:10" },
+		/* The day has 25 hours, and 23. */
+		{ "12:00", false, "2026-10-26 11:00", "2026-10-25 12:00" },
+		{ "12:00", true, "2026-10-24 13:00", "2026-10-25 12:00" },
+		{ "12:00", false, "2026-03-30 11:00", "2026-03-29 12:00" },
+		{ "12:00", true, "2026-03-28 13:00", "2026-03-29 12:00" },
+	};
+
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct time_point m, near, is;
+
+		CHECK(!value__time_point(cases[i].text, &m) && !value__time_point(cases[i].near, &near) && !value__time_point(cases[i].is, &is));
+		if (cases[i].after)
+			time_point__after(&m, near.ns);
+		else
+			time_point__not_after(&m, near.ns);
+		if (m.kind != TIME_DATE || m.ns != is.ns)
+			test__fail(__FILE__, __LINE__, "\"%s\" near %s: %llu, not %llu", cases[i].text, cases[i].near,
+				   (unsigned long long)m.ns, (unsigned long long)is.ns);
 	}
 }
 

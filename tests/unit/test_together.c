@@ -3,7 +3,10 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "extprof.h"
@@ -183,6 +186,117 @@ TEST(together_times)
 	CHECK_INT(show("folded", &options, &b, NULL, NULL), 0);
 	CHECK_STRING(text, "B#work 200\n");
 	tear_down(NULL);
+}
+
+/* Times of the clock are those of each recording's own machine: a is of 1000 s to 1003 s, b of 1002 s to 1007 s. */
+TEST(together_times_of_the_clock)
+{
+	uint64_t begin, end;
+	struct extprof_recorded *r;
+
+	set_up();
+	options.since_at = 1001 * SECOND;
+	options.until_at = 1002500 * SECOND / 1000;
+	CHECK_INT(show("folded", &options, &b, &a, NULL), 0);
+	CHECK_STRING(text, "A#work 151\nB#work 51\n");
+	CHECK_INT(show("summary", &options, &b, &a, NULL), 0);
+	CHECK(strstr(text, "for 2.0 s in all") != NULL);
+	/* Each alone. */
+	CHECK_INT(show("folded", &options, &b, NULL, NULL), 0);
+	CHECK_STRING(text, "B#work 51\n");
+	options.since_at = 1002 * SECOND;
+	options.until_at = 0;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), 0);
+	CHECK_STRING(text, "A#work 100\nB#work 500\n");
+	/* Before both, and behind both. */
+	options.since_at = 0;
+	options.until_at = 999 * SECOND;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), -ENODATA);
+	options.since_at = 1;
+	options.until_at = UINT64_MAX;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), 0);
+	CHECK_STRING(text, "A#work 300\nB#work 500\n");
+	options.since_at = 1008 * SECOND;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), -ENODATA);
+	options.until_at = 1007 * SECOND;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), -EINVAL);
+	CHECK(strstr(error.text, "not after --since") != NULL);
+	options.since = 1;
+	CHECK_INT(show("folded", &options, &a, &b, NULL), -EINVAL);
+	CHECK(!extprof_recorded_open(&r, b.file, -1, &error) && !extprof_recorded_times(r, &begin, &end, &error));
+	CHECK(begin == b.wall && end == b.wall + 499 * PERIOD);
+	CHECK(!extprof_recorded_add(r, a.file, &error) && !extprof_recorded_times(r, &begin, &end, &error));
+	CHECK(begin == a.wall && end == b.wall + 499 * PERIOD);
+	extprof_recorded_close(r);
+	tear_down(NULL);
+}
+
+/* A comparison has the times of each of both. */
+TEST(together_diff_of_two_times)
+{
+	struct extprof_diff_options diff = { .size = sizeof(diff), .since_at = { 1001 * SECOND, 1002 * SECOND },
+					     .until_at = { 1001500 * SECOND / 1000, 0 } };
+	struct extprof_recorded *x, *y;
+	size_t size;
+	FILE *f;
+
+	set_up();
+	CHECK(!extprof_recorded_open(&x, a.file, -1, &error) && !extprof_recorded_open(&y, b.file, -1, &error));
+	f = open_memstream(&text, &size);
+	CHECK_INT(extprof_recorded_diff(x, y, "text", &diff, f, &error), 0);
+	fclose(f);
+	CHECK(strstr(text, "510.00 ms in 0.5 s") != NULL && strstr(text, "5.000 s in 5.0 s") != NULL);
+	extprof_recorded_close(x);
+	extprof_recorded_close(y);
+	tear_down(NULL);
+}
+
+/* No recording, last changed so many seconds ago. */
+static void make_file(const char *path, int seconds)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = time(NULL) - seconds } };
+	FILE *f = fopen(path, "w");
+
+	CHECK(f && fputs("no recording", f) >= 0);
+	fclose(f);
+	CHECK(!utimensat(AT_FDCWD, path, times, 0));
+}
+
+TEST(together_folder)
+{
+	struct extprof_folder_file file = { .size = sizeof(file) };
+	struct made c = b, d = a;
+	struct extprof_folder *folder;
+
+	CHECK(!mkdir("test_folder", 0700) && !mkdir("test_folder/below.extprof", 0700));
+	c.file = "test_folder/a.extprof";
+	d.file = "test_folder/b.extprof";
+	make(&c);
+	make(&d);
+	make_file("test_folder/c.extprof", 60);
+	/* One that is being begun. */
+	make_file("test_folder/d.extprof", 0);
+	CHECK(!mkfifo("test_folder/fifo.extprof", 0600) && !symlink("gone", "test_folder/link.extprof"));
+	make_file("test_folder/.hidden.extprof", 60);
+	make_file("test_folder/a.extprof.svg", 60);
+	CHECK(!extprof_folder_open(&folder, "test_folder/", -1, &error));
+	CHECK(!extprof_folder_file(folder, 0, &file) && file.unreadable && strstr(file.unreadable, "no SQLite database"));
+	CHECK_STRING(file.path, "test_folder/c.extprof");
+	CHECK(!file.begin && !file.end);
+	CHECK(!extprof_folder_file(folder, 1, &file) && !file.unreadable);
+	CHECK_STRING(file.path, "test_folder/b.extprof");
+	CHECK(file.begin == a.wall && file.end == a.wall + 299 * PERIOD);
+	CHECK(!extprof_folder_file(folder, 2, &file));
+	CHECK_STRING(file.path, "test_folder/a.extprof");
+	CHECK_INT(extprof_folder_file(folder, 3, &file), -ENOENT);
+	file.size = 0;
+	CHECK_INT(extprof_folder_file(folder, 2, &file), -EINVAL);
+	extprof_folder_close(folder);
+	extprof_folder_close(NULL);
+	CHECK(extprof_folder_open(&folder, "test_folder/c.extprof", -1, &error) == -ENOTDIR && !folder);
+	CHECK(extprof_folder_open(&folder, "test_folder/gone", -1, &error) == -ENOENT && !folder);
+	CHECK_INT(error.code, EXTPROF_RECORDING);
+	CHECK_INT(system("rm -r test_folder"), 0);
 }
 
 TEST(together_without_an_end)

@@ -580,6 +580,8 @@ static void test_files(pid_t pid)
 	struct extprof_recording *r;
 	uint64_t samples = 0, all = 0;
 	unsigned int left = 0;
+	struct extprof_folder_file of_day[2] = { { .size = sizeof(*of_day) }, { .size = sizeof(*of_day) } };
+	struct extprof_folder *day;
 	struct dirent *entry;
 	double used;
 	DIR *d;
@@ -606,6 +608,13 @@ static void test_files(pid_t pid)
 	claim(!access(last, R_OK), "also the last one");
 	claim(!extprof_recording_files(r, &files) && files.size == sizeof(files), "at the end");
 	extprof_recording_destroy(r);
+	claim(!extprof_folder_open(&day, folder, -1, &error) && !extprof_folder_file(day, 0, &of_day[0]) &&
+	      !extprof_folder_file(day, 1, &of_day[1]) && extprof_folder_file(day, 2, &of_day[1]) == -ENOENT, "the folder has two");
+	claim(!of_day[0].unreadable && !of_day[1].unreadable && of_day[0].begin < of_day[0].end && of_day[0].end < of_day[1].end &&
+	      !strcmp(of_day[1].path, last), "one after the other");
+	extprof_folder_close(day);
+	claim(extprof_folder_open(&day, "/nonexistent", -1, &error) == -ENOENT && !day && error.code == EXTPROF_RECORDING,
+	      "and there is no other folder");
 	d = opendir(folder);
 	while (d && (entry = readdir(d))) {
 		struct extprof_recorded *recorded;

@@ -7,13 +7,14 @@
 #include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
+#include "cli/recorded_files.h"
 
 static const struct recorded_suffix suffixes[] = {
 	{ ".html", "html" }, { ".htm", "html" }, { ".txt", "text" }, { NULL, NULL },
 };
 
 struct annotating {
-	struct extprof_recorded *recorded;
+	struct recorded_files files;
 	struct extprof_annotate_options options;
 	const char *what, *format;
 };
@@ -22,7 +23,7 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 {
 	struct annotating *a = context;
 
-	return extprof_recorded_annotate(a->recorded, a->what, a->format, &a->options, to, e);
+	return extprof_recorded_annotate(a->files.recorded, a->what, a->format, &a->options, to, e);
 }
 
 static int annotate(struct annotating *a, const struct options *o)
@@ -34,11 +35,11 @@ static int annotate(struct annotating *a, const struct options *o)
 	a->what = o->files[1];
 	a->format = recorded__format(file, o->values[OPTION_PAGE_FORMAT].given ? o->values[OPTION_PAGE_FORMAT].text : NULL,
 				     suffixes);
-	if (!a->format || recorded__check_output(file, o->files, 1))
+	if (!a->format || recorded__check_output(file, (const char *const *)a->files.paths, a->files.count))
 		return STATUS_USAGE;
 	a->options = (struct extprof_annotate_options){
 		.size = sizeof(a->options), .mode = o->values[OPTION_ONE_MODE].text, .unit = o->values[OPTION_UNIT].text,
-		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,
+		.since_at = a->files.span.since, .until_at = a->files.span.until, .filters = o->filters,
 		.filter_count = o->filter_count, .color = shown && !strcmp(a->format, "text") && environment__has_color(),
 		.width = shown ? recorded__width() : 0,
 		.idle = options__has(o, OPTION_IDLE),
@@ -48,7 +49,7 @@ static int annotate(struct annotating *a, const struct options *o)
 
 static int run(int argc, char **argv, bool implied)
 {
-	struct annotating a = { .recorded = NULL };
+	struct annotating a = { .what = NULL };
 	struct options o;
 	int status = STATUS_OK, err;
 
@@ -57,10 +58,10 @@ static int run(int argc, char **argv, bool implied)
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	if (!status)
-		status = recorded__open(&a.recorded, o.files[0]);
+		status = recorded_files__open(&a.files, &o, o.files, 1);
 	if (!status)
-		status = annotate(&a, &o);
-	extprof_recorded_close(a.recorded);
+		status = recorded_files__status(&a.files, annotate(&a, &o));
+	recorded_files__close(&a.files);
 	options__free(&o);
 	return recorded__flush(status);
 }

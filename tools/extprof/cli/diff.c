@@ -7,9 +7,10 @@
 #include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
+#include "cli/recorded_files.h"
 
 struct comparison {
-	struct extprof_recorded *recorded[2];
+	struct recorded_files files[2];
 	struct extprof_diff_options options;
 	const char *format;
 };
@@ -23,7 +24,7 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 {
 	struct comparison *c = context;
 
-	return extprof_recorded_diff(c->recorded[0], c->recorded[1], c->format, &c->options, to, e);
+	return extprof_recorded_diff(c->files[0].recorded, c->files[1].recorded, c->format, &c->options, to, e);
 }
 
 static int compare(struct comparison *c, const struct options *o)
@@ -33,11 +34,15 @@ static int compare(struct comparison *c, const struct options *o)
 	bool shown = !file || !strcmp(file, "-");
 
 	c->format = recorded__format(file, o->values[OPTION_DIFF_FORMAT].given ? o->values[OPTION_DIFF_FORMAT].text : NULL, suffixes);
-	if (!c->format || recorded__check_output(file, o->files, 2))
+	if (!c->format)
 		return STATUS_USAGE;
+	for (int i = 0; i < 2; i++)
+		if (recorded__check_output(file, (const char *const *)c->files[i].paths, c->files[i].count))
+			return STATUS_USAGE;
 	c->options = (struct extprof_diff_options){
 		.size = sizeof(c->options), .mode = o->values[OPTION_ONE_MODE].text, .metric = o->values[OPTION_METRIC].text,
-		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,
+		.since_at = { c->files[0].span.since, c->files[1].span.since },
+		.until_at = { c->files[0].span.until, c->files[1].span.until }, .filters = o->filters,
 		.filter_count = o->filter_count, .names = { o->files[0], o->files[1] }, .html = file && recorded__is_html(file),
 		.color = shown && !strcmp(c->format, "text") && environment__has_color(),
 		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
@@ -57,11 +62,13 @@ static int run(int argc, char **argv, bool implied)
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	for (int i = 0; i < 2 && !status; i++)
-		status = recorded__open(&c.recorded[i], o.files[i]);
+		status = recorded_files__open(&c.files[i], &o, &o.files[i], 1);
 	if (!status)
 		status = compare(&c, &o);
-	for (int i = 0; i < 2; i++)
-		extprof_recorded_close(c.recorded[i]);
+	for (int i = 0; i < 2; i++) {
+		status = recorded_files__status(&c.files[i], status);
+		recorded_files__close(&c.files[i]);
+	}
 	options__free(&o);
 	return recorded__flush(status);
 }

@@ -7,9 +7,10 @@
 #include "cli/environment.h"
 #include "cli/messages.h"
 #include "cli/recorded.h"
+#include "cli/recorded_files.h"
 
 struct writing {
-	struct extprof_recorded *recorded;
+	struct recorded_files files;
 	struct extprof_recorded_options options;
 	const char *format;
 	bool requests;		/* a table of them */
@@ -31,13 +32,13 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 	bool text = !strcmp(w->format, "summary");
 
 	if (w->requests) {
-		int err = extprof_recorded_requests(w->recorded, text ? "text" : w->format, &w->options, to, e);
+		int err = extprof_recorded_requests(w->files.recorded, text ? "text" : w->format, &w->options, to, e);
 
 		if (err || !text)
 			return err;
 		fputs("\n", to);
 	}
-	return extprof_recorded_write(w->recorded, w->format, &w->options, to, e);
+	return extprof_recorded_write(w->files.recorded, w->format, &w->options, to, e);
 }
 
 static void set_options(struct writing *w, const struct options *o)
@@ -47,7 +48,7 @@ static void set_options(struct writing *w, const struct options *o)
 
 	w->options = (struct extprof_recorded_options){
 		.size = sizeof(w->options), .modes = o->values[OPTION_MODES].text,
-		.since = options__number(o, OPTION_SINCE, 0), .until = options__number(o, OPTION_UNTIL, 0), .filters = o->filters,
+		.since_at = w->files.span.since, .until_at = w->files.span.until, .filters = o->filters,
 		.filter_count = o->filter_count, .groups = o->recording.groups, .unit = o->values[OPTION_UNIT].text,
 		.html = recorded__is_html(output), .color = shown && !strcmp(w->format, "summary") && environment__has_color(),
 		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
@@ -71,7 +72,7 @@ static int report(struct writing *w, const struct options *o)
 		message__set(&e, EXTPROF_USAGE, EINVAL, "no format has the suffix of %s: say which with --format", output);
 		return message__fail(&e);
 	}
-	if (recorded__check_output(output, o->files, o->file_count))
+	if (recorded__check_output(output, (const char *const *)w->files.paths, w->files.count))
 		return STATUS_USAGE;
 	set_options(w, o);
 	w->requests = options__has(o, OPTION_REQUESTS);
@@ -80,7 +81,7 @@ static int report(struct writing *w, const struct options *o)
 
 static int run(int argc, char **argv, bool implied)
 {
-	struct writing w = { .recorded = NULL };
+	struct writing w = { .format = NULL };
 	struct options o;
 	int status = STATUS_OK, err;
 
@@ -89,12 +90,10 @@ static int run(int argc, char **argv, bool implied)
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
 	if (!status)
-		status = recorded__open(&w.recorded, o.files[0]);
-	for (unsigned int i = 1; i < o.file_count && !status; i++)
-		status = recorded__add(w.recorded, o.files[i]);
+		status = recorded_files__open(&w.files, &o, o.files, o.file_count);
 	if (!status)
-		status = report(&w, &o);
-	extprof_recorded_close(w.recorded);
+		status = recorded_files__status(&w.files, report(&w, &o));
+	recorded_files__close(&w.files);
 	options__free(&o);
 	return recorded__flush(status);
 }

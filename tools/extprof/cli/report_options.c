@@ -16,21 +16,23 @@ const struct command_line command_line_report = {
 	.command = OPTION_OF_REPORT,
 	.about = "Show recordings as the live profile was shown, or write a profile of them.",
 	.verb = "report",
-	.arguments = "RECORDING...",
+	.arguments = "RECORDING|FOLDER...",
 	.examples =
 		"  extprof report a.extprof                              the summary\n"
 		"  extprof report a.extprof -o a.svg --since 10 --until 20\n"
+		"  extprof report /var/profiles --since 02:50 --until 03:10\n"
 		"  extprof report a.extprof --callers-of 'String#gsub'   who calls it\n"
 		"  extprof report web1.extprof web2.extprof --group-by recording\n"
 		"  extprof report a.extprof --requests --slowest 20\n"
 		"  extprof report a.extprof -f folded --filter 'method=PostsController#*'\n",
 	.notes =
 		"It needs neither the processes nor their files.  Several recordings, of other processes, hosts or times, are shown as "
-		"one; their modes and rates have to be the same.\n"
+		"one; their modes and rates have to be the same.  Of a folder those of its files *.extprof are shown that have samples of "
+		"the time of --since and --until.\n"
 		"\n"
 		"--invert and --callers-of turn stacks, the tables of methods, lines and gems stay those of the method that ran.\n"
 		"\n"
-		"Exit status: 0; 64 usage, 70 internal error, 73 output not writable, 74 no recording, or it has no such samples.  "
+		"Exit status: 0; 64 usage, 70 internal error, 73 output not writable, 74 no recording, one of a folder cannot be read, or there are no such samples.  "
 		"See extprof(1).",
 	.files_least = 1,
 	.files_most = OPTIONS_FILES,

@@ -151,11 +151,11 @@ int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *wha
 		err = options__copy(&o, sizeof(o), options, error);
 	if (err)
 		return err;
-	filter.since = o.since;
-	filter.until = o.until;
 	filter.modes = o.mode;
 	request.shows_idle = o.idle;
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
+	if (!err)
+		err = recorded__set_span(&filter.span, &(struct recording_span){ o.since, o.until, o.since_at, o.until_at }, error);
 	if (!err)
 		err = unit__find(o.unit, &request.unit, error);
 	if (err)

@@ -73,11 +73,12 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 	err = options__copy(&o, sizeof(o), options, error);
 	if (err)
 		return err;
-	filter.since = o.since;
-	filter.until = o.until;
 	filter.modes = o.mode;
 	filter.shows_idle = o.idle;
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
+	for (int i = 0; i < 2 && !err; i++)
+		err = recorded__set_span(i ? &filter.second : &filter.span,
+					 &(struct recording_span){ o.since, o.until, o.since_at[i], o.until_at[i] }, error);
 	if (err)
 		return err;
 	err = recording_profile__compare(readers, &filter, o.metric, reports, &d);

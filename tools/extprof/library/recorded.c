@@ -87,6 +87,30 @@ int extprof_recorded_add(struct extprof_recorded *r, const char *path, struct ex
 	return err;
 }
 
+static int times_of(struct recording_reader *reader, uint64_t *begin, uint64_t *end, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = recording_account__times(reader, begin, end, &d);
+
+	return error__from(error, err, &d);
+}
+
+int extprof_recorded_times(struct extprof_recorded *r, uint64_t *begin, uint64_t *end, struct extprof_error *error)
+{
+	int err = times_of(r->readers[0], begin, end, error);
+
+	for (uint32_t i = 1; i < r->count && !err; i++) {
+		uint64_t first, last;
+
+		err = times_of(r->readers[i], &first, &last, error);
+		if (err)
+			break;
+		*begin = first < *begin ? first : *begin;
+		*end = last > *end ? last : *end;
+	}
+	return err;
+}
+
 void extprof_recorded_close(struct extprof_recorded *r)
 {
 	if (!r)
@@ -154,6 +178,17 @@ int recorded__add_filters(struct recording_filter *f, const char *const *filters
 	return 0;
 }
 
+int recorded__set_span(struct recording_span *to, const struct recording_span *span, struct extprof_error *error)
+{
+	if ((span->since && span->since_at) || (span->until && span->until_at))
+		return error__set(error, DIAG_USAGE, EINVAL, "a time is after the begin of the recording or of the clock, not both");
+	if ((span->since && span->until && span->until <= span->since) ||
+	    (span->since_at && span->until_at && span->until_at <= span->since_at))
+		return error__set(error, DIAG_USAGE, EINVAL, "--until is not after --since");
+	*to = *span;
+	return 0;
+}
+
 static struct request_choice choice_of(const struct extprof_recorded_options *o)
 {
 	return (struct request_choice){ .slower_than = o->slower_than, .slowest = o->slowest, .label = o->request_label };
@@ -189,15 +224,15 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 		.shows_idle = o->idle, .timeline = format->timeline,
 	};
 	struct recording_profile *profile = NULL;
-	struct recording_filter filter = {
-		.since = o->since, .until = o->until, .modes = o->modes, .requests = choice_of(o),
-	};
+	struct recording_filter filter = { .modes = o->modes, .requests = choice_of(o) };
 	struct transform transform = { 0 };
 	struct owner_dirs apps = { 0 };
 	struct groups groups = { 0 };
 	struct diag d = { 0 };
 	int err = recorded__add_filters(&filter, o->filters, o->filter_count, error);
 
+	if (!err)
+		err = recorded__set_span(&filter.span, &(struct recording_span){ o->since, o->until, o->since_at, o->until_at }, error);
 	if (!err)
 		err = unit__find(o->unit, &request.unit, error);
 	if (!err && o->groups) {

@@ -16,5 +16,7 @@ int recorded__is_one(const struct extprof_recorded *r, struct extprof_error *err
 /* Add conditions.  0 or negative errno with *error. */
 int recorded__add_filters(struct recording_filter *f, const char *const *filters, size_t count,
 			  struct extprof_error *error);
+/* Copy the times that a caller asks for.  0, or -EINVAL with *error. */
+int recorded__set_span(struct recording_span *to, const struct recording_span *span, struct extprof_error *error);
 
 #endif /* EXTPROF_LIBRARY_RECORDED_H */

@@ -70,10 +70,10 @@ int extprof_recorded_requests(struct extprof_recorded *recorded, const char *nam
 	err = options__copy(&o, sizeof(o), options, error);
 	if (err)
 		return err;
-	filter.since = o.since;
-	filter.until = o.until;
 	filter.requests = (struct request_choice){ o.slower_than, o.slowest, o.request_label };
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
+	if (!err)
+		err = recorded__set_span(&filter.span, &(struct recording_span){ o.since, o.until, o.since_at, o.until_at }, error);
 	if (err)
 		return err;
 	all = calloc(1, sizeof(*all));

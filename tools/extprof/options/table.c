@@ -70,11 +70,13 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
 		.help = "only samples that match KEY=PATTERN: process, thread, method, file, state or label:KEY, with *, ? and "
 		"[...]; several have to match all" },
-	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_WHICH,
-		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples from so long after the begin",
-		.help = "only samples from so long after the begin of a recording: 10, 500ms, 2m" },
-	[OPTION_UNTIL] = { "until", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_WHICH,
-		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples up to then", .help = "only samples up to so long after the begin" },
+	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
+		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples from then on: 10, 2m, 02:50",
+		.help = "only samples from so long after the begin of a recording: 10, 500ms, 2m; or before its end: -1h; or from a "
+		"time of the clock: 02:50, the last one before its end, or 2026-11-27 02:50" },
+	[OPTION_UNTIL] = { "until", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
+		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples up to then",
+		.help = "only samples up to so long after the begin, or up to a time of the clock: the first 03:10 after --since" },
 	[OPTION_SLOWER_THAN] = { "slower-than", "", "TIME", .type = OPTION_TIME, .least = 1, .most = YEAR, .group = OPTION_WHICH,
 		.commands = REPORT, .brief_in = REPORT, .brief = "only requests that were seen for so long",
 		.help = "only samples of requests that were seen for so long: 500ms" },

@@ -28,6 +28,7 @@ enum option_type {
 	OPTION_NUMBER,		/* decimal */
 	OPTION_RATE,		/* per second */
 	OPTION_TIME,		/* ns */
+	OPTION_TIME_POINT,		/* the text is parsed again, with value__time_point(); the number is its kind */
 	OPTION_SIZE,		/* bytes */
 	OPTION_TEXT,
 	OPTION_LIST,		/* words with commas; several are one list */

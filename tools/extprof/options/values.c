@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "options/time_point.h"
 #include "options/table.h"
 
 #define ROTATION_TIME_LEAST 100000000ull
@@ -279,6 +280,7 @@ static int parse_time(const struct option_row *row, const char *text, uint64_t *
 
 int option__parse(const struct option_row *row, const char *text, uint64_t *number, char *why, size_t size)
 {
+	struct time_point point;
 	unsigned long value;
 	uint32_t rate;
 	uid_t user;
@@ -302,6 +304,11 @@ int option__parse(const struct option_row *row, const char *text, uint64_t *numb
 		return 0;
 	case OPTION_TIME:
 		return parse_time(row, text, number, why, size);
+	case OPTION_TIME_POINT:
+		if (value__time_point(text, &point))
+			return say(why, size, row, text, "time: 10, 500ms or 2m after the begin, -1h before the end, 02:50, or 2026-11-27 02:50");
+		*number = point.kind;
+		return 0;
 	case OPTION_SIZE:
 		return value__size(text, number) ? say(why, size, row, text, "size from 1k to 1G bytes") : 0;
 	case OPTION_USER:

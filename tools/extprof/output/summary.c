@@ -364,8 +364,12 @@ static void add_cpu(struct table *t)
 	double sampled = (double)process_table__sampled(t->r, m->all_modes.cpu_taken) / 1e9;
 	double cpu = (double)m->cpu_time / 1e9;
 
-	text__addf(t->out, "CPU used: %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
-		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / m->duration);
+	if (m->whole)
+		text__addf(t->out, "CPU used in all %.1f s that were recorded", m->whole);
+	else
+		text__adds(t->out, "CPU used");
+	text__addf(t->out, ": %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
+		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / (m->whole ? m->whole : m->duration));
 }
 
 /* Add what the profile is of, and how much CPU time the program used. */

@@ -109,6 +109,8 @@ struct report_meta {
 	time_t started;
 	uint64_t started_at;	/* the same, CLOCK_MONOTONIC, ns */
 	double duration;	/* s that were recorded */
+	double whole;		/* s of the recording that this is a part of; CPU time, accounts, processes and threads are of it.
+				 * 0: it is no part */
 	uint64_t paused;	/* ns of pauses, which are no part of the duration */
 	uint64_t cpu_time;	/* ns, as the kernel accounts it; 0 unknown */
 	uint64_t missed;	/* ticks that came too late to be samples */

@@ -287,6 +287,24 @@ uint64_t recording_account__wall(struct recording_reader *r)
 	return wall ? wall : seconds < INT64_MAX / SECOND ? seconds * SECOND : 0;
 }
 
+int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64_t *end, struct diag *d)
+{
+	uint64_t began = (uint64_t)recording_reader__number(r, "started_monotonic_ns"), last = 0;
+	sqlite3_stmt *s;
+	int code;
+
+	*begin = *end = recording_account__wall(r);
+	s = prepare(r, "SELECT max(last_ns) FROM blocks", &code);
+	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		last = amount(s, 0);
+		code = SQLITE_OK;
+	}
+	/* Both are below 2^63. */
+	if (last > began)
+		*end += last - began;
+	return done(r, s, code, d);
+}
+
 int recording_account__paused(struct recording_reader *r, uint64_t from, uint64_t until, uint64_t *ns, struct diag *d)
 {
 	sqlite3_stmt *s;

@@ -33,6 +33,9 @@ int recording_account__read(struct recording_reader *r, const struct recording_t
 /* When the recording began, ns since 1970, by the clock of its machine. */
 uint64_t recording_account__wall(struct recording_reader *r);
 
+/* The same, and the time of the last sample by that clock; without samples it is the begin.  0 or -errno with *d. */
+int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64_t *end, struct diag *d);
+
 /* *ns: of the pauses of the recording, what is in that time.  0 or -errno with *d. */
 int recording_account__paused(struct recording_reader *r, uint64_t from, uint64_t until, uint64_t *ns, struct diag *d);
 

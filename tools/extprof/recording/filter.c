@@ -131,11 +131,26 @@ bool recording_matches__sample(struct recording_matches *m, const struct recordi
 	return true;
 }
 
-void recording_filter__times(const struct recording_filter *f, uint64_t begin, uint64_t later, uint64_t *since,
-			     uint64_t *until)
+/* A time that was `then` when the recording began at `begin`.  A moment before that is 0. */
+static uint64_t placed(uint64_t moment, uint64_t then, uint64_t begin)
 {
-	*since = f->since > later ? begin + (f->since - later) : 0;
-	*until = !f->until ? UINT64_MAX : f->until > later ? begin + (f->until - later) : 0;
+	uint64_t at;
+
+	if (moment <= then)
+		return 0;
+	return __builtin_add_overflow(begin, moment - then, &at) ? UINT64_MAX : at;
+}
+
+void recording_span__times(const struct recording_span *s, uint64_t begin, uint64_t wall, uint64_t later,
+			   uint64_t *since, uint64_t *until)
+{
+	*since = s->since_at ? placed(s->since_at, wall, begin) : placed(s->since, later, begin);
+	*until = s->until_at ? placed(s->until_at, wall, begin) : s->until ? placed(s->until, later, begin) : UINT64_MAX;
+}
+
+uint64_t recording_span__from(const struct recording_span *s, uint64_t wall)
+{
+	return s->since_at ? placed(s->since_at, wall, 0) : s->since;
 }
 
 int recording_matches__init(struct recording_matches *m, const struct recording_tables *tables,

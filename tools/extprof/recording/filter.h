@@ -29,8 +29,15 @@ enum recording_key {
 	KEY_LABEL		/* the value of a label */
 };
 
+/* Since and until 0: from the begin, to the end. */
+struct recording_span {
+	uint64_t since, until;	/* ns after the begin of the first recording */
+	uint64_t since_at, until_at;	/* instead of them: ns since 1970, by the clock of the recording's machine; 0: none */
+};
+
 struct recording_filter {
-	uint64_t since, until;	/* ns after the begin of the first recording; until 0: to the end */
+	struct recording_span span;
+	struct recording_span second;	/* of the second recording of a comparison; else unused */
 	struct recording_condition {
 		enum recording_key key;
 		char label[128];
@@ -47,11 +54,14 @@ struct recording_filter {
 int recording_filter__add(struct recording_filter *f, const char *text);
 
 /*
- * From when to when samples count, CLOCK_MONOTONIC of a recording that began at `begin`, so many ns later than the first
- * one.  Since 0: from its begin.
+ * From when to when samples count, CLOCK_MONOTONIC of a recording that began at `begin`, which was `wall` (ns since 1970),
+ * and `later` ns later than the first one.  Since 0: from its begin.
  */
-void recording_filter__times(const struct recording_filter *f, uint64_t begin, uint64_t later, uint64_t *since,
-			     uint64_t *until);
+void recording_span__times(const struct recording_span *s, uint64_t begin, uint64_t wall, uint64_t later,
+			   uint64_t *since, uint64_t *until);
+
+/* ns after the begin of the first recording, which was `wall`, from which on samples count. */
+uint64_t recording_span__from(const struct recording_span *s, uint64_t wall);
 
 /* Results of the filter for the rows of one recording.  Zero-initialise. */
 struct recording_matches {

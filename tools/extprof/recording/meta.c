@@ -218,6 +218,10 @@ static void add_field(const struct field *f, char *to, const char *from, bool fi
 
 void recording_meta__add(struct report_meta *sum, const struct report_meta *m, bool only, bool first)
 {
+	/* Of some a part may be shown, and of others all. */
+	double whole = sum->whole || m->whole ? (sum->whole ? sum->whole : sum->duration) + (m->whole ? m->whole : m->duration) : 0;
+
+	sum->whole = only ? m->whole : whole;
 	for (size_t i = 0; i < FIELDS; i++) {
 		char *to = (char *)sum + fields[i].offset;
 		const char *from = (const char *)m + fields[i].offset;

@@ -492,7 +492,8 @@ static void place_recordings(struct recording_profile *p)
 
 		/* Those that are compared have each their own begin. */
 		in->later = p->compares ? 0 : in->wall - p->inputs[p->first].wall;
-		recording_filter__times(&p->filter, in->begin, in->later, &in->since, &in->until);
+		recording_span__times(p->compares && i ? &p->filter.second : &p->filter.span, in->begin, in->wall, in->later,
+				      &in->since, &in->until);
 	}
 }
 

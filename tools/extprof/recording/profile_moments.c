@@ -136,7 +136,7 @@ static int make_timelines(const struct recording_profile *p, struct reports *rep
 			return recording_profile__no_memory(d);
 		t->begin = first->begin;
 		t->wall = first->wall;
-		t->from = p->filter.since;
+		t->from = recording_span__from(&p->filter.span, first->wall);
 		t->until = end > t->from ? end : t->from;
 		reports->list[i].timeline = t;
 	}

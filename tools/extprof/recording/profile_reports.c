@@ -54,6 +54,7 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 {
 	struct report_meta *m = &report->meta;
 	uint64_t from = in->since > in->begin ? in->since : in->begin, until;
+	bool is_part = in->since || in->until != UINT64_MAX;
 	const char *why;
 
 	m->modes = p->mode_count;
@@ -61,7 +62,8 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9) + m->paused;
 
 		until = in->until < end ? in->until : end;
-		return in->since || in->until != UINT64_MAX ? set_duration(in, from, until, m, d) : 0;
+		m->whole = is_part ? m->duration : 0;
+		return is_part ? set_duration(in, from, until, m, d) : 0;
 	}
 	m->period = (uint64_t)recording_reader__number(in->reader, "period_ns");
 	m->started = (time_t)recording_reader__number(in->reader, "started_unix_s");

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "recording/account.h"
+
 struct wanted {
 	struct recording_matches *matches;
 	uint64_t since, until;
@@ -66,7 +68,7 @@ int recording_requests__read(struct recording_requests *r, struct recording_read
 		return err;
 	if (recording_matches__init(&r->matches, &r->tables, &r->filter))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
-	recording_filter__times(filter, begin, later, &since, &until);
+	recording_span__times(&filter->span, begin, recording_account__wall(reader), later, &since, &until);
 	return request_choice__find(&filter->requests, &r->requests, reader, &r->matches, begin, since, until, d);
 }
 

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which recordings a command reads, of files and folders, and which time of them. */
+#ifndef EXTPROF_CLI_RECORDED_FILES_H
+#define EXTPROF_CLI_RECORDED_FILES_H
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+
+/* ns since 1970, as extprof_recorded_options has them; 0: from the begin, to the end. */
+struct recorded_span {
+	uint64_t since, until;
+};
+
+/* Zero-initialise. */
+struct recorded_files {
+	struct extprof_recorded *recorded;	/* all of them as one; NULL after a failure */
+	char **paths;			/* of those that were opened */
+	unsigned int count;
+	struct recorded_span span;
+	bool incomplete;		/* a file of a folder could not be read, and a message said so */
+};
+
+/*
+ * Open `count` files or folders and find out what --since and --until mean.  Of a folder those recordings are opened that
+ * have samples of that time.  The exit status; a message was printed if it is not STATUS_OK.  The caller closes in both
+ * cases.
+ */
+int recorded_files__open(struct recorded_files *f, const struct options *o, const char *const *names, unsigned int count);
+void recorded_files__close(struct recorded_files *f);
+
+/* `status` of a command, or another one if not all could be read that was asked for. */
+int recorded_files__status(const struct recorded_files *f, int status);
+
+#endif /* EXTPROF_CLI_RECORDED_FILES_H */
