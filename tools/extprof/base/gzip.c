@@ -66,3 +66,38 @@ int gzip__finish(struct gzip *g)
 	deflateEnd(&g->zlib);
 	return g->err;
 }
+
+static ssize_t write_through(void *cookie, const char *data, size_t size)
+{
+	struct gzip *g = cookie;
+
+	gzip__write(g, data, size);
+	if (!g->err)
+		return (ssize_t)size;
+	errno = -g->err;
+	return 0;
+}
+
+int gzip__open(struct gzip *g, FILE *to, FILE **through)
+{
+	static const cookie_io_functions_t functions = { .write = write_through };
+	int err = gzip__start(g, to);
+
+	if (err)
+		return err;
+	*through = fopencookie(g, "w", functions);
+	if (*through)
+		return 0;
+	gzip__finish(g);
+	return -ENOMEM;
+}
+
+int gzip__close(struct gzip *g, FILE *through, int err)
+{
+	int last;
+
+	if (fclose(through) && !err)
+		err = g->err ? g->err : -EIO;
+	last = gzip__finish(g);
+	return err ? err : last;
+}

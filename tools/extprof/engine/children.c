@@ -2,9 +2,11 @@
 /* VMs that a fork made: their memory is opened while they live, and what is known of them told. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/text.h"
 #include "engine/state.h"
+#include "process/own_name.h"
 #include "process/proc.h"
 #include "ruby/name_retention.h"
 
@@ -32,6 +34,11 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 		row->cgroup = process__cgroup(p->pid);
 	if (!row->cwd)
 		row->cwd = proc__cwd(p->pid);
+	/* It may have executed another program. */
+	free(row->executable);
+	free(row->resource);
+	row->executable = proc__executable(p->pid);
+	row->resource = own_name__read(p->pid);
 	/* One that the caller named, if there is one. */
 	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {
 		e->first_row = p->row;

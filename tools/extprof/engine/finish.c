@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "engine/state.h"
@@ -288,6 +289,9 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", e->ruby_version);
 	snprintf(m->ruby_description, sizeof(m->ruby_description), "%s", e->ruby_description);
 	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
+	if (gethostname(m->host, sizeof(m->host)))
+		m->host[0] = '\0';
+	m->host[sizeof(m->host) - 1] = '\0';
 	m->modes = e->settings.mode_count;
 	m->not_added = e->not_added;
 	snprintf(m->why_not_added, sizeof(m->why_not_added), "%.255s", e->why_not_added.text);

@@ -229,36 +229,13 @@ static void free_all(struct firefox *x)
 	free(x);
 }
 
-static ssize_t write_compressed(void *cookie, const char *data, size_t size)
-{
-	struct gzip *g = cookie;
-
-	gzip__write(g, data, size);
-	if (!g->err)
-		return (ssize_t)size;
-	errno = -g->err;
-	return 0;
-}
-
 /* Write the file through zlib. */
 static int write_gzip(struct firefox *x, FILE *to)
 {
-	static const cookie_io_functions_t functions = { .write = write_compressed };
 	struct gzip g;
-	int err = gzip__start(&g, to), last;
+	int err = gzip__open(&g, to, &x->json.to);
 
-	if (err)
-		return err;
-	x->json.to = fopencookie(&g, "w", functions);
-	if (!x->json.to) {
-		gzip__finish(&g);
-		return -ENOMEM;
-	}
-	err = write_all(x);
-	if (fclose(x->json.to) && !err)
-		err = g.err ? g.err : -EIO;
-	last = gzip__finish(&g);
-	return err ? err : last;
+	return err ? err : gzip__close(&g, x->json.to, write_all(x));
 }
 
 static int write_firefox(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)

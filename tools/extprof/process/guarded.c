@@ -40,7 +40,9 @@ _Static_assert(sizeof(struct answer) <= HELPER_ANSWER_MAX, "an answer fits");
 
 /* -- in the helper ----------------------------------------------------------------------------------- */
 
-const char *const guarded_file_names[GUARDED_FILES] = { [GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps" };
+const char *const guarded_file_names[GUARDED_FILES] = {
+	[GUARDED_CMDLINE] = "cmdline", [GUARDED_MAPS] = "maps", [GUARDED_ENVIRON] = "environ",
+};
 
 static int begin(void)
 {

@@ -49,7 +49,7 @@ int guarded__write(const struct guarded *g, int mem, uint64_t address, const voi
 int guarded__read_pid(const struct guarded *g, pid_t pid, uint64_t address, void *to, size_t length);
 
 /* Files that show memory of a process. */
-enum guarded_file { GUARDED_CMDLINE, GUARDED_MAPS, GUARDED_FILES };
+enum guarded_file { GUARDED_CMDLINE, GUARDED_MAPS, GUARDED_ENVIRON, GUARDED_FILES };
 extern const char *const guarded_file_names[GUARDED_FILES];
 
 /* Like fopen(): NULL and *err on an error.  It has `max` bytes of the file at most.  The caller closes it. */

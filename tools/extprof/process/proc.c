@@ -205,14 +205,15 @@ int proc__no_descriptors(struct diag *d, int err, pid_t pid)
 	return -err;
 }
 
-char *proc__cwd(pid_t pid)
+/* Where a link in /proc leads. */
+static char *target_of(pid_t pid, const char *link)
 {
 	static const char deleted[] = " (deleted)";
 	char path[PROC_PATH_MAX], to[PATH_MAX];
 	struct text clean = { 0 };
 	ssize_t length;
 
-	proc__path(path, pid, 0, "cwd");
+	proc__path(path, pid, 0, link);
 	length = readlink(path, to, sizeof(to));
 	/* The link can be changed by what it belongs to; it is only a text here. */
 	if (length <= 0 || length == sizeof(to) || to[0] != '/')
@@ -224,6 +225,16 @@ char *proc__cwd(pid_t pid)
 		return clean.data;
 	text__free(&clean);
 	return NULL;
+}
+
+char *proc__cwd(pid_t pid)
+{
+	return target_of(pid, "cwd");
+}
+
+char *proc__executable(pid_t pid)
+{
+	return target_of(pid, "exe");
 }
 
 bool proc__is_of_others(void)

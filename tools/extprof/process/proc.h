@@ -36,8 +36,9 @@ uint64_t proc__cpu_time(pid_t pid);
 /* When the process began: CLOCK_BOOTTIME in ns, rounded down to the kernel's tick.  0: there is no such process. */
 uint64_t proc__started(pid_t pid);
 
-/* Its working directory, clean; the caller frees it.  NULL: unknown. */
+/* Its working directory, and the file of its program, clean; the caller frees them.  NULL: unknown. */
 char *proc__cwd(pid_t pid);
+char *proc__executable(pid_t pid);
 
 /* Is the /proc here that of another pid namespace?  Its pids are other processes then. */
 bool proc__is_of_others(void);

@@ -23,6 +23,8 @@ static void free_texts(struct process_row *row)
 {
 	free(row->cgroup);
 	free(row->cwd);
+	free(row->executable);
+	free(row->resource);
 }
 
 static int copy_text(char **to, const char *from)
@@ -64,8 +66,10 @@ int processes__copy(struct processes *to, const struct processes *p)
 		struct process_row *row = &to->rows[to->count];
 
 		*row = p->rows[to->count];
-		row->cgroup = row->cwd = NULL;
-		if (copy_text(&row->cgroup, p->rows[to->count].cgroup) || copy_text(&row->cwd, p->rows[to->count].cwd)) {
+		row->cgroup = row->cwd = row->executable = row->resource = NULL;
+		if (copy_text(&row->cgroup, p->rows[to->count].cgroup) || copy_text(&row->cwd, p->rows[to->count].cwd) ||
+		    copy_text(&row->executable, p->rows[to->count].executable) ||
+		    copy_text(&row->resource, p->rows[to->count].resource)) {
 			free_texts(row);
 			processes__free(to);
 			return -ENOMEM;

@@ -29,6 +29,9 @@ struct process_row {
 	bool watched;			/* a child that was not to be sampled: only its CPU time is known */
 	char *cgroup;			/* clean path; NULL unknown */
 	char *cwd;			/* its working directory when it was found, clean; NULL unknown */
+	char *executable;		/* the path of its program, clean; NULL unknown */
+	char *resource;			/* clean: "service.name=shop,..." as in OTEL_RESOURCE_ATTRIBUTES, see process/own_name.h;
+					 * NULL: nothing */
 	uint64_t started, ended_at;	/* CLOCK_MONOTONIC, ns: from when to when it was followed; 0 not yet */
 	/* CPU time by the kernel's account, ns: while its layout was known, and besides that, before
 	 * it was attached, after it executed another program, and of a process that is no ruby. */

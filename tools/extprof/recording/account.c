@@ -326,12 +326,23 @@ int recording_account__paused(struct recording_reader *r, uint64_t from, uint64_
 	return done(r, s, code, d);
 }
 
+/* A text of a process in the table `meta`; NULL: there is none. */
+static char *process_text(struct recording_reader *r, const char *form, uint32_t process)
+{
+	char key[40];
+
+	snprintf(key, sizeof(key), form, process);
+	return recording_reader__text(r, key);
+}
+
 char *recording_account__cwd(struct recording_reader *r, uint32_t process)
 {
-	char key[32];
+	return process_text(r, RECORDING_CWD_KEY, process);
+}
 
-	snprintf(key, sizeof(key), RECORDING_CWD_KEY, process);
-	return recording_reader__text(r, key);
+static uint64_t length_of(const char *text)
+{
+	return text ? strlen(text) : 0;
 }
 
 static int read_processes(struct recording_reader *r, const struct recording_tables *t, struct report *report,
@@ -363,7 +374,9 @@ static int read_processes(struct recording_reader *r, const struct recording_tab
 		row->cpu_time_unfollowed = from->cpu_unfollowed;
 		row->cpu_taken = from->cpu_samples;
 		row->cwd = recording_account__cwd(r, id);
-		bytes += strlen(from->cgroup) + (row->cwd ? strlen(row->cwd) : 0);
+		row->executable = process_text(r, RECORDING_EXECUTABLE_KEY, id);
+		row->resource = process_text(r, RECORDING_RESOURCE_KEY, id);
+		bytes += strlen(from->cgroup) + length_of(row->cwd) + length_of(row->executable) + length_of(row->resource);
 		if (bytes > RECORDING_TEXTS_MAX)
 			return damaged(d, "the texts of its processes are too long");
 		if (*from->cgroup && !(row->cgroup = strdup(from->cgroup)))

@@ -28,6 +28,9 @@
 
 /* A key in the table `meta`: the working directory of the process with that id. */
 #define RECORDING_CWD_KEY "process.%u.cwd"
+/* The same of its program, and of what it says of itself. */
+#define RECORDING_EXECUTABLE_KEY "process.%u.executable"
+#define RECORDING_RESOURCE_KEY "process.%u.resource"
 
 /* A kind in the table `events`: a pause. */
 #define RECORDING_PAUSED "paused"

@@ -146,6 +146,7 @@ static int write_process(struct recording_sink *s, uint32_t row, const struct pr
 	struct recording_process r = {
 		.id = s->process_base + row + 1, .pid = p->pid, .uid = p->uid, .command = p->command,
 		.ruby = p->ruby_version, .cgroup = p->cgroup, .ended = p->ended, .cwd = p->cwd,
+		.executable = p->executable, .resource = p->resource,
 		.flags = (p->replaced ? RECORDING_REPLACED : 0) | (p->watched ? RECORDING_WATCHED : 0),
 		.began = p->started, .ended_at = p->ended_at, .cpu = p->cpu_time, .cpu_unfollowed = p->cpu_time_unfollowed,
 		.cpu_samples = p->cpu_taken,

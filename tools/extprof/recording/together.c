@@ -32,7 +32,7 @@ static int add_processes(struct processes *sum, struct processes *part, uint64_t
 			return diag__set(d, DIAG_RECORDING, E2BIG, "the recordings have too many processes together");
 		row = &sum->rows[base + i];
 		*row = *from;
-		from->cgroup = from->cwd = NULL;
+		from->cgroup = from->cwd = from->executable = from->resource = NULL;
 		if (row->parent != PROCESS_NONE)
 			row->parent += base;
 		row->started = moved(row->started, later);

@@ -388,7 +388,7 @@ int recording_writer__process(struct recording_writer *w, const struct recording
 	const uint64_t values[] = {
 		row->flags, row->began, row->ended_at, row->cpu, row->cpu_unfollowed, row->cpu_samples,
 	};
-	char key[32];
+	char key[40];
 
 	if (check_id(w, row->id, RECORDING_PROCESSES_MAX, "processes") || ready(w) ||
 	    bind_string(w, PUT_PROCESS, 6, row->command) || bind_string(w, PUT_PROCESS, 7, row->ruby) ||
@@ -401,10 +401,16 @@ int recording_writer__process(struct recording_writer *w, const struct recording
 		bind(w, PUT_PROCESS, 4, row->parent);
 	bind(w, PUT_PROCESS, 5, row->uid);
 	bind_all(w, PUT_PROCESS, 10, values, COUNT(values));
-	if (run(w, PUT_PROCESS) || !row->cwd)
+	if (run(w, PUT_PROCESS))
 		return w->err;
 	snprintf(key, sizeof(key), RECORDING_CWD_KEY, row->id);
-	return recording_writer__set_text(w, key, row->cwd);
+	if (row->cwd && recording_writer__set_text(w, key, row->cwd))
+		return w->err;
+	snprintf(key, sizeof(key), RECORDING_EXECUTABLE_KEY, row->id);
+	if (row->executable && recording_writer__set_text(w, key, row->executable))
+		return w->err;
+	snprintf(key, sizeof(key), RECORDING_RESOURCE_KEY, row->id);
+	return row->resource ? recording_writer__set_text(w, key, row->resource) : 0;
 }
 
 int recording_writer__thread(struct recording_writer *w, uint32_t id, uint32_t process, uint32_t frame)

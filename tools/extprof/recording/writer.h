@@ -39,7 +39,7 @@ struct recording_process {
 	int pid;
 	uint32_t uid;
 	const char *command, *ruby, *cgroup, *ended;
-	const char *cwd;	/* in table `meta` */
+	const char *cwd, *executable, *resource;	/* in table `meta` */
 	uint32_t flags;		/* RECORDING_ */
 	uint64_t began, ended_at;	/* CLOCK_MONOTONIC, ns; 0 unknown or not yet */
 	uint64_t cpu, cpu_unfollowed;	/* ns */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes as resources: what names the service, and what else tells it apart from others. */
+#include "output/otlp.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "profile/group_names.h"
+
+#define RESOURCES_MAX (1u << 20)
+/* Pyroscope takes 30 labels, of which it adds some itself. */
+#define ATTRIBUTES_MAX 24u
+#define KEY_MAX_LENGTH 128u
+#define VALUE_MAX_LENGTH 256u
+/* Of a container's id. */
+#define CONTAINER_DIGITS 64u
+
+struct builder {
+	Otlp__Resource resource;
+	Otlp__KeyValue *list[ATTRIBUTES_MAX], attributes[ATTRIBUTES_MAX];
+	Otlp__AnyValue values[ATTRIBUTES_MAX];
+	struct text texts[2 * ATTRIBUTES_MAX];
+	uint32_t text_count;
+	bool failed;
+};
+
+static bool has(const struct builder *b, const char *key)
+{
+	for (size_t i = 0; i < b->resource.n_attributes; i++)
+		if (!strcmp(b->attributes[i].key, key))
+			return true;
+	return false;
+}
+
+/* The value of a new attribute.  NULL: it is there already, or there is no room. */
+static Otlp__AnyValue *add(struct builder *b, const char *key)
+{
+	size_t i = b->resource.n_attributes;
+
+	if (!*key || has(b, key))
+		return NULL;
+	if (i == ATTRIBUTES_MAX) {
+		b->resource.dropped_attributes_count++;
+		return NULL;
+	}
+	b->list[i] = &b->attributes[i];
+	otlp__key_value__init(&b->attributes[i]);
+	otlp__any_value__init(&b->values[i]);
+	/* They are only read. */
+	b->attributes[i].key = (char *)key;
+	b->attributes[i].value = &b->values[i];
+	b->resource.n_attributes++;
+	return &b->values[i];
+}
+
+/* Nothing if it is "". */
+static void add_text(struct builder *b, const char *key, const char *text)
+{
+	Otlp__AnyValue *value = *text ? add(b, key) : NULL;
+
+	if (!value)
+		return;
+	value->value_case = OTLP__ANY_VALUE__VALUE_STRING_VALUE;
+	value->string_value = (char *)text;
+}
+
+/* A text that lives as long as the builder. */
+static struct text *new_text(struct builder *b)
+{
+	return b->text_count < 2 * ATTRIBUTES_MAX ? &b->texts[b->text_count++] : NULL;
+}
+
+/* -- what the program says of itself -------------------------------------------------------------------- */
+
+/* Append a part of OTEL_RESOURCE_ATTRIBUTES without its escapes, cleaned. */
+static void add_decoded(struct text *to, const char *from, size_t length, size_t max)
+{
+	struct text raw = { 0 };
+
+	for (size_t i = 0; i < length; i++) {
+		char digits[3] = { 0 }, c = from[i];
+
+		if (c == '%' && length - i > 2 && isxdigit((unsigned char)from[i + 1]) && isxdigit((unsigned char)from[i + 2])) {
+			memcpy(digits, from + i + 1, 2);
+			c = (char)strtoul(digits, NULL, 16);
+			i += 2;
+		}
+		text__add(&raw, &c, 1);
+	}
+	to->failed |= raw.failed;
+	if (raw.length)
+		text__add_clean(to, raw.data, raw.length, max);
+	text__free(&raw);
+}
+
+static void trim(const char **text, size_t *length)
+{
+	for (; *length && isblank((unsigned char)**text); (*text)++)
+		--*length;
+	while (*length && isblank((unsigned char)(*text)[*length - 1]))
+		--*length;
+}
+
+/* "key=value,key=value": the first one of equal keys. */
+static void add_own(struct builder *b, const char *list)
+{
+	while (list && *list) {
+		size_t length = strcspn(list, ","), key = strcspn(list, ",=");
+		const char *name = list, *value = list + key + 1;
+		size_t value_length = key < length ? length - key - 1 : 0;
+		struct text *texts[2];
+
+		list += length + (list[length] == ',');
+		trim(&name, &key);
+		if (!key || !value_length)
+			continue;
+		trim(&value, &value_length);
+		texts[0] = new_text(b);
+		texts[1] = new_text(b);
+		if (!texts[0] || !texts[1]) {
+			b->resource.dropped_attributes_count++;
+			continue;
+		}
+		add_decoded(texts[0], name, key, KEY_MAX_LENGTH);
+		add_decoded(texts[1], value, value_length, VALUE_MAX_LENGTH);
+		b->failed |= texts[0]->failed || texts[1]->failed;
+		/* These are known better. */
+		if (strncmp(text__string(texts[0]), "process.", 8))
+			add_text(b, text__string(texts[0]), text__string(texts[1]));
+	}
+}
+
+/* -- what extprof knows --------------------------------------------------------------------------------- */
+
+/* The id of a container is 64 digits in the path of its cgroup: "/docker/ID", "/cri-containerd-ID.scope".  The last one. */
+static void add_container(struct builder *b, const char *cgroup)
+{
+	const char *found = NULL;
+	struct text *t;
+
+	for (const char *at = cgroup; at && *at;) {
+		size_t digits = strspn(at, "0123456789abcdef");
+
+		if (digits == CONTAINER_DIGITS)
+			found = at;
+		at += digits + (at[digits] != '\0');
+	}
+	t = found ? new_text(b) : NULL;
+	if (!t)
+		return;
+	text__add(t, found, CONTAINER_DIGITS);
+	b->failed |= t->failed;
+	add_text(b, "container.id", text__string(t));
+}
+
+static void add_instance(struct builder *b, const char *host, uint32_t pid)
+{
+	struct text *t = pid ? new_text(b) : NULL;
+
+	if (!t)
+		return;
+	text__addf(t, *host ? "%s:%u" : "%s%u", host, pid);
+	b->failed |= t->failed;
+	add_text(b, "service.instance.id", text__string(t));
+}
+
+int otlp__pack_resource(const struct otlp_resource *from, struct otlp_list *to)
+{
+	const struct report *r = from->report;
+	const struct frame *f = from->label == OTLP_NONE ? NULL : &r->labels[from->label].frame;
+	const char *name = f && f->known == KNOWN ? f->name : "";
+	const char *version = from->row ? from->row->ruby_version : r->meta.ruby_version;
+	uint32_t pid = f ? f->pid : 0;
+	struct builder *b = calloc(1, sizeof(*b));
+	Otlp__AnyValue *number;
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	otlp__resource__init(&b->resource);
+	b->resource.attributes = b->list;
+	number = pid ? add(b, "process.pid") : NULL;
+	if (number) {
+		number->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
+		number->int_value = pid;
+	}
+	add_text(b, "process.runtime.name", "ruby");
+	add_text(b, "process.runtime.version", version);
+	/* That of the first one. */
+	if (!strcmp(version, r->meta.ruby_version))
+		add_text(b, "process.runtime.description", r->meta.ruby_description);
+	if (from->row) {
+		add_text(b, "process.executable.path", from->row->executable ? from->row->executable : "");
+		if (from->row->executable && strrchr(from->row->executable, '/'))
+			add_text(b, "process.executable.name", strrchr(from->row->executable, '/') + 1);
+		add_own(b, from->row->resource);
+	}
+	add_text(b, "service.name", *name ? name : "unknown_service:ruby");
+	add_text(b, "host.name", r->meta.host);
+	add_instance(b, r->meta.host, pid);
+	if (from->row)
+		add_container(b, from->row->cgroup);
+	err = b->failed ? -ENOMEM : otlp_list__append_message(to, &b->resource.base);
+	for (uint32_t i = 0; i < b->text_count; i++)
+		text__free(&b->texts[i]);
+	free(b);
+	return err;
+}
+
+/* -- which there are ------------------------------------------------------------------------------------- */
+
+/* The row of a process; of several with its pid, the one that is called like it. */
+static const struct process_row *row_of(const struct report *r, const struct frame *f)
+{
+	const struct process_row *found = NULL;
+
+	for (uint32_t i = 0; f->pid && i < r->processes.count; i++) {
+		const struct process_row *row = &r->processes.rows[i];
+		struct text command = { 0 };
+		bool same;
+
+		if (row->pid != (int)f->pid || row->watched)
+			continue;
+		group_names__add_command(row->command, &command);
+		same = !command.failed && !strcmp(text__string(&command), f->name);
+		text__free(&command);
+		if (same)
+			return row;
+		found = found ? found : row;
+	}
+	return found;
+}
+
+uint32_t otlp__resource(struct otlp *x, const struct report *r, uint32_t label)
+{
+	const struct frame *f = label == OTLP_NONE ? NULL : &r->labels[label].frame;
+	uint64_t key = f ? hash__bytes(f->name, strlen(f->name), (uint64_t)f->known << 32 | f->pid) : 0;
+	struct otlp_resource *p;
+	uint32_t number;
+
+	while ((number = map64__get(&x->resource_map, key)) != MAP64_NONE) {
+		const struct otlp_resource *o = &x->resources[number];
+		const struct frame *g = o->label == OTLP_NONE ? NULL : &o->report->labels[o->label].frame;
+
+		if ((!f && !g) || (f && g && f->pid == g->pid && f->known == g->known && !strcmp(f->name, g->name)))
+			return number;
+		key++;
+	}
+	if (array__reserve(&x->resources, x->resource_count, 1, &x->resource_room, RESOURCES_MAX, sizeof(*p)) ||
+	    map64__add(&x->resource_map, key, x->resource_count)) {
+		x->err = -ENOMEM;
+		return OTLP_NONE;
+	}
+	p = &x->resources[x->resource_count];
+	*p = (struct otlp_resource){
+		.report = r, .label = label, .row = f ? row_of(r, f) : NULL, .number = x->resource_count,
+	};
+	return x->resource_count++;
+}
