@@ -12,6 +12,7 @@ import zlib
 from collections import Counter
 
 import harness
+import otlp
 from harness import case, check
 
 PROGRAM = """
@@ -25,7 +26,7 @@ STDOUT.sync = true
 puts "ready"
 loop { lock.synchronize { left(16) }; GC.start if rand(50) == 0 }
 """
-FORMATS = ["folded", "speedscope.json", "pb.gz", "summary"]
+FORMATS = ["folded", "speedscope.json", "pb.gz", "otlp", "summary"]
 
 
 def read(path):
@@ -35,6 +36,8 @@ def read(path):
 
 def content(path):
     """What a file says. Tables of frames are in the order in which the profile met them, which says nothing."""
+    if path.endswith(".otlp"):
+        return otlp.content(otlp.decode(read(path)))
     if path.endswith(".json"):
         document = json.loads(read(path))
         frames = [json.dumps(f) for f in document["shared"].pop("frames")]

@@ -33,5 +33,6 @@ part compatible python3 "$src/contract/compatible.py" "$src/../../include/ruby/d
 part old_reader "$dir/old_reader"
 part new_reader "$dir/new_reader"
 part formats sh "$src/formats.sh" "$dir"
+part otlp_schema python3 "$src/otlp_schema.py" "$dir/formats.out" "$src/../.."
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

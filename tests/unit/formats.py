@@ -16,6 +16,10 @@ import subprocess
 import sys
 from collections import Counter
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "live"))
+sys.dont_write_bytecode = True
+import otlp  # noqa: E402
+
 PERIOD = 10101010
 # How many outermost frames are groups.
 PROFILES = {"empty": 1, "plain": 0, "threads": 1, "patterns": 2, "all": 3, "deep": 1}
@@ -649,7 +653,62 @@ def script_formats(directory, profile):
     return "%d methods" % methods["count"]
 
 
-CHECKS = [callgrind_costs, callgrind_annotate, script_formats, pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
+# -- OTLP -----------------------------------------------------------------------------
+
+def otlp_file(directory, profile, detail):
+    """Both forms of it: they say the same, and break no rule."""
+    path = os.path.join(directory, "%s.%s.otlp" % (profile, detail))
+    with open(path, "rb") as f:
+        document = otlp.decode(f.read())
+    with open(path + "-json", encoding="utf-8") as f:
+        check(json.load(f) == document, "JSON and protocol buffers differ")
+    try:
+        otlp.check(document)
+    except otlp.Refused as e:
+        raise Failed(str(e)) from e
+    return document
+
+
+def otlp_frame(f):
+    """As folded has it."""
+    name = f.system or f.name
+    line = ":%s%d" % ("~" if f.approximate else "", f.line) if f.line else ""
+    return as_folded(name + (" " + f.path + line if f.path else ""))
+
+
+def otlp_stacks(directory, profile):
+    """every stack with whose it is, its count and its time"""
+    document = otlp_file(directory, profile, "lines")
+    truth = folded(os.path.join(directory, profile + ".lines.folded"))
+    expected, got = Counter(), Counter()
+    for (labels, frames), n in labelled(truth, PROFILES[profile]).items():
+        of = dict(labels)
+        service = of.get("process", "")
+        key = ("unknown_service:ruby" if service in ("", "12") else service, of.get("pid"), of.get("thread"), of.get("tid"),
+               of.get("cgroup"), frames)
+        expected[("samples", "count"), key] += n
+        expected[("cpu", "nanoseconds"), key] += n * PERIOD
+    for resource, scope, kind, labels, stack, link, amount in otlp.samples(document):
+        check(scope == "process_cpu" and link == (None, None), "%s %s", scope, link)
+        frames = tuple(map(otlp_frame, stack))
+        if stack[-1].kind in ("thread", "process"):
+            check(len(stack) == 1 and stack[0].type is None, "%s", stack)
+            frames = (as_folded(stack[0].name),)
+        number = lambda x: None if x is None else str(x)  # noqa: E731
+        got[kind, (resource["service.name"], number(resource.get("process.pid")), labels.get("thread.name"),
+                   number(labels.get("thread.id")), labels.get("extprof.cgroup"), frames)] += amount
+    same(got, expected, "stacks")
+    for _, _, p in otlp.profiles(document):
+        check(p["timeUnixNano"] == "1700000000000000000" and p["durationNano"] == "12500000000" and p["period"] == str(PERIOD), "head: %s",
+              {k: v for k, v in p.items() if k != "samples"})
+        of = otlp.attributes(document, p)
+        check((of["extprof.recording.taken"], of["extprof.recording.lost"], of["extprof.recording.lost.ring-full"]) ==
+              (sum(truth.values()) + 5, 5, 5) and of["extprof.recording.missed"] == 3, "account: %s", of)
+    return "%d samples, %d stacks, %d locations" % (sum(truth.values()), len(document["dictionary"]["stackTable"]) - 1,
+                                                    len(document["dictionary"]["locationTable"]) - 1)
+
+
+CHECKS = [otlp_stacks, callgrind_costs, callgrind_annotate, script_formats, pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
 
 
 def main(directory):
@@ -663,7 +722,7 @@ def main(directory):
         except Skip as e:
             print("SKIP %s: %s" % (name, e))
             skipped += 1
-        except (Failed, AttributeError, KeyError, ValueError, subprocess.TimeoutExpired) as e:
+        except (Failed, otlp.Refused, AttributeError, KeyError, ValueError, subprocess.TimeoutExpired) as e:
             print("FAIL %s: %s %s" % (name, type(e).__name__, e))
             failed += 1
     print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))

@@ -14,7 +14,7 @@
 #include "profile_fixture.h"
 
 static const struct output_format *const formats[] = {
-	&output_pprof, &output_speedscope, &output_json, &output_table, &output_callgrind,
+	&output_pprof, &output_speedscope, &output_json, &output_table, &output_callgrind, &output_otlp, &output_otlp_json,
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -53,6 +53,10 @@ TEST(formats_are_chosen_by_suffix)
 	CHECK(output__by_path("a.PPROF") == &output_pprof);
 	CHECK(output__by_path("a.speedscope.json") == &output_speedscope);
 	CHECK(output__by_path("a.json") == &output_json);
+	CHECK(output__by_path("a.otlp") == &output_otlp);
+	CHECK(output__by_path("a.otlp.gz") == &output_otlp);
+	CHECK(output__by_path("a.otlp.json") == &output_otlp_json);
+	CHECK(output__by_path("a.OTLP.json.gz") == &output_otlp_json);
 	CHECK(output__by_path("json") == NULL);
 	CHECK(output__by_path(".pprof") == NULL);
 	CHECK(output__by_name("pprof") == &output_pprof);

@@ -13,6 +13,8 @@
 #define RESOURCES_MAX (1u << 20)
 /* Pyroscope takes 30 labels, of which it adds some itself. */
 #define ATTRIBUTES_MAX 24u
+/* Of them, those that the program has chosen: the others have room in any case. */
+#define OWN_MAX 12u
 #define KEY_MAX_LENGTH 128u
 #define VALUE_MAX_LENGTH 256u
 /* Of a container's id. */
@@ -104,32 +106,51 @@ static void trim(const char **text, size_t *length)
 		--*length;
 }
 
-/* "key=value,key=value": the first one of equal keys. */
-static void add_own(struct builder *b, const char *list)
+/* One of the program's own; `named`: only if it names the service. */
+static void add_pair(struct builder *b, const char *key, size_t key_length, const char *value, size_t value_length, bool named,
+		     uint32_t *count)
+{
+	struct text name = { 0 }, *texts[2];
+	bool wanted;
+
+	add_decoded(&name, key, key_length, KEY_MAX_LENGTH);
+	/* What begins with process. is known better. */
+	wanted = !strcmp(text__string(&name), "service.name") == named && strncmp(text__string(&name), "process.", 8) &&
+		 !has(b, text__string(&name));
+	b->failed |= name.failed;
+	text__free(&name);
+	if (!wanted)
+		return;
+	if (*count == OWN_MAX) {
+		b->resource.dropped_attributes_count++;
+		return;
+	}
+	texts[0] = new_text(b);
+	texts[1] = new_text(b);
+	if (!texts[0] || !texts[1])
+		return;
+	add_decoded(texts[0], key, key_length, KEY_MAX_LENGTH);
+	add_decoded(texts[1], value, value_length, VALUE_MAX_LENGTH);
+	b->failed |= texts[0]->failed || texts[1]->failed;
+	add_text(b, text__string(texts[0]), text__string(texts[1]));
+	*count += has(b, text__string(texts[0]));
+}
+
+/* "key=value,key=value": the first one of equal keys.  There is room for the service. */
+static void add_own(struct builder *b, const char *list, bool named, uint32_t *count)
 {
 	while (list && *list) {
 		size_t length = strcspn(list, ","), key = strcspn(list, ",=");
 		const char *name = list, *value = list + key + 1;
 		size_t value_length = key < length ? length - key - 1 : 0;
-		struct text *texts[2];
 
 		list += length + (list[length] == ',');
+		if (!value_length)
+			continue;
 		trim(&name, &key);
-		if (!key || !value_length)
-			continue;
 		trim(&value, &value_length);
-		texts[0] = new_text(b);
-		texts[1] = new_text(b);
-		if (!texts[0] || !texts[1]) {
-			b->resource.dropped_attributes_count++;
-			continue;
-		}
-		add_decoded(texts[0], name, key, KEY_MAX_LENGTH);
-		add_decoded(texts[1], value, value_length, VALUE_MAX_LENGTH);
-		b->failed |= texts[0]->failed || texts[1]->failed;
-		/* These are known better. */
-		if (strncmp(text__string(texts[0]), "process.", 8))
-			add_text(b, text__string(texts[0]), text__string(texts[1]));
+		if (key && value_length)
+			add_pair(b, name, key, value, value_length, named, count);
 	}
 }
 
@@ -173,7 +194,7 @@ int otlp__pack_resource(const struct otlp_resource *from, struct otlp_list *to)
 	const struct frame *f = from->label == OTLP_NONE ? NULL : &r->labels[from->label].frame;
 	const char *name = f && f->known == KNOWN ? f->name : "";
 	const char *version = from->row ? from->row->ruby_version : r->meta.ruby_version;
-	uint32_t pid = f ? f->pid : 0;
+	uint32_t pid = f ? f->pid : 0, own = 0;
 	struct builder *b = calloc(1, sizeof(*b));
 	Otlp__AnyValue *number;
 	int err;
@@ -196,7 +217,8 @@ int otlp__pack_resource(const struct otlp_resource *from, struct otlp_list *to)
 		add_text(b, "process.executable.path", from->row->executable ? from->row->executable : "");
 		if (from->row->executable && strrchr(from->row->executable, '/'))
 			add_text(b, "process.executable.name", strrchr(from->row->executable, '/') + 1);
-		add_own(b, from->row->resource);
+		add_own(b, from->row->resource, true, &own);
+		add_own(b, from->row->resource, false, &own);
 	}
 	add_text(b, "service.name", *name ? name : "unknown_service:ruby");
 	add_text(b, "host.name", r->meta.host);
