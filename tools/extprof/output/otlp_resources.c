@@ -210,8 +210,8 @@ int otlp__pack_resource(const struct otlp_resource *from, struct otlp_list *to)
 	}
 	add_text(b, "process.runtime.name", "ruby");
 	add_text(b, "process.runtime.version", version);
-	/* That of the first one. */
-	if (!strcmp(version, r->meta.ruby_version))
+	/* Recordings have that of the first one. */
+	if (!from->row || from->row->pid == r->meta.pid)
 		add_text(b, "process.runtime.description", r->meta.ruby_description);
 	if (from->row) {
 		add_text(b, "process.executable.path", from->row->executable ? from->row->executable : "");
