@@ -18,7 +18,7 @@ import otlp
 from case_firefox import PHASES, PROGRAM, sums_of_folded
 from case_formats import METHODS, lines_of, record as record_threads
 from case_groups import compare as compare_shares
-from case_native import Truth
+from case_native import Truth, extension
 from harness import Counted, case, check
 
 PROTO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "extprof", "output")
@@ -270,6 +270,82 @@ def names_services_and_processes(ctx):
     amounts = [sum(int(s["values"][0]) for s in rp["scopeProfiles"][0]["profiles"][1]["samples"]) for rp in document["resourceProfiles"]]
     check(amounts == sorted(amounts, reverse=True), "the first one is not that with most: %s", amounts)
     return ", ".join("%s %d" % item for item in pids.items())
+
+
+CONTEXT = """
+extension, kind, message, late = ARGV
+require extension
+STDOUT.sync = true
+def work = loop { 20000.times { |i| i * i }; sleep 0.002 }
+named = late || OtelContext.publish(kind, [message].pack("H*"))
+child = fork { work } if kind == "memfd"
+puts "#{Process.pid} #{child.to_i} #{named}"
+if late
+  gets
+  OtelContext.publish(kind, [message].pack("H*"))
+  puts "published"
+end
+work
+"""
+
+
+def packed(number, content):
+    """A field of a message: bytes, or a number."""
+    def varint(n):
+        return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+    return varint(number << 3) + varint(content) if isinstance(content, int) else varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def context_of(attributes):
+    """A message ProcessContext."""
+    pairs = b"".join(packed(1, packed(1, k) + packed(2, packed(3, v) if isinstance(v, int) else packed(1, v)))
+                     for k, v in attributes)
+    return packed(1, pairs) + packed(2, packed(1, b"threadlocal.schema_version") + packed(2, packed(1, b"x")))
+
+
+@case(timeout=120)
+def names_services_by_process_contexts(ctx):
+    """A context that the program has published names it before its environment does; one that cannot be read does not."""
+    library, script = extension(ctx, source=os.path.join(harness.PROGRAMS, "otel_context.c")), ctx.write("context.rb", CONTEXT)
+    env = harness.environment({"OTEL_SERVICE_NAME": "env", "OTEL_RESOURCE_ATTRIBUTES": "service.version=env,region=here"})
+    message = context_of([(b"service.name", "of a, context=é".encode()), (b"service.version", b"7"), (b"shard", 3),
+                          (b"telemetry.sdk.language", b"ruby")])
+    unknown = context_of([(b"service.name", b"unknown_service:ruby"), (b"service.version", b"8")])
+    kinds = {kind: message for kind in ("memfd", "anon", "file", "lost", "busy", "huge")}
+    kinds.update({"unknown": unknown, "damaged": message[:40], "late": message})
+    programs, pids, children = {}, {}, {}
+    for kind, content in kinds.items():
+        how = kind if kind in ("memfd", "anon", "file", "lost", "busy", "huge") else "memfd" if kind == "unknown" else "file"
+        programs[kind] = ctx.ruby(script, library, how, content.hex(), *(["late"] if kind == "late" else []), env=env)
+        pid, child, named = programs[kind].line(timeout=30).split()
+        pids[kind] = int(pid)
+        if int(child):
+            children[kind] = int(child)
+        if kind == "anon" and named == "false":
+            # The kernel names no mappings, so nothing tells that it is one.
+            del pids[kind]
+    path = ctx.path("context.extprof")
+    reader = ctx.extprof_start("record", "-q", *(a for pid in pids.values() for a in ("-p", pid)), "-s", "-F", harness.rate(199), "-o", path)
+    ctx.attached(reader)
+    programs["late"].tell("go")
+    programs["late"].expect("published")
+    threading.Event().wait(1)
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
+    document = report(ctx, path)
+    found = {r["process.pid"]: r for r in (otlp.resource_of(rp["resource"]) for rp in document["resourceProfiles"])}
+    of_context = ("of a, context=é", "7", "3", "ruby", "here")
+    for kind, pid in pids.items():
+        truth = {"unknown": ("env", "8", None, None, "here")}.get(
+            kind, of_context if kind in ("memfd", "anon", "file", "late") else ("env", "env", None, None, "here"))
+        said = tuple(found[pid].get(k) for k in ("service.name", "service.version", "shard", "telemetry.sdk.language", "region"))
+        check(said == truth, "%s: %s, not %s", kind, said, truth)
+        check("threadlocal.schema_version" not in found[pid], "%s", found[pid])
+    # A child does not inherit the context of its parent.
+    for kind, pid in children.items():
+        check(found[pid]["service.name"] == "env", "child of %s: %s", kind, found[pid])
+    check(len(children) == 2, "%s", children)
+    return ", ".join(pids) + ("" if "anon" in pids else "; not anon: this kernel names no mappings")
 
 
 @case(timeout=90)

@@ -2,6 +2,7 @@
 /* OTLP profiles of reports that are made here: resources, sample types, links.  What a whole file says is in formats.py. */
 #include "test.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,11 +82,13 @@ static Otlp__ProfilesData *file_of(const struct report *reports, uint32_t count)
 	size_t size = 0;
 	FILE *f = open_memstream(&bytes, &size);
 
-	CHECK_INT(output_otlp.write(reports, count, &o, f), 0);
+	if (output_otlp.write(reports, count, &o, f))
+		test__fail(__FILE__, __LINE__, "it is not written");
 	fclose(f);
 	data = otlp__profiles_data__unpack(NULL, size, (uint8_t *)bytes);
 	free(bytes);
-	CHECK(data != NULL);
+	if (!data)
+		test__fail(__FILE__, __LINE__, "it is no message");
 	return data;
 }
 
@@ -126,7 +129,7 @@ TEST(otlp_services_are_named_by_their_environment)
 		char *copy = malloc(cases[i].size + !cases[i].size);
 
 		memcpy(copy, cases[i].environment, cases[i].size);
-		name = own_name__of(copy, cases[i].size);
+		name = own_name__of_environment(copy, cases[i].size);
 		free(copy);
 		CHECK(!name == !cases[i].name);
 		if (name && cases[i].name)
@@ -135,10 +138,153 @@ TEST(otlp_services_are_named_by_their_environment)
 	}
 	strcpy(big, "OTEL_SERVICE_NAME=");
 	memset(big + strlen(big), '%', 60000);
-	name = own_name__of(big, 70000);
+	name = own_name__of_environment(big, 70000);
 	CHECK(name && strlen(name) <= OWN_NAME_MAX);
 	free(name);
 	free(big);
+}
+
+/* Fields of a message, as protocol buffers have them: less than 128 bytes each. */
+#define FIELD(number, length) (char)((number) << 3 | 2), (length)
+#define KEY_SERVICE FIELD(1, 12), 's', 'e', 'r', 'v', 'i', 'c', 'e', '.', 'n', 'a', 'm', 'e'
+
+static const char context[] = {
+	FIELD(1, 43),						/* the resource */
+	FIELD(1, 22), KEY_SERVICE, FIELD(2, 6), FIELD(1, 4), 's', 'h', 'o', 'p',
+	FIELD(1, 8), FIELD(1, 1), 'n', FIELD(2, 3), 3 << 3, (char)0x96, 1,	/* n=150 */
+	FIELD(1, 7), FIELD(1, 1), 'b', FIELD(2, 2), 2 << 3, 1,	/* a bool is not taken */
+	FIELD(2, 3), FIELD(1, 1), 'x',				/* what is no resource */
+};
+
+static char *of_message(const char *message, size_t size)
+{
+	/* A copy, so that a read behind its end is seen. */
+	uint8_t *copy = malloc(size + !size);
+	char *name;
+
+	memcpy(copy, message, size);
+	name = own_name__of_message(copy, size);
+	free(copy);
+	return name;
+}
+
+TEST(otlp_contexts_are_messages)
+{
+	static const struct {
+		const char *message;
+		size_t size;
+		const char *name;	/* NULL: nothing */
+	} cases[] = {
+#define M(text, name) { text, sizeof(text) - 1, name }
+		M("", NULL),
+		M("\x0a\x00", NULL),
+		M("\x0a\x0a\x0a\x08\x0a\x01" "a" "\x12\x03\x0a\x01" "b", "a=b"),
+		M("\x0a\x0a\x0a\x08\x0a\x01" "," "\x12\x03\x0a\x01" "=", "%2C=%3D"),
+		M("\x0a\x0a\x0a\x08\x12\x03\x0a\x01" "b" "\x0a\x01" "a", "a=b"),		/* the value first */
+		M("\x0a\x07\x0a\x05\x12\x03\x0a\x01" "b", NULL),				/* without a key */
+		M("\x0a\x05\x0a\x03\x0a\x01" "a", NULL),					/* without a value */
+		M("\x0a\x0a\x0a\x08\x0a\x01" "a" "\x12\x03\x0a\x7f" "b", NULL),		/* longer than its message */
+		M("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", NULL),
+		M("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", NULL),
+		M("\x0b", NULL),								/* a group */
+		M("\x10\x01\x19" "12345678" "\x25" "1234" "\x0a\x0a\x0a\x08\x0a\x01" "a" "\x12\x03\x0a\x01" "b", "a=b"),
+#undef M
+	};
+	char *name = of_message(context, sizeof(context)), *big = malloc(70000);
+	size_t n = 0;
+
+	CHECK(name != NULL);
+	CHECK_STRING(name ? name : "", "service.name=shop,n=150");
+	free(name);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		name = of_message(cases[i].message, cases[i].size);
+		CHECK(!name == !cases[i].name);
+		if (name && cases[i].name)
+			CHECK_STRING(name, cases[i].name);
+		free(name);
+	}
+	/* Each end, and each byte changed. */
+	for (size_t i = 0; i < sizeof(context); i++) {
+		char changed[sizeof(context)];
+
+		free(of_message(context, i));
+		for (int bit = 0; bit < 8; bit++) {
+			memcpy(changed, context, sizeof(context));
+			changed[i] = (char)(changed[i] ^ 1 << bit);
+			free(of_message(changed, sizeof(changed)));
+		}
+	}
+	/* Whole pairs, as many as there is room for. */
+	for (int i = 0; i < 5000; i++) {
+		static const char pair[] = { FIELD(1, 10), FIELD(1, 8), FIELD(1, 1), 'k', FIELD(2, 3), FIELD(1, 1), 'v' };
+
+		memcpy(big + n, pair, sizeof(pair));
+		n += sizeof(pair);
+	}
+	name = of_message(big, n);
+	CHECK(name && strlen(name) <= OWN_NAME_MAX && strlen(name) > OWN_NAME_MAX - 8 && !strcmp(name + strlen(name) - 4, ",k=v"));
+	free(name);
+	free(big);
+}
+
+/* Memory with a header at 0x1000, and a message at 0x2000. */
+static struct {
+	uint64_t head[4];
+	int reads;
+	bool changes;		/* while it is read */
+} published;
+
+static int read_published(const struct memory *m, uint64_t address, void *to, size_t length)
+{
+	(void)m;
+	published.reads++;
+	if (address == 0x1000 && length == sizeof(published.head)) {
+		memcpy(to, published.head, length);
+		published.head[2] += published.changes;
+		return 0;
+	}
+	if (address != 0x2000 || length != sizeof(context))
+		return -EFAULT;
+	memcpy(to, context, length);
+	return 0;
+}
+
+TEST(otlp_contexts_are_read_whole)
+{
+	static const struct {
+		const char *signature;
+		uint64_t version, size, at, payload;
+		bool changes, right;
+	} cases[] = {
+		{ "OTEL_CTX", 2, sizeof(context), 7, 0x2000, false, true },
+		{ "OTEL_CTY", 2, sizeof(context), 7, 0x2000, false, false },
+		{ "OTEL_CTX", 1, sizeof(context), 7, 0x2000, false, false },
+		{ "OTEL_CTX", 3, sizeof(context), 7, 0x2000, false, false },
+		{ "OTEL_CTX", 2, 0, 7, 0x2000, false, false },
+		{ "OTEL_CTX", 2, OWN_CONTEXT_MAX + 1, 7, 0x2000, false, false },
+		{ "OTEL_CTX", 2, UINT32_MAX, 7, 0x2000, false, false },
+		{ "OTEL_CTX", 2, sizeof(context), 0, 0x2000, false, false },
+		{ "OTEL_CTX", 2, sizeof(context), 7, 0x3000, false, false },
+		{ "OTEL_CTX", 2, sizeof(context), 7, UINT64_MAX, false, false },
+		{ "OTEL_CTX", 2, sizeof(context), 7, 0x2000, true, false },
+	};
+	const struct memory memory = { .read = read_published };
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char *name;
+
+		memset(&published, 0, sizeof(published));
+		memcpy(published.head, cases[i].signature, 8);
+		published.head[1] = cases[i].version | cases[i].size << 32;
+		published.head[2] = cases[i].at;
+		published.head[3] = cases[i].payload;
+		published.changes = cases[i].changes;
+		name = own_name__of_context(&memory, 0x1000);
+		CHECK_INT(name != NULL, cases[i].right);
+		CHECK(published.reads <= 9);
+		free(name);
+	}
+	CHECK(own_name__of_context(&memory, 0x4000) == NULL);
 }
 
 TEST(otlp_resources_say_what_the_program_says)

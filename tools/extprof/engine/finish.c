@@ -180,6 +180,7 @@ int engine__finish(struct engine *e, struct diag *d)
 		session__detach(e->session);
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
+	engine__read_own_names(e);
 	engine__restore_intervals(e);
 	engine__read_all_cpu_times(e);
 	drain_rest(e);

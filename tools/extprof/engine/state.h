@@ -293,6 +293,8 @@ const struct survivors *engine__survivors(const struct engine *e);
 void engine__keep_names(const struct vm *vm);
 /* The row of the process is that of this VM.  0 or -ENOMEM. */
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm);
+/* Read again what processes say of themselves: an SDK says it some time after the start. */
+void engine__read_own_names(struct engine *e);
 /* Open the memory of those that live. */
 void engine__bind_children(struct engine *e);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "process/own_name.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "process/mapping.h"
 #include "process/proc.h"
 
 /* The kernel lets an environment be larger, at which no program aims. */
@@ -28,7 +31,7 @@ static const char *value_of(const char *environment, size_t size, const char *na
 	return NULL;
 }
 
-/* As a value in the other variable: what means something there is escaped. */
+/* As a part of the list: what means something there is escaped. */
 static void add_escaped(struct text *to, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -41,11 +44,25 @@ static void add_escaped(struct text *to, const char *text, size_t length)
 	}
 }
 
-char *own_name__of(const char *environment, size_t size)
+/* The list, without what is no text; it is freed. */
+static char *cleaned(struct text *raw)
+{
+	struct text clean = { 0 };
+
+	if (raw->length && !raw->failed)
+		text__add_clean(&clean, raw->data, raw->length, OWN_NAME_MAX);
+	text__free(raw);
+	if (clean.length && !clean.failed)
+		return clean.data;
+	text__free(&clean);
+	return NULL;
+}
+
+char *own_name__of_environment(const char *environment, size_t size)
 {
 	size_t length = 0;
 	const char *name = value_of(environment, size, "OTEL_SERVICE_NAME", &length);
-	struct text raw = { .limit = OWN_NAME_MAX }, clean = { 0 };
+	struct text raw = { .limit = OWN_NAME_MAX };
 
 	if (name && length) {
 		text__adds(&raw, "service.name=");
@@ -57,26 +74,216 @@ char *own_name__of(const char *environment, size_t size)
 			text__adds(&raw, ",");
 		text__add(&raw, name, length);
 	}
-	if (raw.length)
-		text__add_clean(&clean, raw.data, raw.length, OWN_NAME_MAX);
-	if (raw.failed || clean.failed)
-		text__clear(&clean);
-	text__free(&raw);
-	if (clean.length)
-		return clean.data;
-	text__free(&clean);
-	return NULL;
+	return cleaned(&raw);
 }
 
-char *own_name__read(pid_t pid)
+static char *read_environment(pid_t pid)
 {
 	FILE *f = proc__open(pid, 0, GUARDED_ENVIRON);
 	char *environment = f ? malloc(ENVIRONMENT_MAX) : NULL, *name = NULL;
 
 	if (environment)
-		name = own_name__of(environment, fread(environment, 1, ENVIRONMENT_MAX, f));
+		name = own_name__of_environment(environment, fread(environment, 1, ENVIRONMENT_MAX, f));
 	free(environment);
 	if (f)
 		fclose(f);
 	return name;
+}
+
+/* -- the context ----------------------------------------------------------------------------------------- */
+
+/* OTEP 4719: what is at the start of the mapping. */
+struct header {
+	char signature[8];
+	uint32_t version, payload_size;
+	uint64_t published_at;		/* 0: it is being changed */
+	uint64_t payload;
+};
+_Static_assert(sizeof(struct header) == 32, "as it is published");
+
+#define CONTEXT_VERSION 2u
+/* It changed while it was read. */
+#define ATTEMPTS 3
+/* Lines of a memory map. */
+#define LINES_MAX 16384u
+/* Wire types. */
+#define WIRE_VARINT 0u
+#define WIRE_64 1u
+#define WIRE_LENGTH 2u
+#define WIRE_32 5u
+
+/* A part of a message.  It is untrusted: each read is checked against the end. */
+struct piece {
+	const uint8_t *at, *end;
+};
+
+struct field {
+	uint32_t number, wire;
+	uint64_t value;		/* of a varint */
+	struct piece content;	/* of what has a length */
+};
+
+static bool read_varint(struct piece *p, uint64_t *value)
+{
+	*value = 0;
+	for (unsigned int shift = 0; shift < 64 && p->at < p->end; shift += 7) {
+		uint8_t byte = *p->at++;
+
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return true;
+	}
+	return false;
+}
+
+/* The next field.  False: there is none, or the message is damaged. */
+static bool read_field(struct piece *p, struct field *f)
+{
+	uint64_t key, length;
+
+	if (p->at == p->end || !read_varint(p, &key) || key >> 3 > UINT32_MAX)
+		return false;
+	*f = (struct field){ .number = (uint32_t)(key >> 3), .wire = (uint32_t)(key & 7) };
+	switch (f->wire) {
+	case WIRE_VARINT:
+		return read_varint(p, &f->value);
+	case WIRE_64:
+	case WIRE_32:
+		length = f->wire == WIRE_64 ? 8 : 4;
+		break;
+	case WIRE_LENGTH:
+		if (!read_varint(p, &length))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	if (length > (uint64_t)(p->end - p->at))
+		return false;
+	f->content = (struct piece){ p->at, p->at + length };
+	p->at += length;
+	return true;
+}
+
+/* AnyValue: texts and whole numbers are taken. */
+static void add_value(struct text *to, struct piece value)
+{
+	struct field f;
+	char number[24];
+
+	while (read_field(&value, &f)) {
+		if (f.number == 1 && f.wire == WIRE_LENGTH) {
+			add_escaped(to, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
+		} else if (f.number == 3 && f.wire == WIRE_VARINT) {
+			snprintf(number, sizeof(number), "%" PRId64, (int64_t)f.value);
+			text__adds(to, number);
+		} else {
+			continue;
+		}
+		return;
+	}
+}
+
+/* KeyValue.  A service that its SDK does not know is none. */
+static void add_attribute(struct text *to, struct piece attribute)
+{
+	struct text key = { 0 }, value = { 0 };
+	struct field f;
+
+	while (read_field(&attribute, &f)) {
+		if (f.wire != WIRE_LENGTH)
+			continue;
+		if (f.number == 1 && !key.length)
+			add_escaped(&key, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
+		else if (f.number == 2 && !value.length)
+			add_value(&value, f.content);
+	}
+	to->failed |= key.failed || value.failed;
+	/* Half of a value would be wrong. */
+	if (key.length && value.length && to->length + key.length + value.length + 2 <= OWN_NAME_MAX &&
+	    (strcmp(key.data, "service.name") || strncmp(value.data, "unknown_service", 15)))
+		text__addf(to, "%s%s=%s", to->length ? "," : "", key.data, value.data);
+	text__free(&key);
+	text__free(&value);
+}
+
+char *own_name__of_message(const uint8_t *message, size_t size)
+{
+	struct piece context = { message, message + size };
+	struct text raw = { 0 };
+	struct field f, of;
+
+	while (read_field(&context, &f))
+		/* Its resource, and of that the attributes. */
+		while (f.number == 1 && f.wire == WIRE_LENGTH && read_field(&f.content, &of))
+			if (of.number == 1 && of.wire == WIRE_LENGTH)
+				add_attribute(&raw, of.content);
+	return cleaned(&raw);
+}
+
+char *own_name__of_context(const struct memory *memory, uint64_t address)
+{
+	uint8_t *message = NULL;
+	char *name = NULL;
+
+	for (int i = 0; i < ATTEMPTS && !name; i++) {
+		struct header h, after;
+
+		if (memory__read(memory, address, &h, sizeof(h)) || memcmp(h.signature, "OTEL_CTX", sizeof(h.signature)) ||
+		    h.version != CONTEXT_VERSION || !h.payload_size || h.payload_size > OWN_CONTEXT_MAX)
+			break;
+		if (!h.published_at)
+			continue;
+		free(message);
+		message = malloc(h.payload_size);
+		if (!message || memory__read(memory, h.payload, message, h.payload_size))
+			continue;
+		if (!memory__read(memory, address, &after, sizeof(after)) && !memcmp(&h, &after, sizeof(h)))
+			name = own_name__of_message(message, h.payload_size);
+	}
+	free(message);
+	return name;
+}
+
+static bool is_context(const struct mapping *m)
+{
+	static const char *const names[] = { "[anon_shmem:OTEL_CTX]", "[anon:OTEL_CTX]", "/memfd:OTEL_CTX" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(m->path, names[i], strlen(names[i])))
+			return m->end - m->start >= sizeof(struct header);
+	return false;
+}
+
+static char *read_context(pid_t pid, const struct memory *memory)
+{
+	FILE *f = proc__open(pid, 0, GUARDED_MAPS);
+	char *line = NULL, *name = NULL;
+	size_t room = 0;
+
+	if (!f)
+		return NULL;
+	for (uint32_t i = 0; i < LINES_MAX && !name && getline(&line, &room, f) > 0; i++) {
+		struct mapping m;
+
+		/* The bytes are looked for first: most lines are of others. */
+		if (strstr(line, "OTEL_CTX") && mapping__parse(line, 0, &m) && is_context(&m))
+			name = own_name__of_context(memory, m.start);
+	}
+	free(line);
+	fclose(f);
+	return name;
+}
+
+char *own_name__read(pid_t pid, const struct memory *memory)
+{
+	char *context = memory ? read_context(pid, memory) : NULL, *environment = read_environment(pid), *both = NULL;
+
+	if (!context || !environment)
+		return context ? context : environment;
+	if (asprintf(&both, "%s,%s", context, environment) < 0)
+		both = NULL;
+	free(context);
+	free(environment);
+	return both;
 }

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a process says of itself to OpenTelemetry, by its environment. */
+/*
+ * What a process says of itself to OpenTelemetry: by a process context, which its SDK has published in its memory, and by
+ * its environment.
+ *
+ * All of these are lists as in OTEL_RESOURCE_ATTRIBUTES, "service.name=shop,deployment.environment.name=test".  The first
+ * one of equal keys counts.  They are clean; the caller frees them.  NULL: nothing, or unknown.
+ */
 #ifndef EXTPROF_OWN_NAME_H
 #define EXTPROF_OWN_NAME_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-/* Of the attributes, in bytes. */
+#include "process/memory.h"
+
+/* Of a list, in bytes. */
 #define OWN_NAME_MAX 4096
+/* A larger context is not read. */
+#define OWN_CONTEXT_MAX (64u << 10)
 
-/*
- * "service.name=shop,deployment.environment.name=test": what OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say, in the
- * form of the second one.  The first one of equal keys counts.  Clean; the caller frees it.  NULL: nothing, or unknown.
- */
-char *own_name__read(pid_t pid);
+/* Both, the context first.  memory: of the process; NULL: no context. */
+char *own_name__read(pid_t pid, const struct memory *memory);
 
-/* The same of an environment: texts that end with a NUL each.  It need not end with one. */
-char *own_name__of(const char *environment, size_t size);
+/* Of an environment: texts that end with a NUL each.  It need not end with one. */
+char *own_name__of_environment(const char *environment, size_t size);
+
+/* Of a context whose header is at that address. */
+char *own_name__of_context(const struct memory *memory, uint64_t address);
+/* Of a message ProcessContext. */
+char *own_name__of_message(const uint8_t *message, size_t size);
 
 #endif /* EXTPROF_OWN_NAME_H */
