@@ -19,6 +19,7 @@ static void report(struct recording_reader *r, uint32_t count)
 	const struct recording_request timeline = {
 		.detail = output_firefox.detail, .by_value = true, .labels = output_firefox.labels, .timeline = true, .shows_idle = count > 1,
 	};
+	const struct recording_request resources = { .detail = output_otlp.detail, .labels = output_otlp.labels };
 	const struct output_options options = { .top = 20 };
 	struct recording_filter filter = { 0 };
 	struct recording_profile *profile;
@@ -37,6 +38,11 @@ static void report(struct recording_reader *r, uint32_t count)
 		}
 		if (!recording_profile__reports(profile, &timeline, &reports, &d)) {
 			output_firefox.write(reports.list, reports.count, &options, to);
+			reports__free(&reports);
+		}
+		if (!recording_profile__reports(profile, &resources, &reports, &d)) {
+			output_otlp.write(reports.list, reports.count, &options, to);
+			output_otlp_json.write(reports.list, reports.count, &options, to);
 			reports__free(&reports);
 		}
 		recording_profile__destroy(profile);

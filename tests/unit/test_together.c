@@ -389,6 +389,9 @@ TEST(together_rows)
 		parts[i].processes.rows[1].parent = 0;
 		parts[i].processes.rows[1].started = 50;
 		parts[i].processes.rows[1].cwd = strdup("/app");
+		parts[i].processes.rows[1].executable = strdup("/bin/ruby");
+		parts[i].processes.rows[1].resource = strdup("service.name=shop");
+		strcpy(parts[i].meta.host, i ? "web2" : "web1");
 		threads->rows = calloc(1, sizeof(*threads->rows));
 		threads->rows[0].name = strdup("worker");
 		threads->rows[0].account.first = 10;
@@ -411,6 +414,9 @@ TEST(together_rows)
 	CHECK_INT(sum.processes.rows[3].started, 1050);
 	CHECK_INT(sum.processes.rows[2].started, 0);
 	CHECK_STRING(sum.processes.rows[3].cwd, "/app");
+	CHECK_STRING(sum.processes.rows[3].executable, "/bin/ruby");
+	CHECK_STRING(sum.processes.rows[3].resource, "service.name=shop");
+	CHECK_STRING(sum.meta.host, "");
 	CHECK_INT(sum.threads->count, 2);
 	CHECK_INT(sum.threads->rows[1].account.until, 1020);
 	CHECK_INT(sum.threads->others.until - sum.threads->others.first, 10);
