@@ -117,7 +117,9 @@ TEST(otlp_services_are_named_by_their_environment)
 		E("XOTEL_SERVICE_NAME=a\0OTEL_SERVICE_NAMES=b\0", NULL),
 		E("OTEL_SERVICE_NAME=a, b=%\0", "service.name=a%2C%20b%3D%25"),
 		E("OTEL_RESOURCE_ATTRIBUTES=k=v,service.name=no\0OTEL_SERVICE_NAME=yes\0", "service.name=yes,k=v,service.name=no"),
-		E("OTEL_RESOURCE_ATTRIBUTES=a=\x01\0", "a=\\x01"),
+		E("OTEL_RESOURCE_ATTRIBUTES=a=\x01\0", "a=%01"),
+		E("OTEL_RESOURCE_ATTRIBUTES=,, a=%20b ,\xc3\xa9=\x7f,\0", " a=%20b ,%C3%A9=%7F"),
+		E("OTEL_RESOURCE_ATTRIBUTES=,\0", NULL),
 		E("OTEL_SERVICE_NAME=\xff\0", "service.name=%FF"),
 		E("\0\0\0OTEL_SERVICE_NAME=x\0", "service.name=x"),
 #undef E
@@ -136,10 +138,16 @@ TEST(otlp_services_are_named_by_their_environment)
 			CHECK_STRING(name, cases[i].name);
 		free(name);
 	}
+	/* What has no room as a whole is not there, and the rest is. */
 	strcpy(big, "OTEL_SERVICE_NAME=");
 	memset(big + strlen(big), '%', 60000);
+	CHECK(own_name__of_environment(big, 70000) == NULL);
+	memset(big, 0, 70000);
+	strcpy(big, "OTEL_RESOURCE_ATTRIBUTES=a=1,b=");
+	memset(big + strlen(big), 'x', 60000);
+	strcat(big, ",c=3");
 	name = own_name__of_environment(big, 70000);
-	CHECK(name && strlen(name) <= OWN_NAME_MAX);
+	CHECK_STRING(name ? name : "", "a=1,c=3");
 	free(name);
 	free(big);
 }

@@ -282,6 +282,7 @@ static uint64_t window_of(const struct engine *e)
 static void describe(const struct engine *e, struct report_meta *m)
 {
 	const struct process_row *row = e->first_row < e->rows.count ? &e->rows.rows[e->first_row] : NULL;
+	char host[sizeof(m->host)] = "";
 
 	if (row) {
 		snprintf(m->command, sizeof(m->command), "%s", row->command);
@@ -290,9 +291,8 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", e->ruby_version);
 	snprintf(m->ruby_description, sizeof(m->ruby_description), "%s", e->ruby_description);
 	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
-	if (gethostname(m->host, sizeof(m->host)))
-		m->host[0] = '\0';
-	m->host[sizeof(m->host) - 1] = '\0';
+	if (!gethostname(host, sizeof(host) - 1))
+		text__clean(m->host, sizeof(m->host), host);
 	m->modes = e->settings.mode_count;
 	m->not_added = e->not_added;
 	snprintf(m->why_not_added, sizeof(m->why_not_added), "%.255s", e->why_not_added.text);

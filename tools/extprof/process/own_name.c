@@ -31,50 +31,65 @@ static const char *value_of(const char *environment, size_t size, const char *na
 	return NULL;
 }
 
-/* As a part of the list: what means something there is escaped. */
-static void add_escaped(struct text *to, const char *text, size_t length)
+/* As a part of the list: what is no text there, and of `others` what means something there, is escaped. */
+static void add_escaped(struct text *to, const char *text, size_t length, const char *others)
 {
 	for (size_t i = 0; i < length; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		if (c <= ' ' || c >= 0x7f || strchr(",=%;\"\\", c))
+		if (c < ' ' || c >= 0x7f || strchr(others, c))
 			text__addf(to, "%%%02X", c);
 		else
 			text__add(to, text + i, 1);
 	}
 }
 
-/* The list, without what is no text; it is freed. */
-static char *cleaned(struct text *raw)
-{
-	struct text clean = { 0 };
+/* Of a key or a value. */
+#define ESCAPED " ,=%;\"\\"
 
-	if (raw->length && !raw->failed)
-		text__add_clean(&clean, raw->data, raw->length, OWN_NAME_MAX);
-	text__free(raw);
-	if (clean.length && !clean.failed)
-		return clean.data;
-	text__free(&clean);
+/* Append a pair if all of it has room: half of a value would be wrong. */
+static void add_pair(struct text *to, const struct text *pair)
+{
+	to->failed |= pair->failed;
+	if (pair->failed || !pair->length || to->length + !!to->length + pair->length > OWN_NAME_MAX)
+		return;
+	if (to->length)
+		text__adds(to, ",");
+	text__add(to, pair->data, pair->length);
+}
+
+/* The list: it is ASCII without control characters.  NULL: it is empty, or out of memory. */
+static char *list_of(struct text *list)
+{
+	if (list->length && !list->failed)
+		return list->data;
+	text__free(list);
 	return NULL;
 }
 
 char *own_name__of_environment(const char *environment, size_t size)
 {
 	size_t length = 0;
-	const char *name = value_of(environment, size, "OTEL_SERVICE_NAME", &length);
-	struct text raw = { .limit = OWN_NAME_MAX };
+	const char *value = value_of(environment, size, "OTEL_SERVICE_NAME", &length);
+	struct text list = { 0 }, pair = { 0 };
 
-	if (name && length) {
-		text__adds(&raw, "service.name=");
-		add_escaped(&raw, name, length);
+	if (value && length) {
+		text__adds(&pair, "service.name=");
+		add_escaped(&pair, value, length, ESCAPED);
+		add_pair(&list, &pair);
 	}
-	name = value_of(environment, size, "OTEL_RESOURCE_ATTRIBUTES", &length);
-	if (name && length) {
-		if (raw.length)
-			text__adds(&raw, ",");
-		text__add(&raw, name, length);
+	value = value_of(environment, size, "OTEL_RESOURCE_ATTRIBUTES", &length);
+	for (size_t at = 0; value && at < length;) {
+		const char *comma = memchr(value + at, ',', length - at);
+		size_t part = comma ? (size_t)(comma - value) - at : length - at;
+
+		text__clear(&pair);
+		add_escaped(&pair, value + at, part, "");
+		add_pair(&list, &pair);
+		at += part + 1;
 	}
-	return cleaned(&raw);
+	text__free(&pair);
+	return list_of(&list);
 }
 
 static char *read_environment(pid_t pid)
@@ -169,22 +184,19 @@ static bool read_field(struct piece *p, struct field *f)
 static void add_value(struct text *to, struct piece value)
 {
 	struct field f;
-	char number[24];
 
 	while (read_field(&value, &f)) {
-		if (f.number == 1 && f.wire == WIRE_LENGTH) {
-			add_escaped(to, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
-		} else if (f.number == 3 && f.wire == WIRE_VARINT) {
-			snprintf(number, sizeof(number), "%" PRId64, (int64_t)f.value);
-			text__adds(to, number);
-		} else {
+		if (f.number == 1 && f.wire == WIRE_LENGTH)
+			add_escaped(to, (const char *)f.content.at, (size_t)(f.content.end - f.content.at), ESCAPED);
+		else if (f.number == 3 && f.wire == WIRE_VARINT)
+			text__addf(to, "%" PRId64, (int64_t)f.value);
+		else
 			continue;
-		}
 		return;
 	}
 }
 
-/* KeyValue.  A service that its SDK does not know is none. */
+/* KeyValue. */
 static void add_attribute(struct text *to, struct piece attribute)
 {
 	struct text key = { 0 }, value = { 0 };
@@ -194,15 +206,18 @@ static void add_attribute(struct text *to, struct piece attribute)
 		if (f.wire != WIRE_LENGTH)
 			continue;
 		if (f.number == 1 && !key.length)
-			add_escaped(&key, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
+			add_escaped(&key, (const char *)f.content.at, (size_t)(f.content.end - f.content.at), ESCAPED);
 		else if (f.number == 2 && !value.length)
 			add_value(&value, f.content);
 	}
+	/* A service that its SDK does not know is none. */
+	if (key.length && value.length &&
+	    (strcmp(text__string(&key), "service.name") || strncmp(text__string(&value), "unknown_service", 15))) {
+		text__adds(&key, "=");
+		text__adds(&key, text__string(&value));
+		add_pair(to, &key);
+	}
 	to->failed |= key.failed || value.failed;
-	/* Half of a value would be wrong. */
-	if (key.length && value.length && to->length + key.length + value.length + 2 <= OWN_NAME_MAX &&
-	    (strcmp(key.data, "service.name") || strncmp(value.data, "unknown_service", 15)))
-		text__addf(to, "%s%s=%s", to->length ? "," : "", key.data, value.data);
 	text__free(&key);
 	text__free(&value);
 }
@@ -210,15 +225,15 @@ static void add_attribute(struct text *to, struct piece attribute)
 char *own_name__of_message(const uint8_t *message, size_t size)
 {
 	struct piece context = { message, message + size };
-	struct text raw = { 0 };
+	struct text list = { 0 };
 	struct field f, of;
 
 	while (read_field(&context, &f))
 		/* Its resource, and of that the attributes. */
 		while (f.number == 1 && f.wire == WIRE_LENGTH && read_field(&f.content, &of))
 			if (of.number == 1 && of.wire == WIRE_LENGTH)
-				add_attribute(&raw, of.content);
-	return cleaned(&raw);
+				add_attribute(&list, of.content);
+	return list_of(&list);
 }
 
 char *own_name__of_context(const struct memory *memory, uint64_t address)

@@ -4,7 +4,7 @@
  * its environment.
  *
  * All of these are lists as in OTEL_RESOURCE_ATTRIBUTES, "service.name=shop,deployment.environment.name=test".  The first
- * one of equal keys counts.  They are clean; the caller frees them.  NULL: nothing, or unknown.
+ * one of equal keys counts.  They are ASCII without control characters; the caller frees them.  NULL: nothing, or unknown.
  */
 #ifndef EXTPROF_OWN_NAME_H
 #define EXTPROF_OWN_NAME_H
