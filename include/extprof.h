@@ -565,6 +565,8 @@ struct extprof_write_options {
 	unsigned int top;	/* summary: rows of each table; 0: EXTPROF_TOP_DEFAULT */
 	unsigned int width;	/* summary: columns; 0: as many as needed */
 	const char *unit;	/* "us", "samples", "bytes"; NULL: by the mode */
+	bool gzip;		/* the formats otlp and otlp-json are compressed */
+	char reserved[7];	/* 0 */
 };
 /*
  * Is the profile as of extprof_recording_finish() or extprof_recording_snapshot() as it should be?
@@ -1176,7 +1178,7 @@ struct extprof_recorded_options {
 	unsigned int methods;		/* so many, with most self; others are one frame for each group.  0: all */
 	bool invert;			/* the innermost frame is the outermost one below the groups; tables stay */
 	bool idle;			/* as in struct extprof_recording_options */
-	bool gzip;			/* the format firefox is compressed */
+	bool gzip;			/* the formats firefox, otlp and otlp-json are compressed */
 	char reserved[1];		/* 0 */
 	uint64_t since_at, until_at;	/* instead of since and until: ns since 1970, by the clock of each recording's machine */
 };

@@ -129,11 +129,13 @@ def has_the_account_and_the_live_file(ctx):
     ruby.expect("ready")
     path = ctx.path("app.extprof")
     run = ctx.extprof("record", "-p", ruby.pid, "-s", "-d", "1", "-F", harness.rate(499), "-o", path, "-o", ctx.path("live.otlp"),
-                      "-o", ctx.path("live.otlp.json")).ok()
+                      "-o", ctx.path("live.otlp.json"), "-o", ctx.path("live.otlp.gz")).ok()
     live, document = read(ctx, ctx.path("live.otlp")), report(ctx, path)
     check(otlp.content(live) == otlp.content(document), "the live file says something else")
     with open(ctx.path("live.otlp.json"), encoding="utf-8") as f:
         check(json.load(f) == live, "the live JSON says something else")
+    with gzip.open(ctx.path("live.otlp.gz"), "rb") as f:
+        check(otlp.decode(f.read()) == live, "the live compressed file says something else")
     account = folded.Sums(run.out)
     for _, _, p in otlp.profiles(document):
         of = otlp.attributes(document, p)

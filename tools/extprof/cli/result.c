@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/messages.h"
+#include "cli/recorded.h"
 
 static unsigned int rows_of(const struct options *o)
 {
@@ -30,6 +31,7 @@ static int write_output(const struct options *o, const struct output_choice *out
 {
 	struct extprof_write_options options = {
 		.size = sizeof(options), .html = output->html, .top = rows_of(o), .unit = o->values[OPTION_UNIT].text,
+		.gzip = recorded__is_gzip(output->file),
 	};
 	int err = extprof_recording_write(r, output->format, &options, file->stream, e);
 

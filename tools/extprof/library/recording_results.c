@@ -80,7 +80,7 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 	if (err)
 		return err;
 	settings = (struct output_options){
-		.html = o.html, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
+		.html = o.html, .gzip = o.gzip, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
 	};
 	if (format->one_mode && r->reports.count > 1)
 		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode", name);

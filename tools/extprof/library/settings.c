@@ -263,7 +263,7 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 					      sizeof(struct type), #type)
 NO_PADDING(extprof_recording_options, keep);
 NO_PADDING(extprof_executor, context);
-NO_PADDING(extprof_write_options, unit);
+NO_PADDING(extprof_write_options, reserved);
 NO_PADDING(extprof_dump_options, interrupt_fd);
 
 int recording_settings__set(struct recording_settings *r, const struct extprof_recording_options *o,
