@@ -494,8 +494,17 @@ TEST(otlp_has_amounts_that_fit)
 	CHECK_INT(data->resource_profiles[0]->scope_profiles[0]->n_profiles, 1);
 	CHECK(data->resource_profiles[0]->scope_profiles[0]->profiles[0]->samples[0]->values[0] == INT64_MAX);
 	otlp__profiles_data__free_unpacked(data, NULL);
+	/* What only stacks without samples have is in no table. */
+	nodes[5].weight = (struct weight){ .value = PERIOD, .count = 1 };
 	nodes[6].weight = (struct weight){ 0 };
 	data = file_of(&report, 1);
+	CHECK_INT(data->dictionary->n_location_table, 2);
+	CHECK_INT(data->dictionary->n_function_table, 2);
+	CHECK_INT(data->dictionary->n_stack_table, 2);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	nodes[5].weight = (struct weight){ 0 };
+	data = file_of(&report, 1);
+	CHECK_INT(data->dictionary->n_location_table, 1);
 	CHECK_INT(data->n_resource_profiles, 1);
 	CHECK_INT(data->resource_profiles[0]->n_scope_profiles, 0);
 	CHECK_STRING(attribute_of(data->resource_profiles[0], "service.name"), "unknown_service:ruby");

@@ -152,23 +152,37 @@ static uint32_t location_of(struct otlp *x, const struct report_label *l)
 	return (uint32_t)add(x, OTLP_LOCATIONS, &location.base);
 }
 
+/* Which labels are frames of stacks that have samples. */
+static void find_used(const struct report *r, bool *labels, bool *nodes)
+{
+	/* What a node calls comes after it. */
+	for (uint32_t i = r->node_count; i-- > 1;) {
+		const struct report_node *n = &r->nodes[i];
+		bool is_leaf = n->weight.count || n->weight.value;
+
+		nodes[i] |= is_leaf;
+		nodes[n->parent] |= nodes[i];
+		/* A stack without code ends with whose it is. */
+		labels[n->label] |= n->depth > r->group_count ? nodes[i] : is_leaf;
+	}
+}
+
 uint32_t *otlp__locations(struct otlp *x, const struct report *r)
 {
-	bool *needed = calloc(r->label_count + 1u, sizeof(*needed));
+	bool *labels = calloc(r->label_count + 1u, sizeof(*labels)), *nodes = calloc(r->node_count + 1u, sizeof(*nodes));
 	uint32_t *locations = calloc(r->label_count + 1u, sizeof(*locations));
 
-	if (!needed || !locations) {
-		free(needed);
+	if (labels && nodes && locations) {
+		find_used(r, labels, nodes);
+		for (uint32_t i = 0; i < r->label_count && !x->err; i++)
+			if (labels[i])
+				locations[i] = location_of(x, &r->labels[i]);
+	} else {
 		free(locations);
-		return NULL;
+		locations = NULL;
 	}
-	/* What no stack has is not in the dictionary. */
-	for (uint32_t i = 1; i < r->node_count; i++)
-		needed[r->nodes[i].label] |= r->nodes[i].depth > r->group_count || r->nodes[i].weight.count || r->nodes[i].weight.value;
-	for (uint32_t i = 0; i < r->label_count && !x->err; i++)
-		if (needed[i])
-			locations[i] = location_of(x, &r->labels[i]);
-	free(needed);
+	free(labels);
+	free(nodes);
 	return locations;
 }
 
