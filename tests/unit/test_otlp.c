@@ -512,6 +512,38 @@ TEST(otlp_has_amounts_that_fit)
 	otlp__profiles_data__free_unpacked(data, NULL);
 }
 
+/* Samples whose process is not known, for two reasons, and of two processes that have one name. */
+TEST(otlp_processes_are_resources)
+{
+	static const struct {
+		uint32_t pid;
+		uint8_t known;
+	} second[] = { { 0, KNOWN_CROWDED }, { 0, KNOWN_NOT }, { 42, KNOWN }, { 43, KNOWN } };
+	static const size_t resources[] = { 1, 1, 1, 2 };
+
+	for (size_t i = 0; i < COUNT(second); i++) {
+		struct report_label other[COUNT(labels)];
+		struct report reports[2];
+		Otlp__ProfilesData *data;
+
+		set_up();
+		if (second[i].known != KNOWN) {
+			labels[1].frame.pid = 0;
+			labels[1].frame.known = KNOWN_MERGED;
+		}
+		memcpy(other, labels, sizeof(labels));
+		other[1].frame.pid = second[i].pid;
+		other[1].frame.known = second[i].known;
+		reports[0] = reports[1] = report;
+		reports[1].labels = other;
+		reports[1].meta.mode = &mode_wall;
+		data = file_of(reports, 2);
+		CHECK_INT(data->n_resource_profiles, resources[i]);
+		CHECK_STRING(attribute_of(data->resource_profiles[0], "service.name"), second[i].known == KNOWN ? "app.rb" : "unknown_service:ruby");
+		otlp__profiles_data__free_unpacked(data, NULL);
+	}
+}
+
 TEST(otlp_lists_have_each_item_once)
 {
 	struct otlp_list l = { 0 };

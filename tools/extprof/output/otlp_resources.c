@@ -259,9 +259,16 @@ static const struct process_row *row_of(const struct report *r, const struct fra
 uint32_t otlp__resource(struct otlp *x, const struct report *r, uint32_t label)
 {
 	const struct frame *f = label == OTLP_NONE ? NULL : &r->labels[label].frame;
-	uint64_t key = f ? hash__bytes(f->name, strlen(f->name), (uint64_t)f->known << 32 | f->pid) : 0;
 	struct otlp_resource *p;
 	uint32_t number;
+	uint64_t key;
+
+	/* Processes of which nothing is known are one, whatever the reason is. */
+	if (f && f->known != KNOWN && !f->pid) {
+		label = OTLP_NONE;
+		f = NULL;
+	}
+	key = f ? hash__bytes(f->name, strlen(f->name), (uint64_t)f->known << 32 | f->pid) : 0;
 
 	while ((number = map64__get(&x->resource_map, key)) != MAP64_NONE) {
 		const struct otlp_resource *o = &x->resources[number];
