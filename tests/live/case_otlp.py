@@ -385,10 +385,10 @@ def has_labels_and_links(ctx):
 
 @case(timeout=120)
 def has_native_and_kernel_frames(ctx):
-    """Frames of an extension and of the kernel, with their type and file, where folded has them."""
+    """Frames of an extension, with their type and file, where folded has them; and functions of the kernel that reads a file."""
     truth = Truth(ctx)
     path = ctx.path("native.otlp")
-    profile = truth.profile("chain", 1.5, 2000, "--kernel", "-o", path)
+    profile = truth.profile("chain", 1.5, 2000, "-o", path)
     document = read(ctx, path)
     wanted, found, functions = collections.Counter(), collections.Counter(), collections.Counter()
     for s in profile.stacks:
@@ -401,14 +401,23 @@ def has_native_and_kernel_frames(ctx):
             functions[f.type, f.name] += amount
             if f.name.startswith("chain_") or f.name == "ext_chain":
                 check((f.type, f.kind) == ("native", "native") and f.module.endswith("native_truth.so"), "%s", f)
-            if f.type == "kernel":
-                check(f.module.startswith("[") and f.module.endswith("]"), "%s", f)
             if f.name == "Truth.chain":
                 check((f.type, f.kind) == ("ruby", "C method"), "%s", f)
     check(wanted == found, "%s, not %s", list((found - wanted).items())[:3], list((wanted - found).items())[:3])
     check(functions["native", "chain_5"] > 100, "%s", functions.most_common(20))
-    kernel = sum(n for (kind, _), n in functions.items() if kind == "kernel")
-    return "%d samples in chain_5, %d kernel frames" % (functions["native", "chain_5"], kernel)
+    reader = ctx.ruby("-e", "def zeros = $f.read(1 << 20); $f = File.open('/dev/zero'); STDOUT.sync = true; puts 'ready'; loop { zeros }")
+    reader.expect("ready")
+    profile = ctx.extprof("-p", reader.pid, "--kernel", "-d", "1", "-F", harness.rate(1999), "-o", ctx.path("out.folded"), "-o", path).ok()
+    wanted, found = collections.Counter(), collections.Counter()
+    for s in profile.stacks:
+        wanted[tuple(label for label in s.labels() if label.endswith("_[k]"))] += s.count
+    for _, _, kind, _, stack, _, amount in otlp.samples(read(ctx, path)):
+        if kind == ("samples", "count"):
+            found[tuple(f.name for f in stack if f.type == "kernel")] += amount
+            check(all(f.type != "kernel" or (f.kind == "kernel" and f.module.startswith("[")) for f in stack), "%s", stack)
+    kernel = sum(n for frames, n in found.items() if frames)
+    check(found == wanted and kernel > 50, "%s, not %s", list((found - wanted).items())[:3], list((wanted - found).items())[:3])
+    return "%d samples in chain_5, %d in the kernel" % (functions["native", "chain_5"], kernel)
 
 
 HOSTILE = r"""
