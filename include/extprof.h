@@ -1144,8 +1144,8 @@ struct extprof_folder_file {
 	const char *unreadable;		/* why; NULL: it can be read */
 };
 
-/* Look at each of its files, of which it may have 10,000.  One that cannot be read and has changed in the last 5 s is left out:
- * it is being begun.  On failure *folder is NULL.  `interrupt_fd`: as for
+/* Look at each of its files, of which it may have 10,000.  One that cannot be read is left out if it has changed in the last
+ * 5 s, is empty or has a journal beside it: it has been begun, and no more.  On failure *folder is NULL.  `interrupt_fd`: as for
  * extprof_recorded_open(). */
 EXTPROF_API int extprof_folder_open(struct extprof_folder **folder, const char *path, int interrupt_fd,
 				    struct extprof_error *error);

@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
-COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report")
-# Their arguments are recordings.
-OF_FILES = ("diff", "annotate", "report")
+COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report", "daemon")
+# Their arguments are recordings, or a folder of them.
+OF_FILES = ("diff", "annotate", "report", "daemon")
 # Without options.
 OTHERS = ("doctor", "sql", "verify", "mcp")
 

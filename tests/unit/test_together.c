@@ -276,6 +276,9 @@ TEST(together_folder)
 	make_file("test_folder/c.extprof", 60);
 	/* One that is being begun. */
 	make_file("test_folder/d.extprof", 0);
+	/* One of an extprof that was killed when it began. */
+	CHECK(!close(open("test_folder/e.extprof", O_WRONLY | O_CREAT, 0600)));
+	CHECK(!utimensat(AT_FDCWD, "test_folder/e.extprof", (struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0));
 	CHECK(!mkfifo("test_folder/fifo.extprof", 0600) && !symlink("gone", "test_folder/link.extprof"));
 	make_file("test_folder/.hidden.extprof", 60);
 	make_file("test_folder/a.extprof.svg", 60);

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What of extprof is in its unit tests too.  Every file of a room belongs to the program: to add
 # one, put it there.  SRC: this directory.
-ROOMS := base wire parser frames process ruby native remote profile output recording analysis engine dump source options library cli
+ROOMS := base wire parser frames process ruby native remote profile output recording analysis engine dump source options daemon library cli
 # The unit tests leave out what opens BPF programs and what begins the program.
 NEEDS_BPF := source/bpf_session source/bpf_load source/bpf_unwind source/source source/cpu source/cpu_timers source/permission source/machine \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/sched_sums source/syscall source/event \
 	engine/reader library/target library/doctor
-PROGRAM_ONLY := cli/environment cli/main cli/record cli/mcp cli/recordings cli/recorded cli/recorded_files cli/diff cli/annotate cli/report cli/result cli/run cli/spawn cli/signals cli/sudo cli/stat cli/doctor cli/top cli/top_screen cli/top_windows
+PROGRAM_ONLY := cli/environment cli/main cli/record cli/mcp cli/recordings cli/recorded cli/recorded_files cli/diff cli/annotate cli/report cli/result cli/run cli/spawn cli/signals cli/sudo cli/stat cli/doctor cli/daemon cli/top cli/top_screen cli/top_windows
 ALL_SOURCES := $(filter-out recording/extension,$(foreach room,$(ROOMS),$(patsubst $(SRC)/%.c,%,$(sort $(wildcard $(SRC)/$(room)/*.c)))))
 LIBRARY := $(filter-out $(NEEDS_BPF) $(PROGRAM_ONLY),$(ALL_SOURCES))
 # One object of libstdc++.a reads names of C++.  The library comes with the compiler for C++ (g++).  Without it names are shown
@@ -22,6 +22,6 @@ PROGRAM_LIBS := -lncursesw
 EXTENSION := recording/extension recording/samples_table recording/requests_table recording/requests recording/tables \
 	recording/schema recording/block frames/frame base/text base/array base/map64 base/diag
 EXTENSION_LIBS := -lz -lunistring
-# libextprof has every room but cli.  The table of options is in both.
-PROGRAM := $(filter cli/%,$(ALL_SOURCES))
+# libextprof has every room but cli and daemon.  The table of options is in both.
+PROGRAM := $(filter cli/% daemon/%,$(ALL_SOURCES))
 SHARED_ROOM := $(filter options/%,$(ALL_SOURCES))

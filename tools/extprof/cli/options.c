@@ -266,6 +266,8 @@ int options__parse(struct options *o, const struct command_line *line, int argc,
 	argp.doc = doc;
 	if (flags & OPTIONS_QUIETLY)
 		argp_flags |= ARGP_NO_EXIT | ARGP_NO_ERRS;
+	if (flags & OPTIONS_STAY)
+		argp_flags |= ARGP_NO_EXIT;
 	argp_err_exit_status = STATUS_USAGE;
 	err = argp_parse(&argp, argc, argv, argp_flags, NULL, &p);
 	free(doc);

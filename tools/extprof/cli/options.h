@@ -59,6 +59,7 @@ struct command_line {
 
 #define OPTIONS_QUIETLY 1u	/* return where argp would print and exit */
 #define OPTIONS_IMPLIED 2u	/* `record` was left out: a command needs -- before it */
+#define OPTIONS_STAY 4u		/* print what is wrong, but do not exit */
 
 /*
  * argv[0] is how messages call the command.  0 or -EINVAL, -ENOMEM; in both cases the caller frees
@@ -73,7 +74,7 @@ uint64_t options__number(const struct options *o, enum option_id id, uint64_t fa
 bool options__has(const struct options *o, enum option_id id);
 
 extern const struct command_line command_line_record, command_line_top, command_line_stat, command_line_dump,
-	command_line_diff, command_line_annotate, command_line_report;
+	command_line_diff, command_line_annotate, command_line_report, command_line_daemon;
 
 /*
  * The options of a command for completions and tests, a line each with tabs between: letters, name, argument, words with

@@ -146,7 +146,8 @@ static int find_span(struct recorded_files *f, const struct options *o, const st
 
 static bool is_wanted(const struct recorded_span *s, const struct candidate *c)
 {
-	return !c->of_folder || (c->end >= s->since && (!s->until || c->begin <= s->until));
+	/* One of a folder that has no samples is not missed. */
+	return !c->of_folder || (c->end > c->begin && c->end >= s->since && (!s->until || c->begin <= s->until));
 }
 
 /* -- all of it --------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 
@@ -9,6 +10,12 @@ static error_t finish(struct options *o, struct argp_state *state)
 		argp_error(state, "--callers-of and --callees-of: choose one of them");
 		return EINVAL;
 	}
+	if (!o->file_count && access(EXTPROF_FOLDER, F_OK)) {
+		argp_error(state, "which recording? Name its file, or its folder");
+		return EINVAL;
+	}
+	if (!o->file_count)
+		o->files[o->file_count++] = EXTPROF_FOLDER;
 	return 0;
 }
 
@@ -16,7 +23,7 @@ const struct command_line command_line_report = {
 	.command = OPTION_OF_REPORT,
 	.about = "Show recordings as the live profile was shown, or write a profile of them.",
 	.verb = "report",
-	.arguments = "RECORDING|FOLDER...",
+	.arguments = "[RECORDING|FOLDER...]",
 	.examples =
 		"  extprof report a.extprof                              the summary\n"
 		"  extprof report a.extprof -o a.svg --since 10 --until 20\n"
@@ -28,14 +35,13 @@ const struct command_line command_line_report = {
 	.notes =
 		"It needs neither the processes nor their files.  Several recordings, of other processes, hosts or times, are shown as "
 		"one; their modes and rates have to be the same.  Of a folder those of its files *.extprof are shown that have samples of "
-		"the time of --since and --until.\n"
+		"the time of --since and --until.  Without an argument the folder is " EXTPROF_FOLDER ", where extprof daemon writes.\n"
 		"\n"
 		"--invert and --callers-of turn stacks, the tables of methods, lines and gems stay those of the method that ran.\n"
 		"\n"
 		"Exit status: 0; 64 usage, 70 internal error, 73 output not writable, 74 no recording, one of a folder cannot be read, or there are no such samples.  "
 		"See extprof(1).",
-	.files_least = 1,
+	.files_least = 0,
 	.files_most = OPTIONS_FILES,
-	.missing = "which recording? Name its file",
 	.finish = finish,
 };

@@ -191,6 +191,7 @@ static void on_interrupt(struct run *r)
 			r->end = true;
 		}
 		r->interrupts++;
+		r->signal = (int)info.ssi_signo;
 	}
 }
 

@@ -50,6 +50,7 @@ struct run {
 	uint64_t next;			/* CLOCK_MONOTONIC, ns: the next tick; 0: none */
 	const char *why;		/* it ended, if the user ended it */
 	int interrupts;			/* that were seen */
+	int signal;			/* the last one */
 	bool over;			/* nothing is recorded any more */
 	bool end;			/* set by a command: leave the loop */
 	uint64_t began;			/* CLOCK_MONOTONIC, ns */

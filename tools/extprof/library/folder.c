@@ -50,6 +50,20 @@ static int look_into(struct file *file, int interrupt_fd, struct extprof_error *
 	return err;
 }
 
+/* SQLite has a journal beside it before it has a log: who wrote it was killed in its first moment. */
+static bool has_journal(const char *path)
+{
+	struct stat st;
+	char *name;
+	bool found;
+
+	if (asprintf(&name, "%s-journal", path) < 0)
+		return false;
+	found = !lstat(name, &st);
+	free(name);
+	return found;
+}
+
 /* Takes the path.  What is no file, a file that --keep has just removed, and one that is just begun are left out. */
 static int add_file(struct extprof_folder *folder, char *path, int interrupt_fd, struct extprof_error *error)
 {
@@ -58,7 +72,8 @@ static int add_file(struct extprof_folder *folder, char *path, int interrupt_fd,
 	struct stat st;
 	int err;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
+	/* An extprof that was killed in its first moment leaves an empty one. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
 		goto unused;
 	if (folder->count == FILES_MAX) {
 		free(path);
@@ -71,7 +86,7 @@ static int add_file(struct extprof_folder *folder, char *path, int interrupt_fd,
 	file = &folder->files[folder->count];
 	*file = (struct file){ .path = path };
 	err = look_into(file, interrupt_fd, &why);
-	if (err == -ENOENT || (err && st.st_mtime + BEGIN_SECONDS >= time(NULL)))
+	if (err == -ENOENT || (err && (st.st_mtime + BEGIN_SECONDS >= time(NULL) || has_journal(path))))
 		goto unused;
 	folder->count++;
 	if (!err)

@@ -10,6 +10,7 @@
 #define DIFF OPTION_OF_DIFF
 #define ANNOTATE OPTION_OF_ANNOTATE
 #define REPORT OPTION_OF_REPORT
+#define DAEMON OPTION_OF_DAEMON
 
 #define FIELD(name) .field = #name, .offset = offsetof(struct extprof_recording_options, name)
 #define WORDS(kind) .has_words = true, .words = kind
@@ -19,6 +20,8 @@
 #define STRING(x) STRING_(x)
 
 #define MS 1000000ull
+#define MIB 1048576ull
+#define SECOND 1000000000ull
 #define HOUR 3600000000000ull
 #define YEAR (366 * 24 * HOUR)
 
@@ -42,13 +45,13 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "what these processes fork and start, too (default with COMMAND)" },
 	[OPTION_NO_SUBPROCESSES] = { "no-subprocesses", .group = OPTION_WHAT, .commands = R | T | S, .means = "false",
 		.same = OPTION_SUBPROCESSES, .brief = "only the command itself", .help = "only COMMAND itself" },
-	[OPTION_BY_USER] = { "user", "", "USER", .type = OPTION_USER, .group = OPTION_WHAT, .commands = R | T | S | D,
+	[OPTION_BY_USER] = { "user", "", "USER", .type = OPTION_USER, .group = OPTION_WHAT, .commands = DAEMON | R | T | S | D,
 		FIELD(user), .brief = "only processes of this user",
 		.help = "of these processes only those of USER: a name or a number" },
-	[OPTION_NAME] = { "name", "", "PATTERN", .type = OPTION_TEXT, .group = OPTION_WHAT, .commands = R | T | S | D,
-		.brief_in = R | T | S | D, FIELD(name), .brief = "only programs or scripts of such a name: puma*",
+	[OPTION_NAME] = { "name", "", "PATTERN", .type = OPTION_TEXT, .group = OPTION_WHAT, .commands = DAEMON | R | T | S | D,
+		.brief_in = R | T | S | D | DAEMON, FIELD(name), .brief = "only programs or scripts of such a name: puma*",
 		.help = "of these processes only those whose program or script has a name like PATTERN: puma*" },
-	[OPTION_BY_CGROUP] = { "cgroup", "", "PATH", .type = OPTION_CGROUP, .group = OPTION_WHAT, .commands = R | T | S | D,
+	[OPTION_BY_CGROUP] = { "cgroup", "", "PATH", .type = OPTION_CGROUP, .group = OPTION_WHAT, .commands = DAEMON | R | T | S | D,
 		FIELD(cgroup), .brief = "only processes in this cgroup",
 		.help = "of these processes only those in the cgroup PATH below /sys/fs/cgroup: a container, pod or unit" },
 	[OPTION_KEEP_ROOT] = { "keep-root", .group = OPTION_WHAT, .commands = R | T | S,
@@ -91,14 +94,15 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "which of the two amounts of the mode is counted: cpu or samples, wall or samples, alloc_space or "
 		"alloc_objects, ... (default: times and bytes, where the mode has them)" },
 
-	[OPTION_MODE] = { "mode", "m", "MODE", .type = OPTION_LIST, .group = OPTION_HOW, .commands = R | T,
-		.brief_in = R | T, FIELD(modes), WORDS(EXTPROF_MODES),
+	[OPTION_MODE] = { "mode", "m", "MODE", .type = OPTION_LIST, .group = OPTION_HOW, .commands = DAEMON | R | T,
+		.brief_in = R | T | DAEMON, FIELD(modes), WORDS(EXTPROF_MODES),
 		.brief = "cpu, wall, offcpu, gvl, alloc, gc, ...",
-		.help = "what is measured: %s, or several with commas between (default: cpu; with top cpu,wall)" },
-	[OPTION_BY_RATE] = { "rate", "Fr", "N", .type = OPTION_RATE, .group = OPTION_HOW, .commands = R | T | S,
+		.help = "what is measured: %s, or several with commas between (default: cpu; with top cpu,wall; with daemon cpu,wall,gc)" },
+	[OPTION_BY_RATE] = { "rate", "Fr", "N", .type = OPTION_RATE, .group = OPTION_HOW, .commands = DAEMON | R | T | S,
 		.brief_in = R | T, FIELD(rate), .fallback = STRING(EXTPROF_RATE_DEFAULT),
 		.brief = "samples per second and CPU (default: " STRING(EXTPROF_RATE_DEFAULT) ")",
-		.help = "samples per second and CPU; 10k or 10khz is 10000 (default: " STRING(EXTPROF_RATE_DEFAULT) ")" },
+		.help = "samples per second and CPU; 10k or 10khz is 10000 (default: " STRING(EXTPROF_RATE_DEFAULT) "; with daemon "
+		STRING(EXTPROF_DAEMON_RATE) ")" },
 	[OPTION_DURATION] = { "duration", "d", "TIME", .type = OPTION_TIME, .group = OPTION_HOW, .commands = R | T | S,
 		.brief_in = R | T | S, FIELD(duration), .brief = "stop after this time: 10, 500ms, 2m, 1h",
 		.help = "stop when so much time was recorded, without pauses: 10, 10s, 500ms, 2m, 1h (default: at Ctrl-C, or when "
@@ -117,38 +121,38 @@ const struct option_row option_rows[OPTIONS] = {
 		"used; dump: nonblocking)" },
 	[OPTION_NONBLOCKING] = { "nonblocking", .group = OPTION_HOW, .commands = R | T | S, .means = "nonblocking",
 		.same = OPTION_READER, .brief = "the same as --reader nonblocking", .help = "the same as --reader nonblocking" },
-	[OPTION_TIMER] = { "timer", "", "TIMER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = R | T,
+	[OPTION_TIMER] = { "timer", "", "TIMER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		FIELD(timer), WORDS(EXTPROF_TIMERS), .brief = "what takes the samples",
 		.help = "what takes the samples, %s: timers of our own, or the scheduler's tick, which needs no interrupts "
 		"of ours (default: clock)" },
-	[OPTION_ALLOC_INTERVAL] = { "alloc-interval", "", "SIZE", .type = OPTION_SIZE, .group = OPTION_HOW, .commands = R | T,
+	[OPTION_ALLOC_INTERVAL] = { "alloc-interval", "", "SIZE", .type = OPTION_SIZE, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		FIELD(alloc_interval), .brief = "modes alloc, heap: one sample for so many bytes",
 		.help = "with mode alloc: one sample for each SIZE of memory, on average: 64k, 1M (default: 512k)" },
-	[OPTION_SYSCALL] = { "syscall", "", "CALLS", .type = OPTION_LIST, .group = OPTION_HOW, .commands = R | T,
+	[OPTION_SYSCALL] = { "syscall", "", "CALLS", .type = OPTION_LIST, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		FIELD(syscalls), .brief = "the system calls that mode syscall shows",
 		.help = "the system calls that mode syscall shows, names or numbers with commas between: openat,write "
 		"(default: all)" },
-	[OPTION_LATENCY] = { "latency", .group = OPTION_HOW, .commands = R | T, FIELD(syscall_latency),
+	[OPTION_LATENCY] = { "latency", .group = OPTION_HOW, .commands = DAEMON | R | T, FIELD(syscall_latency),
 		.brief = "how long system calls took", .help = "how long system calls took, not how many there were" },
 	[OPTION_SYSCALLS] = { "syscalls", .group = OPTION_HOW, .commands = S, .brief_in = S,
 		FIELD(syscall_figures), .brief = "also the time in system calls",
 		.help = "also the time in system calls; each call becomes slower" },
-	[OPTION_EVENTS] = { "event", "e", "EVENT", .type = OPTION_EVENT, .group = OPTION_HOW, .commands = R | T,
+	[OPTION_EVENTS] = { "event", "e", "EVENT", .type = OPTION_EVENT, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		.brief_in = R, FIELD(events), .brief = "what mode event shows: page-faults, a:tracepoint",
 		.help = "what mode event shows, -e several times for several: page-faults, context-switches, cycles, ...; "
 		"CATEGORY:NAME, a tracepoint of the kernel; FILE:SYMBOL, a function; FILE:PROVIDER:NAME, a probe (USDT)" },
 	[OPTION_PERIOD] = { "period", "c", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_HOW,
-		.commands = R | T, FIELD(event_period), .brief = "a sample for every Nth event",
+		.commands = DAEMON | R | T, FIELD(event_period), .brief = "a sample for every Nth event",
 		.help = "a sample for every Nth event (default: each; 1000000 cycles)" },
-	[OPTION_WAITS] = { "waits", "", "WHICH", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = R | T,
+	[OPTION_WAITS] = { "waits", "", "WHICH", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = DAEMON | R | T,
 		FIELD(waits), WORDS(EXTPROF_WAITS), .brief = "which waits are samples: each or rate",
 		.help = "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the rate says (rate), "
-		"where a short one stands for others (default: rate for wall alone, else each)" },
+		"where a short one stands for others (default: rate for wall alone and with daemon, else each)" },
 
-	[OPTION_NATIVE] = { "native", "n", .group = OPTION_SHOW, .commands = R | T, FIELD(native),
+	[OPTION_NATIVE] = { "native", "n", .group = OPTION_SHOW, .commands = DAEMON | R | T, FIELD(native),
 		.brief = "also functions of C extensions and libraries",
 		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF" },
-	[OPTION_KERNEL] = { "kernel", .group = OPTION_SHOW, .commands = R | T, FIELD(kernel),
+	[OPTION_KERNEL] = { "kernel", .group = OPTION_SHOW, .commands = DAEMON | R | T, FIELD(kernel),
 		.brief = "also the functions of the kernel",
 		.help = "also show the functions of the kernel that a sample was taken in, below the method; needs eBPF" },
 	[OPTION_OUTPUT] = { "output", "o", "FILE", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | S,
@@ -223,14 +227,14 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_STATE] = { "state", "", "STATES", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | T,
 		FIELD(states), WORDS(EXTPROF_STATES), .brief = "what the modes of waits show",
 		.help = "what the modes wall and offcpu show: %s, or several with commas between (default: all)" },
-	[OPTION_FD] = { "fd", .group = OPTION_SHOW, .commands = R, FIELD(files),
+	[OPTION_FD] = { "fd", .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(files),
 		.brief = "the file that input or output waits for",
 		.help = "with the modes wall and offcpu: show the file, pipe or socket that input or output waits for" },
-	[OPTION_HOLDER] = { "holder", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(holders),
+	[OPTION_HOLDER] = { "holder", .group = OPTION_SHOW, .commands = DAEMON | R, .brief_in = R, FIELD(holders),
 		.brief = "who holds the GVL or lock that is waited for",
 		.help = "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a thread waits for, and "
 		"in which method" },
-	[OPTION_WAKER] = { "waker", .group = OPTION_SHOW, .commands = R, FIELD(wakers),
+	[OPTION_WAKER] = { "waker", .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(wakers),
 		.brief = "which thread ended a wait",
 		.help = "with the modes wall, offcpu and gvl: show which thread ended a wait, and in which method" },
 	[OPTION_THREADS] = { "threads", "t", .group = OPTION_SHOW, .commands = R | T, .brief_in = R | T, FIELD(threads),
@@ -238,10 +242,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "each thread by itself; in a profile as an outermost frame" },
 	[OPTION_LINES] = { "lines", "l", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(lines),
 		.brief = "each line by itself", .help = "tell frames apart by the line that runs" },
-	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = R, FIELD(sources),
+	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(sources),
 		.brief = "keep the source files in the recording",
 		.help = "with -o FILE.extprof: also write the source files that are seen into the recording" },
-	[OPTION_ROTATE] = { "rotate", "", "SPAN", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R, FIELD(rotate),
+	[OPTION_ROTATE] = { "rotate", "", "SPAN", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(rotate),
 		.brief = "a new file of the recording: 1h, 100MB",
 		.help = "go on in another file when the recording's has so much time (s, ms, m, h: 1h) or bytes (KB, MB, GB, TB of "
 		"1024, 1024*1024, ... bytes: 100MB); each is a recording of its own, NAME-DATE-TIME.extprof for "
@@ -249,6 +253,16 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_KEEP] = { "keep", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 100000, .group = OPTION_SHOW, .commands = R,
 		FIELD(keep), .brief = "with --rotate: only the N newest files",
 		.help = "with --rotate: keep the N newest files, and remove older ones that this run has made" },
+	[OPTION_KEEP_FOR] = { "keep-for", "", "TIME", .type = OPTION_TIME, .least = SECOND, .most = YEAR, .group = OPTION_SHOW,
+		.commands = DAEMON, .brief_in = DAEMON, .brief = "remove what is older (default: 7d)",
+		.help = "remove recordings that were last written to so long ago: 12h, 30d (default: 7d)" },
+	[OPTION_KEEP_SIZE] = { "keep-size", "", "SIZE", .type = OPTION_SIZE, .least = MIB, .most = 1024 * 1024 * MIB * 1024,
+		.group = OPTION_SHOW, .commands = DAEMON, .brief_in = DAEMON, .brief = "remove the oldest above (default: 10G)",
+		.help = "remove the oldest recordings when all together have more: 500M, 20G (default: 10G)" },
+	[OPTION_CONFIG] = { "config", "", "FILE", .type = OPTION_TEXT, .group = OPTION_OTHER, .commands = DAEMON,
+		.brief_in = DAEMON, .brief = "options in a file (default: " EXTPROF_CONFIG ")",
+		.help = "read options from FILE, a line for each, such as `rate = 19'; options of the command line come before it "
+		"(default: " EXTPROF_CONFIG ", if it is there)" },
 	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",
@@ -287,15 +301,15 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_QUIET] = { "quiet", "q", .group = OPTION_SHOW, .commands = R, .brief_in = R,
 		.brief = "no live line, no tables", .help = "no live line, no summary" },
 
-	[OPTION_VERBOSE] = { "verbose", "v", .group = OPTION_OTHER, .commands = R | T | S, FIELD(verbose),
+	[OPTION_VERBOSE] = { "verbose", "v", .group = OPTION_OTHER, .commands = DAEMON | R | T | S, FIELD(verbose),
 		.brief = "tell what is searched, and libbpf's log",
 		.help = "tell on standard error what is searched and found, and what libbpf and the kernel's verifier say" },
-	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = R | T | S | D | DIFF | ANNOTATE | REPORT,
+	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
 		.brief = "show the options that are used most, or all",
 		.help = "show the options that are used most; --help=all shows all" },
-	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF | ANNOTATE | REPORT, .brief = "show a short usage",
+	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT, .brief = "show a short usage",
 		.help = "show a short usage" },
-	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = R | T | S | D | DIFF | ANNOTATE | REPORT,
+	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
 		.brief = "show the version", .help = "show the version" },
 
 	[OPTION_FIGURES] = { "figures", FIELD(figures) },

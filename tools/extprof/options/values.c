@@ -68,7 +68,7 @@ int value__duration(const char *text, uint64_t *duration)
 		double seconds;
 	} units[] = {
 		{ "", 1 }, { "s", 1 }, { "sec", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "min", 60 },
-		{ "h", 3600 },
+		{ "h", 3600 }, { "d", 86400 },
 	};
 	double value;
 	const char *unit = number(text, &value);
@@ -310,7 +310,9 @@ int option__parse(const struct option_row *row, const char *text, uint64_t *numb
 		*number = point.kind;
 		return 0;
 	case OPTION_SIZE:
-		return value__size(text, number) ? say(why, size, row, text, "size from 1k to 1G bytes") : 0;
+		if (row->most && (parse_bytes(text, (double)row->most, number) || *number < row->least))
+			return say(why, size, row, text, "size of at least %" PRIu64 "M: 500M, 20G", row->least >> 20);
+		return !row->most && value__size(text, number) ? say(why, size, row, text, "size from 1k to 1G bytes") : 0;
 	case OPTION_USER:
 		if (value__user(text, &user))
 			return say(why, size, row, text, "user of this machine");

@@ -8,7 +8,7 @@
 
 /* "99", "10k", "10khz", "250 Hz": per second, 1 to EXTPROF_RATE_MAX; or -EINVAL. */
 int value__rate(const char *text, uint32_t *rate);
-/* "5", "0.5", "5s", "300ms", "2m", "1h" in ns, from 1 ms to a year; or -EINVAL. */
+/* "5", "0.5", "5s", "300ms", "2m", "1h", "7d" in ns, from 1 ms to a year; or -EINVAL. */
 int value__duration(const char *text, uint64_t *duration);
 /* "512k", "64 KiB", "1M", "4096" in bytes, from 1 KiB to 1 GiB; or -EINVAL. */
 int value__size(const char *text, uint64_t *size);

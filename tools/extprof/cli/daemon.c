@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* extprof daemon: record all the time, into a folder of recordings of which old ones go. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
+#include "cli/command.h"
+#include "cli/messages.h"
+#include "cli/run.h"
+#include "daemon/config.h"
+#include "daemon/folder.h"
+#include "daemon/notify.h"
+
+#define SECOND 1000000000ull
+/* How often it looks at its folder, ns. */
+#define LOOK_INTERVAL (10 * SECOND)
+/* Before it tries again where there was no room, s. */
+#define ROOM_WAIT 60
+/* A shorter time without a recording is not told, s. */
+#define GAP_LEAST 3
+#define KEEP_FOR (7 * 24 * 3600 * SECOND)
+#define KEEP_SIZE (10ull << 30)
+
+struct daemon {
+	struct run run;
+	int argc;
+	char **argv;		/* as it was started */
+	struct folder folder;
+	uint64_t keep_for;	/* s */
+	uint64_t keep_size;	/* bytes */
+	bool has_recorded;	/* once: the options are right */
+	uint64_t made;		/* files that were begun in this recording, when the log was last written to */
+	double used;		/* s of CPU time of this process at that time */
+	uint64_t logged;	/* CLOCK_MONOTONIC, ns: that time */
+};
+
+static double own_cpu_time(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+}
+
+static void print_time(char *to, size_t size, time_t at)
+{
+	struct tm tm;
+
+	localtime_r(&at, &tm);
+	strftime(to, size, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+/* -- the options ------------------------------------------------------------------------------ */
+
+/* Parse the command line with the options of the configuration that it does not have itself. */
+static int parse_with(struct options *o, struct daemon *d, const struct options *given, const struct config *c)
+{
+	char **argv = calloc((size_t)d->argc + c->count + 1, sizeof(*argv));
+	int argc = 0, err;
+
+	if (!argv)
+		return -ENOMEM;
+	argv[argc++] = d->argv[0];
+	for (unsigned int i = 0; i < c->count; i++)
+		if (!given->values[c->list[i].id].given)
+			argv[argc++] = c->list[i].argument;
+	for (int i = 1; i < d->argc; i++)
+		argv[argc++] = d->argv[i];
+	err = options__parse(o, &command_line_daemon, argc, argv, OPTIONS_STAY);
+	free(argv);
+	return err;
+}
+
+/* The options once more, of a configuration that has been read. */
+static int repeat(struct options *o, struct daemon *d, const struct config *config)
+{
+	struct options given;
+	int err = options__parse(&given, &command_line_daemon, d->argc, d->argv, 0);
+
+	if (!err)
+		err = parse_with(o, d, &given, config);
+	options__free(&given);
+	return err;
+}
+
+/* Read the configuration that the command line names. */
+static int read_config(struct config *config, const struct options *given)
+{
+	bool named = given->values[OPTION_CONFIG].given;
+	const char *path = named ? given->values[OPTION_CONFIG].text : EXTPROF_CONFIG;
+	struct extprof_error e = { .size = sizeof(e) };
+	char why[512];
+	int err = config__read(config, path, OPTION_OF_DAEMON, why, sizeof(why));
+
+	/* The usual one need not be there. */
+	if (!err || (err == -ENOENT && !named))
+		return 0;
+	message__set(&e, EXTPROF_USAGE, -err, "%s: %s", path, why);
+	message__fail(&e);
+	return err;
+}
+
+/* Parse the command line and the configuration, which has texts of the options: it stays as long as they. */
+static int parse(struct options *o, struct daemon *d, struct config *config)
+{
+	struct options given;
+	int err = options__parse(&given, &command_line_daemon, d->argc, d->argv, 0);
+
+	if (!err)
+		err = read_config(config, &given);
+	options__free(&given);
+	return err ? err : repeat(o, d, config);
+}
+
+/* Take the configuration as it is now.  If it is wrong the old one stays. */
+static int parse_again(struct options *o, struct daemon *d, struct config *config)
+{
+	struct config old = *config;
+	int err;
+
+	*config = (struct config){ 0 };
+	err = parse(o, d, config);
+	if (!err) {
+		config__free(&old);
+		fprintf(stderr, "extprof: the configuration was read\n");
+		return 0;
+	}
+	config__free(config);
+	*config = old;
+	fprintf(stderr, "extprof: the configuration stays as it was\n");
+	return repeat(o, d, config);
+}
+
+/* -- the folder ------------------------------------------------------------------------------- */
+
+static const char *current_file(const struct daemon *d, uint64_t *made)
+{
+	struct extprof_recording_files files = { .size = sizeof(files) };
+
+	*made = 0;
+	if (!d->run.recording || extprof_recording_files(d->run.recording, &files))
+		return NULL;
+	*made = files.made;
+	return files.path;
+}
+
+static int tidy(struct daemon *d, const char *current, struct folder_state *state, struct extprof_error *e)
+{
+	time_t now = time(NULL), before = (uint64_t)now > d->keep_for ? now - (time_t)d->keep_for : 0;
+	int err = folder__tidy(&d->folder, current, before, d->keep_size, state);
+
+	return err ? message__set(e, EXTPROF_OUTPUT, -err, "the folder %s cannot be read: %s", d->run.options->files[0], strerror(-err)) : 0;
+}
+
+static void tell_status(const struct daemon *d, const char *path, const struct folder_state *state)
+{
+	struct extprof_progress p = { .size = sizeof(p) };
+	char text[512];
+
+	extprof_recording_progress(d->run.recording, &p);
+	snprintf(text, sizeof(text), "WATCHDOG=1\nSTATUS=%s, %" PRIu64 " samples, %" PRIu64 " lost; %" PRIu64 " files, %.1f MB",
+		 path ? path : "", p.samples, p.lost, state->files, (double)state->bytes / 1e6);
+	notify__send(text);
+}
+
+/* Another file has been begun. */
+static void log_file(struct daemon *d, const char *path, const struct folder_state *state)
+{
+	uint64_t now = clock__now();
+	double used = own_cpu_time();
+
+	fprintf(stderr, "extprof: records into %s; %" PRIu64 " files, %.1f MB", path, state->files, (double)state->bytes / 1e6);
+	if (d->logged)
+		fprintf(stderr, "; extprof has used %.2f %% of a CPU", 100 * (used - d->used) / ((double)(now - d->logged) / 1e9));
+	fputs("\n", stderr);
+	d->used = used;
+	d->logged = now;
+}
+
+static int look(struct daemon *d, struct extprof_error *e)
+{
+	struct folder_state state;
+	uint64_t made;
+	const char *path = current_file(d, &made);
+	int err = tidy(d, path, &state, e);
+
+	if (err)
+		return err;
+	if (state.removed)
+		fprintf(stderr, "extprof: %" PRIu64 " old files are removed, %.1f MB\n", state.removed, (double)state.removed_bytes / 1e6);
+	if (path && made != d->made)
+		log_file(d, path, &state);
+	d->made = made;
+	tell_status(d, path, &state);
+	return 0;
+}
+
+/* -- one recording ---------------------------------------------------------------------------- */
+
+static int prepare(struct run *run, struct extprof_error *e)
+{
+	char path[4096];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/" FOLDER_BASE ".extprof", run->options->files[0]) >= sizeof(path))
+		return message__set(e, EXTPROF_USAGE, ENAMETOOLONG, "the path of the folder is too long");
+	return extprof_recording_record_to(run->recording, path, -1, -1, e);
+}
+
+static int tick(struct run *run, struct extprof_error *e)
+{
+	struct daemon *d = run->context;
+	uint64_t interval = notify__interval();
+
+	run->next = clock__now() + (interval && interval < LOOK_INTERVAL ? interval : LOOK_INTERVAL);
+	return look(d, e);
+}
+
+static const struct run_ops ops = { .prepare = prepare, .tick = tick };
+
+/* How long nothing was recorded, if a daemon ran before. */
+static int tell_of_gap(struct daemon *d, struct extprof_error *e)
+{
+	struct folder_state state;
+	char from[32];
+	time_t now = time(NULL);
+	int err = tidy(d, NULL, &state, e);
+
+	if (err || !state.newest || state.newest + GAP_LEAST > now)
+		return err;
+	print_time(from, sizeof(from), state.newest);
+	fprintf(stderr, "extprof: the history of %s ends at %s, %" PRIu64 " s ago\n", d->run.options->files[0], from,
+		(uint64_t)(now - state.newest));
+	return 0;
+}
+
+static int record(struct daemon *d, struct extprof_error *e)
+{
+	int err = run__begin(&d->run, e);
+
+	if (err)
+		return err;
+	notify__send("READY=1");
+	d->has_recorded = true;
+	d->made = 0;
+	err = tick(&d->run, e);
+	return err ? err : run__go(&d->run, e);
+}
+
+/* One has ended for want of room.  Until there may be some. */
+static void make_room(struct daemon *d)
+{
+	uint64_t interval = notify__interval();
+	unsigned int step = interval && interval < ROOM_WAIT * SECOND ? (unsigned int)(interval / SECOND) : ROOM_WAIT;
+
+	if (!folder__make_room(&d->folder, NULL)) {
+		fprintf(stderr, "extprof: there is no room: the oldest file is removed\n");
+		return;
+	}
+	fprintf(stderr, "extprof: there is no room, and no file to remove: it tries again in %d s\n", ROOM_WAIT);
+	/* A signal ends it: nothing is recorded. */
+	for (unsigned int waited = 0; waited < ROOM_WAIT; waited += step ? step : 1) {
+		notify__send("WATCHDOG=1\nSTATUS=there is no room for a recording");
+		sleep(step ? step : 1);
+	}
+}
+
+static int open_folder(struct daemon *d, const struct options *o)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	char why[256];
+	int err = folder__open(&d->folder, o->files[0], why, sizeof(why));
+
+	if (!err)
+		return STATUS_OK;
+	message__set(&e, EXTPROF_OUTPUT, -err, "cannot record into the folder %s: %s", o->files[0], why);
+	return message__fail(&e);
+}
+
+/* The signal that ended the recording, or that came before it began or while it failed; 0: none did. */
+static int signal_of(const struct daemon *d)
+{
+	int number = d->run.signal;
+	struct signalfd_siginfo info;
+
+	/* Those that nobody has read would be dropped.  One that ends is more than one that reloads. */
+	while (signals__next(d->run.signals.interrupt_fd, &info))
+		if (!number || number == SIGHUP)
+			number = (int)info.ssi_signo;
+	return number;
+}
+
+/* Record with the options, which are freed.  Does it go on? */
+static bool run_once(struct daemon *d, struct options *o, int *status)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	bool no_room, again;
+	uint64_t samples;
+	int err, signal;
+
+	run__init(&d->run, o, &ops, d);
+	d->run.quiet = true;
+	d->keep_for = options__number(o, OPTION_KEEP_FOR, KEEP_FOR) / SECOND;
+	d->keep_size = options__number(o, OPTION_KEEP_SIZE, KEEP_SIZE);
+	*status = STATUS_OK;
+	err = tell_of_gap(d, &e);
+	if (!err)
+		err = record(d, &e);
+	signal = signal_of(d);
+	/* There was no ruby, or a signal came before it looked for one: that is no fault of a daemon. */
+	if (err < 0 && signal && (e.code == EXTPROF_NO_PROCESS || e.code == EXTPROF_NOT_READY))
+		err = 0;
+	else if (err >= 0)
+		err = extprof_recording_file_status(d->run.recording, &samples, &e);
+	if (err < 0)
+		*status = message__fail(&e);
+	no_room = (err == -ENOSPC || err == -EDQUOT) && d->has_recorded && (!signal || signal == SIGHUP);
+	again = no_room || (err >= 0 && signal == SIGHUP);
+	run__free(&d->run);
+	if (no_room)
+		make_room(d);
+	return again;
+}
+
+static void on_hangup(int number)
+{
+	(void)number;
+}
+
+static int run(int argc, char **argv, bool implied)
+{
+	/* The configuration is read again in any case when no recording is made. */
+	const struct sigaction ignored = { .sa_handler = on_hangup };
+	struct daemon d = { .argc = argc, .argv = argv, .folder = { -1, -1 } };
+	struct config config = { 0 };
+	struct options o;
+	int status, err = parse(&o, &d, &config);
+
+	(void)implied;
+	if (err) {
+		config__free(&config);
+		return err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
+	}
+	status = open_folder(&d, &o);
+	if (status)
+		options__free(&o);
+	else
+		sigaction(SIGHUP, &ignored, NULL);
+	/* A failure after which it goes on is no status. */
+	while (!status && run_once(&d, &o, &status))
+		status = parse_again(&o, &d, &config) ? STATUS_INTERNAL : STATUS_OK;
+	folder__close(&d.folder);
+	notify__send("STOPPING=1");
+	config__free(&config);
+	return status;
+}
+
+const struct command command_daemon = {
+	.name = "daemon",
+	.summary = "record all rubies of this machine all the time",
+	.line = &command_line_daemon,
+	.run = run,
+};

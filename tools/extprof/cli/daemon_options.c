@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
+#include "cli/options.h"
+
+/* argp_error() returns if argp may not exit. */
+#define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
+
+static error_t finish(struct options *o, struct argp_state *state)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+
+	o->recording.all = true;
+	if (!o->recording.modes)
+		o->recording.modes = "cpu,wall,gc";
+	if (!o->values[OPTION_BY_RATE].given)
+		o->recording.rate = EXTPROF_DAEMON_RATE;
+	/* Each wait would be a sample: thousands a second of a busy server. */
+	if (!o->recording.waits)
+		o->recording.waits = "rate";
+	if (!o->recording.rotate)
+		o->recording.rotate = "1h";
+	if (!o->file_count)
+		o->files[o->file_count++] = EXTPROF_FOLDER;
+	if (extprof_recording_check(&o->recording, &e))
+		FAIL("%s", e.text);
+	return 0;
+}
+
+const struct command_line command_line_daemon = {
+	.command = OPTION_OF_DAEMON,
+	.about = "Record all rubies of this machine all the time, into files of an hour each.",
+	.verb = "profile",
+	.arguments = "[FOLDER]",
+	.examples =
+		"  extprof daemon                               into " EXTPROF_FOLDER "\n"
+		"  extprof daemon --keep-for 30d --keep-size 50G /srv/profiles\n"
+		"  extprof report --since 02:50 --until 03:10   what was it doing in the night?\n",
+	.notes =
+		"It writes one recording after the other into FOLDER, by default " EXTPROF_FOLDER ", and removes old ones.  `extprof "
+		"report' shows them by the time of the clock.  `systemctl enable --now extprof' starts it with the machine.\n"
+		"\n"
+		"SIGHUP has the configuration read again: a file ends, and the next one begins.  SIGTERM ends it.\n"
+		"\n"
+		"Exit status: 0 after SIGTERM or Ctrl-C; 64 usage or a wrong configuration, 70 internal error, 71 kernel without BPF or "
+		"BTF, 73 FOLDER is not writable, 77 no permission.  See extprof(1).",
+	.files_least = 0,
+	.files_most = 1,
+	.finish = finish,
+};
