@@ -73,7 +73,7 @@ TEST(accounting_ids_and_keys_are_stable)
 		"fork-in-progress", "tls-unreadable", "ec-unreadable", "bad-geometry",
 		"frames-unreadable", "malformed", "no-memory", "unaccounted", "not-read",
 		"scratch-busy", "probe-unreadable", "no-stack", "not-resumed", "unfinished",
-		"too-many-calls", "torn", "not-stopped",
+		"too-many-calls", "torn", "not-stopped", "too-much", "ring-share",
 	};
 	static const char *const truncs[] = { "?", "too-deep", "frames-unreadable" };
 

@@ -37,6 +37,7 @@ static struct gc_pause gc_pause;
 static bool gc_known;
 static struct walk_scratch cpu_scratches[CPUS * 2];
 #define cpu_scratch (cpu_scratches[kernel.cpu])
+static struct ring_use ring_use[RING_USERS_MAX];
 static struct thinning tick_thinning;
 static struct syscall_begun begun;
 static uint64_t passed[EVENT_SLOTS];
@@ -66,6 +67,8 @@ void *fake_lookup(void *map, const void *key)
 
 		return kernel.no_scratch || index >= CPUS * 2 ? NULL : &cpu_scratches[index];
 	}
+	if (map == &ring_users)
+		return *(const uint32_t *)key < RING_USERS_MAX ? &ring_use[*(const uint32_t *)key] : NULL;
 	if (map == &thinnings)
 		return &tick_thinning;
 	if (map == &probe_places)
@@ -274,6 +277,41 @@ TEST(bpf_ignores_all_but_the_target)
 	kernel.no_counters = 0;
 	sample(&context);
 	CHECK_INT(source_counters.taken, 1);
+}
+
+/* Who sends more than can be read leaves room in the ring: for others of the same user, and for other users. */
+TEST(bpf_shares_the_ring)
+{
+	uint64_t size = sizeof(struct sample_event) + 10 * sizeof(struct sample_frame), sent, of_other = 0;
+
+	set_up(10);
+	memset(ring_use, 0, sizeof(ring_use));
+	target.ring = (struct ring_use){ 0 };
+	target.user = 5;
+	kernel.ring_waiting = 0;
+	for (sent = 0; !source_counters.lost[LOSS_RING_SHARE] && sent < ring_size; kernel.ring_waiting = sent += size)
+		sample(&context);
+	/* One process has a fourth, ... */
+	CHECK(sent > ring_size / 4 - size && sent < ring_size / 4 + 2 * size);
+	loss_hit[LOSS_RING_SHARE] += source_counters.lost[LOSS_RING_SHARE];
+	CHECK_INT(source_counters.taken, source_counters.whole + source_counters.lost[LOSS_RING_SHARE]);
+	/* ... another one of the user half of that, ... */
+	target.ring = (struct ring_use){ 0 };
+	for (; source_counters.lost[LOSS_RING_SHARE] == 1 && of_other < ring_size; kernel.ring_waiting = sent + (of_other += size))
+		sample(&context);
+	CHECK(of_other > ring_size / 8 - 2 * size && of_other < ring_size / 8 + 2 * size);
+	/* ... and another user a part of the rest. */
+	target.ring = (struct ring_use){ 0 };
+	target.user = 6;
+	sample(&context);
+	CHECK_INT(source_counters.lost[LOSS_RING_SHARE], 2);
+	/* The reader reads: what was sent before counts no more. */
+	target.user = 5;
+	ring_turn++;
+	kernel.ring_waiting = 0;
+	sample(&context);
+	CHECK_INT(source_counters.lost[LOSS_RING_SHARE], 2);
+	target.user = 0;
 }
 
 TEST(bpf_counts_each_loss)

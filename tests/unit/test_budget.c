@@ -9,16 +9,17 @@ TEST(budget_leaves_half_for_others)
 	struct budget b = { .max = 1000 };
 	struct budget_share one = { .of = &b, .user = 1 }, other = { .of = &b, .user = 1 }, third = { .of = &b, .user = 2 };
 
-	CHECK(budget__take(&one, 500));
+	/* All of one user together have half of it, and one has half of that. */
+	CHECK(budget__take(&one, 250));
 	CHECK(!budget__take(&one, 1));
-	/* All of one user together have half of it, too. */
+	CHECK(budget__take(&other, 125));
 	CHECK(!budget__take(&other, 1));
-	CHECK(budget__take(&third, 250));
+	CHECK(budget__take(&third, 156));
 	CHECK(!budget__take(&third, 1));
-	CHECK_INT(b.used, 750);
-	budget__add(&one, -400);
-	CHECK_INT(b.used, 350);
-	CHECK(budget__take(&other, 100));
+	CHECK_INT(b.used, 531);
+	budget__add(&one, -200);
+	CHECK_INT(b.used, 331);
+	CHECK(budget__take(&other, 50));
 	/* What is not counted in a budget has no bound. */
 	CHECK(budget__take(&(struct budget_share){ 0 }, UINT64_MAX / 2));
 	b.max = 0;

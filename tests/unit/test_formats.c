@@ -281,6 +281,28 @@ TEST(frames_have_numbers)
 	frame_table__free(&t);
 }
 
+TEST(frame_table_shares_its_room)
+{
+	struct budget_share one = { .user = 7 }, other = { .user = 7 };
+	struct frame_table t;
+	uint32_t n = 0, code;
+
+	CHECK_INT(frame_table__init(&t), 0);
+	t.shares.max = 1000;
+	one.of = other.of = &t.shares;
+	while (n < 2000 && frame_table__code_of(&t, code__make(CODE_RUBY, n, 1, false), &one) != FRAME_NO_ROOM)
+		n++;
+	CHECK_INT(n, 250);
+	/* What is there is not counted again, and has no bound. */
+	code = frame_table__code_of(&t, code__make(CODE_RUBY, 0, 1, false), &one);
+	CHECK(code && code != FRAME_NO_ROOM);
+	CHECK_INT(frame_table__code_of(&t, code__make(CODE_RUBY, 0, 1, false), &other), code);
+	CHECK_INT(other.used, 0);
+	CHECK(frame_table__code_of(&t, code__make(CODE_RUBY, 1000, 1, false), &other) != FRAME_NO_ROOM);
+	CHECK_INT(other.used, 1);
+	frame_table__free(&t);
+}
+
 TEST(frames_without_code_have_a_bound)
 {
 	struct frame f = FRAME_INIT(FRAME_NO_RUBY);

@@ -119,7 +119,7 @@ TEST(library_report_has_the_account)
 	CHECK_INT(extprof_report_accounting(report)->lost, 3);
 	for (i = 0; (reason = extprof_report_lost(report, i)); i++)
 		CHECK_INT(reason->count, strcmp(reason->key, "ring-full") ? 0 : 3);
-	CHECK_INT(i, LOSS_NOT_STOPPED);	/* the last one of errors.def: all are there */
+	CHECK_INT(i, LOSS_RING_SHARE);	/* the last one of errors.def: all are there */
 	for (i = 0; (reason = extprof_report_truncated(report, i)); i++)
 		CHECK_INT(reason->count, strcmp(reason->key, "too-deep") ? 0 : 1);
 	CHECK_INT(i, TRUNC_FRAMES_READ);

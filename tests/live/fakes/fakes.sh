@@ -190,8 +190,8 @@ wait_until runs $target "$dir/fake_target"
 "$extprof" -p $target -r 10k -d 4 -o "$out" >"$sum" 2>"$err" & prof=$!
 sleep 1.5; kill -STOP $prof; sleep 1.5; kill -CONT $prof
 wait $prof
-expect "ring full: adds up" adds_up
-expect "ring full: named ($(reason ring-full))" at_least 1 "$(reason ring-full)"
+expect "share of the ring: adds up" adds_up
+expect "share of the ring: named ($(reason ring-share))" at_least 1 "$(reason ring-share)"
 kill $target 2>/dev/null; wait $target 2>/dev/null
 }
 

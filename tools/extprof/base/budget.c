@@ -16,14 +16,16 @@ static struct budget_user *user_of(struct budget *b, uint32_t user)
 
 bool budget__has(const struct budget_share *s, uint64_t bytes)
 {
-	uint64_t left;
+	uint64_t left, of_user;
 
 	if (!s || !s->of || !s->of->max)
 		return true;
 	if (s->of->used > s->of->max || bytes > s->of->max - s->of->used)
 		return false;
 	left = s->of->max - s->of->used - bytes;
-	return s->used + bytes <= left && user_of(s->of, s->user)->used + bytes <= left;
+	of_user = user_of(s->of, s->user)->used + bytes;
+	/* What its user takes of the rest is taken from it twice: from what is free, and for the user. */
+	return of_user <= left && s->used + bytes <= (left - of_user) / 2;
 }
 
 bool budget__take(struct budget_share *s, uint64_t bytes)

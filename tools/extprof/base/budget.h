@@ -2,8 +2,9 @@
 /*
  * Memory that is kept of all processes, and who has how much of it.
  *
- * A share may grow as long as it is not larger than what is still free, and so may all shares of one user together.
- * So one process takes half of it at most, as do all processes of one user, and whoever comes later finds room.
+ * The shares of one user may grow as long as they are together no larger than what is still free, and one share as long
+ * as it is no larger than what its user may still take.  So the processes of one user take half of all at most, and one
+ * process takes half of that.  Whoever comes later finds room, also another process of the same user.
  */
 #ifndef EXTPROF_BUDGET_H
 #define EXTPROF_BUDGET_H

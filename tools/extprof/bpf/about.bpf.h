@@ -398,7 +398,7 @@ static __always_inline int about__send(const struct hit *h, const struct sched_t
 	a->e.process = t->account.process;
 	a->e.tid = t->account.tid;
 	a->e.cpu = bpf_get_smp_processor_id();
-	sent = !bpf_ringbuf_output(&samples, a, sizeof(*a), BPF_RB_NO_WAKEUP);
+	sent = !ring__take(h->cfg, sizeof(*a)) && !bpf_ringbuf_output(&samples, a, sizeof(*a), BPF_RB_NO_WAKEUP);
 	waker__forget(a);
 	return sent;
 }

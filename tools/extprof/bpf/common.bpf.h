@@ -45,6 +45,19 @@ struct {
 	__uint(max_entries, 4 << 20);
 } samples SEC(".maps") __weak;
 
+/* Its size. */
+const volatile uint64_t ring_size __weak = 4 << 20;
+/* Grows by 1 each time the reader begins to read.  It reads all that is there then. */
+volatile uint32_t ring_turn __weak = 0;
+
+/* Indexed by target_config::user. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RING_USERS_MAX);
+	__type(key, uint32_t);
+	__type(value, struct ring_use);
+} ring_users SEC(".maps") __weak;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TARGETS_MAX);
@@ -187,7 +200,45 @@ static __always_inline int take(struct walk_scratch *s, struct target_config *cf
 #define FRAMES_UNASKED 64u
 #define BYTES_UNASKED (EVENTS_UNASKED * (sizeof(struct sample_event) + FRAMES_UNASKED * sizeof(struct sample_frame)))
 
-static __always_inline int emit(struct walk_scratch *s)
+/* A process that has sent no more than this part of the ring, and a user who has not, may send without a question. */
+#define RING_UNASKED 32u
+
+static __always_inline uint32_t ring__sent(struct ring_use *u, uint32_t turn)
+{
+	/* Programs on other CPUs can do the same now: then some bytes are not counted. */
+	if (u->turn != turn) {
+		u->bytes = 0;
+		u->turn = turn;
+	}
+	return u->bytes;
+}
+
+/*
+ * May the process send so many bytes?  All processes of one user may have as much as is free, and one process half of
+ * what its user may still have: so one that sends more than the reader can read leaves room for the others.  (The same
+ * rule as in base/budget.h.)
+ */
+static __always_inline int ring__take(struct target_config *cfg, uint64_t size)
+{
+	uint32_t place = cfg->user & (RING_USERS_MAX - 1), turn = ring_turn;
+	struct ring_use *user = bpf_map_lookup_elem(&ring_users, &place);
+	uint64_t of_process, of_user, waits;
+
+	if (!user)
+		return 0;
+	of_process = ring__sent(&cfg->ring, turn) + size;
+	of_user = ring__sent(user, turn) + size;
+	if (of_user > ring_size / RING_UNASKED) {
+		waits = bpf_ringbuf_query(&samples, BPF_RB_AVAIL_DATA) + size;
+		if (of_user + waits > ring_size || 2 * of_process > ring_size - of_user - waits)
+			return LOSS_RING_SHARE;
+	}
+	COUNT(cfg->ring.bytes, (uint32_t)size);
+	COUNT(user->bytes, (uint32_t)size);
+	return 0;
+}
+
+static __always_inline int emit(struct target_config *cfg, struct walk_scratch *s)
 {
 	uint64_t nr = s->event.nr_frames, size;
 	uint64_t flags = BPF_RB_NO_WAKEUP;
@@ -208,6 +259,8 @@ static __always_inline int emit(struct walk_scratch *s)
 		walk_opaque(size);
 		size += more;
 	}
+	if (ring__take(cfg, size))
+		return LOSS_RING_SHARE;
 	if (bpf_ringbuf_output(&samples, &s->event, size, flags))
 		return LOSS_RING_FULL;
 	return 0;
@@ -308,7 +361,7 @@ static __always_inline int hit__send(struct hit *h, struct walk_scratch *s, int 
 	s->event.extra = h->extra;
 	s->event.more = h->more;
 	if (!reason)
-		reason = emit(s);
+		reason = emit(h->cfg, s);
 	if (reason)
 		COUNT(c->lost[reason & (LOSS_MAX - 1)], samples);
 	else if (s->event.truncated)

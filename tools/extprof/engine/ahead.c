@@ -69,23 +69,31 @@ static uint32_t look_at_vm(struct engine *e, struct walker *w, struct tables *ta
 	return tables->thread_count;
 }
 
+struct reading_ahead {
+	struct walker *walker;
+	struct tables tables;
+	uint32_t most;		/* threads of a VM */
+};
+
+static void look_ahead(struct engine *e, struct vm *vm, void *context)
+{
+	struct reading_ahead *r = context;
+	uint32_t count = !vm->exited && vm->space ? look_at_vm(e, r->walker, &r->tables, vm) : 0;
+
+	if (count > r->most)
+		r->most = count;
+}
+
 void engine__read_ahead(struct engine *e, uint64_t now)
 {
-	struct tables tables = { 0 };
-	uint32_t most = 0;
-	struct walker *w;
+	struct reading_ahead r = { 0 };
 
 	if (!(e->sources & 1u << SOURCE_SCHED) || e->figures || now < e->ahead_at)
 		return;
-	w = walker__new();
-	for (uint32_t i = 0; w && i < e->set.vm_count; i++) {
-		struct vm *vm = e->set.vms[i];
-		uint32_t count = vm && !vm->exited && vm->space ? look_at_vm(e, w, &tables, vm) : 0;
-
-		if (count > most)
-			most = count;
-	}
-	e->ahead_at = now + (most > MANY_THREADS ? INTERVAL_MANY : INTERVAL);
-	tables__free(&tables);
-	walker__free(w);
+	r.walker = walker__new();
+	if (r.walker)
+		engine__each_in_turn(e, &e->looks_ahead, look_ahead, &r);
+	e->ahead_at = now + (r.most > MANY_THREADS ? INTERVAL_MANY : INTERVAL);
+	tables__free(&r.tables);
+	walker__free(r.walker);
 }

@@ -98,6 +98,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	config.file = p->file = ruby_file__number(file);
 	config.vm = session__new_number(e->session);
 	config.started = p->started;
+	config.user = aside__place_of(&e->aside, vm);
 	/* The CPU time until now was not sampled. */
 	engine__read_cpu_time(e, p);
 	/* From the first VM on. */
@@ -108,6 +109,7 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	vm__set_deadline(vm, &e->reads);
 	vm__set_gone(vm, engine__vm_gone, e);
+	vm->frames.of = &e->frames.shares;
 	vm->touched = true;
 	engine__keep_names(vm);
 	engine__set_interval(e, vm);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples that wait, and what was put off while they were resolved. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "engine/state.h"
 
 /* Records to read ahead at each tick. */
 #define PREFETCH 2000u
+/* For samples that were put aside, in one step: those of the others wait meanwhile. */
+#define ASIDE_TIME (20 * MS)
 
 /* For the resolver. */
 struct vm *engine__vm_of(void *context, const struct sample_event *s, uint32_t *row)
@@ -27,20 +30,28 @@ struct vm *engine__vm_of(void *context, const struct sample_event *s, uint32_t *
 	return vm;
 }
 
+/* For the resolver. */
+enum resolve_turn engine__turn(void *context, struct vm *vm, const struct sample_event *s, size_t size)
+{
+	struct engine *e = context;
+
+	return aside__turn(&e->aside, vm, s, size, e->resolver.about);
+}
+
 static bool on_sample(void *context, const void *data, size_t size)
 {
 	const struct sample_event *s = data;
 	struct engine *e = context;
+	uint64_t before = deadline__now(), now;
 	struct vm *vm;
 
 	if (!engine__take_figure(e, data, size))
 		states__event(&e->states, &e->resolver, data, size);
-	/* If the next sample has new names, they are read after the next update: then all of them, not only the
-	 * first. */
+	now = deadline__now();
 	vm = size >= sizeof(*s) ? process_set__vm(&e->set, s->vm) : NULL;
-	if (vm && vm->symbols.work < SYMBOLS_SAMPLE_WORK)
-		return false;
-	return !deadline__over(&e->deadline) && deadline__now() < e->drain_until;
+	if (vm)
+		aside__spend(&e->aside, vm, now - before);
+	return !deadline__over(&e->deadline) && now < e->drain_until;
 }
 
 static bool on_late_sample(void *context, const void *data, size_t size)
@@ -55,31 +66,101 @@ static bool on_late_sample(void *context, const void *data, size_t size)
 
 int engine__drain(struct engine *e)
 {
-	return session__drain(e->session, on_sample, e);
+	int n;
+
+	aside__begin_turn(&e->aside);
+	e->aside.open = true;
+	n = session__drain(e->session, on_sample, e);
+	e->aside.open = false;
+	if (!deadline__over(&e->deadline))
+		aside__serve(&e->aside, &e->resolver, deadline__now() + ASIDE_TIME);
+	return n;
 }
 
 void engine__skip_rest(struct engine *e)
 {
 	session__drain(e->session, on_late_sample, e);
+	aside__skip(&e->aside, &e->resolver);
 }
 
-void engine__update_vms(struct engine *e, bool last)
+bool engine__has_more(const struct engine *e)
 {
-	for (uint32_t i = 0; i < e->set.vm_count; i++) {
-		struct vm *vm = e->set.vms[i];
-		int err;
+	return e->behind || e->aside.count || e->updates.more;
+}
 
-		if (!vm || vm->exited || (!vm->touched && !last))
+void engine__each_in_turn(struct engine *e, struct visits *v, void (*visit)(struct engine *e, struct vm *vm, void *context),
+			  void *context)
+{
+	uint32_t count = e->set.vm_count, from = v->next < count ? v->next : 0;
+
+	v->more = false;
+	aside__begin_turn(&e->aside);
+	for (uint32_t n = 0; n < count && e->set.vm_count; n++) {
+		uint32_t i = (from + n) % count;
+		struct vm *vm = i < e->set.vm_count ? e->set.vms[i] : NULL;
+		uint64_t before;
+
+		if (!vm)
 			continue;
-		vm->touched = false;
-		if (!last && threads__name_young(&vm->threads))
-			e->young_threads_at = deadline__now();
-		if (!vm->space)
+		if (!aside__has_time(&e->aside, vm)) {
+			if (!v->more)
+				v->next = i;
+			v->more = true;
 			continue;
-		err = symbols__update(&vm->symbols, last);
-		if (!err && e->settings.command && !last)
-			symbols__prefetch(&vm->symbols, PREFETCH);
-		if (last)
-			threads__refresh(&vm->threads, true);
+		}
+		before = deadline__now();
+		visit(e, vm, context);
+		aside__spend(&e->aside, vm, deadline__now() - before);
 	}
+}
+
+static void update(struct engine *e, struct vm *vm, void *context)
+{
+	(void)context;
+	if (vm->exited || (!vm->touched && !vm->turn.waiting))
+		return;
+	vm->touched = false;
+	if (threads__name_young(&vm->threads))
+		e->young_threads_at = deadline__now();
+	if (vm->space && !symbols__update(&vm->symbols, false) && e->settings.command)
+		symbols__prefetch(&vm->symbols, PREFETCH);
+}
+
+void engine__update_vms(struct engine *e)
+{
+	engine__each_in_turn(e, &e->updates, update, NULL);
+}
+
+static int compare_sizes(const void *a, const void *b)
+{
+	uint32_t one = (*(struct vm *const *)a)->symbols.own_count, other = (*(struct vm *const *)b)->symbols.own_count;
+
+	return (one > other) - (one < other);
+}
+
+/* Those that have little to read come first. */
+void engine__update_last(struct engine *e, uint64_t until)
+{
+	struct vm **list = calloc(e->set.vm_count + 1u, sizeof(*list));
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; list && i < e->set.vm_count; i++)
+		if (e->set.vms[i] && !e->set.vms[i]->exited && e->set.vms[i]->space)
+			list[count++] = e->set.vms[i];
+	aside__begin_end(&e->aside, e->set.vms, e->set.vm_count);
+	if (count)
+		qsort(list, count, sizeof(*list), compare_sizes);
+	for (uint32_t i = 0; i < count; i++) {
+		struct vm *vm = list[i];
+		uint64_t now = deadline__now(), left = aside__left_at_end(&e->aside, vm);
+
+		deadline__start(&e->reads, e->settings.interrupt_fd, left < until - now ? now + left : until);
+		if (now >= until || deadline__over(&e->reads))
+			continue;
+		symbols__update(&vm->symbols, true);
+		threads__refresh(&vm->threads, true);
+		aside__spend(&e->aside, vm, deadline__now() - now);
+	}
+	aside__end_end(&e->aside);
+	free(list);
 }

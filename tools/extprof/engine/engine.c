@@ -129,7 +129,7 @@ uint64_t engine__wait(const struct engine *e)
 {
 	uint64_t now = deadline__now(), wait, until;
 
-	if (e->behind)
+	if (engine__has_more(e))
 		return 0;
 	wait = e->settings.command || e->new_vms.count || now < e->young_threads_at + THREADS_ARE_YOUNG ? TICK_COMMAND : TICK_PID;
 	if (now < e->new_at + PROCESS_IS_NEW)
@@ -213,7 +213,7 @@ int engine__step(struct engine *e, struct diag *d)
 	err = engine__search(e, d);
 	engine__release_command(e, now);
 	/* Also of what has just been found: it may end soon. */
-	engine__update_vms(e, false);
+	engine__update_vms(e);
 	engine__step_natives(e);
 	if (!e->behind)
 		engine__clean_up(e);

@@ -320,8 +320,8 @@ static void drain(struct engine *e)
 	do {
 		engine__drain_lifecycle(e);
 		e->behind = engine__drain(e) == -ECANCELED;
-		engine__update_vms(e, false);
-	} while (e->behind && !deadline__over(&e->deadline));
+		engine__update_vms(e);
+	} while ((e->behind || e->aside.count) && !deadline__over(&e->deadline));
 }
 
 static void count_losses(struct engine *e)

@@ -31,29 +31,28 @@ static void read_waits(struct engine *e)
 	engine__read_waits(e);
 }
 
-/* No more samples come: the rest is no more than the ring holds. */
+/* No more samples come: the rest is no more than the ring holds, and what was put aside. */
 static void drain_rest(struct engine *e)
 {
 	uint64_t now = deadline__now();
 
 	set_deadlines(e, now + FINISH_TIMEOUT, now + FINISH_TIMEOUT + READS_TIMEOUT);
-	while (engine__drain(e) == -ECANCELED) {
+	aside__begin_end(&e->aside, e->set.vms, e->set.vm_count);
+	while (engine__drain(e) == -ECANCELED || e->aside.count) {
 		if (deadline__over(&e->deadline)) {
 			engine__skip_rest(e);
 			break;
 		}
-		engine__update_vms(e, false);
+		engine__update_vms(e);
 	}
+	aside__end_end(&e->aside);
 }
 
 static void read_last_names(struct engine *e)
 {
-	uint64_t now = deadline__now();
-
 	/* No sample is broken off any more.  A signal from now on, or one that has
 	 * ended the drain, ends these reads too. */
-	deadline__start(&e->reads, e->settings.interrupt_fd, now + FINISH_TIMEOUT);
-	engine__update_vms(e, true);
+	engine__update_last(e, deadline__now() + FINISH_TIMEOUT);
 }
 
 static int never_sampled(const struct engine *e, struct diag *d)

@@ -108,7 +108,7 @@ static bool inherit(struct engine *e, struct vm *vm, bool last)
 {
 	if (vm->inherited || !vm->forked_at || !vm->parent)
 		return true;
-	if ((!last && vm->forked_at >= e->drained_at) || !inherit(e, vm->parent, last))
+	if ((!last && (vm->forked_at >= e->drained_at || vm->parent->turn.waiting)) || !inherit(e, vm->parent, last))
 		return false;
 	vm->inherited = true;
 	/* Its parent here can be an older ancestor, which has made other objects of the same numbers since. */
@@ -161,7 +161,8 @@ static int look_at(struct engine *e, struct process *p, bool last, uint64_t unti
 	struct vm *vm = p->vm;
 	int err;
 
-	if (!vm || p->shares_vm || vm->exited)
+	/* Samples that were put aside may be of objects that are in no table any more. */
+	if (!vm || p->shares_vm || vm->exited || (!last && vm->turn.waiting))
 		return 0;
 	if (!vm->space)
 		return survivors__of(&h->survivors, vm->number) ? -EACCES : 0;

@@ -40,6 +40,7 @@ static void on_copy(struct engine *e, struct process *p, const struct process_ev
 	}
 	vm__set_deadline(vm, &e->reads);
 	vm__set_gone(vm, engine__vm_gone, e);
+	vm->frames.of = &e->frames.shares;
 	p->vm = vm;
 	p->state = PROCESS_SAMPLED;
 	waiting__add(&e->new_vms, p->number);
@@ -241,6 +242,8 @@ void engine__vm_gone(void *context)
 
 void engine__clean_up(struct engine *e)
 {
+	uint32_t vms = 0, processes = 0;
+
 	if (e->old_vms.count || e->old_processes.count)
 		engine__leave_shared(e);
 	for (uint32_t i = 0; i < e->old_vms.count; i++) {
@@ -248,18 +251,26 @@ void engine__clean_up(struct engine *e)
 
 		if (!vm)
 			continue;
+		if (vm->turn.waiting) {
+			e->old_vms.list[vms++] = e->old_vms.list[i];
+			continue;
+		}
 		resolve__name_threads(&e->resolver, vm);
 		states__name_threads(&e->states, vm);
 		engine__remove_natives(e, vm);
 		process_set__close_vm(&e->set, vm);
 	}
-	e->old_vms.count = 0;
+	e->old_vms.count = vms;
 	for (uint32_t i = 0; i < e->old_processes.count; i++) {
 		struct process *p = process_set__find(&e->set, e->old_processes.list[i]);
 
+		if (p && aside__has_samples_of(&e->aside, p->number)) {
+			e->old_processes.list[processes++] = e->old_processes.list[i];
+			continue;
+		}
 		/* A search that still runs finds nobody to give its answer to. */
 		if (p)
 			process_set__remove(&e->set, p);
 	}
-	e->old_processes.count = 0;
+	e->old_processes.count = processes;
 }

@@ -93,7 +93,9 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 	process_set__init(&e->set, &e->rows);
 	e->resolver.frames = &e->frames;
 	e->resolver.vm_of = engine__vm_of;
+	e->resolver.turn = engine__turn;
 	e->resolver.context = e;
+	aside__init(&e->aside);
 	e->resolver.processes = &e->rows;
 	e->resolver.pauses = true;
 	e->resolver.groups = settings->groups;
@@ -258,6 +260,7 @@ void engine__destroy(struct engine *e)
 	engine__restore_intervals(e);
 	engine__free_recording(e);
 	event_queue__free(&e->lifecycle);
+	aside__free(&e->aside);
 	process_set__free(&e->set);
 	symbol_table__free(&e->table);
 	helpers__end();

@@ -35,8 +35,10 @@ static int forget_stacks(struct engine *e)
 	e->frames = frames;
 	gc_pauses__free(&e->pauses);
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
-		if (e->set.vms[i])
+		if (e->set.vms[i]) {
 			threads__restart(&e->set.vms[i]->threads);
+			e->set.vms[i]->frames.used = 0;
+		}
 	return resolve__restart(&e->resolver);
 }
 

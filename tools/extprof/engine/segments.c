@@ -124,8 +124,7 @@ static int end_segment(struct engine *e)
 {
 	const char *ended = e->ended;
 
-	deadline__start(&e->reads, e->settings.interrupt_fd, deadline__now() + NAMES_TIMEOUT);
-	engine__update_vms(e, true);
+	engine__update_last(e, deadline__now() + NAMES_TIMEOUT);
 	e->ended = "the next file follows";
 	e->segments.samples += recording_writer__samples(e->recording.writer);
 	e->segments.counted = true;

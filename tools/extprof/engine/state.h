@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/deadline.h"
+#include "engine/aside.h"
 #include "engine/engine.h"
 #include "engine/process_set.h"
 #include "engine/search.h"
@@ -68,6 +69,12 @@ struct segments {
 	uint32_t count;
 };
 
+/* Work on all VMs, of which some have to wait for the next step: where it goes on. */
+struct visits {
+	uint32_t next;		/* place in the list of VMs */
+	bool more;		/* some wait */
+};
+
 struct engine_figures;
 struct engine_shared;
 struct engine_heap;
@@ -94,6 +101,8 @@ struct engine {
 	struct pause_sink pause_sink;
 	struct processes rows;
 	struct resolver resolver;
+	struct aside aside;		/* samples that wait for their turn */
+	struct visits updates, looks_ahead;
 	struct states states;
 	struct native_frames native_frames;	/* resolver.native, if they are wanted */
 	struct kernel_frames kernel_frames;	/* resolver.kernel, if they are wanted */
@@ -109,8 +118,8 @@ struct engine {
 	uint32_t mode_sources;	/* that the modes need */
 	struct source_counters kernel[SOURCE_MAX];	/* sums of all rows, by source */
 	bool started;		/* the sources run */
-	bool behind;		/* samples wait that there was no time for */
-	uint64_t drained_at;	/* all samples that were sent before are resolved; CLOCK_MONOTONIC, ns */
+	bool behind;		/* samples wait in the ring that there was no time for */
+	uint64_t drained_at;	/* all samples that were sent before are out of the ring; CLOCK_MONOTONIC, ns */
 	uint64_t started_at, ended_at;	/* CLOCK_MONOTONIC, ns */
 	uint64_t from;		/* what is reported began then: started_at, or the last restart */
 	uint64_t paused_at, resumed_at;	/* by the last snapshot or pause */
@@ -413,11 +422,20 @@ void engine__finish_natives(struct engine *e);
 
 /* For the resolver. */
 struct vm *engine__vm_of(void *context, const struct sample_event *s, uint32_t *row);
-/* Resolve the samples that wait, as far as there is time.  -ECANCELED: more of them wait. */
+enum resolve_turn engine__turn(void *context, struct vm *vm, const struct sample_event *s, size_t size);
+/* Resolve the samples that wait, as far as there is time.  -ECANCELED: more of them wait in the ring. */
 int engine__drain(struct engine *e);
 /* Count those that wait as not read. */
 void engine__skip_rest(struct engine *e);
-/* Read what symbols were put off for; the last time also new names of what is known. */
-void engine__update_vms(struct engine *e, bool last);
+/* Is there more that can be done at once? */
+bool engine__has_more(const struct engine *e);
+/* Call back for each VM whose turn it is, as long as its user has time in this step; the others come first the next
+ * time. */
+void engine__each_in_turn(struct engine *e, struct visits *v, void (*visit)(struct engine *e, struct vm *vm, void *context),
+			  void *context);
+/* Read what symbols were put off for. */
+void engine__update_vms(struct engine *e);
+/* Also new names of what is known, before they are used: until that moment (CLOCK_MONOTONIC, ns), or a signal. */
+void engine__update_last(struct engine *e, uint64_t until);
 
 #endif /* EXTPROF_ENGINE_STATE_H */

@@ -83,6 +83,7 @@ int frame_table__init(struct frame_table *t)
 
 	memset(t, 0, sizeof(*t));
 	t->max = FRAMES_MAX;
+	t->shares.max = FRAMES_MAX;
 	merged.name = "merged";
 	merged.bracketed = true;
 	append(t, &merged, 0);
@@ -105,6 +106,11 @@ void frame_table__free(struct frame_table *t)
 
 uint32_t frame_table__code(struct frame_table *t, uint64_t code)
 {
+	return frame_table__code_of(t, code, NULL);
+}
+
+uint32_t frame_table__code_of(struct frame_table *t, uint64_t code, struct budget_share *share)
+{
 	struct frame empty = FRAME_INIT(FRAME_MARK);
 	uint64_t hash = hash__mix(code);
 	uint32_t number;
@@ -114,11 +120,14 @@ uint32_t frame_table__code(struct frame_table *t, uint64_t code)
 			return number;
 		hash++;
 	}
-	if (t->count >= t->max)
+	if (t->count >= t->max || !budget__has(share, 1))
 		return FRAME_NO_ROOM;
 	number = append(t, &empty, code);
 	/* A frame that is not in the map is not found again. */
-	return number && map64__add(&t->map, hash, number) ? FRAME_MERGED : number;
+	if (!number || map64__add(&t->map, hash, number))
+		return FRAME_MERGED;
+	budget__add(share, 1);
+	return number;
 }
 
 /* Frames that are no code have room besides that of code: what says that there is no room must have some. */

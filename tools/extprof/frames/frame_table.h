@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "base/map64.h"
 #include "base/strings.h"
 #include "frames/frame.h"
@@ -72,6 +73,7 @@ struct frame_table {
 	size_t room, code_room;
 	uint32_t max;		/* FRAMES_MAX; smaller for tests */
 	uint32_t no_code;	/* how many are no code */
+	struct budget shares;	/* frames of code, of which each process has a share */
 	struct map64 map;	/* by hash of the code, or of the parts */
 	struct strings strings;
 };
@@ -82,6 +84,8 @@ void frame_table__free(struct frame_table *t);
 
 /* The number of a code, new if need be.  FRAME_NO_ROOM; FRAME_MERGED: out of memory. */
 uint32_t frame_table__code(struct frame_table *t, uint64_t code);
+/* The same.  A new one is counted in the share, and beyond it there is no room; NULL: a share without bounds. */
+uint32_t frame_table__code_of(struct frame_table *t, uint64_t code, struct budget_share *share);
 
 /*
  * The number of a frame that is no code, new if need be.  Texts are copied.  FRAME_MERGED: out of memory, or beyond

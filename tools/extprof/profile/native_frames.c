@@ -23,7 +23,7 @@ struct segment {
 struct joining {
 	struct native_frames *f;
 	struct frame_table *t;
-	const struct vm *vm;
+	struct vm *vm;
 	const struct sample_event *e;
 	const struct sample_machine *m;
 	const struct sample_frame *frames;
@@ -125,7 +125,7 @@ static void append_native(struct joining *j, uint32_t i)
 	else if (number == MAP64_NONE)
 		append_mark(j, FRAME_NATIVE, file_name(native__path(j->f->native, p->file)));
 	else
-		append(j, frame_table__code(j->t, code__make(CODE_NATIVE, number, 0, false)));
+		append(j, frame_table__code_of(j->t, code__make(CODE_NATIVE, number, 0, false), &j->vm->frames));
 }
 
 static void append_doing(struct joining *j)
@@ -389,7 +389,7 @@ static void append_all(struct joining *j)
 	append_segment(j, (struct segment){ 0, j->nr }, false);
 }
 
-int native_frames__add(struct native_frames *f, struct frame_table *t, const struct vm *vm, const struct sample_event *e,
+int native_frames__add(struct native_frames *f, struct frame_table *t, struct vm *vm, const struct sample_event *e,
 		       const struct sample_frame *frames, uint32_t *stack, uint32_t *count)
 {
 	const struct sample_machine *m = sample__machine(e);

@@ -46,7 +46,7 @@ void native_frames__restart(struct native_frames *f);
  * code.  At most the sum of these, and one mark for each native one.  `frames`: the sample's, innermost first; there may be none.
  * 0 or -ENOMEM.
  */
-int native_frames__add(struct native_frames *f, struct frame_table *t, const struct vm *vm, const struct sample_event *e,
+int native_frames__add(struct native_frames *f, struct frame_table *t, struct vm *vm, const struct sample_event *e,
 		       const struct sample_frame *frames, uint32_t *stack, uint32_t *count);
 
 /* Does the frame stand for native functions that a stack does not have? */

@@ -261,6 +261,7 @@ static void count_received(struct received *to, const struct sample_event *e)
 void resolve__event(struct resolver *c, const void *data, size_t size)
 {
 	struct received *received;
+	enum resolve_turn turn;
 	uint32_t row;
 	struct vm *vm;
 	const struct sample_event *e = check_event(c, data, size, &vm, &row);
@@ -269,6 +270,11 @@ void resolve__event(struct resolver *c, const void *data, size_t size)
 		count_lost(c, PROCESS_NONE, malformed_source(data, size), LOSS_MALFORMED);
 		return;
 	}
+	turn = c->turn ? c->turn(c->context, vm, e, size) : TURN_NOW;
+	if (turn == TURN_NEVER)
+		count_lost(c, row, e->source, LOSS_TOO_MUCH);
+	if (turn != TURN_NOW)
+		return;
 	if (!vm->confirmed && confirm(vm)) {
 		count_lost(c, row, e->source, LOSS_NOT_READ);
 		return;

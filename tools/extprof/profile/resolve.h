@@ -28,6 +28,8 @@
 #define RESOLVE_KEY_VALUES_MAX (8u << 10)
 #define RESOLVE_KEYS_VALUES_MAX (24u << 10)
 
+enum resolve_turn { TURN_NOW, TURN_LATER, TURN_NEVER };
+
 struct resolver {
 	struct frame_table *frames;
 	struct sinks sinks;
@@ -39,6 +41,11 @@ struct resolver {
 	struct kernel_frames *kernel;	/* NULL: what samples have of the kernel is not shown */
 	struct native_frames *native;	/* the same of native code */
 	struct survivors *survivors;	/* samples of modes with mode::lives go there; NULL: there is no such mode */
+	/*
+	 * NULL: each sample is resolved when it comes.  Else this says when.  TURN_LATER: the owner has taken a copy, and
+	 * gives it to resolve__event() later, with c->about as it is now.
+	 */
+	enum resolve_turn (*turn)(void *context, struct vm *vm, const struct sample_event *e, size_t size);
 	/*
 	 * Each stack begins with the frame of its process if a key needs that, then with that of
 	 * its thread, then with those of the labels in their order.  Which of them are shown, how and

@@ -45,9 +45,9 @@ static bool leaf_line(struct resolver *c, struct vm *vm, const struct symbol *sy
 	return exact;
 }
 
-static int code_frame(struct resolver *c, uint64_t code, uint32_t *frame)
+static int code_frame(struct resolver *c, struct vm *vm, uint64_t code, uint32_t *frame)
 {
-	*frame = frame_table__code(c->frames, code);
+	*frame = frame_table__code_of(c->frames, code, &vm->frames);
 	return *frame ? 1 : -1;
 }
 
@@ -85,17 +85,17 @@ static int ruby_frame(struct resolver *c, struct vm *vm, const struct sample_eve
 		return *frame ? 1 : -1;
 	}
 	if (symbol->state != SYMBOL_OK)
-		return code_frame(c, code__make_lineless(CODE_RUBY, symbol->number), frame);
+		return code_frame(c, vm, code__make_lineless(CODE_RUBY, symbol->number), frame);
 	if (leaf && e->flags & SAMPLE_COMPILES) {
 		/* The pc is that of the instruction itself: see "Compiling" in the header. */
 		line = symbols__line(symbol, f->pc + 8);
-		return code_frame(c, code__make(CODE_RUBY, symbol->number, line, false), frame);
+		return code_frame(c, vm, code__make(CODE_RUBY, symbol->number, line, false), frame);
 	}
 	line = symbols__line(symbol, f->pc);
 	/* The pc that JIT code left behind may be of no line at all, or NULL. */
 	if (leaf && f->flags & (FRAME_JIT_RETURN | FRAME_RESUMES) && symbols__has_lines(symbol))
 		approximate = !leaf_line(c, vm, symbol, e, f->flags, &line) && line;
-	return code_frame(c, code__make(CODE_RUBY, symbol->number, line, approximate), frame);
+	return code_frame(c, vm, code__make(CODE_RUBY, symbol->number, line, approximate), frame);
 }
 
 /*
@@ -139,7 +139,7 @@ static int add_doing(struct resolver *c, const struct sample_event *e, uint32_t 
 }
 
 /* The frames of Ruby and of native code. */
-static int add_native(struct resolver *c, const struct vm *vm, const struct sample_event *e,
+static int add_native(struct resolver *c, struct vm *vm, const struct sample_event *e,
 		      const struct sample_frame *frames, uint32_t *count)
 {
 	return c->native ? native_frames__add(c->native, c->frames, vm, e, frames, c->stack, count) : 0;

@@ -22,7 +22,7 @@ static uint32_t class_frame(struct resolver *c, struct vm *vm, const struct samp
 {
 	const struct symbol *class = e->detail >> 31 ? NULL : symbols__get(&vm->symbols, (uint32_t)e->detail);
 
-	return class ? frame_table__code(c->frames, code__make(CODE_RUBY, class->number, 0, false)) :
+	return class ? frame_table__code_of(c->frames, code__make(CODE_RUBY, class->number, 0, false), &vm->frames) :
 		       resolve__mark(c, FRAME_MARK, "unreadable record");
 }
 

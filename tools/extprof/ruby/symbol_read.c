@@ -29,19 +29,35 @@ void symbol__clear(struct symbol_table *t, struct symbol *symbol)
 	symbol->elsewhere = NULL;
 }
 
+/* Work for a read that another process has made since then. */
+static int64_t slow_work(const struct symbols *s, size_t length, uint64_t since)
+{
+	int64_t work = (int64_t)length + s->read_work, time = (int64_t)(deadline__now() - since) / SYMBOLS_SLOW_NS;
+
+	return time > work ? time : work;
+}
+
 /* Every read costs work, also a read whose result is not used. */
 static int pay_read(struct symbols *s, uint64_t address, void *to, size_t length)
 {
 	struct block_cache *c = &s->table->blocks;
-	uint64_t before = c->stamp;
+	uint64_t before = c->stamp, since;
 	int err;
 
-	if (!s->cached) {
+	if (s->read_work <= SYMBOLS_READ_WORK) {
 		s->work -= (int64_t)length + s->read_work;
 		return memory__read(s->memory, address, to, length);
 	}
+	since = deadline__now();
+	if (!s->cached) {
+		err = memory__read(s->memory, address, to, length);
+		s->work -= slow_work(s, length, since);
+		return err;
+	}
 	err = block_cache__read(c, s->memory, address, to, length, s->read_after, &s->read_stamp);
-	s->work -= (int64_t)length + SYMBOLS_COPY_WORK + (int64_t)(c->stamp - before) * (s->read_work + BLOCK_CACHE_BYTES);
+	s->work -= (int64_t)length + SYMBOLS_COPY_WORK;
+	if (c->stamp != before)
+		s->work -= slow_work(s, (c->stamp - before) * BLOCK_CACHE_BYTES, since);
 	return err;
 }
 
@@ -330,7 +346,7 @@ int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out)
 	int err = -EAGAIN;
 
 	memset(out, 0, sizeof(*out));
-	if (s->read_work > SYMBOLS_READ_WORK && s->work > 0 && (from_copies(s, id, out) || from_copies(s, id, out))) {
+	if (s->read_work > SYMBOLS_READ_WORK && symbols__can_work(s) && (from_copies(s, id, out) || from_copies(s, id, out))) {
 		out->id = id;
 		return 0;
 	}
@@ -341,7 +357,7 @@ int symbol_read__record(struct symbols *s, uint32_t id, struct symbol *out)
 		memset(out, 0, sizeof(*out));
 		out->id = id;
 		/* The budget is exceeded by one try of one record at most. */
-		if (s->work <= 0) {
+		if (!symbols__can_work(s)) {
 			err = -EBUSY;
 			break;
 		}

@@ -287,8 +287,10 @@ static void load_parts(struct symbols *s, uint32_t id, int depth, int *parts)
 	symbol = load(s, id);
 	if (!symbol || symbol->state != SYMBOL_OK)
 		return;
+	s->begun++;
 	load_parts(s, symbol->part.ref1, depth + 1, parts);
 	load_parts(s, symbol->part.ref2, depth + 1, parts);
+	s->begun--;
 }
 
 /* May its name become another one, as that of a class without a name? */
@@ -330,7 +332,7 @@ const struct symbol *symbols__get(struct symbols *s, uint32_t id)
 	if ((!symbol || symbol->state != SYMBOL_OK) && (parents = inherited(s, id)))
 		return parents;
 
-	if (symbol && ((symbol->used && !is_late(symbol->state)) || s->work <= 0 || is_gone(s)))
+	if (symbol && ((symbol->used && !is_late(symbol->state)) || !symbols__can_work(s) || is_gone(s)))
 		return symbol;
 	load_parts(s, id, 1, &parts);
 	/* A symbol that symbols__prefetch() read has no parts until now. */
@@ -428,7 +430,8 @@ static void settle(struct symbols *s, struct symbol *symbol)
 	symbol->incomplete = !symbols__is_complete(symbol);
 	symbols__add_name(symbol, &name);
 	symbol->elsewhere = symbols__code(symbol);
-	if (name.failed || !name.data || s->table->bytes + name.length + 1 > SYMBOLS_BYTES_MAX) {
+	if (name.failed || !name.data || s->table->bytes + name.length + 1 > SYMBOLS_BYTES_MAX ||
+	    !budget__has(&s->names, name.length + 1)) {
 		text__free(&name);
 		symbol->owner = NULL;
 		symbol->state = SYMBOL_NO_ROOM;

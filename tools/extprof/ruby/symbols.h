@@ -25,11 +25,12 @@
 #include "ruby/names.h"
 
 /* Bounds of what a hostile target can make us keep. */
-#define SYMBOLS_MAX (1u << 20)
-#define SYMBOLS_BYTES_MAX (256ull << 20)
-/* Limits for all processes together, in bytes, of symbols and of all else that is kept: see base/budget.h. */
+#define SYMBOLS_MAX (2u << 20)
+#define SYMBOLS_BYTES_MAX (512ull << 20)
+/* Limits for all processes together, in bytes, of symbols and of all else that is kept: see base/budget.h.  Those above
+ * are no smaller, so that it is the shares that bound a process. */
 #define NAMES_BUDGET (512ull << 20)
-#define OTHER_BUDGET (128ull << 20)
+#define OTHER_BUDGET (256ull << 20)
 /* Approximate bytes of a symbol without its texts. */
 #define SYMBOL_COST 256
 /* Symbols that no sample has asked for leave so much of the budget. */
@@ -37,17 +38,23 @@
 /*
  * Bound of the work in one tick.  A byte that is read costs 1, a read costs
  * SYMBOLS_READ_WORK more, a step through the parts of a name SYMBOLS_STEP_WORK, and a
- * nanosecond of waiting for a writer 1.  It suffices for 65,000 reads, or two of the
- * largest line tables, or 33 ms.
+ * nanosecond of waiting for a writer 1.  It suffices for 16,000 reads: other processes
+ * wait so long, 35 ms, or 60 ms if the memory is read by another process.  The largest
+ * line tables take the work of several ticks.
  */
-#define SYMBOLS_TICK_WORK (32ll << 20)
-#define SYMBOLS_LAST_WORK (16 * SYMBOLS_TICK_WORK)	/* at the end */
+#define SYMBOLS_TICK_WORK (8ll << 20)
+#define SYMBOLS_LAST_WORK (64 * SYMBOLS_TICK_WORK)	/* at the end */
 #define SYMBOLS_SAMPLES_WORK (SYMBOLS_TICK_WORK / 4)	/* left for new samples by all else */
 /* To be left when a sample is taken, so that all its frames can be read: 80 line tables of 20 KiB. */
-#define SYMBOLS_SAMPLE_WORK (SYMBOLS_TICK_WORK / 16)
+#define SYMBOLS_SAMPLE_WORK (SYMBOLS_TICK_WORK / 4)
 #define SYMBOLS_READ_WORK 512
 /* Memory that is not trusted is read by another process: see process/guarded.h. */
 #define SYMBOLS_SLOW_READ_WORK 4096
+/* On a busy machine that takes longer, and its time costs so much: 1 for so many ns. */
+#define SYMBOLS_SLOW_NS 8
+/* A name that has been begun may take work of the next ticks, to be whole.  So may all names of a sample, if reads are
+ * slow. */
+#define SYMBOLS_LOAN (2 * SYMBOLS_TICK_WORK)
 #define SYMBOLS_COPY_WORK 64	/* a read of a copy */
 #define SYMBOLS_STEP_WORK 16
 
@@ -122,12 +129,19 @@ struct symbols {
 	uint64_t read_after;	/* ... made after this one ... */
 	uint64_t read_stamp;	/* ... and the last read used this one */
 	int64_t work;		/* left until the next update */
+	uint32_t begun;		/* names of which parts are being read */
 	bool exited;		/* nothing can be read any more ... */
 	bool remains;		/* ... but what remains of the memory */
 	/* A copy made by fork: ids below that mean the same as in the parent's. */
 	struct symbols *parent;
 	uint32_t inherited_end;
 };
+
+/* May a record be read for a sample? */
+static inline bool symbols__can_work(const struct symbols *s)
+{
+	return s->work > (s->begun || s->read_work > SYMBOLS_READ_WORK ? -SYMBOLS_LOAN : 0);
+}
 
 void symbol_table__free(struct symbol_table *t);
 

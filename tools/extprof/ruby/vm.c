@@ -40,7 +40,7 @@ static struct vm *new_vm(void)
 /* For whom memory is used here. */
 static void set_user(struct vm *vm, uint32_t user)
 {
-	vm->symbols.share.user = vm->symbols.names.user = user;
+	vm->symbols.share.user = vm->symbols.names.user = vm->frames.user = user;
 	vm->threads.share = &vm->symbols.share;
 }
 

@@ -34,6 +34,12 @@ struct vm {
 	bool table_refused;		/* ... and it was told that it cannot be asked for its table of what lives */
 	bool interval_set;		/* its alloc_interval is what the owner wanted ... */
 	uint64_t interval_before;	/* ... and was this before; a child has both of its parent */
+	struct budget_share frames;	/* of the table of frames, for the owner */
+	struct vm_turn {		/* for the owner: what it had of the time of a turn, ... */
+		uint64_t turn, spent;
+		uint64_t at_end;	/* ... of the end of a recording, ... */
+		struct aside_queue *waiting;	/* ... and samples that wait for their turn; NULL: none */
+	} turn;
 	struct deadline *deadline;	/* of reads of its memory; NULL: none */
 	struct remains remains;		/* of its memory, which is gone */
 	void (*gone)(void *context);	/* take what is told of its memory; NULL: nothing is told */

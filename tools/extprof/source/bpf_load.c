@@ -13,8 +13,8 @@
 #include "source/bpf_session_parts.h"
 #include "source/permission.h"
 
-/* A sample of 10,000 frames is 160 KiB. */
-#define RING_MIN (4u << 20)
+/* A sample of 10,000 frames is 160 KiB.  One process has a fourth. */
+#define RING_MIN (8u << 20)
 #define RING_MAX (64u << 20)
 
 /* libbpf reports by one callback for the whole process, without a context. */
@@ -81,8 +81,8 @@ advise:
 
 static uint32_t ring_size(uint32_t rate, int cpus)
 {
-	/* Half a second of stacks of 100 frames on all CPUs. */
-	uint64_t wanted = (uint64_t)rate * (uint32_t)cpus * 1700 / 2;
+	/* A second of stacks of 100 frames on all CPUs. */
+	uint64_t wanted = (uint64_t)rate * (uint32_t)cpus * 1700;
 	uint32_t size = RING_MIN;
 
 	while (size < wanted && size < RING_MAX)
@@ -142,7 +142,8 @@ int bpf_session__load(struct bpf_session *s, const struct session_options *o, st
 	 * a failure. */
 	first_log[0] = '\0';
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
-	s->skel->rodata->wakeup_bytes = ring / 4;
+	s->skel->rodata->ring_size = ring;
+	s->skel->rodata->wakeup_bytes = ring / 8;
 	s->skel->rodata->kernel_stacks = o->source_options.kernel;
 	s->skel->rodata->tell_all = o->tell_all;
 	s->skel->rodata->watch_children = !o->follow_children;

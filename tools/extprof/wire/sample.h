@@ -132,6 +132,15 @@ static inline const struct sample_machine *sample__machine(const struct sample_e
 	return e->flags & SAMPLE_HAS_MACHINE ? (const struct sample_machine *)(frames + e->nr_frames) : (void *)0;
 }
 
+/* Users whose parts of the ring are told apart; the others share the last place. */
+#define RING_USERS_MAX 64u
+
+/* What a process, or all of one user, have sent since the reader began to read. */
+struct ring_use {
+	uint32_t turn;		/* of the reader: see ring_turn in bpf/common.bpf.h */
+	uint32_t bytes;		/* in that turn */
+};
+
 /* target_config::flags */
 #define TARGET_FORKED 1u	/* made by fork: until its own first step its section names its parent */
 #define TARGET_SHARED 2u	/* its memory is its parent's: vfork, posix_spawn */
@@ -171,7 +180,8 @@ struct target_config {
 	uint16_t frame_ep, ep_flags;	/* as in the section */
 	uint32_t frame_flag_set, frame_flag_finish, frame_flag_cframe;	/* frame_flag_set 0: they are not published */
 	uint32_t jit_flags;	/* offset of that in the section; 0: it is not published */
-	uint32_t reserved;
+	uint32_t user;		/* place among ring_users: of the user who runs it */
+	struct ring_use ring;	/* what it has sent; set by the BPF programs */
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
@@ -201,7 +211,7 @@ struct source_counters {
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
 RECORD_ASSERT(event, sizeof(struct sample_event) == 128);
 RECORD_ASSERT(machine, sizeof(struct sample_machine) == 5120);
-RECORD_ASSERT(config, sizeof(struct target_config) == 120);
+RECORD_ASSERT(config, sizeof(struct target_config) == 128);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);
 RECORD_ASSERT(counters, sizeof(struct source_counters) == 8 * (4 + TRUNC_MAX + LOSS_MAX));
