@@ -153,10 +153,12 @@ def more_processes_than_files(ctx):
     return "61 processes with a soft limit of 100 files; under a hard one of 100 that is said"
 
 
-# 200 methods, one after the other, each for some ms. What it says is how much CPU time that took.
+# 200 methods, one after the other, each for some ms. What it says is how much CPU time that took. It begins when extprof has
+# attached to it: on busy CPUs that takes some tenths of a second, which are not sampled.
 INNOCENT = """200.times { |i| eval "def innocent_#{i}(n); x = 0; n.times { |k| x += k }; x; end" }
 cpu = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
-from, till, i = cpu.(), Process.clock_gettime(Process::CLOCK_MONOTONIC) + 4, 0
+sleep 1.5
+from, till, i = cpu.(), Process.clock_gettime(Process::CLOCK_MONOTONIC) + 3, 0
 send("innocent_#{((i += 1) / 20) % 200}", 2000) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < till
 puts cpu.() - from"""
 
@@ -168,7 +170,7 @@ def named_beside(ctx, program, *, of_user, count, ms, options=()):
     for _ in range(count):
         hostile.expect("ready")
     out = ctx.path("out.folded")
-    reader = ctx.extprof_start("record", "-a", "-d", 7, "-F", 199, "-o", out, *options)
+    reader = ctx.extprof_start("record", "-a", "-d", 8, "-F", 199, "-o", out, *options)
     # It may never wait, but it has timers as soon as it records.
     deadline = time.monotonic() + 30
     while not harness.timers(reader.pid) and time.monotonic() < deadline:
@@ -178,11 +180,12 @@ def named_beside(ctx, program, *, of_user, count, ms, options=()):
     innocent = ctx.ruby("-e", INNOCENT)
     cpu = float(innocent.communicate(30)[0])
     profile = ctx.profile_of(reader, 60, out).ok()
-    late = time.monotonic() - began - 7
+    late = time.monotonic() - began - 8
     said = profile.out + profile.err
     hostile.kill()
     with open(out, encoding="utf-8") as f:
-        stacks = [line for line in f if "[-e (%d)]" % innocent.pid in line or "innocent_" in line]
+        # Without those of its beginning, if extprof was attached by then.
+        stacks = [line for line in f if ("[-e (%d)]" % innocent.pid in line or "innocent_" in line) and "Kernel#eval" not in line]
     of_all, named = (sum(int(line.split()[-1]) for line in stacks if text in line) for text in ("", "innocent_"))
     check("do not agree" not in said, "%s", said[-600:])
     return named, of_all, cpu * 199, late, said
@@ -190,8 +193,8 @@ def named_beside(ctx, program, *, of_user, count, ms, options=()):
 
 @case(timeout=240)
 def stacks_that_are_always_new(ctx):
-    """Whoever has ever new ids in stacks as deep as can be costs others neither their names nor their samples, and extprof
-    ends in time: one process, of the same user and of another one, and many."""
+    """Whoever has ever new ids in stacks as deep as can be costs others neither their names nor their samples: one process, of
+    the same user and of another one, and many. Beside one extprof ends in time."""
     directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
     results = []
     try:
@@ -202,8 +205,9 @@ def stacks_that_are_always_new(ctx):
             named, of_all, due, late, said = named_beside(ctx, program, of_user=user, count=count, ms=ms)
             results.append("%s: %d of %d samples have names, %.0f are due, %.1f s late" % (what, named, of_all, due, late))
             print(results[-1], said[-900:])
-            check(named >= 0.95 * of_all and of_all >= 0.8 * due, "%s: %s", results[-1], said[-900:])
-            check(late < 5, "%s", results[-1])
+            check(named >= 0.95 * of_all and of_all >= 0.9 * due, "%s: %s", results[-1], said[-900:])
+            # Eight leave extprof little of two CPUs: how late it ends then is told, and has no bound.
+            check(late < 5 or count > 1, "%s", results[-1])
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     return "; ".join(results)
