@@ -79,6 +79,7 @@ def pattern(ctx, name, interval, samples, *flags):
     size, rare = {"Small": (40, "Other"), "Large": (640, "Half")}[name]
     times = samples * interval // (10 * size)
     reader = record(ctx, program.pid, interval)
+    ctx.check_links(reader)
     program.do("pattern %s %s %d" % (name, rare, times), timeout=110)
     amounts = within(stop(ctx, reader), "Object#measured")
     share = 100 * amounts[name] / (amounts[name] + amounts[rare])
@@ -111,6 +112,12 @@ def pattern_1m(ctx):
 @case(timeout=110)
 def pattern_yjit(ctx):
     return pattern(ctx, "Small", 64 * KIB, 20000, *YJIT)
+
+
+@case(timeout=110)
+def pattern_by_perf_events(ctx):
+    ctx.without_one_link()
+    return pattern(ctx, "Small", 64 * KIB, 20000)
 
 
 @case(timeout=60)
@@ -281,6 +288,12 @@ def nothing_is_left(ctx):
     program.do("pattern Small Other 100000")
     stop(ctx, reader)
     return "distance %d -> 4096 -> %d, semaphore 0 after both ends" % (before, before)
+
+
+@case(timeout=60)
+def nothing_is_left_by_perf_events(ctx):
+    ctx.without_one_link()
+    return nothing_is_left(ctx)
 
 
 @case(timeout=60)

@@ -76,6 +76,8 @@ class Program:
         """(the profile, how many there were by the program's own count)"""
         reader = self.ctx.extprof_start("-p", self.p.pid, *args, "-o", self.ctx.path("out.folded"))
         self.ctx.attached(reader)
+        if any(self.library in str(a) or "ruby:" in str(a) for a in args):
+            self.ctx.check_links(reader)
         self.p.tell("%s %d" % (what, n))
         count = int(self.p.line())
         reader.signal(signal.SIGINT)
@@ -160,6 +162,13 @@ def usdt(ctx):
     inside = sum(s.count for s in profile.stacks if any(l.startswith("[GC") for l in s.labels()))
     check(0 < inside < found, "%d of %d phases have a frame of the collection", inside, found)
     return "%d collections, %d changes of phase" % (n, found)
+
+
+@case(timeout=60)
+def by_perf_events(ctx):
+    """The same counts, on a kernel that has no link for several places."""
+    ctx.without_one_link()
+    return function(ctx) + "; " + usdt(ctx)
 
 
 @case(timeout=60)

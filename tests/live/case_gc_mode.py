@@ -6,6 +6,7 @@ import time
 
 import case_probes
 import harness
+from case_hostile import build
 from case_probes import NOBODY, YJIT, Target
 from harness import Counted, case, check, state, until
 
@@ -84,6 +85,7 @@ def exact(ctx, *flags):
     program, n = Program(ctx, *flags), 50
     reader = record(ctx, program.pid)
     check(program.semaphores() == {**NOBODY, "gc": 1}, "while it records: %s", program.semaphores())
+    ctx.check_links(reader)
     count, wall, total, used = numbers(program.do("collect %d" % n))
     pauses = Pauses(stop(ctx, reader).out)
     check(count == n and pauses.all[0] == n, "%d pauses, GC.count grew by %d", pauses.all[0], count)
@@ -113,6 +115,55 @@ def counts(ctx):
 @case(timeout=60)
 def counts_yjit(ctx):
     return exact(ctx, *YJIT)
+
+
+@case(timeout=60)
+def counts_by_perf_events(ctx):
+    ctx.without_one_link()
+    return exact(ctx)
+
+
+@case(timeout=120)
+def many_files(ctx):
+    """258 processes run 258 files, and have 3 pauses each. extprof attaches to all of them and leaves them in a second."""
+    files = 258
+    target = ctx.start([build(ctx.directory, "fake_copies"), ctx.directory, files])
+    target.expect("ready")
+
+    def tell(pauses):
+        target.tell(str(pauses))
+        return int(target.line())
+
+    args = ("-p", target.pid, "-s", "-m", "gc", "-o", ctx.path("out.folded"))
+    def record(*more):
+        """A recording with 3 pauses of each: seconds until all were attached to, and until it had ended after that."""
+        began = time.monotonic()
+        reader = ctx.extprof_start(*args, *more)
+        until(lambda: tell(0) == files, "not all are attached to", 30)
+        attached = time.monotonic()
+        # The file of their parent is one more.
+        multi = harness.links(reader.pid).count("uprobe_multi")
+        check(multi in ((files, files + 1) if ctx.one_link else (0,)), "%d files have %d links of that kind", files, multi)
+        check(tell(3) == files, "a semaphore is down")
+        if not more:
+            reader.signal(signal.SIGINT)
+        profile = ctx.profile_of(reader, 90).ok()
+        ended = time.monotonic()
+        check(Pauses(profile.out).all[0] == 3 * files and profile.sums.balanced and not profile.sums.lost, "%s", profile.out[-900:])
+        check(tell(0) == 0, "%d semaphores are up after the end", tell(0))
+        return attached - began, ended - attached
+
+    before, after = record()
+    _, with_duration = record("-d", 3)
+    check(not ctx.one_link or (before < 5 and after < 3 and with_duration < 6),
+          "attached after %.1f s, ended after %.1f s, after %.1f s with -d 3", before, after, with_duration)
+    reader = ctx.extprof_start(*args)
+    until(lambda: tell(0) == files, "not all are attached to again", 30)
+    reader.signal(signal.SIGKILL)
+    reader.wait(60)
+    check(tell(0) == 0, "%d semaphores are up after kill -9", tell(0))
+    return "%d pauses of %d files; attached after %.1f s, ended after %.1f s; -d 3 took %.1f s" % (3 * files, files, before, after,
+                                                                                                   before + with_duration)
 
 
 @case(timeout=60)

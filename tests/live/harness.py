@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import folded
+import seccomp
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("BUILD") or os.path.join(TOP, "build")
@@ -180,6 +181,9 @@ class Context:
     def __init__(self, directory):
         self.directory = directory
         self.processes = []
+        self.reader_options = {}  # of Popen, for each extprof that is started
+        # extprof attaches to all places of a probe by one link, as of Linux 6.6.
+        self.one_link = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 6)
 
     def path(self, name):
         return os.path.join(self.directory, name)
@@ -206,8 +210,7 @@ class Context:
         return self.ruby(*flags, os.path.join(PROGRAMS, name), *args, **options)
 
     def extprof_start(self, *args, **options):
-        options.setdefault("stderr", subprocess.PIPE)
-        options.setdefault("stdin", subprocess.DEVNULL)
+        options = {"stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **self.reader_options, **options}
         # Without -o a recording is written there.
         if args and args[0] == "record" and "-o" not in args:
             options.setdefault("cwd", self.directory)
@@ -241,6 +244,15 @@ class Context:
             time.sleep(0.02)
         raise Failed("extprof has not started its timers after %d s" % timeout)
 
+    def without_one_link(self):
+        """extprof attaches to each place of a probe by a perf event, as on older kernels."""
+        self.reader_options["preexec_fn"] = seccomp.without_uprobe_multi
+        self.one_link = False
+
+    def check_links(self, reader):
+        kinds = links(reader.pid)
+        check(("uprobe_multi" in kinds) == self.one_link, "the program is attached by %s", kinds)
+
     def complaints(self):
         """The end of what the case's programs said on stderr."""
         try:
@@ -267,6 +279,18 @@ def timers(pid):
     except OSError:
         pass
     return n
+
+
+def links(pid):
+    """The kinds of the links that attach BPF programs for the process."""
+    kinds = []
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, fd)) as f:
+                kinds += [line.split()[1] for line in f if line.startswith("link_type:")]
+        except OSError:
+            pass
+    return kinds
 
 
 def state(pid):

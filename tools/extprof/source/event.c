@@ -30,8 +30,7 @@ struct event_file {
 	uint64_t owner;		/* of a ruby: the user who runs it */
 	int fd;
 	struct usdt places;
-	struct bpf_link *links[USDT_PLACES_MAX];
-	bool attached;
+	struct usdt_links links;
 };
 
 struct event {
@@ -76,26 +75,11 @@ static int name_event(const struct event *e, int err, struct diag *d)
 
 /* -- places in code ------------------------------------------------------------------------------ */
 
-static void detach_file(struct event_file *f)
-{
-	for (uint32_t i = 0; i < f->places.count; i++) {
-		bpf_link__destroy(f->links[i]);
-		f->links[i] = NULL;
-	}
-	f->attached = false;
-}
-
 static int attach_file(const struct event *e, struct event_file *f, struct diag *d)
 {
-	for (uint32_t i = 0; i < f->places.count; i++) {
-		f->links[i] = usdt__attach(e->program, f->fd, &f->places.places[i], d);
-		if (!f->links[i]) {
-			detach_file(f);
-			return name_event(e, -EIO, d);
-		}
-	}
-	f->attached = true;
-	return 0;
+	int err = usdt__attach(e->program, f->fd, f->places.places, f->places.count, &f->links, d);
+
+	return err ? name_event(e, err, d) : 0;
 }
 
 /* The provider of the event, for places__want() and the like; NULL for a function. */
@@ -200,6 +184,8 @@ static int find_places(struct event *e, struct diag *d)
 
 static void event__destroy(struct source *s)
 {
+	struct usdt_bin bin = { 0 };
+
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->count; i++) {
@@ -208,11 +194,12 @@ static void event__destroy(struct source *s)
 		cpu_timers__close(&e->counters);
 		bpf_link__destroy(e->trace_link);
 		for (uint32_t j = 0; j < e->file_count; j++) {
-			detach_file(&e->files[j]);
+			usdt__detach(&e->files[j].links, &bin);
 			close(e->files[j].fd);
 		}
 		free(e->files);
 	}
+	usdt_bin__empty(&bin);
 	free(s);
 }
 
@@ -293,6 +280,8 @@ static int event__configure(struct source *s, struct extprof_bpf *skel, struct d
 		if (!e->program)
 			return diag__set(d, DIAG_INTERNAL, ENOENT, "there is no program for event %u", i);
 		bpf_program__set_autoload(e->program, true);
+		if (is_in_code(e))
+			usdt__prepare(e->program);
 		skel->rodata->event_period[i] = e->period;
 		/* perf itself counts its own events. */
 		skel->rodata->event_every[i] = e->spec->kind == EVENT_PERF ? 1 : e->period;
@@ -358,6 +347,8 @@ static int start_event(struct event *e, struct diag *d)
 
 static void event__stop(struct source *s)
 {
+	struct usdt_bin bin = { 0 };
+
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct event *e = &s->events[i];
 
@@ -366,8 +357,9 @@ static void event__stop(struct source *s)
 		bpf_link__destroy(e->trace_link);
 		e->trace_link = NULL;
 		for (uint32_t j = 0; j < e->file_count; j++)
-			detach_file(&e->files[j]);
+			usdt__detach(&e->files[j].links, &bin);
 	}
+	usdt_bin__empty(&bin);
 	s->started = false;
 	/* An event that is in a program is a reader for RCU. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);

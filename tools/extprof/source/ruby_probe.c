@@ -23,8 +23,8 @@ struct attached_file {
 	struct timespec modified;
 	uint64_t owner;		/* the user whose process ran it first */
 	uint32_t number;
-	struct bpf_link *links[USDT_PLACES_MAX];
-	uint32_t link_count;	/* 0: it rests, or is another name, or another state, of a file that is in the list */
+	struct usdt_links links;	/* not attached: it rests, or is another name, or another state, of a file that is in
+					 * the list */
 	/* Places to attach to when the probe goes on. */
 	struct usdt_place wanted[USDT_PLACES_MAX];
 	uint32_t wanted_count;	/* 0: it is such another name */
@@ -49,6 +49,7 @@ int ruby_probe__configure(struct ruby_probe *p, struct extprof_bpf *skel, struct
 
 	p->program = program;
 	bpf_program__set_autoload(program, true);
+	usdt__prepare(program);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot set the size of a map") : 0;
 }
 
@@ -97,15 +98,9 @@ static bool is_attached(const struct ruby_probe *p, const struct source_target *
 	return false;
 }
 
-static void detach_places(struct attached_file *f)
+static void close_file(struct ruby_probe *p, struct attached_file *f, struct usdt_bin *bin)
 {
-	while (f->link_count)
-		bpf_link__destroy(f->links[--f->link_count]);
-}
-
-static void close_file(struct ruby_probe *p, struct attached_file *f)
-{
-	detach_places(f);
+	usdt__detach(&f->links, bin);
 	while (f->key_count)
 		bpf_map_delete_elem(p->places, &f->keys[--f->key_count]);
 	if (f->fd >= 0)
@@ -133,13 +128,7 @@ static int add_places(const struct ruby_probe *p, struct attached_file *f, uint6
 
 static int attach_places(struct ruby_probe *p, struct attached_file *f, struct diag *d)
 {
-	for (uint32_t i = 0; i < f->wanted_count; i++) {
-		f->links[i] = usdt__attach(p->program, f->fd, &f->wanted[i], d);
-		if (!f->links[i])
-			return -EIO;
-		f->link_count++;
-	}
-	return 0;
+	return f->wanted_count ? usdt__attach(p->program, f->fd, f->wanted, f->wanted_count, &f->links, d) : 0;
 }
 
 static int attach(struct ruby_probe *p, const struct source_target *t, struct attached_file *f, const struct usdt *usdt,
@@ -167,19 +156,21 @@ static int attach(struct ruby_probe *p, const struct source_target *t, struct at
 /* Give back files that no process runs any more, but for those whose links serve another name of the file. */
 static void drop_unused(struct ruby_probe *p, const struct source_target *t)
 {
+	struct usdt_bin bin = { 0 };
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < p->count && t->uses; i++) {
 		bool used = t->uses(t->engine, p->files[i].number);
 
-		for (uint32_t k = 0; k < p->count && !used && p->files[i].link_count; k++)
+		for (uint32_t k = 0; k < p->count && !used && p->files[i].links.attached; k++)
 			used = k != i && p->files[k].known && !p->files[k].wanted_count &&
 			       p->files[k].size == p->files[i].size;
 		if (used)
 			p->files[kept++] = p->files[i];
 		else
-			close_file(p, &p->files[i]);
+			close_file(p, &p->files[i], &bin);
 	}
+	usdt_bin__empty(&bin);
 	p->count = t->uses ? kept : p->count;
 }
 
@@ -223,6 +214,7 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 		.device = st->st_dev, .inode = st->st_ino, .size = st->st_size, .modified = st->st_mtim,
 		.owner = t->file->owner, .number = ruby_file__number(t->file), .fd = -1,
 	};
+	struct usdt_bin bin = { 0 };
 	bool attached = false;
 	int err;
 
@@ -248,7 +240,8 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 	f.known = ruby_file__keep(t->file);
 	err = add_file(p, t, &f, attached || is_attached(p, t, st), d);
 	if (err) {
-		close_file(p, &f);
+		close_file(p, &f, &bin);
+		usdt_bin__empty(&bin);
 		return err;
 	}
 	p->files[p->count++] = f;
@@ -257,8 +250,11 @@ int ruby_probe__add(struct ruby_probe *p, const struct source_target *t, struct 
 
 void ruby_probe__rest(struct ruby_probe *p)
 {
+	struct usdt_bin bin = { 0 };
+
 	for (uint32_t i = 0; i < p->count; i++)
-		detach_places(&p->files[i]);
+		usdt__detach(&p->files[i].links, &bin);
+	usdt_bin__empty(&bin);
 	p->rests = true;
 }
 
@@ -268,7 +264,7 @@ static bool is_attached_elsewhere(const struct ruby_probe *p, uint32_t number)
 	const struct attached_file *f = &p->files[number];
 
 	for (uint32_t i = 0; i < number; i++)
-		if (p->files[i].link_count && looks_same(&p->files[i], f->size, &f->modified))
+		if (p->files[i].links.attached && looks_same(&p->files[i], f->size, &f->modified))
 			return read_semaphore(p, f->vm, f->semaphore) > 0;
 	return false;
 }
@@ -290,8 +286,11 @@ int ruby_probe__resume(struct ruby_probe *p, struct diag *d)
 
 void ruby_probe__detach(struct ruby_probe *p)
 {
+	struct usdt_bin bin = { 0 };
+
 	for (uint32_t i = 0; i < p->count; i++)
-		close_file(p, &p->files[i]);
+		close_file(p, &p->files[i], &bin);
+	usdt_bin__empty(&bin);
 	free(p->files);
 	p->files = NULL;
 	p->count = 0;
