@@ -1125,7 +1125,7 @@ EXTPROF_API int extprof_recorded_times(struct extprof_recorded *recorded, uint64
 				       struct extprof_error *error);
 
 /*
- * Another recording, up to 64 in all: extprof_recorded_write() and extprof_recorded_requests() show them as one.  Other
+ * Another recording, up to 10,000 in all: extprof_recorded_write() and extprof_recorded_requests() show them as one.  Other
  * functions take one.  A recording that is there already is an error; what does not fit the others, such as another rate, is
  * one when they are shown.
  */

@@ -1,8 +1,11 @@
 """Recordings in several files: each is right for its time, and together they are what one recording is."""
+import collections
 import datetime
 import glob
+import json
 import os
 import re
+import resource
 import signal
 import time
 import zoneinfo
@@ -175,8 +178,12 @@ def clock(zone, at, form="%H:%M:%S"):
 
 def folded_of(run):
     """Samples by method of the program."""
+    return folded_text(run.out)
+
+
+def folded_text(text):
     sums = {}
-    for line in run.out.splitlines():
+    for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
         for method in ("alpha", "beta"):
             sums[method] = sums.get(method, 0) + int(count) * ("Object#%s" % method in stack)
@@ -466,6 +473,69 @@ def memory_is_that_of_one(ctx):
     verify(ctx, paths[::60])
     check(after < before + 4096, "RSS %d KiB after 60 files, %d KiB after %d", before, after, len(paths))
     return "RSS %.1f MB after 60 files, %.1f MB after %d" % (before / 1024, after / 1024, len(paths))
+
+
+def measured(ctx, *args):
+    """extprof with 16 files at most: its output, and the peak of its memory in KiB."""
+    out = ctx.path("measured.folded")
+    reader = ctx.extprof_start(*args, "-f", "folded", "-o", out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16)))
+    peak = 0
+    while reader.p.poll() is None:
+        try:
+            with open("/proc/%d/status" % reader.pid) as f:
+                found = re.search(r"VmHWM:\s+(\d+)", f.read())
+        except ProcessLookupError:
+            found = None
+        peak = int(found.group(1)) if found else peak
+        time.sleep(0.002)
+    out_text, err = reader.communicate()
+    check(reader.p.returncode == 0, "status %d: %s", reader.p.returncode, err[-500:])
+    with open(out) as f:
+        return f.read(), peak
+
+
+@case(timeout=300)
+def two_hundred_are_the_sum_of_each(ctx):
+    """More files than may be open: SQL counts each by itself; the memory is that of a few."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    folder = ctx.path("day")
+    os.mkdir(folder)
+    reader = begin(ctx, ruby.pid, "-q", "-F", "499", "-m", "cpu,wall", "--rotate", "100ms", name="day/app")
+    harness.until(lambda: len(files_of(ctx, "day/app")) >= 201, "there are not 201 files", timeout=200)
+    end(reader)
+    paths = [p for p in files_of(ctx, "day/app") if number(ctx, p, "SELECT count(*) FROM samples")]
+    check(len(paths) >= 200, "%d files have samples", len(paths))
+    total, counted = collections.Counter(), {}
+    for path in paths:
+        own = {m: number(ctx, path, "SELECT coalesce(sum(count), 0) FROM samples WHERE mode='cpu' AND stack_text(stack)||';' LIKE "
+                         "'%%Object#%s;%%'" % m) for m in ("alpha", "beta")}
+        counted[path] = own
+        total.update(own)
+    got, peak = measured(ctx, "report", folder, "-m", "cpu", "--unit", "samples")
+    got = folded_text(got)
+    check(got == dict(total), "%s, and the sums of SQL are %s", got, dict(total))
+    names, some = measured(ctx, "report", *paths[:20], "-m", "cpu", "--unit", "samples")
+    check(folded_text(names) == {m: sum(counted[p][m] for p in paths[:20]) for m in ("alpha", "beta")}, "20 files: %s", names)
+    # A frame, a process and a thread that go on have one place, in however many files they are.
+    check(peak < some + 8192, "peak of %d KiB for %d files, of %d KiB for 20", peak, len(paths), some)
+    report = json.loads(ctx.extprof("report", folder, "-m", "cpu", "-f", "json").ok().out)
+    check(len(report["recordings"]) == len(paths), "%d rows of recordings", len(report["recordings"]))
+    summary = ctx.extprof("report", folder, "-m", "cpu").ok().out
+    # Each file's CPU time of the process, and the process once.
+    seconds = sum(number(ctx, p, "SELECT cpu_ns FROM processes WHERE pid=%d" % ruby.pid) for p in paths) / 1e9
+    check(re.search(r"CPU s.*\n.*\n", summary) is not None and "more)" in summary, "%s", summary[-1500:])
+    row = next((line for line in summary.splitlines() if re.match(r"\s+all\s", line)), "")
+    check(abs(float(row.split()[2]) - seconds) <= 0.02, "all have %s, and the files %.2f s", row, seconds)
+    traced = ctx.extprof("report", folder, "--requests", "-f", "json").ok()
+    check(json.loads(traced.out)["all"] == 0, "%s", traced.out)
+    firefox = ctx.extprof("report", folder, "-f", "firefox", "-o", ctx.path("all.firefox.json"))
+    check(firefox.status == 0, "firefox: %d: %s", firefox.status, firefox.err)
+    with open(ctx.path("all.firefox.json")) as f:
+        moments = sum(len(t["samples"]["stack"]) for t in json.load(f)["threads"])
+    check(moments > 0, "no moments")
+    return "%d files, %d samples of alpha and beta; peak of %.1f MB, %.1f MB for 20 files" % (
+        len(paths), sum(total.values()), peak / 1024, some / 1024)
 
 
 @case(timeout=120)

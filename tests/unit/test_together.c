@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -376,6 +377,116 @@ TEST(together_takes_one)
 	CHECK(extprof_recorded_add(r, "/dev/null", &error) < 0);
 	extprof_recorded_close(r);
 	tear_down(NULL);
+}
+
+/* So many that not all can be open: sums, rows of processes and threads, and what is done if one is replaced. */
+TEST(together_many)
+{
+	enum { MANY = 200 };
+	struct rlimit before, few = { .rlim_cur = 24 };
+	struct extprof_recorded *r = NULL;
+	struct made many[MANY];
+	char names[MANY][40];
+	size_t size;
+	FILE *f;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+	few.rlim_max = before.rlim_max;
+	set_up();
+	for (int i = 0; i < MANY; i++) {
+		snprintf(names[i], sizeof(names[i]), "test_together_%d.extprof", i);
+		many[i] = (struct made){ names[i], "cpu", i % 2 ? "B#work" : "A#work", (5 + 10 * (uint64_t)i) * SECOND,
+					 (1000 + 10 * (uint64_t)i) * SECOND, PERIOD, (uint64_t)(i + 1), 1, 100, false };
+		make(&many[i]);
+	}
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	for (int i = 0; i < MANY; i++)
+		CHECK(!(i ? extprof_recorded_add(r, names[i], &error) : extprof_recorded_open(&r, names[i], -1, &error)));
+	for (int i = 0; i < 2; i++) {
+		free(text);
+		f = open_memstream(&text, &size);
+		CHECK_INT(extprof_recorded_write(r, "folded", &options, f, &error), 0);
+		fclose(f);
+		/* 1 + 3 + ... + 199, and 2 + 4 + ... + 200. */
+		CHECK_STRING(text, "A#work 10000\nB#work 10100\n");
+	}
+	options.since_at = (1000 + 10 * 50) * SECOND;
+	options.until_at = (1000 + 10 * 52) * SECOND - 1;
+	free(text);
+	f = open_memstream(&text, &size);
+	CHECK_INT(extprof_recorded_write(r, "folded", &options, f, &error), 0);
+	fclose(f);
+	CHECK_STRING(text, "A#work 51\nB#work 52\n");
+	/* One process and one row. */
+	options.since_at = options.until_at = 0;
+	free(text);
+	f = open_memstream(&text, &size);
+	CHECK_INT(extprof_recorded_write(r, "summary", &options, f, &error), 0);
+	fclose(f);
+	CHECK(strstr(text, "samples taken 20300 = whole 20100 + truncated 0 + lost 200") != NULL);
+	CHECK(strstr(text, "Processes") == NULL);
+	/* Another file takes the place of one, and one is gone. */
+	many[7].begin++;
+	make(&many[7]);
+	f = fopen("/dev/null", "w");
+	CHECK(extprof_recorded_write(r, "folded", &options, f, &error) < 0);
+	CHECK(strstr(error.text, "another file has taken the place of test_together_7.extprof") != NULL);
+	unlink(names[7]);
+	CHECK_INT(extprof_recorded_write(r, "folded", &options, f, &error), -ENOENT);
+	CHECK_INT(error.code, EXTPROF_RECORDING);
+	fclose(f);
+	extprof_recorded_close(r);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+	for (int i = 0; i < MANY; i++)
+		unlink(names[i]);
+	tear_down(NULL);
+}
+
+/* A process that ended is not the next one of its pid; threads have what was recorded of them. */
+TEST(together_rows_go_on)
+{
+	struct together_maps maps = { 0 };
+	struct report sum = { 0 };
+
+	for (int i = 0; i < 4; i++) {
+		struct report part = { .threads = calloc(1, sizeof(struct thread_rows)) };
+		struct thread_row *thread = part.threads->rows = calloc(1, sizeof(*thread));
+		struct together_part of = { .name = "x", .maps = &maps, .later = (uint64_t)i * 1000 };
+
+		CHECK(processes__add(&part.processes) == 0 && processes__add(&part.processes) == 1);
+		for (int j = 0; j < 2; j++) {
+			struct process_row *row = &part.processes.rows[j];
+
+			row->pid = 100 + j;
+			row->started = 10;
+			row->cpu_time = 5;
+			row->kernel.taken = row->kernel.whole = row->received.whole = 1;
+			row->parent = j ? 0 : PROCESS_NONE;
+			strcpy(row->command, "app");
+		}
+		/* The second one ends in the second recording; in the third one there is another one of its pid. */
+		if (i == 1) {
+			strcpy(part.processes.rows[1].ended, "exit 0");
+			part.processes.rows[1].ended_at = 90;
+		}
+		thread->account = (struct thread_account){ .first = 10, .until = 110, .tid = 7, .time = { 60 }, .waits = { 2 } };
+		thread->name = strdup("worker");
+		part.threads->count = 1;
+		CHECK(!together__add(&sum, &part, &of, &diag));
+		report__free(&part);
+	}
+	CHECK_INT(sum.processes.count, 3);
+	CHECK(sum.processes.rows[0].cpu_time == 20 && sum.processes.rows[0].kernel.taken == 4 && sum.processes.rows[0].started == 10);
+	CHECK(sum.processes.rows[1].cpu_time == 10 && sum.processes.rows[1].ended_at == 1090);
+	CHECK_STRING(sum.processes.rows[1].ended, "exit 0");
+	CHECK(sum.processes.rows[2].cpu_time == 10 && sum.processes.rows[2].started == 2010 && !*sum.processes.rows[2].ended);
+	CHECK(sum.processes.rows[1].parent == 0 && sum.processes.rows[2].parent == 0);
+	CHECK_INT(sum.threads->count, 1);
+	CHECK(sum.threads->rows[0].account.first == 10 && sum.threads->rows[0].account.until == 410);
+	CHECK(sum.threads->rows[0].account.time[0] == 240 && sum.threads->rows[0].account.waits[0] == 8);
+	CHECK_INT(sum.recording_count, 4);
+	report__free(&sum);
+	together_maps__free(&maps);
 }
 
 /* Rows of processes are moved to the clock of the first recording, and parents are found again. */

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "base/columns.h"
 #include "base/json.h"
 #include "recording/profile.h"
@@ -15,181 +18,56 @@
 /* Bytes of the labels of one request. */
 #define LABELS_MAX 4096u
 
-static double seconds_of(const struct requests_source *s, const struct request *q)
-{
-	return ((double)q->begin - (double)s->requests->begin + (double)s->later) / 1e9;
-}
-
 static double ms(uint64_t ns)
 {
 	return (double)ns / 1e6;
 }
 
-/* How many were chosen, and how many there are. */
-static uint64_t chosen_of(const struct requests_view *v, uint64_t *all)
-{
-	uint64_t chosen = 0;
+/* -- rows ------------------------------------------------------------------------------------------ */
 
-	*all = 0;
-	for (uint32_t i = 0; i < v->count; i++) {
-		chosen += v->sources[i].requests->chosen;
-		*all += v->sources[i].requests->count;
-	}
-	return chosen;
+static int compare(double a, double b)
+{
+	return a < b ? -1 : a > b;
 }
 
-static uint64_t rows_of(const struct requests_view *v)
+static int by_place(const struct request_row *x, const struct request_row *y)
 {
-	uint64_t all, chosen = chosen_of(v, &all);
-
-	return chosen < v->top ? chosen : v->top;
+	if (x->recording != y->recording)
+		return x->recording < y->recording ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The rows in order: each recording's are. */
-struct walk {
-	uint32_t next[RECORDINGS_MAX];
-	const struct requests_source *source;	/* of the row */
-	const struct request *row;
-};
-
-static bool is_before(const struct requests_view *v, const struct requests_source *a, const struct request *x,
-		      const struct requests_source *b, const struct request *y)
+static int by_length(const void *a, const void *b)
 {
-	return v->by_length ? request__length(x) > request__length(y) : seconds_of(a, x) < seconds_of(b, y);
+	const struct request_row *x = a, *y = b;
+	int c = compare((double)request__length(&y->request), (double)request__length(&x->request));
+
+	return c ? c : by_place(x, y);
 }
 
-/* There is a next one. */
-static void walk__step(struct walk *w, const struct requests_view *v)
+static int by_begin(const void *a, const void *b)
 {
-	uint32_t best = 0;
+	const struct request_row *x = a, *y = b;
+	int c = compare(x->seconds, y->seconds);
 
-	w->row = NULL;
-	for (uint32_t i = 0; i < v->count; i++) {
-		const struct requests_source *s = &v->sources[i];
-		const struct request *q;
-
-		if (w->next[i] == s->requests->chosen)
-			continue;
-		q = &s->requests->list[w->next[i]];
-		if (w->row && !is_before(v, s, q, w->source, w->row))
-			continue;
-		w->source = s;
-		w->row = q;
-		best = i;
-	}
-	w->next[best]++;
+	return c ? c : by_place(x, y);
 }
 
-static const struct frame *thread_of(const struct requests *r, const struct request *q)
+static void free_row(struct request_row *row)
 {
-	return &r->tables->frames[r->tables->threads[q->thread].frame];
+	free(row->name);
+	free(row->thread);
+	free(row->labels);
+	json_decref(row->values);
 }
 
-static int pid_of(const struct requests *r, const struct request *q)
+/* Keep the first ones. */
+static void sort(struct requests_view *v)
 {
-	return r->tables->processes[r->tables->threads[q->thread].process].pid;
-}
-
-static int put(struct text *out, FILE *to)
-{
-	int err = out->failed ? -ENOMEM : 0;
-
-	if (!err && out->length && fwrite(out->data, 1, out->length, to) != out->length)
-		err = -errno;
-	text__free(out);
-	return err;
-}
-
-/* -- text ------------------------------------------------------------------------------------------ */
-
-static void add_row(const struct requests_view *v, const struct requests_source *s, const struct request *q, struct text *out)
-{
-	const struct requests *r = s->requests;
-	struct text labels = { .limit = LABELS_MAX }, thread = { 0 };
-	size_t width = v->width > NUMBERS_WIDTH + THREAD_WIDTH + LABELS_WIDTH_MIN ? v->width - NUMBERS_WIDTH - THREAD_WIDTH :
-		       v->width ? LABELS_WIDTH_MIN : LABELS_MAX;
-	const uint64_t *p = q->parts;
-	char more[16] = "?";
-
-	if (!q->cut_begin && !q->cut_end)
-		snprintf(more, sizeof(more), "%.1f", ms(q->before + q->after));
-	text__addf(out, "%9.3f %10.1f %8s", seconds_of(s, q), ms(request__length(q)), more);
-	text__addf(out, " %8.1f %7.1f %7.1f %8.1f %8.1f %8.1f %8.1f  ", ms(p[PART_RUN]), ms(p[PART_GC]), ms(p[PART_GVL]),
-		   ms(p[PART_IO]), ms(p[PART_LOCK]), ms(p[PART_SLEEP]), ms(p[PART_RUNNABLE] + p[PART_PARKED] + p[PART_OTHER]));
-	frame__add_bare(thread_of(r, q), &thread);
-	columns__add_ends(out, text__string(&thread), THREAD_WIDTH - 2, true);
-	requests__add_labels(r, q->labels, &labels);
-	text__adds(out, "  ");
-	columns__add_ends(out, text__string(&labels), width, false);
-	if (v->count > 1)
-		text__addf(out, "  %s", s->name);
-	text__adds(out, "\n");
-	out->failed |= labels.failed || thread.failed;
-	text__free(&labels);
-	text__free(&thread);
-}
-
-int requests__write_text(const struct requests_view *v, FILE *to)
-{
-	const char *bold = v->color ? "\033[1m" : "", *dim = v->color ? "\033[2m" : "", *plain = v->color ? "\033[0m" : "";
-	uint64_t all, chosen = chosen_of(v, &all), rows = rows_of(v);
-	struct text out = { 0 };
-	struct walk w = { 0 };
-	uint32_t cut = 0;
-
-	text__addf(&out, "%sRequests%s: %" PRIu64 " of %" PRIu64 ", times in ms\n", bold, plain, chosen, all);
-	text__addf(&out, "%s%9s %10s %8s %8s %7s %7s %8s %8s %8s %8s  %-*s  %s%s%s\n", dim, "begin s", "duration", "+ up to", "run",
-		   "gc", "gvl", "io", "lock", "sleep", "other", (int)THREAD_WIDTH - 2, "thread", "labels",
-		   v->count > 1 ? "  recording" : "", plain);
-	for (uint64_t i = 0; i < rows; i++) {
-		walk__step(&w, v);
-		add_row(v, w.source, w.row, &out);
-		cut += w.row->cut_begin || w.row->cut_end;
-	}
-	if (chosen > rows)
-		text__addf(&out, "  (%" PRIu64 " more)\n", chosen - rows);
-	text__adds(&out, "A request was seen for its duration, and can have lasted longer by the next number: as far as the samples "
-		   "before and after it.\n");
-	if (cut)
-		text__adds(&out, "?: it goes beyond the recording, or had begun when it was seen first.\n");
-	return put(&out, to);
-}
-
-/* -- for scripts ----------------------------------------------------------------------------------- */
-
-int requests__write_table(const struct requests_view *v, FILE *to)
-{
-	uint64_t all, chosen = chosen_of(v, &all), rows = rows_of(v);
-	struct text out = { 0 };
-	struct walk w = { 0 };
-
-	text__addf(&out, "# requests: %" PRIu64 " of %" PRIu64 ", times in us\nbegin\tduration\tbefore\tafter\twhole\tpid\ttid\tthread\t"
-		   "fiber\tsamples", chosen, all);
-	for (int i = 0; i < REQUEST_PARTS; i++)
-		text__addf(&out, "\t%s", request_part_names[i]);
-	text__addf(&out, "\tlabels%s\n", v->count > 1 ? "\trecording" : "");
-	for (uint64_t i = 0; i < rows; i++) {
-		struct text labels = { .limit = LABELS_MAX };
-		const struct requests *r;
-		const struct request *q;
-
-		walk__step(&w, v);
-		r = w.source->requests;
-		q = w.row;
-		text__addf(&out, "%.0f\t%.0f\t%.0f\t%.0f\t%d\t%d\t%u\t%s\t%u\t%" PRIu64, seconds_of(w.source, q) * 1e6,
-			   ms(request__length(q)) * 1e3, ms(q->before) * 1e3, ms(q->after) * 1e3, !q->cut_begin && !q->cut_end,
-			   pid_of(r, q), thread_of(r, q)->tid, thread_of(r, q)->name, q->fiber, q->samples);
-		for (int j = 0; j < REQUEST_PARTS; j++)
-			text__addf(&out, "\t%.0f", ms(q->parts[j]) * 1e3);
-		requests__add_labels(r, q->labels, &labels);
-		text__addf(&out, "\t%s%s%s\n", text__string(&labels), v->count > 1 ? "\t" : "",
-			   v->count > 1 ? w.source->name : "");
-		out.failed |= labels.failed;
-		text__free(&labels);
-	}
-	if (chosen > rows)
-		text__addf(&out, "# (other: %" PRIu64 " more)\n", chosen - rows);
-	return put(&out, to);
+	if (v->count)
+		qsort(v->rows, v->count, sizeof(*v->rows), v->by_length ? by_length : by_begin);
+	while (v->count > v->top)
+		free_row(&v->rows[--v->count]);
 }
 
 /* {"request": "GET /x", "tenant": "42"}.  A label that could not be read has no value. */
@@ -209,6 +87,150 @@ static json_t *labels_of(const struct requests *r, uint32_t labels)
 	return object;
 }
 
+/* The text, which is given away; NULL: out of memory. */
+static char *taken(struct text *t)
+{
+	char *copy = t->failed ? NULL : strdup(text__string(t));
+
+	text__free(t);
+	return copy;
+}
+
+static int add_row(struct requests_view *v, const struct requests *r, uint32_t number, uint64_t later)
+{
+	const struct request *q = &r->list[number];
+	const struct thread_entry *thread = &r->tables->threads[q->thread];
+	const struct frame *frame = &r->tables->frames[thread->frame];
+	struct text labels = { .limit = LABELS_MAX }, bare = { 0 };
+	struct request_row *row;
+
+	if (array__reserve(&v->rows, v->count, 1, &v->room, SIZE_MAX / sizeof(*v->rows), sizeof(*v->rows)))
+		return -ENOMEM;
+	requests__add_labels(r, q->labels, &labels);
+	frame__add_bare(frame, &bare);
+	row = &v->rows[v->count++];
+	*row = (struct request_row){
+		.request = *q, .seconds = ((double)q->begin - (double)r->begin + (double)later) / 1e9, .recording = v->recordings - 1,
+		.number = number, .pid = r->tables->processes[thread->process].pid, .tid = frame->tid, .name = strdup(frame->name),
+		.thread = taken(&bare), .labels = taken(&labels), .values = labels_of(r, q->labels),
+	};
+	return row->name && row->thread && row->labels && row->values ? 0 : -ENOMEM;
+}
+
+int requests_view__add(struct requests_view *v, const struct requests *r, const char *name, uint64_t later)
+{
+	uint32_t most = r->chosen < v->top ? r->chosen : v->top;
+	int err = 0;
+
+	if (array__reserve(&v->names, v->recordings, 1, &v->name_room, RECORDINGS_MAX, sizeof(*v->names)))
+		return -ENOMEM;
+	v->names[v->recordings++] = name;
+	v->all += r->count;
+	v->chosen += r->chosen;
+	for (uint32_t i = 0; i < most && !err; i++)
+		err = add_row(v, r, i, later);
+	/* Sorting pays when there are many. */
+	if (v->count > 2 * (size_t)v->top)
+		sort(v);
+	return err;
+}
+
+void requests_view__free(struct requests_view *v)
+{
+	for (uint32_t i = 0; i < v->count; i++)
+		free_row(&v->rows[i]);
+	free(v->rows);
+	free(v->names);
+	v->rows = NULL;
+	v->names = NULL;
+	v->count = v->recordings = 0;
+}
+
+static int put(struct text *out, FILE *to)
+{
+	int err = out->failed ? -ENOMEM : 0;
+
+	if (!err && out->length && fwrite(out->data, 1, out->length, to) != out->length)
+		err = -errno;
+	text__free(out);
+	return err;
+}
+
+/* -- text ------------------------------------------------------------------------------------------ */
+
+static void add_text(const struct requests_view *v, const struct request_row *row, struct text *out)
+{
+	size_t width = v->width > NUMBERS_WIDTH + THREAD_WIDTH + LABELS_WIDTH_MIN ? v->width - NUMBERS_WIDTH - THREAD_WIDTH :
+		       v->width ? LABELS_WIDTH_MIN : LABELS_MAX;
+	const struct request *q = &row->request;
+	const uint64_t *p = q->parts;
+	char more[16] = "?";
+
+	if (!q->cut_begin && !q->cut_end)
+		snprintf(more, sizeof(more), "%.1f", ms(q->before + q->after));
+	text__addf(out, "%9.3f %10.1f %8s", row->seconds, ms(request__length(q)), more);
+	text__addf(out, " %8.1f %7.1f %7.1f %8.1f %8.1f %8.1f %8.1f  ", ms(p[PART_RUN]), ms(p[PART_GC]), ms(p[PART_GVL]),
+		   ms(p[PART_IO]), ms(p[PART_LOCK]), ms(p[PART_SLEEP]), ms(p[PART_RUNNABLE] + p[PART_PARKED] + p[PART_OTHER]));
+	columns__add_ends(out, row->thread, THREAD_WIDTH - 2, true);
+	text__adds(out, "  ");
+	columns__add_ends(out, row->labels, width, false);
+	if (v->recordings > 1)
+		text__addf(out, "  %s", v->names[row->recording]);
+	text__adds(out, "\n");
+}
+
+int requests__write_text(struct requests_view *v, FILE *to)
+{
+	const char *bold = v->color ? "\033[1m" : "", *dim = v->color ? "\033[2m" : "", *plain = v->color ? "\033[0m" : "";
+	struct text out = { 0 };
+	uint32_t cut = 0;
+
+	sort(v);
+	text__addf(&out, "%sRequests%s: %" PRIu64 " of %" PRIu64 ", times in ms\n", bold, plain, v->chosen, v->all);
+	text__addf(&out, "%s%9s %10s %8s %8s %7s %7s %8s %8s %8s %8s  %-*s  %s%s%s\n", dim, "begin s", "duration", "+ up to", "run",
+		   "gc", "gvl", "io", "lock", "sleep", "other", (int)THREAD_WIDTH - 2, "thread", "labels",
+		   v->recordings > 1 ? "  recording" : "", plain);
+	for (uint32_t i = 0; i < v->count; i++) {
+		add_text(v, &v->rows[i], &out);
+		cut += v->rows[i].request.cut_begin || v->rows[i].request.cut_end;
+	}
+	if (v->chosen > v->count)
+		text__addf(&out, "  (%" PRIu64 " more)\n", v->chosen - v->count);
+	text__adds(&out, "A request was seen for its duration, and can have lasted longer by the next number: as far as the samples "
+		   "before and after it.\n");
+	if (cut)
+		text__adds(&out, "?: it goes beyond the recording, or had begun when it was seen first.\n");
+	return put(&out, to);
+}
+
+/* -- for scripts ----------------------------------------------------------------------------------- */
+
+int requests__write_table(struct requests_view *v, FILE *to)
+{
+	struct text out = { 0 };
+
+	sort(v);
+	text__addf(&out, "# requests: %" PRIu64 " of %" PRIu64 ", times in us\nbegin\tduration\tbefore\tafter\twhole\tpid\ttid\tthread\t"
+		   "fiber\tsamples", v->chosen, v->all);
+	for (int i = 0; i < REQUEST_PARTS; i++)
+		text__addf(&out, "\t%s", request_part_names[i]);
+	text__addf(&out, "\tlabels%s\n", v->recordings > 1 ? "\trecording" : "");
+	for (uint32_t i = 0; i < v->count; i++) {
+		const struct request_row *row = &v->rows[i];
+		const struct request *q = &row->request;
+
+		text__addf(&out, "%.0f\t%.0f\t%.0f\t%.0f\t%d\t%d\t%u\t%s\t%u\t%" PRIu64, row->seconds * 1e6, ms(request__length(q)) * 1e3,
+			   ms(q->before) * 1e3, ms(q->after) * 1e3, !q->cut_begin && !q->cut_end, row->pid, row->tid, row->name, q->fiber,
+			   q->samples);
+		for (int j = 0; j < REQUEST_PARTS; j++)
+			text__addf(&out, "\t%.0f", ms(q->parts[j]) * 1e3);
+		text__addf(&out, "\t%s%s%s\n", row->labels, v->recordings > 1 ? "\t" : "", v->recordings > 1 ? v->names[row->recording] : "");
+	}
+	if (v->chosen > v->count)
+		text__addf(&out, "# (other: %" PRIu64 " more)\n", v->chosen - v->count);
+	return put(&out, to);
+}
+
 static json_t *parts_of(const struct request *q)
 {
 	json_t *object = json_object();
@@ -221,45 +243,42 @@ static json_t *parts_of(const struct request *q)
 	return object;
 }
 
-static void write_request(const struct requests_view *v, const struct requests_source *s, const struct request *q, struct json *j)
+static void write_request(const struct requests_view *v, struct request_row *row, struct json *j)
 {
-	const struct requests *r = s->requests;
+	const struct request *q = &row->request;
 
 	json__open(j, NULL, '{');
-	json__add(j, "labels", labels_of(r, q->labels));
-	json__add(j, "begin_s", json_real(seconds_of(s, q)));
+	json__add(j, "labels", json_incref(row->values));
+	json__add(j, "begin_s", json_real(row->seconds));
 	json__add(j, "duration", json_integer((json_int_t)request__length(q)));
 	json__add(j, "before", json_integer((json_int_t)q->before));
 	json__add(j, "after", json_integer((json_int_t)q->after));
 	json__add(j, "whole", json_boolean(!q->cut_begin && !q->cut_end));
-	json__add(j, "pid", json_integer(pid_of(r, q)));
-	json__add(j, "tid", json_integer(thread_of(r, q)->tid));
-	json__add(j, "thread", json_string(thread_of(r, q)->name));
+	json__add(j, "pid", json_integer(row->pid));
+	json__add(j, "tid", json_integer(row->tid));
+	json__add(j, "thread", json_string(row->name));
 	json__add(j, "fiber", q->fiber ? json_integer(q->fiber) : json_null());
 	json__add(j, "samples", json_integer((json_int_t)q->samples));
 	json__add(j, "parts", parts_of(q));
-	if (v->count > 1)
-		json__add(j, "recording", json_string(s->name));
+	if (v->recordings > 1)
+		json__add(j, "recording", json_string(v->names[row->recording]));
 	json__close(j, '}');
 }
 
-int requests__write_json(const struct requests_view *v, FILE *to)
+int requests__write_json(struct requests_view *v, FILE *to)
 {
-	uint64_t all, chosen = chosen_of(v, &all), rows = rows_of(v);
 	struct json j = { .to = to };
-	struct walk w = { 0 };
 
+	sort(v);
 	json__open(&j, NULL, '{');
 	json__add(&j, "unit", json_string("ns"));
-	json__add(&j, "all", json_integer((json_int_t)all));
-	json__add(&j, "count", json_integer((json_int_t)chosen));
+	json__add(&j, "all", json_integer((json_int_t)v->all));
+	json__add(&j, "count", json_integer((json_int_t)v->chosen));
 	json__open(&j, "requests", '[');
-	for (uint64_t i = 0; i < rows; i++) {
-		walk__step(&w, v);
-		write_request(v, w.source, w.row, &j);
-	}
+	for (uint32_t i = 0; i < v->count; i++)
+		write_request(v, &v->rows[i], &j);
 	json__close(&j, ']');
-	json__add(&j, "other", json_integer((json_int_t)(chosen - rows)));
+	json__add(&j, "other", json_integer((json_int_t)(v->chosen - v->count)));
 	json__close(&j, '}');
 	if (!j.err && fputc('\n', to) == EOF)
 		j.err = -errno;

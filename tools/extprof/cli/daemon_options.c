@@ -20,8 +20,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		o->recording.waits = "rate";
 	if (!o->recording.rotate)
 		o->recording.rotate = "1h";
-	if (!o->file_count)
-		o->files[o->file_count++] = EXTPROF_FOLDER;
+	if (!o->file_count && options__add_file(o, EXTPROF_FOLDER))
+		return ENOMEM;
 	if (extprof_recording_check(&o->recording, &e))
 		FAIL("%s", e.text);
 	return 0;

@@ -93,13 +93,26 @@ static error_t add_output(struct options *o, const char *file, struct argp_state
 	return 0;
 }
 
+int options__add_file(struct options *o, const char *file)
+{
+	/* A power of two is full. */
+	if (!(o->file_count & (o->file_count - 1))) {
+		const char **files = reallocarray(o->files, o->file_count ? 2 * o->file_count : 1, sizeof(*files));
+
+		if (!files)
+			return -ENOMEM;
+		o->files = files;
+	}
+	o->files[o->file_count++] = file;
+	return 0;
+}
+
 /* A recording that is read. */
 static error_t add_file(struct options *o, const struct command_line *line, const char *file, struct argp_state *state)
 {
 	if (o->file_count == line->files_most)
 		FAIL("it takes %u arguments at most, and %s is one more", line->files_most, file);
-	o->files[o->file_count++] = file;
-	return 0;
+	return options__add_file(o, file) ? ENOMEM : 0;
 }
 
 static error_t add_filter(struct options *o, const char *filter, struct argp_state *state)
@@ -278,8 +291,11 @@ void options__free(struct options *o)
 {
 	extprof_options_destroy(o->chosen);
 	free(o->formats);
+	free(o->files);
 	o->chosen = NULL;
 	o->formats = NULL;
+	o->files = NULL;
+	o->file_count = 0;
 }
 
 uint64_t options__number(const struct options *o, enum option_id id, uint64_t fallback)

@@ -14,7 +14,7 @@
 /* Limit of the files that are written from one recording. */
 #define OPTIONS_OUTPUTS 8
 /* Limits of commands that read recordings. */
-#define OPTIONS_FILES 64
+#define OPTIONS_FILES 10000
 #define OPTIONS_FILTERS 16u
 
 struct output_choice {
@@ -36,7 +36,7 @@ struct options {
 	struct output_choice outputs[OPTIONS_OUTPUTS];	/* of record */
 	const char *recording_file;	/* -o FILE.extprof; NULL: none */
 	unsigned int output_count;
-	const char *files[OPTIONS_FILES];	/* recordings that are read */
+	const char **files;		/* recordings that are read, of the command line */
 	unsigned int file_count;
 	const char *filters[OPTIONS_FILTERS];	/* of these recordings */
 	unsigned int filter_count;
@@ -67,6 +67,9 @@ struct command_line {
  */
 int options__parse(struct options *o, const struct command_line *line, int argc, char **argv, unsigned int flags);
 void options__free(struct options *o);
+
+/* One more of `files`, which lives as long.  0 or -ENOMEM. */
+int options__add_file(struct options *o, const char *file);
 
 /* Its number, or that one if it was not given. */
 uint64_t options__number(const struct options *o, enum option_id id, uint64_t fallback);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/messages.h"
 #include "cli/recorded.h"
@@ -188,6 +189,9 @@ static int open_them(struct recorded_files *f, const struct candidates *c)
 		struct candidate *from = &c->list[i];
 
 		if (!is_wanted(&f->span, from))
+			continue;
+		/* The daemon can remove the oldest one of its folder meanwhile. */
+		if (from->of_folder && access(from->path, F_OK))
 			continue;
 		status = f->recorded ? recorded__add(f->recorded, from->path) : recorded__open(&f->recorded, from->path);
 		f->paths[f->count++] = from->path;

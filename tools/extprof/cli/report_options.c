@@ -14,8 +14,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		argp_error(state, "which recording? Name its file, or its folder");
 		return EINVAL;
 	}
-	if (!o->file_count)
-		o->files[o->file_count++] = EXTPROF_FOLDER;
+	if (!o->file_count && options__add_file(o, EXTPROF_FOLDER))
+		return ENOMEM;
 	return 0;
 }
 

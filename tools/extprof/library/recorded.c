@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/deadline.h"
 #include "base/text.h"
 #include "library/error.h"
@@ -18,12 +19,15 @@
 
 /* No statement of SQL takes longer, ns. */
 #define TIME_MAX (600 * 1000000000ull)
+/* Of several recordings, so much more for each, ns. */
+#define TIME_OF_ONE (60 * 1000000000ull)
 /* Nor more memory of SQLite, bytes. */
 #define MEMORY_MAX (512ll << 20)
 
 struct extprof_recorded {
-	struct recording_reader *readers[RECORDINGS_MAX];
+	struct recording_reader **readers;	/* all but the first one sleep */
 	uint32_t count;
+	size_t room;
 	struct deadline deadline;
 	bool has_table;		/* the virtual table is there */
 };
@@ -50,20 +54,27 @@ int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, 
 	if (!r)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	deadline__start(&r->deadline, interrupt_fd, deadline__now() + TIME_MAX);
-	err = open_reader(r, path, &r->readers[0], error);
-	r->count = 1;
-	if (err)
+	err = array__reserve(&r->readers, 0, 1, &r->room, RECORDINGS_MAX, sizeof(struct recording_reader *)) ?
+	      error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory") : open_reader(r, path, &r->readers[0], error);
+	if (err) {
+		free(r->readers);
 		free(r);
-	else
-		*recorded = r;
-	return err;
+		return err;
+	}
+	r->count = 1;
+	*recorded = r;
+	return 0;
+}
+
+void recorded__start_time(struct extprof_recorded *r)
+{
+	deadline__start(&r->deadline, r->deadline.fd, deadline__now() + TIME_MAX + r->count * TIME_OF_ONE);
 }
 
 /* Two files that say so are copies: no two recordings begin in the same ns of a machine. */
 static bool is_same(struct recording_reader *a, struct recording_reader *b)
 {
-	return recording_reader__number(a, "started_monotonic_ns") == recording_reader__number(b, "started_monotonic_ns") &&
-	       recording_account__wall(a) == recording_account__wall(b);
+	return recording_reader__begin(a) == recording_reader__begin(b) && recording_reader__wall(a) == recording_reader__wall(b);
 }
 
 int extprof_recorded_add(struct extprof_recorded *r, const char *path, struct extprof_error *error)
@@ -73,6 +84,10 @@ int extprof_recorded_add(struct extprof_recorded *r, const char *path, struct ex
 
 	if (r->count == RECORDINGS_MAX)
 		return error__set(error, DIAG_USAGE, E2BIG, "at most %d recordings can be shown as one", RECORDINGS_MAX);
+	if (array__reserve(&r->readers, r->count, 1, &r->room, RECORDINGS_MAX, sizeof(struct recording_reader *)))
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	/* Each one has its time. */
+	deadline__start(&r->deadline, r->deadline.fd, deadline__now() + TIME_MAX);
 	err = open_reader(r, path, &reader, error);
 	if (err)
 		return err;
@@ -80,18 +95,25 @@ int extprof_recorded_add(struct extprof_recorded *r, const char *path, struct ex
 		if (is_same(r->readers[i], reader))
 			err = error__set(error, DIAG_USAGE, EEXIST, "%s and %s are the same recording: it would count twice",
 					 recording_reader__name(r->readers[i]), recording_reader__name(reader));
-	if (err)
+	if (err) {
 		recording_reader__close(reader);
-	else
-		r->readers[r->count++] = reader;
-	return err;
+		return err;
+	}
+	recording_reader__sleep(reader);
+	r->readers[r->count++] = reader;
+	return 0;
 }
 
 static int times_of(struct recording_reader *reader, uint64_t *begin, uint64_t *end, struct extprof_error *error)
 {
 	struct diag d = { 0 };
-	int err = recording_account__times(reader, begin, end, &d);
+	bool sleeps = !recording_reader__awake(reader);
+	int err = recording_reader__wake(reader, &d);
 
+	if (!err)
+		err = recording_account__times(reader, begin, end, &d);
+	if (sleeps)
+		recording_reader__sleep(reader);
 	return error__from(error, err, &d);
 }
 
@@ -117,6 +139,7 @@ void extprof_recorded_close(struct extprof_recorded *r)
 		return;
 	for (uint32_t i = 0; i < r->count; i++)
 		recording_reader__close(r->readers[i]);
+	free(r->readers);
 	free(r);
 }
 
@@ -252,6 +275,8 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	request.transform = &transform;
 	request.apps = &apps;
 	request.metric = o->metric;
+	if (r->count > 1)
+		recorded__start_time(r);
 	err = recording_profile__create(&profile, r->readers, r->count, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, reports, &d);

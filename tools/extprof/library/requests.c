@@ -11,7 +11,7 @@
 
 static const struct {
 	const char *name;
-	int (*write)(const struct requests_view *v, FILE *to);
+	int (*write)(struct requests_view *v, FILE *to);
 } formats[] = {
 	{ "text", requests__write_text },
 	{ "table", requests__write_table },
@@ -20,37 +20,51 @@ static const struct {
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
 
-/* The requests of each recording. */
-struct all_requests {
-	struct recording_requests found[RECORDINGS_MAX];
-	struct requests_source sources[RECORDINGS_MAX];
-	uint32_t count;
-};
-
-static int read_all(struct all_requests *all, const struct extprof_recorded *recorded, const struct recording_filter *filter,
-		    bool by_length, struct extprof_error *error)
+/* Those of one recording are in memory at a time. */
+static int add_recording(struct requests_view *v, struct recording_reader *reader, const struct recording_filter *filter,
+			 uint64_t later, bool *has_label, struct extprof_error *error)
 {
-	struct recording_reader *const *readers = recorded__readers(recorded, &all->count);
+	struct recording_requests found = { .has_label = false };
+	bool sleeps = !recording_reader__awake(reader);
+	struct diag d = { 0 };
+	int err = recording_reader__wake(reader, &d);
+
+	if (!err)
+		err = recording_requests__read(&found, reader, filter, later, &d);
+	error__from(error, err, &d);
+	if (!err) {
+		requests__sort(&found.requests, v->by_length);
+		err = requests_view__add(v, &found.requests, recording_reader__name(reader), later);
+		if (err)
+			error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
+	}
+	*has_label |= found.has_label;
+	recording_requests__free(&found);
+	if (sleeps)
+		recording_reader__sleep(reader);
+	return err;
+}
+
+static int add_all(struct requests_view *v, struct extprof_recorded *recorded, const struct recording_filter *filter,
+		   struct extprof_error *error)
+{
+	const char *label = filter->requests.label;
 	uint64_t first = UINT64_MAX;
+	bool has_label = !label;
+	uint32_t count;
+	struct recording_reader *const *readers = recorded__readers(recorded, &count);
 	int err = 0;
 
-	for (uint32_t i = 0; i < all->count; i++) {
-		uint64_t wall = recording_account__wall(readers[i]);
+	recorded__start_time(recorded);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t wall = recording_reader__wall(readers[i]);
 
 		first = wall < first ? wall : first;
 	}
-	for (uint32_t i = 0; i < all->count && !err; i++) {
-		struct requests_source *source = &all->sources[i];
-		struct diag d = { 0 };
-
-		source->later = recording_account__wall(readers[i]) - first;
-		source->name = recording_reader__name(readers[i]);
-		source->requests = &all->found[i].requests;
-		err = recording_requests__read(&all->found[i], readers[i], filter, source->later, &d);
-		error__from(error, err, &d);
-		if (!err)
-			requests__sort(source->requests, by_length);
-	}
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = add_recording(v, readers[i], filter, recording_reader__wall(readers[i]) - first, &has_label, error);
+	if (!err && !has_label)
+		err = error__set(error, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"", label);
 	return err;
 }
 
@@ -59,7 +73,7 @@ int extprof_recorded_requests(struct extprof_recorded *recorded, const char *nam
 {
 	struct extprof_recorded_options o;
 	struct recording_filter filter = { 0 };
-	struct all_requests *all;
+	struct requests_view view;
 	size_t format = 0;
 	int err;
 
@@ -76,22 +90,15 @@ int extprof_recorded_requests(struct extprof_recorded *recorded, const char *nam
 		err = recorded__set_span(&filter.span, &(struct recording_span){ o.since, o.until, o.since_at, o.until_at }, error);
 	if (err)
 		return err;
-	all = calloc(1, sizeof(*all));
-	if (!all)
-		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
-	err = read_all(all, recorded, &filter, o.slowest != 0, error);
+	view = (struct requests_view){
+		.by_length = o.slowest != 0, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT, .width = o.width, .color = o.color,
+	};
+	err = add_all(&view, recorded, &filter, error);
 	if (!err) {
-		const struct requests_view view = {
-			.sources = all->sources, .count = all->count, .by_length = o.slowest != 0,
-			.top = o.top ? o.top : EXTPROF_TOP_DEFAULT, .width = o.width, .color = o.color,
-		};
-
 		err = formats[format].write(&view, to);
 		if (err)
 			error__of_writer(error, err, "table of requests");
 	}
-	for (uint32_t i = 0; i < all->count; i++)
-		recording_requests__free(&all->found[i]);
-	free(all);
+	requests_view__free(&view);
 	return err;
 }

@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <time.h>
 
+/* More rows are shown as other tables are. */
+#define ROWS_MAX 64
+
 static void add_row(const struct report *r, const char *start, double duration, uint64_t cpu_time, uint64_t missed,
 		    const struct accounting *a, const char *name, const char *command, struct text *out)
 {
@@ -17,13 +20,16 @@ static void add_row(const struct report *r, const char *start, double duration, 
 void recording_table__add(const struct report *r, const struct output_options *o, struct text *out)
 {
 	const char *plain = o->color ? "\033[0m" : "";
+	uint32_t rows = r->recording_count <= ROWS_MAX ? r->recording_count : o->top < r->recording_count ? o->top :
+			r->recording_count;
 
 	if (!r->recording_count)
 		return;
 	text__addf(out, "\n%sRecordings%s\n%s%19s  %9s  %9s  %9s  %9s  %9s  %6s%s  recording%s\n", o->color ? "\033[1m" : "", plain,
 		   o->color ? "\033[2m" : "", "start", "seconds", "CPU s", "samples", "whole", "truncated", "lost",
 		   r->meta.missed ? "  missed" : "", plain);
-	for (uint32_t i = 0; i < r->recording_count; i++) {
+	/* A week has as many as nobody reads; JSON has all. */
+	for (uint32_t i = 0; i < rows; i++) {
 		const struct report_recording *row = &r->recordings[i];
 		char start[32] = "-";
 		struct tm tm;
@@ -32,5 +38,7 @@ void recording_table__add(const struct report *r, const struct output_options *o
 			strftime(start, sizeof(start), "%Y-%m-%d %H:%M:%S", &tm);
 		add_row(r, start, row->duration, row->cpu_time, row->missed, &row->accounting, row->name, row->command, out);
 	}
+	if (rows < r->recording_count)
+		text__addf(out, "  (%" PRIu32 " more)\n", r->recording_count - rows);
 	add_row(r, "all", r->meta.duration, r->meta.cpu_time, r->meta.missed, &r->meta.accounting, "", "", out);
 }

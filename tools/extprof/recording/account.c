@@ -278,22 +278,13 @@ static int read_accounts(struct recording_reader *r, uint32_t mode, struct repor
 	return done(r, s, code, d);
 }
 
-uint64_t recording_account__wall(struct recording_reader *r)
-{
-	uint64_t wall = (uint64_t)recording_reader__number(r, "started_unix_ns");
-	uint64_t seconds = (uint64_t)recording_reader__number(r, "started_unix_s");
-
-	/* Older recordings have the seconds alone. */
-	return wall ? wall : seconds < INT64_MAX / SECOND ? seconds * SECOND : 0;
-}
-
 int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64_t *end, struct diag *d)
 {
-	uint64_t began = (uint64_t)recording_reader__number(r, "started_monotonic_ns"), last = 0;
+	uint64_t began = recording_reader__begin(r), last = 0;
 	sqlite3_stmt *s;
 	int code;
 
-	*begin = *end = recording_account__wall(r);
+	*begin = *end = recording_reader__wall(r);
 	s = prepare(r, "SELECT max(last_ns) FROM blocks", &code);
 	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		last = amount(s, 0);

@@ -30,10 +30,8 @@ int recording_account__view(struct recording_reader *r, struct recording_view *v
 int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
 			    struct report *report, struct diag *d);
 
-/* When the recording began, ns since 1970, by the clock of its machine. */
-uint64_t recording_account__wall(struct recording_reader *r);
-
-/* The same, and the time of the last sample by that clock; without samples it is the begin.  0 or -errno with *d. */
+/* When the recording began, ns since 1970, by the clock of its machine, and the time of its last sample by that clock;
+ * without samples it is the begin.  0 or -errno with *d. */
 int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64_t *end, struct diag *d);
 
 /* *ns: of the pauses of the recording, what is in that time.  0 or -errno with *d. */

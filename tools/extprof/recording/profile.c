@@ -16,7 +16,7 @@
 /* The stack's numbers of frames, from c[n] on; returns how many there are then. */
 static uint32_t add_stack(struct recording_profile *p, const struct input *in, uint32_t stack, uint32_t n)
 {
-	const struct recording_tables *t = &in->tables;
+	const struct recording_tables *t = in->tables;
 	uint32_t depth = 0;
 
 	for (uint32_t s = stack; s; s = t->stacks[s].parent)
@@ -29,7 +29,7 @@ static uint32_t add_stack(struct recording_profile *p, const struct input *in, u
 /* The frame of a label that is shown, in the set of a sample.  A frame without a key says why labels are missing. */
 static uint32_t label_of(const struct recording_profile *p, const struct input *in, uint32_t set, int label)
 {
-	const struct recording_tables *t = &in->tables;
+	const struct recording_tables *t = in->tables;
 	uint8_t why = KNOWN_NOT_SET;
 
 	if (label == p->recording_label)
@@ -62,8 +62,8 @@ static int add_to_both(struct recording_profile *p, const struct input *in, cons
  * path. */
 static uint32_t add_groups(struct recording_profile *p, const struct input *in, const struct sum *s)
 {
-	const struct thread_entry *t = &in->tables.threads[s->thread];
-	uint32_t process = in->tables.processes[t->process].frame, n = 0;
+	const struct thread_entry *t = &in->tables->threads[s->thread];
+	uint32_t process = in->tables->processes[t->process].frame, n = 0;
 
 	if (p->mode_frames[s->mode])
 		p->path[n++] = p->mode_frames[s->mode];
@@ -202,7 +202,7 @@ static const struct mode *find_mode(const struct mode_row *row)
 /* The modes of the first recording, of those that are wanted. */
 static int choose_modes(struct recording_profile *p, const char *names, struct diag *d)
 {
-	const struct recording_tables *t = &p->inputs[0].tables;
+	const struct recording_tables *t = p->inputs[0].tables;
 	const struct mode *wanted[MODES_MAX];
 	uint32_t count = 0, found = 0;
 
@@ -243,7 +243,7 @@ int recording_profile__no_memory(struct diag *d)
 static uint32_t id_of(const struct input *in, const char *name)
 {
 	for (uint32_t i = 0; i < BLOCK_MODES; i++)
-		if (in->tables.modes[i].id && !strcmp(in->tables.modes[i].name, name))
+		if (in->tables->modes[i].id && !strcmp(in->tables->modes[i].name, name))
 			return i;
 	return 0;
 }
@@ -262,7 +262,7 @@ static int find_modes(const struct recording_profile *p, struct input *in, struc
 		if (!id)
 			return diag__set(d, DIAG_USAGE, EINVAL, "%s has no mode %s, and %s has: choose modes that all have with "
 					 "--mode", name, mode, first);
-		if (find_mode(&in->tables.modes[id]) != p->modes[number])
+		if (find_mode(&in->tables->modes[id]) != p->modes[number])
 			return diag__set(d, DIAG_USAGE, EINVAL, "mode %s does not count the same in %s as in %s", mode, name,
 					 first);
 		in->number_of[id] = (int32_t)number;
@@ -275,9 +275,9 @@ static int find_modes(const struct recording_profile *p, struct input *in, struc
 static int find_other_modes(const struct recording_profile *p, const struct input *in, struct diag *d)
 {
 	for (uint32_t i = 0; i < BLOCK_MODES; i++)
-		if (in->tables.modes[i].id && in->number_of[i] < 0)
+		if (in->tables->modes[i].id && in->number_of[i] < 0)
 			return diag__set(d, DIAG_USAGE, EINVAL, "%s has the mode %s, and %s has not: choose modes that all have "
-					 "with --mode", recording_reader__name(in->reader), in->tables.modes[i].name,
+					 "with --mode", recording_reader__name(in->reader), in->tables->modes[i].name,
 					 recording_reader__name(p->inputs[0].reader));
 	return 0;
 }
@@ -293,14 +293,19 @@ static uint64_t period_of(const struct input *in, uint32_t mode, bool ended)
 }
 
 /* Counts of different rates have no sum. */
-static int check_rates(const struct recording_profile *p, const struct input *in, struct diag *d)
+static int check_rates(struct recording_profile *p, const struct input *in, struct diag *d)
 {
 	const struct input *first = &p->inputs[0];
 	const char *why;
 	bool ended = recording_reader__ended(in->reader, &why) && recording_reader__ended(first->reader, &why);
 
 	for (uint32_t i = 0; i < p->mode_count; i++) {
-		uint64_t a = period_of(first, i, ended), b = period_of(in, i, ended);
+		uint64_t a, b = period_of(in, i, ended);
+
+		if (in == first)
+			for (int j = 0; j < 2; j++)
+				p->periods[i][j] = period_of(in, i, j);
+		a = p->periods[i][ended];
 
 		if (a != b)
 			return diag__set(d, DIAG_USAGE, EINVAL, "%s was recorded at another rate than %s: mode %s at %.0f and at "
@@ -317,8 +322,8 @@ static void list_labels(const struct input *in, struct text *out)
 	const char *last[8];
 	uint32_t count = 0;
 
-	for (uint32_t id = 1; id < in->tables.frame_count && count < sizeof(last) / sizeof(last[0]); id++) {
-		const struct frame *f = &in->tables.frames[id];
+	for (uint32_t id = 1; id < in->tables->frame_count && count < sizeof(last) / sizeof(last[0]); id++) {
+		const struct frame *f = &in->tables->frames[id];
 		bool known = f->kind != FRAME_LABEL || !*f->key;
 
 		for (uint32_t i = 0; i < count && !known; i++)
@@ -330,29 +335,27 @@ static void list_labels(const struct input *in, struct text *out)
 	}
 }
 
-static bool has_label(const struct recording_profile *p, const char *key)
+/* Has the recording labels of `show`? */
+static void look_for_labels(struct recording_profile *p, const struct input *in)
 {
-	for (uint32_t i = 0; i < p->count; i++) {
-		const struct recording_tables *t = &p->inputs[i].tables;
+	const struct recording_tables *t = in->tables;
 
-		for (uint32_t id = 1; id < t->frame_count; id++)
-			if (t->frames[id].kind == FRAME_LABEL && !strcmp(t->frames[id].key, key))
-				return true;
-	}
-	return false;
+	for (int i = 0; i < p->show.label_count; i++)
+		for (uint32_t id = 1; id < t->frame_count && p->keys[i]; id++)
+			if (t->frames[id].kind == FRAME_LABEL && !strcmp(t->frames[id].key, p->keys[i]))
+				p->keys[i] = NULL;
 }
 
-static int check_label(const struct recording_profile *p, const char *key, struct diag *d)
+/* No recording has one of them: when all have been read. */
+static int check_labels(const struct recording_profile *p, struct diag *d)
 {
-	struct text labels = { 0 };
-
-	if (has_label(p, key))
-		return 0;
-	list_labels(&p->inputs[0], &labels);
-	diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"; %s%s", key,
-		  labels.length ? "it has: " : "it has no labels at all", text__string(&labels));
-	text__free(&labels);
-	return -EINVAL;
+	if (request_choice__chooses(&p->filter.requests) && !p->has_request_label)
+		return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"", p->filter.requests.label);
+	for (int i = 0; i < p->show.label_count; i++)
+		if (p->keys[i])
+			return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"; %s%s", p->keys[i],
+					 p->known_keys.length ? "it has: " : "it has no labels at all", text__string(&p->known_keys));
+	return 0;
 }
 
 /* The names of the recordings are shown as the values of a label. */
@@ -380,7 +383,7 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 	static const enum frame_known knowns[] = { KNOWN_NOT_SET, KNOWN_EXPIRED, KNOWN_UNREAD };
 	int err = 0;
 
-	p->show = wanted ? *wanted : p->inputs[0].view.groups;
+	p->show = wanted ? *wanted : p->view.groups;
 	p->shown_by_default = !wanted;
 	p->recording_label = -1;
 	if (groups__has(&p->show, GROUP_RECORDING)) {
@@ -398,31 +401,9 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 		if (!frames[KNOWN_NOT_SET] || !frames[KNOWN_EXPIRED] || !frames[KNOWN_UNREAD] || !frames[KNOWN_CROWDED])
 			return recording_profile__no_memory(d);
 		p->label_keys[i] = frame_table__get(&p->frames, frames[KNOWN_NOT_SET])->key;
-		err = wanted && i != p->recording_label ? check_label(p, p->label_keys[i], d) : 0;
+		p->keys[i] = wanted && i != p->recording_label ? p->label_keys[i] : NULL;
 	}
 	return err;
-}
-
-/* Each row of the table gets a number of its own: rows are different frames.  Those of several recordings that look the
- * same are one in reports. */
-static int make_frames(struct recording_profile *p, struct input *in, struct diag *d)
-{
-	const struct recording_tables *t = &in->tables;
-
-	in->numbers = calloc(t->frame_count, sizeof(*in->numbers));
-	if (!in->numbers)
-		return recording_profile__no_memory(d);
-	for (uint32_t id = 1; id < t->frame_count; id++) {
-		uint64_t code = code__make(CODE_RUBY, p->frame_base + id, t->frames[id].line, t->frames[id].approximate);
-
-		in->numbers[id] = p->frame_base + id > CODE_NUMBER_MAX ? FRAME_NO_ROOM : frame_table__code(&p->frames, code);
-		if (in->numbers[id] == FRAME_NO_ROOM)
-			continue;
-		if (!in->numbers[id] || frame_table__set(&p->frames, in->numbers[id], &t->frames[id]))
-			return recording_profile__no_memory(d);
-	}
-	p->frame_base += t->frame_count;
-	return 0;
 }
 
 static int make_modes(struct recording_profile *p, struct diag *d)
@@ -440,38 +421,12 @@ static int make_modes(struct recording_profile *p, struct diag *d)
 	return p->labelled_frame ? 0 : recording_profile__no_memory(d);
 }
 
-/* Where the processes worked. */
-static int find_cwds(struct recording_profile *p, const struct input *in, struct diag *d)
-{
-	for (uint32_t id = 1; id < in->tables.process_count; id++) {
-		char *cwd = recording_account__cwd(in->reader, id);
-		int err = owner_dirs__add_cwd(&p->cwds, cwd);
-
-		free(cwd);
-		if (err)
-			return recording_profile__no_memory(d);
-		if (id % 64 == 0 && recording_reader__over(in->reader))
-			return recording_reader__failed(-ETIME, d);
-	}
-	return 0;
-}
-
 static int make_room(struct recording_profile *p, struct diag *d)
 {
 	p->path = malloc((2 * RECORDING_DEPTH_MAX + 8) * sizeof(*p->path));
 	p->sums = malloc(SUMS_MAX * sizeof(*p->sums));
 	return p->path && p->sums && !frame_table__init(&p->frames) && !tree__init(&p->tree) &&
 	       (!p->compares || !tree__init(&p->after)) ? 0 : recording_profile__no_memory(d);
-}
-
-static int load(struct input *in, struct diag *d)
-{
-	int err;
-
-	in->begin = (uint64_t)recording_reader__number(in->reader, "started_monotonic_ns");
-	in->wall = recording_account__wall(in->reader);
-	err = recording_reader__load(in->reader, &in->tables, d);
-	return err ? err : recording_account__view(in->reader, &in->view, d);
 }
 
 int recording_profile__failed_in(const struct recording_profile *p, const struct input *in, int err, struct diag *d)
@@ -484,6 +439,10 @@ int recording_profile__failed_in(const struct recording_profile *p, const struct
 /* Times are since the begin of the first one. */
 static void place_recordings(struct recording_profile *p)
 {
+	for (uint32_t i = 0; i < p->count; i++) {
+		p->inputs[i].begin = recording_reader__begin(p->inputs[i].reader);
+		p->inputs[i].wall = recording_reader__wall(p->inputs[i].reader);
+	}
 	for (uint32_t i = 1; i < p->count; i++)
 		if (p->inputs[i].wall < p->inputs[p->first].wall)
 			p->first = i;
@@ -495,30 +454,6 @@ static void place_recordings(struct recording_profile *p)
 		recording_span__times(p->compares && i ? &p->filter.second : &p->filter.span, in->begin, in->wall, in->later,
 				      &in->since, &in->until);
 	}
-}
-
-static int add_recording(struct recording_profile *p, struct input *in, struct diag *d)
-{
-	struct taking to = { .p = p, .in = in };
-	int err;
-
-	if ((err = make_frames(p, in, d)) || (err = find_cwds(p, in, d)))
-		return err;
-	if (recording_matches__init(&in->matches, &in->tables, &p->filter))
-		return recording_profile__no_memory(d);
-	if (request_choice__chooses(&p->filter.requests)) {
-		err = request_choice__find(&p->filter.requests, &in->requests, in->reader, &in->matches, in->begin, in->since,
-					   in->until, d);
-		if (err)
-			return err;
-	}
-	err = recording_reader__samples(in->reader, &in->tables, in->since, in->until, take, &to, d);
-	if (err == -EOVERFLOW)
-		return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording is damaged: its amounts have no sum");
-	if (err)
-		return err;
-	err = add_sums(p, in);
-	return err ? recording_reader__failed(err, d) : 0;
 }
 
 int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d)
@@ -540,32 +475,73 @@ static int choose_metric(struct recording_profile *p, const char *metric, struct
 	return metric ? recording_profile__metric(m, metric, &p->by_value, d) : 0;
 }
 
+/* The first recording says which modes and groups are shown. */
+static int choose(struct recording_profile *p, const struct recording_filter *filter, const char *metric, struct diag *d)
+{
+	int err;
+
+	list_labels(&p->inputs[0], &p->known_keys);
+	if ((err = choose_modes(p, filter->modes, d)) || (p->compares && (err = choose_metric(p, metric, d))) ||
+	    (err = make_modes(p, d)))
+		return err;
+	return choose_groups(p, filter->groups, d);
+}
+
+static int check(struct recording_profile *p, struct input *in, bool all_modes, struct diag *d)
+{
+	int err = find_modes(p, in, d);
+
+	if (!err && !p->compares && all_modes)
+		err = find_other_modes(p, in, d);
+	return err || p->compares ? err : check_rates(p, in, d);
+}
+
+static int add_samples(struct recording_profile *p, struct input *in, struct diag *d)
+{
+	struct taking to = { .p = p, .in = in };
+	int err = recording_reader__samples(in->reader, in->tables, in->since, in->until, take, &to, d);
+
+	if (err == -EOVERFLOW)
+		return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording is damaged: its amounts have no sum");
+	if (err)
+		return err;
+	err = add_sums(p, in);
+	return err ? recording_reader__failed(err, d) : 0;
+}
+
+static int add_recording(struct recording_profile *p, struct input *in, const struct recording_filter *filter, const char *metric,
+			 struct diag *d)
+{
+	int err = recording_profile__enter(p, in, d);
+
+	if (!err && in == p->inputs)
+		err = choose(p, filter, metric, d);
+	if (!err)
+		err = check(p, in, !filter->modes, d);
+	if (!err) {
+		look_for_labels(p, in);
+		err = recording_profile__choose(p, in, d);
+	}
+	if (!err)
+		err = add_samples(p, in, d);
+	if (!err && !p->keeps)
+		err = recording_profile__account(p, in, d);
+	if (!p->keeps)
+		recording_profile__leave(p, in);
+	return err ? recording_profile__failed_in(p, in, err, d) : 0;
+}
+
 static int fill(struct recording_profile *p, const struct recording_filter *filter, const char *metric, struct diag *d)
 {
 	int err = make_room(p, d);
 
-	for (uint32_t i = 0; i < p->count && !err; i++) {
-		err = load(&p->inputs[i], d);
-		if (err)
-			return recording_profile__failed_in(p, &p->inputs[i], err, d);
-	}
-	if (err || (err = choose_modes(p, filter->modes, d)) || (p->compares && (err = choose_metric(p, metric, d))) ||
-	    (err = make_modes(p, d)) || (err = choose_groups(p, filter->groups, d)))
+	if (err)
 		return err;
 	place_recordings(p);
-	for (uint32_t i = 0; i < p->count && !err; i++) {
-		err = find_modes(p, &p->inputs[i], d);
-		if (!err && !p->compares && !filter->modes)
-			err = find_other_modes(p, &p->inputs[i], d);
-		if (!err && !p->compares)
-			err = check_rates(p, &p->inputs[i], d);
-	}
-	for (uint32_t i = 0; i < p->count && !err; i++) {
-		err = add_recording(p, &p->inputs[i], d);
-		if (err)
-			return recording_profile__failed_in(p, &p->inputs[i], err, d);
-	}
-	return err;
+	for (uint32_t i = 0; i < p->count && !err; i++)
+		err = add_recording(p, &p->inputs[i], filter, metric, d);
+	p->counted = !err && !p->keeps;
+	return err ? err : check_labels(p, d);
 }
 
 int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
@@ -581,6 +557,12 @@ int recording_profile__build(struct recording_profile **profile, struct recordin
 	p->filter.modes = NULL;
 	p->filter.groups = NULL;
 	p->compares = compares;
+	p->keeps = compares || count == 1;
+	p->inputs = calloc(count, sizeof(*p->inputs));
+	if (!p->inputs) {
+		recording_profile__destroy(p);
+		return recording_profile__no_memory(d);
+	}
 	p->count = count;
 	for (uint32_t i = 0; i < count; i++)
 		p->inputs[i].reader = readers[i];
@@ -605,13 +587,15 @@ void recording_profile__destroy(struct recording_profile *p)
 {
 	if (!p)
 		return;
-	for (uint32_t i = 0; i < p->count; i++) {
-		recording_tables__free(&p->inputs[i].tables);
-		recording_matches__free(&p->inputs[i].matches);
-		requests__free(&p->inputs[i].requests);
-		free(p->inputs[i].numbers);
-		free(p->inputs[i].thread_places);
+	for (uint32_t i = 0; i < p->count; i++)
+		recording_profile__leave(p, &p->inputs[i]);
+	for (uint32_t i = 0; i < MODES_MAX; i++) {
+		report__free(&p->accounts[i]);
+		together_maps__free(&p->maps[i]);
 	}
+	text__free(&p->known_keys);
+	map64__free(&p->frame_map);
+	free(p->inputs);
 	frame_table__free(&p->frames);
 	tree__free(&p->tree);
 	tree__free(&p->after);

@@ -12,14 +12,17 @@
 #include "recording/filter.h"
 #include "recording/reader.h"
 
-/* Recordings that are shown as one. */
-#define RECORDINGS_MAX 64
+/* Recordings that are shown as one: more than a year of hours. */
+#define RECORDINGS_MAX 10000
+/* Of more than so many, the rows of processes and threads that go on from one to the next are one. */
+#define RECORDINGS_ROWS_MAX 64
 
 struct recording_profile;
 
 /*
  * Add up the samples that the filter asks for, of all recordings.  The filter is not needed afterwards.  The readers
- * are.  All recordings have the modes of the first one.  0 or negative errno with *d.
+ * are; one that sleeps is awake while its recording is read, so that memory and open files are those of one.  All
+ * recordings have the modes of the first one.  0 or negative errno with *d.
  */
 int recording_profile__create(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
 			      const struct recording_filter *filter, struct diag *d);

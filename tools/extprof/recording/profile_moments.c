@@ -55,7 +55,7 @@ uint64_t recording_profile__time(const struct input *in, uint64_t time)
 
 static void set_time(const struct input *in, const struct mode *mode, const struct recording_sample *s, struct moment *m)
 {
-	uint64_t begin = recording_tables__wait_begin(&in->tables, s);
+	uint64_t begin = recording_tables__wait_begin(in->tables, s);
 
 	m->ns = mode->value.unit == UNIT_NS ? s->value : 0;
 	/* A timer says nothing of the time before; other sources send what is over. */
@@ -143,6 +143,32 @@ static int make_timelines(const struct recording_profile *p, struct reports *rep
 	return 0;
 }
 
+static int add_recording(struct placing *w, struct diag *d)
+{
+	struct recording_profile *p = w->p;
+	struct input *in = w->in;
+	int err = 0;
+
+	if (!p->keeps && ((err = recording_profile__enter(p, in, d)) || (err = recording_profile__choose(p, in, d))))
+		return err;
+	free(in->thread_places);
+	in->thread_places = malloc((in->tables->thread_count + 1u) * sizeof(*in->thread_places));
+	if (!in->thread_places)
+		return recording_profile__no_memory(d);
+	memset(in->thread_places, 0xff, in->tables->thread_count * sizeof(*in->thread_places));
+	/* Ids are of one recording. */
+	p->sum_count = 0;
+	map64__clear(&p->sum_map);
+	err = recording_reader__samples(in->reader, in->tables, in->since, in->until, take, w, d);
+	if (err == -ENOSPC)
+		return diag__set(d, DIAG_USAGE, E2BIG, "there are too many different stacks to show one after the other: choose a "
+				 "part with --since, --until or --filter");
+	if (err == -E2BIG)
+		return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u samples to show one after the other: choose a part "
+				 "with --since, --until or --filter", TIMELINE_MOMENTS_MAX);
+	return err ? err : recording_profile__spans(p, in, w->reports->list[0].timeline, d);
+}
+
 int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d)
 {
 	int err = make_timelines(p, reports, d);
@@ -151,23 +177,9 @@ int recording_profile__moments(struct recording_profile *p, struct reports *repo
 		struct input *in = &p->inputs[i];
 		struct placing w = { .p = p, .in = in, .reports = reports };
 
-		free(in->thread_places);
-		in->thread_places = malloc((in->tables.thread_count + 1u) * sizeof(*in->thread_places));
-		if (!in->thread_places)
-			return recording_profile__no_memory(d);
-		memset(in->thread_places, 0xff, in->tables.thread_count * sizeof(*in->thread_places));
-		/* Ids are of one recording. */
-		p->sum_count = 0;
-		map64__clear(&p->sum_map);
-		err = recording_reader__samples(in->reader, &in->tables, in->since, in->until, take, &w, d);
-		if (err == -ENOSPC)
-			return diag__set(d, DIAG_USAGE, E2BIG, "there are too many different stacks to show one after the other: choose a "
-					 "part with --since, --until or --filter");
-		if (err == -E2BIG)
-			return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u samples to show one after the other: choose a part "
-					 "with --since, --until or --filter", TIMELINE_MOMENTS_MAX);
-		if (!err)
-			err = recording_profile__spans(p, in, reports->list[0].timeline, d);
+		err = add_recording(&w, d);
+		if (!p->keeps)
+			recording_profile__leave(p, in);
 		if (err)
 			return recording_profile__failed_in(p, in, err, d);
 	}

@@ -5,6 +5,7 @@
 
 #include "recording/profile.h"
 #include "recording/request_choice.h"
+#include "recording/together.h"
 
 /* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
 #define SUMS_MAX (256u << 10)
@@ -20,8 +21,8 @@ struct sum {
 /* One recording. */
 struct input {
 	struct recording_reader *reader;
-	struct recording_tables tables;
-	struct recording_view view;
+	bool woken;			/* the reader sleeps when nothing is read */
+	struct recording_tables *tables;	/* while it is read; NULL: it is not */
 	struct recording_matches matches;
 	struct requests requests;	/* those of which samples are asked for, if it was */
 	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
@@ -39,8 +40,27 @@ struct input {
 };
 
 struct recording_profile {
-	struct input inputs[RECORDINGS_MAX];
+	struct input *inputs;
 	uint32_t count;
+	bool keeps;			/* recordings stay in memory, because they are few: one, or two that are compared */
+	struct recording_view view;	/* of the first recording that was named */
+	bool lines;			/* as any of them has it */
+	bool has_request_label;		/* a sample has the label that makes a request, or all do */
+	const char *keys[GROUP_LABELS_MAX];	/* labels of `show` that no sample had so far; NULL: one had it */
+	struct text known_keys;		/* some that the first one has, for a message */
+	uint64_t periods[MODES_MAX][2];	/* of the first one, see check_rates() */
+	/* The only process so far, as it was last seen. */
+	bool has_one;
+	int one_pid;
+	uint64_t one_command;		/* hash */
+	bool several;			/* there are more */
+	/* Several recordings: the accounts of each mode. */
+	struct report accounts[MODES_MAX];
+	struct together_maps maps[MODES_MAX];
+	bool counted;			/* all recordings were read once */
+	bool given;			/* the accounts are those of a report now */
+	uint64_t account_frames;	/* frames of the recordings in the accounts */
+	struct map64 frame_map;		/* the same of frames: by what they are -> number */
 	uint32_t first;			/* number of the one that began before the others */
 	struct recording_filter filter;
 	const struct mode *modes[MODES_MAX];	/* that are reported */
@@ -71,6 +91,13 @@ struct recording_profile {
 int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
 			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d);
 int recording_profile__no_memory(struct diag *d);
+/* Read a recording, until it is let go of.  0 or negative errno with *d. */
+int recording_profile__enter(struct recording_profile *p, struct input *in, struct diag *d);
+void recording_profile__leave(struct recording_profile *p, struct input *in);
+/* After _enter(): the numbers of its frames, and the samples and requests of it that are asked for. */
+int recording_profile__choose(struct recording_profile *p, struct input *in, struct diag *d);
+/* Add the account of a recording that has been read to p->accounts.  0 or negative errno with *d. */
+int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d);
 /* Is the sample one of those that are asked for? */
 bool recording_profile__wants(struct recording_profile *p, struct input *in, const struct recording_sample *s);
 /* The number of the sum that the sample is of; *is_new: it has been added.  MAP64_NONE: out of memory, or p->sums is full,

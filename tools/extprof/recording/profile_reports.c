@@ -5,31 +5,12 @@
 #include <string.h>
 
 #include "recording/profile_parts.h"
-#include "recording/together.h"
-
-/* Are there several processes?  That of several recordings, one after the other, is one. */
-static bool has_several(const struct recording_profile *p)
-{
-	const struct process_entry *one = NULL;
-
-	for (uint32_t i = 0; i < p->count; i++)
-		for (uint32_t id = 1; id < p->inputs[i].tables.process_count; id++) {
-			const struct process_entry *e = &p->inputs[i].tables.processes[id];
-
-			if (e->flags & RECORDING_WATCHED || !*e->ruby)
-				continue;
-			if (one && (i == 0 || e->pid != one->pid || strcmp(e->command, one->command)))
-				return true;
-			one = e;
-		}
-	return false;
-}
 
 /* The groups, with those that the format wants. */
 static void groups_of(const struct recording_profile *p, const struct recording_request *request, struct groups *show)
 {
 	*show = p->show;
-	if (p->shown_by_default && p->inputs[0].view.group_by_default && has_several(p))
+	if (p->shown_by_default && p->view.group_by_default && p->several)
 		groups__add_outermost(show, GROUP_PROCESS);
 	groups__add_mask(show, request->labels);
 }
@@ -84,7 +65,7 @@ static int read_account(const struct recording_profile *p, const struct input *i
 			struct diag *d)
 {
 	const struct report_meta counted = report->meta;
-	int err = recording_account__read(in->reader, &in->tables, in->ids[mode], report, d);
+	int err = recording_account__read(in->reader, in->tables, in->ids[mode], report, d);
 
 	if (err) {
 		report__free(report);
@@ -100,33 +81,62 @@ static int read_account(const struct recording_profile *p, const struct input *i
 	return err;
 }
 
-/* The accounts of several recordings. */
-static int read_accounts(const struct recording_profile *p, uint32_t mode, struct report *report, struct diag *d)
+int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d)
 {
 	const struct input *first = &p->inputs[p->first];
-	uint64_t frames = 0;
+	struct together_part of = {
+		.name = recording_reader__name(in->reader), .frames = p->account_frames,
+		.later = first->begin + in->later - in->begin, .first = in == first,
+	};
 	int err = 0;
 
-	for (uint32_t i = 0; i < p->count && !err; i++) {
-		const struct input *in = &p->inputs[i];
-		const struct together_part of = {
-			.name = recording_reader__name(in->reader), .frames = frames,
-			.later = first->begin + in->later - in->begin, .first = in == first,
-		};
+	for (uint32_t mode = 0; mode < p->mode_count && !err; mode++) {
 		struct report part = { 0 };
 
+		of.maps = p->count > RECORDINGS_ROWS_MAX ? &p->maps[mode] : NULL;
 		err = read_account(p, in, mode, &part, d);
 		if (!err)
-			err = together__add(report, &part, &of, d);
-		if (err)
-			recording_profile__failed_in(p, in, err, d);
+			err = together__add(&p->accounts[mode], &part, &of, d);
 		report__free(&part);
-		frames += in->tables.frame_count;
 	}
-	report->meta.modes = p->mode_count;
-	if (err)
-		report__free(report);
+	p->account_frames += in->tables->frame_count;
 	return err;
+}
+
+/* The accounts again, for other reports. */
+static int account_again(struct recording_profile *p, struct diag *d)
+{
+	int err = 0;
+
+	p->account_frames = 0;
+	for (uint32_t mode = 0; mode < p->mode_count; mode++) {
+		report__free(&p->accounts[mode]);
+		together_maps__free(&p->maps[mode]);
+	}
+	for (uint32_t i = 0; i < p->count && !err; i++) {
+		err = recording_profile__enter(p, &p->inputs[i], d);
+		if (!err)
+			err = recording_profile__account(p, &p->inputs[i], d);
+		recording_profile__leave(p, &p->inputs[i]);
+		if (err)
+			recording_profile__failed_in(p, &p->inputs[i], err, d);
+	}
+	return err;
+}
+
+/* The account of several recordings becomes that of the report. */
+static void give_account(struct recording_profile *p, uint32_t mode, struct report *report)
+{
+	struct report *account = &p->accounts[mode];
+	const struct report_meta counted = report->meta;
+
+	report->meta = account->meta;
+	/* These fields were counted from the samples that were asked for. */
+	report->meta.mode = counted.mode;
+	report->meta.stacks = counted.stacks;
+	report->meta.merged = counted.merged;
+	report->meta.modes = p->mode_count;
+	together__move(report, account);
 }
 
 /* The longest of the recordings, ns. */
@@ -152,11 +162,8 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 		.by_value = request->unit ? request->unit->unit != UNIT_COUNT : request->by_value || !p->modes[mode]->by_count,
 		.divisor = request->unit ? request->unit->divisor : 0,
 	};
-	bool lines = false;
 	struct owner_rules rules;
 
-	for (uint32_t i = 0; i < p->count; i++)
-		lines |= p->inputs[i].view.lines;
 	owner_dirs__rules(request->apps, &p->cwds, &rules);
 	view.rules = &rules;
 	view.transform = request->transform;
@@ -172,9 +179,12 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	if (request->metric && request->unit &&
 	    request->unit->unit != (view.by_value ? p->modes[mode]->value.unit : p->modes[mode]->count.unit))
 		return diag__set(d, DIAG_USAGE, EINVAL, "%s cannot be shown in %s", request->metric, request->unit->name);
-	if (report__build(report, &p->tree, &p->frames, show, lines ? REPORT_BY_LINE : request->detail, &view))
+	if (report__build(report, &p->tree, &p->frames, show, p->lines ? REPORT_BY_LINE : request->detail, &view))
 		return recording_profile__no_memory(d);
-	return p->count > 1 ? read_accounts(p, mode, report, d) : read_account(p, &p->inputs[0], mode, report, d);
+	if (p->keeps)
+		return read_account(p, &p->inputs[0], mode, report, d);
+	give_account(p, mode, report);
+	return 0;
 }
 
 int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
@@ -188,6 +198,9 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 	if (request->timeline && request->transform && (request->transform->inverts || request->transform->methods))
 		return diag__set(d, DIAG_USAGE, EINVAL, "this format shows one sample after the other: leave out --invert, --callers-of "
 				 "and --top");
+	if (p->given)
+		err = account_again(p, d);
+	p->given = !p->keeps;
 	for (uint32_t i = 0; i < p->mode_count && !err; i++) {
 		err = make_report(p, i, &show, request, &reports->list[i], d);
 		reports->count += !err;

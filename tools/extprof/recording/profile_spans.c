@@ -46,7 +46,7 @@ static bool place_of(const struct spans *w, uint64_t thread, struct span *span)
 {
 	const struct thread_place *place;
 
-	if (!thread || thread >= w->in->tables.thread_count)
+	if (!thread || thread >= w->in->tables->thread_count)
 		return false;
 	place = &w->in->thread_places[thread];
 	span->report = place->report;
@@ -154,7 +154,7 @@ static int add_requests(struct spans *w)
 	struct requests own = { 0 }, *r = &w->in->requests;
 	int err = 0;
 
-	if (!has_labels(&w->in->tables))
+	if (!has_labels(w->in->tables))
 		return 0;
 	if (!request_choice__chooses(choice)) {
 		r = &own;

@@ -17,15 +17,19 @@
 /* Steps of SQLite between two looks at the deadline: less than a millisecond. */
 #define STEPS 10000
 #define CACHE_KIB 8192
+#define SECOND 1000000000ull
 
 struct recording_reader {
 	sqlite3 *db;
 	struct block_codec codec;
 	struct deadline *deadline;
 	struct text name;
+	char *path;
 	int version;		/* of the tables */
 	bool ended;
 	bool wal_missing;
+	uint64_t begin, wall;
+	int64_t last_block;	/* the largest id of one when it was opened first */
 };
 
 static int fail(struct recording_reader *r, int code, const char *what, struct diag *d)
@@ -132,26 +136,17 @@ static int check_version(struct recording_reader *r, const char *path, struct di
 	return -EBADMSG;
 }
 
-int recording_reader__open(struct recording_reader **reader, const char *path, struct deadline *deadline,
-			   struct diag *d)
+/* Open the file and check its tables. */
+static int open_file(struct recording_reader *r, struct diag *d)
 {
-	struct recording_reader *r = calloc(1, sizeof(*r));
+	const char *path = r->path;
 	int err, code;
 
-	*reader = NULL;
-	if (!r || block_codec__init(&r->codec)) {
-		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
-		goto cleanup;
-	}
-	r->deadline = deadline;
-	text__add_clean(&r->name, path, strlen(path), PATH_MAX);
-	if (r->name.failed) {
-		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
-		goto cleanup;
-	}
+	if (block_codec__init(&r->codec))
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
 	err = look_at_header(r, path, d);
 	if (err)
-		goto cleanup;
+		return err;
 	code = sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 	if (code == SQLITE_OK)
 		code = harden(r);
@@ -162,14 +157,73 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 		err = fail(r, code, "the recording cannot be opened", d);
 		if ((code & 0xff) == SQLITE_CANTOPEN && !r->wal_missing)
 			diag__hint(d, "it was not ended: copy it with its -wal file into a folder that you may write to");
-		goto cleanup;
+		return err;
 	}
 	err = check_version(r, path, d);
+	return err ? err : schema__check(r->db, r->version, d);
+}
+
+/* What is known of it while it sleeps. */
+static int look_at_begin(struct recording_reader *r, struct diag *d)
+{
+	uint64_t wall = (uint64_t)recording_reader__number(r, "started_unix_ns");
+	uint64_t seconds = (uint64_t)recording_reader__number(r, "started_unix_s");
+	int code;
+
+	r->ended = recording_reader__number(r, "ended") == 1;
+	r->begin = (uint64_t)recording_reader__number(r, "started_monotonic_ns");
+	/* Older recordings have the seconds alone. */
+	r->wall = wall ? wall : seconds < INT64_MAX / SECOND ? seconds * SECOND : 0;
+	r->last_block = first_number(r, "SELECT max(id) FROM blocks", &code);
+	return code == SQLITE_OK ? 0 : fail(r, code, "the recording cannot be read", d);
+}
+
+void recording_reader__sleep(struct recording_reader *r)
+{
+	sqlite3_close(r->db);
+	r->db = NULL;
+	block_codec__free(&r->codec);
+}
+
+bool recording_reader__awake(const struct recording_reader *r)
+{
+	return r->db;
+}
+
+int recording_reader__wake(struct recording_reader *r, struct diag *d)
+{
+	int version = r->version, err;
+
+	if (r->db)
+		return 0;
+	err = open_file(r, d);
+	if (!err && (r->version != version || r->begin != (uint64_t)recording_reader__number(r, "started_monotonic_ns")))
+		err = diag__set(d, DIAG_RECORDING, ESTALE, "another file has taken the place of %s meanwhile", recording_reader__name(r));
+	if (err) {
+		recording_reader__sleep(r);
+		r->version = version;
+	}
+	return err;
+}
+
+int recording_reader__open(struct recording_reader **reader, const char *path, struct deadline *deadline,
+			   struct diag *d)
+{
+	struct recording_reader *r = calloc(1, sizeof(*r));
+	int err;
+
+	*reader = NULL;
+	if (r) {
+		r->deadline = deadline;
+		r->path = strdup(path);
+		text__add_clean(&r->name, path, strlen(path), PATH_MAX);
+	}
+	if (!r || !r->path || r->name.failed)
+		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the recording");
+	else
+		err = open_file(r, d);
 	if (!err)
-		err = schema__check(r->db, r->version, d);
-	if (!err)
-		r->ended = recording_reader__number(r, "ended") == 1;
-cleanup:
+		err = look_at_begin(r, d);
 	if (err)
 		recording_reader__close(r);
 	else
@@ -191,10 +245,20 @@ void recording_reader__close(struct recording_reader *r)
 {
 	if (!r)
 		return;
-	sqlite3_close(r->db);
-	block_codec__free(&r->codec);
+	recording_reader__sleep(r);
 	text__free(&r->name);
+	free(r->path);
 	free(r);
+}
+
+uint64_t recording_reader__begin(const struct recording_reader *r)
+{
+	return r->begin;
+}
+
+uint64_t recording_reader__wall(const struct recording_reader *r)
+{
+	return r->wall;
 }
 
 sqlite3 *recording_reader__database(struct recording_reader *r)
@@ -303,8 +367,9 @@ int recording_reader__samples(struct recording_reader *r, const struct recording
 	int code, err = 0;
 
 	code = sqlite3_prepare_v2(r->db, "SELECT first_ns, last_ns, samples, data, id FROM blocks "
-				  "WHERE last_ns>=? AND first_ns<=? ORDER BY id", -1, &row, NULL);
+				  "WHERE last_ns>=? AND first_ns<=? AND id<=? ORDER BY id", -1, &row, NULL);
 	if (code == SQLITE_OK) {
+		sqlite3_bind_int64(row, 3, r->last_block);
 		sqlite3_bind_int64(row, 1, since > INT64_MAX ? INT64_MAX : (int64_t)since);
 		sqlite3_bind_int64(row, 2, until > INT64_MAX ? INT64_MAX : (int64_t)until);
 	}

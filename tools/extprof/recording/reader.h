@@ -26,6 +26,19 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 			   struct diag *d);
 void recording_reader__close(struct recording_reader *r);
 
+/*
+ * One of many has no file open and next to no memory while it sleeps: only its name, version, begin and end are known then.
+ * wake: open the file again.  Of one that is still being written only the blocks are given that it had at first.  0, also if
+ * it is awake; or negative errno with *d: it is gone, or another file is in its place.
+ */
+void recording_reader__sleep(struct recording_reader *r);
+int recording_reader__wake(struct recording_reader *r, struct diag *d);
+bool recording_reader__awake(const struct recording_reader *r);
+
+/* When it began: CLOCK_MONOTONIC, ns, and ns since 1970 by the clock of its machine. */
+uint64_t recording_reader__begin(const struct recording_reader *r);
+uint64_t recording_reader__wall(const struct recording_reader *r);
+
 /* The path that it was opened by, clean. */
 const char *recording_reader__name(const struct recording_reader *r);
 /* The version of its tables. */

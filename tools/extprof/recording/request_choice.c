@@ -23,11 +23,12 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 	return requests__add(context, samples, count);
 }
 
-/* Does a frame have a label of that key? */
-static bool has_label(const struct recording_tables *t, const char *key)
+bool request_choice__has_label(const struct request_choice *c, const struct recording_tables *t)
 {
+	if (!c->label)
+		return true;
 	for (uint32_t id = 1; id < t->frame_count; id++)
-		if (t->frames[id].kind == FRAME_LABEL && !strcmp(t->frames[id].key, key))
+		if (t->frames[id].kind == FRAME_LABEL && !strcmp(t->frames[id].key, c->label))
 			return true;
 	return false;
 }
@@ -38,8 +39,6 @@ int request_choice__find(const struct request_choice *c, struct requests *q, str
 	struct wanted wanted = { .matches = matches, .since = since, .until = until };
 	int err;
 
-	if (c->label && !has_label(matches->tables, c->label))
-		return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"", c->label);
 	if (requests__init(q, matches->tables, begin, c->label))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
 	q->wants = wants;
@@ -66,9 +65,10 @@ int recording_requests__read(struct recording_requests *r, struct recording_read
 	err = recording_reader__load(reader, &r->tables, d);
 	if (err)
 		return err;
+	r->has_label = request_choice__has_label(&filter->requests, &r->tables);
 	if (recording_matches__init(&r->matches, &r->tables, &r->filter))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
-	recording_span__times(&filter->span, begin, recording_account__wall(reader), later, &since, &until);
+	recording_span__times(&filter->span, begin, recording_reader__wall(reader), later, &since, &until);
 	return request_choice__find(&filter->requests, &r->requests, reader, &r->matches, begin, since, until, d);
 }
 

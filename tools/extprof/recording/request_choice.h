@@ -12,6 +12,9 @@ static inline bool request_choice__chooses(const struct request_choice *c)
 	return c->slower_than || c->slowest;
 }
 
+/* Has a frame that label?  NULL: all labels make requests. */
+bool request_choice__has_label(const struct request_choice *c, const struct recording_tables *t);
+
 /*
  * Find those of which a sample matches that is from `since` to `until` (CLOCK_MONOTONIC, ns), and choose.  `begin`: of the
  * recording.  *q is zero; the caller frees it in both cases, before the tables.  0 or negative errno with *d.
@@ -25,6 +28,7 @@ struct recording_requests {
 	struct recording_filter filter;
 	struct recording_matches matches;
 	struct requests requests;
+	bool has_label;		/* a sample has the label that makes a request */
 };
 
 /* Those that the filter chooses; the recording began so many ns later than the first one.  0 or negative errno with *d; the caller frees in both cases. */

@@ -4,13 +4,24 @@
 #define EXTPROF_RECORDING_TOGETHER_H
 
 #include "base/diag.h"
+#include "base/map64.h"
 #include "profile/report.h"
+
+/* Rows of the sum, by what tells a process, and a thread.  Zero-initialise. */
+struct together_maps {
+	struct map64 processes, threads;
+};
+
+void together_maps__free(struct together_maps *m);
 
 struct together_part {
 	const char *name;	/* of the recording */
 	uint64_t frames;	/* numbers of frames that the recordings before it have */
 	uint64_t later;		/* ns: to be added to its times, so that they are by the clock of the first one; it can wrap */
 	bool first;		/* it began before all others */
+	/* A process that goes on from one recording to the next has one row, and so have its threads.  NULL: each has a row of
+	 * each recording. */
+	struct together_maps *maps;
 };
 
 /*
@@ -18,5 +29,8 @@ struct together_part {
  * negative errno with *d; the caller frees both reports in each case.
  */
 int together__add(struct report *sum, struct report *part, const struct together_part *of, struct diag *d);
+
+/* What was added up becomes that of another report, which has nothing of it yet; without its meta. */
+void together__move(struct report *to, struct report *from);
 
 #endif /* EXTPROF_RECORDING_TOGETHER_H */

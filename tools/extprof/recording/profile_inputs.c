@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The recordings of a profile, of which one at a time is in memory: its tables, the numbers of its frames, its account. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recording/profile_parts.h"
+#include "recording/schema.h"
+
+/* -- frames ---------------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(const struct frame *f)
+{
+	const char *texts[] = { f->name, f->path, f->module, f->key, f->wider };
+	uint64_t hash = hash__mix((uint64_t)f->kind << 56 | (uint64_t)f->known << 48 | (uint64_t)f->role << 40 |
+				  (uint64_t)f->state << 32 | (uint32_t)f->line);
+
+	hash = hash__mix(hash ^ f->address ^ (uint64_t)f->pid << 40 ^ (uint64_t)f->tid << 8);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		hash = hash__bytes(texts[i], strlen(texts[i]), hash);
+	return hash;
+}
+
+static bool is_same(const struct frame *a, const struct frame *b)
+{
+	return a->kind == b->kind && a->known == b->known && a->role == b->role && a->state == b->state &&
+	       a->missing == b->missing && a->approximate == b->approximate && a->bracketed == b->bracketed &&
+	       a->line == b->line && a->first_line == b->first_line && a->pid == b->pid && a->tid == b->tid &&
+	       a->address == b->address && !strcmp(a->name, b->name) && !strcmp(a->path, b->path) &&
+	       !strcmp(a->module, b->module) && !strcmp(a->key, b->key) && !strcmp(a->wider, b->wider);
+}
+
+/* The number of a new frame.  FRAME_NO_ROOM; 0: out of memory. */
+static uint32_t new_number(struct recording_profile *p, const struct frame *f)
+{
+	uint64_t code = code__make(CODE_RUBY, ++p->frame_base, f->line, f->approximate);
+	uint32_t number = p->frame_base > CODE_NUMBER_MAX ? FRAME_NO_ROOM : frame_table__code(&p->frames, code);
+
+	if (number == FRAME_NO_ROOM) {
+		p->frame_base--;
+		return number;
+	}
+	return number && !frame_table__set(&p->frames, number, f) ? number : 0;
+}
+
+/* Recordings of a month have the same frames again and again: each has one number. */
+static uint32_t number_of(struct recording_profile *p, const struct frame *f)
+{
+	uint64_t hash = hash_of(f);
+	uint32_t number;
+
+	while ((number = map64__get(&p->frame_map, hash)) != MAP64_NONE) {
+		if (is_same(frame_table__get(&p->frames, number), f))
+			return number;
+		hash++;
+	}
+	number = new_number(p, f);
+	if (number && number != FRAME_NO_ROOM && map64__add(&p->frame_map, hash, number))
+		return 0;
+	return number;
+}
+
+/* Of one recording each row of the table gets a number of its own: rows are different frames. */
+static int make_frames(struct recording_profile *p, struct input *in, struct diag *d)
+{
+	const struct recording_tables *t = in->tables;
+
+	in->numbers = calloc(t->frame_count, sizeof(*in->numbers));
+	if (!in->numbers)
+		return recording_profile__no_memory(d);
+	for (uint32_t id = 1; id < t->frame_count; id++) {
+		in->numbers[id] = p->keeps ? new_number(p, &t->frames[id]) : number_of(p, &t->frames[id]);
+		if (!in->numbers[id])
+			return recording_profile__no_memory(d);
+	}
+	return 0;
+}
+
+/* -- processes ------------------------------------------------------------------------------------- */
+
+/* Are there several processes?  That of several recordings, one after the other, is one. */
+static void look_at_processes(struct recording_profile *p, const struct input *in)
+{
+	for (uint32_t id = 1; id < in->tables->process_count && !p->several; id++) {
+		const struct process_entry *e = &in->tables->processes[id];
+		uint64_t command = hash__bytes(e->command, strlen(e->command), 1);
+
+		if (e->flags & RECORDING_WATCHED || !*e->ruby)
+			continue;
+		p->several = p->has_one && (in == p->inputs || e->pid != p->one_pid || command != p->one_command);
+		p->has_one = true;
+		p->one_pid = e->pid;
+		p->one_command = command;
+	}
+}
+
+/* Where the processes worked. */
+static int find_cwds(struct recording_profile *p, const struct input *in, struct diag *d)
+{
+	for (uint32_t id = 1; id < in->tables->process_count; id++) {
+		char *cwd = recording_account__cwd(in->reader, id);
+		int err = owner_dirs__add_cwd(&p->cwds, cwd);
+
+		free(cwd);
+		if (err)
+			return recording_profile__no_memory(d);
+		if (id % 64 == 0 && recording_reader__over(in->reader))
+			return recording_reader__failed(-ETIME, d);
+	}
+	return 0;
+}
+
+/* -- one recording --------------------------------------------------------------------------------- */
+
+int recording_profile__enter(struct recording_profile *p, struct input *in, struct diag *d)
+{
+	struct recording_view view = { .lines = false };
+	int err;
+
+	if (!recording_reader__awake(in->reader)) {
+		err = recording_reader__wake(in->reader, d);
+		if (err)
+			return err;
+		in->woken = true;
+	}
+	in->tables = calloc(1, sizeof(*in->tables));
+	if (!in->tables)
+		return recording_profile__no_memory(d);
+	err = recording_reader__load(in->reader, in->tables, d);
+	if (err || p->counted)
+		return err;
+	err = recording_account__view(in->reader, &view, d);
+	if (in == p->inputs)
+		p->view = view;
+	p->lines |= view.lines;
+	look_at_processes(p, in);
+	return err;
+}
+
+int recording_profile__choose(struct recording_profile *p, struct input *in, struct diag *d)
+{
+	int err = make_frames(p, in, d);
+
+	if (!err && !p->counted)
+		err = find_cwds(p, in, d);
+	if (err)
+		return err;
+	if (recording_matches__init(&in->matches, in->tables, &p->filter))
+		return recording_profile__no_memory(d);
+	if (!request_choice__chooses(&p->filter.requests))
+		return 0;
+	p->has_request_label |= request_choice__has_label(&p->filter.requests, in->tables);
+	return request_choice__find(&p->filter.requests, &in->requests, in->reader, &in->matches, in->begin, in->since, in->until, d);
+}
+
+void recording_profile__leave(struct recording_profile *p, struct input *in)
+{
+	/* Ids are of one recording. */
+	p->sum_count = 0;
+	map64__clear(&p->sum_map);
+	requests__free(&in->requests);
+	recording_matches__free(&in->matches);
+	if (in->tables)
+		recording_tables__free(in->tables);
+	free(in->tables);
+	free(in->numbers);
+	free(in->thread_places);
+	in->tables = NULL;
+	in->numbers = NULL;
+	in->thread_places = NULL;
+	if (in->woken)
+		recording_reader__sleep(in->reader);
+	in->woken = false;
+}
