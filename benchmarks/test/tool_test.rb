@@ -602,7 +602,8 @@ class ToolTest < Test
   # Without any nothing is installed, so stock ruby neither; and nothing twice.
   def test_gems_are_installed_once
     a, b = %w[a b].map { |n| Program.new(name: n, group: "headline", gems: true) }
-    main, asked = Dry.new([], { "BUILD" => "/nonexistent" }), []
+    dir, asked = Dir.mktmpdir, []
+    main = Dry.new([], { "BUILD" => dir })
     main.define_singleton_method(:installer) do
       Object.new.tap { |i| i.define_singleton_method(:install) { |ps| asked << ps.map(&:name); ps.to_h { |p| [p.name, "why #{p.name}"] } } }
     end
@@ -612,6 +613,8 @@ class ToolTest < Test
     is main.send(:install_gems, [a, b]), { "a" => "why a", "b" => "why b" }
     is main.send(:install_gems, [a]), { "a" => "why a" }
     is asked, [%w[b], %w[a]]
+  ensure
+    FileUtils.rm_rf(dir)
   end
 
   # What gate and bench consist of, and that the rows' verdicts become the exit status.

@@ -720,10 +720,10 @@ TEST(bpf_allocations_that_cannot_be_read_are_lost)
 TEST(bpf_allocations_pause)
 {
 	set_up(10);
-	alloc_paused = 1;
+	sampling_paused = 1;
 	allocate(40, 100);
 	CHECK_INT(source_counters.taken, 0);
-	alloc_paused = 0;
+	sampling_paused = 0;
 	allocate(40, 100);
 	CHECK_INT(source_counters.taken, 1);
 	/* Of children that are not to be sampled, and before the section is known. */
@@ -916,7 +916,7 @@ static void set_up_gc(void)
 	gc_pause = (struct gc_pause){ .known = 5 };
 	gc_known = true;
 	gc_partial = 0;
-	gc_paused = 0;
+	sampling_paused = 0;
 }
 
 TEST(bpf_gc_sends_a_pause_at_its_end)
@@ -1029,13 +1029,13 @@ TEST(bpf_gc_follows_phases_while_it_is_paused)
 {
 	set_up_gc();
 	phase(RB_DEBUG_EXT_GC_ENTER, 0, 6);
-	gc_paused = 1;
+	sampling_paused = 1;
 	phase(RB_DEBUG_EXT_GC_MARK, 6400, 6);
-	gc_paused = 0;
+	sampling_paused = 0;
 	phase(RB_DEBUG_EXT_GC_NONE, 6400, 6);
 	CHECK_INT(alloc_event.value, 12800);
 	CHECK_INT(gc__mark_ns(&alloc_event), 6400);
-	gc_paused = 1;
+	sampling_paused = 1;
 	phase(RB_DEBUG_EXT_GC_ENTER, 0, 7);
 	phase(RB_DEBUG_EXT_GC_NONE, 10, 7);
 	CHECK_INT(source_counters.taken, 1);

@@ -3,7 +3,7 @@
 # one, put it there.  SRC: this directory.
 ROOMS := base wire parser frames process ruby native remote profile output recording analysis engine dump source options daemon library cli
 # The unit tests leave out what opens BPF programs and what begins the program.
-NEEDS_BPF := source/bpf_session source/bpf_load source/bpf_unwind source/source source/cpu source/cpu_timers source/permission source/machine \
+NEEDS_BPF := source/bpf_session source/bpf_sources source/bpf_load source/bpf_unwind source/source source/cpu source/cpu_timers source/permission source/machine \
 	source/usdt_attach source/ruby_probe source/alloc source/gc source/sched source/sched_sums source/syscall source/event \
 	engine/reader library/target library/doctor
 PROGRAM_ONLY := cli/environment cli/main cli/record cli/mcp cli/recordings cli/recorded cli/recorded_files cli/diff cli/annotate cli/report cli/result cli/run cli/spawn cli/signals cli/sudo cli/stat cli/doctor cli/daemon cli/top cli/top_screen cli/top_windows

@@ -12,9 +12,6 @@
 #define WEIGHT_MAX (1ull << 48)
 #define SLOT_SIZE_MAX 0xffffffffull	/* of its slot */
 
-/* While user space puts the sums together. */
-volatile uint32_t alloc_paused = 0;
-
 /*
  * How many objects of `size` bytes the weight stands for: not a whole number.  It is rounded up as often as
  * its fraction says, so that sums are right on average, whatever the sizes are.
@@ -29,7 +26,7 @@ static __always_inline int allocates(bpf_user_pt_regs_t *regs, int native)
 	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1 };
 	uint64_t arguments[4];	/* class, size, weight, type; then address, serial */
 
-	if (alloc_paused || hit__find(&h) || hit__count(&h))
+	if (sampling_paused || hit__find(&h) || hit__count(&h))
 		return 0;
 	if (h.cfg->section) {
 		if (probe__arguments(regs, h.cfg, arguments) || !arguments[1] ||
@@ -65,7 +62,7 @@ static __always_inline int mallocs(bpf_user_pt_regs_t *regs, int native)
 	struct hit h = { .source = SOURCE_ALLOC, .preemptible = 1, .state = ALLOC_MALLOC };
 	uint64_t arguments[4];	/* size, weight, address */
 
-	if (alloc_paused || hit__find(&h) || hit__count(&h))
+	if (sampling_paused || hit__find(&h) || hit__count(&h))
 		return 0;
 	if (h.cfg->section) {
 		if (probe__arguments(regs, h.cfg, arguments) || arguments[1] > WEIGHT_MAX)

@@ -50,6 +50,9 @@ const volatile uint64_t ring_size __weak = 4 << 20;
 /* Grows by 1 each time the reader begins to read.  It reads all that is there then. */
 volatile uint32_t ring_turn __weak = 0;
 
+/* Not 0: nothing is sampled.  What waits measure has a flag of its own: waits_paused. */
+volatile uint32_t sampling_paused __weak = 0;
+
 /* Indexed by target_config::user. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

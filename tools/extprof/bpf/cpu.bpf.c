@@ -42,7 +42,7 @@ static __always_inline int tick(struct bpf_perf_event_data *ctx, int timed)
 	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1, .context = ctx };
 	int in_user;
 
-	if (hit__find(&h) || hit__count(&h))
+	if (sampling_paused || hit__find(&h) || hit__count(&h))
 		return 0;
 	in_user = regs__in_user(&ctx->regs);
 	hit__sample(&h, in_user ? 0 : SAMPLE_IN_KERNEL,
@@ -73,7 +73,7 @@ int sample_native(struct bpf_perf_event_data *ctx)
 	struct hit h = { .source = SOURCE_CPU, .value = period, .count = 1, .context = ctx };
 	int in_user;
 
-	if (hit__find(&h) || hit__count(&h))
+	if (sampling_paused || hit__find(&h) || hit__count(&h))
 		return 0;
 	in_user = regs__in_user(&ctx->regs);
 	hit__sample_native(&h, in_user ? 0 : SAMPLE_IN_KERNEL, in_user ? regs__ip(&ctx->regs) : task__user_ip(), 1);
@@ -107,7 +107,7 @@ int sample_tick(uint64_t *args)
 	struct thinning *thinning;
 	uint32_t zero = 0;
 
-	if (hrtimer__function(timer) != tick_function)
+	if (sampling_paused || hrtimer__function(timer) != tick_function)
 		return 0;
 	/* thinning__take() comes first and counts every tick: hit__find() is slower, as it
 	 * touches memory that is not in the cache. */

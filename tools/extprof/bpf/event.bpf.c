@@ -42,7 +42,7 @@ static __always_inline int sample_event(void *ctx, uint32_t number, uint32_t fla
 		.context = ctx,
 	};
 
-	if (hit__find(&h) || !is_due(number) || hit__count(&h))
+	if (sampling_paused || hit__find(&h) || !is_due(number) || hit__count(&h))
 		return 0;
 	hit__sample_native(&h, (uint8_t)flags, ip, native);
 	return 0;

@@ -6,8 +6,6 @@
 #include "bpf/probe.bpf.h"
 #include "wire/gc.h"
 
-/* While user space puts the sums together. */
-volatile uint32_t gc_paused = 0;
 /* Pauses whose beginning was not seen. */
 uint64_t gc_partial = 0;
 
@@ -100,7 +98,7 @@ int gc_phase_changed(bpf_user_pt_regs_t *regs)
 	}
 	p->since = now;
 	p->phase = (uint32_t)arguments[0];
-	if (p->phase || gc_paused)
+	if (p->phase || sampling_paused)
 		return 0;
 	if (p->partial) {
 		__sync_fetch_and_add(&gc_partial, 1);

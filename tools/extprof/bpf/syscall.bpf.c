@@ -73,7 +73,7 @@ static __always_inline int enters(uint64_t *args, int native)
 {
 	struct hit h = { .source = SOURCE_SYSCALL, .preemptible = 1, .value = 1, .count = 1, .context = args };
 
-	if (is_chosen(args[1]) && chosen_call(&h, args[1]))
+	if (!sampling_paused && is_chosen(args[1]) && chosen_call(&h, args[1]))
 		sample_call(&h, regs__user_ip((struct pt_regs___kernel *)args[0]), native);
 	return 0;
 }
@@ -97,7 +97,7 @@ static __always_inline int begins(uint64_t *args, int native)
 	uint64_t number = args[1];
 	struct syscall_begun begun;
 
-	if (!is_chosen(number) || !chosen_call(&h, number))
+	if (sampling_paused || !is_chosen(number) || !chosen_call(&h, number))
 		return 0;
 	if (!h.cfg->section || h.cfg->flags & TARGET_WATCHED || is_in(syscall_no_return, number)) {
 		if (syscalls_as_figures)
@@ -159,6 +159,8 @@ static __always_inline int ends(uint64_t *args, int native)
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
 	struct syscall_begun *entry, begun;
 
+	if (sampling_paused)
+		return 0;
 	entry = bpf_map_lookup_elem(&syscalls_begun, &tid);
 	if (!entry)
 		return 0;

@@ -95,16 +95,28 @@ void engine__read_all_cpu_times(struct engine *e)
 			engine__read_cpu_time(e, e->set.list[i]);
 }
 
+/* To be called when nothing is measured any more, and again for children that were found meanwhile. */
+static void end_cpu_times(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		struct process *p = e->set.list[i];
+
+		if (!p || p->cpu_ended)
+			continue;
+		engine__read_cpu_time(e, p);
+		p->cpu_ended = true;
+	}
+}
+
 /* Stop sampling: the counts of the kernel and the samples that arrived agree only while nothing is sampled. */
 void engine__hold(struct engine *e)
 {
-	if (e->figures)
-		session__pause(e->session);
-	else
-		read_waits(e);
-	session__stop(e->session);
+	session__pause(e->session);
 	e->paused_at = deadline__now();
 	engine__read_all_cpu_times(e);
+	if (!e->figures)
+		read_waits(e);
+	session__stop(e->session);
 	drain_rest(e);
 	if (!e->figures)
 		engine__end_waits(e);
@@ -169,19 +181,22 @@ int engine__finish(struct engine *e, struct diag *d)
 	e->gate = NULL;
 	if (e->started)
 		engine__figures_end(e);
+	if (e->started && !e->paused)
+		session__pause(e->session);
+	e->ended_at = deadline__now();
+	end_cpu_times(e);
 	if (e->started && !e->paused) {
 		if (!e->figures)
 			read_waits(e);
 		session__stop(e->session);
 	}
-	e->ended_at = deadline__now();
 	if (e->started)
 		session__detach(e->session);
 	engine__drain_lifecycle(e);
 	engine__bind_children(e);
 	engine__read_own_names(e);
 	engine__restore_intervals(e);
-	engine__read_all_cpu_times(e);
+	end_cpu_times(e);
 	drain_rest(e);
 	engine__drain_lifecycle(e);
 	if (!e->figures && !e->paused)

@@ -56,6 +56,7 @@ struct process {
 	uint64_t search_until;	/* CLOCK_MONOTONIC, ns; 0: as long as it lives */
 	struct diag why;	/* there is no VM */
 	uint64_t cpu_seen;	/* CPU time that is accounted for in the row, ns */
+	bool cpu_ended;		/* that at the end of the recording */
 	uint64_t cpu_before;	/* without a row; the row has it when this program turns out to be a ruby */
 	uint64_t from;		/* followed since; CLOCK_MONOTONIC, ns */
 	uint32_t file;		/* target_config::file, of what it runs now */

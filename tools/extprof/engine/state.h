@@ -390,7 +390,7 @@ void engine__free_shared(struct engine *e);
 
 /* waits.c: threads that wait at the end */
 
-/* Pause the session, and read the stacks of threads that wait now, as long as they do.  session__stop() follows. */
+/* After session__pause(): read the stacks of threads that wait now, as long as they do.  session__stop() follows. */
 void engine__read_waits(struct engine *e);
 /* The session is stopped, and all that it has sent is resolved: account for what threads were doing then. */
 void engine__end_waits(struct engine *e);

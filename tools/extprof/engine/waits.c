@@ -317,7 +317,6 @@ void engine__read_waits(struct engine *e)
 {
 	struct session_waits waits;
 
-	session__pause(e->session);
 	/* A session without BPF has the accounts of those that live among its events. */
 	if (session__waits(e->session, &waits))
 		end_all(e, &waits, true);

@@ -2,12 +2,9 @@
 /* Samples of allocations, by the VM's probes `alloc` and `malloc`. */
 #include <bpf/libbpf.h>
 #include <inttypes.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/text.h"
 #include "extprof.skel.h"
@@ -63,16 +60,8 @@ static int alloc__start(struct source *s, struct extprof_bpf *skel, struct diag 
 {
 	int err = ruby_probe__resume(&s->slots, d);
 
-	skel->bss->alloc_paused = 0;
+	(void)skel;
 	return err ? err : ruby_probe__resume(&s->malloc, d);
-}
-
-/* The probe stays armed: that a recording goes on costs no sample. */
-static void alloc__stop(struct source *s)
-{
-	s->skel->bss->alloc_paused = 1;
-	/* A running program is an RCU reader.  This call waits until all that run now have ended. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 static void alloc__rest(struct source *s)
@@ -126,7 +115,6 @@ const struct source_ops source_alloc = {
 	.configure = alloc__configure,
 	.open = alloc__open,
 	.start = alloc__start,
-	.stop = alloc__stop,
 	.rest = alloc__rest,
 	.add = alloc__add,
 	.detach = alloc__detach,

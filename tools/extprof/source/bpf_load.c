@@ -141,6 +141,7 @@ int bpf_session__load(struct bpf_session *s, const struct session_options *o, st
 	/* The warnings so far are about features that the sources asked for and the kernel lacks.  They are no cause of
 	 * a failure. */
 	first_log[0] = '\0';
+	s->skel->bss->sampling_paused = 1;
 	s->skel->rodata->cpus = (uint32_t)s->cpus;
 	s->skel->rodata->ring_size = ring;
 	s->skel->rodata->wakeup_bytes = ring / 8;

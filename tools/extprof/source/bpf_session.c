@@ -54,45 +54,6 @@ static int follow_processes(struct bpf_session *s, struct diag *d)
 	return 0;
 }
 
-static int create_sources(struct bpf_session *s, const struct session_options *o, struct diag *d)
-{
-	for (uint32_t id = 0; id < SOURCE_MAX; id++) {
-		struct used_source *used = &s->sources[s->source_count];
-		int err;
-
-		if (!(o->sources & 1u << id))
-			continue;
-		used->ops = source__by_id(id);
-		if (!used->ops)
-			return diag__set(d, DIAG_INTERNAL, EINVAL, "there is no source %u", id);
-		err = used->ops->create(&used->source, &o->source_options, d);
-		if (err)
-			return err;
-		s->source_count++;
-	}
-	return 0;
-}
-
-static int open_sources(struct bpf_session *s, struct diag *d)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; i < s->source_count && !err; i++)
-		err = s->sources[i].ops->open(s->sources[i].source, s->skel, d);
-	return err;
-}
-
-static void bpf_session__stop(struct session *session)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-
-	for (uint32_t i = 0; i < s->source_count; i++) {
-		if (s->sources[i].started)
-			s->sources[i].ops->stop(s->sources[i].source);
-		s->sources[i].started = false;
-	}
-}
-
 static void bpf_session__close(struct session *session)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
@@ -111,84 +72,6 @@ static void bpf_session__close(struct session *session)
 	map64__free(&s->added_index);
 	free(s->added);
 	free(s);
-}
-
-static int bpf_session__start(struct session *session, struct diag *d)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-	int err = 0;
-
-	for (uint32_t i = 0; i < s->source_count && !err; i++) {
-		err = s->sources[i].ops->start(s->sources[i].source, s->skel, d);
-		s->sources[i].started = !err;
-	}
-	return err;
-}
-
-static void bpf_session__pause(struct session *session)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-
-	for (uint32_t i = 0; i < s->source_count; i++)
-		if (s->sources[i].started && s->sources[i].ops->pause)
-			s->sources[i].ops->pause(s->sources[i].source);
-}
-
-static void bpf_session__rest(struct session *session)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-
-	for (uint32_t i = 0; i < s->source_count; i++)
-		if (s->sources[i].ops->rest)
-			s->sources[i].ops->rest(s->sources[i].source);
-}
-
-static int bpf_session__set_rate(struct session *session, uint32_t rate, struct diag *d)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-	int err = 0;
-
-	/* That of what runs is the first one, and the only one that can refuse a rate. */
-	for (uint32_t i = 0; i < s->source_count && !err; i++)
-		if (s->sources[i].ops->set_rate)
-			err = s->sources[i].ops->set_rate(s->sources[i].source, s->skel, rate, d);
-	return err;
-}
-
-static void bpf_session__follow(struct session *session)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-
-	for (uint32_t i = 0; i < s->source_count; i++)
-		if (s->sources[i].ops->follow)
-			s->sources[i].ops->follow(s->sources[i].source);
-}
-
-static void bpf_session__detach(struct session *session)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-
-	for (uint32_t i = 0; i < s->source_count; i++)
-		if (s->sources[i].ops->detach)
-			s->sources[i].ops->detach(s->sources[i].source);
-}
-
-static int bpf_session__add_ruby(struct session *session, const struct source_target *target, uint32_t *failed,
-				 struct diag *d)
-{
-	struct bpf_session *s = (struct bpf_session *)session;
-	struct diag next;
-	int first = 0;
-
-	for (uint32_t i = 0; i < s->source_count; i++) {
-		int err = s->sources[i].ops->add ? s->sources[i].ops->add(s->sources[i].source, target, first ? &next : d) : 0;
-
-		if (err)
-			*failed |= 1u << s->sources[i].ops->id;
-		if (!first)
-			first = err;
-	}
-	return first;
 }
 
 static uint32_t bpf_session__new_number(struct session *session)
@@ -468,10 +351,10 @@ int bpf_session__open(struct session **session, const struct session_options *o,
 		err = diag__set(d, DIAG_INTERNAL, ENODEV, "cannot count the CPUs, or wait for events");
 		goto cleanup;
 	}
-	if ((err = create_sources(s, o, d)) || (err = bpf_session__load(s, o, d)) || (err = bpf_session__open_unwind(s, o, d)) ||
+	if ((err = bpf_session__create_sources(s, o, d)) || (err = bpf_session__load(s, o, d)) || (err = bpf_session__open_unwind(s, o, d)) ||
 	    (err = open_ring(s, s->skel->maps.samples, &s->samples, d)) ||
 	    (err = open_ring(s, s->skel->maps.lifecycle, &s->lifecycle, d)) ||
-	    (err = open_sources(s, d)) || (err = follow_processes(s, d)))
+	    (err = bpf_session__open_sources(s, d)) || (err = follow_processes(s, d)))
 		goto cleanup;
 	s->session.ops = &ops;
 	*session = &s->session;

@@ -38,6 +38,18 @@ struct bpf_session {
 /* bpf_load.c: open the object, choose its programs, and have the kernel take it.  0 or -errno with *d. */
 int bpf_session__load(struct bpf_session *s, const struct session_options *o, struct diag *d);
 
+/* bpf_sources.c.  The operations of a session of these names, and what opens the sources.  0 or -errno with *d. */
+int bpf_session__create_sources(struct bpf_session *s, const struct session_options *o, struct diag *d);
+int bpf_session__open_sources(struct bpf_session *s, struct diag *d);
+int bpf_session__start(struct session *session, struct diag *d);
+void bpf_session__pause(struct session *session);
+void bpf_session__stop(struct session *session);
+void bpf_session__rest(struct session *session);
+int bpf_session__set_rate(struct session *session, uint32_t rate, struct diag *d);
+void bpf_session__follow(struct session *session);
+void bpf_session__detach(struct session *session);
+int bpf_session__add_ruby(struct session *session, const struct source_target *target, uint32_t *failed, struct diag *d);
+
 /* bpf_unwind.c: what native stacks need, if they are wanted: before the object is loaded, after that, and at the end. */
 int bpf_session__configure_unwind(struct bpf_session *s, const struct session_options *o, struct diag *d);
 int bpf_session__open_unwind(struct bpf_session *s, const struct session_options *o, struct diag *d);

@@ -3,12 +3,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,10 +59,17 @@ static int check_rate(const struct source_options *o, struct diag *d)
 	return timer_cost__check(o->rate, d);
 }
 
+static void detach(struct source *s)
+{
+	bpf_link__destroy(s->tick_link);
+	s->tick_link = NULL;
+}
+
 static void cpu__destroy(struct source *s)
 {
 	if (!s)
 		return;
+	detach(s);
 	cpu_timers__close(&s->timers);
 	free(s);
 }
@@ -148,7 +153,8 @@ static int attach_tick(struct source *s, struct diag *d)
 {
 	int err;
 
-	s->tick_link = bpf_program__attach(s->program);
+	if (!s->tick_link)
+		s->tick_link = bpf_program__attach(s->program);
 	if (s->tick_link)
 		return 0;
 	err = -errno;
@@ -174,12 +180,12 @@ static int cpu__start(struct source *s, struct extprof_bpf *skel, struct diag *d
 static void cpu__stop(struct source *s)
 {
 	cpu_timers__stop(&s->timers);
-	if (s->tick_link) {
-		bpf_link__destroy(s->tick_link);
-		s->tick_link = NULL;
-		/* A tick that is in the program is a reader for RCU. */
-		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	}
+}
+
+/* To disable a timer is a call on its CPU: no program runs after it. */
+static bool cpu__lingers(const struct source *s)
+{
+	return s->tick_hz != 0;
 }
 
 static int cpu__set_rate(struct source *s, struct extprof_bpf *skel, uint32_t rate, struct diag *d)
@@ -227,7 +233,10 @@ const struct source_ops source_cpu = {
 	.configure = cpu__configure,
 	.open = cpu__open,
 	.start = cpu__start,
+	.lingers = cpu__lingers,
 	.stop = cpu__stop,
+	.rest = detach,
+	.detach = detach,
 	.set_rate = cpu__set_rate,
 	.follow = cpu__follow,
 	.facts = cpu__facts,

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +48,7 @@ struct source {
 	struct event events[EVENTS_MAX];
 	uint32_t count;
 	int cpus;		/* possible ones */
-	bool started, native;
+	bool attached, native;
 };
 
 static bool is_in_code(const struct event *e)
@@ -339,30 +338,42 @@ static int start_event(struct event *e, struct diag *d)
 	if (e->spec->kind == EVENT_PERF)
 		return cpu_timers__start(&e->counters, d);
 	if (e->spec->kind == EVENT_TRACEPOINT)
-		return start_tracepoint(e, d);
+		return e->trace_link ? 0 : start_tracepoint(e, d);
 	for (uint32_t i = 0; i < e->file_count && !err; i++)
-		err = attach_file(e, &e->files[i], d);
+		err = e->files[i].links.attached ? 0 : attach_file(e, &e->files[i], d);
 	return err;
 }
 
+/* Those that perf counts do not. */
+static bool event__lingers(const struct source *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->events[i].spec->kind != EVENT_PERF)
+			return true;
+	return false;
+}
+
 static void event__stop(struct source *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->events[i].spec->kind == EVENT_PERF)
+			cpu_timers__stop(&s->events[i].counters);
+}
+
+static void event__detach(struct source *s)
 {
 	struct usdt_bin bin = { 0 };
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct event *e = &s->events[i];
 
-		if (e->spec->kind == EVENT_PERF)
-			cpu_timers__stop(&e->counters);
 		bpf_link__destroy(e->trace_link);
 		e->trace_link = NULL;
 		for (uint32_t j = 0; j < e->file_count; j++)
 			usdt__detach(&e->files[j].links, &bin);
 	}
 	usdt_bin__empty(&bin);
-	s->started = false;
-	/* An event that is in a program is a reader for RCU. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	s->attached = false;
 }
 
 static int event__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
@@ -373,10 +384,11 @@ static int event__start(struct source *s, struct extprof_bpf *skel, struct diag 
 
 		if (err) {
 			event__stop(s);
+			event__detach(s);
 			return err;
 		}
 	}
-	s->started = true;
+	s->attached = true;
 	return 0;
 }
 
@@ -395,7 +407,7 @@ static int add_ruby(struct source *s, struct event *e, const struct source_targe
 	if (fd < 0)
 		return diag__set(d, DIAG_INTERNAL, errno, "too many files are open");
 	err = add_file(e, fd, t, d);
-	if (!err && s->started)
+	if (!err && s->attached)
 		err = attach_file(e, &e->files[e->file_count - 1], d);
 	return err;
 }
@@ -450,7 +462,10 @@ const struct source_ops source_event = {
 	.configure = event__configure,
 	.open = event__open,
 	.start = event__start,
+	.lingers = event__lingers,
 	.stop = event__stop,
+	.rest = event__detach,
+	.detach = event__detach,
 	.add = event__add,
 	.follow = event__follow,
 	.facts = event__facts,

@@ -38,11 +38,20 @@ static bool sees_tids(void)
 	return !stat("/proc/self/ns/pid", &st) && st.st_ino == OUTERMOST_PIDNS;
 }
 
+static void detach(struct source *s)
+{
+	for (int i = 0; i < s->program_count; i++) {
+		bpf_link__destroy(s->links[i]);
+		s->links[i] = NULL;
+	}
+}
+
 static void sched__destroy(struct source *s)
 {
 	if (!s)
 		return;
 	ruby_probe__detach(&s->probe);
+	detach(s);
 	for (int i = 0; i < LIVES; i++)
 		bpf_link__destroy(s->life_links[i]);
 	bpf_link__destroy(s->tids_link);
@@ -180,16 +189,6 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 					    strerror(errno));
 }
 
-static void detach(struct source *s)
-{
-	for (int i = 0; i < s->program_count; i++) {
-		bpf_link__destroy(s->links[i]);
-		s->links[i] = NULL;
-	}
-	/* A tracepoint that is in a program is a reader for RCU. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-}
-
 /* Ask the kernel for the tids of all threads that are seen from here.  0 or -errno. */
 static int read_tids(struct source *s)
 {
@@ -309,26 +308,41 @@ static bool go_on(void *context, uint32_t tid, struct sched_thread *t)
 	return true;
 }
 
+static int attach_programs(struct source *s, struct diag *d)
+{
+	int err = s->links[0] ? 0 : attach_all(s->programs, s->links, s->program_count, d);
+
+	if (err)
+		detach(s);
+	return err;
+}
+
 static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag *d)
 {
-	uint64_t now = deadline__now();
-	int err;
+	int err = attach_programs(s, d);
 
 	(void)skel;
-	/* A walk begins anew at a thread that is gone. */
-	*s->paused = WAITS_HELD;
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	if (!err)
+		err = ruby_probe__resume(&s->probe, d);
+	if (err)
+		return err;
+	if (*s->paused != WAITS_HELD) {
+		/* A walk begins anew at a thread that is gone. */
+		*s->paused = WAITS_HELD;
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	}
+	return 0;
+}
+
+static void sched__go(struct source *s)
+{
+	uint64_t now = deadline__now();
+
 	s->pause = now - s->stopped_at;
 	s->stopped_at = now;
 	sched__each(s, go_on, s);
 	*s->paused = WAITS_RUN;
 	forget_ended(s);
-	err = attach_all(s->programs, s->links, s->program_count, d);
-	if (!err)
-		err = ruby_probe__resume(&s->probe, d);
-	if (err)
-		detach(s);
-	return err;
 }
 
 static void sched__pause(struct source *s)
@@ -339,16 +353,11 @@ static void sched__pause(struct source *s)
 	s->stopped_at = deadline__now();
 }
 
-static void sched__stop(struct source *s)
-{
-	sched__pause(s);
-	detach(s);
-}
-
 /* New threads are added meanwhile, and the accounts of ended ones are sent. */
 static void sched__rest(struct source *s)
 {
 	*s->paused = WAITS_RESTING;
+	detach(s);
 	/* A running program is an RCU reader.  This call waits until all that run now have ended. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	forget_ended(s);
@@ -394,6 +403,7 @@ static void sched__drop(struct source *s, uint32_t process)
 
 static void sched__detach(struct source *s)
 {
+	detach(s);
 	ruby_probe__detach(&s->probe);
 }
 
@@ -454,8 +464,8 @@ const struct source_ops source_sched = {
 	.configure = sched__configure,
 	.open = sched__open,
 	.start = sched__start,
+	.go = sched__go,
 	.pause = sched__pause,
-	.stop = sched__stop,
 	.rest = sched__rest,
 	.set_rate = sched__set_rate,
 	.add = sched__add,

@@ -81,10 +81,17 @@ struct source_ops {
 	int (*configure)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	/* The object is loaded: open the timers or events, which do not run yet. */
 	int (*open)(struct source *s, struct extprof_bpf *skel, struct diag *d);
+	/* Attach its programs, unless they are, and start its timers.  The programs take no sample: sampling_paused is set. */
 	int (*start)(struct source *s, struct extprof_bpf *skel, struct diag *d);
-	/* From this moment on nothing is measured: stop() follows soon, and may take long.  NULL: as stop(). */
+	/* All sources have started: from this moment on it is measured.  NULL: nothing to do. */
+	void (*go)(struct source *s);
+	/* From this moment on nothing is measured, beside sampling_paused: stop() follows soon.  NULL: nothing to do. */
 	void (*pause)(struct source *s);
-	/* After this no program of it runs any more. */
+	/* Can a program of it still take a sample after the pause, until the kernel's next grace period of RCU?  NULL: yes.  False:
+	 * stop() waits for those that run. */
+	bool (*lingers)(const struct source *s);
+	/* Programs that took a sample have ended.  They stay attached: the kernel takes some ms for each to attach it again.
+	 * NULL: nothing to do. */
 	void (*stop)(struct source *s);
 	/* It was stopped, or not started, and is started later: take away what the processes pay for.  NULL: nothing to do. */
 	void (*rest)(struct source *s);

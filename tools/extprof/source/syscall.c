@@ -3,12 +3,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "extprof.skel.h"
 #include "source/figures.h"
@@ -33,13 +30,19 @@ struct source {
 	int counters;
 };
 
+static void detach(struct source *s)
+{
+	for (size_t i = 2; i-- > 0;) {
+		bpf_link__destroy(s->links[i]);
+		s->links[i] = NULL;
+	}
+}
+
 static void syscall__destroy(struct source *s)
 {
 	if (!s)
 		return;
-	/* One is left if the other one could not be attached. */
-	for (size_t i = 2; i-- > 0;)
-		bpf_link__destroy(s->links[i]);
+	detach(s);
 	free(s);
 }
 
@@ -107,7 +110,8 @@ static int syscall__start(struct source *s, struct extprof_bpf *skel, struct dia
 	for (size_t i = 0; i < 2 && s->programs[i]; i++) {
 		int err;
 
-		s->links[i] = bpf_program__attach(s->programs[i]);
+		if (!s->links[i])
+			s->links[i] = bpf_program__attach(s->programs[i]);
 		if (s->links[i])
 			continue;
 		err = -errno;
@@ -146,12 +150,6 @@ static void lose_unfinished(const struct source *s)
 
 static void syscall__stop(struct source *s)
 {
-	for (size_t i = 2; i-- > 0;) {
-		bpf_link__destroy(s->links[i]);
-		s->links[i] = NULL;
-	}
-	/* A call that is in the program is a reader for RCU. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	if (s->latency && !s->figures)
 		lose_unfinished(s);
 }
@@ -229,6 +227,8 @@ const struct source_ops source_syscall = {
 	.open = syscall__open,
 	.start = syscall__start,
 	.stop = syscall__stop,
+	.rest = detach,
+	.detach = detach,
 	.facts = syscall__facts,
 	.destroy = syscall__destroy,
 };
