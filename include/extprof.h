@@ -1181,6 +1181,9 @@ struct extprof_recorded_options {
 	bool gzip;			/* the formats firefox, otlp and otlp-json are compressed */
 	char reserved[1];		/* 0 */
 	uint64_t since_at, until_at;	/* instead of since and until: ns since 1970, by the clock of each recording's machine */
+	/* extprof_recorded_requests() shows how long requests took, by the value of this label, which makes a request if
+	 * request_label is NULL.  NULL: it shows requests. */
+	const char *requests_by;
 };
 
 /* Write a profile of it, as extprof_recording_write() does. */
@@ -1190,7 +1193,8 @@ EXTPROF_API int extprof_recorded_write(struct extprof_recorded *r, const char *f
 
 /*
  * A table of its requests: those that the options choose, `top` of them, in order of the time; with `slowest` the longest
- * ones first.  `format`: "text" for people, "table" with tabs between columns, or "json".
+ * ones first.  With `requests_by` one row for each value of that label, the slowest one first.  `format`: "text" for people,
+ * "table" with tabs between columns, or "json".
  */
 EXTPROF_API int extprof_recorded_requests(struct extprof_recorded *r, const char *format,
 					  const struct extprof_recorded_options *options, FILE *to,

@@ -2,6 +2,7 @@
 import json
 import signal
 
+import case_rotate
 import harness
 from harness import case, check
 
@@ -124,3 +125,136 @@ def with_labels_inside(ctx):
     all_sets = requests(ctx, path)
     check(len(all_sets) == 3 * len(truth), "%d sets of %d requests", len(all_sets), len(truth))
     return "%d requests; the widest gap is %.1f ms" % (len(truth), widest / 1e6)
+
+
+def percentile(values, percent):
+    return sorted(values)[-(-len(values) * percent // 100) - 1]
+
+
+def served(ruby):
+    """{endpoint: [(id, before, first, last, after, cpu)]} by the program's clocks, in ns."""
+    truth = {}
+    while (line := ruby.line(timeout=120)) != "done":
+        name, number, *times = line.split()
+        truth.setdefault(name, []).append((number, *map(int, times)))
+    return truth
+
+
+def by_label(ctx, path, *options):
+    run = ctx.extprof("report", path, "--requests-by", "controller", "-f", "json", *options)
+    check(run.status == 0, "%s: %d: %s", options, run.status, run.err)
+    return json.loads(run.out)
+
+
+# What an endpoint is made of, of its own wall time.
+ENDPOINTS = {"sleep": ("sleep", "runnable"), "cpu": ("run", "runnable"), "lock": ("lock", "sleep", "runnable"), "gvl": ("gvl", "run", "runnable", "sleep")}
+
+
+def compare_values(document, truth, whole, more):
+    """Percentiles are between what was seen and what can have been, and no more apart than `more`; parts are what was waited for."""
+    rows = {v["value"]: v for v in document["values"]}
+    check(set(rows) == set(truth), "values %s", sorted(rows, key=str))
+    found, worst = {}, 0
+    for name, times in truth.items():
+        asked, times = len(times), [t for t in times if t[0] in whole]
+        row, most = rows[name], [after - before for _, before, _, _, after, _ in times]
+        least = [last - first for _, _, first, last, _, _ in times]
+        check(row["count"] == len(times) and row["count"] + row["cut"] == asked and row["cut"] <= 2, "%s: %d and %d of %d", name, row["count"],
+              row["cut"], asked)
+        for key, percent in (("p50", 50), ("p95", 95), ("p99", 99), ("max", 100)):
+            low, high = row["seen"][key], row["up_to"][key]
+            check(low <= percentile(most, percent) + 1000 and percentile(least, percent) <= high + 1000, "%s: %s is %d to %d ns, not %d to %d",
+                  name, key, percentile(least, percent), percentile(most, percent), low, high)
+            error = max(percentile(least, percent) - low, low - percentile(most, percent))
+            check(error <= more, "%s: %s is %.2f ms, and %.2f was seen", name, key, percentile(least, percent) / 1e6, low / 1e6)
+            worst = max(worst, error)
+        parts, mean = row["all"]["parts"], row["all"]["mean"]
+        check(abs(sum(parts.values()) - mean) <= 0.1 * mean + 1e6, "%s: parts are %s of %.2f ms", name, parts, mean / 1e6)
+        share = sum(parts[p] for p in ENDPOINTS[name]) / mean
+        check(share >= 0.9, "%s: %s are %.2f of it: %s", name, ENDPOINTS[name], share, parts)
+        cpu = sum(t[5] for t in times) / len(times)
+        check(abs(parts["run"] - cpu) <= 0.15 * cpu + 1.5e6, "%s: runs for %.2f ms, %.2f by its clock", name, parts["run"] / 1e6, cpu / 1e6)
+        slow = row["slow"]
+        check(slow["mean"] >= row["seen"]["p95"] and slow["count"] >= max(1, len(times) // 20), "%s: slow %s", name, slow)
+        found[name] = parts
+    # Those that wait for one another do so for half of the time that they do not wait for a CPU, and the others do not.
+    for name, part in (("lock", "lock"), ("gvl", "gvl")):
+        for value, parts in found.items():
+            share = parts[part] / (rows[value]["all"]["mean"] - parts["runnable"])
+            check(0.15 <= share <= 0.6 if value == name else share <= 0.05 or value == "lock", "%s of %s: %.2f", part, value, share)
+    return worst
+
+
+@case(timeout=180)
+def by_label_are_those_of_the_program(ctx):
+    """Percentiles and parts of four endpoints, by the program's own clocks; in one file, in many, and in SQL."""
+    path = ctx.path("served.extprof")
+    ruby = ctx.program("endpoints.rb", "100")
+    ruby.expect("ready")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "--waits", "each", "-F", harness.rate(997), "-o", path)
+    ctx.attached(reader)
+    ruby.tell("go")
+    truth = served(ruby)
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
+    document = by_label(ctx, path, "--request-label", "id")
+    # Of the first one of a thread it is not known whether it had begun before.
+    whole = {r["labels"]["id"] for r in requests(ctx, path, "--request-label", "id") if r["whole"]}
+    worst = compare_values(document, truth, whole, 4000000)
+    order = [v["seen"]["p95"] for v in document["values"]]
+    check(order == sorted(order, reverse=True), "order %s", order)
+    # The other forms have the same numbers.
+    table = ctx.extprof("report", path, "--requests-by", "controller", "--request-label", "id", "-f", "table").ok().out
+    lines = [line.split("\t") for line in table.splitlines() if not line.startswith("#")]
+    column = lines[0].index("p95")
+    check([int(line[column]) for line in lines[1:]] == [round(p / 1000) for p in order], "%s", table)
+    text = ctx.extprof("report", path, "--requests-by", "controller", "--request-label", "id").ok().out
+    check("Requests by controller" in text and "samples taken" in text and "from p95 on" in text, "%s", text[:800])
+    sql = ctx.extprof("sql", "-H", path, "SELECT sum(requests), max(max_ns) FROM requests_by_labels").ok().out.split()
+    sets = [r["duration"] for r in requests(ctx, path) if r["whole"]]
+    check(int(sql[0]) == len(sets) and int(sql[1]) == max(sets), "SQL %s, and %d sets of %d at most", sql, len(sets), max(sets))
+    only = by_label(ctx, path, "--request-label", "id", "--filter", "label:controller=lock")
+    check([v["value"] for v in only["values"]] == ["lock"], "%s", only["values"])
+    slower = by_label(ctx, path, "--request-label", "id", "--slower-than", "20ms")
+    check(slower["count"] == sum(r["whole"] for r in requests(ctx, path, "--request-label", "id", "--slower-than", "20ms")), "slower: %d", slower["count"])
+    wrong = ctx.extprof("report", path, "--requests-by", "none")
+    check(wrong.status == harness.USAGE and "no sample of the recording has the label" in wrong.err, "%d: %s", wrong.status, wrong.err)
+    return "%d requests of %d endpoints; p50, p95, p99 and the longest are %.2f ms off at most" % (document["count"], len(truth), worst / 1e6)
+
+
+@case(timeout=180)
+def by_label_over_files(ctx):
+    """A request that goes over the border of two files is not counted, and said so; all others are once."""
+    ruby = ctx.program("endpoints.rb", "60")
+    ruby.expect("ready")
+    reader = case_rotate.begin(ctx, ruby.pid, "-q", "-m", "wall", "--waits", "each", "-F", harness.rate(499), "--rotate", "1s", name="served")
+    ruby.tell("go")
+    truth = served(ruby)
+    case_rotate.end(reader)
+    paths = case_rotate.files_of(ctx, "served")
+    # What is between the last sample of a file and the begin of the next one is in none.
+    borders = [(started(ctx, p), number(ctx, p, "SELECT max(last_ns) FROM blocks")) for p in paths]
+    # The first samples are taken while it begins.
+    widest = [(min(begin, number(ctx, p, "SELECT min(first_ns) FROM blocks")), end) for p, (begin, end) in zip(paths, borders)]
+    document = json.loads(ctx.extprof("report", *paths, "--requests-by", "controller", "--request-label", "id", "-f", "json").ok().out)
+    # A file without requests has no such label.
+    parts = [r for p in paths if number(ctx, p, "SELECT count(*) FROM requests") for r in requests(ctx, p, "--request-label", "id")]
+    rows = [r["labels"]["id"] for r in parts if r["whole"]]
+    cut = [r["labels"]["id"] for r in parts if not r["whole"]]
+    check(len(rows) == len(set(rows)), "counted twice: %s", [r for r in rows if rows.count(r) > 1])
+    check(document["count"] == len(rows), "%d, and %d rows", document["count"], len(rows))
+    inside = {number for times in truth.values() for number, before, _, _, after, _ in times
+              if any(begin < before and after < end for begin, end in borders)}
+    everything = {t[0] for times in truth.values() for t in times}
+    # The labels were set before the one clock, and taken away after the other one.
+    touching = {number for times in truth.values() for number, _, first, last, _, _ in times
+                if any(begin < first and last < end for begin, end in widest)}
+    check(set(rows) <= touching, "not whole: %s", set(rows) - touching)
+    check(document["cut"] == len(cut), "%d parts, and %d rows", document["cut"], len(cut))
+    # The first and the last one of a thread in a file: it is not known whether nothing was before and after it.
+    check(inside - set(rows) <= set(cut), "neither counted nor said: %s", sorted(inside - set(rows) - set(cut)))
+    check(not set(rows) & set(cut), "both: %s", set(rows) & set(cut))
+    check(len(cut) <= 4 * len(paths), "%d parts in %d files", len(cut), len(paths))
+    text = ctx.extprof("report", *paths, "--requests-by", "controller", "--request-label", "id").ok().out
+    check("%d parts of requests are not counted" % document["cut"] in text, "%s", text[:1500])
+    return "%d files: %d of %d requests, %d parts not counted" % (len(paths), len(rows), len(everything), document["cut"])

@@ -50,7 +50,8 @@ static void begin(const char *key)
 	};
 	tables.modes[1] = (struct mode_row){ .id = 1, .name = "wall", .value_unit = "ns" };
 	count = 0;
-	requests__init(&requests, &tables, 50, key);
+	requests__init(&requests, &tables, 50, 0, key);
+	requests.settled = 50;
 }
 
 static void add(uint64_t time, uint32_t fiber, uint32_t labels, uint8_t state, uint64_t value)
@@ -238,5 +239,51 @@ TEST(requests_choice)
 	run(120, 1, A);
 	CHECK(!end());
 	CHECK_INT(requests.chosen, 1);
+	requests__free(&requests);
+}
+
+/* A wait has parts, one after the other, that all have the time of its end. */
+TEST(requests_wait_of_parts)
+{
+	begin(NULL);
+	run(100, 1, 0);
+	add(200, 1, A, STATE_SLEEP, 60);
+	add(200, 1, A, STATE_RUNNABLE, 30);
+	run(210, 1, 0);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 1);
+	CHECK(requests.list[0].begin == 110 && requests.list[0].end == 200 && requests.list[0].before == 10 && requests.list[0].after == 10);
+	CHECK(requests.list[0].parts[PART_SLEEP] == 60 && requests.list[0].parts[PART_RUNNABLE] == 30);
+	/* Two modes have the same wait; the parts are longer than there is time. */
+	begin(NULL);
+	tables.modes[2] = (struct mode_row){ .id = 2, .name = "offcpu", .value_unit = "ns" };
+	run(100, 1, 0);
+	add(200, 1, A, STATE_SLEEP, 60);
+	add(200, 1, A, STATE_SLEEP, 60);
+	samples[count - 1].mode = 2;
+	run(300, 1, 0);
+	add(400, 1, B, STATE_SLEEP, 390);
+	add(400, 1, B, STATE_RUNNABLE, 390);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK(requests.list[0].begin == 140 && requests.list[1].begin == 300);
+	tables.modes[2] = (struct mode_row){ 0 };
+	requests__free(&requests);
+}
+
+/* A fiber that is first seen soon after the begin may have had its labels before. */
+TEST(requests_fibers_from_before)
+{
+	begin(NULL);
+	requests.settled = 150;
+	run(100, 1, A);
+	run(120, 2, A);
+	run(160, 3, A);
+	run(200, 1, 0);
+	run(200, 2, 0);
+	run(200, 3, 0);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 3);
+	CHECK(requests.list[0].cut_begin && requests.list[1].cut_begin && !requests.list[2].cut_begin);
 	requests__free(&requests);
 }

@@ -13,7 +13,7 @@ struct writing {
 	struct recorded_files files;
 	struct extprof_recorded_options options;
 	const char *format;
-	bool requests;		/* a table of them */
+	bool requests;		/* a table of them, or of their times */
 };
 
 /* The format, if it was not named: by the suffix of the output. */
@@ -55,7 +55,7 @@ static void set_options(struct writing *w, const struct options *o)
 		.app = o->recording.app, .focus = o->recording.focus, .hide = o->recording.hide,
 		.collapse = o->recording.collapse, .slower_than = options__number(o, OPTION_SLOWER_THAN, 0),
 		.slowest = (unsigned int)options__number(o, OPTION_SLOWEST, 0),
-		.request_label = o->values[OPTION_REQUEST_LABEL].text, .metric = o->values[OPTION_METRIC].text,
+		.request_label = o->values[OPTION_REQUEST_LABEL].text, .requests_by = o->values[OPTION_REQUESTS_BY].text, .metric = o->values[OPTION_METRIC].text,
 		.callers_of = o->values[OPTION_CALLERS_OF].text, .callees_of = o->values[OPTION_CALLEES_OF].text,
 		.methods = (unsigned int)options__number(o, OPTION_TOP, 0), .invert = options__has(o, OPTION_INVERT),
 		.idle = options__has(o, OPTION_IDLE), .gzip = recorded__is_gzip(output),
@@ -75,7 +75,7 @@ static int report(struct writing *w, const struct options *o)
 	if (recorded__check_output(output, (const char *const *)w->files.paths, w->files.count))
 		return STATUS_USAGE;
 	set_options(w, o);
-	w->requests = options__has(o, OPTION_REQUESTS);
+	w->requests = options__has(o, OPTION_REQUESTS) || w->options.requests_by;
 	return recorded__write(output, write_to, w, &e) ? message__fail(&e) : STATUS_OK;
 }
 

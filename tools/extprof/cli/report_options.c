@@ -31,6 +31,7 @@ const struct command_line command_line_report = {
 		"  extprof report a.extprof --callers-of 'String#gsub'   who calls it\n"
 		"  extprof report web1.extprof web2.extprof --group-by recording\n"
 		"  extprof report a.extprof --requests --slowest 20\n"
+		"  extprof report --since -1d --requests-by controller   which endpoint is slow?\n"
 		"  extprof report a.extprof -f folded --filter 'method=PostsController#*'\n",
 	.notes =
 		"It needs neither the processes nor their files.  Several recordings, of other processes, hosts or times, are shown as "

@@ -214,7 +214,7 @@ int recorded__set_span(struct recording_span *to, const struct recording_span *s
 
 static struct request_choice choice_of(const struct extprof_recorded_options *o)
 {
-	return (struct request_choice){ .slower_than = o->slower_than, .slowest = o->slowest, .label = o->request_label };
+	return (struct request_choice){ .slower_than = o->slower_than, .slowest = o->slowest, .label = o->request_label ? o->request_label : o->requests_by };
 }
 
 /* Set how the stacks are shown. */

@@ -89,7 +89,7 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_REQUEST_LABEL] = { "request-label", "", "KEY", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = REPORT,
 		.brief = "this label alone makes a request",
 		.help = "this label alone makes a request, whatever others change in it (default: all labels of a sample)" },
-	[OPTION_METRIC] = { "metric", "", "METRIC", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | REPORT, .brief_in = REPORT,
+	[OPTION_METRIC] = { "metric", "", "METRIC", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | REPORT,
 		.brief = "what is counted: cpu, samples, alloc_space, ...",
 		.help = "which of the two amounts of the mode is counted: cpu or samples, wall or samples, alloc_space or "
 		"alloc_objects, ... (default: times and bytes, where the mode has them)" },
@@ -182,6 +182,11 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "first a table of the requests",
 		.help = "first a table of the requests: the times in which a fiber has one set of labels; with --format json or "
 		"table only that" },
+	[OPTION_REQUESTS_BY] = { "requests-by", "", "KEY", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = REPORT, .brief_in = REPORT,
+		.brief = "first how long requests took, by a label",
+		.help = "first a table of requests by the value of label KEY: how many, p50, p95, p99, the longest, and what their time "
+		"is on average, of all and of the slow ones.  KEY makes a request, unless --request-label says another one; with --format "
+		"json or table only that" },
 	[OPTION_INVERT] = { "invert", .group = OPTION_SHOW, .commands = REPORT, .brief_in = REPORT,
 		.brief = "stacks with the innermost frame first",
 		.help = "stacks with the innermost frame first: what ran, then what called it" },

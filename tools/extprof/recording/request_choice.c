@@ -39,7 +39,7 @@ int request_choice__find(const struct request_choice *c, struct requests *q, str
 	struct wanted wanted = { .matches = matches, .since = since, .until = until };
 	int err;
 
-	if (requests__init(q, matches->tables, begin, c->label))
+	if (requests__init(q, matches->tables, begin, (uint64_t)recording_reader__number(reader, "period_ns"), c->label))
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory for the requests");
 	q->wants = wants;
 	q->context = &wanted;
@@ -58,7 +58,7 @@ int request_choice__find(const struct request_choice *c, struct requests *q, str
 int recording_requests__read(struct recording_requests *r, struct recording_reader *reader,
 			     const struct recording_filter *filter, uint64_t later, struct diag *d)
 {
-	uint64_t begin = (uint64_t)recording_reader__number(reader, "started_monotonic_ns"), since, until;
+	uint64_t begin = recording_reader__begin(reader), since, until;
 	int err;
 
 	r->filter = *filter;

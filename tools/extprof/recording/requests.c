@@ -15,6 +15,10 @@
 
 #define NO_REQUEST UINT32_MAX
 
+/* ns: the longest period that is believed, and how long a look at parked fibers can take. */
+#define PERIOD_MAX 60000000000ull
+#define SETTLE 200000000ull
+
 /* Samples that follow one another in one fiber, or in a thread. */
 struct request_lane {
 	uint32_t thread;	/* id of its thread's row, without the one of its parked fibers; 0: not seen yet */
@@ -58,10 +62,13 @@ static void choose_modes(struct requests *r)
 		find_parts(r, 1, "gvl");
 }
 
-int requests__init(struct requests *r, const struct recording_tables *tables, uint64_t begin, const char *label)
+int requests__init(struct requests *r, const struct recording_tables *tables, uint64_t begin, uint64_t period, const char *label)
 {
 	r->tables = tables;
 	r->begin = r->end = begin;
+	/* All that are parked have been looked at by then. */
+	if (__builtin_add_overflow(begin, 2 * (period < PERIOD_MAX ? period : PERIOD_MAX) + SETTLE, &r->settled))
+		r->settled = UINT64_MAX;
 	r->label = label;
 	r->set_of = malloc(tables->stack_count * sizeof(*r->set_of));
 	r->thread_times = calloc(tables->thread_count, sizeof(*r->thread_times));
@@ -193,12 +200,21 @@ static struct request_lane *lane_of(struct requests *r, const struct recording_s
 	return &r->lanes[r->lane_count++];
 }
 
-/* Since when the fiber is certain to be as the sample says. */
-static uint64_t begin_of(const struct requests *r, const struct recording_sample *s, uint64_t floor)
+/*
+ * The samples of one moment of a thread, of which there are `count`: when their wait began.  It can have several parts, one
+ * after the other, as a sleep and then the wait for a CPU: each of them has the time of its end.  Each mode has all parts.
+ */
+static uint64_t wait_begin(const struct requests *r, const struct recording_sample *s, uint32_t count)
 {
-	uint64_t begin = recording_tables__wait_begin(r->tables, s);
+	uint64_t waited[BLOCK_MODES] = { 0 }, longest = 0;
 
-	return begin > floor ? begin : floor;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t *sum = &waited[s[i].mode], part = s[i].time - recording_tables__wait_begin(r->tables, &s[i]);
+
+		*sum = part < s[i].time - *sum ? *sum + part : s[i].time;
+		longest = *sum > longest ? *sum : longest;
+	}
+	return s->time - longest;
 }
 
 static void close_request(struct requests *r, struct request_lane *l, uint64_t until)
@@ -223,17 +239,18 @@ static int open_request(struct requests *r, struct request_lane *l, const struct
 	*q = (struct request){
 		.begin = begin, .end = s->time > begin ? s->time : begin, .before = begin > since ? begin - since : 0,
 		.thread = s->thread, .fiber = s->fiber, .labels = s->labels, .lane = (uint32_t)(l - r->lanes),
-		.cut_begin = !l->last && !thread,
+		.cut_begin = !l->last && (!thread || (s->fiber && begin < r->settled)),
 	};
 	l->open = r->count++;
 	return 0;
 }
 
-static int take(struct requests *r, const struct recording_sample *s)
+/* began: when the wait began that the sample is of, or a part of; else the time of the sample. */
+static int take(struct requests *r, const struct recording_sample *s, uint64_t began)
 {
 	struct request_lane *l = lane_of(r, s, true);
 	uint32_t set = set_of(r, s->labels);
-	uint64_t begin;
+	uint64_t begin, floor;
 	int err;
 
 	if (!l)
@@ -246,7 +263,9 @@ static int take(struct requests *r, const struct recording_sample *s)
 	}
 	if (set == SET_UNKNOWN)
 		set = l->open != NO_REQUEST ? l->set : SET_NONE;
-	begin = begin_of(r, s, l->open != NO_REQUEST && set == l->set ? l->floor : l->last);
+	/* Since then the fiber is certain to be as the sample says. */
+	floor = l->open != NO_REQUEST && set == l->set ? l->floor : l->last;
+	begin = began > floor ? began : floor;
 	if (l->open != NO_REQUEST && set != l->set)
 		close_request(r, l, begin);
 	if (l->open == NO_REQUEST && set) {
@@ -287,6 +306,11 @@ static int by_time(const void *a, const void *b)
 	return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : x->labels < y->labels ? -1 : x->labels > y->labels;
 }
 
+static bool is_one_moment(const struct recording_sample *a, const struct recording_sample *b)
+{
+	return a->time == b->time && a->thread == b->thread && a->labels == b->labels && a->fiber == b->fiber;
+}
+
 int requests__add(struct requests *r, const struct recording_sample *samples, uint32_t count)
 {
 	int err = 0;
@@ -294,10 +318,17 @@ int requests__add(struct requests *r, const struct recording_sample *samples, ui
 	/* The parked fibers of a thread are apart from it in a block. */
 	memcpy(r->sorted, samples, count * sizeof(*samples));
 	qsort(r->sorted, count, sizeof(*r->sorted), by_time);
-	for (uint32_t i = 0; i < count && !err; i++) {
-		if (r->sorted[i].time > r->end)
-			r->end = r->sorted[i].time;
-		err = take(r, &r->sorted[i]);
+	for (uint32_t i = 0, n; i < count && !err; i += n) {
+		const struct recording_sample *s = &r->sorted[i];
+		uint64_t began;
+
+		for (n = 1; i + n < count && is_one_moment(s, &r->sorted[i + n]);)
+			n++;
+		began = wait_begin(r, s, n);
+		if (s->time > r->end)
+			r->end = s->time;
+		for (uint32_t j = 0; j < n && !err; j++)
+			err = take(r, &s[j], began);
 	}
 	return err;
 }

@@ -56,6 +56,7 @@ struct request {
 struct requests {
 	const struct recording_tables *tables;	/* of the caller */
 	uint64_t begin, end;		/* of the recording; the end is that of the last sample */
+	uint64_t settled;		/* until then, a fiber that is seen for the first time may have been there before */
 	const char *label;		/* only this label makes a request; NULL: all labels */
 	/* Does anybody want the sample?  NULL: each one is wanted. */
 	bool (*wants)(void *context, const struct recording_sample *s);
@@ -75,8 +76,8 @@ struct requests {
 	struct recording_sample *sorted;
 };
 
-/* 0 or -ENOMEM; the caller frees in both cases. */
-int requests__init(struct requests *r, const struct recording_tables *tables, uint64_t begin, const char *label);
+/* period: ns between two samples of a thread; 0: not known.  0 or -ENOMEM; the caller frees in both cases. */
+int requests__init(struct requests *r, const struct recording_tables *tables, uint64_t begin, uint64_t period, const char *label);
 void requests__free(struct requests *r);
 
 /* The samples of a block.  0; -ENOMEM; -E2BIG: there are too many requests. */

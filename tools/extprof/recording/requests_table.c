@@ -98,16 +98,17 @@ static int table__close(sqlite3_vtab_cursor *cursor)
 	return SQLITE_OK;
 }
 
-static int64_t begin_of(sqlite3 *db)
+/* A number of the table `meta`; 0: it has none. */
+static uint64_t meta(sqlite3 *db, const char *key)
 {
 	sqlite3_stmt *s = NULL;
-	int64_t begin = 0;
+	int64_t number = 0;
 
-	if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key='started_monotonic_ns'", -1, &s, NULL) == SQLITE_OK &&
-	    sqlite3_step(s) == SQLITE_ROW)
-		begin = sqlite3_column_int64(s, 0);
+	if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key=?", -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW)
+		number = sqlite3_column_int64(s, 0);
 	sqlite3_finalize(s);
-	return begin > 0 ? begin : 0;
+	return number > 0 ? (uint64_t)number : 0;
 }
 
 /* The samples of a row of `blocks`.  0; -EBADMSG: it is damaged; or as requests__add(). */
@@ -153,7 +154,7 @@ static int load(struct requests_cursor *c, char **message)
 		return err;
 	}
 	c->loaded = true;
-	err = requests__init(&c->requests, &c->tables, (uint64_t)begin_of(db), NULL);
+	err = requests__init(&c->requests, &c->tables, meta(db, "started_monotonic_ns"), meta(db, "period_ns"), NULL);
 	if (!err)
 		err = add_blocks(c, db);
 	if (err == -EBADMSG)

@@ -497,6 +497,13 @@ static void stack_function(sqlite3_context *to, int argc, sqlite3_value **argv)
 	"SELECT mode, stack, parent, value, count FROM up JOIN stacks s ON s.id = up.node WHERE s.parent > 0), " \
 	"once AS (SELECT DISTINCT mode, stack, method_of(node) AS method, path_of(node) AS path, value, count FROM up) "
 
+/* What the time of requests is on average. */
+#define MEAN(part, prefix, of) ", avg(" part ")" of " AS " prefix part
+#define MEANS(prefix, of) \
+	MEAN("run_ns", prefix, of) MEAN("gc_ns", prefix, of) MEAN("runnable_ns", prefix, of) MEAN("gvl_ns", prefix, of) \
+	MEAN("io_ns", prefix, of) MEAN("lock_ns", prefix, of) MEAN("sleep_ns", prefix, of) MEAN("parked_ns", prefix, of) \
+	MEAN("other_ns", prefix, of)
+
 const char *const samples_views[][2] = {
 	{ "top_methods",
 	  METHODS ", selfs AS (SELECT mode, method_of(stack) AS method, path_of(stack) AS path, sum(value) AS self FROM sums "
@@ -519,6 +526,16 @@ const char *const samples_views[][2] = {
 	{ "idle_threads",
 	  "SELECT pid, tid, thread_name, sum(value) AS ns, sum(CASE WHEN state IN ('running', 'runnable', 'gvl') THEN value "
 	  "ELSE 0 END) AS busy_ns FROM samples WHERE mode = 'wall' GROUP BY 1, 2, 3 HAVING busy_ns * 20 < ns ORDER BY ns DESC" },
+	/* As extprof report --requests-by has it: whole requests, and the place of a percentile rounded up. */
+	{ "requests_by_labels",
+	  "WITH placed AS (SELECT *, row_number() OVER (PARTITION BY request ORDER BY duration_ns) AS place, count(*) OVER (PARTITION "
+	  "BY request) AS n FROM requests WHERE whole), slow AS (SELECT request AS r, max(CASE WHEN place = (n * 95 + 99) / 100 THEN "
+	  "duration_ns END) AS p95 FROM placed GROUP BY 1) "
+	  "SELECT request, n AS requests, max(CASE WHEN place = (n * 50 + 99) / 100 THEN duration_ns END) AS p50_ns, p95 AS p95_ns, "
+	  "max(CASE WHEN place = (n * 99 + 99) / 100 THEN duration_ns END) AS p99_ns, max(duration_ns) AS max_ns, avg(duration_ns) AS "
+	  "mean_ns" MEANS("", "") ", count(*) FILTER (WHERE duration_ns >= p95) AS slow, avg(duration_ns) FILTER (WHERE duration_ns >= "
+	  "p95) AS slow_mean_ns" MEANS("slow_", " FILTER (WHERE duration_ns >= p95)") " FROM placed JOIN slow ON r = request GROUP BY "
+	  "request ORDER BY p95 DESC" },
 	{ NULL, NULL }
 };
 
