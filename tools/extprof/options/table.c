@@ -176,7 +176,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = REPORT, .brief = "write to this file: a.svg, a.pb.gz",
 		.help = "write it to FILE, in the format of its suffix (default: standard output)" },
 	[OPTION_REPORT_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = REPORT,
-		.brief_in = REPORT, WORDS(EXTPROF_FORMATS), .brief = "summary, firefox, or a format of record",
+		.brief_in = REPORT, WORDS(EXTPROF_FORMATS), .brief = "summary, heatmap, firefox, or one of record",
 		.help = "%s (default: by the suffix of FILE, else summary)" },
 	[OPTION_REQUESTS] = { "requests", .group = OPTION_SHOW, .commands = REPORT, .brief_in = REPORT,
 		.brief = "first a table of the requests",

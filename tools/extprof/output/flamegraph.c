@@ -64,6 +64,7 @@ static const int colors[FRAME_KINDS][4] = {
 struct page {
 	const struct report *r;
 	const struct flame_diff *diff;	/* NULL: the frames have the colours of their kinds */
+	const struct flame_part *part;	/* NULL: there is the graph alone */
 	struct flame_choice choice;
 	struct text out;
 	bool idle;		/* a line says what is left out */
@@ -357,8 +358,10 @@ static void add_changes(struct page *p)
 	text__adds(&p->out, "]");
 }
 
-static void add_data(struct page *p)
+static int add_data(struct page *p)
 {
+	int err = 0;
+
 	struct text *out = &p->out;
 
 	text__adds(out, "var D={\"kinds\":[");
@@ -377,12 +380,15 @@ static void add_data(struct page *p)
 	text__adds(out, "]");
 	if (p->diff)
 		add_changes(p);
+	if (p->part)
+		err = p->part->add_data(p->r, &p->choice, out);
 	text__adds(out, "};\n");
+	return err;
 }
 
-static int write_page(const struct report *r, const struct flame_diff *diff, const struct output_options *o, FILE *to)
+static int write_page(const struct report *r, const struct flame_diff *diff, const struct flame_part *part, bool html, FILE *to)
 {
-	struct page p = { .r = r, .diff = diff };
+	struct page p = { .r = r, .diff = diff, .part = part };
 	struct text *out = &p.out;
 	unsigned int height;
 	int err;
@@ -393,19 +399,21 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 	p.idle = !p.diff && p.r->idle.row_count;
 	p.top = TOP + (p.choice.hidden_nodes ? NOTE : 0) + (p.idle ? NOTE : 0);
 	height = p.top + p.choice.rows * ROW + FOOT;
-	if (o->html) {
+	if (html) {
 		text__adds(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
 			   "<meta name=\"generator\" content=\"extprof\"><title>");
 		text__add_xml(out, r->meta.command);
 		text__adds(out, "</title>\n<style>body { margin: 0; }\n");
 		text__adds(out, flamegraph_css);
+		text__adds(out, part ? part->css : "");
 		text__adds(out, "</style></head>\n<body>");
+		text__adds(out, part ? part->body : "");
 	} else {
 		text__adds(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	}
 	text__addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"graph\" width=\"%g\" "
 		   "height=\"%u\" viewBox=\"0 0 %g %u\">\n", WIDTH, height, WIDTH, height);
-	if (!o->html) {
+	if (!html) {
 		text__adds(out, "<style><![CDATA[\n");
 		text__adds(out, flamegraph_css);
 		text__adds(out, "]]></style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
@@ -416,16 +424,17 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 	add_head(&p);
 	text__addf(out, "<g id=\"foot\" transform=\"translate(0,%u)\"><rect width=\"100%%\" height=\"%d\" fill=\"#fff\"/>"
 		   "<text id=\"details\" x=\"%g\" y=\"%d\"></text></g>\n", height - FOOT, FOOT, PAD, FOOT - 12);
-	if (o->html)
+	if (html)
 		text__adds(out, "</svg>\n<script>\n");
 	else
 		text__adds(out, "<script><![CDATA[\n");
-	add_data(&p);
+	err = add_data(&p);
 	text__adds(out, flamegraph_js);
-	text__adds(out, o->html ? "</script></body></html>\n" : "]]></script>\n</svg>\n");
+	text__adds(out, part ? part->script : "");
+	text__adds(out, html ? "</script></body></html>\n" : "]]></script>\n</svg>\n");
 	if (out->failed)
 		err = -ENOMEM;
-	else if (fwrite(out->data, 1, out->length, to) != out->length)
+	else if (!err && fwrite(out->data, 1, out->length, to) != out->length)
 		err = -errno;
 	text__free(out);
 	flame_choice__free(&p.choice);
@@ -434,12 +443,17 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 
 int flamegraph__write_diff(const struct report *r, const struct flame_diff *d, const struct output_options *o, FILE *to)
 {
-	return write_page(r, d, o, to);
+	return write_page(r, d, NULL, o->html, to);
+}
+
+int flamegraph__write_part(const struct report *r, const struct flame_part *part, FILE *to)
+{
+	return write_page(r, NULL, part, true, to);
 }
 
 static int write_flamegraph(const struct report *r, uint32_t count, const struct output_options *o, FILE *to)
 {
-	return count == 1 ? write_page(r, NULL, o, to) : -EINVAL;
+	return count == 1 ? write_page(r, NULL, NULL, o->html, to) : -EINVAL;
 }
 
 const struct output_format output_flamegraph = {

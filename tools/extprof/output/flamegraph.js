@@ -20,6 +20,7 @@
   var n, total, missing, depth, x0, children = [], i, last = 0, notDrawn = 0;
   var state = { zoom: 0, search: "", flip: false };
   var rows = 1, height = 0;
+  var page = { link: {}, recalled: null };  // what is around the graph: its part of the link
   var pattern = null, hits = new Array(D.labels.length).fill(false);
 
   function add(number) {
@@ -39,23 +40,27 @@
     self[last] = run[1];
     hidden[last] = run[2];
   });
-  n = parent.length;
-  total = new Array(n).fill(0);
-  missing = hidden.slice();
-  depth = new Array(n).fill(0);
-  x0 = new Array(n).fill(0);
 
-  // Nodes are in preorder: children after parents, in the order of drawing.
-  for (i = 0; i < n; i++) { total[i] += self[i] + hidden[i]; children.push([]); }
-  for (i = n - 1; i > 0; i--) { total[parent[i]] += total[i]; missing[parent[i]] += missing[i]; }
-  for (i = 1; i < n; i++) {
-    depth[i] = depth[parent[i]] + 1;
-    children[parent[i]].push(i);
+  // Children come after their parents, in the order of drawing.
+  function measureTree() {
+    n = parent.length;
+    total = new Array(n).fill(0);
+    missing = hidden.slice();
+    depth = new Array(n).fill(0);
+    x0 = new Array(n).fill(0);
+    children = [];
+    for (i = 0; i < n; i++) { total[i] += self[i] + hidden[i]; children.push([]); }
+    for (i = n - 1; i > 0; i--) { total[parent[i]] += total[i]; missing[parent[i]] += missing[i]; }
+    for (i = 1; i < n; i++) {
+      depth[i] = depth[parent[i]] + 1;
+      children[parent[i]].push(i);
+    }
+    for (i = 0; i < n; i++) {
+      var at = x0[i];
+      children[i].forEach(function (c) { x0[c] = at; at += total[c]; });
+    }
   }
-  for (i = 0; i < n; i++) {
-    var at = x0[i];
-    children[i].forEach(function (c) { x0[c] = at; at += total[c]; });
-  }
+  measureTree();
 
   function name(node) { return node ? D.labels[label[node]][0] : "all"; }
   function percent(part, whole) { return whole ? (100 * part / whole).toFixed(2) + " %" : "-"; }
@@ -233,15 +238,18 @@
     }
   }
   function top(row) { return TOP + (state.flip ? row : rows - 1 - row) * ROW; }
+  // Where the graph begins in the page.
+  function above() { return D.heat ? svg.getBoundingClientRect().top + (window.pageYOffset || 0) : 0; }
   // The head and the details stay in the window.
   function place() {
-    var from = window.pageYOffset || 0;
-    head.setAttribute("transform", "translate(0," + from + ")");
-    foot.setAttribute("transform", "translate(0," + (Math.min(height, from + seenHeight()) - FOOT) + ")");
+    var from = (window.pageYOffset || 0) - above();
+    head.setAttribute("transform", "translate(0," + Math.max(0, from) + ")");
+    foot.setAttribute("transform", "translate(0," + (Math.min(height, Math.max(TOP + FOOT, from + seenHeight())) - FOOT) + ")");
   }
   // Scroll to the frame, with what it calls beside it.
   function show(node) {
-    var y = top(depth[node]);
+    var y = top(depth[node]) + above();
+    if (D.heat && !node) { return place(); }
     window.scrollTo(0, state.flip ? y - TOP : y + ROW + FOOT - seenHeight());
     place();
   }
@@ -251,12 +259,14 @@
     if (state.search) { parts.push("search=" + encodeURIComponent(state.search)); }
     if (state.zoom) { parts.push("zoom=" + state.zoom); }
     if (state.flip) { parts.push("flip=1"); }
+    Object.keys(page.link).forEach(function (key) { parts.push(key + "=" + encodeURIComponent(page.link[key])); });
     try {
       history.replaceState(null, "", parts.length ? "#" + parts.join("&") : location.pathname);
     } catch (e) { /* some browsers forbid it for files */ }
   }
   function recall() {
     state = { zoom: 0, search: "", flip: false };
+    page.link = {};
     location.hash.slice(1).split("&").forEach(function (part) {
       var eq = part.indexOf("="), key = part.slice(0, eq), value = part.slice(eq + 1);
       try { value = decodeURIComponent(value); } catch (e) { return; }
@@ -264,7 +274,9 @@
       // A number, or a name: its widest frame.
       if (key === "zoom") { state.zoom = /^[0-9]+$/.test(value) ? +value : widest(value); }
       if (key === "flip") { state.flip = value === "1"; }
+      if (D.heat && /^(span|rows|view|apart)$/.test(key)) { page.link[key] = value; }
     });
+    if (page.recalled) { page.recalled(); }
     if (!(state.zoom > 0 && state.zoom < n)) { state.zoom = 0; }
     if (input) { input.value = state.search; }
     compile();
@@ -328,4 +340,24 @@
   window.addEventListener("load", function () { show(state.zoom); });
   window.addEventListener("hashchange", recall);
   recall();
+
+  if (D.heat) {
+    page.parent = parent;
+    page.label = label;
+    page.amount = amount;
+    page.percent = percent;
+    page.remember = remember;
+    page.recall = recall;
+    // Show another tree, or the same with other amounts.
+    page.load = function (newParent, newLabel, newSelf, newHidden, keepsZoom) {
+      if (!keepsZoom && newParent !== parent) { state.zoom = 0; }
+      parent = newParent;
+      label = newLabel;
+      self = newSelf;
+      hidden = newHidden;
+      measureTree();
+      draw();
+    };
+    window.extprofPage = page;
+  }
 })();

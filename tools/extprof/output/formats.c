@@ -20,16 +20,19 @@ const struct output_format *output__by_name(const char *name)
 
 const struct output_format *output__by_path(const char *path)
 {
-	size_t length = strlen(path);
+	const struct output_format *longest = NULL;
+	size_t length = strlen(path), best = 0;
 
 	for (int i = 0; output_formats[i]; i++) {
 		for (int j = 0; j < 3 && output_formats[i]->suffixes[j]; j++) {
 			const char *suffix = output_formats[i]->suffixes[j];
 			size_t n = strlen(suffix);
 
-			if (length > n && !strcasecmp(path + length - n, suffix))
-				return output_formats[i];
+			if (n <= best || length <= n || strcasecmp(path + length - n, suffix))
+				continue;
+			longest = output_formats[i];
+			best = n;
 		}
 	}
-	return NULL;
+	return longest;
 }
