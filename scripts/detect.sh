@@ -109,6 +109,7 @@ detect_extprof_libs() {
   has_header jansson.h -ljansson '#if JANSSON_VERSION_HEX < 0x020b00
 #error jansson 2.11 or newer
 #endif' || need libjansson-dev "writes extprof's JSON outputs, 2.11 or newer"
+  has_header sys/capability.h -lcap || need libcap-dev "gives back capabilities that extprof does not need"
   has_header seccomp.h -lseccomp || need libseccomp-dev "keeps the parser of programs' files from all that it does not need"
   has_header protobuf-c/protobuf-c.h -lprotobuf-c '#if PROTOBUF_C_VERSION_NUMBER < 1003000
 #error protobuf-c 1.3 or newer

@@ -71,4 +71,5 @@ const struct command command_annotate = {
 	.summary = "show source with what each line took",
 	.line = &command_line_annotate,
 	.run = run,
+	.power = POWER_FILES,
 };

@@ -221,7 +221,7 @@ static int tick(struct run *run, struct extprof_error *e)
 	return look(d, e);
 }
 
-static const struct run_ops ops = { .prepare = prepare, .tick = tick };
+static const struct run_ops ops = { .prepare = prepare, .tick = tick, .begins_again = true };
 
 /* How long nothing was recorded, if a daemon ran before. */
 static int tell_of_gap(struct daemon *d, struct extprof_error *e)
@@ -365,4 +365,5 @@ const struct command command_daemon = {
 	.summary = "record all rubies of this machine all the time",
 	.line = &command_line_daemon,
 	.run = run,
+	.power = POWER_RUN,
 };

@@ -78,4 +78,5 @@ const struct command command_diff = {
 	.summary = "compare two recordings: before and after",
 	.line = &command_line_diff,
 	.run = run,
+	.power = POWER_FILES,
 };

@@ -71,4 +71,5 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "show what extprof can do here, and which rubies it can profile",
 	.run = doctor,
+	.power = POWER_PROCESSES,
 };

@@ -231,4 +231,5 @@ const struct command command_dump = {
 	.summary = "show what all threads of a program do at this moment",
 	.line = &command_line_dump,
 	.run = dump,
+	.power = POWER_PROCESSES,
 };

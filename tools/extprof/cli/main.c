@@ -77,6 +77,13 @@ static int no_command(const char *word, int argc, char **argv)
 
 static int run(const struct command *c, int argc, char **argv, bool implied)
 {
+	/* `doctor` tries what the kernel takes. */
+	const struct power_needs needs = {
+		.processes = c->power == POWER_PROCESSES, .kernel = c == &command_doctor,
+	};
+
+	if (c->power != POWER_RUN)
+		power__give_back(&needs);
 	argv[0] = full_name(c);
 	return c->run(argc, argv, implied);
 }

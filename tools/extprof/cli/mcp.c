@@ -424,4 +424,5 @@ const struct command command_mcp = {
 	.name = "mcp",
 	.summary = "answer an agent's questions on recordings",
 	.run = run,
+	.power = POWER_FILES,
 };

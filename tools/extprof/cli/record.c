@@ -222,4 +222,5 @@ const struct command command_record = {
 	.summary = "sample programs, write a profile (the default)",
 	.line = &command_line_record,
 	.run = run,
+	.power = POWER_RUN,
 };

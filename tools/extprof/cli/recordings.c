@@ -152,10 +152,12 @@ const struct command command_sql = {
 	.name = "sql",
 	.summary = "ask a recording in SQL",
 	.run = sql,
+	.power = POWER_FILES,
 };
 
 const struct command command_verify = {
 	.name = "verify",
 	.summary = "check that a recording is whole",
 	.run = verify,
+	.power = POWER_FILES,
 };

@@ -103,4 +103,5 @@ const struct command command_report = {
 	.summary = "show a recording, or write a profile of it",
 	.line = &command_line_report,
 	.run = run,
+	.power = POWER_FILES,
 };

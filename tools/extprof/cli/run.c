@@ -13,6 +13,7 @@
 
 #include "cli/clock.h"
 #include "cli/messages.h"
+#include "cli/power.h"
 
 #define MS 1000000ull
 /* When nothing is recorded any more, keys and signals are looked at so often, ms. */
@@ -148,6 +149,25 @@ static int begin(struct run *r, struct extprof_error *e)
 	return err;
 }
 
+static bool has_tracefs(void)
+{
+	return !access("/sys/kernel/tracing/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK);
+}
+
+static void give_back_power(const struct run *r)
+{
+	const struct extprof_recording_options *o = &r->options->recording;
+	bool from_outside = o->reader && (!strcmp(o->reader, "nonblocking") || !strcmp(o->reader, "stop"));
+	const struct power_needs needs = {
+		.processes = true,
+		.kernel = !from_outside || r->ops->begins_again,
+		.command = o->command,
+		.tracefs = (o->event_count || r->ops->begins_again) && !has_tracefs(),
+	};
+
+	power__give_back(&needs);
+}
+
 static void on_log(void *context, const char *line)
 {
 	char clean[1024];
@@ -170,6 +190,8 @@ int run__begin(struct run *r, struct extprof_error *e)
 	    (err = prepare_command(r, e)))
 		return err;
 	r->options->recording.interrupt_fd = &r->signals.interrupt_fd;
+	/* The command is there, and waits: it has all that extprof had. */
+	give_back_power(r);
 	return begin(r, e);
 }
 

@@ -33,6 +33,8 @@ struct run_ops {
 	bool takes_terminal;
 	/* A signal ends COMMAND and the run, as q would. */
 	bool ends_command;
+	/* There are further runs, with other options: what those may need is kept. */
+	bool begins_again;
 };
 
 struct run {

@@ -180,4 +180,5 @@ const struct command command_stat = {
 	.summary = "measure how programs do: CPU, GVL, garbage collection, allocations",
 	.line = &command_line_stat,
 	.run = run,
+	.power = POWER_RUN,
 };

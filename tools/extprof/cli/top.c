@@ -471,4 +471,5 @@ const struct command command_top = {
 	.summary = "show live what programs do, as top does",
 	.line = &command_line_top,
 	.run = run,
+	.power = POWER_RUN,
 };
