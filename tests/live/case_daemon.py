@@ -15,8 +15,8 @@ from case_rotate import folded_of, number, span_of, used
 from harness import case, check
 
 # linux/capability.h
-CAPABILITIES = {"CAP_DAC_READ_SEARCH": 2, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21, "CAP_CHECKPOINT_RESTORE": 40,
-                "CAP_SYS_RESOURCE": 24, "CAP_SYSLOG": 34, "CAP_PERFMON": 38, "CAP_BPF": 39}
+CAPABILITIES = {"CAP_DAC_READ_SEARCH": 2, "CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SYS_PTRACE": 19, "CAP_SYS_ADMIN": 21,
+                "CAP_CHECKPOINT_RESTORE": 40, "CAP_SYS_RESOURCE": 24, "CAP_SYSLOG": 34, "CAP_PERFMON": 38, "CAP_BPF": 39}
 UTC = "%Y-%m-%dT%H:%M:%SZ"
 
 

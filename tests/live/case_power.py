@@ -285,23 +285,26 @@ def container_without_ptrace(ctx):
     return "dump, stat and record of another root"
 
 
-@case(timeout=60)
+@case(timeout=90)
 def three_capabilities(ctx):
-    """CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone, as another user than the program's: probes, events, waits."""
+    """CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone, of a program of another user; the first two, of one of the same user."""
     directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
     try:
         os.chmod(directory, 0o777)
         extprof = shutil.copy(harness.EXTPROF, directory)
-        three = ["setpriv", "--reuid=%d" % USER, "--regid=%d" % GROUP, "--clear-groups", "--bounding-set=-all,+bpf,+perfmon,+sys_ptrace",
-                 "--inh-caps=-all,+bpf,+perfmon,+sys_ptrace", "--ambient-caps=-all,+bpf,+perfmon,+sys_ptrace"]
-        ruby = ctx.start(["setpriv", "--reuid=1", "--regid=1", "--clear-groups", harness.RUBY, "--disable=gems", "-e",
-                          "def hot = 1000.times { Object.new }\n$stdout.puts :ready; $stdout.flush\nloop { hot; sleep 0.001 }"], cwd="/")
-        ruby.expect("ready")
-        for mode in ("cpu", "wall", "gc", "alloc"):
-            p = ctx.start(three + [extprof, "-d", "0.5", "-m", mode, "-p", ruby.pid, "-o", os.path.join(directory, mode + ".folded")],
-                          stderr=subprocess.PIPE, cwd=directory)
-            out, err = p.communicate()
-            check(p.p.returncode == 0 and "hot" in out, "%s: status %d: %s%s", mode, p.p.returncode, out[-300:], err)
+        for user, names in ((1, "+bpf,+perfmon,+sys_ptrace"), (USER, "+bpf,+perfmon")):
+            only = ["setpriv", "--reuid=%d" % USER, "--regid=%d" % GROUP, "--clear-groups", "--bounding-set=-all," + names,
+                    "--inh-caps=-all," + names, "--ambient-caps=-all," + names]
+            ruby = ctx.start(["setpriv", "--reuid=%d" % user, "--regid=%d" % (1 if user == 1 else GROUP), "--clear-groups", harness.RUBY,
+                              "--disable=gems", "-e", "def hot = 1000.times { Object.new }\ndef rests = sleep(0.001)\n"
+                              "$stdout.puts :ready; $stdout.flush\nloop { hot; rests }"], cwd="/")
+            ruby.expect("ready")
+            for mode, method in (("cpu", "hot"), ("wall", "rests"), ("gc", "hot"), ("alloc", "hot"), ("syscall", "rests")):
+                p = ctx.start(only + [extprof, "-d", "0.5", "-m", mode, "-p", ruby.pid, "-o",
+                                      os.path.join(directory, "%s-%d.folded" % (mode, user))], stderr=subprocess.PIPE, cwd=directory)
+                out, err = p.communicate()
+                check(p.p.returncode == 0 and method in out and "read from outside" not in err, "%s: status %d: %s%s", mode,
+                      p.p.returncode, out[-300:], err)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return "modes cpu, wall, gc and alloc"
+    return "modes cpu, wall, gc, alloc and syscall of another user, and of the same user"

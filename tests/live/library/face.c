@@ -855,7 +855,22 @@ struct belongings {
 	sigset_t mask;
 	mode_t umask;
 	int fds;
+	char power[512];	/* lines of /proc/self/status */
 };
+
+/* Capabilities, and whether more can be gained. */
+static void look_at_power(char *to, size_t size)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[4096];
+	size_t n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if ((!strncmp(line, "Cap", 3) || !strncmp(line, "NoNewPrivs", 10)) && n < size)
+			n += (size_t)snprintf(to + n, size - n, "%s", line);
+	if (f)
+		fclose(f);
+}
 
 static void look(struct belongings *b)
 {
@@ -865,6 +880,7 @@ static void look(struct belongings *b)
 	sigprocmask(SIG_SETMASK, NULL, &b->mask);
 	b->umask = umask(0);
 	umask(b->umask);
+	look_at_power(b->power, sizeof(b->power));
 	for (int fd = 0; fd < 1024; fd++)
 		b->fds += lseek(fd, 0, SEEK_CUR) >= 0 || errno != EBADF;
 }
@@ -904,6 +920,7 @@ int main(int argc, char **argv)
 	claim(!memcmp(&before.mask, &after.mask, sizeof(before.mask)), "the mask of signals is as it was");
 	claim(before.umask == after.umask, "umask is as it was");
 	claim(before.fds == after.fds, "all descriptors are closed");
+	claim(before.power[0] && !strcmp(before.power, after.power), "capabilities are as they were");
 	printf("%d passed, %d failed\n", passed, failed);
 	return failed != 0;
 }
