@@ -52,11 +52,12 @@ TEST(power_of_admin_for_what_is_not_there)
 	CHECK(!(wanted((struct power_needs){ 0 }, ALL & ~CAP(CHECKPOINT_RESTORE)) & CAP(SYS_ADMIN)));
 }
 
-TEST(power_without_ptrace_stays_whole)
+TEST(power_that_reads_only_equals_stays_whole)
 {
 	const uint64_t container = CAP(CHOWN) | CAP(DAC_OVERRIDE) | CAP(NET_RAW) | CAP(MKNOD) | CAP(KILL);
 
-	CHECK(wanted((struct power_needs){ .processes = true, .kernel = true }, container) == container);
-	CHECK(wanted((struct power_needs){ .processes = true }, container) == container);
-	CHECK(wanted((struct power_needs){ 0 }, container) == (container & FILES));
+	CHECK(wanted((struct power_needs){ .processes = true, .kernel = true, .only_equals = true }, container) == container);
+	CHECK(wanted((struct power_needs){ .processes = true, .only_equals = true }, ALL) == ALL);
+	CHECK(wanted((struct power_needs){ .only_equals = true }, container) == (container & FILES));
+	CHECK(wanted((struct power_needs){ .processes = true }, container) == (container & PROCESSES));
 }

@@ -20,11 +20,7 @@ uint64_t power__wanted(const struct power_needs *n, uint64_t permitted)
 {
 	uint64_t wanted = FILES;
 
-	/*
-	 * Without CAP_SYS_PTRACE one may read only the processes of the own user that have no capability that one has not,
-	 * as all of them in a container: what is given back would be missing for that.
-	 */
-	if (n->processes && !(permitted & CAP(SYS_PTRACE)))
+	if (n->processes && n->only_equals)
 		return permitted;
 	if (n->processes)
 		wanted |= PROCESSES;

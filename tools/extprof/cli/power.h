@@ -23,6 +23,8 @@ struct power_needs {
 	bool tracefs;		/* is mounted, as it is needed and is not */
 	bool locked_memory;	/* maps in the kernel are charged to RLIMIT_MEMLOCK, which is raised: before Linux 5.11 */
 	bool admin;		/* perf refuses CAP_PERFMON alone */
+	bool only_equals;	/* processes can be read only if they have no capability that is not there, as in a container
+				 * without CAP_SYS_PTRACE: what is given back would be missing for that */
 };
 
 /* Of those that it has: a mask of 1 << CAP_ of linux/capability.h. */
@@ -30,8 +32,8 @@ uint64_t power__wanted(const struct power_needs *n, uint64_t permitted);
 
 /*
  * Keep what is needed, and have no way to get more: no capability is inheritable, ambient, or in the bounding set, and no
- * program that this process executes gains any.  One thread runs.  May be called again.  What of `admin` and
- * `locked_memory` is needed is found out here.
+ * program that this process executes gains any.  One thread runs.  May be called again.  `locked_memory`, `admin`
+ * and `only_equals` are found out here, the last two by trying.
  */
 void power__give_back(const struct power_needs *needs);
 
