@@ -1,16 +1,19 @@
 """The power of root that extprof keeps: of each command the capabilities that docs/security.md has, no way to more, and for a
 command that extprof starts all that it would have without."""
+import errno
 import fcntl
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 import case_pause
 import harness
+import seccomp
 from harness import case, check, until
 
 CAPS = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "kill": 5, "setgid": 6, "setuid": 7, "setpcap": 8,
@@ -25,7 +28,7 @@ F_SETPIPE_SZ = 1031
 
 
 def mask(names):
-    return sum(1 << CAPS[n] for n in names)
+    return sum(1 << CAPS[n] for n in set(names))
 
 
 def powers(pid):
@@ -53,10 +56,25 @@ def has_tracefs():
     return any(os.path.isdir("/sys/kernel/%s/events" % d) for d in ("tracing", "debug/tracing"))
 
 
-def perf_takes_perfmon():
-    """Kernels of some distributions want CAP_SYS_ADMIN while perf_event_paranoid is 3 or 4. This one is not asked then."""
-    with open("/proc/sys/kernel/perf_event_paranoid") as f:
-        return int(f.read()) <= 2
+def refused(type, pid, cpu):
+    """Does perf refuse an event of that type to who has CAP_PERFMON without CAP_SYS_ADMIN?"""
+    script = ("import ctypes, struct\n"
+              "attr = ctypes.create_string_buffer(struct.pack('IIQQ', %d, 128, 0, 1000000000), 128)\n"
+              "libc = ctypes.CDLL(None, use_errno=True)\n"
+              "print(libc.syscall(%d, attr, %d, %d, -1, 8), ctypes.get_errno())" % (type, seccomp.PERF_EVENT_OPEN, pid, cpu))
+    said = subprocess.run(["setpriv", "--bounding-set=-sys_admin", sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+    return int(said.split()[0]) < 0 and int(said.split()[1]) in (errno.EACCES, errno.EPERM)
+
+
+def probes_are_refused():
+    with open("/sys/bus/event_source/devices/uprobe/type") as f:
+        return refused(int(f.read()), -1, 0)
+
+
+def kernel(ctx):
+    """What programs in the kernel need here: some kernels want CAP_SYS_ADMIN for timers, and for probes without uprobe_multi."""
+    return KERNEL + (("sys_admin",) if refused(1, 0, -1) or (not ctx.one_link and probes_are_refused()) else ())
 
 
 def of_process(what, pid, names):
@@ -96,16 +114,16 @@ def of_reader(what, reader, names):
 def each_mode(ctx):
     """While it records, in each thread, and in its helpers."""
     check(os.geteuid() == 0, "this needs root")
-    check(perf_takes_perfmon(), "kernel.perf_event_paranoid is above 2")
+    most = kernel(ctx)
     ruby = ctx.ruby("-e", PROGRAM)
     ruby.expect("ready")
     admin = () if has_tracefs() else ("sys_admin",)
-    runs = [(("record", "-q", "-m", mode), KERNEL) for mode in ("cpu", "wall", "offcpu", "gvl", "alloc", "gc", "heap", "syscall")]
-    runs += [(("record", "-q", "-e", "page-faults"), KERNEL + admin), (("record", "-q", "-n"), KERNEL),
-             (("record", "-q", "--sources"), KERNEL), (("record", "-q", "--timer", "tick"), KERNEL),
-             (("record", "-q", "-m", "gc,alloc,wall", "--holder"), KERNEL),
+    runs = [(("record", "-q", "-m", mode), most) for mode in ("cpu", "wall", "offcpu", "gvl", "alloc", "gc", "heap", "syscall")]
+    runs += [(("record", "-q", "-e", "page-faults"), most + admin), (("record", "-q", "-n"), most),
+             (("record", "-q", "--sources"), most), (("record", "-q", "--timer", "tick"), most),
+             (("record", "-q", "-m", "gc,alloc,wall", "--holder"), most),
              (("record", "-q", "--reader", "nonblocking"), PROCESSES), (("record", "-q", "--reader", "stop"), PROCESSES),
-             (("top", "-b"), KERNEL), (("stat",), KERNEL), (("stat", "--reader", "nonblocking"), PROCESSES)]
+             (("top", "-b"), most), (("stat",), most), (("stat", "--reader", "nonblocking"), PROCESSES)]
     for args, names in runs:
         reader = ctx.extprof_start(*args, "-p", ruby.pid)
         until(lambda: harness.waits(reader.pid) or reader.p.poll() is not None, "%s does not wait" % (args,), 30)
@@ -120,6 +138,23 @@ def each_mode(ctx):
 
 
 @case(timeout=60)
+def probes_of_older_kernels(ctx):
+    """Without links of the kind uprobe_multi CAP_SYS_ADMIN is kept where perf wants it for probes, and the probes work."""
+    ctx.without_one_link()
+    ruby = ctx.ruby("-e", "def hot = 1000.times { Object.new }\n$stdout.puts :ready; $stdout.flush\nloop { hot }")
+    ruby.expect("ready")
+    for mode in ("cpu", "alloc"):
+        reader = ctx.extprof_start("-m", mode, "-p", ruby.pid, "-o", ctx.path("out.folded"))
+        ctx.attached(reader)
+        of_reader("-m " + mode, reader, kernel(ctx))
+        time.sleep(0.3)
+        reader.signal(signal.SIGINT)
+        out, err = reader.communicate()
+        check(reader.p.returncode == 0 and "hot" in out, "-m %s: status %d: %s", mode, reader.p.returncode, err)
+    return "perf wants %s for probes" % ("CAP_SYS_ADMIN" if "sys_admin" in kernel(ctx) else "CAP_PERFMON")
+
+
+@case(timeout=60)
 def daemon_and_dump(ctx):
     ctx.write("none.conf", "")
     ruby = ctx.ruby("-e", PROGRAM)
@@ -127,7 +162,7 @@ def daemon_and_dump(ctx):
     reader = ctx.extprof_start("daemon", "--config", ctx.path("none.conf"), ctx.path("history"))
     until(lambda: harness.timers(reader.pid) and harness.waits(reader.pid), "the daemon does not record", 30)
     # Its configuration can change.
-    names = KERNEL + (() if has_tracefs() else ("sys_admin",))
+    names = kernel(ctx) + (() if has_tracefs() else ("sys_admin",))
     of_reader("daemon", reader, names)
     ctx.write("none.conf", "mode = cpu,wall,event\nevent = sched:sched_process_fork\n")
     reader.signal(signal.SIGHUP)
@@ -186,7 +221,7 @@ def of_files(ctx):
     runs = [(("report", recording), FILES, "hot"), (("report", recording, "-f", "folded", "-o", "-"), FILES, "hot"),
             (("diff", recording, recording), FILES, ""), (("annotate", recording, "Object#hot"), FILES, "hot"),
             (("sql", recording, "select count(*) from samples"), FILES, ""), (("verify", recording), FILES, ""),
-            (("doctor",), KERNEL, "CAP_BPF"), (("dump", "-p", ruby.pid), PROCESSES, "hot")]
+            (("doctor",), kernel(ctx), "CAP_BPF"), (("dump", "-p", ruby.pid), PROCESSES, "hot")]
     seen = []
     for args, names, says in runs:
         pipe = Full()
@@ -255,7 +290,7 @@ def command_of_another_user_is_ended(ctx):
                                "loop { 100.times { } }", env={"SUDO_UID": str(USER), "SUDO_GID": str(GROUP)}, cwd="/")
     reader.expect(str(USER))
     ctx.attached(reader)
-    of_reader("record -- COMMAND", reader, KERNEL + ("kill",))
+    of_reader("record -- COMMAND", reader, kernel(ctx) + ("kill",))
     reader.signal(signal.SIGTERM)
     reader.expect("told")
     reader.communicate()
@@ -289,6 +324,9 @@ def container_without_ptrace(ctx):
 def three_capabilities(ctx):
     """CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE alone, of a program of another user; the first two, of one of the same user."""
     directory = tempfile.mkdtemp(prefix="extprof-test-", dir="/tmp")
+    modes = [("cpu", "hot"), ("wall", "rests"), ("syscall", "rests")]
+    if ctx.one_link or not probes_are_refused():
+        modes += [("gc", "hot"), ("alloc", "hot")]
     try:
         os.chmod(directory, 0o777)
         extprof = shutil.copy(harness.EXTPROF, directory)
@@ -299,7 +337,7 @@ def three_capabilities(ctx):
                               "--disable=gems", "-e", "def hot = 1000.times { Object.new }\ndef rests = sleep(0.001)\n"
                               "$stdout.puts :ready; $stdout.flush\nloop { hot; rests }"], cwd="/")
             ruby.expect("ready")
-            for mode, method in (("cpu", "hot"), ("wall", "rests"), ("gc", "hot"), ("alloc", "hot"), ("syscall", "rests")):
+            for mode, method in modes:
                 p = ctx.start(only + [extprof, "-d", "0.5", "-m", mode, "-p", ruby.pid, "-o",
                                       os.path.join(directory, "%s-%d.folded" % (mode, user))], stderr=subprocess.PIPE, cwd=directory)
                 out, err = p.communicate()
@@ -307,4 +345,4 @@ def three_capabilities(ctx):
                       p.p.returncode, out[-300:], err)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return "modes cpu, wall, gc, alloc and syscall of another user, and of the same user"
+    return "modes %s of another user, and of the same user" % ", ".join(mode for mode, _ in modes)

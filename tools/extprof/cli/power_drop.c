@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/uprobe_multi.h"
 #include "cli/power.h"
 
 #define CAPS_MAX 64
@@ -68,14 +69,48 @@ static bool may_open_timer(cap_t state, uint64_t effective)
 	return fd >= 0;
 }
 
-/* Kernels of some distributions refuse CAP_PERFMON while kernel.perf_event_paranoid is 3 or 4. */
+/* An event for a probe in no file. */
+static bool may_open_probe(cap_t state, uint64_t effective, uint32_t type)
+{
+	struct perf_event_attr attr = { .type = type, .size = sizeof(attr) };
+	int fd;
+
+	if (!set_effective(state, effective))
+		return false;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != EACCES && errno != EPERM);
+}
+
+/* perf's number for probes in programs; 0: it has none. */
+static uint32_t probe_type(void)
+{
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	unsigned int type = 0;
+
+	if (f && fscanf(f, "%u", &type) != 1)
+		type = 0;
+	if (f)
+		fclose(f);
+	return type;
+}
+
+/*
+ * Kernels of some distributions refuse CAP_PERFMON while kernel.perf_event_paranoid is 3 or 4.  And those that were mended for
+ * CVE-2025-38466 refuse it for probes, unless they are attached by links of the kind uprobe_multi.
+ */
 static bool perf_wants_admin(cap_t state, const struct power_needs *n, uint64_t permitted, uint64_t effective)
 {
 	uint64_t admin = 1ull << CAP_SYS_ADMIN, wanted = power__wanted(n, permitted);
 	bool wants = false;
 
 	if (n->kernel && effective & admin & ~wanted) {
-		wants = !may_open_timer(state, wanted & effective) && may_open_timer(state, (wanted | admin) & effective);
+		uint32_t type = uprobe_multi__exists() ? 0 : probe_type();
+
+		wants = (!may_open_timer(state, wanted & effective) && may_open_timer(state, (wanted | admin) & effective)) ||
+			(type && !may_open_probe(state, wanted & effective, type) &&
+			 may_open_probe(state, (wanted | admin) & effective, type));
 		set_effective(state, effective);
 	}
 	return wants;

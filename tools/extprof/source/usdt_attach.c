@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <pthread.h>
@@ -7,63 +6,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/uprobe_multi.h"
 #include "source/permission.h"
 #include "source/usdt.h"
-
-/* linux/bpf.h of Linux 6.6.  Headers that programs are built with are older. */
-#define ATTACH_UPROBE_MULTI 48	/* BPF_TRACE_UPROBE_MULTI */
-
-struct uprobe_multi {		/* the part of union bpf_attr for BPF_LINK_CREATE */
-	uint32_t program, target, attach_type, flags;
-	uint64_t path, offsets, semaphores, cookies;
-	uint32_t count, multi_flags, pid, zero;
-};
 
 /* More threads than this would not make it faster: the kernel lets about so many wait for one moment. */
 #define CLOSERS_MAX 128u
 #define CLOSER_STACK (64u << 10)
 #define LINKS_MAX (1u << 20)
 
-static int create_multi(int program, const char *path, const uint64_t *offsets, const uint64_t *semaphores, uint32_t count)
-{
-	struct uprobe_multi attr = {
-		.program = (uint32_t)program, .attach_type = ATTACH_UPROBE_MULTI,
-		.path = (uintptr_t)path, .offsets = (uintptr_t)offsets, .semaphores = (uintptr_t)semaphores, .count = count,
-	};
-	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-
-	return fd < 0 ? -errno : fd;
-}
-
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 static bool has_multi;
 
-/* Such a kernel says of a directory that it is no file.  Others know no such link. */
 static void look_for_multi(void)
 {
-	const struct bpf_insn nothing[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = ATTACH_UPROBE_MULTI);
-	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "extprof_multi", "GPL", nothing, 2, &opts);
-	const uint64_t offset = 0;
-
-	if (program < 0)
-		return;
-	has_multi = create_multi(program, "/", &offset, NULL, 1) == -EBADF;
-	close(program);
+	has_multi = uprobe_multi__exists();
 }
 
 void usdt__prepare(struct bpf_program *program)
 {
 	pthread_once(&looked, look_for_multi);
 	if (has_multi)
-		bpf_program__set_expected_attach_type(program, ATTACH_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(program, UPROBE_MULTI_ATTACH);
 }
 
 static int attach_all(struct bpf_program *program, const char *path, const struct usdt_place *places, uint32_t count,
@@ -76,7 +43,7 @@ static int attach_all(struct bpf_program *program, const char *path, const struc
 		offsets[i] = places[i].offset;
 		semaphores[i] = places[i].semaphore;
 	}
-	fd = create_multi(bpf_program__fd(program), path, offsets, semaphores, count);
+	fd = uprobe_multi__create(bpf_program__fd(program), path, offsets, semaphores, count);
 	if (fd < 0)
 		return fd;
 	links->all = fd;
@@ -104,7 +71,7 @@ static int attach_each(struct bpf_program *program, const char *path, const stru
 int usdt__attach(struct bpf_program *program, int fd, const struct usdt_place *places, uint32_t count,
 		 struct usdt_links *links, struct diag *d)
 {
-	bool multi = bpf_program__expected_attach_type(program) == ATTACH_UPROBE_MULTI;
+	bool multi = bpf_program__expected_attach_type(program) == UPROBE_MULTI_ATTACH;
 	char path[64];
 	int err;
 
@@ -117,8 +84,13 @@ int usdt__attach(struct bpf_program *program, int fd, const struct usdt_place *p
 	links->attached = !err;
 	if (!err)
 		return 0;
-	if (err == -EPERM || err == -EACCES)
-		return permission__missing(d, err, "attach a BPF program to a probe");
+	if (err == -EPERM || err == -EACCES) {
+		permission__missing(d, err, "attach a BPF program to a probe");
+		if (!multi)
+			diag__hint(d, "run extprof as root, or give it the capability CAP_SYS_ADMIN too: before Linux 6.6 kernels that "
+				   "were mended since July 2025 want it for probes");
+		return err;
+	}
 	diag__set(d, DIAG_NO_BPF, -err, "cannot attach to a probe of the program: %s", strerror(-err));
 	diag__hint(d, "probes need a kernel with CONFIG_UPROBE_EVENTS");
 	return err;
