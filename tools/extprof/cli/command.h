@@ -15,7 +15,7 @@ struct command {
 	/* argv[0] is how messages call the command.  `implied`: its name was left out. Returns the
 	 * exit status. */
 	int (*run)(int argc, char **argv, bool implied);
-	enum power_time power;
+	enum power_time power;	/* 0: as POWER_FILES */
 };
 
 extern const struct command command_record, command_dump, command_stat, command_top, command_doctor, command_report, command_sql,
