@@ -1201,6 +1201,15 @@ EXTPROF_API int extprof_recorded_requests(struct extprof_recorded *r, const char
 					  struct extprof_error *error);
 
 /*
+ * How much of each recording `method` has, with what it calls: a row for each, in the order of time, with the change against
+ * the row before that has samples, and the noise of sampling as for extprof_recorded_diff().  `method`: a name, with * and ?.
+ * Of the options: one mode, times, filters, metric, idle, width and color.  `format`: as for extprof_recorded_requests().
+ */
+EXTPROF_API int extprof_recorded_trend(struct extprof_recorded *r, const char *method, const char *format,
+				       const struct extprof_recorded_options *options, FILE *to,
+				       struct extprof_error *error);
+
+/*
  * Before and after.  What the noise of sampling can have made is marked, by the rule that docs/recording.md states.
  */
 struct extprof_diff_options {

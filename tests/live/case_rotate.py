@@ -3,6 +3,7 @@ import collections
 import datetime
 import glob
 import json
+import json
 import os
 import re
 import resource
@@ -213,6 +214,44 @@ def calls_are_in_the_file_of_their_time(ctx):
     check(min(counted.values()) > 300, "%s", counted)
     held = sorted(float(ms) for ms in re.findall(r"no sample was taken for ([0-9.]+) ms", said))
     return "%d files, %s; %.1f ms between two files" % (len(paths), counted, held[len(held) // 2])
+
+
+@case(timeout=90)
+def trend_of_a_method(ctx):
+    """A row for each file, with what SQL has of it and what the program's clocks say; the change is told where the program changed."""
+    ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
+    ruby.expect("ready")
+    reader = begin(ctx, ruby.pid, "-m", "cpu", "-F", "999", "--rotate", "1s")
+    until_files(ctx, 4)
+    changed = time.monotonic_ns()
+    ruby.tell("hide")
+    until_files(ctx, 8)
+    end(reader)
+    spans, paths = log_of(ruby), files_of(ctx)
+    run = ctx.extprof("report", os.path.dirname(paths[0]), "--trend", "Object#alph?", "-f", "json")
+    check(run.status == 0, "report: status %d: %s", run.status, run.err)
+    rows = json.loads(run.out)["recordings"]
+    check([os.path.basename(r["recording"]) for r in rows] == [os.path.basename(p) for p in paths], "rows: %s", rows)
+    decided = []
+    for path, row in zip(paths, rows):
+        since, until = span_of(ctx, path)
+        got = number(ctx, path, "SELECT coalesce(sum(value), 0) FROM samples WHERE mode='cpu' AND stack_text(stack) || ';' LIKE "
+                     "'%Object#alpha;%'")
+        check(row["of_it"] == got, "%s has %d, SQL %d", path, row["of_it"], got)
+        check(row["all"] == number(ctx, path, "SELECT sum(value) FROM samples WHERE mode='cpu'"), "%s: all is %d", path, row["all"])
+        near("alpha in " + path, row["of_it"], used(spans, "alpha", since, until), 0.1, 3e7)
+        decided += [until > changed] if row["decided"] else []
+        if until < changed - 1e8:
+            check(0.5 < row["share"] < 0.8, "%s: a share of %.3f, not of 2/3", path, row["share"])
+        if since > changed + 2e8:
+            check(row["share"] == 0, "%s: a share of %.3f after the end", path, row["share"])
+    # What lies on both sides of the change can differ from both.
+    check(decided and all(decided) and len(decided) <= 2, "changes are told at %s: %s", decided, rows)
+    text = ctx.extprof("report", *paths, "--trend", "Object#alpha").out.splitlines()
+    check(len(text) == 3 + len(paths) and text[2].split()[0][:2] == "20", "%s", text)
+    typo = ctx.extprof("report", *paths, "--trend", "Object#alhpa")
+    check(typo.status == 74 and "no stack of the recordings has a method of that name" in typo.err and not typo.out, "%s", typo.err)
+    return "shares %s" % ["%.2f" % r["share"] for r in rows]
 
 
 def clock(zone, at, form="%H:%M:%S"):

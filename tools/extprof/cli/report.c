@@ -14,6 +14,7 @@ struct writing {
 	struct extprof_recorded_options options;
 	const char *format;
 	bool requests;		/* a table of them, or of their times */
+	const char *trend;	/* of this method; NULL: a profile */
 };
 
 /* The format, if it was not named: by the suffix of the output. */
@@ -31,6 +32,8 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 	struct writing *w = context;
 	bool text = !strcmp(w->format, "summary");
 
+	if (w->trend)
+		return extprof_recorded_trend(w->files.recorded, w->trend, text ? "text" : w->format, &w->options, to, e);
 	if (w->requests) {
 		int err = extprof_recorded_requests(w->files.recorded, text ? "text" : w->format, &w->options, to, e);
 
@@ -76,6 +79,7 @@ static int report(struct writing *w, const struct options *o)
 		return STATUS_USAGE;
 	set_options(w, o);
 	w->requests = options__has(o, OPTION_REQUESTS) || w->options.requests_by;
+	w->trend = o->values[OPTION_TREND].text;
 	return recorded__write(output, write_to, w, &e) ? message__fail(&e) : STATUS_OK;
 }
 

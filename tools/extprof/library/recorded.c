@@ -104,7 +104,7 @@ int extprof_recorded_add(struct extprof_recorded *r, const char *path, struct ex
 	return 0;
 }
 
-static int times_of(struct recording_reader *reader, uint64_t *begin, uint64_t *end, struct extprof_error *error)
+int recorded__times(struct recording_reader *reader, uint64_t *begin, uint64_t *end, struct extprof_error *error)
 {
 	struct diag d = { 0 };
 	bool sleeps = !recording_reader__awake(reader);
@@ -119,12 +119,12 @@ static int times_of(struct recording_reader *reader, uint64_t *begin, uint64_t *
 
 int extprof_recorded_times(struct extprof_recorded *r, uint64_t *begin, uint64_t *end, struct extprof_error *error)
 {
-	int err = times_of(r->readers[0], begin, end, error);
+	int err = recorded__times(r->readers[0], begin, end, error);
 
 	for (uint32_t i = 1; i < r->count && !err; i++) {
 		uint64_t first, last;
 
-		err = times_of(r->readers[i], &first, &last, error);
+		err = recorded__times(r->readers[i], &first, &last, error);
 		if (err)
 			break;
 		*begin = first < *begin ? first : *begin;

@@ -10,6 +10,8 @@
 struct recording_reader *recorded__reader(const struct extprof_recorded *r);
 /* All of them. */
 struct recording_reader *const *recorded__readers(const struct extprof_recorded *r, uint32_t *count);
+/* As extprof_recorded_times(), of one of them. */
+int recorded__times(struct recording_reader *reader, uint64_t *begin, uint64_t *end, struct extprof_error *error);
 /* Reading begins: several recordings have more time than one. */
 void recorded__start_time(struct extprof_recorded *r);
 /* 0, or -EINVAL with *error: there are several. */

@@ -187,6 +187,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "first a table of requests by the value of label KEY: how many, p50, p95, p99, the longest, and what their time "
 		"is on average, of all and of the slow ones.  KEY makes a request, unless --request-label says another one; with --format "
 		"json or table only that" },
+	[OPTION_TREND] = { "trend", "", "METHOD", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = REPORT, .brief_in = REPORT,
+		.brief = "only how much of each recording METHOD has",
+		.help = "only a table of the recordings in the order of time: how much of each METHOD and what it calls have, a name with "
+		"* and ?, and whether that changed by more than the noise of sampling; also with --format json or table" },
 	[OPTION_INVERT] = { "invert", .group = OPTION_SHOW, .commands = REPORT, .brief_in = REPORT,
 		.brief = "stacks with the innermost frame first",
 		.help = "stacks with the innermost frame first: what ran, then what called it" },

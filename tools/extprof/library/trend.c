@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A method over many recordings. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/trend.h"
+#include "library/error.h"
+#include "library/recorded.h"
+#include "library/settings.h"
+
+static const struct {
+	const char *name;
+	int (*write)(const struct trend *t, FILE *to);
+} formats[] = {
+	{ "text", trend__write_text },
+	{ "table", trend__write_table },
+	{ "json", trend__write_json },
+};
+
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+/* A recording, and when it began. */
+struct moment_of {
+	struct recording_reader *reader;
+	struct trend_row row;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct moment_of *x = a, *y = b;
+
+	if (x->row.begin != y->row.begin)
+		return x->row.begin < y->row.begin ? -1 : 1;
+	return strcmp(x->row.name, y->row.name);
+}
+
+/* 0 or -errno with *error.  The caller frees the list in both cases. */
+static int put_in_order(struct extprof_recorded *recorded, struct moment_of **list, uint32_t *count, struct extprof_error *error)
+{
+	struct recording_reader *const *readers = recorded__readers(recorded, count);
+	int err = 0;
+
+	*list = calloc(*count, sizeof(**list));
+	if (!*list)
+		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < *count && !err; i++) {
+		struct moment_of *m = &(*list)[i];
+
+		m->reader = readers[i];
+		m->row.name = recording_reader__name(readers[i]);
+		err = recorded__times(readers[i], &m->row.begin, &m->row.end, error);
+	}
+	if (!err && *count)
+		qsort(*list, *count, sizeof(**list), by_begin);
+	return err;
+}
+
+/* Each beside the one before that has something. */
+static int add_all(struct trend *t, const struct moment_of *list, uint32_t count, const struct recording_filter *filter,
+		   const char *metric, struct extprof_error *error)
+{
+	struct recording_reader *before = NULL;
+	uint64_t sum = 0, found = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct recording_reader *const readers[2] = { before ? before : list[i].reader, list[i].reader };
+		struct report reports[2];
+		struct diag d = { 0 };
+		int err = recording_profile__compare(readers, filter, metric, reports, &d);
+
+		if (err)
+			return error__from(error, err, &d);
+		err = trend__add(t, &list[i].row, reports, !before);
+		if (reports[1].samples)
+			before = list[i].reader;
+		sum += reports[1].samples;
+		found += err ? 0 : t->rows[t->count - 1].part;
+		report__free(&reports[0]);
+		report__free(&reports[1]);
+		if (err)
+			return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the trend");
+	}
+	if (!sum)
+		return error__set(error, DIAG_RECORDING, ENODATA, "the recordings have no such samples");
+	return found ? 0 : error__set(error, DIAG_RECORDING, ENODATA, "no stack of the recordings has a method of that name");
+}
+
+int extprof_recorded_trend(struct extprof_recorded *recorded, const char *method, const char *name,
+			   const struct extprof_recorded_options *options, FILE *to, struct extprof_error *error)
+{
+	struct extprof_recorded_options o;
+	struct recording_filter filter = { .count = 0 };
+	struct trend t = { .method = method };
+	struct moment_of *list = NULL;
+	size_t format = 0;
+	uint32_t count;
+	int err;
+
+	while (format < FORMATS && strcmp(formats[format].name, name))
+		format++;
+	if (format == FORMATS)
+		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of a trend: text, table or json", name);
+	if (!*method)
+		return error__set(error, DIAG_USAGE, EINVAL, "a trend is that of a method: its name is empty");
+	err = options__copy(&o, sizeof(o), options, error);
+	if (err)
+		return err;
+	filter.modes = o.modes;
+	filter.shows_idle = o.idle;
+	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
+	if (!err)
+		err = recorded__set_span(&filter.span, &(struct recording_span){ o.since, o.until, o.since_at, o.until_at }, error);
+	if (err)
+		return err;
+	filter.second = filter.span;
+	t.width = o.width;
+	t.color = o.color;
+	err = put_in_order(recorded, &list, &count, error);
+	if (!err)
+		err = add_all(&t, list, count, &filter, o.metric, error);
+	if (!err && (err = formats[format].write(&t, to)))
+		error__of_writer(error, err, "trend");
+	trend__free(&t);
+	free(list);
+	return err;
+}
