@@ -449,7 +449,16 @@ struct extprof_recording_files {
 	const char *path;	/* of the file that is written, or was at last; NULL: none.  Until the next call of any function
 				 * for this recording */
 	uint64_t made, removed;	/* files so far; with that one */
+	unsigned int rate;	/* samples per second and CPU of that one */
 };
+/*
+ * With `rotate`, after the begin: the file ends in the next step in which it has a sample, and another one begins, with so
+ * many samples per second; 0: as before.  Each file has one rate.  Sampling pauses for the change of the rate, and the next
+ * file knows of that pause.  A rate that is refused is told in the log, and the one of before stays.  why: with which the
+ * file ends, 63 bytes of it; NULL: as others.  0; -EINVAL: there is no such file.
+ */
+EXTPROF_API int extprof_recording_next_file(struct extprof_recording *recording, uint32_t rate, const char *why,
+					    struct extprof_error *error);
 /* 0 or -EINVAL. */
 EXTPROF_API int extprof_recording_files(const struct extprof_recording *recording, struct extprof_recording_files *files);
 

@@ -1,6 +1,7 @@
 """extprof daemon: what it has recorded is there afterwards, by the clock, whatever happened to it."""
 import datetime
 import glob
+import json
 import os
 import re
 import signal
@@ -100,6 +101,103 @@ def goes_on_after_kill(ctx):
     run = ctx.extprof("report", ctx.path("history"), "-m", "cpu", "-f", "folded", "--since", at(killed - 10))
     check(run.status == 0 and sum(folded_of(run).values()) > 0, "status %d: %s", run.status, run.err)
     return "%d files before, %d after; nothing for %.1f s" % (len(before), len(files(ctx)), time.time() - killed)
+
+
+# Each stack is another one: what a sample of it takes extprof is more than what it does besides.
+BURNS = """
+def burn(n) = n.zero? ? 1.upto(200) { |i| i * i } : rand(2).zero? ? left(n - 1) : right(n - 1)
+def left(n) = burn(n)
+def right(n) = burn(n)
+loop { burn(80) }
+"""
+
+
+def own_use(daemon, seconds):
+    """Shares of a CPU that extprof uses, by /proc: for samples, and in all.  What other processes of the machine begin costs it
+    time in the kernel, and what it makes of samples is not there."""
+    def used():
+        with open("/proc/%d/stat" % daemon.pid) as f:
+            user, system = map(int, f.read().rpartition(")")[2].split()[11:13])
+        return user / os.sysconf("SC_CLK_TCK"), (user + system) / os.sysconf("SC_CLK_TCK")
+    begin, at = used(), time.monotonic()
+    time.sleep(seconds)
+    end, passed = used(), time.monotonic() - at
+    return (end[0] - begin[0]) / passed, (end[1] - begin[1]) / passed
+
+
+def time_of(ctx, paths, method):
+    """What samples of a method stand for, ns."""
+    return sum(number(ctx, p, "SELECT coalesce(sum(value), 0) FROM samples WHERE mode='cpu' AND stack_text(stack)||';' LIKE '%%Object#%s;%%'"
+                      % method) for p in paths)
+
+
+def recorded_of(ctx, path):
+    """From when to when, and the pause for the rate before, ns."""
+    begin, end = span_of(ctx, path)
+    paused = number(ctx, path, "SELECT coalesce(sum(number), 0) FROM events WHERE kind=(SELECT id FROM strings WHERE text='paused')")
+    return begin + paused, end + paused, paused
+
+
+@case(timeout=300)
+def keeps_its_budget(ctx):
+    """Above it the rate becomes lower and extprof's CPU time with it, by /proc; without the load it becomes higher again. At each
+    rate samples stand for the program's own clock, and so does the report of all."""
+    burners = [ctx.ruby(ctx.write("spans-burn.rb", BURNS)) for _ in range(2)]
+    options = ["--name", "spans*", "-m", "cpu", "-F", "1249"]
+    first = start(ctx, *options, folder="first")
+    time.sleep(3)
+    before = own_use(first, 4)
+    end(first)
+    budget = round(100 * 0.4 * before[1], 2)
+    ruby = ctx.ruby(ctx.write("spans.rb", case_rotate.PROGRAM))
+    ruby.expect("ready")
+    daemon = start(ctx, *options, "--budget", "%s%%/2s" % budget)
+    case_pause.says(daemon, "samples a second instead of 1249", timeout=60)
+    harness.until(lambda: len(files(ctx)) == 2, "there is no second file", timeout=30)
+    after = own_use(daemon, 4)
+    # It goes on for a while at that rate, and then there is room.
+    for burner in burners:
+        burner.kill()
+    time.sleep(3)
+    quiet = own_use(daemon, 6)[1]
+    # Twice as much would have to be within the budget: it is not if others of this machine begin processes all the time.
+    goes_up = 100 * 2 * quiet < 0.6 * budget
+    if goes_up:
+        case_pause.says(daemon, "there is room for", timeout=90)
+        case_pause.says(daemon, "records into", timeout=30)
+        time.sleep(4)
+    end(daemon)
+    spans, paths = case_rotate.log_of(ruby), files(ctx)
+    case_rotate.verify(ctx, paths)
+    report = json.loads(ctx.extprof("report", ctx.path("history"), "-m", "cpu", "-f", "json").ok().out)
+    rates = [round(r["rate"]) for r in report["recordings"]]
+    check(rates[0] == 1249 and rates[1] < 625 and (not goes_up or max(rates[2:]) > min(rates)), "rates %s", rates)
+    check(report["recordings"][0]["ended"].startswith("%d Hz: extprof used" % rates[1]), "%s", report["recordings"][0]["ended"])
+    check(report["modes"][0]["unit"] == "ns", "%s", report["modes"][0])
+    check(after[0] < 0.6 * before[0], "%.1f %% of a CPU for samples before, %.1f %% after, budget %s %%", 100 * before[0], 100 * after[0], budget)
+    errors = {}
+    for rate in sorted(set(rates), reverse=True):
+        these = [p for p, r in zip(paths, rates) if r == rate]
+        for method in ("alpha", "beta"):
+            got = time_of(ctx, these, method)
+            truth = sum(used(spans, method, *recorded_of(ctx, p)[:2]) for p in these)
+            # What is at the borders of a file is a part of a piece of work.
+            errors[rate, method] = abs(got - truth) / max(truth, 1)
+            check(abs(got - truth) <= 0.15 * truth + 5e7, "%s at %d: %.2f s by samples, %.2f s by its clock", method, rate, got / 1e9, truth / 1e9)
+    text = ctx.extprof("report", ctx.path("history"), "-m", "cpu", "-f", "folded", "--unit", "ns").ok()
+    for method, ns in folded_of(text).items():
+        check(ns == time_of(ctx, paths, method), "%s: %d ns of all, and %d of each", method, ns, time_of(ctx, paths, method))
+    summary = ctx.extprof("report", ctx.path("history"), "-m", "cpu").ok().out
+    check("   rate  recording" in summary and "Hz: extprof used" in summary, "%s", summary[:1500])
+    refused = ctx.extprof("report", ctx.path("history"), "-m", "cpu", "--unit", "samples")
+    check(refused.status == harness.USAGE and "at another rate" in refused.err, "%d: %s", refused.status, refused.err)
+    up = "" if goes_up else " (not higher again: others of this machine keep extprof at %.1f %%)" % (100 * quiet)
+    pauses = [recorded_of(ctx, p)[2] / 1e6 for p in paths[1:]]
+    check(all(0 < pause < 5000 for pause in pauses), "pauses of %s ms", pauses)
+    return "%.1f + %.1f %% of a CPU at 1249 Hz, %.1f + %.1f %% at %d Hz, budget %s %%; rates %s%s; pauses of %s ms; %.1f %% off at most" % (
+        100 * before[0], 100 * (before[1] - before[0]), 100 * after[0], 100 * (after[1] - after[0]), rates[1], budget, rates, up,
+        ", ".join("%.0f" % pause for pause in pauses),
+        100 * max(errors.values()))
 
 
 @case(timeout=120)

@@ -209,8 +209,12 @@ def that_do_not_fit(ctx):
              "mode gc": record(ctx, "b", "more.extprof", "-m", "cpu,gc", seconds="300ms")}
     out = ctx.path("out.folded")
     for why, path in other.items():
-        run = ctx.extprof("report", good, path, "-o", out)
+        run = ctx.extprof("report", good, path, "-o", out, *["--unit", "samples"] * (why == "rate"))
         check(run.status == harness.USAGE and why in run.err and path in run.err, "%s: %d: %s", why, run.status, run.err)
+    # Times of two rates have a sum.
+    both = sum(int(line.rpartition(" ")[2]) for line in report(ctx, [good, other["rate"]], "-f", "folded", "--unit", "ns").splitlines())
+    each = sum(int(ctx.extprof("sql", "-H", path, "SELECT sum(value) FROM samples").ok().out) for path in (good, other["rate"]))
+    check(both == each, "%d ns, and %d of each", both, each)
     # It fits if it is left out.
     report(ctx, [good, other["mode gc"]], "-m", "cpu")
     copy = ctx.path("copy.extprof")

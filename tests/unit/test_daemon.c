@@ -15,6 +15,10 @@
 #include "daemon/config.h"
 #include "daemon/folder.h"
 #include "daemon/notify.h"
+#include "daemon/own_cost.h"
+#include "options/table.h"
+
+#define SECOND 1000000000ull
 
 static char why[256];
 
@@ -277,4 +281,113 @@ TEST(daemon_notifies)
 	CHECK_INT(notify__interval(), 0);
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");
+}
+
+/* -- what it costs itself --------------------------------------------------------------------------- */
+
+TEST(daemon_budget_values)
+{
+	double share;
+	uint64_t window;
+
+	CHECK(!value__budget("1%", &share, &window) && share > 0.00999 && share < 0.01001 && window == 60 * SECOND);
+	CHECK(!value__budget("2.5%/30s", &share, &window) && share == 0.025 && window == 30 * SECOND);
+	CHECK(!value__budget("100%/1m", &share, &window) && share == 1);
+	CHECK_INT(value__budget("1", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("%", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("0%", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("101%", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("1%/", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("1%/10ms", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("1%/2h", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("1%x", &share, &window), -EINVAL);
+	CHECK_INT(value__budget("nan%", &share, &window), -EINVAL);
+}
+
+static struct own_cost cost;
+static uint64_t at;
+static double used;
+
+/* A window in which it used that share of a CPU; the new rate counts at once.  What it says. */
+static enum own_cost_change window(double share)
+{
+	enum own_cost_change change;
+	uint32_t rate;
+	double seen;
+
+	/* It looks more often than a window is over. */
+	for (int i = 0; i < 4; i++) {
+		at += 15 * SECOND;
+		used += 15 * share;
+		change = own_cost__look(&cost, at, used, &rate, &seen);
+		if (i < 3 && change != OWN_COST_SAME)
+			return (enum own_cost_change)99;
+	}
+	if (rate != cost.rate)
+		own_cost__changed(&cost, rate, at, used);
+	return change;
+}
+
+static void begin_cost(double share, uint32_t rate)
+{
+	at = 1000 * SECOND;
+	used = 7;
+	own_cost__begin(&cost, share, 60 * SECOND, rate, at, used);
+	/* That of the start. */
+	window(0.9);
+}
+
+TEST(daemon_lowers_its_rate)
+{
+	begin_cost(0.01, 19);
+	/* One window is no reason, two are. */
+	CHECK(window(0.03) == OWN_COST_SAME && window(0.005) == OWN_COST_SAME && window(0.03) == OWN_COST_SAME && cost.rate == 19);
+	CHECK(window(0.03) == OWN_COST_LOWER);
+	/* 9 would be 1.5 %, 4 is 0.75 %. */
+	CHECK_INT(cost.rate, 4);
+	/* There is room for twice as much in five windows. */
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(window(0.003), OWN_COST_SAME);
+	CHECK_INT(window(0.0045), OWN_COST_SAME);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(window(0.003), OWN_COST_SAME);
+	CHECK_INT(window(0.003), OWN_COST_HIGHER);
+	CHECK_INT(cost.rate, 9);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(window(0), OWN_COST_SAME);
+	CHECK_INT(window(0), OWN_COST_HIGHER);
+	CHECK_INT(cost.rate, 19);
+	for (int i = 0; i < 20; i++)
+		CHECK_INT(window(0), OWN_COST_SAME);
+	CHECK_INT(cost.rate, 19);
+}
+
+/* Other things cost: a low rate would tell less for nothing. */
+TEST(daemon_rate_that_does_not_help)
+{
+	begin_cost(0.01, 100);
+	CHECK(window(0.03) == OWN_COST_SAME && window(0.03) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 25);
+	CHECK(window(0.028) == OWN_COST_SAME && window(0.027) == OWN_COST_BACK);
+	CHECK_INT(cost.rate, 100);
+	for (int i = 0; i < 29; i++)
+		CHECK_INT(window(0.03), OWN_COST_SAME);
+	CHECK_INT(window(0.03), OWN_COST_LOWER);
+	/* This time it helps, and more is needed. */
+	CHECK(window(0.012) == OWN_COST_SAME && window(0.012) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 12);
+}
+
+TEST(daemon_lowest_rate)
+{
+	begin_cost(0.0001, 3);
+	CHECK(window(0.5) == OWN_COST_SAME && window(0.5) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 1);
+	CHECK(window(0.2) == OWN_COST_SAME && window(0.2) == OWN_COST_LOWEST && window(0.2) == OWN_COST_SAME);
+	CHECK_INT(cost.rate, 1);
+	/* Without a budget nothing changes. */
+	begin_cost(0, 19);
+	for (int i = 0; i < 10; i++)
+		CHECK_INT(window(2), OWN_COST_SAME);
+	CHECK_INT(cost.rate, 19);
 }

@@ -336,9 +336,27 @@ TEST(together_what_does_not_fit)
 	set_up();
 	c.file = "test_together_c.extprof";
 	c.period = SECOND / 99;
-	refused(&c, "at another rate than test_together_a.extprof: mode cpu at 99 and at 100 per second");
+	refused(&c, "at another rate than test_together_a.extprof, and mode cpu counts samples");
 	c.unended = true;
 	refused(&c, "at another rate");
+	/* Times have a sum, whatever the rate. */
+	c.unended = false;
+	make(&c);
+	options.unit = "ns";
+	CHECK_INT(show("folded", &options, &a, &c, NULL), 0);
+	CHECK_STRING(text, "A#work 3000000000\nB#work 5000000000\n");
+	options.unit = NULL;
+	CHECK_INT(show("folded", &options, &a, &c, NULL), 0);
+	CHECK(strstr(text, "A#work 3000000") && strstr(text, "B#work 5000000"));
+	options.metric = "samples";
+	CHECK(show("folded", &options, &a, &c, NULL) < 0 && strstr(error.text, "counts samples"));
+	options.metric = NULL;
+	CHECK_INT(show("summary", &options, &a, &c, NULL), 0);
+	CHECK(strstr(text, "  rate  recording\n") && strstr(text, "     100  test_together_a.extprof") &&
+	      strstr(text, "      99  test_together_c.extprof"));
+	CHECK_INT(show("json", &options, &a, &c, NULL), 0);
+	CHECK(strstr(text, "\"rate\":100.0") || strstr(text, "\"rate\": 100.0"));
+	options.unit = "samples";
 	c = b;
 	c.file = "test_together_c.extprof";
 	c.mode = "wall";

@@ -16,6 +16,7 @@
 #include "daemon/config.h"
 #include "daemon/folder.h"
 #include "daemon/notify.h"
+#include "daemon/own_cost.h"
 
 #define SECOND 1000000000ull
 /* How often it looks at its folder, ns. */
@@ -38,6 +39,8 @@ struct daemon {
 	uint64_t made;		/* files that were begun in this recording, when the log was last written to */
 	double used;		/* s of CPU time of this process at that time */
 	uint64_t logged;	/* CLOCK_MONOTONIC, ns: that time */
+	struct own_cost cost;	/* and what it may use */
+	uint64_t asked;		/* files that were begun when another one was asked for */
 };
 
 static double own_cpu_time(void)
@@ -164,8 +167,8 @@ static void tell_status(const struct daemon *d, const char *path, const struct f
 	char text[512];
 
 	extprof_recording_progress(d->run.recording, &p);
-	snprintf(text, sizeof(text), "WATCHDOG=1\nSTATUS=%s, %" PRIu64 " samples, %" PRIu64 " lost; %" PRIu64 " files, %.1f MB",
-		 path ? path : "", p.samples, p.lost, state->files, (double)state->bytes / 1e6);
+	snprintf(text, sizeof(text), "WATCHDOG=1\nSTATUS=%s at %u Hz, %" PRIu64 " samples, %" PRIu64 " lost; %" PRIu64 " files, %.1f MB",
+		 path ? path : "", d->cost.rate, p.samples, p.lost, state->files, (double)state->bytes / 1e6);
 	notify__send(text);
 }
 
@@ -183,6 +186,53 @@ static void log_file(struct daemon *d, const char *path, const struct folder_sta
 	d->logged = now;
 }
 
+/* -- its own cost ----------------------------------------------------------------------------- */
+
+/* Has a file with another rate been begun? */
+static void follow_rate(struct daemon *d)
+{
+	struct extprof_recording_files files = { .size = sizeof(files) };
+
+	if (!extprof_recording_files(d->run.recording, &files) && files.rate != d->cost.rate)
+		own_cost__changed(&d->cost, files.rate, clock__now(), own_cpu_time());
+}
+
+static int watch_cost(struct daemon *d, struct extprof_error *e)
+{
+	double percent = 100 * d->cost.share, share;
+	char why[64];
+	uint32_t rate;
+
+	follow_rate(d);
+	/* It comes when there is a sample. */
+	if (d->asked == d->made)
+		return 0;
+	switch (own_cost__look(&d->cost, clock__now(), own_cpu_time(), &rate, &share)) {
+	case OWN_COST_LOWER:
+		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%: %u samples a second instead of %u\n", 100 * share,
+			percent, rate, d->cost.rate);
+		snprintf(why, sizeof(why), "%u Hz: extprof used %.2f %%, and may %g %%", rate, 100 * share, percent);
+		break;
+	case OWN_COST_HIGHER:
+		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%: there is room for %u samples a second instead of %u\n",
+			100 * share, percent, rate, d->cost.rate);
+		snprintf(why, sizeof(why), "%u Hz: there is room in the budget", rate);
+		break;
+	case OWN_COST_BACK:
+		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%: that is no matter of the rate, which is %u again\n",
+			100 * share, percent, rate);
+		snprintf(why, sizeof(why), "%u Hz: a lower rate did not help", rate);
+		break;
+	case OWN_COST_LOWEST:
+		fprintf(stderr, "extprof: it uses %.2f %% of a CPU itself, and may use %g %%, at the lowest rate\n", 100 * share, percent);
+		return 0;
+	default:
+		return 0;
+	}
+	d->asked = d->made;
+	return extprof_recording_next_file(d->run.recording, rate, why, e);
+}
+
 static int look(struct daemon *d, struct extprof_error *e)
 {
 	struct folder_state state;
@@ -197,8 +247,9 @@ static int look(struct daemon *d, struct extprof_error *e)
 	if (path && made != d->made)
 		log_file(d, path, &state);
 	d->made = made;
+	err = watch_cost(d, e);
 	tell_status(d, path, &state);
-	return 0;
+	return err;
 }
 
 /* -- one recording ---------------------------------------------------------------------------- */
@@ -217,7 +268,10 @@ static int tick(struct run *run, struct extprof_error *e)
 	struct daemon *d = run->context;
 	uint64_t interval = notify__interval();
 
-	run->next = clock__now() + (interval && interval < LOOK_INTERVAL ? interval : LOOK_INTERVAL);
+	interval = interval && interval < LOOK_INTERVAL ? interval : LOOK_INTERVAL;
+	if (d->cost.share > 0 && d->cost.window / 4 < interval)
+		interval = d->cost.window / 4;
+	run->next = clock__now() + interval;
 	return look(d, e);
 }
 
@@ -239,6 +293,18 @@ static int tell_of_gap(struct daemon *d, struct extprof_error *e)
 	return 0;
 }
 
+static void begin_cost(struct daemon *d)
+{
+	const struct options *o = d->run.options;
+	double share = 0;
+	uint64_t window = 0;
+
+	if (o->values[OPTION_BUDGET].given)
+		value__budget(o->values[OPTION_BUDGET].text, &share, &window);
+	d->asked = UINT64_MAX;
+	own_cost__begin(&d->cost, share, window, o->recording.rate, clock__now(), own_cpu_time());
+}
+
 static int record(struct daemon *d, struct extprof_error *e)
 {
 	int err = run__begin(&d->run, e);
@@ -246,6 +312,7 @@ static int record(struct daemon *d, struct extprof_error *e)
 	if (err)
 		return err;
 	notify__send("READY=1");
+	begin_cost(d);
 	d->has_recorded = true;
 	d->made = 0;
 	err = tick(&d->run, e);

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <string.h>
 
 #include "cli/options.h"
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
+
+/* Is one of the modes of waits? */
+static bool has_waits(const char *modes)
+{
+	return strstr(modes, "wall") || strstr(modes, "offcpu") || strstr(modes, "gvl");
+}
 
 static error_t finish(struct options *o, struct argp_state *state)
 {
@@ -16,7 +23,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 	if (!o->values[OPTION_BY_RATE].given)
 		o->recording.rate = EXTPROF_DAEMON_RATE;
 	/* Each wait would be a sample: thousands a second of a busy server. */
-	if (!o->recording.waits)
+	if (!o->recording.waits && has_waits(o->recording.modes))
 		o->recording.waits = "rate";
 	if (!o->recording.rotate)
 		o->recording.rotate = "1h";

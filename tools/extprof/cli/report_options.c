@@ -35,7 +35,7 @@ const struct command_line command_line_report = {
 		"  extprof report a.extprof -f folded --filter 'method=PostsController#*'\n",
 	.notes =
 		"It needs neither the processes nor their files.  Several recordings, of other processes, hosts or times, are shown as "
-		"one; their modes and rates have to be the same.  Of a folder those of its files *.extprof are shown that have samples of "
+		"one; their modes have to be the same.  Of a folder those of its files *.extprof are shown that have samples of "
 		"the time of --since and --until.  Without an argument the folder is " EXTPROF_FOLDER ", where extprof daemon writes.\n"
 		"\n"
 		"--invert and --callers-of turn stacks, the tables of methods, lines and gems stay those of the method that ran.\n"

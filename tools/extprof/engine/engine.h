@@ -108,6 +108,13 @@ int engine__restart(struct engine *e, struct diag *d);
  * -EBUSY: it is not so; -EINVAL and others: the rate cannot be, and that of before goes on.
  */
 int engine__set_rate(struct engine *e, uint32_t rate, struct diag *d);
+uint32_t engine__rate(const struct engine *e);
+
+/*
+ * Of a recording in several files: the next step in which the file has a sample begins another one, with that rate; 0: as
+ * before.  why: with which the file ends; NULL: as others.  0, or -EINVAL: there is no such file.
+ */
+int engine__next_file(struct engine *e, uint32_t rate, const char *why, struct diag *d);
 
 void engine__progress(struct engine *e, struct progress *p);
 /* The reader that takes the samples, after engine__open().  *why has a text if BPF was wanted and may not be used;

@@ -173,6 +173,11 @@ int engine__set_rate(struct engine *e, uint32_t rate, struct diag *d)
 	return err ? err : refused;
 }
 
+uint32_t engine__rate(const struct engine *e)
+{
+	return e->settings.rate;
+}
+
 int engine__finish(struct engine *e, struct diag *d)
 {
 	uint32_t sampled = e->set.sampled;

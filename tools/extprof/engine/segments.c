@@ -114,6 +114,8 @@ static bool is_due(const struct engine *e)
 
 	if (e->paused || !e->started || !recording_writer__samples(w))
 		return false;
+	if (e->segments.asked)
+		return true;
 	if (e->settings.rotate_time)
 		return deadline__now() >= e->from + e->settings.rotate_time;
 	return recording_writer__size(w) >= e->settings.rotate_size;
@@ -125,12 +127,24 @@ static int end_segment(struct engine *e)
 	const char *ended = e->ended;
 
 	engine__update_last(e, deadline__now() + NAMES_TIMEOUT);
-	e->ended = "the next file follows";
+	e->ended = e->segments.asked && *e->segments.why ? e->segments.why : "the next file follows";
 	e->segments.samples += recording_writer__samples(e->recording.writer);
 	e->segments.counted = true;
 	engine__end_recording(e);
 	e->ended = ended;
 	return e->recording_err;
+}
+
+/* Take another rate.  If it is refused the old one stays, and the recording goes on. */
+static void change_rate(struct engine *e)
+{
+	struct segments *s = &e->segments;
+	struct diag why = { 0 };
+
+	if (session__set_rate(e->session, s->rate, &why))
+		log_to__line(&e->settings.log, "the rate stays %u: %s", e->settings.rate, why.text);
+	else
+		e->settings.rate = s->rate;
 }
 
 static int rotate(struct engine *e, struct diag *d)
@@ -155,7 +169,32 @@ static int rotate(struct engine *e, struct diag *d)
 	for (int i = 0; i < LOSS_MAX; i++)
 		e->segments.lost += taken.lost[i] + received.lost[i];
 	engine_sources__free(&e->source_files);
+	if (e->segments.rate)
+		change_rate(e);
 	return engine__open_recording(e, d);
+}
+
+/* A file has one rate: while it changes, nothing is sampled. */
+static int rotate_with_rate(struct engine *e, struct diag *d)
+{
+	int err = engine__pause(e, d);
+
+	if (err)
+		return err;
+	err = rotate(e, d);
+	return err ? err : engine__resume(e, d);
+}
+
+int engine__next_file(struct engine *e, uint32_t rate, const char *why, struct diag *d)
+{
+	struct segments *s = &e->segments;
+
+	if (!s->base || e->recording_ended)
+		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording that goes on in another file");
+	s->asked = true;
+	s->rate = rate == e->settings.rate ? 0 : rate;
+	text__clean(s->why, sizeof(s->why), why ? why : "");
+	return 0;
 }
 
 int engine__rotate(struct engine *e)
@@ -170,7 +209,9 @@ int engine__rotate(struct engine *e)
 	if (!is_due(e))
 		return 0;
 	from = deadline__now();
-	err = rotate(e, &d);
+	err = e->segments.rate ? rotate_with_rate(e, &d) : rotate(e, &d);
+	e->segments.asked = false;
+	e->segments.rate = 0;
 	held = e->resumed_at - e->paused_at;
 	log_to__line(&e->settings.log, "the next file is %s: no sample was taken for %.1f ms, none was read for %.1f ms",
 		     e->recording_path, (double)held / 1e6, (double)(deadline__now() - from) / 1e6);

@@ -60,6 +60,9 @@ struct segments {
 	uint64_t samples;	/* in those that have ended */
 	bool counted;		/* the samples of the writer are among them: it has ended */
 	uint64_t taken, lost;	/* for engine__progress(): before the last restart */
+	bool asked;		/* the next file is to begin, whatever the time and size */
+	uint32_t rate;		/* of that one; 0: as before */
+	char why[64];		/* with which the file ends then; "": as others */
 	struct segment {
 		char *path;
 		dev_t device;

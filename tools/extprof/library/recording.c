@@ -153,6 +153,7 @@ int extprof_recording_files(const struct extprof_recording *r, struct extprof_re
 	full.path = state.path;
 	full.made = state.made;
 	full.removed = state.removed;
+	full.rate = r->engine ? engine__rate(r->engine) : 0;
 	return result__copy(files, &full, sizeof(full));
 }
 
@@ -320,6 +321,19 @@ int extprof_recording_set_rate(struct extprof_recording *r, uint32_t rate, struc
 	err = engine__set_rate(r->engine, rate, &d);
 	if (!err)
 		log_line(r, "samples per second and CPU: %u", rate);
+	return error__from(error, err, &d);
+}
+
+int extprof_recording_next_file(struct extprof_recording *r, uint32_t rate, const char *why, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, RECORDING_BEGUN, error);
+
+	if (!err && rate > EXTPROF_RATE_MAX)
+		err = error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", rate, EXTPROF_RATE_MAX);
+	if (err)
+		return err;
+	err = engine__next_file(r->engine, rate, why, &d);
 	return error__from(error, err, &d);
 }
 

@@ -267,6 +267,10 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_KEEP_SIZE] = { "keep-size", "", "SIZE", .type = OPTION_SIZE, .least = MIB, .most = 1024 * 1024 * MIB * 1024,
 		.group = OPTION_SHOW, .commands = DAEMON, .brief_in = DAEMON, .brief = "remove the oldest above (default: 10G)",
 		.help = "remove the oldest recordings when all together have more: 500M, 20G (default: 10G)" },
+	[OPTION_BUDGET] = { "budget", "", "PERCENT", .type = OPTION_PERCENT, .group = OPTION_HOW, .commands = DAEMON, .brief_in = DAEMON,
+		.brief = "CPU time that extprof may use itself: 1%",
+		.help = "of one CPU extprof may use so much itself: 1%, or 1%/30s to count over 30 s (default: over 1m).  Above it the "
+		"rate becomes lower, in a new file, and higher again when there is room (default: no bound)" },
 	[OPTION_CONFIG] = { "config", "", "FILE", .type = OPTION_TEXT, .group = OPTION_OTHER, .commands = DAEMON,
 		.brief_in = DAEMON, .brief = "options in a file (default: " EXTPROF_CONFIG ")",
 		.help = "read options from FILE, a line for each, such as `rate = 19'; options of the command line come before it "

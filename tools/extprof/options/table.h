@@ -42,6 +42,7 @@ enum option_type {
 	OPTION_PIDS,
 	OPTION_USER,
 	OPTION_CGROUP,
+	OPTION_PERCENT,		/* of one CPU, over a time: the text is parsed again, with value__budget() */
 };
 
 enum option_group {
@@ -64,7 +65,7 @@ enum option_id {
 	OPTION_TO_PROFILE, OPTION_REPORT_FORMAT, OPTION_REQUESTS, OPTION_REQUESTS_BY, OPTION_TREND, OPTION_INVERT, OPTION_CALLERS_OF, OPTION_CALLEES_OF, OPTION_TOP,
 	OPTION_FORMAT, OPTION_GROUP_BY, OPTION_APP, OPTION_FOCUS, OPTION_HIDE, OPTION_COLLAPSE, OPTION_IDLE, OPTION_UNIT,
 	OPTION_STATE, OPTION_FD, OPTION_HOLDER, OPTION_WAKER,
-	OPTION_THREADS, OPTION_LINES, OPTION_SOURCES, OPTION_ROTATE, OPTION_KEEP, OPTION_KEEP_FOR, OPTION_KEEP_SIZE, OPTION_CONFIG,
+	OPTION_THREADS, OPTION_LINES, OPTION_SOURCES, OPTION_ROTATE, OPTION_KEEP, OPTION_KEEP_FOR, OPTION_KEEP_SIZE, OPTION_BUDGET, OPTION_CONFIG,
 	OPTION_INTERVAL, OPTION_COUNT, OPTION_VIEW,
 	OPTION_SORT, OPTION_FILTER,
 	OPTION_CUMULATIVE, OPTION_BATCH, OPTION_ROWS, OPTION_JSON, OPTION_SOURCE, OPTION_ALL_STACKS, OPTION_QUIET,
@@ -108,5 +109,9 @@ const struct option_row *option__by_name(const char *name);
  * sentence in `why`.
  */
 int option__parse(const struct option_row *row, const char *text, uint64_t *number, char *why, size_t size);
+
+/* "1%", "2.5%/30s": a share of one CPU, from 0.01 to 100 %, and the time over which it is counted, 1 s to 1 h; 1 min if it
+ * says none.  0 or -EINVAL. */
+int value__budget(const char *text, double *share, uint64_t *window);
 
 #endif /* EXTPROF_OPTIONS_TABLE_H */

@@ -86,6 +86,21 @@ int value__duration(const char *text, uint64_t *duration)
 	return -EINVAL;
 }
 
+int value__budget(const char *text, double *share, uint64_t *window)
+{
+	double percent;
+	const char *end = number(text, &percent);
+
+	*window = 60 * 1000000000ull;
+	/* 2 could be two CPUs as well. */
+	if (!end || *end++ != '%' || percent < 0.01 || percent > 100)
+		return -EINVAL;
+	*share = percent / 100;
+	if (!*end)
+		return 0;
+	return *end != '/' || value__duration(end + 1, window) || *window < 1000000000ull || *window > 3600 * 1000000000ull ? -EINVAL : 0;
+}
+
 static int parse_bytes(const char *text, double most, uint64_t *size)
 {
 	static const char letters[] = "kmgt";
@@ -282,6 +297,7 @@ int option__parse(const struct option_row *row, const char *text, uint64_t *numb
 {
 	struct time_point point;
 	unsigned long value;
+	double share;
 	uint32_t rate;
 	uid_t user;
 
@@ -313,6 +329,10 @@ int option__parse(const struct option_row *row, const char *text, uint64_t *numb
 		if (row->most && (parse_bytes(text, (double)row->most, number) || *number < row->least))
 			return say(why, size, row, text, "size of at least %" PRIu64 "M: 500M, 20G", row->least >> 20);
 		return !row->most && value__size(text, number) ? say(why, size, row, text, "size from 1k to 1G bytes") : 0;
+	case OPTION_PERCENT:
+		if (value__budget(text, &share, number))
+			return say(why, size, row, text, "budget: 1%%, or 1%%/30s, of one CPU");
+		return 0;
 	case OPTION_USER:
 		if (value__user(text, &user))
 			return say(why, size, row, text, "user of this machine");

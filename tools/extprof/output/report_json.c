@@ -115,8 +115,9 @@ static int write_mode(struct json *j, const struct report *r, unsigned int top)
 /* One of several that the report is of. */
 static json_t *recording_of(const struct report_recording *r)
 {
-	return json_pack("{s:s, s:s, s:i, s:I, s:f, s:s, s:o}", "name", r->name, "command", r->command, "pid", r->pid, "started",
-			 (json_int_t)r->started, "seconds", r->duration, "ended", r->ended, "samples", account_of(&r->accounting));
+	return json_pack("{s:s, s:s, s:i, s:I, s:f, s:s, s:f, s:o}", "name", r->name, "command", r->command, "pid", r->pid, "started",
+			 (json_int_t)r->started, "seconds", r->duration, "ended", r->ended, "rate", report_recording__rate(r), "samples",
+			 account_of(&r->accounting));
 }
 
 static int write_json(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)

@@ -154,12 +154,19 @@ struct report_recording {
 	char command[256];
 	char ended[64];		/* why the recording ended */
 	int pid;
+	uint64_t period;	/* ns between two samples of what runs; 0: it shows nothing of that */
 	time_t started;
 	double duration;	/* s */
 	uint64_t cpu_time;	/* ns, as the kernel accounts it */
 	uint64_t missed;
 	struct accounting accounting;
 };
+
+/* Samples per second and CPU of what runs; 0: that was not sampled. */
+static inline double report_recording__rate(const struct report_recording *r)
+{
+	return r->period ? 1e9 / (double)r->period : 0;
+}
 
 /* Where the samples of a node of the tree are. */
 #define REPORT_NOWHERE UINT32_MAX

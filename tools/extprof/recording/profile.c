@@ -292,7 +292,15 @@ static uint64_t period_of(const struct input *in, uint32_t mode, bool ended)
 	return (uint64_t)recording_reader__number(in->reader, key);
 }
 
-/* Counts of different rates have no sum. */
+int recording_profile__rates_differ(const struct recording_profile *p, uint32_t mode, struct diag *d)
+{
+	const struct input *first = &p->inputs[0], *in = p->other_rate[mode];
+
+	return diag__set(d, DIAG_USAGE, EINVAL, "%s was recorded at another rate than %s, and mode %s counts samples: show each by itself, or "
+			 "its time", recording_reader__name(in->reader), recording_reader__name(first->reader), p->modes[mode]->name);
+}
+
+/* Counts of different rates have no sum; times have. */
 static int check_rates(struct recording_profile *p, const struct input *in, struct diag *d)
 {
 	const struct input *first = &p->inputs[0];
@@ -307,11 +315,11 @@ static int check_rates(struct recording_profile *p, const struct input *in, stru
 				p->periods[i][j] = period_of(in, i, j);
 		a = p->periods[i][ended];
 
-		if (a != b)
-			return diag__set(d, DIAG_USAGE, EINVAL, "%s was recorded at another rate than %s: mode %s at %.0f and at "
-					 "%.0f per second; show each by itself", recording_reader__name(in->reader),
-					 recording_reader__name(first->reader), p->modes[i]->name, b ? 1e9 / (double)b : 0,
-					 a ? 1e9 / (double)a : 0);
+		if (a == b)
+			continue;
+		p->other_rate[i] = in;
+		if (p->modes[i]->value.unit != UNIT_NS || !a || !b)
+			return recording_profile__rates_differ(p, i, d);
 	}
 	return 0;
 }

@@ -49,6 +49,7 @@ struct recording_profile {
 	const char *keys[GROUP_LABELS_MAX];	/* labels of `show` that no sample had so far; NULL: one had it */
 	struct text known_keys;		/* some that the first one has, for a message */
 	uint64_t periods[MODES_MAX][2];	/* of the first one, see check_rates() */
+	const struct input *other_rate[MODES_MAX];	/* one of another rate than the first one; NULL: all have its rate */
 	/* The only process so far, as it was last seen. */
 	bool has_one;
 	int one_pid;
@@ -114,6 +115,8 @@ int recording_profile__moments(struct recording_profile *p, struct reports *repo
 
 /* Is it the value of the mode, or the count? */
 int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d);
+/* *d says that recordings of different rates have no sum in that mode.  Returns -EINVAL. */
+int recording_profile__rates_differ(const struct recording_profile *p, uint32_t mode, struct diag *d);
 /* *d says in which of several recordings it was.  Returns err. */
 int recording_profile__failed_in(const struct recording_profile *p, const struct input *in, int err, struct diag *d);
 

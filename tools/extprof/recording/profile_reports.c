@@ -136,6 +136,14 @@ static void give_account(struct recording_profile *p, uint32_t mode, struct repo
 	report->meta.stacks = counted.stacks;
 	report->meta.merged = counted.merged;
 	report->meta.modes = p->mode_count;
+	/* There is not one. */
+	if (p->other_rate[mode])
+		report->meta.rate = 0;
+	if (p->other_rate[mode])
+		report->meta.period = 0;
+	for (uint32_t i = 0; i < p->mode_count; i++)
+		if (p->other_rate[i])
+			report->meta.cpu_period = 0;
 	together__move(report, account);
 }
 
@@ -179,6 +187,11 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	if (request->metric && request->unit &&
 	    request->unit->unit != (view.by_value ? p->modes[mode]->value.unit : p->modes[mode]->count.unit))
 		return diag__set(d, DIAG_USAGE, EINVAL, "%s cannot be shown in %s", request->metric, request->unit->name);
+	/* Nobody has asked for samples: times are what can be shown. */
+	if (p->other_rate[mode] && !request->unit && !request->metric)
+		view.by_value = true;
+	if (p->other_rate[mode] && !view.by_value)
+		return recording_profile__rates_differ(p, mode, d);
 	if (report__build(report, &p->tree, &p->frames, show, p->lines ? REPORT_BY_LINE : request->detail, &view))
 		return recording_profile__no_memory(d);
 	if (p->keeps)

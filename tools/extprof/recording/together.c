@@ -212,7 +212,7 @@ static int add_row(struct report *sum, const struct report_meta *m, const char *
 	sum->recordings = list;
 	row = &list[sum->recording_count];
 	*row = (struct report_recording){
-		.name = strdup(name), .pid = m->pid, .started = m->started, .duration = m->duration, .cpu_time = m->cpu_time,
+		.name = strdup(name), .pid = m->pid, .period = m->period, .started = m->started, .duration = m->duration, .cpu_time = m->cpu_time,
 		.missed = m->missed, .accounting = m->accounting,
 	};
 	if (!row->name)
