@@ -191,7 +191,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "only how much of each recording METHOD has",
 		.help = "only a table of the recordings in the order of time: how much of each METHOD and what it calls have, a name with "
 		"* and ?, and whether that changed by more than the noise of sampling; also with --format json or table" },
-	[OPTION_INVERT] = { "invert", .group = OPTION_SHOW, .commands = REPORT,
+	[OPTION_INVERT] = { "invert", .group = OPTION_SHOW, .commands = REPORT, .brief = "stacks with the innermost frame first",
 		.help = "stacks with the innermost frame first: what ran, then what called it" },
 	[OPTION_CALLERS_OF] = { "callers-of", "", "METHOD", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = REPORT,
 		.brief_in = REPORT, .brief = "only what calls METHOD, and METHOD first",
