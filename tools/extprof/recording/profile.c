@@ -282,13 +282,14 @@ static int find_other_modes(const struct recording_profile *p, const struct inpu
 	return 0;
 }
 
-/* The time between two samples, ns; of a recording without an end that which it was begun with.  0: there is none. */
-static uint64_t period_of(const struct input *in, uint32_t mode, bool ended)
+uint64_t recording_profile__period(const struct recording_profile *p, const struct input *in, uint32_t mode, bool ended)
 {
 	char key[32] = "period_ns";
 
 	if (ended)
 		snprintf(key, sizeof(key), "mode.%u.period", in->ids[mode]);
+	else if (!(p->modes[mode]->sources & 1u << SOURCE_CPU))
+		return 0;
 	return (uint64_t)recording_reader__number(in->reader, key);
 }
 
@@ -308,11 +309,11 @@ static int check_rates(struct recording_profile *p, const struct input *in, stru
 	bool ended = recording_reader__ended(in->reader, &why) && recording_reader__ended(first->reader, &why);
 
 	for (uint32_t i = 0; i < p->mode_count; i++) {
-		uint64_t a, b = period_of(in, i, ended);
+		uint64_t a, b = recording_profile__period(p, in, i, ended);
 
 		if (in == first)
 			for (int j = 0; j < 2; j++)
-				p->periods[i][j] = period_of(in, i, j);
+				p->periods[i][j] = recording_profile__period(p, in, i, j);
 		a = p->periods[i][ended];
 
 		if (a == b)

@@ -113,6 +113,9 @@ int recording_profile__spans(struct recording_profile *p, struct input *in, stru
 /* Give each report the samples that it is made of, as a timeline.  0 or negative errno with *d. */
 int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d);
 
+/* The time between two samples of what runs, ns; of a recording without an end that which it was begun with.  0: the mode
+ * shows nothing of that. */
+uint64_t recording_profile__period(const struct recording_profile *p, const struct input *in, uint32_t mode, bool ended);
 /* Is it the value of the mode, or the count? */
 int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d);
 /* *d says that recordings of different rates have no sum in that mode.  Returns -EINVAL. */

@@ -46,7 +46,7 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 		m->whole = is_part ? m->duration : 0;
 		return is_part ? set_duration(in, from, until, m, d) : 0;
 	}
-	m->period = (uint64_t)recording_reader__number(in->reader, "period_ns");
+	m->period = recording_profile__period(p, in, mode, false);
 	m->started = (time_t)recording_reader__number(in->reader, "started_unix_s");
 	m->started_at = in->begin;
 	until = in->until < in->last ? in->until : in->last;
