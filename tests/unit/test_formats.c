@@ -189,6 +189,41 @@ TEST(formats_pprof_has_no_type_twice)
 	tear_down();
 }
 
+/* Of different rates only times are added up; of the other mode both. */
+TEST(formats_pprof_has_no_count_of_different_rates)
+{
+	const struct weight weight = { .value = 70, .count = 3 };
+	struct report r[2];
+	Pprof__Profile *p;
+
+	set_up();
+	start();
+	frame(foo_id, 0);
+	send(1);
+	CHECK_INT(build_report(&r[0], REPORT_BY_LINE), 0);
+	CHECK_INT(build_report(&r[1], REPORT_BY_LINE), 0);
+	r[0].meta.mode = &mode_wall;
+	r[0].meta.rates_differ = true;
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t j = 1; j < r[i].node_count; j++)
+			if (r[i].nodes[j].weight.count)
+				r[i].nodes[j].weight = weight;
+	p = pprof_of(r, 2);
+	CHECK(p && p->n_sample_type == 3 && p->n_sample == 2 && p->sample[0]->n_value == 3);
+	CHECK_STRING(p->string_table[p->sample_type[0]->type], "wall");
+	CHECK_STRING(p->string_table[p->sample_type[0]->unit], "nanoseconds");
+	CHECK_STRING(p->string_table[p->sample_type[2]->type], "cpu");
+	CHECK(p->sample[0]->value[0] == 70 && p->sample[0]->value[1] == 0 && p->sample[0]->value[2] == 0);
+	CHECK(p->sample[1]->value[0] == 0 && p->sample[1]->value[1] == 3 && p->sample[1]->value[2] == 70);
+	pprof__profile__free_unpacked(p, NULL);
+	p = pprof_of(r, 1);
+	CHECK(p && p->n_sample_type == 1 && p->default_sample_type == p->sample_type[0]->type);
+	pprof__profile__free_unpacked(p, NULL);
+	report__free(&r[0]);
+	report__free(&r[1]);
+	tear_down();
+}
+
 /* One function composes each text, from parts that nobody has to find in it. */
 TEST(frames_compose_their_texts)
 {

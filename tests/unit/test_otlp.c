@@ -413,7 +413,7 @@ TEST(otlp_counts_have_the_period_only_if_it_is_right)
 	CHECK_INT(p[0]->samples[0]->values[0], 3);
 	CHECK_INT(p[1]->samples[0]->values[0], 3 * PERIOD);
 	otlp__profiles_data__free_unpacked(data, NULL);
-	/* As in two recordings with different rates. */
+	/* Samples that stand for different times. */
 	nodes[6].weight.value++;
 	data = file_of(&report, 1);
 	p = data->resource_profiles[0]->scope_profiles[0]->profiles;
@@ -423,6 +423,15 @@ TEST(otlp_counts_have_the_period_only_if_it_is_right)
 	CHECK_STRING(string(data, p[1]->period_type->type_strindex), "cpu");
 	CHECK_INT(p[1]->period, PERIOD);
 	CHECK_INT(p[1]->samples[0]->values[0], 3 * PERIOD + 1);
+	otlp__profiles_data__free_unpacked(data, NULL);
+	/* Of recordings with different rates there is the time alone. */
+	report.meta.rates_differ = true;
+	report.meta.period = 0;
+	data = file_of(&report, 1);
+	p = data->resource_profiles[0]->scope_profiles[0]->profiles;
+	CHECK_INT(data->resource_profiles[0]->scope_profiles[0]->n_profiles, 1);
+	CHECK_STRING(string(data, p[0]->sample_type->type_strindex), "cpu");
+	CHECK_INT(p[0]->samples[0]->values[0], 3 * PERIOD + 1);
 	otlp__profiles_data__free_unpacked(data, NULL);
 }
 

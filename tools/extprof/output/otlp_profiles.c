@@ -402,7 +402,8 @@ void otlp__add_report(struct otlp *x, uint32_t report)
 {
 	struct collected c = { .r = &x->reports[report] };
 	const struct mode *mode = c.r->meta.mode;
-	bool first = mode->by_count || has_one_value(mode);
+	/* Numbers of samples of different rates are not added up. */
+	bool counts = !c.r->meta.rates_differ, first = counts && (mode->by_count || has_one_value(mode));
 	int err = collect(x, &c);
 	uint32_t *of = err ? NULL : calloc(x->resource_count + 1u, sizeof(*of));
 
@@ -411,7 +412,7 @@ void otlp__add_report(struct otlp *x, uint32_t report)
 	/* Viewers show the first one. */
 	if (!err)
 		err = put_type(x, &c, report, first, of);
-	if (!err && !has_one_value(mode))
+	if (!err && counts && !has_one_value(mode))
 		err = put_type(x, &c, report, !first, of);
 	for (uint32_t i = 0; i < c.identities.count && !err; i++) {
 		struct identity id;

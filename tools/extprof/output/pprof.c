@@ -269,16 +269,21 @@ static void add_stack(struct writer *w, Pprof__Sample *sample, uint32_t node)
 	}
 }
 
-static bool has_one_value(const struct report *r)
+static bool has_count(const struct report *r)
+{
+	return !r->meta.rates_differ;
+}
+
+static bool has_value(const struct report *r)
 {
 	const struct mode *mode = r->meta.mode;
 
-	return mode->value.unit == mode->count.unit && !strcmp(mode->value.name, mode->count.name);
+	return !has_count(r) || mode->value.unit != mode->count.unit || strcmp(mode->value.name, mode->count.name);
 }
 
 static uint32_t columns(const struct report *r)
 {
-	return has_one_value(r) ? 1 : 2;
+	return (uint32_t)has_count(r) + has_value(r);
 }
 
 static int put_samples(struct writer *w)
@@ -307,13 +312,15 @@ static int put_samples(struct writer *w)
 	sample.value = values;
 	for (uint32_t i = 1; i < r->node_count; i++) {
 		const struct weight *weight = &r->nodes[i].weight;
+		uint32_t column = w->column;
 
 		if (!weight->count && !weight->value)
 			continue;
 		sample.n_location_id = sample.n_label = 0;
-		values[w->column] = (int64_t)weight->count;
-		if (!has_one_value(r))
-			values[w->column + 1] = (int64_t)weight->value;
+		if (has_count(r))
+			values[column++] = (int64_t)weight->count;
+		if (has_value(r))
+			values[column] = (int64_t)weight->value;
 		add_stack(w, &sample, i);
 		put(w, &part);
 	}
@@ -399,10 +406,12 @@ static void put_head(struct writer *w)
 	for (uint32_t i = 0; i < w->count; i++) {
 		const struct mode *mode = w->reports[i].meta.mode;
 
-		for (uint32_t j = 0; j < columns(&w->reports[i]); j++) {
+		for (int j = 0; j < 2; j++) {
 			const struct metric *metric = j ? &mode->value : &mode->count;
 			Pprof__ValueType *value = &values[part.n_sample_type];
 
+			if (j ? !has_value(&w->reports[i]) : !has_count(&w->reports[i]))
+				continue;
 			pprof__value_type__init(value);
 			value->type = intern_type(w, mode, metric);
 			value->unit = intern(w, unit_name(metric->unit));

@@ -105,7 +105,8 @@ struct report_meta {
 	uint32_t modes;		/* how many were recorded */
 	uint32_t unsampled_cpus;	/* came during the recording, without a timer */
 	char source[96];	/* what made the samples: "on-CPU at 999 Hz by the clock" */
-	uint64_t period;	/* ns between two samples of what runs; 0: the mode shows nothing of that */
+	uint64_t period;	/* ns between two samples of what runs; 0: the mode shows nothing of that, or rates_differ */
+	bool rates_differ;	/* of several recordings: numbers of samples have no sum */
 	uint64_t cpu_period;	/* the same, if any of the modes shows that; 0: what runs was not sampled */
 	time_t started;
 	uint64_t started_at;	/* the same, CLOCK_MONOTONIC, ns */

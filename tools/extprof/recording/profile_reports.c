@@ -137,9 +137,10 @@ static void give_account(struct recording_profile *p, uint32_t mode, struct repo
 	report->meta.merged = counted.merged;
 	report->meta.modes = p->mode_count;
 	/* There is not one. */
-	if (p->other_rate[mode])
+	report->meta.rates_differ = p->other_rate[mode] != NULL;
+	if (report->meta.rates_differ)
 		report->meta.rate = 0;
-	if (p->other_rate[mode])
+	if (report->meta.rates_differ)
 		report->meta.period = 0;
 	for (uint32_t i = 0; i < p->mode_count; i++)
 		if (p->other_rate[i])
