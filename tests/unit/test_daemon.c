@@ -378,6 +378,31 @@ TEST(daemon_rate_that_does_not_help)
 	CHECK_INT(cost.rate, 12);
 }
 
+/* A lower rate that has helped is no reason to go back when more is used later. */
+TEST(daemon_rate_that_has_helped)
+{
+	/* Lower, higher, and as much again. */
+	begin_cost(0.01, 19);
+	CHECK(window(0.019) == OWN_COST_SAME && window(0.019) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 9);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(window(0.003), OWN_COST_SAME);
+	CHECK_INT(window(0.003), OWN_COST_HIGHER);
+	CHECK_INT(cost.rate, 19);
+	CHECK(window(0.019) == OWN_COST_SAME && window(0.019) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 9);
+	/* Within the budget, and then as much at the low rate. */
+	CHECK_INT(window(0.0095), OWN_COST_SAME);
+	CHECK(window(0.019) == OWN_COST_SAME && window(0.019) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 4);
+	/* Less, and still above the budget. */
+	begin_cost(0.01, 100);
+	CHECK(window(0.03) == OWN_COST_SAME && window(0.03) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 25);
+	CHECK(window(0.012) == OWN_COST_SAME && window(0.03) == OWN_COST_LOWER);
+	CHECK_INT(cost.rate, 6);
+}
+
 TEST(daemon_lowest_rate)
 {
 	begin_cost(0.0001, 3);

@@ -72,7 +72,10 @@ enum own_cost_change own_cost__look(struct own_cost *c, uint64_t now, double use
 	c->above = *share > c->share ? c->above + 1 : 0;
 	c->room = 2 * *share <= ROOM_SHARE * c->share ? c->room + 1 : 0;
 	c->stay -= c->stay > 0;
-	if (c->above >= ABOVE_MOST && c->before_rate && *share > HELP_SHARE * c->before_share) {
+	/* The lower rate has helped.  What is used later has a reason of its own. */
+	if (*share <= c->share || *share <= HELP_SHARE * c->before_share)
+		c->before_rate = 0;
+	if (c->above >= ABOVE_MOST && c->before_rate > c->rate) {
 		*rate = c->before_rate;
 		c->before_rate = 0;
 		c->stay = STAY;
@@ -90,6 +93,7 @@ enum own_cost_change own_cost__look(struct own_cost *c, uint64_t now, double use
 	}
 	if (c->room >= ROOM_LEAST && c->rate < c->most) {
 		*rate = higher(c);
+		c->before_rate = 0;
 		return OWN_COST_HIGHER;
 	}
 	return OWN_COST_SAME;

@@ -2,7 +2,8 @@
 /*
  * What extprof itself costs, against a budget: when it has used more than that for two windows, one after the other, its
  * rate becomes lower; when there has been room for five, it becomes twice as high again, up to the one that was asked for.
- * If a lower rate does not help, it is not the rate that costs: then the rate becomes what it was, and stays for a while.
+ * If two windows at a lower rate use as much as before, it is not the rate that costs: then it becomes what it was, and stays
+ * for a while.
  */
 #ifndef EXTPROF_DAEMON_OWN_COST_H
 #define EXTPROF_DAEMON_OWN_COST_H
