@@ -36,6 +36,7 @@ struct daemon {
 	uint64_t keep_for;	/* s */
 	uint64_t keep_size;	/* bytes */
 	bool has_recorded;	/* once: the options are right */
+	uint64_t look_at;	/* CLOCK_MONOTONIC, ns: when the folder is looked at */
 	uint64_t made;		/* files that were begun in this recording, when the log was last written to */
 	double used;		/* s of CPU time of this process at that time */
 	uint64_t logged;	/* CLOCK_MONOTONIC, ns: that time */
@@ -197,7 +198,8 @@ static void follow_rate(struct daemon *d)
 		own_cost__changed(&d->cost, files.rate, clock__now(), own_cpu_time());
 }
 
-static int watch_cost(struct daemon *d, struct extprof_error *e)
+/* made: files that were begun. */
+static int watch_cost(struct daemon *d, uint64_t made, struct extprof_error *e)
 {
 	double percent = 100 * d->cost.share, share;
 	char why[64];
@@ -205,7 +207,7 @@ static int watch_cost(struct daemon *d, struct extprof_error *e)
 
 	follow_rate(d);
 	/* It comes when there is a sample. */
-	if (d->asked == d->made)
+	if (d->asked == made)
 		return 0;
 	switch (own_cost__look(&d->cost, clock__now(), own_cpu_time(), &rate, &share)) {
 	case OWN_COST_LOWER:
@@ -229,15 +231,14 @@ static int watch_cost(struct daemon *d, struct extprof_error *e)
 	default:
 		return 0;
 	}
-	d->asked = d->made;
+	d->asked = made;
 	return extprof_recording_next_file(d->run.recording, rate, why, e);
 }
 
-static int look(struct daemon *d, struct extprof_error *e)
+/* path: the file that is written, before which so many were begun. */
+static int look(struct daemon *d, const char *path, uint64_t made, struct extprof_error *e)
 {
 	struct folder_state state;
-	uint64_t made;
-	const char *path = current_file(d, &made);
 	int err = tidy(d, path, &state, e);
 
 	if (err)
@@ -247,9 +248,8 @@ static int look(struct daemon *d, struct extprof_error *e)
 	if (path && made != d->made)
 		log_file(d, path, &state);
 	d->made = made;
-	err = watch_cost(d, e);
 	tell_status(d, path, &state);
-	return err;
+	return 0;
 }
 
 /* -- one recording ---------------------------------------------------------------------------- */
@@ -263,16 +263,25 @@ static int prepare(struct run *run, struct extprof_error *e)
 	return extprof_recording_record_to(run->recording, path, -1, -1, e);
 }
 
+/* The folder costs something itself: it is looked at seldom, or when there is another file. */
 static int tick(struct run *run, struct extprof_error *e)
 {
 	struct daemon *d = run->context;
-	uint64_t interval = notify__interval();
+	uint64_t interval = notify__interval(), now = clock__now(), made;
+	const char *path = current_file(d, &made);
+	int err = 0;
 
 	interval = interval && interval < LOOK_INTERVAL ? interval : LOOK_INTERVAL;
-	if (d->cost.share > 0 && d->cost.window / 4 < interval)
-		interval = d->cost.window / 4;
-	run->next = clock__now() + interval;
-	return look(d, e);
+	if (now >= d->look_at || made != d->made) {
+		d->look_at = now + interval;
+		err = look(d, path, made, e);
+	}
+	if (!err)
+		err = watch_cost(d, made, e);
+	run->next = d->look_at;
+	if (d->cost.share > 0 && now + d->cost.window / 4 < run->next)
+		run->next = now + d->cost.window / 4;
+	return err;
 }
 
 static const struct run_ops ops = { .prepare = prepare, .tick = tick, .begins_again = true };
@@ -315,6 +324,7 @@ static int record(struct daemon *d, struct extprof_error *e)
 	begin_cost(d);
 	d->has_recorded = true;
 	d->made = 0;
+	d->look_at = 0;
 	err = tick(&d->run, e);
 	return err ? err : run__go(&d->run, e);
 }
