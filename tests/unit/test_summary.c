@@ -6,6 +6,7 @@
 
 #include "base/columns.h"
 #include "output/output.h"
+#include "profile/gc_pauses.h"
 
 static char *render(struct report *r, unsigned int width)
 {
@@ -85,6 +86,22 @@ TEST(summary_says_how_many_stacks_were_cut)
 	r.meta.merged = 0;
 	text = render(&r, 0);
 	CHECK(strstr(text, "stacks cut") == NULL);
+	free(text);
+}
+
+/* Samples of different rates are no time. */
+TEST(summary_says_the_pauses_by_samples_if_it_can)
+{
+	struct gc_pauses pauses = { .all = { .count = 2, .total = 3000000, .longest = 2000000 }, .waited = 1000000 };
+	struct report r = { .meta = { .mode = &mode_gc, .period = 1000000, .gc_samples = 3 }, .pauses = &pauses };
+	char *text = render(&r, 0);
+
+	CHECK(strstr(text, "\nof the total the threads waited 1.00 ms for a CPU and ran for 2.00 ms; that is 3.00 ms by samples\n") != NULL);
+	free(text);
+	r.meta.period = 0;
+	r.meta.rates_differ = true;
+	text = render(&r, 0);
+	CHECK(strstr(text, "\nof the total the threads waited 1.00 ms for a CPU and ran for 2.00 ms\n") != NULL);
 	free(text);
 }
 

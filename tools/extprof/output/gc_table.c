@@ -77,9 +77,13 @@ static void add_notes(const struct report *r, struct text *out)
 
 	unit__add_amount(UNIT_NS, r->pauses->waited, &waited);
 	unit__add_amount(UNIT_NS, r->pauses->all.total - r->pauses->waited, &ran);
-	unit__add_amount(UNIT_NS, m->gc_samples * m->period, &samples);
-	text__addf(out, "of the total the threads waited %s for a CPU and ran for %s; that is %s by samples\n",
-		   text__string(&waited), text__string(&ran), text__string(&samples));
+	text__addf(out, "of the total the threads waited %s for a CPU and ran for %s", text__string(&waited), text__string(&ran));
+	/* Numbers of samples of different rates are no time. */
+	if (m->period) {
+		unit__add_amount(UNIT_NS, m->gc_samples * m->period, &samples);
+		text__addf(out, "; that is %s by samples", text__string(&samples));
+	}
+	text__adds(out, "\n");
 	text__free(&waited);
 	text__free(&ran);
 	text__free(&samples);
