@@ -2,6 +2,8 @@
 /* Where requests begin and end, by samples of which that is known. */
 #include "test.h"
 
+#include <errno.h>
+
 #include "recording/requests.h"
 #include "wire/states.h"
 
@@ -239,6 +241,60 @@ TEST(requests_choice)
 	run(120, 1, A);
 	CHECK(!end());
 	CHECK_INT(requests.chosen, 1);
+	requests__free(&requests);
+}
+
+static bool is_late(void *context, const struct recording_sample *s)
+{
+	return s->time >= *(const uint64_t *)context;
+}
+
+/* So many requests, one after the other, and one beside them that lasts as long as all. */
+static int add_many(uint32_t n)
+{
+	static struct recording_sample block[BLOCK_SAMPLES_MAX];
+	uint32_t filled = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		block[filled++] = (struct recording_sample){
+			.time = 100 + 10 * (uint64_t)i, .fiber = 1, .labels = i % 2 ? A : B, .value = 1, .count = 1, .mode = 1, .thread = MAIN,
+			.state = STATE_RUNNING,
+		};
+		if (!i || i == n - 1) {
+			block[filled] = block[filled - 1];
+			block[filled++].fiber = 2;
+		}
+		if (filled + 2 > BLOCK_SAMPLES_MAX || i == n - 1) {
+			err = requests__add(&requests, block, filled);
+			filled = 0;
+		}
+	}
+	return err;
+}
+
+/* Requests that nobody asks for take no room from others. */
+TEST(requests_more_than_have_room)
+{
+	enum { MANY = REQUESTS_MAX + REQUESTS_MAX / 8 + 1 };
+	uint64_t since = 100 + 10 * (uint64_t)(MANY - 1000);
+
+	begin(NULL);
+	requests.wants = is_late;
+	requests.context = &since;
+	CHECK(!add_many(MANY));
+	requests__end(&requests);
+	requests__choose(&requests, 0, 0);
+	requests__sort(&requests, true);
+	CHECK_INT(requests.chosen, 1001);
+	CHECK_INT(requests.count + requests.dropped, MANY + 1);
+	CHECK(requests.dropped >= REQUESTS_MAX / 16);
+	CHECK(requests.list[0].fiber == 2 && requests.list[0].begin == 100 && requests.list[0].samples == 2);
+	CHECK_INT(requests.list[0].end, 100 + 10 * (uint64_t)(MANY - 1));
+	CHECK(requests.list[1].begin >= since && requests.list[1000].begin >= since);
+	begin(NULL);
+	CHECK_INT(add_many(MANY), -E2BIG);
+	CHECK_INT(requests.count, REQUESTS_MAX);
 	requests__free(&requests);
 }
 

@@ -125,7 +125,7 @@ int requests_view__add(struct requests_view *v, const struct requests *r, const 
 	if (array__reserve(&v->names, v->recordings, 1, &v->name_room, RECORDINGS_MAX, sizeof(*v->names)))
 		return -ENOMEM;
 	v->names[v->recordings++] = name;
-	v->all += r->count;
+	v->all += r->count + r->dropped;
 	v->chosen += r->chosen;
 	for (uint32_t i = 0; i < most && !err; i++)
 		err = add_row(v, r, i, later);

@@ -33,6 +33,14 @@ bool request_choice__has_label(const struct request_choice *c, const struct reco
 	return false;
 }
 
+/* It can be a recording as any other. */
+static int too_many(const char *name, struct diag *d)
+{
+	diag__set(d, DIAG_USAGE, E2BIG, "%s has more than %u requests that are asked for", name, REQUESTS_MAX);
+	diag__hint(d, "ask for a shorter time of it, or have a new file begun more often when it is recorded");
+	return -E2BIG;
+}
+
 int request_choice__find(const struct request_choice *c, struct requests *q, struct recording_reader *reader,
 			 struct recording_matches *matches, uint64_t begin, uint64_t since, uint64_t until, struct diag *d)
 {
@@ -47,7 +55,7 @@ int request_choice__find(const struct request_choice *c, struct requests *q, str
 	q->wants = NULL;
 	q->context = NULL;
 	if (err == -E2BIG)
-		return diag__set(d, DIAG_RECORDING, E2BIG, "the recording has more than %u requests", REQUESTS_MAX);
+		return too_many(recording_reader__name(reader), d);
 	if (err)
 		return err;
 	requests__end(q);

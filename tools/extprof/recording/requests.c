@@ -228,13 +228,39 @@ static void close_request(struct requests *r, struct request_lane *l, uint64_t u
 	l->open = NO_REQUEST;
 }
 
+/* Those that are over and that nobody wants give their room.  0 or -E2BIG. */
+static int drop_others(struct requests *r)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct request *q = &r->list[i];
+		struct request_lane *l = &r->lanes[q->lane];
+		bool open = l->open == i;
+
+		if (!open && !q->wanted)
+			continue;
+		if (open)
+			l->open = n;
+		r->list[n++] = *q;
+	}
+	/* All are looked at: that pays if many go. */
+	if (n > REQUESTS_MAX / 16 * 15)
+		return -E2BIG;
+	r->dropped += r->count - n;
+	r->count = n;
+	return 0;
+}
+
 static int open_request(struct requests *r, struct request_lane *l, const struct recording_sample *s, uint64_t begin)
 {
 	uint64_t thread = r->thread_times[s->thread], since = l->last ? l->last : thread ? thread : r->begin;
 	struct request *q;
 
+	if (r->count == REQUESTS_MAX && drop_others(r))
+		return -E2BIG;
 	if (array__reserve(&r->list, r->count, 1, &r->room, REQUESTS_MAX, sizeof(*r->list)))
-		return r->count == REQUESTS_MAX ? -E2BIG : -ENOMEM;
+		return -ENOMEM;
 	q = &r->list[r->count];
 	*q = (struct request){
 		.begin = begin, .end = s->time > begin ? s->time : begin, .before = begin > since ? begin - since : 0,

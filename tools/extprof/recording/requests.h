@@ -63,6 +63,7 @@ struct requests {
 	void *context;
 	struct request *list;
 	uint32_t count;
+	uint64_t dropped;		/* besides: nobody wants them, and their room was needed */
 	size_t room;
 	uint32_t chosen;		/* requests__choose(): so many are at the begin of the list */
 	/* From which mode the parts come: running samples and waits, by id of the mode. */
@@ -80,7 +81,7 @@ struct requests {
 int requests__init(struct requests *r, const struct recording_tables *tables, uint64_t begin, uint64_t period, const char *label);
 void requests__free(struct requests *r);
 
-/* The samples of a block.  0; -ENOMEM; -E2BIG: there are too many requests. */
+/* The samples of a block.  0; -ENOMEM; -E2BIG: there are too many requests that are wanted, or too many fibers. */
 int requests__add(struct requests *r, const struct recording_sample *samples, uint32_t count);
 /* After the last one. */
 void requests__end(struct requests *r);
