@@ -12,6 +12,7 @@
 
 #include "extprof.h"
 #include "recording/meta.h"
+#include "recording/profile_parts.h"
 #include "recording/together.h"
 #include "recording/writer.h"
 
@@ -28,13 +29,15 @@ struct made {
 	uint64_t begin, wall, period, samples, lost;
 	int pid;
 	bool unended;
+	uint32_t alike;		/* frames that differ in ... */
+	enum { BY_FIRST_LINE, BY_ADDRESS_AND_PID, BY_ADDRESS_AND_LINE } differ;
 };
 
 static const struct made a = {
-	"test_together_a.extprof", "cpu", "A#work", 5 * SECOND, 1000 * SECOND, PERIOD, 300, 7, 100, false,
+	"test_together_a.extprof", "cpu", "A#work", 5 * SECOND, 1000 * SECOND, PERIOD, 300, 7, 100, false, 0, 0,
 }, b = {
 	/* Another machine, on which the clock began anew, two seconds later. */
-	"test_together_b.extprof", "cpu", "B#work", 900 * SECOND, 1002 * SECOND, PERIOD, 500, 11, 100, false,
+	"test_together_b.extprof", "cpu", "B#work", 900 * SECOND, 1002 * SECOND, PERIOD, 500, 11, 100, false, 0, 0,
 };
 
 static void set(struct recording_writer *w, const char *key, uint64_t number)
@@ -45,6 +48,7 @@ static void set(struct recording_writer *w, const char *key, uint64_t number)
 static void make(const struct made *m)
 {
 	struct frame method = FRAME_INIT(FRAME_RUBY), thread = FRAME_INIT(FRAME_THREAD), process = FRAME_INIT(FRAME_PROCESS);
+	bool of_bytes = !strcmp(m->mode, "alloc");
 	struct recording_writer *w;
 
 	method.name = m->method;
@@ -62,23 +66,38 @@ static void make(const struct made *m)
 	for (uint32_t i = 0; i < FRAME_KINDS; i++)
 		CHECK(!recording_writer__kind(w, i, frame_kind_names[i], frame_kind__is_code((uint8_t)i)));
 	CHECK(!recording_writer__mode(w, &(struct recording_mode){
-		.id = 1, .name = m->mode, .value_name = m->mode, .value_unit = "ns", .count_name = "samples",
-		.count_unit = "count", .source = "" }));
+		.id = 1, .name = m->mode, .value_name = of_bytes ? "alloc_space" : m->mode, .value_unit = of_bytes ? "bytes" : "ns",
+		.count_name = of_bytes ? "alloc_objects" : "samples", .count_unit = "count", .source = "" }));
 	CHECK(!recording_writer__frame(w, 1, &method) && !recording_writer__frame(w, 2, &thread) &&
 	      !recording_writer__frame(w, 3, &process));
+	for (uint32_t i = 1; i <= m->alike; i++) {
+		struct frame f = m->differ == BY_ADDRESS_AND_PID ? process : method;
+
+		if (m->differ == BY_FIRST_LINE)
+			f.first_line = (int32_t)i;
+		if (m->differ == BY_ADDRESS_AND_LINE)
+			f.line = (int32_t)i;
+		if (m->differ == BY_ADDRESS_AND_PID)
+			f.pid = i;
+		if (m->differ != BY_FIRST_LINE)
+			f.address = m->differ == BY_ADDRESS_AND_PID ? (uint64_t)i << 40 : i;
+		CHECK(!recording_writer__frame(w, 3 + i, &f));
+	}
 	CHECK(!recording_writer__process(w, &(struct recording_process){
 		.id = 1, .frame = 3, .pid = m->pid, .command = "ruby app.rb", .ruby = "3.4.5", .began = m->begin + SECOND }));
 	CHECK(!recording_writer__thread(w, 1, 1, 2));
 	for (uint64_t i = 0; i < m->samples; i++) {
+		uint32_t frame = m->differ == BY_ADDRESS_AND_LINE ? 4 + (uint32_t)(i % m->alike) : 1;
 		struct recording_sample s = {
 			.time = m->begin + i * PERIOD, .value = PERIOD, .count = 1, .thread = 1, .mode = 1,
-			.stack = recording_writer__stack(w, (uint32_t[]){ 1 }, 1),
+			.stack = recording_writer__stack(w, &frame, 1),
 		};
 
 		CHECK(!recording_writer__sample(w, &s));
 	}
 	if (!m->unended) {
-		set(w, "mode.1.period", m->period);
+		if (!of_bytes)
+			set(w, "mode.1.period", m->period);
 		set(w, "mode.1.started", m->wall / SECOND);
 		set(w, "mode.1.started_at", m->begin);
 		set(w, "mode.1.missed", 3);
@@ -321,6 +340,113 @@ TEST(together_without_an_end)
 	tear_down(&c);
 }
 
+/* A sample of alloc stands for bytes: a rate is no matter of it. */
+TEST(together_alloc_of_different_rates)
+{
+	struct made c = a, d = b;
+
+	set_up();
+	c.mode = d.mode = "alloc";
+	c.file = "test_together_c.extprof";
+	d.file = "test_together_d.extprof";
+	d.period = SECOND / 99;
+	options.unit = NULL;
+	options.metric = "alloc_objects";
+	for (int i = 0; i < 4; i++) {
+		c.unended = i & 1;
+		d.unended = i & 2;
+		make(&c);
+		make(&d);
+		CHECK_INT(show("folded", &options, &c, &d, NULL), 0);
+		CHECK_STRING(text, "A#work 300\nB#work 500\n");
+		CHECK_INT(show("json", &options, &c, &d, NULL), 0);
+		CHECK(!strstr(text, "\"rate\": 99") && !strstr(text, "\"rate\":99"));
+	}
+	unlink(d.file);
+	tear_down(&c);
+}
+
+static struct recording_reader *readers[2];
+static struct recording_profile *profile;
+static struct reports reports;
+
+/* The profile of two, and its report.  0 or negative errno; the caller frees it in each case. */
+static int make_profile(const struct made *x, const struct made *y)
+{
+	struct recording_request request = { .detail = REPORT_BY_LINE };
+	struct recording_filter filter = { 0 };
+	int err = recording_reader__open(&readers[0], x->file, NULL, &diag);
+
+	if (!err)
+		err = recording_reader__open(&readers[1], y->file, NULL, &diag);
+	if (!err)
+		err = recording_profile__create(&profile, readers, 2, &filter, &diag);
+	return err ? err : recording_profile__reports(profile, &request, &reports, &diag);
+}
+
+static void free_profile(void)
+{
+	reports__free(&reports);
+	memset(&reports, 0, sizeof(reports));
+	recording_profile__destroy(profile);
+	profile = NULL;
+	for (int i = 0; i < 2; i++) {
+		recording_reader__close(readers[i]);
+		readers[i] = NULL;
+	}
+}
+
+TEST(together_says_that_rates_differ)
+{
+	struct made c = b;
+
+	set_up();
+	CHECK_INT(make_profile(&a, &b), 0);
+	CHECK(!reports.list[0].meta.rates_differ && reports.list[0].meta.period == PERIOD);
+	free_profile();
+	c.file = "test_together_c.extprof";
+	c.period = SECOND / 99;
+	make(&c);
+	CHECK_INT(make_profile(&a, &c), 0);
+	CHECK(reports.list[0].meta.rates_differ && !reports.list[0].meta.period);
+	free_profile();
+	tear_down(&c);
+}
+
+/* Somebody can have made up many frames that are nearly the same: each has its number, and soon. */
+TEST(together_frames_that_are_alike)
+{
+	enum { MANY = 40000 };
+
+	set_up();
+	for (int i = BY_FIRST_LINE; i <= BY_ADDRESS_AND_LINE; i++) {
+		struct made c = a, d = a;
+		clock_t began;
+
+		c.file = "test_together_c.extprof";
+		d.file = "test_together_d.extprof";
+		d.begin++;
+		c.alike = d.alike = MANY;
+		c.differ = d.differ = i;
+		if (i == BY_ADDRESS_AND_LINE)
+			c.samples = d.samples = MANY;
+		make(&c);
+		make(&d);
+		began = clock();
+		CHECK_INT(make_profile(&c, &d), 0);
+		/* Each of them compared with all would be a thousand million times. */
+		CHECK((double)(clock() - began) / CLOCKS_PER_SEC < 8);
+		/* And the method, the thread and the process. */
+		CHECK_INT(profile->frame_map.count, (i == BY_ADDRESS_AND_PID ? 256 : MANY) + 3);
+		CHECK_INT(reports.list[0].samples, 2 * c.samples);
+		CHECK(i != BY_ADDRESS_AND_LINE || reports.list[0].lines.count == MANY);
+		free_profile();
+		unlink(c.file);
+		unlink(d.file);
+	}
+	tear_down(NULL);
+}
+
 static void refused(const struct made *m, const char *why)
 {
 	make(m);
@@ -414,7 +540,7 @@ TEST(together_many)
 	for (int i = 0; i < MANY; i++) {
 		snprintf(names[i], sizeof(names[i]), "test_together_%d.extprof", i);
 		many[i] = (struct made){ names[i], "cpu", i % 2 ? "B#work" : "A#work", (5 + 10 * (uint64_t)i) * SECOND,
-					 (1000 + 10 * (uint64_t)i) * SECOND, PERIOD, (uint64_t)(i + 1), 1, 100, false };
+					 (1000 + 10 * (uint64_t)i) * SECOND, PERIOD, (uint64_t)(i + 1), 1, 100, false, 0, 0 };
 		make(&many[i]);
 	}
 	CHECK(!setrlimit(RLIMIT_NOFILE, &few));

@@ -9,12 +9,18 @@
 
 /* -- frames ---------------------------------------------------------------------------------------- */
 
+/* Rows that are looked at for one: somebody can have made up many that have one hash. */
+#define STEPS_MAX 256
+
+/* All that is_same() compares. */
 static uint64_t hash_of(const struct frame *f)
 {
 	const char *texts[] = { f->name, f->path, f->module, f->key, f->wider };
 	uint64_t hash = hash__mix((uint64_t)f->kind << 56 | (uint64_t)f->known << 48 | (uint64_t)f->role << 40 |
 				  (uint64_t)f->state << 32 | (uint32_t)f->line);
 
+	hash = hash__mix(hash ^ ((uint64_t)(uint32_t)f->first_line << 32 | (uint32_t)f->missing << 16 | (uint32_t)f->approximate << 8 |
+				 f->bracketed));
 	hash = hash__mix(hash ^ f->address ^ (uint64_t)f->pid << 40 ^ (uint64_t)f->tid << 8);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		hash = hash__bytes(texts[i], strlen(texts[i]), hash);
@@ -43,19 +49,21 @@ static uint32_t new_number(struct recording_profile *p, const struct frame *f)
 	return number && !frame_table__set(&p->frames, number, f) ? number : 0;
 }
 
-/* Recordings of a month have the same frames again and again: each has one number. */
+/* Recordings of a month have the same frames again and again: each has one number.  Beyond STEPS_MAX it has one in each
+ * recording. */
 static uint32_t number_of(struct recording_profile *p, const struct frame *f)
 {
 	uint64_t hash = hash_of(f);
-	uint32_t number;
+	uint32_t number, steps = 0;
 
-	while ((number = map64__get(&p->frame_map, hash)) != MAP64_NONE) {
+	while (steps < STEPS_MAX && (number = map64__get(&p->frame_map, hash)) != MAP64_NONE) {
 		if (is_same(frame_table__get(&p->frames, number), f))
 			return number;
 		hash++;
+		steps++;
 	}
 	number = new_number(p, f);
-	if (number && number != FRAME_NO_ROOM && map64__add(&p->frame_map, hash, number))
+	if (number && number != FRAME_NO_ROOM && steps < STEPS_MAX && map64__add(&p->frame_map, hash, number))
 		return 0;
 	return number;
 }
@@ -72,6 +80,8 @@ static int make_frames(struct recording_profile *p, struct input *in, struct dia
 		in->numbers[id] = p->keeps ? new_number(p, &t->frames[id]) : number_of(p, &t->frames[id]);
 		if (!in->numbers[id])
 			return recording_profile__no_memory(d);
+		if (id % 64 == 0 && recording_reader__over(in->reader))
+			return recording_reader__failed(-ETIME, d);
 	}
 	return 0;
 }
