@@ -68,13 +68,19 @@ static bool is_same(const struct frame *a, const struct frame *b)
 	       a->approximate == b->approximate && a->address == b->address;
 }
 
+/* All that is_same() compares, one after the other: of somebody's recording, two parts could take each other away. */
 static uint64_t hash_of(const struct frame *f)
 {
-	uint64_t hash = hash__mix((uintptr_t)f->name ^ (uint64_t)f->kind << 56 ^ (uint64_t)f->known << 52);
+	const uint64_t parts[] = {
+		(uintptr_t)f->name, (uintptr_t)f->path, (uintptr_t)f->module, (uintptr_t)f->key, f->address,
+		(uint64_t)f->pid << 32 | f->tid, (uint64_t)(uint32_t)f->first_line << 32 | (uint32_t)f->line,
+		(uint64_t)f->kind << 24 | (uint64_t)f->known << 16 | (uint64_t)f->role << 8 | (uint64_t)f->bracketed << 1 | f->approximate,
+	};
+	uint64_t hash = 0;
 
-	hash = hash__mix(hash ^ (uintptr_t)f->path ^ f->pid ^ (uint64_t)f->tid << 32);
-	hash = hash__mix(hash ^ (uintptr_t)f->key ^ (uint64_t)(uint32_t)f->first_line << 32);
-	return hash__mix(hash ^ (uint32_t)f->line ^ (uint64_t)f->approximate << 63 ^ f->address);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		hash = hash__mix(hash ^ parts[i]);
+	return hash;
 }
 
 uint32_t report__label(struct report_builder *b, const struct frame *frame)
