@@ -215,6 +215,10 @@ def that_do_not_fit(ctx):
     both = sum(int(line.rpartition(" ")[2]) for line in report(ctx, [good, other["rate"]], "-f", "folded", "--unit", "ns").splitlines())
     each = sum(int(ctx.extprof("sql", "-H", path, "SELECT sum(value) FROM samples").ok().out) for path in (good, other["rate"]))
     check(both == each, "%d ns, and %d of each", both, each)
+    # Of samples there is none: pprof's first value is the only one.
+    data = write(ctx, [good, other["rate"]], "rates.pb.gz")
+    types = sum(number == 1 for number, _ in fields(gzip.decompress(data)))
+    check(types == 1 and pprof_samples(data) == each, "pprof: %d types, %d ns, and %d of each", types, pprof_samples(data), each)
     # It fits if it is left out.
     report(ctx, [good, other["mode gc"]], "-m", "cpu")
     copy = ctx.path("copy.extprof")
