@@ -54,8 +54,8 @@ def cpu_of(spans, method, since, until):
 @case(timeout=120)
 def by_the_clock(ctx):
     """Three seconds of a program that it has found by itself, by the program's clocks; the default modes and what they show."""
-    daemon = start(ctx, "--rotate", "1s", "--name", "spans.rb", "-F", "199")
-    ruby = ctx.ruby(ctx.write("spans.rb", case_rotate.PROGRAM))
+    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_spans.rb", "-F", "199")
+    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     harness.until(lambda: len(files(ctx)) >= 6, "there are not 6 files", timeout=60)
     end(daemon)
@@ -82,16 +82,16 @@ def by_the_clock(ctx):
 @case(timeout=120)
 def goes_on_after_kill(ctx):
     """kill -9: what was written is there, the next one goes on in the folder, and says how long nothing was recorded."""
-    ruby = ctx.ruby(ctx.write("spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
-    daemon = start(ctx, "--rotate", "1s", "--name", "spans.rb")
+    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_spans.rb")
     harness.until(lambda: len(files(ctx)) >= 3, "there are not 3 files", timeout=60)
     daemon.kill()
     before = files(ctx)
     # The time without a recording is what is told, in whole seconds.
     killed = time.time()
     time.sleep(4)
-    daemon = start(ctx, "--rotate", "1s", "--name", "spans.rb", says="the history of")
+    daemon = start(ctx, "--rotate", "1s", "--name", "daemon_spans.rb", says="the history of")
     harness.until(lambda: len(files(ctx)) >= len(before) + 2, "it does not go on", timeout=60)
     said = daemon.said.decode() + end(daemon)
     told = re.search(r"ends at (.{19}), (\d+) s ago", said)
@@ -149,7 +149,7 @@ def keeps_its_budget(ctx):
     before = own_use(first, 4)
     end(first)
     budget = round(100 * 0.4 * before[1], 2)
-    ruby = ctx.ruby(ctx.write("spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     daemon = start(ctx, *options, "--budget", "%s%%/2s" % budget)
     case_pause.says(daemon, "samples a second instead of 1249", timeout=60)
@@ -203,7 +203,7 @@ def keeps_its_budget(ctx):
 @case(timeout=120)
 def removes_old_files(ctx):
     """By age and by size; files of others stay."""
-    ruby = ctx.ruby(ctx.write("spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     os.mkdir(ctx.path("history"), 0o700)
     old = ctx.path("history/extprof-20200101-000000-000Z.extprof")
@@ -212,7 +212,7 @@ def removes_old_files(ctx):
         with open(path, "w") as f:
             f.write("x" * 100000)
         os.utime(path, (0, 0))
-    daemon = start(ctx, "--rotate", "500ms", "--name", "spans.rb", "--keep-for", "5s")
+    daemon = start(ctx, "--rotate", "500ms", "--name", "daemon_spans.rb", "--keep-for", "5s")
     check(not os.path.exists(old) and os.path.exists(mine), "of %s", os.listdir(ctx.path("history")))
     harness.until(lambda: len(files(ctx)) >= 12, "there are not 12 files", timeout=60)
     first = files(ctx)[0]
@@ -220,7 +220,7 @@ def removes_old_files(ctx):
     end(daemon)
     left = files(ctx)
     check(len(left) >= 5, "%d are left", len(left))
-    daemon = start(ctx, "--rotate", "500ms", "--name", "spans.rb", "--keep-size", "1M")
+    daemon = start(ctx, "--rotate", "500ms", "--name", "daemon_spans.rb", "--keep-size", "1M")
     size = sum(os.stat(p).st_blocks * 512 for p in glob.glob(ctx.path("history/extprof-*")))
     check(size <= (1 << 20) + 200000, "%d bytes are left", size)
     end(daemon)
@@ -231,7 +231,7 @@ def removes_old_files(ctx):
 @case(timeout=120)
 def reads_its_configuration(ctx):
     """The command line comes first; SIGHUP has the file read again, and a wrong one changes nothing."""
-    ruby = ctx.ruby(ctx.write("spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     config = ctx.write("extprof.conf", "# test\nrate = 49\nmode = cpu\nname = spans.rb\nrotate = 1h\n")
     daemon = start(ctx, "--config", config, "--mode", "wall,cpu")
@@ -276,7 +276,7 @@ def samples(ctx):
 @case(timeout=120)
 def full_disk(ctx):
     """It removes its oldest files and goes on."""
-    ruby = ctx.ruby(ctx.write("spans.rb", case_rotate.PROGRAM))
+    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     small, out = ctx.path("small"), ctx.path("out")
     os.mkdir(small)

@@ -117,6 +117,11 @@ def a_time_has_what_was_recorded_of_it(ctx):
         other = shown(page, "Object#first" if name != "first" else "Object#second")
         check(other < 0.02 * length, "%.0f ns of another phase are in the time of %s", other, name)
         said.append("%s %s %.1f of %.1f ms" % (mode, name, got / 1e6, length / 1e6))
+    # Waits are in all cells that they lasted in: together the cells have what the graph has.
+    for view in ("", "#view=thread"):
+        page = case_graph.browse(ctx, pages["wall"], view)
+        cells = int(re.search(r'data-sum="(\d+)"', page).group(1))
+        check(abs(cells - total(page)) < 0.006 * cells, "%s: the cells have %d ns, the graph %.0f", view, cells, total(page))
     return "; ".join(said)
 
 
@@ -149,6 +154,10 @@ def selects_by_hand(ctx):
     beats = case_graph.browse(ctx, page_path, "#rows=thread:%d&view=thread" % other)
     check(abs(shown(beats, "Object#second") - 4e7) < 8e6 and not shown(beats, "Object#first"), "thread beats: %.0f ns",
           shown(beats, "Object#second"))
+    zoomed = case_graph.browse(ctx, page_path, "#zoom=Object%23first")
+    check(re.search(r'id="details"[^>]*>Object#first \(', zoomed), "the link zooms to another frame")
+    wrong = case_graph.browse(ctx, page_path, "#zoom=99999999&view=process")
+    check(total(wrong) and 'data-sum="%d"' % wanted in wrong, "a link that is wrong shows nothing")
     apart = case_graph.browse(ctx, page_path, "#apart=1")
     check(apart.count("[thread ") > page.count("<title>[thread "), "no tree for each thread")
     return said["drag"].split("|")[0]

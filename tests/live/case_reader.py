@@ -200,6 +200,9 @@ def waits(ctx):
             row = table[name]
             check(row[state] > 0.999 * row["life"], "%s: %s", name, row)
         main, napper = table["main"], table["napper"]
+        # It waits for the GVL while napper has it, which has to wait for a CPU itself.
+        check(main["gvl"] < napper["running"] + napper["runnable"] + napper.get("stopped", 0) + 0.02 * main["life"], "main: %s, napper: %s",
+              main, napper)
         # Where the reader loses its CPU while it has main stopped, main is stopped for as long.
         check(main["running"] + main["runnable"] + main["gvl"] + main.get("stopped", 0) > 0.97 * main["life"], "main: %s", main)
         # It naps for 50 ms, and waits for the GVL then.  Its first and last naps may be in part outside.

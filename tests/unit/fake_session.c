@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "engine/reader.h"
 
 struct fake_session fake_session;
@@ -28,9 +29,10 @@ static void fake__close(struct session *s)
 	fd = -1;
 }
 
-static int fake__start(struct session *s, struct diag *d)
+static int fake__start(struct session *s, uint64_t *began, struct diag *d)
 {
 	(void)s, (void)d;
+	*began = deadline__now();
 	note("start");
 	return 0;
 }

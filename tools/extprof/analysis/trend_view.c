@@ -12,7 +12,7 @@
 /* A bar is that long at 100 %. */
 #define BAR 40
 #define METHOD_MAX 256u
-#define BAR_FROM 112u	/* columns before it */
+#define BAR_FROM 88u	/* columns before it */
 
 static double share_of(const struct trend_row *r)
 {
@@ -65,7 +65,7 @@ static void add_row(const struct trend *t, const struct trend_row *r, struct tex
 	if (r->compared)
 		text__addf(out, "  %s%+7.2f +- %5.2f", r->decided ? " " : "~", 100 * r->change, 100 * r->noise);
 	else if (bar)
-		text__addf(out, "%18s", "");
+		text__addf(out, "%19s", "");
 	if (bar)
 		text__adds(out, "  ");
 	for (int i = 0; i < bar; i++)

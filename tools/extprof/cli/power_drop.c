@@ -117,7 +117,7 @@ static bool perf_wants_admin(cap_t state, const struct power_needs *n, uint64_t 
 }
 
 /* May the memory of another process be opened, which has all capabilities that this one has? */
-static bool may_read_who_has_more(cap_t state, uint64_t wanted, uint64_t effective)
+static bool may_read_who_has_more(cap_t state, uint64_t with, uint64_t effective)
 {
 	/* Its end sends no SIGCHLD. */
 	pid_t parent = getpid(), pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
@@ -133,7 +133,7 @@ static bool may_read_who_has_more(cap_t state, uint64_t wanted, uint64_t effecti
 	if (pid < 0)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	if (set_effective(state, wanted & effective))
+	if (set_effective(state, with))
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	set_effective(state, effective);
 	if (fd >= 0)
@@ -159,7 +159,9 @@ void power__give_back(const struct power_needs *needs)
 	n.locked_memory = has_old_kernel();
 	n.admin = perf_wants_admin(state, &n, permitted, effective);
 	wanted = power__wanted(&n, permitted);
-	if (n.processes && wanted != permitted && !may_read_who_has_more(state, wanted, effective)) {
+	/* Where all of them do not help either, they are not kept. */
+	if (n.processes && wanted != permitted && !may_read_who_has_more(state, wanted & effective, effective) &&
+	    may_read_who_has_more(state, effective, effective)) {
 		n.only_equals = true;
 		wanted = power__wanted(&n, permitted);
 	}
@@ -173,6 +175,7 @@ void power__give_back(const struct power_needs *needs)
 	set(state, CAP_INHERITABLE, 0);
 	if (cap_set_proc(state))
 		fprintf(stderr, "extprof: capabilities cannot be given back: %s\n", strerror(errno));
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		fprintf(stderr, "extprof: no_new_privs cannot be set: %s\n", strerror(errno));
 	cap_free(state);
 }

@@ -80,6 +80,10 @@ static int report(struct writing *w, const struct options *o)
 	set_options(w, o);
 	w->requests = options__has(o, OPTION_REQUESTS) || w->options.requests_by;
 	w->trend = o->values[OPTION_TREND].text;
+	if (w->trend && w->requests) {
+		message__set(&e, EXTPROF_USAGE, EINVAL, "--trend and --requests: choose one of them");
+		return message__fail(&e);
+	}
 	return recorded__write(output, write_to, w, &e) ? message__fail(&e) : STATUS_OK;
 }
 

@@ -151,7 +151,8 @@ static int begin(struct run *r, struct extprof_error *e)
 
 static bool has_tracefs(void)
 {
-	return !access("/sys/kernel/tracing/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK);
+	return !faccessat(AT_FDCWD, "/sys/kernel/tracing/events", F_OK, AT_EACCESS) ||
+	       !faccessat(AT_FDCWD, "/sys/kernel/debug/tracing/events", F_OK, AT_EACCESS);
 }
 
 static void give_back_power(const struct run *r)

@@ -7,6 +7,9 @@
 
 void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 {
+	/* Nothing is measured any more. */
+	if (p->cpu_ended)
+		return;
 	/* CPU time from before the recording, or from a pause, counts for nobody. */
 	if (!e->started || e->paused)
 		p->cpu_seen = cpu_time;
@@ -14,16 +17,17 @@ void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 		process__account_cpu(&e->set, p, cpu_time);
 }
 
-void engine__read_cpu_time(struct engine *e, struct process *p)
+bool engine__read_cpu_time(struct engine *e, struct process *p)
 {
 	uint64_t used = p->freed ? 0 : proc__cpu_time(p->pid);
 
 	if (!used)
-		return;
+		return false;
 	/* Until here the pid was its own. */
 	if (p->target.pidfd >= 0 && !target__has_pid(&p->target))
-		return;
+		return false;
 	engine__account_cpu(e, p, used);
+	return true;
 }
 
 void engine__take_counters(struct engine *e, struct process *p)

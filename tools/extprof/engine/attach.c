@@ -29,15 +29,16 @@
 
 int engine__start(struct engine *e, struct diag *d)
 {
+	uint64_t began;
 	int err;
 
 	if (e->started || e->paused)
 		return 0;
-	err = session__start(e->session, d);
+	err = session__start(e->session, &began, d);
 	if (err)
 		return err;
 	e->started = true;
-	e->started_at = e->from = deadline__now();
+	e->started_at = e->from = began;
 	e->started_wall = time(NULL);
 	return 0;
 }

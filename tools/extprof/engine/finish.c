@@ -101,10 +101,8 @@ static void end_cpu_times(struct engine *e)
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		struct process *p = e->set.list[i];
 
-		if (!p || p->cpu_ended)
-			continue;
-		engine__read_cpu_time(e, p);
-		p->cpu_ended = true;
+		if (p && !p->cpu_ended)
+			p->cpu_ended = engine__read_cpu_time(e, p);
 	}
 }
 
@@ -127,9 +125,13 @@ void engine__hold(struct engine *e)
 /* After engine__hold(). */
 static int go_on(struct engine *e, struct diag *d)
 {
-	int err = session__start(e->session, d);
+	int err;
 
-	e->resumed_at = deadline__now();
+	/* The CPU time since the pause counts nowhere. */
+	e->paused = true;
+	engine__read_all_cpu_times(e);
+	e->paused = false;
+	err = session__start(e->session, &e->resumed_at, d);
 	states__moved(&e->states, e->resumed_at - e->paused_at);
 	return err;
 }

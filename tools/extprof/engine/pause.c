@@ -60,9 +60,8 @@ int engine__resume(struct engine *e, struct diag *d)
 		e->paused = false;
 		return e->set.sampled ? engine__start(e, d) : 0;
 	}
-	err = session__start(e->session, d);
+	err = session__start(e->session, &e->resumed_at, d);
 	engine__skip_shared(e);
-	e->resumed_at = deadline__now();
 	states__moved(&e->states, e->resumed_at - e->paused_since);
 	e->paused_all += e->resumed_at - e->paused_since;
 	e->paused_here += e->resumed_at - e->paused_since;

@@ -86,6 +86,15 @@ static int add_all(struct trend *t, const struct moment_of *list, uint32_t count
 	return found ? 0 : error__set(error, DIAG_RECORDING, ENODATA, "no stack of the recordings has a method of that name");
 }
 
+/* Of the recording that what was asked for. */
+static void clip(struct trend_row *row, uint64_t since, uint64_t until)
+{
+	if (row->begin < since)
+		row->begin = since;
+	if (until && row->end > until)
+		row->end = until;
+}
+
 int extprof_recorded_trend(struct extprof_recorded *recorded, const char *method, const char *name,
 			   const struct extprof_recorded_options *options, FILE *to, struct extprof_error *error)
 {
@@ -106,6 +115,10 @@ int extprof_recorded_trend(struct extprof_recorded *recorded, const char *method
 	err = options__copy(&o, sizeof(o), options, error);
 	if (err)
 		return err;
+	if (o.slower_than || o.slowest || o.request_label || o.requests_by || o.groups || o.unit || o.callers_of || o.callees_of ||
+	    o.methods || o.invert || o.focus || o.hide || o.collapse)
+		return error__set(error, DIAG_USAGE, EINVAL, "a trend has no requests, groups, units or other frames: only the mode, the time, "
+				  "filters and the metric can be chosen");
 	filter.modes = o.modes;
 	filter.shows_idle = o.idle;
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
@@ -114,9 +127,12 @@ int extprof_recorded_trend(struct extprof_recorded *recorded, const char *method
 	if (err)
 		return err;
 	filter.second = filter.span;
+	recorded__start_time(recorded);
 	t.width = o.width;
 	t.color = o.color;
 	err = put_in_order(recorded, &list, &count, error);
+	for (uint32_t i = 0; !err && i < count; i++)
+		clip(&list[i].row, o.since_at, o.until_at);
 	if (!err)
 		err = add_all(&t, list, count, &filter, o.metric, error);
 	if (!err && (err = formats[format].write(&t, to)))

@@ -54,7 +54,7 @@ static void choose(struct flame_choice *c, const struct report *r, const uint32_
 
 		if (node) {
 			if (c->number[n->parent] == FLAME_NONE ||
-			    n->total < r->nodes[n->parent].total / FLAME_SHARE)
+			    (n->depth > r->group_count && n->total < r->nodes[n->parent].total / FLAME_SHARE))
 				continue;
 			add_label(c, r, n->label, &labels);
 			if (c->labels.length + (size_t)NODE_BYTES * c->count > FLAME_DATA_MAX)

@@ -4,7 +4,7 @@
  *
  * A zoom makes a frame as wide as the window.  A frame that has less than one part in FLAME_SHARE of the samples of the
  * frame below it is narrower than a quarter of a pixel then, on a screen of 4,000 pixels.  Nobody can see it, so it is
- * left out with all frames above it.  The other frames are taken by their number of samples, those near the root first,
+ * left out with all frames above it, unless it is a thread or another group.  The other frames are taken by their number of samples, those near the root first,
  * until names and numbers fill FLAME_DATA_MAX.  Samples of frames that are left out stay in the width of the frame
  * below, and are counted there.
  *

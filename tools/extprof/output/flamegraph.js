@@ -265,18 +265,21 @@
     } catch (e) { /* some browsers forbid it for files */ }
   }
   function recall() {
+    var zoomed = "";
     state = { zoom: 0, search: "", flip: false };
     page.link = {};
     location.hash.slice(1).split("&").forEach(function (part) {
       var eq = part.indexOf("="), key = part.slice(0, eq), value = part.slice(eq + 1);
       try { value = decodeURIComponent(value); } catch (e) { return; }
       if (key === "search") { state.search = value; }
-      // A number, or a name: its widest frame.
-      if (key === "zoom") { state.zoom = /^[0-9]+$/.test(value) ? +value : widest(value); }
+      if (key === "zoom") { zoomed = value; }
       if (key === "flip") { state.flip = value === "1"; }
       if (D.heat && /^(span|rows|view|apart)$/.test(key)) { page.link[key] = value; }
     });
+    // This can be another tree.
     if (page.recalled) { page.recalled(); }
+    // A number, or a name: its widest frame.
+    if (zoomed) { state.zoom = /^[0-9]+$/.test(zoomed) ? +zoomed : widest(zoomed); }
     if (!(state.zoom > 0 && state.zoom < n)) { state.zoom = 0; }
     if (input) { input.value = state.search; }
     compile();

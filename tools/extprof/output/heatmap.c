@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "output/flame_choice.h"
 #include "output/flamegraph.h"
@@ -27,16 +28,20 @@ static const char body[] =
 	"cell, with shift a span, Escape the whole time.\"></canvas>\n"
 	"<div id=\"cell\">drag over the map to select a time</div>\n</div>\n";
 
-static int64_t node_of(const struct report *r, const struct flame_choice *c, uint32_t node)
+/* How the data says each node of the report.  Parents come before their children.  NULL: out of memory. */
+static int64_t *name_nodes(const struct report *r, const struct flame_choice *c)
 {
-	bool left_out = c->number[node] == FLAME_NONE;
+	int64_t *names = malloc((r->node_count + 1u) * sizeof(*names));
 
-	while (c->number[node] == FLAME_NONE)
-		node = r->nodes[node].parent;
-	return left_out ? -1 - (int64_t)c->number[node] : c->number[node];
+	for (uint32_t i = 0; names && i < r->node_count; i++) {
+		int64_t parent = i ? names[r->nodes[i].parent] : 0;
+
+		names[i] = c->number[i] != FLAME_NONE ? c->number[i] : parent < 0 ? parent : -1 - parent;
+	}
+	return names;
 }
 
-static int add_moments(const struct report *r, const struct flame_choice *c, struct text *out)
+static int add_moments(const struct report *r, const int64_t *names, struct text *out)
 {
 	const struct timeline *t = r->timeline;
 	uint64_t time = 0, amount = 0;
@@ -51,7 +56,7 @@ static int add_moments(const struct report *r, const struct flame_choice *c, str
 		if (m->node >= r->node_count || at < time)
 			return -EINVAL;
 		text__addf(out, "%s%" PRIu64 ",%" PRId64 ",%" PRId64 ",%" PRIu64, first ? "\n" : i % 16 ? "," : ",\n", at - time,
-			   node_of(r, c, m->node), (int64_t)(m->amount - amount), m->lasts ? (m->ns + 999) / 1000 : 0);
+			   names[m->node], (int64_t)(m->amount - amount), m->lasts ? (m->ns + 999) / 1000 : 0);
 		time = at;
 		amount = m->amount;
 		first = false;
@@ -62,11 +67,15 @@ static int add_moments(const struct report *r, const struct flame_choice *c, str
 static int add_data(const struct report *r, const struct flame_choice *c, struct text *out)
 {
 	const struct timeline *t = r->timeline;
+	int64_t *names = name_nodes(r, c);
 	int err;
 
+	if (!names)
+		return -ENOMEM;
 	text__addf(out, ",\n\"heat\":{\"wall\":%" PRIu64 ",\"from\":%" PRIu64 ",\"until\":%" PRIu64 ",\"groups\":%" PRIu32 ",\"moments\":[",
 		   t->wall / 1000000, t->from / 1000, t->until / 1000, r->group_count);
-	err = add_moments(r, c, out);
+	err = add_moments(r, names, out);
+	free(names);
 	text__adds(out, "]}");
 	return err;
 }

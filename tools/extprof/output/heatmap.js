@@ -2,7 +2,7 @@
 // Draws the heat map and has the graph show what is selected.  `D.heat`: see heatmap.c.
 // No markup is ever made from text: names only go onto the canvas and into text nodes.
 (function () {
-  var page = window.extprofPage, heat = D.heat, from = heat.from, until = Math.max(heat.until, heat.from + 1);
+  var page = window.extprofPage, heat = D.heat, from = heat.from, until = Math.max(heat.until, heat.from) + 1;
   var PERIODS = [5e4, 1e5, 2.5e5, 5e5, 1e6, 2e6, 5e6, 1e7, 1.5e7, 3e7, 6e7, 1.2e8, 3e8, 6e8, 1.8e9, 3.6e9, 7.2e9];  // us
   var COLUMNS = 240, ROWS_SHOWN = 40, NAMES = 220, AXIS = 18, LEFT = 64;
   var FONT = '11px system-ui, "DejaVu Sans", sans-serif';
@@ -93,8 +93,10 @@
     var tree = apart.checked ? split : merged, size = tree.parent.length;
     var self = new Array(size).fill(0), hidden = new Array(size).fill(0), sum = 0;
     var since = chosen ? chosen[0] : -Infinity, to = chosen ? chosen[1] : Infinity, some, v, m;
+    var wanted = [];
+    if (rows) { rows.groups.forEach(function (i) { wanted[i] = true; }); }
     for (m = chosen ? firstAt(since) : 0; m < count && time[m] < to; m++) {
-      if (rows && rows.groups.indexOf(groupOf(rows.kind, m)) < 0) { continue; }
+      if (rows && !wanted[groupOf(rows.kind, m)]) { continue; }
       some = part(m, since, to);
       if (!some) { continue; }
       v = node[m] < 0 ? -1 - node[m] : node[m];
@@ -127,6 +129,8 @@
   page.recalled = function () {
     var l = page.link, span = /^(\d+)-(\d+)$/.exec(l.span || ""), some = /^(thread|process):([\d,]+)$/.exec(l.rows || "");
     view.value = l.view === "thread" || l.view === "process" ? l.view : "offset";
+    // One process needs no rows.
+    if (!view.value) { view.value = "offset"; }
     apart.checked = l.apart === "1";
     chosen = span && +span[1] < +span[2] ? [+span[1], +span[2]] : null;
     rows = some ? { kind: some[1], groups: some[2].split(",").map(Number) } : null;
@@ -136,7 +140,7 @@
 
   // -- the map -----------------------------------------------------------------------------------------
 
-  // Amounts of cells: column by column.
+  // Amounts of cells, by at().
   function makeGrid() {
     var length = until - from, g = { kind: view.value }, period, m;
     period = PERIODS.find(function (p) { return length / p <= COLUMNS; }) || length / COLUMNS;
@@ -152,7 +156,9 @@
     }
     g.period = period;
     g.values = new Float64Array(g.columns * g.rows);
+    g.steps = new Float64Array(g.columns * g.rows + 1);
     for (m = 0; m < count; m++) { addMoment(g, m); }
+    fill(g);
     g.most = g.values.reduce(function (a, b) { return Math.max(a, b); }, 0);
     return g;
   }
@@ -160,23 +166,41 @@
   function orderRows(g) {
     var sums = groups[g.kind].names.map(function (_, i) { return [i, 0]; }), m;
     for (m = 0; m < count; m++) { if (groupOf(g.kind, m) >= 0) { sums[groupOf(g.kind, m)][1] += amount[m]; } }
+    if (!sums.length) { sums.push([0, 0]); }
     sums.sort(function (a, b) { return b[1] - a[1] || a[0] - b[0]; });
     g.order = sums.map(function (s) { return s[0]; });
     g.rows = Math.max(1, Math.min(ROWS_SHOWN, g.order.length));
     g.rowOf = [];
     g.order.forEach(function (i, row) { g.rowOf[i] = Math.min(row, g.rows - 1); });
   }
+  // Cells of a row are one after the other in time; within a column, all cells are.
+  function at(g, column, row) { return g.order ? row * g.columns + column : column * g.rows + row; }
   function addMoment(g, m) {
-    var row = g.order ? g.rowOf[groupOf(g.kind, m)] : 0, first, last, c;
-    if (row === undefined) { return; }
-    first = Math.floor((Math.max(time[m], from) - from) / g.cell);
-    last = lasts[m] ? Math.ceil((Math.min(time[m] + lasts[m], until) - from) / g.cell) - 1 : first;
-    for (c = first; c <= last; c++) {
-      var much = part(m, from + c * g.cell, from + (c + 1) * g.cell);
-      var column = g.order ? c : Math.floor(c / g.rows), at = g.order ? row : c % g.rows;
-      // What ends with the time belongs to its last cell.
-      if (column >= g.columns) { column = g.columns - 1; at = g.order ? row : g.rows - 1; much = lasts[m] ? much : amount[m]; }
-      g.values[column * g.rows + at] += much;
+    var row = g.order ? g.rowOf[groupOf(g.kind, m)] : 0, cells = g.order ? g.columns : g.columns * g.rows;
+    var begin = Math.max(time[m], from) - from, end = Math.min(time[m] + lasts[m], until) - from, base, first, last, rate;
+    // The thread is not in the file.
+    if (row === undefined) { row = g.rows - 1; }
+    base = row * g.columns;
+    first = Math.min(cells - 1, Math.floor(begin / g.cell));
+    last = Math.max(first, Math.min(cells - 1, Math.floor(end / g.cell)));
+    if (!lasts[m] || first === last) {
+      g.values[base + first] += lasts[m] ? amount[m] * Math.max(0, end - begin) / lasts[m] : amount[m];
+      return;
+    }
+    // Those between the first and the last cell have the same of it.
+    rate = amount[m] / lasts[m];
+    g.values[base + first] += rate * ((first + 1) * g.cell - begin);
+    g.values[base + last] += rate * (end - last * g.cell);
+    g.steps[base + first + 1] += rate * g.cell;
+    g.steps[base + last] -= rate * g.cell;
+  }
+  // Add what is between: each step begins and ends within its row.
+  function fill(g) {
+    var sum = 0, i;
+    for (i = 0; i < g.values.length; i++) {
+      sum += g.steps[i];
+      // Sums of fractions do not come back to 0.
+      if (sum > 1e-6 * g.cell) { g.values[i] += sum; }
     }
   }
   function left() { return grid.order ? Math.min(NAMES, canvas.clientWidth / 3) : LEFT; }
@@ -192,7 +216,7 @@
 
   function draw() {
     var ratio = window.devicePixelRatio || 1, width = canvas.clientWidth || 1180, high, c, r, x, w;
-    grid = makeGrid();
+    if (!grid || grid.kind !== view.value) { grid = makeGrid(); }
     high = grid.rows * rowHeight();
     canvas.style.height = high + AXIS + "px";
     canvas.width = Math.round(width * ratio);
@@ -203,7 +227,7 @@
     w = (width - left()) / grid.columns;
     for (c = 0; c < grid.columns; c++) {
       for (r = 0; r < grid.rows; r++) {
-        pen.fillStyle = color(grid.values[c * grid.rows + r]);
+        pen.fillStyle = color(grid.values[at(grid, c, r)]);
         x = left() + c * w;
         pen.fillRect(x, r * rowHeight(), w > 3 ? w - 0.5 : w + 0.2, rowHeight() - (rowHeight() > 6 ? 0.5 : 0));
       }
@@ -241,13 +265,14 @@
     }
   }
   function drawChosen(w) {
-    var c, r, t, inRows;
+    var c, r, t, inRows, wanted = [];
     if (!chosen && !rows) { return; }
+    if (rows) { rows.groups.forEach(function (i) { wanted[i] = true; }); }
     pen.fillStyle = "rgba(11,87,208,0.35)";
     for (c = 0; c < grid.columns; c++) {
       for (r = 0; r < grid.rows; r++) {
         t = cellTime(c, r);
-        inRows = !rows || !grid.order || rows.kind !== grid.kind || rows.groups.indexOf(grid.order[r]) >= 0;
+        inRows = !rows || !grid.order || rows.kind !== grid.kind || wanted[grid.order[r]];
         if (inRows && (!chosen || (t[0] < chosen[1] && t[1] > chosen[0]))) {
           pen.fillRect(left() + c * w, r * rowHeight(), w, rowHeight());
         }
@@ -281,9 +306,9 @@
   function describe(cell) {
     var t = cellTime(cell.column, cell.row);
     cellText.textContent = clock(t[0]) + ", " + seconds(t[1] - t[0]) + (grid.order ? ", " + rowName(cell.row) : "") + ": " +
-      page.amount(Math.round(grid.values[cell.column * grid.rows + cell.row]));
+      page.amount(Math.round(grid.values[at(grid, cell.column, cell.row)]));
   }
-  function whole() { chosen = rows = cursor = null; update(); }
+  function whole() { chosen = rows = cursor = anchor = null; update(); }
   function update() { draw(); show(false); link(); }
 
   canvas.addEventListener("pointerdown", function (e) {

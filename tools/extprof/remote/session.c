@@ -188,14 +188,14 @@ static void remote__close(struct session *session)
 	free(s);
 }
 
-static int remote__start(struct session *session, struct diag *d)
+static int remote__start(struct session *session, uint64_t *began, struct diag *d)
 {
 	struct remote_session *s = own(session);
 
 	(void)d;
 	pthread_mutex_lock(&s->lock);
 	s->started = true;
-	s->began = deadline__now();
+	s->began = *began = deadline__now();
 	s->look = 0;
 	for (uint32_t i = 0; i < s->set.count; i++) {
 		struct followed *f = s->set.list[i];

@@ -41,7 +41,7 @@ int bpf_session__load(struct bpf_session *s, const struct session_options *o, st
 /* bpf_sources.c.  The operations of a session of these names, and what opens the sources.  0 or -errno with *d. */
 int bpf_session__create_sources(struct bpf_session *s, const struct session_options *o, struct diag *d);
 int bpf_session__open_sources(struct bpf_session *s, struct diag *d);
-int bpf_session__start(struct session *session, struct diag *d);
+int bpf_session__start(struct session *session, uint64_t *began, struct diag *d);
 void bpf_session__pause(struct session *session);
 void bpf_session__stop(struct session *session);
 void bpf_session__rest(struct session *session);

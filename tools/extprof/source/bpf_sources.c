@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "source/bpf_session_parts.h"
 #include "source/source.h"
 
@@ -75,7 +76,7 @@ void bpf_session__stop(struct session *session)
 	}
 }
 
-int bpf_session__start(struct session *session, struct diag *d)
+int bpf_session__start(struct session *session, uint64_t *began, struct diag *d)
 {
 	struct bpf_session *s = (struct bpf_session *)session;
 	int err = 0;
@@ -84,12 +85,14 @@ int bpf_session__start(struct session *session, struct diag *d)
 		err = s->sources[i].ops->start(s->sources[i].source, s->skel, d);
 		s->sources[i].started = !err;
 	}
-	for (uint32_t i = 0; i < s->source_count && !err; i++)
+	*began = deadline__now();
+	if (err)
+		return err;
+	s->skel->bss->sampling_paused = 0;
+	for (uint32_t i = 0; i < s->source_count; i++)
 		if (s->sources[i].ops->go)
-			s->sources[i].ops->go(s->sources[i].source);
-	if (!err)
-		s->skel->bss->sampling_paused = 0;
-	return err;
+			s->sources[i].ops->go(s->sources[i].source, *began);
+	return 0;
 }
 
 void bpf_session__rest(struct session *session)

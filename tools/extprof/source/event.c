@@ -344,11 +344,11 @@ static int start_event(struct event *e, struct diag *d)
 	return err;
 }
 
-/* Those that perf counts do not. */
+/* What the hardware counts comes as an interrupt, which is over before its event is disabled. */
 static bool event__lingers(const struct source *s)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		if (s->events[i].spec->kind != EVENT_PERF)
+		if (s->events[i].spec->kind != EVENT_PERF || s->events[i].spec->perf_type == PERF_TYPE_SOFTWARE)
 			return true;
 	return false;
 }

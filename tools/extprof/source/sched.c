@@ -334,10 +334,8 @@ static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag 
 	return 0;
 }
 
-static void sched__go(struct source *s)
+static void sched__go(struct source *s, uint64_t now)
 {
-	uint64_t now = deadline__now();
-
 	s->pause = now - s->stopped_at;
 	s->stopped_at = now;
 	sched__each(s, go_on, s);

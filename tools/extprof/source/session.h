@@ -70,7 +70,8 @@ typedef void (*call_callback)(void *context, const struct syscall_key *key, cons
 /* Those below the line may be NULL: the session does nothing then, and has nothing of the kind. */
 struct session_ops {
 	void (*close)(struct session *s);
-	int (*start)(struct session *s, struct diag *d);
+	/* *began: from that moment on it is measured, CLOCK_MONOTONIC, ns. */
+	int (*start)(struct session *s, uint64_t *began, struct diag *d);
 	/* After this no more samples are taken.  Those that wait can still be drained. */
 	void (*stop)(struct session *s);
 	/* A new number for a process or a VM. */
@@ -164,9 +165,9 @@ static inline void session__close(struct session *s)
 		s->ops->close(s);
 }
 
-static inline int session__start(struct session *s, struct diag *d)
+static inline int session__start(struct session *s, uint64_t *began, struct diag *d)
 {
-	return s->ops->start(s, d);
+	return s->ops->start(s, began, d);
 }
 
 static inline void session__pause(struct session *s)

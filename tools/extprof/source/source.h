@@ -83,8 +83,8 @@ struct source_ops {
 	int (*open)(struct source *s, struct extprof_bpf *skel, struct diag *d);
 	/* Attach its programs, unless they are, and start its timers.  The programs take no sample: sampling_paused is set. */
 	int (*start)(struct source *s, struct extprof_bpf *skel, struct diag *d);
-	/* All sources have started: from this moment on it is measured.  NULL: nothing to do. */
-	void (*go)(struct source *s);
+	/* All sources have started: it is measured from that moment on, which is now.  NULL: nothing to do. */
+	void (*go)(struct source *s, uint64_t now);
 	/* From this moment on nothing is measured, beside sampling_paused: stop() follows soon.  NULL: nothing to do. */
 	void (*pause)(struct source *s);
 	/* Can a program of it still take a sample after the pause, until the kernel's next grace period of RCU?  NULL: yes.  False:

@@ -41,7 +41,7 @@ static int open_root(void)
 
 		if (root < 0)
 			continue;
-		if (!faccessat(root, "events", F_OK, 0))
+		if (!faccessat(root, "events", F_OK, AT_EACCESS))
 			return root;
 		close(root);
 	}
