@@ -143,7 +143,7 @@ def keeps_its_budget(ctx):
     """Above it the rate becomes lower and extprof's CPU time with it, by /proc; without the load it becomes higher again. At each
     rate samples stand for the program's own clock, and so does the report of all."""
     burners = [ctx.ruby(ctx.write("spans-burn.rb", BURNS)) for _ in range(2)]
-    options = ["--name", "spans*", "-m", "cpu", "-F", "1249"]
+    options = ["--name", "*spans*", "-m", "cpu", "-F", "1249"]
     first = start(ctx, *options, folder="first")
     time.sleep(3)
     before = own_use(first, 4)
@@ -233,10 +233,10 @@ def reads_its_configuration(ctx):
     """The command line comes first; SIGHUP has the file read again, and a wrong one changes nothing."""
     ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
-    config = ctx.write("extprof.conf", "# test\nrate = 49\nmode = cpu\nname = spans.rb\nrotate = 1h\n")
+    config = ctx.write("extprof.conf", "# test\nrate = 49\nmode = cpu\nname = daemon_spans.rb\nrotate = 1h\n")
     daemon = start(ctx, "--config", config, "--mode", "wall,cpu")
     harness.until(lambda: samples(ctx) > 5, "no samples", timeout=60)
-    ctx.write("extprof.conf", "rate = 99\nname = spans.rb\n")
+    ctx.write("extprof.conf", "rate = 99\nname = daemon_spans.rb\n")
     daemon.signal(signal.SIGHUP)
     case_pause.says(daemon, "the configuration was read")
     case_pause.says(daemon, "records into")
@@ -282,7 +282,7 @@ def full_disk(ctx):
     os.mkdir(small)
     os.mkdir(out)
     ctx.write("none.conf", "")
-    script = ("mount -t tmpfs -o size=900k,mode=0700 none '%s' || exit 99; '%s' daemon --config '%s' --name spans.rb --rotate 1s -F 999 '%s' & "
+    script = ("mount -t tmpfs -o size=900k,mode=0700 none '%s' || exit 99; '%s' daemon --config '%s' --name daemon_spans.rb --rotate 1s -F 999 '%s' & "
               "p=$!; trap 'mount -o remount,size=9m %s; kill $p; wait $p; s=$?; cp %s/* %s; exit $s' TERM; while :; do sleep 0.2; done"
               % (small, harness.EXTPROF, ctx.path("none.conf"), small, small, small, out))
     shell = ctx.start(["unshare", "-m", "sh", "-c", script], stderr=subprocess.PIPE)

@@ -22,7 +22,10 @@ def record(ctx, pid, *options, interval="1k", out="out.folded"):
 def stop(ctx, reader, out="out.folded"):
     reader.signal(signal.SIGINT)
     profile = ctx.profile_of(reader, path=ctx.path(out)).ok()
-    check(profile.sums.balanced and profile.sums.lost == 0, "%s", profile.sums.text)
+    sums = profile.sums
+    # Each KiB is a sample here: a fast machine makes more than one process may have in the ring, and that is told.
+    check(sums.balanced and (sums.lost == 0 or (sums.lost < 0.005 * sums.taken and "(ring-share: %d)" % sums.lost in sums.text)), "%s",
+          sums.text)
     return profile
 
 

@@ -68,6 +68,8 @@ gets
 puts "over"
 sleep
 """
+# Calls so near to the begin or end of a file, ns, can be on both sides.  There is one each 2 ms.
+BORDER = 300_000
 # What one step of the engine and the account of a small program bring at most.
 SIZE_MORE = 128 << 10
 
@@ -205,8 +207,9 @@ def calls_are_in_the_file_of_their_time(ctx):
     verify(ctx, paths)
     for path in paths:
         since, until = span_of(ctx, path)
-        inside = sum(since < a and b < until for a, b in calls)
-        touches = sum(since < b and a < until for a, b in calls)
+        # extprof can lose its CPU between the moment that it takes for a border and the border itself.
+        inside = sum(since + BORDER < a and b < until - BORDER for a, b in calls)
+        touches = sum(since - BORDER < b and a < until + BORDER for a, b in calls)
         for mode in counted:
             got = number(ctx, path, "SELECT count(*) FROM samples WHERE mode='%s' AND stack_text(stack) LIKE '%%Object#call;%%'" % mode)
             check(inside <= got <= touches, "%s has %d of mode %s, %d calls were in its time, %d touch it", path, got, mode, inside, touches)

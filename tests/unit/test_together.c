@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -287,6 +288,8 @@ TEST(together_folder)
 	struct extprof_folder_file file = { .size = sizeof(file) };
 	struct made c = b, d = a;
 	struct extprof_folder *folder;
+	struct stat st;
+	sqlite3 *db;
 
 	CHECK(!mkdir("test_folder", 0700) && !mkdir("test_folder/below.extprof", 0700));
 	c.file = "test_folder/a.extprof";
@@ -299,6 +302,10 @@ TEST(together_folder)
 	/* One of an extprof that was killed when it began. */
 	CHECK(!close(open("test_folder/e.extprof", O_WRONLY | O_CREAT, 0600)));
 	CHECK(!utimensat(AT_FDCWD, "test_folder/e.extprof", (struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0));
+	CHECK(sqlite3_open("test_folder/f.extprof", &db) == SQLITE_OK);
+	CHECK(sqlite3_exec(db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) == SQLITE_OK && sqlite3_close(db) == SQLITE_OK);
+	CHECK(!utimensat(AT_FDCWD, "test_folder/f.extprof", (struct timespec[2]){ { .tv_sec = 1 }, { .tv_sec = 1 } }, 0));
+	CHECK(!stat("test_folder/f.extprof", &st) && st.st_size > 0);
 	CHECK(!mkfifo("test_folder/fifo.extprof", 0600) && !symlink("gone", "test_folder/link.extprof"));
 	make_file("test_folder/.hidden.extprof", 60);
 	make_file("test_folder/a.extprof.svg", 60);

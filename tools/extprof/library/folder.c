@@ -86,7 +86,7 @@ static int add_file(struct extprof_folder *folder, char *path, int interrupt_fd,
 	file = &folder->files[folder->count];
 	*file = (struct file){ .path = path };
 	err = look_into(file, interrupt_fd, &why);
-	if (err == -ENOENT || (err && (st.st_mtime + BEGIN_SECONDS >= time(NULL) || has_journal(path))))
+	if (err == -ENOENT || err == -ENODATA || (err && (st.st_mtime + BEGIN_SECONDS >= time(NULL) || has_journal(path))))
 		goto unused;
 	folder->count++;
 	if (!err)

@@ -115,14 +115,13 @@ static int execute(struct recording_writer *w, const char *sql)
 
 static int make_tables(struct recording_writer *w)
 {
-	char *pragmas = sqlite3_mprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; PRAGMA cache_size=-%d; "
-					"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=OFF",
-					RECORDING_APPLICATION_ID, RECORDING_VERSION, CACHE_KIB);
+	/* A file that says what it is has all tables. */
+	char *pragmas = sqlite3_mprintf("PRAGMA cache_size=-%d; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
+					"PRAGMA foreign_keys=OFF; BEGIN; PRAGMA application_id=%d; PRAGMA user_version=%d",
+					CACHE_KIB, RECORDING_APPLICATION_ID, RECORDING_VERSION);
 	int err = pragmas ? execute(w, pragmas) : no_memory(w);
 
 	sqlite3_free(pragmas);
-	if (!err)
-		err = execute(w, "BEGIN");
 	for (int i = 0; !err && recording_schema[i]; i++)
 		err = execute(w, recording_schema[i]);
 	return err ? err : execute(w, "COMMIT");
