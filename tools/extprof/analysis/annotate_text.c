@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Annotated source for a terminal, and as a page. */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -101,18 +100,6 @@ static void add_text_line(const struct annotation *a, const struct annotate_opti
 	text__free(&source);
 }
 
-static int write_out(struct text *out, FILE *to)
-{
-	int err = 0;
-
-	if (out->failed)
-		err = -ENOMEM;
-	else if (fwrite(out->data, 1, out->length, to) != out->length)
-		err = -errno;
-	text__free(out);
-	return err;
-}
-
 int annotation__write_text(const struct annotation *a, const struct annotate_options *o, FILE *to)
 {
 	struct text out = { 0 };
@@ -130,7 +117,7 @@ int annotation__write_text(const struct annotation *a, const struct annotate_opt
 		gap = false;
 		add_text_line(a, o, i, &out);
 	}
-	return write_out(&out, to);
+	return text__write(&out, to);
 }
 
 static const char style[] =
@@ -195,5 +182,5 @@ int annotation__write_html(const struct annotation *a, const struct annotate_opt
 	text__adds(&out, "</table></body></html>\n");
 	out.failed |= head.failed;
 	text__free(&head);
-	return write_out(&out, to);
+	return text__write(&out, to);
 }

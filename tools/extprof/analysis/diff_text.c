@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A comparison for people: tables. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -138,7 +137,6 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 {
 	struct table t = { .d = d, .o = o };
 	uint32_t self = diff_list__decided(&d->methods, true), total = diff_list__decided(&d->methods, false);
-	int err = 0;
 
 	add_side(&t, 0);
 	add_side(&t, 1);
@@ -153,10 +151,5 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);
 	text__addf(&t.out, "\n~: the change is smaller than the noise of sampling (%g standard errors): it says nothing.\n"
 		   "Shares are of each recording, changes in points of percent, /s: in a second of recording.\n", DIFF_ERRORS);
-	if (t.out.failed)
-		err = -ENOMEM;
-	else if (fwrite(t.out.data, 1, t.out.length, to) != t.out.length)
-		err = -errno;
-	text__free(&t.out);
-	return err;
+	return text__write(&t.out, to);
 }

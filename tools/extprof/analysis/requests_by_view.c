@@ -32,16 +32,6 @@ static uint64_t cut_of(const struct requests_by *b)
 	return cut;
 }
 
-static int put(struct text *out, FILE *to)
-{
-	int err = out->failed ? -ENOMEM : 0;
-
-	if (!err && out->length && fwrite(out->data, 1, out->length, to) != out->length)
-		err = -errno;
-	text__free(out);
-	return err;
-}
-
 /* -- text ------------------------------------------------------------------------------------------ */
 
 static void add_mean(const struct requests_by_mean *m, struct text *out)
@@ -100,7 +90,7 @@ int requests_by__write_text(const struct requests_by *b, FILE *to)
 	if (b->left_out)
 		text__addf(&out, "%" PRIu64 " requests are NOT counted, as there is room for %" PRIu32 ": choose a shorter time with --since and "
 			   "--until, or --filter.\n", b->left_out, b->count);
-	return put(&out, to);
+	return text__write(&out, to);
 }
 
 /* -- for scripts ----------------------------------------------------------------------------------- */
@@ -139,7 +129,7 @@ int requests_by__write_table(const struct requests_by *b, FILE *to)
 	}
 	if (b->value_count > rows)
 		text__addf(&out, "# (other: %" PRIu32 " more)\n", b->value_count - rows);
-	return put(&out, to);
+	return text__write(&out, to);
 }
 
 static void write_percentiles(const char *name, const uint64_t *list, struct json *j)

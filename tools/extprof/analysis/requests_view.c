@@ -146,16 +146,6 @@ void requests_view__free(struct requests_view *v)
 	v->count = v->recordings = 0;
 }
 
-static int put(struct text *out, FILE *to)
-{
-	int err = out->failed ? -ENOMEM : 0;
-
-	if (!err && out->length && fwrite(out->data, 1, out->length, to) != out->length)
-		err = -errno;
-	text__free(out);
-	return err;
-}
-
 /* -- text ------------------------------------------------------------------------------------------ */
 
 static void add_text(const struct requests_view *v, const struct request_row *row, struct text *out)
@@ -200,7 +190,7 @@ int requests__write_text(struct requests_view *v, FILE *to)
 		   "before and after it.\n");
 	if (cut)
 		text__adds(&out, "?: it goes beyond the recording, or had begun when it was seen first.\n");
-	return put(&out, to);
+	return text__write(&out, to);
 }
 
 /* -- for scripts ----------------------------------------------------------------------------------- */
@@ -228,7 +218,7 @@ int requests__write_table(struct requests_view *v, FILE *to)
 	}
 	if (v->chosen > v->count)
 		text__addf(&out, "# (other: %" PRIu64 " more)\n", v->chosen - v->count);
-	return put(&out, to);
+	return text__write(&out, to);
 }
 
 static json_t *parts_of(const struct request *q)

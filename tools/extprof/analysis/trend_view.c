@@ -19,16 +19,6 @@ static double share_of(const struct trend_row *r)
 	return r->all ? (double)r->part / (double)r->all : 0;
 }
 
-static int put(struct text *out, FILE *to)
-{
-	int err = out->failed ? -ENOMEM : 0;
-
-	if (!err && out->length && fwrite(out->data, 1, out->length, to) != out->length)
-		err = -errno;
-	text__free(out);
-	return err;
-}
-
 static void add_amount(const struct trend *t, uint64_t amount, int width, struct text *out)
 {
 	struct text text = { 0 };
@@ -85,7 +75,7 @@ int trend__write_text(const struct trend *t, FILE *to)
 	for (uint32_t i = 0; i < t->count; i++)
 		add_row(t, &t->rows[i], &out);
 	text__adds(&out, "change: points against the row before, beside the noise of sampling; ~ is not beyond it\n");
-	return put(&out, to);
+	return text__write(&out, to);
 }
 
 int trend__write_table(const struct trend *t, FILE *to)
@@ -104,7 +94,7 @@ int trend__write_table(const struct trend *t, FILE *to)
 		else
 			text__addf(&out, "\t\t\t%s\n", r->name);
 	}
-	return put(&out, to);
+	return text__write(&out, to);
 }
 
 /* A recording can say anything. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,18 @@ void text__free(struct text *t)
 		return;
 	free(t->data);
 	memset(t, 0, sizeof(*t));
+}
+
+int text__write(struct text *t, FILE *to)
+{
+	int err = 0;
+
+	if (t->failed)
+		err = -ENOMEM;
+	else if (t->length && fwrite(t->data, 1, t->length, to) != t->length)
+		err = -errno;
+	text__free(t);
+	return err;
 }
 
 void text__clear(struct text *t)

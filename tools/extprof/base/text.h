@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* A string that grows.  Zero-initialise; out of memory is sticky in `failed`,
  * to be checked once at the end. */
@@ -21,6 +22,8 @@ void text__clear(struct text *t);
 void text__add(struct text *t, const char *data, size_t length);
 void text__adds(struct text *t, const char *string);
 void text__addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Write it, and free it in any case.  0, -errno of the stream, or -ENOMEM: it is not whole, and nothing was written. */
+int text__write(struct text *t, FILE *to);
 /* "" instead of NULL. */
 const char *text__string(const struct text *t);
 

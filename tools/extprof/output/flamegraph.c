@@ -432,11 +432,10 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 	text__adds(out, flamegraph_js);
 	text__adds(out, part ? part->script : "");
 	text__adds(out, html ? "</script></body></html>\n" : "]]></script>\n</svg>\n");
-	if (out->failed)
-		err = -ENOMEM;
-	else if (!err && fwrite(out->data, 1, out->length, to) != out->length)
-		err = -errno;
-	text__free(out);
+	if (err)
+		text__free(out);
+	else
+		err = text__write(out, to);
 	flame_choice__free(&p.choice);
 	return err;
 }

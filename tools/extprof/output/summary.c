@@ -518,13 +518,8 @@ static int write_summary(const struct report *reports, uint32_t count, const str
 		t.r = &reports[i];
 		err = add_report(&t);
 	}
-	if (err)
-		goto cleanup;
-	if (out.failed)
-		err = -ENOMEM;
-	else if (fwrite(out.data, 1, out.length, to) != out.length)
-		err = -errno;
-cleanup:
+	if (!err)
+		return text__write(&out, to);
 	text__free(&out);
 	return err;
 }

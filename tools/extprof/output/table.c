@@ -3,7 +3,6 @@
  * Tables for scripts: columns with tabs between, amounts in the unit that the first line says, as many rows of each kind
  * as were asked for, and one with the rest.
  */
-#include <errno.h>
 #include <inttypes.h>
 
 #include "output/output.h"
@@ -67,7 +66,6 @@ static void add_rows(const struct report *r, enum rows_kind kind, unsigned int t
 static int write_table(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)
 {
 	struct text out = { 0 };
-	int err = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		text__adds(&out, i ? "\n" : "");
@@ -75,12 +73,7 @@ static int write_table(const struct report *reports, uint32_t count, const struc
 		for (int kind = 0; kind < ROWS_KINDS; kind++)
 			add_rows(&reports[i], (enum rows_kind)kind, o->top, &out);
 	}
-	if (out.failed)
-		err = -ENOMEM;
-	else if (fwrite(out.data, 1, out.length, to) != out.length)
-		err = -errno;
-	text__free(&out);
-	return err;
+	return text__write(&out, to);
 }
 
 const struct output_format output_table = {
