@@ -74,10 +74,8 @@ static int make_list(const struct diff *d, const struct report_totals *before, c
 	return err;
 }
 
-int diff__make(struct diff *d, const struct report reports[2])
+void diff__sum(struct diff *d, const struct report reports[2])
 {
-	int err;
-
 	memset(d, 0, sizeof(*d));
 	d->reports = reports;
 	for (int i = 0; i < 2; i++) {
@@ -86,6 +84,13 @@ int diff__make(struct diff *d, const struct report reports[2])
 		for (uint32_t j = 0; j < reports[i].node_count; j++)
 			d->squares[i] += (double)reports[i].nodes[j].squares;
 	}
+}
+
+int diff__make(struct diff *d, const struct report reports[2])
+{
+	int err;
+
+	diff__sum(d, reports);
 	err = make_list(d, &reports[0].methods, &reports[1].methods, &d->methods);
 	return err ? err : make_list(d, &reports[0].lines, &reports[1].lines, &d->lines);
 }

@@ -51,6 +51,8 @@ struct diff {
 	struct diff_list methods, lines;
 };
 
+/* The sums alone, for diff__change(): nothing is to be freed. */
+void diff__sum(struct diff *d, const struct report reports[2]);
 /* 0 or -ENOMEM.  The caller frees in both cases. */
 int diff__make(struct diff *d, const struct report reports[2]);
 void diff__free(struct diff *d);

@@ -2,12 +2,12 @@
 #include "analysis/trend.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff.h"
 #include "base/array.h"
+#include "profile/transform.h"
 
 #define ROWS_MAX 65536u
 
@@ -17,11 +17,6 @@ struct share {
 	double squares;
 };
 
-static bool is_meant(const struct trend *t, const struct frame *f)
-{
-	return f->name && *f->name && (!strcmp(t->method, f->name) || !fnmatch(t->method, f->name, 0));
-}
-
 /* Parents come before their children. */
 static int add_up(const struct trend *t, const struct report *r, struct share *s)
 {
@@ -29,7 +24,7 @@ static int add_up(const struct trend *t, const struct report *r, struct share *s
 	int err = within && meant ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < r->label_count && !err; i++)
-		meant[i] = is_meant(t, &r->labels[i].frame);
+		meant[i] = r->labels[i].frame.name && transform__is_method(t->method, &r->labels[i].frame);
 	for (uint32_t i = 1; i < r->node_count && !err; i++) {
 		const struct report_node *n = &r->nodes[i];
 
@@ -62,18 +57,16 @@ int trend__add(struct trend *t, const struct trend_row *row, const struct report
 	t->metric = reports[1].metric;
 	snprintf(t->mode, sizeof(t->mode), "%s", reports[1].meta.mode->name);
 	to->compared = !first && to->all;
-	if (!to->compared)
-		return 0;
-	err = diff__make(&d, reports);
-	if (!err) {
-		struct diff_change c = diff__change(&d, of[0].amount, of[1].amount, (double[]){ of[0].squares, of[1].squares });
+	if (to->compared) {
+		struct diff_change c;
 
+		diff__sum(&d, reports);
+		c = diff__change(&d, of[0].amount, of[1].amount, (double[]){ of[0].squares, of[1].squares });
 		to->change = c.share[1] - c.share[0];
 		to->noise = c.noise;
 		to->decided = c.decided;
 	}
-	diff__free(&d);
-	return err;
+	return 0;
 }
 
 void trend__free(struct trend *t)

@@ -64,13 +64,17 @@ static bool matches_text(const char *pattern, const char *text, size_t length)
 	return !strcmp(pattern, name) || !fnmatch(pattern, name, 0);
 }
 
+bool transform__is_method(const char *pattern, const struct frame *f)
+{
+	return *f->name && (!strcmp(pattern, f->name) || !fnmatch(pattern, f->name, 0));
+}
+
 static bool matches(const struct transform_rule *r, const struct frame *f, const struct owner *o)
 {
 	switch (r->what) {
 	case TRANSFORM_APP: return o->kind == OWNER_APP;
 	case TRANSFORM_GEM: return o->kind == OWNER_GEM && matches_text(r->pattern, o->name, o->name_length);
-	/* A name has brackets: "Hash#[]". */
-	case TRANSFORM_METHOD: return *f->name && (!strcmp(r->pattern, f->name) || !fnmatch(r->pattern, f->name, 0));
+	case TRANSFORM_METHOD: return transform__is_method(r->pattern, f);
 	default: return *f->path && matches_file(r->pattern, f->path);
 	}
 }

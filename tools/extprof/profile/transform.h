@@ -29,6 +29,9 @@ enum transform_what {
 	TRANSFORM_FILE
 };
 
+/* Does the frame have that name?  pattern: as for fnmatch(3), or the name itself, which can have brackets: "Hash#[]". */
+bool transform__is_method(const char *pattern, const struct frame *f);
+
 /* Zero-initialise. */
 struct transform {
 	struct transform_rule {
