@@ -348,7 +348,6 @@
     page.parent = parent;
     page.label = label;
     page.amount = amount;
-    page.percent = percent;
     page.remember = remember;
     page.recall = recall;
     // Show another tree, or the same with other amounts.

@@ -13,7 +13,7 @@
   var time = new Float64Array(count), amount = new Float64Array(count), lasts = new Float64Array(count);
   var node = new Int32Array(count), longest = 0;
   // The tree as it is in the file, and with all threads in one.
-  var split = { parent: page.parent, label: page.label, map: null }, merged = merge();
+  var split = { parent: page.parent, label: page.label, map: null }, depth = depths(split.parent), merged = merge();
   // By node of the file: number of its thread and its process.
   var groups = { thread: group("thread"), process: group("process") };
   // null: the whole time, or all rows.  Rows are numbers of groups in the order of the map.
@@ -38,7 +38,7 @@
     return depth;
   }
   function merge() {
-    var depth = depths(split.parent), places = new Map(), tree = { parent: [0], label: [0], map: [0] }, v, key, to;
+    var places = new Map(), tree = { parent: [0], label: [0], map: [0] }, v, key, to;
     for (v = 1; v < split.parent.length; v++) {
       if (depth[v] <= heat.groups) { tree.map.push(0); continue; }
       to = tree.map[split.parent[v]];
@@ -54,7 +54,7 @@
   }
   // Names of the groups of that kind, and which one each node of the file is of.
   function group(kind) {
-    var names = [], of = [-1], places = new Map(), depth = depths(split.parent), wanted = D.kinds.indexOf(kind), v, key;
+    var names = [], of = [-1], places = new Map(), wanted = D.kinds.indexOf(kind), v, key;
     for (v = 1; v < split.parent.length; v++) {
       of.push(of[split.parent[v]]);
       if (depth[v] > heat.groups || D.labels[split.label[v]][2] !== wanted) { continue; }
