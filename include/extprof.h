@@ -1134,8 +1134,8 @@ EXTPROF_API int extprof_recorded_times(struct extprof_recorded *recorded, uint64
 				       struct extprof_error *error);
 
 /*
- * Another recording, up to 10,000 in all: extprof_recorded_write() and extprof_recorded_requests() show them as one.  Other
- * functions take one.  A recording that is there already is an error; what does not fit the others, such as another rate, is
+ * Another recording, up to 10,000 in all: extprof_recorded_write(), extprof_recorded_requests() and extprof_recorded_trend()
+ * show them as one, and each side of extprof_recorded_diff() can have several.  Other functions take one.  A recording that is there already is an error; what does not fit the others, such as another rate, is
  * one when they are shown.
  */
 EXTPROF_API int extprof_recorded_add(struct extprof_recorded *recorded, const char *path, struct extprof_error *error);
@@ -1219,7 +1219,7 @@ EXTPROF_API int extprof_recorded_trend(struct extprof_recorded *r, const char *m
 				       struct extprof_error *error);
 
 /*
- * Before and after.  What the noise of sampling can have made is marked, by the rule that docs/recording.md states.
+ * Before and after; with two times in the options, both can have the same files.  What the noise of sampling can have made is marked, by the rule that docs/recording.md states.
  */
 struct extprof_diff_options {
 	size_t size;

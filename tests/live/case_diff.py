@@ -1,9 +1,13 @@
-"""Two recordings: a program that changes its shares, which it measures itself."""
+"""Two recordings, or two times of one: a program that changes its shares, which it measures itself."""
 import json
+import os
 import re
+import time
 
+import case_rotate
 import harness
 from case_graph import browse
+from case_rotate import clock, near, used
 from harness import case, check
 
 PROGRAM = """
@@ -108,3 +112,169 @@ def outputs(ctx):
         run = ctx.extprof(*wrong)
         check(run.status == status and run.err, "%s: %d: %s", wrong, run.status, run.err)
     return "text, JSON and %s" % ("a graph that a browser has drawn" if dom else "a graph; NOT opened: there is no browser here")
+
+
+# The times of its methods, by its own clocks: a line for each piece of work, of CLOCK_MONOTONIC and CPU time.  When it is
+# told to, alpha and beta change places.
+PHASES = """
+STDOUT.sync = true
+CPU = Process::CLOCK_THREAD_CPUTIME_ID
+def now(clock) = Process.clock_gettime(clock)
+def alpha(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
+def beta(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
+def span(method, s)
+  from, cpu = now(Process::CLOCK_MONOTONIC), now(CPU)
+  send(method, s)
+  [method, from, now(Process::CLOCK_MONOTONIC), now(CPU) - cpu].join(" ")
+end
+log, ends, times = [], false, { alpha: 0.06, beta: 0.02 }
+Thread.new { while (line = gets); line.chomp == "end" ? ends = true : times = { alpha: 0.02, beta: 0.06 }; end }
+puts "ready"
+until ends
+  times.each { |method, s| log << span(method, s) }
+  sleep 0.01
+end
+puts log, "over"
+sleep
+"""
+SECOND = 10**9
+
+
+class History:
+    """A folder of recordings in which the program changes its shares, and what the program says of it."""
+
+    def __init__(self, ctx):
+        self.ctx, self.folder = ctx, ctx.path("day")
+        os.mkdir(self.folder)
+        ruby = ctx.ruby(ctx.write("phases.rb", PHASES))
+        ruby.expect("ready")
+        reader = case_rotate.begin(ctx, ruby.pid, "-m", "cpu,wall", "-F", "499", "--rotate", "1s", name="day/app")
+        case_rotate.until_files(ctx, 5, "day/app")
+        ruby.tell("change")
+        case_rotate.until_files(ctx, 10, "day/app")
+        case_rotate.end(reader)
+        self.spans, self.paths = case_rotate.log_of(ruby), case_rotate.files_of(ctx, "day/app")
+        self.walls = [case_rotate.number(ctx, p, "SELECT value FROM meta WHERE key='started_unix_ns'") - case_rotate.span_of(ctx, p)[0]
+                      for p in self.paths]
+        # Whole seconds of the clock, in both phases.
+        self.begin = int((case_rotate.span_of(ctx, self.paths[0])[0] + self.walls[0]) // 1e9)
+        self.times = [(self.begin + 1, self.begin + 3), (self.begin + 6, self.begin + 8)]
+
+    def sum(self, mode, method, since, until):
+        """What SQL has of the method between two seconds of the clock, in ns; method None: of all."""
+        where = "AND stack_text(stack)||';' LIKE '%%Object#%s;%%'" % method if method else ""
+        return sum(int(case_rotate.sql(self.ctx, p, "SELECT coalesce(sum(value), 0) FROM samples WHERE mode='%s' AND time_ns>=%d AND "
+                                       "time_ns<=%d %s" % (mode, since * SECOND - wall, until * SECOND - wall, where))[0][0])
+                   for p, wall in zip(self.paths, self.walls))
+
+    def truth(self, mode, method, since, until):
+        """The same by the clocks of the program."""
+        spans = self.spans if mode == "cpu" else [(m, a, b, b - a) for m, a, b, _ in self.spans]
+        return used(spans, method, since * SECOND - self.walls[0], until * SECOND - self.walls[0])
+
+    def compare(self, *options, of=None, env=None):
+        run = self.ctx.extprof("diff", *(of or [self.folder]), "-f", "json", *map(str, options), env=env)
+        check(run.status == 0, "%s: %d: %s", options, run.status, run.err)
+        return json.loads(run.out)
+
+
+def utc(at):
+    return clock("UTC", at, "%Y-%m-%dT%H:%M:%SZ")
+
+
+@case(timeout=120)
+def two_times_of_one_history(ctx):
+    """--with: two times of the same folder have what SQL has of each, to the ns, and what the program's clocks say."""
+    h = History(ctx)
+    first, second = h.times
+    said = []
+    for mode in ("cpu", "wall"):
+        d = h.compare("-m", mode, "--idle", "--since", utc(second[0]), "--until", utc(second[1]), "--with", utc(first[0]))
+        rows = {r["method"]: r for r in d["methods"]}
+        for side, (since, until) in (("before", first), ("after", second)):
+            check((d[side]["since_ns"], d[side]["until_ns"]) == (since * SECOND, until * SECOND), "%s: %s", side, d[side])
+            check(d[side]["amount"] == h.sum(mode, None, since, until), "%s: %s, not what SQL has", side, d[side])
+            check(1.6 < d[side]["seconds"] <= 2, "%s: %s", side, d[side])
+            for method in ("alpha", "beta"):
+                got = rows["Object#" + method]["total"][side]["amount"]
+                check(got == h.sum(mode, method, since, until), "%s %s %s: %d, SQL %d", mode, side, method, got,
+                      h.sum(mode, method, since, until))
+                # Between two files there is no sample.
+                near("%s %s %s" % (mode, side, method), got, h.truth(mode, method, since, until), 0.12, 3e7)
+                said.append("%s %s %s %.2f s of %.2f s" % (mode, side, method, got / 1e9, h.truth(mode, method, since, until) / 1e9))
+        change = {m: rows["Object#" + m]["total"] for m in ("alpha", "beta")}
+        check(change["alpha"]["change"] < -0.1 and change["beta"]["change"] > 0.1, "%s: %s", mode, change)
+        # A wait of seconds is one sample: the noise of wall is large.
+        check(mode == "wall" or change["alpha"]["decided"] and change["beta"]["decided"], "%s: %s", mode, change)
+    same = ["-m", "cpu", "--since", utc(second[0]), "--until", utc(second[1])]
+    d = h.compare(*same, "--with", utc(first[0]))
+    # The same time in other words: so long before, the time of the day in a zone, files instead of the folder, the other
+    # way round, the end as it is without --until.
+    for zone in ("Asia/Kolkata", "America/New_York"):
+        check(h.compare(*same, "--with", clock(zone, first[0]), env={"TZ": zone}) == d, "a time of the day in %s", zone)
+    check(h.compare(*same, "--with", "-%ds" % (second[0] - first[0])) == d, "so long before")
+    other = h.compare("-m", "cpu", "--since", utc(first[0]), "--until", utc(first[1]), "--with", utc(second[0]))
+    check(other == d, "the other way round")
+    files = h.compare(*same, "--with", utc(first[0]), of=h.paths)
+    check([files[s].pop("file") for s in ("before", "after")] == 2 * ["%s and %d more" % (h.paths[0], len(h.paths) - 1)], "names")
+    check([d[s].pop("file") for s in ("before", "after")] == 2 * [h.folder], "the name of the folder")
+    check(files == d, "files instead of their folder")
+    last = int(case_rotate.sql(ctx, h.paths[-1], "SELECT max(time_ns) FROM samples")[0][0]) + int(h.walls[-1])
+    tail = h.compare("-m", "cpu", "--since", "-1s", "--with", "-4s")
+    for side, until in (("before", last - 4 * SECOND), ("after", last)):
+        check(abs(tail[side]["until_ns"] - until) < 1000 and tail[side]["until_ns"] - tail[side]["since_ns"] == SECOND, "%s: %s, not %d",
+              side, tail[side], until)
+    after = h.compare("-m", "cpu", "--since", "500ms", "--until", "1500ms", "--with", "2")
+    check(after["after"]["since_ns"] - after["before"]["since_ns"] == 3 * SECOND // 2, "after the begin: %s", after)
+    return "; ".join(said)
+
+
+@case(timeout=120)
+def what_two_times_are_not(ctx):
+    """Overlaps, times without data, two recordings, words that are no time; filters, formats, one file, and folders as two sides."""
+    h = History(ctx)
+    first, second = h.times
+    span = ["-m", "cpu", "--since", utc(second[0]), "--until", utc(second[1])]
+    for wrong, status, text in (
+            ([h.folder, *span, "--with", utc(second[0] - 1)], 64, "the two times overlap"),
+            ([h.folder, *span, "--with", utc(second[0])], 64, "the two times overlap"),
+            ([h.folder, *span, "--with", "-1d"], 74, "has nothing of that time, "),
+            ([h.folder, *span, "--with", "yesterday"], 64, "-1h before --since"),
+            ([h.folder, "-m", "cpu", "--with", "-1d"], 64, "say which"),
+            ([h.folder, "--since", "2001-01-01", "--until", "2001-01-02", "--with", utc(first[0])], 74, "has nothing of that time, "),
+            ([h.folder, "--since", "2100-01-01", "--with", utc(first[0])], 74, "has nothing of that time, "),
+            ([*h.paths[:2], *span, "--with", utc(first[0])], 64, "two recordings are before and after"),
+            ([h.folder, *span[2:], "--with", utc(first[0])], 64, "choose one with --mode"),
+            ([h.folder, *span, "--with", utc(first[0]), "--filter", "thread=nobody"], 74, "there are no such samples"),
+            ([h.folder, *span], 64, "it takes two recordings"),
+            (h.paths[:3], 64, "it takes two recordings")):
+        run = ctx.extprof("diff", *wrong)
+        check(run.status == status and text in run.err and not run.out, "%s: %d: %s", wrong, run.status, run.err)
+    one = h.compare(*span, "--with", utc(first[0]), "--filter", "method=Object#alpha", "--metric", "samples")
+    check(one["metric"] == "samples" and "Object#beta" not in {r["method"] for r in one["methods"]}, "%s", one)
+    run = ctx.extprof("diff", h.folder, *span, "--with", utc(first[0]), env={"TZ": "UTC"})
+    for side, (since, until) in (("before", first), ("after", second)):
+        wanted = "%-7s %s, %s to %s: " % (side, h.folder, clock("UTC", since, "%Y-%m-%d %H:%M:%S"), clock("UTC", until))
+        check(wanted in run.out, "%s is not in\n%s", wanted, run.out)
+    graph = ctx.path("change.svg")
+    check(ctx.extprof("diff", h.folder, *span, "--with", utc(first[0]), "-o", graph).status == 0, "a graph")
+    with open(graph, encoding="utf-8") as f:
+        check("hsl(214,85%" in f.read(), "colours")
+    # Two times of one file.
+    path = ctx.path("one.extprof")
+    ruby = ctx.ruby(ctx.write("again.rb", PHASES))
+    ruby.expect("ready")
+    reader = case_rotate.begin(ctx, ruby.pid, "-F", "499", name="one")
+    time.sleep(2)
+    ruby.tell("change")
+    time.sleep(2.5)
+    case_rotate.end(reader)
+    d = h.compare("--since", "0.3", "--until", "1.3", "--with", "2.7", of=[path])
+    rows = {r["method"]: r["total"] for r in d["methods"]}
+    check(rows["Object#alpha"]["decided"] and rows["Object#alpha"]["change"] < 0 < rows["Object#beta"]["change"], "one file: %s", rows)
+    # Both sides are folders: each of all its files.
+    both = h.compare("-m", "cpu", of=[h.folder, h.folder])
+    check(both["before"]["amount"] == both["after"]["amount"] == sum(
+        int(case_rotate.sql(ctx, p, "SELECT sum(value) FROM samples WHERE mode='cpu'")[0][0]) for p in h.paths), "folders: %s", both["before"])
+    check(not any(both["decided"].values()), "folders: %s", both["decided"])
+    return "12 that are refused"

@@ -328,10 +328,14 @@ def a_folder_and_times_of_the_clock(ctx):
                           % (end_at - 2.5e9 - wall)) for p, wall in zip(paths, walls))
     before = folded_of(ctx.extprof("report", folder, "-f", "folded", "--unit", "samples", "--since", "-2500ms").ok())
     check(before["beta"] == expected, "2.5 s before the end: %s, not %s", before["beta"], expected)
-    # Both sides of a comparison can be a folder, if one file of it is of that time.
-    half = number(ctx, paths[1], "SELECT value FROM meta WHERE key='started_unix_ns'") / 1e9
-    compared = ctx.extprof("diff", paths[1], folder, "--since", clock("UTC", half - 3600, "%Y-%m-%dT%H:%M:%SZ"))
-    check(compared.status == 64 and "takes one recording" in compared.err, "status %d: %s", compared.status, compared.err)
+    # Both sides of a comparison can be a folder.
+    compared = ctx.extprof("diff", paths[1], folder, "-f", "json", "--since", clock("UTC", since - 3600, "%Y-%m-%dT%H:%M:%SZ"))
+    check(compared.status == 0, "status %d: %s", compared.status, compared.err)
+    for side, files in (("before", paths[1:2]), ("after", paths)):
+        every = sum(number(ctx, p, "SELECT sum(value) FROM samples") for p in files)
+        check(json.loads(compared.out)[side]["amount"] == every, "%s: %s, not %d", side, json.loads(compared.out)[side], every)
+    annotated = ctx.extprof("annotate", folder, "Object#alpha")
+    check(annotated.status == 64 and "takes one recording" in annotated.err, "status %d: %s", annotated.status, annotated.err)
     none = ctx.extprof("report", folder, "--since", "2001-01-01 10:00", "--until", "2001-01-01 11:00")
     check(none.status == 74 and "has nothing of that time" in none.err, "status %d: %s", none.status, none.err)
     wrong = ctx.extprof("report", folder, "--since", clock("UTC", until, "%Y-%m-%dT%H:%M:%SZ"), "--until", clock("UTC", since, "%Y-%m-%dT%H:%M:%SZ"))

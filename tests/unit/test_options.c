@@ -59,6 +59,34 @@ TEST(options_duration)
 	}
 }
 
+/* --with needs one or more than two recordings, and a time to compare with. */
+TEST(options_diff)
+{
+	static const struct {
+		const char *args[8];
+		bool fits;
+	} cases[] = {
+		{ { "a", "b" }, true }, { { "a" }, false }, { { "a", "b", "c" }, false }, { { "a", "b", "--since", "1" }, true },
+		{ { "a", "--since", "1", "--with", "-1d" }, true }, { { "a", "--until", "03:10", "--with", "02:50" }, true },
+		{ { "a", "--with", "-1d" }, false }, { { "a", "b", "--since", "1", "--with", "-1d" }, false },
+		{ { "a", "b", "c", "--since", "1", "--with", "-1d" }, true }, { { "a", "--since", "1", "--with", "1w" }, false },
+		{ { "a", "--since", "1", "--with", "" }, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *argv[10] = { (char *)"extprof diff" };
+		struct options o;
+		int argc = 1;
+
+		while (cases[i].args[argc - 1]) {
+			argv[argc] = (char *)(uintptr_t)cases[i].args[argc - 1];
+			argc++;
+		}
+		CHECK_INT(options__parse(&o, &command_line_diff, argc, argv, OPTIONS_QUIETLY), cases[i].fits ? 0 : -EINVAL);
+		options__free(&o);
+	}
+}
+
 TEST(options_time_point)
 {
 	static const struct {

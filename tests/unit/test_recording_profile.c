@@ -291,6 +291,7 @@ static const char *compared(const char *before, const char *after, const char *m
 {
 	struct diff_options o = { .names = { "before", "after" }, .top = 20 };
 	struct recording_reader *readers[2] = { NULL, NULL };
+	const struct recording_side sides[2] = { { &readers[0], 1 }, { &readers[1], 1 } };
 	struct recording_filter filter = { 0 };
 	struct report reports[2] = { 0 };
 	FILE *f = fmemopen(again, sizeof(again) - 1, "w");
@@ -298,7 +299,7 @@ static const char *compared(const char *before, const char *after, const char *m
 
 	memset(again, 0, sizeof(again));
 	if (recording_reader__open(&readers[0], before, NULL, &diag) || recording_reader__open(&readers[1], after, NULL, &diag) ||
-	    recording_profile__compare(readers, &filter, metric, reports, &diag) || diff__make(&d, reports) || write(&d, &o, f))
+	    recording_profile__compare(sides, &filter, metric, reports, &diag) || diff__make(&d, reports) || write(&d, &o, f))
 		fprintf(f, "failed: %s", diag.text);
 	fclose(f);
 	diff__free(&d);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "profile/report.h"
 
 /* In one of 16,000 comparisons of what is the same the noise is larger. */
@@ -67,10 +68,14 @@ uint32_t diff_list__decided(const struct diff_list *l, bool of_self);
 
 struct diff_options {
 	const char *names[2];	/* of the recordings; clean */
+	uint64_t since[2], until[2];	/* which time of them, ns since 1970; 0: from the begin, to the end */
 	bool html, color;
 	unsigned int top;	/* rows of each table */
 	unsigned int width;	/* columns, 0 as many as needed */
 };
+
+/* The name of a side, with the time that was chosen: "app.extprof, 2026-11-27 02:50:00 to 03:10:00". */
+void diff__add_name(const struct diff_options *o, int side, struct text *to);
 
 /* Each: 0 or -errno, of the stream or -ENOMEM.  They order the lists. */
 int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to);

@@ -21,8 +21,9 @@ static void add_line(const struct diff *d, const struct diff_options *o, int sid
 {
 	const struct report_meta *m = &d->reports[side].meta;
 
-	text__addf(to, "%s: %s, %s for %.1f s, ", side ? "after" : "before", o->names[side],
-		   *m->source ? m->source : m->mode->name, d->seconds[side]);
+	text__addf(to, "%s: ", side ? "after" : "before");
+	diff__add_name(o, side, to);
+	text__addf(to, ", %s for %.1f s, ", *m->source ? m->source : m->mode->name, d->seconds[side]);
 	unit__add_with_name(&d->reports[side].metric, d->all[side], to);
 }
 

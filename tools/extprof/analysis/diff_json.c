@@ -40,13 +40,19 @@ static void write_list(struct json *j, const char *key, const struct diff *d, st
 	json__close(j, ']');
 }
 
+/* NULL: none was chosen.  A caller can say anything. */
+static json_t *time_of(uint64_t ns)
+{
+	return ns ? json_integer(ns > INT64_MAX ? INT64_MAX : (json_int_t)ns) : json_null();
+}
+
 static json_t *recording_of(const struct diff *d, const struct diff_options *o, int side)
 {
 	const struct report_meta *m = &d->reports[side].meta;
 
-	return json_pack("{s:s, s:s, s:i, s:f, s:I, s:I}", "file", o->names[side], "command", m->command, "pid", m->pid, "seconds",
-			 d->seconds[side], "amount", (json_int_t)d->all[side], "lost",
-			 (json_int_t)accounting__lost(&m->accounting));
+	return json_pack("{s:s, s:o, s:o, s:s, s:i, s:f, s:I, s:I}", "file", o->names[side], "since_ns", time_of(o->since[side]),
+			 "until_ns", time_of(o->until[side]), "command", m->command, "pid", m->pid, "seconds", d->seconds[side],
+			 "amount", (json_int_t)d->all[side], "lost", (json_int_t)accounting__lost(&m->accounting));
 }
 
 int diff__write_json(struct diff *d, const struct diff_options *o, FILE *to)

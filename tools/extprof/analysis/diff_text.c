@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "analysis/diff.h"
 #include "base/columns.h"
@@ -119,15 +120,54 @@ static void add_table(struct table *t, const char *title, struct diff_list *l, b
 			   decided > rows ? decided - rows : 0);
 }
 
+/* A time of the clock, with its date if `date`. */
+static void add_clock(uint64_t ns, bool date, struct text *to)
+{
+	time_t seconds = (time_t)(ns / 1000000000u);
+	char text[32] = "-";
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm))
+		strftime(text, sizeof(text), date ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	text__adds(to, text);
+	if (ns / 1000000u % 1000u)
+		text__addf(to, ".%03u", (unsigned int)(ns / 1000000u % 1000u));
+}
+
+static bool is_same_day(uint64_t a, uint64_t b)
+{
+	time_t times[2] = { (time_t)(a / 1000000000u), (time_t)(b / 1000000000u) };
+	struct tm x, y;
+
+	return localtime_r(&times[0], &x) && localtime_r(&times[1], &y) && x.tm_yday == y.tm_yday && x.tm_year == y.tm_year;
+}
+
+void diff__add_name(const struct diff_options *o, int side, struct text *to)
+{
+	uint64_t since = o->since[side], until = o->until[side];
+
+	text__adds(to, o->names[side]);
+	if (!since && !until)
+		return;
+	text__adds(to, since && until ? ", " : since ? " from " : " until ");
+	if (since)
+		add_clock(since, true, to);
+	if (since && until)
+		text__adds(to, " to ");
+	if (until)
+		add_clock(until, !since || !is_same_day(since, until), to);
+}
+
 static void add_side(struct table *t, int side)
 {
 	const struct report *r = &t->d->reports[side];
 	struct text amount = { 0 };
 
 	unit__add_with_name(&r->metric, t->d->all[side], &amount);
-	text__addf(&t->out, "%-7s %s: %s, mode %s, %s in %.1f s, ", side ? "after" : "before", t->o->names[side],
-		   *r->meta.command ? r->meta.command : "several programs", r->meta.mode->name, text__string(&amount),
-		   t->d->seconds[side]);
+	text__addf(&t->out, "%-7s ", side ? "after" : "before");
+	diff__add_name(t->o, side, &t->out);
+	text__addf(&t->out, ": %s, mode %s, %s in %.1f s, ", *r->meta.command ? r->meta.command : "several programs",
+		   r->meta.mode->name, text__string(&amount), t->d->seconds[side]);
 	add_rate(t, t->d->all[side], side, 0);
 	text__adds(&t->out, " a second\n");
 	text__free(&amount);
@@ -150,6 +190,6 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	add_table(&t, "Methods by the change of their share with what they call (total)", &d->methods, false, false);
 	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);
 	text__addf(&t.out, "\n~: the change is smaller than the noise of sampling (%g standard errors): it says nothing.\n"
-		   "Shares are of each recording, changes in points of percent, /s: in a second of recording.\n", DIFF_ERRORS);
+		   "Shares are of each side, changes in points of percent, /s: in a second of recording.\n", DIFF_ERRORS);
 	return text__write(&t.out, to);
 }

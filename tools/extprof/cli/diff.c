@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* extprof diff: two recordings. */
+/* extprof diff: two recordings, or two times of one. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -11,6 +13,7 @@
 
 struct comparison {
 	struct recorded_files files[2];
+	char name[PATH_MAX + 32];	/* of all files, if two times of them are compared */
 	struct extprof_diff_options options;
 	const char *format;
 };
@@ -25,6 +28,17 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 	struct comparison *c = context;
 
 	return extprof_recorded_diff(c->files[0].recorded, c->files[1].recorded, c->format, &c->options, to, e);
+}
+
+/* What both sides are called. */
+static void set_names(struct comparison *c, const struct options *o)
+{
+	c->options.names[0] = o->files[0];
+	c->options.names[1] = o->files[o->file_count > 1];
+	if (!o->values[OPTION_WITH].given || o->file_count == 1)
+		return;
+	snprintf(c->name, sizeof(c->name), "%s and %u more", o->files[0], o->file_count - 1);
+	c->options.names[0] = c->options.names[1] = c->name;
 }
 
 static int compare(struct comparison *c, const struct options *o)
@@ -43,11 +57,12 @@ static int compare(struct comparison *c, const struct options *o)
 		.size = sizeof(c->options), .mode = o->values[OPTION_ONE_MODE].text, .metric = o->values[OPTION_METRIC].text,
 		.since_at = { c->files[0].span.since, c->files[1].span.since },
 		.until_at = { c->files[0].span.until, c->files[1].span.until }, .filters = o->filters,
-		.filter_count = o->filter_count, .names = { o->files[0], o->files[1] }, .html = file && recorded__is_html(file),
+		.filter_count = o->filter_count, .html = file && recorded__is_html(file),
 		.color = shown && !strcmp(c->format, "text") && environment__has_color(),
 		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
 		.idle = options__has(o, OPTION_IDLE),
 	};
+	set_names(c, o);
 	return recorded__write(file, write_to, c, &e) ? message__fail(&e) : STATUS_OK;
 }
 
@@ -56,12 +71,16 @@ static int run(int argc, char **argv, bool implied)
 	struct comparison c = { 0 };
 	struct options o;
 	int status = STATUS_OK, err;
+	bool with;
 
 	(void)implied;
 	err = options__parse(&o, &command_line_diff, argc, argv, 0);
 	if (err)
 		status = err == -ENOMEM ? STATUS_INTERNAL : STATUS_USAGE;
-	for (int i = 0; i < 2 && !status; i++)
+	with = o.values[OPTION_WITH].given;
+	if (!status && with)
+		status = recorded_files__open_both(c.files, &o, o.files, o.file_count);
+	for (int i = 0; i < 2 && !status && !with; i++)
 		status = recorded_files__open(&c.files[i], &o, &o.files[i], 1);
 	if (!status)
 		status = compare(&c, &o);
@@ -75,7 +94,7 @@ static int run(int argc, char **argv, bool implied)
 
 const struct command command_diff = {
 	.name = "diff",
-	.summary = "compare two recordings: before and after",
+	.summary = "compare two recordings, or two times: before and after",
 	.line = &command_line_diff,
 	.run = run,
 	.power = POWER_FILES,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/messages.h"
 #include "cli/words.h"
@@ -105,6 +106,15 @@ int options__add_file(struct options *o, const char *file)
 	}
 	o->files[o->file_count++] = file;
 	return 0;
+}
+
+error_t options__need_files(struct options *o, struct argp_state *state)
+{
+	if (o->file_count)
+		return 0;
+	if (access(EXTPROF_FOLDER, F_OK))
+		FAIL("which recording? Name its file, or its folder");
+	return options__add_file(o, EXTPROF_FOLDER) ? ENOMEM : 0;
 }
 
 /* A recording that is read. */

@@ -71,6 +71,9 @@ void options__free(struct options *o);
 /* One more of `files`, which lives as long.  0 or -ENOMEM. */
 int options__add_file(struct options *o, const char *file);
 
+/* Without a recording: the folder of the daemon.  For `finish`. */
+error_t options__need_files(struct options *o, struct argp_state *state);
+
 /* Its number, or that one if it was not given. */
 uint64_t options__number(const struct options *o, enum option_id id, uint64_t fallback);
 /* Was that flag given? */

@@ -19,7 +19,7 @@ unsigned int recorded__width(void)
 	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
 }
 
-static void say_what_is_missing(const struct extprof_recorded *r, const char *file)
+void recorded__say_what_is_missing(const struct extprof_recorded *r, const char *file)
 {
 	const char *missing = extprof_recorded_incomplete(r);
 	char clean[PATH_MAX];
@@ -36,17 +36,7 @@ int recorded__open(struct extprof_recorded **r, const char *file)
 
 	if (extprof_recorded_open(r, file, -1, &e))
 		return message__fail(&e);
-	say_what_is_missing(*r, file);
-	return STATUS_OK;
-}
-
-int recorded__add(struct extprof_recorded *r, const char *file)
-{
-	struct extprof_error e = { .size = sizeof(e) };
-
-	if (extprof_recorded_add(r, file, &e))
-		return message__fail(&e);
-	say_what_is_missing(r, file);
+	recorded__say_what_is_missing(*r, file);
 	return STATUS_OK;
 }
 

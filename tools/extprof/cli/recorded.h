@@ -10,8 +10,8 @@
 /* Open it, and say what is missing of it.  The exit status; message__fail() was called. */
 int recorded__open(struct extprof_recorded **r, const char *file);
 
-/* The same of another one that is shown together with it. */
-int recorded__add(struct extprof_recorded *r, const char *file);
+/* Print what is missing of the recording that was opened last, if something is. */
+void recorded__say_what_is_missing(const struct extprof_recorded *r, const char *file);
 
 /*
  * Have something written to a file that appears whole or not at all, or to standard output (path NULL or "-").  `write`

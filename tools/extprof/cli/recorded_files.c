@@ -19,11 +19,13 @@ struct candidate {
 	char *path;
 	uint64_t begin, end;
 	bool of_folder;
+	bool opened;
 };
 
 struct candidates {
 	struct candidate *list;
 	size_t count, room;
+	uint64_t begin, end;	/* of all of them */
 };
 
 static int no_memory(void)
@@ -45,7 +47,9 @@ static int add(struct candidates *c, const char *path, uint64_t begin, uint64_t 
 		c->list = list;
 		c->room = room;
 	}
-	c->list[c->count] = (struct candidate){ strdup(path), begin, end, of_folder };
+	c->begin = !c->count || begin < c->begin ? begin : c->begin;
+	c->end = end > c->end ? end : c->end;
+	c->list[c->count] = (struct candidate){ .path = strdup(path), .begin = begin, .end = end, .of_folder = of_folder };
 	return c->list[c->count++].path ? STATUS_OK : no_memory();
 }
 
@@ -113,7 +117,7 @@ static uint64_t date_of(const struct time_point *m, uint64_t begin, uint64_t end
 	}
 }
 
-static int find_span(struct recorded_files *f, const struct options *o, const struct candidates *c, uint64_t *begin, uint64_t *end)
+static int find_span(const struct options *o, const struct candidates *c, struct recorded_span *span)
 {
 	struct time_point since = { 0 }, until = { 0 };
 
@@ -121,62 +125,118 @@ static int find_span(struct recorded_files *f, const struct options *o, const st
 		value__time_point(o->values[OPTION_SINCE].text, &since);
 	if (o->values[OPTION_UNTIL].given)
 		value__time_point(o->values[OPTION_UNTIL].text, &until);
-	*begin = UINT64_MAX;
-	*end = 0;
-	for (size_t i = 0; i < c->count; i++) {
-		*begin = c->list[i].begin < *begin ? c->list[i].begin : *begin;
-		*end = c->list[i].end > *end ? c->list[i].end : *end;
-	}
-	time_point__not_after(&since, *end);
+	time_point__not_after(&since, c->end);
 	if (until.kind == TIME_OF_DAY) {
 		if (since.kind == TIME_NONE)
-			time_point__not_after(&until, *end);
+			time_point__not_after(&until, c->end);
 		else
-			time_point__after(&until, date_of(&since, *begin, *end));
+			time_point__after(&until, date_of(&since, c->begin, c->end));
 		/* The recordings began after it, and ended before the next one. */
-		if (since.kind == TIME_NONE && until.ns <= *begin)
+		if (since.kind == TIME_NONE && until.ns <= c->begin)
 			until.kind = TIME_NONE;
 	}
-	f->span.since = date_of(&since, *begin, *end);
-	f->span.until = date_of(&until, *begin, *end);
-	if (!f->span.until || f->span.until > f->span.since)
+	span->since = date_of(&since, c->begin, c->end);
+	span->until = date_of(&until, c->begin, c->end);
+	if (!span->until || span->until > span->since)
 		return STATUS_OK;
 	fprintf(stderr, "extprof: --until is not after --since\n");
 	return STATUS_USAGE;
 }
 
-static bool is_wanted(const struct recorded_span *s, const struct candidate *c)
+/* The time of --with, as long as the span is from now on: both have a begin and an end then. */
+static int find_other_span(const struct options *o, const struct candidates *c, struct recorded_span *span,
+			   struct recorded_span *other)
+{
+	struct time_point with = { 0 };
+	char from[2][32], to[2][32];
+
+	value__time_point(o->values[OPTION_WITH].text, &with);
+	/* 0 would be none. */
+	span->since = span->since ? span->since : c->begin ? c->begin : 1;
+	span->until = span->until ? span->until : c->end;
+	/* A begin behind the end: nothing will be found of it. */
+	if (span->until <= span->since)
+		span->until = span->since + 1;
+	time_point__not_after(&with, span->since - 1);
+	if (with.kind == TIME_BEFORE)
+		other->since = with.ns < span->since ? span->since - with.ns : 1;
+	else
+		other->since = date_of(&with, c->begin, c->end);
+	if (__builtin_add_overflow(other->since, span->until - span->since, &other->until))
+		other->until = UINT64_MAX;
+	if (other->since >= span->until || span->since >= other->until)
+		return STATUS_OK;
+	for (int i = 0; i < 2; i++) {
+		print_time(from[i], sizeof(from[i]), i ? other->since : span->since);
+		print_time(to[i], sizeof(to[i]), i ? other->until : span->until);
+	}
+	fprintf(stderr, "extprof: --with: the two times overlap: %s to %s, and %s to %s\n", from[0], to[0], from[1], to[1]);
+	return STATUS_USAGE;
+}
+
+/* by_time: one that is no file of a folder has to be of the time, too. */
+static bool is_wanted(const struct recorded_span *s, const struct candidate *c, bool by_time)
 {
 	/* One of a folder that has no samples is not missed. */
-	return !c->of_folder || (c->end > c->begin && c->end >= s->since && (!s->until || c->begin <= s->until));
+	return !(c->of_folder || by_time) || (c->end > c->begin && c->end >= s->since && (!s->until || c->begin <= s->until));
 }
 
 /* -- all of it --------------------------------------------------------------------------------- */
 
-static int fail_empty(const struct candidates *c, const char *name, uint64_t begin, uint64_t end)
+/* The time that nothing is of: ", 2026-11-27 02:50:00 to 2026-11-27 03:10:00". */
+static void print_span(char *to, size_t size, const struct recorded_span *span)
+{
+	char from[32] = "the begin", until[32] = "the end";
+
+	if (span->since)
+		print_time(from, sizeof(from), span->since);
+	if (span->until)
+		print_time(until, sizeof(until), span->until);
+	snprintf(to, size, ", %s to %s", from, until);
+}
+
+static int fail_empty(const struct candidates *c, const char *name, const struct recorded_span *span)
 {
 	struct extprof_error e = { .size = sizeof(e) };
-	char from[32], to[32];
+	char from[32], to[32], of[96] = "";
 
 	if (!c->count) {
 		message__set(&e, EXTPROF_RECORDING, ENODATA, "%s has no recording that can be read: their names end in .extprof",
 			     name);
 	} else {
-		print_time(from, sizeof(from), begin);
-		print_time(to, sizeof(to), end);
-		message__set(&e, EXTPROF_RECORDING, ENODATA, "%s has nothing of that time: its recordings are from %s to %s", name,
-			     from, to);
+		print_time(from, sizeof(from), c->begin);
+		print_time(to, sizeof(to), c->end);
+		if (span->since || span->until)
+			print_span(of, sizeof(of), span);
+		message__set(&e, EXTPROF_RECORDING, ENODATA, "%s has nothing of that time%s: its recordings are from %s to %s", name,
+			     of, from, to);
 	}
 	return message__fail(&e);
 }
 
-static int open_them(struct recorded_files *f, const struct candidates *c)
+static int open_one(struct recorded_files *f, struct candidate *from)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	char *path = strdup(from->path);
+
+	if (!path)
+		return no_memory();
+	f->paths[f->count++] = path;
+	if (f->recorded ? extprof_recorded_add(f->recorded, path, &e) : extprof_recorded_open(&f->recorded, path, -1, &e))
+		return message__fail(&e);
+	if (!from->opened)
+		recorded__say_what_is_missing(f->recorded, path);
+	from->opened = true;
+	return STATUS_OK;
+}
+
+static int open_them(struct recorded_files *f, const struct candidates *c, bool by_time)
 {
 	size_t wanted = 0;
 	int status = STATUS_OK;
 
 	for (size_t i = 0; i < c->count; i++)
-		wanted += is_wanted(&f->span, &c->list[i]);
+		wanted += is_wanted(&f->span, &c->list[i], by_time);
 	if (wanted > OPTIONS_FILES) {
 		fprintf(stderr, "extprof: %zu recordings are of that time, and %d can be shown as one: choose a shorter time with "
 			"--since and --until\n", wanted, OPTIONS_FILES);
@@ -188,14 +248,12 @@ static int open_them(struct recorded_files *f, const struct candidates *c)
 	for (size_t i = 0; i < c->count && !status; i++) {
 		struct candidate *from = &c->list[i];
 
-		if (!is_wanted(&f->span, from))
+		if (!is_wanted(&f->span, from, by_time))
 			continue;
 		/* The daemon can remove the oldest one of its folder meanwhile. */
 		if (from->of_folder && access(from->path, F_OK))
 			continue;
-		status = f->recorded ? recorded__add(f->recorded, from->path) : recorded__open(&f->recorded, from->path);
-		f->paths[f->count++] = from->path;
-		from->path = NULL;
+		status = open_one(f, from);
 	}
 	return status;
 }
@@ -207,23 +265,56 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-int recorded_files__open(struct recorded_files *f, const struct options *o, const char *const *names, unsigned int count)
+static int find_candidates(struct recorded_files *f, struct candidates *c, const char *const *names, unsigned int count)
 {
-	struct candidates c = { 0 };
-	uint64_t begin = 0, end = 0;
 	int status = STATUS_OK;
 
 	for (unsigned int i = 0; i < count && !status; i++)
-		status = is_folder(names[i]) ? add_folder(f, &c, names[i]) : add_file(&c, names[i]);
+		status = is_folder(names[i]) ? add_folder(f, c, names[i]) : add_file(c, names[i]);
+	return status;
+}
+
+static void free_candidates(struct candidates *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		free(c->list[i].path);
+	free(c->list);
+}
+
+int recorded_files__open(struct recorded_files *f, const struct options *o, const char *const *names, unsigned int count)
+{
+	struct candidates c = { 0 };
+	int status = find_candidates(f, &c, names, count);
+
 	if (!status && c.count)
-		status = find_span(f, o, &c, &begin, &end);
+		status = find_span(o, &c, &f->span);
 	if (!status)
-		status = open_them(f, &c);
+		status = open_them(f, &c, false);
 	if (!status && !f->count)
-		status = fail_empty(&c, names[0], begin, end);
-	for (size_t i = 0; i < c.count; i++)
-		free(c.list[i].path);
-	free(c.list);
+		status = fail_empty(&c, names[0], &f->span);
+	free_candidates(&c);
+	return status;
+}
+
+int recorded_files__open_both(struct recorded_files both[2], const struct options *o, const char *const *names,
+			      unsigned int count)
+{
+	struct candidates c = { 0 };
+	struct recorded_span span = { 0 }, other = { 0 };
+	int status = find_candidates(&both[0], &c, names, count);
+
+	if (!status && c.count)
+		status = find_span(o, &c, &span);
+	if (!status && c.count)
+		status = find_other_span(o, &c, &span, &other);
+	both[0].span = other.since < span.since ? other : span;
+	both[1].span = other.since < span.since ? span : other;
+	for (int i = 0; i < 2 && !status; i++) {
+		status = open_them(&both[i], &c, true);
+		if (!status && !both[i].count)
+			status = fail_empty(&c, names[0], &both[i].span);
+	}
+	free_candidates(&c);
 	return status;
 }
 

@@ -27,6 +27,13 @@ struct recorded_files {
  * cases.
  */
 int recorded_files__open(struct recorded_files *f, const struct options *o, const char *const *names, unsigned int count);
+
+/*
+ * The same of two times: that of --since and --until, and that of --with, which is as long.  The earlier one is the first.
+ * Of files, too, only those of each time are opened.
+ */
+int recorded_files__open_both(struct recorded_files both[2], const struct options *o, const char *const *names,
+			      unsigned int count);
 void recorded_files__close(struct recorded_files *f);
 
 /* `status` of a command, or another one if not all could be read that was asked for. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <unistd.h>
 
 #include "cli/options.h"
 
@@ -10,13 +9,7 @@ static error_t finish(struct options *o, struct argp_state *state)
 		argp_error(state, "--callers-of and --callees-of: choose one of them");
 		return EINVAL;
 	}
-	if (!o->file_count && access(EXTPROF_FOLDER, F_OK)) {
-		argp_error(state, "which recording? Name its file, or its folder");
-		return EINVAL;
-	}
-	if (!o->file_count && options__add_file(o, EXTPROF_FOLDER))
-		return ENOMEM;
-	return 0;
+	return options__need_files(o, state);
 }
 
 const struct command_line command_line_report = {

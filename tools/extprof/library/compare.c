@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two recordings: before and after. */
+/* Before and after: of recordings, or of times of them. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,13 +29,24 @@ static size_t find_format(const char *name)
 	return i;
 }
 
+static int say_empty(const struct diff_options *o, int side, struct extprof_error *error)
+{
+	struct text name = { 0 };
+	int err;
+
+	diff__add_name(o, side, &name);
+	err = error__set(error, DIAG_RECORDING, ENODATA, "%s: there are no such samples", text__string(&name));
+	text__free(&name);
+	return err;
+}
+
 static int write_diff(const struct report reports[2], size_t format, const struct extprof_diff_options *o, FILE *to,
 		      struct extprof_error *error)
 {
 	char names[2][256];
 	struct diff_options options = {
-		.names = { names[0], names[1] }, .html = o->html, .color = o->color, .width = o->width,
-		.top = o->top ? o->top : EXTPROF_TOP_DEFAULT,
+		.names = { names[0], names[1] }, .since = { o->since_at[0], o->since_at[1] }, .until = { o->until_at[0], o->until_at[1] },
+		.html = o->html, .color = o->color, .width = o->width, .top = o->top ? o->top : EXTPROF_TOP_DEFAULT,
 	};
 	struct diff d;
 	int err;
@@ -44,7 +55,7 @@ static int write_diff(const struct report reports[2], size_t format, const struc
 		/* A path can contain anything. */
 		text__clean(names[i], sizeof(names[i]), o->names[i] ? o->names[i] : i ? "after" : "before");
 		if (!reports[i].samples)
-			return error__set(error, DIAG_RECORDING, ENODATA, "the recording %s has no such samples", names[i]);
+			return say_empty(&options, i, error);
 	}
 	err = diff__make(&d, reports);
 	if (err)
@@ -58,7 +69,8 @@ static int write_diff(const struct report reports[2], size_t format, const struc
 int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_recorded *after, const char *name,
 			  const struct extprof_diff_options *options, FILE *to, struct extprof_error *error)
 {
-	struct recording_reader *const readers[2] = { recorded__reader(before), recorded__reader(after) };
+	struct extprof_recorded *const recorded[2] = { before, after };
+	struct recording_side sides[2];
 	size_t format = find_format(name);
 	struct extprof_diff_options o;
 	struct recording_filter filter = { 0 };
@@ -68,8 +80,6 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 
 	if (format == FORMATS)
 		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format of a comparison", name);
-	if ((err = recorded__is_one(before, error)) || (err = recorded__is_one(after, error)))
-		return err;
 	err = options__copy(&o, sizeof(o), options, error);
 	if (err)
 		return err;
@@ -81,7 +91,11 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 					 &(struct recording_span){ o.since, o.until, o.since_at[i], o.until_at[i] }, error);
 	if (err)
 		return err;
-	err = recording_profile__compare(readers, &filter, o.metric, reports, &d);
+	for (int i = 0; i < 2; i++)
+		sides[i].readers = recorded__readers(recorded[i], &sides[i].count);
+	for (int i = 0; i < 2; i++)
+		recorded__start_time(recorded[i], sides[0].count + sides[1].count);
+	err = recording_profile__compare(sides, &filter, o.metric, reports, &d);
 	if (err)
 		return error__from(error, err, &d);
 	err = write_diff(reports, format, &o, to, error);

@@ -66,9 +66,9 @@ int extprof_recorded_open(struct extprof_recorded **recorded, const char *path, 
 	return 0;
 }
 
-void recorded__start_time(struct extprof_recorded *r)
+void recorded__start_time(struct extprof_recorded *r, uint32_t count)
 {
-	deadline__start(&r->deadline, r->deadline.fd, deadline__now() + TIME_MAX + r->count * TIME_OF_ONE);
+	deadline__start(&r->deadline, r->deadline.fd, deadline__now() + TIME_MAX + count * TIME_OF_ONE);
 }
 
 /* Two files that say so are copies: no two recordings begin in the same ns of a machine. */
@@ -276,7 +276,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	request.apps = &apps;
 	request.metric = o->metric;
 	if (r->count > 1)
-		recorded__start_time(r);
+		recorded__start_time(r, r->count);
 	err = recording_profile__create(&profile, r->readers, r->count, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, reports, &d);

@@ -12,8 +12,8 @@ struct recording_reader *recorded__reader(const struct extprof_recorded *r);
 struct recording_reader *const *recorded__readers(const struct extprof_recorded *r, uint32_t *count);
 /* As extprof_recorded_times(), of one of them. */
 int recorded__times(struct recording_reader *reader, uint64_t *begin, uint64_t *end, struct extprof_error *error);
-/* Reading begins: several recordings have more time than one. */
-void recorded__start_time(struct extprof_recorded *r);
+/* Reading of `count` recordings begins, of which it has some or all: several have more time than one. */
+void recorded__start_time(struct extprof_recorded *r, uint32_t count);
 /* 0, or -EINVAL with *error: there are several. */
 int recorded__is_one(const struct extprof_recorded *r, struct extprof_error *error);
 

@@ -65,7 +65,7 @@ static int add_all(struct reading *w, struct extprof_recorded *recorded, struct 
 	struct recording_reader *const *readers = recorded__readers(recorded, &count);
 	int err = 0;
 
-	recorded__start_time(recorded);
+	recorded__start_time(recorded, count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t wall = recording_reader__wall(readers[i]);
 

@@ -41,6 +41,8 @@ static int put_in_order(struct extprof_recorded *recorded, struct moment_of **li
 	struct recording_reader *const *readers = recorded__readers(recorded, count);
 	int err = 0;
 
+	recorded__start_time(recorded, *count);
+
 	*list = calloc(*count, sizeof(**list));
 	if (!*list)
 		return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
@@ -65,9 +67,10 @@ static int add_all(struct trend *t, const struct moment_of *list, uint32_t count
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct recording_reader *const readers[2] = { before ? before : list[i].reader, list[i].reader };
+		const struct recording_side sides[2] = { { &readers[0], 1 }, { &readers[1], 1 } };
 		struct report reports[2];
 		struct diag d = { 0 };
-		int err = recording_profile__compare(readers, filter, metric, reports, &d);
+		int err = recording_profile__compare(sides, filter, metric, reports, &d);
 
 		if (err)
 			return error__from(error, err, &d);
@@ -127,7 +130,6 @@ int extprof_recorded_trend(struct extprof_recorded *recorded, const char *method
 	if (err)
 		return err;
 	filter.second = filter.span;
-	recorded__start_time(recorded);
 	t.width = o.width;
 	t.color = o.color;
 	err = put_in_order(recorded, &list, &count, error);

@@ -80,6 +80,11 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_UNTIL] = { "until", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
 		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples up to then",
 		.help = "only samples up to so long after the begin, or up to a time of the clock: the first 03:10 after --since" },
+	[OPTION_WITH] = { "with", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH, .commands = DIFF, .brief_in = DIFF,
+		.brief = "two times of the same recordings: -1d, 02:50",
+		.help = "compare the time of --since and --until with another one of the same recordings, which is as long: with that so "
+		"long before, -1d; or with that from a time of the clock on: 02:50, the last one before --since, or "
+		"2026-11-27 02:50; or from so long after the begin: 10, 2m.  The earlier one of both is before" },
 	[OPTION_SLOWER_THAN] = { "slower-than", "", "TIME", .type = OPTION_TIME, .least = 1, .most = YEAR, .group = OPTION_WHICH,
 		.commands = REPORT, .brief_in = REPORT, .brief = "only requests that were seen for so long",
 		.help = "only samples of requests that were seen for so long: 500ms" },

@@ -322,7 +322,8 @@ int option__parse(const struct option_row *row, const char *text, uint64_t *numb
 		return parse_time(row, text, number, why, size);
 	case OPTION_TIME_POINT:
 		if (value__time_point(text, &point))
-			return say(why, size, row, text, "time: 10, 500ms or 2m after the begin, -1h before the end, 02:50, or 2026-11-27 02:50");
+			return say(why, size, row, text, "time: 10, 500ms or 2m after the begin, -1h before %s, 02:50, or 2026-11-27 02:50",
+				   row == &option_rows[OPTION_WITH] ? "--since" : "the end");
 		*number = point.kind;
 		return 0;
 	case OPTION_SIZE:

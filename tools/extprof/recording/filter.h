@@ -37,7 +37,7 @@ struct recording_span {
 
 struct recording_filter {
 	struct recording_span span;
-	struct recording_span second;	/* of the second recording of a comparison; else unused */
+	struct recording_span second;	/* of the second side of a comparison; else unused */
 	struct recording_condition {
 		enum recording_key key;
 		char label[128];

@@ -51,7 +51,7 @@ static int add_to_both(struct recording_profile *p, const struct input *in, cons
 	/* Both trees know all times: which threads are idle is the same in both. */
 	const struct weight none = { .count = s->weight.value };
 	const struct weight amount = { .value = p->by_value ? s->weight.value : s->weight.count, .count = s->weight.value };
-	bool is_after = in != p->inputs;
+	bool is_after = in->is_after;
 	int err = tree__add_samples(&p->tree, p->path, n, s->samples, is_after ? &none : &amount, is_after ? 0 : s->squares);
 
 	return err ? err : tree__add_samples(&p->after, p->path, n, s->samples, is_after ? &amount : &none,
@@ -293,18 +293,23 @@ uint64_t recording_profile__period(const struct recording_profile *p, const stru
 	return (uint64_t)recording_reader__number(in->reader, key);
 }
 
+const struct input *recording_profile__side(const struct recording_profile *p, const struct input *in)
+{
+	return &p->inputs[p->begins[in->is_after]];
+}
+
 int recording_profile__rates_differ(const struct recording_profile *p, uint32_t mode, struct diag *d)
 {
-	const struct input *first = &p->inputs[0], *in = p->other_rate[mode];
+	const struct input *in = p->other_rate[mode], *first = recording_profile__side(p, in);
 
 	return diag__set(d, DIAG_USAGE, EINVAL, "%s was recorded at another rate than %s, and mode %s counts samples: show each by itself, or "
 			 "its time", recording_reader__name(in->reader), recording_reader__name(first->reader), p->modes[mode]->name);
 }
 
-/* Counts of different rates have no sum; times have. */
+/* Counts of different rates have no sum; times have.  The sides of a comparison have shares of their own. */
 static int check_rates(struct recording_profile *p, const struct input *in, struct diag *d)
 {
-	const struct input *first = &p->inputs[0];
+	const struct input *first = recording_profile__side(p, in);
 	const char *why;
 	bool ended = recording_reader__ended(in->reader, &why) && recording_reader__ended(first->reader, &why);
 
@@ -319,7 +324,7 @@ static int check_rates(struct recording_profile *p, const struct input *in, stru
 		if (a == b)
 			continue;
 		p->other_rate[i] = in;
-		if (p->modes[i]->value.unit != UNIT_NS || !a || !b)
+		if (p->modes[i]->value.unit != UNIT_NS || !a || !b || (p->compares && !p->by_value))
 			return recording_profile__rates_differ(p, i, d);
 	}
 	return 0;
@@ -440,28 +445,32 @@ static int make_room(struct recording_profile *p, struct diag *d)
 
 int recording_profile__failed_in(const struct recording_profile *p, const struct input *in, int err, struct diag *d)
 {
-	if (p->count > 1 && !p->compares)
+	if (!p->keeps)
 		diag__name(d, recording_reader__name(in->reader));
 	return err;
 }
 
-/* Times are since the begin of the first one. */
+/* Times are since the begin of the first one; each side has its own. */
 static void place_recordings(struct recording_profile *p)
 {
+	for (int i = 0; i < 2; i++)
+		p->first[i] = p->begins[i];
 	for (uint32_t i = 0; i < p->count; i++) {
 		p->inputs[i].begin = recording_reader__begin(p->inputs[i].reader);
 		p->inputs[i].wall = recording_reader__wall(p->inputs[i].reader);
 	}
-	for (uint32_t i = 1; i < p->count; i++)
-		if (p->inputs[i].wall < p->inputs[p->first].wall)
-			p->first = i;
+	for (uint32_t i = 0; i < p->count; i++) {
+		uint32_t *first = &p->first[p->inputs[i].is_after];
+
+		if (p->inputs[i].wall < p->inputs[*first].wall)
+			*first = i;
+	}
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct input *in = &p->inputs[i];
 
-		/* Those that are compared have each their own begin. */
-		in->later = p->compares ? 0 : in->wall - p->inputs[p->first].wall;
-		recording_span__times(p->compares && i ? &p->filter.second : &p->filter.span, in->begin, in->wall, in->later,
-				      &in->since, &in->until);
+		in->later = in->wall - p->inputs[p->first[in->is_after]].wall;
+		recording_span__times(in->is_after ? &p->filter.second : &p->filter.span, in->begin, in->wall, in->later, &in->since,
+				      &in->until);
 	}
 }
 
@@ -502,7 +511,7 @@ static int check(struct recording_profile *p, struct input *in, bool all_modes, 
 
 	if (!err && !p->compares && all_modes)
 		err = find_other_modes(p, in, d);
-	return err || p->compares ? err : check_rates(p, in, d);
+	return err ? err : check_rates(p, in, d);
 }
 
 static int add_samples(struct recording_profile *p, struct input *in, struct diag *d)
@@ -553,8 +562,25 @@ static int fill(struct recording_profile *p, const struct recording_filter *filt
 	return err ? err : check_labels(p, d);
 }
 
-int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
-			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d)
+/* The recordings of all sides, one side after the other.  0 or -ENOMEM. */
+static int add_sides(struct recording_profile *p, const struct recording_side *sides, uint32_t side_count)
+{
+	for (uint32_t i = 0; i < side_count; i++)
+		p->count += sides[i].count;
+	p->inputs = calloc(p->count, sizeof(*p->inputs));
+	if (!p->inputs)
+		return -ENOMEM;
+	p->compares = side_count > 1;
+	p->keeps = p->count == side_count;
+	p->begins[1] = p->compares ? sides[0].count : 0;
+	for (uint32_t i = 0; i < side_count; i++)
+		for (uint32_t j = 0; j < sides[i].count; j++)
+			p->inputs[p->begins[i] + j] = (struct input){ .reader = sides[i].readers[j], .is_after = i };
+	return 0;
+}
+
+int recording_profile__build(struct recording_profile **profile, const struct recording_side *sides, uint32_t side_count,
+			     const struct recording_filter *filter, const char *metric, struct diag *d)
 {
 	struct recording_profile *p = calloc(1, sizeof(*p));
 	int err;
@@ -565,17 +591,7 @@ int recording_profile__build(struct recording_profile **profile, struct recordin
 	p->filter = *filter;
 	p->filter.modes = NULL;
 	p->filter.groups = NULL;
-	p->compares = compares;
-	p->keeps = compares || count == 1;
-	p->inputs = calloc(count, sizeof(*p->inputs));
-	if (!p->inputs) {
-		recording_profile__destroy(p);
-		return recording_profile__no_memory(d);
-	}
-	p->count = count;
-	for (uint32_t i = 0; i < count; i++)
-		p->inputs[i].reader = readers[i];
-	err = fill(p, filter, metric, d);
+	err = add_sides(p, sides, side_count) ? recording_profile__no_memory(d) : fill(p, filter, metric, d);
 	if (err)
 		recording_profile__destroy(p);
 	else
@@ -589,7 +605,7 @@ int recording_profile__create(struct recording_profile **profile, struct recordi
 	*profile = NULL;
 	if (!count || count > RECORDINGS_MAX)
 		return diag__set(d, DIAG_USAGE, E2BIG, "at most %d recordings can be shown as one", RECORDINGS_MAX);
-	return recording_profile__build(profile, readers, count, filter, false, NULL, d);
+	return recording_profile__build(profile, &(struct recording_side){ readers, count }, 1, filter, NULL, d);
 }
 
 void recording_profile__destroy(struct recording_profile *p)

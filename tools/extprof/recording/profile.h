@@ -44,12 +44,18 @@ struct recording_request {
 int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
 			       struct reports *reports, struct diag *d);
 
+/* What is compared with something else: recordings that are shown as one. */
+struct recording_side {
+	struct recording_reader *const *readers;
+	uint32_t count;
+};
+
 /*
- * Two recordings, of which one mode is counted in one metric: two reports that have the same labels, nodes and rows, and
- * the amounts and squares of one recording each.  They have no groups.  metric: one of the two of the mode, by name;
+ * Two sides, of which one mode is counted in one metric: two reports that have the same labels, nodes and rows, and
+ * the amounts and squares of one side each.  They have no groups.  metric: one of the two of the mode, by name;
  * NULL: times and bytes, if it has them.  0 or negative errno with *d; the caller frees the reports.
  */
-int recording_profile__compare(struct recording_reader *const readers[2], const struct recording_filter *filter,
+int recording_profile__compare(const struct recording_side sides[2], const struct recording_filter *filter,
 			       const char *metric, struct report reports[2], struct diag *d);
 
 #endif /* EXTPROF_RECORDING_PROFILE_H */

@@ -120,7 +120,7 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 /* Each report gets its timeline, which is empty. */
 static int make_timelines(const struct recording_profile *p, struct reports *reports, struct diag *d)
 {
-	const struct input *first = &p->inputs[p->first];
+	const struct input *first = &p->inputs[p->first[0]];
 	uint64_t end = 0;
 
 	for (uint32_t i = 0; i < p->count; i++) {

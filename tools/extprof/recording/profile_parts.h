@@ -22,12 +22,13 @@ struct sum {
 struct input {
 	struct recording_reader *reader;
 	bool woken;			/* the reader sleeps when nothing is read */
+	bool is_after;			/* of the second side of a comparison */
 	struct recording_tables *tables;	/* while it is read; NULL: it is not */
 	struct recording_matches matches;
 	struct requests requests;	/* those of which samples are asked for, if it was */
 	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
 	uint64_t wall;			/* its begin, ns since 1970 */
-	uint64_t later;			/* ns: so much later it began than the first one, by the clocks on the wall */
+	uint64_t later;			/* ns: so much later it began than the first one of its side, by the clocks on the wall */
 	uint32_t frame;			/* that of its name, if it is a group; 0: it is not */
 	int32_t number_of[BLOCK_MODES];	/* by id: in recording_profile::modes; -1 none */
 	uint32_t ids[MODES_MAX];	/* by number */
@@ -42,27 +43,28 @@ struct input {
 struct recording_profile {
 	struct input *inputs;
 	uint32_t count;
-	bool keeps;			/* recordings stay in memory, because they are few: one, or two that are compared */
+	bool keeps;			/* recordings stay in memory, because they are few: one, or one of each side */
 	struct recording_view view;	/* of the first recording that was named */
 	bool lines;			/* as any of them has it */
 	bool has_request_label;		/* a sample has the label that makes a request, or all do */
 	const char *keys[GROUP_LABELS_MAX];	/* labels of `show` that no sample had so far; NULL: one had it */
 	struct text known_keys;		/* some that the first one has, for a message */
-	uint64_t periods[MODES_MAX][2];	/* of the first one, see check_rates() */
+	uint64_t periods[MODES_MAX][2];	/* of the first one of a side, see check_rates() */
 	const struct input *other_rate[MODES_MAX];	/* one of another rate than the first one; NULL: all have its rate */
 	/* The only process so far, as it was last seen. */
 	bool has_one;
 	int one_pid;
 	uint64_t one_command;		/* hash */
 	bool several;			/* there are more */
-	/* Several recordings: the accounts of each mode. */
+	/* Several recordings: the accounts of each mode, or of each side of a comparison, which has one mode. */
 	struct report accounts[MODES_MAX];
 	struct together_maps maps[MODES_MAX];
 	bool counted;			/* all recordings were read once */
 	bool given;			/* the accounts are those of a report now */
 	uint64_t account_frames;	/* frames of the recordings in the accounts */
 	struct map64 frame_map;		/* the same of frames: by what they are -> number */
-	uint32_t first;			/* number of the one that began before the others */
+	uint32_t begins[2];		/* number of the first one of each side, as they were named */
+	uint32_t first[2];		/* number of the one of each side that began before the others */
 	struct recording_filter filter;
 	const struct mode *modes[MODES_MAX];	/* that are reported */
 	uint32_t mode_frames[MODES_MAX], mode_count;
@@ -73,7 +75,7 @@ struct recording_profile {
 	/* For the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
 	const char *label_keys[GROUP_LABELS_MAX];
 	uint32_t no_label[GROUP_LABELS_MAX][KNOWN_MERGED];	/* by enum frame_known */
-	/* Two recordings are compared: `tree` has the amounts of the first one, and `after` those of the second one.  Both
+	/* Two sides are compared: `tree` has the amounts of the first one, and `after` those of the second one.  Both
 	 * have all stacks, with equal numbers of samples: so they have the same nodes. */
 	bool compares;
 	bool by_value;			/* if it compares: that amount of the mode is compared */
@@ -88,9 +90,9 @@ struct recording_profile {
 	struct weight all;		/* of all samples: no sum is larger */
 };
 
-/* Like recording_profile__create(); compares: for recording_profile__compare(). */
-int recording_profile__build(struct recording_profile **profile, struct recording_reader *const *readers, uint32_t count,
-			     const struct recording_filter *filter, bool compares, const char *metric, struct diag *d);
+/* Like recording_profile__create(); two sides: for recording_profile__compare(). */
+int recording_profile__build(struct recording_profile **profile, const struct recording_side *sides, uint32_t side_count,
+			     const struct recording_filter *filter, const char *metric, struct diag *d);
 int recording_profile__no_memory(struct diag *d);
 /* Read a recording, until it is let go of.  0 or negative errno with *d. */
 int recording_profile__enter(struct recording_profile *p, struct input *in, struct diag *d);
@@ -118,6 +120,8 @@ int recording_profile__moments(struct recording_profile *p, struct reports *repo
 uint64_t recording_profile__period(const struct recording_profile *p, const struct input *in, uint32_t mode, bool ended);
 /* Is it the value of the mode, or the count? */
 int recording_profile__metric(const struct mode *m, const char *metric, bool *by_value, struct diag *d);
+/* The first recording of the side that it is of, as they were named. */
+const struct input *recording_profile__side(const struct recording_profile *p, const struct input *in);
 /* *d says that recordings of different rates have no sum in that mode.  Returns -EINVAL. */
 int recording_profile__rates_differ(const struct recording_profile *p, uint32_t mode, struct diag *d);
 /* *d says in which of several recordings it was.  Returns err. */

@@ -83,7 +83,7 @@ static int read_account(const struct recording_profile *p, const struct input *i
 
 int recording_profile__account(struct recording_profile *p, struct input *in, struct diag *d)
 {
-	const struct input *first = &p->inputs[p->first];
+	const struct input *first = &p->inputs[p->first[in->is_after]];
 	struct together_part of = {
 		.name = recording_reader__name(in->reader), .frames = p->account_frames,
 		.later = first->begin + in->later - in->begin, .first = in == first,
@@ -91,12 +91,13 @@ int recording_profile__account(struct recording_profile *p, struct input *in, st
 	int err = 0;
 
 	for (uint32_t mode = 0; mode < p->mode_count && !err; mode++) {
+		uint32_t account = p->compares ? in->is_after : mode;
 		struct report part = { 0 };
 
-		of.maps = p->count > RECORDINGS_ROWS_MAX ? &p->maps[mode] : NULL;
+		of.maps = p->count > RECORDINGS_ROWS_MAX ? &p->maps[account] : NULL;
 		err = read_account(p, in, mode, &part, d);
 		if (!err)
-			err = together__add(&p->accounts[mode], &part, &of, d);
+			err = together__add(&p->accounts[account], &part, &of, d);
 		report__free(&part);
 	}
 	p->account_frames += in->tables->frame_count;
@@ -125,9 +126,8 @@ static int account_again(struct recording_profile *p, struct diag *d)
 }
 
 /* The account of several recordings becomes that of the report. */
-static void give_account(struct recording_profile *p, uint32_t mode, struct report *report)
+static void move_account(const struct recording_profile *p, struct report *account, struct report *report)
 {
-	struct report *account = &p->accounts[mode];
 	const struct report_meta counted = report->meta;
 
 	report->meta = account->meta;
@@ -136,6 +136,12 @@ static void give_account(struct recording_profile *p, uint32_t mode, struct repo
 	report->meta.stacks = counted.stacks;
 	report->meta.merged = counted.merged;
 	report->meta.modes = p->mode_count;
+	together__move(report, account);
+}
+
+static void give_account(struct recording_profile *p, uint32_t mode, struct report *report)
+{
+	move_account(p, &p->accounts[mode], report);
 	/* There is not one. */
 	report->meta.rates_differ = p->other_rate[mode] != NULL;
 	if (report->meta.rates_differ)
@@ -145,7 +151,6 @@ static void give_account(struct recording_profile *p, uint32_t mode, struct repo
 	for (uint32_t i = 0; i < p->mode_count; i++)
 		if (p->other_rate[i])
 			report->meta.cpu_period = 0;
-	together__move(report, account);
 }
 
 /* The longest of the recordings, ns. */
@@ -226,14 +231,27 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 	return err;
 }
 
-int recording_profile__compare(struct recording_reader *const readers[2], const struct recording_filter *filter,
+/* The account of a side, for its report; which is freed if that fails. */
+static int account_of_side(struct recording_profile *p, int side, struct report *report, struct diag *d)
+{
+	if (p->keeps)
+		return read_account(p, &p->inputs[side], 0, report, d);
+	move_account(p, &p->accounts[side], report);
+	return 0;
+}
+
+int recording_profile__compare(const struct recording_side sides[2], const struct recording_filter *filter,
 			       const char *metric, struct report reports[2], struct diag *d)
 {
 	struct recording_profile *p;
 	struct groups none = { 0 };
-	int err = recording_profile__build(&p, readers, 2, filter, true, metric, d);
+	int err;
 
 	memset(reports, 0, 2 * sizeof(*reports));
+	for (int i = 0; i < 2; i++)
+		if (!sides[i].count || sides[i].count > RECORDINGS_MAX)
+			return diag__set(d, DIAG_USAGE, E2BIG, "at most %d recordings can be shown as one", RECORDINGS_MAX);
+	err = recording_profile__build(&p, sides, 2, filter, metric, d);
 	if (err)
 		return err;
 	/* One had less memory than the other, and was merged. */
@@ -247,7 +265,7 @@ int recording_profile__compare(struct recording_reader *const readers[2], const 
 
 		/* Their trees have the same nodes: so they have the same labels and nodes. */
 		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?
-		      recording_profile__no_memory(d) : read_account(p, &p->inputs[i], 0, &reports[i], d);
+		      recording_profile__no_memory(d) : account_of_side(p, i, &reports[i], d);
 		reports[i].metric = p->by_value ? p->modes[0]->value : p->modes[0]->count;
 	}
 	if (err)
