@@ -381,6 +381,15 @@ struct extprof_recording_options {
 	const char *rotate;
 	uint64_t keep;		/* with `rotate`: the newest files that stay; older ones which this recording has made are removed.
 				 * 0: all, 100000 at most */
+	/*
+	 * Triggers, with commas between: what has the time around it kept.  "pause>100ms", of the collector, with mode gc;
+	 * "cpu>150%", "gvl>50%", "alloc>200MB": of a process within a second, of a mode or a state of threads that is
+	 * measured; "label:KEY>500ms": how long a fiber has one value of a label, with a mode of waits; "rss>2GB"; "exit": a
+	 * process ends with another status than 0 or by a signal.  16 at most.  The recording is in several files, as with
+	 * `rotate`, of which only those stay that have the time from `around` before to `around` after a trigger fires.
+	 */
+	const char *triggers;
+	uint64_t around;	/* ns; 0: 10 s.  Of the files that are kept the `keep` newest stay; 0: 100 */
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -450,6 +459,9 @@ struct extprof_recording_files {
 				 * for this recording */
 	uint64_t made, removed;	/* files so far; with that one */
 	unsigned int rate;	/* samples per second and CPU of that one */
+	uint64_t triggers;	/* how often one fired */
+	const char *trigger;	/* the last that fired, clean: "process 42 puma: ... (gvl>50%)"; NULL: none.  Until the next call of
+				 * any function for this recording */
 };
 /*
  * With `rotate`, after the begin: the file ends in the next step in which it has a sample, and another one begins, with so
@@ -459,6 +471,11 @@ struct extprof_recording_files {
  */
 EXTPROF_API int extprof_recording_next_file(struct extprof_recording *recording, uint32_t rate, const char *why,
 					    struct extprof_error *error);
+/*
+ * With `triggers`, after the begin: one of the caller's fires now, and `why` is its text.  0; -EINVAL: there are no
+ * triggers, or no file.
+ */
+EXTPROF_API int extprof_recording_trigger(struct extprof_recording *recording, const char *why, struct extprof_error *error);
 /* 0 or -EINVAL. */
 EXTPROF_API int extprof_recording_files(const struct extprof_recording *recording, struct extprof_recording_files *files);
 

@@ -27,6 +27,7 @@ struct recorder {
 	bool keeps;		/* `record` was said: there is a recording if no file was named */
 	bool live;		/* show the live line */
 	uint64_t next_progress;	/* CLOCK_MONOTONIC, ns */
+	uint64_t triggers;	/* that were told */
 };
 
 /* Bytes of the recording so far, with the log beside it, which is merged at the end. */
@@ -57,7 +58,9 @@ static void show_progress(struct recorder *r)
 			(double)p.elapsed / 1e9, p.samples, p.lost);
 	if (!p.waiting && !extprof_recording_files(r->run.recording, &files) && files.path)
 		fprintf(stderr, ", %.1f MB written", (double)recording_size(files.path) / 1e6);
-	if (!p.waiting && r->run.options->recording.rotate)
+	if (!p.waiting && r->run.options->recording.triggers)
+		fprintf(stderr, ", %" PRIu64 " triggers", files.triggers);
+	else if (!p.waiting && r->run.options->recording.rotate)
 		fprintf(stderr, " into file %" PRIu64, files.made);
 	fprintf(stderr, "\033[K");
 	fflush(stderr);
@@ -107,9 +110,25 @@ static int on_requests(struct recorder *r, struct extprof_error *e)
 		write |= info.ssi_signo == SIGUSR1;
 		toggle |= info.ssi_signo == SIGUSR2;
 	}
+	if (write && r->run.options->recording.triggers)
+		return extprof_recording_trigger(r->run.recording, "SIGUSR1", e);
 	if (write)
 		write_so_far(r);
 	return toggle ? pause_or_resume(r, e) : 0;
+}
+
+/* One line for each that fired. */
+static void tell_triggers(struct recorder *r)
+{
+	struct extprof_recording_files files = { .size = sizeof(files) };
+
+	if (!r->run.options->recording.triggers || extprof_recording_files(r->run.recording, &files) || files.triggers == r->triggers)
+		return;
+	r->triggers = files.triggers;
+	if (r->run.quiet)
+		return;
+	clear_line(r);
+	fprintf(stderr, "extprof: trigger: %s\n", files.trigger);
 }
 
 static int stepped(struct run *run, struct extprof_error *e)
@@ -117,14 +136,20 @@ static int stepped(struct run *run, struct extprof_error *e)
 	struct recorder *r = run->context;
 	int err = run->over || run->end ? 0 : on_requests(r, e);
 
+	tell_triggers(r);
 	show_progress(r);
 	return err;
 }
 
 static int check(struct run *run, struct extprof_error *e)
 {
+	const struct recorder *r = run->context;
+	const struct options *o = run->options;
 	int err = 0;
 
+	if ((o->recording.rotate || o->recording.triggers) && !r->keeps && !o->recording_file)
+		return message__set(e, EXTPROF_USAGE, EINVAL, "%s is for a recording: say extprof record, or -o FILE.extprof",
+				    o->recording.rotate ? "--rotate" : "--trigger");
 	for (unsigned int i = 0; !err && i < run->options->output_count; i++)
 		err = output_file__check(run->options->outputs[i].file, run->owner, e);
 	return err;
@@ -141,7 +166,7 @@ static int choose_name(struct recorder *r, struct extprof_error *e)
 	if (o->pid_count)
 		snprintf(of, sizeof(of), "%d", (int)o->pids[0]);
 	/* The time is added to the name of each file. */
-	if (o->rotate) {
+	if (o->rotate || o->triggers) {
 		snprintf(r->name, sizeof(r->name), "extprof-%s.extprof", of);
 		r->run.options->recording_file = r->name;
 		return 0;
@@ -172,8 +197,6 @@ static int prepare(struct run *run, struct extprof_error *e)
 
 	if (!err && r->keeps && !run->options->recording_file && !run->options->output_count)
 		err = choose_name(r, e);
-	if (!err && run->options->recording.rotate && !run->options->recording_file)
-		err = message__set(e, EXTPROF_USAGE, EINVAL, "--rotate is for a recording: say extprof record, or -o FILE.extprof");
 	if (!err && run->options->recording_file)
 		err = output_file__owner(run->options->recording_file, run->owner, &uid, &gid, e);
 	if (!err && run->options->recording_file)

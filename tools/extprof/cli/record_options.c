@@ -94,6 +94,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		return err;
 	if (o->recording.sources && !o->recording_file && o->output_count)
 		FAIL("--sources keeps files in a recording: write one, with -o FILE.extprof");
+	if (o->recording.triggers && o->output_count)
+		FAIL("--trigger is for a recording alone: leave out -o %s", o->outputs[0].file);
 	if (o->recording.rotate && o->output_count)
 		FAIL("--rotate is for a recording alone: leave out -o %s", o->outputs[0].file);
 	if (extprof_recording_check(&o->recording, &e))
@@ -115,6 +117,7 @@ const struct command_line command_line_record = {
 		"  extprof record -p 1234 -s -t             its subprocesses too, by thread\n"
 		"  extprof record -a --user www-data        all rubies of a user\n"
 		"  extprof record -p 1234 -o a.svg -o a.pb.gz  two files from one recording\n"
+		"  extprof record -p 1234 -m wall --trigger 'gvl>80%'  keep what is around that\n"
 		"  extprof record -p 1234 -o - | less       stacks in folded form on stdout\n",
 	.notes =
 		"The programs must be run by a ruby with the external debugging interface.  Nothing runs inside of them, and "
@@ -124,7 +127,7 @@ const struct command_line command_line_record = {
 		"-p PID' prints the tables alone.\n"
 		"\n"
 		"SIGUSR1 has the profile so far written to FILE while the recording goes on.  SIGUSR2 pauses, and goes on: the "
-		"time of a pause counts nowhere.\n"
+		"time of a pause counts nowhere.  With --trigger SIGUSR1 has the time around it kept.\n"
 		"\n"
 		"Needs root, or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for "
 		"processes of other users.  Without BPF the user of the processes is enough.\n"

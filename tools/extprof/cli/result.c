@@ -104,9 +104,16 @@ static int show_recording(const struct options *o, const struct extprof_recordin
 		fprintf(stderr, "extprof: %s is not written: nothing would be in it\n", name);
 		return STATUS_NOTHING;
 	}
+	if (o->recording.triggers && files.made == files.removed) {
+		fprintf(stderr, "extprof: no trigger fired: nothing is kept\n");
+		return STATUS_NOTHING;
+	}
 	if (options__has(o, OPTION_QUIET))
 		return STATUS_OK;
-	if (!o->recording.rotate)
+	if (o->recording.triggers)
+		fprintf(stderr, "extprof: %" PRIu64 " trigger%s fired: %" PRIu64 " files %.*s-*.extprof are kept\n", files.triggers,
+			files.triggers == 1 ? "" : "s", files.made - files.removed, (int)base_length(name), name);
+	else if (!o->recording.rotate)
 		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %s\n", samples, name);
 	else
 		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %" PRIu64 " files %.*s-*.extprof; %" PRIu64 " older ones are "
@@ -121,7 +128,7 @@ int result__show(const struct options *o, struct extprof_recording *r, struct ou
 	bool written;
 
 	/* A summary would be of the last file alone. */
-	if (o->recording.rotate)
+	if (o->recording.rotate || o->recording.triggers)
 		return show_recording(o, r, &e);
 	verdict = extprof_recording_verdict(r, &e);
 	status = verdict < 0 || e.text[0] ? message__fail(&e) : STATUS_OK;

@@ -229,6 +229,7 @@ int engine__step(struct engine *e, struct diag *d)
 		return 1;
 	}
 	engine__figures_step(e, now);
+	engine__step_triggers(e, now);
 	if (engine__step_recording(e, deadline__now()) || engine__rotate(e)) {
 		engine__set_ended(e, "the file of the recording cannot be written");
 		return 1;

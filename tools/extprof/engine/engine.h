@@ -49,8 +49,12 @@ int engine__recording_status(const struct engine *e, uint64_t *samples, struct d
 struct segments_state {
 	const char *path;	/* of the file that is written now, or was at last; NULL: there is none */
 	uint64_t made, removed;	/* files; `made` with that one */
+	uint64_t triggers;	/* how often one fired */
+	const char *trigger;	/* the last one, clean; NULL: none has */
 };
 void engine__segments(const struct engine *e, struct segments_state *state);
+/* The caller's own trigger fires, see triggers.h: `why` is shown.  0 or -EINVAL: there is no recording with triggers. */
+int engine__trigger(struct engine *e, const char *why, struct diag *d);
 /*
  * Another sink, besides those of the report: it gets the process, the thread and all labels of each sample.  Before
  * engine__begin(); it stays the caller's, and lives as long as the engine.  0 or -ENOSPC.

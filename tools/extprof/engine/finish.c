@@ -312,6 +312,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->ruby_version, sizeof(m->ruby_version), "%s", e->ruby_version);
 	snprintf(m->ruby_description, sizeof(m->ruby_description), "%s", e->ruby_description);
 	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
+	snprintf(m->trigger, sizeof(m->trigger), "%s", e->triggers.in_file);
 	if (!gethostname(host, sizeof(host) - 1))
 		text__clean(m->host, sizeof(m->host), host);
 	m->modes = e->settings.mode_count;

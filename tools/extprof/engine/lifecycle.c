@@ -143,6 +143,7 @@ static void on_exited(struct engine *e, const struct process_event *ev)
 	engine__figures_of_end(e, p, ev);
 	describe_end(ev->exit_code, how, sizeof(how));
 	engine__process_ended(e, p, how);
+	engine__trigger_exit(e, p, ev->exit_code != 0, how);
 }
 
 void engine__process_freed(struct engine *e, struct process *p)

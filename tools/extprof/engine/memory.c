@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of processes, as /proc has it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +23,8 @@ static const struct {
 	{ "VmSwap:", offsetof(struct process_memory, swapped) },
 };
 
-void figures_parts__look_at_memory(const struct process *p, struct figures_process *f)
+int engine__read_memory(const struct process *p, struct process_memory *m)
 {
-	struct process_memory m = { 0 };
 	char path[PROC_PATH_MAX], line[256];
 	unsigned long long kib;
 	FILE *file;
@@ -32,17 +32,26 @@ void figures_parts__look_at_memory(const struct process *p, struct figures_proce
 	proc__path(path, p->pid, 0, "status");
 	file = fopen(path, "re");
 	if (!file)
-		return;
+		return -errno;
+	memset(m, 0, sizeof(*m));
 	while (fgets(line, sizeof(line), file))
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 			size_t n = strlen(fields[i].key);
 
 			if (!strncmp(line, fields[i].key, n) && sscanf(line + n, "%llu", &kib) == 1)
-				*(uint64_t *)((char *)&m + fields[i].at) = kib << 10;
+				*(uint64_t *)((char *)m + fields[i].at) = kib << 10;
 		}
 	fclose(file);
-	/* One that ends has no memory any more: the last that was seen stays. */
-	if (m.resident && (p->target.pidfd < 0 || target__has_pid(&p->target)))
+	/* One that ends has no memory any more. */
+	return m->resident && (p->target.pidfd < 0 || target__has_pid(&p->target)) ? 0 : -ESRCH;
+}
+
+/* The last that was seen stays. */
+void figures_parts__look_at_memory(const struct process *p, struct figures_process *f)
+{
+	struct process_memory m;
+
+	if (!engine__read_memory(p, &m))
 		f->memory = m;
 }
 

@@ -122,7 +122,9 @@ int engine__create(struct engine **engine, const struct settings *settings, stru
 		err = diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 		goto cleanup;
 	}
-	err = check_pids(settings, d);
+	err = engine__open_triggers(e, d);
+	if (!err)
+		err = check_pids(settings, d);
 	if (!err && settings->selection.cgroup)
 		err = cgroup__find(&e->cgroup, "/proc/self/mountinfo", settings->selection.cgroup, d);
 	if (err)
@@ -259,6 +261,7 @@ void engine__destroy(struct engine *e)
 	places__release(e->places);
 	engine__restore_intervals(e);
 	engine__free_recording(e);
+	triggers__free(&e->triggers);
 	event_queue__free(&e->lifecycle);
 	aside__free(&e->aside);
 	process_set__free(&e->set);

@@ -16,6 +16,8 @@
 #define NAMES_MAX 1000
 /* For names of code that were put off: samples wait meanwhile. */
 #define NAMES_TIMEOUT (500 * MS)
+/* A trigger is seen so much later than it fired, at most: samples wait in rings. */
+#define TRIGGER_DELAY (2 * SECOND)
 
 int segments__init(struct segments *s, const char *path)
 {
@@ -63,7 +65,9 @@ static int remember(struct segments *s, const char *path, struct diag *d)
 		return diag__set(d, DIAG_OUTPUT, errno, "cannot find %s, which was just made: %s", path, strerror(errno));
 	if (array__reserve(&s->list, s->count, 1, &s->room, SETTINGS_KEEP_MAX + 2, sizeof(*s->list)))
 		return no_memory(d);
-	one = (struct segment){ .path = strdup(path), .device = st.st_dev, .inode = st.st_ino };
+	one = (struct segment){
+		.path = strdup(path), .device = st.st_dev, .inode = st.st_ino, .kept = deadline__now() < s->keep_until,
+	};
 	if (!one.path)
 		return no_memory(d);
 	s->list[s->count++] = one;
@@ -88,7 +92,34 @@ int engine__create_segment(struct engine *e, struct recording_writer **writer, s
 		return err;
 	s->made++;
 	s->counted = false;
+	*e->triggers.in_file = '\0';
 	return 0;
+}
+
+static void remove_segment(struct segments *s, uint32_t i)
+{
+	struct segment *old = &s->list[i];
+	struct stat st;
+
+	if (!lstat(old->path, &st) && st.st_dev == old->device && st.st_ino == old->inode && !unlink(old->path))
+		s->removed++;
+	free(old->path);
+	memmove(old, old + 1, (--s->count - i) * sizeof(*s->list));
+}
+
+/* Those that no trigger needs, nor one that is still to be seen; and the oldest of too many. */
+static void remove_unneeded(struct engine *e)
+{
+	struct segments *s = &e->segments;
+	uint64_t now = deadline__now(), kept = 0;
+
+	for (uint32_t i = s->count; i-- > 0;) {
+		const struct segment *one = &s->list[i];
+
+		if (one->kept ? kept++ >= e->settings.keep :
+		    e->ended_at || (one->until && one->until + e->settings.retain + TRIGGER_DELAY < now))
+			remove_segment(s, i);
+	}
 }
 
 /* Old files go when there is a sample in the new one: it may be removed for want of one. */
@@ -96,15 +127,23 @@ void engine__remove_segments(struct engine *e)
 {
 	struct segments *s = &e->segments;
 
-	while (e->settings.keep && s->count > e->settings.keep && recording_writer__samples(e->recording.writer)) {
-		struct segment *old = &s->list[0];
-		struct stat st;
-
-		if (!lstat(old->path, &st) && st.st_dev == old->device && st.st_ino == old->inode && !unlink(old->path))
-			s->removed++;
-		free(old->path);
-		memmove(s->list, s->list + 1, --s->count * sizeof(*s->list));
+	if (e->settings.trigger_count) {
+		remove_unneeded(e);
+		return;
 	}
+	while (e->settings.keep && s->count > e->settings.keep && recording_writer__samples(e->recording.writer))
+		remove_segment(s, 0);
+}
+
+void engine__keep_segments(struct engine *e, uint64_t time)
+{
+	struct segments *s = &e->segments;
+
+	if (time + e->settings.around > s->keep_until)
+		s->keep_until = time + e->settings.around;
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!s->list[i].until || s->list[i].until + e->settings.retain >= time)
+			s->list[i].kept = true;
 }
 
 /* A file that has no sample goes on: it would be removed, with what it knows besides. */
@@ -130,6 +169,8 @@ static int end_segment(struct engine *e)
 	e->ended = e->segments.asked && *e->segments.why ? e->segments.why : "the next file follows";
 	e->segments.samples += recording_writer__samples(e->recording.writer);
 	e->segments.counted = true;
+	if (e->segments.count)
+		e->segments.list[e->segments.count - 1].until = deadline__now();
 	engine__end_recording(e);
 	e->ended = ended;
 	return e->recording_err;
@@ -225,7 +266,10 @@ int engine__rotate(struct engine *e)
 
 void engine__segments(const struct engine *e, struct segments_state *state)
 {
-	*state = (struct segments_state){ .path = e->recording_path, .made = e->recording_path ? 1 : 0 };
+	*state = (struct segments_state){
+		.path = e->recording_path, .made = e->recording_path ? 1 : 0,
+		.triggers = e->triggers.fired, .trigger = *e->triggers.last ? e->triggers.last : NULL,
+	};
 	if (!e->segments.base)
 		return;
 	/* One without samples is removed in the end. */

@@ -17,6 +17,7 @@
 #include "profile/transform.h"
 #include "source/event_spec.h"
 #include "source/mode.h"
+#include "engine/triggers.h"
 #include "source/syscall_set.h"
 #include "source/timer.h"
 
@@ -72,6 +73,11 @@ struct settings {
 	bool start_paused;	/* nothing is recorded before engine__resume() */
 	uint64_t rotate_time, rotate_size;	/* ns and bytes that a file of the recording has; 0, 0: there is one file */
 	uint64_t keep;		/* of these the newest, SETTINGS_KEEP_MAX at most; 0: all */
+	/* With triggers there are files of rotate_time, and of those that are kept the newest are. */
+	struct trigger triggers[TRIGGERS_MAX];
+	uint32_t trigger_count;
+	uint64_t around;	/* ns before and after a trigger fires that are kept */
+	uint64_t retain;	/* ns for which files are there in any case: at least `around` */
 	/* Keys were not chosen: by process first if there is more than one, then by `groups`. */
 	bool group_by_default;
 	struct groups groups;

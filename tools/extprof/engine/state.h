@@ -67,9 +67,12 @@ struct segments {
 		char *path;
 		dev_t device;
 		ino_t inode;
+		uint64_t until;	/* CLOCK_MONOTONIC, ns; 0: it is written */
+		bool kept;	/* a trigger has fired at its time, or shortly before or after */
 	} *list;		/* that are not removed, oldest first, if some are to be */
 	size_t room;
 	uint32_t count;
+	uint64_t keep_until;	/* CLOCK_MONOTONIC, ns: files that begin before are kept, too */
 };
 
 /* Work on all VMs, of which some have to wait for the next step: where it goes on. */
@@ -79,6 +82,7 @@ struct visits {
 };
 
 struct engine_figures;
+struct process_memory;
 struct engine_shared;
 struct engine_heap;
 struct figures_process;
@@ -172,6 +176,7 @@ struct engine {
 	gid_t recording_gid;
 	struct segments segments;
 	struct engine_sources source_files;
+	struct triggers triggers;
 	bool recording_begun, recording_ended;
 	int recording_err;		/* of its end, ... */
 	struct diag recording_why;	/* ... and why */
@@ -362,12 +367,25 @@ int engine__create_file(const struct engine *e, struct recording_writer **writer
 /* The names of files begin as that path does.  0 or -ENOMEM. */
 int segments__init(struct segments *s, const char *path);
 void segments__free(struct segments *s);
-/* Those that are more than settings::keep. */
+/* Those that are more than settings::keep, and with triggers those that none needs. */
 void engine__remove_segments(struct engine *e);
+/* A trigger has fired at that time: CLOCK_MONOTONIC, ns. */
+void engine__keep_segments(struct engine *e, uint64_t time);
 /* The next file: its path is recording_path then. */
 int engine__create_segment(struct engine *e, struct recording_writer **writer, struct diag *d);
 /* Go on in another file, if it is time for that.  -errno, as engine__recording_status() says: that cannot be. */
 int engine__rotate(struct engine *e);
+
+/* triggers.c: see triggers.h.  Without settings::triggers these do nothing. */
+
+int engine__open_triggers(struct engine *e, struct diag *d);
+/* Look at memory, if it is time for that. */
+void engine__step_triggers(struct engine *e, uint64_t now);
+/* The process has ended; failed: with another status than 0, or by a signal. */
+void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, const char *how);
+
+/* memory.c: 0 or -errno: it has none any more. */
+int engine__read_memory(const struct process *p, struct process_memory *m);
 
 /* sources.c: the files that the samples of a recording show. */
 

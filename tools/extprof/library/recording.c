@@ -154,6 +154,8 @@ int extprof_recording_files(const struct extprof_recording *r, struct extprof_re
 	full.made = state.made;
 	full.removed = state.removed;
 	full.rate = r->engine ? engine__rate(r->engine) : 0;
+	full.triggers = state.triggers;
+	full.trigger = state.trigger;
 	return result__copy(files, &full, sizeof(full));
 }
 
@@ -334,6 +336,17 @@ int extprof_recording_next_file(struct extprof_recording *r, uint32_t rate, cons
 	if (err)
 		return err;
 	err = engine__next_file(r->engine, rate, why, &d);
+	return error__from(error, err, &d);
+}
+
+int extprof_recording_trigger(struct extprof_recording *r, const char *why, struct extprof_error *error)
+{
+	struct diag d = { 0 };
+	int err = check_state(r, RECORDING_BEGUN, error);
+
+	if (err)
+		return err;
+	err = engine__trigger(r->engine, why, &d);
 	return error__from(error, err, &d);
 }
 

@@ -90,15 +90,15 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 }
 
 /* An output that goes to a function. */
-struct sink {
+struct writer_sink {
 	extprof_writer writer;
 	void *context;
 	int err;
 };
 
-static ssize_t sink__write(void *cookie, const char *data, size_t size)
+static ssize_t writer_sink__write(void *cookie, const char *data, size_t size)
 {
-	struct sink *s = cookie;
+	struct writer_sink *s = cookie;
 
 	if (!s->err)
 		s->err = s->writer(s->context, data, size);
@@ -111,8 +111,8 @@ static ssize_t sink__write(void *cookie, const char *data, size_t size)
 int extprof_recording_write_to(struct extprof_recording *r, const char *name, const struct extprof_write_options *options,
 			       extprof_writer writer, void *context, struct extprof_error *error)
 {
-	struct sink sink = { .writer = writer, .context = context };
-	FILE *to = fopencookie(&sink, "w", (cookie_io_functions_t){ .write = sink__write });
+	struct writer_sink sink = { .writer = writer, .context = context };
+	FILE *to = fopencookie(&sink, "w", (cookie_io_functions_t){ .write = writer_sink__write });
 	int err;
 
 	if (!to)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "library/settings.h"
+#include "library/triggers.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -230,14 +231,15 @@ static int set_reader(struct settings *s, const struct extprof_recording_options
 static int set_rotation(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	s->keep = o->keep;
-	if (o->keep && !o->rotate)
-		return error__set(error, DIAG_USAGE, EINVAL, "--keep is for --rotate: without that there is one file");
+	if (o->keep && !o->rotate && !o->triggers)
+		return error__set(error, DIAG_USAGE, EINVAL, "--keep is for --rotate and --trigger: without them there is one file");
 	if (o->keep > SETTINGS_KEEP_MAX)
 		return error__set(error, DIAG_USAGE, EINVAL, "--keep: at most %u files", SETTINGS_KEEP_MAX);
-	for (uint32_t i = 0; o->rotate && i < s->mode_count; i++)
+	for (uint32_t i = 0; (o->rotate || o->triggers) && i < s->mode_count; i++)
 		if (s->modes[i]->lives)
-			return error__set(error, DIAG_USAGE, EINVAL, "--rotate is not for mode %s, which is known at the end of a "
-					  "recording: leave out one of them", s->modes[i]->name);
+			return error__set(error, DIAG_USAGE, EINVAL, "%s is not for mode %s, which is known at the end of a "
+					  "recording: leave out one of them", o->rotate ? "--rotate" : "--trigger",
+					  s->modes[i]->name);
 	if (o->rotate && value__rotation(o->rotate, &s->rotate_time, &s->rotate_size))
 		return error__set(error, DIAG_USAGE, EINVAL, "--rotate: %s is no time of at least 100ms (s, ms, m, h) and no size "
 				  "of 256KB to 1TB (KB, MB, GB, TB)", o->rotate);
@@ -261,7 +263,7 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 /* No option may ever lie in what older programs have as padding. */
 #define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
 					      sizeof(struct type), #type)
-NO_PADDING(extprof_recording_options, keep);
+NO_PADDING(extprof_recording_options, around);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, reserved);
 NO_PADDING(extprof_dump_options, interrupt_fd);
@@ -270,7 +272,7 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 			    struct extprof_error *error)
 {
 	static int (*const parts[])(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *e) = {
-		set_native, set_kernel, set_reader, set_groups, set_states, set_code, set_syscalls, set_rotation,
+		set_native, set_kernel, set_reader, set_groups, set_states, set_code, set_syscalls, set_rotation, triggers__set,
 	};
 	char implied[OPTION_MODES_SIZE];
 	const char *mode_list = o->modes ? o->modes : option__implied_modes(o, implied);

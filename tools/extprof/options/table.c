@@ -265,7 +265,16 @@ const struct option_row option_rows[OPTIONS] = {
 		"-o NAME.extprof, in UTC" },
 	[OPTION_KEEP] = { "keep", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 100000, .group = OPTION_SHOW, .commands = R,
 		FIELD(keep), .brief = "with --rotate: only the N newest files",
-		.help = "with --rotate: keep the N newest files, and remove older ones that this run has made" },
+		.help = "with --rotate: keep the N newest files, and remove older ones that this run has made; with --trigger those "
+		"of the files that are kept (default: 100)" },
+	[OPTION_TRIGGER] = { "trigger", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R, .brief_in = R,
+		FIELD(triggers), .brief = "keep only the time around WHAT: gvl>50%",
+		.help = "keep the recording of the time around WHAT alone, --trigger several times for several: pause>100ms, of the "
+		"collector; cpu>150%, gvl>50%, alloc>200MB, of a process within a second, of a mode or state of threads; "
+		"label:KEY>500ms, for how long a fiber has a value; rss>2GB; exit, with another status than 0; SIGUSR1 always is one" },
+	[OPTION_AROUND] = { "around", "", "TIME", .type = OPTION_TIME, .least = SECOND, .most = 24 * 3600 * SECOND, .group = OPTION_SHOW,
+		.commands = R, FIELD(around), .brief = "so long before and after --trigger (default: 10s)",
+		.help = "with --trigger: so much is kept before and after it (default: 10s)" },
 	[OPTION_KEEP_FOR] = { "keep-for", "", "TIME", .type = OPTION_TIME, .least = SECOND, .most = YEAR, .group = OPTION_SHOW,
 		.commands = DAEMON, .brief_in = DAEMON, .brief = "remove what is older (default: 7d)",
 		.help = "remove recordings that were last written to so long ago: 12h, 30d (default: 7d)" },

@@ -131,6 +131,11 @@ int value__size(const char *text, uint64_t *size)
 	return parse_bytes(text, 1024.0 * 1024 * 1024, size);
 }
 
+int value__bytes(const char *text, uint64_t *size)
+{
+	return parse_bytes(text, ROTATION_SIZE_MOST, size);
+}
+
 int value__rotation(const char *text, uint64_t *time, uint64_t *size)
 {
 	size_t length = strlen(text);

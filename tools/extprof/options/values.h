@@ -12,6 +12,8 @@ int value__rate(const char *text, uint32_t *rate);
 int value__duration(const char *text, uint64_t *duration);
 /* "512k", "64 KiB", "1M", "4096" in bytes, from 1 KiB to 1 GiB; or -EINVAL. */
 int value__size(const char *text, uint64_t *size);
+/* The same up to 1 TiB; or -EINVAL. */
+int value__bytes(const char *text, uint64_t *size);
 /* "1h" or "100MB": a time in ns, from 100 ms on, or a size in bytes, 256 KiB to 1 TiB; the other one is 0. */
 int value__rotation(const char *text, uint64_t *time, uint64_t *size);
 /* 1 to most, decimal; or -EINVAL. */

@@ -132,6 +132,8 @@ static int write_json(const struct report *reports, uint32_t count, const struct
 	json__add(&j, "ruby", json_string(m->ruby_version));
 	json__add(&j, "seconds", json_real(m->duration));
 	json__add(&j, "ended", json_string(m->ended));
+	if (*m->trigger)
+		json__add(&j, "trigger", json_string(m->trigger));
 	if (reports[0].recording_count) {
 		json__open(&j, "recordings", '[');
 		for (uint32_t i = 0; i < reports[0].recording_count; i++)

@@ -393,6 +393,8 @@ static void add_head(struct table *t)
 	if (m->paused)
 		text__addf(out, ", paused for %.1f s", (double)m->paused / 1e9);
 	text__addf(out, " (%s)\n", m->ended);
+	if (*m->trigger)
+		text__addf(out, "trigger: %s\n", m->trigger);
 	if (m->duration > 0 && m->cpu_period)
 		add_cpu(t);
 }

@@ -29,7 +29,7 @@ static const struct field {
 	size_t offset, size;
 } fields[] = {
 	MEMBER(FIELD_TEXT, command, JOIN), MEMBER(FIELD_TEXT, ruby_version, JOIN), MEMBER(FIELD_TEXT, ruby_description, JOIN),
-	MEMBER(FIELD_TEXT, ended, JOIN), MEMBER(FIELD_TEXT, host, SAME), MEMBER(FIELD_INT, pid, SAME), MEMBER(FIELD_U32, rate, KEEP), MEMBER(FIELD_U32, cpus, KEEP),
+	MEMBER(FIELD_TEXT, ended, JOIN), MEMBER(FIELD_TEXT, trigger, JOIN), MEMBER(FIELD_TEXT, host, SAME), MEMBER(FIELD_INT, pid, SAME), MEMBER(FIELD_U32, rate, KEEP), MEMBER(FIELD_U32, cpus, KEEP),
 	MEMBER(FIELD_U32, unsampled_cpus, SUM), MEMBER(FIELD_TEXT, source, JOIN), MEMBER(FIELD_U64, period, KEEP),
 	MEMBER(FIELD_U64, cpu_period, KEEP),
 	MEMBER(FIELD_TIME, started, FIRST), MEMBER(FIELD_U64, started_at, FIRST), MEMBER(FIELD_REAL, duration, SUM),

@@ -32,8 +32,9 @@
 #define RECORDING_EXECUTABLE_KEY "process.%u.executable"
 #define RECORDING_RESOURCE_KEY "process.%u.resource"
 
-/* A kind in the table `events`: a pause. */
+/* Kinds in the table `events`: a pause, and a trigger that fired. */
 #define RECORDING_PAUSED "paused"
+#define RECORDING_TRIGGER "trigger"
 
 /* The statements that make the tables; ends with NULL. */
 extern const char *const recording_schema[];

@@ -349,6 +349,15 @@ int recording_sink__paused(struct recording_sink *s, uint64_t from, uint64_t unt
 		.time = from, .kind = RECORDING_PAUSED, .number = until > from ? until - from : 0 });
 }
 
+void recording_sink__trigger(struct recording_sink *s, uint64_t time, uint32_t row, const char *text)
+{
+	/* The writer keeps an error, and it is found in the next step. */
+	if (!s->sink.err)
+		recording_writer__event(s->writer, &(struct recording_event){
+			.time = time, .process = row == PROCESS_NONE ? 0 : s->process_base + row + 1,
+			.kind = RECORDING_TRIGGER, .text = text, .number = 1 });
+}
+
 int recording_sink__end(struct recording_sink *s)
 {
 	return s->sink.err ? s->sink.err : flush(s);

@@ -1,0 +1,259 @@
+"""Triggers: what is around them is kept and nothing else, and they fire when the program's own clocks say so."""
+import os
+import re
+import signal
+import time
+
+import case_pause
+import harness
+from case_rotate import end, files_of, number, sql, verify
+from harness import case, check
+
+# It does what it is told, and says what that was by its own clocks: CLOCK_MONOTONIC in ns.
+PROGRAM = """
+STDOUT.sync = true
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+def burn(s) = (t = now + s * 1e9; 1 while now < t)
+def both(s) = 2.times.map { Thread.new { burn(s) } }.each(&:join)
+def request(id, s) = Fiber.new { Fiber.with_labels(request: id) { burn(s / 2); sleep(s / 2) } }.resume
+def collect = (from = now; GC.start; now - from)
+$keep = nil
+commands = Queue.new
+Thread.new { while (line = gets); commands << line.split; end }
+puts "ready"
+loop do
+  what, *args = commands.pop(timeout: 0.05)
+  from, more = now, nil
+  case what
+  when nil then burn(0.005)
+  when "both" then both(args[0].to_f)
+  when "burn" then burn(args[0].to_f)
+  when "collect" then more = collect
+  when "grow" then $keep = Array.new(args[0].to_i) { [nil] }
+  when "shrink" then $keep = nil
+  when "request" then request(args[0], args[1].to_f)
+  when "memory" then $keep = "x" * args[0].to_i
+  when "child" then Process.wait(fork { trap(:TERM, "DEFAULT"); burn(0.5); args[0] == "kill" ? Process.kill(:TERM, $$) : exit!(args[0].to_i); sleep })
+  end
+  puts [what, from, now, more].compact.join(" ") if what
+end
+"""
+
+
+def begin(ctx, *options, program=PROGRAM, name="app"):
+    ruby = ctx.ruby(ctx.write("told.rb", program))
+    ruby.expect("ready")
+    reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-o", ctx.path(name + ".extprof"), *options)
+    case_pause.says(reader, "it is measured")
+    return ruby, reader
+
+
+def do(ruby, *what):
+    """Begin, end and what else it says, in ns."""
+    ruby.tell(" ".join(str(w) for w in what))
+    return [int(n) for n in ruby.line(60).split()[1:]]
+
+
+def fired(ctx):
+    """Time and text of each, of all files that are there."""
+    return sorted((int(time_ns), text) for path in files_of(ctx) for time_ns, text in sql(
+        ctx, path, "SELECT time_ns, t.text FROM events e JOIN strings k ON k.id=e.kind JOIN strings t ON t.id=e.text WHERE k.text='trigger'"))
+
+
+def spans_of(ctx):
+    """Begin and end of each file, in ns."""
+    spans = []
+    for path in files_of(ctx):
+        since = number(ctx, path, "SELECT value FROM meta WHERE key='started_monotonic_ns'")
+        spans.append((since, since + number(ctx, path, "SELECT value FROM meta WHERE key='mode.1.duration'") * 1e9))
+    return spans
+
+
+def covers(ctx, since, until, around):
+    """The files have that time without a hole, and at most what files of that length need."""
+    spans = [s for s in spans_of(ctx) if s[1] > since and s[0] < until]
+    check(spans and spans[0][0] <= since and spans[-1][1] >= until, "%s to %s is not covered: %s", since, until, spans)
+    for a, b in zip(spans, spans[1:]):
+        check(b[0] - a[1] < 0.5e9, "a hole of %.3f s", (b[0] - a[1]) / 1e9)
+    return spans
+
+
+@case(timeout=180)
+def keeps_what_is_around(ctx):
+    """Threads wait for the GVL: less than the limit, then more.  The files have 2 s on both sides of the second, and others go."""
+    ruby, reader = begin(ctx, "-m", "cpu,gvl", "--trigger", "gvl>50%", "--around", "2s", "-F", "199")
+    began = time.monotonic_ns()
+    do(ruby, "both", 0.12)
+    time.sleep(9)
+    since, until = do(ruby, "both", 1.5)
+    time.sleep(9)
+    said = end(reader)
+    ended = time.monotonic_ns()
+    events = fired(ctx)
+    check(len(events) == 1, "it has fired %d times: %s", len(events), events)
+    at, text = events[0]
+    check(since < at <= until + 0.2e9, "it fired %.3f s after the begin of %.3f s", (at - since) / 1e9, (until - since) / 1e9)
+    check(re.search(r"^process %d .*: \d+ %% within a second \(gvl>50%%\)$" % ruby.pid, text), "%s", text)
+    check(int(re.search(r"(\d+) %", text)[1]) > 50, "%s", text)
+    spans = covers(ctx, at - 2e9, at + 2e9, 2e9)
+    # One that ended shortly before the time that is kept can be there, too.
+    check(len(files_of(ctx)) - len(spans) <= 1, "files besides: %s, it fired at %d", spans_of(ctx), at)
+    kept = spans[-1][1] - spans[0][0]
+    check(kept < 12e9 and ended - began > 19e9, "%.1f s of %.1f s are kept", kept / 1e9, (ended - began) / 1e9)
+    verify(ctx, files_of(ctx))
+    check("trigger: " + text in said and "1 trigger fired: %d files" % len(files_of(ctx)) in said, "%s", said[-600:])
+    report = ctx.extprof("report", *files_of(ctx), "-m", "gvl")
+    check(report.status == 0 and "trigger: " + text in report.out, "report: %d: %s", report.status, report.out[:600])
+    left = [f for f in os.listdir(ctx.directory) if f.endswith(("-wal", "-shm"))]
+    check(not left, "files are left: %s", left)
+    return "%s; %.1f s in %d files of %.1f s" % (text[-40:], kept / 1e9, len(files_of(ctx)), (ended - began) / 1e9)
+
+
+@case(timeout=180)
+def pauses_of_the_collector(ctx):
+    """Of pauses that the program measures, those above the limit fire, each."""
+    ruby, reader = begin(ctx, "-m", "cpu,gc", "--trigger", "pause>1h", "--around", "1s")
+    do(ruby, "grow", 1_500_000)
+    do(ruby, "collect")
+    long = do(ruby, "collect")[2]
+    do(ruby, "shrink")
+    do(ruby, "collect")
+    short = do(ruby, "collect")[2]
+    end(reader, status=1)
+    check(not files_of(ctx), "it has not fired, and files are there: %s", files_of(ctx))
+    check(long > 3 * short, "pauses of %.1f and %.1f ms", long / 1e6, short / 1e6)
+    limit = (long * short) ** 0.5
+    reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-o", ctx.path("app.extprof"), "-m", "cpu,gc", "--trigger",
+                               "pause>%dms" % (limit / 1e6), "--around", "1s")
+    case_pause.says(reader, "it is measured")
+    told = []
+    for big in (False, True, False, True, True, False):
+        do(ruby, "grow", 1_500_000) if big else do(ruby, "shrink")
+        do(ruby, "collect")
+        time.sleep(1.2)
+        told.append(do(ruby, "collect"))
+        time.sleep(1.2)
+    end(reader)
+    events = fired(ctx)
+    # What is near the limit decides nothing: the program's time has more than the pause.
+    told = [t for t in told if t[2] < 0.9 * limit or t[2] > 1.3 * limit]
+    check({t[2] > limit for t in told} == {True, False}, "the program has %s, limit %d", told, limit)
+    # Its growth collects, too.
+    near = [[e for e in events if t[0] <= e[0] <= t[1]] for t in told]
+    check([len(n) for n in near] == [int(t[2] > limit) for t in told], "%s of %s, limit %d", events, told, limit)
+    for t, n in zip(told, near):
+        if n:
+            ms = float(re.search(r"for ([\d.]+) ms", n[0][1])[1])
+            check(0.5 * t[2] < ms * 1e6 <= 1.01 * t[2], "%s, and the program has %.1f ms", n[0][1], t[2] / 1e6)
+            covers(ctx, n[0][0] - 1e9, n[0][0] + 1e9, 1e9)
+    return "limit %.0f ms: %s" % (limit / 1e6, " ".join("%.0f" % (t[2] / 1e6) for t in told))
+
+
+@case(timeout=180)
+def slow_requests(ctx):
+    """Of requests those that last longer fire, with their label, and are kept from their begin on."""
+    ruby, reader = begin(ctx, "-m", "wall", "--trigger", "label:request>400ms", "--around", "1s", "-F", "199")
+    slow, quick = [], []
+    for i in range(16):
+        is_slow = i % 5 == 3
+        (slow if is_slow else quick).append(("r%d" % i, *do(ruby, "request", "r%d" % i, 0.9 if is_slow else 0.1)[:2]))
+        time.sleep(0.3)
+    time.sleep(1)
+    end(reader)
+    events = fired(ctx)
+    names = [re.search(r"request=(r\d+) for ([\d.]+) s", text).groups() for _, text in events]
+    check([n for n, _ in names] == [s[0] for s in slow], "%s fired, and these are slow: %s", names, slow)
+    for (at, _), (_, seconds), (_, since, until) in zip(events, names, slow):
+        check(since + 0.4e9 < at <= until + 0.1e9, "at %.3f s of %.3f s", (at - since) / 1e9, (until - since) / 1e9)
+        check(0.4 < float(seconds) <= (until - since) / 1e9 + 0.02, "%s s of %.3f s", seconds, (until - since) / 1e9)
+        covers(ctx, since, at + 1e9, 1e9)
+    return "%d of %d requests: %s" % (len(slow), len(slow) + len(quick), ", ".join("%s %s s" % n for n in names))
+
+
+@case(timeout=180)
+def memory(ctx):
+    """It fires when the process gets above, once, and again when it was below meanwhile."""
+    ruby, reader = begin(ctx, "--trigger", "rss>200MB", "--around", "1s")
+    times = []
+    time.sleep(2)
+    for _ in range(2):
+        times.append(do(ruby, "memory", 300 << 20))
+        time.sleep(3.5)
+        do(ruby, "memory", 10)
+        do(ruby, "collect")
+        time.sleep(2)
+    end(reader)
+    events = fired(ctx)
+    check(len(events) == 2, "%s", events)
+    for (at, text), (since, until) in zip(events, times):
+        check(since <= at <= until + 1.5e9, "%.3f s after it", (at - since) / 1e9)
+        check(300 < float(re.search(r"has ([\d.]+) MiB", text)[1]) < 400, "%s", text)
+    return "; ".join(text[-40:] for _, text in events)
+
+
+@case(timeout=120)
+def ends(ctx):
+    """Of children that end, the one that is killed and the one with status 3 fire, that with status 0 does not."""
+    ruby, reader = begin(ctx, "-s", "--trigger", "exit", "--around", "1s")
+    spans = []
+    for how in (0, "kill", 3):
+        spans.append(do(ruby, "child", how))
+        time.sleep(1.5)
+    end(reader)
+    events = fired(ctx)
+    check([re.search(r"has ended: (.*) \(exit\)", text)[1] for _, text in events] == ["SIGTERM", "exit 3"], "%s", events)
+    for (at, _), (since, until) in zip(events, spans[1:]):
+        check(since < at < until + 0.2e9, "%.3f s after the begin of a child of %.3f s", (at - since) / 1e9, (until - since) / 1e9)
+    return "%s" % [text[-30:] for _, text in events]
+
+
+@case(timeout=120)
+def by_hand_and_the_newest(ctx):
+    """SIGUSR1 fires; --keep leaves the newest files that are kept."""
+    ruby, reader = begin(ctx, "--trigger", "exit", "--around", "1s", "--keep", "4")
+    asked = []
+    for _ in range(3):
+        time.sleep(3.5)
+        asked.append(time.monotonic_ns())
+        reader.signal(signal.SIGUSR1)
+    time.sleep(2.5)
+    said = end(reader)
+    check(said.count("trigger: SIGUSR1") >= 3, "%s", said[-500:])
+    check(len(files_of(ctx)) <= 4, "%d files are kept", len(files_of(ctx)))
+    events = fired(ctx)
+    check(events and abs(events[-1][0] - asked[-1]) < 0.5e9, "%s, asked at %s", events, asked)
+    covers(ctx, asked[-1] - 1e9, asked[-1] + 1e9, 1e9)
+    check(all(since > asked[0] for since, _ in spans_of(ctx)), "the oldest are there: %s", spans_of(ctx))
+    return "%d files, %s" % (len(files_of(ctx)), said.strip().splitlines()[-1])
+
+
+@case(timeout=120)
+def above_a_cpu(ctx):
+    """The CPU time of a second, by samples."""
+    ruby, reader = begin(ctx, "--trigger", "cpu>35%", "--around", "1s", "-F", "199")
+    do(ruby, "burn", 0.1)
+    time.sleep(2)
+    since, until = do(ruby, "burn", 1.5)
+    time.sleep(1.5)
+    end(reader)
+    events = fired(ctx)
+    check(len(events) == 1 and since + 0.15e9 < events[0][0] <= until, "%s, %s to %s", events, since, until)
+    return events[0][1][-40:]
+
+
+@case(timeout=60)
+def options(ctx):
+    """What does not fit says so."""
+    wrong = ((["--trigger", "gvl>50%"], "add it, as in -m cpu,gvl"), (["--trigger", "pause>100ms"], "-m cpu,gc"),
+             (["--trigger", "label:x>1s"], "-m wall"), (["-m", "wall", "--trigger", "label:>1s"], "the key of the label"),
+             (["--trigger", "nonsense>1"], "no mode of this recording and no state"), (["--trigger", "cpu>50"], "a share of a second"),
+             (["--trigger", "cpu"], "a trigger is one of"), (["--trigger", "rss>many"], "a size"), (["--trigger", ","], "a trigger is one of"),
+             (["--trigger", "exit", "--rotate", "1h"], "not --rotate"), (["--around", "5s"], "--around is for --trigger"),
+             (["--trigger", "exit", "-o", "a.svg"], "a recording alone"), (["-m", "heap", "--trigger", "exit"], "not for mode heap"),
+             (["--trigger", ",".join(["exit"] * 17)], "at most 16"))
+    for arguments, text in wrong:
+        run = ctx.extprof("record", "-p", os.getpid(), *arguments)
+        check(run.status == harness.USAGE and text in run.err, "%s: %d: %s", arguments, run.status, run.err)
+    run = ctx.extprof("-p", os.getpid(), "--trigger", "exit")
+    check(run.status == harness.USAGE and "for a recording" in run.err, "%d: %s", run.status, run.err)
+    return "%d are told" % (len(wrong) + 1)

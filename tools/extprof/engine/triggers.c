@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "engine/triggers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "engine/state.h"
+#include "profile/figures.h"
+#include "wire/states.h"
+
+/* A second, by tenths. */
+#define TENTHS 10u
+#define TENTH (SECOND / TENTHS)
+/* Between two looks at memory. */
+#define MEMORY_INTERVAL SECOND
+/* Programs, and fibers with labels, that are looked at together. */
+#define WINDOWS_MAX (1u << 16)
+#define LANES_MAX (1u << 16)
+/* Time of a fiber without a sample, though all its time is sampled: what follows is another request. */
+#define GAP SECOND
+
+/* What a program did within the last second, for one trigger. */
+struct trigger_window {
+	uint64_t tenth;		/* number of the newest one; 0: none yet */
+	uint64_t sums[TENTHS];
+	bool above;		/* it was above the limit when it was looked at last */
+};
+
+/* A fiber, or a thread without one, for one trigger. */
+struct trigger_lane {
+	uint64_t label;		/* hash of the value that it has; 0 none */
+	uint64_t since, last;	/* CLOCK_MONOTONIC, ns: of that value, and of the last sample */
+	bool fired;
+};
+
+/* The index of the key in a list that grows; MAP64_NONE: there is no room. */
+static uint32_t find(struct map64 *map, uint64_t key, void *list, size_t *room, uint32_t *count, uint32_t max, size_t size)
+{
+	uint32_t i = map64__get(map, key);
+
+	if (i != MAP64_NONE)
+		return i;
+	/* What has ended is in it, too: begin anew. */
+	if (*count == max) {
+		map64__clear(map);
+		*count = 0;
+	}
+	if (array__reserve(list, *count, 1, room, max, size))
+		return MAP64_NONE;
+	memset(*(char **)list + *count * size, 0, size);
+	return map64__add(map, key, *count) ? MAP64_NONE : (*count)++;
+}
+
+static struct trigger_window *window_of(struct triggers *t, uint32_t trigger, uint32_t vm)
+{
+	uint32_t i = find(&t->window_map, (uint64_t)trigger << 32 | vm, &t->windows, &t->window_room, &t->window_count, WINDOWS_MAX,
+			  sizeof(*t->windows));
+
+	return i == MAP64_NONE ? NULL : &t->windows[i];
+}
+
+static struct trigger_lane *lane_of(struct triggers *t, uint32_t trigger, const struct sink_origin *o)
+{
+	/* Serials of threads are beyond the slots of fibers. */
+	uint64_t fiber = o->fiber ? o->fiber : 1ull << 40 | o->thread;
+	uint64_t key = hash__mix(fiber ^ (uint64_t)o->vm << 44 ^ (uint64_t)trigger << 60);
+	uint32_t i = find(&t->lane_map, key, &t->lanes, &t->lane_room, &t->lane_count, LANES_MAX, sizeof(*t->lanes));
+
+	return i == MAP64_NONE ? NULL : &t->lanes[i];
+}
+
+/* -- firing ---------------------------------------------------------------------------------------- */
+
+/* "process 42 puma: ... (gvl>50%)", once a second at most for each trigger; and files stay in any case. */
+__attribute__((format(printf, 5, 6)))
+static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row, uint64_t time, const char *format, ...)
+{
+	struct engine *e = t->engine;
+	uint32_t number = (uint32_t)(trigger - e->settings.triggers);
+	const struct process_row *p = row < e->rows.count ? &e->rows.rows[row] : NULL;
+	char what[128], text[sizeof(t->last) + sizeof(trigger->text)];
+	va_list args;
+
+	engine__keep_segments(e, time);
+	if (t->told[number] && time < t->told[number] + SECOND)
+		return;
+	t->told[number] = time;
+	t->fired++;
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	if (p)
+		snprintf(text, sizeof(text), "process %d %.80s: %s (%s)", p->pid, p->command, what, trigger->text);
+	else
+		snprintf(text, sizeof(text), "%s (%s)", what, trigger->text);
+	text__clean(t->last, sizeof(t->last), text);
+	log_to__line(&e->settings.log, "trigger: %s", t->last);
+	if (!*t->in_file)
+		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);
+	if (e->recording.writer && !e->recording_ended)
+		recording_sink__trigger(&e->recording, time, row, t->last);
+}
+
+int engine__trigger(struct engine *e, const char *why, struct diag *d)
+{
+	struct triggers *t = &e->triggers;
+
+	if (!e->segments.base || !e->settings.trigger_count || e->recording_ended)
+		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording with triggers");
+	engine__keep_segments(e, deadline__now());
+	t->fired++;
+	text__clean(t->last, sizeof(t->last), why);
+	log_to__line(&e->settings.log, "trigger: %s", t->last);
+	if (!*t->in_file)
+		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);
+	recording_sink__trigger(&e->recording, deadline__now(), PROCESS_NONE, t->last);
+	return 0;
+}
+
+/* -- within a second ------------------------------------------------------------------------------- */
+
+/* The sum of the last second with this; 0: the sample is older. */
+static uint64_t add(struct trigger_window *w, uint64_t time, uint64_t amount)
+{
+	uint64_t tenth = time / TENTH, sum = 0;
+
+	if (tenth + TENTHS <= w->tenth)
+		return 0;
+	for (; w->tenth < tenth; w->tenth++) {
+		if (tenth - w->tenth > TENTHS)
+			w->tenth = tenth - TENTHS;
+		w->sums[(w->tenth + 1) % TENTHS] = 0;
+	}
+	w->sums[tenth % TENTHS] += amount;
+	for (unsigned int i = 0; i < TENTHS; i++)
+		sum += w->sums[i];
+	return sum;
+}
+
+static void count(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s, uint64_t amount, enum unit unit)
+{
+	struct trigger_window *w = window_of(t, (uint32_t)(trigger - t->engine->settings.triggers), s->origin.vm);
+	char text[64];
+	uint64_t sum;
+
+	/* What a wait had before the second does not count for it. */
+	if (s->source == SOURCE_SCHED && amount > SECOND)
+		amount = SECOND;
+	sum = w ? add(w, s->time, amount) : 0;
+	if (!w || sum <= trigger->limit) {
+		if (w && s->time / TENTH == w->tenth)
+			w->above = false;
+		return;
+	}
+	if (w->above) {
+		engine__keep_segments(t->engine, s->time);
+		return;
+	}
+	w->above = true;
+	if (unit == UNIT_NS)
+		snprintf(text, sizeof(text), "%.0f %%", (double)sum / 1e7);
+	else
+		snprintf(text, sizeof(text), "%" PRIu64 "%s", sum, unit == UNIT_BYTES ? " bytes" : "");
+	fire(t, trigger, s->origin.process, s->time, "%s within a second", text);
+}
+
+static void count_mode(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s)
+{
+	for (uint32_t i = 0; i < s->view_count; i++) {
+		const struct sink_view *v = &s->views[i];
+
+		if (t->engine->settings.modes[v->mode] == trigger->mode)
+			count(t, trigger, s, trigger->by_count ? v->weight.count : v->weight.value,
+			      trigger->by_count ? UNIT_COUNT : trigger->mode->value.unit);
+	}
+}
+
+/* Two modes can show one wait. */
+static void count_state(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s)
+{
+	if (s->source == SOURCE_SCHED && s->state == trigger->state && s->view_count)
+		count(t, trigger, s, s->views[0].weight.value, UNIT_NS);
+}
+
+/* -- labels ---------------------------------------------------------------------------------------- */
+
+/* The value that the sample has for the key; NULL: none. */
+static const struct frame *label_of(const struct engine *e, const struct sink_sample *s, const char *key)
+{
+	for (uint32_t i = 0; i < s->label_count; i++) {
+		const struct frame *f = engine__frame(e, s->labels[i]);
+
+		if (f->kind == FRAME_LABEL && f->known == KNOWN && !strcmp(f->key, key))
+			return f;
+	}
+	return NULL;
+}
+
+static void follow_label(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s)
+{
+	const struct frame *f = label_of(t->engine, s, trigger->key);
+	struct trigger_lane *lane = lane_of(t, (uint32_t)(trigger - t->engine->settings.triggers), &s->origin);
+	uint64_t length = s->source == SOURCE_SCHED && s->view_count ? s->views[0].weight.value : 0;
+	uint64_t begin = length < s->time ? s->time - length : s->time;
+	uint64_t label = f ? hash__bytes(f->name, strlen(f->name), 1) | 1 : 0;
+
+	if (!lane || s->time < lane->last)
+		return;
+	if (label != lane->label || begin > lane->last + GAP) {
+		lane->label = label;
+		/* Its wait can have begun before the last sample of another value: not what it has is counted twice. */
+		lane->since = begin > lane->last ? begin : lane->last;
+		lane->fired = false;
+	}
+	lane->last = s->time;
+	if (!label || s->time - lane->since <= trigger->limit)
+		return;
+	if (lane->fired) {
+		engine__keep_segments(t->engine, s->time);
+		return;
+	}
+	lane->fired = true;
+	fire(t, trigger, s->origin.process, s->time, "%s=%.60s for %.3f s so far", trigger->key, f->name,
+	     (double)(s->time - lane->since) / 1e9);
+}
+
+/* -- the sink -------------------------------------------------------------------------------------- */
+
+static int triggers__sample(struct sink *sink, const struct sink_sample *s)
+{
+	struct triggers *t = (struct triggers *)sink;
+	const struct settings *settings = &t->engine->settings;
+
+	for (uint32_t i = 0; i < settings->trigger_count; i++) {
+		const struct trigger *trigger = &settings->triggers[i];
+
+		if (trigger->kind == TRIGGER_MODE)
+			count_mode(t, trigger, s);
+		else if (trigger->kind == TRIGGER_STATE)
+			count_state(t, trigger, s);
+		else if (trigger->kind == TRIGGER_LABEL)
+			follow_label(t, trigger, s);
+	}
+	return 0;
+}
+
+static int triggers__pause(struct sink *sink, const struct sink_pause *p)
+{
+	struct triggers *t = (struct triggers *)sink;
+	const struct settings *settings = &t->engine->settings;
+
+	for (uint32_t i = 0; i < settings->trigger_count; i++)
+		if (settings->triggers[i].kind == TRIGGER_PAUSE && p->length > settings->triggers[i].limit)
+			fire(t, &settings->triggers[i], p->origin.process, p->begin + p->length, "the collector paused it for %.1f ms",
+			     (double)p->length / 1e6);
+	return 0;
+}
+
+int engine__open_triggers(struct engine *e, struct diag *d)
+{
+	static const struct sink_ops ops = { .sample = triggers__sample, .pause = triggers__pause };
+
+	if (!e->settings.trigger_count)
+		return 0;
+	e->triggers.sink.ops = &ops;
+	e->triggers.engine = e;
+	return engine__add_sink(e, &e->triggers.sink, d);
+}
+
+void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, const char *how)
+{
+	for (uint32_t i = 0; i < e->settings.trigger_count; i++)
+		if (e->settings.triggers[i].kind == TRIGGER_EXIT && failed && p->ended_sampled)
+			fire(&e->triggers, &e->settings.triggers[i], p->row, deadline__now(), "it has ended: %s", how);
+}
+
+/* It tells once that a process is above, and again when it was below meanwhile. */
+static void look_at_memory(struct triggers *t, uint32_t number, const struct process *p, uint64_t now)
+{
+	const struct trigger *trigger = &t->engine->settings.triggers[number];
+	struct process_memory m = { 0 };
+	struct trigger_window *w;
+
+	if (!p || !p->vm || p->freed || engine__read_memory(p, &m))
+		return;
+	w = window_of(t, number, p->number);
+	if (!w)
+		return;
+	if (m.resident > trigger->limit && w->above)
+		engine__keep_segments(t->engine, now);
+	else if (m.resident > trigger->limit)
+		fire(t, trigger, p->row, now, "it has %.1f MiB of memory", (double)m.resident / (1 << 20));
+	w->above = m.resident > trigger->limit;
+}
+
+void engine__step_triggers(struct engine *e, uint64_t now)
+{
+	if (now < e->triggers.memory_at)
+		return;
+	e->triggers.memory_at = now + MEMORY_INTERVAL;
+	for (uint32_t i = 0; i < e->settings.trigger_count; i++)
+		for (uint32_t j = 0; e->settings.triggers[i].kind == TRIGGER_RSS && j < e->set.count; j++)
+			look_at_memory(&e->triggers, i, e->set.list[j], now);
+}
+
+void triggers__free(struct triggers *t)
+{
+	free(t->windows);
+	free(t->lanes);
+	map64__free(&t->window_map);
+	map64__free(&t->lane_map);
+	memset(t, 0, sizeof(*t));
+}
