@@ -267,7 +267,7 @@ const struct option_row option_rows[OPTIONS] = {
 		FIELD(keep), .brief = "with --rotate: only the N newest files",
 		.help = "with --rotate: keep the N newest files, and remove older ones that this run has made; with --trigger those "
 		"of the files that are kept (default: 100)" },
-	[OPTION_TRIGGER] = { "trigger", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R, .brief_in = R,
+	[OPTION_TRIGGER] = { "trigger", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R,
 		FIELD(triggers), .brief = "keep only the time around WHAT: gvl>50%",
 		.help = "keep the recording of the time around WHAT alone, --trigger several times for several: pause>100ms, of the "
 		"collector; cpu>150%, gvl>50%, alloc>200MB, of a process within a second, of a mode or state of threads; "
