@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +46,25 @@ TEST(process_set_forgets_what_has_ended)
 	/* Neither list nor map grows with those that were. */
 	CHECK(set.count < 2048);
 	CHECK(set.by_number.count < 2048);
+	tear_down();
+}
+
+/* A child can end before it is looked at: it began in the group of its parent. */
+TEST(process_set_child_has_the_cgroup_of_its_parent)
+{
+	struct process *parent, *child, *other;
+
+	set_up();
+	parent = process_set__add(&set, 1, 55);
+	child = process_set__add(&set, 2, 56);
+	other = process_set__add(&set, 3, 57);
+	CHECK(parent && child && other);
+	child->parent = 1;
+	CHECK(process__row(&set, parent) && !rows.rows[parent->row].cgroup);
+	rows.rows[parent->row].cgroup = strdup("/app");
+	CHECK(process__row(&set, child) && process__row(&set, other));
+	CHECK_STRING(rows.rows[child->row].cgroup, "/app");
+	CHECK(rows.rows[child->row].cgroup != rows.rows[parent->row].cgroup && !rows.rows[other->row].cgroup);
 	tear_down();
 }
 

@@ -48,9 +48,13 @@ TEST(recording_filters)
 		{ "thread=100", "(100)]" }, { "thread=10[1-9]", "(101)]" }, { "method=Foo#foo", ";Foo#foo" },
 		{ "method=Array#*", "Array#size" }, { "process=77", "[process 77" }, { "process=pu*", "[process 77" },
 		{ "file=app.rb", "Foo" }, { "file=none.rb", "nothing" },
+		/* A group, one above it, and what is none of both. */
+		{ "cgroup=/app/web-1", "[process 77" }, { "cgroup=/app", "[process 77" }, { "cgroup=*/web-?", "[process 77" },
+		{ "cgroup=/ap", "nothing" }, { "cgroup=/app/web-1/below", "nothing" }, { "cgroup=app/web-1", "nothing" },
 	};
 
 	CHECK(!set_up_recording(1));
+	processes.rows[0].cgroup = strdup("/app/web-1");
 	send_some();
 	end_recording();
 	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
@@ -73,7 +77,7 @@ TEST(recording_filters)
 		if (samples != wanted)
 			test__fail(__FILE__, __LINE__, "%s: %llu, not %llu", filters[i].filter, (unsigned long long)samples,
 				   (unsigned long long)wanted);
-		CHECK(strstr(filters[i].filter, "none") ? !wanted : wanted > 0);
+		CHECK(strcmp(filters[i].key, "nothing") ? wanted > 0 : !wanted);
 		reports__free(&from_file);
 	}
 	{

@@ -53,6 +53,7 @@ void engine__read_own_names(struct engine *e)
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 {
 	struct process_row *row = process__row(&e->set, p);
+	char *cgroup;
 
 	if (!row)
 		return -ENOMEM;
@@ -63,8 +64,12 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 	if (row->started < e->started_at)
 		row->started = e->started_at;
 	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
-	if (!row->cgroup)
-		row->cgroup = process__cgroup(p->pid);
+	/* It is that of its parent so far, or that of the program before: a container's program is executed in its group. */
+	cgroup = process__cgroup(p->pid);
+	if (cgroup) {
+		free(row->cgroup);
+		row->cgroup = cgroup;
+	}
 	if (!row->cwd)
 		row->cwd = proc__cwd(p->pid);
 	/* It may have executed another program. */

@@ -193,6 +193,9 @@ struct process_row *process__row(struct process_set *set, struct process *p)
 		snprintf(row->command, sizeof(row->command), "%s", set->rows->rows[parent->row].command);
 	else
 		text__clean(row->command, sizeof(row->command), p->comm);
+	/* A child begins in the group of its parent, and can end before it is looked at. */
+	if (parent && parent->row < PROCESS_ROWS_MAX && set->rows->rows[parent->row].cgroup)
+		row->cgroup = strdup(set->rows->rows[parent->row].cgroup);
 	return row;
 }
 

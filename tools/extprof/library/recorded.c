@@ -195,7 +195,7 @@ int recorded__add_filters(struct recording_filter *f, const char *const *filters
 
 		if (err)
 			return error__set(error, DIAG_USAGE, -err, err == -E2BIG ? "there are too many filters, at \"%s\"" :
-					  "\"%s\" is no filter: KEY=PATTERN with process, thread, method, file, state or "
+					  "\"%s\" is no filter: KEY=PATTERN with process, cgroup, thread, method, file, state or "
 					  "label:KEY", filters[i]);
 	}
 	return 0;

@@ -71,7 +71,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "of the modes that were recorded only these: %s, or several with commas between (default: all)" },
 	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT,
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
-		.help = "only samples that match KEY=PATTERN: process, thread, method, file, state or label:KEY, with *, ? and "
+		.help = "only samples that match KEY=PATTERN: process, cgroup, thread, method, file, state or label:KEY, with *, ? and "
 		"[...]; several have to match all" },
 	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
 		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples from then on: 10, 2m, 02:50",

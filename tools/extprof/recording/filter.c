@@ -20,7 +20,7 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 {
 	static const char *const keys[] = {
 		[KEY_PROCESS] = "process", [KEY_THREAD] = "thread", [KEY_METHOD] = "method", [KEY_FILE] = "file",
-		[KEY_STATE] = "state",
+		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup",
 	};
 	const char *pattern = strchr(text, '=');
 	struct recording_condition *c = &f->list[f->count];
@@ -67,6 +67,9 @@ static bool matches_thread(const struct recording_matches *m, const struct recor
 	const struct process_entry *process = &m->tables->processes[t->process];
 	const struct frame *f = &m->tables->frames[t->frame];
 
+	/* A group has what is in the groups below it, as for --cgroup. */
+	if (c->key == KEY_CGROUP)
+		return t->process && *process->cgroup && !fnmatch(c->pattern, process->cgroup, FNM_LEADING_DIR);
 	if (c->key == KEY_PROCESS)
 		return t->process && (matches_text(c, process->command) || matches_number(c, (uint32_t)process->pid));
 	return t->frame && (matches_text(c, f->name) || matches_number(c, f->tid));
@@ -113,6 +116,7 @@ bool recording_matches__sample(struct recording_matches *m, const struct recordi
 
 		switch (c->key) {
 		case KEY_PROCESS:
+		case KEY_CGROUP:
 		case KEY_THREAD:
 			if (known[s->thread] == MATCH_UNKNOWN)
 				known[s->thread] = matches_thread(m, c, s->thread) ? MATCH_YES : MATCH_NO;
@@ -162,7 +166,9 @@ int recording_matches__init(struct recording_matches *m, const struct recording_
 	for (uint32_t i = 0; m->path && i < filter->count; i++) {
 		enum recording_key key = filter->list[i].key;
 
-		m->known[i] = calloc(key == KEY_PROCESS || key == KEY_THREAD ? tables->thread_count : tables->stack_count, 1);
+		bool by_thread = key == KEY_PROCESS || key == KEY_CGROUP || key == KEY_THREAD;
+
+		m->known[i] = calloc(by_thread ? tables->thread_count : tables->stack_count, 1);
 		if (!m->known[i])
 			return -ENOMEM;
 	}

@@ -23,6 +23,7 @@ struct request_choice {
 enum recording_key {
 	KEY_PROCESS,		/* command or pid */
 	KEY_THREAD,		/* name or tid */
+	KEY_CGROUP,		/* of the process, or one above it */
 	KEY_METHOD,		/* of any frame of the stack */
 	KEY_FILE,
 	KEY_STATE,

@@ -12,13 +12,13 @@
 enum column {
 	COLUMN_TIME, COLUMN_SECONDS, COLUMN_MODE, COLUMN_PROCESS, COLUMN_PID, COLUMN_COMMAND, COLUMN_THREAD, COLUMN_TID,
 	COLUMN_THREAD_NAME, COLUMN_STATE, COLUMN_METHOD, COLUMN_PATH, COLUMN_LINE, COLUMN_BELOW, COLUMN_VALUE,
-	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS, COLUMN_FIBER
+	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS, COLUMN_FIBER, COLUMN_CGROUP
 };
 
 static const char declaration[] =
 	"CREATE TABLE samples(time_ns INTEGER, seconds REAL, mode TEXT, process INTEGER, pid INTEGER, command TEXT, "
 	"thread INTEGER, tid INTEGER, thread_name TEXT, state TEXT, method TEXT, path TEXT, line INTEGER, below TEXT, "
-	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER)";
+	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER, cgroup TEXT)";
 
 /* Data of a connection about the recording that it has opened. */
 struct module {
@@ -320,6 +320,10 @@ static void give_thread(sqlite3_context *to, const struct recording_tables *t, u
 		break;
 	case COLUMN_COMMAND:
 		give_text(to, p->command);
+		break;
+	case COLUMN_CGROUP:
+		if (*p->cgroup)
+			give_text(to, p->cgroup);
 		break;
 	case COLUMN_THREAD:
 		sqlite3_result_int64(to, id);
