@@ -1294,6 +1294,14 @@ EXTPROF_API int extprof_recorded_verify(struct extprof_recorded *r, struct extpr
 					struct extprof_error *error);
 
 /*
+ * Write a copy without what others are not to know, into a new file as extprof_recording_record_to() does.  what: "paths",
+ * "argv", "labels", "host", with commas between; NULL: all.  Samples, times and sums are the same; docs/recording.md says
+ * what stays.  0; -EEXIST: there is such a file; -EBADMSG: the recording is not right; or another negative errno.
+ */
+EXTPROF_API int extprof_recorded_redact(struct extprof_recorded *r, const char *what, const char *path, int uid, int gid,
+					struct extprof_error *error);
+
+/*
  * Ask it in SQL, see docs/recording.md.  `row` is called with the names of the columns, and then with each row; a value
  * of NULL is NULL, texts are clean.  It returns 0, or a negative errno that ends it.
  */

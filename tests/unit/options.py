@@ -12,7 +12,7 @@ COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report", "daem
 # Their arguments are recordings, or a folder of them.
 OF_FILES = ("diff", "annotate", "report", "daemon")
 # Without options.
-OTHERS = ("doctor", "sql", "verify", "mcp")
+OTHERS = ("doctor", "sql", "verify", "redact", "mcp")
 
 
 class Truth:

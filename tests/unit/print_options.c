@@ -21,7 +21,7 @@ static const struct {
 	{ "record", &command_line_record }, { "top", &command_line_top }, { "dump", &command_line_dump },
 	{ "stat", &command_line_stat }, { "diff", &command_line_diff },
 	{ "annotate", &command_line_annotate }, { "report", &command_line_report }, { "daemon", &command_line_daemon }, { "doctor", NULL },
-	{ "sql", NULL }, { "verify", NULL }, { "mcp", NULL },
+	{ "sql", NULL }, { "verify", NULL }, { "redact", NULL }, { "mcp", NULL },
 };
 
 static void print_words(const char *label, enum extprof_words kind)

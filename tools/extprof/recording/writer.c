@@ -251,6 +251,11 @@ int recording_writer__create(struct recording_writer **writer, const char *path,
 	return 0;
 }
 
+sqlite3 *recording_writer__database(struct recording_writer *w)
+{
+	return w->db;
+}
+
 void recording_writer__destroy(struct recording_writer *w)
 {
 	if (!w)

@@ -81,6 +81,9 @@ struct recording_thread_account {
 int recording_writer__create(struct recording_writer **writer, const char *path, uid_t uid, gid_t gid,
 			     uint64_t period, struct diag *d);
 
+/* It belongs to the writer.  For who writes all rows into it by himself, before recording_writer__end(). */
+sqlite3 *recording_writer__database(struct recording_writer *w);
+
 /* Each gives 0 or a negative errno, see recording_writer__why().  A row with the id of another one takes its place.
  * Ids are given from 1 on, without a gap. */
 int recording_writer__set_number(struct recording_writer *w, const char *key, uint64_t number);

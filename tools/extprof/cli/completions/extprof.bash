@@ -40,7 +40,7 @@ _extprof()
 		return
 	fi
 	case $command in
-	sql | verify)
+	sql | verify | redact)
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$cur"))
 		return ;;
