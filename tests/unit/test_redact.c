@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/strings.h"
+#include "recording/redact.h"
+#include "test.h"
+
+static const struct {
+	const char *path, *wanted;
+} paths[] = {
+	{ "", "" },
+	{ "app.rb", "app.rb" },
+	{ "<internal:kernel>", "<internal:kernel>" },
+	{ "/srv/shop/app/models/order.rb", "/redacted/1/order.rb" },
+	{ "/srv/shop/app/models/user.rb", "/redacted/1/user.rb" },
+	{ "lib/order.rb", "/redacted/2/order.rb" },
+	{ "/srv/shop/app/models/", "/redacted/1/" },
+	{ "/top.rb", "/redacted/3/top.rb" },
+	{ "/home/jo/.rbenv/versions/3.4.5/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack/builder.rb", "/redacted/gems/rack-3.1.8/lib/rack/builder.rb" },
+	{ "/srv/shop/vendor/bundle/ruby/3.4.0/bundler/gems/own-1a2b3c4d5e6f/lib/own.rb", "/redacted/bundler/gems/own-1a2b3c4d5e6f/lib/own.rb" },
+	{ "/home/jo/ruby/lib/ruby/3.4.0/net/http.rb", "/redacted/lib/ruby/3.4.0/net/http.rb" },
+	{ "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libc.so.6" },
+	{ "(eval at /srv/shop/app/models/order.rb:17)", "(eval at /redacted/1/order.rb:17)" },
+	{ "(eval at (eval at /srv/secret.rb:1):2)", "(eval at :2)" },
+	{ "(eval at /srv/shop/app/models/order.rb:17 secret)", "(eval at /redacted/1/order.rb:17" },
+	{ "(eval at ", "(eval at " },
+	{ ":", ":" },
+};
+
+TEST(redact_paths)
+{
+	struct strings folders = { 0 };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct text out = { 0 };
+
+		CHECK(!redact__path(&folders, paths[i].path, &out));
+		CHECK_STRING(text__string(&out), paths[i].wanted);
+		text__free(&out);
+	}
+	strings__free(&folders);
+}
