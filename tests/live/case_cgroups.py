@@ -164,3 +164,50 @@ def a_program_has_the_group_that_it_was_executed_in(ctx):
                                  groups.of("inner"))
         near("inner", got, own)
         return "%.2f s of %.2f s" % (got / 1e9, own / 1e9)
+
+
+def group_of_version_1():
+    """Where the first hierarchy of version 1 is that a process is listed in; or why there is none to be used."""
+    with open("/proc/self/mounts") as f:
+        mounts = [line.split() for line in f]
+    with open("/proc/self/cgroup") as f:
+        lines = [line.rstrip("\n").split(":", 2) for line in f]
+    if any(not controllers and path != "/" for _, controllers, path in lines):
+        return None, "processes are in a group of version 2 here"
+    for _, controllers, _ in lines:
+        for _, where, kind, options, *_ in mounts:
+            if controllers and kind == "cgroup" and set(controllers.split(",")) <= set(options.split(",")):
+                return where, None
+    return None, "there are no groups of version 1 here"
+
+
+@case(timeout=60)
+def a_container_of_version_1(ctx):
+    """Version 2 is mounted and not used: the container's group is of version 1."""
+    where, why = group_of_version_1()
+    if not where:
+        return harness.Counted(0, 0, 1, why)
+    name = "/extprof-test-%d" % os.getpid()
+    group = os.path.join(where + name, CONTAINER)
+    try:
+        os.makedirs(group)
+    except OSError as e:
+        return harness.Counted(0, 0, 1, "no group can be made here: %s" % e)
+    try:
+        ruby = ctx.ruby(ctx.write("program.rb", PROGRAM), group, "20", "0")
+        ruby.expect("ready")
+        path = ctx.path("app.extprof")
+        reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-F", harness.rate(2000), "-o", path)
+        ctx.attached(reader)
+        ruby.tell("go")
+        own, _ = map(int, ruby.line(60).split())
+        reader.signal(signal.SIGTERM)
+        check(reader.wait() == 0, "it failed")
+        got = case_rotate.number(ctx, path, "SELECT sum(value) FROM samples WHERE cgroup='%s/%s'" % (name, CONTAINER))
+        near("the container", got, own)
+        resources = {r.get("container.id") for r, *_ in case_otlp.otlp.samples(case_otlp.report(ctx, path))}
+        check(resources == {CONTAINER}, "containers of OTLP: %s", resources)
+        return "%.2f s of %.2f s in %s" % (got / 1e9, own / 1e9, where)
+    finally:
+        ctx.close()
+        harness.until(lambda: remove(group) and remove(where + name), "the group is still in use")

@@ -155,3 +155,34 @@ TEST(cgroup_of_a_process)
 	CHECK(!cgroup__is_in(&c, "0:/app"));
 	CHECK(!cgroup__is_in(&c, "::\n:\n\n"));
 }
+
+TEST(cgroup_path)
+{
+	static const struct {
+		const char *text, *path;	/* NULL: unknown */
+	} cases[] = {
+		{ "0::/app/web\n", "/app/web" }, { "9:name=systemd:/\n4:memory:/docker/1f\n1:cpu:/x\n0::/app\n", "/app" },
+		{ "0::/app\n9:name=systemd:/x\n", "/app" },
+		/* Groups of version 1, where version 2 is mounted and not used. */
+		{ "9:name=systemd:/\n4:memory:/docker/1f\n1:cpu:/x\n0::/\n", "/docker/1f" }, { "2:cpu:/a\n1:memory:/b\n", "/a" },
+		{ "2:cpu:/\n0::/\n", "/" }, { "2:cpu:/\n", "/" }, { "0::/a b:c\n", "/a b:c" }, { "0::/a", "/a" },
+		{ "0::/a\033[31m\n", "/a\\x1B[31m" },
+		{ "", NULL }, { "\n\n", NULL }, { "0:/a\n", NULL }, { "0::\n", NULL }, { "0::a\n", NULL }, { ":::/a", NULL }, { ":", NULL },
+	};
+	static char large[10000] = "0::/";
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *path = cgroup__path(cases[i].text);
+
+		if (!path != !cases[i].path || (path && strcmp(path, cases[i].path)))
+			test__fail(__FILE__, __LINE__, "\"%s\": %s", cases[i].text, path ? path : "NULL");
+		free(path);
+	}
+	memset(large + 4, 'x', sizeof(large) - 5);
+	{
+		char *path = cgroup__path(large);
+
+		CHECK(path && strlen(path) <= 4096 + 4);
+		free(path);
+	}
+}

@@ -238,21 +238,43 @@ bool cgroup__has(const struct cgroup *c, pid_t pid)
 	return is;
 }
 
+/* The path in a line, "4:memory:/path"; NULL: it has none. */
+static const char *path_in(const char *line, size_t length)
+{
+	const char *end = line + length, *colon = memchr(line, ':', length);
+
+	colon = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL;
+	return colon && colon + 1 < end && colon[1] == '/' ? colon + 1 : NULL;
+}
+
+char *cgroup__path(const char *text)
+{
+	struct text clean = { 0 };
+	const char *best = NULL;
+	size_t best_length = 0;
+
+	for (size_t n; *text; text += n, text += *text == '\n') {
+		const char *path;
+		size_t length;
+
+		n = strcspn(text, "\n");
+		path = path_in(text, n);
+		length = path ? (size_t)(text + n - path) : 0;
+		/* 1 is the root. */
+		if (length > 1 ? best_length <= 1 || !strncmp(text, "0::", 3) : length > best_length) {
+			best = path;
+			best_length = length;
+		}
+	}
+	if (best)
+		text__add_clean(&clean, best, best_length, 4096);
+	return clean.failed ? NULL : clean.data;
+}
+
 char *process__cgroup(pid_t pid)
 {
-	char *text = read_groups(pid), *save;
-	struct text clean = { 0 };
+	char *text = read_groups(pid), *path = text ? cgroup__path(text) : NULL;
 
-	for (char *line = text ? strtok_r(text, "\n", &save) : NULL; line; line = strtok_r(NULL, "\n", &save)) {
-		char *colon = strchr(line, ':');
-
-		colon = colon ? strchr(colon + 1, ':') : NULL;
-		/* That of version 2; else the first one that has a path. */
-		if (!colon || colon[1] != '/' || (clean.length && strncmp(line, "0::", 3)))
-			continue;
-		text__clear(&clean);
-		text__add_clean(&clean, colon + 1, strlen(colon + 1), 4096);
-	}
 	free(text);
-	return clean.failed ? NULL : clean.data;
+	return path;
 }

@@ -30,7 +30,12 @@ bool cgroup__is_in(const struct cgroup *c, const char *text);
 /* Is the process in it? */
 bool cgroup__has(const struct cgroup *c, pid_t pid);
 
-/* That of the process, of version 2 if it is in one, clean; NULL: unknown.  The caller frees it. */
+/*
+ * The path in a text as /proc/PID/cgroup: that of version 2; where it is the root, the first one of version 1 that is not,
+ * since there the groups of a container are of version 1.  It is clean; NULL: unknown.  The caller frees it.
+ */
+char *cgroup__path(const char *text);
+/* That of the process. */
 char *process__cgroup(pid_t pid);
 
 #endif /* EXTPROF_CGROUP_H */
