@@ -3,6 +3,9 @@
 #include "frames/frame.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+#include "base/map64.h"
 
 const char *const frame_kind_names[FRAME_KINDS] = {
 	[FRAME_RUBY] = "Ruby",
@@ -151,4 +154,28 @@ void frame__add_text(const struct frame *f, struct text *out)
 	text__adds(out, "[");
 	add_inside(f, out);
 	text__adds(out, "]");
+}
+
+uint64_t frame__hash(const struct frame *f)
+{
+	const char *texts[] = { f->name, f->path, f->module, f->key, f->wider };
+	uint64_t hash = hash__mix((uint64_t)f->kind << 56 | (uint64_t)f->known << 48 | (uint64_t)f->role << 40 |
+				  (uint64_t)f->state << 32 | (uint32_t)f->line);
+
+	hash = hash__mix(hash ^ ((uint64_t)(uint32_t)f->first_line << 32 | (uint32_t)f->missing << 16 | (uint32_t)f->approximate << 8 |
+				 f->bracketed));
+	hash = hash__mix(hash ^ f->address);
+	hash = hash__mix(hash ^ ((uint64_t)f->pid << 32 | f->tid));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		hash = hash__bytes(texts[i], strlen(texts[i]), hash);
+	return hash;
+}
+
+bool frame__is_same(const struct frame *a, const struct frame *b)
+{
+	return a->kind == b->kind && a->known == b->known && a->role == b->role && a->state == b->state &&
+	       a->missing == b->missing && a->approximate == b->approximate && a->bracketed == b->bracketed &&
+	       a->line == b->line && a->first_line == b->first_line && a->pid == b->pid && a->tid == b->tid &&
+	       a->address == b->address && !strcmp(a->name, b->name) && !strcmp(a->path, b->path) &&
+	       !strcmp(a->module, b->module) && !strcmp(a->key, b->key) && !strcmp(a->wider, b->wider);
 }

@@ -125,6 +125,10 @@ void frame__add_text(const struct frame *f, struct text *out);
 /* The same of a group, without its kind, number and key: "worker 1", "puma", "native thread ruby", "GET /x". */
 void frame__add_bare(const struct frame *f, struct text *out);
 
+/* Of all parts. */
+uint64_t frame__hash(const struct frame *f);
+bool frame__is_same(const struct frame *a, const struct frame *b);
+
 /* The number that a group has: a pid or a tid; 0 none. */
 static inline uint32_t frame__number(const struct frame *f)
 {

@@ -7,6 +7,9 @@
 
 #include "base/array.h"
 
+/* Frames with one hash that are compared. */
+#define STEPS_MAX 64
+
 /* The texts that a frame has. */
 static const char **texts_of(struct frame *f, int i)
 {
@@ -28,38 +31,25 @@ static int copy_texts(struct frame_table *t, struct frame *f)
 	return 0;
 }
 
-static uint64_t hash_of(const struct frame *f)
-{
-	const char *texts[] = { f->name, f->path, f->module, f->key, f->wider };
-	uint64_t hash = (uint64_t)f->kind << 32 | (uint64_t)f->known << 24 | (uint64_t)f->role << 16 | f->state;
-
-	hash = hash__mix(hash ^ f->address ^ (uint64_t)f->pid << 40 ^ (uint64_t)f->tid << 8);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		hash = hash__bytes(texts[i], strlen(texts[i]), hash);
-	return hash;
-}
-
-/* Compare two frames that are no code. */
-static bool is_same(const struct frame *a, const struct frame *b)
-{
-	return a->kind == b->kind && a->known == b->known && a->role == b->role && a->state == b->state &&
-	       a->bracketed == b->bracketed && a->address == b->address && a->pid == b->pid && a->tid == b->tid &&
-	       !strcmp(a->name, b->name) && !strcmp(a->path, b->path) && !strcmp(a->module, b->module) &&
-	       !strcmp(a->key, b->key) && !strcmp(a->wider, b->wider);
-}
-
-/* The number of that frame, or FRAME_MERGED and the hash under which to add it. */
+/*
+ * The number of that frame, or FRAME_MERGED and the hash under which to add it.  *hash 0: others have the places that are
+ * looked at.  Whoever names processes, labels and files can make hashes that are equal.
+ */
 static uint32_t find(const struct frame_table *t, const struct frame *f, uint64_t *hash)
 {
 	uint32_t number;
 
-	*hash = hash_of(f);
+	*hash = frame__hash(f);
 	/* Two frames with one hash: go on to the next. */
-	while ((number = map64__get(&t->map, *hash)) != MAP64_NONE) {
-		if (!t->codes[number] && is_same(&t->list[number], f))
+	for (int i = 0; i < STEPS_MAX; i++) {
+		number = map64__get(&t->map, *hash);
+		if (number == MAP64_NONE)
+			return FRAME_MERGED;
+		if (!t->codes[number] && frame__is_same(&t->list[number], f))
 			return number;
 		++*hash;
 	}
+	*hash = 0;
 	return FRAME_MERGED;
 }
 
@@ -114,13 +104,15 @@ uint32_t frame_table__code_of(struct frame_table *t, uint64_t code, struct budge
 	struct frame empty = FRAME_INIT(FRAME_MARK);
 	uint64_t hash = hash__mix(code);
 	uint32_t number;
+	int steps = 0;
 
-	while ((number = map64__get(&t->map, hash)) != MAP64_NONE) {
+	while (steps < STEPS_MAX && (number = map64__get(&t->map, hash)) != MAP64_NONE) {
 		if (t->codes[number] == code)
 			return number;
 		hash++;
+		steps++;
 	}
-	if (t->count >= t->max || !budget__has(share, 1))
+	if (steps == STEPS_MAX || t->count >= t->max || !budget__has(share, 1))
 		return FRAME_NO_ROOM;
 	number = append(t, &empty, code);
 	/* A frame that is not in the map is not found again. */
@@ -153,7 +145,7 @@ uint32_t frame_table__add(struct frame_table *t, const struct frame *f)
 	uint64_t hash;
 
 	number = find(t, f, &hash);
-	if (number)
+	if (number || !hash)
 		return number;
 	if (f->kind == FRAME_NO_RUBY && t->no_code >= max) {
 		crowded.name = "one of too many native threads";
@@ -161,7 +153,7 @@ uint32_t frame_table__add(struct frame_table *t, const struct frame *f)
 		f = &crowded;
 		max++;
 		number = find(t, f, &hash);
-		if (number)
+		if (number || !hash)
 			return number;
 	}
 	number = add(t, f, max);

@@ -12,30 +12,6 @@
 /* Rows that are looked at for one: somebody can have made up many that have one hash. */
 #define STEPS_MAX 256
 
-/* All that is_same() compares. */
-static uint64_t hash_of(const struct frame *f)
-{
-	const char *texts[] = { f->name, f->path, f->module, f->key, f->wider };
-	uint64_t hash = hash__mix((uint64_t)f->kind << 56 | (uint64_t)f->known << 48 | (uint64_t)f->role << 40 |
-				  (uint64_t)f->state << 32 | (uint32_t)f->line);
-
-	hash = hash__mix(hash ^ ((uint64_t)(uint32_t)f->first_line << 32 | (uint32_t)f->missing << 16 | (uint32_t)f->approximate << 8 |
-				 f->bracketed));
-	hash = hash__mix(hash ^ f->address ^ (uint64_t)f->pid << 40 ^ (uint64_t)f->tid << 8);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		hash = hash__bytes(texts[i], strlen(texts[i]), hash);
-	return hash;
-}
-
-static bool is_same(const struct frame *a, const struct frame *b)
-{
-	return a->kind == b->kind && a->known == b->known && a->role == b->role && a->state == b->state &&
-	       a->missing == b->missing && a->approximate == b->approximate && a->bracketed == b->bracketed &&
-	       a->line == b->line && a->first_line == b->first_line && a->pid == b->pid && a->tid == b->tid &&
-	       a->address == b->address && !strcmp(a->name, b->name) && !strcmp(a->path, b->path) &&
-	       !strcmp(a->module, b->module) && !strcmp(a->key, b->key) && !strcmp(a->wider, b->wider);
-}
-
 /* The number of a new frame.  FRAME_NO_ROOM; 0: out of memory. */
 static uint32_t new_number(struct recording_profile *p, const struct frame *f)
 {
@@ -53,11 +29,11 @@ static uint32_t new_number(struct recording_profile *p, const struct frame *f)
  * recording. */
 static uint32_t number_of(struct recording_profile *p, const struct frame *f)
 {
-	uint64_t hash = hash_of(f);
+	uint64_t hash = frame__hash(f);
 	uint32_t number, steps = 0;
 
 	while (steps < STEPS_MAX && (number = map64__get(&p->frame_map, hash)) != MAP64_NONE) {
-		if (is_same(frame_table__get(&p->frames, number), f))
+		if (frame__is_same(frame_table__get(&p->frames, number), f))
 			return number;
 		hash++;
 		steps++;
