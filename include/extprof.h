@@ -460,8 +460,8 @@ struct extprof_recording_files {
 	uint64_t made, removed;	/* files so far; with that one */
 	unsigned int rate;	/* samples per second and CPU of that one */
 	uint64_t triggers;	/* how often one fired */
-	const char *trigger;	/* the last that fired, clean: "process 42 puma: ... (gvl>50%)"; NULL: none.  Until the next call of
-				 * any function for this recording */
+	const char *trigger;	/* the last that fired, clean: "2026-11-28T14:02:05Z process 42 puma: ... (gvl>50%)"; NULL: none.
+				 * Until the next call of any function for this recording */
 };
 /*
  * With `rotate`, after the begin: the file ends in the next step in which it has a sample, and another one begins, with so

@@ -76,6 +76,30 @@ static struct trigger_lane *lane_of(struct triggers *t, uint32_t trigger, const 
 
 /* -- firing ---------------------------------------------------------------------------------------- */
 
+/* Say it to whoever shows it, with the time of the clock, and put it into the file.  `text` is clean. */
+static void tell(struct triggers *t, uint32_t row, uint64_t time, const char *text)
+{
+	struct engine *e = t->engine;
+	struct timespec wall;
+	uint64_t now = deadline__now(), ns;
+	char at[32] = "";
+	time_t second;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	ns = (uint64_t)wall.tv_sec * SECOND + (uint64_t)wall.tv_nsec - (now > time ? now - time : 0);
+	second = (time_t)(ns / SECOND);
+	if (gmtime_r(&second, &tm))
+		strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ ", &tm);
+	t->fired++;
+	snprintf(t->last, sizeof(t->last), "%s%.*s", at, (int)(sizeof(t->last) - sizeof(at)), text);
+	log_to__line(&e->settings.log, "trigger: %s", t->last);
+	if (!*t->in_file)
+		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);
+	if (e->recording.writer && !e->recording_ended)
+		recording_sink__trigger(&e->recording, time, row, text);
+}
+
 /* "process 42 puma: ... (gvl>50%)", once a second at most for each trigger; and files stay in any case. */
 __attribute__((format(printf, 5, 6)))
 static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row, uint64_t time, const char *format, ...)
@@ -83,14 +107,13 @@ static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row
 	struct engine *e = t->engine;
 	uint32_t number = (uint32_t)(trigger - e->settings.triggers);
 	const struct process_row *p = row < e->rows.count ? &e->rows.rows[row] : NULL;
-	char what[128], text[sizeof(t->last) + sizeof(trigger->text)];
+	char what[128], text[sizeof(t->last) + sizeof(trigger->text)], clean[sizeof(t->last)];
 	va_list args;
 
 	engine__keep_segments(e, time);
 	if (t->told[number] && time < t->told[number] + SECOND)
 		return;
 	t->told[number] = time;
-	t->fired++;
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
@@ -98,27 +121,20 @@ static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row
 		snprintf(text, sizeof(text), "process %d %.80s: %s (%s)", p->pid, p->command, what, trigger->text);
 	else
 		snprintf(text, sizeof(text), "%s (%s)", what, trigger->text);
-	text__clean(t->last, sizeof(t->last), text);
-	log_to__line(&e->settings.log, "trigger: %s", t->last);
-	if (!*t->in_file)
-		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);
-	if (e->recording.writer && !e->recording_ended)
-		recording_sink__trigger(&e->recording, time, row, t->last);
+	text__clean(clean, sizeof(clean), text);
+	tell(t, row, time, clean);
 }
 
 int engine__trigger(struct engine *e, const char *why, struct diag *d)
 {
 	struct triggers *t = &e->triggers;
+	char clean[sizeof(t->last)];
 
 	if (!e->segments.base || !e->settings.trigger_count || e->recording_ended)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording with triggers");
 	engine__keep_segments(e, deadline__now());
-	t->fired++;
-	text__clean(t->last, sizeof(t->last), why);
-	log_to__line(&e->settings.log, "trigger: %s", t->last);
-	if (!*t->in_file)
-		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);
-	recording_sink__trigger(&e->recording, deadline__now(), PROCESS_NONE, t->last);
+	text__clean(clean, sizeof(clean), why ? why : "asked for");
+	tell(t, PROCESS_NONE, deadline__now(), clean);
 	return 0;
 }
 
