@@ -35,7 +35,7 @@ EXTPROF_MAKE = $(SUBMAKE) -C tools/extprof BUILD='$(BUILD)/extprof' PREFIX='$(PR
 PARTS := ruby $(if $(filter no,$(WITH_EXTPROF)),,extprof)
 SUITES := $(if $(filter no,$(WITH_EXTPROF)),series ruby,unit series ruby live)
 
-.PHONY: all ruby extprof install uninstall check demo fuzz bench bench-truth clean distclean help \
+.PHONY: all ruby extprof install uninstall deb dist check demo fuzz bench bench-truth clean distclean help \
 	check-unit check-series check-ruby check-live check-cost
 
 all: $(PARTS)
@@ -63,6 +63,14 @@ uninstall:
 ifneq ($(WITH_EXTPROF),no)
 	+$(EXTPROF_MAKE) uninstall
 endif
+
+# Packages are made of what is installed, into another place.
+deb: all
+	+@scripts/bundled-gems '$(BUILD)' '$(MAKE)'
+	+@CC='$(CC)' scripts/deb '$(BUILD)' '$(MAKE)' '$(PREFIX)' $(PARTS)
+
+dist:
+	@scripts/dist '$(BUILD)' '$(RUBY_SOURCE)'
 
 # Every suite runs, whatever the others did. The last line is the total.
 check: all
@@ -99,13 +107,13 @@ bench-truth: all
 	@$(FOR_TESTS) benchmarks/truth/run
 
 clean:
-	rm -rf '$(BUILD)/bin' '$(BUILD)/check' '$(BUILD)/extprof' '$(BUILD)/unit' '$(BUILD)/fakes' '$(BUILD)/live' '$(BUILD)/stage' '$(BUILD)/fuzz'
+	rm -rf '$(BUILD)/bin' '$(BUILD)/check' '$(BUILD)/extprof' '$(BUILD)/unit' '$(BUILD)/fakes' '$(BUILD)/live' '$(BUILD)/stage' '$(BUILD)/fuzz' '$(BUILD)/deb'
 	+[ ! -e '$(BUILD)/ruby/Makefile' ] || $(MAKE) -C '$(BUILD)/ruby' clean >/dev/null
 
 # Only what configure.sh and make put there: BUILD may be a directory with other things in it.
 distclean:
-	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check extprof fakes fuzz live ruby src src.git stage truth unit \
-	source stage.stamp *.log ruby.configured || :
+	cd '$(BUILD)' 2>/dev/null && rm -rf apt bin ccache check deb extprof fakes fuzz live ruby ruby-deb src src.git stage truth unit \
+	source stage.stamp *.log extprof-*.tar.xz ruby.configured || :
 	rmdir '$(BUILD)' 2>/dev/null || :
 	rm -f config.mk
 

@@ -32,7 +32,8 @@ Source: CRuby 3.4.5, first that applies; its checksum or commit must be the righ
   --ruby-tarball=PATH   this release tarball (ruby3.4_3.4.5.orig.tar.xz)
   --ruby-from=WHERE     submodule: the git submodule ruby/, fetched if need be;
                         debian: Debian's source package
-  (neither)             ruby/ if it is checked out; else what was used the last time;
+  (neither)             ruby/ if it is checked out; else the tarball in ruby/, where
+                        make dist puts it; else what was used the last time;
                         else ruby/ if GitHub answers; else Debian's source package,
                         through an apt configuration of our own in build/apt
                         (the system's sources, lists and keys stay as they are)

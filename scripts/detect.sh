@@ -210,6 +210,7 @@ detect_tools() {
   first_tool pkg-config >/dev/null || need pkg-config "CRuby's configure asks it for libraries"
   detect_ruby_libs
   detect_rustc
+  first_tool dh >/dev/null || want debhelper "only for make deb"
   first_tool qemu-x86_64 qemu-aarch64 >/dev/null || want qemu-user "only for make bench and check-cost"
   if [ "$with_extprof" = yes ]; then
     detect_clang

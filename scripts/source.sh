@@ -41,8 +41,8 @@ use_debian() {
   use_tarball "$t"
 }
 
-# find_source: --ruby-tarball and --ruby-from first, then what was used last time, then
-# the submodule, then Debian.
+# find_source: --ruby-tarball and --ruby-from first, then the tarball that `make dist` packs, then
+# what was used last time, then the submodule, then Debian.
 find_source() {
   local kind path
   if [ -n "$ruby_tarball" ]; then
@@ -51,6 +51,8 @@ find_source() {
     use_debian
   elif submodule_ready; then
     use_submodule
+  elif [ "$ruby_from" = auto ] && [ -r "$TOP/ruby/$(base_get tarball)" ]; then
+    use_tarball "$TOP/ruby/$(base_get tarball)"
   elif [ "$ruby_from" = submodule ]; then
     submodule_fetch || die "the submodule ruby/ cannot be checked out" \
       "git submodule update --init --depth 1 ruby"
