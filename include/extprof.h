@@ -1152,8 +1152,9 @@ EXTPROF_API int extprof_recorded_times(struct extprof_recorded *recorded, uint64
 
 /*
  * Another recording, up to 10,000 in all: extprof_recorded_write(), extprof_recorded_requests() and extprof_recorded_trend()
- * show them as one, and each side of extprof_recorded_diff() can have several.  Other functions take one.  A recording that is there already is an error; what does not fit the others, such as another rate, is
- * one when they are shown.
+ * show them as one, each side of extprof_recorded_diff() can have several, and extprof_recorded_times() is of all.  Other
+ * functions take one.  A recording that is there already is an error; what does not fit the others, such as another rate,
+ * is one when they are shown.
  */
 EXTPROF_API int extprof_recorded_add(struct extprof_recorded *recorded, const char *path, struct extprof_error *error);
 EXTPROF_API void extprof_recorded_close(struct extprof_recorded *r);

@@ -28,6 +28,9 @@ loop do
   when nil then burn(0.005)
   when "both" then both(args[0].to_f)
   when "burn" then burn(args[0].to_f)
+  when "naps" then 3.times { sleep(args[0].to_f) }
+  when "pair" then 2.times.map { Thread.new { sleep(args[0].to_f) } }.each(&:join)
+  when "rest" then sleep(args[0].to_f)
   when "collect" then more = collect
   when "grow" then $keep = Array.new(args[0].to_i) { [nil] }
   when "shrink" then $keep = nil
@@ -101,12 +104,52 @@ def keeps_what_is_around(ctx):
     kept = spans[-1][1] - spans[0][0]
     check(kept < 12e9 and ended - began > 19e9, "%.1f s of %.1f s are kept", kept / 1e9, (ended - began) / 1e9)
     verify(ctx, files_of(ctx))
-    check(re.search(r"trigger: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ " + re.escape(text), said) and "1 trigger fired: %d files" % len(files_of(ctx)) in said, "%s", said[-600:])
+    check(re.search(r"trigger: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ " + re.escape(text), said) and "1 trigger fired: %d files " % len(files_of(ctx)) in said, "%s", said[-600:])
     report = ctx.extprof("report", *files_of(ctx), "-m", "gvl")
     check(report.status == 0 and "Z " + text in report.out, "report: %d: %s", report.status, report.out[:600])
     left = [f for f in os.listdir(ctx.directory) if f.endswith(("-wal", "-shm"))]
     check(not left, "files are left: %s", left)
     return "%s; %.1f s in %d files of %.1f s" % (text[-40:], kept / 1e9, len(files_of(ctx)), (ended - began) / 1e9)
+
+
+@case(timeout=120)
+def waits_count_when_they_were(ctx):
+    """One thread never waits for more than all of a second, however its waits end; two do, and fire each time."""
+    ruby, reader = begin(ctx, "-m", "wall", "--trigger", "sleep>130%", "--around", "1s")
+    do(ruby, "naps", 0.9)
+    pairs = []
+    for _ in range(2):
+        time.sleep(1.5)
+        pairs.append(do(ruby, "pair", 1.2))
+    time.sleep(1.5)
+    end(reader)
+    events = fired(ctx)
+    check(len(events) == 2, "%s, pairs %s", events, pairs)
+    for (at, text), (since, until) in zip(events, pairs):
+        check(since + 0.65e9 < at <= until + 0.2e9 and 130 < int(re.search(r"(\d+) %", text)[1]) <= 205, "%s at %.3f s", text, (at - since) / 1e9)
+    return "; ".join(text[-40:] for _, text in events)
+
+
+@case(timeout=120)
+def idle_at_the_end(ctx):
+    """The last file has no sample: files are counted right, and where nothing has fired nothing is left."""
+    ruby, reader = begin(ctx, "--trigger", "exit", "--around", "1s")
+    do(ruby, "burn", 1.5)
+    ruby.tell("rest 60")
+    time.sleep(4)
+    said = end(reader, status=1)
+    check("no trigger fired: nothing is kept" in said and not files_of(ctx), "%s: %s", files_of(ctx), said[-300:])
+    ruby, reader = begin(ctx, "--trigger", "exit", "--around", "1s")
+    time.sleep(1)
+    reader.signal(signal.SIGUSR1)
+    time.sleep(0.3)
+    ruby.tell("rest 60")
+    time.sleep(5)
+    said = end(reader)
+    count = len(files_of(ctx))
+    check(count and re.search(r"1 trigger fired: %d files? " % count, said), "%s: %s", files_of(ctx), said[-300:])
+    verify(ctx, files_of(ctx))
+    return said.strip().splitlines()[-1][-60:]
 
 
 @case(timeout=180)
@@ -250,10 +293,17 @@ def options(ctx):
              (["--trigger", "cpu"], "a trigger is one of"), (["--trigger", "rss>many"], "a size"), (["--trigger", ","], "a trigger is one of"),
              (["--trigger", "exit", "--rotate", "1h"], "not --rotate"), (["--around", "5s"], "--around is for --trigger"),
              (["--trigger", "exit", "-o", "a.svg"], "a recording alone"), (["-m", "heap", "--trigger", "exit"], "not for mode heap"),
-             (["--trigger", ",".join(["exit"] * 17)], "at most 16"))
+             (["--trigger", ",".join(["exit"] * 17)], "at most 16"), (["--trigger", "exit", "--keep", "2"], "--keep: one moment has"),
+             (["-m", "offcpu", "--trigger", "label:x>1s"], "runs and waits"), (["-m", "wall", "--state", "io", "--trigger", "label:x>1s"], "runs and waits"),
+             (["-m", "wall", "--trigger", "label:x>1h", "--around", "1s"], "a longer --around"))
     for arguments, text in wrong:
         run = ctx.extprof("record", "-p", os.getpid(), *arguments)
         check(run.status == harness.USAGE and text in run.err, "%s: %d: %s", arguments, run.status, run.err)
+    ruby = ctx.ruby("-e", "puts :ready; $stdout.flush; sleep")
+    ruby.expect("ready")
+    run = ctx.extprof("record", "-p", ruby.pid, "--reader", "nonblocking", "--trigger", "exit", "-o", ctx.path("app.extprof"))
+    check(run.status == harness.USAGE and "only the reader ebpf" in run.err, "%d: %s", run.status, run.err)
+    check(not os.path.exists(ctx.path("app.extprof")) and not files_of(ctx), "files are left: %s", files_of(ctx))
     run = ctx.extprof("-p", os.getpid(), "--trigger", "exit")
     check(run.status == harness.USAGE and "for a recording" in run.err, "%d: %s", run.status, run.err)
-    return "%d are told" % (len(wrong) + 1)
+    return "%d are told" % (len(wrong) + 2)

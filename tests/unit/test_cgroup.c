@@ -162,7 +162,9 @@ TEST(cgroup_path)
 		const char *text, *path;	/* NULL: unknown */
 	} cases[] = {
 		{ "0::/app/web\n", "/app/web" }, { "9:name=systemd:/\n4:memory:/docker/1f\n1:cpu:/x\n0::/app\n", "/app" },
-		{ "0::/app\n9:name=systemd:/x\n", "/app" },
+		{ "0::/app\n9:name=systemd:/longer\n", "/app" }, { "9:name=systemd:/longer\n0::/app\n", "/app" },
+		/* A unit, of which some hierarchies have the slice alone. */
+		{ "9:devices:/system.slice\n1:name=systemd:/system.slice/app.service\n", "/system.slice/app.service" },
 		/* Groups of version 1, where version 2 is mounted and not used. */
 		{ "9:name=systemd:/\n4:memory:/docker/1f\n1:cpu:/x\n0::/\n", "/docker/1f" }, { "2:cpu:/a\n1:memory:/b\n", "/a" },
 		{ "2:cpu:/\n0::/\n", "/" }, { "2:cpu:/\n", "/" }, { "0::/a b:c\n", "/a b:c" }, { "0::/a", "/a" },

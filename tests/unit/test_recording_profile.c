@@ -50,7 +50,7 @@ TEST(recording_filters)
 		{ "file=app.rb", "Foo" }, { "file=none.rb", "nothing" },
 		/* A group, one above it, and what is none of both. */
 		{ "cgroup=/app/web-1", "[process 77" }, { "cgroup=/app", "[process 77" }, { "cgroup=*/web-?", "[process 77" },
-		{ "cgroup=/ap", "nothing" }, { "cgroup=/app/web-1/below", "nothing" }, { "cgroup=app/web-1", "nothing" },
+		{ "cgroup=/ap", "nothing" }, { "cgroup=/", "[process 77" }, { "cgroup=/app/web-1/below", "nothing" }, { "cgroup=app/web-1", "nothing" },
 	};
 
 	CHECK(!set_up_recording(1));

@@ -23,6 +23,10 @@ static const struct {
 	{ "(eval at /srv/shop/app/models/order.rb:17 secret)", "(eval at /redacted/1/order.rb:17" },
 	{ "(eval at ", "(eval at " },
 	{ ":", ":" },
+	/* Images have the application there. */
+	{ "/usr/src/app/lib/order.rb", "/redacted/4/order.rb" },
+	{ "/usr/local/shop/order.rb", "/redacted/5/order.rb" },
+	{ "/usr/lib/../../srv/secret/order.so", "/redacted/6/order.so" },
 };
 
 TEST(redact_paths)

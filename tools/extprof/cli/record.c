@@ -59,7 +59,7 @@ static void show_progress(struct recorder *r)
 	if (!p.waiting && !extprof_recording_files(r->run.recording, &files) && files.path)
 		fprintf(stderr, ", %.1f MB written", (double)recording_size(files.path) / 1e6);
 	if (!p.waiting && r->run.options->recording.triggers)
-		fprintf(stderr, ", %" PRIu64 " triggers", files.triggers);
+		fprintf(stderr, ", triggers: %" PRIu64, files.triggers);
 	else if (!p.waiting && r->run.options->recording.rotate)
 		fprintf(stderr, " into file %" PRIu64, files.made);
 	fprintf(stderr, "\033[K");
@@ -110,25 +110,30 @@ static int on_requests(struct recorder *r, struct extprof_error *e)
 		write |= info.ssi_signo == SIGUSR1;
 		toggle |= info.ssi_signo == SIGUSR2;
 	}
-	if (write && r->run.options->recording.triggers)
-		return extprof_recording_trigger(r->run.recording, "SIGUSR1", e);
-	if (write)
+	if (write && r->run.options->recording.triggers) {
+		int err = extprof_recording_trigger(r->run.recording, "SIGUSR1", e);
+
+		if (err)
+			return err;
+	} else if (write) {
 		write_so_far(r);
+	}
 	return toggle ? pause_or_resume(r, e) : 0;
 }
 
-/* One line for each that fired. */
+/* The last one that fired, and how many others have since. */
 static void tell_triggers(struct recorder *r)
 {
 	struct extprof_recording_files files = { .size = sizeof(files) };
 
 	if (!r->run.options->recording.triggers || extprof_recording_files(r->run.recording, &files) || files.triggers == r->triggers)
 		return;
-	r->triggers = files.triggers;
-	if (r->run.quiet)
-		return;
 	clear_line(r);
-	fprintf(stderr, "extprof: trigger: %s\n", files.trigger);
+	if (!r->run.quiet && files.triggers - r->triggers > 1)
+		fprintf(stderr, "extprof: trigger: %s, and %" PRIu64 " before it\n", files.trigger, files.triggers - r->triggers - 1);
+	else if (!r->run.quiet)
+		fprintf(stderr, "extprof: trigger: %s\n", files.trigger);
+	r->triggers = files.triggers;
 }
 
 static int stepped(struct run *run, struct extprof_error *e)
@@ -231,6 +236,7 @@ static int run(int argc, char **argv, bool implied)
 		status = message__fail(&e);
 		status = err > 0 ? STATUS_NOTHING : status;
 	} else {
+		tell_triggers(&r);
 		status = result__show(&options, r.run.recording, r.files);
 		status = run__command_status(&r.run, status);
 	}

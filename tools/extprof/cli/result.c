@@ -111,8 +111,8 @@ static int show_recording(const struct options *o, const struct extprof_recordin
 	if (options__has(o, OPTION_QUIET))
 		return STATUS_OK;
 	if (o->recording.triggers)
-		fprintf(stderr, "extprof: %" PRIu64 " trigger%s fired: %" PRIu64 " files %.*s-*.extprof are kept\n", files.triggers,
-			files.triggers == 1 ? "" : "s", files.made - files.removed, (int)base_length(name), name);
+		fprintf(stderr, "extprof: %" PRIu64 " trigger%s fired: %" PRIu64 " file%s %.*s-*.extprof kept\n", files.triggers,
+			files.triggers == 1 ? "" : "s", files.made - files.removed, files.made - files.removed == 1 ? "" : "s", (int)base_length(name), name);
 	else if (!o->recording.rotate)
 		fprintf(stderr, "extprof: %" PRIu64 " samples recorded in %s\n", samples, name);
 	else

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "engine/state.h"
@@ -66,9 +67,12 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 	snprintf(row->command, sizeof(row->command), "%s", p->target.command);
 	/* It is that of its parent so far, or that of the program before: a container's program is executed in its group. */
 	cgroup = process__cgroup(p->pid);
-	if (cgroup) {
+	/* Of one that ends the kernel says the root. */
+	if (cgroup && (!row->cgroup || (strcmp(cgroup, "/") && (!vm->space || address_space__lives(vm->space))))) {
 		free(row->cgroup);
 		row->cgroup = cgroup;
+	} else {
+		free(cgroup);
 	}
 	if (!row->cwd)
 		row->cwd = proc__cwd(p->pid);

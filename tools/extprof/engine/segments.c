@@ -63,7 +63,7 @@ static int remember(struct segments *s, const char *path, struct diag *d)
 
 	if (lstat(path, &st))
 		return diag__set(d, DIAG_OUTPUT, errno, "cannot find %s, which was just made: %s", path, strerror(errno));
-	if (array__reserve(&s->list, s->count, 1, &s->room, SETTINGS_KEEP_MAX + 2, sizeof(*s->list)))
+	if (array__reserve(&s->list, s->count, 1, &s->room, SETTINGS_KEEP_MAX + SETTINGS_RETAIN_MAX + 4, sizeof(*s->list)))
 		return no_memory(d);
 	one = (struct segment){
 		.path = strdup(path), .device = st.st_dev, .inode = st.st_ino, .kept = deadline__now() < s->keep_until,
@@ -107,7 +107,8 @@ static void remove_segment(struct segments *s, uint32_t i)
 	memmove(old, old + 1, (--s->count - i) * sizeof(*s->list));
 }
 
-/* Those that no trigger needs, nor one that is still to be seen; and the oldest of too many. */
+/* Those that no trigger needs, nor one that is still to be seen; and the oldest of too many.  A last file without samples
+ * does not count: it may be removed for want of them. */
 static void remove_unneeded(struct engine *e)
 {
 	struct segments *s = &e->segments;
@@ -116,6 +117,8 @@ static void remove_unneeded(struct engine *e)
 	for (uint32_t i = s->count; i-- > 0;) {
 		const struct segment *one = &s->list[i];
 
+		if (!one->until && !recording_writer__samples(e->recording.writer))
+			continue;
 		if (one->kept ? kept++ >= e->settings.keep :
 		    e->ended_at || (one->until && one->until + e->settings.retain + TRIGGER_DELAY < now))
 			remove_segment(s, i);
@@ -135,14 +138,14 @@ void engine__remove_segments(struct engine *e)
 		remove_segment(s, 0);
 }
 
-void engine__keep_segments(struct engine *e, uint64_t time)
+void engine__keep_segments(struct engine *e, uint64_t time, uint64_t before)
 {
 	struct segments *s = &e->segments;
 
 	if (time + e->settings.around > s->keep_until)
 		s->keep_until = time + e->settings.around;
 	for (uint32_t i = 0; i < s->count; i++)
-		if (!s->list[i].until || s->list[i].until + e->settings.retain >= time)
+		if (!s->list[i].until || s->list[i].until + before >= time)
 			s->list[i].kept = true;
 }
 

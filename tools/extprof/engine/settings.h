@@ -44,6 +44,8 @@ enum settings_waits {
 };
 
 #define SETTINGS_KEEP_MAX 100000u
+/* With triggers: files that are there until it is known that none needs them. */
+#define SETTINGS_RETAIN_MAX 1000u
 
 struct settings {
 	size_t size;		/* of this structure */

@@ -369,8 +369,8 @@ int segments__init(struct segments *s, const char *path);
 void segments__free(struct segments *s);
 /* Those that are more than settings::keep, and with triggers those that none needs. */
 void engine__remove_segments(struct engine *e);
-/* A trigger has fired at that time: CLOCK_MONOTONIC, ns. */
-void engine__keep_segments(struct engine *e, uint64_t time);
+/* A trigger has fired at that time, CLOCK_MONOTONIC, ns: files are kept from so many ns before it on. */
+void engine__keep_segments(struct engine *e, uint64_t time, uint64_t before);
 /* The next file: its path is recording_path then. */
 int engine__create_segment(struct engine *e, struct recording_writer **writer, struct diag *d);
 /* Go on in another file, if it is time for that.  -errno, as engine__recording_status() says: that cannot be. */

@@ -29,6 +29,7 @@ struct trigger_window {
 	uint64_t tenth;		/* number of the newest one; 0: none yet */
 	uint64_t sums[TENTHS];
 	bool above;		/* it was above the limit when it was looked at last */
+	uint64_t told;		/* CLOCK_MONOTONIC, ns: when it fired last; 0: never */
 };
 
 /* A fiber, or a thread without one, for one trigger. */
@@ -76,13 +77,13 @@ static struct trigger_lane *lane_of(struct triggers *t, uint32_t trigger, const 
 
 /* -- firing ---------------------------------------------------------------------------------------- */
 
-/* Say it to whoever shows it, with the time of the clock, and put it into the file.  `text` is clean. */
+/* Say it to whoever shows it, with the time of the clock, and put it into the file.  `text` is clean, of TRIGGER_TEXT. */
 static void tell(struct triggers *t, uint32_t row, uint64_t time, const char *text)
 {
 	struct engine *e = t->engine;
 	struct timespec wall;
 	uint64_t now = deadline__now(), ns;
-	char at[32] = "";
+	char at[32] = "", all[TRIGGER_TEXT + 32];
 	time_t second;
 	struct tm tm;
 
@@ -92,28 +93,43 @@ static void tell(struct triggers *t, uint32_t row, uint64_t time, const char *te
 	if (gmtime_r(&second, &tm))
 		strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ ", &tm);
 	t->fired++;
-	snprintf(t->last, sizeof(t->last), "%s%.*s", at, (int)(sizeof(t->last) - sizeof(at)), text);
-	log_to__line(&e->settings.log, "trigger: %s", t->last);
+	snprintf(all, sizeof(all), "%s%s", at, text);
+	text__clean(t->last, sizeof(t->last), all);
 	if (!*t->in_file)
 		snprintf(t->in_file, sizeof(t->in_file), "%s", t->last);
 	if (e->recording.writer && !e->recording_ended)
 		recording_sink__trigger(&e->recording, time, row, text);
 }
 
-/* "process 42 puma: ... (gvl>50%)", once a second at most for each trigger; and files stay in any case. */
-__attribute__((format(printf, 5, 6)))
-static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row, uint64_t time, const char *format, ...)
+/* How long before it the time is kept: a slow request from its begin on. */
+static uint64_t before(const struct triggers *t, const struct trigger *trigger)
+{
+	uint64_t around = t->engine->settings.around;
+
+	return trigger->kind == TRIGGER_LABEL ? around + trigger->limit : around;
+}
+
+/* It goes on: nothing is told. */
+static void keep(struct triggers *t, const struct trigger *trigger, uint64_t time)
+{
+	engine__keep_segments(t->engine, time, before(t, trigger));
+}
+
+/* "process 42 puma: ... (gvl>50%)", once a second at most for each trigger and program; files stay in any case. */
+__attribute__((format(printf, 6, 7)))
+static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row, uint32_t program, uint64_t time,
+		 const char *format, ...)
 {
 	struct engine *e = t->engine;
-	uint32_t number = (uint32_t)(trigger - e->settings.triggers);
 	const struct process_row *p = row < e->rows.count ? &e->rows.rows[row] : NULL;
-	char what[128], text[sizeof(t->last) + sizeof(trigger->text)], clean[sizeof(t->last)];
+	struct trigger_window *w = window_of(t, (uint32_t)(trigger - e->settings.triggers), program);
+	char what[128], text[TRIGGER_TEXT], clean[TRIGGER_TEXT];
 	va_list args;
 
-	engine__keep_segments(e, time);
-	if (t->told[number] && time < t->told[number] + SECOND)
+	keep(t, trigger, time);
+	if (!w || (w->told && time < w->told + SECOND))
 		return;
-	t->told[number] = time;
+	w->told = time;
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
@@ -128,11 +144,11 @@ static void fire(struct triggers *t, const struct trigger *trigger, uint32_t row
 int engine__trigger(struct engine *e, const char *why, struct diag *d)
 {
 	struct triggers *t = &e->triggers;
-	char clean[sizeof(t->last)];
+	char clean[TRIGGER_TEXT - 32];
 
 	if (!e->segments.base || !e->settings.trigger_count || e->recording_ended)
 		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording with triggers");
-	engine__keep_segments(e, deadline__now());
+	engine__keep_segments(e, deadline__now(), e->settings.around);
 	text__clean(clean, sizeof(clean), why ? why : "asked for");
 	tell(t, PROCESS_NONE, deadline__now(), clean);
 	return 0;
@@ -140,49 +156,71 @@ int engine__trigger(struct engine *e, const char *why, struct diag *d)
 
 /* -- within a second ------------------------------------------------------------------------------- */
 
-/* The sum of the last second with this; 0: the sample is older. */
-static uint64_t add(struct trigger_window *w, uint64_t time, uint64_t amount)
+/* Forget what is more than a second older than that tenth. */
+static void move(struct trigger_window *w, uint64_t tenth)
 {
-	uint64_t tenth = time / TENTH, sum = 0;
-
-	if (tenth + TENTHS <= w->tenth)
-		return 0;
-	for (; w->tenth < tenth; w->tenth++) {
-		if (tenth - w->tenth > TENTHS)
-			w->tenth = tenth - TENTHS;
-		w->sums[(w->tenth + 1) % TENTHS] = 0;
+	if (w->tenth + TENTHS <= tenth) {
+		/* It was quiet for a second. */
+		memset(w->sums, 0, sizeof(w->sums));
+		w->above = false;
+		w->tenth = tenth;
 	}
-	w->sums[tenth % TENTHS] += amount;
-	for (unsigned int i = 0; i < TENTHS; i++)
-		sum += w->sums[i];
+	while (w->tenth < tenth)
+		w->sums[++w->tenth % TENTHS] = 0;
+}
+
+/* The part of a time that is in that tenth. */
+static uint64_t overlap(uint64_t begin, uint64_t end, uint64_t tenth)
+{
+	uint64_t from = tenth * TENTH, until = from + TENTH;
+
+	from = begin > from ? begin : from;
+	until = end < until ? end : until;
+	return until > from ? until - from : 0;
+}
+
+/* The sum of the last second with this.  A time is spread over the second that it was in. */
+static uint64_t add(struct trigger_window *w, uint64_t time, uint64_t amount, enum unit unit)
+{
+	uint64_t begin = amount < time ? time - amount : 0, sum = 0;
+
+	move(w, time / TENTH);
+	for (uint64_t tenth = w->tenth - TENTHS + 1; tenth <= w->tenth; tenth++) {
+		if (unit == UNIT_NS)
+			w->sums[tenth % TENTHS] += overlap(begin, time, tenth);
+		else if (tenth == time / TENTH)
+			w->sums[tenth % TENTHS] += amount;
+		sum += w->sums[tenth % TENTHS];
+	}
 	return sum;
 }
 
 static void count(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s, uint64_t amount, enum unit unit)
 {
 	struct trigger_window *w = window_of(t, (uint32_t)(trigger - t->engine->settings.triggers), s->origin.vm);
+	bool was_above, late = w && w->tenth > s->time / TENTH;
 	char text[64];
 	uint64_t sum;
 
-	/* What a wait had before the second does not count for it. */
-	if (s->source == SOURCE_SCHED && amount > SECOND)
-		amount = SECOND;
-	sum = w ? add(w, s->time, amount) : 0;
-	if (!w || sum <= trigger->limit) {
-		if (w && s->time / TENTH == w->tenth)
-			w->above = false;
+	if (!w)
 		return;
-	}
-	if (w->above) {
-		engine__keep_segments(t->engine, s->time);
+	sum = add(w, s->time, amount, unit);
+	was_above = w->above;
+	/* What comes late says nothing of now. */
+	if (sum <= trigger->limit) {
+		w->above = was_above && late;
 		return;
 	}
 	w->above = true;
+	if (was_above) {
+		keep(t, trigger, s->time);
+		return;
+	}
 	if (unit == UNIT_NS)
 		snprintf(text, sizeof(text), "%.0f %%", (double)sum / 1e7);
 	else
 		snprintf(text, sizeof(text), "%" PRIu64 "%s", sum, unit == UNIT_BYTES ? " bytes" : "");
-	fire(t, trigger, s->origin.process, s->time, "%s within a second", text);
+	fire(t, trigger, s->origin.process, s->origin.vm, s->time, "%s within a second", text);
 }
 
 static void count_mode(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s)
@@ -205,21 +243,26 @@ static void count_state(struct triggers *t, const struct trigger *trigger, const
 
 /* -- labels ---------------------------------------------------------------------------------------- */
 
-/* The value that the sample has for the key; NULL: none. */
-static const struct frame *label_of(const struct engine *e, const struct sink_sample *s, const char *key)
+/* The value that the sample has for the key; NULL: none.  *unknown: it may have one that could not be read. */
+static const struct frame *label_of(const struct engine *e, const struct sink_sample *s, const char *key, bool *unknown)
 {
+	*unknown = false;
 	for (uint32_t i = 0; i < s->label_count; i++) {
 		const struct frame *f = engine__frame(e, s->labels[i]);
 
-		if (f->kind == FRAME_LABEL && f->known == KNOWN && !strcmp(f->key, key))
+		if (f->kind != FRAME_LABEL || (*f->key && strcmp(f->key, key)))
+			continue;
+		if (*f->key && f->known == KNOWN)
 			return f;
+		*unknown |= f->known != KNOWN_NOT_SET;
 	}
 	return NULL;
 }
 
 static void follow_label(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s)
 {
-	const struct frame *f = label_of(t->engine, s, trigger->key);
+	bool unknown;
+	const struct frame *f = label_of(t->engine, s, trigger->key, &unknown);
 	struct trigger_lane *lane = lane_of(t, (uint32_t)(trigger - t->engine->settings.triggers), &s->origin);
 	uint64_t length = s->source == SOURCE_SCHED && s->view_count ? s->views[0].weight.value : 0;
 	uint64_t begin = length < s->time ? s->time - length : s->time;
@@ -227,6 +270,11 @@ static void follow_label(struct triggers *t, const struct trigger *trigger, cons
 
 	if (!lane || s->time < lane->last)
 		return;
+	/* The request may go on. */
+	if (unknown && !f && begin <= lane->last + GAP) {
+		lane->last = s->time;
+		return;
+	}
 	if (label != lane->label || begin > lane->last + GAP) {
 		lane->label = label;
 		/* Its wait can have begun before the last sample of another value: not what it has is counted twice. */
@@ -237,11 +285,11 @@ static void follow_label(struct triggers *t, const struct trigger *trigger, cons
 	if (!label || s->time - lane->since <= trigger->limit)
 		return;
 	if (lane->fired) {
-		engine__keep_segments(t->engine, s->time);
+		keep(t, trigger, s->time);
 		return;
 	}
 	lane->fired = true;
-	fire(t, trigger, s->origin.process, s->time, "%s=%.60s for %.3f s so far", trigger->key, f->name,
+	fire(t, trigger, s->origin.process, s->origin.vm, s->time, "%s=%.60s for %.3f s so far", trigger->key, f->name,
 	     (double)(s->time - lane->since) / 1e9);
 }
 
@@ -272,7 +320,7 @@ static int triggers__pause(struct sink *sink, const struct sink_pause *p)
 
 	for (uint32_t i = 0; i < settings->trigger_count; i++)
 		if (settings->triggers[i].kind == TRIGGER_PAUSE && p->length > settings->triggers[i].limit)
-			fire(t, &settings->triggers[i], p->origin.process, p->begin + p->length, "the collector paused it for %.1f ms",
+			fire(t, &settings->triggers[i], p->origin.process, p->origin.vm, p->begin + p->length, "the collector paused it for %.1f ms",
 			     (double)p->length / 1e6);
 	return 0;
 }
@@ -292,36 +340,43 @@ void engine__trigger_exit(struct engine *e, const struct process *p, bool failed
 {
 	for (uint32_t i = 0; i < e->settings.trigger_count; i++)
 		if (e->settings.triggers[i].kind == TRIGGER_EXIT && failed && p->ended_sampled)
-			fire(&e->triggers, &e->settings.triggers[i], p->row, deadline__now(), "it has ended: %s", how);
+			fire(&e->triggers, &e->settings.triggers[i], p->row, p->number, deadline__now(), "it has ended: %s", how);
 }
 
 /* It tells once that a process is above, and again when it was below meanwhile. */
-static void look_at_memory(struct triggers *t, uint32_t number, const struct process *p, uint64_t now)
+static void look_at_memory(struct triggers *t, const struct process *p, uint64_t now)
 {
-	const struct trigger *trigger = &t->engine->settings.triggers[number];
+	const struct settings *settings = &t->engine->settings;
 	struct process_memory m = { 0 };
-	struct trigger_window *w;
 
 	if (!p || !p->vm || p->freed || engine__read_memory(p, &m))
 		return;
-	w = window_of(t, number, p->number);
-	if (!w)
-		return;
-	if (m.resident > trigger->limit && w->above)
-		engine__keep_segments(t->engine, now);
-	else if (m.resident > trigger->limit)
-		fire(t, trigger, p->row, now, "it has %.1f MiB of memory", (double)m.resident / (1 << 20));
-	w->above = m.resident > trigger->limit;
+	for (uint32_t i = 0; i < settings->trigger_count; i++) {
+		const struct trigger *trigger = &settings->triggers[i];
+		bool above = m.resident > trigger->limit;
+		struct trigger_window *w = trigger->kind == TRIGGER_RSS ? window_of(t, i, p->number) : NULL;
+
+		if (!w)
+			continue;
+		if (above && w->above)
+			keep(t, trigger, now);
+		else if (above)
+			fire(t, trigger, p->row, p->number, now, "it has %.1f MiB of memory", (double)m.resident / (1 << 20));
+		w->above = above;
+	}
 }
 
 void engine__step_triggers(struct engine *e, uint64_t now)
 {
-	if (now < e->triggers.memory_at)
+	bool any = false;
+
+	if (now < e->triggers.memory_at || e->paused || !e->started)
 		return;
 	e->triggers.memory_at = now + MEMORY_INTERVAL;
 	for (uint32_t i = 0; i < e->settings.trigger_count; i++)
-		for (uint32_t j = 0; e->settings.triggers[i].kind == TRIGGER_RSS && j < e->set.count; j++)
-			look_at_memory(&e->triggers, i, e->set.list[j], now);
+		any |= e->settings.triggers[i].kind == TRIGGER_RSS;
+	for (uint32_t i = 0; any && i < e->set.count; i++)
+		look_at_memory(&e->triggers, e->set.list[i], now);
 }
 
 void triggers__free(struct triggers *t)

@@ -14,6 +14,7 @@
 #include "source/mode.h"
 
 #define TRIGGERS_MAX 16u
+#define TRIGGER_TEXT 400
 
 enum trigger_kind {
 	TRIGGER_MODE,		/* "cpu>150%", "alloc>200MB": of a process within a second */
@@ -47,10 +48,9 @@ struct triggers {
 	size_t window_room, lane_room;
 	uint32_t window_count, lane_count;
 	uint64_t memory_at;		/* CLOCK_MONOTONIC, ns: the next look */
-	uint64_t told[TRIGGERS_MAX];	/* the same, when each fired last; 0: never */
 	uint64_t fired;			/* how often, by all */
-	char last[256];			/* what it was, clean; "": none has fired */
-	char in_file[256];		/* the first one of the file that is written */
+	char last[TRIGGER_TEXT];	/* what it was, clean; "": none has fired */
+	char in_file[TRIGGER_TEXT];	/* the first one of the file that is written */
 };
 
 void triggers__free(struct triggers *t);

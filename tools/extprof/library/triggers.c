@@ -17,6 +17,8 @@
 #define AROUND (10 * SECOND)
 /* Files that are kept, if nothing is said. */
 #define KEEP 100
+/* What one moment has, and one file more. */
+#define KEEP_LEAST 4
 
 static int fail(struct extprof_error *error, const char *text, const char *what)
 {
@@ -78,12 +80,13 @@ static int parse_rate(const struct settings *s, struct trigger *t, const char *n
 	t->mode = find_mode(s, name);
 	if (t->mode && t->mode->value.unit == UNIT_NS && !parse_share(limit, &t->limit))
 		return 0;
-	if (t->mode && t->mode->value.unit == UNIT_BYTES && !value__bytes(limit, &t->limit))
-		return 0;
+	/* A size has a unit. */
 	if (t->mode && t->mode->value.unit != UNIT_NS && !parse_count(limit, &t->limit)) {
 		t->by_count = t->mode->value.unit != UNIT_COUNT;
 		return 0;
 	}
+	if (t->mode && t->mode->value.unit == UNIT_BYTES && !value__bytes(limit, &t->limit))
+		return 0;
 	if (t->mode)
 		return fail(error, t->text, t->mode->value.unit == UNIT_NS ? "the limit is a share of a second: 50%" :
 			    t->mode->value.unit == UNIT_BYTES ? "the limit is a size or a number within a second: 200MB" :
@@ -99,12 +102,10 @@ static int parse_rate(const struct settings *s, struct trigger *t, const char *n
 	return parse_share(limit, &t->limit) ? fail(error, t->text, "the limit is a share of a second: 50%") : 0;
 }
 
-static bool has_waits(const struct settings *s)
+/* Do the modes have all of a request: what runs and what waits? */
+static bool has_all(const struct settings *s)
 {
-	for (uint32_t i = 0; i < s->mode_count; i++)
-		if (s->modes[i]->has_states)
-			return true;
-	return false;
+	return !s->states && (find_mode(s, "wall") || (find_mode(s, "cpu") && find_mode(s, "offcpu")));
 }
 
 static int parse(const struct settings *s, struct trigger *t, const char *text, size_t length, struct extprof_error *error)
@@ -130,8 +131,8 @@ static int parse(const struct settings *s, struct trigger *t, const char *text, 
 		if (!key || key >= sizeof(t->key))
 			return fail(error, t->text, "the key of the label has 1 to 47 bytes");
 		memcpy(t->key, t->text + strlen(label), key);
-		if (!has_waits(s))
-			return fail(error, t->text, "it needs a mode with waits, which are a part of what lasts: -m wall");
+		if (!has_all(s))
+			return fail(error, t->text, "a request runs and waits: use -m wall, or -m cpu,offcpu, and no --state");
 		return value__duration(limit + 1, &t->limit) ? fail(error, t->text, "the limit is a time: 500ms") : 0;
 	}
 	if (!strncmp(t->text, "pause>", 6)) {
@@ -178,6 +179,11 @@ int triggers__set(struct settings *s, const struct extprof_recording_options *o,
 	for (uint32_t i = 0; i < s->trigger_count; i++)
 		if (s->triggers[i].kind == TRIGGER_LABEL && s->around + s->triggers[i].limit > s->retain)
 			s->retain = s->around + s->triggers[i].limit;
+	if (!err && s->retain / s->around >= SETTINGS_RETAIN_MAX)
+		return error__set(error, DIAG_USAGE, EINVAL, "--around: files of that length are too many for a request of that length: choose a "
+				  "longer --around");
 	s->keep = o->keep ? o->keep : KEEP;
+	if (!err && s->keep < KEEP_LEAST)
+		return error__set(error, DIAG_USAGE, EINVAL, "--keep: one moment has up to %d files with --trigger", KEEP_LEAST);
 	return err;
 }

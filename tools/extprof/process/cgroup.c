@@ -252,6 +252,7 @@ char *cgroup__path(const char *text)
 	struct text clean = { 0 };
 	const char *best = NULL;
 	size_t best_length = 0;
+	bool found = false;	/* that of version 2 */
 
 	for (size_t n; *text; text += n, text += *text == '\n') {
 		const char *path;
@@ -260,10 +261,11 @@ char *cgroup__path(const char *text)
 		n = strcspn(text, "\n");
 		path = path_in(text, n);
 		length = path ? (size_t)(text + n - path) : 0;
-		/* 1 is the root. */
-		if (length > 1 ? best_length <= 1 || !strncmp(text, "0::", 3) : length > best_length) {
+		/* 1 is the root.  Of version 1 some hierarchies have the slice alone: the longest path says most. */
+		if (!strncmp(text, "0::", 3) ? length > 1 || !best : length > best_length && !found) {
 			best = path;
 			best_length = length;
+			found = length > 1 && !strncmp(text, "0::", 3);
 		}
 	}
 	if (best)

@@ -98,7 +98,7 @@ struct report_meta {
 	char command[256];
 	char ruby_version[32], ruby_description[160];
 	char ended[64];		/* why the recording ended */
-	char trigger[256];	/* the first one that fired; "": none */
+	char trigger[400];	/* the first one that fired; "": none */
 	char host[65];		/* the machine that it was made on; "" unknown */
 	int pid;
 	uint32_t rate, cpus;

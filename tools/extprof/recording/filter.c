@@ -67,9 +67,10 @@ static bool matches_thread(const struct recording_matches *m, const struct recor
 	const struct process_entry *process = &m->tables->processes[t->process];
 	const struct frame *f = &m->tables->frames[t->frame];
 
-	/* A group has what is in the groups below it, as for --cgroup. */
+	/* A group has what is in the groups below it, as for --cgroup.  Names of systemd's units have backslashes. */
 	if (c->key == KEY_CGROUP)
-		return t->process && *process->cgroup && !fnmatch(c->pattern, process->cgroup, FNM_LEADING_DIR);
+		return t->process && *process->cgroup &&
+		       (!strcmp(c->pattern, "/") || !fnmatch(c->pattern, process->cgroup, FNM_LEADING_DIR | FNM_NOESCAPE));
 	if (c->key == KEY_PROCESS)
 		return t->process && (matches_text(c, process->command) || matches_number(c, (uint32_t)process->pid));
 	return t->frame && (matches_text(c, f->name) || matches_number(c, f->tid));

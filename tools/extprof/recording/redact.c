@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "frames/frame.h"
 #include "frames/owner.h"
+#include "profile/group_names.h"
 #include "recording/schema.h"
 #include "recording/writer.h"
 
@@ -85,13 +86,16 @@ static int add_number(struct strings *s, const char *name, const char *text, siz
 /* The place in the path behind which it tells nothing, with what comes instead; NULL: there is none. */
 static const char *public_part(const char *path, const char **instead)
 {
-	static const char *const system[] = { "/usr/", "/lib/", "/lib64/" };
+	/* Not all of /usr: /usr/src/app is where images have the application. */
+	static const char *const system[] = {
+		"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/", "/usr/bin/", "/usr/sbin/", "/usr/share/",
+	};
 	static const char gems[] = "/gems/", bundler[] = "/bundler/gems/", ruby[] = "/lib/ruby/";
 	const char *at = NULL;
 	struct owner o;
 
 	for (size_t i = 0; i < sizeof(system) / sizeof(system[0]); i++)
-		if (!strncmp(path, system[i], strlen(system[i]))) {
+		if (!strncmp(path, system[i], strlen(system[i])) && !strstr(path, "/../")) {
 			*instead = "";
 			return path;
 		}
@@ -150,29 +154,6 @@ int redact__path(struct strings *folders, const char *path, struct text *out)
 	return err;
 }
 
-/* The name of the program, without its folder and arguments. */
-static void add_program(const char *command, struct text *out)
-{
-	size_t length = strcspn(command, " \t");
-	const char *name = command;
-
-	for (const char *c = command; c < command + length; c++)
-		if (*c == '/' && c + 1 < command + length)
-			name = c + 1;
-	text__addf(out, "%.*s", (int)(length - (size_t)(name - command)), name);
-}
-
-/* What a machine code file is called in its own name: "[/srv/app/lib.so+0x12]". */
-static void add_without_folder(const char *name, struct text *out)
-{
-	const char *slash = strrchr(name, '/');
-
-	if (slash)
-		text__addf(out, "%s%s", *name == '[' ? "[" : "", slash + 1);
-	else
-		text__adds(out, name);
-}
-
 /* A frame as its row has it. */
 struct row_of_frame {
 	int kind, known;
@@ -192,12 +173,6 @@ static int add_frame_text(struct redaction *r, const struct row_of_frame *f, int
 			return add_number(&r->cgroups, "cgroup ", text, length, out);
 	} else if (column == FRAME_NAME) {
 		switch (f->kind) {
-		case FRAME_PROCESS:
-			if (r->what & REDACT_ARGV) {
-				add_program(text, out);
-				return 0;
-			}
-			break;
 		case FRAME_CGROUP:
 			if (paths)
 				return add_number(&r->cgroups, "cgroup ", text, length, out);
@@ -209,14 +184,9 @@ static int add_frame_text(struct redaction *r, const struct row_of_frame *f, int
 		case FRAME_DETAIL:
 			if (paths && !strcmp(f->key, "file"))
 				return add_number(&r->files, "file ", text, length, out);
-			break;
-		case FRAME_NATIVE:
-		case FRAME_EVENT:
-		case FRAME_MARK:
-			if (paths) {
-				add_without_folder(text, out);
-				return 0;
-			}
+			/* Another program of the machine. */
+			if (r->what & REDACT_ARGV && !strncmp(text, "woken by process ", 17))
+				return add_number(&r->files, "woken by process ", text, length, out);
 			break;
 		}
 	}
@@ -272,7 +242,7 @@ static int add_text(struct redaction *r, sqlite3_stmt *row, int column, enum col
 
 	switch (how) {
 	case COMMAND:
-		r->what & REDACT_ARGV ? add_program(text, out) : text__adds(out, text);
+		r->what & REDACT_ARGV ? group_names__add_command(text, out) : text__adds(out, text);
 		return 0;
 	case CGROUP:
 		if (r->what & REDACT_PATHS)
@@ -402,11 +372,11 @@ static int meta_text(struct redaction *r, const char *key, const char *value, st
 	} known[] = {
 		{ "extprof", 0 }, { "groups", 0 }, { ".ruby_version", 0 }, { ".ruby_description", 0 }, { ".ended", 0 }, { ".source", 0 },
 		{ ".host", REDACT_HOST }, { ".trigger", REDACT_ARGV | REDACT_LABELS }, { ".why_not_added", REDACT_PATHS | REDACT_ARGV },
-		{ ".cwd", REDACT_PATHS }, { ".resource", REDACT_LABELS },
+		{ ".cwd", REDACT_PATHS }, { ".resource", REDACT_ALL },
 	};
 
 	if (ends_with(key, ".command")) {
-		r->what & REDACT_ARGV ? add_program(value, out) : text__adds(out, value);
+		r->what & REDACT_ARGV ? group_names__add_command(value, out) : text__adds(out, value);
 		return 1;
 	}
 	if (ends_with(key, ".executable") && r->what & REDACT_PATHS)

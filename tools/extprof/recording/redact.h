@@ -10,8 +10,8 @@
 
 enum redact_what {
 	REDACT_PATHS = 1u << 0,		/* folders, files and sockets that were waited for, cgroups, and source files */
-	REDACT_ARGV = 1u << 1,		/* command lines, but for the name of the program */
-	REDACT_LABELS = 1u << 2,	/* values of labels, and what an SDK says of the program */
+	REDACT_ARGV = 1u << 1,		/* command lines, but for the name of the program or script */
+	REDACT_LABELS = 1u << 2,	/* values of labels.  With any of all these goes what an SDK says of the program: it has all of them */
 	REDACT_HOST = 1u << 3,		/* the name of the machine */
 	REDACT_ALL = (1u << 4) - 1,
 };
