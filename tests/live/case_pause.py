@@ -260,7 +260,7 @@ def ends_in_a_pause(ctx):
     check(sampled["hidden"] == 0 and abs(sampled["before"] - cpu * 1e9) < 0.25e9 * cpu, "sampled %s of %g s", sampled, cpu)
     names = [row[0] for row in sql(ctx, path, "SELECT n.text FROM thread_accounts a JOIN strings n ON n.id=a.name")]
     check(len([n for n in names if "ends" in n]) == 1, "threads: %s", names)
-    never = ctx.extprof("record", "--start-paused", "-o", ctx.path("no.extprof"), "--", harness.RUBY, "--disable=gems", "-e", "1")
+    never = ctx.extprof("record", "--start-paused", "-o", ctx.path("no.extprof"), "--", harness.RUBY, "--disable=gems", "-e", "sleep 1")
     check(never.status == 1 and "nothing was recorded" in never.err, "status %d: %s", never.status, never.err)
     check(not os.path.exists(ctx.path("no.extprof")), "there is a file without samples")
     return "sampled %s of %.2f s" % (sampled, cpu)

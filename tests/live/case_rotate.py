@@ -186,7 +186,9 @@ def sums_are_those_of_one(ctx):
         near(method + " in one file", sampled(ctx, whole, method), used(spans, method, *span_of(ctx, whole)), 0.1)
     check(samples_of(ctx, *paths) == sum(samples_of(ctx, p) for p in paths), "the report of all has not the samples of each")
     lost = [sql(ctx, p, "SELECT reason, samples FROM accounts WHERE process=0 AND mode=0 AND reason LIKE 'lost %'") for p in paths]
-    check(not any(lost), "samples are lost: %s", lost)
+    # A wait at the end of a file can be over while its stack is read: then nothing is known of where it was.
+    check(all(l == [] or (len(l) == 1 and l[0][0] == "lost no-stack" and int(l[0][1]) <= 2) for l in lost) and sum(map(len, lost)) <= 2,
+          "samples are lost: %s", lost)
     held = [float(ms) for ms in re.findall(r"no sample was taken for ([0-9.]+) ms", said)]
     check(len(held) == len(paths) - 1, "it tells of %d changes, and there are %d files", len(held), len(paths))
     return "%d files, alpha %.2f s beta %.2f s by samples, wait %.2f s of %.2f s; %.1f ms between two files" % (
