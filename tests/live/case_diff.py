@@ -114,19 +114,11 @@ def outputs(ctx):
     return "text, JSON and %s" % ("a graph that a browser has drawn" if dom else "a graph; NOT opened: there is no browser here")
 
 
-# The times of its methods, by its own clocks: a line for each piece of work, of CLOCK_MONOTONIC and CPU time.  When it is
-# told to, alpha and beta change places.
+# A program that tells its work by its own clocks.  When it is told to, alpha and beta change places.
 PHASES = """
 STDOUT.sync = true
 CPU = Process::CLOCK_THREAD_CPUTIME_ID
-def now(clock) = Process.clock_gettime(clock)
-def alpha(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
-def beta(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
-def span(method, s)
-  from, cpu = now(Process::CLOCK_MONOTONIC), now(CPU)
-  send(method, s)
-  [method, from, now(Process::CLOCK_MONOTONIC), now(CPU) - cpu].join(" ")
-end
+""" + case_rotate.SPANS + """
 log, ends, times = [], false, { alpha: 0.06, beta: 0.02 }
 Thread.new { while (line = gets); line.chomp == "end" ? ends = true : times = { alpha: 0.02, beta: 0.06 }; end }
 puts "ready"

@@ -16,10 +16,8 @@ import case_recording
 import harness
 from harness import case, check
 
-# What it does when, by its own clocks: a line for each piece of work, of CLOCK_MONOTONIC and CPU time.
-PROGRAM = """
-STDOUT.sync = true
-CPU = Process::CLOCK_PROCESS_CPUTIME_ID
+# Methods that use as much of the clock CPU as they are told, and a line for each piece of work: CLOCK_MONOTONIC and CPU time.
+SPANS = """
 def now(clock) = Process.clock_gettime(clock)
 def alpha(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
 def beta(s) = (t = now(CPU) + s; 1 while now(CPU) < t)
@@ -28,6 +26,12 @@ def span(method, s)
   send(method, s)
   [method, from, now(Process::CLOCK_MONOTONIC), now(CPU) - cpu].join(" ")
 end
+"""
+# A program that tells its work by its own clocks.
+PROGRAM = """
+STDOUT.sync = true
+CPU = Process::CLOCK_PROCESS_CPUTIME_ID
+""" + SPANS + """
 Thread.new { Thread.current.name = "waits"; Queue.new.pop }
 log, ends, hides = [], false, false
 reader = Thread.new { while (line = gets); case line.chomp when "end" then ends = true; when "hide" then hides = !hides; end; end }

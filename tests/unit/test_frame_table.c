@@ -61,7 +61,7 @@ TEST(frame_table_tells_each_part_apart)
 	frame_table__free(&t);
 }
 
-/* What one wants whose names are to cost others: hashes that follow one another. */
+/* Somebody chooses names so that others are searched for long: hashes that follow one another. */
 TEST(frame_table_search_is_bounded)
 {
 	struct frame_table t;

@@ -30,6 +30,23 @@ void recorded__say_what_is_missing(const struct extprof_recorded *r, const char 
 	fprintf(stderr, "extprof: %s: %s\n", clean, missing);
 }
 
+error_t recorded__take_argument(int key, char *arg, struct argp_state *state, const char **file)
+{
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (*file)
+			argp_error(state, "it takes one recording");
+		*file = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!*file)
+			argp_error(state, "which recording? Name its file");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 int recorded__open(struct extprof_recorded **r, const char *file)
 {
 	struct extprof_error e = { .size = sizeof(e) };

@@ -3,12 +3,16 @@
 #ifndef EXTPROF_CLI_RECORDED_H
 #define EXTPROF_CLI_RECORDED_H
 
+#include <argp.h>
 #include <stdio.h>
 
 #include "extprof.h"
 
 /* Open it, and say what is missing of it.  The exit status; message__fail() was called. */
 int recorded__open(struct extprof_recorded **r, const char *file);
+
+/* For the parser of a command whose argument is one recording: take its name. */
+error_t recorded__take_argument(int key, char *arg, struct argp_state *state, const char **file);
 
 /* Print what is missing of the recording that was opened last, if something is. */
 void recorded__say_what_is_missing(const struct extprof_recorded *r, const char *file);

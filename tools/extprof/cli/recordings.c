@@ -98,21 +98,7 @@ static int sql(int argc, char **argv, bool implied)
 
 static error_t parse_verify(int key, char *arg, struct argp_state *state)
 {
-	const char **file = state->input;
-
-	switch (key) {
-	case ARGP_KEY_ARG:
-		if (*file)
-			argp_error(state, "it takes one recording");
-		*file = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!*file)
-			argp_error(state, "which recording? Name its file");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	return recorded__take_argument(key, arg, state, state->input);
 }
 
 static int verify(int argc, char **argv, bool implied)

@@ -25,19 +25,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'w':
 		o->what = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		if (o->file)
-			argp_error(state, "it takes one recording");
-		o->file = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (!o->file)
-			argp_error(state, "which recording? Name its file");
+	case ARGP_KEY_SUCCESS:
 		if (!o->to)
 			argp_error(state, "where to? Name a new file with -o FILE.extprof");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return recorded__take_argument(key, arg, state, &o->file);
 	}
 }
 

@@ -215,16 +215,9 @@ int engine__open(struct engine *e, struct diag *d)
 	if (err)
 		return err;
 	log_to__line(&e->settings.log, "reader: %s", reader_names[e->reader]);
-	for (uint32_t i = 0; e->reader != READER_EBPF && i < e->settings.trigger_count; i++) {
-		const struct trigger *t = &e->settings.triggers[i];
-
-		if (t->kind != TRIGGER_EXIT && t->kind != TRIGGER_PAUSE)
-			continue;
-		diag__set(d, DIAG_USAGE, EINVAL, "--trigger %s: only the reader ebpf tells of that", t->text);
-		if (e->why_reader.text[0])
-			diag__hint(d, "which is not used: %.200s", e->why_reader.text);
-		return -EINVAL;
-	}
+	err = engine__check_triggers(e, d);
+	if (err)
+		return err;
 	if (e->paused)
 		session__rest(e->session);
 	if (e->settings.kernel)

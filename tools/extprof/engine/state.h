@@ -379,6 +379,8 @@ int engine__rotate(struct engine *e);
 /* triggers.c: see triggers.h.  Without settings::triggers these do nothing. */
 
 int engine__open_triggers(struct engine *e, struct diag *d);
+/* The reader is known: does it tell of all that they wait for?  0 or -EINVAL. */
+int engine__check_triggers(const struct engine *e, struct diag *d);
 /* Look at memory, if it is time for that. */
 void engine__step_triggers(struct engine *e, uint64_t now);
 /* The process has ended; failed: with another status than 0, or by a signal. */

@@ -24,7 +24,7 @@
 /* Time of a fiber without a sample, though all its time is sampled: what follows is another request. */
 #define GAP SECOND
 
-/* What a program did within the last second, for one trigger. */
+/* The last second of a program, for one trigger. */
 struct trigger_window {
 	uint64_t tenth;		/* number of the newest one; 0: none yet */
 	uint64_t sums[TENTHS];
@@ -46,7 +46,7 @@ static uint32_t find(struct map64 *map, uint64_t key, void *list, size_t *room, 
 
 	if (i != MAP64_NONE)
 		return i;
-	/* What has ended is in it, too: begin anew. */
+	/* The list is full, also of programs and fibers that have ended: begin anew. */
 	if (*count == max) {
 		map64__clear(map);
 		*count = 0;
@@ -206,7 +206,7 @@ static void count(struct triggers *t, const struct trigger *trigger, const struc
 		return;
 	sum = add(w, s->time, amount, unit);
 	was_above = w->above;
-	/* What comes late says nothing of now. */
+	/* A late sample does not say that it is below now. */
 	if (sum <= trigger->limit) {
 		w->above = was_above && late;
 		return;
@@ -277,7 +277,7 @@ static void follow_label(struct triggers *t, const struct trigger *trigger, cons
 	}
 	if (label != lane->label || begin > lane->last + GAP) {
 		lane->label = label;
-		/* Its wait can have begun before the last sample of another value: not what it has is counted twice. */
+		/* Time up to the last sample of the other value belongs to that one. */
 		lane->since = begin > lane->last ? begin : lane->last;
 		lane->fired = false;
 	}
@@ -334,6 +334,21 @@ int engine__open_triggers(struct engine *e, struct diag *d)
 	e->triggers.sink.ops = &ops;
 	e->triggers.engine = e;
 	return engine__add_sink(e, &e->triggers.sink, d);
+}
+
+int engine__check_triggers(const struct engine *e, struct diag *d)
+{
+	for (uint32_t i = 0; e->reader != READER_EBPF && i < e->settings.trigger_count; i++) {
+		const struct trigger *t = &e->settings.triggers[i];
+
+		if (t->kind != TRIGGER_EXIT && t->kind != TRIGGER_PAUSE)
+			continue;
+		diag__set(d, DIAG_USAGE, EINVAL, "--trigger %s: only the reader ebpf tells of that", t->text);
+		if (e->why_reader.text[0])
+			diag__hint(d, "which is not used: %.200s", e->why_reader.text);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 void engine__trigger_exit(struct engine *e, const struct process *p, bool failed, const char *how)

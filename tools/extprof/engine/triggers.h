@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 #include "base/map64.h"
+#include "profile/report.h"
 #include "profile/sink.h"
 #include "source/mode.h"
 
 #define TRIGGERS_MAX 16u
-#define TRIGGER_TEXT 400
+/* A text of a trigger that fired. */
+#define TRIGGER_TEXT sizeof(((struct report_meta *)0)->trigger)
 
 enum trigger_kind {
 	TRIGGER_MODE,		/* "cpu>150%", "alloc>200MB": of a process within a second */

@@ -11,13 +11,13 @@
 
 #define FORMS "pause>100ms, gvl>50%, cpu>150%, alloc>200MB, label:request>500ms, rss>2GB, exit"
 
-/* Of one CPU or thread: 4,096 of them. */
+/* 4,096 CPUs or threads. */
 #define PERCENT_MAX 409600ul
 #define SECOND 1000000000ull
 #define AROUND (10 * SECOND)
 /* Files that are kept, if nothing is said. */
 #define KEEP 100
-/* What one moment has, and one file more. */
+/* Files of one moment, at most. */
 #define KEEP_LEAST 4
 
 static int fail(struct extprof_error *error, const char *text, const char *what)
@@ -72,10 +72,10 @@ static bool has_state(const struct settings *s, uint32_t state)
 	return false;
 }
 
-/* What is counted, and its limit. */
+/* Find the mode or state that is counted, and parse its limit. */
 static int parse_rate(const struct settings *s, struct trigger *t, const char *name, const char *limit, struct extprof_error *error)
 {
-	uint32_t states;
+	uint32_t states = 0;
 
 	t->mode = find_mode(s, name);
 	if (t->mode && t->mode->value.unit == UNIT_NS && !parse_share(limit, &t->limit))
@@ -91,10 +91,8 @@ static int parse_rate(const struct settings *s, struct trigger *t, const char *n
 		return fail(error, t->text, t->mode->value.unit == UNIT_NS ? "the limit is a share of a second: 50%" :
 			    t->mode->value.unit == UNIT_BYTES ? "the limit is a size or a number within a second: 200MB" :
 			    "the limit is a number within a second: 1000");
-	if (states__parse(name, &(uint32_t){ 0 }))
+	if (states__parse(name, &states))
 		return fail(error, t->text, "it is no mode of this recording and no state of threads; a trigger is one of " FORMS);
-	states = 0;
-	states__parse(name, &states);
 	t->kind = TRIGGER_STATE;
 	t->state = (uint32_t)__builtin_ctz(states);
 	if (!has_state(s, t->state))
@@ -111,7 +109,8 @@ static bool has_all(const struct settings *s)
 static int parse(const struct settings *s, struct trigger *t, const char *text, size_t length, struct extprof_error *error)
 {
 	static const char label[] = "label:";
-	char *limit;
+	char name[sizeof(t->text)] = "";
+	const char *limit;
 
 	memset(t, 0, sizeof(*t));
 	if (length >= sizeof(t->text))
@@ -124,33 +123,29 @@ static int parse(const struct settings *s, struct trigger *t, const char *text, 
 	limit = strrchr(t->text, '>');
 	if (!limit || limit == t->text)
 		return fail(error, t->text, "a trigger is one of " FORMS);
-	if (!strncmp(t->text, label, strlen(label))) {
-		size_t key = (size_t)(limit - t->text) - strlen(label);
+	memcpy(name, t->text, (size_t)(limit++ - t->text));
+	if (!strncmp(name, label, strlen(label))) {
+		const char *key = name + strlen(label);
 
 		t->kind = TRIGGER_LABEL;
-		if (!key || key >= sizeof(t->key))
+		if (!*key || strlen(key) >= sizeof(t->key))
 			return fail(error, t->text, "the key of the label has 1 to 47 bytes");
-		memcpy(t->key, t->text + strlen(label), key);
+		strcpy(t->key, key);
 		if (!has_all(s))
 			return fail(error, t->text, "a request runs and waits: use -m wall, or -m cpu,offcpu, and no --state");
-		return value__duration(limit + 1, &t->limit) ? fail(error, t->text, "the limit is a time: 500ms") : 0;
+		return value__duration(limit, &t->limit) ? fail(error, t->text, "the limit is a time: 500ms") : 0;
 	}
-	if (!strncmp(t->text, "pause>", 6)) {
+	if (!strcmp(name, "pause")) {
 		t->kind = TRIGGER_PAUSE;
 		if (!find_mode(s, "gc"))
 			return fail(error, t->text, "pauses are those of mode gc: add it, as in -m cpu,gc");
-		return value__duration(limit + 1, &t->limit) ? fail(error, t->text, "the limit is a time: 100ms") : 0;
+		return value__duration(limit, &t->limit) ? fail(error, t->text, "the limit is a time: 100ms") : 0;
 	}
-	if (!strncmp(t->text, "rss>", 4)) {
+	if (!strcmp(name, "rss")) {
 		t->kind = TRIGGER_RSS;
-		return value__bytes(limit + 1, &t->limit) ? fail(error, t->text, "the limit is a size: 2GB") : 0;
+		return value__bytes(limit, &t->limit) ? fail(error, t->text, "the limit is a size: 2GB") : 0;
 	}
-	{
-		char name[sizeof(t->text)] = "";
-
-		memcpy(name, t->text, (size_t)(limit - t->text));
-		return parse_rate(s, t, name, limit + 1, error);
-	}
+	return parse_rate(s, t, name, limit, error);
 }
 
 int triggers__set(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)

@@ -45,9 +45,9 @@ static const struct table {
 	{ .name = "accounts" },
 };
 
-/* Columns of frames. */
+/* Columns that say how others are copied: of frames, */
 enum { FRAME_KIND = 1, FRAME_NAME = 2, FRAME_PATH = 3, FRAME_MODULE = 7, FRAME_KEY = 9, FRAME_WIDER = 10, FRAME_IS_KNOWN = 12 };
-/* Of events. */
+/* and of events. */
 enum { EVENT_KIND = 3 };
 
 struct redaction {
@@ -196,12 +196,21 @@ static int add_frame_text(struct redaction *r, const struct row_of_frame *f, int
 
 /* -- rows ------------------------------------------------------------------------------------------ */
 
-/* The text that the number stands for; NULL: none.  Until the next call. */
-static const char *text_of(struct redaction *r, sqlite3_int64 id)
+/* The text of a column that has its number, malloc'd; "": it has none.  NULL with r->d. */
+static char *text_of(struct redaction *r, sqlite3_stmt *row, int column)
 {
+	const char *text = "";
+	char *copy = NULL;
+
+	sqlite3_bind_int64(r->text, 1, sqlite3_column_int64(row, column));
+	if (sqlite3_column_type(row, column) != SQLITE_NULL)
+		text = sqlite3_step(r->text) == SQLITE_ROW ? (const char *)sqlite3_column_text(r->text, 0) : NULL;
+	if (!text)
+		diag__set(r->d, DIAG_RECORDING, EBADMSG, "a text of the recording is missing");
+	else if (!(copy = strdup(text)))
+		no_memory(r);
 	sqlite3_reset(r->text);
-	sqlite3_bind_int64(r->text, 1, id);
-	return sqlite3_step(r->text) == SQLITE_ROW ? (const char *)sqlite3_column_text(r->text, 0) : NULL;
+	return copy;
 }
 
 /* The number that a text has in the copy.  0 or -errno. */
@@ -227,17 +236,10 @@ static int number_of(struct redaction *r, const struct text *text, sqlite3_int64
 	return code == SQLITE_DONE ? 0 : fail(r, r->to, code);
 }
 
-static bool is_event(struct redaction *r, sqlite3_stmt *row, const char *kind)
-{
-	const char *text = text_of(r, sqlite3_column_int64(row, EVENT_KIND));
-
-	return text && !strcmp(text, kind);
-}
-
 static int add_text(struct redaction *r, sqlite3_stmt *row, int column, enum column how, const char *text, struct text *out)
 {
-	struct row_of_frame f = { 0 };
-	char *copy, *key = NULL;
+	struct row_of_frame f;
+	char *other;
 	int err;
 
 	switch (how) {
@@ -253,29 +255,20 @@ static int add_text(struct redaction *r, sqlite3_stmt *row, int column, enum col
 			return redact__path(&r->folders, text, out);
 		break;
 	case OF_FRAME:
-		/* The text is that of the next call otherwise. */
-		copy = strdup(text);
-		if (!copy)
-			return -ENOMEM;
-		if (sqlite3_column_type(row, FRAME_KEY) != SQLITE_NULL) {
-			const char *k = text_of(r, sqlite3_column_int64(row, FRAME_KEY));
-
-			key = k ? strdup(k) : NULL;
-		}
-		f.kind = sqlite3_column_int(row, FRAME_KIND);
-		f.known = sqlite3_column_int(row, FRAME_IS_KNOWN);
-		f.key = key ? key : "";
-		err = add_frame_text(r, &f, column, copy, out);
-		free(copy);
-		free(key);
+		other = text_of(r, row, FRAME_KEY);
+		if (!other)
+			return -EBADMSG;
+		f = (struct row_of_frame){ sqlite3_column_int(row, FRAME_KIND), sqlite3_column_int(row, FRAME_IS_KNOWN), other };
+		err = add_frame_text(r, &f, column, text, out);
+		free(other);
 		return err;
 	case OF_EVENT:
-		copy = strdup(text);
-		if (!copy)
-			return -ENOMEM;
+		other = text_of(r, row, EVENT_KIND);
+		if (!other)
+			return -EBADMSG;
 		/* A trigger names a process and the value of a label. */
-		text__adds(out, is_event(r, row, RECORDING_TRIGGER) && r->what & (REDACT_ARGV | REDACT_LABELS) ? "a trigger" : copy);
-		free(copy);
+		text__adds(out, !strcmp(other, RECORDING_TRIGGER) && r->what & (REDACT_ARGV | REDACT_LABELS) ? "a trigger" : text);
+		free(other);
 		return 0;
 	default:
 		break;
@@ -288,22 +281,25 @@ static int copy_column(struct redaction *r, sqlite3_stmt *row, int column, enum 
 {
 	struct text out = { 0 };
 	sqlite3_int64 id = 0;
-	const char *text;
+	char *text;
 	int err;
 
 	if (how == AS_IT_IS || sqlite3_column_type(row, column) == SQLITE_NULL) {
 		sqlite3_bind_value(to, column + 1, sqlite3_column_value(row, column));
 		return 0;
 	}
-	text = text_of(r, sqlite3_column_int64(row, column));
+	text = text_of(r, row, column);
 	if (!text)
-		return diag__set(r->d, DIAG_RECORDING, EBADMSG, "a text of the recording is missing");
-	err = add_text(r, row, column, how, text, &out) ? no_memory(r) : 0;
+		return -EBADMSG;
+	err = add_text(r, row, column, how, text, &out);
+	if (err == -ENOMEM)
+		no_memory(r);
 	if (!err)
 		err = number_of(r, &out, &id);
 	if (!err)
 		sqlite3_bind_int64(to, column + 1, id);
 	text__free(&out);
+	free(text);
 	return err;
 }
 
