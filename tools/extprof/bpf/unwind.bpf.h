@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The functions that the current thread is in, in user space: from its registers to those of each caller, by the rules
- * that user space has put into maps (wire/unwind.h).  Machine code of YJIT has no rules and keeps a frame pointer.
+ * The functions that the current thread is in, in user space, by the rules that user space has put into maps
+ * (wire/unwind_steps.h).
  *
  * Each step is a function that bpf_loop() calls, so the verifier follows it once, whatever the depth.
  */
@@ -50,187 +50,17 @@ static const struct unwind_changes no_changes = { 0 };
 /* Changes that found no room in there: everything of every process may have changed then. */
 volatile uint64_t unwind_unnoted __weak = 0;
 
-/* The mapping that has the address. */
-static __always_inline struct unwind_mapping *unwind__mapping(uint32_t first, uint32_t count, uint64_t address)
+static __always_inline struct unwind_mapping *unwind_mapping_at(uint32_t i)
 {
-	uint32_t low = first, high = first + count;
-	struct unwind_mapping *m;
-
-	for (int i = 0; i < UNWIND_MAPPING_STEPS && low < high; i++) {
-		uint32_t middle = low + (high - low) / 2;
-
-		m = bpf_map_lookup_elem(&unwind_mappings, &middle);
-		if (!m)
-			return NULL;
-		if (m->start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low <= first)
-		return NULL;
-	low--;
-	m = bpf_map_lookup_elem(&unwind_mappings, &low);
-	return m && address < m->end ? m : NULL;
+	return bpf_map_lookup_elem(&unwind_mappings, &i);
 }
 
-static __always_inline struct unwind_row *unwind__row(const struct unwind_mapping *m, uint64_t address)
+static __always_inline struct unwind_row *unwind_row_at(uint32_t i)
 {
-	uint32_t low = m->first_row, high = m->first_row + m->rows;
-	uint64_t pc = address - m->base;
-	struct unwind_row *row;
-
-	if (pc >> 32)
-		return NULL;
-	for (int i = 0; i < UNWIND_ROW_STEPS && low < high; i++) {
-		uint32_t middle = low + (high - low) / 2;
-
-		row = bpf_map_lookup_elem(&unwind_rows, &middle);
-		if (!row)
-			return NULL;
-		if (row->pc <= (uint32_t)pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low <= m->first_row)
-		return NULL;
-	low--;
-	return bpf_map_lookup_elem(&unwind_rows, &low);
+	return bpf_map_lookup_elem(&unwind_rows, &i);
 }
 
-/* -- one step --------------------------------------------------------------------------------- */
-
-/* Linux' struct rt_sigframe: where the registers are, from the stack pointer at the return of the handler on. */
-#define SIGNAL_RBP 120u
-#define SIGNAL_RSP 160u
-#define SIGNAL_RIP 168u
-
-static __always_inline int unwind__end(struct unwind_state *u, uint32_t why)
-{
-	u->end = (uint8_t)why;
-	return 1;
-}
-
-static __always_inline int unwind__signal(struct unwind_state *u)
-{
-	uint64_t sp = u->sp, rsp = 0, rip = 0, rbp = 0;
-
-	if (read_target(&rbp, 8, sp + SIGNAL_RBP) || read_target(&rsp, 8, sp + SIGNAL_RSP) ||
-	    read_target(&rip, 8, sp + SIGNAL_RIP))
-		return unwind__end(u, UNWIND_END_STACK);
-	u->bp = rbp;
-	u->sp = rsp;
-	u->ip = rip;
-	u->bp_lost = 0;
-	u->exact = 1;		/* where it was interrupted, not where a call returns to */
-	return 0;
-}
-
-/* The caller, by its return address and the CFA. */
-static __always_inline int unwind__return(struct unwind_state *u, uint64_t cfa, uint64_t bp, int bp_lost)
-{
-	uint64_t ip = 0;
-
-	if (cfa <= u->sp || cfa & 7)
-		return unwind__end(u, UNWIND_END_ORDER);
-	if (read_target(&ip, sizeof(ip), cfa - 8))
-		return unwind__end(u, UNWIND_END_STACK);
-	u->ip = ip;
-	u->sp = cfa;
-	u->bp = bp;
-	u->bp_lost = (uint8_t)bp_lost;
-	u->exact = 0;
-	u->no_return = !ip;
-	return ip ? 0 : unwind__end(u, UNWIND_END_OUTERMOST);
-}
-
-/*
- * Code of YJIT.  Where the thread was interrupted right in there, rbp can still, or already, be the caller's: before
- * `push rbp` and between that and `mov rbp, rsp`, and between `pop rbp` and `ret`.
- */
-static __always_inline int unwind__jit(struct unwind_state *u)
-{
-	uint64_t bp = 0;
-	uint8_t code[5] = { 0 };
-
-	if (u->exact) {
-		if (read_target(code, sizeof(code), u->ip - 1))
-			return unwind__end(u, UNWIND_END_STACK);
-		if (code[1] == 0x55 && code[2] == 0x48 && code[3] == 0x89 && code[4] == 0xe5)
-			return unwind__return(u, u->sp + 8, u->bp, 0);
-		if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
-			return unwind__return(u, u->sp + 16, u->bp, 0);
-		if (code[1] == 0xc3)
-			return unwind__return(u, u->sp + 8, u->bp, 0);
-	}
-	if (u->bp_lost)
-		return unwind__end(u, UNWIND_END_RBP);
-	if (read_target(&bp, sizeof(bp), u->bp))
-		return unwind__end(u, UNWIND_END_STACK);
-	return unwind__return(u, u->bp + 16, bp, 0);
-}
-
-static __always_inline int unwind__by_row(struct unwind_state *u, const struct unwind_row *row)
-{
-	uint32_t rule = row->rule & ~UNWIND_BEGINS, where = row->rbp;
-	uint64_t cfa, bp = u->bp;
-	int lost = u->bp_lost;
-
-	switch (rule) {
-	case UNWIND_NONE: return unwind__end(u, UNWIND_END_NO_RULES);
-	case UNWIND_OUTERMOST: return unwind__end(u, UNWIND_END_OUTERMOST);
-	case UNWIND_SIGNAL: return unwind__signal(u);
-	case UNWIND_RSP: cfa = u->sp + 8ull * row->cfa; break;
-	case UNWIND_PLT: cfa = u->sp + 8 + ((u->ip & 15) >= row->cfa ? 8 : 0); break;
-	case UNWIND_RBP:
-	case UNWIND_RBP_DEREF:
-		if (lost)
-			return unwind__end(u, UNWIND_END_RBP);
-		cfa = u->bp + 8ull * row->cfa;
-		if (rule == UNWIND_RBP_DEREF && read_target(&cfa, sizeof(cfa), u->bp - 8ull * row->cfa))
-			return unwind__end(u, UNWIND_END_STACK);
-		break;
-	default: return unwind__end(u, UNWIND_END_RULE);
-	}
-	if (where == UNWIND_RBP_LOST) {
-		lost = 1;
-	} else if (where == UNWIND_RBP_AT_RBP) {
-		if (!lost && read_target(&bp, sizeof(bp), u->bp))
-			return unwind__end(u, UNWIND_END_STACK);
-	} else if (where) {
-		lost = 0;
-		if (read_target(&bp, sizeof(bp), cfa - 8ull * where))
-			return unwind__end(u, UNWIND_END_STACK);
-	}
-	return unwind__return(u, cfa, bp, lost);
-}
-
-/* Note a function, and go to its caller.  1: there is none. */
-static __always_inline int unwind__step(struct walk_scratch *s, uint32_t i)
-{
-	struct unwind_state *u = &s->unwind;
-	/* A call can be the last instruction of a function. */
-	uint64_t address = u->exact ? u->ip : u->ip - 1;
-	struct unwind_mapping *m;
-	struct unwind_row *row;
-
-	s->native[i & (NATIVE_FRAMES_MAX - 1)] = u->ip;
-	u->count = i + 1;
-	if (u->ip >= u->jit_start && u->ip < u->jit_end)
-		return unwind__jit(u);
-	if (address >= u->changed_from && address < u->changed_to) {
-		u->count = i;
-		return unwind__end(u, UNWIND_END_CHANGED);
-	}
-	m = unwind__mapping(u->first, u->mappings, address);
-	if (!m)
-		return unwind__end(u, UNWIND_END_NO_FILE);
-	row = m->rows ? unwind__row(m, address) : NULL;
-	if (!row)
-		return unwind__end(u, UNWIND_END_NO_RULES);
-	return unwind__by_row(u, row);
-}
+#include "wire/unwind_steps.h"
 
 /* Data that all steps of one walk share. */
 struct unwind_walk {
@@ -357,20 +187,6 @@ static __always_inline int unwind__is_code(struct task_struct *task, uint64_t ad
 	return (flags & VM_EXEC) != 0;
 }
 
-#define UNWIND_OF_SECTION(cfg, field) ((cfg)->section + __builtin_offsetof(struct rb_debug_ext_section, field))
-
-/* Where the code of the JIT is; the frame pointer must be promised.  [0, 0): there is none. */
-static __always_inline void unwind__jit_range(const struct target_config *cfg, uint64_t range[2])
-{
-	uint32_t flags = 0;
-
-	range[0] = range[1] = 0;
-	if (!cfg->jit_flags || read_target(&flags, sizeof(flags), cfg->section + cfg->jit_flags) ||
-	    !(flags & RB_DEBUG_EXT_JIT_FRAME_POINTER) ||
-	    read_target(range, 2 * sizeof(range[0]), UNWIND_OF_SECTION(cfg, jit_start)))
-		range[0] = range[1] = 0;
-}
-
 /* At the end of a system call of a process that is followed: note where it has mapped code. */
 static __always_inline void unwind__note_call(const struct hit *h, struct pt_regs___kernel *regs, int call, int64_t result)
 {
@@ -397,52 +213,6 @@ static __always_inline void unwind__note_call(const struct hit *h, struct pt_reg
 		unwind__note(h->cfg->vm, from, from + size);
 }
 
-/* -- fibers -------------------------------------------------------------------------------------- */
-
-/* The machine stack of a thread that shares native threads is above its VM stack, and of such a size at most. */
-#define UNWIND_SHARED_STACK ((1u << 20) + 4096)
-
-/* Does the Ruby thread of the sample share native threads with others? */
-static __always_inline int unwind__shares_threads(const struct walk_scratch *s, const struct target_config *cfg)
-{
-	uint32_t end = 0, flags = 0;
-	uint64_t dir = 0, at;
-	uint16_t size = 0;
-
-	if (read_target(&dir, sizeof(dir), UNWIND_OF_SECTION(cfg, thread_dir)) ||
-	    read_target(&end, sizeof(end), UNWIND_OF_SECTION(cfg, thread_slots_end)) ||
-	    read_target(&size, sizeof(size), UNWIND_OF_SECTION(cfg, thread_slot_size)))
-		return 0;
-	at = walk__slot(dir, end, size, s->event.thread_slot);
-	return at && !read_target(&flags, sizeof(flags), at + __builtin_offsetof(struct rb_debug_ext_thread, flags)) &&
-	       flags & RB_DEBUG_EXT_THREAD_MN;
-}
-
-/*
- * Is the stack, from `sp` to its outermost function, that of the EC whose frames the sample has?  A thread switches the stack
- * of its fiber first and the EC a little later.  A fiber's stack ends where its VM stack begins, with a return address
- * of 0; a thread's own ends in a function without a caller.
- */
-static __always_inline int unwind__is_of_ec(const struct walk_scratch *s, const struct target_config *cfg, uint64_t sp)
-{
-	const struct unwind_state *u = &s->unwind;
-	uint64_t stack = 0, words = 0, end = u->sp;
-
-	/* s->ec is its slot. */
-	if (!s->event.thread || s->event.flags & SAMPLE_THREAD_UNREAD)
-		return 0;
-	if (s->ec.flags & RB_DEBUG_EXT_EC_ROOT && !u->no_return)
-		return 1;
-	if (!u->no_return || read_target(&stack, sizeof(stack), s->ec.ec + cfg->ec_vm_stack))
-		return 0;
-	if (!(s->ec.flags & RB_DEBUG_EXT_EC_ROOT))
-		return stack - end < 64;
-	if (read_target(&words, sizeof(words), s->ec.ec + cfg->ec_vm_stack_size))
-		return 0;
-	stack += 8 * words;
-	return sp > stack && end > sp && end - stack <= UNWIND_SHARED_STACK && unwind__shares_threads(s, cfg);
-}
-
 /*
  * Put the functions of user space that the current thread is in behind those of the kernel, or say why there are none.
  * `index`: of the scratch memory with the frames.  Not static: the verifier follows it once for each program that calls it,
@@ -465,17 +235,8 @@ __weak __noinline int unwind_add(uint32_t index, const struct target_config *cfg
 	walk_opaque(nr);
 	if (nr > SAMPLE_FRAMES_MAX)
 		return 0;
-	m = (struct sample_machine *)((uint8_t *)s->frames + nr * sizeof(struct sample_frame));
-	if (!(s->event.flags & SAMPLE_HAS_MACHINE)) {
-		m->nr_kernel = m->nr_native = 0;
-		m->native_end = m->reserved[0] = m->reserved[1] = m->reserved[2] = 0;
-		s->machine_size = SAMPLE_MACHINE_HEAD;
-		s->event.flags |= SAMPLE_HAS_MACHINE;
-	}
-	u->count = 0;
-	u->end = UNWIND_END_DEPTH;
-	u->bp_lost = u->no_return = 0;
-	u->exact = 1;
+	m = unwind__room(s, nr);
+	unwind__begin(u);
 	walk.vm = cfg->vm;
 	if (task__user_registers(&regs) || unwind__find_process(u, &walk)) {
 		m->native_end = UNWIND_END_NO_FILE;
@@ -488,10 +249,7 @@ __weak __noinline int unwind_add(uint32_t index, const struct target_config *cfg
 	u->jit_start = jit[0];
 	u->jit_end = jit[1];
 	bpf_loop(NATIVE_FRAMES_MAX, unwind_next, &walk, 0);
-	if (u->end == UNWIND_END_OUTERMOST && nr && !unwind__is_of_ec(s, cfg, regs.sp)) {
-		u->end = UNWIND_END_FIBER;
-		u->count = 0;
-	}
+	unwind__check(s, cfg, nr, regs.sp);
 	m->native_end = u->end;
 	before = m->nr_kernel;
 	size = u->count * sizeof(uint64_t);
