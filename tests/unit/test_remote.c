@@ -7,6 +7,7 @@
 
 #include "fake.h"
 #include "memory_fake.h"
+#include "native/native_work.h"
 #include "remote/locks.h"
 #include "remote/snapshot.h"
 #include "ruby/layout.h"
@@ -418,4 +419,161 @@ TEST(snapshot_of_one_thread)
 	thread.slot = 7777;
 	CHECK_INT(snapshot__thread(&source, walker, &thread, &ec), -ENOENT);
 	walker__free(walker);
+}
+
+/* -- native functions ------------------------------------------------------------------------- */
+
+#define CODE 0x7000000000ull
+enum { LEAF = 0x100, FRAMED = 0x200, CALLER = 0x300, ENDLESS = 0x400, FIRST = 0x500 };
+
+static struct unwind_row rows[] = {
+	{ LEAF, 2, UNWIND_RSP, UNWIND_RBP_SAME }, { FRAMED, 2, UNWIND_RBP, 2 }, { CALLER, 1, UNWIND_RSP, UNWIND_RBP_SAME },
+	{ ENDLESS, 1, UNWIND_RSP, UNWIND_RBP_SAME }, { FIRST, 0, UNWIND_OUTERMOST, 0 },
+};
+static struct unwind_mapping mappings[1];
+static struct unwind_view view;
+static uint64_t native_stack[1024];
+static struct task native_task;
+
+static bool native_task_of(void *context, uint32_t tid, struct task *task)
+{
+	(void)context;
+	(void)tid;
+	*task = native_task;
+	return true;
+}
+
+/* The first thread's stack: a leaf, a function that is found by rbp, its caller, the first one. */
+static bool set_up_native(enum snapshot_proof frozen)
+{
+	bool done = set_up(frozen);
+
+	first_thread()->tid = 1;
+	((struct rb_debug_ext_ec *)(uintptr_t)vm.ec_dir[0] + 9)->flags = RB_DEBUG_EXT_EC_ROOT;
+	memset(native_stack, 0, sizeof(native_stack));
+	native_stack[1] = CODE + FRAMED + 5;	/* the leaf's CFA is 2 words up */
+	native_stack[6] = 0x1234;		/* rbp points here */
+	native_stack[7] = CODE + CALLER + 5;
+	native_stack[8] = CODE + FIRST + 5;
+	native_task = (struct task){
+		.tid = 1, .call = -1, .cpu = -1, .ip = CODE + LEAF + 1, .sp = (uintptr_t)native_stack,
+		.bp = (uintptr_t)&native_stack[6], .has_bp = true,
+	};
+	mappings[0] = (struct unwind_mapping){ CODE, CODE + 0x1000, CODE, 0, sizeof(rows) / sizeof(rows[0]) };
+	view = (struct unwind_view){
+		.rows = rows, .mappings = mappings, .row_count = sizeof(rows) / sizeof(rows[0]), .mapping_count = 1, .vm = 7,
+	};
+	source.task_of = native_task_of;
+	source.native = &view;
+	return done;
+}
+
+/* Take it; the functions of the first thread. */
+static const struct sample_machine *take_native(void)
+{
+	CHECK_INT(snapshot__take(&snapshot, &source), 0);
+	CHECK_INT(snapshot.ecs[0].e.serial, 11);
+	CHECK(!snapshot.ecs[0].lost && snapshot.ecs[0].event->nr_frames == 5);
+	/* A parked fiber has none. */
+	CHECK(!snapshot_ec__machine(&snapshot.ecs[1]) && snapshot.ecs[1].native == NATIVE_HAS);
+	return snapshot_ec__machine(&snapshot.ecs[0]);
+}
+
+TEST(snapshot_has_native_functions)
+{
+	static const uint64_t expected[] = { CODE + LEAF + 1, CODE + FRAMED + 5, CODE + CALLER + 5, CODE + FIRST + 5 };
+	const struct sample_machine *m;
+
+	CHECK(set_up_native(PROOF_STOPPED));
+	m = take_native();
+	CHECK(m != NULL);
+	CHECK_INT(m->native_end, UNWIND_END_OUTERMOST);
+	CHECK_INT(m->nr_native, 4);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(m->address[i], expected[i]);
+	CHECK_INT(snapshot.ecs[0].event->vm, 7);
+	CHECK_INT(snapshot.ecs[0].size, sizeof(struct sample_event) + 5 * sizeof(struct sample_frame) + SAMPLE_MACHINE_HEAD + 4 * 8);
+	snapshot__free(&snapshot);
+
+	/* Without rbp it ends where rbp is needed. */
+	native_task.has_bp = false;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_RBP && m->nr_native == 2);
+	snapshot__free(&snapshot);
+
+	/* They are not asked for. */
+	source.native = NULL;
+	CHECK(!take_native());
+	CHECK_INT(snapshot.ecs[0].native, NATIVE_HAS);
+	snapshot__free(&snapshot);
+}
+
+TEST(snapshot_of_native_functions_is_bounded)
+{
+	const struct sample_machine *m;
+
+	CHECK(set_up_native(PROOF_STOPPED));
+	/* Each function is its own caller. */
+	for (int i = 0; i < 1024; i++)
+		native_stack[i] = CODE + ENDLESS + 5;
+	native_task.ip = CODE + ENDLESS;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_DEPTH && m->nr_native == NATIVE_FRAMES_MAX);
+	snapshot__free(&snapshot);
+
+	/* A stack that leads back to itself. */
+	CHECK(set_up_native(PROOF_STOPPED));
+	native_task.ip = CODE + FRAMED;
+	native_task.bp = native_task.sp - 64;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_ORDER && m->nr_native == 1);
+	snapshot__free(&snapshot);
+
+	/* No memory is there, and no file. */
+	CHECK(set_up_native(PROOF_STOPPED));
+	native_task.sp = 0x10;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_STACK && m->nr_native == 1);
+	snapshot__free(&snapshot);
+	CHECK(set_up_native(PROOF_STOPPED));
+	native_stack[1] = 0x4242;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_NO_FILE && m->nr_native == 2);
+	snapshot__free(&snapshot);
+}
+
+TEST(snapshot_of_a_native_stack_has_a_reason_if_there_is_none)
+{
+	const struct sample_machine *m;
+
+	CHECK(set_up_native(PROOF_STOPPED));
+	tasks.pid = getpid();
+	view.hash = native_work__hash(getpid(), NULL);
+	CHECK(view.hash != 0);
+	CHECK(take_native() != NULL);
+	snapshot__free(&snapshot);
+
+	/* Other code was there when the rules were looked up. */
+	view.hash++;
+	CHECK(!take_native());
+	CHECK_INT(snapshot.ecs[0].native, NATIVE_CHANGED);
+	snapshot__free(&snapshot);
+
+	/* Nobody knows its registers. */
+	view.hash = 0;
+	native_task.ip = 0;
+	CHECK(!take_native());
+	CHECK_INT(snapshot.ecs[0].native, NATIVE_MOVED);
+	snapshot__free(&snapshot);
+	native_task.tid = 0;
+	CHECK(!take_native());
+	CHECK_INT(snapshot.ecs[0].native, NATIVE_NO_THREAD);
+	snapshot__free(&snapshot);
+
+	/* A native stack that is not the EC's: it ends without a caller, and the thread's own does not. */
+	CHECK(set_up_native(PROOF_STOPPED));
+	native_stack[8] = 0;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_FIBER && !m->nr_native);
+	snapshot__free(&snapshot);
 }

@@ -181,6 +181,23 @@ void native__look_again(struct native *n, uint32_t vm)
 		p->look = true;
 }
 
+void native__look_now(struct native *n, uint32_t vm)
+{
+	struct native_process *p = process_of(n, vm);
+
+	if (!p)
+		return;
+	p->look = true;
+	p->looked_at = 0;
+}
+
+uint64_t native__hash(const struct native *n, uint32_t vm)
+{
+	const struct native_process *p = process_of(n, vm);
+
+	return p ? p->hash : 0;
+}
+
 void native__end(struct native *n, uint32_t vm)
 {
 	struct native_process *p = process_of(n, vm);
@@ -345,6 +362,7 @@ static void take_look(struct native *n, struct native_process *p, struct native_
 		return;
 	p->dirty |= native_process__saw(p, list, w->seen_count, w->from, w->until);
 	p->seen = w->before;
+	p->hash = w->hash;
 	p->confirmed = true;
 }
 

@@ -40,6 +40,10 @@ void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid);
 /* A function of the process was in no file that is known, or in one that another has replaced: look again, but not more
  * often than now and then. */
 void native__look_again(struct native *n, uint32_t vm);
+/* Look at its mappings now: the next works are that. */
+void native__look_now(struct native *n, uint32_t vm);
+/* native_work__hash() of what the last look found; 0: none has found anything. */
+uint64_t native__hash(const struct native *n, uint32_t vm);
 /* It has ended, or executes something else.  Samples of it can still arrive: what was mapped stays known. */
 void native__end(struct native *n, uint32_t vm);
 /* No sample of it arrives any more. */

@@ -35,6 +35,7 @@ struct native_process {
 	struct native_block block;	/* that the kernel reads */
 	uint64_t seen_at;	/* by a look; 0: by none */
 	struct unwind_seen seen;	/* before that look */
+	uint64_t hash;		/* of what that look has found */
 	uint64_t looked_at;	/* also if it failed */
 	uint64_t took;		/* by the last look, ns */
 	bool looking, sampled;	/* sampled: since the last look */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/map64.h"
 #include "parser/parser.h"
 #include "process/proc.h"
 #include "process/target_file.h"
@@ -80,31 +81,50 @@ static int add_seen(struct native_work *w, const struct mapping *m)
 	return 0;
 }
 
-static void look(struct native_work *w, struct deadline *deadline)
+/* Read what a process has mapped.  `w`: note it there; NULL: only its hash is of interest.  0 or -errno. */
+static int read_mappings(pid_t pid, struct deadline *deadline, struct native_work *w, uint64_t *hash)
 {
-	uint64_t exe = proc__exe(w->pid, 0), before = 0;
+	uint64_t exe = w ? proc__exe(pid, 0) : 0, before = 0;
 	char *line = NULL;
+	uint32_t count = 0;
 	size_t room = 0;
+	int err = 0;
 	FILE *f;
 
-	f = proc__open(w->pid, 0, GUARDED_MAPS);
-	if (!f) {
-		w->err = -errno;
-		return;
-	}
-	for (uint32_t i = 0; i < LINES_MAX && !w->err && w->seen_count < UNWIND_MAPPINGS_MAX && getline(&line, &room, f) > 0; i++) {
+	*hash = 1;
+	f = proc__open(pid, 0, GUARDED_MAPS);
+	if (!f)
+		return -errno;
+	for (uint32_t i = 0; i < LINES_MAX && !err && count < UNWIND_MAPPINGS_MAX && getline(&line, &room, f) > 0; i++) {
 		struct mapping m;
 
-		/* A mapping that changes meanwhile can be listed twice. */
 		if (deadline && deadline__over(deadline)) {
-			w->err = -EINTR;
+			err = -EINTR;
+		/* A mapping that changes meanwhile can be listed twice. */
 		} else if (mapping__parse(line, exe, &m) && is_of_interest(&m) && m.start >= before) {
+			const uint64_t parts[] = { *hash, m.start, m.end, m.offset, m.device, m.inode };
+
 			before = m.end;
-			w->err = add_seen(w, &m);
+			count++;
+			*hash = hash__bytes(parts, sizeof(parts), 0) | 1;
+			err = w ? add_seen(w, &m) : 0;
 		}
 	}
 	free(line);
 	fclose(f);
+	return err;
+}
+
+uint64_t native_work__hash(pid_t pid, struct deadline *deadline)
+{
+	uint64_t hash;
+
+	return read_mappings(pid, deadline, NULL, &hash) ? 0 : hash;
+}
+
+static void look(struct native_work *w, struct deadline *deadline)
+{
+	w->err = read_mappings(w->pid, deadline, w, &w->hash);
 	/* Another process may have got the pid. */
 	if (!w->err && (!w->seen_count || proc__started(w->pid) != w->began))
 		w->err = -ESRCH;

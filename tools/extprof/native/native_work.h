@@ -68,6 +68,7 @@ struct native_work {
 	struct native_seen *seen;	/* by address */
 	uint32_t seen_count;
 	size_t seen_room;
+	uint64_t hash;		/* NATIVE_LOOK: of these mappings, never 0 */
 	struct unwind_part parts[UNWIND_PARTS_MAX];
 	uint32_t part_count;
 	uint64_t base;		/* address in the file of pc 0 */
@@ -83,6 +84,12 @@ struct native_work *native_work__new(enum native_work_kind kind, uint32_t number
 void native_work__free(struct native_work *w);
 /* Do it now, in this thread.  `deadline` may be NULL. */
 void native_work__run(struct native_work *w, struct deadline *deadline);
+
+/*
+ * The hash of what a look at the process would find now: equal ones are of the same files at the same places.  0: they cannot be
+ * read.
+ */
+uint64_t native_work__hash(pid_t pid, struct deadline *deadline);
 
 void native_names__free(struct native_names *names);
 

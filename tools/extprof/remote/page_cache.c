@@ -45,3 +45,9 @@ struct page_cache *page_cache__new(const struct memory *under)
 	c->under = under;
 	return c;
 }
+
+void page_cache__forget(struct page_cache *c)
+{
+	for (uint32_t i = 0; i < PAGE_CACHE_PAGES; i++)
+		c->pages[i].valid = false;
+}

@@ -24,4 +24,7 @@ struct page_cache {
 /* About 1 MiB.  NULL: out of memory.  The caller frees it with free(). */
 struct page_cache *page_cache__new(const struct memory *under);
 
+/* The memory may have changed since. */
+void page_cache__forget(struct page_cache *c);
+
 #endif /* EXTPROF_PAGE_CACHE_H */

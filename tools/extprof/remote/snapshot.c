@@ -6,28 +6,13 @@
 #include <string.h>
 
 #include "base/deadline.h"
-#include "remote/own_cpu.h"
+#include "remote/snapshot_parts.h"
 
 /* ECs of one thread that are read between two looks at the thread: the time between the looks is short. */
 #define BATCH 64u
 #define COPIES_MAX (SNAPSHOT_TRIES * SNAPSHOT_COPIES)
 
-struct reading {
-	struct snapshot *s;
-	const struct snapshot_source *source;
-	struct walker *walker;
-	struct target_config config;
-	struct own_cpu own;
-};
-
-/* The part of a thread that is read now. */
-struct part {
-	struct snapshot_thread *thread;
-	struct snapshot_ec *ecs;
-	uint32_t count;
-};
-
-static bool fatal(int err)
+bool reading__is_fatal(int err)
 {
 	return err == -ENOMEM || err == -ESRCH || err == -EINTR || err == -EPERM || err == -EACCES;
 }
@@ -35,17 +20,18 @@ static bool fatal(int err)
 static void drop(struct reading *r, struct snapshot_ec *ec)
 {
 	if (ec->event)
-		r->s->bytes -= sizeof(*ec->event) + ec->event->nr_frames * sizeof(struct sample_frame);
+		r->s->bytes -= ec->size;
 	free(ec->event);
 	ec->event = NULL;
+	ec->size = 0;
 	ec->lost = 0;
 }
 
-/* Keep the copy that the walker has, from frame number `from` on. */
-static int keep(struct reading *r, const struct snapshot_thread *thread, struct snapshot_ec *ec, uint32_t from)
+/* Keep the copy that the walker has. */
+static int keep(struct reading *r, const struct snapshot_thread *thread, struct snapshot_ec *ec)
 {
 	const struct sample_event *e = walker__event(r->walker);
-	size_t bytes = sizeof(*e) + (e->nr_frames - from) * sizeof(struct sample_frame);
+	size_t bytes = sizeof(*e) + e->nr_frames * sizeof(struct sample_frame) + walker__machine_size(r->walker);
 
 	if (r->s->bytes + bytes > SNAPSHOT_BYTES_MAX) {
 		ec->lost = LOSS_NO_MEMORY;
@@ -55,20 +41,30 @@ static int keep(struct reading *r, const struct snapshot_thread *thread, struct 
 	if (!ec->event)
 		return -ENOMEM;
 	memcpy(ec->event, e, sizeof(*e));
-	memcpy(ec->event + 1, walker__frames(r->walker) + from, bytes - sizeof(*e));
-	ec->event->nr_frames = (uint16_t)(e->nr_frames - from);
+	memcpy(ec->event + 1, walker__frames(r->walker), bytes - sizeof(*e));
+	ec->size = (uint32_t)bytes;
 	ec->event->time = deadline__now();
 	/* The instruction pointer is that of the native thread, which runs no parked fiber. */
-	ec->event->ip = ec->current && !from ? thread->task.ip : 0;
+	ec->event->ip = ec->current ? thread->task.ip : 0;
 	if (!ec->current)
 		ec->event->gc_phase = 0;
 	r->s->bytes += bytes;
 	return 0;
 }
 
-static int walk(struct reading *r, const struct snapshot_thread *thread, const struct snapshot_ec *ec)
+static int walk(struct reading *r, const struct memory *memory, const struct snapshot_thread *thread,
+		const struct snapshot_ec *ec)
 {
-	return walker__walk(r->walker, r->source->memory, &r->config, ec->e.ec, thread->t.tid);
+	return walker__walk(r->walker, memory, &r->config, ec->e.ec, thread->t.tid);
+}
+
+/* The memory for one copy of stacks that do not change meanwhile. */
+static const struct memory *memory_for_copy(struct reading *r)
+{
+	if (!r->cache)
+		return r->source->memory;
+	page_cache__forget(r->cache);
+	return &r->cache->memory;
 }
 
 /* Which fiber has resumed this one?  The words are the VM's: what cannot be read is not known. */
@@ -85,9 +81,9 @@ static void find_resumer(struct reading *r, struct snapshot_ec *ec)
 	ec->resumed_by = other + s->fiber_ec;
 }
 
-/* Copy the stacks once. */
-static int copy(struct reading *r, struct part *p)
+int reading__copy(struct reading *r, struct part *p)
 {
+	const struct memory *memory = memory_for_copy(r);
 	int err = 0;
 
 	for (uint32_t i = 0; i < p->count && !err; i++) {
@@ -95,15 +91,16 @@ static int copy(struct reading *r, struct part *p)
 
 		drop(r, ec);
 		find_resumer(r, ec);
-		ec->lost = (uint8_t)walk(r, p->thread, ec);
+		ec->lost = (uint8_t)walk(r, memory, p->thread, ec);
+		if (!ec->lost && r->cache && ec->current)
+			reading__unwind(r, p->thread, ec, memory);
 		if (!ec->lost)
-			err = keep(r, p->thread, ec, 0);
+			err = keep(r, p->thread, ec);
 	}
 	return err;
 }
 
-/* Which one of the ECs is the thread's own now?  0 or -errno. */
-static int find_current(struct reading *r, struct part *p)
+int reading__find_current(struct reading *r, struct part *p)
 {
 	uint64_t current;
 	int err = tables__current_ec(r->source->layout, r->source->memory, &p->thread->t, &current);
@@ -113,8 +110,7 @@ static int find_current(struct reading *r, struct part *p)
 	return err;
 }
 
-/* Read the slot again.  -ENOENT: the thread has ended. */
-static int look_at_slot(struct reading *r, struct snapshot_thread *thread)
+int reading__look_at_slot(struct reading *r, struct snapshot_thread *thread)
 {
 	struct rb_debug_ext_thread now;
 	int err = tables__read_thread(r->source->layout, r->source->memory, thread->slot, &now);
@@ -127,7 +123,7 @@ static int look_at_slot(struct reading *r, struct snapshot_thread *thread)
 	return 0;
 }
 
-static void set_proof(struct part *p, enum snapshot_proof proof)
+void part__set_proof(struct part *p, enum snapshot_proof proof)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		p->ecs[i].proof = p->ecs[i].lost ? PROOF_NONE : (uint8_t)proof;
@@ -144,10 +140,10 @@ static int read_frozen(struct reading *r, struct part *p)
 	thread->task.call = thread->task.cpu = -1;
 	if (source->task_of && thread->t.tid && !source->task_of(source->context, thread->t.tid, &thread->task))
 		thread->task.tid = 0;
-	err = find_current(r, p);
-	if (!fatal(err))
-		err = copy(r, p);
-	set_proof(p, source->frozen);
+	err = reading__find_current(r, p);
+	if (!reading__is_fatal(err))
+		err = reading__copy(r, p);
+	part__set_proof(p, source->frozen);
 	return err;
 }
 
@@ -174,22 +170,22 @@ static int try_off_cpu(struct reading *r, struct part *p)
 	thread->task.runs = before;
 	if (!thread->task.off_cpu && (r->own.cpu < 0 || thread->task.cpu != r->own.cpu))
 		return 0;
-	err = look_at_slot(r, thread);
+	err = reading__look_at_slot(r, thread);
 	if (err)
 		return err;
 	/* The thread goes on in another native thread. */
 	if (tasks__tid(r->source->tasks, thread->t.tid) != tid)
 		return 0;
-	err = find_current(r, p);
-	if (!fatal(err))
-		err = copy(r, p);
-	if (fatal(err))
+	err = reading__find_current(r, p);
+	if (!reading__is_fatal(err))
+		err = reading__copy(r, p);
+	if (reading__is_fatal(err))
 		return err;
 	if (tasks__runs(tasks, tid, &after) || before != after) {
 		r->s->retried++;
 		return 0;
 	}
-	set_proof(p, PROOF_OFF_CPU);
+	part__set_proof(p, PROOF_OFF_CPU);
 	return 1;
 }
 
@@ -224,7 +220,7 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 	drop(r, ec);
 	find_resumer(r, ec);
 	for (int i = 0; i < COPIES_MAX; i++) {
-		int reason = walk(r, thread, ec);
+		int reason = walk(r, r->source->memory, thread, ec);
 		uint32_t same;
 
 		if (reason) {
@@ -242,7 +238,7 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 		} else {
 			equal = 1;
 			drop(r, ec);
-			err = keep(r, thread, ec, 0);
+			err = keep(r, thread, ec);
 			if (err || ec->lost)
 				return err;
 			cfp = walker__cfp(r->walker);
@@ -263,6 +259,7 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 	memmove(ec->event + 1, (const struct sample_frame *)(ec->event + 1) + ec->changing,
 		common * sizeof(struct sample_frame));
 	r->s->bytes -= ec->changing * sizeof(struct sample_frame);
+	ec->size -= ec->changing * (uint32_t)sizeof(struct sample_frame);
 	ec->event->nr_frames = (uint16_t)common;
 	ec->event->ip = 0;
 	ec->lost = 0;
@@ -285,24 +282,24 @@ static int try_wait(struct reading *r, struct part *p)
 
 	if (!waits(&thread->t))
 		return 0;
-	err = find_current(r, p);
-	if (!fatal(err))
-		err = copy(r, p);
+	err = reading__find_current(r, p);
+	if (!reading__is_fatal(err))
+		err = reading__copy(r, p);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (!fatal(err))
-		err = look_at_slot(r, thread);
+	if (!reading__is_fatal(err))
+		err = reading__look_at_slot(r, thread);
 	if (err)
 		return err;
 	if (!waits(&thread->t) || thread->t.state_seq != seq)
 		return 0;
-	set_proof(p, PROOF_WAIT);
+	part__set_proof(p, PROOF_WAIT);
 	return 1;
 }
 
 /* Where it cannot be proven that the thread does not run. */
 static int read_running(struct reading *r, struct part *p)
 {
-	int err = look_at_slot(r, p->thread);
+	int err = reading__look_at_slot(r, p->thread);
 	pid_t tid;
 
 	if (err)
@@ -320,8 +317,8 @@ static int read_running(struct reading *r, struct part *p)
 		if (err)
 			return err;
 	}
-	err = find_current(r, p);
-	for (uint32_t i = 0; i < p->count && !fatal(err); i++)
+	err = reading__find_current(r, p);
+	for (uint32_t i = 0; i < p->count && !reading__is_fatal(err); i++)
 		err = read_equal(r, p->thread, &p->ecs[i]);
 	return err;
 }
@@ -354,20 +351,25 @@ static int give_up(struct reading *r, struct part *p, int err)
 /* 1: done, 0: to be tried again where the thread is, or -errno. */
 static int read_part(struct reading *r, struct part *p, bool last)
 {
-	int err;
+	int err, stopped;
 
 	if (r->source->frozen) {
 		err = read_frozen(r, p);
-		return fatal(err) ? err : give_up(r, p, err);
+		return reading__is_fatal(err) ? err : give_up(r, p, err);
 	}
 	err = try_off_cpu(r, p);
-	if (err == 1 || fatal(err) || err == -ENOENT)
+	if (reading__is_fatal(err) || err == -ENOENT)
+		return err;
+	stopped = reading__stop_for_native(r, p, err == 1);
+	if (stopped)
+		return stopped;
+	if (err == 1)
 		return err;
 	/* -EAGAIN: the thread lost its CPU while it wrote its slot. */
 	if ((!err || err == -EAGAIN) && !last && !p->thread->task.realtime)
 		return 0;
 	err = read_running(r, p);
-	return fatal(err) || err == -ENOENT ? err : give_up(r, p, err);
+	return reading__is_fatal(err) || err == -ENOENT ? err : give_up(r, p, err);
 }
 
 static struct part part_of(struct reading *r, struct snapshot_thread *thread, uint32_t begin)
@@ -491,7 +493,7 @@ static int by_current(const void *a, const void *b)
 }
 
 /* Leave out threads that have ended meanwhile, and count. */
-static void settle(struct snapshot *s)
+static void settle(struct snapshot *s, bool native)
 {
 	uint32_t kept = 0;
 
@@ -505,6 +507,8 @@ static void settle(struct snapshot *s)
 		 * read, that is counted below. */
 		if (thread->ec_count && !s->ecs[thread->first_ec].current && !s->ecs[thread->first_ec].lost)
 			s->left_out++;
+		if (native && thread->ec_count && s->ecs[thread->first_ec].current)
+			snapshot_ec__settle_native(thread, &s->ecs[thread->first_ec]);
 		for (uint32_t k = 0; k < thread->ec_count; k++) {
 			s->torn += s->ecs[thread->first_ec + k].torn;
 			s->lost += s->ecs[thread->first_ec + k].lost != 0;
@@ -518,7 +522,7 @@ int snapshot__take(struct snapshot *s, const struct snapshot_source *source)
 {
 	struct reading r = { .s = s, .source = source, .own = OWN_CPU_INIT };
 	struct tables tables = { 0 };
-	bool again = true;
+	bool again = true, native = source->native && source->native->mapping_count;
 	size_t size;
 	int err;
 
@@ -535,8 +539,12 @@ int snapshot__take(struct snapshot *s, const struct snapshot_source *source)
 		return err;
 	layout__config(source->layout, &r.config);
 	r.walker = walker__new();
-	if (!r.walker)
-		return -ENOMEM;
+	r.cache = native ? page_cache__new(source->memory) : NULL;
+	if (!r.walker || (native && !r.cache)) {
+		err = -ENOMEM;
+		goto cleanup;
+	}
+	walker__want_kinds(r.walker, native);
 	err = tables__read(&tables, source->layout, source->memory);
 	if (!err)
 		err = arrange(s, &tables);
@@ -546,9 +554,13 @@ int snapshot__take(struct snapshot *s, const struct snapshot_source *source)
 	own_cpu__leave(&r.own);
 	s->ended = deadline__now();
 	if (!err)
-		settle(s);
+		settle(s, native);
 	tables__free(&tables);
+	stop_later__poll(&r.later);
+	stop_later__free(&r.later);
+cleanup:
 	walker__free(r.walker);
+	free(r.cache);
 	return err;
 }
 

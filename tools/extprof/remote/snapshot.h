@@ -38,8 +38,24 @@ enum snapshot_proof {
 #define SNAPSHOT_COPIES 4
 /* Tries for one thread. */
 #define SNAPSHOT_TRIES 8
+/* Threads are stopped one by one for their native stacks for so long together, ns. */
+#define SNAPSHOT_STOPS_MAX 2000000000ull
 /* Bytes of stacks that are kept: a hostile process can claim 2^30 frames. */
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
+
+/* Why the current stack of a thread has no native functions. */
+enum snapshot_native {
+	NATIVE_HAS = 0,			/* it has them, or they were not asked for */
+	NATIVE_MOVED,			/* the thread ran while it was read, or the stack is not of one moment */
+	NATIVE_NO_THREAD,		/* it has no native thread now */
+	NATIVE_REFUSED,			/* it runs, and may not be stopped */
+	NATIVE_TRACED,			/* it runs, and a debugger has it */
+	NATIVE_NOT_STOPPED,		/* it does not stop in time, in an uninterruptible wait */
+	NATIVE_NOT_RESTARTED,		/* it waits in a call that a stop would end */
+	NATIVE_CHANGED,			/* code was mapped since the mappings were looked at */
+	NATIVE_NO_TIME,			/* other threads have taken SNAPSHOT_STOPS_MAX */
+	NATIVE_REASONS
+};
 
 struct snapshot_ec {
 	struct rb_debug_ext_ec e;
@@ -51,7 +67,9 @@ struct snapshot_ec {
 	uint8_t tries;
 	bool torn;			/* it changed during each try: the frames are those that all copies had */
 	uint32_t changing;		/* if torn: innermost frames of the last copy that are not kept */
-	struct sample_event *event;	/* with event->nr_frames frames behind it; NULL if and only if lost */
+	struct sample_event *event;	/* with what belongs to it behind it, see sample.h; NULL if and only if lost */
+	uint32_t size;			/* of that, bytes */
+	uint8_t native;			/* enum snapshot_native, of the current one */
 };
 
 /* The state of the mutex that a thread waits for; see locks.h. */
@@ -78,6 +96,8 @@ struct snapshot {
 	uint32_t lost;				/* ECs without a stack, for another reason */
 	uint32_t left_out;			/* threads and ECs beyond the bounds */
 	uint32_t retried;			/* tries that were given up since the thread had run */
+	uint32_t stops;				/* threads that were stopped one by one */
+	uint64_t stopped, longest_stop;		/* all of that, and of one thread, ns */
 };
 
 /* The process or core file that a snapshot is taken of. */
@@ -89,6 +109,11 @@ struct snapshot_source {
 	/* The state of a native thread of what is frozen; NULL: ask `tasks`, or nobody.  `tid` as in the process. */
 	bool (*task_of)(void *context, uint32_t tid, struct task *task);
 	void *context;
+	/*
+	 * NULL: native functions are not wanted.  A thread whose registers the kernel does not tell is stopped by itself for the
+	 * read: by the calling thread, whose end lets go of a thread that has not stopped in time.
+	 */
+	const struct unwind_view *native;
 };
 
 /*
@@ -100,6 +125,12 @@ struct snapshot_source {
  */
 int snapshot__take(struct snapshot *s, const struct snapshot_source *source);
 void snapshot__free(struct snapshot *s);
+
+/* NULL: the event has no native functions. */
+static inline const struct sample_machine *snapshot_ec__machine(const struct snapshot_ec *ec)
+{
+	return ec->event ? sample__machine(ec->event) : NULL;
+}
 
 /*
  * The same for one thread, for a reader that samples: the stack of what it runs now.  *thread has `slot` set.

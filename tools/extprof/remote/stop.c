@@ -43,6 +43,9 @@ void task__set_registers(struct task *task, const void *registers)
 	task->call = -1;
 #if defined(__x86_64__)
 	task->ip = r->rip;
+	task->sp = r->rsp;
+	task->bp = r->rbp;
+	task->has_bp = true;
 	/* -1: it did not come by a system call. */
 	if ((int64_t)r->orig_rax >= 0) {
 		const uint64_t args[6] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };

@@ -59,7 +59,7 @@ void stop_later__free(struct stop_later *l);
  * namespace. */
 bool stop__task(const struct stop *s, uint32_t tid, struct task *task);
 
-/* Read the system call from the registers: fills call, args and ip of *task.  `regs` is a struct user_regs_struct of
+/* Read the system call from the registers: fills call, args, ip, sp and bp of *task.  `regs` is a struct user_regs_struct of
  * this machine. */
 void task__set_registers(struct task *task, const void *regs);
 

@@ -143,9 +143,11 @@ static void parse_call(const char *text, struct task *task)
 		task->call = call;
 		memcpy(task->args, a, sizeof(task->args));
 		task->ip = ip;
+		task->sp = sp;
 	} else if (sscanf(text, "-1 %" SCNx64 " %" SCNx64, &sp, &ip) == 2) {
 		task->off_cpu = true;
 		task->ip = ip;
+		task->sp = sp;
 	}
 }
 

@@ -3,10 +3,13 @@
 #ifndef EXTPROF_WALKER_H
 #define EXTPROF_WALKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "process/memory.h"
+#include "remote/task.h"
 #include "wire/sample.h"
+#include "wire/unwind.h"
 
 /* One copy of a stack.  About 270 KiB. */
 struct walker;
@@ -24,6 +27,29 @@ void walker__free(struct walker *w);
  */
 int walker__walk(struct walker *w, const struct memory *memory, const struct target_config *config,
 		 uint64_t ec, uint32_t tid);
+
+/* The rules and mappings by which native stacks of one process are followed: see wire/unwind.h. */
+struct unwind_view {
+	struct unwind_row *rows;
+	struct unwind_mapping *mappings;	/* by address */
+	uint32_t row_count, mapping_count;
+	uint32_t vm;		/* sample_event::vm of samples with native functions */
+	uint64_t hash;		/* native_work__hash() of these mappings; 0: they do not change */
+};
+
+/* The kinds of frames are wanted, too: native functions are joined by them. */
+void walker__want_kinds(struct walker *w, bool want);
+
+/*
+ * Follow the native stack from the registers of the task, which runs the EC of the last copy, and put it behind the
+ * frames of that copy as a struct sample_machine.  Reads of memory are bounded in number, and their time to
+ * WALKER_UNWIND_TIME.
+ */
+#define WALKER_UNWIND_TIME 100000000ull
+void walker__unwind(struct walker *w, const struct memory *memory, const struct target_config *config,
+		    const struct task *task, const struct unwind_view *view);
+/* Bytes behind the frames of the last copy; 0: it has no native functions. */
+uint32_t walker__machine_size(const struct walker *w);
 
 /* The event of the last copy, with event.nr_frames frames behind it.  The caller may set its ip, time and ids. */
 struct sample_event *walker__event(struct walker *w);

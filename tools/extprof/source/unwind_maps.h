@@ -18,7 +18,8 @@ struct unwind_maps {
 	struct unwind_seen (*seen)(const struct unwind_maps *maps, uint32_t vm);
 	/* No sample of the VM comes any more. */
 	void (*forget)(const struct unwind_maps *maps, uint32_t vm);
-	int processes, changes;		/* for these */
+	int processes, changes;		/* for these, of BPF ... */
+	void *context;			/* ... or of another reader */
 	const volatile uint64_t *unnoted;	/* the same */
 };
 
