@@ -390,9 +390,6 @@ struct extprof_recording_options {
 	 */
 	const char *triggers;
 	uint64_t around;	/* ns; 0: 10 s.  Of the files that are kept the `keep` newest stay; 0: 100 */
-	/* A name of what was deployed, up to 128 bytes: each process has it as the attribute deployment.name.  NULL: what
-	 * the process says in OTEL_RESOURCE_ATTRIBUTES. */
-	const char *deployment;
 };
 
 #define EXTPROF_RATE_MAX 100000u
@@ -991,6 +988,9 @@ struct extprof_dump_options {
 	bool source;		/* read the text of each innermost line, too */
 	const int *interrupt_fd; /* the caller's descriptor; while it is readable reads are given up.  It is looked up when
 				 * the dump is opened.  NULL, or -1 in it: none */
+	bool native;		/* native functions among the Ruby frames.  A thread that runs is stopped by itself for its read,
+				 * with ptrace(2), and so can be one that waits.  Not of a core file */
+	char reserved[7];	/* 0 */
 };
 
 /* Values are those of the debugging interface.  They are only appended. */
@@ -1071,6 +1071,7 @@ struct extprof_dump_fiber {
 	const struct extprof_label *const *labels;	/* the outermost one first, each key once */
 	size_t label_count;
 	const char *labels_lost;	/* why some of them are not known; NULL: all are */
+	const char *native_lost;	/* why it has no native functions; NULL: it has, is parked, or they were not asked for */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -1124,13 +1125,15 @@ struct extprof_dump_result {
 	size_t newer_count;
 	const char *interface;		/* "1.1": version of the debugging interface that the process has */
 	uint64_t core_missing;		/* bytes that the core file lacks at its end, by its own headers */
+	uint64_t longest_stop;		/* of a thread that was stopped by itself, ns */
+	uint32_t stops;			/* threads that were stopped by themselves, each time counted */
 };
 
 /* Find the ruby in the process or in the core file, within 10 s.  On failure *dump is NULL. */
 EXTPROF_API int extprof_dump_open(struct extprof_dump **dump, const struct extprof_dump_options *options,
 				  struct extprof_error *error);
 /*
- * Read all threads now, within 10 s.  *result is valid until the next call.  A result with torn or lost stacks is a
+ * Read all threads now, within 10 s, and 9 s more with native functions.  *result is valid until the next call.  A result with torn or lost stacks is a
  * result: 0.  The CPU affinity of the calling thread is changed for a moment and set back.
  */
 EXTPROF_API int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_result **result,

@@ -84,7 +84,7 @@ TEST(dump_text_keeps_apart_what_differs)
 {
 	static const struct extprof_label label = { "job", "1" }, *const labels[] = { &label };
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		set_up();
 		result.thread_count = 3;
 		if (i == 0)
@@ -97,6 +97,8 @@ TEST(dump_text_keeps_apart_what_differs)
 			fibers[1].torn = true;
 		else if (i == 4)
 			stacks[1].count = 1;
+		else if (i == 5)
+			fibers[1].native_lost = "the thread moved while it was read";
 		else
 			threads[1].ractor = 2;
 		CHECK(strstr(write_text(false), "thread \"a\"") && strstr(text, "thread \"b\""));
@@ -122,6 +124,27 @@ TEST(dump_text_names_deadlocks_in_its_second_line)
 	CHECK(strstr(write_text(false), "a mutex that \"b\" had when the wait began (tid 102)"));
 	threads[1].wait_owner = EXTPROF_OWNER_NOBODY;
 	CHECK(strstr(write_text(false), "a mutex that nobody has at this moment"));
+	free(text);
+	text = NULL;
+}
+
+/* The file of a native function, and why there are none. */
+TEST(dump_text_has_native_functions)
+{
+	static const struct extprof_frame read = {
+		.name = "read_token", .path = "", .kind = EXTPROF_FRAME_NATIVE, .module = "/usr/lib/parser.so", .address = 7,
+	}, libc = { .name = "[libc.so.6]", .path = "", .kind = EXTPROF_FRAME_NATIVE, .module = "/lib/libc.so.6" };
+	static const struct extprof_frame *const frames[] = { &read, &libc };
+
+	set_up();
+	result.thread_count = 2;
+	result.stops = 2;
+	result.longest_stop = 120000;
+	stacks[0] = (struct extprof_stack){ .frames = frames, .count = 2 };
+	fibers[1].native_lost = "the thread moved while it was read";
+	CHECK(strstr(write_text(false), "    [libc.so.6]\n    read_token  parser.so\n\n"));
+	CHECK(strstr(text, "    [native functions left out: the thread moved while it was read]\n    Thread::Queue#pop\n"));
+	CHECK(strstr(text, "read in 0.0 ms, 2 threads stopped for 0.12 ms at most\n"));
 	free(text);
 	text = NULL;
 }

@@ -28,7 +28,8 @@ static bool is_alone(const struct extprof_dump_fiber *f)
 static bool same_fiber(const struct extprof_dump_fiber *a, const struct extprof_dump_fiber *b, bool again)
 {
 	return a->root == b->root && a->current == b->current && a->created == b->created &&
-	       a->nonblocking == b->nonblocking && same_text(a->lost, b->lost) && (!again || a->moved == b->moved) &&
+	       a->nonblocking == b->nonblocking && same_text(a->lost, b->lost) &&
+	       same_text(a->native_lost, b->native_lost) && (!again || a->moved == b->moved) &&
 	       same_stack(a, b);
 }
 

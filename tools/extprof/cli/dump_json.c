@@ -15,9 +15,10 @@ static json_t *frame_of(const struct extprof_frame *f)
 	};
 	const char *kind = (unsigned int)f->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[f->kind] : NULL;
 
-	return json_pack("{s:s, s:s*, s:o*, s:o*, s:s}", "name", f->name, "path", f->path[0] ? f->path : NULL,
+	return json_pack("{s:s, s:s*, s:o*, s:o*, s:s, s:s*, s:o*}", "name", f->name, "path", f->path[0] ? f->path : NULL,
 			 "line", f->line ? json_integer(f->line) : NULL, "approximate",
-			 f->approximate ? json_true() : NULL, "kind", kind ? kind : "other");
+			 f->approximate ? json_true() : NULL, "kind", kind ? kind : "other", "module", f->module[0] ? f->module : NULL,
+			 "address", f->address ? json_integer((json_int_t)f->address) : NULL);
 }
 
 /* Power of two. */
@@ -119,13 +120,14 @@ static int write_fiber(struct writer *w, const struct extprof_dump_thread *t, co
 
 	if (!first)
 		putc(',', w->to);
-	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b, s:o*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
+	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b, s:o*, s:s*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
 			   "state", fiber_state(t, f), "proof",
 			   proofs[f->proof], "torn", f->torn, "lost", f->lost, "left_out", (json_int_t)f->left_out,
 			   "moved", again ? json_boolean(f->moved) : NULL, "source", f->source, "resumed_by",
 			   f->resumed_by ? json_integer((json_int_t)f->resumed_by) : NULL, "resumes",
 			   f->resumes ? json_integer((json_int_t)f->resumes) : NULL, "nonblocking", f->nonblocking,
-			   "labels", labels_of(f), "labels_lost", f->labels_lost);
+			   "labels", labels_of(f), "labels_lost", f->labels_lost,
+			   "native_lost", f->native_lost);
 	err = begin(object, "frames", w->to);
 	/* Innermost first, as in a backtrace of Ruby's. */
 	for (size_t i = f->created ? 0 : f->stack->count; i-- > 0 && !err;)
@@ -214,14 +216,16 @@ int dump_json__write(const struct extprof_dump_result *r, bool again, FILE *to)
 			return -ENOMEM;
 		}
 	}
-	object = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o*, s:I, s:o*, s:I, s:I, s:I, s:I, s:o, s:o*}", "pid", (int)r->pid,
+	object = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o*, s:I, s:o*, s:I, s:I, s:I, s:I, s:o, s:o*, s:o*, s:o*}", "pid", (int)r->pid,
 			   "command", r->command, "interface", r->interface, "ruby_version", r->ruby_version, "ruby_description",
 			   r->ruby_description, "time_ns", r->time ? json_integer((json_int_t)r->time) : NULL,
 			   "duration_ns", (json_int_t)r->duration, "stopped_ns",
 			   r->stopped ? json_integer((json_int_t)r->stopped) : NULL, "torn", (json_int_t)r->torn,
 			   "lost", (json_int_t)r->lost, "left_out", (json_int_t)r->left_out, "retried",
 			   (json_int_t)r->retried, "newer_files", newer, "core_missing_bytes",
-			   r->core_missing ? json_integer((json_int_t)r->core_missing) : NULL);
+			   r->core_missing ? json_integer((json_int_t)r->core_missing) : NULL, "thread_stops",
+			   r->stops ? json_integer(r->stops) : NULL, "longest_thread_stop_ns",
+			   r->stops ? json_integer((json_int_t)r->longest_stop) : NULL);
 	err = begin(object, "threads", to);
 	for (size_t i = 0; i < r->thread_count && !err; i++)
 		err = write_thread(w, r->threads[i], again, !i);

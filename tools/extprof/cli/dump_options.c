@@ -20,6 +20,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		FAIL("--reader: a dump is read by nonblocking or stop, not by %s", reader);
 	if (core && (reader || again))
 		FAIL("a core file does not change: leave %s out", reader ? "--reader" : "--interval");
+	if (core && o->recording.native)
+		FAIL("the native functions of a core file are not read: leave --native out");
 	if (options__number(o, OPTION_COUNT, 1) > 1 && !again)
 		FAIL("how often? --count %s needs --interval TIME", o->values[OPTION_COUNT].text);
 	return 0;
@@ -59,7 +61,7 @@ const struct command_line command_line_dump = {
 		"-s, -a, --name, --user and --cgroup choose among the processes that are there at the start.\n"
 		"\n"
 		"The program is not stopped, unless --reader stop is given: then all threads are stopped for about a "
-		"millisecond.  No BPF is used: the user of the program may dump it, as far as "
+		"millisecond.  --native stops threads that run, one by one.  No BPF is used: the user of the program may dump it, as far as "
 		"/proc/sys/kernel/yama/ptrace_scope allows, and so may CAP_SYS_PTRACE.\n"
 		"\n"
 		"Exit status: 0; 64 usage, 65 not a ruby, 66 no such process, 69 a ruby without the interface, "

@@ -197,6 +197,10 @@ static void write_frame(const struct extprof_frame *f, FILE *to)
 		fprintf(to, "  %s", f->path);
 		if (f->line)
 			fprintf(to, ":%s%d", f->approximate ? "~" : "", f->line);
+	} else if (f->kind == EXTPROF_FRAME_NATIVE && f->module[0] && f->name[0] != '[') {
+		const char *slash = strrchr(f->module, '/');
+
+		fprintf(to, "  %s", slash ? slash + 1 : f->module);
 	}
 	fprintf(to, "\n");
 }
@@ -219,6 +223,8 @@ static void write_stack(const struct extprof_dump_fiber *f, FILE *to)
 
 	if (f->created)
 		return;
+	if (f->native_lost)
+		fprintf(to, "    [native functions left out: %s]\n", f->native_lost);
 	for (size_t i = f->stack->count; i-- > 0;) {
 		const struct extprof_frame *frame = f->stack->frames[i];
 
@@ -355,6 +361,9 @@ static void write_head(const struct extprof_dump_result *r, FILE *to)
 	fprintf(to, "read in %.1f ms", (double)r->duration / 1e6);
 	if (r->stopped)
 		fprintf(to, ", stopped for %.2f ms", (double)r->stopped / 1e6);
+	if (r->stops)
+		fprintf(to, ", %u %s stopped for %.2f ms%s", r->stops, r->stops == 1 ? "thread" : "threads",
+			(double)r->longest_stop / 1e6, r->stops == 1 ? "" : " at most");
 	fprintf(to, "\n");
 }
 

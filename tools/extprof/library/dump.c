@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/deadline.h"
+#include "library/dump_native.h"
 #include "library/dump_result.h"
 #include "library/error.h"
 #include "parser/helper.h"
@@ -36,6 +37,7 @@ struct extprof_dump {
 	struct symbol_table table;
 	struct deadline deadline;
 	int interrupt_fd;		/* -1: none */
+	struct dump_native *native;	/* NULL: native functions are not wanted */
 	struct dump_result *result;
 };
 
@@ -123,6 +125,18 @@ static int open_core(struct extprof_dump *dump, struct diag *d)
 	return err;
 }
 
+/* Where native stacks can be followed. */
+static int check_native(const struct extprof_dump_options *o, struct extprof_error *error)
+{
+	if (o->native && o->core)
+		return error__set(error, DIAG_USAGE, EINVAL, "native functions of a core file are not read");
+#if !defined(__x86_64__)
+	if (o->native)
+		return error__set(error, DIAG_USAGE, EINVAL, "--native needs x86-64");
+#endif
+	return 0;
+}
+
 int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_options *options,
 		      struct extprof_error *error)
 {
@@ -142,12 +156,17 @@ int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_op
 		err = error__set(error, DIAG_USAGE, EINVAL, "one process or one core file is to be dumped");
 		goto cleanup;
 	}
+	err = check_native(&dump->options, error);
+	if (err)
+		goto cleanup;
 	deadline__start(&dump->deadline, dump->interrupt_fd, deadline__now() + OPEN_TIMEOUT);
 	err = dump->options.core ? open_core(dump, &d) : open_process(dump, &d);
 	if (!err) {
 		vm__set_deadline(dump->vm, &dump->deadline);
-		dump->result = dump_result__new(dump->vm, &dump->table, dump->options.source);
-		if (!dump->result)
+		if (dump->options.native)
+			err = dump_native__open(&dump->native, dump->target.pid, dump->vm, dump->interrupt_fd);
+		dump->result = dump_result__new(dump->vm, &dump->table, dump->options.source, dump->native);
+		if (err || !dump->result)
 			err = diag__set(&d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	}
 	error__from(error, err, &d);
@@ -194,11 +213,13 @@ static int take_from(struct taking *t, const struct snapshot_source *source)
 	return err ? err : locks__read(&t->snapshot, source);
 }
 
-static void take(struct taking *t)
+static void *take(void *context)
 {
+	struct taking *t = context;
 	struct extprof_dump *dump = t->dump;
 	struct snapshot_source source = {
 		.layout = &dump->vm->layout, .memory = &dump->vm->memory, .tasks = &dump->tasks,
+		.native = dump->native ? &dump->native->view : NULL,
 	};
 
 	if (dump->core) {
@@ -207,6 +228,7 @@ static void take(struct taking *t)
 		source.context = dump->core;
 	}
 	t->err = take_from(t, &source);
+	return NULL;
 }
 
 static void *take_stopped(void *context)
@@ -217,7 +239,7 @@ static void *take_stopped(void *context)
 	struct stop stop;
 	struct snapshot_source source = {
 		.layout = &dump->vm->layout, .tasks = &dump->tasks, .frozen = PROOF_STOPPED,
-		.task_of = stopped_task, .context = &stop,
+		.task_of = stopped_task, .context = &stop, .native = dump->native ? &dump->native->view : NULL,
 	};
 
 	if (!cache) {
@@ -235,7 +257,7 @@ static void *take_stopped(void *context)
 }
 
 /* When that thread ends, the kernel lets go of whatever it has stopped. */
-static int take_in_thread(struct taking *t)
+static void take_in_thread(struct taking *t, void *(*taker)(void *taking))
 {
 	sigset_t all, before;
 	pthread_t thread;
@@ -243,12 +265,13 @@ static int take_in_thread(struct taking *t)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&thread, NULL, take_stopped, t);
+	err = pthread_create(&thread, NULL, taker, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err)
-		return diag__set(&t->d, DIAG_INTERNAL, err, "cannot start a thread: %s", strerror(err));
+	if (err) {
+		t->err = diag__set(&t->d, DIAG_INTERNAL, err, "cannot start a thread: %s", strerror(err));
+		return;
+	}
 	pthread_join(thread, NULL);
-	return t->err;
 }
 
 int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_result **result,
@@ -259,6 +282,8 @@ int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_resul
 	int err;
 
 	*result = NULL;
+	if (dump->native)
+		dump_native__look(dump->native);
 	deadline__start(&dump->deadline, dump->interrupt_fd, deadline__now() + TAKE_TIMEOUT);
 	if (dump->core) {
 		facts.core_pid = core__pid(dump->core);
@@ -272,9 +297,12 @@ int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_resul
 		facts.time = real_time();
 	}
 	if (dump->options.stop)
-		err = take_in_thread(&t);
+		take_in_thread(&t, take_stopped);
+	else if (dump->native)
+		take_in_thread(&t, take);
 	else
-		take(&t), err = t.err;
+		take(&t);
+	err = t.err;
 	if (err) {
 		if (!t.d.code)
 			err = read_failed(dump, err, &t.d);
@@ -295,6 +323,7 @@ void extprof_dump_close(struct extprof_dump *dump)
 	if (!dump)
 		return;
 	dump_result__free(dump->result);
+	dump_native__free(dump->native);
 	vm__close(dump->vm);
 	tasks__close(&dump->tasks);
 	target__close(&dump->target);

@@ -40,6 +40,7 @@ struct dump_result {
 	struct frame_table frames;
 	struct strings texts;		/* that are composed */
 	struct resolver resolver;
+	struct dump_native *native;
 	bool source;
 	struct source_files files;
 	bool any_before;
@@ -67,7 +68,7 @@ static struct vm *vm_of(void *context, const struct sample_event *e, uint32_t *r
 	return r->vm;
 }
 
-struct dump_result *dump_result__new(struct vm *vm, struct symbol_table *table, bool source)
+struct dump_result *dump_result__new(struct vm *vm, struct symbol_table *table, bool source, struct dump_native *native)
 {
 	struct dump_result *r = calloc(1, sizeof(*r));
 
@@ -76,6 +77,7 @@ struct dump_result *dump_result__new(struct vm *vm, struct symbol_table *table, 
 	r->vm = vm;
 	r->table = table;
 	r->source = source;
+	r->native = native;
 	r->threads.parts = &r->parts;
 	r->threads.memory = &vm->memory;
 	r->resolver.frames = &r->frames;
@@ -166,8 +168,8 @@ static int resolve(struct dump_result *r, const struct snapshot_ec *ec, struct e
 	}
 	/* A torn stack may have nothing left but the mark. */
 	if (!ec->torn || ec->event->nr_frames > 1) {
-		err = resolve__stack(&r->resolver, ec->event, sizeof(*ec->event) +
-				     ec->event->nr_frames * sizeof(struct sample_frame), count);
+		r->resolver.native = r->native && snapshot_ec__machine(ec) ? &r->native->frames : NULL;
+		err = resolve__stack(&r->resolver, ec->event, ec->size, count);
 		if (err)
 			return err;
 	}
@@ -221,6 +223,7 @@ static const struct extprof_frame *shared_frame(struct dump_result *r, uint32_t 
 		return r->shared[number];
 	f = dump_parts__new(&r->parts, 1, sizeof(*f));
 	if (!f || frame_names__take(&r->frames, frame, r->table) ||
+	    (r->native && native_frames__take(&r->native->frames, &r->frames, frame)) ||
 	    frame__show(f, frame_table__get(&r->frames, frame), &r->texts))
 		return NULL;
 	if (array__reserve(&r->shared, r->shared_count, 1, &r->shared_room, UINT32_MAX, sizeof(*r->shared)) ||
@@ -237,6 +240,8 @@ static int name_frames(struct dump_result *r, struct extprof_dump_fiber *fiber, 
 
 	if (!path || !stack)
 		return -ENOMEM;
+	if (r->native)
+		dump_native__read_names(r->native);
 	for (uint32_t i = 0; i < count; i++) {
 		path[i] = shared_frame(r, r->resolver.stack[i]);
 		if (!path[i])
@@ -259,6 +264,7 @@ static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, stru
 	fiber->proof = ec->proof;
 	fiber->torn = ec->torn;
 	fiber->changing = ec->changing;
+	fiber->native_lost = dump_native__reason(ec->native);
 	if (!ec->lost && !ec->torn &&
 	    dump_labels__build(&r->parts, &r->vm->symbols, (uint32_t)ec->event->label, fiber))
 		return -ENOMEM;
@@ -417,6 +423,8 @@ const struct extprof_dump_result *dump_result__build(struct dump_result *r, cons
 	result->lost = s->lost;
 	result->left_out = s->left_out;
 	result->retried = s->retried;
+	result->stops = s->stops;
+	result->longest_stop = s->longest_stop;
 	text__add_clean(&version, section->ruby_version, strlen(section->ruby_version), 64);
 	text__add_clean(&description, s->section.ruby_description,
 			strnlen(s->section.ruby_description, sizeof(s->section.ruby_description)), 256);

@@ -4,6 +4,7 @@
 #define EXTPROF_DUMP_RESULT_H
 
 #include "extprof.h"
+#include "library/dump_native.h"
 #include "remote/snapshot.h"
 #include "ruby/vm.h"
 
@@ -21,8 +22,11 @@ struct dump_facts {
 /* Builds one result after the other, and compares each with the one before. */
 struct dump_result;
 
-/* The VM and the table live as long as the result.  `source`: read innermost lines.  NULL: out of memory. */
-struct dump_result *dump_result__new(struct vm *vm, struct symbol_table *table, bool source);
+/*
+ * The VM, the table and `native` (NULL: without native functions) live as long as the result.  `source`: read innermost lines.
+ * NULL: out of memory.
+ */
+struct dump_result *dump_result__new(struct vm *vm, struct symbol_table *table, bool source, struct dump_native *native);
 /* Valid until the next call.  NULL: out of memory. */
 const struct extprof_dump_result *dump_result__build(struct dump_result *r, const struct snapshot *s,
 						     const struct dump_facts *facts);

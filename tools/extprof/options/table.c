@@ -71,8 +71,8 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "of the modes that were recorded only these: %s, or several with commas between (default: all)" },
 	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT,
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
-		.help = "only samples that match KEY=PATTERN: process, cgroup, commit, thread, method, file, state, label:KEY or "
-		"resource:KEY, with *, ? and [...]; several have to match all" },
+		.help = "only samples that match KEY=PATTERN: process, cgroup, thread, method, file, state or label:KEY, with *, ? and "
+		"[...]; several have to match all" },
 	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
 		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples from then on: 10, 2m, 02:50",
 		.help = "only samples from so long after the begin of a recording: 10, 500ms, 2m; or before its end: -1h; or from a "
@@ -154,9 +154,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "which waits of the modes wall, offcpu and gvl are samples: each, or as many as the rate says (rate), "
 		"where a short one stands for others (default: rate for wall alone and with daemon, else each)" },
 
-	[OPTION_NATIVE] = { "native", "n", .group = OPTION_SHOW, .commands = DAEMON | R | T, FIELD(native),
-		.brief = "also functions of C extensions and libraries",
-		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF" },
+	[OPTION_NATIVE] = { "native", "n", .group = OPTION_SHOW, .commands = DAEMON | R | T | D, .brief_in = D,
+		FIELD(native), .brief = "also functions of C extensions and libraries",
+		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF, but "
+		"for dump" },
 	[OPTION_KERNEL] = { "kernel", .group = OPTION_SHOW, .commands = DAEMON | R | T, FIELD(kernel),
 		.brief = "also the functions of the kernel",
 		.help = "also show the functions of the kernel that a sample was taken in, below the method; needs eBPF" },
@@ -258,10 +259,6 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(sources),
 		.brief = "keep the source files in the recording",
 		.help = "with -o FILE.extprof: also write the source files that are seen into the recording" },
-	[OPTION_DEPLOYMENT] = { "deploy", "", "NAME", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R, FIELD(deployment),
-		.brief = "a name of what is deployed, for report --trend",
-		.help = "the processes have NAME as their deployment.name: `extprof report` shows it, and chooses by --filter "
-		"resource:deployment.name=NAME.  Their commit needs no option" },
 	[OPTION_ROTATE] = { "rotate", "", "SPAN", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(rotate),
 		.brief = "a new file of the recording: 1h, 100MB",
 		.help = "go on in another file when the recording's has so much time (s, ms, m, h: 1h) or bytes (KB, MB, GB, TB of "

@@ -39,7 +39,7 @@ enum snapshot_proof {
 /* Tries for one thread. */
 #define SNAPSHOT_TRIES 8
 /* Threads are stopped one by one for their native stacks for so long together, ns. */
-#define SNAPSHOT_STOPS_MAX 2000000000ull
+#define SNAPSHOT_STOPS_MAX 5000000000ull
 /* Bytes of stacks that are kept: a hostile process can claim 2^30 frames. */
 #define SNAPSHOT_BYTES_MAX (64ull << 20)
 

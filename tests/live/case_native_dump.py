@@ -1,0 +1,480 @@
+"""extprof dump --native: the functions of an extension in each thread's stack, joined with its Ruby frames.  The extension is
+stuck, or runs, in functions that are known; a debugger says the same of a process that stands still."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+import native
+from case_dump import SIGNALS, dump, threads, traced, whole
+from case_errors import NOBODY
+from case_graph import YJIT
+from case_native import CHAIN, FLAGS, PINGS, SWAPPED, extension, is_marked, is_part, names_of
+from case_native import Truth as Spinner
+from harness import case, check
+
+SOURCE = os.path.join(harness.PROGRAMS, "native_stuck.c")
+READ = ["Stuck.read", "ext_read", "read_1", "read_2", "read_here"]
+PONGS = ["Stuck.ping", "ext_ping", "call_pong", "Stuck.pong"] * 5 + ["Stuck.ping", "ext_ping"]
+SPIN = ["spin_1", "spin_2", "spin_here"]
+# What the main thread does: all that is below <main>, its system call, and whether it has to be stopped for it.
+TRUTH = {
+    "reads": (["Object#reads"] + READ, "read", False),
+    "framed": (["Object#framed", "Stuck.framed", "ext_framed", "framed"], "read", True),
+    "spins": (["Object#spins", "Stuck.spin", "ext_spin"] + SPIN, None, True),
+    "pings": (["Object#pings"] + PONGS + READ[2:], "read", False),
+    "pings_and_spins": (["Object#pings_and_spins"] + PONGS + SPIN, None, True),
+    "sorts": (["Object#sorts", "Stuck.sorted", "ext_sorted", "compare", "block in Object#sorts"] + READ, "read", False),
+}
+CONDS = ["block in <main>", "Object#conds", "Stuck.cond", "ext_cond", "cond_body", "cond_1", "cond_here"]
+SLEEPS = ["block in <main>", "Kernel#sleep"]
+CALLS = {"0": "read", "232": "epoll_wait"}
+
+
+def call_of(pid):
+    """The name of the system call that the process's first thread waits in; None: it runs."""
+    with open("/proc/%d/syscall" % pid) as f:
+        return CALLS.get(f.read().split()[0])
+
+
+def stuck(ctx, what, ruby=()):
+    p = ctx.program("native_stuck.rb", extension(ctx, source=SOURCE), what, flags=ruby)
+    p.expect("ready")
+    call = TRUTH[what][1] if what in TRUTH else "epoll_wait"
+    harness.until(lambda: is_at(p.pid, what, call), "it is not in %s" % what)
+    return p
+
+
+def is_at(pid, what, call):
+    if call:
+        return call_of(pid) == call
+    # Its threads wait, and it alone uses the CPU: it is in its loop when it has used more than all that came before.
+    with open("/proc/%d/task/%d/schedstat" % (pid, pid)) as f:
+        begun = PASSED.setdefault(pid, int(f.read().split()[0]))
+    with open("/proc/%d/task/%d/schedstat" % (pid, pid)) as f:
+        return int(f.read().split()[0]) - begun > 50_000_000
+
+
+PASSED = {}
+
+
+def is_libc(frame):
+    return os.path.basename(frame.get("module", "")) in ("libc.so.6", "[vdso]")
+
+
+def functions(thread):
+    """Names of the current stack, outermost first, without functions of libc and of the VM."""
+    frames = thread["fibers"][0]["frames"]
+    return [f["name"] for f in reversed(frames) if not is_libc(f) and f["name"] != "[vm]"]
+
+
+def check_native(frames):
+    for f in frames:
+        if f["kind"] == "native" and not f["name"].startswith("["):
+            check(f.get("module", "").startswith("/") and f.get("address", 0) > 0, "frame: %s", f)
+
+
+def check_main(d, what, proofs):
+    truth, call, _ = TRUTH[what]
+    found = threads(whole(d))
+    main = found["main"]
+    check(functions(main) == ["<main>"] + truth, "%s: %s, and the truth is %s", what, functions(main), truth)
+    check(main["fibers"][0]["proof"] in proofs, "%s: proof %s", what, main["fibers"][0]["proof"])
+    check("native_lost" not in main["fibers"][0], "%s: %s", what, main["fibers"][0].get("native_lost"))
+    check_native(main["fibers"][0]["frames"])
+    check(functions(found["conds"]) == CONDS, "conds: %s", functions(found["conds"]))
+    check("pthread_cond_wait" in [f["name"] for f in found["conds"]["fibers"][0]["frames"]], "conds: %s", found["conds"])
+    check(functions(found["sleeps"]) == SLEEPS, "sleeps: %s", functions(found["sleeps"]))
+    for name in ("conds", "sleeps"):
+        check(found[name]["fibers"][0]["proof"] in ("off-cpu", "stopped"), "%s: %s", name, found[name])
+    return main
+
+
+def all_stacks(ctx, ruby=()):
+    told = []
+    for what, (_, call, stops) in TRUTH.items():
+        p = stuck(ctx, what, ruby)
+        # A thread that waits is stopped only if rbp is needed.
+        (d,) = dump(ctx, "-p", p.pid, "--native")
+        check_main(d, what, ("stopped", "off-cpu"))
+        told.append("%s %d stopped" % (what, d.get("thread_stops", 0)))
+        if not ruby:
+            check(bool(d.get("thread_stops", 0)) == stops, "%s: %s stops", what, d.get("thread_stops"))
+        (d,) = dump(ctx, "-p", p.pid, "-n", "--reader", "stop")
+        check_main(d, what, ("stopped",))
+        # The call that it was in goes on.
+        if call:
+            harness.until(lambda: call_of(p.pid) == call, "it is not in %s any more" % call)
+        check(not traced(p.pid), "left: %s", traced(p.pid))
+        # The text has the same, and the file of a function.
+        text = ctx.extprof("dump", "-p", p.pid, "-n").ok().out
+        main = text[text.index("thread main"):].split("\n\n")[0]
+        check("    ext_%s  native_stuck.so\n" % TRUTH[what][0][2][4:] in main, "no function of the extension in:\n%s", main)
+        p.kill()
+    return ", ".join(told) + "; 0 wrong"
+
+
+@case(timeout=120, bpf=False)
+def stacks(ctx):
+    return all_stacks(ctx)
+
+
+@case(timeout=120, bpf=False)
+def stacks_yjit(ctx):
+    return all_stacks(ctx, YJIT)
+
+
+@case(timeout=60, bpf=False)
+def not_ended_by_a_stop(ctx):
+    """A call that a stop would end: the thread is not stopped, and its stack says what is missing.  The call goes on."""
+    p = stuck(ctx, "epolls")
+    for d in dump(ctx, "-p", p.pid, "-n", "--interval", "1ms", "--count", 20):
+        main = threads(whole(d))["main"]
+        names = functions(main)
+        check("thread_stops" not in d, "it was stopped: %s", d.get("thread_stops"))
+        check(names[:3] == ["<main>", "Object#epolls", "Stuck.epoll"] and names[-1] == "epoll_framed" and
+              "[truncated: a native function's rbp is lost]" in names, "main: %s", names)
+    check(call_of(p.pid) == "epoll_wait", "its call has ended")
+    return "20 dumps, 0 stops"
+
+
+@case(timeout=60, bpf=False)
+def plain_dumps_have_none(ctx):
+    p = stuck(ctx, "reads")
+    (d,) = dump(ctx, "-p", p.pid)
+    check(functions(threads(whole(d))["main"]) == ["<main>", "Object#reads", "Stuck.read"], "main: %s", d)
+    got = ctx.extprof("dump", "--core", "/dev/null", "-n")
+    check(got.status == harness.USAGE and "core file" in got.err, "status %d: %s", got.status, got.err)
+
+
+GDB = """
+import gdb
+for thread in gdb.selected_inferior().threads():
+    thread.switch()
+    frame, found = gdb.newest_frame(), []
+    while frame and len(found) < 400:
+        if frame.type() == gdb.NORMAL_FRAME:  # the others are of functions that have no frame: inlined, or left by a jump
+            found.append("%x:%s" % (frame.pc(), gdb.solib_name(frame.pc()) or ""))
+        try:
+            frame = frame.older()
+        except gdb.error:
+            break
+    print("STACK %d %s" % (thread.ptid[1], " ".join(found)))
+"""
+
+
+def bases(pid):
+    """{path of a file: where its beginning is mapped}"""
+    found = {}
+    with open("/proc/%d/maps" % pid) as f:
+        for line in f:
+            parts = line.split()
+            if len(parts) > 5 and int(parts[2], 16) == 0:
+                found.setdefault(parts[5], int(parts[0].split("-")[0], 16))
+    return found
+
+
+def by_gdb(ctx, pid):
+    """{tid: [(file, address in it)]} of all frames in libraries, innermost first, up to those that called the VM at first."""
+    script = ctx.write("stacks.py", GDB)
+    run = subprocess.run(["gdb", "-nx", "-batch", "-ex", "set confirm off", "-p", str(pid), "-x", script], capture_output=True, text=True,
+                         timeout=60, errors="replace")
+    base = bases(pid)
+    stacks = {}
+    for line in run.stdout.splitlines():
+        if not line.startswith("STACK "):
+            continue
+        tid, *frames = line.split()[1:]
+        pairs = [f.split(":", 1) for f in frames]
+        list_ = []
+        last_vm = max([i for i, (_, path) in enumerate(pairs) if not path], default=0)
+        for i, (pc, path) in enumerate(pairs[:last_vm]):
+            path = os.path.realpath(path) if path else ""
+            if path in base and os.path.basename(path) != "[vdso]":
+                list_.append((os.path.basename(path), int(pc, 16) - base[path] - (i > 0)))
+        stacks[int(tid)] = list_
+    check(stacks, "gdb tells nothing: %s %s", run.stdout[-500:], run.stderr[-500:])
+    return stacks
+
+
+def by_extprof(d):
+    """The same of a dump."""
+    return {t["tid"]: [(os.path.basename(f["module"]), f["address"]) for f in t["fibers"][0]["frames"]
+                       if f["kind"] == "native" and f.get("module", "").startswith("/")] for t in d["threads"]}
+
+
+def compare_with_gdb(ctx, p, rounds, ready):
+    compared = frames = 0
+    for _ in range(rounds):
+        ready()
+        p.signal(signal.SIGSTOP)
+        harness.until(lambda: harness.state(p.pid) == "T", "it has not stopped")
+        (d,) = dump(ctx, "-p", p.pid, "-n")
+        said = by_gdb(ctx, p.pid)
+        p.signal(signal.SIGCONT)
+        for tid, ours in by_extprof(whole(d)).items():
+            check(ours == said.get(tid), "thread %d: extprof %s, gdb %s: %s", tid, ours, said.get(tid), d["threads"])
+            compared += 1
+            frames += len(ours)
+    check(frames > compared, "only %d native functions in %d stacks", frames, compared)
+    return "%d stacks with %d functions of libraries, each as by gdb" % (compared, frames)
+
+
+@case(timeout=180, bpf=False)
+def same_as_gdb(ctx):
+    """The process stands still: a debugger and extprof look at the same stacks."""
+    if not shutil.which("gdb"):
+        return harness.Counted(0, 0, 1, "there is no gdb")
+    told = []
+    for ruby in ((), YJIT):
+        p = Spinner(ctx, ruby=ruby).p
+        p.tell("pings 600")
+        told.append(compare_with_gdb(ctx, p, 24, lambda: None))
+        p.kill()
+        for what in ("reads", "sorts"):
+            p = stuck(ctx, what, ruby)
+            told.append(compare_with_gdb(ctx, p, 2, lambda: None))
+            p.kill()
+    return "; ".join(told)
+
+
+def spinning(ctx, what, truth, count, args, ruby=()):
+    p = Spinner(ctx, ruby=ruby).p
+    p.tell("%s 600" % what)
+    marked, full, lost, stops, wrong = 0, 0, 0, [], []
+    for d in dump(ctx, "-p", p.pid, "-n", "--interval", "5ms", "--count", count, *args, timeout=90):
+        fiber = threads(whole(d))["main"]["fibers"][0]
+        names = functions({"fibers": [fiber]})
+        stops.append(d.get("longest_thread_stop_ns", 0))
+        lost += "native_lost" in fiber
+        if "Object#" + what not in names or "native_lost" in fiber:
+            continue
+        names = names[names.index("Object#" + what) + 1:]
+        if any("[truncated:" in n or "left out]" in n for n in names):
+            marked += 1
+        elif not is_part(names, truth):
+            wrong.append(names)
+        full += names == truth
+    check(not wrong, "%d of %d are wrong: %s", len(wrong), count, wrong[:2])
+    check(full > 0.8 * count, "%d of %d have all functions, %d are marked", full, count, marked)
+    check(lost + marked <= 0.01 * count, "%d of %d without native functions, %d marked", lost, count, marked)
+    check(not traced(p.pid), "left: %s", traced(p.pid))
+    p.kill()
+    stops.sort()
+    return "%s: %d dumps, 0 wrong, %d with all functions, %d marked%s" % (
+        what, count, full, marked, "; stopped for %.0f us (median), %.0f (99 %%)" % (stops[count // 2] / 1e3, stops[count * 99 // 100] / 1e3)
+        if stops[-1] else "")
+
+
+@case(timeout=120, bpf=False)
+def of_a_spinning_program(ctx):
+    return ", ".join(spinning(ctx, what, truth, 400, args) for what, truth, args in (
+        ("pings", PINGS, ()), ("pings", PINGS, ("--reader", "stop")), ("chain", CHAIN, ())))
+
+
+@case(timeout=120, bpf=False)
+def of_a_spinning_program_yjit(ctx):
+    return spinning(ctx, "pings", PINGS, 400, (), YJIT)
+
+
+@case(timeout=120, bpf=False)
+def libraries_at_one_place(ctx):
+    """Two libraries by turns at one place: the functions of one are never below the method that calls the other."""
+    paths = [ctx.path("liba.so"), ctx.path("libb.so")]
+    for path, flags in zip(paths, ([], ["-DSECOND"])):
+        native.run(native.tool("CC"), *FLAGS, *flags, "-o", path, SWAPPED)
+    p = ctx.program("library_swap.rb", *paths)
+    p.expect("ready")
+    p.tell("swap 60 0.004")
+    seen, whole_, lost = 0, 0, 0
+    for d in dump(ctx, "-p", p.pid, "-n", "--interval", "3ms", "--count", 600):
+        main = threads(whole(d))["main"]
+        names = functions(main)
+        if "native_lost" in main["fibers"][0]:
+            check(main["fibers"][0]["native_lost"] == "code was mapped while it was read", "lost: %s", main)
+            lost += 1
+            continue
+        for method, prefix in (("Object#in_a", "a_"), ("Object#in_b", "b_")):
+            if method not in names or "Fiddle::Function#call" not in names:
+                continue
+            truth = ["entry", prefix + "outer", prefix + "inner", prefix + "burn"]
+            found = names_of(names)
+            check(found in ([truth[i:] for i in range(5)] if is_marked(names) else [truth[:i] for i in range(5)]), "%s: %s", method, names)
+            seen += 1
+            whole_ += found == truth
+    check(seen > 100 and whole_ > 50 and lost > 0, "%d in the libraries, %d whole, %d lost", seen, whole_, lost)
+    return "%d in the libraries, %d with all functions, 0 wrong; %d left out since a library was loaded" % (seen, whole_, lost)
+
+
+@case(timeout=120, bpf=False)
+def fibers(ctx):
+    """Two fibers that switch all the time, each from C: the functions of one are never below the method of the other."""
+    p = Spinner(ctx).p
+    p.tell("switches 600")
+    found = {"resumer": 0, "yielder": 0}
+    for d in dump(ctx, "-p", p.pid, "-n", "--interval", "2ms", "--count", 500):
+        for f in threads(whole(d))["main"]["fibers"]:
+            names = functions({"fibers": [f]})
+            for method, own, other in (("Object#here", "resumer", {"yielder", "ext_yields"}), ("Object#there", "yielder", {"resumer", "ext_resumes"})):
+                if method in names:
+                    check(not other & set(names), "%s: %s", method, names)
+                    found[own] += own in names
+    check(min(found.values()) > 20, "found: %s", found)
+    return "%s, 0 wrong" % found
+
+
+@case(timeout=60, bpf=False)
+def ractors(ctx):
+    """Threads that share native threads: one that runs has native functions, one that waits without a native thread says so."""
+    ruby = ctx.ruby("-e", """
+waiting = Ractor.new { Ractor.receive }
+busy = Ractor.new { loop { [3, 1, 2].sort { |a, b| i = 0; i += 1 while i < 1_000_000; a <=> b } } }
+sleep 0.2
+$stdout.puts "ready"; $stdout.flush
+sleep""")
+    ruby.expect("ready")
+    sorts = 0
+    for d in dump(ctx, "-p", ruby.pid, "-n", "--interval", "1ms", "--count", 50):
+        by_ractor = {t["ractor"]: t["fibers"][0] for t in whole(d)["threads"] if t["main"]}
+        check(by_ractor[2].get("native_lost") == "the thread has no native thread now", "waiting: %s", by_ractor[2])
+        names = [f["name"] for f in by_ractor[3]["frames"]]
+        if "block (3 levels) in <main>" in names and "qsort_r" in names:
+            check(names.index("block (3 levels) in <main>") < names.index("qsort_r") < names.index("Array#sort"), "busy: %s", names)
+            sorts += 1
+    check(sorts > 25, "%d of 50 are in the block", sorts)
+    text = ctx.extprof("dump", "-p", ruby.pid, "-n").ok().out
+    check("    [native functions left out: the thread has no native thread now]\n" in text, "text:\n%s", text)
+    return "%d of 50 in a block below qsort_r" % sorts
+
+
+@case(timeout=90, bpf=False)
+def signals_are_not_lost(ctx):
+    """A running thread that gets signals all the time is stopped 500 times."""
+    ruby = ctx.ruby("-e", SIGNALS)
+    ruby.expect("ready")
+
+    def arrived():
+        ruby.signal(signal.SIGUSR2)
+        return int(ruby.line(10))
+
+    before, stops = arrived(), []
+    for d in dump(ctx, "-p", ruby.pid, "-n", "--interval", "1ms", "--count", 500):
+        stops.append(whole(d).get("longest_thread_stop_ns", 0) / 1e6)
+    after = arrived()
+    time.sleep(0.2)
+    check(after > before and arrived() > after, "signals: %d, %d, then none", before, after)
+    stops = sorted(s for s in stops if s)
+    check(len(stops) > 400, "%d of 500 were stopped", len(stops))
+    return "%d signals during %d stops of %.2f ms (median), %.2f (99 %%), %.2f (longest)" % (
+        after - before, len(stops), stops[len(stops) // 2], stops[len(stops) * 99 // 100], stops[-1])
+
+
+@case(timeout=90, bpf=False)
+def killed_while_it_stops(ctx):
+    """After SIGKILL at any moment nothing stays stopped."""
+    p = Spinner(ctx).p
+    p.tell("pings 600")
+    caught = 0
+    for _ in range(30):
+        reader = ctx.extprof_start("dump", "--json", "-p", p.pid, "-n", "--interval", "1ms", stdout=subprocess.DEVNULL)
+        time.sleep(0.05 + random.random() / 50)
+        for _ in range(200):
+            if traced(p.pid):
+                caught += 1
+                break
+        reader.signal(signal.SIGKILL)
+        reader.wait()
+        check(not traced(p.pid), "left: %s", traced(p.pid))
+    check(caught, "it was never seen stopped")
+    return "30 kills, %d of them while it was traced" % caught
+
+
+@case(timeout=60, bpf=False)
+def a_debugger_is_there(ctx):
+    """The thread runs and has a debugger: its Ruby frames are shown, and why there are no others."""
+    p = stuck(ctx, "spins")
+    gdb = ctx.start(["gdb", "-nx", "-batch", "-p", str(p.pid), "-ex", "continue"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    harness.until(lambda: any(int(t[2]) for t in traced(p.pid)) and harness.state(p.pid) == "R", "gdb does not trace it")
+    (d,) = dump(ctx, "-p", p.pid, "-n")
+    fiber = threads(whole(d))["main"]["fibers"][0]
+    check(fiber.get("native_lost") == "the thread runs, and a debugger has it" and functions({"fibers": [fiber]}) ==
+          ["<main>", "Object#spins", "Stuck.spin"], "main: %s", fiber)
+    # One that waits needs no stop.
+    check(functions(threads(d)["conds"]) == CONDS, "conds: %s", threads(d)["conds"])
+    gdb.kill()
+    return "its Ruby frames and the reason"
+
+
+@case(timeout=60, bpf=False)
+def own_user_suffices(ctx):
+    """A user dumps a program of their own."""
+    if os.getuid():
+        return harness.Counted(0, 0, 1, "needs root, to become another user")
+    extension_ = extension(ctx, source=SOURCE)
+    for path in (ctx.directory, extension_):
+        os.chmod(path, 0o755)
+    p = ctx.program("native_stuck.rb", extension_, "spins", user=NOBODY, group=NOBODY, extra_groups=[])
+    p.expect("ready")
+    harness.until(lambda: is_at(p.pid, "spins", None), "it does not spin")
+    (d,) = dump(ctx, "-p", p.pid, "-n", user=NOBODY, group=NOBODY, extra_groups=[])
+    check_main(d, "spins", ("stopped",))
+
+
+@case(timeout=60, bpf=False)
+def many_that_run(ctx):
+    """40 threads that want the CPU at once, without the GVL: all are read, in bounded time."""
+    p = ctx.program("native_stuck.rb", extension(ctx, source=SOURCE), "many")
+    p.expect("ready")
+    p.expect("many")
+    begin = time.monotonic()
+    (d,) = dump(ctx, "-p", p.pid, "-n")
+    took = time.monotonic() - begin
+    found = [t for t in whole(d)["threads"] if t.get("name") == "spins"]
+    check(len(found) == 40, "%d threads", len(found))
+    lost = [t["fibers"][0]["native_lost"] for t in found if "native_lost" in t["fibers"][0]]
+    # A thread that gets no CPU for 0.2 s does not stop: 40 want two CPUs.
+    check(set(lost) <= {"other threads took the time", "the thread does not stop now"}, "lost: %s", lost)
+    for t in found:
+        if "native_lost" not in t["fibers"][0]:
+            check(functions(t) == ["block (2 levels) in Object#many", "Stuck.spin_without", "ext_spin_without", "spin_body"] + SPIN,
+                  "%s", functions(t))
+    check(len(lost) <= 20 and took < 10 * harness.PATIENCE, "%d lost, %.1f s", len(lost), took)
+    harness.until(lambda: not traced(p.pid), "threads stay stopped")
+    return "%.2f s, %d stops of %.2f ms at most, %d without native functions" % (
+        took, d.get("thread_stops", 0), d.get("longest_thread_stop_ns", 0) / 1e6, len(lost))
+
+
+@case(timeout=120, bpf=False)
+def file_that_does_not_answer(ctx):
+    """A library on a file system that does not answer costs its own rules and names, and the dump ends in time."""
+    library, folder, hold = ctx.path("liba.so"), ctx.path("mounted"), ctx.path("hold")
+    native.run(native.tool("CC"), *FLAGS, "-o", library, SWAPPED)
+    os.mkdir(folder)
+    server = ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck_files.py"), folder, library, hold])
+    said = server.line()
+    if said != "ready":
+        return "not tested: " + said
+    try:
+        p = ctx.program("library_swap.rb", os.path.join(folder, "library.so"))
+        p.expect("ready")
+        p.tell("hold 0.5")  # its pages are in memory then
+        p.line()
+        p.tell("hold 20")
+        time.sleep(0.5)
+        with open(hold, "w"):
+            pass
+        began = time.monotonic()
+        (d,) = dump(ctx, "-p", p.pid, "-n")
+        took = time.monotonic() - began
+    finally:
+        if os.path.exists(hold):
+            os.unlink(hold)
+        subprocess.run(["umount", "-l", folder], check=True)
+    names = functions(threads(whole(d))["main"])
+    check("Object#hold" in names and not names_of(names), "main: %s", names)
+    check(took < 10 * harness.PATIENCE, "it took %.1f s", took)
+    return "after %.1f s: %s" % (took, names[-2:])

@@ -1,0 +1,206 @@
+/* An extension whose functions are stuck in known places.  Built with -O2 -fomit-frame-pointer. */
+#include <ruby.h>
+#include <ruby/thread.h>
+#include <alloca.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* A function of its own, also if another one has the same code, and never the last thing that its caller does. */
+#define FUNCTION __attribute__((noinline, noclone, no_icf)) static
+#define AFTER() __asm__ volatile("" ::: "memory")
+
+static int silent[2];
+static volatile int go_on;
+
+/* -- read(2), with the GVL --------------------------------------------------------------------- */
+
+FUNCTION void read_here(void)
+{
+	char byte;
+
+	if (read(silent[0], &byte, 1) != 1)
+		abort();
+	AFTER();
+}
+
+FUNCTION void read_2(void) { read_here(); AFTER(); }
+FUNCTION void read_1(void) { read_2(); AFTER(); }
+
+static VALUE ext_read(VALUE self)
+{
+	read_1();
+	AFTER();
+	return self;
+}
+
+/* A frame of a size that is known when it runs: it is found by rbp, which nobody below has saved. */
+FUNCTION void framed(long n)
+{
+	char *room = alloca((size_t)n);
+	long result;
+
+	__asm__ volatile("" : "+r"(room) :: "memory");
+	/* The call itself, so that no function of libc is in between. */
+	__asm__ volatile("syscall" : "=a"(result) : "a"(0), "D"((long)silent[0]), "S"(room), "d"(1l) : "rcx", "r11", "memory");
+	if (result != 1)
+		abort();
+	AFTER();
+}
+
+static VALUE ext_framed(VALUE self)
+{
+	framed(100 + (long)(self & 1));
+	AFTER();
+	return self;
+}
+
+/* -- epoll_wait(2), which no stop restarts --------------------------------------------------------- */
+
+FUNCTION void epoll_framed(long n)
+{
+	char *room = alloca((size_t)n);
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event e = { .events = EPOLLIN };
+	long result;
+
+	epoll_ctl(fd, EPOLL_CTL_ADD, silent[0], &e);
+	__asm__ volatile("" : "+r"(room) :: "memory");
+	/* r10 is the timeout: none. */
+	{
+		register long timeout __asm__("r10") = -1;
+
+		__asm__ volatile("syscall" : "=a"(result) : "a"(232), "D"((long)fd), "S"(&e), "d"(1l), "r"(timeout)
+				 : "rcx", "r11", "memory");
+	}
+	if (result != 1)
+		abort();
+	AFTER();
+}
+
+static VALUE ext_epoll(VALUE self)
+{
+	epoll_framed(100 + (long)(self & 1));
+	AFTER();
+	return self;
+}
+
+/* -- a condition variable, without the GVL -------------------------------------------------------- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+
+FUNCTION void cond_here(void)
+{
+	pthread_mutex_lock(&mutex);
+	while (!go_on)
+		pthread_cond_wait(&cond, &mutex);
+	pthread_mutex_unlock(&mutex);
+	AFTER();
+}
+
+FUNCTION void cond_1(void) { cond_here(); AFTER(); }
+
+FUNCTION void *cond_body(void *unused)
+{
+	cond_1();
+	AFTER();
+	return unused;
+}
+
+static VALUE ext_cond(VALUE self)
+{
+	rb_nogvl(cond_body, NULL, RUBY_UBF_IO, NULL, 0);
+	AFTER();
+	return self;
+}
+
+/* -- a loop, with the GVL and without ------------------------------------------------------------------- */
+
+FUNCTION void spin_here(void)
+{
+	while (!go_on)
+		__asm__ volatile("" ::: "memory");
+}
+
+FUNCTION void spin_2(void) { spin_here(); AFTER(); }
+FUNCTION void spin_1(void) { spin_2(); AFTER(); }
+
+static VALUE ext_spin(VALUE self)
+{
+	spin_1();
+	AFTER();
+	return self;
+}
+
+FUNCTION void *spin_body(void *unused)
+{
+	spin_1();
+	AFTER();
+	return unused;
+}
+
+static VALUE ext_spin_without(VALUE self)
+{
+	rb_nogvl(spin_body, NULL, RUBY_UBF_IO, NULL, 0);
+	AFTER();
+	return self;
+}
+
+/* -- C, Ruby, C ----------------------------------------------------------------------------------------- */
+
+FUNCTION VALUE call_pong(VALUE self, long depth, VALUE what)
+{
+	VALUE result = rb_funcall(self, rb_intern("pong"), 2, LONG2NUM(depth), what);
+
+	AFTER();
+	return result;
+}
+
+static VALUE ext_ping(VALUE self, VALUE depth, VALUE what)
+{
+	if (NUM2LONG(depth))
+		call_pong(self, NUM2LONG(depth) - 1, what);
+	else if (RTEST(what))
+		spin_1();
+	else
+		read_1();
+	AFTER();
+	return self;
+}
+
+/* -- a callback of libc ------------------------------------------------------------------------------- */
+
+FUNCTION int compare(const void *a, const void *b)
+{
+	VALUE result = rb_yield_values(2, LONG2NUM(*(const long *)a), LONG2NUM(*(const long *)b));
+
+	AFTER();
+	return NUM2INT(result);
+}
+
+static VALUE ext_sorted(VALUE self)
+{
+	long list[2] = { 2, 1 };
+
+	qsort(list, 2, sizeof(list[0]), compare);
+	AFTER();
+	return LONG2NUM(list[0]);
+}
+
+void Init_native_stuck(void)
+{
+	VALUE stuck = rb_define_module("Stuck");
+
+	if (pipe(silent))
+		abort();
+	rb_define_singleton_method(stuck, "read", ext_read, 0);
+	rb_define_singleton_method(stuck, "framed", ext_framed, 0);
+	rb_define_singleton_method(stuck, "epoll", ext_epoll, 0);
+	rb_define_singleton_method(stuck, "cond", ext_cond, 0);
+	rb_define_singleton_method(stuck, "spin", ext_spin, 0);
+	rb_define_singleton_method(stuck, "spin_without", ext_spin_without, 0);
+	rb_define_singleton_method(stuck, "ping", ext_ping, 2);
+	rb_define_singleton_method(stuck, "sorted", ext_sorted, 0);
+}
