@@ -1,4 +1,5 @@
 """extprof top: text for scripts, and its screen, driven by tmux as a user would."""
+import json
 import os
 import re
 import shutil
@@ -85,6 +86,65 @@ def shares(ctx):
               name, self_share, recorded)
     check(last.rows["Worker#run"][1] > 99, "%s", last.rows)
     return "%d samples, heavy %.1f %%" % (last.samples, last.rows["Worker#heavy"][0])
+
+
+# Two methods of one line each. What `sorts` takes is in C alone, and a third of it in a block that C calls, on another line.
+C_LINES = """\
+WORDS = Array.new(20_000) { |i| ((i * 7919) % 20_011).to_s }
+def sorts = WORDS.sort.reverse.uniq
+def counts = (i = 0; i += 1 while i < 60_000; i)
+def times = 2_000.times {
+  WORDS.first(50).sum(&:size) }
+def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
+
+took = [0, 0, 0]
+trap(:TERM) do
+  puts took.join(" ")
+  $stdout.flush
+  exit!
+end
+puts "ready"
+$stdout.flush
+loop do
+  %i[sorts counts times].each_with_index do |name, i|
+    at = cpu
+    send(name)
+    took[i] += cpu - at
+  end
+end
+"""
+
+
+@case(timeout=120)
+def lines_have_c(ctx):
+    """Time in C methods is in the line that called them: shares of lines by the program's own clock, and by record."""
+    p = ctx.ruby(ctx.write("c_lines.rb", C_LINES))
+    p.expect("ready", 60)
+    record = ctx.extprof_start("record", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-d", "6", "-f", "json", "-o", ctx.path("out.json"), "-q")
+    out, err = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-b", "--count", "6", "--cumulative",
+                                 "--view=line").communicate()
+    record.communicate()
+    p.signal(signal.SIGTERM)
+    took = list(map(int, p.line(60).split()))
+    last = windows(out)[-1]
+    check(last.samples > 200 and not last.lost, "%s %s", last.sums, err)
+    rows = {}
+    for row in out.strip("\n").split("\n\n")[-1].split("\n")[4:]:
+        m = re.match(r" *([\d.]+) % +\S+(?: \w+)? +([\d.]+) % .*c_lines\.rb:~?(\d+)$", row)
+        check(m, "a row without a line: %r", row)
+        check(int(m.group(3)) not in rows, "line %s has two rows:\n%s", m.group(3), out)
+        rows[int(m.group(3))] = float(m.group(1)), float(m.group(2))
+    # Integer#times itself is of the line that calls it.
+    seen = [rows[2][0], rows[3][0], rows[4][0] + rows[5][0]]
+    known = [100 * t / sum(took) for t in took]
+    for name, a, b in zip(("sorts", "counts", "times"), seen, known):
+        check(abs(a - b) < sigmas(b, last.samples) + 1, "%s: %.1f %%, not %.1f %%", name, a, b)
+    with open(ctx.path("out.json")) as f:
+        recorded = {r["line"]: 100 * r["self_share"] for r in json.load(f)["modes"][0]["lines"]["rows"] if "c_lines.rb" in r["path"]}
+    for line in (2, 3, 5):
+        check(abs(rows[line][0] - recorded[line]) < 1.5 * sigmas(recorded[line], last.samples) + 1, "line %d: top %.1f %%, record %.1f %%",
+              line, rows[line][0], recorded[line])
+    return "shares of three methods %s, known %s" % tuple("/".join("%.1f" % x for x in of) for of in (seen, known))
 
 
 @case(timeout=120)

@@ -19,8 +19,10 @@ static const struct extprof_frame foo = { .name = "Foo#foo", .path = "/app/foo.r
 static const struct extprof_frame foo_later = { .name = "Foo#foo", .path = "/app/foo.rb", .line = 15, .first_line = 10,
 						.approximate = true };
 static const struct extprof_frame bar = { .name = "Bar#計算", .path = "/app/bar.rb", .line = 3, .first_line = 2 };
-static const struct extprof_frame gc = FRAME(GC, "[GC mark]");
-static const struct extprof_frame gvl = FRAME(STATE, "[gvl]", .state = EXTPROF_STATE_GVL);
+static const struct extprof_frame gc = FRAME(GC, "[GC mark]", .line_part = EXTPROF_LINE_OF_CALLER);
+static const struct extprof_frame gvl = FRAME(STATE, "[gvl]", .state = EXTPROF_STATE_GVL, .line_part = EXTPROF_LINE_OF_CALLER);
+static const struct extprof_frame gsub = FRAME(C, "String#gsub", .line_part = EXTPROF_LINE_OF_CALLER);
+static const struct extprof_frame truncated = FRAME(MARK, "[truncated]", .line_part = EXTPROF_LINE_NONE);
 
 static struct top_model model;
 static struct top_state state;
@@ -102,6 +104,29 @@ TEST(top_tells_lines_and_threads_apart)
 	CHECK_STRING(row(1), "main (7)|7 app.rb:0||1 1");
 	state.choice.view = TOP_PROCESSES;
 	CHECK_STRING(row(0), "7 app.rb|:0||5 5");
+	top_model__free(&model);
+}
+
+TEST(top_lines_have_what_they_call_in_c)
+{
+	const struct extprof_frame block = { .name = "block in Foo#foo", .path = "/app/foo.rb", .line = 12, .first_line = 12 };
+
+	set_up();
+	add(&first, 5, &bar, &foo, &gsub, NULL);
+	add(&first, 3, &bar, &foo, &gsub, &gc, NULL);
+	add(&first, 2, &bar, &foo, &gvl, NULL);
+	add(&first, 4, &bar, &foo, &gsub, &block, &gsub, NULL);	/* a block of the line, called by C: the line counts once */
+	add(&first, 1, &gsub, NULL);
+	add(&first, 7, &bar, &truncated, &gsub, NULL);	/* it may be another line that called it */
+	state.choice.view = TOP_LINES;
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:12||14 14");
+	CHECK_STRING(row(1), "Bar#計算|/app/bar.rb:3||0 21");
+	CHECK_STRING(row(2), "");
+	state.choice.by_thread = true;
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:12|main (7)|14 14");
+	state.choice.by_thread = false;
+	state.choice.view = TOP_METHODS;
+	CHECK_STRING(row(0), "String#gsub|:0||17 20");
 	top_model__free(&model);
 }
 

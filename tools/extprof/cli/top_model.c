@@ -18,6 +18,7 @@ struct top_key {
 	bool approximate;
 	int kind;
 	uint32_t number;
+	bool is_line;		/* it is of a place, whatever the code there is called: the name is that of the first one */
 };
 
 static void row__free(struct top_row *row)
@@ -62,15 +63,15 @@ static uint64_t hash_of(const struct top_key *k)
 	uint64_t hash = 0xcbf29ce484222325ull ^ (uint32_t)k->line ^ (uint64_t)k->number << 32 ^
 			(uint64_t)(k->kind * 2 + k->approximate) << 20;
 
-	hash = hash_text(hash_text(hash_text(hash, k->name), k->path), k->thread);
+	hash = hash_text(hash_text(hash_text(hash, k->is_line ? "" : k->name), k->path), k->thread);
 	return hash ^ hash >> 29;
 }
 
 static bool is_of(const struct top_row *row, const struct top_key *k, uint64_t hash)
 {
 	return row->hash == hash && row->line == k->line && row->approximate == k->approximate &&
-	       row->kind == k->kind && row->number == k->number && !strcmp(row->name, k->name) &&
-	       !strcmp(row->path, k->path) && !strcmp(row->thread, k->thread);
+	       row->kind == k->kind && row->number == k->number &&
+	       (k->is_line || !strcmp(row->name, k->name)) && !strcmp(row->path, k->path) && !strcmp(row->thread, k->thread);
 }
 
 /* The row of the key, made if it is new.  NULL: out of memory. */
@@ -237,11 +238,28 @@ static int count_group(struct top_model *m, enum top_view view, const struct ext
 static int count_code(struct top_model *m, const struct extprof_frame *f, const char *thread, uint64_t value, bool self)
 {
 	struct top_key k = { .name = f->name, .path = f->path, .line = f->first_line, .kind = f->kind };
-	int err = count_frame(m, TOP_METHODS, &k, thread, value, self);
 
-	k.line = f->line;
-	k.approximate = f->approximate;
-	return err ? err : count_frame(m, TOP_LINES, &k, thread, value, self);
+	return count_frame(m, TOP_METHODS, &k, thread, value, self);
+}
+
+/* From the innermost frame.  As in reports, the line that called C methods, the collector or a wait has their time. */
+static int count_lines(struct top_model *m, const struct extprof_stack *s, size_t count, const char *thread)
+{
+	bool self = true;
+	int err = 0;
+
+	for (size_t i = count; i > s->groups && !err; i--) {
+		const struct extprof_frame *f = s->frames[i - 1];
+		struct top_key k = { .name = f->name, .path = f->path, .line = f->line, .approximate = f->approximate,
+				     .kind = f->kind, .is_line = true };
+
+		if (f->line_part == EXTPROF_LINE_OF_CALLER)
+			continue;
+		if (f->line_part == EXTPROF_LINE_OWN)
+			err = count_frame(m, TOP_LINES, &k, thread, s->value, self);
+		self = false;
+	}
+	return err;
 }
 
 /* The sums of the head. */
@@ -301,7 +319,7 @@ int top_model__add(struct top_model *m, const struct extprof_stack *s)
 	/* From the innermost one, which is the first that counts as self. */
 	for (size_t i = count; i > s->groups && !err; i--)
 		err = count_code(m, s->frames[i - 1], in, s->value, i == count);
-	return err;
+	return err ? err : count_lines(m, s, count, in);
 }
 
 int top_model__add_report(struct top_model *m, struct extprof_report *report)

@@ -156,6 +156,23 @@ void frame__add_text(const struct frame *f, struct text *out)
 	text__adds(out, "]");
 }
 
+enum frame_part frame__part(const struct frame *f, bool by_line)
+{
+	if (frame_kind__is_below(f->kind))
+		return PART_OF_CALLER;
+	if (!frame_kind__is_code(f->kind))
+		return PART_NONE;
+	switch (f->kind) {
+	case FRAME_RUBY:
+		return *f->path && (!by_line || f->line > 0) ? PART_OWN : PART_NONE;
+	case FRAME_MARK:
+		/* It may be Ruby code. */
+		return PART_NONE;
+	default:
+		return PART_OF_CALLER;
+	}
+}
+
 uint64_t frame__hash(const struct frame *f)
 {
 	const char *texts[] = { f->name, f->path, f->module, f->key, f->wider };

@@ -25,32 +25,12 @@ static const struct frame *frame_of(const struct counting *c, uint32_t node)
 	return frame_table__get(c->b->frames, c->b->tree->nodes[node].frame);
 }
 
-/* The meaning of a frame for the samples below it. */
-enum part {
-	IS_ONE,		/* they are its own */
-	IS_OF_CALLER,	/* they are of what called it */
-	IS_NONE
-};
-
-static enum part part_of(const struct counting *c, const struct frame *f)
+/* A method has all that is its own; a line, a file and an owner also what their C methods take. */
+static enum frame_part part_of(const struct counting *c, const struct frame *f)
 {
-	if (frame_kind__is_below(f->kind))
-		return IS_OF_CALLER;
-	if (!frame_kind__is_code(f->kind))
-		return IS_NONE;
-	if (c->kind == METHODS)
-		return IS_ONE;
-	switch (f->kind) {
-	case FRAME_RUBY:
-		if (c->kind == OWNERS)
-			return *f->path ? IS_ONE : IS_NONE;
-		return *f->path && (c->kind == FILES || f->line > 0) ? IS_ONE : IS_NONE;
-	case FRAME_MARK:
-		/* It may be Ruby code. */
-		return IS_NONE;
-	default:
-		return IS_OF_CALLER;
-	}
+	if (c->kind == METHODS && frame_kind__is_code(f->kind))
+		return PART_OWN;
+	return frame__part(f, c->kind == LINES);
 }
 
 static bool is_same(const struct counting *c, const struct report_total *t, const struct report_label *l,
@@ -103,13 +83,13 @@ static bool is_own(const struct counting *c, uint32_t node)
 {
 	while (node && frame_kind__is_below(frame_of(c, node)->kind))
 		node = c->b->tree->nodes[node].parent;
-	return node && part_of(c, frame_of(c, node)) == IS_ONE;
+	return node && part_of(c, frame_of(c, node)) == PART_OWN;
 }
 
 /* The counter of the total that the node itself counts for; NULL: it counts for nothing. */
 static uint32_t *open_of(const struct counting *c, uint32_t *open, uint32_t node)
 {
-	return c->of[node] != MAP64_NONE && part_of(c, frame_of(c, node)) == IS_ONE ? &open[c->of[node]] : NULL;
+	return c->of[node] != MAP64_NONE && part_of(c, frame_of(c, node)) == PART_OWN ? &open[c->of[node]] : NULL;
 }
 
 /* From each node to those below it: what is open already recurs, and counts once.  A stack may be deep. */
@@ -165,11 +145,11 @@ static int count(struct counting *c)
 	/* Parents come before children. */
 	for (uint32_t i = 1; i < tree->node_count; i++) {
 		const struct frame *f = frame_of(c, i);
-		enum part part = report__leaves_out(c->b, i) ? IS_NONE : part_of(c, f);
+		enum frame_part part = report__leaves_out(c->b, i) ? PART_NONE : part_of(c, f);
 		struct report_total *t;
 
-		c->of[i] = part == IS_OF_CALLER ? c->of[tree->nodes[i].parent] : MAP64_NONE;
-		if (part == IS_ONE) {
+		c->of[i] = part == PART_OF_CALLER ? c->of[tree->nodes[i].parent] : MAP64_NONE;
+		if (part == PART_OWN) {
 			c->of[i] = number_of(c, c->b->label_of[tree->nodes[i].frame], f);
 			if (c->of[i] == MAP64_NONE)
 				return -ENOMEM;
