@@ -398,6 +398,9 @@ struct extprof_recording_options {
 	 */
 	const char *triggers;
 	uint64_t around;	/* ns; 0: 10 s.  Of the files that are kept the `keep` newest stay; 0: 100 */
+	/* A name of what was deployed, up to 128 bytes: each process has it as the attribute deployment.name.  NULL: what
+	 * the process says in OTEL_RESOURCE_ATTRIBUTES. */
+	const char *deployment;
 };
 
 #define EXTPROF_RATE_MAX 100000u

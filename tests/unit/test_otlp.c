@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "no_memory.h"
 #include "otlp_profiles.pb-c.h"
 #include "output/otlp.h"
@@ -230,7 +231,7 @@ TEST(otlp_contexts_are_messages)
 		n += sizeof(pair);
 	}
 	name = of_message(big, n);
-	CHECK(name && strlen(name) <= OWN_NAME_MAX && strlen(name) > OWN_NAME_MAX - 8 && !strcmp(name + strlen(name) - 4, ",k=v"));
+	CHECK(name && strlen(name) <= ATTRIBUTES_LIST_MAX && strlen(name) > ATTRIBUTES_LIST_MAX - 8 && !strcmp(name + strlen(name) - 4, ",k=v"));
 	free(name);
 	free(big);
 }

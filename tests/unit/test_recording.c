@@ -262,7 +262,8 @@ static int write_tables(struct recording_writer *w)
 	}
 	for (uint32_t i = 1; i <= 2 && !err; i++)
 		err = recording_writer__process(w, &(struct recording_process){
-			.id = i, .pid = 100 + (int)i, .command = "puma", .cgroup = i == 2 ? "/app/web" : NULL });
+			.id = i, .pid = 100 + (int)i, .command = "puma", .cgroup = i == 2 ? "/app/web" : NULL,
+			.resource = i == 2 ? "a=b,vcs.ref.head.revision=0123456" : NULL });
 	for (uint32_t i = 1; i <= 4 && !err; i++)
 		err = recording_writer__thread(w, i, 1 + i % 2, 5);
 	return err;
@@ -412,6 +413,8 @@ TEST(recording_virtual_table)
 	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE pid=101 AND tid=42 AND thread_name='worker'"), 500);
 	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE pid=102 AND cgroup='/app/web'"), 500);
 	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE pid=101 AND cgroup IS NULL"), 500);
+	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE pid=102 AND revision='0123456'"), 500);
+	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE pid=101 AND revision IS NULL"), 500);
 	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE line=11 AND path='app.rb'"), 500);
 	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE label(labels,'request')='GET /'"), 100);
 	CHECK_INT(ask(db, "SELECT count(*) FROM samples WHERE stack_text(stack)='main;Array#each;[io]'"), 500);

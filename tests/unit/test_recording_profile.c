@@ -51,10 +51,14 @@ TEST(recording_filters)
 		/* A group, one above it, and what is none of both. */
 		{ "cgroup=/app/web-1", "[process 77" }, { "cgroup=/app", "[process 77" }, { "cgroup=*/web-?", "[process 77" },
 		{ "cgroup=/ap", "nothing" }, { "cgroup=/", "[process 77" }, { "cgroup=/app/web-1/below", "nothing" }, { "cgroup=app/web-1", "nothing" },
+		{ "commit=0123456789abcdef0123456789abcdef01234567", "[process 77" }, { "commit=0123456", "[process 77" },
+		{ "commit=0*7", "[process 77" }, { "commit=123456", "nothing" }, { "commit=", "nothing" },
+		{ "resource:service.name=sh?p", "[process 77" }, { "resource:service.name=sh", "nothing" }, { "resource:other=*", "nothing" },
 	};
 
 	CHECK(!set_up_recording(1));
 	processes.rows[0].cgroup = strdup("/app/web-1");
+	processes.rows[0].resource = strdup("service.name=shop,vcs.ref.head.revision=0123456789abcdef0123456789abcdef01234567");
 	send_some();
 	end_recording();
 	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {

@@ -20,7 +20,7 @@ LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring
 PROGRAM_LIBS := -lncursesw -lcap
 # The loadable extension of SQLite: these files, compiled for it.
 EXTENSION := recording/extension recording/samples_table recording/requests_table recording/requests recording/tables \
-	recording/schema recording/block frames/frame base/text base/array base/map64 base/diag
+	recording/schema recording/block frames/frame base/attributes base/text base/array base/map64 base/diag
 EXTENSION_LIBS := -lz -lunistring
 # libextprof has every room but cli and daemon.  The table of options is in both.
 PROGRAM := $(filter cli/% daemon/%,$(ALL_SOURCES))

@@ -76,6 +76,8 @@ struct diff_options {
 
 /* The name of a side, with the time that was chosen: "app.extprof, 2026-11-27 02:50:00 to 03:10:00". */
 void diff__add_name(const struct diff_options *o, int side, struct text *to);
+/* The version of the code of a side: " (commit 0123456789ab)"; nothing if it is not known. */
+void diff__add_version(const struct diff *d, int side, struct text *to);
 
 /* Each: 0 or -errno, of the stream or -ENOMEM.  They order the lists. */
 int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to);

@@ -23,6 +23,7 @@ static void add_line(const struct diff *d, const struct diff_options *o, int sid
 
 	text__addf(to, "%s: ", side ? "after" : "before");
 	diff__add_name(o, side, to);
+	diff__add_version(d, side, to);
 	text__addf(to, ", %s for %.1f s, ", *m->source ? m->source : m->mode->name, d->seconds[side]);
 	unit__add_with_name(&d->reports[side].metric, d->all[side], to);
 }

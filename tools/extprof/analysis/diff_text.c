@@ -158,6 +158,17 @@ void diff__add_name(const struct diff_options *o, int side, struct text *to)
 		add_clock(until, !since || !is_same_day(since, until), to);
 }
 
+void diff__add_version(const struct diff *d, int side, struct text *to)
+{
+	struct text version = { 0 };
+
+	report_version__add_text(&d->reports[side].meta.version, &version);
+	if (version.length)
+		text__addf(to, " (%s)", text__string(&version));
+	to->failed |= version.failed;
+	text__free(&version);
+}
+
 static void add_side(struct table *t, int side)
 {
 	const struct report *r = &t->d->reports[side];
@@ -166,6 +177,7 @@ static void add_side(struct table *t, int side)
 	unit__add_with_name(&r->metric, t->d->all[side], &amount);
 	text__addf(&t->out, "%-7s ", side ? "after" : "before");
 	diff__add_name(t->o, side, &t->out);
+	diff__add_version(t->d, side, &t->out);
 	text__addf(&t->out, ": %s, mode %s, %s in %.1f s, ", *r->meta.command ? r->meta.command : "several programs",
 		   r->meta.mode->name, text__string(&amount), t->d->seconds[side]);
 	add_rate(t, t->d->all[side], side, 0);

@@ -53,6 +53,7 @@ int trend__add(struct trend *t, const struct trend_row *row, const struct report
 	to = &t->rows[t->count++];
 	*to = *row;
 	to->all = reports[1].samples;
+	to->version = reports[1].meta.version;
 	to->part = of[1].amount;
 	t->metric = reports[1].metric;
 	snprintf(t->mode, sizeof(t->mode), "%s", reports[1].meta.mode->name);

@@ -14,6 +14,7 @@ struct trend_row {
 	const char *name;	/* of the recording; clean, the caller's */
 	uint64_t begin, end;	/* of the recording, ns since 1970 */
 	uint64_t all, part;	/* in the unit of the metric */
+	struct report_version version;
 	/* Against the row before that has something. */
 	double change, noise;	/* of the share, 0 to 1; noise as in diff.h */
 	bool compared, decided;

@@ -40,9 +40,34 @@ static void add_time(uint64_t ns, struct text *out)
 	text__addf(out, "%-19s", text);
 }
 
-static void add_row(const struct trend *t, const struct trend_row *r, struct text *out)
+static void add_version(const struct trend_row *r, struct text *out)
 {
-	int bar = t->width && t->width < BAR_FROM + BAR ? 0 : (int)(share_of(r) * BAR + 0.5);
+	version_span__add_text(&r->version.commit, out);
+	if (*r->version.commit.first && *r->version.deployment.first)
+		text__adds(out, " ");
+	version_span__add_text(&r->version.deployment, out);
+}
+
+/* Columns that the longest one needs; 0: none is known. */
+static size_t version_width(const struct trend *t)
+{
+	size_t widest = 0;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct text text = { 0 };
+
+		add_version(&t->rows[i], &text);
+		if (text.length > widest)
+			widest = text.length;
+		text__free(&text);
+	}
+	return widest;
+}
+
+static void add_row(const struct trend *t, const struct trend_row *r, size_t version, struct text *out)
+{
+	int bar = t->width && t->width < BAR_FROM + version + BAR ? 0 : (int)(share_of(r) * BAR + 0.5);
+	size_t begin;
 
 	add_time(r->begin, out);
 	text__addf(out, " %9.1f s", r->end > r->begin ? (double)(r->end - r->begin) / 1e9 : 0);
@@ -54,8 +79,15 @@ static void add_row(const struct trend *t, const struct trend_row *r, struct tex
 		text__addf(out, " %9s", "-");
 	if (r->compared)
 		text__addf(out, "  %s%+7.2f +- %5.2f", r->decided ? " " : "~", 100 * r->change, 100 * r->noise);
-	else if (bar)
+	else if (bar || version)
 		text__addf(out, "%19s", "");
+	if (version) {
+		text__adds(out, "  ");
+		begin = out->length;
+		add_version(r, out);
+		if (bar)
+			text__addf(out, "%*s", (int)(version - (out->length - begin)), "");
+	}
 	if (bar)
 		text__adds(out, "  ");
 	for (int i = 0; i < bar; i++)
@@ -66,14 +98,15 @@ static void add_row(const struct trend *t, const struct trend_row *r, struct tex
 int trend__write_text(const struct trend *t, FILE *to)
 {
 	const char *bold = t->color ? "\033[1m" : "", *dim = t->color ? "\033[2m" : "", *plain = t->color ? "\033[0m" : "";
+	size_t version = version_width(t);
 	struct text out = { 0 };
 
 	text__addf(&out, "%s", bold);
 	text__add_clean(&out, t->method, strlen(t->method), METHOD_MAX);
-	text__addf(&out, " and what it calls%s, of each recording, mode %s\n%s%-19s %11s %12s %12s %9s  %16s%s\n", plain, t->mode, dim, "begin",
-		   "length", "all", "of it", "share", "change", plain);
+	text__addf(&out, " and what it calls%s, of each recording, mode %s\n%s%-19s %11s %12s %12s %9s  %16s%s%s\n", plain, t->mode, dim, "begin",
+		   "length", "all", "of it", "share", "change", version ? "   version" : "", plain);
 	for (uint32_t i = 0; i < t->count; i++)
-		add_row(t, &t->rows[i], &out);
+		add_row(t, &t->rows[i], version, &out);
 	text__adds(&out, "change: points against the row before, beside the noise of sampling; ~ is not beyond it\n");
 	return text__write(&out, to);
 }
@@ -84,15 +117,17 @@ int trend__write_table(const struct trend *t, FILE *to)
 
 	text__addf(&out, "# trend of ");
 	text__add_clean(&out, t->method, strlen(t->method), METHOD_MAX);
-	text__addf(&out, ", mode %s, %s\nbegin_ns\tend_ns\tall\tof_it\tshare\tchange\tnoise\tdecided\trecording\n", t->mode, t->metric.name);
+	text__addf(&out, ", mode %s, %s\nbegin_ns\tend_ns\tall\tof_it\tshare\tchange\tnoise\tdecided\trecording\tcommit\tlast_commit\tdeployment\tlast_deployment\n", t->mode, t->metric.name);
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct trend_row *r = &t->rows[i];
 
 		text__addf(&out, "%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%.6f\t", r->begin, r->end, r->all, r->part, share_of(r));
 		if (r->compared)
-			text__addf(&out, "%.6f\t%.6f\t%d\t%s\n", r->change, r->noise, r->decided, r->name);
+			text__addf(&out, "%.6f\t%.6f\t%d", r->change, r->noise, r->decided);
 		else
-			text__addf(&out, "\t\t\t%s\n", r->name);
+			text__adds(&out, "\t\t");
+		text__addf(&out, "\t%s\t%s\t%s\t%s\t%s\n", r->name, r->version.commit.first, r->version.commit.last,
+			   r->version.deployment.first, r->version.deployment.last);
 	}
 	return text__write(&out, to);
 }
@@ -127,6 +162,7 @@ int trend__write_json(const struct trend *t, FILE *to)
 		json__add(&j, "change", r->compared ? json_real(r->change) : json_null());
 		json__add(&j, "noise", r->compared ? json_real(r->noise) : json_null());
 		json__add(&j, "decided", r->compared ? json_boolean(r->decided) : json_null());
+		json__add(&j, "version", report_version__json(&r->version));
 		json__close(&j, '}');
 	}
 	json__close(&j, ']');

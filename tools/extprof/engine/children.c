@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "engine/state.h"
-#include "process/own_name.h"
 #include "process/proc.h"
 #include "ruby/name_retention.h"
 
@@ -16,39 +15,6 @@ void engine__keep_names(const struct vm *vm)
 	/* Without permission to write names may expire, and are counted then. */
 	if (vm->space)
 		name_retention__ask(vm->space, &vm->layout);
-}
-
-/* How long names are read again at the end, ns: of those that are not reached the first one stays. */
-#define OWN_NAMES_TIME 200000000ull
-
-/* What the process says of itself; if that is nothing, what it has said before stays. */
-static void read_own_name(struct process_row *row, const struct process *p, const struct vm *vm)
-{
-	/* The limits of other reads of its memory are not those of this one. */
-	struct deadline *deadline = vm->space ? address_space__lift_deadline(vm->space) : NULL;
-	char *name = own_name__read(p->pid, vm->space ? &vm->space->memory : NULL);
-
-	if (vm->space)
-		vm->space->deadline = deadline;
-	/* Another process may have got the pid. */
-	if (!name || (vm->space && !address_space__lives(vm->space))) {
-		free(name);
-		return;
-	}
-	free(row->resource);
-	row->resource = name;
-}
-
-void engine__read_own_names(struct engine *e)
-{
-	uint64_t until = deadline__now() + OWN_NAMES_TIME;
-
-	for (uint32_t i = 0; i < e->set.count && deadline__now() < until; i++) {
-		struct process *p = e->set.list[i];
-
-		if (p && p->state == PROCESS_SAMPLED && p->vm && p->vm->space && !p->shares_vm && p->row < e->rows.count)
-			read_own_name(&e->rows.rows[p->row], p, p->vm);
-	}
 }
 
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
@@ -81,7 +47,7 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 	free(row->resource);
 	row->executable = proc__executable(p->pid);
 	row->resource = NULL;
-	read_own_name(row, p, vm);
+	engine__describe_own(e, p, row, vm);
 	/* One that the caller named, if there is one. */
 	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {
 		e->first_row = p->row;

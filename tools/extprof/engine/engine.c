@@ -215,6 +215,7 @@ int engine__step(struct engine *e, struct diag *d)
 	/* Also of what has just been found: it may end soon. */
 	engine__update_vms(e);
 	engine__step_natives(e);
+	engine__step_revisions(e);
 	if (!e->behind)
 		engine__clean_up(e);
 	if (err)

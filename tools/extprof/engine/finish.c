@@ -331,8 +331,14 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->duration = (double)window_of(e) / 1e9;
 	if (e->started)
 		m->paused = engine__paused(e, recorded_until(e));
-	for (uint32_t i = 0; i < e->rows.count; i++)
-		m->cpu_time += e->rows.rows[i].cpu_time;
+	for (uint32_t i = 0; i < e->rows.count; i++) {
+		const struct process_row *r = &e->rows.rows[i];
+
+		m->cpu_time += r->cpu_time;
+		if (process_row__is_followed(r))
+			report_version__add(&m->version, r->resource, (uint64_t)e->started_wall * SECOND +
+					    (r->started > e->started_at ? r->started - e->started_at : 0));
+	}
 	m->frames = e->resolver.frame_count;
 	m->unknown_frames = e->resolver.unknown_frames;
 	m->unreadable_names += e->resolver.unreadable_names;

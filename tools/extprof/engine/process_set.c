@@ -20,6 +20,7 @@ static void free_process(struct process *p)
 	if (!p)
 		return;
 	target__close(&p->target);
+	process__forget_own(p);
 	free(p);
 }
 
@@ -162,6 +163,23 @@ void process_set__close_vm(struct process_set *set, struct vm *vm)
 	vm__close(vm);
 }
 
+void process__forget_own(struct process *p)
+{
+	free(p->own_name);
+	free(p->revision);
+	p->own_name = p->revision = NULL;
+	p->knows_revision = false;
+}
+
+/* A child begins in the group of its parent, with its environment and files, and can end before it is looked at. */
+static void take_from_parent(struct process_row *row, const struct process_row *parent, bool executed)
+{
+	if (parent->cgroup)
+		row->cgroup = strdup(parent->cgroup);
+	if (parent->resource && !executed)
+		row->resource = strdup(parent->resource);
+}
+
 struct process_row *process__row(struct process_set *set, struct process *p)
 {
 	struct process *parent;
@@ -193,9 +211,8 @@ struct process_row *process__row(struct process_set *set, struct process *p)
 		snprintf(row->command, sizeof(row->command), "%s", set->rows->rows[parent->row].command);
 	else
 		text__clean(row->command, sizeof(row->command), p->comm);
-	/* A child begins in the group of its parent, and can end before it is looked at. */
-	if (parent && parent->row < PROCESS_ROWS_MAX && set->rows->rows[parent->row].cgroup)
-		row->cgroup = strdup(set->rows->rows[parent->row].cgroup);
+	if (parent && parent->row < PROCESS_ROWS_MAX)
+		take_from_parent(row, &set->rows->rows[parent->row], p->executed);
 	return row;
 }
 

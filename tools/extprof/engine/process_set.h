@@ -62,6 +62,8 @@ struct process {
 	uint32_t file;		/* target_config::file, of what it runs now */
 	uint32_t uid;
 	char comm[TASK_COMM_SIZE];
+	char *own_name, *revision;	/* lists, see process/own_name.h and revision.h; NULL: nothing */
+	bool knows_revision;		/* `revision` was looked for */
 };
 
 struct process_set {
@@ -88,6 +90,8 @@ struct process *process_set__add(struct process_set *set, uint32_t number, pid_t
 struct process *process_set__find(const struct process_set *set, uint32_t number);
 /* By pid, of those that have not ended; slow. */
 struct process *process_set__by_pid(const struct process_set *set, pid_t pid);
+/* Nothing of what it said of itself, and of its commit, is known. */
+void process__forget_own(struct process *p);
 /* It is not needed any more; its row stays. */
 void process_set__remove(struct process_set *set, struct process *p);
 

@@ -85,6 +85,7 @@ struct settings {
 	struct groups groups;
 	uint32_t labels;	/* groups that outputs want besides: a mask as output_format::labels */
 	bool lines;		/* frames are told apart by line */
+	const char *deployment;	/* of the caller: the name of what was deployed; NULL none */
 	bool sources;		/* a recording has the source files that were seen */
 	bool idle;		/* reports show idle threads as others, see profile/idle.h */
 	struct transform transform;	/* what reports show of it */

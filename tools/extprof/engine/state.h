@@ -176,6 +176,7 @@ struct engine {
 	gid_t recording_gid;
 	struct segments segments;
 	struct engine_sources source_files;
+	bool revisions_wait;	/* of some processes the commit is to be read */
 	struct triggers triggers;
 	bool recording_begun, recording_ended;
 	int recording_err;		/* of its end, ... */
@@ -310,10 +311,17 @@ const struct survivors *engine__survivors(const struct engine *e);
 void engine__keep_names(const struct vm *vm);
 /* The row of the process is that of this VM.  0 or -ENOMEM. */
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm);
-/* Read again what processes say of themselves: an SDK says it some time after the start. */
-void engine__read_own_names(struct engine *e);
 /* Open the memory of those that live. */
 void engine__bind_children(struct engine *e);
+
+/* own_names.c: attributes of processes */
+
+/* The process runs what this VM runs: what it said before is of another program. */
+void engine__describe_own(struct engine *e, struct process *p, struct process_row *row, const struct vm *vm);
+/* Read which commit the files of some processes are. */
+void engine__step_revisions(struct engine *e);
+/* Read again what processes say of themselves: an SDK says it some time after the start. */
+void engine__read_own_names(struct engine *e);
 
 /* attach.c: from a process to its VM */
 

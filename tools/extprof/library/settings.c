@@ -13,6 +13,9 @@
 #include "output/output.h"
 #include "source/source.h"
 
+/* Bytes of a name. */
+#define DEPLOYMENT_MAX 128u
+
 static int out_of_memory(struct extprof_error *error)
 {
 	return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
@@ -89,6 +92,22 @@ static int set_syscalls(struct settings *s, const struct extprof_recording_optio
 		if (s->modes[i] == &mode_syscall)
 			s->modes[i] = &mode_syscall_latency;
 	return err;
+}
+
+static int copy_text(char **copy, const char *text)
+{
+	*copy = text ? strdup(text) : NULL;
+	return text && !*copy ? -ENOMEM : 0;
+}
+
+static int set_deployment(struct recording_settings *r, const struct extprof_recording_options *o, struct extprof_error *error)
+{
+	if (o->deployment && (!*o->deployment || strlen(o->deployment) > DEPLOYMENT_MAX))
+		return error__set(error, DIAG_USAGE, EINVAL, "the name of a deployment has 1 to %u bytes", DEPLOYMENT_MAX);
+	if (copy_text(&r->deployment, o->deployment))
+		return out_of_memory(error);
+	r->settings.deployment = r->deployment;
+	return 0;
 }
 
 static int set_events(struct recording_settings *r, const struct extprof_recording_options *o,
@@ -263,7 +282,7 @@ static int set_executor(struct settings *s, const struct extprof_executor *given
 /* No option may ever lie in what older programs have as padding. */
 #define NO_PADDING(type, last) _Static_assert(offsetof(struct type, last) + sizeof(((struct type *)0)->last) == \
 					      sizeof(struct type), #type)
-NO_PADDING(extprof_recording_options, around);
+NO_PADDING(extprof_recording_options, deployment);
 NO_PADDING(extprof_executor, context);
 NO_PADDING(extprof_write_options, reserved);
 NO_PADDING(extprof_dump_options, reserved);
@@ -318,13 +337,8 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		err = parts[i](s, o, error);
 	if (err)
 		return err;
-	return set_events(r, o, error);
-}
-
-static int copy_text(char **copy, const char *text)
-{
-	*copy = text ? strdup(text) : NULL;
-	return text && !*copy ? -ENOMEM : 0;
+	err = set_deployment(r, o, error);
+	return err ? err : set_events(r, o, error);
 }
 
 int recording_settings__select(struct recording_settings *r, const struct extprof_recording_options *o,
@@ -352,6 +366,7 @@ void recording_settings__free(struct recording_settings *r)
 	free(r->pids);
 	free(r->name);
 	free(r->cgroup);
+	free(r->deployment);
 	free(r->events);
 	owner_dirs__free(&r->settings.apps);
 	transform__free(&r->settings.transform);

@@ -11,7 +11,7 @@
 struct recording_settings {
 	struct settings settings;	/* points into this structure */
 	pid_t *pids;
-	char *name, *cgroup;
+	char *name, *cgroup, *deployment;
 	struct event_spec *events;
 };
 

@@ -71,8 +71,8 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "of the modes that were recorded only these: %s, or several with commas between (default: all)" },
 	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT,
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
-		.help = "only samples that match KEY=PATTERN: process, cgroup, thread, method, file, state or label:KEY, with *, ? and "
-		"[...]; several have to match all" },
+		.help = "only samples that match KEY=PATTERN: process, cgroup, commit, thread, method, file, state, label:KEY or "
+		"resource:KEY, with *, ? and [...]; several have to match all" },
 	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
 		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples from then on: 10, 2m, 02:50",
 		.help = "only samples from so long after the begin of a recording: 10, 500ms, 2m; or before its end: -1h; or from a "
@@ -259,6 +259,10 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(sources),
 		.brief = "keep the source files in the recording",
 		.help = "with -o FILE.extprof: also write the source files that are seen into the recording" },
+	[OPTION_DEPLOYMENT] = { "deploy", "", "NAME", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R, FIELD(deployment),
+		.brief = "a name of what is deployed, for report --trend",
+		.help = "the processes have NAME as their deployment.name: `extprof report` shows it, and chooses by --filter "
+		"resource:deployment.name=NAME.  Their commit needs no option" },
 	[OPTION_ROTATE] = { "rotate", "", "SPAN", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(rotate),
 		.brief = "a new file of the recording: 1h, 100MB",
 		.help = "go on in another file when the recording's has so much time (s, ms, m, h: 1h) or bytes (KB, MB, GB, TB of "

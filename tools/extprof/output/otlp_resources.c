@@ -2,12 +2,12 @@
 /* Processes as resources: what names the service, and what else tells it apart from others. */
 #include "output/otlp.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/attributes.h"
 #include "profile/group_names.h"
 
 #define RESOURCES_MAX (1u << 20)
@@ -77,43 +77,13 @@ static struct text *new_text(struct builder *b)
 
 /* -- what the program says of itself -------------------------------------------------------------------- */
 
-/* Append a part of OTEL_RESOURCE_ATTRIBUTES without its escapes, cleaned. */
-static void add_decoded(struct text *to, const char *from, size_t length, size_t max)
-{
-	struct text raw = { 0 };
-
-	for (size_t i = 0; i < length; i++) {
-		char digits[3] = { 0 }, c = from[i];
-
-		if (c == '%' && length - i > 2 && isxdigit((unsigned char)from[i + 1]) && isxdigit((unsigned char)from[i + 2])) {
-			memcpy(digits, from + i + 1, 2);
-			c = (char)strtoul(digits, NULL, 16);
-			i += 2;
-		}
-		text__add(&raw, &c, 1);
-	}
-	to->failed |= raw.failed;
-	if (raw.length)
-		text__add_clean(to, raw.data, raw.length, max);
-	text__free(&raw);
-}
-
-static void trim(const char **text, size_t *length)
-{
-	for (; *length && isblank((unsigned char)**text); (*text)++)
-		--*length;
-	while (*length && isblank((unsigned char)(*text)[*length - 1]))
-		--*length;
-}
-
 /* One of the program's own; `named`: only if it names the service. */
-static void add_pair(struct builder *b, const char *key, size_t key_length, const char *value, size_t value_length, bool named,
-		     uint32_t *count)
+static void add_pair(struct builder *b, const struct attribute *a, bool named, uint32_t *count)
 {
 	struct text name = { 0 }, *texts[2];
 	bool wanted;
 
-	add_decoded(&name, key, key_length, KEY_MAX_LENGTH);
+	attributes__add_plain(&name, a->key, a->key_length, KEY_MAX_LENGTH);
 	/* What begins with process. is known better. */
 	wanted = !strcmp(text__string(&name), "service.name") == named && strncmp(text__string(&name), "process.", 8) &&
 		 !has(b, text__string(&name));
@@ -129,29 +99,20 @@ static void add_pair(struct builder *b, const char *key, size_t key_length, cons
 	texts[1] = new_text(b);
 	if (!texts[0] || !texts[1])
 		return;
-	add_decoded(texts[0], key, key_length, KEY_MAX_LENGTH);
-	add_decoded(texts[1], value, value_length, VALUE_MAX_LENGTH);
+	attributes__add_plain(texts[0], a->key, a->key_length, KEY_MAX_LENGTH);
+	attributes__add_plain(texts[1], a->value, a->value_length, VALUE_MAX_LENGTH);
 	b->failed |= texts[0]->failed || texts[1]->failed;
 	add_text(b, text__string(texts[0]), text__string(texts[1]));
 	*count += has(b, text__string(texts[0]));
 }
 
-/* "key=value,key=value": the first one of equal keys.  There is room for the service. */
+/* There is room for the service. */
 static void add_own(struct builder *b, const char *list, bool named, uint32_t *count)
 {
-	while (list && *list) {
-		size_t length = strcspn(list, ","), key = strcspn(list, ",=");
-		const char *name = list, *value = list + key + 1;
-		size_t value_length = key < length ? length - key - 1 : 0;
+	struct attribute a;
 
-		list += length + (list[length] == ',');
-		if (!value_length)
-			continue;
-		trim(&name, &key);
-		trim(&value, &value_length);
-		if (key && value_length)
-			add_pair(b, name, key, value, value_length, named, count);
-	}
+	while (attributes__next(&list, &a))
+		add_pair(b, &a, named, count);
 }
 
 /* -- what extprof knows --------------------------------------------------------------------------------- */

@@ -132,6 +132,7 @@ static int write_json(const struct report *reports, uint32_t count, const struct
 	json__add(&j, "ruby", json_string(m->ruby_version));
 	json__add(&j, "seconds", json_real(m->duration));
 	json__add(&j, "ended", json_string(m->ended));
+	json__add(&j, "version", report_version__json(&m->version));
 	if (*m->trigger)
 		json__add(&j, "trigger", json_string(m->trigger));
 	if (reports[0].recording_count) {

@@ -372,6 +372,15 @@ static void add_cpu(struct table *t)
 		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / (m->whole ? m->whole : m->duration));
 }
 
+static void add_version(const struct report_version *v, struct text *out)
+{
+	size_t length = out->length;
+
+	report_version__add_text(v, out);
+	if (out->length > length)
+		text__adds(out, "\n");
+}
+
 /* Add what the profile is of, and how much CPU time the program used. */
 static void add_head(struct table *t)
 {
@@ -395,6 +404,7 @@ static void add_head(struct table *t)
 	text__addf(out, " (%s)\n", m->ended);
 	if (*m->trigger)
 		text__addf(out, "trigger: %s\n", m->trigger);
+	add_version(&m->version, out);
 	if (m->duration > 0 && m->cpu_period)
 		add_cpu(t);
 }

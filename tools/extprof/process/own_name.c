@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/attributes.h"
 #include "process/mapping.h"
 #include "process/proc.h"
+#include "process/revision.h"
 
 /* The kernel lets an environment be larger, at which no program aims. */
 #define ENVIRONMENT_MAX (256u << 10)
@@ -31,33 +32,6 @@ static const char *value_of(const char *environment, size_t size, const char *na
 	return NULL;
 }
 
-/* As a part of the list: what is no text there, and of `others` what means something there, is escaped. */
-static void add_escaped(struct text *to, const char *text, size_t length, const char *others)
-{
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (c < ' ' || c >= 0x7f || strchr(others, c))
-			text__addf(to, "%%%02X", c);
-		else
-			text__add(to, text + i, 1);
-	}
-}
-
-/* Of a key or a value. */
-#define ESCAPED " ,=%;\"\\"
-
-/* Append a pair if all of it has room: half of a value would be wrong. */
-static void add_pair(struct text *to, const struct text *pair)
-{
-	to->failed |= pair->failed;
-	if (pair->failed || !pair->length || to->length + !!to->length + pair->length > OWN_NAME_MAX)
-		return;
-	if (to->length)
-		text__adds(to, ",");
-	text__add(to, pair->data, pair->length);
-}
-
 /* The list: it is ASCII without control characters.  NULL: it is empty, or out of memory. */
 static char *list_of(struct text *list)
 {
@@ -67,28 +41,47 @@ static char *list_of(struct text *list)
 	return NULL;
 }
 
+/* In these, hosts and deployment tools leave the commit; Kamal adds to it that files were changed. */
+static const char *const commit_variables[] = {
+	"DD_GIT_COMMIT_SHA", "KAMAL_VERSION", "HEROKU_BUILD_COMMIT", "HEROKU_SLUG_COMMIT", "RENDER_GIT_COMMIT",
+	"RAILWAY_GIT_COMMIT_SHA", "GIT_COMMIT_SHA", "GIT_COMMIT", "GIT_SHA", "COMMIT_SHA", "GIT_REVISION",
+};
+
+static void add_commit(struct text *list, const char *environment, size_t size)
+{
+	for (size_t i = 0; i < sizeof(commit_variables) / sizeof(commit_variables[0]); i++) {
+		size_t length = 0, digits = 0;
+		const char *value = value_of(environment, size, commit_variables[i], &length);
+
+		while (value && digits < length && value[digits] != '_')
+			digits++;
+		if (!value || !revision__is_one(value, digits))
+			continue;
+		attributes__add(list, ATTRIBUTES_COMMIT, value, length);
+		return;
+	}
+}
+
 char *own_name__of_environment(const char *environment, size_t size)
 {
 	size_t length = 0;
 	const char *value = value_of(environment, size, "OTEL_SERVICE_NAME", &length);
 	struct text list = { 0 }, pair = { 0 };
 
-	if (value && length) {
-		text__adds(&pair, "service.name=");
-		add_escaped(&pair, value, length, ESCAPED);
-		add_pair(&list, &pair);
-	}
+	if (value && length)
+		attributes__add(&list, "service.name", value, length);
 	value = value_of(environment, size, "OTEL_RESOURCE_ATTRIBUTES", &length);
 	for (size_t at = 0; value && at < length;) {
 		const char *comma = memchr(value + at, ',', length - at);
 		size_t part = comma ? (size_t)(comma - value) - at : length - at;
 
 		text__clear(&pair);
-		add_escaped(&pair, value + at, part, "");
-		add_pair(&list, &pair);
+		attributes__add_part(&pair, value + at, part);
+		attributes__add_pair(&list, &pair);
 		at += part + 1;
 	}
 	text__free(&pair);
+	add_commit(&list, environment, size);
 	return list_of(&list);
 }
 
@@ -187,7 +180,7 @@ static void add_value(struct text *to, struct piece value)
 
 	while (read_field(&value, &f)) {
 		if (f.number == 1 && f.wire == WIRE_LENGTH)
-			add_escaped(to, (const char *)f.content.at, (size_t)(f.content.end - f.content.at), ESCAPED);
+			attributes__add_escaped(to, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
 		else if (f.number == 3 && f.wire == WIRE_VARINT)
 			text__addf(to, "%" PRId64, (int64_t)f.value);
 		else
@@ -206,7 +199,7 @@ static void add_attribute(struct text *to, struct piece attribute)
 		if (f.wire != WIRE_LENGTH)
 			continue;
 		if (f.number == 1 && !key.length)
-			add_escaped(&key, (const char *)f.content.at, (size_t)(f.content.end - f.content.at), ESCAPED);
+			attributes__add_escaped(&key, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
 		else if (f.number == 2 && !value.length)
 			add_value(&value, f.content);
 	}
@@ -215,7 +208,7 @@ static void add_attribute(struct text *to, struct piece attribute)
 	    (strcmp(text__string(&key), "service.name") || strncmp(text__string(&value), "unknown_service", 15))) {
 		text__adds(&key, "=");
 		text__adds(&key, text__string(&value));
-		add_pair(to, &key);
+		attributes__add_pair(to, &key);
 	}
 	to->failed |= key.failed || value.failed;
 	text__free(&key);

@@ -15,8 +15,6 @@
 
 #include "process/memory.h"
 
-/* Of a list, in bytes. */
-#define OWN_NAME_MAX 4096
 /* A larger context is not read. */
 #define OWN_CONTEXT_MAX (64u << 10)
 

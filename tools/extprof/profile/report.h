@@ -18,6 +18,7 @@
 #include "profile/gc_pauses.h"
 #include "profile/groups.h"
 #include "profile/processes.h"
+#include "profile/report_version.h"
 #include "profile/thread_rows.h"
 #include "profile/timeline.h"
 #include "source/mode.h"
@@ -99,6 +100,7 @@ struct report_meta {
 	char ruby_version[32], ruby_description[160];
 	char ended[64];		/* why the recording ended */
 	char trigger[400];	/* the first one that fired; "": none */
+	struct report_version version;	/* of the code that ran */
 	char host[65];		/* the machine that it was made on; "" unknown */
 	int pid;
 	uint32_t rate, cpus;

@@ -366,7 +366,8 @@ static int read_processes(struct recording_reader *r, const struct recording_tab
 		row->cpu_taken = from->cpu_samples;
 		row->cwd = recording_account__cwd(r, id);
 		row->executable = process_text(r, RECORDING_EXECUTABLE_KEY, id);
-		row->resource = process_text(r, RECORDING_RESOURCE_KEY, id);
+		if (from->resource && !(row->resource = strdup(from->resource)))
+			return no_memory(d);
 		bytes += strlen(from->cgroup) + length_of(row->cwd) + length_of(row->executable) + length_of(row->resource);
 		if (bytes > RECORDING_TEXTS_MAX)
 			return damaged(d, "the texts of its processes are too long");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "profile/groups.h"
 #include "recording/schema.h"
 
@@ -20,8 +21,12 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 {
 	static const char *const keys[] = {
 		[KEY_PROCESS] = "process", [KEY_THREAD] = "thread", [KEY_METHOD] = "method", [KEY_FILE] = "file",
-		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup",
+		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_COMMIT] = "commit",
 	};
+	static const struct {
+		const char *name;
+		enum recording_key key;
+	} prefixes[] = { { GROUP_LABEL_PREFIX, KEY_LABEL }, { "resource:", KEY_RESOURCE } };
 	const char *pattern = strchr(text, '=');
 	struct recording_condition *c = &f->list[f->count];
 	size_t length = pattern ? (size_t)(pattern - text) : 0;
@@ -32,9 +37,13 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 		return -EINVAL;
 	memset(c, 0, sizeof(*c));
 	strcpy(c->pattern, pattern + 1);
-	if (length > 6 && !strncmp(text, GROUP_LABEL_PREFIX, 6) && length - 6 < sizeof(c->label)) {
-		c->key = KEY_LABEL;
-		memcpy(c->label, text + 6, length - 6);
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t n = strlen(prefixes[i].name);
+
+		if (length <= n || strncmp(text, prefixes[i].name, n) || length - n >= sizeof(c->label))
+			continue;
+		c->key = prefixes[i].key;
+		memcpy(c->label, text + n, length - n);
 		f->count++;
 		return 0;
 	}
@@ -61,6 +70,17 @@ static bool matches_number(const struct recording_condition *c, uint32_t number)
 	return number && matches_text(c, text);
 }
 
+/* A commit is mostly given by its first digits. */
+static bool matches_resource(const struct recording_condition *c, const char *list)
+{
+	const char *key = c->key == KEY_COMMIT ? ATTRIBUTES_COMMIT : c->label;
+	char value[sizeof(c->pattern)];
+
+	if (!attributes__find(list, key, value, sizeof(value)))
+		return false;
+	return matches_text(c, value) || (c->key == KEY_COMMIT && *c->pattern && !strncmp(value, c->pattern, strlen(c->pattern)));
+}
+
 static bool matches_thread(const struct recording_matches *m, const struct recording_condition *c, uint32_t id)
 {
 	const struct thread_entry *t = &m->tables->threads[id];
@@ -71,6 +91,8 @@ static bool matches_thread(const struct recording_matches *m, const struct recor
 	if (c->key == KEY_CGROUP)
 		return t->process && *process->cgroup &&
 		       (!strcmp(c->pattern, "/") || !fnmatch(c->pattern, process->cgroup, FNM_LEADING_DIR | FNM_NOESCAPE));
+	if (c->key == KEY_COMMIT || c->key == KEY_RESOURCE)
+		return t->process && matches_resource(c, process->resource);
 	if (c->key == KEY_PROCESS)
 		return t->process && (matches_text(c, process->command) || matches_number(c, (uint32_t)process->pid));
 	return t->frame && (matches_text(c, f->name) || matches_number(c, f->tid));
@@ -118,6 +140,8 @@ bool recording_matches__sample(struct recording_matches *m, const struct recordi
 		switch (c->key) {
 		case KEY_PROCESS:
 		case KEY_CGROUP:
+		case KEY_COMMIT:
+		case KEY_RESOURCE:
 		case KEY_THREAD:
 			if (known[s->thread] == MATCH_UNKNOWN)
 				known[s->thread] = matches_thread(m, c, s->thread) ? MATCH_YES : MATCH_NO;
@@ -167,7 +191,8 @@ int recording_matches__init(struct recording_matches *m, const struct recording_
 	for (uint32_t i = 0; m->path && i < filter->count; i++) {
 		enum recording_key key = filter->list[i].key;
 
-		bool by_thread = key == KEY_PROCESS || key == KEY_CGROUP || key == KEY_THREAD;
+		bool by_thread = key == KEY_PROCESS || key == KEY_CGROUP || key == KEY_THREAD || key == KEY_COMMIT ||
+				 key == KEY_RESOURCE;
 
 		m->known[i] = calloc(by_thread ? tables->thread_count : tables->stack_count, 1);
 		if (!m->known[i])

@@ -24,10 +24,12 @@ enum recording_key {
 	KEY_PROCESS,		/* command or pid */
 	KEY_THREAD,		/* name or tid */
 	KEY_CGROUP,		/* of the process, or one above it */
+	KEY_COMMIT,		/* of the process: all of it, or its first digits */
 	KEY_METHOD,		/* of any frame of the stack */
 	KEY_FILE,
 	KEY_STATE,
-	KEY_LABEL		/* the value of a label */
+	KEY_LABEL,		/* the value of a label */
+	KEY_RESOURCE		/* of an attribute of the process */
 };
 
 /* Since and until 0: from the begin, to the end. */
@@ -41,7 +43,7 @@ struct recording_filter {
 	struct recording_span second;	/* of the second side of a comparison; else unused */
 	struct recording_condition {
 		enum recording_key key;
-		char label[128];
+		char label[128];	/* the key of a label or attribute */
 		char pattern[256];	/* as for fnmatch(3) */
 	} list[RECORDING_CONDITIONS_MAX];
 	uint32_t count;

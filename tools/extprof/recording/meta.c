@@ -231,6 +231,10 @@ void recording_meta__add(struct report_meta *sum, const struct report_meta *m, b
 		else
 			add_field(&fields[i], to, from, first);
 	}
+	if (only)
+		sum->version = m->version;
+	else
+		report_version__join(&sum->version, &m->version);
 	if (only) {
 		sum->accounting = m->accounting;
 		sum->all_modes = m->all_modes;

@@ -180,6 +180,7 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 		if (!recording_profile__wants(to->p, in, s))
 			continue;
 		in->rows[in->number_of[s->mode]]++;
+		in->seen[in->tables->threads[s->thread].process] = true;
 		err = add_sample(to->p, in, s);
 		if (err)
 			return err;
@@ -514,11 +515,29 @@ static int check(struct recording_profile *p, struct input *in, bool all_modes, 
 	return err ? err : check_rates(p, in, d);
 }
 
+/* By their clock on the wall, by which recordings are put in order. */
+static void take_version(struct input *in)
+{
+	for (uint32_t id = 1; id < in->tables->process_count; id++) {
+		const struct process_entry *p = &in->tables->processes[id];
+
+		if (in->seen[id])
+			report_version__add(&in->version, p->resource, in->wall + (p->began > in->begin ? p->began - in->begin : 0));
+	}
+}
+
 static int add_samples(struct recording_profile *p, struct input *in, struct diag *d)
 {
 	struct taking to = { .p = p, .in = in };
-	int err = recording_reader__samples(in->reader, in->tables, in->since, in->until, take, &to, d);
+	int err;
 
+	in->seen = calloc(in->tables->process_count, sizeof(*in->seen));
+	if (!in->seen)
+		return recording_profile__no_memory(d);
+	err = recording_reader__samples(in->reader, in->tables, in->since, in->until, take, &to, d);
+	take_version(in);
+	free(in->seen);
+	in->seen = NULL;
 	if (err == -EOVERFLOW)
 		return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording is damaged: its amounts have no sum");
 	if (err)

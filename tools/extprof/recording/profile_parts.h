@@ -38,6 +38,8 @@ struct input {
 		uint32_t report, node;	/* of one of its samples; REPORT_NOWHERE: it has none */
 	} *thread_places;		/* by id of the thread; while timelines are made */
 	uint64_t last;			/* time of a sample */
+	bool *seen;			/* by id of a process: a sample of it was asked for; while they are added */
+	struct report_version version;	/* of the processes that were seen */
 };
 
 struct recording_profile {

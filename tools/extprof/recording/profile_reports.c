@@ -75,6 +75,7 @@ static int read_account(const struct recording_profile *p, const struct input *i
 	report->meta.mode = counted.mode;
 	report->meta.stacks = counted.stacks;
 	report->meta.merged = counted.merged;
+	report->meta.version = in->version;
 	err = complete_meta(p, in, mode, report, d);
 	if (err)
 		report__free(report);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/text.h"
 #include "recording/requests_table.h"
 #include "recording/tables.h"
@@ -12,13 +13,14 @@
 enum column {
 	COLUMN_TIME, COLUMN_SECONDS, COLUMN_MODE, COLUMN_PROCESS, COLUMN_PID, COLUMN_COMMAND, COLUMN_THREAD, COLUMN_TID,
 	COLUMN_THREAD_NAME, COLUMN_STATE, COLUMN_METHOD, COLUMN_PATH, COLUMN_LINE, COLUMN_BELOW, COLUMN_VALUE,
-	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS, COLUMN_FIBER, COLUMN_CGROUP
+	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS, COLUMN_FIBER, COLUMN_CGROUP,
+	COLUMN_REVISION
 };
 
 static const char declaration[] =
 	"CREATE TABLE samples(time_ns INTEGER, seconds REAL, mode TEXT, process INTEGER, pid INTEGER, command TEXT, "
 	"thread INTEGER, tid INTEGER, thread_name TEXT, state TEXT, method TEXT, path TEXT, line INTEGER, below TEXT, "
-	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER, cgroup TEXT)";
+	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER, cgroup TEXT, revision TEXT)";
 
 /* Data of a connection about the recording that it has opened. */
 struct module {
@@ -310,6 +312,7 @@ static void give_thread(sqlite3_context *to, const struct recording_tables *t, u
 	const struct thread_entry *thread = &t->threads[id];
 	const struct process_entry *p = &t->processes[thread->process];
 	const struct frame *f = &t->frames[thread->frame];
+	char revision[136];
 
 	switch (column) {
 	case COLUMN_PROCESS:
@@ -324,6 +327,10 @@ static void give_thread(sqlite3_context *to, const struct recording_tables *t, u
 	case COLUMN_CGROUP:
 		if (*p->cgroup)
 			give_text(to, p->cgroup);
+		break;
+	case COLUMN_REVISION:
+		if (attributes__find(p->resource, ATTRIBUTES_COMMIT, revision, sizeof(revision)))
+			give_text(to, revision);
 		break;
 	case COLUMN_THREAD:
 		sqlite3_result_int64(to, id);

@@ -2,9 +2,11 @@
 #include "recording/tables.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/text.h"
 #include "recording/schema.h"
 #include "wire/states.h"
@@ -255,6 +257,33 @@ static int take_process(struct load *l)
 	return 0;
 }
 
+/* Keys are "process.ID.resource". */
+static int take_resource(struct load *l)
+{
+	const char *key = (const char *)sqlite3_column_text(l->row, 0), *list = (const char *)sqlite3_column_text(l->row, 1);
+	struct text text = { 0 };
+	char same[40];
+	uint32_t id;
+
+	if (!key || !list || sscanf(key, RECORDING_RESOURCE_KEY, &id) != 1)
+		return 0;
+	snprintf(same, sizeof(same), RECORDING_RESOURCE_KEY, id);
+	if (strcmp(same, key) || !id || id >= l->t->process_count || l->t->processes[id].resource)
+		return 0;
+	text__add_clean(&text, list, (size_t)sqlite3_column_bytes(l->row, 1), ATTRIBUTES_LIST_MAX);
+	l->text_bytes += text.length;
+	if (l->text_bytes > RECORDING_TEXTS_MAX) {
+		text__free(&text);
+		return bad(l, "a text is too long, or there are too many");
+	}
+	if (text.failed) {
+		text__free(&text);
+		return no_memory(l);
+	}
+	l->t->processes[id].resource = text.data;
+	return 0;
+}
+
 static int take_thread(struct load *l)
 {
 	struct thread_entry *t;
@@ -320,6 +349,7 @@ int recording_tables__load(struct recording_tables *t, sqlite3 *db, struct diag 
 	    (err = make_texts(&l)) || (err = each(&l, "SELECT * FROM strings", take_string)) ||
 	    (err = each(&l, "SELECT * FROM frames", take_frame)) ||
 	    (err = each(&l, "SELECT * FROM processes", take_process)) ||
+	    (err = each(&l, "SELECT key, value FROM meta WHERE key GLOB 'process.*.resource'", take_resource)) ||
 	    (err = each(&l, "SELECT * FROM threads", take_thread)) ||
 	    (err = each(&l, "SELECT * FROM stacks ORDER BY id", take_stack)) ||
 	    (err = each(&l, "SELECT * FROM kinds", take_kind)) ||
@@ -335,6 +365,8 @@ void recording_tables__free(struct recording_tables *t)
 		free(t->strings[i]);
 	for (uint32_t i = 0; t->texts && i < t->frame_count; i++)
 		free(t->texts[i]);
+	for (uint32_t i = 0; t->processes && i < t->process_count; i++)
+		free(t->processes[i].resource);
 	free(t->texts);
 	free(t->strings);
 	free(t->processes);

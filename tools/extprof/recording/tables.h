@@ -28,6 +28,7 @@ struct recording_tables {
 		int pid;
 		const char *command, *ruby, *cgroup, *ended;	/* texts of rows are never NULL */
 		uint64_t began, ended_at, cpu, cpu_unfollowed, cpu_samples;
+		char *resource;			/* a list as in base/attributes.h; NULL: nothing */
 	} *processes;
 	struct thread_entry {
 		uint32_t id, process, frame;

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "process/revision.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+
+/* So many directories are looked at. */
+#define LEVELS_MAX 16
+#define REF_MAX 256u
+#define PATH_SIZE 4096
+#define DIGITS_MIN 7u
+#define DIGITS_MAX 64u
+
+bool revision__is_one(const char *text, size_t length)
+{
+	if (length < DIGITS_MIN || length > DIGITS_MAX)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!isxdigit((unsigned char)text[i]))
+			return false;
+	return true;
+}
+
+/* What is looked at, and what was found. */
+struct looking {
+	struct target_files *files;
+	char git[PATH_SIZE], common[PATH_SIZE];	/* directories: of this checkout, and of what all checkouts share */
+	char ref[REF_MAX];	/* that was checked out; "": a commit was */
+	char commit[DIGITS_MAX + 1];
+};
+
+/* The first line of a file in a directory, without blanks at its end.  False: there is none that is short. */
+static bool first_line(struct looking *l, const char *directory, const char *name, char to[TARGET_FILE_LINE_MAX])
+{
+	char path[PATH_SIZE];
+	size_t size = 0;
+
+	if (snprintf(path, sizeof(path), "%s/%s", strcmp(directory, "/") ? directory : "", name) >= (int)sizeof(path) ||
+	    target_file__line(l->files, path, 1, to, &size) || size >= TARGET_FILE_LINE_MAX)
+		return false;
+	while (size && isspace((unsigned char)to[size - 1]))
+		size--;
+	to[size] = '\0';
+	return size && !memchr(to, '\0', size);
+}
+
+static bool take_commit(struct looking *l, const char *text, size_t length)
+{
+	if (!revision__is_one(text, length))
+		return false;
+	memcpy(l->commit, text, length);
+	l->commit[length] = '\0';
+	return true;
+}
+
+static bool commit_in(struct looking *l, const char *directory, const char *name)
+{
+	char line[TARGET_FILE_LINE_MAX];
+
+	return first_line(l, directory, name, line) && take_commit(l, line, strlen(line));
+}
+
+/* A path in a file of git's, which can be relative to the directory of the file. */
+static bool join(char to[PATH_SIZE], const char *directory, const char *path)
+{
+	int n = *path == '/' ? snprintf(to, PATH_SIZE, "%s", path) : snprintf(to, PATH_SIZE, "%s/%s", directory, path);
+
+	return n > 0 && n < PATH_SIZE;
+}
+
+/* Names that git would not write lead to other files. */
+static bool is_ref(const char *ref)
+{
+	if (strncmp(ref, "refs/", 5) || strlen(ref) >= REF_MAX || strstr(ref, "..") || strstr(ref, "//"))
+		return false;
+	for (const char *c = ref; *c; c++)
+		if (iscntrl((unsigned char)*c) || *c == ' ')
+			return false;
+	return true;
+}
+
+/* Lines "COMMIT REF", of references that have no file of their own. */
+static bool commit_of_packed(struct looking *l)
+{
+	char path[PATH_SIZE], *text = NULL, *at;
+	size_t length = 0, name = strlen(l->ref);
+	struct stat st;
+	bool found = false;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/packed-refs", l->common) >= (int)sizeof(path))
+		return false;
+	fd = target_file__open_source(l->files, path, &st);
+	if (fd < 0)
+		return false;
+	if (st.st_size > 0 && (uint64_t)st.st_size <= TARGET_FILE_TEXT_MAX)
+		text = target_file__read(fd, (size_t)st.st_size, &length);
+	close(fd);
+	for (at = text; at && at < text + length && !found;) {
+		size_t line = strcspn(at, "\n"), digits = strcspn(at, " \n");
+
+		found = digits < line && line - digits - 1 == name && !memcmp(at + digits + 1, l->ref, name) &&
+			take_commit(l, at, digits);
+		at += line + 1;
+	}
+	free(text);
+	return found;
+}
+
+/* The directory l->git has HEAD. */
+static bool commit_of_head(struct looking *l, const char *head)
+{
+	char line[TARGET_FILE_LINE_MAX];
+	const char *ref = head + 5;
+
+	if (strncmp(head, "ref: ", 5))
+		return take_commit(l, head, strlen(head));
+	if (!is_ref(ref))
+		return false;
+	memcpy(l->ref, ref, strlen(ref) + 1);
+	if (!first_line(l, l->git, "commondir", line) || !join(l->common, l->git, line))
+		snprintf(l->common, sizeof(l->common), "%s", l->git);
+	return commit_in(l, l->git, l->ref) || commit_in(l, l->common, l->ref) || commit_of_packed(l);
+}
+
+/* 1: found; 0: no repository is there; -1: there is one, and it does not say. */
+static int look_for_git(struct looking *l, const char *directory)
+{
+	char head[TARGET_FILE_LINE_MAX], link[TARGET_FILE_LINE_MAX];
+
+	if (snprintf(l->git, sizeof(l->git), "%s/.git", strcmp(directory, "/") ? directory : "") >= (int)sizeof(l->git))
+		return -1;
+	if (!first_line(l, l->git, "HEAD", head)) {
+		/* Of a worktree, or a module of another repository, it is a file. */
+		if (!first_line(l, directory, ".git", link) || strncmp(link, "gitdir: ", 8))
+			return 0;
+		if (!join(l->git, directory, link + 8) || !first_line(l, l->git, "HEAD", head))
+			return -1;
+	}
+	return commit_of_head(l, head) ? 1 : -1;
+}
+
+static char *list_of(const struct looking *l)
+{
+	const char *branch = strncmp(l->ref, "refs/heads/", 11) ? "" : l->ref + 11;
+	struct text list = { 0 };
+
+	attributes__add(&list, ATTRIBUTES_COMMIT, l->commit, strlen(l->commit));
+	if (*branch)
+		attributes__add(&list, REVISION_BRANCH_KEY, branch, strlen(branch));
+	if (list.failed)
+		text__free(&list);
+	return list.data;
+}
+
+char *revision__read(struct target_files *files, const char *directory)
+{
+	struct looking l = { .files = files };
+	char at[PATH_SIZE], *slash;
+	int found = 0;
+
+	if (!directory || *directory != '/' || snprintf(at, sizeof(at), "%s", directory) >= (int)sizeof(at))
+		return NULL;
+	if (commit_in(&l, at, "REVISION"))
+		return list_of(&l);
+	for (int i = 0; i < LEVELS_MAX && !found; i++) {
+		found = look_for_git(&l, at);
+		slash = strrchr(at, '/');
+		if (!slash[1])
+			break;	/* that was the root */
+		slash[slash == at] = '\0';
+	}
+	return found > 0 ? list_of(&l) : NULL;
+}
