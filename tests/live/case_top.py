@@ -357,9 +357,12 @@ def screen(ctx):
         check(s.text() == first, "a paused screen changes:\n%s\n%s", first, s.text())
         s.keys("p", "r")
         s.wait(r"all 0\.[5-9] s|all 1\.\d s")
-        s.tmux("resize-window", "-t", "t", "-x", "60", "-y", "12")
-        s.wait(r"^ *[\d.]+ % .*Worker#he\S*")
-        check(all(width(line) <= 60 for line in s.text().splitlines()), "too wide")
+        for columns, titles in (80, r"SELF % +SELF TOTAL %  METHOD +PLACE"), (60, r"SELF % TOTAL %  METHOD +PLACE"), (40, r"SELF %  METHOD"):
+            s.tmux("resize-window", "-t", "t", "-x", str(columns), "-y", "12")
+            text = s.wait(titles + r"$(.|\n)*^ *[\d.]+ % .*Worker#heavy\b(.|\n)*Worker#light")
+            check(all(width(line) <= columns for line in text.splitlines()), "wider than %d:\n%s", columns, text)
+            # In a narrow line numbers go, and the names stay.
+            check("Worker#計算する" in text, "no names at %d:\n%s", columns, text)
         s.tmux("resize-window", "-t", "t", "-x", "30", "-y", "12")
         s.wait(r"at least 40x8")
         s.tmux("resize-window", "-t", "t", "-x", "110", "-y", "6")
@@ -370,7 +373,7 @@ def screen(ctx):
         s.check_clean("0")
     finally:
         s.close()
-    return "wide letters line up; 20 keys; three sizes"
+    return "wide letters line up; 20 keys; five sizes"
 
 
 @case(timeout=180)

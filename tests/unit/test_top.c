@@ -228,11 +228,26 @@ TEST(top_lines_count_columns)
 	CHECK_INT(top_columns("abc"), 3);
 	CHECK_INT(top_columns("計算"), 4);
 	CHECK_INT(top_columns("e\xcc\x81"), 1);	/* a mark that combines */
-	top_line__add_start(&l, "計算する", 7);
-	CHECK_STRING(l.text, "計算..");
+	top_line__add_ends(&l, "計算する", 7);	/* half of a letter does not fit */
+	CHECK_STRING(l.text, "計..る");
 	CHECK_INT(l.columns, 6);
 	top_line__pad(&l, 8);
-	CHECK_STRING(l.text, "計算..  ");
+	CHECK_STRING(l.text, "計..る  ");
+	top_line__clear(&l);
+	top_line__add_ends(&l, "Puma::Server#process_client", 20);
+	CHECK_STRING(l.text, "Puma::Ser..ss_client");
+	CHECK_INT(l.columns, 20);
+	top_line__clear(&l);
+	top_line__add_ends(&l, "Puma::Server#process_client", 27);
+	CHECK_STRING(l.text, "Puma::Server#process_client");
+	top_line__clear(&l);
+	top_line__add_ends(&l, "abcde\xcc\x81", 4);	/* the mark goes with its letter */
+	CHECK_STRING(l.text, "a..e\xcc\x81");
+	for (unsigned int width = 0; width < 3; width++) {
+		top_line__clear(&l);
+		top_line__add_ends(&l, "abc", width);
+		CHECK(l.columns <= width);
+	}
 	top_line__clear(&l);
 	top_line__add_end(&l, "/app/計算.rb", 7);
 	CHECK_STRING(l.text, "..算.rb");
@@ -266,6 +281,47 @@ static const char *line_of(uint32_t i, unsigned int width)
 	return line.text;
 }
 
+/* A name of each view stays whatever the width, and numbers come as there is room. */
+TEST(top_names_stay_in_narrow_lines)
+{
+	const struct extprof_frame client = { .name = "Puma::Server#process_client", .path = "/gems/puma/lib/puma/server.rb",
+					      .line = 488, .first_line = 460 };
+	const struct extprof_frame request = { .name = "Puma::Server#process_request", .path = "/gems/puma/lib/puma/server.rb",
+					       .line = 510, .first_line = 500 };
+	struct top_line lines[TOP_HEAD_LINES];
+
+	set_up();
+	add(&first, 1000000, &client, &request, NULL);
+	add(&first, 3000000, &client, NULL);
+	top_view__head(&state, &head, 40, lines);
+	CHECK_STRING(lines[3].text, " SELF %  METHOD");
+	CHECK_STRING(line_of(0, 40), " 75.0 %  Puma::Server#process_client");
+	CHECK_STRING(line_of(1, 40), " 25.0 %  Puma::Server#process_request");
+	state.choice.by_thread = true;
+	CHECK_STRING(line_of(0, 40), " 75.0 %  ma..(7) Puma::Serv..cess_client");
+	CHECK_STRING(line_of(1, 40), " 25.0 %  ma..(7) Puma::Serv..ess_request");
+	state.choice.by_thread = false;
+	CHECK_STRING(line_of(0, 60), " 75.0 % 100.0 %  Puma::Server..ocess_client ../server.rb:460");
+	state.choice.sort = TOP_BY_TOTAL;
+	top_view__head(&state, &head, 59, lines);
+	CHECK_STRING(lines[3].text, "TOTAL %  METHOD");
+	CHECK_STRING(line_of(0, 40), "100.0 %  Puma::Server#process_client");
+	state.choice.sort = TOP_BY_SELF;
+	top_view__head(&state, &head, 80, lines);
+	CHECK_STRING(lines[3].text, " SELF %       SELF TOTAL %  METHOD                           PLACE");
+	CHECK_STRING(line_of(0, 80), " 75.0 %    3.00 ms 100.0 %  Puma::Server#process_client      ..uma/server.rb:460");
+	state.choice.view = TOP_LINES;
+	CHECK_STRING(line_of(0, 40), " 75.0 %  Puma:..lient ../server.rb:488");
+	CHECK_STRING(line_of(1, 40), " 25.0 %  Puma:..quest ../server.rb:510");
+	state.choice.view = TOP_THREADS;
+	top_view__head(&state, &head, 40, lines);
+	CHECK_STRING(lines[3].text, "TOTAL %  THREAD");
+	CHECK_STRING(line_of(0, 40), "100.0 %  main (7)");
+	state.choice.view = TOP_PROCESSES;
+	CHECK_STRING(line_of(0, 40), "100.0 %  7 app.rb");
+	top_model__free(&model);
+}
+
 TEST(top_rows_line_up)
 {
 	struct top_line lines[TOP_HEAD_LINES];
@@ -273,10 +329,10 @@ TEST(top_rows_line_up)
 	set_up();
 	add(&first, 1234567, &bar, &foo, NULL);
 	add(&second, 8765433, &bar, NULL);
-	top_view__head(&state, &head, 80, lines);
-	CHECK_STRING(lines[3].text, " SELF %       SELF TOTAL %      TOTAL  METHOD                    PLACE");
-	CHECK_STRING(line_of(0, 80), " 87.7 %    8.77 ms 100.0 %    10.0 ms  Bar#計算                  /app/bar.rb:2");
-	CHECK_STRING(line_of(1, 80), " 12.3 %    1.23 ms  12.3 %    1.23 ms  Foo#foo                   /app/foo.rb:10");
+	top_view__head(&state, &head, 100, lines);
+	CHECK_STRING(lines[3].text, " SELF %       SELF TOTAL %      TOTAL  METHOD                                PLACE");
+	CHECK_STRING(line_of(0, 100), " 87.7 %    8.77 ms 100.0 %    10.0 ms  Bar#計算                              /app/bar.rb:2");
+	CHECK_STRING(line_of(1, 100), " 12.3 %    1.23 ms  12.3 %    1.23 ms  Foo#foo                               /app/foo.rb:10");
 	state.choice.view = TOP_THREADS;
 	CHECK_STRING(line_of(0, 60), " 87.7 %    8.77 ms  ワーカー (8)             7 app.rb");
 	CHECK_STRING(line_of(1, 60), " 12.3 %    1.23 ms  main (7)                 7 app.rb");

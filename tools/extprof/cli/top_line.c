@@ -86,23 +86,25 @@ void top_line__addf(struct top_line *l, const char *format, ...)
 	add(l, text, ~0u);
 }
 
-void top_line__add_start(struct top_line *l, const char *s, unsigned int width)
+/* Append the end of a string of `all` columns, in at most `width`. */
+static void add_ending(struct top_line *l, const char *s, unsigned int all, unsigned int width)
 {
-	if (top_columns(s) <= width) {
-		add(l, s, width);
-		return;
-	}
-	if (width >= CUT_COLUMNS) {
-		add(l, s, width - CUT_COLUMNS);
-		add(l, CUT, CUT_COLUMNS);
-	}
-}
-
-void top_line__add_end(struct top_line *l, const char *s, unsigned int width)
-{
-	unsigned int all = top_columns(s);
 	size_t bytes;
 	int printable;
+
+	while (*s && all > width) {
+		all -= letter(s, &bytes, &printable);
+		s += bytes;
+	}
+	/* A mark would combine with the dots. */
+	while (*s && !letter(s, &bytes, &printable))
+		s += bytes;
+	add(l, s, all);
+}
+
+void top_line__add_ends(struct top_line *l, const char *s, unsigned int width)
+{
+	unsigned int all = top_columns(s), head;
 
 	if (all <= width) {
 		add(l, s, width);
@@ -110,15 +112,24 @@ void top_line__add_end(struct top_line *l, const char *s, unsigned int width)
 	}
 	if (width < CUT_COLUMNS)
 		return;
-	while (*s && all > width - CUT_COLUMNS) {
-		all -= letter(s, &bytes, &printable);
-		s += bytes;
-	}
-	/* A mark would combine with the dots. */
-	while (*s && !letter(s, &bytes, &printable))
-		s += bytes;
+	head = (width - CUT_COLUMNS) / 2;
+	add(l, s, head);
 	add(l, CUT, CUT_COLUMNS);
-	add(l, s, all);
+	add_ending(l, s, all, width - CUT_COLUMNS - head);
+}
+
+void top_line__add_end(struct top_line *l, const char *s, unsigned int width)
+{
+	unsigned int all = top_columns(s);
+
+	if (all <= width) {
+		add(l, s, width);
+		return;
+	}
+	if (width < CUT_COLUMNS)
+		return;
+	add(l, CUT, CUT_COLUMNS);
+	add_ending(l, s, all, width - CUT_COLUMNS);
 }
 
 void top_line__pad(struct top_line *l, unsigned int columns)

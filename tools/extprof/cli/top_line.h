@@ -23,9 +23,9 @@ unsigned int top_columns(const char *s);
 /* Append text as it is. */
 void top_line__add(struct top_line *l, const char *s);
 void top_line__addf(struct top_line *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Append the start of the text in at most `width` columns; ".." stands for the rest. */
-void top_line__add_start(struct top_line *l, const char *s, unsigned int width);
-/* The same with its end. */
+/* Append the text in at most `width` columns; ".." stands for its middle: methods of one class differ in their ends. */
+void top_line__add_ends(struct top_line *l, const char *s, unsigned int width);
+/* The same with its end alone. */
 void top_line__add_end(struct top_line *l, const char *s, unsigned int width);
 /* Append blanks until it takes so many columns. */
 void top_line__pad(struct top_line *l, unsigned int columns);

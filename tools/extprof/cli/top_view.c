@@ -12,6 +12,10 @@
 /* Widths of the names if the line has no limit: the names are not cut then. */
 #define NAME_WIDTH 40u
 #define THREAD_WIDTH 24u
+/* From these widths on a line has both shares, the amount of self, and that of the total. */
+#define WIDTH_OF_SHARES 60u
+#define WIDTH_OF_AMOUNT 80u
+#define WIDTH_OF_AMOUNTS 100u
 
 static const char *const help[] = {
 	"1 2 3 4 5   methods, lines, states (or classes, calls, events), threads, processes",
@@ -64,7 +68,7 @@ static void add_share(struct top_line *l, uint64_t part, uint64_t sum)
 
 	if (sum)
 		snprintf(text, sizeof(text), "%.1f %%", 100 * (double)part / (double)sum);
-	top_line__addf(l, "%*s", (int)SHARE_WIDTH, text);
+	top_line__addf(l, "%*s ", (int)SHARE_WIDTH, text);
 }
 
 static void add_amount(struct top_line *l, const char *unit, uint64_t amount)
@@ -72,7 +76,7 @@ static void add_amount(struct top_line *l, const char *unit, uint64_t amount)
 	char text[32];
 
 	format_amount(text, sizeof(text), unit, amount);
-	top_line__addf(l, " %*s", (int)AMOUNT_WIDTH, text);
+	top_line__addf(l, "%*s ", (int)AMOUNT_WIDTH, text);
 }
 
 /* A part of the head that may be unknown. */
@@ -95,6 +99,23 @@ static bool has_self(enum top_view view)
 	return view == TOP_METHODS || view == TOP_LINES;
 }
 
+/* The numbers of a row.  In a narrow line some go, and the names stay. */
+struct numbers {
+	bool self_share, self, total_share, total;
+};
+
+static struct numbers numbers_of(const struct top_state *s, unsigned int width)
+{
+	bool self = has_self(s->choice.view), by_total = !self || s->choice.sort == TOP_BY_TOTAL;
+
+	return (struct numbers){
+		.self_share = self && (!by_total || !width || width >= WIDTH_OF_SHARES),
+		.self = self && (!width || width >= WIDTH_OF_AMOUNT),
+		.total_share = by_total || !width || width >= WIDTH_OF_SHARES,
+		.total = !width || width >= (self ? WIDTH_OF_AMOUNTS : WIDTH_OF_SHARES),
+	};
+}
+
 /* The columns of names, in a line of `left` columns. */
 struct widths {
 	unsigned int thread, name, place;
@@ -102,8 +123,10 @@ struct widths {
 
 static struct widths widths_of(const struct top_state *s, unsigned int width)
 {
-	unsigned int used = (SHARE_WIDTH + 1 + AMOUNT_WIDTH) * (has_self(s->choice.view) ? 2 : 1) +
-			    has_self(s->choice.view) + 2;
+	struct numbers n = numbers_of(s, width);
+	unsigned int used = (SHARE_WIDTH + 1) * (unsigned int)(n.self_share + n.total_share) +
+			    (AMOUNT_WIDTH + 1) * (unsigned int)(n.self + n.total) + 1;
+	bool is_line = s->choice.view == TOP_LINES, narrow = width < WIDTH_OF_SHARES;
 	struct widths w = { 0 };
 	unsigned int left;
 
@@ -117,19 +140,22 @@ static struct widths widths_of(const struct top_state *s, unsigned int width)
 		w.thread = left / 4 < THREAD_WIDTH ? left / 4 : THREAD_WIDTH;
 		left -= w.thread + 1 < left ? w.thread + 1 : left;
 	}
-	/* States have no place. */
-	w.name = s->choice.view == TOP_STATES ? left : left - left * 2 / 5;
+	/* States have no place.  A line is its place. */
+	if (s->choice.view == TOP_STATES || (narrow && !is_line))
+		w.name = left;
+	else
+		w.name = narrow ? left * 2 / 5 : left - left * 2 / 5;
 	w.place = left > w.name ? left - w.name - 1 : 0;
 	return w;
 }
 
-/* A name in its column, or without an end where lines may be long. */
+/* A name in its column, or whole where lines may be long. */
 static void add_name(struct top_line *l, const char *name, unsigned int width, bool cut)
 {
 	unsigned int from = l->columns;
 
 	if (cut)
-		top_line__add_start(l, name, width);
+		top_line__add_ends(l, name, width);
 	else
 		top_line__add(l, name);
 	top_line__pad(l, from + width);
@@ -146,14 +172,21 @@ static void add_titles(const struct top_state *s, const struct top_head *h, unsi
 		[TOP_METHODS] = "PLACE", [TOP_LINES] = "LINE", [TOP_STATES] = "", [TOP_THREADS] = "PROCESS",
 		[TOP_PROCESSES] = "",
 	};
+	struct numbers n = numbers_of(s, width);
 	struct widths w = widths_of(s, width);
 	const char *title = titles[s->choice.view];
 	char upper[64];
 	size_t i = 0;
 
-	if (has_self(s->choice.view))
-		top_line__addf(l, "%*s %*s ", (int)SHARE_WIDTH, "SELF %", (int)AMOUNT_WIDTH, "SELF");
-	top_line__addf(l, "%*s %*s  ", (int)SHARE_WIDTH, "TOTAL %", (int)AMOUNT_WIDTH, "TOTAL");
+	if (n.self_share)
+		top_line__addf(l, "%*s ", (int)SHARE_WIDTH, "SELF %");
+	if (n.self)
+		top_line__addf(l, "%*s ", (int)AMOUNT_WIDTH, "SELF");
+	if (n.total_share)
+		top_line__addf(l, "%*s ", (int)SHARE_WIDTH, "TOTAL %");
+	if (n.total)
+		top_line__addf(l, "%*s ", (int)AMOUNT_WIDTH, "TOTAL");
+	top_line__add(l, " ");
 	if (s->choice.view == TOP_STATES) {
 		for (; h->below[i] && i + 1 < sizeof(upper); i++)
 			upper[i] = h->below[i] >= 'a' && h->below[i] <= 'z' ? (char)(h->below[i] - 32) : h->below[i];
@@ -163,7 +196,8 @@ static void add_titles(const struct top_state *s, const struct top_head *h, unsi
 	if (s->choice.by_thread && !is_group(s->choice.view))
 		add_name(l, "THREAD", w.thread, width);
 	add_name(l, title, w.name, width);
-	top_line__add(l, places[s->choice.view]);
+	if (!width || w.place)
+		top_line__add(l, places[s->choice.view]);
 }
 
 static void add_choice(const struct top_state *s, struct top_line *l)
@@ -219,18 +253,20 @@ void top_view__row(const struct top_state *s, const struct top_head *h, const st
 		   unsigned int width, struct top_line *l)
 {
 	const struct top_amount *a = top_row__amount(row, s->choice.all);
+	struct numbers n = numbers_of(s, width);
 	struct widths w = widths_of(s, width);
 	struct top_line place = { 0 };
 
 	top_line__clear(l);
-	if (has_self(s->choice.view)) {
+	if (n.self_share)
 		add_share(l, a->self, sum);
+	if (n.self)
 		add_amount(l, h->unit, a->self);
-		top_line__add(l, " ");
-	}
-	add_share(l, a->total, sum);
-	add_amount(l, h->unit, a->total);
-	top_line__add(l, "  ");
+	if (n.total_share)
+		add_share(l, a->total, sum);
+	if (n.total)
+		add_amount(l, h->unit, a->total);
+	top_line__add(l, " ");
 	if (s->choice.by_thread && !is_group(s->choice.view))
 		add_name(l, row->thread, w.thread, width);
 	add_name(l, row->name, w.name, width);
