@@ -11,6 +11,7 @@ enum exit_status {
 	STATUS_USAGE = 64,
 	STATUS_NOT_RUBY = 65,
 	STATUS_NO_PROCESS = 66,
+	STATUS_NOT_SENT = 68,	/* something that was to be sent was not */
 	STATUS_NO_INTERFACE = 69,
 	STATUS_INTERNAL = 70,
 	STATUS_NO_BPF = 71,

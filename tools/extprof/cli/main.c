@@ -22,7 +22,7 @@ const char *argp_program_version = "extprof " EXTPROF_VERSION
 /* The first one is meant when none is named. */
 const struct command *const commands[] = { &command_record, &command_top, &command_dump, &command_stat,
 					   &command_doctor, &command_report, &command_diff, &command_annotate, &command_sql, &command_verify, &command_redact, &command_mcp,
-					   &command_daemon, NULL };
+					   &command_daemon, &command_push, NULL };
 
 /* To be freed never: it is the argv[0] of the rest of the run. */
 static char *full_name(const struct command *c)
@@ -80,6 +80,7 @@ static int run(const struct command *c, int argc, char **argv, bool implied)
 	/* `doctor` tries what the kernel takes. */
 	const struct power_needs needs = {
 		.processes = c->power == POWER_PROCESSES, .kernel = c == &command_doctor,
+		.nothing = c->power == POWER_NONE,
 	};
 
 	if (c->power != POWER_RUN)

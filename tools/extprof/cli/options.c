@@ -133,6 +133,14 @@ static error_t add_filter(struct options *o, const char *filter, struct argp_sta
 	return 0;
 }
 
+static error_t add_header(struct options *o, char *header, struct argp_state *state)
+{
+	if (o->header_count == OPTIONS_HEADERS)
+		FAIL("there are more than %u headers", OPTIONS_HEADERS);
+	o->headers[o->header_count++] = header;
+	return 0;
+}
+
 static error_t show_help(const struct parse *p, const char *how, struct argp_state *state)
 {
 	if (how && strcmp(how, "all"))
@@ -175,6 +183,8 @@ static error_t take_option(const struct parse *p, const struct option_row *row, 
 		return add_output(o, arg, state);
 	if (id == OPTION_WHERE)
 		return add_filter(o, arg, state);
+	if (id == OPTION_HEADER)
+		return add_header(o, arg, state);
 	if (!meant->field)
 		return 0;
 	err = extprof_options_set(o->chosen, meant->field, value, &e);

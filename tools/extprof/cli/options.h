@@ -16,6 +16,8 @@
 /* Limits of commands that read recordings. */
 #define OPTIONS_FILES 10000
 #define OPTIONS_FILTERS 16u
+/* Of requests that are sent. */
+#define OPTIONS_HEADERS 32u
 
 struct output_choice {
 	const char *file, *format;
@@ -40,6 +42,8 @@ struct options {
 	unsigned int file_count;
 	const char *filters[OPTIONS_FILTERS];	/* of these recordings */
 	unsigned int filter_count;
+	char *headers[OPTIONS_HEADERS];	/* of --header, as they are in argv */
+	unsigned int header_count;
 	char *formats;			/* of these, with commas; NULL: none */
 };
 
@@ -80,7 +84,7 @@ uint64_t options__number(const struct options *o, enum option_id id, uint64_t fa
 bool options__has(const struct options *o, enum option_id id);
 
 extern const struct command_line command_line_record, command_line_top, command_line_stat, command_line_dump,
-	command_line_diff, command_line_annotate, command_line_report, command_line_daemon;
+	command_line_diff, command_line_annotate, command_line_report, command_line_daemon, command_line_push;
 
 /*
  * The options of a command for completions and tests, a line each with tabs between: letters, name, argument, words with

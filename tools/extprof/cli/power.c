@@ -20,6 +20,8 @@ uint64_t power__wanted(const struct power_needs *n, uint64_t permitted)
 {
 	uint64_t wanted = FILES;
 
+	if (n->nothing)
+		return 0;
 	if (n->processes && n->only_equals)
 		return permitted;
 	if (n->processes)

@@ -13,10 +13,12 @@
 enum power_time {
 	POWER_FILES = 1,	/* at once: it reads and writes files */
 	POWER_PROCESSES,	/* at once: it looks at processes */
+	POWER_NONE,		/* at once: it has the files of its user, and the network */
 	POWER_RUN,		/* in run__begin(): it may start a command first, which has all of its power */
 };
 
 struct power_needs {
+	bool nothing;		/* not even files of other users; others are not looked at */
 	bool processes;		/* other than its own are read */
 	bool kernel;		/* programs are loaded into it */
 	bool command;		/* gets signals, also if it belongs to another user */

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOCK_NAME ".lock"
 #define FILES_MAX 1000000
 /* A digit is a 0 here. */
 #define PATTERN FOLDER_BASE "-00000000-000000-000Z.extprof"
@@ -63,7 +62,7 @@ int folder__open(struct folder *f, const char *path, char *why, size_t size)
 	err = check(f->fd, why, size);
 	if (err)
 		goto cleanup;
-	f->lock = openat(f->fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	f->lock = openat(f->fd, FOLDER_LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->lock < 0) {
 		err = fail(why, size, -errno, strerror(errno));
 		goto cleanup;

@@ -9,6 +9,8 @@
 
 /* Recordings are FOLDER/extprof-DATE-TIME-MSZ.extprof. */
 #define FOLDER_BASE "extprof"
+/* The file in it that a daemon has locked. */
+#define FOLDER_LOCK ".lock"
 
 /* fd and lock are -1 before folder__open() and after folder__close(). */
 struct folder {

@@ -11,6 +11,7 @@
 #define ANNOTATE OPTION_OF_ANNOTATE
 #define REPORT OPTION_OF_REPORT
 #define DAEMON OPTION_OF_DAEMON
+#define PUSH OPTION_OF_PUSH
 
 #define FIELD(name) .field = #name, .offset = offsetof(struct extprof_recording_options, name)
 #define WORDS(kind) .has_words = true, .words = kind
@@ -66,10 +67,10 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_ONE_MODE] = { "mode", "m", "MODE", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE,
 		.brief_in = DIFF | ANNOTATE, WORDS(EXTPROF_MODES), .brief = "this mode, of those that were recorded",
 		.help = "of the modes that were recorded this one: %s (default: the only one)" },
-	[OPTION_MODES] = { "mode", "m", "MODE", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = REPORT,
-		.brief_in = REPORT, WORDS(EXTPROF_MODES), .brief = "only these modes, of those that were recorded",
+	[OPTION_MODES] = { "mode", "m", "MODE", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = REPORT | PUSH,
+		.brief_in = REPORT | PUSH, WORDS(EXTPROF_MODES), .brief = "only these modes, of those that were recorded",
 		.help = "of the modes that were recorded only these: %s, or several with commas between (default: all)" },
-	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT,
+	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT | PUSH,
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
 		.help = "only samples that match KEY=PATTERN: process, cgroup, commit, thread, method, file, state, label:KEY or "
 		"resource:KEY, with *, ? and [...]; several have to match all" },
@@ -213,7 +214,7 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
 		.brief_in = R, WORDS(EXTPROF_FORMATS), .brief = "of the file (default: by its suffix)",
 		.help = "%s (default: by the suffix of FILE)" },
-	[OPTION_GROUP_BY] = { "group-by", "", "KEYS", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | REPORT,
+	[OPTION_GROUP_BY] = { "group-by", "", "KEYS", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | REPORT | PUSH,
 		.brief_in = R | REPORT, FIELD(groups), WORDS(EXTPROF_GROUPS), .brief = "outermost frames: process, thread, label:KEY",
 		.help = "what the outermost frames are: %s, or several with commas between (default: process if there are "
 		"several)" },
@@ -294,6 +295,41 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = DAEMON, .brief = "options in a file (default: " EXTPROF_CONFIG ")",
 		.help = "read options from FILE, a line for each, such as `rate = 19'; options of the command line come before it "
 		"(default: " EXTPROF_CONFIG ", if it is there)" },
+	[OPTION_RECEIVER] = { "to", "", "URL", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
+		.brief = "the receiver: http://collector:4318",
+		.help = "send to the receiver at URL, http:// or https://; without a path in it that of the receiver's kind is added: "
+		"/v1development/profiles for OTLP" },
+	[OPTION_AS] = { "as", "", "KIND", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
+		CHOICES("otlp"), .brief = "what the receiver takes: otlp",
+		.help = "what the receiver takes: %s (default: otlp)" },
+	[OPTION_HEADER] = { "header", "", "HEADER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
+		.brief = "a header of each request, NAME: VALUE",
+		.help = "a header of each request, NAME: VALUE, --header several times for several.  Users of this machine can see it for a "
+		"moment: --header-file is for secrets" },
+	[OPTION_HEADER_FILE] = { "header-file", "", "FILE", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
+		.brief = "headers in a file, such as Authorization: ...",
+		.help = "headers of each request, a line of FILE each: Authorization: Bearer ...  Those of the environment variable "
+		"EXTPROF_PUSH_HEADERS are added" },
+	[OPTION_CA] = { "ca", "", "FILE", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
+		.brief = "certificates that https:// is verified by",
+		.help = "verify the receiver of https:// by the certificates in FILE, PEM (default: those of the system)" },
+	[OPTION_SPAN] = { "span", "", "TIME", .type = OPTION_TIME, .least = SECOND, .most = HOUR, .group = OPTION_HOW, .commands = PUSH,
+		.brief_in = PUSH, .brief = "what one request has, at most (default: 60s)",
+		.help = "what one request has, at most, which is what receivers can tell apart in time: 10s, 5m (default: 60s).  What is too "
+		"much for a receiver is sent in shorter parts" },
+	[OPTION_FOLLOW] = { "follow", "", .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
+		.brief = "wait for further recordings, until a signal",
+		.help = "go on with recordings that end later, until SIGTERM or Ctrl-C" },
+	[OPTION_TIMEOUT] = { "timeout", "", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR, .group = OPTION_HOW, .commands = PUSH,
+		.brief = "so long is waited for an answer (default: 30s)",
+		.help = "so long a request is waited for, then it has failed (default: 30s)" },
+	[OPTION_RETRY_FOR] = { "retry-for", "", "TIME", .type = OPTION_TIME, .least = MS, .most = YEAR, .group = OPTION_HOW, .commands = PUSH,
+		.brief = "so long a request is tried (default: 1m)",
+		.help = "so long a request is tried again, then extprof ends and what is left stays for the next time (default: 1m; with "
+		"--follow without an end)" },
+	[OPTION_STATE_FILE] = { "state", "", "FILE", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
+		.brief = "where it is kept what was sent",
+		.help = "keep in FILE what was sent (default: a file beside the recordings, .extprof-push-...)" },
 	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",
@@ -335,12 +371,12 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_VERBOSE] = { "verbose", "v", .group = OPTION_OTHER, .commands = DAEMON | R | T | S, FIELD(verbose),
 		.brief = "tell what is searched, and libbpf's log",
 		.help = "tell on standard error what is searched and found, and what libbpf and the kernel's verifier say" },
-	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
+	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
 		.brief = "show the options that are used most, or all",
 		.help = "show the options that are used most; --help=all shows all" },
-	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT, .brief = "show a short usage",
+	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT, .brief = "show a short usage",
 		.help = "show a short usage" },
-	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
+	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
 		.brief = "show the version", .help = "show the version" },
 
 	[OPTION_FIGURES] = { "figures", FIELD(figures) },

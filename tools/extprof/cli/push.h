@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of extprof push: the command, folders of recordings, one recording, one request. */
+#ifndef EXTPROF_CLI_PUSH_H
+#define EXTPROF_CLI_PUSH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "send/http.h"
+#include "send/state.h"
+
+/* Of this run. */
+struct push_counts {
+	uint64_t requests, bytes;	/* that were taken */
+	uint64_t refused, rejected;	/* as in struct state_totals */
+	uint64_t lost;			/* recordings */
+	uint64_t unreadable;		/* recordings */
+	uint64_t written;		/* recordings that have not ended */
+};
+
+struct push {
+	const struct options *options;
+	struct http *http;
+	char *url;			/* of requests */
+	char *shown;			/* the same for messages */
+	char *to;			/* as in struct state */
+	int interrupt_fd;
+	bool follow;
+	uint64_t span, retry_for;	/* ns; retry_for: UINT64_MAX without an end */
+	struct push_counts counts;
+	struct push_unreadable *unreadable;	/* files that were told of */
+};
+
+enum push_result {
+	PUSH_OK,
+	PUSH_ENDED,		/* by a signal */
+	PUSH_GIVEN_UP,		/* the receiver takes nothing; it was told */
+	PUSH_LOST,		/* the rest of this recording is gone; it was told */
+	PUSH_FAILED,		/* of extprof itself: `status`; it was told */
+};
+
+/* Print a line with what it is about, without control characters. */
+void push__say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Has a signal come that ends it? */
+bool push__interrupted(const struct push *p);
+/* Wait so long; false: a signal has come. */
+bool push__wait(const struct push *p, uint64_t ns);
+
+/* push_folder.c: send what is to be sent of a folder, or of a file.  *status: after PUSH_FAILED. */
+enum push_result push__argument(struct push *p, const char *name, int *status);
+void push__forget_unreadable(struct push *p);
+
+/*
+ * push_segment.c: send what was not sent of a recording up to `end`, the time of its last sample, which has ended or not.
+ * After each request *g and the file of the state know of it.
+ */
+enum push_result push__segment(struct push *p, struct state *s, struct state_segment *g, const char *path, uint64_t end, bool ended,
+			       int *status);
+
+#endif /* EXTPROF_CLI_PUSH_H */

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One recording, in requests of one span of time each, and what becomes of a request. */
+#include "cli/push.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cli/clock.h"
+#include "cli/messages.h"
+#include "send/answer.h"
+#include "send/body.h"
+
+#define SECOND 1000000000ull
+/* Receivers take 20 MiB (a collector) or 4 MiB (gRPC behind it), of what is not compressed. */
+#define UNPACKED_MAX (16u << 20)
+/* A shorter span is not tried. */
+#define SPAN_MIN SECOND
+/* More spans are not looked at in one recording, whatever times are written in it: they are longer then. */
+#define SPANS_MAX 20000
+/* A receiver that takes none is asked seldom. */
+#define NONE_TAKEN_WAIT (60 * SECOND)
+
+/* What is being sent. */
+struct sending {
+	struct push *push;
+	struct state *state;
+	struct state_segment *segment;
+	const char *path;
+	uint64_t from, until;	/* ns since 1970, both included */
+	bool last;		/* to the end, whatever is there */
+	uint64_t span, span_most;	/* span: shorter after one that was too much */
+	struct body body;
+	int *status;
+};
+
+static enum push_result fail(struct sending *s, const struct extprof_error *e)
+{
+	*s->status = message__fail(e);
+	return PUSH_FAILED;
+}
+
+/* -- a request -------------------------------------------------------------------------------------------- */
+
+static void describe(const struct http_answer *a, char *to, size_t size)
+{
+	char text[160];
+	size_t n = a->length < sizeof(text) - 1 ? a->length : sizeof(text) - 1;
+
+	if (!a->status) {
+		snprintf(to, size, "%s", a->error);
+		return;
+	}
+	/* The first line of what it says, if it is a text. */
+	memcpy(text, a->body, n);
+	text[n] = '\0';
+	n = strcspn(text, "\r\n");
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] > '~')
+			n = 0;
+	snprintf(to, size, "%d%s%.*s", a->status, n ? " " : "", (int)n, text);
+}
+
+static uint64_t chance(void)
+{
+	uint64_t number = 0;
+
+	return getrandom(&number, sizeof(number), GRND_NONBLOCK) == sizeof(number) ? number : clock__now();
+}
+
+/* 1, 2, 4, ...: not each try is told. */
+static bool is_told(unsigned int failures)
+{
+	return !(failures & (failures - 1));
+}
+
+/* Post it until it is taken or refused.  *answer: the last one; *kind: what it means. */
+static enum push_result deliver(struct sending *s, const struct http_request *r, struct http_answer *a, enum answer *kind)
+{
+	struct push *p = s->push;
+	uint64_t begin = clock__now(), wait;
+	struct extprof_error e = { .size = sizeof(e) };
+	char said[320];
+
+	for (unsigned int failures = 1;; failures += failures < 1u << 30) {
+		if (push__interrupted(p))
+			return PUSH_ENDED;
+		if (http__post(p->http, r, a)) {
+			message__set(&e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
+			return fail(s, &e);
+		}
+		if (a->interrupted)
+			return PUSH_ENDED;
+		*kind = a->hopeless ? ANSWER_NONE_TAKEN : answer__of(a->status);
+		if (*kind != ANSWER_AGAIN && *kind != ANSWER_NONE_TAKEN)
+			return PUSH_OK;
+		describe(a, said, sizeof(said));
+		wait = *kind == ANSWER_NONE_TAKEN ? NONE_TAKEN_WAIT : retry__wait(failures, a->retry_after, chance());
+		if (*kind == ANSWER_NONE_TAKEN && !p->follow) {
+			push__say("%s takes nothing: %s", p->shown, said);
+			return PUSH_GIVEN_UP;
+		}
+		if (p->retry_for != UINT64_MAX && clock__now() - begin + wait > p->retry_for) {
+			push__say("%s takes nothing now, and is given up after %u tries: %s", p->shown, failures, said);
+			return PUSH_GIVEN_UP;
+		}
+		if (is_told(failures))
+			push__say("%s takes nothing now, it is tried again: %s", p->shown, said);
+		if (!push__wait(p, wait))
+			return PUSH_ENDED;
+	}
+}
+
+/* It was taken, or is left out: it is not sent again. */
+static enum push_result settle(struct sending *s)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	int err;
+
+	s->segment->sent = s->until + 1;
+	s->span = 2 * s->span < s->span_most ? 2 * s->span : s->span_most;
+	err = state__save(s->state);
+	if (!err)
+		return PUSH_OK;
+	message__set(&e, EXTPROF_OUTPUT, -err, "%s was sent in part, and that cannot be kept: %s", s->path, strerror(-err));
+	return fail(s, &e);
+}
+
+static enum push_result taken(struct sending *s, const struct http_answer *a)
+{
+	char message[256];
+	int64_t rejected = answer__rejected(a->body, a->length, message, sizeof(message));
+
+	s->push->counts.requests++;
+	s->push->counts.bytes += s->body.length;
+	s->state->totals.requests++;
+	s->push->counts.rejected += (uint64_t)rejected;
+	s->state->totals.rejected += (uint64_t)rejected;
+	if (rejected || *message)
+		push__say("%s: of %s it did not take %" PRId64 " profiles: %s", s->push->shown, s->path, rejected, message);
+	return settle(s);
+}
+
+static enum push_result refused(struct sending *s, const char *why)
+{
+	s->push->counts.refused++;
+	s->state->totals.refused++;
+	push__say("%s refused a request of %.0f s of %s, which is left out: %s", s->push->shown, (double)(s->until - s->from + 1) / 1e9, s->path,
+		  why);
+	return settle(s);
+}
+
+/* -- a span ------------------------------------------------------------------------------------------------ */
+
+/* The profile of the span.  0, 1: there are no samples of that time, or a negative errno with *e. */
+static int make_body(struct sending *s, struct extprof_error *e)
+{
+	const struct options *o = s->push->options;
+	struct extprof_recorded_options options = {
+		.size = sizeof(options), .modes = o->values[OPTION_MODES].text, .filters = o->filters, .filter_count = o->filter_count,
+		.groups = o->recording.groups, .since_at = s->from, .until_at = s->last ? 0 : s->until, .gzip = true,
+		/* All of it: who is idle is told by what comes before and after a span, too. */
+		.idle = true,
+	};
+	struct extprof_recorded *r;
+	uint64_t begin, end;
+	FILE *to;
+	int err = extprof_recorded_open(&r, s->path, s->push->interrupt_fd, e);
+
+	if (err)
+		return err;
+	err = extprof_recorded_times(r, &begin, &end, e);
+	if (!err && begin != s->segment->begin)
+		err = message__set(e, EXTPROF_RECORDING, ESTALE, "another recording has taken the place of %s", s->path);
+	to = err ? NULL : body__open(&s->body);
+	if (!err && !to)
+		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
+	if (!err)
+		err = extprof_recorded_write(r, "otlp", &options, to, e);
+	if (to && fclose(to) && !err)
+		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
+	extprof_recorded_close(r);
+	return err == -ENODATA ? 1 : err;
+}
+
+/* The file could not be read. */
+static enum push_result unreadable(struct sending *s, int err, const struct extprof_error *e)
+{
+	if (push__interrupted(s->push))
+		return PUSH_ENDED;
+	if (e->code != EXTPROF_RECORDING)
+		return fail(s, e);
+	if (err == -ENOENT)
+		push__say("%s is gone before all of it was sent", s->path);
+	else
+		push__say("%s: the rest is left out: %s", s->path, e->text);
+	return PUSH_LOST;
+}
+
+/* A shorter span is sent instead of this one; false: it is the shortest one. */
+static bool shorten(struct sending *s)
+{
+	uint64_t length = s->until - s->from + 1;
+
+	if (length <= SPAN_MIN)
+		return false;
+	s->span = length / 2 > SPAN_MIN ? length / 2 : SPAN_MIN;
+	return true;
+}
+
+static enum push_result send_span(struct sending *s)
+{
+	struct http_request r = { .url = s->push->url, .type = "application/x-protobuf", .encoding = "gzip" };
+	struct extprof_error e = { .size = sizeof(e) };
+	struct http_answer a;
+	enum push_result result;
+	enum answer kind;
+	char said[320];
+	int err = make_body(s, &e);
+
+	if (err > 0) {
+		s->segment->sent = s->until + 1;
+		return PUSH_OK;
+	}
+	if (err && !s->body.too_large)
+		return unreadable(s, err, &e);
+	if ((s->body.too_large || body__unpacked(&s->body) > UNPACKED_MAX) && shorten(s))
+		return PUSH_OK;
+	if (s->body.too_large)
+		return refused(s, "it is more than extprof sends at once");
+	r.data = s->body.data;
+	r.length = s->body.length;
+	result = deliver(s, &r, &a, &kind);
+	if (result != PUSH_OK)
+		return result;
+	if (kind == ANSWER_TAKEN)
+		return taken(s, &a);
+	if (kind == ANSWER_TOO_LARGE && shorten(s))
+		return PUSH_OK;
+	describe(&a, said, sizeof(said));
+	return refused(s, said);
+}
+
+/* -- a recording ------------------------------------------------------------------------------------------- */
+
+/* Where it goes on, and to where. */
+static void choose_span(struct sending *s, uint64_t end, bool ended)
+{
+	const struct state_segment *g = s->segment;
+
+	s->from = g->sent > g->begin ? g->sent : g->begin;
+	if (__builtin_add_overflow(s->from, s->span - 1, &s->until) || s->until >= end)
+		s->until = end < UINT64_MAX ? end : UINT64_MAX - 1;
+	/* What comes after the last sample that the blocks tell of is a part of the last span, if nothing can be added meanwhile. */
+	s->last = s->until >= end && ended;
+}
+
+enum push_result push__segment(struct push *p, struct state *state, struct state_segment *g, const char *path, uint64_t end, bool ended,
+			       int *status)
+{
+	struct sending s = { .push = p, .state = state, .segment = g, .path = path, .status = status };
+	uint64_t least = (end > g->begin ? end - g->begin : 0) / SPANS_MAX + 1, requests = p->counts.requests, bytes = p->counts.bytes;
+	enum push_result result = PUSH_OK;
+
+	s.span = s.span_most = p->span > least ? p->span : least;
+	choose_span(&s, end, ended);
+	while (result == PUSH_OK && s.from <= end) {
+		result = send_span(&s);
+		choose_span(&s, end, ended);
+	}
+	body__free(&s.body);
+	if (result == PUSH_OK && p->counts.requests > requests)
+		push__say("%s is sent: %" PRIu64 " requests, %.1f MB", path, p->counts.requests - requests, (double)(p->counts.bytes - bytes) / 1e6);
+	return result;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifdef EXTPROF_CURL
+#include "send/curl.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIBRARY "libcurl.so.4"
+
+static struct curl_library library;
+
+/* The members of struct curl_library, in their order. */
+static const char *const symbols[] = {
+	"curl_global_init", "curl_easy_init", "curl_easy_setopt", "curl_easy_getinfo", "curl_easy_reset", "curl_easy_cleanup",
+	"curl_easy_strerror", "curl_multi_init", "curl_multi_add_handle", "curl_multi_remove_handle", "curl_multi_perform",
+	"curl_multi_poll", "curl_multi_info_read", "curl_multi_cleanup", "curl_slist_append", "curl_slist_free_all",
+	"curl_mime_init", "curl_mime_addpart", "curl_mime_name", "curl_mime_filename", "curl_mime_type", "curl_mime_data",
+	"curl_mime_free", "curl_url", "curl_url_set", "curl_url_get", "curl_url_cleanup", "curl_free",
+};
+#define SYMBOLS (sizeof(symbols) / sizeof(symbols[0]))
+
+_Static_assert(sizeof(struct curl_library) == SYMBOLS * sizeof(void *), "a symbol for each member");
+
+const struct curl_library *curl_library__load(char *why, size_t size)
+{
+	static bool loaded;
+	void *found[SYMBOLS], *handle;
+
+	if (loaded)
+		return &library;
+	/* It stays: its functions are used until the end. */
+	handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		snprintf(why, size, "libcurl cannot be loaded (%s): install it, Debian's package is libcurl4", dlerror());
+		return NULL;
+	}
+	for (size_t i = 0; i < SYMBOLS; i++) {
+		found[i] = dlsym(handle, symbols[i]);
+		if (!found[i]) {
+			snprintf(why, size, LIBRARY " has no %s: it is too old, 7.66 or newer is needed", symbols[i]);
+			dlclose(handle);
+			return NULL;
+		}
+	}
+	memcpy(&library, found, sizeof(library));
+	if (library.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		snprintf(why, size, "libcurl cannot be used");
+		return NULL;
+	}
+	loaded = true;
+	return &library;
+}
+#endif
