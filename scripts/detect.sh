@@ -55,6 +55,13 @@ detect_demangler() {
   esac
 }
 
+# detect_curl: extprof push loads it when it is called; to compile it, the headers are needed.
+detect_curl() {
+  has_header curl/curl.h '' '#if LIBCURL_VERSION_NUM < 0x074200
+#error libcurl 7.66 or newer
+#endif' || want libcurl4-openssl-dev "only for extprof push, 7.66 or newer"
+}
+
 detect_clang() {
   local c v
   for c in ${CLANG:-clang clang-21 clang-20 clang-19 clang-18 clang-17 clang-16 clang-15 clang-14}; do
@@ -215,6 +222,7 @@ detect_tools() {
   if [ "$with_extprof" = yes ]; then
     detect_clang
     detect_demangler
+    detect_curl
     detect_fuzzer
     detect_bpftool
     detect_extprof_libs

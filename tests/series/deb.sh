@@ -22,8 +22,8 @@ test_packages() {
   is "files in two packages" "$(packed $names | uniq -d)" ''
   # By name: packages have another folder for some.
   make -s -C "$TOP/tools/extprof" install-built BUILD="$build/extprof" PREFIX=/usr DESTDIR="$work/installed" > /dev/null
-  is "all that make install has, and a configuration" "$(packed $names | sed -e 's,.*/,,' -e 's/\.gz$//' | LC_ALL=C sort)" \
-    "$({ (cd "$work/installed" && find . -type f -o -type l); echo extprof.conf; } | sed 's,.*/,,' | LC_ALL=C sort)"
+  is "all that make install has, and two configurations" "$(packed $names | sed -e 's,.*/,,' -e 's/\.gz$//' | LC_ALL=C sort)" \
+    "$({ (cd "$work/installed" && find . -type f -o -type l); echo extprof.conf; echo extprof-push.conf; } | sed 's,.*/,,' | LC_ALL=C sort)"
   version=$("$build/extprof/extprof" --version | awk 'NR == 1 { print $2 }')
   for p in $names; do
     is "version of ${p%%_*}" "$(dpkg-deb -f "$deb/$p" Version)" "$version-1"
@@ -36,7 +36,7 @@ test_packages() {
     done
   done
   expect "the library is told to ldconfig" 0 'activate-noawait ldconfig' dpkg-deb -I "$deb/$(grep '^libextprof[0-9]' <<< "$names")" triggers
-  is "configuration" "$(dpkg-deb -I "$deb"/extprof_*.deb conffiles)" /etc/extprof.conf
+  is "configuration" "$(dpkg-deb -I "$deb"/extprof_*.deb conffiles | LC_ALL=C sort | paste -sd ' ')" "/etc/extprof-push.conf /etc/extprof.conf"
   dpkg-deb -x "$deb"/extprof_*.deb "$work/unpacked"
   expect "it runs as it is packed" 0 "^extprof $version" "$work/unpacked/usr/bin/extprof" --version
   expect "debug information is apart" 1 '' sh -c "readelf -SW '$work/unpacked/usr/bin/extprof' | grep ' \.debug_info '"

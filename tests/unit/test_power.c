@@ -18,6 +18,7 @@ static uint64_t wanted(struct power_needs n, uint64_t permitted)
 TEST(power_is_what_is_needed)
 {
 	CHECK(wanted((struct power_needs){ 0 }, ALL) == FILES);
+	CHECK(!wanted((struct power_needs){ .nothing = true }, ALL));
 	CHECK(wanted((struct power_needs){ .processes = true }, ALL) == PROCESSES);
 	CHECK(wanted((struct power_needs){ .processes = true, .kernel = true }, ALL) == KERNEL);
 	CHECK(wanted((struct power_needs){ .processes = true, .kernel = true, .command = true }, ALL) == (KERNEL | CAP(KILL)));

@@ -158,7 +158,7 @@ static enum push_result follow(struct push *p, int *status)
 		tell_systemd(p);
 		p->counts.written = 0;
 		result = send_all(p, status);
-	} while (result == PUSH_OK && push__wait(p, LOOK_INTERVAL));
+	} while (result == PUSH_LATER || (result == PUSH_OK && push__wait(p, LOOK_INTERVAL)));
 	notify__send("STOPPING=1");
 	return result == PUSH_OK ? PUSH_ENDED : result;
 }

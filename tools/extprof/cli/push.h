@@ -28,12 +28,15 @@ struct push {
 	int interrupt_fd;
 	bool follow;
 	uint64_t span, retry_for;	/* ns; retry_for: UINT64_MAX without an end */
+	unsigned int failures;		/* tries that failed, one after the other */
+	uint64_t failing_since;		/* CLOCK_MONOTONIC, ns: the first of them */
 	struct push_counts counts;
 	struct push_unreadable *unreadable;	/* files that were told of */
 };
 
 enum push_result {
 	PUSH_OK,
+	PUSH_LATER,		/* with --follow: the receiver took nothing, and some time was waited */
 	PUSH_ENDED,		/* by a signal */
 	PUSH_GIVEN_UP,		/* the receiver takes nothing; it was told */
 	PUSH_LOST,		/* the rest of this recording is gone; it was told */

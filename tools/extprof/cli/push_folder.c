@@ -196,16 +196,17 @@ static int look_into(struct look *l, const char *path, const struct identity *id
 	return err == -ENOENT || err == -ENODATA || (err && is_recent(id, BEGIN_SECONDS)) ? 1 : err;
 }
 
-/* The line of the state of a recording.  NULL: there is no room for it. */
+/* The line of the state of a recording.  begin: 0 as long as it is written, since that is not certain in its first moment.
+ * NULL: there is no room for it. */
 static struct state_segment *segment_of(struct look *l, const char *name, const char *path, uint64_t begin)
 {
 	struct state_segment *g = state__find(&l->state, name);
 
 	if (!g)
 		return state__add(&l->state, name, begin);
-	if (g->begin == begin)
+	if (g->begin == begin || !begin)
 		return g;
-	if (!g->done) {
+	if (!g->done && g->begin) {
 		push__say("another recording has taken the place of %s before all of it was sent", path);
 		lose(l);
 	}
@@ -230,17 +231,18 @@ static enum push_result send_one(struct look *l, const char *name, const char *p
 	struct state_segment *g;
 	enum push_result result;
 	uint64_t begin, end;
-	bool ended = false;
+	bool ended = false, written;
 	int err = look_into(l, path, id, &begin, &end, &ended, &e);
 
 	if (err < 0 && push__interrupted(l->push))
 		return PUSH_ENDED;
 	if (err)
 		return err > 0 ? PUSH_OK : unreadable(l, path, id, &e);
-	g = segment_of(l, name, path, begin);
+	written = !ended && is_written(l, name, id);
+	g = segment_of(l, name, path, written ? 0 : begin);
 	if (!g)
 		return fail(l, EXTPROF_INTERNAL, -ENOMEM, path, "there is no room for what was sent");
-	if (!ended && is_written(l, name, id)) {
+	if (written) {
 		l->push->counts.written++;
 		return PUSH_OK;
 	}
@@ -294,6 +296,15 @@ static void forget_gone(struct look *l)
 	}
 }
 
+/* What is there now and goes before its turn is lost: all of it is known from now on. */
+static enum push_result learn(struct look *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (!state__find(&l->state, l->names[i]) && !state__add(&l->state, l->names[i], 0))
+			return fail(l, EXTPROF_INTERNAL, -ENOMEM, l->folder, "there is no room for what was sent");
+	return PUSH_OK;
+}
+
 static enum push_result look(struct look *l, const char *file)
 {
 	enum push_result result = PUSH_OK;
@@ -302,12 +313,15 @@ static enum push_result look(struct look *l, const char *file)
 	if (err)
 		return fail(l, EXTPROF_RECORDING, err, l->folder, err == -E2BIG ? "it has more than 10000 recordings: move some into others" :
 			    strerror(-err));
-	forget_gone(l);
-	if (file)
+	if (file) {
 		result = consider(l, file);
+	} else {
+		forget_gone(l);
+		result = learn(l);
+	}
 	for (size_t i = 0; i < l->count && result == PUSH_OK && !file; i++)
 		result = push__interrupted(l->push) ? PUSH_ENDED : consider(l, l->names[i]);
-	if (l->state.changed && (result == PUSH_OK || result == PUSH_ENDED || result == PUSH_GIVEN_UP)) {
+	if (l->state.changed && result != PUSH_FAILED) {
 		enum push_result saved = save(l);
 
 		result = saved == PUSH_OK ? result : saved;

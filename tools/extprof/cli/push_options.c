@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/options.h"
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
+/* The first word of a list that is no mode.  NULL: there is none; the caller frees it. */
+static char *wrong_mode(const char *list)
+{
+	while (list) {
+		struct extprof_mode_info info = { .size = sizeof(info) };
+		size_t length = strcspn(list, ",");
+		char *name = strndup(list, length);
+
+		if (!name || extprof_mode_info(name, &info))
+			return name;
+		free(name);
+		list = list[length] ? list + length + 1 : NULL;
+	}
+	return NULL;
+}
+
 static error_t finish(struct options *o, struct argp_state *state)
 {
+	char *wrong;
+
 	if (!o->values[OPTION_RECEIVER].given)
 		FAIL("where to?  Name the receiver with --to URL");
+	wrong = wrong_mode(o->values[OPTION_MODES].text);
+	if (wrong)
+		argp_error(state, "\"%s\" is no mode", wrong);
+	free(wrong);
+	if (wrong)
+		return EINVAL;
 	if (o->values[OPTION_STATE_FILE].given && o->file_count > 1)
 		FAIL("--state is of one folder or recording");
 	return options__need_files(o, state);

@@ -23,6 +23,9 @@
 /* A receiver that takes none is asked seldom. */
 #define NONE_TAKEN_WAIT (60 * SECOND)
 
+/* Of all modes, with commas. */
+#define MODES_SIZE 256
+
 /* What is being sent. */
 struct sending {
 	struct push *push;
@@ -33,6 +36,7 @@ struct sending {
 	bool last;		/* to the end, whatever is there */
 	uint64_t span, span_most;	/* span: shorter after one that was too much */
 	struct body body;
+	const char *modes;	/* NULL: all that were recorded */
 	int *status;
 };
 
@@ -76,41 +80,56 @@ static bool is_told(unsigned int failures)
 	return !(failures & (failures - 1));
 }
 
-/* Post it until it is taken or refused.  *answer: the last one; *kind: what it means. */
-static enum push_result deliver(struct sending *s, const struct http_request *r, struct http_answer *a, enum answer *kind)
+/* The receiver takes nothing now: wait for the next try.  PUSH_OK: now. */
+static enum push_result wait_for_it(struct sending *s, const struct http_answer *a, enum answer kind)
 {
 	struct push *p = s->push;
-	uint64_t begin = clock__now(), wait;
-	struct extprof_error e = { .size = sizeof(e) };
+	uint64_t now = clock__now(), wait;
 	char said[320];
 
-	for (unsigned int failures = 1;; failures += failures < 1u << 30) {
-		if (push__interrupted(p))
+	describe(a, said, sizeof(said));
+	if (!p->failures++)
+		p->failing_since = now;
+	wait = kind == ANSWER_NONE_TAKEN ? NONE_TAKEN_WAIT : retry__wait(p->failures, a->retry_after, chance());
+	if (kind == ANSWER_NONE_TAKEN && !p->follow) {
+		push__say("%s takes nothing: %s", p->shown, said);
+		return PUSH_GIVEN_UP;
+	}
+	if (p->retry_for != UINT64_MAX && now - p->failing_since + wait > p->retry_for) {
+		push__say("%s takes nothing now, and is given up after %u tries: %s", p->shown, p->failures, said);
+		return PUSH_GIVEN_UP;
+	}
+	if (is_told(p->failures))
+		push__say("%s takes nothing now, it is tried again: %s", p->shown, said);
+	if (!push__wait(p, wait))
+		return PUSH_ENDED;
+	/* Recordings can have come and gone meanwhile. */
+	return p->follow ? PUSH_LATER : PUSH_OK;
+}
+
+/* Post it until it is taken or refused.  *a: the last answer; *kind: what it means. */
+static enum push_result deliver(struct sending *s, const struct http_request *r, struct http_answer *a, enum answer *kind)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	enum push_result result = PUSH_OK;
+
+	while (result == PUSH_OK) {
+		if (push__interrupted(s->push))
 			return PUSH_ENDED;
-		if (http__post(p->http, r, a)) {
+		if (http__post(s->push->http, r, a)) {
 			message__set(&e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
 			return fail(s, &e);
 		}
 		if (a->interrupted)
 			return PUSH_ENDED;
 		*kind = a->hopeless ? ANSWER_NONE_TAKEN : answer__of(a->status);
-		if (*kind != ANSWER_AGAIN && *kind != ANSWER_NONE_TAKEN)
+		if (*kind != ANSWER_AGAIN && *kind != ANSWER_NONE_TAKEN) {
+			s->push->failures = 0;
 			return PUSH_OK;
-		describe(a, said, sizeof(said));
-		wait = *kind == ANSWER_NONE_TAKEN ? NONE_TAKEN_WAIT : retry__wait(failures, a->retry_after, chance());
-		if (*kind == ANSWER_NONE_TAKEN && !p->follow) {
-			push__say("%s takes nothing: %s", p->shown, said);
-			return PUSH_GIVEN_UP;
 		}
-		if (p->retry_for != UINT64_MAX && clock__now() - begin + wait > p->retry_for) {
-			push__say("%s takes nothing now, and is given up after %u tries: %s", p->shown, failures, said);
-			return PUSH_GIVEN_UP;
-		}
-		if (is_told(failures))
-			push__say("%s takes nothing now, it is tried again: %s", p->shown, said);
-		if (!push__wait(p, wait))
-			return PUSH_ENDED;
+		result = wait_for_it(s, a, *kind);
 	}
+	return result;
 }
 
 /* It was taken, or is left out: it is not sent again. */
@@ -147,7 +166,7 @@ static enum push_result refused(struct sending *s, const char *why)
 {
 	s->push->counts.refused++;
 	s->state->totals.refused++;
-	push__say("%s refused a request of %.0f s of %s, which is left out: %s", s->push->shown, (double)(s->until - s->from + 1) / 1e9, s->path,
+	push__say("%s refused a request of %.1f s of %s, which is left out: %s", s->push->shown, (double)(s->until - s->from + 1) / 1e9, s->path,
 		  why);
 	return settle(s);
 }
@@ -159,7 +178,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 {
 	const struct options *o = s->push->options;
 	struct extprof_recorded_options options = {
-		.size = sizeof(options), .modes = o->values[OPTION_MODES].text, .filters = o->filters, .filter_count = o->filter_count,
+		.size = sizeof(options), .modes = s->modes, .filters = o->filters, .filter_count = o->filter_count,
 		.groups = o->recording.groups, .since_at = s->from, .until_at = s->last ? 0 : s->until, .gzip = true,
 		/* All of it: who is idle is told by what comes before and after a span, too. */
 		.idle = true,
@@ -243,6 +262,60 @@ static enum push_result send_span(struct sending *s)
 	return refused(s, said);
 }
 
+/* -- the modes ---------------------------------------------------------------------------------------------- */
+
+struct modes {
+	const char *wanted;	/* with commas; NULL: all */
+	bool named;		/* the first row, with the name of the column, was there */
+	uint32_t count;		/* that were recorded */
+	char list[MODES_SIZE];	/* those that are wanted, too */
+};
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
+		if (!strncmp(at, word, length) && (at[length] == ',' || !at[length]))
+			return true;
+	return false;
+}
+
+static int take_mode(void *context, int columns, const char *const *values)
+{
+	struct modes *m = context;
+	size_t length = strlen(m->list);
+
+	(void)columns;
+	if (m->named && values[0]) {
+		m->count++;
+		if (m->wanted && has_word(m->wanted, values[0]) && length + strlen(values[0]) + 2 < sizeof(m->list))
+			sprintf(m->list + length, "%s%s", length ? "," : "", values[0]);
+	}
+	m->named = true;
+	return 0;
+}
+
+/* Which modes has the recording of those that are sent?  *any: there is one. */
+static enum push_result choose_modes(struct sending *s, struct modes *m, bool *any)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	struct extprof_recorded *r;
+	int err = extprof_recorded_open(&r, s->path, s->push->interrupt_fd, &e);
+
+	m->wanted = s->push->options->values[OPTION_MODES].text;
+	if (!err)
+		err = extprof_recorded_sql(r, "SELECT name FROM modes LIMIT 64", take_mode, m, &e);
+	extprof_recorded_close(r);
+	if (err) {
+		e.code = EXTPROF_RECORDING;
+		return unreadable(s, err, &e);
+	}
+	s->modes = m->wanted ? m->list : NULL;
+	*any = m->wanted ? *m->list != '\0' : m->count > 0;
+	return PUSH_OK;
+}
+
 /* -- a recording ------------------------------------------------------------------------------------------- */
 
 /* Where it goes on, and to where. */
@@ -262,11 +335,13 @@ enum push_result push__segment(struct push *p, struct state *state, struct state
 {
 	struct sending s = { .push = p, .state = state, .segment = g, .path = path, .status = status };
 	uint64_t least = (end > g->begin ? end - g->begin : 0) / SPANS_MAX + 1, requests = p->counts.requests, bytes = p->counts.bytes;
-	enum push_result result = PUSH_OK;
+	struct modes modes = { .count = 0 };
+	bool any = false;
+	enum push_result result = choose_modes(&s, &modes, &any);
 
 	s.span = s.span_most = p->span > least ? p->span : least;
 	choose_span(&s, end, ended);
-	while (result == PUSH_OK && s.from <= end) {
+	while (result == PUSH_OK && any && s.from <= end) {
 		result = send_span(&s);
 		choose_span(&s, end, ended);
 	}

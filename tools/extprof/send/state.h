@@ -16,7 +16,7 @@
 
 struct state_segment {
 	char *name;		/* of the file */
-	uint64_t begin;		/* of the recording, ns since 1970 */
+	uint64_t begin;		/* of the recording, ns since 1970; 0: it was only seen so far */
 	uint64_t sent;		/* all that is before that time was sent, ns since 1970; 0: nothing */
 	uint32_t part;		/* and of the time from then on so many requests */
 	bool done;		/* all of it was sent, as long as the file is this one: */

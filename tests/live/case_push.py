@@ -1,0 +1,483 @@
+"""extprof push: all that was recorded comes to the receiver, once, whatever the receiver and extprof itself go through."""
+import collections
+import contextlib
+import glob
+import gzip
+import http.server
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+import case_daemon
+import case_pause
+import case_rotate
+import harness
+import otlp
+from case_otlp import protoc, FIELD
+from case_power import powers
+from harness import case, check
+
+NOT_SENT, RECORDING = 68, 74
+# Modes of a recording, the scope of each, and what its values are.
+MODES = {"cpu": ("process_cpu", "cpu"), "wall": ("wall", "wall"), "gvl": ("gvl", "gvl"), "gc": ("gc", "gc"), "alloc": ("alloc", "alloc_space")}
+
+# Two threads that want the GVL, and memory.
+PROGRAM = """
+STDOUT.sync = true
+def work = 3000.times { |i| i.to_s * 20 }
+threads = 2.times.map { |i| Thread.new { Thread.current.name = "t#{i}"; loop { work; sleep 0.003 } } }
+puts "ready"
+threads.each(&:join)
+"""
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        self.server.of_sink.take(self)
+
+
+class Sink:
+    """A receiver that does what it is told: to each request the next of `plan`, and then `usual`. 200 and other numbers answer;
+    "lost" keeps it and breaks off before the answer, "cut" breaks off in the middle of the request, "hang" never answers."""
+
+    def __init__(self, plan=(), usual=200, tls=None):
+        self.plan, self.usual, self.lock = list(plan), usual, threading.Lock()
+        self.kept, self.seen, self.headers, self.paths, self.times = [], 0, [], [], []
+        self.answer, self.more = {}, threading.Event()
+        self.wait = 0
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        self.server.daemon_threads = True
+        # A connection that extprof breaks off is no fault of the receiver.
+        self.server.handle_error = lambda *_: None
+        self.server.of_sink = self
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = "%s://localhost:%d" % ("https" if tls else "http", self.server.server_port)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def take(self, request):
+        with self.lock:
+            what = self.plan.pop(0) if self.plan else self.usual
+            self.seen += 1
+            self.paths.append(request.path)
+            self.headers.append(dict(request.headers.items()))
+            self.times.append(time.monotonic())
+        length = int(request.headers["Content-Length"])
+        if what == "cut":
+            request.rfile.read(min(length, 10))
+            return self.close(request)
+        body = request.rfile.read(length)
+        if len(body) < length:
+            return self.close(request)
+        time.sleep(self.wait)
+        if what == "hang":
+            self.more.wait(60)
+            return self.close(request)
+        if what in (200, "lost") or isinstance(what, bytes):
+            with self.lock:
+                self.kept.append(body)
+        if what == "lost":
+            return self.close(request)
+        said = what if isinstance(what, bytes) else b"" if what == 200 else b"no: \x1b[31m\n" if what == 400 else b"not now\n"
+        try:
+            request.send_response(200 if isinstance(what, bytes) else what)
+            for name, value in self.answer.get(what, {}).items():
+                request.send_header(name, value)
+            request.send_header("Content-Length", str(len(said)))
+            request.end_headers()
+            request.wfile.write(said)
+        except OSError:
+            self.close(request)
+
+    @staticmethod
+    def close(request):
+        request.close_connection = True
+        with contextlib.suppress(OSError):
+            request.connection.shutdown(socket.SHUT_RDWR)
+
+    def documents(self, ctx, bodies=None):
+        """What came in, if each of it is right by the schema, by the rules of receivers and by another decoder."""
+        found = []
+        for body in self.kept if bodies is None else bodies:
+            data = gzip.decompress(body)
+            document = otlp.decode(data)
+            try:
+                otlp.check(document)
+            except otlp.Refused as e:
+                check(False, "a request: %s", e)
+            text = protoc(ctx, "--decode", data).decode()
+            check(not FIELD.search(text), "a request has fields without a name: %s", FIELD.search(text))
+            found.append(document)
+        return found
+
+
+def sums(documents):
+    """{(scope, sample type): what its samples have}"""
+    found = collections.Counter()
+    for document in documents:
+        for _, scope, kind, _, _, _, amount in otlp.samples(document):
+            found[scope, kind[0]] += amount
+    return found
+
+
+def recorded(ctx, paths):
+    """The same of the recordings, by SQL: values to the ns and byte."""
+    found = collections.Counter()
+    for path in paths:
+        for mode, value in case_rotate.sql(ctx, path, "SELECT mode, sum(value) FROM samples GROUP BY mode"):
+            found[MODES[mode]] += int(value)
+    return found
+
+
+def same(ctx, documents, paths):
+    got, truth = sums(documents), recorded(ctx, paths)
+    got = {k: got[k] for k in truth}
+    check(got == dict(truth) and all(truth.values()), "came in: %s; recorded: %s", got, dict(truth))
+    return ", ".join("%s %d" % (kind, value) for (_, kind), value in truth.items())
+
+
+def history(ctx, seconds=6, rotate="2s", modes="cpu,wall,gvl,alloc"):
+    """Recordings of a program, in a folder of their own."""
+    ruby = ctx.ruby(ctx.write("push_work.rb", PROGRAM))
+    ruby.expect("ready")
+    os.mkdir(ctx.path("rec"))
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-m", modes, "-F", harness.rate(199), "-d", str(seconds), "--rotate", rotate, "-o",
+                ctx.path("rec/app.extprof")).ok()
+    ruby.kill()
+    return sorted(glob.glob(ctx.path("rec/*.extprof")))
+
+
+def push(ctx, sink, *options, folder="rec", **more):
+    return ctx.extprof("push", ctx.path(folder), "--to", sink.url, "--span", "1s", *options, **more)
+
+
+def push_start(ctx, sink, *options, folder="rec", **more):
+    return ctx.extprof_start("push", ctx.path(folder), "--to", sink.url, "--span", "1s", *options, **more)
+
+
+def states(ctx, folder="rec"):
+    return [p for p in glob.glob(ctx.path(folder) + "/.extprof-push-*") if not p.endswith(".lock")]
+
+
+@case(timeout=120)
+def sends_all_that_was_recorded(ctx):
+    """To the ns and byte in four modes; each request is right; the next push sends nothing; a changed span and one file do not either."""
+    paths = history(ctx)
+    with Sink() as sink:
+        run = push(ctx, sink, "--header", "X-Scope-OrgID: team a").ok()
+        documents = sink.documents(ctx)
+        said = same(ctx, documents, paths)
+        check(len(documents) >= 5 and len(set(sink.kept)) == len(documents), "%d requests", len(documents))
+        check(set(sink.paths) == {"/v1development/profiles"}, "%s", set(sink.paths))
+        check(all(h["X-Scope-OrgID"] == "team a" and h["Content-Type"] == "application/x-protobuf" and h["Content-Encoding"] == "gzip"
+                  for h in sink.headers), "%s", sink.headers[0])
+        begins = [min(int(p["timeUnixNano"]) for _, _, p in otlp.profiles(d)) for d in documents]
+        check(begins == sorted(begins) and begins[-1] - begins[0] >= 3_000_000_000, "begins %s", begins)
+        longest = max(int(p["durationNano"]) for d in documents for _, _, p in otlp.profiles(d))
+        check(longest <= 1_000_000_000, "a request of %d ns", longest)
+        check("%d requests were sent" % len(documents) in run.err, "%s", run.err)
+        for more in (["--span", "5s"], []):
+            push(ctx, sink, *more).ok()
+        ctx.extprof("push", paths[0], "--to", sink.url).ok()
+        check(len(sink.kept) == len(documents), "the next push sent %d more", len(sink.kept) - len(documents))
+        # A recording that comes later is the only one that is sent, and another receiver has a state of its own.
+        shutil.copy(paths[0], ctx.path("rec/later.extprof"))
+        push(ctx, sink).ok()
+        same(ctx, sink.documents(ctx, sink.kept[len(documents):]), paths[:1])
+    with Sink() as other:
+        push(ctx, other, "-m", "cpu,gvl", folder="rec").ok()
+        got = sums(other.documents(ctx))
+        check({scope for scope, _ in got} == {"process_cpu", "gvl"}, "%s", got)
+    check(len(states(ctx)) == 2 and all(os.stat(p).st_mode & 0o777 == 0o600 for p in states(ctx)), "%s", os.listdir(ctx.path("rec")))
+    return "%d requests: %s" % (len(documents), said)
+
+
+@case(timeout=120)
+def goes_on_after_failures(ctx):
+    """503, 429 with its time, 502 and 504, a connection that breaks in the middle of a request and one that breaks before the
+    answer, a time over: nothing is lost. What broke before the answer comes twice, and nothing else does."""
+    paths = history(ctx)
+    with Sink([503, 200, 429, "cut", 200, "lost", 200, 502, 504, "hang"]) as sink:
+        sink.answer[429] = {"Retry-After": "3"}
+        run = push(ctx, sink, "--timeout", "1s", timeout=100).ok()
+        counts = collections.Counter(sink.kept)
+        check(sorted(counts.values())[-2:] == [1, 2], "times that requests came: %s", sorted(counts.values()))
+        said = same(ctx, sink.documents(ctx, list(counts)), paths)
+        waited = sink.times[3] - sink.times[2]
+        check(3 <= waited < 8 * harness.PATIENCE, "after Retry-After: 3 it waited %.2f s", waited)
+        # 1 s, of which up to half is taken away.
+        first = sink.times[1] - sink.times[0]
+        check(0.5 <= first < 3 * harness.PATIENCE, "the first wait was %.2f s", first)
+        check("tried again: 503 not now" in run.err and "requests were refused" not in run.err, "%s", run.err)
+        check(sink.seen == len(sink.kept) + 6, "%d requests, %d kept", sink.seen, len(sink.kept))
+    return "%d requests, %d kept, one twice: %s" % (sink.seen, len(sink.kept), said)
+
+
+@case(timeout=90)
+def counts_what_is_refused(ctx):
+    """400 leaves one request out, which is told and counted; a partial success is read; 413 is sent again in halves; 401 ends it and
+    all of it stays to be sent."""
+    paths = history(ctx, seconds=8, rotate="4s")
+    with Sink(usual=401) as sink:
+        run = push(ctx, sink)
+        check(run.status == NOT_SENT and sink.seen == 1 and "takes nothing: 401" in run.err, "%d, %d requests: %s", run.status, sink.seen, run.err)
+        sink.usual = 200
+        # rejected_profiles 3, "too old"
+        partial = bytes([10, 11, 8, 3, 18, 7]) + b"too old"
+        sink.plan = [400, 413, 200, 200, partial]
+        run = push(ctx, sink, "--span", "2s")
+        check(run.status == NOT_SENT, "status %d: %s", run.status, run.err)
+        check("refused a request of" in run.err and ": 400" in run.err and "\x1b" not in run.err, "%r", run.err)
+        check("1 requests were refused, and 3 profiles of others" in run.err and "did not take 3 profiles: too old" in run.err, "%s", run.err)
+        got, truth = sums(sink.documents(ctx)), recorded(ctx, paths)
+        missing = truth["process_cpu", "cpu"] - got["process_cpu", "cpu"]
+        check(0 < missing < truth["process_cpu", "cpu"] / 2, "%d ns of %s are missing", missing, truth)
+        check(len(set(sink.kept)) == len(sink.kept), "something came twice")
+        # Neither is sent again.
+        seen = sink.seen
+        push(ctx, sink).ok()
+        check(sink.seen == seen, "%d more requests", sink.seen - seen)
+        with open(states(ctx)[0]) as f:
+            totals = f.read().splitlines()[2].split()
+        check(totals[2:] == ["1", "3", "0"], "%s", totals)
+    # A receiver that is not there: it is given up, and says so.
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        begin = time.monotonic()
+        run = ctx.extprof("push", ctx.path("rec"), "--to", "http://127.0.0.1:%d" % s.getsockname()[1], "--retry-for", "2s")
+        check(run.status == NOT_SENT and "given up after" in run.err and time.monotonic() - begin < 10 * harness.PATIENCE, "%d after %.1f s: %s",
+              run.status, time.monotonic() - begin, run.err)
+    return "one of %d requests refused: %d of %d ns of CPU time" % (sink.seen, missing, truth["process_cpu", "cpu"])
+
+
+@case(timeout=120)
+def loses_nothing_when_it_is_killed(ctx):
+    """kill -9 in the middle, ten times: each time at most the one request comes twice that was on its way."""
+    paths = history(ctx, seconds=8)
+    kills = 0
+    with Sink() as sink:
+        sink.wait = 0.15
+        while True:
+            before = sink.seen
+            p = push_start(ctx, sink)
+            if kills == 10:
+                break
+            harness.until(lambda: sink.seen > before or p.p.poll() is not None, "no request came", timeout=30)
+            # Now before the answer, now after it.
+            time.sleep(0.03 * (kills % 8))
+            p.kill()
+            kills += 1
+            check(p.p.returncode in (-9, 0), "status %d", p.p.returncode)
+        out, err = p.communicate()
+        check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
+        time.sleep(0.3)
+        counts = collections.Counter(sink.kept)
+        twice = sum(counts.values()) - len(counts)
+        check(twice <= kills, "%d requests too many after %d kills", twice, kills)
+        # Two kills at the same request make it come three times.
+        said = same(ctx, sink.documents(ctx, list(counts)), paths)
+    left = [n for n in os.listdir(ctx.path("rec")) if n.endswith(".new")]
+    check(len(left) <= 1, "%s", left)
+    return "%d kills, %d requests, %d times one came again: %s" % (kills, len(counts), twice, said)
+
+
+@case(timeout=60)
+def ends_at_once(ctx):
+    """SIGTERM while a receiver hangs, while it waits for the next try, and while it has nothing to do."""
+    history(ctx, seconds=2)
+    took = {}
+
+    def ends(name, p, status):
+        begin = time.monotonic()
+        p.signal(signal.SIGTERM)
+        out, err = p.communicate()
+        took[name] = time.monotonic() - begin
+        check(p.p.returncode == status, "%s: status %d: %s", name, p.p.returncode, err)
+        check(took[name] < 1 * harness.PATIENCE, "%s: it took %.2f s", name, took[name])
+
+    with Sink(usual="hang") as sink:
+        p = push_start(ctx, sink)
+        harness.until(lambda: sink.seen, "no request came")
+        ends("hangs", p, NOT_SENT)
+        sink.usual = 503
+        sink.answer[503] = {"Retry-After": "100"}
+        p = push_start(ctx, sink, "--follow")
+        case_pause.says(p, "it is tried again: 503")
+        ends("waits", p, 0)
+        sink.usual = 200
+        p = push_start(ctx, sink, "--follow")
+        case_pause.says(p, "is sent")
+        ends("idle", p, 0)
+        sink.more.set()
+    return ", ".join("%s: %.2f s" % item for item in took.items())
+
+
+def certificate(ctx, name, host):
+    key, cert = ctx.path(name + ".key"), ctx.path(name + ".pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert,
+                    "-days", "1", "-subj", "/CN=" + host, "-addext", "subjectAltName=DNS:" + host], check=True, capture_output=True)
+    return cert, key
+
+
+@case(timeout=60)
+def keeps_its_secrets(ctx):
+    """Certificates are verified; headers are in no list of processes; and it has no power."""
+    paths = history(ctx, seconds=2)
+    tls, other = certificate(ctx, "right", "localhost"), certificate(ctx, "other", "elsewhere.example")
+    secret = ctx.write("headers", "# who we are\nAuthorization: Bearer s3cret-of-file\n\n", mode=0o600)
+    with Sink(["hang"], tls=tls) as sink:
+        for ca in ([], ["--ca", other[0]]):
+            run = push(ctx, sink, *ca)
+            check(run.status == NOT_SENT and sink.seen == 0 and "certificate" in run.err, "status %d, %d requests: %s", run.status, sink.seen, run.err)
+        p = push_start(ctx, sink, "--ca", tls[0], "--header-file", secret, "--header", "X-Key: s3cret-of-line",
+                       env={"EXTPROF_PUSH_HEADERS": "X-More: s3cret-of-environment\n"})
+        harness.until(lambda: sink.seen, "no request came")
+        check(sink.headers[0]["Authorization"] == "Bearer s3cret-of-file" and sink.headers[0]["X-Key"] == "s3cret-of-line" and
+              sink.headers[0]["X-More"] == "s3cret-of-environment", "%s", sink.headers[0])
+        with open("/proc/%d/cmdline" % p.pid) as f:
+            shown = f.read()
+        check("s3cret" not in shown and "X-Key" not in shown, "%r", shown)
+        has = powers(p.pid)
+        for of in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            check(has[of] == {0}, "%s: %s", of, has[of])
+        check(has["NoNewPrivs"] == {"1"}, "%s", has)
+        p.kill()
+        sink.more.set()
+        push(ctx, sink, "--ca", tls[0]).ok()
+        same(ctx, sink.documents(ctx), paths)
+        check(all("s3cret" not in open(path).read() for path in states(ctx)), "the state has a secret")
+    with Sink(tls=other) as sink:
+        run = push(ctx, sink, "--ca", other[0])
+        check(run.status == NOT_SENT and sink.seen == 0 and "host name" in run.err, "status %d: %s", run.status, run.err)
+    os.chmod(secret, 0o644)
+    with Sink(["redirect"], usual=307) as sink:
+        sink.plan.clear()
+        sink.answer[307] = {"Location": sink.url + "/elsewhere"}
+        run = push(ctx, sink, "--header-file", secret)
+        check(run.status == NOT_SENT and sink.seen == 1 and "takes nothing: 307" in run.err, "%d, %d requests: %s", run.status, sink.seen, run.err)
+        check("can read" in run.err and "https:// would hide them" in run.err, "%s", run.err)
+    for text, says in (("Authorization Bearer x\n", "line 1: a header is NAME: VALUE"), ("A: b\nContent-Length: 5\n", "line 2: requests have this"),
+                       ("A: b\x07\n", "control characters")):
+        run = push(ctx, sink, "--header-file", ctx.write("wrong", text, mode=0o600))
+        check(run.status == harness.USAGE and says in run.err, "%r: %d: %s", text, run.status, run.err)
+    run = ctx.extprof("push", ctx.path("rec"), "--to", "https://user:s3cret@localhost/")
+    check(run.status == harness.USAGE and "a name and a password" in run.err and "s3cret" not in run.err, "%d: %s", run.status, run.err)
+    return "verified by the certificate and the name; no capability of 41"
+
+
+@case(timeout=60)
+def does_not_believe_its_state(ctx):
+    """One that is damaged or of others is refused, a link is not followed, and another push waits its turn."""
+    paths = history(ctx, seconds=2)
+    with Sink(["hang"]) as sink:
+        p = push_start(ctx, sink)
+        harness.until(lambda: sink.seen, "no request came")
+        run = push(ctx, sink)
+        check(run.status == harness.OUTPUT and "another extprof push" in run.err, "status %d: %s", run.status, run.err)
+        p.kill()
+        state, = states(ctx)
+        with open(state) as f:
+            text = f.read()
+        for wrong in (text[:-1], text + "x\n", text.replace("push 1", "push 2"), text.replace("otlp http", "otlp https"), "\0" + text, ""):
+            with open(state, "w") as f:
+                f.write(wrong)
+            run = push(ctx, sink)
+            check(run.status == harness.OUTPUT and ("is damaged" in run.err), "%r: status %d: %s", wrong[:80], run.status, run.err)
+        os.unlink(state)
+        victim = ctx.write("victim", "untouched")
+        for name in (state, state + ".new", state + ".lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+            os.symlink(victim, name)
+            run = push(ctx, sink)
+            with open(victim) as f:
+                check(f.read() == "untouched", "%s is followed", name)
+            if not name.endswith(".new"):
+                check(run.status == harness.OUTPUT, "%s: status %d: %s", name, run.status, run.err)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+        check(len(sink.kept) > 0, "the link .new kept it from sending")
+        check(set(os.listdir(ctx.path("rec"))) >= {os.path.basename(p) for p in paths}, "a recording is gone")
+        # A disk on which nothing can be kept: nothing is sent, since it would be sent again and again.
+        seen = sink.seen
+        run = push(ctx, sink, "--state", "/proc/push-state")
+        check(run.status == harness.OUTPUT and sink.seen == seen, "status %d, %d requests: %s", run.status, sink.seen - seen, run.err)
+        run = push(ctx, sink, "--state", ctx.path("state")).ok()
+        check(os.path.exists(ctx.path("state")) and sink.seen > seen, "%s", run.err)
+    return "six texts, three links, a file that cannot be written"
+
+
+@case(timeout=150)
+def follows_a_daemon(ctx):
+    """The unit is one that systemd understands. What a daemon records comes in while it goes on; a file that is removed before it was sent is lost, and told; one that a daemon
+    left after kill -9 is sent."""
+    ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
+    ruby.expect("ready")
+    options = ["--rotate", "1s", "--name", "daemon_spans.rb", "-m", "cpu,wall"]
+    with Sink() as sink:
+        daemon = case_daemon.start(ctx, *options)
+        path = ctx.path("notify")
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        s.bind(path)
+        s.settimeout(30)
+        follower = push_start(ctx, sink, "--follow", folder="history", env={"NOTIFY_SOCKET": path})
+        check(s.recv(4096).startswith(b"READY=1\nSTATUS="), "systemd is not told")
+        harness.until(lambda: len(sink.kept) >= 3, "nothing comes in", timeout=60)
+        # The receiver is away: files go meanwhile.
+        sink.usual = 503
+        asked = sink.seen
+        harness.until(lambda: sink.seen > asked, "it does not ask", timeout=60)
+        there = set(case_daemon.files(ctx))
+        harness.until(lambda: len(set(case_daemon.files(ctx)) - there) >= 3, "there are not 3 more files", timeout=60)
+        follower.signal(signal.SIGTERM)
+        out, err = follower.communicate()
+        check(follower.p.returncode == 0, "status %d: %s", follower.p.returncode, err)
+        # A look that sees them, and sends nothing.
+        run = push(ctx, sink, "--retry-for", "100ms", folder="history")
+        check(run.status == NOT_SENT, "status %d: %s", run.status, run.err)
+        daemon.kill()
+        paths = case_daemon.files(ctx)
+        last = paths[-1]
+        sink.usual = 200
+        with open(states(ctx, "history")[0]) as f:
+            sent = {line.split()[8]: line.split()[2] for line in f if line.startswith("segment")}
+        waiting = [p for p in paths[:-1] if sent.get(os.path.basename(p)) == "0"]
+        check(waiting, "all were sent: %s", sent)
+        os.unlink(waiting[0])
+        run = push(ctx, sink, folder="history")
+        check(run.status == NOT_SENT and "was removed before all of it was sent" in run.err and "1 recordings were gone" in run.err, "%d: %s",
+              run.status, run.err)
+        check("1 recordings have not ended" in run.err, "%s", run.err)
+        # No daemon writes it, and for a minute nobody did.
+        for name in (last, last + "-wal"):
+            os.utime(name, (time.time() - 100,) * 2)
+        push(ctx, sink, folder="history").ok()
+        paths.remove(waiting[0])
+        check(len(set(sink.kept)) == len(sink.kept), "something came twice")
+        said = same(ctx, sink.documents(ctx), paths)
+    unit = os.path.join(harness.TOP, "tools/extprof/cli/systemd/extprof-push.service.in")
+    with open(unit) as f:
+        made = ctx.write("extprof-push.service", f.read().replace("@PREFIX@/bin/extprof", harness.EXTPROF))
+    analyze = subprocess.run(["systemd-analyze", "verify", "--man=no", made], capture_output=True, text=True)
+    check(analyze.returncode == 0 and "extprof-push.service:" not in analyze.stderr, "systemd-analyze: %d: %s", analyze.returncode, analyze.stderr)
+    return "%d files, %d requests: %s; one lost, which is told" % (len(paths), len(sink.kept), said)
