@@ -460,9 +460,11 @@ def follows_a_daemon(ctx):
         last = paths[-1]
         sink.usual = 200
         with open(states(ctx, "history")[0]) as f:
-            sent = {line.split()[8]: line.split()[2] for line in f if line.startswith("segment")}
-        waiting = [p for p in paths[:-1] if sent.get(os.path.basename(p)) == "0"]
-        check(waiting, "all were sent: %s", sent)
+            lines = [line.split() for line in f if line.startswith("segment")]
+        # The times up to which all was sent, and up to which a part was.
+        unsent = {line[9] for line in lines if line[2] == line[4] == "0"}
+        waiting = [p for p in paths[:-1] if os.path.basename(p) in unsent]
+        check(waiting, "all were sent: %s", lines)
         os.unlink(waiting[0])
         run = push(ctx, sink, folder="history")
         check(run.status == NOT_SENT and "was removed before all of it was sent" in run.err and "1 recordings were gone" in run.err, "%d: %s",

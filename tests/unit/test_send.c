@@ -257,7 +257,8 @@ TEST(send_state_is_what_it_was)
 	for (size_t i = 0; i < 4; i++) {
 		g = state__add(&s, names[i], 100 + i);
 		g->sent = 200 + i;
-		g->part = (uint32_t)i;
+		g->modes = (uint32_t)i;
+		g->from = 300 + i;
 		g->done = i & 1;
 		g->inode = UINT64_MAX;
 		g->time = 5;
@@ -270,7 +271,7 @@ TEST(send_state_is_what_it_was)
 	CHECK(t.totals.lost == UINT64_MAX && t.count == 4);
 	for (size_t i = 0; i < 4; i++) {
 		g = state__find(&t, names[i]);
-		CHECK(g && g->begin == 100 + i && g->sent == 200 + i && g->part == i && g->done == (i & 1));
+		CHECK(g && g->begin == 100 + i && g->sent == 200 + i && g->modes == i && g->from == 300 + i && g->done == (i & 1));
 	}
 	CHECK(!state__find(&t, "b.extprof"));
 	state__remove(&t, 0);
@@ -286,15 +287,15 @@ TEST(send_state_that_is_damaged)
 	static const char *const wrong[] = {
 		"", "\n", "extprof-push 1\n", "extprof-push 2\nto " TO "\ntotals 4 3 2 1\n", "extprof-push 1\nto otlp http://other\ntotals 4 3 2 1\n",
 		"extprof-push 1\nto " TO "\n", "extprof-push 1\nto " TO "\ntotals 4 3 2\n", "extprof-push 1\nto " TO "\ntotals 4 3 2 -1\n",
-		"extprof-push 1\nto " TO "\ntotals 4 3 2 99999999999999999999\n", HEAD "x\n", HEAD "segment\n", HEAD "segment 1 2 3 0 4 5 a.extprof\n",
-		HEAD "segment 1 2 3 0 4 5 6 \n", HEAD "segment 1 2 3 0 4 5 6 a\n", HEAD "segment 1 2 3 0 4 5 6 ../a.extprof\n",
-		HEAD "segment 1 2 3 0 4 5 6 /a.extprof\n", HEAD "segment 1 2 3 0 4 5 6 .a.extprof\n", HEAD "segment 1 2 3 2 4 5 6 a.extprof\n",
-		HEAD "segment 1 2 4294967296 0 4 5 6 a.extprof\n", HEAD "segment 1 2 3 0 4 5 6  a.extprof", HEAD "segment 1 2 3 0 4 5 6 a.extpro",
-		HEAD "segment +1 2 3 0 4 5 6 a.extprof\n", HEAD "segment 1  2 3 0 4 5 6 a.extprof\n", HEAD "segment 0x1 2 3 0 4 5 6 a.extprof\n",
-		HEAD "segment 1 2 3 0 4 5 6 a\x1b.extprof\n", HEAD "segment 18446744073709551616 2 3 0 4 5 6 a.extprof\n",
-		HEAD "segment 1 2 3 0 4 5 6 a.extprof\nsegment 1 2 3 0 4 5 6 a.extprof\n", HEAD "\n",
+		"extprof-push 1\nto " TO "\ntotals 4 3 2 99999999999999999999\n", HEAD "x\n", HEAD "segment\n", HEAD "segment 1 2 3 9 0 4 5 a.extprof\n",
+		HEAD "segment 1 2 3 9 0 4 5 6 \n", HEAD "segment 1 2 3 9 0 4 5 6 a\n", HEAD "segment 1 2 3 9 0 4 5 6 ../a.extprof\n",
+		HEAD "segment 1 2 3 9 0 4 5 6 /a.extprof\n", HEAD "segment 1 2 3 9 0 4 5 6 .a.extprof\n", HEAD "segment 1 2 3 9 2 4 5 6 a.extprof\n",
+		HEAD "segment 1 2 4294967296 9 0 4 5 6 a.extprof\n", HEAD "segment 1 2 3 9 0 4 5 6  a.extprof", HEAD "segment 1 2 3 9 0 4 5 6 a.extpro",
+		HEAD "segment +1 2 3 9 0 4 5 6 a.extprof\n", HEAD "segment 1  2 3 9 0 4 5 6 a.extprof\n", HEAD "segment 0x1 2 3 9 0 4 5 6 a.extprof\n",
+		HEAD "segment 1 2 3 9 0 4 5 6 a\x1b.extprof\n", HEAD "segment 18446744073709551616 2 3 9 0 4 5 6 a.extprof\n",
+		HEAD "segment 1 2 3 9 0 4 5 6 a.extprof\nsegment 1 2 3 9 0 4 5 6 a.extprof\n", HEAD "\n",
 	};
-	char *text = strdup(HEAD "segment 1 2 3 0 4 5 6 a.extprof\nsegment 1 2 3 1 4 5 6 b.extprof\n");
+	char *text = strdup(HEAD "segment 1 2 3 9 0 4 5 6 a.extprof\nsegment 1 2 3 9 1 4 5 6 b.extprof\n");
 	size_t length = strlen(text);
 
 	CHECK_INT(read_text(text), 0);

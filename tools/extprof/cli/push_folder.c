@@ -211,8 +211,8 @@ static struct state_segment *segment_of(struct look *l, const char *name, const 
 		lose(l);
 	}
 	g->begin = begin;
-	g->sent = 0;
-	g->part = 0;
+	g->from = g->sent = 0;
+	g->modes = 0;
 	g->done = false;
 	l->state.changed = true;
 	return g;

@@ -323,7 +323,8 @@ static void choose_span(struct sending *s, uint64_t end, bool ended)
 {
 	const struct state_segment *g = s->segment;
 
-	s->from = g->sent > g->begin ? g->sent : g->begin;
+	s->from = g->from > g->begin ? g->from : g->begin;
+	s->from = g->sent > s->from ? g->sent : s->from;
 	if (__builtin_add_overflow(s->from, s->span - 1, &s->until) || s->until >= end)
 		s->until = end < UINT64_MAX ? end : UINT64_MAX - 1;
 	/* What comes after the last sample that the blocks tell of is a part of the last span, if nothing can be added meanwhile. */
@@ -346,6 +347,10 @@ enum push_result push__segment(struct push *p, struct state *state, struct state
 		choose_span(&s, end, ended);
 	}
 	body__free(&s.body);
+	if (result == PUSH_OK) {
+		g->from = s.from;
+		g->sent = 0;
+	}
 	if (result == PUSH_OK && p->counts.requests > requests)
 		push__say("%s is sent: %" PRIu64 " requests, %.1f MB", path, p->counts.requests - requests, (double)(p->counts.bytes - bytes) / 1e6);
 	return result;

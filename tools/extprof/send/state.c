@@ -101,8 +101,8 @@ char *state__write(const struct state *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct state_segment *g = &s->list[i];
 
-		fprintf(f, "segment %" PRIu64 " %" PRIu64 " %" PRIu32 " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", g->begin, g->sent, g->part,
-			g->done, g->inode, g->time, g->size, g->name);
+		fprintf(f, "segment %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", g->begin, g->from,
+			g->modes, g->sent, g->done, g->inode, g->time, g->size, g->name);
 	}
 	failed = ferror(f);
 	if (fclose(f) || failed) {
@@ -141,21 +141,22 @@ static bool begins(const char **line, const char *word)
 static int read_segment(struct state *s, const char *line)
 {
 	struct state_segment *g;
-	uint64_t n[NUMBERS - 1];
+	uint64_t n[NUMBERS];
 	const char *rest;
 
-	if (!read_numbers(line, n, NUMBERS - 1, &rest) || *rest != ' ' || !state__is_name(rest + 1) || state__find(s, rest + 1) ||
-	    n[2] > UINT32_MAX || n[3] > 1 || s->count == STATE_SEGMENTS_MAX)
+	if (!read_numbers(line, n, NUMBERS, &rest) || *rest != ' ' || !state__is_name(rest + 1) || state__find(s, rest + 1) ||
+	    n[2] > UINT32_MAX || n[4] > 1 || s->count == STATE_SEGMENTS_MAX)
 		return -EBADMSG;
 	g = state__add(s, rest + 1, n[0]);
 	if (!g)
 		return -ENOMEM;
-	g->sent = n[1];
-	g->part = (uint32_t)n[2];
-	g->done = n[3];
-	g->inode = n[4];
-	g->time = n[5];
-	g->size = n[6];
+	g->from = n[1];
+	g->modes = (uint32_t)n[2];
+	g->sent = n[3];
+	g->done = n[4];
+	g->inode = n[5];
+	g->time = n[6];
+	g->size = n[7];
 	return 0;
 }
 

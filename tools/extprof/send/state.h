@@ -17,8 +17,11 @@
 struct state_segment {
 	char *name;		/* of the file */
 	uint64_t begin;		/* of the recording, ns since 1970; 0: it was only seen so far */
-	uint64_t sent;		/* all that is before that time was sent, ns since 1970; 0: nothing */
-	uint32_t part;		/* and of the time from then on so many requests */
+	uint64_t from;		/* all that is before that time was sent, ns since 1970; 0: nothing */
+	/* A receiver that wants one mode in a request gets one mode after the other: from then on these are sent already, and the
+	 * next one before that time; 0: nothing of it. */
+	uint32_t modes;
+	uint64_t sent;
 	bool done;		/* all of it was sent, as long as the file is this one: */
 	uint64_t inode, time, size;	/* time: when it was written to, ns */
 };
