@@ -134,8 +134,8 @@ TEST(send_headers_of_a_file)
 
 TEST(send_answers)
 {
-	static const int again[] = { 0, 429, 502, 503, 504 }, none[] = { 100, 301, 302, 307, 401, 403, 404, 405, 407 },
-			 refused[] = { 400, 408, 409, 411, 415, 422, 431, 500, 501, 505, 599 };
+	static const int again[] = { 0, 408, 429, 502, 503, 504 }, none[] = { 100, 301, 302, 307, 401, 403, 404, 405, 407 },
+			 refused[] = { 400, 409, 411, 415, 422, 431, 500, 501, 505, 599 };
 
 	for (int status = 200; status < 300; status++)
 		CHECK_INT(answer__of(status), ANSWER_TAKEN);

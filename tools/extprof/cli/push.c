@@ -176,7 +176,10 @@ static int conclude(const struct push *p, enum push_result result, int status)
 		push__say("%" PRIu64 " recordings have not ended: they are sent later", c->written);
 	if (result == PUSH_FAILED)
 		return status;
-	if (result == PUSH_GIVEN_UP || (result == PUSH_ENDED && !p->follow) || c->refused || c->rejected || c->lost)
+	/* What was not sent was told when it happened: to be ended is no failure of a service. */
+	if (result == PUSH_ENDED && p->follow)
+		return STATUS_OK;
+	if (result == PUSH_GIVEN_UP || result == PUSH_ENDED || c->refused || c->rejected || c->lost)
 		return STATUS_NOT_SENT;
 	return c->unreadable ? STATUS_RECORDING : STATUS_OK;
 }

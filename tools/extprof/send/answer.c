@@ -24,6 +24,7 @@ enum answer answer__of(int status)
 		return ANSWER_TAKEN;
 	switch (status) {
 	case 0:
+	case 408:
 	case 429:
 	case 502:
 	case 503:
