@@ -311,8 +311,8 @@ TEST(top_names_stay_in_narrow_lines)
 	CHECK_STRING(lines[3].text, " SELF %       SELF TOTAL %  METHOD                           PLACE");
 	CHECK_STRING(line_of(0, 80), " 75.0 %    3.00 ms 100.0 %  Puma::Server#process_client      ..uma/server.rb:460");
 	state.choice.view = TOP_LINES;
-	CHECK_STRING(line_of(0, 40), " 75.0 %  Puma:..lient ../server.rb:488");
-	CHECK_STRING(line_of(1, 40), " 25.0 %  Puma:..quest ../server.rb:510");
+	CHECK_STRING(line_of(0, 40), " 75.0 %  Puma:..lient ..ma/server.rb:488");
+	CHECK_STRING(line_of(1, 40), " 25.0 %  Puma:..quest ..ma/server.rb:510");
 	state.choice.view = TOP_THREADS;
 	top_view__head(&state, &head, 40, lines);
 	CHECK_STRING(lines[3].text, "TOTAL %  THREAD");
