@@ -1000,7 +1000,7 @@ struct extprof_dump_options {
 	const int *interrupt_fd; /* the caller's descriptor; while it is readable reads are given up.  It is looked up when
 				 * the dump is opened.  NULL, or -1 in it: none */
 	bool native;		/* native functions among the Ruby frames.  A thread that runs is stopped by itself for its read,
-				 * with ptrace(2), and so can be one that waits.  Not of a core file */
+				 * with ptrace(2), and so can be one that waits */
 	char reserved[7];	/* 0 */
 };
 

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* As `extprof dump --core` does, without the text. */
 static void dump(const char *path)
 {
-	struct extprof_dump_options options = { .size = sizeof(options), .core = path };
+	struct extprof_dump_options options = { .size = sizeof(options), .core = path, .native = true };
 	struct extprof_error error = { .size = sizeof(error) };
 	const struct extprof_dump_result *result;
 	struct extprof_dump *d;

@@ -10,7 +10,8 @@ import time
 
 import harness
 import native
-from case_dump import SIGNALS, dump, threads, traced, whole
+from binaries import Binary
+from case_dump import SIGNALS, dump, gcore, threads, traced, whole
 from case_errors import NOBODY
 from case_graph import YJIT
 from case_native import CHAIN, FLAGS, PINGS, SWAPPED, extension, is_marked, is_part, names_of
@@ -90,7 +91,7 @@ def check_main(d, what, proofs):
     check("pthread_cond_wait" in [f["name"] for f in found["conds"]["fibers"][0]["frames"]], "conds: %s", found["conds"])
     check(functions(found["sleeps"]) == SLEEPS, "sleeps: %s", functions(found["sleeps"]))
     for name in ("conds", "sleeps"):
-        check(found[name]["fibers"][0]["proof"] in ("off-cpu", "stopped"), "%s: %s", name, found[name])
+        check(found[name]["fibers"][0]["proof"] in ("off-cpu",) + proofs, "%s: %s", name, found[name])
     return main
 
 
@@ -147,8 +148,6 @@ def plain_dumps_have_none(ctx):
     p = stuck(ctx, "reads")
     (d,) = dump(ctx, "-p", p.pid)
     check(functions(threads(whole(d))["main"]) == ["<main>", "Object#reads", "Stuck.read"], "main: %s", d)
-    got = ctx.extprof("dump", "--core", "/dev/null", "-n")
-    check(got.status == harness.USAGE and "core file" in got.err, "status %d: %s", got.status, got.err)
 
 
 GDB = """
@@ -478,3 +477,94 @@ def file_that_does_not_answer(ctx):
     check("Object#hold" in names and not names_of(names), "main: %s", names)
     check(took < 10 * harness.PATIENCE, "it took %.1f s", took)
     return "after %.1f s: %s" % (took, names[-2:])
+
+
+def of_core(ctx, core, *args):
+    """The dump of a core file with native functions."""
+    (d,) = dump(ctx, "--core", core, "-n", *args)
+    return whole(d)
+
+
+@case(timeout=180, bpf=False)
+def core_by_gcore(ctx):
+    """A core file has the same functions at the same addresses as the process had."""
+    if not shutil.which("gcore"):
+        return harness.Counted(0, 0, 1, "there is no gcore")
+    functions_ = 0
+    for ruby in ((), YJIT):
+        for what in ("sorts", "framed", "pings_and_spins"):
+            p = stuck(ctx, what, ruby)
+            (live,) = dump(ctx, "-p", p.pid, "-n")
+            core = gcore(ctx, p.pid)
+            d = of_core(ctx, core)
+            check_main(d, what, ("core",))
+            for name in ("main", "conds", "sleeps"):
+                ours, lives = (by_extprof({"threads": [threads(x)[name]]}).popitem()[1] for x in (d, live))
+                # One that runs is at another instruction of its loop.
+                spins = name == "main" and what == "pings_and_spins"
+                check(ours[spins:] == lives[spins:], "%s: %s, not %s", name, ours, lives)
+                functions_ += len(ours)
+            p.kill()
+            os.unlink(core)
+    return "6 core files, %d functions at the same addresses" % functions_
+
+
+@case(timeout=120, bpf=False)
+def core_by_the_kernel(ctx):
+    """A process that crashes."""
+    with open("/proc/sys/kernel/core_pattern") as f:
+        pattern = f.read().strip()
+    if pattern.startswith("|") or "/" in pattern:
+        return harness.Counted(0, 0, 1, "core files go to %s here" % pattern)
+    import resource
+    unlimited = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    p = ctx.program("native_stuck.rb", extension(ctx, source=SOURCE), "sorts", cwd=ctx.directory, preexec_fn=unlimited)
+    p.expect("ready")
+    harness.until(lambda: is_at(p.pid, "sorts", "read"), "it does not read")
+    p.signal(signal.SIGTRAP)
+    p.wait(60)
+    (core,) = [ctx.path(f) for f in os.listdir(ctx.directory) if f.startswith("core")]
+    check_main(of_core(ctx, core), "sorts", ("core",))
+    os.unlink(core)
+
+
+@case(timeout=120, bpf=False)
+def core_with_other_files(ctx):
+    """A library that is not there any more, or is another one now, has no functions: none are made up."""
+    if not shutil.which("gcore"):
+        return harness.Counted(0, 0, 1, "there is no gcore")
+    p = stuck(ctx, "reads")
+    core = gcore(ctx, p.pid)
+    p.kill()
+    library = ctx.path("native_stuck.so")
+    for change in ("gone", "another"):
+        if change == "gone":
+            os.unlink(library)
+        else:
+            native.run(native.tool("CC"), *FLAGS, "-o", library, SWAPPED)
+        names = functions(threads(of_core(ctx, core))["main"])
+        check(names[:3] == ["<main>", "Object#reads", "Stuck.read"] and names[3:] == [
+              "[truncated: a native function without unwind rules]", "[native code in no file]"], "%s: %s", change, names)
+    os.unlink(core)
+    return "gone, and another one"
+
+
+@case(timeout=120, bpf=False)
+def core_with_a_named_program(ctx):
+    """Where the program is not at its place any more: without it the last functions are there, with --exe all."""
+    if not shutil.which("gcore"):
+        return harness.Counted(0, 0, 1, "there is no gcore")
+    binary = Binary(ctx)
+    p = ctx.start([binary.ruby, "--disable=gems", "-W0", os.path.join(harness.PROGRAMS, "native_stuck.rb"),
+                   extension(ctx, source=SOURCE), "sorts"], env=binary.env)
+    p.expect("ready")
+    harness.until(lambda: is_at(p.pid, "sorts", "read"), "it does not read")
+    core = gcore(ctx, p.pid)
+    p.kill()
+    moved = ctx.path("moved")
+    os.rename(binary.changed, moved)
+    names = functions(threads(of_core(ctx, core))["main"])
+    ruby = ["<main>", "Object#sorts", "Stuck.sorted", "block in Object#sorts", "Stuck.read"]
+    check(names[:5] == ruby and any("[truncated:" in n for n in names) and names[-4:] == READ[1:], "without: %s", names)
+    check_main(of_core(ctx, core, "--exe", moved), "sorts", ("core",))
+    os.unlink(core)

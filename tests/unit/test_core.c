@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/procfs.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "remote/core_code.h"
 #include "remote/core_file.h"
 
 #if defined(__x86_64__)
@@ -170,4 +172,73 @@ TEST(core_is_given_up_at_the_deadline)
 	core__close(core);
 	CHECK_INT(open_first(SIZE), -EINTR);
 	CHECK_INT(d.code, DIAG_NOT_READY);
+}
+
+/* -- code ------------------------------------------------------------------------------------- */
+
+#define LIBRARY 0x500000u
+
+/* NT_FILE with these mappings, of two files.  The second one is data. */
+static void add_files(const uint64_t (*rows)[3], uint64_t count)
+{
+	static const char *const paths[] = { "/liba.so", "/liba.so", "/liba.so", "/data" };
+	uint64_t note[2 + 3 * 4 + 8] = { count, 4096 };
+	char *to = (char *)&note[2 + 3 * count];
+
+	for (uint64_t i = 0; i < count; i++) {
+		memcpy(&note[2 + 3 * i], rows[i], sizeof(rows[i]));
+		to = stpcpy(to, paths[i]) + 1;
+	}
+	add_note(NT_FILE, note, (uint32_t)(to - (char *)note));
+}
+
+TEST(core_tells_where_code_can_be)
+{
+	/* Not in order; the last one is in a segment that is no code, and the one before in none. */
+	static const uint64_t rows[][3] = {
+		{ LIBRARY + 0x1000, LIBRARY + 0x2000, 1 }, { LIBRARY, LIBRARY + 0x1000, 0 },
+		{ LIBRARY + 0x9000, LIBRARY + 0xa000, 2 }, { BASE, BASE + 0x1000, 0 },
+	};
+	struct core_row row;
+	struct stat st;
+	uint64_t owner;
+
+	set_up();
+	ehdr->e_phnum = 4;
+	phdrs[2] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_X, .p_offset = SIZE, .p_vaddr = LIBRARY + 0x1000, .p_memsz = 0x1000 };
+	phdrs[3] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R, .p_offset = SIZE, .p_vaddr = LIBRARY, .p_memsz = 0x1000 };
+	add_files(rows, 4);
+	CHECK_INT(open_first(SIZE), 0);
+	CHECK(core__next_code(core, 0, &row));
+	CHECK_INT(row.start, LIBRARY + 0x1000);
+	CHECK_INT(row.offset, 4096);
+	CHECK_STRING(row.path, "/liba.so");
+	/* Its image has no build id: no file can be shown to be it. */
+	CHECK_INT(core__open_code(core, &row, NULL, &deadline, &st, &owner), -ENOENT);
+	CHECK(core__next_code(core, row.end, &row));
+	CHECK_INT(row.start, LIBRARY + 0x9000);
+	CHECK(!core__next_code(core, row.end, &row));
+	CHECK(!core__next_code(core, UINT64_MAX, &row));
+	core__close(core);
+}
+
+TEST(core_of_mappings_that_overlap_has_each_place_once)
+{
+	static const uint64_t rows[][3] = {
+		{ LIBRARY, LIBRARY + 0x8000, 0 }, { LIBRARY + 0x1000, LIBRARY + 0x3000, 1 }, { LIBRARY + 0x8000, LIBRARY, 2 },
+		{ UINT64_MAX - 4095, UINT64_MAX, UINT64_MAX },
+	};
+	struct core_row row = { 0 };
+	uint64_t last = 0;
+	int count = 0;
+
+	set_up();
+	add_files(rows, 4);
+	CHECK_INT(open_first(SIZE), 0);
+	for (; count < 10 && core__next_code(core, row.end, &row); count++) {
+		CHECK(row.start < row.end && row.start >= last);
+		last = row.end;
+	}
+	CHECK_INT(count, 2);
+	core__close(core);
 }

@@ -20,8 +20,6 @@ static error_t finish(struct options *o, struct argp_state *state)
 		FAIL("--reader: a dump is read by nonblocking or stop, not by %s", reader);
 	if (core && (reader || again))
 		FAIL("a core file does not change: leave %s out", reader ? "--reader" : "--interval");
-	if (core && o->recording.native)
-		FAIL("the native functions of a core file are not read: leave --native out");
 	if (options__number(o, OPTION_COUNT, 1) > 1 && !again)
 		FAIL("how often? --count %s needs --interval TIME", o->values[OPTION_COUNT].text);
 	return 0;

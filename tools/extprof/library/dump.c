@@ -128,13 +128,13 @@ static int open_core(struct extprof_dump *dump, struct diag *d)
 /* Where native stacks can be followed. */
 static int check_native(const struct extprof_dump_options *o, struct extprof_error *error)
 {
-	if (o->native && o->core)
-		return error__set(error, DIAG_USAGE, EINVAL, "native functions of a core file are not read");
-#if !defined(__x86_64__)
-	if (o->native)
-		return error__set(error, DIAG_USAGE, EINVAL, "--native needs x86-64");
+#if defined(__x86_64__)
+	const bool can = true;
+#else
+	const bool can = false;
 #endif
-	return 0;
+
+	return o->native && !can ? error__set(error, DIAG_USAGE, EINVAL, "--native needs x86-64") : 0;
 }
 
 int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_options *options,
@@ -163,7 +163,9 @@ int extprof_dump_open(struct extprof_dump **result, const struct extprof_dump_op
 	err = dump->options.core ? open_core(dump, &d) : open_process(dump, &d);
 	if (!err) {
 		vm__set_deadline(dump->vm, &dump->deadline);
-		if (dump->options.native)
+		if (dump->options.native && dump->core)
+			err = dump_native__open_core(&dump->native, dump->core, dump->options.exe, dump->vm, dump->interrupt_fd);
+		else if (dump->options.native)
 			err = dump_native__open(&dump->native, dump->target.pid, dump->vm, dump->interrupt_fd);
 		dump->result = dump_result__new(dump->vm, &dump->table, dump->options.source, dump->native);
 		if (err || !dump->result)

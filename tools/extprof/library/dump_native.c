@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
+#include "base/array.h"
 #include "native/native.h"
+#include "remote/core_code.h"
 
 /* There is one VM in a dump. */
 #define VM 1u
@@ -48,10 +51,10 @@ static void *reserve(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-int dump_native__open(struct dump_native **native, pid_t pid, const struct vm *vm, int interrupt_fd)
+/* Without any mapping yet. */
+static int create(struct dump_native **native, int interrupt_fd)
 {
 	struct dump_native *n = calloc(1, sizeof(*n));
-	int err;
 
 	*native = n;
 	if (!n)
@@ -67,9 +70,78 @@ int dump_native__open(struct dump_native **native, pid_t pid, const struct vm *v
 	n->view.vm = VM;
 	if (!n->maps.rows || !n->maps.mappings)
 		return -ENOMEM;
-	err = native__create(&n->frames.native, &n->maps);
+	return native__create(&n->frames.native, &n->maps);
+}
+
+int dump_native__open(struct dump_native **native, pid_t pid, const struct vm *vm, int interrupt_fd)
+{
+	int err = create(native, interrupt_fd);
+
 	if (!err)
-		native__add(n->frames.native, VM, pid, vm->layout.section.exec_start);
+		native__add((*native)->frames.native, VM, pid, vm->layout.section.exec_start);
+	return err;
+}
+
+/* Code of a core file that is being told. */
+struct telling {
+	const struct core *core;
+	const char *exe;
+	struct deadline *deadline;
+	uint64_t vm_code;
+	struct native_seen *seen;
+	uint32_t count;
+	size_t room;
+};
+
+/* Is it the file that has the code of the VM? */
+static bool is_of_vm(const struct telling *t, uint64_t inode)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->seen[i].inode == inode && t->vm_code >= t->seen[i].start && t->vm_code < t->seen[i].end)
+			return true;
+	return false;
+}
+
+static struct native_opened open_code(void *context, uint32_t number)
+{
+	const struct telling *t = context;
+	const struct native_seen *s = &t->seen[number];
+	const struct core_row row = { s->start, s->end, s->offset, (const char *)(uintptr_t)s->inode };
+	struct native_opened opened = { .fd = -1 };
+	struct stat st = { 0 };
+
+	opened.fd = core__open_code(t->core, &row, is_of_vm(t, s->inode) ? t->exe : NULL, t->deadline, &st, &opened.owner);
+	opened.size = (uint64_t)st.st_size;
+	return opened;
+}
+
+int dump_native__open_core(struct dump_native **native, const struct core *core, const char *exe, const struct vm *vm,
+			   int interrupt_fd)
+{
+	struct telling t = { .core = core, .exe = exe, .vm_code = vm->layout.section.exec_start };
+	struct core_row row = { 0 };
+	int err = create(native, interrupt_fd);
+
+	while (!err && core__next_code(core, row.end, &row)) {
+		/* The core file knows no inodes: a path that is the same is at the same place. */
+		struct native_seen s = { .start = row.start, .end = row.end, .offset = row.offset, .inode = (uintptr_t)row.path };
+
+		if (array__reserve(&t.seen, t.count, 1, &t.room, UNWIND_MAPPINGS_MAX, sizeof(s)))
+			break;
+		s.path = strdup(row.path);
+		if (s.path)
+			t.seen[t.count++] = s;
+		else
+			err = -ENOMEM;
+	}
+	if (!err) {
+		t.deadline = &(*native)->deadline;
+		deadline__start(t.deadline, interrupt_fd, deadline__now() + DUMP_NATIVE_TIME);
+		native__add_fixed((*native)->frames.native, VM, t.vm_code, t.seen, t.count, open_code, &t);
+	}
+	for (uint32_t i = 0; err && i < t.count; i++)
+		free(t.seen[i].path);
+	free(t.seen);
 	return err;
 }
 

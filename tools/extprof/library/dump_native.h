@@ -10,6 +10,7 @@
 
 #include "base/deadline.h"
 #include "profile/native_frames.h"
+#include "remote/core_file.h"
 #include "remote/snapshot.h"
 #include "ruby/vm.h"
 
@@ -23,11 +24,16 @@ struct dump_native {
 
 /* 0 or -ENOMEM.  The caller frees it in any case. */
 int dump_native__open(struct dump_native **native, pid_t pid, const struct vm *vm, int interrupt_fd);
+/* The same of a core file; `exe` is the file of the ruby, NULL: where the core file says. */
+int dump_native__open_core(struct dump_native **native, const struct core *core, const char *exe, const struct vm *vm,
+			   int interrupt_fd);
 /* NULL is fine. */
 void dump_native__free(struct dump_native *n);
 
-/* Look at what the process has mapped, and read the rules of files that are new.  This and reading names take
- * DUMP_NATIVE_TIME at most each: what is not read by then has no rules, or no names. */
+/*
+ * Look at what the process has mapped, and read the rules of files that are new.  This, reading names, and opening the
+ * files of a core file take DUMP_NATIVE_TIME at most each: what is not read by then has no rules, or no names.
+ */
 #define DUMP_NATIVE_TIME 3000000000ull
 void dump_native__look(struct dump_native *n);
 /* Read the names of functions that have been asked for. */

@@ -270,13 +270,48 @@ static uint32_t file_of(struct native *n, const struct native_process *p, struct
 	return i;
 }
 
+void native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct native_seen *seen, uint32_t count,
+		       struct native_opened (*open)(void *context, uint32_t number), void *context)
+{
+	struct native_process *p = make_process(n, vm);
+	struct native_mapped *list = calloc(count + 1, sizeof(*list));
+
+	if (p) {
+		p->pid = -1;
+		p->vm_code = vm_code;
+		p->fixed = p->dirty = true;
+	}
+	for (uint32_t i = 0; i < count && p && list; i++) {
+		uint32_t files = n->file_count, number = file_of(n, p, &seen[i]);
+
+		list[i] = (struct native_mapped){ seen[i].start, seen[i].end, seen[i].offset, number, 0 };
+		if (n->file_count > files) {
+			struct native_file *f = &n->files[number];
+			struct native_opened opened = open(context, i);
+
+			f->fd = opened.fd;
+			f->size = opened.size;
+			f->owner = opened.owner;
+			f->rules = f->fd < 0 ? NATIVE_FAILED : NATIVE_WANTED;
+		}
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		free(seen[i].path);
+		seen[i].path = NULL;
+	}
+	if (p && list)
+		native_process__saw(p, list, count, 1, 1);
+	else
+		free(list);
+}
+
 /* -- works -------------------------------------------------------------------------------------------- */
 
 static bool is_look_due(const struct native *n, const struct native_process *p, uint64_t now)
 {
 	uint64_t interval = LOOK_SHARE * n->look_cost, least = p->look ? LOOK_INTERVAL : SAMPLED_INTERVAL;
 
-	if (!p->vm || !p->pid || p->looking || !(p->look || p->sampled))
+	if (!p->vm || !p->pid || p->fixed || p->looking || !(p->look || p->sampled))
 		return false;
 	return !p->looked_at || now - p->looked_at >= (interval > least ? interval : least);
 }
@@ -305,6 +340,10 @@ static struct native_work *read_rules(struct native_file *f, uint32_t number)
 	w->began = f->began;
 	w->where = f->where;
 	f->where.path = NULL;
+	w->fd = f->fd;
+	w->size = f->size;
+	w->owner = f->owner;
+	f->fd = -1;
 	f->rules = NATIVE_BEING_READ;
 	return w;
 }

@@ -35,6 +35,16 @@ void native__destroy(struct native *n);
  * process whose mappings cannot be read has no native stacks.
  */
 void native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code);
+/*
+ * The same of a process that does not run any more: it has these mappings, by address, and they do not change.  It
+ * takes their paths.  `open` opens the file of mapping `number`, once for each file.
+ */
+struct native_opened {
+	int fd;			/* -1: it cannot be opened, and has no rules and no names; else it is taken over */
+	uint64_t size, owner;	/* as in native_work */
+};
+void native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct native_seen *seen, uint32_t count,
+		       struct native_opened (*open)(void *context, uint32_t number), void *context);
 /* A child that fork made has what its parent has mapped, at the same addresses. */
 void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid);
 /* A function of the process was in no file that is known, or in one that another has replaced: look again, but not more

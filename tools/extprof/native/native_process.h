@@ -41,6 +41,7 @@ struct native_process {
 	bool looking, sampled;	/* sampled: since the last look */
 	bool look;		/* something was in no file that is known */
 	bool dirty;		/* the kernel has something else */
+	bool fixed;		/* its mappings do not change, and nobody looks at them */
 	bool confirmed;		/* a look has found what the kernel has, and it is not told yet */
 };
 

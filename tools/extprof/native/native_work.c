@@ -320,7 +320,7 @@ void native_work__run(struct native_work *w, struct deadline *deadline)
 		look(w, deadline);
 		break;
 	case NATIVE_RULES:
-		w->err = open_file(w, deadline);
+		w->err = w->fd < 0 ? open_file(w, deadline) : 0;
 		if (!w->err)
 			w->err = read_rules(w, deadline);
 		break;

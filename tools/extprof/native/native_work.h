@@ -59,7 +59,7 @@ struct native_work {
 	uint64_t began;		/* as of proc__started(): another process can get the pid */
 	struct unwind_seen before;	/* NATIVE_LOOK: what had changed before it */
 	struct native_seen where;	/* NATIVE_RULES: a mapping of the file */
-	int fd;			/* of the file; -1: NATIVE_RULES has not opened it */
+	int fd;			/* of the file; -1: it is not open yet, and NATIVE_RULES opens it */
 	uint64_t size, owner;	/* of the file; see parser_file */
 
 	/* Results: */

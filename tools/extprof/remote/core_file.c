@@ -153,6 +153,8 @@ static int add_images(struct core *core, const uint8_t *data, size_t size)
 		if (length == left)
 			break;
 		memcpy(row, data + sizeof(head) + sizeof(row) * i, sizeof(row));
+		if (core__add_row(core, row[0], row[1], row[2] * head[1], path))
+			return -ENOMEM;
 		if (!row[2] && core->image_count < IMAGES_MAX) {
 			char *copy = strdup(path);
 
@@ -281,7 +283,9 @@ static int read_headers(struct core *core, const char *path, struct diag *d)
 			core->told_size = p.p_offset + p.p_filesz;
 		if (!err && p.p_type == PT_LOAD)
 			err = add_segment(core, &p);
-		else if (!err && p.p_type == PT_NOTE)
+		if (!err && p.p_type == PT_LOAD)
+			err = core__add_range(core, p.p_vaddr, p.p_memsz, p.p_flags & PF_X);
+		if (!err && p.p_type == PT_NOTE)
 			err = read_notes(core, &p);
 	}
 	if (err == -EINTR || deadline__over(core->deadline))
@@ -292,6 +296,7 @@ static int read_headers(struct core *core, const char *path, struct diag *d)
 		return no_core(path, d, "it has no memory");
 	if (core->segment_count)
 		qsort(core->segments, core->segment_count, sizeof(*core->segments), by_address);
+	core__sort_code(core);
 	return 0;
 }
 
@@ -335,6 +340,7 @@ void core__close(struct core *core)
 	for (uint32_t i = 0; i < core->image_count; i++)
 		free(core->images[i].path);
 	free(core->images);
+	core__free_code(core);
 	free(core->threads);
 	free(core->segments);
 	text__free(&core->command);

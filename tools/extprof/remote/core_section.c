@@ -85,6 +85,18 @@ static uint64_t search_file(const struct core *core, const struct core_image *im
 	return 0;
 }
 
+bool core__is_file(const struct core *core, uint64_t start, const struct parser_file *file)
+{
+	struct elf_budget budget;
+	struct build_id wanted;
+	struct elf_finding f;
+
+	elf_budget__init(&budget);
+	read_build_id(&core->memory, start, &wanted);
+	return wanted.length && !parser__search(file, 0, &budget, &f) && wanted.length == f.build_id_size &&
+	       !memcmp(wanted.bytes, f.build_id, wanted.length);
+}
+
 int core__find_section(struct core *core, const char *exe, uint64_t *section, struct diag *d)
 {
 	bool is_ruby = false, other = false;
