@@ -65,6 +65,14 @@ def first_screen(ctx):
     # The recording knows where the program worked.
     again = ctx.extprof("report", ctx.path("a.extprof"), "--rows", 90).ok()
     check(again.out == out, "report differs:\n%s\n----\n%s", again.out, out)
+    # So do the outputs for scripts.
+    mode = json.loads(ctx.extprof("report", ctx.path("a.extprof"), "--unit", "samples", "-f", "json", "--rows", 90).ok().out)["modes"][0]
+    got = {r["name"]: r["total"] for r in mode["application"]["methods"]["rows"]}
+    check(got == {name: total for name, (total, _, _) in methods.items()}, "JSON has %s, not %s", got, methods)
+    got = {r["name"]: (r["self"], r["total"]) for r in mode["gems"]["rows"]}
+    check(got == owners, "JSON has %s, not %s", got, owners)
+    rows = [line.split("\t") for line in ctx.extprof("report", ctx.path("a.extprof"), "--unit", "samples", "-f", "table").ok().out.splitlines()]
+    check({r[5]: (int(r[1]), int(r[3])) for r in rows if r[0] == "gem"} == owners, "the table has not %s", owners)
     out = ctx.extprof("report", ctx.path("a.extprof")).ok().out
     lead = out[:out.index("\nBy ")].count("\n")
     check(lead <= 40, "the leading part has %d lines", lead)

@@ -641,6 +641,13 @@ def script_formats(directory, profile):
     for r in methods["rows"]:
         key = r["path"] or "???", as_folded(texts.bare(r["name"], r["path"]))
         check(r["self"] <= r["total"] <= total[key], "%s: %d of %d", key, r["total"], total[key])
+    # The application's are some of all; whose code there is adds up to no more than all.
+    some = {(r["name"], r["path"], r["line"]): r for r in methods["rows"]}
+    for r in mode["application"]["methods"]["rows"]:
+        of = some.get((r["name"], r["path"], r["line"]), r)
+        check((r["self"], r["total"]) == (of["self"], of["total"]), "%s is not %s", r, of)
+    gems = mode["gems"]
+    check(sum(r["self"] for r in gems["rows"]) + gems["other"]["self"] <= sum(own.values()), "self of gems")
     with open(os.path.join(directory, profile + ".code.table"), encoding="utf-8") as f:
         lines = f.read().split("\n")[:-1]
     check(lines[0].startswith("# ") and lines[1].split("\t")[0] == "kind", "head: %s", lines[:2])

@@ -133,7 +133,7 @@ static char written[1 << 16];
 
 static inline const char *render(const struct output_format *format, bool by_line, bool html)
 {
-	struct output_options o = { .html = html };
+	struct output_options o = { .html = html, .top = 20 };
 	struct report r;
 	FILE *f = fmemopen(written, sizeof(written) - 1, "w");
 

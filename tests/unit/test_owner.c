@@ -341,6 +341,26 @@ TEST(summary_begins_with_the_application)
 	tear_down();
 }
 
+/* The numbers are those of the summary. */
+TEST(json_and_table_have_the_application)
+{
+	const char *text;
+
+	send_application();
+	text = render(&output_table, false, false);
+	CHECK(strstr(text, "\nkind\tself\tself_percent\ttotal\ttotal_percent\tname\tplace\napp_method\t0\t0.00\t21\t100.00\t<main>\t") != NULL);
+	CHECK(strstr(text, "\ngem\t9\t42.86\t21\t100.00\tthe application\t\n") != NULL);
+	CHECK(strstr(text, "\ngem\t5\t23.81\t16\t76.19\tgem view 1.2\t\n") != NULL);
+	CHECK(strstr(text, "\nmethod\t3\t14.29\t16\t76.19\tGem#render\t/g/gems/view-1.2/lib/view.rb:10\n") != NULL);
+	text = render(&output_json, false, false);
+	CHECK(strstr(text, "\"application\":{\"methods\":{\"count\":3,\"rows\":[{\"name\":\"<main>\"") != NULL);
+	CHECK(strstr(text, "\"calls\":{\"name\":\"gem view 1.2\",\"amount\":11,") != NULL);
+	CHECK(strstr(text, "\"gems\":{\"count\":4,\"rows\":[{\"name\":\"the application\",\"kind\":\"application\",\"part\":\"\",\"version\":\"\",\"self\":9,")
+	      != NULL);
+	CHECK(strstr(text, "{\"name\":\"gem view 1.2\",\"kind\":\"gem\",\"part\":\"view\",\"version\":\"1.2\",\"self\":5,") != NULL);
+	tear_down();
+}
+
 TEST(summary_says_that_there_is_no_application)
 {
 	set_up();

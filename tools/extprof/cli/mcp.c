@@ -233,7 +233,7 @@ static const struct tool {
 	int (*run)(struct call *c);
 } tools[] = {
 	{ "list", "The recordings that there are", "", "", list_recordings },
-	{ "top", "Methods, lines, files and groups of a recording with self and total", CHOICE SHAPE, "\"recording\"", top },
+	{ "top", "The application's methods and lines, gems, then all methods, lines, files and groups, with self and total", CHOICE SHAPE, "\"recording\"", top },
 	{ "tree", "Stacks of a recording, outermost;...;innermost, each with its amount", CHOICE SHAPE, "\"recording\"", tree },
 	{ "requests", "Requests of a recording: how long each took, and for what it waited", CHOICE, "\"recording\"", requests },
 	{ "diff", "What changed from one recording to another, with the noise of sampling", "\"before\":{\"type\":\"string\"},"

@@ -15,19 +15,66 @@ static double share(const struct report *r, uint64_t amount)
 	return r->samples ? (double)amount / (double)r->samples : 0;
 }
 
+/* A text that is composed; NULL: out of memory. */
+static json_t *text_value(struct text *t)
+{
+	json_t *value = t->failed ? NULL : json_string(text__string(t));
+
+	text__free(t);
+	return value;
+}
+
+/* Whose code it is, in words and in its parts. */
+static json_t *gem_of(const struct report *r, const struct row *row)
+{
+	static const char *const kinds[OWNER_KINDS] = {
+		[OWNER_NONE] = "unknown", [OWNER_APP] = "application", [OWNER_GEM] = "gem", [OWNER_STDLIB] = "standard library",
+		[OWNER_RUBY] = "ruby", [OWNER_OTHER] = "other",
+	};
+	const struct report_owner *o = &r->owners[r->labels[row->of->label].owner];
+	struct text t = { 0 };
+
+	rows__add_owner(r, row, &t);
+	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:f, s:I, s:f}", "name", text_value(&t), "kind", kinds[o->kind], "part", o->name,
+			 "version", o->version, "self", (json_int_t)row->self, "self_share", share(r, row->self), "total",
+			 (json_int_t)row->total, "total_share", share(r, row->total));
+}
+
+/* What the application's code calls, and how much of its total that takes. */
+static json_t *callee_of(const struct report *r, const struct row *row)
+{
+	struct text t = { 0 };
+
+	rows__add_callee(r, row, &t);
+	if (!t.length && !t.failed)
+		return json_null();
+	return json_pack("{s:o, s:I, s:f}", "name", text_value(&t), "amount", (json_int_t)row->of->called, "share",
+			 share(r, row->of->called));
+}
+
 static json_t *row_of(const struct report *r, const struct row *row, enum rows_kind kind)
 {
+	json_t *value;
+
 	if (kind == ROWS_GROUPS)
 		return json_pack("{s:s, s:I, s:f}", "name", row->name, "total", (json_int_t)row->total, "share", share(r, row->total));
-	return json_pack("{s:s, s:s, s:i, s:b, s:I, s:f, s:I, s:f}", "name", row->name, "path", row->path, "line", (int)row->line,
-			 "approximate", row->approximate, "self", (json_int_t)row->self, "self_share", share(r, row->self), "total",
-			 (json_int_t)row->total, "total_share", share(r, row->total));
+	if (kind == ROWS_GEMS)
+		return gem_of(r, row);
+	value = json_pack("{s:s, s:s, s:i, s:b, s:I, s:f, s:I, s:f}", "name", row->name, "path", row->path, "line", (int)row->line,
+			  "approximate", row->approximate, "self", (json_int_t)row->self, "self_share", share(r, row->self), "total",
+			  (json_int_t)row->total, "total_share", share(r, row->total));
+	if (value && rows__is_app(kind) && json_object_set_new(value, "calls", callee_of(r, row))) {
+		json_decref(value);
+		return NULL;
+	}
+	return value;
 }
 
 static int write_rows(struct json *j, const struct report *r, enum rows_kind kind, unsigned int top)
 {
 	static const char *const keys[ROWS_KINDS] = {
-		[ROWS_GROUPS] = "groups", [ROWS_METHODS] = "methods", [ROWS_LINES] = "lines", [ROWS_FILES] = "files",
+		[ROWS_APP_METHODS] = "methods", [ROWS_APP_LINES] = "lines", [ROWS_GEMS] = "gems", [ROWS_GROUPS] = "groups",
+		[ROWS_METHODS] = "methods", [ROWS_LINES] = "lines", [ROWS_FILES] = "files",
 	};
 	struct rows rows;
 	int err = rows__init(&rows, r, kind);
@@ -53,7 +100,6 @@ static int write_rows(struct json *j, const struct report *r, enum rows_kind kin
 static json_t *summary_of(const struct report *r)
 {
 	struct text t = { 0 };
-	json_t *value;
 
 	text__addf(&t, "%s: ", *r->meta.command ? r->meta.command : "several programs");
 	unit__add_amount(r->metric.unit, r->samples, &t);
@@ -61,9 +107,7 @@ static json_t *summary_of(const struct report *r)
 	if (r->methods.count)
 		text__addf(&t, "; most of its own has %s (%.1f %%)", r->labels[r->methods.list[0].label].name,
 			   100 * share(r, r->methods.list[0].self));
-	value = t.failed ? NULL : json_string(text__string(&t));
-	text__free(&t);
-	return value;
+	return text_value(&t);
 }
 
 static json_t *account_of(const struct accounting *a)
@@ -106,7 +150,12 @@ static int write_mode(struct json *j, const struct report *r, unsigned int top)
 	json__add(j, "samples", account_of(&m->accounting));
 	if (r->idle.row_count)
 		write_idle(j, r, top);
-	for (int kind = 0; kind < ROWS_KINDS && !err; kind++)
+	json__open(j, "application", '{');
+	err = write_rows(j, r, ROWS_APP_METHODS, top);
+	if (!err)
+		err = write_rows(j, r, ROWS_APP_LINES, top);
+	json__close(j, '}');
+	for (int kind = ROWS_GEMS; kind < ROWS_KINDS && !err; kind++)
 		err = write_rows(j, r, (enum rows_kind)kind, top);
 	json__close(j, '}');
 	return err;

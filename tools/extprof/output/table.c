@@ -34,6 +34,19 @@ static void add_summary(const struct report *r, struct text *out)
 	text__adds(out, "\nkind\tself\tself_percent\ttotal\ttotal_percent\tname\tplace\n");
 }
 
+/* A place of the application begins below its directory, as in the summary. */
+static void add_name(const struct report *r, const struct row *row, enum rows_kind kind, struct text *out)
+{
+	if (kind == ROWS_GEMS) {
+		rows__add_owner(r, row, out);
+		text__adds(out, "\t");
+		return;
+	}
+	text__addf(out, "%s\t", row->name);
+	report__add_place(rows__is_app(kind) ? owner__short_path(row->path, &r->rules) : row->path, row->line, row->approximate,
+			  out);
+}
+
 static void add_rows(const struct report *r, enum rows_kind kind, unsigned int top, struct text *out)
 {
 	struct rows rows;
@@ -44,15 +57,13 @@ static void add_rows(const struct report *r, enum rows_kind kind, unsigned int t
 	}
 	for (uint32_t i = 0; i < rows.count && i < top; i++) {
 		const struct row *row = &rows.list[i];
-		struct text place = { 0 };
 
 		text__adds(out, rows__kind_name(kind));
 		add_amount(r, row->self, out);
 		add_amount(r, row->total, out);
-		report__add_place(row->path, row->line, row->approximate, &place);
-		text__addf(out, "\t%s\t%s\n", row->name, text__string(&place));
-		out->failed |= place.failed;
-		text__free(&place);
+		text__adds(out, "\t");
+		add_name(r, row, kind, out);
+		text__adds(out, "\n");
 	}
 	/* Groups are of several kinds, and within one another: nothing is left of all. */
 	if (rows.count > top && kind != ROWS_GROUPS) {
