@@ -353,9 +353,9 @@ TEST(json_and_table_have_the_application)
 	CHECK(strstr(text, "\ngem\t5\t23.81\t16\t76.19\tgem view 1.2\t\n") != NULL);
 	CHECK(strstr(text, "\nmethod\t3\t14.29\t16\t76.19\tGem#render\t/g/gems/view-1.2/lib/view.rb:10\n") != NULL);
 	text = render(&output_json, false, false);
-	CHECK(strstr(text, "\"application\":{\"methods\":{\"count\":3,\"rows\":[{\"name\":\"<main>\"") != NULL);
+	CHECK(strstr(text, "\"application\":{\n\"methods\":{\n\"count\":3,\n\"rows\":[\n{\"name\":\"<main>\"") != NULL);
 	CHECK(strstr(text, "\"calls\":{\"name\":\"gem view 1.2\",\"amount\":11,") != NULL);
-	CHECK(strstr(text, "\"gems\":{\"count\":4,\"rows\":[{\"name\":\"the application\",\"kind\":\"application\",\"part\":\"\",\"version\":\"\",\"self\":9,")
+	CHECK(strstr(text, "\"gems\":{\n\"count\":4,\n\"rows\":[\n{\"name\":\"the application\",\"kind\":\"application\",\"part\":\"\",\"version\":\"\",\"self\":9,")
 	      != NULL);
 	CHECK(strstr(text, "{\"name\":\"gem view 1.2\",\"kind\":\"gem\",\"part\":\"view\",\"version\":\"1.2\",\"self\":5,") != NULL);
 	tear_down();

@@ -117,3 +117,65 @@ TEST(summary_tells_of_processes_that_can_be_missing)
 	CHECK(strstr(text, "\nprocesses not told: 7 ") != NULL);
 	free(text);
 }
+
+#define MS 1000000u
+
+static struct thread_row thread(const char *name, uint64_t serial, enum thread_state state, uint64_t ms, bool ended)
+{
+	struct thread_row row = { .name = (char *)(uintptr_t)name, .ended = ended };
+
+	row.account.until = ms * MS;
+	row.account.time[state] = ms * MS;
+	row.account.tid = (uint32_t)serial;
+	row.account.thread = serial;
+	return row;
+}
+
+/* Where the first of two texts is in the other one. */
+static bool before(const char *text, const char *first, const char *second)
+{
+	const char *at = strstr(text, first);
+
+	return at && strstr(at, second);
+}
+
+/* A main thread that rests comes before native threads, however much these did; and those are one row. */
+TEST(summary_shows_threads_with_ruby_code_first)
+{
+	struct thread_row rows[] = {
+		thread("[native thread a (7)]", 0, STATE_IO, 2, true), thread("[native thread b (8)]", 0, STATE_RUNNING, 900, true),
+		thread("[thread main (1)]", 1, STATE_JOIN, 8000, false), thread("[native thread c (9)]", 0, STATE_IO, 100, false),
+		thread("[thread worker (2)]", 2, STATE_RUNNING, 1000, false), thread("[thread job (3)]", 3, STATE_IO, 50, true),
+	};
+	struct report_idle_thread idle = { .name = "[thread main (1)]", .ns = 8000ull * MS };
+	struct thread_rows threads = { .rows = rows, .count = sizeof(rows) / sizeof(rows[0]) };
+	struct report r = { .meta.mode = &mode_wall, .threads = &threads, .idle = { .threads = &idle, .thread_count = 1 } };
+	char *text = render(&r, 0);
+
+	CHECK(before(text, "[thread worker (2)]\n", "[thread job (3)], ended\n"));
+	CHECK(before(text, "[thread job (3)]", "[thread main (1)]\n"));
+	CHECK(before(text, "[thread main (1)]\n    1.002 s          -  900.00 ms  102.00 ms          -  3 native threads, 2 ended\n",
+		     "  all\n"));
+	CHECK(!strstr(text, "[native thread"));
+	CHECK(strstr(text, "states make up 100.000 % of the lives of 6 threads") != NULL);
+	free(text);
+	/* One of them has a name. */
+	threads.count = 1;
+	text = render(&r, 0);
+	CHECK(strstr(text, "[native thread a (7)], ended\n") != NULL);
+	free(text);
+}
+
+TEST(summary_bounds_threads_with_ruby_code)
+{
+	struct thread_row rows[60];
+	struct thread_rows threads = { .rows = rows, .count = 60 };
+	struct report r = { .meta.mode = &mode_wall, .threads = &threads };
+	char *text;
+
+	for (uint32_t i = 0; i < 60; i++)
+		rows[i] = thread("[thread x]", i < 25 ? i + 1 : 0, STATE_IO, 1000, i >= 22);
+	text = render(&r, 0);
+	CHECK(before(text, "  35 native threads, 35 ended\n", "(5 more threads of Ruby; 3 ended)\n"));
+	free(text);
+}

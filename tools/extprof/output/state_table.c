@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,8 @@ struct ranked {
 	uint64_t idle, rest;	/* ns */
 };
 
-/* Those that had most to do come first; of equal ones those that ran, or waited for the CPU or the GVL. */
+/* Those with Ruby code come first; of them those that had most to do, then those that ran, or waited for the CPU or the
+ * GVL. */
 static int by_work(const void *x, const void *y)
 {
 	const struct ranked *of_a = x, *of_b = y;
@@ -46,6 +48,8 @@ static int by_work(const void *x, const void *y)
 	uint64_t busy_a = a->account.time[STATE_RUNNING] + a->account.time[STATE_RUNNABLE] + a->account.time[STATE_GVL];
 	uint64_t busy_b = b->account.time[STATE_RUNNING] + b->account.time[STATE_RUNNABLE] + b->account.time[STATE_GVL];
 
+	if (!a->account.thread != !b->account.thread)
+		return a->account.thread ? -1 : 1;
 	if (of_a->rest != of_b->rest)
 		return of_a->rest > of_b->rest ? -1 : 1;
 	if (busy_a != busy_b)
@@ -86,17 +90,43 @@ static void add_row(struct table *t, const struct thread_account *a, uint64_t id
 	text__addf(t->out, "  %s%s\n", name, note);
 }
 
-/* Add a row about the threads that are not shown. */
-static void add_rest(const struct ranked *order, uint32_t count, unsigned int top, struct text *out)
+static void add_thread(struct table *t, const struct ranked *of)
 {
-	uint32_t native = 0, ended = 0;
+	add_row(t, &of->row->account, of->idle, of->row->name ? of->row->name : "[thread]", of->row->ended ? ", ended" : "");
+}
 
-	for (uint32_t i = top; i < count; i++) {
-		native += !order[i].row->account.thread;
+/* "(5 more threads of Ruby; 2 ended)" */
+static void add_more(const struct ranked *order, uint32_t from, uint32_t count, struct text *out)
+{
+	uint32_t ended = 0;
+
+	for (uint32_t i = from; i < count; i++)
+		ended += order[i].row->ended;
+	text__addf(out, "%13s(%" PRIu32 " more threads of Ruby; %" PRIu32 " ended)\n", "", count - from, ended);
+}
+
+/* Threads without Ruby code are one row: a server has one for each name of a host that it has looked up. */
+static void add_native(struct table *t, const struct ranked *order, uint32_t count)
+{
+	struct thread_account sum = { 0 };
+	uint64_t idle = 0;
+	uint32_t ended = 0;
+	char name[64];
+
+	if (count == 1) {
+		add_thread(t, order);
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		add(&sum, &order[i].row->account);
+		idle += order[i].idle;
 		ended += order[i].row->ended;
 	}
-	text__addf(out, "%13s(%" PRIu32 " more threads: %" PRIu32 " of Ruby, %" PRIu32 " native ones; %" PRIu32 " ended)\n", "",
-		   count - top, count - top - native, native, ended);
+	snprintf(name, sizeof(name), "%" PRIu32 " native threads", count);
+	if (ended)
+		snprintf(name + strlen(name), sizeof(name) - strlen(name), ", %" PRIu32 " ended", ended);
+	if (count)
+		add_row(t, &sum, idle, name, "");
 }
 
 int state_table__add(const struct report *r, const struct output_options *o, unsigned int top, struct text *out)
@@ -106,6 +136,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	struct thread_account sum = { 0 };
 	struct table t = { .out = out };
 	uint64_t total = 0;
+	uint32_t ruby = 0;
 
 	if (!s || !s->count)
 		return 0;
@@ -114,6 +145,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
 		order[i].row = &s->rows[i];
+		ruby += s->rows[i].account.thread != 0;
 		order[i].idle = idle_of(r, order[i].row);
 		/* Rounded: threads that did nothing else lived about as long. */
 		order[i].rest = (life(&s->rows[i].account) - order[i].idle) / REST_UNIT;
@@ -135,14 +167,12 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 		if (t.shown[i])
 			text__addf(out, " %10s", state_names[i]);
 	text__addf(out, "  thread%s\n", o->color ? "\033[0m" : "");
-	for (uint32_t i = 0; i < s->count && i < top; i++) {
-		const struct thread_row *row = order[i].row;
-
-		add_row(&t, &row->account, order[i].idle, row->name ? row->name : "[thread]", row->ended ? ", ended" : "");
-	}
+	for (uint32_t i = 0; i < ruby && i < top; i++)
+		add_thread(&t, &order[i]);
+	add_native(&t, order + ruby, s->count - ruby);
 	add_row(&t, &sum, t.idle, "all", "");
-	if (s->count > top)
-		add_rest(order, s->count, top, out);
+	if (ruby > top)
+		add_more(order, top, ruby, out);
 	if (t.idle)
 		text__adds(out, "idle: of its waits those in which the thread had nothing to do\n");
 	text__addf(out, "states make up %.3f %% of the lives of %" PRIu32 " threads\n",
