@@ -251,3 +251,17 @@ TEST(units_are_for_people)
 	CHECK(unit__fits(unit__by_name("ms"), &mode_cpu) && unit__fits(unit__by_name("samples"), &mode_cpu));
 	CHECK(!unit__by_name("hours") && !unit__name(-1));
 }
+
+TEST(modes_have_names_in_a_row)
+{
+	const struct mode *const list[] = { &mode_cpu, &mode_wall, &mode_gvl };
+	static const char *const texts[] = { "", "cpu", "cpu or wall", "cpu, wall or gvl" };
+
+	for (uint32_t count = 0; count < 4; count++) {
+		struct text text = { 0 };
+
+		modes__add_names(list, count, &text);
+		CHECK_STRING(text__string(&text), texts[count]);
+		text__free(&text);
+	}
+}

@@ -163,9 +163,9 @@ TEST(processes_beyond_the_rows_are_summed_up)
 	for (int i = 0; i < 1000; i++)
 		set_samples(add(1000 + i, "ruby child.rb"), i < 2 ? 10 + (unsigned int)i : 1, 12);
 	CHECK_STRING(table(2), HEAD "ended  command\n"
-		     "      1001        11      0.11      0.01      -0.10        11          0       0       0.0         -"
+		     "      1001        11      0.11      0.01          -        11          0       0       0.0         -"
 		     "  runs   ruby child.rb\n"
-		     "      1000        10      0.10      0.01      -0.09        10          0       0       0.0         -"
+		     "      1000        10      0.10      0.01          -        10          0       0       0.0         -"
 		     "  runs   ruby child.rb\n"
 		     "  998 more       998      9.98     11.98       2.00       998          0       0\n"
 		     "       all      1019     10.19     12.00       1.81      1019          0       0\n");
@@ -190,7 +190,7 @@ TEST(processes_are_bounded)
 		     "  runs   \n"
 		     "    1 more        10      0.10      0.10       0.00        10          0       0\n"
 		     "    others        15      0.15\n"
-		     "       all        45      0.45      0.30      -0.15        43          0       2\n");
+		     "       all        45      0.45      0.30          -        43          0       2\n");
 	tear_down();
 }
 
@@ -279,6 +279,15 @@ TEST(summary_compares_cpu_times)
 		     HEAD) == written);
 	CHECK(strstr(written, "\nunsampled: CPU time by the kernel's account"));
 	CHECK(strstr(written, "\nthreads by pattern: 60 threads"));
+	/* Samples stand for more by chance: that is not time below zero. */
+	report.meta.cpu_time = 1970 * MS;
+	processes.rows[0].cpu_time = 990 * MS;
+	memset(written, 0, sizeof(written));
+	f = fmemopen(written, sizeof(written) - 1, "w");
+	CHECK_INT(output_summary.write(&report, 1, &o, f), 0);
+	fclose(f);
+	CHECK(strstr(written, "\nCPU used: 2.00 s by samples, 1.97 s by the kernel's account, 50 % of one CPU\n"));
+	CHECK(strstr(written, "\n         7       100      1.00      0.99          -  ") && !strstr(written, "-0."));
 	tear_down();
 }
 

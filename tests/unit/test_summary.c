@@ -120,6 +120,45 @@ TEST(summary_tells_of_processes_that_can_be_missing)
 
 #define MS 1000000u
 
+/* Is the second text behind the first one? */
+static bool before(const char *text, const char *first, const char *second)
+{
+	const char *at = strstr(text, first);
+
+	return at && strstr(at, second);
+}
+
+/* What ran has no state of its own, and is a row where it belongs. */
+TEST(summary_by_state_has_what_ran)
+{
+	struct report_label labels[] = {
+		{ .name = (char *)"[sleep]", .frame = FRAME_INIT(FRAME_STATE), .total = 50, .self = 50 },
+		{ .name = (char *)"[gvl]", .frame = FRAME_INIT(FRAME_STATE), .total = 10, .self = 10 },
+		{ .name = (char *)"Foo#bar", .frame = FRAME_INIT(FRAME_RUBY), .total = 100, .self = 40 },
+	};
+	struct report r = { .labels = labels, .label_count = 3, .samples = 100, .metric = { "samples", UNIT_COUNT },
+			    .meta.mode = &mode_wall, .all_states = true };
+	char *text = render(&r, 0);
+
+	CHECK(strstr(text, "\nBy state\n         samples  state\n      50  50.0 %  [sleep]\n      40  40.0 %  running\n"
+		     "      10  10.0 %  [gvl]\n") != NULL);
+	free(text);
+	labels[1].total = 45;
+	text = render(&r, 0);
+	CHECK(before(text, "      45  45.0 %  [gvl]\n       5   5.0 %  running\n", "By number"));
+	free(text);
+	/* Innermost frames are not there, or nothing runs in the mode. */
+	r.all_states = false;
+	text = render(&r, 0);
+	CHECK(!strstr(text, "running\n"));
+	free(text);
+	r.all_states = true;
+	r.meta.mode = &mode_offcpu;
+	text = render(&r, 0);
+	CHECK(strstr(text, "[gvl]\n") && !strstr(text, "running\n"));
+	free(text);
+}
+
 static struct thread_row thread(const char *name, uint64_t serial, enum thread_state state, uint64_t ms, bool ended)
 {
 	struct thread_row row = { .name = (char *)(uintptr_t)name, .ended = ended };
@@ -129,14 +168,6 @@ static struct thread_row thread(const char *name, uint64_t serial, enum thread_s
 	row.account.tid = (uint32_t)serial;
 	row.account.thread = serial;
 	return row;
-}
-
-/* Where the first of two texts is in the other one. */
-static bool before(const char *text, const char *first, const char *second)
-{
-	const char *at = strstr(text, first);
-
-	return at && strstr(at, second);
 }
 
 /* A main thread that rests comes before native threads, however much these did; and those are one row. */

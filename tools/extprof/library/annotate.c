@@ -167,7 +167,7 @@ int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *wha
 	if (err)
 		return error__from(error, err, &d);
 	if (reports.count > 1)
-		err = error__set(error, DIAG_USAGE, EINVAL, "there are several modes: choose one with --mode");
+		err = recorded__one_mode("annotated source", &reports, error);
 	else if (!reports.list[0].samples)
 		err = error__set(error, DIAG_RECORDING, ENODATA, "the recording has no such samples");
 	else

@@ -286,6 +286,20 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	return error__from(error, err, &d);
 }
 
+int recorded__one_mode(const char *what, const struct reports *reports, struct extprof_error *error)
+{
+	const struct mode *list[MODES_MAX];
+	struct text text = { 0 };
+	int err;
+
+	for (uint32_t i = 0; i < reports->count; i++)
+		list[i] = reports->list[i].meta.mode;
+	modes__add_names(list, reports->count, &text);
+	err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode: choose one with --mode, %s", what, text__string(&text));
+	text__free(&text);
+	return err;
+}
+
 int extprof_recorded_write(struct extprof_recorded *r, const char *name, const struct extprof_recorded_options *options,
 			   FILE *to, struct extprof_error *error)
 {
@@ -309,7 +323,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 		.html = o.html, .gzip = o.gzip, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
 	};
 	if (format->one_mode && reports.count > 1)
-		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one mode: choose one with --mode", name);
+		err = recorded__one_mode(name, &reports, error);
 	else if (!samples)
 		err = error__set(error, DIAG_RECORDING, ENODATA, r->count > 1 ? "the recordings have no such samples" :
 				 "the recording has no such samples");

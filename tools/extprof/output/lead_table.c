@@ -74,7 +74,7 @@ static void add_name(const struct lead *t, const struct row *row, bool line, str
 static void add_app(struct lead *t, const char *title, const struct rows *rows, bool line)
 {
 	unsigned int width = t->o->width ? t->o->width : WIDTH_DEFAULT;
-	unsigned int used = (unsigned int)amount_width(t) + 8 + 2 + 7 + 2 + 2 + 7 + 2;
+	unsigned int used = (unsigned int)amount_width(t) + 8 + 2 + 8 + 2 + 2 + 7 + 2;
 	unsigned int left = width > used + 2 * NAME_LEAST ? width - used : 2 * NAME_LEAST;
 	/* A place is told apart by its end, and is short without the directory of the application. */
 	size_t names = left * 3 / 5, callees = left - names;
@@ -82,7 +82,7 @@ static void add_app(struct lead *t, const char *title, const struct rows *rows, 
 	if (!rows->count)
 		return;
 	add_title(t, title);
-	text__addf(t->out, "%*s  %7s  ", amount_width(t) + 8, "total", "self");
+	text__addf(t->out, "%*s  %8s  ", amount_width(t) + 8, "total", "own code");
 	columns__add_ends(t->out, line ? "line" : "method", names, true);
 	text__addf(t->out, "  of it most in%s\n", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < rows->count && i < t->rows; i++) {
@@ -91,14 +91,14 @@ static void add_app(struct lead *t, const char *title, const struct rows *rows, 
 
 		add_name(t, row, line, &name);
 		add_amount(t, row->total);
-		text__addf(t->out, "  %5.1f %%  ", percent(t, row->self));
+		text__addf(t->out, "  %6.1f %%  ", percent(t, row->of->own));
 		columns__add_ends(t->out, text__string(&name), names, row->of->calls != CALLS_UNKNOWN);
 		add_callee(t, row, callees);
 		t->out->failed |= name.failed;
 		text__free(&name);
 	}
 	if (rows->count > t->rows)
-		text__addf(t->out, "%*s(%" PRIu32 " more)\n", amount_width(t) + 8 + 11, "", rows->count - t->rows);
+		text__addf(t->out, "%*s(%" PRIu32 " more)\n", amount_width(t) + 8 + 12, "", rows->count - t->rows);
 }
 
 static void add_owners(struct lead *t, const struct rows *rows)

@@ -63,6 +63,12 @@ static json_t *row_of(const struct report *r, const struct row *row, enum rows_k
 	value = json_pack("{s:s, s:s, s:i, s:b, s:I, s:f, s:I, s:f}", "name", row->name, "path", row->path, "line", (int)row->line,
 			  "approximate", row->approximate, "self", (json_int_t)row->self, "self_share", share(r, row->self), "total",
 			  (json_int_t)row->total, "total_share", share(r, row->total));
+	/* Without the C methods that the line calls, as in the summary. */
+	if (value && (kind == ROWS_LINES || kind == ROWS_APP_LINES) &&
+	    json_object_set_new(value, "own", json_integer((json_int_t)row->of->own))) {
+		json_decref(value);
+		return NULL;
+	}
 	if (value && rows__is_app(kind) && json_object_set_new(value, "calls", callee_of(r, row))) {
 		json_decref(value);
 		return NULL;

@@ -100,11 +100,32 @@ static void add_table_head(struct table *t, const char *title)
 	text__addf(t->out, "\n%s%s%s\n%s", ansi(t, "\033[1m"), title, ansi(t, "\033[0m"), ansi(t, "\033[2m"));
 }
 
-/* Add the table of one kind of outermost frames; nothing if the report has no such frames. */
+static void add_group(struct table *t, uint64_t amount, const char *name)
+{
+	add_amount(t, amount);
+	text__addf(t->out, "%s\n", name);
+}
+
+/* What no thread waited for: it ran, and that has no frame of its own.  0: that is not known, or not a part of it. */
+static uint64_t running_of(const struct report *r, uint8_t kind)
+{
+	const struct mode *mode = r->meta.mode;
+	uint64_t waits = 0;
+
+	if (kind != FRAME_STATE || !r->all_states || !mode->has_states || !(mode->sources & 1u << SOURCE_CPU))
+		return 0;
+	for (uint32_t i = 0; i < r->label_count; i++)
+		if (r->labels[i].frame.kind == kind)
+			waits += r->labels[i].total;
+	return waits < r->samples ? r->samples - waits : 0;
+}
+
+/* Add the table of one kind of outermost frames, or of states; nothing if the report has no such frames. */
 static void add_groups(struct table *t, const char *title, const char *column, uint8_t kind, uint32_t *order)
 {
 	const struct report *r = t->r;
 	uint32_t count = choose_labels(r, true, kind, order);
+	uint64_t running = running_of(r, kind);
 
 	if (!count)
 		return;
@@ -114,9 +135,14 @@ static void add_groups(struct table *t, const char *title, const char *column, u
 	for (uint32_t i = 0; i < count && i < t->top; i++) {
 		const struct report_label *l = &r->labels[order[i]];
 
-		add_amount(t, l->total);
-		text__addf(t->out, "%s\n", l->name);
+		if (running > l->total) {
+			add_group(t, running, "running");
+			running = 0;
+		}
+		add_group(t, l->total, l->name);
 	}
+	if (running)
+		add_group(t, running, "running");
 	if (count > t->top)
 		text__addf(t->out, "%*s(%" PRIu32 " more)\n", share_width(t) + 2, "", count - t->top);
 }
@@ -354,7 +380,7 @@ static void add_notes(struct table *t)
 		text__addf(out, "labels not read: %" PRIu64 " times ([KEY: not read]: the process had ended, or "
 			   "there was no time)\n", m->unread_labels);
 	if (m->gc_samples)
-		text__addf(out, "in GC: %" PRIu64 " samples, %.1f %%\n", m->gc_samples,
+		text__addf(out, "in GC: %" PRIu64 " sample%s, %.1f %%\n", m->gc_samples, m->gc_samples == 1 ? "" : "s",
 			   percent(m->gc_samples, m->accounting.cpu_taken));
 }
 
@@ -368,8 +394,11 @@ static void add_cpu(struct table *t)
 		text__addf(t->out, "CPU used in all %.1f s that were recorded", m->whole);
 	else
 		text__adds(t->out, "CPU used");
-	text__addf(t->out, ": %.2f s by samples, %.2f s by the kernel's account, %.2f s unsampled, "
-		   "%.0f %% of one CPU\n", sampled, cpu, cpu - sampled, 100.0 * sampled / (m->whole ? m->whole : m->duration));
+	text__addf(t->out, ": %.2f s by samples, %.2f s by the kernel's account, ", sampled, cpu);
+	/* A sample stands for its whole period: by chance there can be a few too many. */
+	if (cpu >= sampled)
+		text__addf(t->out, "%.2f s unsampled, ", cpu - sampled);
+	text__addf(t->out, "%.0f %% of one CPU\n", 100.0 * sampled / (m->whole ? m->whole : m->duration));
 }
 
 static void add_version(const struct report_version *v, struct text *out)

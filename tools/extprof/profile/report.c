@@ -407,6 +407,7 @@ int report__build(struct report *r, const struct tree *tree, const struct frame_
 	r->meta.mode = b.view.mode;
 	r->meta.stacks = tree->samples;
 	r->meta.merged = tree->merged;
+	r->all_states = !tree->merged && !(b.view.transform && (b.view.transform->count || b.view.transform->methods));
 	if ((err = find_left_out(&b)) || (err = report__find_idle(&b)) || (b.leaves_empty && (err = find_left_out_again(&b))) ||
 	    (err = transform(&b)) || (err = find_used(&b)) || (err = choose_groups(&b, show)) ||
 	    (err = make_labels(&b)) || (err = report__find_owners(&b)) || (err = merge_tree(&b)) ||

@@ -219,6 +219,7 @@ struct report {
 	struct owner_rules rules;	/* by which that was told; the report's */
 	uint64_t samples;	/* the sum of all, in the unit of the report */
 	uint64_t left_out;	/* of stacks that are not what was looked for, see transform.h */
+	bool all_states;	/* in a mode with states a stack without one ran: no view or bound has taken its innermost frames */
 	struct report_idle idle;	/* not a part of `samples` unless it is shown */
 	uint64_t divisor;	/* text formats show amounts divided by it: ns as us */
 	struct metric metric;	/* which of the two of the mode is counted, and its unit */

@@ -200,12 +200,40 @@ static const struct mode *find_mode(const struct mode_row *row)
 	return NULL;
 }
 
+/* The modes that there are; and what ran is a part of what threads did. */
+static int say_modes(const struct mode *const *had, uint32_t count, const char *names, struct diag *d)
+{
+	struct text text = { 0 };
+	bool wall = false;
+	int err;
+
+	modes__add_names(had, count, &text);
+	for (uint32_t i = 0; i < count; i++)
+		wall |= had[i] == &mode_wall;
+	err = diag__set(d, DIAG_USAGE, EINVAL, "mode \"%s\" was not recorded: there is %s", names, text__string(&text));
+	if (wall && !strcmp(names, mode_cpu.name))
+		diag__hint(d, "what ran is a part of mode wall: --mode wall --filter state=running");
+	text__free(&text);
+	return err;
+}
+
+static int say_several(struct recording_profile *p, struct diag *d)
+{
+	struct text text = { 0 };
+	int err;
+
+	modes__add_names(p->modes, p->mode_count, &text);
+	err = diag__set(d, DIAG_USAGE, EINVAL, "there are several modes: choose one with --mode, %s", text__string(&text));
+	text__free(&text);
+	return err;
+}
+
 /* The modes of the first recording, of those that are wanted. */
 static int choose_modes(struct recording_profile *p, const char *names, struct diag *d)
 {
 	const struct recording_tables *t = p->inputs[0].tables;
-	const struct mode *wanted[MODES_MAX];
-	uint32_t count = 0, found = 0;
+	const struct mode *wanted[MODES_MAX], *had[BLOCK_MODES];
+	uint32_t count = 0, found = 0, had_count = 0;
 
 	if (names && modes__parse(names, wanted, &count))
 		return diag__set(d, DIAG_USAGE, EINVAL, "\"%s\" is no list of different modes", names);
@@ -222,6 +250,7 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 		if (!mode || p->mode_count == MODES_MAX)
 			return diag__set(d, DIAG_RECORDING, EBADMSG, "the recording has a mode that this extprof does not "
 					 "know: %s", t->modes[i].name);
+		had[had_count++] = mode;
 		for (uint32_t j = 0; j < count; j++)
 			if (!strcmp(wanted[j]->name, mode->name)) {
 				is_wanted = true;
@@ -231,7 +260,7 @@ static int choose_modes(struct recording_profile *p, const char *names, struct d
 			p->modes[p->mode_count++] = mode;
 	}
 	if (found < count || !p->mode_count)
-		return diag__set(d, DIAG_USAGE, EINVAL, "mode \"%s\" was not recorded", names ? names : "");
+		return say_modes(had, had_count, names ? names : "", d);
 	return 0;
 }
 
@@ -489,7 +518,7 @@ static int choose_metric(struct recording_profile *p, const char *metric, struct
 	const struct mode *m = p->modes[0];
 
 	if (p->mode_count > 1)
-		return diag__set(d, DIAG_USAGE, EINVAL, "there are several modes: choose one with --mode");
+		return say_several(p, d);
 	p->by_value = m->value.unit != UNIT_COUNT;
 	return metric ? recording_profile__metric(m, metric, &p->by_value, d) : 0;
 }

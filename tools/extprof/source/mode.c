@@ -42,6 +42,12 @@ int modes__parse(const char *text, const struct mode **list, uint32_t *count)
 	}
 }
 
+void modes__add_names(const struct mode *const *list, uint32_t count, struct text *out)
+{
+	for (uint32_t i = 0; i < count; i++)
+		text__addf(out, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", list[i]->name);
+}
+
 enum frame_kind mode__below(const struct mode *mode)
 {
 	return mode->below ? mode->below : FRAME_STATE;

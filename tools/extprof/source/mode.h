@@ -66,6 +66,9 @@ extern const struct mode *const modes[];
 /* Add those of "cpu,gc" to a list of at most MODES_MAX.  0; -EINVAL: a name is wrong, or is there twice. */
 int modes__parse(const char *text, const struct mode **list, uint32_t *count);
 
+/* Append "cpu, wall or gvl". */
+void modes__add_names(const struct mode *const *list, uint32_t count, struct text *out);
+
 /* Does the sample belong to the mode?  Sets *weight if so. */
 bool mode__takes(const struct mode *mode, const struct sample_event *e, struct weight *weight);
 
