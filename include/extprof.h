@@ -935,6 +935,8 @@ struct extprof_report_thread {
 	const uint64_t *counts;	/* the same: waits that are over; of RUNNING how often it got a CPU */
 	size_t state_count;	/* of this library */
 	uint32_t threads;	/* 1; more: the sum of so many that found no room */
+	pid_t pid;		/* of its process; 0: unknown, or of several */
+	uint64_t idle;		/* ns of its waits in which it had nothing to do, see extprof_recording_options::idle */
 };
 /* From 0, in no order; NULL behind the last one, and in modes without states.  Valid until the next call. */
 EXTPROF_API const struct extprof_report_thread *extprof_report_thread(struct extprof_report *report, size_t i);

@@ -256,6 +256,138 @@ def head(ctx):
     return "on-CPU %.1f of %.1f, GVL %.1f of 200, GC %.1f of %.1f %%" % (seen["on-CPU"], on_cpu, seen["GVL"], seen["GC"], gc)
 
 
+def cells(text):
+    """Rows of a view of threads or processes as (titles -> text), by name."""
+    titles, *rows = text.split("\n")[3:]
+    numbers = [(m.group(0), m.end()) for m in re.finditer(r"TOTAL %|\S+", titles) if m.group(0) not in ("THREAD", "PROCESS")]
+    names = numbers[-1][1] + 2
+    found = {}
+    for row in rows:
+        begin, cell = 0, {}
+        for title, end in numbers:
+            cell[title] = row[begin:end].strip()
+            begin = end
+        found[re.split(r"  +", row[names:].strip())[0]] = cell
+    return found
+
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "%": 0.01, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def amount(text):
+    if text in ("-", "0"):
+        return 0
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+# One thread computes, one sleeps 50 ms again and again, one waits for a queue, and the main thread for them.
+DOING = """\
+worker = Thread.new { i = 0; i += 1 while true }
+worker.name = "worker"
+naps = 0
+napper = Thread.new { loop { sleep 0.05; naps += 1 } }
+napper.name = "napper"
+waits = Thread.new { Queue.new.pop }
+waits.name = "waits"
+Thread.pass until [worker, napper, waits].all?(&:native_thread_id)
+$stdout.puts [worker, napper, waits].map(&:native_thread_id).join(" ")
+$stdout.flush
+Thread.new do
+  while $stdin.gets
+    $stdout.puts naps
+    $stdout.flush
+  end
+end
+worker.join
+"""
+
+
+def ran(pid, tid):
+    with open("/proc/%d/task/%d/schedstat" % (pid, tid)) as f:
+        return int(f.read().split()[0]) / 1e9
+
+
+@case(timeout=120)
+def threads_have_states(ctx):
+    """The view of threads has the states of each: what /proc says that it ran, and what the program does."""
+    p = ctx.ruby(ctx.write("doing.rb", DOING))
+    tids = dict(zip(("worker", "napper", "waits"), map(int, p.line(60).split())))
+    top = ctx.extprof_start("top", "-p", str(p.pid), "-m", "wall", "--idle", "-b", "--count", "5", "--cumulative", "--view=thread")
+    text, read = [], []
+    while len(read) < 5:
+        text.append(top.line())
+        if text[-1].startswith("extprof top"):
+            read.append({name: ran(p.pid, tid) for name, tid in tids.items()})
+            p.tell("naps")
+            read[-1]["naps"] = int(p.line())
+    out, err = top.communicate()
+    parts = ("\n".join(text) + "\n" + out).strip("\n").split("\n\n")
+    check(len(parts) == 5, "%d windows: %s", len(parts), err)
+    first, last = ({re.sub(r" \(\d+\)$", "", name): cell for name, cell in cells(part).items()} for part in (parts[0], parts[-1]))
+    passed = [float(re.search(r"  all ([\d.]+) s", part).group(1)) for part in (parts[0], parts[-1])]
+    span = passed[1] - passed[0]
+    grown = {name: {title: amount(last[name][title]) - amount(first[name].get(title, "-")) for title in last[name] if title != "TOTAL %"}
+             for name in ("main", *tids)}
+    for name in tids:
+        known = read[-1][name] - read[0][name]
+        check(abs(grown[name]["RUNNING"] - known) < 0.03 * span, "%s ran %.3f s, /proc says %.3f s", name, grown[name]["RUNNING"], known)
+    check(abs(grown["waits"]["QUEUE"] - span) < 0.03 * span, "%.3f s in the queue, of %.1f s", grown["waits"]["QUEUE"], span)
+    check(abs(grown["main"]["JOIN"] - span) < 0.03 * span, "%.3f s in join, of %.1f s", grown["main"]["JOIN"], span)
+    # Between the head and the answer there are some naps.
+    naps = 0.05 * (read[-1]["naps"] - read[0]["naps"])
+    check(abs(grown["napper"]["SLEEP"] - naps) < 0.05 * naps + 0.2, "%.3f s asleep, in naps of %.3f s", grown["napper"]["SLEEP"], naps)
+    check(grown["napper"]["GVL"] > 0.1 * span, "%.3f s for the GVL, of %.1f s", grown["napper"]["GVL"], span)
+    for name, states in grown.items():
+        whole = sum(seconds for title, seconds in states.items() if title not in ("TOTAL", "IDLE"))
+        check(abs(whole - span) < 0.04 * span, "the states of %s are %.3f s, of %.1f s", name, whole, span)
+    return "of %.1f s: worker ran %.2f, napper slept %.2f of %.2f, queue %.2f" % (
+        span, grown["worker"]["RUNNING"], grown["napper"]["SLEEP"], naps, grown["waits"]["QUEUE"])
+
+
+@case(timeout=120)
+def processes_have_memory(ctx):
+    """The view of processes: CPU time and memory as /proc has them, GVL and GC as the head of a process alone has them."""
+    busy = ctx.ruby(ctx.write("busy.rb", "$kept = Array.new(1_000_000) { +'0123456789' * 5 }\n" + HEAD))
+    calm = ctx.ruby(ctx.write("calm.rb", "$stdout.puts 'ready'; $stdout.flush\ni = 0; i += 1 while true\n"))
+    busy.expect("ready", 60)
+    calm.expect("ready", 60)
+    top = ctx.extprof_start("top", "-p", str(busy.pid), "-p", str(calm.pid), "-m", "cpu,gvl", "-r", "499", "-b", "--count", "5",
+                            "--view=process", "--cumulative")
+    text, read = [], []
+    while len(read) < 5:
+        text.append(top.line())
+        if text[-1].startswith("extprof top - cpu"):
+            read.append((time.monotonic(), [cpu_time(p.pid) for p in (busy, calm)]))
+    with open("/proc/%d/statm" % busy.pid) as f:
+        resident = int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    out, err = top.communicate()
+    parts = ("\n".join(text) + "\n" + out).strip("\n").split("\n\n")
+    check(len(parts) == 10, "%d parts: %s", len(parts), err)
+    of, used, passed = {}, {}, []
+    for part in (parts[0], parts[-2]):
+        passed.append(float(re.search(r"  all ([\d.]+) s", part).group(1)))
+        rows = cells(part)
+        of = {name: next(cell for key, cell in rows.items() if key.split()[0] == str(p.pid)) for name, p in (("busy", busy), ("calm", calm))}
+        for name in of:
+            used.setdefault(name, []).append(amount(of[name]["CPU"]) * passed[-1])
+    for i, name in enumerate(("busy", "calm")):
+        known = (read[-1][1][i] - read[0][1][i]) / (read[-1][0] - read[0][0])
+        seen = (used[name][1] - used[name][0]) / (passed[1] - passed[0])
+        check(abs(seen - known) < 0.03, "%s: CPU %.1f %%, /proc says %.1f %%", name, 100 * seen, 100 * known)
+    head = parts[-2].split("\n")[1]
+    check(abs(amount(of["busy"]["RSS"]) - resident) < 0.15 * resident, "RSS %s, /proc says %d", of["busy"]["RSS"], resident)
+    check(amount(of["calm"]["RSS"]) < resident / 3, "RSS %s", of["calm"]["RSS"])
+    gvl = float(re.search(r"GVL ([\d.]+) %", head).group(1)) / 100
+    # The other process has one thread, and so no wait: the head is of the first alone.
+    check(abs(amount(of["busy"]["GVL"]) - gvl) < 0.002 and gvl > 1, "GVL %s, the head says %.1f %%", of["busy"]["GVL"], 100 * gvl)
+    check(of["calm"]["GVL"] == of["calm"]["GC"] == "0.0 %", "%s", of["calm"])
+    gc, cpu = amount(of["busy"]["GC"]), [amount(of[name]["TOTAL"]) for name in ("busy", "calm")]
+    whole = float(re.search(r"GC ([\d.]+) %", head).group(1)) / 100
+    check(abs(gc * cpu[0] / sum(cpu) - whole) < 0.005 and gc > 0.03, "GC %.1f %% of the process, %.1f %% of both", 100 * gc, 100 * whole)
+    return "CPU %s, GVL %s, GC %s, RSS %s of %d MiB" % (*(of["busy"][x] for x in ("CPU", "GVL", "GC", "RSS")), resident >> 20)
+
+
 # -- the screen ----------------------------------------------------------------------------------------------------
 
 class Screen:

@@ -5,6 +5,7 @@
 #include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cli/messages.h"
 #include "cli/top.h"
@@ -68,6 +69,18 @@ static const char *row(uint32_t i)
 			 (int)top_row__amount(rows[i], state.choice.all)->total);
 	free(rows);
 	return text;
+}
+
+/* What a report says of a thread: so long in the states 0 to 2. */
+static void add_thread(struct top_accounts *a, pid_t pid, uint32_t tid, uint64_t running, uint64_t runnable, uint64_t in_gvl)
+{
+	uint64_t times[] = { running, runnable, in_gvl }, counts[3] = { 0 };
+	const struct extprof_report_thread thread = {
+		.name = "", .pid = pid, .tid = tid, .ruby = true, .times = times, .counts = counts, .state_count = 3, .idle = in_gvl / 2,
+		.threads = 1,
+	};
+
+	top_accounts__add_thread(a, &thread);
 }
 
 TEST(top_counts_self_and_total)
@@ -206,10 +219,15 @@ TEST(top_is_bounded)
 
 TEST(top_survives_without_memory)
 {
+	struct top_accounts *a;
+
 	set_up();
-	for (unsigned int n = 1; n < 60; n++) {
+	for (unsigned int n = 1; n < 70; n++) {
 		no_memory_at = n;
 		add(&first, 1, &bar, &foo, &gvl, NULL);
+		if (!top_accounts__begin(&a, &model))
+			add_thread(a, 7, 7, 1, 2, 3);
+		top_accounts__free(a);
 		row(0);
 		no_memory_at = 0;
 		top_model__begin(&model);
@@ -268,15 +286,28 @@ TEST(top_lines_count_columns)
 	CHECK(l.length < TOP_LINE_MAX);
 }
 
+static const struct top_more *more_of;	/* shares of a process; NULL: not known */
+
 static const char *line_of(uint32_t i, unsigned int width)
 {
 	static struct top_line line;
 	const struct top_row **rows;
+	struct top_more more = { .cpu = -1, .gvl = -1, .gc = -1 };
 	uint32_t count;
 
-	if (top_model__choose(&model, &state.choice, &rows, &count) || i >= count)
+	if (top_model__choose(&model, &state.choice, &rows, &count))
+		return "no memory";
+	if (i >= count) {
+		free(rows);
 		return "";
-	top_view__row(&state, &head, rows[i], model.last, width, &line);
+	}
+	if (rows[i]->account) {
+		more.sums = &rows[i]->account->last;
+		more.resident = rows[i]->account->resident;
+	}
+	if (more_of)
+		more.cpu = more_of->cpu, more.gvl = more_of->gvl, more.gc = more_of->gc;
+	top_view__row(&state, &head, rows[i], &more, model.last, width, &line);
 	free(rows);
 	return line.text;
 }
@@ -318,7 +349,7 @@ TEST(top_names_stay_in_narrow_lines)
 	CHECK_STRING(lines[3].text, "TOTAL %  THREAD");
 	CHECK_STRING(line_of(0, 40), "100.0 %  main (7)");
 	state.choice.view = TOP_PROCESSES;
-	CHECK_STRING(line_of(0, 40), "100.0 %  7 app.rb");
+	CHECK_STRING(line_of(0, 40), "100.0 %       -  7 app.rb");
 	top_model__free(&model);
 }
 
@@ -350,6 +381,117 @@ TEST(top_rows_line_up)
 	CHECK(strstr(line_of(0, 0), "8.36 MiB"));
 	head.unit = "count";
 	CHECK(strstr(line_of(0, 0), "8765433 "));
+	top_model__free(&model);
+}
+
+TEST(top_threads_have_their_states)
+{
+	struct top_line lines[TOP_HEAD_LINES];
+	struct top_accounts *a;
+
+	set_up();
+	state.choice.view = TOP_THREADS;
+	add(&first, 7000000, &bar, NULL);
+	add(&second, 3000000, &foo, &gvl, NULL);
+	CHECK_INT(top_accounts__begin(&a, &model), 0);
+	add_thread(a, 7, 8, 1000000, 0, 9000000);
+	add_thread(a, 7, 7, 6000000, 1000000, 0);
+	add_thread(a, 9, 7, 99, 99, 99);	/* the same tid in another pid namespace */
+	add_thread(a, 0, 0, 99, 99, 99);	/* of several */
+	top_accounts__free(a);
+	CHECK_INT(model.states, 7);
+	/* A mode without states. */
+	top_view__head(&state, &head, 80, lines);
+	CHECK_STRING(lines[3].text, "TOTAL %      TOTAL  THREAD                               PROCESS");
+	head.states = model.states;
+	head.rests = true;
+	top_view__head(&state, &head, 120, lines);
+	CHECK_STRING(lines[3].text, "TOTAL %      TOTAL     IDLE  RUNNING RUNNABLE      GVL  THREAD                                  PROCESS");
+	CHECK_STRING(line_of(0, 120), " 70.0 %    7.00 ms        -  6.00 ms  1.00 ms        -  main (7)                                7 app.rb");
+	CHECK_STRING(line_of(1, 120), " 30.0 %    3.00 ms  4.50 ms  1.00 ms        -  9.00 ms  ワーカー (8)                            7 app.rb");
+	CHECK_STRING(line_of(0, 80), " 70.0 %    7.00 ms        -  6.00 ms  1.00 ms        -  main (7)");
+	CHECK_STRING(line_of(1, 60), " 30.0 %  4.50 ms  1.00 ms  9.00 ms  ワーカー (8)");
+	CHECK_STRING(line_of(1, 40), " 30.0 %  ワーカー (8)");
+	/* In the next window there is one of them. */
+	top_model__begin(&model);
+	add(&first, 2000000, &bar, NULL);
+	CHECK_INT(top_accounts__begin(&a, &model), 0);
+	add_thread(a, 7, 7, 2000000, 0, 0);
+	add_thread(a, 7, 8, 0, 0, 2000000);
+	top_accounts__free(a);
+	CHECK_STRING(line_of(0, 80), "100.0 %    2.00 ms        -  2.00 ms        -        -  main (7)");
+	CHECK_STRING(line_of(1, 80), "");
+	CHECK_INT(model.tables[TOP_THREADS].rows[0]->account->all.times[0], 8000000);
+	CHECK_INT(model.tables[TOP_THREADS].rows[1]->account->all.times[2], 9000000);
+	top_model__free(&model);
+}
+
+TEST(top_processes_have_cpu_and_memory)
+{
+	const struct extprof_report_process known = { .pid = 7, .command = "", .ended = "", .cpu_time = 1500 };
+	const struct extprof_report_process ended = { .pid = 7, .command = "", .ended = "exit 0", .cpu_time = 500 };
+	const struct extprof_report_process other = { .pid = 9, .command = "", .ended = "", .cpu_time = 99 };
+	const struct top_more shares = { .cpu = 1.5, .gvl = 2, .gc = 0.125 };
+	struct top_line lines[TOP_HEAD_LINES];
+	struct top_account *account;
+	struct top_accounts *a;
+
+	set_up();
+	state.choice.view = TOP_PROCESSES;
+	add(&first, 5, &foo, &gvl, NULL);
+	add(&first, 3, &foo, &gc, NULL);
+	add(&first, 2, &foo, NULL);
+	CHECK_INT(top_accounts__begin(&a, &model), 0);
+	top_accounts__add_process(a, &known);
+	top_accounts__add_process(a, &other);
+	top_accounts__free(a);
+	account = model.tables[TOP_PROCESSES].rows[0]->account;
+	CHECK_INT(account->last.cpu, 1500);
+	CHECK_INT(account->last.gvl, 5);
+	CHECK_INT(account->last.gc, 3);
+	CHECK(account->lives);
+	account->resident = 3 << 20;
+	head.gvl = 2;
+	head.gc = 0.1;
+	more_of = &shares;
+	top_view__head(&state, &head, 80, lines);
+	CHECK_STRING(lines[3].text, "TOTAL %      TOTAL     CPU     GVL      GC      RSS  PROCESS");
+	CHECK_STRING(line_of(0, 80), "100.0 %      10 ns 150.0 % 200.0 %  12.5 % 3.00 MiB  7 app.rb");
+	CHECK_STRING(line_of(0, 60), "100.0 % 150.0 % 200.0 % 3.00 MiB  7 app.rb");
+	CHECK_STRING(line_of(0, 40), "100.0 % 150.0 %  7 app.rb");
+	more_of = NULL;
+	head.gc = -1;
+	CHECK_STRING(line_of(0, 80), "100.0 %      10 ns       -       - 3.00 MiB  7 app.rb");
+	/* It has ended: the memory may be that of another process of its number. */
+	top_model__begin(&model);
+	add(&first, 1, &foo, NULL);
+	CHECK_INT(top_accounts__begin(&a, &model), 0);
+	top_accounts__add_process(a, &ended);
+	top_accounts__free(a);
+	top_model__read_memory(&model);
+	CHECK_INT(account->resident, 0);
+	CHECK_INT(account->last.cpu, 500);
+	CHECK_INT(account->all.cpu, 2000);
+	CHECK_INT(account->all.gvl, 5);
+	top_model__free(&model);
+}
+
+TEST(top_reads_the_memory_of_a_process)
+{
+	const struct extprof_frame own = FRAME(PROCESS, "[process]", .bare = "unit", .pid = (uint32_t)getpid());
+	const struct extprof_frame *frames[] = { &own, &foo };
+	const struct extprof_stack s = { .frames = frames, .count = 2, .groups = 1, .value = 1 };
+	const struct extprof_report_process known = { .pid = getpid(), .command = "", .ended = "" };
+	struct top_accounts *a;
+
+	set_up();
+	CHECK_INT(top_model__add(&model, &s), 0);
+	CHECK_INT(top_accounts__begin(&a, &model), 0);
+	top_accounts__add_process(a, &known);
+	top_accounts__free(a);
+	top_model__read_memory(&model);
+	CHECK(model.tables[TOP_PROCESSES].rows[0]->account->resident > 1 << 20);
+	CHECK(top_model__find(&model, TOP_PROCESSES, model.tables[TOP_PROCESSES].rows[0]) == model.tables[TOP_PROCESSES].rows[0]);
 	top_model__free(&model);
 }
 

@@ -80,6 +80,7 @@ static void draw_rows(struct top *t, unsigned int width, unsigned int height)
 	uint64_t sum = top_windows__sum(t->windows, t->state.mode, t->state.choice.all);
 	struct top_line head[TOP_HEAD_LINES], line = { 0 };
 	const struct top_row **rows = NULL;
+	struct top_more more;
 	struct top_head h;
 	uint32_t count = 0;
 
@@ -91,7 +92,8 @@ static void draw_rows(struct top *t, unsigned int width, unsigned int height)
 		return;
 	top_state__clamp(&t->state, height - TOP_HEAD_LINES, count);
 	for (unsigned int i = 0; i + TOP_HEAD_LINES < height && t->state.first + i < count; i++) {
-		top_view__row(&t->state, &h, rows[t->state.first + i], sum, width, &line);
+		top_windows__more(t->windows, rows[t->state.first + i], t->state.choice.all, &more);
+		top_view__row(&t->state, &h, rows[t->state.first + i], &more, sum, width, &line);
 		top_screen__line(t->screen, TOP_HEAD_LINES + i, line.text, TOP_PLAIN);
 	}
 	if (!count)
@@ -131,6 +133,7 @@ static int print(struct top *t, struct extprof_error *e)
 	struct top_line head[TOP_HEAD_LINES], line = { 0 };
 	unsigned int width = batch_width(), top = t->options.rows;
 	const struct top_row **rows;
+	struct top_more more;
 	struct top_head h;
 	uint32_t count;
 
@@ -144,7 +147,8 @@ static int print(struct top *t, struct extprof_error *e)
 		if (choose(t, &rows, &count))
 			return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
 		for (uint32_t i = 0; i < count && i < top; i++) {
-			top_view__row(&t->state, &h, rows[i], sum, width, &line);
+			top_windows__more(t->windows, rows[i], t->state.choice.all, &more);
+			top_view__row(&t->state, &h, rows[i], &more, sum, width, &line);
 			puts(line.text);
 		}
 		free(rows);
@@ -214,6 +218,9 @@ static int take_window(struct top *t, struct extprof_error *e)
 		tell_of_children(t);
 	if (!err)
 		err = extprof_recording_restart(t->run.recording, e);
+	/* Nothing is sampled until here. */
+	if (!err)
+		top_windows__read_memory(t->windows);
 	t->taken += !err;
 	return err;
 }

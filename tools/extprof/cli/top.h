@@ -46,11 +46,15 @@ void top_windows__begin(struct top_windows *w);
  * 0 or -errno with *e filled.
  */
 int top_windows__take(struct top_windows *w, struct extprof_recording *r, struct extprof_error *e);
+/* Look how much memory the processes have.  Between windows, or later. */
+void top_windows__read_memory(struct top_windows *w);
 /* Forget all that was taken. */
 void top_windows__reset(struct top_windows *w);
 /* Mode number `mode`: its rows, and what is 100 % of them; the head but for its message. */
 const struct top_model *top_windows__model(const struct top_windows *w, uint32_t mode);
 uint64_t top_windows__sum(const struct top_windows *w, uint32_t mode, bool all);
 void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, struct top_head *head);
+/* The numbers of a row that are not those of stacks of its mode. */
+void top_windows__more(const struct top_windows *w, const struct top_row *row, bool all, struct top_more *more);
 
 #endif /* EXTPROF_TOP_H */

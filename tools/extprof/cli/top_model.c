@@ -17,7 +17,7 @@ struct top_key {
 	int32_t line;
 	bool approximate;
 	int kind;
-	uint32_t number;
+	uint32_t number, of;
 	bool is_line;		/* it is of a place, whatever the code there is called: the name is that of the first one */
 };
 
@@ -28,6 +28,7 @@ static void row__free(struct top_row *row)
 	free(row->name);
 	free(row->path);
 	free(row->thread);
+	free(row->account);
 	free(row);
 }
 
@@ -74,19 +75,27 @@ static bool is_of(const struct top_row *row, const struct top_key *k, uint64_t h
 	       (k->is_line || !strcmp(row->name, k->name)) && !strcmp(row->path, k->path) && !strcmp(row->thread, k->thread);
 }
 
+static struct top_row *find_row(const struct top_table *t, const struct top_key *k, uint64_t hash)
+{
+	struct top_row *row = t->buckets ? t->buckets[hash % TOP_BUCKETS] : NULL;
+
+	while (row && !is_of(row, k, hash))
+		row = row->next;
+	return row;
+}
+
 /* The row of the key, made if it is new.  NULL: out of memory. */
 static struct top_row *row_of(struct top_table *t, const struct top_key *k)
 {
 	uint64_t hash = hash_of(k);
-	struct top_row *row, **list;
+	struct top_row *row = find_row(t, k, hash), **list;
 
+	if (row)
+		return row;
 	if (!t->buckets)
 		t->buckets = calloc(TOP_BUCKETS, sizeof(*t->buckets));
 	if (!t->buckets)
 		return NULL;
-	for (row = t->buckets[hash % TOP_BUCKETS]; row; row = row->next)
-		if (is_of(row, k, hash))
-			return row;
 	if (t->count == t->room) {
 		size_t room = t->room ? 2 * t->room : 64;
 
@@ -110,6 +119,7 @@ static struct top_row *row_of(struct top_table *t, const struct top_key *k)
 	row->approximate = k->approximate;
 	row->kind = k->kind;
 	row->number = k->number;
+	row->of = k->of;
 	row->hash = hash;
 	row->next = t->buckets[hash % TOP_BUCKETS];
 	t->buckets[hash % TOP_BUCKETS] = row;
@@ -165,8 +175,13 @@ static int shrink(struct top_table *t)
 
 static void table__begin(struct top_table *t)
 {
-	for (uint32_t i = 0; i < t->count; i++)
+	for (uint32_t i = 0; i < t->count; i++) {
 		t->rows[i]->last = (struct top_amount){ 0 };
+		if (t->rows[i]->account) {
+			t->rows[i]->account->last = (struct top_sums){ 0 };
+			t->rows[i]->account->lives = false;
+		}
+	}
 }
 
 void top_model__begin(struct top_model *m)
@@ -227,12 +242,36 @@ static void short_name(char *to, size_t size, const struct extprof_frame *f)
 		snprintf(to, size, "%s", f->bare);
 }
 
-static int count_group(struct top_model *m, enum top_view view, const struct extprof_frame *f, const char *name,
-		       const char *of, uint64_t value)
+static struct top_key key_of_process(const struct extprof_frame *f, const char *name)
 {
-	struct top_key k = { .name = name, .path = of, .kind = f->kind, .number = f->pid ? f->pid : f->tid };
+	return (struct top_key){ .name = name, .path = "", .thread = "", .kind = f->kind, .number = f->pid };
+}
 
-	return count_frame(m, view, &k, "", value, true);
+static int count_process(struct top_model *m, const struct extprof_frame *f, const char *name, const struct extprof_stack *s,
+			 bool gvl, bool gc)
+{
+	struct top_key k = key_of_process(f, name);
+	struct top_account *account;
+	int err = count_frame(m, TOP_PROCESSES, &k, "", s->value, true);
+
+	if (err || !(gvl || gc))
+		return err;
+	account = top_row__account(row_of(&m->tables[TOP_PROCESSES], &k));
+	if (!account)
+		return -ENOMEM;
+	account->last.gvl += gvl ? s->value : 0;
+	account->all.gvl += gvl ? s->value : 0;
+	account->last.gc += gc ? s->value : 0;
+	account->all.gc += gc ? s->value : 0;
+	return 0;
+}
+
+static int count_thread(struct top_model *m, const struct extprof_frame *f, const char *name,
+			const struct extprof_frame *process, const char *of, uint64_t value)
+{
+	struct top_key k = { .name = name, .path = of, .kind = f->kind, .number = f->tid, .of = process ? process->pid : 0 };
+
+	return count_frame(m, TOP_THREADS, &k, "", value, true);
 }
 
 static int count_code(struct top_model *m, const struct extprof_frame *f, const char *thread, uint64_t value, bool self)
@@ -262,13 +301,18 @@ static int count_lines(struct top_model *m, const struct extprof_stack *s, size_
 	return err;
 }
 
-/* The sums of the head. */
-static void count_sums(struct top_model *m, const struct extprof_stack *s, const struct extprof_frame *state)
+static bool is_in_gc(const struct extprof_stack *s)
 {
 	bool gc = false;
 
 	for (size_t i = s->groups; i < s->count; i++)
 		gc |= s->frames[i]->kind == EXTPROF_FRAME_GC;
+	return gc;
+}
+
+/* The sums of the head. */
+static void count_sums(struct top_model *m, const struct extprof_stack *s, const struct extprof_frame *state, bool gc)
+{
 	m->last += s->value;
 	m->all += s->value;
 	if (gc) {
@@ -290,6 +334,7 @@ int top_model__add(struct top_model *m, const struct extprof_stack *s)
 	const struct extprof_frame *process = NULL, *thread = NULL, *state = NULL;
 	char in[NAME_MAX] = "", of[NAME_MAX] = "";
 	size_t count = s->count;
+	bool gc = is_in_gc(s);
 	int err = 0;
 
 	m->stacks++;
@@ -302,15 +347,15 @@ int top_model__add(struct top_model *m, const struct extprof_stack *s)
 	/* The state of a thread, the class of an object and the like are no code. */
 	while (count > s->groups && s->frames[count - 1]->kind >= EXTPROF_FRAME_STATE)
 		state = s->frames[--count];
-	count_sums(m, s, state);
+	count_sums(m, s, state, gc);
 	if (thread)
 		short_name(in, sizeof(in), thread);
 	if (process) {
 		short_name(of, sizeof(of), process);
-		err = count_group(m, TOP_PROCESSES, process, of, "", s->value);
+		err = count_process(m, process, of, s, state && state->state == EXTPROF_STATE_GVL, gc);
 	}
 	if (!err && thread)
-		err = count_group(m, TOP_THREADS, thread, in, of, s->value);
+		err = count_thread(m, thread, in, process, of, s->value);
 	if (!err && state) {
 		struct top_key k = { .name = state->name, .path = "", .kind = state->kind };
 
@@ -322,6 +367,21 @@ int top_model__add(struct top_model *m, const struct extprof_stack *s)
 	return err ? err : count_lines(m, s, count, in);
 }
 
+static int add_accounts(struct top_model *m, struct extprof_report *report)
+{
+	const struct extprof_report_process *process;
+	const struct extprof_report_thread *thread;
+	struct top_accounts *accounts;
+	int err = top_accounts__begin(&accounts, m);
+
+	for (size_t i = 0; !err && (thread = extprof_report_thread(report, i)); i++)
+		err = top_accounts__add_thread(accounts, thread);
+	for (size_t i = 0; !err && (process = extprof_report_process(report, i)); i++)
+		err = top_accounts__add_process(accounts, process);
+	top_accounts__free(accounts);
+	return err;
+}
+
 int top_model__add_report(struct top_model *m, struct extprof_report *report)
 {
 	const struct extprof_stack *stack;
@@ -330,7 +390,17 @@ int top_model__add_report(struct top_model *m, struct extprof_report *report)
 	extprof_report_rewind(report);
 	while (!err && (stack = extprof_report_next(report)))
 		err = top_model__add(m, stack);
-	return err;
+	return err ? err : add_accounts(m, report);
+}
+
+const struct top_row *top_model__find(const struct top_model *m, enum top_view view, const struct top_row *row)
+{
+	const struct top_key k = {
+		.name = row->name, .path = row->path, .thread = row->thread, .line = row->line, .approximate = row->approximate,
+		.kind = row->kind, .number = row->number, .is_line = view == TOP_LINES,
+	};
+
+	return find_row(&m->tables[view], &k, hash_of(&k));
 }
 
 /* -- what is shown ---------------------------------------------------------------------------------- */

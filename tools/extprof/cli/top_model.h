@@ -31,13 +31,31 @@ struct top_amount {
 	uint64_t self, total;	/* recursion counts once */
 };
 
+/* By enum extprof_state; a state that is newer than this program has no place. */
+#define TOP_STATES_MAX 32u
+
+/* What a thread or a process did, besides what its stacks say. */
+struct top_sums {
+	uint64_t times[TOP_STATES_MAX], idle;	/* ns; of threads: idle is a part of the times */
+	uint64_t cpu;		/* ns by the account of the kernel; of processes */
+	uint64_t gvl, gc;	/* the same as of the head, of one process */
+};
+
+struct top_account {
+	struct top_sums last, all;
+	uint64_t resident;	/* bytes of memory of a process that lives; 0: unknown */
+	bool lives;		/* at the end of the last window, as far as it is known */
+};
+
 struct top_row {
 	char *name, *path;	/* "" no path; of a thread its process */
+	struct top_account *account;	/* of a thread or a process; NULL: nothing is known */
 	char *thread;		/* of a row of one thread; "": of all threads */
 	int32_t line;		/* of methods the first one; 0 none */
 	bool approximate;
 	int kind;		/* enum extprof_frame_kind */
 	uint32_t number;	/* pid of a process, tid of a thread; 0: not known, or of several */
+	uint32_t of;		/* of a thread: pid of its process; the same */
 	struct top_amount last, all;	/* of the last window, and since the reset */
 	/* For the model. */
 	uint64_t hash, stack;
@@ -58,6 +76,7 @@ struct top_model {
 	uint64_t last_gc, all_gc;	/* of them, in the collector */
 	uint64_t last_gvl, all_gvl;	/* of them, waiting for the GVL */
 	uint64_t last_waits, all_waits;	/* of them, in any state but running */
+	uint32_t states;		/* in which any thread was by its account: a bit of each */
 	uint64_t stacks;		/* that were added */
 };
 
@@ -65,8 +84,22 @@ struct top_model {
 void top_model__begin(struct top_model *m);
 /* Add a stack, whose groups are its process and its thread.  0 or -ENOMEM. */
 int top_model__add(struct top_model *m, const struct extprof_stack *stack);
-/* Add all stacks of a report.  0 or -ENOMEM. */
+/* Add all stacks of a report, and the accounts of its threads and processes.  0 or -ENOMEM. */
 int top_model__add_report(struct top_model *m, struct extprof_report *report);
+/* The row of the same name, place and number in another model; NULL: it has none. */
+const struct top_row *top_model__find(const struct top_model *m, enum top_view view, const struct top_row *row);
+/* The account of a row, which is made if it has none.  NULL: out of memory. */
+struct top_account *top_row__account(struct top_row *row);
+
+/* After all stacks of a window: add what a thread or a process of it did.  Those without a row are left out. */
+struct top_accounts;
+/* 0 or -ENOMEM.  top_accounts__free() must follow in any case. */
+int top_accounts__begin(struct top_accounts **accounts, struct top_model *m);
+int top_accounts__add_thread(struct top_accounts *a, const struct extprof_report_thread *thread);
+int top_accounts__add_process(struct top_accounts *a, const struct extprof_report_process *process);
+void top_accounts__free(struct top_accounts *a);
+/* Read how much memory the processes have that live. */
+void top_model__read_memory(struct top_model *m);
 /* Forget all. */
 void top_model__free(struct top_model *m);
 

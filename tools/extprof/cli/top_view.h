@@ -57,21 +57,30 @@ struct top_head {
 	double window;			/* s that are shown; 0: nothing yet */
 	double on_cpu, gvl, gc;		/* CPUs in use, threads that wait, part of on-CPU; negative: not measured */
 	double idle;			/* part of the mode that is left out, as its threads have nothing to do; 0 or less: none */
+	bool rests;			/* the mode has left out waits of threads since the reset */
 	uint64_t samples, truncated, lost;
 	const char *why_lost;		/* the reason of most, a word; NULL: none is lost */
 	double own;			/* CPUs that extprof uses */
 	uint32_t processes;		/* that are sampled now */
 	const char *below;		/* what TOP_STATES are of the mode */
+	uint32_t states;		/* in which threads of the mode were: a bit of each; 0: it has no states */
 	const char *clock;		/* the time of day; NULL: not shown */
 	const char *message;		/* NULL, or what there is to say */
+};
+
+/* Numbers of a row of threads or processes that are not of its stacks. */
+struct top_more {
+	const struct top_sums *sums;	/* NULL: not known */
+	double cpu, gvl, gc;		/* of a process: as in the head.  Negative: not known */
+	uint64_t resident;		/* bytes; 0: not known */
 };
 
 /* The lines above the rows, and the titles of the columns.  width 0: as wide as need be. */
 void top_view__head(const struct top_state *s, const struct top_head *h, unsigned int width,
 		    struct top_line lines[TOP_HEAD_LINES]);
 /* A row.  sum: what is 100 %. */
-void top_view__row(const struct top_state *s, const struct top_head *h, const struct top_row *row, uint64_t sum,
-		   unsigned int width, struct top_line *line);
+void top_view__row(const struct top_state *s, const struct top_head *h, const struct top_row *row,
+		   const struct top_more *more, uint64_t sum, unsigned int width, struct top_line *line);
 /* Lines of the help, from 0; NULL behind the last one. */
 const char *top_view__help(unsigned int i);
 

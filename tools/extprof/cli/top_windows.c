@@ -219,6 +219,12 @@ int top_windows__take(struct top_windows *w, struct extprof_recording *r, struct
 	return 0;
 }
 
+void top_windows__read_memory(struct top_windows *w)
+{
+	for (uint32_t i = 0; i < w->shown; i++)
+		top_model__read_memory(&w->modes[i].model);
+}
+
 /* -- what is shown ---------------------------------------------------------------------------------- */
 
 const struct top_model *top_windows__model(const struct top_windows *w, uint32_t mode)
@@ -241,8 +247,8 @@ static const struct top_mode *find(const struct top_windows *w, const char *name
 	return NULL;
 }
 
-/* The time that threads waited for the GVL, ns; negative: it was not measured. */
-static double gvl_time(const struct top_windows *w, bool all)
+/* The mode that tells how long threads waited for the GVL; NULL: that was not measured. */
+static const struct top_mode *gvl_mode(const struct top_windows *w)
 {
 	static const char *const modes[] = { "gvl", "wall", "offcpu" };
 
@@ -250,9 +256,9 @@ static double gvl_time(const struct top_windows *w, bool all)
 		const struct top_mode *m = find(w, modes[i]);
 
 		if (m && m->in_time)
-			return (double)(all ? m->model.all_gvl : m->model.last_gvl);
+			return m;
 	}
-	return -1;
+	return NULL;
 }
 
 static const char *name_of_below(const char *mode)
@@ -267,13 +273,13 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 	const struct top_mode *m = &w->modes[mode], *cpu = find(w, "cpu");
 	const struct account *a = all ? &m->all : &m->last;
 	const struct span *s = all ? &w->all : &w->last;
-	double gvl = gvl_time(w, all);
+	const struct top_mode *gvl = gvl_mode(w);
 	uint32_t most = 0;
 
 	*h = (struct top_head){
 		.mode = m->name, .source = m->source, .unit = m->unit, .window = (double)s->time / 1e9,
 		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .idle = a->idle ? (double)a->idle / (double)a->amount : -1, .below = name_of_below(m->name),
-		.samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
+		.states = m->model.states, .rests = m->all.idle > 0, .samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
 	};
 	for (uint32_t i = 0; i < REASONS_MAX; i++)
 		if (a->reasons[i] > a->reasons[most])
@@ -284,9 +290,44 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 		return;
 	h->on_cpu = (double)s->cpu / (double)s->passed;
 	h->own = (double)s->own / (double)s->passed;
-	if (gvl >= 0)
-		h->gvl = gvl / (double)s->time;
+	if (gvl)
+		h->gvl = (double)(all ? gvl->model.all_gvl : gvl->model.last_gvl) / (double)s->time;
 	if (cpu && (all ? cpu->model.all : cpu->model.last))
 		h->gc = all ? (double)cpu->model.all_gc / (double)cpu->model.all :
 			      (double)cpu->model.last_gc / (double)cpu->model.last;
+}
+
+static const struct top_sums *sums_of(const struct top_mode *m, const struct top_row *row, bool all)
+{
+	const struct top_row *same = m ? top_model__find(&m->model, TOP_PROCESSES, row) : NULL;
+
+	if (!same || !same->account)
+		return NULL;
+	return all ? &same->account->all : &same->account->last;
+}
+
+void top_windows__more(const struct top_windows *w, const struct top_row *row, bool all, struct top_more *more)
+{
+	const struct span *s = all ? &w->all : &w->last;
+	const struct top_mode *gvl = gvl_mode(w), *cpu = find(w, "cpu");
+	const struct top_row *ran = cpu ? top_model__find(&cpu->model, TOP_PROCESSES, row) : NULL;
+	const struct top_sums *sums;
+
+	*more = (struct top_more){ .cpu = -1, .gvl = -1, .gc = -1 };
+	if (row->account) {
+		more->sums = all ? &row->account->all : &row->account->last;
+		more->resident = row->account->resident;
+	}
+	if (row->kind != EXTPROF_FRAME_PROCESS || !s->time || !s->passed)
+		return;
+	if (more->sums)
+		more->cpu = (double)more->sums->cpu / (double)s->passed;
+	if (gvl) {
+		sums = sums_of(gvl, row, all);
+		more->gvl = sums ? (double)sums->gvl / (double)s->time : 0;
+	}
+	if (ran && top_row__amount(ran, all)->total) {
+		sums = sums_of(cpu, row, all);
+		more->gc = sums ? (double)sums->gc / (double)top_row__amount(ran, all)->total : 0;
+	}
 }

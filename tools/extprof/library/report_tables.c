@@ -45,6 +45,8 @@ const struct extprof_report_thread *extprof_report_thread(struct extprof_report 
 	set_thread(&r->thread, &t->rows[i].account);
 	r->thread.name = t->rows[i].name ? t->rows[i].name : "";
 	r->thread.ended = t->rows[i].ended;
+	r->thread.pid = t->rows[i].pid;
+	r->thread.idle = report__thread_idle(&r->report, &t->rows[i]);
 	return &r->thread;
 }
 

@@ -67,18 +67,6 @@ static void add_time(struct text *out, uint64_t ns)
 	text__free(&text);
 }
 
-/* How much of the thread's waits is a rest.  No two live threads have the same name and tid, but for threads of several
- * pid namespaces. */
-static uint64_t idle_of(const struct report *r, const struct thread_row *row)
-{
-	uint64_t waited = life(&row->account) - row->account.time[STATE_RUNNING];
-
-	for (uint32_t i = 0; row->name && i < r->idle.thread_count; i++)
-		if (!strcmp(r->idle.threads[i].name, row->name))
-			return r->idle.threads[i].ns < waited ? r->idle.threads[i].ns : waited;
-	return 0;
-}
-
 static void add_row(struct table *t, const struct thread_account *a, uint64_t idle, const char *name, const char *note)
 {
 	add_time(t->out, life(a));
@@ -146,7 +134,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	for (uint32_t i = 0; i < s->count; i++) {
 		order[i].row = &s->rows[i];
 		ruby += s->rows[i].account.thread != 0;
-		order[i].idle = idle_of(r, order[i].row);
+		order[i].idle = report__thread_idle(r, order[i].row);
 		/* Rounded: threads that did nothing else lived about as long. */
 		order[i].rest = (life(&s->rows[i].account) - order[i].idle) / REST_UNIT;
 		add(&sum, &s->rows[i].account);

@@ -200,7 +200,7 @@ struct report_idle {
 	uint64_t amount;	/* in the unit of the report */
 	struct report_idle_row *rows;	/* most first */
 	uint32_t row_count;
-	struct report_idle_thread *threads;
+	struct report_idle_thread *threads;	/* by name */
 	uint32_t thread_count;
 };
 
@@ -285,6 +285,10 @@ double report__idle_share(const struct report *r);
 void report__add_idle_sum(const struct report *r, struct text *out);
 /* Append the same, and ": puma srv tp * (5) in Thread::Queue#pop, ...". */
 void report__add_idle(const struct report *r, struct text *out);
+
+/* The part of the thread's waits that is its rest, ns.  No two live threads have the same name and tid, but for threads of
+ * several pid namespaces. */
+uint64_t report__thread_idle(const struct report *r, const struct thread_row *row);
 
 /* Append the text of a label as one-line outputs show it. */
 void report__add_label(const struct report *r, const struct report_label *label, struct text *out);

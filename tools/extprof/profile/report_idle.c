@@ -119,6 +119,32 @@ static int by_amount(const void *a, const void *b)
 	return c ? c : strcmp(x->method, y->method);
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct report_idle_thread *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+uint64_t report__thread_idle(const struct report *r, const struct thread_row *row)
+{
+	uint64_t waited = row->account.until - row->account.first - row->account.time[STATE_RUNNING], idle = 0;
+	uint32_t low = 0, high = row->name ? r->idle.thread_count : 0;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (strcmp(r->idle.threads[middle].name, row->name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Below several groups it is there several times. */
+	for (; row->name && low < r->idle.thread_count && !strcmp(r->idle.threads[low].name, row->name); low++)
+		idle += r->idle.threads[low].ns;
+	return idle < waited ? idle : waited;
+}
+
 static int list_waits(struct report_builder *b, const struct idle *idle)
 {
 	struct listing l = { .b = b };
@@ -143,6 +169,8 @@ static int list_waits(struct report_builder *b, const struct idle *idle)
 		err = list_wait(&l, &idle->waits[i]);
 	if (b->r->idle.row_count)
 		qsort(b->r->idle.rows, b->r->idle.row_count, sizeof(*b->r->idle.rows), by_amount);
+	if (b->r->idle.thread_count)
+		qsort(b->r->idle.threads, b->r->idle.thread_count, sizeof(*b->r->idle.threads), by_name);
 cleanup:
 	free(l.amounts);
 	free(l.ns);

@@ -189,15 +189,16 @@ static const struct wait_about *about_of(const struct states *s, const struct sa
 
 /* -- accounts ---------------------------------------------------------------------------------- */
 
-/* Note the thread, so that its name can be read. */
-static void note_thread(struct resolver *c, const struct thread_account *account)
+/* Note the thread, so that its name can be read.  Returns the pid of its process; 0: unknown. */
+static int note_thread(struct resolver *c, const struct thread_account *account)
 {
 	struct sample_event e = { .vm = account->vm, .process = account->process };
 	uint32_t row = PROCESS_NONE;
-	struct vm *vm = account->thread ? c->vm_of(c->context, &e, &row) : NULL;
+	struct vm *vm = c->vm_of(c->context, &e, &row);
 
-	if (vm)
+	if (vm && account->thread)
 		threads__note(&vm->threads, account->thread, account->thread_slot, account->tid);
+	return c->processes && row < c->processes->count ? c->processes->rows[row].pid : 0;
 }
 
 /* A Ruby thread that shares native threads has no tid. */
@@ -316,20 +317,20 @@ int states__add_account(struct states *s, struct resolver *c, const struct threa
 {
 	struct thread_account own = *account, *sum = &s->others;
 	const struct account_base *base = base_of(s, account);
+	int pid = note_thread(c, account);
 	uint32_t place;
 
-	note_thread(c, account);
 	take_away(&own, base);
 	place = place_in_rows(s, account);
 	if (place != MAP64_NONE) {
 		free(s->rows[place].name);
-		s->rows[place] = (struct thread_row){ .account = own, .ended = ended, .based = base };
+		s->rows[place] = (struct thread_row){ .account = own, .pid = pid, .ended = ended, .based = base };
 		return 0;
 	}
 	if (s->count < STATES_THREADS_MAX) {
 		if (array__reserve(&s->rows, s->count, 1, &s->room, STATES_THREADS_MAX, sizeof(*s->rows)))
 			return -ENOMEM;
-		s->rows[s->count++] = (struct thread_row){ .account = own, .ended = ended, .based = base };
+		s->rows[s->count++] = (struct thread_row){ .account = own, .pid = pid, .ended = ended, .based = base };
 		return 0;
 	}
 	s->other_count++;

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The accounts of threads and processes, which are not in stacks: states, CPU time, memory. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/top_model.h"
+
+struct top_accounts {
+	struct top_model *model;
+	struct top_row **threads, **processes;	/* that had anything in this window, by number */
+	uint32_t thread_count, process_count;
+};
+
+struct top_account *top_row__account(struct top_row *row)
+{
+	if (row && !row->account)
+		row->account = calloc(1, sizeof(*row->account));
+	return row ? row->account : NULL;
+}
+
+/* Of equal numbers the one with most comes first: a thread can have another name now. */
+static int by_number(const void *a, const void *b)
+{
+	const struct top_row *x = *(struct top_row *const *)a, *y = *(struct top_row *const *)b;
+
+	if (x->of != y->of)
+		return x->of < y->of ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->last.total > y->last.total ? -1 : x->last.total < y->last.total;
+}
+
+/* Those of which the number is known. */
+static struct top_row **list_of(const struct top_table *t, uint32_t *count)
+{
+	struct top_row **list = calloc(t->count + 1u, sizeof(*list));
+
+	*count = 0;
+	for (uint32_t i = 0; list && i < t->count; i++)
+		if (t->rows[i]->number && t->rows[i]->last.total)
+			list[(*count)++] = t->rows[i];
+	if (*count)
+		qsort(list, *count, sizeof(*list), by_number);
+	return list;
+}
+
+int top_accounts__begin(struct top_accounts **accounts, struct top_model *m)
+{
+	struct top_accounts *a = *accounts = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->model = m;
+	a->threads = list_of(&m->tables[TOP_THREADS], &a->thread_count);
+	a->processes = list_of(&m->tables[TOP_PROCESSES], &a->process_count);
+	return a->threads && a->processes ? 0 : -ENOMEM;
+}
+
+void top_accounts__free(struct top_accounts *a)
+{
+	if (!a)
+		return;
+	free(a->threads);
+	free(a->processes);
+	free(a);
+}
+
+static struct top_row *find(struct top_row **list, uint32_t count, uint32_t of, uint32_t number)
+{
+	uint32_t low = 0, high = count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct top_row *row = list[middle];
+
+		if (row->of < of || (row->of == of && row->number < number))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && list[low]->of == of && list[low]->number == number ? list[low] : NULL;
+}
+
+static void add_states(struct top_sums *to, const struct extprof_report_thread *thread)
+{
+	for (size_t i = 0; i < thread->state_count && i < TOP_STATES_MAX; i++)
+		to->times[i] += thread->times[i];
+	to->idle += thread->idle;
+}
+
+int top_accounts__add_thread(struct top_accounts *a, const struct extprof_report_thread *thread)
+{
+	struct top_row *row = thread->pid > 0 && thread->tid ?
+			      find(a->threads, a->thread_count, (uint32_t)thread->pid, thread->tid) : NULL;
+	struct top_account *account;
+
+	if (!row)
+		return 0;
+	account = top_row__account(row);
+	if (!account)
+		return -ENOMEM;
+	add_states(&account->last, thread);
+	add_states(&account->all, thread);
+	for (uint32_t i = 0; i < thread->state_count && i < TOP_STATES_MAX; i++)
+		if (thread->times[i])
+			a->model->states |= 1u << i;
+	return 0;
+}
+
+int top_accounts__add_process(struct top_accounts *a, const struct extprof_report_process *process)
+{
+	struct top_row *row = process->pid > 0 ? find(a->processes, a->process_count, 0, (uint32_t)process->pid) : NULL;
+	struct top_account *account;
+
+	if (!row)
+		return 0;
+	account = top_row__account(row);
+	if (!account)
+		return -ENOMEM;
+	account->last.cpu += process->cpu_time;
+	account->all.cpu += process->cpu_time;
+	account->lives = !*process->ended;
+	return 0;
+}
+
+/* Resident memory in bytes; 0: unknown. */
+static uint64_t resident_of(uint32_t pid)
+{
+	unsigned long long pages = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/statm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %llu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void top_model__read_memory(struct top_model *m)
+{
+	const struct top_table *t = &m->tables[TOP_PROCESSES];
+
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->rows[i]->account)
+			t->rows[i]->account->resident = t->rows[i]->account->lives ? resident_of(t->rows[i]->number) : 0;
+}
