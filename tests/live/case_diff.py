@@ -35,10 +35,14 @@ STDIN.gets
 """
 
 
-def record(ctx, name, fast, slow):
+def record(ctx, name, fast, slow, program=PROGRAM, folder=None):
     """(the recording, {method: its share}), as the program has measured them."""
     path = ctx.path(name + ".extprof")
-    ruby = ctx.ruby(ctx.write("shares.rb", PROGRAM), str(fast), str(slow))
+    script = ctx.write("shares.rb", program)
+    if folder:
+        os.rename(script, os.path.join(folder, "shares.rb"))
+        script = "shares.rb"
+    ruby = ctx.ruby(script, str(fast), str(slow), cwd=folder)
     ruby.expect("ready")
     reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-F", harness.rate(2000), "-o", path)
     ctx.attached(reader)
@@ -246,7 +250,7 @@ def what_two_times_are_not(ctx):
     check(one["metric"] == "samples" and "Object#beta" not in {r["method"] for r in one["methods"]}, "%s", one)
     run = ctx.extprof("diff", h.folder, *span, "--with", utc(first[0]), env={"TZ": "UTC"})
     for side, (since, until) in (("before", first), ("after", second)):
-        wanted = "%-7s %s, %s to %s: " % (side, h.folder, clock("UTC", since, "%Y-%m-%d %H:%M:%S"), clock("UTC", until))
+        wanted = "%-7s %s, %s to %s" % (side, h.folder, clock("UTC", since, "%Y-%m-%d %H:%M:%S"), clock("UTC", until))
         check(wanted in run.out, "%s is not in\n%s", wanted, run.out)
     graph = ctx.path("change.svg")
     check(ctx.extprof("diff", h.folder, *span, "--with", utc(first[0]), "-o", graph).status == 0, "a graph")
@@ -270,3 +274,105 @@ def what_two_times_are_not(ctx):
         int(case_rotate.sql(ctx, p, "SELECT sum(value) FROM samples WHERE mode='cpu'")[0][0]) for p in h.paths), "folders: %s", both["before"])
     check(not any(both["decided"].values()), "folders: %s", both["decided"])
     return "12 that are refused"
+
+
+# The main thread joins another one, which works and waits by turns.
+JOINS = """
+def work(s) = (t = Process.clock_gettime(1) + s; 1 while Process.clock_gettime(1) < t)
+puts "ready"
+STDOUT.flush
+Thread.new { loop { work(0.01); sleep 0.01 } }.join
+"""
+
+
+@case(timeout=60)
+def idle_by_the_length_of_each_side(ctx):
+    """The rest of the main thread is the rest in both, though one recording is three times as long: else it would be all that differs."""
+    ruby = ctx.ruby(ctx.write("joins.rb", JOINS))
+    ruby.expect("ready")
+    paths = []
+    for seconds in (1.5, 4.5):
+        paths.append(ctx.path("%s.extprof" % seconds))
+        run = ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "wall", "-d", seconds, "-o", paths[-1])
+        check(run.status == 0, "%d: %s", run.status, run.err)
+    amounts = []
+    for before, after in (paths, paths[::-1]):
+        d = compare(ctx, before, after)
+        check(not [r for r in d["methods"] if r["method"] == "Thread#join"], "the main thread is no rest: %s", d["methods"][:3])
+        for side, path in (("before", before), ("after", after)):
+            alone = json.loads(ctx.extprof("report", path, "-f", "json").out)["modes"][0]["amount"]
+            check(d[side]["amount"] == alone, "%s: %d in the comparison, %d alone", side, d[side]["amount"], alone)
+        amounts.append("%.2f and %.2f s" % (d["before"]["amount"] / 1e9, d["after"]["amount"] / 1e9))
+    return "; ".join(amounts)
+
+
+GEM = """%s
+module Fast
+  def self.a(n) = (i = 0; i += 1 while i < n)
+end
+"""
+
+
+@case(timeout=120)
+def gems_and_growth(ctx):
+    """A gem is compared whatever its version, the application has a table of its own, and --fail-above is by the program's clocks."""
+    paths, truth = [], []
+    for version, n in (("1.0.0", 20), ("1.1.0", 60)):
+        folder = ctx.path("gems/fast-" + version + "/lib")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "fast.rb"), "w", encoding="utf-8") as f:
+            f.write(GEM % ("\n" * (n - 20)))
+        work = PROGRAM.replace("def fast(n) = (i = 0; i += 1 while i < n)", "require %r\ndef fast(n) = Fast.a(n)" % os.path.join(folder, "fast.rb"))
+        path, shares = record(ctx, "gem-" + version, n, 60, program=work)
+        paths.append(path)
+        truth.append(shares["fast"])
+    d = compare(ctx, *paths)
+    row = {r["owner"]: r for r in d["owners"]}["gem fast"]
+    check((row["version_before"], row["version_after"]) == ("1.0.0", "1.1.0"), "%s", row)
+    grown = truth[1] - truth[0]
+    check(row["self"]["decided"] and abs(row["self"]["change"] - grown) < row["self"]["noise"] + 0.02, "%s, not %.3f", row, grown)
+    methods = {r["method"] for r in d["application"]}
+    check({"Object#fast", "Object#slow"} <= methods and "Fast.a" not in methods, "the application: %s", methods)
+    # It is one method, though its file has another path and other lines.
+    same = [r for r in d["methods"] if r["method"].startswith("Fast.a")]
+    check(len(same) == 1 and same[0]["self"]["before"]["amount"] and same[0]["self"]["after"]["amount"], "the gem's method: %s", same)
+    check(sum(r["self"]["before"]["amount"] for r in d["owners"]) == d["before"]["amount"], "owners: %s", d["owners"])
+    text = ctx.extprof("diff", *paths).out
+    check(re.search(r"^  .*  gem fast 1\.0\.0 to 1\.1\.0$", text, re.M), "%s", text)
+    for limit, files, status in ((100 * grown - 6, paths, 1), (100 * grown + 6, paths, 0), (1, [paths[0]] * 2, 0), (1, paths[::-1], 1)):
+        run = ctx.extprof("diff", *files, "--fail-above", "%.1f%%" % limit, "-o", ctx.path("grown.json"))
+        check(run.status == status, "--fail-above %.1f: %d: %s", limit, run.status, run.err)
+        check(("--fail-above" in run.err) == (status == 1), "%s", run.err)
+    for wrong in ("5", "0%", "101%", "x%", ""):
+        check(ctx.extprof("diff", *paths, "--fail-above", wrong).status == harness.USAGE, "--fail-above %s", wrong)
+    return "gem fast %+.1f (measured %+.1f)" % (100 * row["self"]["change"], 100 * grown)
+
+
+@case(timeout=120)
+def releases_of_one_application(ctx):
+    """Each release is in a directory of its own, as deployments make them, and works there: methods are the same, the changed one is found."""
+    paths, truth = [], []
+    for release, n in (("releases/20261128093000", 20), ("releases/20261129101500", 60), ("elsewhere/app", 60)):
+        folder = ctx.path(release)
+        os.makedirs(os.path.join(folder, "lib"))
+        with open(os.path.join(folder, "lib/fast.rb"), "w", encoding="utf-8") as f:
+            f.write(GEM % ("\n" * (n - 20)))
+        work = PROGRAM.replace("def fast(n) = (i = 0; i += 1 while i < n)", "require %r\ndef fast(n) = Fast.a(n)" % os.path.join(folder, "lib/fast.rb"))
+        path, shares = record(ctx, os.path.basename(release), n, 60, program=work, folder=folder)
+        paths.append(path)
+        truth.append(shares["fast"])
+    said = []
+    for before, after in ((0, 1), (1, 2), (2, 0)):
+        d = compare(ctx, paths[before], paths[after])
+        same = [r for r in d["methods"] if r["method"].startswith("Fast.a")]
+        check(len(same) == 1, "the method: %s", same)
+        wanted = truth[after] - truth[before]
+        check(abs(same[0]["self"]["change"] - wanted) < same[0]["self"]["noise"] + 0.02, "%s, not %.3f", same, wanted)
+        check(len({r["method"] for r in d["methods"]}) == len(d["methods"]), "methods twice: %s", [r["method"] for r in d["methods"]])
+        said.append("%+.1f (measured %+.1f)" % (100 * same[0]["self"]["change"], 100 * wanted))
+    # Filters are asked with the path that each has.
+    one = ctx.extprof("diff", paths[0], paths[1], "--filter", "file=*/releases/20261129101500/lib/*", "-f", "json")
+    check(one.status == 74, "a file of one release: %d %s", one.status, one.out)
+    both = compare(ctx, paths[0], paths[1], "--filter", "file=*/releases/*/lib/fast.rb")
+    check(both["before"]["amount"] and both["after"]["amount"], "both: %s", both)
+    return "; ".join(said)

@@ -123,6 +123,14 @@ def sql_has_the_sums_of_the_summary(ctx):
     states = {s: int(n) for s, n in sql(ctx, path, "SELECT state, sum(ns) FROM states_by_thread GROUP BY 1")}
     check(int(waits[0][0]) == sum(n for s, n in states.items() if s in ("gvl", "mutex", "queue", "condvar", "join", "ractor")),
           "lock waits %s, states %s", waits, states)
+    # Lines, with the C methods that they call, as the report counts them.
+    shown = json.loads(ctx.extprof("report", path, "--idle", "-f", "json", "--rows", "1000").out)["modes"][0]["lines"]["rows"]
+    by_line = {}
+    for row in shown:
+        by_line[row["path"], row["line"]] = by_line.get((row["path"], row["line"]), 0) + row["self"]
+    lined = {(p, int(n)): int(s) for p, n, s in sql(ctx, path, "SELECT path, line, self FROM top_lines WHERE mode='wall'")}
+    check(lined == {k: v for k, v in by_line.items() if v} and lined, "lines: %s in SQL, %s in the report", lined, by_line)
+    check(sql(ctx, path, "SELECT count(*) FROM lock_waits WHERE line IS NULL AND state != 'gvl'") == [["0"]], "a lock without its line")
     idle = {row[0] for row in sql(ctx, path, "SELECT thread_name FROM idle_threads")}
     check("worker 1" not in idle, "idle: %s", idle)
     check(sql(ctx, path, "SELECT count(*) FROM samples WHERE time_ns < 0")[0] == ["0"], "times")
@@ -388,3 +396,25 @@ def replaced_while_it_is_made(ctx):
         made += not run.status
     check(refused, "no file was replaced in time")
     return "%d of %d were refused" % (refused, refused + made)
+
+
+@case(timeout=60)
+def several_files_of_one_report(ctx):
+    """report, diff and annotate write each -o, as record does: what one alone has.  Wrong ones are refused before anything is written."""
+    path = ctx.path("a.extprof")
+    record(ctx, "-m", "cpu", "-o", path)
+    commands = (("report", [path], ("svg", "folded", "pb.gz", "json")), ("diff", [path, path], ("svg", "json", "txt")),
+                ("annotate", [path, "Object#left"], ("html", "txt")))
+    for command, arguments, suffixes in commands:
+        files = ["%s.%s" % (ctx.path("all-" + command), suffix) for suffix in suffixes]
+        run = ctx.extprof(command, *arguments, *(word for f in files for word in ("-o", f)))
+        check(run.status == 0 and not run.out, "%s: %d %s", command, run.status, run.err)
+        for f in files:
+            alone = f.replace("all-", "one-")
+            check(ctx.extprof(command, *arguments, "-o", alone).status == 0, "%s", alone)
+            check(read(f) == read(alone), "%s is not what it is alone", f)
+        for wrong in (["-o", files[0] + "x.svg", "-o", files[0] + "x.nothing"], ["-o", files[0] + "x.svg", "-o", files[0] + "x.svg"],
+                      ["-o", files[0] + "x.svg", "-o", files[0] + "y.svg", "--format", "flamegraph" if command != "annotate" else "html"]):
+            run = ctx.extprof(command, *arguments, *wrong)
+            check(run.status == harness.USAGE and not os.path.exists(files[0] + "x.svg"), "%s %s: %d %s", command, wrong, run.status, run.err)
+    return ", ".join("%s %d" % (c, len(s)) for c, _, s in commands)

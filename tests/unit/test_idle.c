@@ -241,12 +241,22 @@ TEST(idle_threads_of_gems_and_the_library)
 	tear_down();
 }
 
+/* The sleeper of Sidekiq's scheduler is a connection pool's. */
+#define POLLER "R block in Sidekiq::Component#safe_thread@/g/gems/sidekiq-8.0/c.rb:1:2;R Sidekiq::Component#watchdog@/g/gems/sidekiq-8.0/c.rb:5:6;" \
+	"R block in Sidekiq::Scheduled::Poller#start@/g/gems/sidekiq-8.0/s.rb:5:6;"
+#define SLEEPER ";R ConnectionPool::TimedStack#pop@/g/gems/connection_pool-3.0/t.rb:5:6;R block in ConnectionPool::TimedStack#pop@/g/gems/connection_pool-3.0/t.rb:5:7;" \
+	"R ConnectionPool::TimedStack#wait_until@/g/gems/connection_pool-3.0/t.rb:15:16;C Thread::ConditionVariable#wait;C Thread::Mutex#sleep;S 7 condvar"
 #define FETCH "R block in Sidekiq::Component#safe_thread@/g/gems/sidekiq-8.0/c.rb:1:2;R Sidekiq::Processor#run@/g/gems/sidekiq-8.0/p.rb:5:6;"
 #define REDIS ";R RedisClient#blocking_call@/g/gems/redis-client-0.2/r.rb:5:6;C IO#wait_readable;S 3 io ppoll socket"
 
 TEST(idle_sockets_only_where_they_are_known)
 {
 	IS_IDLE(FETCH "R Sidekiq::BasicFetch#retrieve_work@/g/gems/sidekiq-8.0/f.rb:5:6" REDIS);
+	IS_IDLE(POLLER "R Sidekiq::Scheduled::Poller#initial_wait@/g/gems/sidekiq-8.0/s.rb:5:6" SLEEPER);
+	IS_IDLE(POLLER "R Sidekiq::Scheduled::Poller#wait@/g/gems/sidekiq-8.0/s.rb:5:6" SLEEPER);
+	IS_WORK(POLLER "R Sidekiq::Scheduled::Poller#enqueue@/g/gems/sidekiq-8.0/s.rb:5:6" SLEEPER);
+	IS_WORK(POLLER "R Sidekiq::Scheduled::Poller#wait@/g/gems/sidekiq-8.0/s.rb:5:6" REDIS);
+	IS_WORK(FETCH "R MailJob#perform@/srv/shop/m.rb:5:6" SLEEPER);
 	IS_WORK(FETCH "R Sidekiq::Processor#process@/g/gems/sidekiq-8.0/f.rb:5:6" REDIS);
 	IS_WORK(FETCH "R Sidekiq::BasicFetch#retrieve_work@/srv/shop/f.rb:5:6" REDIS);
 	IS_WORK(FETCH "R MailJob#perform@/srv/shop/m.rb:5:6;R Sidekiq::BasicFetch#retrieve_work@/g/gems/sidekiq-8.0/f.rb:5:6" REDIS);

@@ -51,6 +51,7 @@ TEST(recording_filters)
 		/* A group, one above it, and what is none of both. */
 		{ "cgroup=/app/web-1", "[process 77" }, { "cgroup=/app", "[process 77" }, { "cgroup=*/web-?", "[process 77" },
 		{ "cgroup=/ap", "nothing" }, { "cgroup=/", "[process 77" }, { "cgroup=/app/web-1/below", "nothing" }, { "cgroup=app/web-1", "nothing" },
+		{ "gem=none", "nothing" },
 		{ "commit=0123456789abcdef0123456789abcdef01234567", "[process 77" }, { "commit=0123456", "[process 77" },
 		{ "commit=0*7", "[process 77" }, { "commit=123456", "nothing" }, { "commit=", "nothing" },
 		{ "resource:service.name=sh?p", "[process 77" }, { "resource:service.name=sh", "nothing" }, { "resource:other=*", "nothing" },

@@ -86,19 +86,116 @@ void diff__sum(struct diff *d, const struct report reports[2])
 	}
 }
 
+static int choose_of_app(struct diff *d)
+{
+	struct diff_list *to = &d->of_app;
+
+	to->rows = calloc(d->methods.count + 1u, sizeof(*to->rows));
+	for (uint32_t i = 0; to->rows && i < d->methods.count; i++)
+		if (d->reports[0].owners[d->methods.rows[i].label->owner].kind == OWNER_APP)
+			to->rows[to->count++] = d->methods.rows[i];
+	return to->rows ? 0 : -ENOMEM;
+}
+
+/* They are few.  NULL: no room, which is made for all. */
+static struct diff_owner *owner_of(struct diff *d, const struct report_owner *of)
+{
+	for (uint32_t i = 0; i < d->owner_count; i++)
+		if (d->owners[i].kind == of->kind && !strcmp(d->owners[i].name, of->name ? of->name : ""))
+			return &d->owners[i];
+	d->owners[d->owner_count] = (struct diff_owner){ .kind = of->kind, .name = of->name ? of->name : "" };
+	return &d->owners[d->owner_count++];
+}
+
+static void add_owner(struct diff *d, int side, const struct report_total *t)
+{
+	const struct report *r = &d->reports[side];
+	const struct report_owner *of = &r->owners[r->labels[t->label].owner];
+	struct diff_owner *to;
+
+	if (of->kind == OWNER_NONE || !t->total)
+		return;
+	to = owner_of(d, of);
+	/* Of several versions the one with most is shown. */
+	if (!to->versions[side] || t->total > to->total[side])
+		to->versions[side] = of->version ? of->version : "";
+	to->self[side] += t->self;
+	to->total[side] += t->total;
+	to->self_squares[side] += t->self_squares;
+	to->total_squares[side] += t->total_squares;
+}
+
+static int compare_owners(const void *a, const void *b)
+{
+	const struct diff_owner *x = a, *y = b;
+	double of_x = fabs(x->by_self.share[1] - x->by_self.share[0]), of_y = fabs(y->by_self.share[1] - y->by_self.share[0]);
+
+	if (x->by_self.decided != y->by_self.decided)
+		return x->by_self.decided ? -1 : 1;
+	if (of_x != of_y)
+		return of_x > of_y ? -1 : 1;
+	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->name, y->name);
+}
+
+static int make_owners(struct diff *d)
+{
+	uint32_t most = 0;
+
+	for (int side = 0; side < 2; side++)
+		most += d->reports[side].owner_count;
+	d->owners = calloc(most + 1u, sizeof(*d->owners));
+	if (!d->owners)
+		return -ENOMEM;
+	for (int side = 0; side < 2; side++)
+		for (uint32_t i = 0; i < d->reports[side].by_owner.count; i++)
+			add_owner(d, side, &d->reports[side].by_owner.list[i]);
+	for (uint32_t i = 0; i < d->owner_count; i++) {
+		struct diff_owner *o = &d->owners[i];
+
+		/* A stack through two versions of one gem is in the total of both. */
+		for (int side = 0; side < 2; side++)
+			if (o->total[side] > d->all[side])
+				o->total[side] = d->all[side];
+		o->by_self = diff__change(d, o->self[0], o->self[1], o->self_squares);
+		o->by_total = diff__change(d, o->total[0], o->total[1], o->total_squares);
+	}
+	if (d->owner_count)
+		qsort(d->owners, d->owner_count, sizeof(*d->owners), compare_owners);
+	return 0;
+}
+
 int diff__make(struct diff *d, const struct report reports[2])
 {
 	int err;
 
 	diff__sum(d, reports);
 	err = make_list(d, &reports[0].methods, &reports[1].methods, &d->methods);
-	return err ? err : make_list(d, &reports[0].lines, &reports[1].lines, &d->lines);
+	if (!err)
+		err = make_list(d, &reports[0].lines, &reports[1].lines, &d->lines);
+	if (!err)
+		err = choose_of_app(d);
+	return err ? err : make_owners(d);
+}
+
+uint32_t diff__grown(const struct diff *d, double above)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < d->methods.count; i++) {
+		const struct diff_change *self = &d->methods.rows[i].self, *total = &d->methods.rows[i].total;
+
+		count += (self->decided && self->share[1] - self->share[0] > above) ||
+			 (total->decided && total->share[1] - total->share[0] > above);
+	}
+	return count;
 }
 
 void diff__free(struct diff *d)
 {
 	free(d->methods.rows);
 	free(d->lines.rows);
+	free(d->of_app.rows);
+	free(d->owners);
 	memset(d, 0, sizeof(*d));
 }
 

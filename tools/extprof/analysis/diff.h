@@ -44,12 +44,24 @@ struct diff_list {
 	uint32_t count;
 };
 
+/* A gem, a part of the standard library, the application: whatever its version. */
+struct diff_owner {
+	uint8_t kind;		/* enum owner_kind */
+	const char *name, *versions[2];	/* before and after; NULL: it was not there */
+	uint64_t self[2], total[2];	/* in the unit of the reports */
+	double self_squares[2], total_squares[2];
+	struct diff_change by_self, by_total;
+};
+
 struct diff {
 	const struct report *reports;	/* two, as recording_profile__compare() makes them; the caller's */
 	uint64_t all[2];
 	double seconds[2];		/* of the recordings */
 	double squares[2];		/* the sum of w^2 of all samples */
 	struct diff_list methods, lines;
+	struct diff_list of_app;	/* methods of the application */
+	struct diff_owner *owners;	/* by the change of their own, as methods are */
+	uint32_t owner_count;
 };
 
 /* The sums alone, for diff__change(): nothing is to be freed. */
@@ -60,6 +72,10 @@ void diff__free(struct diff *d);
 
 /* The change from an amount before to an amount after, with the squares of the samples on each side. */
 struct diff_change diff__change(const struct diff *d, uint64_t before, uint64_t after, const double squares[2]);
+
+/* Methods whose share of their own, or with what they call, has grown by more than `above` (0 to 1), and by more than the
+ * noise. */
+uint32_t diff__grown(const struct diff *d, double above);
 
 /* Order a list: what is decided first, by the change of the share. */
 void diff_list__sort(struct diff_list *l, bool by_self);
@@ -72,6 +88,7 @@ struct diff_options {
 	bool html, color;
 	unsigned int top;	/* rows of each table */
 	unsigned int width;	/* columns, 0 as many as needed */
+	double above;		/* a share that no method may grow by; 0: any may */
 };
 
 /* The name of a side, with the time that was chosen: "app.extprof, 2026-11-27 02:50:00 to 03:10:00". */

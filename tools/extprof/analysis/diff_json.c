@@ -40,6 +40,28 @@ static void write_list(struct json *j, const char *key, const struct diff *d, st
 	json__close(j, ']');
 }
 
+static json_t *owner_of(const struct diff *d, const struct diff_owner *o)
+{
+	struct text name = { 0 };
+	json_t *row;
+
+	owner__add_text(o->kind, o->name, NULL, &name);
+	row = json_pack("{s:s, s:o, s:o, s:o, s:o}", "owner", text__string(&name), "version_before",
+			o->versions[0] && *o->versions[0] ? json_string(o->versions[0]) : json_null(), "version_after",
+			o->versions[1] && *o->versions[1] ? json_string(o->versions[1]) : json_null(), "self", change_of(d, &o->by_self),
+			"total", change_of(d, &o->by_total));
+	text__free(&name);
+	return row;
+}
+
+static void write_owners(struct json *j, const struct diff *d, unsigned int top)
+{
+	json__open(j, "owners", '[');
+	for (uint32_t i = 0; i < d->owner_count && i < top; i++)
+		json__add(j, NULL, owner_of(d, &d->owners[i]));
+	json__close(j, ']');
+}
+
 /* NULL: none was chosen.  A caller can say anything. */
 static json_t *time_of(uint64_t ns)
 {
@@ -72,6 +94,10 @@ int diff__write_json(struct diff *d, const struct diff_options *o, FILE *to)
 					   "methods_total", (json_int_t)diff_list__decided(&d->methods, false), "lines_self",
 					   (json_int_t)diff_list__decided(&d->lines, true)));
 	json__add(&j, "rows", json_pack("{s:I, s:I}", "methods", (json_int_t)d->methods.count, "lines", (json_int_t)d->lines.count));
+	if (o->above > 0)
+		json__add(&j, "grown", json_pack("{s:f, s:I}", "above", o->above, "methods", (json_int_t)diff__grown(d, o->above)));
+	write_list(&j, "application", d, &d->of_app, false, o->top);
+	write_owners(&j, d, o->top);
 	write_list(&j, "methods", d, &d->methods, false, o->top);
 	write_list(&j, "lines", d, &d->lines, true, o->top);
 	json__close(&j, '}');

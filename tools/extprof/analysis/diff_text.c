@@ -120,6 +120,45 @@ static void add_table(struct table *t, const char *title, struct diff_list *l, b
 			   decided > rows ? decided - rows : 0);
 }
 
+/* Those without a change are at the end. */
+static uint32_t owners_with_change(const struct diff *d)
+{
+	uint32_t count = d->owner_count;
+
+	while (count && d->owners[count - 1].by_self.share[0] == d->owners[count - 1].by_self.share[1])
+		count--;
+	return count;
+}
+
+/* "gem rack 3.1.8", "gem rack 3.1.8 to 3.2.0". */
+static void add_owner_name(const struct diff_owner *o, struct text *to)
+{
+	const char *before = o->versions[0], *after = o->versions[1];
+
+	owner__add_text(o->kind, o->name, before ? before : after, to);
+	if (before && after && strcmp(before, after))
+		text__addf(to, " to %s", after);
+}
+
+static void add_owners(struct table *t)
+{
+	uint32_t count = owners_with_change(t->d), rows = count < t->o->top ? count : t->o->top;
+
+	if (!rows)
+		return;
+	text__addf(&t->out, "\n%sGems by the change of their own share, with the C methods that they call (self)%s\n%s", ansi(t, "\033[1m"),
+		   ansi(t, "\033[0m"), ansi(t, "\033[2m"));
+	text__addf(&t->out, "%10s  %8s  %7s  %6s  %12s%12s  %s%s\n", "before", "after", "change", "noise", "before/s", "after/s",
+		   "whose code", ansi(t, "\033[0m"));
+	for (uint32_t i = 0; i < rows; i++) {
+		add_change(t, &t->d->owners[i].by_self);
+		add_owner_name(&t->d->owners[i], &t->out);
+		text__addf(&t->out, "%s\n", ansi(t, "\033[0m"));
+	}
+	if (count > rows)
+		text__addf(&t->out, "  (%" PRIu32 " more)\n", count - rows);
+}
+
 /* A time of the clock, with its date if `date`. */
 static void add_clock(uint64_t ns, bool date, struct text *to)
 {
@@ -198,6 +237,11 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 			   "call.\n", self, total);
 	else
 		text__adds(&t.out, "No method has changed by more than the noise of sampling.\n");
+	if (o->above > 0)
+		text__addf(&t.out, "Methods whose share has grown by more than %g points of percent, and the noise: %" PRIu32 ".\n",
+			   100 * o->above, diff__grown(d, o->above));
+	add_table(&t, "The application's methods by the change of their share with what they call (total)", &d->of_app, false, false);
+	add_owners(&t);
 	add_table(&t, "Methods by the change of their own share (self)", &d->methods, true, false);
 	add_table(&t, "Methods by the change of their share with what they call (total)", &d->methods, false, false);
 	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);

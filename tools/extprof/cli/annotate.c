@@ -26,10 +26,9 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 	return extprof_recorded_annotate(a->files.recorded, a->what, a->format, &a->options, to, e);
 }
 
-static int annotate(struct annotating *a, const struct options *o)
+static int prepare(void *context, const struct options *o, const char *file)
 {
-	const char *file = o->values[OPTION_TO_PAGE].text;
-	struct extprof_error e = { .size = sizeof(e) };
+	struct annotating *a = context;
 	bool shown = !file || !strcmp(file, "-");
 
 	a->what = o->files[1];
@@ -44,7 +43,7 @@ static int annotate(struct annotating *a, const struct options *o)
 		.width = shown ? recorded__width() : 0,
 		.idle = options__has(o, OPTION_IDLE),
 	};
-	return recorded__write(file, write_to, a, &e) ? message__fail(&e) : STATUS_OK;
+	return STATUS_OK;
 }
 
 static int run(int argc, char **argv, bool implied)
@@ -60,7 +59,7 @@ static int run(int argc, char **argv, bool implied)
 	if (!status)
 		status = recorded_files__open(&a.files, &o, o.files, 1);
 	if (!status)
-		status = recorded_files__status(&a.files, annotate(&a, &o));
+		status = recorded_files__status(&a.files, recorded__write_each(&o, prepare, write_to, &a));
 	recorded_files__close(&a.files);
 	options__free(&o);
 	return recorded__flush(status);

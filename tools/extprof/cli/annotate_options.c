@@ -3,9 +3,7 @@
 
 static error_t finish(struct options *o, struct argp_state *state)
 {
-	(void)o;
-	(void)state;
-	return 0;
+	return options__check_formats(o, OPTION_PAGE_FORMAT, state);
 }
 
 const struct command_line command_line_annotate = {

@@ -16,6 +16,7 @@ struct comparison {
 	char name[PATH_MAX + 32];	/* of all files, if two times of them are compared */
 	struct extprof_diff_options options;
 	const char *format;
+	unsigned int grown;	/* methods that have, by more than they may */
 };
 
 static const struct recorded_suffix suffixes[] = {
@@ -41,10 +42,9 @@ static void set_names(struct comparison *c, const struct options *o)
 	c->options.names[0] = c->options.names[1] = c->name;
 }
 
-static int compare(struct comparison *c, const struct options *o)
+static int prepare(void *context, const struct options *o, const char *file)
 {
-	const char *file = o->values[OPTION_TO].text;
-	struct extprof_error e = { .size = sizeof(e) };
+	struct comparison *c = context;
 	bool shown = !file || !strcmp(file, "-");
 
 	c->format = recorded__format(file, o->values[OPTION_DIFF_FORMAT].given ? o->values[OPTION_DIFF_FORMAT].text : NULL, suffixes);
@@ -61,9 +61,20 @@ static int compare(struct comparison *c, const struct options *o)
 		.color = shown && !strcmp(c->format, "text") && environment__has_color(),
 		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
 		.idle = options__has(o, OPTION_IDLE),
+		.above = (double)options__number(o, OPTION_FAIL_ABOVE, 0) / 1e9, .grown = &c->grown,
 	};
 	set_names(c, o);
-	return recorded__write(file, write_to, c, &e) ? message__fail(&e) : STATUS_OK;
+	return STATUS_OK;
+}
+
+/* Once everything is written. */
+static int check_growth(const struct comparison *c, const struct options *o)
+{
+	if (!c->grown)
+		return STATUS_OK;
+	fprintf(stderr, "extprof: the share of %u %s has grown by more than %s (--fail-above)\n", c->grown,
+		c->grown == 1 ? "method" : "methods", o->values[OPTION_FAIL_ABOVE].text);
+	return STATUS_NOTHING;
 }
 
 static int run(int argc, char **argv, bool implied)
@@ -83,7 +94,9 @@ static int run(int argc, char **argv, bool implied)
 	for (int i = 0; i < 2 && !status && !with; i++)
 		status = recorded_files__open(&c.files[i], &o, &o.files[i], 1);
 	if (!status)
-		status = compare(&c, &o);
+		status = recorded__write_each(&o, prepare, write_to, &c);
+	if (!status)
+		status = check_growth(&c, &o);
 	for (int i = 0; i < 2; i++) {
 		status = recorded_files__status(&c.files[i], status);
 		recorded_files__close(&c.files[i]);

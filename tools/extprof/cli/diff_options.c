@@ -5,6 +5,8 @@
 
 static error_t finish(struct options *o, struct argp_state *state)
 {
+	if (options__check_formats(o, OPTION_DIFF_FORMAT, state))
+		return EINVAL;
 	if (!o->values[OPTION_WITH].given) {
 		if (o->file_count == 2)
 			return 0;
@@ -33,6 +35,7 @@ const struct command_line command_line_diff = {
 		"  extprof diff a.extprof b.extprof -o diff.svg   both as one flame graph\n"
 		"  extprof diff --since 02:50 --until 03:10 --with -1d -m cpu    with the same time yesterday\n"
 		"  extprof diff a.extprof b.extprof -m wall --filter 'label:request=GET *'\n"
+		"  extprof diff main.extprof branch.extprof --fail-above 5%         in CI\n"
 		"  extprof diff a.extprof b.extprof -f json | jq '.methods[] | select(.self.decided)'\n",
 	.notes =
 		"Shares are those of each recording, so that recordings of different lengths can be compared.  A change is marked "
@@ -43,7 +46,7 @@ const struct command_line command_line_diff = {
 		"of --since and --until.  With --with both times are those of the same recordings, and without an argument they are "
 		"in " EXTPROF_FOLDER ", where extprof daemon writes.\n"
 		"\n"
-		"Exit status: 0 with an answer; 64 usage, 70 internal error, 73 output not writable, 74 no recording, or it has "
+		"Exit status: 0 with an answer; 1 with --fail-above, if a method has grown by more; 64 usage, 70 internal error, 73 output not writable, 74 no recording, or it has "
 		"no such samples.  See extprof(1).",
 	.files_least = 0,
 	.files_most = OPTIONS_FILES,

@@ -7,7 +7,7 @@
  * fits, so that they do not collide with those of a profiled command's own. */
 enum exit_status {
 	STATUS_OK = 0,
-	STATUS_NOTHING = 1,	/* nothing was recorded, though nothing failed */
+	STATUS_NOTHING = 1,	/* nothing was recorded, though nothing failed; diff --fail-above: something has grown */
 	STATUS_USAGE = 64,
 	STATUS_NOT_RUBY = 65,
 	STATUS_NO_PROCESS = 66,

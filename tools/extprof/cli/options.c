@@ -80,17 +80,27 @@ static bool is_recording(const char *file)
 	return length > suffix && !strcmp(file + length - suffix, RECORDING_SUFFIX);
 }
 
-static error_t add_output(struct options *o, const char *file, struct argp_state *state)
+static error_t add_output(struct options *o, const char *file, bool records, struct argp_state *state)
 {
-	if (is_recording(file) && o->recording_file)
+	if (records && is_recording(file) && o->recording_file)
 		FAIL("one recording is written, not two: %s and %s", o->recording_file, file);
-	if (is_recording(file)) {
+	if (records && is_recording(file)) {
 		o->recording_file = file;
 		return 0;
 	}
 	if (o->output_count >= OPTIONS_OUTPUTS)
 		FAIL("at most %u files can be written from one recording", OPTIONS_OUTPUTS);
+	for (unsigned int i = 0; i < o->output_count; i++)
+		if (!strcmp(o->outputs[i].file, file))
+			FAIL("-o %s is there twice", file);
 	o->outputs[o->output_count++].file = file;
+	return 0;
+}
+
+error_t options__check_formats(const struct options *o, enum option_id format, struct argp_state *state)
+{
+	if (o->output_count > 1 && o->values[format].given)
+		FAIL("--format says one format, and there are several files: leave it out, the suffixes say their formats");
 	return 0;
 }
 
@@ -179,8 +189,8 @@ static error_t take_option(const struct parse *p, const struct option_row *row, 
 		FAIL("%s", why);
 	o->values[id].given = true;
 	o->values[id].text = value;
-	if (id == OPTION_OUTPUT && p->line->command == OPTION_OF_RECORD)
-		return add_output(o, arg, state);
+	if ((id == OPTION_OUTPUT && p->line->command == OPTION_OF_RECORD) || id == OPTION_TO || id == OPTION_TO_PAGE || id == OPTION_TO_PROFILE)
+		return add_output(o, arg, id == OPTION_OUTPUT, state);
 	if (id == OPTION_WHERE)
 		return add_filter(o, arg, state);
 	if (id == OPTION_HEADER)

@@ -35,7 +35,7 @@ struct options {
 		uint64_t number;	/* option__parse() */
 	} values[OPTIONS];
 	char **command;			/* ends with NULL; NULL: none */
-	struct output_choice outputs[OPTIONS_OUTPUTS];	/* of record */
+	struct output_choice outputs[OPTIONS_OUTPUTS];	/* of -o */
 	const char *recording_file;	/* -o FILE.extprof; NULL: none */
 	unsigned int output_count;
 	const char **files;		/* recordings that are read, of the command line */
@@ -77,6 +77,9 @@ int options__add_file(struct options *o, const char *file);
 
 /* Without a recording: the folder of the daemon.  For `finish`. */
 error_t options__need_files(struct options *o, struct argp_state *state);
+
+/* Is that --format one for all of `outputs`?  For `finish`. */
+error_t options__check_formats(const struct options *o, enum option_id format, struct argp_state *state);
 
 /* Its number, or that one if it was not given. */
 uint64_t options__number(const struct options *o, enum option_id id, uint64_t fallback);

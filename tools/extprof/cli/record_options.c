@@ -66,16 +66,11 @@ static error_t choose_format(const struct options *o, struct output_choice *outp
 static error_t choose_outputs(struct options *o, struct argp_state *state)
 {
 	const char *format = o->values[OPTION_FORMAT].text;
-	error_t err = 0;
+	error_t err = options__check_formats(o, OPTION_FORMAT, state);
 
 	if (!o->output_count && format && strcmp(format, "summary"))
 		FAIL("where to? --format %s needs -o FILE", format);
-	if (o->output_count > 1 && format)
-		FAIL("--format says one format, and there are several files: leave it out, the suffixes say their formats");
 	for (unsigned int i = 0; i < o->output_count && !err; i++) {
-		for (unsigned int j = 0; j < i; j++)
-			if (!strcmp(o->outputs[i].file, o->outputs[j].file))
-				FAIL("-o %s is there twice", o->outputs[i].file);
 		err = choose_format(o, &o->outputs[i], state);
 		if (!err && words__add(&o->formats, o->outputs[i].format))
 			err = ENOMEM;

@@ -138,3 +138,20 @@ int recorded__write(const char *path, int (*write)(void *context, FILE *to, stru
 	sudo__free(&sudo);
 	return err;
 }
+
+int recorded__write_each(const struct options *o, int (*prepare)(void *context, const struct options *o, const char *file),
+			 int (*write)(void *context, FILE *to, struct extprof_error *e), void *context)
+{
+	unsigned int count = o->output_count ? o->output_count : 1;
+	int status = STATUS_OK;
+
+	for (unsigned int i = 0; i < 2 * count && !status; i++) {
+		const char *file = o->output_count ? o->outputs[i % count].file : NULL;
+		struct extprof_error e = { .size = sizeof(e) };
+
+		status = prepare(context, o, file);
+		if (!status && i >= count && recorded__write(file, write, context, &e))
+			status = message__fail(&e);
+	}
+	return status;
+}

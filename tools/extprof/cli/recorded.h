@@ -6,6 +6,7 @@
 #include <argp.h>
 #include <stdio.h>
 
+#include "cli/options.h"
 #include "extprof.h"
 
 /* Open it, and say what is missing of it.  The exit status; message__fail() was called. */
@@ -23,6 +24,13 @@ void recorded__say_what_is_missing(const struct extprof_recorded *r, const char 
  */
 int recorded__write(const char *path, int (*write)(void *context, FILE *to, struct extprof_error *e), void *context,
 		    struct extprof_error *e);
+
+/*
+ * Have each file of -o written, or standard output (NULL).  `prepare` chooses what is written to it, and `write` writes it.
+ * All are prepared once before the first one is written.  The exit status of the first that fails.
+ */
+int recorded__write_each(const struct options *o, int (*prepare)(void *context, const struct options *o, const char *file),
+			 int (*write)(void *context, FILE *to, struct extprof_error *e), void *context);
 
 /* The exit status: refused if what would be written is one of the files that are read. */
 int recorded__check_output(const char *path, const char *const *inputs, unsigned int count);

@@ -18,10 +18,8 @@ struct writing {
 };
 
 /* The format, if it was not named: by the suffix of the output. */
-static const char *choose_format(const struct options *o)
+static const char *choose_format(const struct options *o, const char *output)
 {
-	const char *output = o->values[OPTION_TO_PROFILE].text;
-
 	if (o->values[OPTION_REPORT_FORMAT].given)
 		return o->values[OPTION_REPORT_FORMAT].text;
 	return output && strcmp(output, "-") ? extprof_format_of_file(output) : "summary";
@@ -44,9 +42,8 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 	return extprof_recorded_write(w->files.recorded, w->format, &w->options, to, e);
 }
 
-static void set_options(struct writing *w, const struct options *o)
+static void set_options(struct writing *w, const struct options *o, const char *output)
 {
-	const char *output = o->values[OPTION_TO_PROFILE].text;
 	bool shown = !output || !strcmp(output, "-");
 
 	w->options = (struct extprof_recorded_options){
@@ -65,26 +62,26 @@ static void set_options(struct writing *w, const struct options *o)
 	};
 }
 
-static int report(struct writing *w, const struct options *o)
+static int prepare(void *context, const struct options *o, const char *output)
 {
-	const char *output = o->values[OPTION_TO_PROFILE].text;
 	struct extprof_error e = { .size = sizeof(e) };
+	struct writing *w = context;
 
-	w->format = choose_format(o);
+	w->format = choose_format(o, output);
 	if (!w->format) {
 		message__set(&e, EXTPROF_USAGE, EINVAL, "no format has the suffix of %s: say which with --format", output);
 		return message__fail(&e);
 	}
 	if (recorded__check_output(output, (const char *const *)w->files.paths, w->files.count))
 		return STATUS_USAGE;
-	set_options(w, o);
+	set_options(w, o, output);
 	w->requests = options__has(o, OPTION_REQUESTS) || w->options.requests_by;
 	w->trend = o->values[OPTION_TREND].text;
 	if (w->trend && w->requests) {
 		message__set(&e, EXTPROF_USAGE, EINVAL, "--trend and --requests: choose one of them");
 		return message__fail(&e);
 	}
-	return recorded__write(output, write_to, w, &e) ? message__fail(&e) : STATUS_OK;
+	return STATUS_OK;
 }
 
 static int run(int argc, char **argv, bool implied)
@@ -100,7 +97,7 @@ static int run(int argc, char **argv, bool implied)
 	if (!status)
 		status = recorded_files__open(&w.files, &o, o.files, o.file_count);
 	if (!status)
-		status = recorded_files__status(&w.files, report(&w, &o));
+		status = recorded_files__status(&w.files, recorded__write_each(&o, prepare, write_to, &w));
 	recorded_files__close(&w.files);
 	options__free(&o);
 	return recorded__flush(status);

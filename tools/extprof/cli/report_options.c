@@ -9,6 +9,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 		argp_error(state, "--callers-of and --callees-of: choose one of them");
 		return EINVAL;
 	}
+	if (options__check_formats(o, OPTION_REPORT_FORMAT, state))
+		return EINVAL;
 	return options__need_files(o, state);
 }
 

@@ -250,7 +250,7 @@ void owner__add_text(uint8_t kind, const char *name, const char *version, struct
 {
 	switch (kind) {
 	case OWNER_APP: text__adds(out, "the application"); break;
-	case OWNER_GEM: text__addf(out, "gem %s %s", name, version); break;
+	case OWNER_GEM: text__addf(out, "gem %s%s%s", name, version && *version ? " " : "", version ? version : ""); break;
 	case OWNER_STDLIB: text__addf(out, "%s (standard library)", *name ? name : "other"); break;
 	case OWNER_RUBY: text__adds(out, "Ruby itself"); break;
 	case OWNER_OTHER: text__adds(out, "other code"); break;

@@ -53,7 +53,7 @@ struct owner {
 /* rules: NULL: none. */
 void owner__find(const char *path, const struct owner_rules *rules, struct owner *o);
 
-/* Append "gem rack 3.1.8", "net (standard library)", "the application". */
+/* Append "gem rack 3.1.8", "net (standard library)", "the application".  version: NULL: without it. */
 void owner__add_text(uint8_t kind, const char *name, const char *version, struct text *out);
 
 /* The part of a path behind the directory of the application that it is below; the path itself if it is below none. */

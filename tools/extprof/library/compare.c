@@ -47,6 +47,7 @@ static int write_diff(const struct report reports[2], size_t format, const struc
 	struct diff_options options = {
 		.names = { names[0], names[1] }, .since = { o->since_at[0], o->since_at[1] }, .until = { o->until_at[0], o->until_at[1] },
 		.html = o->html, .color = o->color, .width = o->width, .top = o->top ? o->top : EXTPROF_TOP_DEFAULT,
+		.above = o->above,
 	};
 	struct diff d;
 	int err;
@@ -62,6 +63,8 @@ static int write_diff(const struct report reports[2], size_t format, const struc
 		error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory for the comparison");
 	else if ((err = formats[format].write(&d, &options, to)))
 		error__of_writer(error, err, "comparison");
+	if (!err && o->grown)
+		*o->grown = o->above > 0 ? diff__grown(&d, o->above) : 0;
 	diff__free(&d);
 	return err;
 }

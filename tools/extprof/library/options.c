@@ -150,7 +150,6 @@ int extprof_options_set(struct extprof_options *o, const char *name, const char 
 		return add_event(o, value, error);
 	case OPTION_PIDS:
 		return add_pids(o, value, error);
-	case OPTION_PERCENT:
 	case OPTION_CGROUP:
 		return set_cgroup(o, row, value, error);
 	case OPTION_USER:

@@ -72,8 +72,8 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "of the modes that were recorded only these: %s, or several with commas between (default: all)" },
 	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT | PUSH,
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
-		.help = "only samples that match KEY=PATTERN: process, cgroup, commit, thread, method, file, state, label:KEY or "
-		"resource:KEY, with *, ? and [...]; several have to match all" },
+		.help = "only samples that match KEY=PATTERN: process, cgroup, commit, thread, method, file, gem, state, label:KEY "
+		"or resource:KEY, with *, ? and [...]; several have to match all" },
 	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
 		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples from then on: 10, 2m, 02:50",
 		.help = "only samples from so long after the begin of a recording: 10, 500ms, 2m; or before its end: -1h; or from a "
@@ -170,6 +170,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "write to this file: a.svg, a.json",
 		.help = "write it to FILE (default: standard output); a file that ends in .svg or .html is a flame graph of both "
 		"recordings, one in .json is JSON, one in .txt is text" },
+	[OPTION_FAIL_ABOVE] = { "fail-above", "", "SHARE", .type = OPTION_SHARE, .group = OPTION_SHOW, .commands = DIFF, .brief_in = DIFF,
+		.brief = "status 1 if a method has grown by more: 5%",
+		.help = "exit with status 1 if the share of a method, of its own or with what it calls, has grown by more than so many "
+		"points of percent, and by more than the noise: 5%" },
 	[OPTION_DIFF_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DIFF,
 		.brief_in = DIFF, CHOICES("text,json,flamegraph"), .brief = "text, json or flamegraph",
 		.help = "%s (default: by the suffix of the file, else text)" },

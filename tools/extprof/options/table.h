@@ -43,6 +43,7 @@ enum option_type {
 	OPTION_PIDS,
 	OPTION_USER,
 	OPTION_CGROUP,
+	OPTION_SHARE,		/* in percent; the number is in billionths of 1 */
 	OPTION_PERCENT,		/* of one CPU, over a time: the text is parsed again, with value__budget() */
 };
 
@@ -62,7 +63,7 @@ enum option_id {
 	OPTION_SLOWER_THAN, OPTION_SLOWEST, OPTION_REQUEST_LABEL, OPTION_METRIC,
 	OPTION_MODE, OPTION_BY_RATE, OPTION_DURATION, OPTION_DELAY, OPTION_START_PAUSED, OPTION_READER, OPTION_NONBLOCKING, OPTION_TIMER,
 	OPTION_ALLOC_INTERVAL, OPTION_SYSCALL, OPTION_LATENCY, OPTION_SYSCALLS, OPTION_EVENTS, OPTION_PERIOD, OPTION_WAITS,
-	OPTION_NATIVE, OPTION_KERNEL, OPTION_OUTPUT, OPTION_TO, OPTION_DIFF_FORMAT, OPTION_TO_PAGE, OPTION_PAGE_FORMAT,
+	OPTION_NATIVE, OPTION_KERNEL, OPTION_OUTPUT, OPTION_TO, OPTION_FAIL_ABOVE, OPTION_DIFF_FORMAT, OPTION_TO_PAGE, OPTION_PAGE_FORMAT,
 	OPTION_TO_PROFILE, OPTION_REPORT_FORMAT, OPTION_REQUESTS, OPTION_REQUESTS_BY, OPTION_TREND, OPTION_INVERT, OPTION_CALLERS_OF, OPTION_CALLEES_OF, OPTION_TOP,
 	OPTION_FORMAT, OPTION_GROUP_BY, OPTION_APP, OPTION_FOCUS, OPTION_HIDE, OPTION_COLLAPSE, OPTION_IDLE, OPTION_UNIT,
 	OPTION_STATE, OPTION_FD, OPTION_HOLDER, OPTION_WAKER,
@@ -112,6 +113,8 @@ const struct option_row *option__by_name(const char *name);
  */
 int option__parse(const struct option_row *row, const char *text, uint64_t *number, char *why, size_t size);
 
+/* "5%", from 0.01 to 100 %, in billionths of 1.  0 or -EINVAL. */
+int value__share(const char *text, uint64_t *billionths);
 /* "1%", "2.5%/30s": a share of one CPU, from 0.01 to 100 %, and the time over which it is counted, 1 s to 1 h; 1 min if it
  * says none.  0 or -EINVAL. */
 int value__budget(const char *text, double *share, uint64_t *window);

@@ -101,6 +101,18 @@ int value__budget(const char *text, double *share, uint64_t *window)
 	return *end != '/' || value__duration(end + 1, window) || *window < 1000000000ull || *window > 3600 * 1000000000ull ? -EINVAL : 0;
 }
 
+int value__share(const char *text, uint64_t *billionths)
+{
+	double percent;
+	const char *end = number(text, &percent);
+
+	/* 0.05 could be a share of 1 as well. */
+	if (!end || strcmp(end, "%") || percent < 0.01 || percent > 100)
+		return -EINVAL;
+	*billionths = (uint64_t)(percent * 1e7 + 0.5);
+	return 0;
+}
+
 static int parse_bytes(const char *text, double most, uint64_t *size)
 {
 	static const char letters[] = "kmgt";
@@ -335,6 +347,10 @@ int option__parse(const struct option_row *row, const char *text, uint64_t *numb
 		if (row->most && (parse_bytes(text, (double)row->most, number) || *number < row->least))
 			return say(why, size, row, text, "size of at least %" PRIu64 "M: 500M, 20G", row->least >> 20);
 		return !row->most && value__size(text, number) ? say(why, size, row, text, "size from 1k to 1G bytes") : 0;
+	case OPTION_SHARE:
+		if (value__share(text, number))
+			return say(why, size, row, text, "share: 5%%, from 0.01%% to 100%%");
+		return 0;
 	case OPTION_PERCENT:
 		if (value__budget(text, &share, number))
 			return say(why, size, row, text, "budget: 1%%, or 1%%/30s, of one CPU");

@@ -35,6 +35,8 @@ static const struct known_place {
 	bool itself;		/* the method itself waits, or a block in it; else whatever it calls */
 } known_places[] = {
 	{ "sidekiq", "Sidekiq::BasicFetch#retrieve_work", 1u << STATE_IO | 1u << STATE_SLEEP, false },
+	{ "sidekiq", "Sidekiq::Scheduled::Poller#initial_wait", 1u << STATE_CONDVAR, false },
+	{ "sidekiq", "Sidekiq::Scheduled::Poller#wait", 1u << STATE_CONDVAR | 1u << STATE_SLEEP, false },
 	{ "sidekiq", "Sidekiq::CLI#launch", 1u << STATE_IO, true },
 	{ "puma", "Puma::Cluster#run", 1u << STATE_IO, true },
 	{ "puma", "block in Puma::Cluster::Worker#run", 1u << STATE_IO, true },

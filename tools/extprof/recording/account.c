@@ -331,6 +331,25 @@ char *recording_account__cwd(struct recording_reader *r, uint32_t process)
 	return process_text(r, RECORDING_CWD_KEY, process);
 }
 
+char *recording_account__directory(struct recording_reader *r)
+{
+	struct text text = { 0 };
+	sqlite3_stmt *s;
+	int code, rows = 0;
+
+	s = prepare(r, "SELECT DISTINCT value FROM meta WHERE key GLOB 'process.*.cwd' LIMIT 2", &code);
+	while (code == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW) {
+		const char *data = (const char *)sqlite3_column_text(s, 0);
+
+		if (data && !rows++)
+			text__add_clean(&text, data, (size_t)sqlite3_column_bytes(s, 0), RECORDING_TEXT_MAX);
+	}
+	sqlite3_finalize(s);
+	if (rows != 1 || text.failed)
+		text__free(&text);
+	return text.data;
+}
+
 static uint64_t length_of(const char *text)
 {
 	return text ? strlen(text) : 0;

@@ -37,6 +37,8 @@ int recording_account__times(struct recording_reader *r, uint64_t *begin, uint64
 /* *ns: of the pauses of the recording, what is in that time.  0 or -errno with *d. */
 int recording_account__paused(struct recording_reader *r, uint64_t from, uint64_t until, uint64_t *ns, struct diag *d);
 
+/* The working directory of all processes, clean, if it is one; the caller frees it.  NULL: there are several, or none. */
+char *recording_account__directory(struct recording_reader *r);
 /* The working directory of a process, clean; the caller frees it.  NULL: unknown. */
 char *recording_account__cwd(struct recording_reader *r, uint32_t process);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "frames/owner.h"
 #include "profile/groups.h"
 #include "recording/schema.h"
 
@@ -21,7 +22,7 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 {
 	static const char *const keys[] = {
 		[KEY_PROCESS] = "process", [KEY_THREAD] = "thread", [KEY_METHOD] = "method", [KEY_FILE] = "file",
-		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_COMMIT] = "commit",
+		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_COMMIT] = "commit", [KEY_GEM] = "gem",
 	};
 	static const struct {
 		const char *name;
@@ -98,11 +99,25 @@ static bool matches_thread(const struct recording_matches *m, const struct recor
 	return t->frame && (matches_text(c, f->name) || matches_number(c, f->tid));
 }
 
+static bool matches_gem(const struct recording_condition *c, const char *path)
+{
+	char name[sizeof(c->pattern)];
+	struct owner o;
+
+	owner__find(path, NULL, &o);
+	if ((o.kind != OWNER_GEM && o.kind != OWNER_STDLIB) || !o.name || o.name_length >= sizeof(name))
+		return false;
+	memcpy(name, o.name, o.name_length);
+	name[o.name_length] = '\0';
+	return matches_text(c, name);
+}
+
 static bool matches_frame(const struct recording_condition *c, const struct frame *f)
 {
 	switch (c->key) {
 	case KEY_METHOD: return frame_kind__is_code(f->kind) && matches_text(c, f->name);
 	case KEY_FILE: return *f->path && matches_text(c, f->path);
+	case KEY_GEM: return *f->path && matches_gem(c, f->path);
 	default: return !strcmp(f->key, c->label) && f->known == KNOWN && matches_text(c, f->name);
 	}
 }

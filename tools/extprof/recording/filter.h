@@ -27,6 +27,7 @@ enum recording_key {
 	KEY_COMMIT,		/* of the process: all of it, or its first digits */
 	KEY_METHOD,		/* of any frame of the stack */
 	KEY_FILE,
+	KEY_GEM,		/* a gem, or a part of the standard library, of any frame */
 	KEY_STATE,
 	KEY_LABEL,		/* the value of a label */
 	KEY_RESOURCE		/* of an attribute of the process */

@@ -604,6 +604,8 @@ static int fill(struct recording_profile *p, const struct recording_filter *filt
 	if (err)
 		return err;
 	place_recordings(p);
+	if (p->compares)
+		recording_profile__find_directories(p);
 	for (uint32_t i = 0; i < p->count && !err; i++)
 		err = add_recording(p, &p->inputs[i], filter, metric, d);
 	p->counted = !err && !p->keeps;
@@ -675,6 +677,9 @@ void recording_profile__destroy(struct recording_profile *p)
 	free(p->sums);
 	map64__free(&p->sum_map);
 	owner_dirs__free(&p->cwds);
+	same_paths__free(&p->same_paths);
+	free(p->directories[0]);
+	free(p->directories[1]);
 	free(p->path);
 	free(p);
 }

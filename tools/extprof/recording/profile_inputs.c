@@ -44,16 +44,79 @@ static uint32_t number_of(struct recording_profile *p, const struct frame *f)
 	return number;
 }
 
-/* Of one recording each row of the table gets a number of its own: rows are different frames. */
+static bool is_below(const char *path, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	return !strncmp(path, directory, length) && (path[length] == '/' || !path[length] || directory[length - 1] == '/');
+}
+
+/* Of the first recording of a side.  NULL: there are several, or it is not known. */
+static char *directory_of(struct recording_profile *p, int side)
+{
+	struct recording_reader *r = p->inputs[p->begins[side]].reader;
+	bool woken = !recording_reader__awake(r);
+	struct diag d = { 0 };
+	char *directory;
+
+	/* When it is read, it is said what is wrong with it. */
+	if (woken && recording_reader__wake(r, &d))
+		return NULL;
+	directory = recording_account__directory(r);
+	if (woken)
+		recording_reader__sleep(r);
+	return directory;
+}
+
+void recording_profile__find_directories(struct recording_profile *p)
+{
+	char **of = p->directories;
+
+	for (int side = 0; side < 2; side++)
+		of[side] = directory_of(p, side);
+	/* The same file is in one place, or one of them works above the other. */
+	if (of[0] && of[1] && *of[0] == '/' && *of[1] == '/' && !is_below(of[0], of[1]) && !is_below(of[1], of[0]))
+		return;
+	for (int side = 0; side < 2; side++) {
+		free(of[side]);
+		of[side] = NULL;
+	}
+}
+
+/* Of the recording, if it is where its side is. */
+static const char *directory_of_input(const struct recording_profile *p, const struct input *in)
+{
+	const char *of = p->directories[in->is_after];
+	char *own = of ? recording_account__directory(in->reader) : NULL;
+	bool same = own && !strcmp(own, of);
+
+	free(own);
+	return same ? of : NULL;
+}
+
+/* Of one recording each row of the table gets a number of its own: rows are different frames.  Two sides are compared by
+ * the paths that they share. */
 static int make_frames(struct recording_profile *p, struct input *in, struct diag *d)
 {
+	const char *directory = directory_of_input(p, in), *path = NULL, *shown = NULL;
 	const struct recording_tables *t = in->tables;
 
 	in->numbers = calloc(t->frame_count, sizeof(*in->numbers));
 	if (!in->numbers)
 		return recording_profile__no_memory(d);
 	for (uint32_t id = 1; id < t->frame_count; id++) {
-		in->numbers[id] = p->keeps ? new_number(p, &t->frames[id]) : number_of(p, &t->frames[id]);
+		struct frame f = t->frames[id];
+
+		/* Frames of one file often follow one another. */
+		if (p->compares && f.kind == FRAME_RUBY && *f.path && f.path != path) {
+			path = f.path;
+			shown = same_paths__shown(&p->same_paths, path, directory, in->is_after);
+			if (!shown)
+				return recording_profile__no_memory(d);
+		}
+		if (path && f.path == path)
+			f.path = shown;
+		in->numbers[id] = p->keeps ? new_number(p, &f) : number_of(p, &f);
 		if (!in->numbers[id])
 			return recording_profile__no_memory(d);
 		if (id % 64 == 0 && recording_reader__over(in->reader))

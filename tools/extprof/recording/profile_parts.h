@@ -5,6 +5,7 @@
 
 #include "recording/profile.h"
 #include "recording/request_choice.h"
+#include "recording/same_paths.h"
 #include "recording/together.h"
 
 /* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
@@ -89,6 +90,8 @@ struct recording_profile {
 	uint32_t sum_count;
 	struct map64 sum_map;
 	struct owner_dirs cwds;		/* where the processes worked */
+	struct same_paths same_paths;	/* of both sides, if they are compared */
+	char *directories[2];		/* of the application of each side, if they are two; else NULL */
 	struct weight all;		/* of all samples: no sum is larger */
 };
 
@@ -98,6 +101,8 @@ int recording_profile__build(struct recording_profile **profile, const struct re
 int recording_profile__no_memory(struct diag *d);
 /* Read a recording, until it is let go of.  0 or negative errno with *d. */
 int recording_profile__enter(struct recording_profile *p, struct input *in, struct diag *d);
+/* Where the applications of both sides are. */
+void recording_profile__find_directories(struct recording_profile *p);
 void recording_profile__leave(struct recording_profile *p, struct input *in);
 /* After _enter(): the numbers of its frames, and the samples and requests of it that are asked for. */
 int recording_profile__choose(struct recording_profile *p, struct input *in, struct diag *d);

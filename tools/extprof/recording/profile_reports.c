@@ -154,8 +154,8 @@ static void give_account(struct recording_profile *p, uint32_t mode, struct repo
 			report->meta.cpu_period = 0;
 }
 
-/* The longest of the recordings, ns. */
-static uint64_t window_of(const struct recording_profile *p)
+/* The longest of the recordings of a side, ns.  What is not compared is all of one side. */
+static uint64_t window_of(const struct recording_profile *p, bool is_after)
 {
 	uint64_t longest = 0;
 
@@ -163,7 +163,7 @@ static uint64_t window_of(const struct recording_profile *p)
 		const struct input *in = &p->inputs[i];
 		uint64_t from = in->since > in->begin ? in->since : in->begin, until = in->until < in->last ? in->until : in->last;
 
-		if (until > from && until - from > longest)
+		if (in->is_after == is_after && until > from && until - from > longest)
 			longest = until - from;
 	}
 	return longest;
@@ -184,7 +184,7 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	view.transform = request->transform;
 	view.joins_lines = request->joins_lines;
 	view.shows_idle = request->shows_idle;
-	view.window = window_of(p);
+	view.window = window_of(p, false);
 	view.places = request->timeline;
 	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
@@ -241,11 +241,28 @@ static int account_of_side(struct recording_profile *p, int side, struct report 
 	return 0;
 }
 
+/* Paths are those that one side had first: so say which versions of gems this side had. */
+static int set_versions(const struct recording_profile *p, int side, struct report *report, struct diag *d)
+{
+	for (uint32_t i = 0; i < report->owner_count; i++) {
+		struct report_owner *o = &report->owners[i];
+		const char *version = o->kind == OWNER_GEM ? same_paths__version(&p->same_paths, o->name, side) : NULL;
+
+		if (!version)
+			continue;
+		o->version = strings__intern(&report->strings, version);
+		if (!o->version)
+			return recording_profile__no_memory(d);
+	}
+	return 0;
+}
+
 int recording_profile__compare(const struct recording_side sides[2], const struct recording_filter *filter,
 			       const char *metric, struct report reports[2], struct diag *d)
 {
 	struct recording_profile *p;
 	struct groups none = { 0 };
+	struct owner_rules rules;
 	int err;
 
 	memset(reports, 0, 2 * sizeof(*reports));
@@ -258,19 +275,22 @@ int recording_profile__compare(const struct recording_side sides[2], const struc
 	/* One had less memory than the other, and was merged. */
 	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
 		err = recording_profile__no_memory(d);
+	owner_dirs__rules(NULL, &p->cwds, &rules);
 	for (int i = 0; i < 2 && !err; i++) {
 		const struct report_view view = {
-			.mode = p->modes[0], .by_value = true, .joins_lines = true, .ns_is_count = true, .window = window_of(p),
-			.shows_idle = filter->shows_idle,
+			.mode = p->modes[0], .by_value = true, .joins_lines = true, .ns_is_count = true, .window = window_of(p, i),
+			.shows_idle = filter->shows_idle, .rules = &rules,
 		};
 
 		/* Their trees have the same nodes: so they have the same labels and nodes. */
 		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?
 		      recording_profile__no_memory(d) : account_of_side(p, i, &reports[i], d);
+		if (!err)
+			err = set_versions(p, i, &reports[i], d);
 		reports[i].metric = p->by_value ? p->modes[0]->value : p->modes[0]->count;
 	}
-	if (err)
-		report__free(&reports[0]);
+	for (int i = 0; i < 2 && err; i++)
+		report__free(&reports[i]);
 	recording_profile__destroy(p);
 	return err;
 }

@@ -14,13 +14,14 @@ enum column {
 	COLUMN_TIME, COLUMN_SECONDS, COLUMN_MODE, COLUMN_PROCESS, COLUMN_PID, COLUMN_COMMAND, COLUMN_THREAD, COLUMN_TID,
 	COLUMN_THREAD_NAME, COLUMN_STATE, COLUMN_METHOD, COLUMN_PATH, COLUMN_LINE, COLUMN_BELOW, COLUMN_VALUE,
 	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS, COLUMN_FIBER, COLUMN_CGROUP,
-	COLUMN_REVISION
+	COLUMN_REVISION, COLUMN_RUBY_METHOD, COLUMN_RUBY_PATH, COLUMN_RUBY_LINE
 };
 
 static const char declaration[] =
 	"CREATE TABLE samples(time_ns INTEGER, seconds REAL, mode TEXT, process INTEGER, pid INTEGER, command TEXT, "
 	"thread INTEGER, tid INTEGER, thread_name TEXT, state TEXT, method TEXT, path TEXT, line INTEGER, below TEXT, "
-	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER, cgroup TEXT, revision TEXT)";
+	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER, cgroup TEXT, revision TEXT, "
+	"ruby_method TEXT, ruby_path TEXT, ruby_line INTEGER)";
 
 /* Data of a connection about the recording that it has opened. */
 struct module {
@@ -286,6 +287,16 @@ static uint32_t code_of(const struct recording_tables *t, uint32_t stack)
 	return t->stacks[stack].frame;
 }
 
+/* The innermost frame of Ruby code, for whose line it counts; 0: the stack has none. */
+static uint32_t ruby_of(const struct recording_tables *t, uint32_t stack)
+{
+	enum frame_part part = PART_OF_CALLER;
+
+	while (stack && (part = frame__part(&t->frames[t->stacks[stack].frame], true)) == PART_OF_CALLER)
+		stack = t->stacks[stack].parent;
+	return part == PART_OWN ? t->stacks[stack].frame : 0;
+}
+
 static void give_text(sqlite3_context *to, const char *text)
 {
 	/* The tables can be loaded anew while SQLite has the text. */
@@ -299,11 +310,11 @@ static void give_code(sqlite3_context *to, const struct recording_tables *t, uin
 
 	if (!frame)
 		return;
-	if (column == COLUMN_METHOD)
+	if (column == COLUMN_METHOD || column == COLUMN_RUBY_METHOD)
 		give_text(to, t->texts[frame]);
-	else if (column == COLUMN_PATH && *f->path)
+	else if ((column == COLUMN_PATH || column == COLUMN_RUBY_PATH) && *f->path)
 		give_text(to, f->path);
-	else if (column == COLUMN_LINE && f->line)
+	else if ((column == COLUMN_LINE || column == COLUMN_RUBY_LINE) && f->line)
 		sqlite3_result_int(to, f->line);
 }
 
@@ -367,6 +378,11 @@ static int samples__column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int
 	case COLUMN_PATH:
 	case COLUMN_LINE:
 		give_code(to, t, code_of(t, s->stack), column);
+		break;
+	case COLUMN_RUBY_METHOD:
+	case COLUMN_RUBY_PATH:
+	case COLUMN_RUBY_LINE:
+		give_code(to, t, ruby_of(t, s->stack), column);
 		break;
 	case COLUMN_BELOW:
 		if (s->stack && frame_kind__is_below(t->frames[t->stacks[s->stack].frame].kind))
@@ -522,14 +538,15 @@ const char *const samples_views[][2] = {
 	  "sum(count) AS count FROM once LEFT JOIN selfs ON selfs.mode = once.mode AND selfs.method = once.method AND "
 	  "selfs.path IS once.path WHERE once.method IS NOT NULL GROUP BY 1, 2, 3 ORDER BY total DESC" },
 	{ "top_lines",
-	  "SELECT mode, path, line, sum(value) AS self, sum(count) AS count FROM samples WHERE line > 0 GROUP BY 1, 2, 3 "
+	  "SELECT mode, ruby_path AS path, ruby_line AS line, sum(value) AS self, sum(count) AS count FROM samples WHERE ruby_line > 0 "
+	  "GROUP BY 1, 2, 3 "
 	  "ORDER BY self DESC" },
 	{ "gc_by_method",
 	  "SELECT mode, method_of(parent_of_gc(stack)) AS method, path_of(parent_of_gc(stack)) AS path, method AS phase, "
 	  "sum(value) AS value, sum(count) AS count FROM samples WHERE parent_of_gc(stack) IS NOT NULL GROUP BY 1, 2, 3, 4 "
 	  "ORDER BY value DESC" },
 	{ "lock_waits",
-	  "SELECT state, method, path, line, thread_name, sum(value) AS ns, sum(count) AS waits FROM samples "
+	  "SELECT state, method, ruby_path AS path, ruby_line AS line, thread_name, sum(value) AS ns, sum(count) AS waits FROM samples "
 	  "WHERE state IN ('gvl', 'mutex', 'queue', 'condvar', 'join', 'ractor') GROUP BY 1, 2, 3, 4, 5 ORDER BY ns DESC" },
 	{ "states_by_thread",
 	  "SELECT pid, tid, thread_name, mode, state, sum(value) AS ns, sum(count) AS count FROM samples "
