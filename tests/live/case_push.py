@@ -1,9 +1,12 @@
 """extprof push: all that was recorded comes to the receiver, once, whatever the receiver and extprof itself go through."""
+import base64
 import collections
 import contextlib
+import email
 import glob
 import gzip
 import http.server
+import json
 import os
 import re
 import shutil
@@ -13,6 +16,7 @@ import ssl
 import subprocess
 import threading
 import time
+import urllib.parse
 
 import case_daemon
 import case_pause
@@ -53,7 +57,7 @@ class Sink:
 
     def __init__(self, plan=(), usual=200, tls=None):
         self.plan, self.usual, self.lock = list(plan), usual, threading.Lock()
-        self.kept, self.seen, self.headers, self.paths, self.times = [], 0, [], [], []
+        self.kept, self.seen, self.headers, self.paths, self.times, self.forms = [], 0, [], [], [], []
         self.answer, self.more = {}, threading.Event()
         self.wait = 0
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
@@ -96,6 +100,7 @@ class Sink:
         if what in (200, "lost") or isinstance(what, bytes):
             with self.lock:
                 self.kept.append(body)
+                self.forms.append((request.path, request.headers["Content-Type"], body))
         if what == "lost":
             return self.close(request)
         said = what if isinstance(what, bytes) else b"" if what == 200 else b"no: \x1b[31m\n" if what == 400 else b"not now\n"
@@ -149,6 +154,11 @@ def recorded(ctx, paths):
     return found
 
 
+def integer(ctx, path, statement):
+    """To the last digit, which a float has not."""
+    return int(case_rotate.sql(ctx, path, statement)[0][0])
+
+
 def same(ctx, documents, paths):
     got, truth = sums(documents), recorded(ctx, paths)
     got = {k: got[k] for k in truth}
@@ -192,7 +202,12 @@ def sends_all_that_was_recorded(ctx):
         check(all(h["X-Scope-OrgID"] == "team a" and h["Content-Type"] == "application/x-protobuf" and h["Content-Encoding"] == "gzip"
                   for h in sink.headers), "%s", sink.headers[0])
         begins = [min(int(p["timeUnixNano"]) for _, _, p in otlp.profiles(d)) for d in documents]
-        check(begins == sorted(begins) and begins[-1] - begins[0] >= 3_000_000_000, "begins %s", begins)
+        # Each has the time of its span, to the ns, from the begin of its recording on.
+        starts = [integer(ctx, p, "SELECT value FROM meta WHERE key='started_unix_ns'") for p in paths]
+        lasts = [integer(ctx, p, "SELECT max(last_ns) - (SELECT value FROM meta WHERE key='started_monotonic_ns') FROM blocks") for p in paths]
+        lengths = [last // 1_000_000_000 + 1 for last in lasts]
+        check(begins == [s + i * 1_000_000_000 for s, n in zip(starts, lengths) for i in range(n)], "begins %s of %s, lengths %s", begins, starts,
+              lengths)
         longest = max(int(p["durationNano"]) for d in documents for _, _, p in otlp.profiles(d))
         check(longest <= 1_000_000_000, "a request of %d ns", longest)
         check("%d requests were sent" % len(documents) in run.err, "%s", run.err)
@@ -210,6 +225,165 @@ def sends_all_that_was_recorded(ctx):
         check({scope for scope, _ in got} == {"process_cpu", "gvl"}, "%s", got)
     check(len(states(ctx)) == 2 and all(os.stat(p).st_mode & 0o777 == 0o600 for p in states(ctx)), "%s", os.listdir(ctx.path("rec")))
     return "%d requests: %s" % (len(documents), said)
+
+
+# -- pprof -----------------------------------------------------------------------------------------
+
+class Pprof:
+    """A profile by the schema of pprof alone, if Parca takes it (pkg/parcacol/validate.go, of 2023) and `go tool pprof` reads it."""
+
+    def __init__(self, ctx, data):
+        fields = collections.defaultdict(list)
+        for number, _, value in otlp.fields(gzip.decompress(data)):
+            fields[number].append(value)
+        self.strings = [s.decode() for s in fields[6]]
+        parts = {n: [self.part(value) for value in fields[n]] for n in (1, 2, 3, 4, 5)}
+        self.types = [(self.strings[t[1][0]], self.strings[t[2][0]]) for t in parts[1]]
+        self.begin, self.duration = fields[9][0], fields[10][0]
+        check(self.strings[0] == "", "the first text is %r", self.strings[0])
+        for what, n in (("mapping", 3), ("location", 4), ("function", 5)):
+            check([p[1][0] for p in parts[n]] == list(range(1, len(parts[n]) + 1)), "Parca: %s id is not sequential: %s", what,
+                  [p[1][0] for p in parts[n]][:20])
+        for location in parts[4]:
+            check(location[2][0] <= len(parts[3]), "Parca: location has invalid mapping id")
+            check(all(self.part(line)[1][0] <= len(parts[5]) for line in location[4]), "Parca: location has invalid function id")
+        self.sums, self.labels = collections.Counter(), collections.Counter()
+        for sample in parts[2]:
+            values = self.packed(sample[2])
+            check(len(values) == len(self.types), "Parca: mismatch: %d values, %d types", len(values), len(self.types))
+            check(all(0 < i <= len(parts[4]) for i in self.packed(sample[1])), "Parca: location ids")
+            for (kind, _), value in zip(self.types, values):
+                self.sums[kind] += value
+            for label in map(self.part, sample[3]):
+                check(0 < label[1][0] < len(self.strings), "Parca: a label has no key")
+                self.labels[self.strings[label[1][0]]] += 1
+        if shutil.which("go"):
+            with open(ctx.path("one.pb.gz"), "wb") as f:
+                f.write(data)
+            run = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=" + self.types[-1][0], ctx.path("one.pb.gz")], capture_output=True,
+                                 text=True, timeout=60, env=dict(os.environ, HOME=ctx.directory, PPROF_TMPDIR=ctx.directory))
+            check(run.returncode == 0 and "flat%" in run.stdout, "go tool pprof: %s%s", run.stdout[-300:], run.stderr[-300:])
+
+    @staticmethod
+    def part(data):
+        found = collections.defaultdict(list)
+        for number, _, value in otlp.fields(data):
+            found[number].append(value)
+        return found
+
+    @staticmethod
+    def packed(values):
+        result = []
+        for value in values:
+            if isinstance(value, int):
+                result.append(value)
+                continue
+            at = 0
+            while at < len(value):
+                number, at = otlp.varint(value, at)
+                result.append(number)
+        return result
+
+
+def pyroscope_metric(types, config):
+    """The name that Pyroscope gives to it (pkg/og/convert/pprof/profile.go, of 2025: metricName)."""
+    if "wall" in [kind for kind, _ in types]:
+        return "wall"
+    for kind, _ in types:
+        shown = config.get(kind, {}).get("display-name") or kind
+        for part, name in (("cpu", "process_cpu"), ("alloc_", "memory"), ("inuse_", "memory"), ("mutex_", "mutex"), ("block_", "block")):
+            if part in shown:
+                return name
+    return shown
+
+
+def counts(ctx, paths):
+    """Of each mode (values, counts), by SQL."""
+    found = {}
+    for path in paths:
+        for mode, value, count in case_rotate.sql(ctx, path, "SELECT mode, sum(value), sum(count) FROM samples GROUP BY mode"):
+            before = found.get(mode, (0, 0))
+            found[mode] = (before[0] + int(value), before[1] + int(count))
+    return found
+
+
+def host(ctx, path):
+    return case_rotate.sql(ctx, path, "SELECT value FROM meta WHERE key='mode.1.host'")[0][0]
+
+
+@case(timeout=150)
+def sends_pprof_to_pyroscope(ctx):
+    """A form for each mode and second at /ingest, by Python's parser of mail; all of it, under the names that Pyroscope gives; and once,
+    though it is killed between two modes."""
+    paths, got, metrics = history(ctx), collections.Counter(), set()
+    with Sink([200, 200, 503]) as sink:
+        run = push(ctx, sink, "--as", "pyroscope", "--service", "shop{a=b}", "--retry-for", "100ms")
+        check(run.status == NOT_SENT and len(sink.kept) == 2, "%d, %d requests: %s", run.status, len(sink.kept), run.err)
+        sink.wait, seen = 0.1, sink.seen
+        killed = push_start(ctx, sink, "--as", "pyroscope", "--service", "shop{a=b}")
+        harness.until(lambda: sink.seen >= seen + 5, "no requests came")
+        killed.kill()
+        time.sleep(0.3)
+        push(ctx, sink, "--as", "pyroscope", "--service", "shop{a=b}").ok()
+        push(ctx, sink, "--as", "pyroscope", "--service", "shop{a=b}").ok()
+        forms, times = {}, collections.Counter()
+        for path, kind, body in sink.forms:
+            # The boundary is another one each time.
+            message = email.message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
+            parts = {p.get_param("name", header="Content-Disposition"): p for p in message.get_payload()}
+            check(set(parts) == {"profile", "sample_type_config"} and parts["profile"].get_filename() == "profile.pprof", "%s", parts)
+            profile = parts["profile"].get_payload(decode=True)
+            forms[path, profile] = json.loads(parts["sample_type_config"].get_payload(decode=True))
+            times[path, profile] += 1
+        check(sum(times.values()) - len(times) <= 1, "one kill, and %d requests too many", sum(times.values()) - len(times))
+        for (path, data), config in forms.items():
+            url = urllib.parse.urlsplit(path)
+            query = dict(urllib.parse.parse_qsl(url.query, strict_parsing=True))
+            check(url.path == "/ingest" and query["name"] == "shop_a_b_{host=%s}" % host(ctx, paths[0]), "%s", path)
+            profile = Pprof(ctx, data)
+            check(int(query["from"]) <= profile.begin / 1e9 < int(query["from"]) + 1 < int(query["until"]) + 1 <= int(query["from"]) + 3, "%s: %d",
+                  path, profile.begin)
+            check(set(config) == {kind for kind, _ in profile.types} and all(config[k]["units"] == u for k, u in profile.types), "%s of %s", config,
+                  profile.types)
+            metric = pyroscope_metric(profile.types, config)
+            metrics.add(metric)
+            for kind, value in profile.sums.items():
+                got[metric, kind] += value
+    check(metrics == {"process_cpu", "wall", "gvl", "memory"}, "%s", metrics)
+    names = {"cpu": ("process_cpu", "cpu", "samples"), "wall": ("wall", "wall", "samples"), "gvl": ("gvl", "gvl", "waits"),
+             "alloc": ("memory", "alloc_space", "alloc_objects")}
+    truth = {}
+    for mode, (value, count) in counts(ctx, paths).items():
+        metric, of_value, of_count = names[mode]
+        truth[metric, of_value], truth[metric, of_count] = value, count
+    check(got == truth, "came in: %s; recorded: %s", dict(got), truth)
+    return "%d forms: %s" % (len(forms), ", ".join("%s %d" % (kind, value) for (_, kind), value in sorted(truth.items())))
+
+
+@case(timeout=120)
+def sends_pprof_to_parca(ctx):
+    """WriteRawRequests in JSON, of which each profile is one that Parca takes; all of it, by names of scopes."""
+    paths, got = history(ctx), collections.Counter()
+    with Sink() as sink:
+        run = push(ctx, sink, "--as", "parca", "--span", "2s").ok()
+        for path, kind, body in sink.forms:
+            document = json.loads(body)
+            check((path, kind) == ("/profiles/writeraw", "application/json") and document["normalized"] is True, "%s %s", path, kind)
+            series, = document["series"]
+            labels = {label["name"]: label["value"] for label in series["labels"]["labels"]}
+            check(labels["service_name"] == "ruby" and labels["host"] == host(ctx, paths[0]), "%s", labels)
+            check(all(re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name) for name in labels), "Parca: invalid label name: %s", labels)
+            sample, = series["samples"]
+            profile = Pprof(ctx, base64.b64decode(sample["rawProfile"], validate=True))
+            check({"process", "thread"} <= set(profile.labels), "labels of samples: %s", profile.labels)
+            for of, value in profile.sums.items():
+                got[labels["__name__"], of] += value
+        values, truth = {k: v for k, v in got.items() if k[1] in ("cpu", "wall", "gvl", "alloc_space")}, recorded(ctx, paths)
+        check(values == dict(truth), "came in: %s; recorded: %s", values, dict(truth))
+        check("%d requests were sent" % len(sink.forms) in run.err, "%s", run.err)
+        push(ctx, sink, "--as", "parca").ok()
+        check(len(sink.forms) == sink.seen, "%d more", sink.seen - len(sink.forms))
+    return "%d requests: %s" % (len(sink.forms), ", ".join("%s %d" % (kind, value) for (_, kind), value in sorted(values.items())))
 
 
 @case(timeout=120)

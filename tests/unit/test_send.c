@@ -12,6 +12,7 @@
 #include "send/answer.h"
 #include "send/body.h"
 #include "send/header.h"
+#include "send/receiver.h"
 #include "send/state.h"
 #include "send/url.h"
 
@@ -230,6 +231,90 @@ TEST(send_body_is_bounded)
 	fclose(f);
 	CHECK_INT(body__unpacked(&b), 70000);
 	body__free(&b);
+}
+
+/* -- receivers ------------------------------------------------------------------------------------------------ */
+
+static const struct receiver_mode cpu = { "cpu", "cpu", "nanoseconds", "samples", "count" };
+
+static void make(const char *receiver, const struct receiver_mode *mode, size_t length, struct receiver_request *to)
+{
+	struct body body = { .data = (uint8_t *)"\x1f\x8b\xff", .length = length };
+	const struct receiver_batch b = {
+		.body = &body, .url = "http://h/x?key=1", .service = "a\"{},=b\xc3\xa4", .host = "", .mode = mode, .from = 5 * SECOND + 1,
+		.until = 7 * SECOND - 1,
+	};
+
+	CHECK_INT(receiver__make(receiver__by_name(receiver), &b, to), 0);
+}
+
+TEST(send_requests_of_otlp)
+{
+	struct receiver_request r = { .url = NULL };
+
+	CHECK(!receiver__by_name("") && !receiver__by_name("otl"));
+	make("otlp", NULL, 3, &r);
+	CHECK_STRING(r.http.url, "http://h/x?key=1");
+	CHECK_STRING(r.http.type, "application/x-protobuf");
+	CHECK_STRING(r.http.encoding, "gzip");
+	CHECK(r.http.length == 3 && !r.http.part_count);
+	receiver_request__free(&r);
+}
+
+TEST(send_requests_of_pyroscope)
+{
+	static const struct receiver_mode one = { "event", "events", "count", "events", "count" };
+	struct receiver_request r = { .url = NULL };
+
+	make("pyroscope", &cpu, 3, &r);
+	/* What has a sense in a name there is none of the service's. */
+	CHECK_STRING(r.http.url, "http://h/x?key=1&name=a_____b__%7Bhost%3D_%7D&from=5&until=7&spyName=extprof");
+	CHECK(r.http.part_count == 2 && r.parts[0].length == 3);
+	CHECK_STRING(r.parts[0].name, "profile");
+	CHECK_STRING(r.parts[1].name, "sample_type_config");
+	CHECK_STRING((const char *)r.parts[1].data, "{\"samples\":{\"units\":\"count\",\"aggregation\":\"sum\",\"sampled\":true},"
+		     "\"cpu\":{\"units\":\"nanoseconds\",\"aggregation\":\"sum\",\"sampled\":true}}");
+	receiver_request__free(&r);
+	make("pyroscope", &one, 3, &r);
+	CHECK_STRING((const char *)r.parts[1].data, "{\"events\":{\"units\":\"count\",\"aggregation\":\"sum\",\"sampled\":true}}");
+	receiver_request__free(&r);
+}
+
+#define PARCA(name) "{\"normalized\":true,\"series\":[{\"labels\":{\"labels\":[{\"name\":\"__name__\",\"value\":\"" name "\"}," \
+	"{\"name\":\"service_name\",\"value\":\"a_____b__\"},{\"name\":\"host\",\"value\":\"_\"}]},\"samples\":[{\"rawProfile\":\""
+
+TEST(send_requests_of_parca)
+{
+	static const char *const base64[] = { "", "Hw==", "H4s=", "H4v/" };
+	struct receiver_mode mode = cpu;
+	struct receiver_request r = { .url = NULL };
+	char wanted[512];
+
+	for (size_t length = 0; length < 4; length++) {
+		make("parca", &mode, length, &r);
+		snprintf(wanted, sizeof(wanted), PARCA("process_cpu") "%s\"}]}]}", base64[length]);
+		CHECK_STRING((const char *)r.http.data, wanted);
+		CHECK_INT(r.http.length, strlen(wanted));
+		CHECK_STRING(r.http.type, "application/json");
+		receiver_request__free(&r);
+	}
+	strcpy(mode.name, "offcpu");
+	make("parca", &mode, 0, &r);
+	CHECK(!strncmp(r.http.data, PARCA("off_cpu"), strlen(PARCA("off_cpu"))));
+	receiver_request__free(&r);
+}
+
+TEST(send_modes_have_names)
+{
+	char to[32];
+
+	CHECK(receiver_mode__set(to, "alloc_space"));
+	CHECK_STRING(to, "alloc_space");
+	CHECK(receiver_mode__set(to, "") && !*to);
+	CHECK(receiver_mode__set(to, "0123456789012345678901234567890"));
+	CHECK(!receiver_mode__set(to, "01234567890123456789012345678901") && !*to);
+	CHECK(!receiver_mode__set(to, "a\"b") && !*to);
+	CHECK(!receiver_mode__set(to, "a\n") && !*to);
 }
 
 /* -- what was sent ------------------------------------------------------------------------------------------- */

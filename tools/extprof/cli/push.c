@@ -114,11 +114,14 @@ static int begin(struct push *p, struct headers *h, const struct signals *signal
 	p->follow = options__has(o, OPTION_FOLLOW);
 	p->span = options__number(o, OPTION_SPAN, SPAN);
 	p->retry_for = options__number(o, OPTION_RETRY_FOR, p->follow ? UINT64_MAX : RETRY_FOR);
-	err = url__complete(o->values[OPTION_RECEIVER].text, "/v1development/profiles", &p->url, why, sizeof(why));
+	p->receiver = receiver__by_name(o->values[OPTION_AS].given ? o->values[OPTION_AS].text : "otlp");
+	if (!p->receiver)
+		return usage("--as", "there is no such receiver");
+	err = url__complete(o->values[OPTION_RECEIVER].text, p->receiver->path, &p->url, why, sizeof(why));
 	if (err)
 		return of_error(err, "--to", why);
 	p->shown = url__shown(p->url);
-	if (!p->shown || asprintf(&p->to, "otlp %s", p->url) < 0) {
+	if (!p->shown || asprintf(&p->to, "%s %s", p->receiver->name, p->url) < 0) {
 		p->to = NULL;
 		return of_error(-ENOMEM, "", "out of memory");
 	}

@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "send/http.h"
+#include "send/receiver.h"
 #include "send/state.h"
 
 /* Of this run. */
@@ -21,6 +22,7 @@ struct push_counts {
 
 struct push {
 	const struct options *options;
+	const struct receiver *receiver;
 	struct http *http;
 	char *url;			/* of requests */
 	char *shown;			/* the same for messages */
@@ -60,5 +62,21 @@ void push__forget_unreadable(struct push *p);
  */
 enum push_result push__segment(struct push *p, struct state *s, struct state_segment *g, const char *path, uint64_t end, bool ended,
 			       int *status);
+
+/* What a recording has: its modes, in their order, and the name of its machine. */
+#define PUSH_MODES_MAX 32u
+
+struct push_modes {
+	struct push_mode {
+		struct receiver_mode mode;
+		bool wanted;		/* it is sent */
+	} list[PUSH_MODES_MAX];
+	uint32_t count, wanted;
+	char names[PUSH_MODES_MAX * 32];	/* those that are wanted, with commas */
+	char host[65];
+};
+
+/* push_modes.c: `wanted`: those that are sent, with commas; NULL: all.  0, or negative errno with *e. */
+int push_modes__read(struct push_modes *m, struct extprof_recorded *r, const char *wanted, struct extprof_error *e);
 
 #endif /* EXTPROF_CLI_PUSH_H */

@@ -14,6 +14,7 @@
 #include "send/body.h"
 
 #define SECOND 1000000000ull
+#define SERVICE "ruby"
 /* Receivers take 20 MiB (a collector) or 4 MiB (gRPC behind it), of what is not compressed. */
 #define UNPACKED_MAX (16u << 20)
 /* A shorter span is not tried. */
@@ -22,9 +23,6 @@
 #define SPANS_MAX 20000
 /* A receiver that takes none is asked seldom. */
 #define NONE_TAKEN_WAIT (60 * SECOND)
-
-/* Of all modes, with commas. */
-#define MODES_SIZE 256
 
 /* What is being sent. */
 struct sending {
@@ -36,7 +34,8 @@ struct sending {
 	bool last;		/* to the end, whatever is there */
 	uint64_t span, span_most;	/* span: shorter after one that was too much */
 	struct body body;
-	const char *modes;	/* NULL: all that were recorded */
+	const struct push_modes *modes;
+	const struct receiver_mode *mode;	/* the one that is sent; NULL: all that are */
 	int *status;
 };
 
@@ -150,7 +149,11 @@ static enum push_result settle(struct sending *s)
 static enum push_result taken(struct sending *s, const struct http_answer *a)
 {
 	char message[256];
-	int64_t rejected = answer__rejected(a->body, a->length, message, sizeof(message));
+	int64_t rejected = 0;
+
+	*message = '\0';
+	if (s->push->receiver->tells_rejected)
+		rejected = answer__rejected(a->body, a->length, message, sizeof(message));
 
 	s->push->counts.requests++;
 	s->push->counts.bytes += s->body.length;
@@ -178,7 +181,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 {
 	const struct options *o = s->push->options;
 	struct extprof_recorded_options options = {
-		.size = sizeof(options), .modes = s->modes, .filters = o->filters, .filter_count = o->filter_count,
+		.size = sizeof(options), .modes = s->mode ? s->mode->name : s->modes->names, .filters = o->filters, .filter_count = o->filter_count,
 		.groups = o->recording.groups, .since_at = s->from, .until_at = s->last ? 0 : s->until, .gzip = true,
 		/* All of it: who is idle is told by what comes before and after a span, too. */
 		.idle = true,
@@ -197,7 +200,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 	if (!err && !to)
 		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
 	if (!err)
-		err = extprof_recorded_write(r, "otlp", &options, to, e);
+		err = extprof_recorded_write(r, s->push->receiver->format, &options, to, e);
 	if (to && fclose(to) && !err)
 		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
 	extprof_recorded_close(r);
@@ -229,9 +232,30 @@ static bool shorten(struct sending *s)
 	return true;
 }
 
+/* A request of the profile.  *kind: what the last answer means. */
+static enum push_result post(struct sending *s, struct http_answer *a, enum answer *kind)
+{
+	const struct options *o = s->push->options;
+	const struct receiver_batch batch = {
+		.body = &s->body, .url = s->push->url, .service = o->values[OPTION_SERVICE].given ? o->values[OPTION_SERVICE].text : SERVICE,
+		.host = s->modes->host, .mode = s->mode, .from = s->from, .until = s->until,
+	};
+	struct receiver_request request = { .url = NULL };
+	struct extprof_error e = { .size = sizeof(e) };
+	enum push_result result;
+
+	if (receiver__make(s->push->receiver, &batch, &request)) {
+		message__set(&e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
+		result = fail(s, &e);
+	} else {
+		result = deliver(s, &request.http, a, kind);
+	}
+	receiver_request__free(&request);
+	return result;
+}
+
 static enum push_result send_span(struct sending *s)
 {
-	struct http_request r = { .url = s->push->url, .type = "application/x-protobuf", .encoding = "gzip" };
 	struct extprof_error e = { .size = sizeof(e) };
 	struct http_answer a;
 	enum push_result result;
@@ -249,9 +273,7 @@ static enum push_result send_span(struct sending *s)
 		return PUSH_OK;
 	if (s->body.too_large)
 		return refused(s, "it is more than extprof sends at once");
-	r.data = s->body.data;
-	r.length = s->body.length;
-	result = deliver(s, &r, &a, &kind);
+	result = post(s, &a, &kind);
 	if (result != PUSH_OK)
 		return result;
 	if (kind == ANSWER_TAKEN)
@@ -260,60 +282,6 @@ static enum push_result send_span(struct sending *s)
 		return PUSH_OK;
 	describe(&a, said, sizeof(said));
 	return refused(s, said);
-}
-
-/* -- the modes ---------------------------------------------------------------------------------------------- */
-
-struct modes {
-	const char *wanted;	/* with commas; NULL: all */
-	bool named;		/* the first row, with the name of the column, was there */
-	uint32_t count;		/* that were recorded */
-	char list[MODES_SIZE];	/* those that are wanted, too */
-};
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = list; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
-		if (!strncmp(at, word, length) && (at[length] == ',' || !at[length]))
-			return true;
-	return false;
-}
-
-static int take_mode(void *context, int columns, const char *const *values)
-{
-	struct modes *m = context;
-	size_t length = strlen(m->list);
-
-	(void)columns;
-	if (m->named && values[0]) {
-		m->count++;
-		if (m->wanted && has_word(m->wanted, values[0]) && length + strlen(values[0]) + 2 < sizeof(m->list))
-			sprintf(m->list + length, "%s%s", length ? "," : "", values[0]);
-	}
-	m->named = true;
-	return 0;
-}
-
-/* Which modes has the recording of those that are sent?  *any: there is one. */
-static enum push_result choose_modes(struct sending *s, struct modes *m, bool *any)
-{
-	struct extprof_error e = { .size = sizeof(e) };
-	struct extprof_recorded *r;
-	int err = extprof_recorded_open(&r, s->path, s->push->interrupt_fd, &e);
-
-	m->wanted = s->push->options->values[OPTION_MODES].text;
-	if (!err)
-		err = extprof_recorded_sql(r, "SELECT name FROM modes LIMIT 64", take_mode, m, &e);
-	extprof_recorded_close(r);
-	if (err) {
-		e.code = EXTPROF_RECORDING;
-		return unreadable(s, err, &e);
-	}
-	s->modes = m->wanted ? m->list : NULL;
-	*any = m->wanted ? *m->list != '\0' : m->count > 0;
-	return PUSH_OK;
 }
 
 /* -- a recording ------------------------------------------------------------------------------------------- */
@@ -331,26 +299,67 @@ static void choose_span(struct sending *s, uint64_t end, bool ended)
 	s->last = s->until >= end && ended;
 }
 
+/* All spans of one mode, or of all together. */
+static enum push_result send_part(struct sending *s, const struct receiver_mode *mode, uint64_t end, bool ended)
+{
+	enum push_result result = PUSH_OK;
+
+	s->mode = mode;
+	s->span = s->span_most;
+	choose_span(s, end, ended);
+	while (result == PUSH_OK && s->from <= end) {
+		result = send_span(s);
+		choose_span(s, end, ended);
+	}
+	return result;
+}
+
+static enum push_result send_parts(struct sending *s, uint64_t end, bool ended)
+{
+	const struct push_modes *m = s->modes;
+	struct state_segment *g = s->segment;
+	enum push_result result = PUSH_OK;
+
+	if (!s->push->receiver->each_mode && m->wanted)
+		result = send_part(s, NULL, end, ended);
+	for (; s->push->receiver->each_mode && result == PUSH_OK && g->modes < m->count; g->modes += result == PUSH_OK) {
+		if (m->list[g->modes].wanted)
+			result = send_part(s, &m->list[g->modes].mode, end, ended);
+		if (result == PUSH_OK)
+			g->sent = 0;
+	}
+	if (result == PUSH_OK) {
+		g->from = end < UINT64_MAX ? end + 1 : end;
+		g->sent = 0;
+		g->modes = 0;
+	}
+	return result;
+}
+
+static enum push_result read_modes(struct sending *s, struct push_modes *m)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	struct extprof_recorded *r;
+	int err = extprof_recorded_open(&r, s->path, s->push->interrupt_fd, &e);
+
+	if (!err)
+		err = push_modes__read(m, r, s->push->options->values[OPTION_MODES].text, &e);
+	extprof_recorded_close(r);
+	return err ? unreadable(s, err, &e) : PUSH_OK;
+}
+
 enum push_result push__segment(struct push *p, struct state *state, struct state_segment *g, const char *path, uint64_t end, bool ended,
 			       int *status)
 {
-	struct sending s = { .push = p, .state = state, .segment = g, .path = path, .status = status };
+	struct push_modes modes = { .count = 0 };
+	struct sending s = { .push = p, .state = state, .segment = g, .path = path, .modes = &modes, .status = status };
 	uint64_t least = (end > g->begin ? end - g->begin : 0) / SPANS_MAX + 1, requests = p->counts.requests, bytes = p->counts.bytes;
-	struct modes modes = { .count = 0 };
-	bool any = false;
-	enum push_result result = choose_modes(&s, &modes, &any);
+	enum push_result result = read_modes(&s, &modes);
 
-	s.span = s.span_most = p->span > least ? p->span : least;
-	choose_span(&s, end, ended);
-	while (result == PUSH_OK && any && s.from <= end) {
-		result = send_span(&s);
-		choose_span(&s, end, ended);
-	}
+	s.span_most = p->span > least ? p->span : least;
+	if (result == PUSH_OK)
+		result = send_parts(&s, end, ended);
 	body__free(&s.body);
-	if (result == PUSH_OK) {
-		g->from = s.from;
-		g->sent = 0;
-	}
 	if (result == PUSH_OK && p->counts.requests > requests)
 		push__say("%s is sent: %" PRIu64 " requests, %.1f MB", path, p->counts.requests - requests, (double)(p->counts.bytes - bytes) / 1e6);
 	return result;

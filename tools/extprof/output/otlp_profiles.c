@@ -345,7 +345,7 @@ static void put_head(struct otlp *x, struct otlp_profile *p, const struct report
 	head.sample_type = &type;
 	head.period_type = &period;
 	head.period = (int64_t)t->period;
-	head.time_unix_nano = r->meta.started > 0 ? (uint64_t)r->meta.started * 1000000000 : 0;
+	head.time_unix_nano = r->meta.part_began ? r->meta.part_began : r->meta.started > 0 ? (uint64_t)r->meta.started * 1000000000 : 0;
 	head.duration_nano = r->meta.duration > 0 ? (uint64_t)(r->meta.duration * 1e9) : 0;
 	head.attribute_indices = attributes;
 	add_facts(x, &head, r);

@@ -38,6 +38,7 @@ struct writer {
 	bool failed;		/* out of memory */
 	struct map64 functions;	/* hash -> label of `r` that has this function */
 	uint64_t *function_of;	/* by label: id of its function */
+	uint64_t function_count;	/* ids are from 1 on without a gap: Parca refuses others */
 	struct map64 mappings;	/* index of the name of a file -> id of its mapping */
 	uint64_t approximate;	/* locations */
 };
@@ -112,7 +113,7 @@ static void put_function(struct writer *w, uint32_t label)
 		w->failed = true;
 		return;
 	}
-	function.id = w->function_of[label] = w->base + label + 1;
+	function.id = w->function_of[label] = ++w->function_count;
 	function.name = intern(w, l->name);
 	function.system_name = system_name(w, l);
 	function.filename = intern(w, l->frame.path);
@@ -428,7 +429,7 @@ static void put_head(struct writer *w)
 		part.period = (int64_t)w->reports[i].meta.period;
 	if (part.period)
 		part.period_type = &period;
-	part.time_nanos = (int64_t)m->started * 1000000000;
+	part.time_nanos = m->part_began ? (int64_t)(m->part_began & INT64_MAX) : (int64_t)m->started * 1000000000;
 	part.duration_nanos = (int64_t)(m->duration * 1e9);
 
 	part.comment = comments;

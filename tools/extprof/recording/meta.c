@@ -222,6 +222,8 @@ void recording_meta__add(struct report_meta *sum, const struct report_meta *m, b
 	double whole = sum->whole || m->whole ? (sum->whole ? sum->whole : sum->duration) + (m->whole ? m->whole : m->duration) : 0;
 
 	sum->whole = only ? m->whole : whole;
+	if (only || first)
+		sum->part_began = m->part_began;
 	for (size_t i = 0; i < FIELDS; i++) {
 		char *to = (char *)sum + fields[i].offset;
 		const char *from = (const char *)m + fields[i].offset;

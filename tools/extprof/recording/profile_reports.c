@@ -39,6 +39,8 @@ static int complete_meta(const struct recording_profile *p, const struct input *
 	const char *why;
 
 	m->modes = p->mode_count;
+	if (!is_part || !in->wall || __builtin_add_overflow(in->wall, from - in->begin, &m->part_began))
+		m->part_began = 0;
 	if (recording_reader__ended(in->reader, &why)) {
 		uint64_t end = in->begin + (uint64_t)(m->duration * 1e9) + m->paused;
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/messages.h"
+#include "cli/push.h"
+
+struct reading {
+	struct push_modes *modes;
+	const char *wanted;
+	bool named;		/* the first row, with the names of the columns, was there */
+};
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
+		if (!strncmp(at, word, length) && (at[length] == ',' || !at[length]))
+			return true;
+	return false;
+}
+
+/* As pprof's output calls it. */
+static const char *unit(const char *text)
+{
+	return text && !strcmp(text, "ns") ? "nanoseconds" : text ? text : "";
+}
+
+static int take_mode(void *context, int columns, const char *const *values)
+{
+	struct reading *r = context;
+	struct push_modes *m = r->modes;
+	struct push_mode *mode;
+	size_t length = strlen(m->names);
+
+	if (!r->named) {
+		r->named = true;
+		return 0;
+	}
+	if (m->count == PUSH_MODES_MAX || columns != 5)
+		return -E2BIG;
+	mode = &m->list[m->count];
+	if (!values[0] || !*values[0] || !receiver_mode__set(mode->mode.name, values[0]) ||
+	    !receiver_mode__set(mode->mode.value, values[1] ? values[1] : "") || !receiver_mode__set(mode->mode.value_unit, unit(values[2])) ||
+	    !receiver_mode__set(mode->mode.count, values[3] ? values[3] : "") || !receiver_mode__set(mode->mode.count_unit, unit(values[4])))
+		return -EBADMSG;
+	m->count++;
+	mode->wanted = !r->wanted || has_word(r->wanted, mode->mode.name);
+	m->wanted += mode->wanted;
+	if (mode->wanted)
+		snprintf(m->names + length, sizeof(m->names) - length, "%s%s", length ? "," : "", mode->mode.name);
+	return 0;
+}
+
+static int take_host(void *context, int columns, const char *const *values)
+{
+	struct reading *r = context;
+
+	if (r->named && columns == 1 && values[0] && !*r->modes->host)
+		snprintf(r->modes->host, sizeof(r->modes->host), "%s", values[0]);
+	r->named = true;
+	return 0;
+}
+
+int push_modes__read(struct push_modes *m, struct extprof_recorded *r, const char *wanted, struct extprof_error *e)
+{
+	struct reading modes = { .modes = m, .wanted = wanted }, host = { .modes = m };
+	int err;
+
+	e->text[0] = '\0';
+	err = extprof_recorded_sql(r, "SELECT name, value_name, value_unit, count_name, count_unit FROM modes ORDER BY id LIMIT 64",
+				   take_mode, &modes, e);
+	if (!err)
+		err = extprof_recorded_sql(r, "SELECT value FROM meta WHERE key GLOB 'mode.*.host' LIMIT 1", take_host, &host, e);
+	if (err && !e->text[0])
+		message__set(e, EXTPROF_RECORDING, -err, "the recording has modes that are none");
+	if (err)
+		e->code = EXTPROF_RECORDING;
+	/* Older recordings do not say it. */
+	if (!*m->host && gethostname(m->host, sizeof(m->host) - 1))
+		m->host[0] = '\0';
+	return err;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kinds of receivers: where each of them takes profiles, and what a request to it is. */
+#ifndef EXTPROF_SEND_RECEIVER_H
+#define EXTPROF_SEND_RECEIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "send/body.h"
+#include "send/http.h"
+
+struct receiver_batch;
+struct receiver_request;
+
+struct receiver {
+	const char *name;	/* "otlp" */
+	const char *path;	/* of its URL, if that has none */
+	const char *format;	/* of extprof_recorded_write() */
+	bool each_mode;		/* a request has one mode, and is of one service */
+	bool tells_rejected;	/* its answer can say what was not taken: answer__rejected() */
+	int (*make)(const struct receiver_batch *b, struct receiver_request *to);
+};
+
+/* NULL: there is none of that name. */
+const struct receiver *receiver__by_name(const char *name);
+
+/* A mode of a recording, with its two amounts.  Texts have letters, digits and _ alone. */
+struct receiver_mode {
+	char name[32], value[32], value_unit[32], count[32], count_unit[32];
+};
+
+/* One text of it.  false: it has other letters, or is too long: *to is empty then. */
+bool receiver_mode__set(char to[static 32], const char *text);
+
+/* What a request has. */
+struct receiver_batch {
+	const struct body *body;	/* the profile */
+	const char *url;
+	const char *service, *host;	/* with each_mode: names of these */
+	const struct receiver_mode *mode;	/* with each_mode */
+	uint64_t from, until;		/* ns since 1970 */
+};
+
+/* Zero-initialise. */
+struct receiver_request {
+	struct http_request http;
+	struct http_part parts[2];
+	char *url, *text;	/* that it needs */
+};
+
+/* 0 or -ENOMEM.  The request is of the batch, which lives as long.  The caller frees in both cases. */
+int receiver__make(const struct receiver *r, const struct receiver_batch *b, struct receiver_request *to);
+void receiver_request__free(struct receiver_request *r);
+
+#endif /* EXTPROF_SEND_RECEIVER_H */
