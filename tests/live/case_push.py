@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import ssl
 import subprocess
 import threading
@@ -599,6 +600,47 @@ def does_not_believe_its_state(ctx):
         run = push(ctx, sink, "--state", ctx.path("state")).ok()
         check(os.path.exists(ctx.path("state")) and sink.seen > seen, "%s", run.err)
     return "six texts, three links, a file that cannot be written"
+
+
+def damage(path, *statements):
+    db = sqlite3.connect(path)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+    os.utime(path, (time.time() - 100,) * 2)
+
+
+@case(timeout=120)
+def leaves_out_what_is_damaged(ctx):
+    """No recording, a damaged block, times of centuries, modes that are none: told once, and others are sent. One without an end and
+    without a sample has nothing to send."""
+    paths = history(ctx, seconds=4, rotate="2s")
+    good, copies = paths[0], {n: ctx.path("rec/z-%s.extprof" % n) for n in ("block", "times", "modes", "empty", "none")}
+    for path in copies.values():
+        shutil.copy(good, path)
+    with open(copies["none"], "w") as f:
+        f.write("x" * 5000)
+    os.utime(copies["none"], (time.time() - 100,) * 2)
+    damage(copies["block"], "UPDATE blocks SET data=zeroblob(100)")
+    damage(copies["times"], "UPDATE blocks SET last_ns=9000000000000000000 WHERE id=(SELECT max(id) FROM blocks)",
+           "UPDATE meta SET value=9000000000000000000 WHERE key='started_unix_ns'")
+    damage(copies["modes"], "UPDATE modes SET name='\"}x' WHERE id=1")
+    damage(copies["empty"], "DELETE FROM blocks", "DELETE FROM meta WHERE key='ended'")
+    with Sink() as sink:
+        begin = time.monotonic()
+        run = push(ctx, sink, timeout=100)
+        took = time.monotonic() - begin
+        check(run.status == NOT_SENT, "status %d: %s", run.status, run.err)
+        for name, says in (("none", "it is no SQLite database"), ("block", "the rest is left out"), ("modes", "has modes that are none")):
+            check(any(copies[name] in line and says in line for line in run.err.splitlines()), "of %s: %s", name, run.err)
+        check(copies["empty"] not in run.err and "\"}x" not in run.err, "%s", run.err)
+        # What has other times is no less.
+        same(ctx, sink.documents(ctx), [*paths, copies["times"]])
+        run = push(ctx, sink)
+        check(run.status == RECORDING and len(set(sink.kept)) == len(sink.kept), "status %d: %s", run.status, run.err)
+        check(run.err.count("left out") == 1 and copies["none"] in run.err, "%s", run.err)
+    return "%d requests of what is right, in %.1f s" % (len(sink.kept), took)
 
 
 @case(timeout=150)

@@ -25,7 +25,7 @@
 /* A file that could not be read and was told of. */
 struct push_unreadable {
 	struct push_unreadable *next;
-	uint64_t inode, time;
+	uint64_t inode;
 };
 
 struct look {
@@ -95,7 +95,7 @@ struct identity {
 
 static uint64_t time_of(const struct stat *st)
 {
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
+	return st->st_mtim.tv_sec < 0 ? 0 : (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
 }
 
 /* Of a file with its log.  false: it is gone, or it is none. */
@@ -169,12 +169,12 @@ static enum push_result unreadable(struct look *l, const char *path, const struc
 	struct push_unreadable *u;
 
 	for (u = l->push->unreadable; u; u = u->next)
-		if (u->inode == id->inode && u->time == id->time)
+		if (u->inode == id->inode)
 			return PUSH_OK;
 	u = malloc(sizeof(*u));
 	if (!u)
 		return fail(l, EXTPROF_INTERNAL, -ENOMEM, path, "out of memory");
-	*u = (struct push_unreadable){ l->push->unreadable, id->inode, id->time };
+	*u = (struct push_unreadable){ l->push->unreadable, id->inode };
 	l->push->unreadable = u;
 	l->push->counts.unreadable++;
 	push__say("%s is left out: %s", path, e->text);
@@ -280,13 +280,13 @@ static enum push_result consider(struct look *l, const char *name)
 
 /* -- a folder --------------------------------------------------------------------------------------------- */
 
-/* Recordings that are gone: those that were not sent are lost. */
-static void forget_gone(struct look *l)
+/* Recordings that are gone: those that were not sent are lost.  of_one: nobody wanted to send others. */
+static void forget_gone(struct look *l, bool of_one)
 {
 	for (size_t i = l->state.count; i-- > 0;) {
 		const struct state_segment *g = &l->state.list[i];
 
-		if (bsearch(&g->name, l->names, l->count, sizeof(*l->names), by_name))
+		if ((of_one && !g->done) || bsearch(&g->name, l->names, l->count, sizeof(*l->names), by_name))
 			continue;
 		if (!g->done) {
 			push__say("%s/%s was removed before all of it was sent", l->folder, g->name);
@@ -313,12 +313,8 @@ static enum push_result look(struct look *l, const char *file)
 	if (err)
 		return fail(l, EXTPROF_RECORDING, err, l->folder, err == -E2BIG ? "it has more than 10000 recordings: move some into others" :
 			    strerror(-err));
-	if (file) {
-		result = consider(l, file);
-	} else {
-		forget_gone(l);
-		result = learn(l);
-	}
+	forget_gone(l, file);
+	result = file ? consider(l, file) : learn(l);
 	for (size_t i = 0; i < l->count && result == PUSH_OK && !file; i++)
 		result = push__interrupted(l->push) ? PUSH_ENDED : consider(l, l->names[i]);
 	if (l->state.changed && result != PUSH_FAILED) {

@@ -20,7 +20,7 @@
 /* A shorter span is not tried. */
 #define SPAN_MIN SECOND
 /* More spans are not looked at in one recording, whatever times are written in it: they are longer then. */
-#define SPANS_MAX 20000
+#define SPANS_MAX 5000
 /* A receiver that takes none is asked seldom. */
 #define NONE_TAKEN_WAIT (60 * SECOND)
 
@@ -182,7 +182,9 @@ static int make_body(struct sending *s, struct extprof_error *e)
 	const struct options *o = s->push->options;
 	struct extprof_recorded_options options = {
 		.size = sizeof(options), .modes = s->mode ? s->mode->name : s->modes->names, .filters = o->filters, .filter_count = o->filter_count,
-		.groups = o->recording.groups, .since_at = s->from, .until_at = s->last ? 0 : s->until, .gzip = true,
+		/* A time has to end after its begin. */
+		.groups = o->recording.groups, .since_at = s->from, .until_at = s->last ? 0 : s->until > s->from ? s->until : s->until + 1,
+		.gzip = true,
 		/* All of it: who is idle is told by what comes before and after a span, too. */
 		.idle = true,
 	};
@@ -191,6 +193,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 	FILE *to;
 	int err = extprof_recorded_open(&r, s->path, s->push->interrupt_fd, e);
 
+	s->body.too_large = false;
 	if (err)
 		return err;
 	err = extprof_recorded_times(r, &begin, &end, e);
@@ -207,12 +210,12 @@ static int make_body(struct sending *s, struct extprof_error *e)
 	return err == -ENODATA ? 1 : err;
 }
 
-/* The file could not be read. */
+/* The file could not be read.  One that always takes too much must not keep others from being sent. */
 static enum push_result unreadable(struct sending *s, int err, const struct extprof_error *e)
 {
 	if (push__interrupted(s->push))
 		return PUSH_ENDED;
-	if (e->code != EXTPROF_RECORDING)
+	if (e->code == EXTPROF_USAGE)
 		return fail(s, e);
 	if (err == -ENOENT)
 		push__say("%s is gone before all of it was sent", s->path);
@@ -267,6 +270,8 @@ static enum push_result send_span(struct sending *s)
 		s->segment->sent = s->until + 1;
 		return PUSH_OK;
 	}
+	if (err == -ENOMEM && !s->body.too_large && shorten(s))
+		return PUSH_OK;
 	if (err && !s->body.too_large)
 		return unreadable(s, err, &e);
 	if ((s->body.too_large || body__unpacked(&s->body) > UNPACKED_MAX) && shorten(s))
