@@ -203,11 +203,11 @@ enum extprof_code_owner {
 	EXTPROF_CODE_OTHER = 5		/* no gem's, and not below `app` */
 };
 
-/* Which line has the time of a frame.  Values are only appended. */
-enum extprof_line_part {
-	EXTPROF_LINE_OWN = 0,		/* its own */
-	EXTPROF_LINE_OF_CALLER = 1,	/* that of the code that called it: it is a C method, the collector, a wait */
-	EXTPROF_LINE_NONE = 2		/* unknown */
+/* Which row of a table has the time of a frame.  Values are only appended. */
+enum extprof_frame_part {
+	EXTPROF_PART_OWN = 0,		/* its own */
+	EXTPROF_PART_OF_CALLER = 1,	/* that of the code that called it */
+	EXTPROF_PART_NONE = 2		/* unknown */
 };
 
 /* Made by the library only: fields are added at the end. */
@@ -231,7 +231,9 @@ struct extprof_frame {
 	int owner;		/* enum extprof_code_owner: whose code it is */
 	const char *owner_name;	/* of a gem; of the standard library the part: "net"; "": none */
 	const char *owner_version;	/* of a gem: "3.1.8", or the commit of one from git; "": none */
-	int line_part;		/* enum extprof_line_part */
+	/* enum extprof_frame_part.  By line, C methods, the collector and waits are of their caller; by method, waits and blocks
+	 * in C are. */
+	int line_part, method_part;
 };
 
 /* Made by the library only: fields are added at the end. */

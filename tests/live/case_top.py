@@ -147,6 +147,66 @@ def lines_have_c(ctx):
     return "shares of three methods %s, known %s" % tuple("/".join("%.1f" % x for x in of) for of in (seen, known))
 
 
+# What `tallies` takes is in the block in C of Enumerable#tally, which Array#each calls.
+BLOCKS = """\
+NUMBERS = Array.new(60_000) { |i| i * 7919 % 101 }
+def tallies = NUMBERS.tally
+def counts = (i = 0; i += 1 while i < 60_000; i)
+def yields = yield(1)
+def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
+def counted(_) = counts
+
+took = [0, 0]
+trap(:TERM) do
+  puts took.join(" ")
+  $stdout.flush
+  exit!
+end
+puts "ready"
+$stdout.flush
+loop do
+  at = cpu
+  tallies
+  took[0] += cpu - at
+  at = cpu
+  yields(&method(:counted))
+  took[1] += cpu - at
+end
+"""
+
+
+@case(timeout=120)
+def blocks_in_c(ctx):
+    """Their time is in the method that called them, in top and in record."""
+    p = ctx.ruby(ctx.write("blocks.rb", BLOCKS))
+    p.expect("ready", 60)
+    record = ctx.extprof_start("record", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-d", "6", "-o", ctx.path("out.json"),
+                               "-o", ctx.path("blocks.extprof"), "-q")
+    out, err = ctx.extprof_start("top", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-b", "--count", "6", "--cumulative").communicate()
+    record.communicate()
+    p.signal(signal.SIGTERM)
+    took = list(map(int, p.line(60).split()))
+    last = windows(out)[-1]
+    check(last.samples > 200 and not last.lost, "%s %s", last.sums, err)
+    known = 100 * took[0] / sum(took)
+    with open(ctx.path("out.json")) as f:
+        recorded = {r["name"]: (100 * r["self_share"], 100 * r["total_share"]) for r in json.load(f)["modes"][0]["methods"]["rows"]}
+    shown = ctx.extprof("report", ctx.path("blocks.extprof"), "--top", "100")
+    tables = [t for t in shown.out.split("\n\n") if t.startswith("By time in the method")]
+    check(len(tables) == 2 and all("Array#each" in t and "[block in C]" not in t for t in tables), "%s", shown.out)
+    stacks = ctx.extprof("report", ctx.path("blocks.extprof"), "-f", "folded").out
+    check("Enumerable#tally;Array#each;[block in C]" in stacks and "Object#yields;[block in C];Object#counted" in stacks, "%s", stacks)
+    for rows, of in (last.rows, "top"), (recorded, "record"):
+        check("[block in C]" not in rows, "%s has the row", of)
+        # Enumerable#tally itself begins and ends.
+        check(abs(rows["Array#each"][0] - known) < sigmas(known, last.samples) + 2, "%s: Array#each %s %%, not %.1f %%", of,
+              rows["Array#each"], known)
+        check(abs(rows["Object#yields"][1] - (100 - known)) < sigmas(known, last.samples) + 1, "%s: Object#yields %s %%, not %.1f %%",
+              of, rows["Object#yields"], 100 - known)
+        check(rows["Object#yields"][0] < 3, "%s: Object#yields itself %s %%", of, rows["Object#yields"])
+    return "Array#each %.1f %% in top, %.1f %% in record, known %.1f %%" % (last.rows["Array#each"][0], recorded["Array#each"][0], known)
+
+
 @case(timeout=120)
 def windows_are_apart(ctx):
     """Each window has its own samples only, and a thread that waits for hours waits in each of them."""

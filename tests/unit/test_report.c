@@ -512,6 +512,55 @@ static const struct report_total *line_of(const struct report *r, int32_t line)
 	return NULL;
 }
 
+static const struct report_total *method_of(const struct report *r, const char *name)
+{
+	for (uint32_t i = 0; i < r->methods.count; i++)
+		if (!strcmp(r->labels[r->methods.list[i].label].name, name))
+			return &r->methods.list[i];
+	return NULL;
+}
+
+/* A block in C says nothing of itself: its time is in the method that called it, and graphs have it. */
+TEST(report_methods_have_what_blocks_in_c_do)
+{
+	const struct report_total *m;
+	struct report r;
+
+	set_up();
+	for (int inner = 0; inner < 3; inner++) {
+		start();
+		if (inner == 2)
+			frame(foo_id, 0);
+		frame(RB_DEBUG_EXT_ID_IFUNC, 0);
+		if (inner)
+			frame(RB_DEBUG_EXT_ID_IFUNC, 0);
+		frame(size_id, 0);
+		frame(main_id, 0);
+		send(10 + (uint32_t)inner);
+	}
+	start();
+	frame(RB_DEBUG_EXT_ID_IFUNC, 0);	/* a fiber that begins in C */
+	send(1);
+	CHECK_STRING(render(&output_folded, false, false),
+		     "<main>;Array#size;[block in C] 10\n<main>;Array#size;[block in C];[block in C] 11\n"
+		     "<main>;Array#size;[block in C];[block in C];Foo#foo 12\n[block in C] 1\n");
+	CHECK_INT(build_report(&r, REPORT_BY_CODE), 0);
+	CHECK(!method_of(&r, "[block in C]"));
+	m = method_of(&r, "Array#size");
+	CHECK(m && m->self == 21 && m->total == 33);
+	m = method_of(&r, "Foo#foo");
+	CHECK(m && m->self == 12 && m->total == 12);
+	m = method_of(&r, "<main>");
+	CHECK(m && !m->self && m->total == 33);
+	CHECK_INT(r.samples, 34);
+	/* The same of labels, as the summary has them. */
+	for (uint32_t i = 0; i < r.label_count; i++)
+		if (!strcmp(r.labels[i].name, "Array#size"))
+			CHECK(r.labels[i].self == 21 && r.labels[i].total == 33);
+	report__free(&r);
+	tear_down();
+}
+
 /* What a C method, the collector and what is below the code take is in the line that ran into them. */
 TEST(report_lines_have_what_they_call_in_c)
 {

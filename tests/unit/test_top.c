@@ -20,10 +20,10 @@ static const struct extprof_frame foo = { .name = "Foo#foo", .path = "/app/foo.r
 static const struct extprof_frame foo_later = { .name = "Foo#foo", .path = "/app/foo.rb", .line = 15, .first_line = 10,
 						.approximate = true };
 static const struct extprof_frame bar = { .name = "Bar#計算", .path = "/app/bar.rb", .line = 3, .first_line = 2 };
-static const struct extprof_frame gc = FRAME(GC, "[GC mark]", .line_part = EXTPROF_LINE_OF_CALLER);
-static const struct extprof_frame gvl = FRAME(STATE, "[gvl]", .state = EXTPROF_STATE_GVL, .line_part = EXTPROF_LINE_OF_CALLER);
-static const struct extprof_frame gsub = FRAME(C, "String#gsub", .line_part = EXTPROF_LINE_OF_CALLER);
-static const struct extprof_frame truncated = FRAME(MARK, "[truncated]", .line_part = EXTPROF_LINE_NONE);
+static const struct extprof_frame gc = FRAME(GC, "[GC mark]", .line_part = EXTPROF_PART_OF_CALLER);
+static const struct extprof_frame gvl = FRAME(STATE, "[gvl]", .state = EXTPROF_STATE_GVL, .line_part = EXTPROF_PART_OF_CALLER);
+static const struct extprof_frame gsub = FRAME(C, "String#gsub", .line_part = EXTPROF_PART_OF_CALLER);
+static const struct extprof_frame truncated = FRAME(MARK, "[truncated]", .line_part = EXTPROF_PART_NONE);
 
 static struct top_model model;
 static struct top_state state;
@@ -140,6 +140,28 @@ TEST(top_lines_have_what_they_call_in_c)
 	state.choice.by_thread = false;
 	state.choice.view = TOP_METHODS;
 	CHECK_STRING(row(0), "String#gsub|:0||17 20");
+	top_model__free(&model);
+}
+
+TEST(top_methods_have_what_blocks_in_c_do)
+{
+	const struct extprof_frame map = FRAME(C, "Enumerable#map", .line_part = EXTPROF_PART_OF_CALLER);
+	const struct extprof_frame block = FRAME(C, "[block in C]", .line_part = EXTPROF_PART_OF_CALLER,
+						 .method_part = EXTPROF_PART_OF_CALLER);
+
+	set_up();
+	add(&first, 5, &bar, &map, &gsub, &block, &foo, NULL);
+	add(&first, 2, &bar, &map, &gsub, &block, NULL);
+	add(&first, 1, &bar, &map, &gsub, &block, &gc, NULL);
+	CHECK_STRING(row(0), "Foo#foo|/app/foo.rb:10||5 5");
+	CHECK_STRING(row(1), "String#gsub|:0||2 8");
+	CHECK_STRING(row(2), "[GC mark]|:0||1 1");
+	state.choice.sort = TOP_BY_TOTAL;
+	CHECK_STRING(row(0), "String#gsub|:0||2 8");
+	CHECK_STRING(row(1), "Bar#計算|/app/bar.rb:2||0 8");
+	CHECK_STRING(row(2), "Enumerable#map|:0||0 8");
+	CHECK_STRING(row(4), "[GC mark]|:0||1 1");
+	CHECK_STRING(row(5), "");
 	top_model__free(&model);
 }
 

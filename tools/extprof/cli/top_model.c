@@ -274,28 +274,22 @@ static int count_thread(struct top_model *m, const struct extprof_frame *f, cons
 	return count_frame(m, TOP_THREADS, &k, "", value, true);
 }
 
-static int count_code(struct top_model *m, const struct extprof_frame *f, const char *thread, uint64_t value, bool self)
+/* From the innermost frame.  Which row has the time is as in the tables of reports. */
+static int count_code(struct top_model *m, enum top_view view, const struct extprof_stack *s, size_t count, const char *thread)
 {
-	struct top_key k = { .name = f->name, .path = f->path, .line = f->first_line, .kind = f->kind };
-
-	return count_frame(m, TOP_METHODS, &k, thread, value, self);
-}
-
-/* From the innermost frame.  As in reports, the line that called C methods, the collector or a wait has their time. */
-static int count_lines(struct top_model *m, const struct extprof_stack *s, size_t count, const char *thread)
-{
-	bool self = true;
+	bool is_line = view == TOP_LINES, self = true;
 	int err = 0;
 
 	for (size_t i = count; i > s->groups && !err; i--) {
 		const struct extprof_frame *f = s->frames[i - 1];
-		struct top_key k = { .name = f->name, .path = f->path, .line = f->line, .approximate = f->approximate,
-				     .kind = f->kind, .is_line = true };
+		int part = is_line ? f->line_part : f->method_part;
+		struct top_key k = { .name = f->name, .path = f->path, .line = is_line ? f->line : f->first_line,
+				     .approximate = is_line && f->approximate, .kind = f->kind, .is_line = is_line };
 
-		if (f->line_part == EXTPROF_LINE_OF_CALLER)
+		if (part == EXTPROF_PART_OF_CALLER)
 			continue;
-		if (f->line_part == EXTPROF_LINE_OWN)
-			err = count_frame(m, TOP_LINES, &k, thread, s->value, self);
+		if (part == EXTPROF_PART_OWN)
+			err = count_frame(m, view, &k, thread, s->value, self);
 		self = false;
 	}
 	return err;
@@ -361,10 +355,9 @@ int top_model__add(struct top_model *m, const struct extprof_stack *s)
 
 		err = count_frame(m, TOP_STATES, &k, in, s->value, true);
 	}
-	/* From the innermost one, which is the first that counts as self. */
-	for (size_t i = count; i > s->groups && !err; i--)
-		err = count_code(m, s->frames[i - 1], in, s->value, i == count);
-	return err ? err : count_lines(m, s, count, in);
+	if (!err)
+		err = count_code(m, TOP_METHODS, s, count, in);
+	return err ? err : count_code(m, TOP_LINES, s, count, in);
 }
 
 static int add_accounts(struct top_model *m, struct extprof_report *report)

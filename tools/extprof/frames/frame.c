@@ -156,15 +156,23 @@ void frame__add_text(const struct frame *f, struct text *out)
 	text__adds(out, "]");
 }
 
-enum frame_part frame__part(const struct frame *f, bool by_line)
+/* A block that is implemented in C has no name of its own, and which method gave it is not known. */
+static bool is_block_in_c(const struct frame *f)
 {
-	if (frame_kind__is_below(f->kind))
+	return f->kind == FRAME_C && f->bracketed;
+}
+
+enum frame_part frame__part(const struct frame *f, enum frame_rows rows)
+{
+	if (frame_kind__is_below(f->kind) || is_block_in_c(f))
 		return PART_OF_CALLER;
 	if (!frame_kind__is_code(f->kind))
 		return PART_NONE;
+	if (rows == ROWS_BY_METHOD)
+		return PART_OWN;
 	switch (f->kind) {
 	case FRAME_RUBY:
-		return *f->path && (!by_line || f->line > 0) ? PART_OWN : PART_NONE;
+		return *f->path && (rows != ROWS_BY_LINE || f->line > 0) ? PART_OWN : PART_NONE;
 	case FRAME_MARK:
 		/* It may be Ruby code. */
 		return PART_NONE;

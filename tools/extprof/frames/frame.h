@@ -120,15 +120,17 @@ static inline bool frame_kind__is_code(uint8_t kind)
 	return kind <= FRAME_MARK;
 }
 
-/* Whose time is the time of a frame, if only Ruby code with a place has time: a line, a file, an owner. */
+/* Tables whose rows have time.  Of all but the first only Ruby code with a place has a row. */
+enum frame_rows { ROWS_BY_METHOD, ROWS_BY_LINE, ROWS_BY_FILE };
+
+/* Which row has the time of a frame. */
 enum frame_part {
 	PART_OWN,
-	PART_OF_CALLER,		/* that of the code that called it: a C method, the collector, a wait */
+	PART_OF_CALLER,		/* that of the code that called it */
 	PART_NONE,		/* it is not known, as it may be Ruby code; or it is no code */
 };
 
-/* by_line: the place is a line, else a file. */
-enum frame_part frame__part(const struct frame *f, bool by_line);
+enum frame_part frame__part(const struct frame *f, enum frame_rows rows);
 
 /* Append the text of a frame: "Foo#bar", "vfs_read_[k]", "[GC mark]", "[thread worker 1 (42)]", "[request=GET /x]". */
 void frame__add_text(const struct frame *f, struct text *out);

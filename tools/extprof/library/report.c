@@ -32,9 +32,9 @@ SAME(EXTPROF_CODE_STDLIB, OWNER_STDLIB);
 SAME(EXTPROF_CODE_RUBY, OWNER_RUBY);
 SAME(EXTPROF_CODE_OTHER, OWNER_OTHER);
 SAME(OWNER_KINDS, EXTPROF_CODE_OTHER + 1);
-SAME(EXTPROF_LINE_OWN, PART_OWN);
-SAME(EXTPROF_LINE_OF_CALLER, PART_OF_CALLER);
-SAME(EXTPROF_LINE_NONE, PART_NONE);
+SAME(EXTPROF_PART_OWN, PART_OWN);
+SAME(EXTPROF_PART_OF_CALLER, PART_OF_CALLER);
+SAME(EXTPROF_PART_NONE, PART_NONE);
 SAME(EXTPROF_STATE_RUNNING, STATE_RUNNING);
 SAME(EXTPROF_STATE_RUNNABLE, STATE_RUNNABLE);
 SAME(EXTPROF_STATE_GVL, STATE_GVL);
@@ -59,7 +59,7 @@ int frame__show(struct extprof_frame *frame, const struct frame *f, struct strin
 		.first_line = f->first_line, .approximate = f->approximate, .kind = f->kind, .address = f->address,
 		.has_value = f->kind == FRAME_LABEL && f->known == KNOWN, .pid = f->pid, .tid = f->tid,
 		.state = f->kind == FRAME_STATE ? f->state : -1, .owner_name = "", .owner_version = "",
-		.line_part = (int)frame__part(f, true),
+		.line_part = (int)frame__part(f, ROWS_BY_LINE), .method_part = (int)frame__part(f, ROWS_BY_METHOD),
 	};
 	if (!f->bracketed && !frame_kind__is_group(f->kind) && f->kind != FRAME_KERNEL)
 		return 0;

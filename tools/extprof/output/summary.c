@@ -65,9 +65,9 @@ static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind,
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < r->label_count; i++) {
-		uint8_t of = r->labels[i].frame.kind;
+		const struct frame *f = &r->labels[i].frame;
 
-		if (groups ? of == kind : frame_kind__is_code(of))
+		if (groups ? f->kind == kind : frame__part(f, ROWS_BY_METHOD) == PART_OWN)
 			order[count++] = i;
 	}
 	return count;

@@ -59,7 +59,7 @@ static uint32_t callee_of(const struct finding *f, uint32_t node, uint32_t above
 	case OWNER_OTHER:
 		return above == NOTHING || above >= owners ? 1 + l->owner : above;
 	}
-	if (frame_kind__is_below(l->frame.kind) || l->frame.kind == FRAME_MARK)
+	if (frame__part(&l->frame, ROWS_BY_METHOD) == PART_OF_CALLER || l->frame.kind == FRAME_MARK)
 		return above;
 	return above == NOTHING ? owners + label : above;
 }

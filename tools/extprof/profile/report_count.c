@@ -43,6 +43,11 @@ static int count_missing(struct report_builder *b)
 	return 0;
 }
 
+static bool is_of_caller(const struct frame *f)
+{
+	return frame__part(f, ROWS_BY_METHOD) == PART_OF_CALLER;
+}
+
 /* Self of labels by the stacks as they were: of inverted ones the last frame is not the one that ran. */
 static void count_self(struct report_builder *b)
 {
@@ -59,7 +64,7 @@ static void count_self(struct report_builder *b)
 			if (label == MAP64_NONE)
 				break;
 			b->r->labels[label].self += report__self(b, i);
-			if (!frame_kind__is_below(frame_table__get(b->frames, nodes[at].frame)->kind))
+			if (!is_of_caller(frame_table__get(b->frames, nodes[at].frame)))
 				break;
 		}
 	}
@@ -85,8 +90,8 @@ static int count_labels(struct report_builder *b)
 		while (depth >= n->depth)
 			open[path[depth--]]--;
 		r->labels[n->label].self += inverts ? 0 : n->self;
-		/* A state is no code: what is in it is in the code that it is below. */
-		for (uint32_t at = i; !inverts && frame_kind__is_below(r->labels[r->nodes[at].label].frame.kind) && r->nodes[at].parent;) {
+		/* A state is no code, and a block in C no method: what is in it is in the code that it is below. */
+		for (uint32_t at = i; !inverts && is_of_caller(&r->labels[r->nodes[at].label].frame) && r->nodes[at].parent;) {
 			at = r->nodes[at].parent;
 			r->labels[r->nodes[at].label].self += n->self;
 		}

@@ -25,12 +25,13 @@ static const struct frame *frame_of(const struct counting *c, uint32_t node)
 	return frame_table__get(c->b->frames, c->b->tree->nodes[node].frame);
 }
 
-/* A method has all that is its own; a line, a file and an owner also what their C methods take. */
 static enum frame_part part_of(const struct counting *c, const struct frame *f)
 {
-	if (c->kind == METHODS && frame_kind__is_code(f->kind))
-		return PART_OWN;
-	return frame__part(f, c->kind == LINES);
+	static const enum frame_rows rows[] = {
+		[METHODS] = ROWS_BY_METHOD, [LINES] = ROWS_BY_LINE, [FILES] = ROWS_BY_FILE, [OWNERS] = ROWS_BY_FILE,
+	};
+
+	return frame__part(f, rows[c->kind]);
 }
 
 static bool is_same(const struct counting *c, const struct report_total *t, const struct report_label *l,
