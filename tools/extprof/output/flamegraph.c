@@ -36,6 +36,7 @@
 #define TOP 92
 #define NOTE 16
 #define FOOT 30
+#define META_COLUMNS 178	/* of the letters of these lines, in the width of the graph */
 #define CHAR 7.25
 #define MIN_WIDTH 0.25
 #define INNER (WIDTH - 2 * PAD)
@@ -190,11 +191,22 @@ static bool has_kind(const struct report *r, int kind)
 	return false;
 }
 
+/* What has no place in the width is shown when the mouse is on the line. */
 static void add_meta_line(struct page *p, unsigned int y, const char *line)
 {
+	struct text shown = { 0 };
+
+	columns__add_ends(&shown, line, META_COLUMNS, false);
 	text__addf(&p->out, "<text class=\"meta\" x=\"%g\" y=\"%u\">", PAD, y);
-	text__add_xml(&p->out, line);
+	text__add_xml(&p->out, text__string(&shown));
+	if (strcmp(text__string(&shown), line)) {
+		text__adds(&p->out, "<title>");
+		text__add_xml(&p->out, line);
+		text__adds(&p->out, "</title>");
+	}
 	text__adds(&p->out, "</text>\n");
+	p->out.failed |= shown.failed;
+	text__free(&shown);
 }
 
 /* Add the lines that say what was recorded. */
@@ -204,7 +216,7 @@ static void add_about(struct page *p)
 	struct text line = { 0 };
 
 	/* Above the frames, also when these are scrolled. */
-	text__addf(&p->out, "<g id=\"head\"><rect width=\"100%%\" height=\"%u\" fill=\"#fff\"/>\n", p->top - 2);
+	text__addf(&p->out, "<g id=\"head\"><rect class=\"page\" width=\"100%%\" height=\"%u\"/>\n", p->top - 2);
 	text__addf(&p->out, "<text class=\"title\" id=\"title\" x=\"%g\" y=\"24\">", PAD);
 	text__add_xml(&p->out, m->command);
 	text__adds(&p->out, p->diff ? ": before and after</text>\n" : "</text>\n");
@@ -416,13 +428,13 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 	if (!html) {
 		text__adds(out, "<style><![CDATA[\n");
 		text__adds(out, flamegraph_css);
-		text__adds(out, "]]></style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+		text__adds(out, "]]></style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
 	}
 	text__adds(out, "<g id=\"frames\">\n");
 	add_frames(&p);
 	text__adds(out, "</g>\n");
 	add_head(&p);
-	text__addf(out, "<g id=\"foot\" transform=\"translate(0,%u)\"><rect width=\"100%%\" height=\"%d\" fill=\"#fff\"/>"
+	text__addf(out, "<g id=\"foot\" transform=\"translate(0,%u)\"><rect class=\"page\" width=\"100%%\" height=\"%d\"/>"
 		   "<text id=\"details\" x=\"%g\" y=\"%d\"></text></g>\n", height - FOOT, FOOT, PAD, FOOT - 12);
 	if (html)
 		text__adds(out, "</svg>\n<script>\n");

@@ -203,14 +203,17 @@
       if (sum > 1e-6 * g.cell) { g.values[i] += sum; }
     }
   }
+  var dark = window.matchMedia("(prefers-color-scheme: dark)");
   function left() { return grid.order ? Math.min(NAMES, canvas.clientWidth / 3) : LEFT; }
   function cellTime(column, row) {
     var begin = from + column * grid.period + (grid.order ? 0 : row * grid.cell);
     return [begin, Math.min(until, begin + grid.cell)];
   }
+  // Of most there is the strongest colour, that is furthest from the page.
   function color(value) {
-    var share = grid.most ? Math.sqrt(value / grid.most) : 0;
-    return value ? "hsl(" + Math.round(48 - 44 * share) + ",92%," + Math.round(88 - 50 * share) + "%)" : "#f4f4f4";
+    var share = grid.most ? Math.sqrt(value / grid.most) : 0, light = dark.matches ? 22 + 46 * share : 88 - 50 * share;
+    if (!value) { return dark.matches ? "#29292c" : "#f4f4f4"; }
+    return "hsl(" + Math.round(dark.matches ? 4 + 44 * share : 48 - 44 * share) + ",92%," + Math.round(light) + "%)";
   }
   function rowHeight() { return grid.order ? 15 : Math.max(5, Math.min(20, Math.floor(260 / grid.rows))); }
 
@@ -232,7 +235,7 @@
         pen.fillRect(x, r * rowHeight(), w > 3 ? w - 0.5 : w + 0.2, rowHeight() - (rowHeight() > 6 ? 0.5 : 0));
       }
     }
-    pen.fillStyle = "#1b1b1b";
+    pen.fillStyle = dark.matches ? "#e8e8e8" : "#1b1b1b";
     for (r = 0; r < grid.rows; r++) {
       if (grid.order) {
         drawText(rowName(r), 0, (r + 0.5) * rowHeight(), left() - 6);
@@ -344,6 +347,7 @@
   view.addEventListener("change", function () { rows = cursor = anchor = null; update(); });
   apart.addEventListener("change", update);
   window.addEventListener("resize", draw);
+  dark.addEventListener("change", draw);
   // One process needs no rows.
   if (groups.process.names.length < 2) { view.querySelector("[value=process]").remove(); }
   page.recall();
