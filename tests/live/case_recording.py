@@ -262,6 +262,17 @@ def without_a_name(ctx):
     idle.expect("1")
     run = ctx.extprof("record", "-p", idle.pid, "-d", "0.5", cwd=folder)
     check(run.status == 1 and set(os.listdir(folder)) == found, "nothing recorded: %d: %s", run.status, set(os.listdir(folder)) - found)
+    # Several are checked, also those behind one that is not right.
+    paths = [os.path.join(folder, name) for name in sorted(found)]
+    with open(paths[0], "rb") as f:
+        content = f.read()
+    damaged = ctx.path("damaged.extprof")
+    with open(damaged, "wb") as f:
+        f.write(content[:len(content) // 2])
+    run = ctx.extprof("verify", paths[0], damaged, *paths[1:])
+    check(run.status == 74 and damaged in run.err, "%d: %s", run.status, run.err)
+    check([line.split(": all right: ")[0] for line in run.out.splitlines()] == paths, "%s", run.out)
+    check(ctx.extprof("verify").status == 64, "no recording")
     return "3 files, %s" % sorted(found)[0]
 
 

@@ -131,9 +131,9 @@ def used(spans, method, since, until):
 
 
 def verify(ctx, paths):
-    for path in paths:
-        run = ctx.extprof("verify", path)
-        check(run.status == 0, "%s is not right: %s", path, run.err)
+    run = ctx.extprof("verify", *paths)
+    check(run.status == 0, "%s are not right: %s", paths, run.err)
+    check([line.split(": all right: ")[0] for line in run.out.splitlines()] == list(paths), "%s: %s", paths, run.out)
 
 
 def samples_of(ctx, *paths):

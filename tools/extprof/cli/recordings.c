@@ -96,41 +96,73 @@ static int sql(int argc, char **argv, bool implied)
 
 /* -- verify ------------------------------------------------------------------------------------ */
 
+struct verify_options {
+	char **files;
+	int count;
+};
+
 static error_t parse_verify(int key, char *arg, struct argp_state *state)
 {
-	return recorded__take_argument(key, arg, state, state->input);
+	struct verify_options *o = state->input;
+
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_ARGS:
+		o->files = state->argv + state->next;
+		o->count = state->argc - state->next;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which recording? Name its file");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int verify_one(const char *file)
+{
+	struct extprof_recorded_check check = { .size = sizeof(check) };
+	struct extprof_error e = { .size = sizeof(e) };
+	struct extprof_recorded *r;
+	char clean[PATH_MAX];
+	int status = recorded__open(&r, file);
+
+	if (status)
+		return status;
+	extprof_clean(clean, sizeof(clean), file);
+	if (extprof_recorded_verify(r, &check, &e)) {
+		/* Of several it is to be seen which one. */
+		fprintf(stderr, "extprof: %s is not right\n", clean);
+		status = message__fail(&e);
+	} else {
+		printf("%s: all right: %" PRIu64 " samples of %.1f s in %" PRIu64 " blocks, %.2f bytes each\n", clean,
+		       check.samples, (double)check.duration / 1e9, check.blocks,
+		       check.samples ? (double)check.bytes / (double)check.samples : 0);
+	}
+	extprof_recorded_close(r);
+	return status;
 }
 
 static int verify(int argc, char **argv, bool implied)
 {
 	static const struct argp argp = {
-		.parser = parse_verify, .args_doc = "RECORDING",
-		.doc = "Check each page, row and block of a recording.\v"
-		       "Exit status: 0 if all of it is right, 74 if not. A recording that did not end is right if what it has "
-		       "is; a message says so.",
+		.parser = parse_verify, .args_doc = "RECORDING...",
+		.doc = "Check each page, row and block of recordings.\v"
+		       "Exit status: 0 if all of them are right; else that of the first that is not, 74. The others are checked, too. A "
+		       "recording that did not end is right if what it has is; a message says so.",
 	};
-	struct extprof_recorded_check check = { .size = sizeof(check) };
-	struct extprof_error e = { .size = sizeof(e) };
-	struct extprof_recorded *r;
-	const char *file = NULL;
-	char clean[PATH_MAX];
-	int status;
+	struct verify_options o = { 0 };
+	int status = STATUS_OK;
 
 	(void)implied;
 	argp_err_exit_status = STATUS_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &file))
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return STATUS_USAGE;
-	status = recorded__open(&r, file);
-	if (status)
-		return status;
-	extprof_clean(clean, sizeof(clean), file);
-	if (extprof_recorded_verify(r, &check, &e))
-		status = message__fail(&e);
-	else
-		printf("%s: all right: %" PRIu64 " samples of %.1f s in %" PRIu64 " blocks, %.2f bytes each\n", clean,
-		       check.samples, (double)check.duration / 1e9, check.blocks,
-		       check.samples ? (double)check.bytes / (double)check.samples : 0);
-	extprof_recorded_close(r);
+	for (int i = 0; i < o.count; i++) {
+		int of_it = verify_one(o.files[i]);
+
+		status = status ? status : of_it;
+	}
 	return recorded__flush(status);
 }
 
