@@ -66,7 +66,7 @@ def check(condition, text, *values):
 
 
 def environment(extra=None):
-    keep = {k: v for k, v in os.environ.items() if not k.startswith(("RUBY", "GEM_", "BUNDLE_"))}
+    keep = {k: v for k, v in os.environ.items() if not k.startswith(("RUBY", "GEM_", "BUNDLE_")) and k != "COLUMNS"}
     keep.update({"LC_ALL": "C.UTF-8", MARK: MARK_VALUE, **(extra or {})})
     return keep
 

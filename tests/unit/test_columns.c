@@ -113,3 +113,38 @@ TEST(columns_holds_for_random_letters)
 		text__free(&t);
 	}
 }
+
+TEST(columns_keep_the_end)
+{
+	static const struct {
+		const char *text, *cut;
+		size_t width;
+	} cases[] = {
+		{ "lib/rack.rb:7", "lib/rack.rb:7", 13 }, { "lib/rack.rb:7", "../rack.rb:7", 12 }, { "abc", "..", 2 }, { "abc", "", 1 },
+		{ "", "", 0 }, { "\xe6\x97\xa5\xe6\x9c\xac", "\xe6\x97\xa5\xe6\x9c\xac", 4 }, { "\xe6\x97\xa5\xe6\x9c\xac", "..", 3 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct text t = { 0 };
+
+		columns__add_end(&t, cases[i].text, cases[i].width);
+		CHECK_STRING(text__string(&t), cases[i].cut);
+		text__free(&t);
+	}
+}
+
+TEST(columns_wrap_at_blanks)
+{
+	struct text t = { 0 };
+
+	text__adds(&t, "a line that was there before\none two three four\n\nshort\naverylongwordthatstays and more");
+	columns__wrap(&t, strlen("a line that was there before\n"), 10);
+	CHECK_STRING(text__string(&t), "a line that was there before\none two\n    three\n    four\n\nshort\naverylongwordthatstays\n    and\n    more");
+	text__clear(&t);
+	text__adds(&t, "one two three\n");
+	columns__wrap(&t, 0, 0);
+	CHECK_STRING(text__string(&t), "one two three\n");
+	columns__wrap(&t, t.length, 4);
+	CHECK_STRING(text__string(&t), "one two three\n");
+	text__free(&t);
+}

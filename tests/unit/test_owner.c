@@ -125,6 +125,13 @@ TEST(owner_by_directories)
 	CHECK_OWNER("/srv/x.rb", &daemon, "the application");
 	CHECK_STRING(owner__short_path("/srv/shop/app/x.rb", &named), "app/x.rb");
 	CHECK_STRING(owner__short_path("/srv/shopping/x.rb", &named), "/srv/shopping/x.rb");
+	CHECK_STRING(owner__short_place("/srv/shop/app/x.rb", &named), "app/x.rb");
+	CHECK_STRING(owner__short_place("/srv/shop/vendor/bundle/ruby/3.4.0/gems/pg-1.5/lib/pg.rb", &named), "pg-1.5/lib/pg.rb");
+	CHECK_STRING(owner__short_place("/b/bundler/gems/rails-deadbeefcafe/lib/x.rb", &named), "rails-deadbeefcafe/lib/x.rb");
+	CHECK_STRING(owner__short_place("/usr/lib/ruby/3.4.0/set.rb", &named), "/usr/lib/ruby/3.4.0/set.rb");
+	CHECK_STRING(owner__short_place("(eval at /g/gems/erb-4.0/lib/erb.rb:33)", &named), "erb-4.0/lib/erb.rb:33)");
+	CHECK_STRING(owner__short_place("/g/specifications/json-2.9.1.gemspec", &named), "specifications/json-2.9.1.gemspec");
+	CHECK_STRING(owner__short_place("", &named), "");
 }
 
 /* A path can be as long as it likes, and made of what confuses. */

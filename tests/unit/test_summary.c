@@ -2,6 +2,7 @@
 /* The tables of the summary. */
 #include "test.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/columns.h"
@@ -194,6 +195,68 @@ TEST(summary_shows_threads_with_ruby_code_first)
 	threads.count = 1;
 	text = render(&r, 0);
 	CHECK(strstr(text, "[native thread a (7)], ended\n") != NULL);
+	free(text);
+}
+
+/* The longest line. */
+static size_t widest(const char *text)
+{
+	char line[4096];
+	size_t most = 0, length;
+
+	for (; *text; text += length + (text[length] == '\n')) {
+		length = strcspn(text, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)length, text);
+		most = columns__of(line) > most ? columns__of(line) : most;
+	}
+	return most;
+}
+
+/* Rows have the end of a place, and of the states of threads those with most time; the rest of them is a sum. */
+TEST(summary_fits_the_terminal)
+{
+	const struct frame view = { .kind = FRAME_RUBY, .path = "/srv/bundle/gems/view-1.2/lib/view/a_long_name/renderer.rb", .first_line = 10 };
+	const struct frame app = { .kind = FRAME_RUBY, .path = "/srv/shop/app/models/post.rb", .first_line = 3 };
+	struct report_label labels[] = {
+		{ .name = (char *)"View::Renderer::Template#render_with_layout_and_locals", .frame = view, .self = 60, .total = 100, .owner = 1 },
+		{ .name = (char *)"Post#words", .frame = app, .self = 40, .total = 100, .owner = 2 },
+		{ .name = (char *)"[process 7 puma: cluster worker 0: 11906 [a-long-name-of-an-application] and more of it]",
+		  .frame = FRAME_INIT(FRAME_PROCESS), .total = 100 },
+	};
+	struct report_total totals[] = {
+		{ .label = 0, .line = 12, .self = 60, .own = 60, .total = 100 }, { .label = 1, .line = 4, .self = 40, .own = 40, .total = 100 },
+	};
+	struct report_owner owners[] = { { 0, "", "" }, { OWNER_GEM, "view", "1.2" }, { OWNER_APP, "", "" } };
+	const char *const apps[] = { "/srv/shop" };
+	struct thread_row rows[] = { thread("[thread a worker of a pool with a long name 001 (1234)]", 1, STATE_RUNNING, 3, true) };
+	struct thread_rows threads = { .rows = rows, .count = 1 };
+	struct report r = {
+		.labels = labels, .label_count = 3, .samples = 100, .detail = REPORT_BY_CODE, .metric = { "wall", UNIT_NS },
+		.methods = { totals, 2, 2 }, .lines = { totals, 2, 2 }, .by_owner = { totals, 2, 2 }, .owners = owners, .owner_count = 3,
+		.rules = { .apps = apps, .app_count = 1 }, .threads = &threads,
+		.meta = { .mode = &mode_wall, .modes = 1, .duration = 1, .cpu_period = 1000, .unnamed_kernel = 7, .why_unnamed_kernel = -EPERM,
+			  .command = "puma 8.0.2 (tcp://127.0.0.1:9377) [a-long-name-of-an-application] and more of it",
+			  .source = "on-CPU at 99 Hz by the clock; waits measured, the stack of each for" },
+	};
+	char *text;
+
+	for (int i = 0; i < STATE_MAX; i++)
+		rows[0].account.time[i] = (uint64_t)(i == STATE_RUNNING ? 1 : 10 + i) * MS;
+	for (unsigned int width = 80; width <= 240; width += 20) {
+		text = render(&r, width);
+		if (widest(text) > width)
+			test__fail(__FILE__, __LINE__, "%zu columns of %u: %s", widest(text), width, text);
+		CHECK(strstr(text, "r.rb:10\n") && strstr(text, "app/models/post.rb:4") && !strstr(text, "/srv/"));
+		free(text);
+	}
+	text = render(&r, 80);
+	CHECK(strstr(text, "   running ") && strstr(text, "      other  thread\n"));
+	CHECK(strstr(text, ", ended\n") != NULL);
+	free(text);
+	/* Not a terminal: nothing is cut. */
+	text = render(&r, 0);
+	CHECK(strstr(text, "  /srv/bundle/gems/view-1.2/lib/view/a_long_name/renderer.rb:12  View::Renderer::Template#render_with_layout_and_locals\n"));
+	CHECK(strstr(text, labels[2].name) && strstr(text, rows[0].name) && !strstr(text, "other  thread"));
 	free(text);
 }
 

@@ -2,6 +2,7 @@
 #include "base/columns.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistr.h>
 #include <uniwidth.h>
@@ -85,6 +86,64 @@ void columns__add_ends(struct text *out, const char *s, size_t width, bool pad)
 	}
 	for (; pad && used < width; used++)
 		text__adds(out, " ");
+}
+
+void columns__add_end(struct text *out, const char *s, size_t width)
+{
+	size_t all = columns__of(s), tail;
+
+	if (all > width && width >= 2) {
+		s = ending(s, all, width - 2, &tail);
+		text__adds(out, "..");
+	}
+	if (all <= width || width >= 2)
+		text__adds(out, s);
+}
+
+/* One line, which is clean and has no end. */
+static void add_wrapped(struct text *out, char *line, size_t width)
+{
+	size_t used = 0;
+
+	while (*line) {
+		size_t blanks = strspn(line, " "), length = strcspn(line + blanks, " ") + blanks;
+		char next = line[length];
+		size_t columns;
+
+		line[length] = '\0';
+		columns = columns__of(line);
+		if (used > 4 && used + columns > width) {
+			text__adds(out, "\n    ");
+			text__adds(out, line + blanks);
+			used = 4 + columns - blanks;
+		} else {
+			text__adds(out, line);
+			used += columns;
+		}
+		line[length] = next;
+		line += length;
+	}
+}
+
+void columns__wrap(struct text *out, size_t from, size_t width)
+{
+	char *copy, *line, *end;
+
+	if (!width || out->failed || from >= out->length)
+		return;
+	copy = strdup(out->data + from);
+	if (!copy) {
+		out->failed = true;
+		return;
+	}
+	out->length = from;
+	for (line = copy; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		add_wrapped(out, line, width);
+		text__adds(out, "\n");
+	}
+	add_wrapped(out, line, width);
+	free(copy);
 }
 
 void columns__add_start(struct text *out, const char *s, size_t width)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -12,11 +13,22 @@
 #include "cli/output_file.h"
 #include "cli/sudo.h"
 
-unsigned int recorded__width(void)
+#define WIDTH_MAX 10000
+
+unsigned int recorded__width_of(int fd)
 {
+	const char *columns = getenv("COLUMNS");
+	long chosen = columns ? strtol(columns, NULL, 10) : 0;
 	struct winsize w;
 
-	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
+	if (chosen > 0 && chosen <= WIDTH_MAX)
+		return (unsigned int)chosen;
+	return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &w) ? w.ws_col : 0;
+}
+
+unsigned int recorded__width(void)
+{
+	return recorded__width_of(STDOUT_FILENO);
 }
 
 void recorded__say_what_is_missing(const struct extprof_recorded *r, const char *file)

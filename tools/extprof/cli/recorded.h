@@ -47,7 +47,9 @@ const char *recorded__format(const char *path, const char *chosen, const struct 
 bool recorded__is_html(const char *path);
 /* Does it end in .gz? */
 bool recorded__is_gzip(const char *path);
-/* Columns of standard output, if it is a terminal; else 0. */
+/* Columns that a row may have: $COLUMNS, or those of the terminal; 0: as many as it needs. */
+unsigned int recorded__width_of(int fd);
+/* The same of standard output. */
 unsigned int recorded__width(void);
 /* The exit status; another one if what was printed could not be written. */
 int recorded__flush(int status);

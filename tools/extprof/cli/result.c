@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/messages.h"
@@ -16,13 +15,6 @@
 static unsigned int rows_of(const struct options *o)
 {
 	return (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT);
-}
-
-static unsigned int terminal_width(int fd)
-{
-	struct winsize w;
-
-	return ioctl(fd, TIOCGWINSZ, &w) ? 0 : w.ws_col;
 }
 
 /* Write the profile, and replace what was there. */
@@ -66,8 +58,8 @@ static int write_summary(const struct options *o, struct extprof_recording *r, b
 		const char *term = getenv("TERM");
 
 		options.color = !getenv("NO_COLOR") && (!term || strcmp(term, "dumb"));
-		options.width = terminal_width(fd);
 	}
+	options.width = recorded__width_of(fd);
 	err = extprof_recording_write(r, "summary", &options, to, e);
 	if (err && e->code != EXTPROF_OUTPUT)
 		return err;

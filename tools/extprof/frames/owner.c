@@ -271,3 +271,17 @@ const char *owner__short_path(const char *path, const struct owner_rules *rules)
 	}
 	return path + longest;
 }
+
+const char *owner__short_place(const char *path, const struct owner_rules *rules)
+{
+	const char *end;
+	struct owner o;
+
+	owner__find(path, rules, &o);
+	if (o.kind != OWNER_GEM || !o.root || o.root_length < 2)
+		return owner__short_path(path, rules);
+	/* Behind the slash before the last part of its directory. */
+	for (end = o.root + o.root_length - 1; end > o.root && end[-1] != '/'; end--)
+		;
+	return end;
+}

@@ -59,4 +59,7 @@ void owner__add_text(uint8_t kind, const char *name, const char *version, struct
 /* The part of a path behind the directory of the application that it is below; the path itself if it is below none. */
 const char *owner__short_path(const char *path, const struct owner_rules *rules);
 
+/* The same, and of a file of a gem what begins with the gem: "rack-3.1.8/lib/rack/runtime.rb". */
+const char *owner__short_place(const char *path, const struct owner_rules *rules);
+
 #endif /* EXTPROF_OWNER_H */

@@ -107,21 +107,27 @@ static void add_owners(struct lead *t, const struct rows *rows)
 		[UNIT_COUNT] = "Gems by number", [UNIT_NS] = "Gems by time", [UNIT_BYTES] = "Gems by bytes",
 	};
 	bool time = t->r->metric.unit == UNIT_COUNT && t->r->meta.period;
+	const unsigned int used = 2 * ((unsigned int)amount_width(t) + 8 + 2);
 
 	if (rows->count < 2)
 		return;
 	add_title(t, time ? titles[UNIT_NS] : titles[t->r->metric.unit]);
-	text__addf(t->out, "%*s  %*s  whose code, with the C methods that it calls%s\n", amount_width(t) + 8, "self",
-		   amount_width(t) + 8, "total", ansi(t, "\033[0m"));
+	text__addf(t->out, "%*s  %*s  whose code%s%s\n", amount_width(t) + 8, "self",
+		   amount_width(t) + 8, "total", t->o->width && t->o->width < used + 46 ? "" : ", with the C methods that it calls", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < rows->count && i < t->rows; i++) {
 		const struct row *row = &rows->list[i];
+		struct text name = { 0 };
 
 		add_amount(t, row->self);
 		text__adds(t->out, "  ");
 		add_amount(t, row->total);
 		text__adds(t->out, "  ");
-		rows__add_owner(t->r, row, t->out);
+		rows__add_owner(t->r, row, &name);
+		columns__add_ends(t->out, text__string(&name), t->o->width > used + NAME_LEAST ? t->o->width - used : t->o->width ?
+				  NAME_LEAST : name.length, false);
 		text__adds(t->out, "\n");
+		t->out->failed |= name.failed;
+		text__free(&name);
 	}
 	if (rows->count > t->rows)
 		text__addf(t->out, "%*s(%" PRIu32 " more)\n", 2 * (amount_width(t) + 8) + 4, "", rows->count - t->rows);
@@ -130,11 +136,15 @@ static void add_owners(struct lead *t, const struct rows *rows)
 static void say_none(struct lead *t)
 {
 	const struct owner_rules *rules = &t->r->rules;
+	size_t from;
 
-	text__adds(t->out, "\nno method belongs to the application");
+	text__adds(t->out, "\n");
+	from = t->out->length;
+	text__adds(t->out, "no method belongs to the application");
 	for (uint32_t i = 0; i < rules->app_count && i < 2; i++)
 		text__addf(t->out, "%s%s", i ? ", " : ": nothing ran below ", rules->apps[i]);
 	text__addf(t->out, "%s (--app DIR says where it is)\n", rules->app_count > 2 ? ", ..." : "");
+	columns__wrap(t->out, from, t->o->width);
 }
 
 bool lead_table__has(const struct report *r)

@@ -7,15 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/columns.h"
 #include "profile/unit.h"
 #include "source/mode.h"
 
 /* Times of threads are compared in this unit, ns. */
 #define REST_UNIT 50000000u
 
+#define COLUMN 11u
+#define NAME_LEAST 20u
+
 struct table {
 	struct text *out;
-	bool shown[STATE_MAX];	/* the states that any thread was in */
+	bool shown[STATE_MAX];	/* the states that any thread was in, and that have a column */
+	bool other[STATE_MAX];	/* those that have one together, for want of room */
+	bool has_other;
+	size_t name_width;	/* 0: as long as it is */
 	uint64_t idle;		/* what all threads rested, ns */
 };
 
@@ -69,13 +76,49 @@ static void add_time(struct text *out, uint64_t ns)
 
 static void add_row(struct table *t, const struct thread_account *a, uint64_t idle, const char *name, const char *note)
 {
+	uint64_t other = 0;
+
 	add_time(t->out, life(a));
 	if (t->idle)
 		add_time(t->out, idle);
-	for (int i = 0; i < STATE_MAX; i++)
+	for (int i = 0; i < STATE_MAX; i++) {
 		if (t->shown[i])
 			add_time(t->out, a->time[i]);
-	text__addf(t->out, "  %s%s\n", name, note);
+		if (t->other[i])
+			other += a->time[i];
+	}
+	if (t->has_other)
+		add_time(t->out, other);
+	text__adds(t->out, "  ");
+	columns__add_ends(t->out, name, t->name_width ? t->name_width - strlen(note) : columns__of(name), false);
+	text__addf(t->out, "%s\n", note);
+}
+
+/* On a narrow terminal the states with least time are one column, but for what runs. */
+static void fit(struct table *t, const struct thread_account *sum, unsigned int width)
+{
+	size_t columns = 1 + (t->idle > 0), most;
+
+	if (!width)
+		return;
+	most = width > NAME_LEAST + 2 ? (width - NAME_LEAST - 2) / COLUMN : 0;
+	for (int i = 0; i < STATE_MAX; i++)
+		columns += t->shown[i];
+	while (columns > most) {
+		int least = -1;
+
+		for (int i = 0; i < STATE_MAX; i++)
+			if (t->shown[i] && i != STATE_RUNNING && (least < 0 || sum->time[i] < sum->time[least]))
+				least = i;
+		if (least < 0)
+			break;
+		t->shown[least] = false;
+		t->other[least] = true;
+		/* Their column takes the place of the first one. */
+		columns -= t->has_other;
+		t->has_other = true;
+	}
+	t->name_width = width > columns * COLUMN + 2 + NAME_LEAST ? width - columns * COLUMN - 2 : NAME_LEAST;
 }
 
 static void add_thread(struct table *t, const struct ranked *of)
@@ -125,6 +168,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	struct table t = { .out = out };
 	uint64_t total = 0;
 	uint32_t ruby = 0;
+	size_t from;
 
 	if (!s || !s->count)
 		return 0;
@@ -146,6 +190,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	}
 	for (uint32_t i = 0; i < r->idle.thread_count; i++)
 		t.idle += r->idle.threads[i].ns;
+	fit(&t, &sum, o->width);
 	qsort(order, s->count, sizeof(*order), by_work);
 	text__addf(out, "\n%sWhat each thread did%s\n%s %10s", o->color ? "\033[1m" : "", o->color ? "\033[0m" : "",
 		   o->color ? "\033[2m" : "", "life");
@@ -154,6 +199,8 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	for (int i = 0; i < STATE_MAX; i++)
 		if (t.shown[i])
 			text__addf(out, " %10s", state_names[i]);
+	if (t.has_other)
+		text__addf(out, " %10s", "other");
 	text__addf(out, "  thread%s\n", o->color ? "\033[0m" : "");
 	for (uint32_t i = 0; i < ruby && i < top; i++)
 		add_thread(&t, &order[i]);
@@ -161,6 +208,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	add_row(&t, &sum, t.idle, "all", "");
 	if (ruby > top)
 		add_more(order, top, ruby, out);
+	from = out->length;
 	if (t.idle)
 		text__adds(out, "idle: of its waits those in which the thread had nothing to do\n");
 	text__addf(out, "states make up %.3f %% of the lives of %" PRIu32 " threads\n",
@@ -168,6 +216,7 @@ int state_table__add(const struct report *r, const struct output_options *o, uns
 	if (s->lost)
 		text__addf(out, "threads without an account: %" PRIu64 " (no room in the kernel, or their process was dropped)\n",
 			   s->lost);
+	columns__wrap(out, from, o->width);
 	free(order);
 	return 0;
 }

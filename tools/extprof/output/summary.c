@@ -17,6 +17,9 @@
 #include "profile/unit.h"
 
 #define TOP_DEFAULT 20u
+#define LEFT_LEAST 24u
+#define NAME_LEAST 20u
+#define LINES_NARROW 110u	/* below, the table of lines has fewer columns */
 
 struct table {
 	const struct report *r;
@@ -100,10 +103,34 @@ static void add_table_head(struct table *t, const char *title)
 	text__addf(t->out, "\n%s%s%s\n%s", ansi(t, "\033[1m"), title, ansi(t, "\033[0m"), ansi(t, "\033[2m"));
 }
 
+/* Columns of a row that are left behind `used`; at least some are. */
+static size_t left_of(const struct table *t, size_t used)
+{
+	return t->o->width > used + LEFT_LEAST ? t->o->width - used : LEFT_LEAST;
+}
+
+/* Append the text, cut in the middle if the terminal is too narrow. */
+static void add_fitting(struct table *t, size_t used, const char *s)
+{
+	columns__add_ends(t->out, s, t->o->width ? left_of(t, used) : columns__of(s), false);
+}
+
 static void add_group(struct table *t, uint64_t amount, const char *name)
 {
 	add_amount(t, amount);
-	text__addf(t->out, "%s\n", name);
+	add_fitting(t, (size_t)share_width(t) + 2, name);
+	text__adds(t->out, "\n");
+}
+
+/* Append "path:line"; in so many columns, if these are not 0.  Its end tells it apart. */
+static void add_place(struct table *t, const char *path, int32_t line, bool approximate, size_t columns)
+{
+	struct text place = { 0 };
+
+	report__add_place(t->o->width ? owner__short_place(path, &t->r->rules) : path, line, approximate, &place);
+	columns__add_end(t->out, text__string(&place), t->o->width ? columns : place.length);
+	t->out->failed |= place.failed;
+	text__free(&place);
 }
 
 /* What no thread waited for: it ran, and that has no frame of its own.  0: that is not known, or not a part of it. */
@@ -151,7 +178,7 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 {
 	const struct report *r = t->r;
 	uint32_t count = choose_labels(r, false, 0, order), rows = 0;
-	size_t width = 20, limit;
+	size_t width = NAME_LEAST, limit, left;
 
 	if (count)
 		qsort_r(order, count, sizeof(*order), self ? by_self : by_total, (void *)r);
@@ -164,7 +191,10 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 			width = columns__of(l->name);
 		rows++;
 	}
+	left = left_of(t, 2 * ((size_t)share_width(t) + 2) + 2);
 	limit = t->o->width > 80 ? (t->o->width - 28) * 3 / 5 : 44;
+	if (t->o->width && limit > left * 3 / 5)
+		limit = left * 3 / 5;
 	if (width > limit)
 		width = limit;
 	add_table_head(t, title);
@@ -173,17 +203,16 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 	text__addf(t->out, "  file%s\n", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < rows; i++) {
 		const struct report_label *l = &r->labels[order[i]];
-		struct text place = { 0 };
 
 		add_amount(t, l->self);
 		add_amount(t, l->total);
-		report__add_place(l->frame.path, r->detail == REPORT_BY_LINE && l->frame.line ? l->frame.line : l->frame.first_line,
-				  l->frame.approximate, &place);
-		columns__add_ends(t->out, l->name, width, place.length > 0);
-		if (place.length)
-			text__addf(t->out, "  %s", place.data);
+		columns__add_ends(t->out, l->name, width, *l->frame.path != '\0');
+		if (*l->frame.path) {
+			text__adds(t->out, "  ");
+			add_place(t, l->frame.path, r->detail == REPORT_BY_LINE && l->frame.line ? l->frame.line :
+				  l->frame.first_line, l->frame.approximate, left > width ? left - width : 2);
+		}
 		text__adds(t->out, "\n");
-		text__free(&place);
 	}
 	if (rows == t->top && rows < count)
 		text__addf(t->out, "%*s(%" PRIu32 " more)\n", share_width(t) + 2, "", count - rows);
@@ -202,27 +231,36 @@ static void add_lines(struct table *t)
 {
 	const struct report *r = t->r;
 	unsigned int rows = t->top / 2;
-	bool approximate = false;
+	bool approximate = false, narrow = t->o->width && t->o->width < LINES_NARROW;
+	size_t left = left_of(t, (narrow ? 2u : 3u) * ((size_t)share_width(t) + 2)), from;
 
 	if (!r->lines.count || !r->lines.list[0].self || !rows)
 		return;
 	add_table_head(t, lines_title(r));
-	text__addf(t->out, "%*s  %*s  %*s  line%s\n", share_width(t), "self", share_width(t), "own code", share_width(t),
-		   "total", ansi(t, "\033[0m"));
+	text__addf(t->out, "%*s  ", share_width(t), "self");
+	if (!narrow)
+		text__addf(t->out, "%*s  ", share_width(t), "own code");
+	text__addf(t->out, "%*s  line%s\n", share_width(t), "total", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < r->lines.count && i < rows && r->lines.list[i].self; i++) {
 		const struct report_total *l = &r->lines.list[i];
 
 		add_amount(t, l->self);
-		add_amount(t, l->own);
+		if (!narrow)
+			add_amount(t, l->own);
 		add_amount(t, l->total);
-		report__add_place(r->labels[l->label].frame.path, l->line, l->approximate, t->out);
-		text__addf(t->out, "  %s\n", r->labels[l->label].name);
+		add_place(t, r->labels[l->label].frame.path, l->line, l->approximate, left * 3 / 5);
+		text__adds(t->out, "  ");
+		columns__add_ends(t->out, r->labels[l->label].name, t->o->width ? left - left * 3 / 5 - 2 :
+				  columns__of(r->labels[l->label].name), false);
+		text__adds(t->out, "\n");
 		approximate |= l->approximate;
 	}
+	from = t->out->length;
 	text__adds(t->out, "  (self: the line itself, and the C methods, collections and waits that it ran into; total: "
 		   "with the Ruby methods that it calls)\n");
 	if (approximate)
 		text__adds(t->out, "  (~ approximate: JIT code does not note each line)\n");
+	columns__wrap(t->out, from, t->o->width);
 }
 
 static void add_kernel_note(const struct report_meta *m, struct text *out)
@@ -416,6 +454,7 @@ static void add_head(struct table *t)
 	const struct report_meta *m = &t->r->meta;
 	uint32_t count = processes__followed(&t->r->processes);
 	struct text *out = t->out;
+	size_t from;
 
 	text__adds(out, ansi(t, "\033[1m"));
 	if (t->r->recording_count)
@@ -426,7 +465,10 @@ static void add_head(struct table *t)
 		text__addf(out, "process %d and %" PRIu32 " more", m->pid, count - 1);
 	else
 		text__addf(out, "process %d", m->pid);
-	text__addf(out, "%s  %s\n", ansi(t, "\033[0m"), m->command);
+	text__addf(out, "%s  ", ansi(t, "\033[0m"));
+	add_fitting(t, 30, m->command);
+	text__adds(out, "\n");
+	from = out->length;
 	text__addf(out, "ruby %s, %s for %.1f s%s", m->ruby_version, m->source, m->duration, t->r->recording_count ? " in all" : "");
 	if (m->paused)
 		text__addf(out, ", paused for %.1f s", (double)m->paused / 1e9);
@@ -436,15 +478,19 @@ static void add_head(struct table *t)
 	add_version(&m->version, out);
 	if (m->duration > 0 && m->cpu_period)
 		add_cpu(t);
+	columns__wrap(out, from, t->o->width);
 }
 
 /* Threads that have nothing to do are no part of what follows. */
 static void add_idle(struct table *t)
 {
+	size_t from = t->out->length;
+
 	if (!t->r->idle.row_count)
 		return;
 	report__add_idle(t->r, t->out);
 	text__adds(t->out, "\n");
+	columns__wrap(t->out, from, t->o->width);
 }
 
 static const char *own_title(const struct report *r)
@@ -498,6 +544,7 @@ static int add_report(struct table *t)
 	char title[32];
 	const struct report *r = t->r;
 	uint32_t *order = calloc(r->label_count + 1u, sizeof(*order));
+	size_t from;
 
 	if (!order)
 		return -ENOMEM;
@@ -517,7 +564,9 @@ static int add_report(struct table *t)
 	}
 	if (r->pauses)
 		gc_table__add(r, t->o, t->top, t->out);
+	from = t->out->length;
 	add_notes(t);
+	columns__wrap(t->out, from, t->o->width);
 	free(order);
 	return 0;
 }
