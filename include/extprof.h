@@ -835,7 +835,8 @@ enum extprof_totals {
 
 /*
  * A method, a line, a file or an owner.  A stack counts for the innermost method, and for the innermost line, file and
- * owner of Ruby code: what C methods, the collector and waits take is in the line that called them.  Fields are added at the end.
+ * owner of Ruby code: what C methods, the collector and waits take is in the line that called them.  A block in C has no name
+ * and is no method: what it takes is in the method that called it.  Fields are added at the end.
  */
 struct extprof_total {
 	const struct extprof_frame *frame;	/* a frame of it: of a method its name and place */

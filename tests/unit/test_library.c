@@ -265,7 +265,7 @@ TEST(library_report_has_its_threads_and_pauses)
 	r.threads->rows = calloc(1, sizeof(*r.threads->rows));
 	r.threads->count = 1;
 	r.threads->rows[0] = (struct thread_row){
-		.name = strdup("[thread worker 1 (42)]"), .ended = true,
+		.name = strdup("[thread worker 1 (42)]"), .pid = 7, .ended = true,
 		.account = { .first = 100, .until = 1100, .tid = 42, .thread = 5 },
 	};
 	r.threads->rows[0].account.time[STATE_RUNNING] = 600;
@@ -276,6 +276,13 @@ TEST(library_report_has_its_threads_and_pauses)
 	r.threads->other_count = 2;
 	CHECK_INT(gc_pauses__add(r.pauses, &pause, 0), 0);
 	r.meta.pauses_lost = 4;
+	/* By name; below two groups it is there twice. */
+	r.idle.threads = calloc(4, sizeof(*r.idle.threads));
+	CHECK(r.idle.threads);
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 0 (41)]", 1000 };
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 1 (42)]", 100 };
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 1 (42)]", 50 };
+	r.idle.threads[r.idle.thread_count++] = (struct report_idle_thread){ "[thread worker 2 (43)]", 1000 };
 	CHECK_INT(library_report__create(&report, &r), 0);
 	t = extprof_report_thread(report, 0);
 	CHECK(t && t->ruby && t->ended);
@@ -287,6 +294,8 @@ TEST(library_report_has_its_threads_and_pauses)
 	CHECK_INT(t->counts[EXTPROF_STATE_GVL], 3);
 	CHECK_INT(t->threads, 1);
 	CHECK_INT(t->state_count, STATE_MAX);
+	CHECK_INT(t->pid, 7);
+	CHECK_INT(t->idle, 150);
 	t = extprof_report_thread(report, 1);
 	CHECK(t && t->threads == 2 && t->life == 70 && t->times[STATE_SLEEP] == 70);
 	CHECK(!extprof_report_thread(report, 2));

@@ -235,6 +235,8 @@ static int finish(struct top *t, struct extprof_error *e)
 	err = extprof_recording_finish(t->run.recording, e);
 	if (!err)
 		err = top_windows__take(t->windows, t->run.recording, e);
+	if (!err)
+		top_windows__read_memory(t->windows);
 	if (err || extprof_recording_report(t->run.recording, &report, NULL))
 		return err;
 	extprof_clean(t->message, sizeof(t->message), extprof_report_facts(report)->ended);

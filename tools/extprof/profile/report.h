@@ -61,7 +61,8 @@ struct report_node {
 
 /*
  * A method, a line or a file.  A stack counts for the innermost method; and for the innermost line of Ruby code, so
- * that what C code, the collector and a wait take is in the line that called them.  `own` is without these.
+ * that what C code, the collector and a wait take is in the line that called them.  `own` is without these.  A block in C is
+ * no method: see frame__part().
  */
 struct report_total {
 	uint32_t label;		/* one that is of it: of a method, of code in the line or in the file */
