@@ -663,6 +663,27 @@ def script_formats(directory, profile):
     return "%d methods" % methods["count"]
 
 
+def lines_of_json(directory, profile):
+    """jsonl: a stack a line, as in folded stacks, and all of it; the tree: no call has more than its caller"""
+    own, _ = callgrind_truth(directory, profile)
+    found = Counter()
+    with open(os.path.join(directory, profile + ".lines.jsonl"), encoding="utf-8") as f:
+        for line in f:
+            stack = json.loads(line)
+            check(stack["unit"] == "ns" and stack["mode"] == "cpu" and stack["stack"], "%s", line)
+            # Callgrind has no groups, so nothing of samples that are of a group alone.
+            if stack["stack"][-1]["kind"] not in ("process", "thread", "cgroup", "label"):
+                found[len(stack["stack"])] += stack["amount"]
+    check(sum(found.values()) == sum(own.values()), "%d ns, not %d", sum(found.values()), sum(own.values()))
+    with open(os.path.join(directory, profile + ".code.tree"), encoding="utf-8") as f:
+        shares = [(len(m.group(3)), float(m.group(1)), float(m.group(2))) for m in
+                  (re.match(r"^ *\S+(?: \S+)? +([\d.]+) % +([\d.]+) %  ( *)\S", line) for line in f) if m]
+    check(bool(shares) == bool(found) and all(total >= self for _, total, self in shares), "%s of %d", shares[:9], len(found))
+    for (depth, total, _), (deeper, less, _) in zip(shares, shares[1:]):
+        check(deeper <= depth or less <= total, "a call of %.1f %% has one of %.1f %%", total, less)
+    return "%d stacks by length, %d calls" % (len(found), len(shares))
+
+
 # -- OTLP -----------------------------------------------------------------------------
 
 def otlp_file(directory, profile, detail):
@@ -718,7 +739,7 @@ def otlp_stacks(directory, profile):
                                                     len(document["dictionary"]["locationTable"]) - 1)
 
 
-CHECKS = [otlp_stacks, callgrind_costs, callgrind_annotate, script_formats, pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
+CHECKS = [otlp_stacks, callgrind_costs, callgrind_annotate, script_formats, lines_of_json, pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
 
 
 def main(directory):

@@ -368,6 +368,25 @@ TEST(json_and_table_have_the_application)
 	tear_down();
 }
 
+/* What has little is in the rest of its caller; a call that is the only one is not further in. */
+TEST(tree_of_calls)
+{
+	send_application();
+	STACK(200, size_id, gem_id, main_id);
+	CHECK_STRING(render(&output_tree, false, false), "mode cpu: 221 samples\n"
+		     "             total     self  call\n"
+		     "       221 100.0 %    0.0 %  <main>  app.rb:300\n"
+		     "       206  93.2 %    0.0 %    Gem#render  view-1.2/lib/view.rb:10\n"
+		     "       200  90.5 %   90.5 %      Array#size\n"
+		     "         6   2.7 %    2.7 %      Gem#add  /usr/lib/ruby/3.4.0/set.rb:30\n"
+		     "        15   6.8 %    0.0 %    Foo#foo  app.rb:600\n"
+		     "        10   4.5 %    1.4 %      Gem#render  view-1.2/lib/view.rb:10\n"
+		     "         5   2.3 %    1.8 %        Foo#bar  app.rb:700\n"
+		     "         2   0.9 %    0.9 %        Array#size\n"
+		     "         5   2.3 %    2.3 %      Array#size\n");
+	tear_down();
+}
+
 TEST(summary_says_that_there_is_no_application)
 {
 	set_up();

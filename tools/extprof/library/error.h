@@ -13,11 +13,13 @@ int error__from(struct extprof_error *error, int err, const struct diag *d);
 /* Fill *error, which may be NULL.  Returns -errnum. */
 int error__set(struct extprof_error *error, enum diag_code code, int errnum, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
-
 /* The same for what could not be written, "profile": `err` of its writer. */
 int error__of_writer(struct extprof_error *error, int err, const char *what);
 
-/* The same without an error: *error says why something is as it is. */
+/* "sundial is no timer: clock or tick".  -EINVAL. */
+int error__not_one_of(enum extprof_words kind, const char *what, const char *given, struct extprof_error *error);
+
+/* Without an error: *error says why something is as it is. */
 void error__fill(struct extprof_error *error, const struct diag *d);
 
 /*

@@ -311,7 +311,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 	int err;
 
 	if (!format)
-		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format", name);
+		return error__not_one_of(EXTPROF_FORMATS, "format", name, error);
 	err = options__copy(&o, sizeof(o), options, error);
 	if (!err)
 		err = make_reports(r, &o, format, &reports, error);

@@ -62,7 +62,7 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 	int err;
 
 	if (!format)
-		return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no format", name);
+		return error__not_one_of(EXTPROF_FORMATS, "format", name, error);
 	if (format->timeline)
 		return error__set(error, DIAG_USAGE, EINVAL, "%s is written of a recording in a file, see extprof_recorded_write()",
 				  name);

@@ -21,19 +21,6 @@ static int out_of_memory(struct extprof_error *error)
 	return error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 }
 
-/* "sundial is no timer: clock or tick" */
-static int not_one_of(enum extprof_words kind, const char *what, const char *given, struct extprof_error *error)
-{
-	struct text list = { 0 };
-	const char *word;
-
-	for (size_t i = 0; (word = extprof_word(kind, i)); i++)
-		text__addf(&list, "%s%s", !i ? "" : extprof_word(kind, i + 1) ? ", " : " or ", word);
-	error__set(error, DIAG_USAGE, EINVAL, "%s is no %s: %s", given, what, text__string(&list));
-	text__free(&list);
-	return -EINVAL;
-}
-
 /* The groups that the formats want, from a list with commas. */
 static int add_formats(const char *list, uint32_t *labels, struct extprof_error *error)
 {
@@ -46,7 +33,7 @@ static int add_formats(const char *list, uint32_t *labels, struct extprof_error 
 			return out_of_memory(error);
 		format = output__by_name(name);
 		if (!format)
-			not_one_of(EXTPROF_FORMATS, "format", name, error);
+			error__not_one_of(EXTPROF_FORMATS, "format", name, error);
 		free(name);
 		if (!format)
 			return -EINVAL;
@@ -60,7 +47,7 @@ static int set_groups(struct settings *s, const struct extprof_recording_options
 {
 	s->group_by_default = !o->groups;
 	if (o->groups && groups__parse(o->groups, &s->groups))
-		return not_one_of(EXTPROF_GROUPS, "list of different keys", o->groups, error);
+		return error__not_one_of(EXTPROF_GROUPS, "list of different keys", o->groups, error);
 	if (groups__has(&s->groups, GROUP_RECORDING))
 		return error__set(error, DIAG_USAGE, EINVAL, "what is recorded is one recording: extprof report of several files "
 				  "can group by it");
@@ -139,7 +126,7 @@ static int set_events(struct recording_settings *r, const struct extprof_recordi
 static int set_states(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	if (o->states && states__parse(o->states, &s->states))
-		return not_one_of(EXTPROF_STATES, "list of states", o->states, error);
+		return error__not_one_of(EXTPROF_STATES, "list of states", o->states, error);
 	s->sources = o->sources;
 	s->about = (o->files ? ABOUT_FILE : 0) | (o->holders ? ABOUT_HOLDER : 0) |
 		   (o->wakers ? ABOUT_WAKER : 0);
@@ -150,7 +137,7 @@ static int set_states(struct settings *s, const struct extprof_recording_options
 	else if (!strcmp(o->waits, "rate"))
 		s->waits = WAITS_RATE;
 	else
-		return not_one_of(EXTPROF_WAITS, "choice of waits", o->waits, error);
+		return error__not_one_of(EXTPROF_WAITS, "choice of waits", o->waits, error);
 	return 0;
 }
 
@@ -243,7 +230,7 @@ static int set_reader(struct settings *s, const struct extprof_recording_options
 		if (!strcmp(o->reader, reader_names[i]))
 			return 0;
 	}
-	return o->reader ? not_one_of(EXTPROF_READERS, "reader", o->reader, error) : 0;
+	return o->reader ? error__not_one_of(EXTPROF_READERS, "reader", o->reader, error) : 0;
 }
 
 /* The files of a recording, if there are several. */
@@ -325,11 +312,11 @@ int recording_settings__set(struct recording_settings *r, const struct extprof_r
 		return error__set(error, DIAG_USAGE, EINVAL, "%u is no rate: 1 to %u per second", s->rate,
 				  SOURCE_RATE_MAX);
 	if (modes__parse(mode_list, s->modes, &s->mode_count))
-		return not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
+		return error__not_one_of(EXTPROF_MODES, "list of different modes", mode_list, error);
 	s->figures = o->figures;
 	s->syscall_figures = o->figures && o->syscall_figures;
 	if (o->timer && timer__by_name(o->timer, &s->timer))
-		return not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
+		return error__not_one_of(EXTPROF_TIMERS, "timer", o->timer, error);
 	err = check_modes(s, o, error);
 	if (!err)
 		err = check_figures(s, error);
@@ -412,7 +399,7 @@ int transform__set(struct transform *t, const char *focus, const char *hide, con
 int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error)
 {
 	*choice = name ? unit__by_name(name) : NULL;
-	return name && !*choice ? not_one_of(EXTPROF_UNITS, "unit", name, error) : 0;
+	return name && !*choice ? error__not_one_of(EXTPROF_UNITS, "unit", name, error) : 0;
 }
 
 int extprof_recording_check(const struct extprof_recording_options *options, struct extprof_error *error)

@@ -127,3 +127,15 @@ void extprof_clean(char *to, size_t size, const char *from)
 {
 	text__clean(to, size, from);
 }
+
+int error__not_one_of(enum extprof_words kind, const char *what, const char *given, struct extprof_error *error)
+{
+	struct text list = { 0 };
+	const char *word;
+
+	for (size_t i = 0; (word = extprof_word(kind, i)); i++)
+		text__addf(&list, "%s%s", !i ? "" : extprof_word(kind, i + 1) ? ", " : " or ", word);
+	error__set(error, DIAG_USAGE, EINVAL, "%s is no %s: %s", given, what, text__string(&list));
+	text__free(&list);
+	return -EINVAL;
+}
