@@ -1277,7 +1277,7 @@ struct extprof_diff_options {
 	char reserved[7];		/* 0 */
 	uint64_t since_at[2], until_at[2];	/* of each of both, as in struct extprof_recorded_options */
 	double above;			/* a share, 0 to 1: methods that have grown by more, and by more than the noise, are counted */
-	unsigned int *grown;		/* so many; NULL or above 0: nothing is counted */
+	unsigned int *grown;		/* how many. If it is NULL, or `above` is 0, nothing is counted */
 };
 
 /* `format`: "text" for people, "json" for programs, or "flamegraph": the stacks of both in one graph. */

@@ -287,22 +287,33 @@ Thread.new { loop { work(0.01); sleep 0.01 } }.join
 
 @case(timeout=60)
 def idle_by_the_length_of_each_side(ctx):
-    """The rest of the main thread is the rest in both, though one recording is three times as long: else it would be all that differs."""
-    ruby = ctx.ruby(ctx.write("joins.rb", JOINS))
-    ruby.expect("ready")
-    paths = []
-    for seconds in (1.5, 4.5):
-        paths.append(ctx.path("%s.extprof" % seconds))
-        run = ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "wall", "-d", seconds, "-o", paths[-1])
-        check(run.status == 0, "%d: %s", run.status, run.err)
+    """The rest of the main thread is the rest in both, though one recording is three times as long: else it would be all that differs.
+    Both are of one process, and of two."""
     amounts = []
-    for before, after in (paths, paths[::-1]):
-        d = compare(ctx, before, after)
-        check(not [r for r in d["methods"] if r["method"] == "Thread#join"], "the main thread is no rest: %s", d["methods"][:3])
-        for side, path in (("before", before), ("after", after)):
-            alone = json.loads(ctx.extprof("report", path, "-f", "json").out)["modes"][0]["amount"]
-            check(d[side]["amount"] == alone, "%s: %d in the comparison, %d alone", side, d[side]["amount"], alone)
-        amounts.append("%.2f and %.2f s" % (d["before"]["amount"] / 1e9, d["after"]["amount"] / 1e9))
+    for processes in (1, 2):
+        paths = []
+        for i, seconds in enumerate((1.5, 4.5)):
+            if i < processes:
+                ruby = ctx.ruby(ctx.write("joins.rb", JOINS))
+                ruby.expect("ready")
+            paths.append(ctx.path("%d-%s.extprof" % (processes, seconds)))
+            run = ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "wall", "-d", seconds, "-o", paths[-1])
+            check(run.status == 0, "%d: %s", run.status, run.err)
+        for before, after in (paths, paths[::-1]):
+            d = compare(ctx, before, after)
+            check(not [r for r in d["methods"] if r["method"] == "Thread#join"], "the main thread is no rest: %s", d["methods"][:3])
+            for side, path in (("before", before), ("after", after)):
+                alone = json.loads(ctx.extprof("report", path, "-f", "json").out)["modes"][0]
+                check(d[side]["amount"] == alone["amount"], "%s: %d in the comparison, %d alone", side, d[side]["amount"], alone["amount"])
+                rows = {}
+                for r in alone["methods"]["rows"]:
+                    rows[r["name"]] = rows.get(r["name"], 0) + r["self"]
+                got = {r["method"]: r["self"][side]["amount"] for r in d["methods"] if r["self"][side]["amount"]}
+                check(got == {name: n for name, n in rows.items() if n}, "%s: %s in the comparison, %s alone", side, got, rows)
+            for output in ("text", "flamegraph"):
+                check(ctx.extprof("diff", before, after, "-f", output).status == 0, "%s", output)
+            amounts.append("%.2f and %.2f s" % (d["before"]["amount"] / 1e9, d["after"]["amount"] / 1e9))
+        ruby.kill()
     return "; ".join(amounts)
 
 

@@ -214,6 +214,12 @@ TEST(revision_of_files_that_are_not_gits)
 	line[sizeof(line) - 1] = '\0';
 	make(".git/HEAD", line);
 	is("", NULL);
+	/* What cannot be read may be a repository: the one above it is another one. */
+	make("app/x", "");
+	make(".git/HEAD", COMMIT "\n");
+	is("app", OF(COMMIT));
+	make("app/.git/HEAD", "nothing\n");
+	is("app", NULL);
 	remove_top();
 	make_top();
 	snprintf(line, sizeof(line), "%s/fifo", top);

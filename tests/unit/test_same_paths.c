@@ -22,6 +22,8 @@ TEST(same_paths_of_two_versions)
 		{ "(eval at /g/gems/rack-3.1.8/lib/f.rb:3)", "/g/gems/rack-3.2.0/lib/f.rb:3)", false },
 		{ "/g/bundler/gems/shop-0123456789ab/lib/g.rb", "/g/bundler/gems/shop-ba9876543210/lib/g.rb", true },
 		{ "/usr/lib/ruby/3.4.0/net/http.rb", "/opt/lib/ruby/3.5.0/net/http.rb", true },
+		{ "/h/.asdf/installs/ruby/3.4.1/lib/ruby/3.4.0/set.rb", "/h/.asdf/installs/ruby/3.5.0/lib/ruby/3.5.0/set.rb", true },
+		{ "/usr/lib/ruby/site_ruby/3.4.0/rubygems.rb", "/opt/lib/ruby/site_ruby/3.5.0/rubygems.rb", true },
 		{ "/usr/lib/ruby/3.4.0/net/a.rb", "/usr/lib/ruby/3.4.0/net/b.rb", false },
 		{ "/srv/releases/20261128093000/app/h.rb", "/srv/releases/20261129101500/app/h.rb", true },
 		{ "/srv/releases/20261128093000/app/i.rb", "/srv/releases/20261129101500/i.rb", false },

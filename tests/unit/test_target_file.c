@@ -84,6 +84,7 @@ TEST(target_file_has_lines)
 	struct target_files f = of_self();
 	static char text[300000], line[TARGET_FILE_LINE_MAX + 1];
 	struct stat st;
+	size_t size;
 
 	make_directory();
 	make_file("a.rb", "first\nsecond\n\nlast", 19);
@@ -108,6 +109,15 @@ TEST(target_file_has_lines)
 	CHECK_INT(strlen(line), TARGET_FILE_LINE_MAX);
 	CHECK_INT(target_file__stat(&f, in_directory("a.rb"), &st), 0);
 	CHECK_INT(st.st_size, 19);
+	/* By their ends.  A line without an end may still be written. */
+	CHECK_INT(target_file__line_that_ends(&f, in_directory("a.rb"), "cond", line, &size), 0);
+	CHECK(size == 6 && !memcmp(line, "second", 6));
+	CHECK_INT(target_file__line_that_ends(&f, in_directory("a.rb"), "", line, &size), 0);
+	CHECK(size == 5 && !memcmp(line, "first", 5));
+	CHECK_INT(target_file__line_that_ends(&f, in_directory("a.rb"), "last", line, &size), -ENOENT);
+	CHECK_INT(target_file__line_that_ends(&f, in_directory("a.rb"), "xsecond", line, &size), -ENOENT);
+	CHECK_INT(target_file__line_that_ends(&f, in_directory("long"), "xxx", line, &size), 0);
+	CHECK_INT(size, 29);
 	remove_files();
 }
 

@@ -113,7 +113,7 @@ TEST(trend_is_written_for_people_and_programs)
 	CHECK(strstr(text, "1000000000\t3000000000\t2000000000\t900000000\t0.450000\t\t\t\tx.extprof\t\t\t\t\n"));
 	CHECK(strstr(text, "  0123456789ab v2             ####") && strstr(text, "  0123456789ab..fedcba987654\n"));
 	CHECK(strstr(text, "\tx.extprof\t0123456789abcdef\tfedcba9876543210\t\t\n"));
-	CHECK(strstr(text, "\"last_commit\":\"fedcba9876543210\",\"deployment\":null,\"last_deployment\":null}"));
+	CHECK(strstr(text, "\"last_commit\":\"fedcba9876543210\",\"several_commits\":true,\"deployment\":null,\"last_deployment\":null,"));
 	CHECK(!strchr(text, '\x1b'));
 	free(text);
 	f = fopen("/dev/full", "w");

@@ -97,41 +97,48 @@ static int choose_of_app(struct diff *d)
 	return to->rows ? 0 : -ENOMEM;
 }
 
-/* They are few.  NULL: no room, which is made for all. */
-static struct diff_owner *owner_of(struct diff *d, const struct report_owner *of)
+/* NULL: out of memory; there is room for all. */
+static struct diff_owner *owner_of(struct diff *d, struct map64 *map, const struct report_owner *of)
 {
-	for (uint32_t i = 0; i < d->owner_count; i++)
-		if (d->owners[i].kind == of->kind && !strcmp(d->owners[i].name, of->name ? of->name : ""))
-			return &d->owners[i];
-	d->owners[d->owner_count] = (struct diff_owner){ .kind = of->kind, .name = of->name ? of->name : "" };
+	const char *name = of->name ? of->name : "";
+	uint64_t hash = hash__bytes(name, strlen(name), of->kind);
+	uint32_t number;
+
+	while ((number = map64__get(map, hash)) != MAP64_NONE) {
+		if (d->owners[number].kind == of->kind && !strcmp(d->owners[number].name, name))
+			return &d->owners[number];
+		hash++;
+	}
+	if (map64__add(map, hash, d->owner_count))
+		return NULL;
+	d->owners[d->owner_count] = (struct diff_owner){ .kind = of->kind, .name = name };
 	return &d->owners[d->owner_count++];
 }
 
-static void add_owner(struct diff *d, int side, const struct report_total *t)
+static int add_owner(struct diff *d, struct map64 *map, int side, const struct report_total *t)
 {
 	const struct report *r = &d->reports[side];
 	const struct report_owner *of = &r->owners[r->labels[t->label].owner];
 	struct diff_owner *to;
 
 	if (of->kind == OWNER_NONE || !t->total)
-		return;
-	to = owner_of(d, of);
-	/* Of several versions the one with most is shown. */
-	if (!to->versions[side] || t->total > to->total[side])
-		to->versions[side] = of->version ? of->version : "";
-	to->self[side] += t->self;
-	to->total[side] += t->total;
-	to->self_squares[side] += t->self_squares;
-	to->total_squares[side] += t->total_squares;
+		return 0;
+	to = owner_of(d, map, of);
+	if (!to)
+		return -ENOMEM;
+	to->versions[side] = of->version ? of->version : "";
+	to->amount[side] += t->self;
+	to->squares[side] += t->self_squares;
+	return 0;
 }
 
 static int compare_owners(const void *a, const void *b)
 {
 	const struct diff_owner *x = a, *y = b;
-	double of_x = fabs(x->by_self.share[1] - x->by_self.share[0]), of_y = fabs(y->by_self.share[1] - y->by_self.share[0]);
+	double of_x = fabs(x->self.share[1] - x->self.share[0]), of_y = fabs(y->self.share[1] - y->self.share[0]);
 
-	if (x->by_self.decided != y->by_self.decided)
-		return x->by_self.decided ? -1 : 1;
+	if (x->self.decided != y->self.decided)
+		return x->self.decided ? -1 : 1;
 	if (of_x != of_y)
 		return of_x > of_y ? -1 : 1;
 	return x->kind != y->kind ? (int)x->kind - (int)y->kind : strcmp(x->name, y->name);
@@ -139,29 +146,20 @@ static int compare_owners(const void *a, const void *b)
 
 static int make_owners(struct diff *d)
 {
-	uint32_t most = 0;
+	struct map64 map = { 0 };
+	int err;
 
+	d->owners = calloc(d->reports[0].owner_count + d->reports[1].owner_count + 1u, sizeof(*d->owners));
+	err = d->owners ? 0 : -ENOMEM;
 	for (int side = 0; side < 2; side++)
-		most += d->reports[side].owner_count;
-	d->owners = calloc(most + 1u, sizeof(*d->owners));
-	if (!d->owners)
-		return -ENOMEM;
-	for (int side = 0; side < 2; side++)
-		for (uint32_t i = 0; i < d->reports[side].by_owner.count; i++)
-			add_owner(d, side, &d->reports[side].by_owner.list[i]);
-	for (uint32_t i = 0; i < d->owner_count; i++) {
-		struct diff_owner *o = &d->owners[i];
-
-		/* A stack through two versions of one gem is in the total of both. */
-		for (int side = 0; side < 2; side++)
-			if (o->total[side] > d->all[side])
-				o->total[side] = d->all[side];
-		o->by_self = diff__change(d, o->self[0], o->self[1], o->self_squares);
-		o->by_total = diff__change(d, o->total[0], o->total[1], o->total_squares);
-	}
+		for (uint32_t i = 0; i < d->reports[side].by_owner.count && !err; i++)
+			err = add_owner(d, &map, side, &d->reports[side].by_owner.list[i]);
+	map64__free(&map);
+	for (uint32_t i = 0; i < d->owner_count; i++)
+		d->owners[i].self = diff__change(d, d->owners[i].amount[0], d->owners[i].amount[1], d->owners[i].squares);
 	if (d->owner_count)
 		qsort(d->owners, d->owner_count, sizeof(*d->owners), compare_owners);
-	return 0;
+	return err;
 }
 
 int diff__make(struct diff *d, const struct report reports[2])

@@ -44,13 +44,13 @@ struct diff_list {
 	uint32_t count;
 };
 
-/* A gem, a part of the standard library, the application: whatever its version. */
+/* What a gem, a part of the standard library or the application has of its own, whatever its version. */
 struct diff_owner {
 	uint8_t kind;		/* enum owner_kind */
 	const char *name, *versions[2];	/* before and after; NULL: it was not there */
-	uint64_t self[2], total[2];	/* in the unit of the reports */
-	double self_squares[2], total_squares[2];
-	struct diff_change by_self, by_total;
+	uint64_t amount[2];	/* in the unit of the reports */
+	double squares[2];
+	struct diff_change self;
 };
 
 struct diff {
@@ -60,7 +60,7 @@ struct diff {
 	double squares[2];		/* the sum of w^2 of all samples */
 	struct diff_list methods, lines;
 	struct diff_list of_app;	/* methods of the application */
-	struct diff_owner *owners;	/* by the change of their own, as methods are */
+	struct diff_owner *owners;	/* in order, as methods by self */
 	uint32_t owner_count;
 };
 

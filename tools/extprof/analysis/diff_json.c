@@ -46,10 +46,9 @@ static json_t *owner_of(const struct diff *d, const struct diff_owner *o)
 	json_t *row;
 
 	owner__add_text(o->kind, o->name, NULL, &name);
-	row = json_pack("{s:s, s:o, s:o, s:o, s:o}", "owner", text__string(&name), "version_before",
+	row = json_pack("{s:s, s:o, s:o, s:o}", "owner", text__string(&name), "version_before",
 			o->versions[0] && *o->versions[0] ? json_string(o->versions[0]) : json_null(), "version_after",
-			o->versions[1] && *o->versions[1] ? json_string(o->versions[1]) : json_null(), "self", change_of(d, &o->by_self),
-			"total", change_of(d, &o->by_total));
+			o->versions[1] && *o->versions[1] ? json_string(o->versions[1]) : json_null(), "self", change_of(d, &o->self));
 	text__free(&name);
 	return row;
 }

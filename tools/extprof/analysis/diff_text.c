@@ -125,7 +125,7 @@ static uint32_t owners_with_change(const struct diff *d)
 {
 	uint32_t count = d->owner_count;
 
-	while (count && d->owners[count - 1].by_self.share[0] == d->owners[count - 1].by_self.share[1])
+	while (count && d->owners[count - 1].self.share[0] == d->owners[count - 1].self.share[1])
 		count--;
 	return count;
 }
@@ -151,7 +151,7 @@ static void add_owners(struct table *t)
 	text__addf(&t->out, "%10s  %8s  %7s  %6s  %12s%12s  %s%s\n", "before", "after", "change", "noise", "before/s", "after/s",
 		   "whose code", ansi(t, "\033[0m"));
 	for (uint32_t i = 0; i < rows; i++) {
-		add_change(t, &t->d->owners[i].by_self);
+		add_change(t, &t->d->owners[i].self);
 		add_owner_name(&t->d->owners[i], &t->out);
 		text__addf(&t->out, "%s\n", ansi(t, "\033[0m"));
 	}
@@ -238,7 +238,7 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	else
 		text__adds(&t.out, "No method has changed by more than the noise of sampling.\n");
 	if (o->above > 0)
-		text__addf(&t.out, "Methods whose share has grown by more than %g points of percent, and the noise: %" PRIu32 ".\n",
+		text__addf(&t.out, "Methods whose share has grown by more than %g percentage points, and by more than the noise: %" PRIu32 ".\n",
 			   100 * o->above, diff__grown(d, o->above));
 	add_table(&t, "The application's methods by the change of their share with what they call (total)", &d->of_app, false, false);
 	add_owners(&t);
@@ -246,6 +246,6 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	add_table(&t, "Methods by the change of their share with what they call (total)", &d->methods, false, false);
 	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);
 	text__addf(&t.out, "\n~: the change is smaller than the noise of sampling (%g standard errors): it says nothing.\n"
-		   "Shares are of each side, changes in points of percent, /s: in a second of recording.\n", DIFF_ERRORS);
+		   "Shares are of each side, changes in percentage points, /s: in a second of recording.\n", DIFF_ERRORS);
 	return text__write(&t.out, to);
 }

@@ -6,19 +6,38 @@
 
 #include "base/array.h"
 
+/* The number of a text; MAP64_NONE: *hash is where it belongs. */
+static uint32_t find(const struct strings *s, const char *text, size_t length, uint64_t *hash)
+{
+	uint32_t number;
+
+	*hash = hash__bytes(text, length, 0);
+	/* Two texts with one hash: go on to the next. */
+	while ((number = map64__get(&s->map, *hash)) != MAP64_NONE) {
+		const char *copy = s->list[number];
+
+		if (strlen(copy) == length && !memcmp(copy, text, length))
+			break;
+		++*hash;
+	}
+	return number;
+}
+
+uint32_t strings__find(const struct strings *s, const char *text)
+{
+	uint64_t hash;
+
+	return find(s, text, strlen(text), &hash);
+}
+
 uint32_t strings__number(struct strings *s, const char *text, size_t length)
 {
-	uint64_t hash = hash__bytes(text, length, 0);
-	uint32_t number;
+	uint64_t hash;
+	uint32_t number = find(s, text, length, &hash);
 	char *copy;
 
-	/* Two texts with one hash: go on to the next. */
-	while ((number = map64__get(&s->map, hash)) != MAP64_NONE) {
-		copy = s->list[number];
-		if (strlen(copy) == length && !memcmp(copy, text, length))
-			return number;
-		hash++;
-	}
+	if (number != MAP64_NONE)
+		return number;
 	if (array__reserve(&s->list, s->count, 1, &s->room, MAP64_NONE, sizeof(*s->list)))
 		return MAP64_NONE;
 	copy = strndup(text, length);

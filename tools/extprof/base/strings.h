@@ -18,6 +18,8 @@ struct strings {
 
 /* The number of a text, of which a copy is made if it is new.  MAP64_NONE: out of memory. */
 uint32_t strings__number(struct strings *s, const char *text, size_t length);
+/* The number of a text that is there; MAP64_NONE: it is not. */
+uint32_t strings__find(const struct strings *s, const char *text);
 /* The copy of it.  Equal texts have equal addresses.  NULL: out of memory. */
 const char *strings__intern(struct strings *s, const char *text);
 

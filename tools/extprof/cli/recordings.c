@@ -148,7 +148,7 @@ static int verify(int argc, char **argv, bool implied)
 	static const struct argp argp = {
 		.parser = parse_verify, .args_doc = "RECORDING...",
 		.doc = "Check each page, row and block of recordings.\v"
-		       "Exit status: 0 if all of them are right; else that of the first that is not, 74. The others are checked, too. A "
+		       "Exit status: 0 if all of them are right, else 74. All of them are checked. A "
 		       "recording that did not end is right if what it has is; a message says so.",
 	};
 	struct verify_options o = { 0 };
@@ -162,6 +162,8 @@ static int verify(int argc, char **argv, bool implied)
 		int of_it = verify_one(o.files[i]);
 
 		status = status ? status : of_it;
+		/* Messages and results are in order also where both go into one pipe. */
+		fflush(stdout);
 	}
 	return recorded__flush(status);
 }

@@ -77,6 +77,11 @@ static int prepare(void *context, const struct options *o, const char *output)
 	set_options(w, o, output);
 	w->requests = options__has(o, OPTION_REQUESTS) || w->options.requests_by;
 	w->trend = o->values[OPTION_TREND].text;
+	if ((w->trend || w->requests) && strcmp(w->format, "summary") && strcmp(w->format, "table") && strcmp(w->format, "json")) {
+		message__set(&e, EXTPROF_USAGE, EINVAL, "%s is no format of %s: text, table or json", w->format,
+			     w->trend ? "a trend" : "requests");
+		return message__fail(&e);
+	}
 	if (w->trend && w->requests) {
 		message__set(&e, EXTPROF_USAGE, EINVAL, "--trend and --requests: choose one of them");
 		return message__fail(&e);

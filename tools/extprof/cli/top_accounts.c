@@ -9,7 +9,7 @@
 
 struct top_accounts {
 	struct top_model *model;
-	struct top_row **threads, **processes;	/* that had anything in this window, by number */
+	struct top_row **threads, **processes;	/* by number */
 	uint32_t thread_count, process_count;
 };
 
@@ -39,7 +39,7 @@ static struct top_row **list_of(const struct top_table *t, uint32_t *count)
 
 	*count = 0;
 	for (uint32_t i = 0; list && i < t->count; i++)
-		if (t->rows[i]->number && t->rows[i]->last.total)
+		if (t->rows[i]->number)
 			list[(*count)++] = t->rows[i];
 	if (*count)
 		qsort(list, *count, sizeof(*list), by_number);
@@ -121,7 +121,8 @@ int top_accounts__add_process(struct top_accounts *a, const struct extprof_repor
 		return -ENOMEM;
 	account->last.cpu += process->cpu_time;
 	account->all.cpu += process->cpu_time;
-	account->lives = !*process->ended;
+	/* Its number may have been that of another one before. */
+	account->lives |= !*process->ended;
 	return 0;
 }
 

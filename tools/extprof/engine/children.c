@@ -20,7 +20,7 @@ void engine__keep_names(const struct vm *vm)
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 {
 	struct process_row *row = process__row(&e->set, p);
-	char *cgroup;
+	char *cgroup, *cwd;
 
 	if (!row)
 		return -ENOMEM;
@@ -40,13 +40,18 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 	} else {
 		free(cgroup);
 	}
-	if (!row->cwd)
-		row->cwd = proc__cwd(p->pid);
-	/* It may have executed another program. */
+	/* It may have executed another program, elsewhere. */
+	cwd = p->executed || !row->cwd ? proc__cwd(p->pid) : NULL;
+	if (cwd) {
+		free(row->cwd);
+		row->cwd = cwd;
+	}
 	free(row->executable);
-	free(row->resource);
 	row->executable = proc__executable(p->pid);
-	row->resource = NULL;
+	if (p->executed) {
+		free(row->resource);
+		row->resource = NULL;
+	}
 	engine__describe_own(e, p, row, vm);
 	/* One that the caller named, if there is one. */
 	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {

@@ -335,7 +335,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 		const struct process_row *r = &e->rows.rows[i];
 
 		m->cpu_time += r->cpu_time;
-		if (process_row__is_followed(r))
+		if (r->kernel.taken)
 			report_version__add(&m->version, r->resource, (uint64_t)e->started_wall * SECOND +
 					    (r->started > e->started_at ? r->started - e->started_at : 0));
 	}

@@ -12,34 +12,55 @@
 #define OWN_NAMES_TIME 200000000ull
 /* Processes whose files are looked at in one step of the engine, which also has samples to fetch. */
 #define STEP_MAX 2u
+/* How long the files of one process may take, ns. */
+#define FILES_TIME 300000000ull
 
-/* The list of the process is `own`, and what else is known.  Of equal keys the first one counts. */
-static void set_resource(const struct engine *e, struct process_row *row, const struct process *p, const char *own)
+static void add_all(struct text *list, const char *from)
 {
-	const char *const deployment = e->settings.deployment, *const parts[] = { own, p->revision };
+	struct attribute a;
+
+	while (attributes__next(&from, &a)) {
+		struct text pair = { 0 };
+
+		text__add(&pair, a.key, a.key_length);
+		text__adds(&pair, "=");
+		text__add(&pair, a.value, a.value_length);
+		attributes__add_pair(list, &pair);
+		text__free(&pair);
+	}
+}
+
+/* The list of a process, as far as it is known; if nothing is, it keeps what its parent had.  Outputs have room for the
+ * first ones of a list. */
+static void set_resource(const struct engine *e, struct process_row *row, const struct process *p)
+{
+	const char *const deployment = e->settings.deployment;
 	struct text list = { 0 };
+	char commit[8];
 
 	if (deployment && *deployment)
 		attributes__add(&list, ATTRIBUTES_DEPLOYMENT, deployment, strlen(deployment));
-	for (int i = 0; i < 2; i++) {
-		struct attribute a;
-
-		for (const char *at = parts[i]; attributes__next(&at, &a);) {
-			struct text pair = { 0 };
-
-			text__add(&pair, a.key, a.key_length);
-			text__adds(&pair, "=");
-			text__add(&pair, a.value, a.value_length);
-			attributes__add_pair(&list, &pair);
-			text__free(&pair);
-		}
-	}
-	if (list.failed) {
+	/* The branch of the files need not be that of a commit that the process tells. */
+	if (!attributes__find(p->own_name, ATTRIBUTES_COMMIT, commit, sizeof(commit)))
+		add_all(&list, p->revision);
+	add_all(&list, p->own_name);
+	if (list.failed || !list.length) {
 		text__free(&list);
 		return;
 	}
 	free(row->resource);
 	row->resource = list.data;
+}
+
+/* Children that ended before they were looked at ran what it runs. */
+static void tell_children(struct engine *e, uint32_t parent)
+{
+	for (uint32_t i = 0; i < e->rows.count; i++) {
+		struct process_row *row = &e->rows.rows[i], *of = &e->rows.rows[parent];
+
+		if (row->parent == parent && !row->resource && of->resource && !row->replaced && !strcmp(row->command, of->command))
+			row->resource = strdup(of->resource);
+	}
 }
 
 /* What it says of itself; if that is nothing, what it has said before stays. */
@@ -60,7 +81,9 @@ static void read_own_name(struct engine *e, struct process_row *row, struct proc
 		free(p->own_name);
 		p->own_name = name;
 	}
-	set_resource(e, row, p, p->own_name);
+	/* What a child has of its parent is better than nothing. */
+	if (p->own_name || p->executed || !row->resource)
+		set_resource(e, row, p);
 }
 
 /* A child that runs what its parent runs, there, has its files. */
@@ -94,11 +117,13 @@ static bool is_to_be_read(const struct engine *e, const struct process *p)
 static void read_revision(struct engine *e, struct process *p)
 {
 	struct process_row *row = &e->rows.rows[p->row];
+	struct deadline deadline = { 0 };
 	struct target_files files;
 	char *revision;
 
 	p->knows_revision = true;
-	target_files__of_process(&files, p->pid, 0, NULL);
+	deadline__start(&deadline, -1, deadline__now() + FILES_TIME);
+	target_files__of_process(&files, p->pid, 0, &deadline);
 	revision = revision__read(&files, row->cwd);
 	/* Another process may have got the pid meanwhile. */
 	if (revision && !target__has_pid(&p->target)) {
@@ -108,8 +133,10 @@ static void read_revision(struct engine *e, struct process *p)
 	p->revision = revision;
 	log_to__line(&e->settings.log, "process %d: %s%s", p->pid, revision ? "its files: " : "its files say no commit",
 		     revision ? revision : "");
-	if (revision)
-		set_resource(e, row, p, p->own_name);
+	if (!revision)
+		return;
+	set_resource(e, row, p);
+	tell_children(e, p->row);
 }
 
 static void read_revisions(struct engine *e, uint32_t most, uint64_t until)

@@ -97,7 +97,10 @@ static int open_source(struct engine *e, uint32_t row, const char *path, struct 
 		s->row = row + 1;
 		target_files__of_process(&s->files, pid, 0, NULL);
 	}
-	fd = target_file__open_source(&s->files, full, st);
+	/* The file is on a file system that may be its user's. */
+	fd = s->texts ? target_file__copy_source(&s->files, full, RECORDING_SOURCE_MAX, st) : -EFBIG;
+	if (fd == -EFBIG)
+		fd = target_file__open_source(&s->files, full, st);
 	free(full);
 	if (fd >= 0 && !target__has_pid(&p->target)) {
 		close(fd);

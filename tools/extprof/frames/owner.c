@@ -173,6 +173,8 @@ static void find_directories(struct slice p, struct owner *o, size_t *root)
 		} else if (o->kind != OWNER_GEM && is(before[0], "ruby") && is_library_directory(dir) &&
 			   (starts(before[1], "lib") || starts(before[2], "lib"))) {
 			found.kind = OWNER_STDLIB;
+			found.root = p.at;
+			found.root_length = end + 1;
 			name_part((struct slice){ slash + 1, p.length - end - 1 }, &found);
 		}
 		if (found.kind) {

@@ -46,7 +46,7 @@ struct owner {
 	size_t name_length;
 	const char *version;		/* of a gem; NULL: none */
 	size_t version_length;
-	const char *root;		/* of a gem: its directory, with the slash at the end */
+	const char *root;		/* of a gem and the standard library: its directory, with the slash at the end */
 	size_t root_length;
 };
 

@@ -173,7 +173,7 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_FAIL_ABOVE] = { "fail-above", "", "SHARE", .type = OPTION_SHARE, .group = OPTION_SHOW, .commands = DIFF, .brief_in = DIFF,
 		.brief = "status 1 if a method has grown by more: 5%",
 		.help = "exit with status 1 if the share of a method, of its own or with what it calls, has grown by more than so many "
-		"points of percent, and by more than the noise: 5%" },
+		"percentage points, and by more than the noise: 5%" },
 	[OPTION_DIFF_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DIFF,
 		.brief_in = DIFF, CHOICES("text,json,flamegraph"), .brief = "text, json or flamegraph",
 		.help = "%s (default: by the suffix of the file, else text)" },

@@ -53,7 +53,8 @@ static int choose(struct calls *c)
 {
 	const struct report *r = c->r;
 	uint64_t *totals = malloc((r->node_count + 1u) * sizeof(*totals)), least = r->samples / LEAST_SHARE + 1;
-	uint32_t room = (c->o->top ? c->o->top : ROWS_DEFAULT) * LINES_A_ROW, above = 0;
+	uint64_t wanted = (uint64_t)(c->o->top ? c->o->top : ROWS_DEFAULT) * LINES_A_ROW;
+	uint32_t room = wanted < r->node_count ? (uint32_t)wanted : r->node_count, above = 0;
 
 	if (!totals)
 		return -ENOMEM;

@@ -4,9 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/attributes.h"
 
@@ -35,19 +33,25 @@ struct looking {
 	char commit[DIGITS_MAX + 1];
 };
 
-/* The first line of a file in a directory, without blanks at its end.  False: there is none that is short. */
-static bool first_line(struct looking *l, const char *directory, const char *name, char to[TARGET_FILE_LINE_MAX])
+/* The first line of a file in a directory, without blanks at its end.  -ENOENT: there is no such file; -EBADMSG: it has none
+ * that is short. */
+static int first_line(struct looking *l, const char *directory, const char *name, char to[TARGET_FILE_LINE_MAX])
 {
 	char path[PATH_SIZE];
 	size_t size = 0;
+	int err;
 
-	if (snprintf(path, sizeof(path), "%s/%s", strcmp(directory, "/") ? directory : "", name) >= (int)sizeof(path) ||
-	    target_file__line(l->files, path, 1, to, &size) || size >= TARGET_FILE_LINE_MAX)
-		return false;
+	if (snprintf(path, sizeof(path), "%s/%s", strcmp(directory, "/") ? directory : "", name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	err = target_file__line(l->files, path, 1, to, &size);
+	if (err)
+		return err == -ENOTDIR ? -ENOENT : err;
+	if (size >= TARGET_FILE_LINE_MAX)
+		return -EBADMSG;
 	while (size && isspace((unsigned char)to[size - 1]))
 		size--;
 	to[size] = '\0';
-	return size && !memchr(to, '\0', size);
+	return size && !memchr(to, '\0', size) ? 0 : -EBADMSG;
 }
 
 static bool take_commit(struct looking *l, const char *text, size_t length)
@@ -63,7 +67,7 @@ static bool commit_in(struct looking *l, const char *directory, const char *name
 {
 	char line[TARGET_FILE_LINE_MAX];
 
-	return first_line(l, directory, name, line) && take_commit(l, line, strlen(line));
+	return !first_line(l, directory, name, line) && take_commit(l, line, strlen(line));
 }
 
 /* A path in a file of git's, which can be relative to the directory of the file. */
@@ -88,29 +92,13 @@ static bool is_ref(const char *ref)
 /* Lines "COMMIT REF", of references that have no file of their own. */
 static bool commit_of_packed(struct looking *l)
 {
-	char path[PATH_SIZE], *text = NULL, *at;
-	size_t length = 0, name = strlen(l->ref);
-	struct stat st;
-	bool found = false;
-	int fd;
+	char path[PATH_SIZE], ending[REF_MAX + 1], line[TARGET_FILE_LINE_MAX];
+	size_t size = 0, name = strlen(l->ref) + 1;
 
 	if (snprintf(path, sizeof(path), "%s/packed-refs", l->common) >= (int)sizeof(path))
 		return false;
-	fd = target_file__open_source(l->files, path, &st);
-	if (fd < 0)
-		return false;
-	if (st.st_size > 0 && (uint64_t)st.st_size <= TARGET_FILE_TEXT_MAX)
-		text = target_file__read(fd, (size_t)st.st_size, &length);
-	close(fd);
-	for (at = text; at && at < text + length && !found;) {
-		size_t line = strcspn(at, "\n"), digits = strcspn(at, " \n");
-
-		found = digits < line && line - digits - 1 == name && !memcmp(at + digits + 1, l->ref, name) &&
-			take_commit(l, at, digits);
-		at += line + 1;
-	}
-	free(text);
-	return found;
+	snprintf(ending, sizeof(ending), " %s", l->ref);
+	return !target_file__line_that_ends(l->files, path, ending, line, &size) && size > name && take_commit(l, line, size - name);
 }
 
 /* The directory l->git has HEAD. */
@@ -124,26 +112,30 @@ static bool commit_of_head(struct looking *l, const char *head)
 	if (!is_ref(ref))
 		return false;
 	memcpy(l->ref, ref, strlen(ref) + 1);
-	if (!first_line(l, l->git, "commondir", line) || !join(l->common, l->git, line))
+	if (first_line(l, l->git, "commondir", line) || !join(l->common, l->git, line))
 		snprintf(l->common, sizeof(l->common), "%s", l->git);
 	return commit_in(l, l->git, l->ref) || commit_in(l, l->common, l->ref) || commit_of_packed(l);
 }
 
-/* 1: found; 0: no repository is there; -1: there is one, and it does not say. */
+/* 1: found; 0: no repository is there; -1: there may be one, and it does not say. */
 static int look_for_git(struct looking *l, const char *directory)
 {
 	char head[TARGET_FILE_LINE_MAX], link[TARGET_FILE_LINE_MAX];
+	int err;
 
 	if (snprintf(l->git, sizeof(l->git), "%s/.git", strcmp(directory, "/") ? directory : "") >= (int)sizeof(l->git))
 		return -1;
-	if (!first_line(l, l->git, "HEAD", head)) {
+	err = first_line(l, l->git, "HEAD", head);
+	if (err == -ENOENT) {
 		/* Of a worktree, or a module of another repository, it is a file. */
-		if (!first_line(l, directory, ".git", link) || strncmp(link, "gitdir: ", 8))
+		err = first_line(l, directory, ".git", link);
+		if (err == -ENOENT)
 			return 0;
-		if (!join(l->git, directory, link + 8) || !first_line(l, l->git, "HEAD", head))
+		if (err || strncmp(link, "gitdir: ", 8) || !join(l->git, directory, link + 8))
 			return -1;
+		err = first_line(l, l->git, "HEAD", head);
 	}
-	return commit_of_head(l, head) ? 1 : -1;
+	return !err && commit_of_head(l, head) ? 1 : -1;
 }
 
 static char *list_of(const struct looking *l)

@@ -68,8 +68,8 @@ static char *whole_path(const char *path)
 }
 
 /* *fd may be NULL. */
-static int ask(struct target_files *f, const struct opener_request *of, const char *path,
-	       struct opener_answer *answer, int *fd)
+static int ask_with(struct target_files *f, const struct opener_request *of, const char *path, const char *more,
+		    struct opener_answer *answer, int *fd)
 {
 	struct helper_request request = {
 		.fd = -1, .owner = f->owner, .timeout = ANSWER_TIMEOUT, .deadline = f->deadline,
@@ -79,7 +79,7 @@ static int ask(struct target_files *f, const struct opener_request *of, const ch
 
 	if (f->silent)
 		return -ETIMEDOUT;
-	request.size = sizeof(*r) + strlen(path) + 1;
+	request.size = sizeof(*r) + strlen(path) + 1 + (more ? strlen(more) + 1 : 0);
 	r = malloc(request.size);
 	if (!r)
 		return -ENOMEM;
@@ -90,11 +90,18 @@ static int ask(struct target_files *f, const struct opener_request *of, const ch
 	r->uid = f->uid;
 	r->gid = f->gid;
 	strcpy(r->path, path);
+	if (more)
+		strcpy(r->path + strlen(path) + 1, more);
 	request.data = r;
 	err = helper__ask(&target_opener, &request, answer, fd);
 	free(r);
 	f->silent = err == -ETIMEDOUT;
 	return err;
+}
+
+static int ask(struct target_files *f, const struct opener_request *of, const char *path, struct opener_answer *answer, int *fd)
+{
+	return ask_with(f, of, path, NULL, answer, fd);
 }
 
 static int open_file(struct target_files *f, const struct opener_request *r, const char *path, struct stat *st)
@@ -118,9 +125,9 @@ int target_file__open_mapped(struct target_files *f, const struct mapping *m, st
 	return open_file(f, &r, m->path, st);
 }
 
-static int open_path(struct target_files *f, const char *path, uint64_t size_max, struct stat *st)
+static int open_path(struct target_files *f, enum opener_work work, const char *path, uint64_t size_max, struct stat *st)
 {
-	const struct opener_request r = { .work = OPEN_PATH, .size_max = size_max, .of_user = f->of_user };
+	const struct opener_request r = { .work = (uint8_t)work, .size_max = size_max, .of_user = f->of_user };
 	char *whole = whole_path(path);
 	int fd = whole ? open_file(f, &r, whole, st) : -ENOMEM;
 
@@ -130,12 +137,17 @@ static int open_path(struct target_files *f, const char *path, uint64_t size_max
 
 int target_file__open_elf(struct target_files *f, const char *path, struct stat *st)
 {
-	return open_path(f, path, TARGET_FILE_ELF_MAX, st);
+	return open_path(f, OPEN_PATH, path, TARGET_FILE_ELF_MAX, st);
 }
 
 int target_file__open_source(struct target_files *f, const char *path, struct stat *st)
 {
-	return open_path(f, path, TARGET_FILE_TEXT_MAX, st);
+	return open_path(f, OPEN_PATH, path, TARGET_FILE_TEXT_MAX, st);
+}
+
+int target_file__copy_source(struct target_files *f, const char *path, uint64_t size_max, struct stat *st)
+{
+	return open_path(f, COPY_PATH, path, size_max, st);
 }
 
 char *target_file__read(int fd, size_t size, size_t *length)
@@ -162,16 +174,31 @@ int target_file__stat(struct target_files *f, const char *path, struct stat *st)
 	return err;
 }
 
-int target_file__line(struct target_files *f, const char *path, int32_t line, char to[TARGET_FILE_LINE_MAX],
-		      size_t *size)
+/* ending: NULL: the line of that number. */
+static int ask_for_line(struct target_files *f, const char *path, int32_t line, const char *ending, char to[TARGET_FILE_LINE_MAX],
+			size_t *size)
 {
-	const struct opener_request r = { .work = READ_LINE, .size_max = TARGET_FILE_SOURCE_MAX, .line = line };
+	const struct opener_request r = {
+		.work = ending ? FIND_LINE : READ_LINE, .size_max = TARGET_FILE_SOURCE_MAX, .line = line,
+	};
 	struct opener_answer answer;
-	int err = ask(f, &r, path, &answer, NULL);
+	int err = ask_with(f, &r, path, ending, &answer, NULL);
 
 	if (err || answer.size > sizeof(answer.line))
 		return err ? err : -EIO;
 	memcpy(to, answer.line, answer.size);
 	*size = answer.size;
 	return 0;
+}
+
+int target_file__line(struct target_files *f, const char *path, int32_t line, char to[TARGET_FILE_LINE_MAX],
+		      size_t *size)
+{
+	return ask_for_line(f, path, line, NULL, to, size);
+}
+
+int target_file__line_that_ends(struct target_files *f, const char *path, const char *ending, char to[TARGET_FILE_LINE_MAX],
+				size_t *size)
+{
+	return ask_for_line(f, path, 0, ending, to, size);
 }

@@ -61,6 +61,8 @@ int target_file__open_mapped(struct target_files *f, const struct mapping *m, st
 int target_file__open_elf(struct target_files *f, const char *path, struct stat *st);
 /* A source file, by its whole path or below the working directory of extprof. */
 int target_file__open_source(struct target_files *f, const char *path, struct stat *st);
+/* The same of a copy, of at most so many bytes, which can be read without a wait; *st is that of the file. */
+int target_file__copy_source(struct target_files *f, const char *path, uint64_t size_max, struct stat *st);
 /* The first `size` bytes of a file that was opened so, and a NUL; *length: how many of them are there now.  The caller
  * frees them.  NULL: out of memory. */
 char *target_file__read(int fd, size_t size, size_t *length);
@@ -69,5 +71,9 @@ int target_file__stat(struct target_files *f, const char *path, struct stat *st)
 /* A line from 1, as it is in the file, without its end; *size bytes.  -ENOENT also if there is no such line. */
 int target_file__line(struct target_files *f, const char *path, int32_t line, char to[TARGET_FILE_LINE_MAX],
 		      size_t *size);
+
+/* The first line that ends with that text, without its end; *size bytes.  -ENOENT: there is none. */
+int target_file__line_that_ends(struct target_files *f, const char *path, const char *ending, char to[TARGET_FILE_LINE_MAX],
+				size_t *size);
 
 #endif /* EXTPROF_TARGET_FILE_H */

@@ -252,6 +252,35 @@ static int read_line(int fd, const struct opener_request *r, struct opener_answe
 	return answer->size ? 0 : -ENOENT;
 }
 
+/* The first line that ends with that text; longer ones than an answer has room for are none. */
+static int find_line(int fd, const struct opener_request *r, struct opener_answer *answer)
+{
+	const char *ending = r->path + strlen(r->path) + 1;
+	size_t ending_length = strlen(ending), length = 0;
+	static char part[65536];
+	off_t offset = 0;
+	ssize_t n;
+
+	while (offset < (off_t)r->size_max && (n = pread(fd, part, sizeof(part), offset)) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (part[i] != '\n') {
+				if (length < sizeof(answer->line))
+					answer->line[length] = part[i];
+				length++;
+				continue;
+			}
+			if (length >= ending_length && length <= sizeof(answer->line) &&
+			    !memcmp(answer->line + length - ending_length, ending, ending_length)) {
+				answer->size = (uint32_t)length;
+				return 0;
+			}
+			length = 0;
+		}
+		offset += n;
+	}
+	return -ENOENT;
+}
+
 static int open_mapped(int proc, const struct opener_request *r, struct stat *st)
 {
 	char link[64];
@@ -287,6 +316,31 @@ static void enter(int proc, const struct opener_request *r)
 	}
 }
 
+/* In place of the file: what can hang is read here. */
+static int copy(int *fd, const struct opener_request *r)
+{
+	int to = memfd_create("extprof-source", MFD_CLOEXEC), err = to < 0 ? -errno : 0;
+	static char part[65536];
+	off_t offset = 0;
+	ssize_t n = 1;
+
+	while (!err && n > 0 && (uint64_t)offset < r->size_max) {
+		n = pread(*fd, part, sizeof(part), offset);
+		if (n < 0 || (n && pwrite(to, part, (size_t)n, offset) != n))
+			err = -EIO;
+		else
+			offset += n;
+	}
+	if (err) {
+		if (to >= 0)
+			close(to);
+		return err;
+	}
+	close(*fd);
+	*fd = to;
+	return 0;
+}
+
 static int work_by_path(const struct opener_request *r, struct opener_answer *answer, int *fd)
 {
 	int path, err;
@@ -305,6 +359,10 @@ static int work_by_path(const struct opener_request *r, struct opener_answer *an
 	/* Another inode: the file was replaced after it had been mapped. */
 	if (r->work == OPEN_MAPPED && answer->st.st_ino != r->inode)
 		return -ENOENT;
+	if (r->work == COPY_PATH)
+		return copy(fd, r);
+	if (r->work == FIND_LINE)
+		return find_line(*fd, r, answer);
 	return r->work == READ_LINE ? read_line(*fd, r, answer) : 0;
 }
 
@@ -315,7 +373,8 @@ static int opener__work(const void *data, size_t size, int *fd, void *to)
 	char path[PROC_PATH_MAX];
 	int proc = -1, err;
 
-	if (size <= sizeof(*r) || r->path[size - sizeof(*r) - 1])
+	if (size <= sizeof(*r) || r->path[size - sizeof(*r) - 1] ||
+	    (r->work == FIND_LINE && strlen(r->path) + 1 >= size - sizeof(*r)))
 		return -EINVAL;
 	/* The directory is that of this one process, also if another one gets its pid meanwhile. */
 	if (r->pid) {
@@ -338,7 +397,7 @@ static int opener__work(const void *data, size_t size, int *fd, void *to)
 	take_own_rights();
 cleanup:
 	/* A result other than 0 has no file. */
-	if (*fd >= 0 && (err || r->work == READ_LINE)) {
+	if (*fd >= 0 && (err || r->work == READ_LINE || r->work == FIND_LINE)) {
 		close(*fd);
 		*fd = -1;
 	}

@@ -6,7 +6,11 @@
 #include "parser/helper.h"
 #include "process/target_file.h"
 
-enum opener_work { OPEN_MAPPED, OPEN_PATH, STAT_PATH, READ_LINE };
+enum opener_work {
+	OPEN_MAPPED, OPEN_PATH, STAT_PATH, READ_LINE,
+	COPY_PATH,			/* the descriptor is that of a copy in memory, which can be read without a wait */
+	FIND_LINE			/* the first one that ends with a text, which is behind the path */
+};
 
 struct opener_request {
 	uint64_t session;

@@ -308,6 +308,52 @@ cleanup:
 	return err;
 }
 
+/* ns of each node and what is below it.  NULL: out of memory. */
+static uint64_t *sums_of(const struct idle *s)
+{
+	uint64_t *sums = calloc(s->tree->node_count, sizeof(*sums));
+
+	for (uint32_t i = s->tree->node_count; sums && i-- > 1;) {
+		sums[i] += idle__ns(s, i);
+		sums[s->tree->nodes[i].parent] += sums[i];
+	}
+	return sums;
+}
+
+int idle__find_of_both(struct idle sides[2], bool **is)
+{
+	const struct tree_node *nodes = sides[0].tree->nodes;
+	uint32_t count = sides[0].tree->node_count;
+	uint64_t *sums[2] = { NULL, NULL };
+	int err = 0;
+
+	*is = calloc(count, sizeof(**is));
+	for (int i = 0; i < 2 && !err; i++) {
+		sums[i] = sums_of(&sides[i]);
+		err = *is && sums[i] ? idle__find(&sides[i]) : -ENOMEM;
+	}
+	for (uint32_t i = 1; i < count && !err; i++) {
+		bool begins = false, refused = false;
+
+		for (int j = 0; j < 2; j++) {
+			bool here = sides[j].is[i] && !sides[j].is[nodes[i].parent];
+
+			begins |= here;
+			refused |= sums[j][i] && !here;
+		}
+		(*is)[i] = (*is)[nodes[i].parent] || (begins && !refused);
+	}
+	for (int i = 0; i < 2; i++) {
+		free(sums[i]);
+		idle__free(&sides[i]);
+	}
+	if (err) {
+		free(*is);
+		*is = NULL;
+	}
+	return err;
+}
+
 void idle__free(struct idle *s)
 {
 	free(s->waits);

@@ -65,6 +65,11 @@ static inline uint64_t idle__ns(const struct idle *s, uint32_t node)
 
 /* 0 or -ENOMEM; the caller frees in both cases. */
 int idle__find(struct idle *s);
+/*
+ * Of two sides whose trees have the same nodes, each with its own times: what is idle wherever it is.  *is: by node; the
+ * caller frees it.  0 or -ENOMEM.
+ */
+int idle__find_of_both(struct idle sides[2], bool **is);
 void idle__free(struct idle *s);
 
 #endif /* EXTPROF_IDLE_H */

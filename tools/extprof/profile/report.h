@@ -253,6 +253,7 @@ struct report_view {
 	bool shows_idle;	/* idle threads are shown as others are */
 	bool ns_is_count;	/* of modes with states: weight::count is ns, and weight::value is what is compared */
 	uint64_t window;	/* ns, how long the profile is; 0 unknown */
+	const bool *idle;	/* by node of the tree: what is idle, if that was found; it is not in the report.  NULL: find it */
 	bool places;		/* report::places is wanted.  There is none of what transform::inverts or ::methods change */
 	bool joins_lines;	/* a line has one total, which is approximate if any part of it is; else the parts are two */
 };

@@ -190,7 +190,7 @@ static bool has_more(const struct report_builder *b, const struct idle *idle)
 }
 
 /* From here on the tree is one without the waits.  Nodes keep their numbers. */
-static int take_away(struct report_builder *b, const struct idle *idle)
+static int take_away(struct report_builder *b, const bool *is)
 {
 	const struct tree *tree = b->tree;
 
@@ -203,7 +203,7 @@ static int take_away(struct report_builder *b, const struct idle *idle)
 	for (uint32_t i = 0; i < tree->node_count; i++) {
 		struct tree_node *n = &b->busy.nodes[i];
 
-		if (!idle->is[i])
+		if (!is[i])
 			continue;
 		b->busy.samples -= n->samples;
 		*n = (struct tree_node){ .parent = n->parent, .frame = n->frame };
@@ -221,6 +221,8 @@ int report__find_idle(struct report_builder *b)
 	};
 	int err;
 
+	if (b->view.idle)
+		return take_away(b, b->view.idle);
 	if (!idle__concerns(b->view.mode))
 		return 0;
 	err = idle__find(&idle);
@@ -229,7 +231,7 @@ int report__find_idle(struct report_builder *b)
 	/* A profile of nothing else shows what there is. */
 	b->r->idle.shown = b->view.shows_idle || !idle.count || !has_more(b, &idle);
 	if (!err && !b->r->idle.shown)
-		err = take_away(b, &idle);
+		err = take_away(b, idle.is);
 	if (b->view.places) {
 		b->is_idle = idle.is;
 		idle.is = NULL;

@@ -97,7 +97,8 @@ json_t *report_version__json(const struct report_version *v)
 {
 	if (!*v->commit.first && !*v->deployment.first)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "commit", string_or_null(v->commit.first), "last_commit",
-			 string_or_null(v->commit.last), "deployment", string_or_null(v->deployment.first), "last_deployment",
-			 string_or_null(v->deployment.last));
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:b}", "commit", string_or_null(v->commit.first), "last_commit",
+			 string_or_null(v->commit.last), "several_commits", v->commit.several, "deployment",
+			 string_or_null(v->deployment.first), "last_deployment", string_or_null(v->deployment.last),
+			 "several_deployments", v->deployment.several);
 }

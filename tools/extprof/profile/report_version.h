@@ -24,9 +24,10 @@ struct report_version {
 void report_version__add(struct report_version *v, const char *resource, uint64_t at);
 /* Add those of another profile. */
 void report_version__join(struct report_version *v, const struct report_version *of);
-/* "commit 0123456789ab, deployment v42"; of several the first and the last one.  Nothing if nothing is known. */
+/* "commit 0123456789ab; deployment v42"; of several the first and the last one.  Nothing if nothing is known. */
 void report_version__add_text(const struct report_version *v, struct text *to);
-/* {"commit": ..., "last_commit": ..., "deployment": ..., "last_deployment": ...}, whole; null: nothing is known. */
+/* {"commit": ..., "last_commit": ..., "several_commits": ..., "deployment": ..., "last_deployment": ...,
+ * "several_deployments": ...}, whole; null: nothing is known. */
 json_t *report_version__json(const struct report_version *v);
 /* "0123456789ab", "0123456789ab..fedcba987654"; "" is unknown. */
 void version_span__add_text(const struct version_span *s, struct text *to);

@@ -71,7 +71,7 @@ static int choose(struct keeping *k, const uint64_t *amounts, uint32_t methods)
 	/* Parents come before children. */
 	for (uint32_t i = 1; i < tree->node_count; i++) {
 		k->of[i] = k->of[tree->nodes[i].parent];
-		if (frame_kind__is_code(frame_of(k, i)->kind) && (k->of[i] = method_of(k, i)) == MAP64_NONE)
+		if (frame__part(frame_of(k, i), ROWS_BY_METHOD) == PART_OWN && (k->of[i] = method_of(k, i)) == MAP64_NONE)
 			return -ENOMEM;
 		if (k->of[i] != MAP64_NONE)
 			k->methods[k->of[i]].amount += amounts[i];

@@ -2,8 +2,10 @@
 /* Reports of what recordings have. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "profile/idle.h"
 #include "recording/profile_parts.h"
 
 /* The groups, with those that the format wants. */
@@ -259,12 +261,48 @@ static int set_versions(const struct recording_profile *p, int side, struct repo
 	return 0;
 }
 
+/* Is there anything that is not idle? */
+static bool has_more(const struct tree *tree, const bool *idle)
+{
+	for (uint32_t i = 0; i < tree->node_count; i++)
+		if (!idle[i] && tree->nodes[i].self.count)
+			return true;
+	return false;
+}
+
+/*
+ * What rests on both sides, or on the one that has it: each by its own times and length.  The same is left out of both, so
+ * they have the same nodes and labels.  *idle NULL: nothing is left out.
+ */
+static int find_idle(const struct recording_profile *p, const struct recording_filter *filter, const struct owner_rules *rules,
+		     bool **idle, struct diag *d)
+{
+	struct idle sides[2];
+
+	*idle = NULL;
+	if (filter->shows_idle || !idle__concerns(p->modes[0]))
+		return 0;
+	for (int i = 0; i < 2; i++)
+		sides[i] = (struct idle){
+			.tree = i ? &p->after : &p->tree, .frames = &p->frames, .rules = rules, .ns_is_count = true, .window = window_of(p, i),
+		};
+	if (idle__find_of_both(sides, idle))
+		return recording_profile__no_memory(d);
+	/* A side of nothing else shows what there is. */
+	if (!has_more(&p->tree, *idle) || !has_more(&p->after, *idle)) {
+		free(*idle);
+		*idle = NULL;
+	}
+	return 0;
+}
+
 int recording_profile__compare(const struct recording_side sides[2], const struct recording_filter *filter,
 			       const char *metric, struct report reports[2], struct diag *d)
 {
 	struct recording_profile *p;
 	struct groups none = { 0 };
 	struct owner_rules rules;
+	bool *idle = NULL;
 	int err;
 
 	memset(reports, 0, 2 * sizeof(*reports));
@@ -278,21 +316,26 @@ int recording_profile__compare(const struct recording_side sides[2], const struc
 	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
 		err = recording_profile__no_memory(d);
 	owner_dirs__rules(NULL, &p->cwds, &rules);
+	if (!err)
+		err = find_idle(p, filter, &rules, &idle, d);
 	for (int i = 0; i < 2 && !err; i++) {
 		const struct report_view view = {
 			.mode = p->modes[0], .by_value = true, .joins_lines = true, .ns_is_count = true, .window = window_of(p, i),
-			.shows_idle = filter->shows_idle, .rules = &rules,
+			.shows_idle = true, .idle = idle, .rules = &rules,
 		};
 
-		/* Their trees have the same nodes: so they have the same labels and nodes. */
+		/* Their trees have the same nodes, and the same is left out: so they have the same labels and nodes. */
 		err = report__build(&reports[i], i ? &p->after : &p->tree, &p->frames, &none, REPORT_BY_NAME, &view) ?
 		      recording_profile__no_memory(d) : account_of_side(p, i, &reports[i], d);
 		if (!err)
 			err = set_versions(p, i, &reports[i], d);
 		reports[i].metric = p->by_value ? p->modes[0]->value : p->modes[0]->count;
 	}
+	if (!err && (reports[0].node_count != reports[1].node_count || reports[0].label_count != reports[1].label_count))
+		err = diag__set(d, DIAG_INTERNAL, EFAULT, "the two sides have different stacks; please report this");
 	for (int i = 0; i < 2 && err; i++)
 		report__free(&reports[i]);
+	free(idle);
 	recording_profile__destroy(p);
 	return err;
 }

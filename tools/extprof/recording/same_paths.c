@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/same_paths.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,16 +48,12 @@ static const char *after_release(const char *path, size_t *begin)
 	return NULL;
 }
 
-/* Behind "/ruby/3.4.0" of the standard library; the path itself if it has no such part. */
-static const char *after_library(const char *path)
+/* "3.4.0/" at the begin, which site_ruby and vendor_ruby have once more. */
+static const char *after_version(const char *path)
 {
-	for (const char *at = path; (at = strstr(at, "/ruby/")); at++) {
-		size_t version = strspn(at + 6, "0123456789.");
+	size_t version = strspn(path, "0123456789.");
 
-		if (version && at[6 + version] == '/')
-			return at + 6 + version;
-	}
-	return path;
+	return version && path[version] == '/' ? path + version + 1 : path;
 }
 
 static void add_key(const char *path, const struct owner *o, const char *directory, struct text *key)
@@ -74,7 +69,7 @@ static void add_key(const char *path, const struct owner *o, const char *directo
 		text__add(key, o->name, o->name_length);
 		text__addf(key, MARK "%s", o->root + o->root_length);
 	} else if (o->kind == OWNER_STDLIB) {
-		text__addf(key, MARK "library" MARK "%s", after_library(path));
+		text__addf(key, MARK "library" MARK "%s", after_version(o->root + o->root_length));
 	} else if (owner__short_path(path, &app) != path) {
 		text__addf(key, MARK "app" MARK "%s", owner__short_path(path, &app));
 	} else if ((rest = after_release(path, &begin))) {
@@ -128,10 +123,9 @@ const char *same_paths__shown(struct same_paths *s, const char *path, const char
 
 const char *same_paths__version(const struct same_paths *s, const char *gem, int side)
 {
-	for (uint32_t i = 0; i < s->gem_count && i < s->gems.count; i++)
-		if (!strcmp(s->gems.list[i], gem))
-			return s->versions[i].of[side];
-	return NULL;
+	uint32_t number = strings__find(&s->gems, gem);
+
+	return number < s->gem_count ? s->versions[number].of[side] : NULL;
 }
 
 void same_paths__free(struct same_paths *s)

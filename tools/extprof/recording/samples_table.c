@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/attributes.h"
 #include "base/text.h"
 #include "recording/requests_table.h"
 #include "recording/tables.h"
@@ -282,7 +281,7 @@ static int samples__eof(sqlite3_vtab_cursor *cursor)
 /* The innermost frame of code; 0: the stack has none. */
 static uint32_t code_of(const struct recording_tables *t, uint32_t stack)
 {
-	while (stack && !frame_kind__is_code(t->frames[t->stacks[stack].frame].kind))
+	while (stack && frame__part(&t->frames[t->stacks[stack].frame], ROWS_BY_METHOD) != PART_OWN)
 		stack = t->stacks[stack].parent;
 	return t->stacks[stack].frame;
 }
@@ -292,7 +291,7 @@ static uint32_t ruby_of(const struct recording_tables *t, uint32_t stack)
 {
 	enum frame_part part = PART_OF_CALLER;
 
-	while (stack && (part = frame__part(&t->frames[t->stacks[stack].frame], true)) == PART_OF_CALLER)
+	while (stack && (part = frame__part(&t->frames[t->stacks[stack].frame], ROWS_BY_LINE)) == PART_OF_CALLER)
 		stack = t->stacks[stack].parent;
 	return part == PART_OWN ? t->stacks[stack].frame : 0;
 }
@@ -323,7 +322,6 @@ static void give_thread(sqlite3_context *to, const struct recording_tables *t, u
 	const struct thread_entry *thread = &t->threads[id];
 	const struct process_entry *p = &t->processes[thread->process];
 	const struct frame *f = &t->frames[thread->frame];
-	char revision[136];
 
 	switch (column) {
 	case COLUMN_PROCESS:
@@ -340,8 +338,7 @@ static void give_thread(sqlite3_context *to, const struct recording_tables *t, u
 			give_text(to, p->cgroup);
 		break;
 	case COLUMN_REVISION:
-		if (attributes__find(p->resource, ATTRIBUTES_COMMIT, revision, sizeof(revision)))
-			give_text(to, revision);
+		give_text(to, p->commit);
 		break;
 	case COLUMN_THREAD:
 		sqlite3_result_int64(to, id);

@@ -261,8 +261,8 @@ static int take_process(struct load *l)
 static int take_resource(struct load *l)
 {
 	const char *key = (const char *)sqlite3_column_text(l->row, 0), *list = (const char *)sqlite3_column_text(l->row, 1);
+	char same[40], commit[136];
 	struct text text = { 0 };
-	char same[40];
 	uint32_t id;
 
 	if (!key || !list || sscanf(key, RECORDING_RESOURCE_KEY, &id) != 1)
@@ -281,6 +281,9 @@ static int take_resource(struct load *l)
 		return no_memory(l);
 	}
 	l->t->processes[id].resource = text.data;
+	if (attributes__find(text.data, ATTRIBUTES_COMMIT, commit, sizeof(commit)) &&
+	    !(l->t->processes[id].commit = strdup(commit)))
+		return no_memory(l);
 	return 0;
 }
 
@@ -365,8 +368,10 @@ void recording_tables__free(struct recording_tables *t)
 		free(t->strings[i]);
 	for (uint32_t i = 0; t->texts && i < t->frame_count; i++)
 		free(t->texts[i]);
-	for (uint32_t i = 0; t->processes && i < t->process_count; i++)
+	for (uint32_t i = 0; t->processes && i < t->process_count; i++) {
 		free(t->processes[i].resource);
+		free(t->processes[i].commit);
+	}
 	free(t->texts);
 	free(t->strings);
 	free(t->processes);

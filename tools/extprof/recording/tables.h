@@ -29,6 +29,7 @@ struct recording_tables {
 		const char *command, *ruby, *cgroup, *ended;	/* texts of rows are never NULL */
 		uint64_t began, ended_at, cpu, cpu_unfollowed, cpu_samples;
 		char *resource;			/* a list as in base/attributes.h; NULL: nothing */
+		char *commit;			/* of that list; NULL: none */
 	} *processes;
 	struct thread_entry {
 		uint32_t id, process, frame;
