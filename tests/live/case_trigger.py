@@ -97,7 +97,8 @@ def keeps_what_is_around(ctx):
     at, text = events[0]
     check(since < at <= until + 0.2e9, "it fired %.3f s after the begin of %.3f s", (at - since) / 1e9, (until - since) / 1e9)
     check(re.search(r"^process %d .*: \d+ %% within a second \(gvl>50%%\)$" % ruby.pid, text), "%s", text)
-    check(int(re.search(r"(\d+) %", text)[1]) > 50, "%s", text)
+    # 50.3 % is shown as 50 %.
+    check(int(re.search(r"(\d+) %", text)[1]) >= 50, "%s", text)
     spans = covers(ctx, at - 2e9, at + 2e9, 2e9)
     # One that ended shortly before the time that is kept can be there, too.
     check(len(files_of(ctx)) - len(spans) <= 1, "files besides: %s, it fired at %d", spans_of(ctx), at)

@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
 
 import case_otlp
@@ -94,17 +95,17 @@ def checkouts_of_git(ctx):
     git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", folder, "inner")
     inner = git(os.path.join(outer, "inner"), "rev-parse", "HEAD")
     seen.append(("submodule", version_of(ctx, os.path.join(outer, "inner"), "app.rb")[0], inner))
-    plain = ctx.path("plain")
-    os.mkdir(plain)
-    script = os.path.join(folder, "app.rb")
-    seen.append(("no repository", version_of(ctx, plain, script), (None, None)))
-    with open(os.path.join(plain, "REVISION"), "w", encoding="utf-8") as f:
-        f.write(second + "\n")
-    seen.append(("REVISION", version_of(ctx, plain, script), (second, None)))
-    env = {"KAMAL_VERSION": first}
-    seen.append(("environment", version_of(ctx, plain, script, env=env)[0], first))
-    env["OTEL_RESOURCE_ATTRIBUTES"] = "service.name=shop,vcs.ref.head.revision=abcdef0"
-    seen.append(("attributes", version_of(ctx, plain, script, env=env)[0], "abcdef0"))
+    # The directory of the tests may be in a repository itself.
+    with tempfile.TemporaryDirectory() as plain:
+        script = os.path.join(folder, "app.rb")
+        seen.append(("no repository", version_of(ctx, plain, script), (None, None)))
+        with open(os.path.join(plain, "REVISION"), "w", encoding="utf-8") as f:
+            f.write(second + "\n")
+        seen.append(("REVISION", version_of(ctx, plain, script), (second, None)))
+        env = {"KAMAL_VERSION": first}
+        seen.append(("environment", version_of(ctx, plain, script, env=env)[0], first))
+        env["OTEL_RESOURCE_ATTRIBUTES"] = "service.name=shop,vcs.ref.head.revision=abcdef0"
+        seen.append(("attributes", version_of(ctx, plain, script, env=env)[0], "abcdef0"))
     for what, got, wanted in seen:
         check(got == wanted, "%s: %s, not %s", what, got, wanted)
     return ", ".join(what for what, _, _ in seen)

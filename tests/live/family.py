@@ -11,9 +11,9 @@ from harness import check
 RATE = 1117
 TRUTH = os.path.join(harness.PROGRAMS, "truth.rb")
 
-ROW = re.compile(r"^ *(\d+) +(\d+) +([\d.]+) +([\d.]+) +(-?[\d.]+) +(\d+) +(\d+) +(\d+) +(-?[\d.]+|-) +(-?[\d.]+|-)"
+ROW = re.compile(r"^ *(\d+) +(\d+) +([\d.]+) +([\d.]+) +(-|-?[\d.]+) +(\d+) +(\d+) +(\d+) +(-?[\d.]+|-) +(-?[\d.]+|-)"
                  r"  (\S+(?: \S+)?) +(.*)$")
-ALL = re.compile(r"^ *all +(\d+) +([\d.]+) +([\d.]+) +(-?[\d.]+) +(\d+) +(\d+) +(\d+)$")
+ALL = re.compile(r"^ *all +(\d+) +([\d.]+) +([\d.]+) +(-|-?[\d.]+) +(\d+) +(\d+) +(\d+)$")
 UNFOLLOWED = re.compile(r"^ *(\d+|all|\d+ more) +([\d.]+)(?:  (.{22})  (.*))?$")
 GROUP = re.compile(r"^\[process (\d+)(?: (.*))?\]$")
 
