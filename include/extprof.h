@@ -1228,12 +1228,15 @@ struct extprof_recorded_options {
 	bool invert;			/* the innermost frame is the outermost one below the groups; tables stay */
 	bool idle;			/* as in struct extprof_recording_options */
 	bool gzip;			/* the formats firefox, otlp and otlp-json are compressed */
-	char reserved[1];		/* 0 */
+	bool labels_can_lack;		/* a label of `groups` that no sample has is one that is not set; else it is an error */
 	uint64_t since_at, until_at;	/* instead of since and until: ns since 1970, by the clock of each recording's machine */
 	/* extprof_recorded_requests() shows how long requests took, by the value of this label, which makes a request if
 	 * request_label is NULL.  NULL: it shows requests. */
 	const char *requests_by;
 };
+
+/* Are its texts right?  What a recording has to have for them is not asked.  0 or negative errno. */
+EXTPROF_API int extprof_recorded_options_check(const struct extprof_recorded_options *options, struct extprof_error *error);
 
 /* Write a profile of it, as extprof_recording_write() does. */
 EXTPROF_API int extprof_recorded_write(struct extprof_recorded *r, const char *format,

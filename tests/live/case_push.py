@@ -3,6 +3,7 @@ import base64
 import collections
 import contextlib
 import email
+import fcntl
 import glob
 import gzip
 import http.server
@@ -54,7 +55,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 class Sink:
     """A receiver that does what it is told: to each request the next of `plan`, and then `usual`. 200 and other numbers answer;
-    "lost" keeps it and breaks off before the answer, "cut" breaks off in the middle of the request, "hang" never answers."""
+    "lost" keeps it and breaks off before the answer, "cut" breaks off in the middle of the request, "hang" never answers. 200 with a
+    body that does not end: "slow" sends none of it, "short" breaks off in it, "endless" goes on."""
 
     def __init__(self, plan=(), usual=200, tls=None):
         self.plan, self.usual, self.lock = list(plan), usual, threading.Lock()
@@ -98,12 +100,14 @@ class Sink:
         if what == "hang":
             self.more.wait(60)
             return self.close(request)
-        if what in (200, "lost") or isinstance(what, bytes):
+        if what in (200, "lost", "slow", "short", "endless") or isinstance(what, bytes):
             with self.lock:
                 self.kept.append(body)
                 self.forms.append((request.path, request.headers["Content-Type"], body))
         if what == "lost":
             return self.close(request)
+        if what in ("slow", "short", "endless"):
+            return self.answer_badly(request, what)
         said = what if isinstance(what, bytes) else b"" if what == 200 else b"no: \x1b[31m\n" if what == 400 else b"not now\n"
         try:
             request.send_response(200 if isinstance(what, bytes) else what)
@@ -114,6 +118,17 @@ class Sink:
             request.wfile.write(said)
         except OSError:
             self.close(request)
+
+    def answer_badly(self, request, how):
+        with contextlib.suppress(OSError):
+            request.send_response(200)
+            request.send_header("Content-Length", str(1 << 40))
+            request.end_headers()
+            while how == "endless" and not self.more.is_set():
+                request.wfile.write(bytes(4096))
+            request.wfile.write(b"x" if how == "short" else b"")
+            self.more.wait(60 if how == "slow" else 0)
+        self.close(request)
 
     @staticmethod
     def close(request):
@@ -423,7 +438,8 @@ def counts_what_is_refused(ctx):
         run = push(ctx, sink, "--span", "2s")
         check(run.status == NOT_SENT, "status %d: %s", run.status, run.err)
         check("refused a request of" in run.err and ": 400" in run.err and "\x1b" not in run.err, "%r", run.err)
-        check("1 requests were refused, and 3 profiles of others" in run.err and "did not take 3 profiles: too old" in run.err, "%s", run.err)
+        check("1 request was refused\n" in run.err and "3 profiles were refused, of requests that were taken" in run.err and
+              "did not take 3 profiles: too old" in run.err, "%s", run.err)
         got, truth = sums(sink.documents(ctx)), recorded(ctx, paths)
         missing = truth["process_cpu", "cpu"] - got["process_cpu", "cpu"]
         check(0 < missing < truth["process_cpu", "cpu"] / 2, "%d ns of %s are missing", missing, truth)
@@ -434,7 +450,7 @@ def counts_what_is_refused(ctx):
         check(sink.seen == seen, "%d more requests", sink.seen - seen)
         with open(states(ctx)[0]) as f:
             totals = f.read().splitlines()[2].split()
-        check(totals[2:] == ["1", "3", "0"], "%s", totals)
+        check(totals[2:] == ["1", "3", "0", "0"], "%s", totals)
     # A receiver that is not there: it is given up, and says so.
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -621,7 +637,8 @@ def leaves_out_what_is_damaged(ctx):
         shutil.copy(good, path)
     with open(copies["none"], "w") as f:
         f.write("x" * 5000)
-    os.utime(copies["none"], (time.time() - 100,) * 2)
+    # A clock that was wrong hides nothing.
+    os.utime(copies["none"], (time.time() + 1000000,) * 2)
     damage(copies["block"], "UPDATE blocks SET data=zeroblob(100)")
     damage(copies["times"], "UPDATE blocks SET last_ns=9000000000000000000 WHERE id=(SELECT max(id) FROM blocks)",
            "UPDATE meta SET value=9000000000000000000 WHERE key='started_unix_ns'")
@@ -641,6 +658,252 @@ def leaves_out_what_is_damaged(ctx):
         check(run.status == RECORDING and len(set(sink.kept)) == len(sink.kept), "status %d: %s", run.status, run.err)
         check(run.err.count("left out") == 1 and copies["none"] in run.err, "%s", run.err)
     return "%d requests of what is right, in %.1f s" % (len(sink.kept), took)
+
+
+def lines_of(ctx):
+    """The lines of the state, by name."""
+    with open(states(ctx)[0]) as f:
+        return {line.split()[10]: dict(zip(("begin", "from", "modes", "sent", "until", "done"), map(int, line.split()[1:7])))
+                for line in f if line.startswith("segment")}
+
+
+@case(timeout=120)
+def has_the_answer_in_the_status(ctx):
+    """200 with a body that comes slowly, breaks off or has no end: it was taken, and is not sent again. 500 is tried again."""
+    paths = history(ctx, seconds=4, rotate="1m")
+    with Sink(["slow", 500, "short", "endless", 500]) as sink:
+        begin = time.monotonic()
+        push(ctx, sink, "--timeout", "2s", timeout=100).ok()
+        took = time.monotonic() - begin
+        sink.more.set()
+        check(len(set(sink.kept)) == len(sink.kept) == sink.seen - 2, "%d requests, %d kept, %d of them different", sink.seen, len(sink.kept),
+              len(set(sink.kept)))
+        said = same(ctx, sink.documents(ctx), paths)
+    return "%d requests in %.1f s: %s" % (sink.seen, took, said)
+
+
+@case(timeout=120)
+def throws_no_history_away(ctx):
+    """A receiver of another kind has nothing left out; one that refuses each request has five left out, and no more; 500 as the answer
+    to one request is left out after five tries."""
+    history(ctx, seconds=10, rotate="1m")
+    with Sink() as sink:
+        for status in (415, 406, 501, 410, 421):
+            sink.usual, seen = status, sink.seen
+            run = push(ctx, sink)
+            check(run.status == NOT_SENT and sink.seen == seen + 1 and "takes nothing: %d" % status in run.err, "%d: %d, %d requests: %s", status,
+                  run.status, sink.seen - seen, run.err)
+        sink.usual, seen = 400, sink.seen
+        run = push(ctx, sink)
+        check(run.status == NOT_SENT and sink.seen == seen + 6 and "5 requests were refused" in run.err and
+              "has refused 5 requests in a row: no more are left out" in run.err, "%d, %d requests: %s", run.status, sink.seen - seen, run.err)
+        seen = sink.seen
+        run = push(ctx, sink)
+        check(run.status == NOT_SENT and sink.seen == seen + 1 and "0 requests were sent" in run.err, "%d, %d requests: %s", run.status,
+              sink.seen - seen, run.err)
+        sink.plan, sink.usual, seen = [200] + [500] * 5, 200, sink.seen
+        run = push(ctx, sink, timeout=100)
+        check(run.status == NOT_SENT and "1 request was refused" in run.err and ": 500 not now" in run.err, "%d: %s", run.status, run.err)
+        check(len(sink.kept) == sink.seen - seen - 5 >= 3, "%d kept of %d", len(sink.kept), sink.seen - seen)
+        sink.documents(ctx)
+    return "six of %d requests refused" % (len(sink.kept) + 6)
+
+
+@case(timeout=120)
+def sends_what_has_no_label(ctx):
+    """--group-by label:request where one recording has the label and another has not: both are sent, and the label where it is. What is
+    wrong in options is said before anything is sent."""
+    os.mkdir(ctx.path("rec"))
+    paths = []
+    for name, label in (("a", 'Fiber.with_labels(request: "GET /a") { %s }'), ("b", "%s")):
+        ruby = ctx.ruby("-e", "STDOUT.sync = true; puts :ready; " + label % "loop { 100.times { |i| i.to_s } }")
+        ruby.expect("ready")
+        paths.append(ctx.path("rec/%s.extprof" % name))
+        ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "cpu,alloc", "-F", harness.rate(199), "--group-by", "label:request", "-d", "2", "-o",
+                    paths[-1]).ok()
+        ruby.kill()
+    with Sink() as sink:
+        for wrong in (["--group-by", "label:"], ["--group-by", "nobody"], ["--filter", "nothing"], ["--mode", "none"]):
+            run = push(ctx, sink, *wrong)
+            check(run.status == harness.USAGE and not sink.seen and wrong[1].partition(":")[0] in run.err, "%s: %d: %s", wrong, run.status, run.err)
+        for kind in ("otlp", "pyroscope"):
+            push(ctx, sink, "--group-by", "label:request", "--as", kind).ok()
+        documents = sink.documents(ctx, [body for path, _, body in sink.forms if path == "/v1development/profiles"])
+        said = same(ctx, documents, paths)
+        of = collections.Counter()
+        for document in documents:
+            for _, scope, kind, labels, _, _, amount in otlp.samples(document):
+                if kind[0] == "cpu":
+                    of[labels.get("request")] += amount
+        truth = recorded(ctx, paths[:1])["process_cpu", "cpu"]
+        # Native threads have no label.
+        check(set(of) == {"GET /a", None} and 0.95 * truth < of["GET /a"] <= truth, "%s; of the first one were recorded %d", of, truth)
+        check(len(sink.forms) > len(documents) + 4, "%d forms", len(sink.forms) - len(documents))
+    return said
+
+
+# Work, nothing for some seconds, and work.
+IN_PARTS = """
+STDOUT.sync = true
+work = ->(s) { till = Time.now + s; 1000.times { |i| i.to_s * 20 } while Time.now < till }
+puts "ready"
+work.(3)
+sleep 9
+work.(30)
+"""
+
+
+@case(timeout=150)
+def sends_the_rest_of_what_goes_on(ctx):
+    """A recording that did not end, of which a part was sent, and which goes on: in requests of one mode each what was interrupted
+    between two modes, and in others all that comes later; nothing twice. A gap is left out. It is lost if it goes before that."""
+    ruby = ctx.ruby(ctx.write("parts.rb", IN_PARTS))
+    ruby.expect("ready")
+    whole, part, path = ctx.path("whole.extprof"), ctx.path("part.extprof"), ctx.path("rec/app.extprof")
+    os.mkdir(ctx.path("rec"))
+    ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "cpu,alloc", "-F", harness.rate(199), "-d", "15", "-o", whole).ok()
+    ruby.kill()
+    shutil.copy(whole, part)
+    zero = "(SELECT value FROM meta WHERE key='started_monotonic_ns')"
+    damage(part, "DELETE FROM blocks WHERE first_ns > %s + 6000000000" % zero, "DELETE FROM meta WHERE key='ended'")
+    lasts = [integer(ctx, p, "SELECT max(last_ns) - %s FROM blocks" % zero) for p in (part, whole)]
+    check(1e9 < lasts[0] < 7e9 and 11e9 < lasts[1] < 16e9, "the last samples: %s", lasts)
+
+    def put(of, age=100):
+        shutil.copy(of, path)
+        os.utime(path, (time.time() - age,) * 2)
+
+    put(part)
+    with Sink() as sink:
+        options = ["--as", "pyroscope", "--retry-for", "100ms"]
+        sink.usual = 503
+        for _ in range(30):
+            sink.plan = [200]
+            run = push(ctx, sink, *options)
+            check(run.status == NOT_SENT, "it has ended: %s", run.err)
+            if lines_of(ctx)["app.extprof"]["modes"]:
+                break
+        line = lines_of(ctx)["app.extprof"]
+        check(line["modes"] == 1 and line["until"] == line["begin"] + lasts[0], "%s", line)
+        put(whole)
+        sink.usual, before = 200, len(sink.forms)
+        push(ctx, sink, *options).ok()
+        got, forms = collections.Counter(), 0
+        for _, kind, body in sink.forms:
+            message = email.message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
+            profile, = [p.get_payload(decode=True) for p in message.get_payload() if p.get_param("name", header="Content-Disposition") == "profile"]
+            got.update(Pprof(ctx, profile).sums)
+            forms += 1
+        truth = {name: amounts[i] for mode, amounts in counts(ctx, [whole]).items()
+                 for i, name in enumerate({"cpu": ("cpu", "samples"), "alloc": ("alloc_space", "alloc_objects")}[mode])}
+        check(got == truth, "came in: %s; recorded: %s", dict(got), truth)
+        os.unlink(states(ctx)[0])
+    with Sink() as sink:
+        put(part)
+        push(ctx, sink).ok()
+        check(lines_of(ctx)["app.extprof"]["done"] == 1, "%s", lines_of(ctx))
+        put(part, age=0)
+        run = push(ctx, sink).ok()
+        check("1 recording has not ended: it is sent later" in run.err and lines_of(ctx)["app.extprof"]["done"] == 0, "%s", run.err)
+        put(whole)
+        push(ctx, sink).ok()
+        documents = sink.documents(ctx)
+        said = same(ctx, documents, [whole])
+        check(len(set(sink.kept)) == len(sink.kept) <= 12, "%d requests, %d different ones", len(sink.kept), len(set(sink.kept)))
+        begins = [int(p["timeUnixNano"]) - line["begin"] for d in documents for _, _, p in otlp.profiles(d)]
+        # Spans are where they would be without the gap, from the begin and from where it went on.
+        check({b % 1_000_000_000 for b in begins} <= {0, (lasts[0] + 1) % 1_000_000_000}, "begins: %s", begins)
+        put(part, age=0)
+        push(ctx, sink).ok()
+        os.unlink(path)
+        run = push(ctx, sink)
+        check(run.status == NOT_SENT and "was removed before all of it was sent" in run.err, "%d: %s", run.status, run.err)
+    return "%d forms, %d of them before it went on; %d requests: %s" % (forms, before, len(documents), said)
+
+
+@case(timeout=120)
+def reads_later_what_it_cannot_read_now(ctx):
+    """A file that cannot be opened for a while is not left out for ever: the rest comes with the next push, and other recordings come
+    meanwhile. After 413 a gap of centuries is passed in a moment."""
+    paths = history(ctx, seconds=6, rotate="3s")
+    with Sink() as sink:
+        sink.wait = 0.5
+        p = push_start(ctx, sink)
+        harness.until(lambda: sink.seen, "no request came")
+        os.chmod(paths[0], 0)
+        out, err = p.communicate()
+        os.chmod(paths[0], 0o600)
+        check(p.p.returncode == RECORDING and "%s is left out: " % paths[0] in err and "is sent: " in err, "%d: %s", p.p.returncode, err)
+        sink.wait = 0
+        push(ctx, sink).ok()
+        said = same(ctx, sink.documents(ctx), paths)
+        check(len(set(sink.kept)) == len(sink.kept), "something came twice")
+    for name in paths[1:]:
+        os.unlink(name)
+    damage(paths[0], "UPDATE blocks SET last_ns=9000000000000000000 WHERE id=(SELECT max(id) FROM blocks)",
+           "UPDATE meta SET value=1000000000000000000 WHERE key='started_unix_ns'")
+    with Sink([413] * 21) as sink:
+        begin = time.monotonic()
+        push(ctx, sink, timeout=100).ok()
+        took = time.monotonic() - begin
+        check(sink.seen > 22, "%d requests", sink.seen)
+        same(ctx, sink.documents(ctx), paths[:1])
+        seen = sink.seen
+        p = push_start(ctx, sink, "--state", ctx.path("other"))
+        harness.until(lambda: sink.seen > seen, "no request came", timeout=60)
+        p.signal(signal.SIGTERM)
+        begin = time.monotonic()
+        p.communicate()
+        check(time.monotonic() - begin < 2 * harness.PATIENCE, "SIGTERM: it took %.1f s", time.monotonic() - begin)
+    return "%s; three centuries in %.1f s" % (said, took)
+
+
+@case(timeout=120, patient=True)
+def lets_others_push_between(ctx):
+    """A push between two looks of --follow does not end it: it goes on when that has ended."""
+    paths = history(ctx, seconds=2)
+    with Sink() as sink:
+        p = push_start(ctx, sink, "--follow")
+        case_pause.says(p, "is sent")
+        with open(states(ctx)[0] + ".lock", "r+") as f:
+            # It has the lock in a look.
+            fcntl.lockf(f, fcntl.LOCK_EX)
+            case_pause.says(p, "another extprof push sends it there: it is tried again")
+            shutil.copy(paths[0], ctx.path("rec/later.extprof"))
+            # The first look of a push is refused.
+            run = push(ctx, sink, "--follow")
+            check(run.status == harness.OUTPUT and "another extprof push" in run.err, "status %d: %s", run.status, run.err)
+        case_pause.says(p, "later.extprof is sent")
+        p.signal(signal.SIGTERM)
+        out, err = p.communicate()
+        check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
+        return same(ctx, sink.documents(ctx), [*paths, paths[0]])
+
+
+@case(timeout=120)
+def sends_the_first_ones_of_a_full_folder(ctx):
+    """Of more than 10,000 recordings the first ones by name, which is told; others when there is room; none of these is lost."""
+    good, = history(ctx, seconds=2, rotate="1m")
+    os.rename(good, ctx.path("rec/a.extprof"))
+    for i in range(10000):
+        open(ctx.path("rec/b-%05d.extprof" % i), "w").close()
+    shutil.copy(ctx.path("rec/a.extprof"), ctx.path("rec/c.extprof"))
+    with Sink() as sink:
+        run = push(ctx, sink)
+        check(run.status == NOT_SENT and "has more than 10000 recordings" in run.err and "a.extprof is sent" in run.err, "%d: %s", run.status, run.err)
+        seen = sink.seen
+        run = push(ctx, sink)
+        check(run.status == NOT_SENT and sink.seen == seen and "was removed" not in run.err, "%d: %s", run.status, run.err)
+        os.unlink(ctx.path("rec/a.extprof"))
+        os.unlink(ctx.path("rec/b-00000.extprof"))
+        run = push(ctx, sink)
+        check("c.extprof is sent" in run.err and "has more than" not in run.err, "%d: %s", run.status, run.err)
+        # Again one more: what is known and behind the others is not lost.
+        open(ctx.path("rec/b-00000.extprof"), "w").close()
+        open(ctx.path("rec/b.extprof"), "w").close()
+        run = push(ctx, sink)
+        check("was removed" not in run.err and "has more than" in run.err and sink.seen == 2 * seen, "%d requests: %s", sink.seen, run.err)
+    return "%d requests of two recordings" % sink.seen
 
 
 @case(timeout=150)
@@ -678,14 +941,14 @@ def follows_a_daemon(ctx):
         with open(states(ctx, "history")[0]) as f:
             lines = [line.split() for line in f if line.startswith("segment")]
         # The times up to which all was sent, and up to which a part was.
-        unsent = {line[9] for line in lines if line[2] == line[4] == "0"}
+        unsent = {line[10] for line in lines if line[2] == line[4] == "0"}
         waiting = [p for p in paths[:-1] if os.path.basename(p) in unsent]
         check(waiting, "all were sent: %s", lines)
         os.unlink(waiting[0])
         run = push(ctx, sink, folder="history")
-        check(run.status == NOT_SENT and "was removed before all of it was sent" in run.err and "1 recordings were gone" in run.err, "%d: %s",
+        check(run.status == NOT_SENT and "was removed before all of it was sent" in run.err and "1 recording was gone" in run.err, "%d: %s",
               run.status, run.err)
-        check("1 recordings have not ended" in run.err, "%s", run.err)
+        check("1 recording has not ended: it is sent later" in run.err, "%s", run.err)
         # No daemon writes it, and for a minute nobody did.
         for name in (last, last + "-wal"):
             os.utime(name, (time.time() - 100,) * 2)
@@ -695,7 +958,12 @@ def follows_a_daemon(ctx):
         said = same(ctx, sink.documents(ctx), paths)
     unit = os.path.join(harness.TOP, "tools/extprof/cli/systemd/extprof-push.service.in")
     with open(unit) as f:
-        made = ctx.write("extprof-push.service", f.read().replace("@PREFIX@/bin/extprof", harness.EXTPROF))
+        text = f.read()
+    made = ctx.write("extprof-push.service", text.replace("@PREFIX@/bin/extprof", harness.EXTPROF))
     analyze = subprocess.run(["systemd-analyze", "verify", "--man=no", made], capture_output=True, text=True)
     check(analyze.returncode == 0 and "extprof-push.service:" not in analyze.stderr, "systemd-analyze: %d: %s", analyze.returncode, analyze.stderr)
+    # Without a receiver it is not begun again and again.
+    run = ctx.extprof("push", "--follow", "--to", "")
+    check(run.status == harness.USAGE and "TO=URL in /etc/extprof-push.conf" in run.err, "%d: %s", run.status, run.err)
+    check("RestartPreventExitStatus=%d\n" % harness.USAGE in text, "%s", text)
     return "%d files, %d requests: %s; one lost, which is told" % (len(paths), len(sink.kept), said)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +16,11 @@
 #include "send/receiver.h"
 #include "send/state.h"
 #include "send/url.h"
+#ifdef EXTPROF_CURL
+#include "send/curl.h"
+
+#include <stdarg.h>
+#endif
 
 #define SECOND 1000000000ull
 
@@ -135,8 +141,9 @@ TEST(send_headers_of_a_file)
 
 TEST(send_answers)
 {
-	static const int again[] = { 0, 408, 429, 502, 503, 504 }, none[] = { 100, 301, 302, 307, 401, 403, 404, 405, 407 },
-			 refused[] = { 400, 409, 411, 415, 422, 431, 500, 501, 505, 599 };
+	static const int again[] = { 0, 408, 429, 502, 503, 504 },
+			 none[] = { 100, 301, 302, 307, 401, 403, 404, 405, 406, 407, 410, 415, 421, 501 },
+			 refused[] = { 400, 409, 411, 422, 431, 505, 599 };
 
 	for (int status = 200; status < 300; status++)
 		CHECK_INT(answer__of(status), ANSWER_TAKEN);
@@ -147,7 +154,83 @@ TEST(send_answers)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		CHECK_INT(answer__of(refused[i]), ANSWER_REFUSED);
 	CHECK_INT(answer__of(413), ANSWER_TOO_LARGE);
+	CHECK_INT(answer__of(500), ANSWER_FAILED);
 }
+
+TEST(send_answers_after_others)
+{
+	unsigned int failed = 0;
+
+	/* 500 is tried again, and others in between do not count. */
+	for (unsigned int i = 1; i < ANSWER_TRIES; i++) {
+		CHECK_INT(answer__after(500, true, &failed, 0), ANSWER_AGAIN);
+		CHECK_INT(answer__after(503, true, &failed, 0), ANSWER_AGAIN);
+		CHECK_INT(answer__after(401, true, &failed, 0), ANSWER_NONE_TAKEN);
+		CHECK_INT(failed, i);
+	}
+	CHECK_INT(answer__after(500, true, &failed, 0), ANSWER_REFUSED);
+	CHECK_INT(failed, 0);
+	CHECK_INT(answer__after(500, true, &failed, 0), ANSWER_AGAIN);
+	CHECK_INT(answer__after(200, true, &failed, 0), ANSWER_TAKEN);
+	CHECK_INT(failed, 0);
+	/* What cannot be made smaller is refused. */
+	CHECK_INT(answer__after(413, false, &failed, UINT64_MAX), ANSWER_TOO_LARGE);
+	CHECK_INT(answer__after(413, true, &failed, 0), ANSWER_REFUSED);
+	/* So many in a row are left out, and no more. */
+	CHECK_INT(answer__after(400, true, &failed, ANSWER_REFUSED_MAX - 1), ANSWER_REFUSED);
+	CHECK_INT(answer__after(400, true, &failed, ANSWER_REFUSED_MAX), ANSWER_NONE_TAKEN);
+	CHECK_INT(answer__after(413, true, &failed, ANSWER_REFUSED_MAX), ANSWER_NONE_TAKEN);
+	CHECK_INT(answer__after(200, true, &failed, ANSWER_REFUSED_MAX), ANSWER_TAKEN);
+	CHECK_INT(answer__after(503, true, &failed, ANSWER_REFUSED_MAX), ANSWER_AGAIN);
+	failed = UINT_MAX;
+	CHECK_INT(answer__after(500, true, &failed, ANSWER_REFUSED_MAX), ANSWER_NONE_TAKEN);
+	CHECK(failed >= ANSWER_TRIES);
+}
+
+#ifdef EXTPROF_CURL
+/* A libcurl that does not know some options, and what it was told. */
+static CURLoption unknown[2];
+static long protocols;
+static const char *protocol_names;
+
+static CURLcode set_option(CURL *handle, CURLoption option, ...)
+{
+	va_list args;
+
+	(void)handle;
+	if (option == unknown[0] || option == unknown[1])
+		return CURLE_UNKNOWN_OPTION;
+	va_start(args, option);
+	if (option == CURLOPT_PROTOCOLS)
+		protocols = va_arg(args, long);
+#if LIBCURL_VERSION_NUM >= 0x075500
+	if (option == CURLOPT_PROTOCOLS_STR)
+		protocol_names = va_arg(args, const char *);
+#endif
+	va_end(args);
+	return CURLE_OK;
+}
+
+TEST(send_with_an_older_libcurl)
+{
+	const struct curl_library c = { .easy_setopt = set_option };
+
+#if LIBCURL_VERSION_NUM >= 0x075700
+	CHECK_INT(curl_library__restrict(&c, NULL), CURLE_OK);
+	CHECK_STRING(protocol_names, "http,https");
+	CHECK_INT(protocols, 0);
+	unknown[0] = CURLOPT_QUICK_EXIT;
+	CHECK_INT(curl_library__restrict(&c, NULL), CURLE_OK);
+	CHECK_INT(protocols, 0);
+	unknown[1] = CURLOPT_PROTOCOLS_STR;
+#endif
+	CHECK_INT(curl_library__restrict(&c, NULL), CURLE_OK);
+	CHECK_INT(protocols, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+	/* Without any bound nothing is sent. */
+	unknown[0] = CURLOPT_PROTOCOLS;
+	CHECK_INT(curl_library__restrict(&c, NULL), CURLE_UNKNOWN_OPTION);
+}
+#endif
 
 TEST(send_waits_longer_and_by_chance)
 {
@@ -320,7 +403,7 @@ TEST(send_modes_have_names)
 /* -- what was sent ------------------------------------------------------------------------------------------- */
 
 #define TO "otlp http://localhost/v1"
-#define HEAD "extprof-push 1\nto " TO "\ntotals 4 3 2 1\n"
+#define HEAD "extprof-push 2\nto " TO "\ntotals 4 3 2 1 5\n"
 
 static int read_text(const char *text)
 {
@@ -334,7 +417,7 @@ static int read_text(const char *text)
 TEST(send_state_is_what_it_was)
 {
 	static const char *const names[] = { "m.extprof", "a b.extprof", "z.extprof", "extprof-20260101-000000-000Z.extprof" };
-	struct state s = { .directory = -1, .lock = -1, .to = strdup(TO), .totals = { 9, 8, 7, UINT64_MAX } };
+	struct state s = { .directory = -1, .lock = -1, .to = strdup(TO), .totals = { 9, 8, 7, UINT64_MAX, 6 } };
 	struct state t = { .directory = -1, .lock = -1, .to = strdup(TO) };
 	struct state_segment *g;
 	char *text, *again;
@@ -344,6 +427,7 @@ TEST(send_state_is_what_it_was)
 		g->sent = 200 + i;
 		g->modes = (uint32_t)i;
 		g->from = 300 + i;
+		g->until = 400 + i;
 		g->done = i & 1;
 		g->inode = UINT64_MAX;
 		g->time = 5;
@@ -353,10 +437,10 @@ TEST(send_state_is_what_it_was)
 	CHECK_INT(state__read(&t, text), 0);
 	again = state__write(&t);
 	CHECK_STRING(again, text);
-	CHECK(t.totals.lost == UINT64_MAX && t.count == 4);
+	CHECK(t.totals.lost == UINT64_MAX && t.totals.in_a_row == 6 && t.count == 4);
 	for (size_t i = 0; i < 4; i++) {
 		g = state__find(&t, names[i]);
-		CHECK(g && g->begin == 100 + i && g->sent == 200 + i && g->modes == i && g->from == 300 + i && g->done == (i & 1));
+		CHECK(g && g->begin == 100 + i && g->sent == 200 + i && g->modes == i && g->from == 300 + i && g->until == 400 + i && g->done == (i & 1));
 	}
 	CHECK(!state__find(&t, "b.extprof"));
 	state__remove(&t, 0);
@@ -370,17 +454,19 @@ TEST(send_state_is_what_it_was)
 TEST(send_state_that_is_damaged)
 {
 	static const char *const wrong[] = {
-		"", "\n", "extprof-push 1\n", "extprof-push 2\nto " TO "\ntotals 4 3 2 1\n", "extprof-push 1\nto otlp http://other\ntotals 4 3 2 1\n",
-		"extprof-push 1\nto " TO "\n", "extprof-push 1\nto " TO "\ntotals 4 3 2\n", "extprof-push 1\nto " TO "\ntotals 4 3 2 -1\n",
-		"extprof-push 1\nto " TO "\ntotals 4 3 2 99999999999999999999\n", HEAD "x\n", HEAD "segment\n", HEAD "segment 1 2 3 9 0 4 5 a.extprof\n",
-		HEAD "segment 1 2 3 9 0 4 5 6 \n", HEAD "segment 1 2 3 9 0 4 5 6 a\n", HEAD "segment 1 2 3 9 0 4 5 6 ../a.extprof\n",
-		HEAD "segment 1 2 3 9 0 4 5 6 /a.extprof\n", HEAD "segment 1 2 3 9 0 4 5 6 .a.extprof\n", HEAD "segment 1 2 3 9 2 4 5 6 a.extprof\n",
-		HEAD "segment 1 2 4294967296 9 0 4 5 6 a.extprof\n", HEAD "segment 1 2 3 9 0 4 5 6  a.extprof", HEAD "segment 1 2 3 9 0 4 5 6 a.extpro",
-		HEAD "segment +1 2 3 9 0 4 5 6 a.extprof\n", HEAD "segment 1  2 3 9 0 4 5 6 a.extprof\n", HEAD "segment 0x1 2 3 9 0 4 5 6 a.extprof\n",
-		HEAD "segment 1 2 3 9 0 4 5 6 a\x1b.extprof\n", HEAD "segment 18446744073709551616 2 3 9 0 4 5 6 a.extprof\n",
-		HEAD "segment 1 2 3 9 0 4 5 6 a.extprof\nsegment 1 2 3 9 0 4 5 6 a.extprof\n", HEAD "\n",
+		"", "\n", "extprof-push 2\n", "extprof-push 1\nto " TO "\ntotals 4 3 2 1\n", "extprof-push 2\nto otlp http://other\ntotals 4 3 2 1 5\n",
+		"extprof-push 2\nto " TO "\n", "extprof-push 2\nto " TO "\ntotals 4 3 2 1\n", "extprof-push 2\nto " TO "\ntotals 4 3 2 1 -1\n",
+		"extprof-push 2\nto " TO "\ntotals 4 3 2 1 99999999999999999999\n", HEAD "x\n", HEAD "segment\n",
+		HEAD "segment 1 2 3 9 7 0 4 5 a.extprof\n", HEAD "segment 1 2 3 9 7 0 4 5 6 \n", HEAD "segment 1 2 3 9 7 0 4 5 6 a\n",
+		HEAD "segment 1 2 3 9 7 0 4 5 6 ../a.extprof\n", HEAD "segment 1 2 3 9 7 0 4 5 6 /a.extprof\n",
+		HEAD "segment 1 2 3 9 7 0 4 5 6 .a.extprof\n", HEAD "segment 1 2 3 9 7 2 4 5 6 a.extprof\n",
+		HEAD "segment 1 2 4294967296 9 7 0 4 5 6 a.extprof\n", HEAD "segment 1 2 3 9 7 0 4 5 6  a.extprof",
+		HEAD "segment 1 2 3 9 7 0 4 5 6 a.extpro", HEAD "segment +1 2 3 9 7 0 4 5 6 a.extprof\n",
+		HEAD "segment 1  2 3 9 7 0 4 5 6 a.extprof\n", HEAD "segment 0x1 2 3 9 7 0 4 5 6 a.extprof\n",
+		HEAD "segment 1 2 3 9 7 0 4 5 6 a\x1b.extprof\n", HEAD "segment 18446744073709551616 2 3 9 7 0 4 5 6 a.extprof\n",
+		HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\nsegment 1 2 3 9 7 0 4 5 6 a.extprof\n", HEAD "\n",
 	};
-	char *text = strdup(HEAD "segment 1 2 3 9 0 4 5 6 a.extprof\nsegment 1 2 3 9 1 4 5 6 b.extprof\n");
+	char *text = strdup(HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\nsegment 1 2 3 9 7 1 4 5 6 b.extprof\n");
 	size_t length = strlen(text);
 
 	CHECK_INT(read_text(text), 0);

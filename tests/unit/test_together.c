@@ -176,6 +176,13 @@ TEST(together_sums)
 	/* With a label for each of the places, there is none left. */
 	options.groups = "recording,label:a,label:b,label:c,label:d";
 	CHECK_INT(show("folded", &options, &a, &b, NULL), -E2BIG);
+	/* A label that nothing has. */
+	options.groups = "label:request";
+	CHECK_INT(show("folded", &options, &a, NULL, NULL), -EINVAL);
+	options.labels_can_lack = true;
+	CHECK_INT(show("folded", &options, &a, NULL, NULL), 0);
+	CHECK_STRING(text, "[no request];A#work 300\n");
+	options.labels_can_lack = false;
 	options.groups = "none";
 	CHECK_INT(show("summary", &options, &a, &b, NULL), 0);
 	CHECK(strstr(text, "2 recordings  A#work, B#work\n") != NULL);
@@ -588,6 +595,27 @@ TEST(together_what_does_not_fit)
 	CHECK_INT(show("folded", &options, &a, &c, NULL), 0);
 	CHECK_STRING(text, "A#work 600\n");
 	tear_down(&c);
+}
+
+TEST(options_without_a_recording)
+{
+	const char *filters[] = { "label:request=*", "nothing" };
+	struct extprof_recorded_options o = { .size = sizeof(o), .groups = "process,label:request", .filters = filters, .filter_count = 1 };
+
+	CHECK_INT(extprof_recorded_options_check(&o, &error), 0);
+	CHECK_INT(extprof_recorded_options_check(NULL, &error), 0);
+	o.filter_count = 2;
+	CHECK_INT(extprof_recorded_options_check(&o, &error), -EINVAL);
+	CHECK(error.code == EXTPROF_USAGE && strstr(error.text, "\"nothing\" is no filter"));
+	o.filter_count = 1;
+	o.groups = "nobody";
+	CHECK_INT(extprof_recorded_options_check(&o, &error), -EINVAL);
+	CHECK(strstr(error.text, "\"nobody\" is no list of groups") != NULL);
+	o.groups = NULL;
+	o.unit = "miles";
+	CHECK(extprof_recorded_options_check(&o, &error) < 0);
+	o.size = 0;
+	CHECK_INT(extprof_recorded_options_check(&o, &error), -EINVAL);
 }
 
 /* What takes one recording says so. */

@@ -40,6 +40,14 @@ void push__say(const char *format, ...)
 	fprintf(stderr, "extprof: %s\n", clean);
 }
 
+const char *push__count(uint64_t count, const char *one, const char *many)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %s", count, count == 1 ? one : many);
+	return text;
+}
+
 static bool poll_for(const struct push *p, int ms)
 {
 	struct pollfd fd = { .fd = p->interrupt_fd, .events = POLLIN };
@@ -98,6 +106,19 @@ static int take_headers(struct headers *h, const struct options *o)
 	return STATUS_OK;
 }
 
+/* What is wrong with them is wrong for each recording. */
+static int check_options(const struct options *o)
+{
+	const struct extprof_recorded_options asked = {
+		.size = sizeof(asked), .filters = o->filters, .filter_count = o->filter_count, .groups = o->recording.groups,
+	};
+	struct extprof_error e = { .size = sizeof(e) };
+
+	if (!*o->values[OPTION_RECEIVER].text)
+		return usage("--to", "it is empty: name the receiver; for extprof-push.service that is TO=URL in /etc/extprof-push.conf");
+	return extprof_recorded_options_check(&asked, &e) ? message__fail(&e) : STATUS_OK;
+}
+
 static int begin(struct push *p, struct headers *h, const struct signals *signals)
 {
 	const struct options *o = p->options;
@@ -108,6 +129,8 @@ static int begin(struct push *p, struct headers *h, const struct signals *signal
 	char why[256];
 	int status = take_headers(h, o), err;
 
+	if (!status)
+		status = check_options(o);
 	if (status)
 		return status;
 	p->interrupt_fd = signals->interrupt_fd;
@@ -139,8 +162,10 @@ static enum push_result send_all(struct push *p, int *status)
 {
 	enum push_result result = PUSH_OK;
 
+	p->counts.written = p->counts.beyond = 0;
 	for (unsigned int i = 0; i < p->options->file_count && result == PUSH_OK; i++)
 		result = push__argument(p, p->options->files[i], status);
+	p->looked = true;
 	return result;
 }
 
@@ -148,8 +173,8 @@ static void tell_systemd(const struct push *p)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "READY=1\nSTATUS=%" PRIu64 " requests, %.1f MB, to %s; %" PRIu64 " refused, %" PRIu64 " recordings lost",
-		 p->counts.requests, (double)p->counts.bytes / 1e6, p->shown, p->counts.refused, p->counts.lost);
+	snprintf(text, sizeof(text), "READY=1\nSTATUS=requests: %" PRIu64 " sent to %s, %.1f MB, %" PRIu64 " refused; recordings lost: %" PRIu64,
+		 p->counts.requests, p->shown, (double)p->counts.bytes / 1e6, p->counts.refused, p->counts.lost);
 	notify__send(text);
 }
 
@@ -159,7 +184,6 @@ static enum push_result follow(struct push *p, int *status)
 
 	do {
 		tell_systemd(p);
-		p->counts.written = 0;
 		result = send_all(p, status);
 	} while (result == PUSH_LATER || (result == PUSH_OK && push__wait(p, LOOK_INTERVAL)));
 	notify__send("STOPPING=1");
@@ -170,19 +194,22 @@ static int conclude(const struct push *p, enum push_result result, int status)
 {
 	const struct push_counts *c = &p->counts;
 
-	push__say("%" PRIu64 " requests were sent to %s, %.1f MB", c->requests, p->shown, (double)c->bytes / 1e6);
-	if (c->refused || c->rejected)
-		push__say("%" PRIu64 " requests were refused, and %" PRIu64 " profiles of others", c->refused, c->rejected);
+	push__say("%s sent to %s, %.1f MB", push__count(c->requests, "request was", "requests were"), p->shown, (double)c->bytes / 1e6);
+	if (c->refused)
+		push__say("%s refused", push__count(c->refused, "request was", "requests were"));
+	if (c->rejected)
+		push__say("%s refused, of requests that were taken", push__count(c->rejected, "profile was", "profiles were"));
 	if (c->lost)
-		push__say("%" PRIu64 " recordings were gone before all of them was sent", c->lost);
+		push__say("%s", push__count(c->lost, "recording was gone or damaged before all of it was sent",
+					    "recordings were gone or damaged before all of them was sent"));
 	if (c->written)
-		push__say("%" PRIu64 " recordings have not ended: they are sent later", c->written);
+		push__say("%s", push__count(c->written, "recording has not ended: it is sent later", "recordings have not ended: they are sent later"));
 	if (result == PUSH_FAILED)
 		return status;
 	/* What was not sent was told when it happened: to be ended is no failure of a service. */
 	if (result == PUSH_ENDED && p->follow)
 		return STATUS_OK;
-	if (result == PUSH_GIVEN_UP || result == PUSH_ENDED || c->refused || c->rejected || c->lost)
+	if (result == PUSH_GIVEN_UP || result == PUSH_ENDED || c->refused || c->rejected || c->lost || c->beyond)
 		return STATUS_NOT_SENT;
 	return c->unreadable ? STATUS_RECORDING : STATUS_OK;
 }

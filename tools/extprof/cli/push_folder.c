@@ -13,19 +13,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/messages.h"
 #include "daemon/folder.h"
 
+/* So many recordings of a folder are looked at, the first ones by name. */
 #define FILES_MAX 10000u
 /* One that did not end and was not written to for so long will not go on, if no daemon writes it, s. */
 #define QUIET 60
 /* A recording that is begun cannot be read for so long, s. */
 #define BEGIN_SECONDS 5
+/* One that could not be read after some time is read again after so many of these times, and after an hour at the latest. */
+#define AGAIN_AFTER 9
+#define HOUR (3600 * 1000000000ull)
 
 /* A file that could not be read and was told of. */
 struct push_unreadable {
 	struct push_unreadable *next;
 	uint64_t inode;
+	uint64_t again;		/* CLOCK_MONOTONIC, ns: when it is read again */
 };
 
 struct look {
@@ -34,6 +40,7 @@ struct look {
 	char *folder;
 	char **names;		/* of its recordings, sorted */
 	size_t count, room;
+	bool cut;		/* there are more, behind these */
 	int *status;
 };
 
@@ -53,10 +60,21 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Keep the first ones. */
+static void sort(struct look *l)
+{
+	if (l->count)
+		qsort(l->names, l->count, sizeof(*l->names), by_name);
+	while (l->count > FILES_MAX) {
+		free(l->names[--l->count]);
+		l->cut = true;
+	}
+}
+
 static int add_name(struct look *l, const char *name)
 {
-	if (l->count == FILES_MAX)
-		return -E2BIG;
+	if (l->count == 2 * FILES_MAX)
+		sort(l);
 	if (l->count == l->room) {
 		size_t room = l->room ? 2 * l->room : 256;
 		char **names = reallocarray(l->names, room, sizeof(*names));
@@ -83,8 +101,7 @@ static int list(struct look *l)
 		err = -errno;
 	if (directory)
 		closedir(directory);
-	if (!err && l->count)
-		qsort(l->names, l->count, sizeof(*l->names), by_name);
+	sort(l);
 	return err;
 }
 
@@ -115,9 +132,12 @@ static bool identify(const char *path, struct identity *id)
 	return true;
 }
 
+/* A time that is to come says nothing. */
 static bool is_recent(const struct identity *id, uint64_t seconds)
 {
-	return id->time / 1000000000 + seconds >= (uint64_t)time(NULL);
+	uint64_t then = id->time / 1000000000, now = (uint64_t)time(NULL);
+
+	return then + seconds >= now && then <= now + seconds;
 }
 
 /* Does a daemon write into the folder?  See folder__open(). */
@@ -163,22 +183,44 @@ static void lose(struct look *l)
 	l->state.changed = true;
 }
 
-/* Tell of it once. */
-static enum push_result unreadable(struct look *l, const char *path, const struct identity *id, const struct extprof_error *e)
+/* Where it is in the list, or the end of the list. */
+static struct push_unreadable **unreadable_of(struct push *p, uint64_t inode)
 {
-	struct push_unreadable *u;
+	struct push_unreadable **u = &p->unreadable;
 
-	for (u = l->push->unreadable; u; u = u->next)
-		if (u->inode == id->inode)
-			return PUSH_OK;
-	u = malloc(sizeof(*u));
-	if (!u)
-		return fail(l, EXTPROF_INTERNAL, -ENOMEM, path, "out of memory");
-	*u = (struct push_unreadable){ l->push->unreadable, id->inode };
-	l->push->unreadable = u;
-	l->push->counts.unreadable++;
-	push__say("%s is left out: %s", path, e->text);
+	while (*u && (*u)->inode != inode)
+		u = &(*u)->next;
+	return u;
+}
+
+/* It is tried again.  Tell of it once.  since: when it was begun to read it. */
+static enum push_result unreadable(struct look *l, const char *path, const struct identity *id, const struct extprof_error *e,
+				   uint64_t since)
+{
+	struct push_unreadable **u = unreadable_of(l->push, id->inode);
+	uint64_t now = clock__now(), wait = AGAIN_AFTER * (now - since);
+
+	if (!*u) {
+		*u = calloc(1, sizeof(**u));
+		if (!*u)
+			return fail(l, EXTPROF_INTERNAL, -ENOMEM, path, "out of memory");
+		(*u)->inode = id->inode;
+		l->push->counts.unreadable++;
+		push__say("%s is left out: %s", path, e->text);
+	}
+	(*u)->again = now + (wait < HOUR ? wait : HOUR);
 	return PUSH_OK;
+}
+
+/* What comes next of it is told again. */
+static void readable(struct push *p, uint64_t inode)
+{
+	struct push_unreadable **u = unreadable_of(p, inode), *old = *u;
+
+	if (!old)
+		return;
+	*u = old->next;
+	free(old);
 }
 
 /* Its times.  1: it is not there any more, or only begun. */
@@ -193,7 +235,17 @@ static int look_into(struct look *l, const char *path, const struct identity *id
 		err = extprof_recorded_times(r, begin, end, e);
 	}
 	extprof_recorded_close(r);
-	return err == -ENOENT || err == -ENODATA || (err && is_recent(id, BEGIN_SECONDS)) ? 1 : err;
+	return (err == -ENOENT && access(path, F_OK)) || err == -ENODATA || (err && is_recent(id, BEGIN_SECONDS)) ? 1 : err;
+}
+
+/* Nothing of it was sent. */
+static void begin_again(struct look *l, struct state_segment *g, uint64_t begin)
+{
+	g->begin = begin;
+	g->from = g->sent = g->until = 0;
+	g->modes = 0;
+	g->done = false;
+	l->state.changed = true;
 }
 
 /* The line of the state of a recording.  begin: 0 as long as it is written, since that is not certain in its first moment.
@@ -210,12 +262,19 @@ static struct state_segment *segment_of(struct look *l, const char *name, const 
 		push__say("another recording has taken the place of %s before all of it was sent", path);
 		lose(l);
 	}
-	g->begin = begin;
-	g->from = g->sent = 0;
-	g->modes = 0;
+	begin_again(l, g, begin);
+	return g;
+}
+
+/* All of it was sent, and it is written to now: there is more to be sent, which can be lost. */
+static void is_written_again(struct look *l, struct state_segment *g, uint64_t begin)
+{
+	if (!g->done)
+		return;
+	if (g->begin != begin)
+		begin_again(l, g, 0);
 	g->done = false;
 	l->state.changed = true;
-	return g;
 }
 
 static enum push_result save(struct look *l)
@@ -230,19 +289,20 @@ static enum push_result send_one(struct look *l, const char *name, const char *p
 	struct extprof_error e = { .size = sizeof(e) };
 	struct state_segment *g;
 	enum push_result result;
-	uint64_t begin, end;
+	uint64_t begin, end, since = clock__now();
 	bool ended = false, written;
 	int err = look_into(l, path, id, &begin, &end, &ended, &e);
 
 	if (err < 0 && push__interrupted(l->push))
 		return PUSH_ENDED;
 	if (err)
-		return err > 0 ? PUSH_OK : unreadable(l, path, id, &e);
+		return err > 0 ? PUSH_OK : unreadable(l, path, id, &e, since);
 	written = !ended && is_written(l, name, id);
 	g = segment_of(l, name, path, written ? 0 : begin);
 	if (!g)
 		return fail(l, EXTPROF_INTERNAL, -ENOMEM, path, "there is no room for what was sent");
 	if (written) {
+		is_written_again(l, g, begin);
 		l->push->counts.written++;
 		return PUSH_OK;
 	}
@@ -251,8 +311,12 @@ static enum push_result send_one(struct look *l, const char *name, const char *p
 	result = save(l);
 	if (result == PUSH_OK)
 		result = push__segment(l->push, &l->state, g, path, end, ended, l->status);
+	if (result == PUSH_SKIPPED)
+		return unreadable(l, path, id, &l->push->trouble, since);
 	if (result == PUSH_LOST)
 		lose(l);
+	if (result == PUSH_OK)
+		readable(l->push, id->inode);
 	if (result != PUSH_OK && result != PUSH_LOST)
 		return result;
 	g->done = true;
@@ -266,13 +330,15 @@ static enum push_result consider(struct look *l, const char *name)
 {
 	const struct state_segment *g = state__find(&l->state, name);
 	enum push_result result = PUSH_OK;
+	const struct push_unreadable *u;
 	struct identity id;
 	char *path;
 
 	if (asprintf(&path, "%s/%s", l->folder, name) < 0)
 		return fail(l, EXTPROF_INTERNAL, -ENOMEM, name, "out of memory");
 	if (strlen(path) < PATH_MAX && identify(path, &id) && id.size &&
-	    !(g && g->done && g->inode == id.inode && g->time == id.time && g->size == id.size))
+	    !(g && g->done && g->inode == id.inode && g->time == id.time && g->size == id.size) &&
+	    !((u = *unreadable_of(l->push, id.inode)) && clock__now() < u->again))
 		result = send_one(l, name, path, &id);
 	free(path);
 	return result;
@@ -280,13 +346,31 @@ static enum push_result consider(struct look *l, const char *name)
 
 /* -- a folder --------------------------------------------------------------------------------------------- */
 
+static bool is_there(const struct look *l, const char *name)
+{
+	char *path;
+	bool there;
+
+	if (bsearch(&name, l->names, l->count, sizeof(*l->names), by_name))
+		return true;
+	if (!l->cut || strcmp(name, l->names[l->count - 1]) < 0)
+		return false;
+	/* It is not among the first ones.  Without an answer it is not lost. */
+	there = asprintf(&path, "%s/%s", l->folder, name) < 0;
+	if (!there) {
+		there = !access(path, F_OK) || errno != ENOENT;
+		free(path);
+	}
+	return there;
+}
+
 /* Recordings that are gone: those that were not sent are lost.  of_one: nobody wanted to send others. */
 static void forget_gone(struct look *l, bool of_one)
 {
 	for (size_t i = l->state.count; i-- > 0;) {
 		const struct state_segment *g = &l->state.list[i];
 
-		if ((of_one && !g->done) || bsearch(&g->name, l->names, l->count, sizeof(*l->names), by_name))
+		if ((of_one && !g->done) || is_there(l, g->name))
 			continue;
 		if (!g->done) {
 			push__say("%s/%s was removed before all of it was sent", l->folder, g->name);
@@ -311,8 +395,13 @@ static enum push_result look(struct look *l, const char *file)
 	int err = list(l);
 
 	if (err)
-		return fail(l, EXTPROF_RECORDING, err, l->folder, err == -E2BIG ? "it has more than 10000 recordings: move some into others" :
-			    strerror(-err));
+		return fail(l, EXTPROF_RECORDING, err, l->folder, strerror(-err));
+	if (l->cut && !file) {
+		if (!l->push->beyond_told)
+			push__say("%s has more than %u recordings: the others are sent when the first ones by name are removed", l->folder, FILES_MAX);
+		l->push->beyond_told = true;
+		l->push->counts.beyond++;
+	}
 	forget_gone(l, file);
 	result = file ? consider(l, file) : learn(l);
 	for (size_t i = 0; i < l->count && result == PUSH_OK && !file; i++)
@@ -350,9 +439,15 @@ enum push_result push__argument(struct push *p, const char *name, int *status)
 
 	if (result == PUSH_OK) {
 		err = state__open(&l.state, l.folder, p->options->values[OPTION_STATE_FILE].text, p->to, why, sizeof(why));
-		if (err) {
+		if (err == -EBUSY && p->looked) {
+			/* Between two looks others can push: it is their turn. */
+			if (!p->busy_told)
+				push__say("%s: %s: it is tried again", name, why);
+			p->busy_told = true;
+		} else if (err) {
 			result = fail(&l, EXTPROF_OUTPUT, err, err == -EBUSY ? name : "what was sent of it cannot be read or kept", why);
 		} else {
+			p->busy_told = false;
 			result = look(&l, file);
 			state__close(&l.state);
 		}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,4 +85,27 @@ int push_modes__read(struct push_modes *m, struct extprof_recorded *r, const cha
 	if (!*m->host && gethostname(m->host, sizeof(m->host) - 1))
 		m->host[0] = '\0';
 	return err;
+}
+
+static int take_offset(void *context, int columns, const char *const *values)
+{
+	uint64_t *offset = context;
+
+	if (columns == 1 && values[0] && *values[0] >= '0' && *values[0] <= '9')
+		*offset = strtoull(values[0], NULL, 10);
+	return 0;
+}
+
+uint64_t push_modes__next(struct extprof_recorded *r, uint64_t begin, uint64_t from)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	uint64_t offset = 0, next;
+	char sql[320];
+
+	/* Times of blocks are of another clock. */
+	snprintf(sql, sizeof(sql), "WITH m AS (SELECT value AS began FROM meta WHERE key='started_monotonic_ns') "
+		 "SELECT min(first_ns) - began AS next FROM blocks, m WHERE last_ns - began >= %" PRIu64, from > begin ? from - begin : 0);
+	if (extprof_recorded_sql(r, sql, take_offset, &offset, &e) || !offset || __builtin_add_overflow(begin, offset, &next))
+		return 0;
+	return next;
 }

@@ -51,9 +51,9 @@ const struct command_line command_line_push = {
 		"  extprof push --follow --to https://profiles.example.com --header-file /etc/extprof-push.headers\n"
 		"  extprof push app.extprof --to http://localhost:4040 --span 10s\n",
 	.notes =
-		"Recordings that have ended are sent, the oldest first, in requests of 60 s each.  What was sent is kept in a file beside "
-		"them, so that the next push goes on there.  A request that fails is tried again; one that the receiver refuses is told, "
-		"counted and left out.  docs/fleet.md has what receivers take.\n"
+		"Recordings that have ended are sent, in the order of their names, in requests of 60 s each.  What was sent is kept in a "
+		"file beside them, so that the next push goes on there.  A request that fails is tried again; one that the receiver refuses "
+		"is told, counted and left out.  docs/fleet.md has what receivers take.\n"
 		"\n"
 		"The default folder is the daemon's, " EXTPROF_FOLDER ".  extprof keeps no capability for this: it reads what its user may.\n"
 		"\n"

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "cli/clock.h"
 #include "cli/messages.h"
@@ -33,6 +34,7 @@ struct sending {
 	uint64_t from, until;	/* ns since 1970, both included */
 	bool last;		/* to the end, whatever is there */
 	uint64_t span, span_most;	/* span: shorter after one that was too much */
+	uint64_t next;		/* after a span without samples: there are none before that time; 0: it is not known */
 	struct body body;
 	const struct push_modes *modes;
 	const struct receiver_mode *mode;	/* the one that is sent; NULL: all that are */
@@ -90,12 +92,14 @@ static enum push_result wait_for_it(struct sending *s, const struct http_answer 
 	if (!p->failures++)
 		p->failing_since = now;
 	wait = kind == ANSWER_NONE_TAKEN ? NONE_TAKEN_WAIT : retry__wait(p->failures, a->retry_after, chance());
+	if (kind == ANSWER_NONE_TAKEN && !a->hopeless && answer__of(a->status) != kind && is_told(p->failures))
+		push__say("%s has refused %" PRIu64 " requests in a row: no more are left out", p->shown, s->state->totals.in_a_row);
 	if (kind == ANSWER_NONE_TAKEN && !p->follow) {
 		push__say("%s takes nothing: %s", p->shown, said);
 		return PUSH_GIVEN_UP;
 	}
 	if (p->retry_for != UINT64_MAX && now - p->failing_since + wait > p->retry_for) {
-		push__say("%s takes nothing now, and is given up after %u tries: %s", p->shown, p->failures, said);
+		push__say("%s takes nothing now, and is given up after %s: %s", p->shown, push__count(p->failures, "try", "tries"), said);
 		return PUSH_GIVEN_UP;
 	}
 	if (is_told(p->failures))
@@ -104,6 +108,11 @@ static enum push_result wait_for_it(struct sending *s, const struct http_answer 
 		return PUSH_ENDED;
 	/* Recordings can have come and gone meanwhile. */
 	return p->follow ? PUSH_LATER : PUSH_OK;
+}
+
+static bool is_shortest(const struct sending *s)
+{
+	return s->until - s->from + 1 <= SPAN_MIN;
 }
 
 /* Post it until it is taken or refused.  *a: the last answer; *kind: what it means. */
@@ -121,7 +130,8 @@ static enum push_result deliver(struct sending *s, const struct http_request *r,
 		}
 		if (a->interrupted)
 			return PUSH_ENDED;
-		*kind = a->hopeless ? ANSWER_NONE_TAKEN : answer__of(a->status);
+		*kind = a->hopeless ? ANSWER_NONE_TAKEN :
+			answer__after(a->status, is_shortest(s), &s->push->failed, s->state->totals.in_a_row);
 		if (*kind != ANSWER_AGAIN && *kind != ANSWER_NONE_TAKEN) {
 			s->push->failures = 0;
 			return PUSH_OK;
@@ -131,14 +141,21 @@ static enum push_result deliver(struct sending *s, const struct http_request *r,
 	return result;
 }
 
-/* It was taken, or is left out: it is not sent again. */
+/* What is before that time is not sent again. */
+static void go_on(struct sending *s, uint64_t from)
+{
+	s->segment->sent = from;
+	s->span = 2 * s->span < s->span_most ? 2 * s->span : s->span_most;
+	s->state->changed = true;
+}
+
+/* It was taken, or is left out. */
 static enum push_result settle(struct sending *s)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	int err;
 
-	s->segment->sent = s->until + 1;
-	s->span = 2 * s->span < s->span_most ? 2 * s->span : s->span_most;
+	go_on(s, s->until + 1);
 	err = state__save(s->state);
 	if (!err)
 		return PUSH_OK;
@@ -158,10 +175,12 @@ static enum push_result taken(struct sending *s, const struct http_answer *a)
 	s->push->counts.requests++;
 	s->push->counts.bytes += s->body.length;
 	s->state->totals.requests++;
+	s->state->totals.in_a_row = 0;
 	s->push->counts.rejected += (uint64_t)rejected;
 	s->state->totals.rejected += (uint64_t)rejected;
 	if (rejected || *message)
-		push__say("%s: of %s it did not take %" PRId64 " profiles: %s", s->push->shown, s->path, rejected, message);
+		push__say("%s: of %s it did not take %s: %s", s->push->shown, s->path, push__count((uint64_t)rejected, "profile", "profiles"),
+			  message);
 	return settle(s);
 }
 
@@ -183,7 +202,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 	struct extprof_recorded_options options = {
 		.size = sizeof(options), .modes = s->mode ? s->mode->name : s->modes->names, .filters = o->filters, .filter_count = o->filter_count,
 		/* A time has to end after its begin. */
-		.groups = o->recording.groups, .since_at = s->from, .until_at = s->last ? 0 : s->until > s->from ? s->until : s->until + 1,
+		.groups = o->recording.groups, .labels_can_lack = true, .since_at = s->from, .until_at = s->last ? 0 : s->until > s->from ? s->until : s->until + 1,
 		.gzip = true,
 		/* All of it: who is idle is told by what comes before and after a span, too. */
 		.idle = true,
@@ -194,6 +213,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 	int err = extprof_recorded_open(&r, s->path, s->push->interrupt_fd, e);
 
 	s->body.too_large = false;
+	s->next = 0;
 	if (err)
 		return err;
 	err = extprof_recorded_times(r, &begin, &end, e);
@@ -206,22 +226,33 @@ static int make_body(struct sending *s, struct extprof_error *e)
 		err = extprof_recorded_write(r, s->push->receiver->format, &options, to, e);
 	if (to && fclose(to) && !err)
 		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
+	if (err == -ENODATA)
+		s->next = push_modes__next(r, begin, s->until + 1);
 	extprof_recorded_close(r);
 	return err == -ENODATA ? 1 : err;
 }
 
-/* The file could not be read.  One that always takes too much must not keep others from being sent. */
+/* Will reading it fail each time?  Memory, open files, a lock or a disk can be there later. */
+static bool is_damage(int err, const struct extprof_error *e)
+{
+	return e->code == EXTPROF_RECORDING && (err == -EBADMSG || err == -EOVERFLOW || err == -E2BIG || err == -ENODATA);
+}
+
+/* The file could not be read.  It must not keep others from being sent. */
 static enum push_result unreadable(struct sending *s, int err, const struct extprof_error *e)
 {
 	if (push__interrupted(s->push))
 		return PUSH_ENDED;
-	if (e->code == EXTPROF_USAGE)
-		return fail(s, e);
-	if (err == -ENOENT)
+	if (err == -ENOENT && access(s->path, F_OK) && errno == ENOENT) {
 		push__say("%s is gone before all of it was sent", s->path);
-	else
+		return PUSH_LOST;
+	}
+	if (err == -ESTALE || is_damage(err, e)) {
 		push__say("%s: the rest is left out: %s", s->path, e->text);
-	return PUSH_LOST;
+		return PUSH_LOST;
+	}
+	s->push->trouble = *e;
+	return PUSH_SKIPPED;
 }
 
 /* A shorter span is sent instead of this one; false: it is the shortest one. */
@@ -229,7 +260,7 @@ static bool shorten(struct sending *s)
 {
 	uint64_t length = s->until - s->from + 1;
 
-	if (length <= SPAN_MIN)
+	if (is_shortest(s))
 		return false;
 	s->span = length / 2 > SPAN_MIN ? length / 2 : SPAN_MIN;
 	return true;
@@ -267,7 +298,10 @@ static enum push_result send_span(struct sending *s)
 	int err = make_body(s, &e);
 
 	if (err > 0) {
-		s->segment->sent = s->until + 1;
+		uint64_t from = s->until + 1;
+
+		/* Spans go on where they would be. */
+		go_on(s, s->next > from ? s->next - (s->next - from) % s->span_most : from);
 		return PUSH_OK;
 	}
 	if (err == -ENOMEM && !s->body.too_large && shorten(s))
@@ -285,6 +319,7 @@ static enum push_result send_span(struct sending *s)
 		return taken(s, &a);
 	if (kind == ANSWER_TOO_LARGE && shorten(s))
 		return PUSH_OK;
+	s->state->totals.in_a_row++;
 	describe(&a, said, sizeof(said));
 	return refused(s, said);
 }
@@ -313,7 +348,7 @@ static enum push_result send_part(struct sending *s, const struct receiver_mode 
 	s->span = s->span_most;
 	choose_span(s, end, ended);
 	while (result == PUSH_OK && s->from <= end) {
-		result = send_span(s);
+		result = push__interrupted(s->push) ? PUSH_ENDED : send_span(s);
 		choose_span(s, end, ended);
 	}
 	return result;
@@ -335,10 +370,24 @@ static enum push_result send_parts(struct sending *s, uint64_t end, bool ended)
 	}
 	if (result == PUSH_OK) {
 		g->from = end < UINT64_MAX ? end + 1 : end;
-		g->sent = 0;
+		g->sent = g->until = 0;
 		g->modes = 0;
 	}
 	return result;
+}
+
+/* Modes that come after others end where these have ended, and then all of them go on. */
+static enum push_result send_rounds(struct sending *s, uint64_t end, bool ended)
+{
+	struct state_segment *g = s->segment;
+	enum push_result result = PUSH_OK;
+
+	if (g->modes && g->until && g->until < end)
+		result = send_parts(s, g->until, false);
+	if (result != PUSH_OK)
+		return result;
+	g->until = end;
+	return send_parts(s, end, ended);
 }
 
 static enum push_result read_modes(struct sending *s, struct push_modes *m)
@@ -363,9 +412,10 @@ enum push_result push__segment(struct push *p, struct state *state, struct state
 
 	s.span_most = p->span > least ? p->span : least;
 	if (result == PUSH_OK)
-		result = send_parts(&s, end, ended);
+		result = send_rounds(&s, end, ended);
 	body__free(&s.body);
 	if (result == PUSH_OK && p->counts.requests > requests)
-		push__say("%s is sent: %" PRIu64 " requests, %.1f MB", path, p->counts.requests - requests, (double)(p->counts.bytes - bytes) / 1e6);
+		push__say("%s is sent: %s, %.1f MB", path, push__count(p->counts.requests - requests, "request", "requests"),
+			  (double)(p->counts.bytes - bytes) / 1e6);
 	return result;
 }

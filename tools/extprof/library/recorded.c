@@ -239,50 +239,83 @@ static int set_transform(struct transform *t, const struct extprof_recorded_opti
 	}
 }
 
+/* What options ask for. */
+struct asked {
+	struct recording_filter filter;
+	struct recording_request request;
+	struct transform transform;
+	struct owner_dirs apps;
+	struct groups groups;
+};
+
+static void asked__free(struct asked *a)
+{
+	owner_dirs__free(&a->apps);
+	transform__free(&a->transform);
+}
+
+/* The caller frees after success. */
+static int asked__set(struct asked *a, const struct extprof_recorded_options *o, struct extprof_error *error)
+{
+	int err;
+
+	*a = (struct asked){
+		.filter = { .modes = o->modes, .requests = choice_of(o), .labels_can_lack = o->labels_can_lack },
+		.request = { .shows_idle = o->idle, .transform = &a->transform, .apps = &a->apps, .metric = o->metric },
+	};
+	err = recorded__add_filters(&a->filter, o->filters, o->filter_count, error);
+	if (!err)
+		err = recorded__set_span(&a->filter.span, &(struct recording_span){ o->since, o->until, o->since_at, o->until_at }, error);
+	if (!err)
+		err = unit__find(o->unit, &a->request.unit, error);
+	if (!err && o->groups) {
+		if (groups__parse(o->groups, &a->groups))
+			err = error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups", o->groups);
+		a->filter.groups = &a->groups;
+	}
+	if (!err && o->app)
+		err = apps__name(&a->apps, o->app, error);
+	if (!err)
+		err = set_transform(&a->transform, o, error);
+	if (err)
+		asked__free(a);
+	return err;
+}
+
+int extprof_recorded_options_check(const struct extprof_recorded_options *options, struct extprof_error *error)
+{
+	struct extprof_recorded_options o;
+	struct asked asked;
+	int err = options__copy(&o, sizeof(o), options, error);
+
+	if (!err)
+		err = asked__set(&asked, &o, error);
+	if (!err)
+		asked__free(&asked);
+	return err;
+}
+
 static int make_reports(struct extprof_recorded *r, const struct extprof_recorded_options *o,
 			const struct output_format *format, struct reports *reports, struct extprof_error *error)
 {
-	struct recording_request request = {
-		.detail = format->detail, .labels = format->labels, .by_value = format->by_value,
-		.shows_idle = o->idle, .timeline = format->timeline,
-	};
 	struct recording_profile *profile = NULL;
-	struct recording_filter filter = { .modes = o->modes, .requests = choice_of(o) };
-	struct transform transform = { 0 };
-	struct owner_dirs apps = { 0 };
-	struct groups groups = { 0 };
 	struct diag d = { 0 };
-	int err = recorded__add_filters(&filter, o->filters, o->filter_count, error);
+	struct asked asked;
+	int err = asked__set(&asked, o, error);
 
-	if (!err)
-		err = recorded__set_span(&filter.span, &(struct recording_span){ o->since, o->until, o->since_at, o->until_at }, error);
-	if (!err)
-		err = unit__find(o->unit, &request.unit, error);
-	if (!err && o->groups) {
-		if (groups__parse(o->groups, &groups))
-			return error__set(error, DIAG_USAGE, EINVAL, "\"%s\" is no list of groups", o->groups);
-		filter.groups = &groups;
-	}
-	if (!err && o->app)
-		err = apps__name(&apps, o->app, error);
-	if (!err)
-		err = set_transform(&transform, o, error);
-	if (err) {
-		owner_dirs__free(&apps);
-		transform__free(&transform);
+	if (err)
 		return err;
-	}
-	request.transform = &transform;
-	request.apps = &apps;
-	request.metric = o->metric;
+	asked.request.detail = format->detail;
+	asked.request.labels = format->labels;
+	asked.request.by_value = format->by_value;
+	asked.request.timeline = format->timeline;
 	if (r->count > 1)
 		recorded__start_time(r, r->count);
-	err = recording_profile__create(&profile, r->readers, r->count, &filter, &d);
+	err = recording_profile__create(&profile, r->readers, r->count, &asked.filter, &d);
 	if (!err)
-		err = recording_profile__reports(profile, &request, reports, &d);
+		err = recording_profile__reports(profile, &asked.request, reports, &d);
 	recording_profile__destroy(profile);
-	owner_dirs__free(&apps);
-	transform__free(&transform);
+	asked__free(&asked);
 	return error__from(error, err, &d);
 }
 
@@ -343,6 +376,17 @@ static enum diag_code code_of(int code)
 	case SQLITE_NOTADB:
 	case SQLITE_IOERR: return DIAG_RECORDING;
 	default: return DIAG_USAGE;
+	}
+}
+
+/* A file that is damaged, and one that cannot be read now, are known by it. */
+static int errno_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB: return -EBADMSG;
+	case SQLITE_IOERR: return -EIO;
+	default: return -EINVAL;
 	}
 }
 
@@ -421,10 +465,10 @@ int extprof_recorded_sql(struct extprof_recorded *r, const char *sql,
 				   code == SQLITE_NOMEM ? "the statement needs more memory than it may have" : sqlite3_errmsg(db));
 		sqlite3_finalize(s);
 		if (code != SQLITE_OK)
-			err = err ? err : -EINVAL;
+			err = err ? err : errno_of(code);
 	}
 	if (code != SQLITE_OK && !err)
-		err = error__set(error, code_of(code), EINVAL, "%s", sqlite3_errmsg(db));
+		err = error__set(error, code_of(code), -errno_of(code), "%s", sqlite3_errmsg(db));
 	else if (err == -ENOMEM)
 		error__set(error, DIAG_INTERNAL, ENOMEM, "out of memory");
 	for (int i = 0; i < 128; i++)

@@ -313,7 +313,7 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_HEADER] = { "header", "", "HEADER", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
 		.brief = "a header of each request, NAME: VALUE",
 		.help = "a header of each request, NAME: VALUE, --header several times for several.  Users of this machine can see it for a "
-		"moment: --header-file is for secrets" },
+		"moment, and sudo writes it into its log: --header-file is for secrets" },
 	[OPTION_HEADER_FILE] = { "header-file", "", "FILE", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
 		.brief = "headers in a file, such as Authorization: ...",
 		.help = "headers of each request, a line of FILE each: Authorization: Bearer ...  Those of the environment variable "
@@ -337,7 +337,7 @@ const struct option_row option_rows[OPTIONS] = {
 		"--follow without an end)" },
 	[OPTION_STATE_FILE] = { "state", "", "FILE", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
 		.brief = "where it is kept what was sent",
-		.help = "keep in FILE what was sent (default: a file beside the recordings, .extprof-push-...)" },
+		.help = "keep in FILE what was sent of one folder (default: a file beside the recordings, .extprof-push-...)" },
 	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",

@@ -50,6 +50,7 @@ struct recording_filter {
 	uint32_t count;
 	const char *modes;	/* "cpu,gc"; NULL: all */
 	const struct groups *groups;	/* --group-by; NULL: as it was recorded */
+	bool labels_can_lack;	/* a label of `groups` that no sample has is no error */
 	struct request_choice requests;
 	bool shows_idle;	/* of a comparison, as in struct report_view */
 };

@@ -395,7 +395,7 @@ static int check_labels(const struct recording_profile *p, struct diag *d)
 {
 	if (request_choice__chooses(&p->filter.requests) && !p->has_request_label)
 		return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"", p->filter.requests.label);
-	for (int i = 0; i < p->show.label_count; i++)
+	for (int i = 0; i < p->show.label_count && !p->filter.labels_can_lack; i++)
 		if (p->keys[i])
 			return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"; %s%s", p->keys[i],
 					 p->known_keys.length ? "it has: " : "it has no labels at all", text__string(&p->known_keys));

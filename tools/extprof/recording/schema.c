@@ -50,6 +50,7 @@ int schema__fail(sqlite3 *db, int code, enum diag_code diag, const char *what, s
 	case SQLITE_PERM:
 	case SQLITE_READONLY: err = EACCES; break;
 	case SQLITE_BUSY:
+	case SQLITE_PROTOCOL:
 	case SQLITE_LOCKED: err = EBUSY; break;
 	case SQLITE_INTERRUPT: err = ETIME; break;
 	}

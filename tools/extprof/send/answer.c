@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "send/answer.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define SECOND 1000000000ull
@@ -32,15 +31,39 @@ enum answer answer__of(int status)
 		return ANSWER_AGAIN;
 	case 413:
 		return ANSWER_TOO_LARGE;
-	/* Another token or address is needed: a whole history is not thrown away for that. */
+	case 500:
+		return ANSWER_FAILED;
+	/* Another token, address, format or receiver is needed: a whole history is not thrown away for that. */
 	case 401:
 	case 403:
 	case 404:
 	case 405:
+	case 406:
 	case 407:
+	case 410:
+	case 415:
+	case 421:
+	case 501:
 		return ANSWER_NONE_TAKEN;
 	}
 	return status < 400 ? ANSWER_NONE_TAKEN : ANSWER_REFUSED;
+}
+
+enum answer answer__after(int status, bool shortest, unsigned int *failed, uint64_t in_a_row)
+{
+	enum answer kind = answer__of(status);
+
+	if (kind == ANSWER_FAILED) {
+		*failed += *failed < ANSWER_TRIES;
+		kind = *failed < ANSWER_TRIES ? ANSWER_AGAIN : ANSWER_REFUSED;
+	}
+	if (kind == ANSWER_TOO_LARGE && shortest)
+		kind = ANSWER_REFUSED;
+	if (kind == ANSWER_REFUSED && in_a_row >= ANSWER_REFUSED_MAX)
+		return ANSWER_NONE_TAKEN;
+	if (kind == ANSWER_TAKEN || kind == ANSWER_REFUSED || kind == ANSWER_TOO_LARGE)
+		*failed = 0;
+	return kind;
 }
 
 uint64_t retry__wait(unsigned int failures, uint64_t asked, uint64_t random)

@@ -52,4 +52,18 @@ const struct curl_library *curl_library__load(char *why, size_t size)
 	loaded = true;
 	return &library;
 }
+
+CURLcode curl_library__restrict(const struct curl_library *c, CURL *handle)
+{
+	CURLcode code = CURLE_UNKNOWN_OPTION;
+
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* Without it the end can wait for a search for a name. */
+	c->easy_setopt(handle, CURLOPT_QUICK_EXIT, 1l);
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075500
+	code = c->easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+#endif
+	return code == CURLE_UNKNOWN_OPTION ? c->easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS)) : code;
+}
 #endif

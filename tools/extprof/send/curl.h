@@ -6,6 +6,8 @@
 #ifndef EXTPROF_SEND_CURL_H
 #define EXTPROF_SEND_CURL_H
 
+/* An option that is deprecated is the only one that an older library has. */
+#define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 #include <stddef.h>
 
@@ -42,5 +44,9 @@ struct curl_library {
 
 /* NULL: it cannot be loaded, and `why` says why. */
 const struct curl_library *curl_library__load(char *why, size_t size);
+
+/* Only http and https, and nobody waits at the end.  The library can be older than the headers: what it does not know is set in
+ * the older way, or left out if nothing depends on it. */
+CURLcode curl_library__restrict(const struct curl_library *c, CURL *handle);
 
 #endif /* EXTPROF_SEND_CURL_H */

@@ -66,7 +66,7 @@ void http__close(struct http *h)
 	free(h);
 }
 
-/* What is more than there is room for is left out. */
+/* What is more than there is room for ends the request: it can be without an end. */
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
 	struct http_answer *a = context;
@@ -74,7 +74,7 @@ static size_t take_body(char *data, size_t size, size_t count, void *context)
 
 	memcpy(a->body + a->length, data, length < room ? length : room);
 	a->length += length < room ? length : room;
-	return length;
+	return length < room ? length : room;
 }
 
 /* The headers of a request.  NULL: out of memory. */
@@ -146,26 +146,28 @@ static CURLcode prepare(struct http *h, const struct http_request *r, struct cur
 	SET(CURLOPT_NOSIGNAL, 1l);
 	/* A header for one receiver is not given to another one. */
 	SET(CURLOPT_FOLLOWLOCATION, 0l);
-#if LIBCURL_VERSION_NUM >= 0x075500
-	SET(CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-	SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-#if LIBCURL_VERSION_NUM >= 0x075700
-	/* At the end nobody waits for a search for a name. */
-	SET(CURLOPT_QUICK_EXIT, 1l);
-#endif
 	SET(CURLOPT_SSL_VERIFYPEER, 1l);
 	SET(CURLOPT_SSL_VERIFYHOST, 2l);
 	if (h->options.ca)
 		SET(CURLOPT_CAINFO, h->options.ca);
 #undef SET
-	return code;
+	return code == CURLE_OK ? curl_library__restrict(h->curl, h->easy) : code;
 }
 
 static bool is_hopeless(CURLcode code)
 {
-	return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM;
+	switch (code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
+	/* This libcurl cannot do it. */
+	case CURLE_UNKNOWN_OPTION:
+	case CURLE_NOT_BUILT_IN:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Until it has ended. */
@@ -196,20 +198,26 @@ static CURLcode run(struct http *h, struct http_answer *a)
 	return result;
 }
 
+static void no_answer(const struct http *h, CURLcode code, struct http_answer *a)
+{
+	a->hopeless = is_hopeless(code);
+	a->length = 0;
+	if (!a->error[0])
+		snprintf(a->error, sizeof(a->error), "%s", h->curl->easy_strerror(code));
+}
+
 static void read_answer(struct http *h, CURLcode code, struct http_answer *a)
 {
 	curl_off_t after = 0;
 	long status = 0;
 
-	if (code != CURLE_OK) {
-		/* What came before it broke off is no answer. */
-		a->hopeless = is_hopeless(code);
-		a->length = 0;
-		if (!a->error[0])
-			snprintf(a->error, sizeof(a->error), "%s", h->curl->easy_strerror(code));
+	h->curl->easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+	/* The status is the answer, whatever becomes of the body behind it: what was taken is not sent again.  One below 200 says
+	 * that the answer is still to come. */
+	if (code != CURLE_OK && status < 200) {
+		no_answer(h, code, a);
 		return;
 	}
-	h->curl->easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
 	h->curl->easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after);
 	a->status = (int)status;
 	a->retry_after = after <= 0 ? 0 : after < 86400 ? (uint64_t)after * SECOND : 86400 * SECOND;
@@ -243,7 +251,7 @@ int http__post(struct http *h, const struct http_request *r, struct http_answer 
 		read_answer(h, code, a);
 		h->curl->multi_remove_handle(h->multi, h->easy);
 	} else {
-		read_answer(h, code, a);
+		no_answer(h, code, a);
 	}
 	/* The buffers are of this call. */
 	h->curl->easy_reset(h->easy);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of what a receiver answers, bytes. */
+/* Of what a receiver answers, bytes: the rest is not waited for. */
 #define HTTP_ANSWER_MAX 16384
 
 struct http;
@@ -48,7 +48,7 @@ struct http_answer {
 	bool hopeless;			/* it fails again if nobody changes something: a certificate that is not right */
 	uint64_t retry_after;		/* ns; 0: it does not say */
 	uint8_t body[HTTP_ANSWER_MAX];
-	size_t length;
+	size_t length;			/* less than all of it if it was long, slow or broke off */
 	char error[256];		/* why none came */
 };
 

@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEAD "extprof-push 1"
+#define HEAD "extprof-push 2"
 #define SUFFIX ".extprof"
-#define NUMBERS 8
+/* Of a segment, and of the totals. */
+#define NUMBERS 9
+#define TOTALS 5
 
 /* -- segments -------------------------------------------------------------------------------------------- */
 
@@ -96,13 +98,13 @@ char *state__write(const struct state *s)
 
 	if (!f)
 		return NULL;
-	fprintf(f, HEAD "\nto %s\ntotals %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->to, s->totals.requests, s->totals.refused,
-		s->totals.rejected, s->totals.lost);
+	fprintf(f, HEAD "\nto %s\ntotals %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->to, s->totals.requests,
+		s->totals.refused, s->totals.rejected, s->totals.lost, s->totals.in_a_row);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct state_segment *g = &s->list[i];
 
-		fprintf(f, "segment %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", g->begin, g->from,
-			g->modes, g->sent, g->done, g->inode, g->time, g->size, g->name);
+		fprintf(f, "segment %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
+			g->begin, g->from, g->modes, g->sent, g->until, g->done, g->inode, g->time, g->size, g->name);
 	}
 	failed = ferror(f);
 	if (fclose(f) || failed) {
@@ -145,7 +147,7 @@ static int read_segment(struct state *s, const char *line)
 	const char *rest;
 
 	if (!read_numbers(line, n, NUMBERS, &rest) || *rest != ' ' || !state__is_name(rest + 1) || state__find(s, rest + 1) ||
-	    n[2] > UINT32_MAX || n[4] > 1 || s->count == STATE_SEGMENTS_MAX)
+	    n[2] > UINT32_MAX || n[5] > 1 || s->count == STATE_SEGMENTS_MAX)
 		return -EBADMSG;
 	g = state__add(s, rest + 1, n[0]);
 	if (!g)
@@ -153,17 +155,18 @@ static int read_segment(struct state *s, const char *line)
 	g->from = n[1];
 	g->modes = (uint32_t)n[2];
 	g->sent = n[3];
-	g->done = n[4];
-	g->inode = n[5];
-	g->time = n[6];
-	g->size = n[7];
+	g->until = n[4];
+	g->done = n[5];
+	g->inode = n[6];
+	g->time = n[7];
+	g->size = n[8];
 	return 0;
 }
 
 /* Lines are counted from 0. */
 static int read_line(struct state *s, unsigned int number, const char *line)
 {
-	uint64_t n[4];
+	uint64_t n[TOTALS];
 	const char *rest;
 
 	switch (number) {
@@ -172,9 +175,9 @@ static int read_line(struct state *s, unsigned int number, const char *line)
 	case 1:
 		return !begins(&line, "to ") || strcmp(line, s->to) ? -EBADMSG : 0;
 	case 2:
-		if (!begins(&line, "totals") || !read_numbers(line, n, 4, &rest) || *rest)
+		if (!begins(&line, "totals") || !read_numbers(line, n, TOTALS, &rest) || *rest)
 			return -EBADMSG;
-		s->totals = (struct state_totals){ n[0], n[1], n[2], n[3] };
+		s->totals = (struct state_totals){ n[0], n[1], n[2], n[3], n[4] };
 		return 0;
 	}
 	return begins(&line, "segment") ? read_segment(s, line) : -EBADMSG;

@@ -22,6 +22,7 @@ struct state_segment {
 	 * next one before that time; 0: nothing of it. */
 	uint32_t modes;
 	uint64_t sent;
+	uint64_t until;		/* these were sent up to that time, and the others are: a recording can go on meanwhile */
 	bool done;		/* all of it was sent, as long as the file is this one: */
 	uint64_t inode, time, size;	/* time: when it was written to, ns */
 };
@@ -31,7 +32,8 @@ struct state_totals {
 	uint64_t requests;	/* that were taken */
 	uint64_t refused;	/* requests that were not, and are not sent again */
 	uint64_t rejected;	/* profiles of requests that were taken, which were not */
-	uint64_t lost;		/* recordings that were gone, or could not be read, before all of them was sent */
+	uint64_t lost;		/* recordings that were gone, or are damaged, before all of them was sent */
+	uint64_t in_a_row;	/* requests that were refused since one was taken */
 };
 
 struct state {
