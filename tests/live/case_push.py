@@ -589,7 +589,7 @@ def does_not_believe_its_state(ctx):
         state, = states(ctx)
         with open(state) as f:
             text = f.read()
-        for wrong in (text[:-1], text + "x\n", text.replace("push 1", "push 2"), text.replace("otlp http", "otlp https"), "\0" + text, ""):
+        for wrong in (text[:-1], text + "x\n", text.replace("push 2", "push 1"), text.replace("otlp http", "otlp https"), "\0" + text, ""):
             with open(state, "w") as f:
                 f.write(wrong)
             run = push(ctx, sink)

@@ -173,7 +173,7 @@ TEST(send_answers_after_others)
 	CHECK_INT(answer__after(500, true, &failed, 0), ANSWER_AGAIN);
 	CHECK_INT(answer__after(200, true, &failed, 0), ANSWER_TAKEN);
 	CHECK_INT(failed, 0);
-	/* What cannot be made smaller is refused. */
+	/* The smallest one is refused. */
 	CHECK_INT(answer__after(413, false, &failed, UINT64_MAX), ANSWER_TOO_LARGE);
 	CHECK_INT(answer__after(413, true, &failed, 0), ANSWER_REFUSED);
 	/* So many in a row are left out, and no more. */

@@ -106,7 +106,7 @@ static int take_headers(struct headers *h, const struct options *o)
 	return STATUS_OK;
 }
 
-/* What is wrong with them is wrong for each recording. */
+/* A mistake in them is one for each recording. */
 static int check_options(const struct options *o)
 {
 	const struct extprof_recorded_options asked = {

@@ -212,7 +212,7 @@ static enum push_result unreadable(struct look *l, const char *path, const struc
 	return PUSH_OK;
 }
 
-/* What comes next of it is told again. */
+/* If it fails once more, that is told again. */
 static void readable(struct push *p, uint64_t inode)
 {
 	struct push_unreadable **u = unreadable_of(p, inode), *old = *u;

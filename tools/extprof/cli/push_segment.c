@@ -141,7 +141,7 @@ static enum push_result deliver(struct sending *s, const struct http_request *r,
 	return result;
 }
 
-/* What is before that time is not sent again. */
+/* Nothing before that time is sent again. */
 static void go_on(struct sending *s, uint64_t from)
 {
 	s->segment->sent = from;
@@ -201,8 +201,10 @@ static int make_body(struct sending *s, struct extprof_error *e)
 	const struct options *o = s->push->options;
 	struct extprof_recorded_options options = {
 		.size = sizeof(options), .modes = s->mode ? s->mode->name : s->modes->names, .filters = o->filters, .filter_count = o->filter_count,
+		/* Not each recording has the same labels. */
+		.groups = o->recording.groups, .labels_can_lack = true,
 		/* A time has to end after its begin. */
-		.groups = o->recording.groups, .labels_can_lack = true, .since_at = s->from, .until_at = s->last ? 0 : s->until > s->from ? s->until : s->until + 1,
+		.since_at = s->from, .until_at = s->last ? 0 : s->until > s->from ? s->until : s->until + 1,
 		.gzip = true,
 		/* All of it: who is idle is told by what comes before and after a span, too. */
 		.idle = true,

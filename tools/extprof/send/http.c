@@ -66,7 +66,7 @@ void http__close(struct http *h)
 	free(h);
 }
 
-/* What is more than there is room for ends the request: it can be without an end. */
+/* More than there is room for ends the request: it can be without an end. */
 static size_t take_body(char *data, size_t size, size_t count, void *context)
 {
 	struct http_answer *a = context;

@@ -320,7 +320,7 @@ int state__open(struct state *s, const char *folder, const char *path, const cha
 	s->changed = false;
 	if (err)
 		fail(why, size, err, err == -ENOMEM ? "out of memory" :
-		     "it is damaged, or of another receiver: remove it, and all is sent once more");
+		     "it is damaged, of another receiver or of another version: remove it, and all is sent once more");
 cleanup:
 	free(text);
 	if (err)
