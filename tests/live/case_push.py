@@ -963,7 +963,7 @@ def follows_a_daemon(ctx):
     analyze = subprocess.run(["systemd-analyze", "verify", "--man=no", made], capture_output=True, text=True)
     check(analyze.returncode == 0 and "extprof-push.service:" not in analyze.stderr, "systemd-analyze: %d: %s", analyze.returncode, analyze.stderr)
     # Without a receiver it is not begun again and again.
-    run = ctx.extprof("push", "--follow", "--to", "")
+    run = ctx.extprof("push", ctx.path("history"), "--follow", "--to", "")
     check(run.status == harness.USAGE and "TO=URL in /etc/extprof-push.conf" in run.err, "%d: %s", run.status, run.err)
     check("RestartPreventExitStatus=%d\n" % harness.USAGE in text, "%s", text)
     return "%d files, %d requests: %s; one lost, which is told" % (len(paths), len(sink.kept), said)
