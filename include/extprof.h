@@ -1142,15 +1142,16 @@ struct extprof_dump_result {
 	const char *interface;		/* "1.1": version of the debugging interface that the process has */
 	uint64_t core_missing;		/* bytes that the core file lacks at its end, by its own headers */
 	uint64_t longest_stop;		/* of a thread that was stopped by itself, ns */
-	uint32_t stops;			/* threads that were stopped by themselves, each time counted */
+	uint32_t stops;			/* threads that were stopped by themselves, each time counted, also too late */
 };
 
-/* Find the ruby in the process or in the core file, within 10 s.  On failure *dump is NULL. */
+/* Find the ruby in the process or in the core file, within 10 s, and 3 s more with native functions of a core file.  On failure
+ * *dump is NULL. */
 EXTPROF_API int extprof_dump_open(struct extprof_dump **dump, const struct extprof_dump_options *options,
 				  struct extprof_error *error);
 /*
- * Read all threads now, within 10 s, and 9 s more with native functions.  *result is valid until the next call.  A result with torn or lost stacks is a
- * result: 0.  The CPU affinity of the calling thread is changed for a moment and set back.
+ * Read all threads now, within 10 s, and 6 s more with native functions.  *result is valid until the next call.  A result
+ * with torn or lost stacks is a result: 0.  The CPU affinity of the calling thread is changed for a moment and set back.
  */
 EXTPROF_API int extprof_dump_take(struct extprof_dump *dump, const struct extprof_dump_result **result,
 				  struct extprof_error *error);

@@ -4,6 +4,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -34,7 +35,7 @@ TRUTH = {
 }
 CONDS = ["block in <main>", "Object#conds", "Stuck.cond", "ext_cond", "cond_body", "cond_1", "cond_here"]
 SLEEPS = ["block in <main>", "Kernel#sleep"]
-CALLS = {"0": "read", "232": "epoll_wait"}
+CALLS = {"0": "read", "1": "write", "7": "poll", "219": "restart_syscall", "232": "epoll_wait"}
 
 
 def call_of(pid):
@@ -46,7 +47,7 @@ def call_of(pid):
 def stuck(ctx, what, ruby=()):
     p = ctx.program("native_stuck.rb", extension(ctx, source=SOURCE), what, flags=ruby)
     p.expect("ready")
-    call = TRUTH[what][1] if what in TRUTH else "epoll_wait"
+    call = TRUTH[what][1] if what in TRUTH else what[:4] if what == "polls" else "epoll_wait"
     harness.until(lambda: is_at(p.pid, what, call), "it is not in %s" % what)
     return p
 
@@ -142,6 +143,81 @@ def not_ended_by_a_stop(ctx):
               "[truncated: a native function's rbp is lost]" in names, "main: %s", names)
     check(call_of(p.pid) == "epoll_wait", "its call has ended")
     return "20 dumps, 0 stops"
+
+
+@case(timeout=60, bpf=False)
+def not_cut_short_by_a_stop(ctx):
+    """A write that has moved a part of its bytes would return after a stop: the thread is not stopped, and all is written."""
+    fifo = ctx.path("fifo")
+    os.mkfifo(fifo)
+    end = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    p = ctx.program("native_stuck.rb", extension(ctx, source=SOURCE), "writes", fifo)
+    p.expect("ready")
+    harness.until(lambda: call_of(p.pid) == "write", "it does not write")
+    for d in dump(ctx, "-p", p.pid, "-n", "--interval", "1ms", "--count", 20):
+        names = functions(threads(whole(d))["main"])
+        check("thread_stops" not in d, "it was stopped: %s", d.get("thread_stops"))
+        check(names[:3] == ["<main>", "Object#writes", "Stuck.written"] and names[-1] == "written" and
+              "[truncated: a native function's rbp is lost]" in names, "main: %s", names)
+    check(call_of(p.pid) == "write", "its call has ended")
+    os.set_blocking(end, True)
+    left = 1 << 20
+    while left:
+        piece = os.read(end, left)
+        check(piece, "%d bytes are missing", left)
+        left -= len(piece)
+    p.expect("written")
+    os.close(end)
+    return "20 dumps, 0 stops"
+
+
+@case(timeout=60, bpf=False)
+def waits_with_a_limit(ctx):
+    """A wait with a limit goes on after a stop as another call: the next dump stops it again, and says which one it was."""
+    p = stuck(ctx, "polls")
+    for n in range(3):
+        (d,) = dump(ctx, "-p", p.pid, "-n")
+        main = threads(whole(d))["main"]
+        check(functions(main) == ["<main>", "Object#polls", "Stuck.polled", "ext_polled", "polled"], "main: %s", functions(main))
+        check(d.get("thread_stops") == 1, "%s stops", d.get("thread_stops"))
+        check(main["call"]["name"] == "poll" and main["call"]["fd"] >= 0, "call: %s", main["call"])
+        harness.until(lambda: call_of(p.pid) == "restart_syscall", "it is in %s" % call_of(p.pid))
+    return "3 stops"
+
+
+@case(timeout=60, bpf=False)
+def waits_of_ruby_with_a_limit(ctx):
+    """The same of Ruby's own waits, after all threads were stopped."""
+    ruby = ctx.ruby("-e", """
+def named(name, &block) = Thread.new { Thread.current.name = name; block.call }
+r, = IO.pipe
+sleeper = named("sleep") { sleep 1000 }
+list = [sleeper, named("join") { sleeper.join(1000) }, named("select") { IO.select([r], nil, nil, 1000) },
+        named("queue") { Queue.new.pop(timeout: 1000) }]
+Thread.pass until list.all?(&:stop?)
+sleep 0.2
+$stdout.puts "ready"; $stdout.flush
+sleep 1000""")
+    ruby.expect("ready")
+
+    def look():
+        (d,) = dump(ctx, "-p", ruby.pid)
+        return {n: (t["call"]["name"], t["call"].get("fd"), t["wait"]["kind"], t["wait"].get("limit")) for n, t in threads(whole(d)).items()}
+
+    before = look()
+    check(before["join"][3] == "time", "join: %s", before)
+    for _ in range(2):
+        dump(ctx, "-p", ruby.pid, "--reader", "stop")
+        harness.until(lambda: call_in(ruby.pid) == 219, "it goes on as it was")
+        after = look()
+        check(after == before, "before: %s, after: %s", before, after)
+    return str({n: w[0] for n, w in after.items()})
+
+
+def call_in(pid):
+    with open("/proc/%d/syscall" % pid) as f:
+        word = f.read().split()[0]
+    return int(word) if word != "running" else None
 
 
 @case(timeout=60, bpf=False)
@@ -527,6 +603,29 @@ def core_by_the_kernel(ctx):
     p.wait(60)
     (core,) = [ctx.path(f) for f in os.listdir(ctx.directory) if f.startswith("core")]
     check_main(of_core(ctx, core), "sorts", ("core",))
+    os.unlink(core)
+
+
+@case(timeout=120, bpf=False)
+def core_without_mappings(ctx):
+    """A core file that does not tell which files were mapped: each stack says that its functions are missing."""
+    if not shutil.which("gcore"):
+        return harness.Counted(0, 0, 1, "there is no gcore")
+    p = stuck(ctx, "reads")
+    core = gcore(ctx, p.pid)
+    p.kill()
+    with open(core, "r+b") as f:
+        head = f.read(1 << 20)
+        # The note's owner "CORE" and its type, NT_FILE.
+        at = head.index(struct.pack("<I", 0x46494c45) + b"CORE")
+        f.seek(at)
+        f.write(struct.pack("<I", 0x46494c46))
+    for t in threads(of_core(ctx, core)).values():
+        fiber = t["fibers"][0]
+        check(fiber.get("native_lost") == "its mappings could not be read" and not any(f["kind"] == "native" for f in fiber["frames"]),
+              "thread: %s", t)
+    text = ctx.extprof("dump", "--core", core, "-n").ok().out
+    check("    [native functions left out: its mappings could not be read]\n" in text, "text:\n%s", text)
     os.unlink(core)
 
 

@@ -239,6 +239,9 @@ int ext_inner(int n)
 	return n + 2;
 }
 
+/* NULL: there is time for all works. */
+static struct deadline *time_for_works;
+
 /* In this thread. */
 static uint32_t do_work(struct native *n)
 {
@@ -246,7 +249,7 @@ static uint32_t do_work(struct native *n)
 	uint32_t done = 0;
 
 	for (; (w = native__next_work(n)); done++) {
-		native_work__run(w, NULL);
+		native_work__run(w, time_for_works);
 		native__done(n, w);
 	}
 	native__publish(n);
@@ -475,6 +478,65 @@ TEST(native_files_that_cannot_be_opened)
 	for (uint32_t i = 0; i < 8; i++)
 		CHECK_INT(fail_rules(n, -ENOENT), files);
 	CHECK_INT(fail_rules(n, -ENOENT), 0);
+	native__destroy(n);
+}
+
+/* What there is no time for is read when there is. */
+TEST(native_files_that_are_not_read_in_time)
+{
+	struct text name = { 0 };
+	struct deadline over;
+	struct native_place place;
+	struct native_work *w;
+	struct native *n;
+	uint32_t late = 0;
+
+	deadline__start(&over, -1, 1);
+	CHECK_INT(native__create(&n, &maps), 0);
+	CHECK_INT(native__add(n, 1, getpid(), 0), 0);
+	while ((w = native__next_work(n))) {
+		native_work__run(w, w->kind == NATIVE_RULES ? &over : NULL);
+		CHECK_INT(w->late, w->kind == NATIVE_RULES);
+		late += w->late;
+		native__done(n, w);
+	}
+	CHECK(late > 3);
+	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
+	CHECK(place.file == NATIVE_NO_FILE && place.late && strstr(place.late, "/unit"));
+	native__try_late(n);
+	CHECK_INT(do_work(n), late);
+	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
+	CHECK(!place.late && place.function == (uintptr_t)ext_inner);
+
+	/* Names, and those that were not even begun. */
+	native__want_names(n, place.file);
+	time_for_works = &over;
+	CHECK_INT(do_work(n), 1);
+	time_for_works = NULL;
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), -ETIMEDOUT);
+	CHECK_INT(do_work(n), 0);
+	native__try_late(n);
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), -EAGAIN);
+	native__end_names(n);
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), -ETIMEDOUT);
+	CHECK_INT(do_work(n), 0);
+	native__try_late(n);
+	CHECK_INT(do_work(n), 1);
+	CHECK_INT(native__add_name(n, place.file, place.address, &name), 0);
+	CHECK_STRING(text__string(&name), "ext_inner");
+	text__free(&name);
+	native__destroy(n);
+
+	/* The same of rules. */
+	CHECK_INT(native__create(&n, &maps), 0);
+	CHECK_INT(native__add(n, 1, getpid(), 0), 0);
+	w = native__next_work(n);
+	native_work__run(w, NULL);
+	native__done(n, w);
+	native__end_rules(n);
+	CHECK(!native__next_work(n));
+	native__try_late(n);
+	CHECK_INT(do_work(n), late);
 	native__destroy(n);
 }
 
@@ -715,11 +777,27 @@ static void foo_calls_size(void)
 
 TEST(native_functions_are_below_their_method)
 {
+	struct deadline over;
+
 	set_up_native();
 	foo_calls_size();
 	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, OUTER, VM, EXEC, VM), "Foo#foo;Array#size;ext_outer;ext_inner 1\n");
 	CHECK_INT(native_frames.joined, 1);
 	CHECK_INT(native_frames.apart, 0);
+	tear_down_native();
+
+	/* There is no time to read their names. */
+	set_up_native();
+	foo_calls_size();
+	deadline__start(&over, -1, 1);
+	time_for_works = &over;
+	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, OUTER, VM, EXEC, VM),
+		     "Foo#foo;Array#size;[unit: not read in time];[unit: not read in time] 1\n");
+	time_for_works = NULL;
+	native__try_late(native_frames.native);
+	do_work(native_frames.native);
+	native_frames__take_all(&native_frames, &frames);
+	CHECK_STRING(folded(), "Foo#foo;Array#size;ext_outer;ext_inner 1\n");
 	tear_down_native();
 
 	/* A function of the VM, and one of the extension that it calls. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #include "fake.h"
 #include "memory_fake.h"
@@ -577,3 +578,70 @@ TEST(snapshot_of_a_native_stack_has_a_reason_if_there_is_none)
 	CHECK(m && m->native_end == UNWIND_END_FIBER && !m->nr_native);
 	snapshot__free(&snapshot);
 }
+
+TEST(snapshot_without_mappings_has_no_native_functions)
+{
+	CHECK(set_up_native(PROOF_STOPPED));
+	view.mapping_count = 0;
+	CHECK(!take_native());
+	CHECK_INT(snapshot.ecs[0].native, NATIVE_NOT_MAPPED);
+	CHECK_INT(snapshot.ecs[2].native, NATIVE_NOT_MAPPED);
+	snapshot__free(&snapshot);
+}
+
+/* nop; nop; ret: its caller's rbp is that of the thread, if anybody knows that. */
+static const uint8_t jit_code[8] = { 0x90, 0x90, 0xc3, 0x90 };
+
+TEST(snapshot_of_jit_code_without_rbp)
+{
+	const struct sample_machine *m;
+
+	CHECK(set_up_native(PROOF_STOPPED));
+	section.jit_start = (uintptr_t)jit_code;
+	section.jit_end = (uintptr_t)jit_code + sizeof(jit_code);
+	section.jit_flags = RB_DEBUG_EXT_JIT_FRAME_POINTER;
+	native_task.ip = (uintptr_t)&jit_code[2];
+	native_stack[0] = CODE + FRAMED + 5;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_OUTERMOST && m->nr_native == 4);
+	snapshot__free(&snapshot);
+	native_task.has_bp = false;
+	m = take_native();
+	CHECK(m && m->native_end == UNWIND_END_RBP && m->nr_native == 2);
+	snapshot__free(&snapshot);
+}
+
+#if defined(__x86_64__)
+/* What restart_syscall(2) goes on with. */
+TEST(task_that_goes_on_after_a_stop)
+{
+	static const struct {
+		uint8_t code[7];
+		int64_t call;
+	} cases[] = {
+		{ { 0xb8, SYS_futex, 0, 0, 0, 0x0f, 0x05 }, SYS_futex }, { { 0xb8, SYS_poll, 0, 0, 0, 0x0f, 0x05 }, SYS_poll },
+		/* Of others it is not known. */
+		{ { 0xb8, SYS_read, 0, 0, 0, 0x0f, 0x05 }, SYS_restart_syscall },
+		{ { 0xb8, SYS_futex, 1, 0, 0, 0x0f, 0x05 }, SYS_restart_syscall },
+		{ { 0xb8, SYS_futex, 0, 0, 0, 0x90, 0x05 }, SYS_restart_syscall },
+		{ { 0x90, SYS_futex, 0, 0, 0, 0x0f, 0x05 }, SYS_restart_syscall },
+	};
+	struct task task;
+
+	memory_fake__init(&memory);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		task = (struct task){ .call = SYS_restart_syscall, .ip = (uintptr_t)cases[i].code + 7, .args = { 1, 2, 3 } };
+		task__find_restarted(&task, &memory.memory);
+		CHECK_INT(task.call, cases[i].call);
+		CHECK(task.args[0] == 1 && task.args[2] == 3);
+	}
+	task = (struct task){ .call = SYS_read, .ip = (uintptr_t)cases[0].code + 7 };
+	task__find_restarted(&task, &memory.memory);
+	CHECK_INT(task.call, SYS_read);
+	task = (struct task){ .call = SYS_restart_syscall };
+	task__find_restarted(&task, &memory.memory);
+	task.ip = 0x1000;
+	task__find_restarted(&task, &memory.memory);
+	CHECK_INT(task.call, SYS_restart_syscall);
+}
+#endif

@@ -2,6 +2,7 @@
 #include <ruby.h>
 #include <ruby/thread.h>
 #include <alloca.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -52,6 +53,51 @@ FUNCTION void framed(long n)
 static VALUE ext_framed(VALUE self)
 {
 	framed(100 + (long)(self & 1));
+	AFTER();
+	return self;
+}
+
+/* -- poll(2) with a time limit, which goes on after a stop as restart_syscall(2) ------------------------------------ */
+
+FUNCTION void polled(long n)
+{
+	char *room = alloca((size_t)n);
+	struct pollfd p = { .fd = silent[0], .events = POLLIN };
+	long result;
+
+	__asm__ volatile("" : "+r"(room) :: "memory");
+	__asm__ volatile("mov $7, %%eax\n\tsyscall" : "=&a"(result) : "D"(&p), "S"(1l), "d"(1000000l) : "rcx", "r11", "memory");
+	if (result != 1)
+		abort();
+	AFTER();
+}
+
+static VALUE ext_polled(VALUE self)
+{
+	polled(100 + (long)(self & 1));
+	AFTER();
+	return self;
+}
+
+/* -- write(2), of which a part is done ----------------------------------------------------------------------- */
+
+static char much[1 << 20];
+
+FUNCTION void written(long n, int fd)
+{
+	char *room = alloca((size_t)n);
+	long result;
+
+	__asm__ volatile("" : "+r"(room) :: "memory");
+	__asm__ volatile("syscall" : "=a"(result) : "a"(1l), "D"((long)fd), "S"(much), "d"((long)sizeof(much)) : "rcx", "r11", "memory");
+	if (result != sizeof(much))
+		abort();
+	AFTER();
+}
+
+static VALUE ext_written(VALUE self, VALUE fd)
+{
+	written(100 + (long)(self & 1), NUM2INT(fd));
 	AFTER();
 	return self;
 }
@@ -197,6 +243,8 @@ void Init_native_stuck(void)
 		abort();
 	rb_define_singleton_method(stuck, "read", ext_read, 0);
 	rb_define_singleton_method(stuck, "framed", ext_framed, 0);
+	rb_define_singleton_method(stuck, "polled", ext_polled, 0);
+	rb_define_singleton_method(stuck, "written", ext_written, 1);
 	rb_define_singleton_method(stuck, "epoll", ext_epoll, 0);
 	rb_define_singleton_method(stuck, "cond", ext_cond, 0);
 	rb_define_singleton_method(stuck, "spin", ext_spin, 0);

@@ -4,7 +4,14 @@ def Stuck.pong(depth, spins) = ping(depth, spins)
 
 def reads = Stuck.read
 def framed = Stuck.framed
+def polls = Stuck.polled
 def epolls = Stuck.epoll
+def writes
+  Stuck.written(File.open(ARGV[2], "w").fileno)
+  puts "written"
+  $stdout.flush
+  sleep
+end
 def conds = Stuck.cond
 def spins = Stuck.spin
 def pings = Stuck.ping(5, false)

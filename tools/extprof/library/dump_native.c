@@ -77,9 +77,7 @@ int dump_native__open(struct dump_native **native, pid_t pid, const struct vm *v
 {
 	int err = create(native, interrupt_fd);
 
-	if (!err)
-		native__add((*native)->frames.native, VM, pid, vm->layout.section.exec_start);
-	return err;
+	return err ? err : native__add((*native)->frames.native, VM, pid, vm->layout.section.exec_start);
 }
 
 /* Code of a core file that is being told. */
@@ -112,6 +110,7 @@ static struct native_opened open_code(void *context, uint32_t number)
 
 	opened.fd = core__open_code(t->core, &row, is_of_vm(t, s->inode) ? t->exe : NULL, t->deadline, &st, &opened.owner);
 	opened.size = (uint64_t)st.st_size;
+	opened.late = opened.fd < 0 && deadline__over(t->deadline);
 	return opened;
 }
 
@@ -137,9 +136,10 @@ int dump_native__open_core(struct dump_native **native, const struct core *core,
 	if (!err) {
 		t.deadline = &(*native)->deadline;
 		deadline__start(t.deadline, interrupt_fd, deadline__now() + DUMP_NATIVE_TIME);
-		native__add_fixed((*native)->frames.native, VM, t.vm_code, t.seen, t.count, open_code, &t);
+		err = native__add_fixed((*native)->frames.native, VM, t.vm_code, t.seen, t.count, open_code, &t);
 	}
-	for (uint32_t i = 0; err && i < t.count; i++)
+	/* Those that were not taken. */
+	for (uint32_t i = 0; i < t.count; i++)
 		free(t.seen[i].path);
 	free(t.seen);
 	return err;
@@ -157,13 +157,17 @@ void dump_native__free(struct dump_native *n)
 	free(n);
 }
 
-/* Do works here and now, as long as `next` has one. */
+static void begin_work(struct dump_native *n)
+{
+	deadline__start(&n->deadline, n->interrupt_fd, deadline__now() + DUMP_NATIVE_TIME);
+}
+
+/* Do works here and now, as long as `next` has one and there is time. */
 static void work(struct dump_native *n, struct native_work *(*next)(struct native *native))
 {
 	struct native *native = n->frames.native;
 	struct native_work *w;
 
-	deadline__start(&n->deadline, n->interrupt_fd, deadline__now() + DUMP_NATIVE_TIME);
 	for (uint32_t i = 0; i < WORKS_MAX && !deadline__over(&n->deadline) && (w = next(native)); i++) {
 		native_work__run(w, &n->deadline);
 		native__done(native, w);
@@ -172,16 +176,26 @@ static void work(struct dump_native *n, struct native_work *(*next)(struct nativ
 
 void dump_native__look(struct dump_native *n)
 {
+	native__try_late(n->frames.native);
 	native__look_now(n->frames.native, VM);
+	begin_work(n);
 	work(n, native__next_work);
+	native__end_rules(n->frames.native);
 	native__publish(n->frames.native);
 	n->view.hash = native__hash(n->frames.native, VM);
 }
 
+void dump_native__begin_names(struct dump_native *n)
+{
+	begin_work(n);
+}
+
 void dump_native__read_names(struct dump_native *n)
 {
-	if (native__wants_names(n->frames.native))
-		work(n, native__next_names);
+	if (!native__wants_names(n->frames.native))
+		return;
+	work(n, native__next_names);
+	native__end_names(n->frames.native);
 }
 
 const char *dump_native__reason(enum snapshot_native why)
@@ -195,6 +209,7 @@ const char *dump_native__reason(enum snapshot_native why)
 		[NATIVE_NOT_RESTARTED] = "the thread waits in a system call that a stop would end",
 		[NATIVE_CHANGED] = "code was mapped while it was read",
 		[NATIVE_NO_TIME] = "other threads took the time",
+		[NATIVE_NOT_MAPPED] = "its mappings could not be read",
 	};
 
 	return why < NATIVE_REASONS ? texts[why] : NULL;

@@ -31,11 +31,14 @@ int dump_native__open_core(struct dump_native **native, const struct core *core,
 void dump_native__free(struct dump_native *n);
 
 /*
- * Look at what the process has mapped, and read the rules of files that are new.  This, reading names, and opening the
- * files of a core file take DUMP_NATIVE_TIME at most each: what is not read by then has no rules, or no names.
+ * Look at what the process has mapped, and read the rules of files that are new.  This, reading the names of one result, and
+ * opening the files of a core file take DUMP_NATIVE_TIME at most each: what is not read by then has no rules, or no names, and is
+ * tried again by the next look.
  */
 #define DUMP_NATIVE_TIME 3000000000ull
 void dump_native__look(struct dump_native *n);
+/* A result begins: the time for its names does. */
+void dump_native__begin_names(struct dump_native *n);
 /* Read the names of functions that have been asked for. */
 void dump_native__read_names(struct dump_native *n);
 

@@ -413,6 +413,8 @@ const struct extprof_dump_result *dump_result__build(struct dump_result *r, cons
 	if (forget(r))
 		return NULL;
 	source_files__begin(&r->files, facts->pid, facts->core);
+	if (r->native)
+		dump_native__begin_names(r->native);
 	result->pid = facts->pid ? facts->pid : facts->core_pid;
 	result->command = facts->command;
 	result->time = facts->time;

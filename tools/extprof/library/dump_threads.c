@@ -121,15 +121,18 @@ static int limit_of(const struct task *task)
 {
 	uint64_t operation = task->args[1] & FUTEX_CMD_MASK;
 
+	/* A wait without a limit is not restarted so. */
+	if (task->call == SYS_restart_syscall)
+		return EXTPROF_LIMIT_TIME;
 	if (task->call != SYS_futex || (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET))
 		return EXTPROF_LIMIT_UNKNOWN;
 	return task->args[3] ? EXTPROF_LIMIT_TIME : EXTPROF_LIMIT_NONE;
 }
 
-static void describe_owner(const struct snapshot_thread *from, struct extprof_dump_thread *to)
+static void describe_owner(const struct snapshot_thread *from, const struct task *task, struct extprof_dump_thread *to)
 {
 	if (to->wait == EXTPROF_WAIT_JOIN)
-		to->wait_limit = limit_of(&from->task);
+		to->wait_limit = limit_of(task);
 	if (to->wait != EXTPROF_WAIT_MUTEX || from->lock == LOCK_UNKNOWN)
 		return;
 	to->wait_thread = from->lock == LOCK_OWNED ? from->lock_owner : 0;
@@ -159,8 +162,10 @@ static int build_thread(struct dump_threads *d, const struct snapshot *s, pid_t 
 			const struct snapshot_thread *from, struct extprof_dump_thread *to)
 {
 	const struct rb_debug_ext_thread *t = &from->t;
+	struct task task = from->task;
 	struct text name = { 0 };
 
+	task__find_restarted(&task, d->memory);
 	to->serial = t->serial;
 	to->ractor = t->ractor;
 	to->tid = from->task.tid ? (uint32_t)from->task.tid : t->tid;
@@ -180,8 +185,8 @@ static int build_thread(struct dump_threads *d, const struct snapshot *s, pid_t 
 		to->gc = gc_name(&s->ecs[i]);
 	if (describe_wait(d, s, pid, t, to))
 		return -ENOMEM;
-	describe_owner(from, to);
-	return describe_call(d, pid, &from->task, to);
+	describe_owner(from, &task, to);
+	return describe_call(d, pid, &task, to);
 }
 
 int dump_threads__build(struct dump_threads *d, pid_t pid, const struct snapshot *s,

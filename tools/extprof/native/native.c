@@ -121,16 +121,17 @@ static struct native_process *make_process(struct native *n, uint32_t vm)
 	return &n->processes[slot];
 }
 
-void native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code)
+int native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code)
 {
 	struct native_process *p = make_process(n, vm);
 
 	if (!p)
-		return;
+		return -ENOMEM;
 	p->pid = pid;
 	p->began = proc__started(pid);
 	p->vm_code = vm_code;
 	p->look = true;
+	return 0;
 }
 
 static int tell(struct native *n, struct native_process *p, const struct native_block *block)
@@ -270,8 +271,8 @@ static uint32_t file_of(struct native *n, const struct native_process *p, struct
 	return i;
 }
 
-void native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct native_seen *seen, uint32_t count,
-		       struct native_opened (*open)(void *context, uint32_t number), void *context)
+int native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct native_seen *seen, uint32_t count,
+		      struct native_opened (*open)(void *context, uint32_t number), void *context)
 {
 	struct native_process *p = make_process(n, vm);
 	struct native_mapped *list = calloc(count + 1, sizeof(*list));
@@ -292,17 +293,20 @@ void native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct n
 			f->fd = opened.fd;
 			f->size = opened.size;
 			f->owner = opened.owner;
-			f->rules = f->fd < 0 ? NATIVE_FAILED : NATIVE_WANTED;
+			if (f->fd < 0)
+				f->rules = opened.late ? NATIVE_LATE : NATIVE_FAILED;
 		}
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		free(seen[i].path);
 		seen[i].path = NULL;
 	}
-	if (p && list)
-		native_process__saw(p, list, count, 1, 1);
-	else
+	if (!p || !list) {
 		free(list);
+		return -ENOMEM;
+	}
+	native_process__saw(p, list, count, 1, 1);
+	return 0;
 }
 
 /* -- works -------------------------------------------------------------------------------------------- */
@@ -357,7 +361,7 @@ struct native_work *native__next_names(struct native *n)
 		if (f->names_state != NATIVE_WANTED || f->rules == NATIVE_WANTED || f->rules == NATIVE_BEING_READ)
 			continue;
 		if (f->fd < 0) {
-			f->names_state = NATIVE_FAILED;
+			f->names_state = f->rules == NATIVE_LATE ? NATIVE_LATE : NATIVE_FAILED;
 			continue;
 		}
 		w = native_work__new(NATIVE_NAMES, i);
@@ -415,13 +419,17 @@ static void tell_processes(struct native *n, uint32_t file)
 
 static void take_rules(struct native *n, struct native_file *f, struct native_work *w)
 {
-	f->rules = w->err ? NATIVE_FAILED : NATIVE_READ;
+	f->rules = w->late ? NATIVE_LATE : w->err ? NATIVE_FAILED : NATIVE_READ;
 	f->gone = w->err == -ENOENT;
 	f->fd = w->fd;
 	w->fd = -1;
 	f->size = w->size;
 	f->owner = w->owner;
-	if (w->err)
+	if (w->late) {
+		f->where = w->where;
+		w->where.path = NULL;
+	}
+	if (w->err || w->late)
 		return;
 	memcpy(f->parts, w->parts, sizeof(f->parts));
 	f->part_count = w->part_count;
@@ -439,10 +447,13 @@ static void take_names(struct native *n, struct native_file *f, struct native_wo
 {
 	uint64_t size = w->names.size + w->names.count * sizeof(*w->names.symbols);
 
-	f->names_state = NATIVE_READ;
+	f->names_state = w->late ? NATIVE_LATE : NATIVE_READ;
 	/* Its number stays its own as long as it is open. */
 	f->fd = w->fd;
 	w->fd = -1;
+	/* Of some functions the names are there. */
+	if (w->late)
+		return;
 	if (n->names_size + size > ALL_NAMES_MAX)
 		return;
 	n->names_size += size;
@@ -479,6 +490,39 @@ void native__done(struct native *n, struct native_work *w)
 void native__failed(struct native *n, struct native_work *w)
 {
 	take(n, w, false);
+}
+
+static void end(struct native *n, bool rules)
+{
+	for (uint32_t i = 0; i < n->file_count; i++) {
+		enum native_state *state = rules ? &n->files[i].rules : &n->files[i].names_state;
+
+		if (*state == NATIVE_WANTED)
+			*state = NATIVE_LATE;
+	}
+}
+
+void native__end_rules(struct native *n)
+{
+	end(n, true);
+}
+
+void native__end_names(struct native *n)
+{
+	end(n, false);
+}
+
+void native__try_late(struct native *n)
+{
+	for (uint32_t i = 0; i < n->file_count; i++) {
+		struct native_file *f = &n->files[i];
+
+		/* One of a process that does not run is opened by the caller alone. */
+		if (f->rules == NATIVE_LATE && (f->fd >= 0 || (f->where.path && f->pid > 0)))
+			f->rules = NATIVE_WANTED;
+		if (f->names_state == NATIVE_LATE)
+			f->names_state = NATIVE_WANTED;
+	}
 }
 
 /* -- what the kernel sees of mappings ------------------------------------------------------------------ */
@@ -556,7 +600,11 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 	*place = (struct native_place){ .file = NATIVE_NO_FILE };
 	if (p)
 		p->sampled = true;
-	if (!m || !bias_of(n, m, &bias))
+	if (!m)
+		return;
+	if (m->file != NATIVE_NO_FILE && n->files[m->file].rules == NATIVE_LATE)
+		place->late = native__path(n, m->file);
+	if (!bias_of(n, m, &bias))
 		return;
 	place->file = m->file;
 	place->address = within - bias;
@@ -586,6 +634,8 @@ int native__add_name(const struct native *n, uint32_t file, uint64_t address, st
 		return -ENOENT;
 	if (n->files[file].names_state == NATIVE_WANTED || n->files[file].names_state == NATIVE_BEING_READ)
 		return -EAGAIN;
+	if (n->files[file].names_state == NATIVE_LATE)
+		return -ETIMEDOUT;
 	return native_file__add_name(&n->files[file], address, out) ? 0 : -ENOENT;
 }
 

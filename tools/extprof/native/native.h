@@ -32,18 +32,19 @@ void native__destroy(struct native *n);
 
 /*
  * The process runs that VM: its mappings are to be read.  `vm_code`: an address in the file of the VM, 0 unknown.  A
- * process whose mappings cannot be read has no native stacks.
+ * process whose mappings cannot be read has no native stacks.  0 or -ENOMEM: it has none either.
  */
-void native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code);
+int native__add(struct native *n, uint32_t vm, pid_t pid, uint64_t vm_code);
 /*
  * The same of a process that does not run any more: it has these mappings, by address, and they do not change.  It
- * takes their paths.  `open` opens the file of mapping `number`, once for each file.
+ * takes their paths in any case.  `open` opens the file of mapping `number`, once for each file.
  */
 struct native_opened {
 	int fd;			/* -1: it cannot be opened, and has no rules and no names; else it is taken over */
+	bool late;		/* -1: there was no time to open it */
 	uint64_t size, owner;	/* as in native_work */
 };
-void native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct native_seen *seen, uint32_t count,
+int native__add_fixed(struct native *n, uint32_t vm, uint64_t vm_code, struct native_seen *seen, uint32_t count,
 		       struct native_opened (*open)(void *context, uint32_t number), void *context);
 /* A child that fork made has what its parent has mapped, at the same addresses. */
 void native__fork(struct native *n, uint32_t parent, uint32_t vm, pid_t pid);
@@ -68,6 +69,13 @@ struct native_work *native__next_names(struct native *n);
 void native__done(struct native *n, struct native_work *w);
 /* It cannot be run.  Takes it. */
 void native__failed(struct native *n, struct native_work *w);
+/*
+ * There is no more time for rules, or for names: those that are still wanted are late, as those whose work was cut off by its
+ * deadline are.  Late ones are not read until native__try_late().
+ */
+void native__end_rules(struct native *n);
+void native__end_names(struct native *n);
+void native__try_late(struct native *n);
 /* Tell the kernel what has come since the last time. */
 void native__publish(struct native *n);
 /* How many files have been read for their rules; 0: mappings or files are still to be read, so that some stacks are
@@ -83,6 +91,7 @@ struct native_place {
 	uint64_t function;	/* where its function begins, in the process; 0: not known */
 	uint32_t rule;		/* enum unwind_rule at that address */
 	bool of_vm;		/* the file is that of the VM */
+	const char *late;	/* NATIVE_NO_FILE: the path of its file, which was not read in time; NULL: it was, or there is none */
 };
 
 /* Find the place of an address in a sample of that time, CLOCK_MONOTONIC, whose walk found something mapped there.
@@ -91,8 +100,8 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 
 /* Names of that file will be asked for. */
 void native__want_names(struct native *n, uint32_t file);
-/* Append the name of the function with that address in the file, clean.  -EAGAIN: names are still to be read; -ENOENT:
- * none is known. */
+/* Append the name of the function with that address in the file, clean.  -EAGAIN: names are still to be read; -ETIMEDOUT: they
+ * were not read in time; -ENOENT: none is known. */
 int native__add_name(const struct native *n, uint32_t file, uint64_t address, struct text *out);
 /* The path of the file, clean; "": there is no such file. */
 const char *native__path(const struct native *n, uint32_t file);

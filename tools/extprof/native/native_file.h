@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "native/native_work.h"
 
-enum native_state { NATIVE_UNREAD, NATIVE_WANTED, NATIVE_BEING_READ, NATIVE_READ, NATIVE_FAILED };
+/* NATIVE_LATE: there was no time to read it. */
+enum native_state { NATIVE_UNREAD, NATIVE_WANTED, NATIVE_BEING_READ, NATIVE_READ, NATIVE_FAILED, NATIVE_LATE };
 
 struct native_file {
 	uint64_t device, inode;
@@ -19,7 +20,7 @@ struct native_file {
 	uint64_t size, owner;
 	pid_t pid;		/* of who has it mapped ... */
 	uint64_t began;
-	struct native_seen where;	/* ... and there; until it is opened */
+	struct native_seen where;	/* ... and there; until its rules are read */
 	/* Rules. */
 	enum native_state rules;
 	bool gone;		/* NATIVE_FAILED: it was not mapped any more when it was to be opened */

@@ -189,6 +189,11 @@ static int add_row(struct native_work *w, const struct unwind_row *row)
 	return 0;
 }
 
+static bool is_over(struct deadline *deadline)
+{
+	return deadline && deadline__over(deadline);
+}
+
 static int read_rules(struct native_work *w, struct deadline *deadline)
 {
 	struct parser_file file = { .fd = w->fd, .size = w->size, .owner = w->owner, .deadline = deadline };
@@ -218,6 +223,7 @@ static int read_rules(struct native_work *w, struct deadline *deadline)
 		at = piece->next;
 	}
 	free(piece);
+	w->late = err && is_over(deadline);
 	/* The rows that were read until the error are no complete table. */
 	if (err)
 		w->row_count = 0;
@@ -308,6 +314,7 @@ static void read_names(struct native_work *w, struct deadline *deadline)
 			break;
 	}
 	free(piece);
+	w->late = err && is_over(deadline);
 	if (w->names.count)
 		qsort(w->names.symbols, w->names.count, sizeof(*w->names.symbols), compare);
 }
@@ -321,6 +328,7 @@ void native_work__run(struct native_work *w, struct deadline *deadline)
 		break;
 	case NATIVE_RULES:
 		w->err = w->fd < 0 ? open_file(w, deadline) : 0;
+		w->late = w->err && is_over(deadline);
 		if (!w->err)
 			w->err = read_rules(w, deadline);
 		break;

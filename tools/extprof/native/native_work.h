@@ -64,6 +64,7 @@ struct native_work {
 
 	/* Results: */
 	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES: the file could not be opened or is none */
+	bool late;		/* rules and names: the deadline was over before they were read, and there are none */
 	uint64_t from, until;	/* when, CLOCK_MONOTONIC */
 	struct native_seen *seen;	/* by address */
 	uint32_t seen_count;

@@ -115,12 +115,29 @@ static bool is_of_vm(const struct joining *j, uint32_t i)
 	return j->f->place[i].of_vm || is_jit(j, i);
 }
 
+static const char late_mark[] = ": not read in time";
+
+static void append_late(struct joining *j, const char *path)
+{
+	struct text name = { 0 };
+
+	text__adds(&name, file_name(path));
+	text__adds(&name, late_mark);
+	if (name.failed)
+		j->err = -ENOMEM;
+	else
+		append_mark(j, FRAME_NATIVE, text__string(&name));
+	text__free(&name);
+}
+
 static void append_native(struct joining *j, uint32_t i)
 {
 	const struct native_place *p = &j->f->place[i];
 	uint32_t number = p->file == NATIVE_NO_FILE ? MAP64_NONE : number_of(j->f, p);
 
-	if (p->file == NATIVE_NO_FILE)
+	if (p->file == NATIVE_NO_FILE && p->late)
+		append_late(j, p->late);
+	else if (p->file == NATIVE_NO_FILE)
 		append_mark(j, FRAME_NATIVE, "native code in no file");
 	else if (number == MAP64_NONE)
 		append_mark(j, FRAME_NATIVE, file_name(native__path(j->f->native, p->file)));
@@ -456,9 +473,11 @@ int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t
 	frame.module = path;
 	frame.address = f->addresses ? a->address : 0;
 	err = native__add_name(f->native, a->file, a->address, &name);
-	a->named = err != -EAGAIN;
+	a->named = err != -EAGAIN && err != -ETIMEDOUT;
 	if (err) {
 		text__adds(&name, file_name(path));
+		if (err == -ETIMEDOUT)
+			text__adds(&name, late_mark);
 		frame.bracketed = true;
 	}
 	frame.name = text__string(&name);

@@ -353,6 +353,7 @@ static int read_part(struct reading *r, struct part *p, bool last)
 {
 	int err, stopped;
 
+	part__judge_anew(p);
 	if (r->source->frozen) {
 		err = read_frozen(r, p);
 		return reading__is_fatal(err) ? err : give_up(r, p, err);
@@ -404,6 +405,9 @@ static int read_round(struct reading *r, int round, bool *again)
 			int err;
 
 			begin += p.count;
+			/* One that has stopped too late waits for this. */
+			if (r->later.count)
+				stop_later__poll(&r->later);
 			/* A thread without a stack has a state all the same. */
 			if (p.count ? is_read(&p) : round > 0)
 				continue;
@@ -493,7 +497,7 @@ static int by_current(const void *a, const void *b)
 }
 
 /* Leave out threads that have ended meanwhile, and count. */
-static void settle(struct snapshot *s, bool native)
+static void settle(struct snapshot *s, bool native, bool mapped)
 {
 	uint32_t kept = 0;
 
@@ -508,7 +512,7 @@ static void settle(struct snapshot *s, bool native)
 		if (thread->ec_count && !s->ecs[thread->first_ec].current && !s->ecs[thread->first_ec].lost)
 			s->left_out++;
 		if (native && thread->ec_count && s->ecs[thread->first_ec].current)
-			snapshot_ec__settle_native(thread, &s->ecs[thread->first_ec]);
+			snapshot_ec__settle_native(thread, &s->ecs[thread->first_ec], mapped);
 		for (uint32_t k = 0; k < thread->ec_count; k++) {
 			s->torn += s->ecs[thread->first_ec + k].torn;
 			s->lost += s->ecs[thread->first_ec + k].lost != 0;
@@ -554,9 +558,12 @@ int snapshot__take(struct snapshot *s, const struct snapshot_source *source)
 	own_cpu__leave(&r.own);
 	s->ended = deadline__now();
 	if (!err)
-		settle(s, native);
+		settle(s, source->native != NULL, native);
 	tables__free(&tables);
 	stop_later__poll(&r.later);
+	s->stops += r.later.stops;
+	if (r.later.longest > s->longest_stop)
+		s->longest_stop = r.later.longest;
 	stop_later__free(&r.later);
 cleanup:
 	walker__free(r.walker);

@@ -50,10 +50,11 @@ enum snapshot_native {
 	NATIVE_NO_THREAD,		/* it has no native thread now */
 	NATIVE_REFUSED,			/* it runs, and may not be stopped */
 	NATIVE_TRACED,			/* it runs, and a debugger has it */
-	NATIVE_NOT_STOPPED,		/* it does not stop in time, in an uninterruptible wait */
+	NATIVE_NOT_STOPPED,		/* it does not stop in time: it is in an uninterruptible wait, or gets no CPU */
 	NATIVE_NOT_RESTARTED,		/* it waits in a call that a stop would end */
 	NATIVE_CHANGED,			/* code was mapped since the mappings were looked at */
 	NATIVE_NO_TIME,			/* other threads have taken SNAPSHOT_STOPS_MAX */
+	NATIVE_NOT_MAPPED,		/* the mappings of the process could not be read */
 	NATIVE_REASONS
 };
 
@@ -96,8 +97,8 @@ struct snapshot {
 	uint32_t lost;				/* ECs without a stack, for another reason */
 	uint32_t left_out;			/* threads and ECs beyond the bounds */
 	uint32_t retried;			/* tries that were given up since the thread had run */
-	uint32_t stops;				/* threads that were stopped one by one */
-	uint64_t stopped, longest_stop;		/* all of that, and of one thread, ns */
+	uint32_t stops;				/* threads that were stopped one by one, also too late */
+	uint64_t stopped, longest_stop;		/* all of that with the waiting for it, and of one thread, ns */
 };
 
 /* The process or core file that a snapshot is taken of. */

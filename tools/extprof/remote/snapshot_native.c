@@ -33,19 +33,29 @@ void reading__unwind(struct reading *r, const struct snapshot_thread *thread, st
 	ec->native = NATIVE_HAS;
 }
 
-/* A read or a write of a socket with a time limit ends with EINTR. */
-static bool is_socket(pid_t pid, uint64_t fd)
+/*
+ * What a thread waits for that reads a pipe or an eventfd has moved nothing yet.  A read of a terminal may have, and one of a socket
+ * with a time limit ends with EINTR.
+ */
+static bool reads_all_or_nothing(pid_t pid, uint64_t fd, bool vector)
 {
-	char path[PROC_PATH_MAX], name[32], target[16];
+	static const char pipe_[] = "pipe:[", event[] = "anon_inode:[eventfd]";
+	char path[PROC_PATH_MAX], name[32], target[32];
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "fd/%u", (uint32_t)fd);
 	proc__path(path, pid, 0, name);
 	n = readlink(path, target, sizeof(target));
-	return n < 8 || !memcmp(target, "socket:[", 8);
+	if (n >= (ssize_t)sizeof(pipe_) && !memcmp(target, pipe_, sizeof(pipe_) - 1))
+		return true;
+	/* Older kernels read one after the other. */
+	return !vector && n == (ssize_t)sizeof(event) - 1 && !memcmp(target, event, sizeof(event) - 1);
 }
 
-/* Does the kernel restart the system call after a stop, so that the program does not notice? */
+/*
+ * Does the kernel restart the system call after a stop, so that the program does not notice?  Not a write: what has moved part of
+ * its bytes returns how many.
+ */
 static bool restarts(pid_t pid, const struct task *task)
 {
 	switch (task->call) {
@@ -56,27 +66,38 @@ static bool restarts(pid_t pid, const struct task *task)
 	case SYS_clock_nanosleep:
 	case SYS_wait4:
 	case SYS_waitid:
+	/* One of those with a time limit that goes on after a stop. */
+	case SYS_restart_syscall:
 #ifdef SYS_poll
 	case SYS_poll:
 	case SYS_select:
 #endif
 		return true;
 	case SYS_read:
-	case SYS_write:
 	case SYS_readv:
-	case SYS_writev:
-		return !is_socket(pid, task->args[0]);
+		return reads_all_or_nothing(pid, task->args[0], task->call == SYS_readv);
 	default:
 		return false;
 	}
 }
 
-/* NATIVE_HAS: nothing is against a stop of a thread that does this. */
-static enum snapshot_native against_stop(const struct reading *r, const struct task *task)
+/*
+ * NATIVE_HAS: nothing is against a stop of the thread.  It is looked at once more, right before the stop: it may wait in another
+ * call now.
+ */
+static enum snapshot_native against_stop(const struct reading *r, pid_t tid)
 {
-	if (task->state == 'D')
+	const struct tasks *tasks = r->source->tasks;
+	struct task task;
+
+	if (tasks__look(tasks, tid, &task))
+		return NATIVE_MOVED;
+	if (task.state == 'D')
 		return NATIVE_NOT_STOPPED;
-	if (task->off_cpu && task->call >= 0 && !restarts(r->source->tasks->pid, task))
+	/* It has begun to wait during the look, or the kernel does not tell in which call. */
+	if (!task.off_cpu && task.state != 'R')
+		return NATIVE_MOVED;
+	if (task.off_cpu && task.call >= 0 && !restarts(tasks->pid, &task))
 		return NATIVE_NOT_RESTARTED;
 	return NATIVE_HAS;
 }
@@ -143,17 +164,20 @@ static int read_stopped(struct reading *r, struct part *p, enum snapshot_native 
 	*why = tid ? NATIVE_NO_TIME : NATIVE_NO_THREAD;
 	if (!tid || r->s->stopped > SNAPSHOT_STOPS_MAX)
 		return 0;
-	stop_later__poll(&r->later);
-	refused = stop__begin_thread(&stop, r->source->tasks, tid, &d);
+	*why = against_stop(r, tid);
+	if (*why != NATIVE_HAS)
+		return 0;
+	refused = stop__begin_thread(&stop, r->source->tasks, tid, &r->later, &d);
 	*why = why_not_stopped(refused);
 	if (!refused)
 		err = read_in_stop(r, p, &stop, tid);
 	else
 		err = refused == -ENOMEM ? refused : -EAGAIN;
 	stop__end(&stop, &r->later);
-	if (!refused || refused == -ETIMEDOUT) {
+	/* Also if it has not stopped. */
+	r->s->stopped += stop.duration;
+	if (!refused) {
 		r->s->stops++;
-		r->s->stopped += stop.duration;
 		if (stop.duration > r->s->longest_stop)
 			r->s->longest_stop = stop.duration;
 	}
@@ -171,11 +195,8 @@ int reading__stop_for_native(struct reading *r, struct part *p, bool read)
 	enum snapshot_native why;
 	int stopped;
 
-	/* What refuses once does so again. */
-	if (!ec || (ec->native != NATIVE_HAS && ec->native != NATIVE_MOVED))
-		return 0;
-	ec->native = (uint8_t)against_stop(r, &p->thread->task);
-	if (ec->native != NATIVE_HAS)
+	/* This try has found a reason, or one that stays. */
+	if (!ec || ec->native != NATIVE_HAS)
 		return 0;
 	stopped = read_stopped(r, p, &why);
 	if (stopped != 1)
@@ -183,10 +204,20 @@ int reading__stop_for_native(struct reading *r, struct part *p, bool read)
 	return stopped;
 }
 
-void snapshot_ec__settle_native(const struct snapshot_thread *thread, struct snapshot_ec *ec)
+void part__judge_anew(struct part *p)
+{
+	/* Who refuses once does so again. */
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->ecs[i].native != NATIVE_REFUSED && p->ecs[i].native != NATIVE_TRACED)
+			p->ecs[i].native = NATIVE_HAS;
+}
+
+void snapshot_ec__settle_native(const struct snapshot_thread *thread, struct snapshot_ec *ec, bool mapped)
 {
 	if (snapshot_ec__machine(ec) || ec->lost)
 		ec->native = NATIVE_HAS;
+	else if (!mapped)
+		ec->native = NATIVE_NOT_MAPPED;
 	else if (ec->native == NATIVE_HAS)
 		ec->native = thread->task.tid ? NATIVE_MOVED : NATIVE_NO_THREAD;
 }

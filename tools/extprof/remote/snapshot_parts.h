@@ -38,12 +38,14 @@ void part__set_proof(struct part *p, enum snapshot_proof proof);
 
 /* Follow the native stack of the current EC whose Ruby frames the walker has, in a thread that does not run. */
 void reading__unwind(struct reading *r, const struct snapshot_thread *thread, struct snapshot_ec *ec, const struct memory *memory);
+/* A try begins: what was against native functions in the one before may not be any more. */
+void part__judge_anew(struct part *p);
 /*
  * If native functions are wanted, and need registers that only a stopped thread has: stop it and read the part.  `read`: it has
  * been read without them.  1: it has been read now; 0: it has not, and what was read before is kept; or -errno.
  */
 int reading__stop_for_native(struct reading *r, struct part *p, bool read);
-/* The snapshot is over: why does the current stack have no native functions, if it has none? */
-void snapshot_ec__settle_native(const struct snapshot_thread *thread, struct snapshot_ec *ec);
+/* The snapshot is over: why does the current stack have no native functions, if it has none?  `mapped`: mappings are known. */
+void snapshot_ec__settle_native(const struct snapshot_thread *thread, struct snapshot_ec *ec, bool mapped);
 
 #endif /* EXTPROF_SNAPSHOT_PARTS_H */

@@ -32,6 +32,7 @@ struct stopped {
 	pid_t tid;
 	bool waiting;		/* it was told to stop, and has not yet */
 	bool gone;
+	bool in_call;		/* it waited in a system call */
 	int signal;		/* to be delivered when it goes on; 0 none */
 	struct task task;
 };
@@ -59,9 +60,24 @@ void task__set_registers(struct task *task, const void *registers)
 #endif
 }
 
+/* Did it wait in its system call?  It does the call again then, or is told that it was interrupted: it has no result yet. */
+static bool was_waiting(const struct user_regs_struct *r, const struct task *task)
+{
+#if defined(__x86_64__)
+	int64_t result = (int64_t)r->rax;
+
+	/* The kernel's own -ERESTARTSYS and the like are not in errno.h. */
+	return task->call >= 0 && (result == -EINTR || (result <= -512 && result >= -516));
+#else
+	/* The call is set up again before the stop: nothing tells it apart. */
+	(void)r;
+	return task->call >= 0;
+#endif
+}
+
 static void read_registers(struct stopped *t)
 {
-	struct user_regs_struct regs;
+	struct user_regs_struct regs = { 0 };
 	struct iovec io = { .iov_base = &regs, .iov_len = sizeof(regs) };
 
 	if (!ptrace(PTRACE_GETREGSET, t->tid, (void *)NT_PRSTATUS, &io) && io.iov_len == sizeof(regs))
@@ -75,13 +91,28 @@ static void read_registers(struct stopped *t)
 		memcpy(t->task.args, &regs, sizeof(t->task.args));
 	}
 #endif
+	t->in_call = was_waiting(&regs, &t->task);
+	/* It leaves the call that it is in. */
+	if (!t->in_call)
+		t->task.call = -1;
 }
 
-static int refused(pid_t pid, struct diag *d)
+static int not_stopped(pid_t pid, struct diag *d)
 {
-	struct proc_status s;
+	diag__set(d, DIAG_NOT_READY, ETIMEDOUT, "a thread of process %d did not stop: it is in an "
+		  "uninterruptible wait, or gets no CPU", pid);
+	diag__hint(d, "read the process without stopping it");
+	return -ETIMEDOUT;
+}
 
-	if (!proc_status__read(&s, pid, 0) && s.tracer) {
+static int refused(pid_t pid, pid_t tid, struct diag *d)
+{
+	struct proc_status s, own;
+
+	if (!proc_status__read(&s, pid, tid) && s.tracer) {
+		/* This process was told to stop it before, and waits for that. */
+		if (!proc_status__read(&own, getpid(), s.tracer))
+			return not_stopped(pid, d);
 		diag__set(d, DIAG_PERMISSION, EBUSY, "process %d is traced by process %d already, a debugger or "
 			  "strace", pid, s.tracer);
 		diag__hint(d, "end that first, or read the process without stopping it");
@@ -115,8 +146,10 @@ static int seize(struct stop *s, pid_t tid)
 
 	if (array__reserve(&s->list, s->count, 1, &s->room, THREADS_MAX, sizeof(*s->list)))
 		return -ENOMEM;
-	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+		s->refused = tid;
 		return -errno;
+	}
 	t = &s->list[s->count++];
 	memset(t, 0, sizeof(*t));
 	t->tid = t->task.tid = tid;
@@ -153,23 +186,45 @@ static int seize_new(struct stop *s, const struct tasks *tasks)
 	return err ? err : n;
 }
 
-static void on_stop(struct stopped *t, int status)
-{
-	int event = status >> 16;
+enum seen { SEEN_NOTHING, SEEN_STOP, SEEN_END };
 
-	t->waiting = false;
-	if (!WIFSTOPPED(status)) {
-		t->gone = true;
-		return;
+/* A stop: the event, or 0 and the signal that was about to be delivered. */
+struct seen_stop {
+	int event, signal;
+};
+
+/*
+ * Has it stopped, or ended?  The stop is not taken: of a stop that was taken the kernel forgets the signal, and if this process
+ * was killed then, nobody would deliver it.
+ */
+static enum seen look(pid_t tid, int options, struct seen_stop *stop)
+{
+	siginfo_t info;
+
+	memset(&info, 0, sizeof(info));
+	if (waitid(P_PID, (id_t)tid, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL | options))
+		return SEEN_END;
+	if (!info.si_pid)
+		return SEEN_NOTHING;
+	if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
+		waitpid(tid, NULL, __WALL | WNOHANG);
+		return SEEN_END;
 	}
+	stop->event = info.si_status >> 8;
+	stop->signal = info.si_status & 0xff;
+	return SEEN_STOP;
+}
+
+static void on_stop(struct stopped *t, const struct seen_stop *stop)
+{
 	/* Another event than our own: a signal was about to be delivered. */
-	if (event != PTRACE_EVENT_STOP)
-		t->signal = event ? 0 : WSTOPSIG(status);
+	if (!stop->event)
+		t->signal = stop->signal;
 	read_registers(t);
-	if (event == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP)
+	if (stop->event == PTRACE_EVENT_STOP && stop->signal != SIGTRAP)
 		t->task.state = 'T';	/* a signal has stopped the process */
 	else
-		t->task.state = t->task.call >= 0 ? 'S' : 'R';
+		t->task.state = t->in_call ? 'S' : 'R';
 	t->task.off_cpu = t->task.state != 'R';
 }
 
@@ -184,20 +239,22 @@ static int wait_for_all(struct stop *s, uint32_t first)
 		waiting = false;
 		for (uint32_t i = first; i < s->count; i++) {
 			struct stopped *t = &s->list[i];
-			int status;
-			pid_t got;
+			struct seen_stop stop;
+			enum seen seen;
 
 			if (!t->waiting)
 				continue;
-			got = waitpid(t->tid, &status, __WALL | WNOHANG);
-			if (got == t->tid)
-				on_stop(t, status);
-			else if (got < 0)
-				t->gone = true, t->waiting = false;
+			seen = look(t->tid, WNOHANG, &stop);
+			t->waiting = seen == SEEN_NOTHING;
+			t->gone = seen == SEEN_END;
+			if (seen == SEEN_STOP)
+				on_stop(t, &stop);
 			waiting |= t->waiting;
 		}
 		if (waiting && deadline__now() - began > TIMEOUT)
 			return -ETIMEDOUT;
+		if (waiting && s->later)
+			stop_later__poll(s->later);
 		if (waiting && deadline__now() - began > SPIN)
 			nanosleep(&pause, NULL);
 		else if (waiting)
@@ -237,24 +294,22 @@ static int explain(const struct stop *s, const struct tasks *tasks, int err, str
 		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
 	case -EPERM:
 	case -EACCES:
-		return refused(tasks->pid, d);
+		return refused(tasks->pid, s->refused, d);
 	case -ESRCH:
 		return diag__set(d, DIAG_NO_PROCESS, ESRCH, "process %d has ended", tasks->pid);
 	case -ETIMEDOUT:
-		diag__set(d, DIAG_NOT_READY, ETIMEDOUT, "a thread of process %d did not stop: it is in an "
-			  "uninterruptible wait", tasks->pid);
-		diag__hint(d, "read the process without stopping it");
-		return err;
+		return not_stopped(tasks->pid, d);
 	default:
 		return diag__set(d, DIAG_INTERNAL, -err, "cannot stop process %d: %s", tasks->pid, strerror(-err));
 	}
 }
 
-int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct diag *d)
+int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct stop_later *later, struct diag *d)
 {
 	int err;
 
 	memset(s, 0, sizeof(*s));
+	s->later = later;
 	err = seize(s, tid);
 	/* It ends: that is no lack of permission. */
 	if (err == -EPERM && proc__is_exiting(tasks->pid, tid))
@@ -300,30 +355,37 @@ int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d)
 	return explain(s, tasks, n, d);
 }
 
-/* Has it stopped, and was let go, or ended? */
-static bool let_go(pid_t tid, int options)
+/* Let it go if it has stopped. */
+static enum seen let_go(pid_t tid, int options)
 {
-	int status, signal = 0;
-	pid_t got = waitpid(tid, &status, __WALL | options);
+	struct seen_stop stop;
+	enum seen seen = look(tid, options, &stop);
 
-	if (!got)
-		return false;
-	if (got != tid || !WIFSTOPPED(status))
-		return true;
-	/* A signal was about to be delivered. */
-	if (!(status >> 16))
-		signal = WSTOPSIG(status);
-	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal);
-	return true;
+	if (seen == SEEN_STOP)
+		ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)(stop.event ? 0 : stop.signal));
+	return seen;
 }
 
 void stop_later__poll(struct stop_later *l)
 {
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < l->count; i++)
-		if (!let_go(l->list[i], WNOHANG))
-			l->list[kept++] = l->list[i];
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct stopping t = l->list[i];
+		uint64_t now = deadline__now();
+		enum seen seen = let_go(t.tid, WNOHANG);
+
+		if (seen == SEEN_NOTHING) {
+			t.looked = now;
+			l->list[kept++] = t;
+		} else if (seen == SEEN_STOP) {
+			/* It has stopped since the last look, nobody knows when. */
+			l->stops++;
+			now = deadline__now() - t.looked;
+			if (now > l->longest)
+				l->longest = now;
+		}
+	}
 	l->count = kept;
 }
 
@@ -341,7 +403,7 @@ static void let_go_later(struct stop_later *l, pid_t tid)
 	if (array__reserve(&l->list, l->count, 1, &l->room, THREADS_MAX, sizeof(*l->list)))
 		let_go(tid, 0);
 	else
-		l->list[l->count++] = tid;
+		l->list[l->count++] = (struct stopping){ .tid = tid, .looked = deadline__now() };
 }
 
 void stop__end(struct stop *s, struct stop_later *later)

@@ -23,20 +23,22 @@ struct stop {
 	uint32_t count;
 	size_t room;
 	struct map64 map;	/* tid in the process's namespace -> number in the list */
+	struct stop_later *later;	/* polled while one is waited for; NULL: none */
+	pid_t refused;		/* the thread that may not be stopped */
 	uint64_t began;		/* CLOCK_MONOTONIC, ns; 0: nothing was stopped */
 	uint64_t duration;	/* ns, after stop__end() */
 };
 
 /*
  * Stop all threads.  0, or -errno with the diagnosis: -EBUSY a debugger has the process, -EPERM, -ESRCH it has
- * ended, -ETIMEDOUT a thread did not stop, -ENOMEM.  The caller calls stop__end() in any case, in the same thread.
+ * ended, -ETIMEDOUT a thread did not stop, or not yet since it was told before, -ENOMEM.  The caller calls stop__end() in any case, in the same thread.
  */
 int stop__begin(struct stop *s, struct tasks *tasks, struct diag *d);
 /*
  * Stop one thread, `tid` as seen from here, and let the others go on.  Like stop__begin(); -ESRCH: the thread has
- * ended.
+ * ended.  `later`: those that stop while this one is waited for are let go; NULL: there are none.
  */
-int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct diag *d);
+int stop__begin_thread(struct stop *s, struct tasks *tasks, pid_t tid, struct stop_later *later, struct diag *d);
 /*
  * Let all that were stopped go on.  A thread that was told to stop and has not, since it has no CPU or is in an
  * uninterruptible wait, stops later, and somebody has to let it go then: the kernel, when the calling thread ends (`later` is
@@ -46,9 +48,14 @@ void stop__end(struct stop *s, struct stop_later *later);
 
 /* Threads that stop later.  Zero-initialise. */
 struct stop_later {
-	pid_t *list;
+	struct stopping {
+		pid_t tid;
+		uint64_t looked;	/* it had not stopped then; CLOCK_MONOTONIC, ns */
+	} *list;
 	uint32_t count;
 	size_t room;
+	uint32_t stops;		/* that have stopped, and were let go */
+	uint64_t longest;	/* at most, of one of them, ns */
 };
 
 /* Let those go that have stopped meanwhile.  To be called every few milliseconds while count is not 0. */

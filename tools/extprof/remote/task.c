@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/deadline.h"
@@ -170,4 +171,23 @@ int tasks__look(const struct tasks *t, pid_t tid, struct task *task)
 	task->cpu = stat.cpu;
 	task->realtime = stat.realtime;
 	return err;
+}
+
+void task__find_restarted(struct task *task, const struct memory *memory)
+{
+#if defined(__x86_64__)
+	/* mov $NUMBER, %eax; syscall */
+	uint8_t code[7];
+	uint32_t number;
+
+	if (task->call != SYS_restart_syscall || task->ip < sizeof(code) ||
+	    memory__read(memory, task->ip - sizeof(code), code, sizeof(code)) || code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
+		return;
+	memcpy(&number, code + 1, sizeof(number));
+	if (number == SYS_futex || number == SYS_poll || number == SYS_nanosleep || number == SYS_clock_nanosleep)
+		task->call = number;
+#else
+	(void)task;
+	(void)memory;
+#endif
 }

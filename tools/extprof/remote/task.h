@@ -9,6 +9,7 @@
 
 #include "base/map64.h"
 #include "base/proc_file.h"
+#include "process/memory.h"
 #include "wire/states.h"
 
 struct task {
@@ -61,5 +62,11 @@ uint64_t tasks__ran_unseen(const struct tasks *t, pid_t tid, const struct sched_
 
 /* Fill all but `runs`.  0 or -errno: -ESRCH the thread has ended.  A part that cannot be read stays unknown. */
 int tasks__look(const struct tasks *t, pid_t tid, struct task *task);
+
+/*
+ * After a stop, futex(2), poll(2), nanosleep(2) and clock_nanosleep(2) with a time limit go on as restart_syscall(2), with the
+ * same arguments: set `call` to which one it was, if the instructions before the call say so.
+ */
+void task__find_restarted(struct task *task, const struct memory *memory);
 
 #endif /* EXTPROF_TASK_H */

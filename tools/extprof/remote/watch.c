@@ -55,7 +55,7 @@ static void *try_stop(void *context)
 	struct try_stop *t = context;
 	struct stop stop;
 
-	t->err = stop__begin_thread(&stop, &t->watch->tasks, t->watch->pid, t->d);
+	t->err = stop__begin_thread(&stop, &t->watch->tasks, t->watch->pid, NULL, t->d);
 	stop__end(&stop, NULL);
 	return NULL;
 }

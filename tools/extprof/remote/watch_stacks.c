@@ -387,7 +387,7 @@ static int read_stopped(struct stacks_of *of, struct watched_thread *e, struct o
 	struct watcher *by = of->by;
 	struct diag d = { 0 };
 	struct stop stop;
-	int err = stop__begin_thread(&stop, &of->watch->tasks, task->tid, &d);
+	int err = stop__begin_thread(&stop, &of->watch->tasks, task->tid, &by->later, &d);
 
 	if (!err)
 		err = read_ruby(of, e, &stop, &of->watch->space->memory, o);

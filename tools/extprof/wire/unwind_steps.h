@@ -124,11 +124,11 @@ static __always_inline int unwind__jit(struct unwind_state *u)
 		if (read_target(code, sizeof(code), u->ip - 1))
 			return unwind__end(u, UNWIND_END_STACK);
 		if (code[1] == 0x55 && code[2] == 0x48 && code[3] == 0x89 && code[4] == 0xe5)
-			return unwind__return(u, u->sp + 8, u->bp, 0);
+			return unwind__return(u, u->sp + 8, u->bp, u->bp_lost);
 		if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
-			return unwind__return(u, u->sp + 16, u->bp, 0);
+			return unwind__return(u, u->sp + 16, u->bp, u->bp_lost);
 		if (code[1] == 0xc3)
-			return unwind__return(u, u->sp + 8, u->bp, 0);
+			return unwind__return(u, u->sp + 8, u->bp, u->bp_lost);
 	}
 	if (u->bp_lost)
 		return unwind__end(u, UNWIND_END_RBP);
