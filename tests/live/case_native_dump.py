@@ -615,9 +615,8 @@ def core_without_mappings(ctx):
     core = gcore(ctx, p.pid)
     p.kill()
     with open(core, "r+b") as f:
-        head = f.read(1 << 20)
-        # The note's owner "CORE" and its type, NT_FILE.
-        at = head.index(struct.pack("<I", 0x46494c45) + b"CORE")
+        # The note's type, NT_FILE, and its owner.
+        at = f.read().index(struct.pack("<I", 0x46494c45) + b"CORE")
         f.seek(at)
         f.write(struct.pack("<I", 0x46494c46))
     for t in threads(of_core(ctx, core)).values():

@@ -304,10 +304,10 @@ TEST(stop_of_a_thread_that_a_debugger_has)
 	CHECK_INT(tasks__open(&tasks, pid, true), 0);
 	CHECK_INT(stop__begin_thread(&stop, &tasks, shared->tid, NULL, &d), -EBUSY);
 	stop__end(&stop, NULL);
-	CHECK_INT(stop__begin(&stop, &tasks, &d), -EBUSY);
-	stop__end(&stop, NULL);
 	/* The other one is free. */
 	CHECK_INT(stop__begin_thread(&stop, &tasks, pid, NULL, &d), 0);
+	stop__end(&stop, NULL);
+	CHECK_INT(stop__begin(&stop, &tasks, &d), -EBUSY);
 	stop__end(&stop, NULL);
 	tasks__close(&tasks);
 	kill(debugger, SIGKILL);

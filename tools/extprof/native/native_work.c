@@ -203,7 +203,7 @@ static int read_rules(struct native_work *w, struct deadline *deadline)
 	int err = piece ? 0 : -ENOMEM;
 
 	while (!err) {
-		err = parser__rows(&file, &at, piece);
+		err = is_over(deadline) ? -ETIMEDOUT : parser__rows(&file, &at, piece);
 		if ((!err || err == -ENODATA) && !w->part_count && piece->part_count <= UNWIND_PARTS_MAX) {
 			memcpy(w->parts, piece->parts, sizeof(w->parts));
 			w->part_count = piece->part_count;
@@ -305,7 +305,7 @@ static void read_names(struct native_work *w, struct deadline *deadline)
 	while (!err && at.table < 2 && deadline__now() < until) {
 		struct symbols_place last = at;
 
-		err = parser__symbols(&file, &at, piece);
+		err = is_over(deadline) ? -ETIMEDOUT : parser__symbols(&file, &at, piece);
 		if (!err)
 			err = take_piece(&w->names, piece);
 		if (!err)
