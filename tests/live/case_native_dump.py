@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -603,28 +602,6 @@ def core_by_the_kernel(ctx):
     p.wait(60)
     (core,) = [ctx.path(f) for f in os.listdir(ctx.directory) if f.startswith("core")]
     check_main(of_core(ctx, core), "sorts", ("core",))
-    os.unlink(core)
-
-
-@case(timeout=120, bpf=False)
-def core_without_mappings(ctx):
-    """A core file that does not tell which files were mapped: each stack says that its functions are missing."""
-    if not shutil.which("gcore"):
-        return harness.Counted(0, 0, 1, "there is no gcore")
-    p = stuck(ctx, "reads")
-    core = gcore(ctx, p.pid)
-    p.kill()
-    with open(core, "r+b") as f:
-        # The note's type, NT_FILE, and its owner.
-        at = f.read().index(struct.pack("<I", 0x46494c45) + b"CORE")
-        f.seek(at)
-        f.write(struct.pack("<I", 0x46494c46))
-    for t in threads(of_core(ctx, core)).values():
-        fiber = t["fibers"][0]
-        check(fiber.get("native_lost") == "its mappings could not be read" and not any(f["kind"] == "native" for f in fiber["frames"]),
-              "thread: %s", t)
-    text = ctx.extprof("dump", "--core", core, "-n").ok().out
-    check("    [native functions left out: its mappings could not be read]\n" in text, "text:\n%s", text)
     os.unlink(core)
 
 
