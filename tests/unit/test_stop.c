@@ -124,6 +124,7 @@ TEST(stop_loses_no_signal_if_its_process_is_killed)
 	end(pid);
 }
 
+#if defined(__x86_64__)
 static void run(void)
 {
 	for (;;)
@@ -172,7 +173,6 @@ static int stop_once(pid_t pid, struct task *task)
 	return err;
 }
 
-#if defined(__x86_64__)
 /* One that is stopped on its way out of a call does not wait in it. */
 TEST(stop_tells_who_waits_from_who_runs)
 {
