@@ -470,25 +470,41 @@ loop do
 end"""
 
 
+class Signalled:
+    """A program that sends itself signals all the time.  After the body they still arrive; `count` is how many did in it."""
+
+    def __init__(self, ctx):
+        self.ruby = ctx.ruby("-e", SIGNALS)
+        self.ruby.expect("ready")
+        self.pid = self.ruby.pid
+
+    def arrived(self):
+        self.ruby.signal(signal.SIGUSR2)
+        return int(self.ruby.line(10))
+
+    def __enter__(self):
+        self.before = self.arrived()
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            return
+        after = self.arrived()
+        time.sleep(0.2)
+        check(after > self.before and self.arrived() > after, "signals: %d, %d, then none", self.before, after)
+        self.count = after - self.before
+
+
 @case(timeout=90, bpf=False)
 def signals_are_not_lost(ctx):
-    ruby = ctx.ruby("-e", SIGNALS)
-    ruby.expect("ready")
-
-    def arrived():
-        ruby.signal(signal.SIGUSR2)
-        return int(ruby.line(10))
-
-    before, stops = arrived(), []
-    for d in dump(ctx, "-p", ruby.pid, "--reader", "stop", "--interval", "1ms", "--count", 500):
-        stops.append(d["stopped_ns"] / 1e6)
-        check({f["proof"] for t in whole(d)["threads"] for f in t["fibers"]} == {"stopped"}, "proofs: %s", d)
-    after = arrived()
-    time.sleep(0.2)
-    check(after > before and arrived() > after, "signals: %d, %d, then none", before, after)
+    stops = []
+    with Signalled(ctx) as ruby:
+        for d in dump(ctx, "-p", ruby.pid, "--reader", "stop", "--interval", "1ms", "--count", 500):
+            stops.append(d["stopped_ns"] / 1e6)
+            check({f["proof"] for t in whole(d)["threads"] for f in t["fibers"]} == {"stopped"}, "proofs: %s", d)
     stops.sort()
     return "%d signals during 500 stops of %.2f ms (median), %.2f (99 %%), %.2f (longest)" % (
-        after - before, stops[250], stops[495], stops[-1])
+        ruby.count, stops[250], stops[495], stops[-1])
 
 
 def traced(pid):

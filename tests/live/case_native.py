@@ -347,34 +347,62 @@ def libraries_at_one_place(ctx):
     return "; ".join(told) + ", 0 wrong"
 
 
+class StuckLibrary:
+    """In the body a program runs in a library on a file system that does not answer any more, for so many seconds.  `program`
+    None: there is no such file system here, and `said` says why."""
+
+    def __init__(self, ctx, seconds):
+        self.ctx, self.seconds = ctx, seconds
+        self.folder, self.hold, self.program = ctx.path("mounted"), ctx.path("hold"), None
+
+    def __enter__(self):
+        library = self.ctx.path("liba.so")
+        native.run(native.tool("CC"), *FLAGS, "-o", library, SWAPPED)
+        os.mkdir(self.folder)
+        server = self.ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck_files.py"), self.folder, library, self.hold])
+        self.said = server.line()
+        if self.said != "ready":
+            return self
+        try:
+            p = self.ctx.program("library_swap.rb", os.path.join(self.folder, "library.so"))
+            p.expect("ready")
+            p.tell("hold 0.5")  # its pages are in memory then
+            p.line()
+            p.tell("hold %d" % self.seconds)
+            time.sleep(0.5)
+            with open(self.hold, "w"):
+                pass
+        except BaseException:
+            self.unmount()
+            raise
+        self.program = p
+        return self
+
+    def answer(self):
+        """It answers again."""
+        if os.path.exists(self.hold):
+            os.unlink(self.hold)
+
+    def unmount(self):
+        self.answer()
+        subprocess.run(["umount", "-l", self.folder], check=True)
+
+    def __exit__(self, *_):
+        if self.program:
+            self.unmount()
+
+
 @case(timeout=120)
 def file_that_does_not_answer(ctx):
     """A library on a file system that does not answer any more costs its own rules and names, and extprof ends in time."""
-    library, folder, hold = ctx.path("liba.so"), ctx.path("mounted"), ctx.path("hold")
-    native.run(native.tool("CC"), *FLAGS, "-o", library, SWAPPED)
-    os.mkdir(folder)
-    server = ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck_files.py"), folder, library, hold])
-    said = server.line()
-    if said != "ready":
-        return "not tested: " + said
-    try:
-        p = ctx.program("library_swap.rb", os.path.join(folder, "library.so"))
-        p.expect("ready")
-        p.tell("hold 0.5")  # its pages are in memory then
-        p.line()
-        p.tell("hold 6")
-        time.sleep(0.5)
-        with open(hold, "w"):
-            pass
+    with StuckLibrary(ctx, 6) as stuck:
+        if not stuck.program:
+            return "not tested: " + stuck.said
         began = time.monotonic()
-        profile = ctx.extprof("-p", p.pid, "-F", harness.rate(2000), "-n", "-d", "2", "-o", ctx.path("out.folded")).ok()
+        profile = ctx.extprof("-p", stuck.program.pid, "-F", harness.rate(2000), "-n", "-d", "2", "-o", ctx.path("out.folded")).ok()
         took = time.monotonic() - began
-        os.unlink(hold)
-        p.line()
-    finally:
-        if os.path.exists(hold):
-            os.unlink(hold)
-        subprocess.run(["umount", "-l", folder], check=True)
+        stuck.answer()
+        stuck.program.line()
     check(profile.sums.balanced, "the sums are wrong: %s", profile.sums.text)
     check(took < 2 + 15 * harness.PATIENCE, "it took %.1f s", took)
     stacks = [(labels, n) for labels, n in below(profile, "hold") if "Fiddle::Function#call" in labels]

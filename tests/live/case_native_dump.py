@@ -5,16 +5,15 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import harness
 import native
 from binaries import Binary
-from case_dump import SIGNALS, dump, gcore, threads, traced, whole
+from case_dump import Signalled, dump, gcore, threads, traced, whole
 from case_errors import NOBODY
 from case_graph import YJIT
-from case_native import CHAIN, FLAGS, PINGS, SWAPPED, extension, is_marked, is_part, names_of
+from case_native import CHAIN, FLAGS, PINGS, SWAPPED, StuckLibrary, extension, is_marked, is_part, names_of
 from case_native import Truth as Spinner
 from harness import case, check
 from ptrace import PTRACE_SEIZE, ptrace
@@ -429,23 +428,14 @@ sleep""")
 @case(timeout=90, bpf=False)
 def signals_are_not_lost(ctx):
     """A running thread that gets signals all the time is stopped 500 times."""
-    ruby = ctx.ruby("-e", SIGNALS)
-    ruby.expect("ready")
-
-    def arrived():
-        ruby.signal(signal.SIGUSR2)
-        return int(ruby.line(10))
-
-    before, stops = arrived(), []
-    for d in dump(ctx, "-p", ruby.pid, "-n", "--interval", "1ms", "--count", 500):
-        stops.append(whole(d).get("longest_thread_stop_ns", 0) / 1e6)
-    after = arrived()
-    time.sleep(0.2)
-    check(after > before and arrived() > after, "signals: %d, %d, then none", before, after)
+    stops = []
+    with Signalled(ctx) as ruby:
+        for d in dump(ctx, "-p", ruby.pid, "-n", "--interval", "1ms", "--count", 500):
+            stops.append(whole(d).get("longest_thread_stop_ns", 0) / 1e6)
     stops = sorted(s for s in stops if s)
     check(len(stops) > 400, "%d of 500 were stopped", len(stops))
     return "%d signals during %d stops of %.2f ms (median), %.2f (99 %%), %.2f (longest)" % (
-        after - before, len(stops), stops[len(stops) // 2], stops[len(stops) * 99 // 100], stops[-1])
+        ruby.count, len(stops), stops[len(stops) // 2], stops[len(stops) * 99 // 100], stops[-1])
 
 
 @case(timeout=90, bpf=False)
@@ -527,29 +517,12 @@ def many_that_run(ctx):
 @case(timeout=120, bpf=False)
 def file_that_does_not_answer(ctx):
     """A library on a file system that does not answer costs its own rules and names, and the dump ends in time."""
-    library, folder, hold = ctx.path("liba.so"), ctx.path("mounted"), ctx.path("hold")
-    native.run(native.tool("CC"), *FLAGS, "-o", library, SWAPPED)
-    os.mkdir(folder)
-    server = ctx.start([sys.executable, os.path.join(harness.PROGRAMS, "stuck_files.py"), folder, library, hold])
-    said = server.line()
-    if said != "ready":
-        return "not tested: " + said
-    try:
-        p = ctx.program("library_swap.rb", os.path.join(folder, "library.so"))
-        p.expect("ready")
-        p.tell("hold 0.5")  # its pages are in memory then
-        p.line()
-        p.tell("hold 20")
-        time.sleep(0.5)
-        with open(hold, "w"):
-            pass
+    with StuckLibrary(ctx, 20) as stuck:
+        if not stuck.program:
+            return "not tested: " + stuck.said
         began = time.monotonic()
-        (d,) = dump(ctx, "-p", p.pid, "-n")
+        (d,) = dump(ctx, "-p", stuck.program.pid, "-n")
         took = time.monotonic() - began
-    finally:
-        if os.path.exists(hold):
-            os.unlink(hold)
-        subprocess.run(["umount", "-l", folder], check=True)
     names = functions(threads(whole(d))["main"])
     check("Object#hold" in names and not names_of(names), "main: %s", names)
     check(took < 10 * harness.PATIENCE, "it took %.1f s", took)

@@ -64,6 +64,9 @@ static bool is_key(const struct attribute *a, const char *key)
 	struct text plain = { 0 };
 	bool same;
 
+	/* Nearly all are as they are. */
+	if (!memchr(a->key, '%', a->key_length))
+		return a->key_length == strlen(key) && !memcmp(a->key, key, a->key_length);
 	add_bytes(&plain, a->key, a->key_length);
 	same = !plain.failed && !strcmp(text__string(&plain), key);
 	text__free(&plain);

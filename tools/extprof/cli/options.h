@@ -10,6 +10,7 @@
 
 #include "extprof.h"
 #include "options/table.h"
+#include "send/header.h"
 
 /* Limit of the files that are written from one recording. */
 #define OPTIONS_OUTPUTS 8
@@ -17,7 +18,7 @@
 #define OPTIONS_FILES 10000
 #define OPTIONS_FILTERS 16u
 /* Of requests that are sent. */
-#define OPTIONS_HEADERS 32u
+#define OPTIONS_HEADERS HEADERS_MAX
 
 struct output_choice {
 	const char *file, *format;

@@ -83,6 +83,15 @@ static struct top_row *find(struct top_row **list, uint32_t count, uint32_t of, 
 	return low < count && list[low]->of == of && list[low]->number == number ? list[low] : NULL;
 }
 
+/* *account NULL: there is no row of that number.  0 or -ENOMEM. */
+static int account_of(struct top_row **list, uint32_t count, uint32_t of, uint32_t number, struct top_account **account)
+{
+	struct top_row *row = find(list, count, of, number);
+
+	*account = top_row__account(row);
+	return row && !*account ? -ENOMEM : 0;
+}
+
 static void add_states(struct top_sums *to, const struct extprof_report_thread *thread)
 {
 	for (size_t i = 0; i < thread->state_count && i < TOP_STATES_MAX; i++)
@@ -92,15 +101,14 @@ static void add_states(struct top_sums *to, const struct extprof_report_thread *
 
 int top_accounts__add_thread(struct top_accounts *a, const struct extprof_report_thread *thread)
 {
-	struct top_row *row = thread->pid > 0 && thread->tid ?
-			      find(a->threads, a->thread_count, (uint32_t)thread->pid, thread->tid) : NULL;
 	struct top_account *account;
+	int err;
 
-	if (!row)
+	if (thread->pid <= 0 || !thread->tid)
 		return 0;
-	account = top_row__account(row);
+	err = account_of(a->threads, a->thread_count, (uint32_t)thread->pid, thread->tid, &account);
 	if (!account)
-		return -ENOMEM;
+		return err;
 	add_states(&account->last, thread);
 	add_states(&account->all, thread);
 	for (uint32_t i = 0; i < thread->state_count && i < TOP_STATES_MAX; i++)
@@ -111,14 +119,14 @@ int top_accounts__add_thread(struct top_accounts *a, const struct extprof_report
 
 int top_accounts__add_process(struct top_accounts *a, const struct extprof_report_process *process)
 {
-	struct top_row *row = process->pid > 0 ? find(a->processes, a->process_count, 0, (uint32_t)process->pid) : NULL;
 	struct top_account *account;
+	int err;
 
-	if (!row)
+	if (process->pid <= 0)
 		return 0;
-	account = top_row__account(row);
+	err = account_of(a->processes, a->process_count, 0, (uint32_t)process->pid, &account);
 	if (!account)
-		return -ENOMEM;
+		return err;
 	account->last.cpu += process->cpu_time;
 	account->all.cpu += process->cpu_time;
 	/* Its number may have been that of another one before. */

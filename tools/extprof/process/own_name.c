@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "base/message.h"
 #include "process/mapping.h"
 #include "process/proc.h"
 #include "process/revision.h"
@@ -114,74 +115,16 @@ _Static_assert(sizeof(struct header) == 32, "as it is published");
 #define ATTEMPTS 3
 /* Lines of a memory map. */
 #define LINES_MAX 16384u
-/* Wire types. */
-#define WIRE_VARINT 0u
-#define WIRE_64 1u
-#define WIRE_LENGTH 2u
-#define WIRE_32 5u
-
-/* A part of a message.  It is untrusted: each read is checked against the end. */
-struct piece {
-	const uint8_t *at, *end;
-};
-
-struct field {
-	uint32_t number, wire;
-	uint64_t value;		/* of a varint */
-	struct piece content;	/* of what has a length */
-};
-
-static bool read_varint(struct piece *p, uint64_t *value)
-{
-	*value = 0;
-	for (unsigned int shift = 0; shift < 64 && p->at < p->end; shift += 7) {
-		uint8_t byte = *p->at++;
-
-		*value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return true;
-	}
-	return false;
-}
-
-/* The next field.  False: there is none, or the message is damaged. */
-static bool read_field(struct piece *p, struct field *f)
-{
-	uint64_t key, length;
-
-	if (p->at == p->end || !read_varint(p, &key) || key >> 3 > UINT32_MAX)
-		return false;
-	*f = (struct field){ .number = (uint32_t)(key >> 3), .wire = (uint32_t)(key & 7) };
-	switch (f->wire) {
-	case WIRE_VARINT:
-		return read_varint(p, &f->value);
-	case WIRE_64:
-	case WIRE_32:
-		length = f->wire == WIRE_64 ? 8 : 4;
-		break;
-	case WIRE_LENGTH:
-		if (!read_varint(p, &length))
-			return false;
-		break;
-	default:
-		return false;
-	}
-	if (length > (uint64_t)(p->end - p->at))
-		return false;
-	f->content = (struct piece){ p->at, p->at + length };
-	p->at += length;
-	return true;
-}
 
 /* AnyValue: texts and whole numbers are taken. */
-static void add_value(struct text *to, struct piece value)
+static void add_value(struct text *to, struct message_part value)
 {
-	struct field f;
+	struct message_field f;
 
-	while (read_field(&value, &f)) {
-		if (f.number == 1 && f.wire == WIRE_LENGTH)
+	while (message__next(&value, &f)) {
+		if (f.number == 1 && f.wire == MESSAGE_LENGTH)
 			attributes__add_escaped(to, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
-		else if (f.number == 3 && f.wire == WIRE_VARINT)
+		else if (f.number == 3 && f.wire == MESSAGE_VARINT)
 			text__addf(to, "%" PRId64, (int64_t)f.value);
 		else
 			continue;
@@ -190,13 +133,13 @@ static void add_value(struct text *to, struct piece value)
 }
 
 /* KeyValue. */
-static void add_attribute(struct text *to, struct piece attribute)
+static void add_attribute(struct text *to, struct message_part attribute)
 {
 	struct text key = { 0 }, value = { 0 };
-	struct field f;
+	struct message_field f;
 
-	while (read_field(&attribute, &f)) {
-		if (f.wire != WIRE_LENGTH)
+	while (message__next(&attribute, &f)) {
+		if (f.wire != MESSAGE_LENGTH)
 			continue;
 		if (f.number == 1 && !key.length)
 			attributes__add_escaped(&key, (const char *)f.content.at, (size_t)(f.content.end - f.content.at));
@@ -217,14 +160,14 @@ static void add_attribute(struct text *to, struct piece attribute)
 
 char *own_name__of_message(const uint8_t *message, size_t size)
 {
-	struct piece context = { message, message + size };
+	struct message_part context = { message, message + size };
 	struct text list = { 0 };
-	struct field f, of;
+	struct message_field f, of;
 
-	while (read_field(&context, &f))
+	while (message__next(&context, &f))
 		/* Its resource, and of that the attributes. */
-		while (f.number == 1 && f.wire == WIRE_LENGTH && read_field(&f.content, &of))
-			if (of.number == 1 && of.wire == WIRE_LENGTH)
+		while (f.number == 1 && f.wire == MESSAGE_LENGTH && message__next(&f.content, &of))
+			if (of.number == 1 && of.wire == MESSAGE_LENGTH)
 				add_attribute(&list, of.content);
 	return list_of(&list);
 }

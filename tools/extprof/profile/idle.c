@@ -51,7 +51,7 @@ static const char *const servers[] = { "puma", "unicorn", "pitchfork", "passenge
 
 struct search {
 	struct idle *s;
-	uint64_t *sums;			/* by node: ns of it and of what is below it */
+	const uint64_t *sums;		/* as in struct idle */
 	uint32_t *child, *next;		/* by node; 0 none */
 	struct idle_stack stack;
 	uint32_t same[2][SAME_MAX];
@@ -274,17 +274,17 @@ int idle__find(struct idle *s)
 	if (!c || !s->is)
 		goto cleanup;
 	c->s = s;
-	c->sums = calloc(tree->node_count, sizeof(*c->sums));
+	c->sums = s->sums = calloc(tree->node_count, sizeof(*s->sums));
 	c->child = calloc(tree->node_count, sizeof(*c->child));
 	c->next = calloc(tree->node_count, sizeof(*c->next));
-	if (!c->sums || !c->child || !c->next)
+	if (!s->sums || !c->child || !c->next)
 		goto cleanup;
 	/* Parents come before children. */
 	for (uint32_t i = tree->node_count; i-- > 1;) {
 		uint32_t parent = tree->nodes[i].parent;
 
-		c->sums[i] += idle__ns(s, i);
-		c->sums[parent] += c->sums[i];
+		s->sums[i] += idle__ns(s, i);
+		s->sums[parent] += s->sums[i];
 		c->next[i] = c->child[parent];
 		c->child[parent] = i;
 	}
@@ -300,7 +300,6 @@ int idle__find(struct idle *s)
 	}
 cleanup:
 	if (c) {
-		free(c->sums);
 		free(c->child);
 		free(c->next);
 	}
@@ -308,30 +307,16 @@ cleanup:
 	return err;
 }
 
-/* ns of each node and what is below it.  NULL: out of memory. */
-static uint64_t *sums_of(const struct idle *s)
-{
-	uint64_t *sums = calloc(s->tree->node_count, sizeof(*sums));
-
-	for (uint32_t i = s->tree->node_count; sums && i-- > 1;) {
-		sums[i] += idle__ns(s, i);
-		sums[s->tree->nodes[i].parent] += sums[i];
-	}
-	return sums;
-}
-
 int idle__find_of_both(struct idle sides[2], bool **is)
 {
 	const struct tree_node *nodes = sides[0].tree->nodes;
 	uint32_t count = sides[0].tree->node_count;
-	uint64_t *sums[2] = { NULL, NULL };
-	int err = 0;
+	int err;
 
 	*is = calloc(count, sizeof(**is));
-	for (int i = 0; i < 2 && !err; i++) {
-		sums[i] = sums_of(&sides[i]);
-		err = *is && sums[i] ? idle__find(&sides[i]) : -ENOMEM;
-	}
+	err = *is ? 0 : -ENOMEM;
+	for (int i = 0; i < 2 && !err; i++)
+		err = idle__find(&sides[i]);
 	for (uint32_t i = 1; i < count && !err; i++) {
 		bool begins = false, refused = false;
 
@@ -339,14 +324,12 @@ int idle__find_of_both(struct idle sides[2], bool **is)
 			bool here = sides[j].is[i] && !sides[j].is[nodes[i].parent];
 
 			begins |= here;
-			refused |= sums[j][i] && !here;
+			refused |= sides[j].sums[i] && !here;
 		}
 		(*is)[i] = (*is)[nodes[i].parent] || (begins && !refused);
 	}
-	for (int i = 0; i < 2; i++) {
-		free(sums[i]);
+	for (int i = 0; i < 2; i++)
 		idle__free(&sides[i]);
-	}
 	if (err) {
 		free(*is);
 		*is = NULL;
@@ -358,8 +341,10 @@ void idle__free(struct idle *s)
 {
 	free(s->waits);
 	free(s->is);
+	free(s->sums);
 	s->waits = NULL;
 	s->is = NULL;
+	s->sums = NULL;
 	s->count = 0;
 	s->room = 0;
 }

@@ -53,6 +53,7 @@ struct idle {
 	uint32_t count;
 	size_t room;
 	bool *is;			/* by node: its samples are idle */
+	uint64_t *sums;			/* by node: ns of it and of what is below it */
 };
 
 /* ns of the samples that end in a node. */

@@ -145,6 +145,21 @@ static bool matches_stack(struct recording_matches *m, uint32_t condition, uint3
 	return yes;
 }
 
+/* Is it asked of a thread and its process, and not of a stack? */
+static bool is_of_thread(enum recording_key key)
+{
+	switch (key) {
+	case KEY_PROCESS:
+	case KEY_CGROUP:
+	case KEY_COMMIT:
+	case KEY_RESOURCE:
+	case KEY_THREAD:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool recording_matches__sample(struct recording_matches *m, const struct recording_sample *s)
 {
 	for (uint32_t i = 0; i < m->filter->count; i++) {
@@ -152,24 +167,16 @@ bool recording_matches__sample(struct recording_matches *m, const struct recordi
 		const char *state = m->tables->states[s->state];
 		uint8_t *known = m->known[i];
 
-		switch (c->key) {
-		case KEY_PROCESS:
-		case KEY_CGROUP:
-		case KEY_COMMIT:
-		case KEY_RESOURCE:
-		case KEY_THREAD:
+		if (is_of_thread(c->key)) {
 			if (known[s->thread] == MATCH_UNKNOWN)
 				known[s->thread] = matches_thread(m, c, s->thread) ? MATCH_YES : MATCH_NO;
 			if (known[s->thread] == MATCH_NO)
 				return false;
-			break;
-		case KEY_STATE:
+		} else if (c->key == KEY_STATE) {
 			if (!state || !matches_text(c, state))
 				return false;
-			break;
-		default:
-			if (!matches_stack(m, i, c->key == KEY_LABEL ? s->labels : s->stack))
-				return false;
+		} else if (!matches_stack(m, i, c->key == KEY_LABEL ? s->labels : s->stack)) {
+			return false;
 		}
 	}
 	return true;
@@ -204,12 +211,7 @@ int recording_matches__init(struct recording_matches *m, const struct recording_
 	m->filter = filter;
 	m->path = malloc((RECORDING_DEPTH_MAX + 8) * sizeof(*m->path));
 	for (uint32_t i = 0; m->path && i < filter->count; i++) {
-		enum recording_key key = filter->list[i].key;
-
-		bool by_thread = key == KEY_PROCESS || key == KEY_CGROUP || key == KEY_THREAD || key == KEY_COMMIT ||
-				 key == KEY_RESOURCE;
-
-		m->known[i] = calloc(by_thread ? tables->thread_count : tables->stack_count, 1);
+		m->known[i] = calloc(is_of_thread(filter->list[i].key) ? tables->thread_count : tables->stack_count, 1);
 		if (!m->known[i])
 			return -ENOMEM;
 	}

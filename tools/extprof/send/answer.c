@@ -3,15 +3,12 @@
 
 #include <string.h>
 
+#include "base/message.h"
+
 #define SECOND 1000000000ull
 #define WAIT_MIN SECOND
 #define WAIT_MAX (60 * SECOND)
 
-/* Types on the wire. */
-#define VARINT 0
-#define FIXED64 1
-#define LENGTH 2
-#define FIXED32 5
 /* Field numbers of ExportProfilesServiceResponse and ExportProfilesPartialSuccess. */
 #define PARTIAL_SUCCESS 1
 #define REJECTED 1
@@ -78,77 +75,24 @@ uint64_t retry__wait(unsigned int failures, uint64_t asked, uint64_t random)
 	return asked > wait ? asked : wait;
 }
 
-/* -- protocol buffers ------------------------------------------------------------------------------------ */
-
-struct field {
-	uint64_t number, value;	/* value: of a number, or how long `data` is */
-	unsigned int wire;
-	const uint8_t *data;
-};
-
-static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
-{
-	*value = 0;
-	for (unsigned int shift = 0; shift < 64 && *at < end; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		*value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return true;
-	}
-	return false;
-}
-
-/* The next field; false: there is none that is whole. */
-static bool next_field(const uint8_t **at, const uint8_t *end, struct field *f)
-{
-	uint64_t key;
-
-	if (!read_varint(at, end, &key))
-		return false;
-	f->number = key >> 3;
-	f->wire = key & 7;
-	f->data = *at;
-	switch (f->wire) {
-	case VARINT:
-		return read_varint(at, end, &f->value);
-	case FIXED64:
-	case FIXED32:
-		f->value = f->wire == FIXED64 ? 8 : 4;
-		break;
-	case LENGTH:
-		if (!read_varint(at, end, &f->value))
-			return false;
-		f->data = *at;
-		break;
-	default:
-		return false;
-	}
-	if (f->value > (uint64_t)(end - *at))
-		return false;
-	*at += f->value;
-	return true;
-}
-
 int64_t answer__rejected(const uint8_t *body, size_t length, char *message, size_t size)
 {
-	const uint8_t *at = body, *end = body + length, *in, *in_end;
-	struct field outer, f;
+	struct message_part all = { body, body + length };
+	struct message_field outer, f;
 	int64_t rejected = 0;
 
 	*message = '\0';
-	while (next_field(&at, end, &outer)) {
-		if (outer.number != PARTIAL_SUCCESS || outer.wire != LENGTH)
+	while (message__next(&all, &outer)) {
+		if (outer.number != PARTIAL_SUCCESS || outer.wire != MESSAGE_LENGTH)
 			continue;
-		in = outer.data;
-		in_end = in + outer.value;
-		while (next_field(&in, in_end, &f)) {
-			if (f.number == REJECTED && f.wire == VARINT)
+		while (message__next(&outer.content, &f)) {
+			if (f.number == REJECTED && f.wire == MESSAGE_VARINT)
 				rejected = (int64_t)f.value;
-			if (f.number == MESSAGE && f.wire == LENGTH) {
-				size_t n = f.value < size - 1 ? f.value : size - 1;
+			if (f.number == MESSAGE && f.wire == MESSAGE_LENGTH) {
+				size_t n = (size_t)(f.content.end - f.content.at);
 
-				memcpy(message, f.data, n);
+				n = n < size - 1 ? n : size - 1;
+				memcpy(message, f.content.at, n);
 				message[n] = '\0';
 			}
 		}

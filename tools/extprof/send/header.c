@@ -45,8 +45,10 @@ int headers__add(struct headers *h, const char *text, char *why, size_t size)
 
 	if (err)
 		return err;
-	if (h->count == HEADERS_MAX)
-		return fail(why, size, "there are more than 32 headers");
+	if (h->count == HEADERS_MAX) {
+		snprintf(why, size, "there are more than %u headers", HEADERS_MAX);
+		return -EINVAL;
+	}
 	h->list[h->count] = strdup(text);
 	if (!h->list[h->count]) {
 		snprintf(why, size, "out of memory");

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HEADERS_MAX 32
+#define HEADERS_MAX 32u
 #define HEADER_FILE_MAX 65536
 
 /* Zero-initialise. */
