@@ -104,7 +104,7 @@ def shares_are_those_of_the_clocks(ctx):
         path = ctx.path("app.extprof")
         live = ctx.extprof_start("record", "-v", "-a", "--cgroup", groups.name, "-F", harness.rate(2000), "--group-by", "cgroup", "-o", path,
                                  "-o", ctx.path("live.folded"))
-        case_pause.says(live, "it is measured")
+        live.says("it is measured")
         ctx.attached(live)
         for ruby in rubies.values():
             ruby.tell("go")

@@ -77,7 +77,7 @@ def retired(ruby):
     return int(ruby.line().split()[1])
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def names_are_kept_for_a_reader_only(ctx):
     ruby = ctx.program("retired.rb")
     ruby.expect("ready")

@@ -28,7 +28,7 @@ def start(ctx, *options, folder="history", says="records into", **more):
     config = [] if "--config" in options else ["--config", ctx.path("none.conf")]
     daemon = ctx.extprof_start("daemon", *config, *options, ctx.path(folder), **more)
     if says:
-        case_pause.says(daemon, says)
+        daemon.says(says)
     return daemon
 
 
@@ -93,7 +93,7 @@ def goes_on_after_kill(ctx):
     time.sleep(4)
     daemon = start(ctx, "--rotate", "1s", "--name", "daemon_spans.rb", says="the history of")
     harness.until(lambda: len(files(ctx)) >= len(before) + 2, "it does not go on", timeout=60)
-    said = daemon.said.decode() + end(daemon)
+    said = end(daemon)
     told = re.search(r"ends at (.{19}), (\d+) s ago", said)
     # Each second a file ends; the program begins meanwhile.
     check(told and 3 <= int(told.group(2)) <= 8, "it says: %s", said)
@@ -152,7 +152,7 @@ def keeps_its_budget(ctx):
     ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
     ruby.expect("ready")
     daemon = start(ctx, *options, "--budget", "%s%%/2s" % budget)
-    case_pause.says(daemon, "samples a second instead of 1249", timeout=60)
+    daemon.says("samples a second instead of 1249", timeout=60)
     harness.until(lambda: len(files(ctx)) == 2, "there is no second file", timeout=30)
     after = own_use(daemon, 4)
     # It goes on for a while at that rate, and then there is room.
@@ -163,8 +163,8 @@ def keeps_its_budget(ctx):
     # Twice as much would have to be within the budget: it is not if others of this machine begin processes all the time.
     goes_up = 100 * 2 * quiet < 0.6 * budget
     if goes_up:
-        case_pause.says(daemon, "there is room for", timeout=90)
-        case_pause.says(daemon, "records into", timeout=30)
+        daemon.says("there is room for", timeout=90)
+        daemon.says("records into", timeout=30)
         time.sleep(4)
     end(daemon)
     spans, paths = case_rotate.log_of(ruby), files(ctx)
@@ -238,21 +238,21 @@ def reads_its_configuration(ctx):
     harness.until(lambda: samples(ctx) > 5, "no samples", timeout=60)
     ctx.write("extprof.conf", "rate = 99\nname = daemon_spans.rb\n")
     daemon.signal(signal.SIGHUP)
-    case_pause.says(daemon, "the configuration was read")
-    case_pause.says(daemon, "records into")
+    daemon.says("the configuration was read")
+    daemon.says("records into")
     harness.until(lambda: samples(ctx) > 5, "no samples after SIGHUP", timeout=60)
     ctx.write("extprof.conf", "rat = 99\n")
     daemon.signal(signal.SIGHUP)
-    case_pause.says(daemon, "line 1: there is no option \"rat\"")
-    case_pause.says(daemon, "the configuration stays as it was")
-    case_pause.says(daemon, "records into")
+    daemon.says("line 1: there is no option \"rat\"")
+    daemon.says("the configuration stays as it was")
+    daemon.says("records into")
     harness.until(lambda: samples(ctx) > 5, "no samples after a wrong file", timeout=60)
     # A value that is wrong is found by the same check as on a command line.
     ctx.write("extprof.conf", "rate = fast\n")
     daemon.signal(signal.SIGHUP)
-    case_pause.says(daemon, "fast is no rate")
-    case_pause.says(daemon, "the configuration stays as it was")
-    case_pause.says(daemon, "records into")
+    daemon.says("fast is no rate")
+    daemon.says("the configuration stays as it was")
+    daemon.says("records into")
     end(daemon)
     paths = files(ctx)
     rates = [number(ctx, p, "SELECT value FROM meta WHERE key='mode.1.rate'") for p in paths[:3]]
@@ -286,10 +286,10 @@ def full_disk(ctx):
               "p=$!; trap 'mount -o remount,size=9m %s; kill $p; wait $p; s=$?; cp %s/* %s; exit $s' TERM; while :; do sleep 0.2; done"
               % (small, harness.EXTPROF, ctx.path("none.conf"), small, small, small, out))
     shell = ctx.start(["unshare", "-m", "sh", "-c", script], stderr=subprocess.PIPE)
-    case_pause.says(shell, "there is no room: the oldest file is removed", timeout=60)
-    case_pause.says(shell, "records into")
-    case_pause.says(shell, "there is no room: the oldest file is removed", timeout=60)
-    case_pause.says(shell, "records into")
+    shell.says("there is no room: the oldest file is removed", timeout=60)
+    shell.says("records into")
+    shell.says("there is no room: the oldest file is removed", timeout=60)
+    shell.says("records into")
     # With room for the end of the last one.
     os.kill(shell.pid, signal.SIGTERM)
     out_text, err = shell.communicate()
@@ -314,8 +314,8 @@ def tells_systemd(ctx):
     got = [s.recv(4096).decode()]
     check(got[0] == "READY=1", "first %s", got)
     daemon.signal(signal.SIGHUP)
-    case_pause.says(daemon, "the configuration was read")
-    case_pause.says(daemon, "records into")
+    daemon.says("the configuration was read")
+    daemon.says("records into")
     beats = []
     while len(beats) < 6:
         text = s.recv(4096).decode()
@@ -352,7 +352,7 @@ def with_the_units_rights(ctx):
     bounds = ",".join(["-all"] + ["+" + n[4:].lower() for n in names])
     daemon = ctx.start(["setpriv", "--no-new-privs", "--bounding-set", bounds, harness.EXTPROF, "daemon", "--config", ctx.path("none.conf"),
                         "-F", "199", "--user", "65534", ctx.path("history")], stderr=subprocess.PIPE)
-    case_pause.says(daemon, "records into")
+    daemon.says("records into")
     harness.until(lambda: samples(ctx) > 100, "there are no samples", timeout=60)
     with open("/proc/%d/status" % daemon.pid) as f:
         has = int(re.search(r"CapEff:\s*(\w+)", f.read()).group(1), 16)

@@ -225,7 +225,7 @@ def two_times_of_one_history(ctx):
     return "; ".join(said)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def what_two_times_are_not(ctx):
     """Overlaps, times without data, two recordings, words that are no time; filters, formats, one file, and folders as two sides."""
     h = History(ctx)

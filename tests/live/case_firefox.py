@@ -28,7 +28,7 @@ fork { loop { left(14); sleep 0.003 } }
 STDOUT.sync = true
 puts "ready"
 i = 0
-loop { lock.synchronize { left(15) }; jobs << (i += 1); GC.start if i % 40 == 0; sleep 0.004 }
+loop { lock.synchronize { left(15) }; jobs << (i += 1); GC.start if i % 10 == 0; sleep 0.004 }
 """
 
 # By its own clock, CLOCK_MONOTONIC in ns, it says when each began and ended.

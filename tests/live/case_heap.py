@@ -261,7 +261,7 @@ def in_grandchildren(ctx):
     ctx.write("heap.rb", open(PROGRAMS + "/heap.rb").read())
     program = ctx.ruby(ctx.write("chain.rb", CHAIN))
     program.expect("ready")
-    reader = record(ctx, program.pid, "-s", "--group-by", "process")
+    reader = record(ctx, program.pid, "-s", "--group-by", "process", interval="4k")
     program.tell("go")
     kept = truth(program)
     children, lines = set(), 0
@@ -275,7 +275,7 @@ def in_grandchildren(ctx):
     worst = 0
     for pid in children:
         amounts, _ = by_method(profile, "process %d " % pid)
-        worst = max(worst, compare(amounts, kept))
+        worst = max(worst, compare(amounts, kept, interval=4 * KIB))
     check(len(children) == 6, "%s", children)
     amounts, _ = by_method(profile, "process %d " % program.pid)
     check(not amounts, "the parent has %s", amounts)

@@ -79,7 +79,7 @@ def record(ctx):
     ruby.expect("ready")
     path = ctx.path("heat.extprof")
     reader = ctx.extprof_start("record", "-m", "cpu,wall", "-F", "997", "-p", ruby.pid, "-o", path, "-v")
-    case_pause.says(reader, "it is measured")
+    reader.says("it is measured")
     ruby.tell("go")
     times = []
     while (line := ruby.line(60)) != "done":

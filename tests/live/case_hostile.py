@@ -132,7 +132,7 @@ def limited(soft, hard):
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def more_processes_than_files(ctx):
     """The limit of open files is raised; what has no room under the hard one is told. A command keeps its own limit."""
     target = ctx.ruby("-e", WORKERS % 60)

@@ -238,7 +238,7 @@ def target_killed(ctx):
     return ending(ctx, "busy_method while true", kill)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def target_vanishes(ctx):
     """Processes that end while extprof looks for them. extprof may give any answer except a wrong one."""
     statuses = {}
@@ -464,12 +464,12 @@ busy_method while true""" % prepare)
     return "%d samples of the parent meanwhile, %d after it" % (n, after)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def held_child_of_fork(ctx):
     return held_child(ctx, ptrace.FORK, "def spawn(*command) = fork { exec(*command) }")
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def held_child_of_vfork(ctx):
     # Ruby uses vfork for spawn if it is not root.
     return held_child(ctx, ptrace.VFORK, "Process::UID.change_privilege(65534) if Process.uid == 0")
@@ -649,7 +649,7 @@ def attach_often(ctx, times, flags=()):
 ATTACHES = int(os.environ.get("ATTACHES", 100))
 
 
-@case(timeout=20 + ATTACHES)
+@case(timeout=20 + ATTACHES, patient=True)
 def attach_100_times(ctx):
     return attach_often(ctx, ATTACHES)
 

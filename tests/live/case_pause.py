@@ -1,7 +1,6 @@
 """Pauses of a recording: what a program did meanwhile is not in it, and what it did before and after is."""
 import os
 import re
-import select
 import signal
 import time
 
@@ -43,18 +42,6 @@ end
 """
 
 
-def says(extprof, text, timeout=60):
-    """Read its standard error up to that text."""
-    end, wanted = time.monotonic() + timeout * harness.PATIENCE, text.encode()
-    fd, seen = extprof.p.stderr.fileno(), getattr(extprof, "said", b"")
-    while wanted not in seen:
-        ready = select.select([fd], [], [], max(end - time.monotonic(), 0))[0]
-        data = os.read(fd, 1 << 16) if ready else b""
-        check(data, "extprof did not say %r but: %s", text, seen[-500:].decode("utf-8", "replace"))
-        seen += data
-    extprof.said = seen[seen.index(wanted) + len(wanted):]
-
-
 def do(ruby, what):
     ruby.tell(what)
     return float(ruby.line(60))
@@ -62,7 +49,7 @@ def do(ruby, what):
 
 def toggle(extprof, answer):
     extprof.signal(signal.SIGUSR2)
-    says(extprof, answer)
+    extprof.says(answer)
 
 
 def sql(ctx, path, statement):
@@ -76,7 +63,7 @@ def phases(ctx, *options, paused=False):
     ruby, path = ctx.ruby(ctx.write("phases.rb", PROGRAM)), ctx.path("phases.extprof")
     ruby.expect("ready")
     extprof = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-o", path, *options, *(["--start-paused"] if paused else []))
-    says(extprof, "it is measured")
+    extprof.says("it is measured")
     cpu = {"before": 0 if paused else do(ruby, "before")}
     if not paused:
         toggle(extprof, "paused; SIGUSR2 goes on")
@@ -227,7 +214,7 @@ def delay_and_duration(ctx):
 
     ruby = ctx.ruby(program, 60)
     extprof = ctx.extprof_start("record", "-v", "-d", "1", "-p", ruby.pid, "-o", ctx.path("pause.extprof"))
-    says(extprof, "it is measured")
+    extprof.says("it is measured")
     toggle(extprof, "paused; SIGUSR2 goes on")
     time.sleep(2)
     check(extprof.p.poll() is None, "it ended in the pause, by its duration")
@@ -248,7 +235,7 @@ def ends_in_a_pause(ctx):
     ruby, path = ctx.ruby(ctx.write("phases.rb", PROGRAM)), ctx.path("ends.extprof")
     ruby.expect("ready")
     extprof = ctx.extprof_start("record", "-v", "-m", "cpu,wall", "-r", "999", "-p", ruby.pid, "-o", path)
-    says(extprof, "it is measured")
+    extprof.says("it is measured")
     cpu = do(ruby, "before")
     toggle(extprof, "paused; SIGUSR2 goes on")
     do(ruby, "hidden")

@@ -166,7 +166,7 @@ def daemon_and_dump(ctx):
     of_reader("daemon", reader, names)
     ctx.write("none.conf", "mode = cpu,wall,event\nevent = sched:sched_process_fork\n")
     reader.signal(signal.SIGHUP)
-    case_pause.says(reader, "the configuration was read")
+    reader.says("the configuration was read")
     until(lambda: harness.timers(reader.pid) and harness.waits(reader.pid), "it does not record a tracepoint", 30)
     of_reader("daemon with a tracepoint", reader, names)
     reader.signal(signal.SIGTERM)

@@ -402,7 +402,7 @@ def sends_pprof_to_parca(ctx):
     return "%d requests: %s" % (len(sink.forms), ", ".join("%s %d" % (kind, value) for (_, kind), value in sorted(values.items())))
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def goes_on_after_failures(ctx):
     """503, 429 with its time, 502 and 504, a connection that breaks in the middle of a request and one that breaks before the
     answer, a time over: nothing is lost. What broke before the answer comes twice, and nothing else does."""
@@ -513,11 +513,11 @@ def ends_at_once(ctx):
         sink.usual = 503
         sink.answer[503] = {"Retry-After": "100"}
         p = push_start(ctx, sink, "--follow")
-        case_pause.says(p, "it is tried again: 503")
+        p.says("it is tried again: 503")
         ends("waits", p, 0)
         sink.usual = 200
         p = push_start(ctx, sink, "--follow")
-        case_pause.says(p, "is sent")
+        p.says("is sent")
         ends("idle", p, 0)
         sink.more.set()
     return ", ".join("%s: %.2f s" % item for item in took.items())
@@ -627,7 +627,7 @@ def damage(path, *statements):
     os.utime(path, (time.time() - 100,) * 2)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def leaves_out_what_is_damaged(ctx):
     """No recording, a damaged block, times of centuries, modes that are none: told once, and others are sent. One without an end and
     without a sample has nothing to send."""
@@ -864,16 +864,16 @@ def lets_others_push_between(ctx):
     paths = history(ctx, seconds=2)
     with Sink() as sink:
         p = push_start(ctx, sink, "--follow")
-        case_pause.says(p, "is sent")
+        p.says("is sent")
         with open(states(ctx)[0] + ".lock", "r+") as f:
             # It has the lock in a look.
             fcntl.lockf(f, fcntl.LOCK_EX)
-            case_pause.says(p, "another extprof push sends it there: it is tried again")
+            p.says("another extprof push sends it there: it is tried again")
             shutil.copy(paths[0], ctx.path("rec/later.extprof"))
             # The first look of a push is refused.
             run = push(ctx, sink, "--follow")
             check(run.status == harness.OUTPUT and "another extprof push" in run.err, "status %d: %s", run.status, run.err)
-        case_pause.says(p, "later.extprof is sent")
+        p.says("later.extprof is sent")
         p.signal(signal.SIGTERM)
         out, err = p.communicate()
         check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
@@ -906,7 +906,7 @@ def sends_the_first_ones_of_a_full_folder(ctx):
     return "%d requests of two recordings" % sink.seen
 
 
-@case(timeout=150)
+@case(timeout=150, patient=True)
 def follows_a_daemon(ctx):
     """The unit is one that systemd understands. What a daemon records comes in while it goes on; a file that is removed before it was sent is lost, and told; one that a daemon
     left after kill -9 is sent."""

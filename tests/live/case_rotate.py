@@ -95,7 +95,7 @@ def number(ctx, path, statement):
 def begin(ctx, pid, *options, name="app"):
     reader = ctx.extprof_start("record", *([] if "-q" in options else ["-v"]), "-p", pid, "-o", ctx.path(name + ".extprof"), *options)
     if "-q" not in options:
-        case_pause.says(reader, "it is measured")
+        reader.says("it is measured")
     return reader
 
 
@@ -210,19 +210,25 @@ def calls_are_in_the_file_of_their_time(ctx):
     ruby.tell("end")
     times = list(map(int, ruby.line(60).split()))
     calls, paths, counted = list(zip(times[::2], times[1::2])), files_of(ctx), {"syscall": 0, "event": 0}
+    outside = []
     verify(ctx, paths)
     for path in paths:
         since, until = span_of(ctx, path)
-        # extprof can lose its CPU between the moment that it takes for a border and the border itself.
+        # Between the moment that it takes for a border and the border itself extprof can lose its CPU for longer than
+        # BORDER: then one call is on the other side, in each mode.
         inside = sum(since + BORDER < a and b < until - BORDER for a, b in calls)
         touches = sum(since - BORDER < b and a < until + BORDER for a, b in calls)
         for mode in counted:
             got = number(ctx, path, "SELECT count(*) FROM samples WHERE mode='%s' AND stack_text(stack) LIKE '%%Object#call;%%'" % mode)
-            check(inside <= got <= touches, "%s has %d of mode %s, %d calls were in its time, %d touch it", path, got, mode, inside, touches)
+            off = max(inside - got, got - touches, 0)
+            if off:
+                outside.append("%s has %d of mode %s, %d calls were in its time, %d touch it: %s" % (
+                    path, got, mode, inside, touches, sql(ctx, path, "SELECT * FROM accounts")))
+            check(off <= 1 and len(outside) <= len(counted), "%s", "; ".join(outside))
             counted[mode] += got
     check(min(counted.values()) > 300, "%s", counted)
     held = sorted(float(ms) for ms in re.findall(r"no sample was taken for ([0-9.]+) ms", said))
-    return "%d files, %s; %.1f ms between two files" % (len(paths), counted, held[len(held) // 2])
+    return "%d files, %s, %d at another side; %.1f ms between two files" % (len(paths), counted, len(outside), held[len(held) // 2])
 
 
 @case(timeout=90)
@@ -458,7 +464,7 @@ def begins_late(ctx):
     return "%.2f s in %d files" % (whole / 1e9, len(paths))
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def killed(ctx):
     """kill -9: files before are whole, the last one is as that of any recording."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
@@ -590,7 +596,7 @@ def measured(ctx, *args):
         return f.read(), peak
 
 
-@case(timeout=300)
+@case(timeout=300, patient=True)
 def two_hundred_are_the_sum_of_each(ctx):
     """More files than may be open: SQL counts each by itself; the memory is that of a few."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))

@@ -47,7 +47,7 @@ def begin(ctx, *options, program=PROGRAM, name="app"):
     ruby = ctx.ruby(ctx.write("told.rb", program))
     ruby.expect("ready")
     reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-o", ctx.path(name + ".extprof"), *options)
-    case_pause.says(reader, "it is measured")
+    reader.says("it is measured")
     return ruby, reader
 
 
@@ -169,7 +169,7 @@ def pauses_of_the_collector(ctx):
     limit = (long * short) ** 0.5
     reader = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-o", ctx.path("app.extprof"), "-m", "cpu,gc", "--trigger",
                                "pause>%dms" % (limit / 1e6), "--around", "1s")
-    case_pause.says(reader, "it is measured")
+    reader.says("it is measured")
     told = []
     for big in (False, True, False, True, True, False):
         do(ruby, "grow", 1_500_000) if big else do(ruby, "shrink")

@@ -3,6 +3,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 
 import folded
@@ -97,6 +98,7 @@ class Process:
         self.p = subprocess.Popen(argv, env=environment(env), start_new_session=True, **options)
         self.pid = self.p.pid
         self.rest = b""
+        self.said, self.ended, self.reads, self.more = b"", False, None, threading.Condition()
 
     def line(self, timeout=30):
         """The next line of stdout, without its newline."""
@@ -131,6 +133,28 @@ class Process:
         except subprocess.TimeoutExpired:
             raise Failed("%s did not end within %d s" % (self.argv[0], timeout))
 
+    def says(self, text, timeout=60):
+        """Read stderr up to that text; communicate() returns what follows.  The pipe never fills up: a thread reads it."""
+        if not self.reads:
+            self.reads = threading.Thread(target=self.read_stderr, args=[self.p.stderr], daemon=True)
+            self.p.stderr = None
+            self.reads.start()
+        wanted = text.encode()
+        with self.more:
+            self.more.wait_for(lambda: wanted in self.said or self.ended, timeout * PATIENCE)
+            check(wanted in self.said, "%s did not say %r but: %s", self.argv[0], text, self.said[-500:].decode("utf-8", "replace"))
+            self.said = self.said[self.said.index(wanted) + len(wanted):]
+
+    def read_stderr(self, stream):
+        with stream:
+            while data := os.read(stream.fileno(), 1 << 16):
+                with self.more:
+                    self.said += data
+                    self.more.notify_all()
+        with self.more:
+            self.ended = True
+            self.more.notify_all()
+
     def communicate(self, timeout=60):
         """(stdout, stderr) as text, at its end."""
         timeout *= PATIENCE
@@ -138,6 +162,9 @@ class Process:
             out, err = self.p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             raise Failed("%s did not end within %d s" % (self.argv[0], timeout))
+        if self.reads:
+            self.reads.join(timeout)
+            err = self.said
         return ((self.rest + (out or b"")).decode("utf-8", "backslashreplace"),
                 (err or b"").decode("utf-8", "backslashreplace"))
 
