@@ -312,6 +312,10 @@ TEST(native_knows_this_process)
 	native__find(n, 1, (uintptr_t)crc32, 1, true, &place);
 	CHECK(place.of_vm);
 	CHECK(strstr(native__path(n, place.file), "libz"));
+	/* As its linker has written it, 20 bytes in hex; test_elf.c compares bytes. */
+	CHECK_INT(strspn(native__build_id(n, place.file), "0123456789abcdef"), 40);
+	CHECK_INT(strlen(native__build_id(n, place.file)), 40);
+	CHECK_STRING(native__build_id(n, 4711), "");
 	native__want_names(n, place.file);
 	do_work(n);
 	CHECK_INT(native__add_name(n, place.file, place.address, &name), 0);
@@ -359,6 +363,74 @@ TEST(native_chooses_among_names)
 	check_name(n, (uintptr_t)__ext_polls, "ext_polls");
 	check_name(n, (uintptr_t)__vdso_ext_gettime, "__vdso_ext_gettime");
 	native__destroy(n);
+}
+
+/* Code of an assembler, without a size, and functions that are in other sections behind it. */
+__asm__(".pushsection .text.ext_first,\"ax\"\n"
+	".globl ext_bare\n"
+	"ext_bare: nop\n nop\n"
+	".popsection\n");
+extern const char ext_bare;
+
+TEST(native_names_end_with_their_section)
+{
+	struct native_symbol symbols[] = {
+		{ .address = 0x1000, .size = 0x20, .name = 0, .sectioned = true },
+		{ .address = 0x1040, .size = 0, .name = 6 },
+	};
+	struct native_file f = {
+		.fd = -1, .names = { .symbols = symbols, .count = 2, .text = (char []){ "_init\0start" } },
+	};
+	struct text name = { 0 };
+
+	CHECK(native_file__add_name(&f, 0x101f, &name));
+	CHECK_STRING(text__string(&name), "_init");
+	/* The table of imported functions is behind it. */
+	CHECK(!native_file__add_name(&f, 0x1020, &name));
+	text__clear(&name);
+	CHECK(native_file__add_name(&f, 0x1050, &name));
+	CHECK_STRING(text__string(&name), "start");
+	text__free(&name);
+}
+
+static bool find_symbol(int fd, uint64_t size, const char *wanted, struct elf_symbol *found)
+{
+	static struct symbols_piece piece;
+	struct symbols_place at = { 0 };
+	struct elf_budget budget;
+
+	elf_budget__init(&budget);
+	do {
+		const char *data = (const char *)piece.data;
+
+		if (elf_symbols__read(fd, size, &budget, &at, &piece))
+			return false;
+		for (uint32_t i = 0; i < piece.size; i += (uint32_t)((sizeof(*found) + found->length + 7) / 8 * 8)) {
+			memcpy(found, data + i, sizeof(*found));
+			if (found->length == strlen(wanted) && !memcmp(data + i + sizeof(*found), wanted, found->length))
+				return true;
+		}
+		at = piece.next;
+	} while (at.table < 2);
+	return false;
+}
+
+TEST(native_symbols_without_a_size)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_symbol s = { 0 };
+	struct stat st;
+
+	CHECK(!fstat(fd, &st));
+	CHECK(find_symbol(fd, (uint64_t)st.st_size, "ext_bare", &s));
+	/* It reaches to the end of a section, and not of all code. */
+	CHECK(s.sectioned == 1 && s.size >= 2 && s.address + s.size > s.address);
+	CHECK(find_symbol(fd, (uint64_t)st.st_size, "_init", &s));
+	CHECK(s.sectioned == 1 && s.size > 0 && s.size < 64);
+	CHECK(find_symbol(fd, (uint64_t)st.st_size, "ext_inner", &s));
+	CHECK(!s.sectioned && s.size);
+	CHECK(ext_bare || true);
+	close(fd);
 }
 
 /* A page of this program, mapped as code once more. */
@@ -775,6 +847,25 @@ static void foo_calls_size(void)
 	frame(RB_DEBUG_EXT_ID_NONE, 0);
 }
 
+/* Functions have the addresses that ran, and the build id of their file, if a report asks for them. */
+static void check_addresses(void)
+{
+	struct report r;
+
+	build_report(&r, REPORT_BY_ADDRESS);
+	for (uint32_t i = 0; i < r.label_count; i++) {
+		const struct frame *f = &r.labels[i].frame;
+
+		CHECK_INT(f->address != 0, !strncmp(r.labels[i].name, "ext_", 4));
+		CHECK(f->kind != FRAME_NATIVE || !*f->module || strlen(f->key) == 40);
+	}
+	report__free(&r);
+	build_report(&r, REPORT_BY_LINE);
+	for (uint32_t i = 0; i < r.label_count; i++)
+		CHECK(!r.labels[i].frame.address && !*r.labels[i].frame.key);
+	report__free(&r);
+}
+
 TEST(native_functions_are_below_their_method)
 {
 	struct deadline over;
@@ -782,6 +873,7 @@ TEST(native_functions_are_below_their_method)
 	set_up_native();
 	foo_calls_size();
 	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, OUTER, VM, EXEC, VM), "Foo#foo;Array#size;ext_outer;ext_inner 1\n");
+	check_addresses();
 	CHECK_INT(native_frames.joined, 1);
 	CHECK_INT(native_frames.apart, 0);
 	tear_down_native();

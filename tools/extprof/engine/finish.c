@@ -438,7 +438,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	view.shows_idle = e->settings.idle;
 	view.window = window_of(e);
 	err = report__build(report, engine__tree_of(e, mode), &e->frames, &show,
-			    e->settings.lines ? REPORT_BY_LINE : request->detail, &view);
+			    e->settings.lines && request->detail < REPORT_BY_LINE ? REPORT_BY_LINE : request->detail, &view);
 	if (err)
 		goto cleanup;
 	engine__total(e, mode->sources, &total, &received);

@@ -77,9 +77,10 @@ struct frame {
 				 * "worker 1" of a thread, "puma" of a process, the value of a label */
 	const char *path;	/* of code */
 	const char *module;	/* of machine code: its file; of the kernel: the name of the module, "" if it is in none */
-	const char *key;	/* of a label; of a detail "file", "holder" or "waker" */
+	const char *key;	/* of a label; of a detail "file", "holder" or "waker"; of machine code the build id of its module,
+				 * in hex */
 	const char *wider;	/* of a thread its pattern, "worker *"; of a process its cgroup */
-	uint64_t address;	/* of machine code, in its module */
+	uint64_t address;	/* of the machine code that ran, or of the end of a call less 1, in its module */
 	int32_t line, first_line;	/* from 1; 0 unknown */
 	uint32_t pid;		/* of a process; 0: not known, or of several */
 	uint32_t tid;		/* of a thread; the same */

@@ -60,7 +60,6 @@ static int create(struct dump_native **native, int interrupt_fd)
 	if (!n)
 		return -ENOMEM;
 	n->interrupt_fd = interrupt_fd;
-	n->frames.addresses = true;
 	n->maps = (struct unwind_maps){
 		.rows = reserve(ROWS_BYTES), .mappings = reserve(MAPPINGS_BYTES), .set = set_process, .seen = none_seen,
 		.forget = forget, .context = n,

@@ -433,6 +433,7 @@ static void take_rules(struct native *n, struct native_file *f, struct native_wo
 		return;
 	memcpy(f->parts, w->parts, sizeof(f->parts));
 	f->part_count = w->part_count;
+	memcpy(f->build_id, w->build_id, sizeof(f->build_id));
 	f->base = w->base;
 	if (w->row_count && w->row_count <= UNWIND_ROWS_MAX - n->row_count) {
 		memcpy(n->maps.rows + n->row_count, w->rows, w->row_count * sizeof(*w->rows));
@@ -642,4 +643,9 @@ int native__add_name(const struct native *n, uint32_t file, uint64_t address, st
 const char *native__path(const struct native *n, uint32_t file)
 {
 	return file < n->file_count && n->files[file].path ? n->files[file].path : "";
+}
+
+const char *native__build_id(const struct native *n, uint32_t file)
+{
+	return file < n->file_count ? n->files[file].build_id : "";
 }

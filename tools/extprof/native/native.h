@@ -105,5 +105,7 @@ void native__want_names(struct native *n, uint32_t file);
 int native__add_name(const struct native *n, uint32_t file, uint64_t address, struct text *out);
 /* The path of the file, clean; "": there is no such file. */
 const char *native__path(const struct native *n, uint32_t file);
+/* Its build id, in hex; "": none is known. */
+const char *native__build_id(const struct native *n, uint32_t file);
 
 #endif /* EXTPROF_NATIVE_H */

@@ -78,7 +78,7 @@ uint32_t native_file__rule(const struct native_file *f, const struct unwind_row 
 bool native_file__add_name(const struct native_file *f, uint64_t address, struct text *out)
 {
 	size_t until = SORTED__UNTIL(f->names.symbols, f->names.count, address, address);
-	/* A symbol without a size, of assembler code, reaches up to the next one. */
+	/* A symbol without a size, of assembler code, reaches up to the next one, in its section. */
 	const struct native_symbol *s = until ? &f->names.symbols[until - 1] : NULL;
 	const char *name;
 

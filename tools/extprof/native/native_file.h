@@ -27,6 +27,7 @@ struct native_file {
 	uint32_t tries;
 	struct unwind_part parts[UNWIND_PARTS_MAX];
 	uint32_t part_count;	/* 0: nothing is known of its addresses */
+	char build_id[2 * ELF_BUILD_ID_MAX + 1];	/* in hex; "": none is known */
 	uint64_t base;		/* address in the file of pc 0 */
 	uint32_t first_row, rows;	/* in the rows of all files */
 	/* Names. */

@@ -194,6 +194,12 @@ static bool is_over(struct deadline *deadline)
 	return deadline && deadline__over(deadline);
 }
 
+static void take_build_id(struct native_work *w, const struct elf_build_id *id)
+{
+	for (uint32_t i = 0; i < id->size && i < ELF_BUILD_ID_MAX; i++)
+		snprintf(w->build_id + 2 * i, 3, "%02x", id->bytes[i]);
+}
+
 static int read_rules(struct native_work *w, struct deadline *deadline)
 {
 	struct parser_file file = { .fd = w->fd, .size = w->size, .owner = w->owner, .deadline = deadline };
@@ -207,6 +213,7 @@ static int read_rules(struct native_work *w, struct deadline *deadline)
 		if ((!err || err == -ENODATA) && !w->part_count && piece->part_count <= UNWIND_PARTS_MAX) {
 			memcpy(w->parts, piece->parts, sizeof(w->parts));
 			w->part_count = piece->part_count;
+			take_build_id(w, &piece->build_id);
 		}
 		if (err || !piece->count)
 			break;
@@ -244,7 +251,7 @@ static int take_symbol(struct native_names *n, const struct elf_symbol *s, const
 	    array__reserve(&n->text, n->size, s->length + 1u, &n->text_room, NATIVE_NAMES_MAX, 1))
 		return -ENOMEM;
 	n->symbols[n->count++] = (struct native_symbol){
-		.address = s->address, .size = s->size, .name = (uint32_t)n->size, .binding = s->binding,
+		.address = s->address, .size = s->size, .name = (uint32_t)n->size, .binding = s->binding, .sectioned = s->sectioned != 0,
 		.internal = is_internal(name, s->length),
 	};
 	memcpy(n->text + n->size, name, s->length);
@@ -263,6 +270,8 @@ static int compare(const void *a, const void *b)
 	 * library can replace, the first one in the table. */
 	if (!x->size != !y->size)
 		return x->size ? 1 : -1;
+	if (x->sectioned != y->sectioned)
+		return y->sectioned ? 1 : -1;
 	if (!x->binding != !y->binding)
 		return x->binding ? 1 : -1;
 	if (x->internal != y->internal)

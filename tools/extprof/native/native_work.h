@@ -41,6 +41,7 @@ struct native_symbol {
 	uint64_t address, size;
 	uint32_t name;		/* where it is in native_names::text, with a NUL */
 	uint8_t binding;	/* enum symbol_binding */
+	bool sectioned;		/* its size is not known; see elf_symbol */
 	bool internal;		/* it has a name of the library's own, as __poll */
 };
 
@@ -72,6 +73,7 @@ struct native_work {
 	uint64_t hash;		/* NATIVE_LOOK: of these mappings, never 0 */
 	struct unwind_part parts[UNWIND_PARTS_MAX];
 	uint32_t part_count;
+	char build_id[2 * ELF_BUILD_ID_MAX + 1];	/* in hex; "": it has none */
 	uint64_t base;		/* address in the file of pc 0 */
 	struct unwind_row *rows;
 	uint32_t row_count;	/* 0: it has no rules, or cannot be read */

@@ -268,7 +268,7 @@ const struct output_format output_otlp = {
 	.name = "otlp",
 	.suffixes = { ".otlp", ".otlp.gz" },
 	.help = "OTLP profiles, schema " OTLP_SCHEMA ", for OpenTelemetry collectors, Pyroscope, Parca",
-	.detail = REPORT_BY_LINE,
+	.detail = REPORT_BY_ADDRESS,
 	.labels = 1u << GROUP_PROCESS | 1u << GROUP_THREAD,
 	.write = write_otlp,
 };
@@ -277,7 +277,7 @@ const struct output_format output_otlp_json = {
 	.name = "otlp-json",
 	.suffixes = { ".otlp.json", ".otlp.json.gz" },
 	.help = "the same as JSON",
-	.detail = REPORT_BY_LINE,
+	.detail = REPORT_BY_ADDRESS,
 	.labels = 1u << GROUP_PROCESS | 1u << GROUP_THREAD,
 	.write = write_otlp_json,
 };

@@ -83,7 +83,7 @@ static int32_t mapping_of(struct otlp *x, const struct frame *f)
 {
 	Otlp__Mapping mapping = OTLP__MAPPING__INIT;
 	struct text name = { 0 };
-	int32_t index;
+	int32_t index, build_id;
 
 	if (f->kind == FRAME_KERNEL)
 		text__addf(&name, "[%s]", *f->module ? f->module : "kernel");
@@ -97,6 +97,12 @@ static int32_t mapping_of(struct otlp *x, const struct frame *f)
 	}
 	mapping.filename_strindex = otlp__string(x, text__string(&name));
 	text__free(&name);
+	/* Addresses are those in the file, wherever it was mapped. */
+	if (f->kind == FRAME_NATIVE && *f->key) {
+		build_id = otlp__attribute(x, "process.executable.build_id.gnu", f->key);
+		mapping.attribute_indices = &build_id;
+		mapping.n_attribute_indices = 1;
+	}
 	index = add(x, OTLP_MAPPINGS, &mapping.base);
 	return index;
 }
@@ -137,6 +143,7 @@ static uint32_t location_of(struct otlp *x, const struct report_label *l)
 	int32_t attributes[3];
 
 	location.mapping_index = mapping_of(x, f);
+	location.address = f->kind == FRAME_NATIVE ? f->address : 0;
 	line.function_index = function_of(x, l);
 	/* A line without a file is no place. */
 	line.line = *f->path && f->line > 0 ? f->line : 0;

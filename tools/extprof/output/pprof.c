@@ -39,7 +39,7 @@ struct writer {
 	struct map64 functions;	/* hash -> label of `r` that has this function */
 	uint64_t *function_of;	/* by label: id of its function */
 	uint64_t function_count;	/* ids are from 1 on without a gap: Parca refuses others */
-	struct map64 mappings;	/* index of the name of a file -> id of its mapping */
+	struct map64 mappings;	/* indices of the name of a file and of its build id -> id of its mapping */
 	uint64_t approximate;	/* locations */
 };
 
@@ -123,14 +123,19 @@ static void put_function(struct writer *w, uint32_t label)
 	put(w, &part);
 }
 
-/* Files of which code ran.  All names are there already: pprof does not look for them in the files. */
-static void put_mapping(struct writer *w, uint64_t id, int64_t name)
+/*
+ * Files of which code ran.  All names are there already: pprof looks for lines in the files only where it is told to.
+ * Addresses are those in the file, wherever it was mapped.  Readers take a mapping of all addresses for that.
+ */
+static void put_mapping(struct writer *w, uint64_t id, int64_t name, int64_t build_id)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
 	Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list[] = { &mapping };
 
 	mapping.id = id;
+	mapping.memory_limit = build_id ? UINT64_MAX : 0;
 	mapping.filename = name;
+	mapping.build_id = build_id;
 	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
 	part.n_mapping = 1;
 	part.mapping = list;
@@ -141,7 +146,8 @@ static void put_mapping(struct writer *w, uint64_t id, int64_t name)
 static uint64_t mapping_of(struct writer *w, const struct frame *f)
 {
 	struct text name = { 0 };
-	int64_t index;
+	int64_t index, build_id;
+	uint64_t key;
 	uint32_t id;
 
 	if (f->kind == FRAME_KERNEL)
@@ -153,12 +159,14 @@ static uint64_t mapping_of(struct writer *w, const struct frame *f)
 		return MAIN_MAPPING;
 	}
 	index = intern_text(w, &name);
-	id = map64__get(&w->mappings, (uint64_t)index);
+	build_id = f->kind == FRAME_NATIVE ? intern(w, f->key) : 0;
+	key = (uint64_t)build_id << 32 | (uint64_t)index;
+	id = map64__get(&w->mappings, key);
 	if (id != MAP64_NONE)
 		return id;
 	id = MAIN_MAPPING + w->mappings.count + 1;
-	w->failed |= map64__add(&w->mappings, (uint64_t)index, id) != 0;
-	put_mapping(w, id, index);
+	w->failed |= map64__add(&w->mappings, key, id) != 0;
+	put_mapping(w, id, index, build_id);
 	return id;
 }
 
@@ -179,6 +187,7 @@ static void put_locations(struct writer *w)
 		put_function(w, i);
 		location.id = w->base + i + 1;
 		location.mapping_id = mapping_of(w, &r->labels[i].frame);
+		location.address = r->labels[i].frame.kind == FRAME_NATIVE ? r->labels[i].frame.address : 0;
 		line.function_id = w->function_of[i];
 		/* A line without a file is no place. */
 		line.line = *r->labels[i].frame.path ? r->labels[i].frame.line : 0;
@@ -477,7 +486,7 @@ static int write_pprof(const struct report *reports, uint32_t count, const struc
 		return err;
 	intern(&w, "");
 	/* The first one: pprof shows its file name as that of the program. */
-	put_mapping(&w, MAIN_MAPPING, intern(&w, "ruby"));
+	put_mapping(&w, MAIN_MAPPING, intern(&w, "ruby"), 0);
 	for (uint32_t i = 0; i < count && !err; i++)
 		err = put_report(&w, i);
 	if (!err) {
@@ -496,7 +505,7 @@ const struct output_format output_pprof = {
 	.name = "pprof",
 	.suffixes = { ".pb.gz", ".pprof" },
 	.help = "a profile for pprof and what reads its format, compressed",
-	.detail = REPORT_BY_LINE,
+	.detail = REPORT_BY_ADDRESS,
 	.labels = 1u << GROUP_PROCESS | 1u << GROUP_THREAD | 1u << GROUP_CGROUP,
 	.write = write_pprof,
 };

@@ -209,7 +209,7 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 		columns__add_ends(t->out, l->name, width, *l->frame.path != '\0');
 		if (*l->frame.path) {
 			text__adds(t->out, "  ");
-			add_place(t, l->frame.path, r->detail == REPORT_BY_LINE && l->frame.line ? l->frame.line :
+			add_place(t, l->frame.path, r->detail >= REPORT_BY_LINE && l->frame.line ? l->frame.line :
 				  l->frame.first_line, l->frame.approximate, left > width ? left - width : 2);
 		}
 		text__adds(t->out, "\n");

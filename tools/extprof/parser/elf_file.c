@@ -211,3 +211,34 @@ bool elf_file__notes(struct elf_file *f, uint64_t begin, uint64_t size, uint64_t
 	}
 	return true;
 }
+
+void elf_build_id__take(struct elf_build_id *id, const char *owner, size_t owner_size, uint32_t type, const void *desc,
+			size_t desc_size)
+{
+	if (id->size || type != NT_GNU_BUILD_ID || owner_size != sizeof(ELF_NOTE_GNU) ||
+	    memcmp(owner, ELF_NOTE_GNU, owner_size) || desc_size > sizeof(id->bytes))
+		return;
+	memcpy(id->bytes, desc, desc_size);
+	id->size = (uint32_t)desc_size;
+}
+
+static bool see_build_id(void *context, const char *owner, size_t owner_size, uint32_t type, const void *desc,
+			 size_t desc_size, uint64_t desc_at)
+{
+	struct elf_build_id *id = context;
+
+	(void)desc_at;
+	elf_build_id__take(id, owner, owner_size, type, desc, desc_size);
+	return id->size != 0;
+}
+
+void elf_file__build_id(struct elf_file *f, struct elf_build_id *id)
+{
+	memset(id, 0, sizeof(*id));
+	for (uint32_t i = 0; i < f->segment_count && !id->size; i++) {
+		const Elf64_Phdr *p = &f->segments[i];
+
+		if (p->p_type == PT_NOTE && p->p_filesz <= ELF_NOTES_MAX)
+			elf_file__notes(f, p->p_offset, p->p_filesz, p->p_align, see_build_id, id);
+	}
+}

@@ -79,6 +79,20 @@ const Elf64_Phdr *elf_file__segment_of_offset(const struct elf_file *f, uint64_t
 void elf_file__symbols(struct elf_file *f, const Elf64_Shdr *table,
 		       bool (*see)(void *context, const char *name, const Elf64_Sym *symbol), void *context);
 
+#define ELF_BUILD_ID_MAX 64u		/* bytes; linkers write 20 */
+#define ELF_NOTES_MAX (64u << 10)	/* bytes of one PT_NOTE */
+
+struct elf_build_id {
+	uint32_t size;		/* 0: the file has none */
+	uint8_t bytes[ELF_BUILD_ID_MAX];
+};
+
+/* Take the build id from a note, if it is one and the first.  Also for images in memory. */
+void elf_build_id__take(struct elf_build_id *id, const char *owner, size_t owner_size, uint32_t type, const void *desc,
+			size_t desc_size);
+/* The first one in the notes of the file; size 0: it has none. */
+void elf_file__build_id(struct elf_file *f, struct elf_build_id *id);
+
 /*
  * Call `see` for each note in a part of the file, with what it says; desc_at is where that is in the file.  It may
  * end that with true.  Notes that are larger than a window are passed over.  False: they are damaged.

@@ -7,8 +7,6 @@
 
 #include "ruby/debug_external.h"
 
-#define NOTES_MAX (64u << 10)	/* bytes of one PT_NOTE */
-
 /* The kernel maps whole pages: 4 KiB on x86-64; 4, 16 or 64 KiB on aarch64. */
 static uint64_t page_size(void)
 {
@@ -40,11 +38,7 @@ void elf_finding__note(struct elf_finding *f, const char *owner, size_t owner_si
 {
 	int64_t distance;
 
-	if (type == NT_GNU_BUILD_ID && owner_size == sizeof(ELF_NOTE_GNU) && !memcmp(owner, ELF_NOTE_GNU, owner_size) &&
-	    desc_size <= sizeof(f->build_id) && !f->build_id_size) {
-		memcpy(f->build_id, desc, desc_size);
-		f->build_id_size = (uint32_t)desc_size;
-	}
+	elf_build_id__take(&f->build_id, owner, owner_size, type, desc, desc_size);
 	if (type != RB_DEBUG_EXT_NOTE_TYPE || owner_size != sizeof(RB_DEBUG_EXT_NOTE_OWNER) ||
 	    desc_size < sizeof(distance) || memcmp(owner, RB_DEBUG_EXT_NOTE_OWNER, owner_size))
 		return;
@@ -98,7 +92,7 @@ static void search_segments(struct elf_file *file, uint64_t offset, struct elf_f
 			f->has_load = true;
 			f->load_vaddr = p->p_vaddr - (p->p_offset - offset);
 		}
-		if (p->p_type == PT_NOTE && p->p_filesz <= NOTES_MAX)
+		if (p->p_type == PT_NOTE && p->p_filesz <= ELF_NOTES_MAX)
 			elf_file__notes(file, p->p_offset, p->p_filesz, p->p_align, see_note, &segment);
 	}
 }

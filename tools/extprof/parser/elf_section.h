@@ -12,8 +12,6 @@ enum elf_how {
 	ELF_BY_NOTE,
 };
 
-#define ELF_BUILD_ID_MAX 64u
-
 struct elf_finding {
 	enum elf_how how;
 	uint64_t section;	/* address before relocation */
@@ -21,8 +19,7 @@ struct elf_finding {
 	uint64_t version;	/* of the string ruby_version before relocation, 0 none */
 	bool has_load;		/* a PT_LOAD starts at the file offset asked for */
 	uint64_t load_vaddr;	/* its (page aligned) address before relocation */
-	uint32_t build_id_size;	/* 0: it has none */
-	uint8_t build_id[ELF_BUILD_ID_MAX];
+	struct elf_build_id build_id;
 };
 
 /*

@@ -7,10 +7,24 @@
 #include "parser/demangle.h"
 
 struct reading {
+	struct elf_file *file;
 	struct symbols_piece *piece;
 	uint32_t entry;		/* of the next symbol that is seen */
 	bool full;
 };
+
+/* A symbol of assembler code often has no size.  It reaches to the end of its section at most: the one behind .init is that of
+ * calls to other libraries. */
+static void bound(struct elf_file *f, const Elf64_Sym *symbol, struct elf_symbol *s)
+{
+	Elf64_Shdr section;
+
+	if (s->size || symbol->st_shndx >= SHN_LORESERVE || !elf_file__section(f, symbol->st_shndx, &section) ||
+	    s->address < section.sh_addr || s->address - section.sh_addr >= section.sh_size)
+		return;
+	s->size = section.sh_size - (s->address - section.sh_addr);
+	s->sectioned = 1;
+}
 
 static bool see(void *context, const char *name, const Elf64_Sym *symbol)
 {
@@ -29,6 +43,7 @@ static bool see(void *context, const char *name, const Elf64_Sym *symbol)
 		name = text;
 		length = readable;
 	}
+	bound(r->file, symbol, &s);
 	s.length = (uint16_t)length;
 	if (room < sizeof(s) + length + 8) {
 		r->full = true;
@@ -54,7 +69,7 @@ int elf_symbols__read(int fd, uint64_t size, struct elf_budget *budget, const st
 {
 	static struct elf_file file;
 	int err = elf_file__open(&file, fd, size, budget);
-	struct reading r = { .piece = piece };
+	struct reading r = { .file = &file, .piece = piece };
 	struct symbols_place at = *from;
 
 	piece->size = 0;

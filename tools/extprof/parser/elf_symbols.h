@@ -22,10 +22,11 @@ enum symbol_binding { SYMBOL_LOCAL = 0, SYMBOL_WEAK = 1, SYMBOL_GLOBAL = 2 };
 
 /* One behind the other in symbols_piece::data, each at a multiple of 8. */
 struct elf_symbol {
-	uint64_t address, size;	/* size 0: the file does not tell it */
+	uint64_t address, size;	/* size 0: the file does not tell it, nor its section */
 	uint16_t length;	/* of the name, which follows and has no end */
 	uint8_t binding;	/* enum symbol_binding */
-	uint8_t reserved[5];
+	uint8_t sectioned;	/* 1: the file does not tell the size: it is what is left of the section */
+	uint8_t reserved[4];
 };
 
 struct symbols_piece {

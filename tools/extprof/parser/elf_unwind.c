@@ -575,8 +575,10 @@ int elf_unwind__rows(int fd, uint64_t size, struct elf_budget *budget, const str
 		err = -ENOEXEC;
 	if (!err)
 		err = find_code(&s);
-	if (!err)
+	if (!err) {
+		elf_file__build_id(&file, &rows->build_id);
 		err = find_table(&s);
+	}
 	if (err)
 		return err;
 	rows->next = *from;

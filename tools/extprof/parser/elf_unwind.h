@@ -33,6 +33,7 @@ struct unwind_rows {
 		uint64_t address, offset, size;
 	} parts[UNWIND_PARTS_MAX];
 	uint32_t part_count;
+	struct elf_build_id build_id;	/* the same */
 	uint32_t count;		/* 0: there are no more */
 	struct unwind_row rows[UNWIND_ROWS_AT_ONCE];
 };

@@ -92,7 +92,7 @@ int parser__search(const struct parser_file *file, uint64_t offset, struct elf_b
 		budget->bytes = answer.budget.bytes;
 	if (answer.budget.reads < budget->reads)
 		budget->reads = answer.budget.reads;
-	if (f->build_id_size > sizeof(f->build_id) || (uint32_t)f->how > ELF_BY_NOTE)
+	if (f->build_id.size > sizeof(f->build_id.bytes) || (uint32_t)f->how > ELF_BY_NOTE)
 		return -EIO;
 	return err;
 }
@@ -124,7 +124,8 @@ int parser__rows(const struct parser_file *file, const struct unwind_place *from
 	int err = ask(file, &r, &answer);
 
 	*rows = answer.rows;
-	return rows->count > UNWIND_ROWS_AT_ONCE || rows->part_count > UNWIND_PARTS_MAX ? -EIO : err;
+	return rows->count > UNWIND_ROWS_AT_ONCE || rows->part_count > UNWIND_PARTS_MAX ||
+	       rows->build_id.size > sizeof(rows->build_id.bytes) ? -EIO : err;
 }
 
 int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)

@@ -471,7 +471,8 @@ int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t
 		return 0;
 	path = native__path(f->native, a->file);
 	frame.module = path;
-	frame.address = f->addresses ? a->address : 0;
+	frame.key = native__build_id(f->native, a->file);
+	frame.address = a->address;
 	err = native__add_name(f->native, a->file, a->address, &name);
 	a->named = err != -EAGAIN && err != -ETIMEDOUT;
 	if (err) {

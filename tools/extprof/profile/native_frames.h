@@ -30,7 +30,6 @@ struct native_frames {
 	/* Samples with Ruby frames whose native ones are between them, or are only at the end. */
 	uint64_t joined, apart;
 	uint64_t ends[UNWIND_ENDS];	/* samples, by why the native stack ended */
-	bool addresses;			/* frames have the address of the function's code that ran */
 
 	/* Data of the sample that is being resolved. */
 	uint32_t shown[SAMPLE_FRAMES_MAX];	/* by Ruby frame: the number of its frame; 0: it is not shown */

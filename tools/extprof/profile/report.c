@@ -26,7 +26,7 @@ void report__add_label(const struct report *r, const struct report_label *label,
 {
 	const struct frame *f = &label->frame;
 
-	if (r->detail != REPORT_BY_LINE || !*f->path) {
+	if (r->detail < REPORT_BY_LINE || !*f->path) {
 		text__adds(out, label->name);
 		return;
 	}
@@ -46,10 +46,14 @@ static int take_frame(struct report *r, const struct frame *from, struct frame *
 	f->missing = MISSING_NOTHING;
 	if (r->detail == REPORT_BY_NAME)
 		f->first_line = 0;
-	if (r->detail != REPORT_BY_LINE) {
+	if (r->detail < REPORT_BY_LINE) {
 		f->line = 0;
 		f->approximate = false;
+	}
+	if (r->detail < REPORT_BY_ADDRESS) {
 		f->address = 0;
+		if (f->kind == FRAME_NATIVE)
+			f->key = "";
 	}
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		*texts[i] = strings__intern(&r->strings, *texts[i]);

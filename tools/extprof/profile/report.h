@@ -32,6 +32,7 @@ enum report_detail {
 	REPORT_BY_NAME,		/* the name and the file */
 	REPORT_BY_CODE,		/* also the first line: two blocks of one method */
 	REPORT_BY_LINE,		/* also the line that runs */
+	REPORT_BY_ADDRESS,	/* also the address and the build id of machine code */
 };
 
 struct report_label {

@@ -203,7 +203,7 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 		view.by_value = true;
 	if (p->other_rate[mode] && !view.by_value)
 		return recording_profile__rates_differ(p, mode, d);
-	if (report__build(report, &p->tree, &p->frames, show, p->lines ? REPORT_BY_LINE : request->detail, &view))
+	if (report__build(report, &p->tree, &p->frames, show, p->lines && request->detail < REPORT_BY_LINE ? REPORT_BY_LINE : request->detail, &view))
 		return recording_profile__no_memory(d);
 	if (p->keeps)
 		return read_account(p, &p->inputs[0], mode, report, d);

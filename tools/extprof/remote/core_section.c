@@ -12,23 +12,17 @@
 #include "remote/core_parts.h"
 #include "ruby/debug_external.h"
 
-#define BUILD_ID_MAX 64u
 #define BUILD_ID_NOTES_MAX 4096u	/* bytes of the notes that it is among */
 #define PHDRS_MAX 64			/* of an image */
 
-struct build_id {
-	uint8_t bytes[BUILD_ID_MAX];
-	uint32_t length;	/* 0: there is none */
-};
-
 /* Read the build id of an image in memory. */
-static void read_build_id(const struct memory *memory, uint64_t base, struct build_id *id)
+static void read_build_id(const struct memory *memory, uint64_t base, struct elf_build_id *id)
 {
 	Elf64_Phdr phdrs[PHDRS_MAX];
 	uint64_t bias = 0;
 	Elf64_Ehdr ehdr;
 
-	id->length = 0;
+	id->size = 0;
 	if (memory__read(memory, base, &ehdr, sizeof(ehdr)) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) ||
 	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_phentsize != sizeof(Elf64_Phdr) || !ehdr.e_phnum ||
 	    ehdr.e_phnum > PHDRS_MAX ||
@@ -37,7 +31,7 @@ static void read_build_id(const struct memory *memory, uint64_t base, struct bui
 	for (int i = 0; i < ehdr.e_phnum; i++)
 		if (phdrs[i].p_type == PT_LOAD && !phdrs[i].p_offset)
 			bias = base - phdrs[i].p_vaddr;
-	for (int i = 0; i < ehdr.e_phnum && !id->length; i++) {
+	for (int i = 0; i < ehdr.e_phnum && !id->size; i++) {
 		const Elf64_Phdr *p = &phdrs[i];
 		struct elf_notes notes = { .memory = memory, .at = bias + p->p_vaddr };
 		struct elf_note note;
@@ -45,11 +39,16 @@ static void read_build_id(const struct memory *memory, uint64_t base, struct bui
 		notes.end = notes.at + p->p_filesz;
 		if (p->p_type != PT_NOTE || p->p_filesz > BUILD_ID_NOTES_MAX)
 			continue;
-		while (!id->length && elf_notes__next(&notes, &note))
-			if (note.type == NT_GNU_BUILD_ID && !strcmp(note.name, "GNU") && note.desc_size <= BUILD_ID_MAX &&
+		while (!id->size && elf_notes__next(&notes, &note))
+			if (note.type == NT_GNU_BUILD_ID && !strcmp(note.name, "GNU") && note.desc_size <= ELF_BUILD_ID_MAX &&
 			    !memory__read(memory, note.desc, id->bytes, note.desc_size))
-				id->length = note.desc_size;
+				id->size = note.desc_size;
 	}
+}
+
+static bool is_same_build(const struct elf_build_id *a, const struct elf_build_id *b)
+{
+	return a->size == b->size && !memcmp(a->bytes, b->bytes, a->size);
 }
 
 static bool has_magic(const struct core *core, uint64_t address)
@@ -72,14 +71,13 @@ static uint64_t section_of(const struct core *core, const struct core_image *ima
 static uint64_t search_file(const struct core *core, const struct core_image *image, const struct parser_file *file,
 			    struct elf_budget *budget, bool *other)
 {
-	struct build_id wanted;
+	struct elf_build_id wanted;
 	struct elf_finding f;
 
 	read_build_id(&core->memory, image->start, &wanted);
 	if (parser__search(file, 0, budget, &f))
 		return 0;
-	if (!wanted.length || !f.build_id_size ||
-	    (wanted.length == f.build_id_size && !memcmp(wanted.bytes, f.build_id, wanted.length)))
+	if (!wanted.size || !f.build_id.size || is_same_build(&wanted, &f.build_id))
 		return section_of(core, image, &f);
 	*other = true;
 	return 0;
@@ -88,13 +86,12 @@ static uint64_t search_file(const struct core *core, const struct core_image *im
 bool core__is_file(const struct core *core, uint64_t start, const struct parser_file *file)
 {
 	struct elf_budget budget;
-	struct build_id wanted;
+	struct elf_build_id wanted;
 	struct elf_finding f;
 
 	elf_budget__init(&budget);
 	read_build_id(&core->memory, start, &wanted);
-	return wanted.length && !parser__search(file, 0, &budget, &f) && wanted.length == f.build_id_size &&
-	       !memcmp(wanted.bytes, f.build_id, wanted.length);
+	return wanted.size && !parser__search(file, 0, &budget, &f) && is_same_build(&wanted, &f.build_id);
 }
 
 int core__find_section(struct core *core, const char *exe, uint64_t *section, struct diag *d)
