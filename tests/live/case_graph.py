@@ -210,6 +210,12 @@ def browse(ctx, path, fragment="", width=1200):
     return p.communicate(timeout=60)[0]
 
 
+def with_script(ctx, name, text, script):
+    """The page with another script at its end, which its policy would not let run without the page's number."""
+    nonce = re.search(r'<script nonce="(\w+)">', text).group(1)
+    return ctx.write(name, text.replace("</body>", script.replace("<script>", '<script nonce="%s">' % nonce) + "</body>"))
+
+
 @case(timeout=120)
 def parting_flamegraph(ctx):
     """It has some MB, opens, and says how much of the stacks is not in it."""
@@ -242,7 +248,7 @@ def parting_flamegraph(ctx):
     # A zoom to a frame shows all below it as parents, and above it what was too narrow before.  The stacks part at
     # random: which rows have something narrow above them is not known before, so the widest frames of some are tried.
     boxes = [(int(n), float(y), float(width)) for n, y, width in re.findall(
-        r'<g class="f" data-n="(\d+)">.*?<rect x="[\d.]+" y="([\d.]+)" width="([\d.]+)"', page, re.S)]
+        r'<g class="f" data-n="(\d+)"[^>]*>.*?<rect x="[\d.]+" y="([\d.]+)" width="([\d.]+)"', page, re.S)]
     root = max(y for _, y, _ in boxes)
     rows = sorted({y for _, y, _ in boxes}, reverse=True)
     tried = []
@@ -251,7 +257,7 @@ def parting_flamegraph(ctx):
         depth = round((root - row) / 17)
         zoomed = browse(ctx, path, "#zoom=%d" % number)
         parents = zoomed.count('class="f parent"')
-        new = {int(n) for n in re.findall(r'<g class="f[^"]*" data-n="(\d+)">', zoomed)} - {n for n, _, _ in boxes}
+        new = {int(n) for n in re.findall(r'<g class="f[^"]*" data-n="(\d+)"[^>]*>', zoomed)} - {n for n, _, _ in boxes}
         check(parents == depth, "the zoom to frame %d, %d deep, shows %d as parents", number, depth, parents)
         tried.append((number, depth))
         if new:
@@ -294,7 +300,7 @@ def wide_letters(ctx):
     check(len(starts) == 1, "files begin in columns %s", dict(starts))
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    page = browse(ctx, ctx.write("measured.html", text.replace("</body>", MEASURE + "</body>")), width=3000)
+    page = browse(ctx, with_script(ctx, "measured.html", text, MEASURE), width=3000)
     if page is None:
         return "%d rows aligned; NOT opened: there is no browser here" % len(table)
     measured = re.search(r'data-measured="(\d+) (\d+) (\d+) (\d+)"', page)

@@ -284,6 +284,33 @@ TEST(flamegraph_of_many_long_names_is_small)
 	tear_down();
 }
 
+/* Scripts and styles have the number of the policy, which is another one in each file. */
+TEST(flamegraph_page_has_a_policy)
+{
+	char numbers[2][33] = { "", "" };
+	uint32_t path[1];
+
+	set_up();
+	path[0] = f("a");
+	tree__add(&tree, path, 1, &one_sample);
+	for (int i = 0; i < 2; i++) {
+		char wanted[64], *at;
+
+		render(true);
+		at = strstr(text, "default-src 'none'; script-src 'nonce-");
+		CHECK(at != NULL);
+		snprintf(numbers[i], sizeof(numbers[i]), "%s", strstr(at, "nonce-") + 6);
+		CHECK_INT(strspn(numbers[i], "0123456789abcdef"), 32);
+		snprintf(wanted, sizeof(wanted), "<script nonce=\"%s\">", numbers[i]);
+		CHECK(strstr(text, wanted) != NULL);
+		snprintf(wanted, sizeof(wanted), "<style nonce=\"%s\">", numbers[i]);
+		CHECK(strstr(text, wanted) != NULL);
+		CHECK(!strstr(text, "<script>") && !strstr(text, " style=\""));
+	}
+	CHECK(strcmp(numbers[0], numbers[1]) != 0);
+	tear_down();
+}
+
 TEST(flamegraph_cuts_names_by_columns)
 {
 	uint32_t stack[1];

@@ -73,12 +73,19 @@ int diff__write_graph(struct diff *d, const struct diff_options *o, FILE *to)
 	for (uint32_t i = 0; i < graph.node_count; i++) {
 		struct diff_change c = diff__change(d, sums[i].before, sums[i].after, sums[i].squares);
 
-		changes[i] = (struct flame_change){ .before = c.share[0], .after = c.share[1], .decided = c.decided };
+		changes[i] = (struct flame_change){
+			.before = c.share[0], .after = c.share[1], .decided = c.decided,
+			.own = { d->reports[0].nodes[i].self, d->reports[1].nodes[i].self },
+			.squares = { (double)d->reports[0].nodes[i].squares, (double)d->reports[1].nodes[i].squares },
+		};
 	}
 	graph.nodes = nodes;
 	graph.samples = nodes[0].total;
 	graph.metric = (struct metric){ "of a billion", UNIT_COUNT };
+	diff.errors = DIFF_ERRORS;
 	for (int i = 0; i < 2; i++) {
+		diff.all[i] = d->all[i];
+		diff.squares[i] = d->squares[i];
 		add_line(d, o, i, &lines[i]);
 		diff.lines[i] = text__string(&lines[i]);
 	}

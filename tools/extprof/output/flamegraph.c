@@ -13,8 +13,11 @@
  * are left out (`hidden`).  `root` has both numbers for the root.  -N instead of a label
  * repeats the last label N times.  So a frame takes as many bytes as the number of its label.
  *
- * A graph that compares has `diff`: of each node its shares before and after in millionths, and 1 if the
- * change is more than noise.
+ * A graph that compares has `diff`: `own`, of each node its amounts before and after, and the sums of the squares of both;
+ * `hidden`, the same of children that are left out, each after the number of its node; and these of the whole.  `groups`:
+ * so many levels are threads and other groups.
+ *
+ * An HTML page runs no script but those that have the number of this file, and loads nothing.
  */
 #include "output/flamegraph.h"
 
@@ -22,11 +25,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/columns.h"
 #include "output/flame_choice.h"
 #include "profile/unit.h"
 
+#include "flame_head_js.h"
+#include "flame_tree_js.h"
 #include "flamegraph_css.h"
 #include "flamegraph_js.h"
 
@@ -244,10 +250,10 @@ static void add_about(struct page *p)
 
 static double add_legend_entry(struct page *p, double x, const char *color, const char *name)
 {
-	text__addf(&p->out, "<rect x=\"%g\" y=\"%u\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/><text x=\"%g\" y=\"%u\">",
-		   x, p->top - 24, color, x + 16, p->top - 14);
+	text__addf(&p->out, "<g class=\"entry\" transform=\"translate(%g,%u)\"><rect y=\"-10\" width=\"12\" height=\"12\" rx=\"2\" "
+		   "fill=\"%s\"/><text x=\"16\">", x, p->top - 14, color);
 	text__add_xml(&p->out, name);
-	text__adds(&p->out, "</text>");
+	text__adds(&p->out, "</text></g>");
 	return x + 30 + 7.2 * (double)strlen(name);
 }
 
@@ -275,6 +281,15 @@ static double add_legend(struct page *p)
 	return x;
 }
 
+/* Where the next one can begin.  stays: it is on or off. */
+static double add_button(struct page *p, double x, const char *name, const char *stays, const char *help)
+{
+	text__addf(&p->out, "<g class=\"control%s\" transform=\"translate(%g,%u)\" id=\"%s\" role=\"button\" tabindex=\"0\"%s>"
+		   "<title>%s: %s</title><text class=\"button\">%s</text></g>\n", strcmp(name, "reset") ? "" : " gone", x,
+		   p->top - 14, name, *stays == 't' ? " aria-pressed=\"false\"" : "", name, help, name);
+	return x + 12 + 7.2 * (double)strlen(name);
+}
+
 static void add_head(struct page *p)
 {
 	double x;
@@ -291,14 +306,19 @@ static void add_head(struct page *p)
 			   100.0 * (double)p->choice.hidden_samples / (double)p->r->samples);
 	}
 	x = add_legend(p) + 16;
-	text__addf(&p->out, "<foreignObject x=\"%g\" y=\"%u\" width=\"204\" height=\"26\">"
-		   "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" "
-		   "placeholder=\"search: regular expression\" title=\"key: /  file:NAME searches for files\"/></foreignObject>\n",
-		   x, p->top - 30);
-	text__addf(&p->out, "<text id=\"flip\" class=\"button\" x=\"%g\" y=\"%u\">flip</text>\n"
-		   "<text id=\"reset\" class=\"button\" x=\"%g\" y=\"%u\" style=\"display:none\">"
-		   "reset</text>\n<text id=\"matched\" text-anchor=\"end\" x=\"%g\" y=\"24\"></text>\n</g>\n",
-		   x + 214, p->top - 14, x + 248, p->top - 14, WIDTH - PAD);
+	text__addf(&p->out, "<g class=\"control\" transform=\"translate(%g,%u)\"><foreignObject y=\"-15\" width=\"204\" height=\"26\">"
+		   "<input xmlns=\"http://www.w3.org/1999/xhtml\" id=\"search\" type=\"search\" aria-label=\"search\" "
+		   "placeholder=\"search: regular expression\" title=\"key: /  file:NAME searches for files\"/></foreignObject></g>\n",
+		   x, p->top - 14);
+	text__addf(&p->out, "<g class=\"control gone\" id=\"parts\" aria-hidden=\"true\"><foreignObject y=\"-15\" width=\"160\" height=\"26\">"
+		   "<select xmlns=\"http://www.w3.org/1999/xhtml\" id=\"part\" aria-label=\"threads and other groups\"></select>"
+		   "</foreignObject></g>\n");
+	x = add_button(p, x + 214, "flip", "false", "top and bottom change places; key: f");
+	x = add_button(p, x, "invert", "true", "the innermost frame first, then what calls it; key: i");
+	x = add_button(p, x, "sandwich", "true", "all callers and callees of the frame that is zoomed to; key: s; or shift and a click "
+		       "on a frame");
+	add_button(p, x, "reset", "false", "no zoom, no search");
+	text__addf(&p->out, "<text id=\"matched\" text-anchor=\"end\" x=\"%g\" y=\"24\" role=\"status\"></text>\n</g>\n", WIDTH - PAD);
 }
 
 /* A run that is being collected: see the top of the file. */
@@ -357,24 +377,66 @@ static void add_runs(struct page *p)
 	text__free(&run.labels);
 }
 
-/* In the order of the nodes in the file. */
-static void add_changes(struct page *p)
+static void add_change_numbers(struct text *out, const uint64_t own[2], const double squares[2])
 {
-	text__adds(&p->out, ",\n\"diff\":[");
-	for (uint32_t i = 0; i < p->r->node_count; i++) {
-		const struct flame_change *c = &p->diff->changes[i];
+	text__addf(out, "%" PRIu64 ",%" PRIu64 ",%.9g,%.9g", own[0], own[1], squares[0], squares[1]);
+}
 
-		if (p->choice.number[i] != FLAME_NONE)
-			text__addf(&p->out, "%s%.0f,%.0f,%d", i ? "," : "", 1e6 * c->before, 1e6 * c->after, c->decided);
+/* In the order of the nodes in the file.  0 or -ENOMEM. */
+static int add_changes(struct page *p)
+{
+	struct hidden_change { uint64_t own[2]; double squares[2]; bool some; } *hidden;
+	const struct report *r = p->r;
+	const struct flame_diff *d = p->diff;
+	uint32_t *nearest;	/* the node of the report that the file has of each */
+	bool first = true;
+
+	hidden = calloc(r->node_count + 1u, sizeof(*hidden));
+	nearest = calloc(r->node_count + 1u, sizeof(*nearest));
+	if (!hidden || !nearest) {
+		free(hidden);
+		free(nearest);
+		return -ENOMEM;
 	}
-	text__adds(&p->out, "]");
+	text__addf(&p->out, ",\n\"diff\":{\"all\":[%" PRIu64 ",%" PRIu64 "],\"squares\":[%.9g,%.9g],\"errors\":%g,\n\"own\":[", d->all[0],
+		   d->all[1], d->squares[0], d->squares[1], d->errors);
+	/* Parents come before children. */
+	for (uint32_t i = 0; i < r->node_count; i++) {
+		const struct flame_change *c = &d->changes[i];
+		struct hidden_change *h;
+
+		nearest[i] = p->choice.number[i] != FLAME_NONE ? i : nearest[r->nodes[i].parent];
+		if (nearest[i] == i) {
+			text__adds(&p->out, i ? "," : "");
+			add_change_numbers(&p->out, c->own, c->squares);
+			continue;
+		}
+		h = &hidden[nearest[i]];
+		h->some = true;
+		for (int j = 0; j < 2; j++) {
+			h->own[j] += c->own[j];
+			h->squares[j] += c->squares[j];
+		}
+	}
+	text__adds(&p->out, "],\n\"hidden\":[");
+	for (uint32_t i = 0; i < r->node_count; i++) {
+		if (!hidden[i].some)
+			continue;
+		text__addf(&p->out, "%s[%" PRIu32 ",", first ? "" : ",", p->choice.number[i]);
+		add_change_numbers(&p->out, hidden[i].own, hidden[i].squares);
+		text__adds(&p->out, "]");
+		first = false;
+	}
+	text__adds(&p->out, "]}");
+	free(hidden);
+	free(nearest);
+	return 0;
 }
 
 static int add_data(struct page *p)
 {
-	int err = 0;
-
 	struct text *out = &p->out;
+	int err = 0;
 
 	text__adds(out, "var D={\"kinds\":[");
 	for (int i = 0; i < FRAME_KINDS; i++)
@@ -383,19 +445,31 @@ static int add_data(struct page *p)
 	for (int i = 0; i < FRAME_KINDS; i++)
 		text__addf(out, "%s[%d,%d,%d,%d]", i ? "," : "", colors[i][0], colors[i][1],
 			   colors[i][2], colors[i][3]);
-	text__addf(out, "],\"top\":%u,\n\"metric\":[\"%s\",%d],\n\"labels\":[", p->top, p->r->metric.name,
-		   p->r->metric.unit);
+	text__addf(out, "],\"top\":%u,\"groups\":%" PRIu32 ",\n\"metric\":[\"%s\",%d],\n\"labels\":[", p->top,
+		   p->r->group_count, p->r->metric.name, p->r->metric.unit);
 	text__adds(out, text__string(&p->choice.labels));
 	text__addf(out, "],\n\"root\":[%" PRIu64 ",%" PRIu64 "],\n\"runs\":[\n", p->r->nodes[0].self,
 		   p->choice.hidden[0]);
 	add_runs(p);
 	text__adds(out, "]");
 	if (p->diff)
-		add_changes(p);
-	if (p->part)
+		err = add_changes(p);
+	if (!err && p->part)
 		err = p->part->add_data(p->r, &p->choice, out);
 	text__adds(out, "};\n");
 	return err;
+}
+
+/* Nobody who has made a name in the file could know it.  0 or -errno. */
+static int make_nonce(char nonce[33])
+{
+	uint8_t bytes[16];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
 }
 
 static int write_page(const struct report *r, const struct flame_diff *diff, const struct flame_part *part, bool html, FILE *to)
@@ -403,8 +477,12 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 	struct page p = { .r = r, .diff = diff, .part = part };
 	struct text *out = &p.out;
 	unsigned int height;
+	char nonce[33];
 	int err;
 
+	err = make_nonce(nonce);
+	if (err)
+		return err;
 	err = flame_choice__make(&p.choice, r, MIN_WIDTH / INNER * (double)r->samples);
 	if (err)
 		return err;
@@ -413,9 +491,12 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 	height = p.top + p.choice.rows * ROW + FOOT;
 	if (html) {
 		text__adds(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-			   "<meta name=\"generator\" content=\"extprof\"><title>");
+			   "<meta name=\"generator\" content=\"extprof\">"
+			   "<meta name=\"viewport\" content=\"width=device-width\">\n");
+		text__addf(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'nonce-%s'; "
+			   "style-src 'nonce-%s'; base-uri 'none'; form-action 'none'\">\n<title>", nonce, nonce);
 		text__add_xml(out, r->meta.command);
-		text__adds(out, "</title>\n<style>body { margin: 0; }\n");
+		text__addf(out, "</title>\n<style nonce=\"%s\">body { margin: 0; }\n", nonce);
 		text__adds(out, flamegraph_css);
 		text__adds(out, part ? part->css : "");
 		text__adds(out, "</style></head>\n<body>");
@@ -424,23 +505,25 @@ static int write_page(const struct report *r, const struct flame_diff *diff, con
 		text__adds(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	}
 	text__addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"graph\" width=\"%g\" "
-		   "height=\"%u\" viewBox=\"0 0 %g %u\">\n", WIDTH, height, WIDTH, height);
+		   "height=\"%u\" viewBox=\"0 0 %g %u\" role=\"group\" aria-label=\"flame graph\">\n", WIDTH, height, WIDTH, height);
 	if (!html) {
 		text__adds(out, "<style><![CDATA[\n");
 		text__adds(out, flamegraph_css);
 		text__adds(out, "]]></style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n");
 	}
-	text__adds(out, "<g id=\"frames\">\n");
+	text__adds(out, "<g id=\"frames\" role=\"tree\" aria-label=\"stacks: arrows move, Enter zooms, s shows callers and callees\">\n");
 	add_frames(&p);
 	text__adds(out, "</g>\n");
 	add_head(&p);
 	text__addf(out, "<g id=\"foot\" transform=\"translate(0,%u)\"><rect class=\"page\" width=\"100%%\" height=\"%d\"/>"
 		   "<text id=\"details\" x=\"%g\" y=\"%d\"></text></g>\n", height - FOOT, FOOT, PAD, FOOT - 12);
 	if (html)
-		text__adds(out, "</svg>\n<script>\n");
+		text__addf(out, "</svg>\n<script nonce=\"%s\">\n", nonce);
 	else
 		text__adds(out, "<script><![CDATA[\n");
 	err = add_data(&p);
+	text__adds(out, flame_tree_js);
+	text__adds(out, flame_head_js);
 	text__adds(out, flamegraph_js);
 	text__adds(out, part ? part->script : "");
 	text__adds(out, html ? "</script></body></html>\n" : "]]></script>\n</svg>\n");

@@ -10,11 +10,16 @@ struct flame_choice;
 struct flame_change {
 	double before, after;	/* shares of all, 0 to 1 */
 	bool decided;		/* it is more than noise */
+	uint64_t own[2];	/* amounts of the node alone */
+	double squares[2];	/* of these: the sums of the squares of what each sample stands for */
 };
 
 struct flame_diff {
 	const struct flame_change *changes;	/* by node of the report */
 	const char *lines[2];	/* what was before and after, for the head */
+	uint64_t all[2];	/* amounts of the whole, and the squares */
+	double squares[2];
+	double errors;		/* standard errors that are noise: by these numbers the script says it of other sums */
 };
 
 /* The report's amounts are widths and nothing else.  0 or -errno, as output_format::write(). */

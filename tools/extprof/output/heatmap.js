@@ -108,7 +108,7 @@
     spanText.textContent = (chosen ? clock(since) + " to " + clock(to) + " (" + seconds(to - since) + ")" : "whole time (" +
       seconds(until - from) + ")") + (rows ? ", " + rows.groups.length + " " + rows.kind + (rows.groups.length > 1 ?
       (rows.kind === "thread" ? "s" : "es") : "") : "") + ": " + page.amount(Math.round(sum));
-    page.load(tree.parent, tree.label, self, hidden, keepsZoom);
+    page.load(tree.parent, tree.label, self, hidden, tree === split ? heat.groups : 0, keepsZoom);
   }
   function seconds(us) { return us < 1e6 ? (us / 1e3).toFixed(us < 1e4 ? 2 : 0) + " ms" : (us / 1e6).toFixed(2) + " s"; }
   // The time of the day where it is known, else since the begin.
