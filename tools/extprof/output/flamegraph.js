@@ -5,7 +5,7 @@
 (function () {
   var NS = "http://www.w3.org/2000/svg";
   var ROW = 17, PAD = 10, TOP = D.top, FOOT = 30, CHAR = 7.25, MIN = 0.25;
-  var DRAWN_MAX = 30000;  // frames: more take a browser seconds
+  var DRAWN_MAX = 12000;  // frames: more take a browser seconds
   var NARROWEST = 300, PARTS_MAX = 1000;
   var FONT = '12px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
   var svg = document.getElementById("graph");
@@ -497,6 +497,8 @@
   window.addEventListener("load", function () { show(state.zoom); });
   window.addEventListener("hashchange", recall);
   listParts();
+  // Those of the file would be laid out before they are replaced.
+  frames.replaceChildren();
   recall();
 
   if (D.heat) {
