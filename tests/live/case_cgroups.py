@@ -4,7 +4,6 @@ import os
 import signal
 
 import case_otlp
-import case_pause
 import case_rotate
 import harness
 from case_processes import remove

@@ -1,15 +1,18 @@
 """extprof daemon: what it has recorded is there afterwards, by the clock, whatever happened to it."""
+import collections
 import datetime
+import decimal
 import glob
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
-import case_pause
 import case_rotate
 import harness
 from case_rotate import folded_of, number, span_of, used
@@ -226,6 +229,123 @@ def removes_old_files(ctx):
     end(daemon)
     check(os.path.exists(mine), "a file of others is gone")
     return "%d files left by age, %d bytes by size" % (len(left), size)
+
+
+# Two labels by turns on two threads, and a collector; the CPU time of each label, as the threads know it.
+LABELS = """
+STDOUT.sync = true
+CPU = Process::CLOCK_THREAD_CPUTIME_ID
+def spin(s) = (t = Process.clock_gettime(CPU) + s; nil while Process.clock_gettime(CPU) < t)
+A = %q(a "quoted" one)
+used, ends = Hash.new(0), false
+work = lambda do |of, s|
+  Fiber.with_labels(endpoint: of) { t = Process.clock_gettime(CPU); spin s; GC.start if of == "b"; used[of] += Process.clock_gettime(CPU) - t }
+end
+threads = 2.times.map { Thread.new { until ends do work.(A, 0.03); work.("b", 0.01); sleep 0.01 end } }
+puts "ready"
+gets
+ends = true
+threads.each(&:join)
+puts used.values_at(A, "b").join(" ")
+sleep
+"""
+METRIC = re.compile(r"^(\w+)(?:\{(.*)\})? ([0-9.]+)$", re.M)
+
+
+def metrics_of(text):
+    """{(name, ((label, value), ...)): number as a decimal}"""
+    return {(name, tuple(sorted(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)))): decimal.Decimal(number)
+            for name, labels, number in METRIC.findall(text)}
+
+
+@case(timeout=120)
+def counters_for_prometheus(ctx):
+    """By process and label. Their sums are those of the recordings, to the ns, over two files and a SIGHUP, and those of the program's
+    clocks; each version of the file is whole; promtool takes it, and node_exporter serves it."""
+    os.chmod(ctx.directory, 0o755)
+    ruby = ctx.ruby(ctx.write("daemon_labels_7.rb", LABELS))
+    ruby.expect("ready")
+    os.mkdir(ctx.path("prom"), 0o755)
+    path = ctx.path("prom/extprof.prom")
+    daemon = start(ctx, "--name", "daemon_labels_7.rb", "-F", harness.rate(199), "--rotate", "1s", "--metrics", path,
+                   "--metrics-label", "endpoint")
+    harness.until(lambda: os.path.exists(path), "there is no file", timeout=60)
+    seen, broken = set(), []
+
+    def look():
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        seen.add(os.stat(path).st_ino)
+        if not re.search(r"\nextprof_files_bytes \d+\n$", text):
+            broken.append(text[-200:])
+        return len(files(ctx)) >= 3
+    harness.until(look, "there are not 3 files", timeout=60)
+    daemon.signal(signal.SIGHUP)
+    daemon.says("the configuration was read")
+    daemon.says("records into")
+    harness.until(lambda: look() or len(files(ctx)) >= 5, "there are not 5 files", timeout=60)
+    ruby.tell("end")
+    # As the format writes it.
+    a = r'a \"quoted\" one'
+    truth = dict(zip((a, "b"), map(float, ruby.line(60).split())))
+    end(daemon)
+    check(len(seen) >= 2 and not broken, "%d versions, and no whole ones: %s", len(seen), broken[:1])
+    check(os.stat(path).st_mode & 0o777 == 0o644, "mode %o", os.stat(path).st_mode)
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    got = metrics_of(text)
+    wanted = collections.Counter()
+    for p in files(ctx):
+        for mode, state, value, ns in case_rotate.sql(ctx, p, "SELECT mode, coalesce(state, ''), coalesce(label(labels, 'endpoint'), ''), sum(value) "
+                                                      "FROM samples GROUP BY 1, 2, 3"):
+            labels = [("process", "daemon_labels_*.rb"), ("endpoint", value.replace('"', '\\"'))]
+            name = {"cpu": "extprof_cpu_seconds_total", "gc": "extprof_gc_seconds_total", "wall": "extprof_thread_seconds_total"}[mode]
+            wanted[name, tuple(sorted(labels + ([("state", state)] if mode == "wall" else [])))] += int(ns)
+    found = {k: int(v * 10 ** 9) for k, v in got.items() if k[1]}
+    check(found == dict(wanted) and len(found) > 6, "%s, not %s", dict(found.items() - wanted.items()), dict(wanted.items() - found.items()))
+    cpu = {dict(k[1])["endpoint"]: float(v) for k, v in got.items() if k[0] == "extprof_cpu_seconds_total"}
+    # What ran before the daemon began is not in it.
+    shares = {k: cpu[k] / (cpu["b"] + cpu[a]) for k in truth}
+    for k in truth:
+        check(abs(shares[k] - truth[k] / sum(truth.values())) < 0.05, "%s: %s, not %s", k, shares, truth)
+    check(got["extprof_files", ()] == len(files(ctx)) and got["extprof_rate_hertz", ()] > 0, "%s", text[-600:])
+    wrong = ctx.extprof("daemon", "--config", ctx.path("none.conf"), "--metrics", ctx.path("nowhere/x.prom"), ctx.path("other"))
+    check(wrong.status == harness.OUTPUT and "nowhere" in wrong.err, "a folder that is not there: %d %s", wrong.status, wrong.err)
+    return "a %.2f of %.2f, b %.2f of %.2f of the CPU time; %d counters%s" % (
+        shares[a], truth[a] / sum(truth.values()), shares["b"], truth["b"] / sum(truth.values()), len(found),
+        served(ctx, os.path.dirname(path), text, found))
+
+
+def served(ctx, folder, text, counters):
+    """What is left of them in Prometheus' own programs."""
+    says = ""
+    if shutil.which("promtool"):
+        run = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+        check(run.returncode == 0 and not run.stderr, "promtool: %s%s", run.stdout, run.stderr)
+    else:
+        says += "; no promtool"
+    exporter = shutil.which("prometheus-node-exporter")
+    if not exporter:
+        return says + "; no node_exporter"
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    ctx.start([exporter, "--collector.disable-defaults", "--collector.textfile", "--collector.textfile.directory=" + folder,
+               "--web.listen-address=127.0.0.1:%d" % port])
+    page = [""]
+
+    def fetched():
+        try:
+            with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % port, timeout=5) as f:
+                page[0] = f.read().decode()
+        except OSError:
+            return False
+        return True
+    harness.until(fetched, "node_exporter does not answer", timeout=30)
+    again = {(name, tuple(sorted(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)))): round(float(number), 6)
+             for name, labels, number in re.findall(r"^(extprof_\w+)\{(.*)\} (\S+)$", page[0], re.M)}
+    check(again == {k: round(v / 1e9, 6) for k, v in counters.items()}, "node_exporter serves %s", page[0][-1500:])
+    return says + "; node_exporter serves them"
 
 
 @case(timeout=120)

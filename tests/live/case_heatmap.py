@@ -2,7 +2,6 @@
 import re
 
 import case_graph
-import case_pause
 from case_rotate import end, number
 from harness import case, check
 

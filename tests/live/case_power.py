@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 
-import case_pause
 import harness
 import seccomp
 from harness import case, check, until

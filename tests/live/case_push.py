@@ -21,7 +21,6 @@ import time
 import urllib.parse
 
 import case_daemon
-import case_pause
 import case_rotate
 import harness
 import otlp

@@ -4,7 +4,6 @@ import os
 import re
 import socket
 
-import case_pause
 import harness
 from case_rotate import sql, verify
 from harness import case, check

@@ -11,7 +11,6 @@ import signal
 import time
 import zoneinfo
 
-import case_pause
 import case_recording
 import harness
 from harness import case, check

@@ -4,7 +4,6 @@ import re
 import signal
 import time
 
-import case_pause
 import harness
 from case_rotate import end, files_of, number, sql, verify
 from harness import case, check

@@ -11,6 +11,7 @@
 
 #include "cli/clock.h"
 #include "cli/command.h"
+#include "cli/daemon_metrics.h"
 #include "cli/messages.h"
 #include "cli/run.h"
 #include "daemon/config.h"
@@ -41,6 +42,7 @@ struct daemon {
 	double used;		/* s of CPU time of this process at that time */
 	uint64_t logged;	/* CLOCK_MONOTONIC, ns: that time */
 	struct own_cost cost;	/* and what it may use */
+	struct daemon_metrics metrics;
 	uint64_t asked;		/* files that were begun when another one was asked for */
 };
 
@@ -173,6 +175,19 @@ static void tell_status(const struct daemon *d, const char *path, const struct f
 	notify__send(text);
 }
 
+static void write_metrics(struct daemon *d, const struct folder_state *state)
+{
+	struct extprof_progress p = { .size = sizeof(p) };
+	struct metrics_facts facts = { .cpu_time = own_cpu_time(), .rate = d->cost.rate, .files = state->files, .bytes = state->bytes };
+
+	if (!extprof_recording_progress(d->run.recording, &p)) {
+		facts.samples = p.samples;
+		facts.lost = p.lost;
+		facts.processes = p.processes;
+	}
+	daemon_metrics__write(&d->metrics, &facts, d->run.owner);
+}
+
 /* Another file has been begun. */
 static void log_file(struct daemon *d, const char *path, const struct folder_state *state)
 {
@@ -249,6 +264,7 @@ static int look(struct daemon *d, const char *path, uint64_t made, struct extpro
 		log_file(d, path, &state);
 	d->made = made;
 	tell_status(d, path, &state);
+	write_metrics(d, &state);
 	return 0;
 }
 
@@ -256,11 +272,14 @@ static int look(struct daemon *d, const char *path, uint64_t made, struct extpro
 
 static int prepare(struct run *run, struct extprof_error *e)
 {
+	struct daemon *d = run->context;
 	char path[4096];
+	int err;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/" FOLDER_BASE ".extprof", run->options->files[0]) >= sizeof(path))
 		return message__set(e, EXTPROF_USAGE, ENAMETOOLONG, "the path of the folder is too long");
-	return extprof_recording_record_to(run->recording, path, -1, -1, e);
+	err = extprof_recording_record_to(run->recording, path, -1, -1, e);
+	return err ? err : daemon_metrics__watch(&d->metrics, run->recording, e);
 }
 
 /* The folder costs something itself: it is looked at seldom, or when there is another file. */
@@ -372,6 +391,17 @@ static int signal_of(const struct daemon *d)
 	return number;
 }
 
+/* With the last samples. */
+static void write_last_metrics(struct daemon *d)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	struct folder_state state;
+	uint64_t made;
+
+	if (d->run.recording && !tidy(d, current_file(d, &made), &state, &e))
+		write_metrics(d, &state);
+}
+
 /* Record with the options, which are freed.  Does it go on? */
 static bool run_once(struct daemon *d, struct options *o, int *status)
 {
@@ -387,7 +417,10 @@ static bool run_once(struct daemon *d, struct options *o, int *status)
 	*status = STATUS_OK;
 	err = tell_of_gap(d, &e);
 	if (!err)
+		err = daemon_metrics__begin(&d->metrics, o, &e);
+	if (!err)
 		err = record(d, &e);
+	write_last_metrics(d);
 	signal = signal_of(d);
 	/* There was no ruby, or a signal came before it looked for one: that is no fault of a daemon. */
 	if (err < 0 && signal && (e.code == EXTPROF_NO_PROCESS || e.code == EXTPROF_NOT_READY))
@@ -432,6 +465,7 @@ static int run(int argc, char **argv, bool implied)
 	while (!status && run_once(&d, &o, &status))
 		status = parse_again(&o, &d, &config) ? STATUS_INTERNAL : STATUS_OK;
 	folder__close(&d.folder);
+	daemon_metrics__free(&d.metrics);
 	notify__send("STOPPING=1");
 	config__free(&config);
 	return status;

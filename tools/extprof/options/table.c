@@ -295,6 +295,13 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "CPU time that extprof may use itself: 1%",
 		.help = "of one CPU extprof may use so much itself: 1%, or 1%/30s to count over 30 s (default: over 1m).  Above it the "
 		"rate becomes lower, in a new file, and higher again when there is room (default: no bound)" },
+	[OPTION_METRICS] = { "metrics", "", "FILE", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DAEMON, .brief_in = DAEMON,
+		.brief = "counters for Prometheus, each 10 s",
+		.help = "write counters for Prometheus to FILE each 10 s, such as a file NAME.prom of node_exporter's textfile collector: CPU "
+		"time, states of threads, collector, allocation by kind of process" },
+	[OPTION_METRICS_LABEL] = { "metrics-label", "", "KEY", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = DAEMON,
+		.brief = "with --metrics: each value of this label apart",
+		.help = "count for --metrics each value of this label apart, as `controller'; 256 of each kind of process" },
 	[OPTION_CONFIG] = { "config", "", "FILE", .type = OPTION_TEXT, .group = OPTION_OTHER, .commands = DAEMON,
 		.brief_in = DAEMON, .brief = "options in a file (default: " EXTPROF_CONFIG ")",
 		.help = "read options from FILE, a line for each, such as `rate = 19'; options of the command line come before it "
