@@ -291,8 +291,9 @@ struct extprof_recording_options {
 	uint64_t duration;	/* ns that are recorded, without pauses; 0: until the processes end, or the caller ends it */
 
 	/* What is shown. */
-	const char *groups;	/* outermost frames: "process", "thread", "thread-pattern", "cgroup",
-				 * "label:KEY" (see docs/labels.md), several with commas, or "none"; NULL: "process" if there are several, else "none" */
+	const char *groups;	/* outermost frames: "process", "command", "thread", "thread-pattern", "cgroup",
+				 * "label:KEY" (see docs/labels.md), several with commas, or "none"; NULL: "process" if there are several, or
+				 * "command" in a flame graph and a tree, else "none" */
 	const char *formats;	/* that extprof_recording_write() is to write: names with commas; NULL: those
 				 * that need no groups besides the ones above */
 	bool lines;		/* frames are told apart by the line that runs */

@@ -1,5 +1,6 @@
 """What is joined in one stack, and what is not: files of one name, threads of one pattern."""
 import os
+import re
 from collections import Counter
 
 import harness
@@ -43,6 +44,65 @@ def files_of_one_name(ctx):
                 others.add(label)
     check(not others, "frames that are of no file, or of another: %s", others)
     return compare(counted, truth, profile, rate)
+
+
+KINDS = """
+STDOUT.sync = true
+CPU = Process::CLOCK_PROCESS_CPUTIME_ID
+def spin(s) = (t = Process.clock_gettime(CPU) + s; nil while Process.clock_gettime(CPU) < t)
+def work(s) = spin(s)
+hold, go = IO.pipe
+kinds = [["web: worker 0: 1 [app]", 0.5], ["web: worker 1: 2 [app]", 0.3], ["job: 7", 0.4]]
+kinds.each { |title, s| fork { go.close; $0 = title; hold.read; work(s) } }
+sleep 0.3
+puts "ready"
+gets
+go.close
+Process.waitall
+puts "done"
+sleep
+"""
+
+
+@case(timeout=90)
+def processes_of_one_kind(ctx):
+    """Two workers and a job, by their own clocks. A group of a command has what its processes have, to the ns, in each format; a flame
+    graph and a tree show it by themselves, and other formats each process."""
+    ruby = ctx.ruby(ctx.write("kinds.rb", KINDS))
+    ruby.expect("ready")
+    path = ctx.path("kinds.extprof")
+    reader = ctx.extprof_start("record", "-s", "-p", ruby.pid, "-F", harness.rate(999), "-o", path, "-o", ctx.path("live.svg"))
+    ctx.attached(reader)
+    ruby.tell("go")
+    check(ruby.line(60) == "done", "it is not done")
+    reader.signal(2)
+    check(reader.wait(30) == 0, "status %s", reader.p.returncode)
+
+    def sums(*args):
+        found = Counter()
+        for line in ctx.extprof("report", path, "-f", "folded", "--unit", "ns", *args).ok().out.splitlines():
+            stack, _, ns = line.rpartition(" ")
+            found[stack.split(";")[0]] += int(ns)
+        return found
+    each, kinds = sums(), sums("--group-by", "command")
+    of = Counter()
+    for name, ns in each.items():
+        check(re.fullmatch(r"\[process \d+ \S+\]", name), "%s", name)
+        of["[process %s" % name.split(" ", 2)[2]] += ns
+    check(of == kinds and set(kinds) >= {"[process web]", "[process job]"} and len(each) >= 4, "%s, not %s", kinds, of)
+    for name, truth in (("web", 0.8), ("job", 0.4)):
+        check(abs(kinds["[process %s]" % name] / 1e9 - truth) < 0.1 * truth, "%s: %s", name, kinds)
+    both = sums("--group-by", "command,process")
+    check(both == kinds, "%s", both)
+    tree = ctx.extprof("report", path, "-f", "tree").ok().out
+    check(len(re.findall(r"\[process web\]", tree)) == 1 and not re.search(r"\[process \d", tree), "%s", tree[:1000])
+    ctx.extprof("report", path, "-o", ctx.path("kinds.svg")).ok()
+    ctx.extprof("report", path, "--group-by", "process", "-o", ctx.path("each.svg")).ok()
+    for file, one in (("kinds.svg", True), ("live.svg", True), ("each.svg", False)):
+        with open(ctx.path(file), encoding="utf-8") as f:
+            text = f.read()
+        check(("[process web]" in text) == one and bool(re.search(r"\[process \d+ web\]", text)) != one, "%s", file)
+    return "web %.3f s of 0.8 s, job %.3f s of 0.4 s" % (kinds["[process web]"] / 1e9, kinds["[process job]"] / 1e9)
 
 
 @case(timeout=60)

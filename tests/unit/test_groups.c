@@ -180,7 +180,7 @@ TEST(groups_can_be_labels)
 	CHECK_INT(g.label_count, 2);
 	CHECK_STRING(g.labels[0], "request");
 	CHECK_STRING(g.labels[1], "job id");
-	CHECK_INT(groups__parse("process,thread,thread-pattern,cgroup,recording,label:a,label:b,label:c,label:d", &g), 0);
+	CHECK_INT(groups__parse("process,thread,thread-pattern,cgroup,recording,command,label:a,label:b,label:c,label:d", &g), 0);
 	CHECK_INT(g.count, GROUPS_MAX);
 	/* A name in place of a label has its room. */
 	CHECK_INT(groups__name_as_label(&g, GROUP_RECORDING), -1);

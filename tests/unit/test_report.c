@@ -145,6 +145,8 @@ TEST(report_shows_the_groups_that_it_is_asked_for)
 	} cases[] = {
 		{ "none", "Foo#foo 7\n", 2 },
 		{ "process", "[process 7 a.rb];Foo#foo 3\n[process 8 b.rb];Foo#foo 4\n", 5 },
+		{ "command", "[process a.rb];Foo#foo 3\n[process b.rb];Foo#foo 4\n", 5 },
+		{ "command,process", "[process a.rb];[process 7 a.rb];Foo#foo 3\n[process b.rb];[process 8 b.rb];Foo#foo 4\n", 7 },
 		{ "thread", "[thread job-1 (1)];Foo#foo 5\n[thread job-2 (2)];Foo#foo 2\n", 5 },
 		{ "thread-pattern", "[thread job-*];Foo#foo 7\n", 3 },
 		{ "cgroup", "[cgroup /x];Foo#foo 7\n", 3 },

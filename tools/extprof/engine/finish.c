@@ -421,7 +421,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", mode->name,
 				 request->unit->name);
 	if (e->settings.group_by_default && processes__followed(&e->rows) > 1)
-		groups__add_outermost(&show, GROUP_PROCESS);
+		groups__add_outermost(&show, request->by_command ? GROUP_COMMAND : GROUP_PROCESS);
 	groups__add_mask(&show, request->labels);
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
 		if (e->set.vms[i] && (resolve__name_threads(&e->resolver, e->set.vms[i]) ||

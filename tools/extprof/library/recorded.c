@@ -308,6 +308,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	asked.request.detail = format->detail;
 	asked.request.labels = format->labels;
 	asked.request.by_value = format->by_value;
+	asked.request.by_command = format->by_command;
 	asked.request.timeline = format->timeline;
 	if (r->count > 1)
 		recorded__start_time(r, r->count);

@@ -27,7 +27,7 @@ static int make_reports(struct extprof_recording *r, const struct report_request
 	int err;
 
 	if (r->reports.count && made->detail == request->detail && made->labels == request->labels &&
-	    made->unit == request->unit && made->by_value == request->by_value)
+	    made->unit == request->unit && made->by_value == request->by_value && made->by_command == request->by_command)
 		return 0;
 	reports__free(&r->reports);
 	err = engine__reports(r->engine, request, &r->reports, &d);
@@ -76,6 +76,7 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 	request.detail = format->detail;
 	request.labels = format->labels;
 	request.by_value = format->by_value;
+	request.by_command = format->by_command;
 	err = make_reports(r, &request, error);
 	if (err)
 		return err;

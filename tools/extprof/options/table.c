@@ -221,7 +221,7 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_GROUP_BY] = { "group-by", "", "KEYS", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R | REPORT | PUSH,
 		.brief_in = R | REPORT, FIELD(groups), WORDS(EXTPROF_GROUPS), .brief = "outermost frames: process, thread, label:KEY",
 		.help = "what the outermost frames are: %s, or several with commas between (default: process if there are "
-		"several)" },
+		"several; in a flame graph and a tree command)" },
 	[OPTION_APP] = { "app", "", "DIR", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | REPORT,
 		FIELD(app), .brief = "where the application is: the tables begin with it",
 		.help = "where the application is, --app several times for several (default: where the processes work, and all "

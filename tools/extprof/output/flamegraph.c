@@ -555,6 +555,7 @@ const struct output_format output_flamegraph = {
 	.suffixes = { ".svg", ".html", ".htm" },
 	.help = "a picture to search and zoom, SVG or (by suffix) HTML",
 	.detail = REPORT_BY_CODE,
+	.by_command = true,
 	.write = write_flamegraph,
 	.one_mode = true,
 };

@@ -23,6 +23,7 @@ struct output_format {
 	const char *help;
 	enum report_detail detail;	/* of the reports it wants */
 	bool by_value;		/* it wants times and bytes rather than counts, if no unit was chosen */
+	bool by_command;	/* it tells several processes apart by what they run, if the user has chosen no groups */
 	uint32_t labels;	/* groups it wants besides those chosen: mask of 1u << enum group_key */
 	/* The reports of `count` modes, at least 1.  0 or -errno (of the stream, or -ENOMEM). */
 	int (*write)(const struct report *reports, uint32_t count, const struct output_options *o,

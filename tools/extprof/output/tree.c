@@ -239,6 +239,7 @@ const struct output_format output_tree = {
 	.suffixes = { ".tree" },
 	.help = "calls with total and self, indented, for people",
 	.detail = REPORT_BY_CODE,
+	.by_command = true,
 	.by_value = true,
 	.write = write_tree,
 };

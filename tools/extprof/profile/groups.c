@@ -10,6 +10,7 @@ const char *const group_names[GROUP_KEYS] = {
 	[GROUP_THREAD_PATTERN] = "thread-pattern",
 	[GROUP_CGROUP] = "cgroup",
 	[GROUP_RECORDING] = "recording",
+	[GROUP_COMMAND] = "command",
 };
 
 bool groups__has(const struct groups *g, enum group_key key)

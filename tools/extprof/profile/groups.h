@@ -14,6 +14,7 @@ enum group_key {
 	GROUP_THREAD_PATTERN,	/* digits of the thread's name replaced: job-* */
 	GROUP_CGROUP,
 	GROUP_RECORDING,	/* the file that it is read from; of reports of files alone */
+	GROUP_COMMAND,		/* what a process runs: the workers of a cluster are one */
 	GROUP_KEYS,		/* of those that have a name: group_names */
 	GROUP_LABEL = GROUP_KEYS	/* label number (key - GROUP_LABEL) of struct groups */
 };

@@ -56,11 +56,17 @@ static uint32_t group_label(struct merge *m, uint8_t key, const struct frame *pr
 {
 	static const uint8_t kinds[GROUP_KEYS] = {
 		[GROUP_PROCESS] = FRAME_PROCESS, [GROUP_THREAD] = FRAME_THREAD, [GROUP_THREAD_PATTERN] = FRAME_THREAD,
-		[GROUP_CGROUP] = FRAME_CGROUP,
+		[GROUP_CGROUP] = FRAME_CGROUP, [GROUP_COMMAND] = FRAME_PROCESS,
 	};
 	const struct frame *of = kinds[key] == FRAME_THREAD ? thread : process;
 	struct frame f = FRAME_INIT(kinds[key]);
 
+	if (of && key == GROUP_COMMAND) {
+		f = *of;
+		/* A process of which nothing else is known stays one of its own. */
+		f.pid = *of->name ? 0 : of->pid;
+		return report__label(m->b, &f);
+	}
 	if (of && kinds[key] == of->kind && key != GROUP_THREAD_PATTERN)
 		return report__label(m->b, of);
 	/* It is known, but what it belongs to is not. */

@@ -93,7 +93,7 @@ int resolve__add_groups(struct resolver *c, struct vm *vm, struct process_row *r
 		c->crowded_thread = group_names__add_crowded(c->frames, FRAME_THREAD, "");
 	if (!c->crowded_process)
 		c->crowded_process = group_names__add_crowded(c->frames, FRAME_PROCESS, "");
-	if (groups__has(&c->groups, GROUP_PROCESS) || groups__has(&c->groups, GROUP_CGROUP)) {
+	if (groups__has(&c->groups, GROUP_PROCESS) || groups__has(&c->groups, GROUP_CGROUP) || groups__has(&c->groups, GROUP_COMMAND)) {
 		uint32_t frame = process_frame(c, row);
 
 		c->stack[(*n)++] = frame ? frame : c->crowded_process;

@@ -32,7 +32,7 @@ struct recording_request {
 	enum report_detail detail;
 	uint32_t labels;			/* as in struct report_request */
 	const struct unit_choice *unit;
-	bool by_value;
+	bool by_value, by_command;		/* the same */
 	const char *metric;			/* one of the two of each mode, by name; NULL: as by_value or the unit say */
 	bool timeline;				/* the reports have one, see profile/timeline.h */
 	bool joins_lines, shows_idle;		/* as in struct report_view */

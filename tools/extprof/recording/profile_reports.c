@@ -13,7 +13,7 @@ static void groups_of(const struct recording_profile *p, const struct recording_
 {
 	*show = p->show;
 	if (p->shown_by_default && p->view.group_by_default && p->several)
-		groups__add_outermost(show, GROUP_PROCESS);
+		groups__add_outermost(show, request->by_command ? GROUP_COMMAND : GROUP_PROCESS);
 	groups__add_mask(show, request->labels);
 }
 
