@@ -20,14 +20,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	block__decode(&codec, data, size);
 	if (size > BLOCK_RAW_MAX || compress2(block + 9, &length, data, size, 1) != Z_OK)
 		return 0;
-	block[0] = BLOCK_FORMAT;
 	for (int i = 0; i < 4; i++) {
 		block[1 + i] = (uint8_t)(size >> 8 * i);
 		block[5 + i] = (uint8_t)(crc32(0, data, (uInt)size) >> 8 * i);
 	}
-	count = block__decode(&codec, block, length + 9);
-	/* What was accepted can be written again. */
-	if (count > 0 && block__encode(&codec, codec.samples, (uint32_t)count, 1001001) <= 0)
-		abort();
+	for (uint8_t format = BLOCK_FORMAT_WITHOUT_FIBERS; format <= BLOCK_FORMAT_WITH_TRACES; format++) {
+		block[0] = format;
+		count = block__decode(&codec, block, length + 9);
+		/* What was accepted can be written again. */
+		if (count > 0 && block__encode(&codec, codec.samples, (uint32_t)count, 1001001) <= 0)
+			abort();
+	}
 	return 0;
 }

@@ -32,6 +32,7 @@ struct fake_ec {
 	uint64_t cfp;
 	uint32_t slot, label;
 	uint64_t resume_pc;
+	uint64_t context;
 	uint64_t vm_stack;
 	uint64_t vm_stack_size;
 	uint64_t jit_sp[2];

@@ -22,6 +22,11 @@ TEST(groups_are_parsed_in_their_order)
 	CHECK(groups__has(&g, GROUP_PROCESS));
 	CHECK_INT(groups__parse("thread", &g), 0);
 	CHECK(!groups__has(&g, GROUP_PROCESS));
+	CHECK_INT(groups__parse("trace,process,span", &g), 0);
+	CHECK(g.count == 3 && g.label_count == 2 && !strcmp(g.labels[0], "trace_id") && !strcmp(g.labels[1], "span_id"));
+	CHECK_INT(groups__parse("trace,trace", &g), -EINVAL);
+	CHECK_INT(groups__parse("trace,label:trace_id", &g), -EINVAL);
+	CHECK_INT(groups__parse("label:a,label:b,label:c,label:d,trace", &g), -EINVAL);
 	CHECK_INT(groups__parse("", &g), -EINVAL);
 	CHECK_INT(groups__parse("process,", &g), -EINVAL);
 	CHECK_INT(groups__parse("process,none", &g), -EINVAL);

@@ -35,10 +35,14 @@ static uint64_t random64(void)
 	return (uint64_t)test__random() << 32 | test__random();
 }
 
+/* Have samples traces?  Some of them have none. */
+static bool with_traces;
+
 /* Any sample: small numbers, large ones and the largest ones. */
 static struct recording_sample random_sample(uint32_t threads, uint32_t stacks)
 {
 	unsigned int wide = test__random() % 64;
+	uint8_t trace = with_traces ? (uint8_t)(test__random() % 200) : 0;
 
 	return (struct recording_sample){
 		.time = random64() >> 1 >> test__random() % 63,
@@ -50,6 +54,7 @@ static struct recording_sample random_sample(uint32_t threads, uint32_t stacks)
 		.fiber = test__random() % 3 ? 1 : test__random(),
 		.mode = (uint8_t)(1 + test__random() % 3),
 		.state = (uint8_t)(test__random() % 16),
+		.context = { .trace = { [15] = trace / 2 }, .span = { trace } },
 	};
 }
 
@@ -64,7 +69,7 @@ static int compare_samples(const void *a, const void *b)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (fields[i][0] != fields[i][1])
 			return fields[i][0] < fields[i][1] ? -1 : 1;
-	return 0;
+	return memcmp(&x->context, &y->context, sizeof(x->context));
 }
 
 /* Both are in the order of compare_samples(). */
@@ -87,13 +92,29 @@ TEST(recording_block_round_trip)
 		uint64_t period = round % 3 ? PERIOD : round % 2 ? 0 : random64() >> 1;
 		long size;
 
+		with_traces = round / 2 % 2;
 		for (uint32_t i = 0; i < count; i++)
 			given[i] = random_sample(1 + round % 2 * UINT32_MAX / 2, UINT32_MAX);
+		if (with_traces)
+			given[0].context.span[7] = 1;
 		size = block__encode(&c, given, count, period);
 		CHECK(size > 0 && size <= (long)BLOCK_SIZE_MAX);
+		/* Without traces it is what readers of before know. */
+		CHECK_INT(c.data[0], with_traces ? BLOCK_FORMAT_WITH_TRACES : BLOCK_FORMAT);
 		CHECK_INT(block__decode(&c, c.data, (size_t)size), count);
 		CHECK(same_samples(given, c.samples, count));
 	}
+	/* As many traces as samples, each with all bytes. */
+	for (uint32_t i = 0; i < BLOCK_SAMPLES_MAX; i++) {
+		given[i] = random_sample(UINT32_MAX, UINT32_MAX);
+		for (int j = 0; j < 16; j++)
+			given[i].context.trace[j] = (uint8_t)test__random();
+		for (int j = 0; j < 8; j++)
+			given[i].context.span[j] = (uint8_t)test__random();
+	}
+	CHECK_INT(block__decode(&c, c.data, (size_t)block__encode(&c, given, BLOCK_SAMPLES_MAX, PERIOD)), BLOCK_SAMPLES_MAX);
+	CHECK(same_samples(given, c.samples, BLOCK_SAMPLES_MAX));
+	with_traces = false;
 	/* Numbers that a database cannot have. */
 	given[0].time = 1ull << 63;
 	CHECK_INT(block__encode(&c, given, 1, PERIOD), -EINVAL);
@@ -145,8 +166,10 @@ TEST(recording_block_damaged)
 	long size;
 
 	CHECK(!block_codec__init(&c));
+	with_traces = true;
 	for (int i = 0; i < 500; i++)
 		given[i] = random_sample(10, 100);
+	with_traces = false;
 	size = block__encode(&c, given, 500, PERIOD);
 	good = malloc((size_t)size);
 	bad = malloc((size_t)size);
@@ -181,14 +204,16 @@ TEST(recording_block_made_up)
 		uint32_t count = 1 + test__random() % 300;
 		long n;
 
+		with_traces = round % 2;
 		for (uint32_t i = 0; i < count; i++)
 			given[i] = random_sample(5, 20);
+		with_traces = false;
 		n = block__encode(&c, given, count, PERIOD);
 		CHECK(n > 0);
 		CHECK_INT(uncompress(raw, &length, c.data + OUTER, (uLong)n - OUTER), Z_OK);
 		for (uint32_t i = 0; i < 1 + test__random() % 4; i++)
 			raw[test__random() % (test__random() % 2 ? length : 60)] = (uint8_t)test__random();
-		block[0] = BLOCK_FORMAT;
+		block[0] = c.data[0];
 		memcpy(block + 1, c.data + 1, 4);
 		for (int i = 0; i < 4; i++)
 			block[5 + i] = (uint8_t)(crc32(0, raw, (uInt)length) >> 8 * i);

@@ -91,6 +91,9 @@ TEST(recording_filters)
 		CHECK_INT(recording_filter__add(&f, "method"), -EINVAL);
 		CHECK_INT(recording_filter__add(&f, "colour=red"), -EINVAL);
 		CHECK_INT(recording_filter__add(&f, "label:=red"), -EINVAL);
+		CHECK_INT(recording_filter__add(&f, "trace="), -EINVAL);
+		CHECK_INT(recording_filter__add(&f, "trace=0g"), -EINVAL);
+		CHECK_INT(recording_filter__add(&f, "span=request"), -EINVAL);
 		CHECK(!recording_filter__add(&f, "label:request=GET *"));
 		for (int i = 1; i < RECORDING_CONDITIONS_MAX; i++)
 			CHECK(!recording_filter__add(&f, "state=io"));

@@ -515,3 +515,103 @@ TEST(walk_reads_labels_wherever_they_are)
 	CHECK_INT((int)scratch.event.label, 0);
 	CHECK_INT(scratch.event.ec_slot, 9);
 }
+
+/* -- the trace --------------------------------------------------------------------------------- */
+
+static struct trace_record record;
+
+/* The last read of what belongs to the EC: that of its tail.  Two reads of the record follow. */
+#define READ_TAIL READS_EC
+
+static void set_up_trace(void)
+{
+	set_up(3);
+	for (int i = 0; i < 16; i++)
+		record.context.trace[i] = (uint8_t)(0xa0 + i);
+	for (int i = 0; i < 8; i++)
+		record.context.span[i] = (uint8_t)(0x10 + i);
+	record.valid = TRACE_VALID;
+	record.attributes = 0xffff;
+	ec->context = (uintptr_t)&record;
+}
+
+/* What a sample says of its trace never changes the rest of it. */
+static void check_trace(enum trace_state state)
+{
+	const struct trace_context none = { 0 };
+
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.nr_frames, 3);
+	CHECK_INT(scratch.event.truncated, 0);
+	CHECK_INT(scratch.event.thread, SERIAL);
+	CHECK_INT(scratch.event.trace_state, state);
+	CHECK(!memcmp(&scratch.event.context, state == TRACE_SET ? &record.context : &none, sizeof(none)));
+}
+
+TEST(walk_reads_the_trace)
+{
+	set_up(3);
+	check_trace(TRACE_NONE);
+	CHECK_INT(reads, READS_EC + READS_THREAD + 1);
+	set_up_trace();
+	check_trace(TRACE_SET);
+	CHECK_INT(reads, READS_EC + READS_THREAD + 3);
+	/* Other layouts have other neighbours, and other interfaces have no traces. */
+	config.ec_resume_pc = 0;
+	check_trace(TRACE_SET);
+	set_up_trace();
+	ec->jit_sp[1] = ec->context;
+	ec->context = 0;
+	config.ec_context = offsetof(struct fake_ec, jit_sp[1]);
+	check_trace(TRACE_SET);
+	config.ec_context = 0;
+	ec->context = (uintptr_t)&record;
+	check_trace(TRACE_NONE);
+	/* A trace without a span, and the other way round. */
+	set_up_trace();
+	memset(record.context.span, 0, sizeof(record.context.span));
+	check_trace(TRACE_SET);
+	set_up_trace();
+	memset(record.context.trace, 0, sizeof(record.context.trace));
+	check_trace(TRACE_NONE);
+}
+
+static void change_span(int read)
+{
+	record.context.span[7] ^= read == READ_TAIL + 2;
+}
+
+static void take_back(int read)
+{
+	if (read == READ_TAIL + 2)
+		record.valid = 0;
+}
+
+TEST(walk_takes_no_trace_that_is_not_certain)
+{
+	static const uint64_t wrong[] = { 1, 8, 4095 };
+
+	for (int valid = 0; valid < 256; valid++) {
+		set_up_trace();
+		record.valid = (uint8_t)valid;
+		check_trace(valid == TRACE_VALID ? TRACE_SET : TRACE_NOT_VALID);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		set_up_trace();
+		ec->context = wrong[i];
+		check_trace(TRACE_UNREAD);
+	}
+	/* A fault in one of its reads. */
+	for (int i = 1; i <= 2; i++) {
+		set_up_trace();
+		fail_at = READ_TAIL + i;
+		check_trace(TRACE_UNREAD);
+	}
+	/* It changes between them, and stays valid; or is taken back. */
+	set_up_trace();
+	before = change_span;
+	check_trace(TRACE_NOT_VALID);
+	set_up_trace();
+	before = take_back;
+	check_trace(TRACE_NOT_VALID);
+}

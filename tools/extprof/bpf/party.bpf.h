@@ -116,13 +116,13 @@ static __always_inline uint32_t party__current_slot(const struct target_config *
 						    struct task_struct *task)
 {
 	struct rb_debug_ext_ec slot = { 0 };
-	uint64_t ec = 0, pc, at;
-	uint32_t number = 0, label;
+	struct walk_tail tail;
+	uint64_t ec = 0, at;
 
 	if (read_target(&ec, sizeof(ec), task__thread_pointer(task) + (uint64_t)cfg->tls_current_ec) || !ec ||
-	    walk__ec_tail(cfg, ec, &number, &label, &pc))
+	    walk__ec_tail(cfg, ec, &tail))
 		return 0;
-	at = walk__slot(tables->ec_dir, tables->ec_slots_end, cfg->ec_slot_size, number);
+	at = walk__slot(tables->ec_dir, tables->ec_slots_end, cfg->ec_slot_size, tail.slot);
 	if (!at || read_target(&slot, WALK_EC_HEAD, at) || slot.generation & 1 || slot.ec != ec)
 		return 0;
 	return slot.thread_slot;

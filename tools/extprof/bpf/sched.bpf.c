@@ -309,8 +309,8 @@ static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
 {
 	uint32_t index = source_slots[SOURCE_SCHED & (SOURCE_SLOTS - 1)] * cpus + bpf_get_smp_processor_id();
 	struct walk_scratch *s = bpf_map_lookup_elem(&scratch, &index);
-	uint64_t ec = 0, pc;
-	uint32_t label;
+	struct walk_tail tail;
+	uint64_t ec = 0;
 
 	t->slot = 0;
 	if (!s || !h->cfg->section)
@@ -318,8 +318,9 @@ static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
 	__builtin_memset(&s->event, 0, sizeof(s->event));
 	if (walk__section(s, h->cfg, t->account.tid) || s->event.kind != SAMPLE_RUBY ||
 	    read_target(&ec, sizeof(ec), task__thread_pointer(h->task) + (uint64_t)h->cfg->tls_current_ec) || !ec ||
-	    walk__ec_tail(h->cfg, ec, &s->event.ec_slot, &label, &pc))
+	    walk__ec_tail(h->cfg, ec, &tail))
 		return;
+	s->event.ec_slot = tail.slot;
 	walk__identify(s, h->cfg, ec);
 	if (!s->event.thread)
 		return;

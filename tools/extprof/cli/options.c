@@ -143,6 +143,16 @@ static error_t add_filter(struct options *o, const char *filter, struct argp_sta
 	return 0;
 }
 
+static error_t add_trace(struct options *o, const char *id, struct argp_state *state)
+{
+	if (strlen(id) != 32 || strspn(id, "0123456789abcdefABCDEF") != 32)
+		FAIL("--trace=%s: the id of a trace is 32 hexadecimal digits", id);
+	if (*o->trace)
+		FAIL("--trace is given twice");
+	snprintf(o->trace, sizeof(o->trace), "trace=%s", id);
+	return add_filter(o, o->trace, state);
+}
+
 static error_t add_header(struct options *o, char *header, struct argp_state *state)
 {
 	if (o->header_count == OPTIONS_HEADERS)
@@ -193,6 +203,8 @@ static error_t take_option(const struct parse *p, const struct option_row *row, 
 		return add_output(o, arg, id == OPTION_OUTPUT, state);
 	if (id == OPTION_WHERE)
 		return add_filter(o, arg, state);
+	if (id == OPTION_TRACE)
+		return add_trace(o, arg, state);
 	if (id == OPTION_HEADER)
 		return add_header(o, arg, state);
 	if (!meant->field)

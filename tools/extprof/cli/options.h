@@ -42,6 +42,7 @@ struct options {
 	const char **files;		/* recordings that are read, of the command line */
 	unsigned int file_count;
 	const char *filters[OPTIONS_FILTERS];	/* of these recordings */
+	char trace[48];		/* one of them, if --trace was given */
 	unsigned int filter_count;
 	char *headers[OPTIONS_HEADERS];	/* of --header, as they are in argv */
 	unsigned int header_count;

@@ -349,6 +349,8 @@ static void describe(const struct engine *e, struct report_meta *m)
 	m->unknown_threads = e->resolver.unknown_threads;
 	m->expired_labels = e->resolver.expired_labels;
 	m->unread_labels = e->resolver.unread_labels;
+	m->invalid_traces = e->resolver.invalid_traces;
+	m->unread_traces = e->resolver.unread_traces;
 	m->lost_events = session__lost_events(e->session) + e->refused_events - e->lost_events;
 }
 

@@ -417,6 +417,12 @@ static void add_notes(struct table *t)
 	if (m->unread_labels)
 		text__addf(out, "labels not read: %" PRIu64 " times ([KEY: not read]: the process had ended, or "
 			   "there was no time)\n", m->unread_labels);
+	if (m->invalid_traces)
+		text__addf(out, "trace not valid: %" PRIu64 " samples (the program was changing the record of its span, or says that "
+			   "it has none)\n", m->invalid_traces);
+	if (m->unread_traces)
+		text__addf(out, "trace not read: %" PRIu64 " samples (the address that the program gave has no memory)\n",
+			   m->unread_traces);
 	if (m->gc_samples)
 		text__addf(out, "in GC: %" PRIu64 " sample%s, %.1f %%\n", m->gc_samples, m->gc_samples == 1 ? "" : "s",
 			   percent(m->gc_samples, m->accounting.cpu_taken));

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wire/trace.h"
+
 const char *const group_names[GROUP_KEYS] = {
 	[GROUP_PROCESS] = "process",
 	[GROUP_THREAD] = "thread",
@@ -11,6 +13,8 @@ const char *const group_names[GROUP_KEYS] = {
 	[GROUP_CGROUP] = "cgroup",
 	[GROUP_RECORDING] = "recording",
 	[GROUP_COMMAND] = "command",
+	[GROUP_TRACE] = "trace",
+	[GROUP_SPAN] = "span",
 };
 
 bool groups__has(const struct groups *g, enum group_key key)
@@ -66,19 +70,31 @@ static int by_name(const char *name, size_t length)
 	return 0;
 }
 
+/* The group key, 0: there are too many, or it is there already. */
+static int add_label_key(struct groups *g, const char *key, size_t length)
+{
+	if (length >= sizeof(g->labels[0]) || g->label_count == GROUP_LABELS_MAX)
+		return 0;
+	for (int i = 0; i < g->label_count; i++)
+		if (strlen(g->labels[i]) == length && !strncmp(g->labels[i], key, length))
+			return 0;
+	memcpy(g->labels[g->label_count], key, length);
+	return GROUP_LABEL + g->label_count++;
+}
+
 /* "label:KEY".  The group key, 0 if it is something else. */
 static int add_label(struct groups *g, const char *name, size_t length)
 {
-	size_t prefix = strlen(GROUP_LABEL_PREFIX), n = length - prefix;
+	size_t prefix = strlen(GROUP_LABEL_PREFIX);
 
-	if (length <= prefix || strncmp(name, GROUP_LABEL_PREFIX, prefix) ||
-	    n >= sizeof(g->labels[0]) || g->label_count == GROUP_LABELS_MAX)
+	if (length <= prefix || strncmp(name, GROUP_LABEL_PREFIX, prefix))
 		return 0;
-	for (int i = 0; i < g->label_count; i++)
-		if (strlen(g->labels[i]) == n && !strncmp(g->labels[i], name + prefix, n))
-			return 0;
-	memcpy(g->labels[g->label_count], name + prefix, n);
-	return GROUP_LABEL + g->label_count++;
+	return add_label_key(g, name + prefix, length - prefix);
+}
+
+static int add_trace(struct groups *g, enum trace_part part)
+{
+	return add_label_key(g, trace_labels[part], strlen(trace_labels[part]));
 }
 
 int groups__parse(const char *text, struct groups *g)
@@ -92,6 +108,8 @@ int groups__parse(const char *text, struct groups *g)
 
 		if (!key)
 			key = add_label(g, text, length);
+		else if (key == GROUP_TRACE || key == GROUP_SPAN)
+			key = add_trace(g, key == GROUP_TRACE ? TRACE_ID : TRACE_SPAN);
 		if (!key || groups__has(g, (enum group_key)key))
 			return -EINVAL;
 		groups__add(g, (enum group_key)key);

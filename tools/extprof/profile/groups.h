@@ -15,12 +15,14 @@ enum group_key {
 	GROUP_CGROUP,
 	GROUP_RECORDING,	/* the file that it is read from; of reports of files alone */
 	GROUP_COMMAND,		/* what a process runs: the workers of a cluster are one */
+	GROUP_TRACE,		/* only as a text: it becomes the label trace_id */
+	GROUP_SPAN,		/* the same: span_id */
 	GROUP_KEYS,		/* of those that have a name: group_names */
 	GROUP_LABEL = GROUP_KEYS	/* label number (key - GROUP_LABEL) of struct groups */
 };
 
 #define GROUP_LABELS_MAX 4
-#define GROUPS_MAX (GROUP_KEYS - 1 + GROUP_LABELS_MAX)
+#define GROUPS_MAX (GROUP_TRACE - 1 + GROUP_LABELS_MAX)
 #define GROUP_LABEL_PREFIX "label:"
 
 /* Outermost first. */

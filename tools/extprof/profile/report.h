@@ -130,6 +130,7 @@ struct report_meta {
 	uint64_t late_lines;			/* ... without the line, as the name was read later */
 	uint64_t jit_leaves, jit_exact, gc_samples, unknown_threads;
 	uint64_t expired_labels, unread_labels;	/* times that a sample was shown without a label for that reason */
+	uint64_t invalid_traces, unread_traces;	/* samples without a trace for that reason: see enum trace_state */
 	uint32_t not_added;	/* rubies that a source could not attach to, ... */
 	char why_not_added[640];	/* ... and why, of the first of them */
 	uint32_t intervals_kept;	/* rubies that kept their own distance of allocation samples, ... */

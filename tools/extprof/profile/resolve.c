@@ -149,6 +149,7 @@ int resolve__restart(struct resolver *c)
 	memset(c->crowded_label, 0, sizeof(c->crowded_label));
 	c->label_values = c->thread_count = 0;
 	c->unread_labels = c->expired_labels = 0;
+	c->unread_traces = c->invalid_traces = 0;
 	if (c->kernel)
 		kernel_frames__restart(c->kernel);
 	c->key_count = c->key_values = c->crowded_keys = 0;
@@ -229,8 +230,11 @@ static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const st
 	struct sink_sample sample = {
 		.time = e->time, .source = e->source, .truncated = e->truncated, .state = e->state,
 		.label = e->label, .frames = c->stack, .views = c->views,
+		.context = e->trace_state == TRACE_SET ? &e->context : NULL,
 	};
 
+	c->invalid_traces += e->trace_state == TRACE_NOT_VALID;
+	c->unread_traces += e->trace_state == TRACE_UNREAD;
 	if (resolve__build(c, vm, row_of(c, row), e, frames, &sample.count) || resolve__add_labels(c, vm, e) ||
 	    resolve__views(c, vm, e, &sample.view_count))
 		return -ENOMEM;

@@ -92,6 +92,7 @@ struct resolver {
 	uint32_t crowded_label[GROUP_LABELS_MAX];
 	uint32_t label_values;		/* frames that labels may have made: see RESOLVE_LABELS_MAX */
 	uint64_t unread_labels, expired_labels;	/* samples of which a label is not known */
+	uint64_t unread_traces, invalid_traces;	/* samples whose trace is not known: see enum trace_state */
 	/* Keys of labels that no group has; what is beyond RESOLVE_KEYS_MAX has the frame crowded_keys. */
 	struct label_key {
 		char key[RB_DEBUG_EXT_LABEL_KEY_MAX + 1];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The outermost frames of a sample: its process, its thread, its labels. */
 #include <errno.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "profile/group_names.h"
 #include "profile/resolve_parts.h"
@@ -60,18 +62,41 @@ uint32_t resolve__process_frame(struct resolver *c, uint32_t row)
 	return frame ? frame : c->crowded_process;
 }
 
+/* The trace, or the span, of a sample as the record of a label. */
+struct trace_label {
+	struct label_record record;
+	char text[TRACE_TEXT_SIZE];
+};
+
+/* The label of that key is the trace of the sample, or its span, if it has one.  Else it is a label as others are. */
+static bool trace_of_label(const struct sample_event *e, const char *key, struct trace_label *to)
+{
+	int part = e->trace_state == TRACE_SET ? trace__part_of_label(key) : -1;
+
+	if (part < 0 || !trace__text(&e->context, (enum trace_part)part, to->text))
+		return false;
+	to->record = (struct label_record){ .value = to->text, .value_length = (uint16_t)strlen(to->text) };
+	return true;
+}
+
 /* The frame of label number `i` of the groups.  0: there is none, not even for what is too many. */
 static uint32_t label_frame(struct resolver *c, struct vm *vm, const struct sample_event *e, int i)
 {
 	const char *key = c->groups.labels[i];
 	const struct label_record *value = NULL;
+	struct trace_label trace;
 	enum label_state state;
 	uint32_t frame, before;
 
 	/* Before the table is full. */
 	if (!c->crowded_label[i])
 		c->crowded_label[i] = group_names__add_crowded(c->frames, FRAME_LABEL, key);
-	state = e->label ? labels__find(&vm->symbols, (uint32_t)e->label, key, &value) : LABEL_NOT_SET;
+	if (trace_of_label(e, key, &trace)) {
+		value = &trace.record;
+		state = LABEL_SET;
+	} else {
+		state = e->label ? labels__find(&vm->symbols, (uint32_t)e->label, key, &value) : LABEL_NOT_SET;
+	}
 	c->expired_labels += state == LABEL_EXPIRED;
 	c->unread_labels += state == LABEL_UNREAD;
 	before = c->frames->no_code;

@@ -53,6 +53,7 @@ struct sink_sample {
 	uint16_t truncated;	/* enum trunc_reason; 0: the stack is whole */
 	uint32_t state;		/* of SOURCE_SCHED, enum thread_state */
 	uint64_t label;		/* id of the label set in the VM, 0 none */
+	const struct trace_context *context;	/* NULL: none, or it could not be told */
 	const uint32_t *frames;	/* numbers, outermost first: groups, then code */
 	uint32_t count, groups;
 	/* All labels, if the resolver was told to have them: FRAME_LABEL, each key once.  One without a key says why others

@@ -259,6 +259,8 @@ void survivors__hold(struct survivors *s, uint32_t vm, uint64_t serial, uint32_t
 		.groups = (uint8_t)sample->groups, .below = (uint8_t)view->below_count, .truncated = (uint8_t)sample->truncated,
 	};
 
+	if (sample->context)
+		o.context = *sample->context;
 	s->held++;
 	if (!v || reserve(s, v) || make_paths(s, v, sample, view, &o)) {
 		s->forgotten++;
@@ -380,7 +382,7 @@ int survivors__tell(struct survivors *s, int (*tell)(void *context, struct sink_
 				.origin = { .process = v->process, .vm = v->vm, .thread = o->thread, .tid = o->tid, .fiber = o->fiber,
 					    .thread_frame = o->thread_frame },
 				.time = o->time, .source = SOURCE_ALLOC, .truncated = o->truncated, .label = o->label,
-				.groups = o->groups, .views = &view, .view_count = 1,
+				.context = &o->context, .groups = o->groups, .views = &view, .view_count = 1,
 			};
 
 			sample.frames = path_of(&s->stacks, o->stack, s->path, SINK_FRAMES_MAX + SINK_BELOW_MAX, &sample.count);

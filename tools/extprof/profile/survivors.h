@@ -26,6 +26,7 @@ struct held_object {
 	uint64_t serial;	/* in its VM */
 	uint64_t time;		/* when it was made; CLOCK_MONOTONIC, ns */
 	uint64_t thread, label;	/* as in struct sink_sample and its origin */
+	struct trace_context context;	/* the same; all 0: none */
 	uint64_t value;		/* bytes that it takes, for all objects that it stands for, when its table was read last */
 	uint32_t tid, fiber, thread_frame;
 	uint32_t stack;		/* node of the innermost frame, which is below the code */

@@ -24,24 +24,28 @@ enum column {
 	COLUMN_VALUES,
 	COLUMN_COUNTS,
 	COLUMN_FIBERS,
+	COLUMN_CONTEXTS,	/* the traces with their spans, sorted */
+	COLUMN_TRACES,		/* places among them, from 1 */
 	COLUMNS
 };
 
 /* Before the columns: number of samples, period, first time, length of each column. */
 #define HEADER_SIZE_OF(columns) (4u + 8u + 8u + 4u * (columns))
-#define HEADER_SIZE HEADER_SIZE_OF(COLUMNS)
+#define CONTEXT_SIZE sizeof(struct trace_context)
+_Static_assert(CONTEXT_SIZE == 24, "it is bytes only");
 /* Bytes that one sample can take in these columns. */
-#define SAMPLE_BYTES_MAX (8u + 10u + 10u + 1u + 1u + 5u + 3u + 5u + 10u + 10u + 5u)
-_Static_assert(BLOCK_SAMPLES_MAX * SAMPLE_BYTES_MAX + HEADER_SIZE <= BLOCK_RAW_MAX, "all samples find room");
+#define SAMPLE_BYTES_MAX (8u + 10u + 10u + 1u + 1u + 5u + 3u + 5u + 10u + 10u + 5u + CONTEXT_SIZE + 3u)
+_Static_assert(BLOCK_SAMPLES_MAX * SAMPLE_BYTES_MAX + HEADER_SIZE_OF(COLUMNS) <= BLOCK_RAW_MAX, "all samples find room");
 
 int block_codec__init(struct block_codec *c)
 {
 	c->raw = malloc(BLOCK_RAW_MAX);
 	c->data = malloc(BLOCK_SIZE_MAX);
 	c->stacks = malloc(BLOCK_SAMPLES_MAX * sizeof(*c->stacks));
+	c->contexts = malloc(BLOCK_SAMPLES_MAX * sizeof(*c->contexts));
 	c->last = malloc(BLOCK_MODES * BLOCK_STATES * sizeof(*c->last));
 	c->samples = malloc(BLOCK_SAMPLES_MAX * sizeof(*c->samples));
-	return c->raw && c->data && c->stacks && c->last && c->samples ? 0 : -ENOMEM;
+	return c->raw && c->data && c->stacks && c->contexts && c->last && c->samples ? 0 : -ENOMEM;
 }
 
 void block_codec__free(struct block_codec *c)
@@ -49,6 +53,7 @@ void block_codec__free(struct block_codec *c)
 	free(c->raw);
 	free(c->data);
 	free(c->stacks);
+	free(c->contexts);
 	free(c->last);
 	free(c->samples);
 	memset(c, 0, sizeof(*c));
@@ -85,6 +90,18 @@ static int compare(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+static int by_context(const void *a, const void *b)
+{
+	return memcmp(a, b, CONTEXT_SIZE);
+}
+
+static const struct trace_context no_context;
+
+static bool has_context(const struct recording_sample *s)
+{
+	return by_context(&s->context, &no_context);
+}
+
 /* The order of all fields, so that it does not depend on the sort. */
 static int by_thread_and_time(const void *a, const void *b)
 {
@@ -94,6 +111,7 @@ static int by_thread_and_time(const void *a, const void *b)
 	if (!c && !(c = compare(x->time, y->time)) && !(c = compare(x->mode, y->mode)) &&
 	    !(c = compare(x->stack, y->stack)) && !(c = compare(x->state, y->state)) &&
 	    !(c = compare(x->labels, y->labels)) && !(c = compare(x->fiber, y->fiber)) &&
+	    !(c = by_context(&x->context, &y->context)) &&
 	    !(c = compare(x->value, y->value)))
 		c = compare(x->count, y->count);
 	return c;
@@ -138,6 +156,32 @@ static uint32_t rank_stacks(struct block_codec *c, const struct recording_sample
 	return n;
 }
 
+/* The traces with their spans of the samples, sorted and each once.  They are put at *to.  Returns how many. */
+static uint32_t sort_contexts(struct block_codec *c, const struct recording_sample *samples, uint32_t count, uint8_t **to)
+{
+	uint32_t n = 0, once = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (has_context(&samples[i]))
+			c->contexts[n++] = samples[i].context;
+	qsort(c->contexts, n, CONTEXT_SIZE, by_context);
+	for (uint32_t i = 0; i < n; i++)
+		if (!once || by_context(&c->contexts[once - 1], &c->contexts[i]))
+			c->contexts[once++] = c->contexts[i];
+	memcpy(*to, c->contexts, once * CONTEXT_SIZE);
+	*to += once * CONTEXT_SIZE;
+	return once;
+}
+
+/* Its place among them, from 1; 0: it has none. */
+static uint64_t place_of_context(const struct block_codec *c, uint32_t contexts, const struct recording_sample *s)
+{
+	const struct trace_context *found = has_context(s) ?
+		bsearch(&s->context, c->contexts, contexts, CONTEXT_SIZE, by_context) : NULL;
+
+	return found ? (uint64_t)(found - c->contexts) + 1 : 0;
+}
+
 /* 0 says: as the last sample of that mode and state.  `which`: 0 value, 1 count. */
 static uint8_t *put_amount(struct block_codec *c, uint8_t *to, const struct recording_sample *s, int which)
 {
@@ -150,7 +194,7 @@ static uint8_t *put_amount(struct block_codec *c, uint8_t *to, const struct reco
 }
 
 static uint8_t *put_column(struct block_codec *c, uint8_t *to, enum column column, uint32_t stacks,
-			   const struct recording_sample *samples, uint32_t count, uint64_t base, uint64_t period)
+			   uint32_t contexts, const struct recording_sample *samples, uint32_t count, uint64_t base, uint64_t period)
 {
 	uint32_t run = 0;
 
@@ -190,6 +234,9 @@ static uint8_t *put_column(struct block_codec *c, uint8_t *to, enum column colum
 		case COLUMN_FIBERS:
 			to = put(to, zigzag((int64_t)s->fiber - (first ? 0 : before->fiber)));
 			break;
+		case COLUMN_TRACES:
+			to = put(to, place_of_context(c, contexts, s));
+			break;
 		case COLUMN_VALUES:
 			to = put_amount(c, to, s, 0);
 			break;
@@ -206,9 +253,10 @@ static uint8_t *put_column(struct block_codec *c, uint8_t *to, enum column colum
 long block__encode(struct block_codec *c, struct recording_sample *samples, uint32_t count, uint64_t period)
 {
 	uint64_t base = UINT64_MAX;
-	uint8_t *header = c->raw, *to = c->raw + HEADER_SIZE;
 	uLongf size = BLOCK_SIZE_MAX - OUTER_SIZE;
-	uint32_t stacks = 0;
+	uint32_t stacks = 0, contexts = 0;
+	int columns = COLUMN_CONTEXTS;
+	uint8_t *header = c->raw, *to;
 
 	if (!count || count > BLOCK_SAMPLES_MAX)
 		return -EINVAL;
@@ -219,7 +267,10 @@ long block__encode(struct block_codec *c, struct recording_sample *samples, uint
 			return -EINVAL;
 		if (s->time < base)
 			base = s->time;
+		if (has_context(s))
+			columns = COLUMNS;
 	}
+	to = c->raw + HEADER_SIZE_OF((unsigned int)columns);
 	if (!period || period > BLOCK_NUMBER_MAX)
 		period = 1;
 	qsort(samples, count, sizeof(*samples), by_thread_and_time);
@@ -227,16 +278,18 @@ long block__encode(struct block_codec *c, struct recording_sample *samples, uint
 	header = put_fixed(header, count, 4);
 	header = put_fixed(header, period, 8);
 	header = put_fixed(header, base, 8);
-	for (int i = 0; i < COLUMNS; i++) {
+	for (int i = 0; i < columns; i++) {
 		uint8_t *begin = to;
 
 		if (i == COLUMN_DICTIONARY)
 			stacks = rank_stacks(c, samples, count, &to);
+		else if (i == COLUMN_CONTEXTS)
+			contexts = sort_contexts(c, samples, count, &to);
 		else
-			to = put_column(c, to, (enum column)i, stacks, samples, count, base, period);
+			to = put_column(c, to, (enum column)i, stacks, contexts, samples, count, base, period);
 		header = put_fixed(header, (uint64_t)(to - begin), 4);
 	}
-	c->data[0] = BLOCK_FORMAT;
+	c->data[0] = columns == COLUMNS ? BLOCK_FORMAT_WITH_TRACES : BLOCK_FORMAT;
 	put_fixed(c->data + 1, (uint64_t)(to - c->raw), 4);
 	put_fixed(c->data + 5, crc32(0, c->raw, (uInt)(to - c->raw)), 4);
 	if (compress2(c->data + OUTER_SIZE, &size, c->raw, (uLong)(to - c->raw), 1) != Z_OK)
@@ -308,6 +361,31 @@ static bool get_dictionary(struct block_codec *c, struct cursor *from, uint32_t 
 	return true;
 }
 
+/* Bytes of some length, as they are. */
+static bool get_contexts(struct block_codec *c, struct cursor *from, uint32_t count, uint32_t *contexts)
+{
+	size_t bytes = (size_t)(from->end - from->at);
+
+	*contexts = (uint32_t)(bytes / CONTEXT_SIZE);
+	if (bytes % CONTEXT_SIZE || *contexts > count)
+		return false;
+	memcpy(c->contexts, from->at, bytes);
+	from->at = from->end;
+	return true;
+}
+
+/* None, if the block has no such column. */
+static bool get_context(const struct block_codec *c, struct cursor *columns, int column_count, uint32_t contexts,
+			struct trace_context *to)
+{
+	uint64_t place = 0;
+
+	if (column_count > COLUMN_TRACES && (!get(&columns[COLUMN_TRACES], &place) || place > contexts))
+		return false;
+	*to = place ? c->contexts[place - 1] : no_context;
+	return true;
+}
+
 static bool get_time(struct cursor *columns, uint64_t period, uint64_t *time)
 {
 	uint64_t periods, whole;
@@ -336,7 +414,7 @@ static bool get_amount(struct cursor *from, uint64_t *last, uint64_t *amount)
 
 /* The samples of one thread, which begin at c->samples[i]. */
 static bool get_run(struct block_codec *c, struct cursor *columns, int column_count, uint32_t i, uint32_t end,
-		    uint32_t thread, uint32_t stacks, uint64_t base, uint64_t period)
+		    uint32_t thread, uint32_t stacks, uint32_t contexts, uint64_t base, uint64_t period)
 {
 	uint64_t time = base, place;
 	uint32_t labels = 0, fiber = 0;
@@ -347,7 +425,8 @@ static bool get_run(struct block_codec *c, struct cursor *columns, int column_co
 
 		if (!get_time(columns, period, &time) || !get(&columns[COLUMN_STACKS], &place) ||
 		    place >= stacks || !get_number(&columns[COLUMN_LABELS], &labels) ||
-		    (column_count > COLUMN_FIBERS && !get_number(&columns[COLUMN_FIBERS], &fiber)))
+		    (column_count > COLUMN_FIBERS && !get_number(&columns[COLUMN_FIBERS], &fiber)) ||
+		    !get_context(c, columns, column_count, contexts, &s->context))
 			return false;
 		s->time = time;
 		s->thread = thread;
@@ -367,12 +446,13 @@ static bool get_run(struct block_codec *c, struct cursor *columns, int column_co
 static bool get_samples(struct block_codec *c, struct cursor *columns, int column_count, uint32_t count, uint64_t base,
 			uint64_t period)
 {
-	uint32_t stacks, i = 0;
+	uint32_t stacks, contexts = 0, i = 0;
 	uint64_t thread = 0;
 
 	if (columns[COLUMN_MODES].end - columns[COLUMN_MODES].at != count ||
 	    columns[COLUMN_STATES].end - columns[COLUMN_STATES].at != count ||
-	    !get_dictionary(c, &columns[COLUMN_DICTIONARY], count, &stacks))
+	    !get_dictionary(c, &columns[COLUMN_DICTIONARY], count, &stacks) ||
+	    (column_count > COLUMN_CONTEXTS && !get_contexts(c, &columns[COLUMN_CONTEXTS], count, &contexts)))
 		return false;
 	memset(c->last, 0, BLOCK_MODES * BLOCK_STATES * sizeof(*c->last));
 	while (i < count) {
@@ -382,7 +462,7 @@ static bool get_samples(struct block_codec *c, struct cursor *columns, int colum
 		    (i && !more) || more > UINT32_MAX - thread || !run || run > count - i)
 			return false;
 		thread += more;
-		if (!get_run(c, columns, column_count, i, i + (uint32_t)run, (uint32_t)thread, stacks, base, period))
+		if (!get_run(c, columns, column_count, i, i + (uint32_t)run, (uint32_t)thread, stacks, contexts, base, period))
 			return false;
 		i += (uint32_t)run;
 	}
@@ -392,6 +472,17 @@ static bool get_samples(struct block_codec *c, struct cursor *columns, int colum
 	return true;
 }
 
+/* 0: there is no such format. */
+static int columns_of(uint8_t format)
+{
+	switch (format) {
+	case BLOCK_FORMAT_WITHOUT_FIBERS: return COLUMN_FIBERS;
+	case BLOCK_FORMAT: return COLUMN_CONTEXTS;
+	case BLOCK_FORMAT_WITH_TRACES: return COLUMNS;
+	default: return 0;
+	}
+}
+
 long block__decode(struct block_codec *c, const void *data, size_t size)
 {
 	const uint8_t *outer = data, *at;
@@ -399,15 +490,15 @@ long block__decode(struct block_codec *c, const void *data, size_t size)
 	uint64_t count, period, base;
 	uLongf length, got;
 	uLong used;
-	int column_count = COLUMNS;
+	int column_count;
 
-	if (size <= OUTER_SIZE || size > BLOCK_SIZE_MAX ||
-	    (outer[0] != BLOCK_FORMAT && outer[0] != BLOCK_FORMAT_WITHOUT_FIBERS))
+	if (size <= OUTER_SIZE || size > BLOCK_SIZE_MAX)
+		return -EBADMSG;
+	column_count = columns_of(outer[0]);
+	if (!column_count)
 		return -EBADMSG;
 	length = (uLongf)get_fixed(outer + 1, 4);
 	got = length;
-	if (outer[0] == BLOCK_FORMAT_WITHOUT_FIBERS)
-		column_count = COLUMN_FIBERS;
 	used = size - OUTER_SIZE;
 	/* Data that is longer than its length says cannot be written beyond c->raw + length. */
 	if (length < HEADER_SIZE_OF((unsigned int)column_count) || length > BLOCK_RAW_MAX ||

@@ -9,12 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "wire/trace.h"
+
+/* A block has the columns of traces only if a sample of it has one: then it is of the second format. */
 #define BLOCK_FORMAT 2
+#define BLOCK_FORMAT_WITH_TRACES 3
 /* Blocks of this format have no column of fibers: they are decoded, too. */
 #define BLOCK_FORMAT_WITHOUT_FIBERS 1
 #define BLOCK_SAMPLES_MAX 16384u
 /* Bytes of a block before compression, and of the whole block. */
-#define BLOCK_RAW_MAX (5u << 18)
+#define BLOCK_RAW_MAX (7u << 18)
 #define BLOCK_SIZE_MAX (BLOCK_RAW_MAX + (BLOCK_RAW_MAX >> 8) + 64)
 /* Times, values and counts: SQLite's integers have a sign. */
 #define BLOCK_NUMBER_MAX INT64_MAX
@@ -29,6 +33,7 @@ struct recording_sample {
 	uint32_t stack;
 	uint32_t labels;	/* also of the table `stacks`; 0 none */
 	uint32_t fiber;		/* slot of its execution context in its process; 0: not known */
+	struct trace_context context;	/* trace and span; all 0: none */
 	uint8_t mode;
 	uint8_t state;		/* enum thread_state */
 };
@@ -43,6 +48,7 @@ struct block_codec {
 	uint8_t *raw;		/* BLOCK_RAW_MAX bytes */
 	uint8_t *data;		/* BLOCK_SIZE_MAX bytes */
 	struct block_stack *stacks;	/* those of the block */
+	struct trace_context *contexts;	/* the same */
 	uint64_t (*last)[2];	/* value and count of the last sample, by mode and state */
 	struct recording_sample *samples;	/* decoded */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "recording/filter.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -18,11 +19,23 @@ enum match {
 	MATCH_UNKNOWN, MATCH_NO, MATCH_YES
 };
 
+/* Ids have small letters; others have them in capitals.  False: it can be no pattern of an id. */
+static bool make_digits(char *pattern)
+{
+	for (char *p = pattern; *p; p++) {
+		if (!isxdigit((unsigned char)*p) && !strchr("*?[]!-", *p))
+			return false;
+		*p = (char)tolower((unsigned char)*p);
+	}
+	return *pattern;
+}
+
 int recording_filter__add(struct recording_filter *f, const char *text)
 {
 	static const char *const keys[] = {
 		[KEY_PROCESS] = "process", [KEY_THREAD] = "thread", [KEY_METHOD] = "method", [KEY_FILE] = "file",
 		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_COMMIT] = "commit", [KEY_GEM] = "gem",
+		[KEY_TRACE] = "trace", [KEY_SPAN] = "span",
 	};
 	static const struct {
 		const char *name;
@@ -52,6 +65,8 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 		if (strlen(keys[i]) != length || strncmp(keys[i], text, length))
 			continue;
 		c->key = (enum recording_key)i;
+		if ((c->key == KEY_TRACE || c->key == KEY_SPAN) && !make_digits(c->pattern))
+			return -EINVAL;
 		f->count++;
 		return 0;
 	}
@@ -61,6 +76,13 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 static bool matches_text(const struct recording_condition *c, const char *text)
 {
 	return !fnmatch(c->pattern, text, 0);
+}
+
+static bool matches_trace(const struct recording_condition *c, const struct trace_context *context)
+{
+	char text[TRACE_TEXT_SIZE];
+
+	return trace__text(context, c->key == KEY_TRACE ? TRACE_ID : TRACE_SPAN, text) && matches_text(c, text);
 }
 
 static bool matches_number(const struct recording_condition *c, uint32_t number)
@@ -174,6 +196,9 @@ bool recording_matches__sample(struct recording_matches *m, const struct recordi
 				return false;
 		} else if (c->key == KEY_STATE) {
 			if (!state || !matches_text(c, state))
+				return false;
+		} else if (c->key == KEY_TRACE || c->key == KEY_SPAN) {
+			if (!matches_trace(c, &s->context))
 				return false;
 		} else if (!matches_stack(m, i, c->key == KEY_LABEL ? s->labels : s->stack)) {
 			return false;

@@ -29,6 +29,8 @@ enum recording_key {
 	KEY_FILE,
 	KEY_GEM,		/* a gem, or a part of the standard library, of any frame */
 	KEY_STATE,
+	KEY_TRACE,		/* the trace, in hexadecimal digits */
+	KEY_SPAN,
 	KEY_LABEL,		/* the value of a label */
 	KEY_RESOURCE		/* of an attribute of the process */
 };

@@ -27,14 +27,17 @@ static uint32_t add_stack(struct recording_profile *p, const struct input *in, u
 }
 
 /* The frame of a label that is shown, in the set of a sample.  A frame without a key says why labels are missing. */
-static uint32_t label_of(const struct recording_profile *p, const struct input *in, uint32_t set, int label)
+static uint32_t label_of(const struct recording_profile *p, const struct input *in, const struct sum *sum, int label)
 {
 	const struct recording_tables *t = in->tables;
 	uint8_t why = KNOWN_NOT_SET;
 
 	if (label == p->recording_label)
 		return in->frame;
-	for (uint32_t s = set; s; s = t->stacks[s].parent) {
+	for (int part = 0; part < TRACE_PARTS; part++)
+		if (label == p->trace_label[part] && sum->traced[part])
+			return sum->traced[part];
+	for (uint32_t s = sum->labels; s; s = t->stacks[s].parent) {
 		const struct frame *f = &t->frames[t->stacks[s].frame];
 
 		if (!strcmp(f->key, p->label_keys[label]))
@@ -72,7 +75,7 @@ static uint32_t add_groups(struct recording_profile *p, const struct input *in, 
 	if (t->frame)
 		p->path[n++] = in->numbers[t->frame];
 	for (int j = 0; j < p->show.label_count; j++)
-		p->path[n++] = label_of(p, in, s->labels, j);
+		p->path[n++] = label_of(p, in, s, j);
 	if (p->labelled_frame && s->labels && idle__concerns(p->modes[s->mode]))
 		p->path[n++] = p->labelled_frame;
 	return n;
@@ -105,7 +108,25 @@ static int add_sums(struct recording_profile *p, const struct input *in)
 
 static bool is_same(const struct sum *a, const struct sum *b)
 {
-	return a->thread == b->thread && a->stack == b->stack && a->labels == b->labels && a->mode == b->mode;
+	return a->thread == b->thread && a->stack == b->stack && a->labels == b->labels && a->mode == b->mode &&
+	       !memcmp(a->traced, b->traced, sizeof(a->traced));
+}
+
+/* The frame that shows the trace, or the span, as a label.  0: the sample has none. */
+static uint32_t frame_of_trace(struct recording_profile *p, const struct trace_context *context, int part)
+{
+	int label = p->trace_label[part];
+	uint32_t frame, before = p->frames.no_code;
+	char text[TRACE_TEXT_SIZE];
+	struct label_record value = { .value = text };
+
+	if (label < 0 || !trace__text(context, (enum trace_part)part, text))
+		return 0;
+	p->keys[label] = NULL;
+	value.value_length = (uint16_t)strlen(text);
+	frame = group_names__add_label(&p->frames, p->label_keys[label], LABEL_SET, &value, p->trace_values >= TRACE_VALUES_MAX);
+	p->trace_values += p->frames.no_code - before;
+	return frame ? frame : p->no_label[label][KNOWN_CROWDED];
 }
 
 uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new)
@@ -117,7 +138,11 @@ uint32_t recording_profile__sum(struct recording_profile *p, const struct input 
 	uint32_t number;
 
 	*is_new = false;
+	for (int part = 0; part < TRACE_PARTS; part++)
+		sum.traced[part] = frame_of_trace(p, &s->context, part);
 	hash = hash__mix(hash ^ (uint64_t)sum.labels << 8 ^ sum.mode);
+	if (sum.traced[TRACE_ID] || sum.traced[TRACE_SPAN])
+		hash = hash__mix(hash ^ (uint64_t)sum.traced[TRACE_ID] << 32 ^ sum.traced[TRACE_SPAN]);
 	while ((number = map64__get(&p->sum_map, hash)) != MAP64_NONE && !is_same(&p->sums[number], &sum))
 		hash++;
 	if (number != MAP64_NONE)
@@ -430,6 +455,8 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 	p->show = wanted ? *wanted : p->view.groups;
 	p->shown_by_default = !wanted;
 	p->recording_label = -1;
+	for (int part = 0; part < TRACE_PARTS; part++)
+		p->trace_label[part] = -1;
 	if (groups__has(&p->show, GROUP_RECORDING)) {
 		err = name_recordings(p, d);
 		if (err)
@@ -437,7 +464,11 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 	}
 	for (int i = 0; i < p->show.label_count && !err; i++) {
 		const char *key = p->show.labels[i];
+		int part = trace__part_of_label(key);
 		uint32_t *frames = p->no_label[i];
+
+		if (part >= 0 && i != p->recording_label)
+			p->trace_label[part] = i;
 
 		for (size_t j = 0; j < sizeof(states) / sizeof(states[0]); j++)
 			frames[knowns[j]] = group_names__add_label(&p->frames, key, states[j], NULL, false);

@@ -11,8 +11,12 @@
 /* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
 #define SUMS_MAX (256u << 10)
 
+/* Different traces and spans that are told apart, if they are shown. */
+#define TRACE_VALUES_MAX (32u << 10)
+
 struct sum {
 	uint32_t thread, stack, labels, mode;
+	uint32_t traced[TRACE_PARTS];	/* frames of the trace and the span, if they are labels that are shown; 0 none */
 	uint32_t samples;
 	uint32_t place;		/* of the moments, see profile_moments.c: number in report::places */
 	struct weight weight;
@@ -75,6 +79,8 @@ struct recording_profile {
 	struct groups show;		/* as the caller wants it, or as the first one was recorded */
 	bool shown_by_default;
 	int recording_label;		/* the one of the labels of `show` that is the name of the recording; -1 none */
+	int trace_label[TRACE_PARTS];	/* those that are the trace and the span; -1 none */
+	uint32_t trace_values;		/* frames that these have made: at most TRACE_VALUES_MAX, about */
 	/* For the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */
 	const char *label_keys[GROUP_LABELS_MAX];
 	uint32_t no_label[GROUP_LABELS_MAX][KNOWN_MERGED];	/* by enum frame_known */

@@ -13,14 +13,14 @@ enum column {
 	COLUMN_TIME, COLUMN_SECONDS, COLUMN_MODE, COLUMN_PROCESS, COLUMN_PID, COLUMN_COMMAND, COLUMN_THREAD, COLUMN_TID,
 	COLUMN_THREAD_NAME, COLUMN_STATE, COLUMN_METHOD, COLUMN_PATH, COLUMN_LINE, COLUMN_BELOW, COLUMN_VALUE,
 	COLUMN_COUNT, COLUMN_STACK, COLUMN_LABELS, COLUMN_FIBER, COLUMN_CGROUP,
-	COLUMN_REVISION, COLUMN_RUBY_METHOD, COLUMN_RUBY_PATH, COLUMN_RUBY_LINE
+	COLUMN_REVISION, COLUMN_RUBY_METHOD, COLUMN_RUBY_PATH, COLUMN_RUBY_LINE, COLUMN_TRACE, COLUMN_SPAN
 };
 
 static const char declaration[] =
 	"CREATE TABLE samples(time_ns INTEGER, seconds REAL, mode TEXT, process INTEGER, pid INTEGER, command TEXT, "
 	"thread INTEGER, tid INTEGER, thread_name TEXT, state TEXT, method TEXT, path TEXT, line INTEGER, below TEXT, "
 	"value INTEGER, count INTEGER, stack INTEGER, labels INTEGER, fiber INTEGER, cgroup TEXT, revision TEXT, "
-	"ruby_method TEXT, ruby_path TEXT, ruby_line INTEGER)";
+	"ruby_method TEXT, ruby_path TEXT, ruby_line INTEGER, trace_id TEXT, span_id TEXT)";
 
 /* Data of a connection about the recording that it has opened. */
 struct module {
@@ -351,6 +351,14 @@ static void give_thread(sqlite3_context *to, const struct recording_tables *t, u
 	}
 }
 
+static void give_trace(sqlite3_context *to, const struct trace_context *c, enum trace_part part)
+{
+	char text[TRACE_TEXT_SIZE];
+
+	if (trace__text(c, part, text))
+		sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+}
+
 static int samples__column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
 	struct samples_cursor *c = (struct samples_cursor *)cursor;
@@ -401,6 +409,12 @@ static int samples__column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int
 	case COLUMN_FIBER:
 		if (s->fiber)
 			sqlite3_result_int64(to, s->fiber);
+		break;
+	case COLUMN_TRACE:
+		give_trace(to, &s->context, TRACE_ID);
+		break;
+	case COLUMN_SPAN:
+		give_trace(to, &s->context, TRACE_SPAN);
 		break;
 	default:
 		give_thread(to, t, s->thread, column);

@@ -253,6 +253,8 @@ static int sink__sample(struct sink *sink, const struct sink_sample *sample)
 	};
 	int err = 0;
 
+	if (sample->context)
+		row.context = *sample->context;
 	if (recording_writer__is_full(s->writer, sample->time, sample->view_count))
 		err = flush(s);
 	if (err || !sample->view_count)

@@ -186,7 +186,8 @@ static void read_stack(struct parked *p, struct parked_fiber *f, const struct rb
 	memcpy(copy, walker__event(p->walker), event_queue__sample_size(walker__event(p->walker)));
 	reason = walker__walk(p->walker, p->memory, &config, ec->ec, 0);
 	again = walker__event(p->walker);
-	if (reason || again->nr_frames != copy->nr_frames ||
+	if (reason || again->nr_frames != copy->nr_frames || again->trace_state != copy->trace_state ||
+	    memcmp(&again->context, &copy->context, sizeof(copy->context)) ||
 	    memcmp(again + 1, copy + 1, copy->nr_frames * sizeof(struct sample_frame)) || !is_still_parked(p, f, ec)) {
 		free(copy);
 		f->lost = LOSS_TORN;

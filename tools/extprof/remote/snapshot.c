@@ -208,6 +208,20 @@ static uint32_t common_frames(const struct sample_event *a, const struct sample_
 	return n;
 }
 
+static bool has_same_context(const struct sample_event *a, const struct sample_event *b)
+{
+	return a->trace_state == b->trace_state && !memcmp(&a->context, &b->context, sizeof(a->context));
+}
+
+/* It can be that of another moment than the frames. */
+static void clear_context(struct sample_event *e)
+{
+	if (e->trace_state != TRACE_SET)
+		return;
+	memset(&e->context, 0, sizeof(e->context));
+	e->trace_state = TRACE_NOT_VALID;
+}
+
 /* Read one stack until several copies are equal.  If it always changes, keep the outermost frames that all copies
  * have. */
 static int read_equal(struct reading *r, const struct snapshot_thread *thread, struct snapshot_ec *ec)
@@ -233,7 +247,7 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 		if (same < common)
 			common = same;
 		if (ec->event && cfp == walker__cfp(r->walker) && same == now->nr_frames &&
-		    same == ec->event->nr_frames) {
+		    same == ec->event->nr_frames && has_same_context(ec->event, now)) {
 			equal++;
 		} else {
 			equal = 1;
@@ -262,6 +276,7 @@ static int read_equal(struct reading *r, const struct snapshot_thread *thread, s
 	ec->size -= ec->changing * (uint32_t)sizeof(struct sample_frame);
 	ec->event->nr_frames = (uint16_t)common;
 	ec->event->ip = 0;
+	clear_context(ec->event);
 	ec->lost = 0;
 	ec->torn = true;
 	return 0;

@@ -126,6 +126,8 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 	    (s->ec_resume_pc && (s->ec_resume_pc == s->ec_vm_stack || s->ec_resume_pc == s->ec_cfp ||
 				 s->ec_resume_pc == s->ec_vm_stack_size)))
 		return wrong(d, "ec_resume_pc", s->ec_resume_pc);
+	if (s->ec_context % 8)
+		return wrong(d, "ec_context", s->ec_context);
 	if (s->thread_ec % 8)
 		return wrong(d, "thread_ec", s->thread_ec);
 
@@ -330,6 +332,7 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->ec_slot = s->ec_slot;
 	config->ec_label = s->ec_label;
 	config->ec_resume_pc = s->ec_resume_pc;
+	config->ec_context = s->ec_context;
 	config->frame_pc = s->frame_pc;
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;

@@ -9,6 +9,7 @@
 #include "ruby/debug_external.h"
 #include "wire/errors.h"
 #include "wire/thinning.h"
+#include "wire/trace.h"
 
 /* Frames of one sample; of a deeper stack the innermost ones are kept. */
 #define SAMPLE_FRAMES_MAX 16384u
@@ -110,6 +111,9 @@ struct sample_event {
 	uint32_t state;		/* by source: of the thread */
 	uint32_t extra;		/* by source */
 	uint64_t more;		/* by source; SOURCE_SCHED: ns that it was runnable then, `extra` waits: a sample of its own */
+	struct trace_context context;	/* of the EC; 0 if trace_state is not TRACE_SET */
+	uint8_t trace_state;	/* enum trace_state */
+	uint8_t reserved[7];
 	/* struct sample_frame frames[nr_frames], innermost first */
 	/* struct sample_machine, if SAMPLE_HAS_MACHINE */
 };
@@ -182,6 +186,8 @@ struct target_config {
 	uint32_t jit_flags;	/* offset of that in the section; 0: it is not published */
 	uint32_t user;		/* place among ring_users: of the user who runs it */
 	struct ring_use ring;	/* what it has sent; set by the BPF programs */
+	uint16_t ec_context;	/* 0: there is none */
+	uint16_t reserved[3];
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace
@@ -209,9 +215,9 @@ struct source_counters {
 
 #define RECORD_ASSERT(name, expr) typedef char record_assert_##name[(expr) ? 1 : -1]
 RECORD_ASSERT(frame, sizeof(struct sample_frame) == 16);
-RECORD_ASSERT(event, sizeof(struct sample_event) == 128);
+RECORD_ASSERT(event, sizeof(struct sample_event) == 160 && __builtin_offsetof(struct sample_event, context) % 8 == 0);
 RECORD_ASSERT(machine, sizeof(struct sample_machine) == 5120);
-RECORD_ASSERT(config, sizeof(struct target_config) == 128);
+RECORD_ASSERT(config, sizeof(struct target_config) == 136);
 RECORD_ASSERT(key, sizeof(struct target_key) == 8);
 RECORD_ASSERT(counter_key, sizeof(struct counter_key) == 8);
 RECORD_ASSERT(counters, sizeof(struct source_counters) == 8 * (4 + TRUNC_MAX + LOSS_MAX));

@@ -196,30 +196,67 @@ static __always_inline int walk__stack(struct walk_scratch *s, const struct targ
 	return 0;
 }
 
-/* Read the EC's slot, its label set and its ec_resume_pc (0: this ruby has none).  0, or an error. */
-static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64_t ec, uint32_t *slot,
-					 uint32_t *label, uint64_t *resume_pc)
-{
-	struct {
-		uint32_t slot, label;
-		uint64_t resume_pc;
-	} tail = { 0 };
+/* These fields of an EC are neighbours in this ruby. */
+struct walk_tail {
+	uint32_t slot, label;
+	uint64_t resume_pc;	/* 0: this ruby has none */
+	uint64_t context;	/* address of a struct trace_record, 0 none */
+};
+#define WALK_CONTEXT_WORDS ((int)(sizeof(struct trace_context) / 8))
+#define WALK_RECORD_WORDS ((sizeof(struct trace_record) + 7) / 8)
+#define WALK_RECORD_VALID __builtin_offsetof(struct trace_record, valid)
+#define WALK_TAIL_HEAD __builtin_offsetof(struct walk_tail, context)
 
-	/* The fields are neighbours in this ruby: one read gets all. */
-	if (cfg->ec_resume_pc == cfg->ec_slot + 8 && cfg->ec_label == cfg->ec_slot + 4) {
-		if (read_target(&tail, sizeof(tail), ec + cfg->ec_slot))
-			return -1;
-	} else if (read_target(&tail.slot, sizeof(tail.slot), ec + cfg->ec_slot) ||
-		   (cfg->ec_label &&
-		    read_target(&tail.label, sizeof(tail.label), ec + cfg->ec_label)) ||
-		   (cfg->ec_resume_pc &&
-		    read_target(&tail.resume_pc, sizeof(tail.resume_pc), ec + cfg->ec_resume_pc))) {
+/* 0, or an error. */
+static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64_t ec, struct walk_tail *tail)
+{
+	int together = cfg->ec_resume_pc == cfg->ec_slot + 8 && cfg->ec_label == cfg->ec_slot + 4;
+
+	__builtin_memset(tail, 0, sizeof(*tail));
+	if (together && cfg->ec_context == cfg->ec_slot + WALK_TAIL_HEAD)
+		return read_target(tail, sizeof(*tail), ec + cfg->ec_slot) ? -1 : 0;
+	if (together)
+		return read_target(tail, WALK_TAIL_HEAD, ec + cfg->ec_slot) ||
+		       (cfg->ec_context &&
+			read_target(&tail->context, sizeof(tail->context), ec + cfg->ec_context)) ? -1 : 0;
+	if (read_target(&tail->slot, sizeof(tail->slot), ec + cfg->ec_slot) ||
+	    (cfg->ec_label && read_target(&tail->label, sizeof(tail->label), ec + cfg->ec_label)) ||
+	    (cfg->ec_resume_pc &&
+	     read_target(&tail->resume_pc, sizeof(tail->resume_pc), ec + cfg->ec_resume_pc)) ||
+	    (cfg->ec_context && read_target(&tail->context, sizeof(tail->context), ec + cfg->ec_context)))
 		return -1;
-	}
-	*slot = tail.slot;
-	*label = tail.label;
-	*resume_pc = tail.resume_pc;
 	return 0;
+}
+
+/*
+ * Read the record of a trace.  The thread that it is of is interrupted, and is the one that may write it: so one valid
+ * copy is enough.  A program that does not keep to that, or frees the record, changes it during the read: so two
+ * copies have to be equal.  The address is the program's, and a wrong one costs the sample only its trace.
+ */
+static __always_inline void walk__context(struct walk_scratch *s, uint64_t address)
+{
+	/* Words: the verifier of BPF demands the alignment. */
+	uint64_t first[WALK_RECORD_WORDS] = { 0 }, again[WALK_RECORD_WORDS] = { 0 };
+	walk_u64 *to = (walk_u64 *)&s->event.context;
+
+	if (!address)
+		return;
+	if (read_target(first, sizeof(struct trace_record), address) ||
+	    read_target(again, sizeof(struct trace_record), address)) {
+		s->event.trace_state = TRACE_UNREAD;
+		return;
+	}
+	if (((const uint8_t *)first)[WALK_RECORD_VALID] != TRACE_VALID ||
+	    ((const uint8_t *)again)[WALK_RECORD_VALID] != TRACE_VALID ||
+	    first[0] != again[0] || first[1] != again[1] || first[2] != again[2]) {
+		s->event.trace_state = TRACE_NOT_VALID;
+		return;
+	}
+	if (!(first[0] | first[1]))
+		return;
+	for (int i = 0; i < WALK_CONTEXT_WORDS; i++)
+		to[i] = first[i];
+	s->event.trace_state = TRACE_SET;
 }
 
 /* The kind of the frame that has this environment: FRAME_KNOWN, FRAME_FINISH, FRAME_OF_C; 0: the kind is not known. */
@@ -322,15 +359,15 @@ static __always_inline int walk__frames(struct walk_scratch *s, const struct tar
  */
 static __always_inline int walk__ec(struct walk_scratch *s, const struct target_config *cfg, uint64_t ec)
 {
-	uint64_t stack, words, cfp, resume_pc, end, total;
-	uint32_t slot, label;
+	uint64_t stack, words, cfp, end, total;
+	struct walk_tail tail;
 	int reason;
 
-	if (walk__stack(s, cfg, ec, &stack, &words, &cfp) ||
-	    walk__ec_tail(cfg, ec, &slot, &label, &resume_pc))
+	if (walk__stack(s, cfg, ec, &stack, &words, &cfp) || walk__ec_tail(cfg, ec, &tail))
 		return LOSS_EC_READ;
-	s->event.ec_slot = slot;
-	s->event.label = label;
+	s->event.ec_slot = tail.slot;
+	s->event.label = tail.label;
+	walk__context(s, tail.context);
 	walk__identify(s, cfg, ec);
 	if (!stack || !cfp)
 		return 0;	/* no frame has been pushed on this EC */
@@ -346,7 +383,7 @@ static __always_inline int walk__ec(struct walk_scratch *s, const struct target_
 	if (!total)
 		return 0;
 	reason = walk__frames(s, cfg, cfp, total);
-	if (!reason && resume_pc && s->frames[0].pc == resume_pc)
+	if (!reason && tail.resume_pc && s->frames[0].pc == tail.resume_pc)
 		s->frames[0].flags |= FRAME_RESUMES;
 	return reason;
 }

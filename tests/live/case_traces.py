@@ -1,0 +1,173 @@
+"""For which span of a trace a program works: the record at ec_context, against the program's own CPU clocks."""
+import re
+import shutil
+import subprocess
+from collections import Counter
+
+import case_otlp
+import harness
+import otlp
+from case_graph import YJIT
+from case_groups import compare, truth_of
+from case_recording import sql
+from harness import Counted, case, check
+
+A, B = "0af7651916cd43dd8448eb211c80319c", "ffffffffffffffff0000000000000001"
+# By the name of the method: the trace and the span for which it works.
+SPANS = {"a1": [A, "00000000000000a1"], "a2": [A, "00000000000000a2"], "b1": [B, "00000000000000b1"], "none": ["", ""]}
+
+
+def recorded(ctx, kind, seconds, rate, flags=()):
+    """(truth, profile, the recording's path) of a run of the program."""
+    ruby = ctx.program("traces.rb", kind, flags=flags)
+    ruby.expect("ready")
+    path = ctx.path("traces.extprof")
+    reader = ctx.extprof_start("record", "-p", ruby.pid, "-r", rate, "-o", path, "-o", ctx.path("out.folded"))
+    harness.prefer(ruby.pid)
+    harness.prefer(reader.pid)
+    ctx.attached(reader)
+    ruby.tell(str(seconds))
+    truth = truth_of(ruby, seconds)
+    reader.signal(2)
+    return truth, ctx.profile_of(reader).ok(), path
+
+
+def report(ctx, path, *options):
+    """Stacks of a report."""
+    return ctx.extprof("report", path, *options, "-f", "folded", "-o", ctx.path("report.folded")).ok().stacks
+
+
+def exact(ctx, path):
+    """{span's name: samples} of the methods that work for it.  Each sample has the trace and the span of its method."""
+    counted = Counter()
+    for method, trace, span, n in sql(ctx, path, "SELECT ruby_method, trace_id, span_id, count(*) FROM samples WHERE ruby_method "
+                                      "LIKE 'Object#work\\_%' ESCAPE '\\' GROUP BY 1, 2, 3"):
+        name = method[len("Object#work_"):]
+        check([trace, span] == SPANS[name], "%s samples of work_%s under trace %s, span %s", n, name, trace, span)
+        counted[name] += int(n)
+    return counted
+
+
+def shares(ctx, kind, flags=(), seconds=2):
+    rate = harness.rate(5000)
+    truth, profile, path = recorded(ctx, kind, seconds, rate, flags)
+    check(set(truth) == set(SPANS), "the program worked for %s", sorted(truth))
+    text = compare(exact(ctx, path), truth, profile, rate)
+    # The filter and the groups have the same sums as SQL.
+    for key, column in (("trace", "trace_id"), ("span", "span_id")):
+        for value, n in sql(ctx, path, "SELECT %s, count(*) FROM samples WHERE %s IS NOT NULL GROUP BY 1" % (column, column)):
+            for pattern in (value, value.upper()):
+                stacks = report(ctx, path, "--filter", "%s=%s" % (key, pattern))
+                check(sum(s.count for s in stacks) == int(n), "%s=%s: %s", key, value, n)
+            if key == "trace":
+                check(sum(s.count for s in report(ctx, path, "--trace", value)) == int(n), "--trace %s: %s", value, n)
+    groups = Counter()
+    for s in report(ctx, path, "--group-by", "trace,span"):
+        groups[tuple(f.label for f in s.frames[:2])] += s.count
+    rows = {("[trace_id=%s]" % t if t else "[no trace_id]", "[span_id=%s]" % s if s else "[no span_id]"): int(n) for t, s, n in
+            sql(ctx, path, "SELECT trace_id, span_id, count(*) FROM samples GROUP BY 1, 2")}
+    check(groups == rows, "by group %s, by SQL %s", groups, rows)
+    return text
+
+
+def register(kind, flags, name, text):
+    def f(ctx):
+        return shares(ctx, kind, flags)
+    f.__name__, f.__doc__, f.__module__ = name, text, __name__
+    case(timeout=120)(f)
+
+
+for kind, text in {"threads": "Three threads, spans inside spans, threads and fibers made inside.",
+                   "fibers": "Fibers that a scheduler switches in the middle of a span."}.items():
+    register(kind, (), kind, text)
+    register(kind, YJIT, kind + "_yjit", text)
+
+
+@case(timeout=120, bpf=False)
+def readers_without_bpf(ctx):
+    """A read from outside has the span of the moment of its stack, or none."""
+    said = []
+    for reader in ("nonblocking", "stop"):
+        for kind in ("threads", "fibers"):
+            ruby = ctx.program("traces.rb", kind)
+            ruby.expect("ready")
+            ruby.tell("4")
+            path = ctx.path("%s-%s.extprof" % (reader, kind))
+            ctx.extprof("record", "--reader", reader, "-p", ruby.pid, "-r", "1000", "-d", "2s", "-o", path).ok()
+            counted = exact(ctx, path)
+            check(set(counted) == set(SPANS) and min(counted.values()) > 5, "%s, %s: %s", reader, kind, counted)
+            said.append("%s %s: %d" % (reader, kind, sum(counted.values())))
+            ruby.kill()
+    return ", ".join(said)
+
+
+# What a sample of a method may say: traces with their spans.
+NONE, PAIR_A, PAIR_B = ["", ""], [A, "00000000000000a1"], ["b0" * 16, "00000000000000b1"]
+HOSTILE = {"no_span": [[A, ""]], "long": [PAIR_A], "flapping": [PAIR_A, NONE], "swapping": [PAIR_A, PAIR_B, NONE],
+           "own": [PAIR_A, PAIR_B, NONE]}
+UNREAD = ("low", "garbage", "kernel", "not_canonical", "last", "closed", "edge")
+INVALID = ("invalid", "valid_2")
+
+
+@case(timeout=120)
+def hostile_records(ctx):
+    """Addresses without memory, records that another process changes as fast as it can, and wrong ones: a sample has the right
+    ids or none, and none is lost by that."""
+    ruby = ctx.program("traces_hostile.rb")
+    ruby.expect("ready")
+    path = ctx.path("hostile.extprof")
+    reader = ctx.extprof_start("record", "-p", ruby.pid, "-r", harness.rate(5000), "-o", path, "-o", ctx.path("out.folded"))
+    ctx.attached(reader)
+    ruby.tell("5")
+    ruby.expect("done", timeout=60)
+    reader.signal(2)
+    profile = ctx.profile_of(reader).ok()
+    check(profile.sums.lost == 0, "%s", profile.out[-800:])
+    seen = {}
+    for method, trace, span, n in sql(ctx, path, "SELECT substr(m.text, 11), trace_id, span_id, count(*) FROM samples s JOIN ("
+                                      "WITH RECURSIVE up(stack, at) AS (SELECT id, id FROM stacks UNION ALL SELECT stack, parent "
+                                      "FROM up JOIN stacks ON id = at WHERE parent > 0) SELECT DISTINCT stack, text FROM up JOIN stacks c "
+                                      "ON c.id = at JOIN frames f ON f.id = c.frame JOIN strings ON strings.id = f.name WHERE text "
+                                      "LIKE 'Object#on\\_%' ESCAPE '\\') m ON m.stack = s.stack GROUP BY 1, 2, 3"):
+        seen.setdefault(method, Counter())[trace, span] += int(n)
+    check(set(seen) == set(HOSTILE) | set(UNREAD) | set(INVALID) | {"no_trace"}, "%s", sorted(seen))
+    for method, ids in seen.items():
+        for pair in ids:
+            check(list(pair) in HOSTILE.get(method, [NONE]), "a sample of %s has %s: %s", method, pair, ids)
+    for method in ("flapping", "swapping", "own"):
+        check(set(map(list.__repr__, map(list, seen[method]))) == set(map(repr, HOSTILE[method])), "%s: only %s", method, seen[method])
+    # Each of these samples is counted, with the few between the methods.
+    meta = dict(sql(ctx, path, "SELECT key, value FROM meta WHERE key LIKE '%\_traces' ESCAPE '\\'"))
+    unread, invalid = (sum(int(v) for k, v in meta.items() if k.endswith(end)) for end in ("unread_traces", "invalid_traces"))
+    in_unread = sum(sum(seen[m].values()) for m in UNREAD)
+    in_invalid = sum(seen[m][tuple(NONE)] for m in INVALID + ("flapping", "swapping", "own"))
+    check(in_unread <= unread <= 1.1 * in_unread + 20, "%d not read, in the methods %d", unread, in_unread)
+    check(in_invalid <= invalid <= 1.1 * in_invalid + 20, "%d not valid, in the methods %d", invalid, in_invalid)
+    for text, n in (("trace not read", unread), ("trace not valid", invalid)):
+        check("%s: %d samples" % (text, n) in profile.out, "%s", profile.out[-800:])
+    return "%d not read, %d not valid; own %s, swapping %s" % (unread, invalid, dict(seen["own"]), dict(seen["swapping"]))
+
+
+@case(timeout=60)
+def links_and_labels(ctx):
+    """OTLP has a link for each span, and pprof has the labels that Pyroscope reads."""
+    _, _, path = recorded(ctx, "threads", 1, harness.rate(2000))
+    rows = {(t or None, s or None): int(n) for t, s, n in
+            sql(ctx, path, "SELECT trace_id, span_id, count(*) FROM samples GROUP BY 1, 2")}
+    document = case_otlp.report(ctx, path, "--group-by", "process,trace,span")
+    links = Counter()
+    for _, _, kind, labels, stack, link, amount in otlp.samples(document):
+        if kind == ("samples", "count"):
+            links[link] += amount
+    check(dict(links) == rows, "links %s, rows %s", links, rows)
+    out = ctx.path("out.pb.gz")
+    ctx.extprof("report", path, "--group-by", "trace,span", "-o", out).ok()
+    if not shutil.which("go"):
+        return Counted(0, 0, 1, "there is no go, which has `go tool pprof`")
+    raw = subprocess.run(["go", "tool", "pprof", "-raw", out], capture_output=True, timeout=60, universal_newlines=True).stdout
+    labels = Counter()
+    for m in re.finditer(r"^ +(\d+) +\d+: (?:\d+ )+\n((?: {16}.*\n)*)", raw, re.M):
+        label = dict(re.findall(r"(\w+):\[(.*?)\](?=[ \n])", m.group(2)))
+        labels[label.get("trace_id"), label.get("span_id")] += int(m.group(1))
+    check(dict(labels) == rows, "labels %s, rows %s", labels, rows)
+    return "%d spans" % (len(rows) - 1)
