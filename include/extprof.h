@@ -1089,6 +1089,9 @@ struct extprof_dump_fiber {
 	size_t label_count;
 	const char *labels_lost;	/* why some of them are not known; NULL: all are */
 	const char *native_lost;	/* why it has no native functions; NULL: it has, is parked, or they were not asked for */
+	const char *trace_id;	/* of OpenTelemetry, for which the program says that it works: 32 hexadecimal digits; NULL: none */
+	const char *span_id;	/* 16 of them; NULL: none */
+	const char *trace_lost;	/* why there is no trace although the program has given a record of one; NULL: it has not */
 };
 
 /* Made by the library only: fields are added at the end. */

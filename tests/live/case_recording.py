@@ -143,20 +143,27 @@ def sql_has_the_sums_of_the_summary(ctx):
 
 def blocks_of(path):
     """[(time, value)] of a recording, by the description in docs/recording.md alone."""
+    return [(time, value) for time, value, _, _ in traces_of(path)]
+
+
+def traces_of(path):
+    """[(time, value, trace, span)] in the same way; "" for none."""
     found = []
     db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
     for count, data in db.execute("SELECT samples, data FROM blocks"):
         form, length, crc = struct.unpack_from("<BII", data)
         raw = zlib.decompress(data[9:])
-        check(form == 2 and len(raw) == length and zlib.crc32(raw) == crc, "a block that is not as described")
+        check(form in (2, 3) and len(raw) == length and zlib.crc32(raw) == crc, "a block that is not as described")
         n, period, base = struct.unpack_from("<IQQ", raw)
-        lengths = struct.unpack_from("<11I", raw, 20)
+        lengths = struct.unpack_from("<%dI" % (11 if form == 2 else 13), raw, 20)
         check(n == count, "%d samples, %d in the row", n, count)
-        at, columns = 64, []
+        at, columns = 20 + 4 * len(lengths), []
         for size in lengths:
             columns.append(raw[at:at + size])
             at += size
         numbers = [list(varints(c)) for c in columns]
+        contexts = [("", "")] + [(columns[11][j:j + 16].hex(), columns[11][j + 16:j + 24].hex())
+                                 for j in range(0, len(columns[11]) if form == 3 else 0, 24)]
         zigzag = lambda x: x >> 1 ^ -(x & 1)
         runs = numbers[0][1::2]
         i, last = 0, Counter()
@@ -167,7 +174,7 @@ def blocks_of(path):
                 key = columns[3][i], columns[4][i]
                 if numbers[8][i]:
                     last[key] = numbers[8][i] - 1
-                found.append((time, last[key]))
+                found.append((time, last[key], *contexts[numbers[12][i] if form == 3 else 0]))
                 i += 1
         check(i == n, "%d samples of threads, not %d", i, n)
     db.close()

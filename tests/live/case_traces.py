@@ -1,4 +1,6 @@
 """For which span of a trace a program works: the record at ec_context, against the program's own CPU clocks."""
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -9,7 +11,8 @@ import harness
 import otlp
 from case_graph import YJIT
 from case_groups import compare, truth_of
-from case_recording import sql
+from case_recording import sql, traces_of
+from case_servers import gems
 from harness import Counted, case, check
 
 A, B = "0af7651916cd43dd8448eb211c80319c", "ffffffffffffffff0000000000000001"
@@ -53,6 +56,9 @@ def shares(ctx, kind, flags=(), seconds=2):
     truth, profile, path = recorded(ctx, kind, seconds, rate, flags)
     check(set(truth) == set(SPANS), "the program worked for %s", sorted(truth))
     text = compare(exact(ctx, path), truth, profile, rate)
+    rows = Counter(map(tuple, sql(ctx, path, "SELECT time_ns, value, trace_id, span_id FROM samples")))
+    decoded = Counter((str(time), str(value), trace, span) for time, value, trace, span in traces_of(path))
+    check(rows == decoded, "another decoder finds other samples: %s", list((rows - decoded) + (decoded - rows))[:4])
     # The filter and the groups have the same sums as SQL.
     for key, column in (("trace", "trace_id"), ("span", "span_id")):
         for value, n in sql(ctx, path, "SELECT %s, count(*) FROM samples WHERE %s IS NOT NULL GROUP BY 1" % (column, column)):
@@ -171,3 +177,74 @@ def links_and_labels(ctx):
         labels[label.get("trace_id"), label.get("span_id")] += int(m.group(1))
     check(dict(labels) == rows, "labels %s, rows %s", labels, rows)
     return "%d spans" % (len(rows) - 1)
+
+
+@case(timeout=60, bpf=False)
+def dump(ctx):
+    """The span of the fiber that runs and of those that are parked, in text and JSON; and records that cannot be used."""
+    ruby = ctx.ruby("-I", harness.PROGRAMS, "-e", """
+      require "trace_context"
+      T = "%s"
+      spans = { "1" => ("%%016x" %% 1), "none" => "0" * 16 }.transform_values { |s| TraceContext.memory(T, s) }
+      spans["invalid"] = TraceContext.memory(T, "0" * 16, valid: 0)
+      spans["unread"] = 8
+      fibers = spans.map { |name, record| Fiber.new { TraceContext::SET.call(record); Fiber.yield }.tap(&:resume) }
+      TraceContext::SET.call(TraceContext.memory(T, "00000000000000ff"))
+      puts "ready"
+      $stdout.flush
+      $stdin.gets""" % A)
+    ruby.expect("ready")
+    got = ctx.extprof("dump", "-p", ruby.pid, "--json")
+    check(got.status == 0, "status %d: %s", got.status, got.err)
+    thread = next(t for t in json.loads(got.out)["threads"] if t["main"])
+    seen = [tuple(f.get(key) for key in ("state", "trace_id", "span_id", "trace_lost")) for f in thread["fibers"]]
+    check(seen == [("current", A, "00000000000000ff", None), ("parked", A, "0000000000000001", None), ("parked", A, None, None),
+                   ("parked", None, None, "not valid"), ("parked", None, None, "not read")], "%s", seen)
+    text = ctx.extprof("dump", "-p", ruby.pid).out
+    lines = re.findall(r"^    trace: (.*)$", text, re.M)
+    check(lines == [A + ", span: 00000000000000ff", A + ", span: 0000000000000001", A, "[not valid]", "[not read]"], "%s", text)
+    return "5 fibers"
+
+
+OPENTELEMETRY = {"opentelemetry-sdk": "1.13.1"}
+
+
+def with_opentelemetry(ctx, kind, seconds=2):
+    """Spans of the real gem: each sample of a method has a span that the program had for it, and traces have their CPU time."""
+    home, rate = gems(OPENTELEMETRY), harness.rate(5000)
+    ids, path = ctx.path("ids"), ctx.path("otel.extprof")
+    ruby = ctx.start([harness.RUBY, "-W0", os.path.join(harness.PROGRAMS, "otel.rb"), kind, ids],
+                     env=harness.environment({"GEM_HOME": home, "GEM_PATH": home}))
+    ruby.expect("ready")
+    reader = ctx.extprof_start("record", "-p", ruby.pid, "-r", rate, "-o", path, "-o", ctx.path("out.folded"))
+    harness.prefer(ruby.pid)
+    harness.prefer(reader.pid)
+    ctx.attached(reader)
+    ruby.tell(str(seconds))
+    truth = truth_of(ruby, seconds)
+    reader.signal(2)
+    profile = ctx.profile_of(reader).ok()
+    spans, traces = {"work_none": {("", "")}}, {"": "none"}
+    with open(ids, encoding="ascii") as f:
+        for name, trace, span in map(str.split, f):
+            spans.setdefault(name, set()).add((trace, span))
+            traces[trace] = name[-1]
+    counted, seen = Counter(), set()
+    for method, trace, span, n in sql(ctx, path, "SELECT substr(ruby_method, 8), trace_id, span_id, count(*) FROM samples WHERE "
+                                      "ruby_method LIKE 'Object#work\\_%' ESCAPE '\\' OR ruby_method LIKE 'Object#inner\\_%' ESCAPE '\\' "
+                                      "GROUP BY 1, 2, 3"):
+        check((trace, span) in spans[method], "%s samples of %s under trace %s, span %s", n, method, trace, span)
+        counted[traces[trace]] += int(n)
+        seen.add(span)
+    check(set(truth) == {"a", "b", "none"} and len(seen) > 20, "%s, %d spans", truth, len(seen))
+    return compare(counted, truth, profile, rate) + "; %d spans" % (len(seen) - 1)
+
+
+@case(timeout=240)
+def opentelemetry_sdk_threads(ctx):
+    return with_opentelemetry(ctx, "threads")
+
+
+@case(timeout=240)
+def opentelemetry_sdk_fibers(ctx):
+    return with_opentelemetry(ctx, "fibers")

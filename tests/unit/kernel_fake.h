@@ -107,7 +107,7 @@ struct kernel_fake {
 	void *(*lookup)(void *map, const void *key);
 	long (*update)(void *map, const void *key, const void *value);
 	/* What was reserved last, and submitted. */
-	uint8_t reserved[512];
+	uint8_t reserved[1024];
 	uint32_t submitted;
 };
 

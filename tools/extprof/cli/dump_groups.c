@@ -22,7 +22,7 @@ static bool same_stack(const struct extprof_dump_fiber *a, const struct extprof_
 /* Has it something of its own to show? */
 static bool is_alone(const struct extprof_dump_fiber *f)
 {
-	return f->torn || f->resumed_by || f->resumes || f->label_count || f->labels_lost;
+	return f->torn || f->resumed_by || f->resumes || f->label_count || f->labels_lost || f->trace_id || f->trace_lost;
 }
 
 static bool same_fiber(const struct extprof_dump_fiber *a, const struct extprof_dump_fiber *b, bool again)

@@ -120,14 +120,15 @@ static int write_fiber(struct writer *w, const struct extprof_dump_thread *t, co
 
 	if (!first)
 		putc(',', w->to);
-	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b, s:o*, s:s*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
+	object = json_pack("{s:I, s:b, s:s, s:s, s:b, s:s*, s:I, s:o*, s:s*, s:o*, s:o*, s:b, s:o*, s:s*, s:s*, s:s*, s:s*, s:s*}", "id", (json_int_t)f->serial, "root", f->root,
 			   "state", fiber_state(t, f), "proof",
 			   proofs[f->proof], "torn", f->torn, "lost", f->lost, "left_out", (json_int_t)f->left_out,
 			   "moved", again ? json_boolean(f->moved) : NULL, "source", f->source, "resumed_by",
 			   f->resumed_by ? json_integer((json_int_t)f->resumed_by) : NULL, "resumes",
 			   f->resumes ? json_integer((json_int_t)f->resumes) : NULL, "nonblocking", f->nonblocking,
 			   "labels", labels_of(f), "labels_lost", f->labels_lost,
-			   "native_lost", f->native_lost);
+			   "native_lost", f->native_lost, "trace_id", f->trace_id, "span_id", f->span_id,
+			   "trace_lost", f->trace_lost);
 	err = begin(object, "frames", w->to);
 	/* Innermost first, as in a backtrace of Ruby's. */
 	for (size_t i = f->created ? 0 : f->stack->count; i-- > 0 && !err;)

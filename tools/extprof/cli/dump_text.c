@@ -217,6 +217,14 @@ static void write_labels(const struct extprof_dump_fiber *f, FILE *to)
 	fprintf(to, "\n");
 }
 
+static void write_trace(const struct extprof_dump_fiber *f, FILE *to)
+{
+	if (f->trace_id)
+		fprintf(to, "    trace: %s%s%s\n", f->trace_id, f->span_id ? ", span: " : "", f->span_id ? f->span_id : "");
+	else if (f->trace_lost)
+		fprintf(to, "    trace: [%s]\n", f->trace_lost);
+}
+
 static void write_stack(const struct extprof_dump_fiber *f, FILE *to)
 {
 	const char *source = f->source;
@@ -276,6 +284,7 @@ static void write_fiber_group(const struct extprof_dump_thread *t, const struct 
 		fprintf(to, "\n");
 	}
 	write_labels(f, to);
+	write_trace(f, to);
 	write_stack(f, to);
 }
 

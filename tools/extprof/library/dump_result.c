@@ -252,6 +252,28 @@ static int name_frames(struct dump_result *r, struct extprof_dump_fiber *fiber, 
 	return r->source ? add_source(r, fiber) : 0;
 }
 
+static int add_trace(struct dump_result *r, const struct sample_event *e, struct extprof_dump_fiber *fiber)
+{
+	const char **parts[TRACE_PARTS] = { [TRACE_ID] = &fiber->trace_id, [TRACE_SPAN] = &fiber->span_id };
+	char text[TRACE_TEXT_SIZE];
+
+	if (e->trace_state == TRACE_NOT_VALID)
+		fiber->trace_lost = "not valid";
+	if (e->trace_state == TRACE_UNREAD)
+		fiber->trace_lost = "not read";
+	for (int part = 0; part < TRACE_PARTS; part++) {
+		struct text t = { 0 };
+
+		if (!trace__text(&e->context, (enum trace_part)part, text))
+			continue;
+		text__adds(&t, text);
+		*parts[part] = dump_parts__text(&r->parts, &t);
+		if (!*parts[part])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, struct extprof_dump_fiber *fiber)
 {
 	uint32_t count;
@@ -266,7 +288,7 @@ static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, stru
 	fiber->changing = ec->changing;
 	fiber->native_lost = dump_native__reason(ec->native);
 	if (!ec->lost && !ec->torn &&
-	    dump_labels__build(&r->parts, &r->vm->symbols, (uint32_t)ec->event->label, fiber))
+	    (dump_labels__build(&r->parts, &r->vm->symbols, (uint32_t)ec->event->label, fiber) || add_trace(r, ec->event, fiber)))
 		return -ENOMEM;
 	err = resolve(r, ec, fiber, &count);
 	return err == -ENOMEM ? err : name_frames(r, fiber, err ? 0 : count);

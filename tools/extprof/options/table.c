@@ -75,7 +75,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "only samples that match KEY=PATTERN: process, cgroup, commit, thread, method, file, gem, state, trace, span, label:KEY "
 		"or resource:KEY, with *, ? and [...]; several have to match all" },
 	[OPTION_TRACE] = { "trace", "", "ID", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = REPORT,
-		.brief_in = REPORT, .brief = "only samples of that trace", .help = "only samples of the trace with that id, 32 hexadecimal "
+		.brief = "only samples of that trace", .help = "only samples of the trace with that id, 32 hexadecimal "
 		"digits; the same as --filter trace=ID" },
 	[OPTION_SINCE] = { "since", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_WHICH,
 		.commands = DIFF | ANNOTATE | REPORT, .brief_in = REPORT, .brief = "only samples from then on: 10, 2m, 02:50",
