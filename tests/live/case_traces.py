@@ -107,6 +107,36 @@ def readers_without_bpf(ctx):
     return ", ".join(said)
 
 
+@case(timeout=60)
+def waits_in_a_span(ctx):
+    """A thread that only waits for work is idle, unless it waits in a span: live, and of a recording.  Made with --group-by
+    trace, a recording has the same labels as without."""
+    ruby = ctx.ruby("-I", harness.PROGRAMS, "-e", """
+      require "trace_context"
+      RECORD = TraceContext.memory("%s", "00000000000000a1")
+      WORK = Thread::Queue.new
+      def job = sleep(0.05)
+      Thread.new { Thread.current.name = "in a span"; TraceContext::SET.call(RECORD); loop { WORK.pop(timeout: 0.05) } }
+      Thread.new { Thread.current.name = "outside"; loop { WORK.pop(timeout: 0.05) } }
+      Thread.new { Thread.current.name = "busy"; loop { job } }
+      puts "ready"
+      $stdout.flush
+      $stdin.gets""" % A)
+    ruby.expect("ready")
+    path, live = ctx.path("wall.extprof"), ctx.path("live.folded")
+    ctx.extprof("record", "-m", "wall", "-p", ruby.pid, "-d", "2", "--group-by", "trace,thread", "-o", live, "-o", path).ok()
+    with open(live, encoding="utf-8") as f:
+        text = f.read()
+    idle = [line for line in text.splitlines() if "[thread outside" in line and "[queue]" in line]
+    check("[thread in a span" in text and "[thread busy" in text and not idle, "%s", text)
+    shown = {s.text for s in report(ctx, path, "--group-by", "trace,thread")}
+    check(shown == {line.rpartition(" ")[0] for line in text.splitlines()}, "live %s, later %s", text, shown)
+    waited = sum(s.count for s in report(ctx, path, "--trace", A))
+    check(1.5e6 < waited < 2.5e6, "it waited %d us in the span", waited)
+    check(sql(ctx, path, "SELECT count(*) FROM samples WHERE labels IS NOT NULL") == [["0"]], "a trace is a label")
+    return "%.2f s in the span" % (waited / 1e6)
+
+
 # What a sample of a method may say: traces with their spans.
 NONE, PAIR_A, PAIR_B = ["", ""], [A, "00000000000000a1"], ["b0" * 16, "00000000000000b1"]
 HOSTILE = {"no_span": [[A, ""]], "long": [PAIR_A], "flapping": [PAIR_A, NONE], "swapping": [PAIR_A, PAIR_B, NONE],

@@ -14,14 +14,18 @@ static void add(struct resolver *c, uint32_t frame)
 		c->labels[c->label_count++] = frame;
 }
 
-/* Add the labels that the groups have already: their frames are the last ones of the groups. */
-static void add_grouped(struct resolver *c)
+/* Add the labels that the groups have already: their frames are the last ones of the groups.  A trace is no label: samples
+ * have it by themselves. */
+static void add_grouped(struct resolver *c, const struct sample_event *e)
 {
 	uint32_t first = c->group_frames - c->groups.label_count;
 
-	for (uint32_t i = 0; i < c->groups.label_count; i++)
+	for (uint32_t i = 0; i < c->groups.label_count; i++) {
+		if (e->trace_state == TRACE_SET && trace__part_of_label(c->groups.labels[i]) >= 0)
+			continue;
 		if (frame_table__get(c->frames, c->stack[first + i])->known != KNOWN_NOT_SET)
 			add(c, c->stack[first + i]);
+	}
 }
 
 static bool is_grouped(const struct resolver *c, const struct label_record *r)
@@ -103,7 +107,7 @@ int resolve__add_labels(struct resolver *c, struct vm *vm, const struct sample_e
 		c->crowded_keys = group_names__add_crowded(c->frames, FRAME_LABEL, "");
 	if (!c->crowded_keys)
 		return -ENOMEM;
-	add_grouped(c);
+	add_grouped(c, e);
 	first = c->label_count;
 	missing = add_others(c, vm, (uint32_t)e->label);
 	/* Outermost first: sets that begin in the same way share it. */

@@ -75,7 +75,7 @@ int resolve__views(struct resolver *c, struct vm *vm, const struct sample_event 
 		struct sink_view *view = &c->views[*count];
 
 		*view = (struct sink_view){ .mode = i, .mode_frame = c->mode_frames[i],
-					    .labelled_frame = e->label && idle__concerns(mode) ? c->labelled_frame : 0 };
+					    .labelled_frame = (e->label || e->trace_state == TRACE_SET) && idle__concerns(mode) ? c->labelled_frame : 0 };
 		if (!mode__takes(mode, e, &view->weight) || !is_shown(c, mode, e))
 			continue;
 		if (add_innermost(c, vm, mode, e, view) ||

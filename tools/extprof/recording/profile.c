@@ -76,7 +76,7 @@ static uint32_t add_groups(struct recording_profile *p, const struct input *in, 
 		p->path[n++] = in->numbers[t->frame];
 	for (int j = 0; j < p->show.label_count; j++)
 		p->path[n++] = label_of(p, in, s, j);
-	if (p->labelled_frame && s->labels && idle__concerns(p->modes[s->mode]))
+	if (p->labelled_frame && (s->labels || s->has_trace) && idle__concerns(p->modes[s->mode]))
 		p->path[n++] = p->labelled_frame;
 	return n;
 }
@@ -109,7 +109,7 @@ static int add_sums(struct recording_profile *p, const struct input *in)
 static bool is_same(const struct sum *a, const struct sum *b)
 {
 	return a->thread == b->thread && a->stack == b->stack && a->labels == b->labels && a->mode == b->mode &&
-	       !memcmp(a->traced, b->traced, sizeof(a->traced));
+	       a->has_trace == b->has_trace && !memcmp(a->traced, b->traced, sizeof(a->traced));
 }
 
 /* The frame that shows the trace, or the span, as a label.  0: the sample has none. */
@@ -133,6 +133,7 @@ uint32_t recording_profile__sum(struct recording_profile *p, const struct input 
 {
 	struct sum sum = {
 		.thread = s->thread, .stack = s->stack, .labels = s->labels, .mode = (uint32_t)in->number_of[s->mode],
+		.has_trace = trace__is_set(&s->context),
 	};
 	uint64_t hash = hash__mix((uint64_t)sum.thread << 32 | sum.stack);
 	uint32_t number;
@@ -140,7 +141,7 @@ uint32_t recording_profile__sum(struct recording_profile *p, const struct input 
 	*is_new = false;
 	for (int part = 0; part < TRACE_PARTS; part++)
 		sum.traced[part] = frame_of_trace(p, &s->context, part);
-	hash = hash__mix(hash ^ (uint64_t)sum.labels << 8 ^ sum.mode);
+	hash = hash__mix(hash ^ (uint64_t)sum.labels << 9 ^ (uint64_t)sum.has_trace << 8 ^ sum.mode);
 	if (sum.traced[TRACE_ID] || sum.traced[TRACE_SPAN])
 		hash = hash__mix(hash ^ (uint64_t)sum.traced[TRACE_ID] << 32 ^ sum.traced[TRACE_SPAN]);
 	while ((number = map64__get(&p->sum_map, hash)) != MAP64_NONE && !is_same(&p->sums[number], &sum))

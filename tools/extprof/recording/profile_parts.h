@@ -16,6 +16,7 @@
 
 struct sum {
 	uint32_t thread, stack, labels, mode;
+	bool has_trace;
 	uint32_t traced[TRACE_PARTS];	/* frames of the trace and the span, if they are labels that are shown; 0 none */
 	uint32_t samples;
 	uint32_t place;		/* of the moments, see profile_moments.c: number in report::places */

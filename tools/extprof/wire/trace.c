@@ -11,6 +11,11 @@ static bool is_zero(const uint8_t *bytes, size_t count)
 	return true;
 }
 
+bool trace__is_set(const struct trace_context *c)
+{
+	return !is_zero(c->trace, sizeof(c->trace));
+}
+
 static bool add_hex(const uint8_t *bytes, size_t count, char *to)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -29,7 +34,7 @@ bool trace__text(const struct trace_context *c, enum trace_part part, char to[TR
 {
 	*to = '\0';
 	return part == TRACE_ID ? add_hex(c->trace, sizeof(c->trace), to) :
-				  !is_zero(c->trace, sizeof(c->trace)) && add_hex(c->span, sizeof(c->span), to);
+				  trace__is_set(c) && add_hex(c->span, sizeof(c->span), to);
 }
 
 const char *const trace_labels[TRACE_PARTS] = { [TRACE_ID] = "trace_id", [TRACE_SPAN] = "span_id" };

@@ -43,6 +43,8 @@ extern const char *const trace_labels[TRACE_PARTS];
 /* Which of them it is; -1: another label. */
 int trace__part_of_label(const char *key);
 
+bool trace__is_set(const struct trace_context *c);
+
 /* Hexadecimal digits, and a 0. */
 #define TRACE_TEXT_SIZE 33
 /* False: there is none, and the text is empty. */
