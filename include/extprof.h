@@ -292,7 +292,7 @@ struct extprof_recording_options {
 
 	/* What is shown. */
 	const char *groups;	/* outermost frames: "process", "command", "thread", "thread-pattern", "cgroup",
-				 * "label:KEY" (see docs/labels.md), several with commas, or "none"; NULL: "process" if there are several, or
+				 * "label:KEY" (see docs/labels.md), "trace", "span", several with commas, or "none"; NULL: "process" if there are several, or
 				 * "command" in a flame graph and a tree, else "none" */
 	const char *formats;	/* that extprof_recording_write() is to write: names with commas; NULL: those
 				 * that need no groups besides the ones above */
