@@ -105,6 +105,45 @@ def processes_of_one_kind(ctx):
     return "web %.3f s of 0.8 s, job %.3f s of 0.4 s" % (kinds["[process web]"] / 1e9, kinds["[process job]"] / 1e9)
 
 
+TITLES = """
+STDOUT.sync = true
+CPU = Process::CLOCK_PROCESS_CPUTIME_ID
+def spin(s) = (t = Process.clock_gettime(CPU) + s; nil while Process.clock_gettime(CPU) < t)
+puts "ready"
+gets
+fork { spin 0.5; $0 = "early: booted [app]"; sleep 2; spin 0.2 }
+late = fork { spin 0.3; $stdin.gets; $0 = "late: booted [app]"; puts "late"; spin 0.2; sleep }
+Process.wait
+puts "done"
+sleep
+"""
+
+
+@case(timeout=90)
+def titles_that_come_later(ctx):
+    """A worker that sets its title after its work began, and ends; another one that sets it shortly before the recording ends: what they
+    did is of that title."""
+    ruby = ctx.ruby(ctx.write("titles.rb", TITLES))
+    ruby.expect("ready")
+    path = ctx.path("titles.extprof")
+    reader = ctx.extprof_start("record", "-s", "-p", ruby.pid, "-F", harness.rate(999), "-o", path)
+    ctx.attached(reader)
+    ruby.tell("go")
+    check(ruby.line(60) == "done", "it is not done")
+    ruby.tell("late")
+    check(ruby.line(60) == "late", "it is not late")
+    reader.signal(2)
+    check(reader.wait(30) == 0, "status %s", reader.p.returncode)
+    sums = Counter()
+    for line in ctx.extprof("report", path, "-f", "folded", "--unit", "ns", "--group-by", "command").ok().out.splitlines():
+        stack, _, ns = line.rpartition(" ")
+        sums[stack.split(";")[0]] += int(ns)
+    check(abs(sums["[process early]"] / 1e9 - 0.7) < 0.07 and sums["[process late]"] > 0.25e9, "%s", sums)
+    commands = ctx.extprof("sql", "-H", path, "SELECT text FROM processes JOIN strings s ON s.id=command").ok().out.splitlines()
+    check({"early: booted [app]", "late: booted [app]"} <= set(commands), "%s", commands)
+    return "early %.2f s of 0.7 s, late %.2f s" % (sums["[process early]"] / 1e9, sums["[process late]"] / 1e9)
+
+
 @case(timeout=60)
 def patterns_of_many_threads(ctx):
     """With -t, 63 threads whose names differ in numbers are two rows; the note says so."""

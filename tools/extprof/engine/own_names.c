@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of processes: what they say of themselves, and which commit their files are. */
+/* Attributes of processes: what they say of themselves, which commit their files are, and their titles. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,10 @@
 #define OWN_NAMES_TIME 200000000ull
 /* Processes whose files are looked at in one step of the engine, which also has samples to fetch. */
 #define STEP_MAX 2u
+/* Titles: how often some are looked at; the first time after a process was found, and the longest time between two; ns. */
+#define TITLES_INTERVAL 100000000ull
+#define TITLES_FIRST 500000000ull
+#define TITLES_LAST 60000000000ull
 /* How long the files of one process may take, ns. */
 #define FILES_TIME 300000000ull
 
@@ -161,6 +166,48 @@ void engine__step_revisions(struct engine *e)
 		read_revisions(e, STEP_MAX, UINT64_MAX);
 }
 
+static bool has_title(const struct engine *e, const struct process *p)
+{
+	return is_to_be_read(e, p) && p->target.pidfd >= 0 && p->row < PROCESS_ROWS_MAX;
+}
+
+static void read_title(struct engine *e, struct process *p)
+{
+	struct process_row *row = &e->rows.rows[p->row];
+
+	p->title_at = deadline__now();
+	target__refresh(&p->target);
+	if (p->target.command[0])
+		snprintf(row->command, sizeof(row->command), "%s", p->target.command);
+}
+
+/* Seldom in the long run: each time it has lived twice as long, and at least once a minute. */
+static bool is_due(const struct process *p, uint64_t now)
+{
+	uint64_t last = p->title_at ? p->title_at : p->from, age = last - p->from;
+	uint64_t wait = age < TITLES_FIRST ? TITLES_FIRST : age < TITLES_LAST ? age : TITLES_LAST;
+
+	return now >= last + wait;
+}
+
+void engine__step_titles(struct engine *e)
+{
+	uint64_t now = deadline__now();
+	uint32_t most = STEP_MAX;
+
+	if (now < e->titles_at)
+		return;
+	e->titles_at = now + TITLES_INTERVAL;
+	for (uint32_t i = 0; i < e->set.count && most; i++) {
+		struct process *p = e->set.list[i];
+
+		if (!has_title(e, p) || !is_due(p, now))
+			continue;
+		read_title(e, p);
+		most--;
+	}
+}
+
 void engine__read_own_names(struct engine *e)
 {
 	uint64_t until = deadline__now() + OWN_NAMES_TIME;
@@ -172,5 +219,7 @@ void engine__read_own_names(struct engine *e)
 
 		if (is_to_be_read(e, p))
 			read_own_name(e, &e->rows.rows[p->row], p, p->vm);
+		if (has_title(e, p))
+			read_title(e, p);
 	}
 }

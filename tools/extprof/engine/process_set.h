@@ -64,6 +64,7 @@ struct process {
 	char comm[TASK_COMM_SIZE];
 	char *own_name, *revision;	/* lists, see process/own_name.h and revision.h; NULL: nothing */
 	bool knows_revision;		/* `revision` was looked for */
+	uint64_t title_at;	/* its title was read again; CLOCK_MONOTONIC, ns */
 };
 
 struct process_set {

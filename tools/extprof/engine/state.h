@@ -177,6 +177,7 @@ struct engine {
 	struct segments segments;
 	struct engine_sources source_files;
 	bool revisions_wait;	/* of some processes the commit is to be read */
+	uint64_t titles_at;	/* CLOCK_MONOTONIC, ns: when titles are looked at next */
 	struct triggers triggers;
 	bool recording_begun, recording_ended;
 	int recording_err;		/* of its end, ... */
@@ -320,7 +321,9 @@ void engine__bind_children(struct engine *e);
 void engine__describe_own(struct engine *e, struct process *p, struct process_row *row, const struct vm *vm);
 /* Read which commit the files of some processes are. */
 void engine__step_revisions(struct engine *e);
-/* Read again what processes say of themselves: an SDK says it some time after the start. */
+/* Read the titles of some processes again: a worker sets its own some time after the fork. */
+void engine__step_titles(struct engine *e);
+/* Read again what processes say of themselves, and their titles: an SDK says it some time after the start. */
 void engine__read_own_names(struct engine *e);
 
 /* attach.c: from a process to its VM */
