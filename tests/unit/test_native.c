@@ -576,7 +576,7 @@ TEST(native_files_that_are_not_read_in_time)
 	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
 	CHECK(place.file == NATIVE_NO_FILE && place.late && strstr(place.late, "/unit"));
 	native__try_late(n);
-	CHECK_INT(do_work(n), late);
+	CHECK(do_work(n) >= late);	/* and a look, if this took a second */
 	native__find(n, 1, (uintptr_t)ext_inner, 1, true, &place);
 	CHECK(!place.late && place.function == (uintptr_t)ext_inner);
 
