@@ -220,7 +220,8 @@ struct extprof_frame {
 	int kind;		/* enum extprof_frame_kind */
 	/* The parts of `name`, so that nobody has to take it apart. */
 	const char *bare;	/* without kind, number and key: "mark", "vfs_read", "worker 1", "GET /x" */
-	const char *key;	/* of a label; of a detail "file", "holder" or "waker"; "": none */
+	const char *key;	/* of a label; of a detail "file", "holder" or "waker"; of machine code the build id of its file, in
+				 * hex; "": none */
 	bool has_value;		/* of a label: `bare` is its value, not why there is none */
 	const char *module;	/* of machine code, its file; of the kernel, its module; "": unknown, or none */
 	uint64_t address;	/* of machine code, in that file */

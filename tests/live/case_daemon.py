@@ -311,6 +311,11 @@ def counters_for_prometheus(ctx):
     check(got["extprof_files", ()] == len(files(ctx)) and got["extprof_rate_hertz", ()] > 0, "%s", text[-600:])
     wrong = ctx.extprof("daemon", "--config", ctx.path("none.conf"), "--metrics", ctx.path("nowhere/x.prom"), ctx.path("other"))
     check(wrong.status == harness.OUTPUT and "nowhere" in wrong.err, "a folder that is not there: %d %s", wrong.status, wrong.err)
+    for no_file in ("-", "/dev/null", path + "/x", ctx.path("prom")):
+        mode = os.stat("/dev/null").st_mode
+        wrong = ctx.extprof("daemon", "--config", ctx.path("none.conf"), "--metrics", no_file, ctx.path("other"))
+        check(wrong.status == harness.OUTPUT and "no regular file" in wrong.err, "%s: %d %s", no_file, wrong.status, wrong.err)
+        check(os.stat("/dev/null").st_mode == mode, "/dev/null has mode %o", os.stat("/dev/null").st_mode)
     return "a %.2f of %.2f, b %.2f of %.2f of the CPU time; %d counters%s" % (
         shares[a], truth[a] / sum(truth.values()), shares["b"], truth["b"] / sum(truth.values()), len(found),
         served(ctx, os.path.dirname(path), text, found))

@@ -398,7 +398,7 @@ def fifty_thousand_frames_open_within_two_seconds(ctx):
     recording = ctx.path("many.extprof")
     ruby = ctx.program("parting.rb", 100)
     ruby.expect("ready")
-    run = ctx.extprof("record", "-q", "-p", ruby.pid, "-F", "797", "-d", 1, "-o", recording)
+    run = ctx.extprof("record", "-q", "-p", ruby.pid, "-F", "997", "-d", 2, "-o", recording)
     check(run.status == 0, "record: %s", run.err)
     ruby.kill()
     times, count = {}, 0

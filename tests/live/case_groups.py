@@ -1,9 +1,12 @@
 """What is joined in one stack, and what is not: files of one name, threads of one pattern."""
+import json
 import os
 import re
 from collections import Counter
 
 import harness
+import otlp
+from case_otlp import read
 from case_proportions import enough, truth_of, within
 from harness import case, check
 
@@ -94,6 +97,14 @@ def processes_of_one_kind(ctx):
         check(abs(kinds["[process %s]" % name] / 1e9 - truth) < 0.1 * truth, "%s: %s", name, kinds)
     both = sums("--group-by", "command,process")
     check(both == kinds, "%s", both)
+    # Who asks for the processes too has each in formats that tell processes apart.
+    ctx.extprof("report", path, "--group-by", "process,command", "-o", ctx.path("kinds.otlp")).ok()
+    ctx.extprof("report", path, "--group-by", "process,command", "-f", "firefox", "-o", ctx.path("kinds.json")).ok()
+    pids = {re.search(r"\d+", name)[0] for name in each}
+    resources = {str(otlp.resource_of(r).get("process.pid")) for r, _, _ in otlp.profiles(read(ctx, ctx.path("kinds.otlp")))}
+    with open(ctx.path("kinds.json"), encoding="utf-8") as f:
+        firefox = {t["pid"].split(".")[0] for t in json.load(f)["threads"]}
+    check(resources == pids and firefox >= pids, "OTLP %s, Firefox %s, not %s", resources, firefox, pids)
     tree = ctx.extprof("report", path, "-f", "tree").ok().out
     check(len(re.findall(r"\[process web\]", tree)) == 1 and not re.search(r"\[process \d", tree), "%s", tree[:1000])
     ctx.extprof("report", path, "-o", ctx.path("kinds.svg")).ok()

@@ -65,8 +65,9 @@ TEST(metrics_are_counters)
 TEST(metrics_of_a_label)
 {
 	static const struct { const char *key, *name; } keys[] = {
-		{ "controller", "controller" }, { "http.route", "http_route" }, { "2nd", "_nd" }, { "process", "label_process" },
-		{ "state", "label_state" }, { "__name__", "label___name__" }, { "\xc3\xa4", "__" },
+		{ "controller", "controller" }, { "http.route", "http_route" }, { "2nd", "label_2nd" }, { "process", "label_process" },
+		{ "state", "label_state" }, { "__name__", "label___name__" }, { "\xc3\xa4t", "label___t" }, { "..x", "label___x" }, { "_x", "_x" },
+		{ "", "label_" },
 	};
 	struct metrics *m;
 	char wanted[256];
@@ -116,6 +117,17 @@ TEST(metrics_are_bounded)
 	/* One that is known is counted as before. */
 	metrics__add(m, "aab", NULL, METRIC_CPU, 1);
 	CHECK(strstr(written(m), "{process=\"aab\",tenant=\"\"} 1.000000001\n"));
+	metrics__destroy(m);
+
+	/* Many kinds with many values each. */
+	m = metrics__create("tenant");
+	for (int i = 0; i < 100; i++)
+		for (int j = 0; j < 100; j++) {
+			snprintf(name, sizeof(name), "%c%c", 'a' + i / 26, 'a' + i % 26);
+			snprintf(wanted, sizeof(wanted), "%c%c", 'a' + j / 26, 'a' + j % 26);
+			metrics__add(m, name, wanted, METRIC_CPU, 1);
+		}
+	CHECK(lines_with(written(m), "extprof_cpu_seconds_total{") <= METRICS_SERIES_MAX + 100);
 	metrics__destroy(m);
 
 	/* A name that is too long is cut between two characters. */

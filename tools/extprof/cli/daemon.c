@@ -402,6 +402,17 @@ static void write_last_metrics(struct daemon *d)
 		write_metrics(d, &state);
 }
 
+/* Later that is no reason to record nothing. */
+static int begin_metrics(struct daemon *d, const struct options *o, struct extprof_error *e)
+{
+	int err = daemon_metrics__begin(&d->metrics, o, e);
+
+	if (!err || !d->has_recorded)
+		return err;
+	fprintf(stderr, "extprof: %s\n", e->text);
+	return 0;
+}
+
 /* Record with the options, which are freed.  Does it go on? */
 static bool run_once(struct daemon *d, struct options *o, int *status)
 {
@@ -417,7 +428,7 @@ static bool run_once(struct daemon *d, struct options *o, int *status)
 	*status = STATUS_OK;
 	err = tell_of_gap(d, &e);
 	if (!err)
-		err = daemon_metrics__begin(&d->metrics, o, &e);
+		err = begin_metrics(d, o, &e);
 	if (!err)
 		err = record(d, &e);
 	write_last_metrics(d);

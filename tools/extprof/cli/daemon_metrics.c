@@ -51,20 +51,32 @@ static const char *text_of(const struct options *o, enum option_id id)
 	return o->values[id].given ? o->values[id].text : NULL;
 }
 
+/* Others are opened, and not replaced: stdout, a FIFO, a device. */
+static bool is_file(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	struct stat st;
+	bool is;
+
+	is = strcmp(path, "-") && *path && (stat(path, &st) ? folder && !stat(folder, &st) && S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
+	free(folder);
+	return is;
+}
+
 int daemon_metrics__begin(struct daemon_metrics *m, const struct options *o, struct extprof_error *e)
 {
 	const char *path = text_of(o, OPTION_METRICS), *key = text_of(o, OPTION_METRICS_LABEL);
 	bool failed = false;
-	int err = path ? output_file__check(path, NULL, e) : 0;
 
-	if (err)
-		return err;
 	m->mode_of_states = mode_of_states(o->recording.modes);
 	if (m->metrics && is_same(path, m->path) && is_same(key, m->key))
 		return 0;
 	daemon_metrics__free(m);
 	if (!path)
 		return 0;
+	if (!is_file(path))
+		return message__set(e, EXTPROF_OUTPUT, EINVAL, "metrics: %s is no regular file, and cannot become one", path);
 	m->mode_of_states = mode_of_states(o->recording.modes);
 	m->path = copy_of(path, &failed);
 	m->key = copy_of(key, &failed);
@@ -77,10 +89,18 @@ int daemon_metrics__begin(struct daemon_metrics *m, const struct options *o, str
 /* The value of the label; NULL: there is none. */
 static const char *value_of(const struct daemon_metrics *m, const struct extprof_sample *s)
 {
-	for (size_t i = 0; m->key && i < s->label_count; i++)
-		if (!strcmp(s->labels[i]->key, m->key) && s->labels[i]->has_value)
-			return s->labels[i]->bare;
-	return NULL;
+	const char *unread = NULL;
+
+	for (size_t i = 0; m->key && i < s->label_count; i++) {
+		const struct extprof_frame *l = s->labels[i];
+
+		if (!strcmp(l->key, m->key))
+			return l->has_value ? l->bare : METRICS_OTHER;
+		/* Which labels there were is not known. */
+		if (!*l->key)
+			unread = METRICS_UNKNOWN;
+	}
+	return unread;
 }
 
 static int on_sample(void *context, const struct extprof_sample *s)
@@ -116,7 +136,7 @@ static int write_file(const struct daemon_metrics *m, const struct metrics_facts
 		return err;
 	metrics__write(m->metrics, facts, m->states, f.stream);
 	/* One that is there keeps its mode. */
-	if (is_new && fchmod(f.fd, FILE_MODE)) {
+	if (is_new && f.base && fchmod(f.fd, FILE_MODE)) {
 		err = output_file__failed(&f, errno, e);
 		output_file__discard(&f);
 		return err;

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OTHER "(other)"
-
 /* What one value of the label has used in processes of one kind. */
 struct series {
 	char process[METRICS_TEXT_MAX], value[METRICS_TEXT_MAX];
@@ -26,7 +24,7 @@ struct kind {
 struct metrics {
 	char *key, *name;	/* of the label, and as Prometheus takes it */
 	void *series, *kinds;	/* trees of tsearch(3) */
-	uint32_t kind_count;
+	uint32_t kind_count, series_count;
 };
 
 static int compare(const void *a, const void *b)
@@ -44,6 +42,23 @@ static int compare_kinds(const void *a, const void *b)
 	return strcmp(x->process, y->process);
 }
 
+/* A label of Prometheus has letters, digits and underscores, and some names have a meaning of their own. */
+static char *name_of(const char *key)
+{
+	static const char prefix[] = "label_";
+	char *name;
+
+	if (asprintf(&name, "%s%s", prefix, key) < 0)
+		return NULL;
+	for (char *p = name + sizeof(prefix) - 1; *p; p++)
+		if (!(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') && !(*p >= '0' && *p <= '9'))
+			*p = '_';
+	key = name + sizeof(prefix) - 1;
+	if (*key && !(*key >= '0' && *key <= '9') && strncmp(key, "__", 2) && strcmp(key, "process") && strcmp(key, "state"))
+		memmove(name, key, strlen(key) + 1);
+	return name;
+}
+
 struct metrics *metrics__create(const char *key)
 {
 	struct metrics *m = calloc(1, sizeof(*m));
@@ -51,17 +66,11 @@ struct metrics *metrics__create(const char *key)
 	if (!m || !key)
 		return m;
 	m->key = strdup(key);
-	/* These have a meaning of their own. */
-	if (asprintf(&m->name, "%s%s", !strcmp(key, "process") || !strcmp(key, "state") || !strncmp(key, "__", 2) ? "label_" : "", key) < 0)
-		m->name = NULL;
+	m->name = name_of(key);
 	if (!m->key || !m->name) {
 		metrics__destroy(m);
 		return NULL;
 	}
-	/* A label of Prometheus has letters, digits and underscores. */
-	for (char *p = m->name; *p; p++)
-		if (!(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') && !(*p >= '0' && *p <= '9' && p > m->name))
-			*p = '_';
 	return m;
 }
 
@@ -132,7 +141,7 @@ static struct kind *kind_of(struct metrics *m, const char *process)
 
 	copy_kind(wanted.process, process);
 	if (m->kind_count >= METRICS_PROCESSES_MAX && !tfind(&wanted, &m->kinds, compare_kinds))
-		copy(wanted.process, OTHER);
+		copy(wanted.process, METRICS_OTHER);
 	kind = find(&m->kinds, &wanted, sizeof(wanted), compare_kinds, &is_new);
 	if (kind && is_new)
 		m->kind_count++;
@@ -150,11 +159,13 @@ static struct series *series_of(struct metrics *m, const char *process, const ch
 	copy(wanted.process, kind->process);
 	if (m->key && value)
 		copy(wanted.value, value);
-	if (kind->values >= METRICS_VALUES_MAX && !tfind(&wanted, &m->series, compare))
-		copy(wanted.value, OTHER);
+	if ((kind->values >= METRICS_VALUES_MAX || m->series_count >= METRICS_SERIES_MAX) && !tfind(&wanted, &m->series, compare))
+		copy(wanted.value, METRICS_OTHER);
 	series = find(&m->series, &wanted, sizeof(wanted), compare, &is_new);
-	if (series && is_new)
+	if (series && is_new) {
 		kind->values++;
+		m->series_count++;
+	}
 	return series;
 }
 
@@ -269,9 +280,9 @@ void metrics__write(const struct metrics *m, const struct metrics_facts *f, cons
 	twalk_r(m->series, put_states, &w);
 	put_family(to, "extprof_processes", "gauge", "Ruby processes that are sampled now.");
 	fprintf(to, "extprof_processes %" PRIu32 "\n", f->processes);
-	put_family(to, "extprof_samples_total", "counter", "Samples that were taken, and are whole or truncated.");
+	put_family(to, "extprof_samples_total", "counter", "Samples that were taken.");
 	fprintf(to, "extprof_samples_total %" PRIu64 "\n", f->samples);
-	put_family(to, "extprof_lost_samples_total", "counter", "Samples that were lost.");
+	put_family(to, "extprof_lost_samples_total", "counter", "Samples of these that were lost.");
 	fprintf(to, "extprof_lost_samples_total %" PRIu64 "\n", f->lost);
 	put_family(to, "extprof_rate_hertz", "gauge", "Samples a second.");
 	fprintf(to, "extprof_rate_hertz %" PRIu32 "\n", f->rate);

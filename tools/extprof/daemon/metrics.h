@@ -13,6 +13,11 @@
 #define METRICS_PROCESSES_MAX 128u
 /* Of one kind of process. */
 #define METRICS_VALUES_MAX 256u
+/* Of all kinds: each has a line for each counter and state. */
+#define METRICS_SERIES_MAX 1024u
+/* What has no room, and a value that could not be read. */
+#define METRICS_OTHER "(other)"
+#define METRICS_UNKNOWN "(unknown)"
 #define METRICS_STATES_MAX 32u
 /* Bytes of a name or of a value of a label; the rest is cut. */
 #define METRICS_TEXT_MAX 128u

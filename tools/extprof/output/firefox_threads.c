@@ -84,7 +84,9 @@ static int find_threads(struct firefox *x, uint32_t report)
 		of[i] = i && n->depth > r->group_count ? of[n->parent] : FIREFOX_NONE;
 		processes[i] = i ? processes[n->parent] : FIREFOX_NONE;
 		labels[i] = i ? labels[n->parent] : FIREFOX_NONE;
-		if (i && frame_of(r, n->label)->kind == FRAME_PROCESS)
+		/* What several run has no pid. */
+		if (i && frame_of(r, n->label)->kind == FRAME_PROCESS &&
+		    (processes[i] == FIREFOX_NONE || frame_of(r, n->label)->pid))
 			processes[i] = n->label;
 		if (i && frame_of(r, n->label)->kind == FRAME_THREAD)
 			labels[i] = n->label;

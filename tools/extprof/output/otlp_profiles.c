@@ -131,7 +131,8 @@ static void add_group(struct otlp *x, struct sample *s, const struct report *r, 
 
 	switch (f->kind) {
 	case FRAME_PROCESS:
-		if (s->process == OTLP_NONE)
+		/* What several run has no pid. */
+		if (s->process == OTLP_NONE || (f->pid && !r->labels[s->process].frame.pid))
 			s->process = label;
 		break;
 	case FRAME_LABEL:
