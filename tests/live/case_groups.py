@@ -6,7 +6,6 @@ from collections import Counter
 
 import harness
 import otlp
-from case_otlp import read
 from case_proportions import enough, truth_of, within
 from harness import case, check
 
@@ -101,7 +100,8 @@ def processes_of_one_kind(ctx):
     ctx.extprof("report", path, "--group-by", "process,command", "-o", ctx.path("kinds.otlp")).ok()
     ctx.extprof("report", path, "--group-by", "process,command", "-f", "firefox", "-o", ctx.path("kinds.json")).ok()
     pids = {re.search(r"\d+", name)[0] for name in each}
-    resources = {str(otlp.resource_of(r).get("process.pid")) for r, _, _ in otlp.profiles(read(ctx, ctx.path("kinds.otlp")))}
+    with open(ctx.path("kinds.otlp"), "rb") as f:
+        resources = {str(otlp.resource_of(r).get("process.pid")) for r, _, _ in otlp.profiles(otlp.decode(f.read()))}
     with open(ctx.path("kinds.json"), encoding="utf-8") as f:
         firefox = {t["pid"].split(".")[0] for t in json.load(f)["threads"]}
     check(resources == pids and firefox >= pids, "OTLP %s, Firefox %s, not %s", resources, firefox, pids)
