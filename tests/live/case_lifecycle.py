@@ -649,7 +649,7 @@ def attach_often(ctx, times, flags=()):
 ATTACHES = int(os.environ.get("ATTACHES", 100))
 
 
-@case(timeout=20 + ATTACHES, patient=True)
+@case(timeout=20 + ATTACHES)
 def attach_100_times(ctx):
     return attach_often(ctx, ATTACHES)
 

@@ -595,7 +595,7 @@ def measured(ctx, *args):
         return f.read(), peak
 
 
-@case(timeout=300, patient=True)
+@case(timeout=300)
 def two_hundred_are_the_sum_of_each(ctx):
     """More files than may be open: SQL counts each by itself; the memory is that of a few."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
