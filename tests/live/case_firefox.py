@@ -2,6 +2,7 @@
 Mozilla's own reader has both."""
 import collections
 import gzip
+import itertools
 import json
 import os
 import re
@@ -320,6 +321,85 @@ def of_several_and_of_what_was_cut(ctx):
     reader.wait()
     killed, _ = compare(ctx, path, [("cpu", "ns")], prefix=False)
     return "paused %.0f ms; %d threads of a killed one" % ((end - begin) / 1e6, len(killed.document["threads"]))
+
+
+# It grows by known amounts, and says what the kernel says of it, with the time.  Four threads want the GVL all the time.
+GROWS = """
+STDOUT.sync = true
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+def say = puts("#{now} #{File.read("/proc/self/statm").split[1].to_i * 4096}")
+4.times { Thread.new { i = 0; i += 1 while true } }
+puts "ready"
+gets
+t = now
+sleep 3
+puts t
+kept = []
+[200, 100].each { |mb| sleep 2.2; say; kept << "x" * (mb << 20); say }
+sleep 2.2
+say
+puts "done"
+sleep
+"""
+MB = 1 << 20
+
+
+@case(timeout=240)
+def has_counters(ctx):
+    """Memory by the program's own account, and how many threads wait for the GVL; Mozilla's reader has both."""
+    ruby = ctx.ruby(ctx.write("grows.rb", GROWS))
+    ruby.expect("ready")
+    path = ctx.path("grows.extprof")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "-F", harness.rate(199), "-o", path)
+    ctx.attached(reader)
+    ruby.tell("go")
+    quiet, said = int(ruby.line(60)), []
+    while (line := ruby.line(60)) != "done":
+        said.append(tuple(map(int, line.split())))
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
+    ruby.kill()
+    file = File(report(ctx, path, "grows.json"))
+    zero = file.document["meta"]["startTimeAsClockMonotonicNanosecondsSinceBoot"]
+    counters = {c["category"]: c for c in file.document["counters"]}
+    check(set(counters) == {"Memory", "GVL"} and all(c["pid"] == str(ruby.pid) for c in counters.values()), "%s", list(counters))
+    samples = counters["Memory"]["samples"]
+    values, seen = list(itertools.accumulate(samples["count"])), 0
+    check(len(values) == samples["length"] == len(samples["time"]) >= 6, "%d values", len(values))
+    for ms, value in zip(samples["time"], values):
+        at = zero + ms * 1e6
+        for (t, bytes_), (until, after) in zip(said, said[1:]):
+            # Where the program has said the same before and after.
+            if t < at < until and after - bytes_ < MB:
+                check(abs(value - bytes_) < 2 * MB, "%d MB at %.0f ms, not %d", value // MB, ms, bytes_ // MB)
+                seen += 1
+    check(seen >= 3 and abs(values[-1] - said[-1][1]) < 2 * MB, "%d values were compared", seen)
+    grown = max(values) - values[0]
+    check(abs(grown - 300 * MB) < 4 * MB, "it has grown by %.1f MB, not 300", grown / MB)
+    waits = counters["GVL"]["samples"]
+    folded = sum(n for (_, _, stack), n in sums_of_folded(ctx, path, "ns").items() if stack[-1] == "[gvl]")
+    check(abs(sum(waits["count"]) * 1e6 - folded) < 1e-6 * folded + 1e4, "waits of %.3f ms, and %.3f in the stacks", sum(waits["count"]),
+          folded / 1e6)
+    # While the main thread sleeps four work, and there is one GVL: three wait.
+    asleep = [n for t, n in zip(waits["time"], waits["count"]) if 0.5e9 < zero + t * 1e6 - quiet < 2.9e9]
+    average = sum(asleep) / (len(asleep) * (waits["time"][1] - waits["time"][0]))
+    check(2.8 < average < 3.2, "%.2f threads wait", average)
+    folder, why_not = reader_of_mozilla()
+    if why_not:
+        return "%.0f MB in %d values, %.2f threads wait; NOT read by Mozilla's reader: %s" % (grown / MB, len(values), average, why_not)
+    pq = Pq(ctx, folder)
+    try:
+        pq.load(ctx.path("grows.json"))
+        listed = pq.json("counter", "list")["counters"]
+        check([(c["category"], c["pid"], c["unit"]) for c in listed] == [("Memory", str(ruby.pid), "bytes"), ("GVL", str(ruby.pid), "")],
+              "counters: %s", listed)
+        shown = pq.json("counter", "info", "c-0")
+        range_ = next(s["value"] for s in shown["stats"] if s["source"] == "count-range")
+        check(shown["sampleCount"] == len(values) and abs(range_ - 300 * MB) < 4 * MB, "Mozilla's reader: %s", shown["stats"])
+    finally:
+        pq.stop()
+    return "%.1f MB in %d values, %d compared with the program's; %.2f threads wait; by Mozilla's reader %.1f MB" % (
+        grown / MB, len(values), seen, average, range_ / MB)
 
 
 PACKAGES = ["@firefox-devtools/profiler-cli@0.10.0", "node@24"]

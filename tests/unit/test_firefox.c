@@ -188,6 +188,87 @@ TEST(firefox_says_how_busy_threads_were)
 	tear_down_recording();
 }
 
+static json_t *counter_of(json_t *file, const char *category)
+{
+	json_t *counter;
+	size_t i;
+
+	json_array_foreach(json_object_get(file, "counters"), i, counter)
+		if (!strcmp(json_string_value(json_object_get(counter, "category")), category))
+			return json_object_get(counter, "samples");
+	return NULL;
+}
+
+/* The first value is the whole, others are differences; what a table says that makes no sense is not shown. */
+TEST(firefox_has_the_memory_of_processes)
+{
+	static const json_int_t wanted[] = { 5 << 20, 3 << 20, -(1 << 20) };
+	struct reports reports;
+	json_t *file, *samples;
+	sqlite3 *db;
+
+	CHECK(!set_up_recording(1));
+	send_some();
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK(!recording_sink__figure(&sink, 1000 + (i + 1) * 1000000000, 0, (uint64_t[]){ 5 << 20, 8 << 20, 7 << 20 }[i]));
+	end_recording();
+	CHECK(sqlite3_open(FILE_NAME, &db) == SQLITE_OK &&
+	      sqlite3_exec(db, "INSERT INTO figures(time_ns,process,resident) VALUES(5000,99,1),(5000,-1,1),(5000,0,1),(5000,1,-1),"
+			   "(-5,1,1),('x','y','z'),(9223372036854775807,1,1)", NULL, NULL, NULL) == SQLITE_OK);
+	sqlite3_close(db);
+	CHECK_INT(read_report(NULL, NULL, &reports, &output_firefox), 0);
+	file = write_file(&reports, false);
+	samples = counter_of(file, "Memory");
+	CHECK(samples != NULL);
+	for (size_t i = 0; i < 3; i++) {
+		CHECK(json_number_value(at(samples, "time", i)) == 1000.0 * (double)(i + 1));
+		CHECK_INT(json_integer_value(at(samples, "count", i)), wanted[i]);
+	}
+	CHECK(!counter_of(file, "GVL"));
+	json_decref(file);
+	reports__free(&reports);
+	tear_down_recording();
+}
+
+/* Each ms of a wait is in the step in which it was: so the sums are those of the stacks. */
+TEST(firefox_counts_waits_for_the_gvl)
+{
+	struct reports reports;
+	json_t *file, *samples, *ms;
+	double sum = 0, waited = 0;
+	size_t i;
+
+	CHECK(!set_up_recording(2));
+	send_some();
+	for (uint32_t j = 0; j < 100; j++) {
+		start();
+		frame(main_id, 0);
+		sample.event.time = 1000 + 500000000 + j * 100000000ull;
+		sample.event.value = sample.event.count = 30000000 + j;
+		sample.event.thread = 3;
+		sample.event.thread_slot = 30;
+		sample.event.tid = 100;
+		sample.event.source = SOURCE_SCHED;
+		sample.event.state = STATE_GVL;
+		send(1);
+	}
+	end_recording();
+	CHECK_INT(read_report("wall", NULL, &reports, &output_firefox), 0);
+	for (uint32_t j = 0; j < reports.list[0].timeline->count; j++)
+		waited += reports.list[0].timeline->moments[j].state == STATE_GVL ? (double)reports.list[0].timeline->moments[j].amount : 0;
+	file = write_file(&reports, false);
+	samples = counter_of(file, "GVL");
+	CHECK(samples != NULL && waited > 0);
+	json_array_foreach(json_object_get(samples, "count"), i, ms) {
+		sum += json_number_value(ms);
+		CHECK(json_number_value(ms) >= 0);
+	}
+	CHECK(i == json_array_size(json_object_get(samples, "time")) && fabs(sum - waited / 1e6) < 0.01);
+	json_decref(file);
+	reports__free(&reports);
+	tear_down_recording();
+}
+
 TEST(firefox_says_what_went_wrong)
 {
 	struct output_options o = { 0 };

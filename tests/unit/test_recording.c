@@ -728,6 +728,28 @@ TEST(recording_file_made_up)
 	remove_file();
 }
 
+/* Recordings of before have no table of them, and no other one lacks it. */
+TEST(recording_figures)
+{
+	uint64_t samples;
+
+	for (int version = 2; version < 5; version++) {
+		static const char *const older[] = {
+			"DROP TABLE figures; PRAGMA user_version=2", "DROP TABLE figures; PRAGMA user_version=3",
+			"DROP TABLE figures; PRAGMA user_version=4",
+		};
+
+		change(older[version - 2]);
+		CHECK(!read_all(&samples));
+		CHECK_INT(samples, 3000);
+	}
+	change("DROP TABLE figures");
+	CHECK_INT(read_all(&samples), -EBADMSG);
+	change("PRAGMA user_version=4");
+	CHECK_INT(read_all(&samples), -EBADMSG);
+	remove_file();
+}
+
 /* The text of a source that the recording has, or why there is none. */
 static const char *source_of(const char *path)
 {
@@ -756,7 +778,7 @@ TEST(recording_sources)
 	};
 	uint64_t samples;
 
-	change("DROP TABLE sources; PRAGMA user_version=1");
+	change("DROP TABLE sources; DROP TABLE figures; PRAGMA user_version=1");
 	CHECK(!read_all(&samples));
 	CHECK_INT(samples, 3000);
 	CHECK_STRING(source_of("a.rb"), "none");

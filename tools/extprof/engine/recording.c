@@ -95,6 +95,8 @@ int engine__step_recording(struct engine *e, uint64_t now)
 		err = recording_sink__look(&e->recording);
 	if (!err)
 		err = engine__take_sources(e, false);
+	if (!err)
+		err = engine__record_figures(e, now, false);
 	if (!err && recording_writer__is_due(e->recording.writer, now)) {
 		err = name_groups(e);
 		if (!err)
@@ -124,6 +126,8 @@ void engine__end_recording(struct engine *e)
 	err = e->recording_begun ? 0 : begin(e);
 	if (!err)
 		err = engine__record_heap(e);
+	if (!err)
+		err = engine__record_figures(e, deadline__now(), true);
 	/* This tells the sinks what all numbers stand for. */
 	if (!err)
 		err = engine__reports(e, &request, &reports, d);

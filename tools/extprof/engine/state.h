@@ -176,6 +176,8 @@ struct engine {
 	gid_t recording_gid;
 	struct segments segments;
 	struct engine_sources source_files;
+	uint64_t next_record_figures;	/* CLOCK_MONOTONIC, ns */
+	uint32_t figures_turn;		/* the next process of the list to look at */
 	bool revisions_wait;	/* of some processes the commit is to be read */
 	uint64_t titles_at;	/* CLOCK_MONOTONIC, ns: when titles are looked at next */
 	struct triggers triggers;
@@ -399,6 +401,10 @@ void engine__trigger_exit(struct engine *e, const struct process *p, bool failed
 
 /* memory.c: 0 or -errno: it has none any more. */
 int engine__read_memory(const struct process *p, struct process_memory *m);
+
+/* record_figures.c: write how much memory processes have, if it is time for that, or for the last time.  0 or -errno of
+ * the recording. */
+int engine__record_figures(struct engine *e, uint64_t now, bool last);
 
 /* sources.c: the files that the samples of a recording show. */
 

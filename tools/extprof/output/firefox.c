@@ -194,6 +194,8 @@ static int write_all(struct firefox *x)
 	/* Threads can need stacks and categories that no report has, so the tables come after them. */
 	err = firefox__add_threads(x);
 	if (!err)
+		err = firefox__add_counters(x);
+	if (!err)
 		err = add_meta(x);
 	firefox__add_shared(x);
 	json__close(&x->json, '}');

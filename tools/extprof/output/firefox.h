@@ -113,6 +113,9 @@ int firefox__make_threads(struct firefox *x);
 /* Write them.  0 or -ENOMEM. */
 int firefox__add_threads(struct firefox *x);
 
+/* Write the counters of processes.  0 or -ENOMEM. */
+int firefox__add_counters(struct firefox *x);
+
 /* Are its samples those of allocations, in bytes? */
 static inline bool firefox__is_allocs(const struct report *r)
 {

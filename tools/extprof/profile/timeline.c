@@ -33,8 +33,20 @@ static int by_begin(const void *a, const void *b)
 	return c ? c : COMPARE(x->end, y->end);
 }
 
+static int by_pid(const void *a, const void *b)
+{
+	const struct figure_point *x = a, *y = b;
+	int c = COMPARE(x->pid, y->pid);
+
+	if (!c)
+		c = COMPARE(x->time, y->time);
+	return c ? c : COMPARE(x->resident, y->resident);
+}
+
 void timeline__sort(struct timeline *t)
 {
+	if (t->figure_count)
+		qsort(t->figures, t->figure_count, sizeof(*t->figures), by_pid);
 	if (t->span_count)
 		qsort(t->spans, t->span_count, sizeof(*t->spans), by_begin);
 	if (t->count)
@@ -45,6 +57,7 @@ void timeline__free(struct timeline *t)
 {
 	free(t->moments);
 	free(t->spans);
+	free(t->figures);
 	strings__free(&t->strings);
 	memset(t, 0, sizeof(*t));
 }

@@ -56,6 +56,17 @@ struct span {
 	} parts[SPAN_PARTS_MAX];
 };
 
+/* How much memory a process had. */
+struct figure_point {
+	uint64_t time;
+	uint32_t pid;
+	uint64_t resident;	/* bytes */
+};
+
+/* Of each process; of more, the largest of some neighbours stands for them. */
+#define TIMELINE_FIGURES 2000u
+#define TIMELINE_FIGURES_MAX (1u << 20)
+
 struct timeline {
 	uint64_t begin;		/* CLOCK_MONOTONIC, ns; of several recordings, of the one that began first */
 	uint64_t wall;		/* the same, ns since 1970; 0 unknown */
@@ -66,6 +77,9 @@ struct timeline {
 	struct span *spans;		/* only of the first report: those of all modes, in the order of time */
 	uint32_t span_count;
 	size_t span_room;
+	struct figure_point *figures;	/* only of the first report, by pid and time */
+	uint32_t figure_count;
+	size_t figure_room;
 	struct strings strings;
 };
 

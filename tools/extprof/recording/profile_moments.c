@@ -166,7 +166,8 @@ static int add_recording(struct placing *w, struct diag *d)
 	if (err == -E2BIG)
 		return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u samples to show one after the other: choose a part "
 				 "with --since, --until or --filter", TIMELINE_MOMENTS_MAX);
-	return err ? err : recording_profile__spans(p, in, w->reports->list[0].timeline, d);
+	err = err ? err : recording_profile__spans(p, in, w->reports->list[0].timeline, d);
+	return err ? err : recording_profile__figures(in, w->reports->list[0].timeline, d);
 }
 
 int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d)

@@ -126,6 +126,8 @@ uint32_t recording_profile__path(struct recording_profile *p, const struct input
 uint64_t recording_profile__time(const struct input *in, uint64_t time);
 /* Add what lasted in threads of a recording to the first timeline.  0 or negative errno with *d. */
 int recording_profile__spans(struct recording_profile *p, struct input *in, struct timeline *t, struct diag *d);
+/* Add how much memory its processes had to the first timeline, which has its end by now.  0 or negative errno with *d. */
+int recording_profile__figures(struct input *in, struct timeline *t, struct diag *d);
 /* Give each report the samples that it is made of, as a timeline.  0 or negative errno with *d. */
 int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d);
 

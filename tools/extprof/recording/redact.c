@@ -42,6 +42,7 @@ static const struct table {
 	{ .name = "thread_accounts", .columns = { [4] = TEXT, [5] = TEXT } },
 	{ .name = "thread_states" },
 	{ .name = "sources", .columns = { [1] = SOURCE_PATH }, .without = REDACT_PATHS },
+	{ .name = "figures" },
 	{ .name = "accounts" },
 };
 

@@ -33,6 +33,7 @@ const char *const recording_schema[] = {
 	"PRIMARY KEY(account, state)) WITHOUT ROWID",
 	"CREATE TABLE sources(id INTEGER PRIMARY KEY, path INTEGER, size INTEGER, time_ns INTEGER, hash INTEGER, length INTEGER, "
 	"data BLOB)",
+	"CREATE TABLE figures(id INTEGER PRIMARY KEY, time_ns INTEGER, process INTEGER, resident INTEGER)",
 	"CREATE TABLE accounts(process INTEGER, mode INTEGER, reason TEXT, samples INTEGER, "
 	"PRIMARY KEY(process, mode, reason)) WITHOUT ROWID",
 	NULL
@@ -70,7 +71,8 @@ static int find_statement(const char *sql)
 /* Is the table newer than that version? */
 static bool is_newer(const char *sql, int version)
 {
-	return version < 2 && !strncmp(sql, "CREATE TABLE sources(", 21);
+	return (version < 2 && !strncmp(sql, "CREATE TABLE sources(", 21)) ||
+	       (version < 5 && !strncmp(sql, "CREATE TABLE figures(", 21));
 }
 
 int schema__check(sqlite3 *db, int version, struct diag *d)

@@ -351,6 +351,12 @@ int recording_sink__paused(struct recording_sink *s, uint64_t from, uint64_t unt
 		.time = from, .kind = RECORDING_PAUSED, .number = until > from ? until - from : 0 });
 }
 
+int recording_sink__figure(struct recording_sink *s, uint64_t time, uint32_t row, uint64_t resident)
+{
+	return s->sink.err ? s->sink.err : recording_writer__figure(s->writer, &(struct recording_figure){
+		.time = time, .process = s->process_base + row + 1, .resident = resident });
+}
+
 void recording_sink__trigger(struct recording_sink *s, uint64_t time, uint32_t row, const char *text)
 {
 	/* The writer keeps an error, and it is found in the next step. */

@@ -24,7 +24,7 @@
 
 enum statement {
 	PUT_META, PUT_MODE, PUT_KIND, PUT_STATE, FIND_STRING, PUT_STRING, PUT_PROCESS, PUT_THREAD, PUT_FRAME, PUT_STACK, PUT_BLOCK,
-	PUT_PAUSE, PUT_EVENT, PUT_THREAD_ACCOUNT, PUT_THREAD_STATE, PUT_ACCOUNT, PUT_SOURCE, BEGIN,
+	PUT_PAUSE, PUT_EVENT, PUT_FIGURE, PUT_THREAD_ACCOUNT, PUT_THREAD_STATE, PUT_ACCOUNT, PUT_SOURCE, BEGIN,
 	COMMIT, COUNT_PAGES,
 	STATEMENTS
 };
@@ -44,6 +44,7 @@ static const char *const statements[STATEMENTS] = {
 	[PUT_PAUSE] = "INSERT INTO pauses(time_ns,thread,length_ns,waited_ns,mark_ns,sweep_ns,compact_ns,major,cause,"
 		      "reason) VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[PUT_EVENT] = "INSERT INTO events(time_ns,process,kind,text,number) VALUES(?,?,?,?,?)",
+	[PUT_FIGURE] = "INSERT INTO figures(time_ns,process,resident) VALUES(?,?,?)",
 	[PUT_THREAD_ACCOUNT] = "INSERT INTO thread_accounts(process,tid,serial,first_ns,until_ns,ended,voluntary,"
 			       "involuntary,threads,name,comm) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 	[PUT_THREAD_STATE] = "INSERT OR REPLACE INTO thread_states VALUES(?,?,?,?)",
@@ -477,6 +478,16 @@ int recording_writer__event(struct recording_writer *w, const struct recording_e
 	bind(w, PUT_EVENT, 2, row->process);
 	bind(w, PUT_EVENT, 5, row->number);
 	return run(w, PUT_EVENT);
+}
+
+int recording_writer__figure(struct recording_writer *w, const struct recording_figure *row)
+{
+	if (ready(w))
+		return w->err;
+	bind(w, PUT_FIGURE, 1, row->time);
+	bind(w, PUT_FIGURE, 2, row->process);
+	bind(w, PUT_FIGURE, 3, row->resident);
+	return run(w, PUT_FIGURE);
 }
 
 int recording_writer__thread_account(struct recording_writer *w, const struct recording_thread_account *row)

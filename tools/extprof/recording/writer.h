@@ -62,6 +62,13 @@ struct recording_event {
 	uint64_t number;	/* of samples; of a pause, ns from its time on */
 };
 
+/* How a process was at a time. */
+struct recording_figure {
+	uint64_t time;
+	uint32_t process;
+	uint64_t resident;	/* bytes */
+};
+
 struct recording_thread_account {
 	uint32_t process, tid;	/* the process as the account has it, no id */
 	uint64_t serial;
@@ -97,6 +104,7 @@ int recording_writer__thread(struct recording_writer *w, uint32_t id, uint32_t p
 int recording_writer__frame(struct recording_writer *w, uint32_t id, const struct frame *f);
 int recording_writer__pause(struct recording_writer *w, const struct recording_pause *row);
 int recording_writer__event(struct recording_writer *w, const struct recording_event *row);
+int recording_writer__figure(struct recording_writer *w, const struct recording_figure *row);
 int recording_writer__thread_account(struct recording_writer *w, const struct recording_thread_account *row);
 int recording_writer__account(struct recording_writer *w, uint32_t process, uint32_t mode, const char *reason,
 			      uint64_t samples);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters: the memory of each process, and how many of its threads wait for the GVL. */
+#include "output/firefox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Of one counter, at most; the shortest step, ns. */
+#define POINTS 2000u
+#define STEP_MIN 10000000u
+
+struct counter {
+	const char *name, *category, *description, *color, *graph, *unit;
+};
+
+static const struct counter memory = {
+	.name = "resident memory", .category = "Memory", .description = "Resident memory of the process", .color = "orange",
+	.graph = "line-accumulated", .unit = "bytes",
+};
+
+/* The viewer shows amounts by time: ms of waits in a ms are threads that wait. */
+static const struct counter waiters = {
+	.name = "waits for the GVL", .category = "GVL", .description = "Threads of the process that wait for the GVL",
+	.color = "red", .graph = "line-rate", .unit = "",
+};
+
+/* The place of the first thread of the process in the file; FIREFOX_NONE: it has none. */
+static uint32_t thread_of(const struct firefox *x, const struct firefox_process *p)
+{
+	for (uint32_t i = 0; i < x->thread_count; i++)
+		if (x->threads[i].of == p)
+			return i;
+	return FIREFOX_NONE;
+}
+
+static void open_counter(struct firefox *x, const struct counter *c, const struct firefox_process *p)
+{
+	struct json *j = &x->json;
+
+	json__open(j, NULL, '{');
+	json__add(j, "name", json_string(c->name));
+	json__add(j, "category", json_string(c->category));
+	json__add(j, "description", json_string(c->description));
+	json__add(j, "pid", json_string(p->pid));
+	json__number(j, "mainThreadIndex", thread_of(x, p), 0);
+	json__add(j, "color", json_string(c->color));
+	json__open(j, "samples", '{');
+}
+
+static void close_counter(struct firefox *x, uint32_t length)
+{
+	json__number(&x->json, "length", length, 0);
+	json__close(&x->json, '}');
+	json__close(&x->json, '}');
+}
+
+/* -- memory -------------------------------------------------------------------------------------- */
+
+/* The only process of that pid.  NULL: there is none, or there are several, as in recordings of several hosts. */
+static const struct firefox_process *process_of(const struct firefox *x, uint32_t pid)
+{
+	const struct firefox_process *found = NULL;
+
+	for (uint32_t i = 0; i < x->process_count; i++) {
+		if (x->processes[i].number_of_pid != pid)
+			continue;
+		if (found)
+			return NULL;
+		found = &x->processes[i];
+	}
+	return found && thread_of(x, found) != FIREFOX_NONE ? found : NULL;
+}
+
+/* The first value is the whole, the others are how it has changed. */
+static void add_memory(struct firefox *x, const struct firefox_process *p, const struct figure_point *points, uint32_t count)
+{
+	struct json *j = &x->json;
+
+	open_counter(x, &memory, p);
+	json__open(j, "time", '[');
+	for (uint32_t i = 0; i < count; i++)
+		firefox__add_time(x, NULL, points[i].time);
+	json__close(j, ']');
+	json__open(j, "count", '[');
+	for (uint32_t i = 0; i < count; i++)
+		json__number(j, NULL, (int64_t)points[i].resident - (i ? (int64_t)points[i - 1].resident : 0), 0);
+	json__close(j, ']');
+	close_counter(x, count);
+}
+
+static void add_all_memory(struct firefox *x)
+{
+	const struct timeline *t = x->reports[0].timeline;
+
+	for (uint32_t i = 0, end; i < t->figure_count; i = end) {
+		const struct firefox_process *p = process_of(x, t->figures[i].pid);
+
+		for (end = i + 1; end < t->figure_count && t->figures[end].pid == t->figures[i].pid;)
+			end++;
+		if (p)
+			add_memory(x, p, &t->figures[i], end - i);
+	}
+}
+
+/* -- the GVL -------------------------------------------------------------------------------------- */
+
+/* Spread what it amounts to over the steps that it lasted in. */
+static void spread(const struct moment *m, uint64_t from, uint64_t step, double *points)
+{
+	uint64_t begin = m->time, end = m->lasts ? m->time + m->ns : m->time;
+
+	if (end <= begin) {
+		if (begin >= from && (begin - from) / step < POINTS)
+			points[(begin - from) / step] += (double)m->amount;
+		return;
+	}
+	for (uint64_t at = begin < from ? from : begin; at < end;) {
+		uint64_t number = (at - from) / step, next = from + (number + 1) * step;
+
+		if (number >= POINTS)
+			return;
+		next = next < end ? next : end;
+		points[number] += (double)m->amount * (double)(next - at) / (double)(end - begin);
+		at = next;
+	}
+}
+
+static void add_waiters(struct firefox *x, const struct firefox_process *p, uint64_t step, const double *points)
+{
+	const struct timeline *t = x->reports[0].timeline;
+	uint64_t from = t->from, count = t->until > from ? (t->until - from + step - 1) / step : 0;
+	struct json *j = &x->json;
+
+	count = count < POINTS ? count : POINTS;
+
+	open_counter(x, &waiters, p);
+	json__open(j, "time", '[');
+	for (uint32_t i = 0; i <= count; i++)
+		firefox__add_time(x, NULL, from + i * step);
+	json__close(j, ']');
+	/* What was between the time before and this one. */
+	json__open(j, "count", '[');
+	json__number(j, NULL, 0, 0);
+	for (uint32_t i = 0; i < count; i++)
+		json__number(j, NULL, (int64_t)(points[i] + 0.5), 6);
+	json__close(j, ']');
+	close_counter(x, (uint32_t)count + 1);
+}
+
+/* Of a mode whose waits are times. */
+static int add_all_waiters(struct firefox *x, uint32_t report)
+{
+	const struct report *r = &x->reports[report];
+	const struct timeline *t = r->timeline;
+	uint64_t length = t->until > t->from ? t->until - t->from : 0, step = length / POINTS + 1;
+	double *points = malloc(POINTS * sizeof(*points));
+
+	if (!points)
+		return -ENOMEM;
+	step = step < STEP_MIN ? STEP_MIN : step;
+	for (uint32_t i = 0; i < x->process_count; i++) {
+		const struct firefox_process *p = &x->processes[i];
+		bool any = false;
+
+		for (uint32_t j = 0; j < POINTS; j++)
+			points[j] = 0;
+		for (uint32_t j = 0; j < x->thread_count; j++) {
+			const struct firefox_thread *thread = &x->threads[j];
+
+			if (thread->of != p || thread->report != report)
+				continue;
+			for (uint32_t k = 0; k < thread->count; k++) {
+				const struct moment *m = &t->moments[x->order[report][thread->first + k]];
+
+				if (m->state != STATE_GVL || !m->amount || m->idle)
+					continue;
+				spread(m, t->from, step, points);
+				any = true;
+			}
+		}
+		if (any)
+			add_waiters(x, p, step, points);
+	}
+	free(points);
+	return 0;
+}
+
+int firefox__add_counters(struct firefox *x)
+{
+	int err = 0;
+
+	json__open(&x->json, "counters", '[');
+	add_all_memory(x);
+	for (uint32_t i = 0; i < x->count && !err; i++)
+		if (x->reports[i].metric.unit == UNIT_NS && x->reports[i].meta.mode->sources & 1u << SOURCE_SCHED) {
+			err = add_all_waiters(x, i);
+			break;
+		}
+	json__close(&x->json, ']');
+	return err;
+}
