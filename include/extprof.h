@@ -1239,6 +1239,8 @@ struct extprof_recorded_options {
 	/* extprof_recorded_requests() shows how long requests took, by the value of this label, which makes a request if
 	 * request_label is NULL.  NULL: it shows requests. */
 	const char *requests_by;
+	bool sources;			/* the format firefox has the texts of source files that the recording has */
+	char reserved[7];		/* 0 */
 };
 
 /* Are its texts right?  What a recording has to have for them is not asked.  0 or negative errno. */

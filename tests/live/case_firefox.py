@@ -70,9 +70,9 @@ def report(ctx, path, name, *options):
 class File:
     """What it says of stacks."""
 
-    def __init__(self, document):
+    def __init__(self, document, version=60):
         self.document, self.shared = document, document["shared"]
-        check(document["meta"]["preprocessedProfileVersion"] == 60, "version")
+        check(document["meta"]["preprocessedProfileVersion"] == version, "version")
         strings, frames, functions = self.shared["stringArray"], self.shared["frameTable"], self.shared["funcTable"]
         names = [strings[n] for n in functions["name"]]
         self.frames = [names[n] for n in frames["func"]]
@@ -456,6 +456,56 @@ class Pq:
 
     def stop(self):
         self.run("stop", "--all")
+
+
+@case(timeout=440)
+def has_sources(ctx):
+    """The text of each file that the recording has, as it was then; Mozilla's reader shows it beside what each line took."""
+    # Letters of more than one byte, what JSON escapes, and no end of the last line.
+    text = PROGRAM + '# "\u00e4\u20ac\U0001f48e" \\t </script>\t\nnil'
+    script = ctx.write("app.rb", text)
+    ruby = ctx.ruby(script)
+    ruby.expect("ready")
+    path, plain = ctx.path("with.extprof"), ctx.path("without.extprof")
+    for to, options in ((path, ["--sources"]), (plain, [])):
+        ctx.extprof("record", "-q", "-p", ruby.pid, "-m", "wall", "-d", "2", "-F", harness.rate(199), *options, "-o", to).ok()
+    ruby.kill()
+    # A later change of the file is not shown.
+    ctx.write("app.rb", "another")
+    without = File(report(ctx, path, "without.json"))
+    check("content" not in without.shared["sources"], "texts without --sources")
+    file = File(report(ctx, path, "with.json", "--sources"), 64)
+    names = [file.shared["stringArray"][n] for n in file.shared["sources"]["filename"]]
+    contents = dict(zip(names, file.shared["sources"]["content"]))
+    check(contents[script] == text, "the text of %s: %s", script, contents.get(script))
+    check(all(c is None for n, c in contents.items() if n.startswith("<internal:")), "texts of what is no file")
+    check(file.sums("") == without.sums(""), "sums with texts are other ones")
+    none = File(report(ctx, plain, "none.json", "--sources"), 64)
+    check(not any(none.shared["sources"]["content"]), "texts that the recording has not")
+    folder, why_not = reader_of_mozilla()
+    if why_not:
+        return "%d files; NOT read by Mozilla's reader: %s" % (len(contents), why_not)
+    pq = Pq(ctx, folder)
+    try:
+        pq.load(ctx.path("with.json"))
+        thread = next(i for i, t in enumerate(file.document["threads"]) if t["name"] == "worker 2")
+        pq.run("thread", "select", "t-%d" % thread)
+        functions = pq.json("thread", "functions", "--thread", "t-%d" % thread, "--include-idle")["functions"]
+        left = next(f for f in functions if f["name"] == "Object#left")
+        shown = pq.json("function", "annotate", left["functionHandle"])["srcAnnotation"]
+        lines = {line["lineNumber"]: line for line in shown["lines"]}
+        wanted = text.split("\n")
+        check(lines and all(line["sourceText"] == wanted[n - 1] for n, line in lines.items()), "lines: %s", shown["lines"][:3])
+        at = next(i for i, line in enumerate(wanted, 1) if line.startswith("def left"))
+        # All that runs of it is in its only line.
+        took = lines[at]["selfSamples"]
+        check(took > 0 and abs(took - left["selfSamples"]) < 0.05 * left["selfSamples"] + 1, "line %d took %.3f ms of %.3f", at, took,
+              left["selfSamples"])
+        counters = pq.json("counter", "list")["counters"]
+        check({(c["label"], c["graphType"]) for c in counters} >= {("Memory", "line-accumulated")}, "counters: %s", counters)
+    finally:
+        pq.stop()
+    return "%d files, %d lines beside %.1f ms of %s" % (sum(c is not None for c in contents.values()), len(lines), took, left["name"])
 
 
 @case(timeout=440)

@@ -269,6 +269,67 @@ TEST(firefox_counts_waits_for_the_gvl)
 	tear_down_recording();
 }
 
+/* In the order in which they are asked for: a text, one that is not UTF-8, and none. */
+static int read_text(void *context, const char *path, char **to, size_t *length)
+{
+	static const char *const texts[] = { "a\n\"b\"\0\xe2\x82\xac", "\xff\xfe" };
+	static const size_t lengths[] = { 9, 2 };
+	unsigned int number = (*(unsigned int *)context)++;
+
+	expect(*path != '\0', "a text of no file");
+	if (number == 9)
+		return -EBADMSG;
+	if (number > 1)
+		return 0;
+	*to = malloc(lengths[number]);
+	memcpy(*to, texts[number], lengths[number]);
+	*length = lengths[number];
+	return 1;
+}
+
+TEST(firefox_has_texts_of_sources)
+{
+	unsigned int asked = 0;
+	struct output_sources sources = { .read = read_text, .context = &asked };
+	struct output_options o = { .sources = &sources };
+	struct reports reports;
+	char *data = NULL;
+	json_t *file, *shared, *table, *text;
+	size_t size;
+	FILE *f;
+
+	CHECK(!set_up_recording(1));
+	send_some();
+	CHECK(!recording_sink__figure(&sink, 2000, 0, 4096));
+	end_recording();
+	CHECK_INT(read_report(NULL, NULL, &reports, &output_firefox), 0);
+	f = open_memstream(&data, &size);
+	CHECK_INT(output_firefox.write(reports.list, 1, &o, f), 0);
+	fclose(f);
+	file = json_loadb(data, size, JSON_ALLOW_NUL, NULL);
+	free(data);
+	CHECK_INT(json_integer_value(json_object_get(json_object_get(file, "meta"), "preprocessedProfileVersion")), 64);
+	shared = json_object_get(file, "shared");
+	table = json_object_get(shared, "sources");
+	CHECK(asked > 0 && asked == json_array_size(json_object_get(table, "content")) &&
+	      asked == json_array_size(json_object_get(table, "startLine")) && asked == (size_t)json_integer_value(json_object_get(table, "length")));
+	text = at(table, "content", 0);
+	CHECK(json_string_length(text) == 9 && !memcmp(json_string_value(text), "a\n\"b\"\0\xe2\x82\xac", 9));
+	for (size_t i = 1; i < asked; i++)
+		CHECK(json_is_null(at(table, "content", i)));
+	CHECK(json_array_size(json_object_get(json_object_get(shared, "funcTable"), "originalLocation")) ==
+	      (size_t)json_integer_value(json_object_get(json_object_get(shared, "funcTable"), "length")));
+	CHECK(json_is_object(json_object_get(json_array_get(json_object_get(file, "counters"), 0), "display")));
+	json_decref(file);
+	/* A recording that is damaged. */
+	asked = 9;
+	f = fopen("/dev/null", "w");
+	CHECK_INT(output_firefox.write(reports.list, 1, &o, f), -EBADMSG);
+	fclose(f);
+	reports__free(&reports);
+	tear_down_recording();
+}
+
 TEST(firefox_says_what_went_wrong)
 {
 	struct output_options o = { 0 };

@@ -58,7 +58,7 @@ static void set_options(struct writing *w, const struct options *o, const char *
 		.request_label = o->values[OPTION_REQUEST_LABEL].text, .requests_by = o->values[OPTION_REQUESTS_BY].text, .metric = o->values[OPTION_METRIC].text,
 		.callers_of = o->values[OPTION_CALLERS_OF].text, .callees_of = o->values[OPTION_CALLEES_OF].text,
 		.methods = (unsigned int)options__number(o, OPTION_TOP, 0), .invert = options__has(o, OPTION_INVERT),
-		.idle = options__has(o, OPTION_IDLE), .gzip = recorded__is_gzip(output),
+		.idle = options__has(o, OPTION_IDLE), .sources = options__has(o, OPTION_SOURCES), .gzip = recorded__is_gzip(output),
 	};
 }
 

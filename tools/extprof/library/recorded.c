@@ -16,6 +16,7 @@
 #include "recording/profile.h"
 #include "recording/reader.h"
 #include "recording/samples_table.h"
+#include "recording/sources.h"
 
 /* No statement of SQL takes longer, ns. */
 #define TIME_MAX (600 * 1000000000ull)
@@ -334,11 +335,41 @@ int recorded__one_mode(const char *what, const struct reports *reports, struct e
 	return err;
 }
 
+/* The first recording that has the text. */
+static int read_source(void *context, const char *path, char **text, size_t *length)
+{
+	struct extprof_recorded *r = context;
+	int found = 0;
+
+	for (uint32_t i = 0; i < r->count && !found; i++) {
+		struct recording_source_file f = { 0 };
+		bool slept = !recording_reader__awake(r->readers[i]);
+		struct diag d = { 0 };
+		int err = slept ? recording_reader__wake(r->readers[i], &d) : 0;
+
+		if (!err)
+			err = recording_source__read(r->readers[i], path, &f, &d);
+		if (!err && f.text) {
+			*text = f.text;
+			*length = f.length;
+			f.text = NULL;
+			found = 1;
+		}
+		recording_source__free(&f);
+		if (slept)
+			recording_reader__sleep(r->readers[i]);
+		if (err && err != -ENOENT)
+			return err;
+	}
+	return found;
+}
+
 int extprof_recorded_write(struct extprof_recorded *r, const char *name, const struct extprof_recorded_options *options,
 			   FILE *to, struct extprof_error *error)
 {
 	const struct output_format *format = output__by_name(name);
 	struct extprof_recorded_options o;
+	struct output_sources sources = { .read = read_source, .context = r };
 	struct output_options settings;
 	struct reports reports = { 0 };
 	uint64_t samples = 0;
@@ -355,6 +386,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 		samples += reports.list[i].samples;
 	settings = (struct output_options){
 		.html = o.html, .gzip = o.gzip, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
+		.sources = o.sources ? &sources : NULL,
 	};
 	if (format->one_mode && reports.count > 1)
 		err = recorded__one_mode(name, &reports, error);

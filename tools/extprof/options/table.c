@@ -264,9 +264,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "each thread by itself; in a profile as an outermost frame" },
 	[OPTION_LINES] = { "lines", "l", .group = OPTION_SHOW, .commands = R, .brief_in = R, FIELD(lines),
 		.brief = "each line by itself", .help = "tell frames apart by the line that runs" },
-	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(sources),
+	[OPTION_SOURCES] = { "sources", .group = OPTION_SHOW, .commands = DAEMON | R | REPORT, FIELD(sources),
 		.brief = "keep the source files in the recording",
-		.help = "with -o FILE.extprof: also write the source files that are seen into the recording" },
+		.help = "with -o FILE.extprof: also write the source files that are seen into the recording; report writes those of the "
+		"recording into the file for the Firefox Profiler" },
 	[OPTION_DEPLOYMENT] = { "deploy", "", "NAME", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R, FIELD(deployment),
 		.brief = "a name of what is deployed, for report --trend",
 		.help = "the processes have NAME as their deployment.name: `extprof report` shows it, and chooses by --filter "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The Firefox Profiler's processed format, version 60: a thread for each thread, and samples in the order of time.
+ * The Firefox Profiler's processed format, version 60, or 64 with texts of source files: a thread for each thread, and samples in the order of time.
  *
  * Its stacks are those of reports; report::timeline says when they were seen.  With several modes each thread is there
  * once for each of them, since the format has one kind of weights for a thread.
@@ -21,6 +21,7 @@
 /* The version of what the browser itself writes, which is not read here; and the version of this format. */
 #define GECKO_VERSION 31
 #define PROCESSED_VERSION 60
+#define PROCESSED_VERSION_WITH_TEXTS 64
 /* Threads that are shown when the file is opened. */
 #define VISIBLE_THREADS 10u
 /* If nothing was sampled by a timer, ns. */
@@ -149,7 +150,7 @@ static int add_meta(struct firefox *x)
 
 	json__open(j, "meta", '{');
 	json__number(j, "version", GECKO_VERSION, 0);
-	json__number(j, "preprocessedProfileVersion", PROCESSED_VERSION, 0);
+	json__number(j, "preprocessedProfileVersion", x->texts ? PROCESSED_VERSION_WITH_TEXTS : PROCESSED_VERSION, 0);
 	firefox__add_time(x, "interval", interval_of(x));
 	firefox__add_time(x, "startTime", t->wall);
 	json__number(j, "startTimeAsClockMonotonicNanosecondsSinceBoot", t->begin > INT64_MAX ? 0 : (int64_t)t->begin, 0);
@@ -197,7 +198,8 @@ static int write_all(struct firefox *x)
 		err = firefox__add_counters(x);
 	if (!err)
 		err = add_meta(x);
-	firefox__add_shared(x);
+	if (!err)
+		err = firefox__add_shared(x);
 	json__close(&x->json, '}');
 	return x->json.err ? x->json.err : err;
 }
@@ -250,6 +252,7 @@ static int write_firefox(const struct report *reports, uint32_t count, const str
 	x->json.to = to;
 	x->reports = reports;
 	x->count = count;
+	x->texts = o->sources;
 	err = o->gzip ? write_gzip(x, to) : write_all(x);
 	free_all(x);
 	return err;

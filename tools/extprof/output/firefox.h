@@ -71,6 +71,7 @@ struct firefox {
 	struct json json;
 	const struct report *reports;
 	uint32_t count;
+	const struct output_sources *texts;	/* of source files; NULL: the file has none, and is of the version before */
 	struct strings strings;		/* shared.stringArray */
 	struct firefox_table func_table, frame_table, stack_table, source_table;
 	struct firefox_func *funcs;
@@ -106,7 +107,8 @@ uint32_t firefox__idle_stack(struct firefox *x, uint32_t report, uint32_t node);
 uint32_t firefox__label_stack(struct firefox *x, uint32_t report, uint32_t label);
 /* Write meta.categories, and the tables. */
 void firefox__add_categories(struct firefox *x);
-void firefox__add_shared(struct firefox *x);
+/* 0 or -errno: a text cannot be read. */
+int firefox__add_shared(struct firefox *x);
 
 /* Sort the moments by thread.  0 or -ENOMEM. */
 int firefox__make_threads(struct firefox *x);

@@ -33,6 +33,32 @@ static uint32_t thread_of(const struct firefox *x, const struct firefox_process 
 	return FIREFOX_NONE;
 }
 
+static json_t *tooltip(const char *source, const char *label, const char *key)
+{
+	return json_pack("{s:s, s:s, s:{s:s}, s:s, s:s}", "type", "value", "source", source, "format", "unit", "bytes", "label", label,
+			 "labelKey", key);
+}
+
+static void add_display(struct firefox *x, const struct counter *c)
+{
+	struct json *j = &x->json;
+
+	json__open(j, "display", '{');
+	json__add(j, "graphType", json_string(c->graph));
+	json__add(j, "unit", json_string(c->unit));
+	json__add(j, "color", json_string(c->color));
+	json__null(j, "markerSchemaLocation");
+	json__number(j, "sortWeight", c == &memory ? 20 : 50, 0);
+	json__add(j, "label", json_string(c == &memory ? "Memory" : c->name));
+	json__open(j, "tooltipRows", '[');
+	if (c == &memory) {
+		json__add(j, NULL, tooltip("accumulated", "resident memory at this time", "memory-relative"));
+		json__add(j, NULL, tooltip("count-range", "memory range in graph", "memory-range"));
+	}
+	json__close(j, ']');
+	json__close(j, '}');
+}
+
 static void open_counter(struct firefox *x, const struct counter *c, const struct firefox_process *p)
 {
 	struct json *j = &x->json;
@@ -43,7 +69,11 @@ static void open_counter(struct firefox *x, const struct counter *c, const struc
 	json__add(j, "description", json_string(c->description));
 	json__add(j, "pid", json_string(p->pid));
 	json__number(j, "mainThreadIndex", thread_of(x, p), 0);
-	json__add(j, "color", json_string(c->color));
+	/* From version 62 on the file says how it is drawn. */
+	if (x->texts)
+		add_display(x, c);
+	else
+		json__add(j, "color", json_string(c->color));
 	json__open(j, "samples", '{');
 }
 

@@ -281,6 +281,8 @@ static void add_frames(struct firefox *x)
 	add_same(x, "innerWindowID", n, 0);
 	COLUMN("line", frame_table, add_line(x, x->frames[i].line));
 	add_same(x, "column", n, FIREFOX_NONE);
+	if (x->texts)
+		add_same(x, "originalLocation", n, FIREFOX_NONE);
 	json__number(&x->json, "length", n, 0);
 	json__close(&x->json, '}');
 }
@@ -298,6 +300,8 @@ static void add_funcs(struct firefox *x)
 	COLUMN("source", func_table, add_number(x, x->funcs[i].source));
 	COLUMN("lineNumber", func_table, add_line(x, x->funcs[i].line));
 	add_same(x, "columnNumber", n, FIREFOX_NONE);
+	if (x->texts)
+		add_same(x, "originalLocation", n, FIREFOX_NONE);
 	json__number(&x->json, "length", n, 0);
 	json__close(&x->json, '}');
 }
@@ -315,9 +319,45 @@ static void add_resources(struct firefox *x)
 	json__close(&x->json, '}');
 }
 
-void firefox__add_shared(struct firefox *x)
+/* A text as it is, if it is UTF-8.  0 or -errno. */
+static int add_text(struct firefox *x, const char *path)
+{
+	char *text = NULL;
+	size_t length = 0;
+	json_t *value;
+	int found = x->texts->read(x->texts->context, path, &text, &length);
+
+	if (found < 0)
+		return found;
+	/* jansson refuses other texts, and says the same where memory is missing: the viewer has no text then. */
+	value = found ? json_stringn(text, length) : NULL;
+	free(text);
+	if (value)
+		json__add(&x->json, NULL, value);
+	else
+		json__null(&x->json, NULL);
+	return 0;
+}
+
+static int add_texts(struct firefox *x)
+{
+	uint32_t n = x->source_table.count;
+	int err = 0;
+
+	add_same(x, "startLine", n, 1);
+	add_same(x, "startColumn", n, 1);
+	add_same(x, "sourceMapURL", n, FIREFOX_NONE);
+	json__open(&x->json, "content", '[');
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = add_text(x, x->strings.list[x->sources[i]]);
+	json__close(&x->json, ']');
+	return err;
+}
+
+int firefox__add_shared(struct firefox *x)
 {
 	struct json *j = &x->json;
+	int err = 0;
 
 	json__open(j, "shared", '{');
 	json__open(j, "stackTable", '{');
@@ -339,10 +379,21 @@ void firefox__add_shared(struct firefox *x)
 	json__number(j, "length", x->source_table.count, 0);
 	add_same(x, "id", x->source_table.count, FIREFOX_NONE);
 	COLUMN("filename", source_table, add_number(x, x->sources[i]));
+	if (x->texts)
+		err = add_texts(x);
 	json__close(j, '}');
+	if (x->texts) {
+		json__open(j, "sourceLocationTable", '{');
+		add_same(x, "source", 0, 0);
+		add_same(x, "line", 0, 0);
+		add_same(x, "column", 0, 0);
+		json__number(j, "length", 0, 0);
+		json__close(j, '}');
+	}
 	json__open(j, "stringArray", '[');
 	for (uint32_t i = 0; i < x->strings.count; i++)
 		json__add(j, NULL, json_string(x->strings.list[i]));
 	json__close(j, ']');
 	json__close(j, '}');
+	return err;
 }

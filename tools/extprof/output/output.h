@@ -9,12 +9,20 @@
 #include "profile/report.h"
 
 /* Room for a report's settings that are not part of what was measured. */
+/* Texts of source files, for a format that has a place for them. */
+struct output_sources {
+	/* 1: *text is the caller's; 0: there is none of that path; or -errno. */
+	int (*read)(void *context, const char *path, char **text, size_t *length);
+	void *context;
+};
+
 struct output_options {
 	bool html;		/* flame graph: HTML around the SVG */
 	bool gzip;		/* JSON: compressed */
 	bool color;		/* summary: on a terminal */
 	unsigned int top;	/* summary: rows of each table */
 	unsigned int width;	/* summary: columns, 0 as many as needed */
+	const struct output_sources *sources;	/* firefox; NULL: they are not wanted */
 };
 
 struct output_format {
