@@ -25,8 +25,8 @@
   var pattern = null, hits = new Array(D.labels.length).fill(false);
 
   // Threads and other groups of the file, to choose one.
-  var GROUPS = { process: 1, thread: 1, cgroup: 1, label: 1 };
-  var groups = extprofTree.depths(base).map(function (d) { return d <= base.groups ? d : 0; });
+  var groups = extprofTree.depths(base).map(function (d) { return d <= base.groups ? d : 0; }), groupKinds = {};
+  groups.forEach(function (d, v) { if (d) { groupKinds[D.labels[base.label[v]][2]] = true; } });
   function listParts() {
     var list = [], v, made;
     if (!parts || D.heat || !base.groups) { return; }
@@ -396,7 +396,7 @@
   function invert() { view(function () { state.invert = state.sandwich ? true : !state.invert; state.sandwich = ""; }); }
   function around(node) {
     if (state.sandwich && !node) { return view(function () { state.sandwich = ""; }); }
-    if (!node || D.kinds[D.labels[label[node]][2]] in GROUPS) {
+    if (!node || groupKinds[D.labels[label[node]][2]]) {
       details.textContent = "choose a frame first: click on it, or move to it by keys";
       return undefined;
     }
