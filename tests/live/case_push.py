@@ -24,6 +24,7 @@ import case_daemon
 import case_rotate
 import harness
 import otlp
+import pprof
 from case_otlp import protoc, FIELD
 from case_power import powers
 from harness import case, check
@@ -248,11 +249,9 @@ class Pprof:
     """A profile by the schema of pprof alone, if Parca takes it (pkg/parcacol/validate.go, of 2023) and `go tool pprof` reads it."""
 
     def __init__(self, ctx, data):
-        fields = collections.defaultdict(list)
-        for number, _, value in otlp.fields(gzip.decompress(data)):
-            fields[number].append(value)
+        fields = pprof.parts(gzip.decompress(data))
         self.strings = [s.decode() for s in fields[6]]
-        parts = {n: [self.part(value) for value in fields[n]] for n in (1, 2, 3, 4, 5)}
+        parts = {n: [pprof.parts(value) for value in fields[n]] for n in (1, 2, 3, 4, 5)}
         self.types = [(self.strings[t[1][0]], self.strings[t[2][0]]) for t in parts[1]]
         self.begin, self.duration = fields[9][0], fields[10][0]
         check(self.strings[0] == "", "the first text is %r", self.strings[0])
@@ -261,15 +260,15 @@ class Pprof:
                   [p[1][0] for p in parts[n]][:20])
         for location in parts[4]:
             check(location[2][0] <= len(parts[3]), "Parca: location has invalid mapping id")
-            check(all(self.part(line)[1][0] <= len(parts[5]) for line in location[4]), "Parca: location has invalid function id")
+            check(all(pprof.parts(line)[1][0] <= len(parts[5]) for line in location[4]), "Parca: location has invalid function id")
         self.sums, self.labels = collections.Counter(), collections.Counter()
         for sample in parts[2]:
-            values = self.packed(sample[2])
+            values = pprof.packed(sample[2])
             check(len(values) == len(self.types), "Parca: mismatch: %d values, %d types", len(values), len(self.types))
-            check(all(0 < i <= len(parts[4]) for i in self.packed(sample[1])), "Parca: location ids")
+            check(all(0 < i <= len(parts[4]) for i in pprof.packed(sample[1])), "Parca: location ids")
             for (kind, _), value in zip(self.types, values):
                 self.sums[kind] += value
-            for label in map(self.part, sample[3]):
+            for label in map(pprof.parts, sample[3]):
                 check(0 < label[1][0] < len(self.strings), "Parca: a label has no key")
                 self.labels[self.strings[label[1][0]]] += 1
         if shutil.which("go"):
@@ -278,26 +277,6 @@ class Pprof:
             run = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=" + self.types[-1][0], ctx.path("one.pb.gz")], capture_output=True,
                                  text=True, timeout=60, env=dict(os.environ, HOME=ctx.directory, PPROF_TMPDIR=ctx.directory))
             check(run.returncode == 0 and "flat%" in run.stdout, "go tool pprof: %s%s", run.stdout[-300:], run.stderr[-300:])
-
-    @staticmethod
-    def part(data):
-        found = collections.defaultdict(list)
-        for number, _, value in otlp.fields(data):
-            found[number].append(value)
-        return found
-
-    @staticmethod
-    def packed(values):
-        result = []
-        for value in values:
-            if isinstance(value, int):
-                result.append(value)
-                continue
-            at = 0
-            while at < len(value):
-                number, at = otlp.varint(value, at)
-                result.append(number)
-        return result
 
 
 def pyroscope_metric(types, config):

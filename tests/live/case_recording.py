@@ -1,7 +1,8 @@
 """Recordings in files: what is reported of one is what was shown live, and others can read it."""
-import gzip
+import difflib
 import json
 import os
+import pprint
 import re
 import shutil
 import signal
@@ -13,6 +14,7 @@ from collections import Counter
 
 import harness
 import otlp
+import pprof
 from harness import case, check
 
 PROGRAM = """
@@ -47,9 +49,14 @@ def content(path):
             p["samples"] = [[frames[i] for i in stack] for stack in p.get("samples", [])]
         return document
     if path.endswith(".gz"):
-        data = gzip.decompress(read(path))
-        return len(data), sorted(re.findall(rb"[ -~]{4,}", data))
+        return pprof.content(read(path))
     return read(path)
+
+
+def difference(live, again):
+    """The first difference of two contents, for a message."""
+    lines = [pprint.pformat(c, width=200).splitlines() for c in (live, again)]
+    return "\n".join(list(difflib.unified_diff(*lines, "live", "again", n=1, lineterm=""))[:40])
 
 
 def record(ctx, *options):
@@ -81,7 +88,8 @@ def of_mode(ctx, mode):
         record(ctx, "-q", "-m", mode, "-o", recording, "-o", live)
         report = ctx.extprof("report", recording, "-o", again)
         check(report.status == 0, "%s: status %d: %s", name, report.status, report.err)
-        check(content(live) == content(again), "%s: the file that was written live differs from that of the recording", name)
+        check(content(live) == content(again), "%s: the file that was written live differs from that of the recording: %s", name,
+              difference(content(live), content(again)))
         check(ctx.extprof("verify", recording).status == 0, "%s is not right", recording)
         same.append("%s %d B" % (suffix, len(read(live))))
     return "the same: " + ", ".join(same)

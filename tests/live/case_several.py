@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import harness
+import pprof
 from case_requests import folded as ns_of_requests
 from case_requests import record as record_requests
 from case_requests import requests
@@ -46,34 +47,9 @@ def write(ctx, files, name, *options):
         return f.read()
 
 
-def varint(data, at):
-    number = shift = 0
-    while True:
-        number |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if not data[at - 1] & 128:
-            return number, at
-
-
-def fields(data):
-    """(number, value) of a message of protocol buffers."""
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        value, at = varint(data, at)
-        if key & 7 == 2:
-            value, at = data[at:at + value], at + value
-        yield key >> 3, value
-
-
 def pprof_samples(data):
     """The sum of the first value of all samples."""
-    total = 0
-    for number, sample in fields(gzip.decompress(data)):
-        if number == 2:
-            total += next(varint(v, 0)[0] for n, v in fields(sample) if n == 2)
-    return total
+    return sum(pprof.packed(pprof.parts(sample)[2])[0] for sample in pprof.parts(gzip.decompress(data))[2])
 
 
 def totals(ctx, files, *options):
@@ -217,7 +193,7 @@ def that_do_not_fit(ctx):
     check(both == each, "%d ns, and %d of each", both, each)
     # Of samples there is none: pprof's first value is the only one.
     data = write(ctx, [good, other["rate"]], "rates.pb.gz")
-    types = sum(number == 1 for number, _ in fields(gzip.decompress(data)))
+    types = len(pprof.parts(gzip.decompress(data))[1])
     check(types == 1 and pprof_samples(data) == each, "pprof: %d types, %d ns, and %d of each", types, pprof_samples(data), each)
     # It fits if it is left out.
     report(ctx, [good, other["mode gc"]], "-m", "cpu")
