@@ -360,7 +360,7 @@ TEST(options_all_of_them)
 	/* Each format by its name. */
 	for (int i = 0; output_formats[i]; i++) {
 		/* Only extprof report has it. */
-		if (output_formats[i]->timeline) {
+		if (output_formats[i]->timeline || output_formats[i]->cells) {
 			CHECK(PARSE(&o, "-p77", "-o", "x", "-f", output_formats[i]->name));
 			continue;
 		}

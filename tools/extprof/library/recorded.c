@@ -311,6 +311,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	asked.request.by_value = format->by_value;
 	asked.request.by_command = format->by_command;
 	asked.request.timeline = format->timeline;
+	asked.request.cells = format->cells;
 	if (r->count > 1)
 		recorded__start_time(r, r->count);
 	err = recording_profile__create(&profile, r->readers, r->count, &asked.filter, &d);

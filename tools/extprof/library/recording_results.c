@@ -63,7 +63,7 @@ int extprof_recording_write(struct extprof_recording *r, const char *name,
 
 	if (!format)
 		return error__not_one_of(EXTPROF_FORMATS, "format", name, error);
-	if (format->timeline)
+	if (format->timeline || format->cells)
 		return error__set(error, DIAG_USAGE, EINVAL, "%s is written of a recording in a file, see extprof_recorded_write()",
 				  name);
 	err = options__copy(&o, sizeof(o), options, error);

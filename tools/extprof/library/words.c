@@ -108,7 +108,7 @@ int extprof_format_info(const char *name, struct extprof_format_info *info)
 	full.name = format->name;
 	full.help = format->help;
 	full.one_mode = format->one_mode;
-	full.of_files = format->timeline;
+	full.of_files = format->timeline || format->cells;
 	full.suffixes = format->suffixes;
 	while (full.suffix_count < sizeof(format->suffixes) / sizeof(format->suffixes[0]) &&
 	       format->suffixes[full.suffix_count])

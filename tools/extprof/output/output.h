@@ -38,6 +38,7 @@ struct output_format {
 		     FILE *to);
 	bool one_mode;		/* it has no place for more than one */
 	bool timeline;		/* it shows one sample after the other: it wants report::timeline, which only recordings give */
+	bool cells;		/* it shows how much there was at each time: it wants report::cells, which only recordings give */
 };
 
 /* NULL if there is none of that name. */

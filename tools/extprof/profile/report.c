@@ -471,5 +471,8 @@ void report__free(struct report *r)
 	if (r->timeline)
 		timeline__free(r->timeline);
 	free(r->timeline);
+	if (r->cells)
+		cells__free(r->cells);
+	free(r->cells);
 	memset(r, 0, sizeof(*r));
 }

@@ -15,6 +15,7 @@
 #include "frames/frame.h"
 #include "frames/owner.h"
 #include "profile/accounting.h"
+#include "profile/cells.h"
 #include "profile/gc_pauses.h"
 #include "profile/groups.h"
 #include "profile/processes.h"
@@ -242,6 +243,7 @@ struct report {
 	struct report_place *places;		/* by node of the tree that it was made of; NULL: see report_view::places */
 	uint32_t place_count;
 	struct timeline *timeline;		/* NULL: nobody wanted it */
+	struct cells *cells;			/* the same; keys of rows are nodes of processes, 0 is none */
 };
 
 /* Which part of a tree a report is of. */

@@ -35,6 +35,7 @@ struct recording_request {
 	bool by_value, by_command;		/* the same */
 	const char *metric;			/* one of the two of each mode, by name; NULL: as by_value or the unit say */
 	bool timeline;				/* the reports have one, see profile/timeline.h */
+	bool cells;				/* they have these instead, see profile/cells.h */
 	bool joins_lines, shows_idle;		/* as in struct report_view */
 	const struct transform *transform;	/* NULL: none */
 	const struct owner_dirs *apps;		/* where the application is; none: where the processes worked */

@@ -11,10 +11,17 @@
 #include "recording/profile_parts.h"
 #include "wire/states.h"
 
+/* Where a node of a report is in its cells. */
+struct cell_place {
+	uint32_t process;	/* the node of its process; 0: none */
+	bool in_gc;		/* it is of the collector, or within */
+};
+
 struct placing {
 	struct recording_profile *p;
 	struct input *in;
 	struct reports *reports;
+	struct cell_place *places[MODES_MAX];	/* by report and node, if they have cells */
 };
 
 /* The place of a sum; there is one, unless the tree was too small. */
@@ -74,6 +81,17 @@ static void place_thread(struct placing *w, uint32_t thread, uint32_t report, ui
 		*place = (struct thread_place){ .report = report, .node = node };
 }
 
+static int add_to_cells(struct report *r, const struct cell_place *place, const struct moment *m)
+{
+	unsigned int kind = m->state < STATE_MAX ? m->state : STATE_RUNNING;
+
+	if (m->idle)
+		kind = CELL_IDLE;
+	else if (kind == STATE_RUNNING && place->in_gc)
+		kind = CELL_GC;
+	return cells__add(r->cells, place->process, kind, m->time, m->lasts ? m->time + m->ns : m->time, m->amount);
+}
+
 static int add_moment(struct placing *w, const struct recording_sample *s)
 {
 	struct report *r;
@@ -94,9 +112,11 @@ static int add_moment(struct placing *w, const struct recording_sample *s)
 	place_thread(w, s->thread, sum->mode, place.node);
 	m.node = place.node;
 	m.idle = place.idle;
-	if (!place.idle || r->idle.shown)
+	if (!place.idle || r->idle.shown || r->cells)
 		m.amount = r->by_value ? s->value : s->count;
 	set_time(w->in, w->p->modes[sum->mode], s, &m);
+	if (r->cells)
+		return add_to_cells(r, &w->places[sum->mode][m.node], &m);
 	if (r->timeline->count == TIMELINE_MOMENTS_MAX)
 		return -E2BIG;
 	if (array__reserve(&r->timeline->moments, r->timeline->count, 1, &r->timeline->room, TIMELINE_MOMENTS_MAX,
@@ -166,25 +186,66 @@ static int add_recording(struct placing *w, struct diag *d)
 	if (err == -E2BIG)
 		return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u samples to show one after the other: choose a part "
 				 "with --since, --until or --filter", TIMELINE_MOMENTS_MAX);
-	err = err ? err : recording_profile__spans(p, in, w->reports->list[0].timeline, d);
+	if (err || w->reports->list[0].cells)
+		return err;
+	err = recording_profile__spans(p, in, w->reports->list[0].timeline, d);
 	return err ? err : recording_profile__figures(in, w->reports->list[0].timeline, d);
 }
 
-int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d)
+/* NULL: out of memory. */
+static struct cell_place *find_cells(const struct report *r)
 {
+	struct cell_place *places = calloc(r->node_count + 1u, sizeof(*places));
+
+	/* Parents come before their children. */
+	for (uint32_t i = 1; places && i < r->node_count; i++) {
+		const struct report_node *n = &r->nodes[i];
+		uint8_t kind = r->labels[n->label].frame.kind;
+
+		places[i] = places[n->parent];
+		if (kind == FRAME_PROCESS && n->depth <= r->group_count)
+			places[i].process = i;
+		places[i].in_gc |= kind == FRAME_GC;
+	}
+	return places;
+}
+
+/* The reports have cells of the time of their timelines. */
+static int make_cells(struct placing *w, struct reports *reports, struct diag *d)
+{
+	for (uint32_t i = 0; i < reports->count; i++) {
+		struct report *r = &reports->list[i];
+
+		r->cells = calloc(1, sizeof(*r->cells));
+		w->places[i] = find_cells(r);
+		if (!r->cells || !w->places[i])
+			return recording_profile__no_memory(d);
+		r->cells->wall = r->timeline->wall;
+		cells__set_time(r->cells, r->timeline->from, r->timeline->until);
+	}
+	return 0;
+}
+
+int recording_profile__moments(struct recording_profile *p, const struct recording_request *request, struct reports *reports,
+			       struct diag *d)
+{
+	struct placing w = { .p = p, .reports = reports };
 	int err = make_timelines(p, reports, d);
 
+	if (!err && request->cells)
+		err = make_cells(&w, reports, d);
 	for (uint32_t i = 0; i < p->count && !err; i++) {
-		struct input *in = &p->inputs[i];
-		struct placing w = { .p = p, .in = in, .reports = reports };
-
+		w.in = &p->inputs[i];
 		err = add_recording(&w, d);
 		if (!p->keeps)
-			recording_profile__leave(p, in);
+			recording_profile__leave(p, w.in);
 		if (err)
-			return recording_profile__failed_in(p, in, err, d);
+			err = recording_profile__failed_in(p, w.in, err, d);
 	}
-	for (uint32_t i = 0; i < reports->count && !err; i++)
-		timeline__sort(reports->list[i].timeline);
+	for (uint32_t i = 0; i < reports->count; i++) {
+		free(w.places[i]);
+		if (!err)
+			timeline__sort(reports->list[i].timeline);
+	}
 	return err;
 }

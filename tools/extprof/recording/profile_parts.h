@@ -128,8 +128,9 @@ uint64_t recording_profile__time(const struct input *in, uint64_t time);
 int recording_profile__spans(struct recording_profile *p, struct input *in, struct timeline *t, struct diag *d);
 /* Add how much memory its processes had to the first timeline, which has its end by now.  0 or negative errno with *d. */
 int recording_profile__figures(struct input *in, struct timeline *t, struct diag *d);
-/* Give each report the samples that it is made of, as a timeline.  0 or negative errno with *d. */
-int recording_profile__moments(struct recording_profile *p, struct reports *reports, struct diag *d);
+/* Give each report the samples that it is made of, as a timeline or as cells.  0 or negative errno with *d. */
+int recording_profile__moments(struct recording_profile *p, const struct recording_request *request, struct reports *reports,
+			       struct diag *d);
 
 /* The time between two samples of what runs, ns; of a recording without an end that which it was begun with.  0: the mode
  * shows nothing of that. */

@@ -189,7 +189,7 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	view.joins_lines = request->joins_lines;
 	view.shows_idle = request->shows_idle;
 	view.window = window_of(p, false);
-	view.places = request->timeline;
+	view.places = request->timeline || request->cells;
 	if (request->unit && !unit__fits(request->unit, p->modes[mode]))
 		return diag__set(d, DIAG_USAGE, EINVAL, "mode %s cannot be shown in %s", p->modes[mode]->name,
 				 request->unit->name);
@@ -219,7 +219,7 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 
 	groups_of(p, request, &show);
 	memset(reports, 0, sizeof(*reports));
-	if (request->timeline && request->transform && (request->transform->inverts || request->transform->methods))
+	if ((request->timeline || request->cells) && request->transform && (request->transform->inverts || request->transform->methods))
 		return diag__set(d, DIAG_USAGE, EINVAL, "this format shows one sample after the other: leave out --invert, --callers-of "
 				 "and --top");
 	if (p->given)
@@ -229,8 +229,8 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 		err = make_report(p, i, &show, request, &reports->list[i], d);
 		reports->count += !err;
 	}
-	if (!err && request->timeline)
-		err = recording_profile__moments(p, reports, d);
+	if (!err && (request->timeline || request->cells))
+		err = recording_profile__moments(p, request, reports, d);
 	if (err)
 		reports__free(reports);
 	return err;
