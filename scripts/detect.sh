@@ -62,6 +62,13 @@ detect_curl() {
 #endif' || want libcurl4-openssl-dev "only for extprof push, 7.66 or newer"
 }
 
+# detect_microhttpd: the same of extprof serve.
+detect_microhttpd() {
+  has_header microhttpd.h '' '#if MHD_VERSION < 0x00097100
+#error libmicrohttpd 0.9.71 or newer
+#endif' || want libmicrohttpd-dev "only for extprof serve, 0.9.71 or newer"
+}
+
 detect_clang() {
   local c v
   for c in ${CLANG:-clang clang-21 clang-20 clang-19 clang-18 clang-17 clang-16 clang-15 clang-14}; do
@@ -223,6 +230,7 @@ detect_tools() {
     detect_clang
     detect_demangler
     detect_curl
+    detect_microhttpd
     detect_fuzzer
     detect_bpftool
     detect_extprof_libs

@@ -235,7 +235,10 @@ def of_files(ctx):
     p = ctx.start([harness.EXTPROF, "mcp"], stderr=subprocess.PIPE)
     until(lambda: powers(p.pid).get("NoNewPrivs") == {"1"}, "mcp keeps its power")
     of_process("mcp", p.pid, FILES)
-    return "%s, mcp" % ", ".join(sorted(set(seen)))
+    p = ctx.start([harness.EXTPROF, "serve", ctx.directory], stderr=subprocess.PIPE)
+    check(p.line().startswith("http://127.0.0.1:"), "serve")
+    of_process("serve", p.pid, set())
+    return "%s, mcp, serve" % ", ".join(sorted(set(seen)))
 
 
 def lines_of(text):

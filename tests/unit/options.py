@@ -8,9 +8,9 @@ import subprocess
 import sys
 
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
-COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report", "daemon", "push")
+COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report", "daemon", "push", "serve")
 # Their arguments are recordings, or a folder of them.
-OF_FILES = ("diff", "annotate", "report", "daemon", "push")
+OF_FILES = ("diff", "annotate", "report", "daemon", "push", "serve")
 # Without options.
 OTHERS = ("doctor", "sql", "verify", "redact", "mcp")
 

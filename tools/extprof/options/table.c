@@ -12,6 +12,7 @@
 #define REPORT OPTION_OF_REPORT
 #define DAEMON OPTION_OF_DAEMON
 #define PUSH OPTION_OF_PUSH
+#define SERVE OPTION_OF_SERVE
 
 #define FIELD(name) .field = #name, .offset = offsetof(struct extprof_recording_options, name)
 #define WORDS(kind) .has_words = true, .words = kind
@@ -349,6 +350,10 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_STATE_FILE] = { "state", "", "FILE", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
 		.brief = "where it is kept what was sent",
 		.help = "keep in FILE what was sent of one folder (default: a file beside the recordings, .extprof-push-...)" },
+	[OPTION_LISTEN] = { "listen", "", "ADDRESS", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = SERVE, .brief_in = SERVE,
+		.brief = "127.0.0.1:PORT, [::1]:PORT, or a socket's path",
+		.help = "where pages are asked for: 127.0.0.1:PORT, [::1]:PORT, a port, or the path of a socket that is made; no other "
+		"machine reaches it (default: 127.0.0.1, and a port that is free)" },
 	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",
@@ -390,12 +395,12 @@ const struct option_row option_rows[OPTIONS] = {
 	[OPTION_VERBOSE] = { "verbose", "v", .group = OPTION_OTHER, .commands = DAEMON | R | T | S, FIELD(verbose),
 		.brief = "tell what is searched, and libbpf's log",
 		.help = "tell on standard error what is searched and found, and what libbpf and the kernel's verifier say" },
-	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
+	[OPTION_HELP] = { "help", "h?", "all", .optional = true, .group = OPTION_OTHER, .commands = SERVE | PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
 		.brief = "show the options that are used most, or all",
 		.help = "show the options that are used most; --help=all shows all" },
-	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT, .brief = "show a short usage",
+	[OPTION_USAGE] = { "usage", .group = OPTION_OTHER, .commands = SERVE | PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT, .brief = "show a short usage",
 		.help = "show a short usage" },
-	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
+	[OPTION_VERSION] = { "version", "V", .group = OPTION_OTHER, .commands = SERVE | PUSH | DAEMON | R | T | S | D | DIFF | ANNOTATE | REPORT,
 		.brief = "show the version", .help = "show the version" },
 
 	[OPTION_FIGURES] = { "figures", FIELD(figures) },

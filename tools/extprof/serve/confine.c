@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "serve/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+
+#define REFUSED SCMP_ACT_ERRNO(EACCES)
+
+/* What makes, changes or removes files, programs and connections, and what reaches other processes or the kernel. */
+static const int refused[] = {
+	SCMP_SYS(socket), SCMP_SYS(socketpair), SCMP_SYS(connect), SCMP_SYS(bind), SCMP_SYS(listen), SCMP_SYS(accept), SCMP_SYS(accept4),
+	SCMP_SYS(sendto), SCMP_SYS(sendmsg), SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(clone), SCMP_SYS(clone3), SCMP_SYS(ptrace),
+	SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(pidfd_send_signal), SCMP_SYS(rt_sigqueueinfo), SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(creat), SCMP_SYS(openat2),
+	SCMP_SYS(open_by_handle_at), SCMP_SYS(unlink), SCMP_SYS(unlinkat), SCMP_SYS(rename), SCMP_SYS(renameat), SCMP_SYS(renameat2),
+	SCMP_SYS(link), SCMP_SYS(linkat), SCMP_SYS(symlink), SCMP_SYS(symlinkat), SCMP_SYS(mkdir), SCMP_SYS(mkdirat), SCMP_SYS(rmdir),
+	SCMP_SYS(mknod), SCMP_SYS(mknodat), SCMP_SYS(chmod), SCMP_SYS(fchmod), SCMP_SYS(fchmodat), SCMP_SYS(chown), SCMP_SYS(lchown), SCMP_SYS(fchown),
+	SCMP_SYS(fchownat), SCMP_SYS(truncate), SCMP_SYS(setxattr), SCMP_SYS(lsetxattr), SCMP_SYS(fsetxattr), SCMP_SYS(removexattr), SCMP_SYS(utimensat),
+	SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(bpf),
+	SCMP_SYS(perf_event_open), SCMP_SYS(io_uring_setup), SCMP_SYS(userfaultfd), SCMP_SYS(init_module), SCMP_SYS(finit_module),
+	SCMP_SYS(kexec_load), SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key), SCMP_SYS(shmget), SCMP_SYS(msgget), SCMP_SYS(semget),
+	SCMP_SYS(mq_open),
+};
+
+/* Any of these opens a file to be written, or makes one. */
+static const unsigned int writing[] = { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND };
+
+static int refuse_writing(scmp_filter_ctx filter, int call, unsigned int argument)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(writing) / sizeof(writing[0]) && !err; i++)
+		err = seccomp_rule_add(filter, REFUSED, call, 1, SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, writing[i], writing[i]));
+	return err;
+}
+
+int confine(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	int err = 0;
+
+	if (!filter)
+		return -ENOMEM;
+	/* It is set in this process already, where capabilities were given back. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err = -errno;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]) && !err; i++) {
+		err = seccomp_rule_add(filter, REFUSED, refused[i], 0);
+		/* A call that this machine does not have. */
+		err = err == -EDOM || err == -EINVAL ? 0 : err;
+	}
+	if (!err)
+		err = refuse_writing(filter, SCMP_SYS(openat), 2);
+	if (!err && (err = refuse_writing(filter, SCMP_SYS(open), 1)) == -EDOM)
+		err = 0;
+	if (!err)
+		err = seccomp_load(filter);
+	seccomp_release(filter);
+	return err;
+}
