@@ -253,7 +253,7 @@ def a_time_is_selected_by_hand(ctx):
             span = selected(browser)
             check(all(abs(a - (b - clock + wall)) < 2 * t["width"] + 2e6 for a, b in zip(span, (since, until))), "%s: %s selected", name, span)
             shows = "flamegraph?since=%d&until=%d&mode=cpu" % span
-            until_true(browser, 'document.querySelector("iframe").getAttribute("data-shows") === "%s"' % shows)
+            until_shown(browser, s.url + shows)
             length = {"first": 4e8, "second": 2e8}[name]
             methods = s.ok(shows.replace("flamegraph?", "save?format=json&"))["modes"][0]["methods"]["rows"]
             got = next((m["total"] for m in methods if m["name"] == "Object#" + name), 0)
@@ -305,11 +305,13 @@ def a_time_is_selected_by_hand(ctx):
     return "; ".join(said)
 
 
-def until_true(browser, script):
-    end = time.monotonic() + 20
-    while not browser.run(script):
-        check(time.monotonic() < end, "never: %s", script)
+def until_shown(browser, url):
+    """The frame has it: it is a process of its own, as it is in a sandbox."""
+    end, shown = time.monotonic() + 20, []
+    while url not in shown:
+        check(time.monotonic() < end, "the frame shows %s, not %s", shown, url)
         time.sleep(0.05)
+        shown = [t["url"] for t in browser.send("Target.getTargets")["targetInfos"] if t["type"] == "iframe"]
 
 
 def selected(browser):
@@ -353,6 +355,9 @@ def others_get_errors(ctx):
         check(status in (400, 404) and "root:" not in text and len(text) < 300, "%s: %d %s", path, status, text[:200])
     check(s.get("flamegraph?since=1&until=2")[0] == 404, "a time of which there is nothing")
     check(s.get("flamegraph?mode=nothing")[0] == 400, "a mode that there is not")
+    # It is shown in the frame of the page, and can do nothing there.
+    policy = s.get("flamegraph?since=1&until=2")[1]["Content-Security-Policy"]
+    check(policy == "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox", "an error: %s", policy)
     for method in ("POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "PATCH", "CONNECT", "X"):
         status, headers, _ = s.get(good, method)
         check(status == 405 and headers["Allow"] == "GET", "%s: %d", method, status)
@@ -563,6 +568,9 @@ def hostile_names_run_nothing(ctx):
             text = browser.run("document.documentElement.textContent")
             seen += "onerror=window.hacked=2" in text
             check(browser.run("window.hacked") is None, "%s: a name has run", p)
+            logged = [e["params"]["entry"]["text"] for e in browser.events if e.get("method") == "Log.entryAdded"]
+            check(not any("Content Security Policy" in text or "Refused" in text for text in logged), "%s breaks its own policy: %s", p, logged)
+            check(not any(e.get("method") == "Runtime.exceptionThrown" for e in browser.events), "%s: %s", p, browser.events[-1])
             check(browser.run('document.querySelectorAll("img, svg svg, object, embed, link").length') == 0, "%s: a name is markup", p)
             check(all(r.startswith((s.url, "about:")) or r.endswith("/favicon.ico") for r in browser.requests()), "%s asks for %s", p, browser.requests())
             # What a script could try.

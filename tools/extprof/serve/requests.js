@@ -2,8 +2,11 @@
 (function () {
   var PARTS = ["run", "gc", "runnable", "gvl", "io", "lock", "sleep", "parked", "other"];
 
-  // As a pattern that matches this alone.
-  function literal(text) { return text.replace(/[\\*?\[]/g, "\\$&"); }
+  // As a condition that this alone fulfils.  null: it is longer than the server takes.
+  function condition(key, text) {
+    var all = key + "=" + text.replace(/[\\*?\[]/g, "\\$&");
+    return new TextEncoder().encode(all).length < 256 ? ["filter", all] : null;
+  }
   function ms(ns) { return (ns / 1e6).toFixed(1); }
   function graph(to, text, since, until, more) {
     link(to, text, address("flamegraph", [["since", since], ["until", until]].concat(more)));
@@ -22,14 +25,16 @@
     heads(table, ["requests", "p50", "p95", "p99", "max", "mean"], [D.key, "flame graphs"]);
     D.by.values.forEach(function (v) {
       row = add(table, "tr");
-      of = [["by", D.key], ["filter", "label:" + D.key + "=" + literal(v.value)]];
+      of = [["by", D.key], condition("label:" + D.key, v.value)];
       cells(row, [[v.count, 1], [ms(v.seen.p50), 1], [ms(v.seen.p95), 1], [ms(v.seen.p99), 1], [ms(v.seen.max), 1], [ms(v.all.mean), 1]]);
       partCells(row, v.all.parts);
       cells(row, [[v.value, 0]]);
       var links = add(row, "td");
-      graph(links, "all", D.since, D.until, of);
-      links.appendChild(document.createTextNode(", "));
-      graph(links, "slowest 10", D.since, D.until, of.concat([["slowest", "10"]]));
+      if (of[1]) {
+        graph(links, "all", D.since, D.until, of);
+        links.appendChild(document.createTextNode(", "));
+        graph(links, "slowest 10", D.since, D.until, of.concat([["slowest", "10"]]));
+      }
       if (!v.slow || !v.slow.count) { return; }
       row = add(table, "tr", null, { "class": "more" });
       cells(row, [[v.slow.count, 1], ["from p95 on", 0], ["", 1], ["", 1], ["", 1], [ms(v.slow.mean), 1]]);
@@ -50,9 +55,9 @@
       links = add(row, "td");
       // A begin is rounded to what a number has room for.
       graph(links, "flame graph", String(begin - 1000n), String(begin + BigInt(r.duration) + 1000n),
-        [["by", D.key], ["filter", "thread=" + literal(r.thread)]].concat(Object.keys(r.labels).slice(0, 6).map(function (k) {
-          return ["filter", "label:" + k + "=" + literal(r.labels[k])];
-        })));
+        [["by", D.key], condition("thread", r.thread)].concat(Object.keys(r.labels).slice(0, 6).map(function (k) {
+          return condition("label:" + k, r.labels[k]);
+        })).filter(Boolean));
     });
   }
 

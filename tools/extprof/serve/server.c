@@ -96,8 +96,9 @@ static int add_policy(const struct server *s, struct MHD_Response *response, con
 		{ "X-Frame-Options", "SAMEORIGIN" },
 	};
 
+	/* An error is shown in the frame of the page that asked. */
 	if (!r || r->page == SERVE_SAVE)
-		snprintf(policy, sizeof(policy), "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox");
+		snprintf(policy, sizeof(policy), "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox");
 	else if (serve_page__is_graph(r))
 		snprintf(policy, sizeof(policy), "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; "
 			 "form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts");

@@ -250,6 +250,7 @@
     cells(add(table, "tr"), [["begin", 0, "th"], ["length", 1, "th"], ["host", 0, "th"], ["processes", 1, "th"], ["samples", 1, "th"],
       ["lost", 1, "th"], ["file", 0, "th"], ["command", 0, "th"]]);
     D.files.forEach(function (f) {
+      f.about = f.about || {};
       row = add(table, "tr");
       if (f.unreadable) {
         cells(row, [["", 0], ["", 1], ["", 0], ["", 1], ["", 1], ["", 1], [f.name, 0], [f.unreadable, 0]]);
