@@ -1240,7 +1240,13 @@ struct extprof_recorded_options {
 	 * request_label is NULL.  NULL: it shows requests. */
 	const char *requests_by;
 	bool sources;			/* the format firefox has the texts of source files that the recording has */
-	char reserved[7];		/* 0 */
+	/* By the debug information that this machine has for the build ids of modules, docs/native.md: frames of
+	 * EXTPROF_FRAME_NATIVE have lines, and functions that the compiler has put into others are frames. */
+	bool native_lines, inlined;
+	char reserved[5];		/* 0 */
+	char *lines_told;		/* set by extprof_recorded_write(): of how many addresses they are known, and why not of others; "":
+					 * there is none.  NULL: not wanted */
+	size_t lines_told_size;
 };
 
 /* Are its texts right?  What a recording has to have for them is not asked.  0 or negative errno. */

@@ -69,6 +69,11 @@ detect_microhttpd() {
 #endif' || want libmicrohttpd-dev "only for extprof serve, 0.9.71 or newer"
 }
 
+# detect_libdw: extprof-lines reads debug information by it, in a process of its own.
+detect_libdw() {
+  has_header elfutils/libdw.h -ldw || want libdw-dev "only for lines and inlined functions of native code"
+}
+
 detect_clang() {
   local c v
   for c in ${CLANG:-clang clang-21 clang-20 clang-19 clang-18 clang-17 clang-16 clang-15 clang-14}; do
@@ -231,6 +236,7 @@ detect_tools() {
     detect_demangler
     detect_curl
     detect_microhttpd
+    detect_libdw
     detect_fuzzer
     detect_bpftool
     detect_extprof_libs

@@ -101,7 +101,7 @@ def addresses_and_build_ids(ctx):
     told = subprocess.run(["addr2line", "-f", "-e", path, *(hex(int(r[1])) for r in rows)], stdout=subprocess.PIPE, universal_newlines=True,
                           check=True).stdout.splitlines()[::2]
     # The innermost function of an address can be an inlined one.
-    of = {"work": {"work", "spin", "now"}, "ext_work": {"ext_work", "NUM2LONG", "rb_num2long_inline"}}
+    of = {"work": {"work", "spin", "turn", "now"}, "ext_work": {"ext_work", "NUM2LONG", "rb_num2long_inline"}}
     check(len(told) == len(rows) and all(name in of.get(r[0], {r[0]}) for r, name in zip(rows, told)), "%s", list(zip(rows, told)))
     with open(ctx.path("out.folded"), encoding="utf-8") as f:
         stacks = [line.rpartition(" ")[0] for line in f]

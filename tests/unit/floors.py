@@ -7,7 +7,7 @@ import re
 import sys
 
 # From the ground up. Rooms on one floor do not include each other.
-FLOORS = [{"base", "wire"}, {"parser", "frames"}, {"process", "source", "bpf"}, {"ruby", "native"}, {"remote"}, {"profile"}, {"output", "recording"}, {"engine", "dump", "analysis"}, {"options"}, {"library"}, {"daemon", "send", "serve"}, {"cli"}]
+FLOORS = [{"base", "wire"}, {"parser", "frames"}, {"process", "source", "bpf", "lines"}, {"ruby", "native"}, {"remote"}, {"profile"}, {"output", "recording"}, {"engine", "dump", "analysis"}, {"options"}, {"library"}, {"daemon", "send", "serve"}, {"cli"}]
 # The contract is not a file of the room ruby/.
 CONTRACT = "ruby/debug_external.h"
 

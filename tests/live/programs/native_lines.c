@@ -15,10 +15,15 @@ static inline uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static inline __attribute__((always_inline)) void spin(long n)
+static inline __attribute__((always_inline)) void turn(long n)
 {
 	for (long i = 0; i < n; i++)
 		sum += 3; /* inlined */
+}
+
+static inline __attribute__((always_inline)) void spin(long n)
+{
+	turn(n); /* turned */
 }
 
 static __attribute__((noinline)) void work(long n)

@@ -15,6 +15,7 @@ struct writing {
 	const char *format;
 	bool requests;		/* a table of them, or of their times */
 	const char *trend;	/* of this method; NULL: a profile */
+	char told[640];		/* of lines of native code */
 };
 
 /* The format, if it was not named: by the suffix of the output. */
@@ -23,6 +24,18 @@ static const char *choose_format(const struct options *o, const char *output)
 	if (o->values[OPTION_REPORT_FORMAT].given)
 		return o->values[OPTION_REPORT_FORMAT].text;
 	return output && strcmp(output, "-") ? extprof_format_of_file(output) : "summary";
+}
+
+/* The summary has a line of it itself. */
+static int write_profile(struct writing *w, bool text, FILE *to, struct extprof_error *e)
+{
+	int err;
+
+	w->told[0] = '\0';
+	err = extprof_recorded_write(w->files.recorded, w->format, &w->options, to, e);
+	if (!err && w->told[0] && !text)
+		fprintf(stderr, "extprof: lines of native functions: %s\n", w->told);
+	return err;
 }
 
 static int write_to(void *context, FILE *to, struct extprof_error *e)
@@ -39,7 +52,7 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 			return err;
 		fputs("\n", to);
 	}
-	return extprof_recorded_write(w->files.recorded, w->format, &w->options, to, e);
+	return write_profile(w, text, to, e);
 }
 
 static void set_options(struct writing *w, const struct options *o, const char *output)
@@ -59,6 +72,8 @@ static void set_options(struct writing *w, const struct options *o, const char *
 		.callers_of = o->values[OPTION_CALLERS_OF].text, .callees_of = o->values[OPTION_CALLEES_OF].text,
 		.methods = (unsigned int)options__number(o, OPTION_TOP, 0), .invert = options__has(o, OPTION_INVERT),
 		.idle = options__has(o, OPTION_IDLE), .sources = options__has(o, OPTION_SOURCES), .gzip = recorded__is_gzip(output),
+		.native_lines = options__has(o, OPTION_NATIVE_LINES), .inlined = options__has(o, OPTION_INLINE),
+		.lines_told = w->told, .lines_told_size = sizeof(w->told),
 	};
 }
 

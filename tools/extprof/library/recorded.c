@@ -261,7 +261,8 @@ static int asked__set(struct asked *a, const struct extprof_recorded_options *o,
 	int err;
 
 	*a = (struct asked){
-		.filter = { .modes = o->modes, .requests = choice_of(o), .labels_can_lack = o->labels_can_lack },
+		.filter = { .modes = o->modes, .requests = choice_of(o), .labels_can_lack = o->labels_can_lack,
+			    .native_lines = o->native_lines, .inlined = o->inlined },
 		.request = { .shows_idle = o->idle, .transform = &a->transform, .apps = &a->apps, .metric = o->metric },
 	};
 	err = recorded__add_filters(&a->filter, o->filters, o->filter_count, error);
@@ -385,6 +386,8 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 		return err;
 	for (uint32_t i = 0; i < reports.count; i++)
 		samples += reports.list[i].samples;
+	if (o.lines_told && o.lines_told_size)
+		snprintf(o.lines_told, o.lines_told_size, "%s", reports.count ? reports.list[0].meta.native_lines : "");
 	settings = (struct output_options){
 		.html = o.html, .gzip = o.gzip, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
 		.sources = o.sources ? &sources : NULL,

@@ -33,7 +33,7 @@ static void add_label(struct flame_choice *c, const struct report *r, uint32_t n
 	text__adds(&c->labels, c->label[number] ? ",\n[\"" : "\n[\"");
 	text__add_json(&c->labels, l->name);
 	text__adds(&c->labels, "\",\"");
-	report__add_place(l->frame.path, r->detail >= REPORT_BY_LINE ? l->frame.line : l->frame.first_line, l->frame.approximate,
+	report__add_place(l->frame.path, report__line(r, l), l->frame.approximate,
 			  &place);
 	text__add_json(&c->labels, text__string(&place));
 	text__addf(&c->labels, "\",%d]", l->frame.kind);

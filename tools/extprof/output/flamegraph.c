@@ -116,7 +116,7 @@ static void add_title(struct page *p, uint32_t node, const struct report_label *
 
 	text__adds(&p->out, "<title>");
 	text__add_xml(&p->out, l->name);
-	report__add_place(l->frame.path, p->r->detail >= REPORT_BY_LINE ? l->frame.line : l->frame.first_line,
+	report__add_place(l->frame.path, report__line(p->r, l),
 			  l->frame.approximate, &place);
 	if (place.length) {
 		text__adds(&p->out, " (");

@@ -154,7 +154,7 @@ static void add_frames(struct writer *w, const struct report *r)
 {
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		const struct report_label *l = &r->labels[i];
-		int32_t line = r->detail >= REPORT_BY_LINE ? l->frame.line : l->frame.first_line;
+		int32_t line = report__line(r, l);
 		bool approximate = line > 0 && l->frame.approximate;
 		struct text file = { 0 };
 		json_t *path;

@@ -372,6 +372,8 @@ static void add_notes(struct table *t)
 		text__addf(out, "native stacks: in %" PRIu64 " samples joined with the Ruby frames, in %" PRIu64 " not (%" PRIu64
 			   " stacks were not followed to their end; the frames say why)\n", m->native_joined, m->native_apart,
 			   m->native_cut);
+	if (m->native_lines[0])
+		text__addf(out, "lines of native functions: %s\n", m->native_lines);
 	if (m->unnamed_kernel)
 		add_kernel_note(m, out);
 	if (m->lost_events)

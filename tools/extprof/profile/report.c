@@ -26,7 +26,8 @@ void report__add_label(const struct report *r, const struct report_label *label,
 {
 	const struct frame *f = &label->frame;
 
-	if (r->detail < REPORT_BY_LINE || !*f->path) {
+	/* Native code has lines if they were asked for. */
+	if ((r->detail < REPORT_BY_LINE && f->kind != FRAME_NATIVE) || !*f->path) {
 		text__adds(out, label->name);
 		return;
 	}
@@ -46,7 +47,7 @@ static int take_frame(struct report *r, const struct frame *from, struct frame *
 	f->missing = MISSING_NOTHING;
 	if (r->detail == REPORT_BY_NAME)
 		f->first_line = 0;
-	if (r->detail < REPORT_BY_LINE) {
+	if (r->detail < REPORT_BY_LINE && f->kind != FRAME_NATIVE) {
 		f->line = 0;
 		f->approximate = false;
 	}

@@ -145,6 +145,7 @@ struct report_meta {
 	/* Samples with Ruby frames whose native functions are between these, and those that could not be joined; and
 	 * samples whose native stack was not followed to its end. */
 	uint64_t native_joined, native_apart, native_cut;
+	char native_lines[640];	/* of how many addresses of native code lines are known, and why not of others; "": not asked for */
 	uint64_t unnamed_kernel;	/* samples with functions of the kernel that have no name, ... */
 	int why_unnamed_kernel;		/* ... and why the kernel's names could not be read, negative errno; 0: they could */
 	/* Pauses for garbage collection that are not in report::pauses: of which one end was not seen, and lost
@@ -296,6 +297,12 @@ void report__add_idle(const struct report *r, struct text *out);
 /* The part of the thread's waits that is its rest, ns.  No two live threads have the same name and tid, but for threads of
  * several pid namespaces. */
 uint64_t report__thread_idle(const struct report *r, const struct thread_row *row);
+
+/* The line that is shown with a label: the one that ran, if that tells labels apart, else the first one of the code. */
+static inline int32_t report__line(const struct report *r, const struct report_label *label)
+{
+	return r->detail >= REPORT_BY_LINE || label->frame.kind == FRAME_NATIVE ? label->frame.line : label->frame.first_line;
+}
 
 /* Append the text of a label as one-line outputs show it. */
 void report__add_label(const struct report *r, const struct report_label *label, struct text *out);

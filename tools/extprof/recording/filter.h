@@ -54,6 +54,7 @@ struct recording_filter {
 	const struct groups *groups;	/* --group-by; NULL: as it was recorded */
 	bool labels_can_lack;	/* a label of `groups` that no sample has is no error */
 	struct request_choice requests;
+	bool native_lines, inlined;	/* native frames have lines, and frames of inlined functions: see profile/native_lines.h */
 	bool shows_idle;	/* of a comparison, as in struct report_view */
 };
 

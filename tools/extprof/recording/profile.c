@@ -13,6 +13,31 @@
 
 /* -- the tree ------------------------------------------------------------------------------------ */
 
+/* Put the frames that stand for those of the path in their places, from `from` on.  Returns its length. */
+static uint32_t expand(struct recording_profile *p, uint32_t from, uint32_t n)
+{
+	uint32_t end, to, count;
+
+	if (!p->native_lines.list)
+		return n;
+	end = from;
+	for (uint32_t i = from; i < n; i++) {
+		native_lines__of(&p->native_lines, p->path[i], &count);
+		end += count ? count : 1;
+	}
+	/* There is room, see make_room(). */
+	to = end;
+	for (uint32_t i = n; i-- > from;) {
+		const uint32_t *frames = native_lines__of(&p->native_lines, p->path[i], &count);
+
+		if (!count)
+			p->path[--to] = p->path[i];
+		else
+			memmove(p->path + (to -= count), frames, count * sizeof(*frames));
+	}
+	return end;
+}
+
 /* The stack's numbers of frames, from c[n] on; returns how many there are then. */
 static uint32_t add_stack(struct recording_profile *p, const struct input *in, uint32_t stack, uint32_t n)
 {
@@ -23,7 +48,7 @@ static uint32_t add_stack(struct recording_profile *p, const struct input *in, u
 		depth++;
 	for (uint32_t s = stack, i = n + depth; s; s = t->stacks[s].parent)
 		p->path[--i] = in->numbers[t->stacks[s].frame];
-	return n + depth;
+	return expand(p, n, n + depth);
 }
 
 /* The frame of a label that is shown, in the set of a sample.  A frame without a key says why labels are missing. */
@@ -499,7 +524,10 @@ static int make_modes(struct recording_profile *p, struct diag *d)
 
 static int make_room(struct recording_profile *p, struct diag *d)
 {
-	p->path = malloc((2 * RECORDING_DEPTH_MAX + 8) * sizeof(*p->path));
+	size_t room = 2 * RECORDING_DEPTH_MAX + 8;
+
+	/* A frame can become as many as there are functions at an address. */
+	p->path = malloc(room * (p->native_lines.inlined ? NATIVE_LINES_DEPTH : 1) * sizeof(*p->path));
 	p->sums = malloc(SUMS_MAX * sizeof(*p->sums));
 	return p->path && p->sums && !frame_table__init(&p->frames) && !tree__init(&p->tree) &&
 	       (!p->compares || !tree__init(&p->after)) ? 0 : recording_profile__no_memory(d);
@@ -673,6 +701,8 @@ int recording_profile__build(struct recording_profile **profile, const struct re
 	p->filter = *filter;
 	p->filter.modes = NULL;
 	p->filter.groups = NULL;
+	p->native_lines.lines = filter->native_lines;
+	p->native_lines.inlined = filter->inlined;
 	err = add_sides(p, sides, side_count) ? recording_profile__no_memory(d) : fill(p, filter, metric, d);
 	if (err)
 		recording_profile__destroy(p);
@@ -703,6 +733,7 @@ void recording_profile__destroy(struct recording_profile *p)
 	text__free(&p->known_keys);
 	map64__free(&p->frame_map);
 	free(p->inputs);
+	native_lines__free(&p->native_lines);
 	frame_table__free(&p->frames);
 	tree__free(&p->tree);
 	tree__free(&p->after);

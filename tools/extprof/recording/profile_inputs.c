@@ -125,6 +125,21 @@ static int make_frames(struct recording_profile *p, struct input *in, struct dia
 	return 0;
 }
 
+static uint32_t add_native(void *context, const struct frame *f)
+{
+	return new_number(context, f);
+}
+
+/* Which frames stand for those of native code. */
+static int find_native_lines(struct recording_profile *p, const struct input *in, struct diag *d)
+{
+	if (!native_lines__wanted(&p->native_lines))
+		return 0;
+	p->native_lines.add = add_native;
+	p->native_lines.context = p;
+	return native_lines__find(&p->native_lines, &p->frames, in->numbers, in->tables->frame_count) ? recording_profile__no_memory(d) : 0;
+}
+
 /* -- processes ------------------------------------------------------------------------------------- */
 
 /* Are there several processes?  That of several recordings, one after the other, is one. */
@@ -190,6 +205,8 @@ int recording_profile__choose(struct recording_profile *p, struct input *in, str
 {
 	int err = make_frames(p, in, d);
 
+	if (!err)
+		err = find_native_lines(p, in, d);
 	if (!err && !p->counted)
 		err = find_cwds(p, in, d);
 	if (err)

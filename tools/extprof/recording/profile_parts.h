@@ -3,6 +3,7 @@
 #ifndef EXTPROF_RECORDING_PROFILE_PARTS_H
 #define EXTPROF_RECORDING_PROFILE_PARTS_H
 
+#include "profile/native_lines.h"
 #include "recording/profile.h"
 #include "recording/request_choice.h"
 #include "recording/same_paths.h"
@@ -90,6 +91,7 @@ struct recording_profile {
 	bool compares;
 	bool by_value;			/* if it compares: that amount of the mode is compared */
 	struct frame_table frames;
+	struct native_lines native_lines;
 	uint32_t frame_base;		/* numbers of codes that are in use */
 	struct tree tree, after;
 	uint32_t *path;			/* of a stack, with all before it */

@@ -211,6 +211,19 @@ static int make_report(struct recording_profile *p, uint32_t mode, const struct 
 	return 0;
 }
 
+/* What is said of lines of native code, of all modes together. */
+static int set_lines_note(const struct recording_profile *p, struct report *report, struct diag *d)
+{
+	struct text text = { 0 };
+	bool failed;
+
+	native_lines__add_sum(&p->native_lines, &text);
+	snprintf(report->meta.native_lines, sizeof(report->meta.native_lines), "%s", text__string(&text));
+	failed = text.failed;
+	text__free(&text);
+	return failed ? recording_profile__no_memory(d) : 0;
+}
+
 int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
 			       struct reports *reports, struct diag *d)
 {
@@ -228,6 +241,8 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 	for (uint32_t i = 0; i < p->mode_count && !err; i++) {
 		err = make_report(p, i, &show, request, &reports->list[i], d);
 		reports->count += !err;
+		if (!err)
+			err = set_lines_note(p, &reports->list[i], d);
 	}
 	if (!err && (request->timeline || request->cells))
 		err = recording_profile__moments(p, request, reports, d);
