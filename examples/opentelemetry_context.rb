@@ -48,6 +48,9 @@ module OpenTelemetryContext
   def clear(...) = super.tap { OpenTelemetryContext.publish }
 
   def self.publish
+    # OpenTelemetry knows spans in the main ractor alone.
+    return unless Ractor.main?
+
     span = OpenTelemetry::Trace.current_span.context
     fiber = Fiber.current
     # The fiber keeps its record: both end together.

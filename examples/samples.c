@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Prints each sample of a process as it comes, one line each, with tabs between its parts: mode, time, process, thread,
- * its name, its state, value, unit, number, labels, and the stack from its outermost frame on.
+ * its name, its state, value, unit, number, labels, trace, span, and the stack from its outermost frame on.
  *
  *	cc -o samples samples.c $(pkg-config --cflags --libs extprof)
  *	sudo ./samples PID SECONDS [MODES]
@@ -28,6 +28,7 @@ static int on_sample(void *context, const struct extprof_sample *s)
 	       s->count);
 	for (size_t i = 0; i < s->label_count; i++)
 		printf("%s%s=%s", i ? ";" : "", s->labels[i]->key, s->labels[i]->bare);
+	printf("\t%s\t%s", s->trace_id ? s->trace_id : "", s->span_id ? s->span_id : "");
 	for (size_t i = 0; i < s->stack->count; i++) {
 		printf("%c", i ? ';' : '\t');
 		print_frame(s->stack->frames[i]);

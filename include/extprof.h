@@ -508,6 +508,8 @@ struct extprof_sample {
 	const struct extprof_frame *process, *thread;	/* as they are known now: a thread can name itself later; NULL: unknown */
 	const struct extprof_frame *const *labels;	/* of kind LABEL, each key once */
 	size_t label_count;
+	/* Of the record that the program leaves for OpenTelemetry's thread context, as hexadecimal digits; NULL: none. */
+	const char *trace_id, *span_id;
 };
 
 /* 0 or more: go on.  A negative errno: it is called no more, and extprof_recording_step() fails with it. */
@@ -1337,7 +1339,7 @@ EXTPROF_API int extprof_recorded_verify(struct extprof_recorded *r, struct extpr
 
 /*
  * Write a copy without what others are not to know, into a new file as extprof_recording_record_to() does.  what: "paths",
- * "argv", "labels", "host", with commas between; NULL: all.  Samples, times and sums are the same; docs/recording.md says
+ * "argv", "labels", "traces", "host", with commas between; NULL: all.  Samples, times and sums are the same; docs/recording.md says
  * what stays.  0; -EEXIST: there is such a file; -EBADMSG: the recording is not right; or another negative errno.
  */
 EXTPROF_API int extprof_recorded_redact(struct extprof_recorded *r, const char *what, const char *path, int uid, int gid,

@@ -34,6 +34,7 @@ class Napper
 
   def run
     Fiber.with_labels(job: "nap") do
+      TraceContext::SET.call(TraceContext.memory("c" * 32, "5" * 16))
       while $run
         from = now
         nap
@@ -246,13 +247,13 @@ def samples(ctx):
     at = Installed(ctx)
     program = at.compile(ctx, os.path.join(EXAMPLES, "samples.c"))
     path = ctx.path("sleeper.rb")
-    ruby = ctx.ruby(ctx.write("sleeper.rb", SLEEPER))
+    ruby = ctx.ruby("-I", harness.PROGRAMS, "-r", "trace_context", ctx.write("sleeper.rb", SLEEPER))
     napper, burning = map(int, ruby.line().split()[1:])
     p = ctx.start([program, ruby.pid, "2s", "cpu,offcpu"], env=at.env, stderr=subprocess.PIPE)
     out, err = p.communicate(60)
     check(p.p.returncode == 0, "status %d: %s", p.p.returncode, err)
     rows = [line.split("\t") for line in out.splitlines()]
-    check(all(len(r) == 11 for r in rows) and re.search(r"^%d samples$" % len(rows), err, re.M), "%d rows: %s", len(rows), err)
+    check(all(len(r) == 13 for r in rows) and re.search(r"^%d samples$" % len(rows), err, re.M), "%d rows: %s", len(rows), err)
     check(all(int(r[2]) == ruby.pid for r in rows), "another process")
     # Nobody reads: it ends.
     unread = ctx.start([program, ruby.pid, "60s"], env=at.env, stderr=subprocess.PIPE)
@@ -264,11 +265,11 @@ def samples(ctx):
     naps = list(zip(times[::2], times[1::2]))
 
     slept = [r for r in rows if r[0] == "offcpu" and r[5] == "sleep" and r[4] == "napper"]
-    names = {tuple(re.sub(r" (/\S+)?:~?\d+$", "", f) for f in r[10].split(";")) for r in slept}
+    names = {tuple(re.sub(r" (/\S+)?:~?\d+$", "", f) for f in r[12].split(";")) for r in slept}
     check(names == {("block in <main>", "Napper#run", "Fiber.with_labels", "block in Napper#run", "Napper#nap", "Kernel#sleep",
                      "[sleep]")}, "%s", names)
-    check(all("Napper#nap %s:2;" % path in r[10] for r in slept), "%s", slept[:3])
-    check({(int(r[3]), r[9], r[7]) for r in slept} == {(napper, "job=nap", "ns")}, "%s", slept[:3])
+    check(all("Napper#nap %s:2;" % path in r[12] for r in slept), "%s", slept[:3])
+    check({(int(r[3]), r[9], r[7], r[10], r[11]) for r in slept} == {(napper, "job=nap", "ns", "c" * 32, "5" * 16)}, "%s", slept[:3])
     # The recording begins in one, and may end in one.
     check(all(20_000_000 <= int(r[6]) for r in slept[1:-1]), "a sleep of 20 ms was shorter: %s", [int(r[6]) for r in slept])
     ends = [int(r[1]) for r in slept]
@@ -277,8 +278,8 @@ def samples(ctx):
     for begin, end in inside:
         check(sum(begin < t < end for t in ends) == 1, "of the sleep from %d to %d: %s", begin, end, ends)
     burnt = [r for r in rows if r[0] == "cpu" and r[4] == "burner"]
-    check(burnt and all(int(r[3]) == burning and r[5] == "running" and r[9] == "" and int(r[8]) == 1 for r in burnt), "%s", burnt[:3])
-    check(any("Worker#burn %s:16" % path in r[10] for r in burnt), "no sample of the loop: %s", burnt[:3])
+    check(burnt and all(int(r[3]) == burning and r[5] == "running" and r[9:12] == [""] * 3 and int(r[8]) == 1 for r in burnt), "%s", burnt[:3])
+    check(any("Worker#burn %s:17" % path in r[12] for r in burnt), "no sample of the loop: %s", burnt[:3])
     return "%d sleeps, each one sample; %d samples of the CPU" % (len(inside), len(burnt))
 
 

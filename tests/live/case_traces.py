@@ -236,6 +236,91 @@ def dump(ctx):
     return "5 fibers"
 
 
+LABELLED = """
+require "trace_context"
+R = TraceContext.memory("%s", "1234567890123456")
+NO_SPAN = TraceContext.memory("%s", "0" * 16)
+def of_record(n) = (i = 0; i += 1 while i < n)
+def of_label(n) = (i = 0; i += 1 while i < n)
+def of_both(n) = (i = 0; i += 1 while i < n)
+def of_no_span(n) = (i = 0; i += 1 while i < n)
+def of_none(n) = (i = 0; i += 1 while i < n)
+puts "ready"
+$stdout.flush
+Thread.new { Thread.current.name = "outside"; loop { sleep 0.001; of_none(20_000) } }
+loop do
+  TraceContext.with(R) { of_record(200_000) }
+  Fiber.with_labels("trace_id" => "C" * 32, "span_id" => "c" * 16) do
+    of_label(200_000)
+    TraceContext.with(R) { of_both(200_000) }
+    TraceContext.with(NO_SPAN) { of_no_span(200_000) }
+  end
+end""" % (A, B)
+# By the method: the trace and the span, and the label trace_id.
+LABELLED_SPANS = {"of_record": (A, "1234567890123456", None), "of_label": ("C" * 32, "c" * 16, "C" * 32),
+                  "of_both": (A, "1234567890123456", "C" * 32), "of_no_span": (B, None, "C" * 32), "of_none": (None, None, None)}
+
+
+@case(timeout=120)
+def beside_labels_of_these_names(ctx):
+    """The two are those of the record, or those of labels, never one of each: in groups, filters, SQL and the stream of
+    samples; and the labels of a sample do not depend on groups."""
+    ruby = ctx.ruby("-I", harness.PROGRAMS, "-e", LABELLED)
+    ruby.expect("ready")
+    found = {}
+    for name, options in (("plain", ()), ("grouped", ("--group-by", "trace,span"))):
+        path, live = ctx.path(name + ".extprof"), ctx.path(name + ".folded")
+        ctx.extprof("record", "-q", "-p", ruby.pid, "-d", "2", "-r", harness.rate(997), *options, "-o", path, "-o", live).ok()
+        rows = {m[len("Object#"):]: (t or None, s or None, labels) for m, t, s, labels in
+                sql(ctx, path, "SELECT DISTINCT ruby_method, trace_id, span_id, labels IS NOT NULL FROM samples "
+                               "WHERE ruby_method LIKE 'Object#of\\_%' ESCAPE '\\'")}
+        found[name] = path, rows
+        check({m: row[:2] for m, row in rows.items()} == {m: row[:2] for m, row in LABELLED_SPANS.items()}, "%s: %s", name, rows)
+        check({m: row[2] for m, row in rows.items()} == {m: str(int(row[2] is not None)) for m, row in LABELLED_SPANS.items()},
+              "%s: labels: %s", name, rows)
+        for source, text in (("live", open(live, encoding="utf-8").read() if options else ""),
+                             ("report", ctx.extprof("report", path, "--group-by", "trace,span", "-f", "folded").ok().out)):
+            stacks = [line.rpartition(" ")[0].split(";") for line in text.splitlines() if ";Object#of_" in line]
+            for stack in stacks:
+                method = next(f for f in stack if f.startswith("Object#of_"))[len("Object#"):]
+                trace, span, _ = LABELLED_SPANS[method]
+                wanted = ["[trace_id=%s]" % trace if trace else "[no trace_id]", "[span_id=%s]" % span if span else "[no span_id]"]
+                check(stack[:2] == wanted, "%s of %s: %s: %s", source, name, method, stack[:2])
+            check(not options or {next(f for f in s if f.startswith("Object#of_")) for s in stacks} == {"Object#" + m for m in LABELLED_SPANS},
+                  "%s of %s: %s", source, name, text)
+    path, _ = found["plain"]
+    for key, wanted in (("trace=" + A, {"of_record", "of_both"}), ("trace=" + "c" * 32, {"of_label"}), ("span=C*", {"of_label"}),
+                        ("label:trace_id=" + A, {"of_record", "of_both"}), ("label:trace_id=" + "C" * 32, {"of_label"}),
+                        ("trace=" + B, {"of_no_span"}), ("span=*", {"of_record", "of_label", "of_both"})):
+        text = ctx.extprof("report", path, "--filter", key, "-f", "folded").ok().out
+        check(set(re.findall(r"Object#(of_\w+)", text)) == wanted, "--filter %s: %s", key, text)
+    # Traces are there, though not in what is chosen.
+    text = ctx.extprof("report", path, "--filter", "thread=outside", "--group-by", "trace,span", "-f", "folded").ok().out
+    check("[no trace_id];[no span_id];" in text and "[trace_id=" not in text, "%s", text)
+    if shutil.which("go"):
+        out = ctx.path("out.pb.gz")
+        ctx.extprof("report", path, "--group-by", "trace,span", "-o", out).ok()
+        raw = subprocess.run(["go", "tool", "pprof", "-raw", out], capture_output=True, timeout=60, universal_newlines=True).stdout
+        # Texts and numbers are in lines of their own.
+        lines = [line for line in raw.splitlines() if "span_id:[1234567890123456]" in line]
+        check(lines and all("trace_id:[" in line for line in lines), "pprof: an id is a number: %s", lines[:4])
+    # Ids are numbers in a copy, and samples of one trace stay together.
+    copy = ctx.path("copy.extprof")
+    ctx.extprof("redact", path, "-o", copy, "--what", "traces").ok()
+    ids = [(t, s, n) for t, s, n in sql(ctx, copy, "SELECT trace_id, span_id, count(*) FROM samples WHERE labels IS NULL AND trace_id > '' GROUP BY 1, 2")]
+    number = sql(ctx, path, "SELECT count(*) FROM samples WHERE labels IS NULL AND trace_id > ''")[0][0]
+    check(len(ids) == 1 and ids[0][2] == number and re.fullmatch(r"0{31}[12]", ids[0][0]) and re.fullmatch(r"0{15}1", ids[0][1]), "redacted: %s, not %s",
+          ids, number)
+    data = [trace for _, _, trace, _ in traces_of(copy)]
+    check(A not in data and B not in data, "a redacted recording has the ids")
+    check(ctx.extprof("verify", copy).status == 0, "the copy is not right")
+    none = ctx.path("none.extprof")
+    ctx.extprof("record", "-q", "-o", none, "-d", "1", "--", harness.RUBY, "-e", "t = Process.clock_gettime(1); nil while Process.clock_gettime(1) - t < 0.5").ok()
+    run = ctx.extprof("report", none, "--group-by", "trace")
+    check(run.status == harness.USAGE and "a trace" in run.err, "%d: %s", run.status, run.err)
+    return "%d methods" % len(LABELLED_SPANS)
+
+
 OPENTELEMETRY = {"opentelemetry-sdk": "1.13.1"}
 
 

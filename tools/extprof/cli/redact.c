@@ -61,7 +61,7 @@ static int run(int argc, char **argv, bool implied)
 {
 	static const struct argp_option rows[] = {
 		{ .name = "output", .key = 'o', .arg = "FILE", .doc = "The copy; there must be no file of that name" },
-		{ .name = "what", .key = 'w', .arg = "LIST", .doc = "paths, argv, labels, host, with commas between (default: all)" },
+		{ .name = "what", .key = 'w', .arg = "LIST", .doc = "paths, argv, labels, traces, host, with commas between (default: all)" },
 		{ 0 }
 	};
 	static const struct argp argp = {
@@ -69,7 +69,7 @@ static int run(int argc, char **argv, bool implied)
 		.doc = "Copy a recording without what others are not to know.\v"
 		       "Samples, times and sums stay. paths: folders of source files, but for what is in a gem or the standard library; "
 		       "files and sockets that were waited for, cgroups, source files that were kept. argv: command lines, but for the name of "
-		       "the program. labels: their values. host: the name of the machine.\n"
+		       "the program. labels: their values. traces: ids of traces and spans. host: the name of the machine.\n"
 		       "  extprof redact app.extprof -o public.extprof\n",
 	};
 	struct redact_options o = { 0 };

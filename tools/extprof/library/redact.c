@@ -11,7 +11,8 @@ static const struct {
 	const char *word;
 	uint32_t what;
 } words[] = {
-	{ "paths", REDACT_PATHS }, { "argv", REDACT_ARGV }, { "labels", REDACT_LABELS }, { "host", REDACT_HOST },
+	{ "paths", REDACT_PATHS }, { "argv", REDACT_ARGV }, { "labels", REDACT_LABELS }, { "traces", REDACT_TRACES },
+	{ "host", REDACT_HOST },
 };
 
 static int parse(const char *text, uint32_t *what, struct extprof_error *error)
@@ -25,11 +26,11 @@ static int parse(const char *text, uint32_t *what, struct extprof_error *error)
 			if (strlen(words[i].word) == length && !strncmp(words[i].word, text, length))
 				one = words[i].what;
 		if (!one)
-			return error__set(error, DIAG_USAGE, EINVAL, "%.*s: what can be redacted is paths, argv, labels, host", (int)length,
+			return error__set(error, DIAG_USAGE, EINVAL, "%.*s: what can be redacted is paths, argv, labels, traces, host", (int)length,
 					  text);
 		*what |= one;
 	}
-	return *what ? 0 : error__set(error, DIAG_USAGE, EINVAL, "nothing is to be redacted: say paths, argv, labels, host");
+	return *what ? 0 : error__set(error, DIAG_USAGE, EINVAL, "nothing is to be redacted: say paths, argv, labels, traces, host");
 }
 
 int extprof_recorded_redact(struct extprof_recorded *r, const char *what, const char *path, int uid, int gid,

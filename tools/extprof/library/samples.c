@@ -138,10 +138,15 @@ static int on_sample(struct sink *sink, const struct sink_sample *sample)
 		.time = sample->time, .truncated = sample->truncated, .labels = s->labels, .pid = row ? row->pid : 0,
 		.state = sample->source == SOURCE_SCHED ? (int)sample->state : EXTPROF_STATE_RUNNING,
 	};
+	char ids[TRACE_PARTS][TRACE_TEXT_SIZE];
 	int err = show_sample(s, sample);
 
 	if (err)
 		return err;
+	if (sample->context && trace__text(sample->context, TRACE_ID, ids[TRACE_ID]))
+		told.trace_id = ids[TRACE_ID];
+	if (sample->context && trace__text(sample->context, TRACE_SPAN, ids[TRACE_SPAN]))
+		told.span_id = ids[TRACE_SPAN];
 	told.process = group_of(s, sample, FRAME_PROCESS);
 	told.thread = group_of(s, sample, FRAME_THREAD);
 	told.tid = told.thread ? told.thread->tid : 0;

@@ -236,7 +236,8 @@ static void add_own_label(struct writer *w, Pprof__Sample *sample, const struct 
 
 	frame__add_bare(f, &value);
 	if (f->known == KNOWN && value.length) {
-		if (is_number(value.data, &number))
+		/* An id can have decimal digits alone. */
+		if (trace__part_of_label(f->key) < 0 && is_number(value.data, &number))
 			add_label(w, sample, f->key, 0, number);
 		add_label(w, sample, f->key, intern_text(w, &value), 0);
 	} else if (f->known == KNOWN_EXPIRED || f->known == KNOWN_UNREAD || f->known == KNOWN_CROWDED) {

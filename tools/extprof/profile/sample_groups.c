@@ -68,13 +68,15 @@ struct trace_label {
 	char text[TRACE_TEXT_SIZE];
 };
 
-/* The label of that key is the trace of the sample, or its span, if it has one.  Else it is a label as others are. */
+/* The label of that key is the trace of the sample, or its span.  Without a trace it is a label as others are: a span of a
+ * label has nothing to do with the trace of a record. */
 static bool trace_of_label(const struct sample_event *e, const char *key, struct trace_label *to)
 {
 	int part = e->trace_state == TRACE_SET ? trace__part_of_label(key) : -1;
 
-	if (part < 0 || !trace__text(&e->context, (enum trace_part)part, to->text))
+	if (part < 0)
 		return false;
+	trace__text(&e->context, (enum trace_part)part, to->text);
 	to->record = (struct label_record){ .value = to->text, .value_length = (uint16_t)strlen(to->text) };
 	return true;
 }
@@ -93,7 +95,7 @@ static uint32_t label_frame(struct resolver *c, struct vm *vm, const struct samp
 		c->crowded_label[i] = group_names__add_crowded(c->frames, FRAME_LABEL, key);
 	if (trace_of_label(e, key, &trace)) {
 		value = &trace.record;
-		state = LABEL_SET;
+		state = value->value_length ? LABEL_SET : LABEL_NOT_SET;
 	} else {
 		state = e->label ? labels__find(&vm->symbols, (uint32_t)e->label, key, &value) : LABEL_NOT_SET;
 	}

@@ -14,24 +14,30 @@ static void add(struct resolver *c, uint32_t frame)
 		c->labels[c->label_count++] = frame;
 }
 
-/* Add the labels that the groups have already: their frames are the last ones of the groups.  A trace is no label: samples
- * have it by themselves. */
+/* Is the frame of a group of that key the trace of the sample, or its span?  That is no label: samples have it by
+ * themselves, beside a label of the same key. */
+static bool is_trace(const struct sample_event *e, const char *key)
+{
+	return e->trace_state == TRACE_SET && trace__part_of_label(key) >= 0;
+}
+
+/* Add the labels that the groups have already: their frames are the last ones of the groups. */
 static void add_grouped(struct resolver *c, const struct sample_event *e)
 {
 	uint32_t first = c->group_frames - c->groups.label_count;
 
 	for (uint32_t i = 0; i < c->groups.label_count; i++) {
-		if (e->trace_state == TRACE_SET && trace__part_of_label(c->groups.labels[i]) >= 0)
+		if (is_trace(e, c->groups.labels[i]))
 			continue;
 		if (frame_table__get(c->frames, c->stack[first + i])->known != KNOWN_NOT_SET)
 			add(c, c->stack[first + i]);
 	}
 }
 
-static bool is_grouped(const struct resolver *c, const struct label_record *r)
+static bool is_grouped(const struct resolver *c, const struct sample_event *e, const struct label_record *r)
 {
 	for (int i = 0; i < c->groups.label_count; i++)
-		if (strlen(c->groups.labels[i]) == r->key_length && !memcmp(c->groups.labels[i], r->key, r->key_length))
+		if (!is_trace(e, c->groups.labels[i]) && strlen(c->groups.labels[i]) == r->key_length && !memcmp(c->groups.labels[i], r->key, r->key_length))
 			return true;
 	return false;
 }
@@ -66,9 +72,9 @@ static uint32_t value_frame(struct resolver *c, struct label_key *k, const struc
 }
 
 /* Innermost first.  Which frame says that others are missing; 0: none are. */
-static uint32_t add_others(struct resolver *c, struct vm *vm, uint32_t set)
+static uint32_t add_others(struct resolver *c, struct vm *vm, const struct sample_event *e)
 {
-	uint32_t missing = 0;
+	uint32_t missing = 0, set = (uint32_t)e->label;
 	uint64_t seen = 0;
 
 	for (uint32_t i = 0; set && i < RB_DEBUG_EXT_LABELS_MAX; i++) {
@@ -79,7 +85,7 @@ static uint32_t add_others(struct resolver *c, struct vm *vm, uint32_t set)
 
 		if (state != LABEL_SET)
 			return group_names__add_label(c->frames, "", state, NULL, false);
-		if (is_grouped(c, r))
+		if (is_grouped(c, e, r))
 			continue;
 		k = key_of(c, r);
 		if (!k) {
@@ -109,7 +115,7 @@ int resolve__add_labels(struct resolver *c, struct vm *vm, const struct sample_e
 		return -ENOMEM;
 	add_grouped(c, e);
 	first = c->label_count;
-	missing = add_others(c, vm, (uint32_t)e->label);
+	missing = add_others(c, vm, e);
 	/* Outermost first: sets that begin in the same way share it. */
 	for (uint32_t i = first, j = c->label_count; i + 1 < j; i++) {
 		uint32_t frame = c->labels[--j];

@@ -523,5 +523,6 @@ long block__decode(struct block_codec *c, const void *data, size_t size)
 	}
 	if (length || !get_samples(c, columns, column_count, (uint32_t)count, base, period))
 		return -EBADMSG;
+	c->period = period;
 	return (long)count;
 }

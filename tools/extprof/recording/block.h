@@ -51,6 +51,7 @@ struct block_codec {
 	struct trace_context *contexts;	/* the same */
 	uint64_t (*last)[2];	/* value and count of the last sample, by mode and state */
 	struct recording_sample *samples;	/* decoded */
+	uint64_t period;	/* that of block__encode(); decoded */
 };
 
 /* 0 or -ENOMEM. */

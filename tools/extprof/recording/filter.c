@@ -58,6 +58,9 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 			continue;
 		c->key = prefixes[i].key;
 		memcpy(c->label, text + n, length - n);
+		/* Groups of these names are traces and spans, too. */
+		if (c->key == KEY_LABEL && trace__part_of_label(c->label) >= 0)
+			c->key = trace__part_of_label(c->label) == TRACE_ID ? KEY_TRACE : KEY_SPAN;
 		f->count++;
 		return 0;
 	}
@@ -78,11 +81,26 @@ static bool matches_text(const struct recording_condition *c, const char *text)
 	return !fnmatch(c->pattern, text, 0);
 }
 
+static bool is_of_trace(enum recording_key key)
+{
+	return key == KEY_TRACE || key == KEY_SPAN;
+}
+
+static enum trace_part part_of(enum recording_key key)
+{
+	return key == KEY_TRACE ? TRACE_ID : TRACE_SPAN;
+}
+
+static bool matches_digits(const struct recording_condition *c, const char *text)
+{
+	return !fnmatch(c->pattern, text, FNM_CASEFOLD);
+}
+
 static bool matches_trace(const struct recording_condition *c, const struct trace_context *context)
 {
 	char text[TRACE_TEXT_SIZE];
 
-	return trace__text(context, c->key == KEY_TRACE ? TRACE_ID : TRACE_SPAN, text) && matches_text(c, text);
+	return trace__text(context, part_of(c->key), text) && matches_digits(c, text);
 }
 
 static bool matches_number(const struct recording_condition *c, uint32_t number)
@@ -140,6 +158,9 @@ static bool matches_frame(const struct recording_condition *c, const struct fram
 	case KEY_METHOD: return frame_kind__is_code(f->kind) && matches_text(c, f->name);
 	case KEY_FILE: return *f->path && matches_text(c, f->path);
 	case KEY_GEM: return *f->path && matches_gem(c, f->path);
+	case KEY_TRACE:
+	case KEY_SPAN:
+		return !strcmp(f->key, trace_labels[part_of(c->key)]) && f->known == KNOWN && matches_digits(c, f->name);
 	default: return !strcmp(f->key, c->label) && f->known == KNOWN && matches_text(c, f->name);
 	}
 }
@@ -197,10 +218,10 @@ bool recording_matches__sample(struct recording_matches *m, const struct recordi
 		} else if (c->key == KEY_STATE) {
 			if (!state || !matches_text(c, state))
 				return false;
-		} else if (c->key == KEY_TRACE || c->key == KEY_SPAN) {
+		} else if (is_of_trace(c->key) && trace__is_set(&s->context)) {
 			if (!matches_trace(c, &s->context))
 				return false;
-		} else if (!matches_stack(m, i, c->key == KEY_LABEL ? s->labels : s->stack)) {
+		} else if (!matches_stack(m, i, c->key == KEY_LABEL || is_of_trace(c->key) ? s->labels : s->stack)) {
 			return false;
 		}
 	}

@@ -60,8 +60,8 @@ static uint32_t label_of(const struct recording_profile *p, const struct input *
 	if (label == p->recording_label)
 		return in->frame;
 	for (int part = 0; part < TRACE_PARTS; part++)
-		if (label == p->trace_label[part] && sum->traced[part])
-			return sum->traced[part];
+		if (label == p->trace_label[part] && sum->has_trace)
+			return sum->traced[part] ? sum->traced[part] : p->no_label[label][KNOWN_NOT_SET];
 	for (uint32_t s = sum->labels; s; s = t->stacks[s].parent) {
 		const struct frame *f = &t->frames[t->stacks[s].frame];
 
@@ -147,7 +147,6 @@ static uint32_t frame_of_trace(struct recording_profile *p, const struct trace_c
 
 	if (label < 0 || !trace__text(context, (enum trace_part)part, text))
 		return 0;
-	p->keys[label] = NULL;
 	value.value_length = (uint16_t)strlen(text);
 	frame = group_names__add_label(&p->frames, p->label_keys[label], LABEL_SET, &value, p->trace_values >= TRACE_VALUES_MAX);
 	p->trace_values += p->frames.no_code - before;
@@ -435,10 +434,13 @@ static void look_for_labels(struct recording_profile *p, const struct input *in)
 {
 	const struct recording_tables *t = in->tables;
 
-	for (int i = 0; i < p->show.label_count; i++)
+	for (int i = 0; i < p->show.label_count; i++) {
+		if (p->keys[i] && trace__part_of_label(p->keys[i]) >= 0 && recording_reader__has_traces(in->reader))
+			p->keys[i] = NULL;
 		for (uint32_t id = 1; id < t->frame_count && p->keys[i]; id++)
 			if (t->frames[id].kind == FRAME_LABEL && !strcmp(t->frames[id].key, p->keys[i]))
 				p->keys[i] = NULL;
+	}
 }
 
 /* No recording has one of them: when all have been read. */
@@ -448,7 +450,8 @@ static int check_labels(const struct recording_profile *p, struct diag *d)
 		return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"", p->filter.requests.label);
 	for (int i = 0; i < p->show.label_count && !p->filter.labels_can_lack; i++)
 		if (p->keys[i])
-			return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has the label \"%s\"; %s%s", p->keys[i],
+			return diag__set(d, DIAG_USAGE, EINVAL, "no sample of the recording has %s\"%s\"; %s%s",
+					 trace__part_of_label(p->keys[i]) < 0 ? "the label " : "a trace, or the label ", p->keys[i],
 					 p->known_keys.length ? "it has: " : "it has no labels at all", text__string(&p->known_keys));
 	return 0;
 }

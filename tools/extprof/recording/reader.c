@@ -238,6 +238,22 @@ const char *recording_reader__name(const struct recording_reader *r)
 	return text__string(&r->name);
 }
 
+bool recording_reader__has_traces(const struct recording_reader *r)
+{
+	sqlite3_stmt *s = NULL;
+	bool yes = false;
+
+	/* The first byte is the format. */
+	if (sqlite3_prepare_v2(r->db, "SELECT EXISTS(SELECT 1 FROM blocks WHERE substr(data, 1, 1) = ?)", -1, &s, NULL) == SQLITE_OK) {
+		const uint8_t format = BLOCK_FORMAT_WITH_TRACES;
+
+		sqlite3_bind_blob(s, 1, &format, sizeof(format), SQLITE_STATIC);
+		yes = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0);
+	}
+	sqlite3_finalize(s);
+	return yes;
+}
+
 int recording_reader__version(const struct recording_reader *r)
 {
 	return r->version;

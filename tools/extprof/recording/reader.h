@@ -43,6 +43,8 @@ uint64_t recording_reader__wall(const struct recording_reader *r);
 const char *recording_reader__name(const struct recording_reader *r);
 /* The version of its tables. */
 int recording_reader__version(const struct recording_reader *r);
+/* Has a sample the trace of a record?  It has to be awake. */
+bool recording_reader__has_traces(const struct recording_reader *r);
 
 /* Read only.  It belongs to the reader. */
 sqlite3 *recording_reader__database(struct recording_reader *r);

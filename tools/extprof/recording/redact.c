@@ -13,6 +13,7 @@
 #include "frames/frame.h"
 #include "frames/owner.h"
 #include "profile/group_names.h"
+#include "recording/block.h"
 #include "recording/schema.h"
 #include "recording/writer.h"
 
@@ -25,6 +26,7 @@ enum column {
 	COMMAND, CGROUP, SOURCE_PATH,	/* the number of such a text */
 	OF_FRAME,	/* the number of a text, by the kind of the frame */
 	OF_EVENT,	/* the same by the kind of the event */
+	BLOCK,		/* samples */
 };
 
 static const struct table {
@@ -36,7 +38,7 @@ static const struct table {
 	{ .name = "processes", .columns = { [5] = COMMAND, [6] = TEXT, [7] = CGROUP, [8] = TEXT } },
 	{ .name = "threads" },
 	{ .name = "frames", .columns = { [2] = OF_FRAME, [3] = OF_FRAME, [7] = OF_FRAME, [9] = OF_FRAME, [10] = OF_FRAME } },
-	{ .name = "stacks" }, { .name = "blocks" },
+	{ .name = "stacks" }, { .name = "blocks", .columns = { [4] = BLOCK } },
 	{ .name = "pauses", .columns = { [9] = TEXT } },
 	{ .name = "events", .columns = { [3] = TEXT, [4] = OF_EVENT } },
 	{ .name = "thread_accounts", .columns = { [4] = TEXT, [5] = TEXT } },
@@ -56,7 +58,8 @@ struct redaction {
 	sqlite3 *from, *to;
 	sqlite3_stmt *text;		/* of the recording: a text by its number */
 	sqlite3_stmt *find, *put;	/* of the copy */
-	struct strings folders, cgroups, values, files;	/* by what they are replaced: their numbers */
+	struct strings folders, cgroups, values, files, traces[TRACE_PARTS];	/* by what they are replaced: their numbers */
+	struct block_codec codec;	/* used if traces are redacted */
 	struct diag *d;
 };
 
@@ -278,6 +281,48 @@ static int add_text(struct redaction *r, sqlite3_stmt *row, int column, enum col
 	return 0;
 }
 
+/* The number of an id as an id. */
+static int number_id(struct redaction *r, struct trace_context *c, enum trace_part part)
+{
+	uint8_t *id = part == TRACE_ID ? c->trace : c->span;
+	size_t size = part == TRACE_ID ? sizeof(c->trace) : sizeof(c->span);
+	char text[TRACE_TEXT_SIZE];
+	uint32_t number;
+
+	if (!trace__text(c, part, text))
+		return 0;
+	number = strings__number(&r->traces[part], text, strlen(text));
+	if (number == MAP64_NONE)
+		return no_memory(r);
+	memset(id, 0, size);
+	for (size_t i = 0; i < sizeof(number); i++)
+		id[size - 1 - i] = (uint8_t)((number + 1) >> 8 * i);
+	return 0;
+}
+
+static int copy_block(struct redaction *r, sqlite3_stmt *row, int column, sqlite3_stmt *to)
+{
+	const uint8_t *data = sqlite3_column_blob(row, column);
+	int size = sqlite3_column_bytes(row, column), code, err = 0;
+	long count, length;
+
+	if (!(r->what & REDACT_TRACES) || !data || *data != BLOCK_FORMAT_WITH_TRACES) {
+		sqlite3_bind_value(to, column + 1, sqlite3_column_value(row, column));
+		return 0;
+	}
+	count = block__decode(&r->codec, data, (size_t)size);
+	for (long i = 0; i < count && !err; i++)
+		for (int part = TRACE_PARTS - 1; part >= 0 && !err; part--)
+			err = number_id(r, &r->codec.samples[i].context, (enum trace_part)part);
+	if (err)
+		return err;
+	length = count > 0 ? block__encode(&r->codec, r->codec.samples, (uint32_t)count, r->codec.period) : count;
+	if (length < 0)
+		return diag__set(r->d, DIAG_RECORDING, EBADMSG, "a block of the recording is damaged");
+	code = sqlite3_bind_blob(to, column + 1, r->codec.data, (int)length, SQLITE_TRANSIENT);
+	return code == SQLITE_OK ? 0 : fail(r, r->to, code);
+}
+
 static int copy_column(struct redaction *r, sqlite3_stmt *row, int column, enum column how, sqlite3_stmt *to)
 {
 	struct text out = { 0 };
@@ -285,6 +330,8 @@ static int copy_column(struct redaction *r, sqlite3_stmt *row, int column, enum 
 	char *text;
 	int err;
 
+	if (how == BLOCK)
+		return copy_block(r, row, column, to);
 	if (how == AS_IT_IS || sqlite3_column_type(row, column) == SQLITE_NULL) {
 		sqlite3_bind_value(to, column + 1, sqlite3_column_value(row, column));
 		return 0;
@@ -487,9 +534,13 @@ int recording__redact(struct recording_reader *from, const char *path, uid_t uid
 	err = recording_reader__verify(from, &check, d);
 	if (err)
 		return err;
+	if (block_codec__init(&r.codec)) {
+		err = no_memory(&r);
+		goto cleanup;
+	}
 	err = recording_writer__create(&w, path, uid, gid, 0, d);
 	if (err)
-		return err;
+		goto cleanup;
 	r.to = recording_writer__database(w);
 	/* The reader sees the recording as it was at one moment, also if it is being written. */
 	err = copy_all(&r);
@@ -498,6 +549,10 @@ int recording__redact(struct recording_reader *from, const char *path, uid_t uid
 	recording_writer__destroy(w);
 	if (err)
 		unlink(path);
+cleanup:
+	block_codec__free(&r.codec);
+	for (int part = 0; part < TRACE_PARTS; part++)
+		strings__free(&r.traces[part]);
 	strings__free(&r.folders);
 	strings__free(&r.cgroups);
 	strings__free(&r.values);

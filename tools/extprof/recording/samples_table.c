@@ -351,12 +351,24 @@ static void give_thread(sqlite3_context *to, const struct recording_tables *t, u
 	}
 }
 
-static void give_trace(sqlite3_context *to, const struct trace_context *c, enum trace_part part)
+/* Without a trace, labels of these names stand for one. */
+static void give_trace(sqlite3_context *to, const struct recording_tables *t, const struct recording_sample *s, enum trace_part part)
 {
 	char text[TRACE_TEXT_SIZE];
 
-	if (trace__text(c, part, text))
+	if (trace__text(&s->context, part, text)) {
 		sqlite3_result_text(to, text, -1, SQLITE_TRANSIENT);
+		return;
+	}
+	for (uint32_t at = trace__is_set(&s->context) ? 0 : s->labels; at; at = t->stacks[at].parent) {
+		const struct frame *f = &t->frames[t->stacks[at].frame];
+
+		if (strcmp(f->key, trace_labels[part]))
+			continue;
+		if (f->known == KNOWN)
+			give_text(to, f->name);
+		return;
+	}
 }
 
 static int samples__column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
@@ -411,10 +423,10 @@ static int samples__column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int
 			sqlite3_result_int64(to, s->fiber);
 		break;
 	case COLUMN_TRACE:
-		give_trace(to, &s->context, TRACE_ID);
+		give_trace(to, t, s, TRACE_ID);
 		break;
 	case COLUMN_SPAN:
-		give_trace(to, &s->context, TRACE_SPAN);
+		give_trace(to, t, s, TRACE_SPAN);
 		break;
 	default:
 		give_thread(to, t, s->thread, column);
