@@ -382,7 +382,9 @@ struct extprof_recording_options {
 	bool idle;
 	bool native;		/* stacks have the functions of C extensions and libraries: frames of EXTPROF_FRAME_NATIVE;
 				 * needs eBPF and the timer "clock", and is not for events that count in the processor */
-	char reserved2[5];	/* 0 */
+	bool native_lines, inlined;	/* with `native`: as in struct extprof_recorded_options, in reports and profiles of it.  A file of the
+				 * recording has addresses alone */
+	char reserved2[3];	/* 0 */
 
 	/*
 	 * The recording goes on in another file when that of extprof_recording_record_to() has so much: a time ("1h", "90s",

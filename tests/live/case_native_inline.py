@@ -15,9 +15,9 @@ import time
 
 import harness
 import native
-from case_native import FLAGS, extension, headers
-from case_native_lines import SOURCE, build_id, line_of, near, recorded
-from harness import Counted, case, check
+from case_native import FLAGS, end, extension, headers, watch
+from case_native_lines import SCRIPT, SOURCE, build_id, line_of, near, recorded
+from harness import USAGE, Counted, case, check
 
 BOTH = ("--inline", "--native-lines")
 FILE = r"\S*/native_lines\.c:(\d+)"
@@ -117,6 +117,70 @@ def shares_of_lines(ctx):
         check(("lines of native functions: found" in summary) == bool(options), "%s: %s", options, summary[-600:])
     check(len(set(ways)) == 1, "sums differ: %s", ways)
     return "inlined %.1f %% of %.1f %%" % (100 * sums["inlined"] / total, 100 * inlined / (inlined + own))
+
+
+@reads(timeout=120)
+def of_a_process_that_runs(ctx):
+    """record has the same options: lines and inlined functions in its own outputs and summary, and none in its recording. The file may be
+    gone from its path: it is the one that the process had mapped."""
+    path = extension(ctx, "-g", source=SOURCE)
+    for gone in (False, True):
+        p = ctx.ruby("-e", SCRIPT, path)
+        p.expect("ready")
+        out, recording = ctx.path("live.folded"), ctx.path("live%d.extprof" % gone)
+        reader, said = watch(ctx, p.pid, "-F", harness.rate(1500), *BOTH, "-o", out, "-o", recording)
+        if gone:
+            os.unlink(path)
+        p.tell("1.5")
+        inlined, own = map(int, p.line().split())
+        profile = end(ctx, reader, said, out)
+        live = collections.Counter()
+        with open(out, encoding="utf-8") as f:
+            for line in f:
+                live[line.rpartition(" ")[0]] += int(line.rpartition(" ")[2])
+        sums = collections.Counter()
+        for frames, count in lines_of(live).items():
+            names = [f[0] for f in frames]
+            sums["inlined" if names[1:] == ["work", "spin", "turn"] else "own" if names[1:] == ["work"] else "else"] += count
+        total = sums["inlined"] + sums["own"]
+        check(total > 500, "%s", live)
+        near("the inlined function", sums["inlined"] / total, inlined / (inlined + own))
+        plain, _ = folded(ctx, recording)
+        check(sum(plain.values()) == sum(live.values()) and not lines_of(plain).keys() - {()}, "%s, and the recording %s", live, plain)
+        ctx.extprof("verify", recording).ok()
+        paths = ctx.extprof("sql", recording, "SELECT count(*) FROM frames f JOIN strings n ON n.id = f.path WHERE n.text LIKE '%native_lines.c'").ok().out
+        check(paths.split()[-1] == "0", "the recording has lines: %s", paths)
+        if not gone:
+            check(folded(ctx, recording, *BOTH)[0] == live, "the report has %s, not %s", folded(ctx, recording, *BOTH)[0], live)
+        check("lines of native functions: found for " in profile.out + profile.err and not told(profile.out + profile.err), "%s", profile.err[-600:])
+    run = ctx.extprof("record", "--inline", "-p", os.getpid())
+    check(run.status == USAGE and "--inline needs --native" in run.err, "%s: %s", run.status, run.err)
+    return "inlined %.1f %% of %.1f %%" % (100 * sums["inlined"] / total, 100 * inlined / (inlined + own))
+
+
+@reads(timeout=120)
+def in_another_mount_namespace(ctx):
+    """Debug information that only the process's own mount namespace has is found for it, and not by a report afterwards."""
+    if os.geteuid() or not shutil.which("unshare"):
+        return Counted(0, 0, 1, "only root can make a mount namespace")
+    path, debug = extension(ctx, "-g", source=SOURCE), ctx.path("kept.debug")
+    own = build_id(path)
+    split(ctx, path, debug)
+    script = 'mount -t tmpfs none /usr/lib/debug && mkdir -p "/usr/lib/debug/.build-id/$1" && cp "$3" "/usr/lib/debug/.build-id/$1/$2.debug" && ' \
+             'rm "$3" && shift 3 && exec "$@"'
+    p = ctx.start(["unshare", "-m", "sh", "-c", script, "sh", own[:2], own[2:], debug, harness.RUBY, "--disable=gems", "-W0", "-e", SCRIPT, path],
+                  env=None)
+    p.expect("ready")
+    out, recording = ctx.path("live.folded"), ctx.path("out.extprof")
+    reader, said = watch(ctx, p.pid, "-F", harness.rate(1500), *BOTH, "-o", out, "-o", recording)
+    p.tell("1")
+    p.line()
+    profile = end(ctx, reader, said, out)
+    with open(out, encoding="utf-8") as f:
+        found = {frame[0] for frames in lines_of(collections.Counter(line.rpartition(" ")[0] for line in f)) for frame in frames}
+    check(found >= {"work", "spin", "turn"}, "%s: %s", found, profile.out[-600:])
+    check(knows(ctx) == "no debug information here", "the report knows them, too")
+    return "of %s" % own[:8]
 
 
 @reads(timeout=120)

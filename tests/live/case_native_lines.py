@@ -16,7 +16,8 @@ SOURCE = os.path.join(harness.PROGRAMS, "native_lines.c")
 SCRIPT = """
 require ARGV[0]
 $stdout.sync = true
-def works = Lines.work(200_000)
+# Of no period, which samples could follow.
+def works = Lines.work(rand(50_000..400_000))
 puts "ready"
 seconds = $stdin.gets.to_f
 before = Lines.spent

@@ -8,6 +8,7 @@
 
 #include "native/debug_files.h"
 #include "profile/native_lines.h"
+#include "profile/tree.h"
 
 static uint32_t add(void *context, const struct frame *f)
 {
@@ -74,13 +75,13 @@ TEST(debug_files_need_a_build_id)
 	uint64_t address = 1;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct debug_module m = { .path = "/nowhere", .build_id = wrong[i] };
+		struct debug_module m = { .path = "/nowhere", .build_id = wrong[i], .fd = -1 };
 
 		CHECK_INT(debug_files__lines(&m, &address, 1, take, NULL), -ENOKEY);
 	}
 	/* Paths that are none are not opened. */
-	CHECK_INT(debug_files__lines(&(struct debug_module){ .path = "relative", .build_id = "0123" }, &address, 1, take, NULL), -ENODATA);
-	CHECK_INT(debug_files__lines(&(struct debug_module){ .path = "", .build_id = "0123" }, &address, 1, take, NULL), -ENODATA);
+	CHECK_INT(debug_files__lines(&(struct debug_module){ .path = "relative", .build_id = "0123", .fd = -1 }, &address, 1, take, NULL), -ENODATA);
+	CHECK_INT(debug_files__lines(&(struct debug_module){ .path = "", .build_id = "0123", .fd = -1 }, &address, 1, take, NULL), -ENODATA);
 }
 
 TEST(lines_of_a_file_that_is_too_large)
@@ -95,4 +96,38 @@ TEST(lines_of_a_file_that_is_too_large)
 	file.size = 1;
 	CHECK(lines__read(&file, &address, 1, take, NULL, link) < 0);
 	CHECK_INT(taken, 0);
+}
+
+/* a -> b becomes a -> x -> y, and a -> c stays. */
+TEST(native_lines_make_a_tree_of_the_same_sums)
+{
+	struct native_lines l = { .inlined = true };
+	struct weight weight = { .value = 10, .count = 1 };
+	uint32_t list[] = { 2, 3, 4 }, stacks[][3] = { { 1, 2 }, { 1, 5 }, { 1, 2, 5 } }, node;
+	struct tree from, to = { 0 };
+
+	CHECK_INT(tree__init(&from), 0);
+	CHECK_INT(tree__add(&from, stacks[0], 2, &weight), 0);
+	CHECK_INT(tree__add(&from, stacks[0], 2, &weight), 0);
+	CHECK_INT(tree__add(&from, stacks[1], 2, &weight), 0);
+	CHECK_INT(tree__add(&from, stacks[2], 3, &weight), 0);
+	l.list = list;
+	CHECK_INT(map64__add(&l.of, 2, 0), 0);
+	CHECK_INT(native_lines__tree(&l, &from, &to), 0);
+	CHECK_INT(to.samples, 4);
+	CHECK_INT(to.node_count, 6);
+	node = tree__find(&to, (uint32_t[]){ 1, 3, 4 }, 3);
+	CHECK(node != MAP64_NONE);
+	CHECK_INT(to.nodes[node].samples, 2);
+	CHECK_INT(to.nodes[node].self.value, 20);
+	CHECK_INT(to.nodes[to.nodes[node].parent].samples, 0);
+	node = tree__find(&to, (uint32_t[]){ 1, 3, 4, 5 }, 4);
+	CHECK(node != MAP64_NONE);
+	CHECK_INT(to.nodes[node].self.value, 10);
+	node = tree__find(&to, (uint32_t[]){ 1, 5 }, 2);
+	CHECK(node != MAP64_NONE);
+	CHECK_INT(to.nodes[node].self.value, 10);
+	tree__free(&from);
+	tree__free(&to);
+	map64__free(&l.of);
 }

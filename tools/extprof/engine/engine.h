@@ -140,6 +140,7 @@ struct report_request {
 	const struct unit_choice *unit;	/* NULL: that of the mode */
 	bool by_value;		/* without `unit`: the mode's value even if the mode is shown by count */
 	bool by_command;	/* several processes, if no groups were chosen: by what they run, not by pid */
+	bool accounts;		/* nobody looks at native frames: their lines are not looked up */
 };
 
 /* The number of the mode in the settings.  -ENOENT: it was not recorded. */

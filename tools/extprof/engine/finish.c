@@ -402,6 +402,63 @@ static int copy_tables(const struct engine *e, const struct mode *mode, struct r
 	return err;
 }
 
+static uint32_t add_native(void *context, const struct frame *f)
+{
+	struct engine *e = context;
+
+	return frame_table__add(&e->frames, f);
+}
+
+static void locate(void *context, uint32_t frame, struct debug_module *m)
+{
+	struct engine *e = context;
+
+	native_frames__module(&e->native_frames, &e->frames, frame, m);
+}
+
+/* The tree with lines and inlined functions of native code, in *expanded, which the caller frees.  0 or -ENOMEM; *tree stays as it is if
+ * nothing of that is wanted or known. */
+static int expand(struct engine *e, const struct tree **tree, struct tree *expanded)
+{
+	struct native_lines *l = &e->native_lines;
+	uint32_t count = e->frames.count, *all;
+	int err = 0;
+
+	l->lines = e->settings.native_lines;
+	l->inlined = e->settings.inlined;
+	if (!native_lines__wanted(l) || !e->resolver.native)
+		return 0;
+	l->add = add_native;
+	l->locate = locate;
+	l->context = e;
+	all = malloc((count + 1u) * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		all[i] = code__space(e->frames.codes[i]) == CODE_NATIVE ? i : FRAME_MERGED;
+	err = native_lines__find(l, &e->frames, all, count);
+	free(all);
+	if (err || !l->found)
+		return err;
+	err = native_lines__tree(l, *tree, expanded);
+	l->crowded |= err == -ENOSPC;
+	if (!err)
+		*tree = expanded;
+	return err == -ENOSPC ? 0 : err;
+}
+
+static int note_lines(const struct engine *e, struct report_meta *m)
+{
+	struct text text = { 0 };
+	bool failed;
+
+	native_lines__add_sum(&e->native_lines, &text);
+	snprintf(m->native_lines, sizeof(m->native_lines), "%s", text__string(&text));
+	failed = text.failed;
+	text__free(&text);
+	return failed ? -ENOMEM : 0;
+}
+
 int engine__report(struct engine *e, const struct report_request *request, struct report *report,
 		   struct diag *d)
 {
@@ -417,6 +474,8 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	struct received received;
 	struct owner_dirs cwds = { 0 };
 	struct owner_rules rules;
+	const struct tree *tree = engine__tree_of(e, mode);
+	struct tree expanded = { 0 };
 	int err = -ENOMEM;
 
 	if (request->unit && !unit__fits(request->unit, mode))
@@ -439,12 +498,17 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 	view.transform = &e->settings.transform;
 	view.shows_idle = e->settings.idle;
 	view.window = window_of(e);
-	err = report__build(report, engine__tree_of(e, mode), &e->frames, &show,
+	err = request->accounts ? 0 : expand(e, &tree, &expanded);
+	if (err)
+		goto cleanup;
+	err = report__build(report, tree, &e->frames, &show,
 			    e->settings.lines && request->detail < REPORT_BY_LINE ? REPORT_BY_LINE : request->detail, &view);
 	if (err)
 		goto cleanup;
 	engine__total(e, mode->sources, &total, &received);
 	err = copy_tables(e, mode, report);
+	if (!err)
+		err = note_lines(e, &report->meta);
 	if (err) {
 		report__free(report);
 		goto cleanup;
@@ -462,6 +526,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 		describe_objects(e, &report->meta);
 cleanup:
 	owner_dirs__free(&cwds);
+	tree__free(&expanded);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "out of memory for the report") : 0;
 }
 

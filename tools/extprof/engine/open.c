@@ -277,6 +277,7 @@ void engine__destroy(struct engine *e)
 	states__free(&e->states);
 	kernel_frames__free(&e->kernel_frames);
 	native_frames__free(&e->native_frames);
+	native_lines__free(&e->native_lines);
 	cgroup__free(&e->cgroup);
 	gc_pauses__free(&e->pauses);
 	engine__figures_free(e);

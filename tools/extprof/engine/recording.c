@@ -115,7 +115,7 @@ void engine__record_pause(struct engine *e, uint64_t from, uint64_t until)
 /* All names are known, and no sample comes any more. */
 void engine__end_recording(struct engine *e)
 {
-	struct report_request request = { .detail = REPORT_BY_CODE };
+	struct report_request request = { .detail = REPORT_BY_CODE, .accounts = true };
 	struct reports reports = { 0 };
 	struct diag *d = &e->recording_why;
 	int err;

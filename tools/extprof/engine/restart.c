@@ -31,6 +31,7 @@ static int forget_stacks(struct engine *e)
 	}
 	tree__free(&e->tree);
 	frame_table__free(&e->frames);
+	native_lines__free(&e->native_lines);
 	e->tree = tree;
 	e->frames = frames;
 	gc_pauses__free(&e->pauses);

@@ -13,6 +13,7 @@
 #include "frames/frame_table.h"
 #include "process/cgroup.h"
 #include "process/target_file.h"
+#include "profile/native_lines.h"
 #include "profile/processes.h"
 #include "profile/resolve.h"
 #include "profile/states.h"
@@ -112,6 +113,7 @@ struct engine {
 	struct visits updates, looks_ahead;
 	struct states states;
 	struct native_frames native_frames;	/* resolver.native, if they are wanted */
+	struct native_lines native_lines;	/* of `frames`, if they are wanted */
 	struct kernel_frames kernel_frames;	/* resolver.kernel, if they are wanted */
 	struct gc_pauses pauses;
 	struct engine_figures *figures;	/* NULL: they are not wanted */

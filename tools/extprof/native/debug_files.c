@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "process/proc.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 
@@ -48,13 +49,25 @@ static bool parse_build_id(const char *text, struct elf_build_id *id)
 	return true;
 }
 
+/* Look into a file. */
+static void look_into(struct search *s, const struct lines_file *file)
+{
+	char link[LINES_LINK_MAX];
+	int err = lines__read(file, s->addresses, s->count, s->take, s->context, link);
+
+	if (!s->link[0] && err != -ESTALE)
+		strcpy(s->link, link);
+	/* No debug information, or not the file: there may be another one.  What is wrong with the right one stays so. */
+	s->known = err != -ESTALE && err != -ENODATA && err != -ENOEXEC;
+	if (s->known || !s->why)
+		s->why = err;
+}
+
 /* Look into the file of that path, which this frees the text of. */
 static void try(struct search *s, struct text *path)
 {
 	struct lines_file file = { .build_id = s->build_id };
-	char link[LINES_LINK_MAX];
 	struct stat st;
-	int err;
 
 	if (s->known || path->failed || text__string(path)[0] != '/' || path->length >= PATH_MAX) {
 		text__free(path);
@@ -65,23 +78,25 @@ static void try(struct search *s, struct text *path)
 	if (file.fd < 0)
 		return;
 	file.size = (uint64_t)st.st_size;
-	err = lines__read(&file, s->addresses, s->count, s->take, s->context, link);
+	look_into(s, &file);
 	close(file.fd);
-	if (!s->link[0] && err != -ESTALE)
-		strcpy(s->link, link);
-	/* No debug information, or not the file: there may be another one.  What is wrong with the right one stays so. */
-	s->known = err != -ESTALE && err != -ENODATA && err != -ENOEXEC;
-	if (s->known || !s->why)
-		s->why = err;
 }
 
+/* In the folder that each mount namespace has. */
 static void try_build_id(struct search *s)
 {
-	const char *id = s->module->build_id, *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME");
+	const char *id = s->module->build_id;
 	struct text path = { 0 };
 
 	text__addf(&path, DEBUG_FOLDER "/.build-id/%.2s/%s.debug", id, id + 2);
 	try(s, &path);
+}
+
+static void try_cache(struct search *s)
+{
+	const char *id = s->module->build_id, *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME");
+	struct text path = { 0 };
+
 	/* As debuginfod-find looks for them. */
 	if (cache && *cache)
 		text__addf(&path, "%s/%s/debuginfo", cache, id);
@@ -108,6 +123,35 @@ static void try_link(struct search *s)
 	try(s, &path);
 }
 
+/* Below /usr/lib/debug with its path. */
+static void try_path(struct search *s)
+{
+	struct text path = { 0 };
+
+	if (s->module->path[0] != '/')
+		return;
+	text__addf(&path, DEBUG_FOLDER "%s", s->module->path);
+	try(s, &path);
+	text__addf(&path, DEBUG_FOLDER "%s.debug", s->module->path);
+	try(s, &path);
+}
+
+/* Below the root of the process that had it mapped, if it still runs. */
+static void try_process(struct search *s)
+{
+	const struct debug_module *m = s->module;
+	struct lines_file file = { .fd = m->fd, .size = m->size, .build_id = s->build_id };
+
+	if (m->fd >= 0)
+		look_into(s, &file);
+	if (s->known || !m->pid || proc__started(m->pid) != m->began)
+		return;
+	target_files__of_process(&s->files, m->pid, 0, NULL);
+	try_build_id(s);
+	try_link(s);
+	try_path(s);
+}
+
 int debug_files__lines(const struct debug_module *m, const uint64_t *addresses, uint32_t count,
 		       int (*take)(void *context, uint32_t number, const struct lines_at *at, uint32_t functions), void *context)
 {
@@ -116,18 +160,15 @@ int debug_files__lines(const struct debug_module *m, const uint64_t *addresses, 
 
 	if (!parse_build_id(m->build_id, &s.build_id))
 		return -ENOKEY;
+	try_process(&s);
 	target_files__of_user(&s.files);
 	/* It is not the user who names the path: it is taken as one of a target is. */
 	s.files.of_user = false;
 	text__adds(&path, m->path);
 	try(&s, &path);
 	try_build_id(&s);
+	try_cache(&s);
 	try_link(&s);
-	if (m->path[0] == '/') {
-		text__addf(&path, DEBUG_FOLDER "%s", m->path);
-		try(&s, &path);
-		text__addf(&path, DEBUG_FOLDER "%s.debug", m->path);
-		try(&s, &path);
-	}
+	try_path(&s);
 	return s.known || s.why ? s.why : -ENODATA;
 }

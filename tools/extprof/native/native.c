@@ -645,6 +645,19 @@ const char *native__path(const struct native *n, uint32_t file)
 	return file < n->file_count && n->files[file].path ? n->files[file].path : "";
 }
 
+void native__module(const struct native *n, uint32_t file, struct debug_module *m)
+{
+	const struct native_file *f = file < n->file_count ? &n->files[file] : NULL;
+
+	*m = (struct debug_module){ .path = native__path(n, file), .build_id = native__build_id(n, file), .fd = -1 };
+	if (!f)
+		return;
+	m->fd = f->fd;
+	m->size = f->size;
+	m->pid = f->pid;
+	m->began = f->began;
+}
+
 const char *native__build_id(const struct native *n, uint32_t file)
 {
 	return file < n->file_count ? n->files[file].build_id : "";

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/text.h"
+#include "native/debug_files.h"
 #include "native/native_work.h"
 #include "source/unwind_maps.h"
 
@@ -105,6 +106,8 @@ void native__want_names(struct native *n, uint32_t file);
 int native__add_name(const struct native *n, uint32_t file, uint64_t address, struct text *out);
 /* The path of the file, clean; "": there is no such file. */
 const char *native__path(const struct native *n, uint32_t file);
+/* Where its debug information is looked for.  Texts and file stay those of `n`. */
+void native__module(const struct native *n, uint32_t file, struct debug_module *m);
 /* Its build id, in hex; "": none is known. */
 const char *native__build_id(const struct native *n, uint32_t file);
 

@@ -206,10 +206,10 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "only how much of each recording METHOD has",
 		.help = "only a table of the recordings in the order of time: how much of each METHOD and what it calls have, a name with "
 		"* and ?, and whether that changed by more than the noise of sampling; also with --format json or table" },
-	[OPTION_NATIVE_LINES] = { "native-lines", .group = OPTION_SHOW, .commands = REPORT, .brief = "lines of native functions",
-		.help = "functions of C extensions and libraries (--native) with the line that ran, each line by itself: by the debug "
+	[OPTION_NATIVE_LINES] = { "native-lines", .group = OPTION_SHOW, .commands = R | REPORT, FIELD(native_lines), .brief = "lines of native functions",
+		.help = "the functions of --native with the line that ran, each line by itself: by the debug "
 		"information that this machine has for the build ids of their files" },
-	[OPTION_INLINE] = { "inline", .group = OPTION_SHOW, .commands = REPORT, .brief = "inlined native functions",
+	[OPTION_INLINE] = { "inline", .group = OPTION_SHOW, .commands = R | REPORT, FIELD(inlined), .brief = "inlined native functions",
 		.help = "also functions that the compiler has put into others, as frames below these; by the same debug information" },
 	[OPTION_INVERT] = { "invert", .group = OPTION_SHOW, .commands = REPORT, .brief = "stacks with the innermost frame first",
 		.help = "stacks with the innermost frame first: what ran, then what called it" },

@@ -4,8 +4,8 @@
  * reads it, without rights and in a process for this file alone: a crash, a loop or growth costs what is not known yet of
  * this file.
  */
-#ifndef EXTPROF_LINES_H
-#define EXTPROF_LINES_H
+#ifndef EXTPROF_PARSER_LINES_H
+#define EXTPROF_PARSER_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,4 +37,4 @@ struct lines_at {
 int lines__read(const struct lines_file *file, const uint64_t *addresses, uint32_t count,
 		int (*take)(void *context, uint32_t number, const struct lines_at *at, uint32_t functions), void *context, char *link);
 
-#endif /* EXTPROF_LINES_H */
+#endif /* EXTPROF_PARSER_LINES_H */

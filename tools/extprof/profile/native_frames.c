@@ -495,3 +495,16 @@ int native_frames__take_all(struct native_frames *f, struct frame_table *t)
 		err = native_frames__take(f, t, i);
 	return err;
 }
+
+bool native_frames__module(const struct native_frames *f, const struct frame_table *t, uint32_t number, struct debug_module *m)
+{
+	uint32_t address;
+
+	if (number >= t->count || code__space(t->codes[number]) != CODE_NATIVE)
+		return false;
+	address = code__number(t->codes[number]);
+	if (!f->native || address >= f->count)
+		return false;
+	native__module(f->native, f->list[address].file, m);
+	return true;
+}

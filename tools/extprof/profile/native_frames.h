@@ -52,6 +52,9 @@ int native_frames__add(struct native_frames *f, struct frame_table *t, struct vm
 /* Does the frame stand for native functions that a stack does not have? */
 bool native_frames__is_mark(const struct frame *f);
 
+/* Where debug information of the module of a frame is looked for; false: it is no native frame of a file. */
+bool native_frames__module(const struct native_frames *f, const struct frame_table *t, uint32_t number, struct debug_module *m);
+
 /* Give one frame, or all, of native code their names.  0 or -ENOMEM. */
 int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t number);
 int native_frames__take_all(struct native_frames *f, struct frame_table *t);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/deadline.h"
 #include "native/debug_files.h"
+#include "profile/tree.h"
 
 _Static_assert(NATIVE_LINES_DEPTH == LINES_DEPTH_MAX, "a frame for each function");
 
@@ -160,7 +161,7 @@ static int remember(struct native_lines *l, const struct wish *wishes, uint32_t 
 /* Those of one module. */
 static int find_module(struct native_lines *l, const struct wish *wishes, uint32_t count, uint64_t until)
 {
-	const struct debug_module m = { .path = wishes->frame.module, .build_id = wishes->frame.key };
+	struct debug_module m = { .path = wishes->frame.module, .build_id = wishes->frame.key, .fd = -1 };
 	uint64_t *addresses = malloc(count * sizeof(*addresses));
 	struct taking t = { .l = l, .wishes = wishes };
 	int err = -ETIME;
@@ -171,6 +172,8 @@ static int find_module(struct native_lines *l, const struct wish *wishes, uint32
 		addresses[i] = wishes[i].frame.address;
 	l->addresses += count;
 	l->files++;
+	if (l->locate)
+		l->locate(l->context, wishes->number, &m);
 	if (l->files <= NATIVE_LINES_FILES_MAX && deadline__now() < until)
 		err = debug_files__lines(&m, addresses, count, take, &t);
 	free(addresses);
@@ -219,6 +222,39 @@ int native_lines__find(struct native_lines *l, const struct frame_table *t, cons
 	return err;
 }
 
+int native_lines__tree(const struct native_lines *l, const struct tree *from, struct tree *to)
+{
+	uint32_t *places = malloc(from->node_count * sizeof(*places));
+	int err = places ? tree__init(to) : -ENOMEM;
+
+	if (err)
+		goto cleanup;
+	to->node_max = 2 * TREE_NODES_MAX;
+	places[0] = 0;
+	tree_node__add(&to->nodes[0], from->nodes[0].samples, &from->nodes[0].self, from->nodes[0].squares);
+	/* Parents come before children. */
+	for (uint32_t i = 1; i < from->node_count && !err; i++) {
+		const struct tree_node *n = &from->nodes[i];
+		const uint32_t *frames;
+		uint32_t count;
+
+		places[i] = places[n->parent];
+		frames = native_lines__of(l, n->frame, &count);
+		for (uint32_t j = 0; j < (count ? count : 1) && !err; j++)
+			err = tree__child(to, places[i], count ? frames[j] : n->frame, &places[i]);
+		if (!err && n->samples)
+			tree_node__add(&to->nodes[places[i]], n->samples, &n->self, n->squares);
+	}
+	if (err && to->node_count >= to->node_max)
+		err = -ENOSPC;
+	to->samples = from->samples;
+	to->merged = from->merged;
+	to->merges = from->merges;
+cleanup:
+	free(places);
+	return err;
+}
+
 void native_lines__free(struct native_lines *l)
 {
 	map64__free(&l->of);
@@ -232,6 +268,8 @@ void native_lines__add_sum(const struct native_lines *l, struct text *out)
 	if (!l->addresses)
 		return;
 	text__addf(out, "found for %" PRIu64 " of %" PRIu64 " addresses", l->found, l->addresses);
+	if (l->crowded)
+		text__adds(out, ", and not shown: there are too many stacks");
 	if (l->failed)
 		text__addf(out, " (%s%s)", text__string(&l->why), l->why.length >= WHY_MAX ? "; ..." : "");
 }

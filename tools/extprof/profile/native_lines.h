@@ -20,13 +20,19 @@
 /* Different files. */
 #define NATIVE_LINES_FILES_MAX 1024u
 
+struct debug_module;
+struct tree;
+
 /* Zero-initialise, and set the wishes. */
 struct native_lines {
 	bool lines, inlined;	/* what is wanted */
 	/* The number of a new frame; FRAME_MERGED or FRAME_NO_ROOM: there is no room for it. */
 	uint32_t (*add)(void *context, const struct frame *f);
+	/* Tell more of the module of a frame than its path and build id; NULL: nothing more is known. */
+	void (*locate)(void *context, uint32_t frame, struct debug_module *m);
 	void *context;
 	/* Results. */
+	bool crowded;		/* a tree had no room for the frames */
 	struct map64 of;	/* number of a frame -> index in `list` */
 	uint32_t *list;		/* how many, and their numbers, the outermost one first */
 	uint32_t count;
@@ -54,6 +60,10 @@ static inline const uint32_t *native_lines__of(const struct native_lines *l, uin
 	*count = index == MAP64_NONE ? 0 : l->list[index];
 	return *count ? &l->list[index + 1] : NULL;
 }
+
+/* Make a tree of the frames that stand for those of another tree.  0, -ENOSPC: it would be too large, or -ENOMEM; the caller frees in
+ * each case. */
+int native_lines__tree(const struct native_lines *l, const struct tree *from, struct tree *to);
 
 /* Append "found for 12 of 20 addresses (libc.so.6: no debug information, 8)"; nothing if none was looked for. */
 void native_lines__add_sum(const struct native_lines *l, struct text *out);
