@@ -366,14 +366,13 @@ def snapshots(ctx):
 
 
 def told(profile, state, method=""):
-    """{thread: {frame: ns}} of the frames below states that begin so, in that method."""
+    """{thread: {frame: ns}} of the frames below states that begin so, in that method. Of a holder, which is two frames:
+    "where it was / which thread"."""
     found = {}
     for s in profile.stacks:
-        if method not in s.text:
-            continue
-        state_frame, _, frame = s.text.rpartition(";")
-        if state_frame.rpartition(";")[2].startswith("[" + state):
-            found.setdefault(s.thread[0], Counter())[frame[1:-1]] += s.count * 1000
+        m = re.search(r";\[%s(?: [^]]*)?\];\[(.*)\]$" % state.rstrip(), s.text)
+        if m and method in s.text:
+            found.setdefault(s.thread[0], Counter())[m.group(1).replace("];[", " / ")] += s.count * 1000
     return found
 
 
@@ -443,24 +442,25 @@ def holders(ctx):
     waits, profile, said = recorded(ctx, "napper", "--holder", mode="gvl", seconds=2)
     sums_of(profile)
     found, text = told(profile, "gvl")["napper"], []
-    right = sum(ns for what, ns in found.items() if re.match(r"held by thread burner \(\d+\) in ", what))
-    # Threads that begin have the GVL as well. burner itself begins in Queue#pop.
+    right = sum(ns for what, ns in found.items() if re.search(r" / thread burner \(\d+\)$", what))
+    # Threads that begin have the GVL as well.
     check(right >= 0.97 * sum(found.values()), "napper waits for %s", dict(found))
     burns = sum(ns for what, ns in found.items()
-                if re.search(r" in (Object#burn|Object#wall|Process\.clock_gettime)$", what))
-    check(burns >= 0.8 * sum(found.values()), "napper waits for %s", dict(found))
+                if re.match(r"GVL held by (Process\.clock_gettime in )?Object#(burn|wall), waits\.rb:\d+ / ", what))
+    check(burns >= 0.95 * sum(found.values()), "napper waits for %s", dict(found))
     text.append("napper %.1f %%" % (100 * right / sum(found.values())))
     waits, profile, said = recorded(ctx, "burners", "--holder", mode="gvl", seconds=2)
     for name, other in (("one", "other"), ("other", "one")):
         found = told(profile, "gvl")[name]
-        right = sum(ns for what, ns in found.items() if re.match(r"held by thread %s \(\d+\)" % other, what))
+        right = sum(ns for what, ns in found.items() if re.search(r" / thread %s \(\d+\)$" % other, what))
         check(right >= 0.9 * sum(found.values()), "%s waits for %s", name, dict(found))
         text.append("%s %.1f %%" % (name, 100 * right / sum(found.values())))
     waits, profile, said = recorded(ctx, "reasons", "--holder", seconds=1)
     found = told(profile, "mutex")["locker"]
-    right = sum(ns for what, ns in found.items() if re.match(r"held by thread holder \(\d+\) in Kernel#sleep$", what))
+    right = sum(ns for what, ns in found.items()
+                if re.match(r"lock held by Kernel#sleep in Object#naps, waits\.rb:\d+ / thread holder \(\d+\)$", what))
     check(right >= 0.97 * sum(found.values()) and right > 0.8e9, "locker waits for %s", dict(found))
-    waits, profile, said = recorded(ctx, "three", "--holder", seconds=1)
+    waits, profile, said = recorded(ctx, "three", "--holder", seconds=2)
     found = told(profile, "join")["joiner"]
     right = sum(ns for what, ns in found.items() if re.match(r"joins thread burner \(\d+\)", what))
     check(right >= 0.97 * sum(found.values()) and right > 0.8e9, "joiner waits for %s", dict(found))
@@ -484,16 +484,18 @@ napper.join
 
 @case(timeout=60)
 def holder_goes_on_with_another_method(ctx):
-    """A wait for the GVL is below the method that kept it for most of that time, which need not be the one in which it
-    began: napper waits until the C function returns."""
+    """A wait for the GVL is shared out among the methods that kept it: napper waits for Ruby code, and then until the C
+    function returns."""
     out = ctx.path("out.folded")
     profile = ctx.extprof("record", "-m", "gvl", "--holder", "-t", "-o", out, "--", harness.RUBY, "--disable=gems",
                           ctx.write("holds.rb", HOLDS)).ok()
     found = told(profile, "gvl")["napper"]
     all_of_it = sum(found.values())
-    in_c = sum(ns for what, ns in found.items() if re.match(r"held by thread main \(\d+\) in Fiddle::Function#call$", what))
+    in_c = sum(ns for what, ns in found.items()
+               if re.match(r"GVL held by Fiddle::Function#call in Object#in_c, holds\.rb:6 / thread main \(\d+\)$", what))
     check(all_of_it > 2e9, "napper waited %.2f s", all_of_it / 1e9)
-    check(in_c >= 0.8 * all_of_it, "%.1f %% of it for the C function: %s", 100 * in_c / all_of_it, dict(found))
+    # 180 of 200 ms.
+    near(in_c, 0.9 * all_of_it, 0.05, "the C function")
     return "%.1f %% of %.2f s below the C function" % (100 * in_c / all_of_it, all_of_it / 1e9)
 
 
@@ -506,7 +508,8 @@ def holders_before_and_beyond(ctx):
     ruby.expect("begun")
     profile = ctx.extprof("-p", ruby.pid, "-m", "offcpu", "--idle", "--holder", "-t", "-d", 1, "-o", ctx.path("out.folded")).ok()
     locked, joined = told(profile, "mutex").get("locker"), told(profile, "join").get("joiner")
-    check(len(locked) == 1 and re.match(r"held by thread holder \(\d+\)$", *locked), "locker waits for %s", locked)
+    check(len(locked) == 1 and re.match(r"lock held by a method that is not known / thread holder \(\d+\)$", *locked),
+          "locker waits for %s", locked)
     check(len(joined) == 1 and re.match(r"joins thread holder \(\d+\)$", *joined), "joiner waits for %s", joined)
     near(sum(locked.values()), 1e9, 0.05, "locker")
     return "%s; %s" % (dict(locked), dict(joined))
@@ -519,8 +522,10 @@ def wakers(ctx):
     sums_of(profile)
     text = []
     for name, state, method, who in (
-            ("consumer", "queue", "pops", r"thread producer \(\d+\) in Thread::Queue#(push|<<)"),
-            ("locker", "mutex", "locks", r"thread unlocker \(\d+\) in Thread::Mutex#unlock"),
+            ("consumer", "queue", "pops",
+             r"thread producer \(\d+\) in Thread::Queue#(push|<<) in block \(2 levels\) in <main>, waits\.rb:\d+"),
+            ("locker", "mutex", "locks",
+             r"thread unlocker \(\d+\) in Thread::Mutex#unlock in block in <main>, waits\.rb:\d+"),
             ("joiner", "join", "joins", r"thread producer \(\d+\).*"),
             ("napper", "sleep", "naps", "a timer"),
             ("reader", "io", "reads", r"process sh \(%s\)" % said["writer"][0])):

@@ -486,54 +486,82 @@ TEST(sched_notes_of_another_wait)
 	CHECK(!about__has_gvl_holder(&a, 5, RB_DEBUG_EXT_THREAD_READY, 0));
 }
 
-static struct gvl_holds holds;
+/* -- looks at who has a GVL ---------------------------------------------------------------------- */
 
-static void *lookup_holds(void *map, const void *key)
+static struct gvl_watch watched;
+static struct hold_event held;
+
+static void *lookup_watch(void *map, const void *key)
 {
 	const struct gvl_key *whose = key;
 
-	return map == &gvl_holders && whose->process == PROCESS && whose->ractor == 1 ? &holds : NULL;
+	return map == &gvl_looks && whose->process == PROCESS && whose->ractor == 1 ? &watched : NULL;
 }
 
-static uint64_t longest(uint64_t first_seq, uint64_t ready, uint64_t to)
+/* The number of the event that the look made; 0: none. */
+static uint64_t look(uint64_t after, uint32_t reason, uint64_t thread, uint64_t pc)
 {
-	struct wait_about a = { .ractor = 1, .gvl_holder = { .kind = first_seq ? PARTY_THREAD : PARTY_UNKNOWN,
-							     .thread = first_seq } };
+	struct target_config cfg = { .process = PROCESS, .vm = 3 };
+	struct wait_party p = { .kind = PARTY_THREAD, .thread = thread, .id = 7, .ruby = { { .id = 7, .pc = pc } } };
 
-	about__longest(&a, PROCESS, ready, to);
-	return a.gvl_holder.kind ? a.gvl_holder.thread : 0;
+	kernel.now += after;
+	memset(kernel.reserved, 0, sizeof(kernel.reserved));
+	look__note(&cfg, 0, &p, reason, 99);
+	memcpy(&held, kernel.reserved, sizeof(held));
+	return held.e.kind == SAMPLE_HOLD ? held.e.detail : 0;
 }
 
-/* Several threads had the GVL during a wait: who had it longest is named. */
-TEST(sched_longest_holder_of_the_gvl)
+/* A look of the timer is sent at once, but not again if it is the same; and what is missing is seen by the numbers. */
+TEST(sched_looks_at_the_gvl)
 {
 	begin(OFF_NOT);
-	kernel.lookup = lookup_holds;
-	memset(&holds, 0, sizeof(holds));
-	/* Nothing is known but who had it first. */
-	CHECK_INT(longest(7, 1000, 2000), 7);
-	CHECK_INT(longest(0, 1000, 2000), 0);
-	for (uint64_t i = 0; i < 20; i++) {
-		/* Each has it 10 ns, but number 15 has 60. */
-		holds.hold[holds.next & (GVL_HOLDS - 1)] = (struct gvl_hold){
-			.from = 1000 + 10 * i + (i > 15 ? 50 : 0),
-			.party = { .kind = PARTY_THREAD, .thread = 100 + i },
-		};
-		holds.next++;
-	}
-	CHECK_INT(longest(0, 1125, 1245), 115);
-	CHECK_INT(longest(7, 1125, 1245), 115);
-	/* The first one had it longer, as far as is known. */
-	CHECK_INT(longest(7, 905, 1045), 7);
-	/* Who has it since before counts from when the thread is ready. */
-	CHECK_INT(longest(7, 1156, 1166), 115);
-	CHECK_INT(longest(7, 1209, 1225), 116);
-	/* The last one goes on until the end. */
-	CHECK_INT(longest(7, 1238, 1400), 119);
-	CHECK_INT(longest(7, 1239, 1240), 118);
-	CHECK_INT(longest(7, 2000, 2100), 119);
-	/* All began after. */
-	CHECK_INT(longest(7, 500, 600), 7);
+	kernel.lookup = lookup_watch;
+	memset(&watched, 0, sizeof(watched));
+	CHECK_INT(look(10, LOOK_CLOCK, 5, 800), 1);
+	CHECK(held.e.process == PROCESS && held.e.vm == 3 && held.e.extra == 1 && held.e.state == LOOK_CLOCK && held.e.ip == 99 &&
+	      held.e.time == kernel.now && held.party.thread == 5 && held.party.ruby[0].pc == 800);
+	CHECK_INT(look(10, LOOK_CLOCK, 5, 800), 0);
+	CHECK_INT(look(10, LOOK_CLOCK, 5, 808), 2);
+	CHECK_INT(look(10, LOOK_CLOCK, 6, 808), 3);
+	kernel.ring_full = 1;
+	CHECK_INT(look(10, LOOK_CLOCK, 6, 816), 0);
+	kernel.ring_full = 0;
+	CHECK_INT(look(10, LOOK_CLOCK, 6, 824), 5);
+	/* Another program is at it. */
+	watched.users = 1;
+	CHECK_INT(look(10, LOOK_CLOCK, 6, 832), 0);
+	CHECK_INT(watched.users, 1);
+	watched.users = 0;
+	CHECK_INT(look(10, LOOK_CLOCK, 6, 832), 6);
+}
+
+/* Turns that are over soon are not sent: there can be too many. */
+TEST(sched_short_turns_of_the_gvl)
+{
+	struct target_config cfg = { .process = PROCESS, .vm = 3 };
+	uint64_t at;
+
+	begin(OFF_NOT);
+	kernel.lookup = lookup_watch;
+	memset(&watched, 0, sizeof(watched));
+	CHECK_INT(look(10, LOOK_TURN, 5, 800), 0);
+	CHECK_INT(look(HOLD_SHORT - 1, LOOK_TURN, 6, 800), 0);
+	at = kernel.now;
+	/* It had it long enough. */
+	CHECK_INT(look(HOLD_SHORT, LOOK_LEAVES, 7, 800), 1);
+	CHECK(held.party.thread == 6 && held.e.time == at && held.e.state == LOOK_TURN);
+	/* When a wait is over, who had the GVL until then is sent, if it was for long. */
+	look__settle(&cfg, 0);
+	CHECK_INT(watched.number, 1);
+	kernel.now += HOLD_SHORT;
+	look__settle(&cfg, 2);
+	CHECK_INT(watched.number, 1);
+	look__settle(&cfg, 0);
+	memcpy(&held, kernel.reserved, sizeof(held));
+	CHECK(watched.number == 2 && held.e.detail == 2 && held.party.thread == 7);
+	look__settle(&cfg, 0);
+	CHECK_INT(watched.number, 2);
+	CHECK_INT(look(HOLD_SHORT, LOOK_TURN, 8, 800), 0);
 }
 
 /* -- native stacks ----------------------------------------------------------------------------- */

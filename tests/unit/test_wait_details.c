@@ -8,6 +8,10 @@
 #include "source/mode.h"
 
 static struct states states;
+/* The thread that waits, and when its wait is over. */
+static uint64_t own_thread, sample_time;
+/* The waits that the sample stands for. */
+static uint64_t wait_count = 1;
 static const struct mode *const offcpu[] = { &mode_offcpu };
 
 /* A sample of a wait, and before that what is told about it, from one CPU. */
@@ -24,12 +28,14 @@ static void waited(uint32_t state, uint32_t cpu, uint32_t tid, const struct wait
 	start();
 	sample.event.source = SOURCE_SCHED;
 	sample.event.process = 1;
+	sample.event.time = sample_time;
 	sample.event.tid = tid;
+	sample.event.thread = own_thread;
 	sample.event.cpu = cpu;
 	sample.event.flags = SAMPLE_HAS_ABOUT;
 	sample.event.state = state;
 	sample.event.value = 1000;
-	sample.event.count = 1;
+	sample.event.count = wait_count;
 	frame(foo_id, 3);
 	frame(0, 0);
 	states__event(&states, &resolver, &sample, sizeof(sample.event) + 2 * sizeof(struct sample_frame));
@@ -66,7 +72,7 @@ TEST(about_frames_are_below_states)
 	CHECK(label && label->frame.kind == FRAME_DETAIL && label->total == 2000);
 	label = label_of(&r, "[what it waited for was not received]");
 	CHECK(label && label->total == 2000);
-	label = label_of(&r, "[held by a thread that is not known]");
+	label = label_of(&r, "[GVL held by a thread that is not known]");
 	CHECK(label && label->total == 1000);
 	/* What is below a state is in the method above it. */
 	label = label_of(&r, "Foo#foo");
@@ -109,6 +115,96 @@ TEST(about_who_ended_a_wait)
 
 		CHECK(label && label->frame.kind == FRAME_DETAIL && label->total == truth[i].total);
 	}
+	report__free(&r);
+	states__free(&states);
+	tear_down();
+}
+
+/* -- who had the GVL ----------------------------------------------------------------------------- */
+
+/* At that time thread `thread` of the VM has the GVL of ractor 1, in the method `id`, which `caller` has called. */
+static void held(uint64_t time, uint64_t number, uint64_t thread, uint32_t id, uint32_t caller)
+{
+	struct hold_event hold = {
+		.e = { .time = time, .source = SOURCE_SCHED, .kind = SAMPLE_HOLD, .vm = 1, .process = 1, .detail = number,
+		       .extra = 1, .state = LOOK_CLOCK },
+		.party = { .kind = PARTY_THREAD, .vm = 1, .process = 1, .thread = thread, .slot = 1, .tid = (uint32_t)thread,
+			   .id = id, .ruby = { { .id = caller, .pc = fake__pc(fake__get(&ruby, caller), 3) } } },
+	};
+
+	states__event(&states, &resolver, &hold, sizeof(hold));
+}
+
+static uint64_t total_of(const struct report *r, const char *name)
+{
+	const struct report_label *label = label_of(r, name);
+
+	return label ? label->total : 0;
+}
+
+/* A wait for the GVL is shared out among those that had it, by method and line and not by thread. */
+TEST(about_waits_for_the_gvl_are_shared_out)
+{
+	struct wait_about about = { .ractor = 1, .gvl_from = 1000000, .gvl_to = 2000000 };
+	struct report_view view = { .mode = &mode_gvl, .by_value = true };
+	static const struct mode *const gvl[] = { &mode_gvl };
+	uint64_t count = 0;
+	struct report r;
+
+	set_up();
+	memset(&states, 0, sizeof(states));
+	resolve__set_modes(&resolver, gvl, 1);
+	resolver.about_wanted = ABOUT_HOLDER;
+	held(900000, 1, 4, foo_id, foo_id);
+	held(1300000, 2, 5, foo_id, foo_id);
+	held(1500000, 3, 5, size_id, foo_id);
+	held(1600000, 4, 5, size_id, bar_id);
+	held(1650000, 5, 5, 0, 0);
+	held(2100000, 6, 5, foo_id, foo_id);
+	waited(STATE_GVL, 0, 7, &about);
+	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
+	CHECK_INT(r.samples, 1000);
+	CHECK_INT(total_of(&r, "[gvl]"), 1000);
+	/* Two threads in one method are one. */
+	CHECK_INT(total_of(&r, "[GVL held by Foo#foo, app.rb:602]"), 500);
+	/* A method in C is shown with what called it. */
+	CHECK_INT(total_of(&r, "[GVL held by Array#size in Foo#foo, app.rb:602]"), 100);
+	CHECK_INT(total_of(&r, "[GVL held by Array#size in Foo#bar, app.rb:702]"), 50);
+	CHECK_INT(total_of(&r, "[GVL held by a method that is not known]"), 350);
+	/* It is one wait. */
+	for (uint32_t i = 0; i < r.node_count; i++)
+		count += r.nodes[i].weight.count;
+	CHECK_INT(count, 1);
+	report__free(&r);
+	/* A short wait has whoever had the GVL when it began; and nobody waits for itself. */
+	about.gvl_to = 1000000 + HOLD_SHORT - 1;
+	about.gvl_holder = (struct wait_party){ .kind = PARTY_THREAD, .vm = 1, .process = 1, .thread = 9, .slot = 1, .tid = 9, .id = bar_id,
+						.ruby = { { .id = bar_id, .pc = fake__pc(fake__get(&ruby, bar_id), 3) } } };
+	waited(STATE_GVL, 0, 7, &about);
+	about.gvl_to = 2000000;
+	own_thread = 4;
+	waited(STATE_GVL, 0, 7, &about);
+	own_thread = 5;
+	waited(STATE_GVL, 0, 7, &about);
+	own_thread = 0;
+	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
+	CHECK_INT(r.samples, 4000);
+	CHECK_INT(total_of(&r, "[GVL held by Foo#bar, app.rb:702]"), 1700);
+	CHECK_INT(total_of(&r, "[GVL held by Foo#foo, app.rb:602]"), 1300);
+	report__free(&r);
+	/* A sample of several waits has one of their holders. */
+	own_thread = 0;
+	wait_count = 2;
+	for (int i = 0; i < 1000; i++) {
+		sample_time = 1000003ull * (uint64_t)i;
+		waited(STATE_GVL, 0, 7, &about);
+	}
+	wait_count = 1;
+	CHECK(!frame_names__take_all(&frames, &table) && !report__build(&r, &tree, &frames, show, REPORT_BY_NAME, &view));
+	CHECK_INT(r.samples, 1004000);
+	CHECK_INT((total_of(&r, "[GVL held by Foo#foo, app.rb:602]") - 1300) % 1000, 0);
+	/* It had half of each. */
+	CHECK(total_of(&r, "[GVL held by Foo#foo, app.rb:602]") > 450000 && total_of(&r, "[GVL held by Foo#foo, app.rb:602]") < 550000);
 	report__free(&r);
 	states__free(&states);
 	tear_down();

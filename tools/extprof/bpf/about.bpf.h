@@ -22,6 +22,8 @@
 #include "wire/wait_details.h"
 #include "wire/states.h"
 
+/* Not 0: nothing is measured.  WAITS_HELD: user space puts the sums together, and what is here stays as it is. */
+volatile uint32_t waits_paused = 0;
 /* A mask of ABOUT_. */
 const volatile uint32_t about_wanted = 0;
 /* By number of the system call. */
@@ -35,13 +37,13 @@ struct {
 	__type(value, struct wait_about);
 } abouts SEC(".maps");
 
+/* Allocated in advance: before 6.1 the kernel allows no other map in the program of a timer. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct gvl_key);
-	__type(value, struct gvl_holds);
-} gvl_holders SEC(".maps");
+	__type(value, struct gvl_watch);
+} gvl_looks SEC(".maps");
 
 static __always_inline struct wait_about *about__find(uint32_t process, uint32_t tid)
 {
@@ -135,139 +137,188 @@ static __always_inline void about__find_slot(const struct target_config *cfg, co
 		a->serial = serial;
 }
 
-/* The current thread is about to sleep.  Note the owner of the Mutex, or the thread that is joined. */
-static __always_inline void about__sleeps(const struct target_config *cfg, const struct party_tables *tables,
-					  struct wait_about *a)
+/* The current thread is about to sleep: the slot of the owner of the Mutex, or of the thread that is joined; 0: none. */
+static __always_inline uint32_t about__sleeps_for(struct wait_about *a)
 {
 	uint32_t kind = 0, slot = 0;
-	uint64_t seq = 0;
 
 	a->holder.kind = PARTY_UNKNOWN;
 	if (SLOT_READ(a, wait_kind, kind) || (kind != RB_DEBUG_EXT_WAIT_JOIN && kind != RB_DEBUG_EXT_WAIT_MUTEX) ||
-	    SLOT_READ(a, wait_thread_slot, slot) || SLOT_READ(a, state_seq, seq) || !slot)
-		return;
-	if (!party__of_slot(cfg, tables, slot, &a->holder))
-		a->holder.seq = seq;
+	    SLOT_READ(a, wait_thread_slot, slot))
+		return 0;
+	return slot;
 }
-
-/* ns.  The holder's method is looked at as often, besides when it leaves its CPU. */
-#define HOLDER_LOOK 500000ull
 
 /* `ractor` 0: it is not known, and is the main one. */
-static __always_inline struct gvl_key holds__key(uint32_t process, uint32_t ractor)
+static __always_inline struct gvl_watch *look__make(uint32_t process, uint32_t ractor)
 {
-	return (struct gvl_key){ .process = process, .ractor = ractor ? ractor : 1 };
+	static const struct gvl_watch none = { 0 };
+	struct gvl_key key = { .process = process, .ractor = ractor ? ractor : 1 };
+	struct gvl_watch *look = bpf_map_lookup_elem(&gvl_looks, &key);
+
+	if (look)
+		return look;
+	bpf_map_update_elem(&gvl_looks, &key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&gvl_looks, &key);
 }
 
-static __always_inline struct gvl_holds *holds__make(uint32_t process, uint32_t ractor)
+/* Send the last look. */
+static __always_inline void look__send(struct target_config *cfg, struct gvl_watch *w, uint32_t ractor)
 {
-	static const struct gvl_holds none = { 0 };
-	struct gvl_key key = holds__key(process, ractor);
-	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
+	struct hold_event *e;
 
-	if (holds)
-		return holds;
-	bpf_map_update_elem(&gvl_holders, &key, &none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&gvl_holders, &key);
+	w->waits = 0;
+	w->number++;
+	/* The reader sees by the number that one is missing. */
+	e = ring__take(cfg, sizeof(*e)) ? NULL : bpf_ringbuf_reserve(&samples, sizeof(*e), 0);
+	if (!e)
+		return;
+	__builtin_memset(&e->e, 0, sizeof(e->e));
+	e->e.time = w->time;
+	e->e.ip = w->ip;
+	e->e.source = SOURCE_SCHED;
+	e->e.kind = SAMPLE_HOLD;
+	e->e.vm = cfg->vm;
+	e->e.process = cfg->process;
+	e->e.detail = w->number;
+	e->e.extra = ractor ? ractor : 1;
+	e->e.state = w->look;
+	e->party = w->party;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* The thread in that slot has the GVL, and is in that method.  Threads on several CPUs see that. */
-static __always_inline void holds__add(struct gvl_holds *holds, const struct wait_party *p)
+/* 0: the caller may change it, and calls look__leave().  If two look at the same moment, one of them is enough. */
+static __always_inline int look__enter(struct gvl_watch *w)
 {
-	struct gvl_hold *last, *hold;
+	__sync_fetch_and_add(&w->users, 1);
+	if (*(volatile uint32_t *)&w->users == 1)
+		return 0;
+	__sync_fetch_and_add(&w->users, -1);
+	return -1;
+}
 
-	__sync_fetch_and_add(&holds->users, 1);
-	/* If two look at the same moment, one of them is enough. */
-	if (*(volatile uint32_t *)&holds->users != 1)
+static __always_inline void look__leave(struct gvl_watch *w)
+{
+	__sync_fetch_and_add(&w->users, -1);
+}
+
+/* A thread has the GVL of the ractor, and is there.  Threads on several CPUs see that.  `ip`: in its JIT code; 0: not known. */
+static __always_inline void look__note(struct target_config *cfg, uint32_t ractor, const struct wait_party *p,
+				       uint32_t reason, uint64_t ip)
+{
+	struct gvl_watch *w = look__make(cfg->process, ractor);
+	uint64_t now;
+
+	if (!w || look__enter(w))
+		return;
+	now = bpf_ktime_get_ns();
+	if (w->look == reason && reason != LOOK_TURN && w->party.thread == p->thread && w->party.id == p->id &&
+	    w->party.ruby[0].pc == p->ruby[0].pc)
 		goto leave;
-	last = &holds->hold[(holds->next - 1) & (GVL_HOLDS - 1)];
-	holds->looked_at = bpf_ktime_get_ns();
-	if (last->from && last->party.thread == p->thread && last->party.id == p->id)
-		goto leave;
-	hold = &holds->hold[holds->next & (GVL_HOLDS - 1)];
-	hold->from = holds->looked_at;
-	hold->party = *p;
-	holds->next++;
+	if (w->waits && now - w->time >= HOLD_SHORT)
+		look__send(cfg, w, ractor);
+	w->time = now;
+	w->ip = ip;
+	w->look = reason;
+	w->waits = 1;
+	w->party = *p;
+	/* The timer comes at any moment, be it of a short time. */
+	if (reason == LOOK_CLOCK)
+		look__send(cfg, w, ractor);
 leave:
-	__sync_fetch_and_add(&holds->users, -1);
+	look__leave(w);
 }
 
-/*
- * A thread leaves its CPU.  Note who has the GVL of its ractor now, and in which method.  A thread that keeps the GVL
- * and waits notes that itself, with the method that waits.  A holder that computes is seen when other threads leave
- * their CPUs: Ruby's timer wakes up each 10 ms while threads wait for the GVL.  Not static: the verifier follows it
- * once.
- */
-__weak __noinline int note_holder(uint32_t process, uint32_t tid)
+/* A wait for the GVL is over: whoever had it until now is to be known. */
+static __always_inline void look__settle(struct target_config *cfg, uint32_t ractor)
 {
-	struct wait_about *a = about__find(process, tid);
-	struct hit h = { .source = SOURCE_SCHED };
+	struct gvl_key key = { .process = cfg->process, .ractor = ractor ? ractor : 1 };
+	struct gvl_watch *w = bpf_map_lookup_elem(&gvl_looks, &key);
+
+	if (!w || !w->waits || bpf_ktime_get_ns() - w->time < HOLD_SHORT || look__enter(w))
+		return;
+	if (w->waits)
+		look__send(cfg, w, ractor);
+	look__leave(w);
+}
+
+/* If the current thread, whose details are these, has the GVL of its ractor: send where it is. */
+static __always_inline void look__at_current(struct hit *h, uint32_t reason)
+{
 	struct wait_party p = { .kind = PARTY_UNKNOWN };
 	struct party_tables tables;
-	struct gvl_holds *holds;
-	uint32_t slot;
+	struct wait_about *a;
+	uint32_t slot, ractor;
 
-	if (hit__find(&h) || party__tables(h.cfg, &tables))
-		return 0;
-	slot = party__gvl(h.cfg, &tables, a ? a->ractor : 1);
-	holds = slot ? holds__make(process, a ? a->ractor : 1) : NULL;
-	if (!holds || (!(a && a->slot_number == slot) && bpf_ktime_get_ns() - holds->looked_at < HOLDER_LOOK) ||
-	    party__of_slot(h.cfg, &tables, slot, &p) || party__tables(h.cfg, &tables))
-		return 0;
-	/* It has given the GVL away meanwhile. */
-	if (party__gvl(h.cfg, &tables, a ? a->ractor : 1) == slot)
-		holds__add(holds, &p);
+	if (!h->cfg->section || h->cfg->flags & TARGET_WATCHED || party__tables(h->cfg, &tables))
+		return;
+	a = about__find(h->cfg->process, task__tid(h->task, h->tid));
+	ractor = a && a->ractor ? a->ractor : 1;
+	slot = party__gvl(h->cfg, &tables, ractor);
+	if (!slot || (a && a->slot_number ? a->slot_number : party__current_slot(h->cfg, &tables, h->task)) != slot ||
+	    party__of_slot(h->cfg, &tables, slot, &p, PARTY_ONCE))
+		return;
+	look__note(h->cfg, ractor, &p, reason, task__user_ip());
+}
+
+/* The current thread leaves its CPU.  If it keeps the GVL, note the method that waits.  Not static: the verifier follows it
+ * once. */
+__weak __noinline int note_leaving(void)
+{
+	struct hit h = { .source = SOURCE_SCHED };
+
+	if (!hit__find(&h))
+		look__at_current(&h, LOOK_LEAVES);
 	return 0;
 }
 
-/* The thread has become ready.  Note who has the GVL. */
-static __always_inline void about__is_ready(const struct target_config *cfg, const struct party_tables *tables,
-					    struct wait_about *a)
+/* A timer looks at what runs. */
+SEC("perf_event")
+int waits_look(void *context)
 {
-	struct gvl_holds *holds;
+	struct hit h = { .source = SOURCE_SCHED };
+
+	(void)context;
+	if (!waits_paused && !hit__find(&h))
+		look__at_current(&h, LOOK_CLOCK);
+	return 0;
+}
+
+/*
+ * The thread has another state: note who has what it waits for.  A thread that has become ready waits for the GVL; if
+ * another thread has made it ready, that can be who has it.
+ */
+static __always_inline void about__note_holder(struct target_config *cfg, const struct party_tables *tables,
+					       struct wait_about *a, uint32_t state, int own)
+{
+	/* In a map: the verifier does not follow its values. */
+	struct wait_party *p = &a->gvl_holder;
+	uint32_t slot = 0;
 	uint64_t seq = 0;
-	uint32_t holder;
 
-	a->gvl_holder.kind = PARTY_UNKNOWN;
-	if (SLOT_READ(a, state_seq, seq) || SLOT_READ(a, ractor, a->ractor))
+	p->kind = PARTY_UNKNOWN;
+	if (state == RB_DEBUG_EXT_THREAD_SLEEPING)
+		slot = about__sleeps_for(a);
+	else if (SLOT_READ(a, ractor, a->ractor))
 		return;
-	holder = party__gvl(cfg, tables, a->ractor);
-	if (!holder || party__of_slot(cfg, tables, holder, &a->gvl_holder))
+	else if (state == RB_DEBUG_EXT_THREAD_READY)
+		slot = party__gvl(cfg, tables, a->ractor);
+	else if (state == RB_DEBUG_EXT_THREAD_RUNNING && own)
+		slot = a->slot_number;
+	/* One place, so that the verifier follows it once. */
+	if (!slot || SLOT_READ(a, state_seq, seq) || party__of_slot(cfg, tables, slot, p, PARTY_TRIES))
 		return;
-	a->gvl_holder.seq = seq;
-	holds = holds__make(cfg->process, a->ractor);
-	if (holds)
-		holds__add(holds, &a->gvl_holder);
-}
-
-/* The current thread, whose slot has that number, has got the GVL. */
-static __always_inline void about__runs(const struct target_config *cfg, const struct party_tables *tables,
-					struct wait_about *own, uint32_t slot)
-{
-	struct wait_party p = { .kind = PARTY_UNKNOWN };
-	struct gvl_holds *holds;
-
-	if (SLOT_READ(own, ractor, own->ractor) || party__of_slot(cfg, tables, slot, &p))
+	p->seq = seq;
+	if (state != RB_DEBUG_EXT_THREAD_SLEEPING) {
+		look__note(cfg, a->ractor, p, state == RB_DEBUG_EXT_THREAD_READY && own ? LOOK_OTHER : LOOK_TURN, 0);
 		return;
-	holds = holds__make(cfg->process, own->ractor);
-	if (holds)
-		holds__add(holds, &p);
-}
-
-/* A new thread has become ready: it has no native thread yet, and the current thread, which made it, has the GVL. */
-static __always_inline void about__is_made(const struct target_config *cfg, const struct party_tables *tables,
-					   struct task_struct *task, uint64_t serial)
-{
-	struct wait_about *a = about__make(cfg->process, ABOUT_NEW | (uint32_t)serial);
-
-	if (!a || party__current(cfg, tables, task, &a->gvl_holder))
-		return;
-	a->serial = serial;
-	a->gvl_holder.seq = 2;	/* it has been created, and is ready */
+	}
+	a->holder = *p;
+	p->kind = PARTY_UNKNOWN;
 }
 
 /* The state of a thread of the current process has changed.  Not static: the verifier follows it once. */
-__weak __noinline int note_state(uint64_t serial, uint32_t old, uint32_t state, uint32_t tid)
+__weak __noinline int note_state(uint64_t serial, uint32_t state, uint32_t tid)
 {
 	struct hit h = { .source = SOURCE_SCHED };
 	struct party_tables tables;
@@ -276,32 +327,22 @@ __weak __noinline int note_state(uint64_t serial, uint32_t old, uint32_t state, 
 
 	if (hit__find(&h) || party__tables(h.cfg, &tables))
 		return 0;
-	if (!tid) {
-		if (about_wanted & ABOUT_HOLDER && old == RB_DEBUG_EXT_THREAD_CREATED && state == RB_DEBUG_EXT_THREAD_READY)
-			about__is_made(h.cfg, &tables, h.task, serial);
+	/* It has no native thread yet. */
+	if (!tid)
 		return 0;
-	}
 	own = tid == task__tid(h.task, h.tid);
 	a = about__make(h.cfg->process, tid);
 	if (!a)
 		return 0;
-	if (own && a->serial != serial) {
+	if (own && a->serial != serial)
 		about__find_slot(h.cfg, &tables, h.task, a, serial, state);
-		about__forget(h.cfg->process, ABOUT_NEW | (uint32_t)serial);
-	}
 	/* Another thread cannot tell where the slot of this one is.  It tells itself in its first wait. */
 	if (a->serial != serial)
 		return 0;
 	if (about_wanted & ABOUT_WAKER && state == RB_DEBUG_EXT_THREAD_READY && !own)
 		waker__made_ready(a);
-	if (!(about_wanted & ABOUT_HOLDER))
-		return 0;
-	if (state == RB_DEBUG_EXT_THREAD_SLEEPING)
-		about__sleeps(h.cfg, &tables, a);
-	else if (state == RB_DEBUG_EXT_THREAD_READY)
-		about__is_ready(h.cfg, &tables, a);
-	else if (state == RB_DEBUG_EXT_THREAD_RUNNING && own)
-		about__runs(h.cfg, &tables, a, a->slot_number);
+	if (about_wanted & ABOUT_HOLDER)
+		about__note_holder(h.cfg, &tables, a, state, own);
 	return 0;
 }
 
@@ -314,70 +355,20 @@ int waits_state_changed(bpf_user_pt_regs_t *regs)
 	if (hit__find(&h) || !h.cfg->section || h.cfg->flags & TARGET_WATCHED ||
 	    probe__arguments(regs, h.cfg, arguments))
 		return 0;
-	note_state(arguments[0], (uint32_t)arguments[1], (uint32_t)arguments[2], (uint32_t)arguments[3]);
+	note_state(arguments[0], (uint32_t)arguments[2], (uint32_t)arguments[3]);
 	return 0;
 }
 
-/* Set a->gvl_holder to the thread and method that had the GVL longest while the thread waited for it, from `ready` to
- * `to`. */
-static __always_inline void about__longest(struct wait_about *a, uint32_t process, uint64_t ready, uint64_t to)
+/* The call is over, and Ruby says this of the thread, which waited: forget notes that are of another wait. */
+static __always_inline void about__settle(struct wait_about *a, const struct sched_thread *t, const struct thread_head *head)
 {
-	struct gvl_key key = holds__key(process, a->ractor);
-	struct gvl_holds *holds = bpf_map_lookup_elem(&gvl_holders, &key);
-	uint64_t from, until, first;
-	uint32_t place;
-
-	if (!holds)
-		return;
-	a->hold_first = to;
-	a->hold_best = 0;
-	a->hold_longest = GVL_HOLDS;
-	for (uint32_t i = 0; i < GVL_HOLDS; i++) {
-		place = (uint32_t)(holds->next + i) & (GVL_HOLDS - 1);
-		from = holds->hold[place].from;
-		until = i + 1 < GVL_HOLDS ? holds->hold[(place + 1) & (GVL_HOLDS - 1)].from : to;
-		if (!from || from >= to || until <= ready)
-			continue;
-		if (from < a->hold_first)
-			a->hold_first = from;
-		if (from < ready)
-			from = ready;
-		if (until > to)
-			until = to;
-		if (until - from > a->hold_best) {
-			a->hold_best = until - from;
-			a->hold_longest = place;
-		}
-	}
-	place = a->hold_longest;
-	first = a->hold_first;
-	/* The ring may not reach back to the begin of a long wait.  The first holder had the GVL in the time before the
-	 * ring. */
-	if (place < GVL_HOLDS && (!a->gvl_holder.kind || a->hold_best > (first > ready ? first - ready : 0)))
-		a->gvl_holder = holds->hold[place & (GVL_HOLDS - 1)].party;
-}
-
-/* The call is over, and Ruby says this of the thread, which waited until `to`: forget notes that are of another wait. */
-static __always_inline void about__settle(struct wait_about *a, uint32_t process, const struct thread_head *head,
-					  uint64_t to)
-{
-	struct wait_about *made = NULL;
-
-	if (a->serial != head->serial)
-		made = about__find(process, ABOUT_NEW | (uint32_t)head->serial);
-	/* Its first wait. */
-	if (made && about__has_gvl_holder(made, head->serial, head->state, head->state_seq)) {
-		a->gvl_holder = made->gvl_holder;
+	if (!about__has_holder(a, head->serial, head->state, head->state_seq))
 		a->holder.kind = PARTY_UNKNOWN;
-	} else {
-		if (!about__has_holder(a, head->serial, head->state, head->state_seq))
-			a->holder.kind = PARTY_UNKNOWN;
-		if (!about__has_gvl_holder(a, head->serial, head->state, head->state_seq))
-			a->gvl_holder.kind = PARTY_UNKNOWN;
-	}
+	if (!about__has_gvl_holder(a, head->serial, head->state, head->state_seq))
+		a->gvl_holder.kind = PARTY_UNKNOWN;
 	a->ractor = head->ractor;
-	if (head->state == RB_DEBUG_EXT_THREAD_READY)
-		about__longest(a, process, head->ready_at, to);
+	a->gvl_from = head->ready_at > t->call_from ? head->ready_at : t->call_from;
+	a->gvl_to = head->state == RB_DEBUG_EXT_THREAD_READY ? t->to : 0;
 }
 
 /* -- sending -------------------------------------------------------------------------------------- */
@@ -391,6 +382,8 @@ static __always_inline int about__send(const struct hit *h, const struct sched_t
 
 	if (!a)
 		return 0;
+	if (about_wanted & ABOUT_HOLDER && a->gvl_to)
+		look__settle(h->cfg, a->ractor);
 	a->e.time = bpf_ktime_get_ns();
 	a->e.source = SOURCE_SCHED;
 	a->e.kind = SAMPLE_ABOUT;

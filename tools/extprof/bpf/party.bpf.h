@@ -9,10 +9,11 @@
 #include "bpf/common.bpf.h"
 #include "wire/wait_details.h"
 
-/* Reads of a stack that changes. */
+/* Reads of a stack that changes, and of that of the current thread, which does not. */
 #define PARTY_TRIES 3
-/* Innermost frames that can be the VM's own. */
-#define PARTY_FRAMES 3
+#define PARTY_ONCE 1
+/* Innermost frames that are looked at: methods in C and blocks in C can call one another. */
+#define PARTY_FRAMES 12
 /* Slots of the table of ractors that are looked at. */
 #define PARTY_RACTORS 32
 
@@ -59,37 +60,80 @@ static __always_inline uint64_t party__slot(const struct target_config *cfg, con
 	return walk__slot(tables->thread_dir, tables->thread_slots_end, size, slot);
 }
 
-/*
- * The innermost method of an EC; 0 unknown.  If the thread goes on during each try, return a method that was at this
- * depth during the last try.  That works because a frame is written before it becomes the innermost one, and stays in
- * memory when it is popped.
- */
-static __always_inline uint32_t party__method(const struct target_config *cfg, uint64_t ec)
+/* Is it the frame of a method in C?  Its pc does not tell: JIT code leaves that of others there. */
+static __always_inline int party__is_of_c(const struct target_config *cfg, uint64_t at, uint64_t pc)
 {
-	uint32_t last = 0;
+	uint64_t ep = 0, flags = 0;
 
-	for (int i = 0; i < PARTY_TRIES; i++) {
-		uint64_t cfp = 0, after = 0;
-		uint32_t id = 0;
-
-		if (read_target(&cfp, sizeof(cfp), ec + cfg->ec_cfp) || !cfp)
-			return 0;
-		for (int k = 0; k < PARTY_FRAMES && id <= RB_DEBUG_EXT_ID_INTERNAL; k++)
-			if (read_target(&id, sizeof(id), cfp + (uint64_t)k * cfg->frame_size + cfg->frame_ext_debug))
-				return 0;
-		if (read_target(&after, sizeof(after), ec + cfg->ec_cfp))
-			return 0;
-		if (id > RB_DEBUG_EXT_ID_INTERNAL)
-			last = id;
-		if (after == cfp)
-			return id > RB_DEBUG_EXT_ID_INTERNAL ? id : 0;
-	}
-	return last;
+	if (!cfg->frame_flag_set || read_target(&ep, sizeof(ep), at + cfg->frame_ep) ||
+	    read_target(&flags, sizeof(flags), ep + cfg->ep_flags) || !(flags & cfg->frame_flag_set))
+		return !pc;
+	return !!(flags & cfg->frame_flag_cframe);
 }
 
-/* The thread in that slot of the table.  0 or -1. */
+/* Note the innermost method in the frames from `cfp` on, and the Ruby code that called it. */
+static __always_inline int party__frames(const struct target_config *cfg, uint64_t cfp, struct wait_party *p)
+{
+	uint64_t word, pc, jit;
+	int64_t left = 0;
+	uint32_t id, n = 0;
+
+	for (int k = 0; k < PARTY_FRAMES; k++) {
+		uint64_t at = cfp + (uint64_t)k * cfg->frame_size;
+
+		word = pc = jit = 0;
+		if (read_target(&word, sizeof(word), at + cfg->frame_ext_debug))
+			return -1;
+		id = (uint32_t)word;
+		/* The outermost frame. */
+		if (id == RB_DEBUG_EXT_ID_NONE && k)
+			return 0;
+		/* A block in C belongs to the method that was called with it. */
+		if (id < RB_DEBUG_EXT_ID_FIRST)
+			goto next;
+		if (!p->id)
+			p->id = id;
+		if (read_target(&pc, sizeof(pc), at + cfg->frame_pc) ||
+		    (!k && read_target(&jit, sizeof(jit), at + cfg->frame_jit_return)))
+			return -1;
+		if (party__is_of_c(cfg, at, pc))
+			goto next;
+		/* Below a clause: where the frame was left.  As in wire/walk.h. */
+		pc += (uint64_t)left * 8;
+		if (!n) {
+			p->ruby[0] = (struct party_frame){ id, jit ? FRAME_JIT_RETURN : 0, pc };
+			n = 1;
+		} else {
+			p->ruby[1] = (struct party_frame){ id, 0, pc };
+			return 0;
+		}
+next:
+		left = (int64_t)word >> 32;
+	}
+	return 0;
+}
+
+/*
+ * Find the innermost method of an EC, and the Ruby code that called it.  If the thread goes on during each try, note
+ * what was at this depth during the last try.  That works because a frame is written before it becomes the innermost
+ * one, and stays in memory when it is popped.
+ */
+static __always_inline void party__method(const struct target_config *cfg, uint64_t ec, struct wait_party *p, int tries)
+{
+	for (int i = 0; i < tries; i++) {
+		uint64_t cfp = 0, after = 0;
+
+		p->id = 0;
+		__builtin_memset(p->ruby, 0, sizeof(p->ruby));
+		if (read_target(&cfp, sizeof(cfp), ec + cfg->ec_cfp) || !cfp || party__frames(cfg, cfp, p) ||
+		    read_target(&after, sizeof(after), ec + cfg->ec_cfp) || after == cfp)
+			return;
+	}
+}
+
+/* The thread in that slot of the table.  `tries`: PARTY_TRIES, or PARTY_ONCE if it is the current one.  0 or -1. */
 static __always_inline int party__of_slot(const struct target_config *cfg, const struct party_tables *tables,
-					  uint32_t slot, struct wait_party *p)
+					  uint32_t slot, struct wait_party *p, int tries)
 {
 	uint64_t at = party__slot(cfg, tables, slot), ec = 0;
 	struct party_slot s = { 0 };
@@ -105,8 +149,9 @@ static __always_inline int party__of_slot(const struct target_config *cfg, const
 	p->vm = cfg->vm;
 	p->process = cfg->process;
 	p->id = 0;
+	__builtin_memset(p->ruby, 0, sizeof(p->ruby));
 	if (!read_target(&ec, sizeof(ec), s.thread + thread_ec) && ec)
-		p->id = party__method(cfg, ec);
+		party__method(cfg, ec, p, tries);
 	p->kind = PARTY_THREAD;
 	return 0;
 }
@@ -135,7 +180,7 @@ static __always_inline int party__current(const struct target_config *cfg, const
 	uint32_t slot = party__current_slot(cfg, tables, task);
 
 	p->kind = PARTY_UNKNOWN;
-	return slot ? party__of_slot(cfg, tables, slot, p) : -1;
+	return slot ? party__of_slot(cfg, tables, slot, p, PARTY_ONCE) : -1;
 }
 
 /* The thread that holds the GVL of that ractor: its index in the table of threads; 0 for nobody. */

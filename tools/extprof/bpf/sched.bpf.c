@@ -33,8 +33,6 @@ const volatile uint32_t waits_as_figures = 0;
 /* Not 0: the kernel tells in the thread that it has got a CPU, and a wait is settled then. */
 const volatile uint32_t waits_end_on_cpu = 0;
 
-/* Not 0: nothing is measured.  WAITS_HELD: user space puts the sums together, and what is here stays as it is. */
-volatile uint32_t waits_paused = 0;
 /* Threads that ended while WAITS_HELD. */
 uint64_t waits_ended_unseen = 0;
 /* Grows by 1 with each interval of figures. */
@@ -247,7 +245,7 @@ static __always_inline void leaves(struct task_struct *task, int preempted, uint
 	if (about_wanted && t->in_call && !has_unsettled(t))
 		about_begins(t->account.process, t->account.tid, t->call);
 	if (about_wanted & ABOUT_HOLDER)
-		note_holder(t->account.process, t->account.tid);
+		note_leaving();
 	if (!t->in_call && !waits_end_on_cpu)
 		send_stack(t, context, native);
 }
@@ -455,7 +453,7 @@ __weak __noinline int settle_call(uint32_t tid, long result)
 		struct wait_about *a = about__make(t->account.process, t->account.tid);
 
 		if (a && t->parts && about_wanted & ABOUT_HOLDER)
-			about__settle(a, t->account.process, &head, t->to);
+			about__settle(a, t, &head);
 		if (a && t->parts && about_wanted & ABOUT_WAKER)
 			waker__settle(a, &head, gvl, waker__timed_out(kind, result));
 		else if (a)

@@ -154,6 +154,17 @@ static void send(struct reading *r, uint32_t tid, const struct sched_thread *t, 
 	}
 }
 
+/* The last look at the GVL may not have been sent. */
+static void take_last_look(struct reading *r, const struct sched_thread *t, uint32_t ractor)
+{
+	struct hold_event hold;
+
+	if (session__last_look(r->e->session, t->account.process, ractor, &hold)) {
+		hold.e.vm = t->account.vm;
+		states__event(&r->e->states, &r->e->resolver, &hold, sizeof(hold));
+	}
+}
+
 /* Find the holder of the lock.  Use the note that the BPF program made; if the wait began before the recording, use
  * Ruby's own wait_thread_slot. */
 static void find_holder(struct reading *r, const struct sched_thread *t, const struct thread_head *head,
@@ -166,6 +177,11 @@ static void find_holder(struct reading *r, const struct sched_thread *t, const s
 	session__about(r->e->session, t->account.process, t->account.tid, &noted);
 	if (about__has_gvl_holder(&noted, head->serial, head->state, head->state_seq))
 		about->gvl_holder = noted.gvl_holder;
+	about->ractor = head->ractor;
+	about->gvl_from = head->ready_at > t->call_from ? head->ready_at : t->call_from;
+	about->gvl_to = head->state == RB_DEBUG_EXT_THREAD_READY ? r->look.now : 0;
+	if (about->gvl_to)
+		take_last_look(r, t, head->ractor);
 	if (about__has_holder(&noted, head->serial, head->state, head->state_seq)) {
 		about->holder = noted.holder;
 		return;

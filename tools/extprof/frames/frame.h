@@ -75,9 +75,9 @@ enum frame_missing {
 struct frame {
 	const char *name;	/* of code as it is shown; else without what the other parts say: "mark" of the collector,
 				 * "worker 1" of a thread, "puma" of a process, the value of a label */
-	const char *path;	/* of code */
+	const char *path;	/* of code, and of a holder */
 	const char *module;	/* of machine code: its file; of the kernel: the name of the module, "" if it is in none */
-	const char *key;	/* of a label; of a detail "file", "holder" or "waker"; of machine code the build id of its module,
+	const char *key;	/* of a label; of a detail "file", "waker" or DETAIL_; of machine code the build id of its module,
 				 * in hex */
 	const char *wider;	/* of a thread its pattern, "worker *"; of a process its cgroup */
 	uint64_t address;	/* of the machine code that ran, or of the end of a call less 1, in its module */
@@ -92,6 +92,10 @@ struct frame {
 	bool approximate;	/* the line */
 	bool bracketed;		/* no record has this name: it is shown in brackets */
 };
+
+/* frame::key of details: where the thread was that held what is waited for, and below that which thread. */
+#define DETAIL_HOLDER "holder"
+#define DETAIL_HOLDER_THREAD "holder thread"
 
 /* A frame without any part. */
 #define FRAME_INIT(kind_) { .name = "", .path = "", .module = "", .key = "", .wider = "", .kind = (kind_) }

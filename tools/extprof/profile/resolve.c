@@ -142,6 +142,7 @@ int resolve__restart(struct resolver *c)
 	for (uint32_t i = 0; c->processes && i < c->processes->count; i++)
 		c->processes->rows[i].frame = 0;
 	memset(c->received, 0, sizeof(c->received));
+	c->holds_turn++;
 	c->frame_count = c->unknown_frames = c->unreadable_names = c->crowded_names = 0;
 	c->jit_leaves = c->jit_exact = c->gc_samples = c->unknown_threads = 0;
 	c->left_out_count = 0;

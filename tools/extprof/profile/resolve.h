@@ -28,6 +28,10 @@
 #define RESOLVE_KEY_VALUES_MAX (8u << 10)
 #define RESOLVE_KEYS_VALUES_MAX (24u << 10)
 
+/* A wait for the GVL is shared out among so many holders at most, in each mode that shows waits for it. */
+#define WAIT_SHARES_MAX 64u
+#define WAIT_MODES_MAX 3u
+
 enum resolve_turn { TURN_NOW, TURN_LATER, TURN_NEVER };
 
 struct resolver {
@@ -105,6 +109,8 @@ struct resolver {
 	/* More of the wait that the sample is of, if it has SAMPLE_HAS_ABOUT; NULL: that was not received. */
 	const struct wait_about *about;
 	uint32_t about_wanted;	/* which of it is shown, a mask of ABOUT_ */
+	struct holders *holders;	/* who had the GVL when; NULL: that is not known */
+	uint32_t holds_turn;	/* of the table of frames: hold_seen::frame of another turn is of none */
 
 	/* Data of the sample that is being resolved. */
 	uint32_t stack[SINK_FRAMES_MAX];	/* groups and code, outermost first */
@@ -112,7 +118,7 @@ struct resolver {
 	uint32_t thread_frame;			/* 0: the groups have no threads */
 	uint32_t labels[SINK_LABELS_MAX];	/* if all_labels */
 	uint32_t label_count;
-	struct sink_view views[MODES_MAX];
+	struct sink_view views[MODES_MAX + WAIT_SHARES_MAX * WAIT_MODES_MAX];
 };
 
 /* The modes belong to the caller, and live as long as the resolver.  0 or -ENOMEM. */

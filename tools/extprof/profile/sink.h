@@ -60,7 +60,8 @@ struct sink_sample {
 	 * are missing. */
 	const uint32_t *labels;
 	uint32_t label_count;
-	const struct sink_view *views;	/* one for each mode that takes the sample */
+	/* One for each mode that takes the sample, or several that share its weight: see about__shares(). */
+	const struct sink_view *views;
 	uint32_t view_count;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/text.h"
+#include "profile/wait_details.h"
 #include "source/sched.h"
 
 void states__free(struct states *s)
@@ -22,6 +23,7 @@ void states__free(struct states *s)
 	map64__free(&s->living);
 	map64__free(&s->shared);
 	free(s->abouts);
+	holders__free(&s->holders);
 	free(s->second);
 	map64__free(&s->stack_map);
 	memset(s, 0, sizeof(*s));
@@ -177,6 +179,18 @@ static void keep_about(struct states *s, const struct wait_about *about)
 		s->about_count = cpu + 1;
 	}
 	s->abouts[cpu] = *about;
+}
+
+/* Names are read now: the thread may end before a wait does. */
+static void take_hold(struct states *s, struct resolver *c, const struct hold_event *hold)
+{
+	uint32_t row = PROCESS_NONE;
+	struct vm *vm = c->vm_of(c->context, &hold->e, &row);
+
+	holders__add(&s->holders, hold);
+	c->holders = &s->holders;
+	if (vm)
+		about__read_names(vm, &hold->party);
 }
 
 static const struct wait_about *about_of(const struct states *s, const struct sample_event *e)
@@ -441,6 +455,8 @@ void states__event(struct states *s, struct resolver *c, const void *data, size_
 		take_account(s, c, account);
 	else if (e->kind == SAMPLE_ABOUT && size >= sizeof(struct wait_about))
 		keep_about(s, data);
+	else if (e->kind == SAMPLE_HOLD && size >= sizeof(struct hold_event))
+		take_hold(s, c, data);
 	else if (e->flags & SAMPLE_WAITS)
 		keep(s, c, e, size);
 	else
@@ -457,6 +473,10 @@ void states__skip(struct states *s, struct resolver *c, const void *data, size_t
 		/* No sample.  Details that were told before belong to another wait. */
 		if (e->cpu < s->about_count)
 			s->abouts[e->cpu].e.tid = 0;
+		return;
+	}
+	if (size >= sizeof(struct hold_event) && e->source == SOURCE_SCHED && e->kind == SAMPLE_HOLD) {
+		holders__add(&s->holders, data);
 		return;
 	}
 	if (size < sizeof(*e) || e->source != SOURCE_SCHED ||

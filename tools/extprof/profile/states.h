@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/map64.h"
+#include "profile/holders.h"
 #include "profile/resolve.h"
 #include "profile/thread_rows.h"
 #include "wire/wait_details.h"
@@ -56,6 +57,7 @@ struct states {
 	struct wait_about *abouts;
 	uint32_t about_count;
 	size_t about_room;
+	struct holders holders;		/* who had which GVL when */
 	struct sample_event *second;	/* for the second sample of an event, with its frames */
 	size_t second_room;		/* bytes */
 };

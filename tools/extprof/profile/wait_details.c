@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "process/open_file.h"
+#include "profile/holders.h"
+#include "profile/resolve_parts.h"
 #include "wire/states.h"
 
 /* -- files ------------------------------------------------------------------------------------- */
@@ -87,35 +90,112 @@ static void add_file_of(struct vm *vm, const struct wait_file *file, struct text
 
 /* -- threads ------------------------------------------------------------------------------------- */
 
-/* " in Object#burn" */
-static void add_method(struct vm *vm, uint32_t id, struct text *out)
+static const struct symbol *symbol_of(struct vm *vm, uint32_t id)
 {
-	const struct symbol *symbol = NULL;
+	const struct symbol *symbol = id >= RB_DEBUG_EXT_ID_FIRST && !(id >> 31) ? symbols__get(&vm->symbols, id) : NULL;
 
-	if (id >= RB_DEBUG_EXT_ID_FIRST && !(id >> 31))
-		symbol = symbols__get(&vm->symbols, id);
-	if (id == RB_DEBUG_EXT_ID_IFUNC) {
-		text__adds(out, " in a block in C");
-	} else if (symbol) {
-		text__adds(out, " in ");
-		symbols__add_name(symbol, out);
-	}
+	return symbol && symbol->state == SYMBOL_OK ? symbol : NULL;
 }
 
-/* "thread burner (77) in Object#burn" */
-static void add_party(struct resolver *c, const struct wait_party *p, struct text *out)
+void about__read_names(struct vm *vm, const struct wait_party *p)
+{
+	symbol_of(vm, p->id);
+	for (uint32_t i = 0; i < PARTY_CALLERS; i++)
+		symbol_of(vm, p->ruby[i].id);
+	if (p->thread)
+		threads__note(&vm->threads, p->thread, p->slot, p->tid);
+}
+
+/* Where a thread was. */
+struct place {
+	const struct symbol *method;	/* the innermost one; NULL: not known */
+	const struct symbol *ruby;	/* that, or the code that called it; NULL: not known */
+	int32_t line;			/* of `ruby`; 0 unknown */
+	bool approximate;
+	char *path;			/* of `ruby`, clean, malloc'd; NULL: none */
+};
+
+/* `symbol` has no line of a program: it is a part of Ruby itself, or evaluated without a name. */
+static bool is_of_ruby(const struct symbol *symbol)
+{
+	return symbol->path && symbol->path_length >= 10 && !memcmp(symbol->path, "<internal:", 10);
+}
+
+/* `ip`, `time`: of a look in the thread itself; else 0. */
+static struct place place_of(struct vm *vm, const struct wait_party *p, uint64_t ip, uint64_t time)
+{
+	struct place place = { .method = symbol_of(vm, p->id) };
+	const struct party_frame *f = NULL;
+	struct text path = { 0 };
+
+	for (uint32_t i = 0; i < PARTY_CALLERS && !f; i++) {
+		const struct symbol *symbol = symbol_of(vm, p->ruby[i].id);
+
+		if (!symbol || is_of_ruby(symbol))
+			continue;
+		f = &p->ruby[i];
+		place.ruby = symbol;
+	}
+	if (!f)
+		return place;
+	place.line = symbols__line(place.ruby, f->pc);
+	if (f->flags & FRAME_JIT_RETURN && symbols__has_lines(place.ruby))
+		place.approximate = !(ip && (symbols__jit_line(&vm->symbols, place.ruby, ip, time, &place.line) ||
+					     layout__stores_pc(&vm->layout, ip))) && place.line;
+	symbols__add_path(place.ruby, &path);
+	place.path = path.failed || !path.length ? NULL : strdup(path.data);
+	text__free(&path);
+	return place;
+}
+
+/* "Kernel#sleep in Object#held, a.rb:8" */
+static void add_place(const struct place *place, struct text *out)
+{
+	const char *base = place->path ? strrchr(place->path, '/') : NULL;
+
+	if (place->method)
+		symbols__add_name(place->method, out);
+	if (place->ruby && place->ruby != place->method) {
+		text__adds(out, place->method ? " in " : "");
+		symbols__add_name(place->ruby, out);
+	}
+	if (!place->method && !place->ruby)
+		text__adds(out, "a method that is not known");
+	if (!place->path)
+		return;
+	text__addf(out, ", %s", base && base[1] ? base + 1 : place->path);
+	if (place->line > 0)
+		text__addf(out, ":%s%" PRId32, place->approximate ? "~" : "", place->line);
+}
+
+/* NULL: it is not known, or it is no thread. */
+static const struct thread *party_thread(struct resolver *c, const struct wait_party *p, struct vm **vm)
 {
 	struct sample_event of = { .vm = p->vm, .process = p->process };
 	uint32_t row = PROCESS_NONE;
-	struct vm *vm = p->kind == PARTY_THREAD && p->thread ? c->vm_of(c->context, &of, &row) : NULL;
-	const struct thread *thread = vm ? threads__note(&vm->threads, p->thread, p->slot, p->tid) : NULL;
+
+	*vm = p->kind == PARTY_THREAD && p->thread ? c->vm_of(c->context, &of, &row) : NULL;
+	return *vm ? threads__note(&(*vm)->threads, p->thread, p->slot, p->tid) : NULL;
+}
+
+/* "thread burner (77) in Object#burn, a.rb:8" */
+static void add_party(struct resolver *c, const struct wait_party *p, struct text *out)
+{
+	struct vm *vm;
+	const struct thread *thread = party_thread(c, p, &vm);
+	struct place place;
 
 	if (!thread) {
 		text__adds(out, "a thread that is not known");
 		return;
 	}
 	thread__add_name(thread, out);
-	add_method(vm, p->id, out);
+	place = place_of(vm, p, 0, 0);
+	if (place.method || place.ruby) {
+		text__adds(out, " in ");
+		add_place(&place, out);
+	}
+	free(place.path);
 }
 
 /* "woken by thread producer (78) in Thread::Queue#push" */
@@ -145,19 +225,10 @@ static void add_waker(struct resolver *c, const struct sample_event *e, struct t
 	}
 }
 
-/* "held by thread burner (77) in Object#burn" */
-static void add_holder(struct resolver *c, const struct sample_event *e, struct text *out)
-{
-	const struct wait_party *p = e->state == STATE_GVL ? &c->about->gvl_holder : &c->about->holder;
-
-	text__adds(out, e->state == STATE_JOIN ? "joins " : "held by ");
-	add_party(c, p, out);
-}
-
 /* -- frames -------------------------------------------------------------------------------------- */
 
-/* One frame with that name.  0 or -ENOMEM. */
-static int add_frame(struct resolver *c, const char *key, const struct text *name, uint32_t *stack, uint32_t *count)
+/* The number of a frame with that name and place; 0: out of memory. */
+static uint32_t detail_frame(struct resolver *c, const char *key, const struct text *name, const struct place *place)
 {
 	struct frame f = FRAME_INIT(FRAME_DETAIL);
 	uint32_t frame;
@@ -168,18 +239,160 @@ static int add_frame(struct resolver *c, const char *key, const struct text *nam
 		c->crowded_about = frame_table__add(c->frames, &f);
 	}
 	if (name->failed)
-		return -ENOMEM;
+		return 0;
 	f.key = key;
 	f.name = text__string(name);
+	if (place && place->path) {
+		f.path = place->path;
+		f.line = place->line;
+		f.approximate = place->approximate;
+	}
 	frame = frame_table__add(c->frames, &f);
-	stack[*count] = frame ? frame : c->crowded_about;
+	return frame ? frame : c->crowded_about;
+}
+
+/* One frame with that name.  0 or -ENOMEM. */
+static int add_frame(struct resolver *c, const char *key, const struct text *name, uint32_t *stack, uint32_t *count)
+{
+	stack[*count] = detail_frame(c, key, name, NULL);
 	return stack[(*count)++] ? 0 : -ENOMEM;
 }
+
+/*
+ * The frames of who holds something: where the thread is, and which thread that is.  Its method and line come first, so
+ * that threads which do the same are one.  NULL as thread: it is not known.
+ */
+static int holder_frames(struct resolver *c, const char *before, const struct wait_party *p, uint64_t ip, uint64_t time,
+			 uint32_t frames[2])
+{
+	struct vm *vm;
+	const struct thread *thread = p ? party_thread(c, p, &vm) : NULL;
+	struct place place = { .path = NULL };
+	struct text text = { 0 };
+
+	text__adds(&text, before);
+	if (thread) {
+		place = place_of(vm, p, ip, time);
+		add_place(&place, &text);
+	} else {
+		text__adds(&text, "a thread that is not known");
+	}
+	frames[0] = detail_frame(c, DETAIL_HOLDER, &text, &place);
+	frames[1] = 0;
+	if (thread && groups__has(&c->groups, GROUP_THREAD)) {
+		text__clear(&text);
+		/* place_of() may have moved it. */
+		thread = party_thread(c, p, &vm);
+		thread__add_name(thread, &text);
+		frames[1] = detail_frame(c, DETAIL_HOLDER_THREAD, &text, NULL);
+	}
+	free(place.path);
+	text__free(&text);
+	return frames[0] ? 0 : -ENOMEM;
+}
+
+/* -- who had the GVL ------------------------------------------------------------------------------- */
+
+struct sharing {
+	struct resolver *c;
+	const struct sample_event *e;
+	struct wait_share *shares;
+	uint32_t *count;
+	uint32_t others;	/* frame of those that found no room; 0: there are none */
+};
+
+static uint32_t smallest_from(const struct sharing *s, uint32_t from)
+{
+	uint32_t smallest = from;
+
+	for (uint32_t i = from; i < *s->count; i++)
+		if (s->shares[i].ns < s->shares[smallest].ns)
+			smallest = i;
+	return smallest;
+}
+
+/* Add to the share with these frames.  Without room, the smallest one goes to the first place, which is then for all that
+ * found no room.  0 or -ENOMEM. */
+static int add_share(struct sharing *s, const uint32_t frames[2], uint64_t ns)
+{
+	struct wait_share *list = s->shares;
+	struct wait_share first;
+	uint32_t i = 0;
+
+	while (i < *s->count && (list[i].frame != frames[0] || list[i].thread_frame != frames[1]))
+		i++;
+	if (i < WAIT_SHARES_MAX) {
+		list[i].frame = frames[0];
+		list[i].thread_frame = frames[1];
+		list[i].ns = (i < *s->count ? list[i].ns : 0) + ns;
+		*s->count += i == *s->count;
+		return 0;
+	}
+	if (!s->others) {
+		struct text text = { 0 };
+
+		text__adds(&text, "GVL held by one of too many");
+		s->others = detail_frame(s->c, DETAIL_HOLDER, &text, NULL);
+		text__free(&text);
+		i = smallest_from(s, 0);
+		first = list[i];
+		list[i] = list[0];
+		list[0] = (struct wait_share){ .frame = s->others, .ns = first.ns };
+	}
+	i = smallest_from(s, 1);
+	list[0].ns += list[i].ns;
+	list[i] = (struct wait_share){ frames[0], frames[1], ns };
+	return s->others ? 0 : -ENOMEM;
+}
+
+static int share_part(void *context, struct hold_seen *seen, uint64_t ns)
+{
+	struct sharing *s = context;
+	const struct wait_party *first = &s->c->about->gvl_holder;
+	uint32_t frames[2];
+
+	/* A thread that waits does not have it: turns in between were too short to be told. */
+	if (!seen || (seen->party.thread == s->e->thread && seen->party.vm == s->e->vm)) {
+		first = first->kind && first->thread != s->e->thread ? first : NULL;
+		return holder_frames(s->c, "GVL held by ", first, 0, 0, frames) ? -ENOMEM : add_share(s, frames, ns);
+	}
+	if (seen->frame && seen->turn == s->c->holds_turn) {
+		frames[0] = seen->frame;
+		frames[1] = seen->thread_frame;
+		return add_share(s, frames, ns);
+	}
+	if (holder_frames(s->c, "GVL held by ", &seen->party, seen->ip, seen->time, frames))
+		return -ENOMEM;
+	seen->frame = frames[0];
+	seen->thread_frame = frames[1];
+	seen->turn = s->c->holds_turn;
+	return add_share(s, frames, ns);
+}
+
+int about__shares(struct resolver *c, const struct sample_event *e, struct wait_share *shares, uint32_t *count)
+{
+	struct sharing s = { .c = c, .e = e, .shares = shares, .count = count };
+	const struct wait_about *about = c->about;
+	int err;
+
+	*count = 0;
+	if (!(e->flags & SAMPLE_HAS_ABOUT) || !about || !(c->about_wanted & ABOUT_HOLDER) || e->state != STATE_GVL)
+		return 0;
+	/* No look tells of so short a time. */
+	if (about->gvl_to - about->gvl_from < HOLD_SHORT && about->gvl_holder.kind)
+		return share_part(&s, NULL, 1);
+	err = !c->holders ? 0 :
+	      holders__each(c->holders, e->process, about->ractor, e->thread, about->gvl_from, about->gvl_to, share_part, &s);
+	return err || *count ? err : share_part(&s, NULL, 1);
+}
+
+/* -- all of them ----------------------------------------------------------------------------------- */
 
 int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *e, uint32_t *stack, uint32_t *count)
 {
 	const struct wait_about *about = c->about;
 	struct text text = { 0 };
+	uint32_t frames[2];
 	int err = 0;
 
 	if (!(e->flags & SAMPLE_HAS_ABOUT))
@@ -193,11 +406,18 @@ int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *
 		add_file_of(vm, &about->file, &text);
 		err = add_frame(c, "file", &text, stack, count);
 	}
-	if (!err && c->about_wanted & ABOUT_HOLDER &&
-	    (e->state == STATE_GVL || e->state == STATE_MUTEX || e->state == STATE_JOIN)) {
+	/* A wait for the GVL has about__shares(). */
+	if (!err && c->about_wanted & ABOUT_HOLDER && e->state == STATE_MUTEX) {
+		err = holder_frames(c, "lock held by ", &about->holder, 0, 0, frames);
+		stack[(*count)++] = frames[0];
+		if (!err && frames[1])
+			stack[(*count)++] = frames[1];
+	}
+	if (!err && c->about_wanted & ABOUT_HOLDER && e->state == STATE_JOIN) {
 		text__clear(&text);
-		add_holder(c, e, &text);
-		err = add_frame(c, "holder", &text, stack, count);
+		text__adds(&text, "joins ");
+		add_party(c, &about->holder, &text);
+		err = add_frame(c, "joined", &text, stack, count);
 	}
 	/* For a wait for a CPU, for memory, or for leave to go on, no waker is told. */
 	if (!err && c->about_wanted & ABOUT_WAKER && e->state != STATE_RUNNABLE && e->state != STATE_FAULT &&

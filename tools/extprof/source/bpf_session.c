@@ -256,6 +256,11 @@ static bool bpf_session__about(const struct session *session, uint32_t process, 
 	return sched__about(used(session, SOURCE_SCHED), process, tid, about);
 }
 
+static bool bpf_session__last_look(const struct session *session, uint32_t process, uint32_t ractor, struct hold_event *e)
+{
+	return sched__last_look(used(session, SOURCE_SCHED), process, ractor, e);
+}
+
 static bool bpf_session__unwind(const struct session *session, struct unwind_maps *maps)
 {
 	const struct bpf_session *s = (const struct bpf_session *)session;
@@ -326,6 +331,7 @@ static const struct session_ops ops = {
 	.waits = bpf_session__waits,
 	.each_thread = bpf_session__each_thread,
 	.about = bpf_session__about,
+	.last_look = bpf_session__last_look,
 	.unwind = bpf_session__unwind,
 	.begin_interval = bpf_session__begin_interval,
 	.threads_now = bpf_session__threads_now,

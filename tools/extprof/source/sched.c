@@ -51,6 +51,7 @@ static void sched__destroy(struct source *s)
 	if (!s)
 		return;
 	ruby_probe__detach(&s->probe);
+	cpu_timers__close(&s->timers);
 	detach(s);
 	for (int i = 0; i < LIVES; i++)
 		bpf_link__destroy(s->life_links[i]);
@@ -80,7 +81,7 @@ static int sched__create(struct source **source, const struct source_options *o,
 		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
 	s->options = *o;
 	s->nested = !sees_tids();
-	s->threads_fd = s->abouts_fd = s->holders_fd = s->gvl_waits_fd = -1;
+	s->threads_fd = s->abouts_fd = s->looks_fd = s->gvl_waits_fd = -1;
 	s->probe.name = "thread_state";
 	s->probe.semaphore = offsetof(struct rb_debug_ext_section, thread_semaphore);
 	s->quantum = o->each_wait ? 0 : 1000000000ull / o->rate;
@@ -129,6 +130,9 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	for (int i = 0; i < LIVES; i++)
 		bpf_program__set_autoload(lives[i], true);
 	bpf_program__set_autoload(skel->progs.waits_tids, s->nested);
+	s->look = s->options.about & ABOUT_HOLDER ? skel->progs.waits_look : NULL;
+	if (s->look)
+		bpf_program__set_autoload(s->look, true);
 	skel->bss->wait_quantum = s->quantum;
 	skel->rodata->waits_as_figures = s->options.figures;
 	skel->rodata->states_sampled = s->options.states ? s->options.states : ~0u;
@@ -141,7 +145,7 @@ static int sched__configure(struct source *s, struct extprof_bpf *skel, struct d
 	if (!err && s->options.about)
 		err = bpf_map__set_max_entries(skel->maps.abouts, SCHED_THREADS_MAX);
 	if (!err && has_probe(s))
-		err = bpf_map__set_max_entries(skel->maps.gvl_holders, 4 * TARGETS_MAX);
+		err = bpf_map__set_max_entries(skel->maps.gvl_looks, 4 * TARGETS_MAX);
 	if (!err && has_probe(s))
 		return ruby_probe__configure(&s->probe, skel, skel->progs.waits_state_changed, d);
 	return err ? diag__set(d, DIAG_INTERNAL, -err, "cannot make the table of threads") : 0;
@@ -169,7 +173,7 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 
 	s->threads_fd = bpf_map__fd(skel->maps.threads);
 	s->abouts_fd = bpf_map__fd(skel->maps.abouts);
-	s->holders_fd = bpf_map__fd(skel->maps.gvl_holders);
+	s->looks_fd = bpf_map__fd(skel->maps.gvl_looks);
 	s->gvl_waits_fd = bpf_map__fd(skel->maps.gvl_waits);
 	s->interval = (volatile uint64_t *)&skel->bss->waits_interval;
 	s->gvl_waits_lost = &skel->bss->gvl_waits_lost;
@@ -180,6 +184,8 @@ static int sched__open(struct source *s, struct extprof_bpf *skel, struct diag *
 	*s->paused = WAITS_RESTING;
 	ruby_probe__open(&s->probe, skel);
 	err = attach_all(s->lives, s->life_links, LIVES, d);
+	if (!err && s->look)
+		err = cpu_timers__open(&s->timers, s->look, libbpf_num_possible_cpus(), LOOK_PERIOD, d);
 	if (err)
 		return err;
 	if (!s->nested)
@@ -324,6 +330,8 @@ static int sched__start(struct source *s, struct extprof_bpf *skel, struct diag 
 	(void)skel;
 	if (!err)
 		err = ruby_probe__resume(&s->probe, d);
+	if (!err)
+		err = cpu_timers__start(&s->timers, d);
 	if (err)
 		return err;
 	if (*s->paused != WAITS_HELD) {
@@ -355,6 +363,7 @@ static void sched__pause(struct source *s)
 static void sched__rest(struct source *s)
 {
 	*s->paused = WAITS_RESTING;
+	cpu_timers__stop(&s->timers);
 	detach(s);
 	/* A running program is an RCU reader.  This call waits until all that run now have ended. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
@@ -401,8 +410,15 @@ static void sched__drop(struct source *s, uint32_t process)
 
 static void sched__detach(struct source *s)
 {
+	cpu_timers__close(&s->timers);
 	detach(s);
 	ruby_probe__detach(&s->probe);
+}
+
+static void sched__follow(struct source *s)
+{
+	if (s->timers.cpus)
+		cpu_timers__follow(&s->timers);
 }
 
 /* Short waits that were added up with the old quantum become samples of the new quantum. */
@@ -456,6 +472,21 @@ bool sched__about(const struct source *s, uint32_t process, uint32_t tid, struct
 	return s->options.about && !bpf_map_lookup_elem(s->abouts_fd, &key, about);
 }
 
+bool sched__last_look(const struct source *s, uint32_t process, uint32_t ractor, struct hold_event *e)
+{
+	struct gvl_key key = { .process = process, .ractor = ractor ? ractor : 1 };
+	struct gvl_watch w;
+
+	if (!s->look || bpf_map_lookup_elem(s->looks_fd, &key, &w) || !w.waits)
+		return false;
+	*e = (struct hold_event){
+		.e = { .time = w.time, .ip = w.ip, .source = SOURCE_SCHED, .kind = SAMPLE_HOLD, .vm = w.party.vm,
+		       .process = process, .detail = w.number + 1, .extra = key.ractor, .state = w.look },
+		.party = w.party,
+	};
+	return true;
+}
+
 const struct source_ops source_sched = {
 	.id = SOURCE_SCHED,
 	.create = sched__create,
@@ -469,6 +500,7 @@ const struct source_ops source_sched = {
 	.add = sched__add,
 	.drop = sched__drop,
 	.detach = sched__detach,
+	.follow = sched__follow,
 	.facts = sched__facts,
 	.destroy = sched__destroy,
 };

@@ -70,7 +70,7 @@ void sched__forget(const struct source *s, uint32_t process)
 
 	bpf_map_delete_elem(s->gvl_waits_fd, &process);
 	if (s->options.about)
-		bpf_map_delete_elem(s->holders_fd, &key);
+		bpf_map_delete_elem(s->looks_fd, &key);
 }
 
 void sched__losses(const struct source *s, struct session_losses *losses)

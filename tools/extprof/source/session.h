@@ -137,6 +137,8 @@ struct session_ops {
 	bool (*unwind)(const struct session *s, struct unwind_maps *maps);
 	/* Get the notes on the wait of the thread.  `tid`: in its own pid namespace.  False: there are none. */
 	bool (*about)(const struct session *s, uint32_t process, uint32_t tid, struct wait_about *about);
+	/* The last look at the GVL of a ractor, if it has not been sent.  NULL: there are none. */
+	bool (*last_look)(const struct session *s, uint32_t process, uint32_t ractor, struct hold_event *e);
 
 	/* Sums, if source_options::figures is set.  All of these can be asked for while the session runs. */
 
@@ -305,6 +307,11 @@ static inline void session__each_thread(const struct session *s, settle_callback
 static inline bool session__about(const struct session *s, uint32_t process, uint32_t tid, struct wait_about *about)
 {
 	return s->ops->about && s->ops->about(s, process, tid, about);
+}
+
+static inline bool session__last_look(const struct session *s, uint32_t process, uint32_t ractor, struct hold_event *e)
+{
+	return s->ops->last_look && s->ops->last_look(s, process, ractor, e);
 }
 
 static inline void session__begin_interval(struct session *s, uint64_t interval)

@@ -59,6 +59,7 @@ enum sample_kind {
 	SAMPLE_RESUMED = 6,	/* the thread whose stack was sent with SAMPLE_WAITS has a CPU again */
 	SAMPLE_ACCOUNT = 7,	/* a thread has ended: see struct account_event */
 	SAMPLE_ABOUT = 8,	/* more of the wait that the next samples of this CPU are of: see struct wait_about */
+	SAMPLE_HOLD = 9,	/* a look at who has a GVL: see struct hold_event */
 };
 
 /* sample_event::flags */

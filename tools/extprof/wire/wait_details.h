@@ -45,25 +45,33 @@ enum party_kind {
 	PARTY_NOBODY = 5,	/* the wait is not over */
 };
 
+/* The innermost frames of Ruby code that are noted: if the first one is a part of Ruby itself, the next one is of who
+ * called it. */
+#define PARTY_CALLERS 2u
+
+struct party_frame {
+	uint32_t id;		/* record; 0: there is none */
+	uint32_t flags;		/* FRAME_JIT_RETURN, of the innermost frame */
+	uint64_t pc;
+};
+
 /* Another thread that has to do with the wait, as it was at that moment. */
 struct wait_party {
 	uint64_t seq;		/* the waiting thread's state_seq at that moment */
 	uint64_t thread;	/* serial of the Ruby thread */
 	uint32_t slot;		/* its index in the table of threads */
-	uint32_t id;		/* record of its innermost method then; 0 unknown */
+	uint32_t id;		/* record of its innermost method then, in C or in Ruby; 0 unknown */
+	struct party_frame ruby[PARTY_CALLERS];	/* that method, or what called it; innermost first */
 	uint32_t kind;		/* enum party_kind */
 	uint32_t vm, process;	/* as in sample_event */
 	uint32_t tid;		/* in its own pid namespace; of another process its pid as the reader sees it, 0: it does not */
 	char comm[TASK_COMM_SIZE];	/* of PARTY_TASK */
 };
 
-/* A thread: the number of its process, and its tid in its own pid namespace; of a new thread, which has none yet,
- * ABOUT_NEW and the lower bits of its serial. */
+/* A thread: the number of its process, and its tid in its own pid namespace. */
 struct about_key {
 	uint32_t process, tid;
 };
-
-#define ABOUT_NEW 0x80000000u
 
 /*
  * Sent before the samples of the wait, from the same CPU.  Those have SAMPLE_HAS_ABOUT.
@@ -72,7 +80,8 @@ struct wait_about {
 	struct sample_event e;	/* kind SAMPLE_ABOUT */
 	struct wait_file file;
 	struct wait_party holder;	/* of the Mutex, or who is joined; when the wait began */
-	struct wait_party gvl_holder;	/* who had it longest while the thread was ready */
+	struct wait_party gvl_holder;	/* who had it when the thread became ready */
+	uint64_t gvl_from, gvl_to;	/* it waited for the GVL at the end of that time; CLOCK_MONOTONIC, ns; gvl_to 0: it did not */
 	/*
 	 * The parties that ended the wait.  If the thread waited for the GVL afterwards, `waker` made it ready, and
 	 * `gvl_waker` had it go on; else both are the same.  Until the wait is over, `gvl_waker` is the last party that
@@ -82,29 +91,41 @@ struct wait_about {
 	/* The waiting thread itself: the address of its slot in the table of threads, and its serial there; 0 unknown. */
 	uint64_t slot, serial;
 	uint32_t slot_number, ractor;
-	/* Variables of the kernel program while it looks for gvl_holder.  They are in memory because the verifier would
-	 * follow each value of a local variable. */
-	volatile uint64_t hold_first, hold_best;
-	volatile uint32_t hold_longest;
-	uint32_t reserved;
 };
 
-/* The last holders of the GVL of a ractor with their methods, one after the other, in a ring. */
-#define GVL_HOLDS 16u
-
+/* The ractor whose GVL a thread of that process holds.  1: the main one. */
 struct gvl_key {
 	uint32_t process, ractor;
 };
 
-struct gvl_holds {
-	uint64_t next;		/* how many there were: the next one is at next % GVL_HOLDS */
-	uint64_t looked_at;	/* the last look at the holder's method, CLOCK_MONOTONIC, ns */
+/* The reason of a look at the thread that has a GVL. */
+enum hold_look {
+	LOOK_CLOCK = 1,		/* a timer: any moment of its work */
+	LOOK_LEAVES = 2,	/* it leaves its CPU, and may come back with the GVL */
+	LOOK_TURN = 3,		/* it has got the GVL, or makes another thread ready: that says little of its work */
+	LOOK_OTHER = 4,		/* another thread has become ready, which may be at any moment of its work */
+};
+
+/* ns.  Who has had the GVL for less time is not told, unless the timer has seen it: threads may hand it on 50,000 times a
+ * second.  Of waits that are shorter it is told who had the GVL when they began. */
+#define HOLD_SHORT 200000ull
+
+/* The last look at a GVL. */
+struct gvl_watch {
+	uint64_t number;	/* of looks that were to be sent */
+	uint64_t time, ip;
+	uint32_t look;		/* enum hold_look; 0: there was none */
+	uint32_t waits;		/* it is to be sent as soon as it has lasted long enough */
 	uint32_t users;		/* programs that are at it */
 	uint32_t reserved;
-	struct gvl_hold {
-		uint64_t from;	/* it was seen so first; CLOCK_MONOTONIC, ns; 0: none */
-		struct wait_party party;
-	} hold[GVL_HOLDS];
+	struct wait_party party;
+};
+
+/* Sent for looks at who has a GVL, and where it is then.  Looks that say the same one after the other are one. */
+struct hold_event {
+	/* kind SAMPLE_HOLD; `detail` is gvl_watch::number, `extra` the ractor, `state` enum hold_look, `ip` that of the holder */
+	struct sample_event e;
+	struct wait_party party;
 };
 
 /* Do the notes belong to the wait of which Ruby says `state` and `state_seq` now? */
