@@ -58,6 +58,9 @@ static json_t *row_of(const struct report *r, const struct row *row, enum rows_k
 
 	if (kind == ROWS_GROUPS)
 		return json_pack("{s:s, s:I, s:f}", "name", row->name, "total", (json_int_t)row->total, "share", share(r, row->total));
+	if (kind == ROWS_HOLDERS)
+		return json_pack("{s:s, s:s, s:i, s:b, s:I, s:f}", "name", row->name, "path", row->path, "line", (int)row->line,
+				 "approximate", row->approximate, "total", (json_int_t)row->total, "share", share(r, row->total));
 	if (kind == ROWS_GEMS)
 		return gem_of(r, row);
 	value = json_pack("{s:s, s:s, s:i, s:b, s:I, s:f, s:I, s:f}", "name", row->name, "path", row->path, "line", (int)row->line,
@@ -81,6 +84,7 @@ static int write_rows(struct json *j, const struct report *r, enum rows_kind kin
 	static const char *const keys[ROWS_KINDS] = {
 		[ROWS_APP_METHODS] = "methods", [ROWS_APP_LINES] = "lines", [ROWS_GEMS] = "gems", [ROWS_GROUPS] = "groups",
 		[ROWS_METHODS] = "methods", [ROWS_LINES] = "lines", [ROWS_FILES] = "files",
+		[ROWS_HOLDERS] = "holders",
 	};
 	struct rows rows;
 	int err = rows__init(&rows, r, kind);

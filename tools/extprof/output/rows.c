@@ -10,6 +10,7 @@ const char *rows__kind_name(enum rows_kind kind)
 	static const char *const names[ROWS_KINDS] = {
 		[ROWS_APP_METHODS] = "app_method", [ROWS_APP_LINES] = "app_line", [ROWS_GEMS] = "gem", [ROWS_GROUPS] = "group",
 		[ROWS_METHODS] = "method", [ROWS_LINES] = "line", [ROWS_FILES] = "file",
+		[ROWS_HOLDERS] = "holder",
 	};
 
 	return names[kind];
@@ -56,7 +57,8 @@ static int by_self_and_total(const void *a, const void *b, void *context)
 	return by_total(a, b, context);
 }
 
-static int add_groups(struct rows *rows, const struct report *r)
+/* Rows of labels, by their total: those of groups, or of holders. */
+static int add_labels(struct rows *rows, const struct report *r, enum rows_kind kind)
 {
 	rows->list = calloc(r->label_count + 1u, sizeof(*rows->list));
 	if (!rows->list)
@@ -64,9 +66,11 @@ static int add_groups(struct rows *rows, const struct report *r)
 	for (uint32_t i = 0; i < r->label_count; i++) {
 		const struct report_label *l = &r->labels[i];
 
-		if (frame_kind__is_group(l->frame.kind))
+		if (kind == ROWS_GROUPS ? frame_kind__is_group(l->frame.kind) :
+		    l->frame.kind == FRAME_DETAIL && !strcmp(l->frame.key, DETAIL_HOLDER))
 			rows->list[rows->count++] = (struct row){
-				.name = l->name, .path = "", .self = l->total, .total = l->total,
+				.name = l->name, .path = l->frame.path, .line = l->frame.line,
+				.approximate = l->frame.approximate, .self = l->total, .total = l->total,
 			};
 	}
 	if (rows->count)
@@ -102,8 +106,8 @@ int rows__init(struct rows *rows, const struct report *r, enum rows_kind kind)
 	bool lines = t == &r->lines, methods = t == &r->methods;
 
 	memset(rows, 0, sizeof(*rows));
-	if (kind == ROWS_GROUPS)
-		return add_groups(rows, r);
+	if (kind == ROWS_GROUPS || kind == ROWS_HOLDERS)
+		return add_labels(rows, r, kind);
 	rows->list = calloc(t->count + 1u, sizeof(*rows->list));
 	if (!rows->list)
 		return -ENOMEM;

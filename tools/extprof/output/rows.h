@@ -13,6 +13,7 @@ enum rows_kind {
 	ROWS_METHODS,
 	ROWS_LINES,
 	ROWS_FILES,
+	ROWS_HOLDERS,		/* where threads were that held what others waited for */
 	ROWS_KINDS
 };
 
@@ -20,8 +21,8 @@ struct row {
 	const char *name, *path;	/* of the report; of a line the name of code in it; "": of a gem */
 	int32_t line;		/* 0: none */
 	bool approximate;
-	uint64_t self, total;	/* of a group both are its total */
-	const struct report_total *of;	/* of the report; NULL: of a group */
+	uint64_t self, total;	/* of a group, and of a holder, both are its total */
+	const struct report_total *of;	/* of the report; NULL: of a group, and of a holder */
 };
 
 struct rows {
@@ -32,7 +33,7 @@ struct rows {
 /* 0 or -ENOMEM. */
 int rows__init(struct rows *rows, const struct report *r, enum rows_kind kind);
 void rows__free(struct rows *rows);
-/* "app_method", "app_line", "gem", "group", "method", "line", "file" */
+/* "app_method", "app_line", "gem", "group", "method", "line", "file", "holder" */
 const char *rows__kind_name(enum rows_kind kind);
 /* The sum of `self` of the rows from `first` on. */
 uint64_t rows__other(const struct rows *rows, uint32_t first);

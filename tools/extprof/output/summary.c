@@ -76,6 +76,21 @@ static uint32_t choose_labels(const struct report *r, bool groups, uint8_t kind,
 	return count;
 }
 
+/* Keep the details with that key.  "": those that have no table of their own. */
+static uint32_t choose_details(const struct report *r, const char *key, uint32_t *order, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *own = r->labels[order[i]].frame.key;
+		bool has_table = !strcmp(own, DETAIL_HOLDER) || !strcmp(own, DETAIL_HOLDER_THREAD);
+
+		if (*key ? !strcmp(own, key) : !has_table)
+			order[kept++] = order[i];
+	}
+	return kept;
+}
+
 /* Columns of an amount: "1023.9 MiB". */
 static int amount_width(const struct table *t)
 {
@@ -147,13 +162,15 @@ static uint64_t running_of(const struct report *r, uint8_t kind)
 	return waits < r->samples ? r->samples - waits : 0;
 }
 
-/* Add the table of one kind of outermost frames, or of states; nothing if the report has no such frames. */
-static void add_groups(struct table *t, const char *title, const char *column, uint8_t kind, uint32_t *order)
+/* Add the table of one kind of outermost frames, of states, or of details with that key; nothing if the report has no such frames. */
+static void add_groups(struct table *t, const char *title, const char *column, uint8_t kind, const char *key, uint32_t *order)
 {
 	const struct report *r = t->r;
 	uint32_t count = choose_labels(r, true, kind, order);
 	uint64_t running = running_of(r, kind);
 
+	if (kind == FRAME_DETAIL)
+		count = choose_details(r, key, order, count);
 	if (!count)
 		return;
 	qsort_r(order, count, sizeof(*order), by_total, (void *)r);
@@ -560,12 +577,14 @@ static int add_report(struct table *t)
 	if (r->samples) {
 		/* The table of processes has more to say about them than this one. */
 		if (processes__followed(&r->processes) < 2)
-			add_groups(t, "By process", "process", FRAME_PROCESS, order);
-		add_groups(t, "By cgroup", "cgroup", FRAME_CGROUP, order);
-		add_groups(t, "By thread", "thread", FRAME_THREAD, order);
-		add_groups(t, "By label", "label", FRAME_LABEL, order);
-		add_groups(t, below_title(r, title, sizeof(title)), title + 3, mode__below(r->meta.mode), order);
-		add_groups(t, "By what was waited for", "what", FRAME_DETAIL, order);
+			add_groups(t, "By process", "process", FRAME_PROCESS, "", order);
+		add_groups(t, "By cgroup", "cgroup", FRAME_CGROUP, "", order);
+		add_groups(t, "By thread", "thread", FRAME_THREAD, "", order);
+		add_groups(t, "By label", "label", FRAME_LABEL, "", order);
+		add_groups(t, below_title(r, title, sizeof(title)), title + 3, mode__below(r->meta.mode), "", order);
+		add_groups(t, "By who held what was waited for", "where the holder was", FRAME_DETAIL, DETAIL_HOLDER, order);
+		add_groups(t, "By thread that held it", "thread", FRAME_DETAIL, DETAIL_HOLDER_THREAD, order);
+		add_groups(t, "By what was waited for", "what", FRAME_DETAIL, "", order);
 		add_methods(t, own_title(r), order, true);
 		add_methods(t, all_title(r), order, false);
 		add_lines(t);

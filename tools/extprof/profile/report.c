@@ -26,8 +26,8 @@ void report__add_label(const struct report *r, const struct report_label *label,
 {
 	const struct frame *f = &label->frame;
 
-	/* Native code has lines if they were asked for. */
-	if ((r->detail < REPORT_BY_LINE && f->kind != FRAME_NATIVE) || !*f->path) {
+	/* Native code has lines if they were asked for.  The name of a holder has its line. */
+	if ((r->detail < REPORT_BY_LINE && f->kind != FRAME_NATIVE) || !*f->path || f->kind == FRAME_DETAIL) {
 		text__adds(out, label->name);
 		return;
 	}
@@ -47,7 +47,8 @@ static int take_frame(struct report *r, const struct frame *from, struct frame *
 	f->missing = MISSING_NOTHING;
 	if (r->detail == REPORT_BY_NAME)
 		f->first_line = 0;
-	if (r->detail < REPORT_BY_LINE && f->kind != FRAME_NATIVE) {
+	/* A holder is where it is: its name has the line. */
+	if (r->detail < REPORT_BY_LINE && f->kind != FRAME_NATIVE && f->kind != FRAME_DETAIL) {
 		f->line = 0;
 		f->approximate = false;
 	}
@@ -244,8 +245,15 @@ static int find_used(struct report_builder *b)
 	return 0;
 }
 
+/* Only where threads are shown is it shown which one held something. */
+static bool is_holder_thread(const struct frame *f)
+{
+	return f->kind == FRAME_DETAIL && !strcmp(f->key, DETAIL_HOLDER_THREAD);
+}
+
 static int make_labels(struct report_builder *b)
 {
+	bool threads = groups__has(&b->r->groups, GROUP_THREAD) || groups__has(&b->r->groups, GROUP_THREAD_PATTERN);
 	uint32_t count = b->frames->count;
 
 	b->label_of = malloc((count + 1u) * sizeof(*b->label_of));
@@ -254,7 +262,7 @@ static int make_labels(struct report_builder *b)
 	for (uint32_t i = 0; i < count; i++) {
 		b->label_of[i] = MAP64_NONE;
 		/* Groups have labels by what is shown of them. */
-		if (!b->used[i] || is_group(&b->frames->list[i]))
+		if (!b->used[i] || is_group(&b->frames->list[i]) || (!threads && is_holder_thread(&b->frames->list[i])))
 			continue;
 		b->label_of[i] = report__label(b, &b->frames->list[i]);
 		if (b->label_of[i] == MAP64_NONE)

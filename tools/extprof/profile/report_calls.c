@@ -47,9 +47,9 @@ static uint32_t callee_of(const struct finding *f, uint32_t node, uint32_t above
 	uint32_t label = label_of(f, node), owners = 1 + r->owner_count;
 	const struct report_label *l;
 
-	/* A group. */
+	/* A group, or a detail that is not shown. */
 	if (label == MAP64_NONE)
-		return NOTHING;
+		return frame_kind__is_below(frame_table__get(f->b->frames, f->b->tree->nodes[node].frame)->kind) ? above : NOTHING;
 	l = &r->labels[label];
 	switch (owner_kind(f, label)) {
 	case OWNER_APP:

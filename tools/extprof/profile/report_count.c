@@ -61,6 +61,8 @@ static void count_self(struct report_builder *b)
 		for (; at; at = nodes[at].parent) {
 			uint32_t label = b->label_of[nodes[at].frame];
 
+			if (label == MAP64_NONE && frame_kind__is_below(frame_table__get(b->frames, nodes[at].frame)->kind))
+				continue;
 			if (label == MAP64_NONE)
 				break;
 			b->r->labels[label].self += report__self(b, i);

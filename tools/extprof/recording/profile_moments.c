@@ -22,6 +22,8 @@ struct placing {
 	struct input *in;
 	struct reports *reports;
 	struct cell_place *places[MODES_MAX];	/* by report and node, if they have cells */
+	struct recording_sample last;
+	uint64_t last_begin;
 };
 
 /* The place of a sum; there is one, unless the tree was too small. */
@@ -60,9 +62,24 @@ uint64_t recording_profile__time(const struct input *in, uint64_t time)
 	return after > INT64_MAX || in->later > INT64_MAX - after ? INT64_MAX : after + in->later;
 }
 
-static void set_time(const struct input *in, const struct mode *mode, const struct recording_sample *s, struct moment *m)
+/* Shares of one wait, which end at the same moment, are shown one before the other. */
+static uint64_t begin_of(struct placing *w, const struct recording_sample *s)
 {
-	uint64_t begin = recording_tables__wait_begin(in->tables, s);
+	uint64_t begin = recording_tables__wait_begin(w->in->tables, s), length = s->time - begin;
+
+	/* One of them counts as the wait, the others as none; blocks do not keep their order. */
+	if (s->time == w->last.time && s->thread == w->last.thread && s->mode == w->last.mode && s->state == w->last.state &&
+	    s->count + w->last.count <= 1 && length < w->last_begin)
+		begin = w->last_begin - length;
+	w->last = *s;
+	w->last_begin = begin;
+	return begin;
+}
+
+static void set_time(struct placing *w, const struct mode *mode, const struct recording_sample *s, struct moment *m)
+{
+	const struct input *in = w->in;
+	uint64_t begin = begin_of(w, s);
 
 	m->ns = mode->value.unit == UNIT_NS ? s->value : 0;
 	/* A timer says nothing of the time before; other sources send what is over. */
@@ -114,7 +131,7 @@ static int add_moment(struct placing *w, const struct recording_sample *s)
 	m.idle = place.idle;
 	if (!place.idle || r->idle.shown || r->cells)
 		m.amount = r->by_value ? s->value : s->count;
-	set_time(w->in, w->p->modes[sum->mode], s, &m);
+	set_time(w, w->p->modes[sum->mode], s, &m);
 	if (r->cells)
 		return add_to_cells(r, &w->places[sum->mode][m.node], &m);
 	if (r->timeline->count == TIMELINE_MOMENTS_MAX)

@@ -571,6 +571,15 @@ const char *const samples_views[][2] = {
 	{ "lock_waits",
 	  "SELECT state, method, ruby_path AS path, ruby_line AS line, thread_name, sum(value) AS ns, sum(count) AS waits FROM samples "
 	  "WHERE state IN ('gvl', 'mutex', 'queue', 'condvar', 'join', 'ractor') GROUP BY 1, 2, 3, 4, 5 ORDER BY ns DESC" },
+	/* Where the holder was is at most two frames above the innermost one: below it are its thread and the waker. */
+	{ "lock_holders",
+	  "WITH RECURSIVE sums AS MATERIALIZED (SELECT mode, state, stack, sum(value) AS value, sum(count) AS count FROM samples "
+	  "WHERE state IN ('gvl', 'mutex', 'join') AND stack > 0 GROUP BY 1, 2, 3), up(mode, state, node, value, count, depth) AS "
+	  "(SELECT mode, state, stack, value, count, 0 FROM sums UNION ALL SELECT mode, state, parent, value, count, depth + 1 FROM up "
+	  "JOIN stacks s ON s.id = up.node WHERE s.parent > 0 AND depth < 2) "
+	  "SELECT mode, up.state, name.text AS holder, path.text AS path, f.line, sum(value) AS ns, sum(count) AS waits FROM up JOIN stacks s "
+	  "ON s.id = node JOIN frames f ON f.id = s.frame JOIN strings k ON k.id = f.key JOIN strings name ON name.id = f.name LEFT JOIN "
+	  "strings path ON path.id = f.path WHERE k.text = '" DETAIL_HOLDER "' GROUP BY 1, 2, 3, 4, 5 ORDER BY ns DESC" },
 	{ "states_by_thread",
 	  "SELECT pid, tid, thread_name, mode, state, sum(value) AS ns, sum(count) AS count FROM samples "
 	  "GROUP BY 1, 2, 3, 4, 5 ORDER BY ns DESC" },

@@ -389,7 +389,7 @@ bool recording_tables__has(const struct recording_tables *t, const struct record
 
 uint64_t recording_tables__wait_begin(const struct recording_tables *t, const struct recording_sample *s)
 {
-	if (s->state == STATE_RUNNING || s->state == STATE_PARKED || s->count != 1 || s->value >= s->time ||
+	if (s->state == STATE_RUNNING || s->state == STATE_PARKED || s->count > 1 || s->value >= s->time ||
 	    strcmp(t->modes[s->mode].value_unit, "ns"))
 		return s->time;
 	return s->time - s->value;
