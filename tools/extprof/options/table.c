@@ -260,8 +260,8 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "with the modes wall and offcpu: show the file, pipe or socket that input or output waits for" },
 	[OPTION_HOLDER] = { "holder", .group = OPTION_SHOW, .commands = DAEMON | R, .brief_in = R, FIELD(holders),
 		.brief = "who holds the GVL or lock that is waited for",
-		.help = "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a thread waits for, and "
-		"in which method" },
+		.help = "with the modes wall, offcpu and gvl: show who holds the GVL or the Mutex that a thread waits for: in "
+		"which method and line" },
 	[OPTION_WAKER] = { "waker", .group = OPTION_SHOW, .commands = DAEMON | R, FIELD(wakers),
 		.brief = "which thread ended a wait",
 		.help = "with the modes wall, offcpu and gvl: show which thread ended a wait, and in which method" },
