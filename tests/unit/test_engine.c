@@ -212,6 +212,39 @@ TEST(engine_settles_threads_when_it_ends)
 	tear_down();
 }
 
+/* Events are taken some time after they were sent: what a program has used meanwhile is its own. */
+TEST(engine_counts_from_the_exec_also_if_that_is_told_late)
+{
+	struct process_event *ev;
+	struct process *p;
+	uint64_t seen;
+
+	set_up(false);
+	CHECK(attach(first(), 7));
+	/* One of all processes of the machine: this one. */
+	ev = fake_session__event(PROCESS_EXECUTED, 0);
+	ev->pid = (uint32_t)getpid();
+	ev->cpu_time = 1;
+	engine__drain_lifecycle(e);
+	p = process_set__by_pid(&e->set, getpid());
+	CHECK(p && p->cpu_seen == 1);
+	/* It was looked at, and then the exec is told, at which it had used less. */
+	p->cpu_seen = seen = 900;
+	p->cpu_before = 500;
+	ev = fake_session__event(PROCESS_EXECUTED, p->number);
+	ev->pid = (uint32_t)getpid();
+	ev->cpu_time = 700;
+	engine__drain_lifecycle(e);
+	CHECK_INT(p->cpu_before, 200);
+	CHECK_INT(p->cpu_seen, seen);
+	/* The program has not been looked at since. */
+	fake_session__event(PROCESS_EXECUTED, p->number)->cpu_time = 1000;
+	engine__drain_lifecycle(e);
+	CHECK_INT(p->cpu_before, 0);
+	CHECK_INT(p->cpu_seen, 1000);
+	tear_down();
+}
+
 /* Its number is 12, and it is this process, which has used CPU time. */
 static struct figures_process *child_with_figures(struct process *parent, uint64_t before)
 {

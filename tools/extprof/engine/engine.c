@@ -84,7 +84,7 @@ static void check_memory(struct engine *e)
 		else if (!p->memory_gone)
 			p->memory_gone = true;
 		else
-			engine__look_again(e, p);
+			engine__look_again(e, p, p->cpu_seen);
 	}
 }
 

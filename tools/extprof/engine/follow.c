@@ -74,13 +74,16 @@ void engine__leave_vm(struct engine *e, struct process *p)
 	p->shares_vm = false;
 }
 
-void engine__look_again(struct engine *e, struct process *p)
+void engine__look_again(struct engine *e, struct process *p, uint64_t cpu_time)
 {
+	cpu_time = cpu_time && cpu_time < p->cpu_seen ? cpu_time : p->cpu_seen;
 	engine__leave_vm(e, p);
 	if (p->state == PROCESS_SAMPLED)
 		p->state = PROCESS_LOOKED_FOR;
 	p->executed = true;
-	p->cpu_before = 0;	/* another program */
+	/* Another program: what was used before is not its own. */
+	if (p->cpu_before > p->cpu_seen - cpu_time)
+		p->cpu_before = p->cpu_seen - cpu_time;
 	p->memory_gone = false;
 	p->given_up = p->refused = false;
 	p->search_is_old = p->search != NULL;

@@ -111,8 +111,11 @@ static void on_exec(struct engine *e, const struct process_event *ev)
 
 	if (!ev->process) {
 		/* One of all processes of the machine. */
-		if (ev->pid && !process_set__by_pid(&e->set, (pid_t)ev->pid))
-			engine__follow_pid(e, (pid_t)ev->pid, false, &p, &d);
+		if (!ev->pid || process_set__by_pid(&e->set, (pid_t)ev->pid) || engine__follow_pid(e, (pid_t)ev->pid, false, &p, &d))
+			return;
+		/* It was told late: what it has used since is that of the program that it executed then. */
+		if (ev->cpu_time && ev->cpu_time < p->cpu_seen)
+			p->cpu_seen = ev->cpu_time;
 		return;
 	}
 	if (!p || p->state == PROCESS_ENDED)
@@ -129,7 +132,7 @@ static void on_exec(struct engine *e, const struct process_event *ev)
 		p->target.command[0] = '\0';
 	if (p->row < PROCESS_ROWS_MAX)
 		describe_program(e, p);
-	engine__look_again(e, p);
+	engine__look_again(e, p, ev->cpu_time);
 }
 
 static void on_exited(struct engine *e, const struct process_event *ev)

@@ -264,9 +264,9 @@ int waiting__add(struct waiting *w, uint32_t number);
 /* Take hold of a process that exists, and have the kernel follow it.  0; -EEXIST: it is followed
  * already; or an error as of target__open(). */
 int engine__follow_pid(struct engine *e, pid_t pid, bool wanted, struct process **process, struct diag *d);
-/* Leave the VM of the process, and look for the program that it runs now. */
+/* Leave the VM of the process, and look for the program that it runs now: since it had used so much CPU time, ns. */
 void engine__leave_vm(struct engine *e, struct process *p);
-void engine__look_again(struct engine *e, struct process *p);
+void engine__look_again(struct engine *e, struct process *p, uint64_t cpu_time);
 /* It is recorded no more, though it lives.  It is followed under the number in *config, for whoever knows that. */
 void engine__drop(struct engine *e, struct process *p, const struct target_config *config);
 /* Its last thread has ended. */
