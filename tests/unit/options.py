@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""options.py TOOLS/EXTPROF PRINT_OPTIONS: the man page has the options, arguments, values, defaults and commands of the
-program, no more and no less, and bash completes them. Ends with "N passed, N failed"."""
+"""options.py TOOLS/EXTPROF PRINT_OPTIONS: the man pages have the options, arguments, values, defaults and commands of the
+program, no more and no less, and bash, fish and zsh complete them. A shell that is not here is skipped. Ends with
+"N passed, N failed, N skipped"."""
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+
+import shells
 
 LONG = r"(?<![\w-])--[a-z][a-z-]*"
 COMMANDS = ("record", "top", "dump", "stat", "diff", "annotate", "report", "daemon", "push", "serve")
@@ -16,7 +20,7 @@ OTHERS = ("doctor", "sql", "verify", "redact", "mcp")
 
 
 class Truth:
-    def __init__(self, printer):
+    def __init__(self, printer, cli):
         rows = [line.split("\t") for line in subprocess.check_output([printer], text=True).splitlines()]
         self.lists = {c: [line.split("\t") for line in subprocess.check_output([printer, "help", "--list", c], text=True).splitlines()]
                       for c in COMMANDS}
@@ -28,6 +32,8 @@ class Truth:
         self.groups = {r[1] for r in rows if r[0] == "group"}
         self.modes = {r[1] for r in rows if r[0] == "mode"}
         self.units = {r[1] for r in rows if r[0] == "unit"}
+        self.summaries = {name: summary for f in sorted(cli.glob("*.c"))
+                          for name, summary in re.findall(r'\.name = "(\w+)",\s*\.summary = "([^"]*)"', f.read_text())}
         self.defaults = {r[1]: r[4] for r in self.lists["record"] if r[4]}
 
     @staticmethod
@@ -43,7 +49,11 @@ class Truth:
 
 class Checks:
     def __init__(self):
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.skipped = 0
+
+    def skip(self, what, why):
+        self.skipped += 1
+        print("SKIP %s: %s" % (what, why))
 
     def same(self, what, got, wanted):
         got, wanted = set(got), set(wanted)
@@ -113,17 +123,19 @@ def names_in(text):
     return set(re.findall(LONG, text)) | set(re.findall(r"(?<![\w-])-[a-zA-Z?](?![\w-])", text))
 
 
-def check_man(c, truth, man):
-    found = entries(sections(man, "SH")["OPTIONS"])
-    c.same("man page: options and arguments", options_of(found), truth.options)
-    for command in ("dump", "stat", *OF_FILES):
-        own = entries(sections(man, "SH")["OPTIONS OF " + command.upper()])
-        c.same("man page: options of " + command, options_of(own), truth.of[command])
+def check_man(c, truth, folder):
+    """A page for each command, and one that names them all."""
+    page = {f.stem: f.read_text() for f in folder.glob("*.1")}
+    c.same("man pages", page, {"extprof", *("extprof-" + command for command in (*COMMANDS, *OTHERS))})
+    options = {command: sections(page["extprof-" + command], "SH")["OPTIONS"] for command in COMMANDS}
+    for command in COMMANDS:
+        if command != "top":
+            c.same("man page of %s: options and arguments" % command, options_of(entries(options[command])), truth.of[command])
     # It names those that it has in common with record.
-    top, options = sections(man, "SH")["OPTIONS OF TOP"], truth.of["top"]
-    c.same("man page: names of options of top", names_in(" ".join(map(plain, top))), {o for o, _ in options})
-    c.same("man page: options that only top has", options_of(entries(top)) - truth.options, options - truth.options)
-    entry = {o: text for tags, text in found for o, _ in tags}
+    c.same("man page of top: names of options", names_in(" ".join(map(plain, options["top"]))), {o for o, _ in truth.of["top"]})
+    c.same("man page of top: options that only top has", options_of(entries(options["top"])) - truth.options,
+           truth.of["top"] - truth.options)
+    entry = {o: text for tags, text in entries(options["record"]) for o, _ in tags}
     c.same("man page: formats", values(entry.get("--format", [])), truth.formats)
     c.same("man page: timers", values(entry.get("--timer", [])), truth.timers)
     c.same("man page: keys of groups", values(entry.get("--group-by", [])), truth.groups)
@@ -134,42 +146,92 @@ def check_man(c, truth, man):
     for name, value in truth.defaults.items():
         text = " ".join(map(plain, entry.get("--" + name, [])))
         c.same("man page: default of --" + name, re.findall(r"[Dd]efault is (\d+)", text), {value})
-    commands = [plain(line) for before, line in zip(sections(man, "SH")["COMMANDS"],
-                                                    sections(man, "SH")["COMMANDS"][1:]) if before == ".TP"]
+    lines = sections(page["extprof"], "SH")["COMMANDS"]
+    commands = [plain(line) for before, line in zip(lines, lines[1:]) if before == ".TP"]
     c.same("man page: commands", (line.split()[0] for line in commands), {*COMMANDS, *OTHERS, "help"})
+    named = re.findall(r"(extprof-\w+) \(1\)", " ".join(plain(line).replace("(1)", " (1)") for text in page.values() for line in text.splitlines()))
+    c.same("man pages: those that they name", named, set(page) - {"extprof"})
+    for name, text in page.items():
+        command = name.partition("-")[2]
+        if command:
+            c.same("man page of %s: its name" % command, [plain(line) for line in sections(text, "SH")["NAME"]],
+                   ["%s - %s" % (name, truth.summaries[command])])
+    check_roff(c, folder)
 
 
-def completed(printer, script, *words):
-    """What bash completes of a command line; the last word is where the cursor is."""
-    line = """source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _extprof; printf '%s\\n' "${COMPREPLY[@]}" """
-    return subprocess.run(["bash", "-c", line, "bash", script, printer, *words], stdout=subprocess.PIPE, check=True,
-                          text=True).stdout.split()
+def check_roff(c, folder):
+    """groff has nothing to say of them."""
+    if not shutil.which("groff"):
+        c.skip("groff: the man pages", "groff is not installed")
+        return
+    for f in sorted(folder.glob("*.1")):
+        run = subprocess.run(["groff", "-man", "-Tutf8", "-z", "-ww", "-rCHECKSTYLE=0", str(f)], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, timeout=60)
+        c.same("groff: " + f.name, [run.returncode, *run.stdout.splitlines()], [0])
 
 
 def check_bash(c, truth, printer, script):
     for command, rows in truth.lists.items():
         wanted = {o for o, _ in truth.of[command]} - {"-?"} | (set() if command in ("dump", *OF_FILES) else {"--"})
-        c.same("bash: options of " + command, completed(printer, script, command, ""), wanted)
+        c.same("bash: options of " + command, shells.bash(printer, script, command, ""), wanted)
         for letters, name, argument, words, *_ in rows:
             if words and name != "help":
                 for option in ["--" + name] + ["-" + letter for letter in letters]:
-                    c.same("bash: %s %s" % (command, option), completed(printer, script, command, option, ""), words.split())
-    c.same("bash: commands and options", completed(printer, script, ""),
+                    c.same("bash: %s %s" % (command, option), shells.bash(printer, script, command, option, ""), words.split())
+    c.same("bash: commands and options", shells.bash(printer, script, ""),
            {o for o, _ in truth.options} - {"-?"} | {"--", "help", *COMMANDS, *OTHERS})
-    c.same("bash: help", completed(printer, script, "help", ""), {"help", *COMMANDS, *OTHERS})
-    c.same("bash: after an argument", completed(printer, script, "record", "-p", "1", "--mo"), ["--mode"])
-    c.same("bash: after an argument behind =", completed(printer, script, "top", "--pid", "=", "1", "--view", "=", "li"), ["line"])
-    c.same("bash: lists", completed(printer, script, "record", "-m", "cpu,wa"), ["cpu,wall"])
-    c.same("bash: an option of the command that is run", completed(printer, script, "record", "--", "printf", "--mode") or ["none"], ["none"])
+    c.same("bash: help", shells.bash(printer, script, "help", ""), {"help", *COMMANDS, *OTHERS})
+    c.same("bash: after an argument", shells.bash(printer, script, "record", "-p", "1", "--mo"), ["--mode"])
+    c.same("bash: after an argument behind =", shells.bash(printer, script, "top", "--pid", "=", "1", "--view", "=", "li"), ["line"])
+    c.same("bash: lists", shells.bash(printer, script, "record", "-m", "cpu,wa"), ["cpu,wall"])
+    c.same("bash: an option of the command that is run", shells.bash(printer, script, "record", "--", "printf", "--mode") or ["none"], ["none"])
+
+
+def check_fish(c, truth, printer, script):
+    if not shells.Fish.is_there():
+        c.skip("fish", "it is not installed")
+        return
+    shell = shells.Fish(printer, script)
+    wanted = {"extprof ": {"help", *COMMANDS, *OTHERS}, "extprof help ": {*COMMANDS, *OTHERS}, "extprof record --mo": {"--mode"},
+              "extprof --mo": {"--mode"}, "extprof record -m cpu,wa": {"cpu,wall"}, "extprof top --view=li": {"--view=line"},
+              "extprof record -- printen": {"printenv"}, "extprof doctor -": set()}
+    for command, rows in truth.lists.items():
+        wanted["extprof %s -" % command] = {o for o, _ in truth.of[command] if not o.startswith("--")} - {"-?"}
+        wanted["extprof %s --" % command] = {"--" + row[1] for row in rows}
+        for letters, name, argument, words, *_ in rows:
+            if words and name != "help":
+                for option in ["--" + name] + ["-" + letter for letter in letters]:
+                    wanted["extprof %s %s " % (command, option)] = set(words.split())
+    found = shell.complete(list(wanted))
+    for line, words in wanted.items():
+        # With one hyphen all options are listed, or the letters alone if there are some.
+        got = {w for w in found[line] if not w.startswith("--")} if line.endswith(" -") else found[line]
+        c.same("fish: " + line, {"nothing", *got}, {"nothing", *words})
+    shell.close()
+
+
+def check_zsh(c, truth, printer, script):
+    if not shells.Zsh.is_there():
+        c.skip("zsh", "it is not installed")
+        return
+    shell = shells.Zsh(printer, script)
+    wanted = {"extprof %s -" % command: {o for o, _ in truth.of[command]} for command in COMMANDS}
+    wanted["extprof "] = {o for o, _ in truth.options} | {"help", *COMMANDS, *OTHERS}
+    wanted["extprof help "] = {"help", *COMMANDS, *OTHERS}
+    for line, words in shell.complete(list(wanted)).items():
+        c.same("zsh: " + line, words, wanted[line])
+    shell.close()
 
 
 def main(top, printer):
     cli = pathlib.Path(top) / "cli"
     checks = Checks()
-    truth = Truth(printer)
-    check_man(checks, truth, (cli / "extprof.1").read_text())
+    truth = Truth(printer, cli)
+    check_man(checks, truth, cli / "man")
     check_bash(checks, truth, printer, cli / "completions" / "extprof.bash")
-    print("%d passed, %d failed" % (checks.passed, checks.failed))
+    check_fish(checks, truth, printer, cli / "completions" / "extprof.fish")
+    check_zsh(checks, truth, printer, cli / "completions" / "_extprof")
+    print("%d passed, %d failed, %d skipped" % (checks.passed, checks.failed, checks.skipped))
     return 1 if checks.failed else 0
 
 

@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 {
 	for (size_t i = 0; argc > 2 && i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (argc == 3)
-			printf("%s\t\n", lines[i].name);
+			printf("%s\tthe command %s\n", lines[i].name, lines[i].name);
 		else if (lines[i].line && !strcmp(argv[3], lines[i].name))
 			options__list(lines[i].line, stdout);
 	}
