@@ -1,5 +1,6 @@
 """Requests of a recording against a program that times them."""
 import json
+import os
 import signal
 
 import case_rotate
@@ -99,6 +100,16 @@ def of_threads(ctx):
     check(len(only) == 8 and {r["labels"]["request"] for r in only} == {"lock"}, "%d of lock", len(only))
     text = ctx.extprof("report", path, "--requests", "--slowest", "2").ok().out
     check("Requests: 2 of 40" in text and "samples taken" in text, "%s", text[:600])
+    # The parts of a row are its duration, whatever has a column of its own.
+    for width in (80, 120, 200):
+        text = ctx.extprof("report", path, "--requests", "--rows", "40", env=dict(os.environ, COLUMNS=str(width))).ok().out
+        table = text.splitlines()[1:42]
+        check(max(map(len, table)) <= width, "wider than %d columns: %s", width, max(table, key=len))
+        parts = table[0].partition("+ up to")[2].partition("thread" if width >= 100 else "labels")[0].split()
+        check(parts[0] == "run" and parts[-1] == "other" and len(parts) >= 3, "%s", table[0])
+        for line, row in zip(table[1:], sorted(rows, key=lambda r: r["begin_s"])):
+            shown = list(map(float, line.split()[3:3 + len(parts)]))
+            check(abs(sum(shown) - sum(row["parts"].values()) / 1e6) <= 0.06 * len(parts), "%s is not %s", line, row)
     rows_of_sql = number(ctx, path, "SELECT count(*) FROM requests WHERE whole OR NOT whole")
     check(rows_of_sql == len(rows), "%d rows in SQL", rows_of_sql)
     check(number(ctx, path, "SELECT sum(duration_ns) FROM requests") == sum(r["duration"] for r in rows), "durations in SQL")

@@ -102,10 +102,13 @@ static void make(int file)
 	recording_writer__destroy(writer);
 }
 
+static unsigned int text_width;
+
 static void show(const char *format, const char *request_label, unsigned int top, uint64_t slower_than)
 {
 	struct extprof_recorded_options o = {
 		.size = sizeof(o), .requests_by = "controller", .request_label = request_label, .top = top, .slower_than = slower_than,
+		.width = text_width,
 	};
 	struct extprof_recorded *r;
 	size_t size;
@@ -191,6 +194,24 @@ TEST(requests_by_label)
 	CHECK(strstr(text, "Requests by controller: 120, times in ms\n") && strstr(text, "\n  (1 more)\n") &&
 	      strstr(text, "2 parts of requests are not counted"));
 	CHECK(strstr(text, "      100     50.0     95.0     99.0    100.0      95.0      50.5 ") != NULL);
+	/* The least parts are one column where there is no room for all. */
+	text_width = 80;
+	show("text", NULL, 20, 0);
+	CHECK_STRING(text, "Requests by controller: 120, times in ms\n"
+		     " requests      p50      p95      mean      run    sleep    other  controller\n"
+		     "      100     50.0     95.0      50.5      0.0     37.9     12.6  a\n"
+		     "        6 from p95 on            97.5      0.0     73.1     24.4\n"
+		     "       20      8.0      8.0       8.0      0.0      6.0      2.0  b\n"
+		     "       20 from p95 on             8.0      0.0      6.0      2.0\n"
+		     "Times are those that were seen.  Requests can have lasted longer, by what was\n"
+		     "    not seen before and after them.\n"
+		     "2 parts of requests are not counted: they begin before a recording, or go on\n"
+		     "    after it.\n");
+	text_width = 130;
+	show("text", NULL, 20, 0);
+	CHECK(strstr(text, "p95 up to      mean      run       gc     lock    sleep    other  controller\n") != NULL);
+	CHECK(strstr(text, "      100     50.0     95.0     99.0    100.0      95.0      50.5      0.0      0.0     12.6     37.9      0.0  a\n"));
+	text_width = 0;
 	/* In SQL, of one file: the even numbers to 100. */
 	CHECK(!extprof_recorded_open(&r, files[0], -1, &error));
 	CHECK(!extprof_recorded_sql(r, "SELECT * FROM requests_by_labels", take_row, NULL, &error));

@@ -228,10 +228,12 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 {
 	struct table t = { .d = d, .o = o };
 	uint32_t self = diff_list__decided(&d->methods, true), total = diff_list__decided(&d->methods, false);
+	size_t from;
 
 	add_side(&t, 0);
 	add_side(&t, 1);
 	text__adds(&t.out, "\n");
+	columns__wrap(&t.out, 0, o->width);
 	if (self || total)
 		text__addf(&t.out, "%" PRIu32 " methods have another share of their own, %" PRIu32 " another one with what they "
 			   "call.\n", self, total);
@@ -245,7 +247,9 @@ int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)
 	add_table(&t, "Methods by the change of their own share (self)", &d->methods, true, false);
 	add_table(&t, "Methods by the change of their share with what they call (total)", &d->methods, false, false);
 	add_table(&t, "Lines by the change of their own share", &d->lines, true, true);
+	from = t.out.length;
 	text__addf(&t.out, "\n~: the change is smaller than the noise of sampling (%g standard errors): it says nothing.\n"
 		   "Shares are of each side, changes in percentage points, /s: in a second of recording.\n", DIFF_ERRORS);
+	columns__wrap(&t.out, from, o->width);
 	return text__write(&t.out, to);
 }

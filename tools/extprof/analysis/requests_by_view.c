@@ -3,13 +3,18 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "analysis/part_columns.h"
 #include "analysis/requests_by.h"
 #include "base/columns.h"
 #include "base/json.h"
 
-/* Width of a row without the value. */
-#define NUMBERS_WIDTH 144u
-#define NAME_WIDTH_MIN 20u
+/* Columns of the number of requests, of a percentile, and of the mean or of what the 95th can be. */
+#define COUNT_WIDTH 9u
+#define PERCENTILE_WIDTH 9u
+#define MEAN_WIDTH 10u
+#define NAME_WIDTH_MIN 14u
+/* A text with room for all percentiles, and for three columns of parts. */
+#define WIDTH_WITH_ALL 110u
 
 static const char *const percentile_names[BY_PERCENTILES] = { "p50", "p95", "p99", "max" };
 
@@ -34,35 +39,61 @@ static uint64_t cut_of(const struct requests_by *b)
 
 /* -- text ------------------------------------------------------------------------------------------ */
 
-static void add_mean(const struct requests_by_mean *m, struct text *out)
-{
-	const double *p = m->parts;
+struct layout {
+	struct part_columns parts;
+	bool all;	/* percentiles; else p50 and p95 alone */
+	size_t name;	/* columns */
+};
 
-	text__addf(out, " %9.1f", ms(m->length));
-	for (int i = 0; i < PART_PARKED; i++)
-		text__addf(out, " %8.1f", ms(p[i]));
-	text__addf(out, " %8.1f  ", ms(p[PART_PARKED] + p[PART_OTHER]));
+static bool is_shown(const struct layout *l, int percentile)
+{
+	return l->all || percentile <= BY_P95;
 }
 
-static void add_value(const struct requests_by *b, const struct requests_by_value *v, struct text *out)
+static void choose_layout(const struct requests_by *b, struct layout *l)
 {
-	size_t width = !b->width ? SIZE_MAX : b->width > NUMBERS_WIDTH + NAME_WIDTH_MIN ? b->width - NUMBERS_WIDTH : NAME_WIDTH_MIN;
+	double sums[REQUEST_PARTS] = { 0 };
+	uint32_t others, columns = 1;
 
+	l->all = !b->width || b->width >= WIDTH_WITH_ALL;
+	others = COUNT_WIDTH + (l->all ? BY_PERCENTILES * PERCENTILE_WIDTH + MEAN_WIDTH : 2 * PERCENTILE_WIDTH) + MEAN_WIDTH + 2;
+	for (uint32_t i = 0; i < rows_of(b); i++)
+		for (int j = 0; j < REQUEST_PARTS; j++)
+			sums[j] += b->values[i].all.parts[j] + b->values[i].slow.parts[j];
+	part_columns__fit(&l->parts, sums, !b->width ? 0 : b->width > others + NAME_WIDTH_MIN ? b->width - others - NAME_WIDTH_MIN : 1);
+	for (int i = 0; i < REQUEST_PARTS; i++)
+		columns += l->parts.shown[i];
+	others += columns * PART_COLUMN;
+	l->name = !b->width ? SIZE_MAX : b->width > others + NAME_WIDTH_MIN ? b->width - others : NAME_WIDTH_MIN;
+}
+
+static void add_mean(const struct layout *l, const struct requests_by_mean *m, struct text *out)
+{
+	text__addf(out, " %9.1f", ms(m->length));
+	part_columns__add(&l->parts, m->parts, out);
+}
+
+static void add_value(const struct layout *l, const struct requests_by_value *v, struct text *out)
+{
 	text__addf(out, "%9" PRIu64, v->all.count);
-	if (v->all.count) {
-		for (int i = 0; i < BY_PERCENTILES; i++)
+	for (int i = 0; i < BY_PERCENTILES; i++) {
+		if (is_shown(l, i) && v->all.count)
 			text__addf(out, " %8.1f", ms((double)v->seen[i]));
-		text__addf(out, " %9.1f", ms((double)v->most[BY_P95]));
-	} else {
-		text__addf(out, " %8s %8s %8s %8s %9s", "-", "-", "-", "-", "-");
+		else if (is_shown(l, i))
+			text__addf(out, " %8s", "-");
 	}
-	add_mean(&v->all, out);
-	columns__add_ends(out, v->name, width, false);
+	if (l->all && v->all.count)
+		text__addf(out, " %9.1f", ms((double)v->most[BY_P95]));
+	else if (l->all)
+		text__addf(out, " %9s", "-");
+	add_mean(l, &v->all, out);
+	text__adds(out, "  ");
+	columns__add_ends(out, v->name, l->name, false);
 	text__addf(out, "\n");
 	if (!v->all.count)
 		return;
-	text__addf(out, "%9" PRIu64 " %-45s", v->slow.count, "from p95 on");
-	add_mean(&v->slow, out);
+	text__addf(out, "%9" PRIu64 " %-*s", v->slow.count, l->all ? 45 : 17, "from p95 on");
+	add_mean(l, &v->slow, out);
 	text__adds(out, "\n");
 }
 
@@ -71,25 +102,32 @@ int requests_by__write_text(const struct requests_by *b, FILE *to)
 	const char *bold = b->color ? "\033[1m" : "", *dim = b->color ? "\033[2m" : "", *plain = b->color ? "\033[0m" : "";
 	uint32_t rows = rows_of(b);
 	struct text out = { 0 };
+	struct layout l;
+	size_t from;
 
+	choose_layout(b, &l);
 	text__addf(&out, "%sRequests by %s%s: %" PRIu32 ", times in ms\n%s%9s", bold, b->key, plain, b->count, dim, "requests");
 	for (int i = 0; i < BY_PERCENTILES; i++)
-		text__addf(&out, " %8s", percentile_names[i]);
-	text__addf(&out, " %9s %9s", "p95 up to", "mean");
-	for (int i = 0; i < PART_PARKED; i++)
-		text__addf(&out, " %8s", request_part_names[i]);
-	text__addf(&out, " %8s  %s%s\n", "other", b->key, plain);
+		if (is_shown(&l, i))
+			text__addf(&out, " %8s", percentile_names[i]);
+	if (l.all)
+		text__addf(&out, " %9s", "p95 up to");
+	text__addf(&out, " %9s", "mean");
+	part_columns__add_head(&l.parts, &out);
+	text__addf(&out, "  %s%s\n", b->key, plain);
 	for (uint32_t i = 0; i < rows; i++)
-		add_value(b, &b->values[i], &out);
+		add_value(&l, &b->values[i], &out);
+	from = out.length;
 	if (b->value_count > rows)
 		text__addf(&out, "  (%" PRIu32 " more)\n", b->value_count - rows);
-	text__adds(&out, "Times are those that were seen.  Requests can have lasted longer, by what was not seen before and after them: then "
-		   "p95 is up to so much.\n");
+	text__addf(&out, "Times are those that were seen.  Requests can have lasted longer, by what was not seen before and after them%s.\n",
+		   l.all ? ": then p95 is up to so much" : "");
 	if (cut_of(b))
 		text__addf(&out, "%" PRIu64 " parts of requests are not counted: they begin before a recording, or go on after it.\n", cut_of(b));
 	if (b->left_out)
 		text__addf(&out, "%" PRIu64 " requests are NOT counted, as there is room for %" PRIu32 ": choose a shorter time with --since and "
 			   "--until, or --filter.\n", b->left_out, b->count);
+	columns__wrap(&out, from, b->width);
 	return text__write(&out, to);
 }
 

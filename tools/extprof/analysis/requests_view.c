@@ -6,15 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/part_columns.h"
 #include "base/array.h"
 #include "base/columns.h"
 #include "base/json.h"
 #include "recording/profile.h"
 
-/* Width of a row without the names. */
-#define NUMBERS_WIDTH 88u
+/* Begin, duration and what can be added to it. */
+#define TIMES_WIDTH 29u
 #define THREAD_WIDTH 18u
-#define LABELS_WIDTH_MIN 20u
+#define LABELS_WIDTH_MIN 22u
+/* A text that has room for them has a column of threads. */
+#define WIDTH_WITH_THREADS 100u
 /* Bytes of the labels of one request. */
 #define LABELS_MAX 4096u
 
@@ -148,22 +151,56 @@ void requests_view__free(struct requests_view *v)
 
 /* -- text ------------------------------------------------------------------------------------------ */
 
-static void add_text(const struct requests_view *v, const struct request_row *row, struct text *out)
+struct layout {
+	struct part_columns parts;
+	bool threads;
+	size_t labels;	/* columns */
+};
+
+static void parts_of_row(const struct request_row *row, double *parts)
 {
-	size_t width = v->width > NUMBERS_WIDTH + THREAD_WIDTH + LABELS_WIDTH_MIN ? v->width - NUMBERS_WIDTH - THREAD_WIDTH :
-		       v->width ? LABELS_WIDTH_MIN : LABELS_MAX;
+	for (int i = 0; i < REQUEST_PARTS; i++)
+		parts[i] = (double)row->request.parts[i];
+}
+
+static void choose_layout(const struct requests_view *v, struct layout *l)
+{
+	double sums[REQUEST_PARTS] = { 0 }, parts[REQUEST_PARTS];
+	uint32_t left, others;
+	uint32_t columns = 1;
+
+	l->threads = !v->width || v->width >= WIDTH_WITH_THREADS;
+	others = TIMES_WIDTH + 2 + (l->threads ? THREAD_WIDTH : 0);
+	left = v->width > others + LABELS_WIDTH_MIN ? v->width - others - LABELS_WIDTH_MIN : 1;
+	for (uint32_t i = 0; i < v->count; i++) {
+		parts_of_row(&v->rows[i], parts);
+		for (int j = 0; j < REQUEST_PARTS; j++)
+			sums[j] += parts[j];
+	}
+	part_columns__fit(&l->parts, sums, v->width ? left : 0);
+	for (int i = 0; i < REQUEST_PARTS; i++)
+		columns += l->parts.shown[i];
+	others += columns * PART_COLUMN;
+	l->labels = !v->width ? LABELS_MAX : v->width > others + LABELS_WIDTH_MIN ? v->width - others : LABELS_WIDTH_MIN;
+}
+
+static void add_text(const struct requests_view *v, const struct layout *l, const struct request_row *row, struct text *out)
+{
 	const struct request *q = &row->request;
-	const uint64_t *p = q->parts;
+	double parts[REQUEST_PARTS];
 	char more[16] = "?";
 
 	if (!q->cut_begin && !q->cut_end)
 		snprintf(more, sizeof(more), "%.1f", ms(q->before + q->after));
 	text__addf(out, "%9.3f %10.1f %8s", row->seconds, ms(request__length(q)), more);
-	text__addf(out, " %8.1f %7.1f %7.1f %8.1f %8.1f %8.1f %8.1f  ", ms(p[PART_RUN]), ms(p[PART_GC]), ms(p[PART_GVL]),
-		   ms(p[PART_IO]), ms(p[PART_LOCK]), ms(p[PART_SLEEP]), ms(p[PART_RUNNABLE] + p[PART_PARKED] + p[PART_OTHER]));
-	columns__add_ends(out, row->thread, THREAD_WIDTH - 2, true);
+	parts_of_row(row, parts);
+	part_columns__add(&l->parts, parts, out);
 	text__adds(out, "  ");
-	columns__add_ends(out, row->labels, width, false);
+	if (l->threads) {
+		columns__add_ends(out, row->thread, THREAD_WIDTH - 2, true);
+		text__adds(out, "  ");
+	}
+	columns__add_ends(out, row->labels, l->labels, false);
 	if (v->recordings > 1)
 		text__addf(out, "  %s", v->names[row->recording]);
 	text__adds(out, "\n");
@@ -173,23 +210,30 @@ int requests__write_text(struct requests_view *v, FILE *to)
 {
 	const char *bold = v->color ? "\033[1m" : "", *dim = v->color ? "\033[2m" : "", *plain = v->color ? "\033[0m" : "";
 	struct text out = { 0 };
+	struct layout l;
 	uint32_t cut = 0;
+	size_t from;
 
 	sort(v);
+	choose_layout(v, &l);
 	text__addf(&out, "%sRequests%s: %" PRIu64 " of %" PRIu64 ", times in ms\n", bold, plain, v->chosen, v->all);
-	text__addf(&out, "%s%9s %10s %8s %8s %7s %7s %8s %8s %8s %8s  %-*s  %s%s%s\n", dim, "begin s", "duration", "+ up to", "run",
-		   "gc", "gvl", "io", "lock", "sleep", "other", (int)THREAD_WIDTH - 2, "thread", "labels",
-		   v->recordings > 1 ? "  recording" : "", plain);
+	text__addf(&out, "%s%9s %10s %8s", dim, "begin s", "duration", "+ up to");
+	part_columns__add_head(&l.parts, &out);
+	if (l.threads)
+		text__addf(&out, "  %-*s", (int)THREAD_WIDTH - 2, "thread");
+	text__addf(&out, "  labels%s%s\n", v->recordings > 1 ? "  recording" : "", plain);
 	for (uint32_t i = 0; i < v->count; i++) {
-		add_text(v, &v->rows[i], &out);
+		add_text(v, &l, &v->rows[i], &out);
 		cut += v->rows[i].request.cut_begin || v->rows[i].request.cut_end;
 	}
+	from = out.length;
 	if (v->chosen > v->count)
 		text__addf(&out, "  (%" PRIu64 " more)\n", v->chosen - v->count);
 	text__adds(&out, "A request was seen for its duration, and can have lasted longer by the next number: as far as the samples "
 		   "before and after it.\n");
 	if (cut)
 		text__adds(&out, "?: it goes beyond the recording, or had begun when it was seen first.\n");
+	columns__wrap(&out, from, v->width);
 	return text__write(&out, to);
 }
 

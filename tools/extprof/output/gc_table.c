@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/columns.h"
 #include "profile/unit.h"
 
 static void add_time(uint64_t ns, struct text *out)
@@ -22,16 +23,30 @@ static void add_sum(const struct gc_pause_sum *s, struct text *out)
 	add_time(s->longest, out);
 }
 
-/* Without percentiles. */
-static void add_row(const struct gc_pause_sum *s, const char *name, struct text *out)
+/* Columns of a row without the name; where there is no room for one of this length, the columns of percentiles, which
+ * such a row has not, are the name's. */
+#define ROW_WIDTH 58u
+#define PERCENTILES_WIDTH 24
+#define NAME_WIDTH_MIN 30u
+
+static void add_row(const struct gc_pause_sum *s, const char *name, size_t width, struct text *out)
 {
+	size_t room = width > ROW_WIDTH + NAME_WIDTH_MIN ? width - ROW_WIDTH : 0;
+
 	if (!s->count)
 		return;
 	add_sum(s, out);
-	text__addf(out, "%24s  %s\n", "", name);
+	if (!width || room) {
+		text__addf(out, "%*s  ", PERCENTILES_WIDTH, "");
+	} else {
+		text__adds(out, "  ");
+		room = width > ROW_WIDTH - PERCENTILES_WIDTH + NAME_WIDTH_MIN ? width - ROW_WIDTH + PERCENTILES_WIDTH : NAME_WIDTH_MIN;
+	}
+	columns__add_ends(out, name, width ? room : columns__of(name), false);
+	text__adds(out, "\n");
 }
 
-static void add_reasons(const struct gc_pauses *p, struct text *out)
+static void add_reasons(const struct gc_pauses *p, size_t width, struct text *out)
 {
 	char name[48];
 
@@ -41,7 +56,7 @@ static void add_reasons(const struct gc_pauses *p, struct text *out)
 
 			snprintf(name, sizeof(name), collects ? "%s, %s" : "%.0s%s", major ? "major" : "minor",
 				 gc_reason__name(i));
-			add_row(&p->reasons[major][i], name, out);
+			add_row(&p->reasons[major][i], name, width, out);
 		}
 	}
 }
@@ -54,7 +69,7 @@ static int by_total(const void *a, const void *b, void *context)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void add_threads(const struct gc_pauses *p, unsigned int top, struct text *out)
+static void add_threads(const struct gc_pauses *p, unsigned int top, size_t width, struct text *out)
 {
 	uint32_t order[GC_THREADS_MAX];
 
@@ -64,7 +79,7 @@ static void add_threads(const struct gc_pauses *p, unsigned int top, struct text
 	for (uint32_t i = 0; i < p->thread_count && i < top; i++) {
 		const struct gc_pause_thread *t = &p->threads[order[i]];
 
-		add_row(&t->sum, t->name ? t->name : t->frame ? "[unknown thread]" : "[other threads]", out);
+		add_row(&t->sum, t->name ? t->name : t->frame ? "[unknown thread]" : "[other threads]", width, out);
 	}
 	if (p->thread_count > top)
 		text__addf(out, "%10s(%" PRIu32 " more threads)\n", "", p->thread_count - top);
@@ -101,6 +116,7 @@ void gc_table__add(const struct report *r, const struct output_options *o, unsig
 {
 	const struct gc_pauses *p = r->pauses;
 	const char *bold = o->color ? "\033[1m" : "", *dim = o->color ? "\033[2m" : "", *end = o->color ? "\033[0m" : "";
+	size_t from;
 
 	text__addf(out, "\n%sPauses for garbage collection%s\n%s%8s  %10s  %10s  %10s  %10s%s\n", bold, end, dim, "number",
 		   "total", "longest", "p50", "p99", end);
@@ -109,8 +125,10 @@ void gc_table__add(const struct report *r, const struct output_options *o, unsig
 	add_time(gc_pauses__percentile(p, 99), out);
 	text__adds(out, "  all\n");
 	for (uint32_t i = 0; i < GC_PARTS; i++)
-		add_row(&p->parts[i], gc_part__name(i), out);
-	add_reasons(p, out);
-	add_threads(p, top, out);
+		add_row(&p->parts[i], gc_part__name(i), o->width, out);
+	add_reasons(p, o->width, out);
+	add_threads(p, top, o->width, out);
+	from = out->length;
 	add_notes(r, out);
+	columns__wrap(out, from, o->width);
 }
