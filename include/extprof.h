@@ -1251,6 +1251,9 @@ struct extprof_recorded_options {
 	char *lines_told;		/* set by extprof_recorded_write(): of how many addresses they are known, and why not of others; "":
 					 * there is none.  NULL: not wanted */
 	size_t lines_told_size;
+	/* The format timeline has columns of this time, ns since 1970; what samples have of another time is outside.  0 and 0: the
+	 * time that the samples are of. */
+	uint64_t columns_since_at, columns_until_at;
 };
 
 /* Are its texts right?  What a recording has to have for them is not asked.  0 or negative errno. */

@@ -515,6 +515,48 @@ def hang(s, line=""):
     raise harness.Failed("no process of a page was met")
 
 
+SLEEPER = """
+Thread.new { Thread.current.name = "pauses"; def pauses = sleep(1.3); loop { pauses; 1.times { Process.clock_gettime(0) } } }
+r, w = IO.pipe
+Thread.new { Thread.current.name = "reads"; loop { r.read(1) } }
+STDOUT.sync = true
+puts "ready"
+loop { t = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1; nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < t; sleep 0.9; w.write("x") }
+"""
+
+
+@case(timeout=90)
+def waits_that_end_behind_the_span(ctx):
+    """In a time within long waits they are drawn, with the part that SQL has in it, and are in no sum."""
+    folder = record(ctx, SLEEPER)
+    s = Server(ctx, folder)
+    path = files(folder)[0]
+    wall, clock = begin_of(ctx, path)
+    rows = [(int(t), int(v), int(n), state) for t, v, n, state in sql(ctx, path, "SELECT time_ns, value, count, state FROM samples WHERE mode='wall'")]
+    said, drawn_only = [], 0
+    for since, until in ((1000, 1200), (1500, 1550), (2000, 2900), (3300, 3700)):
+        span = (wall + since * 1000000, wall + until * 1000000)
+        page = data_of(s.ok("?mode=wall&since=%d&until=%d" % span))
+        ends = [t - wall + clock for t in span]
+        wanted = 0
+        for at, value, n, state in rows:
+            lasts = state not in ("running", "parked") and n == 1
+            begin = at - value if lasts else at
+            over = min(at, ends[1]) - max(begin, ends[0])
+            wanted += value if not lasts and ends[0] <= at <= ends[1] else over if lasts and over > 0 else 0
+        parts = [sum(map(sum, p["cells"].values())) for t in (page["timeline"], page["rest"]) if t for p in t["processes"]]
+        # Each part of a wait is a whole number of ns.
+        check(abs(sum(parts) - wanted) <= len(rows), "%d to %d ms: %d ns are drawn, SQL has %d", since, until, sum(parts), wanted)
+        sums = count(ctx, folder, "wall", span)
+        got = sum(sum(p["sums"].values()) for p in page["timeline"]["processes"]) if page["timeline"] else 0
+        check(got == sums, "%d to %d ms: the sums have %d ns, SQL %d", since, until, got, sums)
+        drawn_only += sum(parts[-1:]) if page["rest"] else 0
+        said.append("%.0f of %d ms" % (wanted / 1e6, until - since))
+    check(drawn_only > 5e8, "only %d ns end behind the spans", drawn_only)
+    s.end()
+    return "; ".join(said)
+
+
 @case(timeout=120)
 def a_recording_that_is_written(ctx):
     """The folder of a recording that goes on: what was written is shown, and more when the page is loaded again; who reads it changes

@@ -94,6 +94,18 @@ TEST(cells_have_the_ends_of_numbers)
 	cells__set_time(&c, 5, 5);
 	CHECK_INT(c.until, 6);
 	CHECK_INT(c.width, 1);
+	/* Fewer columns than there is room for; the last one has the last moment, and ends there. */
+	cells__set_time(&c, 0, 1001);
+	CHECK_INT(c.width, 2);
+	CHECK_INT(c.columns, 501);
+	cells__set_time(&c, 0, 1000);
+	CHECK_INT(c.columns, 500);
+	CHECK_INT(cells__add(&c, 0, STATE_GVL, 1000, 1000, 4), 0);
+	CHECK_INT(c.rows[0].amounts[STATE_GVL][499], 4);
+	CHECK_INT(cells__add(&c, 0, STATE_GVL, 999, 1003, 8), 0);
+	CHECK_INT(c.rows[0].amounts[STATE_GVL][499], 6);
+	CHECK_INT(c.rows[0].outside[STATE_GVL], 6);
+	cells__free(&c);
 	cells__set_time(&c, 0, INT64_MAX);
 	CHECK_INT(cells__add(&c, 0, STATE_IO, 0, INT64_MAX, UINT64_MAX), 0);
 	CHECK(sum(&c.rows[0], STATE_IO) == UINT64_MAX);

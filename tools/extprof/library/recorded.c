@@ -314,6 +314,8 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	asked.request.by_command = format->by_command;
 	asked.request.timeline = format->timeline;
 	asked.request.cells = format->cells;
+	asked.request.cells_since_at = o->columns_since_at;
+	asked.request.cells_until_at = o->columns_until_at;
 	if (r->count > 1)
 		recorded__start_time(r, r->count);
 	err = recording_profile__create(&profile, r->readers, r->count, &asked.filter, &d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How much of each state there was at each time, by process, as JSON.  The time has up to 600 columns.  What lasted is in all
- * columns that it lasted in; `sums` has all of it, and `outside` what of it is before the first column.
+ * columns that it lasted in; `sums` has all of it, and `outside` what of it is in none.
  */
 #include <errno.h>
 
@@ -55,7 +55,6 @@ static void write_row(struct json *j, const struct report *r, const struct cells
 static void write_mode(struct json *j, const struct report *r)
 {
 	const struct cells *c = r->cells;
-	uint32_t columns = (uint32_t)((c->until - c->from + c->width - 1) / c->width);
 
 	json__open(j, NULL, '{');
 	json__add(j, "mode", json_string(r->meta.mode->name));
@@ -66,10 +65,10 @@ static void write_mode(struct json *j, const struct report *r)
 	json__add(j, "from", json_integer((json_int_t)c->from));
 	json__add(j, "until", json_integer((json_int_t)c->until));
 	json__add(j, "width", json_integer((json_int_t)c->width));
-	json__add(j, "columns", json_integer(columns));
+	json__add(j, "columns", json_integer(c->columns));
 	json__open(j, "processes", '[');
 	for (uint32_t i = 0; i < c->count; i++)
-		write_row(j, r, &c->rows[i], columns, i == CELLS_ROWS_MAX - 1);
+		write_row(j, r, &c->rows[i], c->columns, i == CELLS_ROWS_MAX - 1);
 	json__close(j, ']');
 	json__close(j, '}');
 }

@@ -17,6 +17,7 @@ void cells__set_time(struct cells *c, uint64_t from, uint64_t until)
 	c->from = from;
 	c->until = until > from ? until : from + 1;
 	c->width = (c->until - from + CELLS_COLUMNS - 1) / CELLS_COLUMNS;
+	c->columns = (uint32_t)((c->until - from + c->width - 1) / c->width);
 }
 
 /* NULL: there is no room for another one. */
@@ -44,9 +45,8 @@ static void spread(const struct cells *c, struct cells_row *row, unsigned int ki
 	uint64_t done = before(c->from, begin, end, amount), all;
 
 	row->outside[kind] += done;
-	for (uint64_t i = begin > c->from ? (begin - c->from) / c->width : 0; i < CELLS_COLUMNS && done < amount; i++) {
-		/* What ends at `until` is not behind it, as that is when the last sample was. */
-		all = before(c->from + (i + 1) * c->width, begin, end, amount);
+	for (uint64_t i = begin > c->from ? (begin - c->from) / c->width : 0; i < c->columns && done < amount; i++) {
+		all = before(i + 1 < c->columns ? c->from + (i + 1) * c->width : c->until, begin, end, amount);
 		row->amounts[kind][i] += all - done;
 		done = all;
 	}
@@ -73,7 +73,7 @@ int cells__add(struct cells *c, uint32_t key, unsigned int kind, uint64_t begin,
 	if (begin < c->from || begin > c->until)
 		row->outside[kind] += amount;
 	else
-		row->amounts[kind][column < CELLS_COLUMNS ? column : CELLS_COLUMNS - 1] += amount;
+		row->amounts[kind][column < c->columns ? column : c->columns - 1] += amount;
 	return 0;
 }
 

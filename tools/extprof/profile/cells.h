@@ -28,14 +28,15 @@ const char *cell_kind__name(unsigned int kind);
 struct cells_row {
 	uint32_t key;
 	uint64_t sums[CELL_KINDS];	/* all of it */
-	uint64_t outside[CELL_KINDS];	/* of that, what is before the first column, or behind the last one */
+	uint64_t outside[CELL_KINDS];	/* of that, what is before `from`, or behind `until` */
 	uint64_t *amounts[CELL_KINDS];	/* CELLS_COLUMNS of them; NULL: there is none of that kind */
 };
 
 struct cells {
 	uint64_t wall;		/* ns since 1970 of the time 0; 0: not known */
 	uint64_t from, until;	/* ns, of all columns */
-	uint64_t width;		/* of one, ns, at least 1; the last one ends at `until` or behind it */
+	uint64_t width;		/* of one, ns, at least 1; the last one ends at `until`, and has that moment */
+	uint32_t columns;	/* CELLS_COLUMNS at most */
 	struct cells_row rows[CELLS_ROWS_MAX];
 	uint32_t count;
 };

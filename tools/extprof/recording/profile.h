@@ -36,6 +36,7 @@ struct recording_request {
 	const char *metric;			/* one of the two of each mode, by name; NULL: as by_value or the unit say */
 	bool timeline;				/* the reports have one, see profile/timeline.h */
 	bool cells;				/* they have these instead, see profile/cells.h */
+	uint64_t cells_since_at, cells_until_at;	/* the time of the columns, ns since 1970; 0: that of the samples */
 	bool joins_lines, shows_idle;		/* as in struct report_view */
 	const struct transform *transform;	/* NULL: none */
 	const struct owner_dirs *apps;		/* where the application is; none: where the processes worked */

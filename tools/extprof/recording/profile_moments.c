@@ -227,8 +227,16 @@ static struct cell_place *find_cells(const struct report *r)
 	return places;
 }
 
-/* The reports have cells of the time of their timelines. */
-static int make_cells(struct placing *w, struct reports *reports, struct diag *d)
+/* A time of the clock, after the begin of the timelines. */
+static uint64_t placed(uint64_t at, uint64_t wall, uint64_t fallback)
+{
+	const struct recording_span span = { .since_at = at };
+
+	return at ? recording_span__from(&span, wall) : fallback;
+}
+
+/* The reports have cells of the time of their timelines, or of that which was asked for. */
+static int make_cells(struct placing *w, const struct recording_request *request, struct reports *reports, struct diag *d)
 {
 	for (uint32_t i = 0; i < reports->count; i++) {
 		struct report *r = &reports->list[i];
@@ -238,7 +246,8 @@ static int make_cells(struct placing *w, struct reports *reports, struct diag *d
 		if (!r->cells || !w->places[i])
 			return recording_profile__no_memory(d);
 		r->cells->wall = r->timeline->wall;
-		cells__set_time(r->cells, r->timeline->from, r->timeline->until);
+		cells__set_time(r->cells, placed(request->cells_since_at, r->cells->wall, r->timeline->from),
+				placed(request->cells_until_at, r->cells->wall, r->timeline->until));
 	}
 	return 0;
 }
@@ -250,7 +259,7 @@ int recording_profile__moments(struct recording_profile *p, const struct recordi
 	int err = make_timelines(p, reports, d);
 
 	if (!err && request->cells)
-		err = make_cells(&w, reports, d);
+		err = make_cells(&w, request, reports, d);
 	for (uint32_t i = 0; i < p->count && !err; i++) {
 		w.in = &p->inputs[i];
 		err = add_recording(&w, d);

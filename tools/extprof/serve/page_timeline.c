@@ -12,6 +12,8 @@
 #define FILES_SHOWN 200u
 #define MODES_SHOWN 64u
 #define LABELS_SHOWN 64u
+/* Waits that end so long behind the span are drawn in it; a longer one is not looked for. */
+#define BEHIND 60000000000ull
 
 static const char about_sql[] =
 	"SELECT json_object('host', (SELECT value FROM meta WHERE key LIKE 'mode.%.host' LIMIT 1), "
@@ -70,15 +72,24 @@ static int write_cells(void *context, FILE *to, struct extprof_error *e)
 	return extprof_recorded_write(w->recorded, "timeline", &w->options, to, e);
 }
 
-/* NULL with *e: the page says why there is none. */
-static json_t *timeline_of(const struct serve_making *m, const struct serve_files *f, const char *mode, struct extprof_error *e)
+/*
+ * Columns of the span, of the samples of a time.  NULL with *e.  The recordings are those of both, so that the columns of two
+ * calls begin at one time.
+ */
+static json_t *timeline_of(const struct serve_making *m, const struct serve_files *f, const char *mode, const struct serve_span *time,
+			   struct extprof_error *e)
 {
+	const struct serve_span *span = &m->request->span, both = { span->since, time->until };
 	const char *filters[SERVE_FILTERS];
 	struct writing w = { .options = serve_page__options(m->request, filters) };
 	json_t *all = NULL, *first;
 
 	w.options.modes = *mode ? mode : NULL;
-	if (!serve_files__open(f, &m->request->span, &w.recorded, e))
+	w.options.since_at = time->since;
+	w.options.until_at = time->until;
+	w.options.columns_since_at = span->since ? span->since : f->begin;
+	w.options.columns_until_at = span->until && span->until < f->end ? span->until : f->end;
+	if (!serve_files__open(f, &both, &w.recorded, e))
 		all = serve_page__json_of(write_cells, &w, e);
 	extprof_recorded_close(w.recorded);
 	first = json_incref(json_array_get(json_object_get(all, "modes"), 0));
@@ -87,6 +98,16 @@ static json_t *timeline_of(const struct serve_making *m, const struct serve_file
 	if (first)
 		json_object_set_new(first, "wall", serve_page__ns((uint64_t)json_integer_value(json_object_get(first, "wall"))));
 	return first;
+}
+
+/* What lasts in the span and ends behind it, where a report has it.  It is drawn, and in no sum. */
+static json_t *rest_of(const struct serve_making *m, const struct serve_files *f, const char *mode)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	const struct serve_span *span = &m->request->span, behind = { span->until + 1, span->until + BEHIND };
+	json_t *rest = span->until && span->until < f->end ? timeline_of(m, f, mode, &behind, &e) : NULL;
+
+	return rest ? rest : json_null();
 }
 
 static json_t *saved(void)
@@ -122,8 +143,9 @@ int serve_timeline__write(const struct serve_making *m, const struct serve_files
 			json_array_append_new(files, about(file, modes, labels));
 	}
 	serve_page__choose_mode(m->request, f, mode, sizeof(mode));
-	timeline = timeline_of(m, f, mode, &why);
+	timeline = timeline_of(m, f, mode, &m->request->span, &why);
 	json_object_set_new(data, "timeline", timeline ? timeline : json_null());
+	json_object_set_new(data, "rest", rest_of(m, f, mode));
 	json_object_set_new(data, "error", json_string(timeline ? "" : why.text));
 	json_object_set_new(data, "files", files);
 	json_object_set_new(data, "all_files", json_integer((json_int_t)f->count));

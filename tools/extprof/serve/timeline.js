@@ -9,13 +9,40 @@
     ["other", "#795548", "#a1887f", ["process", "native", "fault", "stopped"]], ["parked", "#00838f", "#4dd0e1", ["parked"]],
     ["sleep", "#90a4ae", "#78909c", ["sleep"]], ["idle", "#cfd8dc", "#546e7a", ["idle"]]
   ];
-  var ROW = D.timeline ? Math.max(46, Math.min(150, Math.floor(300 / D.timeline.processes.length))) : 0, GAP = 16, AXIS = 20, FONT = '11px system-ui, "DejaVu Sans", sans-serif';
-  var t = D.timeline, dark = window.matchMedia("(prefers-color-scheme: dark)"), hidden = { idle: true }, swatches = [];
+  var GAP = 16, AXIS = 20, FONT = '11px system-ui, "DejaVu Sans", sans-serif';
+  var t = whole(), dark = window.matchMedia("(prefers-color-scheme: dark)"), hidden = { idle: true }, swatches = [];
   // In columns, both included; null: nothing is selected.
   var chosen = null, anchor = null, drags = false, timer = null;
   var other = D.with_since !== "0" ? [BigInt(D.with_since), BigInt(D.with_until)] : null;
   var canvas, pen, chosenText, links, frame, zoomButton;
 
+  var ROW = t ? Math.max(46, Math.min(150, Math.floor(300 / Math.max(1, t.processes.length)))) : 0;
+
+  // With what lasts in the span and ends behind it: it is drawn, and is in no sum.
+  function whole() {
+    var of = D.timeline, rest = D.rest, names = {};
+    if (!of && !rest) { return null; }
+    if (!of) {
+      of = rest;
+      rest = null;
+      of.processes.forEach(function (p) { p.sums = {}; });
+    }
+    of.processes.forEach(function (p) { names[" " + p.name] = p; });
+    (rest && rest.columns === of.columns && rest.wall === of.wall && rest.from === of.from ? rest.processes : []).forEach(function (p) {
+      var to = names[" " + p.name], key;
+      function lasts(name) { return p.cells[name].some(Boolean); }
+      if (!Object.keys(p.cells).some(lasts)) { return; }
+      function sum(a, i) { return a + p.cells[key][i]; }
+      if (!to) {
+        to = { name: p.name, sums: {}, cells: {} };
+        of.processes.push(to);
+      }
+      for (key in p.cells) {
+        to.cells[key] = to.cells[key] ? to.cells[key].map(sum) : p.cells[key];
+      }
+    });
+    return of;
+  }
   function column(c) { return BigInt(t.wall) + BigInt(t.from) + BigInt(c) * BigInt(t.width); }
   // What the pages are asked for: the selection, or what the page shows.
   function span() {
@@ -76,7 +103,7 @@
     var sums = stateSums(), bar = add(page, "div", null, { "class": "bar", role: "group", "aria-label": "states", id: "states" });
     STATES.forEach(function (s, i) {
       var b, swatch;
-      if (!sums[i]) { return; }
+      if (!sums[i] && !t.processes.some(function (p) { return s[3].some(function (key) { return p.cells[key]; }); })) { return; }
       b = button(bar, null, function () {
         hidden[s[0]] = !hidden[s[0]];
         b.setAttribute("aria-pressed", String(!hidden[s[0]]));
