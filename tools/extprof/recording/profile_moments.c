@@ -24,6 +24,7 @@ struct placing {
 	struct cell_place *places[MODES_MAX];	/* by report and node, if they have cells */
 	struct recording_sample last;
 	uint64_t last_begin;
+	uint32_t only[MODES_MAX];		/* the node of the only process; 0: there are several, or none */
 };
 
 /* The place of a sum; there is one, unless the tree was too small. */
@@ -124,8 +125,12 @@ static int add_moment(struct placing *w, const struct recording_sample *s)
 	if (sum->place >= r->place_count)
 		return -ENOSPC;
 	place = r->places[sum->place];
-	if (place.node == REPORT_NOWHERE)
+	/* A thread that only rests has no node at all, and is a part of what was idle. */
+	if (place.node == REPORT_NOWHERE && r->cells && place.idle) {
+		place.node = w->only[sum->mode];
+	} else if (place.node == REPORT_NOWHERE) {
 		return 0;
+	}
 	place_thread(w, s->thread, sum->mode, place.node);
 	m.node = place.node;
 	m.idle = place.idle;
@@ -210,9 +215,10 @@ static int add_recording(struct placing *w, struct diag *d)
 }
 
 /* NULL: out of memory. */
-static struct cell_place *find_cells(const struct report *r)
+static struct cell_place *find_cells(const struct report *r, uint32_t *only)
 {
 	struct cell_place *places = calloc(r->node_count + 1u, sizeof(*places));
+	uint32_t count = 0;
 
 	/* Parents come before their children. */
 	for (uint32_t i = 1; places && i < r->node_count; i++) {
@@ -220,8 +226,10 @@ static struct cell_place *find_cells(const struct report *r)
 		uint8_t kind = r->labels[n->label].frame.kind;
 
 		places[i] = places[n->parent];
-		if (kind == FRAME_PROCESS && n->depth <= r->group_count)
+		if (kind == FRAME_PROCESS && n->depth <= r->group_count) {
 			places[i].process = i;
+			*only = count++ ? 0 : i;
+		}
 		places[i].in_gc |= kind == FRAME_GC;
 	}
 	return places;
@@ -242,7 +250,7 @@ static int make_cells(struct placing *w, const struct recording_request *request
 		struct report *r = &reports->list[i];
 
 		r->cells = calloc(1, sizeof(*r->cells));
-		w->places[i] = find_cells(r);
+		w->places[i] = find_cells(r, &w->only[i]);
 		if (!r->cells || !w->places[i])
 			return recording_profile__no_memory(d);
 		r->cells->wall = r->timeline->wall;

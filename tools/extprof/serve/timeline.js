@@ -156,7 +156,7 @@
         });
       }
       pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
-      pen.fillText((p.name || "all processes") + "   " + (t.unit === "ns" ? (top / t.width).toFixed(top / t.width < 10 ? 1 : 0) +
+      pen.fillText((p.name || "threads that only rest") + "   " + (t.unit === "ns" ? (top / t.width).toFixed(top / t.width < 10 ? 1 : 0) +
         " threads at most" : amount(top, t.unit) + " at most"), 0, y - GAP / 2);
     });
     pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
