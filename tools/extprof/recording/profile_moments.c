@@ -270,6 +270,9 @@ int recording_profile__moments(struct recording_profile *p, const struct recordi
 		err = make_cells(&w, request, reports, d);
 	for (uint32_t i = 0; i < p->count && !err; i++) {
 		w.in = &p->inputs[i];
+		/* Threads are those of one recording. */
+		w.last = (struct recording_sample){ 0 };
+		w.last_begin = 0;
 		err = add_recording(&w, d);
 		if (!p->keeps)
 			recording_profile__leave(p, w.in);
