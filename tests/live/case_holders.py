@@ -28,7 +28,7 @@ def recorded(ctx, kind, *options, mode="gvl", seconds=4, ruby=()):
 
 def report(ctx, path, *options):
     """The first mode of the report, as JSON."""
-    return json.loads(ctx.extprof("report", path, "-f", "json", "--top", "100", *options).out)["modes"][0]
+    return json.loads(ctx.extprof("report", path, "-f", "json", "--rows", "1000", *options).out)["modes"][0]
 
 
 def shares(rows, what):

@@ -391,6 +391,20 @@ def a_reader_that_lies(ctx):
     run = subprocess.run([fake_reader(ctx, text), "report", recording, "-f", "folded", *BOTH], capture_output=True, timeout=100,
                          env=harness.environment())
     check(run.returncode == 0 and b"\x1b" not in run.stdout and b"\xe2\x80\xae" not in run.stdout and b"/x\\x0A" in run.stdout, "%s", run.stdout[-500:])
+    # One that others can have put there is not started; and one in a folder into which they can put one.
+    mark = ctx.path("planted")
+    planted = fake_reader(ctx, "open(%r, 'w')\n" % mark)
+    for path, mode, uid in (("fake/extprof-lines", 0o755, 65534), ("fake/extprof-lines", 0o757, 0), ("fake/extprof-lines", 0o775, 0),
+                            ("fake", 0o777, 0), ("fake", 0o1777, 0), ("fake", 0o755, 65534)):
+        os.chown(ctx.path(path), uid, -1)
+        os.chmod(ctx.path(path), mode)
+        run = subprocess.run([planted, "report", recording, "-f", "folded", *BOTH], capture_output=True, text=True, timeout=100,
+                             env=harness.environment())
+        check(run.returncode == 0 and not os.path.exists(mark), "%s of %d, mode %o: it was started", path, uid, mode)
+        os.chown(ctx.path(path), 0, -1)
+        os.chmod(ctx.path(path), 0o755)
+    subprocess.run([planted, "report", recording, "-f", "folded", *BOTH], capture_output=True, timeout=100, env=harness.environment(), check=True)
+    check(os.path.exists(mark), "it is not started at all")
     # Without the program.
     os.unlink(ctx.path("fake/extprof-lines"))
     run = subprocess.run([ctx.path("fake/extprof"), "report", recording, "-f", "folded", *BOTH], capture_output=True, text=True, timeout=100,

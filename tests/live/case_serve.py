@@ -4,12 +4,15 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import stat
 import subprocess
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 
 import case_heatmap
 import chromium
@@ -51,7 +54,7 @@ class Server:
     def __init__(self, ctx, *args):
         self.p = ctx.extprof_start("serve", *args)
         self.url = self.p.line()
-        m = re.fullmatch(r"http://(127\.0\.0\.1|\[::1\]|localhost)(?::(\d+))?/([0-9a-f]{32})/", self.url)
+        m = re.fullmatch(r"http://(127\.0\.0\.\d|\[::1\]|localhost)(?::(\d+))?/([0-9a-f]{32})/", self.url)
         check(m, "it said %r", self.url)
         self.host, self.port, self.token = m.group(1).strip("[]"), int(m.group(2) or 0), m.group(3)
 
@@ -409,6 +412,48 @@ def others_get_errors(ctx):
     return "refused as it has to be"
 
 
+@case(timeout=120)
+def ends_in_the_middle(ctx):
+    """A signal while pages are asked for, and while recordings are looked into; a program that ignores SIGCHLD has started it; copies;
+    another address of this machine."""
+    folder = record(ctx)
+    at = ctx.path("socket")
+    for turn in range(5):
+        s = Server(ctx, "--listen", at, folder)
+        s.p.signal(signal.SIGSTOP)
+        asking = [socket.socket(socket.AF_UNIX) for _ in range(30)]
+        for c in asking:
+            c.connect(at)
+            c.sendall(("GET /%s/flamegraph HTTP/1.1\r\nHost: localhost\r\n\r\n" % s.token).encode())
+        s.p.signal(signal.SIGTERM)
+        s.p.signal(signal.SIGCONT)
+        check(s.p.wait(20) == 0 and not os.path.exists(at), "turn %d: status %s, %s", turn, s.p.p.returncode, os.path.exists(at))
+        for c in asking:
+            c.close()
+    s = Server(ctx, "--listen", "127.0.0.2:0", folder)
+    check(s.host == "127.0.0.2" and s.get("")[0] == 200, "127.0.0.2: %s", s.get("")[:1])
+    whole = s.ok("save?format=folded")
+    shutil.copy(files(folder)[0], os.path.join(folder, "copy.extprof"))
+    check(s.ok("save?format=folded") == whole and s.get("")[0] == 200, "beside a copy of one")
+    s.end()
+    s = Server(ctx, files(folder)[0], os.path.join(folder, "..", os.path.basename(folder), os.path.basename(files(folder)[0])))
+    check(s.get("flamegraph")[0] == 200, "one by two paths")
+    s.end()
+    # What a shell ignores is ignored by what it starts.
+    ignored = ctx.start(["sh", "-c", "trap '' CHLD; exec \"$0\" serve \"$1\"", harness.EXTPROF, folder])
+    url = ignored.line()
+    with urllib.request.urlopen(url + "flamegraph", timeout=60) as answer:
+        check(answer.status == 200, "a page")
+    try:
+        with urllib.request.urlopen(url + "flamegraph?mode=nosuch", timeout=60) as answer:
+            raise harness.Failed("a page that cannot be made has status %d" % answer.status)
+    except urllib.error.HTTPError as error:
+        check(error.code == 400, "a mode that there is not: %d", error.code)
+    ignored.signal(signal.SIGTERM)
+    check(ignored.wait(10) == 0, "status %s", ignored.p.returncode)
+    return "5 times with 30 requests"
+
+
 def memory(pid):
     with open("/proc/%d/status" % pid) as f:
         return int(re.search(r"VmRSS:\s*(\d+)", f.read()).group(1)) * 1024
@@ -508,7 +553,11 @@ def hang(s, line=""):
             if new and line in status_of(new[0]):
                 break
         if new and line in status_of(new[0]):
-            os.kill(new[0], signal.SIGSTOP)
+            try:
+                os.kill(new[0], signal.SIGSTOP)
+            except ProcessLookupError:
+                c.close()
+                continue
             if harness.state(new[0]) == "T" or (time.sleep(0.05), harness.state(new[0]) == "T")[1]:
                 return c, new[0]
         c.close()

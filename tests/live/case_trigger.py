@@ -80,6 +80,33 @@ def covers(ctx, since, until, around):
     return spans
 
 
+MANY = """
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+STDOUT.sync = true
+puts "ready"
+gets
+t = now + 3
+8.times.map { Thread.new { nil while now < t } }.each(&:join)
+puts "done"
+gets
+"""
+
+
+@case(timeout=90)
+def holders_are_parts_of_a_wait(ctx):
+    """Seven of eight threads wait for the GVL, each for the six others in turn: the wait has its whole length with --holder, too."""
+    for options in ((), ("--holder",)):
+        ruby, reader = begin(ctx, "-m", "cpu,gvl", "--trigger", "gvl>400%", "--around", "1s", "-F", "199", *options, program=MANY,
+                             name="app" + "".join(options))
+        ruby.tell("go")
+        ruby.expect("done")
+        time.sleep(0.5)
+        said = end(reader)
+        check(re.search(r"\d triggers? fired", said) and "(gvl>400%)" in said, "%s: %s", options, said[-600:])
+        ruby.kill()
+    return "gvl>400% of 700 %"
+
+
 @case(timeout=180)
 def keeps_what_is_around(ctx):
     """Threads wait for the GVL: less than the limit, then more.  The files have 2 s on both sides of the second, and others go."""

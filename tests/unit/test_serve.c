@@ -3,6 +3,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <termios.h>
+#include <sys/resource.h>
+#include <sys/ioctl.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -21,10 +24,11 @@ static const char token[] = "0123456789abcdef0123456789abcdef";
 
 TEST(serve_knows_its_own_names_alone)
 {
-	static const char *const good[] = { "127.0.0.1", "127.0.0.1:80", "localhost", "LOCALHOST:65535", "[::1]", "[::1]:7777" };
+	static const char *const good[] = { "127.0.0.1", "127.0.0.1:80", "localhost", "LOCALHOST:65535", "[::1]", "[::1]:7777", "127.0.0.2",
+		"127.1.2.3:80" };
 	static const char *const bad[] = {
 		"", "evil", "127.0.0.1.evil", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:80x", "127.0.0.1:123456", "localhost.evil", "localhost@evil", "::1",
-		"[::1]x", "127.0.0.2", "127.0.0.1:-1", "127.0.0.1 :80", " 127.0.0.1", "127.0.0.1:80:80", "0.0.0.0",
+		"[::1]x", "128.0.0.1", "127.0.0.2x", "127.0.0.256", "127.1", "0127.0.0.1", "127.0.0.1.", "127.0.0.1:-1", "127.0.0.1 :80", " 127.0.0.1", "127.0.0.1:80:80", "0.0.0.0",
 	};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -199,7 +203,7 @@ static int try_all(const char *path, const char *other)
 	char *const argv[] = { (char *)(uintptr_t)"/bin/true", NULL };
 	int fd, page = memfd_create("page", 0), sockets[2];
 
-	if (page < 0 || confine())
+	if (page < 0 || confine(false))
 		return 1;
 	fd = open(path, O_RDONLY);
 	if (fd < 0 || read(fd, (char[4]){ 0 }, 4) != 4)
@@ -214,6 +218,11 @@ static int try_all(const char *path, const char *other)
 		return 6;
 	if (execve(argv[0], argv, NULL) != -1 || errno != EACCES || fork() >= 0 || !kill(getppid(), 0))
 		return 7;
+	if (!tgkill(getppid(), getppid(), 0) || !prlimit(getppid(), RLIMIT_CORE, NULL, NULL) || !setpriority(PRIO_PROCESS, (id_t)getppid(), 0))
+		return 9;
+	/* A call that is refused is not even told that this is no terminal. */
+	if (!ioctl(page, TIOCSTI, "x") || errno != EACCES || !ioctl(page, TIOCLINUX, "x") || errno != EACCES || (!ioctl(page, TCGETS, NULL) || errno != ENOTTY))
+		return 10;
 	/* The page itself. */
 	return write(page, "x", 1) == 1 && !ftruncate(page, 0) ? 0 : 8;
 }

@@ -12,6 +12,9 @@
 #include "cli/signals.h"
 #include "serve/server.h"
 
+/* No exit status: a signal ends it before it serves. */
+#define INTERRUPTED 256
+
 static int fail(struct extprof_error *e, int code, int err, const char *text)
 {
 	message__set(e, code, -err, "%s", text);
@@ -52,6 +55,33 @@ static int check_sources(const struct serve_sources *sources, struct extprof_err
 	return status;
 }
 
+struct checking {
+	const struct serve_sources *sources;
+	struct extprof_error *error;
+};
+
+static int check_all(void *context)
+{
+	const struct checking *c = context;
+
+	return check_sources(c->sources, c->error);
+}
+
+/* The recordings can be anybody's. */
+static int check_apart(const struct serve_sources *sources, const struct signals *signals, struct extprof_error *e)
+{
+	struct checking c = { sources, e };
+	int status = serve_apart(check_all, &c, &signals->old_mask, signals->interrupt_fd);
+
+	if (status == -EINTR)
+		return INTERRUPTED;
+	if (status == -ENOSYS)
+		return fail(e, EXTPROF_INTERNAL, status, "there are no filters of system calls here (seccomp)");
+	if (status == -EBADMSG)
+		return fail(e, EXTPROF_RECORDING, status, "the process that looks into the recordings has ended: one of them is damaged");
+	return status < 0 ? fail(e, EXTPROF_INTERNAL, status, "no process can be started to look into the recordings") : status;
+}
+
 static int serve(const struct options *o, const struct signals *signals)
 {
 	const struct serve_sources sources = { .names = (const char *const *)o->files, .count = o->file_count };
@@ -69,7 +99,9 @@ static int serve(const struct options *o, const struct signals *signals)
 		return fail(&e, EXTPROF_INTERNAL, err, why);
 	if (serve_token__make(token))
 		return fail(&e, EXTPROF_INTERNAL, -EIO, "there are no random numbers for the secret");
-	status = check_sources(&sources, &e);
+	status = check_apart(&sources, signals, &e);
+	if (status == INTERRUPTED)
+		return STATUS_OK;
 	if (!status)
 		status = listen_at(&listener, &address, o->values[OPTION_LISTEN].text, &e);
 	if (!status) {
@@ -98,6 +130,8 @@ static int run(int argc, char **argv, bool implied)
 	} else {
 		/* A write to who is gone is an error of that write. */
 		signal(SIGPIPE, SIG_IGN);
+		/* Who has started this may ignore it: then no process would have a status. */
+		signal(SIGCHLD, SIG_DFL);
 		signals__block(&signals);
 		status = serve(&o, &signals);
 		signals__close(&signals);

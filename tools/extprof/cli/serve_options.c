@@ -34,8 +34,8 @@ const struct command_line command_line_serve = {
 		"Without an argument the folder is " EXTPROF_FOLDER ", where extprof daemon writes.  extprof keeps no capability for this: "
 		"it reads what its user may.\n"
 		"\n"
-		"Exit status: 0 after SIGTERM or Ctrl-C; 64 usage, 70 internal error or no libmicrohttpd, 73 the address or the socket "
-		"cannot be used.  See extprof(1).",
+		"Exit status: 0 after SIGTERM, SIGHUP or Ctrl-C; 64 usage, 70 internal error or no libmicrohttpd, 73 the address or the socket "
+		"cannot be used, 74 a recording that is named cannot be read.  See extprof(1).",
 	.files_least = 0,
 	.files_most = OPTIONS_FILES,
 	.finish = finish,

@@ -234,11 +234,20 @@ static void count_mode(struct triggers *t, const struct trigger *trigger, const 
 	}
 }
 
-/* Two modes can show one wait. */
+/* Of a wait, ns.  Two modes can show one; in a mode its holders have shares of it. */
+static uint64_t length_of(const struct sink_sample *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->view_count && s->views[i].mode == s->views[0].mode; i++)
+		sum += s->views[i].weight.value;
+	return sum;
+}
+
 static void count_state(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s)
 {
 	if (s->source == SOURCE_SCHED && s->state == trigger->state && s->view_count)
-		count(t, trigger, s, s->views[0].weight.value, UNIT_NS);
+		count(t, trigger, s, length_of(s), UNIT_NS);
 }
 
 /* -- labels ---------------------------------------------------------------------------------------- */
@@ -264,7 +273,7 @@ static void follow_label(struct triggers *t, const struct trigger *trigger, cons
 	bool unknown;
 	const struct frame *f = label_of(t->engine, s, trigger->key, &unknown);
 	struct trigger_lane *lane = lane_of(t, (uint32_t)(trigger - t->engine->settings.triggers), &s->origin);
-	uint64_t length = s->source == SOURCE_SCHED && s->view_count ? s->views[0].weight.value : 0;
+	uint64_t length = s->source == SOURCE_SCHED ? length_of(s) : 0;
 	uint64_t begin = length < s->time ? s->time - length : s->time;
 	uint64_t label = f ? hash__bytes(f->name, strlen(f->name), 1) | 1 : 0;
 

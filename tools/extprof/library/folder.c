@@ -7,12 +7,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "library/error.h"
 
 #define FILES_MAX 10000u
 #define SUFFIX ".extprof"
+/* More looks at one that is there and cannot be opened, and ns between them. */
+#define LOOKS 5
+#define LOOK_STEP 20000000
 /* A recording that is begun has no tables for a moment, and a block of samples after 5 s at the latest. */
 #define BEGIN_SECONDS 5
 
@@ -67,6 +71,7 @@ static bool has_journal(const char *path)
 /* Takes the path.  What is no file, a file that --keep has just removed, and one that is just begun are left out. */
 static int add_file(struct extprof_folder *folder, char *path, int interrupt_fd, struct extprof_error *error)
 {
+	const struct timespec step = { .tv_nsec = LOOK_STEP };
 	struct extprof_error why = { .size = sizeof(why) };
 	struct file *file;
 	struct stat st;
@@ -86,7 +91,12 @@ static int add_file(struct extprof_folder *folder, char *path, int interrupt_fd,
 	file = &folder->files[folder->count];
 	*file = (struct file){ .path = path };
 	err = look_into(file, interrupt_fd, &why);
-	if (err == -ENOENT || err == -ENODATA || (err && (st.st_mtime + BEGIN_SECONDS >= time(NULL) || has_journal(path))))
+	/* SQLite says the same of one that it may not open, and of one that ends at this moment. */
+	for (int i = 0; err == -ENOENT && !access(path, F_OK) && i < LOOKS; i++) {
+		nanosleep(&step, NULL);
+		err = look_into(file, interrupt_fd, &why);
+	}
+	if ((err == -ENOENT && access(path, F_OK)) || err == -ENODATA || (err && (st.st_mtime + BEGIN_SECONDS >= time(NULL) || has_journal(path))))
 		goto unused;
 	folder->count++;
 	if (!err)

@@ -90,6 +90,8 @@ int main(void)
 	int type = 0;
 	socklen_t size = sizeof(type);
 
+	/* The first of these is this program, by which it was executed. */
+	closefrom(1);
 	/* Nobody but extprof has a use for it. */
 	if (getsockopt(SOCKET, SOL_SOCKET, SO_TYPE, &type, &size) || type != SOCK_SEQPACKET)
 		return 2;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/deadline.h"
 #include "base/text.h"
 #include "process/proc.h"
 
@@ -52,9 +53,13 @@ static bool parse_build_id(const char *text, struct elf_build_id *id)
 /* Look into a file. */
 static void look_into(struct search *s, const struct lines_file *file)
 {
-	char link[LINES_LINK_MAX];
-	int err = lines__read(file, s->addresses, s->count, s->take, s->context, link);
+	struct lines_file one = *file;
+	char link[LINES_LINK_MAX] = "";
+	int err = -ETIME;
 
+	one.until = s->module->until;
+	if (!one.until || deadline__now() < one.until)
+		err = lines__read(&one, s->addresses, s->count, s->take, s->context, link);
 	if (!s->link[0] && err != -ESTALE)
 		strcpy(s->link, link);
 	/* No debug information, or not the file: there may be another one.  What is wrong with the right one stays so. */

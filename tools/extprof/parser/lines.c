@@ -2,6 +2,7 @@
 #include "parser/lines.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,42 +36,80 @@ struct reader {
 
 #ifdef EXTPROF_LIBDW
 
-static bool is_program(const char *path)
+/* Who can write to it is root, who runs this, or could write to the program that runs. */
+static bool is_safe(int fd, const struct stat *own)
 {
-	return !access(path, X_OK);
+	struct stat st;
+
+	if (fstat(fd, &st) || (st.st_uid && st.st_uid != geteuid() && st.st_uid != own->st_uid) || st.st_mode & S_IWOTH)
+		return false;
+	return !(st.st_mode & S_IWGRP) || (own->st_mode & S_IWGRP && st.st_gid == own->st_gid);
+}
+
+/* The program of that path, opened to be executed; -1: it is not there, or others could have put it there. */
+static int open_program(const char *path, const struct stat *own)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	int at, fd = -1;
+
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
+	at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return -1;
+	if (is_safe(at, own))
+		fd = openat(at, slash + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	close(at);
+	if (fd >= 0 && !is_safe(fd, own)) {
+		close(fd);
+		fd = -1;
+	}
+	/* Not one of those that the new process gets as others. */
+	if (fd >= 0 && fd < 3) {
+		int low = fd;
+
+		fd = fcntl(low, F_DUPFD_CLOEXEC, 3);
+		close(low);
+	}
+	return fd;
 }
 
 /* Beside the program that runs, as in a build folder; where that one is installed; or where this was to be installed. */
-static int find_program(char path[PATH_MAX])
+static int find_program(void)
 {
 	static const char *const places[] = { "", "../libexec/extprof/" };
-	char own[PATH_MAX - 64];
+	char path[PATH_MAX], own[PATH_MAX - 64];
+	struct stat st;
+	int fd;
 	ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
 	char *end;
 
 	own[n > 0 ? n : 0] = '\0';
 	end = strrchr(own, '/');
+	if (stat("/proc/self/exe", &st))
+		return -errno;
 	for (size_t i = 0; end && i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, PATH_MAX, "%.*s/%s%s", (int)(end - own), own, places[i], PROGRAM);
-		if (is_program(path))
-			return 0;
+		fd = open_program(path, &st);
+		if (fd >= 0)
+			return fd;
 	}
-	snprintf(path, PATH_MAX, "%s/%s", EXTPROF_LIBEXECDIR, PROGRAM);
-	return is_program(path) ? 0 : -ENOENT;
+	fd = open_program(EXTPROF_LIBEXECDIR "/" PROGRAM, &st);
+	return fd >= 0 ? fd : -ENOENT;
 }
 
 #else
 
-static int find_program(char path[PATH_MAX])
+static int find_program(void)
 {
-	path[0] = '\0';
 	return -ENOSYS;
 }
 
 #endif
 
-/* The program has the socket as its standard input, and nothing else of this process: also no variable of the environment. */
-static int spawn(const char *path, int socket, pid_t *pid)
+/* The program has the socket as its standard input and itself as its output, and nothing else of this process: also no variable
+ * of the environment. */
+static int spawn(int program, int socket, pid_t *pid)
 {
 	char *argv[] = { (char *)PROGRAM, NULL }, *environment[] = { NULL };
 	posix_spawn_file_actions_t actions;
@@ -83,7 +123,9 @@ static int spawn(const char *path, int socket, pid_t *pid)
 	posix_spawnattr_init(&attributes);
 	err = posix_spawn_file_actions_adddup2(&actions, socket, 0);
 	if (!err)
-		err = posix_spawn_file_actions_addclosefrom_np(&actions, 1);
+		err = posix_spawn_file_actions_adddup2(&actions, program, 1);
+	if (!err)
+		err = posix_spawn_file_actions_addclosefrom_np(&actions, 2);
 	if (!err)
 		err = posix_spawnattr_setsigmask(&attributes, &none);
 	if (!err)
@@ -92,7 +134,8 @@ static int spawn(const char *path, int socket, pid_t *pid)
 	if (!err)
 		err = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	if (!err)
-		err = posix_spawn(pid, path, &actions, &attributes, argv, environment);
+		/* What was looked at is what is executed. */
+		err = posix_spawn(pid, "/proc/self/fd/1", &actions, &attributes, argv, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	return -err;
@@ -100,15 +143,18 @@ static int spawn(const char *path, int socket, pid_t *pid)
 
 static int start(struct reader *r)
 {
-	char path[PATH_MAX];
-	int pair[2], err = find_program(path);
+	int pair[2], err, program = find_program();
 
-	if (err)
+	if (program < 0)
+		return program;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		err = -errno;
+		close(program);
 		return err;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	err = spawn(path, pair[1], &r->pid);
+	}
+	err = spawn(program, pair[1], &r->pid);
 	close(pair[1]);
+	close(program);
 	if (err) {
 		close(pair[0]);
 		return err;
@@ -126,9 +172,9 @@ static int end(struct reader *r, int err)
 	siginfo_t info = { 0 };
 	int waited;
 
-	close(r->socket);
 	if (err != -EPIPE)
 		kill(r->pid, SIGKILL);
+	close(r->socket);
 	while (!(waited = waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG)) && !info.si_pid && deadline__now() < until)
 		nanosleep(&step, NULL);
 	/* It is left to itself: the kernel ends it when it can. */
@@ -287,6 +333,8 @@ int lines__read(const struct lines_file *file, const uint64_t *addresses, uint32
 		free(chain);
 		return err;
 	}
+	if (file->until && file->until < r.until)
+		r.until = file->until;
 	err = read_about(&r, file, &about);
 	if (!err || err == -ENODATA)
 		snprintf(link, LINES_LINK_MAX, "%s", about.link);

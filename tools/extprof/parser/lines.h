@@ -16,6 +16,7 @@ struct lines_file {
 	int fd;
 	uint64_t size;
 	struct elf_build_id build_id;	/* that it has to have */
+	uint64_t until;			/* CLOCK_MONOTONIC, ns: it takes no longer than that; 0: as long as one file may */
 };
 
 /* The texts are not clean, and valid during the call. */

@@ -161,7 +161,7 @@ static int remember(struct native_lines *l, const struct wish *wishes, uint32_t 
 /* Those of one module. */
 static int find_module(struct native_lines *l, const struct wish *wishes, uint32_t count, uint64_t until)
 {
-	struct debug_module m = { .path = wishes->frame.module, .build_id = wishes->frame.key, .fd = -1 };
+	struct debug_module m = { .path = wishes->frame.module, .build_id = wishes->frame.key, .fd = -1, .until = until };
 	uint64_t *addresses = malloc(count * sizeof(*addresses));
 	struct taking t = { .l = l, .wishes = wishes };
 	int err = -ETIME;

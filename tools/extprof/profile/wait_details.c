@@ -345,15 +345,19 @@ static int add_share(struct sharing *s, const uint32_t frames[2], uint64_t ns)
 	return s->others ? 0 : -ENOMEM;
 }
 
+/* ns: the timer looks each 1 ms, so a longer time that nobody saw is one whose looks are missing. */
+#define HOLD_UNSEEN 2000000ull
+
 static int share_part(void *context, struct hold_seen *seen, uint64_t ns)
 {
 	struct sharing *s = context;
 	const struct wait_party *first = &s->c->about->gvl_holder;
 	uint32_t frames[2];
 
-	/* A thread that waits does not have it: turns in between were too short to be told. */
+	/* A thread that waits does not have it: turns in between were too short to be told.  Who had it when the wait began has
+	 * had it for so short a time, and nobody knows who for a longer one: looks are missing. */
 	if (!seen || (seen->party.thread == s->e->thread && seen->party.vm == s->e->vm)) {
-		first = first->kind && first->thread != s->e->thread ? first : NULL;
+		first = ns < HOLD_UNSEEN && first->kind && first->thread != s->e->thread ? first : NULL;
 		return holder_frames(s->c, "GVL held by ", first, 0, 0, frames) ? -ENOMEM : add_share(s, frames, ns);
 	}
 	if (seen->frame && seen->turn == s->c->holds_turn) {

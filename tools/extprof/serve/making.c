@@ -59,15 +59,18 @@ static _Noreturn void make(int page, const struct serve_request *r, const struct
 		for (int fd = 4; fd < FDS_MAX; fd++)
 			close(fd);
 	limit(RLIMIT_AS, MAKING_MEMORY);
-	limit(RLIMIT_CPU, MAKING_SECONDS);
+	/* The time of the clock is over before that. */
+	limit(RLIMIT_CPU, MAKING_SECONDS + 5);
 	limit(RLIMIT_FSIZE, MAKING_PAGE);
 	limit(RLIMIT_CORE, 0);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
+	/* It has no terminal. */
+	setsid();
 	m.to = fdopen(3, "w");
-	if (!m.to || confine())
+	if (!m.to || confine(false))
 		_exit(FAILED + EXTPROF_INTERNAL);
 	err = serve_page__write(&m, &e);
 	if (!err && (fflush(m.to) || ferror(m.to)))
@@ -127,15 +130,16 @@ static void read_error(const struct making *k, char *error, size_t size)
 unsigned int making__status(struct making *k, char *error, size_t size)
 {
 	int status = 0, code;
+	pid_t waited;
 
-	while (waitpid(k->pid, &status, 0) < 0 && errno == EINTR)
+	while ((waited = waitpid(k->pid, &status, 0)) < 0 && errno == EINTR)
 		;
 	k->pid = 0;
-	if (k->late || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)) {
+	if (k->late) {
 		snprintf(error, size, "the page was not there after %u s: choose a shorter time", MAKING_SECONDS);
 		return 504;
 	}
-	if (!WIFEXITED(status) || (WEXITSTATUS(status) != MADE && WEXITSTATUS(status) <= FAILED)) {
+	if (waited < 0 || !WIFEXITED(status) || (WEXITSTATUS(status) != MADE && WEXITSTATUS(status) <= FAILED)) {
 		snprintf(error, size, "the process that makes the page has ended: it may need too much memory for this time");
 		return 500;
 	}

@@ -99,16 +99,22 @@ static int by_begin(const void *a, const void *b)
 
 	if (x->begin != y->begin)
 		return x->begin < y->begin ? -1 : 1;
+	/* That which has more is the one that stays. */
+	if (x->end != y->end)
+		return x->end > y->end ? -1 : 1;
 	return strcmp(x->path, y->path);
 }
 
-/* A file can be named by itself and be in a folder, too: it is the same recording. */
+/* A file can be named by itself and be in a folder, too, and a folder can have a copy of one: it is the same recording.  Two
+ * of one machine do not begin in one ns. */
 static void leave_out_twins(struct serve_files *f)
 {
 	size_t to = 0;
 
 	for (size_t i = 0; i < f->count; i++) {
-		if (to && !strcmp(f->list[to - 1].path, f->list[i].path)) {
+		const struct serve_file *last = to ? &f->list[to - 1] : NULL, *file = &f->list[i];
+
+		if (last && (!strcmp(last->path, file->path) || (!last->unreadable && !file->unreadable && last->begin == file->begin))) {
 			free(f->list[i].path);
 			free(f->list[i].unreadable);
 			continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "serve/request.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -27,10 +28,27 @@ int serve_token__make(char token[SERVE_TOKEN + 1])
 	return 0;
 }
 
+/* An address of this machine alone, with a port or without.  No name of another one can stand for a number. */
+static bool is_loopback(const char *host)
+{
+	size_t length = strcspn(host, ":");
+	const char *port = host + length;
+	char text[INET_ADDRSTRLEN];
+	struct in_addr in;
+
+	if (length >= sizeof(text) || (*port && (!port[1] || strlen(port) > 6 || strspn(port + 1, "0123456789") != strlen(port + 1))))
+		return false;
+	memcpy(text, host, length);
+	text[length] = '\0';
+	return inet_pton(AF_INET, text, &in) == 1 && ntohl(in.s_addr) >> 24 == 127;
+}
+
 bool serve_request__knows_host(const char *host)
 {
-	static const char *const names[] = { "127.0.0.1", "localhost", "[::1]" };
+	static const char *const names[] = { "localhost", "[::1]" };
 
+	if (host && is_loopback(host))
+		return true;
 	for (size_t i = 0; host && i < sizeof(names) / sizeof(names[0]); i++) {
 		size_t length = strlen(names[i]);
 		const char *rest = host + length;

@@ -225,6 +225,9 @@ static enum MHD_Result begin_job(struct server *s, struct MHD_Connection *c, con
 	struct job *job, **at = &s->jobs;
 	unsigned int count = 0;
 
+	/* libmicrohttpd does not end while one waits. */
+	if (s->ends)
+		return answer_error(s, c, 503, "extprof serve ends");
 	/* One that is made and not yet taken has its memory, too. */
 	for (job = s->jobs; job; job = job->next)
 		count++;

@@ -36,4 +36,11 @@ int server__run(const struct server_options *o, char *why, size_t size);
 /* Can it begin?  0, or -ENOSYS with a sentence. */
 int server__check(char *why, size_t size);
 
+/*
+ * Call `work` in a process with few rights, which has its standard output and error: apart.c.  What it returned, 0 to 254;
+ * -EINTR: interrupt_fd can be read, and the process was ended; -EBADMSG: it has ended in another way; -ENOSYS: it cannot be
+ * confined here; or why no process could be started.
+ */
+int serve_apart(int (*work)(void *context), void *context, const sigset_t *mask, int interrupt_fd);
+
 #endif /* EXTPROF_SERVE_SERVER_H */

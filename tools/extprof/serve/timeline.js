@@ -46,7 +46,9 @@
   function column(c) { return BigInt(t.wall) + BigInt(t.from) + BigInt(c) * BigInt(t.width); }
   // What the pages are asked for: the selection, or what the page shows.
   function span() {
-    return chosen ? [String(column(chosen[0])), String(column(chosen[1] + 1) - 1n)] : [D.since, D.until];
+    if (!chosen) { return [D.since, D.until]; }
+    // The last column has the last moment, too.
+    return [String(column(chosen[0])), String(chosen[1] === t.columns - 1 ? BigInt(t.wall) + BigInt(t.until) : column(chosen[1] + 1) - 1n)];
   }
   function pairs(s, more) { return [["since", s[0]], ["until", s[1]], ["mode", D.mode]].concat(more || []); }
   // As the server wants it of a comparison: with a begin and an end.
@@ -302,6 +304,8 @@
     hands();
     recall();
     update(true);
+    // A rest can be drawn though the time itself has too much for a page.
+    if (D.error) { add(page, "p", D.error, { "class": "error", id: "error" }); }
   } else {
     zoomButton.disabled = true;
     add(page, "p", D.error, { "class": "error", id: "error" });
