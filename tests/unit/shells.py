@@ -64,17 +64,18 @@ class Zsh(Shell):
     def __init__(self, printer, script):
         super().__init__(printer)
         # Lists are not cut, and a line that is typed is seen once.
-        setup = """PS1= PS2= LISTMAX=10000; unset zle_bracketed_paste; unsetopt prompt_cr beep always_last_prompt; bindkey -e
+        setup = """PS1='%s' PS2= LISTMAX=10000; unset zle_bracketed_paste; unsetopt prompt_cr beep always_last_prompt; bindkey -e
 fpath=(%s $fpath); autoload -Uz compinit; compinit -u -d %s/dump; zstyle ':completion:*' list-prompt ''
-zstyle ':completion:*' menu no; zstyle ':completion:*' insert-tab no; setopt no_list_ambiguous; echo '%s'
-""" % (pathlib.Path(script).resolve().parent, self.folder.name, self.END)
+zstyle ':completion:*' menu no; zstyle ':completion:*' insert-tab no; setopt no_list_ambiguous
+""" % (self.END, pathlib.Path(script).resolve().parent, self.folder.name)
         with open(os.path.join(self.folder.name, ".zshrc"), "w", encoding="utf-8") as f:
             f.write(setup)
         self.pid, self.terminal = pty.fork()
         if not self.pid:
             os.chdir(self.folder.name)
             os.execvpe("zsh", ["zsh", "-i", "-d"], dict(self.environment, COLUMNS="160", LINES="400", ZDOTDIR=self.folder.name))
-        self.until(self.END)
+        # Keys before the prompt would be for nobody.
+        self.until(re.escape(self.END))
 
     def until(self, end):
         """What it writes, to the first text after which `end` has come."""
