@@ -14,7 +14,7 @@
 
 #define FILES_MAX 10000u
 #define SUFFIX ".extprof"
-/* More looks at one that is there and cannot be opened, and ns between them. */
+/* More looks at those that are there and cannot be opened, of all the folder, and ns before each: few end at one moment. */
 #define LOOKS 5
 #define LOOK_STEP 20000000
 /* A recording that is begun has no tables for a moment, and a block of samples after 5 s at the latest. */
@@ -28,6 +28,7 @@ struct file {
 struct extprof_folder {
 	struct file *files;
 	size_t count, room;
+	unsigned int looks;	/* more looks than one at each */
 };
 
 static bool is_recording(const char *name)
@@ -92,7 +93,7 @@ static int add_file(struct extprof_folder *folder, char *path, int interrupt_fd,
 	*file = (struct file){ .path = path };
 	err = look_into(file, interrupt_fd, &why);
 	/* SQLite says the same of one that it may not open, and of one that ends at this moment. */
-	for (int i = 0; err == -ENOENT && !access(path, F_OK) && i < LOOKS; i++) {
+	for (; err == -ENOENT && !access(path, F_OK) && folder->looks < LOOKS; folder->looks++) {
 		nanosleep(&step, NULL);
 		err = look_into(file, interrupt_fd, &why);
 	}

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lines/dwarf.h"
+#include "parser/message_fd.h"
 #include "parser/sandbox.h"
 
 #define SOCKET 0
@@ -22,17 +23,16 @@
 static ssize_t receive(void *data, size_t size, int *fd)
 {
 	struct iovec part = { data, size };
-	union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(*fd))]; } control;
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(*fd)) };
-	struct cmsghdr *c;
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	union message_fd control;
 	ssize_t n;
 
+	message_fd__expect(&m, &control);
 	do
 		n = recvmsg(SOCKET, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
-	c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (fd && c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(*fd)))
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	if (fd)
+		*fd = n > 0 ? message_fd__of(&m) : -1;
 	return n;
 }
 

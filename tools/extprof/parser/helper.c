@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/proc_file.h"
+#include "parser/message_fd.h"
 
 /* Helpers that wait for work.  Searches ask in several threads. */
 #define IDLE_MAX 8u
@@ -46,18 +47,12 @@ static pid_t process;			/* the lists are of this one: a forked copy of it has he
 static int send_message(int to, int32_t result, const void *data, size_t size, int fd)
 {
 	struct iovec parts[2] = { { &result, sizeof(result) }, { (void *)data, size } };
-	union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(fd))]; } control = { 0 };
+	union message_fd control = { 0 };
 	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
 	ssize_t n;
 
-	if (fd >= 0) {
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control.room);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
+	if (fd >= 0)
+		message_fd__add(&m, &control, fd);
 	do
 		n = sendmsg(to, &m, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
@@ -68,24 +63,18 @@ static int send_message(int to, int32_t result, const void *data, size_t size, i
 static ssize_t receive_message(int from, int32_t *result, void *data, size_t size, int *fd)
 {
 	struct iovec parts[2] = { { result, sizeof(*result) }, { data, size } };
-	union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(*fd))]; } control;
-	struct msghdr m = {
-		.msg_iov = parts, .msg_iovlen = 2,
-		/* No more than one file: CMSG_SPACE() has room for two, and a helper is not trusted. */
-		.msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(*fd)),
-	};
-	struct cmsghdr *c;
+	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
+	union message_fd control;
 	ssize_t n;
 
 	*fd = -1;
+	message_fd__expect(&m, &control);
 	do
 		n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(*fd)))
-		memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+	*fd = message_fd__of(&m);
 	if (n >= (ssize_t)sizeof(*result) && !(m.msg_flags & MSG_TRUNC))
 		return n - (ssize_t)sizeof(*result);
 	if (*fd >= 0)

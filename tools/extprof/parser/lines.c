@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/deadline.h"
+#include "parser/message_fd.h"
 
 #define PROGRAM "extprof-lines"
 /* ns for one file.  Its CPU time has a bound of its own; the rest is for a machine that is busy. */
@@ -213,20 +214,14 @@ static int wait_for(const struct reader *r, short events)
 static int send_packet(const struct reader *r, const void *data, size_t size, int fd)
 {
 	struct iovec part = { (void *)data, size };
-	union { struct cmsghdr header; char room[CMSG_SPACE(sizeof(fd))]; } control = { 0 };
+	union message_fd control = { 0 };
 	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
 	int err = wait_for(r, POLLOUT);
 
 	if (err)
 		return err;
-	if (fd >= 0) {
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control.room);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
+	if (fd >= 0)
+		message_fd__add(&m, &control, fd);
 	return sendmsg(r->socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? errno == ECONNRESET ? -EPIPE : -errno : 0;
 }
 

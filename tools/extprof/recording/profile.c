@@ -434,9 +434,15 @@ static void look_for_labels(struct recording_profile *p, const struct input *in)
 {
 	const struct recording_tables *t = in->tables;
 
+	int has_traces = -1;	/* each block is looked at for that */
+
 	for (int i = 0; i < p->show.label_count; i++) {
-		if (p->keys[i] && trace__part_of_label(p->keys[i]) >= 0 && recording_reader__has_traces(in->reader))
-			p->keys[i] = NULL;
+		if (p->keys[i] && trace__part_of_label(p->keys[i]) >= 0) {
+			if (has_traces < 0)
+				has_traces = recording_reader__has_traces(in->reader);
+			if (has_traces)
+				p->keys[i] = NULL;
+		}
 		for (uint32_t id = 1; id < t->frame_count && p->keys[i]; id++)
 			if (t->frames[id].kind == FRAME_LABEL && !strcmp(t->frames[id].key, p->keys[i]))
 				p->keys[i] = NULL;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How much memory processes had, for timelines. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "recording/profile_parts.h"
-#include "recording/schema.h"
 
 struct figures {
 	struct input *in;
@@ -16,8 +14,9 @@ struct figures {
 };
 
 /* What the process had most within a step is what is shown of it. */
-static int take(struct figures *w, sqlite3_stmt *s)
+static int take(void *context, sqlite3_stmt *s)
 {
+	struct figures *w = context;
 	const struct recording_tables *tables = w->in->tables;
 	int64_t at = sqlite3_column_int64(s, 0), id = sqlite3_column_int64(s, 1), resident = sqlite3_column_int64(s, 2);
 	struct figure_point point;
@@ -45,27 +44,6 @@ static int take(struct figures *w, sqlite3_stmt *s)
 	return 0;
 }
 
-static int read_all(struct figures *w)
-{
-	sqlite3 *db = recording_reader__database(w->in->reader);
-	sqlite3_stmt *s = NULL;
-	int code = sqlite3_prepare_v2(db, "SELECT time_ns, process, resident FROM figures WHERE time_ns BETWEEN ? AND ? ORDER BY id",
-				      -1, &s, NULL), err = 0;
-
-	if (code == SQLITE_OK) {
-		sqlite3_bind_int64(s, 1, w->in->since > INT64_MAX ? INT64_MAX : (int64_t)w->in->since);
-		sqlite3_bind_int64(s, 2, w->in->until > INT64_MAX ? INT64_MAX : (int64_t)w->in->until);
-	}
-	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		code = SQLITE_OK;
-		err = take(w, s);
-	}
-	if (!err && code != SQLITE_DONE)
-		err = schema__fail(db, code, DIAG_RECORDING, "the recording cannot be read", w->d);
-	sqlite3_finalize(s);
-	return err;
-}
-
 int recording_profile__figures(struct input *in, struct timeline *t, struct diag *d)
 {
 	struct figures w = { .in = in, .t = t, .d = d };
@@ -77,7 +55,8 @@ int recording_profile__figures(struct input *in, struct timeline *t, struct diag
 		return 0;
 	w.step = length / TIMELINE_FIGURES + 1;
 	w.last = calloc(in->tables->process_count + 1u, sizeof(*w.last));
-	err = w.last ? read_all(&w) : recording_profile__no_memory(d);
+	err = !w.last ? recording_profile__no_memory(d) :
+	      recording_profile__rows(in, "SELECT time_ns, process, resident FROM figures WHERE time_ns BETWEEN ? AND ? ORDER BY id", take, &w, d);
 	free(w.last);
 	return err;
 }

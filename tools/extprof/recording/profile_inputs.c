@@ -238,3 +238,24 @@ void recording_profile__leave(struct recording_profile *p, struct input *in)
 		recording_reader__sleep(in->reader);
 	in->woken = false;
 }
+
+int recording_profile__rows(const struct input *in, const char *sql, int (*take)(void *context, sqlite3_stmt *s), void *context,
+			    struct diag *d)
+{
+	sqlite3 *db = recording_reader__database(in->reader);
+	sqlite3_stmt *s = NULL;
+	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL), err = 0;
+
+	if (code == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, in->since > INT64_MAX ? INT64_MAX : (int64_t)in->since);
+		sqlite3_bind_int64(s, 2, in->until > INT64_MAX ? INT64_MAX : (int64_t)in->until);
+	}
+	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		code = SQLITE_OK;
+		err = take(context, s);
+	}
+	if (!err && code != SQLITE_DONE)
+		err = schema__fail(db, code, DIAG_RECORDING, "the recording cannot be read", d);
+	sqlite3_finalize(s);
+	return err;
+}

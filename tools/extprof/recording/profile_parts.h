@@ -126,6 +126,10 @@ uint32_t recording_profile__sum(struct recording_profile *p, const struct input 
 uint32_t recording_profile__path(struct recording_profile *p, const struct input *in, const struct sum *s);
 /* After the begin of the timelines, ns. */
 uint64_t recording_profile__time(const struct input *in, uint64_t time);
+/* Call `take` for each row of a statement with two parameters: from when to when.  0; negative errno with *d, or what `take`
+ * returned if that is not 0. */
+int recording_profile__rows(const struct input *in, const char *sql, int (*take)(void *context, sqlite3_stmt *s), void *context,
+			    struct diag *d);
 /* Add what lasted in threads of a recording to the first timeline.  0 or negative errno with *d. */
 int recording_profile__spans(struct recording_profile *p, struct input *in, struct timeline *t, struct diag *d);
 /* Add how much memory its processes had to the first timeline, which has its end by now.  0 or negative errno with *d. */

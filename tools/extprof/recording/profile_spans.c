@@ -68,29 +68,9 @@ static const char *column_text(struct spans *w, sqlite3_stmt *s, int column)
 	return text_of(w, text, text ? (size_t)sqlite3_column_bytes(s, column) : 0);
 }
 
-/* Each row of a statement with two parameters: from when to when. */
-static int each(struct spans *w, const char *sql, int (*take)(struct spans *w, sqlite3_stmt *s))
+static int take_pause(void *context, sqlite3_stmt *s)
 {
-	sqlite3 *db = recording_reader__database(w->in->reader);
-	sqlite3_stmt *s = NULL;
-	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL), err = 0;
-
-	if (code == SQLITE_OK) {
-		sqlite3_bind_int64(s, 1, w->in->since > INT64_MAX ? INT64_MAX : (int64_t)w->in->since);
-		sqlite3_bind_int64(s, 2, w->in->until > INT64_MAX ? INT64_MAX : (int64_t)w->in->until);
-	}
-	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		code = SQLITE_OK;
-		err = take(w, s);
-	}
-	if (!err && code != SQLITE_DONE)
-		err = schema__fail(db, code, DIAG_RECORDING, "the recording cannot be read", w->d);
-	sqlite3_finalize(s);
-	return err;
-}
-
-static int take_pause(struct spans *w, sqlite3_stmt *s)
-{
+	struct spans *w = context;
 	uint64_t end = amount(s, 0), length = amount(s, 2);
 	struct span span = {
 		.kind = SPAN_GC, .end = recording_profile__time(w->in, end),
@@ -105,8 +85,9 @@ static int take_pause(struct spans *w, sqlite3_stmt *s)
 	return span.text ? add(w, &span) : recording_profile__no_memory(w->d);
 }
 
-static int take_event(struct spans *w, sqlite3_stmt *s)
+static int take_event(void *context, sqlite3_stmt *s)
 {
+	struct spans *w = context;
 	const char *kind = (const char *)sqlite3_column_text(s, 1);
 	bool paused = kind && !strcmp(kind, RECORDING_PAUSED);
 	uint64_t time = amount(s, 0), number = amount(s, 3);
@@ -169,11 +150,13 @@ static int add_requests(struct spans *w)
 int recording_profile__spans(struct recording_profile *p, struct input *in, struct timeline *t, struct diag *d)
 {
 	struct spans w = { .p = p, .in = in, .t = t, .d = d };
-	int err = each(&w, "SELECT time_ns, thread, length_ns, waited_ns, mark_ns, sweep_ns, compact_ns, major, n.text FROM pauses "
-		       "LEFT JOIN strings n ON n.id=reason WHERE time_ns BETWEEN ? AND ? ORDER BY pauses.id", take_pause);
+	static const char pauses[] = "SELECT time_ns, thread, length_ns, waited_ns, mark_ns, sweep_ns, compact_ns, major, n.text FROM pauses "
+		"LEFT JOIN strings n ON n.id=reason WHERE time_ns BETWEEN ? AND ? ORDER BY pauses.id";
+	static const char events[] = "SELECT time_ns, k.text, n.text, number FROM events LEFT JOIN strings k ON k.id=kind "
+		"LEFT JOIN strings n ON n.id=events.text WHERE time_ns BETWEEN ? AND ? ORDER BY events.id";
+	int err = recording_profile__rows(in, pauses, take_pause, &w, d);
 
 	if (!err)
-		err = each(&w, "SELECT time_ns, k.text, n.text, number FROM events LEFT JOIN strings k ON k.id=kind LEFT JOIN strings n "
-			   "ON n.id=events.text WHERE time_ns BETWEEN ? AND ? ORDER BY events.id", take_event);
+		err = recording_profile__rows(in, events, take_event, &w, d);
 	return err ? err : add_requests(&w);
 }
