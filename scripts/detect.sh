@@ -69,6 +69,11 @@ detect_microhttpd() {
 #endif' || want libmicrohttpd-dev "only for extprof serve, 0.9.71 or newer"
 }
 
+# detect_lzma: unpacks the symbols that stripped files of some distributions have.
+detect_lzma() {
+  has_header lzma.h -llzma || want liblzma-dev "only for names of functions of stripped files in extprof --native"
+}
+
 # detect_libdw: extprof-lines reads debug information by it, in a process of its own.
 detect_libdw() {
   has_header elfutils/libdw.h -ldw || want libdw-dev "only for lines and inlined functions of native code"
@@ -236,6 +241,7 @@ detect_tools() {
     detect_demangler
     detect_curl
     detect_microhttpd
+    detect_lzma
     detect_libdw
     detect_fuzzer
     detect_bpftool

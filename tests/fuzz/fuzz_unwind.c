@@ -51,7 +51,7 @@ static void read_symbols(int fd, size_t size)
 	static struct symbols_piece piece;
 	struct symbols_place at = { 0 };
 
-	for (int i = 0; i < PIECES_MAX && at.table < 2; i++) {
+	for (int i = 0; i < PIECES_MAX && at.table < SYMBOLS_END; i++) {
 		struct elf_budget budget = budget_of_a_file();
 		const char *bytes = (const char *)piece.data;
 

@@ -59,9 +59,12 @@ def end(ctx, reader, said, path):
 class Truth:
     """The program, with an extprof that looks on from when it has read the unwind rules."""
 
-    def __init__(self, ctx, *flags, ruby=()):
+    def __init__(self, ctx, *flags, ruby=(), change=None):
         self.ctx = ctx
-        self.p = ctx.program("native_truth.rb", extension(ctx, *flags), flags=ruby)
+        path = extension(ctx, *flags)
+        if change:
+            change(ctx, path)
+        self.p = ctx.program("native_truth.rb", path, flags=ruby)
         self.p.expect("ready")
 
     def profile(self, what, seconds=1.5, rate=2000, *args):
@@ -97,9 +100,9 @@ def is_marked(labels):
     return any("[truncated:" in l or "left out]" in l for l in labels)
 
 
-def compare(ctx, what, truth, flags=(), ruby=(), least=0.9):
+def compare(ctx, what, truth, flags=(), ruby=(), least=0.9, change=None):
     """All stacks below the method are parts of the known one, and most of them are all of it."""
-    t = Truth(ctx, *flags, ruby=ruby)
+    t = Truth(ctx, *flags, ruby=ruby, change=change)
     profile = t.profile(what)
     stacks = below(profile, what)
     total = sum(n for _, n in stacks)
@@ -178,6 +181,69 @@ def stripped(ctx):
     total = sum(n for _, n in stacks)
     check(total > 50 and right >= 0.9 * total, "%d of %d stacks have 7 functions", right, total)
     return "%d of %d stacks have 7 functions" % (right, total)
+
+
+def strip_to(path, packed):
+    """Strip the file of all that it does without, and give it a section with these bytes."""
+    with open(path + ".section", "wb") as f:
+        f.write(packed)
+    native.run("strip", "--strip-all", path)
+    native.run("objcopy", "--add-section", ".gnu_debugdata=" + path + ".section", path)
+    check("no symbols" in subprocess.run(["nm", path], capture_output=True, text=True).stderr, "it has symbols yet")
+
+
+def mini_debug(path, *xz):
+    """What distributions put into .gnu_debugdata: a file with the functions that are not in .dynsym."""
+    def functions(*option):
+        said = subprocess.run(["nm", *option, "--defined-only", "--format=posix", path], stdout=subprocess.PIPE, text=True, check=True)
+        return {line.split()[0] for line in said.stdout.splitlines() if line.split()[1] in "tTiW"}
+    with open(path + ".names", "w", encoding="utf-8") as f:
+        f.writelines(name + "\n" for name in functions() - functions("--dynamic"))
+    native.run("objcopy", "--only-keep-debug", path, path + ".debug")
+    native.run("objcopy", "--strip-all", "--remove-section", ".comment", "--keep-symbols", path + ".names", path + ".debug")
+    with open(path + ".debug", "rb") as f:
+        return subprocess.run(["xz", *xz], stdin=f, stdout=subprocess.PIPE, check=True).stdout
+
+
+def has_liblzma():
+    with open(harness.EXTPROF, "rb") as f:
+        return b"liblzma.so" in f.read()
+
+
+@case(timeout=90)
+def names_in_gnu_debugdata(ctx):
+    """A stripped file that has its symbols in .gnu_debugdata has the names of one that is not stripped."""
+    if not has_liblzma() or not shutil.which("xz"):
+        return Counted(0, 0, 1, "extprof was built without liblzma, or there is no xz")
+    def change(_, path):
+        # The largest dictionary.
+        strip_to(path, mini_debug(path, "-9"))
+    return compare(ctx, "chain", CHAIN, change=change)
+
+
+@case(timeout=90)
+def damaged_gnu_debugdata(ctx):
+    """One that is cut off, one that is no file, and one that stands for 256 MiB: names are missing, and nothing else."""
+    if not shutil.which("xz"):
+        return Counted(0, 0, 1, "there is no xz")
+    said = []
+    def cut(_, path):
+        strip_to(path, mini_debug(path)[:-200])
+    def bomb(_, path):
+        head = subprocess.run("head -c 256M /dev/zero | xz -1", shell=True, stdout=subprocess.PIPE, check=True).stdout
+        check(len(head) < 1 << 20, "it has %d bytes", len(head))
+        strip_to(path, head)
+    def noise(_, path):
+        strip_to(path, subprocess.run(["xz"], input=os.urandom(65536), stdout=subprocess.PIPE, check=True).stdout)
+    for change in (cut, bomb, noise):
+        t = Truth(ctx, change=change)
+        stacks = below(t.profile("chain"), "chain")
+        right = sum(n for labels, n in stacks if labels == ["Truth.chain"] + 7 * ["[native_truth.so]"])
+        total = sum(n for _, n in stacks)
+        check(total > 50 and right >= 0.9 * total, "%s: %d of %d stacks have 7 functions", change.__name__, right, total)
+        said.append("%s %d of %d" % (change.__name__, right, total))
+        t.p.kill()
+    return ", ".join(said)
 
 
 @case(timeout=90)

@@ -411,7 +411,7 @@ static bool find_symbol(int fd, uint64_t size, const char *wanted, struct elf_sy
 				return true;
 		}
 		at = piece.next;
-	} while (at.table < 2);
+	} while (at.table < SYMBOLS_END);
 	return false;
 }
 

@@ -17,13 +17,15 @@ DEMANGLE_CFLAGS := $(if $(LIBSTDCXX),-DEXTPROF_DEMANGLE)
 CURL_CFLAGS := $(if $(shell $(CC) -E -include curl/curl.h -x c /dev/null >/dev/null 2>&1 && echo yes),-DEXTPROF_CURL)
 # The same of libmicrohttpd and `extprof serve'.
 MICROHTTPD_CFLAGS := $(if $(shell $(CC) -E -include microhttpd.h -x c /dev/null >/dev/null 2>&1 && echo yes),-DEXTPROF_MICROHTTPD)
+# liblzma unpacks the names of stripped files (.gnu_debugdata).
+LZMA_CFLAGS := $(if $(shell $(CC) -E -include lzma.h -x c /dev/null >/dev/null 2>&1 && echo yes),-DEXTPROF_LZMA)
 # extprof-lines reads debug information by libdw.  Without its headers there is no such program, and no lines of native code.
 LIBDW_CFLAGS := $(if $(shell $(CC) -E -include elfutils/libdw.h -x c /dev/null >/dev/null 2>&1 && echo yes),-DEXTPROF_LIBDW)
 LINES_SOURCES := lines/main lines/dwarf parser/sandbox parser/demangle base/array
 LINES_LIBS := -ldw -lelf -lseccomp $(if $(LIBSTDCXX),-l:libstdc++.a)
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.
 PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.proto)))
-LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring $(if $(LIBSTDCXX),-l:libstdc++.a) -lm
+LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring $(if $(LZMA_CFLAGS),-llzma) $(if $(LIBSTDCXX),-l:libstdc++.a) -lm
 # What only the program needs: the screen of extprof top, and to give capabilities back.
 PROGRAM_LIBS := -lncursesw -lcap
 # The loadable extension of SQLite: these files, compiled for it.

@@ -311,7 +311,7 @@ static void read_names(struct native_work *w, struct deadline *deadline)
 	struct symbols_place at = { 0 };
 	int err = piece ? 0 : -ENOMEM;
 
-	while (!err && at.table < 2 && deadline__now() < until) {
+	while (!err && at.table < SYMBOLS_END && deadline__now() < until) {
 		struct symbols_place last = at;
 
 		err = is_over(deadline) ? -ETIMEDOUT : parser__symbols(&file, &at, piece);

@@ -27,8 +27,12 @@ static bool in_file(const struct elf_file *f, uint64_t at, uint64_t size)
 /* True if all bytes were read: the file may have become shorter. */
 static bool read_file(struct elf_file *f, uint64_t at, void *to, size_t size)
 {
-	return in_file(f, at, size) && elf_budget__take(f->budget, size) &&
-	       pread(f->fd, to, size, (off_t)at) == (ssize_t)size;
+	if (!in_file(f, at, size) || !elf_budget__take(f->budget, size))
+		return false;
+	if (!f->memory)
+		return pread(f->fd, to, size, (off_t)at) == (ssize_t)size;
+	memcpy(to, (const char *)f->memory + at, size);
+	return true;
 }
 
 const void *elf_file__part(struct elf_file *f, struct elf_window *w, uint64_t at, size_t size)
@@ -51,11 +55,11 @@ bool elf__is_header(const Elf64_Ehdr *e)
 	       e->e_ident[EI_DATA] == (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB);
 }
 
-int elf_file__open(struct elf_file *f, int fd, uint64_t size, struct elf_budget *budget)
+/* fd and memory are set. */
+static int open_it(struct elf_file *f, uint64_t size, struct elf_budget *budget)
 {
 	const Elf64_Ehdr *e = &f->header;
 
-	f->fd = fd;
 	f->size = size <= INT64_MAX ? size : 0;
 	f->budget = budget;
 	f->headers.size = f->content.size = 0;
@@ -74,6 +78,20 @@ int elf_file__open(struct elf_file *f, int fd, uint64_t size, struct elf_budget 
 		f->section_count = e->e_shnum;
 	budget->exceeded |= e->e_phnum > ELF_SEGMENTS_MAX;
 	return 0;
+}
+
+int elf_file__open(struct elf_file *f, int fd, uint64_t size, struct elf_budget *budget)
+{
+	f->fd = fd;
+	f->memory = NULL;
+	return open_it(f, size, budget);
+}
+
+int elf_file__open_memory(struct elf_file *f, const void *memory, uint64_t size, struct elf_budget *budget)
+{
+	f->fd = -1;
+	f->memory = memory;
+	return open_it(f, size, budget);
 }
 
 /* -- sections and segments -------------------------------------------------------------------- */

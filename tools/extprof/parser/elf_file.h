@@ -47,6 +47,7 @@ struct elf_window {
 
 struct elf_file {
 	int fd;
+	const void *memory;		/* what it is read from, instead of fd; NULL: fd */
 	uint64_t size;
 	struct elf_budget *budget;
 	Elf64_Ehdr header;
@@ -63,6 +64,8 @@ bool elf__is_header(const Elf64_Ehdr *header);
 
 /* 0, -ENOEXEC: it is no ELF file of this machine; -E2BIG: the budget does not suffice.  The file stays the caller's. */
 int elf_file__open(struct elf_file *f, int fd, uint64_t size, struct elf_budget *budget);
+/* The same of a file that is in memory, which stays the caller's, too. */
+int elf_file__open_memory(struct elf_file *f, const void *memory, uint64_t size, struct elf_budget *budget);
 
 /* `size` bytes of the file, valid until the next part of the same window.  NULL: they are not in the file, or the
  * budget does not suffice. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "parser/demangle.h"
+#include "parser/mini_debug.h"
 
 struct reading {
 	struct elf_file *file;
@@ -64,43 +65,55 @@ static bool find_table(struct elf_file *f, uint32_t type, Elf64_Shdr *table)
 	return false;
 }
 
+/* The symbols of a table from at->entry on.  True: the piece is full, and `at` is where to go on. */
+static bool read_table(struct elf_file *f, const Elf64_Shdr *table, struct symbols_place *at, struct reading *r)
+{
+	uint64_t count = table->sh_size / sizeof(Elf64_Sym);
+
+	/* One entry after the other, so that it is known where to go on. */
+	for (; at->entry < count && at->entry < SYMBOLS_READ_MAX; at->entry++) {
+		Elf64_Shdr one = *table;
+
+		if (table->sh_offset > f->size)
+			return false;
+		one.sh_offset += at->entry * sizeof(Elf64_Sym);
+		one.sh_size = sizeof(Elf64_Sym);
+		elf_file__symbols(f, &one, see, r);
+		if (f->budget->exceeded || r->full)
+			return r->full;
+	}
+	return false;
+}
+
 int elf_symbols__read(int fd, uint64_t size, struct elf_budget *budget, const struct symbols_place *from,
 		      struct symbols_piece *piece)
 {
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM, SHT_SYMTAB };
 	static struct elf_file file;
 	int err = elf_file__open(&file, fd, size, budget);
 	struct reading r = { .file = &file, .piece = piece };
 	struct symbols_place at = *from;
+	Elf64_Shdr table;
 
 	piece->size = 0;
-	piece->next = (struct symbols_place){ .table = 2 };
-	if (err)
+	piece->next = (struct symbols_place){ .table = SYMBOLS_END };
+	if (err || at.table >= SYMBOLS_END)
 		return err;
-	for (; at.table < 2; at = (struct symbols_place){ .table = at.table + 1 }) {
-		Elf64_Shdr table;
-		uint64_t count;
-
-		if (!find_table(&file, at.table ? SHT_DYNSYM : SHT_SYMTAB, &table))
-			continue;
-		count = table.sh_size / sizeof(Elf64_Sym);
-		/* One entry after the other, so that it is known where to go on. */
-		for (; at.entry < count && at.entry < SYMBOLS_READ_MAX; at.entry++) {
-			Elf64_Shdr one = table;
-
-			if (table.sh_offset > file.size)
-				break;
-			one.sh_offset += at.entry * sizeof(Elf64_Sym);
-			one.sh_size = sizeof(Elf64_Sym);
-			elf_file__symbols(&file, &one, see, &r);
-			if (budget->exceeded)
-				return -E2BIG;
-			if (r.full) {
-				piece->next = at;
-				return 0;
-			}
-		}
-		/* .symtab contains all symbols of .dynsym. */
+	if (at.table == SYMBOLS_SYMTAB && !find_table(&file, SHT_SYMTAB, &table))
+		at = (struct symbols_place){ .table = SYMBOLS_DYNSYM };
+	if (at.table == SYMBOLS_MINI_DEBUG) {
+		err = mini_debug__open(&file);
+		if (err)
+			return err;
+	}
+	if (find_table(&file, types[at.table], &table) && read_table(&file, &table, &at, &r)) {
+		piece->next = at;
 		return 0;
 	}
+	if (budget->exceeded)
+		return -E2BIG;
+	/* A piece of its own, so that what is damaged there costs only what is there.  .symtab has all symbols. */
+	if (at.table == SYMBOLS_DYNSYM && mini_debug__is_in(&file))
+		piece->next.table = SYMBOLS_MINI_DEBUG;
 	return 0;
 }

@@ -11,9 +11,12 @@
 #define SYMBOL_NAME_MAX 1023u		/* bytes; functions with longer names are left out */
 #define SYMBOLS_READ_MAX (8u << 20)	/* entries of a table that are looked at */
 
+/* .dynsym, and .symtab of the file in .gnu_debugdata, which lacks what is in .dynsym, are read if there is no .symtab. */
+enum symbols_table { SYMBOLS_SYMTAB = 0, SYMBOLS_DYNSYM = 1, SYMBOLS_MINI_DEBUG = 2, SYMBOLS_END = 3 };
+
 /* Where to go on; all zero at first. */
 struct symbols_place {
-	uint32_t table;		/* 0: .symtab, 1: .dynsym, which is read if there is no .symtab; 2: the end */
+	uint32_t table;		/* enum symbols_table */
 	uint32_t entry;
 };
 

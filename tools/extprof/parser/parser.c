@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "parser/helper.h"
+#include "parser/mini_debug.h"
 #include "parser/sandbox.h"
 
 /* An honest file takes some milliseconds. */
@@ -61,10 +62,17 @@ static int work(const void *data, size_t size, int *fd, void *to)
 				answer->results, &answer->section);
 }
 
+static int begin(void)
+{
+	/* Without room for it some names are missing. */
+	mini_debug__prepare();
+	return sandbox__enter();
+}
+
 static const struct helper_role role = {
 	.name = "extprof-parser",
 	.answer_size = sizeof(struct answer),
-	.begin = sandbox__enter,
+	.begin = begin,
 	.work = work,
 };
 
