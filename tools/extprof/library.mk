@@ -21,7 +21,7 @@ MICROHTTPD_CFLAGS := $(if $(shell $(CC) -E -include microhttpd.h -x c /dev/null 
 LZMA_CFLAGS := $(if $(shell $(CC) -E -include lzma.h -x c /dev/null >/dev/null 2>&1 && echo yes),-DEXTPROF_LZMA)
 # extprof-lines reads debug information by libdw.  Without its headers there is no such program, and no lines of native code.
 LIBDW_CFLAGS := $(if $(shell $(CC) -E -include elfutils/libdw.h -x c /dev/null >/dev/null 2>&1 && echo yes),-DEXTPROF_LIBDW)
-LINES_SOURCES := lines/main lines/dwarf parser/sandbox parser/demangle base/array
+LINES_SOURCES := lines/main lines/dwarf parser/sandbox parser/demangle parser/demangle_rust base/array
 LINES_LIBS := -ldw -lelf -lseccomp $(if $(LIBSTDCXX),-l:libstdc++.a)
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.
 PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.proto)))

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A function of libstdc++ reads the names of the Itanium ABI; only its object file is linked in.  It is the one that allocates
- * no memory, because the helper may not.  A name in Rust's older form is such a name, with escapes and a hash in it.
+ * no memory, because the helper may not.  A name in Rust's older form is such a name, with escapes and a hash in it.  Those of the
+ * newer form are read here (demangle_rust.h).
  */
 #include "parser/demangle.h"
 
 #include <setjmp.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "parser/demangle_rust.h"
 
 #ifdef EXTPROF_DEMANGLE
 
@@ -113,8 +116,21 @@ static size_t tidy_rust(char *text, size_t length)
 
 size_t demangle__name(const char *name, char *to, size_t room)
 {
-	size_t length = !strncmp(name, "_Z", 2) ? demangle(name, to, room) : 0;
+	char copy[DEMANGLE_MAX + 1];
+	const char *mark = strstr(name, ".llvm.");
+	size_t length = mark ? (size_t)(mark - name) : strlen(name);
 
+	if (length > DEMANGLE_MAX)
+		return 0;
+	/* LLVM numbers names that were local to a file. */
+	if (mark) {
+		memcpy(copy, name, length);
+		copy[length] = '\0';
+		name = copy;
+	}
+	if (!strncmp(name, "_R", 2))
+		return demangle_rust__name(name, length, to, room - 1);
+	length = !strncmp(name, "_Z", 2) ? demangle(name, to, room) : 0;
 	/* Its end is behind the text. */
 	if (length == room)
 		return 0;
