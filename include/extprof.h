@@ -384,7 +384,8 @@ struct extprof_recording_options {
 				 * needs eBPF and the timer "clock", and is not for events that count in the processor */
 	bool native_lines, inlined;	/* with `native`: as in struct extprof_recorded_options, in reports and profiles of it.  A file of the
 				 * recording has addresses alone */
-	char reserved2[3];	/* 0 */
+	bool no_demangle;	/* with `native`: names of C++ and Rust as they are in the file, "_ZN4grpc6Server5StartEi" */
+	char reserved2[2];	/* 0 */
 
 	/*
 	 * The recording goes on in another file when that of extprof_recording_record_to() has so much: a time ("1h", "90s",
@@ -1012,7 +1013,8 @@ struct extprof_dump_options {
 				 * the dump is opened.  NULL, or -1 in it: none */
 	bool native;		/* native functions among the Ruby frames.  A thread that runs is stopped by itself for its read,
 				 * with ptrace(2), and so can be one that waits */
-	char reserved[7];	/* 0 */
+	bool no_demangle;	/* with `native`: as in struct extprof_recording_options */
+	char reserved[6];	/* 0 */
 };
 
 /* Values are those of the debugging interface.  They are only appended. */

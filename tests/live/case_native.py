@@ -265,13 +265,17 @@ def files_in_pprof(ctx):
     return "%d of %d samples are in native_truth.so" % (truth, total)
 
 
+def libstdcxx():
+    """Where extprof has the function from that reads names of C++; no path: there was none when it was built."""
+    said = subprocess.run([native.tool("CC"), "-print-file-name=libstdc++.a"], stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    return said.stdout.strip()
+
+
 @case(timeout=90)
 def names_of_cxx(ctx):
     """As they are written in the program, if extprof was built where there is a compiler for C++."""
     cxx = shutil.which(os.environ.get("CXX", "c++"))
-    library = cxx and subprocess.run([native.tool("CC"), "-print-file-name=libstdc++.a"], stdout=subprocess.PIPE,
-                                     universal_newlines=True, check=True).stdout.strip()
-    if not cxx or not os.path.isabs(library):
+    if not cxx or not os.path.isabs(libstdcxx()):
         return "not tested: there is no compiler for C++"
     path = ctx.path("native_cxx.so")
     native.run(cxx, *FLAGS, *headers(), "-o", path, os.path.join(harness.PROGRAMS, "native_cxx.cc"))
@@ -289,6 +293,51 @@ def names_of_cxx(ctx):
     right, total = sum(n for labels, n in stacks if labels == truth), sum(n for _, n in stacks)
     check(total > 50 and right >= 0.9 * total, "%d of %d are %s: %s", right, total, truth, stacks[:2])
     return "%d of %d: %s" % (right, total, truth[-2])
+
+
+RUST = """#include <ruby.h>
+void newer(long n) __asm__("_RNvXs2_NtCs7_4core3fmtINtNtCs8_5alloc3vec3VechENtB5_5Debug3fmt");
+void older(long n) __asm__("_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE");
+__attribute__((noipa)) void older(long n)
+{
+	for (long i = 0; i < n * 1000; i++)
+		__asm__ volatile("" : "+r"(i));
+}
+__attribute__((noipa)) void newer(long n) { older(n); __asm__ volatile("" ::: "memory"); }
+static VALUE ext_run(VALUE self, VALUE n) { newer(NUM2LONG(n)); __asm__ volatile("" ::: "memory"); return self; }
+void Init_rust(void) { rb_define_singleton_method(rb_define_module("Rust"), "run", ext_run, 1); }
+"""
+
+
+def rust(ctx, *options):
+    """The functions below the method, in a run with these options."""
+    path = extension(ctx, source=ctx.write("rust.c", RUST))
+    p = ctx.ruby("-e", "require ARGV[0]; $stdout.sync = true; def runs = Rust.run(200); puts 'ready'; $stdin.gets; "
+                       "t = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1; "
+                       "runs while Process.clock_gettime(Process::CLOCK_MONOTONIC) < t; puts 'done'", path)
+    p.expect("ready")
+    out = ctx.path("out.folded")
+    reader, said = watch(ctx, p.pid, "-F", harness.rate(2000), *options, "-o", out)
+    p.tell("go")
+    p.line()
+    stacks = below(end(ctx, reader, said, out), "runs")
+    p.kill()
+    check(stacks, "no sample is below the method")
+    return max(stacks, key=lambda s: s[1])[0]
+
+
+@case(timeout=90)
+def names_of_rust(ctx):
+    """Both forms, as they are written in the program, and as they are in the file with --no-demangle."""
+    found = rust(ctx, "--no-demangle")
+    check(found == ["Rust.run", "ext_run", "_RNvXs2_NtCs7_4core3fmtINtNtCs8_5alloc3vec3VechENtB5_5Debug3fmt",
+                    "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"], "%s", found)
+    found = rust(ctx)
+    check(found[:3] == ["Rust.run", "ext_run", "<alloc::vec::Vec<u8> as core::fmt::Debug>::fmt"], "%s", found)
+    cxx = os.path.isabs(libstdcxx())
+    check(found[3:] == ["core::fmt::Formatter::write_str" if cxx else "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"],
+          "%s", found)
+    return found[2]
 
 
 @case(timeout=90)

@@ -25,6 +25,8 @@ int engine__open_natives(struct engine *e, struct diag *d)
 		err = searcher__create(&e->native_searcher, &e->settings.executor);
 	if (err)
 		return diag__set(d, DIAG_INTERNAL, -err, "cannot read native code: %s", strerror(-err));
+	if (e->settings.no_demangle)
+		native__names_as_in_file(e->native_frames.native);
 	e->resolver.native = &e->native_frames;
 	return 0;
 }

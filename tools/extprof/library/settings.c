@@ -205,10 +205,13 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 static int set_native(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	s->native = o->native;
+	s->no_demangle = o->no_demangle;
 	s->native_lines = o->native_lines;
 	s->inlined = o->inlined;
 	if ((o->native_lines || o->inlined) && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--%s needs --native", o->native_lines ? "native-lines" : "inline");
+	if (o->no_demangle && !o->native)
+		return error__set(error, DIAG_USAGE, EINVAL, "--no-demangle needs --native");
 	if (o->native && s->timer == TIMER_TICK)
 		return error__set(error, DIAG_USAGE, EINVAL, "--native needs the timer clock");
 	return 0;

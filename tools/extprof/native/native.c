@@ -30,6 +30,7 @@ struct native {
 	struct native_file files[NATIVE_FILES_MAX];
 	uint32_t file_count;
 	uint32_t row_count;	/* in maps.rows */
+	bool names_as_in_file;
 	struct native_blocks blocks;
 	struct native_process *processes;
 	uint32_t process_count, live;	/* live: slots that are used */
@@ -55,6 +56,11 @@ int native__create(struct native **native, const struct unwind_maps *maps)
 void native__destroy(struct native *n)
 {
 	if (!n)
+void native__names_as_in_file(struct native *n)
+{
+	n->names_as_in_file = true;
+}
+
 		return;
 	for (uint32_t i = 0; i < n->file_count; i++)
 		native_file__free(&n->files[i]);
@@ -387,6 +393,7 @@ struct native_work *native__next_work(struct native *n)
 	for (uint32_t i = 0; i < n->file_count; i++)
 		if (n->files[i].rules == NATIVE_WANTED)
 			return read_rules(&n->files[i], i);
+		w->names_as_in_file = n->names_as_in_file;
 	return native__next_names(n);
 }
 

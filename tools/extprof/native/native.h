@@ -28,6 +28,8 @@ struct native;
 
 /* 0 or -ENOMEM. */
 int native__create(struct native **native, const struct unwind_maps *maps);
+/* Before names are read: those of C++ and Rust are not to be made readable. */
+void native__names_as_in_file(struct native *n);
 /* NULL is fine. */
 void native__destroy(struct native *n);
 

@@ -308,7 +308,7 @@ static void read_names(struct native_work *w, struct deadline *deadline)
 	struct parser_file file = { .fd = w->fd, .size = w->size, .owner = w->owner, .deadline = deadline };
 	struct symbols_piece *piece = malloc(sizeof(*piece));
 	uint64_t until = deadline__now() + FILE_TIMEOUT;
-	struct symbols_place at = { 0 };
+	struct symbols_place at = { .as_in_file = w->names_as_in_file };
 	int err = piece ? 0 : -ENOMEM;
 
 	while (!err && at.table < SYMBOLS_END && deadline__now() < until) {

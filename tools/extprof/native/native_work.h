@@ -63,6 +63,7 @@ struct native_work {
 	int fd;			/* of the file; -1: it is not open yet, and NATIVE_RULES opens it */
 	uint64_t size, owner;	/* of the file; see parser_file */
 
+	bool names_as_in_file;	/* NATIVE_NAMES: see native__names_as_in_file() */
 	/* Results: */
 	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES: the file could not be opened or is none */
 	bool late;		/* rules and names: the deadline was over before they were read, and there are none */

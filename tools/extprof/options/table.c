@@ -163,6 +163,9 @@ const struct option_row option_rows[OPTIONS] = {
 		FIELD(native), .brief = "also functions of C extensions and libraries",
 		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF, but "
 		"for dump" },
+	[OPTION_NO_DEMANGLE] = { "no-demangle", .group = OPTION_SHOW, .commands = DAEMON | R | T | D, FIELD(no_demangle),
+		.brief = "names of C++ and Rust as in the file",
+		.help = "with --native: names of C++ and Rust as they are in the file: _ZN4grpc6Server5StartEi" },
 	[OPTION_KERNEL] = { "kernel", .group = OPTION_SHOW, .commands = DAEMON | R | T, FIELD(kernel),
 		.brief = "also the functions of the kernel",
 		.help = "also show the functions of the kernel that a sample was taken in, below the method; needs eBPF" },

@@ -12,6 +12,7 @@ struct reading {
 	struct symbols_piece *piece;
 	uint32_t entry;		/* of the next symbol that is seen */
 	bool full;
+	bool as_in_file;	/* see symbols_place */
 };
 
 /* A symbol of assembler code often has no size.  It reaches to the end of its section at most: the one behind .init is that of
@@ -39,7 +40,7 @@ static bool see(void *context, const char *name, const Elf64_Sym *symbol)
 
 	if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) || !length || length > SYMBOL_NAME_MAX)
 		return false;
-	readable = demangle__name(name, text, sizeof(text));
+	readable = r->as_in_file ? 0 : demangle__name(name, text, sizeof(text));
 	if (readable) {
 		name = text;
 		length = readable;
@@ -91,16 +92,16 @@ int elf_symbols__read(int fd, uint64_t size, struct elf_budget *budget, const st
 	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM, SHT_SYMTAB };
 	static struct elf_file file;
 	int err = elf_file__open(&file, fd, size, budget);
-	struct reading r = { .file = &file, .piece = piece };
+	struct reading r = { .file = &file, .piece = piece, .as_in_file = from->as_in_file };
 	struct symbols_place at = *from;
 	Elf64_Shdr table;
 
 	piece->size = 0;
-	piece->next = (struct symbols_place){ .table = SYMBOLS_END };
+	piece->next = (struct symbols_place){ .table = SYMBOLS_END, .as_in_file = from->as_in_file };
 	if (err || at.table >= SYMBOLS_END)
 		return err;
 	if (at.table == SYMBOLS_SYMTAB && !find_table(&file, SHT_SYMTAB, &table))
-		at = (struct symbols_place){ .table = SYMBOLS_DYNSYM };
+		at = (struct symbols_place){ .table = SYMBOLS_DYNSYM, .as_in_file = from->as_in_file };
 	if (at.table == SYMBOLS_MINI_DEBUG) {
 		err = mini_debug__open(&file);
 		if (err)

@@ -14,10 +14,11 @@
 /* .dynsym, and .symtab of the file in .gnu_debugdata, which lacks what is in .dynsym, are read if there is no .symtab. */
 enum symbols_table { SYMBOLS_SYMTAB = 0, SYMBOLS_DYNSYM = 1, SYMBOLS_MINI_DEBUG = 2, SYMBOLS_END = 3 };
 
-/* Where to go on; all zero at first. */
+/* Where to go on; at first zero, but for as_in_file. */
 struct symbols_place {
 	uint32_t table;		/* enum symbols_table */
 	uint32_t entry;
+	uint32_t as_in_file;	/* 1: names of C++ and Rust are not made readable; the next places have it, too */
 };
 
 /* The binding of a symbol: local to its file, weak (another file can replace it), or global. */
@@ -35,7 +36,6 @@ struct elf_symbol {
 struct symbols_piece {
 	struct symbols_place next;
 	uint32_t size;		/* bytes of data */
-	uint32_t reserved;
 	uint64_t data[SYMBOLS_BYTES / 8];
 };
 
