@@ -65,6 +65,8 @@ class Truth:
         if change:
             change(ctx, path)
         self.p = ctx.program("native_truth.rb", path, flags=ruby)
+        if "--yjit-perf=map" in ruby:
+            self.p.line()  # where its map is
         self.p.expect("ready")
 
     def profile(self, what, seconds=1.5, rate=2000, *args):
@@ -338,6 +340,151 @@ def names_of_rust(ctx):
     check(found[3:] == ["core::fmt::Formatter::write_str" if cxx else "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"],
           "%s", found)
     return found[2]
+
+
+class PerfMap:
+    """A program with functions in memory of no file, and the map of them at the place where JITs write theirs."""
+
+    def __init__(self, ctx):
+        self.ctx = ctx
+        self.p = ctx.program("perf_map.rb")
+        self.heavy, self.light, self.size = self.p.line().split()[1:]
+        self.path = "/tmp/perf-%d.map" % self.p.pid
+        self.right = "%s %s jit_heavy\n%s %s LazyCompile:~jit light\n" % (self.heavy, self.size, self.light, self.size)
+
+    def __enter__(self):
+        return self
+
+    def write(self, text):
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def __exit__(self, *_):
+        self.p.kill()
+        if os.path.lexists(self.path):
+            os.unlink(self.path)
+
+    def leaves(self, *args, seconds=1.5):
+        """How many samples each function in no file has, by its name and its caller."""
+        out = self.ctx.path("out.folded")
+        reader, said = watch(self.ctx, self.p.pid, "-F", harness.rate(2000), *args, "-o", out)
+        self.p.tell(str(seconds))
+        self.p.line()
+        found = {}
+        for s in end(self.ctx, reader, said, out).stacks:
+            labels = s.labels()
+            for caller in ("heavy_one", "light_one"):
+                if any(caller in l for l in labels) and "[truncated: native code in no file]" in labels:
+                    key = caller, labels[-1]
+                    found[key] = found.get(key, 0) + s.count
+        return found
+
+
+@case(timeout=90)
+def perf_map(ctx):
+    """Functions of a JIT have the names of its map, also those that it adds later; their shares are those of the program."""
+    with PerfMap(ctx) as m:
+        # An address that was used before has the name that came last; a line that is being written is none yet.
+        m.write("%s %s gone\n" % (m.heavy, m.size) + m.right + "# no function\n1 1\n%s 20 half" % m.light)
+        found = m.leaves()
+        heavy, light = found.pop(("heavy_one", "jit_heavy"), 0), found.pop(("light_one", "LazyCompile:~jit light"), 0)
+        check(heavy + light > 500 and not found, "%d, %d, others: %s", heavy, light, found)
+        # One standard deviation of the share is 0.01.
+        share = heavy / (heavy + light)
+        check(abs(share - 2 / 3) < 0.06, "the share of the one that has two thirds is %.3f", share)
+        m.p.tell("1")
+        dump = ctx.extprof("dump", "-n", "-p", m.p.pid)
+        check(dump.status == 0 and re.search(r"jit_heavy|LazyCompile:~jit light", dump.out), "%s %s", dump.out[-800:], dump.err[-300:])
+        return "%d and %d samples, %.1f %% of 66.7 %%" % (heavy, light, 100 * share)
+
+
+@case(timeout=90)
+def perf_map_comes_late(ctx):
+    """The program writes its map while it is recorded."""
+    with PerfMap(ctx) as m:
+        out = ctx.path("out.folded")
+        reader, said = watch(ctx, m.p.pid, "-F", harness.rate(2000), "-o", out)
+        m.p.tell("1")
+        m.p.line()
+        m.write(m.right)
+        m.p.tell("0.5")
+        m.p.line()
+        names = {s.labels()[-1] for s in end(ctx, reader, said, out).stacks if "heavy_one" in str(s.labels())}
+        check("jit_heavy" in names and "[native code in no file]" not in names, "%s", names)
+        return ", ".join(sorted(names))
+
+
+@case(timeout=90)
+def perf_map_of_a_process_that_ended(ctx):
+    """What was read while it ran stays."""
+    with PerfMap(ctx) as m:
+        m.write(m.right)
+        out = ctx.path("out.folded")
+        reader, said = watch(ctx, m.p.pid, "-F", harness.rate(2000), "-o", out)
+        m.p.tell("1.5")
+        m.p.line()
+        m.p.kill()
+        os.unlink(m.path)
+        names = {s.labels()[-1] for s in end(ctx, reader, said, out).stacks if "heavy_one" in str(s.labels())}
+        check("jit_heavy" in names and "[native code in no file]" not in names, "%s", names)
+        return ", ".join(sorted(names))
+
+
+@case(timeout=90)
+def perf_map_of_yjit(ctx):
+    """What YJIT writes of its own code is not taken: that has Ruby frames."""
+    t = Truth(ctx, ruby=[*YJIT, "--yjit-perf=map"])
+    path = "/tmp/perf-%d.map" % t.p.pid
+    try:
+        profile = t.profile("chain")
+        with open(path, encoding="utf-8") as f:
+            names = {line.rstrip("\n").split(" ", 2)[2] for line in f}
+    finally:
+        t.p.kill()
+        if os.path.exists(path):
+            os.unlink(path)
+    check(len(names) > 10, "YJIT has written %d names", len(names))
+    found = {l for s in profile.stacks for l in s.labels() if l in names}
+    check(not found, "of YJIT's map: %s", found)
+    stacks = below(profile, "chain")
+    right, total = sum(n for labels, n in stacks if [l for l in labels if l != "[vm]"] == CHAIN), sum(n for _, n in stacks)
+    check(total > 50 and right >= 0.9 * total, "%d of %d stacks are whole", right, total)
+    return "%d names in the map; %d of %d stacks are whole" % (len(names), right, total)
+
+
+@case(timeout=90)
+def hostile_perf_maps(ctx):
+    """A link, a file of another user, one that is too large, one of lies, a directory: names are missing, and nothing else."""
+    no_file = {("heavy_one", "[native code in no file]"), ("light_one", "[native code in no file]")}
+    with PerfMap(ctx) as m:
+        elsewhere = ctx.write("elsewhere.map", m.right)
+        def link():
+            os.symlink(elsewhere, m.path)
+        def of_another():
+            m.write(m.right)
+            os.chown(m.path, 65534, 65534)
+        def huge():
+            m.write(m.right)
+            os.truncate(m.path, (64 << 20) + 1)
+        def directory():
+            os.mkdir(m.path)
+        def fifo():
+            os.mkfifo(m.path)
+        def lies():
+            m.write("%s ffffffffffffffff lie\n-1 5 lie\n%s 0 lie\n%s\n0x 1 lie\n11111111111111111 1 lie\n%s\n%s 9 a\0b\n" %
+                    (m.heavy, m.heavy, m.heavy, "9" * 200000, m.heavy))
+        kinds = [link, huge, directory, fifo, lies] + ([of_another] if not os.geteuid() else [])
+        for kind in kinds:
+            kind()
+            found = m.leaves(seconds=0.5)
+            check(set(found) == no_file and sum(found.values()) > 100, "%s: %s", kind.__name__, found)
+            os.rmdir(m.path) if kind == directory else os.unlink(m.path)
+        # Escapes are shown as text, and ranges that overlap make no harm.
+        m.write("".join("%x 1000 over%d\n" % (int(m.heavy, 16) - 8 * i, i) for i in range(1, 2000)) + "%s %s a\x1b[31m\n" % (m.heavy, m.size))
+        found = m.leaves(seconds=0.5)
+        names = {name for caller, name in found if caller == "heavy_one"}
+        check(names == {"a\\x1B[31m"}, "%s", found)
+    return ", ".join(k.__name__ for k in kinds)
 
 
 @case(timeout=90)
