@@ -87,7 +87,7 @@ check-series:
 check-ruby: ruby
 	+@$(FOR_TESTS) scripts/run-suite ruby scripts/check-ruby '$(SUBMAKE)'
 check-live: all
-	@$(FOR_TESTS) EXTPROF_TESTS_AGAIN=2 scripts/run-suite live tests/live/run
+	@$(FOR_TESTS) EXTPROF_TESTS_AGAIN=8 scripts/run-suite live tests/live/run
 
 # Against stock ruby, built for it. 3: not decided, which is shown, and no failure.
 check-cost: all

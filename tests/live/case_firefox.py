@@ -26,10 +26,15 @@ Thread.new { Thread.current.name = "worker 1"
 Thread.new { Thread.current.name = "worker 2"; loop { right; left(12); sleep 0.001 } }
 Thread.new { Thread.current.name = "pool"; empty = Queue.new; loop { empty.pop } }
 fork { loop { left(14); sleep 0.003 } }
+# Collections have a stack for each of these.
+def first_tidy = GC.start
+def second_tidy = GC.start
+def third_tidy = GC.start
+TIDY = %i[first_tidy second_tidy third_tidy]
 STDOUT.sync = true
 puts "ready"
 i = 0
-loop { lock.synchronize { left(15) }; jobs << (i += 1); GC.start if i % 10 == 0; sleep 0.004 }
+loop { lock.synchronize { left(15) }; jobs << (i += 1); send(TIDY[i / 5 % 3]) if i % 5 == 0; sleep 0.004 }
 """
 
 # By its own clock, CLOCK_MONOTONIC in ns, it says when each began and ended.

@@ -202,7 +202,8 @@ def push_start(ctx, sink, *options, folder="rec", **more):
 
 
 def states(ctx, folder="rec"):
-    return [p for p in glob.glob(ctx.path(folder) + "/.extprof-push-*") if not p.endswith(".lock")]
+    """Without the locks, and without the one that a push writes at this moment."""
+    return [p for p in glob.glob(ctx.path(folder) + "/.extprof-push-*") if not p.endswith((".lock", ".new"))]
 
 
 @case(timeout=120)
