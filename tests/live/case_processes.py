@@ -69,7 +69,7 @@ tell_ended""" % ruby(second))
     check(-0.021 < cpu - row.cpu - late < 0.03, "process %d: %.3f s of CPU time, %.2f profiled and %.2f not", pid, cpu,
           row.cpu, late)
     check(late < 0.1, "it was not profiled for %.2f s", late)
-    check(not late or "not yet attached" in why, "why: %s", why)
+    check(not late or why == family.NOT_ATTACHED, "why: %s", why)
     return "%s; CPU time %.2f s = %.2f profiled + %.2f before it was attached" % (text, cpu, row.cpu, late)
 
 
@@ -603,6 +603,29 @@ def shell_as_command(ctx):
     text = found.compare(2)
     all_ended(found)
     return text
+
+
+@case(timeout=30)
+def attached_late(ctx):
+    """extprof stands still until a ruby has worked: what that has worked until it is attached is not in its samples, and
+    is told as not profiled. Both are all CPU time that it has used, as it says itself."""
+    first = ctx.write("first.rb", "burn_anew 0.1, 'first_ruby'\n")
+    late = ctx.write("late.rb", "burn_anew 0.1, 'unseen'\nProcess.kill :CONT, ARGV[0].to_i\nburn_anew 0.2, 'seen'\ntell_cpu\n")
+    found = record(ctx, ["sh", "-c", "%s; kill -STOP $PPID; %s $PPID; true" % (" ".join(ruby(first)), " ".join(ruby(late)))])
+    text = found.compare(3)
+    all_ended(found)
+    pid, = found.pids("seen")
+    (unseen, seen), (late, why) = [w for of, _, w in found.works if of == pid], found.unprofiled(pid)
+    check(why == family.NOT_ATTACHED, "not profiled: %.2f s, %s", late, why)
+    check(found.samples(pid, "unseen") == 0, "%d samples of what it did before", found.samples(pid, "unseen"))
+    # Told in steps of 10 ms; at exec the kernel's account is late by a tick of 10 ms at most.
+    expected = RATE * (seen.before + seen.cpu / 1e9 - late)
+    slack = 5 + 0.02 * expected + seen.chance(RATE) + 0.015 * RATE + RATE * seen.stolen
+    got, cpu, row = found.samples(pid, "seen"), found.told["cpu", pid], found.row(pid)
+    check(abs(got - expected) <= slack + found.profile.sums.missed, "%d samples, %.1f +- %.1f expected, %.2f s not profiled", got,
+          expected, slack, late)
+    check(-0.02 < cpu - row.cpu - late < 0.03, "%.3f s of CPU time, %.2f profiled and %.2f not", cpu, row.cpu, late)
+    return "%s; %.3f s of CPU time, %.2f before it was attached, %d samples of %.0f" % (text, cpu, late, got, expected)
 
 
 @case(timeout=30)

@@ -11,12 +11,14 @@ def outer_pid = File.readlink("/proc/self").to_i
 # One line is one write: processes that write at the same time do not mix their lines.
 def tell(*words) = $truth.write(words.join(" ") + "\n")
 
-# Use so much CPU time in this thread, in the name of the caller, and say how much it was.
+# Use so much CPU time in this thread, in the name of the caller, and say how much it was, and what the process had used
+# before.
 def burn(seconds, name)
+  before = cpu(Process::CLOCK_PROCESS_CPUTIME_ID)
   wall, from = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond), cpu
   till = from + (seconds * 1e9).to_i
   nil while cpu < till
-  tell "work", outer_pid, name, cpu - from, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - wall
+  tell "work", outer_pid, name, cpu - from, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - wall, before
 end
 
 # A method that nobody has defined before.
