@@ -21,20 +21,26 @@ lock = Mutex.new
 jobs = Queue.new
 def left(n) = n < 2 ? n : left(n - 1) + left(n - 2)
 def right = 400.times.map { |i| "s#{i}" }
+collections = { main: 0, first: 0, second: 0 }
+def collect(collections, who) = (GC.start; collections[who] += 1)
 Thread.new { Thread.current.name = "worker 1"
-  loop { Fiber.with_labels(request: "GET /#{jobs.pop % 3}") { lock.synchronize { left(14) }; right; sleep 0.002 } } }
-Thread.new { Thread.current.name = "worker 2"; loop { right; left(12); sleep 0.001 } }
+  loop { Fiber.with_labels(request: "GET /#{n = jobs.pop; n % 3}") { lock.synchronize { left(14) }; right; sleep 0.002 }
+    collect(collections, :first) if n % 10 == 5 } }
+Thread.new { Thread.current.name = "worker 2"; (1..).each { |n| right; left(12); collect(collections, :second) if n % 20 == 0; sleep 0.001 } }
 Thread.new { Thread.current.name = "pool"; empty = Queue.new; loop { empty.pop } }
 fork { loop { left(14); sleep 0.003 } }
-# Collections have a stack for each of these.
-def first_tidy = GC.start
-def second_tidy = GC.start
-def third_tidy = GC.start
-TIDY = %i[first_tidy second_tidy third_tidy]
 STDOUT.sync = true
 puts "ready"
-i = 0
-loop { lock.synchronize { left(15) }; jobs << (i += 1); send(TIDY[i / 5 % 3]) if i % 5 == 0; sleep 0.004 }
+i, wanted = 0, nil
+# For each line that it is told it says when each of these threads has collected since, from begin to end.
+loop do
+  lock.synchronize { left(15) }
+  jobs << (i += 1)
+  collect(collections, :main) if i % 10 == 0
+  wanted = collections.transform_values { |n| n + 2 } if STDIN.wait_readable(0) && STDIN.gets
+  (puts "collected"; wanted = nil) if wanted&.all? { |who, n| collections[who] >= n }
+  sleep 0.004
+end
 """
 
 # By its own clock, CLOCK_MONOTONIC in ns, it says when each began and ended.
@@ -154,7 +160,14 @@ def has_the_sums_of_other_formats(ctx):
     ruby.expect("ready")
     path, both = ctx.path("wall.extprof"), ctx.path("both.extprof")
     ctx.extprof("record", "-q", "-p", ruby.pid, "-s", "-m", "wall", "-d", "2", "-F", harness.rate(199), "-o", path).ok()
-    ctx.extprof("record", "-q", "-p", ruby.pid, "-s", "-m", "cpu,gvl,gc", "-d", "1", "-F", harness.rate(199), "-o", both).ok()
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-s", "-m", "cpu,gvl,gc", "-F", harness.rate(199), "-o", both)
+    ctx.attached(reader)
+    # Three threads collect, however slow the machine is.
+    ruby.tell("go")
+    time.sleep(1)
+    ruby.expect("collected", timeout=60)
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
     wall = [("wall", "ns")]
     for options in ([], ["--filter", "thread=worker*"], ["--since", "0.5", "--until", "1.5"], ["--focus", "method:Object#left"],
                     ["--hide", "method:Object#left"], ["--collapse", "recursion"], ["--filter", "state=sleep"]):

@@ -19,8 +19,11 @@ def garbage = (Small.new; "g" * 300; [2] * 60; { c: 3 }; Wide.new; nil)
 
 def slot(object) = ObjectSpace.dump(object)[/"slot_size":(\d+)/, 1].to_i
 
-def make(n)
+# At one sample for each KiB, 100 of each are more than a thousand samples: whoever reads them gets a moment, also where
+# others want the CPU.
+def make(n, rest: 0.005)
   n.times do |i|
+    sleep rest if rest > 0 && i % 100 == 99
     keep_small
     keep_wide
     keep_string
