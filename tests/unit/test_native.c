@@ -632,29 +632,6 @@ TEST(native_slots_are_used_again)
 	native__destroy(n);
 }
 
-/* Maps of JITs leave room for the files that processes have mapped. */
-TEST(native_maps_leave_room_for_files)
-{
-	struct native *n = own_process(0);
-	uint32_t files = native__read_files(n), maps_seen = 0;
-	struct native_place place = { 0 };
-
-	CHECK(files > 3 && files < NATIVE_FILES_MAX - NATIVE_MAPS_MAX);
-	for (uint32_t vm = 2; vm < 3 * NATIVE_MAPS_MAX; vm++) {
-		native__fork(n, vm - 1, vm, getpid());
-		for (int i = 0; i < 2; i++) {
-			place = (struct native_place){ .file = NATIVE_NO_FILE };
-			native__find_in_map(n, vm, 4096, &place);
-		}
-		maps_seen += place.file != NATIVE_NO_FILE;
-		CHECK(place.file == NATIVE_NO_FILE || native__is_map(n, place.file));
-		native__remove(n, vm - 1);
-	}
-	CHECK_INT(maps_seen, NATIVE_MAPS_MAX);
-	CHECK_INT(native__read_files(n), files);
-	native__destroy(n);
-}
-
 /* What the kernel has is told to be right at each look, also if nothing has changed. */
 TEST(native_tells_when_it_looked)
 {

@@ -669,7 +669,7 @@ static uint32_t add_map(struct native *n, const struct native_process *p)
 	uint32_t number = n->file_count;
 	char *path;
 
-	if (number == NATIVE_FILES_MAX || n->map_count == NATIVE_MAPS_MAX || asprintf(&path, "/tmp/perf-%d.map", (int)p->pid) < 0)
+	if (number == NATIVE_FILES_MAX || asprintf(&path, "/tmp/perf-%d.map", (int)p->pid) < 0)
 		return NATIVE_NO_FILE;
 	/* No mapping has this device. */
 	n->files[number] = (struct native_file){

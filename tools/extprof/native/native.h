@@ -21,8 +21,6 @@
 #include "source/unwind_maps.h"
 
 #define NATIVE_FILES_MAX 512u
-/* Of these, maps of JITs: many processes that have one leave room for the files of others. */
-#define NATIVE_MAPS_MAX 64u
 #define NATIVE_PROCESSES_MAX 4096u
 #define NATIVE_NO_FILE UINT32_MAX
 
