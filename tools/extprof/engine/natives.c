@@ -115,8 +115,6 @@ void engine__finish_natives(struct engine *e)
 	struct native *n = e->native_frames.native;
 	struct native_work *w;
 
-	if (e->resolver.native)
-		native__want_maps(n);
 	while (e->resolver.native && native__wants_names(n) && (now = deadline__now()) < until) {
 		struct pollfd fd = { .fd = searcher__fd(e->native_searcher), .events = POLLIN };
 

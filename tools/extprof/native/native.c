@@ -22,18 +22,15 @@
 #define LOOK_SHARE 200u
 /* So often a file is opened that is unmapped before it could be. */
 #define FILE_TRIES 8u
-/* A map is not read again sooner, and so that this takes a small part of a CPU. */
-#define MAP_INTERVAL (100 * MS)
-#define MAP_SHARE 50u
 /* Names of all files. */
 #define ALL_NAMES_MAX (512ull << 20)
 
 struct native {
 	struct unwind_maps maps;
-	bool names_as_in_file;
 	struct native_file files[NATIVE_FILES_MAX];
-	uint32_t file_count, map_count;	/* map_count: of these files */
+	uint32_t file_count;
 	uint32_t row_count;	/* in maps.rows */
+	bool names_as_in_file;
 	struct native_blocks blocks;
 	struct native_process *processes;
 	uint32_t process_count, live;	/* live: slots that are used */
@@ -56,14 +53,14 @@ int native__create(struct native **native, const struct unwind_maps *maps)
 	return 0;
 }
 
+void native__destroy(struct native *n)
+{
+	if (!n)
 void native__names_as_in_file(struct native *n)
 {
 	n->names_as_in_file = true;
 }
 
-void native__destroy(struct native *n)
-{
-	if (!n)
 		return;
 	for (uint32_t i = 0; i < n->file_count; i++)
 		native_file__free(&n->files[i]);
@@ -126,7 +123,7 @@ static struct native_process *make_process(struct native *n, uint32_t vm)
 	else
 		n->process_count++;
 	n->live++;
-	n->processes[slot] = (struct native_process){ .vm = vm, .map = NATIVE_NO_FILE };
+	n->processes[slot] = (struct native_process){ .vm = vm };
 	return &n->processes[slot];
 }
 
@@ -361,29 +358,12 @@ static struct native_work *read_rules(struct native_file *f, uint32_t number)
 	return w;
 }
 
-static struct native_work *read_map(struct native_file *f, uint32_t number)
-{
-	struct native_work *w = native_work__new(NATIVE_MAP, number);
-
-	if (!w)
-		return NULL;
-	w->pid = f->pid;
-	w->began = f->began;
-	f->names_state = NATIVE_BEING_READ;
-	return w;
-}
-
-/* `now`: maps that are to be read later are left out. */
-static struct native_work *next_names(struct native *n, uint64_t now)
+struct native_work *native__next_names(struct native *n)
 {
 	for (uint32_t i = 0; i < n->file_count; i++) {
 		struct native_file *f = &n->files[i];
 		struct native_work *w;
 
-		if (f->is_map && f->names_state == NATIVE_WANTED && f->again_at <= now)
-			return read_map(f, i);
-		if (f->is_map)
-			continue;
 		if (f->names_state != NATIVE_WANTED || f->rules == NATIVE_WANTED || f->rules == NATIVE_BEING_READ)
 			continue;
 		if (f->fd < 0) {
@@ -393,7 +373,6 @@ static struct native_work *next_names(struct native *n, uint64_t now)
 		w = native_work__new(NATIVE_NAMES, i);
 		if (!w)
 			return NULL;
-		w->names_as_in_file = n->names_as_in_file;
 		w->fd = f->fd;
 		w->size = f->size;
 		w->owner = f->owner;
@@ -402,11 +381,6 @@ static struct native_work *next_names(struct native *n, uint64_t now)
 		return w;
 	}
 	return NULL;
-}
-
-struct native_work *native__next_names(struct native *n)
-{
-	return next_names(n, UINT64_MAX);
 }
 
 struct native_work *native__next_work(struct native *n)
@@ -419,7 +393,8 @@ struct native_work *native__next_work(struct native *n)
 	for (uint32_t i = 0; i < n->file_count; i++)
 		if (n->files[i].rules == NATIVE_WANTED)
 			return read_rules(&n->files[i], i);
-	return next_names(n, now);
+		w->names_as_in_file = n->names_as_in_file;
+	return native__next_names(n);
 }
 
 static void take_look(struct native *n, struct native_process *p, struct native_work *w)
@@ -494,20 +469,6 @@ static void take_names(struct native *n, struct native_file *f, struct native_wo
 	w->names = (struct native_names){ 0 };
 }
 
-static void take_map(struct native *n, struct native_file *f, struct native_work *w)
-{
-	uint64_t took = MAP_SHARE * (w->until - w->from);
-
-	f->names_state = w->late ? NATIVE_LATE : NATIVE_READ;
-	f->again_at = deadline__now() + (took > MAP_INTERVAL ? took : MAP_INTERVAL);
-	/* What was read before stays, if the process has ended. */
-	if (w->err || w->late)
-		return;
-	n->names_size -= f->names.size + f->names.count * sizeof(*f->names.symbols);
-	native_names__free(&f->names);
-	take_names(n, f, w);
-}
-
 static void take(struct native *n, struct native_work *w, bool ran)
 {
 	struct native_process *p = w->kind == NATIVE_LOOK ? process_of(n, w->number) : NULL;
@@ -526,8 +487,6 @@ static void take(struct native *n, struct native_work *w, bool ran)
 		take_rules(n, f, w);
 	if (w->kind == NATIVE_NAMES)
 		take_names(n, f, w);
-	if (w->kind == NATIVE_MAP)
-		take_map(n, f, w);
 	native_work__free(w);
 }
 
@@ -634,7 +593,7 @@ uint32_t native__read_files(const struct native *n)
 	for (uint32_t i = 0; i < n->file_count; i++)
 		if (n->files[i].rules == NATIVE_WANTED || n->files[i].rules == NATIVE_BEING_READ)
 			return 0;
-	return n->file_count - n->map_count;
+	return n->file_count;
 }
 
 /* -- looking up --------------------------------------------------------------------------------------------- */
@@ -663,53 +622,9 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 	place->of_vm = of_vm && of_vm->file == m->file;
 }
 
-/* The number of a new map; NATIVE_NO_FILE: there is no room. */
-static uint32_t add_map(struct native *n, const struct native_process *p)
-{
-	uint32_t number = n->file_count;
-	char *path;
-
-	if (number == NATIVE_FILES_MAX || asprintf(&path, "/tmp/perf-%d.map", (int)p->pid) < 0)
-		return NATIVE_NO_FILE;
-	/* No mapping has this device. */
-	n->files[number] = (struct native_file){
-		.device = UINT64_MAX, .inode = number, .path = path, .fd = -1, .pid = p->pid, .began = p->began, .rules = NATIVE_READ,
-		.is_map = true,
-	};
-	n->map_count++;
-	return n->file_count++;
-}
-
-void native__find_in_map(struct native *n, uint32_t vm, uint64_t address, struct native_place *place)
-{
-	struct native_process *p = process_of(n, vm);
-
-	if (p && p->map == NATIVE_NO_FILE && p->pid > 0)
-		p->map = add_map(n, p);
-	if (!p || p->map == NATIVE_NO_FILE)
-		return;
-	*place = (struct native_place){ .file = p->map, .address = address };
-}
-
-bool native__is_map(const struct native *n, uint32_t file)
-{
-	return file < n->file_count && n->files[file].is_map;
-}
-
-void native__want_maps(struct native *n)
-{
-	uint64_t soon = deadline__now() + SECOND;
-
-	/* One that takes long was read a while ago at most. */
-	for (uint32_t i = 0; i < n->file_count; i++)
-		if (n->files[i].is_map && n->files[i].names_state == NATIVE_READ && n->files[i].again_at < soon)
-			n->files[i].names_state = NATIVE_WANTED;
-}
-
 void native__want_names(struct native *n, uint32_t file)
 {
-	if (file < n->file_count && (n->files[file].names_state == NATIVE_UNREAD ||
-				     (n->files[file].is_map && n->files[file].names_state == NATIVE_READ)))
+	if (file < n->file_count && n->files[file].names_state == NATIVE_UNREAD)
 		n->files[file].names_state = NATIVE_WANTED;
 }
 
@@ -725,8 +640,6 @@ int native__add_name(const struct native *n, uint32_t file, uint64_t address, st
 {
 	if (file >= n->file_count)
 		return -ENOENT;
-	if (n->files[file].is_map && native_file__add_name(&n->files[file], address, out))
-		return 0;
 	if (n->files[file].names_state == NATIVE_WANTED || n->files[file].names_state == NATIVE_BEING_READ)
 		return -EAGAIN;
 	if (n->files[file].names_state == NATIVE_LATE)

@@ -101,15 +101,6 @@ struct native_place {
  * `exact`: the address is not one that a call returns to. */
 void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place);
 
-/*
- * The same of an address that is in no file: it can be in the map of the process's JIT, /tmp/perf-PID.map, which counts as a file.
- * Addresses are those of the process.  place->file stays NATIVE_NO_FILE if there is no room for one, or the process has ended.
- */
-void native__find_in_map(struct native *n, uint32_t vm, uint64_t address, struct native_place *place);
-bool native__is_map(const struct native *n, uint32_t file);
-/* Nothing is sampled any more: maps that were asked for are wanted as they are now. */
-void native__want_maps(struct native *n);
-
 /* Names of that file will be asked for. */
 void native__want_names(struct native *n, uint32_t file);
 /* Append the name of the function with that address in the file, clean.  -EAGAIN: names are still to be read; -ETIMEDOUT: they

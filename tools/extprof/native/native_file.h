@@ -31,8 +31,6 @@ struct native_file {
 	uint64_t base;		/* address in the file of pc 0 */
 	uint32_t first_row, rows;	/* in the rows of all files */
 	/* Names. */
-	bool is_map;		/* it has names alone: a JIT of process `pid` writes it, and adds to it */
-	uint64_t again_at;	/* is_map: it is not read again before, CLOCK_MONOTONIC */
 	enum native_state names_state;
 	struct native_names names;
 };

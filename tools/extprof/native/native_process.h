@@ -26,7 +26,6 @@ struct native_process {
 	pid_t pid;		/* 0: it has ended */
 	uint64_t began;		/* as of proc__started() */
 	uint64_t vm_code;
-	uint32_t map;		/* of its JIT: a file; NATIVE_NO_FILE: none was asked for yet */
 	struct native_mapped *list;	/* by address */
 	uint32_t count;
 	size_t room;

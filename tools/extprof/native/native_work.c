@@ -2,7 +2,6 @@
 #include "native/native_work.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,16 +302,6 @@ static int take_piece(struct native_names *n, const struct symbols_piece *piece)
 	return 0;
 }
 
-/* Of a map: memory is used again, and the last one of an address is what is there now. */
-static int compare_in_map(const void *a, const void *b)
-{
-	const struct native_symbol *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->name < y->name ? -1 : 1;
-}
-
 /* Use all names that could be read: a file with too many symbols has the first ones. */
 static void read_names(struct native_work *w, struct deadline *deadline)
 {
@@ -325,8 +314,7 @@ static void read_names(struct native_work *w, struct deadline *deadline)
 	while (!err && at.table < SYMBOLS_END && deadline__now() < until) {
 		struct symbols_place last = at;
 
-		err = is_over(deadline) ? -ETIMEDOUT : w->kind == NATIVE_MAP ? parser__map(&file, &at, piece) :
-			 parser__symbols(&file, &at, piece);
+		err = is_over(deadline) ? -ETIMEDOUT : parser__symbols(&file, &at, piece);
 		if (!err)
 			err = take_piece(&w->names, piece);
 		if (!err)
@@ -337,45 +325,7 @@ static void read_names(struct native_work *w, struct deadline *deadline)
 	free(piece);
 	w->late = err && is_over(deadline);
 	if (w->names.count)
-		qsort(w->names.symbols, w->names.count, sizeof(*w->names.symbols), w->kind == NATIVE_MAP ? compare_in_map : compare);
-}
-
-/* The map of a process has the number that the process knows itself by, and is in its /tmp.  Whoever may write there can make one:
- * it has to be of the user of the process, or of root. */
-static int open_map(struct native_work *w, struct deadline *deadline)
-{
-	struct target_files files;
-	struct proc_status status;
-	char path[PROC_PATH_MAX];
-	struct stat st;
-	int err = proc_status__read(&status, w->pid, 0);
-
-	if (err)
-		return err;
-	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", status.inner ? status.inner : (uint32_t)w->pid);
-	target_files__of_process(&files, w->pid, 0, deadline);
-	w->owner = files.owner;
-	w->fd = target_file__open_plain(&files, path, PERF_MAP_MAX, &st);
-	if (w->fd < 0)
-		return w->fd;
-	/* Another process may have got the pid. */
-	if (proc__started(w->pid) != w->began)
-		return -ESRCH;
-	if (st.st_uid && st.st_uid != status.users[1])
-		return -EACCES;
-	w->size = (uint64_t)st.st_size;
-	return 0;
-}
-
-static void read_map(struct native_work *w, struct deadline *deadline)
-{
-	w->err = open_map(w, deadline);
-	w->late = w->err && is_over(deadline);
-	if (!w->err)
-		read_names(w, deadline);
-	if (w->fd >= 0)
-		close(w->fd);
-	w->fd = -1;
+		qsort(w->names.symbols, w->names.count, sizeof(*w->names.symbols), compare);
 }
 
 void native_work__run(struct native_work *w, struct deadline *deadline)
@@ -393,9 +343,6 @@ void native_work__run(struct native_work *w, struct deadline *deadline)
 		break;
 	case NATIVE_NAMES:
 		read_names(w, deadline);
-		break;
-	case NATIVE_MAP:
-		read_map(w, deadline);
 		break;
 	}
 	w->until = deadline__now();

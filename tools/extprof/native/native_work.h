@@ -25,8 +25,7 @@
 enum native_work_kind {
 	NATIVE_LOOK,	/* what a process has mapped */
 	NATIVE_RULES,	/* open a file, and read its rules for finding callers */
-	NATIVE_NAMES,	/* of the functions of a file that is open */
-	NATIVE_MAP	/* of functions of a JIT: by the map that the process writes */
+	NATIVE_NAMES	/* of the functions of a file that is open */
 };
 
 /* Machine code of a file in a process. */
@@ -63,10 +62,10 @@ struct native_work {
 	struct native_seen where;	/* NATIVE_RULES: a mapping of the file */
 	int fd;			/* of the file; -1: it is not open yet, and NATIVE_RULES opens it */
 	uint64_t size, owner;	/* of the file; see parser_file */
-	bool names_as_in_file;	/* NATIVE_NAMES: see native__names_as_in_file() */
 
+	bool names_as_in_file;	/* NATIVE_NAMES: see native__names_as_in_file() */
 	/* Results: */
-	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES, NATIVE_MAP: the file could not be opened or is none */
+	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES: the file could not be opened or is none */
 	bool late;		/* rules and names: the deadline was over before they were read, and there are none */
 	uint64_t from, until;	/* when, CLOCK_MONOTONIC */
 	struct native_seen *seen;	/* by address */

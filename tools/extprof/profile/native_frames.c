@@ -115,7 +115,7 @@ static bool is_of_vm(const struct joining *j, uint32_t i)
 	return j->f->place[i].of_vm || is_jit(j, i);
 }
 
-static const char no_file[] = "native code in no file", late_mark[] = ": not read in time";
+static const char late_mark[] = ": not read in time";
 
 static void append_late(struct joining *j, const char *path)
 {
@@ -132,19 +132,13 @@ static void append_late(struct joining *j, const char *path)
 
 static void append_native(struct joining *j, uint32_t i)
 {
-	struct native_place *p = &j->f->place[i];
-	uint32_t number;
-
-	if (p->file == NATIVE_NO_FILE && !p->late)
-		native__find_in_map(j->f->native, j->e->vm, j->address[i] - (i != 0), p);
-	number = p->file == NATIVE_NO_FILE ? MAP64_NONE : number_of(j->f, p);
+	const struct native_place *p = &j->f->place[i];
+	uint32_t number = p->file == NATIVE_NO_FILE ? MAP64_NONE : number_of(j->f, p);
 
 	if (p->file == NATIVE_NO_FILE && p->late)
 		append_late(j, p->late);
 	else if (p->file == NATIVE_NO_FILE)
-		append_mark(j, FRAME_NATIVE, no_file);
-	else if (number == MAP64_NONE && native__is_map(j->f->native, p->file))
-		append_mark(j, FRAME_NATIVE, no_file);
+		append_mark(j, FRAME_NATIVE, "native code in no file");
 	else if (number == MAP64_NONE)
 		append_mark(j, FRAME_NATIVE, file_name(native__path(j->f->native, p->file)));
 	else
@@ -480,13 +474,8 @@ int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t
 	frame.key = native__build_id(f->native, a->file);
 	frame.address = a->address;
 	err = native__add_name(f->native, a->file, a->address, &name);
-	/* A map can have it later. */
-	a->named = !err || (err == -ENOENT && !native__is_map(f->native, a->file));
-	if (err && native__is_map(f->native, a->file)) {
-		text__adds(&name, no_file);
-		frame.module = "";
-		frame.bracketed = true;
-	} else if (err) {
+	a->named = err != -EAGAIN && err != -ETIMEDOUT;
+	if (err) {
 		text__adds(&name, file_name(path));
 		if (err == -ETIMEDOUT)
 			text__adds(&name, late_mark);
