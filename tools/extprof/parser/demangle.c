@@ -114,15 +114,23 @@ static size_t tidy_rust(char *text, size_t length)
 	return to;
 }
 
+/* What LLVM puts behind names that were local to a file: ".llvm." and a number.  NULL: nothing. */
+static const char *llvm_number(const char *name)
+{
+	const char *mark = strstr(name, ".llvm.");
+	size_t digits = mark ? strspn(mark + 6, "0123456789abcdefABCDEF") : 0;
+
+	return digits && (!mark[6 + digits] || mark[6 + digits] == '.') ? mark : NULL;
+}
+
 size_t demangle__name(const char *name, char *to, size_t room)
 {
 	char copy[DEMANGLE_MAX + 1];
-	const char *mark = strstr(name, ".llvm.");
+	const char *mark = llvm_number(name);
 	size_t length = mark ? (size_t)(mark - name) : strlen(name);
 
 	if (length > DEMANGLE_MAX)
 		return 0;
-	/* LLVM numbers names that were local to a file. */
 	if (mark) {
 		memcpy(copy, name, length);
 		copy[length] = '\0';

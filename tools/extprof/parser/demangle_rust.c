@@ -500,6 +500,8 @@ static void open_path(struct reader *r, bool flag)
 		r->open = true;
 	} else {
 		path(r, true);
+		/* A `dyn` within it has closed its own. */
+		r->open = false;
 	}
 	leave(r);
 }
