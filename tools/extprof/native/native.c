@@ -53,14 +53,14 @@ int native__create(struct native **native, const struct unwind_maps *maps)
 	return 0;
 }
 
-void native__destroy(struct native *n)
-{
-	if (!n)
 void native__names_as_in_file(struct native *n)
 {
 	n->names_as_in_file = true;
 }
 
+void native__destroy(struct native *n)
+{
+	if (!n)
 		return;
 	for (uint32_t i = 0; i < n->file_count; i++)
 		native_file__free(&n->files[i]);
@@ -373,6 +373,7 @@ struct native_work *native__next_names(struct native *n)
 		w = native_work__new(NATIVE_NAMES, i);
 		if (!w)
 			return NULL;
+		w->names_as_in_file = n->names_as_in_file;
 		w->fd = f->fd;
 		w->size = f->size;
 		w->owner = f->owner;
@@ -393,7 +394,6 @@ struct native_work *native__next_work(struct native *n)
 	for (uint32_t i = 0; i < n->file_count; i++)
 		if (n->files[i].rules == NATIVE_WANTED)
 			return read_rules(&n->files[i], i);
-		w->names_as_in_file = n->names_as_in_file;
 	return native__next_names(n);
 }
 
