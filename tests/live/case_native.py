@@ -224,8 +224,8 @@ def names_in_gnu_debugdata(ctx):
 @case(timeout=90)
 def damaged_gnu_debugdata(ctx):
     """One that is cut off, one that is no file, and one that stands for 256 MiB: names are missing, and nothing else."""
-    if not shutil.which("xz"):
-        return Counted(0, 0, 1, "there is no xz")
+    if not has_liblzma() or not shutil.which("xz"):
+        return Counted(0, 0, 1, "extprof was built without liblzma, or there is no xz")
     said = []
     def cut(_, path):
         strip_to(path, mini_debug(path)[:-200])
@@ -266,7 +266,7 @@ def files_in_pprof(ctx):
 
 
 def libstdcxx():
-    """Where extprof has the function from that reads names of C++; no path: there was none when it was built."""
+    """The library whose function reads names of C++ in extprof. It has no path where there is no such library."""
     said = subprocess.run([native.tool("CC"), "-print-file-name=libstdc++.a"], stdout=subprocess.PIPE, universal_newlines=True, check=True)
     return said.stdout.strip()
 

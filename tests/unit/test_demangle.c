@@ -79,12 +79,12 @@ TEST(demangle_damaged_names_of_rust)
 		CHECK((demangle__name(copy, text, sizeof(text)) > 0) == (cut == sizeof(name) - 1));
 	}
 	for (int i = 0; i < 200000; i++) {
+		size_t room = 2 + test__random() % 62;
+
 		memcpy(copy, name, sizeof(name));
 		for (uint64_t j = 0; j <= test__random() % 4; j++)
 			copy[2 + test__random() % (sizeof(name) - 3)] =
 				"0123456789_ABCDEFGIKLMNOPQRSTUXYabcdefhijlmnopstuvwxyz"[test__random() % 54];
-		size_t room = 2 + test__random() % 62;
-
 		CHECK(demangle__name(copy, text, room) < room);
 	}
 }

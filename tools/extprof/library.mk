@@ -22,7 +22,7 @@ LZMA_CFLAGS := $(if $(shell $(CC) -E -include lzma.h -x c /dev/null >/dev/null 2
 # extprof-lines reads debug information by libdw.  Without its headers there is no such program, and no lines of native code.
 LIBDW_CFLAGS := $(if $(shell $(CC) -E -include elfutils/libdw.h -x c /dev/null >/dev/null 2>&1 && echo yes),-DEXTPROF_LIBDW)
 LINES_SOURCES := lines/main lines/dwarf parser/sandbox parser/demangle parser/demangle_rust base/array
-LINES_LIBS := -ldw -lelf -lseccomp $(if $(LIBSTDCXX),-l:libstdc++.a)
+LINES_LIBS := -ldw -lelf -lseccomp -lunistring $(if $(LIBSTDCXX),-l:libstdc++.a)
 # Messages of protocol buffers, from which C is generated, and the libraries of all this.
 PROTOS := $(patsubst $(SRC)/output/%.proto,%,$(sort $(wildcard $(SRC)/output/*.proto)))
 LIBRARY_LIBS := -lelf -lprotobuf-c -ljansson -lseccomp -lsqlite3 -lz -lunistring $(if $(LZMA_CFLAGS),-llzma) $(if $(LIBSTDCXX),-l:libstdc++.a) -lm

@@ -12,6 +12,8 @@
 
 #include "parser/demangle_rust.h"
 
+#define NAME_MAX_BYTES 4096u	/* longer names are not looked at */
+
 #ifdef EXTPROF_DEMANGLE
 
 int __gcclibcxx_demangle_callback(const char *name, void (*take)(const char *text, size_t length, void *context), void *context);
@@ -125,20 +127,24 @@ static const char *llvm_number(const char *name)
 
 size_t demangle__name(const char *name, char *to, size_t room)
 {
-	char copy[DEMANGLE_MAX + 1];
-	const char *mark = llvm_number(name);
-	size_t length = mark ? (size_t)(mark - name) : strlen(name);
+	char copy[NAME_MAX_BYTES + 1];
+	const char *mark;
+	size_t length;
 
-	if (length > DEMANGLE_MAX)
+	if (name[0] != '_' || (name[1] != 'R' && name[1] != 'Z'))
+		return 0;
+	mark = llvm_number(name);
+	length = mark ? (size_t)(mark - name) : strlen(name);
+	if (length > NAME_MAX_BYTES)
 		return 0;
 	if (mark) {
 		memcpy(copy, name, length);
 		copy[length] = '\0';
 		name = copy;
 	}
-	if (!strncmp(name, "_R", 2))
+	if (name[1] == 'R')
 		return demangle_rust__name(name, length, to, room - 1);
-	length = !strncmp(name, "_Z", 2) ? demangle(name, to, room) : 0;
+	length = demangle(name, to, room);
 	/* Its end is behind the text. */
 	if (length == room)
 		return 0;

@@ -6,8 +6,6 @@
 
 #include <stddef.h>
 
-#define DEMANGLE_MAX 4096u	/* bytes of a name that is looked at */
-
 /*
  * Put the readable form of a name into `to`, at most `room` bytes without an end; its length.  0: the name is in no form that
  * is known here, or what it stands for is longer.

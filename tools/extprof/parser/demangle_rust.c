@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistr.h>
 
 #define DEPTH_MAX 96u		/* rustc's own reader has 500; a level has some 100 bytes of stack here */
 #define STEPS_MAX 8192u		/* paths, types and constants that are read */
@@ -64,26 +65,12 @@ static void put_number(struct reader *r, uint64_t n, unsigned int base)
 
 static void put_letter(struct reader *r, uint32_t c)
 {
-	char b[4] = { (char)c };
+	uint8_t bytes[6];
+	int n = u8_uctomb(bytes, c, sizeof(bytes));
 
-	if (c < 0x80) {
-		put_bytes(r, b, 1);
-	} else if (c < 0x800) {
-		b[0] = (char)(0xc0 | c >> 6);
-		b[1] = (char)(0x80 | (c & 0x3f));
-		put_bytes(r, b, 2);
-	} else if (c < 0x10000) {
-		b[0] = (char)(0xe0 | c >> 12);
-		b[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		b[2] = (char)(0x80 | (c & 0x3f));
-		put_bytes(r, b, 3);
-	} else {
-		b[0] = (char)(0xf0 | c >> 18);
-		b[1] = (char)(0x80 | (c >> 12 & 0x3f));
-		b[2] = (char)(0x80 | (c >> 6 & 0x3f));
-		b[3] = (char)(0x80 | (c & 0x3f));
-		put_bytes(r, b, 4);
-	}
+	r->failed |= n < 0;
+	if (n > 0)
+		put_bytes(r, (const char *)bytes, (size_t)n);
 }
 
 /* -- reading ------------------------------------------------------------------------------------- */
@@ -625,7 +612,7 @@ static bool hex(struct reader *r, uint64_t *value, struct identifier *digits)
 		*value = *value << 4 | (uint64_t)(digit(c) & 15);
 	}
 	digits->length = r->failed ? 0 : (size_t)(r->name + r->at - digits->text) - 1;
-	/* 0 is written without a digit by nobody, and means it. */
+	/* Zeros at its begin say nothing; 0 itself is one digit. */
 	while (digits->length > 1 && *digits->text == '0') {
 		digits->text++;
 		digits->length--;
@@ -682,7 +669,7 @@ static void constant(struct reader *r)
 		r->failed |= !hex(r, &value, &digits);
 		put_char(r, value);
 	} else {
-		/* Texts and structures, which Rust has in no version that is not for trials. */
+		/* Texts and structures: only versions of Rust for trials make these. */
 		r->failed = true;
 	}
 	leave(r);

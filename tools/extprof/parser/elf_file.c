@@ -142,6 +142,14 @@ bool elf_file__has_name(struct elf_file *f, const Elf64_Shdr *section, const cha
 	return has && !strcmp(has, name);
 }
 
+bool elf_file__find(struct elf_file *f, const char *name, Elf64_Shdr *section)
+{
+	for (uint32_t i = 0; i < f->section_count && i < ELF_SECTIONS_MAX && elf_file__section(f, i, section); i++)
+		if (section->sh_type == SHT_PROGBITS && elf_file__has_name(f, section, name))
+			return true;
+	return false;
+}
+
 const Elf64_Phdr *elf_file__segment_of_address(const struct elf_file *f, uint64_t address)
 {
 	for (uint32_t i = 0; i < f->segment_count; i++) {

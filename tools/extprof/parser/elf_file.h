@@ -74,6 +74,8 @@ const void *elf_file__part(struct elf_file *f, struct elf_window *w, uint64_t at
 /* False: there is no such section. */
 bool elf_file__section(struct elf_file *f, uint32_t i, Elf64_Shdr *section);
 bool elf_file__has_name(struct elf_file *f, const Elf64_Shdr *section, const char *name);
+/* The first section of bytes (SHT_PROGBITS) with that name; false: there is none. */
+bool elf_file__find(struct elf_file *f, const char *name, Elf64_Shdr *section);
 /* The part that is loaded and has the address or the offset; NULL: none. */
 const Elf64_Phdr *elf_file__segment_of_address(const struct elf_file *f, uint64_t address);
 const Elf64_Phdr *elf_file__segment_of_offset(const struct elf_file *f, uint64_t offset);

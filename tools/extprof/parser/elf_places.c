@@ -171,9 +171,8 @@ static void find_probes(struct search *s)
 	Elf64_Shdr section;
 	bool damaged = false;
 
-	for (uint32_t i = 0; i < s->file->section_count && elf_file__section(s->file, i, &section) && !s->base; i++)
-		if (section.sh_type == SHT_PROGBITS && elf_file__has_name(s->file, &section, BASE_SECTION))
-			s->base = section.sh_addr;
+	if (elf_file__find(s->file, BASE_SECTION, &section))
+		s->base = section.sh_addr;
 	/* They cost more than their bytes: each is looked at. */
 	s->file->budget = &notes;
 	for (uint32_t i = 0; i < s->file->section_count && elf_file__section(s->file, i, &section); i++)

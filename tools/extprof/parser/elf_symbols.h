@@ -11,7 +11,7 @@
 #define SYMBOL_NAME_MAX 1023u		/* bytes; functions with longer names are left out */
 #define SYMBOLS_READ_MAX (8u << 20)	/* entries of a table that are looked at */
 
-/* .dynsym, and .symtab of the file in .gnu_debugdata, which lacks what is in .dynsym, are read if there is no .symtab. */
+/* A file without .symtab has the symbols of .dynsym, and besides those of the file in .gnu_debugdata, in the .symtab of that. */
 enum symbols_table { SYMBOLS_SYMTAB = 0, SYMBOLS_DYNSYM = 1, SYMBOLS_MINI_DEBUG = 2, SYMBOLS_END = 3 };
 
 /* Where to go on; at first zero, but for as_in_file. */

@@ -9,13 +9,7 @@
 
 #include <lzma.h>
 
-static bool find_section(struct elf_file *f, Elf64_Shdr *section)
-{
-	for (uint32_t i = 0; i < f->section_count && i < ELF_SECTIONS_MAX && elf_file__section(f, i, section); i++)
-		if (section->sh_type == SHT_PROGBITS && elf_file__has_name(f, section, ".gnu_debugdata"))
-			return true;
-	return false;
-}
+#define SECTION ".gnu_debugdata"
 
 /*
  * What was unpacked last.  Symbols are asked for piece by piece, and the file is the same for all of them.  It is the same if it
@@ -38,13 +32,12 @@ static void *map(size_t size)
 
 int mini_debug__prepare(void)
 {
+	/* A second call can be one in the sandbox, where mmap() ends the process. */
+	if (last.tried)
+		return last.work ? 0 : -ENOMEM;
 	last.tried = true;
-	if (last.work)
-		return 0;
-	if (!last.packed)
-		last.packed = map(MINI_DEBUG_PACKED_MAX);
-	if (!last.data)
-		last.data = map(MINI_DEBUG_MAX);
+	last.packed = map(MINI_DEBUG_PACKED_MAX);
+	last.data = map(MINI_DEBUG_MAX);
 	last.work = last.packed && last.data ? map(MINI_DEBUG_WORK_MAX) : NULL;
 	return last.work ? 0 : -ENOMEM;
 }
@@ -119,12 +112,11 @@ int mini_debug__open(struct elf_file *f)
 	bool same;
 	int err;
 
-	if (!find_section(f, &section))
+	if (!elf_file__find(f, SECTION, &section))
 		return -ENOENT;
-	/* In the sandbox memory cannot be mapped any more. */
-	err = last.tried ? 0 : mini_debug__prepare();
+	err = mini_debug__prepare();
 	if (!err)
-		err = last.work ? read_packed(f, &section, &same) : -ENOMEM;
+		err = read_packed(f, &section, &same);
 	if (err)
 		return err;
 	if (!same)
@@ -136,7 +128,7 @@ bool mini_debug__is_in(struct elf_file *f)
 {
 	Elf64_Shdr section;
 
-	return find_section(f, &section);
+	return elf_file__find(f, SECTION, &section);
 }
 
 #else

@@ -10,13 +10,13 @@
 
 #include "parser/elf_file.h"
 
-/* Of libxul.so it has some MB. */
+/* That of libxul.so has some MB. */
 #define MINI_DEBUG_PACKED_MAX (8u << 20)	/* bytes of the section */
 #define MINI_DEBUG_MAX (32u << 20)		/* bytes of the file in it */
 /* xz -9 says that a dictionary of 64 MiB is needed, however small the file is.  Only what is used of it is ever touched. */
 #define MINI_DEBUG_WORK_MAX (72u << 20)
 
-/* Take room for all this, before the helper may not allocate memory any more.  0 or -errno: no such file can be read. */
+/* Take room for all this, once, while memory may still be mapped.  0; -ENOMEM: no such file can be read in this process. */
 int mini_debug__prepare(void);
 
 /* Has the file that section? */
