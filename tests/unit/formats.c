@@ -137,6 +137,7 @@ static int write_to(const char *directory, const char *profile, const char *deta
 
 static const struct output_format *const formats[] = {
 	&output_folded, &output_pprof, &output_speedscope, &output_json, &output_jsonl, &output_tree, &output_table, &output_callgrind, &output_otlp, &output_otlp_json,
+	&output_clickhouse,
 };
 
 static int write_report(const char *directory, const char *profile, const struct tree *tree, const struct frame_table *frames,

@@ -739,7 +739,44 @@ def otlp_stacks(directory, profile):
                                                     len(document["dictionary"]["locationTable"]) - 1)
 
 
-CHECKS = [otlp_stacks, callgrind_costs, callgrind_annotate, script_formats, lines_of_json, pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
+# -- ClickHouse -----------------------------------------------------------------------------
+
+def clickhouse_rows(directory, profile):
+    """every stack with whose it is, its count and its time; a hash for each, and methods each once"""
+    tables, now = {}, None
+    with open(os.path.join(directory, profile + ".lines.clickhouse"), encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("INSERT INTO "):
+                now = tables[line.split()[2]] = []
+                check(line.endswith(" FORMAT JSONEachRow\n"), "%s", line)
+            else:
+                now.append(json.loads(line))
+    check(list(tables) == ["extprof_stacks", "extprof_samples"], "%s", list(tables))
+    stacks, expected, got = {}, Counter(), Counter()
+    for row in tables["extprof_stacks"]:
+        check(stacks.setdefault((row["ServiceName"], row["Hash"]), row) is row, "%s is there twice", row["Hash"])
+        check(0 < int(row["Hash"]) < 2**64, "hash %s", row["Hash"])
+        code = list(zip(row["Methods"], row["Paths"]))
+        check(len(set(code)) == len(code) == len(row["Paths"]), "%s", code)
+        texts = [f"{m} {p}" if p else m for m, p in code]
+        check(all(any(s == t or s.startswith(t + ":") for s in row["Stack"]) for t in texts), "%s of %s", texts, row["Stack"])
+        check(not row["RubyLine"] or any(s.endswith(" %s:%d" % (row["RubyPath"], row["RubyLine"])) for s in row["Stack"]), "%s", row)
+    for (labels, frames), n in labelled(folded(os.path.join(directory, profile + ".lines.folded")), PROFILES[profile]).items():
+        of = dict(labels)
+        # A thread without a frame has none here.
+        frames = () if frames[-1] in GROUPS else tuple(re.sub(r":~(?=\d+$)", ":", f) for f in frames)
+        expected[of.get("pid", "0"), of.get("tid", "0"), of.get("cgroup"), frames] += n
+    for row in tables["extprof_samples"]:
+        stack = stacks[row["ServiceName"], row["StackHash"]]["Stack"]
+        check(int(row["Value"]) == int(row["Count"]) * PERIOD and row["Type"] == "cpu" and row["State"] == "running", "%s", row)
+        check((row["StartNs"], row["EndNs"]) == ("1700000000000000000", "1700000012500000000"), "%s", row)
+        got[str(row["Pid"]), str(row["ThreadId"]), dict(zip(row["LabelNames"], row["LabelValues"])).get("cgroup"),
+            tuple(map(as_folded, reversed(stack)))] += int(row["Count"])
+    same(got, expected, "stacks")
+    return "%d samples, %d stacks" % (sum(got.values()), len(stacks))
+
+
+CHECKS = [clickhouse_rows, otlp_stacks, callgrind_costs, callgrind_annotate, script_formats, lines_of_json, pprof_stacks, pprof_top, pprof_lines, pprof_tags, pprof_comments, speedscope_stacks, speedscope_schema]
 
 
 def main(directory):

@@ -15,6 +15,7 @@
 
 static const struct output_format *const formats[] = {
 	&output_pprof, &output_speedscope, &output_json, &output_jsonl, &output_tree, &output_table, &output_callgrind, &output_otlp, &output_otlp_json,
+	&output_clickhouse,
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -55,6 +56,7 @@ TEST(formats_are_chosen_by_suffix)
 	CHECK(output__by_path("a.json") == &output_json);
 	CHECK(output__by_path("a.jsonl") == &output_jsonl);
 	CHECK(output__by_path("a.tree") == &output_tree);
+	CHECK(output__by_path("a.clickhouse") == &output_clickhouse);
 	CHECK(output__by_path("a.otlp") == &output_otlp);
 	CHECK(output__by_path("a.otlp.gz") == &output_otlp);
 	CHECK(output__by_path("a.otlp.json") == &output_otlp_json);

@@ -2,6 +2,8 @@
 /* extprof push without a network: addresses, headers, answers, and what was sent. */
 #include "test.h"
 
+#include <zlib.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -344,6 +346,16 @@ TEST(send_requests_of_otlp)
 	receiver_request__free(&r);
 }
 
+static void unpack(const struct http_request *r, char *to, size_t size)
+{
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)r->data, .avail_in = (uInt)r->length, .next_out = (Bytef *)to, .avail_out = (uInt)size - 1 };
+
+	inflateInit2(&z, 15 + 16);
+	CHECK_INT(inflate(&z, Z_FINISH), Z_STREAM_END);
+	to[z.total_out] = '\0';
+	inflateEnd(&z);
+}
+
 TEST(send_requests_of_pyroscope)
 {
 	static const struct receiver_mode one = { "event", "events", "count", "events", "count" };
@@ -384,6 +396,39 @@ TEST(send_requests_of_parca)
 	strcpy(mode.name, "offcpu");
 	make("parca", &mode, 0, &r);
 	CHECK(!strncmp(r.http.data, PARCA("off_cpu"), strlen(PARCA("off_cpu"))));
+	receiver_request__free(&r);
+}
+
+/* Each INSERT's text is in the URL, and its rows are what gzip unpacks; the same rows are the same bytes. */
+TEST(send_requests_of_clickhouse)
+{
+	static const char text[] = "INSERT INTO a FORMAT X\n{\"n\":\"\\nINSERT INTO c\"}\n{}\nINSERT INTO b FORMAT X\n{\"m\":1}\n";
+	struct body body = { .data = (uint8_t *)(uintptr_t)text, .length = sizeof(text) - 1 };
+	struct receiver_batch b = { .body = &body, .url = "http://h/?database=d", .service = "s", .host = "h" };
+	const struct receiver *receiver = receiver__by_name("clickhouse");
+	struct receiver_request r = { .url = NULL }, again = { .url = NULL };
+	char unpacked[128];
+
+	CHECK(receiver->once && receiver->plain && !receiver->each_mode);
+	CHECK_INT(receiver__make(receiver, &b, &r), 0);
+	CHECK_STRING(r.before.url, "http://h/?database=d&query=INSERT%20INTO%20a%20FORMAT%20X&insert_distributed_sync=1");
+	CHECK_STRING(r.http.url, "http://h/?database=d&query=INSERT%20INTO%20b%20FORMAT%20X&insert_distributed_sync=1");
+	CHECK_STRING(r.before.encoding, "gzip");
+	unpack(&r.before, unpacked, sizeof(unpacked));
+	CHECK_STRING(unpacked, "{\"n\":\"\\nINSERT INTO c\"}\n{}\n");
+	unpack(&r.http, unpacked, sizeof(unpacked));
+	CHECK_STRING(unpacked, "{\"m\":1}\n");
+	CHECK_INT(receiver__make(receiver, &b, &again), 0);
+	CHECK(again.http.length == r.http.length && !memcmp(again.http.data, r.http.data, r.http.length));
+	receiver_request__free(&again);
+	receiver_request__free(&r);
+	/* Who wants it otherwise has said so.  Half of a body is none. */
+	b.url = "http://h/?insert_distributed_sync=0";
+	CHECK_INT(receiver__make(receiver, &b, &r), 0);
+	CHECK_STRING(r.http.url, "http://h/?insert_distributed_sync=0&query=INSERT%20INTO%20b%20FORMAT%20X");
+	receiver_request__free(&r);
+	body.length = 30;
+	CHECK_INT(receiver__make(receiver, &b, &r), -EINVAL);
 	receiver_request__free(&r);
 }
 
@@ -428,6 +473,7 @@ TEST(send_state_is_what_it_was)
 		g->modes = (uint32_t)i;
 		g->from = 300 + i;
 		g->until = 400 + i;
+		g->piece = i & 1 ? 600 + i : 0;
 		g->done = i & 1;
 		g->inode = UINT64_MAX;
 		g->time = 5;
@@ -440,7 +486,8 @@ TEST(send_state_is_what_it_was)
 	CHECK(t.totals.lost == UINT64_MAX && t.totals.in_a_row == 6 && t.count == 4);
 	for (size_t i = 0; i < 4; i++) {
 		g = state__find(&t, names[i]);
-		CHECK(g && g->begin == 100 + i && g->sent == 200 + i && g->modes == i && g->from == 300 + i && g->until == 400 + i && g->done == (i & 1));
+		CHECK(g && g->begin == 100 + i && g->sent == 200 + i && g->modes == i && g->from == 300 + i && g->until == 400 + i && g->done == (i & 1) &&
+		      g->piece == (i & 1 ? 600 + i : 0));
 	}
 	CHECK(!state__find(&t, "b.extprof"));
 	state__remove(&t, 0);
@@ -465,8 +512,11 @@ TEST(send_state_that_is_damaged)
 		HEAD "segment 1  2 3 9 7 0 4 5 6 a.extprof\n", HEAD "segment 0x1 2 3 9 7 0 4 5 6 a.extprof\n",
 		HEAD "segment 1 2 3 9 7 0 4 5 6 a\x1b.extprof\n", HEAD "segment 18446744073709551616 2 3 9 7 0 4 5 6 a.extprof\n",
 		HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\nsegment 1 2 3 9 7 0 4 5 6 a.extprof\n", HEAD "\n",
+		HEAD "piece 5 a.extprof\n", HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\npiece 0 a.extprof\n",
+		HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\npiece 5 b.extprof\n", HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\npiece 5a.extprof\n",
+		HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\npiece 5 a.extprof\npiece 5 a.extprof\n",
 	};
-	char *text = strdup(HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\nsegment 1 2 3 9 7 1 4 5 6 b.extprof\n");
+	char *text = strdup(HEAD "segment 1 2 3 9 7 0 4 5 6 a.extprof\npiece 8 a.extprof\nsegment 1 2 3 9 7 1 4 5 6 b.extprof\n");
 	size_t length = strlen(text);
 
 	CHECK_INT(read_text(text), 0);

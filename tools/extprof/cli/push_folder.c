@@ -242,7 +242,7 @@ static int look_into(struct look *l, const char *path, const struct identity *id
 static void begin_again(struct look *l, struct state_segment *g, uint64_t begin)
 {
 	g->begin = begin;
-	g->from = g->sent = g->until = 0;
+	g->from = g->sent = g->until = g->piece = 0;
 	g->modes = 0;
 	g->done = false;
 	l->state.changed = true;

@@ -36,6 +36,7 @@ struct sending {
 	uint64_t span, span_most;	/* span: shorter after one that was too much */
 	uint64_t next;		/* after a span without samples: there are none before that time; 0: it is not known */
 	struct body body;
+	size_t bytes;		/* of the last request, on the network */
 	const struct push_modes *modes;
 	const struct receiver_mode *mode;	/* the one that is sent; NULL: all that are */
 	int *status;
@@ -130,7 +131,7 @@ static enum push_result deliver(struct sending *s, const struct http_request *r,
 		}
 		if (a->interrupted)
 			return PUSH_ENDED;
-		*kind = a->hopeless ? ANSWER_NONE_TAKEN :
+		*kind = a->hopeless ? ANSWER_NONE_TAKEN : s->push->receiver->once && a->status == 500 ? ANSWER_AGAIN :
 			answer__after(a->status, is_shortest(s), &s->push->failed, s->state->totals.in_a_row);
 		if (*kind != ANSWER_AGAIN && *kind != ANSWER_NONE_TAKEN) {
 			s->push->failures = 0;
@@ -145,6 +146,7 @@ static enum push_result deliver(struct sending *s, const struct http_request *r,
 static void go_on(struct sending *s, uint64_t from)
 {
 	s->segment->sent = from;
+	s->segment->piece = 0;
 	s->span = 2 * s->span < s->span_most ? 2 * s->span : s->span_most;
 	s->state->changed = true;
 }
@@ -173,7 +175,7 @@ static enum push_result taken(struct sending *s, const struct http_answer *a)
 		rejected = answer__rejected(a->body, a->length, message, sizeof(message));
 
 	s->push->counts.requests++;
-	s->push->counts.bytes += s->body.length;
+	s->push->counts.bytes += s->bytes;
 	s->state->totals.requests++;
 	s->state->totals.in_a_row = 0;
 	s->push->counts.rejected += (uint64_t)rejected;
@@ -205,7 +207,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 		.groups = o->recording.groups, .labels_can_lack = true,
 		/* A time has to end after its begin. */
 		.since_at = s->from, .until_at = s->last ? 0 : s->until > s->from ? s->until : s->until + 1,
-		.gzip = true,
+		.gzip = !s->push->receiver->plain,
 		/* All of it: who is idle is told by what comes before and after a span, too. */
 		.idle = true,
 	};
@@ -265,6 +267,7 @@ static bool shorten(struct sending *s)
 	if (is_shortest(s))
 		return false;
 	s->span = length / 2 > SPAN_MIN ? length / 2 : SPAN_MIN;
+	s->segment->piece = 0;
 	return true;
 }
 
@@ -284,10 +287,36 @@ static enum push_result post(struct sending *s, struct http_answer *a, enum answ
 		message__set(&e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
 		result = fail(s, &e);
 	} else {
-		result = deliver(s, &request.http, a, kind);
+		s->bytes = s->push->receiver->plain ? request.before.length + request.http.length : s->body.length;
+		*kind = ANSWER_TAKEN;
+		result = request.before.url ? deliver(s, &request.before, a, kind) : PUSH_OK;
+		if (result == PUSH_OK && *kind == ANSWER_TAKEN)
+			result = deliver(s, &request.http, a, kind);
 	}
 	receiver_request__free(&request);
 	return result;
+}
+
+/* From now on it may have been taken, whatever becomes of extprof and the answer. */
+static enum push_result begin_piece(struct sending *s)
+{
+	struct extprof_error e = { .size = sizeof(e) };
+	int err;
+
+	if (!s->push->receiver->once || s->segment->piece == s->until)
+		return PUSH_OK;
+	s->segment->piece = s->until;
+	s->state->changed = true;
+	err = state__save(s->state);
+	if (!err)
+		return PUSH_OK;
+	message__set(&e, EXTPROF_OUTPUT, -err, "what is sent of %s cannot be kept: %s", s->path, strerror(-err));
+	return fail(s, &e);
+}
+
+static size_t unpacked(const struct sending *s)
+{
+	return s->push->receiver->plain ? s->body.length : body__unpacked(&s->body);
 }
 
 static enum push_result send_span(struct sending *s)
@@ -306,15 +335,18 @@ static enum push_result send_span(struct sending *s)
 		go_on(s, s->next > from ? s->next - (s->next - from) % s->span_most : from);
 		return PUSH_OK;
 	}
-	if (err == -ENOMEM && !s->body.too_large && shorten(s))
+	/* What may have been taken is not cut anew: it would be another piece. */
+	if (err == -ENOMEM && !s->body.too_large && !s->segment->piece && shorten(s))
 		return PUSH_OK;
 	if (err && !s->body.too_large)
 		return unreadable(s, err, &e);
-	if ((s->body.too_large || body__unpacked(&s->body) > UNPACKED_MAX) && shorten(s))
+	if ((s->body.too_large || unpacked(s) > UNPACKED_MAX) && shorten(s))
 		return PUSH_OK;
 	if (s->body.too_large)
 		return refused(s, "it is more than extprof sends at once");
-	result = post(s, &a, &kind);
+	result = begin_piece(s);
+	if (result == PUSH_OK)
+		result = post(s, &a, &kind);
 	if (result != PUSH_OK)
 		return result;
 	if (kind == ANSWER_TAKEN)
@@ -335,7 +367,11 @@ static void choose_span(struct sending *s, uint64_t end, bool ended)
 
 	s->from = g->from > g->begin ? g->from : g->begin;
 	s->from = g->sent > s->from ? g->sent : s->from;
-	if (__builtin_add_overflow(s->from, s->span - 1, &s->until) || s->until >= end)
+	if (__builtin_add_overflow(s->from, s->span - 1, &s->until))
+		s->until = UINT64_MAX;
+	if (g->piece >= s->from)
+		s->until = g->piece;
+	if (s->until >= end)
 		s->until = end < UINT64_MAX ? end : UINT64_MAX - 1;
 	/* What comes after the last sample that the blocks tell of is a part of the last span, if nothing can be added meanwhile. */
 	s->last = s->until >= end && ended;

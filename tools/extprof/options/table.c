@@ -324,9 +324,9 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "send to the receiver at URL, http:// or https://; without a path in it that of the receiver's kind is added: "
 		"/v1development/profiles for OTLP" },
 	[OPTION_AS] = { "as", "", "KIND", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH, .brief_in = PUSH,
-		CHOICES("otlp,pyroscope,parca"), .brief = "what the receiver takes: otlp, pyroscope, parca",
+		CHOICES("otlp,pyroscope,parca,clickhouse"), .brief = "otlp, pyroscope, parca, clickhouse (default: otlp)",
 		.help = "what the receiver takes, %s: OTLP profiles; pprof, as Pyroscope takes it at /ingest; pprof, as Parca takes it at "
-		"/profiles/writeraw (default: otlp)" },
+		"/profiles/writeraw; rows for tables of ClickHouse (default: otlp)" },
 	[OPTION_SERVICE] = { "service", "", "NAME", .type = OPTION_TEXT, .group = OPTION_HOW, .commands = PUSH,
 		.brief = "with --as pyroscope and parca: whose it is",
 		.help = "with --as pyroscope and parca: the service that all of it is of (default: ruby); OTLP has that of each process" },

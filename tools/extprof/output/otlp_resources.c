@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/attributes.h"
-#include "profile/group_names.h"
+#include "output/process_rows.h"
 
 #define RESOURCES_MAX (1u << 20)
 /* Pyroscope takes 30 labels, of which it adds some itself. */
@@ -195,28 +195,6 @@ int otlp__pack_resource(const struct otlp_resource *from, struct otlp_list *to)
 
 /* -- which there are ------------------------------------------------------------------------------------- */
 
-/* The row of a process; of several with its pid, the one that is called like it. */
-static const struct process_row *row_of(const struct report *r, const struct frame *f)
-{
-	const struct process_row *found = NULL;
-
-	for (uint32_t i = 0; f->pid && i < r->processes.count; i++) {
-		const struct process_row *row = &r->processes.rows[i];
-		struct text command = { 0 };
-		bool same;
-
-		if (row->pid != (int)f->pid || row->watched)
-			continue;
-		group_names__add_command(row->command, &command);
-		same = !command.failed && !strcmp(text__string(&command), f->name);
-		text__free(&command);
-		if (same)
-			return row;
-		found = found ? found : row;
-	}
-	return found;
-}
-
 uint32_t otlp__resource(struct otlp *x, const struct report *r, uint32_t label)
 {
 	const struct frame *f = label == OTLP_NONE ? NULL : &r->labels[label].frame;
@@ -246,7 +224,7 @@ uint32_t otlp__resource(struct otlp *x, const struct report *r, uint32_t label)
 	}
 	p = &x->resources[x->resource_count];
 	*p = (struct otlp_resource){
-		.report = r, .label = label, .row = f ? row_of(r, f) : NULL, .number = x->resource_count,
+		.report = r, .label = label, .row = f ? process_rows__find(r, f) : NULL, .number = x->resource_count,
 	};
 	return x->resource_count++;
 }

@@ -4,6 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
+
+/* Of zlib: 32 KiB, with the head and the end of gzip. */
+#define GZIP_WINDOW (15 + 16)
+#define GZIP_LEVEL 6
+#define GZIP_MEMORY 8
 
 static ssize_t take(void *context, const char *data, size_t length)
 {
@@ -46,6 +52,24 @@ size_t body__unpacked(const struct body *b)
 
 	/* The last field of RFC 1952. */
 	return b->length < 18 ? 0 : end[-4] | (size_t)end[-3] << 8 | (size_t)end[-2] << 16 | (size_t)end[-1] << 24;
+}
+
+int body__pack(struct body *b, const void *data, size_t length)
+{
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)length };
+	int code;
+
+	body__free(b);
+	if (length > UINT32_MAX || deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	b->room = deflateBound(&z, length);
+	b->data = malloc(b->room);
+	z.next_out = b->data;
+	z.avail_out = b->data ? (uInt)b->room : 0;
+	code = b->data ? deflate(&z, Z_FINISH) : Z_MEM_ERROR;
+	b->length = b->data ? (size_t)(z.next_out - b->data) : 0;
+	deflateEnd(&z);
+	return code == Z_STREAM_END ? 0 : -ENOMEM;
 }
 
 void body__free(struct body *b)

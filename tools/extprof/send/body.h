@@ -21,6 +21,8 @@ struct body {
 FILE *body__open(struct body *b);
 /* How much it is when it is not compressed, if it is compressed by gzip; less than 4 GiB. */
 size_t body__unpacked(const struct body *b);
+/* Make it data that is compressed by gzip.  The same data make the same bytes.  0 or -ENOMEM. */
+int body__pack(struct body *b, const void *data, size_t length);
 void body__free(struct body *b);
 
 #endif /* EXTPROF_SEND_BODY_H */

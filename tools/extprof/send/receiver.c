@@ -156,12 +156,49 @@ static int make_parca(const struct receiver_batch *b, struct receiver_request *t
 	return 0;
 }
 
+/* -- ClickHouse -------------------------------------------------------------------------------------------- */
+
+/* One INSERT: its text is the first line, and goes into the URL. */
+static int make_insert(const char *base, const char *text, size_t length, char **url, struct body *packed, struct http_request *to)
+{
+	const char *end = memchr(text, '\n', length);
+	size_t query_length = end ? (size_t)(end - text) : length;
+	char *query = strndup(text, query_length);
+	int err = -ENOMEM;
+
+	*url = strdup(base);
+	/* It answers when the shard has it, and not when it means to send it there. */
+	if (query && *url && !url__add(url, "query", query) &&
+	    (strstr(base, "insert_distributed_sync=") || !url__add(url, "insert_distributed_sync", "1")))
+		err = end ? body__pack(packed, end + 1, length - query_length - 1) : 0;
+	free(query);
+	*to = (struct http_request){
+		.url = *url, .type = "application/x-ndjson", .encoding = "gzip", .data = packed->data, .length = packed->length,
+	};
+	return err;
+}
+
+static int make_clickhouse(const struct receiver_batch *b, struct receiver_request *to)
+{
+	static const char insert[] = "\nINSERT INTO ";
+	const char *text = (const char *)b->body->data, *second = memmem(text, b->body->length, insert, sizeof(insert) - 1);
+	size_t first;
+
+	if (!second)
+		return -EINVAL;
+	first = (size_t)(++second - text);
+	if (make_insert(b->url, text, first, &to->first_url, &to->packed[0], &to->before))
+		return -ENOMEM;
+	return make_insert(b->url, second, b->body->length - first, &to->url, &to->packed[1], &to->http);
+}
+
 /* -- all of them ------------------------------------------------------------------------------------------- */
 
 static const struct receiver receivers[] = {
-	{ "otlp", "/v1development/profiles", "otlp", false, true, make_otlp },
-	{ "pyroscope", "/ingest", "pprof", true, false, make_pyroscope },
-	{ "parca", "/profiles/writeraw", "pprof", true, false, make_parca },
+	{ .name = "otlp", .path = "/v1development/profiles", .format = "otlp", .tells_rejected = true, .make = make_otlp },
+	{ .name = "pyroscope", .path = "/ingest", .format = "pprof", .each_mode = true, .make = make_pyroscope },
+	{ .name = "parca", .path = "/profiles/writeraw", .format = "pprof", .each_mode = true, .make = make_parca },
+	{ .name = "clickhouse", .path = "/", .format = "clickhouse", .plain = true, .once = true, .make = make_clickhouse },
 };
 
 const struct receiver *receiver__by_name(const char *name)
@@ -181,5 +218,8 @@ void receiver_request__free(struct receiver_request *r)
 {
 	free(r->url);
 	free(r->text);
+	free(r->first_url);
+	body__free(&r->packed[0]);
+	body__free(&r->packed[1]);
 	*r = (struct receiver_request){ .url = NULL };
 }

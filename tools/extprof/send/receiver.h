@@ -19,6 +19,10 @@ struct receiver {
 	const char *format;	/* of extprof_recorded_write() */
 	bool each_mode;		/* a request has one mode, and is of one service */
 	bool tells_rejected;	/* its answer can say what was not taken: answer__rejected() */
+	bool plain;		/* its format is not compressed: make() does that */
+	/* It knows the same bytes again, and they count once.  So what may have been taken is sent again as it was, and is tried until
+	 * it is taken: 500 is no answer to these bytes, but says that a part of the receiver is away. */
+	bool once;
 	int (*make)(const struct receiver_batch *b, struct receiver_request *to);
 };
 
@@ -44,9 +48,12 @@ struct receiver_batch {
 
 /* Zero-initialise. */
 struct receiver_request {
+	struct http_request before;	/* has to be taken before the other one; without a URL: there is none */
 	struct http_request http;
 	struct http_part parts[2];
 	char *url, *text;	/* that it needs */
+	char *first_url;
+	struct body packed[2];
 };
 
 /* 0 or -ENOMEM.  The request is of the batch, which lives as long.  The caller frees in both cases. */

@@ -105,6 +105,8 @@ char *state__write(const struct state *s)
 
 		fprintf(f, "segment %" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
 			g->begin, g->from, g->modes, g->sent, g->until, g->done, g->inode, g->time, g->size, g->name);
+		if (g->piece)
+			fprintf(f, "piece %" PRIu64 " %s\n", g->piece, g->name);
 	}
 	failed = ferror(f);
 	if (fclose(f) || failed) {
@@ -163,6 +165,22 @@ static int read_segment(struct state *s, const char *line)
 	return 0;
 }
 
+/* The segment comes before it. */
+static int read_piece(struct state *s, const char *line)
+{
+	struct state_segment *g;
+	const char *rest;
+	uint64_t piece;
+
+	if (!read_numbers(line, &piece, 1, &rest) || *rest != ' ' || !piece)
+		return -EBADMSG;
+	g = state__find(s, rest + 1);
+	if (!g || g->piece)
+		return -EBADMSG;
+	g->piece = piece;
+	return 0;
+}
+
 /* Lines are counted from 0. */
 static int read_line(struct state *s, unsigned int number, const char *line)
 {
@@ -180,7 +198,7 @@ static int read_line(struct state *s, unsigned int number, const char *line)
 		s->totals = (struct state_totals){ n[0], n[1], n[2], n[3], n[4] };
 		return 0;
 	}
-	return begins(&line, "segment") ? read_segment(s, line) : -EBADMSG;
+	return begins(&line, "segment") ? read_segment(s, line) : begins(&line, "piece") ? read_piece(s, line) : -EBADMSG;
 }
 
 int state__read(struct state *s, const char *text)

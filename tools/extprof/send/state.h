@@ -23,6 +23,8 @@ struct state_segment {
 	uint32_t modes;
 	uint64_t sent;
 	uint64_t until;		/* these were sent up to that time, and the others are: a recording can go on meanwhile */
+	uint64_t piece;		/* of a receiver that knows what it has: the end of what may have been taken from `sent` or `from` on.  It
+				 * is sent again as it was; 0: nothing */
 	bool done;		/* all of it was sent, as long as the file is this one: */
 	uint64_t inode, time, size;	/* time: when it was written to, ns */
 };
