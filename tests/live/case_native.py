@@ -65,6 +65,8 @@ class Truth:
         if change:
             change(ctx, path)
         self.p = ctx.program("native_truth.rb", path, flags=ruby)
+        if "--yjit-perf=map" in ruby:
+            self.p.line()  # where its map is
         self.p.expect("ready")
 
     def profile(self, what, seconds=1.5, rate=2000, *args):
@@ -338,6 +340,323 @@ def names_of_rust(ctx):
     check(found[3:] == ["core::fmt::Formatter::write_str" if cxx else "_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE"],
           "%s", found)
     return found[2]
+
+
+class PerfMap:
+    """A program with functions in memory of no file, and the map of them at the place where JITs write theirs."""
+
+    def __init__(self, ctx, *args, prefix=()):
+        self.ctx = ctx
+        program = [harness.RUBY, "--disable=gems", "-W0", os.path.join(harness.PROGRAMS, "perf_map.rb"), *args]
+        self.p = ctx.start([*prefix, *program])
+        self.pid = self.p.pid
+        self.paths = []
+        self.ready()
+
+    def ready(self):
+        self.heavy, self.light, self.size, inner = self.p.line().split()[1:]
+        self.path = "/tmp/perf-%s.map" % inner
+        self.paths.append(self.path)
+        self.right = "%s %s jit_heavy\n%s %s LazyCompile:~jit light\n" % (self.heavy, self.size, self.light, self.size)
+
+    def __enter__(self):
+        return self
+
+    def write(self, text, mode="w"):
+        with open(self.path, mode, encoding="utf-8") as f:
+            f.write(text)
+
+    def __exit__(self, *_):
+        self.p.kill()
+        for path in self.paths:
+            if os.path.lexists(path):
+                os.unlink(path)
+
+    def run(self, seconds):
+        self.p.tell(str(seconds))
+        self.p.line()
+
+    def leaves(self, *args, seconds=1.5, work=None):
+        """How many samples each function of the JIT has, by its name and its caller."""
+        out = self.ctx.path("out.folded")
+        reader, said = watch(self.ctx, self.pid, "-F", harness.rate(2000), *args, "-o", out)
+        (work or self.run)(seconds)
+        return self.found(end(self.ctx, reader, said, out))
+
+    def found(self, profile):
+        found = {}
+        self.profile = profile
+        for s in profile.stacks:
+            labels = s.labels()
+            for caller in ("heavy_one", "light_one"):
+                mark = "[truncated: native code in no file]", "[truncated: a native function without unwind rules]"
+                if any(caller in l for l in labels) and any(m in labels for m in mark):
+                    key = caller, labels[-1]
+                    found[key] = found.get(key, 0) + s.count
+        return found
+
+    def names(self):
+        """All that the last profile shows, but for Ruby's own."""
+        return {l for s in self.profile.stacks for l in s.labels()}
+
+
+NO_NAMES = {("heavy_one", "[native code in no file]"), ("light_one", "[native code in no file]")}
+BOTH_NAMES = {("heavy_one", "jit_heavy"), ("light_one", "LazyCompile:~jit light")}
+# All that a process can have mapped.
+EVERYTHING = "1000 7ffffffff000 everything\n"
+
+
+@case(timeout=90)
+def perf_map(ctx):
+    """Functions of a JIT have the names of its map, also those that it adds later; their shares are those of the program."""
+    with PerfMap(ctx) as m:
+        # An address that was used before has the name that came last; a line that is being written is none yet.
+        m.write("%s %s gone\n" % (m.heavy, m.size) + m.right + "# no function\n1 1\n%s 20 half" % m.light)
+        found = m.leaves()
+        heavy, light = found.pop(("heavy_one", "jit_heavy"), 0), found.pop(("light_one", "LazyCompile:~jit light"), 0)
+        check(heavy + light > 500 and not found, "%d, %d, others: %s", heavy, light, found)
+        # One standard deviation of the share is 0.01.
+        share = heavy / (heavy + light)
+        check(abs(share - 2 / 3) < 0.06, "the share of the one that has two thirds is %.3f", share)
+        m.p.tell("1")
+        dump = ctx.extprof("dump", "-n", "-p", m.p.pid)
+        check(dump.status == 0 and re.search(r"jit_heavy|LazyCompile:~jit light", dump.out), "%s %s", dump.out[-800:], dump.err[-300:])
+        return "%d and %d samples, %.1f %% of 66.7 %%" % (heavy, light, 100 * share)
+
+
+@case(timeout=90)
+def perf_map_comes_late(ctx):
+    """The program writes its map while it is recorded."""
+    with PerfMap(ctx) as m:
+        out = ctx.path("out.folded")
+        reader, said = watch(ctx, m.p.pid, "-F", harness.rate(2000), "-o", out)
+        m.p.tell("1")
+        m.p.line()
+        m.write(m.right)
+        m.p.tell("0.5")
+        m.p.line()
+        names = {s.labels()[-1] for s in end(ctx, reader, said, out).stacks if "heavy_one" in str(s.labels())}
+        check("jit_heavy" in names and "[native code in no file]" not in names, "%s", names)
+        return ", ".join(sorted(names))
+
+
+@case(timeout=90)
+def perf_map_of_a_process_that_ended(ctx):
+    """What was read while it ran stays."""
+    with PerfMap(ctx) as m:
+        m.write(m.right)
+        out = ctx.path("out.folded")
+        reader, said = watch(ctx, m.p.pid, "-F", harness.rate(2000), "-o", out)
+        m.p.tell("1.5")
+        m.p.line()
+        m.p.kill()
+        os.unlink(m.path)
+        names = {s.labels()[-1] for s in end(ctx, reader, said, out).stacks if "heavy_one" in str(s.labels())}
+        check("jit_heavy" in names and "[native code in no file]" not in names, "%s", names)
+        return ", ".join(sorted(names))
+
+
+@case(timeout=90)
+def perf_map_names_code_of_files(ctx):
+    """A map that says that it has all addresses has those of no file; and a file that is no program has the names of its map."""
+    with PerfMap(ctx) as m:
+        m.write(EVERYTHING + "%s %s jit_heavy\n" % (m.heavy, m.size))
+        found = m.leaves()
+        check(set(found) == {("heavy_one", "jit_heavy"), ("light_one", "everything")} and sum(found.values()) > 300, "%s", found)
+        wrong = [s.labels() for s in m.profile.stacks if "everything" in s.labels() and not any("light_one" in l for l in s.labels())]
+        check(not wrong, "%s", wrong[:3])
+    with PerfMap(ctx, ctx.path("code")) as m:
+        m.write(m.right)
+        in_file = m.leaves()
+        check(set(in_file) == BOTH_NAMES and sum(in_file.values()) > 300, "%s", in_file)
+    return "%s; in a file %s" % (found, in_file)
+
+
+@case(timeout=90)
+def perf_map_that_was_left_over(ctx):
+    """One of an earlier process with that pid has no names, one that this process has written to has."""
+    with PerfMap(ctx) as m:
+        began = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + started(m.pid)
+        m.write(EVERYTHING + m.right)
+        os.utime(m.path, (began - 1, began - 1))
+        found = m.leaves(seconds=0.7)
+        check(set(found) == NO_NAMES and sum(found.values()) > 100, "%s", found)
+        os.utime(m.path)
+        found = m.leaves(seconds=0.7)
+        check(set(found) == BOTH_NAMES, "%s", found)
+    return "%s" % found
+
+
+def started(pid):
+    """Seconds after the start of the machine."""
+    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
+        return int(f.read().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+
+
+@case(timeout=90)
+def perf_map_before_an_exec(ctx):
+    """The map of the program that ran before is not that of the next one, until that has written it."""
+    with PerfMap(ctx) as m:
+        m.write(EVERYTHING + m.right)
+        def execute(seconds):
+            m.run(0.5)
+            m.p.tell("exec")
+            m.ready()
+            # Until it is followed.
+            time.sleep(1)
+            m.run(seconds)
+        found = m.leaves(work=execute)
+        # Both programs have functions of that name: what is named was named of the first one.
+        named = sum(n for (_, name), n in found.items() if "no file" not in name)
+        rest = sum(n for (_, name), n in found.items() if "no file" in name)
+        check(set(found) <= BOTH_NAMES | NO_NAMES and 50 < named < 0.5 * rest, "%s", found)
+        m.write(m.right)
+        again = m.leaves(seconds=0.7)
+        check(set(again) == BOTH_NAMES, "%s", again)
+    return "%s; then %s" % (found, again)
+
+
+@case(timeout=90)
+def perf_map_of_a_child(ctx):
+    """A child of fork has its own map, and not that of its parent."""
+    with PerfMap(ctx) as m:
+        m.write(EVERYTHING + m.right)
+        m.p.tell("fork")
+        m.pid = int(m.p.line().split()[1])
+        found = m.leaves(seconds=0.7)
+        check(set(found) == NO_NAMES and sum(found.values()) > 100, "%s", found)
+        m.path = "/tmp/perf-%d.map" % m.pid
+        m.paths.append(m.path)
+        m.write(m.right)
+        found = m.leaves(seconds=0.7)
+        check(set(found) == BOTH_NAMES, "%s", found)
+    return "%s" % found
+
+
+@case(timeout=90)
+def perf_map_in_a_namespace(ctx):
+    """The number in the map's name is the one that the process has itself, and /tmp is the one that it sees."""
+    inside = ctx.path("inside")
+    os.mkdir(inside, 0o777)
+    shell = 'mount --bind "$0" /tmp && exec "$@"'
+    with PerfMap(ctx, prefix=("unshare", "-p", "-m", "-f", "--mount-proc", "--kill-child", "sh", "-c", shell, inside)) as m:
+        with open("/proc/%d/task/%d/children" % (m.p.pid, m.p.pid), encoding="ascii") as f:
+            m.pid = int(f.read().split()[0])
+        check(m.path == "/tmp/perf-1.map", "it has the number of %s", m.path)
+        m.path = os.path.join(inside, "perf-1.map")
+        m.paths = [m.path, "/tmp/perf-%d.map" % m.pid]
+        with open(m.paths[1], "w", encoding="utf-8") as f:
+            f.write(EVERYTHING)
+        found = m.leaves(seconds=0.7)
+        check(set(found) == NO_NAMES and sum(found.values()) > 100, "%s", found)
+        m.write(m.right)
+        found = m.leaves(seconds=0.7)
+        check(set(found) == BOTH_NAMES, "%s", found)
+    return "%s" % found
+
+
+@case(timeout=90)
+def perf_map_of_memory_used_again(ctx):
+    """Other code at the same place: no sample has the name that was there before."""
+    with PerfMap(ctx) as m:
+        m.write(m.right)
+        def change(seconds):
+            m.run(seconds)
+            m.write("%s %s jit_new\n" % (m.heavy, m.size), mode="a")
+            m.run(2 * seconds)
+        found = m.leaves(work=change)
+        heavy = {name: n for (caller, name), n in found.items() if caller == "heavy_one"}
+        total = sum(heavy.values())
+        # The new code has run for two thirds of the time, and nobody knows when it came between two readings.
+        check(set(heavy) <= {"jit_new", "[native code in no file]"} and 0.2 * total < heavy.get("jit_new", 0) < 0.72 * total, "%s", found)
+        check(found.get(("light_one", "LazyCompile:~jit light"), 0) > 50, "%s", found)
+    return "%s" % found
+
+
+@case(timeout=90)
+def perf_map_in_a_recording(ctx):
+    """Names are in the module [jit], with an address, and `redact` treats the paths in them; what has no name has no address."""
+    with PerfMap(ctx) as m:
+        m.write("%s %s LazyCompile:*heavy /srv/hidden_folder/page.js:12\n" % (m.heavy, m.size))
+        path, copy = ctx.path("jit.extprof"), ctx.path("copy.extprof")
+        reader = ctx.extprof_start("record", "-p", m.pid, "--native", "-d", "2", "-o", path)
+        m.run(3)
+        done = ctx.profile_of(reader)
+        check(done.status == 0, "%s", done.err)
+        rows = {}
+        for file in (path, copy):
+            if file == copy:
+                run = ctx.extprof("redact", path, "-o", copy, "--what", "paths")
+                check(run.status == 0, "%s", run.err)
+            run = ctx.extprof("sql", file, "SELECT n.text, m.text, f.address FROM frames f JOIN strings n ON n.id=f.name "
+                              "LEFT JOIN strings m ON m.id=f.module WHERE n.text LIKE 'LazyCompile%' OR n.text='native code in no file'")
+            check(run.status == 0, "%s", run.err)
+            rows[file] = run.out
+        check("/srv/hidden_folder/page.js:12" in rows[path] and "[jit]" in rows[path], "%s", rows[path])
+        check("LazyCompile:*heavy /redacted/" in rows[copy] and "/page.js:12" in rows[copy], "%s", rows[copy])
+        with open(copy, "rb") as f:
+            check(b"hidden_folder" not in f.read(), "the folder is left")
+        for line in rows[path].splitlines():
+            if "page.js" in line:
+                check(any(int(m.heavy, 16) <= int(n) < int(m.heavy, 16) + int(m.size, 16) for n in re.findall(r"\d+", line)), "%s", line)
+            if "in no file" in line:
+                check(not re.search(r"[1-9]\d{5}", line) and "[jit]" not in line, "%s", line)
+        return rows[copy].strip().splitlines()[-1]
+
+
+@case(timeout=90)
+def perf_map_of_yjit(ctx):
+    """What YJIT writes of its own code is not taken: that has Ruby frames."""
+    t = Truth(ctx, ruby=[*YJIT, "--yjit-perf=map"])
+    path = "/tmp/perf-%d.map" % t.p.pid
+    try:
+        profile = t.profile("chain")
+        with open(path, encoding="utf-8") as f:
+            names = {line.rstrip("\n").split(" ", 2)[2] for line in f}
+    finally:
+        t.p.kill()
+        if os.path.exists(path):
+            os.unlink(path)
+    check(len(names) > 10, "YJIT has written %d names", len(names))
+    found = {l for s in profile.stacks for l in s.labels() if l in names}
+    check(not found, "of YJIT's map: %s", found)
+    stacks = below(profile, "chain")
+    right, total = sum(n for labels, n in stacks if [l for l in labels if l != "[vm]"] == CHAIN), sum(n for _, n in stacks)
+    check(total > 50 and right >= 0.9 * total, "%d of %d stacks are whole", right, total)
+    return "%d names in the map; %d of %d stacks are whole" % (len(names), right, total)
+
+
+@case(timeout=90)
+def hostile_perf_maps(ctx):
+    """A link, a file of another user, one of too many lines, one of lies, a directory: names are missing, and nothing else."""
+    with PerfMap(ctx) as m:
+        elsewhere = ctx.write("elsewhere.map", m.right)
+        def link():
+            os.symlink(elsewhere, m.path)
+        def of_another():
+            m.write(m.right)
+            os.chown(m.path, 65534, 65534)
+        def many():
+            m.write(m.right + "1 1 a\n" * (600 << 10))
+        def directory():
+            os.mkdir(m.path)
+        def fifo():
+            os.mkfifo(m.path)
+        def lies():
+            m.write("%s ffffffffffffffff lie\n-1 5 lie\n%s 0 lie\n%s\n0x 1 lie\n11111111111111111 1 lie\n%s\n%s 9 a\0b\n" %
+                    (m.heavy, m.heavy, m.heavy, "9" * 200000, m.heavy))
+        kinds = [link, many, directory, fifo, lies] + ([of_another] if not os.geteuid() else [])
+        for kind in kinds:
+            kind()
+            found = m.leaves(seconds=0.5)
+            check(set(found) == NO_NAMES and sum(found.values()) > 100, "%s: %s", kind.__name__, found)
+            os.rmdir(m.path) if kind == directory else os.unlink(m.path)
+        # Escapes are shown as text, and ranges that overlap make no harm.
+        m.write("".join("%x 1000 over%d\n" % (int(m.heavy, 16) - 8 * i, i) for i in range(1, 2000)) + "%s %s a\x1b[31m\n" % (m.heavy, m.size))
+        found = m.leaves(seconds=0.5)
+        names = {name for caller, name in found if caller == "heavy_one"}
+        check(names == {"a\\x1B[31m"}, "%s", found)
+    return ", ".join(k.__name__ for k in kinds)
 
 
 @case(timeout=90)

@@ -632,6 +632,96 @@ TEST(native_slots_are_used_again)
 	native__destroy(n);
 }
 
+static bool is_in_no_file(struct native *n, const void *at)
+{
+	struct native_place place;
+
+	native__find(n, 1, (uintptr_t)at, deadline__now(), true, &place);
+	return place.in_no_file;
+}
+
+static void *map_code(int fd)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, (fd < 0 ? MAP_ANONYMOUS : 0) | MAP_PRIVATE, fd, 0);
+}
+
+/* Only code that was seen to be in no file, or in one that is no program, is looked up in a map. */
+TEST(native_asks_maps_for_code_in_no_file)
+{
+	int fd = memfd_create("a JIT's", MFD_CLOEXEC);
+	void *before, *plain, *shared, *late, *library;
+	struct native_place place;
+	struct native *n;
+
+	CHECK(!ftruncate(fd, 4096));
+	plain = map_code(-1);
+	before = mmap(NULL, 4096, PROT_READ, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+	shared = map_code(fd);
+	n = own_process(0);
+	CHECK(is_in_no_file(n, plain));
+	CHECK(is_in_no_file(n, (char *)plain + 4095));
+	CHECK(is_in_no_file(n, shared));
+	/* No code, code of files, and what nobody has looked at. */
+	CHECK(!is_in_no_file(n, before));
+	CHECK(!is_in_no_file(n, ext_inner));
+	CHECK(!is_in_no_file(n, (void *)crc32));
+	CHECK(!is_in_no_file(n, &place));
+	late = map_code(-1);
+	library = map_own_code();
+	CHECK(!is_in_no_file(n, late) && !is_in_no_file(n, library));
+	CHECK(do_look(n) >= 1);
+	CHECK(is_in_no_file(n, late) && !is_in_no_file(n, library) && is_in_no_file(n, plain));
+
+	native__find(n, 1, (uintptr_t)ext_inner, deadline__now(), true, &place);
+	native__find_in_map(n, 1, (uintptr_t)ext_inner, deadline__now(), true, &place);
+	CHECK(place.file != NATIVE_IN_MAP);
+	native__find(n, 1, (uintptr_t)plain, deadline__now(), true, &place);
+	CHECK_INT(place.file, NATIVE_NO_FILE);
+	native__find_in_map(n, 1, (uintptr_t)plain, deadline__now(), true, &place);
+	CHECK_INT(place.file, NATIVE_IN_MAP);
+	CHECK_STRING(native__path(n, place.file), "[jit]");
+	CHECK(native__wants_names(n));
+	do_work(n);
+	/* There is no map. */
+	CHECK(!native__wants_names(n) && !native__map_address(n, place.address));
+	/* A child has the same code. */
+	native__fork(n, 1, 2, getpid());
+	native__find(n, 2, (uintptr_t)plain, deadline__now(), true, &place);
+	CHECK(place.in_no_file);
+	native__destroy(n);
+
+	/* A file that could not be opened, or was not read yet, is not known to be none. */
+	CHECK_INT(native__create(&n, &maps), 0);
+	native__add(n, 1, getpid(), 0);
+	CHECK(fail_rules(n, -ENOENT) > 3);
+	CHECK(!is_in_no_file(n, ext_inner) && is_in_no_file(n, plain));
+	native__destroy(n);
+	munmap(plain, 4096);
+	munmap(before, 4096);
+	munmap(shared, 4096);
+	munmap(late, 4096);
+	munmap(library, 4096);
+	close(fd);
+}
+
+/* The map of a process that has ended makes room for that of another one, and its names stay. */
+TEST(native_maps_are_given_back)
+{
+	void *code = map_code(-1);
+	struct native *n = own_process(0);
+	struct native_place place;
+
+	for (uint32_t vm = 2; vm < 200; vm++) {
+		native__fork(n, vm - 1, vm, getpid());
+		native__find(n, vm, (uintptr_t)code, 1, true, &place);
+		native__find_in_map(n, vm, (uintptr_t)code, 1, true, &place);
+		CHECK_INT(place.file, NATIVE_IN_MAP);
+		native__remove(n, vm - 1);
+	}
+	native__destroy(n);
+	munmap(code, 4096);
+}
+
 /* What the kernel has is told to be right at each look, also if nothing has changed. */
 TEST(native_tells_when_it_looked)
 {

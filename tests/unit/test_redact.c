@@ -42,3 +42,32 @@ TEST(redact_paths)
 	}
 	strings__free(&folders);
 }
+
+static const struct {
+	const char *name, *wanted;
+} jit_names[] = {
+	{ "LazyCompile:*render /srv/shop/page.js:12:3", "LazyCompile:*render /redacted/1/page.js:12:3" },
+	{ "py::render:/srv/shop/page.py", "py::render:/redacted/1/page.py" },
+	{ "Function:~x file:///srv/my shop/page.mjs:1", "Function:~x file:/redacted/2/page.mjs:1" },
+	{ "a /usr/lib/a.js /srv/secret/b.js", "a /usr/lib/a.js /redacted/3/b.js" },
+	{ "f(app/secret/c.js)", "f(/redacted/4/c.js)" },
+	{ "Ljava/lang/String;::hash", "/redacted/5/String;::hash" },
+	{ "Builtin:ArrayMap", "Builtin:ArrayMap" },
+	{ "a / b", "a /redacted/6/ b" },
+	{ "/", "/redacted/6/" },
+	{ "", "" },
+};
+
+TEST(redact_names_of_jits)
+{
+	struct strings folders = { 0 };
+
+	for (size_t i = 0; i < sizeof(jit_names) / sizeof(jit_names[0]); i++) {
+		struct text out = { 0 };
+
+		CHECK(!redact__jit_name(&folders, jit_names[i].name, &out));
+		CHECK_STRING(text__string(&out), jit_names[i].wanted);
+		text__free(&out);
+	}
+	strings__free(&folders);
+}

@@ -150,6 +150,7 @@ int engine__snapshot(struct engine *e, struct diag *d)
 	}
 	engine__hold(e);
 	engine__settle_heap(e);
+	engine__want_maps(e);
 	e->snapshot = true;
 	return go_on(e, d);
 }

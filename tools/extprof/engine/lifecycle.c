@@ -116,6 +116,7 @@ static void on_exec(struct engine *e, const struct process_event *ev)
 		/* It was told late: what it has used since is that of the program that it executed then. */
 		if (ev->cpu_time && ev->cpu_time < p->cpu_seen)
 			p->cpu_seen = ev->cpu_time;
+		p->executed_at = ev->time;
 		return;
 	}
 	if (!p || p->state == PROCESS_ENDED)
@@ -123,9 +124,12 @@ static void on_exec(struct engine *e, const struct process_event *ev)
 	engine__account_cpu(e, p, ev->cpu_time);
 	memcpy(p->comm, ev->comm, sizeof(p->comm));
 	p->uid = ev->uid;
+	p->executed_at = ev->time;
 	/* It was told late: what has been found since is what runs now. */
-	if (p->vm && !p->shares_vm && p->vm->space && address_space__lives(p->vm->space))
+	if (p->vm && !p->shares_vm && p->vm->space && address_space__lives(p->vm->space)) {
+		engine__executed_natives(e, p, p->vm);
 		return;
+	}
 	if (!p->search && p->target.pidfd >= 0)
 		target__refresh(&p->target);
 	else

@@ -40,6 +40,13 @@ void engine__add_natives(struct engine *e, const struct process *p, const struct
 {
 	if (e->resolver.native)
 		native__add(e->native_frames.native, vm->number, p->pid, vm->layout.section.exec_start);
+	engine__executed_natives(e, p, vm);
+}
+
+void engine__executed_natives(struct engine *e, const struct process *p, const struct vm *vm)
+{
+	if (e->resolver.native && p->executed_at)
+		native__executed(e->native_frames.native, vm->number, p->executed_at);
 }
 
 void engine__fork_natives(struct engine *e, const struct process *p, const struct vm *parent, const struct vm *vm)
@@ -109,12 +116,26 @@ void engine__step_natives(struct engine *e)
 	}
 }
 
+void engine__want_maps(struct engine *e)
+{
+	if (e->resolver.native)
+		native__want_maps(e->native_frames.native);
+}
+
+void engine__restart_natives(struct engine *e)
+{
+	/* Objects that live keep their frames. */
+	if (e->resolver.native && !e->heap)
+		native__restart_maps(e->native_frames.native);
+}
+
 void engine__finish_natives(struct engine *e)
 {
 	uint64_t until = deadline__now() + NAMES_TIMEOUT, now;
 	struct native *n = e->native_frames.native;
 	struct native_work *w;
 
+	engine__want_maps(e);
 	while (e->resolver.native && native__wants_names(n) && (now = deadline__now()) < until) {
 		struct pollfd fd = { .fd = searcher__fd(e->native_searcher), .events = POLLIN };
 

@@ -51,6 +51,7 @@ struct process {
 	struct search *search;	/* that runs; NULL none */
 	bool search_is_old;	/* it has executed something since that search began */
 	bool memory_gone;	/* when last looked at */
+	uint64_t executed_at;	/* CLOCK_MONOTONIC; 0: not since it is followed */
 	bool executed;		/* at least once, since it is followed */
 	struct backoff backoff;
 	uint64_t search_until;	/* CLOCK_MONOTONIC, ns; 0: as long as it lives */

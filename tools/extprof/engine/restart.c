@@ -40,6 +40,7 @@ static int forget_stacks(struct engine *e)
 			threads__restart(&e->set.vms[i]->threads);
 			e->set.vms[i]->frames.used = 0;
 		}
+	engine__restart_natives(e);
 	return resolve__restart(&e->resolver);
 }
 

@@ -452,6 +452,8 @@ void engine__add_natives(struct engine *e, const struct process *p, const struct
 /* A child has a copy of it. */
 void engine__fork_natives(struct engine *e, const struct process *p, const struct vm *parent, const struct vm *vm);
 /* The process runs it no more. */
+/* It was told that the process has executed something: what a JIT of another program has written is not the VM's. */
+void engine__executed_natives(struct engine *e, const struct process *p, const struct vm *vm);
 void engine__end_natives(struct engine *e, const struct vm *vm);
 /* All its samples are resolved. */
 void engine__remove_natives(struct engine *e, const struct vm *vm);
@@ -459,6 +461,10 @@ void engine__remove_natives(struct engine *e, const struct vm *vm);
 void engine__step_natives(struct engine *e);
 /* No sample comes any more: wait for names, not long. */
 void engine__finish_natives(struct engine *e);
+/* Maps of JITs are read again: they grow. */
+void engine__want_maps(struct engine *e);
+/* A new window: no stack is left. */
+void engine__restart_natives(struct engine *e);
 
 /* drain.c: samples that wait */
 

@@ -191,6 +191,7 @@ void dump_native__begin_names(struct dump_native *n)
 
 void dump_native__read_names(struct dump_native *n)
 {
+	native__want_maps(n->frames.native);
 	if (!native__wants_names(n->frames.native))
 		return;
 	work(n, native__next_names);

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/deadline.h"
 #include "base/map64.h"
+#include "native/jit_maps.h"
 #include "native/native_file.h"
 #include "native/native_process.h"
 #include "process/proc.h"
@@ -40,6 +41,7 @@ struct native {
 	struct map64 by_vm;	/* slots; those of VMs that are gone have another one now */
 	uint64_t look_cost;	/* one look at each process, ns */
 	uint64_t names_size;
+	struct jit_maps jits;
 };
 
 int native__create(struct native **native, const struct unwind_maps *maps)
@@ -67,6 +69,7 @@ void native__destroy(struct native *n)
 	for (uint32_t i = 0; i < n->process_count; i++)
 		native_process__free(&n->processes[i]);
 	native_blocks__free(&n->blocks);
+	jit_maps__free(&n->jits);
 	free(n->processes);
 	free(n->free_slots);
 	map64__free(&n->by_vm);
@@ -123,7 +126,7 @@ static struct native_process *make_process(struct native *n, uint32_t vm)
 	else
 		n->process_count++;
 	n->live++;
-	n->processes[slot] = (struct native_process){ .vm = vm };
+	n->processes[slot] = (struct native_process){ .vm = vm, .jit = JIT_NONE };
 	return &n->processes[slot];
 }
 
@@ -209,8 +212,25 @@ void native__end(struct native *n, uint32_t vm)
 {
 	struct native_process *p = process_of(n, vm);
 
-	if (p)
-		p->pid = 0;
+	if (!p)
+		return;
+	p->pid = 0;
+	if (p->jit != JIT_NONE)
+		jit_maps__end(&n->jits, p->jit);
+}
+
+void native__executed(struct native *n, uint32_t vm, uint64_t time)
+{
+	struct native_process *p = process_of(n, vm);
+
+	if (!p || time <= p->executed)
+		return;
+	p->executed = time;
+	if (p->jit == JIT_NONE)
+		return;
+	jit_maps__lose(&n->jits, p->jit);
+	jit_maps__remove(&n->jits, p->jit);
+	p->jit = JIT_NONE;
 }
 
 void native__remove(struct native *n, uint32_t vm)
@@ -222,6 +242,8 @@ void native__remove(struct native *n, uint32_t vm)
 		return;
 	native_blocks__give_back(&n->blocks, &p->block, deadline__now());
 	n->look_cost -= p->took;
+	if (p->jit != JIT_NONE)
+		jit_maps__remove(&n->jits, p->jit);
 	native_process__free(p);
 	n->live--;
 	n->free_slots[n->free_count++] = (uint32_t)(p - n->processes);
@@ -358,7 +380,42 @@ static struct native_work *read_rules(struct native_file *f, uint32_t number)
 	return w;
 }
 
-struct native_work *native__next_names(struct native *n)
+/* One of the VM: if it is not there any more, another program runs. */
+static void set_mapping(const struct native *n, const struct native_process *p, struct native_work *w)
+{
+	const struct native_mapped *m = p->vm_code ? native_process__find(p, p->vm_code, UINT64_MAX) : NULL;
+
+	if (!m || m->file == NATIVE_NO_FILE)
+		return;
+	w->where.start = m->start;
+	w->where.device = n->files[m->file].device;
+	w->where.inode = n->files[m->file].inode;
+}
+
+/* NULL: none is to be read now. */
+static struct native_work *read_map(struct native *n, bool all)
+{
+	uint32_t number = jit_maps__next(&n->jits, deadline__now(), all);
+	struct native_work *w = number == JIT_NONE ? NULL : native_work__new(NATIVE_MAP, number);
+	const struct jit_map *map = &n->jits.maps[number % JIT_MAPS_MAX];
+
+	if (!w) {
+		if (number != JIT_NONE)
+			jit_maps__done(&n->jits, number, NULL, false);
+		return NULL;
+	}
+	w->pid = map->pid;
+	w->began = map->began;
+	w->executed = map->executed;
+	w->before_map = map->read;
+	w->seen_map = map->seen;
+	for (uint32_t i = 0; i < n->process_count; i++)
+		if (n->processes[i].vm && n->processes[i].jit == number)
+			set_mapping(n, &n->processes[i], w);
+	return w;
+}
+
+static struct native_work *next_names(struct native *n)
 {
 	for (uint32_t i = 0; i < n->file_count; i++) {
 		struct native_file *f = &n->files[i];
@@ -384,8 +441,16 @@ struct native_work *native__next_names(struct native *n)
 	return NULL;
 }
 
+struct native_work *native__next_names(struct native *n)
+{
+	struct native_work *w = next_names(n);
+
+	return w ? w : read_map(n, true);
+}
+
 struct native_work *native__next_work(struct native *n)
 {
+	struct native_work *w;
 	uint64_t now = deadline__now();
 
 	for (uint32_t i = 0; i < n->process_count; i++)
@@ -394,7 +459,8 @@ struct native_work *native__next_work(struct native *n)
 	for (uint32_t i = 0; i < n->file_count; i++)
 		if (n->files[i].rules == NATIVE_WANTED)
 			return read_rules(&n->files[i], i);
-	return native__next_names(n);
+	w = next_names(n);
+	return w ? w : read_map(n, false);
 }
 
 static void take_look(struct native *n, struct native_process *p, struct native_work *w)
@@ -411,6 +477,8 @@ static void take_look(struct native *n, struct native_process *p, struct native_
 	if (!list)
 		return;
 	p->dirty |= native_process__saw(p, list, w->seen_count, w->from, w->until);
+	native_process__saw_ranges(p, w->ranges, w->range_count);
+	w->ranges = NULL;
 	p->seen = w->before;
 	p->hash = w->hash;
 	p->confirmed = true;
@@ -428,6 +496,7 @@ static void take_rules(struct native *n, struct native_file *f, struct native_wo
 {
 	f->rules = w->late ? NATIVE_LATE : w->err ? NATIVE_FAILED : NATIVE_READ;
 	f->gone = w->err == -ENOENT;
+	f->no_elf = w->no_elf;
 	f->fd = w->fd;
 	w->fd = -1;
 	f->size = w->size;
@@ -472,7 +541,7 @@ static void take_names(struct native *n, struct native_file *f, struct native_wo
 static void take(struct native *n, struct native_work *w, bool ran)
 {
 	struct native_process *p = w->kind == NATIVE_LOOK ? process_of(n, w->number) : NULL;
-	struct native_file *f = w->kind == NATIVE_LOOK ? NULL : &n->files[w->number];
+	struct native_file *f = w->kind == NATIVE_RULES || w->kind == NATIVE_NAMES ? &n->files[w->number] : NULL;
 
 	if (!ran)
 		w->err = -ECANCELED;
@@ -487,6 +556,8 @@ static void take(struct native *n, struct native_work *w, bool ran)
 		take_rules(n, f, w);
 	if (w->kind == NATIVE_NAMES)
 		take_names(n, f, w);
+	if (w->kind == NATIVE_MAP)
+		jit_maps__done(&n->jits, w->number, w, ran);
 	native_work__free(w);
 }
 
@@ -518,6 +589,7 @@ void native__end_rules(struct native *n)
 void native__end_names(struct native *n)
 {
 	end(n, false);
+	jit_maps__give_up(&n->jits);
 }
 
 void native__try_late(struct native *n)
@@ -608,8 +680,11 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 	*place = (struct native_place){ .file = NATIVE_NO_FILE };
 	if (p)
 		p->sampled = true;
-	if (!m)
+	if (!m) {
+		place->in_no_file = p && native_process__has_range(p, within);
 		return;
+	}
+	place->in_no_file = m->file != NATIVE_NO_FILE && n->files[m->file].rules == NATIVE_FAILED && n->files[m->file].no_elf;
 	if (m->file != NATIVE_NO_FILE && n->files[m->file].rules == NATIVE_LATE)
 		place->late = native__path(n, m->file);
 	if (!bias_of(n, m, &bias))
@@ -620,6 +695,39 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 	place->function = function ? function + bias : 0;
 	of_vm = p->vm_code ? native_process__find(p, p->vm_code, time) : NULL;
 	place->of_vm = of_vm && of_vm->file == m->file;
+}
+
+void native__find_in_map(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place)
+{
+	struct native_process *p = process_of(n, vm);
+	uint32_t number;
+
+	if (!p || !place->in_no_file || place->file != NATIVE_NO_FILE)
+		return;
+	if (p->jit == JIT_NONE && p->pid > 0)
+		p->jit = jit_maps__add(&n->jits, p->pid, p->began, p->executed);
+	if (p->jit == JIT_NONE)
+		return;
+	number = jit_maps__number(&n->jits, p->jit, exact ? address : address - 1, time);
+	if (number == JIT_NONE)
+		return;
+	place->file = NATIVE_IN_MAP;
+	place->address = number;
+}
+
+void native__want_maps(struct native *n)
+{
+	jit_maps__want(&n->jits);
+}
+
+void native__restart_maps(struct native *n)
+{
+	jit_maps__restart(&n->jits);
+}
+
+uint64_t native__map_address(const struct native *n, uint64_t number)
+{
+	return jit_maps__address(&n->jits, (uint32_t)number);
 }
 
 void native__want_names(struct native *n, uint32_t file)
@@ -633,11 +741,13 @@ bool native__wants_names(const struct native *n)
 	for (uint32_t i = 0; i < n->file_count; i++)
 		if (n->files[i].names_state == NATIVE_WANTED || n->files[i].names_state == NATIVE_BEING_READ)
 			return true;
-	return false;
+	return jit_maps__are_wanted(&n->jits);
 }
 
 int native__add_name(const struct native *n, uint32_t file, uint64_t address, struct text *out)
 {
+	if (file == NATIVE_IN_MAP)
+		return jit_maps__add_name(&n->jits, (uint32_t)address, out);
 	if (file >= n->file_count)
 		return -ENOENT;
 	if (n->files[file].names_state == NATIVE_WANTED || n->files[file].names_state == NATIVE_BEING_READ)
@@ -649,6 +759,8 @@ int native__add_name(const struct native *n, uint32_t file, uint64_t address, st
 
 const char *native__path(const struct native *n, uint32_t file)
 {
+	if (file == NATIVE_IN_MAP)
+		return NATIVE_JIT;
 	return file < n->file_count && n->files[file].path ? n->files[file].path : "";
 }
 

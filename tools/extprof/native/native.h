@@ -23,6 +23,9 @@
 #define NATIVE_FILES_MAX 512u
 #define NATIVE_PROCESSES_MAX 4096u
 #define NATIVE_NO_FILE UINT32_MAX
+/* A function of a JIT: its address is a number of jit_maps.h, and its file is shown as NATIVE_JIT. */
+#define NATIVE_IN_MAP (UINT32_MAX - 1)
+#define NATIVE_JIT "[jit]"
 
 struct native;
 
@@ -58,6 +61,8 @@ void native__look_again(struct native *n, uint32_t vm);
 void native__look_now(struct native *n, uint32_t vm);
 /* native_work__hash() of what the last look found; 0: none has found anything. */
 uint64_t native__hash(const struct native *n, uint32_t vm);
+/* It has executed its program then, CLOCK_MONOTONIC: what was written before is of another one. */
+void native__executed(struct native *n, uint32_t vm, uint64_t time);
 /* It has ended, or executes something else.  Samples of it can still arrive: what was mapped stays known. */
 void native__end(struct native *n, uint32_t vm);
 /* No sample of it arrives any more. */
@@ -89,17 +94,27 @@ bool native__wants_names(const struct native *n);
 
 /* Where an address of a process is. */
 struct native_place {
-	uint32_t file;		/* NATIVE_NO_FILE: in none that is known */
+	uint32_t file;		/* NATIVE_NO_FILE: in none that is known; NATIVE_IN_MAP */
 	uint64_t address;	/* in the file */
 	uint64_t function;	/* where its function begins, in the process; 0: not known */
 	uint32_t rule;		/* enum unwind_rule at that address */
 	bool of_vm;		/* the file is that of the VM */
+	bool in_no_file;	/* NATIVE_NO_FILE: a look has found code there that is in no file, or in one that is no ELF file */
 	const char *late;	/* NATIVE_NO_FILE: the path of its file, which was not read in time; NULL: it was, or there is none */
 };
 
 /* Find the place of an address in a sample of that time, CLOCK_MONOTONIC, whose walk found something mapped there.
  * `exact`: the address is not one that a call returns to. */
 void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place);
+
+/* Code that is in no file: it can be in the map that the JIT of the process writes. */
+void native__find_in_map(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place);
+/* Read again all maps that samples had: they grow. */
+void native__want_maps(struct native *n);
+/* Nobody has places of NATIVE_IN_MAP any more. */
+void native__restart_maps(struct native *n);
+/* Of NATIVE_IN_MAP: the address in the process; 0: it has no name. */
+uint64_t native__map_address(const struct native *n, uint64_t number);
 
 /* Names of that file will be asked for. */
 void native__want_names(struct native *n, uint32_t file);

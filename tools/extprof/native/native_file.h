@@ -23,6 +23,7 @@ struct native_file {
 	struct native_seen where;	/* ... and there; until its rules are read */
 	/* Rules. */
 	enum native_state rules;
+	bool no_elf;		/* NATIVE_FAILED: it was read, and is no ELF file: its code is a JIT's */
 	bool gone;		/* NATIVE_FAILED: it was not mapped any more when it was to be opened */
 	uint32_t tries;
 	struct unwind_part parts[UNWIND_PARTS_MAX];

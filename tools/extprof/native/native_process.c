@@ -12,6 +12,8 @@ void native_process__free(struct native_process *p)
 {
 	free(p->list);
 	free(p->past);
+	free(p->ranges.list);
+	free(p->ranges_before.list);
 	memset(p, 0, sizeof(*p));
 }
 
@@ -81,6 +83,25 @@ const struct native_mapped *native_process__find(const struct native_process *p,
 	return last;
 }
 
+void native_process__saw_ranges(struct native_process *p, struct native_range *list, uint32_t count)
+{
+	free(p->ranges_before.list);
+	p->ranges_before = p->ranges;
+	p->ranges = (struct native_ranges){ list, count };
+}
+
+static bool has_range(const struct native_ranges *r, uint64_t address)
+{
+	size_t until = SORTED__UNTIL(r->list, r->count, start, address);
+
+	return until && address < r->list[until - 1].end;
+}
+
+bool native_process__has_range(const struct native_process *p, uint64_t address)
+{
+	return has_range(&p->ranges, address) || has_range(&p->ranges_before, address);
+}
+
 int native_process__copy(struct native_process *p, const struct native_process *from)
 {
 	if (array__reserve(&p->list, 0, from->count, &p->room, UNWIND_MAPPINGS_MAX, sizeof(*p->list)))
@@ -88,6 +109,12 @@ int native_process__copy(struct native_process *p, const struct native_process *
 	if (from->count)
 		memcpy(p->list, from->list, from->count * sizeof(*p->list));
 	p->count = from->count;
+	/* Without memory its code in no file has no names. */
+	p->ranges.list = from->ranges.count ? calloc(from->ranges.count, sizeof(*p->ranges.list)) : NULL;
+	if (p->ranges.list) {
+		memcpy(p->ranges.list, from->ranges.list, from->ranges.count * sizeof(*p->ranges.list));
+		p->ranges.count = from->ranges.count;
+	}
 	p->vm_code = from->vm_code;
 	p->seen_at = from->seen_at;
 	p->took = from->took;

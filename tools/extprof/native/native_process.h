@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "native/native_blocks.h"
+#include "native/native_work.h"
 
 /* Mappings that are no more, of one process. */
 #define NATIVE_PAST_MAX 1024u
@@ -26,6 +27,12 @@ struct native_process {
 	pid_t pid;		/* 0: it has ended */
 	uint64_t began;		/* as of proc__started() */
 	uint64_t vm_code;
+	uint32_t jit;		/* number of its map in jit_maps.h, JIT_NONE none */
+	uint64_t executed;	/* as in native_work */
+	struct native_ranges {
+		struct native_range *list;	/* by address */
+		uint32_t count;
+	} ranges, ranges_before;	/* code in no file, as the last two looks have found it */
 	struct native_mapped *list;	/* by address */
 	uint32_t count;
 	size_t room;
@@ -53,6 +60,10 @@ bool native_process__saw(struct native_process *p, struct native_mapped *list, u
  * been seen there.  The walk ends where the mapping is another one (UNWIND_END_CHANGED).  NULL: nothing had been seen.
  */
 const struct native_mapped *native_process__find(const struct native_process *p, uint64_t address, uint64_t time);
+/* A look has found this code in no file, by address; it takes it. */
+void native_process__saw_ranges(struct native_process *p, struct native_range *list, uint32_t count);
+/* Was code in no file seen there? */
+bool native_process__has_range(const struct native_process *p, uint64_t address);
 /* 0 or -ENOMEM. */
 int native_process__copy(struct native_process *p, const struct native_process *from);
 

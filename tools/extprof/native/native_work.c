@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/map64.h"
+#include "native/jit_map_work.h"
 #include "parser/parser.h"
 #include "process/proc.h"
 #include "process/target_file.h"
@@ -51,6 +52,7 @@ void native_work__free(struct native_work *w)
 	for (uint32_t i = 0; i < w->seen_count; i++)
 		free(w->seen[i].path);
 	free(w->seen);
+	free(w->ranges);
 	free(w->where.path);
 	free(w->rows);
 	native_names__free(&w->names);
@@ -63,6 +65,28 @@ void native_work__free(struct native_work *w)
 static bool is_of_interest(const struct mapping *m)
 {
 	return m->is_code && m->start < m->end && (m->inode ? *m->path == '/' : !strcmp(m->path, "[vdso]"));
+}
+
+/* Machine code that no file has: a JIT's.  What is shared and has no file, as a memfd, is in the list of files. */
+static bool is_in_no_file(const struct mapping *m)
+{
+	return m->is_code && m->start < m->end && !m->inode && *m->path != '/' && strcmp(m->path, "[vdso]") && strcmp(m->path, "[vsyscall]") &&
+	       strcmp(m->path, "[uprobes]");
+}
+
+/* Of too many the last ones are left out: they have no names. */
+static void add_range(struct native_work *w, const struct mapping *m)
+{
+	struct native_range *last = w->range_count ? &w->ranges[w->range_count - 1] : NULL;
+
+	if (last && m->start < last->end)
+		return;
+	if (last && m->start == last->end) {
+		last->end = m->end;
+		return;
+	}
+	if (!array__reserve(&w->ranges, w->range_count, 1, &w->range_room, NATIVE_RANGES_MAX, sizeof(*w->ranges)))
+		w->ranges[w->range_count++] = (struct native_range){ m->start, m->end };
 }
 
 /* 0 or -ENOMEM. */
@@ -101,13 +125,17 @@ static int read_mappings(pid_t pid, struct deadline *deadline, struct native_wor
 		if (deadline && deadline__over(deadline)) {
 			err = -EINTR;
 		/* A mapping that changes meanwhile can be listed twice. */
-		} else if (mapping__parse(line, exe, &m) && is_of_interest(&m) && m.start >= before) {
+		} else if (!mapping__parse(line, exe, &m)) {
+			continue;
+		} else if (is_of_interest(&m) && m.start >= before) {
 			const uint64_t parts[] = { *hash, m.start, m.end, m.offset, m.device, m.inode };
 
 			before = m.end;
 			count++;
 			*hash = hash__bytes(parts, sizeof(parts), 0) | 1;
 			err = w ? add_seen(w, &m) : 0;
+		} else if (w && is_in_no_file(&m)) {
+			add_range(w, &m);
 		}
 	}
 	free(line);
@@ -231,6 +259,7 @@ static int read_rules(struct native_work *w, struct deadline *deadline)
 	}
 	free(piece);
 	w->late = err && is_over(deadline);
+	w->no_elf = err == -ENOEXEC && !w->part_count;
 	/* The rows that were read until the error are no complete table. */
 	if (err)
 		w->row_count = 0;
@@ -343,6 +372,9 @@ void native_work__run(struct native_work *w, struct deadline *deadline)
 		break;
 	case NATIVE_NAMES:
 		read_names(w, deadline);
+		break;
+	case NATIVE_MAP:
+		jit_map_work__run(w, deadline);
 		break;
 	}
 	w->until = deadline__now();

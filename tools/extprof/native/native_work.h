@@ -21,11 +21,25 @@
 #define NATIVE_SYMBOLS_MAX (1u << 20)
 /* Rules of one file: a binary search has UNWIND_ROW_STEPS. */
 #define NATIVE_ROWS_MAX (1u << 20)
+/* Parts of the memory of one process that have code of no file. */
+#define NATIVE_RANGES_MAX 4096u
 
 enum native_work_kind {
 	NATIVE_LOOK,	/* what a process has mapped */
 	NATIVE_RULES,	/* open a file, and read its rules for finding callers */
-	NATIVE_NAMES	/* of the functions of a file that is open */
+	NATIVE_NAMES,	/* of the functions of a file that is open */
+	NATIVE_MAP	/* of the functions of a JIT: by the map that the process writes (jit_map_work.h) */
+};
+
+/* Machine code of a process in no file. */
+struct native_range {
+	uint64_t start, end;
+};
+
+/* A file as it was seen; all zero: none. */
+struct jit_file {
+	uint64_t device, inode, size;
+	uint64_t changed;	/* CLOCK_REALTIME, ns */
 };
 
 /* Machine code of a file in a process. */
@@ -59,18 +73,26 @@ struct native_work {
 	pid_t pid;
 	uint64_t began;		/* as of proc__started(): another process can get the pid */
 	struct unwind_seen before;	/* NATIVE_LOOK: what had changed before it */
-	struct native_seen where;	/* NATIVE_RULES: a mapping of the file */
+	struct native_seen where;	/* NATIVE_RULES: a mapping of the file; NATIVE_MAP: of the VM, if it is known */
 	int fd;			/* of the file; -1: it is not open yet, and NATIVE_RULES opens it */
 	uint64_t size, owner;	/* of the file; see parser_file */
 
 	bool names_as_in_file;	/* NATIVE_NAMES: see native__names_as_in_file() */
+	/* NATIVE_MAP: when the process has executed its program, CLOCK_MONOTONIC, 0 unknown; the map that was read, and the one that was
+	 * seen last. */
+	uint64_t executed;
+	struct jit_file before_map, seen_map;
 	/* Results: */
-	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES: the file could not be opened or is none */
+	int err;		/* NATIVE_LOOK: nothing was read; NATIVE_RULES: the file could not be opened or is none; NATIVE_MAP */
+	bool no_elf;		/* NATIVE_RULES: the file was read, and is no ELF file */
 	bool late;		/* rules and names: the deadline was over before they were read, and there are none */
 	uint64_t from, until;	/* when, CLOCK_MONOTONIC */
 	struct native_seen *seen;	/* by address */
 	uint32_t seen_count;
 	size_t seen_room;
+	struct native_range *ranges;	/* the same of code in no file */
+	uint32_t range_count;
+	size_t range_room;
 	uint64_t hash;		/* NATIVE_LOOK: of these mappings, never 0 */
 	struct unwind_part parts[UNWIND_PARTS_MAX];
 	uint32_t part_count;
@@ -80,6 +102,8 @@ struct native_work {
 	uint32_t row_count;	/* 0: it has no rules, or cannot be read */
 	size_t row_room;
 	struct native_names names;
+	struct jit_file map;	/* NATIVE_MAP: that was read, or seen */
+	bool unchanged;		/* NATIVE_MAP: it is as it was read before */
 };
 
 /* NULL: out of memory. */

@@ -12,7 +12,7 @@
 #define ANSWER_TIMEOUT 2000000000ull
 #define CPU_SECONDS 2
 
-enum parser_work { SEARCH, FIND, ROWS, SYMBOLS };
+enum parser_work { SEARCH, FIND, ROWS, SYMBOLS, MAP };
 
 struct request {
 	uint64_t size, offset;
@@ -58,6 +58,8 @@ static int work(const void *data, size_t size, int *fd, void *to)
 		return elf_unwind__rows(*fd, r->size, &answer->budget, &r->rows_from, &answer->rows);
 	if (r->work == SYMBOLS)
 		return elf_symbols__read(*fd, r->size, &answer->budget, &r->symbols_from, &answer->symbols);
+	if (r->work == MAP)
+		return perf_map__read(*fd, r->size, &r->symbols_from, &answer->symbols);
 	return elf_places__find(*fd, r->size, r->offset, &answer->budget, r->wishes, r->count, answer->found,
 				answer->results, &answer->section);
 }
@@ -136,12 +138,22 @@ int parser__rows(const struct parser_file *file, const struct unwind_place *from
 	       rows->build_id.size > sizeof(rows->build_id.bytes) ? -EIO : err;
 }
 
-int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)
+static int read_symbols(enum parser_work of, const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)
 {
-	const struct request r = { .work = SYMBOLS, .size = file->size, .symbols_from = *from };
+	const struct request r = { .work = of, .size = file->size, .symbols_from = *from };
 	struct answer answer = { 0 };
 	int err = ask(file, &r, &answer);
 
 	*piece = answer.symbols;
 	return !err && piece->size > sizeof(piece->data) ? -EIO : err;
+}
+
+int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)
+{
+	return read_symbols(SYMBOLS, file, from, piece);
+}
+
+int parser__map(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece)
+{
+	return read_symbols(MAP, file, from, piece);
 }

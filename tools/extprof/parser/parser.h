@@ -11,6 +11,7 @@
 #include "parser/elf_section.h"
 #include "parser/elf_symbols.h"
 #include "parser/elf_unwind.h"
+#include "parser/perf_map.h"
 
 /* A file that is open for reading. */
 struct parser_file {
@@ -32,6 +33,8 @@ int parser__find(const struct parser_file *file, uint64_t offset, const struct e
 /* Same contract as elf_unwind__rows() and elf_symbols__read(), with the errors of helper__ask().  The results are
  * within bounds, but not trusted. */
 int parser__rows(const struct parser_file *file, const struct unwind_place *from, struct unwind_rows *rows);
+/* The same of perf_map__read(). */
+int parser__map(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece);
 int parser__symbols(const struct parser_file *file, const struct symbols_place *from, struct symbols_piece *piece);
 
 #endif /* EXTPROF_PARSER_H */

@@ -150,6 +150,13 @@ int target_file__copy_source(struct target_files *f, const char *path, uint64_t 
 	return open_path(f, COPY_PATH, path, size_max, st);
 }
 
+int target_file__open_plain(struct target_files *f, const char *path, uint64_t size_max, struct stat *st)
+{
+	const struct opener_request r = { .work = OPEN_PATH, .size_max = size_max, .no_link = true };
+
+	return open_file(f, &r, path, st);
+}
+
 char *target_file__read(int fd, size_t size, size_t *length)
 {
 	char *text = malloc(size + 1);

@@ -63,6 +63,8 @@ int target_file__open_elf(struct target_files *f, const char *path, struct stat 
 int target_file__open_source(struct target_files *f, const char *path, struct stat *st);
 /* The same of a copy, of at most so many bytes, which can be read without a wait; *st is that of the file. */
 int target_file__copy_source(struct target_files *f, const char *path, uint64_t size_max, struct stat *st);
+/* A file that is no symbolic link, of at most so many bytes. */
+int target_file__open_plain(struct target_files *f, const char *path, uint64_t size_max, struct stat *st);
 /* The first `size` bytes of a file that was opened so, and a NUL; *length: how many of them are there now.  The caller
  * frees them.  NULL: out of memory. */
 char *target_file__read(int fd, size_t size, size_t *length);

@@ -222,6 +222,8 @@ static int find(const struct opener_request *r)
 
 	if (r->of_user)
 		how.resolve = 0;
+	if (r->no_link)
+		how.flags |= O_NOFOLLOW;
 	path = (int)syscall(SYS_openat2, current.root, r->path, &how, sizeof(how));
 
 	return path < 0 ? -errno : path;

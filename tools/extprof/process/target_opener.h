@@ -20,7 +20,7 @@ struct opener_request {
 	uint64_t size_max;
 	uint64_t start, end, inode;	/* of a mapping */
 	int32_t line;
-	uint8_t work, is_exe, of_user;
+	uint8_t work, is_exe, of_user, no_link;	/* no_link: a symbolic link is not followed, if it is the file */
 	char path[];			/* with its end */
 };
 

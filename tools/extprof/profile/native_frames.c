@@ -115,7 +115,7 @@ static bool is_of_vm(const struct joining *j, uint32_t i)
 	return j->f->place[i].of_vm || is_jit(j, i);
 }
 
-static const char late_mark[] = ": not read in time";
+static const char no_file[] = "native code in no file", late_mark[] = ": not read in time";
 
 static void append_late(struct joining *j, const char *path)
 {
@@ -138,7 +138,9 @@ static void append_native(struct joining *j, uint32_t i)
 	if (p->file == NATIVE_NO_FILE && p->late)
 		append_late(j, p->late);
 	else if (p->file == NATIVE_NO_FILE)
-		append_mark(j, FRAME_NATIVE, "native code in no file");
+		append_mark(j, FRAME_NATIVE, no_file);
+	else if (number == MAP64_NONE && p->file == NATIVE_IN_MAP)
+		append_mark(j, FRAME_NATIVE, no_file);
 	else if (number == MAP64_NONE)
 		append_mark(j, FRAME_NATIVE, file_name(native__path(j->f->native, p->file)));
 	else
@@ -417,15 +419,19 @@ int native_frames__add(struct native_frames *f, struct frame_table *t, struct vm
 		.exec_start = vm->layout.section.exec_start, .exec_end = vm->layout.section.exec_end,
 	};
 	uint32_t ahead = 0;
-	bool exact = true;
+	bool exact = true, last_exact = true;
 
 	for (uint32_t i = 0; i < j.nr; i++) {
 		native__find(f->native, e->vm, j.address[i], e->time, exact, &f->place[i]);
+		last_exact = exact;
 		exact = f->place[i].rule == UNWIND_SIGNAL;
 	}
 	/* The walk found no file at that address: a file that is known there now came later. */
 	if (j.nr && m->native_end == UNWIND_END_NO_FILE)
-		f->place[j.nr - 1] = (struct native_place){ .file = NATIVE_NO_FILE };
+		f->place[j.nr - 1] = (struct native_place){ .file = NATIVE_NO_FILE, .in_no_file = f->place[j.nr - 1].in_no_file };
+	/* No rule is of code of a JIT: it is where the walk ends. */
+	if (j.nr && (m->native_end == UNWIND_END_NO_FILE || m->native_end == UNWIND_END_NO_RULES) && !is_jit(&j, j.nr - 1))
+		native__find_in_map(f->native, e->vm, j.address[j.nr - 1], e->time, last_exact, &f->place[j.nr - 1]);
 	if (m && m->native_end < UNWIND_ENDS)
 		f->ends[m->native_end]++;
 	if (m && (m->native_end == UNWIND_END_NO_FILE || m->native_end == UNWIND_END_CHANGED))
@@ -474,8 +480,15 @@ int native_frames__take(struct native_frames *f, struct frame_table *t, uint32_t
 	frame.key = native__build_id(f->native, a->file);
 	frame.address = a->address;
 	err = native__add_name(f->native, a->file, a->address, &name);
-	a->named = err != -EAGAIN && err != -ETIMEDOUT;
-	if (err) {
+	/* What a map says can change. */
+	a->named = err != -EAGAIN && err != -ETIMEDOUT && a->file != NATIVE_IN_MAP;
+	if (a->file == NATIVE_IN_MAP)
+		frame.address = native__map_address(f->native, a->address);
+	if (err && a->file == NATIVE_IN_MAP) {
+		text__adds(&name, no_file);
+		frame.module = "";
+		frame.bracketed = true;
+	} else if (err) {
 		text__adds(&name, file_name(path));
 		if (err == -ETIMEDOUT)
 			text__adds(&name, late_mark);
@@ -503,7 +516,7 @@ bool native_frames__module(const struct native_frames *f, const struct frame_tab
 	if (number >= t->count || code__space(t->codes[number]) != CODE_NATIVE)
 		return false;
 	address = code__number(t->codes[number]);
-	if (!f->native || address >= f->count)
+	if (!f->native || address >= f->count || f->list[address].file == NATIVE_IN_MAP)
 		return false;
 	native__module(f->native, f->list[address].file, m);
 	return true;

@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "frames/frame.h"
 #include "frames/owner.h"
+#include "native/native.h"
 #include "profile/group_names.h"
 #include "recording/block.h"
 #include "recording/schema.h"
@@ -158,10 +159,39 @@ int redact__path(struct strings *folders, const char *path, struct text *out)
 	return err;
 }
 
+int redact__jit_name(struct strings *folders, const char *name, struct text *out)
+{
+	/* What is before a path: "LazyCompile:~render /app/page.js:12", "py::render:/app/page.py", "render(app/page.js)". */
+	static const char before[] = " :~*^+(\"'=[<,";
+	const char *slash;
+	int err = 0;
+
+	while (!err && (slash = strchr(name, '/'))) {
+		const char *path = slash, *next = strstr(slash, " /");
+		char *one;
+
+		while (path > name && !strchr(before, path[-1]))
+			path--;
+		text__add(out, name, (size_t)(path - name));
+		one = next ? strndup(path, (size_t)(next - path)) : strdup(path);
+		err = one ? redact__path(folders, one, out) : -ENOMEM;
+		free(one);
+		name = next ? next : "";
+		/* The blank, so that the next one begins with its slash. */
+		if (next) {
+			text__add(out, name, 1);
+			name++;
+		}
+	}
+	text__adds(out, name);
+	return err;
+}
+
 /* A frame as its row has it. */
 struct row_of_frame {
 	int kind, known;
 	const char *key;
+	bool of_jit;
 };
 
 static int add_frame_text(struct redaction *r, const struct row_of_frame *f, int column, const char *text, struct text *out)
@@ -177,6 +207,10 @@ static int add_frame_text(struct redaction *r, const struct row_of_frame *f, int
 			return add_number(&r->cgroups, "cgroup ", text, length, out);
 	} else if (column == FRAME_NAME) {
 		switch (f->kind) {
+		case FRAME_NATIVE:
+			if (paths && f->of_jit)
+				return redact__jit_name(&r->folders, text, out);
+			break;
 		case FRAME_CGROUP:
 			if (paths)
 				return add_number(&r->cgroups, "cgroup ", text, length, out);
@@ -243,7 +277,7 @@ static int number_of(struct redaction *r, const struct text *text, sqlite3_int64
 static int add_text(struct redaction *r, sqlite3_stmt *row, int column, enum column how, const char *text, struct text *out)
 {
 	struct row_of_frame f;
-	char *other;
+	char *other, *module;
 	int err;
 
 	switch (how) {
@@ -262,8 +296,16 @@ static int add_text(struct redaction *r, sqlite3_stmt *row, int column, enum col
 		other = text_of(r, row, FRAME_KEY);
 		if (!other)
 			return -EBADMSG;
-		f = (struct row_of_frame){ sqlite3_column_int(row, FRAME_KIND), sqlite3_column_int(row, FRAME_IS_KNOWN), other };
+		module = text_of(r, row, FRAME_MODULE);
+		if (!module) {
+			free(other);
+			return -EBADMSG;
+		}
+		f = (struct row_of_frame){
+			sqlite3_column_int(row, FRAME_KIND), sqlite3_column_int(row, FRAME_IS_KNOWN), other, !strcmp(module, NATIVE_JIT),
+		};
 		err = add_frame_text(r, &f, column, text, out);
+		free(module);
 		free(other);
 		return err;
 	case OF_EVENT:

@@ -28,5 +28,7 @@ int recording__redact(struct recording_reader *from, const char *path, uid_t uid
  * name of the file and the number of its folder. */
 struct strings;
 int redact__path(struct strings *folders, const char *path, struct text *out);
+/* The same of all paths in the name that a JIT has given a function. */
+int redact__jit_name(struct strings *folders, const char *name, struct text *out);
 
 #endif /* EXTPROF_RECORDING_REDACT_H */

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Maps of JITs: which line has an address, which map is taken, and for how long a name is right. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/deadline.h"
+#include "native/jit_map_work.h"
+#include "native/jit_maps.h"
+#include "native/jit_names.h"
+#include "process/proc.h"
+
+#define SECOND 1000000000ull
+
+/* -- lines -------------------------------------------------------------------------------------- */
+
+static void add(struct native_names *n, uint64_t address, uint64_t size, const char *name)
+{
+	CHECK_INT(jit_names__add(n, address, size, name, (uint32_t)strlen(name)), 0);
+}
+
+/* "NAME@FROM-UNTIL " for each place. */
+static const char *places(const struct native_names *n)
+{
+	static char text[4096];
+	size_t length = 0;
+
+	*text = '\0';
+	for (uint32_t i = 0; i < n->count; i++)
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s@%d-%d ", n->text + n->symbols[i].name,
+					   (int)n->symbols[i].address, (int)(n->symbols[i].address + n->symbols[i].size));
+	return text;
+}
+
+TEST(jit_names_that_overlap)
+{
+	struct native_names n = { 0 };
+
+	add(&n, 100, 100, "old");
+	add(&n, 300, 50, "alone");
+	add(&n, 120, 20, "within");
+	add(&n, 190, 40, "over the end");
+	add(&n, 220, 10, "");
+	add(&n, 90, 20, "over the beginning");
+	CHECK_INT(jit_names__cut(&n), 0);
+	CHECK_STRING(places(&n), "over the beginning@90-110 old@110-120 within@120-140 old@140-190 over the end@190-220 alone@300-350 ");
+	CHECK_STRING(jit_names__find(&n, 119), "old");
+	CHECK_STRING(jit_names__find(&n, 120), "within");
+	CHECK(!jit_names__find(&n, 225) && !jit_names__find(&n, 350) && !jit_names__find(&n, 89) && !jit_names__find(&n, 250));
+	native_names__free(&n);
+	/* All of the older ones is covered, by one that begins earlier or at the same place. */
+	add(&n, 100, 10, "a");
+	add(&n, 105, 10, "b");
+	add(&n, 100, 15, "c");
+	CHECK_INT(jit_names__cut(&n), 0);
+	CHECK_STRING(places(&n), "c@100-115 ");
+	native_names__free(&n);
+	CHECK_INT(jit_names__cut(&n), 0);
+	CHECK(!jit_names__find(&n, 1));
+}
+
+/* Against a memory in which each line writes its number. */
+TEST(jit_names_of_random_lines)
+{
+	for (int round = 0; round < 3000; round++) {
+		struct native_names n = { 0 };
+		int memory[256] = { 0 };
+
+		for (int line = 1; line <= 1 + (int)(test__random() % 40); line++) {
+			uint32_t at = test__random() % 200, size = 1 + test__random() % (round % 2 ? 5 : 50);
+			char name[16] = "";
+
+			if (test__random() % 8)
+				snprintf(name, sizeof(name), "%d", line);
+			add(&n, at, size, name);
+			for (uint32_t i = at; i < at + size; i++)
+				memory[i] = *name ? line : 0;
+		}
+		CHECK_INT(jit_names__cut(&n), 0);
+		for (uint32_t i = 1; i < n.count; i++)
+			CHECK(n.symbols[i - 1].address + n.symbols[i - 1].size <= n.symbols[i].address);
+		for (uint32_t i = 0; i < 256; i++) {
+			const char *name = jit_names__find(&n, i);
+
+			CHECK_INT(name ? atoi(name) : 0, memory[i]);
+		}
+		native_names__free(&n);
+	}
+}
+
+TEST(jit_names_have_bounds)
+{
+	struct native_names n = { 0 };
+	char name[1024] = { 0 };
+	int err = 0;
+
+	for (uint32_t i = 0; i < JIT_LINES_MAX; i++)
+		err |= jit_names__add(&n, UINT64_MAX - 10, 10, "a", 1);
+	CHECK_INT(err, 0);
+	CHECK_INT(jit_names__add(&n, 1, 1, "a", 1), -E2BIG);
+	CHECK_INT(jit_names__cut(&n), 0);
+	CHECK_INT(n.count, 1);
+	native_names__free(&n);
+	memset(name, 'x', sizeof(name) - 1);
+	for (uint32_t i = 0; !err && i < JIT_LINES_MAX; i++)
+		err = jit_names__add(&n, i, 1, name, 1023);
+	CHECK_INT(err, -E2BIG);
+	CHECK(n.size <= JIT_TEXT_MAX);
+	native_names__free(&n);
+}
+
+/* -- which map is taken ---------------------------------------------------------------------------- */
+
+static char map_path[64];
+
+static void write_map(const char *text)
+{
+	FILE *f;
+
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
+	f = fopen(map_path, "w");
+	CHECK(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* The time of the last change, so many seconds from the beginning of this process on. */
+static void set_time(double seconds)
+{
+	struct timespec now, since, times[2];
+	double at;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock_gettime(CLOCK_BOOTTIME, &since);
+	at = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - ((double)since.tv_sec + (double)since.tv_nsec / 1e9) +
+	     (double)proc__started(getpid()) / 1e9 + seconds;
+	times[0].tv_sec = times[1].tv_sec = (time_t)at;
+	times[0].tv_nsec = times[1].tv_nsec = (long)((at - (double)(time_t)at) * 1e9);
+	CHECK(!utimensat(AT_FDCWD, map_path, times, 0));
+}
+
+static struct native_work *map_work(void)
+{
+	struct native_work *w = native_work__new(NATIVE_MAP, 0);
+
+	w->pid = getpid();
+	w->began = proc__started(getpid());
+	return w;
+}
+
+static int read_map(struct native_work *w)
+{
+	native_work__run(w, NULL);
+	return w->err;
+}
+
+TEST(jit_map_that_was_left_over)
+{
+	struct native_work *w = map_work();
+
+	write_map("1000 10 one\n");
+	set_time(0.5);
+	CHECK_INT(read_map(w), 0);
+	CHECK_STRING(jit_names__find(&w->names, 0x100f), "one");
+	native_work__free(w);
+	/* Of an earlier process with that pid. */
+	w = map_work();
+	set_time(-0.5);
+	CHECK_INT(read_map(w), -ESTALE);
+	CHECK_INT(w->names.count, 0);
+	native_work__free(w);
+	/* Of the program that was executed before. */
+	w = map_work();
+	write_map("1000 10 one\n");
+	w->executed = deadline__now() + SECOND / 2;
+	CHECK_INT(read_map(w), -ESTALE);
+	native_work__free(w);
+	w = map_work();
+	w->executed = deadline__now() - SECOND / 2;
+	CHECK_INT(read_map(w), 0);
+	native_work__free(w);
+	/* Another process has the pid. */
+	w = map_work();
+	w->began -= SECOND;
+	CHECK_INT(read_map(w), -ESRCH);
+	CHECK_INT(w->names.count, 0);
+	native_work__free(w);
+	/* Another program: the code of the VM is not there. */
+	w = map_work();
+	w->where.start = 4096;
+	CHECK_INT(read_map(w), -ESRCH);
+	native_work__free(w);
+	unlink(map_path);
+	w = map_work();
+	CHECK_INT(read_map(w), -ENOENT);
+	native_work__free(w);
+}
+
+/* One that is written anew is taken when it does not grow any more. */
+TEST(jit_map_that_has_become_smaller)
+{
+	struct native_work *w = map_work(), *again = map_work(), *third = map_work(), *fourth = map_work();
+
+	write_map("1000 10 one\n2000 10 two\n");
+	CHECK_INT(read_map(w), 0);
+	CHECK_INT(w->names.count, 2);
+	again->before_map = again->seen_map = w->map;
+	CHECK_INT(read_map(again), 0);
+	CHECK(again->unchanged && !again->names.count);
+	write_map("1000 10 one\n");
+	third->before_map = third->seen_map = w->map;
+	CHECK_INT(read_map(third), -EAGAIN);
+	CHECK_INT(third->names.count, 0);
+	fourth->before_map = w->map;
+	fourth->seen_map = third->map;
+	CHECK_INT(read_map(fourth), 0);
+	CHECK_INT(fourth->names.count, 1);
+	unlink(map_path);
+	native_work__free(w);
+	native_work__free(again);
+	native_work__free(third);
+	native_work__free(fourth);
+}
+
+/* -- over time ---------------------------------------------------------------------------------------- */
+
+/* A reading of the map that took from `from` to from + 10, and found this name at 1000, "" none. */
+static void reading(struct jit_maps *m, uint32_t map, const char *name, uint64_t from, int err)
+{
+	struct native_work *w = native_work__new(NATIVE_MAP, map);
+
+	CHECK_INT(jit_maps__next(m, UINT64_MAX, false), map);
+	if (*name)
+		add(&w->names, 1000, 100, name);
+	CHECK_INT(jit_names__cut(&w->names), 0);
+	w->from = from;
+	w->until = from + 10;
+	w->err = err;
+	jit_maps__done(m, map, w, true);
+	native_work__free(w);
+}
+
+static const char *name_of(const struct jit_maps *m, uint32_t number)
+{
+	static char text[64];
+	struct text name = { 0 };
+	int err = jit_maps__add_name(m, number, &name);
+
+	snprintf(text, sizeof(text), "%s", err == -EAGAIN ? "later" : err ? "none" : text__string(&name));
+	text__free(&name);
+	return text;
+}
+
+TEST(jit_addresses_whose_code_changes)
+{
+	static struct jit_maps m;
+	uint32_t map = jit_maps__add(&m, getpid(), 1, 0), first, second, third;
+
+	first = jit_maps__number(&m, map, 1010, 100);
+	CHECK_STRING(name_of(&m, first), "later");
+	CHECK(!jit_maps__address(&m, first));
+	reading(&m, map, "old", 200, 0);
+	CHECK_STRING(name_of(&m, first), "old");
+	CHECK(jit_maps__address(&m, first) == 1010);
+	CHECK_INT(jit_maps__number(&m, map, 1010, 190), first);
+	/* A reading that failed changes nothing. */
+	reading(&m, map, "wrong", 250, -ETIMEDOUT);
+	CHECK_STRING(name_of(&m, first), "old");
+	/* All its samples were before the last reading that has found it. */
+	reading(&m, map, "new", 300, 0);
+	CHECK_STRING(name_of(&m, first), "old");
+	/* Between two readings it may be either. */
+	CHECK_INT(jit_maps__number(&m, map, 1010, 305), JIT_NONE);
+	second = jit_maps__number(&m, map, 1010, 320);
+	CHECK(second != first);
+	CHECK_STRING(name_of(&m, second), "new");
+	reading(&m, map, "newer", 400, 0);
+	CHECK_STRING(name_of(&m, second), "none");
+	CHECK(!jit_maps__address(&m, second));
+	CHECK_STRING(name_of(&m, first), "old");
+	third = jit_maps__number(&m, map, 1010, 500);
+	CHECK_STRING(name_of(&m, third), "newer");
+	/* Too many lines now: what was right before may not be right any more. */
+	reading(&m, map, "", 600, -E2BIG);
+	CHECK_STRING(name_of(&m, third), "none");
+	/* It ends: what was read stays, and what comes of another program is not taken. */
+	third = jit_maps__number(&m, map, 1020, 700);
+	reading(&m, map, "last", 800, 0);
+	CHECK_STRING(name_of(&m, third), "last");
+	CHECK_INT(jit_maps__number(&m, map, 1020, 900), third);
+	CHECK_INT(jit_maps__next(&m, UINT64_MAX, false), map);
+	jit_maps__end(&m, map);
+	{
+		struct native_work *w = native_work__new(NATIVE_MAP, map);
+
+		add(&w->names, 1000, 100, "of another program");
+		CHECK_INT(jit_names__cut(&w->names), 0);
+		jit_maps__done(&m, map, w, true);
+		native_work__free(w);
+	}
+	CHECK_STRING(name_of(&m, third), "last");
+	CHECK_INT(jit_maps__next(&m, UINT64_MAX, false), JIT_NONE);
+	CHECK_INT(jit_maps__next(&m, UINT64_MAX, true), JIT_NONE);
+	jit_maps__remove(&m, map);
+	CHECK_STRING(name_of(&m, third), "last");
+	CHECK_STRING(name_of(&m, first), "old");
+	CHECK_INT(m.lines_size, 0);
+	jit_maps__free(&m);
+}
+
+/* Slots are given back, also while a map is being read; addresses and names have bounds; a window gives numbers back. */
+TEST(jit_maps_have_bounds)
+{
+	static struct jit_maps m;
+	uint32_t map, none = 0, count = 0;
+
+	for (uint32_t i = 0; i < 3 * JIT_MAPS_MAX; i++) {
+		map = jit_maps__add(&m, getpid(), 1, 0);
+		CHECK(map != JIT_NONE);
+		jit_maps__number(&m, map, 1000 + i, 1);
+		if (i % 2)
+			CHECK_INT(jit_maps__next(&m, UINT64_MAX, true), map);
+		jit_maps__remove(&m, map);
+		CHECK_INT(m.maps[map].used, i % 2);
+		if (i % 2)
+			jit_maps__done(&m, map, NULL, false);
+		CHECK(!m.maps[map].used);
+	}
+	CHECK_INT(m.count, 3 * JIT_MAPS_MAX);
+	for (uint32_t i = 0; i <= JIT_MAPS_MAX; i++)
+		none += jit_maps__add(&m, getpid(), 1, 0) == JIT_NONE;
+	CHECK_INT(none, 1);
+	while (count <= JIT_ADDRESSES_MAX && jit_maps__number(&m, 0, count, 1) != JIT_NONE)
+		count++;
+	CHECK_INT(count, JIT_ADDRESSES_MAX);
+	CHECK(jit_maps__number(&m, 0, 5, 1) != JIT_NONE);
+	CHECK(jit_maps__number(&m, 1, 5, 1) != JIT_NONE);
+	jit_maps__restart(&m);
+	CHECK_INT(m.count, 0);
+	CHECK_INT(jit_maps__number(&m, 0, JIT_ADDRESSES_MAX, 1), 0);
+	jit_maps__free(&m);
+}
+
+/* All maps together take a part of a CPU, and none is left out. */
+TEST(jit_maps_take_turns)
+{
+	static struct jit_maps m;
+	struct native_work *w = native_work__new(NATIVE_MAP, 0);
+	uint64_t now = deadline__now();
+
+	for (uint32_t i = 0; i < 3; i++)
+		jit_maps__number(&m, jit_maps__add(&m, getpid(), 1, 0), 1000, 1);
+	CHECK_INT(jit_maps__next(&m, now, false), 0);
+	w->from = now;
+	w->until = now + SECOND;
+	jit_maps__done(&m, 0, w, true);
+	CHECK_INT(jit_maps__next(&m, now + 10 * SECOND, false), JIT_NONE);
+	CHECK_INT(jit_maps__next(&m, now + 1000 * SECOND, false), 1);
+	/* At the end each one. */
+	jit_maps__want(&m);
+	CHECK(jit_maps__are_wanted(&m));
+	CHECK_INT(jit_maps__next(&m, now, true), 2);
+	native_work__free(w);
+	jit_maps__free(&m);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "native/jit_maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/deadline.h"
+#include "native/jit_names.h"
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+/* How often a map is read, if an address has no name yet, and if all have one: code can be replaced. */
+#define WANTED_INTERVAL (100 * MS)
+#define SAMPLED_INTERVAL SECOND
+/* All maps of all processes take so small a part of a CPU. */
+#define SHARE 100u
+
+static size_t size_of(const struct native_names *names)
+{
+	return names->text_room + names->room * sizeof(*names->symbols);
+}
+
+static void forget_names(struct jit_maps *m, struct jit_map *map)
+{
+	m->lines_size -= size_of(&map->names);
+	native_names__free(&map->names);
+}
+
+static void free_map(struct jit_maps *m, struct jit_map *map)
+{
+	forget_names(m, map);
+	map64__free(&map->numbers);
+	memset(map, 0, sizeof(*map));
+}
+
+void jit_maps__free(struct jit_maps *m)
+{
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++)
+		free_map(m, &m->maps[i]);
+	for (uint32_t i = 0; i < m->count; i++)
+		free(m->list[i].name);
+	free(m->list);
+	memset(m, 0, sizeof(*m));
+}
+
+uint32_t jit_maps__add(struct jit_maps *m, pid_t pid, uint64_t began, uint64_t executed)
+{
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
+		if (m->maps[i].used)
+			continue;
+		m->maps[i] = (struct jit_map){ .used = true, .pid = pid, .began = began, .executed = executed };
+		return i;
+	}
+	return JIT_NONE;
+}
+
+void jit_maps__end(struct jit_maps *m, uint32_t map)
+{
+	struct jit_map *of = &m->maps[map];
+
+	of->ended = true;
+	if (of->state != JIT_MAP_BEING_READ)
+		of->state = JIT_MAP_READ;
+}
+
+void jit_maps__remove(struct jit_maps *m, uint32_t map)
+{
+	struct jit_map *of = &m->maps[map];
+
+	jit_maps__end(m, map);
+	for (uint32_t i = 0; of->count && i < m->count; i++)
+		if (m->list[i].map == map)
+			m->list[i].map = JIT_NONE;
+	of->count = 0;
+	of->over = true;
+	if (of->state != JIT_MAP_BEING_READ)
+		free_map(m, of);
+}
+
+void jit_maps__lose(struct jit_maps *m, uint32_t map)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct jit_address *a = &m->list[i];
+
+		if (a->map != map)
+			continue;
+		free(a->name);
+		a->name = NULL;
+		a->closed = a->lost = true;
+	}
+}
+
+/* -- addresses -------------------------------------------------------------------------------------- */
+
+/* Without memory, or room, it has none. */
+static void take_name(struct jit_map *map, struct jit_address *a, const char *name)
+{
+	struct text clean = { 0 };
+
+	text__add_clean(&clean, name, strlen(name), TEXT_NAME_MAX);
+	if (clean.failed || !clean.data || clean.length + 1 > JIT_NAMES_MAX - map->name_bytes) {
+		text__free(&clean);
+		return;
+	}
+	map->name_bytes += clean.length + 1;
+	a->name = clean.data;
+}
+
+static bool has_name(const struct jit_address *a, const char *name)
+{
+	struct text clean = { 0 };
+	bool same;
+
+	if (!name)
+		return false;
+	text__add_clean(&clean, name, strlen(name), TEXT_NAME_MAX);
+	same = !clean.failed && clean.data && !strcmp(clean.data, a->name);
+	text__free(&clean);
+	return same;
+}
+
+uint32_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, uint64_t time)
+{
+	struct jit_map *of = &m->maps[map];
+	uint64_t key = hash__mix(address);
+	struct jit_address *a;
+	const char *name;
+	uint32_t number;
+
+	while ((number = map64__get(&of->numbers, key)) != MAP64_NONE) {
+		a = &m->list[number];
+		if (a->address == address && !a->closed)
+			break;
+		key++;
+	}
+	if (number == MAP64_NONE) {
+		/* It was taken before the last reading, which has found other names. */
+		if (time < of->changed_at)
+			return JIT_NONE;
+		if (of->count == JIT_ADDRESSES_MAX ||
+		    array__reserve(&m->list, m->count, 1, &m->room, JIT_ALL_ADDRESSES_MAX, sizeof(*m->list)) ||
+		    map64__add(&of->numbers, key, m->count))
+			return JIT_NONE;
+		number = m->count++;
+		of->count++;
+		a = &m->list[number];
+		*a = (struct jit_address){ .address = address, .map = map };
+		name = jit_names__find(&of->names, address);
+		if (name)
+			take_name(of, a, name);
+	}
+	a = &m->list[number];
+	if (time > a->sampled_at)
+		a->sampled_at = time;
+	of->sampled = true;
+	if (!a->name && !a->lost && !of->ended && of->state != JIT_MAP_BEING_READ)
+		of->state = JIT_MAP_WANTED;
+	return number;
+}
+
+int jit_maps__add_name(const struct jit_maps *m, uint32_t number, struct text *out)
+{
+	const struct jit_address *a = number < m->count ? &m->list[number] : NULL;
+	const struct jit_map *of = a && a->map != JIT_NONE ? &m->maps[a->map] : NULL;
+
+	if (!a)
+		return -ENOENT;
+	if (a->name) {
+		text__adds(out, a->name);
+		return 0;
+	}
+	return of && !a->lost && (of->state == JIT_MAP_WANTED || of->state == JIT_MAP_BEING_READ) ? -EAGAIN : -ENOENT;
+}
+
+uint64_t jit_maps__address(const struct jit_maps *m, uint32_t number)
+{
+	return number < m->count && m->list[number].name ? m->list[number].address : 0;
+}
+
+/* -- readings ---------------------------------------------------------------------------------------- */
+
+static bool is_due(const struct jit_map *map, uint64_t now)
+{
+	uint64_t interval = map->state == JIT_MAP_WANTED ? WANTED_INTERVAL : SAMPLED_INTERVAL;
+
+	if (!map->used || map->ended || map->state == JIT_MAP_BEING_READ || (map->state != JIT_MAP_WANTED && !map->sampled))
+		return false;
+	return !map->tried_at || now - map->tried_at >= interval;
+}
+
+uint32_t jit_maps__next(struct jit_maps *m, uint64_t now, bool all)
+{
+	uint32_t next = JIT_NONE;
+
+	/* The one that was read the longest time ago. */
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
+		const struct jit_map *map = &m->maps[i];
+
+		if (!(all ? map->used && map->state == JIT_MAP_WANTED : is_due(map, now) && now >= m->next_at))
+			continue;
+		if (next == JIT_NONE || map->tried_at < m->maps[next].tried_at)
+			next = i;
+	}
+	if (next == JIT_NONE)
+		return JIT_NONE;
+	m->maps[next].state = JIT_MAP_BEING_READ;
+	m->maps[next].sampled = false;
+	return next;
+}
+
+/* The map has these names now, and had them from the time on at which its reading began. */
+static void take_names(struct jit_maps *m, uint32_t number, struct native_names *names, uint64_t from, uint64_t until)
+{
+	struct jit_map *map = &m->maps[number];
+
+	if (map->right_at && !jit_names__has_all(names, &map->names))
+		map->changed_at = until;
+	forget_names(m, map);
+	m->lines_size += size_of(names);
+	map->names = *names;
+	memset(names, 0, sizeof(*names));
+	for (uint32_t i = 0; map->count && i < m->count; i++) {
+		struct jit_address *a = &m->list[i];
+		const char *name;
+
+		if (a->map != number || a->closed)
+			continue;
+		name = jit_names__find(&map->names, a->address);
+		if (!a->name && name)
+			take_name(map, a, name);
+		else if (a->name && !has_name(a, name)) {
+			a->closed = true;
+			if (a->sampled_at <= map->right_at)
+				continue;
+			a->lost = true;
+			map->name_bytes -= strlen(a->name) + 1;
+			free(a->name);
+			a->name = NULL;
+		}
+	}
+	map->right_at = from;
+}
+
+void jit_maps__done(struct jit_maps *m, uint32_t number, struct native_work *w, bool ran)
+{
+	struct jit_map *map = &m->maps[number];
+	uint64_t now = deadline__now();
+
+	map->tried_at = now;
+	if (ran)
+		m->next_at = now + SHARE * (w->until - w->from);
+	map->state = ran || map->ended ? JIT_MAP_READ : JIT_MAP_WANTED;
+	if (map->over) {
+		free_map(m, map);
+		return;
+	}
+	/* What came of a program that ran later is not its map. */
+	if (!ran || map->ended)
+		return;
+	map->seen = w->map;
+	/* What samples had until now is not settled. */
+	map->sampled |= w->err != 0;
+	if (!w->err && w->unchanged)
+		map->right_at = w->from;
+	if (!w->err && !w->unchanged && size_of(&w->names) <= JIT_ALL_LINES_MAX - (m->lines_size - size_of(&map->names))) {
+		map->read = w->map;
+		take_names(m, number, &w->names, w->from, w->until);
+	} else if (w->err == -E2BIG || (!w->err && !w->unchanged)) {
+		struct native_names none = { 0 };
+
+		/* What was right until now may not be right any more. */
+		memset(&map->read, 0, sizeof(map->read));
+		take_names(m, number, &none, w->from, w->until);
+	}
+}
+
+void jit_maps__want(struct jit_maps *m)
+{
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
+		struct jit_map *map = &m->maps[i];
+
+		if (map->used && !map->ended && map->sampled && map->state != JIT_MAP_BEING_READ)
+			map->state = JIT_MAP_WANTED;
+	}
+}
+
+bool jit_maps__are_wanted(const struct jit_maps *m)
+{
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++)
+		if (m->maps[i].state == JIT_MAP_WANTED || m->maps[i].state == JIT_MAP_BEING_READ)
+			return true;
+	return false;
+}
+
+void jit_maps__give_up(struct jit_maps *m)
+{
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++)
+		if (m->maps[i].state == JIT_MAP_WANTED)
+			m->maps[i].state = JIT_MAP_READ;
+}
+
+void jit_maps__restart(struct jit_maps *m)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		free(m->list[i].name);
+	m->count = 0;
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
+		map64__clear(&m->maps[i].numbers);
+		m->maps[i].count = 0;
+		m->maps[i].name_bytes = 0;
+	}
+}

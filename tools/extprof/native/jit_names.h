@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of the functions in a map that a JIT writes: which of them has an address. */
+#ifndef EXTPROF_JIT_NAMES_H
+#define EXTPROF_JIT_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "native/native_work.h"
+
+/* Lines of one map, and bytes of their names. */
+#define JIT_LINES_MAX (512u << 10)
+#define JIT_TEXT_MAX (20u << 20)
+
+/* Add a line, in the order of the file; a length of 0 is code without a name.  0 or -E2BIG. */
+int jit_names__add(struct native_names *names, uint64_t address, uint64_t size, const char *name, uint32_t length);
+/*
+ * After the last one: of lines that overlap the later one has the place, and what is left of the older one keeps its name.
+ * What is left of all is by address, and each place is in it once.  0 or -ENOMEM.
+ */
+int jit_names__cut(struct native_names *names);
+/* The name at an address, not clean; NULL: none.  After jit_names__cut(). */
+const char *jit_names__find(const struct native_names *names, uint64_t address);
+/* Has each function of `before` the same place and name in `now`? */
+bool jit_names__has_all(const struct native_names *now, const struct native_names *before);
+
+#endif /* EXTPROF_JIT_NAMES_H */
