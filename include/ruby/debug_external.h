@@ -119,6 +119,7 @@ typedef __INT64_TYPE__ int64_t;
 #define RB_DEBUG_EXT_RACTOR_NAME_MAX 32u       /**< the same for names of ractors */
 #define RB_DEBUG_EXT_JIT_LOG_MAX (1u << 26)    /**< most entries of the JIT code log */
 #define RB_DEBUG_EXT_LABELS_MAX 64u            /**< records of one set of labels */
+#define RB_DEBUG_EXT_LABEL_MARKS 3u            /**< marks of an EC, see ec_label_marks */
 #define RB_DEBUG_EXT_LABEL_RECORDS_MAX 32768u  /**< records of labels, retired ones included */
 #define RB_DEBUG_EXT_LABEL_KEY_MAX 128u        /**< bytes of a label's key; longer ones are cut */
 #define RB_DEBUG_EXT_LABEL_VALUE_MAX 256u      /**< the same for values */
@@ -173,6 +174,39 @@ enum rb_debug_ext_gc_flags {
     RB_DEBUG_EXT_GC_IMMEDIATE_MARK = 2,  /**< it marks in one step */
     RB_DEBUG_EXT_GC_IMMEDIATE_SWEEP = 4, /**< it sweeps in one step */
     RB_DEBUG_EXT_GC_COMPACTING = 8       /**< it moves objects */
+};
+
+/*
+ * The heap.  Since abi_minor 1.  rb_debug_ext_section::heap says where the default
+ * collector counts slots and memory for itself: nothing is stored for readers.
+ *
+ * Objects are in slots, slots of one size are in a pool, and a pool has pages.  Pools
+ * lie one behind the other; the offsets in rb_debug_ext_heap are in a pool.  Slots in
+ * use, for all pools together, are allocated - freed - ended: objects that live, and
+ * those that have died and were not swept yet.  GC.stat has the same sums:
+ * heap_live_slots, heap_available_slots (slots), heap_final_slots (ended),
+ * heap_allocated_pages (pages, and those at empty_pages), malloc_increase_bytes.
+ *
+ * The counters grow while Ruby code runs.  A reader reads all pools with one call;
+ * it may then be off by what is allocated or freed in that time.  The addresses stay
+ * the same as long as the process runs its program, in its children by fork too.
+ */
+struct rb_debug_ext_heap {
+    uint64_t pools;            /**< address of the first pool; 0: the collector does not tell */
+    uint64_t empty_pages;      /**< address of 8 bytes: how many pages no pool has */
+    uint64_t malloc_bytes;     /**< address of 8 bytes: of malloc since the last collection, less what was freed */
+    uint64_t malloc_bytes_limit; /**< address of 8 bytes: when there are more of these, a collection begins */
+    uint32_t page_size;        /**< bytes of a page */
+    uint16_t pool_count;       /**< how many pools */
+    uint16_t pool_size;        /**< bytes from one pool to the next */
+    /* Offsets in a pool.  All are 8 byte fields but slot_size, which has 2. */
+    uint16_t slot_size;        /**< bytes of a slot */
+    uint16_t slots;            /**< slots in its pages */
+    uint16_t pages;            /**< its pages */
+    uint16_t allocated;        /**< objects that were made in it, ever */
+    uint16_t freed;            /**< slots that became free again, ever */
+    uint16_t ended;            /**< objects that have died and wait for their finalizers */
+    uint32_t reserved;
 };
 
 /**
@@ -236,7 +270,9 @@ struct rb_debug_ext_section {
      *  frame has the same pc, the instruction before that pc has not run, see
      *  "Lines". */
     uint16_t ec_resume_pc;
-    uint16_t reserved16;
+    /** Since abi_minor 1.  Offset in an EC of RB_DEBUG_EXT_LABEL_MARKS uint16_t; 0: there
+     *  are none.  See "Labels". */
+    uint16_t ec_label_marks;
 
     /* Records: records_dir is the address of an array of addresses of chunks,
      * each of RB_DEBUG_EXT_RECORDS_PER_CHUNK records.  The record of an id is
@@ -398,6 +434,9 @@ struct rb_debug_ext_section {
     uint64_t live_cycles;         /**< gc_cycles when the collector last took out what had died ... */
     uint64_t live_major_cycles;   /**< ... and gc_major_cycles */
     uint64_t live_refused;        /**< samples that are not in it: it was full, or there was no memory */
+
+    /** Since abi_minor 1.  How full the heap is. */
+    struct rb_debug_ext_heap heap;
 };
 
 /** rb_debug_ext_section::jit_flags */
@@ -683,6 +722,16 @@ struct rb_debug_ext_jit_entry {
  * same set.  A fiber begins with the set of the EC that made it, a thread with none:
  * it can outlive the work that made it.
  *
+ * Two pieces of work can have the same set one after the other, such as two requests
+ * for the same page.  The marks at ec_label_marks tell them apart.  The first one is of
+ * the record with level 1 of the set in force, the second of that with level 2, the
+ * third of that with level 3.  A mark is another number, never 0, each time that such a
+ * record comes into force, in this EC or another.  It stays while more labels are set
+ * in this work, and when these are gone.  A record with a higher level has the third
+ * one, which stays when this record alone comes into force again.  A mark of a level
+ * that the set does not have means nothing.  Numbers come again after 65535 of them.  A
+ * fiber that begins with the set of another EC has marks of its own.
+ *
  * The 8 bytes at ec_context of an EC belong to the program, too: an address, which
  * rb_profile_context_set() stores.  By convention it is that of a thread context
  * record as OpenTelemetry (OTEP 4947) defines it.  Fibers and threads begin with 0.
@@ -966,7 +1015,8 @@ struct rb_debug_ext_live {
 
 #define RB_DEBUG_EXT_ASSERT(name, expr) \
     typedef char rb_debug_ext_assert_##name[(expr) ? 1 : -1]
-RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 640);
+RB_DEBUG_EXT_ASSERT(section, sizeof(struct rb_debug_ext_section) == 696);
+RB_DEBUG_EXT_ASSERT(heap, sizeof(struct rb_debug_ext_heap) == 56);
 RB_DEBUG_EXT_ASSERT(record, sizeof(struct rb_debug_ext_record) == 64);
 RB_DEBUG_EXT_ASSERT(jit_entry, sizeof(struct rb_debug_ext_jit_entry) == 16);
 RB_DEBUG_EXT_ASSERT(thread, sizeof(struct rb_debug_ext_thread) == 192);
