@@ -731,7 +731,17 @@ enum extprof_figure_id {
 	 */
 	EXTPROF_THREAD_LOOKS,
 	EXTPROF_CALLS_NOT_RETURNED,	/* system calls that go on at the end, and are in none of extprof_figures::calls */
-	EXTPROF_CALLS_LOST		/* since the beginning */
+	EXTPROF_CALLS_LOST,		/* since the beginning */
+	/*
+	 * The heap of Ruby at the end, of processes as those of MEMORY: the sums that GC.stat has.  Live slots are of objects
+	 * that live, and of those that have died and were not swept yet.
+	 */
+	EXTPROF_HEAP_LIVE_SLOTS,
+	EXTPROF_HEAP_SLOTS,		/* all, with free ones */
+	EXTPROF_HEAP_PAGES,
+	EXTPROF_HEAP_BYTES,		/* of these pages */
+	EXTPROF_HEAP_MALLOC,		/* bytes of malloc since the last collection, less what was freed */
+	EXTPROF_HEAP_MALLOC_LIMIT	/* and when a collection begins */
 };
 
 struct extprof_figure {
@@ -930,6 +940,11 @@ struct extprof_report_process {
 	/* ns by the account of the kernel: while it was sampled, and besides that; and what its samples of the CPU stand for. */
 	uint64_t cpu_time, cpu_time_besides, cpu_time_sampled;
 	uint64_t taken, whole, truncated, lost;	/* samples of all modes: see struct extprof_accounting */
+	/*
+	 * The heap of Ruby at the end of the report: slots of objects that live, or have died and were not swept yet; all
+	 * slots; bytes of its pages.  All 0: not known, as of a recording, of a process that has ended, or an older ruby.
+	 */
+	uint64_t live_slots, slots, heap_bytes;
 };
 /* From 0, in the order of their coming; NULL behind the last one.  Valid until the next call. */
 EXTPROF_API const struct extprof_report_process *extprof_report_process(struct extprof_report *report, size_t i);

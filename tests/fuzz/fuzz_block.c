@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		block[1 + i] = (uint8_t)(size >> 8 * i);
 		block[5 + i] = (uint8_t)(crc32(0, data, (uInt)size) >> 8 * i);
 	}
-	for (uint8_t format = BLOCK_FORMAT_WITHOUT_FIBERS; format <= BLOCK_FORMAT_WITH_TRACES; format++) {
+	for (uint8_t format = BLOCK_FORMAT_WITHOUT_FIBERS; format <= BLOCK_FORMAT_WITH_BOTH; format++) {
 		block[0] = format;
 		count = block__decode(&codec, block, length + 9);
 		/* What was accepted can be written again. */

@@ -345,7 +345,8 @@ def of_several_and_of_what_was_cut(ctx):
 GROWS = """
 STDOUT.sync = true
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-def say = puts("#{now} #{File.read("/proc/self/statm").split[1].to_i * 4096}")
+def say = puts("#{now} #{File.read("/proc/self/statm").split[1].to_i * 4096} #{GC.stat(:heap_live_slots)}")
+GC.disable
 4.times { Thread.new { i = 0; i += 1 while true } }
 puts "ready"
 gets
@@ -353,7 +354,7 @@ t = now
 sleep 3
 puts t
 kept = []
-[200, 100].each { |mb| sleep 2.2; say; kept << "x" * (mb << 20); say }
+[200, 100].each { |mb| sleep 2.2; say; kept << "x" * (mb << 20) << Array.new(mb * 100) { Object.new }; say }
 sleep 2.2
 say
 puts "done"
@@ -377,16 +378,26 @@ def has_counters(ctx):
     reader.signal(signal.SIGINT)
     check(reader.wait() == 0, "the recording failed")
     ruby.kill()
-    file = File(report(ctx, path, "grows.json"))
+    # Version 60 shows each counter of memory as bytes: slots are in the newer one.
+    older = File(report(ctx, path, "older.json")).document["counters"]
+    check([c["name"] for c in older] == ["resident memory", "waits for the GVL"], "%s", older)
+    file = File(report(ctx, path, "grows.json", "--sources"), 64)
     zero = file.document["meta"]["startTimeAsClockMonotonicNanosecondsSinceBoot"]
-    counters = {c["category"]: c for c in file.document["counters"]}
-    check(set(counters) == {"Memory", "GVL"} and all(c["pid"] == str(ruby.pid) for c in counters.values()), "%s", list(counters))
-    samples = counters["Memory"]["samples"]
+    counters = {c["name"]: c for c in file.document["counters"]}
+    check(set(counters) == {"resident memory", "live slots", "waits for the GVL"} and all(c["pid"] == str(ruby.pid) for c in counters.values()), "%s", list(counters))
+    slots = list(itertools.accumulate(counters["live slots"]["samples"]["count"]))
+    for ms, value in zip(counters["live slots"]["samples"]["time"], slots):
+        at = zero + ms * 1e6
+        for (t, _, live), (until, _, after) in zip(said, said[1:]):
+            if t < at < until and after - live < 1000:
+                check(live - 300 <= value <= after + 300, "%d live slots at %.0f ms, not %d to %d", value, ms, live, after)
+    check(30_000 <= slots[-1] - slots[0] < 32_000, "%d live slots more, not 30,000", slots[-1] - slots[0])
+    samples = counters["resident memory"]["samples"]
     values, seen = list(itertools.accumulate(samples["count"])), 0
     check(len(values) == samples["length"] == len(samples["time"]) >= 6, "%d values", len(values))
     for ms, value in zip(samples["time"], values):
         at = zero + ms * 1e6
-        for (t, bytes_), (until, after) in zip(said, said[1:]):
+        for (t, bytes_, _), (until, after, _) in zip(said, said[1:]):
             # Where the program has said the same before and after.
             if t < at < until and after - bytes_ < MB:
                 check(abs(value - bytes_) < 2 * MB, "%d MB at %.0f ms, not %d", value // MB, ms, bytes_ // MB)
@@ -394,7 +405,7 @@ def has_counters(ctx):
     check(seen >= 3 and abs(values[-1] - said[-1][1]) < 2 * MB, "%d values were compared", seen)
     grown = max(values) - values[0]
     check(abs(grown - 300 * MB) < 4 * MB, "it has grown by %.1f MB, not 300", grown / MB)
-    waits = counters["GVL"]["samples"]
+    waits = counters["waits for the GVL"]["samples"]
     folded = sum(n for (_, _, stack), n in sums_of_folded(ctx, path, "ns").items() if stack[-1] == "[gvl]")
     check(abs(sum(waits["count"]) * 1e6 - folded) < 1e-6 * folded + 1e4, "waits of %.3f ms, and %.3f in the stacks", sum(waits["count"]),
           folded / 1e6)
@@ -409,7 +420,8 @@ def has_counters(ctx):
     try:
         pq.load(ctx.path("grows.json"))
         listed = pq.json("counter", "list")["counters"]
-        check([(c["category"], c["pid"], c["unit"]) for c in listed] == [("Memory", str(ruby.pid), "bytes"), ("GVL", str(ruby.pid), "")],
+        check([(c["label"], c["pid"], c["unit"]) for c in listed] == [
+            ("Memory", str(ruby.pid), "bytes"), ("Live slots", str(ruby.pid), ""), ("waits for the GVL", str(ruby.pid), "")],
               "counters: %s", listed)
         shown = pq.json("counter", "info", "c-0")
         range_ = next(s["value"] for s in shown["stats"] if s["source"] == "count-range")

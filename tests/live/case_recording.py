@@ -151,19 +151,29 @@ def sql_has_the_sums_of_the_summary(ctx):
 
 def blocks_of(path):
     """[(time, value)] of a recording, by the description in docs/recording.md alone."""
-    return [(time, value) for time, value, _, _ in traces_of(path)]
+    return [row[:2] for row in samples_of(path)]
 
 
 def traces_of(path):
     """[(time, value, trace, span)] in the same way; "" for none."""
+    return [row[:4] for row in samples_of(path)]
+
+
+# How many columns a block has, by its format; which one has the traces and which one the marks.
+BLOCK_FORMATS = {2: (11, None, None), 3: (13, 12, None), 4: (12, None, 11), 5: (14, 12, 13)}
+
+
+def samples_of(path):
+    """[(time, value, trace, span, marks)] in the same way."""
     found = []
     db = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
     for count, data in db.execute("SELECT samples, data FROM blocks"):
         form, length, crc = struct.unpack_from("<BII", data)
         raw = zlib.decompress(data[9:])
-        check(form in (2, 3) and len(raw) == length and zlib.crc32(raw) == crc, "a block that is not as described")
+        check(form in BLOCK_FORMATS and len(raw) == length and zlib.crc32(raw) == crc, "a block that is not as described")
+        column_count, traces, marked = BLOCK_FORMATS[form]
         n, period, base = struct.unpack_from("<IQQ", raw)
-        lengths = struct.unpack_from("<%dI" % (11 if form == 2 else 13), raw, 20)
+        lengths = struct.unpack_from("<%dI" % column_count, raw, 20)
         check(n == count, "%d samples, %d in the row", n, count)
         at, columns = 20 + 4 * len(lengths), []
         for size in lengths:
@@ -171,18 +181,20 @@ def traces_of(path):
             at += size
         numbers = [list(varints(c)) for c in columns]
         contexts = [("", "")] + [(columns[11][j:j + 16].hex(), columns[11][j + 16:j + 24].hex())
-                                 for j in range(0, len(columns[11]) if form == 3 else 0, 24)]
+                                 for j in range(0, len(columns[11]) if traces else 0, 24)]
         zigzag = lambda x: x >> 1 ^ -(x & 1)
         runs = numbers[0][1::2]
         i, last = 0, Counter()
         for run in runs:
-            time = base
+            time, marks = base, 0
             for _ in range(run):
                 time += numbers[1][i] * period + zigzag(numbers[2][i])
                 key = columns[3][i], columns[4][i]
                 if numbers[8][i]:
                     last[key] = numbers[8][i] - 1
-                found.append((time, last[key], *contexts[numbers[12][i] if form == 3 else 0]))
+                if marked and numbers[marked][i]:
+                    marks = numbers[marked][i] - 1
+                found.append((time, last[key], *contexts[numbers[traces][i] if traces else 0], marks))
                 i += 1
         check(i == n, "%d samples of threads, not %d", i, n)
     db.close()

@@ -129,12 +129,62 @@ def of_fibers(ctx):
 
 
 @case(timeout=120)
+def of_fibers_that_wait_in_one_place(ctx):
+    """A fiber that is parked at one line for one request after the other, of other labels and of the same."""
+    path, truth = record(ctx, "parked")
+    rows = requests(ctx, path)
+    # They are those of a thread's parked fibers: it has no tid.
+    widest = compare(ctx, path, [(name, None, *times) for name, _, *times in truth], [dict(r, tid=None) for r in rows])
+    check(len(truth) == 16, "%d requests", len(truth))
+    # What they stand for is the time that they were parked, by looks at random moments.
+    parked = {name: sum(r["parts"]["parked"] for r in rows if r["labels"]["request"].startswith(name)) / 1e9 for name in ("job", "same")}
+    known = {name: sum(last - first for n, _, _, first, last, _ in truth if n.startswith(name)) / 1e9 for name in parked}
+    check(all(abs(parked[n] / known[n] - 1) < 0.15 for n in known), "parked %s s, not %s", parked, known)
+    return "%d requests; parked %.2f and %.2f s of %.2f and %.2f; the widest gap is %.1f ms" % (len(truth), *parked.values(), *known.values(), widest / 1e6)
+
+
+@case(timeout=120)
 def with_labels_inside(ctx):
     """A label that is set within a request makes another set: --request-label joins them."""
     path, truth = record(ctx, "nested")
     widest = compare(ctx, path, truth, requests(ctx, path, "--request-label", "request"))
     all_sets = requests(ctx, path)
     check(len(all_sets) == 3 * len(truth), "%d sets of %d requests", len(all_sets), len(truth))
+    return "%d requests; the widest gap is %.1f ms" % (len(truth), widest / 1e6)
+
+
+@case(timeout=120)
+def one_after_the_other(ctx):
+    """Requests of equal labels with nothing between them are not joined, as their marks differ; labels that come and go in
+    one do not split it. Without waits, and the same in a file of another name."""
+    path, truth = record(ctx, "next")
+    widest = compare(ctx, path, truth, requests(ctx, path, "--request-label", "request"))
+    check(len(truth) == 18, "%d requests", len(truth))
+    # The samples of those chosen are told from those of their neighbours by their marks alone.
+    slow = requests(ctx, path, "--request-label", "request", "--slowest", "3")
+    longest = sorted((r["duration"] for r in requests(ctx, path, "--request-label", "request")), reverse=True)[:3]
+    check([r["duration"] for r in slow] == longest, "%s, not %s", [r["duration"] for r in slow], longest)
+    stacks, parts = folded(ctx, path, "--request-label", "request", "--slowest", "3"), sum(sum(r["parts"].values()) for r in slow)
+    check(stacks == parts, "stacks of the slowest have %d ns, not %d", stacks, parts)
+    # The label around them is one piece of work.
+    check(len(requests(ctx, path, "--request-label", "app")) == 1, "the label around them")
+    inner = requests(ctx, path, "--request-label", "step")
+    check(len(inner) == 12, "%d labels within", len(inner))
+    # With labels of groups, which come first in a set.
+    grouped = ctx.path("grouped.extprof")
+    ruby = ctx.program("requests.rb", "next")
+    ruby.expect("ready")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "--group-by", "label:step,process", "-F", harness.rate(499), "-o",
+                               grouped)
+    ctx.attached(reader)
+    ruby.tell("go")
+    while ruby.line(timeout=60) != "done":
+        pass
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
+    for label, count in (("request", 18), ("step", 12), ("app", 1)):
+        rows = requests(ctx, grouped, "--request-label", label)
+        check(len(rows) == count, "with groups: %d of %s, not %d", len(rows), label, count)
     return "%d requests; the widest gap is %.1f ms" % (len(truth), widest / 1e6)
 
 

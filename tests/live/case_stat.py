@@ -314,6 +314,82 @@ def command(ctx):
     return near(got, children, 0.01, "CPU time of two children", 25e6)
 
 
+HEAP = """
+$stdout.sync = true
+def say = puts(GC.stat.values_at(:heap_live_slots, :heap_available_slots, :heap_allocated_pages, :malloc_increase_bytes,
+                                 :malloc_increase_bytes_limit).join(" "))
+say
+GC.disable
+$kept = nil
+# Between two questions it does nothing.
+while (line = gets)
+  case line.chomp
+  when "keep" then $kept = Array.new(300_000) { Object.new }
+  when "drop" then $kept = nil; GC.enable; GC.start; GC.disable
+  end
+  say
+end
+"""
+
+
+@case(timeout=60)
+def heap(ctx):
+    """What GC.stat has, as another process sees it: of a program that keeps 300,000 objects and drops them, of its child, and at the end."""
+    ruby = ctx.ruby(ctx.write("heap_of_stat.rb", HEAP), stdin=subprocess.PIPE)
+    ruby.line(60)
+    reader = ctx.extprof_start("stat", "-p", ruby.pid, "-i", "100ms", "--json")
+    reader.line()
+    told, worst = [], 0
+    for command in ("keep", "drop", "rest"):
+        ruby.tell(command)
+        live, slots, pages, malloc, limit = map(int, ruby.line(60).split())
+        told.append(live)
+        # Lines of before may wait in the pipe. To say it takes some objects.
+        for line in iter(reader.line, ""):
+            h = json.loads(line)["heap"]
+            if abs(h["live_slots"] - live) < 300:
+                break
+        check((h["slots"], h["pages"], h["bytes"], h["malloc_limit_bytes"]) == (slots, pages, pages << 16, limit), "%s, not %s", h,
+              (slots, pages, limit))
+        check(abs(h["malloc_since_gc_bytes"] - malloc) < 100_000, "malloc %s, not %d", h, malloc)
+        worst = max(worst, abs(h["live_slots"] - live))
+    check(told[0] - told[1] > 290_000, "%s", told)
+    ruby.p.stdin.close()
+    ruby.wait()
+    out, err = reader.communicate()
+    check(reader.p.returncode == 0, "%s", err)
+    _, total = parse(out)
+    check(abs(total["heap"]["live_slots"] - told[-1]) < 3000, "at the end %s, not %d", total["heap"], told[-1])
+    text = ctx.extprof("stat", "--", harness.RUBY, "-e", "$a = Array.new(200_000) { Object.new }; sleep 0.6")
+    m = re.search(r"^heap +([\d,]+)   live slots, ([\d.]+) % of ([\d,]+); ([\d,]+) pages, \S+ MiB; malloc \S+ \S+ since GC, limit \S+ MiB", text.out + text.err, re.M)
+    check(m, "%s", text.out + text.err)
+    check(200_000 < int(m.group(1).replace(",", "")) < 300_000, "%s", m.group(0))
+    return "%s live slots, %d off at most" % (told, worst)
+
+
+@case(timeout=60)
+def heap_after_exec(ctx):
+    """The heap is that of the program that runs: another ruby's after exec, and none of a program that is no ruby."""
+    other = ctx.write("other.rb", "$stdout.sync = true; $a = Array.new(100_000) { Object.new }; GC.disable; puts GC.stat(:heap_live_slots); gets; exec 'sleep', '60'")
+    first = "$stdout.sync = true; $a = Array.new(400_000) { Object.new }; GC.disable; puts GC.stat(:heap_live_slots); gets; exec '%s', '%s'"
+    ruby = ctx.ruby("-e", first % (harness.RUBY, other), stdin=subprocess.PIPE)
+    reader = ctx.extprof_start("stat", "-p", ruby.pid, "-i", "100ms", "--json")
+    told = []
+    for _ in range(2):
+        live = int(ruby.line(60))
+        told.append(live)
+        seen = next((h for line in iter(reader.line, "") if (h := json.loads(line).get("heap")) and abs(h["live_slots"] - live) < 300), None)
+        check(seen, "not %d", live)
+        ruby.tell("exec")
+    check(told[0] - told[1] > 250_000, "%s", told)
+    # A program without a heap: lines of before may wait in the pipe.
+    last = next((t for line in iter(reader.line, "") if not (t := json.loads(line)).get("heap") or not t["heap"]["live_slots"]), None)
+    check(last, "it has a heap")
+    ruby.kill()
+    reader.communicate()
+    return "%s live slots, and none" % told
+
+
 @case(timeout=60)
 def memory(ctx):
     """As /proc has it, of a program that takes 100 MiB, also when it has ended."""

@@ -11,7 +11,7 @@ import harness
 import otlp
 from case_graph import YJIT
 from case_groups import compare, truth_of
-from case_recording import sql, traces_of
+from case_recording import samples_of, sql, traces_of
 from case_servers import gems
 from harness import Counted, case, check
 
@@ -313,6 +313,9 @@ def beside_labels_of_these_names(ctx):
           ids, number)
     data = [trace for _, _, trace, _ in traces_of(copy)]
     check(A not in data and B not in data, "a redacted recording has the ids")
+    # The marks of labels stand in the same blocks.
+    marks = [sorted((time, value, m) for time, value, _, _, m in samples_of(p)) for p in (path, copy)]
+    check(marks[0] == marks[1] and len({m for _, _, m in marks[0]}) > 10, "marks: %s", marks[1][:20])
     check(ctx.extprof("verify", copy).status == 0, "the copy is not right")
     none = ctx.path("none.extprof")
     ctx.extprof("record", "-q", "-o", none, "-d", "1", "--", harness.RUBY, "-e", "t = Process.clock_gettime(1); nil while Process.clock_gettime(1) - t < 0.5").ok()

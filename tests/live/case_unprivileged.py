@@ -1,5 +1,6 @@
 """Containers without privileges: what works without any capability, and what is missing is said."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -90,6 +91,9 @@ def right(command, got):
     check(status == 0 and "Object#hot" in out, "%s: status %d: %s%s", command, status, out[:600], err[-600:])
     if command[0] == "dump" or command[0] == "stat" or "wall" in command:
         check("popper" in out or "queue" in out, "%s: %s", command, out)
+    if command[0] == "stat":
+        heap = re.search(r"^heap +([\d,]+)   live slots", out, re.M)
+        check(heap and int(heap.group(1).replace(",", "")) > 5000, "%s: %s", command, out)
     if command[0] in ("stat", "record") and "--reader" not in command:
         check("read from outside instead (--reader nonblocking)" in err, "%s: %s", command, err)
 

@@ -54,6 +54,7 @@ void fake__fill(struct fake *f, struct rb_debug_ext_section *s)
 	s->ec_jit_entry_sp = offsetof(struct fake_ec, jit_sp);
 	s->ec_resume_pc = offsetof(struct fake_ec, resume_pc);
 	s->ec_context = offsetof(struct fake_ec, context);
+	s->ec_label_marks = offsetof(struct fake_ec, marks);
 	s->frame_size = sizeof(struct fake_frame);
 	s->frame_pc = offsetof(struct fake_frame, pc);
 	s->frame_ext_debug = offsetof(struct fake_frame, ext_debug);

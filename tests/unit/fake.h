@@ -33,6 +33,7 @@ struct fake_ec {
 	uint32_t slot, label;
 	uint64_t resume_pc;
 	uint64_t context;
+	uint16_t marks[4];
 	uint64_t vm_stack;
 	uint64_t vm_stack_size;
 	uint64_t jit_sp[2];

@@ -75,6 +75,7 @@ static const struct {
 	{ FIELD(ec_slot), 2, DIAG_VERSION },
 	{ FIELD(ec_resume_pc), 4, DIAG_VERSION },
 	{ FIELD(ec_context), 4, DIAG_VERSION },
+	{ FIELD(ec_label_marks), 3, DIAG_VERSION },
 	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack), DIAG_VERSION },
 	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, vm_stack_size), DIAG_VERSION },
 	{ FIELD(ec_resume_pc), offsetof(struct fake_ec, cfp), DIAG_VERSION },

@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "recording/reader.h"
+#include "recording/redact.h"
 #include "recording/samples_table.h"
 #include "recording/writer.h"
 
@@ -19,6 +20,7 @@
 /* Bytes of a block before the compressed part. */
 #define OUTER 9
 #define FILE_NAME "test_recording.extprof"
+#define COPY_NAME "test_recording_copy.extprof"
 
 static struct diag diag;
 
@@ -64,6 +66,7 @@ static int compare_samples(const void *a, const void *b)
 	const uint64_t fields[][2] = {
 		{ x->thread, y->thread }, { x->time, y->time }, { x->mode, y->mode }, { x->stack, y->stack },
 		{ x->state, y->state }, { x->labels, y->labels }, { x->fiber, y->fiber }, { x->value, y->value }, { x->count, y->count },
+		{ x->marks, y->marks },
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
@@ -92,15 +95,22 @@ TEST(recording_block_round_trip)
 		uint64_t period = round % 3 ? PERIOD : round % 2 ? 0 : random64() >> 1;
 		long size;
 
+		bool with_marks = round % 5 == 4;
+
 		with_traces = round / 2 % 2;
 		for (uint32_t i = 0; i < count; i++)
 			given[i] = random_sample(1 + round % 2 * UINT32_MAX / 2, UINT32_MAX);
 		if (with_traces)
 			given[0].context.span[7] = 1;
+		for (uint32_t i = 0; i < count && with_marks; i++)
+			given[i].marks = i % 3 ? i % 7 ? 5 : BLOCK_MARKS_MAX - i / 100 : 0;
 		size = block__encode(&c, given, count, period);
 		CHECK(size > 0 && size <= (long)BLOCK_SIZE_MAX);
-		/* Without traces it is what readers of before know. */
-		CHECK_INT(c.data[0], with_traces ? BLOCK_FORMAT_WITH_TRACES : BLOCK_FORMAT);
+		/* Without traces and marks it is what readers of before know. */
+		if (with_marks && count > 1)
+			CHECK_INT(c.data[0], with_traces ? BLOCK_FORMAT_WITH_BOTH : BLOCK_FORMAT_WITH_MARKS);
+		else
+			CHECK_INT(c.data[0], with_traces ? BLOCK_FORMAT_WITH_TRACES : BLOCK_FORMAT);
 		CHECK_INT(block__decode(&c, c.data, (size_t)size), count);
 		CHECK(same_samples(given, c.samples, count));
 	}
@@ -111,10 +121,14 @@ TEST(recording_block_round_trip)
 			given[i].context.trace[j] = (uint8_t)test__random();
 		for (int j = 0; j < 8; j++)
 			given[i].context.span[j] = (uint8_t)test__random();
+		given[i].marks = BLOCK_MARKS_MAX - test__random() % 2;
 	}
 	CHECK_INT(block__decode(&c, c.data, (size_t)block__encode(&c, given, BLOCK_SAMPLES_MAX, PERIOD)), BLOCK_SAMPLES_MAX);
 	CHECK(same_samples(given, c.samples, BLOCK_SAMPLES_MAX));
 	with_traces = false;
+	given[0].marks = BLOCK_MARKS_MAX + 1;
+	CHECK_INT(block__encode(&c, given, 1, PERIOD), -EINVAL);
+	given[0].marks = 0;
 	/* Numbers that a database cannot have. */
 	given[0].time = 1ull << 63;
 	CHECK_INT(block__encode(&c, given, 1, PERIOD), -EINVAL);
@@ -383,6 +397,62 @@ TEST(recording_file_round_trip)
 	remove_file();
 	free(given);
 	free(got);
+}
+
+/* A copy without ids of traces has the marks, which stand in the same blocks. */
+TEST(recording_redacted_traces_beside_marks)
+{
+	enum { COUNT = 3000 };
+	struct recording_sample *got[2] = { malloc(COUNT * sizeof(**got)), malloc(COUNT * sizeof(**got)) };
+	struct recording_writer *w;
+	uint32_t frames[2] = { 1, 4 };
+
+	remove_file();
+	unlink(COPY_NAME);
+	CHECK(!recording_writer__create(&w, FILE_NAME, (uid_t)-1, (gid_t)-1, PERIOD, &diag));
+	CHECK(!write_tables(w));
+	with_traces = true;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		struct recording_sample s = random_sample(5, 2);
+
+		s.time = (uint64_t)i * 3000000;
+		s.stack = recording_writer__stack(w, frames, 2);
+		s.labels = 0;
+		s.marks = i % 3 ? random64() >> 16 : 0;
+		CHECK(!recording_writer__sample(w, &s));
+	}
+	with_traces = false;
+	CHECK(!recording_writer__end(w));
+	recording_writer__destroy(w);
+	for (int copy = 0; copy < 2; copy++) {
+		struct got g = { .list = got[copy], .room = COUNT };
+		struct recording_tables t;
+		struct recording_reader *r;
+
+		CHECK(!recording_reader__open(&r, copy ? COPY_NAME : FILE_NAME, NULL, &diag));
+		CHECK(!recording_reader__load(r, &t, &diag));
+		CHECK(!recording_reader__samples(r, &t, 0, UINT64_MAX, take, &g, &diag));
+		CHECK_INT(g.count, COUNT);
+		if (!copy)
+			CHECK(!recording__redact(r, COPY_NAME, (uid_t)-1, (gid_t)-1, REDACT_TRACES, &diag));
+		recording_tables__free(&t);
+		recording_reader__close(r);
+	}
+	for (uint32_t i = 0, marked = 0; i < COUNT; i++) {
+		struct recording_sample *x = &got[0][i], *y = &got[1][i];
+
+		CHECK(x->marks == y->marks && x->time == y->time && x->stack == y->stack);
+		/* An id is a number now: the first byte is 0.  A span of no trace is gone. */
+		CHECK_INT(y->context.span[0], 0);
+		CHECK(!x->context.trace[15] == !y->context.span[7]);
+		CHECK(!x->context.trace[15] == !y->context.trace[15]);
+		marked += x->marks != 0;
+		CHECK(i + 1 < COUNT || marked > COUNT / 2);
+	}
+	remove_file();
+	unlink(COPY_NAME);
+	free(got[0]);
+	free(got[1]);
 }
 
 /* The first number of the first row. */
@@ -733,10 +803,11 @@ TEST(recording_figures)
 {
 	uint64_t samples;
 
-	for (int version = 2; version < 5; version++) {
+	for (int version = 2; version < 6; version++) {
 		static const char *const older[] = {
-			"DROP TABLE figures; PRAGMA user_version=2", "DROP TABLE figures; PRAGMA user_version=3",
-			"DROP TABLE figures; PRAGMA user_version=4",
+			"DROP TABLE heaps; DROP TABLE figures; PRAGMA user_version=2",
+			"DROP TABLE heaps; DROP TABLE figures; PRAGMA user_version=3",
+			"DROP TABLE heaps; DROP TABLE figures; PRAGMA user_version=4", "DROP TABLE heaps; PRAGMA user_version=5",
 		};
 
 		change(older[version - 2]);
@@ -745,7 +816,11 @@ TEST(recording_figures)
 	}
 	change("DROP TABLE figures");
 	CHECK_INT(read_all(&samples), -EBADMSG);
-	change("PRAGMA user_version=4");
+	change("DROP TABLE heaps");
+	CHECK_INT(read_all(&samples), -EBADMSG);
+	change("DROP TABLE heaps; PRAGMA user_version=4");
+	CHECK_INT(read_all(&samples), -EBADMSG);
+	change("PRAGMA user_version=5");
 	CHECK_INT(read_all(&samples), -EBADMSG);
 	remove_file();
 }
@@ -778,7 +853,7 @@ TEST(recording_sources)
 	};
 	uint64_t samples;
 
-	change("DROP TABLE sources; DROP TABLE figures; PRAGMA user_version=1");
+	change("DROP TABLE sources; DROP TABLE figures; DROP TABLE heaps; PRAGMA user_version=1");
 	CHECK(!read_all(&samples));
 	CHECK_INT(samples, 3000);
 	CHECK_STRING(source_of("a.rb"), "none");

@@ -138,6 +138,95 @@ TEST(requests_with_equal_labels)
 	requests__free(&requests);
 }
 
+static void run_marked(uint64_t time, uint32_t labels, uint64_t marks)
+{
+	run(time, 1, labels);
+	samples[count - 1].marks = marks;
+}
+
+TEST(requests_with_marks)
+{
+	/* Nothing was seen between them. */
+	begin(NULL);
+	run_marked(100, A, 5);
+	run_marked(110, A, 5);
+	run_marked(120, A, 6);
+	run_marked(130, A, 6);
+	/* Not known: it can be the same. */
+	run_marked(140, A, 0);
+	run_marked(150, A, 6);
+	run_marked(160, 0, 0);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK_INT(requests.list[0].samples, 2);
+	CHECK_INT(requests.list[0].end, 110);
+	CHECK_INT(requests.list[0].after, 10);
+	CHECK_INT(requests.list[1].begin, 120);
+	CHECK_INT(requests.list[1].before, 10);
+	CHECK_INT(requests.list[1].samples, 4);
+	CHECK(requests__has(&requests, &samples[1]) && requests__has(&requests, &samples[2]));
+	/* The mark is that of the label which makes the request, not of others inside. */
+	begin("request");
+	run_marked(100, A, 5);
+	run_marked(110, A_STEP, 5 | 1 << 16);
+	run_marked(120, A_STEP, 5 | 2 << 16);
+	run_marked(130, A, 5);
+	run_marked(140, A_STEP, 6 | 3 << 16);
+	run_marked(150, A, 6);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK_INT(requests.list[0].samples, 4);
+	CHECK_INT(requests.list[1].begin, 140);
+	CHECK_INT(requests.list[1].samples, 2);
+	/* The inner one. */
+	begin("step");
+	run_marked(100, A_STEP, 5 | 1 << 16);
+	run_marked(110, A_STEP, 5 | 2 << 16);
+	run_marked(120, A_STEP, 5 | 2 << 16);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK_INT(requests.list[1].samples, 2);
+	/* With all labels, whichever of them came into force again: labels of groups are listed first. */
+	begin(NULL);
+	run_marked(100, A_STEP, 5 | 1 << 16);
+	run_marked(110, A_STEP, 6 | 1 << 16);
+	run_marked(120, A_STEP, 6 | 1 << 16);
+	run_marked(130, A_STEP, 6 | 2 << 16);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 3);
+	CHECK_INT(requests.list[1].samples, 2);
+	/* One that is told late is of the request before. */
+	begin(NULL);
+	run_marked(100, A, 5);
+	run_marked(120, A, 6);
+	CHECK(!requests__add(&requests, samples, count));
+	count = 0;
+	run_marked(110, A, 5);
+	run_marked(130, A, 6);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK_INT(requests.list[1].begin, 120);
+	CHECK_INT(requests.list[1].samples, 2);
+	/* A wait that begins where the request before ended: each sample is of its own. */
+	begin(NULL);
+	run_marked(100, A, 5);
+	add(150, 1, A, STATE_IO, 50);
+	samples[count - 1].marks = 6;
+	CHECK(!end());
+	requests__choose(&requests, 0, 1);
+	CHECK_INT(requests.list[0].end, 150);
+	CHECK(!requests__has(&requests, &samples[0]) && requests__has(&requests, &samples[1]));
+	/* A wait goes as far back as the sample before that is not of it. */
+	begin(NULL);
+	run_marked(100, A, 5);
+	add(200, 1, A, STATE_IO, 90);
+	samples[count - 1].marks = 6;
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK_INT(requests.list[1].begin, 110);
+	requests__free(&requests);
+}
+
 TEST(requests_of_fibers)
 {
 	begin(NULL);
@@ -157,9 +246,9 @@ TEST(requests_of_fibers)
 	CHECK_INT(requests.list[0].parts[PART_PARKED], 45);
 	CHECK_INT(requests.list[1].fiber, 2);
 	CHECK_INT(requests.list[1].after, 55);
-	/* It began after its thread was seen. */
+	/* It can have waited while its thread was seen in the first one. */
 	CHECK(!requests.list[1].cut_begin);
-	CHECK_INT(requests.list[1].before, 5);
+	CHECK_INT(requests.list[1].before, 55);
 	requests__free(&requests);
 }
 
@@ -341,5 +430,31 @@ TEST(requests_fibers_from_before)
 	CHECK(!end());
 	CHECK_INT(requests.chosen, 3);
 	CHECK(requests.list[0].cut_begin && requests.list[1].cut_begin && !requests.list[2].cut_begin);
+	requests__free(&requests);
+}
+
+/* When its thread was seen in another fiber, a new one can have waited for some time: no look has met it yet. */
+TEST(requests_fibers_that_nobody_looked_at)
+{
+	for (uint32_t thread = MAIN; thread <= PARKED; thread++) {
+		begin(NULL);
+		requests.unseen = 300;
+		run(1000, 1, 0);
+		samples[count - 1].thread = thread;
+		run(1100, 2, A);
+		samples[count - 1].thread = thread;
+		run(1200, 2, 0);
+		CHECK(!end());
+		CHECK_INT(requests.chosen, 1);
+		CHECK_INT(requests.list[0].before, 300);
+		CHECK(!requests.list[0].cut_begin);
+		requests__free(&requests);
+	}
+	/* It waited for a while before that look. */
+	begin(NULL);
+	requests.unseen = 300;
+	add(1000, 2, A, STATE_PARKED, 500);
+	CHECK(!end());
+	CHECK(requests.list[0].begin == 1000 && requests.list[0].before == 800);
 	requests__free(&requests);
 }

@@ -691,10 +691,14 @@ static uint32_t label(const char *key, const char *value, uint32_t outer)
 	return id;
 }
 
+/* Of the EC, for the samples that follow. */
+static uint16_t marks_of_ec[RB_DEBUG_EXT_LABEL_MARKS];
+
 static void send_for(uint32_t set, int times)
 {
 	start();
 	sample.event.label = set;
+	memcpy(sample.event.label_marks, marks_of_ec, sizeof(marks_of_ec));
 	frame(foo_id, 0);
 	frame(RB_DEBUG_EXT_ID_NONE, 0);
 	send(times);
@@ -753,6 +757,57 @@ static const char *all_labels(uint32_t set)
 	for (uint32_t i = 0; i < resolver.label_count; i++)
 		frame__add_text(frame_table__get(&frames, resolver.labels[i]), &t);
 	return text__string(&t);
+}
+
+/* The marks of the last sample's labels, as "1 2 3", if its EC has these. */
+static const char *label_marks(uint32_t set, uint16_t first, uint16_t second, uint16_t third)
+{
+	static char text[32];
+
+	marks_of_ec[0] = first;
+	marks_of_ec[1] = second;
+	marks_of_ec[2] = third;
+	all_labels(set);
+	snprintf(text, sizeof(text), "%d %d %d", (int)(resolver.label_marks & 0xffff), (int)(resolver.label_marks >> 16 & 0xffff),
+		 (int)(resolver.label_marks >> 32));
+	return text;
+}
+
+TEST(collect_gives_the_marks_of_labels)
+{
+	uint32_t a, b, c, d, again, expired;
+
+	set_up();
+	resolver.all_labels = true;
+	a = label("app", "1", 0);
+	b = label("request", "x", a);
+	c = label("query", "q", b);
+	d = label("row", "2", c);
+	CHECK_STRING(label_marks(0, 7, 8, 9), "0 0 0");
+	CHECK_STRING(label_marks(a, 7, 8, 9), "7 0 0");
+	CHECK_STRING(label_marks(b, 7, 8, 9), "7 8 0");
+	/* The third one is of all levels beyond. */
+	CHECK_STRING(label_marks(d, 7, 8, 9), "7 8 9");
+	/* Older interfaces have none. */
+	CHECK_STRING(label_marks(d, 0, 0, 0), "0 0 0");
+	/* The innermost value counts, with the mark of its own level: here the request is the second of two labels. */
+	again = label("app", "2", b);
+	CHECK_STRING(all_labels(again), "[request=x][app=2]");
+	CHECK_STRING(label_marks(again, 7, 8, 9), "8 9 0");
+	/* A label that is taken away has a level. */
+	again = label("query", "r", label("app", NULL, b));
+	CHECK_STRING(all_labels(again), "[request=x][query=r]");
+	CHECK_STRING(label_marks(again, 7, 8, 9), "8 9 0");
+	/* Labels of groups come first. */
+	CHECK_INT(groups__parse("label:row,label:none,label:app", &resolver.groups), 0);
+	CHECK_STRING(all_labels(d), "[row=2][app=1][request=x][query=q]");
+	/* Two labels share the last place: the outer one has the mark that changes less. */
+	CHECK_STRING(label_marks(d, 7, 8, 9), "9 7 8");
+	groups__parse("none", &resolver.groups);
+	/* How many levels there are is not known. */
+	expired = label("n", "1", bar_id);
+	CHECK_STRING(label_marks(expired, 7, 8, 9), "0 0 0");
+	tear_down();
 }
 
 TEST(collect_gives_all_labels)

@@ -52,6 +52,8 @@ static struct made *known(struct made *m)
 		{ EXTPROF_FAULTS_MINOR, 1000000 }, { EXTPROF_FAULTS_MAJOR, 3 },
 		{ EXTPROF_MEMORY_RESIDENT, 50 << 20 }, { EXTPROF_MEMORY_ANONYMOUS, 40 << 20 }, { EXTPROF_MEMORY_FILE, 9 << 20 },
 		{ EXTPROF_MEMORY_SHARED, 1 << 20 }, { EXTPROF_MEMORY_SWAPPED, 3 << 20 }, { EXTPROF_MEMORY_PEAK, 60 << 20 },
+		{ EXTPROF_HEAP_LIVE_SLOTS, 300000 }, { EXTPROF_HEAP_SLOTS, 400000 }, { EXTPROF_HEAP_PAGES, 500 },
+		{ EXTPROF_HEAP_BYTES, 500 << 16 }, { EXTPROF_HEAP_MALLOC, 4 << 20 }, { EXTPROF_HEAP_MALLOC_LIMIT, 16 << 20 },
 		{ EXTPROF_GVL_LOOKS, 1000 }, { EXTPROF_GVL_HELD, 750 }, { EXTPROF_GVL_CONTENDED, 100 },
 		{ EXTPROF_GC_MARK_LOOKS, 0 }, { EXTPROF_GC_SWEEP_LOOKS, 0 }, { EXTPROF_GC_COMPACT_LOOKS, 0 },
 		{ EXTPROF_GC_OTHER_LOOKS, 0 },
@@ -170,6 +172,8 @@ TEST(stat_text_of_known_figures)
 		"page faults            1,000,003   250001/s; minor 1,000,000, major 3\n",
 		"memory                  50.0 MiB   resident; anonymous 40.0 MiB, file 9.0 MiB, shared 1.0 MiB; swapped 3.0 MiB; "
 		"peak 60.0 MiB\n",
+		"heap                     300,000   live slots, 75.0 % of 400,000; 500 pages, 31.2 MiB; malloc 4.0 MiB since GC, "
+		"limit 16.0 MiB\n",
 		"GVL held                  75.0 %   +- 2.7 (1,000 looks); others waited for it 10.0 % +- 1.9\n",
 		"GVL waits                     20   5/s, 1.000 s in all; p50 50.00 ms, p99 99.00 ms, longest 100.00 ms of "
 		"[thread napper (13)]\n",
@@ -314,6 +318,8 @@ TEST(stat_json_of_known_figures)
 	CHECK_INT(number(o, "faults", "major"), 3);
 	CHECK_INT(number(o, "memory", "resident_bytes"), 50 << 20);
 	CHECK_INT(number(o, "memory", "peak_bytes"), 60 << 20);
+	CHECK_INT(number(o, "heap", "live_slots"), 300000);
+	CHECK_INT(number(o, "heap", "malloc_limit_bytes"), 16 << 20);
 	CHECK_INT(number(o, "gvl", "contended"), 100);
 	CHECK_INT(number(o, "gvl_waits", "p99_ns"), 99000000);
 	CHECK_INT(number(o, "gvl_waits", "waiting"), 2);

@@ -326,6 +326,7 @@ static const char *line_of(uint32_t i, unsigned int width)
 	if (rows[i]->account) {
 		more.sums = &rows[i]->account->last;
 		more.resident = rows[i]->account->resident;
+		more.live_slots = rows[i]->account->live_slots;
 	}
 	if (more_of)
 		more.cpu = more_of->cpu, more.gvl = more_of->gvl, more.gc = more_of->gc;
@@ -451,8 +452,10 @@ TEST(top_threads_have_their_states)
 
 TEST(top_processes_have_cpu_and_memory)
 {
-	const struct extprof_report_process known = { .pid = 7, .command = "", .ended = "", .cpu_time = 1500 };
-	const struct extprof_report_process ended = { .pid = 7, .command = "", .ended = "exit 0", .cpu_time = 500 };
+	const struct extprof_report_process known = { .pid = 7, .command = "", .ended = "", .cpu_time = 1500,
+		.live_slots = 1234567 };
+	const struct extprof_report_process ended = { .pid = 7, .command = "", .ended = "exit 0", .cpu_time = 500,
+		.live_slots = 5 };
 	const struct extprof_report_process other = { .pid = 9, .command = "", .ended = "", .cpu_time = 99 };
 	const struct top_more shares = { .cpu = 1.5, .gvl = 2, .gc = 0.125 };
 	struct top_line lines[TOP_HEAD_LINES];
@@ -473,18 +476,20 @@ TEST(top_processes_have_cpu_and_memory)
 	CHECK_INT(account->last.gvl, 5);
 	CHECK_INT(account->last.gc, 3);
 	CHECK(account->lives);
+	CHECK_INT(account->live_slots, 1234567);
 	account->resident = 3 << 20;
 	head.gvl = 2;
 	head.gc = 0.1;
 	more_of = &shares;
 	top_view__head(&state, &head, 80, lines);
-	CHECK_STRING(lines[3].text, "TOTAL %      TOTAL     CPU     GVL      GC      RSS  PROCESS");
-	CHECK_STRING(line_of(0, 80), "100.0 %      10 ns 150.0 % 200.0 %  12.5 % 3.00 MiB  7 app.rb");
+	CHECK_STRING(lines[3].text, "TOTAL %     CPU     GVL      GC      RSS      SLOTS  PROCESS");
+	CHECK_STRING(line_of(0, 80), "100.0 % 150.0 % 200.0 %  12.5 % 3.00 MiB    1234567  7 app.rb");
+	CHECK_STRING(line_of(0, 100), "100.0 %      10 ns 150.0 % 200.0 %  12.5 % 3.00 MiB    1234567  7 app.rb");
 	CHECK_STRING(line_of(0, 60), "100.0 % 150.0 % 200.0 % 3.00 MiB  7 app.rb");
 	CHECK_STRING(line_of(0, 40), "100.0 % 150.0 %  7 app.rb");
 	more_of = NULL;
 	head.gc = -1;
-	CHECK_STRING(line_of(0, 80), "100.0 %      10 ns       -       - 3.00 MiB  7 app.rb");
+	CHECK_STRING(line_of(0, 80), "100.0 %      10 ns       -       - 3.00 MiB    1234567  7 app.rb");
 	/* It has ended: the memory may be that of another process of its number. */
 	top_model__begin(&model);
 	add(&first, 1, &foo, NULL);
@@ -493,6 +498,7 @@ TEST(top_processes_have_cpu_and_memory)
 	top_accounts__free(a);
 	top_model__read_memory(&model);
 	CHECK_INT(account->resident, 0);
+	CHECK_INT(account->live_slots, 0);
 	CHECK_INT(account->last.cpu, 500);
 	CHECK_INT(account->all.cpu, 2000);
 	CHECK_INT(account->all.gvl, 5);

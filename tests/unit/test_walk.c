@@ -576,6 +576,34 @@ TEST(walk_reads_the_trace)
 	check_trace(TRACE_NONE);
 }
 
+static void check_marks(uint16_t first, uint16_t second, uint16_t third)
+{
+	CHECK_INT(walk(), 0);
+	CHECK_INT(scratch.event.label, 7);
+	CHECK_INT(scratch.event.label_marks[0], first);
+	CHECK_INT(scratch.event.label_marks[1], second);
+	CHECK_INT(scratch.event.label_marks[2], third);
+}
+
+TEST(walk_reads_the_marks_of_labels)
+{
+	set_up(3);
+	ec->label = 7;
+	memcpy(ec->marks, (uint16_t[]){ 1, 65535, 3, 4 }, sizeof(ec->marks));
+	check_marks(1, 65535, 3);
+	CHECK_INT(reads, READS_EC + READS_THREAD + 1);
+	/* Somewhere else. */
+	memcpy(ec->jit_sp, ec->marks, sizeof(ec->marks));
+	memset(ec->marks, 0xff, sizeof(ec->marks));
+	config.ec_label_marks = offsetof(struct fake_ec, jit_sp);
+	check_marks(1, 65535, 3);
+	config.ec_resume_pc = 0;
+	check_marks(1, 65535, 3);
+	/* An interface of before has none. */
+	config.ec_label_marks = 0;
+	check_marks(0, 0, 0);
+}
+
 static void change_span(int read)
 {
 	record.context.span[7] ^= read == READ_TAIL + 2;

@@ -1,4 +1,4 @@
-# Requests that time themselves. ARGV[0]: threads, fibers or nested. A line is "NAME TID NS NS NS NS", CLOCK_MONOTONIC: before
+# Requests that time themselves. ARGV[0]: threads, fibers, nested, next or parked. A line is "NAME TID NS NS NS NS", CLOCK_MONOTONIC: before
 # the labels and with them, at the end with them and without them.
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 def compute(seconds) = (until_ = now + seconds * 1e9; i = 0; i += 1 while now < until_)
@@ -73,6 +73,23 @@ when "nested"
     sleep 0.03
     request("outer-#{i}") { sleep 0.05; Fiber.with_labels(step: "inner") { sleep 0.05 }; sleep 0.05 }
   end
+when "next"
+  # One follows the other at once, and all have the same labels; labels of less come and go in them.
+  Fiber.with_labels(app: "shop") do
+    12.times { |i| request("page") { Fiber.with_labels(step: 1) { compute(0.02) }; compute(0.01 * (1 + i % 3)) } }
+  end
+  # A fiber that ends, and the next one in its place.
+  6.times { Fiber.new { request("fiber") { compute(0.03) } }.resume }
+when "parked"
+  # Fibers that wait in one place all the time, for one request after the other: of other labels, and of the same.
+  sleep 0.3
+  Thread.new do
+    Fiber.set_scheduler(Naps.new)
+    Fiber.schedule { 8.times { |i| request("job-#{i}") { sleep 0.2 } } }
+    Fiber.schedule { 8.times { request("same") { sleep 0.21 } } }
+    # It runs all the time, so that the kernel tells nothing of the others.
+    Fiber.schedule { 40.times { compute(0.04); sleep 0.001 } }
+  end.join
 end
 sleep 0.1
 puts TIMES.pop.join(" ") until TIMES.empty?

@@ -192,6 +192,20 @@ static void write_memory(const struct extprof_figures *f, FILE *to)
 	end(f, EXTPROF_MEMORY_RESIDENT, to);
 }
 
+static void write_heap(const struct extprof_figures *f, FILE *to)
+{
+	uint64_t live = value(f, EXTPROF_HEAP_LIVE_SLOTS), slots = value(f, EXTPROF_HEAP_SLOTS);
+	char a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT], d[AMOUNT_TEXT];
+
+	if (!begin("heap", f, EXTPROF_HEAP_LIVE_SLOTS, to))
+		return;
+	fprintf(to, "%14s   live slots, %.1f %% of %s; %s pages, %s", amount__count(live, a), percent(live, slots), amount__count(slots, b),
+		amount__count(value(f, EXTPROF_HEAP_PAGES), c), amount__bytes((double)value(f, EXTPROF_HEAP_BYTES), d));
+	fprintf(to, "; malloc %s since GC, limit %s", amount__bytes((double)value(f, EXTPROF_HEAP_MALLOC), a),
+		amount__bytes((double)value(f, EXTPROF_HEAP_MALLOC_LIMIT), b));
+	end(f, EXTPROF_HEAP_LIVE_SLOTS, to);
+}
+
 /* "10.0 % +- 1.9", of the looks at who has the GVL. */
 static void write_looks(const struct extprof_figures *f, uint64_t part, FILE *to)
 {
@@ -521,6 +535,7 @@ void stat_text__write_total(const struct stat_result *r, const struct stat_optio
 		  to);
 	write_two("page faults", f, EXTPROF_FAULTS_MINOR, "minor", EXTPROF_FAULTS_MAJOR, "major", to);
 	write_memory(f, to);
+	write_heap(f, to);
 	write_gvl(f, to);
 	write_gvl_waits(f, to);
 	write_holders(f, o->top, to);

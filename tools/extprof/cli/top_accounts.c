@@ -131,6 +131,7 @@ int top_accounts__add_process(struct top_accounts *a, const struct extprof_repor
 	account->all.cpu += process->cpu_time;
 	/* Its number may have been that of another one before. */
 	account->lives |= !*process->ended;
+	account->live_slots = *process->ended ? 0 : process->live_slots;
 	return 0;
 }
 

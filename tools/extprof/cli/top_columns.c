@@ -23,7 +23,7 @@
 /* Of threads and processes: the more important first. */
 static const uint8_t order[] = {
 	TOP_TOTAL_SHARE, TOP_CPU, TOP_RESIDENT, TOP_STATE + EXTPROF_STATE_RUNNING, TOP_STATE + EXTPROF_STATE_GVL, TOP_GVL,
-	TOP_GC, TOP_IDLE, TOP_STATE + EXTPROF_STATE_RUNNABLE,
+	TOP_GC, TOP_LIVE_SLOTS, TOP_IDLE, TOP_STATE + EXTPROF_STATE_RUNNABLE,
 };
 
 static bool has_self(enum top_view view)
@@ -42,7 +42,8 @@ static const char *title_of(unsigned int number)
 {
 	static const char *const titles[TOP_STATE] = {
 		[TOP_SELF_SHARE] = "SELF %", [TOP_SELF] = "SELF", [TOP_TOTAL_SHARE] = "TOTAL %", [TOP_TOTAL] = "TOTAL",
-		[TOP_CPU] = "CPU", [TOP_GVL] = "GVL", [TOP_GC] = "GC", [TOP_RESIDENT] = "RSS", [TOP_IDLE] = "IDLE",
+		[TOP_CPU] = "CPU", [TOP_GVL] = "GVL", [TOP_GC] = "GC", [TOP_RESIDENT] = "RSS", [TOP_LIVE_SLOTS] = "SLOTS",
+		[TOP_IDLE] = "IDLE",
 	};
 
 	return number < TOP_STATE ? titles[number] : name_of_state(number - TOP_STATE);
@@ -53,7 +54,7 @@ static unsigned int width_of(unsigned int number)
 {
 	unsigned int width;
 
-	if (number == TOP_SELF || number == TOP_TOTAL)
+	if (number == TOP_SELF || number == TOP_TOTAL || number == TOP_LIVE_SLOTS)
 		return AMOUNT_WIDTH;
 	if (number == TOP_SELF_SHARE || number == TOP_TOTAL_SHARE || (number >= TOP_CPU && number <= TOP_GC))
 		return SHARE_WIDTH;
@@ -85,6 +86,7 @@ static bool is_of_group(const struct top_state *s, const struct top_head *h, uns
 		return true;
 	case TOP_CPU:
 	case TOP_RESIDENT:
+	case TOP_LIVE_SLOTS:
 		return !threads;
 	case TOP_GVL:
 		return !threads && h->gvl >= 0;
@@ -228,6 +230,7 @@ void top_columns__add_numbers(const struct top_columns *c, const struct top_head
 		case TOP_GVL: format_share(text, sizeof(text), more->gvl); break;
 		case TOP_GC: format_share(text, sizeof(text), more->gc); break;
 		case TOP_RESIDENT: format_account(text, sizeof(text), "bytes", more->resident); break;
+		case TOP_LIVE_SLOTS: format_account(text, sizeof(text), "count", more->live_slots); break;
 		case TOP_IDLE: format_account(text, sizeof(text), "ns", more->sums ? more->sums->idle : 0); break;
 		default: format_account(text, sizeof(text), "ns", more->sums ? more->sums->times[i - TOP_STATE] : 0);
 		}

@@ -15,6 +15,7 @@ enum top_number {
 	TOP_GVL,
 	TOP_GC,
 	TOP_RESIDENT,
+	TOP_LIVE_SLOTS,
 	TOP_IDLE,		/* of threads */
 	TOP_STATE,		/* + enum extprof_state */
 	TOP_NUMBERS = TOP_STATE + TOP_STATES_MAX

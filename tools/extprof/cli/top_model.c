@@ -180,6 +180,7 @@ static void table__begin(struct top_table *t)
 		if (t->rows[i]->account) {
 			t->rows[i]->account->last = (struct top_sums){ 0 };
 			t->rows[i]->account->lives = false;
+			t->rows[i]->account->live_slots = 0;
 		}
 	}
 }

@@ -44,6 +44,7 @@ struct top_sums {
 struct top_account {
 	struct top_sums last, all;
 	uint64_t resident;	/* bytes of memory of a process that lives; 0: unknown */
+	uint64_t live_slots;	/* of its heap; the same */
 	bool lives;		/* at the end of the last window, as far as it is known */
 };
 

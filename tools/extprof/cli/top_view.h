@@ -73,6 +73,7 @@ struct top_more {
 	const struct top_sums *sums;	/* NULL: not known */
 	double cpu, gvl, gc;		/* of a process: as in the head.  Negative: not known */
 	uint64_t resident;		/* bytes; 0: not known */
+	uint64_t live_slots;		/* the same */
 };
 
 /* The lines above the rows, and the titles of the columns.  width 0: as wide as need be. */

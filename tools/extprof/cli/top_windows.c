@@ -317,6 +317,7 @@ void top_windows__more(const struct top_windows *w, const struct top_row *row, b
 	if (row->account) {
 		more->sums = all ? &row->account->all : &row->account->last;
 		more->resident = row->account->resident;
+		more->live_slots = row->account->live_slots;
 	}
 	if (row->kind != EXTPROF_FRAME_PROCESS || !s->time || !s->passed)
 		return;

@@ -147,6 +147,8 @@ void engine__figures_attach(struct engine *e, struct process *p, const struct vm
 		return;
 	f->is_ruby = true;
 	snprintf(f->interface, sizeof(f->interface), "%u.%u", s->abi_major, s->abi_minor);
+	if (!s->heap.pools)
+		figures__miss(f, FIGURE_HEAP, "this ruby does not tell how full its heap is");
 	if (e->figures->looks_only)
 		miss_without_bpf(f);
 	else
@@ -257,6 +259,7 @@ static void look_at_process(struct engine *e, struct process *p)
 		figures__set_amounts(f, &amounts);
 	if (!p->freed)
 		figures_parts__look_at_memory(p, f);
+	figures_parts__look_at_heap(p, f);
 	if (e->figures->looks_only)
 		take_looks(e, f);
 	if (figures_parts__can_be_looked_at(p)) {

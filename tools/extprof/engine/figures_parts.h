@@ -24,5 +24,7 @@ static inline uint64_t figures_parts__key(const struct thread_account *a)
 }
 /* How much memory it has. */
 void figures_parts__look_at_memory(const struct process *p, struct figures_process *f);
+/* How full its heap is, if it can be looked at. */
+void figures_parts__look_at_heap(const struct process *p, struct figures_process *f);
 
 #endif /* EXTPROF_ENGINE_FIGURES_PARTS_H */

@@ -31,6 +31,17 @@ static void read_waits(struct engine *e)
 	engine__read_waits(e);
 }
 
+/* The same, as the profile ends or a part of it: how full heaps are. */
+static void read_heaps(struct engine *e)
+{
+	uint64_t now = deadline__now();
+
+	set_deadlines(e, now + WAITS_TIMEOUT, now + WAITS_TIMEOUT);
+	for (uint32_t i = 0; i < e->set.count; i++)
+		if (e->set.list[i])
+			engine__read_heap(e, e->set.list[i]);
+}
+
 /* No more samples come: the rest is no more than the ring holds, and what was put aside. */
 static void drain_rest(struct engine *e)
 {
@@ -112,6 +123,7 @@ void engine__hold(struct engine *e)
 	session__pause(e->session);
 	e->paused_at = deadline__now();
 	engine__read_all_cpu_times(e);
+	read_heaps(e);
 	if (!e->figures)
 		read_waits(e);
 	session__stop(e->session);
@@ -193,6 +205,8 @@ int engine__finish(struct engine *e, struct diag *d)
 		session__pause(e->session);
 	e->ended_at = deadline__now();
 	end_cpu_times(e);
+	if (e->started)
+		read_heaps(e);
 	if (e->started && !e->paused) {
 		if (!e->figures)
 			read_waits(e);

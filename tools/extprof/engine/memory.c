@@ -55,16 +55,41 @@ void figures_parts__look_at_memory(const struct process *p, struct figures_proce
 		f->memory = m;
 }
 
+/* Which VM the process has, or had until its end; 0: none. */
+static uint32_t vm_of(const struct process *p)
+{
+	return p->vm ? p->vm->number : p->state == PROCESS_ENDED ? p->last_vm : 0;
+}
+
+/* The last that was seen stays, if it was not of a program that the process has left by exec. */
+void figures_parts__look_at_heap(const struct process *p, struct figures_process *f)
+{
+	struct heap_size h;
+
+	if (p->freed)
+		return;
+	if (f->heap_vm && f->heap_vm != vm_of(p)) {
+		memset(&f->heap, 0, sizeof(f->heap));
+		f->heap_vm = 0;
+	}
+	if (!figures_parts__can_be_looked_at(p) || heap_size__read(&h, &p->vm->memory, &p->vm->layout))
+		return;
+	f->heap = h;
+	f->heap_vm = p->vm->number;
+}
+
 void engine__figures_memory(struct engine *e, uint64_t now)
 {
 	if (!e->figures || e->figures->sums.frozen || now < e->figures->next_memory)
 		return;
 	for (uint32_t i = 0; i < e->set.count; i++) {
-		const struct process *p = e->set.list[i];
+		struct process *p = e->set.list[i];
 		struct figures_process *f = p && !p->freed ? figures__find(&e->figures->sums, p->number) : NULL;
 
-		if (f)
-			figures_parts__look_at_memory(p, f);
+		if (!f)
+			continue;
+		figures_parts__look_at_memory(p, f);
+		figures_parts__look_at_heap(p, f);
 	}
 	e->figures->next_memory = now + MEMORY_INTERVAL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much memory processes have, now and then, for a recording. */
+/* How much memory processes have, and how full their heaps are, now and then, for a recording. */
+#include "engine/figures_parts.h"
 #include "engine/state.h"
 #include "profile/figures.h"
 
@@ -19,12 +20,15 @@ int engine__record_figures(struct engine *e, uint64_t now, bool last)
 	for (uint32_t i = 0; i < count && left && !err; i++) {
 		const struct process *p = e->set.list[e->figures_turn++ % count];
 		struct process_memory m;
+		struct heap_size h;
 
 		if (!p || p->freed || p->row == PROCESS_NONE || !p->vm)
 			continue;
 		left--;
 		if (!engine__read_memory(p, &m))
 			err = recording_sink__figure(&e->recording, now, p->row, m.resident);
+		if (!err && figures_parts__can_be_looked_at(p) && !heap_size__read(&h, &p->vm->memory, &p->vm->layout))
+			err = recording_sink__heap(&e->recording, now, p->row, &h);
 	}
 	return err;
 }

@@ -200,6 +200,7 @@ struct engine {
 void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time);
 /* Read its CPU time, until it is freed.  False: it cannot be read any more. */
 bool engine__read_cpu_time(struct engine *e, struct process *p);
+void engine__read_heap(struct engine *e, struct process *p);
 /* Bring its row up to what the kernel has counted for it. */
 void engine__take_counters(struct engine *e, struct process *p);
 /* The sums of all rows, of the sources in the mask: what the kernel counted, and what arrived. */

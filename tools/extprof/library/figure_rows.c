@@ -62,4 +62,10 @@ const struct figure_row figure_rows[FIGURE_ROWS] = {
 	SUM(THREAD_LOOKS, "threads.looks", THREAD_LOOKS, thread_looks),
 	COMPUTED(CALLS_NOT_RETURNED, "syscalls.not_returned", CALLS),
 	COMPUTED(CALLS_LOST, "syscalls.lost", CALLS),
+	COMPUTED(HEAP_LIVE_SLOTS, "heap.live_slots", HEAP),
+	COMPUTED(HEAP_SLOTS, "heap.slots", HEAP),
+	COMPUTED(HEAP_PAGES, "heap.pages", HEAP),
+	COMPUTED(HEAP_BYTES, "heap.bytes", HEAP),
+	COMPUTED(HEAP_MALLOC, "heap.malloc_since_gc_bytes", HEAP),
+	COMPUTED(HEAP_MALLOC_LIMIT, "heap.malloc_limit_bytes", HEAP),
 };

@@ -21,7 +21,7 @@ struct figure_row {
 };
 
 /* FIGURE_ROWS of them, by enum extprof_figure_id. */
-#define FIGURE_ROWS (EXTPROF_CALLS_LOST + 1)
+#define FIGURE_ROWS (EXTPROF_HEAP_MALLOC_LIMIT + 1)
 extern const struct figure_row figure_rows[FIGURE_ROWS];
 
 #endif /* EXTPROF_LIBRARY_FIGURE_ROWS_H */

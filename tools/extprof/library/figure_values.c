@@ -116,7 +116,12 @@ static void build_kernel(struct building *b)
 	figures_parts__set(b, EXTPROF_SWITCHES_INVOLUNTARY, figures_parts__growth(s->involuntary));
 }
 
-/* Build the sums of the live processes; if all have ended, of each as it was seen last. */
+/* What a process has at a moment: sums are of live processes; if all have ended, of each as it was seen last. */
+static bool counts_at_end(const struct building *b, const struct figures_process *p)
+{
+	return p->is_ruby && (!p->ended || b->f->ended);
+}
+
 static void build_memory(struct building *b)
 {
 	uint64_t sums[EXTPROF_MEMORY_PEAK - EXTPROF_MEMORY_RESIDENT + 1] = { 0 };
@@ -125,7 +130,7 @@ static void build_memory(struct building *b)
 	for (uint32_t i = 0; i < b->count; i++) {
 		const struct process_memory *m = &b->list[i]->memory;
 
-		if (!b->list[i]->is_ruby || (b->list[i]->ended && !b->f->ended) || !m->resident)
+		if (!counts_at_end(b, b->list[i]) || !m->resident)
 			continue;
 		known = true;
 		sums[EXTPROF_MEMORY_RESIDENT - EXTPROF_MEMORY_RESIDENT] += m->resident;
@@ -141,6 +146,37 @@ static void build_memory(struct building *b)
 					   "/proc did not show it before the end";
 		figures_parts__set(b, i, sums[i - EXTPROF_MEMORY_RESIDENT]);
 	}
+}
+
+static void build_heap(struct building *b)
+{
+	struct heap_size sum = { 0 };
+
+	for (uint32_t i = 0; i < b->count; i++) {
+		const struct heap_size *h = &b->list[i]->heap;
+
+		if (!counts_at_end(b, b->list[i]))
+			continue;
+		sum.live += h->live;
+		sum.slots += h->slots;
+		sum.pages += h->pages;
+		sum.page_bytes += h->page_bytes;
+		sum.malloc_bytes += h->malloc_bytes;
+		sum.malloc_limit += h->malloc_limit;
+	}
+	for (int i = EXTPROF_HEAP_LIVE_SLOTS; i <= EXTPROF_HEAP_MALLOC_LIMIT; i++)
+		if (!sum.slots) {
+			b->to->values[i].known = false;
+			if (!b->to->values[i].missing)
+				b->to->values[i].missing = !b->f->processes ? "there was no process to measure" :
+							   "it could not be read before the end";
+		}
+	figures_parts__set(b, EXTPROF_HEAP_LIVE_SLOTS, sum.live);
+	figures_parts__set(b, EXTPROF_HEAP_SLOTS, sum.slots);
+	figures_parts__set(b, EXTPROF_HEAP_PAGES, sum.pages);
+	figures_parts__set(b, EXTPROF_HEAP_BYTES, sum.page_bytes);
+	figures_parts__set(b, EXTPROF_HEAP_MALLOC, sum.malloc_bytes);
+	figures_parts__set(b, EXTPROF_HEAP_MALLOC_LIMIT, sum.malloc_limit);
 }
 
 /* How many, how long, and whose the longest one was.  Their figures follow one another: count, time, p50, p99, longest. */
@@ -247,6 +283,7 @@ void figures_parts__build_values(struct building *b)
 	build_sums(b);
 	build_kernel(b);
 	build_memory(b);
+	build_heap(b);
 	build_gvl(b);
 	build_gc(b);
 	build_alloc(b);

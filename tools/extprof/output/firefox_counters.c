@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters: the memory of each process, and how many of its threads wait for the GVL. */
+/* Counters: the memory of each process, its live slots, and how many of its threads wait for the GVL. */
 #include "output/firefox.h"
 
 #include <errno.h>
@@ -10,17 +10,26 @@
 #define STEP_MIN 10000000u
 
 struct counter {
-	const char *name, *category, *description, *color, *graph, *unit;
+	const char *name, *label, *category, *description, *color, *graph, *unit;
+	const char *at, *range;	/* what the tooltip calls the amount at a time, and the range; NULL: it has none */
+	unsigned int weight;	/* the larger, the farther below */
 };
 
 static const struct counter memory = {
-	.name = "resident memory", .category = "Memory", .description = "Resident memory of the process", .color = "orange",
-	.graph = "line-accumulated", .unit = "bytes",
+	.name = "resident memory", .label = "Memory", .category = "Memory", .description = "Resident memory of the process",
+	.color = "orange", .graph = "line-accumulated", .unit = "bytes", .weight = 20,
+	.at = "resident memory at this time", .range = "memory range in graph",
+};
+
+static const struct counter live_slots = {
+	.name = "live slots", .label = "Live slots", .category = "Memory",
+	.description = "Slots of objects that live, or have died and were not swept yet", .color = "purple",
+	.graph = "line-accumulated", .unit = "", .weight = 30, .at = "live slots at this time", .range = "range in graph",
 };
 
 /* The viewer shows amounts by time: ms of waits in a ms are threads that wait. */
 static const struct counter waiters = {
-	.name = "waits for the GVL", .category = "GVL", .description = "Threads of the process that wait for the GVL",
+	.name = "waits for the GVL", .label = "waits for the GVL", .category = "GVL", .weight = 50, .description = "Threads of the process that wait for the GVL",
 	.color = "red", .graph = "line-rate", .unit = "",
 };
 
@@ -33,10 +42,11 @@ static uint32_t thread_of(const struct firefox *x, const struct firefox_process 
 	return FIREFOX_NONE;
 }
 
-static json_t *tooltip(const char *source, const char *label, const char *key)
+/* key: under which the viewer has the label in other languages; NULL: it has none. */
+static json_t *tooltip(const struct counter *c, const char *source, const char *label, const char *key)
 {
-	return json_pack("{s:s, s:s, s:{s:s}, s:s, s:s}", "type", "value", "source", source, "format", "unit", "bytes", "label", label,
-			 "labelKey", key);
+	return json_pack("{s:s, s:s, s:{s:s}, s:s, s:s*}", "type", "value", "source", source, "format", "unit", *c->unit ? c->unit : "number",
+			 "label", label, "labelKey", key);
 }
 
 static void add_display(struct firefox *x, const struct counter *c)
@@ -48,12 +58,12 @@ static void add_display(struct firefox *x, const struct counter *c)
 	json__add(j, "unit", json_string(c->unit));
 	json__add(j, "color", json_string(c->color));
 	json__null(j, "markerSchemaLocation");
-	json__number(j, "sortWeight", c == &memory ? 20 : 50, 0);
-	json__add(j, "label", json_string(c == &memory ? "Memory" : c->name));
+	json__number(j, "sortWeight", c->weight, 0);
+	json__add(j, "label", json_string(c->label));
 	json__open(j, "tooltipRows", '[');
-	if (c == &memory) {
-		json__add(j, NULL, tooltip("accumulated", "resident memory at this time", "memory-relative"));
-		json__add(j, NULL, tooltip("count-range", "memory range in graph", "memory-range"));
+	if (c->at) {
+		json__add(j, NULL, tooltip(c, "accumulated", c->at, c == &memory ? "memory-relative" : NULL));
+		json__add(j, NULL, tooltip(c, "count-range", c->range, c == &memory ? "memory-range" : NULL));
 	}
 	json__close(j, ']');
 	json__close(j, '}');
@@ -102,33 +112,32 @@ static const struct firefox_process *process_of(const struct firefox *x, uint32_
 }
 
 /* The first value is the whole, the others are how it has changed. */
-static void add_memory(struct firefox *x, const struct firefox_process *p, const struct figure_point *points, uint32_t count)
+static void add_figure(struct firefox *x, const struct counter *c, const struct firefox_process *p, const struct figure_point *points,
+		       uint32_t count)
 {
 	struct json *j = &x->json;
 
-	open_counter(x, &memory, p);
+	open_counter(x, c, p);
 	json__open(j, "time", '[');
 	for (uint32_t i = 0; i < count; i++)
 		firefox__add_time(x, NULL, points[i].time);
 	json__close(j, ']');
 	json__open(j, "count", '[');
 	for (uint32_t i = 0; i < count; i++)
-		json__number(j, NULL, (int64_t)points[i].resident - (i ? (int64_t)points[i - 1].resident : 0), 0);
+		json__number(j, NULL, (int64_t)points[i].value - (i ? (int64_t)points[i - 1].value : 0), 0);
 	json__close(j, ']');
 	close_counter(x, count);
 }
 
-static void add_all_memory(struct firefox *x)
+static void add_figures(struct firefox *x, const struct counter *c, const struct figure_points *points)
 {
-	const struct timeline *t = x->reports[0].timeline;
+	for (uint32_t i = 0, end; i < points->count; i = end) {
+		const struct firefox_process *p = process_of(x, points->list[i].pid);
 
-	for (uint32_t i = 0, end; i < t->figure_count; i = end) {
-		const struct firefox_process *p = process_of(x, t->figures[i].pid);
-
-		for (end = i + 1; end < t->figure_count && t->figures[end].pid == t->figures[i].pid;)
+		for (end = i + 1; end < points->count && points->list[end].pid == points->list[i].pid;)
 			end++;
 		if (p)
-			add_memory(x, p, &t->figures[i], end - i);
+			add_figure(x, c, p, &points->list[i], end - i);
 	}
 }
 
@@ -220,7 +229,10 @@ int firefox__add_counters(struct firefox *x)
 	int err = 0;
 
 	json__open(&x->json, "counters", '[');
-	add_all_memory(x);
+	add_figures(x, &memory, &x->reports[0].timeline->resident);
+	/* Older versions show each counter of memory as bytes. */
+	if (x->texts)
+		add_figures(x, &live_slots, &x->reports[0].timeline->live_slots);
 	for (uint32_t i = 0; i < x->count && !err; i++)
 		if (x->reports[i].metric.unit == UNIT_NS && x->reports[i].meta.mode->sources & 1u << SOURCE_SCHED) {
 			err = add_all_waiters(x, i);

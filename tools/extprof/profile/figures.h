@@ -14,6 +14,7 @@
 #include "base/map64.h"
 #include "profile/gc_pauses.h"
 #include "profile/histogram.h"
+#include "ruby/heap_size.h"
 #include "wire/lifecycle.h"
 #include "wire/states.h"
 
@@ -59,6 +60,7 @@ enum figure {
 	FIGURE_SWITCHES,
 	FIGURE_FAULTS,
 	FIGURE_MEMORY,
+	FIGURE_HEAP,
 	FIGURE_STATES,
 	FIGURE_GVL,		/* who has it */
 	FIGURE_CONTENTION,	/* whether others wait for it */
@@ -113,6 +115,8 @@ struct figures_process {
 	struct process_amounts amounts;	/* as of the last look; see `amounts_known` */
 	bool amounts_known;
 	struct process_memory memory;	/* all 0: it was not seen so far */
+	struct heap_size heap;		/* as it was seen last; `slots` 0: it was not seen so far */
+	uint32_t heap_vm;		/* number of the VM that it is of */
 	uint64_t cycles, major_cycles;	/* the same of what its VM counts */
 	uint64_t thread_looks, doubts[STATE_ROOM];	/* the same of looks */
 	uint32_t cycles_vm;	/* number of that VM; 0: none so far */

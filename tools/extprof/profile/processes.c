@@ -46,6 +46,7 @@ void processes__restart(struct processes *p, const bool *kept, uint32_t *number)
 			continue;
 		}
 		row->cpu_time = row->cpu_time_unfollowed = row->cpu_taken = row->frame = 0;
+		memset(&row->heap, 0, sizeof(row->heap));
 		memset(&row->kernel, 0, sizeof(row->kernel));
 		memset(&row->received, 0, sizeof(row->received));
 		p->rows[count++] = *row;

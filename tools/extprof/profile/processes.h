@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "profile/accounting.h"
+#include "ruby/heap_size.h"
 #include "wire/sample.h"
 
 #define PROCESS_NONE UINT32_MAX
@@ -41,6 +42,7 @@ struct process_row {
 	struct received received;
 	uint64_t cpu_taken;		/* of kernel.taken, by the timer */
 	uint32_t frame;			/* number of its group frame; 0 none yet */
+	struct heap_size heap;		/* as it was seen last; `slots` 0: it is not known */
 };
 
 /* Zero-initialise. */

@@ -241,6 +241,7 @@ static int tell_sample(struct resolver *c, struct vm *vm, uint32_t row, const st
 		return -ENOMEM;
 	sample.labels = c->labels;
 	sample.label_count = c->label_count;
+	sample.label_marks = c->label_marks;
 	sample.groups = c->group_frames;
 	sample.origin = origin_of(c, row, e);
 	if (e->source == SOURCE_SCHED && e->count == 1) {

@@ -118,6 +118,8 @@ struct resolver {
 	uint32_t thread_frame;			/* 0: the groups have no threads */
 	uint32_t labels[SINK_LABELS_MAX];	/* if all_labels */
 	uint32_t label_count;
+	uint8_t label_levels[SINK_LABELS_MAX];	/* of the records; 0: not known */
+	uint64_t label_marks;
 	struct sink_view views[MODES_MAX + WAIT_SHARES_MAX * WAIT_MODES_MAX];
 };
 

@@ -60,6 +60,11 @@ struct sink_sample {
 	 * are missing. */
 	const uint32_t *labels;
 	uint32_t label_count;
+	/*
+	 * Numbers of 16 bits of labels[0], labels[1] and all others, the lowest first: another one for each piece of work that
+	 * had the label.  0: there is none.
+	 */
+	uint64_t label_marks;
 	/* One for each mode that takes the sample, or several that share its weight: see about__shares(). */
 	const struct sink_view *views;
 	uint32_t view_count;

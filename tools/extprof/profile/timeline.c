@@ -40,13 +40,15 @@ static int by_pid(const void *a, const void *b)
 
 	if (!c)
 		c = COMPARE(x->time, y->time);
-	return c ? c : COMPARE(x->resident, y->resident);
+	return c ? c : COMPARE(x->value, y->value);
 }
 
 void timeline__sort(struct timeline *t)
 {
-	if (t->figure_count)
-		qsort(t->figures, t->figure_count, sizeof(*t->figures), by_pid);
+	if (t->resident.count)
+		qsort(t->resident.list, t->resident.count, sizeof(*t->resident.list), by_pid);
+	if (t->live_slots.count)
+		qsort(t->live_slots.list, t->live_slots.count, sizeof(*t->live_slots.list), by_pid);
 	if (t->span_count)
 		qsort(t->spans, t->span_count, sizeof(*t->spans), by_begin);
 	if (t->count)
@@ -57,7 +59,8 @@ void timeline__free(struct timeline *t)
 {
 	free(t->moments);
 	free(t->spans);
-	free(t->figures);
+	free(t->resident.list);
+	free(t->live_slots.list);
 	strings__free(&t->strings);
 	memset(t, 0, sizeof(*t));
 }

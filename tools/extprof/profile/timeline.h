@@ -56,11 +56,17 @@ struct span {
 	} parts[SPAN_PARTS_MAX];
 };
 
-/* How much memory a process had. */
+/* What a process had at a time, of one figure. */
 struct figure_point {
 	uint64_t time;
 	uint32_t pid;
-	uint64_t resident;	/* bytes */
+	uint64_t value;
+};
+
+struct figure_points {
+	struct figure_point *list;	/* by pid and time */
+	uint32_t count;
+	size_t room;
 };
 
 /* Of each process; of more, the largest of some neighbours stands for them. */
@@ -77,9 +83,8 @@ struct timeline {
 	struct span *spans;		/* only of the first report: those of all modes, in the order of time */
 	uint32_t span_count;
 	size_t span_room;
-	struct figure_point *figures;	/* only of the first report, by pid and time */
-	uint32_t figure_count;
-	size_t figure_room;
+	/* Only of the first report: resident memory in bytes, and slots of objects that lived or were not swept yet. */
+	struct figure_points resident, live_slots;
 	struct strings strings;
 };
 

@@ -26,15 +26,52 @@ enum column {
 	COLUMN_FIBERS,
 	COLUMN_CONTEXTS,	/* the traces with their spans, sorted */
 	COLUMN_TRACES,		/* places among them, from 1 */
+	COLUMN_MARKS,		/* of labels; 0: as the sample of the thread before, else 1 more */
 	COLUMNS
 };
+
+/* Which columns a block has, as bits, by its format.  They are there in the order of enum column. */
+#define OLDEST_COLUMNS ((1u << COLUMN_FIBERS) - 1)
+#define USUAL_COLUMNS (OLDEST_COLUMNS | 1u << COLUMN_FIBERS)
+#define TRACE_COLUMNS (1u << COLUMN_CONTEXTS | 1u << COLUMN_TRACES)
+#define MARK_COLUMNS (1u << COLUMN_MARKS)
+
+static bool has(uint32_t columns, enum column column)
+{
+	return columns >> column & 1;
+}
+
+static unsigned int count_of(uint32_t columns)
+{
+	return (unsigned int)__builtin_popcount(columns);
+}
+
+/* 0: there is no such format. */
+static uint32_t columns_of(uint8_t format)
+{
+	switch (format) {
+	case BLOCK_FORMAT_WITHOUT_FIBERS: return OLDEST_COLUMNS;
+	case BLOCK_FORMAT: return USUAL_COLUMNS;
+	case BLOCK_FORMAT_WITH_TRACES: return USUAL_COLUMNS | TRACE_COLUMNS;
+	case BLOCK_FORMAT_WITH_MARKS: return USUAL_COLUMNS | MARK_COLUMNS;
+	case BLOCK_FORMAT_WITH_BOTH: return USUAL_COLUMNS | TRACE_COLUMNS | MARK_COLUMNS;
+	default: return 0;
+	}
+}
+
+static uint8_t format_of(bool traces, bool marks)
+{
+	if (marks)
+		return traces ? BLOCK_FORMAT_WITH_BOTH : BLOCK_FORMAT_WITH_MARKS;
+	return traces ? BLOCK_FORMAT_WITH_TRACES : BLOCK_FORMAT;
+}
 
 /* Before the columns: number of samples, period, first time, length of each column. */
 #define HEADER_SIZE_OF(columns) (4u + 8u + 8u + 4u * (columns))
 #define CONTEXT_SIZE sizeof(struct trace_context)
 _Static_assert(CONTEXT_SIZE == 24, "it is bytes only");
 /* Bytes that one sample can take in these columns. */
-#define SAMPLE_BYTES_MAX (8u + 10u + 10u + 1u + 1u + 5u + 3u + 5u + 10u + 10u + 5u + CONTEXT_SIZE + 3u)
+#define SAMPLE_BYTES_MAX (8u + 10u + 10u + 1u + 1u + 5u + 3u + 5u + 10u + 10u + 5u + CONTEXT_SIZE + 3u + 7u)
 _Static_assert(BLOCK_SAMPLES_MAX * SAMPLE_BYTES_MAX + HEADER_SIZE_OF(COLUMNS) <= BLOCK_RAW_MAX, "all samples find room");
 
 int block_codec__init(struct block_codec *c)
@@ -111,7 +148,7 @@ static int by_thread_and_time(const void *a, const void *b)
 	if (!c && !(c = compare(x->time, y->time)) && !(c = compare(x->mode, y->mode)) &&
 	    !(c = compare(x->stack, y->stack)) && !(c = compare(x->state, y->state)) &&
 	    !(c = compare(x->labels, y->labels)) && !(c = compare(x->fiber, y->fiber)) &&
-	    !(c = by_context(&x->context, &y->context)) &&
+	    !(c = by_context(&x->context, &y->context)) && !(c = compare(x->marks, y->marks)) &&
 	    !(c = compare(x->value, y->value)))
 		c = compare(x->count, y->count);
 	return c;
@@ -237,6 +274,9 @@ static uint8_t *put_column(struct block_codec *c, uint8_t *to, enum column colum
 		case COLUMN_TRACES:
 			to = put(to, place_of_context(c, contexts, s));
 			break;
+		case COLUMN_MARKS:
+			to = put(to, s->marks == (first ? 0 : before->marks) ? 0 : s->marks + 1);
+			break;
 		case COLUMN_VALUES:
 			to = put_amount(c, to, s, 0);
 			break;
@@ -255,22 +295,26 @@ long block__encode(struct block_codec *c, struct recording_sample *samples, uint
 	uint64_t base = UINT64_MAX;
 	uLongf size = BLOCK_SIZE_MAX - OUTER_SIZE;
 	uint32_t stacks = 0, contexts = 0;
-	int columns = COLUMN_CONTEXTS;
+	bool traces = false, marks = false;
 	uint8_t *header = c->raw, *to;
+	uint32_t columns;
 
 	if (!count || count > BLOCK_SAMPLES_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct recording_sample *s = &samples[i];
 
-		if (s->time > BLOCK_NUMBER_MAX || s->value > BLOCK_NUMBER_MAX || s->count > BLOCK_NUMBER_MAX)
+		if (s->time > BLOCK_NUMBER_MAX || s->value > BLOCK_NUMBER_MAX || s->count > BLOCK_NUMBER_MAX ||
+		    s->marks > BLOCK_MARKS_MAX)
 			return -EINVAL;
 		if (s->time < base)
 			base = s->time;
-		if (has_context(s))
-			columns = COLUMNS;
+		traces |= has_context(s);
+		marks |= s->marks != 0;
 	}
-	to = c->raw + HEADER_SIZE_OF((unsigned int)columns);
+	c->data[0] = format_of(traces, marks);
+	columns = columns_of(c->data[0]);
+	to = c->raw + HEADER_SIZE_OF(count_of(columns));
 	if (!period || period > BLOCK_NUMBER_MAX)
 		period = 1;
 	qsort(samples, count, sizeof(*samples), by_thread_and_time);
@@ -278,9 +322,11 @@ long block__encode(struct block_codec *c, struct recording_sample *samples, uint
 	header = put_fixed(header, count, 4);
 	header = put_fixed(header, period, 8);
 	header = put_fixed(header, base, 8);
-	for (int i = 0; i < columns; i++) {
+	for (int i = 0; i < COLUMNS; i++) {
 		uint8_t *begin = to;
 
+		if (!has(columns, (enum column)i))
+			continue;
 		if (i == COLUMN_DICTIONARY)
 			stacks = rank_stacks(c, samples, count, &to);
 		else if (i == COLUMN_CONTEXTS)
@@ -289,7 +335,6 @@ long block__encode(struct block_codec *c, struct recording_sample *samples, uint
 			to = put_column(c, to, (enum column)i, stacks, contexts, samples, count, base, period);
 		header = put_fixed(header, (uint64_t)(to - begin), 4);
 	}
-	c->data[0] = columns == COLUMNS ? BLOCK_FORMAT_WITH_TRACES : BLOCK_FORMAT;
 	put_fixed(c->data + 1, (uint64_t)(to - c->raw), 4);
 	put_fixed(c->data + 5, crc32(0, c->raw, (uInt)(to - c->raw)), 4);
 	if (compress2(c->data + OUTER_SIZE, &size, c->raw, (uLong)(to - c->raw), 1) != Z_OK)
@@ -375,14 +420,28 @@ static bool get_contexts(struct block_codec *c, struct cursor *from, uint32_t co
 }
 
 /* None, if the block has no such column. */
-static bool get_context(const struct block_codec *c, struct cursor *columns, int column_count, uint32_t contexts,
+static bool get_context(const struct block_codec *c, struct cursor *cursors, uint32_t columns, uint32_t contexts,
 			struct trace_context *to)
 {
 	uint64_t place = 0;
 
-	if (column_count > COLUMN_TRACES && (!get(&columns[COLUMN_TRACES], &place) || place > contexts))
+	if (has(columns, COLUMN_TRACES) && (!get(&cursors[COLUMN_TRACES], &place) || place > contexts))
 		return false;
 	*to = place ? c->contexts[place - 1] : no_context;
+	return true;
+}
+
+/* The same. */
+static bool get_marks(struct cursor *cursors, uint32_t columns, uint64_t *marks)
+{
+	uint64_t raw = 0;
+
+	if (!has(columns, COLUMN_MARKS))
+		return true;
+	if (!get(&cursors[COLUMN_MARKS], &raw) || raw > BLOCK_MARKS_MAX + 1)
+		return false;
+	if (raw)
+		*marks = raw - 1;
 	return true;
 }
 
@@ -413,95 +472,86 @@ static bool get_amount(struct cursor *from, uint64_t *last, uint64_t *amount)
 }
 
 /* The samples of one thread, which begin at c->samples[i]. */
-static bool get_run(struct block_codec *c, struct cursor *columns, int column_count, uint32_t i, uint32_t end,
+static bool get_run(struct block_codec *c, struct cursor *cursors, uint32_t columns, uint32_t i, uint32_t end,
 		    uint32_t thread, uint32_t stacks, uint32_t contexts, uint64_t base, uint64_t period)
 {
-	uint64_t time = base, place;
+	uint64_t time = base, marks = 0, place;
 	uint32_t labels = 0, fiber = 0;
 
 	for (; i < end; i++) {
 		struct recording_sample *s = &c->samples[i];
 		uint64_t *last;
 
-		if (!get_time(columns, period, &time) || !get(&columns[COLUMN_STACKS], &place) ||
-		    place >= stacks || !get_number(&columns[COLUMN_LABELS], &labels) ||
-		    (column_count > COLUMN_FIBERS && !get_number(&columns[COLUMN_FIBERS], &fiber)) ||
-		    !get_context(c, columns, column_count, contexts, &s->context))
+		if (!get_time(cursors, period, &time) || !get(&cursors[COLUMN_STACKS], &place) ||
+		    place >= stacks || !get_number(&cursors[COLUMN_LABELS], &labels) ||
+		    (has(columns, COLUMN_FIBERS) && !get_number(&cursors[COLUMN_FIBERS], &fiber)) ||
+		    !get_context(c, cursors, columns, contexts, &s->context) || !get_marks(cursors, columns, &marks))
 			return false;
 		s->time = time;
+		s->marks = marks;
 		s->thread = thread;
 		s->stack = c->stacks[place].stack;
 		s->labels = labels;
 		s->fiber = fiber;
-		s->mode = *columns[COLUMN_MODES].at++;
-		s->state = *columns[COLUMN_STATES].at++;
+		s->mode = *cursors[COLUMN_MODES].at++;
+		s->state = *cursors[COLUMN_STATES].at++;
 		last = c->last[s->mode * BLOCK_STATES + s->state];
-		if (!get_amount(&columns[COLUMN_VALUES], &last[0], &s->value) ||
-		    !get_amount(&columns[COLUMN_COUNTS], &last[1], &s->count))
+		if (!get_amount(&cursors[COLUMN_VALUES], &last[0], &s->value) ||
+		    !get_amount(&cursors[COLUMN_COUNTS], &last[1], &s->count))
 			return false;
 	}
 	return true;
 }
 
-static bool get_samples(struct block_codec *c, struct cursor *columns, int column_count, uint32_t count, uint64_t base,
+static bool get_samples(struct block_codec *c, struct cursor *cursors, uint32_t columns, uint32_t count, uint64_t base,
 			uint64_t period)
 {
 	uint32_t stacks, contexts = 0, i = 0;
 	uint64_t thread = 0;
 
-	if (columns[COLUMN_MODES].end - columns[COLUMN_MODES].at != count ||
-	    columns[COLUMN_STATES].end - columns[COLUMN_STATES].at != count ||
-	    !get_dictionary(c, &columns[COLUMN_DICTIONARY], count, &stacks) ||
-	    (column_count > COLUMN_CONTEXTS && !get_contexts(c, &columns[COLUMN_CONTEXTS], count, &contexts)))
+	if (cursors[COLUMN_MODES].end - cursors[COLUMN_MODES].at != count ||
+	    cursors[COLUMN_STATES].end - cursors[COLUMN_STATES].at != count ||
+	    !get_dictionary(c, &cursors[COLUMN_DICTIONARY], count, &stacks) ||
+	    (has(columns, COLUMN_CONTEXTS) && !get_contexts(c, &cursors[COLUMN_CONTEXTS], count, &contexts)))
 		return false;
 	memset(c->last, 0, BLOCK_MODES * BLOCK_STATES * sizeof(*c->last));
 	while (i < count) {
 		uint64_t more, run;
 
-		if (!get(&columns[COLUMN_THREADS], &more) || !get(&columns[COLUMN_THREADS], &run) ||
+		if (!get(&cursors[COLUMN_THREADS], &more) || !get(&cursors[COLUMN_THREADS], &run) ||
 		    (i && !more) || more > UINT32_MAX - thread || !run || run > count - i)
 			return false;
 		thread += more;
-		if (!get_run(c, columns, column_count, i, i + (uint32_t)run, (uint32_t)thread, stacks, contexts, base, period))
+		if (!get_run(c, cursors, columns, i, i + (uint32_t)run, (uint32_t)thread, stacks, contexts, base, period))
 			return false;
 		i += (uint32_t)run;
 	}
-	for (int column = 0; column < column_count; column++)
-		if (columns[column].at != columns[column].end)
+	for (int column = 0; column < COLUMNS; column++)
+		if (has(columns, (enum column)column) && cursors[column].at != cursors[column].end)
 			return false;
 	return true;
-}
-
-/* 0: there is no such format. */
-static int columns_of(uint8_t format)
-{
-	switch (format) {
-	case BLOCK_FORMAT_WITHOUT_FIBERS: return COLUMN_FIBERS;
-	case BLOCK_FORMAT: return COLUMN_CONTEXTS;
-	case BLOCK_FORMAT_WITH_TRACES: return COLUMNS;
-	default: return 0;
-	}
 }
 
 long block__decode(struct block_codec *c, const void *data, size_t size)
 {
 	const uint8_t *outer = data, *at;
-	struct cursor columns[COLUMNS];
+	struct cursor cursors[COLUMNS] = { 0 };
 	uint64_t count, period, base;
 	uLongf length, got;
 	uLong used;
-	int column_count;
+	uint32_t columns;
+	int number = 0;
 
 	if (size <= OUTER_SIZE || size > BLOCK_SIZE_MAX)
 		return -EBADMSG;
-	column_count = columns_of(outer[0]);
-	if (!column_count)
+	columns = columns_of(outer[0]);
+	if (!columns)
 		return -EBADMSG;
 	length = (uLongf)get_fixed(outer + 1, 4);
 	got = length;
 	used = size - OUTER_SIZE;
 	/* Data that is longer than its length says cannot be written beyond c->raw + length. */
-	if (length < HEADER_SIZE_OF((unsigned int)column_count) || length > BLOCK_RAW_MAX ||
+	if (length < HEADER_SIZE_OF(count_of(columns)) || length > BLOCK_RAW_MAX ||
 	    uncompress2(c->raw, &got, outer + OUTER_SIZE, &used) != Z_OK || got != length ||
 	    used != size - OUTER_SIZE || crc32(0, c->raw, (uInt)length) != get_fixed(outer + 5, 4))
 		return -EBADMSG;
@@ -510,18 +560,21 @@ long block__decode(struct block_codec *c, const void *data, size_t size)
 	base = get_fixed(c->raw + 12, 8);
 	if (!count || count > BLOCK_SAMPLES_MAX || !period || base > BLOCK_NUMBER_MAX)
 		return -EBADMSG;
-	at = c->raw + HEADER_SIZE_OF((unsigned int)column_count);
-	length -= HEADER_SIZE_OF((unsigned int)column_count);
-	for (int i = 0; i < column_count; i++) {
-		uint64_t bytes = get_fixed(c->raw + 20 + 4 * i, 4);
+	at = c->raw + HEADER_SIZE_OF(count_of(columns));
+	length -= HEADER_SIZE_OF(count_of(columns));
+	for (int i = 0; i < COLUMNS; i++) {
+		uint64_t bytes;
 
+		if (!has(columns, (enum column)i))
+			continue;
+		bytes = get_fixed(c->raw + 20 + 4 * number++, 4);
 		if (bytes > length)
 			return -EBADMSG;
-		columns[i] = (struct cursor){ at, at + bytes };
+		cursors[i] = (struct cursor){ at, at + bytes };
 		at += bytes;
 		length -= bytes;
 	}
-	if (length || !get_samples(c, columns, column_count, (uint32_t)count, base, period))
+	if (length || !get_samples(c, cursors, columns, (uint32_t)count, base, period))
 		return -EBADMSG;
 	c->period = period;
 	return (long)count;

@@ -6,14 +6,19 @@
 #ifndef EXTPROF_RECORDING_BLOCK_H
 #define EXTPROF_RECORDING_BLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "wire/trace.h"
 
-/* A block has the columns of traces only if a sample of it has one: then it is of the second format. */
+/* A block has the columns of traces only if a sample of it has one, and that of marks of labels the same way: then it is
+ * of another format. */
 #define BLOCK_FORMAT 2
 #define BLOCK_FORMAT_WITH_TRACES 3
+#define BLOCK_FORMAT_WITH_MARKS 4
+#define BLOCK_FORMAT_WITH_BOTH 5
+#define BLOCK_MARKS_MAX ((1ull << 48) - 1)
 /* Blocks of this format have no column of fibers: they are decoded, too. */
 #define BLOCK_FORMAT_WITHOUT_FIBERS 1
 #define BLOCK_SAMPLES_MAX 16384u
@@ -34,6 +39,7 @@ struct recording_sample {
 	uint32_t labels;	/* also of the table `stacks`; 0 none */
 	uint32_t fiber;		/* slot of its execution context in its process; 0: not known */
 	struct trace_context context;	/* trace and span; all 0: none */
+	uint64_t marks;		/* sink_sample::label_marks */
 	uint8_t mode;
 	uint8_t state;		/* enum thread_state */
 };
@@ -53,6 +59,12 @@ struct block_codec {
 	struct recording_sample *samples;	/* decoded */
 	uint64_t period;	/* that of block__encode(); decoded */
 };
+
+/* The format is the first byte of a block. */
+static inline bool block_format__has_traces(uint8_t format)
+{
+	return format == BLOCK_FORMAT_WITH_TRACES || format == BLOCK_FORMAT_WITH_BOTH;
+}
 
 /* 0 or -ENOMEM. */
 int block_codec__init(struct block_codec *c);

@@ -244,12 +244,12 @@ bool recording_reader__has_traces(const struct recording_reader *r)
 	bool yes = false;
 
 	/* The first byte is the format. */
-	if (sqlite3_prepare_v2(r->db, "SELECT EXISTS(SELECT 1 FROM blocks WHERE substr(data, 1, 1) = ?)", -1, &s, NULL) == SQLITE_OK) {
-		const uint8_t format = BLOCK_FORMAT_WITH_TRACES;
+	if (sqlite3_prepare_v2(r->db, "SELECT DISTINCT substr(data, 1, 1) FROM blocks", -1, &s, NULL) == SQLITE_OK)
+		while (!yes && sqlite3_step(s) == SQLITE_ROW) {
+			const uint8_t *format = sqlite3_column_blob(s, 0);
 
-		sqlite3_bind_blob(s, 1, &format, sizeof(format), SQLITE_STATIC);
-		yes = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0);
-	}
+			yes = format && sqlite3_column_bytes(s, 0) == 1 && block_format__has_traces(*format);
+		}
 	sqlite3_finalize(s);
 	return yes;
 }

@@ -45,7 +45,7 @@ static const struct table {
 	{ .name = "thread_accounts", .columns = { [4] = TEXT, [5] = TEXT } },
 	{ .name = "thread_states" },
 	{ .name = "sources", .columns = { [1] = SOURCE_PATH }, .without = REDACT_PATHS },
-	{ .name = "figures" },
+	{ .name = "figures" }, { .name = "heaps" },
 	{ .name = "accounts" },
 };
 
@@ -331,8 +331,11 @@ static int number_id(struct redaction *r, struct trace_context *c, enum trace_pa
 	char text[TRACE_TEXT_SIZE];
 	uint32_t number;
 
-	if (!trace__text(c, part, text))
+	if (!trace__text(c, part, text)) {
+		/* A span of no trace is none, and somebody can have made it up. */
+		memset(id, 0, size);
 		return 0;
+	}
 	number = strings__number(&r->traces[part], text, strlen(text));
 	if (number == MAP64_NONE)
 		return no_memory(r);
@@ -348,7 +351,7 @@ static int copy_block(struct redaction *r, sqlite3_stmt *row, int column, sqlite
 	int size = sqlite3_column_bytes(row, column), code, err = 0;
 	long count, length;
 
-	if (!(r->what & REDACT_TRACES) || !data || *data != BLOCK_FORMAT_WITH_TRACES) {
+	if (!(r->what & REDACT_TRACES) || !data || !size || !block_format__has_traces(*data)) {
 		sqlite3_bind_value(to, column + 1, sqlite3_column_value(row, column));
 		return 0;
 	}

@@ -15,6 +15,11 @@
 
 #define NO_REQUEST UINT32_MAX
 
+/* recording_sample::marks: so many, of so many bits. */
+#define MARKS 3u
+#define MARK_BITS 16u
+#define MARK_MASK 0xffffull
+
 /* ns: the longest period that is believed, and how long a look at parked fibers can take. */
 #define PERIOD_MAX 60000000000ull
 #define SETTLE 200000000ull
@@ -66,14 +71,16 @@ int requests__init(struct requests *r, const struct recording_tables *tables, ui
 {
 	r->tables = tables;
 	r->begin = r->end = begin;
-	/* All that are parked have been looked at by then. */
-	if (__builtin_add_overflow(begin, 2 * (period < PERIOD_MAX ? period : PERIOD_MAX) + SETTLE, &r->settled))
+	/* In that time all that are parked have been looked at. */
+	r->unseen = 2 * (period < PERIOD_MAX ? period : PERIOD_MAX) + SETTLE;
+	if (__builtin_add_overflow(begin, r->unseen, &r->settled))
 		r->settled = UINT64_MAX;
 	r->label = label;
 	r->set_of = malloc(tables->stack_count * sizeof(*r->set_of));
+	r->marks_of = calloc(tables->stack_count, sizeof(*r->marks_of));
 	r->thread_times = calloc(tables->thread_count, sizeof(*r->thread_times));
 	r->sorted = malloc(BLOCK_SAMPLES_MAX * sizeof(*r->sorted));
-	if (!r->set_of || !r->thread_times || !r->sorted)
+	if (!r->set_of || !r->marks_of || !r->thread_times || !r->sorted)
 		return -ENOMEM;
 	memset(r->set_of, 0xff, tables->stack_count * sizeof(*r->set_of));
 	choose_modes(r);
@@ -86,6 +93,7 @@ void requests__free(struct requests *r)
 	free(r->lanes);
 	free(r->thread_times);
 	free(r->set_of);
+	free(r->marks_of);
 	free(r->sorted);
 	map64__free(&r->lane_map);
 	memset(r, 0, sizeof(*r));
@@ -93,21 +101,25 @@ void requests__free(struct requests *r)
 
 /* -- labels ---------------------------------------------------------------------------------------- */
 
-/* A set is a stack of frames.  With one label alone, its frame is what counts. */
-static uint32_t find_set(const struct requests *r, uint32_t labels)
+/* A set is a stack of frames.  With one label alone, its frame is what counts.  *above: so many are outside of that. */
+static uint32_t find_set(const struct requests *r, uint32_t labels, uint32_t *above)
 {
 	const struct recording_tables *t = r->tables;
 	uint32_t set = r->label ? SET_NONE : labels;
 	bool unknown = false;
 
+	*above = 0;
 	for (uint32_t s = labels; s; s = t->stacks[s].parent) {
 		uint32_t frame = t->stacks[s].frame;
 		const struct frame *f = &t->frames[frame];
 
+		*above += s != labels;
 		if (f->known == KNOWN_EXPIRED || f->known == KNOWN_UNREAD)
 			unknown |= !*f->key || !r->label || !strcmp(f->key, r->label);
-		else if (r->label && *f->key && !strcmp(f->key, r->label))
+		else if (r->label && *f->key && !strcmp(f->key, r->label)) {
 			set = frame;
+			*above = 0;
+		}
 	}
 	return unknown ? SET_UNKNOWN : set;
 }
@@ -116,9 +128,29 @@ static uint32_t set_of(struct requests *r, uint32_t labels)
 {
 	if (!labels)
 		return SET_NONE;
-	if (r->set_of[labels] == SET_NEW)
-		r->set_of[labels] = find_set(r, labels);
+	if (r->set_of[labels] == SET_NEW) {
+		uint32_t above;
+
+		r->set_of[labels] = find_set(r, labels, &above);
+		/* A set that has been left is another one, whichever of its labels came into force again. */
+		r->marks_of[labels] = !r->label ? BLOCK_MARKS_MAX : MARK_MASK << MARK_BITS * (above < MARKS ? above : MARKS - 1);
+	}
 	return r->set_of[labels];
+}
+
+/* Of the piece of work that the sample is of; its set was asked for before. */
+static uint64_t marks_of(const struct requests *r, const struct recording_sample *s, uint32_t set)
+{
+	return set == SET_NONE || set == SET_UNKNOWN ? 0 : s->marks & r->marks_of[s->labels];
+}
+
+/* Can both be of one piece of work?  A mark that is 0 is not known. */
+static bool can_be_one(uint64_t a, uint64_t b)
+{
+	for (uint32_t i = 0; i < MARKS; i++, a >>= MARK_BITS, b >>= MARK_BITS)
+		if ((a & MARK_MASK) && (b & MARK_MASK) && (a & MARK_MASK) != (b & MARK_MASK))
+			return false;
+	return true;
 }
 
 void requests__add_labels(const struct requests *r, uint32_t labels, struct text *out)
@@ -252,9 +284,25 @@ static int drop_others(struct requests *r)
 	return 0;
 }
 
+/* The last moment at which it is known that a request had not begun.  A new fiber can have waited, unseen, while its thread
+ * was seen in others. */
+static uint64_t not_begun(const struct requests *r, const struct request_lane *l, const struct recording_sample *s, uint64_t begin)
+{
+	uint64_t thread = r->thread_times[s->thread];
+
+	if (l->last)
+		return l->last;
+	if (!s->fiber)
+		return thread ? thread : r->begin;
+	/* A sample of a parked fiber is of its last look, and the first one can have been so long before. */
+	if (s->state == STATE_PARKED)
+		begin -= s->value < begin ? s->value : begin;
+	return begin > r->unseen && begin - r->unseen > r->begin ? begin - r->unseen : r->begin;
+}
+
 static int open_request(struct requests *r, struct request_lane *l, const struct recording_sample *s, uint64_t begin)
 {
-	uint64_t thread = r->thread_times[s->thread], since = l->last ? l->last : thread ? thread : r->begin;
+	uint64_t thread = r->thread_times[s->thread], since = not_begun(r, l, s, begin);
 	struct request *q;
 
 	if (r->count == REQUESTS_MAX && drop_others(r))
@@ -265,7 +313,7 @@ static int open_request(struct requests *r, struct request_lane *l, const struct
 	*q = (struct request){
 		.begin = begin, .end = s->time > begin ? s->time : begin, .before = begin > since ? begin - since : 0,
 		.thread = s->thread, .fiber = s->fiber, .labels = s->labels, .lane = (uint32_t)(l - r->lanes),
-		.cut_begin = !l->last && (!thread || (s->fiber && begin < r->settled)),
+		.cut_begin = !l->last && ((!thread && !is_of_fibers(r, s->thread)) || (s->fiber && begin < r->settled)),
 	};
 	l->open = r->count++;
 	return 0;
@@ -276,7 +324,9 @@ static int take(struct requests *r, const struct recording_sample *s, uint64_t b
 {
 	struct request_lane *l = lane_of(r, s, true);
 	uint32_t set = set_of(r, s->labels);
+	uint64_t marks = marks_of(r, s, set);
 	uint64_t begin, floor;
+	bool same;
 	int err;
 
 	if (!l)
@@ -290,9 +340,13 @@ static int take(struct requests *r, const struct recording_sample *s, uint64_t b
 	if (set == SET_UNKNOWN)
 		set = l->open != NO_REQUEST ? l->set : SET_NONE;
 	/* Since then the fiber is certain to be as the sample says. */
-	floor = l->open != NO_REQUEST && set == l->set ? l->floor : l->last;
+	same = l->open != NO_REQUEST && set == l->set && can_be_one(marks, r->list[l->open].marks);
+	/* One that is told late is of the request before: it ends nothing. */
+	if (l->open != NO_REQUEST && set == l->set && !same && s->time < r->list[l->open].begin)
+		return 0;
+	floor = same ? l->floor : l->last;
 	begin = began > floor ? began : floor;
-	if (l->open != NO_REQUEST && set != l->set)
+	if (l->open != NO_REQUEST && !same)
 		close_request(r, l, begin);
 	if (l->open == NO_REQUEST && set) {
 		err = open_request(r, l, s, begin);
@@ -309,6 +363,8 @@ static int take(struct requests *r, const struct recording_sample *s, uint64_t b
 			q->before -= q->before < q->begin - begin ? q->before : q->begin - begin;
 			q->begin = begin;
 		}
+		/* The two agree where both are known. */
+		q->marks |= marks;
 		q->samples++;
 		q->wanted = q->wanted || !r->wants || r->wants(r->context, s);
 		if (s->time > q->end)
@@ -329,12 +385,16 @@ static int by_time(const void *a, const void *b)
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
 	/* Several samples of one moment are of one state: those of all modes. */
-	return x->thread != y->thread ? (x->thread < y->thread ? -1 : 1) : x->labels < y->labels ? -1 : x->labels > y->labels;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->labels != y->labels)
+		return x->labels < y->labels ? -1 : 1;
+	return x->marks < y->marks ? -1 : x->marks > y->marks;
 }
 
 static bool is_one_moment(const struct recording_sample *a, const struct recording_sample *b)
 {
-	return a->time == b->time && a->thread == b->thread && a->labels == b->labels && a->fiber == b->fiber;
+	return a->time == b->time && a->thread == b->thread && a->labels == b->labels && a->marks == b->marks && a->fiber == b->fiber;
 }
 
 int requests__add(struct requests *r, const struct recording_sample *samples, uint32_t count)
@@ -425,6 +485,7 @@ bool requests__has(struct requests *r, const struct recording_sample *s)
 {
 	const struct request_lane *l = lane_of(r, s, false);
 	uint32_t lane = l ? (uint32_t)(l - r->lanes) : UINT32_MAX, low = 0, high = r->chosen, set = set_of(r, s->labels);
+	uint64_t marks = marks_of(r, s, set);
 
 	if (!l || !set)
 		return false;
@@ -440,7 +501,7 @@ bool requests__has(struct requests *r, const struct recording_sample *s)
 	}
 	/* The end of one is where the next one begins, if nothing was seen between them. */
 	for (uint32_t i = low; i-- > 0 && r->list[i].lane == lane && r->list[i].end >= s->time;)
-		if (set == SET_UNKNOWN || set == set_of(r, r->list[i].labels))
+		if (set == SET_UNKNOWN || (set == set_of(r, r->list[i].labels) && can_be_one(marks, r->list[i].marks)))
 			return true;
 	return false;
 }

@@ -4,8 +4,8 @@
  *
  * Samples tell what labels a fiber has at some moments.  A request is seen from the begin of its first sample to the end
  * of its last one.  It can have begun at any time since the sample of the fiber before, and have ended at any time until
- * the next one: these two gaps are what is not known.  Two requests of one fiber that have equal labels are two if a
- * sample with other labels, or with none, is between them.
+ * the next one: these two gaps are what is not known.  Two requests of one fiber that have equal labels are two if their
+ * marks differ; where the ruby gives no marks, if a sample with other labels, or with none, is between them.
  */
 #ifndef EXTPROF_RECORDING_REQUESTS_H
 #define EXTPROF_RECORDING_REQUESTS_H
@@ -46,6 +46,7 @@ struct request {
 	uint32_t thread, labels;	/* ids of rows */
 	uint32_t fiber;			/* slot; 0: not known */
 	uint32_t lane;
+	uint64_t marks;			/* recording_sample::marks, as far as they are of what makes the request */
 	/* It has begun before the recording's first sample of it, or it lasts until the recording ends: it is longer than is
 	 * known. */
 	bool cut_begin, cut_end;
@@ -56,6 +57,7 @@ struct request {
 struct requests {
 	const struct recording_tables *tables;	/* of the caller */
 	uint64_t begin, end;		/* of the recording; the end is that of the last sample */
+	uint64_t unseen;		/* ns: so long a new fiber can wait before it is looked at */
 	uint64_t settled;		/* until then, a fiber that is seen for the first time may have been there before */
 	const char *label;		/* only this label makes a request; NULL: all labels */
 	/* Does anybody want the sample?  NULL: each one is wanted. */
@@ -74,6 +76,7 @@ struct requests {
 	struct map64 lane_map;		/* process and fiber, or thread -> lane */
 	uint64_t *thread_times;		/* by id of the thread: when it was seen last */
 	uint32_t *set_of;		/* by id of a stack of labels: what makes the request; UINT32_MAX: not asked yet */
+	uint64_t *marks_of;		/* the same: which bits of recording_sample::marks are its marks */
 	struct recording_sample *sorted;
 };
 

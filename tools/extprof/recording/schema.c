@@ -34,6 +34,8 @@ const char *const recording_schema[] = {
 	"CREATE TABLE sources(id INTEGER PRIMARY KEY, path INTEGER, size INTEGER, time_ns INTEGER, hash INTEGER, length INTEGER, "
 	"data BLOB)",
 	"CREATE TABLE figures(id INTEGER PRIMARY KEY, time_ns INTEGER, process INTEGER, resident INTEGER)",
+	"CREATE TABLE heaps(id INTEGER PRIMARY KEY, time_ns INTEGER, process INTEGER, live_slots INTEGER, slots INTEGER, "
+	"bytes INTEGER, malloc_bytes INTEGER)",
 	"CREATE TABLE accounts(process INTEGER, mode INTEGER, reason TEXT, samples INTEGER, "
 	"PRIMARY KEY(process, mode, reason)) WITHOUT ROWID",
 	NULL
@@ -72,7 +74,8 @@ static int find_statement(const char *sql)
 static bool is_newer(const char *sql, int version)
 {
 	return (version < 2 && !strncmp(sql, "CREATE TABLE sources(", 21)) ||
-	       (version < 5 && !strncmp(sql, "CREATE TABLE figures(", 21));
+	       (version < 5 && !strncmp(sql, "CREATE TABLE figures(", 21)) ||
+	       (version < 6 && !strncmp(sql, "CREATE TABLE heaps(", 19));
 }
 
 int schema__check(sqlite3 *db, int version, struct diag *d)

@@ -10,8 +10,8 @@
 /* "extp": `file` tells such a database from others by it. */
 #define RECORDING_APPLICATION_ID 0x65787470
 /* The version of the tables.  A reader knows the tables of its own version and of those before.  2: with `sources`; 3:
- * blocks have fibers; 4: blocks can have traces; 5: with `figures`. */
-#define RECORDING_VERSION 5
+ * blocks have fibers; 4: blocks can have traces; 5: with `figures`; 6: with `heaps`, and blocks can have marks of labels. */
+#define RECORDING_VERSION 6
 
 /* Limit of texts and blobs: no row has a longer one. */
 #define RECORDING_TEXT_MAX 65536

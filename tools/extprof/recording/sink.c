@@ -249,7 +249,7 @@ static int sink__sample(struct sink *sink, const struct sink_sample *sample)
 	struct recording_sink *s = (struct recording_sink *)sink;
 	struct recording_sample row = {
 		.time = sample->time, .state = sample->source == SOURCE_SCHED ? (uint8_t)sample->state : STATE_RUNNING,
-		.fiber = sample->origin.fiber,
+		.fiber = sample->origin.fiber, .marks = sample->label_marks,
 	};
 	int err = 0;
 
@@ -355,6 +355,13 @@ int recording_sink__figure(struct recording_sink *s, uint64_t time, uint32_t row
 {
 	return s->sink.err ? s->sink.err : recording_writer__figure(s->writer, &(struct recording_figure){
 		.time = time, .process = s->process_base + row + 1, .resident = resident });
+}
+
+int recording_sink__heap(struct recording_sink *s, uint64_t time, uint32_t row, const struct heap_size *h)
+{
+	return s->sink.err ? s->sink.err : recording_writer__heap(s->writer, &(struct recording_heap){
+		.time = time, .process = s->process_base + row + 1, .live_slots = h->live, .slots = h->slots, .bytes = h->page_bytes,
+		.malloc_bytes = h->malloc_bytes });
 }
 
 void recording_sink__trigger(struct recording_sink *s, uint64_t time, uint32_t row, const char *text)

@@ -58,7 +58,10 @@ int recording_sink__tick(struct recording_sink *s, uint64_t now);
 /* Nothing was recorded in that time, CLOCK_MONOTONIC, ns.  0 or a negative errno. */
 int recording_sink__paused(struct recording_sink *s, uint64_t from, uint64_t until);
 
-/* The process of the row had so much memory at that time, CLOCK_MONOTONIC, ns.  0 or a negative errno. */
+struct heap_size;
+/* How full the heap of the process of the row was at that time, CLOCK_MONOTONIC, ns.  0 or a negative errno. */
+int recording_sink__heap(struct recording_sink *s, uint64_t time, uint32_t row, const struct heap_size *h);
+/* The process of the row had so much memory then.  The same. */
 int recording_sink__figure(struct recording_sink *s, uint64_t time, uint32_t row, uint64_t resident);
 
 /* A trigger fired at that time, CLOCK_MONOTONIC, ns, for the process of the row, or PROCESS_NONE. */

@@ -24,7 +24,7 @@
 
 enum statement {
 	PUT_META, PUT_MODE, PUT_KIND, PUT_STATE, FIND_STRING, PUT_STRING, PUT_PROCESS, PUT_THREAD, PUT_FRAME, PUT_STACK, PUT_BLOCK,
-	PUT_PAUSE, PUT_EVENT, PUT_FIGURE, PUT_THREAD_ACCOUNT, PUT_THREAD_STATE, PUT_ACCOUNT, PUT_SOURCE, BEGIN,
+	PUT_PAUSE, PUT_EVENT, PUT_FIGURE, PUT_HEAP, PUT_THREAD_ACCOUNT, PUT_THREAD_STATE, PUT_ACCOUNT, PUT_SOURCE, BEGIN,
 	COMMIT, COUNT_PAGES,
 	STATEMENTS
 };
@@ -45,6 +45,7 @@ static const char *const statements[STATEMENTS] = {
 		      "reason) VALUES(?,?,?,?,?,?,?,?,?,?)",
 	[PUT_EVENT] = "INSERT INTO events(time_ns,process,kind,text,number) VALUES(?,?,?,?,?)",
 	[PUT_FIGURE] = "INSERT INTO figures(time_ns,process,resident) VALUES(?,?,?)",
+	[PUT_HEAP] = "INSERT INTO heaps(time_ns,process,live_slots,slots,bytes,malloc_bytes) VALUES(?,?,?,?,?,?)",
 	[PUT_THREAD_ACCOUNT] = "INSERT INTO thread_accounts(process,tid,serial,first_ns,until_ns,ended,voluntary,"
 			       "involuntary,threads,name,comm) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 	[PUT_THREAD_STATE] = "INSERT OR REPLACE INTO thread_states VALUES(?,?,?,?)",
@@ -488,6 +489,17 @@ int recording_writer__figure(struct recording_writer *w, const struct recording_
 	bind(w, PUT_FIGURE, 2, row->process);
 	bind(w, PUT_FIGURE, 3, row->resident);
 	return run(w, PUT_FIGURE);
+}
+
+int recording_writer__heap(struct recording_writer *w, const struct recording_heap *row)
+{
+	const uint64_t values[] = { row->time, row->process, row->live_slots, row->slots, row->bytes, row->malloc_bytes };
+
+	if (ready(w))
+		return w->err;
+	for (int i = 0; i < (int)(sizeof(values) / sizeof(values[0])); i++)
+		bind(w, PUT_HEAP, i + 1, values[i] <= INT64_MAX ? values[i] : INT64_MAX);
+	return run(w, PUT_HEAP);
 }
 
 int recording_writer__thread_account(struct recording_writer *w, const struct recording_thread_account *row)

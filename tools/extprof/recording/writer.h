@@ -69,6 +69,13 @@ struct recording_figure {
 	uint64_t resident;	/* bytes */
 };
 
+/* How full the heap of its Ruby was. */
+struct recording_heap {
+	uint64_t time;
+	uint32_t process;
+	uint64_t live_slots, slots, bytes, malloc_bytes;	/* as in struct heap_size */
+};
+
 struct recording_thread_account {
 	uint32_t process, tid;	/* the process as the account has it, no id */
 	uint64_t serial;
@@ -105,6 +112,7 @@ int recording_writer__frame(struct recording_writer *w, uint32_t id, const struc
 int recording_writer__pause(struct recording_writer *w, const struct recording_pause *row);
 int recording_writer__event(struct recording_writer *w, const struct recording_event *row);
 int recording_writer__figure(struct recording_writer *w, const struct recording_figure *row);
+int recording_writer__heap(struct recording_writer *w, const struct recording_heap *row);
 int recording_writer__thread_account(struct recording_writer *w, const struct recording_thread_account *row);
 int recording_writer__account(struct recording_writer *w, uint32_t process, uint32_t mode, const char *reason,
 			      uint64_t samples);

@@ -103,12 +103,22 @@ static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 
 /* -- looks ----------------------------------------------------------------------------------------- */
 
-/* Where is a fiber, and in what?  0 or -errno. */
+/* Where is a fiber, in what, and for what does it work?  0 or -errno. */
 static int read_mark(const struct parked *p, uint64_t ec, uint64_t *cfp, uint64_t mark[PARKED_MARK])
 {
-	int err = memory__read(p->memory, ec + p->layout->section.ec_cfp, cfp, sizeof(*cfp));
+	const struct rb_debug_ext_section *s = &p->layout->section;
+	int err = memory__read(p->memory, ec + s->ec_cfp, cfp, sizeof(*cfp));
 
-	return err ? err : memory__read(p->memory, *cfp, mark, PARKED_MARK * sizeof(mark[0]));
+	memset(mark, 0, PARKED_MARK * sizeof(mark[0]));
+	if (!err)
+		err = memory__read(p->memory, *cfp, mark, PARKED_FRAME * sizeof(mark[0]));
+	/* A fiber that waits in one place for one request after the other. */
+	if (!err && s->ec_label)
+		err = memory__read(p->memory, ec + s->ec_label, &mark[PARKED_FRAME], sizeof(uint32_t));
+	if (!err && s->ec_label_marks)
+		err = memory__read(p->memory, ec + s->ec_label_marks, &mark[PARKED_FRAME + 1],
+				   RB_DEBUG_EXT_LABEL_MARKS * sizeof(uint16_t));
+	return err;
 }
 
 static int note(struct map64 *map, uint64_t key, uint32_t value)

@@ -17,8 +17,9 @@
 #include "wire/sample.h"
 #include "wire/states.h"
 
-/* Words of the innermost frame that tell whether a fiber waits where it did. */
-#define PARKED_MARK 8
+/* Words of the innermost frame that tell whether a fiber waits where it did; then its labels and their marks. */
+#define PARKED_FRAME 8
+#define PARKED_MARK (PARKED_FRAME + 2)
 
 struct parked_fiber {
 	uint64_t serial;		/* of its EC */

@@ -128,6 +128,8 @@ static int check_fields(const struct rb_debug_ext_section *s, struct diag *d)
 		return wrong(d, "ec_resume_pc", s->ec_resume_pc);
 	if (s->ec_context % 8)
 		return wrong(d, "ec_context", s->ec_context);
+	if (s->ec_label_marks % 2)
+		return wrong(d, "ec_label_marks", s->ec_label_marks);
 	if (s->thread_ec % 8)
 		return wrong(d, "thread_ec", s->thread_ec);
 
@@ -333,6 +335,7 @@ void layout__config(const struct layout *l, struct target_config *config)
 	config->ec_label = s->ec_label;
 	config->ec_resume_pc = s->ec_resume_pc;
 	config->ec_context = s->ec_context;
+	config->ec_label_marks = s->ec_label_marks;
 	config->frame_pc = s->frame_pc;
 	config->frame_ext_debug = s->frame_ext_debug;
 	config->frame_jit_return = s->frame_jit_return;

@@ -114,7 +114,8 @@ struct sample_event {
 	uint64_t more;		/* by source; SOURCE_SCHED: ns that it was runnable then, `extra` waits: a sample of its own */
 	struct trace_context context;	/* of the EC; 0 if trace_state is not TRACE_SET */
 	uint8_t trace_state;	/* enum trace_state */
-	uint8_t reserved[7];
+	uint8_t reserved;
+	uint16_t label_marks[RB_DEBUG_EXT_LABEL_MARKS];	/* of the EC, see "Labels" in ruby/debug_external.h; 0 none */
 	/* struct sample_frame frames[nr_frames], innermost first */
 	/* struct sample_machine, if SAMPLE_HAS_MACHINE */
 };
@@ -188,7 +189,8 @@ struct target_config {
 	uint32_t user;		/* place among ring_users: of the user who runs it */
 	struct ring_use ring;	/* what it has sent; set by the BPF programs */
 	uint16_t ec_context;	/* 0: there is none */
-	uint16_t reserved[3];
+	uint16_t ec_label_marks;	/* the same */
+	uint16_t reserved[2];
 };
 
 /* A process wherever it is seen from: the inode number of its pid namespace

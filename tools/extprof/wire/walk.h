@@ -201,11 +201,14 @@ struct walk_tail {
 	uint32_t slot, label;
 	uint64_t resume_pc;	/* 0: this ruby has none */
 	uint64_t context;	/* address of a struct trace_record, 0 none */
+	uint16_t marks[RB_DEBUG_EXT_LABEL_MARKS];	/* of the labels */
+	uint16_t behind;
 };
 #define WALK_CONTEXT_WORDS ((int)(sizeof(struct trace_context) / 8))
 #define WALK_RECORD_WORDS ((sizeof(struct trace_record) + 7) / 8)
 #define WALK_RECORD_VALID __builtin_offsetof(struct trace_record, valid)
 #define WALK_TAIL_HEAD __builtin_offsetof(struct walk_tail, context)
+#define WALK_TAIL_MARKS __builtin_offsetof(struct walk_tail, marks)
 
 /* 0, or an error. */
 static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64_t ec, struct walk_tail *tail)
@@ -213,8 +216,10 @@ static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64
 	int together = cfg->ec_resume_pc == cfg->ec_slot + 8 && cfg->ec_label == cfg->ec_slot + 4;
 
 	__builtin_memset(tail, 0, sizeof(*tail));
-	if (together && cfg->ec_context == cfg->ec_slot + WALK_TAIL_HEAD)
+	if (together && cfg->ec_context == cfg->ec_slot + WALK_TAIL_HEAD && cfg->ec_label_marks == cfg->ec_slot + WALK_TAIL_MARKS)
 		return read_target(tail, sizeof(*tail), ec + cfg->ec_slot) ? -1 : 0;
+	if (cfg->ec_label_marks && read_target(tail->marks, sizeof(tail->marks), ec + cfg->ec_label_marks))
+		return -1;
 	if (together)
 		return read_target(tail, WALK_TAIL_HEAD, ec + cfg->ec_slot) ||
 		       (cfg->ec_context &&
@@ -367,6 +372,7 @@ static __always_inline int walk__ec(struct walk_scratch *s, const struct target_
 		return LOSS_EC_READ;
 	s->event.ec_slot = tail.slot;
 	s->event.label = tail.label;
+	__builtin_memcpy(s->event.label_marks, tail.marks, sizeof(tail.marks));
 	walk__context(s, tail.context);
 	walk__identify(s, cfg, ec);
 	if (!stack || !cfp)
