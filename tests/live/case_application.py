@@ -67,8 +67,13 @@ def first_screen(ctx):
     check(again.out == out, "report differs:\n%s\n----\n%s", again.out, out)
     # So do the outputs for scripts.
     mode = json.loads(ctx.extprof("report", ctx.path("a.extprof"), "--unit", "samples", "-f", "json", "--rows", 90).ok().out)["modes"][0]
-    got = {r["name"]: r["total"] for r in mode["application"]["methods"]["rows"]}
-    check(got == {name: total for name, (total, _, _) in methods.items()}, "JSON has %s, not %s", got, methods)
+    got = sorted((r["name"], r["total"]) for r in mode["application"]["methods"]["rows"])
+    # Several blocks of one method have one name: the table says where each is.
+    places = {name: re.fullmatch(r"(block .*) \S+\.rb:(\d+)", name) for name in methods}
+    check(got == sorted((places[name][1] if places[name] else name, total) for name, (total, _, _) in methods.items()), "JSON has %s, not %s", got, methods)
+    shown = sorted(int(m[2]) for m in places.values() if m)
+    check(len(shown) >= 3 and shown == sorted(r["line"] for r in mode["application"]["methods"]["rows"] if r["name"].startswith("block ")),
+          "lines of blocks: %s", shown)
     got = {r["name"]: (r["self"], r["total"]) for r in mode["gems"]["rows"]}
     check(got == owners, "JSON has %s, not %s", got, owners)
     rows = [line.split("\t") for line in ctx.extprof("report", ctx.path("a.extprof"), "--unit", "samples", "-f", "table").ok().out.splitlines()]
@@ -175,6 +180,9 @@ def views(ctx):
     most = max(leaves.values())
     got, kept, _ = totals(ctx, recording, "--top", "1")
     check(set(got.values()) == {every} and dict(kept).get("[other methods]") == str(every - most), "--top 1: %s, %s, not %d", got, kept[-3:], every - most)
+    # Of a table it is the number of rows; amounts stay.
+    all_rows, few = (json.loads(ctx.extprof("report", recording, "-f", "json", *options).ok().out)["modes"][0]["methods"] for options in ((), ("--top", "2")))
+    check(few["rows"] == all_rows["rows"][:2] and len(all_rows["rows"]) > 2, "--top 2 of a table: %s, not %s", few["rows"], all_rows["rows"][:2])
     ns = sum(int(line.rsplit(" ", 1)[1]) for line in ctx.extprof("report", recording, "-f", "folded", "--metric", "cpu", "--unit", "ns").ok().out.splitlines())
     check(round(ns * harness.rate(5000) / 1e9) == every, "--metric cpu: %d ns of %d samples", ns, every)
     for options, text in ((("--metric", "waits"), 'no metric "waits"'), (("--metric", "samples", "--unit", "ms"), "cannot be shown in ms"),

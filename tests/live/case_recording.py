@@ -226,6 +226,8 @@ def killed_while_recording(ctx):
     check(report.status == 0 and "did not end" in report.err, "%d: %s", report.status, report.err)
     total = sum(int(line.rpartition(" ")[2]) for line in report.out.splitlines())
     check("Object#left" in report.out and total > 0, "%s", report.out[:300])
+    head = ctx.extprof("report", path).ok().out
+    check(re.search(r"^ruby 3\.\S+, on-CPU at 199 Hz by the clock for \d+\.\d s \(the recording did not end\)", head, re.M), "%s", head[:400])
     check(total == int(sql(ctx, path, "SELECT count(*) FROM samples")[0][0]), "%d samples in folded", total)
     check(ctx.extprof("verify", path).status == 0, "it is not right")
     return "%d samples in %d blocks" % (total, count_blocks(path))

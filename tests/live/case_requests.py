@@ -100,6 +100,7 @@ def of_threads(ctx):
     check(len(only) == 8 and {r["labels"]["request"] for r in only} == {"lock"}, "%d of lock", len(only))
     text = ctx.extprof("report", path, "--requests", "--slowest", "2").ok().out
     check("Requests: 2 of 40" in text and "samples taken" in text, "%s", text[:600])
+    check(ctx.extprof("report", path, "--slowest", "2").ok().out == text, "without --requests it is another text")
     # The parts of a row are its duration, whatever has a column of its own.
     for width in (80, 120, 200):
         text = ctx.extprof("report", path, "--requests", "--rows", "40", env=dict(os.environ, COLUMNS=str(width))).ok().out

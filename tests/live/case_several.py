@@ -5,10 +5,13 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
+import case_firefox
 import harness
+import otlp
 import pprof
 from case_requests import folded as ns_of_requests
 from case_requests import record as record_requests
@@ -75,6 +78,12 @@ def totals(ctx, files, *options):
     found["flamegraph"] = sum(int(own) + int(hidden) for own, hidden in runs)
     text = write(ctx, files, "callgrind.out", "-f", "callgrind", "--unit", "samples", *options).decode()
     found["callgrind"] = int(re.search(r"^(?:summary|totals): (\d+)", text, re.M).group(1))
+    text = write(ctx, files, "a.jsonl", "--unit", "ns", *options).decode()
+    found["jsonl"] = round(sum(json.loads(line)["amount"] for line in text.splitlines()) * rate / 1e9)
+    firefox = case_firefox.File(json.loads(write(ctx, files, "a.firefox.json", *options)))
+    found["firefox"] = round(sum(firefox.sums("").values()) * rate / 1e9)
+    sent = otlp.decode(write(ctx, files, "a.otlp", *options))
+    found["otlp"] = round(sum(value for *_, (kind, unit), _, _, _, value in otlp.samples(sent) if unit == "nanoseconds") * rate / 1e9)
     text = write(ctx, files, "a.tsv", "-f", "table", "--unit", "samples", *options).decode()
     found["table"] = int(re.search(r"(\d+) samples", text).group(1)) if re.search(r"(\d+) samples", text) else None
     return found
@@ -227,3 +236,45 @@ def that_do_not_fit(ctx):
     expected = sum(sql(ctx, f, "SELECT count(*) FROM samples") for f in (good, killed))
     check(got == expected, "%d samples, not %d", got, expected)
     return "%d refusals" % (len(other) + 5)
+
+
+@case(timeout=90)
+def of_two_machines(ctx):
+    """Processes of two machines that have one pid and one command are two; --group-by host, --filter host=."""
+    files, alone = [], {}
+    for host in ("web1", "web2"):
+        ruby = ctx.ruby(ctx.write("same.rb", PROGRAM % {"name": host}))
+        ruby.expect("ready")
+        files.append(ctx.path(host + ".extprof"))
+        p = ctx.start(["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', host, harness.EXTPROF, "record", "-q", "-p", str(ruby.pid),
+                       "-d", "1", "-F", str(harness.rate(499)), "-o", files[-1]])
+        check(p.wait() == 0, "the recording of %s failed", host)
+        ruby.kill()
+        alone[host] = sum(int(line.rsplit(" ", 1)[1]) for line in report(ctx, files[-1:], "-f", "folded", "--unit", "samples").splitlines())
+    # As if the two had one pid.
+    for path in files:
+        db = sqlite3.connect(path)
+        db.execute("UPDATE processes SET pid=4242")
+        db.execute("UPDATE frames SET number=4242 WHERE id IN (SELECT frame FROM processes)")
+        db.commit()
+        db.close()
+    check(ctx.extprof("verify", files[0]).status == 0, "it is not right any more")
+    for options in ((), ("--group-by", "host,process"), ("--group-by", "host")):
+        found = {}
+        for line in report(ctx, files, "-f", "folded", "--unit", "samples", *options).splitlines():
+            stack, number = line.rsplit(" ", 1)
+            first = stack.split(";")[:2]
+            check("process" not in " ".join(options) and options or first[1].startswith("[process 4242"), "%s: %s", options, stack)
+            check("only_in_%s" % first[0][6:10] in stack or "only_in" not in stack, "%s: %s", options, stack)
+            found[first[0]] = found.get(first[0], 0) + int(number)
+        check(found == {"[host=%s]" % h: n for h, n in alone.items()}, "%s: %s, not %s", options, found, alone)
+    merged = report(ctx, files, "-f", "folded", "--group-by", "process")
+    check(len({line.split(";")[0] for line in merged.splitlines()}) == 1, "--group-by process: %s", merged[:300])
+    for host, number in alone.items():
+        text = report(ctx, files, "--filter", "host=" + host, "-f", "folded", "--unit", "samples", "--group-by", "none")
+        check(sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines()) == number, "--filter host=%s", host)
+    tree = report(ctx, files, "-f", "tree")
+    check("[host=" not in tree, "workers of all machines are one tree: %s", tree[:400])
+    wrong = ctx.extprof("record", "-d", "1", "--group-by", "host", "--", harness.RUBY, "-e", "1")
+    check(wrong.status == harness.USAGE and "one machine" in wrong.err, "%d: %s", wrong.status, wrong.err)
+    return "%s samples" % alone

@@ -185,7 +185,7 @@ TEST(groups_can_be_labels)
 	CHECK_INT(g.label_count, 2);
 	CHECK_STRING(g.labels[0], "request");
 	CHECK_STRING(g.labels[1], "job id");
-	CHECK_INT(groups__parse("process,thread,thread-pattern,cgroup,recording,command,label:a,label:b,label:c,label:d", &g), 0);
+	CHECK_INT(groups__parse("process,thread,thread-pattern,cgroup,recording,host,command,label:a,label:b,label:c,label:d", &g), 0);
 	CHECK_INT(g.count, GROUPS_MAX);
 	/* A name in place of a label has its room. */
 	CHECK_INT(groups__name_as_label(&g, GROUP_RECORDING), -1);
@@ -194,6 +194,11 @@ TEST(groups_can_be_labels)
 	CHECK_INT(g.keys[0], GROUP_LABEL + 1);
 	CHECK_INT(g.keys[1], GROUP_LABEL);
 	CHECK_STRING(g.labels[1], "recording");
+	CHECK_INT(groups__parse("process,host,thread", &g), 0);
+	groups__remove(&g, GROUP_HOST);
+	CHECK(g.count == 2 && g.keys[0] == GROUP_PROCESS && g.keys[1] == GROUP_THREAD);
+	groups__remove(&g, GROUP_HOST);
+	CHECK_INT(g.count, 2);
 	CHECK_INT(groups__parse("label:a,label:b,label:c,label:d,label:e", &g), -EINVAL);
 	CHECK_INT(groups__parse("label:a,label:a", &g), -EINVAL);
 	CHECK_INT(groups__parse("label:a,label:ab", &g), 0);

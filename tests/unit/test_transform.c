@@ -107,6 +107,24 @@ TEST(transform_focus)
 	tear_down();
 }
 
+TEST(transform_parts_of_the_standard_library)
+{
+	uint32_t json_id;
+
+	set_up();
+	json_id = method("parse", "/usr/lib/ruby/3.4.0/json/common.rb", fake__record(&ruby, RB_DEBUG_EXT_NAMED, "JSON", 0, 0));
+	STACK(3, json_id, main_id);
+	STACK(2, bar_id, json_id, main_id);
+	STACK(4, foo_id, main_id);
+	ask(TRANSFORM_FOCUS, "gem:json");
+	CHECK_STRING(changed(4), "JSON#parse 3\nJSON#parse;Foo#bar 2\n");
+	ask(TRANSFORM_HIDE, "gem:json");
+	CHECK_STRING(changed(0), "<main> 3\n<main>;Foo#bar 2\n<main>;Foo#foo 4\n");
+	ask(TRANSFORM_FOCUS, "gem:common");
+	CHECK_STRING(changed(9), "");
+	tear_down();
+}
+
 TEST(transform_hide)
 {
 	send_all();

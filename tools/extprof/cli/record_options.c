@@ -11,23 +11,6 @@
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
 
-/* Suffixes of all formats that it writes, or their names. */
-static void list_formats(char *to, size_t size, bool suffixes)
-{
-	const char *name;
-	size_t n = 0;
-
-	*to = '\0';
-	for (size_t i = 0; (name = extprof_word(EXTPROF_FORMATS, i)); i++) {
-		struct extprof_format_info info = { .size = sizeof(info) };
-
-		if (extprof_format_info(name, &info) || info.of_files)
-			continue;
-		for (size_t j = 0; j < (suffixes ? info.suffix_count : 1) && n < size; j++)
-			n += (size_t)snprintf(to + n, size - n, "%s%s", n ? ", " : "", suffixes ? info.suffixes[j] : name);
-	}
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t length = strlen(text), n = strlen(end);
@@ -46,11 +29,11 @@ static error_t choose_format(const struct options *o, struct output_choice *outp
 	if (!output->format)
 		output->format = extprof_format_of_file(output->file);
 	if (!output->format) {
-		list_formats(known, sizeof(known), true);
+		words__formats(false, true, known, sizeof(known));
 		FAIL("-o %s: no format has this suffix; known are %s, or say it with --format", output->file, known);
 	}
 	if (extprof_format_info(output->format, &info)) {
-		list_formats(known, sizeof(known), false);
+		words__formats(false, false, known, sizeof(known));
 		FAIL("%s is no format: %s", output->format, known);
 	}
 	if (info.of_files)

@@ -76,3 +76,19 @@ char *words__all(enum extprof_words kind)
 	free(text);
 	return NULL;
 }
+
+void words__formats(bool of_files, bool suffixes, char *to, size_t size)
+{
+	const char *name;
+	size_t n = 0;
+
+	*to = '\0';
+	for (size_t i = 0; (name = extprof_word(EXTPROF_FORMATS, i)); i++) {
+		struct extprof_format_info info = { .size = sizeof(info) };
+
+		if (extprof_format_info(name, &info) || (info.of_files && !of_files))
+			continue;
+		for (size_t j = 0; j < (suffixes ? info.suffix_count : 1) && n < size; j++)
+			n += (size_t)snprintf(to + n, size - n, "%s%s", n ? ", " : "", suffixes ? info.suffixes[j] : name);
+	}
+}

@@ -4,6 +4,7 @@
 #define EXTPROF_WORDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "extprof.h"
 
@@ -18,5 +19,8 @@ unsigned int words__count(const char *list);
 
 /* "a, b or c": all words of a kind.  The caller frees it.  NULL: out of memory. */
 char *words__all(enum extprof_words kind);
+/* Names of formats, or their suffixes, with commas between: of those that a live profile has; of_files: of those that a
+ * recording has. */
+void words__formats(bool of_files, bool suffixes, char *to, size_t size);
 
 #endif /* EXTPROF_WORDS_H */

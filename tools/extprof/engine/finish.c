@@ -248,8 +248,7 @@ int engine__finish(struct engine *e, struct diag *d)
 
 /* -- the report ------------------------------------------------------------------------------ */
 
-/* "on-CPU at 99 Hz by the clock; off the CPU": of all sources in the mask. */
-static void describe_sources(const struct engine *e, uint32_t sources, struct report_meta *m)
+void engine__describe_sources(const struct engine *e, uint32_t sources, struct report_meta *m)
 {
 	size_t used = 0;
 
@@ -315,10 +314,17 @@ static uint64_t window_of(const struct engine *e)
 	return e->started ? engine__recorded(e, e->from, recorded_until(e)) : 0;
 }
 
+void engine__describe_host(struct report_meta *m)
+{
+	char host[sizeof(m->host)] = "";
+
+	if (!gethostname(host, sizeof(host) - 1))
+		text__clean(m->host, sizeof(m->host), host);
+}
+
 static void describe(const struct engine *e, struct report_meta *m)
 {
 	const struct process_row *row = e->first_row < e->rows.count ? &e->rows.rows[e->first_row] : NULL;
-	char host[sizeof(m->host)] = "";
 
 	if (row) {
 		snprintf(m->command, sizeof(m->command), "%s", row->command);
@@ -328,8 +334,7 @@ static void describe(const struct engine *e, struct report_meta *m)
 	snprintf(m->ruby_description, sizeof(m->ruby_description), "%s", e->ruby_description);
 	snprintf(m->ended, sizeof(m->ended), "%s", e->ended ? e->ended : "still recording");
 	snprintf(m->trigger, sizeof(m->trigger), "%s", e->triggers.in_file);
-	if (!gethostname(host, sizeof(host) - 1))
-		text__clean(m->host, sizeof(m->host), host);
+	engine__describe_host(m);
 	m->modes = e->settings.mode_count;
 	m->not_added = e->not_added;
 	snprintf(m->why_not_added, sizeof(m->why_not_added), "%.255s", e->why_not_added.text);
@@ -534,7 +539,7 @@ int engine__report(struct engine *e, const struct report_request *request, struc
 		report->meta.accounting.cpu_taken = e->kernel[SOURCE_CPU].taken;
 	if (has_pauses(e, mode))
 		describe_pauses(e, report);
-	describe_sources(e, mode->sources, &report->meta);
+	engine__describe_sources(e, mode->sources, &report->meta);
 	describe_all(e, &report->meta);
 	describe(e, &report->meta);
 	if (mode->lives)

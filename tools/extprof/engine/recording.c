@@ -7,6 +7,7 @@
 
 #include "engine/state.h"
 #include "recording/account.h"
+#include "recording/meta.h"
 
 static int name_frame(void *context, uint32_t number)
 {
@@ -66,9 +67,20 @@ static int begin(struct engine *e)
 		.groups = e->settings.groups, .group_by_default = e->settings.group_by_default, .lines = e->settings.lines,
 	};
 
+	int err;
+
 	e->recording_begun = true;
-	return recording_account__begin(e->recording.writer, &view, e->from,
-					e->started_wall + (time_t)((e->from - e->started_at) / SECOND), period(e));
+	err = recording_account__begin(e->recording.writer, &view, e->from,
+				       e->started_wall + (time_t)((e->from - e->started_at) / SECOND), period(e));
+	/* What is known now, for a recording that does not end. */
+	for (uint32_t i = 0; i < e->settings.mode_count && !err; i++) {
+		struct report_meta m = { 0 };
+
+		engine__describe_host(&m);
+		engine__describe_sources(e, e->settings.modes[i]->sources, &m);
+		err = recording_meta__write(e->recording.writer, i + 1, &m);
+	}
+	return err;
 }
 
 /* Names of threads and processes are read when they are written. */

@@ -201,6 +201,9 @@ void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 /* Read its CPU time, until it is freed.  False: it cannot be read any more. */
 bool engine__read_cpu_time(struct engine *e, struct process *p);
 void engine__read_heap(struct engine *e, struct process *p);
+void engine__describe_host(struct report_meta *m);
+/* "on-CPU at 99 Hz by the clock; off the CPU": of all sources in the mask.  Also the rate, the period and CPUs. */
+void engine__describe_sources(const struct engine *e, uint32_t sources, struct report_meta *m);
 /* Bring its row up to what the kernel has counted for it. */
 void engine__take_counters(struct engine *e, struct process *p);
 /* The sums of all rows, of the sources in the mask: what the kernel counted, and what arrived. */

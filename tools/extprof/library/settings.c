@@ -48,9 +48,9 @@ static int set_groups(struct settings *s, const struct extprof_recording_options
 	s->group_by_default = !o->groups;
 	if (o->groups && groups__parse(o->groups, &s->groups))
 		return error__not_one_of(EXTPROF_GROUPS, "list of different keys", o->groups, error);
-	if (groups__has(&s->groups, GROUP_RECORDING))
-		return error__set(error, DIAG_USAGE, EINVAL, "what is recorded is one recording: extprof report of several files "
-				  "can group by it");
+	if (groups__has(&s->groups, GROUP_RECORDING) || groups__has(&s->groups, GROUP_HOST))
+		return error__set(error, DIAG_USAGE, EINVAL, "what is recorded is one recording of one machine: extprof report of "
+				  "several files can group by it");
 	/* A user who names the key wants each thread. */
 	s->groups.patterns_allowed = !groups__has(&s->groups, GROUP_THREAD);
 	if (o->threads && !groups__has(&s->groups, GROUP_THREAD_PATTERN))

@@ -73,7 +73,7 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "of the modes that were recorded only these: %s, or several with commas between (default: all)" },
 	[OPTION_WHERE] = { "filter", "", "CONDITION", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = DIFF | ANNOTATE | REPORT | PUSH,
 		.brief_in = DIFF | ANNOTATE | REPORT, .brief = "only samples that match: thread=worker*",
-		.help = "only samples that match KEY=PATTERN: process, cgroup, commit, thread, method, file, gem, state, trace, span, label:KEY "
+		.help = "only samples that match KEY=PATTERN: process, cgroup, host, commit, thread, method, file, gem, state, trace, span, label:KEY "
 		"or resource:KEY, with *, ? and [...]; several have to match all" },
 	[OPTION_TRACE] = { "trace", "", "ID", .type = OPTION_TEXT, .group = OPTION_WHICH, .commands = REPORT,
 		.brief = "only samples of that trace", .help = "only samples of the trace with that id, 32 hexadecimal "
@@ -225,8 +225,8 @@ const struct option_row option_rows[OPTIONS] = {
 		.help = "only stacks through METHOD, and of these METHOD and what it calls" },
 	[OPTION_TOP] = { "top", "", "N", .type = OPTION_NUMBER, .least = 1, .most = 1000000000, .group = OPTION_SHOW,
 		.commands = REPORT, .brief_in = REPORT, .brief = "only the N methods with most self",
-		.help = "only stacks that end in one of the N methods with most self; the rest is one frame, [other methods], "
-		"and sums stay" },
+		.help = "of tables the first N rows, as --rows; of stacks only those that end in one of the N methods with most "
+		"self: the rest is one frame, [other methods], and sums stay" },
 	[OPTION_FORMAT] = { "format", "f", "FORMAT", .type = OPTION_TEXT, .group = OPTION_SHOW, .commands = R,
 		.brief_in = R, WORDS(EXTPROF_FORMATS), .brief = "of the file (default: by its suffix)",
 		.help = "%s (default: by the suffix of FILE)" },

@@ -2,6 +2,7 @@
 #include "output/lead_table.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/columns.h"
 #include "output/rows.h"
@@ -62,12 +63,20 @@ static void add_callee(struct lead *t, const struct row *row, size_t width)
 	text__free(&name);
 }
 
+/* Several blocks of one method have one name. */
+static bool needs_place(const struct row *row)
+{
+	return row->line && !strncmp(row->name, "block ", 6);
+}
+
 static void add_name(const struct lead *t, const struct row *row, bool line, struct text *name)
 {
+	if (!line)
+		text__addf(name, "%s%s", row->name, needs_place(row) ? " " : "");
 	if (line)
 		report__add_place(owner__short_path(row->path, &t->r->rules), row->line, row->approximate, name);
-	else
-		text__adds(name, row->name);
+	else if (needs_place(row))
+		report__add_place(strrchr(row->path, '/') ? strrchr(row->path, '/') + 1 : row->path, row->line, row->approximate, name);
 }
 
 /* Methods or lines of the application. */

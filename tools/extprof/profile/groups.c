@@ -12,6 +12,7 @@ const char *const group_names[GROUP_KEYS] = {
 	[GROUP_THREAD_PATTERN] = "thread-pattern",
 	[GROUP_CGROUP] = "cgroup",
 	[GROUP_RECORDING] = "recording",
+	[GROUP_HOST] = "host",
 	[GROUP_COMMAND] = "command",
 	[GROUP_TRACE] = "trace",
 	[GROUP_SPAN] = "span",
@@ -29,6 +30,16 @@ void groups__add(struct groups *g, enum group_key key)
 {
 	if (!groups__has(g, key) && g->count < GROUPS_MAX)
 		g->keys[g->count++] = (uint8_t)key;
+}
+
+void groups__remove(struct groups *g, uint8_t key)
+{
+	uint8_t n = 0;
+
+	for (uint8_t i = 0; i < g->count; i++)
+		if (g->keys[i] != key)
+			g->keys[n++] = g->keys[i];
+	g->count = n;
 }
 
 void groups__add_outermost(struct groups *g, enum group_key key)

@@ -14,6 +14,7 @@ enum group_key {
 	GROUP_THREAD_PATTERN,	/* digits of the thread's name replaced: job-* */
 	GROUP_CGROUP,
 	GROUP_RECORDING,	/* the file that it is read from; of reports of files alone */
+	GROUP_HOST,		/* the machine that it was made on; the same */
 	GROUP_COMMAND,		/* what a process runs: the workers of a cluster are one */
 	GROUP_TRACE,		/* only as a text: it becomes the label trace_id */
 	GROUP_SPAN,		/* the same: span_id */
@@ -47,6 +48,8 @@ void groups__add_mask(struct groups *g, uint32_t mask);
 
 /* In place of a key, its name as the key of a label.  The number of the label; -1: there are too many. */
 int groups__name_as_label(struct groups *g, enum group_key key);
+
+void groups__remove(struct groups *g, uint8_t key);
 
 /* Add a key as the outermost one, unless it is there. */
 void groups__add_outermost(struct groups *g, enum group_key key);

@@ -73,7 +73,8 @@ static bool matches(const struct transform_rule *r, const struct frame *f, const
 {
 	switch (r->what) {
 	case TRANSFORM_APP: return o->kind == OWNER_APP;
-	case TRANSFORM_GEM: return o->kind == OWNER_GEM && matches_text(r->pattern, o->name, o->name_length);
+	/* Some gems come with Ruby: they are parts of its standard library. */
+	case TRANSFORM_GEM: return (o->kind == OWNER_GEM || o->kind == OWNER_STDLIB) && o->name && matches_text(r->pattern, o->name, o->name_length);
 	case TRANSFORM_METHOD: return transform__is_method(r->pattern, f);
 	default: return *f->path && matches_file(r->pattern, f->path);
 	}

@@ -34,7 +34,7 @@ int recording_filter__add(struct recording_filter *f, const char *text)
 {
 	static const char *const keys[] = {
 		[KEY_PROCESS] = "process", [KEY_THREAD] = "thread", [KEY_METHOD] = "method", [KEY_FILE] = "file",
-		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_COMMIT] = "commit", [KEY_GEM] = "gem",
+		[KEY_STATE] = "state", [KEY_CGROUP] = "cgroup", [KEY_HOST] = "host", [KEY_COMMIT] = "commit", [KEY_GEM] = "gem",
 		[KEY_TRACE] = "trace", [KEY_SPAN] = "span",
 	};
 	static const struct {
@@ -132,6 +132,8 @@ static bool matches_thread(const struct recording_matches *m, const struct recor
 	if (c->key == KEY_CGROUP)
 		return t->process && *process->cgroup &&
 		       (!strcmp(c->pattern, "/") || !fnmatch(c->pattern, process->cgroup, FNM_LEADING_DIR | FNM_NOESCAPE));
+	if (c->key == KEY_HOST)
+		return *m->tables->host && matches_text(c, m->tables->host);
 	if (c->key == KEY_COMMIT || c->key == KEY_RESOURCE)
 		return t->process && matches_resource(c, process->resource);
 	if (c->key == KEY_PROCESS)
@@ -194,6 +196,7 @@ static bool is_of_thread(enum recording_key key)
 	switch (key) {
 	case KEY_PROCESS:
 	case KEY_CGROUP:
+	case KEY_HOST:
 	case KEY_COMMIT:
 	case KEY_RESOURCE:
 	case KEY_THREAD:

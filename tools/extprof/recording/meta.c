@@ -61,8 +61,17 @@ static int write_field(struct recording_writer *w, const char *key, const struct
 
 	switch (f->type) {
 	case FIELD_TEXT: return *at ? recording_writer__set_text(w, key, at) : 0;
-	case FIELD_REAL: return recording_writer__set_real(w, key, *(const double *)(const void *)at);
-	case FIELD_TIME: return recording_writer__set_number(w, key, (uint64_t)*(const time_t *)(const void *)at);
+	case FIELD_REAL: {
+		double number = *(const double *)(const void *)at;
+
+		/* At the begin the duration is not known. */
+		return number > 0 ? recording_writer__set_real(w, key, number) : 0;
+	}
+	case FIELD_TIME: {
+		time_t time = *(const time_t *)(const void *)at;
+
+		return time ? recording_writer__set_number(w, key, (uint64_t)time) : 0;
+	}
 	case FIELD_INT: {
 		int number = *(const int *)(const void *)at;
 

@@ -57,8 +57,9 @@ static uint32_t label_of(const struct recording_profile *p, const struct input *
 	const struct recording_tables *t = in->tables;
 	uint8_t why = KNOWN_NOT_SET;
 
-	if (label == p->recording_label)
-		return in->frame;
+	for (int i = 0; i < INPUT_LABELS; i++)
+		if (label == p->input_labels[i])
+			return in->frames[i];
 	for (int part = 0; part < TRACE_PARTS; part++)
 		if (label == p->trace_label[part] && sum->has_trace)
 			return sum->traced[part] ? sum->traced[part] : p->no_label[label][KNOWN_NOT_SET];
@@ -462,22 +463,41 @@ static int check_labels(const struct recording_profile *p, struct diag *d)
 	return 0;
 }
 
-/* The names of the recordings are shown as the values of a label. */
-static int name_recordings(struct recording_profile *p, struct diag *d)
+/* What all samples of a recording have in common is shown as the value of a label. */
+static int name_inputs(struct recording_profile *p, enum input_label label, enum group_key key, struct diag *d)
 {
-	p->recording_label = groups__name_as_label(&p->show, GROUP_RECORDING);
-	if (p->recording_label < 0)
-		return diag__set(d, DIAG_USAGE, E2BIG, "recording and labels: at most %d groups in all", GROUP_LABELS_MAX);
+	p->input_labels[label] = -1;
+	if (!groups__has(&p->show, key))
+		return 0;
+	p->input_labels[label] = groups__name_as_label(&p->show, key);
+	if (p->input_labels[label] < 0)
+		return diag__set(d, DIAG_USAGE, E2BIG, "%s and labels: at most %d groups in all", group_names[key], GROUP_LABELS_MAX);
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct frame f = FRAME_INIT(FRAME_LABEL);
+		const char *host = recording_reader__host(p->inputs[i].reader);
 
-		f.key = group_names[GROUP_RECORDING];
-		f.name = recording_reader__name(p->inputs[i].reader);
-		p->inputs[i].frame = frame_table__add(&p->frames, &f);
-		if (!p->inputs[i].frame)
+		f.key = group_names[key];
+		f.name = label == INPUT_HOST ? host : recording_reader__name(p->inputs[i].reader);
+		p->inputs[i].frames[label] = *f.name ? frame_table__add(&p->frames, &f) :
+					     group_names__add_label(&p->frames, f.key, LABEL_NOT_SET, NULL, false);
+		if (!p->inputs[i].frames[label])
 			return recording_profile__no_memory(d);
 	}
 	return 0;
+}
+
+static bool is_of_input(const struct recording_profile *p, int label)
+{
+	return label == p->input_labels[INPUT_NAME] || label == p->input_labels[INPUT_HOST];
+}
+
+/* Processes of different machines can have one pid. */
+static bool has_several_hosts(const struct recording_profile *p)
+{
+	for (uint32_t i = 1; i < p->count; i++)
+		if (strcmp(recording_reader__host(p->inputs[0].reader), recording_reader__host(p->inputs[i].reader)))
+			return true;
+	return false;
 }
 
 /* The groups that are shown, and what is shown of samples that have no value of a label. */
@@ -489,20 +509,20 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 
 	p->show = wanted ? *wanted : p->view.groups;
 	p->shown_by_default = !wanted;
-	p->recording_label = -1;
+	p->host_by_default = !wanted && p->view.group_by_default && has_several_hosts(p);
+	if (p->host_by_default)
+		groups__add(&p->show, GROUP_HOST);
 	for (int part = 0; part < TRACE_PARTS; part++)
 		p->trace_label[part] = -1;
-	if (groups__has(&p->show, GROUP_RECORDING)) {
-		err = name_recordings(p, d);
-		if (err)
-			return err;
-	}
+	err = name_inputs(p, INPUT_NAME, GROUP_RECORDING, d);
+	if (!err)
+		err = name_inputs(p, INPUT_HOST, GROUP_HOST, d);
 	for (int i = 0; i < p->show.label_count && !err; i++) {
 		const char *key = p->show.labels[i];
 		int part = trace__part_of_label(key);
 		uint32_t *frames = p->no_label[i];
 
-		if (part >= 0 && i != p->recording_label)
+		if (part >= 0 && !is_of_input(p, i))
 			p->trace_label[part] = i;
 
 		for (size_t j = 0; j < sizeof(states) / sizeof(states[0]); j++)
@@ -511,7 +531,7 @@ static int choose_groups(struct recording_profile *p, const struct groups *wante
 		if (!frames[KNOWN_NOT_SET] || !frames[KNOWN_EXPIRED] || !frames[KNOWN_UNREAD] || !frames[KNOWN_CROWDED])
 			return recording_profile__no_memory(d);
 		p->label_keys[i] = frame_table__get(&p->frames, frames[KNOWN_NOT_SET])->key;
-		p->keys[i] = wanted && i != p->recording_label ? p->label_keys[i] : NULL;
+		p->keys[i] = wanted && !is_of_input(p, i) ? p->label_keys[i] : NULL;
 	}
 	return err;
 }

@@ -25,6 +25,11 @@ struct sum {
 	double squares;		/* see struct tree_node */
 };
 
+/* What all samples of a recording have in common, as the value of a label. */
+enum input_label {
+	INPUT_NAME, INPUT_HOST, INPUT_LABELS
+};
+
 /* One recording. */
 struct input {
 	struct recording_reader *reader;
@@ -36,7 +41,7 @@ struct input {
 	uint64_t begin, since, until;	/* CLOCK_MONOTONIC, ns */
 	uint64_t wall;			/* its begin, ns since 1970 */
 	uint64_t later;			/* ns: so much later it began than the first one of its side, by the clocks on the wall */
-	uint32_t frame;			/* that of its name, if it is a group; 0: it is not */
+	uint32_t frames[INPUT_LABELS];	/* those of its name and its host, if they are groups; 0: they are not */
 	int32_t number_of[BLOCK_MODES];	/* by id: in recording_profile::modes; -1 none */
 	uint32_t ids[MODES_MAX];	/* by number */
 	uint32_t *numbers;		/* by id of the frame */
@@ -80,7 +85,9 @@ struct recording_profile {
 	uint32_t labelled_frame;	/* as in struct resolver */
 	struct groups show;		/* as the caller wants it, or as the first one was recorded */
 	bool shown_by_default;
-	int recording_label;		/* the one of the labels of `show` that is the name of the recording; -1 none */
+	/* The ones of the labels of `show` that are the name of the recording, and its host; -1 none. */
+	int input_labels[INPUT_LABELS];
+	bool host_by_default;		/* nobody has asked for it: there are several */
 	int trace_label[TRACE_PARTS];	/* those that are the trace and the span; -1 none */
 	uint32_t trace_values;		/* frames that these have made: at most TRACE_VALUES_MAX, about */
 	/* For the labels of `show`: their keys as frames have them, and the frames of samples that have no value. */

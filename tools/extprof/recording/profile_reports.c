@@ -11,9 +11,16 @@
 /* The groups, with those that the format wants. */
 static void groups_of(const struct recording_profile *p, const struct recording_request *request, struct groups *show)
 {
+	uint8_t host = (uint8_t)(GROUP_LABEL + p->input_labels[INPUT_HOST]);
+
 	*show = p->show;
-	if (p->shown_by_default && p->view.group_by_default && p->several)
+	if (p->host_by_default)
+		groups__remove(show, host);
+	if (p->shown_by_default && p->view.group_by_default && (p->several || p->host_by_default))
 		groups__add_outermost(show, request->by_command ? GROUP_COMMAND : GROUP_PROCESS);
+	/* What the workers of all machines do is one, but each process is of its own. */
+	if (p->host_by_default && !request->by_command)
+		groups__add_outermost(show, host);
 	groups__add_mask(show, request->labels);
 }
 

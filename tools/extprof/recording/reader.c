@@ -29,6 +29,7 @@ struct recording_reader {
 	bool ended;
 	bool wal_missing;
 	uint64_t begin, wall;
+	char host[HOST_NAME_MAX + 1];
 	int64_t last_block;	/* the largest id of one when it was opened first */
 };
 
@@ -170,8 +171,11 @@ static int look_at_begin(struct recording_reader *r, struct diag *d)
 {
 	uint64_t wall = (uint64_t)recording_reader__number(r, "started_unix_ns");
 	uint64_t seconds = (uint64_t)recording_reader__number(r, "started_unix_s");
+	char *host = recording_reader__text(r, "mode.1.host");
 	int code;
 
+	text__clean(r->host, sizeof(r->host), host ? host : "");
+	free(host);
 	r->ended = recording_reader__number(r, "ended") == 1;
 	r->begin = (uint64_t)recording_reader__number(r, "started_monotonic_ns");
 	/* Older recordings have the seconds alone. */
@@ -231,6 +235,11 @@ int recording_reader__open(struct recording_reader **reader, const char *path, s
 	else
 		*reader = r;
 	return err;
+}
+
+const char *recording_reader__host(const struct recording_reader *r)
+{
+	return r->host;
 }
 
 const char *recording_reader__name(const struct recording_reader *r)
@@ -338,7 +347,11 @@ char *recording_reader__text(struct recording_reader *r, const char *key)
 
 int recording_reader__load(struct recording_reader *r, struct recording_tables *t, struct diag *d)
 {
-	return recording_tables__load(t, r->db, d);
+	int err = recording_tables__load(t, r->db, d);
+
+	if (!err)
+		snprintf(t->host, sizeof(t->host), "%s", r->host);
+	return err;
 }
 
 /* -- samples ----------------------------------------------------------------------------------- */

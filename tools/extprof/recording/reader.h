@@ -41,6 +41,8 @@ uint64_t recording_reader__wall(const struct recording_reader *r);
 
 /* The path that it was opened by, clean. */
 const char *recording_reader__name(const struct recording_reader *r);
+/* The name of the machine that it was made on, clean; "": not known. */
+const char *recording_reader__host(const struct recording_reader *r);
 /* The version of its tables. */
 int recording_reader__version(const struct recording_reader *r);
 /* Has a sample the trace of a record?  It has to be awake. */

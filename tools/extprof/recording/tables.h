@@ -3,6 +3,7 @@
 #ifndef EXTPROF_RECORDING_TABLES_H
 #define EXTPROF_RECORDING_TABLES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +42,7 @@ struct recording_tables {
 		uint32_t depth;		/* at most RECORDING_DEPTH_MAX */
 	} *stacks;
 	char **texts;		/* of frames, as they are shown */
+	char host[HOST_NAME_MAX + 1];	/* the machine; "": not known */
 	/* The largest id of each kind, + 1. */
 	uint32_t string_count, process_count, thread_count, frame_count, stack_count;
 };
