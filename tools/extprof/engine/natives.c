@@ -12,6 +12,8 @@
 
 /* Time to read names at the end.  A function without a name by then is shown by its file. */
 #define NAMES_TIMEOUT (2 * SECOND)
+/* A map that is being written anew is tried again. */
+#define NAMES_STEP (50 * MS)
 
 int engine__open_natives(struct engine *e, struct diag *d)
 {
@@ -142,7 +144,9 @@ void engine__finish_natives(struct engine *e)
 		while ((w = native__next_names(n)) && !submit(e, w))
 			;
 		if (native__wants_names(n))
-			poll(&fd, 1, (int)((until - now) / MS) + 1);
+			poll(&fd, 1, (int)((until - now < NAMES_STEP ? until - now : NAMES_STEP) / MS) + 1);
 		take_done(e);
 	}
+	if (e->resolver.native)
+		native__end_maps(n);
 }

@@ -455,9 +455,9 @@ int engine__natives_fd(const struct engine *e);
 void engine__add_natives(struct engine *e, const struct process *p, const struct vm *vm);
 /* A child has a copy of it. */
 void engine__fork_natives(struct engine *e, const struct process *p, const struct vm *parent, const struct vm *vm);
-/* The process runs it no more. */
 /* It was told that the process has executed something: what a JIT of another program has written is not the VM's. */
 void engine__executed_natives(struct engine *e, const struct process *p, const struct vm *vm);
+/* The process runs it no more. */
 void engine__end_natives(struct engine *e, const struct vm *vm);
 /* All its samples are resolved. */
 void engine__remove_natives(struct engine *e, const struct vm *vm);

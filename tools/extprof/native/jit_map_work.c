@@ -2,6 +2,7 @@
 #include "native/jit_map_work.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "native/jit_names.h"
 #include "parser/parser.h"
+#include "parser/perf_map.h"
 #include "process/mapping.h"
 #include "process/proc.h"
 #include "process/target_file.h"
@@ -48,17 +50,44 @@ static bool is_same(const struct jit_file *a, const struct jit_file *b)
 	return a->device == b->device && a->inode == b->inode && a->size == b->size && a->changed == b->changed;
 }
 
-/* Of another process that had the pid, or of the program that this one ran before?  The beginning of a process is known
- * to a tick of the kernel.  The time of a file is up to a tick too early: so none is taken that is too old. */
-static bool is_left_over(const struct native_work *w, uint64_t changed)
+/* Times of the kernel are known to this. */
+static uint64_t tick(void)
 {
-	uint64_t tick = SECOND / (uint64_t)sysconf(_SC_CLK_TCK), now = now_of(CLOCK_REALTIME), ago;
+	return SECOND / (uint64_t)sysconf(_SC_CLK_TCK);
+}
 
-	ago = now_of(CLOCK_BOOTTIME) - w->began - tick;
-	if (now <= ago || changed < now - ago)
+/* Of another process that had the pid, or of the program that this one ran before?  `time`: when it was made, or written.  The
+ * beginning of a process is known to a tick of the kernel.  The time of a file is up to a tick too early: so none is taken that is
+ * too old. */
+static bool is_left_over(const struct native_work *w, uint64_t time)
+{
+	uint64_t now = now_of(CLOCK_REALTIME), ago;
+
+	ago = now_of(CLOCK_BOOTTIME) - w->began - tick();
+	if (now <= ago || time < now - ago)
 		return true;
 	ago = now_of(CLOCK_MONOTONIC) - w->executed;
-	return w->executed && changed < now - ago;
+	return w->executed && time < now - ago;
+}
+
+/* When the file was made: whoever appends to it, its old lines stay.  UINT64_MAX: its file system does not know.  What the kernel
+ * knows of the file is enough, so that nobody waits for the file system. */
+static uint64_t born(int fd)
+{
+	struct statx st = { 0 };
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) || !(st.stx_mask & STATX_BTIME))
+		return UINT64_MAX;
+	return (uint64_t)st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec;
+}
+
+/* When it was written last, at the latest, CLOCK_MONOTONIC. */
+static uint64_t written_at(const struct native_work *w)
+{
+	uint64_t now = now_of(CLOCK_REALTIME), at = now_of(CLOCK_MONOTONIC), ago;
+
+	ago = w->map.changed + tick() < now ? now - w->map.changed - tick() : 0;
+	return ago < at ? at - ago : 0;
 }
 
 /* The map has the number that the process knows itself by, and is in its /tmp.  Whoever may write there can make one: it has to
@@ -81,7 +110,8 @@ static int open_map(struct native_work *w, struct target_files *files, char path
 		return -EACCES;
 	w->map = file_of(&st);
 	w->size = w->map.size;
-	return is_left_over(w, w->map.changed) ? -ESTALE : 0;
+	w->written = written_at(w);
+	return is_left_over(w, w->map.changed) || is_left_over(w, born(w->fd)) ? -ESTALE : 0;
 }
 
 /* Is that which is to be read what has been read, and if not, is it a whole one? */
@@ -95,8 +125,19 @@ static int compare(struct native_work *w)
 	return is_same(&w->map, &w->seen_map) ? 0 : -EAGAIN;
 }
 
+/* Where lines begin to be new, from where the reading begins: what was there at the reading before is not. */
+static uint64_t first_new(const struct native_work *w)
+{
+	uint64_t begin = perf_map__begin(w->size);
+
+	if (!w->before_map.inode || w->map.inode != w->before_map.inode || w->map.device != w->before_map.device ||
+	    w->map.size < w->before_map.size || w->before_map.size < begin)
+		return 0;
+	return w->before_map.size - begin;
+}
+
 /* 0, -EIO: the helper lies; or -E2BIG. */
-static int take_piece(struct native_names *names, const struct symbols_piece *piece)
+static int take_piece(struct native_names *names, const struct symbols_piece *piece, uint64_t new_from)
 {
 	const char *data = (const char *)piece->data;
 	uint32_t i = 0;
@@ -111,7 +152,7 @@ static int take_piece(struct native_names *names, const struct symbols_piece *pi
 		if (s.length > SYMBOL_NAME_MAX || i + sizeof(s) + s.length > piece->size || !s.size ||
 		    s.size > UINT64_MAX - s.address)
 			return -EIO;
-		err = jit_names__add(names, s.address, s.size, data + i + sizeof(s), s.length);
+		err = jit_names__add(names, s.address, s.size, data + i + sizeof(s), s.length, s.end > new_from);
 		if (err)
 			return err;
 		i += (uint32_t)((sizeof(s) + s.length + 7) / 8 * 8);
@@ -134,7 +175,7 @@ static int read_names(struct native_work *w, struct deadline *deadline)
 		if (!err)
 			err = parser__map(&file, &at, piece);
 		if (!err)
-			err = take_piece(&w->names, piece);
+			err = take_piece(&w->names, piece, first_new(w));
 		if (!err && piece->next.table < SYMBOLS_END && piece->next.entry <= at.entry)
 			err = -EIO;
 		if (!err)
@@ -142,6 +183,12 @@ static int read_names(struct native_work *w, struct deadline *deadline)
 	}
 	free(piece);
 	return err ? err : jit_names__cut(&w->names);
+}
+
+/* Is it the fault of the file, and will be again? */
+static bool is_of_the_file(int err)
+{
+	return err && err != -EAGAIN && err != -ENOMEM && err != -EINTR && err != -ESRCH;
 }
 
 /* Is the program the same?  One that is executed has its code elsewhere. */
@@ -189,6 +236,7 @@ void jit_map_work__run(struct native_work *w, struct deadline *deadline)
 		native_names__free(&w->names);
 		w->unchanged = false;
 	}
+	w->unreadable = is_of_the_file(err) && proc__started(w->pid) == w->began;
 	w->late = err && deadline && deadline__over(deadline);
 	w->err = err;
 	if (w->fd >= 0)

@@ -6,8 +6,8 @@
 #include "native/native_work.h"
 
 /*
- * Work of the kind NATIVE_MAP.  native_work::err: -ENOENT there is none; -EACCES it is of another user; -ESTALE it was written last
- * before the program began; -EAGAIN it is being written anew, or has become smaller and was not read twice like that; -E2BIG it
+ * Work of the kind NATIVE_MAP.  native_work::err: -ENOENT there is none; -EACCES it is of another user; -ESTALE it was made, or
+ * written last, before the program began; -EAGAIN it is being written anew, or has become smaller and was not read twice like that; -E2BIG it
  * has too many functions; -ESRCH the process has ended, or executes something else; or another one, as of target_file.h and
  * parser.h.  If there is an error there are no names.
  */

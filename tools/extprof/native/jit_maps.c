@@ -56,6 +56,17 @@ uint32_t jit_maps__add(struct jit_maps *m, pid_t pid, uint64_t began, uint64_t e
 	return JIT_NONE;
 }
 
+uint32_t jit_maps__spare(const struct jit_maps *m, uint64_t now)
+{
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
+		const struct jit_map *map = &m->maps[i];
+
+		if (map->used && map->missing && !map->right_at && map->state != JIT_MAP_BEING_READ && now - map->tried_at >= SECOND)
+			return i;
+	}
+	return JIT_NONE;
+}
+
 void jit_maps__end(struct jit_maps *m, uint32_t map)
 {
 	struct jit_map *of = &m->maps[map];
@@ -65,6 +76,19 @@ void jit_maps__end(struct jit_maps *m, uint32_t map)
 		of->state = JIT_MAP_READ;
 }
 
+/* Its map is over: its name is the last one.  One without a name is the same as none, and makes room. */
+static void leave_address(struct jit_maps *m, uint32_t i)
+{
+	struct jit_address *a = &m->list[i];
+
+	a->map = JIT_NONE;
+	if (a->name)
+		return;
+	a->generation++;
+	a->next_free = m->first_free;
+	m->first_free = i + 1;
+}
+
 void jit_maps__remove(struct jit_maps *m, uint32_t map)
 {
 	struct jit_map *of = &m->maps[map];
@@ -72,7 +96,7 @@ void jit_maps__remove(struct jit_maps *m, uint32_t map)
 	jit_maps__end(m, map);
 	for (uint32_t i = 0; of->count && i < m->count; i++)
 		if (m->list[i].map == map)
-			m->list[i].map = JIT_NONE;
+			leave_address(m, i);
 	of->count = 0;
 	of->over = true;
 	if (of->state != JIT_MAP_BEING_READ)
@@ -121,7 +145,46 @@ static bool has_name(const struct jit_address *a, const char *name)
 	return same;
 }
 
-uint32_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, uint64_t time)
+/* One that is being read may have grown since it was opened. */
+static void want(struct jit_map *map)
+{
+	if (map->state == JIT_MAP_BEING_READ)
+		map->again = true;
+	else
+		map->state = JIT_MAP_WANTED;
+}
+
+/* Room in the list; JIT_NONE: there is none. */
+static uint32_t new_address(struct jit_maps *m)
+{
+	uint32_t i = m->first_free ? m->first_free - 1 : m->count;
+
+	if (m->first_free) {
+		m->first_free = m->list[i].next_free;
+		return i;
+	}
+	if (array__reserve(&m->list, m->count, 1, &m->room, JIT_ALL_ADDRESSES_MAX, sizeof(*m->list)))
+		return JIT_NONE;
+	m->list[i].generation = 0;
+	m->count++;
+	return i;
+}
+
+static void give_back(struct jit_maps *m, uint32_t i)
+{
+	m->list[i] = (struct jit_address){ .map = JIT_NONE, .generation = m->list[i].generation, .next_free = m->first_free };
+	m->first_free = i + 1;
+}
+
+/* NULL: there is none any more. */
+static const struct jit_address *address_of(const struct jit_maps *m, uint64_t number)
+{
+	const struct jit_address *a = (uint32_t)number < m->count ? &m->list[(uint32_t)number] : NULL;
+
+	return a && a->generation == number >> 32 ? a : NULL;
+}
+
+uint64_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, uint64_t time)
 {
 	struct jit_map *of = &m->maps[map];
 	uint64_t key = hash__mix(address);
@@ -139,14 +202,16 @@ uint32_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, ui
 		/* It was taken before the last reading, which has found other names. */
 		if (time < of->changed_at)
 			return JIT_NONE;
-		if (of->count == JIT_ADDRESSES_MAX ||
-		    array__reserve(&m->list, m->count, 1, &m->room, JIT_ALL_ADDRESSES_MAX, sizeof(*m->list)) ||
-		    map64__add(&of->numbers, key, m->count))
+		number = of->count == JIT_ADDRESSES_MAX ? JIT_NONE : new_address(m);
+		if (number == JIT_NONE)
 			return JIT_NONE;
-		number = m->count++;
+		if (map64__add(&of->numbers, key, number)) {
+			give_back(m, number);
+			return JIT_NONE;
+		}
 		of->count++;
 		a = &m->list[number];
-		*a = (struct jit_address){ .address = address, .map = map };
+		*a = (struct jit_address){ .address = address, .map = map, .first_at = time, .generation = a->generation };
 		name = jit_names__find(&of->names, address);
 		if (name)
 			take_name(of, a, name);
@@ -154,15 +219,17 @@ uint32_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, ui
 	a = &m->list[number];
 	if (time > a->sampled_at)
 		a->sampled_at = time;
+	if (time < a->first_at)
+		a->first_at = time;
 	of->sampled = true;
-	if (!a->name && !a->lost && !of->ended && of->state != JIT_MAP_BEING_READ)
-		of->state = JIT_MAP_WANTED;
-	return number;
+	if (!a->name && !a->lost && !of->ended)
+		want(of);
+	return number | (uint64_t)a->generation << 32;
 }
 
-int jit_maps__add_name(const struct jit_maps *m, uint32_t number, struct text *out)
+int jit_maps__add_name(const struct jit_maps *m, uint64_t number, struct text *out)
 {
-	const struct jit_address *a = number < m->count ? &m->list[number] : NULL;
+	const struct jit_address *a = address_of(m, number);
 	const struct jit_map *of = a && a->map != JIT_NONE ? &m->maps[a->map] : NULL;
 
 	if (!a)
@@ -174,9 +241,11 @@ int jit_maps__add_name(const struct jit_maps *m, uint32_t number, struct text *o
 	return of && !a->lost && (of->state == JIT_MAP_WANTED || of->state == JIT_MAP_BEING_READ) ? -EAGAIN : -ENOENT;
 }
 
-uint64_t jit_maps__address(const struct jit_maps *m, uint32_t number)
+uint64_t jit_maps__address(const struct jit_maps *m, uint64_t number)
 {
-	return number < m->count && m->list[number].name ? m->list[number].address : 0;
+	const struct jit_address *a = address_of(m, number);
+
+	return a && a->name ? a->address : 0;
 }
 
 /* -- readings ---------------------------------------------------------------------------------------- */
@@ -190,15 +259,25 @@ static bool is_due(const struct jit_map *map, uint64_t now)
 	return !map->tried_at || now - map->tried_at >= interval;
 }
 
+/* At the end each one is wanted, but what is being written anew needs time. */
+static bool is_due_at_the_end(const struct jit_map *map, uint64_t now)
+{
+	return map->used && map->state == JIT_MAP_WANTED && !(map->unfinished && now - map->tried_at < WANTED_INTERVAL);
+}
+
 uint32_t jit_maps__next(struct jit_maps *m, uint64_t now, bool all)
 {
 	uint32_t next = JIT_NONE;
 
+	/* How long one takes is known when it has been read: before that the next one would not be within the share. */
+	for (uint32_t i = 0; i < JIT_MAPS_MAX && !all; i++)
+		if (m->maps[i].state == JIT_MAP_BEING_READ)
+			return JIT_NONE;
 	/* The one that was read the longest time ago. */
 	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
 		const struct jit_map *map = &m->maps[i];
 
-		if (!(all ? map->used && map->state == JIT_MAP_WANTED : is_due(map, now) && now >= m->next_at))
+		if (!(all ? is_due_at_the_end(map, now) : is_due(map, now) && now >= m->next_at))
 			continue;
 		if (next == JIT_NONE || map->tried_at < m->maps[next].tried_at)
 			next = i;
@@ -206,52 +285,90 @@ uint32_t jit_maps__next(struct jit_maps *m, uint64_t now, bool all)
 	if (next == JIT_NONE)
 		return JIT_NONE;
 	m->maps[next].state = JIT_MAP_BEING_READ;
-	m->maps[next].sampled = false;
+	m->maps[next].sampled = m->maps[next].again = false;
 	return next;
 }
 
-/* The map has these names now, and had them from the time on at which its reading began. */
-static void take_names(struct jit_maps *m, uint32_t number, struct native_names *names, uint64_t from, uint64_t until)
+static void drop_name(struct jit_map *map, struct jit_address *a)
+{
+	a->closed = a->lost = true;
+	if (!a->name)
+		return;
+	map->name_bytes -= strlen(a->name) + 1;
+	free(a->name);
+	a->name = NULL;
+}
+
+static bool has_replaced(const struct native_names *names)
+{
+	for (uint32_t i = 0; i < names->count; i++)
+		if (names->symbols[i].replaced)
+			return true;
+	return false;
+}
+
+/* What an address is called now.  Its samples may be older. */
+static void update_name(struct jit_map *map, struct jit_address *a, uint64_t written)
+{
+	const struct native_symbol *s = jit_names__place(&map->names, a->address);
+	const char *name = s ? map->names.text + s->name : NULL;
+	/* Its name is that of all its samples. */
+	bool settled = a->name && a->sampled_at <= map->right_at;
+
+	/* Since the last reading there were two functions, and perhaps samples of the first one. */
+	if (s && s->replaced && a->first_at < written) {
+		a->closed = true;
+		if (!settled)
+			drop_name(map, a);
+	} else if (!a->name && name) {
+		take_name(map, a, name);
+	} else if (a->name && !has_name(a, name)) {
+		a->closed = true;
+		if (!settled)
+			drop_name(map, a);
+	}
+}
+
+/* The map has these names now, and had them from the time on at which its reading began.  `written`: as in native_work. */
+static void take_names(struct jit_maps *m, uint32_t number, struct native_names *names, uint64_t from, uint64_t written)
 {
 	struct jit_map *map = &m->maps[number];
 
-	if (map->right_at && !jit_names__has_all(names, &map->names))
-		map->changed_at = until;
+	if ((map->right_at && !jit_names__has_all(names, &map->names)) || has_replaced(names))
+		map->changed_at = written;
 	forget_names(m, map);
 	m->lines_size += size_of(names);
 	map->names = *names;
 	memset(names, 0, sizeof(*names));
 	for (uint32_t i = 0; map->count && i < m->count; i++) {
 		struct jit_address *a = &m->list[i];
-		const char *name;
 
-		if (a->map != number || a->closed)
-			continue;
-		name = jit_names__find(&map->names, a->address);
-		if (!a->name && name)
-			take_name(map, a, name);
-		else if (a->name && !has_name(a, name)) {
-			a->closed = true;
-			if (a->sampled_at <= map->right_at)
-				continue;
-			a->lost = true;
-			map->name_bytes -= strlen(a->name) + 1;
-			free(a->name);
-			a->name = NULL;
-		}
+		if (a->map == number && !a->closed)
+			update_name(map, a, written);
 	}
 	map->right_at = from;
+}
+
+/* What was right until then may not be right any more. */
+static void take_no_names(struct jit_maps *m, uint32_t number, const struct native_work *w)
+{
+	struct native_names none = { 0 };
+
+	memset(&m->maps[number].read, 0, sizeof(m->maps[number].read));
+	take_names(m, number, &none, w->from, w->until);
 }
 
 void jit_maps__done(struct jit_maps *m, uint32_t number, struct native_work *w, bool ran)
 {
 	struct jit_map *map = &m->maps[number];
-	uint64_t now = deadline__now();
+	uint64_t now = deadline__now(), written;
+	bool gone;
 
 	map->tried_at = now;
 	if (ran)
-		m->next_at = now + SHARE * (w->until - w->from);
-	map->state = ran || map->ended ? JIT_MAP_READ : JIT_MAP_WANTED;
+		m->next_at = (m->next_at > now ? m->next_at : now) + SHARE * (w->until - w->from);
+	map->unfinished = ran && w->err == -EAGAIN;
+	map->state = (ran && !map->again && !map->unfinished) || map->ended ? JIT_MAP_READ : JIT_MAP_WANTED;
 	if (map->over) {
 		free_map(m, map);
 		return;
@@ -262,17 +379,21 @@ void jit_maps__done(struct jit_maps *m, uint32_t number, struct native_work *w, 
 	map->seen = w->map;
 	/* What samples had until now is not settled. */
 	map->sampled |= w->err != 0;
+	map->failed = w->unreadable || w->err == -EAGAIN || w->err == -ENOMEM || w->err == -EINTR;
+	map->missing = w->err == -ENOENT;
+	gone = map->gone && w->unreadable;
+	map->gone = w->unreadable;
+	written = w->written < w->until ? w->written : w->until;
 	if (!w->err && w->unchanged)
 		map->right_at = w->from;
 	if (!w->err && !w->unchanged && size_of(&w->names) <= JIT_ALL_LINES_MAX - (m->lines_size - size_of(&map->names))) {
 		map->read = w->map;
-		take_names(m, number, &w->names, w->from, w->until);
+		take_names(m, number, &w->names, w->from, written);
 	} else if (w->err == -E2BIG || (!w->err && !w->unchanged)) {
-		struct native_names none = { 0 };
-
-		/* What was right until now may not be right any more. */
-		memset(&map->read, 0, sizeof(map->read));
-		take_names(m, number, &none, w->from, w->until);
+		take_no_names(m, number, w);
+	} else if (gone && map->right_at) {
+		/* It was not there twice: it is not only being written anew. */
+		take_no_names(m, number, w);
 	}
 }
 
@@ -281,8 +402,8 @@ void jit_maps__want(struct jit_maps *m)
 	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
 		struct jit_map *map = &m->maps[i];
 
-		if (map->used && !map->ended && map->sampled && map->state != JIT_MAP_BEING_READ)
-			map->state = JIT_MAP_WANTED;
+		if (map->used && !map->ended && map->sampled)
+			want(map);
 	}
 }
 
@@ -294,18 +415,39 @@ bool jit_maps__are_wanted(const struct jit_maps *m)
 	return false;
 }
 
+/* What samples had since the last reading that was right. */
+static void drop_unsettled(struct jit_maps *m, uint32_t number)
+{
+	struct jit_map *map = &m->maps[number];
+
+	for (uint32_t i = 0; map->count && i < m->count; i++) {
+		struct jit_address *a = &m->list[i];
+
+		if (a->map == number && a->name && !a->closed && a->sampled_at > map->right_at)
+			drop_name(map, a);
+	}
+}
+
 void jit_maps__give_up(struct jit_maps *m)
 {
-	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++)
-		if (m->maps[i].state == JIT_MAP_WANTED)
-			m->maps[i].state = JIT_MAP_READ;
+	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
+		struct jit_map *map = &m->maps[i];
+
+		if (!map->used || map->ended)
+			continue;
+		if (map->failed || map->state == JIT_MAP_WANTED || map->state == JIT_MAP_BEING_READ)
+			drop_unsettled(m, i);
+		map->again = false;
+		if (map->state == JIT_MAP_WANTED)
+			map->state = JIT_MAP_READ;
+	}
 }
 
 void jit_maps__restart(struct jit_maps *m)
 {
 	for (uint32_t i = 0; i < m->count; i++)
 		free(m->list[i].name);
-	m->count = 0;
+	m->count = m->first_free = 0;
 	for (uint32_t i = 0; i < JIT_MAPS_MAX; i++) {
 		map64__clear(&m->maps[i].numbers);
 		m->maps[i].count = 0;

@@ -6,14 +6,17 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/map64.h"
 #include "base/sorted.h"
 
-int jit_names__add(struct native_names *names, uint64_t address, uint64_t size, const char *name, uint32_t length)
+int jit_names__add(struct native_names *names, uint64_t address, uint64_t size, const char *name, uint32_t length, bool is_new)
 {
 	if (array__reserve(&names->symbols, names->count, 1, &names->room, JIT_LINES_MAX, sizeof(*names->symbols)) ||
 	    array__reserve(&names->text, names->size, length + 1u, &names->text_room, JIT_TEXT_MAX, 1))
 		return -E2BIG;
-	names->symbols[names->count++] = (struct native_symbol){ .address = address, .size = size, .name = (uint32_t)names->size };
+	names->symbols[names->count++] = (struct native_symbol){
+		.address = address, .size = size, .name = (uint32_t)names->size, .is_new = is_new,
+	};
 	memcpy(names->text + names->size, name, length);
 	names->text[names->size + length] = '\0';
 	names->size += length + 1u;
@@ -78,9 +81,81 @@ static uint64_t end_of(const struct native_symbol *s)
 	return s->address + s->size;
 }
 
+/* How many lines there are at a place, and how many of each name. */
+struct lines_at {
+	struct line_end {
+		uint64_t at;
+		uint32_t line;
+	} *ends;			/* by `at` */
+	uint32_t *name_of;		/* by line: the number of its name */
+	uint32_t *of_name;		/* by the number of a name */
+	uint32_t ended, all;
+};
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct line_end *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void free_lines_at(struct lines_at *l)
+{
+	free(l->ends);
+	free(l->name_of);
+	free(l->of_name);
+}
+
+/* The lines are in order.  Names of one hash count as one.  0 or -ENOMEM. */
+static int init_lines_at(struct lines_at *l, const struct native_names *names)
+{
+	struct map64 numbers = { 0 };
+	int err = 0;
+
+	l->ends = calloc(names->count, sizeof(*l->ends));
+	l->name_of = calloc(names->count, sizeof(*l->name_of));
+	l->of_name = calloc(names->count, sizeof(*l->of_name));
+	if (!l->ends || !l->name_of || !l->of_name)
+		err = -ENOMEM;
+	for (uint32_t i = 0; !err && i < names->count; i++) {
+		const char *name = names->text + names->symbols[i].name;
+
+		l->ends[i] = (struct line_end){ end_of(&names->symbols[i]), i };
+		uint64_t hash = hash__bytes(name, strlen(name), 0);
+
+		l->name_of[i] = map64__get(&numbers, hash);
+		if (l->name_of[i] == MAP64_NONE)
+			err = map64__add(&numbers, hash, l->name_of[i] = numbers.count);
+	}
+	map64__free(&numbers);
+	if (!err)
+		qsort(l->ends, names->count, sizeof(*l->ends), compare_ends);
+	return err;
+}
+
+static void line_begins(struct lines_at *l, uint32_t line)
+{
+	l->of_name[l->name_of[line]]++;
+	l->all++;
+}
+
+/* A line that ends there has begun before. */
+static void lines_end(struct lines_at *l, uint32_t count, uint64_t at)
+{
+	for (; l->ended < count && l->ends[l->ended].at <= at; l->ended++) {
+		l->of_name[l->name_of[l->ends[l->ended].line]]--;
+		l->all--;
+	}
+}
+
+static bool has_other_name(const struct lines_at *l, uint32_t line)
+{
+	return l->all > l->of_name[l->name_of[line]];
+}
+
 /* [from, until) is of that line. */
 static void keep(const struct native_names *names, struct native_symbol *to, uint32_t *count, const struct native_symbol *line,
-		 uint64_t from, uint64_t until)
+		 uint64_t from, uint64_t until, bool replaced)
 {
 	struct native_symbol *last = *count ? &to[*count - 1] : NULL;
 
@@ -88,16 +163,19 @@ static void keep(const struct native_names *names, struct native_symbol *to, uin
 		return;
 	if (last && last->name == line->name && end_of(last) == from) {
 		last->size += until - from;
+		last->replaced |= replaced;
 		return;
 	}
 	to[*count] = *line;
 	to[*count].address = from;
+	to[*count].replaced = replaced;
 	to[(*count)++].size = until - from;
 }
 
 int jit_names__cut(struct native_names *names)
 {
 	uint32_t lines = names->count, count = 0, next = 0;
+	struct lines_at there = { 0 };
 	struct begun b = { 0 };
 	struct native_symbol *to;
 	uint64_t at = 0;
@@ -107,12 +185,13 @@ int jit_names__cut(struct native_names *names)
 	/* Each place ends where a line begins or ends. */
 	to = calloc(2 * (size_t)lines, sizeof(*to));
 	b.list = calloc(lines, sizeof(*b.list));
-	if (!to || !b.list) {
+	qsort(names->symbols, lines, sizeof(*names->symbols), compare);
+	if (!to || !b.list || init_lines_at(&there, names)) {
+		free_lines_at(&there);
 		free(to);
 		free(b.list);
 		return -ENOMEM;
 	}
-	qsort(names->symbols, lines, sizeof(*names->symbols), compare);
 	b.lines = names->symbols;
 	while (next < lines || b.count) {
 		const struct native_symbol *first;
@@ -120,8 +199,11 @@ int jit_names__cut(struct native_names *names)
 
 		if (!b.count)
 			at = names->symbols[next].address;
-		while (next < lines && names->symbols[next].address <= at)
+		while (next < lines && names->symbols[next].address <= at) {
+			line_begins(&there, next);
 			put(&b, next++);
+		}
+		lines_end(&there, lines, at);
 		first = &names->symbols[b.list[0]];
 		if (end_of(first) <= at) {
 			drop_first(&b);
@@ -130,9 +212,10 @@ int jit_names__cut(struct native_names *names)
 		until = end_of(first);
 		if (next < lines && names->symbols[next].address < until)
 			until = names->symbols[next].address;
-		keep(names, to, &count, first, at, until);
+		keep(names, to, &count, first, at, until, first->is_new && has_other_name(&there, b.list[0]));
 		at = until;
 	}
+	free_lines_at(&there);
 	free(b.list);
 	free(names->symbols);
 	names->symbols = to;
@@ -141,7 +224,7 @@ int jit_names__cut(struct native_names *names)
 	return 0;
 }
 
-static const struct native_symbol *symbol_at(const struct native_names *names, uint64_t address)
+const struct native_symbol *jit_names__place(const struct native_names *names, uint64_t address)
 {
 	size_t until = SORTED__UNTIL(names->symbols, names->count, address, address);
 	const struct native_symbol *s = until ? &names->symbols[until - 1] : NULL;
@@ -151,16 +234,21 @@ static const struct native_symbol *symbol_at(const struct native_names *names, u
 
 const char *jit_names__find(const struct native_names *names, uint64_t address)
 {
-	const struct native_symbol *s = symbol_at(names, address);
+	const struct native_symbol *s = jit_names__place(names, address);
 
 	return s ? names->text + s->name : NULL;
 }
 
 bool jit_names__has_all(const struct native_names *now, const struct native_names *before)
 {
-	for (uint32_t i = 0; i < before->count; i++) {
-		const struct native_symbol *b = &before->symbols[i], *n = symbol_at(now, b->address);
+	uint32_t next = 0;
 
+	for (uint32_t i = 0; i < before->count; i++) {
+		const struct native_symbol *b = &before->symbols[i], *n;
+
+		while (next < now->count && now->symbols[next].address < b->address)
+			next++;
+		n = next < now->count ? &now->symbols[next] : NULL;
 		if (!n || n->address != b->address || n->size != b->size || strcmp(now->text + n->name, before->text + b->name))
 			return false;
 	}

@@ -12,14 +12,16 @@
 #define JIT_LINES_MAX (512u << 10)
 #define JIT_TEXT_MAX (20u << 20)
 
-/* Add a line, in the order of the file; a length of 0 is code without a name.  0 or -E2BIG. */
-int jit_names__add(struct native_names *names, uint64_t address, uint64_t size, const char *name, uint32_t length);
+/* Add a line, in the order of the file; a length of 0 is code without a name.  `is_new`: as in native_symbol.  0 or -E2BIG. */
+int jit_names__add(struct native_names *names, uint64_t address, uint64_t size, const char *name, uint32_t length, bool is_new);
 /*
  * After the last one: of lines that overlap the later one has the place, and what is left of the older one keeps its name.
- * What is left of all is by address, and each place is in it once.  0 or -ENOMEM.
+ * What is left of all is by address, and each place is in it once.  native_symbol::replaced is set.  0 or -ENOMEM.
  */
 int jit_names__cut(struct native_names *names);
-/* The name at an address, not clean; NULL: none.  After jit_names__cut(). */
+/* The place at an address; NULL: none.  After jit_names__cut(). */
+const struct native_symbol *jit_names__place(const struct native_names *names, uint64_t address);
+/* The name there, not clean; NULL: none. */
 const char *jit_names__find(const struct native_names *names, uint64_t address);
 /* Has each function of `before` the same place and name in `now`? */
 bool jit_names__has_all(const struct native_names *now, const struct native_names *before);

@@ -589,6 +589,11 @@ void native__end_rules(struct native *n)
 void native__end_names(struct native *n)
 {
 	end(n, false);
+	native__end_maps(n);
+}
+
+void native__end_maps(struct native *n)
+{
 	jit_maps__give_up(&n->jits);
 }
 
@@ -697,15 +702,32 @@ void native__find(struct native *n, uint32_t vm, uint64_t address, uint64_t time
 	place->of_vm = of_vm && of_vm->file == m->file;
 }
 
+/* The slot of another process whose map was not there, if there are too many. */
+static uint32_t add_map(struct native *n, const struct native_process *p)
+{
+	uint32_t slot = jit_maps__add(&n->jits, p->pid, p->began, p->executed), spare;
+
+	if (slot != JIT_NONE)
+		return slot;
+	spare = jit_maps__spare(&n->jits, deadline__now());
+	if (spare == JIT_NONE)
+		return JIT_NONE;
+	for (uint32_t i = 0; i < n->process_count; i++)
+		if (n->processes[i].vm && n->processes[i].jit == spare)
+			n->processes[i].jit = JIT_NONE;
+	jit_maps__remove(&n->jits, spare);
+	return jit_maps__add(&n->jits, p->pid, p->began, p->executed);
+}
+
 void native__find_in_map(struct native *n, uint32_t vm, uint64_t address, uint64_t time, bool exact, struct native_place *place)
 {
 	struct native_process *p = process_of(n, vm);
-	uint32_t number;
+	uint64_t number;
 
 	if (!p || !place->in_no_file || place->file != NATIVE_NO_FILE)
 		return;
 	if (p->jit == JIT_NONE && p->pid > 0)
-		p->jit = jit_maps__add(&n->jits, p->pid, p->began, p->executed);
+		p->jit = add_map(n, p);
 	if (p->jit == JIT_NONE)
 		return;
 	number = jit_maps__number(&n->jits, p->jit, exact ? address : address - 1, time);
@@ -727,7 +749,7 @@ void native__restart_maps(struct native *n)
 
 uint64_t native__map_address(const struct native *n, uint64_t number)
 {
-	return jit_maps__address(&n->jits, (uint32_t)number);
+	return jit_maps__address(&n->jits, number);
 }
 
 void native__want_names(struct native *n, uint32_t file)
@@ -747,7 +769,7 @@ bool native__wants_names(const struct native *n)
 int native__add_name(const struct native *n, uint32_t file, uint64_t address, struct text *out)
 {
 	if (file == NATIVE_IN_MAP)
-		return jit_maps__add_name(&n->jits, (uint32_t)address, out);
+		return jit_maps__add_name(&n->jits, address, out);
 	if (file >= n->file_count)
 		return -ENOENT;
 	if (n->files[file].names_state == NATIVE_WANTED || n->files[file].names_state == NATIVE_BEING_READ)

@@ -83,6 +83,8 @@ void native__failed(struct native *n, struct native_work *w);
  */
 void native__end_rules(struct native *n);
 void native__end_names(struct native *n);
+/* The same of maps alone: names that nobody knows to be right are dropped. */
+void native__end_maps(struct native *n);
 void native__try_late(struct native *n);
 /* Tell the kernel what has come since the last time. */
 void native__publish(struct native *n);

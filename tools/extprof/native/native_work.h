@@ -57,6 +57,8 @@ struct native_symbol {
 	uint8_t binding;	/* enum symbol_binding */
 	bool sectioned;		/* its size is not known; see elf_symbol */
 	bool internal;		/* it has a name of the library's own, as __poll */
+	bool is_new;		/* of a JIT: its line was not there at the reading before */
+	bool replaced;		/* of a JIT: it is new, and a line of another name was at its place */
 };
 
 struct native_names {
@@ -104,6 +106,8 @@ struct native_work {
 	struct native_names names;
 	struct jit_file map;	/* NATIVE_MAP: that was read, or seen */
 	bool unchanged;		/* NATIVE_MAP: it is as it was read before */
+	uint64_t written;	/* NATIVE_MAP: it has not changed since then, until it was read; CLOCK_MONOTONIC */
+	bool unreadable;	/* NATIVE_MAP: it is an error of the file, and the process lives */
 };
 
 /* NULL: out of memory. */

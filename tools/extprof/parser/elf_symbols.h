@@ -30,7 +30,7 @@ struct elf_symbol {
 	uint16_t length;	/* of the name, which follows and has no end */
 	uint8_t binding;	/* enum symbol_binding */
 	uint8_t sectioned;	/* 1: the file does not tell the size: it is what is left of the section */
-	uint8_t reserved[4];
+	uint32_t end;		/* of the map of a JIT: where its line ends, from where the reading begins; else 0 */
 };
 
 struct symbols_piece {

@@ -42,10 +42,10 @@ static bool pass_blanks(const char **at, const char *end)
 	return true;
 }
 
-/* One line, without its end.  False: the piece is full. */
-static bool take_line(struct symbols_piece *piece, const char *line, const char *end)
+/* One line, without its end, which is there in what is read.  False: the piece is full. */
+static bool take_line(struct symbols_piece *piece, const char *line, const char *end, uint64_t there)
 {
-	struct elf_symbol s = { .binding = SYMBOL_GLOBAL };
+	struct elf_symbol s = { .binding = SYMBOL_GLOBAL, .end = (uint32_t)there };
 	size_t length;
 
 	if (line < end && end[-1] == '\r')
@@ -65,10 +65,15 @@ static bool take_line(struct symbols_piece *piece, const char *line, const char 
 	return true;
 }
 
+uint64_t perf_map__begin(uint64_t size)
+{
+	return size > PERF_MAP_MAX ? size - PERF_MAP_MAX : 0;
+}
+
 int perf_map__read(int fd, uint64_t size, const struct symbols_place *from, struct symbols_piece *piece)
 {
 	static char window[WINDOW];
-	uint64_t begin = size > PERF_MAP_MAX ? size - PERF_MAP_MAX : 0, at = from->entry;
+	uint64_t begin = perf_map__begin(size), at = from->entry;
 	/* The window begins within a line: of one that is longer than a window, or of one whose beginning is not read. */
 	bool cut = begin && !at;
 
@@ -83,7 +88,7 @@ int perf_map__read(int fd, uint64_t size, const struct symbols_place *from, stru
 		if (n < 0)
 			return -errno;
 		while (line < end && (newline = memchr(line, '\n', (size_t)(end - line)))) {
-			if (!cut && !take_line(piece, line, newline)) {
+			if (!cut && !take_line(piece, line, newline, at + (uint64_t)(newline + 1 - window))) {
 				piece->next = (struct symbols_place){ .entry = (uint32_t)(at + (uint64_t)(line - window)) };
 				return 0;
 			}
