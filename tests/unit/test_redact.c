@@ -56,6 +56,19 @@ static const struct {
 	{ "a / b", "a /redacted/6/ b" },
 	{ "/", "/redacted/6/" },
 	{ "", "" },
+	/* Behind a path that stays there is another one. */
+	{ "f /usr/lib/node/x.js (/srv/secret/app.js:3)", "f /usr/lib/node/x.js (/redacted/3/app.js:3)" },
+	{ "/usr/lib/a.js,/srv/secret/b.js", "/usr/lib/a.js,/redacted/3/b.js" },
+	{ "f /usr/lib/a.js:3 (secret/b.js:4)", "f /usr/lib/a.js:3 (/redacted/7/b.js:4)" },
+	{ "/usr/lib/a.js,my secret/b.js", "/usr/lib/a.js/redacted/8/b.js" },
+	{ "f /srv/my app/gems/rack-3.0/lib/rack.rb [secret/b.rb]", "f /redacted/gems/rack-3.0/lib/rack.rb/redacted/9/b.rb]" },
+	{ "f /srv/a/b.js,/srv/secret/c.js", "f /redacted/10/b.js,/redacted/3/c.js" },
+	/* A relative one with a blank. */
+	{ "py::f:my secret/app.py", "py::f:/redacted/11/app.py" },
+	{ "f (my secret/app.py:3)", "f (/redacted/11/app.py:3)" },
+	{ "f my secret/app.py", "/redacted/12/app.py" },
+	{ "a//b", "/redacted/13/b" },
+	{ " /:/", " /redacted/6/:/redacted/6/" },
 };
 
 TEST(redact_names_of_jits)

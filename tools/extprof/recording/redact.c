@@ -159,29 +159,56 @@ int redact__path(struct strings *folders, const char *path, struct text *out)
 	return err;
 }
 
+/* What is before a path: "LazyCompile:~render /app/page.js:12", "py::render:/app/page.py", "render(/app/page.js)". */
+static const char before_path[] = " :~*^+(\"'=[<,";
+
+/* Where a path in a name of a JIT begins, with that slash. */
+static const char *begin_of_path(const char *name, const char *slash)
+{
+	const char *path = slash;
+
+	if (path == name || strchr(before_path, path[-1]))
+		return path;
+	/* A folder can have blanks in its name, and no other sign tells where a relative path begins. */
+	while (path > name && path[-1] != ':' && path[-1] != '(')
+		path--;
+	return path;
+}
+
+/* How long the path is: up to the next one that is absolute.  What is kept as it is ends before anything that can be before a
+ * path: a relative one can follow. */
+static size_t length_of_path(const char *path)
+{
+	const char *end = strchr(path, '/') + 1, *part, *instead;
+	char *one;
+
+	while (*end && !(strchr(before_path, *end) && end[1] == '/'))
+		end++;
+	one = strndup(path, (size_t)(end - path));
+	part = one ? public_part(one, &instead) : NULL;
+	if (part)
+		end = path + (part - one) + strcspn(part, before_path);
+	free(one);
+	return (size_t)(end - path);
+}
+
 int redact__jit_name(struct strings *folders, const char *name, struct text *out)
 {
-	/* What is before a path: "LazyCompile:~render /app/page.js:12", "py::render:/app/page.py", "render(app/page.js)". */
-	static const char before[] = " :~*^+(\"'=[<,";
 	const char *slash;
 	int err = 0;
 
 	while (!err && (slash = strchr(name, '/'))) {
-		const char *path = slash, *next = strstr(slash, " /");
-		char *one;
+		const char *path = begin_of_path(name, slash);
+		size_t length = length_of_path(path);
+		char *one = strndup(path, length);
 
-		while (path > name && !strchr(before, path[-1]))
-			path--;
 		text__add(out, name, (size_t)(path - name));
-		one = next ? strndup(path, (size_t)(next - path)) : strdup(path);
 		err = one ? redact__path(folders, one, out) : -ENOMEM;
 		free(one);
-		name = next ? next : "";
-		/* The blank, so that the next one begins with its slash. */
-		if (next) {
-			text__add(out, name, 1);
-			name++;
-		}
+		name = path + length;
+		/* The sign before the next one, so that this begins with its slash. */
+		if (name[0] && name[1] == '/')
+			text__add(out, name++, 1);
 	}
 	text__adds(out, name);
 	return err;
