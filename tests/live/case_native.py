@@ -474,23 +474,43 @@ def perf_map_names_code_of_files(ctx):
 
 @case(timeout=90)
 def perf_map_that_was_left_over(ctx):
-    """One of an earlier process with that pid has no names, one that this process has written to has."""
-    with PerfMap(ctx) as m:
-        began = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + started(m.pid)
-        m.write(EVERYTHING + m.right)
-        os.utime(m.path, (began - 1, began - 1))
+    """One of an earlier process with that pid has no names, also if this process writes into it; a new one has."""
+    inside = ctx.path("inside")
+    os.mkdir(inside, 0o777)
+    # The process has a pid that is known before.
+    path = os.path.join(inside, "perf-1.map")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(EVERYTHING)
+    time.sleep(0.1)
+    with in_namespace(ctx, inside) as m:
         found = m.leaves(seconds=0.7)
         check(set(found) == NO_NAMES and sum(found.values()) > 100, "%s", found)
-        os.utime(m.path)
+        m.write(m.right, mode="a")
+        found = m.leaves(seconds=0.7)
+        if knows_birth(path):
+            check(set(found) == NO_NAMES and sum(found.values()) > 100, "%s", found)
+        os.unlink(path)
+        m.write(m.right)
         found = m.leaves(seconds=0.7)
         check(set(found) == BOTH_NAMES, "%s", found)
     return "%s" % found
 
 
-def started(pid):
-    """Seconds after the start of the machine."""
-    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
-        return int(f.read().rsplit(")", 1)[1].split()[19]) / os.sysconf("SC_CLK_TCK")
+def knows_birth(path):
+    """Whether the file system has the times at which files were made."""
+    return subprocess.run(["stat", "-c", "%W", path], stdout=subprocess.PIPE, check=True).stdout.strip() not in (b"0", b"-1")
+
+
+def in_namespace(ctx, inside):
+    """The process has pid 1 in its own namespace, and `inside` is its /tmp."""
+    shell = 'mount --bind "$0" /tmp && exec "$@"'
+    m = PerfMap(ctx, prefix=("unshare", "-p", "-m", "-f", "--mount-proc", "--kill-child", "sh", "-c", shell, inside))
+    with open("/proc/%d/task/%d/children" % (m.p.pid, m.p.pid), encoding="ascii") as f:
+        m.pid = int(f.read().split()[0])
+    check(m.path == "/tmp/perf-1.map", "it has the number of %s", m.path)
+    m.path = os.path.join(inside, "perf-1.map")
+    m.paths = [m.path]
+    return m
 
 
 @case(timeout=90)
@@ -538,13 +558,8 @@ def perf_map_in_a_namespace(ctx):
     """The number in the map's name is the one that the process has itself, and /tmp is the one that it sees."""
     inside = ctx.path("inside")
     os.mkdir(inside, 0o777)
-    shell = 'mount --bind "$0" /tmp && exec "$@"'
-    with PerfMap(ctx, prefix=("unshare", "-p", "-m", "-f", "--mount-proc", "--kill-child", "sh", "-c", shell, inside)) as m:
-        with open("/proc/%d/task/%d/children" % (m.p.pid, m.p.pid), encoding="ascii") as f:
-            m.pid = int(f.read().split()[0])
-        check(m.path == "/tmp/perf-1.map", "it has the number of %s", m.path)
-        m.path = os.path.join(inside, "perf-1.map")
-        m.paths = [m.path, "/tmp/perf-%d.map" % m.pid]
+    with in_namespace(ctx, inside) as m:
+        m.paths.append("/tmp/perf-%d.map" % m.pid)
         with open(m.paths[1], "w", encoding="utf-8") as f:
             f.write(EVERYTHING)
         found = m.leaves(seconds=0.7)

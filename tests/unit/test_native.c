@@ -722,6 +722,43 @@ TEST(native_maps_are_given_back)
 	munmap(code, 4096);
 }
 
+/* Processes without a map do not keep others from having one. */
+TEST(native_maps_of_processes_without_one)
+{
+	void *code = map_code(-1);
+	struct native *n = own_process(0);
+	struct native_place place;
+	struct native_work *w;
+	uint32_t none = 0;
+	uint64_t first;
+
+	for (uint32_t vm = 2; vm < 72; vm++) {
+		native__fork(n, 1, vm, getpid());
+		native__find(n, vm, (uintptr_t)code, 1, true, &place);
+		native__find_in_map(n, vm, (uintptr_t)code, 1, true, &place);
+		none += place.file != NATIVE_IN_MAP;
+		if (vm == 2)
+			first = place.address;
+	}
+	CHECK_INT(none, 6);
+	while ((w = native__next_names(n))) {
+		native_work__run(w, NULL);
+		CHECK_INT(w->err, -ENOENT);
+		native__done(n, w);
+	}
+	usleep(1100000);
+	native__find(n, 71, (uintptr_t)code, 1, true, &place);
+	native__find_in_map(n, 71, (uintptr_t)code, 1, true, &place);
+	CHECK_INT(place.file, NATIVE_IN_MAP);
+	/* The other one has lost its place, and its number is not that of this one. */
+	CHECK(place.address != first);
+	native__find(n, 2, (uintptr_t)code, 1, true, &place);
+	native__find_in_map(n, 2, (uintptr_t)code, 1, true, &place);
+	CHECK(place.file == NATIVE_IN_MAP && place.address != first);
+	native__destroy(n);
+	munmap(code, 4096);
+}
+
 /* What the kernel has is told to be right at each look, also if nothing has changed. */
 TEST(native_tells_when_it_looked)
 {
@@ -1050,6 +1087,34 @@ TEST(native_functions_that_cannot_be_joined)
 	CHECK_STRING(JOINED(UNWIND_END_OUTERMOST, INNER, OUTER, VM, EXEC), "Foo#foo;Array#size;ext_outer;ext_inner 1\n");
 	CHECK_INT(native_frames.apart, 1);
 	tear_down_native();
+}
+
+/* Code of YJIT has Ruby frames: no map is asked for it, also if it has a name there. */
+TEST(native_functions_of_jits)
+{
+	void *code = map_code(-1);
+	uint64_t at = (uintptr_t)code;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	f = fopen(path, "w");
+	CHECK(f && fprintf(f, "%llx 100 of the map\n", (unsigned long long)at) > 0 && !fclose(f));
+	set_up_native();
+	foo_calls_size();
+	CHECK_STRING(JOINED(UNWIND_END_NO_FILE, at + 8), "Foo#foo;Array#size;[truncated: native code in no file];of the map 1\n");
+	CHECK_INT(native_frames.place[0].file, NATIVE_IN_MAP);
+	tear_down_native();
+
+	set_up_native();
+	foo_calls_size();
+	vm.layout.section.jit_start = at;
+	vm.layout.section.jit_end = at + 4096;
+	CHECK_STRING(JOINED(UNWIND_END_NO_FILE, at + 8), "Foo#foo;Array#size;[truncated: native code in no file] 1\n");
+	CHECK_INT(native_frames.place[0].file, NATIVE_NO_FILE);
+	tear_down_native();
+	unlink(path);
+	munmap(code, 4096);
 }
 
 /* The collector is called by the VM: what it calls is below it. */
