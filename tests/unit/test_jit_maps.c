@@ -16,6 +16,7 @@
 #include "native/jit_map_work.h"
 #include "native/jit_maps.h"
 #include "native/jit_names.h"
+#include "parser/perf_map.h"
 #include "process/proc.h"
 
 #define SECOND 1000000000ull
@@ -290,7 +291,15 @@ TEST(jit_map_that_was_left_over_and_is_written)
 	unlink(map_path);
 	write_map("1000 10 old\n");
 	CHECK(!statx(AT_FDCWD, map_path, 0, STATX_BTIME, &st));
+	/* A program makes its map as soon as it begins, and times are known to a tick. */
+	w->executed = deadline__now();
+	f = fopen(map_path, "a");
 	usleep(30000);
+	CHECK(f && fputs("3000 10 soon\n", f) >= 0 && !fclose(f));
+	CHECK_INT(read_map(w), 0);
+	native_work__free(w);
+	w = map_work();
+	usleep(70000);
 	w->executed = deadline__now();
 	usleep(30000);
 	f = fopen(map_path, "a");
@@ -302,7 +311,7 @@ TEST(jit_map_that_was_left_over_and_is_written)
 	w = map_work();
 	w->executed = deadline__now() - SECOND;
 	CHECK_INT(read_map(w), 0);
-	CHECK_INT(w->names.count, 2);
+	CHECK_INT(w->names.count, 3);
 	native_work__free(w);
 	unlink(map_path);
 }
@@ -338,6 +347,33 @@ TEST(jit_map_that_has_grown)
 	native_work__free(w);
 	native_work__free(again);
 	native_work__free(of_another);
+	unlink(map_path);
+}
+
+/* Of a large one the beginning is not read. */
+TEST(jit_map_that_is_large_and_has_grown)
+{
+	struct native_work *w = map_work();
+	struct stat st;
+	char *lines = malloc(PERF_MAP_MAX + 1);
+	FILE *f;
+
+	memset(lines, '#', PERF_MAP_MAX);
+	lines[PERF_MAP_MAX] = '\0';
+	for (uint32_t i = 4095; i < PERF_MAP_MAX; i += 4096)
+		lines[i] = '\n';
+	write_map(lines);
+	f = fopen(map_path, "a");
+	CHECK(f && fputs("1000 10 old\n", f) >= 0 && !fclose(f) && !stat(map_path, &st));
+	w->before_map = (struct jit_file){ .device = st.st_dev, .inode = st.st_ino, .size = (uint64_t)st.st_size };
+	f = fopen(map_path, "a");
+	lines[1 << 20] = '\0';
+	CHECK(f && fputs(lines, f) >= 0 && fputs("2000 10 new\n", f) >= 0 && !fclose(f));
+	CHECK_INT(read_map(w), 0);
+	CHECK_STRING(places(&w->names), "old@4096-4112 new@8192-8208 ");
+	CHECK(!w->names.symbols[0].is_new && w->names.symbols[1].is_new);
+	native_work__free(w);
+	free(lines);
 	unlink(map_path);
 }
 
@@ -482,6 +518,7 @@ TEST(jit_addresses_with_two_new_functions)
 	/* The map was written before. */
 	second = jit_maps__number(&m, map, 1010, 195);
 	CHECK_STRING(name_of(&m, second), "new");
+	CHECK_INT(jit_maps__number(&m, map, 1010, 180), JIT_NONE);
 	/* One that was there before, came again, and another one in between. */
 	other = jit_maps__number(&m, map, 1020, 196);
 	CHECK_INT(jit_maps__number(&m, map, 1010, 250), second);
@@ -514,6 +551,7 @@ TEST(jit_addresses_with_two_new_functions)
 	reading_of(&m, map, "old", "new", 200, 100, 0);
 	CHECK_STRING(name_of(&m, first), "new");
 	CHECK_INT(jit_maps__number(&m, map, 1010, 150), first);
+	CHECK_INT(jit_maps__number(&m, map, 1010, 90), JIT_NONE);
 	jit_maps__free(&m);
 }
 

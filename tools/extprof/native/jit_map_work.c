@@ -70,15 +70,20 @@ static bool is_left_over(const struct native_work *w, uint64_t time)
 	return w->executed && time < now - ago;
 }
 
-/* When the file was made: whoever appends to it, its old lines stay.  UINT64_MAX: its file system does not know.  What the kernel
- * knows of the file is enough, so that nobody waits for the file system. */
-static uint64_t born(int fd)
+/*
+ * When the file was made, at the latest: whoever appends to it, its old lines stay.  UINT64_MAX: its file system does not know.  What
+ * the kernel knows of the file is enough, so that nobody waits for the file system.
+ *
+ * A program can make its map as soon as it begins, and this time does not change later.  So it is not too old if it may be right: to
+ * have been left over, the map would have to be made within these ticks before the process began.
+ */
+static uint64_t made_at(int fd)
 {
 	struct statx st = { 0 };
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) || !(st.stx_mask & STATX_BTIME))
 		return UINT64_MAX;
-	return (uint64_t)st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec;
+	return (uint64_t)st.stx_btime.tv_sec * SECOND + st.stx_btime.tv_nsec + 2 * tick();
 }
 
 /* When it was written last, at the latest, CLOCK_MONOTONIC. */
@@ -111,7 +116,7 @@ static int open_map(struct native_work *w, struct target_files *files, char path
 	w->map = file_of(&st);
 	w->size = w->map.size;
 	w->written = written_at(w);
-	return is_left_over(w, w->map.changed) || is_left_over(w, born(w->fd)) ? -ESTALE : 0;
+	return is_left_over(w, w->map.changed) || is_left_over(w, made_at(w->fd)) ? -ESTALE : 0;
 }
 
 /* Is that which is to be read what has been read, and if not, is it a whole one? */

@@ -188,7 +188,7 @@ uint64_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, ui
 {
 	struct jit_map *of = &m->maps[map];
 	uint64_t key = hash__mix(address);
-	struct jit_address *a;
+	struct jit_address *a = NULL;
 	const char *name;
 	uint32_t number;
 
@@ -198,10 +198,10 @@ uint64_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, ui
 			break;
 		key++;
 	}
+	/* It was taken before a reading that has found other names, and arrives late. */
+	if (time < (number == MAP64_NONE ? of->changed_at : a->since))
+		return JIT_NONE;
 	if (number == MAP64_NONE) {
-		/* It was taken before the last reading, which has found other names. */
-		if (time < of->changed_at)
-			return JIT_NONE;
 		number = of->count == JIT_ADDRESSES_MAX ? JIT_NONE : new_address(m);
 		if (number == JIT_NONE)
 			return JIT_NONE;
@@ -211,7 +211,9 @@ uint64_t jit_maps__number(struct jit_maps *m, uint32_t map, uint64_t address, ui
 		}
 		of->count++;
 		a = &m->list[number];
-		*a = (struct jit_address){ .address = address, .map = map, .first_at = time, .generation = a->generation };
+		*a = (struct jit_address){
+			.address = address, .map = map, .first_at = time, .since = of->changed_at, .generation = a->generation,
+		};
 		name = jit_names__find(&of->names, address);
 		if (name)
 			take_name(of, a, name);
@@ -316,6 +318,8 @@ static void update_name(struct jit_map *map, struct jit_address *a, uint64_t wri
 	bool settled = a->name && a->sampled_at <= map->right_at;
 
 	/* Since the last reading there were two functions, and perhaps samples of the first one. */
+	if (s && s->replaced && a->first_at >= written)
+		a->since = written;
 	if (s && s->replaced && a->first_at < written) {
 		a->closed = true;
 		if (!settled)

@@ -54,6 +54,7 @@ struct jit_map {
 struct jit_address {
 	uint64_t address;
 	uint64_t first_at, sampled_at;	/* the first and the last sample */
+	uint64_t since;		/* a sample before that may be of another function */
 	char *name;		/* clean; NULL: none is known */
 	uint32_t map;		/* JIT_NONE: that is over, and the name is the last one; without a name it is free */
 	uint32_t generation;	/* whose it is: a free one is used again */

@@ -119,10 +119,9 @@ static int init_lines_at(struct lines_at *l, const struct native_names *names)
 		err = -ENOMEM;
 	for (uint32_t i = 0; !err && i < names->count; i++) {
 		const char *name = names->text + names->symbols[i].name;
-
-		l->ends[i] = (struct line_end){ end_of(&names->symbols[i]), i };
 		uint64_t hash = hash__bytes(name, strlen(name), 0);
 
+		l->ends[i] = (struct line_end){ end_of(&names->symbols[i]), i };
 		l->name_of[i] = map64__get(&numbers, hash);
 		if (l->name_of[i] == MAP64_NONE)
 			err = map64__add(&numbers, hash, l->name_of[i] = numbers.count);
