@@ -589,6 +589,21 @@ def perf_map_of_memory_used_again(ctx):
 
 
 @case(timeout=90)
+def perf_map_of_two_functions(ctx):
+    """One reading finds two functions at an address: no sample from before has the name of the second one."""
+    with PerfMap(ctx) as m:
+        def change(seconds):
+            m.run(seconds)
+            m.write("%s %s jit_old\n%s %s jit_new\n" % (m.heavy, m.size, m.heavy, m.size))
+            m.run(seconds)
+        found = m.leaves(work=change)
+        heavy = {name: n for (caller, name), n in found.items() if caller == "heavy_one"}
+        total = sum(heavy.values())
+        check(set(heavy) <= {"jit_new", "[native code in no file]"} and 0.15 * total < heavy.get("jit_new", 0) < 0.58 * total, "%s", found)
+    return "%s" % found
+
+
+@case(timeout=90)
 def perf_map_in_a_recording(ctx):
     """Names are in the module [jit], with an address, and `redact` treats the paths in them; what has no name has no address."""
     with PerfMap(ctx) as m:
