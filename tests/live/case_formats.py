@@ -123,3 +123,29 @@ def speedscope_of_two_threads(ctx):
     del counted[None]
     check(set(counted) == set(tids), "profiles: %s", [p["name"] for p in document["profiles"]])
     return "%d profiles; %s" % (len(document["profiles"]), compare(counted, truth, profile, rate))
+
+
+FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
+
+
+@case(timeout=60)
+def folded_for_flamegraph_pl(ctx):
+    """Brendan Gregg's flamegraph.pl shows each method with the samples that it has, and all samples."""
+    if not os.path.exists(FLAMEGRAPH_PL):
+        return Counted(0, 0, 1, "there is no flamegraph.pl: Debian's libdevel-nytprof-perl has it")
+    profile, _, _, _, _ = record(ctx, ctx.path("out.folded"))
+    run = subprocess.run(["perl", FLAMEGRAPH_PL, ctx.path("out.folded")], capture_output=True, timeout=60, universal_newlines=True)
+    check(run.returncode == 0, "status %d: %s", run.returncode, run.stderr[-300:])
+    shown = Counter()
+    for name, samples in re.findall(r"<title>(.*?) \(([\d,]+) samples?, [\d.]+%\)</title>", run.stdout):
+        shown[name] += int(samples.replace(",", ""))
+    kept, wanted = profile.sums.whole + profile.sums.truncated, Counter()
+    with open(ctx.path("out.folded"), encoding="utf-8") as f:
+        for line in f:
+            stack, _, number = line.rstrip("\n").rpartition(" ")
+            for name in METHODS:
+                wanted[name] += int(number) if name in stack.split(";") else 0
+    every = re.search(r"<title>all \(([\d,]+) samples, 100%\)</title>", run.stdout)
+    check(every and int(every[1].replace(",", "")) == kept, "%s, not %d samples", every and every[0], kept)
+    check(all(shown[name] == wanted[name] > 0 for name in METHODS), "%s, not %s", {n: shown[n] for n in METHODS}, wanted)
+    return "%d samples, %s" % (kept, dict(wanted))
