@@ -125,6 +125,74 @@ def speedscope_of_two_threads(ctx):
     return "%d profiles; %s" % (len(document["profiles"]), compare(counted, truth, profile, rate))
 
 
+PHASES = """
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+def early(seconds) = (t = now; nil while now - t < seconds)
+def late(seconds) = (t = now; nil while now - t < seconds)
+puts "ready"
+$stdout.flush
+$stdin.gets
+other = Thread.new { Thread.current.name = "other"; sleep 0.3; late(0.3); early(0.3) }
+early(0.3); late(0.6); early(0.9)
+other.join
+puts "done"
+$stdout.flush
+$stdin.gets
+"""
+
+
+def runs_of(document, profile):
+    """[(method, weight)] of a profile, in its order."""
+    frames, opened, at, runs = document["shared"]["frames"], [], 0, []
+    for event in profile["events"]:
+        name = next((frames[f]["name"] for f in opened if frames[f]["name"] in ("Object#early", "Object#late")), None)
+        check(event["at"] >= at, "times go back")
+        if name and event["at"] > at:
+            if runs and runs[-1][0] == name:
+                runs[-1][1] += event["at"] - at
+            else:
+                runs.append([name, event["at"] - at])
+        at = event["at"]
+        if event["type"] == "O":
+            opened.append(event["frame"])
+        else:
+            check(opened.pop() == event["frame"], "another frame is closed")
+    check(not opened and at == profile["endValue"], "%s: frames are open, or %d is not %d", profile["name"], at, profile["endValue"])
+    return runs
+
+
+@case(timeout=60)
+def speedscope_in_the_order_of_time(ctx):
+    """Samples of a recording: each thread has its own profile, in which phases of known length follow one another."""
+    path, out = ctx.path("a.extprof"), ctx.path("a.speedscope.json")
+    ruby = ctx.ruby(ctx.write("phases.rb", PHASES))
+    ruby.expect("ready")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "--waits", "each", "-F", harness.rate(997), "-o", path)
+    ctx.attached(reader)
+    ruby.tell("go")
+    ruby.expect("done")
+    reader.signal(2)
+    check(reader.wait() == 0, "the recording failed")
+    ctx.extprof("report", path, "--idle", "-o", out).ok()
+    with open(out, encoding="utf-8") as f:
+        document = json.load(f)
+    check(document["extprof"]["modes"]["wall"]["order"] == "time", "%s", document["extprof"])
+    said = []
+    for thread, wanted in (("main", [("Object#early", 0.3), ("Object#late", 0.6), ("Object#early", 0.9)]),
+                           ("other", [("Object#late", 0.3), ("Object#early", 0.3)])):
+        (profile,) = [p for p in document["profiles"] if p["name"].startswith(thread + " ")]
+        runs = runs_of(document, profile)
+        check([name for name, _ in runs] == [name for name, _ in wanted], "%s: %s", thread, runs)
+        # The last part of a phase can be a wait for the GVL, which ends in the next one.
+        check(all(abs(ns / 1e9 - seconds) < 0.12 for (_, ns), (_, seconds) in zip(runs, wanted)), "%s: %s, not %s", thread, runs, wanted)
+        said.append("%s %s" % (thread, ", ".join("%.2f" % (ns / 1e9) for _, ns in runs)))
+    # What has no order in time: stacks that stand for others, and a live profile.
+    ctx.extprof("report", path, "--invert", "-o", out).ok()
+    with open(out, encoding="utf-8") as f:
+        check(json.load(f)["extprof"]["modes"]["wall"]["order"] == "alphabet", "--invert has an order of time")
+    return "; ".join(said)
+
+
 FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 
 

@@ -43,10 +43,22 @@ def content(path):
     if path.endswith(".json"):
         document = json.loads(read(path))
         frames = [json.dumps(f) for f in document["shared"].pop("frames")]
-        for p in document["profiles"]:
-            for e in p.get("events", []):
-                e["frame"] = frames[e["frame"]]
-            p["samples"] = [[frames[i] for i in stack] for stack in p.get("samples", [])]
+        # A recording has the order of time, and so a profile for each thread: what each stack has is the same.
+        stacks = Counter()
+        for p in document.pop("profiles"):
+            opened, at = [], 0
+            for e in p["events"]:
+                if e["at"] > at:
+                    stacks[p["unit"], tuple(opened)] += e["at"] - at
+                at = e["at"]
+                if e["type"] == "O":
+                    opened.append(frames[e["frame"]])
+                else:
+                    check(opened.pop() == frames[e["frame"]], "another frame is closed")
+            check(not opened and at == p["endValue"], "%s: %d of %d", p["name"], at, p["endValue"])
+        document["stacks"] = sorted(map(list, stacks.items()))
+        for mode in document["extprof"]["modes"].values():
+            del mode["order"]
         return document
     if path.endswith(".gz"):
         return pprof.content(read(path))

@@ -38,6 +38,7 @@ struct output_format {
 		     FILE *to);
 	bool one_mode;		/* it has no place for more than one */
 	bool timeline;		/* it shows one sample after the other: it wants report::timeline, which only recordings give */
+	bool in_order;		/* the same where there is one and it is not too long; else it shows the stacks of the report */
 	bool cells;		/* it shows how much there was at each time: it wants report::cells, which only recordings give */
 };
 

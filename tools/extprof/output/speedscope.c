@@ -2,9 +2,9 @@
 /*
  * speedscope's file format: one profile for each process or thread that the samples are grouped by.
  *
- * A profile is written as events, at which a frame opens or closes, because there are two for each node
- * of the tree; a list of whole stacks grows with their depth.  The times of the events are sums of
- * weights: stacks are in the order of the alphabet, not in that of time.
+ * A profile is written as events, at which a frame opens or closes, because there are few for each sample; a list of
+ * whole stacks grows with their depth.  The times of the events are sums of weights.  Samples of a recording are in the
+ * order of time, if they are not too many.  Stacks of a live profile, which has no times, are in that of the alphabet.
  */
 #include "output/output.h"
 
@@ -21,6 +21,9 @@
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
+/* Samples of a mode that are shown one after the other: some 50 MB.  Of more, each stack is shown once. */
+#define IN_ORDER_MAX 100000u
+
 struct writer {
 	struct json json;
 	const struct report *reports;
@@ -33,10 +36,17 @@ struct writer {
 	struct open_node {
 		uint32_t label;
 		uint64_t end;
+		uint32_t node;	/* in the order of time */
 	} *open;
+	uint32_t *path;		/* by depth: nodes of the stack of a sample */
 	uint32_t depth;		/* how many are open */
 	uint64_t at;		/* from the start of the profile, as `end` */
 };
+
+static bool is_in_order(const struct report *r)
+{
+	return r->timeline && r->timeline->count <= IN_ORDER_MAX;
+}
 
 static void add_event(struct writer *w, const char *type, uint32_t label)
 {
@@ -79,10 +89,66 @@ static void add_profile_name(const struct report *r, uint32_t node, struct text 
 		text__addf(out, " (%u)", frame__number(&l->frame));
 }
 
-/* The stacks below a node, which is a group or the root. */
-static void add_profile(struct writer *w, uint32_t node)
+/* All stacks, each once. */
+static void add_stacks(struct writer *w, uint32_t node)
 {
 	const struct report_node *nodes = w->r->nodes, *group = &nodes[node];
+
+	for (uint32_t i = node + 1; i < w->r->node_count && nodes[i].depth > group->depth; i++) {
+		close_frames(w, nodes[i].depth - group->depth - 1);
+		open_frame(w, nodes[i].label, nodes[i].total);
+	}
+	close_frames(w, 0);
+	/* Samples that have no frame but the group. */
+	if (node && group->self) {
+		open_frame(w, group->label, group->self);
+		close_frames(w, 0);
+	}
+}
+
+/* The nodes from below the group to that of a sample; of a sample that has no frame but the group, the group. */
+static uint32_t find_path(struct writer *w, uint32_t group, uint32_t node)
+{
+	const struct report_node *nodes = w->r->nodes;
+	uint32_t depth = nodes[node].depth - nodes[group].depth;
+
+	if (!depth) {
+		w->path[0] = group;
+		return group ? 1 : 0;
+	}
+	for (uint32_t i = depth; i-- > 0; node = nodes[node].parent)
+		w->path[i] = node;
+	return depth;
+}
+
+/* One sample after the other: what a sample and the next one have in common stays open. */
+static void add_samples(struct writer *w, uint32_t group, const uint32_t *samples, uint32_t count)
+{
+	const struct moment *moments = w->r->timeline->moments;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t depth = find_path(w, group, moments[samples[i]].node), same = 0;
+
+		while (same < depth && same < w->depth && w->open[same].node == w->path[same])
+			same++;
+		while (w->depth > same)
+			add_event(w, "C", w->open[--w->depth].label);
+		while (w->depth < depth) {
+			uint32_t node = w->path[w->depth];
+
+			w->open[w->depth++] = (struct open_node){ .label = w->r->nodes[node].label, .node = node };
+			add_event(w, "O", w->r->nodes[node].label);
+		}
+		w->at += moments[samples[i]].amount;
+	}
+	while (w->depth)
+		add_event(w, "C", w->open[--w->depth].label);
+}
+
+/* What is below a node, which is a group or the root.  samples: places of its moments; NULL: there is no timeline. */
+static void add_profile(struct writer *w, uint32_t node, const uint32_t *samples, uint32_t count)
+{
+	const struct report_node *group = &w->r->nodes[node];
 	struct text name = { 0 };
 
 	if (w->count > 1)
@@ -97,24 +163,19 @@ static void add_profile(struct writer *w, uint32_t node)
 	json__open(&w->json, "events", '[');
 	w->at = 0;
 	w->depth = 0;
-	for (uint32_t i = node + 1; i < w->r->node_count && nodes[i].depth > group->depth; i++) {
-		close_frames(w, nodes[i].depth - group->depth - 1);
-		open_frame(w, nodes[i].label, nodes[i].total);
-	}
-	close_frames(w, 0);
-	/* Samples that have no frame but the group. */
-	if (node && group->self) {
-		open_frame(w, group->label, group->self);
-		close_frames(w, 0);
-	}
+	if (samples)
+		add_samples(w, node, samples, count);
+	else
+		add_stacks(w, node);
 	json__close(&w->json, ']');
 	json__close(&w->json, '}');
 	text__free(&name);
 }
 
 struct group_order {
-	uint32_t node;
+	uint32_t node, last;	/* the last node below it */
 	uint64_t total;
+	uint32_t count;		/* of its moments that count */
 };
 
 static int most_first(const void *a, const void *b)
@@ -126,26 +187,68 @@ static int most_first(const void *a, const void *b)
 	return x->node < y->node ? -1 : x->node > y->node;
 }
 
+/* Places of the moments of each group, one group after the other, in the order of time.  of: groups by node.  NULL: out of memory. */
+static uint32_t *sort_moments(const struct timeline *t, struct group_order *groups, uint32_t count, const uint32_t *of)
+{
+	uint32_t *places = malloc((t->count + 1u) * sizeof(*places)), *next = malloc((count + 1u) * sizeof(*next)), sum = 0;
+
+	if (!places || !next) {
+		free(places);
+		free(next);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->moments[i].amount && of[t->moments[i].node] != UINT32_MAX)
+			groups[of[t->moments[i].node]].count++;
+	for (uint32_t i = 0; i < count; i++) {
+		next[i] = sum;
+		sum += groups[i].count;
+	}
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->moments[i].amount && of[t->moments[i].node] != UINT32_MAX)
+			places[next[of[t->moments[i].node]]++] = i;
+	free(next);
+	return places;
+}
+
 /* The profile with the most samples is the first one, which is shown first. */
 static int add_profiles(struct writer *w)
 {
 	const struct report *r = w->r;
-	uint32_t count = 0;
-	struct group_order *groups = malloc(r->node_count * sizeof(*groups));
+	uint32_t count = 0, first = 0, *places = NULL;
+	struct group_order *groups = malloc((r->node_count + 1u) * sizeof(*groups));
+	uint32_t *of = malloc((r->node_count + 1u) * sizeof(*of));
+	int err = groups && of ? 0 : -ENOMEM;
 
-	if (!groups)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < r->node_count; i++)
+	if (err)
+		goto cleanup;
+	for (uint32_t i = 0; i < r->node_count; i++) {
 		if (r->nodes[i].depth == r->group_count)
 			groups[count++] = (struct group_order){ .node = i, .total = r->nodes[i].total };
+		if (count)
+			groups[count - 1].last = i;
+	}
 	/* A file without a profile cannot be opened. */
 	if (!count)
 		groups[count++] = (struct group_order){ 0 };
 	qsort(groups, count, sizeof(*groups), most_first);
-	for (uint32_t i = 0; i < count; i++)
-		add_profile(w, groups[i].node);
+	if (is_in_order(r)) {
+		memset(of, 0xff, r->node_count * sizeof(*of));
+		for (uint32_t i = 0; i < count; i++)
+			for (uint32_t j = groups[i].node; j <= groups[i].last && r->nodes[j].depth >= r->group_count; j++)
+				of[j] = i;
+		places = sort_moments(r->timeline, groups, count, of);
+		err = places ? 0 : -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count && !err; i++) {
+		add_profile(w, groups[i].node, places ? places + first : NULL, groups[i].count);
+		first += groups[i].count;
+	}
+cleanup:
+	free(places);
+	free(of);
 	free(groups);
-	return 0;
+	return err;
 }
 
 /* Frames by number of label.  A line that is approximate is shown with its mark, as part of the file:
@@ -182,6 +285,7 @@ static void add_mode(struct writer *w, const struct report *r)
 	json__add(&w->json, "account", account.failed ? NULL : json_string(text__string(&account)));
 	if (r->idle.row_count)
 		json__add(&w->json, "idle", idle.failed ? NULL : json_string(text__string(&idle)));
+	json__add(&w->json, "order", json_string(is_in_order(r) ? "time" : "alphabet"));
 	json__add(&w->json, "source", json_string(m->source));
 	json__add(&w->json, "total", json_integer((json_int_t)r->samples));
 	json__add(&w->json, "metric", json_string(r->metric.name));
@@ -245,8 +349,12 @@ static int write_speedscope(const struct report *reports, uint32_t count,
 			if (reports[i].nodes[j].depth > depth)
 				depth = reports[i].nodes[j].depth;
 	w.open = malloc((depth + 1u) * sizeof(*w.open));
-	if (!w.open)
+	w.path = malloc((depth + 1u) * sizeof(*w.path));
+	if (!w.open || !w.path) {
+		free(w.open);
+		free(w.path);
 		return -ENOMEM;
+	}
 	json__open(&w.json, NULL, '{');
 	json__add(&w.json, "$schema", json_string(SCHEMA));
 	json__add(&w.json, "exporter", json_string("extprof@" EXTPROF_VERSION));
@@ -269,6 +377,7 @@ static int write_speedscope(const struct report *reports, uint32_t count,
 	json__close(&w.json, ']');
 	json__close(&w.json, '}');
 	free(w.open);
+	free(w.path);
 	return w.json.err ? w.json.err : err;
 }
 
@@ -278,5 +387,6 @@ const struct output_format output_speedscope = {
 	.help = "JSON for the viewer speedscope, one profile for each process or thread",
 	.detail = REPORT_BY_CODE,
 	.by_value = true,
+	.in_order = true,
 	.write = write_speedscope,
 };

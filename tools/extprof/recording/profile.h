@@ -35,6 +35,7 @@ struct recording_request {
 	bool by_value, by_command;		/* the same */
 	const char *metric;			/* one of the two of each mode, by name; NULL: as by_value or the unit say */
 	bool timeline;				/* the reports have one, see profile/timeline.h */
+	bool timeline_can_lack;			/* they have one if they can: not if stacks are inverted or there is too much */
 	bool cells;				/* they have these instead, see profile/cells.h */
 	uint64_t cells_since_at, cells_until_at;	/* the time of the columns, ns since 1970; 0: that of the samples */
 	bool joins_lines, shows_idle;		/* as in struct report_view */

@@ -22,6 +22,9 @@ static void groups_of(const struct recording_profile *p, const struct recording_
 	if (p->host_by_default && !request->by_command)
 		groups__add_outermost(show, host);
 	groups__add_mask(show, request->labels);
+	/* What several threads did at one time is no order. */
+	if (request->timeline_can_lack && request->timeline && p->shown_by_default)
+		groups__add(show, GROUP_THREAD);
 }
 
 /* The time that was recorded between the two. */
@@ -231,15 +234,37 @@ static int set_lines_note(const struct recording_profile *p, struct report *repo
 	return failed ? recording_profile__no_memory(d) : 0;
 }
 
-int recording_profile__reports(struct recording_profile *p, const struct recording_request *request,
+/* Of stacks that stand for others one does not know which sample is in which. */
+static bool can_place(const struct recording_request *request)
+{
+	return !request->transform || !(request->transform->inverts || request->transform->methods);
+}
+
+static void drop_timelines(struct reports *reports, struct diag *d)
+{
+	for (uint32_t i = 0; i < reports->count; i++) {
+		struct report *r = &reports->list[i];
+
+		if (r->timeline)
+			timeline__free(r->timeline);
+		free(r->timeline);
+		r->timeline = NULL;
+	}
+	memset(d, 0, sizeof(*d));
+}
+
+int recording_profile__reports(struct recording_profile *p, const struct recording_request *given,
 			       struct reports *reports, struct diag *d)
 {
+	struct recording_request wanted = *given, *request = &wanted;
 	struct groups show;
 	int err = 0;
 
+	if (request->timeline_can_lack)
+		request->timeline = can_place(request);
 	groups_of(p, request, &show);
 	memset(reports, 0, sizeof(*reports));
-	if ((request->timeline || request->cells) && request->transform && (request->transform->inverts || request->transform->methods))
+	if ((request->timeline || request->cells) && !can_place(request))
 		return diag__set(d, DIAG_USAGE, EINVAL, "this format shows one sample after the other: leave out --invert, --callers-of "
 				 "and --top");
 	if (p->given)
@@ -253,6 +278,10 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 	}
 	if (!err && (request->timeline || request->cells))
 		err = recording_profile__moments(p, request, reports, d);
+	if (err == -E2BIG && request->timeline_can_lack) {
+		drop_timelines(reports, d);
+		err = 0;
+	}
 	if (err)
 		reports__free(reports);
 	return err;
