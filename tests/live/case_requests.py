@@ -8,12 +8,12 @@ import harness
 from harness import case, check
 
 
-def record(ctx, kind):
+def record(ctx, kind, *options, name=None):
     """(the recording, [(name, tid, before, first, last, after)]) by the program's own clock, in ns."""
-    path = ctx.path(kind + ".extprof")
+    path = ctx.path((name or kind) + ".extprof")
     ruby = ctx.program("requests.rb", kind)
     ruby.expect("ready")
-    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "--waits", "each", "-F", harness.rate(499), "-o", path)
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "--waits", "each", "-F", harness.rate(499), *options, "-o", path)
     ctx.attached(reader)
     ruby.tell("go")
     truth = []
@@ -171,18 +171,9 @@ def one_after_the_other(ctx):
     check(len(requests(ctx, path, "--request-label", "app")) == 1, "the label around them")
     inner = requests(ctx, path, "--request-label", "step")
     check(len(inner) == 12, "%d labels within", len(inner))
-    # With labels of groups, which come first in a set.
-    grouped = ctx.path("grouped.extprof")
-    ruby = ctx.program("requests.rb", "next")
-    ruby.expect("ready")
-    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "--group-by", "label:step,process", "-F", harness.rate(499), "-o",
-                               grouped)
-    ctx.attached(reader)
-    ruby.tell("go")
-    while ruby.line(timeout=60) != "done":
-        pass
-    reader.signal(signal.SIGINT)
-    check(reader.wait() == 0, "the recording failed")
+    # With labels of groups, of which one comes and goes within a request, and without a sample for each wait.
+    grouped, known = record(ctx, "next", "--group-by", "label:step,process", "--waits", "rate", name="grouped")
+    compare(ctx, grouped, known, requests(ctx, grouped, "--request-label", "request"))
     for label, count in (("request", 18), ("step", 12), ("app", 1)):
         rows = requests(ctx, grouped, "--request-label", label)
         check(len(rows) == count, "with groups: %d of %s, not %d", len(rows), label, count)

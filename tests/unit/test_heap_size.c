@@ -110,6 +110,10 @@ TEST(heap_size_that_makes_no_sense_is_none)
 		*words[i] = 1ull << 49;
 		CHECK_INT(read_heap(), -EBADMSG);
 	}
+	/* Bytes of all pages are a number, also where pages are large. */
+	set_up();
+	pools[1].pages = 1ull << 32;
+	CHECK_INT(read_heap(), -EBADMSG);
 	for (int i = 1; i <= 4; i++) {
 		set_up();
 		memory.fail_at = i;

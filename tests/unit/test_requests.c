@@ -8,7 +8,7 @@
 #include "wire/states.h"
 
 enum { FRAME_MAIN = 1, FRAME_PARKED, FRAME_A, FRAME_B, FRAME_UNREAD, FRAME_STEP, FRAME_COLLECTOR, FRAMES };
-enum { A = 1, B, UNREAD, A_STEP, COLLECTOR, STACKS };
+enum { A = 1, B, UNREAD, A_STEP, COLLECTOR, STEP, STEP_A, STACKS };
 enum { MAIN = 1, PARKED, THREADS };
 
 static struct frame frames[FRAMES];
@@ -16,6 +16,7 @@ static struct stack_entry stacks[STACKS] = {
 	[A] = { .frame = FRAME_A, .depth = 1 }, [B] = { .frame = FRAME_B, .depth = 1 },
 	[UNREAD] = { .frame = FRAME_UNREAD, .depth = 1 }, [A_STEP] = { .parent = A, .frame = FRAME_STEP, .depth = 2 },
 	[COLLECTOR] = { .frame = FRAME_COLLECTOR, .depth = 1 },
+	[STEP] = { .frame = FRAME_STEP, .depth = 1 }, [STEP_A] = { .parent = STEP, .frame = FRAME_A, .depth = 2 },
 };
 static struct thread_entry threads[THREADS] = {
 	[MAIN] = { .id = MAIN, .process = 1, .frame = FRAME_MAIN }, [PARKED] = { .id = PARKED, .process = 1, .frame = FRAME_PARKED },
@@ -142,6 +143,25 @@ static void run_marked(uint64_t time, uint32_t labels, uint64_t marks)
 {
 	run(time, 1, labels);
 	samples[count - 1].marks = marks;
+}
+
+/* A label that is set again within a request is no longer outside of it: the request has another place in its set. */
+TEST(requests_with_marks_at_two_places)
+{
+	begin("request");
+	run_marked(100, STEP_A, 5ull << 16 | 1);
+	run_marked(110, A_STEP, 9ull << 16 | 5);
+	run_marked(120, STEP_A, 5ull << 16 | 1);
+	/* The next one, which begins at the other place. */
+	run_marked(130, A_STEP, 11ull << 16 | 6);
+	run_marked(140, STEP_A, 6ull << 16 | 1);
+	run_marked(150, 0, 0);
+	CHECK(!end());
+	CHECK_INT(requests.chosen, 2);
+	CHECK(requests.list[0].begin == 100 && requests.list[0].samples == 3 && requests.list[0].end == 120);
+	CHECK(requests.list[1].begin == 130 && requests.list[1].samples == 2 && requests.list[1].after == 10);
+	CHECK(requests__has(&requests, &samples[2]) && requests__has(&requests, &samples[3]));
+	requests__free(&requests);
 }
 
 TEST(requests_with_marks)

@@ -798,11 +798,13 @@ TEST(collect_gives_the_marks_of_labels)
 	again = label("query", "r", label("app", NULL, b));
 	CHECK_STRING(all_labels(again), "[request=x][query=r]");
 	CHECK_STRING(label_marks(again, 7, 8, 9), "8 9 0");
-	/* Labels of groups come first. */
+	/* Labels of groups are where they were set. */
 	CHECK_INT(groups__parse("label:row,label:none,label:app", &resolver.groups), 0);
-	CHECK_STRING(all_labels(d), "[row=2][app=1][request=x][query=q]");
-	/* Two labels share the last place: the outer one has the mark that changes less. */
-	CHECK_STRING(label_marks(d, 7, 8, 9), "9 7 8");
+	CHECK_STRING(all_labels(d), "[app=1][request=x][query=q][row=2]");
+	CHECK_STRING(label_marks(d, 7, 8, 9), "7 8 9");
+	/* One that comes and goes does not move those outside of it. */
+	CHECK_STRING(all_labels(c), "[app=1][request=x][query=q]");
+	CHECK_STRING(label_marks(b, 7, 8, 9), "7 8 0");
 	groups__parse("none", &resolver.groups);
 	/* How many levels there are is not known. */
 	expired = label("n", "1", bar_id);
@@ -825,9 +827,9 @@ TEST(collect_gives_all_labels)
 	CHECK_STRING(all_labels(label("request", "y", b)), "[tenant=7][request=y]");
 	CHECK_STRING(all_labels(label("request", NULL, b)), "[tenant=7]");
 	CHECK_STRING(all_labels(label("n", "1", bar_id)), "[n=1][labels: not read]");
-	/* Those of the groups first, and once. */
+	/* Those of the groups once. */
 	CHECK_INT(groups__parse("label:tenant,label:none", &resolver.groups), 0);
-	CHECK_STRING(all_labels(b), "[tenant=7][request=x]");
+	CHECK_STRING(all_labels(b), "[request=x][tenant=7]");
 	CHECK_STRING(all_labels(a), "[request=x]");
 	groups__parse("none", &resolver.groups);
 	/* Values of one key leave room for those of others. */

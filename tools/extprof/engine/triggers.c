@@ -35,6 +35,7 @@ struct trigger_window {
 /* A fiber, or a thread without one, for one trigger. */
 struct trigger_lane {
 	uint64_t label;		/* hash of the value that it has; 0 none */
+	uint64_t mark;		/* of the piece of work, see sink_sample::label_marks; 0: not known */
 	uint64_t since, last;	/* CLOCK_MONOTONIC, ns: of that value, and of the last sample */
 	bool fired;
 };
@@ -252,17 +253,20 @@ static void count_state(struct triggers *t, const struct trigger *trigger, const
 
 /* -- labels ---------------------------------------------------------------------------------------- */
 
-/* The value that the sample has for the key; NULL: none.  *unknown: it may have one that could not be read. */
-static const struct frame *label_of(const struct engine *e, const struct sink_sample *s, const char *key, bool *unknown)
+/* The value that the sample has for the key, and its mark; NULL: none.  *unknown: it may have one that could not be read. */
+static const struct frame *label_of(const struct engine *e, const struct sink_sample *s, const char *key, uint64_t *mark, bool *unknown)
 {
 	*unknown = false;
+	*mark = 0;
 	for (uint32_t i = 0; i < s->label_count; i++) {
 		const struct frame *f = engine__frame(e, s->labels[i]);
 
 		if (f->kind != FRAME_LABEL || (*f->key && strcmp(f->key, key)))
 			continue;
-		if (*f->key && f->known == KNOWN)
+		if (*f->key && f->known == KNOWN) {
+			*mark = s->label_marks >> 16 * (i < RB_DEBUG_EXT_LABEL_MARKS ? i : RB_DEBUG_EXT_LABEL_MARKS - 1) & 0xffff;
 			return f;
+		}
 		*unknown |= f->known != KNOWN_NOT_SET;
 	}
 	return NULL;
@@ -271,7 +275,8 @@ static const struct frame *label_of(const struct engine *e, const struct sink_sa
 static void follow_label(struct triggers *t, const struct trigger *trigger, const struct sink_sample *s)
 {
 	bool unknown;
-	const struct frame *f = label_of(t->engine, s, trigger->key, &unknown);
+	uint64_t mark;
+	const struct frame *f = label_of(t->engine, s, trigger->key, &mark, &unknown);
 	struct trigger_lane *lane = lane_of(t, (uint32_t)(trigger - t->engine->settings.triggers), &s->origin);
 	uint64_t length = s->source == SOURCE_SCHED ? length_of(s) : 0;
 	uint64_t begin = length < s->time ? s->time - length : s->time;
@@ -284,12 +289,15 @@ static void follow_label(struct triggers *t, const struct trigger *trigger, cons
 		lane->last = s->time;
 		return;
 	}
-	if (label != lane->label || begin > lane->last + GAP) {
+	/* Two requests of one value have two marks. */
+	if (label != lane->label || (mark && lane->mark && mark != lane->mark) || begin > lane->last + GAP) {
 		lane->label = label;
+		lane->mark = 0;
 		/* Time up to the last sample of the other value belongs to that one. */
 		lane->since = begin > lane->last ? begin : lane->last;
 		lane->fired = false;
 	}
+	lane->mark = mark ? mark : lane->mark;
 	lane->last = s->time;
 	if (!label || s->time - lane->since <= trigger->limit)
 		return;

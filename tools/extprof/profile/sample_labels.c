@@ -126,6 +126,26 @@ static uint32_t add_others(struct resolver *c, struct vm *vm, const struct sampl
 	return set ? group_names__add_label(c->frames, "", LABEL_UNREAD, NULL, false) : missing;
 }
 
+/*
+ * Outermost first, those of groups too: sets that begin in the same way share it, and at place n are records of level n or
+ * more, counted from 1.  Those without a record are first.
+ */
+static void order(struct resolver *c)
+{
+	for (uint32_t i = 1; i < c->label_count; i++) {
+		uint32_t frame = c->labels[i], j = i;
+		uint8_t level = c->label_levels[i];
+
+		/* Levels are counted from the inside. */
+		for (; j > 0 && c->label_levels[j - 1] && (!level || c->label_levels[j - 1] < level); j--) {
+			c->labels[j] = c->labels[j - 1];
+			c->label_levels[j] = c->label_levels[j - 1];
+		}
+		c->labels[j] = frame;
+		c->label_levels[j] = level;
+	}
+}
+
 /* One mark for two labels or more is the one of the outermost record, which changes least. */
 static void find_marks(struct resolver *c, const struct sample_event *e, uint8_t records)
 {
@@ -147,7 +167,7 @@ static void find_marks(struct resolver *c, const struct sample_event *e, uint8_t
 
 int resolve__add_labels(struct resolver *c, struct vm *vm, const struct sample_event *e)
 {
-	uint32_t first, missing;
+	uint32_t missing;
 	uint8_t records;
 
 	c->label_count = 0;
@@ -160,18 +180,8 @@ int resolve__add_labels(struct resolver *c, struct vm *vm, const struct sample_e
 	if (!c->crowded_keys)
 		return -ENOMEM;
 	add_grouped(c, e);
-	first = c->label_count;
 	missing = add_others(c, vm, e, &records);
-	/* Outermost first: sets that begin in the same way share it. */
-	for (uint32_t i = first, j = c->label_count; i + 1 < j; i++) {
-		uint32_t frame = c->labels[--j];
-		uint8_t level = c->label_levels[j];
-
-		c->labels[j] = c->labels[i];
-		c->label_levels[j] = c->label_levels[i];
-		c->labels[i] = frame;
-		c->label_levels[i] = level;
-	}
+	order(c);
 	find_marks(c, e, records);
 	add(c, missing, 0);
 	return 0;

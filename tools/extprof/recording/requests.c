@@ -77,10 +77,10 @@ int requests__init(struct requests *r, const struct recording_tables *tables, ui
 		r->settled = UINT64_MAX;
 	r->label = label;
 	r->set_of = malloc(tables->stack_count * sizeof(*r->set_of));
-	r->marks_of = calloc(tables->stack_count, sizeof(*r->marks_of));
+	r->shift_of = calloc(tables->stack_count, sizeof(*r->shift_of));
 	r->thread_times = calloc(tables->thread_count, sizeof(*r->thread_times));
 	r->sorted = malloc(BLOCK_SAMPLES_MAX * sizeof(*r->sorted));
-	if (!r->set_of || !r->marks_of || !r->thread_times || !r->sorted)
+	if (!r->set_of || !r->shift_of || !r->thread_times || !r->sorted)
 		return -ENOMEM;
 	memset(r->set_of, 0xff, tables->stack_count * sizeof(*r->set_of));
 	choose_modes(r);
@@ -93,7 +93,7 @@ void requests__free(struct requests *r)
 	free(r->lanes);
 	free(r->thread_times);
 	free(r->set_of);
-	free(r->marks_of);
+	free(r->shift_of);
 	free(r->sorted);
 	map64__free(&r->lane_map);
 	memset(r, 0, sizeof(*r));
@@ -132,16 +132,21 @@ static uint32_t set_of(struct requests *r, uint32_t labels)
 		uint32_t above;
 
 		r->set_of[labels] = find_set(r, labels, &above);
-		/* A set that has been left is another one, whichever of its labels came into force again. */
-		r->marks_of[labels] = !r->label ? BLOCK_MARKS_MAX : MARK_MASK << MARK_BITS * (above < MARKS ? above : MARKS - 1);
+		r->shift_of[labels] = (uint8_t)(MARK_BITS * (above < MARKS ? above : MARKS - 1));
 	}
 	return r->set_of[labels];
 }
 
-/* Of the piece of work that the sample is of; its set was asked for before. */
+/*
+ * Of the piece of work that the sample is of; its set was asked for before.  One label has one mark: others can come and go
+ * outside of it, so it is not always at one place.  A whole set has all of them: it is another one if it was left,
+ * whichever of its labels came into force again.
+ */
 static uint64_t marks_of(const struct requests *r, const struct recording_sample *s, uint32_t set)
 {
-	return set == SET_NONE || set == SET_UNKNOWN ? 0 : s->marks & r->marks_of[s->labels];
+	if (set == SET_NONE || set == SET_UNKNOWN)
+		return 0;
+	return r->label ? s->marks >> r->shift_of[s->labels] & MARK_MASK : s->marks;
 }
 
 /* Can both be of one piece of work?  A mark that is 0 is not known. */

@@ -103,6 +103,29 @@ static int account(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 
 /* -- looks ----------------------------------------------------------------------------------------- */
 
+/* The labels and their marks, for a fiber that waits in one place for one request after the other.  One read, where both are
+ * neighbours.  0 or -errno. */
+static int read_labels(const struct parked *p, uint64_t ec, uint64_t mark[2])
+{
+	const struct rb_debug_ext_section *s = &p->layout->section;
+	const size_t label = sizeof(uint32_t), marks = RB_DEBUG_EXT_LABEL_MARKS * sizeof(uint16_t);
+	char both[64];
+	int err;
+
+	if (!s->ec_label)
+		return 0;
+	if (s->ec_label_marks >= s->ec_label + label && s->ec_label_marks - s->ec_label + marks <= sizeof(both)) {
+		err = memory__read(p->memory, ec + s->ec_label, both, s->ec_label_marks - s->ec_label + marks);
+		if (!err) {
+			memcpy(&mark[0], both, label);
+			memcpy(&mark[1], both + s->ec_label_marks - s->ec_label, marks);
+		}
+		return err;
+	}
+	err = memory__read(p->memory, ec + s->ec_label, &mark[0], label);
+	return !err && s->ec_label_marks ? memory__read(p->memory, ec + s->ec_label_marks, &mark[1], marks) : err;
+}
+
 /* Where is a fiber, in what, and for what does it work?  0 or -errno. */
 static int read_mark(const struct parked *p, uint64_t ec, uint64_t *cfp, uint64_t mark[PARKED_MARK])
 {
@@ -112,13 +135,7 @@ static int read_mark(const struct parked *p, uint64_t ec, uint64_t *cfp, uint64_
 	memset(mark, 0, PARKED_MARK * sizeof(mark[0]));
 	if (!err)
 		err = memory__read(p->memory, *cfp, mark, PARKED_FRAME * sizeof(mark[0]));
-	/* A fiber that waits in one place for one request after the other. */
-	if (!err && s->ec_label)
-		err = memory__read(p->memory, ec + s->ec_label, &mark[PARKED_FRAME], sizeof(uint32_t));
-	if (!err && s->ec_label_marks)
-		err = memory__read(p->memory, ec + s->ec_label_marks, &mark[PARKED_FRAME + 1],
-				   RB_DEBUG_EXT_LABEL_MARKS * sizeof(uint16_t));
-	return err;
+	return err ? err : read_labels(p, ec, &mark[PARKED_FRAME]);
 }
 
 static int note(struct map64 *map, uint64_t key, uint32_t value)

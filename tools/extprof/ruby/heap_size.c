@@ -9,7 +9,7 @@
 /* Bytes of all pools: Ruby 3.4 has five of 144 bytes. */
 #define POOLS_SIZE_MAX 8192u
 #define PAGE_SIZE_MAX (1u << 24)
-/* More of anything than there can be: of slots of 8 bytes in 128 TiB, and of pages of PAGE_SIZE_MAX bytes in a number. */
+/* More of anything than there can be: of slots of 8 bytes in 128 TiB. */
 #define COUNT_MAX (1ull << 39)
 /* The same, of bytes: sums of all processes stay numbers. */
 #define BYTES_MAX (1ull << 48)
@@ -83,6 +83,8 @@ int heap_size__read(struct heap_size *h, const struct memory *m, const struct la
 		return -EAGAIN;
 	h->live = live > 0 ? (uint64_t)live : 0;
 	h->pages += empty;
+	if (h->pages > BYTES_MAX / at->page_size)
+		return -EBADMSG;
 	h->page_bytes = h->pages * at->page_size;
 	return 0;
 }

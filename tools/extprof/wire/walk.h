@@ -218,19 +218,19 @@ static __always_inline int walk__ec_tail(const struct target_config *cfg, uint64
 	__builtin_memset(tail, 0, sizeof(*tail));
 	if (together && cfg->ec_context == cfg->ec_slot + WALK_TAIL_HEAD && cfg->ec_label_marks == cfg->ec_slot + WALK_TAIL_MARKS)
 		return read_target(tail, sizeof(*tail), ec + cfg->ec_slot) ? -1 : 0;
-	if (cfg->ec_label_marks && read_target(tail->marks, sizeof(tail->marks), ec + cfg->ec_label_marks))
-		return -1;
-	if (together)
-		return read_target(tail, WALK_TAIL_HEAD, ec + cfg->ec_slot) ||
-		       (cfg->ec_context &&
-			read_target(&tail->context, sizeof(tail->context), ec + cfg->ec_context)) ? -1 : 0;
-	if (read_target(&tail->slot, sizeof(tail->slot), ec + cfg->ec_slot) ||
+	if (together) {
+		if (read_target(tail, WALK_TAIL_HEAD, ec + cfg->ec_slot) ||
+		    (cfg->ec_context && read_target(&tail->context, sizeof(tail->context), ec + cfg->ec_context)))
+			return -1;
+	} else if (read_target(&tail->slot, sizeof(tail->slot), ec + cfg->ec_slot) ||
 	    (cfg->ec_label && read_target(&tail->label, sizeof(tail->label), ec + cfg->ec_label)) ||
 	    (cfg->ec_resume_pc &&
 	     read_target(&tail->resume_pc, sizeof(tail->resume_pc), ec + cfg->ec_resume_pc)) ||
-	    (cfg->ec_context && read_target(&tail->context, sizeof(tail->context), ec + cfg->ec_context)))
+	    (cfg->ec_context && read_target(&tail->context, sizeof(tail->context), ec + cfg->ec_context))) {
 		return -1;
-	return 0;
+	}
+	/* The label was read first: the program writes its mark before it comes into force. */
+	return cfg->ec_label_marks && read_target(tail->marks, sizeof(tail->marks), ec + cfg->ec_label_marks) ? -1 : 0;
 }
 
 /*
