@@ -1238,7 +1238,9 @@ struct extprof_recorded_options {
 	const char *const *filters;	/* "method=Foo*", "label:request=GET *": all have to match */
 	size_t filter_count;
 	/* How they are shown. */
-	const char *groups;		/* as in struct extprof_recording_options; NULL: as it was recorded */
+	/* As in struct extprof_recording_options, and "recording" and "host".  NULL: as it was recorded; of several machines the
+	 * host is outermost then, where processes are shown one by one. */
+	const char *groups;
 	const char *unit;
 	bool html, color;		/* as in struct extprof_write_options */
 	unsigned int top, width;

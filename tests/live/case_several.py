@@ -273,6 +273,12 @@ def of_two_machines(ctx):
     for host, number in alone.items():
         text = report(ctx, files, "--filter", "host=" + host, "-f", "folded", "--unit", "samples", "--group-by", "none")
         check(sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines()) == number, "--filter host=%s", host)
+    # One that does not say its machine can be of the same one.
+    db = sqlite3.connect(files[1])
+    db.execute("DELETE FROM meta WHERE key LIKE 'mode.%.host'")
+    db.commit()
+    db.close()
+    check("[host=" not in report(ctx, files, "-f", "folded"), "one machine is known, and the reports have several")
     tree = report(ctx, files, "-f", "tree")
     check("[host=" not in tree, "workers of all machines are one tree: %s", tree[:400])
     wrong = ctx.extprof("record", "-d", "1", "--group-by", "host", "--", harness.RUBY, "-e", "1")

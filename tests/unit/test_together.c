@@ -700,6 +700,30 @@ TEST(together_many)
 	tear_down(NULL);
 }
 
+/* A process of another machine is another one, whatever its pid. */
+TEST(together_rows_of_two_machines)
+{
+	static const char *const hosts[] = { "web1", "web2", "web1", NULL };
+	struct together_maps maps = { 0 };
+	struct report sum = { 0 };
+
+	for (int i = 0; i < 4; i++) {
+		struct report part = { 0 };
+		struct together_part of = { .name = "x", .maps = &maps, .host = hosts[i] };
+
+		CHECK(processes__add(&part.processes) == 0);
+		part.processes.rows[0].pid = 1;
+		part.processes.rows[0].cpu_time = 5;
+		strcpy(part.processes.rows[0].command, "app");
+		CHECK(!together__add(&sum, &part, &of, &diag));
+		report__free(&part);
+	}
+	CHECK_INT(sum.processes.count, 3);
+	CHECK(sum.processes.rows[0].cpu_time == 10 && sum.processes.rows[1].cpu_time == 5);
+	together_maps__free(&maps);
+	report__free(&sum);
+}
+
 /* A process that ended is not the next one of its pid; threads have what was recorded of them. */
 TEST(together_rows_go_on)
 {

@@ -56,12 +56,16 @@ static int write_to(void *context, FILE *to, struct extprof_error *e)
 	return write_profile(w, text, to, e);
 }
 
+static bool is_table(const char *format)
+{
+	return !strcmp(format, "summary") || !strcmp(format, "table") || !strcmp(format, "json");
+}
+
 static void set_options(struct writing *w, const struct options *o, const char *output)
 {
 	bool shown = !output || !strcmp(output, "-");
-
 	/* Of a table they are its rows: what a stack is in stays. */
-	bool is_table = !strcmp(w->format, "summary") || !strcmp(w->format, "table") || !strcmp(w->format, "json");
+	bool table = is_table(w->format);
 	unsigned int methods = (unsigned int)options__number(o, OPTION_TOP, 0);
 
 	w->options = (struct extprof_recorded_options){
@@ -69,13 +73,13 @@ static void set_options(struct writing *w, const struct options *o, const char *
 		.since_at = w->files.span.since, .until_at = w->files.span.until, .filters = o->filters,
 		.filter_count = o->filter_count, .groups = o->recording.groups, .unit = o->values[OPTION_UNIT].text,
 		.html = recorded__is_html(output), .color = shown && !strcmp(w->format, "summary") && environment__has_color(),
-		.top = (unsigned int)options__number(o, OPTION_ROWS, is_table && methods ? methods : EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
+		.top = (unsigned int)options__number(o, OPTION_ROWS, table && methods ? methods : EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
 		.app = o->recording.app, .focus = o->recording.focus, .hide = o->recording.hide,
 		.collapse = o->recording.collapse, .slower_than = options__number(o, OPTION_SLOWER_THAN, 0),
 		.slowest = (unsigned int)options__number(o, OPTION_SLOWEST, 0),
 		.request_label = o->values[OPTION_REQUEST_LABEL].text, .requests_by = o->values[OPTION_REQUESTS_BY].text, .metric = o->values[OPTION_METRIC].text,
 		.callers_of = o->values[OPTION_CALLERS_OF].text, .callees_of = o->values[OPTION_CALLEES_OF].text,
-		.methods = is_table ? 0 : methods, .invert = options__has(o, OPTION_INVERT),
+		.methods = table ? 0 : methods, .invert = options__has(o, OPTION_INVERT),
 		.idle = options__has(o, OPTION_IDLE), .sources = options__has(o, OPTION_SOURCES), .gzip = recorded__is_gzip(output),
 		.native_lines = options__has(o, OPTION_NATIVE_LINES), .inlined = options__has(o, OPTION_INLINE),
 		.lines_told = w->told, .lines_told_size = sizeof(w->told),
@@ -98,11 +102,11 @@ static int prepare(void *context, const struct options *o, const char *output)
 	if (recorded__check_output(output, (const char *const *)w->files.paths, w->files.count))
 		return STATUS_USAGE;
 	set_options(w, o, output);
+	w->trend = o->values[OPTION_TREND].text;
 	/* Those that are chosen are shown, too. */
 	w->requests = options__has(o, OPTION_REQUESTS) || w->options.requests_by ||
 		      (!strcmp(w->format, "summary") && !w->trend && (w->options.slowest || w->options.slower_than));
-	w->trend = o->values[OPTION_TREND].text;
-	if ((w->trend || w->requests) && strcmp(w->format, "summary") && strcmp(w->format, "table") && strcmp(w->format, "json")) {
+	if ((w->trend || w->requests) && !is_table(w->format)) {
 		message__set(&e, EXTPROF_USAGE, EINVAL, "%s is no format of %s: text, table or json", w->format,
 			     w->trend ? "a trend" : "requests");
 		return message__fail(&e);

@@ -66,7 +66,6 @@ static int begin(struct engine *e)
 	struct recording_view view = {
 		.groups = e->settings.groups, .group_by_default = e->settings.group_by_default, .lines = e->settings.lines,
 	};
-
 	int err;
 
 	e->recording_begun = true;

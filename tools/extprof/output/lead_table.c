@@ -71,12 +71,17 @@ static bool needs_place(const struct row *row)
 
 static void add_name(const struct lead *t, const struct row *row, bool line, struct text *name)
 {
-	if (!line)
-		text__addf(name, "%s%s", row->name, needs_place(row) ? " " : "");
-	if (line)
+	const char *slash = strrchr(row->path, '/');
+
+	if (line) {
 		report__add_place(owner__short_path(row->path, &t->r->rules), row->line, row->approximate, name);
-	else if (needs_place(row))
-		report__add_place(strrchr(row->path, '/') ? strrchr(row->path, '/') + 1 : row->path, row->line, row->approximate, name);
+		return;
+	}
+	text__adds(name, row->name);
+	if (needs_place(row)) {
+		text__adds(name, " ");
+		report__add_place(slash ? slash + 1 : row->path, row->line, row->approximate, name);
+	}
 }
 
 /* Methods or lines of the application. */

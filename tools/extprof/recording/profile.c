@@ -494,9 +494,16 @@ static bool is_of_input(const struct recording_profile *p, int label)
 /* Processes of different machines can have one pid. */
 static bool has_several_hosts(const struct recording_profile *p)
 {
-	for (uint32_t i = 1; i < p->count; i++)
-		if (strcmp(recording_reader__host(p->inputs[0].reader), recording_reader__host(p->inputs[i].reader)))
+	const char *first = "";
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		const char *host = recording_reader__host(p->inputs[i].reader);
+
+		/* One that does not say it can be of the same one. */
+		if (*first && *host && strcmp(first, host))
 			return true;
+		first = *first ? first : host;
+	}
 	return false;
 }
 

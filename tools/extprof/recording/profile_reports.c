@@ -100,7 +100,7 @@ int recording_profile__account(struct recording_profile *p, struct input *in, st
 {
 	const struct input *first = &p->inputs[p->first[in->is_after]];
 	struct together_part of = {
-		.name = recording_reader__name(in->reader), .frames = p->account_frames,
+		.name = recording_reader__name(in->reader), .host = recording_reader__host(in->reader), .frames = p->account_frames,
 		.later = first->begin + in->later - in->begin, .first = in == first,
 	};
 	int err = 0;

@@ -68,6 +68,8 @@ static uint32_t find_process(const struct processes *sum, const struct together_
 
 	*hash = hash__mix((uint64_t)(uint32_t)row->pid << 32 | row->uid);
 	*hash = hash_of_text(row->command, *hash);
+	/* Another machine has other processes. */
+	*hash = hash_of_text(of->host, *hash);
 	while (of->maps && (number = map64__get(&of->maps->processes, *hash)) != MAP64_NONE) {
 		if (goes_on(&sum->rows[number], row))
 			return number;

@@ -16,6 +16,7 @@ void together_maps__free(struct together_maps *m);
 
 struct together_part {
 	const char *name;	/* of the recording */
+	const char *host;	/* of its machine; NULL or "": not known */
 	uint64_t frames;	/* numbers of frames that the recordings before it have */
 	uint64_t later;		/* ns: to be added to its times, so that they are by the clock of the first one; it can wrap */
 	bool first;		/* it began before all others */
