@@ -117,7 +117,7 @@ static int execute(struct recording_writer *w, const char *sql)
 
 static int make_tables(struct recording_writer *w)
 {
-	/* A file that says what it is has all tables. */
+	/* A file that says what it is has all tables.  Small pages: a block has 2 to 3 KB, and its last page is not full. */
 	char *pragmas = sqlite3_mprintf("PRAGMA page_size=1024; PRAGMA cache_size=-%d; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
 					"PRAGMA foreign_keys=OFF; BEGIN; PRAGMA application_id=%d; PRAGMA user_version=%d",
 					CACHE_KIB, RECORDING_APPLICATION_ID, RECORDING_VERSION);
