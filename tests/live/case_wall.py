@@ -610,6 +610,26 @@ def parked_fibers_from_outside(ctx):
 
 
 @case(timeout=60)
+def fibers_that_wait_for_nothing(ctx):
+    """Of fibers that have ended after Fiber#transfer, that were never resumed and that have yielded, the last ones wait."""
+    ruby = ctx.ruby("-e", """
+      ended, fresh = Array.new(5) { Fiber.new { 1 } }.each(&:transfer), Array.new(3) { Fiber.new { 1 } }
+      parked = Array.new(2) { Fiber.new { Fiber.yield } }.each(&:resume)
+      puts "ready"
+      $stdout.flush
+      i = 0
+      loop { i += 1 }""")
+    ruby.expect("ready")
+    profile = ctx.profile(ruby.pid, "-m", "wall", seconds=2).ok()
+    found = Counter()
+    for s in profile.stacks:
+        if s.text.endswith(";[parked]"):
+            found["Fiber.yield" in s.text] += s.count
+    check(not found[False], "%s", [s.text for s in profile.stacks])
+    return near(found[True] * 1000, 2 * 2e9, 0.05, "two fibers")
+
+
+@case(timeout=60)
 def in_a_namespace(ctx):
     """extprof in a pid namespace of its own, where the kernel's tids are not those that it sees: threads that were
     there before, those that are made, and a thread that executes another program. And from outside."""

@@ -236,6 +236,16 @@ static void read_stack(struct parked *p, struct parked_fiber *f, const struct rb
 	f->stack = copy;
 }
 
+static bool has_code(const struct sample_event *e)
+{
+	const struct sample_frame *frames = (const struct sample_frame *)(e + 1);
+
+	for (uint32_t i = 0; i < e->nr_frames; i++)
+		if (frames[i].id != RB_DEBUG_EXT_ID_INTERNAL && frames[i].id != RB_DEBUG_EXT_ID_NONE)
+			return true;
+	return e->truncated;
+}
+
 static struct parked_fiber *find(struct parked *p, const struct rb_debug_ext_ec *ec)
 {
 	uint32_t number = map64__get(&p->map, ec->serial);
@@ -270,6 +280,9 @@ static int look_at(struct parked *p, const struct rb_debug_ext_ec *ec, uint64_t 
 		memcpy(f->mark, mark, sizeof(mark));
 		read_stack(p, f, ec);
 	}
+	/* It has ended after a transfer: it waits for nothing. */
+	if (f->stack && !has_code(f->stack))
+		return 0;
 	f->ns += ns;
 	return account(p, ec, ns, anew);
 }
