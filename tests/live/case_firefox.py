@@ -84,6 +84,8 @@ class File:
     def __init__(self, document, version=60):
         self.document, self.shared = document, document["shared"]
         check(document["meta"]["preprocessedProfileVersion"] == version, "version")
+        categories = [c["name"] for c in document["meta"]["categories"]]
+        check(len(categories) == len(set(categories)), "two categories have one name: %s", categories)
         strings, frames, functions = self.shared["stringArray"], self.shared["frameTable"], self.shared["funcTable"]
         names = [strings[n] for n in functions["name"]]
         self.frames = [names[n] for n in frames["func"]]
@@ -212,6 +214,10 @@ def has_allocations(ctx):
                 check(file.stacks[stack][-1] == name or not name, "%s of %s", name, file.stacks[stack])
                 classes.add(name)
         check(found == wanted and "String" in classes, "%s, not %s", sum(found.values()), sum(wanted.values()))
+        # How much it was at each time: in steps, each rounded.
+        (rate,) = [c["samples"]["count"] for c in file.document["counters"] if c["name"] == "allocated"]
+        check(abs(sum(rate) - sum(wanted.values())) <= len(rate) and len(rate) > 50, "the counter has %d bytes in %d steps, not %d", sum(rate), len(rate),
+              sum(wanted.values()))
     both = [t["name"] for t in file.document["threads"] if "jsAllocations" in t]
     check(any(name.startswith("cpu: ") for name in both), "no thread has samples and allocations: %s", both)
     return "%d bytes" % sum(wanted.values())

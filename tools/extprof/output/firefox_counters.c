@@ -13,6 +13,9 @@ struct counter {
 	const char *name, *label, *category, *description, *color, *graph, *unit;
 	const char *at, *range;	/* what the tooltip calls the amount at a time, and the range; NULL: it has none */
 	unsigned int weight;	/* the larger, the farther below */
+	/* Of a rate: what it counts, and how many digits the viewer has after the point. */
+	bool (*counts)(const struct moment *m);
+	unsigned int decimals;
 };
 
 static const struct counter memory = {
@@ -27,10 +30,28 @@ static const struct counter live_slots = {
 	.graph = "line-accumulated", .unit = "", .weight = 30, .at = "live slots at this time", .range = "range in graph",
 };
 
+static bool waits_for_gvl(const struct moment *m)
+{
+	return m->state == STATE_GVL && m->amount && !m->idle;
+}
+
+static bool has_amount(const struct moment *m)
+{
+	return m->amount;
+}
+
 /* The viewer shows amounts by time: ms of waits in a ms are threads that wait. */
 static const struct counter waiters = {
-	.name = "waits for the GVL", .label = "waits for the GVL", .category = "GVL", .weight = 50, .description = "Threads of the process that wait for the GVL",
-	.color = "red", .graph = "line-rate", .unit = "",
+	.name = "waits for the GVL", .label = "waits for the GVL", .category = "GVL", .weight = 50,
+	.description = "Threads of the process that wait for the GVL", .color = "red", .graph = "line-rate", .unit = "",
+	.counts = waits_for_gvl, .decimals = 6,
+};
+
+/* Not of the category Memory: older versions would show it as memory that is in use. */
+static const struct counter allocated = {
+	.name = "allocated", .label = "allocated", .category = "Allocation", .weight = 40,
+	.description = "Bytes that the process allocated in this time, by samples", .color = "green", .graph = "line-rate", .unit = "bytes",
+	.counts = has_amount,
 };
 
 /* The place of the first thread of the process in the file; FIREFOX_NONE: it has none. */
@@ -141,7 +162,7 @@ static void add_figures(struct firefox *x, const struct counter *c, const struct
 	}
 }
 
-/* -- the GVL -------------------------------------------------------------------------------------- */
+/* -- rates ---------------------------------------------------------------------------------------- */
 
 /* Spread what it amounts to over the steps that it lasted in. */
 static void spread(const struct moment *m, uint64_t from, uint64_t step, double *points)
@@ -164,15 +185,14 @@ static void spread(const struct moment *m, uint64_t from, uint64_t step, double 
 	}
 }
 
-static void add_waiters(struct firefox *x, const struct firefox_process *p, uint64_t step, const double *points)
+static void add_rate(struct firefox *x, const struct counter *c, const struct firefox_process *p, uint64_t step, const double *points)
 {
 	const struct timeline *t = x->reports[0].timeline;
 	uint64_t from = t->from, count = t->until > from ? (t->until - from + step - 1) / step : 0;
 	struct json *j = &x->json;
 
 	count = count < POINTS ? count : POINTS;
-
-	open_counter(x, &waiters, p);
+	open_counter(x, c, p);
 	json__open(j, "time", '[');
 	for (uint32_t i = 0; i <= count; i++)
 		firefox__add_time(x, NULL, from + i * step);
@@ -181,13 +201,33 @@ static void add_waiters(struct firefox *x, const struct firefox_process *p, uint
 	json__open(j, "count", '[');
 	json__number(j, NULL, 0, 0);
 	for (uint32_t i = 0; i < count; i++)
-		json__number(j, NULL, (int64_t)(points[i] + 0.5), 6);
+		json__number(j, NULL, (int64_t)(points[i] + 0.5), c->decimals);
 	json__close(j, ']');
 	close_counter(x, (uint32_t)count + 1);
 }
 
-/* Of a mode whose waits are times. */
-static int add_all_waiters(struct firefox *x, uint32_t report)
+/* Did the thread have any of it? */
+static bool add_thread(const struct firefox *x, const struct counter *c, uint32_t report, const struct firefox_process *p,
+		       const struct firefox_thread *thread, uint64_t step, double *points)
+{
+	const struct timeline *t = x->reports[report].timeline;
+	bool any = false;
+
+	if (thread->of != p || thread->report != report)
+		return false;
+	for (uint32_t i = 0; i < thread->count; i++) {
+		const struct moment *m = &t->moments[x->order[report][thread->first + i]];
+
+		if (c->counts(m)) {
+			spread(m, t->from, step, points);
+			any = true;
+		}
+	}
+	return any;
+}
+
+/* Of each process. */
+static int add_rates(struct firefox *x, const struct counter *c, uint32_t report)
 {
 	const struct report *r = &x->reports[report];
 	const struct timeline *t = r->timeline;
@@ -203,22 +243,12 @@ static int add_all_waiters(struct firefox *x, uint32_t report)
 
 		for (uint32_t j = 0; j < POINTS; j++)
 			points[j] = 0;
-		for (uint32_t j = 0; j < x->thread_count; j++) {
-			const struct firefox_thread *thread = &x->threads[j];
-
-			if (thread->of != p || thread->report != report)
-				continue;
-			for (uint32_t k = 0; k < thread->count; k++) {
-				const struct moment *m = &t->moments[x->order[report][thread->first + k]];
-
-				if (m->state != STATE_GVL || !m->amount || m->idle)
-					continue;
-				spread(m, t->from, step, points);
-				any = true;
-			}
-		}
+		for (uint32_t j = 0; j < x->thread_count; j++)
+			any |= add_thread(x, c, report, p, &x->threads[j], step, points);
+		for (uint32_t j = 0; j < x->hosted_count; j++)
+			any |= add_thread(x, c, report, p, &x->hosted[j], step, points);
 		if (any)
-			add_waiters(x, p, step, points);
+			add_rate(x, c, p, step, points);
 	}
 	free(points);
 	return 0;
@@ -226,6 +256,7 @@ static int add_all_waiters(struct firefox *x, uint32_t report)
 
 int firefox__add_counters(struct firefox *x)
 {
+	bool has_waits = false, has_bytes = false;
 	int err = 0;
 
 	json__open(&x->json, "counters", '[');
@@ -233,11 +264,17 @@ int firefox__add_counters(struct firefox *x)
 	/* Older versions show each counter of memory as bytes. */
 	if (x->texts)
 		add_figures(x, &live_slots, &x->reports[0].timeline->live_slots);
-	for (uint32_t i = 0; i < x->count && !err; i++)
-		if (x->reports[i].metric.unit == UNIT_NS && x->reports[i].meta.mode->sources & 1u << SOURCE_SCHED) {
-			err = add_all_waiters(x, i);
-			break;
+	for (uint32_t i = 0; i < x->count && !err; i++) {
+		const struct report *r = &x->reports[i];
+
+		if (!has_waits && r->metric.unit == UNIT_NS && r->meta.mode->sources & 1u << SOURCE_SCHED) {
+			has_waits = true;
+			err = add_rates(x, &waiters, i);
+		} else if (!has_bytes && r->metric.unit == UNIT_BYTES) {
+			has_bytes = true;
+			err = add_rates(x, &allocated, i);
 		}
+	}
 	json__close(&x->json, ']');
 	return err;
 }

@@ -228,8 +228,9 @@ void firefox__add_categories(struct firefox *x)
 	add_category(x, FIREFOX_IDLE, "Idle", "transparent");
 	for (uint32_t i = 0; i < FRAME_MARK; i++)
 		add_category(x, FIREFOX_KIND + i, frame_kind_names[i], kind_colors[i]);
+	/* Native frames have a category of that name. */
 	for (uint32_t i = 0; i < STATE_MAX; i++)
-		add_category(x, FIREFOX_STATE + i, state_names[i], state_colors[i]);
+		add_category(x, FIREFOX_STATE + i, i == STATE_NATIVE ? "native wait" : state_names[i], state_colors[i]);
 	json__close(&x->json, ']');
 }
 
