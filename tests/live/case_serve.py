@@ -730,3 +730,53 @@ def hostile_names_run_nothing(ctx):
     check(sum("unreadable" in f for f in status["files"]) == 1 and status["timeline"], "a file that is no recording: %s", status["files"])
     s.end()
     return "%d pages, names on %d" % (len(pages), seen)
+
+
+MIDDLEWARE = """
+require %r
+def mine(n) = (n.times { |i| i * i }; sleep 0.2)
+def others = loop { sleep 0.01; 20_000.times { |i| i * i } }
+Thread.new { others }
+puts "ready"
+$stdout.flush
+serve = $stdin.gets.chomp
+app = RackProfile.new(->(env) { mine(3_000_000); [200, {}, ["hello"]] }, serve)
+now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+[{}, {"QUERY_STRING" => "extprof"}, {"QUERY_STRING" => "a=1&extprof", "REMOTE_ADDR" => "192.0.2.1"},
+ {"QUERY_STRING" => "a=1&extprof", "REMOTE_ADDR" => "127.0.0.1"}].each do |env|
+  t = now.call
+  answer = app.call(env)
+  puts (now.call - t).to_s + " " + answer[2].join
+  $stdout.flush
+end
+$stdin.gets
+"""
+
+
+@case(timeout=90)
+def the_flame_graph_of_one_request(ctx):
+    """examples/rack_profile.rb: the page that it leads to has this request alone; who may not ask gets the answer."""
+    example = os.path.join(harness.TOP, "examples", "rack_profile.rb")
+    ruby = ctx.ruby(ctx.write("app.rb", MIDDLEWARE % example), stdin=subprocess.PIPE)
+    ruby.expect("ready")
+    path = ctx.path("app.extprof")
+    reader = ctx.extprof_start("record", "-q", "-p", ruby.pid, "-m", "wall", "--waits", "each", "-F", harness.rate(499), "-o", path)
+    ctx.attached(reader)
+    s = Server(ctx, path)
+    ruby.tell(s.url)
+    answers = [ruby.line(30).split(" ", 1) for _ in range(4)]
+    check([text for _, text in answers[:3]] == ["hello"] * 3, "%s", answers[:3])
+    seconds, page = float(answers[3][0]), answers[3][1]
+    link = re.search(r'content="7; url=(http://[^"]*)"', page)
+    check(link and link[1] == re.search(r'<a href="([^"]*)"', page)[1] and link[1].startswith(s.url), "%s", page)
+    query = link[1][len(s.url):]
+    # It is there when the browser follows the link.
+    time.sleep(7)
+    shown = s.ok(query)
+    check("Object#mine" in shown and "Object#others" not in shown, "the page has other stacks, or not its own")
+    got = s.ok(query.replace("flamegraph?", "save?format=json&"))["modes"][0]["amount"] / 1e9
+    check(abs(got - seconds) < 0.03 + 0.05 * seconds, "%.3f s in the flame graph, the request took %.3f", got, seconds)
+    reader.signal(signal.SIGINT)
+    check(reader.wait() == 0, "the recording failed")
+    s.end()
+    return "%.3f s of %.3f" % (got, seconds)
