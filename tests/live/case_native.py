@@ -91,7 +91,9 @@ def is_part(labels, truth):
     """Is the stack one on the way to the whole one? What the VM does by itself, between and at the end, is where it is."""
     for i, label in enumerate(labels):
         by_itself = label == "[vm]" and i + 1 < len(labels) and labels[i + 1] not in truth  # as YJIT's mprotect()
-        if label.startswith(("[GC", "[ld-linux")) or label == "[YJIT compile]" or by_itself:
+        # The entry by which a function calls one of another library has no name.
+        in_plt = label == "[native_truth.so]" and i == len(labels) - 1
+        if label.startswith(("[GC", "[ld-linux")) or label == "[YJIT compile]" or by_itself or in_plt:
             labels = labels[:i]
             break
     labels = [l for l in labels if l != "[vm]"]
