@@ -6,12 +6,12 @@ import itertools
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
 
 import harness
+import npm
 from case_requests import record as record_requests
 from case_requests import requests
 from harness import Counted, case, check
@@ -443,24 +443,7 @@ PACKAGES = ["@firefox-devtools/profiler-cli@0.10.0", "node@24"]
 
 def reader_of_mozilla():
     """Where npm has put Mozilla's reader and the Node that it needs, and why it is not there. FIREFOX_PQ is a folder that has them."""
-    folder = os.environ.get("FIREFOX_PQ") or os.path.join(harness.BUILD, "npm-firefox")
-    parts = [os.path.join(folder, "node_modules", "@firefox-devtools", "profiler-cli", "dist", "profiler-cli.js"),
-             os.path.join(folder, "node_modules", "node", "bin", "node")]
-    if all(os.path.exists(part) for part in parts):
-        return folder, None
-    if not shutil.which("npm"):
-        return folder, "there is no npm, which gets " + " and ".join(PACKAGES)
-    os.makedirs(folder, exist_ok=True)
-    try:
-        run = subprocess.run(["npm", "install", "--prefix", folder, "--loglevel=error", "--no-audit", "--no-fund",
-                              "--fetch-retries=0", *PACKAGES], capture_output=True, text=True, timeout=240,
-                             stdin=subprocess.DEVNULL, check=False)
-    except subprocess.TimeoutExpired:
-        return folder, "npm has not got %s after 240 s" % " and ".join(PACKAGES)
-    if run.returncode or not all(os.path.exists(part) for part in parts):
-        return folder, "npm cannot get %s (status %d): %s" % (" and ".join(PACKAGES), run.returncode,
-                                                              " ".join(run.stderr.split())[:200])
-    return folder, None
+    return npm.folder_of("npm-firefox", PACKAGES, ["@firefox-devtools/profiler-cli/dist/profiler-cli.js", "node/bin/node"], "FIREFOX_PQ")
 
 
 class Pq:

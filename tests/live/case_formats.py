@@ -8,6 +8,7 @@ import subprocess
 from collections import Counter
 
 import harness
+import npm
 from case_groups import compare, truth_of
 from harness import Counted, case, check
 
@@ -217,3 +218,45 @@ def folded_for_flamegraph_pl(ctx):
     check(every and int(every[1].replace(",", "")) == kept, "%s, not %d samples", every and every[0], kept)
     check(all(shown[name] == wanted[name] > 0 for name in METHODS), "%s, not %s", {n: shown[n] for n in METHODS}, wanted)
     return "%d samples, %s" % (kept, dict(wanted))
+
+
+DUCKDB = "@duckdb/node-api@1.5.6-r.1"
+# What docs/fleet.md says, by DuckDB's package for Node.
+TO_PARQUET = """
+import { DuckDBInstance } from "@duckdb/node-api";
+const db = await (await DuckDBInstance.create(":memory:")).connect();
+for (const [day, service] of [["2026-11-28", "shop"], ["2026-11-29", "shop"], ["2026-11-29", "jobs"]])
+  await db.run(`COPY (SELECT *, DATE '${day}' AS day, '${service}' AS service FROM read_json('${day}-${service}.jsonl'))
+                TO 'profiles' (FORMAT parquet, PARTITION_BY (day, service), APPEND)`);
+const ask = async (sql) => console.log(JSON.stringify((await db.runAndReadAll(sql)).getRowsJson()));
+const FROM = "FROM read_parquet('profiles/*/*/*.parquet', hive_partitioning = true)";
+await ask(`SELECT day::VARCHAR, service, mode, sum(amount)::BIGINT::VARCHAR ${FROM} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`);
+await ask(`SELECT name, sum(amount)::BIGINT::VARCHAR FROM (SELECT amount, unnest(list_distinct(list_transform(stack, f -> f.name))) AS name
+           ${FROM} WHERE mode = 'cpu' AND service = 'shop' AND day = DATE '2026-11-29') GROUP BY 1`);
+"""
+
+
+@case(timeout=300)
+def parquet_by_duckdb(ctx):
+    """DuckDB makes Parquet of JSON lines, partitioned by day and service: sums and totals of methods are those of extprof, to the ns."""
+    folder, why_not = npm.folder_of("npm-duckdb", [DUCKDB], ["@duckdb/node-api/package.json"], "DUCKDB_NPM")
+    if why_not:
+        return Counted(0, 0, 1, why_not)
+    path, wanted = ctx.path("a.extprof"), []
+    record(ctx, path, "-m", "cpu,wall")
+    for day, service, modes in (("2026-11-28", "shop", "cpu"), ("2026-11-29", "jobs", "wall"), ("2026-11-29", "shop", "cpu,wall")):
+        ctx.extprof("report", path, "--idle", "-m", modes, "-f", "jsonl", "-o", ctx.path("%s-%s.jsonl" % (day, service))).ok()
+        for mode in sorted(modes.split(",")):
+            wanted.append([day, service, mode, ctx.extprof("sql", "-H", path, "SELECT sum(value) FROM samples WHERE mode='%s'" % mode).ok().out.strip()])
+    os.symlink(os.path.join(folder, "node_modules"), ctx.path("node_modules"))
+    with open(ctx.path("ask.mjs"), "w", encoding="utf-8") as f:
+        f.write(TO_PARQUET)
+    run = subprocess.run(["node", "ask.mjs"], cwd=ctx.directory, capture_output=True, text=True, timeout=120)
+    check(run.returncode == 0, "node: %s", run.stderr[-800:])
+    sums, methods = map(json.loads, run.stdout.splitlines())
+    check(sums == sorted(wanted), "%s, not %s", sums, wanted)
+    top = {m: str(n) for m, n in ((line.split("\t")) for line in ctx.extprof("sql", "-H", path, "SELECT method, total FROM top_methods WHERE mode='cpu'").ok().out.splitlines())}
+    got = dict(methods)
+    check(all(got[name] == top[name] for name in METHODS), "%s, not %s", {n: got[n] for n in METHODS}, top)
+    files = [f for _, _, names in os.walk(ctx.path("profiles")) for f in names]
+    return "%d files, %s" % (len(files), sums)
