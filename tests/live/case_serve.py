@@ -753,7 +753,7 @@ $stdin.gets
 """
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def the_flame_graph_of_one_request(ctx):
     """examples/rack_profile.rb: the page that it leads to has this request alone; who may not ask gets the answer."""
     example = os.path.join(harness.TOP, "examples", "rack_profile.rb")
