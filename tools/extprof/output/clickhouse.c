@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
+#include "base/fnv.h"
 #include "base/map64.h"
 #include "output/process_rows.h"
 
@@ -39,14 +40,7 @@ struct rows_writer {
 
 /* -- names ----------------------------------------------------------------------------------------------- */
 
-/* FNV-1a.  Rows that are stored have it: it is not changed. */
-static uint64_t hash_bytes(uint64_t h, const void *data, size_t length)
-{
-	for (const unsigned char *p = data; length; length--, p++)
-		h = (h ^ *p) * 1099511628211ull;
-	return h;
-}
-
+/* Rows that are stored have it: it is not changed. */
 static uint64_t hash_frame(uint64_t h, const struct report_label *l)
 {
 	const struct frame *f = &l->frame;
@@ -55,10 +49,10 @@ static uint64_t hash_frame(uint64_t h, const struct report_label *l)
 		(unsigned char)(f->line >> 16), (unsigned char)(f->line >> 24),
 	};
 
-	h = hash_bytes(h, l->name, l->bare);
-	h = hash_bytes(h, "", 1);
-	h = hash_bytes(h, f->path, strlen(f->path));
-	return hash_bytes(h, rest, sizeof(rest));
+	h = fnv__add(h, l->name, l->bare);
+	h = fnv__add(h, "", 1);
+	h = fnv__add(h, f->path, strlen(f->path));
+	return fnv__add(h, rest, sizeof(rest));
 }
 
 /* As OTLP has it: what the process says of itself, else what it runs. */
@@ -211,7 +205,7 @@ static int put_stack(struct rows_writer *w, uint32_t node)
 static int put_new_stack(struct rows_writer *w, uint32_t node)
 {
 	const char *service = service_at(w, node);
-	uint64_t key = hash__mix(hash_bytes(w->hashes[node], service, strlen(service)));
+	uint64_t key = hash__mix(fnv__add(w->hashes[node], service, strlen(service)));
 	int err;
 
 	if (map64__get(w->stacks, key) != MAP64_NONE)
@@ -296,7 +290,7 @@ static void hash_nodes(struct rows_writer *w)
 {
 	const struct report *r = w->r;
 
-	w->hashes[0] = 14695981039346656037ull;
+	w->hashes[0] = FNV_BEGIN;
 	for (uint32_t i = 1; i < r->node_count; i++)
 		w->hashes[i] = r->nodes[i].depth > r->group_count ? hash_frame(w->hashes[r->nodes[i].parent], &r->labels[r->nodes[i].label]) :
 			       w->hashes[0];

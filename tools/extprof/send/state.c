@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fnv.h"
+
 #define HEAD "extprof-push 2"
 #define SUFFIX ".extprof"
 /* Of a segment, and of the totals. */
@@ -229,15 +231,6 @@ static int fail(char *why, size_t size, int err, const char *text)
 	return err;
 }
 
-static uint64_t hash(const char *text)
-{
-	uint64_t h = 14695981039346656037ull;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 1099511628211ull;
-	return h;
-}
-
 /* The descriptor of the folder, and the name in it. */
 static int find_place(struct state *s, const char *folder, const char *path)
 {
@@ -247,7 +240,7 @@ static int find_place(struct state *s, const char *folder, const char *path)
 
 	if (!path) {
 		directory = strdup(folder);
-		if (asprintf(&s->base, ".extprof-push-%016" PRIx64, hash(s->to)) < 0)
+		if (asprintf(&s->base, ".extprof-push-%016" PRIx64, fnv__add(FNV_BEGIN, s->to, strlen(s->to))) < 0)
 			s->base = NULL;
 	} else {
 		directory = !slash ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
