@@ -1273,6 +1273,7 @@ struct extprof_recorded_options {
 	/* The format timeline has columns of this time, ns since 1970; what samples have of another time is outside.  0 and 0: the
 	 * time that the samples are of. */
 	uint64_t columns_since_at, columns_until_at;
+	const char *host;		/* the format clickhouse: the machine, if the recording does not say it; NULL: that stays unknown */
 };
 
 /* Are its texts right?  What a recording has to have for them is not asked.  0 or negative errno. */

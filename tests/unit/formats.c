@@ -157,6 +157,7 @@ static int write_report(const char *directory, const char *profile, const struct
 	r.meta.period = PERIOD;
 	r.meta.started = 1700000000;
 	r.meta.duration = 12.5;
+	r.meta.paused = 250000000;
 	r.meta.missed = 3;
 	r.meta.accounting.taken = r.meta.stacks + 5;
 	r.meta.accounting.whole = r.meta.stacks - (r.meta.stacks ? 1 : 0);

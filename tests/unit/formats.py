@@ -769,7 +769,7 @@ def clickhouse_rows(directory, profile):
     for row in tables["extprof_samples"]:
         stack = stacks[row["ServiceName"], row["StackHash"]]["Stack"]
         check(int(row["Value"]) == int(row["Count"]) * PERIOD and row["Type"] == "cpu" and row["State"] == "running", "%s", row)
-        check((row["StartNs"], row["EndNs"]) == ("1700000000000000000", "1700000012500000000"), "%s", row)
+        check((row["StartNs"], row["EndNs"]) == ("1700000000000000000", "1700000012750000000"), "%s", row)
         got[str(row["Pid"]), str(row["ThreadId"]), dict(zip(row["LabelNames"], row["LabelValues"])).get("cgroup"),
             tuple(map(as_folded, reversed(stack)))] += int(row["Count"])
     same(got, expected, "stacks")

@@ -207,7 +207,7 @@ static int make_body(struct sending *s, struct extprof_error *e)
 		.groups = o->recording.groups, .labels_can_lack = true,
 		/* A time has to end after its begin. */
 		.since_at = s->from, .until_at = s->last ? 0 : s->until > s->from ? s->until : s->until + 1,
-		.gzip = !s->push->receiver->plain,
+		.gzip = !s->push->receiver->plain, .host = s->modes->host,
 		/* All of it: who is idle is told by what comes before and after a span, too. */
 		.idle = true,
 	};

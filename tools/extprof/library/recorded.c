@@ -384,6 +384,9 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 	if (!format)
 		return error__not_one_of(EXTPROF_FORMATS, "format", name, error);
 	err = options__copy(&o, sizeof(o), options, error);
+	if (!err && format->one_recording && r->count > 1)
+		err = error__set(error, DIAG_USAGE, EINVAL, "%s has place for one recording: its rows are of one machine and one time. Write "
+				 "each of the recordings by itself", name);
 	if (!err)
 		err = make_reports(r, &o, format, &reports, error);
 	if (err)
@@ -394,7 +397,7 @@ int extprof_recorded_write(struct extprof_recorded *r, const char *name, const s
 		snprintf(o.lines_told, o.lines_told_size, "%s", reports.count ? reports.list[0].meta.native_lines : "");
 	settings = (struct output_options){
 		.html = o.html, .gzip = o.gzip, .color = o.color, .width = o.width, .top = o.top ? o.top : EXTPROF_TOP_DEFAULT,
-		.sources = o.sources ? &sources : NULL,
+		.sources = o.sources ? &sources : NULL, .host = o.host,
 	};
 	if (format->one_mode && reports.count > 1)
 		err = recorded__one_mode(name, &reports, error);

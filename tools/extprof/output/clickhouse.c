@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ struct rows_writer {
 	} *codes;		/* by label */
 	char **services;	/* by label of a process: its service */
 	struct map64 *stacks;	/* (service, hash) that were written */
+	const char *host;	/* the machine; "": it is not known */
 	uint64_t begin, end;	/* ns since 1970 */
 };
 
@@ -196,8 +198,8 @@ static int put_stack(struct rows_writer *w, uint32_t node)
 		return -ENOMEM;
 	}
 	row = json_pack("{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:i}", "ServiceName", service_at(w, node), "Hash",
-			number(w->hashes[node]), "LastSeenNs", number(w->end), "LastSeen", number(w->end / SECOND), "Host", r->meta.host, "Stack", stack, "Methods", methods,
-			"Paths", paths, "RubyPath", ruby ? ruby->path : "", "RubyLine", ruby ? (int)ruby->line : 0, "Collector",
+			number(w->hashes[node]), "LastSeenNs", number(w->end), "LastSeen", number(w->end / SECOND), "Host", w->host,
+			"Stack", stack, "Methods", methods, "Paths", paths, "RubyPath", ruby ? ruby->path : "", "RubyLine", ruby ? (int)ruby->line : 0, "Collector",
 			(int)(r->labels[r->nodes[node].label].frame.kind == FRAME_GC));
 	return put(w, row);
 }
@@ -261,8 +263,8 @@ static int put_sample(struct rows_writer *w, uint32_t node)
 	}
 	if (!err)
 		row = json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:I, s:s, s:I, s:s, s:s, s:O, s:O, s:o, s:o, s:o}", "ServiceName", service_at(w, node),
-				"Type", r->meta.mode->name, "StartNs", number(w->begin), "EndNs", number(w->end), "Start", number(w->begin / SECOND), "Host", r->meta.host,
-				"Pid", (json_int_t)(process ? process->pid : 0), "Command",
+				"Type", r->meta.mode->name, "StartNs", number(w->begin), "EndNs", number(w->end), "Start",
+				number(w->begin / SECOND), "Host", w->host, "Pid", (json_int_t)(process ? process->pid : 0), "Command",
 				process && process->known == KNOWN ? process->name : "", "ThreadId", (json_int_t)(thread ? thread->tid : 0),
 				"Thread", thread && thread->known == KNOWN ? thread->name : "", "State", state_of(state), "LabelNames", names, "LabelValues",
 				values, "StackHash", number(w->hashes[node]), "Value", number(weight->value), "Count",
@@ -296,18 +298,29 @@ static void hash_nodes(struct rows_writer *w)
 			       w->hashes[0];
 }
 
-static int write_report(const struct report *r, struct map64 *stacks, int (*call)(struct rows_writer *w, uint32_t node), FILE *to)
+static uint64_t begin_of(const struct report_meta *m)
+{
+	return m->part_began ? m->part_began : m->began ? m->began : m->started > 0 ? (uint64_t)m->started * SECOND : 0;
+}
+
+/* Pauses are no part of the duration. */
+static uint64_t end_of(const struct report_meta *m)
+{
+	return begin_of(m) + (m->duration > 0 ? (uint64_t)llround(m->duration * 1e9) : 0) + m->paused;
+}
+
+static int write_report(const struct report *r, const char *host, struct map64 *stacks,
+			int (*call)(struct rows_writer *w, uint32_t node), FILE *to)
 {
 	struct rows_writer w = {
 		.r = r, .to = to, .stacks = stacks,
 		.hashes = calloc(r->node_count + 1u, sizeof(*w.hashes)),
 		.codes = calloc(r->label_count + 1u, sizeof(*w.codes)),
 		.services = calloc(r->label_count + 1u, sizeof(*w.services)),
-		.begin = r->meta.part_began ? r->meta.part_began : r->meta.started > 0 ? (uint64_t)r->meta.started * SECOND : 0,
+		.host = *r->meta.host || !host ? r->meta.host : host, .begin = begin_of(&r->meta), .end = end_of(&r->meta),
 	};
 	int err = w.hashes && w.codes && w.services ? find_services(&w) : -ENOMEM;
 
-	w.end = w.begin + (r->meta.duration > 0 ? (uint64_t)(r->meta.duration * 1e9) : 0);
 	err = err ? err : find_code(&w);
 	if (!err) {
 		hash_nodes(&w);
@@ -321,8 +334,8 @@ static int write_report(const struct report *r, struct map64 *stacks, int (*call
 	return err;
 }
 
-static int write_table(const struct report *reports, uint32_t count, const char *table, int (*call)(struct rows_writer *w, uint32_t node),
-		       FILE *to)
+static int write_table(const struct report *reports, uint32_t count, const char *host, const char *table,
+		       int (*call)(struct rows_writer *w, uint32_t node), FILE *to)
 {
 	struct map64 stacks = { 0 };
 	int err;
@@ -330,7 +343,7 @@ static int write_table(const struct report *reports, uint32_t count, const char 
 	errno = 0;
 	err = fprintf(to, "INSERT INTO %s FORMAT JSONEachRow\n", table) < 0 ? errno ? -errno : -EIO : 0;
 	for (uint32_t i = 0; i < count && !err; i++)
-		err = write_report(&reports[i], &stacks, call, to);
+		err = write_report(&reports[i], host, &stacks, call, to);
 	map64__free(&stacks);
 	return err;
 }
@@ -338,10 +351,9 @@ static int write_table(const struct report *reports, uint32_t count, const char 
 static int write_clickhouse(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)
 {
 	/* Stacks come first: a sample whose stack is not there yet has no name. */
-	int err = write_table(reports, count, "extprof_stacks", put_new_stack, to);
+	int err = write_table(reports, count, o->host, "extprof_stacks", put_new_stack, to);
 
-	(void)o;
-	return err ? err : write_table(reports, count, "extprof_samples", put_sample, to);
+	return err ? err : write_table(reports, count, o->host, "extprof_samples", put_sample, to);
 }
 
 const struct output_format output_clickhouse = {
@@ -350,5 +362,6 @@ const struct output_format output_clickhouse = {
 	.help = "rows for ClickHouse, as extprof push sends them",
 	.detail = REPORT_BY_LINE,
 	.labels = 1u << GROUP_PROCESS | 1u << GROUP_THREAD,
+	.one_recording = true,
 	.write = write_clickhouse,
 };

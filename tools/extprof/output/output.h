@@ -23,6 +23,7 @@ struct output_options {
 	unsigned int top;	/* summary: rows of each table */
 	unsigned int width;	/* summary: columns, 0 as many as needed */
 	const struct output_sources *sources;	/* firefox; NULL: they are not wanted */
+	const char *host;	/* clickhouse: the machine of a report that does not say it; NULL: it stays unknown */
 };
 
 struct output_format {
@@ -37,6 +38,7 @@ struct output_format {
 	int (*write)(const struct report *reports, uint32_t count, const struct output_options *o,
 		     FILE *to);
 	bool one_mode;		/* it has no place for more than one */
+	bool one_recording;	/* the same: its rows are of one machine and one time */
 	bool timeline;		/* it shows one sample after the other: it wants report::timeline, which only recordings give */
 	bool in_order;		/* the same where there is one and it is not too long; else it shows the stacks of the report */
 	bool cells;		/* it shows how much there was at each time: it wants report::cells, which only recordings give */

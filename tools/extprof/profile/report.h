@@ -116,6 +116,7 @@ struct report_meta {
 	uint64_t cpu_period;	/* the same, if any of the modes shows that; 0: what runs was not sampled */
 	time_t started;
 	uint64_t started_at;	/* the same, CLOCK_MONOTONIC, ns */
+	uint64_t began;		/* the begin of a recording in a file, ns since 1970; 0: that is not known */
 	uint64_t part_began;	/* if this is a part of a recording: ns since 1970; 0: it is none, or that is not known */
 	double duration;	/* s that were recorded */
 	double whole;		/* s of the recording that this is a part of; CPU time, accounts, processes and threads are of it.

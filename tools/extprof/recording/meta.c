@@ -148,6 +148,7 @@ void recording_meta__read(struct recording_reader *r, uint32_t mode, struct repo
 		snprintf(key, sizeof(key), "mode.%u.%s", mode, fields[i].name);
 		read_field(r, key, &fields[i], m);
 	}
+	m->began = recording_reader__wall(r);
 }
 
 /* -- several --------------------------------------------------------------------------------------- */
@@ -232,8 +233,10 @@ void recording_meta__add(struct report_meta *sum, const struct report_meta *m, b
 	double whole = sum->whole || m->whole ? (sum->whole ? sum->whole : sum->duration) + (m->whole ? m->whole : m->duration) : 0;
 
 	sum->whole = only ? m->whole : whole;
-	if (only || first)
+	if (only || first) {
+		sum->began = m->began;
 		sum->part_began = m->part_began;
+	}
 	for (size_t i = 0; i < FIELDS; i++) {
 		char *to = (char *)sum + fields[i].offset;
 		const char *from = (const char *)m + fields[i].offset;
