@@ -432,6 +432,28 @@ TEST(send_requests_of_clickhouse)
 	receiver_request__free(&r);
 }
 
+/* Another host of a cluster has the same rows.  Receivers that know no piece again are another one by each letter of the URL. */
+TEST(send_what_a_state_is_of)
+{
+	static const struct {
+		const char *kind, *url, *key;
+	} cases[] = {
+		{ "clickhouse", "http://ch1:8123/?database=profiles", "clickhouse database=profiles" },
+		{ "clickhouse", "https://ch2/x?max_memory_usage=9&database=profiles&insert_quorum=2", "clickhouse database=profiles" },
+		{ "clickhouse", "http://ch1:8123/?database=other", "clickhouse database=other" },
+		{ "clickhouse", "http://ch1:8123/?my_database=no&databases=no&database=", "clickhouse database=" },
+		{ "clickhouse", "http://database=no/", "clickhouse database=" },
+		{ "otlp", "http://h/v1?database=d", "otlp http://h/v1?database=d" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *key = receiver__key(receiver__by_name(cases[i].kind), cases[i].url);
+
+		CHECK_STRING(key, cases[i].key);
+		free(key);
+	}
+}
+
 TEST(send_modes_have_names)
 {
 	char to[32];

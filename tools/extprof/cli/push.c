@@ -144,10 +144,9 @@ static int begin(struct push *p, struct headers *h, const struct signals *signal
 	if (err)
 		return of_error(err, "--to", why);
 	p->shown = url__shown(p->url);
-	if (!p->shown || asprintf(&p->to, "%s %s", p->receiver->name, p->url) < 0) {
-		p->to = NULL;
+	p->to = receiver__key(p->receiver, p->url);
+	if (!p->shown || !p->to)
 		return of_error(-ENOMEM, "", "out of memory");
-	}
 	if (h->count && !strncasecmp(p->url, "http://", 7))
 		push__say("the headers go over the network as everybody there can read them: https:// would hide them");
 	http.headers = (const char *const *)h->list;

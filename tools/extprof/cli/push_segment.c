@@ -282,9 +282,11 @@ static enum push_result post(struct sending *s, struct http_answer *a, enum answ
 	struct receiver_request request = { .url = NULL };
 	struct extprof_error e = { .size = sizeof(e) };
 	enum push_result result;
+	int err = receiver__make(s->push->receiver, &batch, &request);
 
-	if (receiver__make(s->push->receiver, &batch, &request)) {
-		message__set(&e, EXTPROF_INTERNAL, ENOMEM, "out of memory for a request");
+	if (err) {
+		message__set(&e, EXTPROF_INTERNAL, -err, err == -ENOMEM ? "out of memory for a request" :
+			     "a mistake of extprof, please report it: the profile is none of %s", s->push->receiver->format);
 		result = fail(s, &e);
 	} else {
 		s->bytes = s->push->receiver->plain ? request.before.length + request.http.length : s->body.length;

@@ -198,7 +198,8 @@ static const struct receiver receivers[] = {
 	{ .name = "otlp", .path = "/v1development/profiles", .format = "otlp", .tells_rejected = true, .make = make_otlp },
 	{ .name = "pyroscope", .path = "/ingest", .format = "pprof", .each_mode = true, .make = make_pyroscope },
 	{ .name = "parca", .path = "/profiles/writeraw", .format = "pprof", .each_mode = true, .make = make_parca },
-	{ .name = "clickhouse", .path = "/", .format = "clickhouse", .plain = true, .once = true, .make = make_clickhouse },
+	{ .name = "clickhouse", .path = "/", .format = "clickhouse", .plain = true, .once = true, .place = "database",
+	  .make = make_clickhouse },
 };
 
 const struct receiver *receiver__by_name(const char *name)
@@ -207,6 +208,34 @@ const struct receiver *receiver__by_name(const char *name)
 		if (!strcmp(receivers[i].name, name))
 			return &receivers[i];
 	return NULL;
+}
+
+/* The value of the first parameter of that name in the query; its length is 0 without one. */
+static const char *parameter(const char *url, const char *name, size_t *length)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = strchr(url, '?'); at; at = strchr(at, '&')) {
+		at++;
+		if (!strncmp(at, name, n) && at[n] == '=') {
+			*length = strcspn(at + n + 1, "&");
+			return at + n + 1;
+		}
+	}
+	*length = 0;
+	return "";
+}
+
+char *receiver__key(const struct receiver *r, const char *url)
+{
+	size_t length;
+	const char *place;
+	char *key;
+
+	if (!r->once)
+		return asprintf(&key, "%s %s", r->name, url) < 0 ? NULL : key;
+	place = parameter(url, r->place, &length);
+	return asprintf(&key, "%s %s=%.*s", r->name, r->place, (int)length, place) < 0 ? NULL : key;
 }
 
 int receiver__make(const struct receiver *r, const struct receiver_batch *b, struct receiver_request *to)

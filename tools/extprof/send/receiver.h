@@ -23,11 +23,19 @@ struct receiver {
 	/* It knows the same bytes again, and they count once.  So what may have been taken is sent again as it was, and is tried until
 	 * it is taken: 500 is no answer to these bytes, but says that a part of the receiver is away. */
 	bool once;
+	const char *place;	/* with `once`: the parameter of its URL that says where its rows go */
 	int (*make)(const struct receiver_batch *b, struct receiver_request *to);
 };
 
 /* NULL: there is none of that name. */
 const struct receiver *receiver__by_name(const char *name);
+
+/*
+ * What a state (send/state.h) is of: the receiver's kind and its URL.  With `once` it is the place alone, "clickhouse
+ * database=profiles": another host of a cluster, or another setting in the URL, is no other receiver, which would get all the
+ * history again.  The caller frees it; NULL: out of memory.
+ */
+char *receiver__key(const struct receiver *r, const char *url);
 
 /* A mode of a recording, with its two amounts.  Texts have letters, digits and _ alone. */
 struct receiver_mode {
@@ -56,7 +64,7 @@ struct receiver_request {
 	struct body packed[2];
 };
 
-/* 0 or -ENOMEM.  The request is of the batch, which lives as long.  The caller frees in both cases. */
+/* 0, -ENOMEM, or -EINVAL: the profile is not of the receiver's format.  The request is of the batch, which lives as long.  The caller frees in both cases. */
 int receiver__make(const struct receiver *r, const struct receiver_batch *b, struct receiver_request *to);
 void receiver_request__free(struct receiver_request *r);
 

@@ -41,7 +41,7 @@ struct state_totals {
 struct state {
 	int directory, lock;	/* -1: none */
 	char *base;		/* the name of the file in the directory */
-	char *to;		/* what the file is for: the receiver's name and its URL */
+	char *to;		/* what the file is for: receiver__key() */
 	struct state_segment *list;	/* by name */
 	size_t count, room;
 	struct state_totals totals;
