@@ -3,16 +3,21 @@ the recordings."""
 import collections
 import contextlib
 import glob
+import gzip
 import http.client
+import json
 import os
 import re
+import signal
+import socket
 import subprocess
+import time
 import urllib.parse
 
 import case_rotate
 import clickhouse
 import harness
-from case_push import NOT_SENT, Receiver, Sink
+from case_push import NOT_SENT, Sink, damage
 from harness import case, check
 
 MODES = "cpu,wall,gvl,gc,alloc"
@@ -150,8 +155,10 @@ def has_all_of_three_machines(ctx):
     check(not names, "a hash of two stacks: %s", names)
     nameless = cluster.at(0).ask("SELECT count() FROM extprof_samples WHERE StackHash GLOBAL NOT IN (SELECT Hash FROM extprof_stacks)")
     check(nameless == [("0",)], "%s samples have no stack", nameless)
-    # Another URL is another receiver for extprof: it sends all of it again, and the servers know it.
+    # Another server of the cluster is no other receiver. Who has lost what was noted sends all of it again, and the servers know it.
     run = push(ctx, third, cluster.at(1).url).ok()
+    check("0 requests were sent" in run.err, "%s", run.err)
+    run = push(ctx, third, cluster.at(1).url, "--state", ctx.path("state")).ok()
     check("0 requests were sent" not in run.err, "%s", run.err)
     same(ctx, cluster.at(0), third, paths[third])
     return "%s samples of 3 machines, %s and %s rows; %d stacks are of all; answers while a replica went: %s" % (
@@ -193,6 +200,12 @@ class Between(Sink):
             request.wfile.write(said)
 
 
+def state_text(ctx, host):
+    path, = (p for p in glob.glob(ctx.path(host) + "/.extprof-push-*") if not p.endswith(".lock"))
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
 @case(timeout=120)
 def counts_once_what_comes_twice(ctx):
     """Answers that are lost, and kills -9 behind a request that was taken, also with another span: pieces come again byte by byte, and
@@ -204,6 +217,10 @@ def counts_once_what_comes_twice(ctx):
     paths = record_end(ctx, "host", *of)
     cluster.ready()
     server = cluster.at(0)
+    # A server that is short of memory takes nothing; the piece is noted. A setting in the URL gives more, and it is the same receiver.
+    run = push(ctx, "host", server.url + "?max_memory_usage=1000", "--span", "2s", "--retry-for", "1ms")
+    check(run.status == NOT_SENT and "500 Code: 241" in run.err, "status %d: %s", run.status, run.err)
+    check("\npiece " in state_text(ctx, "host"), "no piece is noted: %s", state_text(ctx, "host"))
     # The requests with stacks and with samples take turns. libcurl by itself sends what broke off on an old connection on a new one.
     with Between(server.url, [200, "lost", "lost"]) as between:
         run = push(ctx, "host", between.url, "--span", "2s", "--retry-for", "1ms")
@@ -238,6 +255,19 @@ def documented_query(service):
         query = re.search(r"^    (SELECT arrayElement.*?)\n\n", f.read(), re.M | re.S).group(1)
     check(query.count("'shop'") == 2 and "LIMIT 20" in query, "%s", query)
     return re.sub(r"'20[^']*' AND '20[^']*'", "'2020-01-01 00:00:00' AND '2036-01-01 00:00:00'", query).replace("shop", service).replace("LIMIT 20", "")
+
+
+def second_database(ctx, server, service):
+    """With tables of its own, by the line of docs/fleet.md: what goes there is not in the first one."""
+    with open(os.path.join(harness.TOP, "docs", "fleet.md"), encoding="utf-8") as f:
+        script = re.search(r"^    (sed .*) packaging/clickhouse/schema.sql \| clickhouse-client -d shop --multiquery$", f.read(), re.M).group(1)
+    server.ask("CREATE DATABASE shop")
+    server.run_file(ctx.write("shop.sql", subprocess.run(["sh", "-c", script + ' "$0"', clickhouse.SCHEMA], capture_output=True, text=True,
+                                                         check=True).stdout), "shop")
+    before = server.ask("SELECT sum(Count) FROM extprof_samples")
+    push(ctx, "host", server.url + "?database=shop").ok()
+    there = server.ask("SELECT sum(Count) FROM shop.extprof_samples WHERE ServiceName = '%s'" % service)
+    check(before == there == server.ask("SELECT sum(Count) FROM extprof_samples") and there != [("0",)], "%s, then %s in shop", before, there)
 
 
 @case(timeout=120)
@@ -279,6 +309,114 @@ def answers_as_sql_does(ctx):
     begun = case_rotate.sql(ctx, path, "SELECT strftime('%Y-%m-%d %H:%M:%S', value / 1000000000, 'unixepoch') FROM meta WHERE key='started_unix_ns'")[0][0]
     begin, last, day = server.ask("SELECT min(Start), (SELECT min(LastSeen) FROM extprof_stacks), (SELECT min(day) FROM top_methods) FROM extprof_samples")[0]
     check(begin == begun and begin <= last and day == begun.split()[0], "times: %s, %s, %s; begun %s", begin, last, day, begun)
+    months = server.ask("SELECT DISTINCT partition FROM system.parts WHERE table = 'extprof_stacks_local' AND active")
+    check(months == [(begun[:7].replace("-", ""),)], "partitions of stacks: %s; begun %s", months, begun)
     leaf = server.ask("SELECT Stack FROM extprof_stacks WHERE RubyLine > 0 LIMIT 1")[0][0]
     check(re.search(r":\d+'", leaf), "a stack: %s", leaf)
+    server.ask("ALTER TABLE extprof_stacks_local DROP PARTITION %s" % months[0])
+    check(server.ask("SELECT count() FROM extprof_stacks") == [("0",)], "stacks are there after their month was dropped")
+    second_database(ctx, server, service)
     return ", ".join(said)
+
+
+def rows_of(text):
+    """By table."""
+    tables = {}
+    for line in text.splitlines():
+        if line.startswith("INSERT INTO "):
+            rows = tables[line.split()[2]] = []
+        else:
+            rows.append(json.loads(line))
+    return tables
+
+
+def rows_sent(sink):
+    """The same, of all requests."""
+    tables = collections.defaultdict(list)
+    for path, _, body in sink.forms:
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)["query"][0]
+        tables[query.split()[2]] += map(json.loads, gzip.decompress(body).decode().splitlines())
+    return dict(tables)
+
+
+def sorted_rows(tables):
+    return {table: sorted(json.dumps(row, sort_keys=True) for row in rows) for table, rows in tables.items()}
+
+
+def times_of(tables):
+    (times,) = {(row["StartNs"], row["EndNs"]) for row in tables["extprof_samples"]}
+    seen = {row["LastSeenNs"] for row in tables["extprof_stacks"]}
+    check(seen == {times[1]}, "the end is %s, and stacks were seen at %s", times[1], seen)
+    return tuple(map(int, times))
+
+
+@case(timeout=60)
+def knows_when_it_ended_in_spite_of_a_pause(ctx):
+    """A recording with a pause: its rows begin and end when it did, also those of a part around the pause. What push sends in one span
+    are the same rows. One that has not ended ends with its last sample."""
+    ruby = ctx.ruby(ctx.write("work.rb", PROGRAM))
+    ruby.expect("ready")
+    os.mkdir(ctx.path("host"))
+    path = ctx.path("host/app.extprof")
+    before = time.time_ns()
+    recorder = ctx.extprof_start("record", "-v", "-p", ruby.pid, "-m", "cpu,wall", "-F", harness.rate(199), "-o", path)
+    recorder.says("it is measured")
+    time.sleep(0.5)
+    recorder.signal(signal.SIGUSR2)
+    recorder.says("paused; SIGUSR2 goes on")
+    time.sleep(1.5)
+    recorder.signal(signal.SIGUSR2)
+    recorder.says("records now")
+    time.sleep(0.5)
+    stop = time.time_ns()
+    recorder.signal(signal.SIGTERM)
+    err = recorder.communicate()[1]
+    check(recorder.p.returncode == 0, "status %d: %s", recorder.p.returncode, err)
+    after = time.time_ns()
+    ruby.kill()
+    report = lambda *options: rows_of(ctx.extprof("report", "-f", "clickhouse", "--idle", path, *options).ok().out)
+    whole = report()
+    begin, end = times_of(whole)
+    # Its clock is CLOCK_MONOTONIC, which an adjustment of the other one shifts a little.
+    slack = 20_000_000
+    check(before - slack <= begin <= stop - 2_500_000_000 + slack, "it began at %d, between %d and %d", begin, before, stop)
+    check(stop - slack <= end <= after + slack, "it ended at %d, between %d and %d", end, stop, after)
+    began = int(case_rotate.sql(ctx, path, "SELECT value FROM meta WHERE key='started_unix_ns'")[0][0])
+    check(begin == began, "it began at %d, not at %d", began, begin)
+    with Sink() as sink:
+        push(ctx, "host", sink.url, "--span", "1h").ok()
+        check(sorted_rows(rows_sent(sink)) == sorted_rows(whole), "push sends other rows than `report -f clickhouse` writes")
+    # The pause is from 0.5 s to 2 s after the begin, or a little later.
+    part = times_of(report("--since", "300ms", "--until", "2.2s"))
+    check(part == (begin + 300_000_000, begin + 2_200_000_000), "the part is %s, of a recording from %d on", part, begin)
+    damage(path, "DELETE FROM meta WHERE key='ended'")
+    last = int(case_rotate.sql(ctx, path, "SELECT value + (SELECT max(last_ns) FROM blocks) - (SELECT value FROM meta WHERE key="
+                               "'started_monotonic_ns') FROM meta WHERE key='started_unix_ns'")[0][0])
+    begin_then, end_then = times_of(report())
+    check((begin_then, end_then) == (begin, last) and last <= end, "without an end: %d to %d, not %d to %d", begin_then, end_then, begin, last)
+    return "%.3f s with a pause; the last sample %.1f ms before the end" % ((end - begin) / 1e9, (end - last) / 1e6)
+
+
+@case(timeout=60)
+def is_one_receiver_by_its_database(ctx):
+    """Another host and other settings are the same receiver: nothing comes again. Another database is another one. A recording that
+    does not say its machine is of the one that sends it. Rows of several recordings are refused."""
+    paths = record_end(ctx, "host", *record_start(ctx, "host", "-d", "3", "--rotate", "2s"))
+    with Sink() as first, Sink() as second:
+        run = push(ctx, "host", first.url + "/?database=profiles").ok()
+        seen = first.seen
+        check(seen >= 4 and {row["Host"] for row in rows_sent(first)["extprof_samples"]} == {"host"}, "%d requests: %s", seen, run.err)
+        run = push(ctx, "host", second.url + "/?max_memory_usage=9000000000&database=profiles").ok()
+        check(second.seen == 0 and "0 requests were sent" in run.err, "%d came to another host: %s", second.seen, run.err)
+        for path in paths:
+            damage(path, "DELETE FROM meta WHERE key GLOB 'mode.*.host'")
+        push(ctx, "host", second.url + "/?database=other").ok()
+        check(second.seen == seen, "%d requests, not %d", second.seen, seen)
+        sent = rows_sent(second)
+        hosts = {row["Host"] for table in sent.values() for row in table}
+        check(hosts == {socket.gethostname()}, "machines: %s, this one is %s", hosts, socket.gethostname())
+    written = rows_of(ctx.extprof("report", "-f", "clickhouse", paths[0]).ok().out)
+    check({row["Host"] for table in written.values() for row in table} == {""}, "report says a machine that the recording does not say")
+    run = ctx.extprof("report", "-f", "clickhouse", *paths)
+    check(run.status == harness.USAGE and "has place for one recording" in run.err and not run.out, "status %d: %s", run.status, run.err)
+    return "%d requests, and none again; Host %s" % (seen, hosts.pop())

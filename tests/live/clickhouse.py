@@ -104,9 +104,9 @@ class Server:
             return self.ask("SELECT count(), countIf(%s) FROM system.replicas" % waits) == [("2", "0")]
         return False
 
-    def run_file(self, path):
+    def run_file(self, path, database="default"):
         with open(path, encoding="utf-8") as f:
-            run = subprocess.run(["clickhouse-client", "--host", "127.0.0.1", "--port", str(self.tcp), "--multiquery"], stdin=f, text=True,
+            run = subprocess.run(["clickhouse-client", "--host", "127.0.0.1", "--port", str(self.tcp), "-d", database, "--multiquery"], stdin=f, text=True,
                                  capture_output=True, timeout=60, cwd=self.folder, env=dict(os.environ, HOME=self.folder))
         check(run.returncode == 0, "%s: %s%s", path, run.stdout, run.stderr)
 
