@@ -420,3 +420,27 @@ def is_one_receiver_by_its_database(ctx):
     run = ctx.extprof("report", "-f", "clickhouse", *paths)
     check(run.status == harness.USAGE and "has place for one recording" in run.err and not run.out, "status %d: %s", run.status, run.err)
     return "%d requests, and none again; Host %s" % (seen, hosts.pop())
+
+
+@case(timeout=60)
+def cuts_no_piece_anew_that_may_be_stored(ctx):
+    """500 each time: a smaller span does not change the piece, and nothing else of the folder comes. As docs/fleet.md says, without its
+    line in the state the piece is cut anew."""
+    record_end(ctx, "host", *record_start(ctx, "host", "-d", "4"))
+    with Sink(usual=500) as sink:
+        for span in ("2s", "1s"):
+            run = push(ctx, "host", sink.url, "--span", span, "--retry-for", "1ms")
+            check(run.status == NOT_SENT and "refused" not in run.err, "status %d: %s", run.status, run.err)
+            text = state_text(ctx, "host")
+            pieces = re.findall("^piece .*\\n", text, re.M)
+            check(len(pieces) == 1 and (span == "2s" or pieces == noted), "with %s noted are %s", span, pieces)
+            noted = pieces
+        with sink.lock:
+            sink.usual = 200
+        path, = (p for p in glob.glob(ctx.path("host/.extprof-push-*")) if not p.endswith(".lock"))
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text.replace(noted[0], ""))
+        push(ctx, "host", sink.url).ok()
+        spans = {int(row["EndNs"]) - int(row["StartNs"]) for row in rows_sent(sink)["extprof_samples"]}
+    check(max(spans) <= 1_000_000_000, "spans of %s ns", spans)
+    return "%s, and then %d spans" % (noted[0].split()[1], len(sink.forms) // 2)
