@@ -6,8 +6,10 @@
 #   extprof daemon & extprof serve                          # prints an address, which only this machine can open
 #   EXTPROF_SERVE=http://127.0.0.1:41827/5b1f...e2/ puma
 #
-#   use RackProfile                                         # from this machine alone
+#   use RackProfile                                         # from this machine alone, and not by a proxy that says so
 #   use(RackProfile) { |env| env["warden"].user&.admin? }   # or for whom you trust with all that was recorded
+#
+# Behind a proxy on this machine that adds neither X-Forwarded-For nor Forwarded, give it a block.
 require "erb"
 require "securerandom"
 
@@ -16,7 +18,9 @@ class RackProfile
 
   def initialize(app, serve = ENV["EXTPROF_SERVE"], &allowed)
     @app, @serve = app, serve
-    @allowed = allowed || ->(env) { ["127.0.0.1", "::1"].include?(env["REMOTE_ADDR"]) }
+    @allowed = allowed || lambda do |env|
+      ["127.0.0.1", "::1"].include?(env["REMOTE_ADDR"]) && !env["HTTP_X_FORWARDED_FOR"] && !env["HTTP_FORWARDED"]
+    end
   end
 
   def call(env)

@@ -743,6 +743,7 @@ serve = $stdin.gets.chomp
 app = RackProfile.new(->(env) { mine(3_000_000); [200, {}, ["hello"]] }, serve)
 now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
 [{}, {"QUERY_STRING" => "extprof"}, {"QUERY_STRING" => "a=1&extprof", "REMOTE_ADDR" => "192.0.2.1"},
+ {"QUERY_STRING" => "extprof", "REMOTE_ADDR" => "127.0.0.1", "HTTP_X_FORWARDED_FOR" => "192.0.2.1"},
  {"QUERY_STRING" => "a=1&extprof", "REMOTE_ADDR" => "127.0.0.1"}].each do |env|
   t = now.call
   answer = app.call(env)
@@ -764,9 +765,9 @@ def the_flame_graph_of_one_request(ctx):
     ctx.attached(reader)
     s = Server(ctx, path)
     ruby.tell(s.url)
-    answers = [ruby.line(30).split(" ", 1) for _ in range(4)]
-    check([text for _, text in answers[:3]] == ["hello"] * 3, "%s", answers[:3])
-    seconds, page = float(answers[3][0]), answers[3][1]
+    answers = [ruby.line(30).split(" ", 1) for _ in range(5)]
+    check([text for _, text in answers[:4]] == ["hello"] * 4, "%s", answers[:4])
+    seconds, page = float(answers[4][0]), answers[4][1]
     link = re.search(r'content="7; url=(http://[^"]*)"', page)
     check(link and link[1] == re.search(r'<a href="([^"]*)"', page)[1] and link[1].startswith(s.url), "%s", page)
     query = link[1][len(s.url):]
