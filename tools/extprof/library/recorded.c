@@ -313,7 +313,7 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	asked.request.by_value = format->by_value;
 	asked.request.by_command = format->by_command;
 	asked.request.timeline = format->timeline;
-	asked.request.timeline_can_lack = format->in_order;
+	asked.request.timeline_most = format->in_order_most;
 	asked.request.cells = format->cells;
 	asked.request.cells_since_at = o->columns_since_at;
 	asked.request.cells_until_at = o->columns_until_at;

@@ -40,7 +40,8 @@ struct output_format {
 	bool one_mode;		/* it has no place for more than one */
 	bool one_recording;	/* the same: its rows are of one machine and one time */
 	bool timeline;		/* it shows one sample after the other: it wants report::timeline, which only recordings give */
-	bool in_order;		/* the same where there is one and it is not too long; else it shows the stacks of the report */
+	/* The same of a mode with so many samples at most, if it has one: else it shows the stacks of the report. */
+	uint32_t in_order_most;
 	bool cells;		/* it shows how much there was at each time: it wants report::cells, which only recordings give */
 };
 

@@ -387,6 +387,6 @@ const struct output_format output_speedscope = {
 	.help = "JSON for the viewer speedscope, one profile for each process or thread",
 	.detail = REPORT_BY_CODE,
 	.by_value = true,
-	.in_order = true,
+	.in_order_most = IN_ORDER_MAX,
 	.write = write_speedscope,
 };

@@ -35,7 +35,9 @@ struct recording_request {
 	bool by_value, by_command;		/* the same */
 	const char *metric;			/* one of the two of each mode, by name; NULL: as by_value or the unit say */
 	bool timeline;				/* the reports have one, see profile/timeline.h */
-	bool timeline_can_lack;			/* they have one if they can: not if stacks are inverted or there is too much */
+	/* They have one if they can: its samples alone, not if stacks are inverted, nor if all modes have more samples than that.
+	 * Of a mode with more it has some more than that.  0: that is not wanted. */
+	uint32_t timeline_most;
 	bool cells;				/* they have these instead, see profile/cells.h */
 	uint64_t cells_since_at, cells_until_at;	/* the time of the columns, ns since 1970; 0: that of the samples */
 	bool joins_lines, shows_idle;		/* as in struct report_view */

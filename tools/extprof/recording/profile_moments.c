@@ -24,6 +24,7 @@ struct placing {
 	struct cell_place *places[MODES_MAX];	/* by report and node, if they have cells */
 	struct recording_sample last;
 	uint64_t last_begin;
+	uint32_t most, too_long;		/* recording_request::timeline_most; how many timelines have more */
 	uint32_t only[MODES_MAX];		/* the node of the only process; 0: there are several, or none */
 };
 
@@ -139,12 +140,17 @@ static int add_moment(struct placing *w, const struct recording_sample *s)
 	set_time(w, w->p->modes[sum->mode], s, &m);
 	if (r->cells)
 		return add_to_cells(r, &w->places[sum->mode][m.node], &m);
+	/* Nobody shows these. */
+	if (w->most && r->timeline->count > w->most)
+		return 0;
 	if (r->timeline->count == TIMELINE_MOMENTS_MAX)
 		return -E2BIG;
 	if (array__reserve(&r->timeline->moments, r->timeline->count, 1, &r->timeline->room, TIMELINE_MOMENTS_MAX,
 			   sizeof(m)))
 		return -ENOMEM;
 	r->timeline->moments[r->timeline->count++] = m;
+	if (w->most && r->timeline->count > w->most && ++w->too_long == w->reports->count)
+		return -E2BIG;
 	return 0;
 }
 
@@ -208,7 +214,7 @@ static int add_recording(struct placing *w, struct diag *d)
 	if (err == -E2BIG)
 		return diag__set(d, DIAG_USAGE, E2BIG, "there are more than %u samples to show one after the other: choose a part "
 				 "with --since, --until or --filter", TIMELINE_MOMENTS_MAX);
-	if (err || w->reports->list[0].cells)
+	if (err || w->reports->list[0].cells || w->most)
 		return err;
 	err = recording_profile__spans(p, in, w->reports->list[0].timeline, d);
 	return err ? err : recording_profile__figures(in, w->reports->list[0].timeline, d);
@@ -263,7 +269,7 @@ static int make_cells(struct placing *w, const struct recording_request *request
 int recording_profile__moments(struct recording_profile *p, const struct recording_request *request, struct reports *reports,
 			       struct diag *d)
 {
-	struct placing w = { .p = p, .reports = reports };
+	struct placing w = { .p = p, .reports = reports, .most = request->timeline_most };
 	int err = make_timelines(p, reports, d);
 
 	if (!err && request->cells)

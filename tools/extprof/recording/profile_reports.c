@@ -23,7 +23,7 @@ static void groups_of(const struct recording_profile *p, const struct recording_
 		groups__add_outermost(show, host);
 	groups__add_mask(show, request->labels);
 	/* What several threads did at one time is no order. */
-	if (request->timeline_can_lack && request->timeline && p->shown_by_default)
+	if (request->timeline_most && request->timeline && p->shown_by_default)
 		groups__add(show, GROUP_THREAD);
 }
 
@@ -260,7 +260,7 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 	struct groups show;
 	int err = 0;
 
-	if (request->timeline_can_lack)
+	if (request->timeline_most)
 		request->timeline = can_place(request);
 	groups_of(p, request, &show);
 	memset(reports, 0, sizeof(*reports));
@@ -278,7 +278,7 @@ int recording_profile__reports(struct recording_profile *p, const struct recordi
 	}
 	if (!err && (request->timeline || request->cells))
 		err = recording_profile__moments(p, request, reports, d);
-	if (err == -E2BIG && request->timeline_can_lack) {
+	if (err == -E2BIG && request->timeline_most) {
 		drop_timelines(reports, d);
 		err = 0;
 	}
