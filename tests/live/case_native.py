@@ -426,6 +426,13 @@ def perf_map(ctx):
         return "%d and %d samples, %.1f %% of 66.7 %%" % (heavy, light, 100 * share)
 
 
+def all_named(profile):
+    """The names of what heavy_one called: it has its own in all samples."""
+    names = {s.labels()[-1] for s in profile.stacks if "heavy_one" in str(s.labels())}
+    check("jit_heavy" in names and "[native code in no file]" not in names, "%s", names)
+    return ", ".join(sorted(names))
+
+
 @case(timeout=90)
 def perf_map_comes_late(ctx):
     """The program writes its map while it is recorded."""
@@ -437,9 +444,7 @@ def perf_map_comes_late(ctx):
         m.write(m.right)
         m.p.tell("0.5")
         m.p.line()
-        names = {s.labels()[-1] for s in end(ctx, reader, said, out).stacks if "heavy_one" in str(s.labels())}
-        check("jit_heavy" in names and "[native code in no file]" not in names, "%s", names)
-        return ", ".join(sorted(names))
+        return all_named(end(ctx, reader, said, out))
 
 
 @case(timeout=90)
@@ -453,9 +458,7 @@ def perf_map_of_a_process_that_ended(ctx):
         m.p.line()
         m.p.kill()
         os.unlink(m.path)
-        names = {s.labels()[-1] for s in end(ctx, reader, said, out).stacks if "heavy_one" in str(s.labels())}
-        check("jit_heavy" in names and "[native code in no file]" not in names, "%s", names)
-        return ", ".join(sorted(names))
+        return all_named(end(ctx, reader, said, out))
 
 
 @case(timeout=90)

@@ -2,7 +2,6 @@
 /* Accounts CPU time and the kernel's counters to the rows of processes. */
 #include <string.h>
 
-#include "engine/figures_parts.h"
 #include "engine/state.h"
 #include "process/proc.h"
 
@@ -16,18 +15,6 @@ void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time)
 		p->cpu_seen = cpu_time;
 	else
 		process__account_cpu(&e->set, p, cpu_time);
-}
-
-void engine__read_heap(struct engine *e, struct process *p)
-{
-	struct heap_size *h;
-
-	/* The last row is of several. */
-	if (p->row == PROCESS_NONE || p->row >= PROCESS_ROWS_MAX)
-		return;
-	h = &e->rows.rows[p->row].heap;
-	if (p->freed || !figures_parts__can_be_looked_at(p) || heap_size__read(h, &p->vm->memory, &p->vm->layout))
-		memset(h, 0, sizeof(*h));
 }
 
 bool engine__read_cpu_time(struct engine *e, struct process *p)

@@ -37,9 +37,13 @@ static void read_heaps(struct engine *e)
 	uint64_t now = deadline__now();
 
 	set_deadlines(e, now + WAITS_TIMEOUT, now + WAITS_TIMEOUT);
-	for (uint32_t i = 0; i < e->set.count; i++)
-		if (e->set.list[i])
-			engine__read_heap(e, e->set.list[i]);
+	for (uint32_t i = 0; i < e->set.count; i++) {
+		const struct process *p = e->set.list[i];
+
+		/* The last row is of several. */
+		if (p && p->row < PROCESS_ROWS_MAX)
+			engine__read_heap(p, &e->rows.rows[p->row].heap);
+	}
 }
 
 /* No more samples come: the rest is no more than the ring holds, and what was put aside. */

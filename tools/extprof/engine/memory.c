@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of processes, as /proc has it. */
+/* Memory of processes, as /proc has it, and how full their heaps are. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +55,12 @@ void figures_parts__look_at_memory(const struct process *p, struct figures_proce
 		f->memory = m;
 }
 
+int engine__read_heap(const struct process *p, struct heap_size *h)
+{
+	memset(h, 0, sizeof(*h));
+	return p->freed || !figures_parts__can_be_looked_at(p) ? -ESRCH : heap_size__read(h, &p->vm->memory, &p->vm->layout);
+}
+
 /* Which VM the process has, or had until its end; 0: none. */
 static uint32_t vm_of(const struct process *p)
 {
@@ -72,7 +78,7 @@ void figures_parts__look_at_heap(const struct process *p, struct figures_process
 		memset(&f->heap, 0, sizeof(f->heap));
 		f->heap_vm = 0;
 	}
-	if (!figures_parts__can_be_looked_at(p) || heap_size__read(&h, &p->vm->memory, &p->vm->layout))
+	if (engine__read_heap(p, &h))
 		return;
 	f->heap = h;
 	f->heap_vm = p->vm->number;
@@ -83,7 +89,7 @@ void engine__figures_memory(struct engine *e, uint64_t now)
 	if (!e->figures || e->figures->sums.frozen || now < e->figures->next_memory)
 		return;
 	for (uint32_t i = 0; i < e->set.count; i++) {
-		struct process *p = e->set.list[i];
+		const struct process *p = e->set.list[i];
 		struct figures_process *f = p && !p->freed ? figures__find(&e->figures->sums, p->number) : NULL;
 
 		if (!f)

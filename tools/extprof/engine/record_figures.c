@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How much memory processes have, and how full their heaps are, now and then, for a recording. */
-#include "engine/figures_parts.h"
 #include "engine/state.h"
 #include "profile/figures.h"
 
@@ -27,7 +26,7 @@ int engine__record_figures(struct engine *e, uint64_t now, bool last)
 		left--;
 		if (!engine__read_memory(p, &m))
 			err = recording_sink__figure(&e->recording, now, p->row, m.resident);
-		if (!err && figures_parts__can_be_looked_at(p) && !heap_size__read(&h, &p->vm->memory, &p->vm->layout))
+		if (!err && !engine__read_heap(p, &h))
 			err = recording_sink__heap(&e->recording, now, p->row, &h);
 	}
 	return err;

@@ -200,7 +200,7 @@ struct engine {
 void engine__account_cpu(struct engine *e, struct process *p, uint64_t cpu_time);
 /* Read its CPU time, until it is freed.  False: it cannot be read any more. */
 bool engine__read_cpu_time(struct engine *e, struct process *p);
-void engine__read_heap(struct engine *e, struct process *p);
+/* The name of this machine. */
 void engine__describe_host(struct report_meta *m);
 /* "on-CPU at 99 Hz by the clock; off the CPU": of all sources in the mask.  Also the rate, the period and CPUs. */
 void engine__describe_sources(const struct engine *e, uint32_t sources, struct report_meta *m);
@@ -407,6 +407,8 @@ void engine__trigger_exit(struct engine *e, const struct process *p, bool failed
 
 /* memory.c: 0 or -errno: it has none any more. */
 int engine__read_memory(const struct process *p, struct process_memory *m);
+/* 0 or -errno, as of heap_size__read(); -ESRCH: it is no ruby that can be looked at. */
+int engine__read_heap(const struct process *p, struct heap_size *h);
 
 /* record_figures.c: write how much memory processes have, if it is time for that, or for the last time.  0 or -errno of
  * the recording. */

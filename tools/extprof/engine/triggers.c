@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "engine/state.h"
 #include "profile/figures.h"
+#include "profile/label_marks.h"
 #include "wire/states.h"
 
 /* A second, by tenths. */
@@ -264,7 +265,7 @@ static const struct frame *label_of(const struct engine *e, const struct sink_sa
 		if (f->kind != FRAME_LABEL || (*f->key && strcmp(f->key, key)))
 			continue;
 		if (*f->key && f->known == KNOWN) {
-			*mark = s->label_marks >> 16 * (i < RB_DEBUG_EXT_LABEL_MARKS ? i : RB_DEBUG_EXT_LABEL_MARKS - 1) & 0xffff;
+			*mark = label_marks__of(s->label_marks, i);
 			return f;
 		}
 		*unknown |= f->known != KNOWN_NOT_SET;

@@ -103,16 +103,23 @@ void jit_maps__remove(struct jit_maps *m, uint32_t map)
 		free_map(m, of);
 }
 
+static void drop_name(struct jit_map *map, struct jit_address *a)
+{
+	a->closed = a->lost = true;
+	if (!a->name)
+		return;
+	map->name_bytes -= strlen(a->name) + 1;
+	free(a->name);
+	a->name = NULL;
+}
+
 void jit_maps__lose(struct jit_maps *m, uint32_t map)
 {
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct jit_address *a = &m->list[i];
 
-		if (a->map != map)
-			continue;
-		free(a->name);
-		a->name = NULL;
-		a->closed = a->lost = true;
+		if (a->map == map)
+			drop_name(&m->maps[map], a);
 	}
 }
 
@@ -289,16 +296,6 @@ uint32_t jit_maps__next(struct jit_maps *m, uint64_t now, bool all)
 	m->maps[next].state = JIT_MAP_BEING_READ;
 	m->maps[next].sampled = m->maps[next].again = false;
 	return next;
-}
-
-static void drop_name(struct jit_map *map, struct jit_address *a)
-{
-	a->closed = a->lost = true;
-	if (!a->name)
-		return;
-	map->name_bytes -= strlen(a->name) + 1;
-	free(a->name);
-	a->name = NULL;
 }
 
 static bool has_replaced(const struct native_names *names)

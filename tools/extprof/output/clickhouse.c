@@ -309,51 +309,67 @@ static uint64_t end_of(const struct report_meta *m)
 	return begin_of(m) + (m->duration > 0 ? (uint64_t)llround(m->duration * 1e9) : 0) + m->paused;
 }
 
-static int write_report(const struct report *r, const char *host, struct map64 *stacks,
-			int (*call)(struct rows_writer *w, uint32_t node), FILE *to)
+/* What both tables need.  0 or -ENOMEM; the caller frees it in both cases. */
+static int prepare(struct rows_writer *w, const struct report *r, const char *host, struct map64 *stacks, FILE *to)
 {
-	struct rows_writer w = {
+	int err;
+
+	*w = (struct rows_writer){
 		.r = r, .to = to, .stacks = stacks,
-		.hashes = calloc(r->node_count + 1u, sizeof(*w.hashes)),
-		.codes = calloc(r->label_count + 1u, sizeof(*w.codes)),
-		.services = calloc(r->label_count + 1u, sizeof(*w.services)),
+		.hashes = calloc(r->node_count + 1u, sizeof(*w->hashes)),
+		.codes = calloc(r->label_count + 1u, sizeof(*w->codes)),
+		.services = calloc(r->label_count + 1u, sizeof(*w->services)),
 		.host = *r->meta.host || !host ? r->meta.host : host, .begin = begin_of(&r->meta), .end = end_of(&r->meta),
 	};
-	int err = w.hashes && w.codes && w.services ? find_services(&w) : -ENOMEM;
-
-	err = err ? err : find_code(&w);
-	if (!err) {
-		hash_nodes(&w);
-		err = for_each(&w, call);
-	}
-	for (uint32_t i = 0; w.services && i < r->label_count; i++)
-		free(w.services[i]);
-	free(w.services);
-	free(w.codes);
-	free(w.hashes);
+	err = w->hashes && w->codes && w->services ? find_services(w) : -ENOMEM;
+	err = err ? err : find_code(w);
+	if (!err)
+		hash_nodes(w);
 	return err;
 }
 
-static int write_table(const struct report *reports, uint32_t count, const char *host, const char *table,
+static void free_writer(struct rows_writer *w)
+{
+	for (uint32_t i = 0; w->services && i < w->r->label_count; i++)
+		free(w->services[i]);
+	free(w->services);
+	free(w->codes);
+	free(w->hashes);
+}
+
+static int write_table(struct rows_writer *writers, uint32_t count, const char *table,
 		       int (*call)(struct rows_writer *w, uint32_t node), FILE *to)
 {
-	struct map64 stacks = { 0 };
 	int err;
 
 	errno = 0;
 	err = fprintf(to, "INSERT INTO %s FORMAT JSONEachRow\n", table) < 0 ? errno ? -errno : -EIO : 0;
 	for (uint32_t i = 0; i < count && !err; i++)
-		err = write_report(&reports[i], host, &stacks, call, to);
-	map64__free(&stacks);
+		err = for_each(&writers[i], call);
 	return err;
 }
 
 static int write_clickhouse(const struct report *reports, uint32_t count, const struct output_options *o, FILE *to)
 {
-	/* Stacks come first: a sample whose stack is not there yet has no name. */
-	int err = write_table(reports, count, o->host, "extprof_stacks", put_new_stack, to);
+	struct rows_writer *writers = calloc(count, sizeof(*writers));
+	struct map64 stacks = { 0 };
+	uint32_t prepared = 0;
+	int err = writers ? 0 : -ENOMEM;
 
-	return err ? err : write_table(reports, count, o->host, "extprof_samples", put_sample, to);
+	while (prepared < count && !err) {
+		err = prepare(&writers[prepared], &reports[prepared], o->host, &stacks, to);
+		prepared++;
+	}
+	/* Stacks come first: a sample whose stack is not there yet has no name. */
+	if (!err)
+		err = write_table(writers, count, "extprof_stacks", put_new_stack, to);
+	if (!err)
+		err = write_table(writers, count, "extprof_samples", put_sample, to);
+	while (prepared)
+		free_writer(&writers[--prepared]);
+	free(writers);
+	map64__free(&stacks);
+	return err;
 }
 
 const struct output_format output_clickhouse = {

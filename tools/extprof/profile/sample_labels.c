@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profile/group_names.h"
+#include "profile/label_marks.h"
 #include "profile/resolve_parts.h"
 
 _Static_assert(RESOLVE_KEYS_MAX <= 64, "a mask has a bit for each key");
@@ -153,7 +154,7 @@ static void find_marks(struct resolver *c, const struct sample_event *e, uint8_t
 
 	c->label_marks = 0;
 	for (uint32_t i = 0; i < c->label_count && records; i++) {
-		uint32_t place = i < RB_DEBUG_EXT_LABEL_MARKS ? i : RB_DEBUG_EXT_LABEL_MARKS - 1;
+		uint32_t place = label_marks__place(i);
 		uint8_t level = c->label_levels[i] ? records + 1 - c->label_levels[i] : 0;
 
 		level = level < RB_DEBUG_EXT_LABEL_MARKS ? level : RB_DEBUG_EXT_LABEL_MARKS;
@@ -162,7 +163,7 @@ static void find_marks(struct resolver *c, const struct sample_event *e, uint8_t
 	}
 	for (uint32_t i = 0; i < RB_DEBUG_EXT_LABEL_MARKS; i++)
 		if (levels[i])
-			c->label_marks |= (uint64_t)e->label_marks[levels[i] - 1] << 16 * i;
+			c->label_marks |= (uint64_t)e->label_marks[levels[i] - 1] << LABEL_MARK_BITS * i;
 }
 
 int resolve__add_labels(struct resolver *c, struct vm *vm, const struct sample_event *e)

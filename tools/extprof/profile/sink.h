@@ -61,8 +61,8 @@ struct sink_sample {
 	const uint32_t *labels;
 	uint32_t label_count;
 	/*
-	 * Numbers of 16 bits of labels[0], labels[1] and all others, the lowest first: another one for each piece of work that
-	 * had the label.  0: there is none.
+	 * Those of labels[0], labels[1] and all others, as label_marks.h has them: another one for each piece of work that had
+	 * the label.
 	 */
 	uint64_t label_marks;
 	/* One for each mode that takes the sample, or several that share its weight: see about__shares(). */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "profile/label_marks.h"
 #include "wire/states.h"
 
 /* Values for a set of labels besides its number. */
@@ -14,11 +15,6 @@
 #define SET_NEW UINT32_MAX
 
 #define NO_REQUEST UINT32_MAX
-
-/* recording_sample::marks: so many, of so many bits. */
-#define MARKS 3u
-#define MARK_BITS 16u
-#define MARK_MASK 0xffffull
 
 /* ns: the longest period that is believed, and how long a look at parked fibers can take. */
 #define PERIOD_MAX 60000000000ull
@@ -77,10 +73,10 @@ int requests__init(struct requests *r, const struct recording_tables *tables, ui
 		r->settled = UINT64_MAX;
 	r->label = label;
 	r->set_of = malloc(tables->stack_count * sizeof(*r->set_of));
-	r->shift_of = calloc(tables->stack_count, sizeof(*r->shift_of));
+	r->place_of = calloc(tables->stack_count, sizeof(*r->place_of));
 	r->thread_times = calloc(tables->thread_count, sizeof(*r->thread_times));
 	r->sorted = malloc(BLOCK_SAMPLES_MAX * sizeof(*r->sorted));
-	if (!r->set_of || !r->shift_of || !r->thread_times || !r->sorted)
+	if (!r->set_of || !r->place_of || !r->thread_times || !r->sorted)
 		return -ENOMEM;
 	memset(r->set_of, 0xff, tables->stack_count * sizeof(*r->set_of));
 	choose_modes(r);
@@ -93,7 +89,7 @@ void requests__free(struct requests *r)
 	free(r->lanes);
 	free(r->thread_times);
 	free(r->set_of);
-	free(r->shift_of);
+	free(r->place_of);
 	free(r->sorted);
 	map64__free(&r->lane_map);
 	memset(r, 0, sizeof(*r));
@@ -132,7 +128,7 @@ static uint32_t set_of(struct requests *r, uint32_t labels)
 		uint32_t above;
 
 		r->set_of[labels] = find_set(r, labels, &above);
-		r->shift_of[labels] = (uint8_t)(MARK_BITS * (above < MARKS ? above : MARKS - 1));
+		r->place_of[labels] = (uint8_t)label_marks__place(above);
 	}
 	return r->set_of[labels];
 }
@@ -146,15 +142,18 @@ static uint64_t marks_of(const struct requests *r, const struct recording_sample
 {
 	if (set == SET_NONE || set == SET_UNKNOWN)
 		return 0;
-	return r->label ? s->marks >> r->shift_of[s->labels] & MARK_MASK : s->marks;
+	return r->label ? label_marks__of(s->marks, r->place_of[s->labels]) : s->marks;
 }
 
 /* Can both be of one piece of work?  A mark that is 0 is not known. */
 static bool can_be_one(uint64_t a, uint64_t b)
 {
-	for (uint32_t i = 0; i < MARKS; i++, a >>= MARK_BITS, b >>= MARK_BITS)
-		if ((a & MARK_MASK) && (b & MARK_MASK) && (a & MARK_MASK) != (b & MARK_MASK))
+	for (uint32_t i = 0; i < RB_DEBUG_EXT_LABEL_MARKS; i++) {
+		uint64_t x = label_marks__of(a, i), y = label_marks__of(b, i);
+
+		if (x && y && x != y)
 			return false;
+	}
 	return true;
 }
 

@@ -76,7 +76,7 @@ struct requests {
 	struct map64 lane_map;		/* process and fiber, or thread -> lane */
 	uint64_t *thread_times;		/* by id of the thread: when it was seen last */
 	uint32_t *set_of;		/* by id of a stack of labels: what makes the request; UINT32_MAX: not asked yet */
-	uint8_t *shift_of;		/* by id of a label stack: where the mark is of the label that makes a request, in bits */
+	uint8_t *place_of;		/* by id of a stack of labels: where the mark is of the label that makes a request */
 	struct recording_sample *sorted;
 };
 

@@ -50,7 +50,7 @@ static int add_pool(struct heap_size *h, const char *pool, const struct rb_debug
 	return 0;
 }
 
-int heap_size__read(struct heap_size *h, const struct memory *m, const struct layout *l)
+static int read_counters(struct heap_size *h, const struct memory *m, const struct layout *l)
 {
 	const struct rb_debug_ext_heap *at = &l->section.heap;
 	char pools[POOLS_SIZE_MAX];
@@ -58,7 +58,6 @@ int heap_size__read(struct heap_size *h, const struct memory *m, const struct la
 	int64_t live = 0;
 	int err;
 
-	memset(h, 0, sizeof(*h));
 	/* At its end Ruby gives the heap back. */
 	if (!at->pools || l->section.state != RB_DEBUG_EXT_READY)
 		return -ENOTSUP;
@@ -87,4 +86,15 @@ int heap_size__read(struct heap_size *h, const struct memory *m, const struct la
 		return -EBADMSG;
 	h->page_bytes = h->pages * at->page_size;
 	return 0;
+}
+
+int heap_size__read(struct heap_size *h, const struct memory *m, const struct layout *l)
+{
+	int err;
+
+	memset(h, 0, sizeof(*h));
+	err = read_counters(h, m, l);
+	if (err)
+		memset(h, 0, sizeof(*h));
+	return err;
 }

@@ -21,7 +21,7 @@ struct heap_size {
 /*
  * Read it.  While the process runs it may be off by what is allocated at this moment.  0; -ENOTSUP: its collector, or
  * its ruby, does not tell, or it has ended; -EAGAIN: it is about to end; -EBADMSG: what is there is no heap; -errno of the
- * read.  After an error all of *h is 0 or not to be used.  It checks what the section says of the heap: see "The heap".
+ * read.  After an error *h is all 0.  It checks what the section says of the heap: see "The heap".
  */
 int heap_size__read(struct heap_size *h, const struct memory *m, const struct layout *l);
 
