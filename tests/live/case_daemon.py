@@ -82,7 +82,7 @@ def by_the_clock(ctx):
         got["alpha"] / 199, got["beta"] / 199, *(cpu_of(spans, m, since * 1e9 - wall, (since + 3) * 1e9 - wall) for m in got))
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def goes_on_after_kill(ctx):
     """kill -9: what was written is there, the next one goes on in the folder, and says how long nothing was recorded."""
     ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
@@ -203,7 +203,7 @@ def keeps_its_budget(ctx):
         100 * max(errors.values()))
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def removes_old_files(ctx):
     """By age and by size; files of others stay."""
     ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
@@ -353,7 +353,7 @@ def served(ctx, folder, text, counters):
     return says + "; node_exporter serves them"
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def reads_its_configuration(ctx):
     """The command line comes first; SIGHUP has the file read again, and a wrong one changes nothing."""
     ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))
@@ -398,7 +398,7 @@ def samples(ctx):
     return int(run.out.strip() or 0) if run.status == 0 else 0
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def full_disk(ctx):
     """It removes its oldest files and goes on."""
     ruby = ctx.ruby(ctx.write("daemon_spans.rb", case_rotate.PROGRAM))

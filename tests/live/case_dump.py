@@ -918,7 +918,7 @@ def changed_source(ctx):
     return "old.rb:3"
 
 
-@case(timeout=120, bpf=False)
+@case(timeout=120, bpf=False, patient=True)
 def hostile(ctx):
     """Targets whose tables and stacks make no sense, or change all the time: an end, bounded memory, clean text."""
     case_fakes.build(ctx)

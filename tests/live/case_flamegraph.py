@@ -316,7 +316,7 @@ def contrast(a, b):
     return (light + 0.05) / (dark + 0.05)
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def contrast_is_that_of_wcag(ctx):
     """Each text has 4.5 to 1 against what is behind it: light, dark, zoomed, searched, inverted, compared."""
     if not chromium.find():

@@ -88,7 +88,7 @@ def record(ctx):
     return path, times
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def a_time_has_what_was_recorded_of_it(ctx):
     """The graph of a selected time, beside SQL and the program's own clock; a wait that goes beyond it counts in part."""
     path, times = record(ctx)
@@ -124,7 +124,7 @@ def a_time_has_what_was_recorded_of_it(ctx):
     return "; ".join(said)
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def selects_by_hand(ctx):
     """By the mouse, by keys, by a link; rows are threads, and the cells of the map have what the recording has."""
     path, times = record(ctx)

@@ -649,11 +649,11 @@ def attach_often(ctx, times, flags=()):
 ATTACHES = int(os.environ.get("ATTACHES", 100))
 
 
-@case(timeout=20 + ATTACHES)
+@case(timeout=20 + ATTACHES, patient=True)
 def attach_100_times(ctx):
     return attach_often(ctx, ATTACHES)
 
 
-@case(timeout=60)
+@case(timeout=60, patient=True)
 def attach_30_times_yjit(ctx):
     return attach_often(ctx, 30, YJIT)

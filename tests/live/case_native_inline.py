@@ -25,13 +25,13 @@ PROGRAM = os.path.join(os.path.dirname(os.path.realpath(harness.EXTPROF)), "extp
 SECTIONS = ("debug_info", "debug_abbrev", "debug_line", "debug_str", "debug_line_str", "debug_aranges", "debug_rnglists", "debug_loclists")
 
 
-def reads(timeout):
+def reads(timeout, patient=False):
     """A case that needs the program which reads debug information."""
     def wrap(run):
         @functools.wraps(run)
         def wrapped(ctx):
             return run(ctx) if os.path.exists(PROGRAM) else Counted(0, 0, 1, "extprof was built without libdw")
-        return case(timeout=timeout)(wrapped)
+        return case(timeout=timeout, patient=patient)(wrapped)
     return wrap
 
 
@@ -291,7 +291,7 @@ def sections(path):
             re.findall(r"\] \.(\S+) +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", text) if name in SECTIONS}
 
 
-@reads(timeout=300)
+@reads(timeout=300, patient=True)
 def damaged_files(ctx):
     """Files whose debug information lies, and files that end too early, cost lines of this file alone: extprof says why, and its sums
     and names are the same."""
@@ -347,7 +347,7 @@ ANSWERS = "import os, signal, socket, struct, time\ns = socket.socket(fileno=0)\
 ABOUT = "s.send(struct.pack('<i', 0) + bytes(256))\nn = len(s.recv(100000)) // 8\n"
 
 
-@reads(timeout=240)
+@reads(timeout=240, patient=True)
 def a_reader_that_lies(ctx):
     """The program that reads a file may crash, loop, use too much time or lie: extprof says so, waits no longer than it says, and takes
     nothing that is no answer."""

@@ -206,7 +206,7 @@ def states(ctx, folder="rec"):
     return [p for p in glob.glob(ctx.path(folder) + "/.extprof-push-*") if not p.endswith((".lock", ".new"))]
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def sends_all_that_was_recorded(ctx):
     """To the ns and byte in four modes; each request is right; the next push sends nothing; a changed span and one file do not either."""
     paths = history(ctx)
@@ -306,7 +306,7 @@ def host(ctx, path):
     return case_rotate.sql(ctx, path, "SELECT value FROM meta WHERE key='mode.1.host'")[0][0]
 
 
-@case(timeout=150)
+@case(timeout=150, patient=True)
 def sends_pprof_to_pyroscope(ctx):
     """A form for each mode and second at /ingest, by Python's parser of mail; all of it, under the names that Pyroscope gives; and once,
     though it is killed between two modes."""
@@ -355,7 +355,7 @@ def sends_pprof_to_pyroscope(ctx):
     return "%d forms: %s" % (len(forms), ", ".join("%s %d" % (kind, value) for (_, kind), value in sorted(truth.items())))
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def sends_pprof_to_parca(ctx):
     """WriteRawRequests in JSON, of which each profile is one that Parca takes; all of it, by names of scopes."""
     paths, got = history(ctx), collections.Counter()
@@ -402,7 +402,7 @@ def goes_on_after_failures(ctx):
     return "%d requests, %d kept, one twice: %s" % (sink.seen, len(sink.kept), said)
 
 
-@case(timeout=90)
+@case(timeout=90, patient=True)
 def counts_what_is_refused(ctx):
     """400 leaves one request out, which is told and counted; a partial success is read; 413 is sent again in halves; 401 ends it and
     all of it stays to be sent."""
@@ -440,7 +440,7 @@ def counts_what_is_refused(ctx):
     return "one of %d requests refused: %d of %d ns of CPU time" % (sink.seen, missing, truth["process_cpu", "cpu"])
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def loses_nothing_when_it_is_killed(ctx):
     """kill -9 in the middle, ten times: each time at most the one request comes twice that was on its way."""
     paths = history(ctx, seconds=8)
@@ -646,7 +646,7 @@ def lines_of(ctx):
                 for line in f if line.startswith("segment")}
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def has_the_answer_in_the_status(ctx):
     """200 with a body that comes slowly, breaks off or has no end: it was taken, and is not sent again. 500 is tried again."""
     paths = history(ctx, seconds=4, rotate="1m")
@@ -661,7 +661,7 @@ def has_the_answer_in_the_status(ctx):
     return "%d requests in %.1f s: %s" % (sink.seen, took, said)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def throws_no_history_away(ctx):
     """A receiver of another kind has nothing left out; one that refuses each request has five left out, and no more; 500 as the answer
     to one request is left out after five tries."""
@@ -688,7 +688,7 @@ def throws_no_history_away(ctx):
     return "six of %d requests refused" % (len(sink.kept) + 6)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def sends_what_has_no_label(ctx):
     """--group-by label:request where one recording has the label and another has not: both are sent, and the label where it is. What is
     wrong in options is said before anything is sent."""
@@ -732,7 +732,7 @@ work.(30)
 """
 
 
-@case(timeout=150)
+@case(timeout=150, patient=True)
 def sends_the_rest_of_what_goes_on(ctx):
     """A recording that did not end, of which a part was sent, and which goes on: in requests of one mode each what was interrupted
     between two modes, and in others all that comes later; nothing twice. A gap is left out. It is lost if it goes before that."""
@@ -800,7 +800,7 @@ def sends_the_rest_of_what_goes_on(ctx):
     return "%d forms, %d of them before it went on; %d requests: %s" % (forms, before, len(documents), said)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def reads_later_what_it_cannot_read_now(ctx):
     """A file that cannot be opened for a while is not left out for ever: the rest comes with the next push, and other recordings come
     meanwhile. After 413 a gap of centuries is passed in a moment."""

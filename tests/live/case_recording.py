@@ -107,17 +107,17 @@ def of_mode(ctx, mode):
     return "the same: " + ", ".join(same)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def gives_the_live_report_of_cpu(ctx):
     return of_mode(ctx, "cpu")
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def gives_the_live_report_of_wall(ctx):
     return of_mode(ctx, "wall")
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def gives_the_live_report_of_several_modes(ctx):
     return of_mode(ctx, "cpu,wall,alloc,gc")
 

@@ -286,7 +286,7 @@ def folded_text(text):
     return sums
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def a_folder_and_times_of_the_clock(ctx):
     """Of a folder what was between two times of the clock, in two zones: the samples that SQL counts, and the program's clocks."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
@@ -538,7 +538,7 @@ def children(ctx):
     return "12 children in %d files: %.2f s by samples, %.2f s by the kernel" % (len(paths), got / 1e9, kernel / 1e9)
 
 
-@case(timeout=150)
+@case(timeout=150, patient=True)
 def by_size(ctx):
     """Each file but the last has the size, and not much more."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
@@ -558,7 +558,7 @@ def resident(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
 
-@case(timeout=300)
+@case(timeout=300, patient=True)
 def memory_is_that_of_one(ctx):
     """Some hundred files: extprof has no more memory at the end than when it had made some."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))
@@ -594,7 +594,7 @@ def measured(ctx, *args):
         return f.read(), peak
 
 
-@case(timeout=300)
+@case(timeout=300, patient=True)
 def two_hundred_are_the_sum_of_each(ctx):
     """More files than may be open: SQL counts each by itself; the memory is that of a few."""
     ruby = ctx.ruby(ctx.write("spans.rb", PROGRAM))

@@ -154,7 +154,7 @@ def check_cells(t, wanted, text):
     return sums
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def pages_have_the_sums_of_the_commands(ctx):
     """Whole time and a part of it, over files: timeline, flame graph, requests, comparison and saved files, to the ns."""
     folder = record(ctx, PROGRAM, "--rotate", "2s")
@@ -237,7 +237,7 @@ def comparison(ctx, s, folder, begin):
     return "a comparison"
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def a_time_is_selected_by_hand(ctx):
     """By the mouse and by keys: what is shown of it is what the program's clocks say; the zoom has the sums of SQL."""
     if not chromium.find():
@@ -333,7 +333,7 @@ def as_nobody(server, request):
                           text=True, timeout=30, check=True).stdout
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def others_get_errors(ctx):
     """Other names, no secret, other methods, other paths, too long headers, other users; and it goes on."""
     folder = record(ctx)
@@ -414,7 +414,7 @@ def others_get_errors(ctx):
     return "refused as it has to be"
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def ends_in_the_middle(ctx):
     """A signal while pages are asked for, and while recordings are looked into; a program that ignores SIGCHLD has started it; copies;
     another address of this machine."""
@@ -643,7 +643,7 @@ def waits_that_end_behind_the_span(ctx):
     return "; ".join(said)
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def a_recording_that_is_written(ctx):
     """The folder of a recording that goes on: what was written is shown, and more when the page is loaded again; who reads it changes
     no file.  Files are removed beside it."""
@@ -672,7 +672,7 @@ def a_recording_that_is_written(ctx):
     return "%d states of it, %d files removed meanwhile" % (len(seen), len(gone))
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def hostile_names_run_nothing(ctx):
     """Methods, threads, labels and a command with markup in their names, and a file that is no recording: no script of theirs
     runs on any page, and pages can reach nothing."""

@@ -243,7 +243,7 @@ def slow_requests(ctx):
     return "%d of %d requests: %s" % (len(slow), len(slow) + len(quick), ", ".join("%s %s s" % n for n in names))
 
 
-@case(timeout=180)
+@case(timeout=180, patient=True)
 def memory(ctx):
     """It fires when the process gets above, once, and again when it was below meanwhile."""
     ruby, reader = begin(ctx, "--trigger", "rss>200MB", "--around", "1s")
@@ -280,7 +280,7 @@ def ends(ctx):
     return "%s" % [text[-30:] for _, text in events]
 
 
-@case(timeout=120)
+@case(timeout=120, patient=True)
 def by_hand_and_the_newest(ctx):
     """SIGUSR1 fires; --keep leaves the newest files that are kept."""
     ruby, reader = begin(ctx, "--trigger", "exit", "--around", "1s", "--keep", "4")

@@ -160,6 +160,7 @@ class Beside:
         status = 1
         try:
             os.close(self.pipe)
+            os.nice(5)  # the others measure times
             # What our cases leave behind is ours: the end of another case does not kill it.
             harness.MARK_VALUE = "%d-%d" % (os.getpid(), time.time_ns())
             signal.signal(signal.SIGTERM, signal.default_int_handler)
