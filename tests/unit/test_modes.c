@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "profile/unit.h"
 #include "profile_fixture.h"
@@ -264,4 +265,33 @@ TEST(modes_have_names_in_a_row)
 		CHECK_STRING(text__string(&text), texts[count]);
 		text__free(&text);
 	}
+}
+
+/* Each kind of file, with and without a call, is taken apart as it was put together. */
+TEST(modes_name_waits_for_files)
+{
+	static const char *const calls[] = { "read", "system call 999", "wait" };
+	static const char *const kinds[] = { "", "file", "directory", "pipe", "socket", "device", "terminal", "eventfd", "timerfd", "signalfd",
+					     "pidfd", "inotify" };
+	static const uint32_t numbers[] = { FILE_UNKNOWN, FILE_REGULAR, FILE_DIRECTORY, FILE_PIPE, FILE_SOCKET, FILE_DEVICE, FILE_TERMINAL,
+					    FILE_EVENTFD, FILE_TIMERFD, FILE_SIGNALFD, FILE_PIDFD, FILE_INOTIFY };
+	static const char *const others[] = { "", "io", "iox read", "gvl", "native read socket" };
+	const char *call, *file;
+	size_t length;
+
+	for (uint32_t i = 0; i < 3 * 12; i++) {
+		struct sample_event e = { .source = SOURCE_SCHED, .state = STATE_IO };
+		uint32_t number = i % 3 == 0 ? SYS_read + 1 : i % 3 == 1 ? 1000 : 0;
+		struct text text = { 0 };
+
+		e.detail = DETAIL_MAKE(number, numbers[i / 3], 0, 0, 0);
+		mode_wall.innermost(&e, &text);
+		CHECK(state__io_parts(text__string(&text), &call, &length, &file));
+		CHECK_STRING(file, kinds[i / 3]);
+		CHECK(length == strlen(calls[i % 3]) && !memcmp(call, calls[i % 3], length));
+		text__free(&text);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		CHECK(!state__io_parts(others[i], &call, &length, &file));
+	CHECK(state__io_parts("io socket", &call, &length, &file) && length == 6 && !*file);
 }

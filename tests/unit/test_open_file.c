@@ -60,6 +60,26 @@ TEST(about_addresses)
 	CHECK(!shows(&f, 0, ""));
 }
 
+TEST(about_names_in_texts)
+{
+	static const struct {
+		const char *text, *name;
+		bool own;
+	} texts[] = {
+		{ "socket to 10.0.0.2:5432", "10.0.0.2:5432", false }, { "socket at [::1]:3000", "[::1]:3000", true },
+		{ "socket 77", "77", false }, { "file /a file", "/a file", false }, { "pipe /run/jobs", "/run/jobs", false },
+		{ "terminal /dev/pts/0", "/dev/pts/0", false }, { "", "", false }, { "socket to ", "", false },
+		{ "file, closed before its name was read", "file, closed before its name was read", false },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		bool own = !texts[i].own;
+
+		CHECK_STRING(about__file_name(texts[i].text, &own), texts[i].name);
+		CHECK(own == texts[i].own);
+	}
+}
+
 TEST(about_files_of_a_process)
 {
 	struct wait_file f;

@@ -7,6 +7,7 @@
 #include "base/map64.h"
 #include "base/strings.h"
 #include "output/output.h"
+#include "profile/timeline.h"
 #include "wire/states.h"
 
 #define FIREFOX_NONE UINT32_MAX
@@ -133,6 +134,36 @@ int firefox__find_spans(struct firefox *x);
 int firefox__add_markers(struct firefox *x, const struct firefox_thread *t);
 void firefox__add_paused(struct firefox *x);
 void firefox__add_schemas(struct firefox *x);
+
+/* What the frames below the state say of a wait. */
+enum firefox_detail {
+	FIREFOX_FILE,
+	FIREFOX_HOLDER,		/* where the holder was */
+	FIREFOX_HOLDER_THREAD,
+	FIREFOX_JOINED,
+	FIREFOX_WAKER,
+	FIREFOX_DETAILS
+};
+
+struct firefox_wait {
+	const char *type;	/* of the marker */
+	const char *kind;	/* the frame of the state; NULL: it has none */
+	const char *call, *file;	/* parts of that, if the type is that of a file or a socket */
+	size_t call_length;
+	const struct frame *details[FIREFOX_DETAILS];	/* NULL: it was not asked for, or is not known */
+};
+
+void firefox__read_wait(const struct report *r, const struct moment *m, struct firefox_wait *w);
+/* Write the type of the marker, and its fields. */
+void firefox__add_wait(struct firefox *x, const struct moment *m, const struct firefox_wait *w);
+/* The name of the marker. */
+const char *firefox__wait_name(const struct moment *m, const struct firefox_wait *w);
+void firefox__add_wait_schemas(struct firefox *x);
+
+/* `label`: of the table and the chart; `places`: names that the viewer has for where they are shown, NULL behind the last one. */
+void firefox__open_schema(struct firefox *x, const char *name, const char *label, const char *const *places);
+void firefox__add_field(struct firefox *x, const char *key, const char *format);
+void firefox__close_schema(struct firefox *x);
 
 /* A time in ms, as the file has it. */
 static inline void firefox__add_time(struct firefox *x, const char *key, uint64_t ns)

@@ -35,10 +35,6 @@ static const char *const span_types[SPAN_KINDS] = {
 	[SPAN_GC] = "GC pause", [SPAN_REQUEST] = "request", [SPAN_LOST] = "lost samples", [SPAN_PAUSED] = "paused",
 };
 
-/* Keys of frames below a state that are fields of a wait; a recording from somebody else can have any. */
-static const char *const details[] = { "file", "holder", "waker" };
-
-#define TYPE_WAIT "wait"
 #define TYPE_THREAD "thread"
 #define TYPE_PROCESS "process"
 
@@ -172,24 +168,12 @@ static void add_cause(struct firefox *x, uint64_t time, uint32_t stack)
 	json__close(&x->json, '}');
 }
 
-/* Add the details of a wait from below its state: the file, the holder, the waker. */
 static void add_wait(struct firefox *x, const struct firefox_thread *t, const struct moment *m)
 {
-	const struct report *r = &x->reports[t->report];
+	struct firefox_wait w;
 
-	add_type(x, TYPE_WAIT);
-	json__add(&x->json, "state", json_string(state_names[m->state]));
-	for (uint32_t node = m->node; node; node = r->nodes[node].parent) {
-		const struct report_label *l = &r->labels[r->nodes[node].label];
-
-		if (!frame_kind__is_below(l->frame.kind))
-			break;
-		for (size_t i = 0; l->frame.kind == FRAME_DETAIL && i < sizeof(details) / sizeof(details[0]); i++)
-			if (!strcmp(details[i], l->frame.key))
-				json__add(&x->json, details[i], json_string(l->frame.name));
-		if (l->frame.kind == FRAME_STATE)
-			json__add(&x->json, "kind", json_string(l->frame.name));
-	}
+	firefox__read_wait(&x->reports[t->report], m, &w);
+	firefox__add_wait(x, m, &w);
 	add_cause(x, m->time, x->stack_of[t->report][m->node]);
 }
 
@@ -235,12 +219,16 @@ static void add_data(struct firefox *x, const struct firefox_thread *t, const st
 	json__close(&x->json, '}');
 }
 
-static const char *name_of(const struct marker *m)
+static const char *name_of(const struct firefox *x, const struct firefox_thread *t, const struct marker *m)
 {
+	struct firefox_wait w;
+
 	if (m->span)
 		return span_types[m->span->kind];
-	if (m->moment)
-		return state_names[m->moment->state];
+	if (m->moment) {
+		firefox__read_wait(&x->reports[t->report], m->moment, &w);
+		return firefox__wait_name(m->moment, &w);
+	}
 	return m->life ? TYPE_THREAD : TYPE_PROCESS;
 }
 
@@ -293,7 +281,7 @@ int firefox__add_markers(struct firefox *x, const struct firefox_thread *t)
 		return err;
 	json__open(j, "markers", '{');
 	COLUMN("data", add_data(x, t, &markers.list[i]));
-	COLUMN("name", add_name(x, name_of(&markers.list[i])));
+	COLUMN("name", add_name(x, name_of(x, t, &markers.list[i])));
 	COLUMN("startTime", firefox__add_time(x, NULL, markers.list[i].begin));
 	COLUMN("endTime", add_end(x, markers.list[i].begin, end_of(x, t, &markers.list[i])));
 	COLUMN("phase", json__number(j, NULL, phase_of(markers.list[i].begin, end_of(x, t, &markers.list[i])), 0));
@@ -323,13 +311,12 @@ void firefox__add_paused(struct firefox *x)
 
 /* -- what the viewer has to know of them ---------------------------------------------------------- */
 
-static void add_field(struct firefox *x, const char *key, const char *format)
+void firefox__add_field(struct firefox *x, const char *key, const char *format)
 {
 	json__add(&x->json, NULL, json_pack("{s:s, s:s, s:s}", "key", key, "label", key, "format", format));
 }
 
-/* `label`: of the table and the chart; in_timeline: it is shown above the chart, too. */
-static void open_schema(struct firefox *x, const char *name, const char *label, bool in_timeline)
+void firefox__open_schema(struct firefox *x, const char *name, const char *label, const char *const *places)
 {
 	struct json *j = &x->json;
 
@@ -339,15 +326,13 @@ static void open_schema(struct firefox *x, const char *name, const char *label, 
 	json__add(j, "tableLabel", json_string(label));
 	json__add(j, "chartLabel", json_string(label));
 	json__open(j, "display", '[');
-	json__add(j, NULL, json_string("marker-chart"));
-	json__add(j, NULL, json_string("marker-table"));
-	if (in_timeline)
-		json__add(j, NULL, json_string("timeline-overview"));
+	for (; *places; places++)
+		json__add(j, NULL, json_string(*places));
 	json__close(j, ']');
 	json__open(j, "fields", '[');
 }
 
-static void close_schema(struct firefox *x)
+void firefox__close_schema(struct firefox *x)
 {
 	json__close(&x->json, ']');
 	json__close(&x->json, '}');
@@ -362,56 +347,55 @@ static void add_part_fields(struct firefox *x, enum span_kind kind)
 		if (t->spans[i].kind != kind)
 			continue;
 		for (uint32_t k = 0; k < SPAN_PARTS_MAX && t->spans[i].parts[k].name; k++)
-			add_field(x, t->spans[i].parts[k].name, "duration");
+			firefox__add_field(x, t->spans[i].parts[k].name, "duration");
 		return;
 	}
 }
 
+/* Where they are shown.  The timeline is above the chart. */
+static const char *const in_chart[] = { "marker-chart", "marker-table", NULL };
+static const char *const in_timeline[] = { "marker-chart", "marker-table", "timeline-overview", NULL };
+
 static void add_request_schema(struct firefox *x)
 {
-	open_schema(x, span_types[SPAN_REQUEST], "{marker.data.labels}", true);
-	add_field(x, "labels", "string");
-	add_field(x, "took", "duration");
-	add_field(x, "whole", "string");
-	add_field(x, "samples", "integer");
+	firefox__open_schema(x, span_types[SPAN_REQUEST], "{marker.data.labels}", in_timeline);
+	firefox__add_field(x, "labels", "string");
+	firefox__add_field(x, "took", "duration");
+	firefox__add_field(x, "whole", "string");
+	firefox__add_field(x, "samples", "integer");
 	add_part_fields(x, SPAN_REQUEST);
 	json__close(&x->json, ']');
 	/* Bars of how long they took, in a track of their own. */
 	json__open(&x->json, "graphs", '[');
 	json__add(&x->json, NULL, json_pack("{s:s, s:s, s:s}", "key", "took", "type", "bar", "color", "blue"));
-	close_schema(x);
+	firefox__close_schema(x);
 }
 
 void firefox__add_schemas(struct firefox *x)
 {
 	json__open(&x->json, "markerSchema", '[');
-	open_schema(x, span_types[SPAN_GC], "{marker.data.marked}: {marker.data.reason}", true);
-	add_field(x, "marked", "string");
-	add_field(x, "reason", "string");
+	firefox__open_schema(x, span_types[SPAN_GC], "{marker.data.marked}: {marker.data.reason}", in_timeline);
+	firefox__add_field(x, "marked", "string");
+	firefox__add_field(x, "reason", "string");
 	add_part_fields(x, SPAN_GC);
-	close_schema(x);
+	firefox__close_schema(x);
 	add_request_schema(x);
-	open_schema(x, span_types[SPAN_LOST], "{marker.data.samples}: {marker.data.reason}", true);
-	add_field(x, "samples", "integer");
-	add_field(x, "reason", "string");
-	close_schema(x);
-	open_schema(x, TYPE_WAIT, "{marker.data.kind}", false);
-	add_field(x, "state", "string");
-	add_field(x, "kind", "string");
-	for (size_t i = 0; i < sizeof(details) / sizeof(details[0]); i++)
-		add_field(x, details[i], "string");
-	close_schema(x);
-	open_schema(x, TYPE_THREAD, "{marker.data.tid}", false);
-	add_field(x, "tid", "integer");
+	firefox__open_schema(x, span_types[SPAN_LOST], "{marker.data.samples}: {marker.data.reason}", in_timeline);
+	firefox__add_field(x, "samples", "integer");
+	firefox__add_field(x, "reason", "string");
+	firefox__close_schema(x);
+	firefox__add_wait_schemas(x);
+	firefox__open_schema(x, TYPE_THREAD, "{marker.data.tid}", in_chart);
+	firefox__add_field(x, "tid", "integer");
 	for (int i = 0; i < STATE_MAX; i++)
-		add_field(x, state_names[i], "duration");
-	close_schema(x);
-	open_schema(x, TYPE_PROCESS, "{marker.data.command}", false);
-	add_field(x, "pid", "string");
-	add_field(x, "command", "string");
-	add_field(x, "ruby", "string");
-	add_field(x, "ended", "string");
-	add_field(x, "cpu", "duration");
-	close_schema(x);
+		firefox__add_field(x, state_names[i], "duration");
+	firefox__close_schema(x);
+	firefox__open_schema(x, TYPE_PROCESS, "{marker.data.command}", in_chart);
+	firefox__add_field(x, "pid", "string");
+	firefox__add_field(x, "command", "string");
+	firefox__add_field(x, "ruby", "string");
+	firefox__add_field(x, "ended", "string");
+	firefox__add_field(x, "cpu", "duration");
+	firefox__close_schema(x);
 	json__close(&x->json, ']');
 }

@@ -83,6 +83,22 @@ void about__add_file(const struct wait_file *file, pid_t pid, struct text *out)
 	}
 }
 
+const char *about__file_name(const char *text, bool *is_own)
+{
+	static const char peer[] = "socket to ", own[] = "socket at ";
+
+	*is_own = !strncmp(text, own, sizeof(own) - 1);
+	if (*is_own || !strncmp(text, peer, sizeof(peer) - 1))
+		return text + sizeof(own) - 1;
+	for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
+		size_t size = strlen(kind_name(kind));
+
+		if (!strncmp(text, kind_name(kind), size) && text[size] == ' ')
+			return text + size + 1;
+	}
+	return text;
+}
+
 static void add_file_of(struct vm *vm, const struct wait_file *file, struct text *out)
 {
 	about__add_file(file, vm->space && !vm->exited ? vm->space->pid : 0, out);

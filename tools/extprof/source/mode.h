@@ -79,6 +79,11 @@ enum frame_kind mode__below(const struct mode *mode);
 extern const char *const state_names[];
 /* Add those of "gvl,io" to a mask of 1u << enum thread_state.  0; -EINVAL: a name is wrong. */
 int states__parse(const char *text, uint32_t *mask);
+/*
+ * The parts of the frame of a wait for a file, "io read socket": *call is "read", *length bytes of the name; *file "socket", or
+ * "": which kind it is was not known.  false: it is no such frame.
+ */
+bool state__io_parts(const char *name, const char **call, size_t *length, const char **file);
 /* The names that states__parse() takes, from 0; NULL behind the last one. */
 const char *state__name(int i);
 

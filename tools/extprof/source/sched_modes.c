@@ -110,6 +110,28 @@ static void add_state(const struct sample_event *e, struct text *out)
 	}
 }
 
+bool state__io_parts(const char *name, const char **call, size_t *length, const char **file)
+{
+	size_t state = strlen(state_names[STATE_IO]), end = strlen(name);
+
+	if (strncmp(name, state_names[STATE_IO], state) || name[state] != ' ')
+		return false;
+	*call = name + state + 1;
+	*file = name + end;
+	for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
+		size_t size = strlen(file_name(kind));
+
+		/* "io wait" has no kind, and a call comes before it. */
+		if (!size || end < state + 1 + size || strcmp(name + end - size, file_name(kind)))
+			continue;
+		*file = name + end - size + 1;
+		end -= size;
+		break;
+	}
+	*length = (size_t)(name + end - *call);
+	return true;
+}
+
 const struct mode mode_wall = {
 	.name = "wall",
 	.help = "what each thread does at each moment, also if it waits",

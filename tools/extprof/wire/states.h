@@ -61,6 +61,7 @@ enum file_kind {
 	FILE_PIDFD = 11,
 	FILE_INOTIFY = 12,
 	FILE_EPOLL = 13,
+	FILE_KINDS
 };
 
 /* The kind of a system call, as it matters to a thread that waits in it. */
