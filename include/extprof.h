@@ -945,6 +945,7 @@ struct extprof_report_process {
 	 * slots; bytes of its pages.  All 0: not known, as of a recording, of a process that has ended, or an older ruby.
 	 */
 	uint64_t live_slots, slots, heap_bytes;
+	uint64_t resident;	/* bytes of memory, of extprof_recorded_reports(); 0: not known */
 };
 /* From 0, in the order of their coming; NULL behind the last one.  Valid until the next call. */
 EXTPROF_API const struct extprof_report_process *extprof_report_process(struct extprof_report *report, size_t i);
@@ -1283,6 +1284,18 @@ EXTPROF_API int extprof_recorded_options_check(const struct extprof_recorded_opt
 EXTPROF_API int extprof_recorded_write(struct extprof_recorded *r, const char *format,
 				       const struct extprof_recorded_options *options, FILE *to,
 				       struct extprof_error *error);
+
+/*
+ * One report for each mode of the options, as if their time alone had been recorded: of what lasts, such as a wait, the part
+ * in that time counts, also if it ended later.  Samples, losses, processes and threads are those of the time; CPU times are by
+ * samples, memory and heaps as they were seen last.  Times and bytes are counted where a mode has them, and frames are told
+ * apart by lines.  extprof_facts::duration is what of the time was recorded; 0: nothing was.
+ * Up to `room` reports, *count are made, in the order of the recorded modes: the caller destroys each.  0 or negative errno.
+ */
+EXTPROF_API int extprof_recorded_reports(struct extprof_recorded *r, const struct extprof_recorded_options *options,
+					 struct extprof_report **reports, size_t room, size_t *count,
+					 struct extprof_error *error);
+#define EXTPROF_REPORTS_MAX 8
 
 /*
  * A table of its requests: those that the options choose, `top` of them, in order of the time; with `slowest` the longest

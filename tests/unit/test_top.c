@@ -560,11 +560,52 @@ TEST(top_head_says_what_is_known)
 	CHECK(top_view__help(0) && !top_view__help(1000));
 }
 
+TEST(top_head_of_a_recording_says_when)
+{
+	struct top_line lines[TOP_HEAD_LINES];
+
+	set_up();
+	head.span = "2026-11-29 02:59:59 to 03:00:00";
+	head.window = 0.43;
+	head.samples = 19;
+	head.processes = 2;
+	state.recorded = true;
+	top_view__head(&state, &head, 0, lines);
+	CHECK_STRING(lines[0].text, "extprof top - cpu (m: next)  2 processes  2026-11-29 02:59:59 to 03:00:00  0.43 of 1 s recorded  a clock");
+	CHECK_STRING(lines[1].text, "on-CPU -  GVL -  GC -  samples 19  lost 0");
+	CHECK_STRING(lines[2].text, "by method, sorted by self, from the recording");
+}
+
 /* -- keys --------------------------------------------------------------------------------------------- */
 
 static enum top_action key(uint32_t k)
 {
 	return top_state__key(&state, k, 10, 25);
+}
+
+TEST(top_steps_in_a_recording)
+{
+	set_up();
+	CHECK_INT(key('['), TOP_NOTHING);
+	CHECK_INT(key(TOP_KEY_RIGHT), TOP_NOTHING);
+	CHECK_INT(key('p'), TOP_DRAW);
+	CHECK_INT(key('p'), TOP_RESUME);
+	state.recorded = true;
+	CHECK_INT(key('['), TOP_BACK);
+	CHECK_INT(key(TOP_KEY_LEFT), TOP_BACK);
+	CHECK_INT(key(']'), TOP_FORWARD);
+	CHECK_INT(key(TOP_KEY_RIGHT), TOP_FORWARD);
+	/* There is nothing to pause, to forget, or to add up. */
+	CHECK_INT(key('p'), TOP_NOTHING);
+	CHECK_INT(key(' '), TOP_NOTHING);
+	CHECK_INT(key('r'), TOP_NOTHING);
+	CHECK_INT(key('c'), TOP_NOTHING);
+	CHECK(!state.choice.all && !state.paused);
+	CHECK_INT(key('+'), TOP_INTERVAL);
+	/* A text has them. */
+	key('/');
+	key('[');
+	CHECK_STRING(state.filter, "[");
 }
 
 TEST(top_keys_change_what_is_shown)

@@ -222,6 +222,9 @@ static error_t choose_processes(const struct parse *p, struct argp_state *state)
 	bool is_dump = p->line->command == OPTION_OF_DUMP;
 	char past[32];
 
+	/* What follows are recordings. */
+	if (p->options->values[OPTION_AT].given)
+		return 0;
 	snprintf(past, sizeof(past), is_dump ? "%sn" : "%sd", verb);
 	if (r->name && !*r->name)
 		FAIL("the pattern of --name is empty: nothing has such a name");

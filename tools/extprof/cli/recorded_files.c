@@ -10,23 +10,8 @@
 
 #include "cli/messages.h"
 #include "cli/recorded.h"
-#include "options/time_point.h"
 
 #define SECOND 1000000000ull
-
-/* A recording, before it is known whether it is opened. */
-struct candidate {
-	char *path;
-	uint64_t begin, end;
-	bool of_folder;
-	bool opened;
-};
-
-struct candidates {
-	struct candidate *list;
-	size_t count, room;
-	uint64_t begin, end;	/* of all of them */
-};
 
 static int no_memory(void)
 {
@@ -36,11 +21,11 @@ static int no_memory(void)
 	return message__fail(&e);
 }
 
-static int add(struct candidates *c, const char *path, uint64_t begin, uint64_t end, bool of_folder)
+static int add(struct recorded_list *c, const char *path, uint64_t begin, uint64_t end, bool of_folder)
 {
 	if (c->count == c->room) {
 		size_t room = c->room ? 2 * c->room : 64;
-		struct candidate *list = reallocarray(c->list, room, sizeof(*list));
+		struct recorded_candidate *list = reallocarray(c->list, room, sizeof(*list));
 
 		if (!list)
 			return no_memory();
@@ -49,11 +34,11 @@ static int add(struct candidates *c, const char *path, uint64_t begin, uint64_t 
 	}
 	c->begin = !c->count || begin < c->begin ? begin : c->begin;
 	c->end = end > c->end ? end : c->end;
-	c->list[c->count] = (struct candidate){ .path = strdup(path), .begin = begin, .end = end, .of_folder = of_folder };
+	c->list[c->count] = (struct recorded_candidate){ .path = strdup(path), .begin = begin, .end = end, .of_folder = of_folder };
 	return c->list[c->count++].path ? STATUS_OK : no_memory();
 }
 
-static int add_file(struct candidates *c, const char *path)
+static int add_file(struct recorded_list *c, const char *path)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	struct extprof_recorded *r;
@@ -66,7 +51,7 @@ static int add_file(struct candidates *c, const char *path)
 	return err ? message__fail(&e) : add(c, path, begin, end, false);
 }
 
-static int add_folder(struct recorded_files *f, struct candidates *c, const char *path)
+static int add_folder(struct recorded_list *c, const char *path, bool *incomplete)
 {
 	struct extprof_folder_file file = { .size = sizeof(file) };
 	struct extprof_error e = { .size = sizeof(e) };
@@ -82,7 +67,7 @@ static int add_folder(struct recorded_files *f, struct candidates *c, const char
 		}
 		message__set(&e, EXTPROF_RECORDING, EBADMSG, "%s is left out: %s", file.path, file.unreadable);
 		message__fail(&e);
-		f->incomplete = true;
+		*incomplete = true;
 	}
 	extprof_folder_close(folder);
 	return status;
@@ -90,7 +75,7 @@ static int add_folder(struct recorded_files *f, struct candidates *c, const char
 
 /* -- times ------------------------------------------------------------------------------------- */
 
-static void print_time(char *to, size_t size, uint64_t at)
+void recorded__print_time(char *to, size_t size, uint64_t at)
 {
 	time_t seconds = (time_t)(at / SECOND);
 	struct tm tm;
@@ -117,7 +102,15 @@ static uint64_t date_of(const struct time_point *m, uint64_t begin, uint64_t end
 	}
 }
 
-static int find_span(const struct options *o, const struct candidates *c, struct recorded_span *span)
+uint64_t recorded_list__time(const struct recorded_list *c, const struct time_point *point)
+{
+	struct time_point at = *point;
+
+	time_point__not_after(&at, c->end);
+	return date_of(&at, c->begin, c->end);
+}
+
+static int find_span(const struct options *o, const struct recorded_list *c, struct recorded_span *span)
 {
 	struct time_point since = { 0 }, until = { 0 };
 
@@ -144,7 +137,7 @@ static int find_span(const struct options *o, const struct candidates *c, struct
 }
 
 /* The time of --with, as long as the span is from now on: both have a begin and an end then. */
-static int find_other_span(const struct options *o, const struct candidates *c, struct recorded_span *span,
+static int find_other_span(const struct options *o, const struct recorded_list *c, struct recorded_span *span,
 			   struct recorded_span *other)
 {
 	struct time_point with = { 0 };
@@ -167,15 +160,15 @@ static int find_other_span(const struct options *o, const struct candidates *c, 
 	if (other->since >= span->until || span->since >= other->until)
 		return STATUS_OK;
 	for (int i = 0; i < 2; i++) {
-		print_time(from[i], sizeof(from[i]), i ? other->since : span->since);
-		print_time(to[i], sizeof(to[i]), i ? other->until : span->until);
+		recorded__print_time(from[i], sizeof(from[i]), i ? other->since : span->since);
+		recorded__print_time(to[i], sizeof(to[i]), i ? other->until : span->until);
 	}
 	fprintf(stderr, "extprof: --with: the two times overlap: %s to %s, and %s to %s\n", from[0], to[0], from[1], to[1]);
 	return STATUS_USAGE;
 }
 
 /* by_time: one that is no file of a folder has to be of the time, too. */
-static bool is_wanted(const struct recorded_span *s, const struct candidate *c, bool by_time)
+static bool is_wanted(const struct recorded_span *s, const struct recorded_candidate *c, bool by_time)
 {
 	/* One of a folder that has no samples is not missed. */
 	return !(c->of_folder || by_time) || (c->end > c->begin && c->end >= s->since && (!s->until || c->begin <= s->until));
@@ -189,13 +182,13 @@ static void print_span(char *to, size_t size, const struct recorded_span *span)
 	char from[32] = "the begin", until[32] = "the end";
 
 	if (span->since)
-		print_time(from, sizeof(from), span->since);
+		recorded__print_time(from, sizeof(from), span->since);
 	if (span->until)
-		print_time(until, sizeof(until), span->until);
+		recorded__print_time(until, sizeof(until), span->until);
 	snprintf(to, size, ", %s to %s", from, until);
 }
 
-static int fail_empty(const struct candidates *c, const char *name, const struct recorded_span *span)
+static int fail_empty(const struct recorded_list *c, const char *name, const struct recorded_span *span)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	char from[32], to[32], of[96] = "";
@@ -204,8 +197,8 @@ static int fail_empty(const struct candidates *c, const char *name, const struct
 		message__set(&e, EXTPROF_RECORDING, ENODATA, "%s has no recording that can be read: their names end in .extprof",
 			     name);
 	} else {
-		print_time(from, sizeof(from), c->begin);
-		print_time(to, sizeof(to), c->end);
+		recorded__print_time(from, sizeof(from), c->begin);
+		recorded__print_time(to, sizeof(to), c->end);
 		if (span->since || span->until)
 			print_span(of, sizeof(of), span);
 		message__set(&e, EXTPROF_RECORDING, ENODATA, "%s has nothing of that time%s: its recordings are from %s to %s", name,
@@ -214,7 +207,7 @@ static int fail_empty(const struct candidates *c, const char *name, const struct
 	return message__fail(&e);
 }
 
-static int open_one(struct recorded_files *f, struct candidate *from)
+static int open_one(struct recorded_files *f, struct recorded_candidate *from)
 {
 	struct extprof_error e = { .size = sizeof(e) };
 	char *path = strdup(from->path);
@@ -230,7 +223,7 @@ static int open_one(struct recorded_files *f, struct candidate *from)
 	return STATUS_OK;
 }
 
-static int open_them(struct recorded_files *f, const struct candidates *c, bool by_time)
+static int open_them(struct recorded_files *f, const struct recorded_list *c, bool by_time)
 {
 	size_t wanted = 0;
 	int status = STATUS_OK;
@@ -246,7 +239,7 @@ static int open_them(struct recorded_files *f, const struct candidates *c, bool 
 	if (!f->paths)
 		return no_memory();
 	for (size_t i = 0; i < c->count && !status; i++) {
-		struct candidate *from = &c->list[i];
+		struct recorded_candidate *from = &c->list[i];
 
 		if (!is_wanted(&f->span, from, by_time))
 			continue;
@@ -265,26 +258,27 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static int find_candidates(struct recorded_files *f, struct candidates *c, const char *const *names, unsigned int count)
+int recorded_list__find(struct recorded_list *c, const char *const *names, unsigned int count, bool *incomplete)
 {
 	int status = STATUS_OK;
 
 	for (unsigned int i = 0; i < count && !status; i++)
-		status = is_folder(names[i]) ? add_folder(f, c, names[i]) : add_file(c, names[i]);
+		status = is_folder(names[i]) ? add_folder(c, names[i], incomplete) : add_file(c, names[i]);
 	return status;
 }
 
-static void free_candidates(struct candidates *c)
+void recorded_list__free(struct recorded_list *c)
 {
 	for (size_t i = 0; i < c->count; i++)
 		free(c->list[i].path);
 	free(c->list);
+	*c = (struct recorded_list){ 0 };
 }
 
 int recorded_files__open(struct recorded_files *f, const struct options *o, const char *const *names, unsigned int count)
 {
-	struct candidates c = { 0 };
-	int status = find_candidates(f, &c, names, count);
+	struct recorded_list c = { 0 };
+	int status = recorded_list__find(&c, names, count, &f->incomplete);
 
 	if (!status && c.count)
 		status = find_span(o, &c, &f->span);
@@ -292,16 +286,16 @@ int recorded_files__open(struct recorded_files *f, const struct options *o, cons
 		status = open_them(f, &c, false);
 	if (!status && !f->count)
 		status = fail_empty(&c, names[0], &f->span);
-	free_candidates(&c);
+	recorded_list__free(&c);
 	return status;
 }
 
 int recorded_files__open_both(struct recorded_files both[2], const struct options *o, const char *const *names,
 			      unsigned int count)
 {
-	struct candidates c = { 0 };
+	struct recorded_list c = { 0 };
 	struct recorded_span span = { 0 }, other = { 0 };
-	int status = find_candidates(&both[0], &c, names, count);
+	int status = recorded_list__find(&c, names, count, &both[0].incomplete);
 
 	if (!status && c.count)
 		status = find_span(o, &c, &span);
@@ -314,7 +308,7 @@ int recorded_files__open_both(struct recorded_files both[2], const struct option
 		if (!status && !both[i].count)
 			status = fail_empty(&c, names[0], &both[i].span);
 	}
-	free_candidates(&c);
+	recorded_list__free(&c);
 	return status;
 }
 

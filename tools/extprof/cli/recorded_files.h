@@ -6,11 +6,32 @@
 #include <stdbool.h>
 
 #include "cli/options.h"
+#include "options/time_point.h"
 
 /* ns since 1970, as extprof_recorded_options has them; 0: from the begin, to the end. */
 struct recorded_span {
 	uint64_t since, until;
 };
+
+/* Recordings of files and folders, of which nothing but their times has been read.  Zero-initialise. */
+struct recorded_list {
+	struct recorded_candidate {
+		char *path;
+		uint64_t begin, end;	/* as extprof_recorded_times() */
+		bool of_folder;
+		bool opened;
+	} *list;
+	size_t count, room;
+	uint64_t begin, end;	/* of all of them */
+};
+
+/* The exit status; a message was printed.  *incomplete is set if one of a folder could not be read.  The caller frees. */
+int recorded_list__find(struct recorded_list *l, const char *const *names, unsigned int count, bool *incomplete);
+void recorded_list__free(struct recorded_list *l);
+/* A time as --since takes it, ns since 1970. */
+uint64_t recorded_list__time(const struct recorded_list *l, const struct time_point *point);
+/* "2026-11-27 02:50:00", in the time zone of the environment. */
+void recorded__print_time(char *to, size_t size, uint64_t at);
 
 /* Zero-initialise. */
 struct recorded_files {

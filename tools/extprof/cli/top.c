@@ -16,154 +16,25 @@
 #include "cli/command.h"
 #include "cli/messages.h"
 #include "cli/run.h"
-#include "cli/top_screen.h"
+#include "cli/top_at.h"
+#include "cli/top_show.h"
 #include "cli/words.h"
 
 struct top {
 	struct run run;
 	struct top_options options;
-	struct top_windows *windows;
-	struct top_screen *screen;	/* NULL: --batch */
-	struct top_state state;
+	struct top_show show;		/* without a screen: --batch */
 	uint64_t taken;			/* windows */
 	bool hinted;			/* that there are children */
-	char message[160];		/* for the head; "": none */
-	char clock[16];			/* when the last window ended */
 };
 
 /* -- what is shown ---------------------------------------------------------------------------------- */
 
-static void head_of(const struct top *t, struct top_head *h)
-{
-	top_windows__head(t->windows, t->state.mode, t->state.choice.all, h);
-	h->message = t->message[0] ? t->message : NULL;
-	h->clock = t->clock;
-}
-
-static int choose(struct top *t, const struct top_row ***rows, uint32_t *count)
-{
-	t->state.choice.filter = t->state.filter;
-	return top_model__choose(top_windows__model(t->windows, t->state.mode), &t->state.choice, rows, count);
-}
-
-/* The column where the texts of the help begin. */
-#define HELP_INDENT 12
-
-static void draw_help(struct top *t, unsigned int width, unsigned int height)
-{
-	unsigned int y = 2;
-	char part[128];
-	const char *line;
-
-	top_screen__line(t->screen, 0, "extprof top - keys", TOP_BOLD);
-	for (unsigned int i = 0; (line = top_view__help(i)); i++) {
-		y += !*line;
-		for (int indent = 0; *line && y < height; indent = HELP_INDENT) {
-			size_t room = width - (size_t)indent, n = strlen(line);
-
-			/* Between two words, if it has several lines. */
-			if (n > room)
-				for (n = room; n > 0 && line[n] != ' '; n--)
-					;
-			if (!n)
-				n = room;
-			snprintf(part, sizeof(part), "%*s%.*s", indent, "", (int)n, line);
-			top_screen__line(t->screen, y++, part, TOP_PLAIN);
-			line += n;
-			line += strspn(line, " ");
-		}
-	}
-}
-
-static void draw_rows(struct top *t, unsigned int width, unsigned int height)
-{
-	uint64_t sum = top_windows__sum(t->windows, t->state.mode, t->state.choice.all);
-	struct top_line head[TOP_HEAD_LINES], line = { 0 };
-	const struct top_row **rows = NULL;
-	struct top_more more;
-	struct top_head h;
-	uint32_t count = 0;
-
-	head_of(t, &h);
-	top_view__head(&t->state, &h, width, head);
-	for (unsigned int i = 0; i < TOP_HEAD_LINES; i++)
-		top_screen__line(t->screen, i, head[i].text, i + 1 == TOP_HEAD_LINES ? TOP_TITLE : i ? TOP_PLAIN : TOP_BOLD);
-	if (choose(t, &rows, &count))
-		return;
-	top_state__clamp(&t->state, height - TOP_HEAD_LINES, count);
-	for (unsigned int i = 0; i + TOP_HEAD_LINES < height && t->state.first + i < count; i++) {
-		top_windows__more(t->windows, rows[t->state.first + i], t->state.choice.all, &more);
-		top_view__row(&t->state, &h, rows[t->state.first + i], &more, sum, width, &line);
-		top_screen__line(t->screen, TOP_HEAD_LINES + i, line.text, TOP_PLAIN);
-	}
-	if (!count)
-		top_screen__line(t->screen, TOP_HEAD_LINES + 1, !h.window ? "  measuring" : *t->state.filter ?
-				 "  nothing has the text of the filter (Esc: all)" : "  nothing in this interval", TOP_DIM);
-	free(rows);
-}
-
-static void draw(struct top *t)
-{
-	unsigned int width = top_screen__width(t->screen), height = top_screen__height(t->screen);
-	char text[64];
-
-	top_screen__begin(t->screen);
-	if (width < TOP_WIDTH_MIN || height < TOP_HEIGHT_MIN) {
-		snprintf(text, sizeof(text), "at least %ux%u, q: quit", TOP_WIDTH_MIN, TOP_HEIGHT_MIN);
-		top_screen__line(t->screen, 0, text, TOP_PLAIN);
-	} else if (t->state.help) {
-		draw_help(t, width, height);
-	} else {
-		draw_rows(t, width, height);
-	}
-	top_screen__show(t->screen);
-}
-
-static unsigned int batch_width(void)
-{
-	struct winsize w;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? 0 : w.ws_col;
-}
-
-/* One window as text. */
-static int print(struct top *t, struct extprof_error *e)
-{
-	uint64_t sum;
-	struct top_line head[TOP_HEAD_LINES], line = { 0 };
-	unsigned int width = batch_width(), top = t->options.rows;
-	const struct top_row **rows;
-	struct top_more more;
-	struct top_head h;
-	uint32_t count;
-
-	for (uint32_t mode = 0; mode < top_windows__count(t->windows); mode++) {
-		t->state.mode = mode;
-		sum = top_windows__sum(t->windows, mode, t->state.choice.all);
-		head_of(t, &h);
-		top_view__head(&t->state, &h, width, head);
-		for (unsigned int i = 0; i < TOP_HEAD_LINES; i++)
-			puts(head[i].text);
-		if (choose(t, &rows, &count))
-			return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
-		for (uint32_t i = 0; i < count && i < top; i++) {
-			top_windows__more(t->windows, rows[i], t->state.choice.all, &more);
-			top_view__row(&t->state, &h, rows[i], &more, sum, width, &line);
-			puts(line.text);
-		}
-		free(rows);
-		puts("");
-	}
-	if (!fflush(stdout) && !ferror(stdout))
-		return 0;
-	return message__set(e, EXTPROF_OUTPUT, errno, "cannot write to standard output: %s", strerror(errno));
-}
-
 static int show(struct top *t, struct extprof_error *e)
 {
-	if (!t->screen)
-		return print(t, e);
-	draw(t);
+	if (!t->show.screen)
+		return top_show__print(&t->show, e);
+	top_show__draw(&t->show);
 	return 0;
 }
 
@@ -183,18 +54,18 @@ static void note_time(struct top *t)
 	struct tm tm;
 
 	if (localtime_r(&now, &tm))
-		strftime(t->clock, sizeof(t->clock), "%H:%M:%S", &tm);
+		strftime(t->show.clock, sizeof(t->show.clock), "%H:%M:%S", &tm);
 }
 
 /* In the head of each window, or once. */
 static void tell_of_children(struct top *t)
 {
-	char hint[sizeof(t->message)];
+	char hint[sizeof(t->show.message)];
 
-	if ((!t->screen && t->hinted) || !run__hint_at_children(&t->run, hint, sizeof(hint)))
+	if ((!t->show.screen && t->hinted) || !run__hint_at_children(&t->run, hint, sizeof(hint)))
 		return;
-	if (t->screen)
-		snprintf(t->message, sizeof(t->message), "%s", hint);
+	if (t->show.screen)
+		snprintf(t->show.message, sizeof(t->show.message), "%s", hint);
 	else
 		fprintf(stderr, "extprof: %s\n", hint);
 	t->hinted = true;
@@ -205,22 +76,22 @@ static int take_window(struct top *t, struct extprof_error *e)
 	int err;
 
 	note_time(t);
-	t->run.next = clock__now() + t->state.interval;
+	t->run.next = clock__now() + t->show.state.interval;
 	if (is_waiting(t)) {
-		snprintf(t->message, sizeof(t->message), "waiting for the ruby to start");
+		snprintf(t->show.message, sizeof(t->show.message), "waiting for the ruby to start");
 		return 0;
 	}
-	t->message[0] = '\0';
+	t->show.message[0] = '\0';
 	err = extprof_recording_snapshot(t->run.recording, e);
 	if (!err)
-		err = top_windows__take(t->windows, t->run.recording, e);
+		err = top_windows__take(t->show.windows, t->run.recording, e);
 	if (!err)
 		tell_of_children(t);
 	if (!err)
 		err = extprof_recording_restart(t->run.recording, e);
 	/* Nothing is sampled until here. */
 	if (!err)
-		top_windows__read_memory(t->windows);
+		top_windows__read_memory(t->show.windows);
 	t->taken += !err;
 	return err;
 }
@@ -234,12 +105,12 @@ static int finish(struct top *t, struct extprof_error *e)
 	note_time(t);
 	err = extprof_recording_finish(t->run.recording, e);
 	if (!err)
-		err = top_windows__take(t->windows, t->run.recording, e);
+		err = top_windows__take(t->show.windows, t->run.recording, e);
 	if (!err)
-		top_windows__read_memory(t->windows);
+		top_windows__read_memory(t->show.windows);
 	if (err || extprof_recording_report(t->run.recording, &report, NULL))
 		return err;
-	extprof_clean(t->message, sizeof(t->message), extprof_report_facts(report)->ended);
+	extprof_clean(t->show.message, sizeof(t->show.message), extprof_report_facts(report)->ended);
 	extprof_report_destroy(report);
 	return 0;
 }
@@ -251,31 +122,34 @@ static int reset(struct top *t, struct extprof_error *e)
 	int err = t->run.over ? 0 : take_window(t, e);
 
 	if (!err)
-		top_windows__reset(t->windows);
+		top_windows__reset(t->show.windows);
 	return err;
 }
 
 /* Whether there was a key.  -errno with *e filled. */
 static int on_key(struct top *t, struct extprof_error *e)
 {
-	unsigned int height = top_screen__height(t->screen);
+	unsigned int height = top_screen__height(t->show.screen);
 	const struct top_row **rows;
 	uint32_t key, count;
-	int err = top_screen__key(t->screen, &key);
+	int err = top_screen__key(t->show.screen, &key);
 
 	/* The terminal is gone: end as if it had sent SIGHUP. */
 	if (err)
 		t->run.end = true;
 	if (err || !key)
 		return 0;
-	if (choose(t, &rows, &count))
+	if (top_show__choose(&t->show, &rows, &count))
 		return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
 	free(rows);
-	switch (top_state__key(&t->state, key, height > TOP_HEAD_LINES ? height - TOP_HEAD_LINES : 1, count)) {
+	switch (top_state__key(&t->show.state, key, height > TOP_HEAD_LINES ? height - TOP_HEAD_LINES : 1, count)) {
 	case TOP_NOTHING:
 		return 1;
 	case TOP_DRAW:
 		break;
+	case TOP_BACK:
+	case TOP_FORWARD:
+		return 1;
 	case TOP_QUIT:
 		t->run.end = true;
 		return 0;
@@ -286,11 +160,11 @@ static int on_key(struct top *t, struct extprof_error *e)
 		err = t->run.over ? 0 : take_window(t, e);
 		break;
 	case TOP_INTERVAL:
-		t->run.next = clock__now() + t->state.interval;
+		t->run.next = clock__now() + t->show.state.interval;
 		break;
 	}
 	if (!err)
-		draw(t);
+		top_show__draw(&t->show);
 	return err ? err : 1;
 }
 
@@ -312,12 +186,12 @@ static int on_time(struct run *run, struct extprof_error *e)
 	int err;
 
 	/* The window goes on: look again after an interval, and not at once. */
-	if (t->state.paused) {
-		run->next = clock__now() + t->state.interval;
+	if (t->show.state.paused) {
+		run->next = clock__now() + t->show.state.interval;
 		return 0;
 	}
 	err = take_window(t, e);
-	if (!err && (t->screen || !t->message[0]))
+	if (!err && (t->show.screen || !t->show.message[0]))
 		err = show(t, e);
 	run->end |= t->options.count && t->taken >= t->options.count;
 	return err;
@@ -331,17 +205,17 @@ static int on_end(struct run *run, struct extprof_error *e)
 	if (!err)
 		err = show(t, e);
 	/* On a screen it stays to be looked at, unless its end was asked for. */
-	run->end |= !t->screen || run->options->recording.duration;
+	run->end |= !t->show.screen || run->options->recording.duration;
 	return err;
 }
 
 static int stepped(struct run *run, struct extprof_error *e)
 {
 	struct top *t = run->context;
-	int err = t->screen ? on_keys(t, e) : 0;
+	int err = t->show.screen ? on_keys(t, e) : 0;
 
-	if (!err && t->screen && top_screen__resized(t->screen))
-		draw(t);
+	if (!err && t->show.screen && top_screen__resized(t->show.screen))
+		top_show__draw(&t->show);
 	return err;
 }
 
@@ -370,11 +244,11 @@ static int choose_modes(struct top *t, const char *shown, struct extprof_error *
 {
 	bool has_cpu = words__has(shown, "cpu");
 
-	top_windows__free(t->windows);
-	t->windows = top_windows__new(shown, has_cpu ? NULL : "cpu", t->options.record.recording.states);
-	if (!t->windows)
+	top_windows__free(t->show.windows);
+	t->show.windows = top_windows__new(shown, has_cpu ? NULL : "cpu", t->options.record.recording.states);
+	if (!t->show.windows)
 		return message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
-	t->options.record.recording.modes = top_windows__modes(t->windows);
+	t->options.record.recording.modes = top_windows__modes(t->show.windows);
 	return 0;
 }
 
@@ -419,8 +293,8 @@ static int prepare(struct run *run, struct extprof_error *e)
 
 	if (t->options.batch)
 		return 0;
-	err = top_screen__open(&t->screen, e);
-	return err ? err : run__wait_for(run, top_screen__fd(t->screen), e);
+	err = top_screen__open(&t->show.screen, e);
+	return err ? err : run__wait_for(run, top_screen__fd(t->show.screen), e);
 }
 
 static const struct run_ops screen_ops = {
@@ -435,13 +309,14 @@ static const struct run_ops batch_ops = {
 static int loop(struct top *t, struct extprof_error *e)
 {
 	/* Text has all modes, and no keys. */
-	top_state__init(&t->state, t->options.interval, t->screen ? top_windows__count(t->windows) : 1);
-	snprintf(t->state.filter, sizeof(t->state.filter), "%s", t->options.choice.filter);
-	t->state.choice = t->options.choice;
-	top_windows__begin(t->windows);
-	t->run.next = clock__now() + t->state.interval;
-	if (t->screen)
-		draw(t);
+	top_state__init(&t->show.state, t->options.interval, t->show.screen ? top_windows__count(t->show.windows) : 1);
+	t->show.rows = t->options.rows;
+	snprintf(t->show.state.filter, sizeof(t->show.state.filter), "%s", t->options.choice.filter);
+	t->show.state.choice = t->options.choice;
+	top_windows__begin(t->show.windows);
+	t->run.next = clock__now() + t->show.state.interval;
+	if (t->show.screen)
+		top_show__draw(&t->show);
 	return run__go(&t->run, e);
 }
 
@@ -454,6 +329,11 @@ static int run(int argc, char **argv, bool implied)
 	(void)implied;
 	set_locale();
 	err = top_options__parse(&t.options, argc, argv, 0);
+	if (!err && t.options.record.values[OPTION_AT].given) {
+		status = top_at__run(&t.options);
+		top_options__free(&t.options);
+		return status;
+	}
 	run__init(&t.run, &t.options.record, t.options.batch ? &batch_ops : &screen_ops, &t);
 	if (err) {
 		run__free(&t.run);
@@ -464,13 +344,13 @@ static int run(int argc, char **argv, bool implied)
 	if (!err)
 		err = loop(&t, &e);
 	/* Before anything is printed. */
-	top_screen__close(t.screen);
+	top_screen__close(t.show.screen);
 	if (err)
 		status = message__fail(&e);
 	if (err > 0)
 		status = STATUS_NOTHING;
 	status = run__command_status(&t.run, status);
-	top_windows__free(t.windows);
+	top_windows__free(t.show.windows);
 	run__free(&t.run);
 	return status;
 }

@@ -46,6 +46,11 @@ void top_windows__begin(struct top_windows *w);
  * 0 or -errno with *e filled.
  */
 int top_windows__take(struct top_windows *w, struct extprof_recording *r, struct extprof_error *e);
+/*
+ * Show a time that is over: reports of it, one of each mode, as of extprof_recorded_reports().  What was shown before is
+ * forgotten.  0 or -errno with *e filled.
+ */
+int top_windows__show(struct top_windows *w, struct extprof_report *const *reports, size_t count, struct extprof_error *e);
 /* Look how much memory the processes have.  Between windows, or later. */
 void top_windows__read_memory(struct top_windows *w);
 /* Forget all that was taken. */

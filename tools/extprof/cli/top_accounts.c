@@ -131,7 +131,11 @@ int top_accounts__add_process(struct top_accounts *a, const struct extprof_repor
 	account->all.cpu += process->cpu_time;
 	/* Its number may have been that of another one before. */
 	account->lives |= !*process->ended;
-	account->live_slots = *process->ended ? 0 : process->live_slots;
+	if (*process->ended)
+		account->live_slots = account->resident = 0;
+	/* In the next file of a recording it has not been looked at yet. */
+	account->live_slots = process->live_slots && !*process->ended ? process->live_slots : account->live_slots;
+	account->resident = process->resident && !*process->ended ? process->resident : account->resident;
 	return 0;
 }
 

@@ -18,6 +18,50 @@ static bool is_at_end(const char *mode)
 	return !extprof_mode_info(mode, &info) && info.at_end;
 }
 
+/* Options that say what is shown of a recording. */
+static bool is_of_recording(enum option_id id)
+{
+	switch (id) {
+	case OPTION_AT:
+	case OPTION_PID:
+	case OPTION_MODE:
+	case OPTION_INTERVAL:
+	case OPTION_COUNT:
+	case OPTION_VIEW:
+	case OPTION_SORT:
+	case OPTION_FILTER:
+	case OPTION_THREADS:
+	case OPTION_BATCH:
+	case OPTION_ROWS:
+	case OPTION_IDLE:
+	case OPTION_APP:
+	case OPTION_FOCUS:
+	case OPTION_HIDE:
+	case OPTION_COLLAPSE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* With --at: arguments are recordings. */
+static error_t finish_at(struct options *o, struct argp_state *state)
+{
+	for (int i = 0; i < OPTIONS; i++)
+		if (o->values[i].given && !is_of_recording((enum option_id)i))
+			FAIL("--at shows what was recorded: leave out --%s", option_rows[i].name);
+	if (o->recording.pid_count > 1)
+		FAIL("--at shows all processes that were recorded, or one of them: -p PID");
+	for (char **file = o->command; file && *file; file++) {
+		if (**file == '-')
+			FAIL("%s: options come before the recordings", *file);
+		if (options__add_file(o, *file))
+			return ENOMEM;
+	}
+	o->command = NULL;
+	return options__need_files(o, state);
+}
+
 static error_t finish(struct options *o, struct argp_state *state)
 {
 	uint64_t interval = options__number(o, OPTION_INTERVAL, TOP_INTERVAL_DEFAULT);
@@ -26,6 +70,8 @@ static error_t finish(struct options *o, struct argp_state *state)
 
 	if (interval < TOP_INTERVAL_MIN)
 		FAIL("--interval: %s is no time from 0.1 s to 3600 s", o->values[OPTION_INTERVAL].text);
+	if (o->values[OPTION_AT].given)
+		return finish_at(o, state);
 	if (!o->recording.modes && !option__implied_modes(&o->recording, implied))
 		o->recording.modes = TOP_MODES_DEFAULT;
 	else if (!o->recording.modes && extprof_options_set(o->chosen, "modes", implied, &e))
@@ -73,15 +119,19 @@ const struct command_line command_line_top = {
 	.command = OPTION_OF_TOP,
 	.about = "Show live what Ruby programs do: methods, lines, states, threads and processes.",
 	.verb = "observe",
-	.arguments = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]",
+	.arguments = "-p PID\n-a\n[--] COMMAND [ARGUMENT...]\n--at TIME [RECORDING|FOLDER...]",
 	.examples =
 		"  extprof top -p 1234                     what uses the CPU; m: what waits\n"
 		"  extprof top -p 1234 -b --count 3 -i 10  three times ten seconds as text\n"
 		"  extprof top -p 1234 -s -m gvl           waits for the GVL, in its subprocesses too\n"
-		"  extprof top -a --view process           which ruby of this machine\n",
+		"  extprof top -a --view process           which ruby of this machine\n"
+		"  extprof top --at 03:00                  as it was in the night, by extprof daemon\n",
 	.notes =
 		"Keys: h shows all of them, q quits.  s and S sort, / filters, v and 1 to 5 change the view, t shows each thread "
 		"by itself, m shows the next mode, c all since the last r, p pauses, r resets, + and - change the interval.\n"
+		"\n"
+		"--at shows a moment of recordings: those of the arguments, or of extprof daemon.  [ and ], or the arrows to the "
+		"left and right, step by an interval.  Without a terminal it is text.\n"
 		"\n"
 		"The share of the GVL is known if one of the modes wall, offcpu and gvl is measured.\n"
 		"\n"
@@ -89,6 +139,7 @@ const struct command_line command_line_top = {
 		"\n"
 		"Needs root, or the capabilities CAP_BPF and CAP_PERFMON, and CAP_SYS_PTRACE for processes of other users.\n"
 		"\n"
-		"Exit status: as of extprof record; 73 also if standard output is no terminal and there is no --batch.",
+		"Exit status: as of extprof record; 73 also if standard output is no terminal and there is no --batch; "
+		"with --at 74 if nothing was recorded then.",
 	.finish = finish,
 };

@@ -107,6 +107,8 @@ int top_screen__key(struct top_screen *s, uint32_t *key)
 		switch (c) {
 		case KEY_UP: *key = TOP_KEY_UP; break;
 		case KEY_DOWN: *key = TOP_KEY_DOWN; break;
+		case KEY_LEFT: *key = TOP_KEY_LEFT; break;
+		case KEY_RIGHT: *key = TOP_KEY_RIGHT; break;
 		case KEY_PPAGE: *key = TOP_KEY_PAGE_UP; break;
 		case KEY_NPAGE: *key = TOP_KEY_PAGE_DOWN; break;
 		case KEY_HOME: *key = TOP_KEY_HOME; break;

@@ -157,7 +157,15 @@ enum top_action top_state__key(struct top_state *s, uint32_t key, uint32_t page,
 		s->help = false;
 		return TOP_DRAW;
 	}
+	if (s->recorded && (key == 'p' || key == ' ' || key == 'r' || key == 'c'))
+		return TOP_NOTHING;
 	switch (key) {
+	case '[':
+	case TOP_KEY_LEFT:
+		return s->recorded ? TOP_BACK : TOP_NOTHING;
+	case ']':
+	case TOP_KEY_RIGHT:
+		return s->recorded ? TOP_FORWARD : TOP_NOTHING;
 	case 'q':
 	case 'Q':
 		return TOP_QUIT;

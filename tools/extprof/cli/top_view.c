@@ -17,6 +17,7 @@ static const char *const help[] = {
 	"r           reset: forget what was counted",
 	"p, Space    pause what is shown; nothing is lost meanwhile",
 	"+, -        longer or shorter intervals",
+	"[, ], left, right   with --at: an interval before, an interval later",
 	"arrows, PgUp, PgDn, Home, End   scroll",
 	"h, q        this help, quit",
 	"",
@@ -84,13 +85,13 @@ static void add_titles(const struct top_state *s, const struct top_head *h, unsi
 		top_line__add(l, places[s->choice.view]);
 }
 
-static void add_choice(const struct top_state *s, struct top_line *l)
+static void add_choice(const struct top_state *s, const struct top_head *h, struct top_line *l)
 {
 	const struct top_choice *c = &s->choice;
 
 	top_line__addf(l, "by %s%s, sorted by %s%s, %s", top_view__name(c->view),
 		       c->by_thread && !top_view__is_group(c->view) ? " of each thread" : "", top_sort__name(c->sort),
-		       c->reverse ? " (reverse)" : "", c->all ? "since the reset" : "last interval");
+		       c->reverse ? " (reverse)" : "", h->span ? "from the recording" : c->all ? "since the reset" : "last interval");
 	if (s->typing)
 		top_line__addf(l, "  filter: %s_", s->typed);
 	else if (*s->filter)
@@ -106,9 +107,12 @@ void top_view__head(const struct top_state *s, const struct top_head *h, unsigne
 		top_line__clear(&lines[i]);
 	top_line__addf(&lines[0], "extprof top - %s%s  %u process%s", h->mode, s->modes > 1 ? " (m: next)" : "",
 		       h->processes, h->processes == 1 ? "" : "es");
-	if (h->window > 0)
+	if (h->span)
+		top_line__addf(&lines[0], "  %s  %.3g of %.3g s recorded", h->span, h->window, (double)s->interval / 1e9);
+	if (h->window > 0 && !h->span)
 		top_line__addf(&lines[0], "  %s %.1f s", s->choice.all ? "all" : "last", h->window);
-	top_line__addf(&lines[0], "  interval %.3g s", (double)s->interval / 1e9);
+	if (!h->span)
+		top_line__addf(&lines[0], "  interval %.3g s", (double)s->interval / 1e9);
 	if (h->clock)
 		top_line__addf(&lines[0], "  %s", h->clock);
 	if (*h->source)
@@ -123,10 +127,11 @@ void top_view__head(const struct top_state *s, const struct top_head *h, unsigne
 		top_line__addf(&lines[1], " (%s)", h->why_lost);
 	if (h->truncated)
 		top_line__addf(&lines[1], "  truncated %" PRIu64, h->truncated);
-	add_measure(&lines[1], "  extprof", h->own);
+	if (!h->span)
+		add_measure(&lines[1], "  extprof", h->own);
 	if (h->message)
 		top_line__addf(&lines[2], "%s - ", h->message);
-	add_choice(s, &lines[2]);
+	add_choice(s, h, &lines[2]);
 	add_titles(s, h, width, &lines[3]);
 	for (unsigned int i = 0; width && i < TOP_HEAD_LINES; i++)
 		top_line__cut(&lines[i], width);

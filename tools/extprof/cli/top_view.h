@@ -30,16 +30,19 @@ enum top_key_code {
 	TOP_KEY_ENTER,
 	TOP_KEY_ESCAPE,
 	TOP_KEY_BACKSPACE,
+	TOP_KEY_LEFT,
+	TOP_KEY_RIGHT,
 };
 
 /* The action that the caller has to take. */
-enum top_action { TOP_NOTHING, TOP_DRAW, TOP_QUIT, TOP_RESET, TOP_RESUME, TOP_INTERVAL };
+enum top_action { TOP_NOTHING, TOP_DRAW, TOP_QUIT, TOP_RESET, TOP_RESUME, TOP_INTERVAL, TOP_BACK, TOP_FORWARD };
 
 struct top_state {
 	struct top_choice choice;	/* filter: the one below */
 	char filter[128];
 	char typed[128];		/* what has been typed of a filter */
 	bool typing, paused, help;
+	bool recorded;			/* what is shown is over: there is nothing to pause or to forget, and time has two directions */
 	uint32_t mode, modes;		/* which one is shown, of how many */
 	uint32_t first;			/* row that is shown first */
 	uint64_t interval;		/* ns */
@@ -65,6 +68,7 @@ struct top_head {
 	const char *below;		/* what TOP_STATES are of the mode */
 	uint32_t states;		/* in which threads of the mode were: a bit of each; 0: it has no states */
 	const char *clock;		/* the time of day; NULL: not shown */
+	const char *span;		/* of a recording: from when to when; NULL: it is live */
 	const char *message;		/* NULL, or what there is to say */
 };
 

@@ -172,15 +172,11 @@ static void take_account(struct top_windows *w, struct top_mode *m, const struct
 	account__add(&m->all, &m->last);
 }
 
-static int take_mode(struct top_windows *w, struct top_mode *m, struct extprof_recording *r, struct extprof_error *e)
+static int take_report(struct top_windows *w, struct top_mode *m, struct extprof_report *report, struct extprof_error *e)
 {
-	const struct extprof_facts *facts;
-	struct extprof_report *report;
-	int err = report_of(m, r, &report, e);
+	const struct extprof_facts *facts = extprof_report_facts(report);
+	int err = 0;
 
-	if (err)
-		return err;
-	facts = extprof_report_facts(report);
 	/* The texts of units live as long as the library. */
 	m->unit = facts->unit;
 	extprof_clean(m->source, sizeof(m->source), facts->source);
@@ -190,7 +186,67 @@ static int take_mode(struct top_windows *w, struct top_mode *m, struct extprof_r
 	if (top_model__add_report(&m->model, report))
 		err = message__set(e, EXTPROF_INTERNAL, ENOMEM, "out of memory");
 	take_account(w, m, report);
+	return err;
+}
+
+static int take_mode(struct top_windows *w, struct top_mode *m, struct extprof_recording *r, struct extprof_error *e)
+{
+	struct extprof_report *report;
+	int err = report_of(m, r, &report, e);
+
+	if (err)
+		return err;
+	err = take_report(w, m, report, e);
 	extprof_report_destroy(report);
+	return err;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Those of which there is a sample.  One that is in two files is one. */
+static uint32_t processes_of(struct extprof_report *report)
+{
+	const struct extprof_report_process *process;
+	size_t room = 0, count = 0;
+	uint32_t different = 0;
+	pid_t *pids;
+
+	while (extprof_report_process(report, room))
+		room++;
+	pids = calloc(room + 1, sizeof(*pids));
+	for (size_t i = 0; pids && i < room && (process = extprof_report_process(report, i)); i++)
+		if (process->taken)
+			pids[count++] = process->pid;
+	if (count)
+		qsort(pids, count, sizeof(*pids), by_pid);
+	for (size_t i = 0; i < count; i++)
+		different += !i || pids[i] != pids[i - 1];
+	free(pids);
+	return different;
+}
+
+int top_windows__show(struct top_windows *w, struct extprof_report *const *reports, size_t count, struct extprof_error *e)
+{
+	int err = 0;
+
+	top_windows__reset(w);
+	w->processes = count ? processes_of(reports[0]) : 0;
+	for (uint32_t i = 0; i < w->count && !err; i++)
+		for (size_t j = 0; j < count && !err; j++) {
+			struct top_mode *m = &w->modes[i];
+
+			if (strcmp(extprof_report_facts(reports[j])->mode, m->name))
+				continue;
+			err = take_report(w, m, reports[j], e);
+			m->in_time = !strcmp(m->unit, "ns");
+		}
+	w->last.passed = w->last.time;
+	w->all = w->last;
 	return err;
 }
 

@@ -298,11 +298,42 @@ int extprof_recorded_options_check(const struct extprof_recorded_options *option
 	return err;
 }
 
-static int make_reports(struct extprof_recorded *r, const struct extprof_recorded_options *o,
-			const struct output_format *format, struct reports *reports, struct extprof_error *error)
+static int make(struct extprof_recorded *r, struct asked *asked, struct reports *reports, struct extprof_error *error)
 {
 	struct recording_profile *profile = NULL;
 	struct diag d = { 0 };
+	int err;
+
+	if (r->count > 1)
+		recorded__start_time(r, r->count);
+	err = recording_profile__create(&profile, r->readers, r->count, &asked->filter, &d);
+	if (!err)
+		err = recording_profile__reports(profile, &asked->request, reports, &d);
+	recording_profile__destroy(profile);
+	return error__from(error, err, &d);
+}
+
+int recorded__window(struct extprof_recorded *r, const struct extprof_recorded_options *o, struct reports *reports,
+		     struct extprof_error *error)
+{
+	struct asked asked;
+	int err = asked__set(&asked, o, error);
+
+	if (err)
+		return err;
+	asked.filter.cuts = true;
+	asked.request.detail = REPORT_BY_LINE;
+	asked.request.by_value = true;
+	/* One after the other can be asked for. */
+	recorded__start_time(r, 0);
+	err = make(r, &asked, reports, error);
+	asked__free(&asked);
+	return err;
+}
+
+static int make_reports(struct extprof_recorded *r, const struct extprof_recorded_options *o,
+			const struct output_format *format, struct reports *reports, struct extprof_error *error)
+{
 	struct asked asked;
 	int err = asked__set(&asked, o, error);
 
@@ -317,14 +348,9 @@ static int make_reports(struct extprof_recorded *r, const struct extprof_recorde
 	asked.request.cells = format->cells;
 	asked.request.cells_since_at = o->columns_since_at;
 	asked.request.cells_until_at = o->columns_until_at;
-	if (r->count > 1)
-		recorded__start_time(r, r->count);
-	err = recording_profile__create(&profile, r->readers, r->count, &asked.filter, &d);
-	if (!err)
-		err = recording_profile__reports(profile, &asked.request, reports, &d);
-	recording_profile__destroy(profile);
+	err = make(r, &asked, reports, error);
 	asked__free(&asked);
-	return error__from(error, err, &d);
+	return err;
 }
 
 int recorded__one_mode(const char *what, const struct reports *reports, struct extprof_error *error)

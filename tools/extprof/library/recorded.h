@@ -16,6 +16,9 @@ int recorded__times(struct recording_reader *reader, uint64_t *begin, uint64_t *
 void recorded__start_time(struct extprof_recorded *r, uint32_t count);
 /* EXTPROF_USAGE: the report of several modes is wanted where there is place for one; the text names them. */
 int recorded__one_mode(const char *what, const struct reports *reports, struct extprof_error *error);
+/* The reports of extprof_recorded_reports(). */
+int recorded__window(struct extprof_recorded *r, const struct extprof_recorded_options *o, struct reports *reports,
+		     struct extprof_error *error);
 /* 0, or -EINVAL with *error: there are several. */
 int recorded__is_one(const struct extprof_recorded *r, struct extprof_error *error);
 

@@ -362,6 +362,11 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief = "127.0.0.1:PORT, [::1]:PORT, or a socket's path",
 		.help = "where pages are asked for: 127.0.0.1:PORT, [::1]:PORT, a port, or the path of a socket that is made; no other "
 		"machine reaches it (default: 127.0.0.1, and a port that is free)" },
+	[OPTION_AT] = { "at", "", "TIME", .type = OPTION_TIME_POINT, .group = OPTION_SHOW, .commands = T, .brief_in = T,
+		.brief = "as it was then, recorded: 03:00, -10min",
+		.help = "as it was at a moment of recordings, in the window that ends then: 03:00, the last one before their end, or "
+		"2026-11-27 03:00; -10min, before their end; 10, after their begin.  Files or a folder follow; without them the "
+		"folder is " EXTPROF_FOLDER ", where extprof daemon writes" },
 	[OPTION_INTERVAL] = { "interval", "i", "TIME", .type = OPTION_TIME, .least = MS, .most = HOUR,
 		.group = OPTION_SHOW, .commands = T | S | D, .brief_in = T | S | D,
 		.brief = "again after each such time: 1, 500ms, 1m",

@@ -479,8 +479,8 @@ static int read_threads(struct recording_reader *r, struct report *report, struc
 }
 
 /* The pauses are added up as they were when they came. */
-static int read_pauses(struct recording_reader *r, const struct recording_tables *t, struct report *report,
-		       struct diag *d)
+static int read_pauses(struct recording_reader *r, const struct recording_tables *t, uint64_t since, uint64_t until,
+		       struct report *report, struct diag *d)
 {
 	struct gc_pauses *p = report->pauses = calloc(1, sizeof(*p));
 	sqlite3_stmt *s;
@@ -488,7 +488,12 @@ static int read_pauses(struct recording_reader *r, const struct recording_tables
 
 	if (!p)
 		return no_memory(d);
-	s = prepare(r, "SELECT thread, length_ns, waited_ns, mark_ns, sweep_ns, compact_ns, cause FROM pauses", &code);
+	s = prepare(r, "SELECT thread, length_ns, waited_ns, mark_ns, sweep_ns, compact_ns, cause FROM pauses "
+		    "WHERE time_ns BETWEEN ? AND ?", &code);
+	if (code == SQLITE_OK) {
+		sqlite3_bind_int64(s, 1, since > INT64_MAX ? INT64_MAX : (int64_t)since);
+		sqlite3_bind_int64(s, 2, until > INT64_MAX ? INT64_MAX : (int64_t)until);
+	}
 	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		uint64_t thread = amount(s, 0);
 		struct sample_event e = {
@@ -512,8 +517,8 @@ static int read_pauses(struct recording_reader *r, const struct recording_tables
 	return done(r, s, code, d) ? -EBADMSG : err;
 }
 
-int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
-			    struct report *report, struct diag *d)
+int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode, uint64_t since,
+			    uint64_t until, struct report *report, struct diag *d)
 {
 	char key[32];
 	int err = read_processes(r, t, report, d);
@@ -527,6 +532,6 @@ int recording_account__read(struct recording_reader *r, const struct recording_t
 		err = read_threads(r, report, d);
 	snprintf(key, sizeof(key), "mode.%u.pauses", mode);
 	if (!err && recording_reader__number(r, key))
-		err = read_pauses(r, t, report, d);
+		err = read_pauses(r, t, since, until, report, d);
 	return err;
 }

@@ -25,10 +25,11 @@ int recording_account__end(struct recording_writer *w, const struct reports *rep
 int recording_account__view(struct recording_reader *r, struct recording_view *view, struct diag *d);
 /*
  * Fill in meta, processes, threads and pauses of the report of a mode, by its id.  `modes`: how many there are.  A
- * recording that has not ended has less of this.  0, -ENOMEM or -EBADMSG with *d.
+ * recording that has not ended has less of this.  Pauses are those that ended from `since` to `until`, CLOCK_MONOTONIC, ns.
+ * 0, -ENOMEM or -EBADMSG with *d.
  */
-int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode,
-			    struct report *report, struct diag *d);
+int recording_account__read(struct recording_reader *r, const struct recording_tables *t, uint32_t mode, uint64_t since,
+			    uint64_t until, struct report *report, struct diag *d);
 
 /* When the recording began, ns since 1970, by the clock of its machine, and the time of its last sample by that clock;
  * without samples it is the begin.  0 or -errno with *d. */

@@ -56,6 +56,7 @@ struct recording_filter {
 	bool labels_can_lack;	/* a label of `groups` that no sample has is no error */
 	struct request_choice requests;
 	bool native_lines, inlined;	/* native frames have lines, and frames of inlined functions: see profile/native_lines.h */
+	bool cuts;		/* of what lasted the part in that time counts, see profile_window.c; not of a comparison */
 	bool shows_idle;	/* of a comparison, as in struct report_view */
 };
 

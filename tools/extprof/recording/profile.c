@@ -224,12 +224,22 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct recording_sample *s = &samples[i];
+		struct recording_sample part;
 
 		/* Samples that are not asked for tell how long it was recorded, too. */
 		if (s->time > in->last)
 			in->last = s->time;
 		if (!recording_profile__wants(to->p, in, s))
 			continue;
+		if (to->p->filter.cuts) {
+			part = *s;
+			s = &part;
+			if (!recording_window__cut(to->p, in, &part))
+				continue;
+			err = recording_window__add(to->p, in, s);
+			if (err)
+				return err;
+		}
 		in->rows[in->number_of[s->mode]]++;
 		in->seen[in->tables->threads[s->thread].process] = true;
 		err = add_sample(to->p, in, s);
@@ -654,12 +664,16 @@ static void take_version(struct input *in)
 static int add_samples(struct recording_profile *p, struct input *in, struct diag *d)
 {
 	struct taking to = { .p = p, .in = in };
-	int err;
+	int err = 0;
 
 	in->seen = calloc(in->tables->process_count, sizeof(*in->seen));
 	if (!in->seen)
 		return recording_profile__no_memory(d);
-	err = recording_reader__samples(in->reader, in->tables, in->since, in->until, take, &to, d);
+	if (p->filter.cuts)
+		err = recording_window__begin(p, in, d);
+	/* What is cut can end later. */
+	if (!err)
+		err = recording_reader__samples(in->reader, in->tables, in->since, p->filter.cuts ? UINT64_MAX : in->until, take, &to, d);
 	take_version(in);
 	free(in->seen);
 	in->seen = NULL;
@@ -760,8 +774,10 @@ void recording_profile__destroy(struct recording_profile *p)
 {
 	if (!p)
 		return;
-	for (uint32_t i = 0; i < p->count; i++)
+	for (uint32_t i = 0; i < p->count; i++) {
 		recording_profile__leave(p, &p->inputs[i]);
+		recording_window__free(&p->inputs[i].window);
+	}
 	for (uint32_t i = 0; i < MODES_MAX; i++) {
 		report__free(&p->accounts[i]);
 		together_maps__free(&p->maps[i]);

@@ -239,16 +239,16 @@ void recording_profile__leave(struct recording_profile *p, struct input *in)
 	in->woken = false;
 }
 
-int recording_profile__rows(const struct input *in, const char *sql, int (*take)(void *context, sqlite3_stmt *s), void *context,
-			    struct diag *d)
+int recording_profile__rows_of(const struct input *in, uint64_t from, uint64_t until, const char *sql,
+			       int (*take)(void *context, sqlite3_stmt *s), void *context, struct diag *d)
 {
 	sqlite3 *db = recording_reader__database(in->reader);
 	sqlite3_stmt *s = NULL;
 	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL), err = 0;
 
 	if (code == SQLITE_OK) {
-		sqlite3_bind_int64(s, 1, in->since > INT64_MAX ? INT64_MAX : (int64_t)in->since);
-		sqlite3_bind_int64(s, 2, in->until > INT64_MAX ? INT64_MAX : (int64_t)in->until);
+		sqlite3_bind_int64(s, 1, from > INT64_MAX ? INT64_MAX : (int64_t)from);
+		sqlite3_bind_int64(s, 2, until > INT64_MAX ? INT64_MAX : (int64_t)until);
 	}
 	while (!err && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		code = SQLITE_OK;
@@ -258,4 +258,10 @@ int recording_profile__rows(const struct input *in, const char *sql, int (*take)
 		err = schema__fail(db, code, DIAG_RECORDING, "the recording cannot be read", d);
 	sqlite3_finalize(s);
 	return err;
+}
+
+int recording_profile__rows(const struct input *in, const char *sql, int (*take)(void *context, sqlite3_stmt *s), void *context,
+			    struct diag *d)
+{
+	return recording_profile__rows_of(in, in->since, in->until, sql, take, context, d);
 }

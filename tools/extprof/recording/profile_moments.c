@@ -22,8 +22,7 @@ struct placing {
 	struct input *in;
 	struct reports *reports;
 	struct cell_place *places[MODES_MAX];	/* by report and node, if they have cells */
-	struct recording_sample last;
-	uint64_t last_begin;
+	struct sample_times times;
 	uint32_t most, too_long;		/* recording_request::timeline_most; how many timelines have more */
 	uint32_t only[MODES_MAX];		/* the node of the only process; 0: there are several, or none */
 };
@@ -64,30 +63,31 @@ uint64_t recording_profile__time(const struct input *in, uint64_t time)
 	return after > INT64_MAX || in->later > INT64_MAX - after ? INT64_MAX : after + in->later;
 }
 
-/* Shares of one wait, which end at the same moment, are shown one before the other. */
-static uint64_t begin_of(struct placing *w, const struct recording_sample *s)
+uint64_t recording_profile__begin(struct sample_times *times, const struct input *in, const struct mode *mode,
+				  const struct recording_sample *s)
 {
-	uint64_t begin = recording_tables__wait_begin(w->in->tables, s), length = s->time - begin;
+	uint64_t begin = recording_tables__wait_begin(in->tables, s), length = s->time - begin;
+	const struct recording_sample *last = &times->last;
 
 	/* One of them counts as the wait, the others as none; blocks do not keep their order. */
-	if (s->time == w->last.time && s->thread == w->last.thread && s->mode == w->last.mode && s->state == w->last.state &&
-	    s->count + w->last.count <= 1 && length < w->last_begin)
-		begin = w->last_begin - length;
-	w->last = *s;
-	w->last_begin = begin;
+	if (s->time == last->time && s->thread == last->thread && s->mode == last->mode && s->state == last->state &&
+	    s->count + last->count <= 1 && length < times->last_begin)
+		begin = times->last_begin - length;
+	times->last = *s;
+	times->last_begin = begin;
+	/* A timer says nothing of the time before; other sources send what is over. */
+	if (s->state == STATE_RUNNING && !(mode->sources & 1u << SOURCE_CPU) && s->count == 1 && mode->value.unit == UNIT_NS &&
+	    s->value < s->time)
+		return s->time - s->value;
 	return begin;
 }
 
 static void set_time(struct placing *w, const struct mode *mode, const struct recording_sample *s, struct moment *m)
 {
-	const struct input *in = w->in;
-	uint64_t begin = begin_of(w, s);
+	uint64_t begin = recording_profile__begin(&w->times, w->in, mode, s);
 
 	m->ns = mode->value.unit == UNIT_NS ? s->value : 0;
-	/* A timer says nothing of the time before; other sources send what is over. */
-	if (s->state == STATE_RUNNING && !(mode->sources & 1u << SOURCE_CPU) && s->count == 1 && m->ns < s->time)
-		begin = s->time - m->ns;
-	m->time = recording_profile__time(in, begin);
+	m->time = recording_profile__time(w->in, begin);
 	m->lasts = begin < s->time;
 }
 
@@ -277,8 +277,7 @@ int recording_profile__moments(struct recording_profile *p, const struct recordi
 	for (uint32_t i = 0; i < p->count && !err; i++) {
 		w.in = &p->inputs[i];
 		/* Threads are those of one recording. */
-		w.last = (struct recording_sample){ 0 };
-		w.last_begin = 0;
+		w.times = (struct sample_times){ .last_begin = 0 };
 		err = add_recording(&w, d);
 		if (!p->keeps)
 			recording_profile__leave(p, w.in);

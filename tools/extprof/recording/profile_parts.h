@@ -8,6 +8,7 @@
 #include "recording/request_choice.h"
 #include "recording/same_paths.h"
 #include "recording/together.h"
+#include "wire/states.h"
 
 /* Different combinations of mode, thread, labels and stack that are added up before they go into the tree. */
 #define SUMS_MAX (256u << 10)
@@ -28,6 +29,27 @@ struct sum {
 /* What all samples of a recording have in common, as the value of a label. */
 enum input_label {
 	INPUT_NAME, INPUT_HOST, INPUT_LABELS
+};
+
+/* The sample before, of one recording: shares of one wait, which end at the same moment, are one before the other. */
+struct sample_times {
+	struct recording_sample last;
+	uint64_t last_begin;
+};
+
+/* What threads and processes had in the time of a filter that cuts. */
+struct window {
+	struct window_thread {
+		uint32_t thread, mode;		/* id, and number of the mode */
+		uint64_t times[STATE_ROOM];	/* ns */
+	} *threads;
+	uint32_t thread_count;
+	size_t thread_room;
+	struct map64 map;			/* mode and thread -> number */
+	struct window_process {
+		uint64_t cpu, samples;		/* ns by samples; of all modes */
+	} *processes;				/* by id */
+	int cpu_mode;				/* number of the mode that tells what ran; -1 none does */
 };
 
 /* One recording. */
@@ -52,6 +74,8 @@ struct input {
 	uint64_t last;			/* time of a sample */
 	bool *seen;			/* by id of a process: a sample of it was asked for; while they are added */
 	struct report_version version;	/* of the processes that were seen */
+	struct sample_times times;	/* of those that are cut */
+	struct window window;
 };
 
 struct recording_profile {
@@ -131,12 +155,28 @@ bool recording_profile__wants(struct recording_profile *p, struct input *in, con
 uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new);
 /* The path of a sum in the tree is put into p->path; returns its length. */
 uint32_t recording_profile__path(struct recording_profile *p, const struct input *in, const struct sum *s);
+/* When what a sample is of began, CLOCK_MONOTONIC, ns; its time if it is of a moment.  To be asked of one after the other. */
+uint64_t recording_profile__begin(struct sample_times *times, const struct input *in, const struct mode *mode,
+				  const struct recording_sample *s);
+/* For a filter that cuts.  0 or negative errno with *d. */
+int recording_window__begin(const struct recording_profile *p, struct input *in, struct diag *d);
+/* Leave of a sample what is in the time; false: nothing is. */
+bool recording_window__cut(const struct recording_profile *p, struct input *in, struct recording_sample *s);
+/* Add what was left to the accounts.  0 or -ENOMEM. */
+int recording_window__add(struct recording_profile *p, struct input *in, const struct recording_sample *s);
+/* The account of a report, which is that of all of the recording, becomes that of the time.  0 or negative errno with *d. */
+int recording_window__account(const struct recording_profile *p, const struct input *in, uint32_t mode, struct report *report,
+			      struct diag *d);
+void recording_window__free(struct window *w);
 /* After the begin of the timelines, ns. */
 uint64_t recording_profile__time(const struct input *in, uint64_t time);
 /* Call `take` for each row of a statement with two parameters: from when to when.  0; negative errno with *d, or what `take`
  * returned if that is not 0. */
 int recording_profile__rows(const struct input *in, const char *sql, int (*take)(void *context, sqlite3_stmt *s), void *context,
 			    struct diag *d);
+/* The same of another time, CLOCK_MONOTONIC, ns. */
+int recording_profile__rows_of(const struct input *in, uint64_t from, uint64_t until, const char *sql,
+			       int (*take)(void *context, sqlite3_stmt *s), void *context, struct diag *d);
 /* Add what lasted in threads of a recording to the first timeline.  0 or negative errno with *d. */
 int recording_profile__spans(struct recording_profile *p, struct input *in, struct timeline *t, struct diag *d);
 /* Add how much memory its processes had to the first timeline, which has its end by now.  0 or negative errno with *d. */

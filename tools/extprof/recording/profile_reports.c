@@ -79,7 +79,9 @@ static int read_account(const struct recording_profile *p, const struct input *i
 			struct diag *d)
 {
 	const struct report_meta counted = report->meta;
-	int err = recording_account__read(in->reader, in->tables, in->ids[mode], report, d);
+	bool cuts = p->filter.cuts;
+	int err = recording_account__read(in->reader, in->tables, in->ids[mode], cuts ? in->since : 0, cuts ? in->until : UINT64_MAX,
+					  report, d);
 
 	if (err) {
 		report__free(report);
@@ -91,6 +93,8 @@ static int read_account(const struct recording_profile *p, const struct input *i
 	report->meta.merged = counted.merged;
 	report->meta.version = in->version;
 	err = complete_meta(p, in, mode, report, d);
+	if (!err && cuts)
+		err = recording_window__account(p, in, mode, report, d);
 	if (err)
 		report__free(report);
 	return err;
