@@ -385,7 +385,9 @@ struct extprof_recording_options {
 	bool native_lines, inlined;	/* with `native`: as in struct extprof_recorded_options, in reports and profiles of it.  A file of the
 				 * recording has addresses alone */
 	bool no_demangle;	/* with `native`: names of C++ and Rust as they are in the file, "_ZN4grpc6Server5StartEi" */
-	char reserved2[2];	/* 0 */
+	bool all_native;	/* with `native`: processes that run no ruby are recorded too, with their native stacks.  Of those
+				 * that are chosen: all that `all` means, or that `subprocesses` finds */
+	char reserved2[1];	/* 0 */
 
 	/*
 	 * The recording goes on in another file when that of extprof_recording_record_to() has so much: a time ("1h", "90s",

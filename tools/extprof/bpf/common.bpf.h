@@ -308,7 +308,7 @@ static __always_inline struct walk_scratch *hit__walk(struct hit *h, uint8_t fla
 	/* The process that was followed has given its pid back, and another one has it. */
 	if (h->cfg->flags & TARGET_EXITED && !(KERNEL_READ(task, flags) & PF_EXITING))
 		return NULL;
-	if (!h->cfg->section || h->cfg->flags & TARGET_WATCHED) {
+	if (!walk__is_known(h->cfg) || h->cfg->flags & TARGET_WATCHED) {
 		COUNT(c->unfollowed, 1);
 		return NULL;
 	}

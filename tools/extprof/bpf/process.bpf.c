@@ -128,7 +128,7 @@ int process_fork(uint64_t *args)
 		cfg.mm = task__memory(child);
 		/* This runs in the parent, so its memory is the one that is read. */
 		cfg.records_end = records_end(from);
-		if (cfg.section)
+		if (walk__is_known(&cfg))
 			cfg.vm = new_number();
 	}
 	if (bpf_map_update_elem(&targets, &child_key, &cfg, BPF_ANY)) {
@@ -165,7 +165,7 @@ int process_exec(uint64_t *args)
 		cfg->vm = 0;
 		cfg->exec_id = 0;
 		cfg->records_end = 0;
-		cfg->flags &= ~(TARGET_FORKED | TARGET_SHARED);
+		cfg->flags &= ~(TARGET_FORKED | TARGET_SHARED | TARGET_PLAIN);
 	}
 	e = event__new(PROCESS_EXECUTED, cfg);
 	if (!e)

@@ -311,6 +311,8 @@ static __always_inline void find_slot(struct sched_thread *t, struct hit *h)
 	uint64_t ec = 0;
 
 	t->slot = 0;
+	/* It was a program without a ruby when it was found. */
+	t->account.vm = h->cfg->vm;
 	if (!s || !h->cfg->section)
 		return;
 	__builtin_memset(&s->event, 0, sizeof(s->event));
@@ -591,7 +593,7 @@ int waits_new(uint64_t *args)
 	if (!task__memory(task) || task__key(task, task__global_pid(task), &key))
 		return 0;
 	cfg = bpf_map_lookup_elem(&targets, &key);
-	if (!cfg || !cfg->section || cfg->flags & TARGET_WATCHED)
+	if (!cfg || !walk__is_known(cfg) || cfg->flags & TARGET_WATCHED)
 		return 0;
 	if (bpf_map_update_elem(&threads, &tid, &none, BPF_ANY)) {
 		__sync_fetch_and_add(&threads_full, 1);

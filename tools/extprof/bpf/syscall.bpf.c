@@ -99,7 +99,7 @@ static __always_inline int begins(uint64_t *args, int native)
 
 	if (sampling_paused || !is_chosen(number) || !chosen_call(&h, number))
 		return 0;
-	if (!h.cfg->section || h.cfg->flags & TARGET_WATCHED || is_in(syscall_no_return, number)) {
+	if (!walk__is_known(h.cfg) || h.cfg->flags & TARGET_WATCHED || is_in(syscall_no_return, number)) {
 		if (syscalls_as_figures)
 			return 0;
 		/* A call that does not return has no duration. */
@@ -168,7 +168,7 @@ static __always_inline int ends(uint64_t *args, int native)
 	bpf_map_delete_elem(&syscalls_begun, &tid);
 	/* The thread that began it has ended without an exit, and this one has its number. */
 	if (regs__ended_call((struct pt_regs___kernel *)args[0]) != (int)begun.number || hit__find(&h) ||
-	    h.cfg->process != begun.process || !h.cfg->section) {
+	    h.cfg->process != begun.process || !walk__is_known(h.cfg)) {
 		if (syscalls_as_figures)
 			return 0;
 		h.c = process_counters(begun.process, SOURCE_SYSCALL);

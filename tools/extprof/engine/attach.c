@@ -82,7 +82,8 @@ static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, co
 	int err;
 
 	err = session__add_ruby(e->session, &target, &failed, d);
-	engine__figures_attach(e, p, vm, failed, d);
+	if (!vm->plain)
+		engine__figures_attach(e, p, vm, failed, d);
 	if (err && !e->not_added++)
 		e->why_not_added = *d;
 	/* Without BPF nothing else samples it. */
@@ -91,12 +92,13 @@ static int add_ruby(struct engine *e, struct process *p, const struct vm *vm, co
 
 static int attach(struct engine *e, struct process *p, struct vm *vm, const struct ruby_file *file, struct diag *d)
 {
-	struct target_config config;
+	struct target_config config = { .flags = TARGET_PLAIN, .pid = p->key.pid };
 	int err;
 
-	layout__config(&vm->layout, &config);
+	if (!vm->plain)
+		layout__config(&vm->layout, &config);
 	config.process = p->number;
-	config.file = p->file = ruby_file__number(file);
+	config.file = p->file = vm->plain ? 0 : ruby_file__number(file);
 	config.vm = session__new_number(e->session);
 	config.started = p->started;
 	config.user = aside__place_of(&e->aside, vm);
@@ -111,17 +113,17 @@ static int attach(struct engine *e, struct process *p, struct vm *vm, const stru
 	vm__set_deadline(vm, &e->reads);
 	vm__set_gone(vm, engine__vm_gone, e);
 	vm->frames.of = &e->frames.shares;
-	vm->touched = true;
-	engine__keep_names(vm);
-	engine__set_interval(e, vm);
-	engine__ask_live(e, vm);
+	engine__ask_ruby(e, vm);
 	err = session__set_target(e->session, &p->key, &config);
 	if (err)
 		diag__set(d, DIAG_INTERNAL, -err, "cannot sample process %d: %s", p->pid, strerror(-err));
 	else
 		err = add_ruby(e, p, vm, file, d);
-	log_to__line(&e->settings.log, "process %d: found the interface at %#" PRIx64 "; it is measured", p->pid,
-		     vm->layout.address);
+	if (vm->plain)
+		log_to__line(&e->settings.log, "process %d: it runs no ruby; its native code is measured", p->pid);
+	else
+		log_to__line(&e->settings.log, "process %d: found the interface at %#" PRIx64 "; it is measured", p->pid,
+			     vm->layout.address);
 	e->new_at = deadline__now();
 	engine__add_natives(e, p, vm);
 	p->vm = vm;
@@ -169,9 +171,15 @@ void engine__release_command(struct engine *e, uint64_t now)
 
 /* -- searches ------------------------------------------------------------------------ */
 
-static bool is_due(const struct process *p, uint64_t now)
+/* It may become a ruby: by the library that it loads. */
+static bool is_plain(const struct process *p)
 {
-	return p->state == PROCESS_LOOKED_FOR && !p->search && now >= p->backoff.next && !p->given_up && !p->refused;
+	return p->state == PROCESS_SAMPLED && p->vm && p->vm->plain && !p->shares_vm;
+}
+
+static bool is_searched(const struct process *p)
+{
+	return (p->state == PROCESS_LOOKED_FOR || is_plain(p)) && !p->search && !p->given_up && !p->refused;
 }
 
 uint64_t engine__search_wait(const struct engine *e, uint64_t now)
@@ -181,7 +189,7 @@ uint64_t engine__search_wait(const struct engine *e, uint64_t now)
 	for (uint32_t i = 0; i < e->set.count; i++) {
 		const struct process *p = e->set.list[i];
 
-		if (!p || p->state != PROCESS_LOOKED_FOR || p->search || p->given_up || p->refused)
+		if (!p || !is_searched(p))
 			continue;
 		if (p->backoff.next <= now)
 			return 0;
@@ -198,6 +206,7 @@ static void begin_search(struct engine *e, struct process *p)
 	if (search) {
 		if (places__any(e->places))
 			search->places = places__hold(e->places);
+		search->plain = e->settings.all_native && !p->vm;
 		search->target = p->target;
 		memset(&p->target, 0, sizeof(p->target));
 		p->target.pidfd = -1;
@@ -221,6 +230,10 @@ static bool is_stranger(const struct process *p)
 
 static void give_up(struct engine *e, struct process *p)
 {
+	if (is_plain(p)) {
+		p->given_up = true;
+		return;
+	}
 	if (is_stranger(p)) {
 		session__remove_target(e->session, &p->key);
 		process_set__remove(&e->set, p);
@@ -237,7 +250,8 @@ static void not_found(struct engine *e, struct process *p)
 	uint64_t now = deadline__now();
 	bool starting = p->why.code == DIAG_NOT_READY;
 
-	log_to__line(&e->settings.log, "process %d: %s", p->pid, p->why.text);
+	if (!is_plain(p))
+		log_to__line(&e->settings.log, "process %d: %s", p->pid, p->why.text);
 	backoff__failed(&p->backoff, now, starting);
 	if (!starting && (!p->wanted || p->executed) && now - p->backoff.since > BACKOFF_STARTING)
 		p->backoff.next = now + ((now - p->backoff.since) / 8 < OTHER_WAIT_MAX ?
@@ -281,7 +295,7 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 	search->target.space = NULL;
 	search->vm = NULL;
 	p->why = search->diag;
-	if (p->state != PROCESS_LOOKED_FOR) {
+	if (p->state != PROCESS_LOOKED_FOR && !is_plain(p)) {
 		vm__close(vm);
 		return 0;
 	}
@@ -290,7 +304,7 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 		backoff__reset(&p->backoff, deadline__now());
 		return 0;
 	}
-	if (err) {
+	if (err && !vm) {
 		if (p->row < PROCESS_ROWS_MAX && p->target.command[0])
 			snprintf(e->rows.rows[p->row].command, sizeof(e->rows.rows->command), "%s",
 				 p->target.command);
@@ -307,6 +321,13 @@ static int take_found(struct engine *e, struct process *p, struct search *search
 		p->refused = true;
 		return 0;
 	}
+	if (is_plain(p)) {
+		engine__leave_vm(e, p);
+		p->state = PROCESS_LOOKED_FOR;
+		e->set.sampled--;
+	}
+	if (vm->plain)
+		backoff__failed(&p->backoff, deadline__now(), false);
 	err = attach(e, p, vm, &search->file, d);
 	if (err && p->vm != vm)
 		vm__close(vm);
@@ -339,7 +360,7 @@ int engine__search(struct engine *e, struct diag *d)
 			return err;
 	}
 	for (uint32_t i = 0; i < e->set.count; i++)
-		if (e->set.list[i] && is_due(e->set.list[i], now))
+		if (e->set.list[i] && is_searched(e->set.list[i]) && now >= e->set.list[i]->backoff.next)
 			begin_search(e, e->set.list[i]);
 	return 0;
 }

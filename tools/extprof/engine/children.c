@@ -17,6 +17,16 @@ void engine__keep_names(const struct vm *vm)
 		name_retention__ask(vm->space, &vm->layout);
 }
 
+void engine__ask_ruby(struct engine *e, struct vm *vm)
+{
+	vm->touched = true;
+	if (vm->plain)
+		return;
+	engine__keep_names(vm);
+	engine__set_interval(e, vm);
+	engine__ask_live(e, vm);
+}
+
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 {
 	struct process_row *row = process__row(&e->set, p);
@@ -53,8 +63,9 @@ int engine__describe(struct engine *e, struct process *p, const struct vm *vm)
 		row->resource = NULL;
 	}
 	engine__describe_own(e, p, row, vm);
-	/* One that the caller named, if there is one. */
-	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted)) {
+	/* One that the caller named, if there is one, and rather a ruby. */
+	if (e->first_row == PROCESS_NONE || (p->wanted && !e->first_is_wanted) ||
+	    (!vm->plain && !*e->ruby_version && p->wanted == e->first_is_wanted)) {
 		e->first_row = p->row;
 		e->first_is_wanted = p->wanted;
 		text__clean(e->ruby_version, sizeof(e->ruby_version), vm->layout.section.ruby_version);
@@ -91,10 +102,7 @@ static int bind_child(struct engine *e, struct process *p)
 		address_space__close(space);
 		return err != -EAGAIN;
 	}
-	p->vm->touched = true;
-	engine__keep_names(p->vm);
-	engine__set_interval(e, p->vm);
-	engine__ask_live(e, p->vm);
+	engine__ask_ruby(e, p->vm);
 	engine__describe(e, p, p->vm);
 	return 1;
 }

@@ -93,7 +93,7 @@ static void keep_names(struct engine *e)
 	for (uint32_t i = 0; i < e->set.vm_count; i++) {
 		const struct vm *vm = e->set.vms[i];
 
-		if (vm && !vm->exited)
+		if (vm && !vm->exited && !vm->plain)
 			engine__keep_names(vm);
 	}
 }

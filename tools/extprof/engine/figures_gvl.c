@@ -113,7 +113,7 @@ void figures_parts__look_at_vm(struct engine *e, const struct process *p)
 
 bool figures_parts__can_be_looked_at(const struct process *p)
 {
-	return p && p->state == PROCESS_SAMPLED && p->vm && !p->shares_vm && p->vm->space && !p->vm->exited;
+	return p && p->state == PROCESS_SAMPLED && p->vm && !p->vm->plain && !p->shares_vm && p->vm->space && !p->vm->exited;
 }
 
 uint64_t engine__figures_wait(const struct engine *e, uint64_t now)

@@ -86,7 +86,7 @@ static void ask_all(struct engine *e)
 {
 	e->heap->ask_at = deadline__now() + LIVE_TABLE_INTERVAL;
 	for (uint32_t i = 0; i < e->set.vm_count; i++)
-		if (e->set.vms[i] && !e->set.vms[i]->exited)
+		if (e->set.vms[i] && !e->set.vms[i]->exited && !e->set.vms[i]->plain)
 			engine__ask_live(e, e->set.vms[i]);
 }
 
@@ -162,7 +162,7 @@ static int look_at(struct engine *e, struct process *p, bool last, uint64_t unti
 	int err;
 
 	/* Samples that were put aside may be of objects that are in no table any more. */
-	if (!vm || p->shares_vm || vm->exited || (!last && vm->turn.waiting))
+	if (!vm || vm->plain || p->shares_vm || vm->exited || (!last && vm->turn.waiting))
 		return 0;
 	if (!vm->space)
 		return survivors__of(&h->survivors, vm->number) ? -EACCES : 0;

@@ -51,6 +51,7 @@ static int check_pids(const struct settings *s, struct diag *d)
 			err = target__find_section(&search->target, &search->diag);
 			/* Its children may be what is wanted. */
 			if (err && (search->diag.code == DIAG_NOT_READY ||
+				    (s->all_native && (search->diag.code == DIAG_NOT_RUBY || search->diag.code == DIAG_NO_INTERFACE)) ||
 				    (s->selection.subprocesses && search->diag.code != DIAG_PERMISSION &&
 				     search->diag.code != DIAG_NO_PROCESS)))
 				err = 0;

@@ -82,6 +82,8 @@ void search__run(struct search *search, struct deadline *deadline)
 		search->err = target__find_section(t, &search->diag);
 	if (!search->err)
 		search->err = vm__open(&search->vm, t, search->table, &search->diag);
+	else if (search->plain && t->space && (search->diag.code == DIAG_NOT_RUBY || search->diag.code == DIAG_NO_INTERFACE))
+		vm__open_plain(&search->vm, t, search->table, &search->diag);
 	if (!search->err) {
 		target__refresh(t);
 		if (search->places)

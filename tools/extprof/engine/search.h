@@ -27,6 +27,7 @@ struct search {
 	uint32_t process;		/* for the caller: which one */
 	pid_t pid;
 	struct target target;		/* opened by the search, if its pidfd is -1 */
+	bool plain;			/* a program without a ruby is a result, too */
 	struct symbol_table *table;	/* for the VM; not looked at by the search */
 	/* Results: */
 	int err;			/* as of target__find_section() and vm__open() */

@@ -318,6 +318,8 @@ const struct survivors *engine__survivors(const struct engine *e);
 
 /* Ask a VM to keep the names of code that is gone. */
 void engine__keep_names(const struct vm *vm);
+/* A VM that was found or made: ask it for all that is to be written into its memory. */
+void engine__ask_ruby(struct engine *e, struct vm *vm);
 /* The row of the process is that of this VM.  0 or -ENOMEM. */
 int engine__describe(struct engine *e, struct process *p, const struct vm *vm);
 /* Open the memory of those that live. */

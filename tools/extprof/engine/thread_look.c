@@ -12,7 +12,7 @@ void thread_look__open(struct thread_look *l, const struct process *p, struct vm
 {
 	thread_look__close(l);
 	l->has_tasks = !tasks__open(&l->tasks, p->pid, true);
-	if (vm && vm->space && !layout__refresh(&vm->layout, &vm->memory))
+	if (vm && vm->space && !vm->plain && !layout__refresh(&vm->layout, &vm->memory))
 		l->has_tables = !tables__read(&l->tables, &vm->layout, &vm->memory);
 }
 

@@ -291,6 +291,9 @@ static bool end_thread(struct reading *r, uint32_t tid, struct sched_thread *t)
 	if (t->settled)
 		return false;
 	look_at(r, t->account.process);
+	/* A ruby that was taken for another program at first. */
+	if (r->p && r->p->vm)
+		t->account.vm = r->p->vm->number;
 	if (r->p)
 		proc__comm(r->p->pid, (pid_t)tid, t->account.comm, sizeof(t->account.comm));
 	if (r->p)

@@ -205,11 +205,14 @@ static int check_modes(const struct settings *s, const struct extprof_recording_
 static int set_native(struct settings *s, const struct extprof_recording_options *o, struct extprof_error *error)
 {
 	s->native = o->native;
+	s->all_native = o->all_native;
 	s->no_demangle = o->no_demangle;
 	s->native_lines = o->native_lines;
 	s->inlined = o->inlined;
 	if ((o->native_lines || o->inlined) && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--%s needs --native", o->native_lines ? "native-lines" : "inline");
+	if (o->all_native && !o->native)
+		return error__set(error, DIAG_USAGE, EINVAL, "--all-native needs --native");
 	if (o->no_demangle && !o->native)
 		return error__set(error, DIAG_USAGE, EINVAL, "--no-demangle needs --native");
 	if (o->native && s->timer == TIMER_TICK)

@@ -163,6 +163,9 @@ const struct option_row option_rows[OPTIONS] = {
 		FIELD(native), .brief = "also functions of C extensions and libraries",
 		.help = "also show the functions of C extensions and libraries, below the method that called them; needs eBPF, but "
 		"for dump" },
+	[OPTION_ALL_NATIVE] = { "all-native", .group = OPTION_WHAT, .commands = R | T, FIELD(all_native),
+		.brief = "also processes that run no ruby; with --native",
+		.help = "with --native: also those of these processes that run no ruby, with their native stacks" },
 	[OPTION_NO_DEMANGLE] = { "no-demangle", .group = OPTION_SHOW, .commands = DAEMON | R | T | D, FIELD(no_demangle),
 		.brief = "names of C++ and Rust as in the file",
 		.help = "with --native: names of C++ and Rust as they are in the file: _ZN4grpc6Server5StartEi" },

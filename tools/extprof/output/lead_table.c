@@ -147,6 +147,14 @@ static void add_owners(struct lead *t, const struct rows *rows)
 		text__addf(t->out, "%*s(%" PRIu32 " more)\n", 2 * (amount_width(t) + 8) + 4, "", rows->count - t->rows);
 }
 
+static bool has_ruby(const struct report *r)
+{
+	for (uint32_t i = 0; i < r->label_count; i++)
+		if (r->labels[i].frame.kind == FRAME_RUBY || r->labels[i].frame.kind == FRAME_C)
+			return true;
+	return false;
+}
+
 static void say_none(struct lead *t)
 {
 	const struct owner_rules *rules = &t->r->rules;
@@ -182,7 +190,7 @@ int lead_table__add(const struct report *r, const struct output_options *o, unsi
 	if (!err && methods.count) {
 		add_app(&t, "The application's methods by total", &methods, false);
 		add_app(&t, "The application's lines by total", &lines, true);
-	} else if (!err) {
+	} else if (!err && has_ruby(r)) {
 		say_none(&t);
 	}
 	if (!err)

@@ -169,7 +169,8 @@ int otlp__pack_resource(const struct otlp_resource *from, struct otlp_list *to)
 		number->value_case = OTLP__ANY_VALUE__VALUE_INT_VALUE;
 		number->int_value = pid;
 	}
-	add_text(b, "process.runtime.name", "ruby");
+	if (*version)
+		add_text(b, "process.runtime.name", "ruby");
 	add_text(b, "process.runtime.version", version);
 	/* Recordings have that of the first one. */
 	if (!from->row || from->row->pid == r->meta.pid)
@@ -181,7 +182,7 @@ int otlp__pack_resource(const struct otlp_resource *from, struct otlp_list *to)
 		add_own(b, from->row->resource, true, &own);
 		add_own(b, from->row->resource, false, &own);
 	}
-	add_text(b, "service.name", *name ? name : "unknown_service:ruby");
+	add_text(b, "service.name", *name ? name : *version ? "unknown_service:ruby" : "unknown_service");
 	add_text(b, "host.name", r->meta.host);
 	add_instance(b, r->meta.host, pid);
 	if (from->row)

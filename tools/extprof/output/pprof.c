@@ -376,8 +376,10 @@ static void add_comments(struct writer *w, Pprof__Profile *part)
 
 	text__addf(&text, "command: %s (pid %d)", m->command, m->pid);
 	add_comment(w, part, &text);
-	text__addf(&text, "ruby: %s", *m->ruby_description ? m->ruby_description : m->ruby_version);
-	add_comment(w, part, &text);
+	if (*m->ruby_description || *m->ruby_version) {
+		text__addf(&text, "ruby: %s", *m->ruby_description ? m->ruby_description : m->ruby_version);
+		add_comment(w, part, &text);
+	}
 	for (uint32_t i = 0; i < w->count; i++)
 		add_account(w, part, &w->reports[i]);
 	if (m->merged) {

@@ -260,7 +260,7 @@ int process_table__add_unfollowed(const struct report *r, const struct output_op
 		text__addf(out, "%10d  %8.2f  %-22s  ", row->pid, seconds(unfollowed_time(row)),
 			   row->watched ? "child, not followed" :
 			   !process_row__is_followed(row) ? "no ruby to profile" :
-			   row->replaced ? "another program" : "ruby not yet attached");
+			   row->replaced ? "another program" : *row->ruby_version ? "ruby not yet attached" : "not yet attached");
 		add_command(row->command, o, 46, out);
 	}
 	if (count > shown) {

@@ -191,6 +191,19 @@ static void add_groups(struct table *t, const char *title, const char *column, u
 		text__addf(t->out, "%*s(%" PRIu32 " more)\n", share_width(t) + 2, "", count - t->top);
 }
 
+/* A native function is told by its file. */
+static bool has_module(const struct report_label *l)
+{
+	return l->frame.kind == FRAME_NATIVE && !l->frame.bracketed && *l->frame.module && !*l->frame.path;
+}
+
+static void add_module(struct table *t, const char *path, size_t columns)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	columns__add_end(t->out, name, t->o->width ? columns : strlen(name));
+}
+
 static void add_methods(struct table *t, const char *title, uint32_t *order, bool self)
 {
 	const struct report *r = t->r;
@@ -223,8 +236,11 @@ static void add_methods(struct table *t, const char *title, uint32_t *order, boo
 
 		add_amount(t, l->self);
 		add_amount(t, l->total);
-		columns__add_ends(t->out, l->name, width, *l->frame.path != '\0');
-		if (*l->frame.path) {
+		columns__add_ends(t->out, l->name, width, *l->frame.path || has_module(l));
+		if (has_module(l)) {
+			text__adds(t->out, "  ");
+			add_module(t, l->frame.module, left > width ? left - width : 2);
+		} else if (*l->frame.path) {
 			text__adds(t->out, "  ");
 			add_place(t, l->frame.path, r->detail >= REPORT_BY_LINE && l->frame.line ? l->frame.line :
 				  l->frame.first_line, l->frame.approximate, left > width ? left - width : 2);
@@ -494,7 +510,7 @@ static void add_head(struct table *t)
 	add_fitting(t, 30, m->command);
 	text__adds(out, "\n");
 	from = out->length;
-	text__addf(out, "ruby %s, %s for %.1f s%s", m->ruby_version, m->source, m->duration, t->r->recording_count ? " in all" : "");
+	text__addf(out, "%s%s, %s for %.1f s%s", *m->ruby_version ? "ruby " : "no ruby", m->ruby_version, m->source, m->duration, t->r->recording_count ? " in all" : "");
 	if (m->paused)
 		text__addf(out, ", paused for %.1f s", (double)m->paused / 1e9);
 	text__addf(out, " (%s)\n", m->ended);

@@ -151,7 +151,8 @@ static int no_interface(const struct target *t, const struct image *image,
 		  "process %d runs ruby%s%s (%s), which has no external debugging interface",
 		  t->pid, version[0] ? " " : "", version, image->path);
 	diag__hint(d, "build a ruby with the patches of this project "
-		   "(./configure.sh && make install) and run the program with it");
+		   "(./configure.sh && make install) and run the program with it; its native code alone is shown by "
+		   "`extprof record -n --all-native'");
 	return -ENOENT;
 }
 
@@ -223,7 +224,8 @@ static int search_images(struct target *t, const struct images *images, struct d
 	diag__set(d, DIAG_NOT_RUBY, ENOENT, "process %d is not a ruby%s: it runs %s", t->pid,
 		  budget.exceeded ? " as far as it was searched, which has a limit" : "", exe->path);
 	diag__hint(d, "give the pid of the ruby itself, not that of a shell or of a wrapper "
-		   "that started it; `pgrep -a ruby` lists them");
+		   "that started it; `pgrep -a ruby` lists them; a program without a ruby is profiled by "
+		   "`extprof record -n --all-native'");
 	return -ENOENT;
 }
 

@@ -403,7 +403,7 @@ static void append_all(struct joining *j)
 {
 	const char *why = j->m ? why_ended(j->m->native_end) : NULL;
 
-	if (why && j->nr)
+	if (why)
 		append_mark(j, FRAME_MARK, why);
 	append_segment(j, (struct segment){ 0, j->nr }, false);
 }

@@ -90,6 +90,24 @@ cleanup:
 	return err;
 }
 
+int vm__open_plain(struct vm **result, struct target *target, struct symbol_table *table, struct diag *d)
+{
+	struct vm *vm = new_vm();
+
+	*result = vm;
+	if (!vm)
+		return diag__set(d, DIAG_INTERNAL, ENOMEM, "out of memory");
+	vm->space = target->space;
+	target->space = NULL;
+	/* Samples of it name nothing of its memory. */
+	vm->plain = vm->confirmed = true;
+	vm->layout.section.pid = target->key.pid;
+	symbols__init(&vm->symbols, table, &vm->layout, &vm->memory);
+	threads__init(&vm->threads, &vm->layout, &vm->memory);
+	set_user(vm, user_of(target->pid));
+	return 0;
+}
+
 struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint64_t time)
 {
 	struct vm *vm = new_vm();
@@ -99,6 +117,7 @@ struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint6
 	if (!records_end)
 		records_end = parent->layout.read_at < time ? parent->layout.section.records_end :
 			      parent->symbols.inherited_end;
+	vm->plain = parent->plain;
 	vm->layout = parent->layout;
 	vm->layout.section.pid = pid;
 	vm->layout.section.records_end = records_end;
@@ -129,8 +148,14 @@ struct vm *vm__fork(struct vm *parent, uint32_t pid, uint32_t records_end, uint6
 int vm__bind(struct vm *vm, struct address_space *space)
 {
 	struct rb_debug_ext_section s;
-	int err = memory__read(&space->memory, vm->layout.address, &s, sizeof(s));
+	int err;
 
+	if (vm->plain) {
+		vm->space = space;
+		space->deadline = vm->deadline;
+		return 0;
+	}
+	err = memory__read(&space->memory, vm->layout.address, &s, sizeof(s));
 	if (err)
 		return err;
 	if (memcmp(s.magic, vm->layout.section.magic, sizeof(s.magic)))

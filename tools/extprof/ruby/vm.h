@@ -27,6 +27,7 @@ struct vm {
 	uint32_t depth;			/* of forks */
 	uint32_t number;		/* target_config::vm */
 	uint64_t forked_at;		/* CLOCK_MONOTONIC, ns; 0: it is no copy */
+	bool plain;			/* there is no ruby: it has native code alone, and nothing is known of its threads */
 	bool confirmed;			/* samples that name it are of it */
 	bool exited;
 	bool touched;			/* for the owner: something was looked up in it */
@@ -53,6 +54,9 @@ struct vm {
  * error the target still has its space.
  */
 int vm__open(struct vm **vm, struct target *target, struct symbol_table *table, struct diag *d);
+
+/* The same for a program that is no ruby: the layout is empty, and there are no symbols.  0 or -ENOMEM. */
+int vm__open_plain(struct vm **vm, struct target *target, struct symbol_table *table, struct diag *d);
 
 /*
  * The copy that fork makes in the process which has `pid` in its own pid namespace.  `records_end`:

@@ -142,7 +142,8 @@ int bpf_session__add_ruby(struct session *session, const struct source_target *t
 	int first = 0;
 
 	for (uint32_t i = 0; i < s->source_count; i++) {
-		int err = s->sources[i].ops->add ? s->sources[i].ops->add(s->sources[i].source, target, first ? &next : d) : 0;
+		const struct source_ops *ops = s->sources[i].ops;
+		int err = ops->add && (target->section || ops->adds_all) ? ops->add(s->sources[i].source, target, first ? &next : d) : 0;
 
 		if (err)
 			*failed |= 1u << s->sources[i].ops->id;

@@ -379,7 +379,7 @@ static int sched__add(struct source *s, const struct source_target *target, stru
 	if (err && err != -ENOENT && err != -ESRCH)
 		return diag__set(d, DIAG_PERMISSION, -err, "cannot list the threads of process %d: %s",
 				 target->pid, strerror(-err));
-	return has_probe(s) ? ruby_probe__add(&s->probe, target, d) : 0;
+	return has_probe(s) && target->section ? ruby_probe__add(&s->probe, target, d) : 0;
 }
 
 /* Figures have been taken of it by now.  Else its account is lost. */
@@ -498,6 +498,7 @@ const struct source_ops source_sched = {
 	.rest = sched__rest,
 	.set_rate = sched__set_rate,
 	.add = sched__add,
+	.adds_all = true,
 	.drop = sched__drop,
 	.detach = sched__detach,
 	.follow = sched__follow,

@@ -51,7 +51,7 @@ struct source_target {
 	uint32_t process;	/* target_config::process */
 	uint32_t vm;		/* target_config::vm */
 	int pid;		/* as seen from here */
-	uint64_t section;	/* address of the contract's section in its memory */
+	uint64_t section;	/* address of the contract's section in its memory; 0: it runs no ruby */
 	const struct rb_debug_ext_section *contract;	/* a copy of it */
 	const struct ruby_file *file;	/* where the section is from */
 	struct places *places;	/* that source_ops::create wanted in it */
@@ -101,6 +101,7 @@ struct source_ops {
 	/* A ruby was found, before or after the start.  0 or -errno: it is not sampled by this source.
 	 * NULL: nothing to do. */
 	int (*add)(struct source *s, const struct source_target *target, struct diag *d);
+	bool adds_all;	/* `add` is called for programs without a ruby, too */
 	/* The process is sampled no more, and goes on.  NULL: nothing to do. */
 	void (*drop)(struct source *s, uint32_t process);
 	/* The recording is over, after the last stop: leave the processes as they were.  NULL: nothing to do. */

@@ -152,6 +152,7 @@ struct ring_use {
 #define TARGET_SHARED 2u	/* its memory is its parent's: vfork, posix_spawn */
 #define TARGET_WATCHED 4u	/* not to be sampled, only its CPU time is of interest */
 #define TARGET_EXITED 8u
+#define TARGET_PLAIN 16u	/* no ruby: its samples have no Ruby frames, and there is no section */
 
 /* A process that is followed, and where to find things in it: what the walker
  * needs of the section, after validation. */

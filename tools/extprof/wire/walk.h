@@ -102,6 +102,12 @@ static __always_inline uint64_t walk__stack_field(const struct walk_scratch *s, 
 #define walk_wants_flags 0
 #endif
 
+/* Is it known what the process runs?  Not 0: its threads can be sampled. */
+static __always_inline int walk__is_known(const struct target_config *cfg)
+{
+	return cfg->section || cfg->flags & TARGET_PLAIN;
+}
+
 /* Check that the memory at `section` still is the section of this process.
  * Sets event.kind, event.gc_phase and SAMPLE_COMPILES.  Returns 0 or a loss_reason. */
 static __always_inline int walk__section(struct walk_scratch *s, const struct target_config *cfg,
@@ -405,6 +411,10 @@ static __always_inline int walk__thread(struct walk_scratch *s, const struct tar
 	uint64_t ec;
 	int reason;
 
+	if (cfg->flags & TARGET_PLAIN) {
+		s->event.kind = SAMPLE_NATIVE;
+		return 0;
+	}
 	reason = walk__section(s, cfg, s->event.tid);
 	if (reason || s->event.kind != SAMPLE_RUBY)
 		return reason;
