@@ -1337,6 +1337,8 @@ struct extprof_diff_options {
 	uint64_t since_at[2], until_at[2];	/* of each of both, as in struct extprof_recorded_options */
 	double above;			/* a share, 0 to 1: methods that have grown by more, and by more than the noise, are counted */
 	unsigned int *grown;		/* how many. If it is NULL, or `above` is 0, nothing is counted */
+	/* As in struct extprof_recording_options.  Both sides are shaped alike, and then compared. */
+	const char *app, *focus, *hide, *collapse;
 };
 
 /* `format`: "text" for people, "json" for programs, or "flamegraph": the stacks of both in one graph. */
@@ -1357,6 +1359,7 @@ struct extprof_annotate_options {
 	bool idle;
 	char reserved[7];		/* 0 */
 	uint64_t since_at, until_at;
+	const char *app, *focus, *hide;	/* as in struct extprof_recording_options */
 };
 
 /*

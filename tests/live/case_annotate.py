@@ -60,6 +60,35 @@ def known_lines(ctx):
 
 
 @case(timeout=60)
+def views(ctx):
+    """--focus and --hide, as report has them: the caller of the focus has nothing, and what is hidden is in the line that called it."""
+    _, path = record(ctx, "--sources")
+    every = rows(ctx.extprof("annotate", path, "work.rb"))
+    focused = ctx.extprof("annotate", path, "work.rb", "--focus", "Object#work")
+    lines = rows(focused)
+    check(every[8][1] > 90 and not lines[8][1], "the loop calls what is in focus: %s", focused.out)
+    share = lines[3][0] / (lines[3][0] + lines[4][0])
+    check(abs(share - every[3][0] / (every[3][0] + every[4][0])) < 0.002, "line 3 has %.3f of both, and had %s", share, every)
+    hidden = rows(ctx.extprof("annotate", path, "work.rb", "--hide", "*work"))
+    check(hidden[8][0] > 90 and not any(hidden[n][1] for n in (3, 4) if n in hidden), "hidden: %s", hidden)
+    # Each block by itself: what the rest is, is said.
+    one = ctx.extprof("annotate", path, "work.rb", "--focus", "block in Object#work")
+    left = re.search(r"^left out by --focus: ([\d.]+) % of all; shares are of the rest$", one.out, re.M)
+    check(left and 20 < float(left.group(1)) < 95, "%s", one.out)
+    check(abs(sum(row[0] for row in rows(one).values()) - 100) < 1, "shares of the rest: %s", one.out)
+    for options, status, said in ((("--collapse", "gems"), harness.USAGE, "one frame of several, which is of no line"),
+                                  (("--focus", "Nobody#here"), 74, "no stack goes through what --focus names"),
+                                  (("--hide", "work.rb"), harness.USAGE, "no sample is in a file"),
+                                  (("--hide", "app"), harness.USAGE, "not gem:NAME")):
+        run = ctx.extprof("annotate", path, "work.rb", *options)
+        check(run.status == status and said in run.err.replace("\n", " "), "%s: %d: %s", options, run.status, run.err)
+    for command in (["stat", "-p", "1"], ["dump", "-p", "1"]):
+        run = ctx.extprof(*command, "--focus", "app")
+        check(run.status == harness.USAGE and "among the stacks of a profile" in run.err.replace("\n", " "), "%s: %d: %s", command, run.status, run.err)
+    return "line 3 has %.3f of the work in focus" % share
+
+
+@case(timeout=60)
 def source_that_has_changed(ctx):
     """The text of the recording is shown whatever becomes of the file, and it is said that the file is another one."""
     source, path = record(ctx, "--sources")

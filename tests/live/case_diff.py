@@ -91,6 +91,51 @@ def shares_that_have_changed(ctx):
 
 
 @case(timeout=120)
+def views_of_both_sides(ctx):
+    """--focus, --hide and --collapse: both sides as report shows them, by the program's clocks, and in all outputs."""
+    before, truth = record(ctx, "before", 60, 20)
+    after, changed = record(ctx, "after", 20, 60)
+    of = lambda shares: shares["fast"] / (shares["fast"] + shares["slow"])
+    focus = ("--focus", "Object#fast,Object#slow")
+    d = compare(ctx, before, after, *focus)
+    row = {r["method"]: r for r in d["methods"]}["Object#fast"]["self"]
+    wanted = of(changed) - of(truth)
+    check(row["decided"] and abs(row["change"] - wanted) < row["noise"] + 0.02, "%s, not %.3f", row, wanted)
+    check("Object#turn" not in {r["method"] for r in d["methods"]}, "what is above the focus is there: %s", d["methods"])
+    for options in (focus, ("--hide", "Object#fast"), ("--focus", "app", "--hide", "shares.rb"), ("--collapse", "gems,recursion"), ("--hide", "*")):
+        d, whole = compare(ctx, before, after, *options), compare(ctx, before, after)
+        for side, path in (("before", before), ("after", after)):
+            lines = ctx.extprof("report", path, *options, "-f", "folded", "--unit", "ns").ok().out.splitlines()
+            there = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+            check(d[side]["amount"] == there, "%s %s: %d, report has %d", options, side, d[side]["amount"], there)
+            check(d[side]["amount"] + d[side]["left_out"] == whole[side]["amount"], "%s %s: %s of %s", options, side, d[side], whole[side])
+            rows = json.loads(ctx.extprof("report", path, *options, "-f", "json", "--unit", "ns", "--rows", 200).ok().out)["modes"][0]["methods"]["rows"]
+            rows, compared = {r["name"]: (r["self"], r["total"]) for r in rows}, {r["method"]: r for r in d["methods"]}
+            for name in set(rows) & {"Object#fast", "Object#slow", "Object#turn"}:
+                got = tuple(compared[name][part][side]["amount"] for part in ("self", "total"))
+                check(got == rows[name], "%s %s %s: %s, report has %s", options, side, name, got, rows[name])
+    # What is hidden is in its caller.
+    hidden = {r["method"]: r for r in compare(ctx, before, after, "--hide", "Object#fast")["methods"]}
+    check("Object#fast" not in hidden and hidden["Object#turn"]["self"]["decided"], "%s", hidden)
+    check(abs(hidden["Object#turn"]["self"]["change"] - (changed["fast"] - truth["fast"])) < 0.05, "%s", hidden["Object#turn"])
+    same = compare(ctx, before, before, *focus)
+    check(same["decided"] == {"methods_self": 0, "methods_total": 0, "lines_self": 0}, "A and A: %s", same["decided"])
+    text = ctx.extprof("diff", before, after, *focus).ok().out
+    check(len(re.findall(r"of all are left out by --focus", text.replace("\n", " "))) == 2, "%s", text)
+    graph = ctx.path("focus.svg")
+    ctx.extprof("diff", before, after, *focus, "-o", graph).ok()
+    with open(graph, encoding="utf-8") as f:
+        drawn = f.read()
+    check("left out by --focus" in drawn and "Object#fast" in drawn and "Object#turn" not in drawn, "the graph")
+    for options, status, said in ((("--hide", "app"), harness.USAGE, "not gem:NAME"), (("--collapse", "gem"), harness.USAGE, "not gems or recursion"),
+                                  (("--focus", "Nobody#here"), 74, "no stack goes through what --focus names"),
+                                  (("--app", "/nothing/here", "--focus", "app"), 74, "no stack goes through")):
+        run = ctx.extprof("diff", before, after, *options)
+        check(run.status == status and said in run.err, "%s: %d: %s", options, run.status, run.err)
+    return "fast of both %+.1f (measured %+.1f)" % (100 * row["change"], 100 * wanted)
+
+
+@case(timeout=120)
 def outputs(ctx):
     """Text on 80 columns and in colours, the flame graph of both in a browser, and what is refused."""
     before, _ = record(ctx, "before", 60, 20)
@@ -351,6 +396,9 @@ def gems_and_growth(ctx):
     check(sum(r["self"]["before"]["amount"] for r in d["owners"]) == d["before"]["amount"], "owners: %s", d["owners"])
     text = ctx.extprof("diff", *paths).out
     check(re.search(r"^  .*  gem fast 1\.0\.0 to 1\.1\.0$", text, re.M), "%s", text)
+    # As one frame it has the name of both versions.
+    one = [r for r in compare(ctx, *paths, "--collapse", "gems")["methods"] if "gem fast" in r["method"]]
+    check([r["method"] for r in one] == ["[gem fast 1.0.0 to 1.1.0]"] and one[0]["self"] == row["self"], "collapsed: %s, not %s", one, row)
     for limit, files, status in ((100 * grown - 6, paths, 1), (100 * grown + 6, paths, 0), (1, [paths[0]] * 2, 0), (1, paths[::-1], 1)):
         run = ctx.extprof("diff", *files, "--fail-above", "%.1f%%" % limit, "-o", ctx.path("grown.json"))
         check(run.status == status, "--fail-above %.1f: %d: %s", limit, run.status, run.err)

@@ -88,6 +88,40 @@ def shares(ctx):
     return "%d samples, heavy %.1f %%" % (last.samples, last.rows["Worker#heavy"][0])
 
 
+@case(timeout=120)
+def views(ctx):
+    """--focus, --hide and --collapse in each window, with the program's shares: of the rest, and in the caller."""
+    p = worker(ctx)
+    top = lambda *options: windows(ctx.extprof("top", "-p", str(p.pid), "-m", "cpu", "-r", "499", "-b", "--count", "1", "-i", "4", *options).ok().out)[0]
+    w = top("--focus", "Worker#heavy,Worker#light")
+    left = float(re.search(r"  left out ([\d.]+) %", w.sums).group(1))
+    check(abs(left - 20) < sigmas(20, w.samples) + 1, "left out %.1f %%, not 20", left)
+    check(set(w.rows) == {"Worker#heavy", "Worker#light"}, "%s", w.rows)
+    check(abs(w.rows["Worker#heavy"][0] - 75) < sigmas(75, 0.8 * w.samples) + 1, "heavy has %.1f %% of the rest, not 75", w.rows["Worker#heavy"][0])
+    w = top("--hide", "Worker#heavy,method:Worker#light")
+    check("left out" not in w.sums and not set(w.rows) & {"Worker#heavy", "Worker#light"}, "%s %s", w.sums, w.rows)
+    caller = next((name for name in w.rows if name.startswith("block in Worker#run")), None)
+    check(caller and abs(w.rows[caller][0] - 80) < sigmas(80, w.samples) + 1, "its caller has not 80 %%: %s", w.rows)
+    w = top("--focus", "app", "--app", "/nothing/here")
+    check(not w.rows and "  left out 100.0 %" in w.sums, "another application: %s %s", w.sums, w.rows)
+    w = top("--focus", "app")
+    check(w.rows["Worker#run"][1] > 99, "the application: %s", w.rows)
+    q = ctx.ruby(ctx.write("deep.rb", "def down(n)\n  return down(n - 1) if n > 0\n  i = 0\n  i += 1 while i < 20_000\nend\nputs 'ready'; STDOUT.flush\n"
+                             "loop { down(20) }\n"))
+    q.expect("ready", 60)
+    for options, calls in (((), True), (("--collapse", "recursion"), False)):
+        run = ctx.extprof("top", "-p", str(q.pid), "-m", "cpu", "-b", "--count", "1", "-i", "1", "--view", "line", *options).ok()
+        shares = {m.group(3): (float(m.group(1)), float(m.group(2))) for m in
+                  re.finditer(r"^ *([\d.]+) %.* ([\d.]+) % +\S+ \S+ +Object#down +\S*deep\.rb:(\d)$", run.out, re.M)}
+        check(shares["4"][0] > 80, "%s: %s", options, run.out)
+        # The line that calls itself is not the innermost one.
+        check(shares.get("2", (0, 0))[1] > 90 if calls else shares.get("2", (0, 0))[1] < 20, "%s: %s", options, run.out)
+    for options, said in ((("--hide", "app"), "not gem:NAME"), (("--collapse", "gem"), "not gems or recursion"), (("--focus", ""), "not app, gem:NAME")):
+        run = ctx.extprof("top", "-p", str(p.pid), "-b", "--count", "1", *options)
+        check(run.status == harness.USAGE and said in run.err.replace("\n", " "), "%s: %d %s", options, run.status, run.err)
+    return "left out %.1f %%" % left
+
+
 # Two methods of one line each. What `sorts` takes is in C alone, and a third of it in a block that C calls, on another line.
 C_LINES = """\
 WORDS = Array.new(20_000) { |i| ((i * 7919) % 20_011).to_s }

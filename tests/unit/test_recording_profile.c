@@ -298,6 +298,9 @@ static int record_shares(int foos, int bars)
 	return record_shares_of(foos, bars, 10000000);
 }
 
+/* How both sides of a comparison are shown. */
+static struct transform shaping;
+
 /* The comparison of two files, as text in `again`. */
 static const char *compared(const char *before, const char *after, const char *metric,
 			    int (*write)(struct diff *d, const struct diff_options *o, FILE *to))
@@ -305,6 +308,7 @@ static const char *compared(const char *before, const char *after, const char *m
 	struct diff_options o = { .names = { "before", "after" }, .top = 20 };
 	struct recording_reader *readers[2] = { NULL, NULL };
 	const struct recording_side sides[2] = { { &readers[0], 1 }, { &readers[1], 1 } };
+	const struct recording_request request = { .metric = metric, .transform = &shaping };
 	struct recording_filter filter = { 0 };
 	struct report reports[2] = { 0 };
 	FILE *f = fmemopen(again, sizeof(again) - 1, "w");
@@ -312,7 +316,7 @@ static const char *compared(const char *before, const char *after, const char *m
 
 	memset(again, 0, sizeof(again));
 	if (recording_reader__open(&readers[0], before, NULL, &diag) || recording_reader__open(&readers[1], after, NULL, &diag) ||
-	    recording_profile__compare(sides, &filter, metric, reports, &diag) || diff__make(&d, reports) || write(&d, &o, f))
+	    recording_profile__compare(sides, &filter, &request, reports, &diag) || diff__make(&d, reports) || write(&d, &o, f))
 		fprintf(f, "failed: %s", diag.text);
 	fclose(f);
 	diff__free(&d);
@@ -321,6 +325,54 @@ static const char *compared(const char *before, const char *after, const char *m
 	recording_reader__close(readers[0]);
 	recording_reader__close(readers[1]);
 	return again;
+}
+
+/* Both sides of two recordings in another view. */
+static const char *shaped(enum transform_action action, const char *list,
+			  int (*write)(struct diff *d, const struct diff_options *o, FILE *to))
+{
+	const char *wrong, *text = "no such view";
+
+	if (!transform__add(&shaping, action, list, &wrong))
+		text = compared(OTHER_NAME, FILE_NAME, "samples", write);
+	transform__free(&shaping);
+	memset(&shaping, 0, sizeof(shaping));
+	return text;
+}
+
+/* Both sides have the same frames, also where one has samples and the other has none. */
+TEST(comparison_is_of_stacks_as_they_are_shown)
+{
+	const char *text;
+
+	CHECK(!record_shares(600, 400));
+	CHECK(!rename(FILE_NAME, OTHER_NAME));
+	CHECK(!record_shares(200, 600));
+	/* What is in it is in its caller: <main> has 600 of 1000 and 200 of 800.  p = 800 / 1800;
+	 * 4 sqrt(p (1 - p) (1/1000 + 1/800)) = 0.0943. */
+	text = shaped(TRANSFORM_HIDE, "Foo#foo", diff__write_text);
+	CHECK(strstr(text, " 60.00 %   25.00 %   -35.00    9.43 ") && strstr(text, "<main>") && !strstr(text, "Foo#foo"));
+	CHECK(!strstr(text, "left out"));
+	text = shaped(TRANSFORM_HIDE, "*", diff__write_json);
+	CHECK(strstr(text, "\"amount\":1000,") && strstr(text, "\"amount\":800,") && strstr(text, "\"left_out\":0"));
+	/* Of the rest there is nothing else: it has not changed. */
+	text = shaped(TRANSFORM_FOCUS, "Foo#foo", diff__write_text);
+	CHECK(strstr(text, "No method has changed") && strstr(text, "40.0 % of all are left out by --focus") && strstr(text, "75.0 % of all"));
+	text = shaped(TRANSFORM_FOCUS, "Foo#*", diff__write_text);
+	CHECK(strstr(text, " 60.00 %   25.00 %   -35.00    9.43 ") && !strstr(text, "left out") && !strstr(text, "<main>"));
+	text = shaped(TRANSFORM_FOCUS, "Foo#foo", diff__write_json);
+	CHECK(strstr(text, "\"amount\":600,\"left_out\":400,") && strstr(text, "\"amount\":200,\"left_out\":600,"));
+	CHECK(!rename(FILE_NAME, "test_recording_none.extprof") && !record_shares(0, 300));
+	/* A side without any of it. */
+	text = shaped(TRANSFORM_FOCUS, "Foo#foo", diff__write_json);
+	CHECK(strstr(text, "\"amount\":600,\"left_out\":400,") && strstr(text, "\"amount\":0,\"left_out\":300,"));
+	text = shaped(TRANSFORM_HIDE, "Foo#foo", diff__write_text);
+	CHECK(strstr(text, " 60.00 %    0.00 %   -60.00 "));
+	text = shaped(TRANSFORM_FOCUS, "Nobody#here", diff__write_json);
+	CHECK(strstr(text, "\"amount\":0,\"left_out\":1000,") && strstr(text, "\"amount\":0,\"left_out\":300,"));
+	unlink("test_recording_none.extprof");
+	unlink(OTHER_NAME);
+	unlink(FILE_NAME);
 }
 
 /* Samples of 10 ms before and of 1 ms after: each side has the noise of its number of samples. */

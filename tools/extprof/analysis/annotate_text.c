@@ -60,6 +60,9 @@ static void add_head(const struct annotation *a, const struct annotate_options *
 	unit__add_with_name(&a->r->metric, a->total, &total);
 	text__addf(out, "%s: mode %s, self %s (%.1f %%), total %s (%.1f %%)\n", a->path, a->r->meta.mode->name, text__string(&self),
 		   percent(a, a->self), text__string(&total), percent(a, a->total));
+	if (a->r->left_out)
+		text__addf(out, "left out by --focus: %.1f %% of all; shares are of the rest\n", 100 * (double)a->r->left_out /
+			   ((double)a->r->left_out + (double)a->r->samples));
 	text__addf(out, "source: %s%s%s\n", o->source, o->changed ? "\nCHANGED: " : "", o->changed ? o->changed : "");
 	text__free(&self);
 	text__free(&total);

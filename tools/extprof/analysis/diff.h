@@ -96,6 +96,9 @@ void diff__add_name(const struct diff_options *o, int side, struct text *to);
 /* The version of the code of a side: " (commit 0123456789ab)"; nothing if it is not known. */
 void diff__add_version(const struct diff *d, int side, struct text *to);
 
+/* Of a side: which share of it --focus has left out; it has something. */
+double diff__left_out(const struct report *r);
+
 /* Each: 0 or -errno, of the stream or -ENOMEM.  They order the lists. */
 int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to);
 int diff__write_json(struct diff *d, const struct diff_options *o, FILE *to);

@@ -26,6 +26,8 @@ static void add_line(const struct diff *d, const struct diff_options *o, int sid
 	diff__add_version(d, side, to);
 	text__addf(to, ", %s for %.1f s, ", *m->source ? m->source : m->mode->name, d->seconds[side]);
 	unit__add_with_name(&d->reports[side].metric, d->all[side], to);
+	if (d->reports[side].left_out)
+		text__addf(to, ", %.1f %% left out by --focus", 100 * diff__left_out(&d->reports[side]));
 }
 
 /* Parents come before children. */

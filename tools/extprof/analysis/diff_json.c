@@ -71,9 +71,9 @@ static json_t *recording_of(const struct diff *d, const struct diff_options *o, 
 {
 	const struct report_meta *m = &d->reports[side].meta;
 
-	return json_pack("{s:s, s:o, s:o, s:s, s:i, s:f, s:I, s:I, s:o}", "file", o->names[side], "since_ns", time_of(o->since[side]),
+	return json_pack("{s:s, s:o, s:o, s:s, s:i, s:f, s:I, s:I, s:I, s:o}", "file", o->names[side], "since_ns", time_of(o->since[side]),
 			 "until_ns", time_of(o->until[side]), "command", m->command, "pid", m->pid, "seconds", d->seconds[side],
-			 "amount", (json_int_t)d->all[side], "lost", (json_int_t)accounting__lost(&m->accounting), "version",
+			 "amount", (json_int_t)d->all[side], "left_out", (json_int_t)d->reports[side].left_out, "lost", (json_int_t)accounting__lost(&m->accounting), "version",
 			 report_version__json(&m->version));
 }
 

@@ -197,6 +197,11 @@ void diff__add_name(const struct diff_options *o, int side, struct text *to)
 		add_clock(until, !since || !is_same_day(since, until), to);
 }
 
+double diff__left_out(const struct report *r)
+{
+	return (double)r->left_out / ((double)r->samples + (double)r->left_out);
+}
+
 void diff__add_version(const struct diff *d, int side, struct text *to)
 {
 	struct text version = { 0 };
@@ -220,8 +225,11 @@ static void add_side(struct table *t, int side)
 	text__addf(&t->out, ": %s, mode %s, %s in %.1f s, ", *r->meta.command ? r->meta.command : "several programs",
 		   r->meta.mode->name, text__string(&amount), t->d->seconds[side]);
 	add_rate(t, t->d->all[side], side, 0);
-	text__adds(&t->out, " a second\n");
+	text__adds(&t->out, " a second");
 	text__free(&amount);
+	if (r->left_out)
+		text__addf(&t->out, "; %.1f %% of all are left out by --focus, shares are of the rest", 100 * diff__left_out(r));
+	text__adds(&t->out, "\n");
 }
 
 int diff__write_text(struct diff *d, const struct diff_options *o, FILE *to)

@@ -41,7 +41,7 @@ static int prepare(void *context, const struct options *o, const char *file)
 		.since_at = a->files.span.since, .until_at = a->files.span.until, .filters = o->filters,
 		.filter_count = o->filter_count, .color = shown && !strcmp(a->format, "text") && environment__has_color(),
 		.width = shown ? recorded__width() : 0,
-		.idle = options__has(o, OPTION_IDLE),
+		.idle = options__has(o, OPTION_IDLE), .app = o->recording.app, .focus = o->recording.focus, .hide = o->recording.hide,
 	};
 	return STATUS_OK;
 }

@@ -60,7 +60,8 @@ static int prepare(void *context, const struct options *o, const char *file)
 		.filter_count = o->filter_count, .html = file && recorded__is_html(file),
 		.color = shown && !strcmp(c->format, "text") && environment__has_color(),
 		.top = (unsigned int)options__number(o, OPTION_ROWS, EXTPROF_TOP_DEFAULT), .width = shown ? recorded__width() : 0,
-		.idle = options__has(o, OPTION_IDLE),
+		.idle = options__has(o, OPTION_IDLE), .app = o->recording.app, .focus = o->recording.focus,
+		.hide = o->recording.hide, .collapse = o->recording.collapse,
 		.above = (double)options__number(o, OPTION_FAIL_ABOVE, 0) / 1e9, .grown = &c->grown,
 	};
 	set_names(c, o);

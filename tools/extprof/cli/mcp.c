@@ -159,7 +159,8 @@ static int diff(struct call *c)
 {
 	struct extprof_diff_options o = {
 		.size = sizeof(o), .mode = text_of(c, "mode"), .metric = text_of(c, "metric"), .top = (unsigned int)c->rows,
-		.names = { text_of(c, "before"), text_of(c, "after") },
+		.names = { text_of(c, "before"), text_of(c, "after") }, .focus = text_of(c, "focus"), .hide = text_of(c, "hide"),
+		.collapse = text_of(c, "collapse"),
 	};
 	struct extprof_recorded *before, *after = NULL;
 	int err = open_recording(c, "before", &before);
@@ -175,7 +176,9 @@ static int diff(struct call *c)
 
 static int annotate(struct call *c)
 {
-	struct extprof_annotate_options o = { .size = sizeof(o), .mode = text_of(c, "mode") };
+	struct extprof_annotate_options o = {
+		.size = sizeof(o), .mode = text_of(c, "mode"), .focus = text_of(c, "focus"), .hide = text_of(c, "hide"),
+	};
 	const char *what = text_of(c, "what");
 	struct extprof_recorded *r;
 	int err;
@@ -225,7 +228,9 @@ static int sql(struct call *c)
 #define COMMON RECORDING ",\"mode\":{\"type\":\"string\"},\"rows\":{\"type\":\"integer\",\"maximum\":200}"
 #define CHOICE COMMON ",\"filters\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"slower_than_ms\":{\"type\":\"integer\"}," \
 	"\"slowest\":{\"type\":\"integer\"},\"request_label\":{\"type\":\"string\"}"
-#define SHAPE ",\"focus\":{\"type\":\"string\"},\"hide\":{\"type\":\"string\"},\"collapse\":{\"type\":\"string\"}," \
+#define STACKS ",\"focus\":{\"type\":\"string\"},\"hide\":{\"type\":\"string\"}"
+#define COLLAPSE ",\"collapse\":{\"type\":\"string\"}"
+#define SHAPE STACKS COLLAPSE "," \
 	"\"group_by\":{\"type\":\"string\"},\"idle\":{\"type\":\"boolean\"}"
 
 static const struct tool {
@@ -237,10 +242,10 @@ static const struct tool {
 	{ "tree", "Stacks of a recording, outermost;...;innermost, each with its amount", CHOICE SHAPE, "\"recording\"", tree },
 	{ "requests", "Requests of a recording: how long each took, and for what it waited", CHOICE, "\"recording\"", requests },
 	{ "diff", "What changed from one recording to another, with the noise of sampling", "\"before\":{\"type\":\"string\"},"
-	  "\"after\":{\"type\":\"string\"},\"mode\":{\"type\":\"string\"},\"metric\":{\"type\":\"string\"},\"rows\":{\"type\":\"integer\"}",
+	  "\"after\":{\"type\":\"string\"},\"mode\":{\"type\":\"string\"},\"metric\":{\"type\":\"string\"},\"rows\":{\"type\":\"integer\"}" STACKS COLLAPSE,
 	  "\"before\",\"after\"", diff },
 	{ "annotate", "Source with what each line took; `what` is the end of a path, or a method", RECORDING
-	  ",\"what\":{\"type\":\"string\"},\"mode\":{\"type\":\"string\"}", "\"recording\",\"what\"", annotate },
+	  ",\"what\":{\"type\":\"string\"},\"mode\":{\"type\":\"string\"}" STACKS, "\"recording\",\"what\"", annotate },
 	{ "sql", "Ask a recording in SQL: tables samples and requests, views top_methods, top_lines, gc_by_method, lock_waits, "
 	  "lock_holders, states_by_thread, idle_threads", COMMON ",\"statement\":{\"type\":\"string\"}", "\"recording\",\"statement\"", sql },
 };

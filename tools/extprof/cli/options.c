@@ -43,6 +43,14 @@ static const struct option_row *row_of(const struct command_line *line, int key)
 	return row && row->commands & line->command ? row : NULL;
 }
 
+/* An option that the command does not have, for a reason of its own; NULL: it is none. */
+static const struct option_row *refused_row(const struct command_line *line, int key)
+{
+	const struct option_row *row = key >= KEY_FIRST && key < KEY_FIRST + OPTIONS ? &option_rows[key - KEY_FIRST] : NULL;
+
+	return row && row->refused_in & line->command ? row : NULL;
+}
+
 /* The words that an option takes: "a, b or c".  The caller frees it.  NULL: out of memory, or it takes any text. */
 static char *words_of(const struct option_row *row)
 {
@@ -261,6 +269,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	if (row)
 		return take_option(p, row, arg, state);
+	row = refused_row(p->line, key);
+	if (row)
+		FAIL("--%s is no option here: %s", row->name, row->refusal);
 	if (key == ARGP_KEY_ARG && p->line->files_most)
 		return add_file(p->options, p->line, arg, state);
 	if (key == ARGP_KEY_ARG && p->line->command == OPTION_OF_DUMP)
@@ -291,6 +302,10 @@ static void fill_table(const struct command_line *line, struct argp_option to[st
 		for (int i = 0; i < OPTIONS; i++) {
 			const struct option_row *row = &option_rows[i];
 
+			if ((int)row->group == group && row->refused_in & line->command)
+				to[n++] = (struct argp_option){
+					.name = row->name, .key = key_of(row), .arg = row->argument, .flags = OPTION_HIDDEN, .group = group + 1,
+				};
 			if ((int)row->group != group || !(row->commands & line->command))
 				continue;
 			to[n++] = (struct argp_option){

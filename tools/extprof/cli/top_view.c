@@ -24,6 +24,7 @@ static const char *const help[] = {
 	"self: in the method itself.  total: also in what it calls.",
 	"on-CPU 150 %: one CPU and a half.  GVL 200 %: two threads wait for it all the time.",
 	"idle: part of the threads' time that is left out (--idle shows it).",
+	"left out: part of the mode that is not in --focus.",
 	"GC: part of the CPU time.  lost: samples without a stack, and why.",
 	NULL
 };
@@ -122,6 +123,8 @@ void top_view__head(const struct top_state *s, const struct top_head *h, unsigne
 	add_measure(&lines[1], "  GC", h->gc);
 	if (h->idle > 0)
 		top_line__addf(&lines[1], "  idle %.1f %%", 100 * h->idle);
+	if (h->left_out > 0)
+		top_line__addf(&lines[1], "  left out %.1f %%", 100 * h->left_out);
 	top_line__addf(&lines[1], "  samples %" PRIu64 "  lost %" PRIu64, h->samples, h->lost);
 	if (h->why_lost)
 		top_line__addf(&lines[1], " (%s)", h->why_lost);

@@ -60,6 +60,7 @@ struct top_head {
 	double window;			/* s that are shown; 0: nothing yet */
 	double on_cpu, gvl, gc;		/* CPUs in use, threads that wait, part of on-CPU; negative: not measured */
 	double idle;			/* part of the mode that is left out, as its threads have nothing to do; 0 or less: none */
+	double left_out;		/* part of it that --focus leaves out; 0 or less: none */
 	bool rests;			/* the mode has left out waits of threads since the reset */
 	uint64_t samples, truncated, lost;
 	const char *why_lost;		/* the reason of most, a word; NULL: none is lost */

@@ -18,7 +18,8 @@
 /* The account of one window, or of several. */
 struct account {
 	uint64_t samples, truncated, lost;
-	uint64_t idle, amount;		/* of threads that are shown apart, and of all, in the unit of the mode */
+	/* In the unit of the mode: of threads that are shown apart, of stacks that are not in focus, and of all. */
+	uint64_t idle, left_out, amount;
 	uint64_t reasons[REASONS_MAX];
 };
 
@@ -149,6 +150,7 @@ static void account__add(struct account *sum, const struct account *a)
 	sum->truncated += a->truncated;
 	sum->lost += a->lost;
 	sum->idle += a->idle;
+	sum->left_out += a->left_out;
 	sum->amount += a->amount;
 	for (uint32_t i = 0; i < REASONS_MAX; i++)
 		sum->reasons[i] += a->reasons[i];
@@ -160,7 +162,8 @@ static void take_account(struct top_windows *w, struct top_mode *m, const struct
 	const struct extprof_facts *facts = extprof_report_facts(report);
 	const struct extprof_reason *reason;
 
-	m->last = (struct account){ .samples = a->taken, .truncated = a->truncated, .lost = a->lost, .amount = facts->total };
+	m->last = (struct account){ .samples = a->taken, .truncated = a->truncated, .lost = a->lost, .left_out = facts->left_out };
+	m->last.amount = facts->total + facts->left_out;
 	if (!facts->idle_shown) {
 		m->last.idle = facts->idle;
 		m->last.amount += facts->idle;
@@ -334,7 +337,8 @@ void top_windows__head(const struct top_windows *w, uint32_t mode, bool all, str
 
 	*h = (struct top_head){
 		.mode = m->name, .source = m->source, .unit = m->unit, .window = (double)s->time / 1e9,
-		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .idle = a->idle ? (double)a->idle / (double)a->amount : -1, .below = name_of_below(m->name),
+		.on_cpu = -1, .gvl = -1, .gc = -1, .own = -1, .idle = a->idle ? (double)a->idle / (double)a->amount : -1,
+		.left_out = a->left_out ? (double)a->left_out / (double)a->amount : -1, .below = name_of_below(m->name),
 		.states = m->model.states, .rests = m->all.idle > 0, .samples = a->samples, .truncated = a->truncated, .lost = a->lost, .processes = w->processes,
 	};
 	for (uint32_t i = 0; i < REASONS_MAX; i++)

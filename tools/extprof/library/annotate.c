@@ -135,7 +135,10 @@ static int annotate(const struct report *r, struct recording_reader *reader, con
 int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *what, const char *format,
 			      const struct extprof_annotate_options *options, FILE *to, struct extprof_error *error)
 {
-	struct recording_request request = { .detail = REPORT_BY_LINE, .by_value = true, .joins_lines = true };
+	struct shape shape = { .apps = { .count = 0 } };
+	struct recording_request request = {
+		.detail = REPORT_BY_LINE, .by_value = true, .joins_lines = true, .transform = &shape.transform, .apps = &shape.apps,
+	};
 	struct recording_reader *reader = recorded__reader(recorded);
 	struct recording_profile *profile = NULL;
 	struct recording_filter filter = { 0 };
@@ -158,20 +161,25 @@ int extprof_recorded_annotate(struct extprof_recorded *recorded, const char *wha
 		err = recorded__set_span(&filter.span, &(struct recording_span){ o.since, o.until, o.since_at, o.until_at }, error);
 	if (!err)
 		err = unit__find(o.unit, &request.unit, error);
+	if (!err)
+		err = shape__set(&shape, o.app, o.focus, o.hide, NULL, error);
 	if (err)
-		return err;
+		goto cleanup;
 	err = recording_profile__create(&profile, &reader, 1, &filter, &d);
 	if (!err)
 		err = recording_profile__reports(profile, &request, &reports, &d);
 	recording_profile__destroy(profile);
 	if (err)
-		return error__from(error, err, &d);
-	if (reports.count > 1)
+		error__from(error, err, &d);
+	else if (reports.count > 1)
 		err = recorded__one_mode("annotated source", &reports, error);
 	else if (!reports.list[0].samples)
-		err = error__set(error, DIAG_RECORDING, ENODATA, "the recording has no such samples");
+		err = error__set(error, DIAG_RECORDING, ENODATA, reports.list[0].left_out ? "no stack goes through what --focus names" :
+				 "the recording has no such samples");
 	else
 		err = annotate(&reports.list[0], reader, what, !strcmp(format, "html"), &o, to, error);
+cleanup:
 	reports__free(&reports);
+	shape__free(&shape);
 	return err;
 }

@@ -29,13 +29,14 @@ static size_t find_format(const char *name)
 	return i;
 }
 
-static int say_empty(const struct diff_options *o, int side, struct extprof_error *error)
+static int say_empty(const struct diff_options *o, int side, bool left_out, struct extprof_error *error)
 {
 	struct text name = { 0 };
 	int err;
 
 	diff__add_name(o, side, &name);
-	err = error__set(error, DIAG_RECORDING, ENODATA, "%s: there are no such samples", text__string(&name));
+	err = error__set(error, DIAG_RECORDING, ENODATA, left_out ? "%s: no stack goes through what --focus names" :
+			 "%s: there are no such samples", text__string(&name));
 	text__free(&name);
 	return err;
 }
@@ -56,7 +57,7 @@ static int write_diff(const struct report reports[2], size_t format, const struc
 		/* A path can contain anything. */
 		text__clean(names[i], sizeof(names[i]), o->names[i] ? o->names[i] : i ? "after" : "before");
 		if (!reports[i].samples)
-			return say_empty(&options, i, error);
+			return say_empty(&options, i, reports[i].left_out, error);
 	}
 	err = diff__make(&d, reports);
 	if (err)
@@ -77,6 +78,8 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 	size_t format = find_format(name);
 	struct extprof_diff_options o;
 	struct recording_filter filter = { 0 };
+	struct shape shape = { .apps = { .count = 0 } };
+	struct recording_request request = { .transform = &shape.transform, .apps = &shape.apps };
 	struct report reports[2] = { 0 };
 	struct diag d = { 0 };
 	int err;
@@ -88,21 +91,27 @@ int extprof_recorded_diff(struct extprof_recorded *before, struct extprof_record
 		return err;
 	filter.modes = o.mode;
 	filter.shows_idle = o.idle;
+	request.metric = o.metric;
 	err = recorded__add_filters(&filter, o.filters, o.filter_count, error);
 	for (int i = 0; i < 2 && !err; i++)
 		err = recorded__set_span(i ? &filter.second : &filter.span,
 					 &(struct recording_span){ o.since, o.until, o.since_at[i], o.until_at[i] }, error);
+	if (!err)
+		err = shape__set(&shape, o.app, o.focus, o.hide, o.collapse, error);
 	if (err)
-		return err;
+		goto cleanup;
 	for (int i = 0; i < 2; i++)
 		sides[i].readers = recorded__readers(recorded[i], &sides[i].count);
 	for (int i = 0; i < 2; i++)
 		recorded__start_time(recorded[i], sides[0].count + sides[1].count);
-	err = recording_profile__compare(sides, &filter, o.metric, reports, &d);
+	err = recording_profile__compare(sides, &filter, &request, reports, &d);
 	if (err)
-		return error__from(error, err, &d);
-	err = write_diff(reports, format, &o, to, error);
+		error__from(error, err, &d);
+	else
+		err = write_diff(reports, format, &o, to, error);
 	report__free(&reports[0]);
 	report__free(&reports[1]);
+cleanup:
+	shape__free(&shape);
 	return err;
 }

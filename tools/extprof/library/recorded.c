@@ -218,14 +218,12 @@ static struct request_choice choice_of(const struct extprof_recorded_options *o)
 	return (struct request_choice){ .slower_than = o->slower_than, .slowest = o->slowest, .label = o->request_label ? o->request_label : o->requests_by };
 }
 
-/* Set how the stacks are shown. */
+/* Set how else the stacks are shown. */
 static int set_transform(struct transform *t, const struct extprof_recorded_options *o, struct extprof_error *error)
 {
 	const char *method = o->callers_of ? o->callers_of : o->callees_of;
-	int err = transform__set(t, o->focus, o->hide, o->collapse, error);
+	int err;
 
-	if (err)
-		return err;
 	if (o->callers_of && o->callees_of)
 		return error__set(error, DIAG_USAGE, EINVAL, "--callers-of and --callees-of: choose one of them");
 	t->inverts = o->invert || o->callers_of;
@@ -244,15 +242,13 @@ static int set_transform(struct transform *t, const struct extprof_recorded_opti
 struct asked {
 	struct recording_filter filter;
 	struct recording_request request;
-	struct transform transform;
-	struct owner_dirs apps;
+	struct shape shape;
 	struct groups groups;
 };
 
 static void asked__free(struct asked *a)
 {
-	owner_dirs__free(&a->apps);
-	transform__free(&a->transform);
+	shape__free(&a->shape);
 }
 
 /* The caller frees after success. */
@@ -263,7 +259,7 @@ static int asked__set(struct asked *a, const struct extprof_recorded_options *o,
 	*a = (struct asked){
 		.filter = { .modes = o->modes, .requests = choice_of(o), .labels_can_lack = o->labels_can_lack,
 			    .native_lines = o->native_lines, .inlined = o->inlined },
-		.request = { .shows_idle = o->idle, .transform = &a->transform, .apps = &a->apps, .metric = o->metric },
+		.request = { .shows_idle = o->idle, .transform = &a->shape.transform, .apps = &a->shape.apps, .metric = o->metric },
 	};
 	err = recorded__add_filters(&a->filter, o->filters, o->filter_count, error);
 	if (!err)
@@ -276,10 +272,10 @@ static int asked__set(struct asked *a, const struct extprof_recorded_options *o,
 					 "of which trace and span are two", o->groups, GROUP_LABELS_MAX);
 		a->filter.groups = &a->groups;
 	}
-	if (!err && o->app)
-		err = apps__name(&a->apps, o->app, error);
 	if (!err)
-		err = set_transform(&a->transform, o, error);
+		err = shape__set(&a->shape, o->app, o->focus, o->hide, o->collapse, error);
+	if (!err)
+		err = set_transform(&a->shape.transform, o, error);
 	if (err)
 		asked__free(a);
 	return err;

@@ -406,6 +406,20 @@ int transform__set(struct transform *t, const char *focus, const char *hide, con
 	return err;
 }
 
+int shape__set(struct shape *s, const char *app, const char *focus, const char *hide, const char *collapse,
+	       struct extprof_error *error)
+{
+	int err = app ? apps__name(&s->apps, app, error) : 0;
+
+	return err ? err : transform__set(&s->transform, focus, hide, collapse, error);
+}
+
+void shape__free(struct shape *s)
+{
+	owner_dirs__free(&s->apps);
+	transform__free(&s->transform);
+}
+
 int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error)
 {
 	*choice = name ? unit__by_name(name) : NULL;

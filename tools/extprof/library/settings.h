@@ -33,6 +33,17 @@ int apps__name(struct owner_dirs *dirs, const char *list, struct extprof_error *
  * recording_settings__set(). */
 int transform__set(struct transform *t, const char *focus, const char *hide, const char *collapse, struct extprof_error *error);
 
+/* How the stacks of recordings are shown, and whose code they are.  Zero-initialise. */
+struct shape {
+	struct transform transform;
+	struct owner_dirs apps;
+};
+
+/* The same of all of it; NULL: nothing of that kind.  The caller frees in any case. */
+int shape__set(struct shape *s, const char *app, const char *focus, const char *hide, const char *collapse,
+	       struct extprof_error *error);
+void shape__free(struct shape *s);
+
 /* *choice stays NULL without a name.  0 or -EINVAL. */
 int unit__find(const char *name, const struct unit_choice **choice, struct extprof_error *error);
 

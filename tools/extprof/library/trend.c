@@ -62,6 +62,7 @@ static int put_in_order(struct extprof_recorded *recorded, struct moment_of **li
 static int add_all(struct trend *t, const struct moment_of *list, uint32_t count, const struct recording_filter *filter,
 		   const char *metric, struct extprof_error *error)
 {
+	const struct recording_request request = { .metric = metric };
 	struct recording_reader *before = NULL;
 	uint64_t sum = 0, found = 0;
 
@@ -70,7 +71,7 @@ static int add_all(struct trend *t, const struct moment_of *list, uint32_t count
 		const struct recording_side sides[2] = { { &readers[0], 1 }, { &readers[1], 1 } };
 		struct report reports[2];
 		struct diag d = { 0 };
-		int err = recording_profile__compare(sides, filter, metric, reports, &d);
+		int err = recording_profile__compare(sides, filter, &request, reports, &d);
 
 		if (err)
 			return error__from(error, err, &d);

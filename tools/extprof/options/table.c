@@ -21,6 +21,9 @@
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 
+/* Why others do not have what chooses among stacks. */
+#define OF_PROFILES "it chooses among the stacks of a profile: extprof record, report, diff, annotate and top have it"
+
 #define MS 1000000ull
 #define MIB 1048576ull
 #define SECOND 1000000000ull
@@ -237,19 +240,20 @@ const struct option_row option_rows[OPTIONS] = {
 		.brief_in = R | REPORT, FIELD(groups), WORDS(EXTPROF_GROUPS), .brief = "outermost frames: process, thread, label:KEY",
 		.help = "what the outermost frames are: %s, or several with commas between (default: process if there are "
 		"several; in a flame graph and a tree command)" },
-	[OPTION_APP] = { "app", "", "DIR", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | REPORT,
+	[OPTION_APP] = { "app", "", "DIR", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | T | DIFF | ANNOTATE | REPORT,
 		FIELD(app), .brief = "where the application is: the tables begin with it",
 		.help = "where the application is, --app several times for several (default: where the processes work, and all "
 		"that is of no gem, not of the standard library and not Ruby's own)" },
-	[OPTION_FOCUS] = { "focus", "", "CODE", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | REPORT, .brief_in = REPORT,
-		FIELD(focus), .brief = "only stacks through app, gem:NAME, METHOD or FILE",
+	[OPTION_FOCUS] = { "focus", "", "CODE", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | T | DIFF | ANNOTATE | REPORT, .brief_in = REPORT,
+		.refused_in = S | D, .refusal = OF_PROFILES, FIELD(focus), .brief = "only stacks through app, gem:NAME, METHOD or FILE",
 		.help = "only stacks through CODE, from there on: app, gem:NAME, a METHOD, a FILE or directory, with * and ?; "
 		"several with commas" },
-	[OPTION_HIDE] = { "hide", "", "CODE", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | REPORT, .brief_in = REPORT,
-		FIELD(hide), .brief = "without frames of gem:NAME, METHOD or FILE",
+	[OPTION_HIDE] = { "hide", "", "CODE", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | T | DIFF | ANNOTATE | REPORT, .brief_in = REPORT,
+		.refused_in = S | D, .refusal = OF_PROFILES, FIELD(hide), .brief = "without frames of gem:NAME, METHOD or FILE",
 		.help = "without frames of CODE, as for --focus; what is in them is in their callers" },
-	[OPTION_COLLAPSE] = { "collapse", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | REPORT,
-		FIELD(collapse), .brief = "gems, recursion: one frame for several",
+	[OPTION_COLLAPSE] = { "collapse", "", "WHAT", .type = OPTION_LIST, .group = OPTION_SHOW, .commands = R | T | DIFF | REPORT,
+		.refused_in = S | D | ANNOTATE, .refusal = "it makes one frame of several, which is of no line: extprof record, report, diff and "
+		"top have it", FIELD(collapse), .brief = "gems, recursion: one frame for several",
 		.help = "one frame for several: gems, code of one gem; recursion, a method that calls itself" },
 	[OPTION_IDLE] = { "idle", .group = OPTION_SHOW, .commands = R | T | DIFF | ANNOTATE | REPORT, FIELD(idle),
 		.brief = "idle threads as others",

@@ -89,6 +89,8 @@ struct option_row {
 	enum option_group group;
 	unsigned int commands;	/* that have it */
 	unsigned int brief_in;	/* commands that show it in their short help */
+	unsigned int refused_in;	/* commands that do not have it, and say why */
+	const char *refusal;	/* that, behind the option and a colon */
 	const char *field;	/* of struct extprof_recording_options; NULL: the library does not have the option */
 	size_t offset;		/* of that field */
 	const char *means;	/* a flag that gives option `same` this value; NULL: it is an option of its own */

@@ -57,10 +57,11 @@ struct recording_side {
 
 /*
  * Two sides, of which one mode is counted in one metric: two reports that have the same labels, nodes and rows, and
- * the amounts and squares of one side each.  They have no groups.  metric: one of the two of the mode, by name;
- * NULL: times and bytes, if it has them.  0 or negative errno with *d; the caller frees the reports.
+ * the amounts and squares of one side each.  They have no groups.  Of the request count `metric`, which is times or bytes
+ * without one, if the mode has them, `transform`, but for what inverts stacks or keeps some methods, and `apps`.
+ * 0 or negative errno with *d; the caller frees the reports.
  */
 int recording_profile__compare(const struct recording_side sides[2], const struct recording_filter *filter,
-			       const char *metric, struct report reports[2], struct diag *d);
+			       const struct recording_request *request, struct report reports[2], struct diag *d);
 
 #endif /* EXTPROF_RECORDING_PROFILE_H */

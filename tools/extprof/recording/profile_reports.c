@@ -301,7 +301,7 @@ static int account_of_side(struct recording_profile *p, int side, struct report 
 }
 
 /* Paths are those that one side had first: so say which versions of gems this side had. */
-static int set_versions(const struct recording_profile *p, int side, struct report *report, struct diag *d)
+static int set_owner_versions(const struct recording_profile *p, int side, struct report *report, struct diag *d)
 {
 	for (uint32_t i = 0; i < report->owner_count; i++) {
 		struct report_owner *o = &report->owners[i];
@@ -314,6 +314,44 @@ static int set_versions(const struct recording_profile *p, int side, struct repo
 			return recording_profile__no_memory(d);
 	}
 	return 0;
+}
+
+/* "[gem rack 3.1.8 to 3.2.0]": a gem that is one frame, of which the sides have different versions.  Both have these labels. */
+static int set_gem_name(const struct recording_profile *p, const struct report_owner *o, struct report *report, struct report_label *l,
+			struct diag *d)
+{
+	const char *before = o->name ? same_paths__version(&p->same_paths, o->name, 0) : NULL;
+	const char *after = o->name ? same_paths__version(&p->same_paths, o->name, 1) : NULL;
+	struct text name = { 0 };
+	const char *bare;
+	char *whole = NULL;
+
+	if (!before || !after || !strcmp(before, after))
+		return 0;
+	owner__add_text(o->kind, o->name, before, &name);
+	text__addf(&name, " to %s", after);
+	bare = name.failed ? NULL : strings__intern(&report->strings, text__string(&name));
+	text__free(&name);
+	if (!bare || asprintf(&whole, "[%s]", bare) < 0)
+		return recording_profile__no_memory(d);
+	free(l->name);
+	l->name = whole;
+	l->frame.name = bare;
+	return 0;
+}
+
+static int set_versions(const struct recording_profile *p, int side, struct report *report, struct diag *d)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < report->label_count && !err; i++) {
+		struct report_label *l = &report->labels[i];
+		const struct report_owner *o = &report->owners[l->owner];
+
+		if (l->frame.kind == FRAME_RUBY && l->frame.bracketed && o->kind == OWNER_GEM)
+			err = set_gem_name(p, o, report, l, d);
+	}
+	return err ? err : set_owner_versions(p, side, report, d);
 }
 
 /* Is there anything that is not idle? */
@@ -352,7 +390,7 @@ static int find_idle(const struct recording_profile *p, const struct recording_f
 }
 
 int recording_profile__compare(const struct recording_side sides[2], const struct recording_filter *filter,
-			       const char *metric, struct report reports[2], struct diag *d)
+			       const struct recording_request *request, struct report reports[2], struct diag *d)
 {
 	struct recording_profile *p;
 	struct groups none = { 0 };
@@ -364,19 +402,19 @@ int recording_profile__compare(const struct recording_side sides[2], const struc
 	for (int i = 0; i < 2; i++)
 		if (!sides[i].count || sides[i].count > RECORDINGS_MAX)
 			return diag__set(d, DIAG_USAGE, E2BIG, "at most %d recordings can be shown as one", RECORDINGS_MAX);
-	err = recording_profile__build(&p, sides, 2, filter, metric, d);
+	err = recording_profile__build(&p, sides, 2, filter, request->metric, d);
 	if (err)
 		return err;
 	/* One had less memory than the other, and was merged. */
 	if (p->tree.node_count != p->after.node_count || p->tree.merges != p->after.merges)
 		err = recording_profile__no_memory(d);
-	owner_dirs__rules(NULL, &p->cwds, &rules);
+	owner_dirs__rules(request->apps, &p->cwds, &rules);
 	if (!err)
 		err = find_idle(p, filter, &rules, &idle, d);
 	for (int i = 0; i < 2 && !err; i++) {
 		const struct report_view view = {
 			.mode = p->modes[0], .by_value = true, .joins_lines = true, .ns_is_count = true, .window = window_of(p, i),
-			.shows_idle = true, .idle = idle, .rules = &rules,
+			.shows_idle = true, .idle = idle, .rules = &rules, .transform = request->transform,
 		};
 
 		/* Their trees have the same nodes, and the same is left out: so they have the same labels and nodes. */
