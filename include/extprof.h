@@ -492,8 +492,8 @@ struct extprof_recording_files {
 EXTPROF_API int extprof_recording_next_file(struct extprof_recording *recording, uint32_t rate, const char *why,
 					    struct extprof_error *error);
 /*
- * With `triggers`, after the begin: one of the caller's fires now, and `why` is its text.  0; -EINVAL: there are no
- * triggers, or no file.
+ * With `triggers` or `rotate`, after the begin: a trigger of the caller's fires now, and `why` is its text in the table
+ * `events`.  With `rotate` nothing else happens.  0; -EINVAL: there are no such files.
  */
 EXTPROF_API int extprof_recording_trigger(struct extprof_recording *recording, const char *why, struct extprof_error *error);
 /* 0 or -EINVAL. */
@@ -591,6 +591,12 @@ EXTPROF_API int extprof_recording_set_rate(struct extprof_recording *recording, 
  */
 EXTPROF_API int extprof_recording_pause(struct extprof_recording *recording, struct extprof_error *error);
 EXTPROF_API int extprof_recording_resume(struct extprof_recording *recording, struct extprof_error *error);
+
+/*
+ * The processes that are sampled now: up to `room` of their pids, *count of them.  0; -EINVAL: it has not begun.
+ */
+EXTPROF_API int extprof_recording_processes(const struct extprof_recording *recording, pid_t *pids, size_t room, size_t *count,
+					    struct extprof_error *error);
 
 struct extprof_progress {
 	size_t size;		/* sizeof(struct extprof_progress) */
@@ -1149,6 +1155,7 @@ struct extprof_dump_thread {
 	int wait_owner;		/* enum extprof_owner */
 	int wait_limit;		/* enum extprof_limit */
 	uint32_t deadlock;	/* number of the deadlock that it is in, from 1; 0: none */
+	bool idle;		/* by its stack it has nothing to do, if it has waited so for some time: see docs/waiting.md */
 };
 
 /* Made by the library only: fields are added at the end. */

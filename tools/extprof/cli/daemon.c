@@ -12,9 +12,11 @@
 #include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/daemon_metrics.h"
+#include "cli/daemon_stuck.h"
 #include "cli/messages.h"
 #include "cli/run.h"
 #include "daemon/config.h"
+#include "daemon/dumps.h"
 #include "daemon/folder.h"
 #include "daemon/notify.h"
 #include "daemon/own_cost.h"
@@ -43,6 +45,7 @@ struct daemon {
 	uint64_t logged;	/* CLOCK_MONOTONIC, ns: that time */
 	struct own_cost cost;	/* and what it may use */
 	struct daemon_metrics metrics;
+	struct daemon_stuck *stuck;	/* NULL: no such trigger */
 	uint64_t asked;		/* files that were begun when another one was asked for */
 };
 
@@ -161,6 +164,8 @@ static int tidy(struct daemon *d, const char *current, struct folder_state *stat
 	time_t now = time(NULL), before = (uint64_t)now > d->keep_for ? now - (time_t)d->keep_for : 0;
 	int err = folder__tidy(&d->folder, current, before, d->keep_size, state);
 
+	if (!err)
+		err = dumps__tidy(&d->folder, before);
 	return err ? message__set(e, EXTPROF_OUTPUT, -err, "the folder %s cannot be read: %s", d->run.options->files[0], strerror(-err)) : 0;
 }
 
@@ -297,7 +302,11 @@ static int tick(struct run *run, struct extprof_error *e)
 	}
 	if (!err)
 		err = watch_cost(d, made, e);
+	if (!err)
+		daemon_stuck__step(d->stuck, run->recording);
 	run->next = d->look_at;
+	if (d->stuck && now + SECOND < run->next)
+		run->next = now + SECOND;
 	if (d->cost.share > 0 && now + d->cost.window / 4 < run->next)
 		run->next = now + d->cost.window / 4;
 	return err;
@@ -341,6 +350,9 @@ static int record(struct daemon *d, struct extprof_error *e)
 		return err;
 	notify__send("READY=1");
 	begin_cost(d);
+	err = daemon_stuck__begin(&d->stuck, d->run.options, &d->folder, d->keep_for, e);
+	if (err)
+		return err;
 	d->has_recorded = true;
 	d->made = 0;
 	d->look_at = 0;
@@ -431,6 +443,8 @@ static bool run_once(struct daemon *d, struct options *o, int *status)
 		err = begin_metrics(d, o, &e);
 	if (!err)
 		err = record(d, &e);
+	daemon_stuck__end(d->stuck);
+	d->stuck = NULL;
 	write_last_metrics(d);
 	signal = signal_of(d);
 	/* There was no ruby, or a signal came before it looked for one: that is no fault of a daemon. */

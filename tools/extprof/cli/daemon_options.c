@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/daemon_stuck.h"
 #include "cli/options.h"
+#include "options/values.h"
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
@@ -13,9 +15,34 @@ static bool has_waits(const char *modes)
 	return strstr(modes, "wall") || strstr(modes, "offcpu") || strstr(modes, "gvl");
 }
 
+int daemon_stuck__parse(const char *text, uint64_t *length)
+{
+	static const char name[] = "stuck>";
+
+	if (strncmp(text, name, strlen(name)) || value__duration(text + strlen(name), length))
+		return -EINVAL;
+	return *length >= STUCK_LEAST && *length <= STUCK_MOST ? 0 : -EINVAL;
+}
+
+/* The recording of all times has no other triggers. */
+static error_t take_trigger(struct options *o, struct argp_state *state)
+{
+	const char *text = o->recording.triggers;
+	uint64_t length;
+
+	o->recording.triggers = NULL;
+	if (text && daemon_stuck__parse(text, &length))
+		FAIL("--trigger %s: a trigger of extprof daemon is stuck>30s, with a time from 1 s to a day; extprof record has others", text);
+	return 0;
+}
+
 static error_t finish(struct options *o, struct argp_state *state)
 {
 	struct extprof_error e = { .size = sizeof(e) };
+	error_t err = take_trigger(o, state);
+
+	if (err)
+		return err;
 
 	o->recording.all = true;
 	if (!o->recording.modes)

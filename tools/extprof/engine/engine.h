@@ -55,6 +55,8 @@ struct segments_state {
 void engine__segments(const struct engine *e, struct segments_state *state);
 /* The caller's own trigger fires, see triggers.h: `why` is shown.  0 or -EINVAL: there is no recording with triggers. */
 int engine__trigger(struct engine *e, const char *why, struct diag *d);
+/* Up to `room` pids of the processes that are sampled; returns how many. */
+size_t engine__pids(const struct engine *e, pid_t *pids, size_t room);
 /*
  * Another sink, besides those of the report: it gets the process, the thread and all labels of each sample.  Before
  * engine__begin(); it stays the caller's, and lives as long as the engine.  0 or -ENOSPC.

@@ -148,12 +148,27 @@ int engine__trigger(struct engine *e, const char *why, struct diag *d)
 	struct triggers *t = &e->triggers;
 	char clean[TRIGGER_TEXT - 32];
 
-	if (!e->segments.base || !e->settings.trigger_count || e->recording_ended)
-		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording with triggers");
-	engine__keep_segments(e, deadline__now(), e->settings.around);
+	if (!e->segments.base || e->recording_ended)
+		return diag__set(d, DIAG_USAGE, EINVAL, "there is no recording in several files");
+	t->engine = e;
+	if (e->settings.trigger_count)
+		engine__keep_segments(e, deadline__now(), e->settings.around);
 	text__clean(clean, sizeof(clean), why ? why : "asked for");
 	tell(t, PROCESS_NONE, deadline__now(), clean);
 	return 0;
+}
+
+size_t engine__pids(const struct engine *e, pid_t *pids, size_t room)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < e->set.count && count < room; i++) {
+		const struct process *p = e->set.list[i];
+
+		if (p && p->vm && !p->freed && p->state == PROCESS_SAMPLED)
+			pids[count++] = p->pid;
+	}
+	return count;
 }
 
 /* -- within a second ------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "base/map64.h"
 #include "base/text.h"
 #include "library/dump_file.h"
+#include "library/dump_idle.h"
 #include "library/dump_labels.h"
 #include "library/dump_parts.h"
 #include "library/dump_threads.h"
@@ -233,13 +234,16 @@ static const struct extprof_frame *shared_frame(struct dump_result *r, uint32_t 
 	return f;
 }
 
-static int name_frames(struct dump_result *r, struct extprof_dump_fiber *fiber, uint32_t count)
+/* *numbers: those of the frames. */
+static int name_frames(struct dump_result *r, struct extprof_dump_fiber *fiber, uint32_t count, uint32_t **numbers)
 {
 	const struct extprof_frame **path = dump_parts__new(&r->parts, count, sizeof(*path));
 	struct extprof_stack *stack = dump_parts__new(&r->parts, 1, sizeof(*stack));
 
-	if (!path || !stack)
+	*numbers = dump_parts__new(&r->parts, count, sizeof(**numbers));
+	if (!path || !stack || !*numbers)
 		return -ENOMEM;
+	memcpy(*numbers, r->resolver.stack, count * sizeof(**numbers));
 	if (r->native)
 		dump_native__read_names(r->native);
 	for (uint32_t i = 0; i < count; i++) {
@@ -274,7 +278,7 @@ static int add_trace(struct dump_result *r, const struct sample_event *e, struct
 	return 0;
 }
 
-static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, struct extprof_dump_fiber *fiber)
+static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, struct extprof_dump_fiber *fiber, uint32_t **numbers)
 {
 	uint32_t count;
 	int err;
@@ -291,7 +295,7 @@ static int build_fiber(struct dump_result *r, const struct snapshot_ec *ec, stru
 	    (dump_labels__build(&r->parts, &r->vm->symbols, (uint32_t)ec->event->label, fiber) || add_trace(r, ec->event, fiber)))
 		return -ENOMEM;
 	err = resolve(r, ec, fiber, &count);
-	return err == -ENOMEM ? err : name_frames(r, fiber, err ? 0 : count);
+	return err == -ENOMEM ? err : name_frames(r, fiber, err ? 0 : count, numbers);
 }
 
 /* Fibers of one thread that have resumed each other.  The current one is at the end of the chain. */
@@ -394,9 +398,12 @@ static int build(struct dump_result *r, const struct snapshot *s, const struct d
 	struct extprof_dump_fiber *fibers = dump_parts__new(&r->parts, s->ec_count, sizeof(*fibers));
 	const struct extprof_dump_fiber *const *fiber_list;
 	struct extprof_dump_thread **thread_list;
+	/* What each thread runs. */
+	const uint32_t **stacks = dump_parts__new(&r->parts, s->thread_count, sizeof(*stacks));
+	uint32_t *counts = dump_parts__new(&r->parts, s->thread_count, sizeof(*counts)), *numbers;
 
 	r->newer = dump_parts__new(&r->parts, NEWER_MAX, sizeof(*r->newer));
-	if (!threads || !fibers || !r->newer)
+	if (!threads || !fibers || !r->newer || !stacks || !counts)
 		return -ENOMEM;
 	thread_list = pointers_to(r, threads, s->thread_count, sizeof(*threads));
 	fiber_list = pointers_to(r, fibers, s->ec_count, sizeof(*fibers));
@@ -407,15 +414,21 @@ static int build(struct dump_result *r, const struct snapshot *s, const struct d
 	for (uint32_t i = 0; i < s->thread_count; i++) {
 		const struct snapshot_thread *t = &s->threads[i];
 
-		for (uint32_t k = t->first_ec; k < t->first_ec + t->ec_count; k++)
-			if (build_fiber(r, &s->ecs[k], &fibers[k]))
+		for (uint32_t k = t->first_ec; k < t->first_ec + t->ec_count; k++) {
+			if (build_fiber(r, &s->ecs[k], &fibers[k], &numbers))
 				return -ENOMEM;
+			if (!fibers[k].current)
+				continue;
+			stacks[i] = numbers;
+			counts[i] = (uint32_t)fibers[k].stack->count;
+		}
 		if (find_links(r, t, s, fibers))
 			return -ENOMEM;
 		threads[i].fibers = fiber_list + t->first_ec;
 		threads[i].fiber_count = t->ec_count;
 	}
-	if (dump_threads__build(&r->threads, facts->pid, s, thread_list))
+	if (dump_threads__build(&r->threads, facts->pid, s, thread_list) ||
+	    dump_idle__find(&r->frames, thread_list, s->thread_count, stacks, counts))
 		return -ENOMEM;
 	compare(r, s, threads, fibers);
 	r->result.threads = (const struct extprof_dump_thread *const *)thread_list;

@@ -350,6 +350,15 @@ int extprof_recording_trigger(struct extprof_recording *r, const char *why, stru
 	return error__from(error, err, &d);
 }
 
+int extprof_recording_processes(const struct extprof_recording *r, pid_t *pids, size_t room, size_t *count,
+				struct extprof_error *error)
+{
+	int err = check_state(r, RECORDING_BEGUN, error);
+
+	*count = err ? 0 : engine__pids(r->engine, pids, room);
+	return err;
+}
+
 static int change(struct extprof_recording *r, int (*step)(struct engine *e, struct diag *d), const char *done,
 		  struct extprof_error *error)
 {

@@ -135,6 +135,8 @@ static int parse(const struct settings *s, struct trigger *t, const char *text, 
 			return fail(error, t->text, "a request runs and waits: use -m wall, or -m cpu,offcpu, and no --state");
 		return value__duration(limit, &t->limit) ? fail(error, t->text, "the limit is a time: 500ms") : 0;
 	}
+	if (!strcmp(name, "stuck"))
+		return fail(error, t->text, "that is a trigger of extprof daemon");
 	if (!strcmp(name, "pause")) {
 		t->kind = TRIGGER_PAUSE;
 		if (!find_mode(s, "gc"))
