@@ -4,7 +4,7 @@
 
 #include "cli/daemon_stuck.h"
 #include "cli/options.h"
-#include "options/values.h"
+#include "options/time_point.h"
 
 /* argp_error() returns if argp may not exit. */
 #define FAIL(...) do { argp_error(state, __VA_ARGS__); return EINVAL; } while (0)
@@ -18,9 +18,11 @@ static bool has_waits(const char *modes)
 int daemon_stuck__parse(const char *text, uint64_t *length)
 {
 	static const char name[] = "stuck>";
+	struct time_point time;
 
-	if (strncmp(text, name, strlen(name)) || value__duration(text + strlen(name), length))
+	if (strncmp(text, name, strlen(name)) || value__time_point(text + strlen(name), &time) || time.kind != TIME_AFTER)
 		return -EINVAL;
+	*length = time.ns;
 	return *length >= STUCK_LEAST && *length <= STUCK_MOST ? 0 : -EINVAL;
 }
 
