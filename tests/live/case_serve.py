@@ -618,17 +618,24 @@ def waits_that_end_behind_the_span(ctx):
     s = Server(ctx, folder)
     path = files(folder)[0]
     wall, clock = begin_of(ctx, path)
-    rows = [(int(t), int(v), int(n), state) for t, v, n, state in sql(ctx, path, "SELECT time_ns, value, count, state FROM samples WHERE mode='wall'")]
+    rows = [(int(t), int(v), int(n), state, tid) for t, v, n, state, tid in
+            sql(ctx, path, "SELECT time_ns, value, count, state, tid FROM samples WHERE mode='wall'")]
+    # Parts of one wait have the time of its end: first what was waited for, then the GVL, then a CPU.
+    rank = {"runnable": 0, "stopped": 1, "gvl": 2}
+    rows.sort(key=lambda row: (row[0], row[4], rank.get(row[3], 3)))
     said, drawn_only = [], 0
     for since, until in ((1000, 1200), (1500, 1550), (2000, 2900), (3300, 3700)):
         span = (wall + since * 1000000, wall + until * 1000000)
         page = data_of(s.ok("?mode=wall&since=%d&until=%d" % span))
         ends = [t - wall + clock for t in span]
-        wanted = 0
-        for at, value, n, state in rows:
+        wanted, last, last_begin = 0, None, 0
+        for at, value, n, state, tid in rows:
             lasts = state not in ("running", "parked") and n == 1
-            begin = at - value if lasts else at
-            over = min(at, ends[1]) - max(begin, ends[0])
+            end = last_begin if lasts and last == (at, tid) else at
+            begin = end - value if lasts else at
+            if lasts:
+                last, last_begin = (at, tid), begin
+            over = min(end, ends[1]) - max(begin, ends[0])
             wanted += value if not lasts and ends[0] <= at <= ends[1] else over if lasts and over > 0 else 0
         parts = [sum(map(sum, p["cells"].values())) for t in (page["timeline"], page["rest"]) if t for p in t["processes"]]
         # Each part of a wait is a whole number of ns.

@@ -330,6 +330,107 @@ TEST(firefox_has_texts_of_sources)
 	tear_down_recording();
 }
 
+/* Parts of one wait of thread 3, all with the time of its end, of which thread 4 has ended two. */
+static void send_wait(void)
+{
+	static const struct { uint8_t state; uint64_t ms; } parts[] = { { STATE_RUNNABLE, 5 }, { STATE_GVL, 10 }, { STATE_QUEUE, 20 } };
+	static struct wait_about about;
+
+	about = (struct wait_about){ .waker = { .kind = PARTY_THREAD, .thread = 4, .slot = 40, .tid = 101, .id = bar_id } };
+	for (uint32_t i = 0; i < 3; i++) {
+		start();
+		frame(main_id, 0);
+		sample.event.time = 1000 + 500000000;
+		sample.event.value = parts[i].ms * 1000000;
+		sample.event.count = 1;
+		sample.event.thread = 3;
+		sample.event.thread_slot = 30;
+		sample.event.tid = 100;
+		sample.event.source = SOURCE_SCHED;
+		sample.event.state = parts[i].state;
+		sample.event.flags |= SAMPLE_HAS_ABOUT;
+		about.waker.vm = sample.event.vm;
+		about.waker.process = sample.event.process;
+		about.gvl_waker = about.waker;
+		resolver.about = &about;
+		resolver.about_wanted = ABOUT_WAKER;
+		send(1);
+	}
+	resolver.about = NULL;
+	resolver.about_wanted = 0;
+}
+
+/* The markers of that name in a thread: begins and ends in ms, and texts of the fields. */
+static json_t *markers_of(json_t *file, const char *thread, const char *name)
+{
+	json_t *found = json_array(), *t, *strings = json_object_get(json_object_get(file, "shared"), "stringArray"), *data;
+	size_t i, j;
+
+	json_array_foreach(json_object_get(file, "threads"), i, t) {
+		json_t *markers = json_object_get(t, "markers");
+
+		if (strcmp(json_string_value(json_object_get(t, "name")), thread))
+			continue;
+		json_array_foreach(json_object_get(markers, "data"), j, data) {
+			size_t number = (size_t)json_integer_value(at(markers, "name", j));
+
+			if (!strcmp(json_string_value(json_array_get(strings, number)), name))
+				json_array_append_new(found, json_pack("{s:O, s:O, s:O}", "begin", at(markers, "startTime", j), "end",
+								       at(markers, "endTime", j), "data", data));
+		}
+	}
+	return found;
+}
+
+static bool lasted(json_t *marker, double begin, double end)
+{
+	return json_number_value(json_object_get(marker, "begin")) == begin && json_number_value(json_object_get(marker, "end")) == end;
+}
+
+TEST(firefox_shows_the_parts_of_a_wait_one_after_the_other)
+{
+	static const struct { const char *state; double begin, end; } parts[] = { { "queue", 465, 485 }, { "gvl", 485, 495 } };
+	struct reports reports;
+	json_t *file, *ended, *waits;
+
+	CHECK(!set_up_recording(2));
+	send_some();
+	send_wait();
+	end_recording();
+	CHECK_INT(read_report("wall", NULL, &reports, &output_firefox), 0);
+	file = write_file(&reports, false);
+	ended = markers_of(file, "#4 (gone)", "ended a wait");
+	CHECK_INT(json_array_size(ended), 2);
+	for (size_t i = 0; i < 2; i++) {
+		json_t *marker = json_array_get(ended, i), *data = json_object_get(marker, "data"), *wait;
+
+		waits = markers_of(file, "#3 (gone)", parts[i].state);
+		CHECK_INT(json_array_size(waits), 1);
+		wait = json_array_get(waits, 0);
+		CHECK(lasted(wait, parts[i].begin, parts[i].end));
+		/* The other one did it at that moment, and both have the flow. */
+		CHECK(lasted(marker, parts[i].end, 0));
+		CHECK_STRING(json_string_value(json_object_get(data, "thread")), "#3 (gone) (100)");
+		CHECK_STRING(json_string_value(json_object_get(data, "state")), parts[i].state);
+		CHECK(json_is_integer(json_object_get(data, "flow")) &&
+		      json_equal(json_object_get(data, "flow"), json_object_get(json_object_get(wait, "data"), "waker flow")));
+		json_decref(waits);
+	}
+	json_decref(ended);
+	json_decref(file);
+	reports__free(&reports);
+	/* Where its thread is not shown, there is none. */
+	CHECK_INT(read_report("wall", "thread=#3*", &reports, &output_firefox), 0);
+	file = write_file(&reports, false);
+	waits = markers_of(file, "#3 (gone)", "queue");
+	CHECK_INT(json_array_size(waits), 1);
+	CHECK(!json_object_get(json_object_get(json_array_get(waits, 0), "data"), "waker flow"));
+	json_decref(waits);
+	json_decref(file);
+	reports__free(&reports);
+	tear_down_recording();
+}
+
 TEST(firefox_says_what_went_wrong)
 {
 	struct output_options o = { 0 };
@@ -338,8 +439,9 @@ TEST(firefox_says_what_went_wrong)
 	int err = -ENOMEM;
 	unsigned int n;
 
-	CHECK(!set_up_recording(1));
+	CHECK(!set_up_recording(2));
 	send_some();
+	send_wait();
 	end_recording();
 	CHECK_INT(read_report(NULL, NULL, &reports, &output_firefox), 0);
 	setvbuf(full, NULL, _IONBF, 0);

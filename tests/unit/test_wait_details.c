@@ -209,3 +209,25 @@ TEST(about_waits_for_the_gvl_are_shared_out)
 	states__free(&states);
 	tear_down();
 }
+
+TEST(about_names_threads)
+{
+	static const struct {
+		const char *key, *name;
+		bool is;
+	} texts[] = {
+		{ "waker", "woken by thread worker 1 (77) in Foo#bar", true }, { "waker", "woken by thread worker 1 (77)", true },
+		{ "waker", "woken by thread worker 1 (78)", false }, { "waker", "woken by native thread worker 1 (77)", false },
+		{ "waker", "thread worker 1 (77)", false }, { "waker", "", false }, { "joined", "joins thread worker 1 (77) in x", true },
+		{ DETAIL_HOLDER_THREAD, "thread worker 1 (77)", true }, { DETAIL_HOLDER_THREAD, "thread worker 1 (77)x", false },
+	};
+	struct frame thread = FRAME_INIT(FRAME_THREAD), detail = FRAME_INIT(FRAME_DETAIL);
+
+	thread.name = "worker 1";
+	thread.tid = 77;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		detail.key = texts[i].key;
+		detail.name = texts[i].name;
+		CHECK(about__names_thread(&detail, &thread) == texts[i].is);
+	}
+}

@@ -83,10 +83,10 @@ struct frame {
 	uint64_t address;	/* of the machine code that ran, or of the end of a call less 1, in its module */
 	int32_t line, first_line;	/* from 1; 0 unknown */
 	uint32_t pid;		/* of a process; 0: not known, or of several */
-	uint32_t tid;		/* of a thread; the same */
+	uint32_t tid;		/* of a thread; the same.  Of a detail that of a thread of the process that it names */
 	uint8_t kind;		/* enum frame_kind */
 	uint8_t known;		/* enum frame_known */
-	uint8_t role;		/* enum thread_role, of a thread */
+	uint8_t role;		/* enum thread_role, of a thread, and of a detail with a tid */
 	uint8_t state;		/* enum thread_state of wire/states.h, of a state */
 	uint8_t missing;	/* enum frame_missing */
 	bool approximate;	/* the line */

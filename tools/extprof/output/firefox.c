@@ -230,6 +230,10 @@ static void free_all(struct firefox *x)
 	free(x->hosted);
 	free(x->ranks);
 	free(x->spans);
+	map64__free(&x->tid_map);
+	free(x->same_tid);
+	free(x->ties);
+	free(x->tie_order);
 	free(x);
 }
 

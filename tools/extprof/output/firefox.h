@@ -52,6 +52,7 @@ struct firefox_thread {
 	uint32_t first, count;	/* in firefox::order */
 	uint32_t number;	/* before they were put in the order of the file */
 	uint32_t first_span, span_count;	/* in firefox::spans */
+	uint32_t first_tie, tie_count;	/* in firefox::tie_order */
 	const struct thread_row *life;	/* NULL: it is not known */
 	uint32_t allocs;	/* number in firefox::hosted; FIREFOX_NONE: none */
 	bool shows_life, shows_process;	/* it has the marker of that, which another one of the same thread or process has not */
@@ -65,6 +66,14 @@ struct firefox_process {
 	uint64_t amount, start, end;	/* times as in struct timeline; TIMELINE_NEVER */
 	uint32_t number;
 	const struct process_row *row;	/* NULL: it is not known */
+};
+
+/* A wait that another thread has to do with. */
+struct firefox_tie {
+	uint64_t begin, end;	/* when it had */
+	uint32_t moment;	/* of the report that shows waits */
+	uint32_t waiter, thread;	/* which waits, and which has to do with it: in firefox::threads */
+	uint32_t detail;	/* enum firefox_detail: why */
 };
 
 /* Zero-initialise, then set `reports` and `count`. */
@@ -98,6 +107,12 @@ struct firefox {
 	uint32_t *ranks;		/* by number of a thread in `thread_of`: its place in `threads` */
 	uint32_t *order[MODES_MAX];	/* by report: its moments by thread, then by time */
 	const struct span **spans;	/* by thread, then by time */
+	struct map64 tid_map;	/* hash of process, tid and report -> the first of such threads */
+	bool *same_tid;		/* by that: there are several */
+	struct firefox_tie *ties;	/* by moment */
+	uint32_t tie_count;
+	size_t tie_room;
+	uint32_t *tie_order;	/* by the thread that has to do with it */
 };
 
 /* Fill in the tables of stacks and what they are made of.  0 or -ENOMEM. */
@@ -130,6 +145,22 @@ int firefox__add_samples(struct firefox *x, const struct firefox_thread *t);
 
 /* Find out which spans are of which threads.  0 or -ENOMEM. */
 int firefox__find_spans(struct firefox *x);
+/* Find out which threads have to do with waits of others.  0 or -ENOMEM. */
+int firefox__find_ties(struct firefox *x);
+/* The flows of a wait, as fields. */
+void firefox__add_flows(struct firefox *x, uint32_t moment);
+void firefox__add_flow_fields(struct firefox *x, bool waker_only);
+/* The marker in the thread that has to do with it. */
+const char *firefox__tie_name(const struct firefox *x, const struct firefox_tie *tie);
+void firefox__add_tie(struct firefox *x, const struct firefox_tie *tie);
+void firefox__add_tie_schema(struct firefox *x);
+
+/* The report that shows waits; FIREFOX_NONE: none does. */
+uint32_t firefox__wait_report(const struct firefox *x);
+/* Is the moment a marker there? */
+bool firefox__is_marked(const struct moment *m);
+/* Write a text as its number. */
+void firefox__add_string(struct firefox *x, const char *key, const char *text);
 /* Write the markers of a thread.  0 or -ENOMEM. */
 int firefox__add_markers(struct firefox *x, const struct firefox_thread *t);
 void firefox__add_paused(struct firefox *x);

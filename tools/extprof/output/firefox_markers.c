@@ -21,6 +21,7 @@ struct marker {
 	uint64_t begin;
 	const struct span *span;	/* or ... */
 	const struct moment *moment;
+	const struct firefox_tie *tie;
 	const struct thread_row *life;
 	bool process;			/* or that of the process */
 };
@@ -40,6 +41,11 @@ static const char *const span_types[SPAN_KINDS] = {
 
 /* -- which there are ------------------------------------------------------------------------------ */
 
+static int kind_of(const struct marker *m)
+{
+	return m->span ? 0 : m->moment ? 1 : m->tie ? 2 : m->life ? 3 : 4;
+}
+
 static int by_begin(const void *a, const void *b)
 {
 	const struct marker *x = a, *y = b;
@@ -50,22 +56,24 @@ static int by_begin(const void *a, const void *b)
 		return x->span < y->span ? -1 : x->span > y->span;
 	if (x->moment && y->moment)
 		return x->moment < y->moment ? -1 : x->moment > y->moment;
-	return !x->span - !y->span;
+	if (x->tie && y->tie)
+		return x->tie < y->tie ? -1 : x->tie > y->tie;
+	return kind_of(x) - kind_of(y);
 }
 
-/* Is it the first mode that shows such waits? */
-static bool shows_waits(const struct firefox *x, uint32_t report)
+/* It is the first mode that has all of them. */
+uint32_t firefox__wait_report(const struct firefox *x)
 {
-	for (uint32_t i = 0; i <= report; i++) {
+	for (uint32_t i = 0; i < x->count; i++) {
 		const struct mode *m = x->reports[i].meta.mode;
 
 		if (m->has_states && (!m->states || m->states & BOUND(STATE_GVL)))
-			return i == report;
+			return i;
 	}
-	return false;
+	return FIREFOX_NONE;
 }
 
-static bool is_marked(const struct moment *m)
+bool firefox__is_marked(const struct moment *m)
 {
 	return m->lasts && m->amount && !m->idle && m->state < STATE_MAX && WAITS & BOUND(m->state) &&
 	       (m->state == STATE_GVL || m->ns >= WAIT_MIN);
@@ -115,10 +123,10 @@ int firefox__find_spans(struct firefox *x)
 static int find(struct firefox *x, const struct firefox_thread *t, struct markers *m)
 {
 	const struct timeline *line = x->reports[t->report].timeline;
-	uint32_t moments = shows_waits(x, t->report) ? t->count : 0;
+	uint32_t moments = firefox__wait_report(x) == t->report ? t->count : 0;
 	uint64_t begin = line->begin;
 
-	m->list = calloc(t->span_count + moments + 2, sizeof(*m->list));
+	m->list = calloc((size_t)t->span_count + moments + t->tie_count + 2, sizeof(*m->list));
 	if (!m->list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->span_count; i++)
@@ -126,8 +134,13 @@ static int find(struct firefox *x, const struct firefox_thread *t, struct marker
 	for (uint32_t i = 0; i < moments; i++) {
 		const struct moment *moment = &line->moments[x->order[t->report][t->first + i]];
 
-		if (is_marked(moment))
+		if (firefox__is_marked(moment))
 			m->list[m->count++] = (struct marker){ moment->time, .moment = moment };
+	}
+	for (uint32_t i = 0; i < t->tie_count; i++) {
+		const struct firefox_tie *tie = &x->ties[x->tie_order[t->first_tie + i]];
+
+		m->list[m->count++] = (struct marker){ tie->begin, .tie = tie };
 	}
 	if (t->life && t->shows_life)
 		m->list[m->count++] = (struct marker){ t->life->account.first > begin ? t->life->account.first - begin : 0,
@@ -148,9 +161,20 @@ static uint64_t end_of(const struct firefox *x, const struct firefox_thread *t, 
 		return m->span->end;
 	if (m->moment)
 		return m->moment->time + m->moment->ns;
+	if (m->tie)
+		return m->tie->end;
 	if (m->process)
 		return t->of->end;
 	return m->life->ended && m->life->account.until > begin ? m->life->account.until - begin : TIMELINE_NEVER;
+}
+
+void firefox__add_string(struct firefox *x, const char *key, const char *text)
+{
+	uint32_t number = strings__number(&x->strings, text, strlen(text));
+
+	if (number == MAP64_NONE)
+		x->json.err = x->json.err ? x->json.err : -ENOMEM;
+	json__number(&x->json, key, number, 0);
 }
 
 static void add_type(struct firefox *x, const char *type)
@@ -174,6 +198,7 @@ static void add_wait(struct firefox *x, const struct firefox_thread *t, const st
 
 	firefox__read_wait(&x->reports[t->report], m, &w);
 	firefox__add_wait(x, m, &w);
+	firefox__add_flows(x, (uint32_t)(m - x->reports[t->report].timeline->moments));
 	add_cause(x, m->time, x->stack_of[t->report][m->node]);
 }
 
@@ -202,6 +227,8 @@ static void add_data(struct firefox *x, const struct firefox_thread *t, const st
 		add_span(x, m->span);
 	} else if (m->moment) {
 		add_wait(x, t, m->moment);
+	} else if (m->tie) {
+		firefox__add_tie(x, m->tie);
 	} else if (m->life) {
 		add_type(x, TYPE_THREAD);
 		json__number(&x->json, "tid", m->life->account.tid, 0);
@@ -229,14 +256,18 @@ static const char *name_of(const struct firefox *x, const struct firefox_thread 
 		firefox__read_wait(&x->reports[t->report], m->moment, &w);
 		return firefox__wait_name(m->moment, &w);
 	}
+	if (m->tie)
+		return firefox__tie_name(x, m->tie);
 	return m->life ? TYPE_THREAD : TYPE_PROCESS;
 }
 
-static uint32_t category_of(const struct marker *m)
+static uint32_t category_of(const struct firefox *x, const struct marker *m)
 {
+	const struct moment *waits = m->tie ? &x->reports[x->threads[m->tie->waiter].report].timeline->moments[m->tie->moment] : m->moment;
+
 	if (m->span)
 		return m->span->kind == SPAN_GC ? FIREFOX_KIND + FRAME_GC : FIREFOX_OTHER;
-	return m->moment ? FIREFOX_STATE + m->moment->state : FIREFOX_OTHER;
+	return waits ? FIREFOX_STATE + waits->state : FIREFOX_OTHER;
 }
 
 /* -- the table of a thread ------------------------------------------------------------------------ */
@@ -247,15 +278,6 @@ static uint32_t category_of(const struct marker *m)
 		add; \
 	json__close(j, ']'); \
 } while (0)
-
-static void add_name(struct firefox *x, const char *name)
-{
-	uint32_t number = strings__number(&x->strings, name, strlen(name));
-
-	if (number == MAP64_NONE)
-		x->json.err = x->json.err ? x->json.err : -ENOMEM;
-	json__number(&x->json, NULL, number, 0);
-}
 
 /* An instant, an interval, or one that was not over. */
 static int phase_of(uint64_t begin, uint64_t end)
@@ -281,11 +303,11 @@ int firefox__add_markers(struct firefox *x, const struct firefox_thread *t)
 		return err;
 	json__open(j, "markers", '{');
 	COLUMN("data", add_data(x, t, &markers.list[i]));
-	COLUMN("name", add_name(x, name_of(x, t, &markers.list[i])));
+	COLUMN("name", firefox__add_string(x, NULL, name_of(x, t, &markers.list[i])));
 	COLUMN("startTime", firefox__add_time(x, NULL, markers.list[i].begin));
 	COLUMN("endTime", add_end(x, markers.list[i].begin, end_of(x, t, &markers.list[i])));
 	COLUMN("phase", json__number(j, NULL, phase_of(markers.list[i].begin, end_of(x, t, &markers.list[i])), 0));
-	COLUMN("category", json__number(j, NULL, category_of(&markers.list[i]), 0));
+	COLUMN("category", json__number(j, NULL, category_of(x, &markers.list[i]), 0));
 	json__number(j, "length", markers.count, 0);
 	json__close(j, '}');
 	free(markers.list);
@@ -385,6 +407,7 @@ void firefox__add_schemas(struct firefox *x)
 	firefox__add_field(x, "reason", "string");
 	firefox__close_schema(x);
 	firefox__add_wait_schemas(x);
+	firefox__add_tie_schema(x);
 	firefox__open_schema(x, TYPE_THREAD, "{marker.data.tid}", in_chart);
 	firefox__add_field(x, "tid", "integer");
 	for (int i = 0; i < STATE_MAX; i++)

@@ -231,7 +231,9 @@ static int put_in_order(struct firefox *x)
 			err = map64__add(&lives, (uintptr_t)t->life, i);
 	}
 	map64__free(&lives);
-	return err ? err : firefox__find_spans(x);
+	if (!err)
+		err = firefox__find_spans(x);
+	return err ? err : firefox__find_ties(x);
 }
 
 /* The accounts of threads know no processes: only a tid that one of them has says which it is of. */

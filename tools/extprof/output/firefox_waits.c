@@ -111,17 +111,20 @@ void firefox__add_wait_schemas(struct firefox *x)
 	firefox__add_field(x, "source", "string");
 	firefox__add_field(x, "filename", "file-path");
 	firefox__add_field(x, keys[FIREFOX_WAKER], "string");
+	firefox__add_flow_fields(x, true);
 	firefox__close_schema(x);
 	firefox__open_schema(x, TYPE_SOCKET, "{marker.data.call} {marker.data.peer}{marker.data.address}", in_thread);
 	firefox__add_field(x, "call", "string");
 	firefox__add_field(x, "peer", "sanitized-string");
 	firefox__add_field(x, "address", "sanitized-string");
 	firefox__add_field(x, keys[FIREFOX_WAKER], "string");
+	firefox__add_flow_fields(x, true);
 	firefox__close_schema(x);
 	firefox__open_schema(x, TYPE_WAIT, "{marker.data.kind}", in_chart);
 	firefox__add_field(x, "state", "string");
 	firefox__add_field(x, "kind", "string");
 	for (size_t i = 0; i < FIREFOX_DETAILS; i++)
 		firefox__add_field(x, keys[i], "string");
+	firefox__add_flow_fields(x, false);
 	firefox__close_schema(x);
 }

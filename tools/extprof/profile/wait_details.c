@@ -194,30 +194,36 @@ static const struct thread *party_thread(struct resolver *c, const struct wait_p
 	return *vm ? threads__note(&(*vm)->threads, p->thread, p->slot, p->tid) : NULL;
 }
 
-/* "thread burner (77) in Object#burn, a.rb:8" */
-static void add_party(struct resolver *c, const struct wait_party *p, struct text *out)
+/* "thread burner (77) in Object#burn, a.rb:8".  Returns its tid; 0: it is not known. */
+static uint32_t add_party(struct resolver *c, const struct wait_party *p, struct text *out)
 {
 	struct vm *vm;
 	const struct thread *thread = party_thread(c, p, &vm);
 	struct place place;
+	uint32_t tid;
 
 	if (!thread) {
 		text__adds(out, "a thread that is not known");
-		return;
+		return 0;
 	}
 	thread__add_name(thread, out);
+	tid = thread->tid;
 	place = place_of(vm, p, 0, 0);
 	if (place.method || place.ruby) {
 		text__adds(out, " in ");
 		add_place(&place, out);
 	}
 	free(place.path);
+	return tid;
 }
 
-/* "woken by thread producer (78) in Thread::Queue#push" */
-static void add_waker(struct resolver *c, const struct sample_event *e, struct text *out)
+/* "woken by thread producer (78) in Thread::Queue#push".  *tid: 0 if it is no thread of the process that waits. */
+static void add_waker(struct resolver *c, const struct sample_event *e, struct text *out, uint32_t *tid, enum thread_role *role)
 {
 	const struct wait_party *p = e->state == STATE_GVL ? &c->about->gvl_waker : &c->about->waker;
+
+	*tid = 0;
+	*role = p->kind == PARTY_TASK ? ROLE_NATIVE : ROLE_RUBY;
 
 	switch (p->kind) {
 	case PARTY_NOBODY:
@@ -236,15 +242,20 @@ static void add_waker(struct resolver *c, const struct sample_event *e, struct t
 		text__add_clean(out, p->comm, strnlen(p->comm, sizeof(p->comm)), sizeof(p->comm));
 		if (p->tid)
 			text__addf(out, " (%" PRIu32 ")", p->tid);
+		*tid = p->tid;
 	} else {
-		add_party(c, p, out);
+		*tid = add_party(c, p, out);
 	}
+	/* Of another process it is a pid, or the tid there. */
+	if (p->process != e->process)
+		*tid = 0;
 }
 
 /* -- frames -------------------------------------------------------------------------------------- */
 
-/* The number of a frame with that name and place; 0: out of memory. */
-static uint32_t detail_frame(struct resolver *c, const char *key, const struct text *name, const struct place *place)
+/* The number of a frame with that name and place; `tid` and `role`: of the thread that it names, 0: none.  0: out of memory. */
+static uint32_t detail_frame(struct resolver *c, const char *key, const struct text *name, const struct place *place, uint32_t tid,
+			     enum thread_role role)
 {
 	struct frame f = FRAME_INIT(FRAME_DETAIL);
 	uint32_t frame;
@@ -258,6 +269,8 @@ static uint32_t detail_frame(struct resolver *c, const char *key, const struct t
 		return 0;
 	f.key = key;
 	f.name = text__string(name);
+	f.tid = tid;
+	f.role = (uint8_t)role;
 	if (place && place->path) {
 		f.path = place->path;
 		f.line = place->line;
@@ -268,9 +281,10 @@ static uint32_t detail_frame(struct resolver *c, const char *key, const struct t
 }
 
 /* One frame with that name.  0 or -ENOMEM. */
-static int add_frame(struct resolver *c, const char *key, const struct text *name, uint32_t *stack, uint32_t *count)
+static int add_frame(struct resolver *c, const char *key, const struct text *name, uint32_t tid, enum thread_role role, uint32_t *stack,
+		     uint32_t *count)
 {
-	stack[*count] = detail_frame(c, key, name, NULL);
+	stack[*count] = detail_frame(c, key, name, NULL, tid, role);
 	return stack[(*count)++] ? 0 : -ENOMEM;
 }
 
@@ -293,18 +307,36 @@ static int holder_frames(struct resolver *c, const char *before, const struct wa
 	} else {
 		text__adds(&text, "a thread that is not known");
 	}
-	frames[0] = detail_frame(c, DETAIL_HOLDER, &text, &place);
+	frames[0] = detail_frame(c, DETAIL_HOLDER, &text, &place, 0, ROLE_RUBY);
 	frames[1] = 0;
 	if (thread && groups__has(&c->groups, GROUP_THREAD)) {
 		text__clear(&text);
 		/* place_of() may have moved it. */
 		thread = party_thread(c, p, &vm);
 		thread__add_name(thread, &text);
-		frames[1] = detail_frame(c, DETAIL_HOLDER_THREAD, &text, NULL);
+		frames[1] = detail_frame(c, DETAIL_HOLDER_THREAD, &text, NULL, thread->tid, ROLE_RUBY);
 	}
 	free(place.path);
 	text__free(&text);
 	return frames[0] ? 0 : -ENOMEM;
+}
+
+bool about__names_thread(const struct frame *detail, const struct frame *thread)
+{
+	const char *before = !strcmp(detail->key, "waker") ? "woken by " : !strcmp(detail->key, "joined") ? "joins " : "";
+	struct text text = { 0 };
+	bool names = false;
+
+	/* "[thread burner (77)]" */
+	frame__add_text(thread, &text);
+	if (!strncmp(detail->name, before, strlen(before)) && !text.failed && text.length > 2) {
+		const char *name = detail->name + strlen(before);
+		size_t length = text.length - 2;
+
+		names = !strncmp(name, text.data + 1, length) && (!name[length] || !strncmp(name + length, " in ", 4));
+	}
+	text__free(&text);
+	return names;
 }
 
 /* -- who had the GVL ------------------------------------------------------------------------------- */
@@ -348,7 +380,7 @@ static int add_share(struct sharing *s, const uint32_t frames[2], uint64_t ns)
 		struct text text = { 0 };
 
 		text__adds(&text, "GVL held by one of too many");
-		s->others = detail_frame(s->c, DETAIL_HOLDER, &text, NULL);
+		s->others = detail_frame(s->c, DETAIL_HOLDER, &text, NULL, 0, ROLE_RUBY);
 		text__free(&text);
 		i = smallest_from(s, 0);
 		first = list[i];
@@ -412,19 +444,20 @@ int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *
 {
 	const struct wait_about *about = c->about;
 	struct text text = { 0 };
-	uint32_t frames[2];
+	uint32_t frames[2], tid;
+	enum thread_role role;
 	int err = 0;
 
 	if (!(e->flags & SAMPLE_HAS_ABOUT))
 		return 0;
 	if (!about) {
 		text__adds(&text, "what it waited for was not received");
-		err = add_frame(c, "", &text, stack, count);
+		err = add_frame(c, "", &text, 0, ROLE_RUBY, stack, count);
 		goto cleanup;
 	}
 	if (e->state == STATE_IO && c->about_wanted & ABOUT_FILE && about->file.fd) {
 		add_file_of(vm, &about->file, &text);
-		err = add_frame(c, "file", &text, stack, count);
+		err = add_frame(c, "file", &text, 0, ROLE_RUBY, stack, count);
 	}
 	/* A wait for the GVL has about__shares(). */
 	if (!err && c->about_wanted & ABOUT_HOLDER && e->state == STATE_MUTEX) {
@@ -436,15 +469,15 @@ int about__frames(struct resolver *c, struct vm *vm, const struct sample_event *
 	if (!err && c->about_wanted & ABOUT_HOLDER && e->state == STATE_JOIN) {
 		text__clear(&text);
 		text__adds(&text, "joins ");
-		add_party(c, &about->holder, &text);
-		err = add_frame(c, "joined", &text, stack, count);
+		tid = add_party(c, &about->holder, &text);
+		err = add_frame(c, "joined", &text, tid, ROLE_RUBY, stack, count);
 	}
 	/* For a wait for a CPU, for memory, or for leave to go on, no waker is told. */
 	if (!err && c->about_wanted & ABOUT_WAKER && e->state != STATE_RUNNABLE && e->state != STATE_FAULT &&
 	    e->state != STATE_STOPPED) {
 		text__clear(&text);
-		add_waker(c, e, &text);
-		err = add_frame(c, "waker", &text, stack, count);
+		add_waker(c, e, &text, &tid, &role);
+		err = add_frame(c, "waker", &text, tid, role, stack, count);
 	}
 cleanup:
 	text__free(&text);

@@ -216,6 +216,12 @@ struct taking {
 	struct input *in;
 };
 
+/* NULL: it is not reported. */
+static const struct mode *mode_of(const struct recording_profile *p, const struct input *in, const struct recording_sample *s)
+{
+	return in->number_of[s->mode] < 0 ? NULL : p->modes[in->number_of[s->mode]];
+}
+
 static int take(void *context, const struct recording_sample *samples, uint32_t count)
 {
 	struct taking *to = context;
@@ -225,7 +231,10 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct recording_sample *s = &samples[i];
 		struct recording_sample part;
+		uint64_t begin = 0;
 
+		if (to->p->filter.cuts)
+			begin = recording_profile__begin(&in->times, in, mode_of(to->p, in, s), samples, i, count);
 		/* Samples that are not asked for tell how long it was recorded, too. */
 		if (s->time > in->last)
 			in->last = s->time;
@@ -234,7 +243,7 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 		if (to->p->filter.cuts) {
 			part = *s;
 			s = &part;
-			if (!recording_window__cut(to->p, in, &part))
+			if (!recording_window__cut(in, begin, &part))
 				continue;
 			err = recording_window__add(to->p, in, s);
 			if (err)

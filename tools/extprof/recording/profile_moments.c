@@ -63,29 +63,61 @@ uint64_t recording_profile__time(const struct input *in, uint64_t time)
 	return after > INT64_MAX || in->later > INT64_MAX - after ? INT64_MAX : after + in->later;
 }
 
-uint64_t recording_profile__begin(struct sample_times *times, const struct input *in, const struct mode *mode,
-				  const struct recording_sample *s)
+static enum wait_step step_of(uint8_t state)
 {
-	uint64_t begin = recording_tables__wait_begin(in->tables, s), length = s->time - begin;
-	const struct recording_sample *last = &times->last;
-
-	/* One of them counts as the wait, the others as none; blocks do not keep their order. */
-	if (s->time == last->time && s->thread == last->thread && s->mode == last->mode && s->state == last->state &&
-	    s->count + last->count <= 1 && length < times->last_begin)
-		begin = times->last_begin - length;
-	times->last = *s;
-	times->last_begin = begin;
-	/* A timer says nothing of the time before; other sources send what is over. */
-	if (s->state == STATE_RUNNING && !(mode->sources & 1u << SOURCE_CPU) && s->count == 1 && mode->value.unit == UNIT_NS &&
-	    s->value < s->time)
-		return s->time - s->value;
-	return begin;
+	return state == STATE_GVL ? STEP_GVL : state == STATE_STOPPED ? STEP_STOPPED : state == STATE_RUNNABLE ? STEP_RUNNABLE : STEP_BLOCKED;
 }
 
-static void set_time(struct placing *w, const struct mode *mode, const struct recording_sample *s, struct moment *m)
+static uint64_t length_of(const struct input *in, const struct recording_sample *s)
 {
-	uint64_t begin = recording_profile__begin(&w->times, w->in, mode, s);
+	return s->time - recording_tables__wait_begin(in->tables, s);
+}
 
+static bool is_one_wait(const struct recording_sample *a, const struct recording_sample *b)
+{
+	return a->time == b->time && a->thread == b->thread && a->mode == b->mode && a->fiber == b->fiber;
+}
+
+/* Somebody can have made up all of them: a part begins at 0 at least. */
+static uint64_t add_up(uint64_t sum, uint64_t length, uint64_t time)
+{
+	return length < time - sum ? sum + length : time;
+}
+
+static void begin_wait(struct sample_times *times, const struct input *in, const struct recording_sample *samples, uint32_t count)
+{
+	*times = (struct sample_times){ .left = 1 };
+	while (times->left < count && is_one_wait(&samples[0], &samples[times->left]))
+		times->left++;
+	for (uint32_t i = 0; i < times->left; i++)
+		for (uint32_t step = 0; step < step_of(samples[i].state); step++)
+			times->after[step] = add_up(times->after[step], length_of(in, &samples[i]), samples[i].time);
+}
+
+uint64_t recording_profile__begin(struct sample_times *times, const struct input *in, const struct mode *mode,
+				  const struct recording_sample *samples, uint32_t i, uint32_t count)
+{
+	const struct recording_sample *s = &samples[i];
+	uint64_t length = length_of(in, s), *end;
+
+	if (!times->left)
+		begin_wait(times, in, s, count - i);
+	times->left--;
+	/* Of shares of one part a later one is shown before those that were seen. */
+	end = &times->after[step_of(s->state)];
+	if (length) {
+		*end = add_up(*end, length, s->time);
+		return s->time - *end;
+	}
+	/* A timer says nothing of the time before; other sources send what is over. */
+	if (s->state == STATE_RUNNING && mode && !(mode->sources & 1u << SOURCE_CPU) && s->count == 1 && mode->value.unit == UNIT_NS &&
+	    s->value < s->time)
+		return s->time - s->value;
+	return s->time;
+}
+
+static void set_time(struct placing *w, const struct mode *mode, const struct recording_sample *s, uint64_t begin, struct moment *m)
+{
 	m->ns = mode->value.unit == UNIT_NS ? s->value : 0;
 	m->time = recording_profile__time(w->in, begin);
 	m->lasts = begin < s->time;
@@ -111,7 +143,7 @@ static int add_to_cells(struct report *r, const struct cell_place *place, const 
 	return cells__add(r->cells, place->process, kind, m->time, m->lasts ? m->time + m->ns : m->time, m->amount);
 }
 
-static int add_moment(struct placing *w, const struct recording_sample *s)
+static int add_moment(struct placing *w, const struct recording_sample *s, uint64_t begin)
 {
 	struct report *r;
 	struct report_place place;
@@ -137,7 +169,7 @@ static int add_moment(struct placing *w, const struct recording_sample *s)
 	m.idle = place.idle;
 	if (!place.idle || r->idle.shown || r->cells)
 		m.amount = r->by_value ? s->value : s->count;
-	set_time(w, w->p->modes[sum->mode], s, &m);
+	set_time(w, w->p->modes[sum->mode], s, begin, &m);
 	if (r->cells)
 		return add_to_cells(r, &w->places[sum->mode][m.node], &m);
 	/* Nobody shows these. */
@@ -159,9 +191,13 @@ static int take(void *context, const struct recording_sample *samples, uint32_t 
 	struct placing *w = context;
 	int err = 0;
 
-	for (uint32_t i = 0; i < count && !err; i++)
+	for (uint32_t i = 0; i < count && !err; i++) {
+		int32_t number = w->in->number_of[samples[i].mode];
+		uint64_t begin = recording_profile__begin(&w->times, w->in, number < 0 ? NULL : w->p->modes[number], samples, i, count);
+
 		if (recording_profile__wants(w->p, w->in, &samples[i]))
-			err = add_moment(w, &samples[i]);
+			err = add_moment(w, &samples[i], begin);
+	}
 	return err;
 }
 
@@ -276,8 +312,8 @@ int recording_profile__moments(struct recording_profile *p, const struct recordi
 		err = make_cells(&w, request, reports, d);
 	for (uint32_t i = 0; i < p->count && !err; i++) {
 		w.in = &p->inputs[i];
-		/* Threads are those of one recording. */
-		w.times = (struct sample_times){ .last_begin = 0 };
+		/* A wait is of one recording. */
+		w.times = (struct sample_times){ .left = 0 };
 		err = add_recording(&w, d);
 		if (!p->keeps)
 			recording_profile__leave(p, w.in);

@@ -31,10 +31,15 @@ enum input_label {
 	INPUT_NAME, INPUT_HOST, INPUT_LABELS
 };
 
-/* The sample before, of one recording: shares of one wait, which end at the same moment, are one before the other. */
+/* The parts of a wait follow each other in this order. */
+enum wait_step {
+	STEP_BLOCKED, STEP_GVL, STEP_STOPPED, STEP_RUNNABLE, WAIT_STEPS
+};
+
+/* The wait that the samples are of, all of which have the time of its end.  Zero-initialise for each recording. */
 struct sample_times {
-	struct recording_sample last;
-	uint64_t last_begin;
+	uint32_t left;			/* samples of it that have not been asked for */
+	uint64_t after[WAIT_STEPS];	/* so long before its end each part ends */
 };
 
 /* What threads and processes had in the time of a filter that cuts. */
@@ -155,13 +160,16 @@ bool recording_profile__wants(struct recording_profile *p, struct input *in, con
 uint32_t recording_profile__sum(struct recording_profile *p, const struct input *in, const struct recording_sample *s, bool *is_new);
 /* The path of a sum in the tree is put into p->path; returns its length. */
 uint32_t recording_profile__path(struct recording_profile *p, const struct input *in, const struct sum *s);
-/* When what a sample is of began, CLOCK_MONOTONIC, ns; its time if it is of a moment.  To be asked of one after the other. */
+/*
+ * When what sample i is of began, CLOCK_MONOTONIC, ns; its time if it is of a moment.  To be asked of each sample, one after
+ * the other.  `mode`: that of the sample, if it is asked for.
+ */
 uint64_t recording_profile__begin(struct sample_times *times, const struct input *in, const struct mode *mode,
-				  const struct recording_sample *s);
+				  const struct recording_sample *samples, uint32_t i, uint32_t count);
 /* For a filter that cuts.  0 or negative errno with *d. */
 int recording_window__begin(const struct recording_profile *p, struct input *in, struct diag *d);
-/* Leave of a sample what is in the time; false: nothing is. */
-bool recording_window__cut(const struct recording_profile *p, struct input *in, struct recording_sample *s);
+/* Leave of a sample, which began then, what is in the time; false: nothing is. */
+bool recording_window__cut(const struct input *in, uint64_t begin, struct recording_sample *s);
 /* Add what was left to the accounts.  0 or -ENOMEM. */
 int recording_window__add(struct recording_profile *p, struct input *in, const struct recording_sample *s);
 /* The account of a report, which is that of all of the recording, becomes that of the time.  0 or negative errno with *d. */

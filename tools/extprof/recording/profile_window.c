@@ -37,9 +37,9 @@ void recording_window__free(struct window *w)
 	memset(w, 0, sizeof(*w));
 }
 
-bool recording_window__cut(const struct recording_profile *p, struct input *in, struct recording_sample *s)
+bool recording_window__cut(const struct input *in, uint64_t begin, struct recording_sample *s)
 {
-	uint64_t begin = recording_profile__begin(&in->times, in, p->modes[in->number_of[s->mode]], s), end;
+	uint64_t end;
 
 	if (begin >= s->time)
 		return s->time >= in->since && s->time < in->until;

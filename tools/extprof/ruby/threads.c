@@ -159,7 +159,11 @@ struct thread *threads__note(struct threads *t, uint64_t serial, uint32_t slot, 
 	if (!thread)
 		return NULL;
 	thread->sampled = true;
-	if (thread->tid != tid)
+	/* One that begins or ends can have none. */
+	if (tid && !thread->tid && !thread->moved)
+		thread->tid = tid;
+	thread->moved |= tid && thread->tid != tid;
+	if (thread->moved)
 		thread->tid = 0;
 	return thread;
 }

@@ -28,10 +28,11 @@ struct thread {
 	uint64_t serial;	/* may have THREAD_FIBERS */
 	uint64_t frame;		/* of the profile; for resolve.c */
 	uint32_t slot;
-	uint32_t tid;		/* 0: it has run on several native threads */
+	uint32_t tid;		/* 0: it is not known, or it has run on several native threads */
 	uint32_t ractor, flags;
 	bool known;		/* its name has been read */
 	bool gone;		/* its slot is no longer its own */
+	bool moved;		/* it has run on several native threads */
 	bool sampled;		/* since its name was last read */
 	uint8_t looks;		/* of threads__name_young() */
 	char name[RB_DEBUG_EXT_THREAD_NAME_MAX];
