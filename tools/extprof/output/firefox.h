@@ -55,6 +55,7 @@ struct firefox_thread {
 	uint32_t first_tie, tie_count;	/* in firefox::tie_order */
 	const struct thread_row *life;	/* NULL: it is not known */
 	uint32_t allocs;	/* number in firefox::hosted; FIREFOX_NONE: none */
+	bool is_main;		/* of the process, in the first mode that has it */
 	bool shows_life, shows_process;	/* it has the marker of that, which another one of the same thread or process has not */
 	uint64_t amount;	/* of its moments */
 	const struct firefox_process *of;

@@ -216,6 +216,7 @@ static int host_allocs(struct firefox *x)
 static int put_in_order(struct firefox *x)
 {
 	struct map64 lives = { 0 };
+	bool has_main = false;
 	int err;
 
 	if (x->thread_count)
@@ -226,6 +227,10 @@ static int put_in_order(struct firefox *x)
 		struct firefox_thread *t = &x->threads[i];
 
 		t->shows_process = !i || x->threads[i - 1].of != t->of;
+		/* The viewer shows one main thread of a process, and others as threads below it. */
+		has_main &= !t->shows_process;
+		t->is_main = !has_main && is_main(x, t);
+		has_main |= t->is_main;
 		t->shows_life = t->life && map64__get(&lives, (uintptr_t)t->life) == MAP64_NONE;
 		if (t->shows_life)
 			err = map64__add(&lives, (uintptr_t)t->life, i);
@@ -341,7 +346,7 @@ static int add_thread(struct firefox *x, const struct firefox_thread *t)
 	json__add(j, "processType", json_string("default"));
 	json__add(j, "pid", json_string(t->of->pid));
 	json__number(j, "tid", frame_of(r, t->label)->tid, 0);
-	json__add(j, "isMainThread", json_boolean(is_main(x, t)));
+	json__add(j, "isMainThread", json_boolean(t->is_main));
 	firefox__add_time(x, "processStartupTime", t->of->start);
 	firefox__add_time(x, "processShutdownTime", t->of->end);
 	add_life(x, t);
