@@ -54,6 +54,7 @@ struct window {
 	struct window_process {
 		uint64_t cpu, samples;		/* ns by samples; of all modes */
 	} *processes;				/* by id */
+	uint32_t process_count;
 	int cpu_mode;				/* number of the mode that tells what ran; -1 none does */
 };
 

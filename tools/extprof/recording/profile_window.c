@@ -22,6 +22,7 @@ int recording_window__begin(const struct recording_profile *p, struct input *in,
 	w->processes = calloc(in->tables->process_count, sizeof(*w->processes));
 	if (!w->processes)
 		return recording_profile__no_memory(d);
+	w->process_count = in->tables->process_count;
 	w->cpu_mode = -1;
 	for (uint32_t i = 0; i < p->mode_count; i++)
 		if (p->modes[i] == &mode_cpu || (p->modes[i] == &mode_wall && w->cpu_mode < 0))
@@ -146,7 +147,9 @@ static int take_heap(void *context, sqlite3_stmt *s)
 
 static void set_process(const struct account *a, uint32_t id, struct process_row *row)
 {
-	const struct window_process *had = &a->in->window.processes[id];
+	static const struct window_process nothing;
+	/* One that is still being written can have more by now. */
+	const struct window_process *had = id < a->in->window.process_count ? &a->in->window.processes[id] : &nothing;
 
 	row->kernel = (struct source_counters){ .taken = had->samples, .whole = had->samples };
 	row->received = (struct received){ .whole = had->samples };
@@ -195,7 +198,7 @@ static int set_threads(const struct account *a, uint32_t mode)
 		return -ENOMEM;
 	rows->room = w->thread_count + 1u;
 	for (uint32_t i = 0; i < w->thread_count && !err; i++)
-		if (w->threads[i].mode == mode)
+		if (w->threads[i].mode == mode && w->threads[i].thread < a->in->tables->thread_count)
 			err = add_thread(a, &w->threads[i]);
 	return err;
 }
