@@ -89,13 +89,15 @@ def what_it_did_then(ctx):
         for name, more in (("alpha", 0.06), ("beta", 0.03), ("long", 0.02)):
             known = overlap(spans, name, since, until) if name != "long" else 1
             seen = of.get("Object#" + name, (0, 0))[1]
-            # Between two files nothing is recorded.  What was is shown in steps of 0.01 s.
-            check(known - (1 - recorded) - more <= seen <= known + more, "%s in second %d: %.3f s, its clock says %.3f s, %.2f s recorded",
+            # Between two files nothing is recorded, and for up to 0.28 s nothing was read (docs/recording.md): a wait lacks some of it.
+            missing = 0.3 if recorded < 0.995 else 0
+            check(known - missing - more <= seen <= known + more, "%s in second %d: %.3f s, its clock says %.3f s, %.2f s recorded",
                   name, i, seen, known, recorded)
             worst = max(worst, abs(seen - known) if recorded > 0.99 else 0)
         cells = {re.sub(r" \(\d+\)$", "", name): cell for name, cell in case_top.cells(rows[i]).items()}
-        check(abs(case_top.amount(cells["hang"]["QUEUE"]) - recorded) < 0.02, "hang: %s of %.2f s", cells["hang"], recorded)
-        check(abs(case_top.amount(cells["long"]["SLEEP"]) - recorded) < 0.02, "long: %s", cells["long"])
+        missing = 0.3 if recorded < 0.995 else 0
+        for name, state in (("hang", "QUEUE"), ("long", "SLEEP")):
+            check(1 - missing - 0.02 < case_top.amount(cells[name][state]) < 1.02, "%s: %s of %.2f s", name, cells[name], recorded)
     # A window over two files has the sum, and one process.
     whole = parts(at(ctx, begin + 10, "-i", "10", "-m", "wall", "--idle", "--rows", "100").ok().out)[0]
     check("top - wall  1 process  " in whole, "%s", whole.split("\n")[0])
