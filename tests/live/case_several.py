@@ -268,6 +268,14 @@ def of_two_machines(ctx):
             check("only_in_%s" % first[0][6:10] in stack or "only_in" not in stack, "%s: %s", options, stack)
             found[first[0]] = found.get(first[0], 0) + int(number)
         check(found == {"[host=%s]" % h: n for h, n in alone.items()}, "%s: %s, not %s", options, found, alone)
+    # In the Firefox Profiler the processes have tracks of their own, with the name of the machine.
+    file = case_firefox.File(json.loads(write(ctx, files, "hosts.firefox.json")))
+    by = {}
+    for t in file.document["threads"]:
+        for _, stack, _ in file.samples(t):
+            by.setdefault((t["processName"].split(": ")[0], t["pid"]), set()).update(f[-4:] for f in stack or () if "only_in_" in f)
+            check(not any("[host=" in f for f in stack or ()), "a frame says the machine: %s", stack)
+    check({name: found for (name, _), found in by.items()} == {h: {h} for h in alone} and len({pid for _, pid in by}) == 2, "Firefox: %s", by)
     merged = report(ctx, files, "-f", "folded", "--group-by", "process")
     check(len({line.split(";")[0] for line in merged.splitlines()}) == 1, "--group-by process: %s", merged[:300])
     for host, number in alone.items():

@@ -48,7 +48,7 @@ struct firefox_stack {
 /* A thread as one mode shows it.  Its allocations are shown with it. */
 struct firefox_thread {
 	uint32_t report;	/* number of the mode's report */
-	uint32_t process, label;	/* labels of that report */
+	uint32_t host, process, label;	/* labels of that report; host FIREFOX_NONE: there is one, or it is not known */
 	uint32_t first, count;	/* in firefox::order */
 	uint32_t number;	/* before they were put in the order of the file */
 	uint32_t first_span, span_count;	/* in firefox::spans */
@@ -116,6 +116,8 @@ struct firefox {
 	uint32_t *tie_order;	/* by the thread that has to do with it */
 };
 
+/* Is the node the machine on which the stacks below it were? */
+bool firefox__is_host(const struct report *r, uint32_t node);
 /* Fill in the tables of stacks and what they are made of.  0 or -ENOMEM. */
 int firefox__make_stacks(struct firefox *x);
 /* The stack of a node, of which waits are those of an idle thread; FIREFOX_NONE: out of memory. */

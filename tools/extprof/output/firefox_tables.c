@@ -148,12 +148,19 @@ static uint32_t add_stack(struct firefox *x, uint32_t report, uint32_t prefix, u
 	return stack.frame == FIREFOX_NONE ? FIREFOX_NONE : row_of(&x->stack_table, &x->stacks, &stack, sizeof(stack));
 }
 
+bool firefox__is_host(const struct report *r, uint32_t node)
+{
+	const struct frame *f = &r->labels[r->nodes[node].label].frame;
+
+	return node && r->nodes[node].depth <= r->group_count && f->kind == FRAME_LABEL && !strcmp(f->key, group_names[GROUP_HOST]);
+}
+
 /* A level that says whose the stacks are is a thread of the file, and no frame. */
 static bool is_thread_level(const struct report *r, uint32_t node)
 {
 	uint8_t kind = node ? r->labels[r->nodes[node].label].frame.kind : FRAME_PROCESS;
 
-	return kind == FRAME_PROCESS || kind == FRAME_THREAD;
+	return kind == FRAME_PROCESS || kind == FRAME_THREAD || firefox__is_host(r, node);
 }
 
 int firefox__make_stacks(struct firefox *x)

@@ -19,14 +19,18 @@ static const struct frame *frame_of(const struct report *r, uint32_t label)
 /* -- who there is --------------------------------------------------------------------------------- */
 
 /* From when to when it was followed. */
-static void find_life(const struct firefox *x, uint32_t pid, struct firefox_process *p)
+static void find_life(const struct firefox *x, uint32_t pid, bool has_host, struct firefox_process *p)
 {
 	const struct report *r = &x->reports[0];
 	uint64_t begin = r->timeline->begin;
+	uint32_t alike = 0;
 
 	p->start = 0;
 	p->end = TIMELINE_NEVER;
-	for (uint32_t i = 0; pid && i < r->processes.count; i++) {
+	/* The rows do not say of which machine they are. */
+	for (uint32_t i = 0; has_host && i < r->processes.count; i++)
+		alike += r->processes.rows[i].pid == (int)pid && !r->processes.rows[i].watched;
+	for (uint32_t i = 0; pid && alike < 2 && i < r->processes.count; i++) {
 		const struct process_row *row = &r->processes.rows[i];
 
 		if (row->pid != (int)pid || row->watched)
@@ -38,13 +42,14 @@ static void find_life(const struct firefox *x, uint32_t pid, struct firefox_proc
 	}
 }
 
-/* The process of a label: two that look the same are one.  NULL: out of memory. */
-static struct firefox_process *process_of(struct firefox *x, const struct report *r, uint32_t label)
+/* The process of a thread: two that look the same, on one machine, are one.  NULL: out of memory. */
+static struct firefox_process *process_of(struct firefox *x, const struct firefox_thread *t)
 {
-	const char *name = r->labels[label].name;
-	uint32_t pid = frame_of(r, label)->pid, alike = 0;
+	const struct report *r = &x->reports[t->report];
+	const char *name = r->labels[t->process].name, *host = t->host == FIREFOX_NONE ? "" : r->labels[t->host].name;
+	uint32_t pid = frame_of(r, t->process)->pid, alike = 0;
 	struct firefox_process *p;
-	uint64_t key = hash__bytes(name, strlen(name), pid);
+	uint64_t key = hash__bytes(host, strlen(host), hash__bytes(name, strlen(name), pid));
 	uint32_t number = map64__get(&x->process_map, key);
 
 	if (number != MAP64_NONE)
@@ -63,7 +68,7 @@ static struct firefox_process *process_of(struct firefox *x, const struct report
 		snprintf(p->pid, sizeof(p->pid), "%" PRIu32 ".%" PRIu32, pid, alike);
 	else
 		snprintf(p->pid, sizeof(p->pid), "%" PRIu32, pid);
-	find_life(x, pid, p);
+	find_life(x, pid, *host, p);
 	return p;
 }
 
@@ -73,8 +78,9 @@ static int find_threads(struct firefox *x, uint32_t report)
 	const struct report *r = &x->reports[report];
 	uint32_t *of = malloc(r->node_count * sizeof(*of));
 	uint32_t *processes = calloc(r->node_count, sizeof(*processes)), *labels = calloc(r->node_count, sizeof(*labels));
+	uint32_t *hosts = calloc(r->node_count, sizeof(*hosts));
 	struct map64 map = { 0 };
-	int err = of && processes && labels ? 0 : -ENOMEM;
+	int err = of && processes && labels && hosts ? 0 : -ENOMEM;
 
 	x->thread_of[report] = of;
 	for (uint32_t i = 0; i < r->node_count && !err; i++) {
@@ -84,6 +90,9 @@ static int find_threads(struct firefox *x, uint32_t report)
 		of[i] = i && n->depth > r->group_count ? of[n->parent] : FIREFOX_NONE;
 		processes[i] = i ? processes[n->parent] : FIREFOX_NONE;
 		labels[i] = i ? labels[n->parent] : FIREFOX_NONE;
+		hosts[i] = i ? hosts[n->parent] : FIREFOX_NONE;
+		if (firefox__is_host(r, i))
+			hosts[i] = n->label;
 		/* What several run has no pid. */
 		if (i && frame_of(r, n->label)->kind == FRAME_PROCESS &&
 		    (processes[i] == FIREFOX_NONE || frame_of(r, n->label)->pid))
@@ -92,7 +101,7 @@ static int find_threads(struct firefox *x, uint32_t report)
 			labels[i] = n->label;
 		if (n->depth != r->group_count || processes[i] == FIREFOX_NONE || labels[i] == FIREFOX_NONE)
 			continue;
-		key = (uint64_t)processes[i] << 32 | labels[i];
+		key = hash__mix(hash__mix((uint64_t)processes[i] << 32 | labels[i]) ^ hosts[i]);
 		of[i] = map64__get(&map, key);
 		if (of[i] != MAP64_NONE)
 			continue;
@@ -102,7 +111,7 @@ static int find_threads(struct firefox *x, uint32_t report)
 			break;
 		}
 		x->threads[x->thread_count] = (struct firefox_thread){
-			.report = report, .process = processes[i], .label = labels[i], .number = x->thread_count,
+			.report = report, .host = hosts[i], .process = processes[i], .label = labels[i], .number = x->thread_count,
 			.allocs = FIREFOX_NONE,
 		};
 		of[i] = x->thread_count++;
@@ -110,6 +119,7 @@ static int find_threads(struct firefox *x, uint32_t report)
 	map64__free(&map);
 	free(processes);
 	free(labels);
+	free(hosts);
 	return err;
 }
 
@@ -287,12 +297,12 @@ int firefox__make_threads(struct firefox *x)
 			err = order_moments(x, i);
 	}
 	for (uint32_t i = 0; i < x->thread_count && !err; i++)
-		if (!process_of(x, &x->reports[x->threads[i].report], x->threads[i].process))
+		if (!process_of(x, &x->threads[i]))
 			err = -ENOMEM;
 	/* The list does not move any more. */
 	for (uint32_t i = 0; i < x->thread_count && !err; i++) {
 		struct firefox_thread *t = &x->threads[i];
-		struct firefox_process *p = process_of(x, &x->reports[t->report], t->process);
+		struct firefox_process *p = process_of(x, t);
 
 		t->of = p;
 		if (t->report == 0)
@@ -313,6 +323,10 @@ static void add_names(struct firefox *x, const struct firefox_thread *t)
 	if (x->count > 1)
 		text__addf(&name, "%s: ", r->meta.mode->name);
 	frame__add_bare(frame_of(r, t->label), &name);
+	if (t->host != FIREFOX_NONE) {
+		frame__add_bare(frame_of(r, t->host), &process);
+		text__adds(&process, ": ");
+	}
 	frame__add_bare(frame_of(r, t->process), &process);
 	json__add(&x->json, "name", name.failed ? NULL : json_string(text__string(&name)));
 	json__add(&x->json, "processName", process.failed ? NULL : json_string(text__string(&process)));
